@@ -1,0 +1,117 @@
+package hub
+
+import (
+	"encoding/hex"
+	"encoding/json"
+	"math/rand/v2"
+	"strconv"
+	"time"
+
+	"github.com/google/uuid"
+)
+
+// Environment separates production data from sandbox data; the two never mix.
+type Environment string
+
+// The two environments. A key's prefix names its environment: sch_live_…, sch_test_….
+const (
+	Live Environment = "live"
+	Test Environment = "test"
+)
+
+// Valid tells whether e is one of the two environments.
+func (e Environment) Valid() bool { return e == Live || e == Test }
+
+// Event is one thing that happened in a product, before it is put in its envelope.
+type Event struct {
+	ID            string          // "evt_" + 16 lowercase hex digits
+	TenantID      uuid.UUID       // the account of the product it happened in
+	Environment   Environment     //
+	Product       string          // sending product
+	Type          string          // e.g. "appointment.created"
+	Time          time.Time       // when it happened; sent as UTC with a trailing Z
+	CorrelationID string          // may be empty: then the envelope leaves it out
+	Data          json.RawMessage // JSON object, byte for byte as the sender gave it
+}
+
+// eventIDPrefix begins every event id (interface document 3, "Webhook envelope").
+const eventIDPrefix = "evt_"
+
+// NewEventID makes a random event id from 64 bits.
+func NewEventID() string { return FormatEventID(rand.Uint64()) }
+
+// FormatEventID writes the 64 bits of an event id as "evt_" and 16 hex digits.
+func FormatEventID(bits uint64) string {
+	var raw [8]byte
+	for i := range raw {
+		raw[i] = byte(bits >> (56 - 8*i))
+	}
+	out := make([]byte, len(eventIDPrefix)+16)
+	copy(out, eventIDPrefix)
+	hex.Encode(out[len(eventIDPrefix):], raw[:])
+	return string(out)
+}
+
+// ParseEventID reads the 64 bits of an event id; ok is false for any other form,
+// uppercase hex digits included.
+func ParseEventID(id string) (bits uint64, ok bool) {
+	if len(id) != len(eventIDPrefix)+16 || id[:len(eventIDPrefix)] != eventIDPrefix {
+		return 0, false
+	}
+	for _, c := range []byte(id[len(eventIDPrefix):]) {
+		switch {
+		case '0' <= c && c <= '9':
+			bits = bits<<4 | uint64(c-'0')
+		case 'a' <= c && c <= 'f':
+			bits = bits<<4 | uint64(c-'a'+10)
+		default:
+			return 0, false
+		}
+	}
+	return bits, true
+}
+
+// EnvelopeTimeFormat is the timestamp form of the envelope: ISO 8601, UTC, trailing Z.
+const EnvelopeTimeFormat = "2006-01-02T15:04:05Z"
+
+// AppendEnvelope appends the envelope of e (interface document 3): id, product,
+// event_type, timestamp, correlation_id where there is one, data. The bytes of
+// e.Data are kept as they are. The result is what gets signed, stored and sent.
+func AppendEnvelope(dst []byte, e Event) []byte {
+	dst = append(dst, `{"id":`...)
+	dst = appendJSONString(dst, e.ID)
+	dst = append(dst, `,"product":`...)
+	dst = appendJSONString(dst, e.Product)
+	dst = append(dst, `,"event_type":`...)
+	dst = appendJSONString(dst, e.Type)
+	dst = append(dst, `,"timestamp":"`...)
+	dst = e.Time.UTC().AppendFormat(dst, EnvelopeTimeFormat)
+	dst = append(dst, '"')
+	if e.CorrelationID != "" {
+		dst = append(dst, `,"correlation_id":`...)
+		dst = appendJSONString(dst, e.CorrelationID)
+	}
+	dst = append(dst, `,"data":`...)
+	if len(e.Data) == 0 {
+		dst = append(dst, `{}`...)
+	} else {
+		dst = append(dst, e.Data...)
+	}
+	return append(dst, '}')
+}
+
+// appendJSONString appends s as a JSON string; plain ASCII takes the short way.
+func appendJSONString(dst []byte, s string) []byte {
+	for i := range len(s) {
+		if c := s[i]; c < 0x20 || c == '"' || c == '\\' || c >= 0x7f {
+			quoted, err := json.Marshal(s)
+			if err != nil { // cannot happen: every string marshals
+				return strconv.AppendQuote(dst, s)
+			}
+			return append(dst, quoted...)
+		}
+	}
+	dst = append(dst, '"')
+	dst = append(dst, s...)
+	return append(dst, '"')
+}
