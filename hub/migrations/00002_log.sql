@@ -1,0 +1,170 @@
+-- The log: events, their deliveries and attempts, partitioned by day. The
+-- partition key is a UUIDv7, so a day is a range of ids and an id names its day.
+--   event seq      = UUIDv7 with its last two bytes zero
+--   delivery id    = its event's seq with the last two bytes = ordinal (1…65535)
+-- +goose Up
+create table hub.events (
+    seq            uuid        not null primary key,
+    id             bigint      not null, -- the 64 bits behind "evt_"
+    tenant_id      uuid        not null,
+    environment    text        not null,
+    product        text        not null,
+    event_type     text        not null,
+    correlation_id text,
+    deliveries     integer     not null,
+    created_at     timestamptz not null default now(),
+    body           bytea       not null  -- the envelope exactly as it is signed and sent
+) partition by range (seq);
+create index events_id on hub.events (id);
+create index events_tenant on hub.events (tenant_id, seq);
+
+-- Ids and idempotency keys that clients chose, kept 45 days.
+create table hub.idempotency (
+    tenant_id   uuid        not null,
+    environment text        not null,
+    key         text        not null, -- "evt_…", or "key:" and an Idempotency-Key
+    body_hash   bytea       not null,
+    seq         uuid        not null,
+    event_id    bigint      not null,
+    deliveries  integer     not null,
+    created_at  timestamptz not null default now(),
+    primary key (tenant_id, environment, key)
+);
+create index idempotency_age on hub.idempotency using brin (created_at);
+
+create table hub.deliveries (
+    id              uuid        not null primary key,
+    event_id        bigint      not null,
+    tenant_id       uuid        not null,
+    target_id       uuid        not null, -- an endpoint or an integration
+    environment     text        not null,
+    product         text        not null,
+    event_type      text        not null,
+    correlation_id  text,
+    inbound         boolean     not null default false,
+    integration     boolean     not null default false, -- what target_id names
+    status          smallint    not null default 0,     -- 0 pending 1 delivered 2 parked 3 failed
+    attempts        smallint    not null default 0,     -- attempts made, ever
+    spent           smallint    not null default 0,     -- attempts of this round that count against its four
+    status_code     smallint,
+    duration_ms     integer,
+    reason          text,                               -- why parked or failed
+    created_at      timestamptz not null default now(),
+    round_at        timestamptz not null default now(), -- when this round of attempts began
+    due_at          timestamptz not null default now(), -- pending: when a sweep may take the row
+    next_attempt_at timestamptz,
+    finished_at     timestamptz
+) partition by range (id);
+-- What waits, by target: dispatch takes from each target its share.
+create index deliveries_due on hub.deliveries (target_id, due_at) where status = 0;
+-- What is parked or pending by age, and every filter of the log. Rows enter the
+-- filter indexes when their first attempt ends, once.
+create index deliveries_product on hub.deliveries (product, inbound, status, id) where status <> 0;
+create index deliveries_tenant on hub.deliveries (tenant_id, status, id) where status <> 0;
+create index deliveries_target on hub.deliveries (target_id, status, id) where status <> 0;
+create index deliveries_type on hub.deliveries (event_type, status, id) where status <> 0;
+create index deliveries_code on hub.deliveries (status_code, id) where status <> 0;
+create index deliveries_correlation on hub.deliveries (correlation_id, id) where correlation_id is not null;
+
+create table hub.attempts (
+    delivery_id      uuid        not null,
+    started_at       timestamptz not null,
+    number           smallint    not null,
+    queue_us         bigint      not null, -- due → started
+    dns_us           integer     not null,
+    connect_us       integer     not null,
+    tls_us           integer     not null,
+    first_byte_us    integer     not null, -- request written → first byte of the answer
+    total_us         integer     not null,
+    status_code      smallint,             -- null: no answer
+    error            text,
+    signature        bytea       not null, -- the HMAC sent as X-Webhook-Signature
+    response_headers bytea,
+    response_body    bytea,
+    primary key (delivery_id, started_at)
+) partition by range (delivery_id);
+
+-- Minute rollups. Deltas are inserted with the change they count, in its
+-- transaction, and folded into rollups in the background: no writer ever waits
+-- for another's row.
+create table hub.rollup_deltas (
+    bucket    timestamptz not null,
+    tenant_id uuid        not null,
+    target_id uuid        not null,
+    product   text        not null,
+    accepted  integer     not null default 0,
+    delivered integer     not null default 0,
+    failed    integer     not null default 0,
+    parked    integer     not null default 0,
+    attempts  integer     not null default 0,
+    errors    integer     not null default 0,
+    latency   integer[]              -- counts by latency class of delivered attempts
+);
+
+create table hub.rollups (
+    bucket    timestamptz not null,
+    tenant_id uuid        not null,
+    target_id uuid        not null,
+    product   text        not null,
+    accepted  bigint      not null,
+    delivered bigint      not null,
+    failed    bigint      not null,
+    parked    bigint      not null,
+    attempts  bigint      not null,
+    errors    bigint      not null,
+    latency   integer[]   not null,
+    primary key (bucket, tenant_id, target_id)
+);
+create index rollups_tenant on hub.rollups (tenant_id, bucket);
+
+-- A replay: a durable job that puts every matching delivery back to pending.
+create table hub.replays (
+    id           uuid        primary key,
+    filter       jsonb       not null,
+    status       text        not null check (status in ('running', 'done', 'cancelled', 'failed')),
+    total        bigint      not null,
+    done         bigint      not null default 0,
+    failed       bigint      not null default 0,
+    cursor       uuid,                    -- last delivery handled
+    upto         uuid        not null,    -- newest delivery that belongs to the job
+    error        text,
+    lease_until  timestamptz not null default now(),
+    created_by   text        not null,
+    created_at   timestamptz not null default now(),
+    finished_at  timestamptz
+);
+create index replays_running on hub.replays (id) where status = 'running';
+
+-- The smallest UUIDv7 of a day (UTC).
+-- +goose StatementBegin
+create function hub.day_floor(day date) returns uuid language sql immutable as $$
+    select (lpad(to_hex((extract(epoch from day::timestamp at time zone 'UTC') * 1000)::bigint), 12, '0') || repeat('0', 20))::uuid
+$$;
+-- +goose StatementEnd
+
+-- Makes the partitions of a span of days where they are missing. Attaching takes
+-- a lock that lets reads and writes go on.
+-- +goose StatementBegin
+create function hub.ensure_partitions(first date, days integer) returns integer language plpgsql as $$
+declare
+    parent text;
+    child  text;
+    day    date;
+    made   integer := 0;
+begin
+    perform pg_advisory_xact_lock(hashtext('hub.ensure_partitions'));
+    for day in select first + n from generate_series(0, days - 1) n loop
+        foreach parent in array array['events', 'deliveries', 'attempts'] loop
+            child := parent || '_p' || to_char(day, 'YYYYMMDD');
+            if to_regclass('hub.' || child) is null then
+                execute format('create table hub.%I (like hub.%I including all)', child, parent);
+                execute format('alter table hub.%I attach partition hub.%I for values from (%L) to (%L)',
+                    parent, child, hub.day_floor(day), hub.day_floor(day + 1));
+                made := made + 1;
+            end if;
+        end loop;
+    end loop;
+    return made;
+end $$;
+-- +goose StatementEnd
+select hub.ensure_partitions((now() at time zone 'UTC')::date - 1, 9);

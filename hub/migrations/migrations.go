@@ -1,0 +1,112 @@
+// Package migrations brings the schema `hub` of a database to the version this
+// binary needs. Migrations only go forward.
+package migrations
+
+import (
+	"context"
+	"database/sql"
+	"embed"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strconv"
+	"strings"
+
+	_ "github.com/jackc/pgx/v5/stdlib" // the "pgx" driver goose works through
+	"github.com/pressly/goose/v3"
+	"github.com/pressly/goose/v3/database"
+)
+
+//go:embed *.sql
+var files embed.FS
+
+// Status is where a database stands against this binary.
+type Status struct {
+	Current int64 // version applied, 0 for an empty database
+	Target  int64 // newest version this binary knows
+}
+
+// lockID names the advisory lock that keeps replicas starting together apart.
+const lockID = 7240911
+
+// Up applies every missing migration, one transaction each, holding an advisory
+// lock so that replicas starting together do not collide. It returns the names
+// of the files applied.
+func Up(ctx context.Context, databaseURL string) ([]string, error) {
+	db, err := sql.Open("pgx", databaseURL)
+	if err != nil {
+		return nil, fmt.Errorf("opening database: %w", err)
+	}
+	defer db.Close()
+	status, err := check(ctx, db)
+	if err != nil || status.Current == status.Target {
+		return nil, err
+	}
+	if status.Current > status.Target {
+		return nil, fmt.Errorf("migrating: the database is at version %d, this binary knows %d: run a newer hub", status.Current, status.Target)
+	}
+	holder, err := db.Conn(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("connecting: %w", err)
+	}
+	defer holder.Close() // ends the session, and the lock with it
+	if _, err := holder.ExecContext(ctx, `select pg_advisory_lock($1)`, lockID); err != nil {
+		return nil, fmt.Errorf("taking the migration lock: %w", err)
+	}
+	if _, err := holder.ExecContext(ctx, `create schema if not exists hub`); err != nil {
+		return nil, fmt.Errorf("creating schema hub: %w", err)
+	}
+	versions, err := database.NewStore(database.DialectPostgres, versionTable)
+	if err != nil {
+		return nil, fmt.Errorf("naming the version table: %w", err)
+	}
+	provider, err := goose.NewProvider("", db, files, goose.WithStore(versions))
+	if err != nil {
+		return nil, fmt.Errorf("reading migrations: %w", err)
+	}
+	results, err := provider.Up(ctx)
+	var applied []string
+	for _, one := range results {
+		applied = append(applied, one.Source.Path)
+	}
+	if err != nil {
+		return applied, fmt.Errorf("applying migrations: %w", err)
+	}
+	return applied, nil
+}
+
+// Check reads where a database stands without changing anything.
+func Check(ctx context.Context, databaseURL string) (Status, error) {
+	db, err := sql.Open("pgx", databaseURL)
+	if err != nil {
+		return Status{}, fmt.Errorf("opening database: %w", err)
+	}
+	defer db.Close()
+	return check(ctx, db)
+}
+
+const versionTable = "hub.schema_version"
+
+func check(ctx context.Context, db *sql.DB) (Status, error) {
+	status := Status{Target: newest()}
+	var exists bool
+	if err := db.QueryRowContext(ctx, `select to_regclass($1) is not null`, versionTable).Scan(&exists); err != nil {
+		return status, fmt.Errorf("looking for the version table: %w", err)
+	}
+	if !exists {
+		return status, nil
+	}
+	err := db.QueryRowContext(ctx, `select coalesce(max(version_id), 0) from `+versionTable+` where is_applied`).Scan(&status.Current)
+	if err != nil {
+		return status, fmt.Errorf("reading the version table: %w", err)
+	}
+	return status, nil
+}
+
+// newest is the version of the last embedded file: the digits before its first "_".
+func newest() int64 {
+	names, _ := fs.Glob(files, "*.sql") // the pattern is well formed
+	version, _, _ := strings.Cut(slices.Max(names), "_")
+	number, _ := strconv.ParseInt(version, 10, 64)
+	return number
+}
