@@ -1,0 +1,300 @@
+package delivery
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"integrationhub/hub/internal/delivery/client"
+	"integrationhub/hub/internal/directory"
+)
+
+// Log stores what came of attempts. Record may block: that is the back-pressure
+// on dispatch when the database cannot keep up.
+type Log interface {
+	Record(Attempt)
+}
+
+// Pacer hands out, across all processes, the right to start one attempt at a
+// paced target: at most one each interval. ok is false where another process
+// just had it; then wait is how long to hold back.
+type Pacer interface {
+	Permit(ctx context.Context, target uuid.UUID, interval time.Duration) (wait time.Duration, ok bool)
+}
+
+// Config is what a Dispatcher is made of.
+type Config struct {
+	Pool                *pgxpool.Pool
+	Directory           *directory.Directory
+	Client              *client.Client
+	Log                 Log
+	Pacer               Pacer // nil: this process only
+	Logger              *slog.Logger
+	Now                 func() time.Time
+	Concurrency         int // attempts in flight, all targets
+	EndpointConcurrency int // attempts in flight, one target
+}
+
+// Dispatcher keeps a bounded queue of leased deliveries and gives every target
+// its share of the workers: a dead or slow target delays nobody else.
+type Dispatcher struct {
+	Config
+	targets sync.Map // URL → *client.Target
+	workers sync.Pool
+
+	mu       sync.Mutex
+	lanes    map[uuid.UUID]*lane
+	ready    []*lane // lanes that have work but found no free worker, in turn
+	queued   int     // jobs waiting and places reserved
+	inFlight int
+	stopping bool
+	idle     *sync.Cond // inFlight fell to 0 while stopping
+
+	kicks chan uuid.UUID // targets with room again, to be filled from the database
+}
+
+// NewDispatcher makes a dispatcher; nothing runs until it is given work.
+func NewDispatcher(config Config) *Dispatcher {
+	d := &Dispatcher{Config: config, lanes: make(map[uuid.UUID]*lane), kicks: make(chan uuid.UUID, 1024)}
+	d.idle = sync.NewCond(&d.mu)
+	d.workers.New = func() any { return &worker{} }
+	return d
+}
+
+// laneOf finds or makes a target's lane; the caller holds mu.
+func (d *Dispatcher) laneOf(target uuid.UUID) *lane {
+	l := d.lanes[target]
+	if l == nil {
+		l = &lane{target: target}
+		d.lanes[target] = l
+	}
+	return l
+}
+
+// Reserve takes a place in the queue for a delivery about to be committed.
+func (d *Dispatcher) Reserve(target uuid.UUID) bool { return d.reserveUpTo(target, 1) == 1 }
+
+// reserveUpTo takes up to n places and tells how many it got.
+func (d *Dispatcher) reserveUpTo(target uuid.UUID, n int) int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	l := d.laneOf(target)
+	if d.stopping {
+		return 0
+	}
+	n = max(0, min(n, l.room(d.EndpointConcurrency), maxQueued-d.queued))
+	l.reserved += n
+	d.queued += n
+	return n
+}
+
+// Release gives back a reserved place.
+func (d *Dispatcher) Release(target uuid.UUID) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.laneOf(target).reserved--
+	d.queued--
+}
+
+// Left remembers that rows of a target wait in the database: they are fetched
+// when its lane has room.
+func (d *Dispatcher) Left(target uuid.UUID) {
+	d.mu.Lock()
+	l := d.laneOf(target)
+	l.left = true
+	empty := l.waiting() == 0 && l.reserved == 0
+	d.mu.Unlock()
+	if empty {
+		d.Kick(target)
+	}
+}
+
+// Kick asks for a target's due rows to be fetched soon.
+func (d *Dispatcher) Kick(target uuid.UUID) {
+	select {
+	case d.kicks <- target:
+	default: // the sweep finds them within a second
+	}
+}
+
+// Dispatch queues committed jobs whose places were reserved.
+func (d *Dispatcher) Dispatch(jobs []Job) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, job := range jobs {
+		l := d.laneOf(job.Target)
+		l.reserved--
+		l.push(job)
+		d.pump(l)
+	}
+}
+
+// pump starts workers for a lane while it may have more; the caller holds mu.
+func (d *Dispatcher) pump(l *lane) {
+	for d.runnable(l) {
+		if d.inFlight >= d.Concurrency {
+			if !l.ready {
+				l.ready = true
+				d.ready = append(d.ready, l)
+			}
+			return
+		}
+		d.inFlight++
+		go d.run(l, d.take(l))
+	}
+}
+
+// runnable tells whether a lane may start an attempt now; for a paced lane that
+// may soon it sets the wake-up. The caller holds mu.
+func (d *Dispatcher) runnable(l *lane) bool {
+	if l.waiting() == 0 || l.running >= l.limit(d.EndpointConcurrency) || d.stopping {
+		return false
+	}
+	if l.interval == 0 {
+		return true
+	}
+	wait := l.nextAt.Sub(d.Now())
+	if wait <= 0 {
+		return true
+	}
+	if !l.timer {
+		l.timer = true
+		time.AfterFunc(wait, func() { d.wake(l) })
+	}
+	return false
+}
+
+func (d *Dispatcher) wake(l *lane) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	l.timer = false
+	d.pump(l)
+}
+
+// take removes a lane's next job and counts it as running; the caller holds mu.
+func (d *Dispatcher) take(l *lane) Job {
+	job := l.pop()
+	l.running++
+	d.queued--
+	if l.interval > 0 {
+		l.nextAt = d.Now().Add(l.interval)
+	}
+	if l.left && l.room(d.EndpointConcurrency) >= laneQueue/2 || l.left && l.waiting() == 0 {
+		l.left = false
+		d.Kick(l.target)
+	}
+	return job
+}
+
+// run is one worker: it makes attempts until there is nothing for it to do.
+func (d *Dispatcher) run(l *lane, job Job) {
+	w := d.workers.Get().(*worker)
+	for more := true; more; {
+		result := d.attempt(w, job)
+		l, job, more = d.next(l, job, result)
+	}
+	d.workers.Put(w)
+}
+
+// next books a finished attempt and finds the worker's next job: first from lanes
+// that wait for a worker, in turn, then from its own.
+func (d *Dispatcher) next(l *lane, done Job, result result) (*lane, Job, bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	l.running--
+	l.book(result)
+	if result.heldBack > 0 { // another process had this interval's turn
+		l.nextAt = d.Now().Add(result.heldBack)
+		l.push(done)
+		d.queued++
+	}
+	if d.stopping {
+		d.inFlight--
+		d.idle.Broadcast()
+		return nil, Job{}, false
+	}
+	if len(d.ready) > 0 && d.runnable(l) && !l.ready {
+		l.ready = true
+		d.ready = append(d.ready, l)
+	}
+	for len(d.ready) > 0 {
+		first := d.ready[0]
+		d.ready = d.ready[1:]
+		first.ready = false
+		if d.runnable(first) {
+			job := d.take(first)
+			if d.runnable(first) {
+				first.ready = true
+				d.ready = append(d.ready, first)
+			}
+			return first, job, true
+		}
+	}
+	if d.runnable(l) {
+		return l, d.take(l), true
+	}
+	d.inFlight--
+	return nil, Job{}, false
+}
+
+// book feeds a target's breaker and pacing with what an attempt showed.
+func (l *lane) book(r result) {
+	switch {
+	case r.skipped:
+		l.left = true // its lease is too old: fetched again when it ends
+	case r.heldBack > 0:
+	case r.healthy:
+		l.failures = 0
+	default:
+		l.failures++
+	}
+	if r.known {
+		l.interval = r.interval
+	}
+}
+
+// Forget drops the lanes nothing waits in; called now and then.
+func (d *Dispatcher) forgetIdle() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for target, l := range d.lanes {
+		if l.idle() {
+			delete(d.lanes, target)
+		}
+	}
+}
+
+// Depth is how many jobs wait in this process and how many attempts are in flight.
+func (d *Dispatcher) Depth() (queued, inFlight int) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.queued, d.inFlight
+}
+
+// Stop starts no more attempts, waits for those in flight until ctx ends, and
+// returns the deliveries that were leased but not attempted.
+func (d *Dispatcher) Stop(ctx context.Context) []uuid.UUID {
+	unblock := context.AfterFunc(ctx, func() {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		d.idle.Broadcast()
+	})
+	defer unblock()
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.stopping = true
+	for d.inFlight > 0 && ctx.Err() == nil {
+		d.idle.Wait()
+	}
+	var left []uuid.UUID
+	for _, l := range d.lanes {
+		for l.waiting() > 0 {
+			left = append(left, l.pop().ID)
+		}
+	}
+	return left
+}

@@ -1,0 +1,70 @@
+// Package delivery takes committed deliveries to their receivers: it dispatches
+// them fairly, signs and sends, retries, and parks what cannot be delivered.
+package delivery
+
+import (
+	"time"
+
+	"github.com/google/uuid"
+
+	"integrationhub/hub"
+)
+
+// Lease is how long a delivery belongs to the process that took it, by the
+// database's clock. A process that has not started an attempt within
+// startWithin of taking the lease gives it up, so that the attempt (10 s at most)
+// ends before another process may take the row.
+const (
+	Lease       = 30 * time.Second
+	startWithin = 15 * time.Second
+)
+
+// Event is what a delivery carries: the envelope's bytes, shared by all the
+// deliveries of one event.
+type Event struct {
+	Seq         uuid.UUID
+	ID          string
+	TenantID    uuid.UUID
+	Environment hub.Environment
+	Product     string
+	Type        string
+	Body        []byte
+}
+
+// Job is one delivery whose lease this process holds.
+type Job struct {
+	ID       uuid.UUID
+	Target   uuid.UUID
+	Event    *Event
+	Attempts int       // attempts made before
+	Spent    int       // of these, how many count against this round's four
+	RoundAt  time.Time // when this round of attempts began, database clock
+	DueAt    time.Time // when the attempt became due, local clock
+	LeasedAt time.Time // when the lease was asked for, local clock
+}
+
+// Status is where a delivery stands; the numbers are the database's.
+type Status int16
+
+// The four states of a delivery.
+const (
+	Pending   Status = 0
+	Delivered Status = 1
+	Parked    Status = 2
+	Failed    Status = 3
+)
+
+var statusNames = [...]string{"pending", "delivered", "parked", "failed"}
+
+// String is the name the API uses.
+func (s Status) String() string { return statusNames[s] }
+
+// ParseStatus reads the API's name of a status.
+func ParseStatus(name string) (Status, bool) {
+	for i, known := range statusNames {
+		if known == name {
+			return Status(i), true
+		}
+	}
+	return 0, false
+}

@@ -1,0 +1,79 @@
+package delivery
+
+import (
+	"time"
+
+	"github.com/google/uuid"
+)
+
+// Bounds of what one process holds in memory.
+const (
+	maxQueued     = 16_384 // jobs of all targets
+	laneQueue     = 2_048  // jobs of one healthy target
+	breakerAfter  = 10     // failures in a row that open a target's breaker
+	breakerShare  = 8      // an open breaker leaves 1/8 of the target's concurrency
+	laneIdleSweep = time.Minute
+)
+
+// lane is the queue of one target and its share of the workers. All fields are
+// guarded by Dispatcher.mu.
+type lane struct {
+	target   uuid.UUID
+	queue    []Job
+	head     int           // queue[head:] waits
+	reserved int           // places promised to commits under way
+	running  int           // attempts in flight
+	failures int           // in a row
+	ready    bool          // stands in Dispatcher.ready, waiting for a worker
+	left     bool          // rows of this target stand in the database without a lease
+	interval time.Duration // pacing: least time between starts; 0 = none
+	nextAt   time.Time     // pacing: earliest next start
+	timer    bool          // a wake-up for nextAt is set
+}
+
+func (l *lane) waiting() int { return len(l.queue) - l.head }
+
+// limit is how many attempts may be in flight: the breaker's share after
+// repeated failures, so that a dead target holds few workers.
+func (l *lane) limit(concurrency int) int {
+	if l.failures >= breakerAfter {
+		return max(1, concurrency/breakerShare)
+	}
+	return concurrency
+}
+
+// room is how many more jobs may be taken: what can start before its lease is too old.
+func (l *lane) room(concurrency int) int {
+	size := laneQueue
+	if l.failures >= breakerAfter {
+		size = 2 * l.limit(concurrency)
+	}
+	if l.interval > 0 {
+		size = min(size, 1+int(startWithin/2/l.interval))
+	}
+	return size - l.waiting() - l.reserved
+}
+
+func (l *lane) push(job Job) {
+	if l.head > 0 && l.head == len(l.queue) {
+		l.queue, l.head = l.queue[:0], 0
+	}
+	l.queue = append(l.queue, job)
+}
+
+func (l *lane) pop() Job {
+	job := l.queue[l.head]
+	l.queue[l.head] = Job{} // let the event go
+	l.head++
+	if l.head >= 512 && l.head*2 >= len(l.queue) {
+		n := copy(l.queue, l.queue[l.head:])
+		clear(l.queue[n:])
+		l.queue, l.head = l.queue[:n], 0
+	}
+	return job
+}
+
+// idle tells whether nothing would be lost by forgetting the lane.
+func (l *lane) idle() bool {
+	return l.waiting() == 0 && l.reserved == 0 && l.running == 0 && !l.left && l.failures < breakerAfter && l.interval == 0
+}

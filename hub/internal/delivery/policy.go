@@ -1,0 +1,89 @@
+package delivery
+
+import (
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// waits are the pauses before the second, third and fourth attempt (interface
+// document 3, "Limits").
+var waits = [...]time.Duration{time.Second, 5 * time.Second, 25 * time.Second}
+
+const (
+	maxRetryAfter = time.Hour      // the longest Retry-After that is honoured
+	maxDeferral   = 24 * time.Hour // how long a peer may put a delivery off in all
+)
+
+// Why a delivery is parked or failed.
+const (
+	ReasonExhausted = "retries_exhausted"
+	ReasonGone      = "gone"              // the endpoint answered 410
+	ReasonDeferred  = "deferred_too_long" // Retry-After for 24 h
+	ReasonDisabled  = "endpoint_disabled"
+	ReasonDeleted   = "endpoint_deleted"
+	ReasonExpired   = "parked_too_long" // 15 days in the park
+)
+
+// Outcome is what came of one attempt, as far as the policy cares.
+type Outcome struct {
+	Status     int    // 0 = no answer
+	Complete   bool   // false: the answer did not end in time, or was broken
+	RetryAfter string // the answer's header
+}
+
+// Verdict is what an outcome means for the delivery.
+type Verdict struct {
+	Status  Status
+	Wait    time.Duration // pending: until the next attempt
+	Spent   int           // attempts of this round used up so far
+	Reason  string        // parked, failed
+	Disable bool          // the endpoint is to be disabled
+	Healthy bool          // the endpoint answers: feeds its breaker
+}
+
+// Judge decides about a delivery after an attempt. roundAt is when this round of
+// attempts began and spent how many were used up before this one.
+func Judge(o Outcome, spent int, roundAt, now time.Time) Verdict {
+	switch {
+	case o.Complete && o.Status >= 200 && o.Status <= 299:
+		return Verdict{Status: Delivered, Spent: spent + 1, Healthy: true}
+	case o.Complete && o.Status == http.StatusGone:
+		return Verdict{Status: Parked, Spent: spent + 1, Reason: ReasonGone, Disable: true, Healthy: true}
+	case o.Complete && (o.Status == http.StatusTooManyRequests || o.Status == http.StatusServiceUnavailable):
+		if wait, ok := parseRetryAfter(o.RetryAfter, now); ok {
+			if now.Add(wait).Sub(roundAt) > maxDeferral {
+				return Verdict{Status: Parked, Spent: spent, Reason: ReasonDeferred, Healthy: true}
+			}
+			return Verdict{Status: Pending, Wait: wait, Spent: spent, Healthy: true}
+		}
+	}
+	if spent < len(waits) {
+		return Verdict{Status: Pending, Wait: waits[spent], Spent: spent + 1}
+	}
+	return Verdict{Status: Parked, Spent: spent + 1, Reason: ReasonExhausted}
+}
+
+// parseRetryAfter reads seconds or an HTTP date, at least 1 s and at most 1 h.
+func parseRetryAfter(value string, now time.Time) (time.Duration, bool) {
+	value = strings.TrimSpace(value)
+	if value == "" {
+		return 0, false
+	}
+	wait := maxRetryAfter
+	if seconds, err := strconv.ParseUint(value, 10, 63); err == nil {
+		if seconds < uint64(maxRetryAfter/time.Second) {
+			wait = time.Duration(seconds) * time.Second
+		}
+	} else if at, err := http.ParseTime(value); err == nil {
+		wait = at.Sub(now)
+	} else if !isDigits(value) {
+		return 0, false
+	}
+	return max(time.Second, min(wait, maxRetryAfter)), true
+}
+
+func isDigits(s string) bool {
+	return strings.Trim(s, "0123456789") == ""
+}

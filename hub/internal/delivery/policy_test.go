@@ -1,0 +1,58 @@
+package delivery
+
+import (
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+var judged = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+
+func answer(status int, retryAfter string) Outcome {
+	return Outcome{Status: status, Complete: true, RetryAfter: retryAfter}
+}
+
+func TestJudgeRetriesAfter1And5And25SecondsThenParks(t *testing.T) {
+	t.Parallel()
+	for _, o := range []Outcome{{}, {Status: 200}, answer(500, ""), answer(302, ""), answer(404, ""), answer(429, ""), answer(503, "soon")} {
+		for spent, wait := range []time.Duration{time.Second, 5 * time.Second, 25 * time.Second} {
+			require.Equal(t, Verdict{Status: Pending, Wait: wait, Spent: spent + 1}, Judge(o, spent, judged, judged), o)
+		}
+		require.Equal(t, Verdict{Status: Parked, Spent: 4, Reason: ReasonExhausted}, Judge(o, 3, judged, judged), o)
+	}
+}
+
+func TestJudgeSuccess(t *testing.T) {
+	t.Parallel()
+	for _, status := range []int{200, 201, 204, 299} {
+		require.Equal(t, Verdict{Status: Delivered, Spent: 3, Healthy: true}, Judge(answer(status, ""), 2, judged, judged))
+	}
+}
+
+func TestJudgeGoneDisables(t *testing.T) {
+	t.Parallel()
+	require.Equal(t, Verdict{Status: Parked, Spent: 1, Reason: ReasonGone, Disable: true, Healthy: true}, Judge(answer(410, ""), 0, judged, judged))
+}
+
+func TestJudgeRetryAfterUsesUpNoAttempt(t *testing.T) {
+	t.Parallel()
+	for retryAfter, wait := range map[string]time.Duration{
+		"7":                       7 * time.Second,
+		"0":                       time.Second,
+		" 30 ":                    30 * time.Second,
+		"3600":                    time.Hour,
+		"7200":                    time.Hour,
+		"99999999999999999999999": time.Hour,
+		judged.Add(90 * time.Second).Format(http.TimeFormat): 90 * time.Second,
+		judged.Add(-time.Hour).Format(http.TimeFormat):       time.Second,
+	} {
+		for _, status := range []int{429, 503} {
+			require.Equal(t, Verdict{Status: Pending, Wait: wait, Spent: 3, Healthy: true}, Judge(answer(status, retryAfter), 3, judged, judged), retryAfter)
+		}
+	}
+	require.Equal(t, Pending, Judge(answer(429, "60"), 0, judged.Add(-24*time.Hour+time.Minute), judged).Status)
+	require.Equal(t, Verdict{Status: Parked, Reason: ReasonDeferred, Healthy: true}, Judge(answer(429, "61"), 0, judged.Add(-24*time.Hour+time.Minute), judged))
+	require.Equal(t, Verdict{Status: Pending, Wait: time.Second, Spent: 1}, Judge(answer(500, "60"), 0, judged, judged))
+}

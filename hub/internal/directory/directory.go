@@ -1,0 +1,207 @@
+// Package directory is each process's cache of the configuration the hot path
+// needs: API keys, and which endpoints want which events. It never serves stale
+// configuration where that matters: every group commit compares the version the
+// cache was filled at with the committed one (see [Directory.Version]).
+package directory
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"integrationhub/hub"
+)
+
+// Key is what a caller may do with an API key.
+type Key struct {
+	ID          uuid.UUID
+	TenantID    uuid.UUID
+	Product     string
+	Environment hub.Environment
+	Scopes      []string
+	Rate        string     // "100-M"; "0" = no limit
+	ExpiresAt   *time.Time // nil = never
+	Last4       string
+	Name        string
+	hash        [32]byte
+}
+
+// Opener decrypts what is sealed at rest.
+type Opener interface {
+	Open(sealed []byte, context string) ([]byte, error)
+}
+
+// pollEvery is how often the committed version is read; with it a revocation
+// reaches every process well within a second, also without any traffic.
+const pollEvery = 300 * time.Millisecond
+
+// maxUnknown bounds how many unknown keys a generation remembers.
+const maxUnknown = 10_000
+
+// Directory is safe for concurrent use.
+type Directory struct {
+	pool    *pgxpool.Pool
+	secrets Opener
+	log     *slog.Logger
+	now     func() time.Time
+	current atomic.Pointer[generation]
+	used    sync.Map // key id → time.Time of last use, flushed by Run
+}
+
+// generation is what has been loaded since the version was last seen to change.
+type generation struct {
+	version   int64
+	keys      sync.Map // [32]byte → *Key; nil = no such key
+	unknown   atomic.Int64
+	tenants   sync.Map // scope → []*Endpoint
+	endpoints sync.Map // uuid.UUID → *Endpoint; nil = no such endpoint
+}
+
+type scope struct {
+	tenant      uuid.UUID
+	environment hub.Environment
+}
+
+// New makes an empty directory at version 0: the first [Directory.Refresh] or
+// commit brings it up to date.
+func New(pool *pgxpool.Pool, secrets Opener, log *slog.Logger, now func() time.Time) *Directory {
+	d := &Directory{pool: pool, secrets: secrets, log: log, now: now}
+	d.current.Store(&generation{})
+	return d
+}
+
+// Version is the configuration version the cache was filled at.
+func (d *Directory) Version() int64 { return d.current.Load().version }
+
+// Refresh reads the committed version and drops the cache where it differs.
+func (d *Directory) Refresh(ctx context.Context) error {
+	var version int64
+	if err := d.pool.QueryRow(ctx, `select version from hub.config_version`).Scan(&version); err != nil {
+		return fmt.Errorf("reading the configuration version: %w", err)
+	}
+	if old := d.current.Load(); old.version != version {
+		d.current.CompareAndSwap(old, &generation{version: version})
+	}
+	return nil
+}
+
+// Run refreshes until ctx ends and records when keys were last used.
+func (d *Directory) Run(ctx context.Context) {
+	poll, flush := time.NewTicker(pollEvery), time.NewTicker(30*time.Second)
+	defer poll.Stop()
+	defer flush.Stop()
+	failing := false
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-flush.C:
+			if err := d.flushUsed(ctx); err != nil && ctx.Err() == nil {
+				d.log.Warn("recording the last use of keys failed", "error", err)
+			}
+		case <-poll.C:
+			err := d.Refresh(ctx)
+			if err != nil && !failing && ctx.Err() == nil {
+				d.log.Warn("watching the configuration failed; trying again", "error", err)
+			}
+			failing = err != nil
+		}
+	}
+}
+
+var errUnknownKey = hub.Errorf(hub.ErrUnauthorized, "invalid_key", "The API key is missing, unknown, expired or revoked.")
+
+// Key finds the key a caller presented; ErrUnauthorized where there is none that
+// is valid now. Keys are found by their SHA-256, so the comparison tells nothing
+// about any stored key.
+func (d *Directory) Key(ctx context.Context, presented string) (*Key, error) {
+	hash := sha256.Sum256([]byte(presented))
+	generation := d.current.Load()
+	if found, ok := generation.keys.Load(hash); ok {
+		return d.usable(found.(*Key))
+	}
+	key, err := d.loadKey(ctx, hash)
+	if err != nil {
+		return nil, err
+	}
+	if key != nil || generation.unknown.Add(1) <= maxUnknown {
+		generation.keys.Store(hash, key)
+	}
+	return d.usable(key)
+}
+
+// Revalidate finds a key again, as the configuration is now.
+func (d *Directory) Revalidate(ctx context.Context, key *Key) (*Key, error) {
+	generation := d.current.Load()
+	if found, ok := generation.keys.Load(key.hash); ok {
+		return d.usable(found.(*Key))
+	}
+	fresh, err := d.loadKey(ctx, key.hash)
+	if err != nil {
+		return nil, err
+	}
+	generation.keys.Store(key.hash, fresh)
+	return d.usable(fresh)
+}
+
+func (d *Directory) usable(key *Key) (*Key, error) {
+	now := d.now()
+	if key == nil || key.ExpiresAt != nil && !now.Before(*key.ExpiresAt) {
+		return nil, errUnknownKey
+	}
+	if last, ok := d.used.Load(key.ID); !ok || now.Sub(last.(time.Time)) > time.Second {
+		d.used.Store(key.ID, now)
+	}
+	return key, nil
+}
+
+func (d *Directory) loadKey(ctx context.Context, hash [32]byte) (*Key, error) {
+	key := &Key{hash: hash}
+	err := d.pool.QueryRow(ctx, `
+		select k.id, k.tenant_id, t.product, k.environment, k.scopes, k.rate, k.expires_at, k.last4, k.name
+		from hub.keys k join hub.tenants t on t.id = k.tenant_id
+		where k.hash = $1 and k.revoked_at is null`, hash[:]).
+		Scan(&key.ID, &key.TenantID, &key.Product, &key.Environment, &key.Scopes, &key.Rate, &key.ExpiresAt, &key.Last4, &key.Name)
+	switch {
+	case errors.Is(err, pgx.ErrNoRows):
+		return nil, nil
+	case err != nil:
+		return nil, unavailable(fmt.Errorf("looking up an API key: %w", err))
+	}
+	return key, nil
+}
+
+func (d *Directory) flushUsed(ctx context.Context) error {
+	var ids []uuid.UUID
+	var times []time.Time
+	d.used.Range(func(id, at any) bool {
+		ids, times = append(ids, id.(uuid.UUID)), append(times, at.(time.Time))
+		d.used.Delete(id)
+		return true
+	})
+	if len(ids) == 0 {
+		return nil
+	}
+	_, err := d.pool.Exec(ctx, `
+		update hub.keys k set last_used_at = greatest(k.last_used_at, u.at)
+		from unnest($1::uuid[], $2::timestamptz[]) u(id, at) where k.id = u.id`, ids, times)
+	if err != nil {
+		return fmt.Errorf("storing when keys were last used: %w", err)
+	}
+	return nil
+}
+
+func unavailable(cause error) error {
+	e := hub.Errorf(hub.ErrUnavailable, "database_unavailable", "The hub cannot reach its database right now; try again.")
+	e.RetryAfter = time.Second
+	return e.Because(cause)
+}

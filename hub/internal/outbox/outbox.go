@@ -1,0 +1,182 @@
+// Package outbox makes events durable: an event and its deliveries are stored in
+// one transaction, and concurrent publishes share one commit. A publisher is
+// answered after the commit, never before.
+package outbox
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"integrationhub/hub"
+	"integrationhub/hub/internal/delivery"
+	"integrationhub/hub/internal/directory"
+)
+
+const (
+	lanes         = 2    // group commits under way at once
+	maxPublishes  = 256  // publications in one commit
+	maxDeliveries = 4096 // deliveries in one commit
+	queueLength   = 4096 // publications waiting for a lane
+	commitTimeout = 10 * time.Second
+)
+
+// Publication is an event to be stored and fanned out.
+type Publication struct {
+	Key           *directory.Key // whose key published it; nil for the hub itself
+	TenantID      uuid.UUID
+	Environment   hub.Environment
+	Product       string
+	Type          string
+	CorrelationID string
+	Data          []byte                // JSON object; copied into the envelope before Publish returns
+	ID            string                // chosen by the publisher, or ""
+	Idempotency   string                // stored idempotency key, or "": not idempotent
+	BodyHash      [sha256.Size]byte     // of the request, for idempotent publications
+	To            []*directory.Endpoint // nil: every subscriber
+}
+
+// Result is the answer to one publication.
+type Result struct {
+	ID         string
+	Deliveries int
+	Duplicate  bool // the same publication was accepted before; this is its first answer
+}
+
+// Dispatcher takes deliveries to their receivers once they are committed.
+type Dispatcher interface {
+	// Reserve takes a place in this process's queue for a target; false means the
+	// row is left for whoever has room.
+	Reserve(target uuid.UUID) bool
+	// Release gives a reserved place back.
+	Release(target uuid.UUID)
+	// Dispatch queues committed deliveries whose places were reserved.
+	Dispatch(jobs []delivery.Job)
+	// Left tells that committed deliveries of a target were left without a place.
+	Left(target uuid.UUID)
+}
+
+// Recorder counts what was accepted.
+type Recorder interface {
+	Accepted(product string, events, deliveries int)
+}
+
+// Outbox is safe for concurrent use.
+type Outbox struct {
+	pool      *pgxpool.Pool
+	directory *directory.Directory
+	dispatch  Dispatcher
+	record    Recorder
+	log       *slog.Logger
+	now       func() time.Time
+
+	plain chan *request // no idempotency keys: straight inserts
+	keyed chan *request
+	stop  chan struct{}
+	done  sync.WaitGroup
+}
+
+// request is one call: its publications are stored together or not at all.
+type request struct {
+	publications []*Publication
+	results      []Result
+	done         chan error
+}
+
+// New starts the commit lanes; Close ends them.
+func New(pool *pgxpool.Pool, dir *directory.Directory, dispatch Dispatcher, record Recorder, log *slog.Logger, now func() time.Time) *Outbox {
+	o := &Outbox{
+		pool: pool, directory: dir, dispatch: dispatch, record: record, log: log, now: now,
+		plain: make(chan *request, queueLength), keyed: make(chan *request, queueLength),
+		stop: make(chan struct{}),
+	}
+	for range lanes {
+		o.done.Go(func() { o.run(o.plain, o.commitPlain) })
+		o.done.Go(func() { o.run(o.keyed, o.commitKeyed) })
+	}
+	return o
+}
+
+// Close waits for what was queued to be committed. Publish must not be called any more.
+func (o *Outbox) Close() {
+	close(o.stop)
+	o.done.Wait()
+}
+
+// Publish stores one publication and waits for its commit.
+func (o *Outbox) Publish(ctx context.Context, p *Publication) (Result, error) {
+	results, err := o.PublishAll(ctx, []*Publication{p})
+	if err != nil {
+		return Result{}, err
+	}
+	return results[0], nil
+}
+
+// errBusy answers a publisher when commits cannot keep up or the database is away.
+func errBusy(cause error) error {
+	e := hub.Errorf(hub.ErrUnavailable, "database_unavailable", "The event could not be stored right now; nothing was accepted, send it again.")
+	e.RetryAfter = time.Second
+	return e.Because(cause)
+}
+
+// PublishAll stores publications together, all or nothing, and waits for the commit.
+func (o *Outbox) PublishAll(ctx context.Context, publications []*Publication) ([]Result, error) {
+	r := &request{publications: publications, done: make(chan error, 1)}
+	queue := o.plain
+	for _, p := range publications {
+		if p.Idempotency != "" {
+			queue = o.keyed
+		}
+	}
+	select {
+	case queue <- r:
+	default:
+		return nil, errBusy(errors.New("the commit queue is full"))
+	}
+	// Once queued it may be committed whatever happens to the caller: wait for it.
+	if err := <-r.done; err != nil {
+		return nil, err
+	}
+	return r.results, nil
+}
+
+// run commits batches from a queue until the outbox is closed and the queue empty.
+func (o *Outbox) run(queue chan *request, commit func(context.Context, []*request)) {
+	var batch []*request
+	for {
+		batch = batch[:0]
+		select {
+		case r := <-queue:
+			batch = append(batch, r)
+		case <-o.stop:
+			select {
+			case r := <-queue:
+				batch = append(batch, r)
+			default:
+				return
+			}
+		}
+		size := len(batch[0].publications)
+	fill:
+		for size < maxPublishes {
+			select {
+			case r := <-queue:
+				batch = append(batch, r)
+				size += len(r.publications)
+			default:
+				break fill
+			}
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), commitTimeout)
+		commit(ctx, batch)
+		cancel()
+	}
+}
+
+func (r *request) answer(err error) { r.done <- err }

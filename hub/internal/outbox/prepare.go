@@ -1,0 +1,128 @@
+package outbox
+
+import (
+	"context"
+	"math"
+	"time"
+
+	"github.com/google/uuid"
+
+	"integrationhub/hub"
+	"integrationhub/hub/internal/delivery"
+	"integrationhub/hub/internal/directory"
+	"integrationhub/hub/internal/logid"
+)
+
+// prepared is a publication that has its ids, its envelope and its receivers.
+type prepared struct {
+	*Publication
+	event   *delivery.Event
+	id      uint64
+	targets []*directory.Endpoint
+	leased  []bool // by target: has a place in this process's queue
+}
+
+// prepare resolves a publication against the configuration as cached now.
+func (o *Outbox) prepare(ctx context.Context, p *Publication) (*prepared, error) {
+	targets := p.To
+	if targets == nil {
+		if p.Key != nil {
+			if _, err := o.directory.Revalidate(ctx, p.Key); err != nil {
+				return nil, err
+			}
+		}
+		var err error
+		if targets, err = o.directory.Subscribers(ctx, p.TenantID, p.Environment, p.Type); err != nil {
+			return nil, err
+		}
+	}
+	if len(targets) > logid.MaxDeliveries {
+		return nil, hub.Errorf(hub.ErrInvalid, "too_many_endpoints", "More than %d endpoints want this event.", logid.MaxDeliveries)
+	}
+	now := o.now()
+	id := p.ID
+	if id == "" {
+		id = hub.NewEventID()
+	}
+	bits, _ := hub.ParseEventID(id) // checked on the way in
+	event := &delivery.Event{
+		Seq: logid.NewSeq(now), ID: id, TenantID: p.TenantID, Environment: p.Environment, Product: p.Product, Type: p.Type,
+	}
+	event.Body = hub.AppendEnvelope(make([]byte, 0, len(p.Data)+len(p.Type)+len(p.Product)+len(p.CorrelationID)+160), hub.Event{
+		ID: id, Product: p.Product, Type: p.Type, Time: now, CorrelationID: p.CorrelationID, Data: p.Data,
+	})
+	return &prepared{Publication: p, event: event, id: bits, targets: targets, leased: make([]bool, len(targets))}, nil
+}
+
+// reserve asks for places in this process's queue.
+func (o *Outbox) reserve(all []*prepared) {
+	for _, p := range all {
+		for i, target := range p.targets {
+			p.leased[i] = o.dispatch.Reserve(target.ID)
+		}
+	}
+}
+
+// release gives the places back after a commit that did not happen.
+func (o *Outbox) release(all []*prepared) {
+	for _, p := range all {
+		for i, target := range p.targets {
+			if p.leased[i] {
+				o.dispatch.Release(target.ID)
+				p.leased[i] = false
+			}
+		}
+	}
+}
+
+// committed hands the stored deliveries on. leasedAt is from before the commit,
+// so the local lease ends before the database's.
+func (o *Outbox) committed(all []*prepared, leasedAt time.Time) {
+	total := 0
+	for _, p := range all {
+		total += len(p.targets)
+	}
+	jobs := make([]delivery.Job, 0, total)
+	now := o.now()
+	for _, p := range all {
+		for i, target := range p.targets {
+			if !p.leased[i] {
+				o.dispatch.Left(target.ID)
+				continue
+			}
+			jobs = append(jobs, delivery.Job{
+				ID: logid.Delivery(p.event.Seq, i+1), Target: target.ID, Event: p.event,
+				RoundAt: now, DueAt: now, LeasedAt: leasedAt,
+			})
+		}
+		o.record.Accepted(p.Product, 1, len(p.targets))
+	}
+	o.dispatch.Dispatch(jobs)
+}
+
+// delta counts what a commit accepted, by minute, tenant and target.
+type delta struct {
+	bucket  time.Time
+	tenant  uuid.UUID
+	target  uuid.UUID
+	product string
+}
+
+func acceptedDeltas(all []*prepared) map[delta]int32 {
+	counts := make(map[delta]int32)
+	for _, p := range all {
+		bucket := logid.Time(p.event.Seq).Truncate(time.Minute)
+		for _, target := range p.targets {
+			counts[delta{bucket, p.TenantID, target.ID, p.Product}]++
+		}
+	}
+	return counts
+}
+
+// signed keeps the 64 bits of an event id in PostgreSQL's signed bigint.
+func signed(bits uint64) int64 {
+	if bits > math.MaxInt64 {
+		return -int64(math.MaxUint64-bits) - 1
+	}
+	return int64(bits)
+}
