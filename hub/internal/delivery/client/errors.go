@@ -1,0 +1,151 @@
+package client
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"io"
+	"net"
+	"syscall"
+)
+
+// Kind says in one word why a POST has no usable response.
+type Kind string
+
+// The kinds of failure. A time-out or a reset has its own kind wherever it
+// happens; the error's text names the step.
+const (
+	KindRequest  Kind = "request"  // the caller's headers cannot be sent; nothing was dialled
+	KindDNS      Kind = "dns"      // the host name has no address
+	KindConnect  Kind = "connect"  // no connection
+	KindTLS      Kind = "tls"      // no trusted TLS session
+	KindTimeout  Kind = "timeout"  // not finished by the deadline
+	KindReset    Kind = "reset"    // the peer closed or reset the connection before the response ended
+	KindProtocol Kind = "protocol" // what came is not an HTTP/1 response with sound framing
+	KindCanceled Kind = "canceled" // the caller's context ended, or the client is closed
+)
+
+// Error is why a POST failed. Its text names the step and the reason and holds
+// no address, header or URL: it may be shown in the delivery log.
+type Error struct {
+	Kind  Kind
+	text  string
+	cause error
+}
+
+// Error implements error.
+func (e *Error) Error() string { return e.text }
+
+// Unwrap gives the error underneath, which may name addresses; nil when there is none.
+func (e *Error) Unwrap() error { return e.cause }
+
+// KindOf gives the kind of an error from [Client.Post], "" for any other error.
+func KindOf(err error) Kind {
+	var e *Error
+	if errors.As(err, &e) {
+		return e.Kind
+	}
+	return ""
+}
+
+// step is the part of a POST that was under way, in words for the error's text.
+type step string
+
+const (
+	stepConnect step = "connecting"
+	stepTLS     step = "setting up TLS"
+	stepSend    step = "sending the request"
+	stepWait    step = "waiting for the response"
+	stepHead    step = "reading the response header"
+	stepBody    step = "reading the response body"
+)
+
+// violation is a broken rule of HTTP/1.1 framing, in words.
+type violation string
+
+func (v violation) Error() string { return string(v) }
+
+// failed classifies what a step returned. The context is asked first: when it
+// ended, whatever the socket says is only the consequence.
+func failed(ctx context.Context, at step, err error) *Error {
+	kind, reason := classify(ctx, at, err)
+	return &Error{Kind: kind, text: string(at) + ": " + reason, cause: err}
+}
+
+func classify(ctx context.Context, at step, err error) (Kind, string) {
+	switch ctx.Err() {
+	case nil:
+	case context.DeadlineExceeded:
+		return KindTimeout, "timed out"
+	default:
+		return KindCanceled, "canceled"
+	}
+	var broken violation
+	if errors.As(err, &broken) {
+		return KindProtocol, string(broken)
+	}
+	if at == stepConnect {
+		return classifyDial(err)
+	}
+	var timeout net.Error
+	if errors.As(err, &timeout) && timeout.Timeout() {
+		return KindTimeout, "timed out"
+	}
+	switch {
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		return KindReset, "the peer closed the connection"
+	case errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE):
+		return KindReset, "the peer reset the connection"
+	}
+	var alert tls.AlertError // TLS 1.3 refuses a client only after the handshake looks done
+	if at == stepTLS || errors.As(err, &alert) {
+		return KindTLS, tlsReason(err)
+	}
+	return KindReset, "the connection broke"
+}
+
+// classifyDial gives every unknown reason the text of an unreachable host, so
+// that an address the egress rules refuse looks like one that is not there.
+func classifyDial(err error) (Kind, string) {
+	var dns *net.DNSError
+	if errors.As(err, &dns) {
+		if dns.IsNotFound {
+			return KindDNS, "no such host"
+		}
+		return KindDNS, "the host name could not be resolved"
+	}
+	var timeout net.Error
+	if errors.Is(err, context.DeadlineExceeded) || errors.As(err, &timeout) && timeout.Timeout() {
+		return KindTimeout, "timed out"
+	}
+	if errors.Is(err, syscall.ECONNREFUSED) {
+		return KindConnect, "connection refused"
+	}
+	return KindConnect, "host unreachable"
+}
+
+func tlsReason(err error) string {
+	var (
+		authority x509.UnknownAuthorityError
+		name      x509.HostnameError
+		invalid   x509.CertificateInvalidError
+		plain     tls.RecordHeaderError
+		alert     tls.AlertError
+	)
+	switch {
+	case errors.As(err, &authority):
+		return "the certificate is signed by an unknown authority"
+	case errors.As(err, &name):
+		return "the certificate is not valid for this host"
+	case errors.As(err, &invalid) && invalid.Reason == x509.Expired:
+		return "the certificate has expired or is not yet valid"
+	case errors.As(err, &invalid):
+		return "the certificate is not valid"
+	case errors.As(err, &plain):
+		return "the peer does not speak TLS"
+	case errors.As(err, &alert):
+		return "the peer refused: " + alert.Error()
+	}
+	return "the handshake failed"
+}
