@@ -1,0 +1,106 @@
+package delivery
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"integrationhub/hub"
+	"integrationhub/hub/internal/logid"
+)
+
+// claimed is the part of a claiming statement that takes the lease and returns
+// what a Job needs. A leased row has no next_attempt_at.
+const claimed = `
+	set due_at = now() + interval '30 seconds', next_attempt_at = null
+	from picked p where d.id = p.id
+	returning d.id, d.target_id, d.attempts, d.spent, d.round_at, now() - p.due_at`
+
+// claimTarget takes up to limit due rows of one target, oldest first.
+const claimTarget = `
+	with picked as (
+		select id, due_at from hub.deliveries
+		where status = 0 and target_id = $1 and due_at <= now()
+		order by due_at limit $2 for update skip locked)
+	update hub.deliveries d` + claimed
+
+// claimRetries takes rows whose retry is due. One that another process has, that
+// was settled, or whose time by the database's clock has not come is left alone.
+const claimRetries = `
+	with picked as (
+		select d.id, d.next_attempt_at as due_at from hub.deliveries d
+		join unnest($1::uuid[], $2::smallint[]) r(id, attempts) on d.id = r.id and d.attempts = r.attempts
+		where d.status = 0 and d.next_attempt_at <= now()
+		for update of d skip locked)
+	update hub.deliveries d` + claimed
+
+// claim runs a claiming statement and reads the events of what it took.
+func (d *Dispatcher) claim(ctx context.Context, statement string, args ...any) ([]Job, error) {
+	leasedAt := d.Now()
+	rows, err := d.Pool.Query(ctx, statement, args...)
+	if err != nil {
+		return nil, fmt.Errorf("claiming deliveries: %w", err)
+	}
+	jobs, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (Job, error) {
+		job := Job{LeasedAt: leasedAt}
+		var late time.Duration
+		err := row.Scan(&job.ID, &job.Target, &job.Attempts, &job.Spent, &job.RoundAt, &late)
+		job.DueAt = leasedAt.Add(-max(0, late))
+		return job, err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("claiming deliveries: %w", err)
+	}
+	return jobs, d.readEvents(ctx, jobs)
+}
+
+// readEvents gives jobs their events; the events of one fan-out are read once.
+func (d *Dispatcher) readEvents(ctx context.Context, jobs []Job) error {
+	events := make(map[uuid.UUID]*Event, len(jobs))
+	seqs := make([]uuid.UUID, 0, len(jobs))
+	for _, job := range jobs {
+		seq := logid.Seq(job.ID)
+		if events[seq] == nil {
+			events[seq] = &Event{Seq: seq}
+			seqs = append(seqs, seq)
+		}
+	}
+	if len(seqs) == 0 {
+		return nil
+	}
+	rows, err := d.Pool.Query(ctx, `
+		select e.seq, e.id, e.tenant_id, e.environment, e.product, e.event_type, e.body
+		from hub.events e where e.seq = any($1::uuid[])`, seqs)
+	if err != nil {
+		return fmt.Errorf("reading events: %w", err)
+	}
+	var read Event
+	var id int64
+	_, err = pgx.ForEachRow(rows, []any{&read.Seq, &id, &read.TenantID, &read.Environment, &read.Product, &read.Type, &read.Body}, func() error {
+		event := events[read.Seq]
+		*event = read
+		event.ID, event.Body = hub.FormatEventID(uint64(id)), append([]byte(nil), read.Body...)
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("reading events: %w", err)
+	}
+	for i := range jobs {
+		jobs[i].Event = events[logid.Seq(jobs[i].ID)]
+	}
+	return nil
+}
+
+// unlease makes rows due again at once: they were leased but not attempted.
+func (d *Dispatcher) unlease(ctx context.Context, ids []uuid.UUID) error {
+	_, err := d.Pool.Exec(ctx, `
+		update hub.deliveries d set due_at = now()
+		from unnest($1::uuid[]) u(id) where d.id = u.id and d.status = 0 and d.next_attempt_at is null`, ids)
+	if err != nil {
+		return fmt.Errorf("giving leases back: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,221 @@
+package delivery
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/hibiken/asynq"
+	"github.com/redis/go-redis/v9"
+)
+
+const (
+	retryTask     = "delivery:retry"
+	wakeTask      = "delivery:wake"
+	retryQueue    = "deliveries"
+	scheduleQueue = 8192 // retries waiting to be written to Redis
+	schedulers    = 4
+	claimLinger   = 2 * time.Millisecond
+	claimMany     = 256
+)
+
+// Retrier is the clock of the retries: an asynq task for each, in Redis. Losing
+// one loses nothing but punctuality: the sweep takes the row a little later.
+type Retrier struct {
+	dispatcher *Dispatcher
+	client     *asynq.Client
+	server     *asynq.Server
+	log        *slog.Logger
+	schedule   chan scheduled
+	due        chan retryKey
+	complained atomic.Int64 // unix seconds of the last complaint about Redis
+}
+
+type retryKey struct {
+	id       uuid.UUID
+	attempts int16
+}
+
+type scheduled struct {
+	retryKey
+	at time.Time
+}
+
+// NewRetrier makes the retry clock over a Redis client it does not own.
+func NewRetrier(rdb redis.UniversalClient, dispatcher *Dispatcher, log *slog.Logger) *Retrier {
+	r := &Retrier{
+		dispatcher: dispatcher,
+		client:     asynq.NewClientFromRedisClient(rdb),
+		log:        log,
+		schedule:   make(chan scheduled, scheduleQueue),
+		due:        make(chan retryKey, claimMany*4),
+	}
+	r.server = asynq.NewServerFromRedisClient(rdb, asynq.Config{
+		Concurrency: 8,
+		Queues:      map[string]int{retryQueue: 1},
+		// asynq's defaults (5 s and 1 s) would turn a retry after 1 s into one after 6.
+		DelayedTaskCheckInterval: 250 * time.Millisecond,
+		TaskCheckInterval:        100 * time.Millisecond,
+		Logger:                   quiet{r},
+		LogLevel:                 asynq.WarnLevel,
+		ShutdownTimeout:          2 * time.Second,
+	})
+	return r
+}
+
+// Schedule asks for the next attempts of deliveries that were just stored as
+// pending. It never blocks: what Redis does not take, the sweep does.
+func (r *Retrier) Schedule(attempts []Attempt) {
+	now := time.Now()
+	for i := range attempts {
+		a := &attempts[i]
+		if a.Verdict.Status != Pending {
+			continue
+		}
+		// asynq keeps whole seconds: round up, so that a retry is never early.
+		at := now.Add(a.Verdict.Wait + time.Second - time.Nanosecond).Truncate(time.Second)
+		select {
+		case r.schedule <- scheduled{retryKey{a.ID, int16(a.Attempts + 1)}, at}:
+		default:
+		}
+	}
+}
+
+// Run serves retries until ctx ends.
+func (r *Retrier) Run(ctx context.Context) error {
+	for range schedulers {
+		go r.enqueue(ctx)
+	}
+	go r.claimDue(ctx)
+	mux := asynq.NewServeMux()
+	mux.HandleFunc(retryTask, func(ctx context.Context, task *asynq.Task) error {
+		key, err := parseRetry(task.Payload())
+		if err != nil {
+			return err
+		}
+		select {
+		case r.due <- key:
+		case <-ctx.Done():
+		}
+		return nil
+	})
+	mux.HandleFunc(wakeTask, func(_ context.Context, task *asynq.Task) error {
+		if target, err := uuid.FromBytes(task.Payload()); err == nil {
+			r.dispatcher.Kick(target)
+		}
+		return nil
+	})
+	if err := r.server.Start(mux); err != nil {
+		return fmt.Errorf("starting the retry clock: %w", err)
+	}
+	<-ctx.Done()
+	r.server.Shutdown()
+	return nil
+}
+
+// Wake tells the other processes that rows of a target wait without a lease.
+func (r *Retrier) Wake(target uuid.UUID) {
+	_, err := r.client.Enqueue(asynq.NewTask(wakeTask, target[:]), asynq.Queue(retryQueue),
+		asynq.Unique(time.Second), asynq.MaxRetry(0), asynq.Retention(0))
+	if err != nil && !errors.Is(err, asynq.ErrDuplicateTask) {
+		r.complain(err)
+	}
+}
+
+func (r *Retrier) enqueue(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case s := <-r.schedule:
+			payload := binary.BigEndian.AppendUint16(append([]byte(nil), s.id[:]...), uint16(s.attempts))
+			_, err := r.client.EnqueueContext(ctx, asynq.NewTask(retryTask, payload), asynq.Queue(retryQueue),
+				asynq.TaskID(fmt.Sprintf("%s:%d", s.id, s.attempts)), asynq.ProcessAt(s.at), asynq.MaxRetry(0), asynq.Retention(0))
+			if err != nil && !errors.Is(err, asynq.ErrTaskIDConflict) && ctx.Err() == nil {
+				r.complain(err)
+			}
+		}
+	}
+}
+
+// claimDue takes the rows of due retries, many in one statement.
+func (r *Retrier) claimDue(ctx context.Context) {
+	for {
+		var keys []retryKey
+		select {
+		case <-ctx.Done():
+			return
+		case key := <-r.due:
+			keys = append(keys, key)
+		}
+		linger := time.NewTimer(claimLinger)
+	fill:
+		for len(keys) < claimMany {
+			select {
+			case key := <-r.due:
+				keys = append(keys, key)
+			case <-linger.C:
+				break fill
+			}
+		}
+		linger.Stop()
+		if err := r.dispatcher.claimKeys(ctx, keys); err != nil && ctx.Err() == nil {
+			r.log.Warn("claiming due retries failed; the sweep will", "error", err)
+		}
+	}
+}
+
+// claimKeys takes due retries into the queue, also beyond its usual room: their
+// number is bounded by the attempts that were made here a moment ago.
+func (d *Dispatcher) claimKeys(ctx context.Context, keys []retryKey) error {
+	ids, attempts := make([]uuid.UUID, len(keys)), make([]int16, len(keys))
+	for i, key := range keys {
+		ids[i], attempts[i] = key.id, key.attempts
+	}
+	jobs, err := d.claim(ctx, claimRetries, ids, attempts)
+	if err != nil {
+		return err
+	}
+	d.admit(jobs)
+	return nil
+}
+
+// admit queues jobs that have no reserved place.
+func (d *Dispatcher) admit(jobs []Job) {
+	d.mu.Lock()
+	for _, job := range jobs {
+		d.laneOf(job.Target).reserved++
+		d.queued++
+	}
+	d.mu.Unlock()
+	d.Dispatch(jobs)
+}
+
+func parseRetry(payload []byte) (retryKey, error) {
+	if len(payload) != 18 {
+		return retryKey{}, fmt.Errorf("reading a retry task of %d bytes: %w", len(payload), asynq.SkipRetry)
+	}
+	return retryKey{uuid.UUID(payload[:16]), int16(binary.BigEndian.Uint16(payload[16:]))}, nil
+}
+
+// complain logs trouble with Redis at most once a minute.
+func (r *Retrier) complain(args ...any) {
+	now, last := time.Now().Unix(), r.complained.Load()
+	if now-last >= 60 && r.complained.CompareAndSwap(last, now) {
+		r.log.Warn("the retry clock has trouble with Redis; the sweep retries until it is back", "error", fmt.Sprint(args...))
+	}
+}
+
+// quiet passes asynq's complaints on, thinned out.
+type quiet struct{ r *Retrier }
+
+func (quiet) Debug(...any)        {}
+func (quiet) Info(...any)         {}
+func (q quiet) Warn(args ...any)  { q.r.complain(args...) }
+func (q quiet) Error(args ...any) { q.r.complain(args...) }
+func (q quiet) Fatal(args ...any) { q.r.complain(args...) }

@@ -1,0 +1,108 @@
+package delivery
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+)
+
+const (
+	sweepEvery = time.Second
+	claimBatch = 512 // rows taken from the database at once, one target
+)
+
+// dueTargets finds the targets that have due rows without reading the rows of
+// one target more than once: it hops along the index from target to target.
+const dueTargets = `
+	with recursive t (target_id) as (
+		(select target_id from hub.deliveries where status = 0 order by target_id limit 1)
+		union all
+		select (select d.target_id from hub.deliveries d
+		        where d.status = 0 and d.target_id > t.target_id order by d.target_id limit 1)
+		from t where t.target_id is not null)
+	select t.target_id from t
+	where t.target_id is not null and exists (
+		select from hub.deliveries d where d.status = 0 and d.target_id = t.target_id and d.due_at <= now())`
+
+// Sweep brings due rows from the database to the queue until ctx ends: rows that
+// found no place when they were committed, whose process died, or whose retry
+// Redis lost. Every target gets its share, so a long backlog of one delays
+// nobody else.
+func (d *Dispatcher) Sweep(ctx context.Context) {
+	tick, tidy := time.NewTicker(sweepEvery), time.NewTicker(laneIdleSweep)
+	defer tick.Stop()
+	defer tidy.Stop()
+	failing := false
+	for {
+		var err error
+		select {
+		case <-ctx.Done():
+			return
+		case <-tidy.C:
+			d.forgetIdle()
+			continue
+		case target := <-d.kicks:
+			err = d.fill(ctx, target)
+		case <-tick.C:
+			err = d.sweepAll(ctx)
+		}
+		if err != nil && !failing && ctx.Err() == nil {
+			d.Logger.Warn("sweeping due deliveries failed; trying again", "error", err)
+		}
+		failing = err != nil
+	}
+}
+
+func (d *Dispatcher) sweepAll(ctx context.Context) error {
+	rows, err := d.Pool.Query(ctx, dueTargets)
+	if err != nil {
+		return fmt.Errorf("finding targets with due deliveries: %w", err)
+	}
+	targets, err := pgx.CollectRows(rows, pgx.RowTo[uuid.UUID])
+	if err != nil {
+		return fmt.Errorf("finding targets with due deliveries: %w", err)
+	}
+	for _, target := range targets {
+		if err := d.fill(ctx, target); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// fill takes as many of a target's due rows as its lane has room for.
+func (d *Dispatcher) fill(ctx context.Context, target uuid.UUID) error {
+	room := d.reserveUpTo(target, claimBatch)
+	if room == 0 {
+		d.Left(target)
+		return nil
+	}
+	jobs, err := d.claim(ctx, claimTarget, target, room)
+	for range room - len(jobs) {
+		d.Release(target)
+	}
+	if err != nil {
+		for range jobs { // claimed but unreadable: their leases end by themselves
+			d.Release(target)
+		}
+		return err
+	}
+	if len(jobs) == claimBatch {
+		d.mu.Lock()
+		d.laneOf(target).left = true // there may be more
+		d.mu.Unlock()
+	}
+	d.Dispatch(jobs)
+	return nil
+}
+
+// GiveBack returns the leases of deliveries that will not be attempted here.
+func (d *Dispatcher) GiveBack(ctx context.Context, ids []uuid.UUID) error {
+	if len(ids) == 0 {
+		return nil
+	}
+	return d.unlease(ctx, ids)
+}

@@ -1,0 +1,148 @@
+package gateway
+
+import (
+	"crypto/sha256"
+	"encoding/json"
+	"strconv"
+	"strings"
+
+	"integrationhub/hub"
+	"integrationhub/hub/internal/directory"
+	"integrationhub/hub/internal/httpx"
+	"integrationhub/hub/internal/outbox"
+)
+
+// Bounds of a publication's fields, in bytes.
+const (
+	maxType        = 128
+	maxCorrelation = 200
+	maxIdempotency = 200
+	maxBatch       = 500 // events of one batch
+)
+
+// parseEvent reads one publication. at names its place in the body, "body" or
+// "body.events[3]". The data is a part of body: copy it before the body goes.
+func parseEvent(key *directory.Key, body []byte, at string) (*outbox.Publication, error) {
+	p := &outbox.Publication{Key: key, TenantID: key.TenantID, Environment: key.Environment, Product: key.Product}
+	err := httpx.TopLevel(body, httpx.JSONRules{UniqueKeys: true}, func(name, value []byte) error {
+		var err error
+		switch string(name) {
+		case "event_type":
+			p.Type, err = text(value, at+".event_type", maxType)
+		case "data":
+			if value[0] != '{' {
+				return hub.Invalid(at+".data", "must be a JSON object")
+			}
+			p.Data = value
+		case "correlation_id":
+			if string(value) != "null" {
+				p.CorrelationID, err = text(value, at+".correlation_id", maxCorrelation)
+			}
+		case "id":
+			if string(value) == "null" {
+				return nil
+			}
+			if p.ID, err = text(value, at+".id", maxType); err != nil {
+				return err
+			}
+			if _, ok := hub.ParseEventID(p.ID); !ok {
+				return hub.Invalid(at+".id", `must be "evt_" and 16 lowercase hexadecimal digits`)
+			}
+		default:
+			return hub.Invalid(at, "has a field that is not known: the fields are event_type, data, correlation_id and id")
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case p.Type == "":
+		return nil, hub.Invalid(at+".event_type", "is required")
+	case !validType(p.Type):
+		return nil, hub.Invalid(at+".event_type", "must be words of letters, digits, _ and - joined by dots, such as appointment.created")
+	case p.Data == nil:
+		return nil, hub.Invalid(at+".data", "is required")
+	}
+	if p.ID != "" {
+		p.Idempotency = p.ID
+		p.BodyHash = sha256.Sum256(body)
+	}
+	return p, nil
+}
+
+// parseBatch reads {"events":[…]}.
+func parseBatch(key *directory.Key, body []byte) ([]*outbox.Publication, error) {
+	var events []json.RawMessage
+	found := false
+	err := httpx.TopLevel(body, httpx.JSONRules{UniqueKeys: true}, func(name, value []byte) error {
+		if string(name) != "events" {
+			return hub.Invalid("body", "has a field that is not known: the only field is events")
+		}
+		found = true
+		if value[0] != '[' {
+			return hub.Invalid("body.events", "must be an array")
+		}
+		return json.Unmarshal(value, &events)
+	})
+	switch {
+	case err != nil:
+		return nil, err
+	case !found || len(events) == 0:
+		return nil, hub.Invalid("body.events", "must have at least one event")
+	case len(events) > maxBatch:
+		return nil, hub.Invalid("body.events", "must have at most "+strconv.Itoa(maxBatch)+" events")
+	}
+	publications := make([]*outbox.Publication, len(events))
+	seen := make(map[string]bool)
+	for i, raw := range events {
+		at := "body.events[" + strconv.Itoa(i) + "]"
+		if publications[i], err = parseEvent(key, raw, at); err != nil {
+			return nil, err
+		}
+		if id := publications[i].ID; id != "" {
+			if seen[id] {
+				return nil, hub.Invalid(at+".id", "stands twice in this batch")
+			}
+			seen[id] = true
+		}
+	}
+	return publications, nil
+}
+
+// text reads a JSON string that was checked before.
+func text(value []byte, at string, longest int) (string, error) {
+	if value[0] != '"' {
+		return "", hub.Invalid(at, "must be a string")
+	}
+	inner := string(value[1 : len(value)-1])
+	if strings.IndexByte(inner, '\\') >= 0 {
+		if err := json.Unmarshal(value, &inner); err != nil {
+			return "", hub.Invalid(at, "must be a string")
+		}
+	}
+	if len(inner) > longest {
+		return "", hub.Invalid(at, "must have at most "+strconv.Itoa(longest)+" bytes")
+	}
+	return inner, nil
+}
+
+// validType tells whether s is words joined by dots: what patterns of endpoints
+// can match and logs can show.
+func validType(s string) bool {
+	wordEmpty := true
+	for i := range len(s) {
+		switch c := s[i]; {
+		case c == '.':
+			if wordEmpty {
+				return false
+			}
+			wordEmpty = true
+		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9', c == '_', c == '-':
+			wordEmpty = false
+		default:
+			return false
+		}
+	}
+	return !wordEmpty
+}

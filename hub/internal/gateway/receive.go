@@ -1,0 +1,152 @@
+// Package gateway receives events from products. It is the hot path: a raw fiber
+// handler that checks the key, its limit and the body in one pass and answers
+// when the event is durable.
+package gateway
+
+import (
+	"context"
+	"crypto/sha256"
+	"slices"
+	"strconv"
+
+	"github.com/gofiber/fiber/v2"
+
+	"integrationhub/hub"
+	"integrationhub/hub/internal/directory"
+	"integrationhub/hub/internal/httpx"
+	"integrationhub/hub/internal/outbox"
+)
+
+// ScopePublish is what a key needs to publish events.
+const ScopePublish = "events.publish"
+
+// Keys finds API keys.
+type Keys interface {
+	Key(ctx context.Context, presented string) (*directory.Key, error)
+}
+
+// Limiter counts a request against a key's limit, sets the RateLimit headers and
+// gives a hub.ErrLimited where the limit is reached.
+type Limiter interface {
+	Count(c *fiber.Ctx, key *directory.Key) error
+}
+
+// Publisher makes events durable.
+type Publisher interface {
+	PublishAll(ctx context.Context, publications []*outbox.Publication) ([]outbox.Result, error)
+}
+
+// Gateway serves the publishing calls.
+type Gateway struct {
+	keys      Keys
+	limiter   Limiter
+	publisher Publisher
+}
+
+// New makes a gateway.
+func New(keys Keys, limiter Limiter, publisher Publisher) *Gateway {
+	return &Gateway{keys: keys, limiter: limiter, publisher: publisher}
+}
+
+// Publish serves POST /api/v1/events: 202 {"id","deliveries"} after the commit, 200
+// with the first answer where the same id or Idempotency-Key and body came before.
+func (g *Gateway) Publish(c *fiber.Ctx) error {
+	key, body, err := g.admit(c)
+	if err != nil {
+		return err
+	}
+	p, err := parseEvent(key, body, "body")
+	if err != nil {
+		return err
+	}
+	if err := idempotency(c, p, body); err != nil {
+		return err
+	}
+	results, err := g.publisher.PublishAll(c.Context(), []*outbox.Publication{p})
+	if err != nil {
+		return err
+	}
+	status := fiber.StatusAccepted
+	if results[0].Duplicate {
+		status = fiber.StatusOK
+	}
+	return send(c, status, appendResult(make([]byte, 0, 64), results[0]))
+}
+
+// PublishBatch serves POST /api/v1/events/batch: all events or none.
+func (g *Gateway) PublishBatch(c *fiber.Ctx) error {
+	key, body, err := g.admit(c)
+	if err != nil {
+		return err
+	}
+	publications, err := parseBatch(key, body)
+	if err != nil {
+		return err
+	}
+	results, err := g.publisher.PublishAll(c.Context(), publications)
+	if err != nil {
+		return err
+	}
+	status := fiber.StatusOK
+	answer := append(make([]byte, 0, 16+56*len(results)), `{"items":[`...)
+	for i, result := range results {
+		if i > 0 {
+			answer = append(answer, ',')
+		}
+		answer = appendResult(answer, result)
+		if !result.Duplicate {
+			status = fiber.StatusAccepted
+		}
+	}
+	return send(c, status, append(answer, `]}`...))
+}
+
+// admit checks who calls, whether they may, how often, and reads the body.
+func (g *Gateway) admit(c *fiber.Ctx) (*directory.Key, []byte, error) {
+	key, err := g.keys.Key(c.Context(), c.Get(hub.HeaderKey))
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := g.limiter.Count(c, key); err != nil {
+		return nil, nil, err
+	}
+	if !slices.Contains(key.Scopes, ScopePublish) {
+		return nil, nil, hub.Errorf(hub.ErrForbidden, "missing_scope", "This key lacks the scope %s.", ScopePublish)
+	}
+	body, err := httpx.JSONBody(c)
+	return key, body, err
+}
+
+// idempotency takes the Idempotency-Key header; an id in the body goes first.
+func idempotency(c *fiber.Ctx, p *outbox.Publication, body []byte) error {
+	header := c.Request().Header.Peek("Idempotency-Key")
+	if len(header) == 0 || p.Idempotency != "" {
+		return nil
+	}
+	if len(header) > maxIdempotency {
+		return hub.Invalid("header.Idempotency-Key", "must have at most "+strconv.Itoa(maxIdempotency)+" characters")
+	}
+	for _, b := range header {
+		if b < 0x20 || b > 0x7e {
+			return hub.Invalid("header.Idempotency-Key", "must be printable ASCII")
+		}
+	}
+	p.Idempotency = "key:" + string(header)
+	p.BodyHash = sha256.Sum256(body)
+	return nil
+}
+
+func appendResult(dst []byte, r outbox.Result) []byte {
+	dst = append(dst, `{"id":"`...)
+	dst = append(dst, r.ID...)
+	dst = append(dst, `","deliveries":`...)
+	dst = strconv.AppendInt(dst, int64(r.Deliveries), 10)
+	return append(dst, '}')
+}
+
+func send(c *fiber.Ctx, status int, body []byte) error {
+	c.Response().Header.SetContentType(fiber.MIMEApplicationJSON)
+	c.Response().SetStatusCode(status)
+	c.Response().SetBodyRaw(body)
+	return nil
+}

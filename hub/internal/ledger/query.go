@@ -1,0 +1,133 @@
+package ledger
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"integrationhub/hub"
+	"integrationhub/hub/internal/delivery"
+	"integrationhub/hub/internal/mask"
+)
+
+// Item is one delivery as the log shows it (interface document 3, "Webhook log
+// entry", and the hub's own fields).
+type Item struct {
+	ID            uuid.UUID       `json:"id" doc:"Delivery id"`
+	EventID       string          `json:"event_id" doc:"Event id" example:"evt_0123456789abcdef"`
+	Direction     string          `json:"direction" enum:"inbound,outbound"`
+	Product       string          `json:"product" doc:"Product the event came from"`
+	TenantID      uuid.UUID       `json:"tenant_id"`
+	Environment   string          `json:"environment" enum:"live,test"`
+	IntegrationID *uuid.UUID      `json:"integration_id" doc:"Integration it went to, or null"`
+	EndpointID    *uuid.UUID      `json:"endpoint_id" doc:"Endpoint it went to, or null"`
+	EventType     string          `json:"event_type"`
+	CorrelationID *string         `json:"correlation_id"`
+	Payload       json.RawMessage `json:"payload" doc:"The envelope as sent, CPF numbers masked; null once its retention ended"`
+	Status        string          `json:"status" enum:"pending,delivered,parked,failed"`
+	Reason        *string         `json:"reason" doc:"Why it is parked or failed"`
+	StatusCode    *int            `json:"status_code" doc:"HTTP status of the last attempt; null without an answer"`
+	ResponseBody  *string         `json:"response_body" doc:"Beginning of the last answer's body, at most 4 KiB"`
+	Delivered     bool            `json:"delivered"`
+	Attempts      int             `json:"attempts" doc:"Attempts made"`
+	Retries       int             `json:"retries" doc:"Attempts after the first"`
+	DurationMS    *int            `json:"duration_ms" doc:"Duration of the last attempt, milliseconds"`
+	CreatedAt     time.Time       `json:"created_at"`
+	NextAttemptAt *time.Time      `json:"next_attempt_at" doc:"When the next attempt is due; null while one is under way or none will come"`
+	FinishedAt    *time.Time      `json:"finished_at"`
+}
+
+// Reader answers questions about the log.
+type Reader struct {
+	pool *pgxpool.Pool
+}
+
+// NewReader makes a reader.
+func NewReader(pool *pgxpool.Pool) *Reader { return &Reader{pool: pool} }
+
+// itemColumns reads an Item from deliveries d, its event and its last attempt:
+// looked up for the rows of one page only.
+const itemColumns = `
+	d.id, d.event_id, d.inbound, d.product, d.tenant_id, d.environment, d.target_id, d.integration, d.event_type,
+	d.correlation_id, e.body, d.status, d.reason, d.status_code, a.response_body, d.attempts, d.duration_ms,
+	d.created_at, d.next_attempt_at, d.finished_at
+	from hub.deliveries d
+	left join lateral (
+		select body from hub.events e
+		where e.seq = (overlay(d.id::text placing '0000' from 33))::uuid) e on true
+	left join lateral (
+		select response_body from hub.attempts a
+		where a.delivery_id = d.id order by a.started_at desc limit 1) a on true`
+
+// List gives the newest deliveries that match, older than the before-th one where
+// it is set; up to limit rows.
+func (r *Reader) List(ctx context.Context, f Filter, before *uuid.UUID, limit int) ([]Item, error) {
+	p, ok, err := f.plan(ctx, r.pool)
+	if err != nil || !ok {
+		return nil, err
+	}
+	if before != nil {
+		p.add("d.id < ?", *before)
+	}
+	rows, err := r.pool.Query(ctx, p.ids(limit), p.args...)
+	if err != nil {
+		return nil, fmt.Errorf("searching the log: %w", err)
+	}
+	ids, err := pgx.CollectRows(rows, pgx.RowTo[uuid.UUID])
+	if err != nil {
+		return nil, fmt.Errorf("searching the log: %w", err)
+	}
+	return r.items(ctx, ids)
+}
+
+// items reads deliveries by id, newest first.
+func (r *Reader) items(ctx context.Context, ids []uuid.UUID) ([]Item, error) {
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	rows, err := r.pool.Query(ctx, `select `+itemColumns+` where d.id = any($1::uuid[]) order by d.id desc`, ids)
+	if err != nil {
+		return nil, fmt.Errorf("reading deliveries: %w", err)
+	}
+	items, err := pgx.CollectRows(rows, scanItem)
+	if err != nil {
+		return nil, fmt.Errorf("reading deliveries: %w", err)
+	}
+	return items, nil
+}
+
+func scanItem(row pgx.CollectableRow) (Item, error) {
+	var it Item
+	var event int64
+	var inbound, integration bool
+	var target uuid.UUID
+	var body, response []byte
+	var status delivery.Status
+	err := row.Scan(&it.ID, &event, &inbound, &it.Product, &it.TenantID, &it.Environment, &target, &integration, &it.EventType,
+		&it.CorrelationID, &body, &status, &it.Reason, &it.StatusCode, &response, &it.Attempts, &it.DurationMS,
+		&it.CreatedAt, &it.NextAttemptAt, &it.FinishedAt)
+	if err != nil {
+		return it, err
+	}
+	it.EventID, it.Status, it.Delivered = hub.FormatEventID(uint64(event)), status.String(), status == delivery.Delivered
+	it.Direction = "outbound"
+	if inbound {
+		it.Direction = "inbound"
+	}
+	if integration {
+		it.IntegrationID = &target
+	} else {
+		it.EndpointID = &target
+	}
+	it.Retries = max(0, it.Attempts-1)
+	if body != nil {
+		it.Payload = mask.MaskCPF(body)
+	}
+	it.ResponseBody = shown(response)
+	return it, nil
+}
