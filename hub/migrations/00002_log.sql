@@ -64,6 +64,7 @@ create index deliveries_tenant on hub.deliveries (tenant_id, status, id) where s
 create index deliveries_target on hub.deliveries (target_id, status, id) where status <> 0;
 create index deliveries_type on hub.deliveries (event_type, status, id) where status <> 0;
 create index deliveries_code on hub.deliveries (status_code, id) where status <> 0;
+create index deliveries_parked on hub.deliveries (id) where status = 2;
 create index deliveries_correlation on hub.deliveries (correlation_id, id) where correlation_id is not null;
 
 create table hub.attempts (
@@ -128,7 +129,6 @@ create table hub.replays (
     cursor       uuid,                    -- last delivery handled
     upto         uuid        not null,    -- newest delivery that belongs to the job
     error        text,
-    lease_until  timestamptz not null default now(),
     created_by   text        not null,
     created_at   timestamptz not null default now(),
     finished_at  timestamptz
