@@ -94,6 +94,10 @@ func (r *Reader) items(ctx context.Context, ids []uuid.UUID) ([]Item, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading deliveries: %w", err)
 	}
+	return collectItems(rows)
+}
+
+func collectItems(rows pgx.Rows) ([]Item, error) {
 	items, err := pgx.CollectRows(rows, scanItem)
 	if err != nil {
 		return nil, fmt.Errorf("reading deliveries: %w", err)

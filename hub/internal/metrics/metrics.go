@@ -1,0 +1,109 @@
+// Package metrics counts what operators watch, for Prometheus. Labels are
+// products and states only: never tenants, addresses or keys.
+package metrics
+
+import (
+	"net/http"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"integrationhub/hub/internal/delivery"
+)
+
+// Metrics is one process' set of metrics.
+type Metrics struct {
+	registry   *prometheus.Registry
+	events     *prometheus.CounterVec
+	accepted   *prometheus.CounterVec
+	settled    *prometheus.CounterVec
+	attempts   *prometheus.CounterVec
+	duration   *prometheus.HistogramVec
+	endToEnd   *prometheus.HistogramVec
+	publishing prometheus.Histogram
+	limited    prometheus.Counter
+}
+
+// seconds are histogram bounds from 1 ms to 60 s.
+var seconds = []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60}
+
+// New makes the metrics and registers them, with the Go runtime's and the process'.
+func New() *Metrics {
+	counter := func(name, help string, labels ...string) *prometheus.CounterVec {
+		return prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
+	}
+	histogram := func(name, help string) *prometheus.HistogramVec {
+		return prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: name, Help: help, Buckets: seconds}, []string{"product"})
+	}
+	m := &Metrics{
+		registry: prometheus.NewRegistry(),
+		events:   counter("hub_events_accepted_total", "Events accepted: durable and answered 202.", "product"),
+		accepted: counter("hub_deliveries_accepted_total", "Deliveries accepted, one for each receiver of an event.", "product"),
+		settled:  counter("hub_deliveries_settled_total", "Deliveries that were delivered, parked or failed.", "product", "status"),
+		attempts: counter("hub_attempts_total", "Attempts made, by the class of the answer (2xx, 4xx, …, none).", "product", "answer"),
+		duration: histogram("hub_attempt_duration_seconds", "Time of one attempt, from dialling to the answer's end."),
+		endToEnd: histogram("hub_delivery_latency_seconds", "Time from an event's acceptance to its delivery."),
+		publishing: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name: "hub_publish_duration_seconds", Help: "Time to make a publication durable.", Buckets: seconds}),
+		limited: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "hub_rate_limited_total", Help: "Requests answered 429."}),
+	}
+	m.registry.MustRegister(m.events, m.accepted, m.settled, m.attempts, m.duration, m.endToEnd, m.publishing, m.limited,
+		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	return m
+}
+
+// Accepted counts a stored event and its deliveries.
+func (m *Metrics) Accepted(product string, events, deliveries int) {
+	m.events.WithLabelValues(product).Add(float64(events))
+	m.accepted.WithLabelValues(product).Add(float64(deliveries))
+}
+
+// Published observes how long a publisher waited for the commit.
+func (m *Metrics) Published(took time.Duration) { m.publishing.Observe(took.Seconds()) }
+
+// Limited counts a request answered 429.
+func (m *Metrics) Limited() { m.limited.Inc() }
+
+var answers = [...]string{"none", "1xx", "2xx", "3xx", "4xx", "5xx"}
+
+// Attempts counts attempts that were stored.
+func (m *Metrics) Attempts(batch []delivery.Attempt, now time.Time) {
+	for i := range batch {
+		a := &batch[i]
+		product := a.Event.Product
+		if a.Made {
+			m.attempts.WithLabelValues(product, answerClass(a.Code)).Inc()
+			m.duration.WithLabelValues(product).Observe(a.Phases.Total.Seconds())
+		}
+		if a.Verdict.Status == delivery.Pending {
+			continue
+		}
+		m.settled.WithLabelValues(product, a.Verdict.Status.String()).Inc()
+		if a.Verdict.Status == delivery.Delivered {
+			m.endToEnd.WithLabelValues(product).Observe(now.Sub(a.RoundAt).Seconds())
+		}
+	}
+}
+
+func answerClass(code int) string {
+	if class := code / 100; class > 0 && class < len(answers) {
+		return answers[class]
+	}
+	return answers[0]
+}
+
+// Gauge registers a value that is read when asked for.
+func (m *Metrics) Gauge(name, help string, read func() float64) {
+	m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, read))
+}
+
+// Register adds a collector of its own.
+func (m *Metrics) Register(c prometheus.Collector) { m.registry.MustRegister(c) }
+
+// Handler serves the metrics.
+func (m *Metrics) Handler() http.Handler {
+	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{})
+}
