@@ -22,8 +22,7 @@ func (p RedisPacer) Permit(ctx context.Context, target uuid.UUID, interval time.
 	ctx, cancel := context.WithTimeout(ctx, pacerTimeout)
 	defer cancel()
 	key := "hub:pace:" + target.String()
-	// A little less than the interval: this process keeps the whole of it itself.
-	first, err := p.Client.SetNX(ctx, key, 1, interval*9/10).Result()
+	first, err := p.Client.SetNX(ctx, key, 1, interval).Result()
 	if err != nil || first {
 		return 0, true
 	}

@@ -1,2 +1,0 @@
-package mask
-func MaskCPF(b []byte) []byte { return b }
