@@ -117,7 +117,7 @@ func createKeyFile(path string) ([]byte, bool, error) {
 		return nil, false, fmt.Errorf("keeping the master key: %w", err)
 	}
 	key := make([]byte, KeySize)
-	_, _ = rand.Read(key) // never fails: crypto/rand ends the program instead
+	_, _ = rand.Read(key)                            // never fails: crypto/rand ends the program instead
 	file, err := os.CreateTemp(dir, ".master-key-*") // mode 0600
 	if err != nil {
 		return nil, false, fmt.Errorf("keeping the master key: %w", err)

@@ -64,41 +64,6 @@ func (q *Queries) CreateKey(ctx context.Context, arg CreateKeyParams) (Key, erro
 	return i, err
 }
 
-const keyWithProduct = `-- name: KeyWithProduct :one
-select k.id, k.tenant_id, k.name, k.environment, k.hash, k.prefix, k.last4, k.scopes, k.rate, k.created_at, k.expires_at, k.revoked_at, k.replaced_by, k.last_used_at, t.product, t.name as tenant_name from hub.keys k join hub.tenants t on t.id = k.tenant_id
-where k.id = $1
-`
-
-type KeyWithProductRow struct {
-	Key        Key
-	Product    string
-	TenantName string
-}
-
-func (q *Queries) KeyWithProduct(ctx context.Context, id uuid.UUID) (KeyWithProductRow, error) {
-	row := q.db.QueryRow(ctx, keyWithProduct, id)
-	var i KeyWithProductRow
-	err := row.Scan(
-		&i.Key.ID,
-		&i.Key.TenantID,
-		&i.Key.Name,
-		&i.Key.Environment,
-		&i.Key.Hash,
-		&i.Key.Prefix,
-		&i.Key.Last4,
-		&i.Key.Scopes,
-		&i.Key.Rate,
-		&i.Key.CreatedAt,
-		&i.Key.ExpiresAt,
-		&i.Key.RevokedAt,
-		&i.Key.ReplacedBy,
-		&i.Key.LastUsedAt,
-		&i.Product,
-		&i.TenantName,
-	)
-	return i, err
-}
-
 const listKeys = `-- name: ListKeys :many
 select k.id, k.tenant_id, k.name, k.environment, k.hash, k.prefix, k.last4, k.scopes, k.rate, k.created_at, k.expires_at, k.revoked_at, k.replaced_by, k.last_used_at, t.product, t.name as tenant_name from hub.keys k join hub.tenants t on t.id = k.tenant_id
 where ($1::uuid is null or k.tenant_id = $1)
@@ -246,14 +211,14 @@ func (q *Queries) ReplaceKey(ctx context.Context, arg ReplaceKeyParams) error {
 	return err
 }
 
-const revokeKey = `-- name: RevokeKey :execrows
+const revokeKey = `-- name: RevokeKey :one
 update hub.keys set revoked_at = coalesce(revoked_at, $1::timestamptz) where id = $2
+returning tenant_id
 `
 
-func (q *Queries) RevokeKey(ctx context.Context, at time.Time, iD uuid.UUID) (int64, error) {
-	result, err := q.db.Exec(ctx, revokeKey, at, iD)
-	if err != nil {
-		return 0, err
-	}
-	return result.RowsAffected(), nil
+func (q *Queries) RevokeKey(ctx context.Context, at time.Time, iD uuid.UUID) (uuid.UUID, error) {
+	row := q.db.QueryRow(ctx, revokeKey, at, iD)
+	var tenant_id uuid.UUID
+	err := row.Scan(&tenant_id)
+	return tenant_id, err
 }

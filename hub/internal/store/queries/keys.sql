@@ -5,10 +5,6 @@ values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) returning *;
 -- name: LockKey :one
 select * from hub.keys where id = $1 for update;
 
--- name: KeyWithProduct :one
-select sqlc.embed(k), t.product, t.name as tenant_name from hub.keys k join hub.tenants t on t.id = k.tenant_id
-where k.id = $1;
-
 -- name: ListKeys :many
 select sqlc.embed(k), t.product, t.name as tenant_name from hub.keys k join hub.tenants t on t.id = k.tenant_id
 where (sqlc.narg(tenant_id)::uuid is null or k.tenant_id = sqlc.narg(tenant_id))
@@ -23,8 +19,9 @@ order by k.id desc limit sqlc.arg(row_limit);
 update hub.keys set replaced_by = sqlc.arg(replaced_by)::uuid, expires_at = least(expires_at, sqlc.arg(until)::timestamptz)
 where id = sqlc.arg(id);
 
--- name: RevokeKey :execrows
-update hub.keys set revoked_at = coalesce(revoked_at, sqlc.arg(at)::timestamptz) where id = sqlc.arg(id);
+-- name: RevokeKey :one
+update hub.keys set revoked_at = coalesce(revoked_at, sqlc.arg(at)::timestamptz) where id = sqlc.arg(id)
+returning tenant_id;
 
 -- name: LookUpKey :one
 select sqlc.embed(k), t.product, t.name as tenant_name
