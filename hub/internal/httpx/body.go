@@ -1,0 +1,72 @@
+package httpx
+
+import (
+	"bytes"
+	"strings"
+
+	"github.com/gofiber/fiber/v2"
+
+	"integrationhub/hub"
+)
+
+// MaxBody is the longest request body, in bytes. Give it to fiber as BodyLimit, so
+// that longer ones are refused while they are read, chunked ones included.
+const MaxBody = 1 << 20
+
+// JSONBody gives the request's body as it was sent, after the rules that need no
+// look inside: at most [MaxBody] (413), not compressed (415), declared as
+// application/json or application/…+json (415). A request without a body gives an
+// empty slice. The bytes are fiber's own: copy what outlives the handler.
+func JSONBody(c *fiber.Ctx) ([]byte, error) {
+	header := &c.Request().Header
+	if len(header.Peek(fiber.HeaderContentEncoding)) > 0 {
+		for _, value := range header.PeekAll(fiber.HeaderContentEncoding) {
+			if !bytes.EqualFold(bytes.TrimSpace(value), []byte("identity")) {
+				return nil, hub.Errorf(hub.ErrMediaType, "content_encoding_not_supported",
+					"Send the body without compression: Content-Encoding is not supported.")
+			}
+		}
+	}
+	body := c.Request().Body()
+	if len(body) > MaxBody {
+		return nil, hub.Errorf(hub.ErrTooLarge, "too_large", "The body is longer than %d bytes.", MaxBody)
+	}
+	if len(body) > 0 && !isJSON(header.ContentType()) {
+		return nil, hub.Errorf(hub.ErrMediaType, "unsupported_media_type",
+			"Send the body as Content-Type: application/json.")
+	}
+	return body, nil
+}
+
+// Body is the middleware in front of every JSON endpoint: [JSONBody] and then
+// [CheckJSON]. Requests without a body pass; whether one is needed is the
+// endpoint's own matter.
+func Body(rules JSONRules) fiber.Handler {
+	return func(c *fiber.Ctx) error {
+		body, err := JSONBody(c)
+		if err != nil {
+			return err
+		}
+		if len(body) > 0 {
+			if err := CheckJSON(body, rules); err != nil {
+				return err
+			}
+		}
+		return c.Next()
+	}
+}
+
+// isJSON tells whether a Content-Type is application/json or application/…+json,
+// whatever its parameters.
+func isJSON(contentType []byte) bool {
+	if string(contentType) == fiber.MIMEApplicationJSON { // compared without a copy
+		return true
+	}
+	media, _, _ := bytes.Cut(contentType, []byte(";"))
+	name := strings.ToLower(string(bytes.TrimSpace(media)))
+	if name == fiber.MIMEApplicationJSON {
+		return true
+	}
+	subtype, ok := strings.CutPrefix(name, "application/")
+	return ok && strings.HasSuffix(subtype, "+json") && len(subtype) > len("+json")
+}

@@ -1,0 +1,137 @@
+package httpx
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"integrationhub/hub"
+)
+
+// The values huma gives an operation that sets neither.
+const (
+	humaBodyBytes   = 1 << 20
+	humaReadTimeout = 5 * time.Second
+)
+
+// InstallHuma makes every error of an API built from cfg a [Problem]: huma's own
+// validation, huma.Error4xx and whatever handlers return, *[hub.Error] included.
+// Failures on our side are logged with their cause. It also leaves the body limit
+// and the read deadline to fiber, which has read the body before huma sees it:
+// huma's limit would refuse a body of exactly [MaxBody], and its deadline would
+// stay on the connection. Part of it sets huma's package variables, once.
+func InstallHuma(cfg *huma.Config, log *slog.Logger) {
+	installGlobals()
+	cfg.Transformers = append(cfg.Transformers, func(ctx huma.Context, _ string, v any) (any, error) {
+		if p, ok := v.(*Problem); ok {
+			return finishProblem(ctx, log, p), nil
+		}
+		return v, nil
+	})
+	cfg.OnAddOperation = append(cfg.OnAddOperation, func(_ *huma.OpenAPI, op *huma.Operation) {
+		if op.MaxBodyBytes == humaBodyBytes {
+			op.MaxBodyBytes = -1
+		}
+		if op.BodyReadTimeout == humaReadTimeout {
+			op.BodyReadTimeout = -1
+		}
+	})
+}
+
+var installGlobals = sync.OnceFunc(func() {
+	huma.NewError = humaError
+	huma.NewErrorWithContext = func(_ huma.Context, status int, msg string, errs ...error) huma.StatusError {
+		return humaError(status, msg, errs...)
+	}
+	huma.ErrorFormatter = formatRule
+})
+
+// formatRule writes huma's validation messages. Those that end with an error of a
+// parser lose it, because parsers quote what they could not read.
+func formatRule(format string, args ...any) string {
+	if rule, quoting := strings.CutSuffix(format, ": %v"); quoting {
+		return rule
+	}
+	return fmt.Sprintf(format, args...)
+}
+
+// finishProblem gives an error answer of huma what only the request knows.
+func finishProblem(ctx huma.Context, log *slog.Logger, p *Problem) *Problem {
+	done := *p // p may be a value that several requests share
+	done.RequestID = RequestID(ctx.Context())
+	done.headers(ctx.SetHeader)
+	op := ctx.Operation()
+	logProblem(ctx.Context(), log, &done, op.Method, op.Path)
+	return &done
+}
+
+// humaError is huma.NewError: huma calls it for what it refuses itself, for
+// huma.Error4xx, and with a 500 around what a handler returned.
+func humaError(status int, msg string, errs ...error) huma.StatusError {
+	var cause error
+	for _, err := range errs {
+		var told *hub.Error
+		if errors.As(err, &told) {
+			p := problemOf(err)
+			return &p
+		}
+		cause = err
+	}
+	if status == http.StatusInternalServerError {
+		if cause == nil {
+			cause = errors.New(msg)
+		}
+		p := problemOf(cause)
+		return &p
+	}
+	p := newProblem(status, "", msg, 0, cause)
+	for _, err := range errs {
+		var detailer huma.ErrorDetailer
+		if errors.As(err, &detailer) {
+			p.Errors = append(p.Errors, fieldOf(detailer.ErrorDetail()))
+		}
+	}
+	p.Detail = sentence(p.Detail, p.Errors)
+	return &p
+}
+
+// fieldOf takes over where and what, never the value. What failed below the rules
+// of the schema, in the JSON decoder or a type's own decoder, reaches us as one
+// error about the whole body whose text may quote it.
+func fieldOf(detail *huma.ErrorDetail) FieldProblem {
+	_, raw := detail.Value.(string)
+	if detail.Location == "body" && raw && !strings.HasPrefix(detail.Message, "expected ") {
+		return FieldProblem{Location: "body", Message: "does not have the documented form"}
+	}
+	return FieldProblem{Location: detail.Location, Message: detail.Message}
+}
+
+// sentence puts the first field's problem into the sentence for people.
+func sentence(detail string, fields []FieldProblem) string {
+	if len(fields) == 0 {
+		return detail
+	}
+	detail += ": " + strings.TrimSpace(fields[0].Location+" "+fields[0].Message)
+	if more := len(fields) - 1; more > 0 {
+		detail += " (and " + strconv.Itoa(more) + " more)"
+	}
+	return detail
+}
+
+// GetStatus implements huma.StatusError.
+func (p *Problem) GetStatus() int { return p.Status }
+
+// ContentType implements huma.ContentTypeFilter.
+func (p *Problem) ContentType(string) string { return ProblemType }
+
+var (
+	_ huma.StatusError       = (*Problem)(nil)
+	_ huma.ContentTypeFilter = (*Problem)(nil)
+)

@@ -1,0 +1,459 @@
+package httpx
+
+import (
+	"encoding/binary"
+	"math/bits"
+	"unicode/utf8"
+
+	"integrationhub/hub"
+)
+
+// Limits on JSON bodies.
+const (
+	maxDepth  = 64 // objects and arrays inside each other
+	maxNumber = 32 // characters of a number literal
+)
+
+// JSONRules are the rules for a body that differ between endpoints.
+type JSONRules struct {
+	UniqueKeys bool // refuse an object that has a key twice, however it is escaped
+}
+
+// CheckJSON tells whether body is one JSON value that every parser reads alike:
+// the grammar of RFC 8259, valid UTF-8, no byte order mark, at most 64 levels deep,
+// numbers of at most 32 characters, no escaped NUL, no half of a surrogate pair,
+// nothing after the value. The error is a [hub.ErrMalformed] with a code for the
+// rule and the byte offset where it is broken; it never quotes the body.
+func CheckJSON(body []byte, rules JSONRules) error {
+	s := scanner{b: body, unique: rules.UniqueKeys}
+	if !s.begin() || !s.value(0) || !s.end() {
+		return s.err()
+	}
+	return nil
+}
+
+// TopLevel is [CheckJSON] for a body that has to be an object, and calls visit for
+// each of its members in the same pass: the key decoded, the value as it stands in
+// body, without surrounding space. Neither may be changed; value is part of body,
+// key only lives until visit returns. Members are visited before the rest of the
+// body has been checked, so a non-nil error voids them all. An error of visit ends
+// the pass and is returned as it is. Another JSON value than an object is a 422.
+func TopLevel(body []byte, rules JSONRules, visit func(key, value []byte) error) error {
+	s := scanner{b: body, unique: rules.UniqueKeys}
+	if !s.begin() {
+		return s.err()
+	}
+	if body[s.i] != '{' {
+		if !s.value(0) || !s.end() {
+			return s.err()
+		}
+		return hub.Invalid("body", "must be a JSON object")
+	}
+	if !s.open('}') {
+		for {
+			keyStart, keyEnd := s.key()
+			valueStart := s.i
+			if keyEnd < 0 || !s.value(1) {
+				return s.err()
+			}
+			if err := visit(decodeKey(body[keyStart:keyEnd]), body[valueStart:s.i:s.i]); err != nil {
+				return err
+			}
+			if !s.comma() {
+				break
+			}
+		}
+		if !s.closeObject(0) {
+			return s.err()
+		}
+	}
+	if !s.end() {
+		return s.err()
+	}
+	return nil
+}
+
+// fault is a broken rule; faults says it in words.
+type fault uint8
+
+const (
+	faultSyntax fault = iota
+	faultEmpty
+	faultBOM
+	faultTrailing
+	faultDepth
+	faultUTF8
+	faultNull
+	faultSurrogate
+	faultNumber
+	faultDuplicate
+)
+
+var faults = [...]struct{ code, rule string }{
+	faultSyntax:    {"json_syntax", "not valid JSON"},
+	faultEmpty:     {"json_empty", "empty where JSON is needed"},
+	faultBOM:       {"json_byte_order_mark", "not allowed to begin with a byte order mark"},
+	faultTrailing:  {"json_trailing_data", "not allowed to go on after the JSON value"},
+	faultDepth:     {"json_too_deep", "nested more than 64 levels deep"},
+	faultUTF8:      {"json_invalid_utf8", "not valid UTF-8"},
+	faultNull:      {"json_null_character", "not allowed to contain the NUL character"},
+	faultSurrogate: {"json_lone_surrogate", "not allowed to contain half of a surrogate pair"},
+	faultNumber:    {"json_number_too_long", "not allowed to have numbers of more than 32 characters"},
+	faultDuplicate: {"json_duplicate_key", "not allowed to have the same key twice in one object"},
+}
+
+// scanner reads one JSON value from the left to the right. Its methods give false
+// once a rule is broken; why and where stand in the scanner then.
+type scanner struct {
+	b   []byte
+	i   int // next byte
+	why fault
+	at  int // offset of the fault
+
+	unique bool
+	keys   openKeys // used where unique is set
+}
+
+func (s *scanner) fail(why fault, at int) bool {
+	s.why, s.at = why, at
+	return false
+}
+
+func (s *scanner) err() error {
+	broken := &faults[s.why]
+	return hub.Errorf(hub.ErrMalformed, broken.code, "The body is %s (byte %d).", broken.rule, s.at)
+}
+
+// begin goes to the first byte of the value.
+func (s *scanner) begin() bool {
+	s.space()
+	if s.i >= len(s.b) {
+		return s.fail(faultEmpty, s.i)
+	}
+	if len(s.b) >= 3 && string(s.b[:3]) == "\xef\xbb\xbf" {
+		return s.fail(faultBOM, 0)
+	}
+	return true
+}
+
+// end makes sure that nothing follows the value.
+func (s *scanner) end() bool {
+	s.space()
+	if s.i < len(s.b) {
+		return s.fail(faultTrailing, s.i)
+	}
+	return true
+}
+
+// value reads a value that stands inside depth objects and arrays; the next byte
+// is its first.
+func (s *scanner) value(depth int) bool {
+	if s.i >= len(s.b) {
+		return s.fail(faultSyntax, s.i)
+	}
+	switch s.b[s.i] {
+	case '"':
+		return s.text()
+	case '{':
+		return s.object(depth + 1)
+	case '[':
+		return s.array(depth + 1)
+	case 't':
+		return s.literal("true")
+	case 'f':
+		return s.literal("false")
+	case 'n':
+		return s.literal("null")
+	default:
+		return s.number()
+	}
+}
+
+// object reads an object that is the depth-th level.
+func (s *scanner) object(depth int) bool {
+	if depth > maxDepth {
+		return s.fail(faultDepth, s.i)
+	}
+	if s.open('}') {
+		return true
+	}
+	first := s.keys.n
+	for {
+		if _, keyEnd := s.key(); keyEnd < 0 || !s.value(depth) {
+			return false
+		}
+		if !s.comma() {
+			return s.closeObject(first)
+		}
+	}
+}
+
+// array reads an array that is the depth-th level.
+func (s *scanner) array(depth int) bool {
+	if depth > maxDepth {
+		return s.fail(faultDepth, s.i)
+	}
+	if s.open(']') {
+		return true
+	}
+	for {
+		s.space()
+		if !s.value(depth) {
+			return false
+		}
+		if !s.comma() {
+			return s.next(']') || s.fail(faultSyntax, s.i)
+		}
+	}
+}
+
+// open takes the opening byte of an object or array, and the closing one if it is
+// empty; it tells whether it is.
+func (s *scanner) open(closing byte) (empty bool) {
+	s.i++
+	s.space()
+	return s.next(closing)
+}
+
+// key reads a key and its colon, up to the value. It gives the span between the
+// key's quotes, with an end of -1 if a rule is broken.
+func (s *scanner) key() (start, end int) {
+	s.space()
+	if s.i >= len(s.b) || s.b[s.i] != '"' {
+		s.fail(faultSyntax, s.i)
+		return 0, -1
+	}
+	start = s.i + 1
+	if !s.text() {
+		return 0, -1
+	}
+	end = s.i - 1
+	if s.unique {
+		s.remember(start, end)
+	}
+	s.space()
+	if !s.next(':') {
+		s.fail(faultSyntax, s.i)
+		return 0, -1
+	}
+	s.space()
+	return start, end
+}
+
+// comma takes a comma if it is next, after white space.
+func (s *scanner) comma() bool {
+	s.space()
+	return s.next(',')
+}
+
+// closeObject takes the end of an object whose keys are those from first on.
+func (s *scanner) closeObject(first int) bool {
+	if !s.next('}') {
+		return s.fail(faultSyntax, s.i)
+	}
+	return !s.unique || s.distinct(first)
+}
+
+// next takes the next byte if it is c.
+func (s *scanner) next(c byte) bool {
+	if s.i < len(s.b) && s.b[s.i] == c {
+		s.i++
+		return true
+	}
+	return false
+}
+
+func (s *scanner) space() {
+	for s.i < len(s.b) && classes[s.b[s.i]] == classSpace {
+		s.i++
+	}
+}
+
+func (s *scanner) literal(word string) bool {
+	if end := s.i + len(word); end <= len(s.b) && string(s.b[s.i:end]) == word {
+		s.i = end
+		return true
+	}
+	return s.fail(faultSyntax, s.i)
+}
+
+// Classes of bytes.
+const (
+	classPlain   = iota // stands for itself in a string
+	classSpace          // white space; only the blank is also allowed in a string
+	classDigit          // stands for itself in a string, too
+	classEscape         // backslash
+	classQuote          // ends a string
+	classControl        // not allowed anywhere
+	classWide           // part of a character of more than one byte
+)
+
+var classes = func() (table [256]uint8) {
+	for c := range table {
+		switch {
+		case c == '\t' || c == '\n' || c == '\r' || c == ' ':
+			table[c] = classSpace
+		case c < 0x20:
+			table[c] = classControl
+		case '0' <= c && c <= '9':
+			table[c] = classDigit
+		case c == '\\':
+			table[c] = classEscape
+		case c == '"':
+			table[c] = classQuote
+		case c >= utf8.RuneSelf:
+			table[c] = classWide
+		}
+	}
+	return table
+}()
+
+// text reads a string; the next byte is its opening quote.
+func (s *scanner) text() bool {
+	i, b := s.i+1, s.b
+	for {
+		i = skipPlain(b, i)
+		if i >= len(b) {
+			return s.fail(faultSyntax, len(b))
+		}
+		switch c := b[i]; classes[c] {
+		case classQuote:
+			s.i = i + 1
+			return true
+		case classEscape:
+			n := s.escape(i)
+			if n == 0 {
+				return false
+			}
+			i += n
+		case classWide:
+			r, size := utf8.DecodeRune(b[i:])
+			if r == utf8.RuneError && size == 1 {
+				return s.fail(faultUTF8, i)
+			}
+			i += size
+		default: // control characters, the three white space ones included
+			return s.fail(faultSyntax, i)
+		}
+	}
+}
+
+// skipPlain gives the offset of the next byte from i on that does not simply stand
+// for itself in a string: a quote, a backslash, a control character, or one above
+// ASCII. It looks at eight bytes at a time: for each of the four kinds a term has
+// the high bit of the byte set where the byte is of that kind. Borrows only spoil
+// bytes after the first hit, and the first hit is all that is used.
+func skipPlain(b []byte, i int) int {
+	const (
+		ones  = 0x0101010101010101
+		highs = 0x8080808080808080
+	)
+	for i+8 <= len(b) {
+		x := binary.LittleEndian.Uint64(b[i:])
+		quote, slash := x^('"'*ones), x^('\\'*ones)
+		hits := (x | (x-0x20*ones)&^x | (quote-ones)&^quote | (slash-ones)&^slash) & highs
+		if hits != 0 {
+			return i + bits.TrailingZeros64(hits)>>3
+		}
+		i += 8
+	}
+	for i < len(b) {
+		if c := b[i]; c < 0x20 || c >= utf8.RuneSelf || c == '"' || c == '\\' {
+			return i
+		}
+		i++
+	}
+	return i
+}
+
+// escape reads an escape sequence at i and gives its length, 0 when it is refused.
+func (s *scanner) escape(i int) int {
+	if i+1 >= len(s.b) {
+		s.fail(faultSyntax, len(s.b))
+		return 0
+	}
+	switch s.b[i+1] {
+	case '"', '\\', '/', 'b', 'f', 'n', 'r', 't':
+		return 2
+	case 'u':
+		return s.unicodeEscape(i)
+	}
+	s.fail(faultSyntax, i+1)
+	return 0
+}
+
+// unicodeEscape reads \uXXXX, or two of them that make one character.
+func (s *scanner) unicodeEscape(i int) int {
+	unit, ok := hex4(s.b, i+2)
+	switch {
+	case !ok:
+		s.fail(faultSyntax, i)
+		return 0
+	case unit == 0:
+		s.fail(faultNull, i)
+		return 0
+	case unit < 0xd800 || unit > 0xdfff:
+		return 6
+	}
+	if unit < 0xdc00 && i+7 < len(s.b) && s.b[i+6] == '\\' && s.b[i+7] == 'u' {
+		if low, ok := hex4(s.b, i+8); ok && 0xdc00 <= low && low <= 0xdfff {
+			return 12
+		}
+	}
+	s.fail(faultSurrogate, i)
+	return 0
+}
+
+// hex4 reads four hex digits at i.
+func hex4(b []byte, i int) (unit uint32, ok bool) {
+	if i+4 > len(b) {
+		return 0, false
+	}
+	for _, c := range b[i : i+4] {
+		switch {
+		case '0' <= c && c <= '9':
+			c -= '0'
+		case 'a' <= c && c <= 'f':
+			c -= 'a' - 10
+		case 'A' <= c && c <= 'F':
+			c -= 'A' - 10
+		default:
+			return 0, false
+		}
+		unit = unit<<4 | uint32(c)
+	}
+	return unit, true
+}
+
+// number reads a number; the next byte is its first.
+func (s *scanner) number() bool {
+	start := s.i
+	s.next('-')
+	if !s.next('0') && !s.digits() {
+		return s.fail(faultSyntax, s.i)
+	}
+	if s.next('.') && !s.digits() {
+		return s.fail(faultSyntax, s.i)
+	}
+	if s.next('e') || s.next('E') {
+		if !s.next('+') {
+			s.next('-')
+		}
+		if !s.digits() {
+			return s.fail(faultSyntax, s.i)
+		}
+	}
+	if s.i-start > maxNumber {
+		return s.fail(faultNumber, start)
+	}
+	return true
+}
+
+// digits reads one digit or more.
+func (s *scanner) digits() bool {
+	start := s.i
+	for s.i < len(s.b) && classes[s.b[s.i]] == classDigit {
+		s.i++
+	}
+	return s.i > start
+}

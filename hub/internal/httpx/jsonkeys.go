@@ -1,0 +1,113 @@
+package httpx
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"hash/maphash"
+	"slices"
+)
+
+const (
+	inlineKeys = 32 // keys of open objects that need no allocation
+	fewKeys    = 16 // up to here every key is compared with every other
+)
+
+// keySpan is a key of an open object: where it stands between its quotes, and a
+// hash of what it means.
+type keySpan struct {
+	hash       uint64
+	start, end int
+}
+
+// openKeys is a stack of the keys of all objects that are open. The first few lie
+// in the scanner itself, so that ordinary bodies need no allocation.
+type openKeys struct {
+	n      int
+	inline [inlineKeys]keySpan
+	heap   []keySpan // holds all of them once they do not fit inline
+}
+
+func (k *openKeys) push(key keySpan) {
+	switch {
+	case k.heap != nil:
+		k.heap = append(k.heap[:k.n], key)
+	case k.n < inlineKeys:
+		k.inline[k.n] = key
+	default:
+		k.heap = make([]keySpan, inlineKeys, 8*inlineKeys)
+		copy(k.heap, k.inline[:])
+		k.heap = append(k.heap, key)
+	}
+	k.n++
+}
+
+// since gives the keys from first on.
+func (k *openKeys) since(first int) []keySpan {
+	if k.heap != nil {
+		return k.heap[first:k.n]
+	}
+	return k.inline[first:k.n]
+}
+
+// keySeed makes it impossible to prepare keys that collide.
+var keySeed = maphash.MakeSeed()
+
+// remember notes a key of the innermost open object.
+func (s *scanner) remember(start, end int) {
+	hash := maphash.Bytes(keySeed, decodeKey(s.b[start:end]))
+	s.keys.push(keySpan{hash, start, end})
+}
+
+// distinct tells, at the end of an object, whether its keys, those from first on,
+// are all different, and forgets them.
+func (s *scanner) distinct(first int) bool {
+	keys := s.keys.since(first)
+	s.keys.n = first
+	if len(keys) <= fewKeys {
+		for i := 1; i < len(keys); i++ {
+			if !s.differs(keys[i], keys[:i]) {
+				return false
+			}
+		}
+		return true
+	}
+	slices.SortFunc(keys, func(a, b keySpan) int {
+		return cmp.Or(cmp.Compare(a.hash, b.hash), cmp.Compare(a.start, b.start))
+	})
+	run := 0 // where the keys begin that have the same hash as keys[i]
+	for i := 1; i < len(keys); i++ {
+		if keys[i].hash != keys[run].hash {
+			run = i
+		} else if !s.differs(keys[i], keys[run:i]) {
+			return false
+		}
+	}
+	return true
+}
+
+// differs tells whether a key means something else than each of the earlier ones.
+func (s *scanner) differs(key keySpan, earlier []keySpan) bool {
+	for _, other := range earlier {
+		if key.hash == other.hash && bytes.Equal(s.meaning(key), s.meaning(other)) {
+			return s.fail(faultDuplicate, key.start-1)
+		}
+	}
+	return true
+}
+
+func (s *scanner) meaning(key keySpan) []byte { return decodeKey(s.b[key.start:key.end]) }
+
+// decodeKey gives what stands between the quotes of a key that has been checked
+// without its escapes; a key that has none is returned as it is.
+func decodeKey(raw []byte) []byte {
+	if bytes.IndexByte(raw, '\\') < 0 {
+		return raw
+	}
+	quoted := append(append([]byte{'"'}, raw...), '"')
+	var decoded string
+	if err := json.Unmarshal(quoted, &decoded); err != nil { // cannot happen: the scanner read it
+		return raw
+	}
+	return []byte(decoded)
+}

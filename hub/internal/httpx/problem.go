@@ -1,0 +1,251 @@
+// Package httpx holds what every HTTP interface of the hub shares: the one shape
+// of errors, the rules for request bodies, request ids and pages of lists.
+package httpx
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"math"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/gofiber/fiber/v2"
+
+	"integrationhub/hub"
+)
+
+// ProblemType is the media type of every error answer (RFC 9457).
+const ProblemType = "application/problem+json"
+
+// aboutBlank is the problem type that means "the status says it all".
+const aboutBlank = "about:blank"
+
+// retryDefault is what a 503 asks for when the error does not say.
+const retryDefault = time.Second
+
+// outcome is how one kind of error is shown.
+type outcome struct {
+	kind   error
+	status int
+	code   string // for errors of the kind that bring no code of their own
+	detail string // for errors of the kind that bring no sentence of their own
+}
+
+// outcomes is the one table that turns kinds of errors into answers.
+var outcomes = []outcome{
+	{hub.ErrMalformed, http.StatusBadRequest, "malformed", "The request cannot be read."},
+	{hub.ErrUnauthorized, http.StatusUnauthorized, "unauthorized", "Valid credentials are needed."},
+	{hub.ErrForbidden, http.StatusForbidden, "forbidden", "These credentials do not allow this."},
+	{hub.ErrNotFound, http.StatusNotFound, "not_found", "There is nothing here."},
+	{hub.ErrConflict, http.StatusConflict, "conflict", "The request clashes with what is stored."},
+	{hub.ErrTooLarge, http.StatusRequestEntityTooLarge, "too_large", "The request is too large."},
+	{hub.ErrMediaType, http.StatusUnsupportedMediaType, "unsupported_media_type", "Send application/json without compression."},
+	{hub.ErrInvalid, http.StatusUnprocessableEntity, "validation_failed", "The request breaks a rule."},
+	{hub.ErrLimited, http.StatusTooManyRequests, "rate_limited", "Too many requests; wait and try again."},
+	{hub.ErrPeer, http.StatusBadGateway, "peer_failed", "The other side failed."},
+	{hub.ErrUnavailable, http.StatusServiceUnavailable, "unavailable", "Not available right now; try again later."},
+	{hub.ErrPeerTimeout, http.StatusGatewayTimeout, "peer_timeout", "The other side did not answer in time."},
+}
+
+// plain lists answers that no kind stands for: the server and the router make them.
+var plain = map[int]outcome{
+	http.StatusMethodNotAllowed:            {code: "method_not_allowed", detail: "This address does not know the method; the Allow header lists those it knows."},
+	http.StatusNotAcceptable:               {code: "not_acceptable", detail: "Answers are application/json."},
+	http.StatusRequestTimeout:              {code: "request_timeout", detail: "The request did not arrive in time."},
+	http.StatusRequestHeaderFieldsTooLarge: {code: "headers_too_large", detail: "The request's headers are too large."},
+	http.StatusInternalServerError:         {code: "internal", detail: "Something failed on our side; the request id finds it in the logs."},
+}
+
+// Problem is the one shape of every error answer.
+type Problem struct {
+	Type      string         `json:"type" doc:"A URI naming the kind of problem; about:blank when the status says it all"`
+	Title     string         `json:"title" doc:"Short name of the status" example:"Unprocessable Entity"`
+	Status    int            `json:"status" doc:"HTTP status code" example:"422"`
+	Detail    string         `json:"detail" doc:"A sentence for people"`
+	Code      string         `json:"code" doc:"Stable name for programs" example:"validation_failed"`
+	Errors    []FieldProblem `json:"errors" nullable:"false" doc:"Which inputs are wrong; never the submitted values"`
+	RequestID string         `json:"request_id" doc:"Id of the request, also in the X-Request-Id header and in the logs"`
+	retry     time.Duration  // Retry-After; 0 = none
+	cause     error          // for logs
+}
+
+// FieldProblem names one wrong input.
+type FieldProblem struct {
+	Location string `json:"location" doc:"Where the input is" example:"body.url"`
+	Message  string `json:"message" doc:"What is wrong with it"`
+}
+
+// ProblemOf turns any error into its answer and the time for Retry-After (0 = no
+// such header). Errors that are neither a [hub.Error] nor wrap one of its kinds
+// become a 500 whose text says nothing about them; a cancelled or expired context
+// becomes a 503, for the request may simply be sent again.
+func ProblemOf(err error, requestID string) (problem Problem, retryAfter time.Duration) {
+	p := problemOf(err)
+	p.RequestID = requestID
+	return p, p.retry
+}
+
+func problemOf(err error) Problem {
+	var made *Problem
+	if errors.As(err, &made) {
+		return *made
+	}
+	var told *hub.Error
+	if errors.As(err, &told) {
+		return problemOfTold(told)
+	}
+	var routed *fiber.Error
+	if errors.As(err, &routed) {
+		return problemOfRouted(routed, err)
+	}
+	for i := range outcomes {
+		if errors.Is(err, outcomes[i].kind) {
+			return newProblem(outcomes[i].status, "", "", 0, err)
+		}
+	}
+	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return newProblem(http.StatusServiceUnavailable, "", "", 0, err)
+	}
+	return newProblem(http.StatusInternalServerError, "", "", 0, err)
+}
+
+// problemOfTold keeps what the error says for the caller.
+func problemOfTold(told *hub.Error) Problem {
+	for i := range outcomes {
+		if !errors.Is(told.Kind, outcomes[i].kind) {
+			continue
+		}
+		p := newProblem(outcomes[i].status, told.Code, told.Detail, told.RetryAfter, told.Cause)
+		for _, field := range told.Fields {
+			p.Errors = append(p.Errors, FieldProblem(field))
+		}
+		return p
+	}
+	return newProblem(http.StatusInternalServerError, "", "", 0, told)
+}
+
+// problemOfRouted keeps the status of the server's and the router's own errors and
+// drops their text, which quotes the request.
+func problemOfRouted(routed *fiber.Error, err error) Problem {
+	if errors.Is(routed, fiber.ErrBadGateway) {
+		// The server's name for a request whose connection broke while it was read.
+		return newProblem(http.StatusBadRequest, "", "", 0, err)
+	}
+	return newProblem(routed.Code, "", "", 0, err)
+}
+
+// newProblem fills empty parts from the tables.
+func newProblem(status int, code, detail string, retry time.Duration, cause error) Problem {
+	known := outcomeOf(status)
+	if code == "" {
+		code = known.code
+	}
+	if detail == "" {
+		detail = known.detail
+	}
+	if status == http.StatusServiceUnavailable && retry <= 0 {
+		retry = retryDefault
+	}
+	return Problem{
+		Type:   aboutBlank,
+		Title:  http.StatusText(status),
+		Status: status,
+		Detail: detail,
+		Code:   code,
+		Errors: []FieldProblem{},
+		retry:  retry,
+		cause:  cause,
+	}
+}
+
+// outcomeOf finds the code and detail of a status, making them of the status' own
+// name where no table has it.
+func outcomeOf(status int) outcome {
+	for i := range outcomes {
+		if outcomes[i].status == status {
+			return outcomes[i]
+		}
+	}
+	if known, ok := plain[status]; ok {
+		return known
+	}
+	title := http.StatusText(status)
+	return outcome{code: strings.ReplaceAll(strings.ToLower(title), " ", "_"), detail: title + "."}
+}
+
+// Error implements error.
+func (p *Problem) Error() string { return p.Detail }
+
+// Unwrap gives the cause, which is never part of the answer.
+func (p *Problem) Unwrap() error { return p.cause }
+
+// headers calls set with every header the answer needs besides its media type.
+func (p *Problem) headers(set func(name, value string)) {
+	if p.Status == http.StatusUnauthorized {
+		set(fiber.HeaderWWWAuthenticate, `Bearer realm="hub"`)
+	}
+	if p.retry > 0 {
+		set(fiber.HeaderRetryAfter, RetryAfter(p.retry))
+	}
+}
+
+// RetryAfter writes a wait as the value of a Retry-After header: whole seconds,
+// rounded up, at least 1.
+func RetryAfter(wait time.Duration) string {
+	return strconv.FormatInt(max(1, int64(math.Ceil(wait.Seconds()))), 10)
+}
+
+// WriteProblem answers the request with err in the one shape. It does not log:
+// handlers return their errors to [ErrorHandler], which logs and then calls it.
+func WriteProblem(c *fiber.Ctx, err error) error {
+	return writeProblem(c, problemOf(err))
+}
+
+func writeProblem(c *fiber.Ctx, p Problem) error {
+	p.RequestID = ensureRequestID(c)
+	p.headers(c.Set)
+	body, err := json.Marshal(&p)
+	if err != nil {
+		return err
+	}
+	c.Set(fiber.HeaderContentType, ProblemType)
+	return c.Status(p.Status).Send(body)
+}
+
+// ErrorHandler is the fiber error handler: everything a handler returns, and what
+// the server and the router themselves refuse (404, 405 with its Allow header, 408,
+// 413, 431), is answered in the one shape. Failures on our side are logged with
+// their cause; the caller never sees it.
+func ErrorHandler(log *slog.Logger) fiber.ErrorHandler {
+	return func(c *fiber.Ctx, err error) error {
+		p := problemOf(err)
+		ensureRequestID(c) // so that the log line has it too
+		logProblem(c.UserContext(), log, &p, c.Method(), c.Route().Path)
+		lingerAfter(c, p.Status)
+		return writeProblem(c, p)
+	}
+}
+
+// logProblem logs answers that tell of a failure on our side or a peer's.
+func logProblem(ctx context.Context, log *slog.Logger, p *Problem, method, route string) {
+	if p.Status < http.StatusInternalServerError {
+		return
+	}
+	level := slog.LevelWarn
+	if p.Status == http.StatusInternalServerError {
+		level = slog.LevelError
+	}
+	attrs := []slog.Attr{
+		slog.Int("status", p.Status), slog.String("code", p.Code),
+		slog.String("method", method), slog.String("route", route),
+		slog.String("request_id", RequestID(ctx)),
+	}
+	if p.cause != nil {
+		attrs = append(attrs, slog.String("error", p.cause.Error()))
+	}
+	log.LogAttrs(ctx, level, "request failed", attrs...)
+}
