@@ -1,0 +1,100 @@
+// Package config is the configuration of the hub: one struct, filled from flags,
+// environment, file and defaults, checked, and then passed. Every setting is
+// described once, in the tags beside its field; the flags, the reference page and
+// the example file are made of those.
+package config
+
+//go:generate go test -run TestGeneratedFiles -update
+
+import (
+	"log/slog"
+	"net/netip"
+	"strings"
+	"time"
+)
+
+// The values of Env.
+const (
+	Development = "development" // http anywhere, loopback targets, /docs
+	Production  = "production"  // refuses unsafe settings
+)
+
+// Config holds every setting. The zero value is not usable: [Load] fills it.
+//
+// Tags: name (the key in the file; HUB_ and upper case in the environment, dashes
+// for underscores as a flag), default, unit, example, doc. A setting of type
+// [Secret] is never printed, and has no flag where flag is "-", for a process list
+// shows flags to everybody on the machine.
+type Config struct {
+	Listen    string `name:"listen" group:"Service" default:"127.0.0.1:8080" unit:"host:port" example:"0.0.0.0:8080" doc:"Address the hub listens on."`
+	PublicURL string `name:"public_url" group:"Service" unit:"URL" example:"https://hub.example.com" doc:"Address under which people and other products reach this hub, without a trailing slash. When empty it is made of listen. Must be https in production, unless it is on loopback."`
+	Env       string `name:"env" group:"Service" default:"development" unit:"development or production" example:"production" doc:"Kind of installation. Production refuses unsafe settings, serves no reference page and guards /metrics."`
+	DataDir   string `name:"data_dir" group:"Service" default:"./data" unit:"directory" example:"/var/lib/hub" doc:"Directory for what the hub keeps on disk: the embedded database, the generated master key, and local.json for the command line."`
+	LogLevel  string `name:"log_level" group:"Service" default:"info" unit:"debug, info, warn or error" example:"warn" doc:"Least important log lines that are written, as JSON, to standard error."`
+
+	TrustedProxies []netip.Prefix `name:"trusted_proxies" group:"Service" unit:"CIDRs, comma separated" example:"10.0.0.0/8" doc:"Reverse proxies whose X-Forwarded-For is believed. The address of a client is the last one in that header that is not a trusted proxy; without this setting it is the address of the connection. It counts for the login limit and the audit log."`
+	MetricsToken   Secret         `name:"metrics_token" group:"Service" flag:"-" unit:"text, at least 16 characters" example:"Jc0dX8kqNq2sVt5w" doc:"Bearer token that /metrics asks for in production. Without it, /metrics answers to loopback only there. It is open in development."`
+	ShutdownGrace  time.Duration  `name:"shutdown_grace" group:"Service" default:"15s" unit:"duration" example:"30s" min:"0s" max:"10m" doc:"How long a stopping hub waits for requests and attempts in flight. Afterwards they are cut; nothing is lost, the attempts are made again."`
+
+	DatabaseURL Secret        `name:"database_url" group:"Storage" unit:"URL" example:"postgres://hub:password@db.example.com:5432/hub?sslmode=verify-full" doc:"PostgreSQL 15 or newer. When empty the hub runs a private one in data_dir, from binaries found on the machine. As a flag it must not contain a password."`
+	RedisURL    Secret        `name:"redis_url" group:"Storage" unit:"URL" example:"rediss://:password@redis.example.com:6379/0" doc:"Redis 6.2 or newer, for the clock of the retries and the rate limits. When empty they live in the process, which is right for a single one. Losing Redis loses no event. As a flag it must not contain a password."`
+	PGBin       string        `name:"pg_bin" group:"Storage" unit:"directory" example:"/usr/lib/postgresql/16/bin" doc:"Where the programs of PostgreSQL are (initdb, postgres), for the private database. When empty the usual places are searched."`
+	Retention   time.Duration `name:"retention" group:"Storage" default:"30d" unit:"duration, whole days" example:"90d" min:"1d" max:"3650d" doc:"How long events, deliveries and attempts are kept, payloads included. Whole days (UTC) are dropped. What still waits for delivery is kept until it is done."`
+
+	MasterKey     Secret        `name:"master_key" group:"Access" flag:"-" unit:"32 bytes in base64 or hex" example:"9mJxJ7bXb1Jm5dqv0m5vYk3p9l8eF2uQw1r4t6y8a0E=" doc:"Encrypts webhook secrets and the keys of other products at rest (AES-256-GCM), and signs the tokens of operators. Made and kept in data_dir when empty; required in production. Losing it makes stored secrets unreadable. openssl rand -base64 32 makes one."`
+	AdminEmail    string        `name:"admin_email" group:"Access" unit:"e-mail address" example:"ops@example.com" doc:"The first operator, made at the start when there is none yet. admin@localhost when empty."`
+	AdminPassword Secret        `name:"admin_password" group:"Access" flag:"-" unit:"text, 10 to 200 characters" example:"a long sentence of your own" doc:"Password of the first operator. When empty the first start prints a one-time password."`
+	AccessTTL     time.Duration `name:"access_ttl" group:"Access" default:"30m" unit:"duration" example:"15m" min:"1m" max:"30d" doc:"How long an operator's access token is valid."`
+	RefreshTTL    time.Duration `name:"refresh_ttl" group:"Access" default:"720h" unit:"duration" example:"7d" min:"1m" max:"365d" doc:"How long an operator stays logged in without coming back: the life of a refresh token. Not shorter than access_ttl."`
+	KeyRate       string        `name:"key_rate" group:"Access" default:"100-M" unit:"requests-period: S, M, H or D; 0 = no limit" example:"600-M" doc:"Request limit of an API key that was made without one of its own."`
+
+	EgressAllow         []netip.Prefix `name:"egress_allow" group:"Delivery" unit:"CIDRs, comma separated" example:"10.20.0.0/16" doc:"Private networks that webhooks may be sent to. Loopback is open in development, and this hub's own public_url always is; addresses of cloud metadata services never are."`
+	DeliveryTimeout     time.Duration  `name:"delivery_timeout" group:"Delivery" default:"10s" unit:"duration" example:"5s" min:"1s" max:"60s" doc:"Deadline of one attempt, from dialling to the end of the answer."`
+	DeliveryConcurrency int            `name:"delivery_concurrency" group:"Delivery" default:"1024" unit:"attempts in flight per process" example:"256" min:"1" max:"100000" doc:"How many attempts one process makes at once."`
+	EndpointConcurrency int            `name:"endpoint_concurrency" group:"Delivery" default:"64" unit:"attempts in flight per endpoint and process" example:"16" min:"1" max:"100000" doc:"The share of one endpoint or integration, so that a slow one does not slow the others. Not more than delivery_concurrency."`
+}
+
+// InProduction tells whether the rules for production hold.
+func (c Config) InProduction() bool { return c.Env == Production }
+
+// BaseURL is PublicURL, or http and the listen address where that is empty; an
+// address of all interfaces becomes loopback. It has no trailing slash.
+func (c Config) BaseURL() string {
+	if c.PublicURL != "" {
+		return strings.TrimRight(c.PublicURL, "/")
+	}
+	return LocalURL(c.Listen)
+}
+
+// LocalURL is the address under which a program on the same machine reaches a
+// listener: http, with loopback in place of all interfaces.
+func LocalURL(listen string) string {
+	host, port, found := cutPort(listen)
+	if !found {
+		return "http://" + listen
+	}
+	if ip, err := netip.ParseAddr(host); host == "" || err == nil && ip.IsUnspecified() {
+		host = "127.0.0.1"
+	}
+	if strings.Contains(host, ":") {
+		host = "[" + host + "]"
+	}
+	return "http://" + host + ":" + port
+}
+
+func cutPort(listen string) (host, port string, found bool) {
+	at := strings.LastIndexByte(listen, ':')
+	if at < 0 {
+		return "", "", false
+	}
+	return strings.Trim(listen[:at], "[]"), listen[at+1:], true
+}
+
+// Level is LogLevel as slog has it; info for anything unknown, which Validate refuses.
+func (c Config) Level() slog.Level {
+	var level slog.Level
+	if err := level.UnmarshalText([]byte(c.LogLevel)); err != nil {
+		return slog.LevelInfo
+	}
+	return level
+}

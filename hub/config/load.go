@@ -1,0 +1,193 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"gopkg.in/yaml.v3"
+)
+
+// Sources is where settings come from. Flags win over the environment, the
+// environment over the file, the file over the defaults.
+type Sources struct {
+	Flags   map[string]string // flag → value, only those that were given: "public-url" → "https://…"
+	Environ []string          // as os.Environ gives it; an empty value counts as not given
+	File    string            // path of a YAML file; "" = HUB_CONFIG of Environ, or none
+}
+
+// configVariable names the file in the environment; its flag is --config.
+const configVariable = envPrefix + "CONFIG"
+
+// Load fills a Config. The error lists every value that could not be read and every
+// key of the file that is unknown; the warnings name variables that begin with HUB_
+// and are unknown. The values' sense is checked by [Config.Validate].
+func Load(from Sources) (c Config, warnings []string, err error) {
+	settings := Settings()
+	loader := loader{config: &c}
+	for _, one := range settings {
+		loader.apply(one, "default", one.Default)
+	}
+	environ := loader.environ(settings, from.Environ)
+	path := from.File
+	if path == "" {
+		path = environ[configVariable]
+	}
+	file := loader.file(settings, path)
+	for _, one := range settings {
+		if text, given := file[one.Name]; given {
+			loader.apply(one, path+": "+one.Name, text)
+		}
+		if text := environ[one.Env]; text != "" {
+			loader.apply(one, one.Env, text)
+		}
+	}
+	loader.flags(settings, from.Flags)
+	return c, loader.warnings, errors.Join(loader.problems...)
+}
+
+// loader collects all problems, so that one start shows them all.
+type loader struct {
+	config   *Config
+	problems []error
+	warnings []string
+}
+
+func (l *loader) apply(one Setting, source, text string) {
+	if text == "" {
+		return
+	}
+	if err := one.set(l.config, text); err != nil {
+		l.problems = append(l.problems, fmt.Errorf("%s: %w", source, err))
+	}
+}
+
+func (l *loader) flags(settings []Setting, given map[string]string) {
+	for _, one := range settings {
+		text, set := given[one.Flag]
+		if !set || one.Flag == "" {
+			continue
+		}
+		if one.Secret && Secret(text).hasPassword() {
+			l.problems = append(l.problems, fmt.Errorf("--%s: a password in a flag is seen by everybody on this machine; use %s or the file", one.Flag, one.Env))
+			continue
+		}
+		if text == "" { // an empty flag takes a setting back to empty
+			text = one.Default
+		}
+		l.apply(one, "--"+one.Flag, text)
+	}
+}
+
+func (l *loader) environ(settings []Setting, environ []string) map[string]string {
+	given := make(map[string]string)
+	known := []string{configVariable}
+	for _, one := range settings {
+		known = append(known, one.Env)
+	}
+	for _, pair := range environ {
+		name, value, _ := strings.Cut(pair, "=")
+		if !strings.HasPrefix(name, envPrefix) {
+			continue
+		}
+		given[name] = value
+		if !slices.Contains(known, name) {
+			l.warnings = append(l.warnings, fmt.Sprintf("unknown variable %s is ignored%s", name, meant(name, known)))
+		}
+	}
+	return given
+}
+
+// file reads the YAML file into texts, as the other sources have them.
+func (l *loader) file(settings []Setting, path string) map[string]string {
+	if path == "" {
+		return nil
+	}
+	raw, err := os.ReadFile(path) //nolint:gosec // the path is the operator's own
+	if err != nil {
+		l.problems = append(l.problems, fmt.Errorf("reading the configuration file: %w", err))
+		return nil
+	}
+	var tree map[string]yaml.Node
+	if err := yaml.Unmarshal(raw, &tree); err != nil {
+		l.problems = append(l.problems, fmt.Errorf("reading %s: %w", path, err))
+		return nil
+	}
+	known := make([]string, len(settings))
+	for i, one := range settings {
+		known[i] = one.Name
+	}
+	texts := make(map[string]string)
+	for key, node := range tree {
+		if !slices.Contains(known, key) {
+			l.problems = append(l.problems, fmt.Errorf("%s: line %d: unknown key %s%s", path, node.Line, key, meant(key, known)))
+			continue
+		}
+		text, ok := textOf(node)
+		if !ok {
+			l.problems = append(l.problems, fmt.Errorf("%s: line %d: %s must be one value or a list of values", path, node.Line, key))
+			continue
+		}
+		texts[key] = text
+	}
+	slices.SortFunc(l.problems, func(a, b error) int { return strings.Compare(a.Error(), b.Error()) })
+	return texts
+}
+
+// textOf gives a scalar as it stands in the file, a list joined with commas.
+func textOf(node yaml.Node) (string, bool) {
+	switch node.Kind {
+	case yaml.ScalarNode:
+		if node.Tag == "!!null" {
+			return "", true
+		}
+		return node.Value, true
+	case yaml.SequenceNode:
+		parts := make([]string, 0, len(node.Content))
+		for _, item := range node.Content {
+			if item.Kind != yaml.ScalarNode {
+				return "", false
+			}
+			parts = append(parts, item.Value)
+		}
+		return strings.Join(parts, ","), true
+	}
+	return "", false
+}
+
+// meant suggests the known name nearest to an unknown one.
+func meant(unknown string, known []string) string {
+	best, least := "", len(unknown)/2+1
+	for _, name := range known {
+		if d := distance(strings.ToLower(unknown), strings.ToLower(name)); d < least {
+			best, least = name, d
+		}
+	}
+	if best == "" {
+		return ""
+	}
+	return "; did you mean " + best + "?"
+}
+
+// distance is the number of single-character edits between two names (Levenshtein).
+func distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			change := diagonal
+			if a[i] != b[j] {
+				change++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(change, row[j]+1, row[j+1]+1)
+		}
+	}
+	return row[len(b)]
+}

@@ -1,0 +1,82 @@
+package config
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+)
+
+// Local is what a running hub leaves in its data directory for the command line on
+// the same machine: whoever may read the directory may operate the hub.
+type Local struct {
+	URL   string `json:"url"`   // where it listens, e.g. "http://127.0.0.1:8080"
+	Token string `json:"token"` // bearer token, valid as long as the process lives
+	PID   int    `json:"pid"`   // of that process
+}
+
+const localFile = "local.json"
+
+// WriteLocal puts local.json into the data directory, readable by the owner only,
+// in one step: a reader sees the old file or the new one.
+func WriteLocal(dataDir string, local Local) error {
+	raw, err := json.Marshal(local)
+	if err != nil {
+		return fmt.Errorf("encoding %s: %w", localFile, err)
+	}
+	return writeFile(filepath.Join(dataDir, localFile), append(raw, '\n'))
+}
+
+// ReadLocal reads local.json of a data directory; the error satisfies
+// errors.Is(err, fs.ErrNotExist) where no hub has left one.
+func ReadLocal(dataDir string) (Local, error) {
+	var local Local
+	raw, err := os.ReadFile(filepath.Join(dataDir, localFile)) //nolint:gosec // the directory is the operator's own
+	if err != nil {
+		return local, fmt.Errorf("reading %s: %w", localFile, err)
+	}
+	if err := json.Unmarshal(raw, &local); err != nil {
+		return local, fmt.Errorf("reading %s: %w", localFile, err)
+	}
+	return local, nil
+}
+
+// RemoveLocal deletes local.json where it is still the given process's own.
+func RemoveLocal(dataDir string, pid int) error {
+	local, err := ReadLocal(dataDir)
+	if err != nil || local.PID != pid {
+		return nil //nolint:nilerr // gone already, or another process's by now
+	}
+	if err := os.Remove(filepath.Join(dataDir, localFile)); err != nil {
+		return fmt.Errorf("removing %s: %w", localFile, err)
+	}
+	return nil
+}
+
+// writeFile writes a file that only its owner may read, in one step: it is
+// written beside its place, flushed to disk and moved there. The directory is made
+// where it is missing.
+func writeFile(path string, content []byte) error {
+	dir := filepath.Dir(path)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return fmt.Errorf("creating %s: %w", dir, err)
+	}
+	file, err := os.CreateTemp(dir, "."+filepath.Base(path)+"-*") // mode 0600
+	if err != nil {
+		return fmt.Errorf("creating a file in %s: %w", dir, err)
+	}
+	defer os.Remove(file.Name()) // of no effect once it has been moved
+	if _, err = file.Write(content); err == nil {
+		err = file.Sync()
+	}
+	if closing := file.Close(); err == nil {
+		err = closing
+	}
+	if err == nil {
+		err = os.Rename(file.Name(), path)
+	}
+	if err != nil {
+		return fmt.Errorf("writing %s: %w", path, err)
+	}
+	return nil
+}

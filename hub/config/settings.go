@@ -1,0 +1,181 @@
+package config
+
+import (
+	"fmt"
+	"net/netip"
+	"reflect"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Setting describes one setting, as its field's tags do.
+type Setting struct {
+	Name    string // key in the file: "public_url"
+	Env     string // variable: "HUB_PUBLIC_URL"
+	Flag    string // "public-url", given as --public-url; "" where it has none
+	Group   string // heading in the reference
+	Default string // "" = empty
+	Unit    string // what a value looks like
+	Example string //
+	Doc     string // what it does
+	Secret  bool   // never shown
+	min     string
+	max     string
+	index   int // of the field
+}
+
+// envPrefix begins the name of every environment variable of the hub.
+const envPrefix = "HUB_"
+
+// Settings lists every setting in the order of the fields.
+func Settings() []Setting {
+	fields := reflect.TypeFor[Config]()
+	list := make([]Setting, 0, fields.NumField())
+	for i := range fields.NumField() {
+		tag := fields.Field(i).Tag
+		one := Setting{
+			Name: tag.Get("name"), Group: tag.Get("group"), Default: tag.Get("default"), Unit: tag.Get("unit"),
+			Example: tag.Get("example"), Doc: tag.Get("doc"),
+			Secret: fields.Field(i).Type == reflect.TypeFor[Secret](),
+			min:    tag.Get("min"), max: tag.Get("max"), index: i,
+		}
+		one.Env = envPrefix + strings.ToUpper(one.Name)
+		if tag.Get("flag") != "-" {
+			one.Flag = strings.ReplaceAll(one.Name, "_", "-")
+		}
+		list = append(list, one)
+	}
+	return list
+}
+
+// set parses text into the setting's field of c. The error does not quote secrets.
+func (s Setting) set(c *Config, text string) error {
+	field := reflect.ValueOf(c).Elem().Field(s.index)
+	switch target := field.Addr().Interface().(type) {
+	case *string:
+		*target = text
+	case *Secret:
+		*target = Secret(text)
+	case *int:
+		value, err := strconv.Atoi(strings.TrimSpace(text))
+		if err != nil {
+			return fmt.Errorf("%q is not a whole number (%s)", text, s.Unit)
+		}
+		*target = value
+	case *time.Duration:
+		value, err := ParseDuration(text)
+		if err != nil {
+			return err
+		}
+		*target = value
+	case *[]netip.Prefix:
+		value, err := parsePrefixes(text)
+		if err != nil {
+			return err
+		}
+		*target = value
+	default:
+		return fmt.Errorf("setting of type %s cannot be read", field.Type())
+	}
+	return nil
+}
+
+// get writes the setting's value as it could be given; secrets are redacted.
+func (s Setting) get(c Config) string {
+	switch value := reflect.ValueOf(c).Field(s.index).Interface().(type) {
+	case time.Duration:
+		return FormatDuration(value)
+	case []netip.Prefix:
+		texts := make([]string, len(value))
+		for i, prefix := range value {
+			texts[i] = prefix.String()
+		}
+		return strings.Join(texts, ",")
+	default:
+		return fmt.Sprint(value)
+	}
+}
+
+// outOfRange tells how the value breaks the setting's bounds, "" when it does not.
+func (s Setting) outOfRange(c Config) string {
+	if s.min == "" {
+		return ""
+	}
+	var low, high, value int64
+	switch given := reflect.ValueOf(c).Field(s.index).Interface().(type) {
+	case int:
+		low, _ = strconv.ParseInt(s.min, 10, 64) // a test reads every bound
+		high, _ = strconv.ParseInt(s.max, 10, 64)
+		value = int64(given)
+	case time.Duration:
+		shortest, _ := ParseDuration(s.min)
+		longest, _ := ParseDuration(s.max)
+		low, high, value = int64(shortest), int64(longest), int64(given)
+	}
+	if value < low || value > high {
+		return fmt.Sprintf("is %s; it must be from %s to %s", s.get(c), s.min, s.max)
+	}
+	return ""
+}
+
+// ParseDuration reads a duration: Go's form ("90s", "1h30m"), and days ("30d",
+// "1d12h"). Negative ones are refused.
+func ParseDuration(text string) (time.Duration, error) {
+	text = strings.TrimSpace(text)
+	bad := fmt.Errorf("%q is not a duration such as 10s, 30m, 12h or 30d", text)
+	rest := text
+	var days time.Duration
+	if count, after, found := strings.Cut(text, "d"); found {
+		number, err := strconv.ParseUint(count, 10, 16)
+		if err != nil {
+			return 0, bad
+		}
+		days, rest = time.Duration(number)*24*time.Hour, after
+		if rest == "" {
+			return days, nil
+		}
+	}
+	clock, err := time.ParseDuration(rest)
+	if err != nil || clock < 0 {
+		return 0, bad
+	}
+	return days + clock, nil
+}
+
+// FormatDuration writes a duration the short way: "30d", "1h30m", "10s".
+func FormatDuration(value time.Duration) string {
+	const day = 24 * time.Hour
+	if value >= day && value%day == 0 {
+		return strconv.FormatInt(int64(value/day), 10) + "d"
+	}
+	text := value.String()
+	if strings.HasSuffix(text, "m0s") {
+		text = strings.TrimSuffix(text, "0s")
+	}
+	if strings.HasSuffix(text, "h0m") {
+		text = strings.TrimSuffix(text, "0m")
+	}
+	return text
+}
+
+// parsePrefixes reads a comma-separated list of CIDRs; a bare address is itself.
+func parsePrefixes(text string) ([]netip.Prefix, error) {
+	var list []netip.Prefix
+	for one := range strings.SplitSeq(text, ",") {
+		one = strings.TrimSpace(one)
+		if one == "" {
+			continue
+		}
+		if address, err := netip.ParseAddr(one); err == nil {
+			list = append(list, netip.PrefixFrom(address, address.BitLen()))
+			continue
+		}
+		prefix, err := netip.ParsePrefix(one)
+		if err != nil {
+			return nil, fmt.Errorf("%q is not a CIDR such as 10.20.0.0/16", one)
+		}
+		list = append(list, prefix.Masked())
+	}
+	return list, nil
+}

@@ -1,0 +1,152 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/mail"
+	"net/netip"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+)
+
+// ratePattern is the form of a rate: requests, a dash and a period; "0" is no limit.
+var ratePattern = regexp.MustCompile(`^(0|[1-9][0-9]{0,8}-[SMHD])$`)
+
+// Bounds of a password of an operator, in characters.
+const (
+	passwordMin = 10
+	passwordMax = 200
+)
+
+// Validate checks every rule and returns all that are broken, one per line, each
+// beginning with the name of its variable; nil when the configuration can be used.
+func (c Config) Validate() error {
+	var check checker
+	for _, one := range Settings() {
+		check.that(one.outOfRange(c) == "", one.Name, "%s", one.outOfRange(c))
+	}
+	_, port, err := net.SplitHostPort(c.Listen)
+	check.that(err == nil && port != "", "listen", "must be host:port, e.g. 127.0.0.1:8080")
+	check.that(c.Env == Development || c.Env == Production, "env", "must be development or production")
+	check.that(c.DataDir != "", "data_dir", "must name a directory")
+	check.that(slices.Contains([]string{"debug", "info", "warn", "error"}, c.LogLevel), "log_level", "must be debug, info, warn or error")
+	check.that(ratePattern.MatchString(c.KeyRate), "key_rate", "must be like 100-M, or 0 for no limit")
+	check.that(c.RefreshTTL >= c.AccessTTL, "refresh_ttl", "must not be shorter than access_ttl")
+	check.that(c.Retention%(24*time.Hour) == 0, "retention", "must be whole days, e.g. 30d")
+	check.that(c.EndpointConcurrency <= c.DeliveryConcurrency, "endpoint_concurrency", "must not be more than delivery_concurrency")
+	check.url("database_url", c.DatabaseURL.Reveal(), "postgres", "postgresql")
+	check.url("redis_url", c.RedisURL.Reveal(), "redis", "rediss", "unix")
+	check.publicURL(c)
+	if _, err := c.MasterKeyBytes(); err != nil {
+		check.that(false, "master_key", "%s", err.Error())
+	}
+	if c.AdminEmail != "" {
+		parsed, err := mail.ParseAddress(c.AdminEmail)
+		check.that(err == nil && parsed.Address == c.AdminEmail, "admin_email", "must be an e-mail address")
+	}
+	if length := len([]rune(c.AdminPassword.Reveal())); length > 0 {
+		check.that(length >= passwordMin && length <= passwordMax, "admin_password", "must have %d to %d characters", passwordMin, passwordMax)
+	}
+	if c.InProduction() {
+		check.production(c)
+	}
+	return errors.Join(check.problems...)
+}
+
+// checker collects broken rules.
+type checker struct{ problems []error }
+
+func (k *checker) that(holds bool, name, format string, args ...any) {
+	if !holds {
+		k.problems = append(k.problems, fmt.Errorf("%s%s %s", envPrefix, strings.ToUpper(name), fmt.Sprintf(format, args...)))
+	}
+}
+
+// url checks the scheme of an address; its text may hold a password and is not quoted.
+func (k *checker) url(name, text string, schemes ...string) {
+	if text == "" {
+		return
+	}
+	parsed, err := url.Parse(text)
+	k.that(err == nil && slices.Contains(schemes, parsed.Scheme), name, "must be a URL that begins with %s://", strings.Join(schemes, ":// or "))
+}
+
+func (k *checker) publicURL(c Config) {
+	if c.PublicURL == "" {
+		k.that(!c.InProduction(), "public_url", "is required in production")
+		return
+	}
+	parsed, err := url.Parse(c.PublicURL)
+	if err != nil || parsed.Host == "" || (parsed.Scheme != "http" && parsed.Scheme != "https") {
+		k.that(false, "public_url", "must be like https://hub.example.com")
+		return
+	}
+	k.that(parsed.User == nil && parsed.RawQuery == "" && parsed.Fragment == "", "public_url", "must not have a user, a query or a fragment")
+	k.that(!c.InProduction() || parsed.Scheme == "https" || onLoopback(parsed.Hostname()), "public_url", "must be https in production (http only on loopback)")
+}
+
+// production refuses what is only safe on a developer's machine.
+func (k *checker) production(c Config) {
+	k.that(c.MasterKey != "", "master_key", "is required in production; openssl rand -base64 32 makes one")
+	key, err := c.MasterKeyBytes()
+	k.that(err != nil || key == nil || !weak(key), "master_key", "is not random; openssl rand -base64 32 makes one")
+	k.that(c.MasterKey.Reveal() != exampleOf("master_key"), "master_key", "is the one of the documentation; openssl rand -base64 32 makes one")
+	k.that(c.AdminPassword.Reveal() == "" || c.AdminPassword.Reveal() != exampleOf("admin_password"), "admin_password", "is the one of the documentation")
+	k.that(c.MetricsToken == "" || len(c.MetricsToken) >= 16 && c.MetricsToken.Reveal() != exampleOf("metrics_token"), "metrics_token", "must have at least 16 characters and not be the one of the documentation")
+	k.that(c.AccessTTL <= 24*time.Hour, "access_ttl", "must not be more than 24h in production")
+	k.that(c.KeyRate != "0", "key_rate", "must set a limit in production; single keys can be made without one")
+	for _, prefix := range c.EgressAllow {
+		k.that(prefix.Bits() > 0, "egress_allow", "must not open every address in production (%s)", prefix)
+		k.that(!prefix.Addr().IsLoopback(), "egress_allow", "must not open loopback in production (%s)", prefix)
+	}
+	for _, prefix := range c.TrustedProxies {
+		k.that(prefix.Bits() > 0, "trusted_proxies", "must not trust every address in production (%s)", prefix)
+	}
+}
+
+// Warnings lists what is allowed and still worth knowing at the start.
+func (c Config) Warnings() []string {
+	var list []string
+	if c.InProduction() && c.DatabaseURL == "" {
+		list = append(list, "HUB_DATABASE_URL is empty: the embedded database serves this one machine only; back up HUB_DATA_DIR")
+	}
+	if c.InProduction() && c.RedisURL == "" {
+		list = append(list, "HUB_REDIS_URL is empty: retries and limits live in this process; set it before running a second one")
+	}
+	if parsed, err := url.Parse(c.DatabaseURL.Reveal()); c.InProduction() && err == nil &&
+		parsed.Query().Get("sslmode") == "disable" && parsed.Hostname() != "" && !onLoopback(parsed.Hostname()) {
+		list = append(list, "HUB_DATABASE_URL disables TLS to another machine: what is sent there can be read on the way")
+	}
+	return list
+}
+
+// weak tells whether a key has fewer different bytes than a random one ever would.
+func weak(key []byte) bool {
+	seen := make(map[byte]bool)
+	for _, b := range key {
+		seen[b] = true
+	}
+	return len(seen) < 12
+}
+
+func exampleOf(name string) string {
+	for _, one := range Settings() {
+		if one.Name == name {
+			return one.Example
+		}
+	}
+	return ""
+}
+
+// onLoopback tells whether a host names this machine without asking a resolver.
+func onLoopback(host string) bool {
+	if host == "localhost" {
+		return true
+	}
+	address, err := netip.ParseAddr(host)
+	return err == nil && address.IsLoopback()
+}

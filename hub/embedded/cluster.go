@@ -1,0 +1,253 @@
+//go:build unix
+
+package embedded
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"maps"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"syscall"
+
+	"integrationhub/hub/internal/child"
+)
+
+// superuser owns the cluster; who may connect is decided by the socket's directory.
+const superuser = "hub"
+
+// cluster is one start of one data directory.
+type cluster struct {
+	cfg     PostgresConfig
+	bin     binaries
+	data    string // cfg.Dir/cluster
+	id      identity
+	sockets string // directory of the Unix socket
+}
+
+// start assumes that this process owns cfg.Dir.
+func (c *cluster) start(ctx context.Context) (*Postgres, error) {
+	var err error
+	if c.id, err = chooseIdentity(c.cfg, c.bin.dir); err != nil {
+		return nil, err
+	}
+	if err := c.id.give(c.cfg.Dir, false); err != nil {
+		return nil, fmt.Errorf("handing over the data directory: %w", err)
+	}
+	if err := takeOver(ctx, c.data); err != nil {
+		return nil, err
+	}
+	fresh, err := c.ensure(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if c.sockets, err = c.makeSocketDir(); err != nil {
+		return nil, err
+	}
+	server, err := c.launch(ctx)
+	if err != nil {
+		_ = os.RemoveAll(c.sockets)
+		return nil, err
+	}
+	return &Postgres{
+		url: c.url(), major: c.bin.major, fresh: fresh, server: server, sockets: c.sockets, log: c.cfg.Logger,
+		done: make(chan error, 1), stopping: make(chan struct{}),
+	}, nil
+}
+
+// url names every part, so that PG* variables of the environment change nothing.
+func (c *cluster) url() string {
+	query := url.Values{"host": {c.sockets}, "port": {strconv.Itoa(port)}, "sslmode": {"disable"}}
+	u := url.URL{Scheme: "postgres", User: url.User(superuser), Path: "/postgres", RawQuery: query.Encode()}
+	return u.String()
+}
+
+// ensure makes the cluster where there is none. It is built beside its place
+// and renamed, so that a killed initdb leaves nothing that looks like data.
+func (c *cluster) ensure(ctx context.Context) (fresh bool, err error) {
+	if major, err := clusterMajor(c.data); err != nil {
+		return false, err
+	} else if major != "" {
+		return false, c.id.give(c.data, true)
+	}
+	unfinished := c.data + ".new"
+	if err := os.RemoveAll(unfinished); err != nil {
+		return false, fmt.Errorf("removing an unfinished cluster: %w", err)
+	}
+	if err := os.Mkdir(unfinished, 0o700); err != nil {
+		return false, fmt.Errorf("making the cluster's directory: %w", err)
+	}
+	if err := c.id.give(unfinished, false); err != nil {
+		return false, fmt.Errorf("handing over the cluster's directory: %w", err)
+	}
+	cmd := exec.CommandContext(ctx, filepath.Join(c.bin.dir, "initdb"), c.initdbArgs(unfinished)...)
+	cmd.Dir, cmd.Env, cmd.SysProcAttr = "/", serverEnv(), c.id.attr()
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return false, fmt.Errorf("making the cluster with initdb: %w\n%s", err, out)
+	}
+	if err := os.Rename(unfinished, c.data); err != nil {
+		return false, fmt.Errorf("putting the new cluster in place: %w", err)
+	}
+	if c.cfg.Ephemeral {
+		return true, nil
+	}
+	return true, syncDir(c.cfg.Dir)
+}
+
+func (c *cluster) initdbArgs(data string) []string {
+	args := []string{"-D", data, "-U", superuser, "--auth=trust", "--encoding=UTF8"}
+	// Code-point order with Unicode upper and lower case, on every machine alike.
+	switch {
+	case c.bin.number() >= 17:
+		args = append(args, "--no-locale", "--locale-provider=builtin", "--builtin-locale=C.UTF-8")
+	case runtime.GOOS == "linux":
+		args = append(args, "--locale=C.UTF-8")
+	default:
+		args = append(args, "--no-locale")
+	}
+	if c.cfg.Ephemeral {
+		return append(args, "--no-sync")
+	}
+	return append(args, "--data-checksums")
+}
+
+// port only forms the socket's file name; nothing listens on TCP.
+const port = 5432
+
+// settings are sized for a hub and its database on one small machine.
+func (c *cluster) settings() map[string]string {
+	s := map[string]string{
+		"listen_addresses":        "",
+		"port":                    strconv.Itoa(port),
+		"unix_socket_directories": c.sockets,
+		"unix_socket_permissions": "0700",
+		"max_connections":         "100",
+		"shared_buffers":          "128MB",
+		"max_wal_size":            "2GB", // fewer checkpoints under bursts
+		// Compiling short queries costs more than it saves, and memory in every connection.
+		"jit": "off",
+		// Nothing is replicated: saves a process.
+		"max_logical_replication_workers": "0",
+		"timezone":                        "UTC",
+		"log_timezone":                    "UTC",
+		"logging_collector":               "off",
+		"log_checkpoints":                 "off",
+		// Neither statements nor the values in a DETAIL line belong in a log.
+		"log_min_error_statement": "panic",
+		"log_error_verbosity":     "terse",
+	}
+	if c.cfg.Ephemeral {
+		maps.Copy(s, map[string]string{
+			"fsync":              "off",
+			"synchronous_commit": "off",
+			"full_page_writes":   "off",
+			"autovacuum":         "off",
+			"max_wal_senders":    "0",
+			"wal_level":          "minimal",
+		})
+	}
+	maps.Copy(s, c.cfg.Params)
+	return s
+}
+
+func (c *cluster) command() *exec.Cmd {
+	args := []string{"-D", c.data}
+	settings := c.settings()
+	for _, name := range slices.Sorted(maps.Keys(settings)) {
+		args = append(args, "-c", name+"="+settings[name])
+	}
+	cmd := exec.Command(filepath.Join(c.bin.dir, "postgres"), args...)
+	cmd.Dir, cmd.Env, cmd.SysProcAttr = "/", serverEnv(), c.id.attr()
+	return cmd
+}
+
+// spawn starts the server so that it ends with us: with a checkpoint where the
+// data matters, at once where it does not.
+func (c *cluster) spawn(log *os.File) (*child.Process, error) {
+	cmd := c.command()
+	cmd.Stdout, cmd.Stderr = log, log
+	death := syscall.SIGINT
+	if c.cfg.Ephemeral {
+		death = syscall.SIGQUIT
+	}
+	server, err := child.Start(cmd, death)
+	if err != nil {
+		return nil, fmt.Errorf("starting postgres: %w", err)
+	}
+	return server, nil
+}
+
+// serverEnv is all the server programs see of our environment: it may hold
+// secrets, and PG* variables that would change what they do.
+func serverEnv() []string {
+	env := []string{"LC_ALL=C", "TZ=UTC", "PATH=" + os.Getenv("PATH")}
+	if libs, ok := os.LookupEnv("LD_LIBRARY_PATH"); ok {
+		env = append(env, "LD_LIBRARY_PATH="+libs)
+	}
+	return env
+}
+
+// maxSocketDir leaves room for "/.s.PGSQL.5432.lock" in the 104 bytes that the
+// narrowest system allows for a socket's path.
+const maxSocketDir = 80
+
+// makeSocketDir makes the directory of the socket, apart from the data whose
+// path may be longer than a socket's may be. The name follows from the data
+// directory, so it is the same at every start and nothing piles up.
+func (c *cluster) makeSocketDir() (string, error) {
+	sum := sha256.Sum256([]byte(c.cfg.Dir))
+	name := fmt.Sprintf("hub-pg-%d-%s", os.Getuid(), hex.EncodeToString(sum[:6]))
+	dir := filepath.Join(shortTempDir(maxSocketDir-len(name)), name)
+	if err := os.RemoveAll(dir); err != nil && !errors.Is(err, os.ErrPermission) {
+		return "", fmt.Errorf("clearing the socket's directory: %w", err)
+	}
+	// Mkdir, unlike MkdirAll, fails on a directory or link that someone planted
+	// at this guessable name; then a name nobody can guess is used.
+	err := os.Mkdir(dir, 0o700)
+	if errors.Is(err, os.ErrExist) {
+		dir, err = os.MkdirTemp(filepath.Dir(dir), name+"-")
+	}
+	if err != nil {
+		return "", fmt.Errorf("making the socket's directory: %w", err)
+	}
+	if err := c.id.give(dir, false); err != nil {
+		return "", fmt.Errorf("handing over the socket's directory: %w", err)
+	}
+	return dir, nil
+}
+
+// shortTempDir is the directory for temporary files, or /tmp where its path is
+// longer than a socket in it allows, or would not survive PostgreSQL's list syntax.
+func shortTempDir(limit int) string {
+	dir := os.TempDir()
+	for _, r := range dir {
+		if !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '/' || r == '.' || r == '_' || r == '-') {
+			return "/tmp"
+		}
+	}
+	if len(dir) > limit {
+		return "/tmp"
+	}
+	return dir
+}
+
+// syncDir makes a rename inside dir survive a power cut.
+func syncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return fmt.Errorf("opening %s: %w", dir, err)
+	}
+	defer d.Close()
+	if err := d.Sync(); err != nil {
+		return fmt.Errorf("syncing %s: %w", dir, err)
+	}
+	return nil
+}

@@ -1,0 +1,114 @@
+//go:build unix
+
+package embedded
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"integrationhub/hub/internal/child"
+)
+
+const (
+	readyTick = 5 * time.Millisecond // how often the lock file is looked at while the server starts
+	// A killed server's connections hold its shared memory until they notice; a
+	// busy one may take long, so after this time they are killed too.
+	orphanPatience = time.Second
+	maxLogSize     = 16 << 20 // bytes; a longer log is moved to postgres.log.1 at the next start
+	logTail        = 2 << 10  // bytes of it shown when a start fails
+)
+
+// launch starts the server and waits until it accepts connections.
+func (c *cluster) launch(ctx context.Context) (*child.Process, error) {
+	log, err := openLog(filepath.Join(c.cfg.Dir, "postgres.log"))
+	if err != nil {
+		return nil, err
+	}
+	defer log.Close() // the server has its own
+	began, retry := time.Now(), 50*time.Millisecond
+	for {
+		from, err := log.Seek(0, io.SeekEnd)
+		if err != nil {
+			return nil, fmt.Errorf("reading the server's log: %w", err)
+		}
+		server, err := c.spawn(log)
+		if err != nil {
+			return nil, err
+		}
+		err = c.awaitReady(ctx, server)
+		if err == nil {
+			return server, nil
+		}
+		said := tail(log.Name(), from)
+		if ctx.Err() != nil || !strings.Contains(said, "shared memory block") {
+			return nil, fmt.Errorf("starting PostgreSQL: %w; its log %s ends:\n%s", err, log.Name(), said)
+		}
+		if time.Since(began) > orphanPatience {
+			killOrphans(c.data)
+		}
+		select {
+		case <-time.After(retry):
+			retry = min(2*retry, orphanPatience)
+		case <-ctx.Done():
+		}
+	}
+}
+
+// awaitReady returns when the server's lock file says so. On failure the server is gone.
+func (c *cluster) awaitReady(ctx context.Context, server *child.Process) error {
+	tick := time.NewTicker(readyTick)
+	defer tick.Stop()
+	for {
+		select {
+		case <-server.Exited():
+			return fmt.Errorf("it ended while starting: %w", exitError(server))
+		case <-ctx.Done():
+			_ = server.Signal(syscall.SIGQUIT)
+			<-server.Exited()
+			return ctx.Err()
+		case <-tick.C:
+			if f := readPidFile(c.data); f.pid == server.Pid() && f.status == "ready" {
+				return nil
+			}
+		}
+	}
+}
+
+// openLog opens the server's log for appending; one generation of a long log is kept.
+func openLog(path string) (*os.File, error) {
+	if info, err := os.Stat(path); err == nil && info.Size() > maxLogSize {
+		if err := os.Rename(path, path+".1"); err != nil {
+			return nil, fmt.Errorf("moving the server's log away: %w", err)
+		}
+	}
+	log, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("opening the server's log: %w", err)
+	}
+	return log, nil
+}
+
+// tail reads what the log gained since from, its end where that is much.
+func tail(path string, from int64) string {
+	f, err := os.Open(path)
+	if err != nil {
+		return err.Error()
+	}
+	defer f.Close()
+	if info, err := f.Stat(); err == nil {
+		from = max(from, info.Size()-logTail)
+	}
+	text, err := io.ReadAll(io.NewSectionReader(f, from, logTail))
+	if err != nil && !errors.Is(err, io.EOF) {
+		return err.Error()
+	}
+	return string(bytes.TrimSpace(text))
+}

@@ -1,0 +1,209 @@
+//go:build unix
+
+// Package embedded is the zero-setup default: a private PostgreSQL run as a
+// child process, and a Redis inside this one.
+package embedded
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"sync"
+	"syscall"
+	"time"
+
+	"integrationhub/hub/internal/child"
+	"integrationhub/hub/internal/filelock"
+)
+
+// What can be wrong before a server is started. The wrapping error is a sentence
+// that says what to do.
+var (
+	ErrNoBinaries = errors.New("no PostgreSQL programs found")             // none on this machine, or none that is new enough
+	ErrWrongMajor = errors.New("data of another PostgreSQL version")       // the directory was left as it is
+	ErrInUse      = errors.New("data directory in use by another process") // a directory has one hub at a time
+)
+
+// PostgresConfig says where the private PostgreSQL lives and how it runs.
+type PostgresConfig struct {
+	// Dir holds everything: cluster/ (the data), postgres.log, owner.lock. Made
+	// with mode 0700 if absent. Any length, spaces allowed. Where the server runs
+	// as another user (see StartPostgres), its parents must let others in (o+x).
+	Dir string
+	// BinDir is the directory of initdb and postgres (HUB_PG_BIN); empty = search.
+	BinDir string
+	// Search lists more directories to look in, before the usual places.
+	Search []string
+	// Ephemeral gives up durability for speed: for tests, whose data is thrown away.
+	Ephemeral bool
+	// Params are server settings that win over this package's, e.g. "max_connections".
+	Params map[string]string
+	// Logger receives notes on starting and stopping; nil = none.
+	Logger *slog.Logger
+
+	noUserns bool // tests: behave as in a container that forbids user namespaces
+}
+
+// Postgres is a running private server. It ends with this process, also on
+// kill -9 (on Linux; elsewhere the next start takes over).
+type Postgres struct {
+	url     string
+	major   string
+	fresh   bool
+	server  *child.Process
+	sockets string
+	owner   *filelock.Lock
+	log     *slog.Logger
+
+	done     chan error
+	stop     sync.Once
+	stopping chan struct{} // closed when Stop begins
+}
+
+// StartPostgres makes the cluster in cfg.Dir if there is none and returns when
+// the server accepts connections; ctx bounds the start only. It works as root
+// (PostgreSQL itself then runs as another user) and as anyone else. What a
+// killed hub left behind is taken over; a directory that a living process owns
+// is refused with [ErrInUse], one of another major version with [ErrWrongMajor].
+func StartPostgres(ctx context.Context, cfg PostgresConfig) (*Postgres, error) {
+	began := time.Now()
+	if cfg.Logger == nil {
+		cfg.Logger = slog.New(slog.DiscardHandler)
+	}
+	dir, err := absolute(cfg.Dir)
+	if err != nil {
+		return nil, err
+	}
+	cfg.Dir = dir
+	bin, err := locate(ctx, cfg)
+	if err != nil {
+		return nil, err
+	}
+	if err := makeDir(dir); err != nil {
+		return nil, err
+	}
+	owner, err := own(dir)
+	if err != nil {
+		return nil, err
+	}
+	c := &cluster{cfg: cfg, bin: bin, data: filepath.Join(dir, "cluster")}
+	p, err := c.start(ctx)
+	if err != nil {
+		owner.Release()
+		return nil, err
+	}
+	p.owner = owner
+	go p.watch()
+	cfg.Logger.Info("private PostgreSQL started", "version", bin.major, "dir", dir, "programs", bin.dir,
+		"pid", p.Pid(), "new", p.fresh, "as", c.id.mode, "ms", time.Since(began).Milliseconds())
+	return p, nil
+}
+
+// absolute cleans dir. Symbolic links stay: the operator may move what they point to.
+func absolute(dir string) (string, error) {
+	if dir == "" {
+		return "", errors.New("starting PostgreSQL: no data directory given")
+	}
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return "", fmt.Errorf("finding the data directory: %w", err)
+	}
+	return abs, nil
+}
+
+// makeDir makes dir for us alone, below directories that others may enter: the
+// server may have to run as another user.
+func makeDir(dir string) error {
+	err := os.MkdirAll(filepath.Dir(dir), 0o755)
+	if err == nil {
+		err = os.Mkdir(dir, 0o700)
+	}
+	if err != nil && !errors.Is(err, os.ErrExist) {
+		return fmt.Errorf("making the data directory: %w", err)
+	}
+	return nil
+}
+
+// own takes the directory for this process. Sharing a running server instead
+// would take the database away from the second hub whenever the first one stops.
+func own(dir string) (*filelock.Lock, error) {
+	lock, err := filelock.Try(filepath.Join(dir, "owner.lock"))
+	var held *filelock.HeldError
+	if errors.As(err, &held) {
+		who := "another process"
+		if held.Pid != 0 {
+			who = fmt.Sprintf("process %d", held.Pid)
+		}
+		return nil, fmt.Errorf("%w: %s belongs to %s; end it, choose another data directory, "+
+			"or let several hubs share one database with HUB_DATABASE_URL", ErrInUse, dir, who)
+	}
+	return lock, err
+}
+
+// URL is where to connect, as a superuser, over a Unix socket in a directory
+// only we may enter. It is the same at every start with the same Dir, unless
+// someone else occupies the name of that directory.
+func (p *Postgres) URL() string { return p.url }
+
+// Fresh tells whether this start made the cluster.
+func (p *Postgres) Fresh() bool { return p.fresh }
+
+// Major is the server's major version, e.g. "17".
+func (p *Postgres) Major() string { return p.major }
+
+// Pid is the server's process id.
+func (p *Postgres) Pid() int { return p.server.Pid() }
+
+// Done gives one error when the server ends unasked (the data directory stays
+// ours: call Stop, then StartPostgres again), and is closed after that or
+// after Stop.
+func (p *Postgres) Done() <-chan error { return p.done }
+
+func (p *Postgres) watch() {
+	<-p.server.Exited()
+	select {
+	case <-p.stopping:
+	default:
+		p.log.Error("private PostgreSQL ended unasked", "pid", p.Pid(), "status", fmt.Sprint(p.server.Err()))
+		p.done <- fmt.Errorf("private PostgreSQL ended unasked: %w", exitError(p.server))
+	}
+	close(p.done)
+}
+
+// exitError is never nil: a server that ends by itself with status 0 has failed us too.
+func exitError(server *child.Process) error {
+	if server.Err() != nil {
+		return server.Err()
+	}
+	return errors.New("exit status 0")
+}
+
+// Stop ends the server with a checkpoint, rolling open transactions back. When
+// ctx ends first the server is told to leave at once, which loses nothing
+// committed but makes the next start recover. Safe to call again, and after
+// the server has ended by itself.
+func (p *Postgres) Stop(ctx context.Context) error {
+	var err error
+	p.stop.Do(func() {
+		close(p.stopping)
+		err = p.end(ctx)
+		_ = os.RemoveAll(p.sockets)
+		p.owner.Release()
+	})
+	return err
+}
+
+func (p *Postgres) end(ctx context.Context) error {
+	_ = p.server.Signal(syscall.SIGINT) // "fast shutdown"
+	select {
+	case <-p.server.Exited():
+		return nil
+	case <-ctx.Done():
+	}
+	_ = p.server.Signal(syscall.SIGQUIT) // "immediate shutdown"; it kills what does not follow after 5 s
+	<-p.server.Exited()
+	return fmt.Errorf("stopping PostgreSQL: %w", ctx.Err())
+}

@@ -1,0 +1,60 @@
+package embedded
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+)
+
+// serves tells whether the process, named by this cluster's lock file, is a
+// living PostgreSQL server of the cluster.
+func serves(pid int, data string) bool {
+	if !isLivingPostgres(pid) {
+		return false
+	}
+	same, err := worksIn(pid, data)
+	// Root without CAP_SYS_PTRACE, as in a container, may not look: the name has to do.
+	return same || os.IsPermission(err) && os.Geteuid() == 0
+}
+
+func isLivingPostgres(pid int) bool {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return false
+	}
+	// "4711 (postgres) S …"; a name may hold spaces and parentheses.
+	open, shut := strings.IndexByte(string(stat), '('), strings.LastIndexByte(string(stat), ')')
+	if open < 0 || shut < 0 || len(stat) < shut+3 {
+		return false
+	}
+	name, state := string(stat[open+1:shut]), stat[shut+2]
+	return name == "postgres" && state != 'Z' && state != 'X'
+}
+
+// worksIn tells whether the process's working directory is dir; every
+// PostgreSQL process works in its data directory.
+func worksIn(pid int, dir string) (bool, error) {
+	cwd, err := os.Stat(fmt.Sprintf("/proc/%d/cwd", pid))
+	if err != nil {
+		return false, err
+	}
+	want, err := os.Stat(dir)
+	return err == nil && os.SameFile(cwd, want), err
+}
+
+// killOrphans kills the connections of a server that is dead itself.
+func killOrphans(data string) {
+	entries, _ := filepath.Glob("/proc/[0-9]*") // fails on a bad pattern only
+	for _, entry := range entries {
+		pid, err := strconv.Atoi(filepath.Base(entry))
+		if err != nil || !isLivingPostgres(pid) {
+			continue
+		}
+		if same, _ := worksIn(pid, data); same {
+			_ = syscall.Kill(pid, syscall.SIGKILL)
+		}
+	}
+}

@@ -1,0 +1,183 @@
+//go:build unix
+
+package hubtest
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"os"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/stretchr/testify/require"
+
+	"integrationhub/hub/embedded"
+	"integrationhub/hub/migrations"
+)
+
+const (
+	startTimeout = 2 * time.Minute // generous: initdb on a busy machine
+	template     = "hub_template"
+)
+
+// shared is this process's cluster.
+var shared struct {
+	once     sync.Once
+	server   *embedded.Postgres
+	admin    *pgxpool.Pool // connected to the maintenance database
+	err      error
+	migrated sync.Once
+	migrate  error
+	next     atomic.Int64 // number of the next test database
+}
+
+// Database gives the test a migrated database of its own, and a pool on it.
+// Both end with the test. The database is not durable.
+func Database(t testing.TB) *pgxpool.Pool {
+	t.Helper()
+	pool, err := pgxpool.New(context.Background(), DatabaseURL(t))
+	require.NoError(t, err)
+	t.Cleanup(pool.Close)
+	return pool
+}
+
+// DatabaseURL gives the test a migrated database of its own, dropped when the
+// test ends, whoever is still connected.
+func DatabaseURL(t testing.TB) string {
+	t.Helper()
+	startShared(t)
+	shared.migrated.Do(func() { shared.migrate = makeTemplate() })
+	require.NoError(t, shared.migrate)
+	return cloneDatabase(t, template)
+}
+
+// EmptyDatabaseURL gives the test an empty database of its own, not migrated.
+func EmptyDatabaseURL(t testing.TB) string {
+	t.Helper()
+	startShared(t)
+	return cloneDatabase(t, "template1")
+}
+
+func startShared(t testing.TB) {
+	t.Helper()
+	shared.once.Do(func() { shared.err = startPostgres() })
+	require.NoError(t, shared.err)
+}
+
+func startPostgres() error {
+	dir, err := scratchDir("pg")
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
+	defer cancel()
+	shared.server, err = embedded.StartPostgres(ctx, embedded.PostgresConfig{
+		Dir: dir, Search: PostgresSearch(), Ephemeral: true,
+		Params: map[string]string{"max_connections": "400"}, // many parallel tests, each with its pools
+	})
+	if err != nil {
+		return fmt.Errorf("starting the tests' PostgreSQL: %w", err)
+	}
+	shared.admin, err = pgxpool.New(ctx, shared.server.URL())
+	return err
+}
+
+func stopPostgres() {
+	if shared.server == nil {
+		return
+	}
+	if shared.admin != nil {
+		shared.admin.Close()
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	_ = shared.server.Stop(ctx) // its data is thrown away next
+}
+
+// makeTemplate migrates one database; cloning it is far quicker than migrating again.
+func makeTemplate() error {
+	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
+	defer cancel()
+	if _, err := shared.admin.Exec(ctx, "create database "+template); err != nil {
+		return fmt.Errorf("making the template database: %w", err)
+	}
+	if _, err := migrations.Up(ctx, databaseURL(template)); err != nil {
+		return fmt.Errorf("migrating the template database: %w", err)
+	}
+	return nil
+}
+
+func cloneDatabase(t testing.TB, from string) string {
+	t.Helper()
+	name := pgx.Identifier{fmt.Sprintf("test_%d", shared.next.Add(1))}.Sanitize()
+	_, err := shared.admin.Exec(context.Background(), "create database "+name+" template "+from)
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		_, err := shared.admin.Exec(context.Background(), "drop database "+name+" with (force)")
+		require.NoError(t, err)
+	})
+	return databaseURL(name[1 : len(name)-1])
+}
+
+func databaseURL(name string) string {
+	u, err := url.Parse(shared.server.URL())
+	if err != nil {
+		panic(err) // we made it
+	}
+	u.Path = "/" + name
+	return u.String()
+}
+
+// PostgresServer is a durable cluster of one test's own, for faults.
+type PostgresServer struct {
+	t      testing.TB
+	dir    string
+	server *embedded.Postgres
+}
+
+// OwnPostgres starts a durable cluster whose database is migrated. It is
+// stopped when the test ends.
+func OwnPostgres(t testing.TB) *PostgresServer {
+	t.Helper()
+	dir, err := scratchDir("own-pg")
+	require.NoError(t, err)
+	p := &PostgresServer{t: t, dir: dir}
+	p.Start()
+	t.Cleanup(func() {
+		_ = p.server.Stop(context.Background()) // does nothing after a last Kill
+		_ = os.RemoveAll(dir)
+	})
+	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
+	defer cancel()
+	_, err = migrations.Up(ctx, p.URL())
+	require.NoError(t, err)
+	return p
+}
+
+// URL stays the same over Kill and Start.
+func (p *PostgresServer) URL() string { return p.server.URL() }
+
+// Start starts the server again after Kill, and returns when it accepts connections.
+func (p *PostgresServer) Start() {
+	p.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
+	defer cancel()
+	server, err := embedded.StartPostgres(ctx, embedded.PostgresConfig{Dir: p.dir, Search: PostgresSearch()})
+	require.NoError(p.t, err)
+	p.server = server
+}
+
+// Kill ends the server with SIGKILL, and returns when it is gone. A connection
+// in the middle of a statement may live a moment longer; Start waits for it.
+func (p *PostgresServer) Kill() {
+	p.t.Helper()
+	require.NoError(p.t, syscall.Kill(p.server.Pid(), syscall.SIGKILL))
+	require.Error(p.t, <-p.server.Done())
+	require.NoError(p.t, p.server.Stop(context.Background())) // gives up the directory
+}

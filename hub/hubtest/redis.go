@@ -1,0 +1,247 @@
+//go:build unix
+
+package hubtest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"integrationhub/hub/internal/child"
+)
+
+const (
+	redisDatabases = 4096 // one for each test that asks; an unused one costs nothing to speak of
+	redisTimeout   = 20 * time.Second
+	redisTick      = 5 * time.Millisecond
+)
+
+// RedisServer is a real redis-server on a loopback port, seen through one of
+// its numbered databases.
+type RedisServer struct {
+	addr string
+	db   int
+}
+
+// Redis gives the test a database of its own, empty, on the server this test
+// process shares. FLUSHDB is the test's own; FLUSHALL would hit its neighbours,
+// and so do published messages, which know no databases: see [OwnRedis].
+func Redis(t testing.TB) *RedisServer {
+	t.Helper()
+	sharedRedis.once.Do(func() { sharedRedis.err = startSharedRedis() })
+	require.NoError(t, sharedRedis.err)
+	db := int(sharedRedis.next.Add(1)) - 1
+	require.Less(t, db, redisDatabases, "too many tests ask for a Redis database: raise redisDatabases")
+	return &RedisServer{addr: sharedRedis.proc.addr(), db: db}
+}
+
+// RedisURL is the URL of [Redis].
+func RedisURL(t testing.TB) string {
+	t.Helper()
+	return Redis(t).URL()
+}
+
+// Addr is "127.0.0.1:port".
+func (r *RedisServer) Addr() string { return r.addr }
+
+// DB is the number of the test's database.
+func (r *RedisServer) DB() int { return r.db }
+
+// URL is "redis://127.0.0.1:port/db"; go-redis and asynq both read it.
+func (r *RedisServer) URL() string { return fmt.Sprintf("redis://%s/%d", r.addr, r.db) }
+
+// Options are for redis.NewClient; each call makes new ones.
+func (r *RedisServer) Options() *redis.Options { return &redis.Options{Addr: r.addr, DB: r.db} }
+
+// Client makes a client that is closed when the test ends.
+func (r *RedisServer) Client(t testing.TB) *redis.Client {
+	t.Helper()
+	client := redis.NewClient(r.Options())
+	t.Cleanup(func() { _ = client.Close() })
+	return client
+}
+
+// OwnRedisServer is a redis-server of one test's own, for faults.
+type OwnRedisServer struct {
+	RedisServer
+	t    testing.TB
+	proc *redisProcess
+}
+
+// OwnRedis starts a redis-server for this test alone; it is stopped when the
+// test ends.
+func OwnRedis(t testing.TB) *OwnRedisServer {
+	t.Helper()
+	proc, err := newRedis()
+	require.NoError(t, err)
+	t.Cleanup(proc.stop)
+	return &OwnRedisServer{RedisServer: RedisServer{addr: proc.addr()}, t: t, proc: proc}
+}
+
+// Stop kills the server: connections break, new ones are refused, its data is
+// gone. It returns when the server has ended; a stopped one stays stopped.
+func (r *OwnRedisServer) Stop() { r.proc.stop() }
+
+// Start starts it again, empty, on the same port, and returns when it answers.
+func (r *OwnRedisServer) Start() {
+	r.t.Helper()
+	require.NoError(r.t, r.proc.start())
+}
+
+// FlushAll deletes everything it holds, as if its data had been lost.
+func (r *OwnRedisServer) FlushAll() {
+	r.t.Helper()
+	client := redis.NewClient(r.Options())
+	defer client.Close()
+	require.NoError(r.t, client.FlushAll(context.Background()).Err())
+}
+
+var sharedRedis struct {
+	once sync.Once
+	proc *redisProcess
+	err  error
+	next atomic.Int64
+}
+
+func startSharedRedis() (err error) {
+	sharedRedis.proc, err = newRedis()
+	return err
+}
+
+func stopRedis() {
+	if sharedRedis.proc != nil {
+		sharedRedis.proc.stop()
+	}
+}
+
+// redisProcess is one redis-server, which keeps its port over restarts.
+type redisProcess struct {
+	program string
+	dir     string
+	port    int
+	mu      sync.Mutex
+	running *child.Process // nil = stopped
+}
+
+// newRedis starts a server on a free port. Another process may take the port
+// between our finding it free and the server's opening it; then another is tried.
+func newRedis() (*redisProcess, error) {
+	program, err := redisProgram()
+	if err != nil {
+		return nil, err
+	}
+	dir, err := scratchDir("redis")
+	if err != nil {
+		return nil, err
+	}
+	for range 5 {
+		var port int
+		if port, err = freePort(); err != nil {
+			return nil, err
+		}
+		p := &redisProcess{program: program, dir: dir, port: port}
+		if err = p.start(); err == nil {
+			return p, nil
+		}
+	}
+	return nil, err
+}
+
+func (p *redisProcess) addr() string { return "127.0.0.1:" + strconv.Itoa(p.port) }
+
+func (p *redisProcess) start() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.running != nil {
+		return errors.New("starting redis-server: it is running")
+	}
+	log, err := os.OpenFile(filepath.Join(p.dir, "redis.log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return fmt.Errorf("opening redis-server's log: %w", err)
+	}
+	defer log.Close()
+	cmd := exec.Command(p.program, "--port", strconv.Itoa(p.port), "--bind", "127.0.0.1", "--dir", p.dir,
+		"--save", "", "--appendonly", "no", "--databases", strconv.Itoa(redisDatabases))
+	cmd.Stdout, cmd.Stderr = log, log
+	running, err := child.Start(cmd, syscall.SIGKILL)
+	if err != nil {
+		return fmt.Errorf("starting redis-server: %w", err)
+	}
+	if err := p.awaitReady(running); err != nil {
+		_ = running.Signal(syscall.SIGKILL)
+		<-running.Exited()
+		return fmt.Errorf("starting redis-server (log: %s): %w", log.Name(), err)
+	}
+	p.running = running
+	return nil
+}
+
+// awaitReady returns when the server answers, and is the one we started: on a
+// port that someone else took, another one would answer.
+func (p *redisProcess) awaitReady(running *child.Process) error {
+	ctx, cancel := context.WithTimeout(context.Background(), redisTimeout)
+	defer cancel()
+	client := redis.NewClient(&redis.Options{Addr: p.addr(), MaxRetries: -1})
+	defer client.Close()
+	want := "process_id:" + strconv.Itoa(running.Pid()) + "\r\n"
+	tick := time.NewTicker(redisTick)
+	defer tick.Stop()
+	for {
+		select {
+		case <-running.Exited():
+			return fmt.Errorf("it ended: %v", running.Err())
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-tick.C:
+			if info, err := client.Info(ctx, "server").Result(); err == nil && strings.Contains(info, want) {
+				return nil
+			}
+		}
+	}
+}
+
+func (p *redisProcess) stop() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.running == nil {
+		return
+	}
+	_ = p.running.Signal(syscall.SIGKILL)
+	<-p.running.Exited()
+	p.running = nil
+}
+
+// redisProgram finds redis-server: on PATH, or what ensure-redis.sh fetched.
+func redisProgram() (string, error) {
+	if path, err := exec.LookPath("redis-server"); err == nil {
+		return path, nil
+	}
+	fetched := filepath.Join(ModuleRoot(), ".cache", "redis", "bin", "redis-server")
+	if _, err := os.Stat(fetched); err == nil {
+		return fetched, nil
+	}
+	return "", errors.New("no redis-server found: run `make setup` (configs/setup/ensure-redis.sh), which fetches one")
+}
+
+func freePort() (int, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return 0, fmt.Errorf("finding a free port: %w", err)
+	}
+	defer l.Close()
+	return l.Addr().(*net.TCPAddr).Port, nil
+}

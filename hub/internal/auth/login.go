@@ -1,0 +1,216 @@
+package auth
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"integrationhub/hub"
+	"integrationhub/hub/internal/store"
+	"integrationhub/hub/internal/store/dbgen"
+)
+
+// Bad logins per account and address before further ones are refused unseen.
+const (
+	loginFailures = 10
+	loginWindow   = 15 * time.Minute
+)
+
+// Session is what a login hands out.
+type Session struct {
+	AccessToken  string
+	RefreshToken string        // good for one use
+	ExpiresIn    time.Duration // of the access token
+	Operator     Operator
+}
+
+// Login checks a password. Unknown addresses, wrong passwords and disabled
+// operators get the same [hub.ErrUnauthorized] after the same time; after ten of
+// them in 15 minutes for one address and client, everything is a [hub.ErrLimited]
+// that says how long.
+func (s *Service) Login(ctx context.Context, email, password, clientIP string) (Session, error) {
+	account := s.accountHash(email)
+	leave, err := s.hasher.enter(ctx)
+	if err != nil {
+		return Session{}, err
+	}
+	// Counted inside a place, so that a burst cannot try more than the limit and
+	// the few that are being checked.
+	operator, err := s.check(ctx, account, email, password, clientIP)
+	leave()
+	if err != nil {
+		return Session{}, err
+	}
+	queries := dbgen.New(s.db)
+	if err := queries.ForgetLoginFailures(ctx, account, clientIP); err != nil {
+		return Session{}, store.Failed("forgetting failed logins", err)
+	}
+	return s.issue(ctx, queries, operator, uuid.Must(uuid.NewV7()))
+}
+
+func (s *Service) check(ctx context.Context, account []byte, email, password, clientIP string) (Operator, error) {
+	queries := dbgen.New(s.db)
+	now := s.config.Now()
+	failures, err := queries.RecentLoginFailures(ctx, dbgen.RecentLoginFailuresParams{
+		AccountHash: account, Ip: clientIP, Since: now.Add(-loginWindow), RowLimit: loginFailures,
+	})
+	if err != nil {
+		return Operator{}, store.Failed("counting failed logins", err)
+	}
+	if len(failures) >= loginFailures {
+		limited := hub.Errorf(hub.ErrLimited, "too_many_logins", "Too many failed logins for this account; wait and try again.")
+		limited.RetryAfter = max(time.Second, failures[len(failures)-1].Add(loginWindow).Sub(now))
+		return Operator{}, limited
+	}
+	row, err := queries.OperatorByEmail(ctx, email)
+	if err != nil && !errors.Is(err, pgx.ErrNoRows) {
+		return Operator{}, store.Failed("loading the operator", err)
+	}
+	stored := s.hasher.dummy
+	if err == nil {
+		stored = row.PasswordHash
+	}
+	if matches := s.hasher.matches(stored, password); err != nil || !matches || row.Disabled {
+		if err := queries.RecordLoginFailure(ctx, dbgen.RecordLoginFailureParams{AccountHash: account, Ip: clientIP, At: now}); err != nil {
+			return Operator{}, store.Failed("recording a failed login", err)
+		}
+		return Operator{}, hub.Errorf(hub.ErrUnauthorized, "invalid_credentials", "E-mail address or password is wrong.")
+	}
+	return operatorOf(row), nil
+}
+
+// Refresh trades a refresh token for a new session. A token that was used before
+// ends the whole login it belongs to: either its owner or a thief has the newer one.
+func (s *Service) Refresh(ctx context.Context, refreshToken string) (Session, error) {
+	var session Session
+	var reused bool
+	err := store.InTx(ctx, s.db, func(tx pgx.Tx) error {
+		queries := dbgen.New(tx)
+		token, err := queries.LockRefreshToken(ctx, hashToken(refreshToken))
+		if errors.Is(err, pgx.ErrNoRows) {
+			return refusedRefresh()
+		}
+		if err != nil {
+			return store.Failed("loading the refresh token", err)
+		}
+		now := s.config.Now()
+		if token.UsedAt != nil { // committed, although the answer is an error
+			reused = true
+			return store.Failed("ending a login", queries.RevokeFamily(ctx, token.FamilyID, &now))
+		}
+		if token.RevokedAt != nil || !token.ExpiresAt.After(now) {
+			return refusedRefresh()
+		}
+		row, err := queries.OperatorByID(ctx, token.OperatorID)
+		if err != nil {
+			return store.Failed("loading the operator", err)
+		}
+		if row.Disabled {
+			return refusedRefresh()
+		}
+		if err := queries.UseRefreshToken(ctx, token.Hash, &now); err != nil {
+			return store.Failed("using the refresh token", err)
+		}
+		session, err = s.issue(ctx, queries, operatorOf(row), token.FamilyID)
+		return err
+	})
+	if err == nil && reused {
+		err = refusedRefresh()
+	}
+	if err != nil {
+		return Session{}, store.Failed("refreshing", err)
+	}
+	return session, nil
+}
+
+// Logout ends the login that a refresh token or an access token belongs to; either
+// may be empty. A refresh token of another operator is left alone. Nothing to end
+// is no error.
+func (s *Service) Logout(ctx context.Context, accessToken, refreshToken string) error {
+	now := s.config.Now()
+	operator, family, ok := s.signer.verify(accessToken, now)
+	if !ok {
+		return nil // the local command line has nothing to end
+	}
+	return store.Failed("logging out", store.InTx(ctx, s.db, func(tx pgx.Tx) error {
+		queries := dbgen.New(tx)
+		if err := queries.RevokeFamily(ctx, family, &now); err != nil {
+			return store.Failed("ending a login", err)
+		}
+		token, err := queries.LockRefreshToken(ctx, hashToken(refreshToken))
+		if errors.Is(err, pgx.ErrNoRows) || err == nil && token.OperatorID != operator {
+			return nil
+		}
+		if err != nil {
+			return store.Failed("loading the refresh token", err)
+		}
+		return store.Failed("ending a login", queries.RevokeFamily(ctx, token.FamilyID, &now))
+	}))
+}
+
+// Verify finds the operator behind a bearer token: an access token whose login has
+// not ended and whose operator is neither deleted nor disabled, or the local token.
+// Everything else is the same [hub.ErrUnauthorized].
+func (s *Service) Verify(ctx context.Context, bearer string) (Operator, error) {
+	if s.config.Local.matches(bearer) {
+		return Operator{Name: LocalLabel, Role: RoleAdmin}, nil
+	}
+	id, family, ok := s.signer.verify(bearer, s.config.Now())
+	if !ok {
+		return Operator{}, refused()
+	}
+	row, err := dbgen.New(s.db).OperatorOfSession(ctx, id, family)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return Operator{}, refused()
+	}
+	if err != nil {
+		return Operator{}, store.Failed("loading the operator", err)
+	}
+	return operatorOf(row), nil
+}
+
+// Clean deletes what no login needs any more; call it now and then.
+func (s *Service) Clean(ctx context.Context) error {
+	queries := dbgen.New(s.db)
+	now := s.config.Now()
+	if _, err := queries.DeleteOldLoginFailures(ctx, now.Add(-loginWindow)); err != nil {
+		return store.Failed("deleting old login failures", err)
+	}
+	_, err := queries.DeleteExpiredRefreshTokens(ctx, now)
+	return store.Failed("deleting expired refresh tokens", err)
+}
+
+// issue makes the tokens of a session.
+func (s *Service) issue(ctx context.Context, queries *dbgen.Queries, operator Operator, family uuid.UUID) (Session, error) {
+	now := s.config.Now()
+	access, err := s.signer.sign(operator.ID, family, now, s.config.AccessTTL)
+	if err != nil {
+		return Session{}, err
+	}
+	refresh, hash := newRefreshToken()
+	err = queries.CreateRefreshToken(ctx, dbgen.CreateRefreshTokenParams{
+		Hash: hash, FamilyID: family, OperatorID: operator.ID, CreatedAt: now, ExpiresAt: now.Add(s.config.RefreshTTL),
+	})
+	if err != nil {
+		return Session{}, store.Failed("storing the refresh token", err)
+	}
+	return Session{AccessToken: access, RefreshToken: refresh, ExpiresIn: s.config.AccessTTL, Operator: operator}, nil
+}
+
+// accountHash is what failed logins are counted under. It is keyed, so that the
+// table does not tell which addresses were tried.
+func (s *Service) accountHash(email string) []byte {
+	mac := hmac.New(sha256.New, s.config.SigningKey)
+	mac.Write([]byte("account:" + strings.ToLower(email)))
+	return mac.Sum(nil)
+}
+
+func refusedRefresh() *hub.Error {
+	return hub.Errorf(hub.ErrUnauthorized, "invalid_refresh_token", "This refresh token cannot be used; log in again.")
+}

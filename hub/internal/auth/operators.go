@@ -1,0 +1,279 @@
+// Package auth knows the operators: the people who run the hub. It keeps their
+// accounts, checks their passwords and hands out their tokens.
+package auth
+
+import (
+	"context"
+	"net/mail"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"integrationhub/hub"
+	"integrationhub/hub/internal/store"
+	"integrationhub/hub/internal/store/dbgen"
+)
+
+// The two roles of operators.
+const (
+	RoleAdmin   = "admin"   // everything
+	RoleSupport = "support" // reads, retries and replays; never sees a secret
+)
+
+// DefaultEmail is the first operator's address where none is configured.
+const DefaultEmail = "admin@localhost"
+
+// LocalLabel names the operator behind a [LocalToken].
+const LocalLabel = "local command line"
+
+// Operator is a person at the console.
+type Operator struct {
+	ID        uuid.UUID // uuid.Nil for the local command line
+	Email     string
+	Name      string
+	Role      string
+	Disabled  bool
+	CreatedAt time.Time
+	UpdatedAt time.Time
+}
+
+// Label names the operator for people: the address, or the name where there is none.
+func (o Operator) Label() string {
+	if o.Email == "" {
+		return o.Name
+	}
+	return o.Email
+}
+
+// Config is what the service needs to know.
+type Config struct {
+	SigningKey []byte           // of access tokens, 32 bytes
+	AccessTTL  time.Duration    //
+	RefreshTTL time.Duration    //
+	Local      LocalToken       // the zero token: none
+	Now        func() time.Time //
+}
+
+// Service manages operators and their logins.
+type Service struct {
+	db     *pgxpool.Pool
+	config Config
+	hasher *hasher
+	signer signer
+}
+
+// NewService makes a service.
+func NewService(db *pgxpool.Pool, config Config) *Service {
+	return &Service{db: db, config: config, hasher: newHasher(), signer: newSigner(config.SigningKey)}
+}
+
+// Draft is an operator to be made.
+type Draft struct {
+	Email    string
+	Name     string
+	Role     string
+	Password string
+}
+
+// Change is an operator's new state.
+type Change struct {
+	Email    string
+	Name     string
+	Role     string
+	Password string // "" keeps the old one; a new one ends every login
+	Disabled *bool  // nil keeps it as it is
+}
+
+// List gives up to limit operators, newest first, that come after the one before.
+func (s *Service) List(ctx context.Context, before *uuid.UUID, limit int) ([]Operator, error) {
+	rows, err := dbgen.New(s.db).ListOperators(ctx, before, int32(limit)) //nolint:gosec // a page is small
+	if err != nil {
+		return nil, store.Failed("listing operators", err)
+	}
+	list := make([]Operator, len(rows))
+	for i, row := range rows {
+		list[i] = operatorOf(row)
+	}
+	return list, nil
+}
+
+// Create makes an operator. A taken address is a [hub.ErrConflict].
+func (s *Service) Create(ctx context.Context, draft Draft) (Operator, error) {
+	if err := checkOperator(draft.Email, draft.Role); err != nil {
+		return Operator{}, err
+	}
+	if err := checkPassword(draft.Password); err != nil {
+		return Operator{}, err
+	}
+	hash, err := s.hasher.hash(ctx, draft.Password)
+	if err != nil {
+		return Operator{}, err
+	}
+	row, err := dbgen.New(s.db).CreateOperator(ctx, dbgen.CreateOperatorParams{
+		ID: uuid.Must(uuid.NewV7()), Email: draft.Email, Name: draft.Name, Role: draft.Role, PasswordHash: hash,
+	})
+	if err != nil {
+		return Operator{}, refusedWrite("storing the operator", err)
+	}
+	return operatorOf(row), nil
+}
+
+// Update changes an operator. Disabling and new passwords end every login of the
+// operator at once. The last admin can be neither disabled nor demoted
+// ([hub.ErrConflict]).
+func (s *Service) Update(ctx context.Context, id uuid.UUID, change Change) (Operator, error) {
+	if err := checkOperator(change.Email, change.Role); err != nil {
+		return Operator{}, err
+	}
+	var hash *string
+	if change.Password != "" {
+		if err := checkPassword(change.Password); err != nil {
+			return Operator{}, err
+		}
+		made, err := s.hasher.hash(ctx, change.Password)
+		if err != nil {
+			return Operator{}, err
+		}
+		hash = &made
+	}
+	var changed Operator
+	err := s.alone(ctx, func(queries *dbgen.Queries) error {
+		old, err := queries.OperatorByID(ctx, id)
+		if err != nil {
+			return store.Failed("loading the operator", err)
+		}
+		disabled := old.Disabled
+		if change.Disabled != nil {
+			disabled = *change.Disabled
+		}
+		if disabled || change.Role != RoleAdmin {
+			if err := keepsAnAdmin(ctx, queries, old); err != nil {
+				return err
+			}
+		}
+		row, err := queries.UpdateOperator(ctx, dbgen.UpdateOperatorParams{
+			ID: id, Email: change.Email, Name: change.Name, Role: change.Role, Disabled: disabled, PasswordHash: hash,
+		})
+		if err != nil {
+			return refusedWrite("changing the operator", err)
+		}
+		changed = operatorOf(row)
+		if disabled || hash != nil {
+			now := s.config.Now()
+			return store.Failed("ending logins", queries.RevokeOperatorSessions(ctx, id, &now))
+		}
+		return nil
+	})
+	if err != nil {
+		return Operator{}, store.Failed("changing the operator", err)
+	}
+	return changed, nil
+}
+
+// Delete removes an operator and every login. The last admin cannot be deleted
+// ([hub.ErrConflict]).
+func (s *Service) Delete(ctx context.Context, id uuid.UUID) error {
+	err := s.alone(ctx, func(queries *dbgen.Queries) error {
+		old, err := queries.OperatorByID(ctx, id)
+		if err != nil {
+			return store.Failed("loading the operator", err)
+		}
+		if err := keepsAnAdmin(ctx, queries, old); err != nil {
+			return err
+		}
+		_, err = queries.DeleteOperator(ctx, id)
+		return store.Failed("deleting the operator", err)
+	})
+	return store.Failed("deleting the operator", err)
+}
+
+// EnsureFirstOperator makes an administrator where there is no operator at all.
+// Without an address it is [DefaultEmail]; without a password one is made and
+// returned, to be shown once. Replicas that start together make one.
+func (s *Service) EnsureFirstOperator(ctx context.Context, email, password string) (created bool, madePassword string, err error) {
+	queries := dbgen.New(s.db)
+	if count, err := queries.CountOperators(ctx); err != nil || count > 0 {
+		return false, "", store.Failed("counting operators", err)
+	}
+	if email == "" {
+		email = DefaultEmail
+	}
+	if password == "" {
+		madePassword = oneTimePassword()
+		password = madePassword
+	}
+	if err := checkPassword(password); err != nil {
+		return false, "", err
+	}
+	hash, err := s.hasher.hash(ctx, password)
+	if err != nil {
+		return false, "", err
+	}
+	err = s.alone(ctx, func(queries *dbgen.Queries) error {
+		if count, err := queries.CountOperators(ctx); err != nil || count > 0 {
+			return store.Failed("counting operators", err)
+		}
+		_, err := queries.CreateOperator(ctx, dbgen.CreateOperatorParams{
+			ID: uuid.Must(uuid.NewV7()), Email: email, Name: "Administrator", Role: RoleAdmin, PasswordHash: hash,
+		})
+		created = err == nil
+		return store.Failed("storing the first operator", err)
+	})
+	if err != nil || !created {
+		return false, "", store.Failed("making the first operator", err)
+	}
+	return true, madePassword, nil
+}
+
+// alone runs work in a transaction that no other change of operators overlaps.
+func (s *Service) alone(ctx context.Context, work func(queries *dbgen.Queries) error) error {
+	return store.InTx(ctx, s.db, func(tx pgx.Tx) error {
+		queries := dbgen.New(tx)
+		if err := queries.LockOperators(ctx); err != nil {
+			return store.Failed("locking operators", err)
+		}
+		return work(queries)
+	})
+}
+
+// keepsAnAdmin refuses to lose an operator who is the last active admin.
+func keepsAnAdmin(ctx context.Context, queries *dbgen.Queries, lost dbgen.Operator) error {
+	if lost.Role != RoleAdmin || lost.Disabled {
+		return nil
+	}
+	others, err := queries.CountOtherAdmins(ctx, lost.ID)
+	if err != nil {
+		return store.Failed("counting admins", err)
+	}
+	if others == 0 {
+		return hub.Errorf(hub.ErrConflict, "last_admin", "This is the last active administrator; make another one first.")
+	}
+	return nil
+}
+
+func checkOperator(email, role string) error {
+	parsed, err := mail.ParseAddress(email)
+	if err != nil || parsed.Address != email || len(email) > 254 {
+		return hub.Invalid("body.email", "must be an e-mail address")
+	}
+	if role != RoleAdmin && role != RoleSupport {
+		return hub.Invalid("body.role", "must be admin or support")
+	}
+	return nil
+}
+
+func refusedWrite(doing string, err error) error {
+	if store.Violated(err) == "operators_email" {
+		return hub.Errorf(hub.ErrConflict, "email_taken", "Another operator has this e-mail address.")
+	}
+	return store.Failed(doing, err)
+}
+
+func operatorOf(row dbgen.Operator) Operator {
+	return Operator{
+		ID: row.ID, Email: row.Email, Name: row.Name, Role: row.Role, Disabled: row.Disabled,
+		CreatedAt: row.CreatedAt, UpdatedAt: row.UpdatedAt,
+	}
+}

@@ -1,0 +1,122 @@
+package auth
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/base64"
+	"encoding/hex"
+	"fmt"
+	"time"
+
+	"github.com/golang-jwt/jwt/v5"
+	"github.com/google/uuid"
+
+	"integrationhub/hub"
+)
+
+const (
+	tokenAudience = "hub"
+	tokenType     = "access"
+	refreshPrefix = "hubr_" // of refresh tokens, for leak scanners
+	localPrefix   = "hubl_" // of local tokens
+)
+
+// claims is what an access token says.
+type claims struct {
+	Type   string `json:"typ"`
+	Family string `json:"fam"` // the login it came from
+	jwt.RegisteredClaims
+}
+
+// signer makes and reads access tokens: HS256, one key, known by its id.
+type signer struct {
+	key   []byte
+	keyID string
+}
+
+func newSigner(key []byte) signer {
+	sum := sha256.Sum256(key)
+	return signer{key: key, keyID: hex.EncodeToString(sum[:4])}
+}
+
+func (s signer) sign(operator, family uuid.UUID, now time.Time, ttl time.Duration) (string, error) {
+	token := jwt.NewWithClaims(jwt.SigningMethodHS256, claims{
+		Type:   tokenType,
+		Family: family.String(),
+		RegisteredClaims: jwt.RegisteredClaims{
+			Subject:   operator.String(),
+			Audience:  jwt.ClaimStrings{tokenAudience},
+			IssuedAt:  jwt.NewNumericDate(now),
+			ExpiresAt: jwt.NewNumericDate(now.Add(ttl)),
+			ID:        uuid.NewString(),
+		},
+	})
+	token.Header["kid"] = s.keyID
+	text, err := token.SignedString(s.key)
+	if err != nil {
+		return "", fmt.Errorf("signing an access token: %w", err)
+	}
+	return text, nil
+}
+
+// verify reads an access token; ok is false for every other text, also for tokens
+// of another algorithm, key, audience or type, and for expired ones.
+func (s signer) verify(text string, now time.Time) (operator, family uuid.UUID, ok bool) {
+	var said claims
+	token, err := jwt.ParseWithClaims(text, &said, func(token *jwt.Token) (any, error) {
+		if token.Header["kid"] != s.keyID {
+			return nil, jwt.ErrTokenUnverifiable
+		}
+		return s.key, nil
+	},
+		jwt.WithValidMethods([]string{jwt.SigningMethodHS256.Alg()}),
+		jwt.WithAudience(tokenAudience), jwt.WithExpirationRequired(), jwt.WithIssuedAt(),
+		jwt.WithStrictDecoding(), jwt.WithTimeFunc(func() time.Time { return now }),
+	)
+	if err != nil || !token.Valid || said.Type != tokenType {
+		return uuid.Nil, uuid.Nil, false
+	}
+	operator, operatorErr := uuid.Parse(said.Subject)
+	family, familyErr := uuid.Parse(said.Family)
+	return operator, family, operatorErr == nil && familyErr == nil
+}
+
+// newRefreshToken makes a refresh token: 256 random bits. Its hash is stored.
+func newRefreshToken() (plain string, hash []byte) {
+	plain = randomToken(refreshPrefix)
+	return plain, hashToken(plain)
+}
+
+func hashToken(plain string) []byte {
+	sum := sha256.Sum256([]byte(plain))
+	return sum[:]
+}
+
+func randomToken(prefix string) string {
+	var raw [32]byte
+	_, _ = rand.Read(raw[:]) // never fails: crypto/rand ends the program instead
+	return prefix + base64.RawURLEncoding.EncodeToString(raw[:])
+}
+
+// LocalToken is a bearer token for the command line on the same machine: whoever
+// has it acts as an administrator. It lives in memory and in a file that only the
+// hub's own user can read; it ends with the process.
+type LocalToken struct{ hash []byte }
+
+// NewLocalToken makes a local token and gives its text, to be written to that file.
+func NewLocalToken() (token LocalToken, plain string) {
+	plain = randomToken(localPrefix)
+	return LocalToken{hash: hashToken(plain)}, plain
+}
+
+// matches tells, in constant time, whether text is the token; the zero token
+// matches nothing.
+func (t LocalToken) matches(text string) bool {
+	return t.hash != nil && subtle.ConstantTimeCompare(t.hash, hashToken(text)) == 1
+}
+
+// refused is the answer to a bearer token that is not good, whatever the reason.
+func refused() *hub.Error {
+	return hub.Errorf(hub.ErrUnauthorized, "invalid_token", "A valid access token is needed: log in, or refresh it.")
+}

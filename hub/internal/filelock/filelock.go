@@ -1,0 +1,74 @@
+//go:build unix
+
+// Package filelock gives advisory locks that the kernel drops when their holder
+// ends, however it ends.
+package filelock
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"syscall"
+)
+
+// HeldError says that another process holds the lock.
+type HeldError struct {
+	Path string
+	Pid  int // of the holder; 0 = it has not written it yet
+}
+
+// Error implements error.
+func (e *HeldError) Error() string {
+	if e.Pid == 0 {
+		return e.Path + " is locked by another process"
+	}
+	return fmt.Sprintf("%s is locked by process %d", e.Path, e.Pid)
+}
+
+// Lock is a held lock.
+type Lock struct{ file *os.File }
+
+// Try takes the lock at path (made if absent, mode 0600) and writes our process
+// id into it, or returns a [*HeldError] at once.
+func Try(path string) (*Lock, error) { return take(path, syscall.LOCK_EX|syscall.LOCK_NB) }
+
+// Wait takes the lock at path, waiting for its holder without limit.
+func Wait(path string) (*Lock, error) { return take(path, syscall.LOCK_EX) }
+
+func take(path string, how int) (*Lock, error) {
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("opening lock: %w", err)
+	}
+	for {
+		err = syscall.Flock(int(file.Fd()), how)
+		if !errors.Is(err, syscall.EINTR) {
+			break
+		}
+	}
+	if err != nil {
+		held := &HeldError{Path: path, Pid: holder(path)}
+		_ = file.Close()
+		if errors.Is(err, syscall.EWOULDBLOCK) {
+			return nil, held
+		}
+		return nil, fmt.Errorf("locking %s: %w", path, err)
+	}
+	// The id is a courtesy to whoever finds the lock held; the lock itself does not need it.
+	if file.Truncate(0) == nil {
+		_, _ = file.WriteAt([]byte(strconv.Itoa(os.Getpid())+"\n"), 0)
+	}
+	return &Lock{file: file}, nil
+}
+
+func holder(path string) int {
+	text, _ := os.ReadFile(path)
+	pid, _ := strconv.Atoi(strings.TrimSpace(string(text)))
+	return pid
+}
+
+// Release drops the lock; the file stays, because removing it would let two
+// processes hold locks on two files of the same name.
+func (l *Lock) Release() { _ = l.file.Close() }

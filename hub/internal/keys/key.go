@@ -1,0 +1,119 @@
+// Package keys makes, checks and manages API keys. A key is
+//
+//	<product prefix>_<live|test>_ + 30 random base62 characters + 6 of checksum
+//
+// so that a typing mistake is refused without a query and a leaked key is
+// recognised by scanners. Only its SHA-256 is stored.
+package keys
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"hash/crc32"
+	"math/big"
+	"strings"
+
+	"integrationhub/hub"
+)
+
+const (
+	alphabet    = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+	randomChars = 30 // 178 bits
+	sumChars    = 6  // 62^6 > 2^32
+	prefixMax   = 10 // of a product
+)
+
+// New makes a key of a product (by its prefix, e.g. "sch") and environment. It is
+// the only moment the key exists in plain.
+func New(productPrefix string, environment hub.Environment) string {
+	var b strings.Builder
+	b.Grow(prefixMax + len("_live_") + randomChars + sumChars)
+	b.WriteString(productPrefix)
+	b.WriteByte('_')
+	b.WriteString(string(environment))
+	b.WriteByte('_')
+	size := big.NewInt(int64(len(alphabet)))
+	for range randomChars {
+		at, err := rand.Int(rand.Reader, size)
+		if err != nil { // cannot happen: crypto/rand ends the program instead
+			panic(err)
+		}
+		b.WriteByte(alphabet[at.Int64()])
+	}
+	body := b.String()
+	return body + checksum(body)
+}
+
+// Check tells whether plain has the form and the checksum of a key; it asks no
+// database. The error is the one 401 of every key that is not good.
+func Check(plain string) error {
+	if _, ok := parse(plain); !ok {
+		return Refused()
+	}
+	return nil
+}
+
+// Environment gives the environment in a key's name, "" where it is not a key.
+func Environment(plain string) hub.Environment {
+	environment, _ := parse(plain)
+	return environment
+}
+
+// Hash gives what is stored of a key and what it is found by.
+func Hash(plain string) [sha256.Size]byte { return sha256.Sum256([]byte(plain)) }
+
+// Last4 gives the last four characters of a key, by which people tell keys apart.
+func Last4(plain string) string { return plain[max(0, len(plain)-4):] }
+
+// Refused is the answer to a key that is missing, malformed, unknown, revoked or
+// expired: the same one, so that it tells nothing.
+func Refused() *hub.Error {
+	return hub.Errorf(hub.ErrUnauthorized, "invalid_key", "A valid API key is needed in the header %s.", hub.HeaderKey)
+}
+
+// parse checks form and checksum and gives the environment.
+func parse(plain string) (hub.Environment, bool) {
+	prefix, rest, found := strings.Cut(plain, "_")
+	if !found || prefix == "" || len(prefix) > prefixMax || !prefixed(prefix) {
+		return "", false
+	}
+	name, rest, found := strings.Cut(rest, "_")
+	environment := hub.Environment(name)
+	if !found || !environment.Valid() || len(rest) != randomChars+sumChars {
+		return "", false
+	}
+	for i := range len(rest) {
+		if !base62(rest[i]) {
+			return "", false
+		}
+	}
+	body := plain[:len(plain)-sumChars]
+	return environment, checksum(body) == plain[len(body):]
+}
+
+// prefixed tells whether a product's prefix has its form: a letter, then letters
+// and digits, all lower case.
+func prefixed(prefix string) bool {
+	for i := range len(prefix) {
+		c := prefix[i]
+		if !('a' <= c && c <= 'z' || i > 0 && '0' <= c && c <= '9') {
+			return false
+		}
+	}
+	return true
+}
+
+func base62(c byte) bool {
+	return '0' <= c && c <= '9' || 'A' <= c && c <= 'Z' || 'a' <= c && c <= 'z'
+}
+
+// checksum is the CRC-32 (IEEE) of the text as six base62 digits.
+func checksum(text string) string {
+	sum := crc32.ChecksumIEEE([]byte(text))
+	var out [sumChars]byte
+	for i := sumChars - 1; i >= 0; i-- {
+		out[i] = alphabet[sum%uint32(len(alphabet))]
+		sum /= uint32(len(alphabet))
+	}
+	return string(out[:])
+}

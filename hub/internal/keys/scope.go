@@ -1,0 +1,89 @@
+package keys
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"integrationhub/hub"
+)
+
+// Scopes that every product has; a product's features are scopes as well.
+const (
+	ScopePublish     = "events.publish"
+	ScopeEndpoints   = "endpoints.manage"
+	ScopeInteraction = "interaction.write"
+)
+
+// scopeAll is stored for a key that was made without a list: it has every scope,
+// those of features that come later included.
+const scopeAll = "*"
+
+// Features gives the feature names of a product, which are scopes of its keys.
+type Features func(product string) []string
+
+// known lists the scopes that a product's keys can have.
+func (f Features) known(product string) []string {
+	list := []string{ScopePublish, ScopeEndpoints, ScopeInteraction}
+	if f == nil {
+		return list
+	}
+	for _, feature := range f(product) {
+		if !slices.Contains(list, feature) {
+			list = append(list, feature)
+		}
+	}
+	return list
+}
+
+// shown turns stored scopes into the list people see.
+func (f Features) shown(product string, stored []string) []string {
+	if slices.Contains(stored, scopeAll) {
+		return f.known(product)
+	}
+	return stored
+}
+
+// stored turns a requested list into what is stored: nil means every scope.
+func (f Features) stored(product string, wanted []string) ([]string, error) {
+	if wanted == nil {
+		return []string{scopeAll}, nil
+	}
+	known := f.known(product)
+	list := make([]string, 0, len(wanted))
+	for i, scope := range wanted {
+		if !slices.Contains(known, scope) {
+			return nil, hub.Invalid("body.scopes["+strconv.Itoa(i)+"]", "is not a scope of this product; known are "+strings.Join(known, ", "))
+		}
+		if !slices.Contains(list, scope) {
+			list = append(list, scope)
+		}
+	}
+	return list, nil
+}
+
+// Allows tells whether stored scopes include one; "" is needed by nobody.
+func Allows(stored []string, scope string) bool {
+	return scope == "" || slices.Contains(stored, scope) || slices.Contains(stored, scopeAll)
+}
+
+// Rate is a request limit. The zero value is no limit.
+type Rate struct {
+	Limit  int64         // requests
+	Period time.Duration // in this time
+}
+
+// ParseRate reads "100-M": requests, and the period S, M, H or D. "0" is no limit.
+func ParseRate(text string) (Rate, bool) {
+	if text == "0" {
+		return Rate{}, true
+	}
+	count, period, _ := strings.Cut(text, "-")
+	limit, err := strconv.ParseInt(count, 10, 64)
+	if err != nil || limit < 1 || limit > 999_999_999 || count[0] == '+' || count[0] == '0' {
+		return Rate{}, false
+	}
+	periods := map[string]time.Duration{"S": time.Second, "M": time.Minute, "H": time.Hour, "D": 24 * time.Hour}
+	return Rate{Limit: limit, Period: periods[period]}, periods[period] > 0
+}

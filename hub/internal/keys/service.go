@@ -1,0 +1,243 @@
+package keys
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"integrationhub/hub"
+	"integrationhub/hub/internal/store"
+	"integrationhub/hub/internal/store/dbgen"
+)
+
+// Overlaps of a rotation: how long the old key stays valid.
+const (
+	DefaultOverlap = 24 * time.Hour
+	MaxOverlap     = 7 * 24 * time.Hour
+)
+
+// Service manages the keys of all tenants.
+type Service struct {
+	db          *pgxpool.Pool
+	features    Features
+	defaultRate string
+	now         func() time.Time
+}
+
+// NewService makes a service. The default rate is that of keys made without one;
+// features may be nil where no product has any.
+func NewService(db *pgxpool.Pool, features Features, defaultRate string, now func() time.Time) *Service {
+	return &Service{db: db, features: features, defaultRate: defaultRate, now: now}
+}
+
+// Key is what may be seen of a key after it was made.
+type Key struct {
+	ID          uuid.UUID
+	TenantID    uuid.UUID
+	Product     string
+	Name        string
+	Environment hub.Environment
+	Prefix      string // "sch_live_"
+	Last4       string
+	Scopes      []string
+	Rate        string // "100-M", "0" = no limit
+	CreatedAt   time.Time
+	ExpiresAt   *time.Time
+	RevokedAt   *time.Time
+	ReplacedBy  *uuid.UUID // the key that a rotation made
+	LastUsedAt  *time.Time
+}
+
+// Draft is a key to be made.
+type Draft struct {
+	TenantID    uuid.UUID
+	Name        string
+	Environment hub.Environment
+	Scopes      []string   // nil = every scope
+	Rate        *string    // nil = the default
+	ExpiresAt   *time.Time // nil = never
+}
+
+// Create makes a key and returns it with its plain text, which is never seen again.
+// An unknown tenant is a [hub.ErrNotFound], a wrong scope, rate or expiry a
+// [hub.ErrInvalid].
+func (s *Service) Create(ctx context.Context, draft Draft) (key Key, plain string, err error) {
+	queries := dbgen.New(s.db)
+	tenant, err := queries.TenantByID(ctx, draft.TenantID)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return key, "", hub.Errorf(hub.ErrNotFound, "tenant_not_found", "There is no tenant with this id.")
+	}
+	if err != nil {
+		return key, "", store.Failed("loading the tenant", err)
+	}
+	product, err := queries.ProductByName(ctx, tenant.Product)
+	if err != nil {
+		return key, "", store.Failed("loading the product", err)
+	}
+	scopes, err := s.features.stored(product.Name, draft.Scopes)
+	if err != nil {
+		return key, "", err
+	}
+	rate := s.defaultRate
+	if draft.Rate != nil {
+		rate = *draft.Rate
+	}
+	if _, ok := ParseRate(rate); !ok {
+		return key, "", hub.Invalid("body.rate", "must be like 100-M (requests, then S, M, H or D), or 0 for no limit")
+	}
+	if draft.ExpiresAt != nil && !draft.ExpiresAt.After(s.now()) {
+		return key, "", hub.Invalid("body.expires_at", "must be in the future")
+	}
+	row, plain, err := insert(ctx, queries, dbgen.CreateKeyParams{
+		TenantID: tenant.ID, Name: draft.Name, Environment: draft.Environment,
+		Scopes: scopes, Rate: rate, ExpiresAt: draft.ExpiresAt,
+	}, product.Prefix)
+	if err != nil {
+		return key, "", err
+	}
+	return s.keyOf(row, product.Name), plain, nil
+}
+
+// insert makes the plain key and stores what is kept of it.
+func insert(ctx context.Context, queries *dbgen.Queries, row dbgen.CreateKeyParams, productPrefix string) (dbgen.Key, string, error) {
+	plain := New(productPrefix, row.Environment)
+	hash := Hash(plain)
+	row.ID = uuid.Must(uuid.NewV7())
+	row.Hash = hash[:]
+	row.Prefix = productPrefix + "_" + string(row.Environment) + "_"
+	row.Last4 = Last4(plain)
+	made, err := queries.CreateKey(ctx, row)
+	if err != nil {
+		return made, "", store.Failed("storing the key", err)
+	}
+	return made, plain, nil
+}
+
+// Filter narrows a list of keys; zero fields match everything.
+type Filter struct {
+	TenantID    *uuid.UUID
+	Product     *string
+	Environment *string
+}
+
+// List gives up to limit keys, newest first, that come after the key before.
+func (s *Service) List(ctx context.Context, filter Filter, before *uuid.UUID, limit int) ([]Key, error) {
+	rows, err := dbgen.New(s.db).ListKeys(ctx, dbgen.ListKeysParams{
+		TenantID: filter.TenantID, Product: filter.Product, Environment: filter.Environment,
+		Before: before, RowLimit: int32(limit), //nolint:gosec // a page is small
+	})
+	if err != nil {
+		return nil, store.Failed("listing keys", err)
+	}
+	list := make([]Key, len(rows))
+	for i, row := range rows {
+		list[i] = s.keyOf(row.Key, row.Product)
+	}
+	return list, nil
+}
+
+// Revoke ends a key at once. Revoking it again changes nothing; an unknown id is a
+// [hub.ErrNotFound]. It returns the tenant.
+func (s *Service) Revoke(ctx context.Context, id uuid.UUID) (tenantID uuid.UUID, err error) {
+	tenantID, err = dbgen.New(s.db).RevokeKey(ctx, s.now(), id)
+	return tenantID, store.Failed("revoking the key", err)
+}
+
+// Rotate makes a new key with the same rights and lets the old one live for the
+// overlap, but never longer than it would have. A key that is revoked, expired or
+// already replaced is a [hub.ErrConflict].
+func (s *Service) Rotate(ctx context.Context, id uuid.UUID, overlap time.Duration) (key Key, plain string, err error) {
+	if overlap < 0 || overlap > MaxOverlap {
+		return key, "", hub.Invalid("body.overlap_seconds", "must be from 0 to 604800")
+	}
+	err = store.InTx(ctx, s.db, func(tx pgx.Tx) error {
+		queries := dbgen.New(tx)
+		old, err := queries.LockKey(ctx, id)
+		if err != nil {
+			return store.Failed("loading the key", err)
+		}
+		now := s.now()
+		if old.RevokedAt != nil || old.ReplacedBy != nil || old.ExpiresAt != nil && !old.ExpiresAt.After(now) {
+			return hub.Errorf(hub.ErrConflict, "key_not_active", "This key is revoked, expired or already replaced; make a new one instead.")
+		}
+		tenant, err := queries.TenantByID(ctx, old.TenantID)
+		if err != nil {
+			return store.Failed("loading the tenant", err)
+		}
+		product, err := queries.ProductByName(ctx, tenant.Product)
+		if err != nil {
+			return store.Failed("loading the product", err)
+		}
+		var made dbgen.Key
+		made, plain, err = insert(ctx, queries, dbgen.CreateKeyParams{
+			TenantID: old.TenantID, Name: old.Name, Environment: old.Environment,
+			Scopes: old.Scopes, Rate: old.Rate, ExpiresAt: old.ExpiresAt,
+		}, product.Prefix)
+		if err != nil {
+			return err
+		}
+		key = s.keyOf(made, product.Name)
+		err = queries.ReplaceKey(ctx, dbgen.ReplaceKeyParams{ReplacedBy: made.ID, Until: now.Add(overlap), ID: old.ID})
+		return store.Failed("ending the old key", err)
+	})
+	if err != nil {
+		return Key{}, "", store.Failed("rotating the key", err)
+	}
+	return key, plain, nil
+}
+
+func (s *Service) keyOf(row dbgen.Key, product string) Key {
+	return Key{
+		ID: row.ID, TenantID: row.TenantID, Product: product, Name: row.Name, Environment: row.Environment,
+		Prefix: row.Prefix, Last4: row.Last4, Scopes: s.features.shown(product, row.Scopes), Rate: row.Rate,
+		CreatedAt: row.CreatedAt, ExpiresAt: row.ExpiresAt, RevokedAt: row.RevokedAt,
+		ReplacedBy: row.ReplacedBy, LastUsedAt: row.LastUsedAt,
+	}
+}
+
+// Principal is who speaks when a request carries a key.
+type Principal struct {
+	KeyID       uuid.UUID
+	TenantID    uuid.UUID
+	TenantName  string
+	Product     string
+	Environment hub.Environment
+	Scopes      []string // as stored: ask [Allows]
+	Rate        Rate
+	Label       string // "sch_live_…a1B2", for people
+}
+
+// Finder finds who a key belongs to. It answers every key that is not good with
+// [Refused], and a database that is away with a [hub.ErrUnavailable].
+type Finder interface {
+	LookUp(ctx context.Context, plain string) (Principal, error)
+}
+
+// LookUp implements [Finder] with one query; a wrong checksum costs none.
+func (s *Service) LookUp(ctx context.Context, plain string) (Principal, error) {
+	if err := Check(plain); err != nil {
+		return Principal{}, err
+	}
+	hash := Hash(plain)
+	row, err := dbgen.New(s.db).LookUpKey(ctx, hash[:], s.now())
+	if errors.Is(err, pgx.ErrNoRows) {
+		return Principal{}, Refused()
+	}
+	if err != nil {
+		return Principal{}, store.Failed("looking up a key", err)
+	}
+	return PrincipalOf(row.Key, row.Product, row.TenantName), nil
+}
+
+// PrincipalOf makes a principal of a stored key and what is known of its tenant.
+func PrincipalOf(row dbgen.Key, product, tenantName string) Principal {
+	rate, _ := ParseRate(row.Rate) // was checked when it was stored
+	return Principal{
+		KeyID: row.ID, TenantID: row.TenantID, TenantName: tenantName, Product: product,
+		Environment: row.Environment, Scopes: row.Scopes, Rate: rate, Label: row.Prefix + "…" + row.Last4,
+	}
+}

@@ -1,0 +1,236 @@
+package registry
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"regexp"
+	"strconv"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"integrationhub/hub"
+	"integrationhub/hub/internal/seal"
+	"integrationhub/hub/internal/store"
+	"integrationhub/hub/internal/store/dbgen"
+)
+
+// Overlaps of a secret's rotation: how long both secrets sign.
+const (
+	DefaultOverlap = 24 * time.Hour
+	MaxOverlap     = 7 * 24 * time.Hour
+)
+
+// Bounds of an endpoint's event types.
+const (
+	maxEventTypes    = 100
+	maxEventTypeSize = 100 // characters
+)
+
+// eventTypePattern is "*", "appointment.*" or "appointment.created".
+var eventTypePattern = regexp.MustCompile(`^(\*|[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*(\.\*)?)$`)
+
+// secretPattern is what a secret given by the caller may be: 16 to 256 printable
+// ASCII characters without spaces.
+var secretPattern = regexp.MustCompile(`^[!-~]{16,256}$`)
+
+// URLChecker decides whether webhooks may be sent to an address: a
+// [hub.ErrInvalid] with the code url_not_allowed where they may not, about the
+// field location.
+type URLChecker interface {
+	CheckURL(location, raw string) (*url.URL, error)
+}
+
+// Endpoints manages plain webhook subscriptions.
+type Endpoints struct {
+	db   *pgxpool.Pool
+	box  *seal.Box
+	urls URLChecker
+	now  func() time.Time
+}
+
+// NewEndpoints makes the manager. Secrets are sealed in box.
+func NewEndpoints(db *pgxpool.Pool, box *seal.Box, urls URLChecker, now func() time.Time) *Endpoints {
+	return &Endpoints{db: db, box: box, urls: urls, now: now}
+}
+
+// Reach is what a caller may touch: a tenant's key reaches its own tenant and
+// environment, an operator (the zero Reach) everything. Whatever is out of reach
+// does not exist.
+type Reach struct {
+	TenantID    *uuid.UUID
+	Environment hub.Environment
+}
+
+// Endpoint is a webhook subscription of a tenant.
+type Endpoint struct {
+	ID              uuid.UUID
+	TenantID        uuid.UUID
+	Environment     hub.Environment
+	URL             string
+	EventTypes      []string
+	Description     string
+	Enabled         bool
+	DisabledReason  *string    // why the hub disabled it, e.g. "gone"
+	RatePerMinute   *int32     // nil = as fast as it takes them
+	PreviousExpires *time.Time // end of a secret's rotation
+	CreatedAt       time.Time
+	UpdatedAt       time.Time
+}
+
+// EndpointState is the part of an endpoint that its owner sets.
+type EndpointState struct {
+	URL           string
+	EventTypes    []string
+	Description   string
+	Enabled       bool
+	RatePerMinute *int32 // 1 to 1,000,000, nil = no limit
+}
+
+// Create makes an endpoint and returns it with its secret, which is never shown
+// again. An empty secret makes a new one. An unknown tenant is a [hub.ErrNotFound].
+func (e *Endpoints) Create(ctx context.Context, tenantID uuid.UUID, environment hub.Environment, state EndpointState, secret string) (Endpoint, string, error) {
+	if err := e.check(state); err != nil {
+		return Endpoint{}, "", err
+	}
+	secret, err := chosenSecret(secret)
+	if err != nil {
+		return Endpoint{}, "", err
+	}
+	id := uuid.Must(uuid.NewV7())
+	row, err := dbgen.New(e.db).CreateEndpoint(ctx, dbgen.CreateEndpointParams{
+		ID: id, TenantID: tenantID, Environment: environment, Url: state.URL, EventTypes: state.EventTypes,
+		Description: state.Description, Enabled: state.Enabled, RatePerMinute: state.RatePerMinute,
+		Secret: e.box.Seal([]byte(secret), SecretContext(id)),
+	})
+	if store.Violated(err) == "endpoints_tenant_id_fkey" {
+		return Endpoint{}, "", hub.Errorf(hub.ErrNotFound, "tenant_not_found", "There is no tenant with this id.")
+	}
+	if err != nil {
+		return Endpoint{}, "", store.Failed("storing the endpoint", err)
+	}
+	return endpointOf(row), secret, nil
+}
+
+// Get loads one endpoint; one that is deleted or out of reach is a [hub.ErrNotFound].
+func (e *Endpoints) Get(ctx context.Context, reach Reach, id uuid.UUID) (Endpoint, error) {
+	row, err := dbgen.New(e.db).EndpointByID(ctx, dbgen.EndpointByIDParams{ID: id, TenantID: reach.TenantID, Environment: given(reach.Environment)})
+	if err != nil {
+		return Endpoint{}, store.Failed("loading the endpoint", err)
+	}
+	return endpointOf(row), nil
+}
+
+// EndpointFilter narrows a list of endpoints; zero fields match everything.
+type EndpointFilter struct {
+	Reach
+	Product string
+	Enabled *bool
+}
+
+// List gives up to limit endpoints, newest first, that come after the one before.
+func (e *Endpoints) List(ctx context.Context, filter EndpointFilter, before *uuid.UUID, limit int) ([]Endpoint, error) {
+	rows, err := dbgen.New(e.db).ListEndpoints(ctx, dbgen.ListEndpointsParams{
+		TenantID: filter.TenantID, Environment: given(filter.Environment), Product: given(filter.Product), Enabled: filter.Enabled,
+		Before: before, RowLimit: int32(limit), //nolint:gosec // a page is small
+	})
+	if err != nil {
+		return nil, store.Failed("listing endpoints", err)
+	}
+	list := make([]Endpoint, len(rows))
+	for i, row := range rows {
+		list[i] = endpointOf(row.Endpoint)
+	}
+	return list, nil
+}
+
+// Update replaces everything but the secret. Enabling an endpoint forgets why it
+// was disabled.
+func (e *Endpoints) Update(ctx context.Context, reach Reach, id uuid.UUID, state EndpointState) (Endpoint, error) {
+	// Looked for first: whether a URL is allowed is no business of a stranger.
+	if _, err := e.Get(ctx, reach, id); err != nil {
+		return Endpoint{}, err
+	}
+	if err := e.check(state); err != nil {
+		return Endpoint{}, err
+	}
+	row, err := dbgen.New(e.db).UpdateEndpoint(ctx, dbgen.UpdateEndpointParams{
+		ID: id, TenantID: reach.TenantID, Environment: given(reach.Environment), Url: state.URL, EventTypes: state.EventTypes,
+		Description: state.Description, Enabled: state.Enabled, RatePerMinute: state.RatePerMinute,
+	})
+	if err != nil {
+		return Endpoint{}, store.Failed("changing the endpoint", err)
+	}
+	return endpointOf(row), nil
+}
+
+// RotateSecret gives an endpoint a new secret, made here when it is empty. Until
+// the overlap ends, deliveries are signed with both; 0 forgets the old one at once.
+func (e *Endpoints) RotateSecret(ctx context.Context, reach Reach, id uuid.UUID, secret string, overlap time.Duration) (Endpoint, string, error) {
+	if overlap < 0 || overlap > MaxOverlap {
+		return Endpoint{}, "", hub.Invalid("body.overlap_seconds", fmt.Sprintf("must be from 0 to %d", int(MaxOverlap.Seconds())))
+	}
+	secret, err := chosenSecret(secret)
+	if err != nil {
+		return Endpoint{}, "", err
+	}
+	var until *time.Time
+	if overlap > 0 {
+		end := e.now().Add(overlap)
+		until = &end
+	}
+	row, err := dbgen.New(e.db).RotateEndpointSecret(ctx, dbgen.RotateEndpointSecretParams{
+		ID: id, TenantID: reach.TenantID, Environment: given(reach.Environment),
+		Secret: e.box.Seal([]byte(secret), SecretContext(id)), PreviousExpiresAt: until,
+	})
+	if err != nil {
+		return Endpoint{}, "", store.Failed("rotating the endpoint's secret", err)
+	}
+	return endpointOf(row), secret, nil
+}
+
+// Delete removes an endpoint; what the log says of it stays. It returns the tenant.
+func (e *Endpoints) Delete(ctx context.Context, reach Reach, id uuid.UUID) (tenantID uuid.UUID, err error) {
+	tenantID, err = dbgen.New(e.db).DeleteEndpoint(ctx, dbgen.DeleteEndpointParams{ID: id, TenantID: reach.TenantID, Environment: given(reach.Environment)})
+	return tenantID, store.Failed("deleting the endpoint", err)
+}
+
+// SecretContext is what an endpoint's secrets are sealed under: [seal.Box.Open]
+// needs it.
+func SecretContext(endpointID uuid.UUID) string { return "endpoint/" + endpointID.String() }
+
+func (e *Endpoints) check(state EndpointState) error {
+	if len(state.EventTypes) == 0 || len(state.EventTypes) > maxEventTypes {
+		return hub.Invalid("body.event_types", fmt.Sprintf("must have 1 to %d entries", maxEventTypes))
+	}
+	for i, pattern := range state.EventTypes {
+		if len(pattern) > maxEventTypeSize || !eventTypePattern.MatchString(pattern) {
+			return hub.Invalid("body.event_types["+strconv.Itoa(i)+"]", "must be *, a prefix such as appointment.*, or a type such as appointment.created")
+		}
+	}
+	if rate := state.RatePerMinute; rate != nil && (*rate < 1 || *rate > 1_000_000) {
+		return hub.Invalid("body.rate_per_minute", "must be from 1 to 1000000, or null")
+	}
+	_, err := e.urls.CheckURL("body.url", state.URL)
+	return err
+}
+
+func chosenSecret(secret string) (string, error) {
+	if secret == "" {
+		return hub.NewSecret(), nil
+	}
+	if !secretPattern.MatchString(secret) {
+		return "", hub.Invalid("body.secret", "must be 16 to 256 printable ASCII characters without spaces")
+	}
+	return secret, nil
+}
+
+func endpointOf(row dbgen.Endpoint) Endpoint {
+	return Endpoint{
+		ID: row.ID, TenantID: row.TenantID, Environment: row.Environment, URL: row.Url, EventTypes: row.EventTypes,
+		Description: row.Description, Enabled: row.Enabled, DisabledReason: row.DisabledReason, RatePerMinute: row.RatePerMinute,
+		PreviousExpires: row.PreviousExpiresAt, CreatedAt: row.CreatedAt, UpdatedAt: row.UpdatedAt,
+	}
+}

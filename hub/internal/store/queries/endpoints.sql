@@ -1,0 +1,47 @@
+-- name: CreateEndpoint :one
+insert into hub.endpoints (id, tenant_id, environment, url, event_types, description, enabled, rate_per_minute, secret)
+values ($1, $2, $3, $4, $5, $6, $7, $8, $9) returning *;
+
+-- name: EndpointByID :one
+-- Not found also when it belongs to another tenant or environment than the caller's.
+select * from hub.endpoints
+where id = sqlc.arg(id) and deleted_at is null
+  and (sqlc.narg(tenant_id)::uuid is null or tenant_id = sqlc.narg(tenant_id))
+  and (sqlc.narg(environment)::text is null or environment = sqlc.narg(environment)::text);
+
+-- name: ListEndpoints :many
+select sqlc.embed(e), t.product from hub.endpoints e join hub.tenants t on t.id = e.tenant_id
+where e.deleted_at is null
+  and (sqlc.narg(tenant_id)::uuid is null or e.tenant_id = sqlc.narg(tenant_id))
+  and (sqlc.narg(product)::text is null or t.product = sqlc.narg(product))
+  and (sqlc.narg(environment)::text is null or e.environment = sqlc.narg(environment)::text)
+  and (sqlc.narg(enabled)::boolean is null or e.enabled = sqlc.narg(enabled))
+  and (sqlc.narg(before)::uuid is null or e.id < sqlc.narg(before)::uuid)
+order by e.id desc limit sqlc.arg(row_limit);
+
+-- name: UpdateEndpoint :one
+update hub.endpoints
+set url = sqlc.arg(url), event_types = sqlc.arg(event_types), description = sqlc.arg(description),
+    enabled = sqlc.arg(enabled), rate_per_minute = sqlc.narg(rate_per_minute),
+    disabled_reason = case when sqlc.arg(enabled) then null else disabled_reason end, updated_at = now()
+where id = sqlc.arg(id) and deleted_at is null
+  and (sqlc.narg(tenant_id)::uuid is null or tenant_id = sqlc.narg(tenant_id))
+  and (sqlc.narg(environment)::text is null or environment = sqlc.narg(environment)::text)
+returning *;
+
+-- name: RotateEndpointSecret :one
+update hub.endpoints
+set previous_secret = case when sqlc.narg(previous_expires_at)::timestamptz is null then null else secret end,
+    previous_expires_at = sqlc.narg(previous_expires_at)::timestamptz,
+    secret = sqlc.arg(secret), updated_at = now()
+where id = sqlc.arg(id) and deleted_at is null
+  and (sqlc.narg(tenant_id)::uuid is null or tenant_id = sqlc.narg(tenant_id))
+  and (sqlc.narg(environment)::text is null or environment = sqlc.narg(environment)::text)
+returning *;
+
+-- name: DeleteEndpoint :one
+update hub.endpoints set deleted_at = now(), enabled = false, updated_at = now()
+where id = sqlc.arg(id) and deleted_at is null
+  and (sqlc.narg(tenant_id)::uuid is null or tenant_id = sqlc.narg(tenant_id))
+  and (sqlc.narg(environment)::text is null or environment = sqlc.narg(environment)::text)
+returning tenant_id;

@@ -1,0 +1,30 @@
+-- name: CreateKey :one
+insert into hub.keys (id, tenant_id, name, environment, hash, prefix, last4, scopes, rate, expires_at)
+values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) returning *;
+
+-- name: LockKey :one
+select * from hub.keys where id = $1 for update;
+
+-- name: ListKeys :many
+select sqlc.embed(k), t.product, t.name as tenant_name from hub.keys k join hub.tenants t on t.id = k.tenant_id
+where (sqlc.narg(tenant_id)::uuid is null or k.tenant_id = sqlc.narg(tenant_id))
+  and (sqlc.narg(product)::text is null or t.product = sqlc.narg(product))
+  and (sqlc.narg(environment)::text is null or k.environment = sqlc.narg(environment)::text)
+  and (sqlc.narg(before)::uuid is null or k.id < sqlc.narg(before)::uuid)
+order by k.id desc limit sqlc.arg(row_limit);
+
+-- name: ReplaceKey :exec
+-- The old key of a rotation: valid until the overlap ends, and never longer than it
+-- would have been.
+update hub.keys set replaced_by = sqlc.arg(replaced_by)::uuid, expires_at = least(expires_at, sqlc.arg(until)::timestamptz)
+where id = sqlc.arg(id);
+
+-- name: RevokeKey :one
+update hub.keys set revoked_at = coalesce(revoked_at, sqlc.arg(at)::timestamptz) where id = sqlc.arg(id)
+returning tenant_id;
+
+-- name: LookUpKey :one
+select sqlc.embed(k), t.product, t.name as tenant_name
+from hub.keys k join hub.tenants t on t.id = k.tenant_id
+where k.hash = sqlc.arg(hash) and k.revoked_at is null
+  and (k.expires_at is null or k.expires_at > sqlc.arg(at)::timestamptz);

@@ -1,0 +1,21 @@
+-- name: CreateProduct :one
+insert into hub.products (name, prefix, title, hosted) values ($1, $2, $3, $4) returning *;
+
+-- name: ProductByName :one
+select * from hub.products where name = $1;
+
+-- name: ListProducts :many
+select * from hub.products where name > sqlc.arg(after) order by name limit sqlc.arg(row_limit);
+
+-- name: CreateTenant :one
+insert into hub.tenants (id, product, name, external_ref) values ($1, $2, $3, $4) returning *;
+
+-- name: TenantByID :one
+select * from hub.tenants where id = $1;
+
+-- name: ListTenants :many
+select * from hub.tenants
+where (sqlc.narg(product)::text is null or product = sqlc.narg(product))
+  and (sqlc.narg(pattern)::text is null or name ilike sqlc.narg(pattern) or external_ref ilike sqlc.narg(pattern))
+  and (sqlc.narg(before)::uuid is null or id < sqlc.narg(before)::uuid)
+order by id desc limit sqlc.arg(row_limit);

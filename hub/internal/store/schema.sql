@@ -1,0 +1,2 @@
+-- The schema itself is made by hub/migrations before its files run; sqlc needs it said.
+create schema hub;
