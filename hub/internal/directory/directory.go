@@ -19,20 +19,16 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"integrationhub/hub"
+	"integrationhub/hub/internal/keys"
+	"integrationhub/hub/internal/store"
+	"integrationhub/hub/internal/store/dbgen"
 )
 
-// Key is what a caller may do with an API key.
+// Key is an API key in the cache: who it speaks for, and until when.
 type Key struct {
-	ID          uuid.UUID
-	TenantID    uuid.UUID
-	Product     string
-	Environment hub.Environment
-	Scopes      []string
-	Rate        string     // "100-M"; "0" = no limit
-	ExpiresAt   *time.Time // nil = never
-	Last4       string
-	Name        string
-	hash        [32]byte
+	keys.Principal
+	expiresAt *time.Time // nil = never
+	hash      [sha256.Size]byte
 }
 
 // Opener decrypts what is sealed at rest.
@@ -60,7 +56,7 @@ type Directory struct {
 // generation is what has been loaded since the version was last seen to change.
 type generation struct {
 	version   int64
-	keys      sync.Map // [32]byte → *Key; nil = no such key
+	keys      sync.Map // SHA-256 of a key → *Key; nil = no such key
 	unknown   atomic.Int64
 	tenants   sync.Map // scope → []*Endpoint
 	endpoints sync.Map // uuid.UUID → *Endpoint; nil = no such endpoint
@@ -118,13 +114,31 @@ func (d *Directory) Run(ctx context.Context) {
 	}
 }
 
-var errUnknownKey = hub.Errorf(hub.ErrUnauthorized, "invalid_key", "The API key is missing, unknown, expired or revoked.")
-
 // Key finds the key a caller presented; ErrUnauthorized where there is none that
 // is valid now. Keys are found by their SHA-256, so the comparison tells nothing
 // about any stored key.
 func (d *Directory) Key(ctx context.Context, presented string) (*Key, error) {
-	hash := sha256.Sum256([]byte(presented))
+	if err := keys.Check(presented); err != nil {
+		return nil, err
+	}
+	return d.find(ctx, keys.Hash(presented))
+}
+
+// LookUp implements [keys.Finder] from the cache.
+func (d *Directory) LookUp(ctx context.Context, presented string) (keys.Principal, error) {
+	key, err := d.Key(ctx, presented)
+	if err != nil {
+		return keys.Principal{}, err
+	}
+	return key.Principal, nil
+}
+
+// Revalidate finds a key again, as the configuration is now.
+func (d *Directory) Revalidate(ctx context.Context, key *Key) (*Key, error) {
+	return d.find(ctx, key.hash)
+}
+
+func (d *Directory) find(ctx context.Context, hash [sha256.Size]byte) (*Key, error) {
 	generation := d.current.Load()
 	if found, ok := generation.keys.Load(hash); ok {
 		return d.usable(found.(*Key))
@@ -139,45 +153,26 @@ func (d *Directory) Key(ctx context.Context, presented string) (*Key, error) {
 	return d.usable(key)
 }
 
-// Revalidate finds a key again, as the configuration is now.
-func (d *Directory) Revalidate(ctx context.Context, key *Key) (*Key, error) {
-	generation := d.current.Load()
-	if found, ok := generation.keys.Load(key.hash); ok {
-		return d.usable(found.(*Key))
-	}
-	fresh, err := d.loadKey(ctx, key.hash)
-	if err != nil {
-		return nil, err
-	}
-	generation.keys.Store(key.hash, fresh)
-	return d.usable(fresh)
-}
-
 func (d *Directory) usable(key *Key) (*Key, error) {
 	now := d.now()
-	if key == nil || key.ExpiresAt != nil && !now.Before(*key.ExpiresAt) {
-		return nil, errUnknownKey
+	if key == nil || key.expiresAt != nil && !now.Before(*key.expiresAt) {
+		return nil, keys.Refused()
 	}
-	if last, ok := d.used.Load(key.ID); !ok || now.Sub(last.(time.Time)) > time.Second {
-		d.used.Store(key.ID, now)
+	if last, ok := d.used.Load(key.KeyID); !ok || now.Sub(last.(time.Time)) > time.Second {
+		d.used.Store(key.KeyID, now)
 	}
 	return key, nil
 }
 
-func (d *Directory) loadKey(ctx context.Context, hash [32]byte) (*Key, error) {
-	key := &Key{hash: hash}
-	err := d.pool.QueryRow(ctx, `
-		select k.id, k.tenant_id, t.product, k.environment, k.scopes, k.rate, k.expires_at, k.last4, k.name
-		from hub.keys k join hub.tenants t on t.id = k.tenant_id
-		where k.hash = $1 and k.revoked_at is null`, hash[:]).
-		Scan(&key.ID, &key.TenantID, &key.Product, &key.Environment, &key.Scopes, &key.Rate, &key.ExpiresAt, &key.Last4, &key.Name)
+func (d *Directory) loadKey(ctx context.Context, hash [sha256.Size]byte) (*Key, error) {
+	row, err := dbgen.New(d.pool).LookUpKey(ctx, hash[:], d.now())
 	switch {
 	case errors.Is(err, pgx.ErrNoRows):
 		return nil, nil
 	case err != nil:
-		return nil, unavailable(fmt.Errorf("looking up an API key: %w", err))
+		return nil, store.Failed("looking up a key", err)
 	}
-	return key, nil
+	return &Key{Principal: keys.PrincipalOf(row.Key, row.Product, row.TenantName), expiresAt: row.Key.ExpiresAt, hash: hash}, nil
 }
 
 func (d *Directory) flushUsed(ctx context.Context) error {
@@ -198,10 +193,4 @@ func (d *Directory) flushUsed(ctx context.Context) error {
 		return fmt.Errorf("storing when keys were last used: %w", err)
 	}
 	return nil
-}
-
-func unavailable(cause error) error {
-	e := hub.Errorf(hub.ErrUnavailable, "database_unavailable", "The hub cannot reach its database right now; try again.")
-	e.RetryAfter = time.Second
-	return e.Because(cause)
 }

@@ -10,6 +10,8 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"integrationhub/hub"
+	"integrationhub/hub/internal/registry"
+	"integrationhub/hub/internal/store"
 )
 
 // Endpoint is one webhook subscription, ready to be delivered to.
@@ -25,10 +27,6 @@ type Endpoint struct {
 	previous      string
 	previousUntil time.Time
 }
-
-// SecretContext is the additional data an endpoint's secret is sealed with: a
-// secret copied to another row does not open.
-func SecretContext(endpoint uuid.UUID) string { return "endpoint:" + endpoint.String() }
 
 // Secrets are the secrets to sign with at a moment: the current one first, and
 // during a rotation the one before.
@@ -100,7 +98,7 @@ func (d *Directory) loadEndpoints(ctx context.Context, where string, args ...any
 		       secret, previous_secret, coalesce(previous_expires_at, 'epoch')
 		from hub.endpoints where deleted_at is null and `+where+` order by id`, args...)
 	if err != nil {
-		return nil, unavailable(fmt.Errorf("loading endpoints: %w", err))
+		return nil, store.Failed("loading endpoints", err)
 	}
 	endpoints, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (*Endpoint, error) {
 		e := &Endpoint{}
@@ -113,13 +111,13 @@ func (d *Directory) loadEndpoints(ctx context.Context, where string, args ...any
 		return e, d.openSecrets(e, secret, previous)
 	})
 	if err != nil {
-		return nil, unavailable(fmt.Errorf("loading endpoints: %w", err))
+		return nil, store.Failed("loading endpoints", err)
 	}
 	return endpoints, nil
 }
 
 func (d *Directory) openSecrets(e *Endpoint, secret, previous []byte) error {
-	plain, err := d.secrets.Open(secret, SecretContext(e.ID))
+	plain, err := d.secrets.Open(secret, registry.SecretContext(e.ID))
 	if err != nil {
 		return fmt.Errorf("opening the secret of endpoint %s: %w", e.ID, err)
 	}
@@ -127,7 +125,7 @@ func (d *Directory) openSecrets(e *Endpoint, secret, previous []byte) error {
 	if len(previous) == 0 {
 		return nil
 	}
-	plain, err = d.secrets.Open(previous, SecretContext(e.ID))
+	plain, err = d.secrets.Open(previous, registry.SecretContext(e.ID))
 	if err != nil {
 		return fmt.Errorf("opening the previous secret of endpoint %s: %w", e.ID, err)
 	}

@@ -6,7 +6,6 @@ package gateway
 import (
 	"context"
 	"crypto/sha256"
-	"slices"
 	"strconv"
 
 	"github.com/gofiber/fiber/v2"
@@ -14,11 +13,9 @@ import (
 	"integrationhub/hub"
 	"integrationhub/hub/internal/directory"
 	"integrationhub/hub/internal/httpx"
+	"integrationhub/hub/internal/keys"
 	"integrationhub/hub/internal/outbox"
 )
-
-// ScopePublish is what a key needs to publish events.
-const ScopePublish = "events.publish"
 
 // Keys finds API keys.
 type Keys interface {
@@ -38,14 +35,14 @@ type Publisher interface {
 
 // Gateway serves the publishing calls.
 type Gateway struct {
-	keys      Keys
+	finder    Keys
 	limiter   Limiter
 	publisher Publisher
 }
 
 // New makes a gateway.
-func New(keys Keys, limiter Limiter, publisher Publisher) *Gateway {
-	return &Gateway{keys: keys, limiter: limiter, publisher: publisher}
+func New(finder Keys, limiter Limiter, publisher Publisher) *Gateway {
+	return &Gateway{finder: finder, limiter: limiter, publisher: publisher}
 }
 
 // Publish serves POST /api/v1/events: 202 {"id","deliveries"} after the commit, 200
@@ -103,15 +100,15 @@ func (g *Gateway) PublishBatch(c *fiber.Ctx) error {
 
 // admit checks who calls, whether they may, how often, and reads the body.
 func (g *Gateway) admit(c *fiber.Ctx) (*directory.Key, []byte, error) {
-	key, err := g.keys.Key(c.Context(), c.Get(hub.HeaderKey))
+	key, err := g.finder.Key(c.Context(), c.Get(hub.HeaderKey))
 	if err != nil {
 		return nil, nil, err
 	}
 	if err := g.limiter.Count(c, key); err != nil {
 		return nil, nil, err
 	}
-	if !slices.Contains(key.Scopes, ScopePublish) {
-		return nil, nil, hub.Errorf(hub.ErrForbidden, "missing_scope", "This key lacks the scope %s.", ScopePublish)
+	if !keys.Allows(key.Scopes, keys.ScopePublish) {
+		return nil, nil, hub.Errorf(hub.ErrForbidden, "missing_scope", "This key lacks the scope %s.", keys.ScopePublish)
 	}
 	body, err := httpx.JSONBody(c)
 	return key, body, err
