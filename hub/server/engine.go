@@ -1,0 +1,118 @@
+package server
+
+import (
+	"context"
+	"log/slog"
+	"net"
+	"sync"
+	"time"
+
+	"integrationhub/hub/config"
+	"integrationhub/hub/internal/delivery"
+	"integrationhub/hub/internal/delivery/client"
+	"integrationhub/hub/internal/directory"
+	"integrationhub/hub/internal/egress"
+	"integrationhub/hub/internal/ledger"
+	"integrationhub/hub/internal/metrics"
+	"integrationhub/hub/internal/outbox"
+)
+
+// engine accepts and delivers: everything that runs without an HTTP interface.
+type engine struct {
+	directory  *directory.Directory
+	outbox     *outbox.Outbox
+	dispatcher *delivery.Dispatcher
+	retrier    *delivery.Retrier
+	writer     *ledger.Writer
+	reader     *ledger.Reader
+	replays    *ledger.Replays
+	tail       *ledger.Tail
+	metrics    *metrics.Metrics
+	client     *client.Client
+	log        *slog.Logger
+
+	cancel     context.CancelFunc
+	background sync.WaitGroup
+}
+
+// startEngine wires the path of an event and starts its background work.
+func startEngine(cfg config.Config, s *storage, guard *egress.Guard, version string, log *slog.Logger) *engine {
+	now := time.Now
+	e := &engine{
+		directory: directory.New(s.engine, s.box, log, now),
+		reader:    ledger.NewReader(s.api),
+		tail:      ledger.NewTail(s.redis, log),
+		metrics:   metrics.New(),
+		log:       log,
+	}
+	e.client = client.New(client.Config{
+		Dial: func(ctx context.Context, network, addr string) (net.Conn, time.Duration, time.Duration, error) {
+			conn, timing, err := guard.DialTimed(ctx, network, addr)
+			return conn, timing.DNS, timing.Connect, err
+		},
+		Timeout: cfg.DeliveryTimeout, MaxIdlePerHost: cfg.EndpointConcurrency, UserAgent: "integrationhub/" + version,
+	})
+	e.writer = ledger.NewWriter(s.engine, log, now, e.attemptsStored)
+	e.dispatcher = delivery.NewDispatcher(delivery.Config{
+		Pool: s.engine, Directory: e.directory, Client: e.client, Log: e.writer, Pacer: delivery.RedisPacer{Client: s.redis},
+		Logger: log, Now: now, Concurrency: cfg.DeliveryConcurrency, EndpointConcurrency: cfg.EndpointConcurrency,
+	})
+	e.retrier = delivery.NewRetrier(s.redis, e.dispatcher, log)
+	e.outbox = outbox.New(s.engine, e.directory, e.dispatcher, e.metrics, log, now)
+	e.replays = ledger.NewReplays(s.api, log, now, e.dispatcher.Kick)
+	e.metrics.Gauge("hub_queue_depth", "Leased deliveries waiting in this process.", func() float64 {
+		queued, _ := e.dispatcher.Depth()
+		return float64(queued)
+	})
+	e.metrics.Gauge("hub_attempts_in_flight", "Attempts under way in this process.", func() float64 {
+		_, inFlight := e.dispatcher.Depth()
+		return float64(inFlight)
+	})
+	e.metrics.Register(ledger.NewPending(e.reader, now))
+
+	ctx, cancel := context.WithCancel(context.Background())
+	e.cancel = cancel
+	maintenance := ledger.NewMaintenance(s.api, log, now, cfg.Retention)
+	for _, work := range []func(context.Context){
+		e.directory.Run, e.dispatcher.Sweep, e.replays.Run, e.tail.Run, maintenance.Run, e.runRetrier,
+	} {
+		e.background.Go(func() { work(ctx) })
+	}
+	return e
+}
+
+// attemptsStored passes on attempts that are durable now.
+func (e *engine) attemptsStored(batch []delivery.Attempt) {
+	e.retrier.Schedule(batch)
+	e.metrics.Attempts(batch, time.Now())
+	e.tail.Changed(batch)
+}
+
+func (e *engine) runRetrier(ctx context.Context) {
+	if err := e.retrier.Run(ctx); err != nil {
+		e.log.Error("the retry clock did not start; the sweep retries", "error", err)
+	}
+}
+
+// stop ends the engine: nothing new is accepted, what is in flight gets until ctx
+// ends, and what was leased but not attempted is given back for others to take.
+func (e *engine) stop(ctx context.Context) {
+	e.outbox.Close()
+	left := e.dispatcher.Stop(ctx)
+	finished := make(chan struct{})
+	go func() {
+		e.writer.Close()
+		close(finished)
+	}()
+	select {
+	case <-finished:
+	case <-ctx.Done():
+		e.log.Warn("stopping before every attempt was stored; those deliveries will be attempted again")
+	}
+	if err := e.dispatcher.GiveBack(ctx, left); err != nil {
+		e.log.Warn("giving leases back failed; they end by themselves", "error", err, "deliveries", len(left))
+	}
+	e.cancel()
+	e.background.Wait()
+	e.client.Close()
+}

@@ -1,0 +1,218 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/redis/go-redis/v9"
+
+	"integrationhub/hub/config"
+	"integrationhub/hub/embedded"
+	"integrationhub/hub/internal/seal"
+	"integrationhub/hub/migrations"
+)
+
+// Sizes of the connection pools: the engine's carries the hot path, the other the API.
+const (
+	engineConns = 12
+	apiConns    = 10
+)
+
+// databasePatience is how long a start waits for a database that does not answer yet.
+const databasePatience = 30 * time.Second
+
+// storage is what holds state: the database, Redis and the master key. The
+// embedded ones are started and stopped with it.
+type storage struct {
+	databaseURL string
+	postgres    *embedded.Postgres // nil: external
+	miniredis   *embedded.Redis    // nil: external
+	engine      *pgxpool.Pool
+	api         *pgxpool.Pool
+	redis       *redis.Client
+	box         *seal.Box
+	migrated    []string
+}
+
+// openStorage starts or reaches the database and Redis and migrates the schema. A
+// Redis that does not answer is no reason to stay down: nothing durable is in it.
+func openStorage(ctx context.Context, cfg config.Config, search []string, log *slog.Logger) (s *storage, err error) {
+	s = &storage{}
+	defer func() {
+		if err != nil {
+			s.close(context.WithoutCancel(ctx), log)
+		}
+	}()
+	if s.box, err = masterKey(cfg, log); err != nil {
+		return s, err
+	}
+	if err := s.openPostgres(ctx, cfg, search, log); err != nil {
+		return s, err
+	}
+	if err := s.openRedis(cfg, log); err != nil {
+		return s, err
+	}
+	if s.migrated, err = migrations.Up(ctx, s.databaseURL); err != nil {
+		return s, err
+	}
+	if s.engine, err = openPool(ctx, s.databaseURL, engineConns, engineSettings); err != nil {
+		return s, err
+	}
+	s.api, err = openPool(ctx, s.databaseURL, apiConns, apiSettings)
+	return s, err
+}
+
+// engineSettings suit statements that find a few rows by id among many: plans are
+// made once, and never read whole tables.
+var engineSettings = map[string]string{
+	"application_name":  "hub-engine",
+	"plan_cache_mode":   "force_generic_plan",
+	"enable_seqscan":    "off",
+	"enable_hashjoin":   "off",
+	"enable_mergejoin":  "off",
+	"jit":               "off",
+	"statement_timeout": "60s",
+}
+
+var apiSettings = map[string]string{
+	"application_name":  "hub-api",
+	"jit":               "off",
+	"statement_timeout": "30s",
+}
+
+func openPool(ctx context.Context, url string, conns int32, settings map[string]string) (*pgxpool.Pool, error) {
+	cfg, err := pgxpool.ParseConfig(url)
+	if err != nil {
+		return nil, fmt.Errorf("reading the database address: %w", withoutURL(err))
+	}
+	cfg.MaxConns = conns
+	cfg.MaxConnIdleTime = 5 * time.Minute
+	cfg.ConnConfig.ConnectTimeout = 5 * time.Second
+	for name, value := range settings {
+		cfg.ConnConfig.RuntimeParams[name] = value
+	}
+	pool, err := pgxpool.NewWithConfig(ctx, cfg)
+	if err != nil {
+		return nil, fmt.Errorf("opening the database: %w", err)
+	}
+	return pool, nil
+}
+
+// withoutURL keeps a database password out of errors and so out of logs.
+func withoutURL(err error) error {
+	var parse *pgconnParseError
+	if errors.As(err, &parse) {
+		return errors.New("the address is not a valid postgres:// URL")
+	}
+	return err
+}
+
+type pgconnParseError = pgx.ParseConfigError
+
+func (s *storage) openPostgres(ctx context.Context, cfg config.Config, search []string, log *slog.Logger) error {
+	if url := cfg.DatabaseURL.Reveal(); url != "" {
+		s.databaseURL = url
+		return waitForDatabase(ctx, url, log)
+	}
+	started, err := embedded.StartPostgres(ctx, embedded.PostgresConfig{
+		Dir: filepath.Join(cfg.DataDir, "postgres"), BinDir: cfg.PGBin, Search: search, Logger: log,
+	})
+	if err != nil {
+		return fmt.Errorf("starting the private PostgreSQL: %w", err)
+	}
+	s.postgres, s.databaseURL = started, started.URL()
+	return nil
+}
+
+// waitForDatabase gives a database that is starting beside the hub some time.
+func waitForDatabase(ctx context.Context, url string, log *slog.Logger) error {
+	cfg, err := pgx.ParseConfig(url)
+	if err != nil {
+		return fmt.Errorf("reading the database address: %w", withoutURL(err))
+	}
+	cfg.ConnectTimeout = 5 * time.Second
+	deadline := time.Now().Add(databasePatience)
+	for told := false; ; told = true {
+		conn, err := pgx.ConnectConfig(ctx, cfg)
+		if err == nil {
+			return conn.Close(ctx)
+		}
+		if time.Now().After(deadline) || ctx.Err() != nil {
+			return fmt.Errorf("reaching the database: %w", err)
+		}
+		if !told {
+			log.Warn("the database does not answer yet; waiting", "for", databasePatience.String(), "error", err)
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(500 * time.Millisecond):
+		}
+	}
+}
+
+func (s *storage) openRedis(cfg config.Config, log *slog.Logger) error {
+	options := &redis.Options{}
+	if url := cfg.RedisURL.Reveal(); url != "" {
+		parsed, err := redis.ParseURL(url)
+		if err != nil {
+			return errors.New("reading the Redis address: it is not a valid redis:// URL")
+		}
+		options = parsed
+	} else {
+		started, err := embedded.StartRedis(log)
+		if err != nil {
+			return fmt.Errorf("starting the in-process Redis: %w", err)
+		}
+		s.miniredis, options = started, started.Options()
+	}
+	options.ClientName = "hub"
+	s.redis = redis.NewClient(options)
+	return nil
+}
+
+// masterKey opens the box of secrets: with the key that was set, or the one kept
+// in the data directory.
+func masterKey(cfg config.Config, log *slog.Logger) (*seal.Box, error) {
+	key, err := cfg.MasterKeyBytes()
+	if err != nil {
+		return nil, err
+	}
+	if key == nil {
+		path := filepath.Join(cfg.DataDir, "master.key")
+		var created bool
+		if key, created, err = seal.LoadOrCreateKeyFile(path); err != nil {
+			return nil, fmt.Errorf("reading the master key: %w", err)
+		}
+		if created {
+			log.Info("made a master key; keep a copy of it with your backups", "file", path)
+		}
+	}
+	return seal.New(key)
+}
+
+// close ends what openStorage began, in the opposite order.
+func (s *storage) close(ctx context.Context, log *slog.Logger) {
+	if s.engine != nil {
+		s.engine.Close()
+	}
+	if s.api != nil {
+		s.api.Close()
+	}
+	if s.redis != nil {
+		_ = s.redis.Close()
+	}
+	if s.miniredis != nil {
+		s.miniredis.Close()
+	}
+	if s.postgres != nil {
+		if err := s.postgres.Stop(ctx); err != nil {
+			log.Warn("stopping the private PostgreSQL failed", "error", err)
+		}
+	}
+}
