@@ -175,7 +175,7 @@ func (c *Client) run(ctx context.Context, cn *conn, rest []byte, resp *Response,
 		// answer counts.
 		p := parser{in: &x.in, out: resp, keepBody: c.cfg.KeepBody}
 		reusable, at, err = p.read()
-		if sendErr != nil && err != nil && x.in.reads == 0 {
+		if sendErr != nil && err != nil && x.in.reads == 0 && alertOf(err) == nil {
 			at, err = stepSend, sendErr
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"strings"
 	"syscall"
 )
 
@@ -98,8 +99,7 @@ func classify(ctx context.Context, at step, err error) (Kind, string) {
 	case errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE):
 		return KindReset, "the peer reset the connection"
 	}
-	var alert tls.AlertError // TLS 1.3 refuses a client only after the handshake looks done
-	if at == stepTLS || errors.As(err, &alert) {
+	if at == stepTLS || alertOf(err) != nil {
 		return KindTLS, tlsReason(err)
 	}
 	return KindReset, "the connection broke"
@@ -131,7 +131,6 @@ func tlsReason(err error) string {
 		name      x509.HostnameError
 		invalid   x509.CertificateInvalidError
 		plain     tls.RecordHeaderError
-		alert     tls.AlertError
 	)
 	switch {
 	case errors.As(err, &authority):
@@ -144,8 +143,19 @@ func tlsReason(err error) string {
 		return "the certificate is not valid"
 	case errors.As(err, &plain):
 		return "the peer does not speak TLS"
-	case errors.As(err, &alert):
-		return "the peer refused: " + alert.Error()
+	}
+	if alert := alertOf(err); alert != nil {
+		return "the peer refused: " + strings.TrimPrefix(alert.Error(), "tls: ")
 	}
 	return "the handshake failed"
+}
+
+// alertOf gives the TLS alert a peer sent, nil when err is none. With TLS 1.3 a
+// peer that refuses a client does so after the handshake looks done from here.
+func alertOf(err error) error {
+	var op *net.OpError
+	if errors.As(err, &op) && op.Op == "remote error" { // crypto/tls's only mark of it
+		return op.Err
+	}
+	return nil
 }

@@ -2,7 +2,6 @@ package client
 
 import (
 	"bytes"
-	"errors"
 	"io"
 	"time"
 )
@@ -59,7 +58,6 @@ type parser struct {
 	out      *Response
 	keepBody int
 	head     int // header bytes that may still come
-	cut      bool
 }
 
 // read reads one whole response and tells whether the connection may carry
@@ -98,10 +96,11 @@ func (p *parser) read() (reusable bool, at step, err error) {
 		reusable = false
 		err = p.readToEnd()
 	}
-	if errors.Is(err, errBudget) {
-		p.cut, p.out.Truncated, err = true, true, nil
+	if err == errBudget {
+		p.out.Truncated = true
+		return false, stepBody, nil
 	}
-	return reusable && !p.cut && len(p.in.buffered()) == 0, stepBody, err
+	return reusable && err == nil && len(p.in.buffered()) == 0, stepBody, err
 }
 
 // readHead reads a status line and header lines up to the empty line.
@@ -152,7 +151,7 @@ func (p *parser) readHead(f *framing) (step, error) {
 func (p *parser) headLine() ([]byte, error) {
 	line, err := p.in.line(p.head)
 	p.head -= len(line)
-	if errors.Is(err, errBudget) {
+	if err == errBudget {
 		err = errLine
 	}
 	return line, err
