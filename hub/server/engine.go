@@ -98,16 +98,18 @@ func (e *engine) runRetrier(ctx context.Context) {
 // ends, and what was leased but not attempted is given back for others to take.
 func (e *engine) stop(ctx context.Context) {
 	e.outbox.Close()
-	left := e.dispatcher.Stop(ctx)
-	finished := make(chan struct{})
-	go func() {
-		e.writer.Close()
-		close(finished)
-	}()
+	left, quiet := e.dispatcher.Stop(ctx)
+	stored := make(chan struct{})
+	if quiet { // else an attempt may still want to record
+		go func() {
+			e.writer.Close()
+			close(stored)
+		}()
+	}
 	select {
-	case <-finished:
+	case <-stored:
 	case <-ctx.Done():
-		e.log.Warn("stopping before every attempt was stored; those deliveries will be attempted again")
+		e.log.Warn("stopping with attempts under way; those deliveries will be attempted again")
 	}
 	if err := e.dispatcher.GiveBack(ctx, left); err != nil {
 		e.log.Warn("giving leases back failed; they end by themselves", "error", err, "deliveries", len(left))

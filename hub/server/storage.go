@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/redis/go-redis/v9"
 
@@ -106,14 +107,12 @@ func openPool(ctx context.Context, url string, conns int32, settings map[string]
 
 // withoutURL keeps a database password out of errors and so out of logs.
 func withoutURL(err error) error {
-	var parse *pgconnParseError
+	var parse *pgconn.ParseConfigError
 	if errors.As(err, &parse) {
 		return errors.New("the address is not a valid postgres:// URL")
 	}
 	return err
 }
-
-type pgconnParseError = pgx.ParseConfigError
 
 func (s *storage) openPostgres(ctx context.Context, cfg config.Config, search []string, log *slog.Logger) error {
 	if url := cfg.DatabaseURL.Reveal(); url != "" {

@@ -257,7 +257,7 @@ func (l *lane) book(r result) {
 	}
 }
 
-// Forget drops the lanes nothing waits in; called now and then.
+// forgetIdle drops the lanes nothing waits in; called now and then.
 func (d *Dispatcher) forgetIdle() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -276,8 +276,9 @@ func (d *Dispatcher) Depth() (queued, inFlight int) {
 }
 
 // Stop starts no more attempts, waits for those in flight until ctx ends, and
-// returns the deliveries that were leased but not attempted.
-func (d *Dispatcher) Stop(ctx context.Context) []uuid.UUID {
+// returns the deliveries that were leased but not attempted. quiet is false where
+// attempts are still in flight.
+func (d *Dispatcher) Stop(ctx context.Context) (left []uuid.UUID, quiet bool) {
 	unblock := context.AfterFunc(ctx, func() {
 		d.mu.Lock()
 		defer d.mu.Unlock()
@@ -290,11 +291,10 @@ func (d *Dispatcher) Stop(ctx context.Context) []uuid.UUID {
 	for d.inFlight > 0 && ctx.Err() == nil {
 		d.idle.Wait()
 	}
-	var left []uuid.UUID
 	for _, l := range d.lanes {
 		for l.waiting() > 0 {
 			left = append(left, l.pop().ID)
 		}
 	}
-	return left
+	return left, d.inFlight == 0
 }
