@@ -151,3 +151,19 @@ func (r *Reader) Matching(ctx context.Context, f Filter, ids []uuid.UUID) ([]Ite
 	}
 	return collectItems(rows)
 }
+
+// After reads what matches and is newer than a delivery, oldest first; of more
+// than limit, the newest.
+func (r *Reader) After(ctx context.Context, f Filter, after uuid.UUID, limit int) ([]Item, error) {
+	c, ok, err := f.conditions(ctx, r.pool)
+	if err != nil || !ok {
+		return nil, err
+	}
+	c.add("d.id > ?", after)
+	rows, err := r.pool.Query(ctx, fmt.Sprintf(`select * from (select %s where %s order by d.id desc limit %d) newest order by 1`,
+		itemColumns, c.where(), limit), c.args...)
+	if err != nil {
+		return nil, fmt.Errorf("reading deliveries: %w", err)
+	}
+	return collectItems(rows)
+}
