@@ -31,7 +31,7 @@ func benchServer(b *testing.B) string {
 				return
 			}
 			go func() {
-				defer conn.Close()
+				defer func() { _ = conn.Close() }()
 				in := bufio.NewReaderSize(conn, 4096)
 				for {
 					length := 0
@@ -173,6 +173,7 @@ func benchNetHTTP(body []byte) func(b *testing.B, url string) func() func() erro
 				if err != nil {
 					return err
 				}
+				defer func() { _ = resp.Body.Close() }()
 				_, err = io.Copy(io.Discard, resp.Body)
 				return err
 			}

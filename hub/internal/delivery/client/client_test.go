@@ -241,10 +241,6 @@ func TestCancel(t *testing.T) {
 	requireKind(t, err, KindCanceled, "waiting for the response: canceled")
 	require.Less(t, resp.Phases.Total, 5*time.Second)
 
-	err = c.Post(ctx, tg, nil, nil, &resp)
-	requireKind(t, err, KindCanceled, "connecting: canceled")
-	require.EqualValues(t, 1, srv.conns.Load(), "nothing is dialled for a context that has ended")
-
 	ctx, cancel = context.WithTimeout(context.Background(), short)
 	defer cancel()
 	requireKind(t, c.Post(ctx, tg, nil, nil, &resp), KindTimeout, "waiting for the response: timed out")
@@ -256,6 +252,41 @@ func TestCancel(t *testing.T) {
 		return nil, 0, 0, ctx.Err()
 	}})
 	requireKind(t, dialling.Post(ctx, tg, nil, nil, &resp), KindCanceled, "connecting: canceled")
+}
+
+// A context that has ended sends nothing, on no connection.
+func TestCanceledBefore(t *testing.T) {
+	t.Parallel()
+	var requests atomic.Int32
+	srv := serve(t, func(p *peer) {
+		for p.request() != nil {
+			requests.Add(1)
+			p.send(okAnswer)
+		}
+	})
+	c := newClient(t, Config{})
+	tg := target(t, srv.url)
+	ctx, cancel := context.WithCancel(context.Background())
+	var resp Response
+	require.NoError(t, c.Post(ctx, tg, nil, nil, &resp))
+	cancel()
+	requireKind(t, c.Post(ctx, tg, nil, nil, &resp), KindCanceled, "connecting: canceled")
+	require.NoError(t, post(c, tg, &resp))
+	require.True(t, resp.Phases.Reused)
+	require.EqualValues(t, 2, requests.Load())
+}
+
+// Each request has its own deadline, whatever its connection lived through.
+func TestConnectionOutlivesItsFirstDeadline(t *testing.T) {
+	t.Parallel()
+	srv := serve(t, answer(okAnswer))
+	c := newClient(t, Config{Timeout: short})
+	tg := target(t, srv.url)
+	var resp Response
+	for start := time.Now(); time.Since(start) < 2*short; {
+		require.NoError(t, post(c, tg, &resp))
+	}
+	require.EqualValues(t, 1, srv.conns.Load())
 }
 
 // A context that ends after the response must not hurt the pooled connection.

@@ -12,7 +12,9 @@ import (
 
 // DialFunc opens a connection to addr ("host:port") on network "tcp" before ctx
 // ends. It tells how long resolving and connecting took, also beside an error.
-// It is where the egress rules are applied.
+// It is where the egress rules are applied. A conn that wraps the kernel's must
+// keep its SyscallConn method: without it an idle connection cannot be looked at
+// before it is used again, and stray bytes on it go unnoticed.
 type DialFunc func(ctx context.Context, network, addr string) (conn net.Conn, dns, connect time.Duration, err error)
 
 // conn is one connection to a peer.
@@ -50,12 +52,8 @@ func (c *Client) dial(ctx context.Context, t *Target, deadline time.Time, ph *Ph
 	config.ServerName = t.host
 	session := tls.Client(cn.socket, config)
 	start := time.Now()
-	stop := watch(ctx, cn.socket)
-	err = session.Handshake()
+	err = session.HandshakeContext(dialCtx)
 	ph.TLS = time.Since(start)
-	if !stop() && err == nil {
-		err = context.Canceled // failed asks the context for the reason
-	}
 	if err != nil {
 		cn.close()
 		return nil, failed(ctx, stepTLS, err)
@@ -125,7 +123,7 @@ func (s *socket) Read(b []byte) (int, error) {
 	switch {
 	case err != nil:
 		return 0, err
-	case s.err == syscall.EAGAIN || s.err == syscall.EINTR:
+	case errors.Is(s.err, syscall.EAGAIN), errors.Is(s.err, syscall.EINTR):
 		return 0, errNothing
 	case s.err != nil:
 		return 0, s.err

@@ -92,8 +92,7 @@ func TestEndlessBodies(t *testing.T) {
 			t.Parallel()
 			srv := serve(t, func(p *peer) {
 				p.request()
-				for ok := p.send(tc.head); ok; ok = p.send(tc.block) {
-				}
+				p.flood(tc.head, tc.block)
 			})
 			var read atomic.Int64
 			c := newClient(t, Config{Dial: counting(&read)})
@@ -144,8 +143,7 @@ func TestProtocolErrors(t *testing.T) {
 			t.Parallel()
 			srv := serve(t, func(p *peer) {
 				p.request()
-				for ok := p.send(tc.answer + tc.block); ok; ok = p.send(tc.block) {
-				}
+				p.flood(tc.answer+tc.block, tc.block)
 			})
 			var read atomic.Int64
 			c := newClient(t, Config{Dial: counting(&read)})

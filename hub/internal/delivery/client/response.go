@@ -2,6 +2,7 @@ package client
 
 import (
 	"bytes"
+	"errors"
 	"io"
 	"time"
 )
@@ -96,7 +97,7 @@ func (p *parser) read() (reusable bool, at step, err error) {
 		reusable = false
 		err = p.readToEnd()
 	}
-	if err == errBudget {
+	if errors.Is(err, errBudget) {
 		p.out.Truncated = true
 		return false, stepBody, nil
 	}
@@ -151,7 +152,7 @@ func (p *parser) readHead(f *framing) (step, error) {
 func (p *parser) headLine() ([]byte, error) {
 	line, err := p.in.line(p.head)
 	p.head -= len(line)
-	if err == errBudget {
+	if errors.Is(err, errBudget) {
 		err = errLine
 	}
 	return line, err
@@ -320,7 +321,7 @@ func (p *parser) readLength(length int64) error {
 func (p *parser) readToEnd() error {
 	for {
 		_, err := p.take(1 << 62)
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return nil
 		}
 		if err != nil {
@@ -342,7 +343,7 @@ func (p *parser) readChunks() error {
 			return err
 		}
 		line, err := p.in.line(2)
-		if err == errLine || err == nil && string(line) != "\r\n" {
+		if errors.Is(err, errLine) || err == nil && string(line) != "\r\n" {
 			return violation("a chunk does not end where it should")
 		}
 		if err != nil {
@@ -354,7 +355,7 @@ func (p *parser) readChunks() error {
 // chunkSize reads "hex[;extension]CRLF".
 func (p *parser) chunkSize() (int64, error) {
 	line, err := p.in.line(maxChunk)
-	if err == errLine {
+	if errors.Is(err, errLine) {
 		return 0, violation("a chunk size is malformed")
 	}
 	if err != nil {
@@ -401,7 +402,7 @@ func (p *parser) skipTrailers() error {
 
 // early makes an end of the stream inside a body an error.
 func early(err error) error {
-	if err == io.EOF {
+	if errors.Is(err, io.EOF) {
 		return io.ErrUnexpectedEOF
 	}
 	return err

@@ -206,9 +206,7 @@ func FuzzParse(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if resp.StatusCode < 200 {
-			return
-		}
+		defer func() { _ = resp.Body.Close() }()
 		body, err := io.ReadAll(resp.Body)
 		require.Equal(t, resp.StatusCode, whole.status)
 		if err == nil {

@@ -49,7 +49,7 @@ func serve(t testing.TB, handle func(p *peer)) *rawServer {
 			open.Store(p, nil)
 			running.Go(func() {
 				defer open.Delete(p)
-				defer p.Close()
+				defer func() { _ = p.Close() }()
 				handle(p)
 			})
 		}
@@ -76,11 +76,17 @@ func (p *peer) request() []byte {
 }
 
 func (p *peer) send(text string) bool {
-	_, err := p.WriteString(text)
+	_, err := p.Write([]byte(text))
 	return err == nil
 }
 
-func (p *peer) WriteString(text string) (int, error) { return p.Write([]byte(text)) }
+// flood sends head and then text for ever, as fast as the client takes it.
+func (p *peer) flood(head, text string) {
+	ok := p.send(head)
+	for ok {
+		ok = p.send(text)
+	}
+}
 
 // drip sends text byte by byte for ever, until the client goes away.
 func (p *peer) drip(text string) {
@@ -107,7 +113,10 @@ const okAnswer = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 // answer gives a handler that answers every request with the same text.
 func answer(text string) func(p *peer) {
 	return func(p *peer) {
-		for p.request() != nil && p.send(text) {
+		for p.request() != nil {
+			if !p.send(text) {
+				return
+			}
 		}
 	}
 }

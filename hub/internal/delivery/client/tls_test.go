@@ -137,6 +137,16 @@ func TestTLSFailures(t *testing.T) {
 	}
 }
 
+// The refusal is told even when the sending broke before it could be read.
+func TestTLSRefusalWhileSending(t *testing.T) {
+	t.Parallel()
+	srv := tlsServer(t, &tls.Config{ClientAuth: tls.RequireAnyClientCert}, nil, nil)
+	c := newClient(t, Config{TLS: roots(srv)})
+	var resp Response
+	err := c.Post(t.Context(), target(t, srv.URL), nil, make([]byte, 16<<20), &resp)
+	requireKind(t, err, KindTLS, "waiting for the response: the peer refused: certificate required")
+}
+
 func TestCancelDuringTLS(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -149,6 +159,7 @@ func TestCancelDuringTLS(t *testing.T) {
 	var resp Response
 	err := c.Post(ctx, target(t, strings.Replace(srv.url, "http", "https", 1)), nil, nil, &resp)
 	requireKind(t, err, KindCanceled, "setting up TLS: canceled")
+	require.Less(t, resp.Phases.Total, 5*time.Second)
 }
 
 func TestStrayBytesInsideTLS(t *testing.T) {
@@ -156,7 +167,7 @@ func TestStrayBytesInsideTLS(t *testing.T) {
 	next, done := make(chan struct{}), make(chan struct{})
 	conns := 0
 	srv := tlsServer(t, new(tls.Config), nil, func(conn net.Conn) {
-		defer conn.Close()
+		defer func() { _ = conn.Close() }()
 		conns++
 		_, _ = conn.Write([]byte(okAnswer))
 		if conns == 1 {
