@@ -1,0 +1,128 @@
+package egress
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"strconv"
+	"time"
+)
+
+// minPerAddress is the least time one of several addresses gets before the next
+// is tried, where the deadline allows it.
+const minPerAddress = 2 * time.Second
+
+// Timing tells how long the steps of a connection took.
+type Timing struct {
+	DNS     time.Duration // name resolution; 0 for an IP address
+	Connect time.Duration // TCP handshake, attempts at further addresses included
+}
+
+// UnreachableError is every failure to connect. Its text is always the same, so
+// that nobody can explore our network by it: a refused address reads like a name
+// that does not exist or a port nobody listens on. The cause is for logs.
+type UnreachableError struct {
+	Refused bool  // the egress rules forbid all addresses of the host
+	Cause   error // what happened; names addresses
+}
+
+// Error implements error.
+func (*UnreachableError) Error() string { return "connecting: host unreachable" }
+
+// Unwrap gives the cause.
+func (e *UnreachableError) Unwrap() error { return e.Cause }
+
+// Timeout tells whether time ran out, as in [net.Error].
+func (e *UnreachableError) Timeout() bool {
+	var timeout interface{ Timeout() bool }
+	return errors.As(e.Cause, &timeout) && timeout.Timeout()
+}
+
+// DialContext is [Guard.DialTimed] in the form http.Transport wants.
+func (g *Guard) DialContext(ctx context.Context, network, addr string) (net.Conn, error) {
+	conn, _, err := g.DialTimed(ctx, network, addr)
+	return conn, err
+}
+
+// DialTimed connects to addr ("host:port") and tells how long it took. The host is
+// resolved once; each of its addresses is checked, and the connection is made to
+// an address that was checked. Errors are *[UnreachableError].
+func (g *Guard) DialTimed(ctx context.Context, network, addr string) (net.Conn, Timing, error) {
+	var timing Timing
+	host, port, err := net.SplitHostPort(addr)
+	if err != nil {
+		return nil, timing, &UnreachableError{Cause: err}
+	}
+	number, err := strconv.ParseUint(port, 10, 16)
+	if err != nil {
+		return nil, timing, &UnreachableError{Cause: err}
+	}
+	start := g.now()
+	found, literal, err := g.resolve(ctx, host)
+	if !literal {
+		timing.DNS = g.now().Sub(start)
+	}
+	if err != nil {
+		return nil, timing, &UnreachableError{Cause: err}
+	}
+	self := g.isSelf(host, port)
+	open := found[:0:0]
+	for _, one := range found {
+		if g.permits(one, self) {
+			open = append(open, one.Unmap())
+		}
+	}
+	if len(open) == 0 {
+		return nil, timing, &UnreachableError{Refused: true, Cause: fmt.Errorf("egress rules refuse %s (%v)", addr, found)}
+	}
+	start = g.now()
+	conn, err := g.dialFirst(ctx, network, open, uint16(number))
+	timing.Connect = g.now().Sub(start)
+	if err != nil {
+		return nil, timing, &UnreachableError{Cause: err}
+	}
+	return conn, timing, nil
+}
+
+// resolve gives the addresses of a host; literal tells that it is one itself.
+func (g *Guard) resolve(ctx context.Context, host string) (found []netip.Addr, literal bool, err error) {
+	if addr, err := netip.ParseAddr(host); err == nil {
+		return []netip.Addr{addr}, true, nil
+	}
+	found, err = g.resolver.LookupNetIP(ctx, "ip", host)
+	if err == nil && len(found) == 0 {
+		err = &net.DNSError{Err: "no addresses", Name: host, IsNotFound: true}
+	}
+	return found, false, err
+}
+
+// dialFirst connects to the first address that answers. While others are left, an
+// address gets its share of the time that remains.
+func (g *Guard) dialFirst(ctx context.Context, network string, addrs []netip.Addr, port uint16) (net.Conn, error) {
+	var first error
+	for i, addr := range addrs {
+		conn, err := g.dialOne(ctx, network, netip.AddrPortFrom(addr, port), len(addrs)-i)
+		if err == nil {
+			return conn, nil
+		}
+		if first == nil {
+			first = err
+		}
+		if ctx.Err() != nil {
+			break
+		}
+	}
+	return nil, first
+}
+
+func (g *Guard) dialOne(ctx context.Context, network string, addr netip.AddrPort, left int) (net.Conn, error) {
+	if deadline, ok := ctx.Deadline(); ok && left > 1 {
+		share := max(time.Until(deadline)/time.Duration(left), minPerAddress)
+		shared, cancel := context.WithTimeout(ctx, share)
+		defer cancel()
+		ctx = shared
+	}
+	return g.dialer.DialContext(ctx, network, addr.String())
+}
