@@ -175,6 +175,12 @@ func (s *Service) Verify(ctx context.Context, bearer string) (Operator, error) {
 	return operatorOf(row), nil
 }
 
+// Account finds an operator by address, for the audit log.
+func (s *Service) Account(ctx context.Context, email string) (Operator, bool) {
+	row, err := dbgen.New(s.db).OperatorByEmail(ctx, email)
+	return operatorOf(row), err == nil
+}
+
 // Clean deletes what no login needs any more; call it now and then.
 func (s *Service) Clean(ctx context.Context) error {
 	queries := dbgen.New(s.db)

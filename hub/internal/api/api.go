@@ -1,0 +1,161 @@
+// Package api is the hub's own HTTP interface, /api/v1. [API.routes] is the one
+// table of its routes; each resource has a file with its requests, answers and
+// handlers.
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/netip"
+	"sync"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humafiber"
+	"github.com/gofiber/fiber/v2"
+	"github.com/google/uuid"
+
+	"integrationhub/hub"
+	"integrationhub/hub/internal/audit"
+	"integrationhub/hub/internal/auth"
+	"integrationhub/hub/internal/httpx"
+	"integrationhub/hub/internal/keys"
+	"integrationhub/hub/internal/registry"
+)
+
+// Publisher accepts an event for one endpoint only, whatever it subscribes to, and
+// returns once it is stored.
+type Publisher interface {
+	PublishTo(ctx context.Context, tenantID uuid.UUID, environment hub.Environment, endpointID uuid.UUID, eventType string, data []byte) (eventID string, err error)
+}
+
+// KeyLimiter counts a request of a key and sets the RateLimit-* headers. It
+// answers with a [hub.ErrLimited] once the key has used up its rate.
+type KeyLimiter interface {
+	Allow(ctx context.Context, key keys.Principal, setHeader func(name, value string)) error
+}
+
+// Deps is what the interface stands on.
+type Deps struct {
+	Log            *slog.Logger
+	Auth           *auth.Service
+	Keys           *keys.Service
+	KeyFinder      keys.Finder // who a key belongs to: Keys, or a cache in front of it
+	KeyLimiter     KeyLimiter  // nil = keys are not limited
+	Directory      *registry.Directory
+	Endpoints      *registry.Endpoints
+	Audit          *audit.Recorder
+	Publisher      Publisher
+	TrustedProxies []netip.Prefix // whose X-Forwarded-For is believed
+	Version        string         // of the hub, for the OpenAPI document
+	Docs           bool           // serve the reference page at /docs
+}
+
+// API is the interface, mounted.
+type API struct {
+	deps Deps
+	huma huma.API
+	rows []route
+	// document is the OpenAPI document, written when it is first asked for.
+	document func() ([]byte, error)
+}
+
+// New mounts every route on app. The app's error handler has to be
+// [httpx.ErrorHandler], its body limit [httpx.MaxBody], and [httpx.RequestIDs] has
+// to run before.
+func New(app *fiber.App, deps Deps) (*API, error) {
+	a := &API{deps: deps}
+	settings := huma.DefaultConfig("Integration Hub", deps.Version)
+	settings.OpenAPIPath, settings.DocsPath, settings.SchemasPath = "", "", "" // served by serveDocs
+	settings.CreateHooks = nil                                                 // no $schema in answers
+	settings.Info.Description = description
+	settings.Components.SecuritySchemes = map[string]*huma.SecurityScheme{
+		schemeBearer: {Type: "http", Scheme: "bearer", BearerFormat: "JWT", Description: "Access token of an operator, from POST /api/v1/auth/login."},
+		schemeKey:    {Type: "apiKey", In: "header", Name: hub.HeaderKey, Description: "API key of a tenant. Keys belong to servers, never to browsers."},
+	}
+	httpx.InstallHuma(&settings, deps.Log)
+	a.huma = humafiber.New(app, settings)
+	place := mount{api: a.huma, app: app, document: huma.NewAPI(settings, unserved{}), guard: a.guard}
+	a.rows = a.routes()
+	for _, row := range a.rows {
+		row.bind(place, row, a.operation(row))
+	}
+	for _, tag := range tags {
+		settings.Tags = append(settings.Tags, &huma.Tag{Name: tag.name, Description: tag.doc})
+	}
+	a.document = sync.OnceValues(a.OpenAPI)
+	if err := a.serveDocs(app); err != nil {
+		return nil, err
+	}
+	return a, nil
+}
+
+const description = `Accepts events from products and delivers them, signed, to everyone who wants them.
+
+Errors are application/problem+json with a stable ` + "`code`" + `; lists are pages with ` + "`next_cursor`" + `.`
+
+// OpenAPI is the OpenAPI 3.1 document of the interface, as JSON.
+func (a *API) OpenAPI() ([]byte, error) {
+	document, err := json.MarshalIndent(a.huma.OpenAPI(), "", "  ")
+	if err != nil {
+		return nil, fmt.Errorf("writing the OpenAPI document: %w", err)
+	}
+	return document, nil
+}
+
+// Document is the OpenAPI 3.1 document without a running hub.
+func Document(version string) ([]byte, error) {
+	a, err := New(fiber.New(fiber.Config{DisableStartupMessage: true}), Deps{Version: version, Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		return nil, err
+	}
+	return a.OpenAPI()
+}
+
+// operation describes a row for huma and the OpenAPI document.
+func (a *API) operation(row route) huma.Operation {
+	op := huma.Operation{
+		OperationID: row.action, Method: row.method, Path: row.path, Summary: row.summary,
+		Tags: []string{tagOf(row.action)}, DefaultStatus: row.status, Errors: errorsOf(row),
+	}
+	if row.allow == operators || row.allow == admins {
+		op.Security = append(op.Security, map[string][]string{schemeBearer: {}})
+	}
+	if row.scope != "" {
+		op.Security = append(op.Security, map[string][]string{schemeKey: {}})
+	}
+	switch {
+	case row.scope != "":
+		op.Description = "Keys need the scope `" + row.scope + "`."
+	case row.allow == admins:
+		op.Description = "Administrators only."
+	}
+	return op
+}
+
+// errorsOf lists the statuses a row can answer with besides its own.
+func errorsOf(row route) []int {
+	list := []int{http.StatusServiceUnavailable}
+	if row.allow != anyone {
+		list = append(list, http.StatusUnauthorized, http.StatusForbidden)
+	} else {
+		list = append(list, http.StatusUnauthorized)
+	}
+	if row.scope != "" || row.action == actionLogin {
+		list = append(list, http.StatusTooManyRequests)
+	}
+	if row.method != http.MethodGet {
+		list = append(list, http.StatusBadRequest, http.StatusNotFound, http.StatusConflict, http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType)
+	} else {
+		list = append(list, http.StatusNotFound)
+	}
+	return list
+}
+
+// unserved is a huma adapter for operations that are only documented.
+type unserved struct{}
+
+func (unserved) Handle(*huma.Operation, func(huma.Context))   {}
+func (unserved) ServeHTTP(http.ResponseWriter, *http.Request) {}

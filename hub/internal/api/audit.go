@@ -1,0 +1,64 @@
+package api
+
+import (
+	"context"
+	"time"
+
+	"github.com/google/uuid"
+
+	"integrationhub/hub/internal/audit"
+	"integrationhub/hub/internal/httpx"
+)
+
+// AuditEntry is one thing that was done or tried.
+type AuditEntry struct {
+	ID         uuid.UUID  `json:"id" format:"uuid"`
+	At         time.Time  `json:"at"`
+	Actor      Actor      `json:"actor"`
+	Action     string     `json:"action" example:"keys.rotate"`
+	Resource   string     `json:"resource" example:"keys"`
+	ResourceID string     `json:"resource_id" doc:"May be empty"`
+	TenantID   *uuid.UUID `json:"tenant_id" format:"uuid"`
+	IP         string     `json:"ip" example:"203.0.113.7"`
+	RequestID  string     `json:"request_id"`
+	Status     int        `json:"status" example:"201" doc:"HTTP status of the outcome"`
+}
+
+// Actor is who did it.
+type Actor struct {
+	Type  string `json:"type" enum:"operator,key,tenant_user,system,anonymous"`
+	ID    string `json:"id" doc:"May be empty"`
+	Label string `json:"label" example:"ops@example.com" doc:"E-mail address, or how a key begins and ends"`
+}
+
+type listAuditInput struct {
+	httpx.PageQuery
+	ActorID  string    `query:"actor_id" maxLength:"64" doc:"Only what this operator or key did"`
+	Action   string    `query:"action" maxLength:"64" doc:"Only this action, e.g. keys.rotate"`
+	Resource string    `query:"resource" maxLength:"64" doc:"Only this kind of resource, e.g. keys"`
+	TenantID uuid.UUID `query:"tenant_id" format:"uuid" doc:"Only what concerned this tenant"`
+	Since    time.Time `query:"since" doc:"Not before"`
+	Until    time.Time `query:"until" doc:"Before"`
+}
+
+func (a *API) listAudit(ctx context.Context, in *listAuditInput) (*struct{ Body httpx.Page[AuditEntry] }, error) {
+	before, err := beforeID(in.PageQuery)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := a.deps.Audit.List(ctx, audit.Filter{
+		ActorID: in.ActorID, Action: in.Action, Resource: in.Resource, TenantID: given(in.TenantID), Since: in.Since, Until: in.Until,
+	}, before, in.Limit+1)
+	if err != nil {
+		return nil, err
+	}
+	page := pageOf(rows, in.PageQuery, auditEntryOf, func(last audit.Entry) []byte { return last.ID[:] })
+	return &struct{ Body httpx.Page[AuditEntry] }{page}, nil
+}
+
+func auditEntryOf(e audit.Entry) AuditEntry {
+	return AuditEntry{
+		ID: e.ID, At: e.At, Actor: Actor{Type: e.ActorType, ID: e.ActorID, Label: e.ActorLabel}, Action: e.Action, Resource: e.Resource,
+		ResourceID: e.ResourceID, TenantID: e.TenantID, IP: e.IP, RequestID: e.RequestID, Status: e.Status,
+	}
+}

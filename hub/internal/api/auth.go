@@ -1,0 +1,94 @@
+package api
+
+import (
+	"context"
+
+	"github.com/google/uuid"
+
+	"integrationhub/hub/internal/auth"
+)
+
+type loginInput struct {
+	Body struct {
+		Email    string `json:"email" minLength:"1" maxLength:"254" example:"ops@example.com" doc:"Address of the operator"`
+		Password string `json:"password" minLength:"1" maxLength:"200" example:"correct horse battery staple" doc:"Password"`
+	} `nameHint:"Login"`
+}
+
+type refreshInput struct {
+	Body struct {
+		RefreshToken string `json:"refresh_token" minLength:"1" maxLength:"200" doc:"The newest refresh token of this login"`
+	} `nameHint:"Refresh"`
+}
+
+type logoutInput struct {
+	Body *struct {
+		RefreshToken string `json:"refresh_token,omitempty" maxLength:"200" doc:"Ends the login of this token too; the one of the access token is ended in any case"`
+	} `nameHint:"Logout"`
+}
+
+type sessionOutput struct{ Body Session }
+
+// Session is the answer to a login.
+type Session struct {
+	AccessToken  string   `json:"access_token" doc:"Send it as Authorization: Bearer"`
+	RefreshToken string   `json:"refresh_token" doc:"Good for one use"`
+	TokenType    string   `json:"token_type" example:"Bearer"`
+	ExpiresIn    int      `json:"expires_in" doc:"Seconds until the access token expires" example:"1800"`
+	Operator     Identity `json:"operator"`
+}
+
+// Identity is who is logged in.
+type Identity struct {
+	ID    uuid.UUID `json:"id" format:"uuid" doc:"All zeros for the local command line"`
+	Email string    `json:"email" example:"ops@example.com"`
+	Name  string    `json:"name" example:"Ada"`
+	Role  string    `json:"role" enum:"admin,support"`
+}
+
+func (a *API) login(ctx context.Context, in *loginInput) (*sessionOutput, error) {
+	about := requestOf(ctx)
+	session, err := a.deps.Auth.Login(ctx, in.Body.Email, in.Body.Password, about.clientIP)
+	if err != nil {
+		// Named in the audit log only where there is such an account: people type
+		// passwords into the wrong field.
+		if operator, known := a.deps.Auth.Account(ctx, in.Body.Email); known {
+			touched(ctx, operator.ID, uuid.Nil)
+		}
+		return nil, err
+	}
+	about.operator = &session.Operator
+	return sessionOf(session), nil
+}
+
+func (a *API) refresh(ctx context.Context, in *refreshInput) (*sessionOutput, error) {
+	session, err := a.deps.Auth.Refresh(ctx, in.Body.RefreshToken)
+	if err != nil {
+		return nil, err
+	}
+	requestOf(ctx).operator = &session.Operator
+	return sessionOf(session), nil
+}
+
+func (a *API) logout(ctx context.Context, in *logoutInput) (*none, error) {
+	refreshToken := ""
+	if in.Body != nil {
+		refreshToken = in.Body.RefreshToken
+	}
+	return nil, a.deps.Auth.Logout(ctx, requestOf(ctx).bearer, refreshToken)
+}
+
+func (a *API) me(ctx context.Context, _ *struct{}) (*struct{ Body Identity }, error) {
+	return &struct{ Body Identity }{identityOf(*requestOf(ctx).operator)}, nil
+}
+
+func sessionOf(session auth.Session) *sessionOutput {
+	return &sessionOutput{Body: Session{
+		AccessToken: session.AccessToken, RefreshToken: session.RefreshToken, TokenType: "Bearer",
+		ExpiresIn: int(session.ExpiresIn.Seconds()), Operator: identityOf(session.Operator),
+	}}
+}
+
+func identityOf(operator auth.Operator) Identity {
+	return Identity{ID: operator.ID, Email: operator.Email, Name: operator.Name, Role: operator.Role}
+}

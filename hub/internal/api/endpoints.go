@@ -1,0 +1,218 @@
+package api
+
+import (
+	"context"
+	"time"
+
+	"github.com/google/uuid"
+
+	"integrationhub/hub"
+	"integrationhub/hub/internal/httpx"
+	"integrationhub/hub/internal/registry"
+)
+
+// pingType is the event type of POST …/ping.
+const pingType = "hub.ping"
+
+// Endpoint is a plain webhook subscription.
+type Endpoint struct {
+	ID             uuid.UUID       `json:"id" format:"uuid"`
+	TenantID       uuid.UUID       `json:"tenant_id" format:"uuid"`
+	Environment    hub.Environment `json:"environment" enum:"live,test"`
+	URL            string          `json:"url" example:"https://example.com/webhooks"`
+	EventTypes     []string        `json:"event_types" nullable:"false" example:"[\"appointment.*\"]"`
+	Description    string          `json:"description"`
+	Enabled        bool            `json:"enabled"`
+	DisabledReason *string         `json:"disabled_reason" doc:"Why the hub disabled it, e.g. gone after a 410"`
+	RatePerMinute  *int32          `json:"rate_per_minute" doc:"null: as fast as it takes them"`
+	PreviousUntil  *time.Time      `json:"previous_secret_until" doc:"Until then deliveries are signed with the previous secret too"`
+	CreatedAt      time.Time       `json:"created_at"`
+	UpdatedAt      time.Time       `json:"updated_at"`
+}
+
+// EndpointWithSecret is an endpoint with its secret, seen once.
+type EndpointWithSecret struct {
+	Endpoint
+	Secret string `json:"secret" example:"whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw" doc:"Signs the deliveries; shown now and never again"`
+}
+
+// EndpointSettings is the part of an endpoint that its owner sets.
+type EndpointSettings struct {
+	URL           string   `json:"url" minLength:"1" maxLength:"2048" example:"https://example.com/webhooks" doc:"http or https; private networks are refused unless this hub allows them"`
+	EventTypes    []string `json:"event_types" minItems:"1" maxItems:"100" nullable:"false" example:"[\"appointment.*\"]" doc:"*, a prefix such as appointment.*, or exact types"`
+	Description   string   `json:"description,omitempty" maxLength:"500"`
+	Enabled       *bool    `json:"enabled,omitempty" doc:"Absent: true. Enabling forgets why the hub disabled it"`
+	RatePerMinute *int32   `json:"rate_per_minute,omitempty" nullable:"true" minimum:"1" maximum:"1000000" doc:"Deliveries a minute at most; null or absent: as fast as it takes them"`
+}
+
+// EndpointDraft is an endpoint to be made.
+type EndpointDraft struct {
+	EndpointSettings
+	TenantID    *uuid.UUID `json:"tenant_id,omitempty" format:"uuid" doc:"Operators name the tenant; a key has its own"`
+	Environment string     `json:"environment,omitempty" enum:"live,test" doc:"Operators may choose, live when absent; a key has its own"`
+	Secret      string     `json:"secret,omitempty" minLength:"16" maxLength:"256" doc:"Printable ASCII; made when absent"`
+}
+
+type listEndpointsInput struct {
+	httpx.PageQuery
+	TenantID    uuid.UUID `query:"tenant_id" format:"uuid" doc:"Only endpoints of this tenant"`
+	Product     string    `query:"product" maxLength:"40" doc:"Only endpoints of this product's tenants"`
+	Environment string    `query:"environment" enum:"live,test" doc:"Only endpoints of this environment"`
+	Enabled     string    `query:"enabled" enum:"true,false" doc:"Only enabled or only disabled ones"`
+}
+
+type createEndpointInput struct{ Body EndpointDraft }
+
+type updateEndpointInput struct {
+	ID   uuid.UUID `path:"id" format:"uuid" doc:"Id of the endpoint"`
+	Body EndpointSettings
+}
+
+type rotateSecretInput struct {
+	ID   uuid.UUID `path:"id" format:"uuid" doc:"Id of the endpoint"`
+	Body *struct {
+		OverlapSeconds *int   `json:"overlap_seconds,omitempty" minimum:"0" maximum:"604800" example:"86400" doc:"How long deliveries are signed with the old secret too: 0 forgets it at once, absent is 86400, a day"`
+		Secret         string `json:"secret,omitempty" minLength:"16" maxLength:"256" doc:"Printable ASCII; made when absent"`
+	} `nameHint:"EndpointRotateSecret"`
+}
+
+type endpointOutput struct{ Body Endpoint }
+
+type endpointSecretOutput struct{ Body EndpointWithSecret }
+
+type pingOutput struct {
+	Body struct {
+		ID string `json:"id" example:"evt_0123456789abcdef" doc:"Id of the event that was sent"`
+	} `nameHint:"Ping"`
+}
+
+func (a *API) listEndpoints(ctx context.Context, in *listEndpointsInput) (*struct{ Body httpx.Page[Endpoint] }, error) {
+	before, err := beforeID(in.PageQuery)
+	if err != nil {
+		return nil, err
+	}
+	reach, err := narrowed(ctx, given(in.TenantID), hub.Environment(in.Environment))
+	if err != nil {
+		return nil, err
+	}
+	filter := registry.EndpointFilter{Reach: reach, Product: in.Product}
+	if in.Enabled != "" {
+		enabled := in.Enabled == "true"
+		filter.Enabled = &enabled
+	}
+	rows, err := a.deps.Endpoints.List(ctx, filter, before, in.Limit+1)
+	if err != nil {
+		return nil, err
+	}
+	page := pageOf(rows, in.PageQuery, endpointOf, func(last registry.Endpoint) []byte { return last.ID[:] })
+	return &struct{ Body httpx.Page[Endpoint] }{page}, nil
+}
+
+func (a *API) createEndpoint(ctx context.Context, in *createEndpointInput) (*endpointSecretOutput, error) {
+	reach, err := narrowed(ctx, in.Body.TenantID, hub.Environment(in.Body.Environment))
+	if err != nil {
+		return nil, err
+	}
+	if reach.TenantID == nil {
+		return nil, hub.Invalid("body.tenant_id", "is required")
+	}
+	if reach.Environment == "" {
+		reach.Environment = hub.Live
+	}
+	endpoint, secret, err := a.deps.Endpoints.Create(ctx, *reach.TenantID, reach.Environment, stateOf(in.Body.EndpointSettings), in.Body.Secret)
+	if err != nil {
+		return nil, err
+	}
+	touched(ctx, endpoint.ID, endpoint.TenantID)
+	return &endpointSecretOutput{EndpointWithSecret{endpointOf(endpoint), secret}}, nil
+}
+
+func (a *API) getEndpoint(ctx context.Context, in *idPath) (*endpointOutput, error) {
+	endpoint, err := a.deps.Endpoints.Get(ctx, requestOf(ctx).reach(), in.ID)
+	if err != nil {
+		return nil, err
+	}
+	return &endpointOutput{endpointOf(endpoint)}, nil
+}
+
+func (a *API) updateEndpoint(ctx context.Context, in *updateEndpointInput) (*endpointOutput, error) {
+	endpoint, err := a.deps.Endpoints.Update(ctx, requestOf(ctx).reach(), in.ID, stateOf(in.Body))
+	if err != nil {
+		return nil, err
+	}
+	touched(ctx, endpoint.ID, endpoint.TenantID)
+	return &endpointOutput{endpointOf(endpoint)}, nil
+}
+
+func (a *API) deleteEndpoint(ctx context.Context, in *idPath) (*none, error) {
+	tenantID, err := a.deps.Endpoints.Delete(ctx, requestOf(ctx).reach(), in.ID)
+	if err == nil {
+		touched(ctx, in.ID, tenantID)
+	}
+	return nil, err
+}
+
+func (a *API) rotateEndpointSecret(ctx context.Context, in *rotateSecretInput) (*endpointSecretOutput, error) {
+	secret, overlap := "", registry.DefaultOverlap
+	if in.Body != nil {
+		secret = in.Body.Secret
+		if in.Body.OverlapSeconds != nil {
+			overlap = time.Duration(*in.Body.OverlapSeconds) * time.Second
+		}
+	}
+	endpoint, secret, err := a.deps.Endpoints.RotateSecret(ctx, requestOf(ctx).reach(), in.ID, secret, overlap)
+	if err != nil {
+		return nil, err
+	}
+	touched(ctx, endpoint.ID, endpoint.TenantID)
+	return &endpointSecretOutput{EndpointWithSecret{endpointOf(endpoint), secret}}, nil
+}
+
+func (a *API) pingEndpoint(ctx context.Context, in *idPath) (*pingOutput, error) {
+	endpoint, err := a.deps.Endpoints.Get(ctx, requestOf(ctx).reach(), in.ID)
+	if err != nil {
+		return nil, err
+	}
+	touched(ctx, endpoint.ID, endpoint.TenantID)
+	if !endpoint.Enabled {
+		return nil, hub.Errorf(hub.ErrConflict, "endpoint_disabled", "This endpoint is disabled; enable it first.")
+	}
+	id, err := a.deps.Publisher.PublishTo(ctx, endpoint.TenantID, endpoint.Environment, endpoint.ID, pingType, []byte(`{}`))
+	if err != nil {
+		return nil, err
+	}
+	out := &pingOutput{}
+	out.Body.ID = id
+	return out, nil
+}
+
+// narrowed is the caller's reach cut down to what the request names. What lies
+// outside of it does not exist for the caller.
+func narrowed(ctx context.Context, tenantID *uuid.UUID, environment hub.Environment) (registry.Reach, error) {
+	reach := requestOf(ctx).reach()
+	if reach.TenantID == nil {
+		return registry.Reach{TenantID: tenantID, Environment: environment}, nil
+	}
+	if tenantID != nil && *tenantID != *reach.TenantID {
+		return reach, hub.Errorf(hub.ErrNotFound, "tenant_not_found", "There is no tenant with this id.")
+	}
+	if environment != "" && environment != reach.Environment {
+		return reach, hub.Errorf(hub.ErrNotFound, "environment_not_found", "This key belongs to the %s environment.", reach.Environment)
+	}
+	return reach, nil
+}
+
+func stateOf(settings EndpointSettings) registry.EndpointState {
+	return registry.EndpointState{
+		URL: settings.URL, EventTypes: settings.EventTypes, Description: settings.Description,
+		Enabled: settings.Enabled == nil || *settings.Enabled, RatePerMinute: settings.RatePerMinute,
+	}
+}
+
+func endpointOf(e registry.Endpoint) Endpoint {
+	return Endpoint{
+		ID: e.ID, TenantID: e.TenantID, Environment: e.Environment, URL: e.URL, EventTypes: e.EventTypes, Description: e.Description,
+		Enabled: e.Enabled, DisabledReason: e.DisabledReason, RatePerMinute: e.RatePerMinute, PreviousUntil: e.PreviousExpires,
+		CreatedAt: e.CreatedAt, UpdatedAt: e.UpdatedAt,
+	}
+}

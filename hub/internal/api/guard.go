@@ -1,0 +1,212 @@
+package api
+
+import (
+	"context"
+	"net/http"
+	"net/netip"
+	"strings"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humafiber"
+	"github.com/gofiber/fiber/v2"
+	"github.com/google/uuid"
+
+	"integrationhub/hub"
+	"integrationhub/hub/internal/audit"
+	"integrationhub/hub/internal/auth"
+	"integrationhub/hub/internal/httpx"
+	"integrationhub/hub/internal/keys"
+	"integrationhub/hub/internal/registry"
+)
+
+// handlingTime is how long a request may take; then it is answered with a 503.
+const handlingTime = 20 * time.Second
+
+// recordingTime is how long the audit log is waited for after a request.
+const recordingTime = 5 * time.Second
+
+// caller is who made a request: an operator, a key, or nobody.
+type caller struct {
+	operator *auth.Operator
+	key      *keys.Principal
+}
+
+// reach is what the caller may touch.
+func (c caller) reach() registry.Reach {
+	if c.key == nil {
+		return registry.Reach{}
+	}
+	return registry.Reach{TenantID: &c.key.TenantID, Environment: c.key.Environment}
+}
+
+// request is what handlers know of their request besides its input, and what they
+// tell the audit log.
+type request struct {
+	caller
+	bearer     string // the token as it came
+	clientIP   string
+	resourceID string
+	tenantID   *uuid.UUID
+}
+
+type requestKey struct{}
+
+// requestOf gives the request a handler serves.
+func requestOf(ctx context.Context) *request {
+	return ctx.Value(requestKey{}).(*request) //nolint:forcetypeassert // the guard puts it there
+}
+
+// touched tells the audit log which resource, and whose, a write was about.
+func touched(ctx context.Context, id uuid.UUID, tenantID uuid.UUID) {
+	about := requestOf(ctx)
+	about.resourceID = id.String()
+	if tenantID != uuid.Nil {
+		about.tenantID = &tenantID
+	}
+}
+
+// guard lets through to a row who may call it with a body that keeps the rules, and
+// records in the audit log what came of it.
+func (a *API) guard(row route) func(huma.Context, func(huma.Context)) {
+	return func(ctx huma.Context, next func(huma.Context)) {
+		c := humafiber.Unwrap(ctx)
+		about := &request{clientIP: clientIP(c, a.deps.TrustedProxies)}
+		bounded, cancel := context.WithTimeout(context.WithValue(ctx.Context(), requestKey{}, about), handlingTime)
+		defer cancel()
+		ctx = huma.WithContext(ctx, bounded)
+		err := a.admit(bounded, c, row, about)
+		if err == nil {
+			err = checkBody(c)
+		}
+		if err == nil {
+			next(ctx)
+		} else {
+			// The status is the error's own; this one only counts where it has none.
+			_ = huma.WriteErr(a.huma, ctx, http.StatusInternalServerError, "", err)
+		}
+		a.record(bounded, c, row, about)
+	}
+}
+
+// admit finds out who calls and whether they may.
+func (a *API) admit(ctx context.Context, c *fiber.Ctx, row route, about *request) error {
+	if row.allow == anyone {
+		return nil
+	}
+	authorization, key := c.Get(fiber.HeaderAuthorization), c.Get(hub.HeaderKey)
+	switch {
+	case row.allow != keysOnly && authorization != "":
+		return a.admitOperator(ctx, authorization, row, about)
+	case row.scope != noKeys && key != "":
+		return a.admitKey(ctx, c, key, row, about)
+	case row.allow == keysOnly:
+		return keys.Refused()
+	}
+	return hub.Errorf(hub.ErrUnauthorized, "unauthorized", "Log in first, and send the access token as Authorization: Bearer.")
+}
+
+func (a *API) admitOperator(ctx context.Context, authorization string, row route, about *request) error {
+	scheme, token, _ := strings.Cut(authorization, " ")
+	if !strings.EqualFold(scheme, "Bearer") {
+		token = ""
+	}
+	operator, err := a.deps.Auth.Verify(ctx, token)
+	if err != nil {
+		return err
+	}
+	about.operator, about.bearer = &operator, token
+	if row.allow == admins && operator.Role != auth.RoleAdmin {
+		return hub.Errorf(hub.ErrForbidden, "admin_only", "Only administrators may do this.")
+	}
+	return nil
+}
+
+func (a *API) admitKey(ctx context.Context, c *fiber.Ctx, key string, row route, about *request) error {
+	principal, err := a.deps.KeyFinder.LookUp(ctx, key)
+	if err != nil {
+		return err
+	}
+	about.key = &principal
+	about.tenantID = &principal.TenantID
+	if a.deps.KeyLimiter != nil {
+		if err := a.deps.KeyLimiter.Allow(ctx, principal, c.Set); err != nil {
+			return err
+		}
+	}
+	if !keys.Allows(principal.Scopes, row.scope) {
+		return hub.Errorf(hub.ErrForbidden, "missing_scope", "This key lacks the scope %s.", row.scope)
+	}
+	return nil
+}
+
+// checkBody applies the rules for bodies to every request that has one.
+func checkBody(c *fiber.Ctx) error {
+	body, err := httpx.JSONBody(c)
+	if err != nil || len(body) == 0 {
+		return err
+	}
+	return httpx.CheckJSON(body, httpx.JSONRules{UniqueKeys: true})
+}
+
+// record writes the outcome of a write to the audit log. What was refused for lack
+// of credentials is not recorded, except bad logins: strangers could fill the log.
+func (a *API) record(ctx context.Context, c *fiber.Ctx, row route, about *request) {
+	status := c.Response().StatusCode()
+	unknown := about.operator == nil && about.key == nil
+	if row.method == http.MethodGet || status == http.StatusTooManyRequests || unknown && row.action != actionLogin {
+		return
+	}
+	entry := audit.Entry{
+		ActorType: audit.ActorAnonymous, Action: row.action, Resource: tagOf(row.action), ResourceID: about.resourceID,
+		TenantID: about.tenantID, IP: about.clientIP, RequestID: httpx.RequestID(ctx), Status: status,
+	}
+	if id, err := uuid.Parse(c.Params("id")); err == nil && entry.ResourceID == "" {
+		entry.ResourceID = id.String()
+	}
+	if about.operator != nil {
+		entry.ActorType, entry.ActorLabel = audit.ActorOperator, about.operator.Label()
+		if about.operator.ID != uuid.Nil {
+			entry.ActorID = about.operator.ID.String()
+		}
+	}
+	if about.key != nil {
+		entry.ActorType, entry.ActorID, entry.ActorLabel = audit.ActorKey, about.key.KeyID.String(), about.key.Label
+	}
+	// The outcome stands, so it is recorded even where the request ran out of time.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordingTime)
+	defer cancel()
+	if err := a.deps.Audit.Record(ctx, entry); err != nil {
+		a.deps.Log.ErrorContext(ctx, "audit entry lost", "error", err, "action", entry.Action, "actor_id", entry.ActorID,
+			"resource_id", entry.ResourceID, "status", entry.Status, "request_id", entry.RequestID)
+	}
+}
+
+// clientIP is the address of who is at the other end. Behind trusted proxies it is
+// the last one in X-Forwarded-For that is not a proxy of ours: earlier ones can be
+// made up by the client.
+func clientIP(c *fiber.Ctx, trusted []netip.Prefix) string {
+	remote, ok := netip.AddrFromSlice(c.Context().RemoteIP())
+	if !ok {
+		return ""
+	}
+	address := remote.Unmap()
+	hops := strings.Split(c.Get(fiber.HeaderXForwardedFor), ",")
+	for i := len(hops) - 1; i >= 0 && isTrusted(address, trusted); i-- {
+		hop, err := netip.ParseAddr(strings.TrimSpace(hops[i]))
+		if err != nil {
+			break
+		}
+		address = hop.Unmap().WithZone("")
+	}
+	return address.String()
+}
+
+func isTrusted(address netip.Addr, trusted []netip.Prefix) bool {
+	for _, prefix := range trusted {
+		if prefix.Contains(address) {
+			return true
+		}
+	}
+	return false
+}

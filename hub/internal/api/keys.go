@@ -1,0 +1,114 @@
+package api
+
+import (
+	"context"
+	"time"
+
+	"github.com/google/uuid"
+
+	"integrationhub/hub"
+	"integrationhub/hub/internal/httpx"
+	"integrationhub/hub/internal/keys"
+)
+
+// Key is what may be seen of an API key after it was made.
+type Key struct {
+	ID          uuid.UUID       `json:"id" format:"uuid"`
+	TenantID    uuid.UUID       `json:"tenant_id" format:"uuid"`
+	Product     string          `json:"product" example:"shop"`
+	Name        string          `json:"name" example:"production server"`
+	Environment hub.Environment `json:"environment" enum:"live,test"`
+	Prefix      string          `json:"prefix" example:"shop_live_" doc:"How the key begins"`
+	Last4       string          `json:"last4" example:"a1B2" doc:"How the key ends"`
+	Scopes      []string        `json:"scopes" nullable:"false" example:"[\"events.publish\"]"`
+	Rate        string          `json:"rate" example:"100-M" doc:"Requests, and S, M, H or D; 0 = no limit"`
+	CreatedAt   time.Time       `json:"created_at"`
+	ExpiresAt   *time.Time      `json:"expires_at" doc:"null: never"`
+	RevokedAt   *time.Time      `json:"revoked_at"`
+	ReplacedBy  *uuid.UUID      `json:"replaced_by" format:"uuid" doc:"The key that a rotation made"`
+	LastUsedAt  *time.Time      `json:"last_used_at" doc:"To within some minutes"`
+}
+
+// MadeKey is a key with its plain text, seen once.
+type MadeKey struct {
+	Key
+	APIKey string `json:"api_key" example:"shop_live_6qT1wYb0ZkR4mVxN8sLd2HcJ7pAe3U1XkQ9f" doc:"Shown now and never again"`
+}
+
+type madeKeyOutput struct{ Body MadeKey }
+
+type listKeysInput struct {
+	httpx.PageQuery
+	TenantID    uuid.UUID `query:"tenant_id" format:"uuid" doc:"Only keys of this tenant"`
+	Product     string    `query:"product" maxLength:"40" doc:"Only keys of this product's tenants"`
+	Environment string    `query:"environment" enum:"live,test" doc:"Only keys of this environment"`
+}
+
+type createKeyInput struct {
+	Body struct {
+		TenantID    uuid.UUID  `json:"tenant_id" format:"uuid"`
+		Name        string     `json:"name,omitempty" maxLength:"120" example:"production server"`
+		Environment string     `json:"environment,omitempty" enum:"live,test" default:"live"`
+		Scopes      []string   `json:"scopes,omitempty" maxItems:"50" example:"[\"events.publish\"]" doc:"Absent: all of them"`
+		Rate        *string    `json:"rate,omitempty" example:"100-M" doc:"Requests, and S, M, H or D; 0 = no limit; absent: the hub's default"`
+		ExpiresAt   *time.Time `json:"expires_at,omitempty" doc:"Absent: never"`
+	} `nameHint:"KeyCreate"`
+}
+
+type rotateKeyInput struct {
+	ID   uuid.UUID `path:"id" format:"uuid" doc:"Id of the key to replace"`
+	Body *struct {
+		OverlapSeconds *int `json:"overlap_seconds,omitempty" minimum:"0" maximum:"604800" example:"86400" doc:"How long the old key stays valid: 0 ends it at once, absent is 86400, a day"`
+	} `nameHint:"KeyRotate"`
+}
+
+func (a *API) listKeys(ctx context.Context, in *listKeysInput) (*struct{ Body httpx.Page[Key] }, error) {
+	before, err := beforeID(in.PageQuery)
+	if err != nil {
+		return nil, err
+	}
+	filter := keys.Filter{TenantID: given(in.TenantID), Product: given(in.Product), Environment: given(in.Environment)}
+	rows, err := a.deps.Keys.List(ctx, filter, before, in.Limit+1)
+	if err != nil {
+		return nil, err
+	}
+	page := pageOf(rows, in.PageQuery, keyOf, func(last keys.Key) []byte { return last.ID[:] })
+	return &struct{ Body httpx.Page[Key] }{page}, nil
+}
+
+func (a *API) createKey(ctx context.Context, in *createKeyInput) (*madeKeyOutput, error) {
+	environment := hub.Live
+	if in.Body.Environment != "" {
+		environment = hub.Environment(in.Body.Environment)
+	}
+	key, plain, err := a.deps.Keys.Create(ctx, keys.Draft{
+		TenantID: in.Body.TenantID, Name: in.Body.Name, Environment: environment,
+		Scopes: in.Body.Scopes, Rate: in.Body.Rate, ExpiresAt: in.Body.ExpiresAt,
+	})
+	if err != nil {
+		return nil, err
+	}
+	touched(ctx, key.ID, key.TenantID)
+	return &madeKeyOutput{MadeKey{Key: keyOf(key), APIKey: plain}}, nil
+}
+
+func (a *API) revokeKey(ctx context.Context, in *idPath) (*none, error) {
+	tenantID, err := a.deps.Keys.Revoke(ctx, in.ID)
+	touched(ctx, in.ID, tenantID)
+	return nil, err
+}
+
+func (a *API) rotateKey(ctx context.Context, in *rotateKeyInput) (*madeKeyOutput, error) {
+	overlap := keys.DefaultOverlap
+	if in.Body != nil && in.Body.OverlapSeconds != nil {
+		overlap = time.Duration(*in.Body.OverlapSeconds) * time.Second
+	}
+	key, plain, err := a.deps.Keys.Rotate(ctx, in.ID, overlap)
+	if err != nil {
+		return nil, err
+	}
+	touched(ctx, in.ID, key.TenantID)
+	return &madeKeyOutput{MadeKey{Key: keyOf(key), APIKey: plain}}, nil
+}
+
+func keyOf(k keys.Key) Key { return Key(k) }

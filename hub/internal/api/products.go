@@ -1,0 +1,50 @@
+package api
+
+import (
+	"context"
+	"time"
+
+	"integrationhub/hub/internal/httpx"
+	"integrationhub/hub/internal/registry"
+)
+
+// Product is what sends and receives events.
+type Product struct {
+	Name      string    `json:"name" example:"shop"`
+	Prefix    string    `json:"prefix" example:"shop" doc:"Its keys begin with it"`
+	Title     string    `json:"title" example:"Web shop"`
+	Hosted    bool      `json:"hosted" doc:"Part of this hub; external products are registered here by name"`
+	CreatedAt time.Time `json:"created_at"`
+}
+
+type createProductInput struct {
+	Body struct {
+		Name   string `json:"name" pattern:"^[a-z][a-z0-9-]{1,39}$" patternDescription:"2 to 40 lower-case letters, digits or dashes, beginning with a letter" example:"shop"`
+		Prefix string `json:"prefix" pattern:"^[a-z][a-z0-9]{1,9}$" patternDescription:"2 to 10 lower-case letters or digits, beginning with a letter" example:"shop" doc:"Unique; its keys begin with it"`
+		Title  string `json:"title,omitempty" maxLength:"120" example:"Web shop" doc:"The name when absent"`
+	} `nameHint:"ProductCreate"`
+}
+
+func (a *API) listProducts(ctx context.Context, in *struct{ httpx.PageQuery }) (*struct{ Body httpx.Page[Product] }, error) {
+	after, err := httpx.DecodeCursor(in.Cursor)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := a.deps.Directory.Products(ctx, string(after), in.Limit+1)
+	if err != nil {
+		return nil, err
+	}
+	page := pageOf(rows, in.PageQuery, productOf, func(last registry.Product) []byte { return []byte(last.Name) })
+	return &struct{ Body httpx.Page[Product] }{page}, nil
+}
+
+func (a *API) createProduct(ctx context.Context, in *createProductInput) (*struct{ Body Product }, error) {
+	product, err := a.deps.Directory.CreateProduct(ctx, registry.Product{Name: in.Body.Name, Prefix: in.Body.Prefix, Title: in.Body.Title})
+	if err != nil {
+		return nil, err
+	}
+	requestOf(ctx).resourceID = product.Name
+	return &struct{ Body Product }{productOf(product)}, nil
+}
+
+func productOf(p registry.Product) Product { return Product(p) }

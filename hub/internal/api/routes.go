@@ -1,0 +1,136 @@
+package api
+
+import (
+	"context"
+	"net/http"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/gofiber/fiber/v2"
+
+	"integrationhub/hub/internal/keys"
+)
+
+// access tells which operators may call a row.
+type access int
+
+const (
+	anyone    access = iota // no credentials
+	operators               // both roles: reading, retrying, replaying, one's own session
+	admins                  // administrators only
+	keysOnly                // no operator, only keys with the row's scope
+)
+
+// noKeys is the scope of rows that no key may call.
+const noKeys = ""
+
+// route is one row of the table. Its action is the operation's id and what the audit
+// log calls it: resource, dot, verb.
+type route struct {
+	method  string
+	path    string
+	allow   access
+	scope   string // keys with this scope may call it too
+	status  int    // of success
+	action  string
+	summary string
+	bind    binder
+}
+
+// Security schemes of the OpenAPI document.
+const (
+	schemeBearer = "bearer"
+	schemeKey    = "key"
+)
+
+// actionLogin is recorded in the audit log also when it fails.
+const actionLogin = "auth.login"
+
+const (
+	get    = http.MethodGet
+	post   = http.MethodPost
+	put    = http.MethodPut
+	remove = http.MethodDelete
+)
+
+// routes is the table of the whole interface.
+func (a *API) routes() []route {
+	return []route{
+		{post, "/api/v1/auth/login", anyone, noKeys, 200, actionLogin, "Log in with e-mail address and password", handle(a.login)},
+		{post, "/api/v1/auth/refresh", anyone, noKeys, 200, "auth.refresh", "Trade a refresh token for new tokens", handle(a.refresh)},
+		{post, "/api/v1/auth/logout", operators, noKeys, 204, "auth.logout", "End this login", handle(a.logout)},
+		{get, "/api/v1/auth/me", operators, noKeys, 200, "auth.me", "Who is logged in", handle(a.me)},
+
+		{get, "/api/v1/operators", operators, noKeys, 200, "operators.list", "List operators", handle(a.listOperators)},
+		{post, "/api/v1/operators", admins, noKeys, 201, "operators.create", "Make an operator", handle(a.createOperator)},
+		{put, "/api/v1/operators/{id}", admins, noKeys, 200, "operators.update", "Change an operator", handle(a.updateOperator)},
+		{remove, "/api/v1/operators/{id}", admins, noKeys, 204, "operators.delete", "Delete an operator", handle(a.deleteOperator)},
+
+		{get, "/api/v1/products", operators, noKeys, 200, "products.list", "List products", handle(a.listProducts)},
+		{post, "/api/v1/products", admins, noKeys, 201, "products.create", "Register an external product", handle(a.createProduct)},
+
+		{get, "/api/v1/tenants", operators, noKeys, 200, "tenants.list", "List tenants", handle(a.listTenants)},
+		{post, "/api/v1/tenants", admins, noKeys, 201, "tenants.create", "Make a tenant of an external product", handle(a.createTenant)},
+		{get, "/api/v1/tenants/{id}", operators, noKeys, 200, "tenants.get", "Show a tenant", handle(a.getTenant)},
+
+		{get, "/api/v1/keys", operators, noKeys, 200, "keys.list", "List API keys", handle(a.listKeys)},
+		{post, "/api/v1/keys", admins, noKeys, 201, "keys.create", "Make an API key; the answer shows it once", handle(a.createKey)},
+		{remove, "/api/v1/keys/{id}", admins, noKeys, 204, "keys.revoke", "Revoke an API key at once", handle(a.revokeKey)},
+		{post, "/api/v1/keys/{id}/rotate", admins, noKeys, 201, "keys.rotate", "Replace an API key, the old one living on for a while", handle(a.rotateKey)},
+
+		{get, "/api/v1/endpoints", operators, keys.ScopeEndpoints, 200, "endpoints.list", "List endpoints", handle(a.listEndpoints)},
+		{post, "/api/v1/endpoints", admins, keys.ScopeEndpoints, 201, "endpoints.create", "Subscribe an endpoint; the answer shows its secret once", handle(a.createEndpoint)},
+		{get, "/api/v1/endpoints/{id}", operators, keys.ScopeEndpoints, 200, "endpoints.get", "Show an endpoint", handle(a.getEndpoint)},
+		{put, "/api/v1/endpoints/{id}", admins, keys.ScopeEndpoints, 200, "endpoints.update", "Replace an endpoint's settings, keeping its secret", handle(a.updateEndpoint)},
+		{remove, "/api/v1/endpoints/{id}", admins, keys.ScopeEndpoints, 204, "endpoints.delete", "Delete an endpoint", handle(a.deleteEndpoint)},
+		{post, "/api/v1/endpoints/{id}/rotate-secret", admins, keys.ScopeEndpoints, 200, "endpoints.rotate-secret", "Give an endpoint a new secret; the answer shows it once", handle(a.rotateEndpointSecret)},
+		{post, "/api/v1/endpoints/{id}/ping", admins, keys.ScopeEndpoints, 202, "endpoints.ping", "Send hub.ping to an endpoint", handle(a.pingEndpoint)},
+
+		{get, "/api/v1/audit", operators, noKeys, 200, "audit.list", "Read the audit log", handle(a.listAudit)},
+	}
+}
+
+// tags head the sections of the reference, in this order; the name is the part of
+// an action before its dot.
+var tags = []struct{ name, doc string }{
+	{"auth", "Operators log in with a password. Access tokens are short-lived; a refresh token is good for one use, and using it twice ends the login."},
+	{"operators", "The people at the console: `admin` does everything, `support` reads, retries and replays."},
+	{"products", "What sends and receives events. Hosted products are part of this hub, external ones are registered by name."},
+	{"tenants", "A customer's account in one product."},
+	{"keys", "Credentials of a tenant's servers. Shown once, stored as a hash."},
+	{"endpoints", "Plain webhook subscriptions of a tenant."},
+	{"audit", "Who did what, append-only."},
+}
+
+func tagOf(action string) string {
+	resource, _, _ := strings.Cut(action, ".")
+	return resource
+}
+
+// mount is where rows are bound.
+type mount struct {
+	api      huma.API   // documents and serves
+	document huma.API   // documents only, into the same document
+	app      *fiber.App // serves
+	guard    func(row route) func(huma.Context, func(huma.Context))
+}
+
+// binder puts a row's handler in its place.
+type binder func(place mount, row route, op huma.Operation)
+
+// handle serves a row through huma, behind the guard of its row.
+func handle[I, O any](handler func(context.Context, *I) (*O, error)) binder {
+	return func(place mount, row route, op huma.Operation) {
+		op.Middlewares = huma.Middlewares{place.guard(row)}
+		huma.Register(place.api, op, handler)
+	}
+}
+
+// raw serves a row by a fiber handler that checks its callers itself, as the hot
+// path does; I and O describe it in the OpenAPI document.
+func raw[I, O any](handler fiber.Handler) binder {
+	return func(place mount, row route, op huma.Operation) {
+		huma.Register(place.document, op, func(context.Context, *I) (*O, error) { return nil, nil })
+		place.app.Add(row.method, strings.NewReplacer("{", ":", "}", "").Replace(row.path), handler)
+	}
+}
