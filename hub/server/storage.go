@@ -215,3 +215,11 @@ func (s *storage) close(ctx context.Context, log *slog.Logger) {
 		}
 	}
 }
+
+// sharedRedis is the Redis other processes use too; nil where it is this process' own.
+func (s *storage) sharedRedis() redis.UniversalClient {
+	if s.miniredis != nil {
+		return nil
+	}
+	return s.redis
+}

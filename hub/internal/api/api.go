@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/netip"
 	"sync"
+	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humafiber"
@@ -22,6 +23,7 @@ import (
 	"integrationhub/hub/internal/auth"
 	"integrationhub/hub/internal/httpx"
 	"integrationhub/hub/internal/keys"
+	"integrationhub/hub/internal/ledger"
 	"integrationhub/hub/internal/registry"
 )
 
@@ -48,9 +50,17 @@ type Deps struct {
 	Endpoints      *registry.Endpoints
 	Audit          *audit.Recorder
 	Publisher      Publisher
-	TrustedProxies []netip.Prefix // whose X-Forwarded-For is believed
-	Version        string         // of the hub, for the OpenAPI document
-	Docs           bool           // serve the reference page at /docs
+	Publish        fiber.Handler // POST /events, which checks its callers itself
+	PublishBatch   fiber.Handler // POST /events/batch, likewise
+	Ledger         *ledger.Reader
+	Replays        *ledger.Replays
+	Tail           *ledger.Tail
+	Kick           func(target uuid.UUID) // tells dispatch that a target has due deliveries
+	Now            func() time.Time
+	Stopping       <-chan struct{} // closed when the hub stops: live tails end
+	TrustedProxies []netip.Prefix  // whose X-Forwarded-For is believed
+	Version        string          // of the hub, for the OpenAPI document
+	Docs           bool            // serve the reference page at /docs
 }
 
 // API is the interface, mounted.

@@ -86,6 +86,23 @@ func (a *API) routes() []route {
 		{post, "/api/v1/endpoints/{id}/rotate-secret", admins, keys.ScopeEndpoints, 200, "endpoints.rotate-secret", "Give an endpoint a new secret; the answer shows it once", handle(a.rotateEndpointSecret)},
 		{post, "/api/v1/endpoints/{id}/ping", admins, keys.ScopeEndpoints, 202, "endpoints.ping", "Send hub.ping to an endpoint", handle(a.pingEndpoint)},
 
+		{post, "/api/v1/events", keysOnly, keys.ScopePublish, 202, "events.publish", "Publish an event", raw[publishInput, publishOutput](a.deps.Publish)},
+		{post, "/api/v1/events/batch", keysOnly, keys.ScopePublish, 202, "events.publish-batch", "Publish up to 500 events, all or none", raw[publishBatchInput, publishBatchOutput](a.deps.PublishBatch)},
+		{get, "/api/v1/events", operators, noKeys, 200, "events.list", "List events", handle(a.listEvents)},
+		{get, "/api/v1/events/stream", operators, noKeys, 200, "events.stream", "Watch deliveries live (server-sent events)", guarded[streamInput, streamOutput](a, a.stream)},
+		{get, "/api/v1/events/{id}", operators, noKeys, 200, "events.get", "Show an event", handle(a.getEvent)},
+
+		{get, "/api/v1/deliveries", operators, noKeys, 200, "deliveries.list", "Search the delivery log", handle(a.listDeliveries)},
+		{get, "/api/v1/deliveries/{id}", operators, noKeys, 200, "deliveries.get", "Show a delivery with its attempts", handle(a.getDelivery)},
+		{post, "/api/v1/deliveries/{id}/retry", operators, noKeys, 202, "deliveries.retry", "Send a delivery again, with a new round of attempts", handle(a.retryDelivery)},
+
+		{post, "/api/v1/replays", operators, noKeys, 202, "replays.create", "Count what matches, or send it all again", handle(a.createReplay)},
+		{get, "/api/v1/replays", operators, noKeys, 200, "replays.list", "List replays", handle(a.listReplays)},
+		{get, "/api/v1/replays/{id}", operators, noKeys, 200, "replays.get", "Show a replay and its progress", handle(a.getReplay)},
+		{post, "/api/v1/replays/{id}/cancel", operators, noKeys, 200, "replays.cancel", "Stop a replay", handle(a.cancelReplay)},
+
+		{get, "/api/v1/stats", operators, noKeys, 200, "stats.get", "Counts and latencies by time bucket", handle(a.stats)},
+
 		{get, "/api/v1/audit", operators, noKeys, 200, "audit.list", "Read the audit log", handle(a.listAudit)},
 	}
 }
@@ -99,6 +116,10 @@ var tags = []struct{ name, doc string }{
 	{"tenants", "A customer's account in one product."},
 	{"keys", "Credentials of a tenant's servers. Shown once, stored as a hash."},
 	{"endpoints", "Plain webhook subscriptions of a tenant."},
+	{"events", "What happened in a product. Publishing answers when the event is durable; it is then delivered to everyone who wants it."},
+	{"deliveries", "One event on its way to one receiver: up to four attempts, then parked. Nothing is dropped silently."},
+	{"replays", "Durable jobs that send many deliveries again."},
+	{"stats", "Counts and latencies from rollups."},
 	{"audit", "Who did what, append-only."},
 }
 
@@ -132,5 +153,19 @@ func raw[I, O any](handler fiber.Handler) binder {
 	return func(place mount, row route, op huma.Operation) {
 		huma.Register(place.document, op, func(context.Context, *I) (*O, error) { return nil, nil })
 		place.app.Add(row.method, strings.NewReplacer("{", ":", "}", "").Replace(row.path), handler)
+	}
+}
+
+// guarded serves a row by a fiber handler behind the same admission as huma's rows;
+// I and O describe it in the OpenAPI document.
+func guarded[I, O any](a *API, handler func(c *fiber.Ctx, about *request) error) binder {
+	return func(place mount, row route, op huma.Operation) {
+		raw[I, O](func(c *fiber.Ctx) error {
+			about := &request{clientIP: clientIP(c, a.deps.TrustedProxies)}
+			if err := a.admit(c.UserContext(), c, row, about); err != nil {
+				return err
+			}
+			return handler(c, about)
+		})(place, row, op)
 	}
 }

@@ -1,0 +1,140 @@
+package api
+
+import (
+	"context"
+	"time"
+
+	"github.com/google/uuid"
+
+	"integrationhub/hub"
+	"integrationhub/hub/internal/delivery"
+	"integrationhub/hub/internal/httpx"
+	"integrationhub/hub/internal/ledger"
+)
+
+// deliveryQuery is the part of a query that says which deliveries are meant. The
+// values are checked in filter: the live tail reads them without huma.
+type deliveryQuery struct {
+	Direction     string `query:"direction" enum:"inbound,outbound" doc:"Only this direction"`
+	Product       string `query:"product" maxLength:"40" doc:"Only events of this product"`
+	TenantID      string `query:"tenant_id" format:"uuid" doc:"Only events of this tenant"`
+	IntegrationID string `query:"integration_id" format:"uuid" doc:"Only deliveries of this integration"`
+	EndpointID    string `query:"endpoint_id" format:"uuid" doc:"Only deliveries to this endpoint"`
+	EventType     string `query:"event_type" maxLength:"128" doc:"Only this event type, in full"`
+	Status        string `query:"status" enum:"pending,delivered,parked,failed" doc:"Only deliveries that stand there now"`
+	StatusCode    int    `query:"status_code" minimum:"0" maximum:"999" doc:"Only deliveries whose last attempt was answered with this HTTP status"`
+	CorrelationID string `query:"correlation_id" maxLength:"200" doc:"Only events with this correlation id"`
+	EventID       string `query:"event_id" maxLength:"64" doc:"Only deliveries of this event" example:"evt_0123456789abcdef"`
+	Q             string `query:"q" maxLength:"200" doc:"An event id, a delivery id or a correlation id: whichever was copied"`
+	Since         string `query:"since" format:"date-time" doc:"Accepted at this time or later"`
+	Until         string `query:"until" format:"date-time" doc:"Accepted before this time"`
+}
+
+// filter checks the query and turns it into the log's filter.
+func (q deliveryQuery) filter() (ledger.Filter, error) {
+	f := ledger.Filter{
+		Direction: q.Direction, Product: q.Product, EventType: q.EventType, Status: q.Status,
+		StatusCode: q.StatusCode, CorrelationID: q.CorrelationID, EventID: q.EventID, Q: q.Q,
+	}
+	var err error
+	if f.TenantID, err = queryID("tenant_id", q.TenantID); err != nil {
+		return f, err
+	}
+	if f.IntegrationID, err = queryID("integration_id", q.IntegrationID); err != nil {
+		return f, err
+	}
+	if f.EndpointID, err = queryID("endpoint_id", q.EndpointID); err != nil {
+		return f, err
+	}
+	if f.Since, err = queryTime("since", q.Since); err != nil {
+		return f, err
+	}
+	if f.Until, err = queryTime("until", q.Until); err != nil {
+		return f, err
+	}
+	return f, checkFilter(f, "query")
+}
+
+// checkFilter refuses values that could match nothing.
+func checkFilter(f ledger.Filter, at string) error {
+	if f.Direction != "" && f.Direction != "inbound" && f.Direction != "outbound" {
+		return hub.Invalid(at+".direction", "must be inbound or outbound")
+	}
+	if _, ok := delivery.ParseStatus(f.Status); f.Status != "" && !ok {
+		return hub.Invalid(at+".status", "must be pending, delivered, parked or failed")
+	}
+	if _, ok := hub.ParseEventID(f.EventID); f.EventID != "" && !ok {
+		return hub.Invalid(at+".event_id", `must be "evt_" and 16 lowercase hexadecimal digits`)
+	}
+	if f.StatusCode < 0 || f.StatusCode > 999 {
+		return hub.Invalid(at+".status_code", "must be an HTTP status")
+	}
+	return nil
+}
+
+func queryID(name, value string) (*uuid.UUID, error) {
+	if value == "" {
+		return nil, nil
+	}
+	id, err := uuid.Parse(value)
+	if err != nil {
+		return nil, hub.Invalid("query."+name, "must be a UUID")
+	}
+	return &id, nil
+}
+
+func queryTime(name, value string) (*time.Time, error) {
+	if value == "" {
+		return nil, nil
+	}
+	at, err := time.Parse(time.RFC3339, value)
+	if err != nil || at.Year() < 1970 || at.Year() > 9999 {
+		return nil, hub.Invalid("query."+name, "must be a time such as 2026-01-02T03:04:05Z")
+	}
+	return &at, nil
+}
+
+type listDeliveriesInput struct {
+	httpx.PageQuery
+	deliveryQuery
+}
+
+func (a *API) listDeliveries(ctx context.Context, in *listDeliveriesInput) (*struct{ Body httpx.Page[ledger.Item] }, error) {
+	filter, err := in.filter()
+	if err != nil {
+		return nil, err
+	}
+	before, err := beforeID(in.PageQuery)
+	if err != nil {
+		return nil, err
+	}
+	items, err := a.deps.Ledger.List(ctx, filter, before, in.Limit+1)
+	if err != nil {
+		return nil, err
+	}
+	page := httpx.PageOf(items, in.Limit, func(last ledger.Item) []byte { return last.ID[:] })
+	return &struct{ Body httpx.Page[ledger.Item] }{page}, nil
+}
+
+func (a *API) getDelivery(ctx context.Context, in *idPath) (*struct{ Body ledger.Detail }, error) {
+	detail, err := a.deps.Ledger.Get(ctx, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	return &struct{ Body ledger.Detail }{detail}, nil
+}
+
+// Retried is a delivery that was put back to pending.
+type Retried struct {
+	ID     uuid.UUID `json:"id" format:"uuid"`
+	Status string    `json:"status" enum:"pending"`
+}
+
+func (a *API) retryDelivery(ctx context.Context, in *idPath) (*struct{ Body Retried }, error) {
+	target, status, err := a.deps.Ledger.Requeue(ctx, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	a.deps.Kick(target)
+	return &struct{ Body Retried }{Retried{in.ID, status.String()}}, nil
+}

@@ -1,0 +1,80 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/google/uuid"
+
+	"integrationhub/hub/internal/httpx"
+	"integrationhub/hub/internal/ledger"
+)
+
+// Publication is an event to be published.
+type Publication struct {
+	EventType     string          `json:"event_type" minLength:"1" maxLength:"128" pattern:"^[A-Za-z0-9_-]+(\\.[A-Za-z0-9_-]+)*$" example:"appointment.created"`
+	Data          json.RawMessage `json:"data" doc:"What happened: a JSON object, sent on byte for byte"`
+	CorrelationID *string         `json:"correlation_id,omitempty" maxLength:"200" doc:"Ties events of one story together; part of the envelope"`
+	ID            *string         `json:"id,omitempty" pattern:"^evt_[0-9a-f]{16}$" example:"evt_0123456789abcdef" doc:"Makes the call idempotent, as the Idempotency-Key header does"`
+}
+
+// Published is the answer to a publication.
+type Published struct {
+	ID         string `json:"id" example:"evt_0123456789abcdef"`
+	Deliveries int    `json:"deliveries" doc:"How many endpoints and integrations will get it"`
+}
+
+// publishInput and publishBatchInput describe what the gateway reads.
+type publishInput struct {
+	IdempotencyKey string `header:"Idempotency-Key" maxLength:"200" doc:"The same key and body again: 200 with the first answer. Another body: 409. Kept 45 days"`
+	Body           Publication
+}
+
+type publishOutput struct {
+	Body Published
+}
+
+type publishBatchInput struct {
+	Body struct {
+		Events []Publication `json:"events" minItems:"1" maxItems:"500" nullable:"false" doc:"All are stored, or none"`
+	} `nameHint:"PublicationBatch"`
+}
+
+type publishBatchOutput struct {
+	Body struct {
+		Items []Published `json:"items" nullable:"false"`
+	} `nameHint:"PublishedBatch"`
+}
+
+type listEventsInput struct {
+	httpx.PageQuery
+	TenantID uuid.UUID `query:"tenant_id" format:"uuid" doc:"Only events of this tenant"`
+	Since    time.Time `query:"since" doc:"Accepted at this time or later"`
+	Until    time.Time `query:"until" doc:"Accepted before this time"`
+}
+
+func (a *API) listEvents(ctx context.Context, in *listEventsInput) (*struct{ Body httpx.Page[ledger.EventItem] }, error) {
+	before, err := beforeID(in.PageQuery)
+	if err != nil {
+		return nil, err
+	}
+	events, err := a.deps.Ledger.Events(ctx, ledger.EventFilter{
+		TenantID: given(in.TenantID), Since: given(in.Since), Until: given(in.Until),
+	}, before, in.Limit+1)
+	if err != nil {
+		return nil, err
+	}
+	page := httpx.PageOf(events, in.Limit, func(last ledger.EventItem) []byte { return last.Seq[:] })
+	return &struct{ Body httpx.Page[ledger.EventItem] }{page}, nil
+}
+
+func (a *API) getEvent(ctx context.Context, in *struct {
+	ID string `path:"id" maxLength:"64" example:"evt_0123456789abcdef"`
+}) (*struct{ Body ledger.EventItem }, error) {
+	event, err := a.deps.Ledger.Event(ctx, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	return &struct{ Body ledger.EventItem }{event}, nil
+}

@@ -1,0 +1,82 @@
+package api
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/google/uuid"
+
+	"integrationhub/hub"
+	"integrationhub/hub/internal/httpx"
+	"integrationhub/hub/internal/ledger"
+)
+
+type createReplayInput struct {
+	Body struct {
+		Filter ledger.Filter `json:"filter" doc:"Which deliveries; at least one field. Those still pending are left alone"`
+		DryRun bool          `json:"dry_run,omitempty" doc:"Only count what would be replayed"`
+	} `nameHint:"ReplayDraft"`
+}
+
+// ReplayAnswer is the count of a dry run, or the job that was started.
+type ReplayAnswer struct {
+	Count *int64 `json:"count,omitempty" doc:"Dry run: how many deliveries match, exactly"`
+	*ledger.Replay
+}
+
+type createReplayOutput struct {
+	Status int
+	Body   ReplayAnswer
+}
+
+func (a *API) createReplay(ctx context.Context, in *createReplayInput) (*createReplayOutput, error) {
+	filter := in.Body.Filter
+	if filter == (ledger.Filter{}) {
+		return nil, hub.Invalid("body.filter", "must have at least one field: an empty filter would replay everything")
+	}
+	if err := checkFilter(filter, "body.filter"); err != nil {
+		return nil, err
+	}
+	if in.Body.DryRun {
+		count, err := a.deps.Replays.Count(ctx, filter)
+		if err != nil {
+			return nil, err
+		}
+		return &createReplayOutput{http.StatusOK, ReplayAnswer{Count: &count}}, nil
+	}
+	replay, err := a.deps.Replays.Create(ctx, filter, requestOf(ctx).operator.Label())
+	if err != nil {
+		return nil, err
+	}
+	touched(ctx, replay.ID, uuid.Nil)
+	return &createReplayOutput{http.StatusAccepted, ReplayAnswer{Replay: &replay}}, nil
+}
+
+func (a *API) listReplays(ctx context.Context, in *struct{ httpx.PageQuery }) (*struct{ Body httpx.Page[ledger.Replay] }, error) {
+	before, err := beforeID(in.PageQuery)
+	if err != nil {
+		return nil, err
+	}
+	replays, err := a.deps.Replays.List(ctx, before, in.Limit+1)
+	if err != nil {
+		return nil, err
+	}
+	page := httpx.PageOf(replays, in.Limit, func(last ledger.Replay) []byte { return last.ID[:] })
+	return &struct{ Body httpx.Page[ledger.Replay] }{page}, nil
+}
+
+func (a *API) getReplay(ctx context.Context, in *idPath) (*struct{ Body ledger.Replay }, error) {
+	replay, err := a.deps.Replays.Get(ctx, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	return &struct{ Body ledger.Replay }{replay}, nil
+}
+
+func (a *API) cancelReplay(ctx context.Context, in *idPath) (*struct{ Body ledger.Replay }, error) {
+	replay, err := a.deps.Replays.Cancel(ctx, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	return &struct{ Body ledger.Replay }{replay}, nil
+}

@@ -1,0 +1,86 @@
+package server
+
+import (
+	"context"
+	"time"
+
+	"github.com/gofiber/fiber/v2"
+	"github.com/google/uuid"
+
+	"integrationhub/hub"
+	"integrationhub/hub/internal/directory"
+	"integrationhub/hub/internal/keys"
+	"integrationhub/hub/internal/limit"
+	"integrationhub/hub/internal/metrics"
+	"integrationhub/hub/internal/outbox"
+)
+
+// keyLimits counts requests of keys: the one limiter behind the hot path and the API.
+type keyLimits struct {
+	limiter *limit.Limiter
+	metrics *metrics.Metrics
+}
+
+// Count serves the gateway.
+func (k keyLimits) Count(c *fiber.Ctx, key *directory.Key) error {
+	return k.Allow(c.Context(), key.Principal, c.Set)
+}
+
+// Allow serves the API.
+func (k keyLimits) Allow(ctx context.Context, key keys.Principal, setHeader func(name, value string)) error {
+	if key.Rate.Limit == 0 {
+		return nil
+	}
+	rate := limit.Rate{Limit: key.Rate.Limit, Period: key.Rate.Period}
+	result, err := k.limiter.Allow(ctx, "key", key.KeyID.String(), rate)
+	if err != nil {
+		return err
+	}
+	limit.Headers(result, rate, setHeader)
+	if result.Allowed {
+		return nil
+	}
+	k.metrics.Limited()
+	e := hub.Errorf(hub.ErrLimited, "rate_limited", "This key's limit is reached; wait as long as Retry-After says.")
+	e.RetryAfter = result.ResetAfter
+	return e
+}
+
+// pings publishes to one endpoint, whatever it subscribes to.
+type pings struct {
+	directory *directory.Directory
+	outbox    *outbox.Outbox
+}
+
+// PublishTo implements api.Publisher.
+func (p pings) PublishTo(ctx context.Context, tenantID uuid.UUID, environment hub.Environment, endpointID uuid.UUID, eventType string, data []byte) (string, error) {
+	if err := p.directory.Refresh(ctx); err != nil {
+		return "", err
+	}
+	endpoint, err := p.directory.Endpoint(ctx, endpointID)
+	if err != nil {
+		return "", err
+	}
+	if endpoint == nil {
+		return "", hub.Errorf(hub.ErrNotFound, "not_found", "There is no such endpoint.")
+	}
+	result, err := p.outbox.Publish(ctx, &outbox.Publication{
+		TenantID: tenantID, Environment: environment, Product: "hub", Type: eventType, Data: data,
+		To: []*directory.Endpoint{endpoint},
+	})
+	return result.ID, err
+}
+
+// timedPublisher observes how long publishers wait.
+type timedPublisher struct {
+	*outbox.Outbox
+	metrics *metrics.Metrics
+}
+
+// PublishAll implements gateway.Publisher.
+func (t timedPublisher) PublishAll(ctx context.Context, publications []*outbox.Publication) ([]outbox.Result, error) {
+	began := time.Now()
+	results, err := t.Outbox.PublishAll(ctx, publications)
+	t.metrics.Published(time.Since(began))
+	return results, err
+}

@@ -1,0 +1,205 @@
+// Package server puts the hub together: the order of starting and stopping, the
+// listener and what is mounted on it.
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"runtime/debug"
+	"time"
+
+	"github.com/gofiber/fiber/v2"
+
+	"integrationhub/hub/config"
+	"integrationhub/hub/internal/api"
+	"integrationhub/hub/internal/audit"
+	"integrationhub/hub/internal/auth"
+	"integrationhub/hub/internal/egress"
+	"integrationhub/hub/internal/gateway"
+	"integrationhub/hub/internal/keys"
+	"integrationhub/hub/internal/limit"
+	"integrationhub/hub/internal/registry"
+)
+
+// Options is what a server is started with.
+type Options struct {
+	Config  config.Config
+	Version string
+	Log     *slog.Logger
+	Worker  bool     // deliver only: no API, probes and metrics apart
+	Search  []string // more places to look for PostgreSQL's programs
+}
+
+// Server is a running hub.
+type Server struct {
+	options  Options
+	storage  *storage
+	engine   *engine
+	app      *fiber.App
+	probes   *probes
+	listener net.Listener
+	stopping chan struct{}
+	failed   chan error
+	first    FirstOperator
+}
+
+// FirstOperator is the account the first start made.
+type FirstOperator struct {
+	Created  bool
+	Email    string
+	Password string // one-time; "" where the configuration set it
+}
+
+// drainTime is how long a stopping server goes on serving, so that a load balancer
+// that asks /ready notices before connections are refused.
+const drainTime = time.Second
+
+// Start brings a hub up: storage, engine, listener. When it returns without an
+// error, requests are answered. ctx bounds the start only.
+func Start(ctx context.Context, o Options) (s *Server, err error) {
+	s = &Server{options: o, stopping: make(chan struct{}), failed: make(chan error, 2)}
+	if err := os.MkdirAll(o.Config.DataDir, 0o755); err != nil {
+		return nil, fmt.Errorf("making the data directory: %w", err)
+	}
+	if s.listener, err = listen(o.Config.Listen); err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			_ = s.listener.Close()
+		}
+	}()
+	if s.storage, err = openStorage(ctx, o.Config, o.Search, o.Log); err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			s.storage.close(context.WithoutCancel(ctx), o.Log)
+		}
+	}()
+	guard, err := egress.New(egress.Config{
+		Allow: o.Config.EgressAllow, SelfURL: o.Config.BaseURL(), Development: !o.Config.InProduction(),
+	})
+	if err != nil {
+		return nil, err
+	}
+	s.probes = &probes{storage: s.storage, version: o.Version}
+	s.app = newApp(o.Log, s.probes)
+	s.engine = startEngine(o.Config, s.storage, guard, o.Version, o.Log)
+	serveMetrics(s.app, o.Config, s.engine)
+	if !o.Worker {
+		if err := s.mountAPI(ctx, guard); err != nil {
+			s.engine.stop(ctx)
+			return nil, err
+		}
+	}
+	go func() {
+		if err := s.app.Listener(s.listener); err != nil {
+			s.failed <- fmt.Errorf("serving: %w", err)
+		}
+	}()
+	s.watchDatabase()
+	s.probes.ready.Store(true)
+	return s, nil
+}
+
+// mountAPI puts the hub's own API on the app.
+func (s *Server) mountAPI(ctx context.Context, guard *egress.Guard) error {
+	cfg, db, e, log := s.options.Config, s.storage.api, s.engine, s.options.Log
+	local, plain := auth.NewLocalToken()
+	operators := auth.NewService(db, auth.Config{
+		SigningKey: s.storage.box.Derive("operator-tokens"), AccessTTL: cfg.AccessTTL, RefreshTTL: cfg.RefreshTTL,
+		Local: local, Now: time.Now,
+	})
+	if err := s.firstOperator(ctx, operators); err != nil {
+		return err
+	}
+	if err := config.WriteLocal(cfg.DataDir, config.Local{URL: config.LocalURL(s.listener.Addr().String()), Token: plain, PID: os.Getpid()}); err != nil {
+		return err
+	}
+	limits := keyLimits{limit.New(limit.Config{Redis: s.storage.sharedRedis(), Log: log}), e.metrics}
+	receive := gateway.New(e.directory, limits, timedPublisher{e.outbox, e.metrics})
+	_, err := api.New(s.app, api.Deps{
+		Log: log, Auth: operators, Keys: keys.NewService(db, nil, cfg.KeyRate, time.Now),
+		KeyFinder: e.directory, KeyLimiter: limits,
+		Directory: registry.NewDirectory(db), Endpoints: registry.NewEndpoints(db, s.storage.box, guard, time.Now),
+		Audit: audit.NewRecorder(db), Publisher: pings{e.directory, e.outbox},
+		Publish: receive.Publish, PublishBatch: receive.PublishBatch,
+		Ledger: e.reader, Replays: e.replays, Tail: e.tail, Kick: e.dispatcher.Kick, Now: time.Now, Stopping: s.stopping,
+		TrustedProxies: cfg.TrustedProxies, Version: s.options.Version, Docs: !cfg.InProduction(),
+	})
+	return err
+}
+
+func (s *Server) firstOperator(ctx context.Context, operators *auth.Service) error {
+	cfg := s.options.Config
+	created, password, err := operators.EnsureFirstOperator(ctx, cfg.AdminEmail, cfg.AdminPassword.Reveal())
+	if err != nil {
+		return fmt.Errorf("making the first operator: %w", err)
+	}
+	s.first = FirstOperator{Created: created, Email: cfg.AdminEmail, Password: password}
+	return nil
+}
+
+// watchDatabase ends the server when the private PostgreSQL ends unasked.
+func (s *Server) watchDatabase() {
+	if s.storage.postgres == nil {
+		return
+	}
+	go func() {
+		select {
+		case err := <-s.storage.postgres.Done():
+			s.failed <- fmt.Errorf("the private PostgreSQL ended: %w", errors.Join(err))
+		case <-s.stopping:
+		}
+	}()
+}
+
+// URL is where the hub answers on this machine.
+func (s *Server) URL() string { return config.LocalURL(s.listener.Addr().String()) }
+
+// FirstOperator tells which account this start made.
+func (s *Server) FirstOperator() FirstOperator { return s.first }
+
+// EmbeddedDatabase tells whether the hub runs its own PostgreSQL.
+func (s *Server) EmbeddedDatabase() bool { return s.storage.postgres != nil }
+
+// Failed gives an error when the server can no longer work.
+func (s *Server) Failed() <-chan error { return s.failed }
+
+// Stop ends the hub gracefully within the configured time: not ready at once, what
+// is in flight is finished, the rest is left to other processes or the next start.
+func (s *Server) Stop() {
+	grace := s.options.Config.ShutdownGrace
+	ctx, cancel := context.WithTimeout(context.Background(), grace)
+	defer cancel()
+	s.probes.ready.Store(false)
+	close(s.stopping)
+	select {
+	case <-time.After(min(drainTime, grace/5)):
+	case <-ctx.Done():
+	}
+	if err := s.app.ShutdownWithContext(ctx); err != nil {
+		s.options.Log.Warn("some requests did not end in time", "error", err)
+	}
+	s.engine.stop(ctx)
+	if !s.options.Worker {
+		if err := config.RemoveLocal(s.options.Config.DataDir, os.Getpid()); err != nil {
+			s.options.Log.Warn("removing local.json failed", "error", err)
+		}
+	}
+	// The database gets its own time: it must not be cut by slow requests.
+	closing, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	s.storage.close(closing, s.options.Log)
+}
+
+func stack() string { return string(debug.Stack()) }
+
+func contextFor(c *fiber.Ctx, timeout time.Duration) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(c.UserContext(), timeout)
+}
