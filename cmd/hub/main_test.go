@@ -182,4 +182,3 @@ func (c *cli) write(name, content string) string {
 	require.NoError(c.t, os.WriteFile(path, []byte(content), 0o600))
 	return path
 }
-

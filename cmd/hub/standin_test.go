@@ -133,6 +133,30 @@ func (s *standIn) put(resource string, item object) object {
 	return item
 }
 
+// seen tells how many requests came, and how many of them were refreshes.
+func (s *standIn) seen() (requests, refreshes int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.requests), s.refreshes
+}
+
+// field gives one field of the first item of a list.
+func (s *standIn) field(resource, name string) any {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.lists[resource][0][name]
+}
+
+// endLogin makes every token of the operator invalid but access.
+func (s *standIn) endLogin(access string, refreshToo bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.access = access
+	if refreshToo {
+		s.refresh = ""
+	}
+}
+
 // count tells how many items a list has.
 func (s *standIn) count(resource string) int {
 	s.mu.Lock()
