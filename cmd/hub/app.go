@@ -1,0 +1,173 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"golang.org/x/term"
+
+	"integrationhub/cmd/hub/internal/client"
+)
+
+// app is what every command is lent: the streams, the global flags, the clock.
+type app struct {
+	in       *os.File
+	out, err *os.File
+
+	url, token, dataDir, output string
+	quiet                       bool
+
+	started bool // the command's own work has begun
+	usedKey bool // the last client made calls with a tenant's key
+	now     func() time.Time
+}
+
+func newApp(in, out, err *os.File) *app {
+	return &app{in: in, out: out, err: err, now: time.Now}
+}
+
+// note tells something on stderr, unless --quiet.
+func (a *app) note(format string, args ...any) {
+	if !a.quiet {
+		_, _ = fmt.Fprintf(a.err, format+"\n", args...)
+	}
+}
+
+// warn tells on stderr what must not be missed, --quiet or not.
+func (a *app) warn(format string, args ...any) {
+	_, _ = fmt.Fprintf(a.err, a.errPaint(yellow, "warning:")+" "+format+"\n", args...)
+}
+
+// print writes one line of values to stdout.
+func (a *app) print(format string, args ...any) {
+	_, _ = fmt.Fprintf(a.out, format+"\n", args...)
+}
+
+// interactive tells whether there is a person to ask.
+func (a *app) interactive() bool {
+	return term.IsTerminal(int(a.in.Fd())) && term.IsTerminal(int(a.err.Fd()))
+}
+
+// ask puts a yes-or-no question; anything but y or yes is no.
+func (a *app) ask(ctx context.Context, question string) bool {
+	_, _ = fmt.Fprintf(a.err, "%s [y/N] ", question)
+	answer, err := await(ctx, a.readLine)
+	if err != nil {
+		_, _ = fmt.Fprintln(a.err)
+		return false
+	}
+	answer = strings.ToLower(strings.TrimSpace(answer))
+	return answer == "y" || answer == "yes"
+}
+
+// await waits for something typed; Ctrl-C ends the waiting, and with it soon the program.
+func await(ctx context.Context, read func() (string, error)) (string, error) {
+	type typed struct {
+		text string
+		err  error
+	}
+	done := make(chan typed, 1)
+	go func() {
+		text, err := read()
+		done <- typed{text, err}
+	}()
+	select {
+	case <-ctx.Done():
+		return "", ctx.Err()
+	case t := <-done:
+		return t.text, t.err
+	}
+}
+
+// readLine reads one line of stdin byte by byte, so that nothing behind it is taken.
+func (a *app) readLine() (string, error) {
+	var line []byte
+	var one [1]byte
+	for {
+		n, err := a.in.Read(one[:])
+		switch {
+		case n == 1 && one[0] == '\n':
+			return string(line), nil
+		case n == 1:
+			line = append(line, one[0])
+		case err == io.EOF && len(line) > 0:
+			return string(line), nil
+		case err != nil:
+			return "", err
+		}
+	}
+}
+
+// secretMax is the most that is read of a file or stdin holding a secret, in bytes.
+const secretMax = 64 << 10
+
+// secret resolves a value that may be given as @file or - (stdin), so that it need
+// not stand on the command line.
+func (a *app) secret(value string) (string, error) {
+	var from io.Reader
+	switch {
+	case value == "-":
+		from = a.in
+	case strings.HasPrefix(value, "@"):
+		file, err := os.Open(value[1:])
+		if err != nil {
+			return "", configf("reading a secret: %w", err)
+		}
+		defer func() { _ = file.Close() }()
+		from = file
+	default:
+		return value, nil
+	}
+	raw, err := io.ReadAll(io.LimitReader(from, secretMax))
+	if err != nil {
+		return "", configf("reading a secret: %w", err)
+	}
+	return strings.TrimSpace(string(raw)), nil
+}
+
+// setting gives a flag's value, else the environment's.
+func setting(flag, variable string) string {
+	if flag != "" {
+		return flag
+	}
+	return os.Getenv(variable)
+}
+
+// calls gives the client of the hub with an operator's right, where there is one.
+func (a *app) calls() (*client.Client, error) {
+	to, err := a.connection()
+	if err != nil {
+		return nil, err
+	}
+	a.usedKey = false
+	return a.client(to, "")
+}
+
+// callsWithKey gives the client of the hub with a tenant's key, which may be @file or -.
+func (a *app) callsWithKey(key string) (*client.Client, error) {
+	key, err := a.secret(key)
+	if err != nil {
+		return nil, err
+	}
+	if key == "" || strings.ContainsFunc(key, func(r rune) bool { return r <= ' ' || r > '~' }) {
+		return nil, usagef("the key is empty or holds characters no key has")
+	}
+	to, err := a.connection()
+	if err != nil {
+		return nil, err
+	}
+	a.usedKey = true
+	return a.client(to, key)
+}
+
+func (a *app) client(to connection, key string) (*client.Client, error) {
+	c, err := client.New(to.url, client.Options{Tokens: to.tokens, Key: key, Agent: "hub-cli/" + versionName()})
+	if err != nil {
+		return nil, &failure{code: to.badURL, err: fmt.Errorf("the address %q (from %s) is %w", to.url, to.source, err)}
+	}
+	return c, nil
+}

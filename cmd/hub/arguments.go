@@ -1,0 +1,96 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"integrationhub/cmd/hub/internal/client"
+)
+
+// exactly demands one argument for each name.
+func exactly(names ...string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		switch {
+		case len(args) < len(names):
+			return fmt.Errorf("%s needs %s", cmd.CommandPath(), strings.Join(names[len(args):], " and "))
+		case len(args) > len(names):
+			return fmt.Errorf("%s takes only %s: what is %q?", cmd.CommandPath(), strings.Join(names, " and "), args[len(names)])
+		}
+		return nil
+	}
+}
+
+// atLeastOne demands one argument or more.
+func atLeastOne(name string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return fmt.Errorf("%s needs at least one %s", cmd.CommandPath(), name)
+		}
+		return nil
+	}
+}
+
+// created prints what a command made: the answer as JSON, the one value that
+// matters with --quiet, else names and values.
+func (a *app) created(raw json.RawMessage, essential string, pairs ...string) error {
+	switch {
+	case a.json():
+		return a.printRaw(raw)
+	case a.quiet:
+		a.print("%s", printable(essential))
+	default:
+		a.fields(pairs...)
+	}
+	return nil
+}
+
+// eachID does one thing to every id. Where some fail it says which, and the exit
+// code tells that it was partly done.
+func (a *app) eachID(ids []string, do func(id string) error) error {
+	var failed int
+	var first error
+	for _, id := range ids {
+		err := do(id)
+		if err == nil {
+			continue
+		}
+		failed++
+		if first == nil {
+			first = err
+		}
+		if len(ids) > 1 {
+			a.warn("%s: %s", printable(id), printable(err.Error()))
+		}
+	}
+	if failed == 0 || failed == len(ids) {
+		return first
+	}
+	return &failure{code: exitPartial, err: fmt.Errorf("%d of %d failed, the first: %w", failed, len(ids), first)}
+}
+
+func yesNo(b bool) string {
+	if b {
+		return "yes"
+	}
+	return "no"
+}
+
+// operatorOrKey gives the client for calls that a tenant's key may make too: an
+// explicit --key wins, then an operator's right, then HUB_KEY. byKey tells which.
+func (a *app) operatorOrKey(flag string, forTenant bool) (c *client.Client, byKey bool, err error) {
+	if flag != "" && forTenant {
+		return nil, false, usagef("--tenant is for operators; the key already names its tenant")
+	}
+	key := setting(flag, "HUB_KEY")
+	if flag == "" {
+		c, err = a.calls()
+		if err != nil || c.HasOperator() || key == "" || forTenant {
+			return c, false, err
+		}
+	}
+	c, err = a.callsWithKey(key)
+	return c, true, err
+}

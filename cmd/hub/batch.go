@@ -1,0 +1,129 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"integrationhub/cmd/hub/internal/client"
+)
+
+// Sizes of one call of a batch: what the hub takes, the bytes with some room.
+const (
+	batchEvents = 500
+	batchBytes  = 1_000_000
+)
+
+// batch publishes JSON lines, call by call.
+type batch struct {
+	app    *app
+	client *client.Client
+	waits  []json.RawMessage // lines of the next call
+	bytes  int               // of waits
+	line   int               // lines read
+	sent   int               // lines whose events are stored
+	stored int               // events stored
+	from   int               // first line of the next call
+}
+
+func (a *app) publishBatch(cmd *cobra.Command, c *client.Client, name string) error {
+	from, done, err := a.source(name)
+	if err != nil {
+		return err
+	}
+	defer done()
+	b := &batch{app: a, client: c}
+	lines := bufio.NewScanner(from)
+	lines.Buffer(make([]byte, 0, 64<<10), dataMax)
+	for lines.Scan() {
+		if err := b.add(cmd.Context(), lines.Bytes()); err != nil {
+			return b.stopped(err)
+		}
+	}
+	if err := lines.Err(); err != nil {
+		if errors.Is(err, bufio.ErrTooLong) {
+			err = usagef("line %d is larger than the hub takes (1 MiB)", b.line+1)
+		}
+		return b.stopped(err)
+	}
+	if err := b.flush(cmd.Context()); err != nil {
+		return b.stopped(err)
+	}
+	if b.stored == 0 {
+		return usagef("there are no events in %s", name)
+	}
+	a.note("stored %d events", b.stored)
+	return nil
+}
+
+// add takes one line; blank ones are skipped.
+func (b *batch) add(ctx context.Context, line []byte) error {
+	b.line++
+	line = bytes.TrimSpace(line)
+	if len(line) == 0 {
+		return nil
+	}
+	var head struct {
+		EventType string `json:"event_type"`
+	}
+	if err := json.Unmarshal(line, &head); err != nil {
+		return usagef("line %d is not a JSON object: %w", b.line, err)
+	}
+	if head.EventType == "" {
+		return usagef("line %d has no event_type", b.line)
+	}
+	if len(b.waits) > 0 && (len(b.waits) == batchEvents || b.bytes+len(line)+1 > batchBytes) {
+		b.line-- // this line belongs to the call after
+		err := b.flush(ctx)
+		b.line++
+		if err != nil {
+			return err
+		}
+	}
+	if len(b.waits) == 0 {
+		b.from = b.line
+	}
+	b.waits = append(b.waits, bytes.Clone(line))
+	b.bytes += len(line) + 1
+	return nil
+}
+
+// flush publishes what waits and prints the ids.
+func (b *batch) flush(ctx context.Context) error {
+	if len(b.waits) == 0 {
+		return nil
+	}
+	reply, err := b.client.PublishBatch(ctx, b.waits)
+	if err != nil {
+		return fmt.Errorf("publishing lines %d to %d: %w", b.from, b.line, err)
+	}
+	for _, item := range reply.Value.Items {
+		if b.app.json() {
+			if err := b.app.printLine(item); err != nil {
+				return err
+			}
+			continue
+		}
+		b.app.print("%s", printable(item.ID))
+	}
+	b.stored += len(b.waits)
+	b.sent, b.waits, b.bytes = b.line, nil, 0
+	return nil
+}
+
+// stopped tells how far a batch came before it failed.
+func (b *batch) stopped(err error) error {
+	if b.stored == 0 {
+		return err
+	}
+	return &failure{
+		code: exitPartial, err: err,
+		hint: fmt.Sprintf("%d events up to line %d are stored; go on with: tail -n +%d FILE | hub publish --batch -",
+			b.stored, b.sent, b.sent+1),
+	}
+}

@@ -1,0 +1,233 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"integrationhub/cmd/hub/internal/client"
+)
+
+func newDeliveries(a *app) *cobra.Command {
+	return group("deliveries", "Look at the delivery log, and retry",
+		newDeliveriesList(a), newDeliveriesShow(a), newDeliveriesRetry(a))
+}
+
+func newDeliveriesList(a *app) *cobra.Command {
+	var p paging
+	var filter logFilter
+	cmd := &cobra.Command{
+		Use:   "list",
+		Short: "List deliveries, newest first",
+		Example: `  hub deliveries list --tenant Acme --status failed --since 24h
+  hub deliveries list --status parked -q | xargs hub deliveries retry`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, err := a.calls()
+			if err != nil {
+				return err
+			}
+			query, err := filter.resolve(cmd.Context(), a, c)
+			if err != nil {
+				return err
+			}
+			return listing[client.Delivery]{
+				fetch: func(ctx context.Context, page client.PageQuery) (client.Reply[client.Page[client.Delivery]], error) {
+					return c.Deliveries(ctx, query, page)
+				},
+				columns: []column{{title: "time"}, {title: "id"}, {title: "event"}, {title: "type"}, {title: "product"},
+					{title: "status", paint: statusColour}, {title: "code", paint: codeColour}, {title: "attempts", right: true},
+					{title: "took", right: true}, {title: "next attempt"}},
+				row: deliveryRow,
+				id:  func(d client.Delivery) string { return d.ID },
+			}.show(cmd.Context(), a, p)
+		},
+	}
+	filter.addTo(cmd)
+	p.addTo(cmd)
+	return cmd
+}
+
+func deliveryRow(d client.Delivery) []string {
+	attempts, took := strconv.Itoa(d.Retries+1), millis(d.DurationMS)
+	if d.Status == "pending" && d.StatusCode == 0 && d.Retries == 0 && d.DurationMS == 0 {
+		attempts, took = "-", "-"
+	}
+	return []string{clock(d.CreatedAt), d.ID, d.EventID, d.EventType, orDash(d.Product),
+		d.Status, codeText(d.StatusCode), attempts, took, clockOf(d.NextAttemptAt)}
+}
+
+func newDeliveriesShow(a *app) *cobra.Command {
+	var event string
+	var headers bool
+	cmd := &cobra.Command{
+		Use:   "show ID | show --event EVENT",
+		Short: "Show a delivery with its attempts and where their time went",
+		Example: `  hub deliveries show 0198…
+  hub deliveries show --event evt_0123456789abcdef`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if event != "" {
+				return cobra.NoArgs(cmd, args)
+			}
+			return exactly("the delivery's ID (or --event)")(cmd, args)
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := a.calls()
+			if err != nil {
+				return err
+			}
+			if event == "" {
+				reply, err := c.Delivery(cmd.Context(), args[0])
+				if err != nil {
+					return err
+				}
+				return a.deliveryShown(reply, headers)
+			}
+			return a.eventShown(cmd.Context(), c, event, headers)
+		},
+	}
+	cmd.Flags().StringVar(&event, "event", "", "show the deliveries of this event")
+	cmd.Flags().BoolVar(&headers, "headers", false, "show the headers of requests and answers too")
+	return cmd
+}
+
+// eventShown prints every delivery of an event; as JSON, in the form of a list.
+func (a *app) eventShown(ctx context.Context, c *client.Client, event string, headers bool) error {
+	var details []client.Reply[client.Delivery]
+	for cursor := ""; ; {
+		page, err := c.Deliveries(ctx, client.DeliveryQuery{EventID: event}, client.PageQuery{Limit: pageMax, Cursor: cursor})
+		if err != nil {
+			return err
+		}
+		for _, d := range page.Value.Items {
+			reply, err := c.Delivery(ctx, d.ID)
+			if err != nil {
+				return err
+			}
+			details = append(details, reply)
+		}
+		if page.Value.NextCursor == nil {
+			break
+		}
+		cursor = *page.Value.NextCursor
+	}
+	if len(details) == 0 {
+		return &failure{code: exitNotFound, err: fmt.Errorf("there is no delivery of %s", event), hint: "see: hub events show " + printable(event)}
+	}
+	if a.json() {
+		raw := make([]json.RawMessage, 0, len(details))
+		for _, d := range details {
+			raw = append(raw, d.Raw)
+		}
+		return a.printValue(mergedPages(raw, ""))
+	}
+	for i, d := range details {
+		if i > 0 && !a.quiet {
+			a.print("")
+		}
+		if err := a.deliveryShown(d, headers); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// deliveryShown prints a delivery and its attempts.
+func (a *app) deliveryShown(reply client.Reply[client.Delivery], headers bool) error {
+	if a.json() {
+		return a.printRaw(reply.Raw)
+	}
+	d := reply.Value
+	if a.quiet {
+		a.print("%s", printable(d.ID))
+		return nil
+	}
+	a.print("delivery     %s  %s%s", printable(d.ID), a.paint(statusColour(d.Status), printable(d.Status)), attemptsText(d))
+	next := ""
+	if d.NextAttemptAt != nil {
+		next = clock(*d.NextAttemptAt)
+	}
+	a.fields("event       ", d.EventID, "type", d.EventType, "product", d.Product, "direction", d.Direction, "tenant", d.TenantID,
+		"endpoint", d.EndpointID, "integration", d.IntegrationID, "correlation", d.CorrelationID, "reason", d.Reason,
+		"created", clock(d.CreatedAt), "next attempt", next, "payload", string(d.Payload))
+	for _, t := range d.Attempts {
+		a.attemptShown(t, headers)
+	}
+	return nil
+}
+
+func attemptsText(d client.Delivery) string {
+	switch n := len(d.Attempts); n {
+	case 0:
+		return ", not attempted yet"
+	case 1:
+		return " after 1 attempt"
+	default:
+		return fmt.Sprintf(" after %d attempts", n)
+	}
+}
+
+// attemptShown prints one attempt: its outcome, its phases, what came back.
+func (a *app) attemptShown(t client.Attempt, headers bool) {
+	outcome := codeText(t.StatusCode)
+	if t.StatusCode == 0 {
+		outcome = "no answer"
+	}
+	outcome = a.paint(codeColour(outcome), outcome)
+	if t.Error != "" {
+		outcome += "  " + printable(t.Error)
+	}
+	a.print("")
+	a.print("attempt %d    %s  %s", t.Number, t.StartedAt.UTC().Format("2006-01-02 15:04:05.000Z"), outcome)
+	p := t.Phases
+	a.print("  phases     queue %s | dns %s | connect %s | tls %s | first byte %s | total %s",
+		millis(p.QueueMS), millis(p.DNSMS), millis(p.ConnectMS), millis(p.TLSMS), millis(p.FirstByteMS), millis(p.TotalMS))
+	if headers {
+		a.headersShown("request", t.RequestHeaders)
+		a.headersShown("answer", t.ResponseHeaders)
+	}
+	if t.ResponseBody != "" {
+		a.print("  answered   %s", printable(t.ResponseBody))
+	}
+}
+
+func (a *app) headersShown(title string, headers map[string]string) {
+	for _, name := range slices.Sorted(maps.Keys(headers)) {
+		a.print("  %-9s  %s: %s", title, printable(name), printable(headers[name]))
+	}
+}
+
+func newDeliveriesRetry(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:   "retry ID…",
+		Short: "Send deliveries once more",
+		Args:  atLeastOne("delivery's ID"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := a.calls()
+			if err != nil {
+				return err
+			}
+			return a.eachID(args, func(id string) error {
+				reply, err := c.Retry(cmd.Context(), id)
+				switch {
+				case err != nil:
+					return err
+				case a.json() && len(args) == 1:
+					return a.printRaw(reply.Raw)
+				case a.json():
+					return a.printLine(reply.Raw)
+				case a.quiet:
+					a.print("%s", printable(reply.Value.ID))
+				default:
+					a.print("%s  %s", printable(reply.Value.ID), printable(reply.Value.Status))
+				}
+				return nil
+			})
+		},
+	}
+}

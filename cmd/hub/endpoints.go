@@ -1,0 +1,301 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"integrationhub/cmd/hub/internal/client"
+)
+
+func newEndpoints(a *app) *cobra.Command {
+	return group("endpoints", "Subscribe webhooks to a tenant's events",
+		newEndpointsCreate(a), newEndpointsList(a), newEndpointsShow(a), newEndpointsUpdate(a),
+		newEndpointsDelete(a), newEndpointsRotate(a), newEndpointsPing(a))
+}
+
+const secretShownOnce = "the secret is shown this once: keep it now"
+
+// keyFlag adds --key to a command that a tenant's key may run too.
+func keyFlag(cmd *cobra.Command, key *string) {
+	cmd.Flags().StringVar(key, "key", "", "act with a tenant's key instead: the key, @file or - (HUB_KEY, safer)")
+}
+
+func newEndpointsCreate(a *app) *cobra.Command {
+	var in client.EndpointInput
+	var tenant, product, key, rate string
+	var disabled bool
+	cmd := &cobra.Command{
+		Use:   "create URL --tenant TENANT",
+		Short: "Subscribe an address; its secret is shown this once",
+		Example: `  hub endpoints create https://example.com/hooks --tenant Acme --events 'contact.*'
+  SECRET=$(hub endpoints create https://example.com/hooks --tenant Acme -q)`,
+		Args: exactly("URL"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			in.URL = args[0]
+			c, byKey, err := a.operatorOrKey(key, tenant != "")
+			if err != nil {
+				return err
+			}
+			if byKey {
+				in.Environment = "" // the key's
+			} else if in.TenantID, err = neededTenant(cmd.Context(), c, tenant, product); err != nil {
+				return err
+			}
+			if in.Secret, err = a.secret(in.Secret); err != nil {
+				return err
+			}
+			if in.RatePerMinute, err = parseRate(rate); err != nil {
+				return err
+			}
+			if disabled {
+				in.Enabled = new(bool)
+			}
+			reply, err := c.CreateEndpoint(cmd.Context(), in)
+			if err != nil {
+				return err
+			}
+			return a.secretMade(reply)
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&tenant, "tenant", "", "tenant: id, name or external reference")
+	flags.StringVar(&product, "product", "", "product of the tenant, where its name is not unique")
+	flags.StringVar(&in.Environment, "environment", "live", "live or test")
+	flags.StringSliceVar(&in.EventTypes, "events", []string{"*"}, "event types: *, contact.*, contact.created; repeatable")
+	flags.StringVar(&in.Description, "description", "", "what it is for")
+	flags.StringVar(&in.Secret, "secret", "", "use this secret, @file or -, instead of a new one")
+	flags.StringVar(&rate, "rate-per-minute", "", "deliveries a minute at most; none = no limit")
+	flags.BoolVar(&disabled, "disabled", false, "make it, but send nothing yet")
+	keyFlag(cmd, &key)
+	complete(cmd, "environment", "live", "test")
+	return cmd
+}
+
+// neededTenant is tenantID where a tenant must be named.
+func neededTenant(ctx context.Context, c *client.Client, tenant, product string) (string, error) {
+	if tenant == "" {
+		return "", usagef("--tenant is needed (or a tenant's key: --key); see: hub tenants list")
+	}
+	return tenantID(ctx, c, tenant, product)
+}
+
+// parseRate reads --rate-per-minute; "" and "none" are no limit.
+func parseRate(text string) (*int, error) {
+	if text == "" || text == "none" {
+		return nil, nil
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 1 {
+		return nil, usagef("--rate-per-minute is a number from 1, or none; not %q", text)
+	}
+	return &n, nil
+}
+
+// secretMade prints an endpoint with its new secret.
+func (a *app) secretMade(reply client.Reply[client.Endpoint]) error {
+	e := reply.Value
+	if !a.json() {
+		a.note(secretShownOnce)
+	}
+	return a.created(reply.Raw, e.Secret, "secret", e.Secret, "id", e.ID, "url", e.URL, "events", strings.Join(e.EventTypes, ","))
+}
+
+func newEndpointsList(a *app) *cobra.Command {
+	var p paging
+	var tenant, key string
+	cmd := &cobra.Command{
+		Use:   "list",
+		Short: "List endpoints",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, _, err := a.operatorOrKey(key, tenant != "")
+			if err != nil {
+				return err
+			}
+			of, err := tenantID(cmd.Context(), c, tenant, "")
+			if err != nil {
+				return err
+			}
+			return listing[client.Endpoint]{
+				fetch: func(ctx context.Context, page client.PageQuery) (client.Reply[client.Page[client.Endpoint]], error) {
+					return c.Endpoints(ctx, of, page)
+				},
+				columns: []column{{title: "id"}, {title: "url"}, {title: "events"}, {title: "env"}, {title: "status", paint: statusColour}, {title: "tenant"}},
+				row: func(e client.Endpoint) []string {
+					return []string{e.ID, e.URL, strings.Join(e.EventTypes, ","), e.Environment, endpointStatus(e), e.TenantID}
+				},
+				id: func(e client.Endpoint) string { return e.ID },
+			}.show(cmd.Context(), a, p)
+		},
+	}
+	cmd.Flags().StringVar(&tenant, "tenant", "", "only of this tenant: id, name or external reference")
+	keyFlag(cmd, &key)
+	p.addTo(cmd)
+	return cmd
+}
+
+func endpointStatus(e client.Endpoint) string {
+	if e.Enabled {
+		return "active"
+	}
+	return "disabled"
+}
+
+// endpointShown prints an endpoint without its secret.
+func (a *app) endpointShown(reply client.Reply[client.Endpoint]) error {
+	e := reply.Value
+	status := endpointStatus(e)
+	if e.DisabledReason != "" {
+		status += " (" + e.DisabledReason + ")"
+	}
+	rate := "no limit"
+	if e.RatePerMinute != nil {
+		rate = fmt.Sprintf("%d a minute", *e.RatePerMinute)
+	}
+	return a.created(reply.Raw, e.ID, "id", e.ID, "url", e.URL, "events", strings.Join(e.EventTypes, ","),
+		"status", status, "rate", rate, "description", e.Description, "environment", e.Environment,
+		"tenant", e.TenantID, "created", clock(e.CreatedAt))
+}
+
+func newEndpointsShow(a *app) *cobra.Command {
+	var key string
+	cmd := &cobra.Command{
+		Use:   "show ID",
+		Short: "Show an endpoint",
+		Args:  exactly("the endpoint's ID"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, _, err := a.operatorOrKey(key, false)
+			if err != nil {
+				return err
+			}
+			reply, err := c.Endpoint(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			return a.endpointShown(reply)
+		},
+	}
+	keyFlag(cmd, &key)
+	return cmd
+}
+
+func newEndpointsUpdate(a *app) *cobra.Command {
+	var key, rate string
+	var to client.EndpointUpdate
+	cmd := &cobra.Command{
+		Use:     "update ID",
+		Short:   "Change an endpoint; what is not given stays",
+		Example: `  hub endpoints update 0198… --enabled=false`,
+		Args:    exactly("the endpoint's ID"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			limit, err := parseRate(rate)
+			if err != nil {
+				return err
+			}
+			c, _, err := a.operatorOrKey(key, false)
+			if err != nil {
+				return err
+			}
+			now, err := c.Endpoint(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			keep := func(flag string, restore func(client.Endpoint)) {
+				if !cmd.Flags().Changed(flag) {
+					restore(now.Value)
+				}
+			}
+			to.RatePerMinute = limit
+			keep("endpoint-url", func(e client.Endpoint) { to.URL = e.URL })
+			keep("events", func(e client.Endpoint) { to.EventTypes = e.EventTypes })
+			keep("description", func(e client.Endpoint) { to.Description = e.Description })
+			keep("enabled", func(e client.Endpoint) { to.Enabled = e.Enabled })
+			keep("rate-per-minute", func(e client.Endpoint) { to.RatePerMinute = e.RatePerMinute })
+			reply, err := c.UpdateEndpoint(cmd.Context(), args[0], to)
+			if err != nil {
+				return err
+			}
+			return a.endpointShown(reply)
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&to.URL, "endpoint-url", "", "the address that receives")
+	flags.StringSliceVar(&to.EventTypes, "events", nil, "event types: *, contact.*, contact.created; repeatable")
+	flags.StringVar(&to.Description, "description", "", "what it is for")
+	flags.BoolVar(&to.Enabled, "enabled", true, "whether it is sent to")
+	flags.StringVar(&rate, "rate-per-minute", "", "deliveries a minute at most; none = no limit")
+	keyFlag(cmd, &key)
+	return cmd
+}
+
+func newEndpointsDelete(a *app) *cobra.Command {
+	var key string
+	cmd := &cobra.Command{
+		Use:   "delete ID…",
+		Short: "End endpoints",
+		Args:  atLeastOne("endpoint's ID"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, _, err := a.operatorOrKey(key, false)
+			if err != nil {
+				return err
+			}
+			return a.eachID(args, func(id string) error {
+				if err := c.DeleteEndpoint(cmd.Context(), id); err != nil {
+					return err
+				}
+				a.note("deleted %s", printable(id))
+				return nil
+			})
+		},
+	}
+	keyFlag(cmd, &key)
+	return cmd
+}
+
+func newEndpointsRotate(a *app) *cobra.Command {
+	var key string
+	cmd := &cobra.Command{
+		Use:   "rotate-secret ID",
+		Short: "Make a new secret; for a while deliveries are signed with both",
+		Args:  exactly("the endpoint's ID"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, _, err := a.operatorOrKey(key, false)
+			if err != nil {
+				return err
+			}
+			reply, err := c.RotateSecret(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			return a.secretMade(reply)
+		},
+	}
+	keyFlag(cmd, &key)
+	return cmd
+}
+
+func newEndpointsPing(a *app) *cobra.Command {
+	var key string
+	cmd := &cobra.Command{
+		Use:   "ping ID",
+		Short: "Send the event hub.ping to an endpoint",
+		Args:  exactly("the endpoint's ID"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, _, err := a.operatorOrKey(key, false)
+			if err != nil {
+				return err
+			}
+			reply, err := c.Ping(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			return a.published(reply)
+		},
+	}
+	keyFlag(cmd, &key)
+	return cmd
+}

@@ -1,0 +1,82 @@
+package main
+
+import (
+	"context"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"integrationhub/cmd/hub/internal/client"
+)
+
+func newEvents(a *app) *cobra.Command {
+	return group("events", "Look at published events", newEventsList(a), newEventsShow(a))
+}
+
+func newEventsList(a *app) *cobra.Command {
+	var p paging
+	var s span
+	var tenant string
+	var filter client.EventQuery
+	cmd := &cobra.Command{
+		Use:     "list",
+		Short:   "List events, newest first",
+		Example: `  hub events list --tenant Acme --since 1h`,
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, err := a.calls()
+			if err != nil {
+				return err
+			}
+			if filter.Since, filter.Until, err = s.times(a.now()); err != nil {
+				return err
+			}
+			if filter.TenantID, err = tenantID(cmd.Context(), c, tenant, ""); err != nil {
+				return err
+			}
+			return listing[client.Event]{
+				fetch: func(ctx context.Context, page client.PageQuery) (client.Reply[client.Page[client.Event]], error) {
+					return c.Events(ctx, filter, page)
+				},
+				columns: []column{{title: "time"}, {title: "id"}, {title: "type"}, {title: "product"},
+					{title: "deliveries", right: true}, {title: "correlation"}, {title: "tenant"}},
+				row: func(e client.Event) []string {
+					return []string{clock(e.CreatedAt), e.ID, e.EventType, e.Product,
+						strconv.Itoa(e.Deliveries), orDash(e.CorrelationID), e.TenantID}
+				},
+				id: func(e client.Event) string { return e.ID },
+			}.show(cmd.Context(), a, p)
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&filter.Product, "product", "", "product the event comes from")
+	flags.StringVar(&tenant, "tenant", "", "tenant: id, name or external reference")
+	flags.StringVar(&filter.EventType, "type", "", "event type")
+	flags.StringVar(&filter.CorrelationID, "correlation-id", "", "correlation id")
+	flags.StringVar(&filter.Search, "query", "", "words to search for")
+	s.addTo(cmd)
+	p.addTo(cmd)
+	return cmd
+}
+
+func newEventsShow(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:   "show ID",
+		Short: "Show an event",
+		Args:  exactly("the event's ID"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := a.calls()
+			if err != nil {
+				return err
+			}
+			reply, err := c.Event(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			e := reply.Value
+			return a.created(reply.Raw, e.ID, "id", e.ID, "type", e.EventType, "product", e.Product,
+				"tenant", e.TenantID, "environment", e.Environment, "correlation", e.CorrelationID,
+				"created", clock(e.CreatedAt), "deliveries", strconv.Itoa(e.Deliveries), "payload", string(e.Payload))
+		},
+	}
+}

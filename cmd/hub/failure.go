@@ -1,0 +1,113 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"syscall"
+
+	"integrationhub/cmd/hub/internal/client"
+)
+
+// Exit codes.
+const (
+	exitOK       = 0
+	exitFailure  = 1
+	exitUsage    = 2
+	exitConfig   = 3 // configuration, or a finding of doctor
+	exitAuth     = 4 // not logged in, or not allowed
+	exitNotFound = 5
+	exitPartial  = 6 // some of it was done
+)
+
+// failure is an error with its exit code and what to do about it.
+type failure struct {
+	code int
+	err  error
+	hint string // "" = none
+}
+
+// Error implements error.
+func (f *failure) Error() string { return f.err.Error() }
+
+// Unwrap gives the cause.
+func (f *failure) Unwrap() error { return f.err }
+
+func usagef(format string, args ...any) error {
+	return &failure{code: exitUsage, err: fmt.Errorf(format, args...)}
+}
+
+func configf(format string, args ...any) error {
+	return &failure{code: exitConfig, err: fmt.Errorf(format, args...)}
+}
+
+// exitCode gives the exit code of an error.
+func exitCode(err error) int {
+	var known *failure
+	var problem *client.Problem
+	switch {
+	case errors.As(err, &known):
+		return known.code
+	case errors.Is(err, client.ErrNoRight):
+		return exitAuth
+	case errors.As(err, &problem):
+		switch problem.Status {
+		case http.StatusUnauthorized, http.StatusForbidden:
+			return exitAuth
+		case http.StatusNotFound:
+			return exitNotFound
+		}
+	}
+	return exitFailure
+}
+
+// report prints an error, the wrong inputs it names, and what to do.
+func (a *app) report(err error) {
+	text := err.Error()
+	if errors.Is(err, context.Canceled) {
+		text = "interrupted"
+	}
+	_, _ = fmt.Fprintf(a.err, "%s %s\n", a.errPaint(red, "error:"), printable(text))
+	var problem *client.Problem
+	if errors.As(err, &problem) {
+		for _, field := range problem.Errors {
+			_, _ = fmt.Fprintf(a.err, "  %s: %s\n", printable(field.Location), printable(field.Message))
+		}
+	}
+	if hint := a.hint(err); hint != "" {
+		_, _ = fmt.Fprintln(a.err, hint)
+	}
+}
+
+// hint says what to do about an error, or "".
+func (a *app) hint(err error) string {
+	var known *failure
+	if errors.As(err, &known) && known.hint != "" {
+		return known.hint
+	}
+	var problem *client.Problem
+	switch {
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return "is the hub running? start it with: make run"
+	case errors.Is(err, client.ErrNoRight):
+		return "start a hub on this machine with: make run (name its --data-dir where it is not ./data), or log in to another: hub login --url URL"
+	case !errors.As(err, &problem):
+		return ""
+	}
+	switch {
+	case problem.Code == "url_not_allowed":
+		return "the hub's egress rules refuse this address; its setting HUB_EGRESS_ALLOW opens named networks"
+	case problem.Status == http.StatusUnauthorized && a.usedKey:
+		return "the key is unknown, revoked or expired: check HUB_KEY, or make one with: hub keys create"
+	case problem.Status == http.StatusUnauthorized:
+		return "log in with: hub login"
+	case problem.Status == http.StatusForbidden && a.usedKey:
+		return "the key lacks the scope; make one with it: hub keys create --scope …"
+	case problem.Status == http.StatusForbidden:
+		return "this needs an operator with the role admin"
+	case problem.RetryAfter > 0:
+		return fmt.Sprintf("try again in %s", problem.RetryAfter)
+	}
+	return ""
+}

@@ -1,0 +1,156 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/spf13/cobra"
+
+	"integrationhub/cmd/hub/internal/client"
+)
+
+// span is --since and --until.
+type span struct{ since, until string }
+
+func (s *span) addTo(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&s.since, "since", "", "not older than: 15m, 24h, 7d, 2026-01-31 or RFC 3339")
+	cmd.Flags().StringVar(&s.until, "until", "", "older than: the same forms")
+}
+
+// times gives both ends; zero times where a flag is not set.
+func (s *span) times(now time.Time) (since, until time.Time, err error) {
+	if since, err = parseTime("--since", s.since, now); err != nil {
+		return since, until, err
+	}
+	until, err = parseTime("--until", s.until, now)
+	return since, until, err
+}
+
+// parseTime reads a time: a date (UTC), RFC 3339, or how long ago. "" is the zero time.
+func parseTime(flag, text string, now time.Time) (time.Time, error) {
+	if text == "" {
+		return time.Time{}, nil
+	}
+	for _, form := range []string{time.RFC3339Nano, time.DateOnly} {
+		if at, err := time.Parse(form, text); err == nil {
+			return at, nil
+		}
+	}
+	ago, err := parseDuration(text)
+	if err != nil {
+		return time.Time{}, usagef("%s %q is not a time: give 15m, 24h, 7d, 2026-01-31 or 2026-01-31T12:00:00Z", flag, text)
+	}
+	return now.Add(-ago), nil
+}
+
+// parseDuration is time.ParseDuration with days.
+func parseDuration(text string) (time.Duration, error) {
+	if days, ok := strings.CutSuffix(text, "d"); ok {
+		n, err := strconv.Atoi(days)
+		if err != nil || n < 0 || n > 10_000 {
+			return 0, usagef("%q is not a number of days", text)
+		}
+		return time.Duration(n) * 24 * time.Hour, nil
+	}
+	length, err := time.ParseDuration(text)
+	if err != nil || length < 0 {
+		return 0, usagef("%q is not a length of time such as 90s, 15m, 24h or 7d", text)
+	}
+	return length, nil
+}
+
+// logFilter is the filter of the delivery log as flags.
+type logFilter struct {
+	query  client.DeliveryQuery
+	tenant string
+	span   span
+}
+
+func (f *logFilter) addTo(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.StringVar(&f.query.Direction, "direction", "", "inbound or outbound")
+	flags.StringVar(&f.query.Product, "product", "", "product the event comes from")
+	flags.StringVar(&f.tenant, "tenant", "", "tenant: id, name or external reference")
+	flags.StringVar(&f.query.IntegrationID, "integration", "", "id of an integration")
+	flags.StringVar(&f.query.EndpointID, "endpoint", "", "id of an endpoint")
+	flags.StringVar(&f.query.EventType, "type", "", "event type")
+	flags.StringVar(&f.query.Status, "status", "", "pending, delivered, parked or failed")
+	flags.IntVar(&f.query.StatusCode, "status-code", 0, "HTTP status of the last attempt")
+	flags.StringVar(&f.query.CorrelationID, "correlation-id", "", "correlation id")
+	flags.StringVar(&f.query.EventID, "event", "", "event id (evt_…)")
+	flags.StringVar(&f.query.Search, "query", "", "words to search for")
+	f.span.addTo(cmd)
+	complete(cmd, "status", "pending", "delivered", "parked", "failed")
+	complete(cmd, "direction", "inbound", "outbound")
+}
+
+// complete offers the values of a flag to the shell.
+func complete(cmd *cobra.Command, flag string, values ...string) {
+	_ = cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))
+}
+
+// resolve looks names up and reads times.
+func (f *logFilter) resolve(ctx context.Context, a *app, c *client.Client) (client.DeliveryQuery, error) {
+	query := f.query
+	since, until, err := f.span.times(a.now())
+	if err != nil {
+		return query, err
+	}
+	if !since.IsZero() {
+		query.Since = &since
+	}
+	if !until.IsZero() {
+		query.Until = &until
+	}
+	query.TenantID, err = tenantID(ctx, c, f.tenant, "")
+	return query, err
+}
+
+// tenantID turns an id, a name or an external reference into an id; "" stays "". A
+// name must be exact, letter case aside, and belong to one tenant only.
+func tenantID(ctx context.Context, c *client.Client, given, product string) (string, error) {
+	if given == "" {
+		return "", nil
+	}
+	if _, err := uuid.Parse(given); err == nil {
+		return given, nil
+	}
+	var exact, alike []client.Tenant
+	for cursor := ""; ; {
+		reply, err := c.Tenants(ctx, client.TenantQuery{Product: product, Search: given}, client.PageQuery{Limit: pageMax, Cursor: cursor})
+		if err != nil {
+			return "", err
+		}
+		for _, t := range reply.Value.Items {
+			switch {
+			case t.Name == given || t.ExternalRef == given:
+				exact = append(exact, t)
+			case strings.EqualFold(t.Name, given):
+				alike = append(alike, t)
+			}
+		}
+		if reply.Value.NextCursor == nil {
+			break
+		}
+		cursor = *reply.Value.NextCursor
+	}
+	found := exact
+	if len(found) == 0 {
+		found = alike
+	}
+	switch len(found) {
+	case 1:
+		return found[0].ID, nil
+	case 0:
+		return "", &failure{code: exitNotFound, err: fmt.Errorf("no tenant has the name or reference %q", given), hint: "see: hub tenants list"}
+	}
+	var ids strings.Builder
+	for _, t := range found {
+		ids.WriteString("\n  " + t.ID + "  " + t.Product + "  " + printable(t.Name))
+	}
+	return "", &failure{code: exitUsage, err: fmt.Errorf("several tenants are called %q", given), hint: "give the id of one of:" + ids.String()}
+}

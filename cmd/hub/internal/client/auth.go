@@ -1,0 +1,51 @@
+package client
+
+import (
+	"context"
+	"time"
+)
+
+// Operator is a person who may use the console and this API.
+type Operator struct {
+	ID    string `json:"id"`
+	Email string `json:"email"`
+	Name  string `json:"name"`
+	Role  string `json:"role"` // "admin" or "support"
+}
+
+// Session is what a login or a refresh gives.
+type Session struct {
+	AccessToken  string   `json:"access_token"`
+	RefreshToken string   `json:"refresh_token"`
+	ExpiresIn    int64    `json:"expires_in"` // seconds until the access token ends
+	Operator     Operator `json:"operator"`
+}
+
+// Ends tells when the access token ends, for a session received at now.
+func (s Session) Ends(now time.Time) time.Time {
+	return now.Add(time.Duration(s.ExpiresIn) * time.Second)
+}
+
+// Login opens a session with an operator's e-mail address and password.
+func (c *Client) Login(ctx context.Context, email, password string) (Reply[Session], error) {
+	k := post("/api/v1/auth/login", map[string]string{"email": email, "password": password})
+	k.public = true
+	return send[Session](ctx, c, k)
+}
+
+// Refresh exchanges a refresh token for a new session; the token is used up.
+func (c *Client) Refresh(ctx context.Context, refreshToken string) (Reply[Session], error) {
+	k := post("/api/v1/auth/refresh", map[string]string{"refresh_token": refreshToken})
+	k.public = true
+	return send[Session](ctx, c, k)
+}
+
+// Logout ends the session of a refresh token.
+func (c *Client) Logout(ctx context.Context, refreshToken string) error {
+	return discard(send[None](ctx, c, post("/api/v1/auth/logout", map[string]string{"refresh_token": refreshToken})))
+}
+
+// Me gives the operator whose token the client uses.
+func (c *Client) Me(ctx context.Context) (Reply[Operator], error) {
+	return send[Operator](ctx, c, get("/api/v1/auth/me", nil))
+}

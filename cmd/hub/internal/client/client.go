@@ -1,0 +1,276 @@
+// Package client speaks the hub's own HTTP API: typed requests and answers, typed
+// errors, and the live tail. Every answer also carries the bytes the hub sent, so
+// that a caller can show them unchanged.
+package client
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"integrationhub/hub"
+)
+
+// answerMax is the most that is read of one answer, in bytes. A page of 200
+// deliveries with payloads of 1 MiB stays below it.
+const answerMax = 256 << 20
+
+// callTimeout bounds one call, the live tail excepted.
+const callTimeout = 60 * time.Second
+
+// Tokens gives the bearer token of an operator.
+type Tokens interface {
+	// Token gives a token that should be valid now.
+	Token(ctx context.Context) (string, error)
+	// Renew gives another token after the hub refused stale. It answers
+	// [ErrNoRenewal] where there is nothing to renew with.
+	Renew(ctx context.Context, stale string) (string, error)
+}
+
+// ErrNoRenewal is what [Tokens] answer when a refused token cannot be replaced.
+var ErrNoRenewal = errors.New("the token cannot be renewed")
+
+// StaticToken is a token that was given and is never renewed.
+type StaticToken string
+
+// Token implements [Tokens].
+func (t StaticToken) Token(context.Context) (string, error) { return string(t), nil }
+
+// Renew implements [Tokens].
+func (t StaticToken) Renew(context.Context, string) (string, error) { return "", ErrNoRenewal }
+
+// Client calls one hub. It is safe for concurrent use.
+type Client struct {
+	base   string // without a trailing slash
+	http   *http.Client
+	tokens Tokens // nil: no operator
+	key    string // "": no tenant's key
+	agent  string
+}
+
+// Options say how a [Client] calls.
+type Options struct {
+	Tokens Tokens // operator's right; may be nil
+	Key    string // a tenant's key; used instead of Tokens where it is set
+	Agent  string // User-Agent
+}
+
+// New makes a client of the hub at base, an absolute http(s) URL under which /api/v1 lies.
+func New(base string, o Options) (*Client, error) {
+	u, err := url.Parse(base)
+	if err != nil {
+		return nil, errors.New("not a URL")
+	}
+	if u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
+		return nil, errors.New("not an absolute http(s) URL such as http://127.0.0.1:8080")
+	}
+	return &Client{
+		base: strings.TrimRight(base, "/"),
+		http: &http.Client{
+			// A redirect would carry keys to another address.
+			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		},
+		tokens: o.Tokens,
+		key:    o.Key,
+		agent:  o.Agent,
+	}, nil
+}
+
+// Base is the address the client calls, without a trailing slash.
+func (c *Client) Base() string { return c.base }
+
+// HasOperator tells whether the client calls with an operator's token.
+func (c *Client) HasOperator() bool { return c.tokens != nil && c.key == "" }
+
+// WithKey gives a client of the same hub that calls with a tenant's key.
+func (c *Client) WithKey(key string) *Client {
+	other := *c
+	other.key = key
+	return &other
+}
+
+// Reply is an answer of the hub: its value, and its bytes as they came.
+type Reply[T any] struct {
+	Value T
+	Raw   json.RawMessage // empty for answers without a body
+}
+
+// Page is one page of a list.
+type Page[T any] struct {
+	Items      []T     `json:"items"`
+	NextCursor *string `json:"next_cursor"` // nil on the last page
+}
+
+// PageQuery asks for one page of a list.
+type PageQuery struct {
+	Limit  int    // items, 1–200; 0 = the hub's default
+	Cursor string // "" = the first page
+}
+
+func (q PageQuery) addTo(v url.Values) {
+	if q.Limit > 0 {
+		v.Set("limit", fmt.Sprint(q.Limit))
+	}
+	setIf(v, "cursor", q.Cursor)
+}
+
+func setIf(v url.Values, name, value string) {
+	if value != "" {
+		v.Set(name, value)
+	}
+}
+
+// call is one request to the hub.
+type call struct {
+	method string
+	path   string // below the base, beginning with /api/v1
+	query  url.Values
+	body   any         // nil: none
+	header http.Header // more headers; may be nil
+	public bool        // needs no right
+}
+
+// send makes the call and decodes its answer into a T.
+func send[T any](ctx context.Context, c *Client, k call) (Reply[T], error) {
+	var reply Reply[T]
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	resp, err := c.open(ctx, k)
+	if err != nil {
+		return reply, err
+	}
+	defer func() { _ = resp.Body.Close() }()
+	raw, err := io.ReadAll(io.LimitReader(resp.Body, answerMax+1))
+	if err != nil {
+		return reply, &ConnectError{URL: c.base, Err: fmt.Errorf("reading the answer: %w", err)}
+	}
+	if len(raw) > answerMax {
+		return reply, &AnswerError{URL: c.base + k.path, Reason: "it is larger than 256 MiB"}
+	}
+	if resp.StatusCode == http.StatusNoContent || len(bytes.TrimSpace(raw)) == 0 {
+		return reply, nil
+	}
+	reply.Raw = raw
+	if err := json.Unmarshal(raw, &reply.Value); err != nil {
+		return reply, &AnswerError{URL: c.base + k.path, Reason: "it is not the JSON that was expected: " + err.Error()}
+	}
+	return reply, nil
+}
+
+// open makes the call and gives its 2xx answer, whose body the caller closes. A
+// refused operator's token is renewed once.
+func (c *Client) open(ctx context.Context, k call) (*http.Response, error) {
+	body, err := encode(k.body)
+	if err != nil {
+		return nil, err
+	}
+	right, token, err := c.right(ctx, k)
+	if err != nil {
+		return nil, err
+	}
+	for renewed := false; ; renewed = true {
+		resp, err := c.once(ctx, k, body, right)
+		if err != nil {
+			return nil, err
+		}
+		if resp.StatusCode >= 200 && resp.StatusCode < 300 {
+			return resp, nil
+		}
+		problem := readProblem(resp, c.base+k.path)
+		if resp.StatusCode != http.StatusUnauthorized || token == "" || renewed {
+			return nil, problem
+		}
+		token, err = c.tokens.Renew(ctx, token)
+		if errors.Is(err, ErrNoRenewal) {
+			return nil, problem
+		}
+		if err != nil {
+			return nil, err
+		}
+		right = http.Header{"Authorization": {"Bearer " + token}}
+	}
+}
+
+// right gives the header that carries the caller's right, and the operator's token in it.
+func (c *Client) right(ctx context.Context, k call) (http.Header, string, error) {
+	switch {
+	case k.public:
+		return nil, "", nil
+	case c.key != "":
+		return http.Header{hub.HeaderKey: {c.key}}, "", nil
+	case c.tokens != nil:
+		token, err := c.tokens.Token(ctx)
+		if err != nil {
+			return nil, "", err
+		}
+		return http.Header{"Authorization": {"Bearer " + token}}, token, nil
+	default:
+		return nil, "", ErrNoRight
+	}
+}
+
+func (c *Client) once(ctx context.Context, k call, body []byte, right http.Header) (*http.Response, error) {
+	address := c.base + k.path
+	if len(k.query) > 0 {
+		address += "?" + k.query.Encode()
+	}
+	req, err := http.NewRequestWithContext(ctx, k.method, address, bytes.NewReader(body))
+	if err != nil {
+		return nil, fmt.Errorf("making the request: %w", err)
+	}
+	if body != nil {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	req.Header.Set("Accept", "application/json")
+	req.Header.Set("User-Agent", c.agent)
+	for _, more := range []http.Header{k.header, right} {
+		for name, values := range more {
+			req.Header[http.CanonicalHeaderKey(name)] = values
+		}
+	}
+	resp, err := c.http.Do(req)
+	if err != nil {
+		if ctx.Err() != nil && !errors.Is(ctx.Err(), context.DeadlineExceeded) {
+			return nil, ctx.Err()
+		}
+		return nil, &ConnectError{URL: c.base, Err: withoutURL(err)}
+	}
+	return resp, nil
+}
+
+// encode writes a body as JSON without touching <, > and &.
+func encode(body any) ([]byte, error) {
+	if body == nil {
+		return nil, nil
+	}
+	var out bytes.Buffer
+	enc := json.NewEncoder(&out)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(body); err != nil {
+		return nil, fmt.Errorf("encoding the request: %w", err)
+	}
+	return bytes.TrimRight(out.Bytes(), "\n"), nil
+}
+
+func get(path string, query url.Values) call {
+	return call{method: http.MethodGet, path: path, query: query}
+}
+
+func post(path string, body any) call {
+	return call{method: http.MethodPost, path: path, body: body}
+}
+
+// id escapes an id for a path.
+func id(s string) string { return url.PathEscape(s) }
+
+// None stands for an answer without a body.
+type None struct{}
+
+func discard[T any](_ Reply[T], err error) error { return err }

@@ -1,0 +1,162 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"net/url"
+	"strconv"
+	"time"
+)
+
+// Delivery is one event on its way to one endpoint or integration.
+type Delivery struct {
+	ID            string          `json:"id"`
+	EventID       string          `json:"event_id"`
+	TenantID      string          `json:"tenant_id"`
+	Product       string          `json:"product"`
+	IntegrationID string          `json:"integration_id"`
+	EndpointID    string          `json:"endpoint_id"`
+	Direction     string          `json:"direction"` // "inbound" or "outbound"
+	EventType     string          `json:"event_type"`
+	CorrelationID string          `json:"correlation_id"`
+	Status        string          `json:"status"`      // pending, delivered, parked, failed
+	Reason        string          `json:"reason"`      // why it is parked or failed
+	StatusCode    int             `json:"status_code"` // of the last attempt; 0 = no answer
+	Retries       int             `json:"retries"`     // attempts after the first
+	DurationMS    float64         `json:"duration_ms"` // of the last attempt, milliseconds
+	Payload       json.RawMessage `json:"payload"`     // the envelope
+	ResponseBody  string          `json:"response_body"`
+	CreatedAt     time.Time       `json:"created_at"`
+	NextAttemptAt *time.Time      `json:"next_attempt_at"`
+	Attempts      []Attempt       `json:"attempts"` // only in the detail
+}
+
+// Attempt is one try of a delivery.
+type Attempt struct {
+	Number          int               `json:"number"` // 1 is the first
+	StartedAt       time.Time         `json:"started_at"`
+	StatusCode      int               `json:"status_code"` // 0 = no answer
+	Error           string            `json:"error"`
+	Phases          Phases            `json:"phases"`
+	RequestHeaders  map[string]string `json:"request_headers"` // secrets masked
+	ResponseHeaders map[string]string `json:"response_headers"`
+	ResponseBody    string            `json:"response_body"`
+}
+
+// Phases is where an attempt spent its time, in milliseconds.
+type Phases struct {
+	QueueMS     float64 `json:"queue_ms"` // due → started
+	DNSMS       float64 `json:"dns_ms"`
+	ConnectMS   float64 `json:"connect_ms"`
+	TLSMS       float64 `json:"tls_ms"`
+	FirstByteMS float64 `json:"first_byte_ms"` // request written → first byte of the answer
+	TotalMS     float64 `json:"total_ms"`      // started → ended
+}
+
+// DeliveryQuery filters the log; empty fields do not filter. It is also the filter
+// of a replay.
+type DeliveryQuery struct {
+	Direction     string     `json:"direction,omitempty"`
+	Product       string     `json:"product,omitempty"`
+	TenantID      string     `json:"tenant_id,omitempty"`
+	IntegrationID string     `json:"integration_id,omitempty"`
+	EndpointID    string     `json:"endpoint_id,omitempty"`
+	EventType     string     `json:"event_type,omitempty"`
+	Status        string     `json:"status,omitempty"`
+	StatusCode    int        `json:"status_code,omitempty"`
+	CorrelationID string     `json:"correlation_id,omitempty"`
+	EventID       string     `json:"event_id,omitempty"`
+	Search        string     `json:"q,omitempty"`
+	Since         *time.Time `json:"since,omitempty"`
+	Until         *time.Time `json:"until,omitempty"`
+}
+
+// Empty tells whether the query matches everything.
+func (f DeliveryQuery) Empty() bool { return f == DeliveryQuery{} }
+
+func (f DeliveryQuery) values() url.Values {
+	q := url.Values{}
+	setIf(q, "direction", f.Direction)
+	setIf(q, "product", f.Product)
+	setIf(q, "tenant_id", f.TenantID)
+	setIf(q, "integration_id", f.IntegrationID)
+	setIf(q, "endpoint_id", f.EndpointID)
+	setIf(q, "event_type", f.EventType)
+	setIf(q, "status", f.Status)
+	if f.StatusCode != 0 {
+		q.Set("status_code", strconv.Itoa(f.StatusCode))
+	}
+	setIf(q, "correlation_id", f.CorrelationID)
+	setIf(q, "event_id", f.EventID)
+	setIf(q, "q", f.Search)
+	if f.Since != nil {
+		setTime(q, "since", *f.Since)
+	}
+	if f.Until != nil {
+		setTime(q, "until", *f.Until)
+	}
+	return q
+}
+
+// Deliveries lists the log, newest first.
+func (c *Client) Deliveries(ctx context.Context, filter DeliveryQuery, page PageQuery) (Reply[Page[Delivery]], error) {
+	q := filter.values()
+	page.addTo(q)
+	return send[Page[Delivery]](ctx, c, get("/api/v1/deliveries", q))
+}
+
+// Delivery gives one delivery with its attempts.
+func (c *Client) Delivery(ctx context.Context, deliveryID string) (Reply[Delivery], error) {
+	return send[Delivery](ctx, c, get("/api/v1/deliveries/"+id(deliveryID), nil))
+}
+
+// Retried is what retrying a delivery answers.
+type Retried struct {
+	ID     string `json:"id"`
+	Status string `json:"status"`
+}
+
+// Retry sends a delivery once more.
+func (c *Client) Retry(ctx context.Context, deliveryID string) (Reply[Retried], error) {
+	return send[Retried](ctx, c, post("/api/v1/deliveries/"+id(deliveryID)+"/retry", struct{}{}))
+}
+
+// Replay is a durable job that delivers again what a filter matches.
+type Replay struct {
+	ID        string    `json:"id"`
+	Status    string    `json:"status"` // running, done, cancelled, failed
+	Total     int64     `json:"total"`
+	Done      int64     `json:"done"`
+	Failed    int64     `json:"failed"`
+	CreatedAt time.Time `json:"created_at"`
+}
+
+// ReplayCount is what a dry run answers: how many deliveries the filter matches.
+type ReplayCount struct {
+	Count int64 `json:"count"`
+}
+
+type replayInput struct {
+	Filter DeliveryQuery `json:"filter"`
+	DryRun bool          `json:"dry_run"`
+}
+
+// CountReplay counts exactly what a replay of the filter would deliver again.
+func (c *Client) CountReplay(ctx context.Context, filter DeliveryQuery) (Reply[ReplayCount], error) {
+	return send[ReplayCount](ctx, c, post("/api/v1/replays", replayInput{Filter: filter, DryRun: true}))
+}
+
+// StartReplay starts a replay.
+func (c *Client) StartReplay(ctx context.Context, filter DeliveryQuery) (Reply[Replay], error) {
+	return send[Replay](ctx, c, post("/api/v1/replays", replayInput{Filter: filter}))
+}
+
+// Replay gives a replay with its progress.
+func (c *Client) Replay(ctx context.Context, replayID string) (Reply[Replay], error) {
+	return send[Replay](ctx, c, get("/api/v1/replays/"+id(replayID), nil))
+}
+
+// CancelReplay stops a replay; what it has sent stays sent.
+func (c *Client) CancelReplay(ctx context.Context, replayID string) (Reply[Replay], error) {
+	return send[Replay](ctx, c, post("/api/v1/replays/"+id(replayID)+"/cancel", struct{}{}))
+}

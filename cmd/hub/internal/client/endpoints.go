@@ -1,0 +1,84 @@
+package client
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"time"
+)
+
+// Endpoint is a plain webhook subscription of a tenant.
+type Endpoint struct {
+	ID             string    `json:"id"`
+	TenantID       string    `json:"tenant_id"`
+	Environment    string    `json:"environment"`
+	URL            string    `json:"url"`
+	EventTypes     []string  `json:"event_types"`
+	Description    string    `json:"description"`
+	Enabled        bool      `json:"enabled"`
+	DisabledReason string    `json:"disabled_reason"`
+	RatePerMinute  *int      `json:"rate_per_minute"` // nil = not limited
+	Secret         string    `json:"secret"`          // only in answers that make one
+	CreatedAt      time.Time `json:"created_at"`
+}
+
+// EndpointInput makes an endpoint.
+type EndpointInput struct {
+	TenantID      string   `json:"tenant_id,omitempty"`   // operators only
+	Environment   string   `json:"environment,omitempty"` // operators only
+	URL           string   `json:"url"`
+	EventTypes    []string `json:"event_types"`
+	Description   string   `json:"description,omitempty"`
+	Secret        string   `json:"secret,omitempty"` // made by the hub if empty
+	RatePerMinute *int     `json:"rate_per_minute,omitempty"`
+	Enabled       *bool    `json:"enabled,omitempty"`
+}
+
+// EndpointUpdate replaces what can be changed of an endpoint.
+type EndpointUpdate struct {
+	URL           string   `json:"url"`
+	EventTypes    []string `json:"event_types"`
+	Description   string   `json:"description"`
+	Enabled       bool     `json:"enabled"`
+	RatePerMinute *int     `json:"rate_per_minute"` // nil = not limited
+}
+
+const endpointsPath = "/api/v1/endpoints"
+
+// Endpoints lists endpoints, of one tenant or of all the caller may see ("").
+func (c *Client) Endpoints(ctx context.Context, tenantID string, page PageQuery) (Reply[Page[Endpoint]], error) {
+	q := url.Values{}
+	setIf(q, "tenant_id", tenantID)
+	page.addTo(q)
+	return send[Page[Endpoint]](ctx, c, get(endpointsPath, q))
+}
+
+// Endpoint gives one endpoint, without its secret.
+func (c *Client) Endpoint(ctx context.Context, endpointID string) (Reply[Endpoint], error) {
+	return send[Endpoint](ctx, c, get(endpointsPath+"/"+id(endpointID), nil))
+}
+
+// CreateEndpoint makes an endpoint. Its Secret is shown this once.
+func (c *Client) CreateEndpoint(ctx context.Context, in EndpointInput) (Reply[Endpoint], error) {
+	return send[Endpoint](ctx, c, post(endpointsPath, in))
+}
+
+// UpdateEndpoint replaces what can be changed of an endpoint.
+func (c *Client) UpdateEndpoint(ctx context.Context, endpointID string, in EndpointUpdate) (Reply[Endpoint], error) {
+	return send[Endpoint](ctx, c, call{method: http.MethodPut, path: endpointsPath + "/" + id(endpointID), body: in})
+}
+
+// DeleteEndpoint ends an endpoint.
+func (c *Client) DeleteEndpoint(ctx context.Context, endpointID string) error {
+	return discard(send[None](ctx, c, call{method: http.MethodDelete, path: endpointsPath + "/" + id(endpointID)}))
+}
+
+// RotateSecret makes a new secret, shown this once; the old one signs too for a while.
+func (c *Client) RotateSecret(ctx context.Context, endpointID string) (Reply[Endpoint], error) {
+	return send[Endpoint](ctx, c, post(endpointsPath+"/"+id(endpointID)+"/rotate-secret", struct{}{}))
+}
+
+// Ping sends hub.ping to an endpoint.
+func (c *Client) Ping(ctx context.Context, endpointID string) (Reply[Accepted], error) {
+	return send[Accepted](ctx, c, post(endpointsPath+"/"+id(endpointID)+"/ping", struct{}{}))
+}

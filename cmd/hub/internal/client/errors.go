@@ -1,0 +1,111 @@
+package client
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+)
+
+// ErrNoRight is what a call answers that needs an operator or a key and has neither.
+var ErrNoRight = errors.New("not logged in")
+
+// Problem is an error answer of the hub (application/problem+json).
+type Problem struct {
+	Status     int           `json:"status"`     // HTTP status
+	Title      string        `json:"title"`      // name of the status
+	Detail     string        `json:"detail"`     // a sentence for people
+	Code       string        `json:"code"`       // for programs
+	RequestID  string        `json:"request_id"` // finds the request in the hub's logs
+	Errors     []Field       `json:"errors"`     // which inputs are wrong
+	RetryAfter time.Duration `json:"-"`          // 0 = not said
+}
+
+// Field names one wrong input of a request.
+type Field struct {
+	Location string `json:"location"` // e.g. "body.url"
+	Message  string `json:"message"`
+}
+
+// Error implements error.
+func (p *Problem) Error() string {
+	text := p.Detail
+	if text == "" {
+		text = "the hub answered " + strconv.Itoa(p.Status) + " " + http.StatusText(p.Status)
+	}
+	switch {
+	case p.Code != "" && p.RequestID != "":
+		return fmt.Sprintf("%s (%s, request %s)", text, p.Code, p.RequestID)
+	case p.Code != "":
+		return fmt.Sprintf("%s (%s)", text, p.Code)
+	case p.RequestID != "":
+		return fmt.Sprintf("%s (request %s)", text, p.RequestID)
+	}
+	return text
+}
+
+// ConnectError tells that the hub could not be reached or broke off.
+type ConnectError struct {
+	URL string // base address of the hub
+	Err error
+}
+
+// Error implements error.
+func (e *ConnectError) Error() string { return "calling " + e.URL + ": " + e.Err.Error() }
+
+// Unwrap gives the cause.
+func (e *ConnectError) Unwrap() error { return e.Err }
+
+// AnswerError tells of a 2xx answer that cannot be understood: what answers there
+// is probably not a hub, or one of another version.
+type AnswerError struct {
+	URL    string
+	Reason string
+}
+
+// Error implements error.
+func (e *AnswerError) Error() string {
+	return "reading the answer of " + e.URL + ": " + e.Reason
+}
+
+// problemMax is the most that is read of an error answer, in bytes.
+const problemMax = 1 << 20
+
+// readProblem reads an answer outside 2xx and closes it. Answers that are no
+// problem document (a proxy's error page) keep only their status.
+func readProblem(resp *http.Response, address string) *Problem {
+	defer func() { _ = resp.Body.Close() }()
+	p := &Problem{}
+	raw, err := io.ReadAll(io.LimitReader(resp.Body, problemMax))
+	if err != nil || json.Unmarshal(raw, p) != nil {
+		p = &Problem{}
+	}
+	p.Status = resp.StatusCode
+	if p.Detail == "" {
+		p.Detail = fmt.Sprintf("%s answered %d %s", address, resp.StatusCode, http.StatusText(resp.StatusCode))
+		if location := resp.Header.Get("Location"); location != "" {
+			p.Detail += "; redirects are not followed"
+		}
+	}
+	if p.RequestID == "" {
+		p.RequestID = resp.Header.Get("X-Request-Id")
+	}
+	if seconds, err := strconv.Atoi(resp.Header.Get("Retry-After")); err == nil && seconds > 0 {
+		p.RetryAfter = time.Duration(seconds) * time.Second
+	}
+	return p
+}
+
+// withoutURL takes off the method and address that net/http puts before an error:
+// the query may be long, and the caller names the hub anyway.
+func withoutURL(err error) error {
+	var wrapped *url.Error
+	if errors.As(err, &wrapped) {
+		return wrapped.Err
+	}
+	return err
+}

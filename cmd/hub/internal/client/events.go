@@ -1,0 +1,87 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"time"
+)
+
+// Event is an event in the log.
+type Event struct {
+	ID            string          `json:"id"`
+	Product       string          `json:"product"`
+	EventType     string          `json:"event_type"`
+	TenantID      string          `json:"tenant_id"`
+	Environment   string          `json:"environment"`
+	CorrelationID string          `json:"correlation_id"`
+	Deliveries    int             `json:"deliveries"`
+	Payload       json.RawMessage `json:"payload"` // the envelope
+	CreatedAt     time.Time       `json:"created_at"`
+}
+
+// EventInput is an event to publish.
+type EventInput struct {
+	EventType     string          `json:"event_type"`
+	Data          json.RawMessage `json:"data"`
+	CorrelationID string          `json:"correlation_id,omitempty"`
+	ID            string          `json:"id,omitempty"` // makes publishing idempotent
+}
+
+// Accepted is what publishing one event answers.
+type Accepted struct {
+	ID         string `json:"id"`
+	Deliveries int    `json:"deliveries"`
+}
+
+// AcceptedBatch is what publishing a batch answers, in the order of the batch.
+type AcceptedBatch struct {
+	Items []Accepted `json:"items"`
+}
+
+// EventQuery filters the list of events; empty fields do not filter.
+type EventQuery struct {
+	Product, TenantID, EventType, CorrelationID, Search string
+	Since, Until                                        time.Time
+}
+
+// Publish publishes one event. idempotencyKey may be "".
+func (c *Client) Publish(ctx context.Context, in EventInput, idempotencyKey string) (Reply[Accepted], error) {
+	k := post("/api/v1/events", in)
+	if idempotencyKey != "" {
+		k.header = http.Header{"Idempotency-Key": {idempotencyKey}}
+	}
+	return send[Accepted](ctx, c, k)
+}
+
+// PublishBatch publishes up to 500 events, all or nothing. The events are JSON
+// objects with the fields of [EventInput].
+func (c *Client) PublishBatch(ctx context.Context, events []json.RawMessage) (Reply[AcceptedBatch], error) {
+	return send[AcceptedBatch](ctx, c, post("/api/v1/events/batch", map[string]any{"events": events}))
+}
+
+// Events lists events, newest first.
+func (c *Client) Events(ctx context.Context, filter EventQuery, page PageQuery) (Reply[Page[Event]], error) {
+	q := url.Values{}
+	setIf(q, "product", filter.Product)
+	setIf(q, "tenant_id", filter.TenantID)
+	setIf(q, "event_type", filter.EventType)
+	setIf(q, "correlation_id", filter.CorrelationID)
+	setIf(q, "q", filter.Search)
+	setTime(q, "since", filter.Since)
+	setTime(q, "until", filter.Until)
+	page.addTo(q)
+	return send[Page[Event]](ctx, c, get("/api/v1/events", q))
+}
+
+// Event gives one event.
+func (c *Client) Event(ctx context.Context, eventID string) (Reply[Event], error) {
+	return send[Event](ctx, c, get("/api/v1/events/"+id(eventID), nil))
+}
+
+func setTime(v url.Values, name string, at time.Time) {
+	if !at.IsZero() {
+		v.Set(name, at.UTC().Format(time.RFC3339Nano))
+	}
+}

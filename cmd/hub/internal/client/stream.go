@@ -1,0 +1,148 @@
+package client
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Message is one message of the live tail (server-sent events).
+type Message struct {
+	ID   string // to resume after
+	Name string // kind of message; "message" where the hub names none
+	Data []byte // JSON
+}
+
+// lineMax is the longest line of the live tail, in bytes: an envelope of 1 MiB with
+// its escapes fits.
+const lineMax = 16 << 20
+
+// Waits between reconnects: they double from the first to the last.
+const (
+	firstWait = 500 * time.Millisecond
+	lastWait  = 10 * time.Second
+)
+
+// TailEvents tell what happens to the connection of a [Client.Tail].
+type TailEvents struct {
+	Opened func()                              // connected, again or for the first time
+	Lost   func(err error, wait time.Duration) // broke off; tries again after wait
+}
+
+// Tail follows the live tail and calls each for every message, in order, until ctx
+// ends (nil), each fails (its error) or the hub refuses (its [Problem]). Once it was
+// connected it reconnects by itself, resuming after the last message it saw.
+func (c *Client) Tail(ctx context.Context, filter DeliveryQuery, on TailEvents, each func(Message) error) error {
+	t := tail{client: c, filter: filter, on: on, each: each, wait: firstWait}
+	for {
+		err := t.follow(ctx)
+		var stop *stopError
+		switch {
+		case errors.As(err, &stop):
+			return stop.error
+		case ctx.Err() != nil:
+			return nil
+		case !t.connected || !worthRetrying(err):
+			return err
+		}
+		on.Lost(err, t.wait)
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(t.wait):
+		}
+		t.wait = min(2*t.wait, lastWait)
+	}
+}
+
+// stopError carries the caller's own error out of the loop.
+type stopError struct{ error }
+
+type tail struct {
+	client    *Client
+	filter    DeliveryQuery
+	on        TailEvents
+	each      func(Message) error
+	connected bool   // was connected at least once
+	last      string // id of the last message
+	wait      time.Duration
+}
+
+// worthRetrying tells whether the hub may answer otherwise in a moment.
+func worthRetrying(err error) bool {
+	var problem *Problem
+	if errors.As(err, &problem) {
+		return problem.Status >= 500 || problem.Status == http.StatusTooManyRequests
+	}
+	return true
+}
+
+// follow connects once and reads until the connection ends.
+func (t *tail) follow(ctx context.Context) error {
+	k := get("/api/v1/events/stream", t.filter.values())
+	k.header = http.Header{"Accept": {"text/event-stream"}, "Cache-Control": {"no-store"}}
+	if t.last != "" {
+		k.header.Set("Last-Event-ID", t.last)
+	}
+	resp, err := t.client.open(ctx, k)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = resp.Body.Close() }()
+	if kind := resp.Header.Get("Content-Type"); !strings.HasPrefix(kind, "text/event-stream") {
+		return &stopError{&AnswerError{URL: t.client.base + k.path, Reason: "it is not an event stream"}}
+	}
+	t.connected = true
+	t.on.Opened()
+	if err := t.read(resp.Body); err != nil {
+		return err
+	}
+	return &ConnectError{URL: t.client.base, Err: io.ErrUnexpectedEOF}
+}
+
+// read takes messages off a stream until it ends.
+func (t *tail) read(stream io.Reader) error {
+	lines := bufio.NewScanner(stream)
+	lines.Buffer(make([]byte, 0, 64<<10), lineMax)
+	message, lastID := Message{Name: "message"}, t.last
+	var data []string
+	for lines.Scan() {
+		line := lines.Text()
+		if line == "" {
+			if len(data) > 0 {
+				message.ID, message.Data = lastID, []byte(strings.Join(data, "\n"))
+				if err := t.each(message); err != nil {
+					return &stopError{err}
+				}
+				t.wait = firstWait
+			}
+			t.last = lastID
+			message, data = Message{Name: "message"}, nil
+			continue
+		}
+		name, value, _ := strings.Cut(line, ":")
+		value = strings.TrimPrefix(value, " ")
+		switch name {
+		case "data":
+			data = append(data, value)
+		case "event":
+			message.Name = value
+		case "id":
+			lastID = value
+		case "retry":
+			if ms, err := strconv.Atoi(value); err == nil && ms > 0 {
+				t.wait = min(time.Duration(ms)*time.Millisecond, lastWait)
+			}
+		}
+	}
+	if err := lines.Err(); err != nil {
+		return &ConnectError{URL: t.client.base, Err: fmt.Errorf("reading the live tail: %w", err)}
+	}
+	return nil
+}

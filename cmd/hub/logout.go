@@ -1,0 +1,53 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+)
+
+func newLogout(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:   "logout",
+		Short: "End the saved login",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			to, err := a.connection()
+			if err != nil {
+				return err
+			}
+			tokens, ok := to.tokens.(*savedTokens)
+			if !ok {
+				a.note("there is no saved login at %s", to.url)
+				return nil
+			}
+			saved, err := loadCredentials()
+			if err != nil {
+				return err
+			}
+			c, err := a.client(connection{url: to.url, source: to.source, badURL: to.badURL, tokens: tokens}, "")
+			if err != nil {
+				return err
+			}
+			told := c.Logout(cmd.Context(), saved.Logins[to.url].RefreshToken)
+			if err := forgetLogin(to.url); err != nil {
+				return err
+			}
+			if told != nil && exitCode(told) != exitAuth {
+				return fmt.Errorf("the login is forgotten here, but telling the hub failed: %w", told)
+			}
+			a.note("logged out at %s", to.url)
+			return nil
+		},
+	}
+}
+
+func forgetLogin(address string) error {
+	return changeCredentials(func(saved *credentials) error {
+		delete(saved.Logins, address)
+		if saved.Current == address {
+			saved.Current = ""
+		}
+		return nil
+	})
+}

@@ -1,0 +1,302 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+
+	"golang.org/x/term"
+)
+
+// Values of --output.
+const (
+	outputTable = "table"
+	outputJSON  = "json"
+)
+
+func (a *app) checkOutput() error {
+	if a.output != outputTable && a.output != outputJSON {
+		return usagef("--output is table or json, not %q", a.output)
+	}
+	return nil
+}
+
+func (a *app) json() bool { return a.output == outputJSON }
+
+// printRaw prints an answer of the API, indented but otherwise as it came.
+func (a *app) printRaw(raw json.RawMessage) error {
+	var out bytes.Buffer
+	if err := json.Indent(&out, raw, "", "  "); err != nil {
+		return fmt.Errorf("indenting the answer: %w", err)
+	}
+	a.print("%s", visibleJSON(out.String()))
+	return nil
+}
+
+// visibleJSON escapes the control characters that JSON allows in strings: a
+// terminal may obey them.
+func visibleJSON(text string) string {
+	control := func(r rune) bool { return r >= 0x7f && r <= 0x9f }
+	if !strings.ContainsFunc(text, control) {
+		return text
+	}
+	var out strings.Builder
+	for _, r := range text {
+		if control(r) {
+			_, _ = fmt.Fprintf(&out, `\u%04x`, r)
+			continue
+		}
+		out.WriteRune(r)
+	}
+	return out.String()
+}
+
+// printValue prints a value of ours as JSON.
+func (a *app) printValue(value any) error {
+	raw, err := marshal(value)
+	if err != nil {
+		return err
+	}
+	return a.printRaw(raw)
+}
+
+// printLine prints a value as one line of JSON.
+func (a *app) printLine(value any) error {
+	raw, err := marshal(value)
+	if err != nil {
+		return err
+	}
+	var out bytes.Buffer
+	if err := json.Compact(&out, raw); err != nil {
+		return fmt.Errorf("printing JSON: %w", err)
+	}
+	a.print("%s", visibleJSON(out.String()))
+	return nil
+}
+
+// marshal encodes a value without touching <, > and &.
+func marshal(value any) ([]byte, error) {
+	var out bytes.Buffer
+	enc := json.NewEncoder(&out)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(value); err != nil {
+		return nil, fmt.Errorf("encoding JSON: %w", err)
+	}
+	return out.Bytes(), nil
+}
+
+// column is one column of a table.
+type column struct {
+	title string
+	right bool                // aligned to the right: numbers
+	paint func(string) colour // nil: plain
+}
+
+// narrowest is the fewest characters a shortened column keeps.
+const narrowest = 8
+
+// table prints rows under titles, aligned; on a terminal it fits them to its width.
+func (a *app) table(columns []column, rows [][]string) {
+	widths := make([]int, len(columns))
+	for i, c := range columns {
+		widths[i] = len(c.title)
+		for _, row := range rows {
+			row[i] = printable(row[i])
+			widths[i] = max(widths[i], runeCount(row[i]))
+		}
+	}
+	if width, _, err := term.GetSize(int(a.out.Fd())); err == nil && width > 0 {
+		shrink(widths, width)
+	}
+	titles := make([]string, len(columns))
+	for i, c := range columns {
+		titles[i] = strings.ToUpper(c.title)
+	}
+	a.tableRow(columns, widths, titles, func(int) colour { return bold })
+	for _, row := range rows {
+		a.tableRow(columns, widths, row, func(i int) colour {
+			if columns[i].paint == nil {
+				return plain
+			}
+			return columns[i].paint(row[i])
+		})
+	}
+}
+
+func (a *app) tableRow(columns []column, widths []int, cells []string, paint func(int) colour) {
+	var line strings.Builder
+	for i, text := range cells {
+		text = shorten(text, widths[i])
+		gap := strings.Repeat(" ", widths[i]-runeCount(text))
+		painted := a.paint(paint(i), text)
+		switch {
+		case columns[i].right:
+			line.WriteString(gap + painted)
+		case i == len(cells)-1:
+			line.WriteString(painted)
+		default:
+			line.WriteString(painted + gap)
+		}
+		if i < len(cells)-1 {
+			line.WriteString("  ")
+		}
+	}
+	a.print("%s", line.String())
+}
+
+// shrink narrows the widest columns until the row fits into width.
+func shrink(widths []int, width int) {
+	for {
+		total, widest := 2*(len(widths)-1), 0
+		for i, w := range widths {
+			total += w
+			if w > widths[widest] {
+				widest = i
+			}
+		}
+		if total <= width || widths[widest] <= narrowest {
+			return
+		}
+		widths[widest]--
+	}
+}
+
+func shorten(text string, width int) string {
+	runes := []rune(text)
+	if len(runes) <= width {
+		return text
+	}
+	return string(runes[:width-1]) + "…"
+}
+
+func runeCount(text string) int { return len([]rune(text)) }
+
+// fields prints names and values under each other; empty values are left out.
+func (a *app) fields(pairs ...string) {
+	width := 0
+	for i := 0; i < len(pairs); i += 2 {
+		if pairs[i+1] != "" {
+			width = max(width, len(pairs[i]))
+		}
+	}
+	for i := 0; i < len(pairs); i += 2 {
+		if pairs[i+1] != "" {
+			a.print("%-*s  %s", width, pairs[i], printable(pairs[i+1]))
+		}
+	}
+}
+
+// printable makes text from elsewhere safe for a terminal: what is neither visible
+// nor a space is escaped.
+func printable(text string) string {
+	clean := func(r rune) bool { return !unicode.IsPrint(r) }
+	if !strings.ContainsFunc(text, clean) {
+		return text
+	}
+	var out strings.Builder
+	for _, r := range text {
+		if unicode.IsPrint(r) {
+			out.WriteRune(r)
+			continue
+		}
+		quoted := strconv.QuoteRune(r)
+		out.WriteString(quoted[1 : len(quoted)-1])
+	}
+	return out.String()
+}
+
+// colour is an SGR sequence's number; plain is none.
+type colour int
+
+const (
+	plain  colour = 0
+	bold   colour = 1
+	red    colour = 31
+	green  colour = 32
+	yellow colour = 33
+)
+
+// paint colours text for stdout.
+func (a *app) paint(c colour, text string) string { return paintFor(a.out, c, text) }
+
+// errPaint colours text for stderr.
+func (a *app) errPaint(c colour, text string) string { return paintFor(a.err, c, text) }
+
+// paintFor colours text where the file is a terminal and NO_COLOR is not set.
+func paintFor(file *os.File, c colour, text string) string {
+	if c == plain || os.Getenv("NO_COLOR") != "" || os.Getenv("TERM") == "dumb" || !term.IsTerminal(int(file.Fd())) {
+		return text
+	}
+	return fmt.Sprintf("\x1b[%dm%s\x1b[0m", c, text)
+}
+
+// statusColour paints the status of a delivery or a replay.
+func statusColour(status string) colour {
+	switch status {
+	case "delivered", "done", "active":
+		return green
+	case "failed", "revoked":
+		return red
+	case "parked", "cancelled", "disabled":
+		return yellow
+	}
+	return plain
+}
+
+// codeColour paints an HTTP status.
+func codeColour(code string) colour {
+	switch {
+	case strings.HasPrefix(code, "2"):
+		return green
+	case code == "" || code == "-":
+		return plain
+	}
+	return red
+}
+
+// clock writes a time for people: UTC, to the second; "-" for none.
+func clock(at time.Time) string {
+	if at.IsZero() {
+		return "-"
+	}
+	return at.UTC().Format("2006-01-02 15:04:05Z")
+}
+
+func clockOf(at *time.Time) string {
+	if at == nil {
+		return "-"
+	}
+	return clock(*at)
+}
+
+// millis writes milliseconds for people.
+func millis(ms float64) string {
+	switch {
+	case ms >= 10_000:
+		return fmt.Sprintf("%.1f s", ms/1000)
+	case ms >= 100:
+		return fmt.Sprintf("%.0f ms", ms)
+	}
+	return fmt.Sprintf("%.1f ms", ms)
+}
+
+// orDash stands "-" in for nothing.
+func orDash(text string) string {
+	if text == "" {
+		return "-"
+	}
+	return text
+}
+
+// codeText writes an HTTP status; 0 means there was no answer.
+func codeText(code int) string {
+	if code == 0 {
+		return "-"
+	}
+	return strconv.Itoa(code)
+}

@@ -1,0 +1,121 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+)
+
+// commands is the one list of what `hub` can do, in the order help shows it.
+func commands() []func(*app) *cobra.Command {
+	return []func(*app) *cobra.Command{
+		newDemo,
+		newProducts, newTenants, newKeys, newEndpoints,
+		newPublish, newListen,
+		newEvents, newDeliveries, newTail, newReplay, newStats, newAudit,
+		newLogin, newLogout, newWhoami,
+		newVersion,
+	}
+}
+
+const rootLong = `hub receives events from products and delivers them, signed, to everyone who
+subscribed; it retries, keeps a log and loses nothing.
+
+Commands that talk to a running hub find it, and their right to use it, through
+--url and --token (HUB_URL, HUB_TOKEN), else the login saved by "hub login", else
+the file local.json that "hub serve" writes into its data directory: on the
+server's own machine nothing needs to be set. Publishing uses a tenant's key
+instead: put it into HUB_KEY.
+
+Values go to stdout, notes to stderr. Exit codes: 0 ok, 1 failure, 2 usage,
+3 configuration, 4 not allowed, 5 not found, 6 partly done.`
+
+// newRoot makes the whole command tree.
+func newRoot(a *app) *cobra.Command {
+	cobra.EnableCommandSorting = false // help shows the list's order
+	root := &cobra.Command{
+		Use:           "hub",
+		Short:         "Integration hub and webhook gateway",
+		Long:          rootLong,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		Args:          cobra.NoArgs,
+		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		PersistentPreRunE: func(*cobra.Command, []string) error {
+			return a.checkOutput()
+		},
+	}
+	flags := root.PersistentFlags()
+	flags.StringVar(&a.url, "url", "", "address of the hub (HUB_URL)")
+	flags.StringVar(&a.token, "token", "", "operator's token, @file or - for stdin (HUB_TOKEN, safer)")
+	flags.StringVar(&a.dataDir, "data-dir", "", "data directory of the hub on this machine (HUB_DATA_DIR, default ./data)")
+	flags.StringVarP(&a.output, "output", "o", outputTable, "output: table or json (the API's answer)")
+	flags.BoolVarP(&a.quiet, "quiet", "q", false, "print only the id, key or secret, and no notes")
+	_ = root.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{outputTable, outputJSON}, cobra.ShellCompDirectiveNoFileComp))
+	root.SetOut(a.out)
+	root.SetErr(a.err)
+	for _, make := range commands() {
+		root.AddCommand(make(a))
+	}
+	root.InitDefaultCompletionCmd()
+	a.markStart(root)
+	return root
+}
+
+// markStart notes when a command's own work begins: errors before it are usage errors.
+func (a *app) markStart(cmd *cobra.Command) {
+	if work := cmd.RunE; work != nil {
+		cmd.RunE = func(cmd *cobra.Command, args []string) error {
+			a.started = true
+			return work(cmd, args)
+		}
+	}
+	for _, child := range cmd.Commands() {
+		a.markStart(child)
+	}
+}
+
+// group makes a command that only holds others.
+func group(use, short string, children ...*cobra.Command) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   use,
+		Short: short,
+		Args: func(cmd *cobra.Command, args []string) error {
+			names := make([]string, 0, len(children))
+			for _, child := range children {
+				names = append(names, child.Name())
+			}
+			known := strings.Join(names, ", ")
+			if len(args) == 0 {
+				return fmt.Errorf("%s needs one of: %s", cmd.CommandPath(), known)
+			}
+			return fmt.Errorf("%s has no command %q; it has: %s", cmd.CommandPath(), args[0], known)
+		},
+		RunE: func(*cobra.Command, []string) error { return nil }, // never reached: Args always refuses
+	}
+	cmd.AddCommand(children...)
+	return cmd
+}
+
+// run executes the command line and gives the exit code.
+func run(args []string, a *app) int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	context.AfterFunc(ctx, stop) // a second Ctrl-C ends the program at once
+	root := newRoot(a)
+	root.SetArgs(args)
+	cmd, err := root.ExecuteContextC(ctx)
+	if err == nil {
+		return exitOK
+	}
+	if !a.started {
+		err = &failure{code: exitUsage, err: err, hint: "see: " + cmd.CommandPath() + " --help"}
+	}
+	a.report(err)
+	return exitCode(err)
+}

@@ -1,0 +1,50 @@
+package main
+
+import (
+	"github.com/spf13/cobra"
+
+	"integrationhub/cmd/hub/internal/client"
+)
+
+func newWhoami(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:   "whoami",
+		Short: "Show which hub the commands talk to, and as whom",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			to, err := a.connection()
+			if err != nil {
+				return err
+			}
+			c, err := a.client(to, "")
+			if err != nil {
+				return err
+			}
+			reply, err := c.Me(cmd.Context())
+			if err != nil {
+				return err
+			}
+			if a.json() {
+				return a.printRaw(reply.Raw)
+			}
+			if a.quiet {
+				a.print("%s", printable(reply.Value.Email))
+				return nil
+			}
+			a.fields("hub", to.url, "operator", reply.Value.Email, "name", reply.Value.Name,
+				"role", reply.Value.Role, "by", rightName(to.tokens, a))
+			return nil
+		},
+	}
+}
+
+// rightName says in words where the right to call comes from.
+func rightName(tokens client.Tokens, a *app) string {
+	switch tokens.(type) {
+	case *savedTokens:
+		return "the saved login"
+	case localTokens:
+		return a.localPath()
+	}
+	return "--token or HUB_TOKEN"
+}
