@@ -24,8 +24,8 @@ const floorSecret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 
 // Sizes of the floor's parts; README.md says what other values gave.
 const (
-	floorWorkers  = 64                   // deliveries in flight
-	floorLanes    = 2                    // event batches being committed at the same time
+	floorWorkers  = 16                   // deliveries in flight
+	floorLanes    = 1                    // event batches being committed at the same time
 	floorMaxBatch = 256                  // events in one commit
 	floorLogBatch = 1024                 // log rows in one commit
 	floorLogWait  = 5 * time.Millisecond // how long a log batch may gather: nobody waits for it
