@@ -104,11 +104,11 @@ func (p *process) until(ctx context.Context, limit time.Duration, check func() e
 		select {
 		case <-tick.C:
 		case <-p.ended:
-			return p.failure(errors.New("it ended while it was starting"))
+			return p.failure(errors.New("it ended unexpectedly"))
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-deadline:
-			return p.failure(fmt.Errorf("it was not ready after %s: %w", limit, err))
+			return p.failure(fmt.Errorf("waited %s in vain: %w", limit, err))
 		}
 	}
 }

@@ -108,7 +108,8 @@ func (st *stage) warmUp(ctx context.Context, events int) error {
 		return err
 	}
 	if balance.Delivered == 0 || !balance.Sound() {
-		return fmt.Errorf("the ledger does not hold: %+v", *balance)
+		return fmt.Errorf("the ledger does not hold: %d lost, %d unknown, %d altered, %d forged, %d of %d delivered",
+			balance.Lost, balance.Unknown, balance.Altered, balance.Forged, balance.Delivered, balance.Expected)
 	}
 	if err := st.settle(ctx); err != nil {
 		return err
