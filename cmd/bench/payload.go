@@ -1,0 +1,83 @@
+package main
+
+import (
+	"bytes"
+	"hash/crc32"
+	"math/rand/v2"
+	"strconv"
+)
+
+// benchEventType is the type of every event the generator publishes.
+const benchEventType = "bench.event"
+
+// filler is the text that pads payloads: letters and digits that need no JSON
+// escaping and hardly compress. A payload takes a window of it, so that
+// neighbouring payloads differ.
+var filler = func() []byte {
+	const alphabet = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+	random := rand.New(rand.NewPCG(1, 2))
+	text := make([]byte, 1<<17)
+	for i := range text {
+		text[i] = alphabet[random.IntN(len(alphabet))]
+	}
+	return text
+}()
+
+// appendData appends the data object of event n, sent (or meant to be sent) at
+// the given Unix time in nanoseconds: exactly size bytes, unless its fixed parts
+// alone are longer. The stamp lets the receiver know the latency without asking
+// anyone.
+func appendData(dst []byte, n uint64, at int64, size int) []byte {
+	start := len(dst)
+	dst = append(dst, `{"n":`...)
+	dst = strconv.AppendUint(dst, n, 10)
+	dst = append(dst, `,"t":`...)
+	dst = strconv.AppendInt(dst, at, 10)
+	dst = append(dst, `,"text":"`...)
+	if pad := size - (len(dst) - start) - len(`"}`); pad > 0 {
+		from := int(n % uint64(len(filler)-pad))
+		dst = append(dst, filler[from:from+pad]...)
+	}
+	return append(dst, `"}`...)
+}
+
+// appendEvent appends the request body that publishes event n, and returns it
+// with the checksum of its data object.
+func appendEvent(dst []byte, n uint64, at int64, size int) ([]byte, uint32) {
+	dst = append(dst, `{"event_type":"`+benchEventType+`","data":`...)
+	start := len(dst)
+	dst = appendData(dst, n, at, size)
+	sum := crc32.ChecksumIEEE(dst[start:])
+	return append(dst, '}'), sum
+}
+
+// stampMark is where a data object of the generator begins in a body. The hub's
+// envelope and the floor's body both end with the data object and one brace.
+var stampMark = []byte(`"data":{"n":`)
+
+// readStamp finds the generator's data object in a delivered body. It returns
+// the event's number, its send time in Unix nanoseconds and the data object.
+func readStamp(body []byte) (n uint64, at int64, data []byte, ok bool) {
+	i := bytes.Index(body, stampMark)
+	if i < 0 || body[len(body)-1] != '}' {
+		return 0, 0, nil, false
+	}
+	data = body[i+len(`"data":`) : len(body)-1]
+	rest := body[i+len(stampMark):]
+	n, rest = readDigits(rest)
+	if !bytes.HasPrefix(rest, []byte(`,"t":`)) {
+		return 0, 0, nil, false
+	}
+	t, _ := readDigits(rest[len(`,"t":`):])
+	return n, int64(t), data, true
+}
+
+// readDigits reads a decimal number and returns it with what follows it.
+func readDigits(text []byte) (value uint64, rest []byte) {
+	i := 0
+	for i < len(text) && '0' <= text[i] && text[i] <= '9' {
+		value = value*10 + uint64(text[i]-'0')
+		i++
+	}
+	return value, text[i:]
+}
