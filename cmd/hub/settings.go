@@ -1,0 +1,87 @@
+package main
+
+import (
+	"errors"
+	"log/slog"
+	"os"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"integrationhub/hub/config"
+)
+
+// settingFlags gives a command a flag for every setting that has one, and --config.
+func settingFlags(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.String("config", "", "YAML file with settings (HUB_CONFIG)")
+	for _, one := range config.Settings() {
+		if one.Flag == "" || one.Flag == "data-dir" { // --data-dir is everybody's
+			continue
+		}
+		usage := one.Doc + " (" + one.Env + ")"
+		if one.Default != "" {
+			usage += " [default " + one.Default + "]"
+		}
+		flags.String(one.Flag, "", usage)
+	}
+}
+
+// loadConfig reads the settings of a command that has settingFlags and checks them.
+func (a *app) loadConfig(cmd *cobra.Command) (config.Config, error) {
+	given := make(map[string]string)
+	cmd.Flags().Visit(func(f *pflag.Flag) { given[f.Name] = f.Value.String() })
+	cfg, warnings, err := config.Load(config.Sources{Flags: given, Environ: os.Environ(), File: given["config"]})
+	for _, warning := range warnings {
+		a.warn("%s", warning)
+	}
+	if err = errors.Join(err, validated(cfg, err)); err != nil {
+		return cfg, &failure{code: exitConfig, err: err, hint: "every setting is explained in: hub config reference"}
+	}
+	for _, warning := range cfg.Warnings() {
+		a.warn("%s", warning)
+	}
+	return cfg, nil
+}
+
+// validated checks settings that could all be read.
+func validated(cfg config.Config, loading error) error {
+	if loading != nil {
+		return nil
+	}
+	return cfg.Validate()
+}
+
+// logger writes JSON lines to standard error.
+func (a *app) logger(cfg config.Config) *slog.Logger {
+	return slog.New(slog.NewJSONHandler(a.err, &slog.HandlerOptions{Level: cfg.Level()}))
+}
+
+func newConfig(a *app) *cobra.Command {
+	show := &cobra.Command{
+		Use: "print", Short: "Print the settings as they are in force, secrets hidden", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			cfg, err := a.loadConfig(cmd)
+			if err != nil {
+				return err
+			}
+			if a.json() {
+				return a.printValue(cfg.Values())
+			}
+			a.print("%s", cfg.Print())
+			return nil
+		},
+	}
+	settingFlags(show)
+	return group("config", "Show and explain the settings",
+		show,
+		&cobra.Command{Use: "reference", Short: "Explain every setting", Args: cobra.NoArgs, RunE: func(*cobra.Command, []string) error {
+			a.print("%s", config.Reference())
+			return nil
+		}},
+		&cobra.Command{Use: "example", Short: "Print a configuration file with every key", Args: cobra.NoArgs, RunE: func(*cobra.Command, []string) error {
+			a.print("%s", config.Example())
+			return nil
+		}},
+	)
+}
