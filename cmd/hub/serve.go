@@ -119,7 +119,7 @@ func (a *app) banner(cfg config.Config, s *server.Server, worker bool, took time
 		a.note("")
 		a.note("  First operator  %s", first.Email)
 		if first.Password != "" {
-			a.note("  Password        %s   (shown this once; change it with: hub operators)", first.Password)
+			a.note("  Password        %s   (shown this once; log in with: hub login)", first.Password)
 		}
 	}
 	a.note("")

@@ -3,6 +3,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -141,7 +142,7 @@ func (s *Server) firstOperator(ctx context.Context, operators *auth.Service) err
 	if err != nil {
 		return fmt.Errorf("making the first operator: %w", err)
 	}
-	s.first = FirstOperator{Created: created, Email: cfg.AdminEmail, Password: password}
+	s.first = FirstOperator{Created: created, Email: cmp.Or(cfg.AdminEmail, auth.DefaultEmail), Password: password}
 	return nil
 }
 

@@ -22,7 +22,7 @@ import (
 // Detail is one delivery with its attempts.
 type Detail struct {
 	Item
-	Log []AttemptItem `json:"log" doc:"Every attempt, oldest first"`
+	Attempts []AttemptItem `json:"attempts" nullable:"false" doc:"Every attempt, oldest first"`
 }
 
 // AttemptItem is one attempt as the log shows it. Times are in milliseconds; a
@@ -57,7 +57,7 @@ func (r *Reader) Get(ctx context.Context, id uuid.UUID) (Detail, error) {
 	if len(items) == 0 {
 		return Detail{}, errNotFound
 	}
-	detail := Detail{Item: items[0], Log: []AttemptItem{}}
+	detail := Detail{Item: items[0], Attempts: []AttemptItem{}}
 	rows, err := r.pool.Query(ctx, `
 		select number, started_at, queue_us, dns_us, connect_us, tls_us, first_byte_us, total_us, status_code, error,
 		       signature, response_headers, response_body
@@ -71,7 +71,7 @@ func (r *Reader) Get(ctx context.Context, id uuid.UUID) (Detail, error) {
 	if err != nil {
 		return Detail{}, fmt.Errorf("reading attempts: %w", err)
 	}
-	detail.Log = append(detail.Log, attempts...)
+	detail.Attempts = append(detail.Attempts, attempts...)
 	return detail, nil
 }
 

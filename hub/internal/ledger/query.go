@@ -34,7 +34,6 @@ type Item struct {
 	StatusCode    *int            `json:"status_code" doc:"HTTP status of the last attempt; null without an answer"`
 	ResponseBody  *string         `json:"response_body" doc:"Beginning of the last answer's body, at most 4 KiB"`
 	Delivered     bool            `json:"delivered"`
-	Attempts      int             `json:"attempts" doc:"Attempts made"`
 	Retries       int             `json:"retries" doc:"Attempts after the first"`
 	DurationMS    *int            `json:"duration_ms" doc:"Duration of the last attempt, milliseconds"`
 	CreatedAt     time.Time       `json:"created_at"`
@@ -112,8 +111,9 @@ func scanItem(row pgx.CollectableRow) (Item, error) {
 	var target uuid.UUID
 	var body, response []byte
 	var status delivery.Status
+	var attempts int
 	err := row.Scan(&it.ID, &event, &inbound, &it.Product, &it.TenantID, &it.Environment, &target, &integration, &it.EventType,
-		&it.CorrelationID, &body, &status, &it.Reason, &it.StatusCode, &response, &it.Attempts, &it.DurationMS,
+		&it.CorrelationID, &body, &status, &it.Reason, &it.StatusCode, &response, &attempts, &it.DurationMS,
 		&it.CreatedAt, &it.NextAttemptAt, &it.FinishedAt)
 	if err != nil {
 		return it, err
@@ -128,7 +128,7 @@ func scanItem(row pgx.CollectableRow) (Item, error) {
 	} else {
 		it.EndpointID = &target
 	}
-	it.Retries = max(0, it.Attempts-1)
+	it.Retries = max(0, attempts-1)
 	if body != nil {
 		it.Payload = mask.MaskCPF(body)
 	}
