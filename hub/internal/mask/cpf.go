@@ -68,9 +68,8 @@ func stringEnd(text []byte, i int) int {
 
 // numberEnd gives the offset after the number that begins at i.
 func numberEnd(text []byte, i int) int {
-	for i++; i < len(text) && (isDigit(text[i]) || bytes.IndexByte([]byte(".eE+-"), text[i]) >= 0); i++ {
-	}
-	return i
+	rest := bytes.TrimLeft(text[i:], "0123456789.eE+-")
+	return len(text) - len(rest)
 }
 
 // maskString masks a JSON string with its quotes. Escapes are taken away only where
