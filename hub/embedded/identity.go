@@ -31,17 +31,20 @@ func chooseIdentity(cfg PostgresConfig, bin string) (identity, error) {
 	if cfg.noUserns || !candidates[0].works() {
 		candidates = candidates[1:]
 	}
-	// Root started inside someone's closed home: its owner can get there.
-	if uid, gid := ownerOf(cfg.Dir); uid != 0 {
-		candidates = append(candidates, identity{mode: "setuid", uid: uid, gid: gid})
-	}
 	var closed string
 	for _, id := range candidates {
-		if closed = id.stoppedAt(filepath.Dir(cfg.Dir)); closed == "" {
-			closed = id.stoppedAt(bin)
-		}
-		if closed == "" {
+		if closed = id.stoppedAt(filepath.Dir(cfg.Dir), bin); closed == "" {
 			return id, nil
+		}
+	}
+	// Root started inside someone's closed home: its owner can get there.
+	if info, err := os.Stat(closed); err == nil {
+		st, ok := info.Sys().(*syscall.Stat_t)
+		if ok && st.Uid != 0 {
+			id := identity{mode: "setuid", uid: st.Uid, gid: st.Gid}
+			if id.stoppedAt(filepath.Dir(cfg.Dir), bin) == "" {
+				return id, nil
+			}
 		}
 	}
 	return identity{}, fmt.Errorf("choosing a user for PostgreSQL, which refuses root: no other user can enter %s; "+
@@ -56,12 +59,17 @@ func (id identity) files() (uid, gid uint32) {
 	return 0, 0
 }
 
-// stoppedAt is the first directory, from dir upwards, that this identity may not
-// enter; "" where there is none. Groups are not looked at: the server has none.
-func (id identity) stoppedAt(dir string) string {
+// stoppedAt is the first directory, from each of dirs upwards, that this
+// identity may not enter; "" where there is none. Groups are not looked at: the
+// server has none.
+func (id identity) stoppedAt(dirs ...string) string {
 	uid, _ := id.files()
-	for {
-		if info, err := os.Stat(dir); err == nil {
+	for _, dir := range dirs {
+		for last := ""; dir != last; last, dir = dir, filepath.Dir(dir) {
+			info, err := os.Stat(dir)
+			if err != nil {
+				continue // not there yet: it will be made
+			}
 			needed := fs.FileMode(0o001)
 			if st, ok := info.Sys().(*syscall.Stat_t); ok && st.Uid == uid {
 				needed = 0o100
@@ -70,26 +78,8 @@ func (id identity) stoppedAt(dir string) string {
 				return dir
 			}
 		}
-		if dir == filepath.Dir(dir) {
-			return ""
-		}
-		dir = filepath.Dir(dir)
 	}
-}
-
-// ownerOf is who owns the nearest directory at or above dir that exists.
-func ownerOf(dir string) (uid, gid uint32) {
-	for {
-		if info, err := os.Stat(dir); err == nil {
-			if st, ok := info.Sys().(*syscall.Stat_t); ok {
-				return st.Uid, st.Gid
-			}
-		}
-		if dir == filepath.Dir(dir) {
-			return 0, 0
-		}
-		dir = filepath.Dir(dir)
-	}
+	return ""
 }
 
 // serviceUser is the user PostgreSQL's packages make, else nobody.

@@ -44,7 +44,9 @@ type PostgresConfig struct {
 	// Logger receives notes on starting and stopping; nil = none.
 	Logger *slog.Logger
 
-	noUserns bool // tests: behave as in a container that forbids user namespaces
+	// For tests only.
+	noUserns bool            // behave as in a container that forbids user namespaces
+	usual    func() []string // stands for usualPlaces
 }
 
 // Postgres is a running private server. It ends with this process, also on
@@ -72,6 +74,9 @@ func StartPostgres(ctx context.Context, cfg PostgresConfig) (*Postgres, error) {
 	began := time.Now()
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
+	}
+	if cfg.usual == nil {
+		cfg.usual = usualPlaces
 	}
 	dir, err := absolute(cfg.Dir)
 	if err != nil {
