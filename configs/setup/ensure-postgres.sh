@@ -112,6 +112,22 @@ once_at_a_time "$cache/pg" "$here/ensure-postgres.sh"
 if find_programs; then # fetched by another run meanwhile
 	exit
 fi
+# PostgreSQL refuses root, so as root its programs must be where others can go.
+behind_closed_doors() {
+	[ "$(id -u)" = 0 ] || return 1
+	dir=$cache
+	while [ "$dir" != / ]; do
+		case $(ls -ld "$dir") in
+		?????????[xt]*) dir=$(dirname "$dir") ;;
+		*) return 0 ;;
+		esac
+	done
+	return 1
+}
+
+if behind_closed_doors && from_apt_as_root && find_programs; then
+	exit
+fi
 if from_npm || from_apt_as_root || from_apt_unpacked; then
 	if find_programs; then
 		exit

@@ -2,9 +2,12 @@
 
 package embedded
 
-// WithoutUserns is cfg in a container that forbids user namespaces.
-func (cfg PostgresConfig) WithoutUserns() PostgresConfig {
-	cfg.noUserns = true
+// RootModes are the ways to run as root.
+var RootModes = []string{modeUserns, modeSetuid, modeSearch, modeOverride}
+
+// InMode is cfg on a machine that allows root only this way to run.
+func (cfg PostgresConfig) InMode(mode string) PostgresConfig {
+	cfg.modes = []string{mode}
 	return cfg
 }
 
