@@ -75,9 +75,13 @@ func (d *Dispatcher) sweepAll(ctx context.Context) error {
 
 // fill takes as many of a target's due rows as its lane has room for.
 func (d *Dispatcher) fill(ctx context.Context, target uuid.UUID) error {
+	if !d.beginClaim() {
+		return nil
+	}
+	defer d.endClaim()
 	room := d.reserveUpTo(target, claimBatch)
 	if room == 0 {
-		d.Left(target)
+		d.leave(target) // not Left, which would kick an empty lane at once, and again, and again
 		return nil
 	}
 	jobs, err := d.claim(ctx, claimTarget, target, room)
@@ -90,13 +94,18 @@ func (d *Dispatcher) fill(ctx context.Context, target uuid.UUID) error {
 		}
 		return err
 	}
-	if len(jobs) == claimBatch {
-		d.mu.Lock()
-		d.laneOf(target).left = true // there may be more
-		d.mu.Unlock()
+	if len(jobs) == room {
+		d.leave(target) // there may be more
 	}
 	d.Dispatch(jobs)
 	return nil
+}
+
+// leave remembers that rows of a target wait in the database.
+func (d *Dispatcher) leave(target uuid.UUID) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.laneOf(target).left = true
 }
 
 // GiveBack returns the leases of deliveries that will not be attempted here.
