@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"sync/atomic"
 	"time"
 
@@ -80,7 +81,7 @@ func (r *Retrier) Schedule(attempts []Attempt) {
 		// asynq keeps whole seconds: round up, so that a retry is never early.
 		at := now.Add(a.Verdict.Wait + time.Second - time.Nanosecond).Truncate(time.Second)
 		select {
-		case r.schedule <- scheduled{retryKey{a.ID, int16(a.Attempts + 1)}, at}:
+		case r.schedule <- scheduled{retryKey{a.ID, int16(min(a.Attempts+1, math.MaxInt16))}, at}:
 		default:
 		}
 	}

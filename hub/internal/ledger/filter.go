@@ -82,6 +82,8 @@ func (f Filter) plan(ctx context.Context, db querier) (p plan, ok bool, err erro
 	switch {
 	case f.EventID != "" || f.CorrelationID != "" || f.Q != "":
 		return p, true, nil // a handful of rows
+	case f.StatusCode != 0 && f.Status == delivery.Pending.String():
+		p.branches = []string{"d.status = 0"}
 	case f.StatusCode != 0:
 		p.branches = append(p.branches, "d.status <> 0")
 		if f.Status == "" {
@@ -109,11 +111,12 @@ func byStatus(prefix string, statuses []delivery.Status) []string {
 }
 
 // byProduct reads a filter on direction or status alone product by product: the
-// index leads with the product.
+// index leads with the product. The hub's own events, its pings, name it as theirs.
 func (f Filter) byProduct(ctx context.Context, db querier, statuses []delivery.Status) ([]string, error) {
 	products := []string{f.Product}
 	if f.Product == "" {
-		rows, err := db.Query(ctx, `select name from hub.products order by name limit $1`, maxProductBranches+1)
+		rows, err := db.Query(ctx, `
+			select name from (select name from hub.products union select 'hub') p order by name limit $1`, maxProductBranches+1)
 		if err != nil {
 			return nil, fmt.Errorf("reading products: %w", err)
 		}

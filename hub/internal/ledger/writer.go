@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"math"
 	"strings"
 	"sync"
 	"time"
@@ -147,7 +148,7 @@ func queueStates(statements *pgx.Batch, batch []delivery.Attempt) {
 	}
 	statements.Queue(`
 		update hub.deliveries d set
-			status = r.status, attempts = d.attempts + r.made, spent = r.spent, status_code = case when r.made = 1 then r.code else d.status_code end,
+			status = r.status, attempts = least(d.attempts + r.made, 32767), spent = r.spent, status_code = case when r.made = 1 then r.code else d.status_code end,
 			duration_ms = coalesce(r.duration, d.duration_ms), reason = r.reason,
 			due_at = case when r.status = 0 then now() + r.wait * interval '1 millisecond' + $9 * interval '1 millisecond' else d.due_at end,
 			next_attempt_at = case when r.status = 0 then now() + r.wait * interval '1 millisecond' end,
@@ -170,7 +171,7 @@ func queueAttempts(statements *pgx.Batch, batch []delivery.Attempt) {
 		if !a.Made {
 			continue
 		}
-		ids, started, numbers = append(ids, a.ID), append(started, a.StartedAt), append(numbers, int16(a.Attempts+1))
+		ids, started, numbers = append(ids, a.ID), append(started, a.StartedAt), append(numbers, int16(min(a.Attempts+1, math.MaxInt16)))
 		queued = append(queued, max(0, a.Queued.Microseconds()))
 		dns, connect, tls = append(dns, micros(a.Phases.DNS)), append(connect, micros(a.Phases.Connect)), append(tls, micros(a.Phases.TLS))
 		first, total = append(first, micros(a.Phases.FirstByte)), append(total, micros(a.Phases.Total))
