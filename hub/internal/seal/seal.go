@@ -57,7 +57,7 @@ func (b *Box) Seal(plain []byte, context string) []byte {
 	head := 1 + b.aead.NonceSize()
 	sealed := make([]byte, head, head+len(plain)+b.aead.Overhead())
 	sealed[0] = version1
-	_, _ = rand.Read(sealed[1:]) // never fails: crypto/rand ends the program instead
+	_, _ = rand.Read(sealed[1:])                                   // never fails: crypto/rand ends the program instead
 	return b.aead.Seal(sealed, sealed[1:], plain, []byte(context)) //nolint:gosec // the nonce is random: two lines up
 }
 
