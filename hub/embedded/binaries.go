@@ -42,7 +42,7 @@ func locate(ctx context.Context, cfg PostgresConfig) (binaries, error) {
 	}
 	places := []string{cfg.BinDir}
 	if cfg.BinDir == "" {
-		places = append(slices.Clone(cfg.Search), usualPlaces()...)
+		places = append(slices.Clone(cfg.Search), cfg.usual()...)
 	}
 	var found []string // of no use to us, for the message
 	for _, place := range places {

@@ -3,90 +3,96 @@
 package embedded
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
+	"os/exec"
 	"os/user"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"syscall"
 )
 
 // identity is who the server programs run as: PostgreSQL refuses uid 0.
 type identity struct {
-	// mode is "user" (we are not root), "userns" (root, seen by the server as an
-	// unprivileged user of a user namespace; files stay root's) or "setuid"
-	// (root where namespaces are forbidden; files are handed to that user).
 	mode     string
-	uid, gid uint32 // who the server believes it is; unused in mode "user"
+	uid, gid uint32 // who the server believes it is; unused in modeUser
 }
 
-// chooseIdentity picks the first user that can reach both the data and the programs.
+// The ways to run, best first.
+const (
+	// We are not root: as we are.
+	modeUser = "user"
+	// Root, seen by the server as an unprivileged user of a user namespace. The
+	// files stay root's. Containers often forbid it.
+	modeUserns = "userns"
+	// Another user, to whom the files are handed. It may be unable to reach them:
+	// root's home and temporary directories are closed.
+	modeSetuid = "setuid"
+	// The same with the right to enter every directory, so that it can. With
+	// CAP_DAC_READ_SEARCH, or CAP_DAC_OVERRIDE where a container lacks that.
+	modeSearch   = "setuid+search"
+	modeOverride = "setuid+override"
+)
+
+// chooseIdentity picks the first way in which the server can reach both its
+// data and its programs in bin. The parent of cfg.Dir exists.
 func chooseIdentity(cfg PostgresConfig, bin string) (identity, error) {
 	if os.Geteuid() != 0 {
-		return identity{mode: "user"}, nil
+		return identity{mode: modeUser}, nil
 	}
-	uid, gid := serviceUser()
-	candidates := []identity{{mode: "userns", uid: uid, gid: gid}, {mode: "setuid", uid: uid, gid: gid}}
-	if cfg.noUserns || !candidates[0].works() {
-		candidates = candidates[1:]
-	}
-	// Root started inside someone's closed home: its owner can get there.
-	if uid, gid := ownerOf(cfg.Dir); uid != 0 {
-		candidates = append(candidates, identity{mode: "setuid", uid: uid, gid: gid})
-	}
-	var closed string
-	for _, id := range candidates {
-		if closed = id.stoppedAt(filepath.Dir(cfg.Dir)); closed == "" {
-			closed = id.stoppedAt(bin)
+	id := identity{}
+	id.uid, id.gid = serviceUser()
+	parent := filepath.Dir(cfg.Dir)
+	for _, id.mode = range []string{modeUserns, modeSetuid, modeSearch, modeOverride} {
+		if cfg.modes != nil && !slices.Contains(cfg.modes, id.mode) {
+			continue
 		}
-		if closed == "" {
+		if id.reaches(parent) && id.canRun(bin) {
 			return id, nil
 		}
+	}
+	closed := closedDir(bin)
+	if closed == "" {
+		closed = closedDir(parent)
+	}
+	if closed == "" {
+		return identity{}, errors.New("choosing a user for PostgreSQL, which refuses root: " +
+			"this system lets root become nobody else; run the hub as a normal user")
 	}
 	return identity{}, fmt.Errorf("choosing a user for PostgreSQL, which refuses root: no other user can enter %s; "+
 		"run the hub as a normal user, choose another place, or chmod o+x %s", closed, closed)
 }
 
-// files is the owner, as this process sees it, of what the server may touch.
-func (id identity) files() (uid, gid uint32) {
-	if id.mode == "setuid" {
-		return id.uid, id.gid
-	}
-	return 0, 0
+// reaches tries whether a program can run this way and enter dir. Only trying
+// shows: namespaces, capabilities and access lists all have a say.
+func (id identity) reaches(dir string) bool {
+	// Not cmd.Dir: that is entered before the capabilities take effect.
+	cmd := exec.Command("/bin/sh", "-c", `cd -- "$1"`, "sh", dir)
+	cmd.Dir = "/"
+	cmd.SysProcAttr = id.attr()
+	return cmd.Run() == nil
 }
 
-// stoppedAt is the first directory, from dir upwards, that this identity may not
-// enter; "" where there is none. Groups are not looked at: the server has none.
-func (id identity) stoppedAt(dir string) string {
-	uid, _ := id.files()
+// canRun tells whether the programs in bin can run this way. PostgreSQL asks
+// access(2) about its own program, which does not look at capabilities.
+func (id identity) canRun(bin string) bool {
+	if id.mode == modeSearch || id.mode == modeOverride {
+		return closedDir(bin) == ""
+	}
+	return id.reaches(bin)
+}
+
+// closedDir is the first directory from dir upwards that others may not enter; "" = none.
+func closedDir(dir string) string {
 	for {
-		if info, err := os.Stat(dir); err == nil {
-			needed := fs.FileMode(0o001)
-			if st, ok := info.Sys().(*syscall.Stat_t); ok && st.Uid == uid {
-				needed = 0o100
-			}
-			if info.Mode().Perm()&needed == 0 {
-				return dir
-			}
+		if info, err := os.Stat(dir); err == nil && info.Mode().Perm()&0o001 == 0 {
+			return dir
 		}
 		if dir == filepath.Dir(dir) {
 			return ""
-		}
-		dir = filepath.Dir(dir)
-	}
-}
-
-// ownerOf is who owns the nearest directory at or above dir that exists.
-func ownerOf(dir string) (uid, gid uint32) {
-	for {
-		if info, err := os.Stat(dir); err == nil {
-			if st, ok := info.Sys().(*syscall.Stat_t); ok {
-				return st.Uid, st.Gid
-			}
-		}
-		if dir == filepath.Dir(dir) {
-			return 0, 0
 		}
 		dir = filepath.Dir(dir)
 	}
@@ -108,25 +114,18 @@ func serviceUser() (uid, gid uint32) {
 	return 65534, 65534
 }
 
-// attr makes a program run as this identity.
-func (id identity) attr() *syscall.SysProcAttr {
-	switch id.mode {
-	case "userns":
-		return usernsAttr(id.uid, id.gid)
-	case "setuid":
-		return &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: id.uid, Gid: id.gid, Groups: []uint32{}}}
-	}
-	return &syscall.SysProcAttr{}
-}
-
 // give makes path this identity's; deep = with everything below, looked at only
 // where path itself has another owner (a hub that changed its mode), because
 // walking a large cluster would slow every start.
 func (id identity) give(path string, deep bool) error {
-	if id.mode == "user" {
+	var uid, gid uint32
+	switch id.mode {
+	case modeUser:
 		return nil
+	case modeUserns: // root's
+	default:
+		uid, gid = id.uid, id.gid
 	}
-	uid, gid := id.files()
 	var st syscall.Stat_t
 	if err := syscall.Lstat(path, &st); err != nil {
 		return &os.PathError{Op: "lstat", Path: path, Err: err}

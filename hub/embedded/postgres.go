@@ -30,8 +30,7 @@ var (
 // PostgresConfig says where the private PostgreSQL lives and how it runs.
 type PostgresConfig struct {
 	// Dir holds everything: cluster/ (the data), postgres.log, owner.lock. Made
-	// with mode 0700 if absent. Any length, spaces allowed. Where the server runs
-	// as another user (see StartPostgres), its parents must let others in (o+x).
+	// with mode 0700 if absent. Any length, spaces allowed.
 	Dir string
 	// BinDir is the directory of initdb and postgres (HUB_PG_BIN); empty = search.
 	BinDir string
@@ -44,7 +43,9 @@ type PostgresConfig struct {
 	// Logger receives notes on starting and stopping; nil = none.
 	Logger *slog.Logger
 
-	noUserns bool // tests: behave as in a container that forbids user namespaces
+	// For tests only.
+	modes []string        // the only ways to run as root, as in a container that forbids others
+	usual func() []string // stands for usualPlaces
 }
 
 // Postgres is a running private server. It ends with this process, also on
@@ -72,6 +73,9 @@ func StartPostgres(ctx context.Context, cfg PostgresConfig) (*Postgres, error) {
 	began := time.Now()
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
+	}
+	if cfg.usual == nil {
+		cfg.usual = usualPlaces
 	}
 	dir, err := absolute(cfg.Dir)
 	if err != nil {
