@@ -45,7 +45,8 @@ func newAudit(a *app) *cobra.Command {
 	}
 	cmd.Flags().StringVar(&tenant, "tenant", "", "only about this tenant: id, name or external reference")
 	cmd.Flags().StringVar(&filter.ActorID, "actor", "", "only by this actor's id")
-	cmd.Flags().StringVar(&filter.Action, "action", "", "only this action")
+	cmd.Flags().StringVar(&filter.Action, "action", "", "only this action, e.g. keys.rotate")
+	cmd.Flags().StringVar(&filter.Resource, "resource", "", "only this kind of thing, e.g. keys")
 	s.addTo(cmd)
 	p.addTo(cmd)
 	return cmd

@@ -54,12 +54,20 @@ func newDeliveriesList(a *app) *cobra.Command {
 }
 
 func deliveryRow(d client.Delivery) []string {
-	attempts, took := strconv.Itoa(d.Retries+1), millis(d.DurationMS)
+	attempts, took := strconv.Itoa(d.Retries+1), tookText(d.DurationMS)
 	if d.Status == "pending" && d.StatusCode == 0 && d.Retries == 0 && d.DurationMS == 0 {
 		attempts, took = "-", "-"
 	}
 	return []string{clock(d.CreatedAt), d.ID, d.EventID, d.EventType, orDash(d.Product),
 		d.Status, codeText(d.StatusCode), attempts, took, clockOf(d.NextAttemptAt)}
+}
+
+// tookText writes the log's whole milliseconds.
+func tookText(ms float64) string {
+	if ms < 1 {
+		return "<1 ms"
+	}
+	return fmt.Sprintf("%.0f ms", ms)
 }
 
 func newDeliveriesShow(a *app) *cobra.Command {
@@ -147,12 +155,12 @@ func (a *app) deliveryShown(reply client.Reply[client.Delivery], headers bool) e
 		a.print("%s", printable(d.ID))
 		return nil
 	}
-	a.print("delivery     %s  %s%s", printable(d.ID), a.paint(statusColour(d.Status), printable(d.Status)), attemptsText(d))
+	a.print("delivery      %s  %s%s", printable(d.ID), a.paint(statusColour(d.Status), printable(d.Status)), attemptsText(d))
 	next := ""
 	if d.NextAttemptAt != nil {
 		next = clock(*d.NextAttemptAt)
 	}
-	a.fields("event       ", d.EventID, "type", d.EventType, "product", d.Product, "direction", d.Direction, "tenant", d.TenantID,
+	a.fields("event       ", d.EventID, "type", d.EventType, "product", d.Product, "direction", d.Direction, "environment", d.Environment, "tenant", d.TenantID,
 		"endpoint", d.EndpointID, "integration", d.IntegrationID, "correlation", d.CorrelationID, "reason", d.Reason,
 		"created", clock(d.CreatedAt), "next attempt", next, "payload", string(d.Payload))
 	for _, t := range d.Attempts {
@@ -183,22 +191,22 @@ func (a *app) attemptShown(t client.Attempt, headers bool) {
 		outcome += "  " + printable(t.Error)
 	}
 	a.print("")
-	a.print("attempt %d    %s  %s", t.Number, t.StartedAt.UTC().Format("2006-01-02 15:04:05.000Z"), outcome)
+	a.print("attempt %-4d  %s  %s", t.Number, t.StartedAt.UTC().Format("2006-01-02 15:04:05.000Z"), outcome)
 	p := t.Phases
-	a.print("  phases     queue %s | dns %s | connect %s | tls %s | first byte %s | total %s",
+	a.print("  phases      queue %s | dns %s | connect %s | tls %s | first byte %s | total %s",
 		millis(p.QueueMS), millis(p.DNSMS), millis(p.ConnectMS), millis(p.TLSMS), millis(p.FirstByteMS), millis(p.TotalMS))
 	if headers {
 		a.headersShown("request", t.RequestHeaders)
 		a.headersShown("answer", t.ResponseHeaders)
 	}
 	if t.ResponseBody != "" {
-		a.print("  answered   %s", printable(t.ResponseBody))
+		a.print("  answered    %s", printable(t.ResponseBody))
 	}
 }
 
 func (a *app) headersShown(title string, headers map[string]string) {
 	for _, name := range slices.Sorted(maps.Keys(headers)) {
-		a.print("  %-9s  %s: %s", title, printable(name), printable(headers[name]))
+		a.print("  %-10s  %s: %s", title, printable(name), printable(headers[name]))
 	}
 }
 

@@ -68,6 +68,7 @@ type demo struct {
 	operator *client.Client
 	server   *receiver.Server
 	undo     []func(context.Context) error
+	endpoint string // id
 	steps    int
 
 	mu   sync.Mutex
@@ -167,7 +168,8 @@ func (d *demo) subscribe(ctx context.Context, tenantID string) error {
 	if err != nil {
 		return fmt.Errorf("creating the endpoint: %w", err)
 	}
-	d.undo = append(d.undo, func(ctx context.Context) error { return d.operator.DeleteEndpoint(ctx, reply.Value.ID) })
+	d.endpoint = reply.Value.ID
+	d.undo = append(d.undo, func(ctx context.Context) error { return d.operator.DeleteEndpoint(ctx, d.endpoint) })
 	server.Serve(&receiver.Receiver{Secrets: []string{reply.Value.Secret}, Now: d.app.now, Answer: demoAnswer, Seen: d.arrived})
 	return nil
 }
@@ -270,11 +272,14 @@ func (d *demo) awaitLogged(ctx context.Context, eventID string) (client.Reply[cl
 	tick := time.NewTicker(demoPoll)
 	defer tick.Stop()
 	for {
-		page, err := d.operator.Deliveries(ctx, client.DeliveryQuery{EventID: eventID}, client.PageQuery{})
+		page, err := d.operator.Deliveries(ctx, client.DeliveryQuery{EventID: eventID, EndpointID: d.endpoint}, client.PageQuery{})
 		if err != nil {
 			return client.Reply[client.Delivery]{}, fmt.Errorf("reading the log: %w", err)
 		}
 		for _, one := range page.Value.Items {
+			if one.EventID != eventID {
+				return client.Reply[client.Delivery]{}, fmt.Errorf("the log was asked for %s and answered with %s", eventID, one.EventID)
+			}
 			if one.Status == "delivered" {
 				return d.operator.Delivery(ctx, one.ID)
 			}

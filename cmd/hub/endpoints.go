@@ -257,23 +257,28 @@ func newEndpointsDelete(a *app) *cobra.Command {
 }
 
 func newEndpointsRotate(a *app) *cobra.Command {
-	var key string
+	var key, overlap string
 	cmd := &cobra.Command{
 		Use:   "rotate-secret ID",
 		Short: "Make a new secret; for a while deliveries are signed with both",
 		Args:  exactly("the endpoint's ID"),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			length, err := parseDuration(overlap)
+			if err != nil {
+				return err
+			}
 			c, _, err := a.operatorOrKey(key, false)
 			if err != nil {
 				return err
 			}
-			reply, err := c.RotateSecret(cmd.Context(), args[0])
+			reply, err := c.RotateSecret(cmd.Context(), args[0], length)
 			if err != nil {
 				return err
 			}
 			return a.secretMade(reply)
 		},
 	}
+	cmd.Flags().StringVar(&overlap, "overlap", "24h", "how long the old secret signs too: 0s, 1h, 24h, 7d")
 	keyFlag(cmd, &key)
 	return cmd
 }
@@ -293,7 +298,12 @@ func newEndpointsPing(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return a.published(reply)
+			if a.json() {
+				return a.printRaw(reply.Raw)
+			}
+			a.print("%s", printable(reply.Value.ID))
+			a.note("on its way; see: hub deliveries show --event %s", printable(reply.Value.ID))
+			return nil
 		},
 	}
 	keyFlag(cmd, &key)

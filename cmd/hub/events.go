@@ -21,6 +21,7 @@ func newEventsList(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "list",
 		Short:   "List events, newest first",
+		Long:    `List events, newest first. By type, correlation id or outcome: hub deliveries list.`,
 		Example: `  hub events list --tenant Acme --since 1h`,
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -48,12 +49,7 @@ func newEventsList(a *app) *cobra.Command {
 			}.show(cmd.Context(), a, p)
 		},
 	}
-	flags := cmd.Flags()
-	flags.StringVar(&filter.Product, "product", "", "product the event comes from")
-	flags.StringVar(&tenant, "tenant", "", "tenant: id, name or external reference")
-	flags.StringVar(&filter.EventType, "type", "", "event type")
-	flags.StringVar(&filter.CorrelationID, "correlation-id", "", "correlation id")
-	flags.StringVar(&filter.Search, "query", "", "words to search for")
+	cmd.Flags().StringVar(&tenant, "tenant", "", "tenant: id, name or external reference")
 	s.addTo(cmd)
 	p.addTo(cmd)
 	return cmd

@@ -82,7 +82,7 @@ func (f *logFilter) addTo(cmd *cobra.Command) {
 	flags.IntVar(&f.query.StatusCode, "status-code", 0, "HTTP status of the last attempt")
 	flags.StringVar(&f.query.CorrelationID, "correlation-id", "", "correlation id")
 	flags.StringVar(&f.query.EventID, "event", "", "event id (evt_…)")
-	flags.StringVar(&f.query.Search, "query", "", "words to search for")
+	flags.StringVar(&f.query.Search, "query", "", "an event id, delivery id or correlation id, whichever you have")
 	f.span.addTo(cmd)
 	complete(cmd, "status", "pending", "delivered", "parked", "failed")
 	complete(cmd, "direction", "inbound", "outbound")

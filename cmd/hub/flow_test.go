@@ -38,7 +38,7 @@ func TestMainJob(t *testing.T) {
 	}, 10*time.Second, 50*time.Millisecond)
 	shown := c.run("deliveries", "show", "--event", event).ok()
 	require.Contains(t, shown, "delivered after 1 attempt")
-	require.Contains(t, shown, "phases     queue 0.4 ms | dns 0.0 ms | connect 0.2 ms | tls 0.0 ms | first byte 1.5 ms | total 2.2 ms")
+	require.Contains(t, shown, "phases      queue 0.4 ms | dns 0.0 ms | connect 0.2 ms | tls 0.0 ms | first byte 1.5 ms | total 2.2 ms")
 	require.NotContains(t, shown, "X-Webhook-Signature")
 	require.Contains(t, c.run("deliveries", "show", "--event", event, "--headers").ok(), "X-Webhook-Signature: sha256=")
 }
@@ -124,8 +124,11 @@ func TestKeysAndEndpoints(t *testing.T) {
 	shown := c.run("endpoints", "show", id).ok()
 	require.Contains(t, shown, "disabled")
 	require.Contains(t, shown, "contact.*,ticket.*", "what is not given stays")
-	require.NotEqual(t, secret, c.run("endpoints", "rotate-secret", id, "-q").ok())
-	require.Regexp(t, `^evt_`, c.run("endpoints", "ping", id).ok())
+	require.NotEqual(t, secret, c.run("endpoints", "rotate-secret", id, "--overlap", "1h", "-q").ok())
+	require.JSONEq(t, `{"overlap_seconds":3600}`, s.last("/api/v1/endpoints/"+id+"/rotate-secret").body)
+	ping := c.run("endpoints", "ping", id)
+	require.Regexp(t, `^evt_[0-9a-f]{16}$`, ping.ok())
+	require.Contains(t, ping.err, "on its way")
 
 	// A tenant manages its own with its key; the operator's right is not needed.
 	tenant := newCLI(t).with("HUB_URL", s.URL).with("HUB_KEY", c.run("keys", "create", "--tenant", "Acme", "-q").ok())

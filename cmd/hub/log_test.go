@@ -59,8 +59,8 @@ func TestLogFilters(t *testing.T) {
 		"&product=crm&q=x+y&since=2026-01-31T00%3A00%3A00Z&status=failed&status_code=500&tenant_id=t-1&until=2026-02-01T10%3A00%3A00.5Z",
 		s.last("/api/v1/deliveries").query)
 
-	c.run("audit", "--tenant", "Acme", "--actor", "o", "--action", "key.create").ok()
-	require.Equal(t, "action=key.create&actor_id=o&limit=50&tenant_id=t-1", s.last("/api/v1/audit").query)
+	c.run("audit", "--tenant", "Acme", "--actor", "o", "--action", "keys.create", "--resource", "keys").ok()
+	require.Equal(t, "action=keys.create&actor_id=o&limit=50&resource=keys&tenant_id=t-1", s.last("/api/v1/audit").query)
 	c.run("deliveries", "list", "--since", "7d").ok()
 	query, err := url.ParseQuery(s.last("/api/v1/deliveries").query)
 	require.NoError(t, err)
@@ -83,7 +83,7 @@ func TestTables(t *testing.T) {
 		`2026-01-02 01:04:05Z  d-1  evt_1  a.b\x1b[2J       crm      failed   500          4  1234 ms  -`,
 	}, "\n"), c.run("deliveries", "list").ok())
 	require.Equal(t, strings.Join([]string{
-		"30M FROM              ACCEPTED  DELIVERED  FAILED  PARKED     P50      P95     P99",
+		"FROM                  ACCEPTED  DELIVERED  FAILED  PARKED     P50      P95     P99",
 		"2026-01-01 00:00:00Z        10          8       1       1  4.5 ms  20.0 ms  12.5 s",
 		"total                       10          8       1       1       -        -       -",
 	}, "\n"), c.run("stats").ok())
@@ -145,6 +145,12 @@ func (s *standIn) stream(scripts ...func(w http.ResponseWriter, flush func())) {
 		connections <- script
 	}
 	s.mux.HandleFunc("GET /api/v1/events/stream", func(w http.ResponseWriter, r *http.Request) {
+		if s.mu.Lock(); r.Header.Get("Authorization") != "Bearer "+s.access {
+			s.mu.Unlock()
+			refuse(w, 401, "unauthorized", "Valid credentials are needed.")
+			return
+		}
+		s.mu.Unlock()
 		select {
 		case script := <-connections:
 			script(w, w.(http.Flusher).Flush)
@@ -178,7 +184,7 @@ func TestTail(t *testing.T) {
 	)
 	tail := s.operator(t).start("tail", "--type", "a.b")
 	tail.await(tail.out, "evt_2")
-	require.Regexp(t, `(?m)^\d\d:\d\d:\d\d\.\d{3}Z  delivered  200  evt_1  a\.b  crm  3\.0 ms$`, tail.out.String())
+	require.Regexp(t, `(?m)^\d\d:\d\d:\d\d\.\d{3}Z  delivered  200  evt_1  a\.b  crm  3 ms$`, tail.out.String())
 	tail.await(tail.errs, "Not now.")
 	require.Eventually(t, func() bool { return strings.Count(tail.errs.String(), "following") == 3 }, 10*time.Second, 10*time.Millisecond)
 	require.Zero(t, tail.interrupt())
@@ -209,4 +215,28 @@ func TestTailRefused(t *testing.T) {
 	c.run("tail").fails(4, "Valid credentials are needed.")
 	c.run("tail").fails(1, "Not now.")
 	c.run("tail").fails(1, "it is not an event stream")
+}
+
+// TestTailLoginEnds: a login that ended for good ends the tail, a restarted hub does not.
+func TestTailLoginEnds(t *testing.T) {
+	t.Parallel()
+	s := newStandIn(t)
+	c := newCLI(t)
+	c.runIn("correct horse", "login", "--url", s.URL, "--email", "ana@example.com", "--password-stdin").ok()
+	s.stream(func(w http.ResponseWriter, flush func()) {
+		events("retry: 20\n\n")(w, flush)
+		s.endLogin("", true)
+	})
+	c.run("tail").fails(4, "the login at "+s.URL+" has ended")
+
+	s = newStandIn(t)
+	c = s.operator(t)
+	s.stream(func(w http.ResponseWriter, flush func()) {
+		events("retry: 20\n\n")(w, flush)
+		s.endLogin("new", true) // the hub started again, with another token for this machine
+		c.write("data/local.json", `{"url":"`+s.URL+`","token":"new"}`)
+	}, events("data: {\"event_id\":\"evt_1\"}\n\n"))
+	tail := c.start("tail")
+	tail.await(tail.out, "evt_1")
+	require.Zero(t, tail.interrupt())
 }

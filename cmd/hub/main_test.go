@@ -52,7 +52,7 @@ func newCLI(t *testing.T) *cli {
 	dir := t.TempDir()
 	return &cli{t: t, dir: dir, env: map[string]string{
 		"HOME": dir, "XDG_CONFIG_HOME": filepath.Join(dir, "config"), "PATH": os.Getenv("PATH"), "TERM": "xterm",
-		"GORACE": "halt_on_error=1 exitcode=66",
+		"GORACE": "halt_on_error=1 exitcode=66 atexit_sleep_ms=0",
 	}}
 }
 

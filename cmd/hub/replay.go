@@ -133,7 +133,7 @@ func (a *app) replayEnded(reply client.Reply[client.Replay]) error {
 	case r.Status == "cancelled", r.Status == "done" && r.Failed > 0:
 		return &failure{code: exitPartial, err: fmt.Errorf("the replay is %s: %d of %d done, %d failed", r.Status, r.Done, r.Total, r.Failed)}
 	case r.Status != "done":
-		return &failure{code: exitFailure, err: fmt.Errorf("the replay %s is %s", r.ID, r.Status)}
+		return &failure{code: exitFailure, err: fmt.Errorf("the replay %s is %s: %s", r.ID, r.Status, r.Error)}
 	}
 	return nil
 }

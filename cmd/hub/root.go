@@ -14,7 +14,7 @@ import (
 // commands is the one list of what `hub` can do, in the order help shows it.
 func commands() []func(*app) *cobra.Command {
 	return []func(*app) *cobra.Command{
-		newServe, newWorker, newMigrate, newConfig, newOpenAPI,
+		newServe, newWorker, newMigrate, newDoctor, newConfig, newOpenAPI,
 		newDemo,
 		newProducts, newTenants, newKeys, newEndpoints,
 		newPublish, newListen,

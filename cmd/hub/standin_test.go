@@ -93,7 +93,7 @@ func (s *standIn) routes() {
 	s.mux.HandleFunc("DELETE /api/v1/endpoints/{id}", s.operatorOnly(s.remove("endpoints")))
 	s.mux.HandleFunc("POST /api/v1/endpoints/{id}/rotate-secret", s.operatorOnly(s.rotateSecret))
 	s.mux.HandleFunc("POST /api/v1/endpoints/{id}/ping", s.operatorOnly(func(w http.ResponseWriter, _ *http.Request, _ object) {
-		answer(w, 202, object{"id": hub.NewEventID(), "deliveries": 1})
+		answer(w, 202, object{"id": hub.NewEventID()})
 	}))
 	s.mux.HandleFunc("POST /api/v1/events", s.keyOnly(s.publish))
 	s.mux.HandleFunc("POST /api/v1/events/batch", s.keyOnly(s.publishBatch))

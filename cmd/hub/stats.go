@@ -44,9 +44,12 @@ func newStats(a *app) *cobra.Command {
 	flags := cmd.Flags()
 	flags.StringVar(&from, "from", "1h", "begin: 1h, 7d ago, 2026-01-31 or RFC 3339")
 	flags.StringVar(&to, "to", "", "end, the same forms (default: now)")
-	flags.StringVar(&in.Bucket, "bucket", "", "length of a step: 1m, 30m, 3h or 12h (default: the hub's choice)")
+	flags.StringVar(&in.Bucket, "bucket", "", "length of a step: 1m, 30m, 3h or 12h (default: 30m)")
 	flags.StringVar(&in.Product, "product", "", "only of this product")
 	flags.StringVar(&tenant, "tenant", "", "only of this tenant: id, name or external reference")
+	flags.StringVar(&in.EndpointID, "endpoint", "", "only to this endpoint's id")
+	flags.StringVar(&in.IntegrationID, "integration", "", "only of this integration's id")
+	cmd.MarkFlagsMutuallyExclusive("endpoint", "integration")
 	complete(cmd, "bucket", "1m", "30m", "3h", "12h")
 	return cmd
 }
@@ -64,7 +67,8 @@ func (a *app) statsShown(s client.Stats) {
 		}
 	}
 	rows = append(rows, statsRow("total", total))
-	a.table([]column{{title: s.Bucket + " from"}, {title: "accepted", right: true}, {title: "delivered", right: true},
+	a.note("by steps of %s, empty ones left out", printable(s.Bucket))
+	a.table([]column{{title: "from"}, {title: "accepted", right: true}, {title: "delivered", right: true},
 		{title: "failed", right: true}, {title: "parked", right: true},
 		{title: "p50", right: true}, {title: "p95", right: true}, {title: "p99", right: true}}, rows)
 }

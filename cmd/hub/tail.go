@@ -57,6 +57,6 @@ func (a *app) tailLine(m client.Message) error {
 	status := fmt.Sprintf("%-9s", printable(d.Status))
 	a.print("%s  %s  %3s  %s  %s  %s  %s", a.now().UTC().Format("15:04:05.000Z"),
 		a.paint(statusColour(d.Status), status), codeText(d.StatusCode),
-		printable(d.EventID), printable(d.EventType), printable(d.Product), millis(d.DurationMS))
+		printable(d.EventID), printable(d.EventType), printable(d.Product), tookText(d.DurationMS))
 	return nil
 }

@@ -104,6 +104,9 @@ func TestTerminalLogin(t *testing.T) {
 	term.types("\x03") // Ctrl-C
 	require.Equal(t, 1, term.end())
 	term.sees("interrupted")
+	modes, err := unix.IoctlGetTermios(int(term.keys.Fd()), unix.TCGETS)
+	require.NoError(t, err)
+	require.NotZero(t, modes.Lflag&unix.ECHO, "the echo is on again")
 }
 
 func TestTerminalReplay(t *testing.T) {

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"cmp"
+
 	"github.com/spf13/cobra"
 
 	"integrationhub/cmd/hub/internal/client"
@@ -28,7 +30,7 @@ func newWhoami(a *app) *cobra.Command {
 				return a.printRaw(reply.Raw)
 			}
 			if a.quiet {
-				a.print("%s", printable(reply.Value.Email))
+				a.print("%s", printable(cmp.Or(reply.Value.Email, reply.Value.Name))) // the local command line has no address
 				return nil
 			}
 			a.fields("hub", to.url, "operator", reply.Value.Email, "name", reply.Value.Name,

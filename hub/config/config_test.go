@@ -124,7 +124,7 @@ func TestUnknownNamesSuggestTheNearest(t *testing.T) {
 	t.Parallel()
 	_, warnings, err := config.Load(config.Sources{
 		File:    file(t, "listn: a\nretenton: 3d\nzzzzzzzz: 1\n"),
-		Environ: []string{"HUB_MASTERKEY=hidden-value", "HUB_DATABSE_URL=x"},
+		Environ: []string{"HUB_MASTERKEY=hidden-value", "HUB_DATABSE_URL=x", "HUB_TOKEN=of-the-command-line"},
 	})
 	require.ErrorContains(t, err, "unknown key listn; did you mean listen?")
 	require.ErrorContains(t, err, "unknown key retenton; did you mean retention?")

@@ -21,6 +21,10 @@ type Sources struct {
 // configVariable names the file in the environment; its flag is --config.
 const configVariable = envPrefix + "CONFIG"
 
+// foreign are variables with our prefix that are not settings of a hub: the commands
+// that call one read them.
+var foreign = []string{"HUB_URL", "HUB_TOKEN", "HUB_KEY", "HUB_WEBHOOK_SECRET"}
+
 // Load fills a Config. The error lists every value that could not be read and every
 // key of the file that is unknown; the warnings name variables that begin with HUB_
 // and are unknown. The values' sense is checked by [Config.Validate].
@@ -93,7 +97,7 @@ func (l *loader) environ(settings []Setting, environ []string) map[string]string
 			continue
 		}
 		given[name] = value
-		if !slices.Contains(known, name) {
+		if !slices.Contains(known, name) && !slices.Contains(foreign, name) {
 			l.warnings = append(l.warnings, fmt.Sprintf("unknown variable %s is ignored%s", name, meant(name, known)))
 		}
 	}

@@ -68,6 +68,8 @@ type API struct {
 	deps Deps
 	huma huma.API
 	rows []route
+	// documentOnly documents rows that are served by fiber handlers of their own.
+	documentOnly huma.API
 	// document is the OpenAPI document, written when it is first asked for.
 	document func() ([]byte, error)
 }
@@ -87,7 +89,8 @@ func New(app *fiber.App, deps Deps) (*API, error) {
 	}
 	httpx.InstallHuma(&settings, deps.Log)
 	a.huma = humafiber.New(app, settings)
-	place := mount{api: a.huma, app: app, document: huma.NewAPI(settings, unserved{}), guard: a.guard}
+	a.documentOnly = huma.NewAPI(settings, unserved{})
+	place := mount{api: a.huma, app: app, document: a.documentOnly, guard: a.guard}
 	a.rows = a.routes()
 	for _, row := range a.rows {
 		row.bind(place, row, a.operation(row))

@@ -82,7 +82,8 @@ type endpointSecretOutput struct{ Body EndpointWithSecret }
 
 type pingOutput struct {
 	Body struct {
-		ID string `json:"id" example:"evt_0123456789abcdef" doc:"Id of the event that was sent"`
+		ID         string `json:"id" example:"evt_0123456789abcdef" doc:"Id of the event that was sent"`
+		Deliveries int    `json:"deliveries" example:"1" doc:"Always 1"`
 	} `nameHint:"Ping"`
 }
 
@@ -182,7 +183,7 @@ func (a *API) pingEndpoint(ctx context.Context, in *idPath) (*pingOutput, error)
 		return nil, err
 	}
 	out := &pingOutput{}
-	out.Body.ID = id
+	out.Body.ID, out.Body.Deliveries = id, 1
 	return out, nil
 }
 

@@ -9,7 +9,6 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
-	"net/url"
 	"strings"
 	"sync"
 	"testing"
@@ -25,6 +24,7 @@ import (
 	"integrationhub/hub/internal/api"
 	"integrationhub/hub/internal/audit"
 	"integrationhub/hub/internal/auth"
+	"integrationhub/hub/internal/egress"
 	"integrationhub/hub/internal/httpx"
 	"integrationhub/hub/internal/keys"
 	"integrationhub/hub/internal/registry"
@@ -234,17 +234,9 @@ func (l *lockedBuffer) String() string {
 	return l.b.String()
 }
 
-// TEMP until egress is merged.
-type guard struct{}
-
-func (guard) CheckURL(location, raw string) (*url.URL, error) {
-	u, err := url.Parse(raw)
-	if err != nil || u.Scheme != "https" {
-		bad := hub.Invalid(location, "must be https")
-		bad.Code = "url_not_allowed"
-		return nil, bad
-	}
-	return u, nil
+func newGuard(t *testing.T) registry.URLChecker {
+	t.Helper()
+	guard, err := egress.New(egress.Config{})
+	require.NoError(t, err)
+	return guard
 }
-
-func newGuard(*testing.T) registry.URLChecker { return guard{} }

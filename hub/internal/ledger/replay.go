@@ -15,8 +15,6 @@ import (
 	"integrationhub/hub/internal/logid"
 )
 
-var errPayloadGone = hub.Errorf(hub.ErrConflict, "payload_gone", "The payload of this delivery was erased or its retention ended; it cannot be sent again.")
-
 // Replay is a job that puts every matching delivery back to pending.
 type Replay struct {
 	ID         uuid.UUID  `json:"id"`
@@ -24,7 +22,7 @@ type Replay struct {
 	Status     string     `json:"status" enum:"running,done,cancelled,failed"`
 	Total      int64      `json:"total" doc:"Deliveries that matched when the job began"`
 	Done       int64      `json:"done" doc:"Deliveries put back so far"`
-	Failed     int64      `json:"failed" doc:"Deliveries whose payload is no longer there"`
+	Failed     int64      `json:"failed" doc:"Deliveries that cannot be sent again: payload gone, or endpoint disabled or deleted"`
 	Error      *string    `json:"error"`
 	CreatedBy  string     `json:"created_by"`
 	CreatedAt  time.Time  `json:"created_at"`

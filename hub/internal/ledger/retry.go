@@ -7,6 +7,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	"integrationhub/hub"
 	"integrationhub/hub/internal/delivery"
 )
 
@@ -15,43 +16,57 @@ import (
 const again = `
 	set status = 0, spent = 0, reason = null, finished_at = null, next_attempt_at = null, round_at = now(), due_at = now()`
 
+// takes tells whether a delivery's target d.target_id takes deliveries now. History
+// is not overwritten by a round of attempts that cannot be made.
+const takes = `(d.integration or exists (
+	select from hub.endpoints t where t.id = d.target_id and t.enabled and t.deleted_at is null))`
+
+var (
+	errPayloadGone = hub.Errorf(hub.ErrConflict, "payload_gone", "The payload of this delivery was erased or its retention ended; it cannot be sent again.")
+	errNoTarget    = hub.Errorf(hub.ErrConflict, "endpoint_disabled", "The endpoint of this delivery is disabled or deleted; enable it first.")
+)
+
 // Requeue puts one delivery back to pending and tells its target. A delivery whose
-// payload is gone gives a 409.
+// payload is gone, or whose endpoint takes none, gives a 409.
 func (r *Reader) Requeue(ctx context.Context, id uuid.UUID) (target uuid.UUID, status delivery.Status, err error) {
+	var payload, takesIt bool
 	err = r.pool.QueryRow(ctx, `
 		with found as (
-			select d.id, d.target_id, d.status, d.next_attempt_at is not null as waiting, e.seq is not null as payload
+			select d.id, d.target_id, d.status, d.next_attempt_at is not null as waiting, e.seq is not null as payload, `+takes+` as takes
 			from hub.deliveries d
 			left join hub.events e on e.seq = (overlay(d.id::text placing '0000' from 33))::uuid
 			where d.id = $1 for update of d),
 		requeued as (
 			update hub.deliveries d `+again+`
-			from found f where d.id = f.id and f.payload and (f.status <> 0 or f.waiting))
-		select target_id, case when payload then 0 else status end from found`, id).Scan(&target, &status)
+			from found f where d.id = f.id and f.payload and f.takes and (f.status <> 0 or f.waiting))
+		select target_id, payload, takes from found`, id).Scan(&target, &payload, &takesIt)
 	switch {
 	case notFound(err):
 		return target, status, errNotFound
 	case err != nil:
 		return target, status, fmt.Errorf("putting a delivery back: %w", err)
-	case status != delivery.Pending:
+	case !payload:
 		return target, status, errPayloadGone
+	case !takesIt:
+		return target, status, errNoTarget
 	}
-	return target, status, nil
+	return target, delivery.Pending, nil
 }
 
 // requeueBatch puts up to limit matching deliveries after the cursor back to
 // pending, oldest first. It returns the targets they belong to and the last one's
-// id; gone counts those whose payload is no longer there.
+// id; gone counts those that cannot be sent again.
 func requeueBatch(ctx context.Context, tx pgx.Tx, p plan, limit int) (b requeued, err error) {
 	rows, err := tx.Query(ctx, fmt.Sprintf(`
 		with picked as (
-			select d.id from hub.deliveries d where %s and d.status <> 0 order by d.id limit %d for update),
-		withpayload as (
-			select p.id from picked p
-			where exists (select from hub.events e where e.seq = (overlay(p.id::text placing '0000' from 33))::uuid)),
+			select d.id, d.target_id, d.integration from hub.deliveries d
+			where %s and d.status <> 0 order by d.id limit %d for update),
+		sendable as (
+			select d.id from picked d
+			where `+takes+` and exists (select from hub.events e where e.seq = (overlay(d.id::text placing '0000' from 33))::uuid)),
 		moved as (
 			update hub.deliveries d `+again+`
-			from withpayload w where d.id = w.id returning d.id, d.target_id)
+			from sendable w where d.id = w.id returning d.id, d.target_id)
 		select p.id, m.target_id from picked p left join moved m on m.id = p.id order by p.id`, p.where(), limit), p.args...)
 	if err != nil {
 		return b, fmt.Errorf("putting deliveries back: %w", err)

@@ -13,6 +13,7 @@ type Delivery struct {
 	ID            string          `json:"id"`
 	EventID       string          `json:"event_id"`
 	TenantID      string          `json:"tenant_id"`
+	Environment   string          `json:"environment"`
 	Product       string          `json:"product"`
 	IntegrationID string          `json:"integration_id"`
 	EndpointID    string          `json:"endpoint_id"`
@@ -128,6 +129,7 @@ type Replay struct {
 	Total     int64     `json:"total"`
 	Done      int64     `json:"done"`
 	Failed    int64     `json:"failed"`
+	Error     string    `json:"error"` // why it failed as a whole
 	CreatedAt time.Time `json:"created_at"`
 }
 

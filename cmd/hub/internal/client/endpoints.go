@@ -73,12 +73,17 @@ func (c *Client) DeleteEndpoint(ctx context.Context, endpointID string) error {
 	return discard(send[None](ctx, c, call{method: http.MethodDelete, path: endpointsPath + "/" + id(endpointID)}))
 }
 
-// RotateSecret makes a new secret, shown this once; the old one signs too for a while.
-func (c *Client) RotateSecret(ctx context.Context, endpointID string) (Reply[Endpoint], error) {
-	return send[Endpoint](ctx, c, post(endpointsPath+"/"+id(endpointID)+"/rotate-secret", struct{}{}))
+// RotateSecret makes a new secret, shown this once; the old one signs too for overlap.
+func (c *Client) RotateSecret(ctx context.Context, endpointID string, overlap time.Duration) (Reply[Endpoint], error) {
+	return send[Endpoint](ctx, c, post(endpointsPath+"/"+id(endpointID)+"/rotate-secret", overlapInput(overlap)))
+}
+
+// Pinged is what a ping answers.
+type Pinged struct {
+	ID string `json:"id"` // of the event that was sent
 }
 
 // Ping sends hub.ping to an endpoint.
-func (c *Client) Ping(ctx context.Context, endpointID string) (Reply[Accepted], error) {
-	return send[Accepted](ctx, c, post(endpointsPath+"/"+id(endpointID)+"/ping", struct{}{}))
+func (c *Client) Ping(ctx context.Context, endpointID string) (Reply[Pinged], error) {
+	return send[Pinged](ctx, c, post(endpointsPath+"/"+id(endpointID)+"/ping", struct{}{}))
 }

@@ -42,8 +42,8 @@ type AcceptedBatch struct {
 
 // EventQuery filters the list of events; empty fields do not filter.
 type EventQuery struct {
-	Product, TenantID, EventType, CorrelationID, Search string
-	Since, Until                                        time.Time
+	TenantID     string
+	Since, Until time.Time
 }
 
 // Publish publishes one event. idempotencyKey may be "".
@@ -64,11 +64,7 @@ func (c *Client) PublishBatch(ctx context.Context, events []json.RawMessage) (Re
 // Events lists events, newest first.
 func (c *Client) Events(ctx context.Context, filter EventQuery, page PageQuery) (Reply[Page[Event]], error) {
 	q := url.Values{}
-	setIf(q, "product", filter.Product)
 	setIf(q, "tenant_id", filter.TenantID)
-	setIf(q, "event_type", filter.EventType)
-	setIf(q, "correlation_id", filter.CorrelationID)
-	setIf(q, "q", filter.Search)
 	setTime(q, "since", filter.Since)
 	setTime(q, "until", filter.Until)
 	page.addTo(q)

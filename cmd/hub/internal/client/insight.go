@@ -32,6 +32,8 @@ type StatsQuery struct {
 	Bucket   string // "1m", "30m", "3h", "12h"; "" = the hub chooses
 	Product  string
 	TenantID string
+	// At most one of these.
+	EndpointID, IntegrationID string
 }
 
 // Stats gives counts and latencies over time.
@@ -42,6 +44,8 @@ func (c *Client) Stats(ctx context.Context, in StatsQuery) (Reply[Stats], error)
 	setIf(q, "bucket", in.Bucket)
 	setIf(q, "product", in.Product)
 	setIf(q, "tenant_id", in.TenantID)
+	setIf(q, "endpoint_id", in.EndpointID)
+	setIf(q, "integration_id", in.IntegrationID)
 	return send[Stats](ctx, c, get("/api/v1/stats", q))
 }
 
@@ -68,8 +72,8 @@ type AuditActor struct {
 
 // AuditQuery filters the audit log; empty fields do not filter.
 type AuditQuery struct {
-	TenantID, ActorID, Action string
-	Since, Until              time.Time
+	TenantID, ActorID, Action, Resource string
+	Since, Until                        time.Time
 }
 
 // Audit lists the audit log, newest first.
@@ -78,6 +82,7 @@ func (c *Client) Audit(ctx context.Context, filter AuditQuery, page PageQuery) (
 	setIf(q, "tenant_id", filter.TenantID)
 	setIf(q, "actor_id", filter.ActorID)
 	setIf(q, "action", filter.Action)
+	setIf(q, "resource", filter.Resource)
 	setTime(q, "since", filter.Since)
 	setTime(q, "until", filter.Until)
 	page.addTo(q)

@@ -54,6 +54,10 @@ func (c *Client) RevokeKey(ctx context.Context, keyID string) error {
 
 // RotateKey makes a new key like the old one, which stays valid for overlap.
 func (c *Client) RotateKey(ctx context.Context, keyID string, overlap time.Duration) (Reply[Key], error) {
-	body := map[string]int64{"overlap_seconds": int64(overlap / time.Second)}
-	return send[Key](ctx, c, post("/api/v1/keys/"+id(keyID)+"/rotate", body))
+	return send[Key](ctx, c, post("/api/v1/keys/"+id(keyID)+"/rotate", overlapInput(overlap)))
+}
+
+// overlapInput says how long what is replaced stays valid beside its successor.
+func overlapInput(overlap time.Duration) map[string]int64 {
+	return map[string]int64{"overlap_seconds": int64(overlap / time.Second)}
 }

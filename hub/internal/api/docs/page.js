@@ -1,0 +1,165 @@
+// Draws the reference from /openapi.json. No text of the document is ever taken for
+// HTML: everything is put in place as text.
+"use strict";
+
+const main = document.getElementById("main");
+const verbs = ["get", "post", "put", "patch", "delete"];
+let api;
+
+// el makes an element; children are elements or texts.
+function el(name, attributes, ...children) {
+  const node = document.createElement(name);
+  for (const [key, value] of Object.entries(attributes ?? {})) {
+    if (value !== undefined && value !== false) node.setAttribute(key, value);
+  }
+  node.append(...children.flat().filter((child) => child !== undefined && child !== ""));
+  return node;
+}
+
+// text splits `code` out of plain text.
+function text(plain) {
+  return (plain ?? "").split(/(`[^`]+`)/).map((part) => (/^`.*`$/.test(part) ? el("code", {}, part.slice(1, -1)) : part));
+}
+
+function resolve(schema) {
+  let found = schema;
+  while (found?.$ref) found = found.$ref.replace("#/", "").split("/").reduce((at, key) => at?.[key], api);
+  return found ?? {};
+}
+
+// kindOf names what a value looks like, with its bounds.
+function kindOf(schema) {
+  const s = resolve(schema);
+  const types = [s.type].flat().filter(Boolean);
+  const nullable = types.includes("null");
+  let kind = types.filter((type) => type !== "null").join(" or ") || "any";
+  if (kind === "array") kind = "list of " + kindOf(s.items);
+  if (s.format) kind += ` (${s.format})`;
+  if (s.enum) kind = s.enum.map((value) => JSON.stringify(value)).join(" | ");
+  const bounds = [];
+  if (s.minimum !== undefined || s.maximum !== undefined) bounds.push(`${s.minimum ?? "…"} to ${s.maximum ?? "…"}`);
+  if (s.minLength !== undefined || s.maxLength !== undefined) bounds.push(`${s.minLength ?? 0} to ${s.maxLength ?? "…"} characters`);
+  if (s.minItems !== undefined || s.maxItems !== undefined) bounds.push(`${s.minItems ?? 0} to ${s.maxItems ?? "…"} entries`);
+  if (s.default !== undefined) bounds.push("default " + JSON.stringify(s.default));
+  return kind + (nullable ? " or null" : "") + (bounds.length ? ", " + bounds.join(", ") : "");
+}
+
+// exampleOf makes a value that fits a schema.
+function exampleOf(schema, depth = 0) {
+  const s = resolve(schema);
+  if (s.examples?.length) return s.examples[0];
+  if (s.default !== undefined) return s.default;
+  if (s.enum) return s.enum[0];
+  const type = [s.type].flat().find((one) => one !== "null");
+  if (type === "object" && depth < 6) {
+    return Object.fromEntries(Object.entries(s.properties ?? {}).map(([key, value]) => [key, exampleOf(value, depth + 1)]));
+  }
+  if (type === "array" && depth < 6) return [exampleOf(s.items, depth + 1)];
+  if ([s.type].flat().includes("null")) return null;
+  const made = { uuid: "019bd2a4-7c1e-7a55-9d0c-2f6f5a0e9b11", "date-time": "2026-01-02T03:04:05Z" };
+  return { string: made[s.format] ?? "", integer: s.minimum ?? 0, number: 0, boolean: true }[type] ?? {};
+}
+
+function row(name, schema, required, doc) {
+  return el("tr", {},
+    el("td", {}, name, required ? el("span", { class: "must" }, " required") : ""),
+    el("td", {}, el("span", { class: "kind" }, kindOf(schema)), doc ? el("div", {}, text(doc)) : ""));
+}
+
+// fields lists an object's properties, those of objects inside it indented by name.
+function fields(schema, prefix = "", depth = 0) {
+  const s = resolve(schema);
+  return Object.entries(s.properties ?? {}).flatMap(([name, value]) => {
+    const inner = resolve(value);
+    const nested = inner.properties ? value : inner.items && resolve(inner.items).properties ? inner.items : undefined;
+    const path = prefix + name + (inner.items ? "[]" : "");
+    return [row(path, value, s.required?.includes(name), value.description ?? inner.description),
+      ...(nested && depth < 4 ? fields(nested, path + ".", depth + 1) : [])];
+  });
+}
+
+function block(title, schema) {
+  const rows = fields(schema);
+  return [el("h4", {}, title), rows.length ? el("table", {}, el("tbody", {}, rows)) : "",
+    el("pre", { tabindex: 0 }, el("code", {}, JSON.stringify(exampleOf(schema), null, 2)))];
+}
+
+const bodyOf = (content) => content && Object.values(content)[0]?.schema;
+
+function callers(op) {
+  const schemes = (op.security ?? []).flatMap((one) => Object.keys(one));
+  if (!schemes.length) return "Open to everyone.";
+  const names = { bearer: "an operator (Authorization: Bearer)", key: "a tenant's key (X-Integration-Key)" };
+  return "For " + schemes.map((name) => names[name] ?? name).join(" or ") + ".";
+}
+
+function curl(op) {
+  const schemes = (op.security ?? []).flatMap((one) => Object.keys(one));
+  const lines = ["curl" + (op.verb === "get" ? "" : ` -X ${op.verb.toUpperCase()}`) + ` '${location.origin}${op.path}'`];
+  if (schemes.includes("bearer")) lines.push(`-H "Authorization: Bearer $TOKEN"`);
+  else if (schemes.includes("key")) lines.push(`-H "X-Integration-Key: $KEY"`);
+  const body = bodyOf(op.requestBody?.content);
+  if (body) lines.push("-H 'Content-Type: application/json'", `-d '${JSON.stringify(exampleOf(body)).replaceAll("'", "'\\''")}'`);
+  return lines.join(" \\\n  ");
+}
+
+function article(op) {
+  const request = bodyOf(op.requestBody?.content);
+  const answers = Object.entries(op.responses ?? {});
+  const good = answers.filter(([status]) => status.startsWith("2"));
+  const bad = answers.filter(([status]) => !status.startsWith("2"));
+  return el("article", { id: op.operationId, "data-text": `${op.verb} ${op.path} ${op.summary} ${op.operationId}`.toLowerCase() },
+    el("h3", {}, op.summary),
+    el("div", { class: "call" }, el("span", { class: "verb " + op.verb }, op.verb.toUpperCase()), el("span", {}, op.path)),
+    el("p", { class: "who" }, callers(op), " ", text(op.description)),
+    op.parameters?.length ? [el("h4", {}, "Parameters"),
+      el("table", {}, el("tbody", {}, op.parameters.map((p) => row(`${p.name} · ${p.in}`, p.schema, p.required, p.description))))] : "",
+    request ? block(op.requestBody.required ? "Request" : "Request (may be left out)", request) : "",
+    good.map(([status, answer]) => (bodyOf(answer.content)
+      ? block("Answer " + status, bodyOf(answer.content)) : el("h4", {}, `Answer ${status}, without a body`))),
+    el("details", {}, el("summary", {}, "As a command, and errors"),
+      el("pre", { tabindex: 0 }, el("code", {}, curl(op))),
+      el("table", {}, el("tbody", {}, bad.map(([status, answer]) => el("tr", {}, el("td", {}, status), el("td", {}, answer.description ?? "")))))));
+}
+
+function draw() {
+  const operations = Object.entries(api.paths ?? {}).flatMap(([path, item]) =>
+    verbs.filter((verb) => item[verb]).map((verb) => ({ ...item[verb], verb, path })));
+  const named = (api.tags ?? []).map((tag) => tag.name);
+  const groups = [...new Set([...named, ...operations.flatMap((op) => op.tags ?? ["other"])])]
+    .map((name) => ({ name, doc: api.tags?.find((tag) => tag.name === name)?.description, list: operations.filter((op) => (op.tags ?? ["other"]).includes(name)) }))
+    .filter((group) => group.list.length);
+  document.title = api.info.title + " · API reference";
+  document.querySelector(".brand").textContent = api.info.title;
+  document.getElementById("toc").replaceChildren(...groups.map((group) => el("div", {}, el("h2", {}, group.name),
+    el("ul", {}, group.list.map((op) => el("li", { "data-for": op.operationId },
+      el("a", { href: "#" + op.operationId }, el("span", { class: "verb " + op.verb }, op.verb.toUpperCase()), el("span", {}, op.summary))))))));
+  main.replaceChildren(
+    el("h1", {}, api.info.title),
+    el("p", { class: "version" }, `Version ${api.info.version} · OpenAPI ${api.openapi} · `, el("a", { href: "/openapi.json" }, "/openapi.json")),
+    ...(api.info.description ?? "").split("\n\n").map((part) => el("p", {}, text(part))),
+    ...groups.map((group) => el("section", {}, el("h2", {}, group.name), el("p", {}, text(group.doc)), group.list.map(article))),
+    el("p", { class: "none", id: "nothing", hidden: "" }, "Nothing found."));
+  if (location.hash) document.getElementById(decodeURIComponent(location.hash.slice(1)))?.scrollIntoView();
+}
+
+function find(query) {
+  const words = query.toLowerCase().split(/\s+/).filter(Boolean);
+  let shown = 0;
+  for (const one of main.querySelectorAll("article")) {
+    one.hidden = !words.every((word) => one.dataset.text.includes(word));
+    document.querySelector(`li[data-for="${CSS.escape(one.id)}"]`).hidden = one.hidden;
+    if (!one.hidden) shown++;
+  }
+  for (const group of document.querySelectorAll("main section, #toc > div")) {
+    group.hidden = !group.querySelector("article:not([hidden]), li:not([hidden])");
+  }
+  document.getElementById("nothing").hidden = shown > 0;
+}
+
+document.getElementById("find").addEventListener("input", (event) => api && find(event.target.value));
+
+fetch("/openapi.json")
+  .then((answer) => (answer.ok ? answer.json() : Promise.reject(new Error("status " + answer.status))))
+  .then((document) => { api = document; draw(); })
+  .catch((error) => main.replaceChildren(el("p", {}, "The reference could not be drawn: " + error.message)));

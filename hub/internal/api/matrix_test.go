@@ -1,0 +1,248 @@
+package api_test
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+
+	"integrationhub/hub/internal/api"
+)
+
+// bodies holds a good body for every row that takes one. A row that is missing here
+// fails the tests.
+var bodies = map[string]string{
+	"auth.login":              `{"email":"nobody@example.com","password":"not the password"}`,
+	"auth.refresh":            `{"refresh_token":"hubr_nothing"}`,
+	"auth.logout":             `{}`,
+	"operators.create":        `{"email":"new@example.com","name":"New","role":"support","password":"long enough to pass"}`,
+	"operators.update":        `{"email":"new@example.com","name":"New","role":"support"}`,
+	"products.create":         `{"name":"other","prefix":"oth"}`,
+	"tenants.create":          `{"product":"shop","name":"Another"}`,
+	"keys.create":             `{"tenant_id":"{tenant}"}`,
+	"keys.rotate":             `{"overlap_seconds":0}`,
+	"endpoints.create":        `{"tenant_id":"{tenant}","url":"https://example.com/hook","event_types":["*"]}`,
+	"endpoints.update":        `{"url":"https://example.com/other","event_types":["a.b"]}`,
+	"endpoints.rotate-secret": `{"overlap_seconds":0}`,
+}
+
+// bodiless rows are writes that take no body.
+var bodiless = map[string]bool{
+	"operators.delete": true, "keys.revoke": true, "endpoints.delete": true, "endpoints.ping": true,
+}
+
+func bodyFor(t *testing.T, row api.Row, tenant uuid.UUID) string {
+	t.Helper()
+	body, known := bodies[row.Action]
+	if row.Method != http.MethodGet && !bodiless[row.Action] {
+		require.True(t, known, "give %s a body in this test", row.Action)
+	}
+	return strings.ReplaceAll(body, "{tenant}", tenant.String())
+}
+
+func (b *bundle) path(row api.Row, id string) string {
+	return strings.ReplaceAll(row.Path, "{id}", id)
+}
+
+// rowsOf reads everything tenants own, to see that it is unchanged.
+func (b *bundle) owned() string {
+	var all string
+	err := b.db.QueryRow(context.Background(), `select
+		(select string_agg(e::text, ';' order by id) from hub.endpoints e) || '|' ||
+		(select string_agg(k::text, ';' order by id) from hub.keys k)`).Scan(&all)
+	require.NoError(b.t, err)
+	return all
+}
+
+func TestForeignTenantsDoNotExist(t *testing.T) {
+	t.Parallel()
+	b := setup(t).tenants()
+	mine := b.endpoint(b.live[0], `{"url":"https://example.com/mine","event_types":["*"]}`)["id"].(string)
+	before := b.owned()
+	strangers := map[string]string{"another tenant": b.live[1], "same tenant's test key": b.test[0]}
+	tried := 0
+	for _, row := range b.api.Rows() {
+		if row.Scope == "" {
+			got := b.call(row.Method, b.path(row, mine), b.live[1], bodyFor(t, row, b.tenant[0]))
+			if !row.Public {
+				require.Equal(t, 401, got.status, "%s takes no keys", row.Action)
+			}
+			continue
+		}
+		tried++
+		for who, stranger := range strangers {
+			body := bodyFor(t, row, b.tenant[0])
+			if strings.Contains(row.Path, "{id}") {
+				b.refused(404, "not_found", row.Method, b.path(row, mine), stranger, body)
+				continue
+			}
+			if row.Method == http.MethodGet {
+				require.NotContains(t, b.call("GET", row.Path, stranger, "").text, mine, who)
+				if stranger == b.live[1] {
+					b.refused(404, "tenant_not_found", "GET", row.Path+"?tenant_id="+b.tenant[0].String(), stranger, "")
+				}
+				b.refused(404, "environment_not_found", "GET", row.Path+"?environment="+other(stranger), stranger, "")
+			}
+		}
+		if body := bodyFor(t, row, b.tenant[0]); strings.Contains(body, "tenant_id") {
+			b.refused(404, "tenant_not_found", row.Method, row.Path, b.live[1], body)
+			live := strings.Replace(body, "{", `{"environment":"live",`, 1)
+			b.refused(404, "environment_not_found", row.Method, row.Path, b.test[0], live)
+		}
+	}
+	require.GreaterOrEqual(t, tried, 7)
+	require.Equal(t, before, b.owned(), "nothing changed")
+	require.Empty(t, b.sent.list)
+	b.ok(200, "GET", "/endpoints/"+mine, b.live[0], "")
+}
+
+func other(key string) string {
+	if strings.Contains(key, "_live_") {
+		return "test"
+	}
+	return "live"
+}
+
+func TestRoles(t *testing.T) {
+	t.Parallel()
+	b := setup(t).tenants()
+	nobody := uuid.NewString()
+	scoped := b.key(b.tenant[0], `"scopes":["interaction.write"]`)
+	for _, row := range b.api.Rows() {
+		path, body := b.path(row, nobody), bodyFor(t, row, uuid.New())
+		if row.Action == "auth.logout" {
+			continue // ends the very login the next rows need
+		}
+		if !row.Public {
+			require.Equal(t, 401, b.call(row.Method, path, "", body).status, row.Action)
+			require.Equal(t, 401, b.call(row.Method, path, "garbage", body).status, row.Action)
+			require.Equal(t, 401, b.call(row.Method, path, "", body, "Authorization", "Basic "+b.admin).status, row.Action)
+		}
+		support := b.call(row.Method, path, b.support, body)
+		if row.AdminsOnly {
+			require.NotEqual(t, http.MethodGet, row.Method, "support may call every GET: %s", row.Action)
+			require.Equal(t, 403, support.status, row.Action)
+			require.Equal(t, "admin_only", support.body["code"])
+		} else if !row.Public {
+			require.NotContains(t, []int{401, 403}, support.status, row.Action)
+		}
+		admin := b.call(row.Method, path, b.admin, body)
+		if !row.Public {
+			require.NotContains(t, []int{401, 403}, admin.status, "%s: %s", row.Action, admin.text)
+		}
+		require.Less(t, admin.status, 500, "%s: %s", row.Action, admin.text)
+		if row.Scope != "" {
+			b.refused(403, "missing_scope", row.Method, path, scoped, body)
+		}
+	}
+	require.Equal(t, 204, b.call("POST", "/auth/logout", b.support, "").status)
+}
+
+func TestBodyRulesHoldEverywhere(t *testing.T) {
+	t.Parallel()
+	b := setup(t).tenants()
+	endpoint := b.endpoint(b.live[0], `{"url":"https://example.com/mine","event_types":["*"]}`)["id"].(string)
+	before := b.owned()
+	for _, row := range b.api.Rows() {
+		body := bodyFor(t, row, b.tenant[0])
+		if body == "" || row.Action == "auth.logout" {
+			continue
+		}
+		credential, path := b.admin, b.path(row, endpoint)
+		if row.Public {
+			credential = ""
+		}
+		for name, one := range map[string]struct {
+			status int
+			body   string
+			header string
+		}{
+			"cut":            {400, body[:len(body)-1], ""},
+			"text":           {400, "hello", ""},
+			"two values":     {400, body + body, ""},
+			"duplicate key":  {400, strings.Replace(body, "{", `{"x":1,"x":2,`, 1), ""},
+			"too deep":       {400, strings.Repeat("[", 65) + strings.Repeat("]", 65), ""},
+			"NUL":            {400, strings.Replace(body, "{", `{"x":"\u0000",`, 1), ""},
+			"lone surrogate": {400, strings.Replace(body, "{", `{"x":"\ud800",`, 1), ""},
+			"broken UTF-8":   {400, strings.Replace(body, "{", "{\"x\":\"\xff\",", 1), ""},
+			"long number":    {400, strings.Replace(body, "{", `{"x":`+strings.Repeat("1", 33)+`,`, 1), ""},
+			"gzip":           {415, body, "Content-Encoding: gzip"},
+			"form":           {415, body, "Content-Type: application/x-www-form-urlencoded"},
+			"unknown field":  {422, strings.Replace(body, "{", `{"canary_field":"canary value",`, 1), ""},
+			"a list":         {422, "[]", ""},
+		} {
+			var headers []string
+			if field, value, found := strings.Cut(one.header, ": "); found {
+				headers = []string{field, value}
+			}
+			got := b.call(row.Method, path, credential, one.body, headers...)
+			require.Equal(t, one.status, got.status, "%s, %s: %s", row.Action, name, got.text)
+			require.Equal(t, "application/problem+json", got.header.Get("Content-Type"))
+			require.NotContains(t, got.text, "canary value", "submitted values are never repeated")
+		}
+		require.Equal(t, 413, b.announce(row.Method, path, 1<<20+1), row.Action)
+	}
+	require.Equal(t, before, b.owned())
+}
+
+// announce sends the head of a request with a body of so many bytes and nothing of
+// the body: the server need not read it to refuse it.
+func (b *bundle) announce(method, path string, size int) int {
+	connection, err := net.Dial("tcp", strings.TrimPrefix(b.url, "http://"))
+	require.NoError(b.t, err)
+	defer connection.Close()
+	_, err = fmt.Fprintf(connection, "%s %s HTTP/1.1\r\nHost: hub\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n", method, path, size)
+	require.NoError(b.t, err)
+	response, err := http.ReadResponse(bufio.NewReader(connection), nil)
+	require.NoError(b.t, err)
+	defer response.Body.Close()
+	require.Equal(b.t, "application/problem+json", response.Header.Get("Content-Type"))
+	return response.StatusCode
+}
+
+func TestOddQueriesAreNotOurFault(t *testing.T) {
+	t.Parallel()
+	b := setup(t).tenants()
+	for _, row := range b.api.Rows() {
+		if row.Method != http.MethodGet {
+			continue
+		}
+		path := b.path(row, uuid.NewString())
+		for _, query := range []string{
+			"?limit=0", "?limit=201", "?limit=x", "?cursor=x", "?cursor=AAAA", "?cursor=" + strings.Repeat("A", 2000), "?q=%00", "?q=%ff", "?product=%00",
+			"?tenant_id=1", "?environment=prod", "?since=yesterday", "?actor_id=%00", "?enabled=maybe", "?action=%ff&resource=%00", "?cursor=%00",
+		} {
+			got := b.call("GET", path+query, b.admin, "")
+			require.Less(t, got.status, 500, "%s%s: %s", path, query, got.text)
+		}
+		require.Less(t, b.call("GET", strings.ReplaceAll(row.Path, "{id}", "%00"), b.admin, "").status, 500)
+		require.Less(t, b.call("GET", strings.ReplaceAll(row.Path, "{id}", "..%2f"), b.admin, "").status, 500)
+	}
+	b.refused(422, "validation_failed", "GET", "/tenants?limit=201", b.admin, "")
+	b.refused(422, "invalid_cursor", "GET", "/tenants?cursor=AAAA", b.admin, "")
+	b.refused(400, "malformed", "GET", "/tenants?q=%00", b.admin, "")
+}
+
+func TestDatabaseAway(t *testing.T) {
+	t.Parallel()
+	b := setup(t).tenants()
+	b.db.Close()
+	for _, row := range b.api.Rows() {
+		credential := b.local // needs no query of its own
+		if row.Public || row.Action == "auth.logout" || row.Action == "auth.me" {
+			continue
+		}
+		got := b.call(row.Method, b.path(row, uuid.NewString()), credential, bodyFor(t, row, b.tenant[0]))
+		require.Equal(t, 503, got.status, "%s: %s", row.Action, got.text)
+		require.NotEmpty(t, got.header.Get("Retry-After"))
+	}
+	b.refused(503, "database_unavailable", "POST", "/auth/login", "", bodies["auth.login"])
+	b.refused(503, "database_unavailable", "GET", "/endpoints", b.live[0], "")
+	b.refused(503, "database_unavailable", "GET", "/auth/me", b.admin, "")
+}

@@ -1,0 +1,199 @@
+package api_test
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+
+	"integrationhub/hub/internal/registry"
+)
+
+func TestProducts(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	_, err := registry.NewDirectory(b.db).CreateProduct(context.Background(), registry.Product{Name: "clinic", Prefix: "cli", Title: "Clinic", Hosted: true})
+	require.NoError(t, err)
+	made := b.ok(201, "POST", "/products", b.admin, `{"name":"shop","prefix":"shop"}`)
+	require.Equal(t, "shop", made["title"])
+	require.Equal(t, false, made["hosted"])
+	list := items(b.ok(200, "GET", "/products", b.support, ""))
+	require.Equal(t, []any{"clinic", "shop"}, []any{list[0]["name"], list[1]["name"]})
+	require.Equal(t, true, list[0]["hosted"])
+
+	b.refused(409, "name_taken", "POST", "/products", b.admin, `{"name":"shop","prefix":"other"}`)
+	b.refused(409, "prefix_taken", "POST", "/products", b.admin, `{"name":"other","prefix":"cli"}`)
+	for _, bad := range []string{
+		`{"name":"Shop","prefix":"sho"}`, `{"name":"s","prefix":"sho"}`, `{"name":"1shop","prefix":"sho"}`, `{"name":"other","prefix":"s"}`,
+		`{"name":"other","prefix":"with_line"}`, `{"name":"other","prefix":"elevenchars"}`, `{"name":"other"}`, `{"name":"other","prefix":"oth","hosted":true}`,
+	} {
+		b.refused(422, "validation_failed", "POST", "/products", b.admin, bad)
+	}
+	first := b.ok(200, "GET", "/products?limit=1", b.admin, "")
+	require.Equal(t, "clinic", items(first)[0]["name"])
+	second := b.ok(200, "GET", "/products?limit=1&cursor="+first["next_cursor"].(string), b.admin, "")
+	require.Equal(t, "shop", items(second)[0]["name"])
+	require.Nil(t, second["next_cursor"])
+	b.refused(422, "product_hosted", "POST", "/tenants", b.admin, `{"product":"clinic","name":"x"}`)
+}
+
+func TestTenants(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.ok(201, "POST", "/products", b.admin, `{"name":"shop","prefix":"shop"}`)
+	b.ok(201, "POST", "/products", b.admin, `{"name":"other","prefix":"oth"}`)
+	for i := range 5 {
+		b.ok(201, "POST", "/tenants", b.admin, fmt.Sprintf(`{"product":"shop","name":"Tenant %d","external_ref":"ref_%d"}`, i, i))
+	}
+	same := b.ok(201, "POST", "/tenants", b.admin, `{"product":"other","name":"100% sure","external_ref":"ref_0"}`)
+	b.refused(409, "external_ref_taken", "POST", "/tenants", b.admin, `{"product":"shop","name":"x","external_ref":"ref_0"}`)
+	b.refused(422, "validation_failed", "POST", "/tenants", b.admin, `{"product":"nothing","name":"x"}`)
+	b.refused(422, "validation_failed", "POST", "/tenants", b.admin, `{"product":"shop","name":""}`)
+	require.Equal(t, same, b.ok(200, "GET", "/tenants/"+same["id"].(string), b.support, ""))
+	b.refused(404, "not_found", "GET", "/tenants/"+uuid.NewString(), b.admin, "")
+	b.refused(422, "validation_failed", "GET", "/tenants/1", b.admin, "")
+
+	var seen []any
+	cursor := ""
+	for {
+		page := b.ok(200, "GET", "/tenants?product=shop&limit=2&cursor="+cursor, b.admin, "")
+		for _, one := range items(page) {
+			seen = append(seen, one["name"])
+		}
+		if page["next_cursor"] == nil {
+			break
+		}
+		cursor = page["next_cursor"].(string)
+	}
+	require.Equal(t, []any{"Tenant 4", "Tenant 3", "Tenant 2", "Tenant 1", "Tenant 0"}, seen)
+	for query, count := range map[string]int{"tenant": 5, "REF_3": 1, "%": 1, "_": 6, "\\": 0, "100%": 1, "nothing": 0} {
+		require.Len(t, items(b.ok(200, "GET", "/tenants?q="+url.QueryEscape(query), b.admin, "")), count, query)
+	}
+}
+
+func TestEndpointLife(t *testing.T) {
+	t.Parallel()
+	b := setup(t).tenants()
+	ctx := context.Background()
+	made := b.endpoint(b.live[0], `{"url":"https://example.com/hook","event_types":["appointment.*","message.sent"],"rate_per_minute":60,"description":"d"}`)
+	id, secret := made["id"].(string), made["secret"].(string)
+	require.Regexp(t, `^whsec_`, secret)
+	require.Equal(t, b.tenant[0].String(), made["tenant_id"])
+	require.Equal(t, "live", made["environment"])
+	require.Equal(t, true, made["enabled"])
+	require.EqualValues(t, 60, made["rate_per_minute"])
+
+	for _, credential := range []string{b.live[0], b.admin, b.support, b.local} {
+		got := b.call("GET", "/endpoints/"+id, credential, "")
+		require.Equal(t, 200, got.status)
+		require.NotContains(t, got.text, "secret\":\"")
+		require.Len(t, items(b.ok(200, "GET", "/endpoints", credential, "")), 1)
+	}
+	var sealed []byte
+	require.NoError(t, b.db.QueryRow(ctx, `select secret from hub.endpoints`).Scan(&sealed))
+	require.NotContains(t, string(sealed), secret)
+	opened, err := b.box.Open(sealed, registry.SecretContext(uuid.MustParse(id)))
+	require.NoError(t, err)
+	require.Equal(t, secret, string(opened))
+
+	// PUT replaces everything but the secret; enabling forgets why it was disabled.
+	_, err = b.db.Exec(ctx, `update hub.endpoints set enabled = false, disabled_reason = 'gone'`)
+	require.NoError(t, err)
+	b.refused(409, "endpoint_disabled", "POST", "/endpoints/"+id+"/ping", b.live[0], "")
+	off := b.ok(200, "PUT", "/endpoints/"+id, b.live[0], `{"url":"https://example.com/2","event_types":["*"],"enabled":false}`)
+	require.Equal(t, "gone", off["disabled_reason"])
+	require.Equal(t, "https://example.com/2", off["url"])
+	require.Nil(t, off["rate_per_minute"])
+	require.Equal(t, "", off["description"])
+	require.NotContains(t, off, "secret")
+	require.Len(t, items(b.ok(200, "GET", "/endpoints?enabled=false", b.admin, "")), 1)
+	on := b.ok(200, "PUT", "/endpoints/"+id, b.admin, `{"url":"https://example.com/2","event_types":["*"],"rate_per_minute":null}`)
+	require.Equal(t, true, on["enabled"])
+	require.Nil(t, on["disabled_reason"])
+
+	ping := b.ok(202, "POST", "/endpoints/"+id+"/ping", b.live[0], "")
+	require.Equal(t, "evt_0123456789abcdef", ping["id"])
+	require.Equal(t, []string{b.tenant[0].String() + " live " + id + " hub.ping {}"}, b.sent.list)
+
+	require.Empty(t, b.call("DELETE", "/endpoints/"+id, b.live[0], "").text)
+	for _, credential := range []string{b.live[0], b.admin} {
+		b.refused(404, "not_found", "GET", "/endpoints/"+id, credential, "")
+		b.refused(404, "not_found", "DELETE", "/endpoints/"+id, credential, "")
+		b.refused(404, "not_found", "PUT", "/endpoints/"+id, credential, bodies["endpoints.update"])
+		b.refused(404, "not_found", "POST", "/endpoints/"+id+"/rotate-secret", credential, "")
+		b.refused(404, "not_found", "POST", "/endpoints/"+id+"/ping", credential, "")
+		require.Empty(t, items(b.ok(200, "GET", "/endpoints", credential, "")))
+	}
+	var kept int
+	require.NoError(t, b.db.QueryRow(ctx, `select count(*) from hub.endpoints`).Scan(&kept))
+	require.Equal(t, 1, kept, "the log still names it")
+}
+
+func TestEndpointSecretRotation(t *testing.T) {
+	t.Parallel()
+	b := setup(t).tenants()
+	given := strings.Repeat("!~", 8)
+	made := b.endpoint(b.test[0], `{"url":"https://example.com/hook","event_types":["*"],"secret":"`+given+`"}`)
+	require.Equal(t, given, made["secret"])
+	id := made["id"].(string)
+	secrets := func() (now, previous string, until *time.Time) {
+		var sealed, old []byte
+		require.NoError(t, b.db.QueryRow(context.Background(), `select secret, previous_secret, previous_expires_at from hub.endpoints`).Scan(&sealed, &old, &until))
+		plain, err := b.box.Open(sealed, registry.SecretContext(uuid.MustParse(id)))
+		require.NoError(t, err)
+		if old != nil {
+			opened, err := b.box.Open(old, registry.SecretContext(uuid.MustParse(id)))
+			require.NoError(t, err)
+			previous = string(opened)
+		}
+		return string(plain), previous, until
+	}
+	rotated := b.ok(200, "POST", "/endpoints/"+id+"/rotate-secret", b.test[0], "")
+	now, previous, until := secrets()
+	require.Equal(t, rotated["secret"], now)
+	require.Equal(t, given, previous)
+	require.True(t, until.Equal(b.clock.Now().Add(24*time.Hour)))
+	require.NotEmpty(t, rotated["previous_secret_until"])
+
+	b.ok(200, "POST", "/endpoints/"+id+"/rotate-secret", b.admin, `{"overlap_seconds":0,"secret":"another-secret-of-mine"}`)
+	now, previous, until = secrets()
+	require.Equal(t, "another-secret-of-mine", now)
+	require.Empty(t, previous)
+	require.Nil(t, until)
+	for _, bad := range []string{`{"overlap_seconds":604801}`, `{"overlap_seconds":-1}`, `{"secret":"short"}`, `{"secret":"has spaces in the middle"}`, `{"secret":"not-ascii-é-not-ascii"}`} {
+		b.refused(422, "validation_failed", "POST", "/endpoints/"+id+"/rotate-secret", b.admin, bad)
+	}
+	b.refused(403, "admin_only", "POST", "/endpoints/"+id+"/rotate-secret", b.support, "")
+}
+
+func TestEndpointRules(t *testing.T) {
+	t.Parallel()
+	b := setup(t).tenants()
+	create := func(fields string) string {
+		return `{"url":"https://example.com/h","event_types":["*"],` + fields + `}`
+	}
+	tenant := `"tenant_id":"` + b.tenant[0].String() + `"`
+	require.Equal(t, "live", b.endpoint(b.admin, create(tenant))["environment"])
+	require.Equal(t, "test", b.endpoint(b.admin, create(tenant+`,"environment":"test"`))["environment"])
+	require.Equal(t, "test", b.endpoint(b.test[0], create(tenant+`,"environment":"test"`))["environment"])
+	b.refused(422, "validation_failed", "POST", "/endpoints", b.admin, `{"url":"https://example.com/h","event_types":["*"]}`)
+	b.refused(404, "tenant_not_found", "POST", "/endpoints", b.admin, create(`"tenant_id":"`+uuid.NewString()+`"`))
+	for _, types := range []string{`[]`, `null`, `[""]`, `["a b"]`, `["*.created"]`, `["a.*.b"]`, `["a..b"]`, `["a."]`, `[".a"]`, `["a*"]`, `["` + strings.Repeat("a", 101) + `"]`, `["*",1]`} {
+		b.refused(422, "validation_failed", "POST", "/endpoints", b.live[0], `{"url":"https://example.com/h","event_types":`+types+`}`)
+	}
+	for _, fields := range []string{`"rate_per_minute":0`, `"rate_per_minute":1000001`, `"rate_per_minute":1.5`, `"enabled":"yes"`, `"id":"x"`, `"disabled_reason":"x"`, `"secret":"short"`} {
+		b.refused(422, "validation_failed", "POST", "/endpoints", b.live[0], create(fields))
+	}
+	for _, address := range []string{"http://127.0.0.1/", "http://169.254.169.254/latest", "https://10.0.0.1/", "ftp://example.com/", "https://u:p@example.com/", "//example.com", "https://127.1/", "http://[::1]/"} {
+		b.refused(422, "url_not_allowed", "POST", "/endpoints", b.live[0], `{"url":"`+address+`","event_types":["*"]}`)
+	}
+	require.Len(t, items(b.ok(200, "GET", "/endpoints?tenant_id="+b.tenant[0].String()+"&environment=test", b.admin, "")), 2)
+	require.Len(t, items(b.ok(200, "GET", "/endpoints?product=shop", b.admin, "")), 3)
+	require.Empty(t, items(b.ok(200, "GET", "/endpoints?product=other", b.admin, "")))
+	require.Len(t, items(b.ok(200, "GET", "/endpoints", b.test[0], "")), 2)
+}

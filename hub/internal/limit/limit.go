@@ -1,0 +1,177 @@
+package limit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/ulule/limiter/v3"
+	"github.com/ulule/limiter/v3/drivers/store/memory"
+	redisstore "github.com/ulule/limiter/v3/drivers/store/redis"
+)
+
+const (
+	prefix       = "hub:limit"            // of the keys in Redis
+	redisTimeout = 100 * time.Millisecond // longest wait for one decision
+	downTime     = time.Second            // how long a failed Redis is left alone
+	cleanUpEvery = time.Minute            // how often the local counters are tidied
+)
+
+// errDown stands for the failure that another request has already reported.
+var errDown = errors.New("found Redis down a moment ago")
+
+// Config says where to count.
+type Config struct {
+	Redis   *redis.Options // nil = only in this process
+	Log     *slog.Logger   // told once when Redis is lost and once when it is back
+	OnLocal func()         // called for each decision made here because Redis is down; may be nil
+}
+
+// Limiter counts requests. It is safe for concurrent use.
+type Limiter struct {
+	log     *slog.Logger
+	onLocal func()
+	now     func() time.Time
+
+	local  limiter.Store
+	client *redis.Client // nil = only in this process
+
+	mu    sync.Mutex                    // held while store is made
+	store atomic.Pointer[limiter.Store] // counts in Redis; nil until Redis has answered once
+	retry atomic.Int64                  // unix nanoseconds when Redis is tried again; 0 = it works
+}
+
+// Result is the decision about one request.
+type Result struct {
+	Allowed    bool
+	Limit      int64         // requests in Period; 0 = no limit
+	Remaining  int64         // of Limit in the running period
+	Period     time.Duration // of the rate
+	ResetAfter time.Duration // until the running period ends: whole seconds rounded up, at most Period
+}
+
+// New makes a limiter. It does not wait for Redis, which may as well come up later.
+// The limiter keeps connections of its own, with short time-outs and no retries.
+func New(cfg Config) *Limiter {
+	l := &Limiter{
+		log: cfg.Log, onLocal: cfg.OnLocal, now: time.Now,
+		local: memory.NewStoreWithOptions(limiter.StoreOptions{Prefix: prefix, CleanUpInterval: cleanUpEvery}),
+	}
+	if cfg.Redis != nil {
+		options := *cfg.Redis
+		options.ContextTimeoutEnabled = true
+		options.DialTimeout, options.PoolTimeout = redisTimeout, redisTimeout
+		options.ReadTimeout, options.WriteTimeout = redisTimeout, redisTimeout
+		options.MaxRetries, options.DialerRetries = -1, 1
+		l.client = redis.NewClient(&options)
+	}
+	return l
+}
+
+// Close gives the connections back.
+func (l *Limiter) Close() error {
+	if l.client == nil {
+		return nil
+	}
+	if err := l.client.Close(); err != nil {
+		return fmt.Errorf("closing the limiter's connections: %w", err)
+	}
+	return nil
+}
+
+// Allow counts one request of key against the limit called name ("key", "login")
+// and tells whether it is within rate. Refused requests count too but do not make
+// the period longer.
+func (l *Limiter) Allow(ctx context.Context, name, key string, rate Rate) Result {
+	if rate.Limit == 0 {
+		return Result{Allowed: true}
+	}
+	counter := name + ":" + key
+	want := limiter.Rate{Limit: rate.Limit, Period: rate.Period}
+	if l.client != nil {
+		if state, ok := l.shared(ctx, counter, want); ok {
+			return l.result(rate, state)
+		}
+		if l.onLocal != nil {
+			l.onLocal()
+		}
+	}
+	state, err := l.local.Get(ctx, counter, want)
+	if err != nil { // cannot happen: the memory store never fails
+		return Result{Allowed: true}
+	}
+	return l.result(rate, state)
+}
+
+// result completes what the store says. Its end of the period is in whole seconds,
+// rounded down: the real one may be up to a second later.
+func (l *Limiter) result(rate Rate, state limiter.Context) Result {
+	wait := time.Unix(state.Reset+1, 0).Sub(l.now())
+	wait = (wait + time.Second - 1).Truncate(time.Second)
+	return Result{
+		Allowed:    !state.Reached,
+		Limit:      rate.Limit,
+		Remaining:  state.Remaining,
+		Period:     rate.Period,
+		ResetAfter: max(time.Second, min(wait, rate.Period)),
+	}
+}
+
+// shared counts in Redis; ok is false where Redis is down. After a failure it is
+// left alone for a while; then one request tries it, the others still do not wait.
+func (l *Limiter) shared(ctx context.Context, counter string, rate limiter.Rate) (state limiter.Context, ok bool) {
+	retry := l.retry.Load()
+	if retry != 0 {
+		now := l.now()
+		if now.UnixNano() < retry || !l.retry.CompareAndSwap(retry, now.Add(downTime).UnixNano()) {
+			return state, false
+		}
+	}
+	limited, cancel := context.WithTimeout(ctx, redisTimeout)
+	defer cancel()
+	state, err := l.count(limited, counter, rate, retry != 0)
+	switch {
+	case err == nil:
+		if retry != 0 && l.retry.Swap(0) != 0 {
+			l.log.Info("rate limits are counted in Redis again")
+		}
+		return state, true
+	case ctx.Err() == nil:
+		l.lost(err)
+	}
+	return state, false
+}
+
+// lost remembers that Redis is down, and logs it if that is news.
+func (l *Limiter) lost(err error) {
+	if l.retry.Swap(l.now().Add(downTime).UnixNano()) == 0 {
+		l.log.Warn("rate limits are counted per process: Redis does not answer", "error", err)
+	}
+}
+
+// count counts in Redis, making the store on first use: that loads scripts, which
+// needs a Redis that answers. probing tells that Redis was down before.
+func (l *Limiter) count(ctx context.Context, counter string, rate limiter.Rate, probing bool) (limiter.Context, error) {
+	if store := l.store.Load(); store != nil {
+		return (*store).Get(ctx, counter, rate)
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.store.Load() == nil {
+		if !probing && l.retry.Load() != 0 { // somebody else just failed to make it
+			return limiter.Context{}, errDown
+		}
+		store, err := redisstore.NewStoreWithOptions(l.client, limiter.StoreOptions{Prefix: prefix})
+		if err != nil {
+			l.lost(err) // before those who wait for the lock try the same
+			return limiter.Context{}, err
+		}
+		l.store.Store(&store)
+	}
+	return (*l.store.Load()).Get(ctx, counter, rate)
+}

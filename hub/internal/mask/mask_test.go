@@ -1,0 +1,147 @@
+package mask
+
+import (
+	"bytes"
+	"encoding/json"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestCPF(t *testing.T) {
+	t.Parallel()
+	const m = "***.***.***-25"
+	for text, want := range map[string]string{
+		// plain text
+		"":                                 "",
+		"CPF 529.982.247-25.":              "CPF " + m + ".",
+		"CPF 52998224725, ok":              "CPF " + m + ", ok",
+		"529982247-25":                     m,
+		"529.982.24725":                    m,
+		"529.982.247-25 529.982.247-25":    m + " " + m,
+		"529.982.247-25529.982.247-25":     "529.982.247-25529.982.247-25",
+		"12.529.982.247-25":                "12." + m,
+		"123.456.789-01":                   "***.***.***-01", // in the usual form: whatever the check digits
+		"111.444.777-35":                   "***.***.***-35",
+		"000.000.000-00":                   "***.***.***-00",
+		"12345678901":                      "12345678901", // check digits are wrong
+		"52998224726":                      "52998224726",
+		"11111111111":                      "11111111111",
+		"5299822472":                       "5299822472",
+		"529982247250":                     "529982247250",
+		"1529982247251":                    "1529982247251",
+		"evt_52998224725":                  "evt_52998224725",
+		"52998224725a":                     "52998224725a",
+		"529.982.247-2":                    "529.982.247-2",
+		"529-982-247.25":                   "529-982-247.25",
+		"é52998224725é":                    "é" + m + "é",
+		`{"cpf":"529.982.247-25","cut":"a`: `{"cpf":"` + m + `","cut":"a`, // cut JSON is text
+		// JSON
+		`{"cpf":"529.982.247-25"}`:                      `{"cpf":"` + m + `"}`,
+		`{"cpf": 52998224725 , "n":1}`:                  `{"cpf": "` + m + `" , "n":1}`,
+		`[52998224725,-52998224725,52998224725.0]`:      `["` + m + `",-52998224725,52998224725.0]`,
+		`[52998224725e0,152998224725]`:                  `[52998224725e0,152998224725]`,
+		`52998224725`:                                   `"` + m + `"`,
+		`{"529.982.247-25":{"x":["a 52998224725"]}}`:    `{"` + m + `":{"x":["a ` + m + `"]}}`,
+		`"a\n52998224725\t"`:                            `"a\n` + m + `\t"`,
+		`"\u00a052998224725"`:                           "\"\u00a0" + m + `"`,
+		`"\u0035\u0032998224725"`:                       `"` + m + `"`,
+		`"529.982.247\u002d25"`:                         `"` + m + `"`,
+		`"say \"529.982.247-25\" \\"`:                   `"say \"` + m + `\" \\"`,
+		`{"at":1767323045,"price":150.00,"e":"\u00e9"}`: `{"at":1767323045,"price":150.00,"e":"\u00e9"}`,
+	} {
+		before := strings.Clone(text)
+		got := CPF([]byte(text))
+		require.Equal(t, want, string(got))
+		require.Equal(t, before, text)
+		require.Equal(t, want, string(CPF(got)), "masking again changes nothing")
+	}
+}
+
+func TestCPFKeepsItsInput(t *testing.T) {
+	t.Parallel()
+	text := []byte(`{"cpf":"529.982.247-25","n":52998224725}`)
+	before := bytes.Clone(text)
+	CPF(text)
+	require.Equal(t, before, text)
+	plain := []byte(`{"a":1}`)
+	require.Same(t, &plain[0], &CPF(plain)[0])
+}
+
+func TestHeader(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct{ name, value, want string }{
+		{"X-Integration-Key", "sch_live_0123456789abcdefghijABCDEFGHIJ123456", "…3456"},
+		{"x-integration-key", "short", "…"},
+		{"X-Api-Key", "sk-0123456789abcdef", "…cdef"},
+		{"Authorization", "Bearer eyJhbGciOiJIUzI1NiJ9.e30.x", "Bearer …"},
+		{"authorization", "Basic dXNlcjpwYXNz", "Basic …"},
+		{"Authorization", "eyJhbGciOiJIUzI1NiJ9", "…"},
+		{"Authorization", "verylongsecretwithoutascheme x", "…"},
+		{"Proxy-Authorization", "Basic dXNlcjpwYXNz", "Basic …"},
+		{"X-Webhook-Signature", "sha256=ecdddc7b5363587dc6ba21d1809cec7f99e84a1783123d46208b1cf98a774dee", "sha256=ecdddc7b…"},
+		{"webhook-signature", "v1,0QTXu38W3CSVTai1IV0OElizYSBDflh4cbsEXbZFsdg= v1,abcdefghijklmnop", "v1,0QTXu38W3CSV… v1,abcdefghijkl…"},
+		{"webhook-signature", "v1,abc", "v1,…"},
+		{"Cookie", "session=abc", "…"},
+		{"Set-Cookie", "session=abc", "…"},
+		{"X-Auth-Token", "abc", "…"},
+		{"X-Client-Secret", "abc", "…"},
+		{"webhook-id", "evt_0123456789abcdef", "evt_0123456789abcdef"},
+		{"webhook-timestamp", "1767323045", "1767323045"},
+		{"Content-Type", "application/json", "application/json"},
+		{"Authorization", "", ""},
+	} {
+		require.Equal(t, test.want, Header(test.name, test.value), test.name)
+	}
+}
+
+// formatted finds numbers in the usual form that stand alone.
+var formatted = regexp.MustCompile(`(?:^|[^0-9A-Za-z_])\d{3}\.\d{3}\.\d{3}-\d{2}(?:$|[^0-9A-Za-z_])`)
+
+func FuzzCPF(f *testing.F) {
+	for _, seed := range []string{
+		`{"cpf":"529.982.247-25","n":[52998224725,-1.5e3],"\u0035":"a\n52998224725"}`, "CPF 529.982.247-25", `"529.982.247\u002d25"`, "52998224725", `"\ud800 52998224725"`,
+	} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		before := bytes.Clone(text)
+		masked := CPF(text)
+		require.Equal(t, before, text)
+		require.Equal(t, masked, CPF(masked))
+		require.False(t, formatted.Match(masked), "%s", masked)
+		if !json.Valid(text) {
+			return
+		}
+		require.True(t, json.Valid(masked), "%s", masked)
+		var tree any
+		decoder := json.NewDecoder(bytes.NewReader(masked))
+		decoder.UseNumber()
+		require.NoError(t, decoder.Decode(&tree))
+		requireMasked(t, tree)
+	})
+}
+
+// requireMasked looks for numbers in everything that a reader of the JSON sees.
+func requireMasked(t *testing.T, node any) {
+	t.Helper()
+	switch node := node.(type) {
+	case string:
+		require.False(t, formatted.MatchString(node), node)
+	case json.Number:
+		if len(node) == cpfDigits && !strings.ContainsAny(string(node), ".eE-") {
+			require.False(t, checks([cpfDigits]byte([]byte(node))), node)
+		}
+	case []any:
+		for _, one := range node {
+			requireMasked(t, one)
+		}
+	case map[string]any:
+		for key, one := range node {
+			requireMasked(t, key)
+			requireMasked(t, one)
+		}
+	}
+}

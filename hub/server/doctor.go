@@ -1,0 +1,215 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/redis/go-redis/v9"
+
+	"integrationhub/hub/config"
+	"integrationhub/hub/embedded"
+	"integrationhub/hub/internal/egress"
+	"integrationhub/hub/internal/ledger"
+	"integrationhub/hub/migrations"
+)
+
+// Finding is what one check of the doctor found.
+type Finding struct {
+	Check  string `json:"check"`
+	Status string `json:"status"` // "ok", "warning", "failed"
+	Detail string `json:"detail"`
+	Advice string `json:"advice,omitempty"` // what to do; "" = nothing
+}
+
+// Statuses of a finding.
+const (
+	FindingOK      = "ok"
+	FindingWarning = "warning"
+	FindingFailed  = "failed"
+)
+
+// Limits of what the doctor calls healthy.
+const (
+	clockTolerance  = 2 * time.Second
+	oldestTolerance = 5 * time.Minute
+	oldestMajor     = 14 // of PostgreSQL
+)
+
+// Doctor examines an installation beside the running hub and reports each finding
+// as it is made. It changes nothing.
+func Doctor(ctx context.Context, cfg config.Config, report func(Finding)) {
+	url := cfg.DatabaseURL.Reveal()
+	if url == "" {
+		running, ok := embedded.RunningURL(filepath.Join(cfg.DataDir, "postgres"))
+		if !ok {
+			report(Finding{"database", FindingFailed, "no hub is running on " + cfg.DataDir, "start it with: hub serve; or set HUB_DATABASE_URL"})
+			checkRedis(ctx, cfg, report)
+			checkEgress(ctx, cfg, report)
+			return
+		}
+		url = running
+	}
+	db, err := openPool(ctx, url, 2, apiSettings)
+	if err == nil {
+		err = db.Ping(ctx)
+	}
+	if err != nil {
+		report(Finding{"database", FindingFailed, "PostgreSQL does not answer: " + withoutURL(err).Error(), "check that it runs and that HUB_DATABASE_URL is right"})
+	} else {
+		defer db.Close()
+		checkDatabase(ctx, db, report)
+		if checkMigrations(ctx, url, report) {
+			checkPartitions(ctx, db, report)
+			checkBacklog(ctx, db, report)
+			checkSum(ctx, db, report)
+		}
+	}
+	checkRedis(ctx, cfg, report)
+	checkEgress(ctx, cfg, report)
+}
+
+func checkDatabase(ctx context.Context, db *pgxpool.Pool, report func(Finding)) {
+	var version, durable string
+	var now time.Time
+	asked := time.Now()
+	err := db.QueryRow(ctx, `select current_setting('server_version'), current_setting('synchronous_commit'), clock_timestamp()`).Scan(&version, &durable, &now)
+	took := time.Since(asked)
+	if err != nil {
+		report(Finding{"database", FindingFailed, "asking PostgreSQL failed: " + err.Error(), ""})
+		return
+	}
+	finding := Finding{"database", FindingOK, fmt.Sprintf("PostgreSQL %s answers in %s", version, took.Round(10*time.Microsecond)), ""}
+	major, _ := strconv.Atoi(strings.SplitN(version, ".", 2)[0])
+	switch {
+	case major < oldestMajor:
+		finding = Finding{"database", FindingFailed, "PostgreSQL " + version + " is too old", fmt.Sprintf("use version %d or newer", oldestMajor)}
+	case durable == "off":
+		finding = Finding{"database", FindingFailed, "synchronous_commit is off: a crash of the server loses accepted events", "set synchronous_commit = on"}
+	}
+	report(finding)
+	skew := now.Sub(asked.Add(took / 2)).Round(time.Millisecond)
+	if skew.Abs() > clockTolerance {
+		report(Finding{"clock", FindingWarning, fmt.Sprintf("this machine's clock and the database's differ by %s", skew), "run a time service (NTP) on both; leases use the database's clock, so nothing is lost"})
+		return
+	}
+	report(Finding{"clock", FindingOK, fmt.Sprintf("differs from the database's by %s", skew), ""})
+}
+
+func checkMigrations(ctx context.Context, url string, report func(Finding)) bool {
+	status, err := migrations.Check(ctx, url)
+	switch {
+	case err != nil:
+		report(Finding{"migrations", FindingFailed, err.Error(), ""})
+	case status.Current < status.Target:
+		report(Finding{"migrations", FindingFailed, fmt.Sprintf("the schema is at version %d, this hub needs %d", status.Current, status.Target), "run: hub migrate"})
+	case status.Current > status.Target:
+		report(Finding{"migrations", FindingFailed, fmt.Sprintf("the schema is at version %d, newer than this hub's %d", status.Current, status.Target), "run a newer hub"})
+	default:
+		report(Finding{"migrations", FindingOK, fmt.Sprintf("the schema is at version %d", status.Current), ""})
+		return true
+	}
+	return false
+}
+
+func checkPartitions(ctx context.Context, db *pgxpool.Pool, report func(Finding)) {
+	var ahead int
+	err := db.QueryRow(ctx, `
+		select count(*) from generate_series(0, 2) n
+		where to_regclass('hub.deliveries_p' || to_char((now() at time zone 'UTC')::date + n, 'YYYYMMDD')) is not null`).Scan(&ahead)
+	switch {
+	case err != nil:
+		report(Finding{"partitions", FindingFailed, err.Error(), ""})
+	case ahead < 3:
+		report(Finding{"partitions", FindingFailed, "the tables of today or the next two days are missing", "a running hub makes them; look for \"maintenance failed\" in its log"})
+	default:
+		report(Finding{"partitions", FindingOK, "made for today and the days ahead", ""})
+	}
+}
+
+func checkBacklog(ctx context.Context, db *pgxpool.Pool, report func(Finding)) {
+	var overdue int64
+	var oldest time.Duration
+	err := db.QueryRow(ctx, `
+		select count(*), coalesce(now() - min(due_at), interval '0') from (
+			select due_at from hub.deliveries where status = 0 and due_at < now() limit 100000) d`).Scan(&overdue, &oldest)
+	switch {
+	case err != nil:
+		report(Finding{"backlog", FindingFailed, err.Error(), ""})
+	case oldest > oldestTolerance:
+		report(Finding{"backlog", FindingWarning, fmt.Sprintf("%d deliveries are overdue, the oldest by %s", overdue, oldest.Round(time.Second)),
+			"a slow or dead endpoint has a backlog (hub deliveries list --status pending), or no hub is delivering"})
+	default:
+		report(Finding{"backlog", FindingOK, fmt.Sprintf("%d deliveries overdue", overdue), ""})
+	}
+}
+
+// checkSum compares what was counted when deliveries were accepted with what
+// stands in the log: nothing may have been dropped.
+func checkSum(ctx context.Context, db *pgxpool.Pool, report func(Finding)) {
+	sums, err := ledger.NewReader(db).Sums(ctx)
+	if err != nil {
+		report(Finding{"sum", FindingFailed, err.Error(), ""})
+		return
+	}
+	var total ledger.Sum
+	for _, day := range sums {
+		total.Accepted += day.Accepted
+		total.Delivered += day.Delivered
+		total.Parked += day.Parked
+		total.Pending += day.Pending
+		total.Failed += day.Failed
+		if !day.Holds() {
+			report(Finding{"sum", FindingFailed, day.Day.Format(time.DateOnly) + ": " + day.String(), "please report this as a defect, with the hub's log of that day"})
+		}
+	}
+	if total.Holds() {
+		report(Finding{"sum", FindingOK, total.String(), ""})
+	}
+}
+
+func checkRedis(ctx context.Context, cfg config.Config, report func(Finding)) {
+	address := cfg.RedisURL.Reveal()
+	if address == "" {
+		report(Finding{"redis", FindingOK, "in the hub's own process", ""})
+		return
+	}
+	options, err := redis.ParseURL(address)
+	if err != nil {
+		report(Finding{"redis", FindingFailed, "HUB_REDIS_URL is not a valid redis:// URL", ""})
+		return
+	}
+	client := redis.NewClient(options)
+	defer client.Close()
+	asked := time.Now()
+	if err := client.Ping(ctx).Err(); err != nil {
+		report(Finding{"redis", FindingWarning, "Redis does not answer: " + err.Error(), "nothing is lost: limits are counted per process and retries come up to 3 s late until it is back"})
+		return
+	}
+	report(Finding{"redis", FindingOK, "answers in " + time.Since(asked).Round(10*time.Microsecond).String(), ""})
+}
+
+// checkEgress shows that the guard refuses what it must and names resolve.
+func checkEgress(ctx context.Context, cfg config.Config, report func(Finding)) {
+	guard, err := egress.New(egress.Config{Allow: cfg.EgressAllow, SelfURL: cfg.BaseURL(), Development: !cfg.InProduction()})
+	if err != nil {
+		report(Finding{"egress", FindingFailed, err.Error(), ""})
+		return
+	}
+	if _, err := guard.CheckURL("url", "http://169.254.169.254/latest/meta-data/"); err == nil {
+		report(Finding{"egress", FindingFailed, "cloud metadata addresses are not refused", ""})
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, 3*time.Second)
+	defer cancel()
+	if _, err := net.DefaultResolver.LookupNetIP(ctx, "ip", "example.com"); err != nil {
+		report(Finding{"egress", FindingWarning, "private networks are refused; names cannot be resolved here", "webhooks to other machines by name will fail; check the resolver"})
+		return
+	}
+	report(Finding{"egress", FindingOK, "private networks are refused, names resolve", ""})
+}
