@@ -57,8 +57,8 @@ func (b *Box) Seal(plain []byte, context string) []byte {
 	head := 1 + b.aead.NonceSize()
 	sealed := make([]byte, head, head+len(plain)+b.aead.Overhead())
 	sealed[0] = version1
-	_, _ = rand.Read(sealed[1:]) // never fails: crypto/rand ends the program instead
-	return b.aead.Seal(sealed, sealed[1:], plain, []byte(context))
+	_, _ = rand.Read(sealed[1:])                                   // never fails: crypto/rand ends the program instead
+	return b.aead.Seal(sealed, sealed[1:], plain, []byte(context)) //nolint:gosec // the nonce is the random bytes above
 }
 
 // Open gives what was sealed under the same context, or [ErrOpen].
@@ -88,7 +88,7 @@ func (b *Box) Derive(purpose string) []byte {
 // where it is missing; created tells which. A file that others may read is refused,
 // and one that holds anything else is never overwritten.
 func LoadOrCreateKeyFile(path string) (key []byte, created bool, err error) {
-	raw, err := os.ReadFile(path) //nolint:gosec // the path is the operator's own
+	raw, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return createKeyFile(path)
 	}
