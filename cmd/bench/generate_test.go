@@ -27,7 +27,7 @@ func TestFixedRateCountsFromTheDueTime(t *testing.T) {
 	t.Parallel()
 	const each = 30 * time.Millisecond
 	base := serveHTTP(t, func(c *fasthttp.RequestCtx) {
-		time.Sleep(each) // the slow service
+		time.Sleep(each) //nolint:forbidigo // the slow service
 		c.SetStatusCode(202)
 		c.SetBodyString(`{"id":"evt_00000000000000ff","deliveries":3}`)
 	})

@@ -31,7 +31,7 @@ func WriteLocal(dataDir string, local Local) error {
 // errors.Is(err, fs.ErrNotExist) where no hub has left one.
 func ReadLocal(dataDir string) (Local, error) {
 	var local Local
-	raw, err := os.ReadFile(filepath.Join(dataDir, localFile)) //nolint:gosec // the directory is the operator's own
+	raw, err := os.ReadFile(filepath.Join(dataDir, localFile))
 	if err != nil {
 		return local, fmt.Errorf("reading %s: %w", localFile, err)
 	}
