@@ -10,6 +10,7 @@ import (
 	"integrationhub/hub"
 	"integrationhub/hub/internal/delivery"
 	"integrationhub/hub/internal/directory"
+	"integrationhub/hub/internal/failpoint"
 	"integrationhub/hub/internal/logid"
 )
 
@@ -98,6 +99,7 @@ func (o *Outbox) committed(all []*prepared, leasedAt time.Time) {
 		o.record.Accepted(p.Product, 1, len(p.targets))
 	}
 	o.dispatch.Dispatch(jobs)
+	failpoint.Here("after_dispatch")
 }
 
 // delta counts what a commit accepted, by minute, tenant and target.
