@@ -145,6 +145,12 @@ func (s *standIn) stream(scripts ...func(w http.ResponseWriter, flush func())) {
 		connections <- script
 	}
 	s.mux.HandleFunc("GET /api/v1/events/stream", func(w http.ResponseWriter, r *http.Request) {
+		if s.mu.Lock(); r.Header.Get("Authorization") != "Bearer "+s.access {
+			s.mu.Unlock()
+			refuse(w, 401, "unauthorized", "Valid credentials are needed.")
+			return
+		}
+		s.mu.Unlock()
 		select {
 		case script := <-connections:
 			script(w, w.(http.Flusher).Flush)
@@ -209,4 +215,28 @@ func TestTailRefused(t *testing.T) {
 	c.run("tail").fails(4, "Valid credentials are needed.")
 	c.run("tail").fails(1, "Not now.")
 	c.run("tail").fails(1, "it is not an event stream")
+}
+
+// TestTailLoginEnds: a login that ended for good ends the tail, a restarted hub does not.
+func TestTailLoginEnds(t *testing.T) {
+	t.Parallel()
+	s := newStandIn(t)
+	c := newCLI(t)
+	c.runIn("correct horse", "login", "--url", s.URL, "--email", "ana@example.com", "--password-stdin").ok()
+	s.stream(func(w http.ResponseWriter, flush func()) {
+		events("retry: 20\n\n")(w, flush)
+		s.endLogin("", true)
+	})
+	c.run("tail").fails(4, "the login at "+s.URL+" has ended")
+
+	s = newStandIn(t)
+	c = s.operator(t)
+	s.stream(func(w http.ResponseWriter, flush func()) {
+		events("retry: 20\n\n")(w, flush)
+		s.endLogin("new", true) // the hub started again, with another token for this machine
+		c.write("data/local.json", `{"url":"`+s.URL+`","token":"new"}`)
+	}, events("data: {\"event_id\":\"evt_1\"}\n\n"))
+	tail := c.start("tail")
+	tail.await(tail.out, "evt_1")
+	require.Zero(t, tail.interrupt())
 }

@@ -31,19 +31,13 @@ func (k keyLimits) Allow(ctx context.Context, key keys.Principal, setHeader func
 	if key.Rate.Limit == 0 {
 		return nil
 	}
-	rate := limit.Rate{Limit: key.Rate.Limit, Period: key.Rate.Period}
-	result, err := k.limiter.Allow(ctx, "key", key.KeyID.String(), rate)
-	if err != nil {
+	result := k.limiter.Allow(ctx, "key", key.KeyID.String(), key.Rate)
+	limit.SetHeaders(setHeader, result)
+	if err := result.Err(); err != nil {
+		k.metrics.Limited()
 		return err
 	}
-	limit.Headers(result, rate, setHeader)
-	if result.Allowed {
-		return nil
-	}
-	k.metrics.Limited()
-	e := hub.Errorf(hub.ErrLimited, "rate_limited", "This key's limit is reached; wait as long as Retry-After says.")
-	e.RetryAfter = result.ResetAfter
-	return e
+	return nil
 }
 
 // pings publishes to one endpoint, whatever it subscribes to.

@@ -22,7 +22,6 @@ import (
 	"integrationhub/hub/internal/egress"
 	"integrationhub/hub/internal/gateway"
 	"integrationhub/hub/internal/keys"
-	"integrationhub/hub/internal/limit"
 	"integrationhub/hub/internal/registry"
 )
 
@@ -122,7 +121,7 @@ func (s *Server) mountAPI(ctx context.Context, guard *egress.Guard) error {
 	if err := config.WriteLocal(cfg.DataDir, config.Local{URL: config.LocalURL(s.listener.Addr().String()), Token: plain, PID: os.Getpid()}); err != nil {
 		return err
 	}
-	limits := keyLimits{limit.New(limit.Config{Redis: s.storage.sharedRedis(), Log: log}), e.metrics}
+	limits := keyLimits{s.storage.limiter(log, e.metrics.LimitedLocally), e.metrics}
 	receive := gateway.New(e.directory, limits, timedPublisher{e.outbox, e.metrics})
 	_, err := api.New(s.app, api.Deps{
 		Log: log, Auth: operators, Keys: keys.NewService(db, nil, cfg.KeyRate, time.Now),

@@ -15,6 +15,7 @@ import (
 
 	"integrationhub/hub/config"
 	"integrationhub/hub/embedded"
+	"integrationhub/hub/internal/limit"
 	"integrationhub/hub/internal/seal"
 	"integrationhub/hub/migrations"
 )
@@ -216,10 +217,11 @@ func (s *storage) close(ctx context.Context, log *slog.Logger) {
 	}
 }
 
-// sharedRedis is the Redis other processes use too; nil where it is this process' own.
-func (s *storage) sharedRedis() redis.UniversalClient {
-	if s.miniredis != nil {
-		return nil
+// limiter counts in the Redis other processes use too, or in this process alone.
+func (s *storage) limiter(log *slog.Logger, onLocal func()) *limit.Limiter {
+	cfg := limit.Config{Log: log, OnLocal: onLocal}
+	if s.miniredis == nil {
+		cfg.Redis = s.redis.Options()
 	}
-	return s.redis
+	return limit.New(cfg)
 }

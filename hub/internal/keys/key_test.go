@@ -3,7 +3,6 @@ package keys_test
 import (
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -68,21 +67,6 @@ func FuzzCheck(f *testing.F) {
 			require.Regexp(t, `^[a-z][a-z0-9]{0,9}_(live|test)_[0-9A-Za-z]{36}$`, plain)
 		}
 	})
-}
-
-func TestRate(t *testing.T) {
-	t.Parallel()
-	for text, want := range map[string]keys.Rate{
-		"0": {}, "100-M": {Limit: 100, Period: time.Minute}, "5-S": {Limit: 5, Period: time.Second}, "1-H": {Limit: 1, Period: time.Hour}, "7-D": {Limit: 7, Period: 24 * time.Hour},
-	} {
-		got, ok := keys.ParseRate(text)
-		require.True(t, ok, text)
-		require.Equal(t, want, got)
-	}
-	for _, bad := range []string{"", "100", "-M", "100-m", "0-M", "-5-M", "+5-M", "05-M", "100-MM", "1000000000-S", "a-M", "1-S-S"} {
-		_, ok := keys.ParseRate(bad)
-		require.False(t, ok, bad)
-	}
 }
 
 func TestAllows(t *testing.T) {

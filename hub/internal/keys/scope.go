@@ -4,7 +4,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"integrationhub/hub"
 )
@@ -66,24 +65,4 @@ func (f Features) stored(product string, wanted []string) ([]string, error) {
 // Allows tells whether stored scopes include one; "" is needed by nobody.
 func Allows(stored []string, scope string) bool {
 	return scope == "" || slices.Contains(stored, scope) || slices.Contains(stored, scopeAll)
-}
-
-// Rate is a request limit. The zero value is no limit.
-type Rate struct {
-	Limit  int64         // requests
-	Period time.Duration // in this time
-}
-
-// ParseRate reads "100-M": requests, and the period S, M, H or D. "0" is no limit.
-func ParseRate(text string) (Rate, bool) {
-	if text == "0" {
-		return Rate{}, true
-	}
-	count, period, _ := strings.Cut(text, "-")
-	limit, err := strconv.ParseInt(count, 10, 64)
-	if err != nil || limit < 1 || limit > 999_999_999 || count[0] == '+' || count[0] == '0' {
-		return Rate{}, false
-	}
-	periods := map[string]time.Duration{"S": time.Second, "M": time.Minute, "H": time.Hour, "D": 24 * time.Hour}
-	return Rate{Limit: limit, Period: periods[period]}, periods[period] > 0
 }

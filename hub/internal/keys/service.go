@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"integrationhub/hub"
+	"integrationhub/hub/internal/limit"
 	"integrationhub/hub/internal/store"
 	"integrationhub/hub/internal/store/dbgen"
 )
@@ -86,8 +87,8 @@ func (s *Service) Create(ctx context.Context, draft Draft) (key Key, plain strin
 	if draft.Rate != nil {
 		rate = *draft.Rate
 	}
-	if _, ok := ParseRate(rate); !ok {
-		return key, "", hub.Invalid("body.rate", "must be like 100-M (requests, then S, M, H or D), or 0 for no limit")
+	if _, err := limit.ParseRate("body.rate", rate); err != nil {
+		return Key{}, "", err
 	}
 	if draft.ExpiresAt != nil && !draft.ExpiresAt.After(s.now()) {
 		return key, "", hub.Invalid("body.expires_at", "must be in the future")
@@ -207,7 +208,7 @@ type Principal struct {
 	Product     string
 	Environment hub.Environment
 	Scopes      []string // as stored: ask [Allows]
-	Rate        Rate
+	Rate        limit.Rate
 	Label       string // "sch_live_…a1B2", for people
 }
 
@@ -235,7 +236,7 @@ func (s *Service) LookUp(ctx context.Context, plain string) (Principal, error) {
 
 // PrincipalOf makes a principal of a stored key and what is known of its tenant.
 func PrincipalOf(row dbgen.Key, product, tenantName string) Principal {
-	rate, _ := ParseRate(row.Rate) // was checked when it was stored
+	rate, _ := limit.ParseRate("rate", row.Rate) // was checked when it was stored
 	return Principal{
 		KeyID: row.ID, TenantID: row.TenantID, TenantName: tenantName, Product: product,
 		Environment: row.Environment, Scopes: row.Scopes, Rate: rate, Label: row.Prefix + "…" + row.Last4,

@@ -123,7 +123,7 @@ func shown(body []byte) *string {
 	if len(body) == 0 {
 		return nil
 	}
-	text := string(mask.MaskCPF(body))
+	text := string(mask.CPF(body))
 	if !utf8.ValidString(text) {
 		text = strings.ToValidUTF8(text, "\uFFFD")
 	}
@@ -200,7 +200,7 @@ func (r *Reader) events(ctx context.Context, c conditions, limit int) ([]EventIt
 		var id int64
 		var body []byte
 		err := row.Scan(&e.Seq, &id, &e.Product, &e.TenantID, &e.Environment, &e.EventType, &e.CorrelationID, &e.Deliveries, &e.CreatedAt, &body)
-		e.ID, e.Payload = hub.FormatEventID(uint64(id)), mask.MaskCPF(body)
+		e.ID, e.Payload = hub.FormatEventID(uint64(id)), mask.CPF(body)
 		return e, err
 	})
 	if err != nil {

@@ -130,7 +130,7 @@ func scanItem(row pgx.CollectableRow) (Item, error) {
 	}
 	it.Retries = max(0, attempts-1)
 	if body != nil {
-		it.Payload = mask.MaskCPF(body)
+		it.Payload = mask.CPF(body)
 	}
 	it.ResponseBody = shown(response)
 	return it, nil

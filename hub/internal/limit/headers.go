@@ -4,25 +4,23 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/gofiber/fiber/v2"
-
 	"integrationhub/hub"
 )
 
 // SetHeaders tells the caller where it stands: RateLimit-Limit, -Remaining, -Reset
 // (seconds) and -Policy, and Retry-After (seconds) on a refusal. Without a limit
-// it sets nothing.
-func SetHeaders(c *fiber.Ctx, r Result) {
+// it sets nothing. set is fiber's Ctx.Set or the like.
+func SetHeaders(set func(name, value string), r Result) {
 	if r.Limit == 0 {
 		return
 	}
 	limit, reset := strconv.FormatInt(r.Limit, 10), seconds(r.ResetAfter)
-	c.Set("RateLimit-Limit", limit)
-	c.Set("RateLimit-Remaining", strconv.FormatInt(r.Remaining, 10))
-	c.Set("RateLimit-Reset", reset)
-	c.Set("RateLimit-Policy", limit+";w="+seconds(r.Period))
+	set("RateLimit-Limit", limit)
+	set("RateLimit-Remaining", strconv.FormatInt(r.Remaining, 10))
+	set("RateLimit-Reset", reset)
+	set("RateLimit-Policy", limit+";w="+seconds(r.Period))
 	if !r.Allowed {
-		c.Set(fiber.HeaderRetryAfter, reset)
+		set("Retry-After", reset)
 	}
 }
 

@@ -257,7 +257,7 @@ func TestHeaders(t *testing.T) {
 			return err
 		}
 		result := o.Allow(c.UserContext(), "key", c.Params("rate"), rate)
-		SetHeaders(c, result)
+		SetHeaders(c.Set, result)
 		return result.Err()
 	})
 	get := func(rate string) (int, http.Header) {

@@ -24,6 +24,7 @@ type Metrics struct {
 	endToEnd   *prometheus.HistogramVec
 	publishing prometheus.Histogram
 	limited    prometheus.Counter
+	localOnly  prometheus.Counter
 }
 
 // seconds are histogram bounds from 1 ms to 60 s.
@@ -49,8 +50,10 @@ func New() *Metrics {
 			Name: "hub_publish_duration_seconds", Help: "Time to make a publication durable.", Buckets: seconds}),
 		limited: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "hub_rate_limited_total", Help: "Requests answered 429."}),
+		localOnly: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "hub_rate_limit_local_total", Help: "Limits counted in this process alone because Redis did not answer."}),
 	}
-	m.registry.MustRegister(m.events, m.accepted, m.settled, m.attempts, m.duration, m.endToEnd, m.publishing, m.limited,
+	m.registry.MustRegister(m.events, m.accepted, m.settled, m.attempts, m.duration, m.endToEnd, m.publishing, m.limited, m.localOnly,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }
@@ -63,6 +66,9 @@ func (m *Metrics) Accepted(product string, events, deliveries int) {
 
 // Published observes how long a publisher waited for the commit.
 func (m *Metrics) Published(took time.Duration) { m.publishing.Observe(took.Seconds()) }
+
+// LimitedLocally counts a limit that was decided without Redis.
+func (m *Metrics) LimitedLocally() { m.localOnly.Inc() }
 
 // Limited counts a request answered 429.
 func (m *Metrics) Limited() { m.limited.Inc() }

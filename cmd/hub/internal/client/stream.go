@@ -74,13 +74,15 @@ type tail struct {
 	wait      time.Duration
 }
 
-// worthRetrying tells whether the hub may answer otherwise in a moment.
+// worthRetrying tells whether the hub may answer otherwise in a moment: it restarts
+// (and has no token for this machine meanwhile), or is busy.
 func worthRetrying(err error) bool {
 	var problem *Problem
 	if errors.As(err, &problem) {
 		return problem.Status >= 500 || problem.Status == http.StatusTooManyRequests
 	}
-	return true
+	var lost *ConnectError
+	return errors.As(err, &lost) || errors.Is(err, ErrNoRight)
 }
 
 // follow connects once and reads until the connection ends.
