@@ -151,6 +151,8 @@ func (h *hubUnderTest) start(failpoint string) {
 // ready starts the replica and returns when it answers.
 func (h *hubUnderTest) ready() time.Duration {
 	h.world.t.Helper()
+	_, err := chaosBinary() // building it is no part of the time
+	require.NoError(h.world.t, err)
 	began := time.Now()
 	h.start("")
 	h.awaitReady()
