@@ -144,7 +144,7 @@ func TestChaosReplicaKilled(t *testing.T) {
 // nothing is sent twice.
 func TestChaosTerminated(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, receiverOptions{delay: 20 * time.Millisecond})
+	w := newWorld(t, receiverOptions{delay: 100 * time.Millisecond})
 	a, b := w.newHub("a"), w.newHub("b")
 	a.ready()
 	w.furnish(a)
@@ -176,8 +176,8 @@ func TestChaosTerminated(t *testing.T) {
 			require.True(t, status == http.StatusAccepted || status == http.StatusOK, "%d answers of %d from %s", n, status, base)
 		}
 	}
-	drained := w.drain(leaseTime + recoverTime)
-	t.Logf("the other settled everything %s later", drained.Round(time.Millisecond))
+	// Leases were given back: the other need not wait for their end.
+	t.Logf("the other settled everything %s later", w.drain(leaseTime-5*time.Second).Round(time.Millisecond))
 	balance := w.balance(p, sent)
 	require.Zero(t, balance.Duplicated)
 	require.Zero(t, balance.Unanswered)

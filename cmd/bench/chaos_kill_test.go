@@ -77,7 +77,7 @@ func TestChaosKilledHub(t *testing.T) {
 	t.Logf("accepting %s after the last kill", again.Sub(restarted).Round(time.Millisecond))
 	sent := p.stop()
 	stopReviving()
-	t.Logf("%d kills; everything settled %s after the last", kills, w.drain(leaseTime+recoverTime).Round(time.Millisecond))
+	t.Logf("%d kills; answers %v; everything settled %s after the last", kills, p.answered(h.base()), w.drain(leaseTime+recoverTime).Round(time.Millisecond))
 	b := w.balance(p, sent)
 	require.LessOrEqual(t, b.Duplicated, kills*attemptsInFlight, "a kill repeats at most what was in flight")
 	w.failIfLogged("panic")

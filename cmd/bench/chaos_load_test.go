@@ -94,26 +94,29 @@ func (p *publisher) between(from, to time.Time) []Sent {
 }
 
 func (p *publisher) run(number int) {
-	clients := make(map[string]*fasthttp.HostClient)
-	skip := 0 // grows when a hub asks to go elsewhere
-	for {
-		bases := *p.bases.Load()
-		base := bases[(number+skip)%len(bases)]
-		if clients[base] == nil {
-			clients[base] = &fasthttp.HostClient{
-				Addr: base[len("http://"):], MaxConns: 1, ReadTimeout: answerDeadline, WriteTimeout: answerDeadline,
-				MaxIdemponentCallAttempts: 1, // a POST sent twice would be a duplicate of our own making
-			}
-		}
-		e := newChaosEvent(p.next.Add(1))
-		elsewhere, ended := p.send(clients[base], base, e)
-		if elsewhere {
-			skip++
-		}
-		if ended {
-			return
+	c := &publisherConnection{publisher: p, number: number, clients: make(map[string]*fasthttp.HostClient)}
+	for !c.send(newChaosEvent(p.next.Add(1))) {
+	}
+}
+
+// publisherConnection sends one event after the other to one hub, until that asks
+// to go elsewhere or does not answer.
+type publisherConnection struct {
+	*publisher
+	number  int
+	clients map[string]*fasthttp.HostClient // by base
+}
+
+func (c *publisherConnection) client() (*fasthttp.HostClient, string) {
+	bases := *c.bases.Load()
+	base := bases[c.number%len(bases)]
+	if c.clients[base] == nil {
+		c.clients[base] = &fasthttp.HostClient{
+			Addr: base[len("http://"):], MaxConns: 1, ReadTimeout: answerDeadline, WriteTimeout: answerDeadline,
+			MaxIdemponentCallAttempts: 1, // a POST sent twice would be a duplicate of our own making
 		}
 	}
+	return c.clients[base], base
 }
 
 // chaosEvent is one event with the bytes that publish it.
@@ -124,11 +127,14 @@ type chaosEvent struct {
 }
 
 func newChaosEvent(n uint64) chaosEvent {
-	e := chaosEvent{sent: Sent{N: n, At: time.Now().UnixNano()}}
-	kind := benchEventType
 	if n%ofGoneType == 0 {
-		kind = goneType
+		return chaosEventOf(n, goneType)
 	}
+	return chaosEventOf(n, benchEventType)
+}
+
+func chaosEventOf(n uint64, kind string) chaosEvent {
+	e := chaosEvent{sent: Sent{N: n, At: time.Now().UnixNano()}}
 	e.body = append(e.body, `{"event_type":"`+kind+`",`...)
 	if n%withID == 0 {
 		e.id = hub.NewEventID()
@@ -142,28 +148,35 @@ func newChaosEvent(n uint64) chaosEvent {
 	return e
 }
 
-// send publishes an event. One with an id is sent again until it is accepted,
-// like a careful client would; one without is given up after one try.
-func (p *publisher) send(client *fasthttp.HostClient, base string, e chaosEvent) (elsewhere, ended bool) {
+// send publishes an event and tells whether it was the last. One with an id is
+// sent again until it is accepted, here or elsewhere, as a careful client would;
+// one without is given up after one try.
+func (c *publisherConnection) send(e chaosEvent) (ended bool) {
 	for {
-		closing := p.post(client, base, &e)
-		elsewhere = elsewhere || closing
+		client, base := c.client()
+		if closing := c.post(client, base, &e); closing || e.sent.Status == 0 {
+			c.number++
+		}
 		pause := publisherPause
 		if !e.sent.Accepted() {
 			pause = refusedPause
 		}
 		select {
-		case <-p.stopped:
+		case <-c.stopped:
 			ended = true
 		case <-time.After(pause):
 		}
-		if ended || e.id == "" || e.sent.Accepted() || elsewhere {
-			p.mu.Lock()
-			p.sent = append(p.sent, e.sent)
-			p.mu.Unlock()
-			return elsewhere, ended
+		if ended || e.id == "" || e.sent.Accepted() {
+			c.keep(e)
+			return ended
 		}
 	}
+}
+
+func (p *publisher) keep(e chaosEvent) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.sent = append(p.sent, e.sent)
 }
 
 // post makes one POST; it tells whether the hub asked to close the connection.

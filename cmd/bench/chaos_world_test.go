@@ -4,12 +4,12 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/base64"
-	"encoding/json"
+	"fmt"
 	"net/http"
-	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -61,10 +61,11 @@ type world struct {
 	redis    *hubtest.OwnRedisServer
 	pool     *pgxpool.Pool
 	receiver *receiver
-	hooks    string // base URL of the receiver's endpoints
-	gone     uint32 // number of the endpoint that answers 410
-	master   string // master key all hubs share
-	password string // of the operator
+	hooks    string               // base URL of the receiver's endpoints
+	odd      map[uint32]behaviour // endpoints that answer something else than the receiver would
+	settings []string             // more settings of the hubs, "HUB_…=…"
+	master   string               // master key all hubs share
+	password string               // of the operator
 	api      gatewayService
 	intake   intake
 	tenant   string
@@ -79,7 +80,7 @@ func newWorld(t *testing.T, o receiverOptions) *world {
 	_, _ = rand.Read(key) // never fails
 	w := &world{
 		t: t, dir: t.TempDir(), postgres: hubtest.OwnPostgres(t), redis: hubtest.OwnRedis(t),
-		gone: 2, master: base64.StdEncoding.EncodeToString(key), password: rand.Text(),
+		odd: map[uint32]behaviour{2: answerGone}, master: base64.StdEncoding.EncodeToString(key), password: rand.Text(),
 	}
 	var err error
 	w.pool, err = pgxpool.New(t.Context(), w.postgres.URL())
@@ -91,16 +92,26 @@ func newWorld(t *testing.T, o receiverOptions) *world {
 	return w
 }
 
-// handle is the receiver with one endpoint more.
+// behaviour answers one request of an endpoint and gives the status it counts as.
+type behaviour func(c *fasthttp.RequestCtx, a Arrival) uint16
+
+func answerGone(c *fasthttp.RequestCtx, _ Arrival) uint16 {
+	c.SetStatusCode(fasthttp.StatusGone)
+	return fasthttp.StatusGone
+}
+
+// handle is the receiver with the odd endpoints among its own.
 func (w *world) handle(c *fasthttp.RequestCtx) {
-	if string(c.Path()) != "/hook/"+strconv.Itoa(int(w.gone)) {
+	number, _ := strings.CutPrefix(string(c.Path()), "/hook/")
+	endpoint, err := strconv.ParseUint(number, 10, 32)
+	behave, odd := w.odd[uint32(endpoint)]
+	if err != nil || !odd {
 		w.receiver.handle(c)
 		return
 	}
-	arrival := w.receiver.read(c, w.gone)
-	arrival.Status = fasthttp.StatusGone
+	arrival := w.receiver.read(c, uint32(endpoint))
+	arrival.Status = behave(c, arrival)
 	w.receiver.record(arrival)
-	c.SetStatusCode(fasthttp.StatusGone)
 }
 
 // hubUnderTest is one replica: its address stays over restarts.
@@ -145,6 +156,7 @@ func (h *hubUnderTest) start(failpoint string) {
 		"HUB_ENDPOINT_CONCURRENCY="+strconv.Itoa(endpointInFlight),
 		"HUB_FAILPOINT="+failpoint,
 	)
+	cmd.Env = append(cmd.Env, w.settings...) // of two values the last one counts
 	h.process = hubtest.Run(w.t, h.name, w.dir, cmd)
 }
 
@@ -208,24 +220,25 @@ func (w *world) furnish(h *hubUnderTest) {
 	require.NoError(w.t, w.api.call(ctx, http.MethodGet, "/tenants", nil, &tenants))
 	require.Len(w.t, tenants.Items, 1)
 	w.tenant = tenants.Items[0].ID
-	gone := w.endpoint(w.hooks+"/hook/2", goneType)
-	w.intake.secrets = append(w.intake.secrets, gone.Secret)
 	w.receiver.secrets.Store(&w.intake.secrets)
+	w.endpoint(goneType)
 }
 
-// madeEndpoint is the answer to the creation of an endpoint.
-type madeEndpoint struct {
-	ID     string `json:"id"`
-	Secret string `json:"secret"`
-}
-
-// endpoint subscribes a URL to event types.
-func (w *world) endpoint(url string, types ...string) madeEndpoint {
+// endpoint subscribes the receiver's next endpoint to event types; it returns its
+// id and its number.
+func (w *world) endpoint(types ...string) (id string, number uint32) {
 	w.t.Helper()
-	var made madeEndpoint
-	body := map[string]any{"tenant_id": w.tenant, "url": url, "event_types": types}
+	secrets := *w.receiver.secrets.Load()
+	number = uint32(len(secrets))
+	var made struct {
+		ID     string `json:"id"`
+		Secret string `json:"secret"`
+	}
+	body := map[string]any{"tenant_id": w.tenant, "url": fmt.Sprintf("%s/hook/%d", w.hooks, number), "event_types": types}
 	require.NoError(w.t, w.api.call(w.t.Context(), http.MethodPost, "/endpoints", body, &made))
-	return made
+	secrets = append(slices.Clip(secrets), made.Secret)
+	w.receiver.secrets.Store(&secrets)
+	return made.ID, number
 }
 
 // revive enables the endpoints that answered 410 again and again until stop is called.
@@ -265,26 +278,6 @@ func (w *world) drain(limit time.Duration) time.Duration {
 	return w.await(limit, "no delivery is pending", func() bool {
 		return w.count(`select count(*) from (select from hub.deliveries where status = 0 limit 1) d`) == 0
 	})
-}
-
-// logOf reads an endpoint's deliveries by status from the API of a hub.
-func (w *world) logOf(endpoint madeEndpoint) []deliveryItem {
-	w.t.Helper()
-	var page struct {
-		Items []deliveryItem `json:"items"`
-	}
-	path := "/deliveries?limit=200&endpoint_id=" + url.QueryEscape(endpoint.ID)
-	require.NoError(w.t, w.api.call(w.t.Context(), http.MethodGet, path, nil, &page))
-	return page.Items
-}
-
-// deliveryItem is what the tests read of the delivery log.
-type deliveryItem struct {
-	ID         string          `json:"id"`
-	Status     string          `json:"status"`
-	StatusCode int             `json:"status_code"`
-	Retries    int             `json:"retries"`
-	Payload    json.RawMessage `json:"payload"`
 }
 
 // failIfLogged fails when the hubs wrote something to their logs they never should.
