@@ -17,7 +17,7 @@ import (
 // fakePrograms is a directory that looks like PostgreSQL of this version until it is used.
 func fakePrograms(t *testing.T, version string) string {
 	t.Helper()
-	dir := t.TempDir()
+	dir := openDir(t)
 	for name, script := range map[string]string{
 		"postgres": "#!/bin/sh\necho 'postgres (PostgreSQL) " + version + "'\n",
 		"initdb":   "#!/bin/sh\necho 'fake initdb' >&2\nexit 1\n",

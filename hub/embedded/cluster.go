@@ -144,6 +144,10 @@ func (c *cluster) settings() map[string]string {
 		"log_min_error_statement": "panic",
 		"log_error_verbosity":     "terse",
 	}
+	if runtime.GOOS == "linux" {
+		// A container's /dev/shm may be too small, or closed to the server's user.
+		s["dynamic_shared_memory_type"] = "sysv"
+	}
 	if c.cfg.Ephemeral {
 		maps.Copy(s, map[string]string{
 			"fsync":              "off",
@@ -199,21 +203,25 @@ func serverEnv() []string {
 // narrowest system allows for a socket's path.
 const maxSocketDir = 80
 
-// makeSocketDir makes the directory of the socket, apart from the data whose
-// path may be longer than a socket's may be. The name follows from the data
-// directory, so it is the same at every start and nothing piles up.
+// makeSocketDir makes the directory of the socket: in the data directory, or,
+// where that path is too long or too odd for a socket, among the temporary
+// files under a name that follows from it, so that nothing piles up there.
 func (c *cluster) makeSocketDir() (string, error) {
-	sum := sha256.Sum256([]byte(c.cfg.Dir))
-	name := fmt.Sprintf("hub-pg-%d-%s", os.Getuid(), hex.EncodeToString(sum[:6]))
-	dir := filepath.Join(shortTempDir(maxSocketDir-len(name)), name)
+	dir := filepath.Join(c.cfg.Dir, "socket")
+	elsewhere := !plainPath(dir) || len(dir) > maxSocketDir
+	if elsewhere {
+		sum := sha256.Sum256([]byte(c.cfg.Dir))
+		name := fmt.Sprintf("hub-pg-%d-%s", os.Getuid(), hex.EncodeToString(sum[:6]))
+		dir = filepath.Join(shortTempDir(maxSocketDir-len(name)), name)
+	}
 	if err := os.RemoveAll(dir); err != nil && !errors.Is(err, os.ErrPermission) {
 		return "", fmt.Errorf("clearing the socket's directory: %w", err)
 	}
 	// Mkdir, unlike MkdirAll, fails on a directory or link that someone planted
 	// at this guessable name; then a name nobody can guess is used.
 	err := os.Mkdir(dir, 0o700)
-	if errors.Is(err, os.ErrExist) {
-		dir, err = os.MkdirTemp(filepath.Dir(dir), name+"-")
+	if elsewhere && errors.Is(err, os.ErrExist) {
+		dir, err = os.MkdirTemp(filepath.Dir(dir), filepath.Base(dir)+"-")
 	}
 	if err != nil {
 		return "", fmt.Errorf("making the socket's directory: %w", err)
@@ -224,19 +232,24 @@ func (c *cluster) makeSocketDir() (string, error) {
 	return dir, nil
 }
 
-// shortTempDir is the directory for temporary files, or /tmp where its path is
-// longer than a socket in it allows, or would not survive PostgreSQL's list syntax.
+// shortTempDir is the directory for temporary files, or /tmp where that is not
+// fit for sockets or longer than limit.
 func shortTempDir(limit int) string {
-	dir := os.TempDir()
-	for _, r := range dir {
-		if !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '/' || r == '.' || r == '_' || r == '-') {
-			return "/tmp"
+	if dir := os.TempDir(); plainPath(dir) && len(dir) <= limit {
+		return dir
+	}
+	return "/tmp"
+}
+
+// plainPath tells whether a path survives PostgreSQL's list syntax unquoted.
+func plainPath(path string) bool {
+	for _, r := range path {
+		plain := r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '/' || r == '.' || r == '_' || r == '-'
+		if !plain {
+			return false
 		}
 	}
-	if len(dir) > limit {
-		return "/tmp"
-	}
-	return dir
+	return true
 }
 
 // syncDir makes a rename inside dir survive a power cut.

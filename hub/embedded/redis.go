@@ -23,6 +23,7 @@ import (
 const (
 	redisDirPrefix = "hub-redis-"
 	redisSocket    = "redis.sock"
+	redisDeadAge   = time.Minute // a socket nobody listens on is left alone for so long
 	// Keys expire at this rhythm. A key set just before a tick is aged by the
 	// whole tick, so a lifetime is wrong by up to this much either way.
 	ttlTick = 100 * time.Millisecond
@@ -147,6 +148,10 @@ func removeDeadRedis(temp string) {
 	}
 	for _, entry := range entries {
 		if !entry.IsDir() || !strings.HasPrefix(entry.Name(), redisDirPrefix) {
+			continue
+		}
+		// A new one may refuse connections because it is not listening yet.
+		if info, err := entry.Info(); err != nil || time.Since(info.ModTime()) < redisDeadAge {
 			continue
 		}
 		dir := filepath.Join(temp, entry.Name())

@@ -116,7 +116,8 @@ func makeTemplate() error {
 func cloneDatabase(t testing.TB, from string) string {
 	t.Helper()
 	name := pgx.Identifier{fmt.Sprintf("test_%d", shared.next.Add(1))}.Sanitize()
-	_, err := shared.admin.Exec(context.Background(), "create database "+name+" template "+from)
+	// Copying files took 16 ms here, the default strategy (through the log) 130 ms.
+	_, err := shared.admin.Exec(context.Background(), "create database "+name+" template "+from+" strategy file_copy")
 	require.NoError(t, err)
 	t.Cleanup(func() {
 		_, err := shared.admin.Exec(context.Background(), "drop database "+name+" with (force)")

@@ -12,9 +12,10 @@ import (
 	"integrationhub/hub/internal/ledger"
 )
 
-// deliveryQuery is the part of a query that says which deliveries are meant. The
-// values are checked in filter: the live tail reads them without huma.
-type deliveryQuery struct {
+// DeliveryQuery is the part of a query that says which deliveries are meant. The
+// values are checked in filter: the live tail reads them without huma. (Exported, for
+// huma skips embedded structs that are not.)
+type DeliveryQuery struct {
 	Direction     string `query:"direction" enum:"inbound,outbound" doc:"Only this direction"`
 	Product       string `query:"product" maxLength:"40" doc:"Only events of this product"`
 	TenantID      string `query:"tenant_id" format:"uuid" doc:"Only events of this tenant"`
@@ -31,7 +32,7 @@ type deliveryQuery struct {
 }
 
 // filter checks the query and turns it into the log's filter.
-func (q deliveryQuery) filter() (ledger.Filter, error) {
+func (q DeliveryQuery) filter() (ledger.Filter, error) {
 	f := ledger.Filter{
 		Direction: q.Direction, Product: q.Product, EventType: q.EventType, Status: q.Status,
 		StatusCode: q.StatusCode, CorrelationID: q.CorrelationID, EventID: q.EventID, Q: q.Q,
@@ -96,7 +97,7 @@ func queryTime(name, value string) (*time.Time, error) {
 
 type listDeliveriesInput struct {
 	httpx.PageQuery
-	deliveryQuery
+	DeliveryQuery
 }
 
 func (a *API) listDeliveries(ctx context.Context, in *listDeliveriesInput) (*struct{ Body httpx.Page[ledger.Item] }, error) {

@@ -24,7 +24,7 @@ const (
 )
 
 type streamInput struct {
-	deliveryQuery
+	DeliveryQuery
 	LastEventID string `header:"Last-Event-ID" doc:"Id of the last delivery seen: newer ones come first"`
 }
 
@@ -36,7 +36,7 @@ type streamOutput struct {
 // stream serves GET /api/v1/events/stream: server-sent events named "delivery",
 // one for each attempt that was stored, with the delivery as the log shows it.
 func (a *API) stream(c *fiber.Ctx, _ *request) error {
-	var query deliveryQuery
+	var query DeliveryQuery
 	if err := c.QueryParser(&query); err != nil {
 		return hub.Invalid("query", "cannot be read")
 	}
