@@ -46,7 +46,7 @@ func (o *Outbox) commitPlain(ctx context.Context, batch []*request) {
 			break
 		}
 	}
-	o.failed(ctx, batch, err)
+	o.failed(ctx, batch, err, o.commitPlain)
 }
 
 // prepareAll answers the requests that cannot be stored and returns the rest.
@@ -106,13 +106,13 @@ func (o *Outbox) recover(ctx context.Context, err error) bool {
 }
 
 // failed answers a batch that could not be stored. Where PostgreSQL refused the
-// data of one request, the others are committed without it.
-func (o *Outbox) failed(ctx context.Context, batch []*request, err error) {
+// data of one request, the others are committed without it, one by one.
+func (o *Outbox) failed(ctx context.Context, batch []*request, err error, commit func(context.Context, []*request)) {
 	var pg *pgconn.PgError
 	refusedData := errors.As(err, &pg) && (pg.Code[:2] == "22" || pg.Code[:2] == "23")
 	if refusedData && len(batch) > 1 {
 		for _, r := range batch {
-			o.commitPlain(ctx, []*request{r})
+			commit(ctx, []*request{r})
 		}
 		return
 	}

@@ -120,7 +120,7 @@ func (o *Outbox) tryKeyed(ctx context.Context, batch []*request) {
 			break
 		}
 	}
-	o.failed(ctx, batch, err)
+	o.failed(ctx, batch, err, o.tryKeyed)
 }
 
 // claim takes the keys of prepared events. fresh are the events to store; known
