@@ -160,7 +160,7 @@ func queueStates(statements *pgx.Batch, batch []delivery.Attempt) {
 
 func queueAttempts(statements *pgx.Batch, batch []delivery.Attempt) {
 	n := len(batch)
-	ids, started, numbers, queued := make([]uuid.UUID, 0, n), make([]time.Time, 0, n), make([]int16, 0, n), make([]int64, 0, n)
+	ids, started, numbers, queued := make([]uuid.UUID, 0, n), make([]time.Time, 0, n), make([]int32, 0, n), make([]int64, 0, n)
 	dns, connect, tls := make([]int32, 0, n), make([]int32, 0, n), make([]int32, 0, n)
 	first, total := make([]int32, 0, n), make([]int32, 0, n)
 	codes, errors := make([]*int16, 0, n), make([]*string, 0, n)
@@ -170,7 +170,7 @@ func queueAttempts(statements *pgx.Batch, batch []delivery.Attempt) {
 		if !a.Made {
 			continue
 		}
-		ids, started, numbers = append(ids, a.ID), append(started, a.StartedAt), append(numbers, int16(a.Attempts+1))
+		ids, started, numbers = append(ids, a.ID), append(started, a.StartedAt), append(numbers, int32(a.Attempts+1))
 		queued = append(queued, max(0, a.Queued.Microseconds()))
 		dns, connect, tls = append(dns, micros(a.Phases.DNS)), append(connect, micros(a.Phases.Connect)), append(tls, micros(a.Phases.TLS))
 		first, total = append(first, micros(a.Phases.FirstByte)), append(total, micros(a.Phases.Total))
@@ -192,7 +192,7 @@ func queueAttempts(statements *pgx.Batch, batch []delivery.Attempt) {
 	statements.Queue(`
 		insert into hub.attempts (delivery_id, started_at, number, queue_us, dns_us, connect_us, tls_us, first_byte_us, total_us,
 			status_code, error, signature, response_headers, response_body)
-		select * from unnest($1::uuid[], $2::timestamptz[], $3::smallint[], $4::bigint[], $5::integer[], $6::integer[], $7::integer[],
+		select * from unnest($1::uuid[], $2::timestamptz[], $3::integer[], $4::bigint[], $5::integer[], $6::integer[], $7::integer[],
 			$8::integer[], $9::integer[], $10::smallint[], $11::text[], $12::bytea[], $13::bytea[], $14::bytea[])
 		on conflict do nothing`,
 		ids, started, numbers, queued, dns, connect, tls, first, total, codes, errors, signatures, headers, bodies)
