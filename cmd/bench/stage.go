@@ -206,7 +206,7 @@ func peakOf(cmd *exec.Cmd) int64 {
 	if !ok {
 		return 0
 	}
-	return int64(usage.Maxrss) << 10 // Linux counts kilobytes
+	return int64(usage.Maxrss) << 10 //nolint:unconvert // an int32 on some systems; Linux counts kilobytes
 }
 
 // patience is how long nothing may arrive before waiting for the rest is given

@@ -134,8 +134,8 @@ func (a *app) source(name string) (from io.Reader, done func(), err error) {
 
 // checkJSON says what is wrong with JSON and where.
 func checkJSON(raw []byte) error {
-	var any json.RawMessage
-	err := json.Unmarshal(raw, &any)
+	var value json.RawMessage
+	err := json.Unmarshal(raw, &value)
 	var syntax *json.SyntaxError
 	if errors.As(err, &syntax) {
 		return fmt.Errorf("%w at character %d", err, syntax.Offset)

@@ -60,8 +60,8 @@ func newRoot(a *app) *cobra.Command {
 	_ = root.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{outputTable, outputJSON}, cobra.ShellCompDirectiveNoFileComp))
 	root.SetOut(a.out)
 	root.SetErr(a.err)
-	for _, make := range commands() {
-		root.AddCommand(make(a))
+	for _, command := range commands() {
+		root.AddCommand(command(a))
 	}
 	root.InitDefaultCompletionCmd()
 	a.markStart(root)

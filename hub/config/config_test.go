@@ -59,7 +59,7 @@ func TestEverySettingIsDescribed(t *testing.T) {
 			require.True(t, one.Secret, "only secrets have no flag")
 		}
 	}
-	require.Equal(t, reflect.TypeFor[config.Config]().NumField(), len(seen))
+	require.Len(t, seen, reflect.TypeFor[config.Config]().NumField())
 }
 
 func TestExampleFileLoads(t *testing.T) {

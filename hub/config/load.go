@@ -109,7 +109,7 @@ func (l *loader) file(settings []Setting, path string) map[string]string {
 	if path == "" {
 		return nil
 	}
-	raw, err := os.ReadFile(path) //nolint:gosec // the path is the operator's own
+	raw, err := os.ReadFile(path)
 	if err != nil {
 		l.problems = append(l.problems, fmt.Errorf("reading the configuration file: %w", err))
 		return nil

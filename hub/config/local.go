@@ -31,7 +31,7 @@ func WriteLocal(dataDir string, local Local) error {
 // errors.Is(err, fs.ErrNotExist) where no hub has left one.
 func ReadLocal(dataDir string) (Local, error) {
 	var local Local
-	raw, err := os.ReadFile(filepath.Join(dataDir, localFile)) //nolint:gosec // the directory is the operator's own
+	raw, err := os.ReadFile(filepath.Join(dataDir, localFile))
 	if err != nil {
 		return local, fmt.Errorf("reading %s: %w", localFile, err)
 	}
@@ -65,7 +65,7 @@ func writeFile(path string, content []byte) error {
 	if err != nil {
 		return fmt.Errorf("creating a file in %s: %w", dir, err)
 	}
-	defer os.Remove(file.Name()) // of no effect once it has been moved
+	defer func() { _ = os.Remove(file.Name()) }() // of no effect once it has been moved
 	if _, err = file.Write(content); err == nil {
 		err = file.Sync()
 	}

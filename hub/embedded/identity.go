@@ -138,7 +138,7 @@ func (id identity) give(path string, deep bool) error {
 			if err != nil || p == path {
 				return err
 			}
-			return os.Lchown(p, int(uid), int(gid))
+			return os.Lchown(p, int(uid), int(gid)) //nolint:gosec // our own directory, closed to others
 		})
 		if err != nil {
 			return err

@@ -203,7 +203,7 @@ func (p *redisProcess) awaitReady(running *child.Process) error {
 	for {
 		select {
 		case <-running.Exited():
-			return fmt.Errorf("it ended: %v", running.Err())
+			return fmt.Errorf("it ended: %w", running.Err())
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-tick.C:

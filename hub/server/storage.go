@@ -157,7 +157,7 @@ func waitForDatabase(ctx context.Context, url string, log *slog.Logger) error {
 }
 
 func (s *storage) openRedis(cfg config.Config, log *slog.Logger) error {
-	options := &redis.Options{}
+	var options *redis.Options
 	if url := cfg.RedisURL.Reveal(); url != "" {
 		parsed, err := redis.ParseURL(url)
 		if err != nil {

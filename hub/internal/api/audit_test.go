@@ -52,7 +52,7 @@ func TestEveryWriteIsRecorded(t *testing.T) {
 	failed := newest()
 	require.Equal(t, map[string]any{"type": "anonymous", "id": "", "label": ""}, failed["actor"])
 	require.EqualValues(t, 401, failed["status"])
-	require.Equal(t, "", failed["resource_id"])
+	require.Empty(t, failed["resource_id"])
 	b.ok(401, "POST", "/auth/login", "", `{"email":"`+adminEmail+`","password":"canary-password"}`)
 	admin := b.ok(200, "GET", "/auth/me", b.admin, "")["id"]
 	require.Equal(t, admin, newest()["resource_id"], "whose account was tried")

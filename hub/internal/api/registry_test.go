@@ -109,7 +109,7 @@ func TestEndpointLife(t *testing.T) {
 	require.Equal(t, "gone", off["disabled_reason"])
 	require.Equal(t, "https://example.com/2", off["url"])
 	require.Nil(t, off["rate_per_minute"])
-	require.Equal(t, "", off["description"])
+	require.Empty(t, off["description"])
 	require.NotContains(t, off, "secret")
 	require.Len(t, items(b.ok(200, "GET", "/endpoints?enabled=false", b.admin, "")), 1)
 	on := b.ok(200, "PUT", "/endpoints/"+id, b.admin, `{"url":"https://example.com/2","event_types":["*"],"rate_per_minute":null}`)

@@ -52,7 +52,7 @@ func (r *Recorder) Record(ctx context.Context, entry Entry) error {
 	err := dbgen.New(r.db).RecordAudit(ctx, dbgen.RecordAuditParams{
 		ID: uuid.Must(uuid.NewV7()), ActorType: entry.ActorType, ActorID: optional(entry.ActorID), ActorLabel: optional(entry.ActorLabel),
 		Action: entry.Action, Resource: entry.Resource, ResourceID: optional(entry.ResourceID), TenantID: entry.TenantID,
-		Ip: optional(entry.IP), RequestID: optional(entry.RequestID), Status: int32(entry.Status), //nolint:gosec // an HTTP status
+		Ip: optional(entry.IP), RequestID: optional(entry.RequestID), Status: int32(entry.Status),
 	})
 	return store.Failed("recording in the audit log", err)
 }

@@ -40,6 +40,7 @@ type result struct {
 	heldBack time.Duration // not attempted: paced by another process
 	known    bool          // interval is set
 	interval time.Duration
+	took     time.Duration // 0: not attempted
 }
 
 // attempt sends one delivery and records what came of it.
@@ -74,7 +75,7 @@ func (d *Dispatcher) attempt(w *worker, l *lane, job Job) result {
 	a := d.send(ctx, w, job, endpoint, started)
 	failpoint.Here("after_response")
 	d.Log.Record(a)
-	paced.healthy = a.Verdict.Healthy
+	paced.healthy, paced.took = a.Verdict.Healthy, a.Phases.Total
 	return paced
 }
 

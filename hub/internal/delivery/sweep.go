@@ -80,8 +80,8 @@ func (d *Dispatcher) fill(ctx context.Context, target uuid.UUID) error {
 	}
 	defer d.endClaim()
 	room := d.reserveUpTo(target, claimBatch)
-	if room == 0 {
-		d.leave(target) // not Left, which would kick an empty lane at once, and again, and again
+	if room == 0 { // asked again when the lane moves on, or by the next sweep
+		d.markLeft(target)
 		return nil
 	}
 	jobs, err := d.claim(ctx, claimTarget, target, room)
@@ -94,15 +94,15 @@ func (d *Dispatcher) fill(ctx context.Context, target uuid.UUID) error {
 		}
 		return err
 	}
-	if len(jobs) == room {
-		d.leave(target) // there may be more
+	if len(jobs) == room { // there may be more
+		d.markLeft(target)
 	}
 	d.Dispatch(jobs)
 	return nil
 }
 
-// leave remembers that rows of a target wait in the database.
-func (d *Dispatcher) leave(target uuid.UUID) {
+// markLeft remembers that rows of a target wait in the database.
+func (d *Dispatcher) markLeft(target uuid.UUID) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.laneOf(target).left = true

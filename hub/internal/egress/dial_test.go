@@ -2,7 +2,6 @@ package egress
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -240,7 +239,7 @@ func TestTransportThroughGuard(t *testing.T) {
 			continue
 		}
 		var unreachable *UnreachableError
-		require.True(t, errors.As(err, &unreachable))
+		require.ErrorAs(t, err, &unreachable)
 		require.Equal(t, "connecting: host unreachable", err.Error())
 	}
 }

@@ -1,7 +1,6 @@
 package egress
 
 import (
-	"errors"
 	"net/netip"
 	"strconv"
 	"strings"
@@ -217,7 +216,7 @@ func FuzzCheckURL(f *testing.F) {
 		u, err := g.CheckURL("body.url", raw)
 		if err != nil {
 			var told *hub.Error
-			require.True(t, errors.As(err, &told))
+			require.ErrorAs(t, err, &told)
 			require.Nil(t, u)
 			return
 		}

@@ -50,7 +50,7 @@ var installGlobals = sync.OnceFunc(func() {
 	huma.NewErrorWithContext = func(_ huma.Context, status int, msg string, errs ...error) huma.StatusError {
 		return humaError(status, msg, errs...)
 	}
-	huma.ErrorFormatter = formatRule
+	huma.ErrorFormatter = formatRule //nolint:reassign // how huma is told
 })
 
 // formatRule writes huma's validation messages. Those that end with an error of a

@@ -177,7 +177,7 @@ func TestTopLevel(t *testing.T) {
 	require.Equal(t, 1, calls)
 }
 
-func TestCheckJSONDoesNotAllocate(t *testing.T) { // not parallel: AllocsPerRun
+func TestCheckJSONDoesNotAllocate(t *testing.T) { //nolint:paralleltest // AllocsPerRun counts the whole process
 	body := kilobyte()
 	var id, data []byte
 	require.Zero(t, testing.AllocsPerRun(100, func() {

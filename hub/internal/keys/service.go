@@ -129,7 +129,7 @@ type Filter struct {
 func (s *Service) List(ctx context.Context, filter Filter, before *uuid.UUID, limit int) ([]Key, error) {
 	rows, err := dbgen.New(s.db).ListKeys(ctx, dbgen.ListKeysParams{
 		TenantID: filter.TenantID, Product: filter.Product, Environment: filter.Environment,
-		Before: before, RowLimit: int32(limit), //nolint:gosec // a page is small
+		Before: before, RowLimit: int32(limit),
 	})
 	if err != nil {
 		return nil, store.Failed("listing keys", err)

@@ -3,7 +3,6 @@ package limit
 import (
 	"bytes"
 	"context"
-	"io"
 	"log/slog"
 	"net"
 	"net/http"
@@ -250,7 +249,7 @@ func TestCancelledCallersSayNothingAboutRedis(t *testing.T) {
 func TestHeaders(t *testing.T) {
 	t.Parallel()
 	o := newLimiter(t, nil)
-	app := fiber.New(fiber.Config{ErrorHandler: httpx.ErrorHandler(slog.New(slog.NewTextHandler(io.Discard, nil)))})
+	app := fiber.New(fiber.Config{ErrorHandler: httpx.ErrorHandler(slog.New(slog.DiscardHandler))})
 	app.Get("/:rate", func(c *fiber.Ctx) error {
 		rate, err := ParseRate("path.rate", c.Params("rate"))
 		if err != nil {

@@ -134,7 +134,7 @@ type EndpointFilter struct {
 func (e *Endpoints) List(ctx context.Context, filter EndpointFilter, before *uuid.UUID, limit int) ([]Endpoint, error) {
 	rows, err := dbgen.New(e.db).ListEndpoints(ctx, dbgen.ListEndpointsParams{
 		TenantID: filter.TenantID, Environment: given(filter.Environment), Product: given(filter.Product), Enabled: filter.Enabled,
-		Before: before, RowLimit: int32(limit), //nolint:gosec // a page is small
+		Before: before, RowLimit: int32(limit),
 	})
 	if err != nil {
 		return nil, store.Failed("listing endpoints", err)

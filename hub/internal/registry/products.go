@@ -76,7 +76,7 @@ func (d *Directory) CreateProduct(ctx context.Context, product Product) (Product
 
 // Products gives up to limit products by name, those after a name.
 func (d *Directory) Products(ctx context.Context, after string, limit int) ([]Product, error) {
-	rows, err := dbgen.New(d.db).ListProducts(ctx, after, int32(limit)) //nolint:gosec // a page is small
+	rows, err := dbgen.New(d.db).ListProducts(ctx, after, int32(limit))
 	if err != nil {
 		return nil, store.Failed("listing products", err)
 	}
@@ -134,7 +134,7 @@ type TenantFilter struct {
 // Tenants gives up to limit tenants, newest first, that come after the one before.
 func (d *Directory) Tenants(ctx context.Context, filter TenantFilter, before *uuid.UUID, limit int) ([]Tenant, error) {
 	rows, err := dbgen.New(d.db).ListTenants(ctx, dbgen.ListTenantsParams{
-		Product: given(filter.Product), Pattern: containing(filter.Query), Before: before, RowLimit: int32(limit), //nolint:gosec // a page is small
+		Product: given(filter.Product), Pattern: containing(filter.Query), Before: before, RowLimit: int32(limit),
 	})
 	if err != nil {
 		return nil, store.Failed("listing tenants", err)

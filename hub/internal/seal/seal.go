@@ -57,8 +57,8 @@ func (b *Box) Seal(plain []byte, context string) []byte {
 	head := 1 + b.aead.NonceSize()
 	sealed := make([]byte, head, head+len(plain)+b.aead.Overhead())
 	sealed[0] = version1
-	_, _ = rand.Read(sealed[1:]) // never fails: crypto/rand ends the program instead
-	return b.aead.Seal(sealed, sealed[1:], plain, []byte(context))
+	_, _ = rand.Read(sealed[1:])                                   // never fails: crypto/rand ends the program instead
+	return b.aead.Seal(sealed, sealed[1:], plain, []byte(context)) //nolint:gosec // the nonce is random: two lines up
 }
 
 // Open gives what was sealed under the same context, or [ErrOpen].
@@ -122,7 +122,7 @@ func createKeyFile(path string) ([]byte, bool, error) {
 	if err != nil {
 		return nil, false, fmt.Errorf("keeping the master key: %w", err)
 	}
-	defer os.Remove(file.Name())
+	defer func() { _ = os.Remove(file.Name()) }()
 	if _, err = file.WriteString(hex.EncodeToString(key) + "\n"); err == nil {
 		err = file.Sync()
 	}

@@ -2,7 +2,7 @@
 // them in dbgen, and what every caller of PostgreSQL needs besides.
 package store
 
-//go:generate sqlc generate
+//go:generate make -C ../../.. generate
 
 import (
 	"context"

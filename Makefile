@@ -1,0 +1,127 @@
+# What can be done here: `make help`. Tools and servers that are missing are
+# fetched into .cache, or installed with apt where root runs this on Debian.
+
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+MAKEFLAGS += --no-builtin-rules
+
+GOLANGCI_LINT_VERSION := v2.15.0
+SQLC_VERSION := v1.31.1
+GOVULNCHECK_VERSION := v1.1.4
+
+# Given on the command line: make run ARGS='--listen 127.0.0.1:8081'
+ARGS ?=
+PKG ?= ./...
+FUZZTIME ?= 10s
+KILLS ?= 25
+RANDOM_KILLS ?= 200
+
+VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+COMMIT := $(shell git rev-parse HEAD 2>/dev/null || true)
+LDFLAGS := -s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT)
+
+# Go's own stamp fails where another user owns the clone; ours is in LDFLAGS.
+export GOFLAGS := $(strip $(GOFLAGS) -buildvcs=false)
+
+TOOLS := .cache/bin
+GOLANGCI_LINT := $(TOOLS)/golangci-lint-$(GOLANGCI_LINT_VERSION)
+SQLC := $(TOOLS)/sqlc-$(SQLC_VERSION)
+GOVULNCHECK := $(TOOLS)/govulncheck-$(GOVULNCHECK_VERSION)
+
+##@ Running
+
+.PHONY: run
+run: build ## Run the hub; fetches PostgreSQL where there is none. ARGS='--listen 127.0.0.1:8081 --data-dir ./data2'
+	@[ -n "$${HUB_DATABASE_URL:-}" ] || sh configs/setup/ensure-postgres.sh >/dev/null
+	@exec bin/hub serve $(ARGS)
+
+.PHONY: build
+build: ## Build bin/hub
+	@mkdir -p bin
+	@go build -trimpath -ldflags '$(LDFLAGS)' -o bin/hub ./cmd/hub
+
+.PHONY: setup
+setup: ## Fetch what tests need and this machine lacks: PostgreSQL and Redis
+	@sh configs/setup/ensure-postgres.sh >/dev/null
+	@sh configs/setup/ensure-redis.sh >/dev/null
+
+##@ Checking
+
+.PHONY: test
+test: setup ## Vet, then every test, with the race detector where there is a C compiler. PKG=./hub/... for some
+	@bash configs/setup/test.sh $(PKG)
+
+.PHONY: lint
+lint: $(GOLANGCI_LINT) ## Lint: style, mistakes, and which package may import which
+	@$(GOLANGCI_LINT) run $(ARGS)
+
+.PHONY: check-generated
+check-generated: ## Fail where generated files do not fit their sources
+	@go test -count=1 -run '^TestGeneratedFiles$$' ./hub/config ./hub/internal/store
+
+.PHONY: chaos
+chaos: setup ## Kill the hub at every failpoint and at random moments, and count what was lost. KILLS=25 RANDOM_KILLS=200
+	go test -count=1 -timeout 120m -v ./cmd/bench -run Chaos -chaos.kills=$(KILLS) -chaos.random=$(RANDOM_KILLS)
+
+.PHONY: bench
+bench: setup ## Measure the hub beside the floor program. ARGS="--only 'gateway-*' --json result.json"
+	@HUB_PG_BIN="$$(sh configs/setup/ensure-postgres.sh)" PATH="$$(sh configs/setup/ensure-redis.sh):$$PATH" \
+		go run ./cmd/bench run $(ARGS)
+
+.PHONY: fuzz
+fuzz: setup ## Run every fuzz target for FUZZTIME (10s)
+	@go list -f '{{.Dir}}' ./... | while IFS= read -r dir; do \
+		{ grep -hoE '^func Fuzz[A-Za-z0-9_]+' "$$dir"/*_test.go 2>/dev/null || true; } | while read -r _ target; do \
+			(cd "$$dir" && go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) . </dev/null); \
+		done; \
+	done
+
+.PHONY: vuln
+vuln: $(GOVULNCHECK) ## Look for known vulnerabilities; needs the network
+	@status=0; $(GOVULNCHECK) ./... || status=$$?; \
+	if [ $$status -ne 0 ] && [ $$status -ne 3 ]; then \
+		echo "govulncheck did not get to check anything (see above). It needs Go's vulnerability database from the network." >&2; \
+	fi; \
+	exit $$status
+
+##@ Changing
+
+.PHONY: generate
+generate: $(SQLC) ## Make the generated files anew: SQL code, configuration reference, example file
+	cd hub/internal/store && ../../../$(SQLC) generate
+	go test -count=1 -run '^TestGeneratedFiles$$' ./hub/internal/store -update
+	go test -count=1 -run '^TestGeneratedFiles$$' ./hub/config -update
+
+.PHONY: clean
+clean: ## Remove what was built and fetched. ./data stays
+	rm -rf bin .cache
+
+.PHONY: help
+help: ## Show this list
+	@awk 'BEGIN { FS = ":.*## " } \
+		/^##@ / { printf "\n%s\n", substr($$0, 5) } \
+		/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' Makefile
+
+# $(call fetch_tool,module path,version): builds a tool into $(TOOLS) under the
+# name of the target. A tool of that very version on PATH serves as well.
+define fetch_tool
+	@mkdir -p $(TOOLS)
+	@name=$$(basename $(1)); \
+	if found=$$(command -v "$$name") && go version -m "$$found" 2>/dev/null | grep -qE "^[[:space:]]mod[[:space:]].*[[:space:]]$(2)([[:space:]]|$$)"; then \
+		ln -sf "$$found" $@; \
+	else \
+		echo "building $$name $(2) into $(TOOLS) (once)" >&2; \
+		GOBIN="$$PWD/$(TOOLS)/new" GOFLAGS= go install $(1)@$(2); \
+		mv -f "$(TOOLS)/new/$$name" $@; \
+	fi
+endef
+
+$(GOLANGCI_LINT):
+	$(call fetch_tool,github.com/golangci/golangci-lint/v2/cmd/golangci-lint,$(GOLANGCI_LINT_VERSION))
+
+$(SQLC):
+	$(call fetch_tool,github.com/sqlc-dev/sqlc/cmd/sqlc,$(SQLC_VERSION))
+
+$(GOVULNCHECK):
+	$(call fetch_tool,golang.org/x/vuln/cmd/govulncheck,$(GOVULNCHECK_VERSION))

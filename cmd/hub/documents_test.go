@@ -1,0 +1,141 @@
+package main_test
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+const root = "../.."
+
+var documents = []string{"README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md"}
+
+var (
+	codeBlock  = regexp.MustCompile("(?s)```sh\n(.*?)```")
+	inlineCode = regexp.MustCompile("`([^`\n]+)`")
+	comment    = regexp.MustCompile(`(?m)(^|\s)#.*$`)
+	quoted     = regexp.MustCompile(`'[^']*'|"[^"]*"`)
+	hubCall    = regexp.MustCompile(`(?:^|[\s("'=&|])(?:bin/)?hub((?: [a-z][a-z-]*)+)([^\n]*)`)
+	flagName   = regexp.MustCompile(`(?:^|\s)(--[a-z][a-z-]*|-[a-z])\b`)
+	makeCall   = regexp.MustCompile(`\bmake ([a-z][a-z-]*)`)
+	link       = regexp.MustCompile(`\]\(([^)\s]+)\)`)
+	setting    = regexp.MustCompile(`\bHUB_[A-Z_]+\b`)
+)
+
+// call is a command line of hub found in a document.
+type call struct {
+	where, words, rest string
+}
+
+// calls finds every `hub …` in the code of the documents.
+func calls(t *testing.T) []call {
+	t.Helper()
+	var found []call
+	add := func(where, code string) {
+		code = comment.ReplaceAllString(strings.ReplaceAll(code, "\\\n", " "), "")
+		for _, m := range hubCall.FindAllStringSubmatch(code, -1) {
+			found = append(found, call{where: where, words: strings.TrimSpace(m[1]), rest: m[2]})
+		}
+	}
+	for _, name := range documents {
+		text := read(t, name)
+		for _, m := range codeBlock.FindAllStringSubmatch(text, -1) {
+			add(name, m[1])
+		}
+		for _, m := range inlineCode.FindAllStringSubmatch(codeBlock.ReplaceAllString(text, ""), -1) {
+			add(name, m[1])
+		}
+	}
+	return found
+}
+
+// What the documents tell people to type exists: every command and every flag.
+func TestDocumentedCommandsExist(t *testing.T) {
+	t.Parallel()
+	hub := newCLI(t)
+	found := calls(t)
+	require.Greater(t, len(found), 15, "the documents show commands")
+	helps := map[string]string{}
+	for _, one := range found {
+		help, seen := helps[one.words]
+		if !seen {
+			words := strings.Fields(one.words)
+			got := hub.run(append(slices.Clone(words), "--help")...)
+			require.Equal(t, 0, got.code, "%s: hub %s: %s", one.where, one.words, got.err)
+			require.Contains(t, got.out, "hub "+one.words, "%s: hub %s is no command", one.where, one.words)
+			help = got.out
+			helps[one.words] = help
+		}
+		for _, m := range flagName.FindAllStringSubmatch(unquoted(one.rest), -1) {
+			require.Regexp(t, `(?m)(^|\s)`+m[1]+`[ ,\n]`, help, "%s: hub %s has no %s", one.where, one.words, m[1])
+		}
+	}
+}
+
+// unquoted takes out quoted values, and what follows the end of the command.
+func unquoted(rest string) string {
+	rest = quoted.ReplaceAllString(rest, "VALUE")
+	if end := strings.IndexAny(rest, ")|;&"); end >= 0 {
+		rest = rest[:end]
+	}
+	return rest
+}
+
+func TestDocumentedTargetsExist(t *testing.T) {
+	t.Parallel()
+	makefile := read(t, "Makefile")
+	for _, name := range documents {
+		text := read(t, name)
+		var code strings.Builder
+		for _, m := range codeBlock.FindAllStringSubmatch(text, -1) {
+			code.WriteString(m[1])
+		}
+		for _, m := range inlineCode.FindAllStringSubmatch(text, -1) {
+			code.WriteString(m[1] + "\n")
+		}
+		for _, m := range makeCall.FindAllStringSubmatch(code.String(), -1) {
+			require.Regexp(t, `(?m)^`+m[1]+`:`, makefile, "%s: make %s", name, m[1])
+		}
+	}
+}
+
+// Links between the documents lead somewhere.
+func TestDocumentsLinkToWhatExists(t *testing.T) {
+	t.Parallel()
+	for _, name := range documents {
+		for _, m := range link.FindAllStringSubmatch(read(t, name), -1) {
+			if !strings.HasPrefix(m[1], "http") {
+				_, err := os.Stat(filepath.Join(root, filepath.FromSlash(m[1])))
+				require.NoError(t, err, "%s links to it", name)
+			}
+		}
+	}
+}
+
+// Every setting that a document or an example deployment names is a setting, or a
+// variable of the command line.
+func TestDocumentedSettingsExist(t *testing.T) {
+	t.Parallel()
+	reference := read(t, "hub/config/REFERENCE.md")
+	ofCommands := []string{"HUB_KEY", "HUB_URL", "HUB_TOKEN", "HUB_CONFIG", "HUB_WEBHOOK_SECRET"}
+	files := append(slices.Clone(documents), "configs/compose.yaml", "configs/Dockerfile", "configs/systemd/hub.service", "configs/prometheus/prometheus.yml")
+	for _, name := range files {
+		for _, one := range setting.FindAllString(read(t, name), -1) {
+			if !slices.Contains(ofCommands, one) {
+				require.Contains(t, reference, "### "+one+"\n", "%s names %s", name, one)
+			}
+		}
+	}
+}
+
+func read(t *testing.T, name string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(name)))
+	require.NoError(t, err)
+	return string(text)
+}

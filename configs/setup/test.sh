@@ -1,0 +1,31 @@
+#!/usr/bin/env bash
+# Vets and tests the packages given (default: all), and closes with a summary.
+# What go test prints is shown as it comes and kept in .cache/test.log.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+[ $# -gt 0 ] || set -- ./...
+mkdir -p .cache
+log=.cache/test.log
+began=$SECONDS
+
+race=(-race)
+if [ "$(go env CGO_ENABLED)" != 1 ] || ! command -v "$(go env CC)" >/dev/null; then
+	race=()
+	echo "No C compiler here: testing without the race detector." >&2
+fi
+
+go vet "$@"
+status=0
+go test "${race[@]}" -count=1 -timeout 14m "$@" 2>&1 | tee "$log" || status=$?
+
+passed=$(grep -c '^ok  ' "$log" || true)
+failed=$(grep -cE '^FAIL[[:space:]]+[^[:space:]]' "$log" || true)
+untested=$(grep -cE '\[no test files\]$' "$log" || true)
+echo
+if [ "$failed" -gt 0 ]; then
+	grep -E '^(FAIL[[:space:]]+[^[:space:]]|[[:space:]]*--- FAIL)' "$log" | sort -u
+fi
+verdict=PASS
+[ "$status" = 0 ] || verdict=FAIL
+echo "$verdict: $passed packages passed, $failed failed, $untested have no tests; $((SECONDS - began)) s${race:+, with the race detector}"
+exit "$status"
