@@ -215,7 +215,7 @@ func TestBreaker(t *testing.T) {
 func TestOverflowIsDelivered(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
-	a := p.start(t, func(c *config.Config) { c.DeliveryTimeout = 60 * time.Second }).account()
+	a := p.start(t, func(c *config.Config) { c.DeliveryTimeout = 14 * time.Second }).account()
 	release := make(chan struct{})
 	h := newHook(t, hanging(release))
 	a.endpoint(h, "")
