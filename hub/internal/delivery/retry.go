@@ -177,12 +177,21 @@ func (d *Dispatcher) claimKeys(ctx context.Context, keys []retryKey) error {
 	for i, key := range keys {
 		ids[i], attempts[i] = key.id, key.attempts
 	}
+	if d.isStopping() { // other processes, or the sweep of the next start
+		return nil
+	}
 	jobs, err := d.claim(ctx, claimRetries, ids, attempts)
 	if err != nil {
 		return err
 	}
 	d.admit(jobs)
 	return nil
+}
+
+func (d *Dispatcher) isStopping() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.stopping
 }
 
 // admit queues jobs that have no reserved place.
