@@ -173,18 +173,12 @@ func (r *Retrier) claimDue(ctx context.Context) {
 // claimKeys takes due retries into the queue, also beyond its usual room: their
 // number is bounded by the attempts that were made here a moment ago.
 func (d *Dispatcher) claimKeys(ctx context.Context, keys []retryKey) error {
-	d.mu.Lock()
-	stopping := d.stopping
-	d.mu.Unlock()
-	if stopping { // without a lease the next sweep, here or elsewhere, takes them
+	if d.isStopping() { // without a lease the next sweep, here or elsewhere, takes them
 		return nil
 	}
 	ids, attempts := make([]uuid.UUID, len(keys)), make([]int32, len(keys))
 	for i, key := range keys {
 		ids[i], attempts[i] = key.id, key.attempts
-	}
-	if d.isStopping() { // other processes, or the sweep of the next start
-		return nil
 	}
 	jobs, err := d.claim(ctx, claimRetries, ids, attempts)
 	if err != nil {

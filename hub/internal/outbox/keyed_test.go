@@ -27,6 +27,7 @@ func TestKeysSurviveARefusedNeighbour(t *testing.T) {
 	dir := directory.New(pool, nil, log, time.Now) // no endpoints, no secrets
 	o := New(pool, dir, delivery.NewDispatcher(delivery.Config{Now: time.Now}), metrics.New(), log, time.Now)
 	t.Cleanup(o.Close)
+	keyed := &lane{Outbox: o}
 	tenant := uuid.New()
 	publish := func(key, correlation string) *request {
 		return &request{done: make(chan error, 1), publications: []*Publication{{
@@ -35,12 +36,12 @@ func TestKeysSurviveARefusedNeighbour(t *testing.T) {
 		}}}
 	}
 	good, bad := publish("key:good", ""), publish("key:bad", "no text has a \x00 in it")
-	o.commitKeyed(context.Background(), []*request{good, bad})
+	keyed.commitKeyed(context.Background(), []*request{good, bad})
 	require.NoError(t, <-good.done)
 	require.Error(t, <-bad.done)
 
 	again := publish("key:good", "")
-	o.commitKeyed(context.Background(), []*request{again})
+	keyed.commitKeyed(context.Background(), []*request{again})
 	require.NoError(t, <-again.done)
 	require.True(t, again.results[0].Duplicate)
 	require.Equal(t, good.results[0].ID, again.results[0].ID)
