@@ -16,13 +16,12 @@ func newEvents(a *app) *cobra.Command {
 func newEventsList(a *app) *cobra.Command {
 	var p paging
 	var s span
-	var tenant string
 	var filter client.EventQuery
 	cmd := &cobra.Command{
 		Use:     "list",
 		Short:   "List events, newest first",
-		Long:    `List events, newest first. By type, correlation id or outcome: hub deliveries list.`,
-		Example: `  hub events list --tenant Acme --since 1h`,
+		Long:    `List events, newest first. By tenant, type, correlation id or outcome: hub deliveries list.`,
+		Example: `  hub events list --since 1h`,
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := a.calls()
@@ -30,9 +29,6 @@ func newEventsList(a *app) *cobra.Command {
 				return err
 			}
 			if filter.Since, filter.Until, err = s.times(a.now()); err != nil {
-				return err
-			}
-			if filter.TenantID, err = tenantID(cmd.Context(), c, tenant, ""); err != nil {
 				return err
 			}
 			return listing[client.Event]{
@@ -49,7 +45,6 @@ func newEventsList(a *app) *cobra.Command {
 			}.show(cmd.Context(), a, p)
 		},
 	}
-	cmd.Flags().StringVar(&tenant, "tenant", "", "tenant: id, name or external reference")
 	s.addTo(cmd)
 	p.addTo(cmd)
 	return cmd

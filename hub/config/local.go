@@ -65,7 +65,7 @@ func writeFile(path string, content []byte) error {
 	if err != nil {
 		return fmt.Errorf("creating a file in %s: %w", dir, err)
 	}
-	defer os.Remove(file.Name()) // of no effect once it has been moved
+	defer func() { _ = os.Remove(file.Name()) }() // of no effect once it has been moved
 	if _, err = file.Write(content); err == nil {
 		err = file.Sync()
 	}

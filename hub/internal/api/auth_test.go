@@ -6,7 +6,6 @@ import (
 	"crypto/elliptic"
 	"crypto/rand"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -204,18 +203,19 @@ func TestTenBadLoginsLockTheAccountForThatAddress(t *testing.T) {
 func TestUnknownAddressesTakeAsLong(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	median := func(email string) time.Duration {
-		var took []time.Duration
-		for range 5 {
+	// The fastest of several, taken in turns: other tests share the machine.
+	fastest := map[string]time.Duration{}
+	for range 9 {
+		for _, email := range []string{adminEmail, "nobody@example.com"} {
 			start := time.Now()
 			b.refused(401, "invalid_credentials", "POST", "/auth/login", "", `{"email":"`+email+`","password":"wrong"}`)
-			took = append(took, time.Since(start))
+			if took := time.Since(start); fastest[email] == 0 || took < fastest[email] {
+				fastest[email] = took
+			}
 		}
-		slices.Sort(took)
-		return took[2]
 	}
-	known, unknown := median(adminEmail), median("nobody@example.com")
-	require.Less(t, known, 4*unknown, "without a hash for unknown addresses this is 20 times and more")
+	known, unknown := fastest[adminEmail], fastest["nobody@example.com"]
+	require.Less(t, known, 4*unknown, "without a hash for unknown addresses this is 10 times and more")
 	require.Less(t, unknown, 4*known)
 }
 

@@ -5,8 +5,6 @@ import (
 	"encoding/json"
 	"time"
 
-	"github.com/google/uuid"
-
 	"integrationhub/hub/internal/httpx"
 	"integrationhub/hub/internal/ledger"
 )
@@ -49,9 +47,8 @@ type publishBatchOutput struct {
 
 type listEventsInput struct {
 	httpx.PageQuery
-	TenantID uuid.UUID `query:"tenant_id" format:"uuid" doc:"Only events of this tenant"`
-	Since    time.Time `query:"since" doc:"Accepted at this time or later"`
-	Until    time.Time `query:"until" doc:"Accepted before this time"`
+	Since time.Time `query:"since" doc:"Accepted at this time or later"`
+	Until time.Time `query:"until" doc:"Accepted before this time"`
 }
 
 func (a *API) listEvents(ctx context.Context, in *listEventsInput) (*struct{ Body httpx.Page[ledger.EventItem] }, error) {
@@ -60,7 +57,7 @@ func (a *API) listEvents(ctx context.Context, in *listEventsInput) (*struct{ Bod
 		return nil, err
 	}
 	events, err := a.deps.Ledger.Events(ctx, ledger.EventFilter{
-		TenantID: given(in.TenantID), Since: given(in.Since), Until: given(in.Until),
+		Since: given(in.Since), Until: given(in.Until),
 	}, before, in.Limit+1)
 	if err != nil {
 		return nil, err

@@ -196,12 +196,12 @@ func TestBodyRulesHoldEverywhere(t *testing.T) {
 func (b *bundle) announce(method, path string, size int) int {
 	connection, err := net.Dial("tcp", strings.TrimPrefix(b.url, "http://"))
 	require.NoError(b.t, err)
-	defer connection.Close()
+	defer func() { _ = connection.Close() }()
 	_, err = fmt.Fprintf(connection, "%s %s HTTP/1.1\r\nHost: hub\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n", method, path, size)
 	require.NoError(b.t, err)
 	response, err := http.ReadResponse(bufio.NewReader(connection), nil)
 	require.NoError(b.t, err)
-	defer response.Body.Close()
+	defer func() { _ = response.Body.Close() }()
 	require.Equal(b.t, "application/problem+json", response.Header.Get("Content-Type"))
 	return response.StatusCode
 }

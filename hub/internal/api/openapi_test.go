@@ -131,7 +131,7 @@ func TestRawRow(t *testing.T) {
 	})
 	response, err := app.Test(httptest.NewRequest("POST", "/api/v1/raw/7", nil))
 	require.NoError(t, err)
-	defer response.Body.Close()
+	defer func() { _ = response.Body.Close() }()
 	body, err := io.ReadAll(response.Body)
 	require.NoError(t, err)
 	require.Equal(t, "7", string(body))

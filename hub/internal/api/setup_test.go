@@ -176,7 +176,7 @@ func (b *bundle) call(method, path, credential, body string, headers ...string) 
 	}
 	response, err := http.DefaultClient.Do(request)
 	require.NoError(b.t, err)
-	defer response.Body.Close()
+	defer func() { _ = response.Body.Close() }()
 	raw, err := io.ReadAll(response.Body)
 	require.NoError(b.t, err)
 	got := answer{status: response.StatusCode, header: response.Header, text: string(raw)}

@@ -95,8 +95,8 @@ func parse(plain string) (hub.Environment, bool) {
 // and digits, all lower case.
 func prefixed(prefix string) bool {
 	for i := range len(prefix) {
-		c := prefix[i]
-		if !('a' <= c && c <= 'z' || i > 0 && '0' <= c && c <= '9') {
+		letter, digit := 'a' <= prefix[i] && prefix[i] <= 'z', '0' <= prefix[i] && prefix[i] <= '9'
+		if !letter && (i == 0 || !digit) {
 			return false
 		}
 	}

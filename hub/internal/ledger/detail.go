@@ -147,17 +147,13 @@ type EventItem struct {
 
 // EventFilter says which events are meant; empty fields mean all.
 type EventFilter struct {
-	TenantID *uuid.UUID
-	Since    *time.Time
-	Until    *time.Time
+	Since *time.Time
+	Until *time.Time
 }
 
 // Events lists the newest events that match, older than before where it is set.
 func (r *Reader) Events(ctx context.Context, f EventFilter, before *uuid.UUID, limit int) ([]EventItem, error) {
 	var c conditions
-	if f.TenantID != nil {
-		c.add("e.tenant_id = ?", *f.TenantID)
-	}
 	if f.Since != nil {
 		c.add("e.seq >= ?", logid.Floor(*f.Since))
 	}

@@ -54,92 +54,84 @@ func (c *conditions) where() string {
 	return strings.Join(c.parts, " and ")
 }
 
-// settled is every state but pending. The filter indexes hold settled rows, by
-// status and then by id, so a page is read from each status' own stretch.
-var settled = []delivery.Status{delivery.Delivered, delivery.Parked, delivery.Failed}
-
-// plan is how a filter is read: one ordered read for each branch, merged.
+// plan is how a filter is read: as one ordered read, or as several that are merged.
 type plan struct {
 	conditions
-	branches []string // each a condition; empty: one read in the order of the primary key
+	targets  []uuid.UUID // read target by target, along the index of each
+	branches []string    // conditions of the reads; empty: one read without any more
 }
 
-// maxProductBranches is up to how many products a filter without a better index is
-// read product by product.
-const maxProductBranches = 20
+// maxTargets is how many targets of a tenant or product are read one by one. Who
+// has more of them has rows everywhere in the log, and reading it in order finds a
+// page soon.
+const maxTargets = 100
 
-// plan turns a filter into conditions and branches. ok is false where nothing can match.
+// bySettledStatus splits a read: the filter indexes hold settled rows, by status
+// and then by id, so a page is read from each status' own stretch; what is pending
+// is little and has an index of its own.
+var bySettledStatus = []string{"d.status = 1", "d.status = 2", "d.status = 3", "d.status = 0"}
+
+// plan turns a filter into reads. ok is false where nothing can match.
 func (f Filter) plan(ctx context.Context, db querier) (p plan, ok bool, err error) {
 	if p.conditions, ok, err = f.conditions(ctx, db); err != nil || !ok {
 		return p, ok, err
 	}
-	statuses := settled
-	if f.Status != "" {
-		status, _ := delivery.ParseStatus(f.Status)
-		statuses = []delivery.Status{status}
-	}
-	indexed := f.TenantID != nil || f.EndpointID != nil || f.IntegrationID != nil || f.EventType != ""
 	switch {
 	case f.EventID != "" || f.CorrelationID != "" || f.Q != "":
 		return p, true, nil // a handful of rows
-	case f.StatusCode != 0:
-		p.branches = append(p.branches, "d.status <> 0")
-		if f.Status == "" {
-			p.branches = append(p.branches, "d.status = 0")
-		}
-	case indexed || f.Product != "" && f.Direction != "":
-		p.branches = byStatus("", statuses)
-	case f.Product != "" || f.Direction != "" || f.Status != "" && f.Status != delivery.Pending.String():
-		if p.branches, err = f.byProduct(ctx, db, statuses); err != nil {
+	case f.EndpointID != nil || f.IntegrationID != nil || f.TenantID != nil || f.Product != "":
+		if p.targets, err = f.targets(ctx, db); err != nil {
 			return p, false, err
 		}
 	}
-	if len(p.branches) > 0 && f.Status == "" && f.StatusCode == 0 {
-		p.branches = append(p.branches, "d.status = 0")
+	switch {
+	case f.StatusCode != 0: // its own index
+	case f.Status != "":
+		if p.targets != nil {
+			p.branches = []string{"true"} // the status is among the conditions
+		}
+	case p.targets != nil || f.EventType != "":
+		p.branches = bySettledStatus
+	}
+	if f.StatusCode != 0 {
+		p.targets = nil
 	}
 	return p, true, nil
 }
 
-func byStatus(prefix string, statuses []delivery.Status) []string {
-	branches := make([]string, 0, len(statuses))
-	for _, status := range statuses {
-		branches = append(branches, prefix+"d.status = "+strconv.Itoa(int(status)))
+// targets finds the endpoints a filter can mean, deleted ones included; nil where
+// they are too many to be read one by one.
+func (f Filter) targets(ctx context.Context, db querier) ([]uuid.UUID, error) {
+	switch {
+	case f.EndpointID != nil:
+		return []uuid.UUID{*f.EndpointID}, nil
+	case f.IntegrationID != nil:
+		return []uuid.UUID{*f.IntegrationID}, nil
+	case f.TenantID == nil && f.Product == hubProduct:
+		return nil, nil // pings go to everybody's endpoints
 	}
-	return branches
-}
-
-// byProduct reads a filter on direction or status alone product by product: the
-// index leads with the product.
-func (f Filter) byProduct(ctx context.Context, db querier, statuses []delivery.Status) ([]string, error) {
-	products := []string{f.Product}
-	if f.Product == "" {
-		rows, err := db.Query(ctx, `select name from hub.products order by name limit $1`, maxProductBranches+1)
-		if err != nil {
-			return nil, fmt.Errorf("reading products: %w", err)
-		}
-		if products, err = pgx.CollectRows(rows, pgx.RowTo[string]); err != nil {
-			return nil, fmt.Errorf("reading products: %w", err)
-		}
+	rows, err := db.Query(ctx, `
+		select e.id from hub.endpoints e join hub.tenants t on t.id = e.tenant_id
+		where ($1::uuid is null or e.tenant_id = $1) and ($1::uuid is not null or t.product = $2)
+		limit $3`, f.TenantID, f.Product, maxTargets+1)
+	if err != nil {
+		return nil, fmt.Errorf("reading endpoints: %w", err)
 	}
-	if len(products) > maxProductBranches {
+	targets, err := pgx.CollectRows(rows, pgx.RowTo[uuid.UUID])
+	if err != nil {
+		return nil, fmt.Errorf("reading endpoints: %w", err)
+	}
+	if len(targets) > maxTargets {
 		return nil, nil
 	}
-	directions := []string{"not d.inbound", "d.inbound"}
-	switch f.Direction {
-	case "inbound":
-		directions = directions[1:]
-	case "outbound":
-		directions = directions[:1]
+	if targets == nil {
+		targets = []uuid.UUID{} // read, and there are none
 	}
-	var branches []string
-	for _, product := range products {
-		for _, direction := range directions {
-			// product names match ^[a-z][a-z0-9-]+$ (a constraint of the table)
-			branches = append(branches, byStatus("d.product = '"+product+"' and "+direction+" and ", statuses)...)
-		}
-	}
-	return branches, nil
+	return targets, nil
 }
+
+// hubProduct is the product of the hub's own events, such as hub.ping.
+const hubProduct = "hub"
 
 // conditions turns the fields into conditions on hub.deliveries d. ok is false
 // where the filter names an event that is not there.
@@ -205,7 +197,8 @@ func (f Filter) plainConditions(c *conditions) {
 		c.add("d.status = " + strconv.Itoa(int(status)))
 	}
 	if f.StatusCode != 0 {
-		c.add("d.status_code = ?", f.StatusCode)
+		// Written out: only so the planner sees that the partial index serves.
+		c.add("d.status_code = " + strconv.Itoa(f.StatusCode))
 	}
 	if f.CorrelationID != "" {
 		c.add("d.correlation_id = ?", f.CorrelationID)
@@ -237,23 +230,28 @@ type querier interface {
 	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
 }
 
-// ids writes the statement that finds the newest ids that match, below the cursor.
-func (p plan) ids(limit int) string {
-	read := func(extra string) string {
-		where := p.where()
-		if extra != "" {
-			where += " and " + extra
-		}
-		return fmt.Sprintf("select d.id from hub.deliveries d where %s order by d.id desc limit %d", where, limit)
+// ids writes the statement that finds the newest ids that match.
+func (p *plan) ids(limit int) string {
+	if p.targets == nil && len(p.branches) == 0 {
+		return p.read("true", limit)
 	}
-	if len(p.branches) == 0 {
-		return read("")
+	source := "%s"
+	if p.targets != nil {
+		p.args = append(p.args, p.targets)
+		source = fmt.Sprintf("select found.id from unnest($%d::uuid[]) t(target), lateral (%%s) found", len(p.args))
 	}
 	parts := make([]string, len(p.branches))
 	for i, branch := range p.branches {
-		parts[i] = "(" + read(branch) + ")"
+		if p.targets != nil {
+			branch = "d.target_id = t.target and " + branch
+		}
+		parts[i] = "(" + fmt.Sprintf(source, p.read(branch, limit)) + ")"
 	}
 	return fmt.Sprintf("select id from (%s) merged order by id desc limit %d", strings.Join(parts, " union all "), limit)
+}
+
+func (p *plan) read(branch string, limit int) string {
+	return fmt.Sprintf("select d.id from hub.deliveries d where %s and %s order by d.id desc limit %d", p.where(), branch, limit)
 }
 
 var errNotFound = hub.Errorf(hub.ErrNotFound, "not_found", "There is no such delivery.")

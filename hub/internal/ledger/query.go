@@ -73,7 +73,8 @@ func (r *Reader) List(ctx context.Context, f Filter, before *uuid.UUID, limit in
 	if before != nil {
 		p.add("d.id < ?", *before)
 	}
-	rows, err := r.pool.Query(ctx, p.ids(limit), p.args...)
+	statement := p.ids(limit) // adds to the arguments
+	rows, err := r.pool.Query(ctx, statement, p.args...)
 	if err != nil {
 		return nil, fmt.Errorf("searching the log: %w", err)
 	}

@@ -65,3 +65,13 @@ func putTime(id *uuid.UUID, at time.Time) {
 	ms := uint64(at.UnixMilli())
 	binary.BigEndian.PutUint64(id[:8], ms<<16)
 }
+
+// Partition is the suffix of the day's tables an id belongs to: "p20261120".
+func Partition(id uuid.UUID) string { return Time(id).Format("p20060102") }
+
+// SameDay tells whether two ids belong to the same day's tables.
+func SameDay(a, b uuid.UUID) bool { return day(a) == day(b) }
+
+func day(id uuid.UUID) uint64 {
+	return binary.BigEndian.Uint64(id[:8]) >> 16 / uint64(24*time.Hour/time.Millisecond)
+}

@@ -35,3 +35,13 @@ func TestFloor(t *testing.T) {
 	require.Less(t, logid.NewSeq(day.Add(-time.Millisecond)).String(), logid.Floor(day).String())
 	require.LessOrEqual(t, logid.Floor(day).String(), logid.New(day).String())
 }
+
+func TestPartition(t *testing.T) {
+	t.Parallel()
+	midnight := time.Date(2026, 11, 20, 0, 0, 0, 0, time.UTC)
+	before, after := logid.NewSeq(midnight.Add(-time.Millisecond)), logid.NewSeq(midnight)
+	require.Equal(t, "p20261119", logid.Partition(before))
+	require.Equal(t, "p20261120", logid.Partition(after))
+	require.False(t, logid.SameDay(before, after))
+	require.True(t, logid.SameDay(after, logid.NewSeq(midnight.Add(24*time.Hour-time.Millisecond))))
+}

@@ -11,6 +11,7 @@ import (
 
 	"integrationhub/hub"
 	"integrationhub/hub/internal/failpoint"
+	"integrationhub/hub/internal/store/bulk"
 )
 
 // idempotencyKey names a publication for as long as keys are kept.
@@ -31,24 +32,24 @@ var errReused = hub.Errorf(hub.ErrConflict, "idempotency_conflict",
 
 // commitKeyed stores requests that carry idempotency keys. Requests of one
 // publication share a commit; a request of several is all or nothing and has its own.
-func (o *Outbox) commitKeyed(ctx context.Context, batch []*request) {
+func (l *lane) commitKeyed(ctx context.Context, batch []*request) {
 	var singles []*request
 	for _, r := range batch {
 		if len(r.publications) == 1 {
 			singles = append(singles, r)
 			continue
 		}
-		o.storeKeyed(ctx, []*request{r})
+		l.storeKeyed(ctx, []*request{r})
 	}
-	o.storeKeyed(ctx, singles)
+	l.storeKeyed(ctx, singles)
 }
 
 // storeKeyed stores requests none of which shares a key with another, then those
 // that repeat one: they find the first one's answer.
-func (o *Outbox) storeKeyed(ctx context.Context, batch []*request) {
+func (l *lane) storeKeyed(ctx context.Context, batch []*request) {
 	for len(batch) > 0 {
 		now, later := distinct(batch)
-		o.tryKeyed(ctx, now)
+		l.tryKeyed(ctx, now)
 		batch = later
 	}
 }
@@ -79,53 +80,53 @@ func keyOf(p *Publication) idempotencyKey {
 	return idempotencyKey{p.TenantID, p.Environment, p.Idempotency}
 }
 
-func (o *Outbox) tryKeyed(ctx context.Context, batch []*request) {
+func (l *lane) tryKeyed(ctx context.Context, batch []*request) {
 	err := errors.New("configuration kept changing")
 	for range maxConfigTries {
-		version := o.directory.Version()
+		version := l.directory.Version()
 		var all []*prepared
-		all, batch = o.prepareAll(ctx, batch)
+		all, batch = l.prepareAll(ctx, batch)
 		if len(batch) == 0 {
 			return
 		}
-		leasedAt := o.now()
+		leasedAt := l.now()
 		var fresh []*prepared
 		var known map[idempotencyKey]first
-		err = pgx.BeginFunc(ctx, o.pool, func(tx pgx.Tx) error {
+		err = pgx.BeginFunc(ctx, l.pool, func(tx pgx.Tx) error {
 			var err error
-			if fresh, known, err = o.claim(ctx, tx, version, all); err != nil || len(fresh) == 0 {
+			if fresh, known, err = claim(ctx, tx, version, all); err != nil || len(fresh) == 0 {
 				return err
 			}
 			if len(batch) == 1 && reuses(batch[0].publications, known) {
 				return errReused // all or nothing: what it claimed is given back
 			}
-			o.reserve(fresh)
-			inserts := &pgx.Batch{}
-			queueInserts(inserts, fresh)
+			l.reserve(fresh)
+			inserts := &bulk.Batch{}
+			l.rows.queue(inserts, fresh)
 			failpoint.Here("before_commit")
-			return tx.SendBatch(ctx, inserts).Close()
+			return inserts.RunOn(ctx, tx.Conn())
 		})
 		if err == nil {
 			failpoint.Here("after_commit")
-			o.committed(fresh, leasedAt)
+			l.committed(fresh, leasedAt)
 			finishKeyed(batch, all, known)
 			return
 		}
-		o.release(fresh)
+		l.release(fresh)
 		if errors.Is(err, errReused) {
 			batch[0].answer(errReused)
 			return
 		}
-		if !o.recover(ctx, err) {
+		if !l.recover(ctx, err) {
 			break
 		}
 	}
-	o.failed(ctx, batch, err)
+	l.failed(ctx, batch, err)
 }
 
 // claim takes the keys of prepared events. fresh are the events to store; known
 // holds what was stored before under the keys of the others.
-func (o *Outbox) claim(ctx context.Context, tx pgx.Tx, version int64, all []*prepared) (fresh []*prepared, known map[idempotencyKey]first, err error) {
+func claim(ctx context.Context, tx pgx.Tx, version int64, all []*prepared) (fresh []*prepared, known map[idempotencyKey]first, err error) {
 	taken, err := insertKeys(ctx, tx, version, all)
 	if err != nil {
 		return nil, nil, err

@@ -20,9 +20,8 @@ import (
 )
 
 const (
-	lanes         = 2    // group commits under way at once
 	maxPublishes  = 256  // publications in one commit
-	maxDeliveries = 4096 // deliveries in one commit
+	maxDeliveries = 4096 // deliveries in one commit, about
 	queueLength   = 4096 // publications waiting for a lane
 	commitTimeout = 10 * time.Second
 )
@@ -96,10 +95,9 @@ func New(pool *pgxpool.Pool, dir *directory.Directory, dispatch Dispatcher, reco
 		plain: make(chan *request, queueLength), keyed: make(chan *request, queueLength),
 		stop: make(chan struct{}),
 	}
-	for range lanes {
-		o.done.Go(func() { o.run(o.plain, o.commitPlain) })
-		o.done.Go(func() { o.run(o.keyed, o.commitKeyed) })
-	}
+	plain, keyed := &lane{Outbox: o}, &lane{Outbox: o}
+	o.done.Go(func() { plain.run(o.plain, plain.commitPlain) })
+	o.done.Go(func() { keyed.run(o.keyed, keyed.commitKeyed) })
 	return o
 }
 
@@ -146,15 +144,22 @@ func (o *Outbox) PublishAll(ctx context.Context, publications []*Publication) ([
 	return r.results, nil
 }
 
+// lane commits batches, one at a time: a full one costs less than two half ones.
+type lane struct {
+	*Outbox
+	rows   rows
+	fanOut int // deliveries of one publication, as the last commit had it
+}
+
 // run commits batches from a queue until the outbox is closed and the queue empty.
-func (o *Outbox) run(queue chan *request, commit func(context.Context, []*request)) {
+func (l *lane) run(queue chan *request, commit func(context.Context, []*request)) {
 	var batch []*request
 	for {
 		batch = batch[:0]
 		select {
 		case r := <-queue:
 			batch = append(batch, r)
-		case <-o.stop:
+		case <-l.stop:
 			select {
 			case r := <-queue:
 				batch = append(batch, r)
@@ -162,9 +167,9 @@ func (o *Outbox) run(queue chan *request, commit func(context.Context, []*reques
 				return
 			}
 		}
-		size := len(batch[0].publications)
+		size, limit := len(batch[0].publications), max(1, min(maxPublishes, maxDeliveries/max(1, l.fanOut)))
 	fill:
-		for size < maxPublishes {
+		for size < limit {
 			select {
 			case r := <-queue:
 				batch = append(batch, r)

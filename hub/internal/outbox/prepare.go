@@ -77,17 +77,15 @@ func (o *Outbox) release(all []*prepared) {
 
 // committed hands the stored deliveries on. leasedAt is from before the commit,
 // so the local lease ends before the database's.
-func (o *Outbox) committed(all []*prepared, leasedAt time.Time) {
-	total := 0
-	for _, p := range all {
-		total += len(p.targets)
-	}
+func (l *lane) committed(all []*prepared, leasedAt time.Time) {
+	total := deliveriesOf(all)
+	l.fanOut = total / max(1, len(all))
 	jobs := make([]delivery.Job, 0, total)
-	now := o.now()
+	now := l.now()
 	for _, p := range all {
 		for i, target := range p.targets {
 			if !p.leased[i] {
-				o.dispatch.Left(target.ID)
+				l.dispatch.Left(target.ID)
 				continue
 			}
 			jobs = append(jobs, delivery.Job{
@@ -95,9 +93,9 @@ func (o *Outbox) committed(all []*prepared, leasedAt time.Time) {
 				RoundAt: now, DueAt: now, LeasedAt: leasedAt,
 			})
 		}
-		o.record.Accepted(p.Product, 1, len(p.targets))
+		l.record.Accepted(p.Product, 1, len(p.targets))
 	}
-	o.dispatch.Dispatch(jobs)
+	l.dispatch.Dispatch(jobs)
 }
 
 // delta counts what a commit accepted, by minute, tenant and target.

@@ -58,7 +58,7 @@ func (b *Box) Seal(plain []byte, context string) []byte {
 	sealed := make([]byte, head, head+len(plain)+b.aead.Overhead())
 	sealed[0] = version1
 	_, _ = rand.Read(sealed[1:])                                   // never fails: crypto/rand ends the program instead
-	return b.aead.Seal(sealed, sealed[1:], plain, []byte(context)) //nolint:gosec // the nonce is the random bytes above
+	return b.aead.Seal(sealed, sealed[1:], plain, []byte(context)) //nolint:gosec // the nonce is random: two lines up
 }
 
 // Open gives what was sealed under the same context, or [ErrOpen].
@@ -88,7 +88,7 @@ func (b *Box) Derive(purpose string) []byte {
 // where it is missing; created tells which. A file that others may read is refused,
 // and one that holds anything else is never overwritten.
 func LoadOrCreateKeyFile(path string) (key []byte, created bool, err error) {
-	raw, err := os.ReadFile(path)
+	raw, err := os.ReadFile(path) //nolint:gosec // the path is the operator's own
 	if errors.Is(err, fs.ErrNotExist) {
 		return createKeyFile(path)
 	}
@@ -122,7 +122,7 @@ func createKeyFile(path string) ([]byte, bool, error) {
 	if err != nil {
 		return nil, false, fmt.Errorf("keeping the master key: %w", err)
 	}
-	defer os.Remove(file.Name())
+	defer func() { _ = os.Remove(file.Name()) }()
 	if _, err = file.WriteString(hex.EncodeToString(key) + "\n"); err == nil {
 		err = file.Sync()
 	}

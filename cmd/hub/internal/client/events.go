@@ -42,7 +42,6 @@ type AcceptedBatch struct {
 
 // EventQuery filters the list of events; empty fields do not filter.
 type EventQuery struct {
-	TenantID     string
 	Since, Until time.Time
 }
 
@@ -64,7 +63,6 @@ func (c *Client) PublishBatch(ctx context.Context, events []json.RawMessage) (Re
 // Events lists events, newest first.
 func (c *Client) Events(ctx context.Context, filter EventQuery, page PageQuery) (Reply[Page[Event]], error) {
 	q := url.Values{}
-	setIf(q, "tenant_id", filter.TenantID)
 	setTime(q, "since", filter.Since)
 	setTime(q, "until", filter.Until)
 	page.addTo(q)

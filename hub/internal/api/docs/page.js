@@ -12,7 +12,7 @@ function el(name, attributes, ...children) {
   for (const [key, value] of Object.entries(attributes ?? {})) {
     if (value !== undefined && value !== false) node.setAttribute(key, value);
   }
-  node.append(...children.flat().filter((child) => child !== undefined && child !== ""));
+  node.append(...children.flat(Infinity).filter((child) => child !== undefined && child !== ""));
   return node;
 }
 

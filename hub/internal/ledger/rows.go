@@ -1,0 +1,237 @@
+package ledger
+
+import (
+	"strconv"
+	"time"
+
+	"github.com/google/uuid"
+
+	"integrationhub/hub/internal/delivery"
+	"integrationhub/hub/internal/logid"
+	"integrationhub/hub/internal/store/bulk"
+)
+
+// rows turns attempts into the columns of their statements. Its buffers are reused
+// from batch to batch.
+type rows struct {
+	days  map[string]*dayRows
+	delta bulk.Columns
+	gone  bulk.Columns
+}
+
+// dayRows are the rows of one day's tables: addressed by name, because going
+// through the parent tables costs locks on every partition.
+type dayRows struct {
+	used             bool
+	states, attempts bulk.Columns
+	made             int
+}
+
+// queue adds the statements of a batch of attempts: the deliveries' new states,
+// the attempts, what they add to the statistics, and endpoints that are gone.
+func (r *rows) queue(statements *bulk.Batch, batch []delivery.Attempt, now time.Time) {
+	if r.days == nil {
+		r.days = make(map[string]*dayRows)
+	}
+	for day, rows := range r.days {
+		if !rows.used {
+			delete(r.days, day)
+		}
+		rows.used = false
+	}
+	for i := range batch {
+		a := &batch[i]
+		day := r.day(logid.Partition(a.ID))
+		day.state(a)
+		if a.Made {
+			day.attempt(a)
+		}
+	}
+	for day, rows := range r.days {
+		rows.queue(statements, day)
+	}
+	r.queueDeltas(statements, batch, now)
+	r.queueGone(statements, batch)
+}
+
+func (r *rows) day(name string) *dayRows {
+	d := r.days[name]
+	if d == nil {
+		d = &dayRows{}
+		r.days[name] = d
+	}
+	if !d.used {
+		d.used, d.made = true, 0
+		d.states.Reset(bulk.UUIDs, bulk.Int2s, bulk.Int2s, bulk.Int2s, bulk.Int2s, bulk.Int4s, bulk.Texts, bulk.Int4s)
+		d.attempts.Reset(bulk.UUIDs, bulk.Times, bulk.Int2s, bulk.Int8s, bulk.Int4s, bulk.Int4s, bulk.Int4s,
+			bulk.Int4s, bulk.Int4s, bulk.Int2s, bulk.Texts, bulk.Byteas, bulk.Byteas, bulk.Byteas)
+	}
+	return d
+}
+
+func (d *dayRows) state(a *delivery.Attempt) {
+	c := d.states
+	c[0].UUID(a.ID)
+	c[1].Int2(int16(a.Verdict.Status))
+	c[3].Int2(int16(a.Verdict.Spent))
+	code(&c[4], a.Code)
+	if a.Made {
+		c[2].Int2(1)
+		c[5].Int4(int32(a.Phases.Total / time.Millisecond))
+	} else {
+		c[2].Int2(0)
+		c[5].Null()
+	}
+	c[6].OptionalText(a.Verdict.Reason)
+	c[7].Int4(int32(a.Verdict.Wait / time.Millisecond))
+}
+
+func (d *dayRows) attempt(a *delivery.Attempt) {
+	d.made++
+	c := d.attempts
+	c[0].UUID(a.ID)
+	c[1].Time(a.StartedAt)
+	c[2].Int2(int16(a.Attempts + 1))
+	c[3].Int8(max(0, a.Queued.Microseconds()))
+	c[4].Int4(micros(a.Phases.DNS))
+	c[5].Int4(micros(a.Phases.Connect))
+	c[6].Int4(micros(a.Phases.TLS))
+	c[7].Int4(micros(a.Phases.FirstByte))
+	c[8].Int4(micros(a.Phases.Total))
+	code(&c[9], a.Code)
+	c[10].OptionalText(a.Error)
+	c[11].Bytes(a.Signature[:])
+	c[12].Bytes(a.Header)
+	c[13].Bytes(a.Body)
+}
+
+// queue adds the day's statements. A delivery that was settled in the meantime (a
+// lease ended, another process was faster) stays as it is.
+//
+// "status + 0" keeps the planner from reading all pending rows by their index: the
+// rows are found by id.
+func (d *dayRows) queue(statements *bulk.Batch, day string) {
+	if !d.used {
+		return
+	}
+	statements.Add(`
+		update hub.deliveries_`+day+` d set
+			status = r.status, attempts = d.attempts + r.made, spent = r.spent,
+			status_code = case when r.made = 1 then r.code else d.status_code end,
+			duration_ms = coalesce(r.duration, d.duration_ms), reason = r.reason,
+			due_at = case when r.status = 0 then now() + (r.wait + `+graceMillis+`) * interval '1 millisecond' else d.due_at end,
+			next_attempt_at = case when r.status = 0 then now() + r.wait * interval '1 millisecond' end,
+			finished_at = case when r.status <> 0 then now() end
+		from unnest($1::uuid[], $2::smallint[], $3::smallint[], $4::smallint[], $5::smallint[], $6::integer[], $7::text[], $8::integer[])
+			r(id, status, made, spent, code, duration, reason, wait)
+		where d.id = r.id and d.status + 0 = 0`, d.states)
+	if d.made == 0 {
+		return
+	}
+	statements.Add(`
+		insert into hub.attempts_`+day+` (delivery_id, started_at, number, queue_us, dns_us, connect_us, tls_us, first_byte_us, total_us,
+			status_code, error, signature, response_headers, response_body)
+		select * from unnest($1::uuid[], $2::timestamptz[], $3::smallint[], $4::bigint[], $5::integer[], $6::integer[], $7::integer[],
+			$8::integer[], $9::integer[], $10::smallint[], $11::text[], $12::bytea[], $13::bytea[], $14::bytea[])
+		on conflict do nothing`, d.attempts)
+}
+
+var graceMillis = strconv.Itoa(int(retryGrace / time.Millisecond))
+
+// code appends an HTTP status, null where there was no answer.
+func code(c *bulk.Column, status int) {
+	if status == 0 {
+		c.Null()
+		return
+	}
+	c.Int2(int16(status))
+}
+
+// micros is a duration in whole microseconds, at least 1 where there was any.
+func micros(d time.Duration) int32 {
+	if d <= 0 {
+		return 0
+	}
+	return int32(min(max(1, d.Microseconds()), 1<<31-1))
+}
+
+// queueGone switches off endpoints that answered 410.
+func (r *rows) queueGone(statements *bulk.Batch, batch []delivery.Attempt) {
+	r.gone.Reset(bulk.UUIDs)
+	found := false
+	for i := range batch {
+		if batch[i].Verdict.Disable {
+			r.gone[0].UUID(batch[i].Target)
+			found = true
+		}
+	}
+	if found {
+		statements.Add(`
+			update hub.endpoints set enabled = false, disabled_reason = 'gone', updated_at = now()
+			where id = any($1::uuid[]) and enabled`, r.gone)
+	}
+}
+
+// tally is what a batch of attempts adds to one minute of one target.
+type tally struct {
+	product                                     string
+	delivered, failed, parked, attempts, errors int32
+	latency                                     []byte // classes as a PostgreSQL array's text, open at the end
+}
+
+type tallyKey struct{ tenant, target uuid.UUID }
+
+func (r *rows) queueDeltas(statements *bulk.Batch, batch []delivery.Attempt, now time.Time) {
+	tallies := make(map[tallyKey]*tally)
+	for i := range batch {
+		a := &batch[i]
+		key := tallyKey{a.Event.TenantID, a.Target}
+		t := tallies[key]
+		if t == nil {
+			t = &tally{product: a.Event.Product, latency: []byte{'{'}}
+			tallies[key] = t
+		}
+		t.add(a)
+	}
+	r.delta.Reset(bulk.Times, bulk.UUIDs, bulk.UUIDs, bulk.Texts, bulk.Int4s, bulk.Int4s, bulk.Int4s, bulk.Int4s, bulk.Int4s, bulk.Texts)
+	c := r.delta
+	for key, t := range tallies {
+		c[0].Time(now.Truncate(time.Minute))
+		c[1].UUID(key.tenant)
+		c[2].UUID(key.target)
+		c[3].Text(t.product)
+		c[4].Int4(t.delivered)
+		c[5].Int4(t.failed)
+		c[6].Int4(t.parked)
+		c[7].Int4(t.attempts)
+		c[8].Int4(t.errors)
+		c[9].Text(string(append(t.latency, '}')))
+	}
+	// unnest flattens arrays of arrays, so each row's array travels as text.
+	statements.Add(`
+		insert into hub.rollup_deltas (bucket, tenant_id, target_id, product, delivered, failed, parked, attempts, errors, latency)
+		select bucket, tenant_id, target_id, product, delivered, failed, parked, attempts, errors, latency::integer[]
+		from unnest($1::timestamptz[], $2::uuid[], $3::uuid[], $4::text[], $5::integer[], $6::integer[], $7::integer[], $8::integer[], $9::integer[], $10::text[])
+			u(bucket, tenant_id, target_id, product, delivered, failed, parked, attempts, errors, latency)`, c)
+}
+
+func (t *tally) add(a *delivery.Attempt) {
+	switch a.Verdict.Status {
+	case delivery.Delivered:
+		t.delivered++
+		if len(t.latency) > 1 {
+			t.latency = append(t.latency, ',')
+		}
+		t.latency = strconv.AppendInt(t.latency, int64(latencyClass(a.Phases.Total)), 10)
+	case delivery.Parked:
+		t.parked++
+	case delivery.Failed:
+		t.failed++
+	}
+	if a.Made {
+		t.attempts++
+		if a.Verdict.Status != delivery.Delivered {
+			t.errors++
+		}
+	}
+}

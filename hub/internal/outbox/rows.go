@@ -1,0 +1,112 @@
+package outbox
+
+import (
+	"time"
+
+	"integrationhub/hub/internal/delivery"
+	"integrationhub/hub/internal/logid"
+	"integrationhub/hub/internal/store/bulk"
+)
+
+// rows turns prepared events into the columns of their inserts. Its buffers are
+// reused from commit to commit. The rows of a day go straight into the day's
+// tables: routing them through the parent tables costs locks on every partition.
+type rows struct {
+	events, deliveries []bulk.Columns // by day of the commit, mostly one
+	deltas             bulk.Columns
+}
+
+// queue adds the inserts of prepared events to a batch. The batch uses the
+// buffers: it must have run before the next one is queued.
+func (r *rows) queue(batch *bulk.Batch, all []*prepared) {
+	for day, rest := 0, all; len(rest) > 0; day++ {
+		n := 1
+		for n < len(rest) && logid.SameDay(rest[0].event.Seq, rest[n].event.Seq) {
+			n++
+		}
+		if day == len(r.events) {
+			r.events, r.deliveries = append(r.events, nil), append(r.deliveries, nil)
+		}
+		partition := logid.Partition(rest[0].event.Seq)
+		queueEvents(batch, &r.events[day], rest[:n], partition)
+		if deliveriesOf(rest[:n]) > 0 {
+			queueDeliveries(batch, &r.deliveries[day], rest[:n], partition)
+		}
+		rest = rest[n:]
+	}
+	if deliveriesOf(all) > 0 {
+		r.queueDeltas(batch, all)
+	}
+}
+
+func deliveriesOf(all []*prepared) int {
+	total := 0
+	for _, p := range all {
+		total += len(p.targets)
+	}
+	return total
+}
+
+func queueEvents(batch *bulk.Batch, columns *bulk.Columns, all []*prepared, partition string) {
+	columns.Reset(bulk.UUIDs, bulk.Int8s, bulk.UUIDs, bulk.Texts, bulk.Texts, bulk.Texts, bulk.Texts, bulk.Int4s, bulk.Byteas)
+	c := *columns
+	for _, p := range all {
+		c[0].UUID(p.event.Seq)
+		c[1].Int8(signed(p.id))
+		c[2].UUID(p.TenantID)
+		c[3].Text(string(p.Environment))
+		c[4].Text(p.Product)
+		c[5].Text(p.Type)
+		c[6].OptionalText(p.CorrelationID)
+		c[7].Int4(int32(len(p.targets)))
+		c[8].Bytes(p.event.Body)
+	}
+	batch.Add(`
+		insert into hub.events_`+partition+` (seq, id, tenant_id, environment, product, event_type, correlation_id, deliveries, body)
+		select * from unnest($1::uuid[], $2::bigint[], $3::uuid[], $4::text[], $5::text[], $6::text[], $7::text[], $8::integer[], $9::bytea[])`, c)
+}
+
+// queueDeliveries adds the delivery rows. A row without a place in this process'
+// queue is due at once.
+func queueDeliveries(batch *bulk.Batch, columns *bulk.Columns, all []*prepared, partition string) {
+	columns.Reset(bulk.UUIDs, bulk.Int8s, bulk.UUIDs, bulk.UUIDs, bulk.Texts, bulk.Texts, bulk.Texts, bulk.Texts, bulk.Int4s)
+	c := *columns
+	for _, p := range all {
+		for i, target := range p.targets {
+			c[0].UUID(logid.Delivery(p.event.Seq, i+1))
+			c[1].Int8(signed(p.id))
+			c[2].UUID(p.TenantID)
+			c[3].UUID(target.ID)
+			c[4].Text(string(p.Environment))
+			c[5].Text(p.Product)
+			c[6].Text(p.Type)
+			c[7].OptionalText(p.CorrelationID)
+			lease := int32(0)
+			if p.leased[i] {
+				lease = int32(delivery.Lease / time.Second)
+			}
+			c[8].Int4(lease)
+		}
+	}
+	batch.Add(`
+		insert into hub.deliveries_`+partition+` (id, event_id, tenant_id, target_id, environment, product, event_type, correlation_id, due_at)
+		select id, event_id, tenant_id, target_id, environment, product, event_type, correlation_id, now() + lease * interval '1 second'
+		from unnest($1::uuid[], $2::bigint[], $3::uuid[], $4::uuid[], $5::text[], $6::text[], $7::text[], $8::text[], $9::integer[])
+			u(id, event_id, tenant_id, target_id, environment, product, event_type, correlation_id, lease)`, c)
+}
+
+// queueDeltas counts what the commit accepts, by minute, tenant and target.
+func (r *rows) queueDeltas(batch *bulk.Batch, all []*prepared) {
+	r.deltas.Reset(bulk.Times, bulk.UUIDs, bulk.UUIDs, bulk.Texts, bulk.Int4s)
+	c := r.deltas
+	for d, count := range acceptedDeltas(all) {
+		c[0].Time(d.bucket)
+		c[1].UUID(d.tenant)
+		c[2].UUID(d.target)
+		c[3].Text(d.product)
+		c[4].Int4(count)
+	}
+	batch.Add(`
+		insert into hub.rollup_deltas (bucket, tenant_id, target_id, product, accepted)
+		select * from unnest($1::timestamptz[], $2::uuid[], $3::uuid[], $4::text[], $5::integer[])`, c)
+}
