@@ -30,7 +30,7 @@ SQLC := $(TOOLS)/sqlc-$(SQLC_VERSION)
 GOVULNCHECK := $(TOOLS)/govulncheck-$(GOVULNCHECK_VERSION)
 
 # For commands that start PostgreSQL and Redis themselves: fetched ones are found like the machine's.
-WITH_SERVERS := PATH="$$PATH:$$(sh configs/setup/ensure-postgres.sh):$$(sh configs/setup/ensure-redis.sh)";
+WITH_SERVERS := postgres=$$(sh configs/setup/ensure-postgres.sh); redis=$$(sh configs/setup/ensure-redis.sh); PATH="$$PATH:$$postgres:$$redis";
 
 ##@ Running
 

@@ -10,8 +10,9 @@ log=.cache/test.log
 began=$SECONDS
 
 # What was fetched is found like what the machine has.
-PATH=$PATH:$(sh configs/setup/ensure-postgres.sh):$(sh configs/setup/ensure-redis.sh)
-export PATH
+postgres=$(sh configs/setup/ensure-postgres.sh)
+redis=$(sh configs/setup/ensure-redis.sh)
+export PATH="$PATH:$postgres:$redis"
 
 race=(-race)
 if [ "$(go env CGO_ENABLED)" != 1 ] || ! command -v "$(go env CC)" >/dev/null; then
