@@ -91,12 +91,17 @@ func withoutHubSettings(environ []string) []string {
 	return kept
 }
 
-// prepare signs in and makes a product, a tenant, a key without a limit and one
+// prepare waits for the hub, signs in and makes a product, a tenant, a key without a limit and one
 // endpoint for each hook.
 func (g *gatewayService) prepare(ctx context.Context, p *process, password string, hooks []string) (intake, error) {
 	if err := p.until(ctx, time.Minute, answers(g.base+"/ready")); err != nil {
 		return intake{}, err
 	}
+	return g.furnish(ctx, password, hooks)
+}
+
+// furnish does what prepare says, on a hub that is ready.
+func (g *gatewayService) furnish(ctx context.Context, password string, hooks []string) (intake, error) {
 	var session struct {
 		AccessToken string `json:"access_token"`
 	}

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"io"
+	"log"
 	"net"
 	"sync/atomic"
 	"testing"
@@ -15,7 +17,10 @@ func serveHTTP(t *testing.T, handler fasthttp.RequestHandler) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
-	server := &fasthttp.Server{Handler: handler, CloseOnShutdown: true}
+	server := &fasthttp.Server{
+		Handler: handler, CloseOnShutdown: true,
+		Logger: log.New(io.Discard, "", 0), // connections that break are what some tests are about
+	}
 	go func() { _ = server.Serve(listener) }()
 	t.Cleanup(func() { _ = listener.Close() })
 	return "http://" + listener.Addr().String()

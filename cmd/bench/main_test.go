@@ -3,6 +3,8 @@ package main
 import (
 	"os"
 	"testing"
+
+	"integrationhub/hub/hubtest"
 )
 
 // asProgram makes a test binary behave as the bench itself, so that the tests
@@ -17,5 +19,5 @@ func TestMain(m *testing.M) {
 	if err := os.Setenv(asProgram, "1"); err != nil { // for the children
 		panic(err)
 	}
-	os.Exit(m.Run())
+	hubtest.Main(m)
 }

@@ -130,17 +130,22 @@ func (r *receiver) handle(c *fasthttp.RequestCtx) {
 	}
 }
 
-// take records one delivery and answers it.
-func (r *receiver) take(c *fasthttp.RequestCtx, endpoint uint32) {
+// read makes the record of one request, as taken.
+func (r *receiver) read(c *fasthttp.RequestCtx, endpoint uint32) Arrival {
 	at := time.Now().UnixNano()
 	body := c.PostBody()
 	n, sent, data, _ := readStamp(body)
 	id, _ := hub.ParseEventID(string(c.Request.Header.Peek(hub.HeaderStdID)))
-	arrival := Arrival{
+	return Arrival{
 		ID: id, N: n, Sent: sent, At: at, Endpoint: endpoint, Status: fasthttp.StatusOK,
 		Body: crc32.ChecksumIEEE(body), Data: crc32.ChecksumIEEE(data),
 		Signature: r.checkSignature(c, n, endpoint, body),
 	}
+}
+
+// take records one delivery and answers it.
+func (r *receiver) take(c *fasthttp.RequestCtx, endpoint uint32) {
+	arrival := r.read(c, endpoint)
 	switch {
 	case int(endpoint) < r.options.hang:
 		arrival.Status = 0

@@ -43,7 +43,7 @@ create table hub.deliveries (
     inbound         boolean     not null default false,
     integration     boolean     not null default false, -- what target_id names
     status          smallint    not null default 0,     -- 0 pending 1 delivered 2 parked 3 failed
-    attempts        smallint    not null default 0,     -- attempts made, ever
+    attempts        integer     not null default 0,     -- attempts made, ever
     spent           smallint    not null default 0,     -- attempts of this round that count against its four
     status_code     smallint,
     duration_ms     integer,
@@ -71,7 +71,7 @@ create index deliveries_correlation on hub.deliveries (correlation_id, id) where
 create table hub.attempts (
     delivery_id      uuid        not null,
     started_at       timestamptz not null,
-    number           smallint    not null,
+    number           integer     not null,
     queue_us         bigint      not null, -- due → started
     dns_us           integer     not null,
     connect_us       integer     not null,

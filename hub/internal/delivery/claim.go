@@ -35,7 +35,7 @@ const claimTarget = `
 const claimRetries = `
 	with picked as (
 		select d.id, d.next_attempt_at as due_at from hub.deliveries d
-		join unnest($1::uuid[], $2::smallint[]) r(id, attempts) on d.id = r.id and d.attempts = r.attempts
+		join unnest($1::uuid[], $2::integer[]) r(id, attempts) on d.id = r.id and d.attempts = r.attempts
 		where d.status + 0 = 0 and d.next_attempt_at <= now()
 		for update of d skip locked)
 	update hub.deliveries d` + claimed

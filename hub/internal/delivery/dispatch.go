@@ -183,7 +183,7 @@ func (d *Dispatcher) take(l *lane) Job {
 	if l.interval > 0 {
 		l.nextAt = d.Now().Add(l.interval)
 	}
-	if l.left && l.room(d.EndpointConcurrency) >= laneQueue/2 || l.left && l.waiting() == 0 {
+	if l.left && (l.waiting() == 0 || 2*l.room(d.EndpointConcurrency) >= l.size(d.EndpointConcurrency)) {
 		l.left = false
 		d.Kick(l.target)
 	}
@@ -254,6 +254,13 @@ func (l *lane) book(r result) {
 	}
 	if r.known {
 		l.interval = r.interval
+	}
+	switch {
+	case r.took == 0:
+	case l.took == 0:
+		l.took = r.took
+	default:
+		l.took = (7*l.took + r.took) / 8
 	}
 }
 

@@ -24,6 +24,7 @@ type lane struct {
 	reserved int           // places promised to commits under way
 	running  int           // attempts in flight
 	failures int           // in a row
+	took     time.Duration // what an attempt takes, a moving average; 0 = not known
 	ready    bool          // stands in Dispatcher.ready, waiting for a worker
 	left     bool          // rows of this target stand in the database without a lease
 	interval time.Duration // pacing: least time between starts; 0 = none
@@ -42,16 +43,25 @@ func (l *lane) limit(concurrency int) int {
 	return concurrency
 }
 
-// room is how many more jobs may be taken: what can start before its lease is too old.
-func (l *lane) room(concurrency int) int {
+// size is how many jobs may wait: those that can start before their leases are too
+// old. One that cannot would be left alone until its lease has ended.
+func (l *lane) size(concurrency int) int {
 	size := laneQueue
 	if l.failures >= breakerAfter {
 		size = 2 * l.limit(concurrency)
 	}
+	if l.took > 0 {
+		size = min(size, 1+int(time.Duration(l.limit(concurrency))*(startWithin/2)/l.took))
+	}
 	if l.interval > 0 {
 		size = min(size, 1+int(startWithin/2/l.interval))
 	}
-	return size - l.waiting() - l.reserved
+	return size
+}
+
+// room is how many more jobs may be taken.
+func (l *lane) room(concurrency int) int {
+	return l.size(concurrency) - l.waiting() - l.reserved
 }
 
 func (l *lane) push(job Job) {

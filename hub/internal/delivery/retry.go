@@ -38,7 +38,7 @@ type Retrier struct {
 
 type retryKey struct {
 	id       uuid.UUID
-	attempts int16
+	attempts int32
 }
 
 type scheduled struct {
@@ -80,7 +80,7 @@ func (r *Retrier) Schedule(attempts []Attempt) {
 		// asynq keeps whole seconds: round up, so that a retry is never early.
 		at := now.Add(a.Verdict.Wait + time.Second - time.Nanosecond).Truncate(time.Second)
 		select {
-		case r.schedule <- scheduled{retryKey{a.ID, int16(a.Attempts + 1)}, at}:
+		case r.schedule <- scheduled{retryKey{a.ID, int32(a.Attempts + 1)}, at}:
 		default:
 		}
 	}
@@ -133,7 +133,7 @@ func (r *Retrier) enqueue(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case s := <-r.schedule:
-			payload := binary.BigEndian.AppendUint16(append([]byte(nil), s.id[:]...), uint16(s.attempts))
+			payload := binary.BigEndian.AppendUint32(append([]byte(nil), s.id[:]...), uint32(s.attempts))
 			_, err := r.client.EnqueueContext(ctx, asynq.NewTask(retryTask, payload), asynq.Queue(retryQueue),
 				asynq.TaskID(fmt.Sprintf("%s:%d", s.id, s.attempts)), asynq.ProcessAt(s.at), asynq.MaxRetry(0), asynq.Retention(0))
 			if err != nil && !errors.Is(err, asynq.ErrTaskIDConflict) && ctx.Err() == nil {
@@ -173,7 +173,7 @@ func (r *Retrier) claimDue(ctx context.Context) {
 // claimKeys takes due retries into the queue, also beyond its usual room: their
 // number is bounded by the attempts that were made here a moment ago.
 func (d *Dispatcher) claimKeys(ctx context.Context, keys []retryKey) error {
-	ids, attempts := make([]uuid.UUID, len(keys)), make([]int16, len(keys))
+	ids, attempts := make([]uuid.UUID, len(keys)), make([]int32, len(keys))
 	for i, key := range keys {
 		ids[i], attempts[i] = key.id, key.attempts
 	}
@@ -197,10 +197,10 @@ func (d *Dispatcher) admit(jobs []Job) {
 }
 
 func parseRetry(payload []byte) (retryKey, error) {
-	if len(payload) != 18 {
+	if len(payload) != 20 {
 		return retryKey{}, fmt.Errorf("reading a retry task of %d bytes: %w", len(payload), asynq.SkipRetry)
 	}
-	return retryKey{uuid.UUID(payload[:16]), int16(binary.BigEndian.Uint16(payload[16:]))}, nil
+	return retryKey{uuid.UUID(payload[:16]), int32(binary.BigEndian.Uint32(payload[16:]))}, nil
 }
 
 // complain logs trouble with Redis at most once a minute.

@@ -76,8 +76,8 @@ func (d *Dispatcher) sweepAll(ctx context.Context) error {
 // fill takes as many of a target's due rows as its lane has room for.
 func (d *Dispatcher) fill(ctx context.Context, target uuid.UUID) error {
 	room := d.reserveUpTo(target, claimBatch)
-	if room == 0 {
-		d.Left(target)
+	if room == 0 { // asked again when the lane moves on, or by the next sweep
+		d.markLeft(target)
 		return nil
 	}
 	jobs, err := d.claim(ctx, claimTarget, target, room)
@@ -90,13 +90,18 @@ func (d *Dispatcher) fill(ctx context.Context, target uuid.UUID) error {
 		}
 		return err
 	}
-	if len(jobs) == claimBatch {
-		d.mu.Lock()
-		d.laneOf(target).left = true // there may be more
-		d.mu.Unlock()
+	if len(jobs) == claimBatch { // there may be more
+		d.markLeft(target)
 	}
 	d.Dispatch(jobs)
 	return nil
+}
+
+// markLeft remembers that rows of a target wait in the database.
+func (d *Dispatcher) markLeft(target uuid.UUID) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.laneOf(target).left = true
 }
 
 // GiveBack returns the leases of deliveries that will not be attempted here.

@@ -63,7 +63,7 @@ func (r *rows) day(name string) *dayRows {
 	if !d.used {
 		d.used, d.made = true, 0
 		d.states.Reset(bulk.UUIDs, bulk.Int2s, bulk.Int2s, bulk.Int2s, bulk.Int2s, bulk.Int4s, bulk.Texts, bulk.Int4s)
-		d.attempts.Reset(bulk.UUIDs, bulk.Times, bulk.Int2s, bulk.Int8s, bulk.Int4s, bulk.Int4s, bulk.Int4s,
+		d.attempts.Reset(bulk.UUIDs, bulk.Times, bulk.Int4s, bulk.Int8s, bulk.Int4s, bulk.Int4s, bulk.Int4s,
 			bulk.Int4s, bulk.Int4s, bulk.Int2s, bulk.Texts, bulk.Byteas, bulk.Byteas, bulk.Byteas)
 	}
 	return d
@@ -91,7 +91,7 @@ func (d *dayRows) attempt(a *delivery.Attempt) {
 	c := d.attempts
 	c[0].UUID(a.ID)
 	c[1].Time(a.StartedAt)
-	c[2].Int2(int16(a.Attempts + 1))
+	c[2].Int4(int32(a.Attempts + 1))
 	c[3].Int8(max(0, a.Queued.Microseconds()))
 	c[4].Int4(micros(a.Phases.DNS))
 	c[5].Int4(micros(a.Phases.Connect))
@@ -131,7 +131,7 @@ func (d *dayRows) queue(statements *bulk.Batch, day string) {
 	statements.Add(`
 		insert into hub.attempts_`+day+` (delivery_id, started_at, number, queue_us, dns_us, connect_us, tls_us, first_byte_us, total_us,
 			status_code, error, signature, response_headers, response_body)
-		select * from unnest($1::uuid[], $2::timestamptz[], $3::smallint[], $4::bigint[], $5::integer[], $6::integer[], $7::integer[],
+		select * from unnest($1::uuid[], $2::timestamptz[], $3::integer[], $4::bigint[], $5::integer[], $6::integer[], $7::integer[],
 			$8::integer[], $9::integer[], $10::smallint[], $11::text[], $12::bytea[], $13::bytea[], $14::bytea[])
 		on conflict do nothing`, d.attempts)
 }

@@ -4,11 +4,14 @@ package ledger
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 	"sync"
 	"time"
 
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"integrationhub/hub/internal/delivery"
@@ -96,6 +99,10 @@ func (w *Writer) store(batch []delivery.Attempt) {
 		if err == nil {
 			break
 		}
+		if refused(err) {
+			w.storeApart(batch, err)
+			return
+		}
 		if tries == 0 {
 			w.log.Warn("storing attempts failed; trying until it works", "error", err, "attempts", len(batch))
 		}
@@ -104,6 +111,26 @@ func (w *Writer) store(batch []delivery.Attempt) {
 	if w.committed != nil {
 		w.committed(batch)
 	}
+}
+
+// storeApart stores the halves of a batch that PostgreSQL refused, down to the one
+// attempt it refuses: that must not hold up all the others for ever. Its delivery
+// is attempted again when the lease ends.
+func (w *Writer) storeApart(batch []delivery.Attempt, err error) {
+	if len(batch) == 1 {
+		w.log.Error("an attempt cannot be stored; its delivery will be attempted again", "delivery", batch[0].ID, "error", err)
+		return
+	}
+	half := len(batch) / 2
+	w.store(batch[:half])
+	w.store(batch[half:])
+}
+
+// refused tells whether PostgreSQL will never take these rows: data exceptions
+// (class 22), broken constraints (23), or a day whose tables were dropped.
+func refused(err error) bool {
+	var pg *pgconn.PgError
+	return errors.As(err, &pg) && (strings.HasPrefix(pg.Code, "22") || strings.HasPrefix(pg.Code, "23") || pg.Code == "42P01")
 }
 
 func (w *Writer) flush(ctx context.Context, batch []delivery.Attempt) error {

@@ -42,7 +42,7 @@ func (l *lane) commitPlain(ctx context.Context, batch []*request) {
 			break
 		}
 	}
-	l.failed(ctx, batch, err)
+	l.failed(ctx, batch, err, l.commitPlain)
 }
 
 // prepareAll answers the requests that cannot be stored and returns the rest.
@@ -102,13 +102,13 @@ func (o *Outbox) recover(ctx context.Context, err error) bool {
 }
 
 // failed answers a batch that could not be stored. Where PostgreSQL refused the
-// data of one request, the others are committed without it.
-func (l *lane) failed(ctx context.Context, batch []*request, err error) {
+// data of one request, the others are committed without it, one by one.
+func (l *lane) failed(ctx context.Context, batch []*request, err error, commit func(context.Context, []*request)) {
 	var pg *pgconn.PgError
 	refusedData := errors.As(err, &pg) && (pg.Code[:2] == "22" || pg.Code[:2] == "23")
 	if refusedData && len(batch) > 1 {
 		for _, r := range batch {
-			l.commitPlain(ctx, []*request{r})
+			commit(ctx, []*request{r})
 		}
 		return
 	}

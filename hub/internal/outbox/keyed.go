@@ -121,7 +121,7 @@ func (l *lane) tryKeyed(ctx context.Context, batch []*request) {
 			break
 		}
 	}
-	l.failed(ctx, batch, err)
+	l.failed(ctx, batch, err, l.tryKeyed)
 }
 
 // claim takes the keys of prepared events. fresh are the events to store; known

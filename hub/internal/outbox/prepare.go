@@ -10,6 +10,7 @@ import (
 	"integrationhub/hub"
 	"integrationhub/hub/internal/delivery"
 	"integrationhub/hub/internal/directory"
+	"integrationhub/hub/internal/failpoint"
 	"integrationhub/hub/internal/logid"
 )
 
@@ -96,6 +97,7 @@ func (l *lane) committed(all []*prepared, leasedAt time.Time) {
 		l.record.Accepted(p.Product, 1, len(p.targets))
 	}
 	l.dispatch.Dispatch(jobs)
+	failpoint.Here("after_dispatch")
 }
 
 // delta counts what a commit accepted, by minute, tenant and target.

@@ -1,0 +1,123 @@
+package main
+
+import (
+	"slices"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/require"
+
+	"integrationhub/hub"
+)
+
+// logged is an event as the hub's database has it.
+type logged struct {
+	promised int // deliveries it was stored with
+	rows     int // deliveries there are
+	standing int // of these, pending, parked or failed
+	done     int // of these, delivered
+}
+
+// balance holds everything that was sent against everything that arrived and
+// against the hub's log, and fails the test where they do not agree. At the end
+// of a test nothing may be pending.
+func (w *world) balance(p *publisher, sent []Sent) *Balance {
+	w.t.Helper()
+	require.Empty(w.t, p.offences, "answers no client should ever get")
+	w.receiver.mu.Lock()
+	arrivals := slices.Concat(w.receiver.chunks...)
+	w.receiver.mu.Unlock()
+	events := w.readLog()
+	b := Reckon(sent, arrivals)
+	require.NoError(w.t, b.Explain(func(id string) (int, error) {
+		bits, _ := hub.ParseEventID(id)
+		return events[bits].standing, nil
+	}))
+	w.t.Logf("accepted %d events for %d deliveries, delivered %d, in the log %d, lost %d, duplicated %d; unanswered %d that arrived all the same",
+		b.Accepted, b.Expected, b.Delivered, b.Waiting, b.Lost, b.Duplicated, b.Unanswered)
+	require.Positive(w.t, b.Delivered)
+	require.True(w.t, b.Sound(), "the ledger does not hold: %+v", withoutMissing(*b))
+	w.checkEvents(sent, events)
+	w.checkDelivered(arrivals, events)
+	w.checkSums()
+	return b
+}
+
+// readLog reads what the database knows about every event.
+func (w *world) readLog() map[uint64]logged {
+	w.t.Helper()
+	rows, err := w.pool.Query(w.t.Context(), `
+		select e.id, e.deliveries, count(d.id), count(d.id) filter (where d.status <> 1), count(d.id) filter (where d.status = 1)
+		from hub.events e
+		left join hub.deliveries d on (overlay(d.id::text placing '0000' from 33))::uuid = e.seq
+		group by e.seq`)
+	require.NoError(w.t, err)
+	events := make(map[uint64]logged)
+	var id int64
+	var one logged
+	_, err = pgx.ForEachRow(rows, []any{&id, &one.promised, &one.rows, &one.standing, &one.done}, func() error {
+		_, twice := events[uint64(id)]
+		require.False(w.t, twice, "event %s is stored twice", hub.FormatEventID(uint64(id)))
+		events[uint64(id)] = one
+		return nil
+	})
+	require.NoError(w.t, err)
+	return events
+}
+
+// checkEvents: what was accepted is stored once, as promised, and nothing is
+// stored that was never sent.
+func (w *world) checkEvents(sent []Sent, events map[uint64]logged) {
+	w.t.Helper()
+	accepted := 0
+	for _, s := range sent {
+		if !s.Accepted() {
+			continue
+		}
+		accepted++
+		event, stored := events[s.ID]
+		require.True(w.t, stored, "event %s was accepted and is not stored", hub.FormatEventID(s.ID))
+		require.Equal(w.t, int(s.Deliveries), event.promised, "deliveries of %s as answered", hub.FormatEventID(s.ID))
+	}
+	for id, event := range events {
+		require.Equal(w.t, event.promised, event.rows, "delivery rows of %s", hub.FormatEventID(id))
+	}
+	require.LessOrEqual(w.t, len(events), len(sent), "more events than were ever sent")
+	require.GreaterOrEqual(w.t, len(events), accepted)
+}
+
+// checkDelivered: what the log calls delivered has arrived, also where the
+// publisher got no answer.
+func (w *world) checkDelivered(arrivals []Arrival, events map[uint64]logged) {
+	w.t.Helper()
+	taken := make(map[arrivalKey]bool, len(arrivals))
+	count := make(map[uint64]int, len(events))
+	for _, a := range arrivals {
+		if key := (arrivalKey{a.ID, a.Endpoint}); a.Delivered() && !taken[key] {
+			taken[key] = true
+			count[a.ID]++
+		}
+	}
+	for id, event := range events {
+		require.LessOrEqual(w.t, event.done, count[id], "the log calls more of %s delivered than arrived", hub.FormatEventID(id))
+	}
+}
+
+// checkSums: accepted = delivered + parked + pending + failed, in the log and in
+// the statistics, which count on their own.
+func (w *world) checkSums() {
+	w.t.Helper()
+	var accepted, pending, delivered, parked, failed int
+	require.NoError(w.t, w.pool.QueryRow(w.t.Context(), `
+		select (select coalesce(sum(deliveries), 0) from hub.events), count(*) filter (where status = 0), count(*) filter (where status = 1),
+			count(*) filter (where status = 2), count(*) filter (where status = 3) from hub.deliveries`).
+		Scan(&accepted, &pending, &delivered, &parked, &failed))
+	w.t.Logf("log: accepted %d = delivered %d + parked %d + pending %d + failed %d", accepted, delivered, parked, pending, failed)
+	require.Equal(w.t, accepted, delivered+parked+pending+failed)
+	var counted [4]int
+	require.NoError(w.t, w.pool.QueryRow(w.t.Context(), `
+		select sum(accepted), sum(delivered), sum(parked), sum(failed) from (
+			select accepted, delivered, parked, failed from hub.rollups
+			union all select accepted, delivered, parked, failed from hub.rollup_deltas) r`).
+		Scan(&counted[0], &counted[1], &counted[2], &counted[3]))
+	require.Equal(w.t, [4]int{accepted, delivered, parked, failed}, counted, "accepted, delivered, parked and failed as the statistics have them")
+}

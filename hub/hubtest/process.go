@@ -1,0 +1,70 @@
+//go:build unix
+
+package hubtest
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"integrationhub/hub/internal/child"
+)
+
+// Process is a program a test runs beside itself.
+type Process struct {
+	*child.Process
+	log string
+}
+
+// Run starts cmd with its output appended to <dir>/<name>.log. It is killed when
+// the test ends and, on Linux, when the test process ends for any reason.
+func Run(t testing.TB, name, dir string, cmd *exec.Cmd) *Process {
+	t.Helper()
+	log, err := os.OpenFile(filepath.Join(dir, name+".log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	require.NoError(t, err)
+	defer log.Close() // the child has its own descriptor
+	cmd.Stdout, cmd.Stderr = log, log
+	started, err := child.Start(cmd, syscall.SIGKILL)
+	require.NoError(t, err, "starting %s", name)
+	p := &Process{started, log.Name()}
+	t.Cleanup(p.Kill)
+	return p
+}
+
+// Kill ends the process with SIGKILL and returns when it is gone; one that has
+// ended stays as it is.
+func (p *Process) Kill() {
+	_ = p.Signal(syscall.SIGKILL)
+	<-p.Exited()
+}
+
+// Killed tells whether the process has ended, and by SIGKILL.
+func (p *Process) Killed() bool {
+	select {
+	case <-p.Exited():
+	default:
+		return false
+	}
+	var exit *exec.ExitError
+	if !errors.As(p.Err(), &exit) {
+		return false
+	}
+	status, ok := exit.Sys().(syscall.WaitStatus)
+	return ok && status.Signaled() && status.Signal() == syscall.SIGKILL
+}
+
+// Log is the end of what the process has written, for the message of a failure.
+func (p *Process) Log() string {
+	raw, err := os.ReadFile(p.log)
+	if err != nil {
+		return fmt.Sprint(err)
+	}
+	const shown = 4000
+	return string(raw[max(0, len(raw)-shown):])
+}
