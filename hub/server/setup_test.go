@@ -5,10 +5,13 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
+	"runtime"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -22,7 +25,15 @@ import (
 	"integrationhub/hub/server"
 )
 
-func TestMain(m *testing.M) { hubtest.Main(m) }
+// TestMain lets more tests run at once than there are cores: they mostly wait for
+// retries, leases and deadlines.
+func TestMain(m *testing.M) {
+	flag.Parse()
+	if err := flag.Set("test.parallel", strconv.Itoa(max(6, runtime.GOMAXPROCS(0)))); err != nil {
+		panic(err)
+	}
+	hubtest.Main(m)
+}
 
 const (
 	tick = 10 * time.Millisecond // how often the outside world is looked at

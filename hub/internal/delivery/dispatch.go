@@ -35,8 +35,9 @@ type Config struct {
 	Pacer               Pacer // nil: this process only
 	Logger              *slog.Logger
 	Now                 func() time.Time
-	Concurrency         int // attempts in flight, all targets
-	EndpointConcurrency int // attempts in flight, one target
+	Wake                func(target uuid.UUID) // tells the other processes of rows left without a lease; nil: there are none
+	Concurrency         int                    // attempts in flight, all targets
+	EndpointConcurrency int                    // attempts in flight, one target
 }
 
 // Dispatcher keeps a bounded queue of leased deliveries and gives every target
@@ -102,13 +103,20 @@ func (d *Dispatcher) Release(target uuid.UUID) {
 }
 
 // Left remembers that rows of a target wait in the database: they are fetched
-// when its lane has room.
+// when its lane has room, or by other processes that have some.
 func (d *Dispatcher) Left(target uuid.UUID) {
 	d.mu.Lock()
 	l := d.laneOf(target)
 	l.left = true
 	empty := l.waiting() == 0 && l.reserved == 0
+	wake := d.Wake != nil && d.Now().Sub(l.woke) >= wakeEvery
+	if wake {
+		l.woke = d.Now()
+	}
 	d.mu.Unlock()
+	if wake {
+		go d.Wake(target)
+	}
 	if empty {
 		d.Kick(target)
 	}
@@ -215,11 +223,7 @@ func (d *Dispatcher) next(l *lane, done Job, result result) (*lane, Job, bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	l.running--
-	open := l.failures >= breakerAfter
 	l.book(result)
-	if open && l.failures == 0 {
-		defer d.pump(l) // its full share again, without waiting for new work
-	}
 	if result.heldBack > 0 { // another process had this interval's turn
 		if at := d.Now().Add(result.heldBack); at.After(l.nextAt) {
 			l.nextAt = at
@@ -250,7 +254,9 @@ func (d *Dispatcher) next(l *lane, done Job, result result) (*lane, Job, bool) {
 		}
 	}
 	if d.runnable(l) {
-		return l, d.take(l), true
+		job := d.take(l)
+		d.pump(l) // the lane may have more than one worker's share now, as when its breaker closes
+		return l, job, true
 	}
 	d.inFlight--
 	return nil, Job{}, false

@@ -2,7 +2,6 @@ package delivery
 
 import (
 	"context"
-	"encoding/hex"
 	"strconv"
 	"time"
 
@@ -93,16 +92,15 @@ func withoutSending(endpoint *directory.Endpoint, spent int) (Verdict, bool) {
 // send signs and posts one delivery and judges the answer.
 func (d *Dispatcher) send(ctx context.Context, w *worker, job Job, endpoint *directory.Endpoint, started time.Time) Attempt {
 	a := Attempt{Job: job, Made: true, StartedAt: started, Queued: started.Sub(job.DueAt)}
-	secret, previous := endpoint.Secrets(started)
-	signature := hub.SignBody(secret, job.Event.Body)
-	_, _ = hex.Decode(a.Signature[:], []byte(signature[len("sha256="):]))
-	standard := hub.SignStandard(secret, job.Event.ID, started.Unix(), job.Event.Body)
-	if previous != "" {
-		standard += " " + hub.SignStandard(previous, job.Event.ID, started.Unix(), job.Event.Body)
+	signer, previous := endpoint.Signers(started)
+	a.Signature = signer.Body(job.Event.Body)
+	standard := signer.Standard(job.Event.ID, started.Unix(), job.Event.Body)
+	if previous != nil {
+		standard += " " + previous.Standard(job.Event.ID, started.Unix(), job.Event.Body)
 	}
 	w.header = append(w.header[:0],
 		client.Header{Name: "Content-Type", Value: "application/json"},
-		client.Header{Name: hub.HeaderSignature, Value: signature},
+		client.Header{Name: hub.HeaderSignature, Value: hub.BodySignature(a.Signature)},
 		client.Header{Name: hub.HeaderStdID, Value: job.Event.ID},
 		client.Header{Name: hub.HeaderStdTimestamp, Value: strconv.FormatInt(started.Unix(), 10)},
 		client.Header{Name: hub.HeaderStdSignature, Value: standard},
