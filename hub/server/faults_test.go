@@ -152,7 +152,9 @@ func TestPostgresIsKilledUnderLoad(t *testing.T) {
 // others' p99 stays under 1 s": also where hanging ones could hold every worker.
 func TestHangingEndpointsSlowNobody(t *testing.T) {
 	t.Parallel()
-	a := newPlace(t).start(t, func(c *config.Config) { c.DeliveryConcurrency = 256 }).account() // 10 × 64 > 256
+	a := newPlace(t).start(t, func(c *config.Config) {
+		c.DeliveryConcurrency, c.EndpointConcurrency = 64, 16 // 10 × 16 > 64
+	}).account()
 	dead := newHook(t, hanging(nil))
 	alive := newHook(t, nil)
 	for range 10 {
@@ -162,8 +164,8 @@ func TestHangingEndpointsSlowNobody(t *testing.T) {
 		a.endpoint(alive, "")
 	}
 	published := make(map[string]time.Time)
-	const events = 60
-	next := time.NewTicker(50 * time.Millisecond)
+	const events = 20
+	next := time.NewTicker(200 * time.Millisecond)
 	defer next.Stop()
 	for range events {
 		<-next.C

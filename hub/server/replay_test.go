@@ -51,7 +51,9 @@ func TestReplay(t *testing.T) {
 	a := p.start(t, nil).account()
 	var broken atomic.Bool
 	broken.Store(true)
-	h := newHook(t, func(w http.ResponseWriter, _ *http.Request, _ int) {
+	published := make(chan struct{}) // a first 410 would keep the later events away
+	h := newHook(t, func(w http.ResponseWriter, r *http.Request, n int) {
+		hanging(published)(w, r, n)
 		if broken.Load() {
 			w.WriteHeader(410) // parks at once
 		}
@@ -59,6 +61,7 @@ func TestReplay(t *testing.T) {
 	endpoint, other := a.endpoint(h, `"event_types":["lost.*"]`), a.endpoint(newHook(t, nil), "")
 	const many = 700
 	ids := a.batch(many, "lost.event")
+	close(published)
 	require.Eventually(t, func() bool { return p.count(t, `status = 2`) == many }, 2*soon, 5*tick)
 	require.Eventually(t, func() bool { return p.count(t, `status = 1`) == many }, 2*soon, 5*tick)
 

@@ -189,7 +189,6 @@ func (d *Dispatcher) claimKeys(ctx context.Context, keys []retryKey) error {
 	return nil
 }
 
-
 // admit queues jobs that have no reserved place.
 func (d *Dispatcher) admit(jobs []Job) {
 	d.mu.Lock()
