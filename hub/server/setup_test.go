@@ -45,21 +45,24 @@ type node struct {
 // place is where hubs that belong together keep their state.
 type place struct {
 	database, redis string
+	pool            *pgxpool.Pool // looks into the database behind the hub's back
 }
 
 // newPlace is a database and a Redis of the test's own.
 func newPlace(t *testing.T) place {
 	t.Helper()
-	return place{hubtest.DatabaseURL(t), hubtest.RedisURL(t)}
+	return placeAt(t, hubtest.DatabaseURL(t), hubtest.RedisURL(t))
 }
 
-// pool looks into the database behind the hub's back.
-func (p place) pool(t *testing.T) *pgxpool.Pool {
+func placeAt(t *testing.T, database, redis string) place {
 	t.Helper()
-	pool, err := pgxpool.New(context.Background(), p.database)
+	cfg, err := pgxpool.ParseConfig(database)
+	require.NoError(t, err)
+	cfg.MaxConns = 3
+	pool, err := pgxpool.NewWithConfig(context.Background(), cfg)
 	require.NoError(t, err)
 	t.Cleanup(pool.Close)
-	return pool
+	return place{database, redis, pool}
 }
 
 // settings are a hub's settings in a test, changed by change.

@@ -179,13 +179,16 @@ type tally struct {
 	latency                                     []byte // classes as a PostgreSQL array's text, open at the end
 }
 
-type tallyKey struct{ tenant, target uuid.UUID }
+type tallyKey struct {
+	tenant, target uuid.UUID
+	product        string
+}
 
 func (r *rows) queueDeltas(statements *bulk.Batch, batch []delivery.Attempt, now time.Time) {
 	tallies := make(map[tallyKey]*tally)
 	for i := range batch {
 		a := &batch[i]
-		key := tallyKey{a.Event.TenantID, a.Target}
+		key := tallyKey{a.Event.TenantID, a.Target, a.Event.Product}
 		t := tallies[key]
 		if t == nil {
 			t = &tally{product: a.Event.Product, latency: []byte{'{'}}
