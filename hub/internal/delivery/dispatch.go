@@ -223,11 +223,7 @@ func (d *Dispatcher) next(l *lane, done Job, result result) (*lane, Job, bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	l.running--
-	open := l.failures >= breakerAfter
 	l.book(result)
-	if open && l.failures == 0 {
-		defer d.pump(l) // its full share again, without waiting for new work
-	}
 	if result.heldBack > 0 { // another process had this interval's turn
 		if at := d.Now().Add(result.heldBack); at.After(l.nextAt) {
 			l.nextAt = at
