@@ -20,8 +20,8 @@ import (
 )
 
 const (
-	writerQueue  = 8192                 // attempts waiting to be stored; beyond it senders wait
-	maxAttempts  = 1024                 // attempts in one commit
+	writerQueue  = 8192                  // attempts waiting to be stored; beyond it senders wait
+	maxAttempts  = 1024                  // attempts in one commit
 	linger       = 10 * time.Millisecond // nobody waits for the log: let a batch form
 	flushTimeout = 15 * time.Second
 	firstPause   = 50 * time.Millisecond
