@@ -187,7 +187,7 @@ func (p *PostgresServer) Start() {
 func (p *PostgresServer) Revive() (ended bool) {
 	p.t.Helper()
 	select {
-	case <-p.server.Done():
+	case <-p.server.Done(): //nolint:errcheck // only that it ended matters
 		require.NoError(p.t, p.server.Stop(context.Background())) // gives up the directory
 		p.Start()
 		return true

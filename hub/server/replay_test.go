@@ -92,7 +92,7 @@ func TestReplay(t *testing.T) {
 		require.Positive(t, after[id])
 	}
 	require.Equal(t, "done", a.ok(200, "POST", "/replays/"+made["id"].(string)+"/cancel", "")["status"], "an ended one stays as it is")
-	require.EqualValues(t, 0, p.count(t, `status = 1 and target_id = '`+other+`' and attempts <> 1`), "others are left alone")
+	require.Zero(t, p.count(t, `status = 1 and target_id = '`+other+`' and attempts <> 1`), "others are left alone")
 }
 
 // A replay goes on after a restart where it stopped, and a cancelled one does not.
@@ -108,7 +108,7 @@ func TestReplayResumesAfterARestart(t *testing.T) {
 	first.stop()
 	// Two jobs as a process leaves them that dies after 100 deliveries of each.
 	db, ctx := p.pool, context.Background()
-	make := func(status string) string {
+	leave := func(status string) string {
 		var id string
 		require.NoError(t, db.QueryRow(ctx, `
 			insert into hub.replays (id, filter, status, total, done, cursor, upto, created_by)
@@ -117,7 +117,7 @@ func TestReplayResumesAfterARestart(t *testing.T) {
 			returning id`, endpoint, status).Scan(&id))
 		return id
 	}
-	running, cancelled := make("running"), make("cancelled")
+	running, cancelled := leave("running"), leave("cancelled")
 	second := p.start(t, nil)
 	ended := second.replayEnds(running)
 	require.Equal(t, "done", ended["status"])

@@ -31,7 +31,7 @@ func (n *node) tail(query, lastID string) (messages <-chan map[string]any) {
 	if lastID != "" {
 		req.Header.Set("Last-Event-ID", lastID)
 	}
-	res, err := (&http.Client{}).Do(req)
+	res, err := (&http.Client{}).Do(req) //nolint:bodyclose // the goroutine below closes it
 	require.NoError(n.t, err)
 	require.Equal(n.t, 200, res.StatusCode)
 	require.Equal(n.t, "text/event-stream", res.Header.Get("Content-Type"))
