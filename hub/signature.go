@@ -6,8 +6,10 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
+	"hash"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -30,16 +32,69 @@ func NewSecret() string {
 	return secretPrefix + base64.StdEncoding.EncodeToString(raw[:])
 }
 
-// SignBody gives "sha256=" and the lowercase hex HMAC-SHA256 of body, keyed with
-// the secret string as it stands, "whsec_" included (interface document 3).
-func SignBody(secret string, body []byte) string {
-	mac := hmac.New(sha256.New, []byte(secret))
+// Signer signs with one secret, again and again: it keeps the keyed hashes. It is
+// safe for concurrent use.
+type Signer struct {
+	body, standard sync.Pool // of hash.Hash
+}
+
+// NewSigner makes a signer for a webhook secret.
+func NewSigner(secret string) *Signer {
+	key := standardKey(secret)
+	s := &Signer{}
+	s.body.New = func() any { return hmac.New(sha256.New, []byte(secret)) }
+	s.standard.New = func() any { return hmac.New(sha256.New, key) }
+	return s
+}
+
+// Body gives the HMAC-SHA256 of body, keyed with the secret string as it stands,
+// "whsec_" included (interface document 3). [BodySignature] writes it.
+func (s *Signer) Body(body []byte) (sum [sha256.Size]byte) {
+	mac := s.body.Get().(hash.Hash)
+	mac.Reset()
+	mac.Write(body)
+	mac.Sum(sum[:0])
+	s.body.Put(mac)
+	return sum
+}
+
+// Standard gives "v1," and the base64 HMAC-SHA256 of "id.timestamp.body" as
+// Standard Webhooks 1.0 has it; the key is the base64 after "whsec_", or the
+// secret's own bytes where it is not base64.
+func (s *Signer) Standard(id string, timestamp int64, body []byte) string {
+	var head [64]byte
+	start := append(head[:0], id...)
+	start = append(start, '.')
+	start = strconv.AppendInt(start, timestamp, 10)
+	start = append(start, '.')
+	mac := s.standard.Get().(hash.Hash)
+	mac.Reset()
+	mac.Write(start)
 	mac.Write(body)
 	var sum [sha256.Size]byte
-	var out [len("sha256=") + 2*sha256.Size]byte
-	copy(out[:], "sha256=")
-	hex.Encode(out[len("sha256="):], mac.Sum(sum[:0]))
+	mac.Sum(sum[:0])
+	s.standard.Put(mac)
+	return standardPrefix + base64.StdEncoding.EncodeToString(sum[:])
+}
+
+// BodySignature writes an HMAC as X-Webhook-Signature has it: "sha256=" and 64
+// lowercase hex digits.
+func BodySignature(sum [sha256.Size]byte) string {
+	var out [len(bodyPrefix) + 2*sha256.Size]byte
+	copy(out[:], bodyPrefix)
+	hex.Encode(out[len(bodyPrefix):], sum[:])
 	return string(out[:])
+}
+
+// What signatures begin with.
+const (
+	bodyPrefix     = "sha256="
+	standardPrefix = "v1,"
+)
+
+// SignBody gives the value of X-Webhook-Signature for one body.
+func SignBody(secret string, body []byte) string {
+	return BodySignature(NewSigner(secret).Body(body))
 }
 
 // VerifyBody tells, in constant time, whether signature is SignBody's value for
@@ -54,20 +109,10 @@ func VerifyBody(signature string, body []byte, secrets ...string) bool {
 	return ok
 }
 
-// SignStandard gives "v1," and the base64 HMAC-SHA256 of "id.timestamp.body" as
-// Standard Webhooks 1.0 has it; the key is the base64 after "whsec_", or the
-// secret's own bytes where it is not base64.
+// SignStandard gives one value of webhook-signature for one body; timestamp is in
+// unix seconds.
 func SignStandard(secret, id string, timestamp int64, body []byte) string {
-	mac := hmac.New(sha256.New, standardKey(secret))
-	head := make([]byte, 0, len(id)+22)
-	head = append(head, id...)
-	head = append(head, '.')
-	head = strconv.AppendInt(head, timestamp, 10)
-	head = append(head, '.')
-	mac.Write(head)
-	mac.Write(body)
-	var sum [sha256.Size]byte
-	return "v1," + base64.StdEncoding.EncodeToString(mac.Sum(sum[:0]))
+	return NewSigner(secret).Standard(id, timestamp, body)
 }
 
 func standardKey(secret string) []byte {

@@ -119,7 +119,7 @@ create table hub.rollups (
     attempts  bigint      not null,
     errors    bigint      not null,
     latency   integer[]   not null,
-    primary key (bucket, tenant_id, target_id)
+    primary key (bucket, tenant_id, target_id, product)
 );
 create index rollups_tenant on hub.rollups (tenant_id, bucket);
 

@@ -2,7 +2,6 @@ package delivery
 
 import (
 	"context"
-	"encoding/hex"
 	"strconv"
 	"time"
 
@@ -44,7 +43,7 @@ type result struct {
 }
 
 // attempt sends one delivery and records what came of it.
-func (d *Dispatcher) attempt(w *worker, job Job) result {
+func (d *Dispatcher) attempt(w *worker, l *lane, job Job) result {
 	ctx := context.Background()
 	started := d.Now()
 	if started.Sub(job.LeasedAt) > startWithin {
@@ -61,6 +60,11 @@ func (d *Dispatcher) attempt(w *worker, job Job) result {
 	paced := result{known: true}
 	if endpoint.RatePerMinute > 0 {
 		paced.interval = time.Minute / time.Duration(endpoint.RatePerMinute)
+		if !job.paced {
+			if wait, ok := d.turn(l, paced.interval); !ok {
+				return result{heldBack: wait, known: true, interval: paced.interval}
+			}
+		}
 		if d.Pacer != nil {
 			if wait, ok := d.Pacer.Permit(ctx, job.Target, paced.interval); !ok {
 				return result{heldBack: wait, known: true, interval: paced.interval}
@@ -88,16 +92,15 @@ func withoutSending(endpoint *directory.Endpoint, spent int) (Verdict, bool) {
 // send signs and posts one delivery and judges the answer.
 func (d *Dispatcher) send(ctx context.Context, w *worker, job Job, endpoint *directory.Endpoint, started time.Time) Attempt {
 	a := Attempt{Job: job, Made: true, StartedAt: started, Queued: started.Sub(job.DueAt)}
-	secret, previous := endpoint.Secrets(started)
-	signature := hub.SignBody(secret, job.Event.Body)
-	_, _ = hex.Decode(a.Signature[:], []byte(signature[len("sha256="):]))
-	standard := hub.SignStandard(secret, job.Event.ID, started.Unix(), job.Event.Body)
-	if previous != "" {
-		standard += " " + hub.SignStandard(previous, job.Event.ID, started.Unix(), job.Event.Body)
+	signer, previous := endpoint.Signers(started)
+	a.Signature = signer.Body(job.Event.Body)
+	standard := signer.Standard(job.Event.ID, started.Unix(), job.Event.Body)
+	if previous != nil {
+		standard += " " + previous.Standard(job.Event.ID, started.Unix(), job.Event.Body)
 	}
 	w.header = append(w.header[:0],
 		client.Header{Name: "Content-Type", Value: "application/json"},
-		client.Header{Name: hub.HeaderSignature, Value: signature},
+		client.Header{Name: hub.HeaderSignature, Value: hub.BodySignature(a.Signature)},
 		client.Header{Name: hub.HeaderStdID, Value: job.Event.ID},
 		client.Header{Name: hub.HeaderStdTimestamp, Value: strconv.FormatInt(started.Unix(), 10)},
 		client.Header{Name: hub.HeaderStdSignature, Value: standard},

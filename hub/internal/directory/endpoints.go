@@ -23,18 +23,18 @@ type Endpoint struct {
 	RatePerMinute int // 0 = not paced
 	Enabled       bool
 	patterns      []string
-	secret        string
-	previous      string
+	signer        *hub.Signer
+	previous      *hub.Signer // nil: none
 	previousUntil time.Time
 }
 
-// Secrets are the secrets to sign with at a moment: the current one first, and
-// during a rotation the one before.
-func (e *Endpoint) Secrets(now time.Time) (current, previous string) {
-	if e.previous != "" && now.Before(e.previousUntil) {
-		return e.secret, e.previous
+// Signers sign with the endpoint's secrets as they are at a moment: the current
+// one, and during a rotation the one before, else nil.
+func (e *Endpoint) Signers(now time.Time) (current, previous *hub.Signer) {
+	if e.previous != nil && now.Before(e.previousUntil) {
+		return e.signer, e.previous
 	}
-	return e.secret, ""
+	return e.signer, nil
 }
 
 // Wants tells whether the endpoint subscribed to an event type: "*", an exact
@@ -121,7 +121,7 @@ func (d *Directory) openSecrets(e *Endpoint, secret, previous []byte) error {
 	if err != nil {
 		return fmt.Errorf("opening the secret of endpoint %s: %w", e.ID, err)
 	}
-	e.secret = string(plain)
+	e.signer = hub.NewSigner(string(plain))
 	if len(previous) == 0 {
 		return nil
 	}
@@ -129,6 +129,6 @@ func (d *Directory) openSecrets(e *Endpoint, secret, previous []byte) error {
 	if err != nil {
 		return fmt.Errorf("opening the previous secret of endpoint %s: %w", e.ID, err)
 	}
-	e.previous = string(plain)
+	e.previous = hub.NewSigner(string(plain))
 	return nil
 }

@@ -99,6 +99,9 @@ func (w *Writer) store(batch []delivery.Attempt) {
 		if err == nil {
 			break
 		}
+		if tries > 0 && repeated(err) {
+			break // the try before was committed, its answer was lost
+		}
 		if refused(err) {
 			w.storeApart(batch, err)
 			return
@@ -124,6 +127,12 @@ func (w *Writer) storeApart(batch []delivery.Attempt, err error) {
 	half := len(batch) / 2
 	w.store(batch[:half])
 	w.store(batch[half:])
+}
+
+// repeated tells whether PostgreSQL has an attempt of the batch already.
+func repeated(err error) bool {
+	var pg *pgconn.PgError
+	return errors.As(err, &pg) && pg.Code == "23505"
 }
 
 // refused tells whether PostgreSQL will never take these rows: data exceptions
