@@ -101,7 +101,7 @@ func TestCanaries(t *testing.T) {
 	}
 	for name, secret := range secrets {
 		for _, path := range []string{"/api/v1/products", "/api/v1/tenants", "/api/v1/keys", "/api/v1/endpoints", "/api/v1/operators", "/api/v1/replays", "/api/v1/auth/login", "/api/v1/auth/refresh"} {
-			_, text := s.call(t, "POST", path, fmt.Sprintf(`{"name":%q,"tenant_id":%q,"url":%q,"email":%q,"role":%q,"refresh_token":%q,%q:1}`, secret, secret, secret, secret, secret, secret+"x", secret))
+			_, text := s.call(t, "POST", path, fmt.Sprintf(`{"name":%q,"tenant_id":%q,"url":%q,"email":%q,"role":%q,"refresh_token":%q,"prefix":%q}`, secret, secret, secret, secret, secret, secret+"x", secret))
 			secrets.absent(t, "the refusal of "+name+" by "+path, text)
 			_, text = s.call(t, "POST", path, `{"name":"`+secret)
 			secrets.absent(t, "the refusal of half a body with "+name, text)
@@ -138,6 +138,6 @@ func TestCanaries(t *testing.T) {
 	waits := c.among(also(env, "HUB_DATABASE_URL", "postgres://hub:"+databasePassword+"@127.0.0.1:1/hub", "HUB_DATA_DIR", filepath.Join(c.dir, "other"))).start("serve")
 	waits.await(waits.errs, "the database does not answer yet")
 	secrets.absent(t, "a command line", commandLines(t))
-	waits.interrupt()
+	require.Zero(t, waits.interrupt(), "it did what it was told")
 	secrets.absent(t, "what a waiting serve wrote", waits.errs.String()+waits.out.String())
 }

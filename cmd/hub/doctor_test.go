@@ -43,7 +43,7 @@ func TestDoctor(t *testing.T) {
 	s.exec(t, `delete from hub.deliveries where id = (select id from hub.deliveries order by id limit 1)`)
 	lost := well.run("doctor")
 	require.Equal(t, 3, lost.code)
-	require.Regexp(t, `(?m)^sum +FAILED +\d{4}-\d\d-\d\d: accepted 3 = delivered 2`, lost.out)
+	require.Regexp(t, `(?m)^sum +FAILED +\d{4}-\d\d-\d\d: accepted 3 ≠ delivered 2 `, lost.out)
 	require.Contains(t, lost.err, "the hub is not well")
 	require.Equal(t, 3, well.run("doctor", "-o", "json").code)
 

@@ -62,10 +62,7 @@ func sharedHub(t *testing.T) *served {
 	t.Helper()
 	shared.once.Do(func() {
 		database, redis := hubtest.LastingDatabaseURL(t), hubtest.RedisURL(t)
-		shared.hub, shared.err = startServer(scratch, nil, serverEnv(scratch, database, redis), "serve")
-		if shared.err == nil {
-			shared.hub.database, shared.hub.redis = database, redis
-		}
+		shared.hub, shared.err = startServer(scratch, serverEnv(scratch, database, redis), "serve")
 	})
 	require.NoError(t, shared.err)
 	return shared.hub
@@ -87,9 +84,9 @@ func serverEnv(dir, database, redis string) map[string]string {
 	}
 }
 
-// startServer runs the binary and waits until it is ready. It ends with t where
-// there is one, and with this process in any case.
-func startServer(dir string, t *testing.T, env map[string]string, args ...string) (*served, error) {
+// startServer runs the binary and waits until it is ready. It ends with this
+// process; who starts it may end it before.
+func startServer(dir string, env map[string]string, args ...string) (*served, error) {
 	cmd := exec.Command(binary, args...)
 	cmd.Dir = dir
 	for name, value := range env {
@@ -99,9 +96,6 @@ func startServer(dir string, t *testing.T, env map[string]string, args ...string
 	process, err := hubtest.Start(name, dir, cmd)
 	if err != nil {
 		return nil, err
-	}
-	if t != nil {
-		t.Cleanup(process.Kill)
 	}
 	s := &served{Process: process, dataDir: env["HUB_DATA_DIR"], database: env["HUB_DATABASE_URL"], redis: env["HUB_REDIS_URL"]}
 	if err := s.awaitReady(); err != nil {
@@ -247,10 +241,17 @@ func ownHub(t *testing.T) (*served, *cli) {
 }
 
 // serve starts a hub in the directory of the command line.
-func (c *cli) serve(env map[string]string, args ...string) *served {
+func (c *cli) serve(env map[string]string) *served {
 	c.t.Helper()
-	s, err := startServer(c.dir, c.t, env, append([]string{"serve"}, args...)...)
+	return c.server(env, "serve")
+}
+
+// server starts a hub or a worker; it is killed when the test ends.
+func (c *cli) server(env map[string]string, args ...string) *served {
+	c.t.Helper()
+	s, err := startServer(c.dir, env, args...)
 	require.NoError(c.t, err)
+	c.t.Cleanup(s.Kill)
 	return s
 }
 

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"strings"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -89,7 +89,7 @@ func startFailure(err error) error {
 		return nil
 	case errors.Is(err, embedded.ErrNoBinaries), errors.Is(err, embedded.ErrWrongMajor), errors.Is(err, embedded.ErrInUse):
 		return &failure{code: exitConfig, err: err}
-	case strings.Contains(err.Error(), "address already in use"):
+	case errors.Is(err, syscall.EADDRINUSE):
 		return &failure{code: exitConfig, err: err, hint: "another program has this port; choose one with --listen 127.0.0.1:8081 (and another --data-dir for a second hub)"}
 	}
 	return &failure{code: exitFailure, err: err}

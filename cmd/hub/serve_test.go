@@ -60,7 +60,7 @@ var passwordLine = regexp.MustCompile(`Password +(\S+) +\(shown this once`)
 func TestServeEmbedded(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
-	env := bare(c)
+	env := also(bare(c), "HUB_DATA_DIR", filepath.Join(c.dir, "a path with spaces"))
 	s := c.serve(env)
 	for _, text := range []string{
 		"Integration Hub v9.8.7 is ready (", "API        " + s.url + "/api/v1", "Reference  " + s.url + "/docs",
@@ -147,7 +147,8 @@ func (p *place) awaitShown(event, text string) {
 	}, soon, 10*tick, text)
 }
 
-// TestServeSpaces: a path with spaces is a path, and no terminal is no reason to fail.
+// TestServeRefuses: settings that cannot work, or are unsafe, are named, all of them,
+// and nothing is begun.
 func TestServeRefuses(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
@@ -211,8 +212,7 @@ func TestWorker(t *testing.T) {
 		c.among(also(env, missing, "")).run("worker").fails(3,
 			"a worker shares the database, the Redis and the master key", "set HUB_DATABASE_URL, HUB_REDIS_URL and HUB_MASTER_KEY")
 	}
-	worker, err := startServer(c.dir, t, also(env, "HUB_DATA_DIR", filepath.Join(c.dir, "worker")), "worker")
-	require.NoError(t, err)
+	worker := c.server(also(env, "HUB_DATA_DIR", filepath.Join(c.dir, "worker")), "worker")
 	require.Contains(t, worker.Output(), "hub worker is delivering; probes and metrics at "+worker.url)
 	p.settled(20, "delivered")
 	require.Equal(t, tried+20, receiver.count())

@@ -143,7 +143,10 @@ func waitForDatabase(ctx context.Context, url string, log *slog.Logger) error {
 		if err == nil {
 			return conn.Close(ctx)
 		}
-		if time.Now().After(deadline) || ctx.Err() != nil {
+		if ctx.Err() != nil { // told to stop: what the database said last is of no interest
+			return fmt.Errorf("reaching the database: %w", ctx.Err())
+		}
+		if time.Now().After(deadline) {
 			return fmt.Errorf("reaching the database: %w", err)
 		}
 		if !told {
