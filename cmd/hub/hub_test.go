@@ -288,7 +288,7 @@ func (p *place) withKey() *place {
 	p.t.Helper()
 	key := p.run("keys", "create", "--tenant", p.tenantID, "--rate", "0", "-q").ok()
 	other := *p
-	other.cli = p.cli.with("HUB_KEY", key)
+	other.cli = p.with("HUB_KEY", key)
 	return &other
 }
 

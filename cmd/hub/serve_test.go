@@ -155,12 +155,17 @@ func TestServeRefuses(t *testing.T) {
 	env := bare(c)
 	run := func(pairs ...string) result { return c.among(also(env, pairs...)).run("serve") }
 	run("HUB_PG_BIN", c.dir).fails(3, "HUB_PG_BIN")
+	run("HUB_LISTEN", "127.0.0.1:99999").fails(3, "listening on 127.0.0.1:99999", "must be an address of this machine")
+	unusable := run("HUB_DATABASE_URL", "postgres://hub:canary@db/hub?sslmode=nonsense")
+	unusable.fails(3, "HUB_DATABASE_URL is not a valid postgres:// URL")
+	require.NotContains(t, unusable.err, "canary")
+	run("HUB_DATABASE_URL", hubtest.EmptyDatabaseURL(t), "HUB_REDIS_URL", "redis://:canary@h:1/x").fails(3, "HUB_REDIS_URL is not a valid redis:// URL")
 	run("HUB_LISTEN", "nowhere").fails(3, "HUB_LISTEN must be host:port")
 	run("HUB_KEY_RATE", "much").fails(3, "HUB_KEY_RATE must be like 100-M", "hub config reference")
 	run("HUB_SHUTDOWN_GRACE", "soon").fails(3, `HUB_SHUTDOWN_GRACE: "soon" is not a duration`)
 	unsafe := run("HUB_ENV", "production", "HUB_PUBLIC_URL", "http://hub.example.com", "HUB_KEY_RATE", "0", "HUB_EGRESS_ALLOW", "0.0.0.0/0")
-	unsafe.fails(3, "HUB_MASTER_KEY is required in production", "HUB_PUBLIC_URL must be https in production",
-		"HUB_KEY_RATE must set a limit", "HUB_EGRESS_ALLOW must not open every address")
+	unsafe.fails(3, "error: HUB_PUBLIC_URL must be https in production",
+		"\n  HUB_MASTER_KEY is required", "\n  HUB_KEY_RATE must set a limit", "\n  HUB_EGRESS_ALLOW must not open every address")
 	c.among(env).run("serve", "--database-url", "postgres://hub:canary@127.0.0.1/hub").fails(3, "a password in a flag is seen by everybody")
 	c.among(env).run("serve", "--master-key", masterKey).fails(2, "unknown flag: --master-key")
 	c.among(env).run("serve", "now").fails(2, `unknown command "now"`)
@@ -252,5 +257,9 @@ func TestMigrate(t *testing.T) {
 	require.Empty(t, again.ok())
 	require.Contains(t, again.err, "the schema is up to date")
 	require.Equal(t, fmt.Sprintf("schema at version %d, this hub needs %[1]d", len(applied)), c.run("migrate", "--check").ok())
-	c.with("HUB_DATABASE_URL", "postgres://hub:canary@127.0.0.1:1/hub").run("migrate").fails(1, "connection refused")
+	away := c.with("HUB_DATABASE_URL", "postgres://hub:canary@127.0.0.1:1/hub").run("migrate")
+	away.fails(1, "connection refused")
+	require.NotContains(t, away.err, "canary")
+	require.NotContains(t, away.err, "is the hub running?", "it is the database that is not")
+	require.NotContains(t, away.err, `\n`)
 }
