@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 	"syscall"
 
 	"integrationhub/cmd/hub/internal/client"
@@ -68,7 +69,13 @@ func (a *app) report(err error) {
 	if errors.Is(err, context.Canceled) {
 		text = "interrupted"
 	}
-	_, _ = fmt.Fprintf(a.err, "%s %s\n", a.errPaint(red, "error:"), printable(text))
+	first, rest, _ := strings.Cut(text, "\n")
+	_, _ = fmt.Fprintf(a.err, "%s %s\n", a.errPaint(red, "error:"), printable(first))
+	for line := range strings.SplitSeq(rest, "\n") { // indented, so that no answer of a server can pass for one of ours
+		if line = strings.TrimSpace(line); line != "" {
+			_, _ = fmt.Fprintf(a.err, "  %s\n", printable(line))
+		}
+	}
 	var problem *client.Problem
 	if errors.As(err, &problem) {
 		for _, field := range problem.Errors {
@@ -87,8 +94,9 @@ func (a *app) hint(err error) string {
 		return known.hint
 	}
 	var problem *client.Problem
+	var unreached *client.ConnectError
 	switch {
-	case errors.Is(err, syscall.ECONNREFUSED):
+	case errors.As(err, &unreached) && errors.Is(err, syscall.ECONNREFUSED):
 		return "is the hub running? start it with: make run"
 	case errors.Is(err, client.ErrNoRight):
 		return "start a hub on this machine with: make run (name its --data-dir where it is not ./data), or log in to another: hub login --url URL"

@@ -31,12 +31,13 @@ func startListen(t *testing.T, args ...string) (*running, string) {
 }
 
 // deliver posts the test's event, signed now with a secret, and gives the answer's status.
-func deliver(address, secret string, change ...func(http.Header)) int {
+func deliver(t *testing.T, address, secret string, change ...func(http.Header)) int {
+	t.Helper()
 	header := signed(listenEvent, secret, []byte(listenBody), time.Now())
 	for _, one := range change {
 		one(header)
 	}
-	status, _ := post(address, header, []byte(listenBody))
+	status, _ := post(t, address, header, []byte(listenBody))
 	return status
 }
 
@@ -66,7 +67,7 @@ func TestListenVerifies(t *testing.T) {
 		{401, "ok", "missing", listenSecret, []func(http.Header){without(hub.HeaderStdTimestamp)}},
 	} {
 		before := strings.Count(r.out.String(), "\n")
-		require.Equal(t, one.status, deliver(address, one.secret, one.change...))
+		require.Equal(t, one.status, deliver(t, address, one.secret, one.change...))
 		var line struct {
 			EventID  string          `json:"event_id"`
 			Attempt  int             `json:"attempt"`
@@ -95,18 +96,18 @@ func TestListenVerifies(t *testing.T) {
 func TestListenCount(t *testing.T) {
 	t.Parallel()
 	r, address := startListen(t, "--count", "2")
-	require.Equal(t, 200, deliver(address, listenSecret))
-	require.Equal(t, 200, deliver(address, listenSecret))
+	require.Equal(t, 200, deliver(t, address, listenSecret))
+	require.Equal(t, 200, deliver(t, address, listenSecret))
 	require.Zero(t, r.end())
 	require.Contains(t, r.out.String(), "attempt 2  121 B  signature ok")
 
 	r, address = startListen(t, "--count", "2")
-	require.Equal(t, 401, deliver(address, "whsec_other"))
+	require.Equal(t, 401, deliver(t, address, "whsec_other"))
 	require.Equal(t, 1, r.end())
 	require.Contains(t, r.out.String(), "signature WRONG (X-Webhook-Signature wrong, webhook-signature wrong)")
 
 	r, address = startListen(t, "--count", "2", "--timeout", "2s")
-	require.Equal(t, 200, deliver(address, listenSecret))
+	require.Equal(t, 200, deliver(t, address, listenSecret))
 	require.Equal(t, 1, r.end())
 	require.Contains(t, r.errs.String(), "only 1 of 2 verified deliveries arrived")
 
@@ -117,9 +118,9 @@ func TestListenCount(t *testing.T) {
 func TestListenAnswers(t *testing.T) {
 	t.Parallel()
 	r, address := startListen(t, "--fail-first", "2", "--count", "1")
-	require.Equal(t, 500, deliver(address, listenSecret))
-	require.Equal(t, 500, deliver(address, listenSecret))
-	require.Equal(t, 200, deliver(address, listenSecret))
+	require.Equal(t, 500, deliver(t, address, listenSecret))
+	require.Equal(t, 500, deliver(t, address, listenSecret))
+	require.Equal(t, 200, deliver(t, address, listenSecret))
 	require.Zero(t, r.end())
 
 	r, address = startListen(t, "--status", "410", "--count", "1")
@@ -127,9 +128,9 @@ func TestListenAnswers(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, resp.Body.Close())
 	require.Equal(t, 405, resp.StatusCode)
-	status, _ := post(address, nil, make([]byte, 2<<20+1))
+	status, _ := post(t, address, nil, make([]byte, 2<<20+1))
 	require.Equal(t, 413, status)
-	require.Equal(t, 410, deliver(address, listenSecret))
+	require.Equal(t, 410, deliver(t, address, listenSecret))
 	require.Zero(t, r.end())
 }
 
@@ -148,7 +149,7 @@ func TestListenForwards(t *testing.T) {
 	r, address := startListen(t, "--forward", peer.URL+"/hooks?x=1")
 	header := signed(listenEvent, listenSecret, []byte(listenBody), time.Now())
 	header.Set("X-Other", "kept")
-	status, text := post(address, header, []byte(listenBody))
+	status, text := post(t, address, header, []byte(listenBody))
 	require.Equal(t, 429, status)
 	require.Equal(t, "slow down", text)
 	require.Equal(t, "/hooks?x=1", got.URL.String())
@@ -156,9 +157,9 @@ func TestListenForwards(t *testing.T) {
 	for name := range header {
 		require.Equal(t, header.Get(name), got.Header.Get(name), name)
 	}
-	require.Equal(t, 429, deliver(address, "whsec_other"), "wrong signatures are passed on too")
+	require.Equal(t, 429, deliver(t, address, "whsec_other"), "wrong signatures are passed on too")
 	peer.Close()
-	require.Equal(t, 502, deliver(address, listenSecret))
+	require.Equal(t, 502, deliver(t, address, listenSecret))
 	r.await(r.errs, "forwarding:")
 	require.Equal(t, 1, r.interrupt())
 }
@@ -175,13 +176,13 @@ func TestListenUsage(t *testing.T) {
 	c.write("secret", listenSecret+"\n")
 	r := c.start("listen", "--secret", "@secret", "--secret", "whsec_other", "--count", "2")
 	address := listenURL.FindString(r.await(r.errs, "listening on"))
-	require.Equal(t, 200, deliver(address, listenSecret))
-	require.Equal(t, 200, deliver(address, "whsec_other"))
+	require.Equal(t, 200, deliver(t, address, listenSecret))
+	require.Equal(t, 200, deliver(t, address, "whsec_other"))
 	require.Zero(t, r.end())
 
 	r = c.start("listen")
 	address = listenURL.FindString(r.await(r.errs, "signatures stay unchecked"))
-	require.Equal(t, 200, deliver(address, "anything"))
+	require.Equal(t, 200, deliver(t, address, "anything"))
 	r.await(r.out, "signature unchecked")
 	require.Zero(t, r.interrupt())
 }
@@ -189,16 +190,24 @@ func TestListenUsage(t *testing.T) {
 // TestListenCleansUp: the temporary endpoint goes however listening ends.
 func TestListenCleansUp(t *testing.T) {
 	t.Parallel()
-	s := newStandIn(t)
-	c := s.operator(t)
-	s.put("tenants", object{"id": "t-1", "product": "crm", "name": "Acme"})
-	r := c.start("listen", "--tenant", "Acme", "--events", "contact.*", "--environment", "test")
+	p := newPlace(t)
+	r := p.start("listen", "--tenant", p.tenant, "--events", "contact.*", "--environment", "test")
 	r.await(r.errs, "listening on")
-	require.Equal(t, 1, s.count("endpoints"))
-	require.Contains(t, s.last("/api/v1/endpoints").body, `"tenant_id":"t-1","environment":"test","url":"http://127.0.0.1:`)
+	var list struct {
+		Items []struct {
+			URL         string   `json:"url"`
+			Environment string   `json:"environment"`
+			EventTypes  []string `json:"event_types"`
+		} `json:"items"`
+	}
+	p.run("endpoints", "list", "--tenant", p.tenant, "-o", "json").into(&list)
+	require.Len(t, list.Items, 1)
+	require.Equal(t, "test", list.Items[0].Environment)
+	require.Equal(t, []string{"contact.*"}, list.Items[0].EventTypes)
+	require.Regexp(t, `^http://127\.0\.0\.1:\d+/$`, list.Items[0].URL)
 	require.Zero(t, r.interrupt())
-	require.Zero(t, s.count("endpoints"))
+	require.Empty(t, p.run("endpoints", "list", "--tenant", p.tenant, "-q").ok())
 
-	require.Equal(t, 1, c.run("listen", "--tenant", "Acme", "--timeout", "10ms", "--count", "1").code)
-	require.Zero(t, s.count("endpoints"))
+	require.Equal(t, 1, p.run("listen", "--tenant", p.tenant, "--timeout", "10ms", "--count", "1").code)
+	require.Empty(t, p.run("endpoints", "list", "--tenant", p.tenant, "-q").ok())
 }

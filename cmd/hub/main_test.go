@@ -14,31 +14,43 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"integrationhub/hub/hubtest"
 )
 
 // binary is the built command, made once for all tests.
 var binary string
 
+// scratch is this process's directory for what tests share.
+var scratch string
+
 func TestMain(m *testing.M) {
-	os.Exit(buildAndRun(m))
+	if err := build(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	hubtest.Main(m, stopSharedHub, func() { _ = os.RemoveAll(scratch) })
 }
 
-func buildAndRun(m *testing.M) int {
-	dir, err := os.MkdirTemp("", "hub-cli")
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "making a directory:", err)
-		return 1
+func build() error {
+	var err error
+	if scratch, err = os.MkdirTemp("", "hub-cli"); err != nil {
+		return fmt.Errorf("making a directory: %w", err)
 	}
-	defer func() { _ = os.RemoveAll(dir) }()
-	binary = filepath.Join(dir, "hub")
+	binary = filepath.Join(scratch, "hub")
 	args := append([]string{"build"}, buildFlags...)
 	args = append(args, "-ldflags", "-X main.version=v9.8.7 -X main.commit=abc123", "-o", binary, ".")
 	if out, err := exec.Command("go", args...).CombinedOutput(); err != nil {
-		fmt.Fprintf(os.Stderr, "building the command: %s\n%s", err, out)
-		return 1
+		return fmt.Errorf("building the command: %w\n%s", err, out)
 	}
-	return m.Run()
+	return nil
 }
+
+// raceOptions make a race a failure, and the end of a program quick.
+const raceOptions = "halt_on_error=1 exitcode=66 atexit_sleep_ms=0"
+
+// patience is how long a command may take on a busy machine.
+const patience = 2 * time.Minute
 
 // cli runs the built command in a directory of its own, with an environment of its own.
 type cli struct {
@@ -50,9 +62,10 @@ type cli struct {
 func newCLI(t *testing.T) *cli {
 	t.Helper()
 	dir := t.TempDir()
+	require.NoError(t, os.Chmod(filepath.Dir(dir), 0o711)) // PostgreSQL may run as another user below it
 	return &cli{t: t, dir: dir, env: map[string]string{
 		"HOME": dir, "XDG_CONFIG_HOME": filepath.Join(dir, "config"), "PATH": os.Getenv("PATH"), "TERM": "xterm",
-		"GORACE": "halt_on_error=1 exitcode=66 atexit_sleep_ms=0",
+		"GORACE": raceOptions,
 	}}
 }
 
@@ -69,7 +82,7 @@ func (c *cli) with(name, value string) *cli {
 
 // command prepares a run; it is killed when the test ends.
 func (c *cli) command(args ...string) *exec.Cmd {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	c.t.Cleanup(cancel)
 	cmd := exec.CommandContext(ctx, binary, args...)
 	cmd.Dir = c.dir

@@ -3,9 +3,10 @@ package main
 import (
 	"context"
 	"errors"
+	"net"
 	"os"
 	"path/filepath"
-	"strings"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -87,10 +88,15 @@ func startFailure(err error) error {
 	switch {
 	case errors.Is(err, context.Canceled):
 		return nil
-	case errors.Is(err, embedded.ErrNoBinaries), errors.Is(err, embedded.ErrWrongMajor), errors.Is(err, embedded.ErrInUse):
+	case errors.Is(err, embedded.ErrNoBinaries), errors.Is(err, embedded.ErrWrongMajor), errors.Is(err, embedded.ErrInUse),
+		errors.Is(err, server.ErrSetting):
 		return &failure{code: exitConfig, err: err}
-	case strings.Contains(err.Error(), "address already in use"):
+	case errors.Is(err, syscall.EADDRINUSE):
 		return &failure{code: exitConfig, err: err, hint: "another program has this port; choose one with --listen 127.0.0.1:8081 (and another --data-dir for a second hub)"}
+	}
+	var network *net.OpError
+	if errors.As(err, &network) && network.Op == "listen" {
+		return &failure{code: exitConfig, err: err, hint: "HUB_LISTEN or --listen must be an address of this machine"}
 	}
 	return &failure{code: exitFailure, err: err}
 }

@@ -5,6 +5,7 @@ package main_test
 import (
 	"fmt"
 	"os"
+	"regexp"
 	"strings"
 	"syscall"
 	"testing"
@@ -67,39 +68,41 @@ func (x *terminal) types(text string) {
 
 func TestTerminalTable(t *testing.T) {
 	t.Parallel()
-	s := newStandIn(t)
-	c := s.operator(t)
-	s.put("deliveries", object{"id": strings.Repeat("d", 36), "event_id": "evt_0123456789abcdef", "event_type": strings.Repeat("long.", 40),
-		"product": "crm", "status": "failed", "status_code": 500, "created_at": "2026-01-02T03:04:05Z"})
-	term := c.onTerminal(100, "deliveries", "list")
+	p := newPlace(t).withKey()
+	p.subscribe(newPeer(t, 410, "").URL)
+	long := strings.TrimSuffix(strings.Repeat("long.", 20), ".")
+	p.publish(long)
+	p.settled(1, "parked")
+	term := p.onTerminal(100, "deliveries", "list", "--tenant", p.tenant)
 	term.sees("…")
 	require.Zero(t, term.end())
-	term.sees("\x1b[31mfailed\x1b[0m")
-	plain := strings.NewReplacer("\x1b[0m", "", "\x1b[1m", "", "\x1b[31m", "").Replace(term.text.String())
+	term.sees("\x1b[33mparked\x1b[0m")
+	plain := regexp.MustCompile("\x1b\\[\\d+m").ReplaceAllString(term.text.String(), "")
+	require.NotContains(t, plain, "\x1b")
 	for _, line := range strings.Split(plain, "\r\n") {
 		require.LessOrEqual(t, len([]rune(line)), 100, line)
 	}
 
-	term = c.with("NO_COLOR", "1").onTerminal(400, "deliveries", "list")
+	term = p.with("NO_COLOR", "1").onTerminal(400, "deliveries", "list", "--tenant", p.tenant)
 	require.Zero(t, term.end())
-	term.sees(strings.Repeat("long.", 40))
+	term.sees(long)
 	require.NotContains(t, term.text.String(), "\x1b[")
 }
 
 func TestTerminalLogin(t *testing.T) {
 	t.Parallel()
-	s := newStandIn(t)
+	s := sharedHub(t)
 	c := newCLI(t)
-	term := c.onTerminal(80, "login", "--url", s.URL)
+	term := c.onTerminal(80, "login", "--url", s.url)
 	term.sees("E-mail: ")
-	term.types("ana@example.com\n")
+	term.types(ana + "\n")
 	term.sees("Password: ")
-	term.types("correct horse\n")
+	term.types(anaPassword + "\n")
 	require.Zero(t, term.end())
 	term.sees("logged in at")
-	require.NotContains(t, term.text.String(), "correct horse", "a password is not echoed")
+	require.NotContains(t, term.text.String(), anaPassword, "a password is not echoed")
 
-	term = c.onTerminal(80, "login", "--url", s.URL, "--email", "x@example.com")
+	term = c.onTerminal(80, "login", "--url", s.url, "--email", "x@example.com")
 	term.sees("Password: ")
 	term.types("\x03") // Ctrl-C
 	require.Equal(t, 1, term.end())
@@ -111,32 +114,70 @@ func TestTerminalLogin(t *testing.T) {
 
 func TestTerminalReplay(t *testing.T) {
 	t.Parallel()
-	s := newStandIn(t)
-	c := s.operator(t)
-	term := c.onTerminal(80, "replay", "--status", "failed")
+	p := newPlace(t).withKey()
+	p.subscribe(newPeer(t, 200, "").URL)
+	p.batch(12, "a.b")
+	p.settled(12, "delivered")
+	replays := func() (n int) {
+		p.hub.scan(t, []any{&n}, `select count(*) from hub.replays where filter->>'tenant_id' = $1`, p.tenantID)
+		return n
+	}
+	term := p.onTerminal(80, "replay", "--tenant", p.tenant, "--status", "delivered")
 	term.sees("Deliver 12 deliveries again? [y/N] ")
 	term.types("\n")
 	require.Equal(t, 1, term.end())
-	require.Zero(t, s.count("replays"))
+	require.Zero(t, replays())
 
-	term = c.onTerminal(80, "replay", "--status", "failed")
+	term = p.onTerminal(80, "replay", "--tenant", p.tenant, "--status", "delivered")
 	term.sees("[y/N] ")
 	term.types("y\n")
 	require.Zero(t, term.end())
 	term.sees("done")
+	require.Equal(t, 1, replays())
+
+	term = p.onTerminal(80, "replay", "--tenant", p.tenant, "--status", "failed")
+	term.sees("nothing matches")
+	require.Zero(t, term.end())
 }
 
-// TestTerminalReplayCancel: Ctrl-C asks whether the job shall end too.
-func TestTerminalReplayCancel(t *testing.T) {
+// TestReplayInterrupted leaves a replay that cannot move on: without a terminal it
+// goes on in the hub, on one Ctrl-C asks whether it shall end too.
+func TestReplayInterrupted(t *testing.T) {
 	t.Parallel()
-	s := newStandIn(t)
-	s.replayStep = 0
-	term := s.operator(t).onTerminal(80, "replay", "--status", "failed", "--yes")
+	s, c := ownHub(t)
+	p := s.place(c).withKey()
+	p.subscribe(newPeer(t, 200, "").URL)
+	p.batch(12, "a.b")
+	p.settled(12, "delivered")
+	s.exec(t, `create function refuse_replay() returns trigger language plpgsql as
+		$$ begin raise exception 'the disk is full'; end $$`)
+	s.exec(t, `create trigger refuse_replay before update on hub.deliveries for each row
+		when (new.status = 0 and old.status <> 0) execute function refuse_replay()`)
+	status := func() (status string) {
+		s.scan(t, []any{&status}, `select status from hub.replays order by id desc limit 1`)
+		return status
+	}
+	r := c.start("replay", "--tenant", p.tenant, "--status", "delivered", "--yes")
+	r.await(r.errs, "0 of 12")
+	require.Equal(t, 1, r.interrupt())
+	require.Contains(t, r.errs.String(), "goes on in the hub")
+	require.Equal(t, "running", status())
+
+	term := c.onTerminal(80, "replay", "--tenant", p.tenant, "--status", "delivered", "--yes")
 	term.sees("0 of 12")
 	term.types("\x03")
 	term.sees("Cancel the replay as well?")
 	term.types("y\n")
 	require.Equal(t, 6, term.end())
 	term.sees("the replay is cancelled")
-	require.Equal(t, "cancelled", s.field("replays", "status"))
+	require.Equal(t, "cancelled", status())
+
+	// The disk has room again: the first one ends by itself.
+	s.exec(t, `drop trigger refuse_replay on hub.deliveries`)
+	require.Eventually(t, func() bool {
+		var done int
+		s.scan(t, []any{&done}, `select count(*) from hub.replays where status = 'done' and done = 12`)
+		return done == 1
+	}, soon, tick)
+	p.settled(12, "delivered")
 }

@@ -44,9 +44,13 @@ func PostgresSearch() []string {
 
 // Main runs a package's tests and then stops the shared servers and removes
 // their files: func TestMain(m *testing.M) { hubtest.Main(m) }. Without it the
-// servers end with the process and a later run removes the files.
-func Main(m *testing.M) {
+// servers end with the process and a later run removes the files. What uses the
+// servers and outlives single tests is ended by after, before they stop.
+func Main(m *testing.M, after ...func()) {
 	code := m.Run()
+	for _, end := range after {
+		end()
+	}
 	stopPostgres()
 	stopRedis()
 	if dir, lock := scratch.dir, scratch.lock; lock != nil {

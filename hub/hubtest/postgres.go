@@ -14,7 +14,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
@@ -56,6 +55,18 @@ func DatabaseURL(t testing.TB) string {
 	shared.migrated.Do(func() { shared.migrate = makeTemplate() })
 	require.NoError(t, shared.migrate)
 	return cloneDatabase(t, template)
+}
+
+// LastingDatabaseURL is [DatabaseURL] for what several tests share: the database
+// lives as long as the process.
+func LastingDatabaseURL(t testing.TB) string {
+	t.Helper()
+	startShared(t)
+	shared.migrated.Do(func() { shared.migrate = makeTemplate() })
+	require.NoError(t, shared.migrate)
+	name, err := newDatabase(template)
+	require.NoError(t, err)
+	return databaseURL(name)
 }
 
 // EmptyDatabaseURL gives the test an empty database of its own, not migrated.
@@ -116,15 +127,20 @@ func makeTemplate() error {
 
 func cloneDatabase(t testing.TB, from string) string {
 	t.Helper()
-	name := pgx.Identifier{fmt.Sprintf("test_%d", shared.next.Add(1))}.Sanitize()
-	// Copying files took 16 ms here, the default strategy (through the log) 130 ms.
-	_, err := shared.admin.Exec(context.Background(), "create database "+name+" template "+from+" strategy file_copy")
+	name, err := newDatabase(from)
 	require.NoError(t, err)
 	t.Cleanup(func() {
 		_, err := shared.admin.Exec(context.Background(), "drop database "+name+" with (force)")
 		require.NoError(t, err)
 	})
-	return databaseURL(name[1 : len(name)-1])
+	return databaseURL(name)
+}
+
+func newDatabase(from string) (name string, err error) {
+	name = fmt.Sprintf("test_%d", shared.next.Add(1))
+	// Copying files took 16 ms here, the default strategy (through the log) 130 ms.
+	_, err = shared.admin.Exec(context.Background(), "create database "+name+" template "+from+" strategy file_copy")
+	return name, err
 }
 
 func databaseURL(name string) string {

@@ -26,15 +26,34 @@ type Process struct {
 // the test ends and, on Linux, when the test process ends for any reason.
 func Run(t testing.TB, name, dir string, cmd *exec.Cmd) *Process {
 	t.Helper()
-	log, err := os.OpenFile(filepath.Join(dir, name+".log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	p, err := Start(name, dir, cmd)
 	require.NoError(t, err)
+	t.Cleanup(p.Kill)
+	return p
+}
+
+// Start is [Run] for a program that several tests share: who starts it ends it.
+func Start(name, dir string, cmd *exec.Cmd) (*Process, error) {
+	log, err := os.OpenFile(filepath.Join(dir, name+".log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("opening the log of %s: %w", name, err)
+	}
 	defer log.Close() // the child has its own descriptor
 	cmd.Stdout, cmd.Stderr = log, log
 	started, err := child.Start(cmd, syscall.SIGKILL)
-	require.NoError(t, err, "starting %s", name)
-	p := &Process{started, log.Name()}
-	t.Cleanup(p.Kill)
-	return p
+	if err != nil {
+		return nil, fmt.Errorf("starting %s: %w", name, err)
+	}
+	return &Process{started, log.Name()}, nil
+}
+
+// Output is all that the process has written.
+func (p *Process) Output() string {
+	raw, err := os.ReadFile(p.log)
+	if err != nil {
+		return fmt.Sprint(err)
+	}
+	return string(raw)
 }
 
 // Kill ends the process with SIGKILL and returns when it is gone; one that has
@@ -61,10 +80,7 @@ func (p *Process) Killed() bool {
 
 // Log is the end of what the process has written, for the message of a failure.
 func (p *Process) Log() string {
-	raw, err := os.ReadFile(p.log)
-	if err != nil {
-		return fmt.Sprint(err)
-	}
 	const shown = 4000
-	return string(raw[max(0, len(raw)-shown):])
+	text := p.Output()
+	return text[max(0, len(text)-shown):]
 }

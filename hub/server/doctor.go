@@ -60,7 +60,7 @@ func Doctor(ctx context.Context, cfg config.Config, report func(Finding)) {
 		err = db.Ping(ctx)
 	}
 	if err != nil {
-		report(Finding{"database", FindingFailed, "PostgreSQL does not answer: " + withoutURL(err).Error(), "check that it runs and that HUB_DATABASE_URL is right"})
+		report(Finding{"database", FindingFailed, "PostgreSQL does not answer: " + oneLine(err), "check that it runs and that HUB_DATABASE_URL is right"})
 	} else {
 		defer db.Close()
 		checkDatabase(ctx, db, report)
@@ -72,6 +72,11 @@ func Doctor(ctx context.Context, cfg config.Config, report func(Finding)) {
 	}
 	checkRedis(ctx, cfg, report)
 	checkEgress(ctx, cfg, report)
+}
+
+// oneLine keeps a finding on its line: the driver tells of every address it tried.
+func oneLine(err error) string {
+	return strings.Join(strings.Fields(err.Error()), " ")
 }
 
 func checkDatabase(ctx context.Context, db *pgxpool.Pool, report func(Finding)) {

@@ -60,8 +60,8 @@ const drainTime = time.Second
 
 // Start brings a hub up: storage, engine, listener. When it returns without an
 // error, requests are answered. ctx bounds the start only.
-func Start(ctx context.Context, o Options) (s *Server, err error) {
-	s = &Server{options: o, stopping: make(chan struct{}), failed: make(chan error, 2)}
+func Start(ctx context.Context, o Options) (_ *Server, err error) {
+	s := &Server{options: o, stopping: make(chan struct{}), failed: make(chan error, 2)}
 	if err := os.MkdirAll(o.Config.DataDir, 0o755); err != nil {
 		return nil, fmt.Errorf("making the data directory: %w", err)
 	}

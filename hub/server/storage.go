@@ -92,7 +92,7 @@ var apiSettings = map[string]string{
 func openPool(ctx context.Context, url string, conns int32, settings map[string]string) (*pgxpool.Pool, error) {
 	cfg, err := pgxpool.ParseConfig(url)
 	if err != nil {
-		return nil, fmt.Errorf("reading the database address: %w", withoutURL(err))
+		return nil, badDatabaseURL(err)
 	}
 	cfg.MaxConns = conns
 	cfg.MaxConnIdleTime = 5 * time.Minute
@@ -107,13 +107,16 @@ func openPool(ctx context.Context, url string, conns int32, settings map[string]
 	return pool, nil
 }
 
-// withoutURL keeps a database password out of errors and so out of logs.
-func withoutURL(err error) error {
+// ErrSetting is in the error of a start that failed on a setting that looked right.
+var ErrSetting = errors.New("unusable setting")
+
+// badDatabaseURL keeps a database password out of errors and so out of logs.
+func badDatabaseURL(err error) error {
 	var parse *pgconn.ParseConfigError
 	if errors.As(err, &parse) {
-		return errors.New("the address is not a valid postgres:// URL")
+		return fmt.Errorf("%w: HUB_DATABASE_URL is not a valid postgres:// URL", ErrSetting)
 	}
-	return err
+	return fmt.Errorf("reading the database address: %w", err)
 }
 
 func (s *storage) openPostgres(ctx context.Context, cfg config.Config, search []string, log *slog.Logger) error {
@@ -135,7 +138,7 @@ func (s *storage) openPostgres(ctx context.Context, cfg config.Config, search []
 func waitForDatabase(ctx context.Context, url string, log *slog.Logger) error {
 	cfg, err := pgx.ParseConfig(url)
 	if err != nil {
-		return fmt.Errorf("reading the database address: %w", withoutURL(err))
+		return badDatabaseURL(err)
 	}
 	cfg.ConnectTimeout = 5 * time.Second
 	deadline := time.Now().Add(databasePatience)
@@ -144,7 +147,10 @@ func waitForDatabase(ctx context.Context, url string, log *slog.Logger) error {
 		if err == nil {
 			return conn.Close(ctx)
 		}
-		if time.Now().After(deadline) || ctx.Err() != nil {
+		if ctx.Err() != nil { // told to stop: what the database said last is of no interest
+			return fmt.Errorf("reaching the database: %w", ctx.Err())
+		}
+		if time.Now().After(deadline) {
 			return fmt.Errorf("reaching the database: %w", err)
 		}
 		if !told {
@@ -162,7 +168,7 @@ func (s *storage) openRedis(cfg config.Config, log *slog.Logger) error {
 	if url := cfg.RedisURL.Reveal(); url != "" {
 		parsed, err := redis.ParseURL(url)
 		if err != nil {
-			return errors.New("reading the Redis address: it is not a valid redis:// URL")
+			return fmt.Errorf("%w: HUB_REDIS_URL is not a valid redis:// URL", ErrSetting)
 		}
 		options = parsed
 	} else {

@@ -1,0 +1,69 @@
+package main_test
+
+import (
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+type finding struct{ Check, Status, Detail, Advice string }
+
+func TestDoctor(t *testing.T) {
+	t.Parallel()
+	s, c := ownHub(t)
+	p := s.place(c).withKey()
+	p.subscribe(newPeer(t, 200, "").URL)
+	p.batch(3, "a.b")
+	p.settled(3, "delivered")
+	careless := c.among(serverEnv(c.dir, s.database, s.redis)).run("doctor")
+	require.Equal(t, 3, careless.code)
+	require.Contains(t, careless.out, "synchronous_commit is off", "the tests' own PostgreSQL may lose data")
+	well := c.among(serverEnv(c.dir, s.database+"&synchronous_commit=on", s.redis))
+	shown := well.run("doctor").ok()
+	for _, line := range []string{
+		`database +ok +PostgreSQL \d+.* answers in `, `clock +ok +differs`, `migrations +ok +the schema is at version \d+`,
+		`partitions +ok`, `backlog +ok +0 deliveries overdue`, `sum +ok +accepted 3 = delivered 3 \+ parked 0 \+ pending 0 \+ failed 0$`,
+		`redis +ok +answers in`, `egress +(ok|warning) +private networks are refused`,
+	} {
+		require.Regexp(t, `(?m)^`+line, shown)
+	}
+	var findings []finding
+	well.run("doctor", "-o", "json").into(&findings)
+	require.Len(t, findings, 8)
+	require.Equal(t, finding{Check: "sum", Status: "ok", Detail: "accepted 3 = delivered 3 + parked 0 + pending 0 + failed 0"}, findings[5])
+
+	// A Redis that is away loses nothing.
+	alone := well.with("HUB_REDIS_URL", "redis://:canary@127.0.0.1:1/0").run("doctor")
+	require.Regexp(t, `(?m)^redis +warning +Redis does not answer`, alone.ok())
+	require.NotContains(t, alone.out+alone.err, "canary")
+
+	// A delivery that is neither delivered, parked, pending nor failed is noticed.
+	s.exec(t, `delete from hub.deliveries where id = (select id from hub.deliveries order by id limit 1)`)
+	lost := well.run("doctor")
+	require.Equal(t, 3, lost.code)
+	require.Regexp(t, `(?m)^sum +FAILED +\d{4}-\d\d-\d\d: accepted 3 ≠ delivered 2 `, lost.out)
+	require.Contains(t, lost.err, "the hub is not well")
+	require.Equal(t, 3, well.run("doctor", "-o", "json").code)
+
+	s.exec(t, `set session_replication_role = replica; update hub.schema_version set version_id = version_id + 100 where version_id = (select max(version_id) from hub.schema_version)`)
+	newer := well.run("doctor")
+	require.Equal(t, 3, newer.code)
+	require.Regexp(t, `(?m)^migrations +FAILED .*newer than this hub's`, newer.out)
+}
+
+func TestDoctorWithoutHub(t *testing.T) {
+	t.Parallel()
+	c := newCLI(t)
+	none := c.run("doctor")
+	require.Equal(t, 3, none.code)
+	require.Regexp(t, `(?m)^database +FAILED +no hub is running on \./data$`, none.out)
+	require.Contains(t, none.out, "→ start it with: hub serve")
+	require.Regexp(t, `(?m)^redis +ok`, none.out, "the other checks are made")
+	require.NoDirExists(t, filepath.Join(c.dir, "data"), "it changes nothing")
+	away := c.with("HUB_DATABASE_URL", "postgres://hub:canary@127.0.0.1:1/hub").run("doctor")
+	require.Equal(t, 3, away.code)
+	require.Regexp(t, `(?m)^database +FAILED +PostgreSQL does not answer`, away.out)
+	require.NotContains(t, away.out+away.err, "canary")
+	c.with("HUB_DATABASE_URL", "mysql://x").run("doctor").fails(3, "HUB_DATABASE_URL must be a URL that begins with postgres://")
+}
