@@ -186,6 +186,7 @@ func (s *Server) Stop() {
 	case <-time.After(min(drainTime, grace/5)):
 	case <-ctx.Done():
 	}
+	s.engine.dispatcher.Hold()
 	if err := s.app.ShutdownWithContext(ctx); err != nil {
 		s.options.Log.Warn("some requests did not end in time", "error", err)
 	}

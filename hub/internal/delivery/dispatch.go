@@ -335,6 +335,14 @@ func (d *Dispatcher) endClaim() {
 	d.idle.Broadcast()
 }
 
+// Hold starts no more attempts; those in flight go on. What is accepted from now on
+// is left to other processes.
+func (d *Dispatcher) Hold() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.stopping = true
+}
+
 // Stop starts no more attempts, waits for those in flight until ctx ends, and
 // returns the deliveries that were leased but not attempted. quiet is false where
 // attempts are still in flight.
