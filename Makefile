@@ -29,6 +29,9 @@ GOLANGCI_LINT := $(TOOLS)/golangci-lint-$(GOLANGCI_LINT_VERSION)
 SQLC := $(TOOLS)/sqlc-$(SQLC_VERSION)
 GOVULNCHECK := $(TOOLS)/govulncheck-$(GOVULNCHECK_VERSION)
 
+# For commands that start PostgreSQL and Redis themselves: fetched ones are found like the machine's.
+WITH_SERVERS := postgres=$$(sh configs/setup/ensure-postgres.sh); redis=$$(sh configs/setup/ensure-redis.sh); PATH="$$PATH:$$postgres:$$redis";
+
 ##@ Running
 
 .PHONY: run
@@ -49,7 +52,7 @@ setup: ## Fetch what tests need and this machine lacks: PostgreSQL and Redis
 ##@ Checking
 
 .PHONY: test
-test: setup ## Vet, then every test, with the race detector where there is a C compiler. PKG=./hub/... for some
+test: ## Vet, then every test, with the race detector where there is a C compiler. PKG=./hub/... for some
 	@bash configs/setup/test.sh $(PKG)
 
 .PHONY: lint
@@ -61,13 +64,12 @@ check-generated: ## Fail where generated files do not fit their sources
 	@go test -count=1 -run '^TestGeneratedFiles$$' ./hub/config ./hub/internal/store
 
 .PHONY: chaos
-chaos: setup ## Kill the hub at every failpoint and at random moments, and count what was lost. KILLS=25 RANDOM_KILLS=200
-	go test -count=1 -timeout 120m -v ./cmd/bench -run Chaos -chaos.kills=$(KILLS) -chaos.random=$(RANDOM_KILLS)
+chaos: ## Kill the hub at every failpoint and at random moments, and count what was lost. KILLS=25 RANDOM_KILLS=200
+	@$(WITH_SERVERS) go test -count=1 -timeout 120m -v ./cmd/bench -run Chaos -chaos.kills=$(KILLS) -chaos.random=$(RANDOM_KILLS)
 
 .PHONY: bench
-bench: setup ## Measure the hub beside the floor program. ARGS="--only 'gateway-*' --json result.json"
-	@HUB_PG_BIN="$$(sh configs/setup/ensure-postgres.sh)" PATH="$$(sh configs/setup/ensure-redis.sh):$$PATH" \
-		go run ./cmd/bench run $(ARGS)
+bench: ## Measure the hub beside the floor program. ARGS="--only 'gateway-*' --json result.json"
+	@$(WITH_SERVERS) go run ./cmd/bench run $(ARGS)
 
 .PHONY: fuzz
 fuzz: setup ## Run every fuzz target for FUZZTIME (10s)

@@ -28,7 +28,7 @@ func FuzzEnvelope(f *testing.F) {
 	f.Add("clinic", "patient.created", "corr-1", `{"a":1}`)
 	f.Add("a\"b", "x\\y", "é\u2028", `[ 1 ]`)
 	f.Fuzz(func(t *testing.T, product, kind, correlation, data string) {
-		if !json.Valid([]byte(data)) || !utf8.ValidString(product+kind+correlation) {
+		if !json.Valid([]byte(data)) || !utf8.ValidString(product) || !utf8.ValidString(kind) || !utf8.ValidString(correlation) {
 			return
 		}
 		at := time.Unix(1767323045, 999)

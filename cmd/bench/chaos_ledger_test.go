@@ -42,6 +42,47 @@ func (w *world) balance(p *publisher, sent []Sent) *Balance {
 	return b
 }
 
+// kills remembers which deliveries each kill found unfinished: only those may
+// arrive again.
+type kills struct {
+	count   int
+	pending map[arrivalKey]int // by how many kills it was found
+}
+
+// note is called right after a kill.
+func (k *kills) note(w *world) {
+	w.t.Helper()
+	k.count++
+	rows, err := w.pool.Query(w.t.Context(), `
+		select d.event_id, substring(e.url from '[0-9]+$')::int
+		from hub.deliveries d join hub.endpoints e on e.id = d.target_id where d.status = 0`)
+	require.NoError(w.t, err)
+	var event int64
+	var endpoint int32
+	_, err = pgx.ForEachRow(rows, []any{&event, &endpoint}, func() error {
+		k.pending[arrivalKey{uint64(event), uint32(endpoint)}]++
+		return nil
+	})
+	require.NoError(w.t, err)
+}
+
+// checkDuplicates: what arrived more than once was unfinished at as many kills.
+func (k *kills) checkDuplicates(w *world) {
+	w.t.Helper()
+	w.receiver.mu.Lock()
+	defer w.receiver.mu.Unlock()
+	taken := make(map[arrivalKey]int)
+	for _, a := range slices.Concat(w.receiver.chunks...) {
+		if a.Delivered() {
+			taken[arrivalKey{a.ID, a.Endpoint}]++
+		}
+	}
+	for key, times := range taken {
+		require.LessOrEqual(w.t, times-1, k.pending[key], "event %s arrived %d times at endpoint %d, more often than kills explain",
+			hub.FormatEventID(key.id), times, key.endpoint)
+	}
+}
+
 // readLog reads what the database knows about every event.
 func (w *world) readLog() map[uint64]logged {
 	w.t.Helper()

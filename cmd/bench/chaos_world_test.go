@@ -40,14 +40,14 @@ const goneType = "chaos.gone"
 
 // chaosBinary builds the hub with its failpoints, once.
 var chaosBinary = sync.OnceValues(func() (string, error) {
-	dir, err := os.MkdirTemp("", "hub-chaos-bin-")
+	dir, err := hubtest.SharedDir("hub")
 	if err != nil {
 		return "", err
 	}
 	binary := filepath.Join(dir, "hub")
 	build := exec.Command("go", "build", "-tags", "failpoint", "-o", binary, "integrationhub/cmd/hub")
 	if out, err := build.CombinedOutput(); err != nil {
-		return "", &exec.Error{Name: "go build: " + string(out), Err: err}
+		return "", fmt.Errorf("building the hub: %w\n%s", err, out)
 	}
 	return binary, nil
 })
@@ -76,10 +76,15 @@ type world struct {
 // endpoint 2 answers 410.
 func newWorld(t *testing.T, o receiverOptions) *world {
 	t.Helper()
+	return newWorldOn(t, hubtest.OwnPostgres(t), o)
+}
+
+func newWorldOn(t *testing.T, postgres *hubtest.PostgresServer, o receiverOptions) *world {
+	t.Helper()
 	key := make([]byte, 32)
 	_, _ = rand.Read(key) // never fails
 	w := &world{
-		t: t, dir: t.TempDir(), postgres: hubtest.OwnPostgres(t), redis: hubtest.OwnRedis(t),
+		t: t, dir: t.TempDir(), postgres: postgres, redis: hubtest.OwnRedis(t),
 		odd: map[uint32]behaviour{2: answerGone}, master: base64.StdEncoding.EncodeToString(key), password: rand.Text(),
 	}
 	var err error

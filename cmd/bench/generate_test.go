@@ -86,7 +86,7 @@ func TestClosedLoop(t *testing.T) {
 func TestGeneratorStopsInTime(t *testing.T) {
 	t.Parallel()
 	base := serveHTTP(t, func(c *fasthttp.RequestCtx) { c.SetStatusCode(503) })
-	sent, err := generate(t.Context(), load{url: base, connections: 2, events: 1 << 20, duration: 50 * time.Millisecond, size: 64})
+	sent, err := generate(t.Context(), load{url: base, connections: 2, events: 10_000, duration: 500 * time.Millisecond, size: 64})
 	require.NoError(t, err)
 	require.NotEmpty(t, sent)
 	require.Less(t, len(sent), 1000)

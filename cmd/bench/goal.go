@@ -36,6 +36,13 @@ var goals = []goal{
 		}
 		return r.Delivered, true
 	}},
+	{"delivery-log query, worst filter's p95", 50, true, "ms", func(m measured) (float64, bool) {
+		r, ok := m["gateway-log"]
+		if !ok {
+			return 0, false
+		}
+		return r.Figures[figureWorstQuery], true
+	}},
 	{"idle memory of the hub process", 80, true, "MB", func(m measured) (float64, bool) {
 		r, ok := m["gateway-idle"]
 		if !ok {

@@ -27,9 +27,10 @@ type Result struct {
 	Answer       Latency        `json:"answer_ms"`        // send (or due time) to the generator's answer
 	OtherLoad    float64        `json:"other_load_cores"` // cores kept busy meanwhile by processes that are not ours
 
-	CPU     map[string]float64 `json:"cpu_s_per_1000"` // CPU seconds per 1,000 deliveries, by part
-	Peak    map[string]float64 `json:"peak_mb"`        // peak memory in MB (2^20), by part
-	Figures map[string]float64 `json:"figures"`        // what only this scenario measures
+	CPU     map[string]float64 `json:"cpu_s_per_1000"`    // CPU seconds per 1,000 deliveries, by part
+	Peak    map[string]float64 `json:"peak_mb"`           // peak memory in MB (2^20), by part
+	Figures map[string]float64 `json:"figures"`           // what only this scenario measures
+	Queries []QueryTiming      `json:"queries,omitempty"` // of the delivery log
 }
 
 // figureIdleMemory is the key of the idle hub's resident memory in [Result.Figures].
@@ -156,6 +157,7 @@ func printTables(w io.Writer, results []*Result) {
 		fmt.Fprintln(w, "\nPeak memory, MB")
 		printParts(w, loads, "%.0f", func(r *Result) map[string]float64 { return r.Peak })
 	}
+	printQueries(w, results)
 	for _, r := range results {
 		names := make([]string, 0, len(r.Figures))
 		for name := range r.Figures {

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # Vets and tests the packages given (default: all), and closes with a summary.
+# PostgreSQL and Redis are fetched where this machine has none.
 # What go test prints is shown as it comes and kept in .cache/test.log.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
@@ -7,6 +8,11 @@ cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 mkdir -p .cache
 log=.cache/test.log
 began=$SECONDS
+
+# What was fetched is found like what the machine has.
+postgres=$(sh configs/setup/ensure-postgres.sh)
+redis=$(sh configs/setup/ensure-redis.sh)
+export PATH="$PATH:$postgres:$redis"
 
 race=(-race)
 if [ "$(go env CGO_ENABLED)" != 1 ] || ! command -v "$(go env CC)" >/dev/null; then

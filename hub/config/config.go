@@ -49,7 +49,7 @@ type Config struct {
 	KeyRate       string        `name:"key_rate" group:"Access" default:"100-M" unit:"requests-period: S, M, H or D; 0 = no limit" example:"600-M" doc:"Request limit of an API key that was made without one of its own."`
 
 	EgressAllow         []netip.Prefix `name:"egress_allow" group:"Delivery" unit:"CIDRs, comma separated" example:"10.20.0.0/16" doc:"Private networks that webhooks may be sent to. Loopback is open in development, and this hub's own public_url always is; addresses of cloud metadata services never are."`
-	DeliveryTimeout     time.Duration  `name:"delivery_timeout" group:"Delivery" default:"10s" unit:"duration" example:"5s" min:"1s" max:"60s" doc:"Deadline of one attempt, from dialling to the end of the answer."`
+	DeliveryTimeout     time.Duration  `name:"delivery_timeout" group:"Delivery" default:"10s" unit:"duration" example:"5s" min:"1s" max:"14s" doc:"Deadline of one attempt, from dialling to the end of the answer. It has to end well within the 30s lease of a delivery, or another process would send the same one meanwhile."`
 	DeliveryConcurrency int            `name:"delivery_concurrency" group:"Delivery" default:"1024" unit:"attempts in flight per process" example:"256" min:"1" max:"100000" doc:"How many attempts one process makes at once."`
 	EndpointConcurrency int            `name:"endpoint_concurrency" group:"Delivery" default:"64" unit:"attempts in flight per endpoint and process" example:"16" min:"1" max:"100000" doc:"The share of one endpoint or integration, so that a slow one does not slow the others. Not more than delivery_concurrency."`
 }

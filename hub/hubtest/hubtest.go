@@ -125,3 +125,7 @@ func removeDead(temp string) {
 		}
 	}
 }
+
+// SharedDir makes a directory for what all tests of this process share, such as a
+// program they build. [Main] removes it.
+func SharedDir(name string) (string, error) { return scratchDir(name) }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/url"
 	"os"
+	"path/filepath"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -164,6 +165,14 @@ func OwnPostgres(t testing.TB) *PostgresServer {
 	t.Helper()
 	dir, err := scratchDir("own-pg")
 	require.NoError(t, err)
+	return OwnPostgresIn(t, dir)
+}
+
+// OwnPostgresIn is [OwnPostgres] with its files in dir, which other users must be
+// able to enter.
+func OwnPostgresIn(t testing.TB, dir string) *PostgresServer {
+	t.Helper()
+	dir = filepath.Join(dir, "postgres")
 	p := &PostgresServer{t: t, dir: dir}
 	p.Start()
 	t.Cleanup(func() {
@@ -172,7 +181,7 @@ func OwnPostgres(t testing.TB) *PostgresServer {
 	})
 	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
 	defer cancel()
-	_, err = migrations.Up(ctx, p.URL())
+	_, err := migrations.Up(ctx, p.URL())
 	require.NoError(t, err)
 	return p
 }
@@ -188,6 +197,19 @@ func (p *PostgresServer) Start() {
 	server, err := embedded.StartPostgres(ctx, embedded.PostgresConfig{Dir: p.dir, Search: PostgresSearch()})
 	require.NoError(p.t, err)
 	p.server = server
+}
+
+// Revive starts the server again where it has ended by itself, as a supervisor would.
+func (p *PostgresServer) Revive() (ended bool) {
+	p.t.Helper()
+	select {
+	case <-p.server.Done(): //nolint:errcheck // only that it ended matters
+		require.NoError(p.t, p.server.Stop(context.Background())) // gives up the directory
+		p.Start()
+		return true
+	default:
+		return false
+	}
 }
 
 // Kill ends the server with SIGKILL, and returns when it is gone. A connection

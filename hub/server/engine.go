@@ -7,6 +7,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/google/uuid"
+
 	"integrationhub/hub/config"
 	"integrationhub/hub/internal/delivery"
 	"integrationhub/hub/internal/delivery/client"
@@ -53,9 +55,13 @@ func startEngine(cfg config.Config, s *storage, guard *egress.Guard, version str
 		Timeout: cfg.DeliveryTimeout, MaxIdlePerHost: cfg.EndpointConcurrency, UserAgent: "integrationhub/" + version,
 	})
 	e.writer = ledger.NewWriter(s.engine, log, now, e.attemptsStored)
+	var wake func(uuid.UUID)
+	if s.miniredis == nil { // else this process is the only one
+		wake = func(target uuid.UUID) { e.retrier.Wake(target) }
+	}
 	e.dispatcher = delivery.NewDispatcher(delivery.Config{
 		Pool: s.engine, Directory: e.directory, Client: e.client, Log: e.writer, Pacer: delivery.RedisPacer{Client: s.redis},
-		Logger: log, Now: now, Concurrency: cfg.DeliveryConcurrency, EndpointConcurrency: cfg.EndpointConcurrency,
+		Logger: log, Now: now, Wake: wake, Concurrency: cfg.DeliveryConcurrency, EndpointConcurrency: cfg.EndpointConcurrency,
 	})
 	e.retrier = delivery.NewRetrier(s.redis, e.dispatcher, log)
 	e.outbox = outbox.New(s.engine, e.directory, e.dispatcher, e.metrics, log, now)

@@ -132,6 +132,9 @@ func (s *Server) mountAPI(ctx context.Context, guard *egress.Guard) error {
 		Ledger: e.reader, Replays: e.replays, Tail: e.tail, Kick: e.dispatcher.Kick, Now: time.Now, Stopping: s.stopping,
 		TrustedProxies: cfg.TrustedProxies, Version: s.options.Version, Docs: !cfg.InProduction(),
 	})
+	if err == nil && !cfg.InProduction() {
+		s.app.Get("/", func(c *fiber.Ctx) error { return c.Redirect("/docs") })
+	}
 	return err
 }
 

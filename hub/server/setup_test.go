@@ -5,10 +5,13 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
+	"runtime"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -22,7 +25,15 @@ import (
 	"integrationhub/hub/server"
 )
 
-func TestMain(m *testing.M) { hubtest.Main(m) }
+// TestMain lets more tests run at once than there are cores: they mostly wait for
+// retries, leases and deadlines.
+func TestMain(m *testing.M) {
+	flag.Parse()
+	if err := flag.Set("test.parallel", strconv.Itoa(max(6, runtime.GOMAXPROCS(0)))); err != nil {
+		panic(err)
+	}
+	hubtest.Main(m)
+}
 
 const (
 	tick = 10 * time.Millisecond // how often the outside world is looked at
@@ -45,21 +56,24 @@ type node struct {
 // place is where hubs that belong together keep their state.
 type place struct {
 	database, redis string
+	pool            *pgxpool.Pool // looks into the database behind the hub's back
 }
 
 // newPlace is a database and a Redis of the test's own.
 func newPlace(t *testing.T) place {
 	t.Helper()
-	return place{hubtest.DatabaseURL(t), hubtest.RedisURL(t)}
+	return placeAt(t, hubtest.DatabaseURL(t), hubtest.RedisURL(t))
 }
 
-// pool looks into the database behind the hub's back.
-func (p place) pool(t *testing.T) *pgxpool.Pool {
+func placeAt(t *testing.T, database, redis string) place {
 	t.Helper()
-	pool, err := pgxpool.New(context.Background(), p.database)
+	cfg, err := pgxpool.ParseConfig(database)
+	require.NoError(t, err)
+	cfg.MaxConns = 3
+	pool, err := pgxpool.NewWithConfig(context.Background(), cfg)
 	require.NoError(t, err)
 	t.Cleanup(pool.Close)
-	return pool
+	return place{database, redis, pool}
 }
 
 // settings are a hub's settings in a test, changed by change.

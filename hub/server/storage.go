@@ -13,6 +13,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/maintnotifications"
 
 	"integrationhub/hub/config"
 	"integrationhub/hub/embedded"
@@ -200,6 +201,8 @@ func (s *storage) openRedis(cfg config.Config, log *slog.Logger) error {
 		s.miniredis, options = started, started.Options()
 	}
 	options.ClientName = "hub"
+	// Not asked for: go-redis complains about it on standard error by itself.
+	options.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
 	s.redis = redis.NewClient(options)
 	return nil
 }

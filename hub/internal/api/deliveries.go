@@ -2,7 +2,10 @@ package api
 
 import (
 	"context"
+	"strconv"
+	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/google/uuid"
 
@@ -56,7 +59,8 @@ func (q DeliveryQuery) filter() (ledger.Filter, error) {
 	return f, checkFilter(f, "query")
 }
 
-// checkFilter refuses values that could match nothing.
+// checkFilter refuses values that could match nothing, and text that the database
+// cannot hold.
 func checkFilter(f ledger.Filter, at string) error {
 	if f.Direction != "" && f.Direction != "inbound" && f.Direction != "outbound" {
 		return hub.Invalid(at+".direction", "must be inbound or outbound")
@@ -69,6 +73,28 @@ func checkFilter(f ledger.Filter, at string) error {
 	}
 	if f.StatusCode < 0 || f.StatusCode > 999 {
 		return hub.Invalid(at+".status_code", "must be an HTTP status")
+	}
+	for _, text := range []struct {
+		name, value string
+		longest     int
+	}{{"product", f.Product, 40}, {"event_type", f.EventType, 128}, {"correlation_id", f.CorrelationID, 200}, {"q", f.Q, 200}} {
+		if len(text.value) > text.longest {
+			return hub.Invalid(at+"."+text.name, "must have at most "+strconv.Itoa(text.longest)+" characters")
+		}
+		if strings.ContainsRune(text.value, 0) || !utf8.ValidString(text.value) {
+			return hub.Errorf(hub.ErrMalformed, "malformed", "%s.%s is not text: it has broken UTF-8 or a NUL.", at, text.name)
+		}
+	}
+	if err := checkTime(at+".since", f.Since); err != nil {
+		return err
+	}
+	return checkTime(at+".until", f.Until)
+}
+
+// checkTime refuses times that ids cannot tell: they count from 1970.
+func checkTime(at string, t *time.Time) error {
+	if t != nil && (t.Year() < 1970 || t.Year() > 9999) {
+		return hub.Invalid(at, "must be a time such as 2026-01-02T03:04:05Z")
 	}
 	return nil
 }
@@ -89,7 +115,7 @@ func queryTime(name, value string) (*time.Time, error) {
 		return nil, nil
 	}
 	at, err := time.Parse(time.RFC3339, value)
-	if err != nil || at.Year() < 1970 || at.Year() > 9999 {
+	if err != nil {
 		return nil, hub.Invalid("query."+name, "must be a time such as 2026-01-02T03:04:05Z")
 	}
 	return &at, nil

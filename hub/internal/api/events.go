@@ -56,9 +56,14 @@ func (a *API) listEvents(ctx context.Context, in *listEventsInput) (*struct{ Bod
 	if err != nil {
 		return nil, err
 	}
-	events, err := a.deps.Ledger.Events(ctx, ledger.EventFilter{
-		Since: given(in.Since), Until: given(in.Until),
-	}, before, in.Limit+1)
+	filter := ledger.EventFilter{Since: given(in.Since), Until: given(in.Until)}
+	if err := checkTime("query.since", filter.Since); err != nil {
+		return nil, err
+	}
+	if err := checkTime("query.until", filter.Until); err != nil {
+		return nil, err
+	}
+	events, err := a.deps.Ledger.Events(ctx, filter, before, in.Limit+1)
 	if err != nil {
 		return nil, err
 	}
@@ -67,7 +72,7 @@ func (a *API) listEvents(ctx context.Context, in *listEventsInput) (*struct{ Bod
 }
 
 func (a *API) getEvent(ctx context.Context, in *struct {
-	ID string `path:"id" maxLength:"64" example:"evt_0123456789abcdef"`
+	ID string `path:"id" pattern:"^evt_[0-9a-f]{16}$" example:"evt_0123456789abcdef"`
 }) (*struct{ Body ledger.EventItem }, error) {
 	event, err := a.deps.Ledger.Event(ctx, in.ID)
 	if err != nil {

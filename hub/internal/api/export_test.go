@@ -6,9 +6,9 @@ import (
 
 // Row is a row of the table as tests see it.
 type Row struct {
-	Method, Path, Action, Scope string
-	Public, AdminsOnly          bool
-	Status                      int
+	Method, Path, Action, Scope  string
+	Public, AdminsOnly, KeysOnly bool
+	Status                       int
 }
 
 // Rows gives the table.
@@ -17,7 +17,7 @@ func (a *API) Rows() []Row {
 	for i, row := range a.rows {
 		list[i] = Row{
 			Method: row.method, Path: row.path, Action: row.action, Scope: row.scope, Status: row.status,
-			Public: row.allow == anyone, AdminsOnly: row.allow == admins,
+			Public: row.allow == anyone, AdminsOnly: row.allow == admins, KeysOnly: row.allow == keysOnly,
 		}
 	}
 	return list

@@ -9,6 +9,7 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"integrationhub/hub/internal/keys"
+	"integrationhub/hub/internal/store"
 )
 
 // access tells which operators may call a row.
@@ -143,7 +144,11 @@ type binder func(place mount, row route, op huma.Operation)
 func handle[I, O any](handler func(context.Context, *I) (*O, error)) binder {
 	return func(place mount, row route, op huma.Operation) {
 		op.Middlewares = huma.Middlewares{place.guard(row)}
-		huma.Register(place.api, op, handler)
+		huma.Register(place.api, op, func(ctx context.Context, in *I) (*O, error) {
+			out, err := handler(ctx, in)
+			// A database that is away is a 503 whichever package ran into it.
+			return out, store.Failed(row.action, err)
+		})
 	}
 }
 

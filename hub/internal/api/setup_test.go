@@ -25,8 +25,11 @@ import (
 	"integrationhub/hub/internal/audit"
 	"integrationhub/hub/internal/auth"
 	"integrationhub/hub/internal/egress"
+	"integrationhub/hub/internal/gateway"
 	"integrationhub/hub/internal/httpx"
 	"integrationhub/hub/internal/keys"
+	"integrationhub/hub/internal/ledger"
+	"integrationhub/hub/internal/limit"
 	"integrationhub/hub/internal/registry"
 	"integrationhub/hub/internal/seal"
 )
@@ -59,9 +62,10 @@ type bundle struct {
 	tenant  [2]uuid.UUID
 	live    [2]string // keys
 	test    [2]string
+	engine  engine
 }
 
-// sentPings stands where the outbox will be: it keeps what it is given.
+// sentPings stands where pings are published: it keeps what it is given.
 type sentPings struct {
 	mu   sync.Mutex
 	list []string
@@ -86,11 +90,17 @@ func setup(t *testing.T) *bundle {
 	b.auth = auth.NewService(b.db, auth.Config{SigningKey: b.signKey, AccessTTL: 30 * time.Minute, RefreshTTL: 720 * time.Hour, Local: local, Now: b.clock.Now})
 	b.keys = keys.NewService(b.db, func(string) []string { return []string{"patient.search"} }, "100-M", b.clock.Now)
 	logger := slog.New(slog.NewJSONHandler(b.log, nil))
-	app := fiber.New(fiber.Config{DisableStartupMessage: true, BodyLimit: httpx.MaxBody, ErrorHandler: httpx.ErrorHandler(logger)})
+	b.engine.start(b, logger)
+	// As the server has it.
+	app := fiber.New(fiber.Config{DisableStartupMessage: true, BodyLimit: httpx.MaxBody, ErrorHandler: httpx.ErrorHandler(logger), Immutable: true})
 	app.Use(httpx.RequestIDs())
+	limits := keyLimits{limit.New(limit.Config{Redis: b.engine.redis.Options(), Log: logger})}
+	receive := gateway.New(b.engine.directory, limits, b.engine.outbox)
 	b.api, err = api.New(app, api.Deps{
-		Log: logger, Auth: b.auth, Keys: b.keys, KeyFinder: b.keys, Directory: registry.NewDirectory(b.db),
+		Log: logger, Auth: b.auth, Keys: b.keys, KeyFinder: b.keys, KeyLimiter: limits, Directory: registry.NewDirectory(b.db),
 		Endpoints: registry.NewEndpoints(b.db, b.box, newGuard(t), b.clock.Now), Audit: audit.NewRecorder(b.db), Publisher: b.sent,
+		Publish: receive.Publish, PublishBatch: receive.PublishBatch, Ledger: ledger.NewReader(b.db), Replays: b.engine.replays,
+		Tail: b.engine.tail, Kick: b.engine.dispatcher.Kick, Now: b.clock.Now, Stopping: b.engine.stopping,
 		TrustedProxies: []netip.Prefix{netip.MustParsePrefix(localPeer)}, Version: "test", Docs: true,
 	})
 	require.NoError(t, err)
@@ -106,6 +116,7 @@ func (b *bundle) serve(app *fiber.App) {
 	done := make(chan error, 1)
 	go func() { done <- app.Listener(listener) }()
 	b.t.Cleanup(func() {
+		b.engine.halt() // live tails end
 		require.NoError(b.t, app.Shutdown())
 		require.NoError(b.t, <-done)
 	})
@@ -177,9 +188,13 @@ func (b *bundle) call(method, path, credential, body string, headers ...string) 
 	response, err := http.DefaultClient.Do(request)
 	require.NoError(b.t, err)
 	defer func() { _ = response.Body.Close() }()
+	got := answer{status: response.StatusCode, header: response.Header}
+	if response.Header.Get("Content-Type") == "text/event-stream" {
+		return got // it does not end
+	}
 	raw, err := io.ReadAll(response.Body)
 	require.NoError(b.t, err)
-	got := answer{status: response.StatusCode, header: response.Header, text: string(raw)}
+	got.text = string(raw)
 	if strings.Contains(response.Header.Get("Content-Type"), "json") {
 		require.NoError(b.t, json.Unmarshal(raw, &got.body), got.text)
 	}

@@ -1,8 +1,11 @@
 package delivery
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -24,7 +27,7 @@ const claimTarget = `
 	with picked as (
 		select id, due_at from hub.deliveries
 		where status = 0 and target_id = $1 and due_at <= now()
-		order by due_at limit $2 for update skip locked)
+		order by due_at, id limit $2 for update skip locked)
 	update hub.deliveries d` + claimed
 
 // "status + 0" keeps the planner from reading all pending rows by their index
@@ -57,6 +60,9 @@ func (d *Dispatcher) claim(ctx context.Context, statement string, args ...any) (
 	if err != nil {
 		return nil, fmt.Errorf("claiming deliveries: %w", err)
 	}
+	slices.SortFunc(jobs, func(a, b Job) int { // returning has no order
+		return cmp.Or(a.DueAt.Compare(b.DueAt), bytes.Compare(a.ID[:], b.ID[:]))
+	})
 	return jobs, d.readEvents(ctx, jobs)
 }
 

@@ -35,8 +35,9 @@ type Config struct {
 	Pacer               Pacer // nil: this process only
 	Logger              *slog.Logger
 	Now                 func() time.Time
-	Concurrency         int // attempts in flight, all targets
-	EndpointConcurrency int // attempts in flight, one target
+	Wake                func(target uuid.UUID) // tells the other processes of rows left without a lease; nil: there are none
+	Concurrency         int                    // attempts in flight, all targets
+	EndpointConcurrency int                    // attempts in flight, one target
 }
 
 // Dispatcher keeps a bounded queue of leased deliveries and gives every target
@@ -51,8 +52,9 @@ type Dispatcher struct {
 	ready    []*lane // lanes that have work but found no free worker, in turn
 	queued   int     // jobs waiting and places reserved
 	inFlight int
+	claiming int // claims from the database under way
 	stopping bool
-	idle     *sync.Cond // inFlight fell to 0 while stopping
+	idle     *sync.Cond // inFlight or claiming fell while stopping
 
 	kicks chan uuid.UUID // targets with room again, to be filled from the database
 }
@@ -101,13 +103,20 @@ func (d *Dispatcher) Release(target uuid.UUID) {
 }
 
 // Left remembers that rows of a target wait in the database: they are fetched
-// when its lane has room.
+// when its lane has room, or by other processes that have some.
 func (d *Dispatcher) Left(target uuid.UUID) {
 	d.mu.Lock()
 	l := d.laneOf(target)
 	l.left = true
 	empty := l.waiting() == 0 && l.reserved == 0
+	wake := d.Wake != nil && d.Now().Sub(l.woke) >= wakeEvery
+	if wake {
+		l.woke = d.Now()
+	}
 	d.mu.Unlock()
+	if wake {
+		go d.Wake(target)
+	}
 	if empty {
 		d.Kick(target)
 	}
@@ -148,10 +157,17 @@ func (d *Dispatcher) pump(l *lane) {
 	}
 }
 
+// share is how many attempts a lane may have in flight now: its own limit, and no
+// more than there are free workers, so that many slow targets together leave some.
+// One is always allowed. The caller holds mu.
+func (d *Dispatcher) share(l *lane) int {
+	return max(1, min(l.limit(d.EndpointConcurrency), d.Concurrency-d.inFlight))
+}
+
 // runnable tells whether a lane may start an attempt now; for a paced lane that
 // may soon it sets the wake-up. The caller holds mu.
 func (d *Dispatcher) runnable(l *lane) bool {
-	if l.waiting() == 0 || l.running >= l.limit(d.EndpointConcurrency) || d.stopping {
+	if l.waiting() == 0 || l.running >= d.share(l) || d.stopping {
 		return false
 	}
 	if l.interval == 0 {
@@ -180,7 +196,8 @@ func (d *Dispatcher) take(l *lane) Job {
 	job := l.pop()
 	l.running++
 	d.queued--
-	if l.interval > 0 {
+	job.paced = l.interval > 0
+	if job.paced {
 		l.nextAt = d.Now().Add(l.interval)
 	}
 	if l.left && (l.waiting() == 0 || 2*l.room(d.EndpointConcurrency) >= l.size(d.EndpointConcurrency)) {
@@ -194,7 +211,7 @@ func (d *Dispatcher) take(l *lane) Job {
 func (d *Dispatcher) run(l *lane, job Job) {
 	w := d.workers.Get().(*worker)
 	for more := true; more; {
-		result := d.attempt(w, job)
+		result := d.attempt(w, l, job)
 		l, job, more = d.next(l, job, result)
 	}
 	d.workers.Put(w)
@@ -208,7 +225,9 @@ func (d *Dispatcher) next(l *lane, done Job, result result) (*lane, Job, bool) {
 	l.running--
 	l.book(result)
 	if result.heldBack > 0 { // another process had this interval's turn
-		l.nextAt = d.Now().Add(result.heldBack)
+		if at := d.Now().Add(result.heldBack); at.After(l.nextAt) {
+			l.nextAt = at
+		}
 		l.push(done)
 		d.queued++
 	}
@@ -235,10 +254,26 @@ func (d *Dispatcher) next(l *lane, done Job, result result) (*lane, Job, bool) {
 		}
 	}
 	if d.runnable(l) {
-		return l, d.take(l), true
+		job := d.take(l)
+		d.pump(l) // the lane may have more than one worker's share now, as when its breaker closes
+		return l, job, true
 	}
 	d.inFlight--
 	return nil, Job{}, false
+}
+
+// turn takes a paced target's next turn in this process, for a job that started
+// before its lane knew of the pacing; wait is how long to hold back where another
+// job has the turn.
+func (d *Dispatcher) turn(l *lane, interval time.Duration) (wait time.Duration, ok bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	now := d.Now()
+	if wait = l.nextAt.Sub(now); wait > 0 {
+		return wait, false
+	}
+	l.interval, l.nextAt = interval, now.Add(interval)
+	return 0, true
 }
 
 // book feeds a target's breaker and pacing with what an attempt showed.
@@ -282,6 +317,24 @@ func (d *Dispatcher) Depth() (queued, inFlight int) {
 	return d.queued, d.inFlight
 }
 
+// beginClaim tells whether leases may still be taken; then endClaim must follow
+// once they are queued, so that Stop misses none.
+func (d *Dispatcher) beginClaim() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if !d.stopping {
+		d.claiming++
+	}
+	return !d.stopping
+}
+
+func (d *Dispatcher) endClaim() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.claiming--
+	d.idle.Broadcast()
+}
+
 // Stop starts no more attempts, waits for those in flight until ctx ends, and
 // returns the deliveries that were leased but not attempted. quiet is false where
 // attempts are still in flight.
@@ -295,7 +348,7 @@ func (d *Dispatcher) Stop(ctx context.Context) (left []uuid.UUID, quiet bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.stopping = true
-	for d.inFlight > 0 && ctx.Err() == nil {
+	for (d.inFlight > 0 || d.claiming > 0) && ctx.Err() == nil {
 		d.idle.Wait()
 	}
 	for _, l := range d.lanes {

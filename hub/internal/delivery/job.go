@@ -41,6 +41,7 @@ type Job struct {
 	RoundAt  time.Time // when this round of attempts began, database clock
 	DueAt    time.Time // when the attempt became due, local clock
 	LeasedAt time.Time // when the lease was asked for, local clock
+	paced    bool      // has its turn among this process' attempts at a paced target
 }
 
 // Status is where a delivery stands; the numbers are the database's.

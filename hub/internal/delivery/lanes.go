@@ -13,6 +13,7 @@ const (
 	breakerAfter  = 10     // failures in a row that open a target's breaker
 	breakerShare  = 8      // an open breaker leaves 1/8 of the target's concurrency
 	laneIdleSweep = time.Minute
+	wakeEvery     = time.Second // at most one call for help to other processes, for one target
 )
 
 // lane is the queue of one target and its share of the workers. All fields are
@@ -27,6 +28,7 @@ type lane struct {
 	took     time.Duration // what an attempt takes, a moving average; 0 = not known
 	ready    bool          // stands in Dispatcher.ready, waiting for a worker
 	left     bool          // rows of this target stand in the database without a lease
+	woke     time.Time     // when other processes were last told of such rows
 	interval time.Duration // pacing: least time between starts; 0 = none
 	nextAt   time.Time     // pacing: earliest next start
 	timer    bool          // a wake-up for nextAt is set

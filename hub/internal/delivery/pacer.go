@@ -19,6 +19,9 @@ const pacerTimeout = 200 * time.Millisecond
 
 // Permit implements [Pacer]. Without Redis every process paces by itself.
 func (p RedisPacer) Permit(ctx context.Context, target uuid.UUID, interval time.Duration) (time.Duration, bool) {
+	if interval < time.Millisecond { // finer than Redis can keep time
+		return 0, true
+	}
 	ctx, cancel := context.WithTimeout(ctx, pacerTimeout)
 	defer cancel()
 	key := "hub:pace:" + target.String()

@@ -173,6 +173,10 @@ func (r *Retrier) claimDue(ctx context.Context) {
 // claimKeys takes due retries into the queue, also beyond its usual room: their
 // number is bounded by the attempts that were made here a moment ago.
 func (d *Dispatcher) claimKeys(ctx context.Context, keys []retryKey) error {
+	if !d.beginClaim() {
+		return nil // other processes, or the next start
+	}
+	defer d.endClaim()
 	ids, attempts := make([]uuid.UUID, len(keys)), make([]int32, len(keys))
 	for i, key := range keys {
 		ids[i], attempts[i] = key.id, key.attempts

@@ -43,7 +43,7 @@ type result struct {
 }
 
 // attempt sends one delivery and records what came of it.
-func (d *Dispatcher) attempt(w *worker, job Job) result {
+func (d *Dispatcher) attempt(w *worker, l *lane, job Job) result {
 	ctx := context.Background()
 	started := d.Now()
 	if started.Sub(job.LeasedAt) > startWithin {
@@ -60,6 +60,11 @@ func (d *Dispatcher) attempt(w *worker, job Job) result {
 	paced := result{known: true}
 	if endpoint.RatePerMinute > 0 {
 		paced.interval = time.Minute / time.Duration(endpoint.RatePerMinute)
+		if !job.paced {
+			if wait, ok := d.turn(l, paced.interval); !ok {
+				return result{heldBack: wait, known: true, interval: paced.interval}
+			}
+		}
 		if d.Pacer != nil {
 			if wait, ok := d.Pacer.Permit(ctx, job.Target, paced.interval); !ok {
 				return result{heldBack: wait, known: true, interval: paced.interval}

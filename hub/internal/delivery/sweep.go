@@ -75,6 +75,10 @@ func (d *Dispatcher) sweepAll(ctx context.Context) error {
 
 // fill takes as many of a target's due rows as its lane has room for.
 func (d *Dispatcher) fill(ctx context.Context, target uuid.UUID) error {
+	if !d.beginClaim() {
+		return nil
+	}
+	defer d.endClaim()
 	room := d.reserveUpTo(target, claimBatch)
 	if room == 0 { // asked again when the lane moves on, or by the next sweep
 		d.markLeft(target)
@@ -90,7 +94,7 @@ func (d *Dispatcher) fill(ctx context.Context, target uuid.UUID) error {
 		}
 		return err
 	}
-	if len(jobs) == claimBatch { // there may be more
+	if len(jobs) == room { // there may be more
 		d.markLeft(target)
 	}
 	d.Dispatch(jobs)

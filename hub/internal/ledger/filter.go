@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -35,103 +36,55 @@ type Filter struct {
 
 // conditions collects the parts of a where clause and their arguments.
 type conditions struct {
-	parts []string
-	args  []any
+	parts  []string
+	ranges []string // those of the parts that bound the id
+	args   []any
+
+	first, last uuid.UUID // bounds of the ids, inclusive; Nil: none
+	kind, story string    // the parts that name the event type and the correlation id
+	events      []string  // the ranges of ids of an event's deliveries, where tenants chose the same id
 }
 
 func (c *conditions) add(part string, args ...any) {
+	c.parts = append(c.parts, c.numbered(part, args...))
+}
+
+// addRange adds a part that bounds the id.
+func (c *conditions) addRange(part string, args ...any) {
+	part = c.numbered(part, args...)
+	c.parts, c.ranges = append(c.parts, part), append(c.ranges, part)
+}
+
+func (c *conditions) from(id uuid.UUID) {
+	if bytes.Compare(id[:], c.first[:]) > 0 {
+		c.first = id
+	}
+}
+
+func (c *conditions) upto(id uuid.UUID) {
+	if c.last == uuid.Nil || bytes.Compare(id[:], c.last[:]) < 0 {
+		c.last = id
+	}
+}
+
+// numbered takes arguments and puts their numbers for the question marks.
+func (c *conditions) numbered(part string, args ...any) string {
 	for _, arg := range args {
 		c.args = append(c.args, arg)
 		part = strings.Replace(part, "?", "$"+strconv.Itoa(len(c.args)), 1)
 	}
-	c.parts = append(c.parts, part)
+	return part
 }
 
-func (c *conditions) where() string {
-	if len(c.parts) == 0 {
+func (c *conditions) where() string { return all(c.parts) }
+
+// all joins conditions.
+func all(parts []string) string {
+	if len(parts) == 0 {
 		return "true"
 	}
-	return strings.Join(c.parts, " and ")
+	return strings.Join(parts, " and ")
 }
-
-// plan is how a filter is read: as one ordered read, or as several that are merged.
-type plan struct {
-	conditions
-	targets  []uuid.UUID // read target by target, along the index of each
-	branches []string    // conditions of the reads; empty: one read without any more
-}
-
-// maxTargets is how many targets of a tenant or product are read one by one. Who
-// has more of them has rows everywhere in the log, and reading it in order finds a
-// page soon.
-const maxTargets = 100
-
-// bySettledStatus splits a read: the filter indexes hold settled rows, by status
-// and then by id, so a page is read from each status' own stretch; what is pending
-// is little and has an index of its own.
-var bySettledStatus = []string{"d.status = 1", "d.status = 2", "d.status = 3", "d.status = 0"}
-
-// plan turns a filter into reads. ok is false where nothing can match.
-func (f Filter) plan(ctx context.Context, db querier) (p plan, ok bool, err error) {
-	if p.conditions, ok, err = f.conditions(ctx, db); err != nil || !ok {
-		return p, ok, err
-	}
-	switch {
-	case f.EventID != "" || f.CorrelationID != "" || f.Q != "":
-		return p, true, nil // a handful of rows
-	case f.EndpointID != nil || f.IntegrationID != nil || f.TenantID != nil || f.Product != "":
-		if p.targets, err = f.targets(ctx, db); err != nil {
-			return p, false, err
-		}
-	}
-	switch {
-	case f.StatusCode != 0: // its own index
-	case f.Status != "":
-		if p.targets != nil {
-			p.branches = []string{"true"} // the status is among the conditions
-		}
-	case p.targets != nil || f.EventType != "":
-		p.branches = bySettledStatus
-	}
-	if f.StatusCode != 0 {
-		p.targets = nil
-	}
-	return p, true, nil
-}
-
-// targets finds the endpoints a filter can mean, deleted ones included; nil where
-// they are too many to be read one by one.
-func (f Filter) targets(ctx context.Context, db querier) ([]uuid.UUID, error) {
-	switch {
-	case f.EndpointID != nil:
-		return []uuid.UUID{*f.EndpointID}, nil
-	case f.IntegrationID != nil:
-		return []uuid.UUID{*f.IntegrationID}, nil
-	case f.TenantID == nil && f.Product == hubProduct:
-		return nil, nil // pings go to everybody's endpoints
-	}
-	rows, err := db.Query(ctx, `
-		select e.id from hub.endpoints e join hub.tenants t on t.id = e.tenant_id
-		where ($1::uuid is null or e.tenant_id = $1) and ($1::uuid is not null or t.product = $2)
-		limit $3`, f.TenantID, f.Product, maxTargets+1)
-	if err != nil {
-		return nil, fmt.Errorf("reading endpoints: %w", err)
-	}
-	targets, err := pgx.CollectRows(rows, pgx.RowTo[uuid.UUID])
-	if err != nil {
-		return nil, fmt.Errorf("reading endpoints: %w", err)
-	}
-	if len(targets) > maxTargets {
-		return nil, nil
-	}
-	if targets == nil {
-		targets = []uuid.UUID{} // read, and there are none
-	}
-	return targets, nil
-}
-
-// hubProduct is the product of the hub's own events, such as hub.ping.
-const hubProduct = "hub"
 
 // conditions turns the fields into conditions on hub.deliveries d. ok is false
 // where the filter names an event that is not there.
@@ -148,26 +101,35 @@ func (f Filter) conditions(ctx context.Context, db querier) (c conditions, ok bo
 			if err != nil || len(seqs) == 0 {
 				return c, false, err
 			}
-			lasts := make([]uuid.UUID, len(seqs))
-			for i, seq := range seqs {
-				lasts[i] = logid.Last(seq)
-			}
-			if len(seqs) == 1 {
-				c.add("d.id between ? and ?", seqs[0], lasts[0])
-			} else { // one id, several tenants
-				c.add("exists (select from unnest(?::uuid[], ?::uuid[]) s(first, last) where d.id between s.first and s.last)", seqs, lasts)
-			}
+			c.addEvents(seqs)
 		case id == f.EventID:
 			return c, false, nil
 		default:
 			if delivery, err := uuid.Parse(id); err == nil {
-				c.add("d.id = ?", delivery)
+				c.addRange("d.id = ?", delivery)
+				c.from(delivery)
+				c.upto(delivery)
 				continue
 			}
-			c.add("d.correlation_id = ?", id)
+			c.story = c.numbered("d.correlation_id = ?", id)
+			c.parts = append(c.parts, c.story)
 		}
 	}
 	return c, true, nil
+}
+
+// addEvents bounds the ids to the deliveries of events.
+func (c *conditions) addEvents(seqs []uuid.UUID) {
+	if len(seqs) == 1 {
+		c.addRange("d.id between ? and ?", seqs[0], logid.Last(seqs[0]))
+		c.from(seqs[0])
+		c.upto(logid.Last(seqs[0]))
+		return
+	}
+	for _, seq := range seqs { // one id, several tenants
+		c.events = append(c.events, c.numbered("d.id between ? and ?", seq, logid.Last(seq)))
+	}
+	c.parts = append(c.parts, "("+strings.Join(c.events, " or ")+")")
 }
 
 // plainConditions adds the fields that compare one column.
@@ -191,7 +153,8 @@ func (f Filter) plainConditions(c *conditions) {
 		c.add("d.target_id = ? and d.integration", *f.IntegrationID)
 	}
 	if f.EventType != "" {
-		c.add("d.event_type = ?", f.EventType)
+		c.kind = c.numbered("d.event_type = ?", f.EventType)
+		c.parts = append(c.parts, c.kind)
 	}
 	if status, ok := delivery.ParseStatus(f.Status); ok {
 		c.add("d.status = " + strconv.Itoa(int(status)))
@@ -201,13 +164,16 @@ func (f Filter) plainConditions(c *conditions) {
 		c.add("d.status_code = " + strconv.Itoa(f.StatusCode))
 	}
 	if f.CorrelationID != "" {
-		c.add("d.correlation_id = ?", f.CorrelationID)
+		c.story = c.numbered("d.correlation_id = ?", f.CorrelationID)
+		c.parts = append(c.parts, c.story)
 	}
 	if f.Since != nil {
-		c.add("d.id >= ?", logid.Floor(*f.Since))
+		c.addRange("d.id >= ?", logid.Floor(*f.Since))
+		c.from(logid.Floor(*f.Since))
 	}
 	if f.Until != nil {
-		c.add("d.id < ?", logid.Floor(*f.Until))
+		c.addRange("d.id < ?", logid.Floor(*f.Until))
+		c.upto(logid.Floor(*f.Until))
 	}
 }
 
@@ -228,30 +194,6 @@ func eventSeqs(ctx context.Context, db querier, id int64) ([]uuid.UUID, error) {
 type querier interface {
 	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
 	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
-}
-
-// ids writes the statement that finds the newest ids that match.
-func (p *plan) ids(limit int) string {
-	if p.targets == nil && len(p.branches) == 0 {
-		return p.read("true", limit)
-	}
-	source := "%s"
-	if p.targets != nil {
-		p.args = append(p.args, p.targets)
-		source = fmt.Sprintf("select found.id from unnest($%d::uuid[]) t(target), lateral (%%s) found", len(p.args))
-	}
-	parts := make([]string, len(p.branches))
-	for i, branch := range p.branches {
-		if p.targets != nil {
-			branch = "d.target_id = t.target and " + branch
-		}
-		parts[i] = "(" + fmt.Sprintf(source, p.read(branch, limit)) + ")"
-	}
-	return fmt.Sprintf("select id from (%s) merged order by id desc limit %d", strings.Join(parts, " union all "), limit)
-}
-
-func (p *plan) read(branch string, limit int) string {
-	return fmt.Sprintf("select d.id from hub.deliveries d where %s and %s order by d.id desc limit %d", p.where(), branch, limit)
 }
 
 var errNotFound = hub.Errorf(hub.ErrNotFound, "not_found", "There is no such delivery.")

@@ -149,17 +149,22 @@ func (m *Maintenance) dropPartitions(ctx context.Context, before time.Time) erro
 	return nil
 }
 
-// dropDay drops one day's partitions, giving way to whoever uses the tables.
+// dropDay drops one day's partitions, giving way to whoever uses the tables. What
+// is parked waits too: it may still be asked for, and ends as failed in its time.
 func (m *Maintenance) dropDay(ctx context.Context, day string) error {
 	return pgx.BeginFunc(ctx, m.pool, func(tx pgx.Tx) error {
 		var mine, waiting bool
 		if err := tx.QueryRow(ctx, `select pg_try_advisory_xact_lock($1)`, partitionsLock).Scan(&mine); err != nil || !mine {
 			return err
 		}
-		if err := tx.QueryRow(ctx, `select exists (select from hub.deliveries_p`+day+` where status = 0)`).Scan(&waiting); err != nil || waiting {
+		// The lock keeps a replay from putting a row back between the look and the drop.
+		if _, err := tx.Exec(ctx, `set local lock_timeout = '2s'; lock table hub.deliveries_p`+day+` in share row exclusive mode`); err != nil {
+			return fmt.Errorf("dropping the partitions of %s: %w", day, err)
+		}
+		if err := tx.QueryRow(ctx, `select exists (select from hub.deliveries_p`+day+` where status in (0, 2))`).Scan(&waiting); err != nil || waiting {
 			return err
 		}
-		_, err := tx.Exec(ctx, `set local lock_timeout = '2s'; drop table hub.attempts_p`+day+`, hub.deliveries_p`+day+`, hub.events_p`+day)
+		_, err := tx.Exec(ctx, `drop table hub.attempts_p`+day+`, hub.deliveries_p`+day+`, hub.events_p`+day)
 		if err != nil {
 			return fmt.Errorf("dropping the partitions of %s: %w", day, err)
 		}

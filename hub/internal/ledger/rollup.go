@@ -18,10 +18,10 @@ const foldBatch = 5000
 type rollupKey struct {
 	bucket         time.Time
 	tenant, target uuid.UUID
+	product        string // pings are the hub's, whoever's endpoint they go to
 }
 
 type rollup struct {
-	product                                               string
 	accepted, delivered, failed, parked, attempts, errors int64
 	latency                                               []int64
 }
@@ -58,12 +58,12 @@ func takeDeltas(ctx context.Context, tx pgx.Tx) (map[rollupKey]*rollup, int, err
 	var key rollupKey
 	var one rollup
 	var latency []int32
-	tag, err := pgx.ForEachRow(rows, []any{&key.bucket, &key.tenant, &key.target, &one.product,
+	tag, err := pgx.ForEachRow(rows, []any{&key.bucket, &key.tenant, &key.target, &key.product,
 		&one.accepted, &one.delivered, &one.failed, &one.parked, &one.attempts, &one.errors, &latency}, func() error {
 		key.bucket = key.bucket.UTC()
 		sum := folded[key]
 		if sum == nil {
-			sum = &rollup{product: one.product}
+			sum = &rollup{}
 			folded[key] = sum
 		}
 		sum.accepted += one.accepted
@@ -84,13 +84,13 @@ func addRollups(ctx context.Context, tx pgx.Tx, folded map[rollupKey]*rollup) er
 		batch.Queue(`
 			insert into hub.rollups as r (bucket, tenant_id, target_id, product, accepted, delivered, failed, parked, attempts, errors, latency)
 			values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
-			on conflict (bucket, tenant_id, target_id) do update set
+			on conflict (bucket, tenant_id, target_id, product) do update set
 				accepted = r.accepted + excluded.accepted, delivered = r.delivered + excluded.delivered,
 				failed = r.failed + excluded.failed, parked = r.parked + excluded.parked,
 				attempts = r.attempts + excluded.attempts, errors = r.errors + excluded.errors,
 				latency = (select coalesce(array_agg(coalesce(o, 0) + coalesce(n, 0) order by i), '{}')
 				           from unnest(r.latency, excluded.latency) with ordinality u(o, n, i))`,
-			key.bucket, key.tenant, key.target, sum.product, sum.accepted, sum.delivered, sum.failed, sum.parked,
+			key.bucket, key.tenant, key.target, key.product, sum.accepted, sum.delivered, sum.failed, sum.parked,
 			sum.attempts, sum.errors, trimmed(sum.latency))
 	}
 	return tx.SendBatch(ctx, batch).Close()

@@ -22,9 +22,9 @@ type rows struct {
 // dayRows are the rows of one day's tables: addressed by name, because going
 // through the parent tables costs locks on every partition.
 type dayRows struct {
-	used             bool
-	states, attempts bulk.Columns
-	made             int
+	used                       bool
+	firsts, states, attempts   bulk.Columns
+	delivered, settled, logged int // rows of each
 }
 
 // queue adds the statements of a batch of attempts: the deliveries' new states,
@@ -42,7 +42,11 @@ func (r *rows) queue(statements *bulk.Batch, batch []delivery.Attempt, now time.
 	for i := range batch {
 		a := &batch[i]
 		day := r.day(logid.Partition(a.ID))
-		day.state(a)
+		if a.Made && a.Attempts == 0 && a.Verdict.Status == delivery.Delivered {
+			day.first(a)
+		} else {
+			day.state(a)
+		}
 		if a.Made {
 			day.attempt(a)
 		}
@@ -61,7 +65,8 @@ func (r *rows) day(name string) *dayRows {
 		r.days[name] = d
 	}
 	if !d.used {
-		d.used, d.made = true, 0
+		d.used, d.delivered, d.settled, d.logged = true, 0, 0, 0
+		d.firsts.Reset(bulk.UUIDs, bulk.Int2s, bulk.Int4s)
 		d.states.Reset(bulk.UUIDs, bulk.Int2s, bulk.Int2s, bulk.Int2s, bulk.Int2s, bulk.Int4s, bulk.Texts, bulk.Int4s)
 		d.attempts.Reset(bulk.UUIDs, bulk.Times, bulk.Int4s, bulk.Int8s, bulk.Int4s, bulk.Int4s, bulk.Int4s,
 			bulk.Int4s, bulk.Int4s, bulk.Int2s, bulk.Texts, bulk.Byteas, bulk.Byteas, bulk.Byteas)
@@ -69,7 +74,18 @@ func (r *rows) day(name string) *dayRows {
 	return d
 }
 
+// first adds a delivery that its first attempt delivered: nearly all do, and they
+// need few values.
+func (d *dayRows) first(a *delivery.Attempt) {
+	d.delivered++
+	c := d.firsts
+	c[0].UUID(a.ID)
+	code(&c[1], a.Code)
+	c[2].Int4(int32(a.Phases.Total / time.Millisecond))
+}
+
 func (d *dayRows) state(a *delivery.Attempt) {
+	d.settled++
 	c := d.states
 	c[0].UUID(a.ID)
 	c[1].Int2(int16(a.Verdict.Status))
@@ -87,7 +103,7 @@ func (d *dayRows) state(a *delivery.Attempt) {
 }
 
 func (d *dayRows) attempt(a *delivery.Attempt) {
-	d.made++
+	d.logged++
 	c := d.attempts
 	c[0].UUID(a.ID)
 	c[1].Time(a.StartedAt)
@@ -114,6 +130,23 @@ func (d *dayRows) queue(statements *bulk.Batch, day string) {
 	if !d.used {
 		return
 	}
+	if d.delivered > 0 {
+		statements.Add(`
+			update hub.deliveries_`+day+` d set
+				status = 1, attempts = d.attempts + 1, spent = 1, status_code = r.code, duration_ms = r.duration,
+				reason = null, next_attempt_at = null, finished_at = now()
+			from unnest($1::uuid[], $2::smallint[], $3::integer[]) r(id, code, duration)
+			where d.id = r.id and d.status + 0 = 0`, d.firsts)
+	}
+	if d.settled > 0 {
+		d.queueStates(statements, day)
+	}
+	if d.logged > 0 {
+		d.queueAttempts(statements, day)
+	}
+}
+
+func (d *dayRows) queueStates(statements *bulk.Batch, day string) {
 	statements.Add(`
 		update hub.deliveries_`+day+` d set
 			status = r.status, attempts = d.attempts + r.made, spent = r.spent,
@@ -125,15 +158,16 @@ func (d *dayRows) queue(statements *bulk.Batch, day string) {
 		from unnest($1::uuid[], $2::smallint[], $3::smallint[], $4::smallint[], $5::smallint[], $6::integer[], $7::text[], $8::integer[])
 			r(id, status, made, spent, code, duration, reason, wait)
 		where d.id = r.id and d.status + 0 = 0`, d.states)
-	if d.made == 0 {
-		return
-	}
+}
+
+// queueAttempts adds the attempts. An attempt that is there already breaks the
+// primary key: it tells that this batch was committed before.
+func (d *dayRows) queueAttempts(statements *bulk.Batch, day string) {
 	statements.Add(`
 		insert into hub.attempts_`+day+` (delivery_id, started_at, number, queue_us, dns_us, connect_us, tls_us, first_byte_us, total_us,
 			status_code, error, signature, response_headers, response_body)
 		select * from unnest($1::uuid[], $2::timestamptz[], $3::integer[], $4::bigint[], $5::integer[], $6::integer[], $7::integer[],
-			$8::integer[], $9::integer[], $10::smallint[], $11::text[], $12::bytea[], $13::bytea[], $14::bytea[])
-		on conflict do nothing`, d.attempts)
+			$8::integer[], $9::integer[], $10::smallint[], $11::text[], $12::bytea[], $13::bytea[], $14::bytea[])`, d.attempts)
 }
 
 var graceMillis = strconv.Itoa(int(retryGrace / time.Millisecond))
@@ -179,13 +213,16 @@ type tally struct {
 	latency                                     []byte // classes as a PostgreSQL array's text, open at the end
 }
 
-type tallyKey struct{ tenant, target uuid.UUID }
+type tallyKey struct {
+	tenant, target uuid.UUID
+	product        string
+}
 
 func (r *rows) queueDeltas(statements *bulk.Batch, batch []delivery.Attempt, now time.Time) {
 	tallies := make(map[tallyKey]*tally)
 	for i := range batch {
 		a := &batch[i]
-		key := tallyKey{a.Event.TenantID, a.Target}
+		key := tallyKey{a.Event.TenantID, a.Target, a.Event.Product}
 		t := tallies[key]
 		if t == nil {
 			t = &tally{product: a.Event.Product, latency: []byte{'{'}}

@@ -4,11 +4,13 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
 	"github.com/redis/go-redis/v9"
 
 	"integrationhub/hub/internal/delivery"
@@ -145,25 +147,33 @@ func (r *Reader) Matching(ctx context.Context, f Filter, ids []uuid.UUID) ([]Ite
 		return nil, err
 	}
 	c.add("d.id = any(?::uuid[])", ids)
-	rows, err := r.pool.Query(ctx, `select `+itemColumns+` where `+c.where()+` order by d.id`, c.args...)
+	rows, err := r.pool.Query(ctx, `select d.id from hub.deliveries d where `+c.where()+` order by d.id desc`, c.args...)
 	if err != nil {
 		return nil, fmt.Errorf("reading deliveries: %w", err)
 	}
-	return collectItems(rows)
+	found, err := pgx.CollectRows(rows, pgx.RowTo[uuid.UUID])
+	if err != nil {
+		return nil, fmt.Errorf("reading deliveries: %w", err)
+	}
+	return r.oldestFirst(ctx, found)
 }
 
 // After reads what matches and is newer than a delivery, oldest first; of more
 // than limit, the newest.
 func (r *Reader) After(ctx context.Context, f Filter, after uuid.UUID, limit int) ([]Item, error) {
-	c, ok, err := f.conditions(ctx, r.pool)
+	p, ok, err := f.plan(ctx, r.pool, &after, nil)
 	if err != nil || !ok {
 		return nil, err
 	}
-	c.add("d.id > ?", after)
-	rows, err := r.pool.Query(ctx, fmt.Sprintf(`select * from (select %s where %s order by d.id desc limit %d) newest order by 1`,
-		itemColumns, c.where(), limit), c.args...)
+	found, err := r.find(ctx, &p, limit)
 	if err != nil {
-		return nil, fmt.Errorf("reading deliveries: %w", err)
+		return nil, err
 	}
-	return collectItems(rows)
+	return r.oldestFirst(ctx, found)
+}
+
+func (r *Reader) oldestFirst(ctx context.Context, ids []uuid.UUID) ([]Item, error) {
+	items, err := r.items(ctx, ids)
+	slices.Reverse(items)
+	return items, err
 }

@@ -20,9 +20,9 @@ import (
 )
 
 const (
-	writerQueue  = 8192                 // attempts waiting to be stored; beyond it senders wait
-	maxAttempts  = 1024                 // attempts in one commit
-	linger       = 5 * time.Millisecond // nobody waits for the log: let a batch form
+	writerQueue  = 8192                  // attempts waiting to be stored; beyond it senders wait
+	maxAttempts  = 1024                  // attempts in one commit
+	linger       = 10 * time.Millisecond // nobody waits for the log: let a batch form
 	flushTimeout = 15 * time.Second
 	firstPause   = 50 * time.Millisecond
 	longestPause = 2 * time.Second
@@ -99,6 +99,9 @@ func (w *Writer) store(batch []delivery.Attempt) {
 		if err == nil {
 			break
 		}
+		if tries > 0 && repeated(err) {
+			break // the try before was committed, its answer was lost
+		}
 		if refused(err) {
 			w.storeApart(batch, err)
 			return
@@ -124,6 +127,12 @@ func (w *Writer) storeApart(batch []delivery.Attempt, err error) {
 	half := len(batch) / 2
 	w.store(batch[:half])
 	w.store(batch[half:])
+}
+
+// repeated tells whether PostgreSQL has an attempt of the batch already.
+func repeated(err error) bool {
+	var pg *pgconn.PgError
+	return errors.As(err, &pg) && pg.Code == "23505"
 }
 
 // refused tells whether PostgreSQL will never take these rows: data exceptions

@@ -55,3 +55,25 @@ func TestWriterSetsRefusedAttemptsApart(t *testing.T) {
 	require.Equal(t, delivery.Pending, status, "its delivery is not forgotten")
 	require.Contains(t, log.String(), ids[poisonous].String())
 }
+
+// An endpoint that puts a delivery off for a day makes for a lot of attempts.
+func TestWriterCountsBeyond16Bits(t *testing.T) {
+	t.Parallel()
+	pool := hubtest.Database(t)
+	w := ledger.NewWriter(pool, slog.New(slog.DiscardHandler), time.Now, nil)
+	id, event, target := logid.Delivery(logid.NewSeq(time.Now()), 1), &delivery.Event{TenantID: uuid.New(), Product: "test"}, uuid.New()
+	_, err := pool.Exec(t.Context(), `
+		insert into hub.deliveries (id, event_id, tenant_id, target_id, environment, product, event_type, attempts)
+		values ($1, 1, $2, $3, 'live', 'test', 'a.b', 32767)`, id, event.TenantID, target)
+	require.NoError(t, err)
+	w.Record(delivery.Attempt{
+		Job: delivery.Job{ID: id, Target: target, Event: event, Attempts: 32767}, Made: true, StartedAt: time.Now(), Code: 429,
+		Verdict: delivery.Verdict{Status: delivery.Pending, Wait: time.Second},
+	})
+	w.Close()
+	var attempts, number int
+	require.NoError(t, pool.QueryRow(t.Context(), `
+		select d.attempts, a.number from hub.deliveries d join hub.attempts a on a.delivery_id = d.id`).Scan(&attempts, &number))
+	require.Equal(t, 32768, attempts)
+	require.Equal(t, 32768, number)
+}

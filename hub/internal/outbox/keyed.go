@@ -30,6 +30,8 @@ type first struct {
 var errReused = hub.Errorf(hub.ErrConflict, "idempotency_conflict",
 	"This id or Idempotency-Key was used before with another body; use a new one for a new event.")
 
+var errKeyVanished = errors.New("an idempotency key came to its end between two statements")
+
 // commitKeyed stores requests that carry idempotency keys. Requests of one
 // publication share a commit; a request of several is all or nothing and has its own.
 func (l *lane) commitKeyed(ctx context.Context, batch []*request) {
@@ -142,8 +144,15 @@ func claim(ctx context.Context, tx pgx.Tx, version int64, all []*prepared) (fres
 	if len(repeated) == 0 {
 		return fresh, nil, nil
 	}
-	known, err = readKeys(ctx, tx, repeated)
-	return fresh, known, err
+	if known, err = readKeys(ctx, tx, repeated); err != nil {
+		return nil, nil, err
+	}
+	for _, p := range repeated {
+		if _, ok := known[keyOf(p.Publication)]; !ok { // it was tidied away just now: neither stored nor known
+			return nil, nil, errKeyVanished
+		}
+	}
+	return fresh, known, nil
 }
 
 // reuses tells whether any publication reuses a known key for another body.

@@ -88,7 +88,7 @@ func (b *Box) Derive(purpose string) []byte {
 // where it is missing; created tells which. A file that others may read is refused,
 // and one that holds anything else is never overwritten.
 func LoadOrCreateKeyFile(path string) (key []byte, created bool, err error) {
-	raw, err := os.ReadFile(path) //nolint:gosec // the path is the operator's own
+	raw, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return createKeyFile(path)
 	}

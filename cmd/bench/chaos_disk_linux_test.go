@@ -1,0 +1,68 @@
+package main
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"integrationhub/hub/hubtest"
+)
+
+// While the database's disk is full nothing is accepted that could be lost; when
+// there is room again everything goes on without anybody's help.
+func TestChaosDiskFull(t *testing.T) {
+	t.Parallel()
+	disk, ok := hubtest.SmallDisk(t, 256)
+	if !ok {
+		t.Skip("a disk that can be filled takes the right to mount one (root)")
+	}
+	w := newWorldOn(t, hubtest.OwnPostgresIn(t, disk), receiverOptions{failFirst: 0.05, failStatus: 500})
+	h := w.newHub("a")
+	h.ready()
+	w.furnish(h)
+	p := w.publish(h.base())
+	loadFor(time.Second)
+	ballast := filepath.Join(disk, "ballast")
+	fill(t, disk, ballast, 4<<20)
+	before := p.answered(h.base())[http.StatusServiceUnavailable]
+	full := w.await(leaseTime, "the disk is full", func() bool {
+		return p.answered(h.base())[http.StatusServiceUnavailable] > before+100
+	})
+	loadFor(2 * time.Second)
+	require.NoError(t, os.Remove(ballast))
+	loadFor(500 * time.Millisecond)
+	ended := w.postgres.Revive()
+	healed := time.Now()
+	took := w.await(10*time.Second, "events are accepted again", func() bool {
+		_, again := p.acceptedAfter(healed)
+		return again
+	})
+	t.Logf("full after %s; PostgreSQL ended over it: %v; accepting %s after there was room again",
+		full.Round(time.Millisecond), ended, took.Round(time.Millisecond))
+	sent := p.stop()
+	t.Logf("answers: %v; settled after %s", p.answered(h.base()), w.drain(leaseTime+recoverTime).Round(time.Millisecond))
+	b := w.balance(p, sent)
+	require.LessOrEqual(t, b.Duplicated, unstored)
+}
+
+// fill writes a file until only so many bytes of a disk are free.
+func fill(t *testing.T, disk, path string, free int64) {
+	t.Helper()
+	var stat syscall.Statfs_t
+	require.NoError(t, syscall.Statfs(disk, &stat))
+	size := int64(stat.Bavail)*stat.Bsize - free
+	require.Positive(t, size)
+	file, err := os.Create(path)
+	require.NoError(t, err)
+	defer file.Close()
+	if _, err := io.CopyN(file, zeros{}, size); !errors.Is(err, syscall.ENOSPC) {
+		require.NoError(t, err)
+	}
+}

@@ -1,0 +1,219 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"golang.org/x/sync/errgroup"
+)
+
+// The log that is queried: how much of what.
+const (
+	logEvents     = 1_000_000 // two deliveries each
+	logDeliveries = 2 * logEvents
+	logDays       = 20 // with today, which has most
+	logToday      = 600_000
+	logTenants    = 50
+	logProducts   = 6
+	logEndpoints  = 300
+	logTypes      = 40
+	logBacklog    = 200_000 // further deliveries, of one dead endpoint
+)
+
+// Parts of the log that are not spread evenly.
+const (
+	quietEndpoint = logEndpoints - 1 // was busy on one day, 15 days ago, and never since
+	deadEndpoint  = 17               // has the backlog
+	onceType      = logTypes - 1     // one event, 17 days ago
+	pastType      = logTypes - 2     // a few on one day, 15 days ago
+	rareType      = logTypes - 3     // a few hundred, at any time
+	hotStory      = "nightly-batch"  // correlation id of every hundredth event
+)
+
+// furnishLog makes products, tenants and endpoints whose ids follow from their
+// numbers. The endpoints' addresses are never called: nothing of the log is due.
+const furnishLog = `
+	insert into hub.products (name, prefix, title)
+	select 'log-' || n, 'lg' || n, 'Log ' || n from generate_series(0, $1::int - 1) n;`
+
+const furnishTenants = `
+	insert into hub.tenants (id, product, name)
+	select ('00000000-0000-7000-8001-' || lpad(to_hex(n), 12, '0'))::uuid, 'log-' || n % $1::int, 'Tenant ' || n
+	from generate_series(0, $2::int - 1) n`
+
+const furnishEndpoints = `
+	insert into hub.endpoints (id, tenant_id, environment, url, event_types, secret)
+	select ('00000000-0000-7000-8002-' || lpad(to_hex(n), 12, '0'))::uuid,
+	       ('00000000-0000-7000-8001-' || lpad(to_hex(n % $1::int), 12, '0'))::uuid, 'live', 'http://127.0.0.1:9/', '{*}', '\x00'
+	from generate_series(0, $2::int - 1) n`
+
+// stageLog draws the events into a table of its own, in the order of time: first
+// what happened on the days before, evenly, then today's. Few endpoints have most
+// of the events, few types as well; some of both lie in the past only.
+const stageLog = `
+	create unlogged table public.bench_log as
+	with drawn as (
+		select n, random() as r1, random() as r2, random() as r3, random() as r4,
+			case when n < $1::int - $2::int
+				then date_trunc('day', now(), 'UTC') - ($3::int - 1) * interval '1 day' * (1 - n::float8 / ($1::int - $2::int))
+				else date_trunc('day', now(), 'UTC') + (now() - date_trunc('day', now(), 'UTC')) * ((n - ($1::int - $2::int))::float8 / $2::int)
+			end as at
+		from generate_series(0, $1::int - 1) n),
+	dated as (
+		select *, (now() at time zone 'UTC')::date - (at at time zone 'UTC')::date as ago from drawn)
+	select n, at, lpad(to_hex((extract(epoch from at) * 1000)::bigint), 12, '0') || '70008000' || lpad(to_hex(n), 8, '0') as head,
+		hashint8extended(n, 0) as id, r3, r4,
+		case when ago = 15 and r1 > 0.9 then 299 else least(298, floor(300 * r1 ^ 3))::int end as endpoint,
+		case when n = ($1::int - $2::int) / 9 then 39
+		     when ago = 15 and r2 > 0.998 then 38
+		     when r2 < 0.0003 then 37
+		     else floor(37 * ((r2 - 0.0003) / 0.9997) ^ 2)::int end as type,
+		case when n % 100 = 1 then 'nightly-batch' when n % 2 = 1 then 'story-' || n / 4 end as story
+	from dated`
+
+// fillEvents, fillDeliveries and fillAttempts write the staged events from the
+// $1-th up to the $2-th into the log.
+const fillEvents = `
+	insert into hub.events (seq, id, tenant_id, environment, product, event_type, correlation_id, deliveries, created_at, body)
+	select (head || '0000')::uuid, id, ('00000000-0000-7000-8001-' || lpad(to_hex(endpoint % 50), 12, '0'))::uuid, 'live',
+		'log-' || endpoint % 50 % 6, 'bench.type' || type, story, 2, at,
+		convert_to('{"id":"' || head || '","event_type":"bench.type' || type || '","data":{"text":"' || repeat('payload ', 30) || '"}}', 'UTF8')
+	from public.bench_log where n >= $1::int and n < $2::int order by n`
+
+// An endpoint answers 200, or always 204; what was not delivered has other codes.
+const fillDeliveries = `
+	insert into hub.deliveries (id, event_id, tenant_id, target_id, environment, product, event_type, correlation_id, inbound,
+		status, attempts, spent, status_code, duration_ms, reason, created_at, round_at, due_at, next_attempt_at, finished_at)
+	select (head || '000' || ordinal)::uuid, id, ('00000000-0000-7000-8001-' || lpad(to_hex(target % 50), 12, '0'))::uuid,
+		('00000000-0000-7000-8002-' || lpad(to_hex(target), 12, '0'))::uuid, 'live', 'log-' || target % 50 % 6, 'bench.type' || type, story, n % 97 = 0,
+		status, 1, 1,
+		case when status = 0 then null when n % 70001 = 0 then 418
+		     when status = 1 then case when target % 10 = 3 then 204 else 200 end
+		     else (array[400, 404, 410, 429, 500, 500, 503, 503])[1 + floor(8 * r4)::int] end,
+		12, case when status > 1 then 'exhausted' end, at, at,
+		case when status = 0 then now() + interval '3 hours' else at end, case when status = 0 then now() + interval '3 hours' end,
+		case when status > 0 then at + interval '12 ms' end
+	from (
+		select b.*, ordinal, (endpoint + 50 * (ordinal - 1)) % 300 as target,
+			case when n > 995000 and r3 > 0.6 then 0 when luck < 0.97 then 1 when luck < 0.985 then 2 else 3 end::smallint as status
+		from public.bench_log b, generate_series(1, 2) ordinal, lateral (select r3 * 7919 * ordinal - floor(r3 * 7919 * ordinal) as luck) l
+		where n >= $1::int and n < $2::int) d
+	order by n, ordinal`
+
+const fillAttempts = `
+	insert into hub.attempts (delivery_id, started_at, number, queue_us, dns_us, connect_us, tls_us, first_byte_us, total_us,
+		status_code, signature, response_headers, response_body)
+	select (head || '000' || ordinal)::uuid, at, 1, 900, 0, 0, 0, 9000, 12000, 200, '\x00', 'Content-Type: text/plain', 'ok'
+	from public.bench_log b, generate_series(1, 2) ordinal
+	where n >= $1::int and n < $2::int order by n, ordinal`
+
+// rollLog counts the log into rollups: by minute today, by hour before.
+const rollLog = `
+	insert into hub.rollups (bucket, tenant_id, target_id, product, accepted, delivered, failed, parked, attempts, errors, latency)
+	select case when created_at >= now() - interval '1 day' then date_trunc('minute', created_at) else date_trunc('hour', created_at) end,
+		tenant_id, target_id, product, count(*), count(*) filter (where status = 1), count(*) filter (where status = 3),
+		count(*) filter (where status = 2), count(*), count(*) filter (where status <> 1),
+		array_fill(0, array[28]) || array[count(*) filter (where status = 1)::int]
+	from hub.deliveries group by 1, 2, 3, 4`
+
+// backlog adds deliveries of the dead endpoint that wait, all of this day's first
+// tenth: everything else of today is newer.
+const backlog = `
+	with waiting as (
+		insert into hub.deliveries (id, event_id, tenant_id, target_id, environment, product, event_type, attempts, created_at, round_at, due_at, next_attempt_at)
+		select (b.head || '0' || lpad(to_hex(16 + ordinal), 3, '0'))::uuid, b.id, ('00000000-0000-7000-8001-' || lpad(to_hex($1::int % 50), 12, '0'))::uuid,
+			('00000000-0000-7000-8002-' || lpad(to_hex($1::int), 12, '0'))::uuid, 'live', 'log-' || $1::int % 50 % 6, 'bench.type0', 1,
+			b.at, b.at, now() + interval '3 hours', now() + interval '3 hours'
+		from public.bench_log b, generate_series(1, $2::int / 50000) ordinal
+		where n >= $3::int and n < $3::int + 50000 order by n
+		returning tenant_id, target_id, product, created_at)
+	insert into hub.rollup_deltas (bucket, tenant_id, target_id, product, accepted)
+	select date_trunc('minute', created_at), tenant_id, target_id, product, count(*) from waiting group by 1, 2, 3, 4`
+
+// loadLog fills the log of a hub that has migrated the database.
+func loadLog(ctx context.Context, databaseURL string) error {
+	conn, err := pgx.Connect(ctx, databaseURL)
+	if err != nil {
+		return fmt.Errorf("connecting to the hub's database: %w", err)
+	}
+	defer conn.Close(ctx)
+	steps := []struct {
+		sql  string
+		args []any
+	}{
+		{`select hub.ensure_partitions((now() at time zone 'UTC')::date - $1::int, $1::int + 7)`, []any{logDays + 1}},
+		{furnishLog, []any{logProducts}},
+		{furnishTenants, []any{logProducts, logTenants}},
+		{furnishEndpoints, []any{logTenants, logEndpoints}},
+		{`select setseed(0.5)`, nil},
+		{stageLog, []any{logEvents, logToday, logDays}},
+		{`create index on public.bench_log (n)`, nil},
+		{`analyze public.bench_log`, nil},
+	}
+	for _, step := range steps {
+		if _, err := conn.Exec(ctx, step.sql, step.args...); err != nil {
+			return fmt.Errorf("drawing the log: %w", err)
+		}
+	}
+	if err := fillLog(ctx, databaseURL); err != nil {
+		return err
+	}
+	for _, sql := range []string{rollLog, `vacuum analyze`} {
+		if _, err := conn.Exec(ctx, sql); err != nil {
+			return fmt.Errorf("finishing the log: %w", err)
+		}
+	}
+	return nil
+}
+
+// fillLog writes the staged events, the three tables side by side in slices.
+func fillLog(ctx context.Context, databaseURL string) error {
+	const slice = 50_000
+	group, ctx := errgroup.WithContext(ctx)
+	for _, sql := range []string{fillEvents, fillDeliveries, fillAttempts} {
+		group.Go(func() error {
+			conn, err := pgx.Connect(ctx, databaseURL)
+			if err != nil {
+				return fmt.Errorf("connecting to the hub's database: %w", err)
+			}
+			defer conn.Close(ctx)
+			for first := 0; first < logEvents; first += slice {
+				if _, err := conn.Exec(ctx, sql, first, first+slice); err != nil {
+					return fmt.Errorf("filling the log: %w", err)
+				}
+			}
+			return nil
+		})
+	}
+	return group.Wait()
+}
+
+// loadBacklog adds the dead endpoint's deliveries.
+func loadBacklog(ctx context.Context, databaseURL string) error {
+	conn, err := pgx.Connect(ctx, databaseURL)
+	if err != nil {
+		return fmt.Errorf("connecting to the hub's database: %w", err)
+	}
+	defer conn.Close(ctx)
+	if _, err := conn.Exec(ctx, backlog, deadEndpoint, logBacklog, logEvents-logToday+10_000); err != nil {
+		return fmt.Errorf("adding a backlog: %w", err)
+	}
+	_, err = conn.Exec(ctx, `analyze hub.deliveries`)
+	if err != nil {
+		return fmt.Errorf("analyzing the log: %w", err)
+	}
+	return nil
+}
+
+// Ids that follow from numbers, as the statements above make them.
+func logTenant(n int) string   { return fmt.Sprintf("00000000-0000-7000-8001-%012x", n) }
+func logEndpoint(n int) string { return fmt.Sprintf("00000000-0000-7000-8002-%012x", n) }
+func logProduct(n int) string  { return fmt.Sprintf("log-%d", n) }
+func logType(n int) string     { return fmt.Sprintf("bench.type%d", n) }
+
+// daysAgo is a moment of the log's past.
+func daysAgo(days float64) time.Time {
+	return time.Now().UTC().Add(-time.Duration(days * 24 * float64(time.Hour)))
+}

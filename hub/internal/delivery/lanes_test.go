@@ -1,0 +1,57 @@
+package delivery
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+)
+
+// What a lane holds must be able to start before its leases are too old.
+func TestLaneHoldsWhatCanStartInTime(t *testing.T) {
+	t.Parallel()
+	const concurrency = 64
+	for name, c := range map[string]struct {
+		lane lane
+		want int
+	}{
+		"nothing known":     {lane{}, laneQueue},
+		"fast":              {lane{took: time.Millisecond}, laneQueue},
+		"a second each":     {lane{took: time.Second}, 481},
+		"hangs":             {lane{took: 10 * time.Second}, 49},
+		"hangs, breaker":    {lane{took: 10 * time.Second, failures: breakerAfter}, 7},
+		"refuses at once":   {lane{took: time.Microsecond, failures: breakerAfter}, 2 * concurrency / breakerShare},
+		"one in 2 seconds":  {lane{interval: 2 * time.Second}, 4},
+		"one in an hour":    {lane{interval: time.Hour}, 1},
+		"paced and slow":    {lane{interval: 10 * time.Millisecond, took: time.Second}, 481},
+		"some are reserved": {lane{took: time.Second, reserved: 81}, 400},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			require.Equal(t, c.want, c.lane.room(concurrency))
+		})
+	}
+}
+
+func TestLaneLearnsHowLongAttemptsTake(t *testing.T) {
+	t.Parallel()
+	l := &lane{}
+	l.book(result{took: 800 * time.Millisecond})
+	require.Equal(t, 800*time.Millisecond, l.took, "the first attempt is all that is known")
+	l.book(result{skipped: true})
+	require.Equal(t, 800*time.Millisecond, l.took, "what was not attempted took no time")
+	l.book(result{took: 1600 * time.Millisecond})
+	require.Equal(t, 900*time.Millisecond, l.took)
+}
+
+// A sweep that finds no room must not ask itself again at once.
+func TestFillWithoutRoomDoesNotKickItself(t *testing.T) {
+	t.Parallel()
+	d := NewDispatcher(Config{Now: time.Now, Concurrency: 1, EndpointConcurrency: 1})
+	d.queued = maxQueued
+	target := uuid.New()
+	require.NoError(t, d.fill(t.Context(), target))
+	require.Empty(t, d.kicks)
+	require.True(t, d.lanes[target].left, "it is remembered that rows wait")
+}
