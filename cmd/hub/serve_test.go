@@ -217,6 +217,8 @@ func TestWorker(t *testing.T) {
 		c.among(also(env, missing, "")).run("worker").fails(3,
 			"a worker shares the database, the Redis and the master key", "set HUB_DATABASE_URL, HUB_REDIS_URL and HUB_MASTER_KEY")
 	}
+	c.among(also(env, "HUB_MASTER_KEY", randomKey)).run("worker").fails(3,
+		"HUB_MASTER_KEY (or master.key in the data directory) is not the key that the secrets in this database were encrypted with")
 	worker := c.server(also(env, "HUB_DATA_DIR", filepath.Join(c.dir, "worker")), "worker")
 	require.Contains(t, worker.Output(), "hub worker is delivering; probes and metrics at "+worker.url)
 	p.settled(20, "delivered")

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -17,6 +18,7 @@ import (
 	"integrationhub/hub/config"
 	"integrationhub/hub/embedded"
 	"integrationhub/hub/internal/limit"
+	"integrationhub/hub/internal/registry"
 	"integrationhub/hub/internal/seal"
 	"integrationhub/hub/migrations"
 )
@@ -67,8 +69,28 @@ func openStorage(ctx context.Context, cfg config.Config, search []string, log *s
 	if s.engine, err = openPool(ctx, s.databaseURL, engineConns, engineSettings); err != nil {
 		return s, err
 	}
-	s.api, err = openPool(ctx, s.databaseURL, apiConns, apiSettings)
-	return s, err
+	if s.api, err = openPool(ctx, s.databaseURL, apiConns, apiSettings); err != nil {
+		return s, err
+	}
+	return s, s.checkMasterKey(ctx)
+}
+
+// checkMasterKey refuses a key that does not open what the database holds: with it
+// every tenant that has endpoints would be answered 503, and nothing delivered.
+func (s *storage) checkMasterKey(ctx context.Context) error {
+	var id uuid.UUID
+	var sealed []byte
+	err := s.api.QueryRow(ctx, `select id, secret from hub.endpoints order by id desc limit 1`).Scan(&id, &sealed)
+	switch {
+	case errors.Is(err, pgx.ErrNoRows):
+		return nil
+	case err != nil:
+		return fmt.Errorf("reading a secret to check the master key: %w", err)
+	}
+	if _, err := s.box.Open(sealed, registry.SecretContext(id)); err != nil {
+		return fmt.Errorf("%w: HUB_MASTER_KEY (or master.key in the data directory) is not the key that the secrets in this database were encrypted with", ErrSetting)
+	}
+	return nil
 }
 
 // engineSettings suit statements that find a few rows by id among many: plans are
