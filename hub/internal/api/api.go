@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/netip"
+	"strconv"
 	"sync"
 	"time"
 
@@ -93,7 +94,9 @@ func New(app *fiber.App, deps Deps) (*API, error) {
 	place := mount{api: a.huma, app: app, document: a.documentOnly, guard: a.guard}
 	a.rows = a.routes()
 	for _, row := range a.rows {
-		row.bind(place, row, a.operation(row))
+		op := a.operation(row)
+		row.bind(place, row, op)
+		complete(op)
 	}
 	for _, tag := range tags {
 		settings.Tags = append(settings.Tags, &huma.Tag{Name: tag.name, Description: tag.doc})
@@ -130,7 +133,7 @@ func Document(version string) ([]byte, error) {
 // operation describes a row for huma and the OpenAPI document.
 func (a *API) operation(row route) huma.Operation {
 	op := huma.Operation{
-		OperationID: row.action, Method: row.method, Path: row.path, Summary: row.summary,
+		OperationID: row.action, Method: row.method, Path: row.path, Summary: row.summary, Responses: make(map[string]*huma.Response),
 		Tags: []string{tagOf(row.action)}, DefaultStatus: row.status, Errors: errorsOf(row),
 	}
 	if row.allow == operators || row.allow == admins {
@@ -148,9 +151,29 @@ func (a *API) operation(row route) huma.Operation {
 	return op
 }
 
+// otherwiseOK are the rows that answer 200 besides their own status, and when.
+var otherwiseOK = map[string]string{
+	"events.publish":       "Published before with the same id or Idempotency-Key: the first answer",
+	"events.publish-batch": "All of it was published before: the first answers",
+	"replays.create":       "Dry run: the count",
+}
+
+// complete adds to a bound row's documentation what huma cannot know.
+func complete(op huma.Operation) {
+	if when, found := otherwiseOK[op.OperationID]; found {
+		own := op.Responses[strconv.Itoa(op.DefaultStatus)]
+		op.Responses["200"] = &huma.Response{Description: when, Content: own.Content}
+	}
+	if op.OperationID == actionStream {
+		ok := op.Responses["200"]
+		ok.Description = `Messages named "delivery", each with a delivery as its data and that one's id`
+		ok.Content = map[string]*huma.MediaType{eventStream: ok.Content["application/json"]}
+	}
+}
+
 // errorsOf lists the statuses a row can answer with besides its own.
 func errorsOf(row route) []int {
-	list := []int{http.StatusServiceUnavailable}
+	list := []int{http.StatusBadRequest, http.StatusNotFound, http.StatusServiceUnavailable}
 	if row.allow != anyone {
 		list = append(list, http.StatusUnauthorized, http.StatusForbidden)
 	} else {
@@ -160,9 +183,7 @@ func errorsOf(row route) []int {
 		list = append(list, http.StatusTooManyRequests)
 	}
 	if row.method != http.MethodGet {
-		list = append(list, http.StatusBadRequest, http.StatusNotFound, http.StatusConflict, http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType)
-	} else {
-		list = append(list, http.StatusNotFound)
+		list = append(list, http.StatusConflict, http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType)
 	}
 	return list
 }

@@ -18,7 +18,7 @@ type AuditEntry struct {
 	Action     string     `json:"action" example:"keys.rotate"`
 	Resource   string     `json:"resource" example:"keys"`
 	ResourceID string     `json:"resource_id" doc:"May be empty"`
-	TenantID   *uuid.UUID `json:"tenant_id" format:"uuid"`
+	TenantID   *uuid.UUID `json:"tenant_id" format:"uuid" nullable:"true"`
 	IP         string     `json:"ip" example:"203.0.113.7"`
 	RequestID  string     `json:"request_id"`
 	Status     int        `json:"status" example:"201" doc:"HTTP status of the outcome"`

@@ -72,7 +72,7 @@ func (a *API) listEvents(ctx context.Context, in *listEventsInput) (*struct{ Bod
 }
 
 func (a *API) getEvent(ctx context.Context, in *struct {
-	ID string `path:"id" pattern:"^evt_[0-9a-f]{16}$" example:"evt_0123456789abcdef"`
+	ID string `path:"id" pattern:"^evt_[0-9a-f]{16}$" doc:"Id of the event" example:"evt_0123456789abcdef"`
 }) (*struct{ Body ledger.EventItem }, error) {
 	event, err := a.deps.Ledger.Event(ctx, in.ID)
 	if err != nil {

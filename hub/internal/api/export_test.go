@@ -1,6 +1,9 @@
 package api
 
 import (
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
 	"github.com/gofiber/fiber/v2"
 )
 
@@ -29,3 +32,12 @@ func (a *API) AddRaw(app *fiber.App, method, path, action, scope string, handler
 	place := mount{api: a.huma, app: app, document: a.documentOnly, guard: a.guard}
 	raw[struct{}, pingOutput](handler)(place, row, a.operation(row))
 }
+
+// Operation is what the OpenAPI document says of a row.
+func (a *API) Operation(row Row) *huma.Operation {
+	item := a.huma.OpenAPI().Paths[row.Path]
+	return map[string]*huma.Operation{"get": item.Get, "post": item.Post, "put": item.Put, "delete": item.Delete}[strings.ToLower(row.Method)]
+}
+
+// Schemas are the schemas of the OpenAPI document.
+func (a *API) Schemas() huma.Registry { return a.huma.OpenAPI().Components.Schemas }

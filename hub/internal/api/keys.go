@@ -25,7 +25,7 @@ type Key struct {
 	CreatedAt   time.Time       `json:"created_at"`
 	ExpiresAt   *time.Time      `json:"expires_at" doc:"null: never"`
 	RevokedAt   *time.Time      `json:"revoked_at"`
-	ReplacedBy  *uuid.UUID      `json:"replaced_by" format:"uuid" doc:"The key that a rotation made"`
+	ReplacedBy  *uuid.UUID      `json:"replaced_by" format:"uuid" nullable:"true" doc:"The key that a rotation made"`
 	LastUsedAt  *time.Time      `json:"last_used_at" doc:"To within some minutes"`
 }
 

@@ -47,6 +47,9 @@ const (
 // actionLogin is recorded in the audit log also when it fails.
 const actionLogin = "auth.login"
 
+// actionStream is answered with [eventStream] instead of JSON.
+const actionStream = "events.stream"
+
 const (
 	get    = http.MethodGet
 	post   = http.MethodPost
@@ -90,7 +93,7 @@ func (a *API) routes() []route {
 		{post, "/api/v1/events", keysOnly, keys.ScopePublish, 202, "events.publish", "Publish an event", raw[publishInput, publishOutput](a.deps.Publish)},
 		{post, "/api/v1/events/batch", keysOnly, keys.ScopePublish, 202, "events.publish-batch", "Publish up to 500 events, all or none", raw[publishBatchInput, publishBatchOutput](a.deps.PublishBatch)},
 		{get, "/api/v1/events", operators, noKeys, 200, "events.list", "List events", handle(a.listEvents)},
-		{get, "/api/v1/events/stream", operators, noKeys, 200, "events.stream", "Watch deliveries live (server-sent events)", guarded[streamInput, streamOutput](a, a.stream)},
+		{get, "/api/v1/events/stream", operators, noKeys, 200, actionStream, "Watch deliveries live (server-sent events)", guarded[streamInput, streamOutput](a, a.stream)},
 		{get, "/api/v1/events/{id}", operators, noKeys, 200, "events.get", "Show an event", handle(a.getEvent)},
 
 		{get, "/api/v1/deliveries", operators, noKeys, 200, "deliveries.list", "Search the delivery log", handle(a.listDeliveries)},

@@ -190,6 +190,7 @@ func (b *bundle) call(method, path, credential, body string, headers ...string) 
 	defer func() { _ = response.Body.Close() }()
 	got := answer{status: response.StatusCode, header: response.Header}
 	if response.Header.Get("Content-Type") == "text/event-stream" {
+		b.documented(method, path, got)
 		return got // it does not end
 	}
 	raw, err := io.ReadAll(response.Body)
@@ -198,6 +199,7 @@ func (b *bundle) call(method, path, credential, body string, headers ...string) 
 	if strings.Contains(response.Header.Get("Content-Type"), "json") {
 		require.NoError(b.t, json.Unmarshal(raw, &got.body), got.text)
 	}
+	b.documented(method, path, got)
 	return got
 }
 

@@ -23,6 +23,9 @@ const (
 	streamResume = 500                    // deliveries made up for after Last-Event-ID
 )
 
+// eventStream is the media type of a live tail.
+const eventStream = "text/event-stream"
+
 type streamInput struct {
 	DeliveryQuery
 	LastEventID string `header:"Last-Event-ID" doc:"Id of the last delivery seen: newer ones come first"`
@@ -52,7 +55,7 @@ func (a *API) stream(c *fiber.Ctx, _ *request) error {
 		}
 		after = &id
 	}
-	c.Set(fiber.HeaderContentType, "text/event-stream")
+	c.Set(fiber.HeaderContentType, eventStream)
 	c.Set(fiber.HeaderCacheControl, "no-store")
 	c.Set("X-Accel-Buffering", "no")
 	feed, stop := a.deps.Tail.Listen()

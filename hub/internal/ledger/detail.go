@@ -135,7 +135,7 @@ func shown(body []byte) *string {
 type EventItem struct {
 	ID            string          `json:"id"`
 	Product       string          `json:"product"`
-	TenantID      uuid.UUID       `json:"tenant_id"`
+	TenantID      uuid.UUID       `json:"tenant_id" format:"uuid"`
 	Environment   string          `json:"environment"`
 	EventType     string          `json:"event_type"`
 	CorrelationID *string         `json:"correlation_id"`

@@ -19,19 +19,19 @@ import (
 
 // Filter says which deliveries of the log are meant; empty fields mean all.
 type Filter struct {
-	Direction     string     `json:"direction,omitempty"` // "inbound", "outbound"
-	Product       string     `json:"product,omitempty"`
-	TenantID      *uuid.UUID `json:"tenant_id,omitempty"`
-	IntegrationID *uuid.UUID `json:"integration_id,omitempty"`
-	EndpointID    *uuid.UUID `json:"endpoint_id,omitempty"`
-	EventType     string     `json:"event_type,omitempty"`
-	Status        string     `json:"status,omitempty"` // pending, delivered, parked, failed
-	StatusCode    int        `json:"status_code,omitempty"`
-	CorrelationID string     `json:"correlation_id,omitempty"`
-	EventID       string     `json:"event_id,omitempty"`
-	Q             string     `json:"q,omitempty"` // an event id, a delivery id, a correlation id or an event type
-	Since         *time.Time `json:"since,omitempty"`
-	Until         *time.Time `json:"until,omitempty"`
+	Direction     string     `json:"direction,omitempty" enum:"inbound,outbound"`
+	Product       string     `json:"product,omitempty" maxLength:"40"`
+	TenantID      *uuid.UUID `json:"tenant_id,omitempty" format:"uuid"`
+	IntegrationID *uuid.UUID `json:"integration_id,omitempty" format:"uuid"`
+	EndpointID    *uuid.UUID `json:"endpoint_id,omitempty" format:"uuid"`
+	EventType     string     `json:"event_type,omitempty" maxLength:"128" doc:"In full"`
+	Status        string     `json:"status,omitempty" enum:"pending,delivered,parked,failed"`
+	StatusCode    int        `json:"status_code,omitempty" minimum:"0" maximum:"999" doc:"HTTP status of the last attempt"`
+	CorrelationID string     `json:"correlation_id,omitempty" maxLength:"200"`
+	EventID       string     `json:"event_id,omitempty" pattern:"^evt_[0-9a-f]{16}$" example:"evt_0123456789abcdef"`
+	Q             string     `json:"q,omitempty" maxLength:"200" doc:"An event id, a delivery id or a correlation id"`
+	Since         *time.Time `json:"since,omitempty" doc:"Accepted at this time or later"`
+	Until         *time.Time `json:"until,omitempty" doc:"Accepted before this time"`
 }
 
 // conditions collects the parts of a where clause and their arguments.

@@ -19,14 +19,14 @@ import (
 // Item is one delivery as the log shows it (interface document 3, "Webhook log
 // entry", and the hub's own fields).
 type Item struct {
-	ID            uuid.UUID       `json:"id" doc:"Delivery id"`
+	ID            uuid.UUID       `json:"id" format:"uuid" doc:"Delivery id"`
 	EventID       string          `json:"event_id" doc:"Event id" example:"evt_0123456789abcdef"`
 	Direction     string          `json:"direction" enum:"inbound,outbound"`
 	Product       string          `json:"product" doc:"Product the event came from"`
-	TenantID      uuid.UUID       `json:"tenant_id"`
+	TenantID      uuid.UUID       `json:"tenant_id" format:"uuid"`
 	Environment   string          `json:"environment" enum:"live,test"`
-	IntegrationID *uuid.UUID      `json:"integration_id" doc:"Integration it went to, or null"`
-	EndpointID    *uuid.UUID      `json:"endpoint_id" doc:"Endpoint it went to, or null"`
+	IntegrationID *uuid.UUID      `json:"integration_id" format:"uuid" nullable:"true" doc:"Integration it went to, or null"`
+	EndpointID    *uuid.UUID      `json:"endpoint_id" format:"uuid" nullable:"true" doc:"Endpoint it went to, or null"`
 	EventType     string          `json:"event_type"`
 	CorrelationID *string         `json:"correlation_id"`
 	Payload       json.RawMessage `json:"payload" doc:"The envelope as sent, CPF numbers masked; null once its retention ended"`

@@ -17,7 +17,7 @@ import (
 
 // Replay is a job that puts every matching delivery back to pending.
 type Replay struct {
-	ID         uuid.UUID  `json:"id"`
+	ID         uuid.UUID  `json:"id" format:"uuid"`
 	Filter     Filter     `json:"filter"`
 	Status     string     `json:"status" enum:"running,done,cancelled,failed"`
 	Total      int64      `json:"total" doc:"Deliveries that matched when the job began"`
