@@ -157,17 +157,17 @@ func (d *Dispatcher) pump(l *lane) {
 	}
 }
 
-// share is how many attempts a lane may have in flight now: its own limit, and no
-// more than there are free workers, so that many slow targets together leave some.
-// One is always allowed. The caller holds mu.
-func (d *Dispatcher) share(l *lane) int {
-	return max(1, min(l.limit(d.EndpointConcurrency), d.Concurrency-d.inFlight))
+// full tells whether a lane has its share of the workers: its own limit, and only
+// one attempt at a time while three quarters of all workers are busy, so that many
+// slow targets together leave some to the others. The caller holds mu.
+func (d *Dispatcher) full(l *lane) bool {
+	return l.running >= l.limit(d.EndpointConcurrency) || l.running > 0 && d.inFlight >= d.Concurrency*3/4
 }
 
 // runnable tells whether a lane may start an attempt now; for a paced lane that
 // may soon it sets the wake-up. The caller holds mu.
 func (d *Dispatcher) runnable(l *lane) bool {
-	if l.waiting() == 0 || l.running >= d.share(l) || d.stopping {
+	if l.waiting() == 0 || d.full(l) || d.stopping {
 		return false
 	}
 	if l.interval == 0 {
