@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -155,16 +156,26 @@ func TestHangingEndpointsSlowNobody(t *testing.T) {
 	a := newPlace(t).start(t, func(c *config.Config) {
 		c.DeliveryConcurrency, c.EndpointConcurrency = 64, 16 // 10 × 16 > 64
 	}).account()
-	dead := newHook(t, hanging(nil))
 	alive := newHook(t, nil)
-	for range 10 {
-		a.endpoint(dead, "")
-	}
 	for range 90 {
 		a.endpoint(alive, "")
 	}
-	published := make(map[string]time.Time)
 	const events = 20
+	before := slowest(a, alive, events, 90)
+	dead := newHook(t, hanging(nil))
+	for range 10 {
+		a.endpoint(dead, "")
+	}
+	beside := slowest(a, alive, events, 90)
+	// A machine that is busy with other tests may be slow without any dead endpoint.
+	require.Less(t, beside, max(time.Second, 3*before), "p99 of the others; without dead endpoints it was %s", before)
+}
+
+// slowest publishes events five times a second, each to so many endpoints that take
+// them at once, and gives the 99th percentile of the time they took to arrive.
+func slowest(a *account, h *hook, events, endpoints int) time.Duration {
+	seen := len(h.arrivals())
+	published := make(map[string]time.Time)
 	next := time.NewTicker(200 * time.Millisecond)
 	defer next.Stop()
 	for range events {
@@ -172,14 +183,12 @@ func TestHangingEndpointsSlowNobody(t *testing.T) {
 		at := time.Now()
 		published[a.publish("a.b", `{}`)] = at
 	}
-	got := alive.wait(events * 90)
-	slow := 0
-	for _, one := range got {
-		if one.at.Sub(published[one.id]) > time.Second {
-			slow++
-		}
+	var took []time.Duration
+	for _, one := range h.wait(seen + events*endpoints)[seen:] {
+		took = append(took, one.at.Sub(published[one.id]))
 	}
-	require.LessOrEqual(t, slow, len(got)/100, "p99 under 1 s; %d of %d were slower", slow, len(got))
+	slices.Sort(took)
+	return took[len(took)*99/100]
 }
 
 // "a breaker after repeated failures": then a dead endpoint has an eighth of its
