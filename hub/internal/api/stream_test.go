@@ -37,22 +37,35 @@ func (b *bundle) listen(query string, headers ...string) <-chan map[string]strin
 		defer func() { _ = response.Body.Close() }()
 		message := map[string]string{}
 		for lines := bufio.NewScanner(response.Body); lines.Scan(); {
-			if name, value, found := strings.Cut(lines.Text(), ": "); found {
+			if name, value, found := strings.Cut(lines.Text(), ": "); found && name != "" {
 				message[name] = value
-			} else if lines.Text() == "" {
+			} else if lines.Text() == "" && len(message) > 0 {
 				messages <- message
 				message = map[string]string{}
 			}
 		}
 	}()
-	require.Equal(b.t, map[string]string{"retry": "1000"}, <-messages, "it opens with how soon to come back")
+	opening, _ := b.receive(messages)
+	require.Equal(b.t, map[string]string{"retry": "1000"}, opening, "it opens with how soon to come back")
 	return messages
+}
+
+// receive waits for a tail's next message or its end.
+func (b *bundle) receive(messages <-chan map[string]string) (message map[string]string, open bool) {
+	b.t.Helper()
+	select {
+	case message, open = <-messages:
+		return message, open
+	case <-time.After(soon):
+		require.Fail(b.t, "the tail says nothing")
+		return nil, false
+	}
 }
 
 // next gives the next delivery of a tail.
 func (b *bundle) next(messages <-chan map[string]string) map[string]any {
 	b.t.Helper()
-	message, open := <-messages
+	message, open := b.receive(messages)
 	require.True(b.t, open, "the tail ended")
 	require.Equal(b.t, "delivery", message["event"])
 	var item map[string]any
@@ -83,7 +96,7 @@ func TestLiveTail(t *testing.T) {
 
 	b.engine.halt()
 	for _, tail := range []<-chan map[string]string{everything, some, late, missed} {
-		message, open := <-tail
+		message, open := b.receive(tail)
 		require.False(t, open, "the hub stops, the tail ends: %v", message)
 	}
 }
