@@ -25,7 +25,7 @@ func (b *bundle) listen(query string, headers ...string) <-chan map[string]strin
 	for i := 0; i < len(headers); i += 2 {
 		request.Header.Set(headers[i], headers[i+1])
 	}
-	response, err := http.DefaultClient.Do(request)
+	response, err := http.DefaultClient.Do(request) //nolint:bodyclose // where it is read
 	require.NoError(b.t, err)
 	require.Equal(b.t, 200, response.StatusCode)
 	require.Equal(b.t, "text/event-stream", response.Header.Get("Content-Type"))
