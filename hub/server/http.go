@@ -31,15 +31,17 @@ type probes struct {
 	version string
 }
 
-// newApp makes the HTTP server with what every request goes through.
-func newApp(log *slog.Logger, p *probes) *fiber.App {
+// newApp makes the HTTP server with what every request goes through; publicURL is
+// where its pages are.
+func newApp(publicURL string, log *slog.Logger, p *probes) *fiber.App {
 	app := fiber.New(fiber.Config{
 		AppName: "hub", DisableStartupMessage: true, BodyLimit: httpx.MaxBody, ReadBufferSize: headerBytes,
 		ReadTimeout: readTimeout, IdleTimeout: idleTimeout, ErrorHandler: httpx.ErrorHandler(log),
 		// fiber reuses its buffers; huma's handlers keep strings of the request.
 		Immutable: true,
 	})
-	app.Use(httpx.RequestIDs(), recovered(log), p.draining)
+	httpx.AnswerUnknownMethods(app)
+	app.Use(httpx.RequestIDs(), httpx.Headers(publicURL), recovered(log), p.draining)
 	app.Get("/health", p.health)
 	app.Get("/ready", p.readiness)
 	return app

@@ -88,7 +88,7 @@ func Start(ctx context.Context, o Options) (_ *Server, err error) {
 		return nil, err
 	}
 	s.probes = &probes{storage: s.storage, version: o.Version}
-	s.app = newApp(o.Log, s.probes)
+	s.app = newApp(o.Config.BaseURL(), o.Log, s.probes)
 	s.engine = startEngine(o.Config, s.storage, guard, o.Version, o.Log)
 	serveMetrics(s.app, o.Config, s.engine)
 	if !o.Worker {

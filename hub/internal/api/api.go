@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/netip"
+	"reflect"
 	"strconv"
 	"sync"
 	"time"
@@ -96,7 +97,7 @@ func New(app *fiber.App, deps Deps) (*API, error) {
 	for _, row := range a.rows {
 		op := a.operation(row)
 		row.bind(place, row, op)
-		complete(op)
+		a.complete(op)
 	}
 	for _, tag := range tags {
 		settings.Tags = append(settings.Tags, &huma.Tag{Name: tag.name, Description: tag.doc})
@@ -151,24 +152,25 @@ func (a *API) operation(row route) huma.Operation {
 	return op
 }
 
-// otherwiseOK are the rows that answer 200 besides their own status, and when.
-var otherwiseOK = map[string]string{
-	"events.publish":       "Published before with the same id or Idempotency-Key: the first answer",
-	"events.publish-batch": "All of it was published before: the first answers",
-	"replays.create":       "Dry run: the count",
+// complete adds to a bound row's documentation what huma cannot know: that some
+// rows answer 200 besides their own status, and what is not JSON.
+func (a *API) complete(op huma.Operation) {
+	own := op.Responses[strconv.Itoa(op.DefaultStatus)]
+	switch op.OperationID {
+	case "events.publish", "events.publish-batch":
+		op.Responses["200"] = &huma.Response{Description: "All of it was accepted before, with the same id or Idempotency-Key: the first answer", Content: own.Content}
+	case "replays.create":
+		own.Description, own.Content = "The job that was started", a.content(reflect.TypeFor[ledger.Replay]())
+		op.Responses["200"] = &huma.Response{Description: "Dry run: the count", Content: a.content(reflect.TypeFor[ReplayCount]())}
+	case actionStream:
+		own.Description = `Messages named "delivery", each with a delivery as its data and that one's id`
+		own.Content = map[string]*huma.MediaType{eventStream: own.Content["application/json"]}
+	}
 }
 
-// complete adds to a bound row's documentation what huma cannot know.
-func complete(op huma.Operation) {
-	if when, found := otherwiseOK[op.OperationID]; found {
-		own := op.Responses[strconv.Itoa(op.DefaultStatus)]
-		op.Responses["200"] = &huma.Response{Description: when, Content: own.Content}
-	}
-	if op.OperationID == actionStream {
-		ok := op.Responses["200"]
-		ok.Description = `Messages named "delivery", each with a delivery as its data and that one's id`
-		ok.Content = map[string]*huma.MediaType{eventStream: ok.Content["application/json"]}
-	}
+// content documents an answer of a type.
+func (a *API) content(of reflect.Type) map[string]*huma.MediaType {
+	return map[string]*huma.MediaType{"application/json": {Schema: a.huma.OpenAPI().Components.Schemas.Schema(of, true, "")}}
 }
 
 // errorsOf lists the statuses a row can answer with besides its own.

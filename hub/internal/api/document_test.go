@@ -16,9 +16,11 @@ import (
 var parameter = regexp.MustCompile(`\{[a-z]+\}`)
 
 // documented requires that an answer is one the OpenAPI document tells of: its
-// status, its media type, and every field of it. All the tests' calls come here.
+// status, its media type, and every field of it; and that nobody keeps it. All the tests' calls come here.
 func (b *bundle) documented(method, path string, got answer) {
 	b.t.Helper()
+	require.Equal(b.t, "nosniff", got.header.Get("X-Content-Type-Options"))
+	require.Equal(b.t, "no-store", got.header.Get("Cache-Control"))
 	path, _, _ = strings.Cut(path, "?")
 	for _, row := range b.api.Rows() {
 		pattern := "^" + parameter.ReplaceAllString(row.Path, "[^/]+") + "$"

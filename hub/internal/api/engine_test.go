@@ -123,6 +123,13 @@ func (k keyLimits) Allow(ctx context.Context, key keys.Principal, setHeader func
 	return result.Err()
 }
 
+// tidy does what the hub does now and then in the background.
+func (b *bundle) tidy() {
+	b.t.Helper()
+	const retention = 10 * 365 * 24 * time.Hour // nothing is dropped
+	require.NoError(b.t, ledger.NewMaintenance(b.db, slog.New(slog.DiscardHandler), b.clock.Now, retention).Tidy(context.Background()))
+}
+
 // publish publishes an event with a key and gives its id.
 func (b *bundle) publish(key, eventType, data string, headers ...string) string {
 	b.t.Helper()

@@ -18,15 +18,15 @@ type createReplayInput struct {
 	} `nameHint:"ReplayDraft"`
 }
 
-// ReplayAnswer is the count of a dry run, or the job that was started.
-type ReplayAnswer struct {
-	Count *int64 `json:"count,omitempty" doc:"Dry run: how many deliveries match, exactly"`
-	*ledger.Replay
+// ReplayCount is the answer to a dry run.
+type ReplayCount struct {
+	Count int64 `json:"count" doc:"How many deliveries match, exactly"`
 }
 
+// createReplayOutput has a ReplayCount (200) or a ledger.Replay (202).
 type createReplayOutput struct {
 	Status int
-	Body   ReplayAnswer
+	Body   any
 }
 
 func (a *API) createReplay(ctx context.Context, in *createReplayInput) (*createReplayOutput, error) {
@@ -42,14 +42,14 @@ func (a *API) createReplay(ctx context.Context, in *createReplayInput) (*createR
 		if err != nil {
 			return nil, err
 		}
-		return &createReplayOutput{http.StatusOK, ReplayAnswer{Count: &count}}, nil
+		return &createReplayOutput{http.StatusOK, ReplayCount{count}}, nil
 	}
 	replay, err := a.deps.Replays.Create(ctx, filter, requestOf(ctx).operator.Label())
 	if err != nil {
 		return nil, err
 	}
 	touched(ctx, replay.ID, uuid.Nil)
-	return &createReplayOutput{http.StatusAccepted, ReplayAnswer{Replay: &replay}}, nil
+	return &createReplayOutput{http.StatusAccepted, replay}, nil
 }
 
 func (a *API) listReplays(ctx context.Context, in *struct{ httpx.PageQuery }) (*struct{ Body httpx.Page[ledger.Replay] }, error) {

@@ -93,7 +93,8 @@ func setup(t *testing.T) *bundle {
 	b.engine.start(b, logger)
 	// As the server has it.
 	app := fiber.New(fiber.Config{DisableStartupMessage: true, BodyLimit: httpx.MaxBody, ErrorHandler: httpx.ErrorHandler(logger), Immutable: true})
-	app.Use(httpx.RequestIDs())
+	httpx.AnswerUnknownMethods(app)
+	app.Use(httpx.RequestIDs(), httpx.Headers("https://hub.example.com"))
 	limits := keyLimits{limit.New(limit.Config{Redis: b.engine.redis.Options(), Log: logger})}
 	receive := gateway.New(b.engine.directory, limits, b.engine.outbox)
 	b.api, err = api.New(app, api.Deps{

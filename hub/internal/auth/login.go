@@ -181,17 +181,6 @@ func (s *Service) Account(ctx context.Context, email string) (Operator, bool) {
 	return operatorOf(row), err == nil
 }
 
-// Clean deletes what no login needs any more; call it now and then.
-func (s *Service) Clean(ctx context.Context) error {
-	queries := dbgen.New(s.db)
-	now := s.config.Now()
-	if _, err := queries.DeleteOldLoginFailures(ctx, now.Add(-loginWindow)); err != nil {
-		return store.Failed("deleting old login failures", err)
-	}
-	_, err := queries.DeleteExpiredRefreshTokens(ctx, now)
-	return store.Failed("deleting expired refresh tokens", err)
-}
-
 // issue makes the tokens of a session.
 func (s *Service) issue(ctx context.Context, queries *dbgen.Queries, operator Operator, family uuid.UUID) (Session, error) {
 	now := s.config.Now()

@@ -95,7 +95,12 @@ func serve(t *testing.T) served {
 		DisableStartupMessage: true, Immutable: true, BodyLimit: MaxBody,
 		IdleTimeout: 30 * time.Second, ErrorHandler: ErrorHandler(log),
 	})
-	app.Use(RequestIDs(), Body(JSONRules{UniqueKeys: true}))
+	AnswerUnknownMethods(app)
+	app.Use(RequestIDs(), Headers(publicURL), Body(JSONRules{UniqueKeys: true}))
+	app.Get("/raw/kept", func(c *fiber.Ctx) error {
+		c.Set(fiber.HeaderCacheControl, "max-age=60")
+		return c.SendString("kept")
+	})
 	app.All("/raw/fail/:name", func(c *fiber.Ctx) error { return failure(c.Params("name")) })
 	app.Post("/raw/echo", func(c *fiber.Ctx) error { return c.Send(c.Request().Body()) })
 
@@ -176,6 +181,8 @@ func (s served) send(t *testing.T, method, path string, body io.Reader, headers 
 // requireProblem holds an error answer against the one shape.
 func requireProblem(t *testing.T, got *answer) {
 	t.Helper()
+	require.Equal(t, []string{"nosniff"}, got.header.Values("X-Content-Type-Options"))
+	require.Equal(t, []string{"no-store"}, got.header.Values("Cache-Control"))
 	require.Equal(t, ProblemType, got.header.Get("Content-Type"), got.body)
 	var fields map[string]any
 	require.NoError(t, json.Unmarshal([]byte(got.body), &fields), got.body)

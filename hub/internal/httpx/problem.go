@@ -213,6 +213,7 @@ func writeProblem(c *fiber.Ctx, p Problem) error {
 		return err
 	}
 	c.Set(fiber.HeaderContentType, ProblemType)
+	safe(&c.Response().Header) // no middleware ran for what the server itself refuses
 	return c.Status(p.Status).Send(body)
 }
 

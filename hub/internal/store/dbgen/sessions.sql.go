@@ -36,34 +36,6 @@ func (q *Queries) CreateRefreshToken(ctx context.Context, arg CreateRefreshToken
 	return err
 }
 
-const deleteExpiredRefreshTokens = `-- name: DeleteExpiredRefreshTokens :execrows
-delete from hub.refresh_tokens t
-where t.expires_at < $1
-  and not exists (select from hub.refresh_tokens n where n.family_id = t.family_id and n.expires_at >= $1)
-`
-
-// A family stays until its newest token has expired: access tokens of its login
-// are checked against it.
-func (q *Queries) DeleteExpiredRefreshTokens(ctx context.Context, expiresAt time.Time) (int64, error) {
-	result, err := q.db.Exec(ctx, deleteExpiredRefreshTokens, expiresAt)
-	if err != nil {
-		return 0, err
-	}
-	return result.RowsAffected(), nil
-}
-
-const deleteOldLoginFailures = `-- name: DeleteOldLoginFailures :execrows
-delete from hub.login_failures where at < $1
-`
-
-func (q *Queries) DeleteOldLoginFailures(ctx context.Context, at time.Time) (int64, error) {
-	result, err := q.db.Exec(ctx, deleteOldLoginFailures, at)
-	if err != nil {
-		return 0, err
-	}
-	return result.RowsAffected(), nil
-}
-
 const forgetLoginFailures = `-- name: ForgetLoginFailures :exec
 delete from hub.login_failures where account_hash = $1 and ip = $2
 `

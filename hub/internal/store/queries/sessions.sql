@@ -14,13 +14,6 @@ update hub.refresh_tokens set revoked_at = $2 where family_id = $1 and revoked_a
 -- name: RevokeOperatorSessions :exec
 update hub.refresh_tokens set revoked_at = $2 where operator_id = $1 and revoked_at is null;
 
--- name: DeleteExpiredRefreshTokens :execrows
--- A family stays until its newest token has expired: access tokens of its login
--- are checked against it.
-delete from hub.refresh_tokens t
-where t.expires_at < $1
-  and not exists (select from hub.refresh_tokens n where n.family_id = t.family_id and n.expires_at >= $1);
-
 -- name: RecordLoginFailure :exec
 insert into hub.login_failures (account_hash, ip, at) values ($1, $2, $3);
 
@@ -30,6 +23,3 @@ where account_hash = $1 and ip = $2 and at > sqlc.arg(since) order by at desc li
 
 -- name: ForgetLoginFailures :exec
 delete from hub.login_failures where account_hash = $1 and ip = $2;
-
--- name: DeleteOldLoginFailures :execrows
-delete from hub.login_failures where at < $1;

@@ -1,0 +1,115 @@
+package api_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+)
+
+// listen opens the live tail and gives its messages as they come; the channel is
+// closed when it ends.
+func (b *bundle) listen(query string, headers ...string) <-chan map[string]string {
+	b.t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	b.t.Cleanup(cancel)
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, b.url+"/api/v1/events/stream?"+query, nil)
+	require.NoError(b.t, err)
+	request.Header.Set("Authorization", "Bearer "+b.support)
+	for i := 0; i < len(headers); i += 2 {
+		request.Header.Set(headers[i], headers[i+1])
+	}
+	response, err := http.DefaultClient.Do(request) //nolint:bodyclose // where it is read
+	require.NoError(b.t, err)
+	require.Equal(b.t, 200, response.StatusCode)
+	require.Equal(b.t, "text/event-stream", response.Header.Get("Content-Type"))
+	require.Equal(b.t, "no-store", response.Header.Get("Cache-Control"))
+	require.NotEmpty(b.t, response.Header.Get("X-Request-Id"))
+	messages := make(chan map[string]string, 100)
+	go func() {
+		defer close(messages)
+		defer func() { _ = response.Body.Close() }()
+		message := map[string]string{}
+		for lines := bufio.NewScanner(response.Body); lines.Scan(); {
+			if name, value, found := strings.Cut(lines.Text(), ": "); found && name != "" {
+				message[name] = value
+			} else if lines.Text() == "" && len(message) > 0 {
+				messages <- message
+				message = map[string]string{}
+			}
+		}
+	}()
+	opening, _ := b.receive(messages)
+	require.Equal(b.t, map[string]string{"retry": "1000"}, opening, "it opens with how soon to come back")
+	return messages
+}
+
+// receive waits for a tail's next message or its end.
+func (b *bundle) receive(messages <-chan map[string]string) (message map[string]string, open bool) {
+	b.t.Helper()
+	select {
+	case message, open = <-messages:
+		return message, open
+	case <-time.After(soon):
+		require.Fail(b.t, "the tail says nothing")
+		return nil, false
+	}
+}
+
+// next gives the next delivery of a tail.
+func (b *bundle) next(messages <-chan map[string]string) map[string]any {
+	b.t.Helper()
+	message, open := b.receive(messages)
+	require.True(b.t, open, "the tail ended")
+	require.Equal(b.t, "delivery", message["event"])
+	var item map[string]any
+	require.NoError(b.t, json.Unmarshal([]byte(message["data"]), &item))
+	require.Equal(b.t, item["id"], message["id"])
+	require.Equal(b.t, itemFields, fieldsOf(item))
+	return item
+}
+
+func TestLiveTail(t *testing.T) {
+	t.Parallel()
+	b := setup(t).tenants()
+	b.endpoint(b.live[0], anywhere)
+	everything, some := b.listen(""), b.listen("event_type=c.d&product=shop&status=delivered&tenant_id="+b.tenant[0].String())
+	first := b.publish(b.live[0], "a.b", "{}")
+	seen := b.next(everything)
+	require.Equal(t, []any{first, "delivered", 200.0}, []any{seen["event_id"], seen["status"], seen["status_code"]})
+	b.settled(first, "delivered")
+	b.clock.Advance(time.Second) // ids are ordered by it
+	second := b.publish(b.live[0], "c.d", "{}")
+	require.Equal(t, second, b.next(everything)["event_id"])
+	require.Equal(t, second, b.next(some)["event_id"], "only what the filter matches")
+
+	// Who comes back is told what was missed.
+	late := b.listen("", "Last-Event-ID", seen["id"].(string))
+	require.Equal(t, second, b.next(late)["event_id"])
+	missed := b.listen("event_type=none", "Last-Event-ID", seen["id"].(string))
+
+	b.engine.halt()
+	for _, tail := range []<-chan map[string]string{everything, some, late, missed} {
+		message, open := b.receive(tail)
+		require.False(t, open, "the hub stops, the tail ends: %v", message)
+	}
+}
+
+func TestLiveTailIsForOperators(t *testing.T) {
+	t.Parallel()
+	b := setup(t).tenants()
+	b.refused(401, "unauthorized", "GET", "/events/stream", "", "")
+	b.refused(401, "unauthorized", "GET", "/events/stream", b.live[0], "")
+	b.refused(401, "invalid_token", "GET", "/events/stream", "garbage", "")
+	b.refused(401, "unauthorized", "GET", "/events/stream?access_token="+b.admin, "", "")
+	b.refused(422, "validation_failed", "GET", "/events/stream", b.support, "", "Last-Event-ID", "evt_0123456789abcdef")
+	b.refused(422, "validation_failed", "GET", "/events/stream?status=delivered&status_code=two", b.support, "", "Last-Event-ID", uuid.NewString())
+	require.Equal(t, 200, b.call("GET", "/events/stream", b.support, "").status)
+	require.Equal(t, 200, b.call("GET", "/events/stream", b.local, "").status)
+}
