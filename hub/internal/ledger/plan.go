@@ -19,7 +19,8 @@ type plan struct {
 	targets string // the targets the filter can mean, as the last argument; "": not known
 	implied string // the part that is true of every row of these targets
 	reads   []read
-	newest  bool // look among the newest rows first: the reads cost more than that
+	atOnce  []read // the same in fewer reads, for small days; nil: reads
+	newest  bool   // look among the newest rows first: the reads cost more than that
 }
 
 // read is a part of a day's rows: those of a driver, a condition that an index
@@ -124,6 +125,7 @@ func (f Filter) reads(p *plan) []read {
 		if !whose && f.StatusCode == 0 {
 			return readEach(statuses)
 		}
+		p.atOnce = split(p.kind, statuses)
 		return readType(p.kind, statuses)
 	case inbound:
 		return split("d.inbound", statuses)

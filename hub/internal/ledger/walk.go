@@ -77,18 +77,26 @@ func (r *Reader) ids(ctx context.Context, statement string, args []any) ([]uuid.
 	return pgx.CollectRows(rows, pgx.RowTo[uuid.UUID])
 }
 
-// days lists the days that have rows and can have matches, newest first, as the
-// suffixes of their tables.
-func (p *plan) days(ctx context.Context, db querier) ([]string, error) {
+// day is one day's table of deliveries.
+type day struct {
+	name  string // "p20261120"
+	bytes int64
+}
+
+func (d day) table() string { return "hub.deliveries_" + d.name }
+
+// days lists the days that have rows and can have matches, newest first.
+func (p *plan) days(ctx context.Context, db querier) ([]day, error) {
 	rows, err := db.Query(ctx, `
 		with days as materialized ( -- only their sizes are looked at
 			select c.oid, right(c.relname, 9) as day from pg_inherits i join pg_class c on c.oid = i.inhrelid
 			where i.inhparent = 'hub.deliveries'::regclass)
-		select day from days where day between $1 and $2 and pg_relation_size(oid) > 0 order by day desc`, dayName(p.first, "p00000000"), dayName(p.last, "p99999999"))
+		select day, pg_relation_size(oid) from days
+		where day between $1 and $2 and pg_relation_size(oid) > 0 order by day desc`, dayName(p.first, "p00000000"), dayName(p.last, "p99999999"))
 	if err != nil {
 		return nil, err
 	}
-	return pgx.CollectRows(rows, pgx.RowTo[string])
+	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (d day, err error) { return d, row.Scan(&d.name, &d.bytes) })
 }
 
 // dayName is the day of a bound of ids; ids of far away times have none.
@@ -107,26 +115,32 @@ type effort struct {
 	newest int // of all rows of the newest day
 	driven int // of a driver's rows
 	dense  int // of a driver's rows that lie side by side
+
+	small int64 // size in bytes of a day's table up to which matches are gathered at once
 }
 
-var usualEffort = effort{newest: 4000, driven: 300, dense: 5000}
+var usualEffort = effort{newest: 4000, driven: 300, dense: 5000, small: 16 << 20}
 
 // amongNewest writes the search of a day's newest rows.
-func (p *plan) amongNewest(day string, limit int, e effort) (statement string, args []any) {
+func (p *plan) amongNewest(newest day, limit int, e effort) (statement string, args []any) {
 	args = p.args
 	if p.targets != "" {
 		args = args[:len(args)-1]
 	}
-	return fmt.Sprintf("select d.id from (select * from hub.deliveries_%s d where %s order by d.id desc limit %d) d where %s order by d.id desc limit %d",
-		day, all(p.ranges), e.newest, p.where(), limit), args
+	return fmt.Sprintf("select d.id from (select * from %s d where %s order by d.id desc limit %d) d where %s order by d.id desc limit %d",
+		newest.table(), all(p.ranges), e.newest, p.where(), limit), args
 }
 
 // statement writes the search of some days.
-func (p *plan) statement(days []string, limit int, e effort) string {
+func (p *plan) statement(days []day, limit int, e effort) string {
 	parts := make([]string, 0, len(days)*len(p.reads))
-	for _, day := range days {
-		for _, r := range p.reads {
-			parts = append(parts, p.part(r, "hub.deliveries_"+day, limit, e))
+	for _, d := range days {
+		reads := p.reads
+		if d.bytes <= e.small && p.atOnce != nil {
+			reads = p.atOnce
+		}
+		for _, r := range reads {
+			parts = append(parts, p.part(r, d, limit, e))
 		}
 	}
 	if len(parts) == 1 {
@@ -136,8 +150,8 @@ func (p *plan) statement(days []string, limit int, e effort) string {
 }
 
 // part writes one read of one day's table.
-func (p *plan) part(r read, table string, limit int, e effort) string {
-	page := " order by d.id desc limit " + strconv.Itoa(limit)
+func (p *plan) part(r read, d day, limit int, e effort) string {
+	table, page := d.table(), " order by d.id desc limit "+strconv.Itoa(limit)
 	switch {
 	case r.each != "":
 		where := p.where()
@@ -152,7 +166,7 @@ func (p *plan) part(r read, table string, limit int, e effort) string {
 		return fmt.Sprintf(`select d.id from %s, lateral (
 			select d.id from %s d where %s and d.status = s.status and d.status <> 0 and d.status + 0 <> 0%s) d%s`, pairs, table, where, page, page)
 	case r.sieve:
-		return p.sieved(r, table, page, limit, e)
+		return p.sieved(r, d, page, limit, e)
 	}
 	return "select d.id from " + table + " d where " + r.driver + " and " + p.where() + page
 }
@@ -162,10 +176,10 @@ func (p *plan) part(r read, table string, limit int, e effort) string {
 // second half gathers every match, in the way the planner finds cheapest without
 // regard to order: "offset 0" keeps the limit from it, for it would trust in
 // matches being everywhere and walk the whole day.
-func (p *plan) sieved(r read, table, page string, limit int, e effort) string {
-	gathered := "select d.id from (select d.id from " + table + " d where %s offset 0) d" + page
-	if r.status == "2" || r.status == "3" {
-		return fmt.Sprintf(gathered, p.gathering(r)) // few rows
+func (p *plan) sieved(r read, d day, page string, limit int, e effort) string {
+	gathered := "select d.id from (select d.id from " + d.table() + " d where %s offset 0) d" + page
+	if d.bytes <= e.small || r.status == "2" || r.status == "3" { // few rows
+		return fmt.Sprintf(gathered, p.gathering(r))
 	}
 	bound := e.driven
 	if r.status == "" || strings.HasPrefix(r.driver, "true") {
@@ -177,7 +191,7 @@ func (p *plan) sieved(r read, table, page string, limit int, e effort) string {
 		select id from quick where (select count(*) from quick) >= %[7]d
 		union all
 		(%[8]s)`,
-		table, r.driver, all(p.ranges), bound, p.where(), page, limit,
+		d.table(), r.driver, all(p.ranges), bound, p.where(), page, limit,
 		fmt.Sprintf(gathered, p.gathering(r)+" and (select count(*) from quick) < "+strconv.Itoa(limit)))
 }
 
