@@ -119,7 +119,7 @@ type effort struct {
 	small int64 // size in bytes of a day's table up to which matches are gathered at once
 }
 
-var usualEffort = effort{newest: 4000, driven: 300, dense: 5000, small: 16 << 20}
+var usualEffort = effort{newest: 4000, driven: 1000, dense: 5000, small: 16 << 20}
 
 // amongNewest writes the search of a day's newest rows.
 func (p *plan) amongNewest(newest day, limit int, e effort) (statement string, args []any) {
