@@ -70,8 +70,9 @@ create index deliveries_code on hub.deliveries (status_code, id) where status_co
 -- the primary key nor deliveries_due finds a page of it quickly. It costs 0.7 µs per
 -- delivery, the ids being inserted in order; rows leave it when they are settled.
 create index deliveries_pending on hub.deliveries (id) where status = 0;
-create index deliveries_parked on hub.deliveries (id) where status = 2;
-create index deliveries_failed on hub.deliveries (id) where status = 3;
+-- Few rows are ever in these two: there is room for what they are asked along with.
+create index deliveries_parked on hub.deliveries (id, product, status_code) where status = 2;
+create index deliveries_failed on hub.deliveries (id, product, status_code) where status = 3;
 create index deliveries_inbound on hub.deliveries (id) where inbound;
 create index deliveries_correlation on hub.deliveries (correlation_id, id) where correlation_id is not null;
 
