@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -41,8 +42,12 @@ type conditions struct {
 	args   []any
 
 	first, last uuid.UUID // bounds of the ids, inclusive; Nil: none
-	kind, story string    // the parts that name the event type and the correlation id
-	events      []string  // the ranges of ids of an event's deliveries, where tenants chose the same id
+
+	// The parts that name the event type, the correlation id, the HTTP status, the
+	// status and the tenant.
+	kind, story, code, standing, owner string
+
+	events []string // the ranges of ids of an event's deliveries, where tenants chose the same id
 }
 
 func (c *conditions) add(part string, args ...any) {
@@ -76,7 +81,18 @@ func (c *conditions) numbered(part string, args ...any) string {
 	return part
 }
 
+// addNamed adds a part and returns it.
+func (c *conditions) addNamed(part string, args ...any) string {
+	c.add(part, args...)
+	return c.parts[len(c.parts)-1]
+}
+
 func (c *conditions) where() string { return all(c.parts) }
+
+// without gives the conditions but one.
+func (c *conditions) without(part string) string {
+	return all(slices.DeleteFunc(slices.Clone(c.parts), func(one string) bool { return one == part }))
+}
 
 // all joins conditions.
 func all(parts []string) string {
@@ -111,8 +127,7 @@ func (f Filter) conditions(ctx context.Context, db querier) (c conditions, ok bo
 				c.upto(delivery)
 				continue
 			}
-			c.story = c.numbered("d.correlation_id = ?", id)
-			c.parts = append(c.parts, c.story)
+			c.story = c.addNamed("d.correlation_id = ?", id)
 		}
 	}
 	return c, true, nil
@@ -144,7 +159,7 @@ func (f Filter) plainConditions(c *conditions) {
 		c.add("d.product = ?", f.Product)
 	}
 	if f.TenantID != nil {
-		c.add("d.tenant_id = ?", *f.TenantID)
+		c.owner = c.addNamed("d.tenant_id = ?", *f.TenantID)
 	}
 	if f.EndpointID != nil {
 		c.add("d.target_id = ? and not d.integration", *f.EndpointID)
@@ -153,19 +168,17 @@ func (f Filter) plainConditions(c *conditions) {
 		c.add("d.target_id = ? and d.integration", *f.IntegrationID)
 	}
 	if f.EventType != "" {
-		c.kind = c.numbered("d.event_type = ?", f.EventType)
-		c.parts = append(c.parts, c.kind)
+		c.kind = c.addNamed("d.event_type = ?", f.EventType)
 	}
 	if status, ok := delivery.ParseStatus(f.Status); ok {
-		c.add("d.status = " + strconv.Itoa(int(status)))
+		c.standing = c.addNamed(is(status))
 	}
 	if f.StatusCode != 0 {
 		// Written out: only so the planner sees that the partial index serves.
-		c.add("d.status_code = " + strconv.Itoa(f.StatusCode))
+		c.code = c.addNamed("d.status_code = " + strconv.Itoa(f.StatusCode))
 	}
 	if f.CorrelationID != "" {
-		c.story = c.numbered("d.correlation_id = ?", f.CorrelationID)
-		c.parts = append(c.parts, c.story)
+		c.story = c.addNamed("d.correlation_id = ?", f.CorrelationID)
 	}
 	if f.Since != nil {
 		c.addRange("d.id >= ?", logid.Floor(*f.Since))

@@ -72,10 +72,12 @@ func (p *Pending) Collect(ch chan<- prometheus.Metric) {
 	}
 }
 
+// waiting counts the oldest that wait, so that the age of the oldest is right even
+// where more wait than are counted.
 func (r *Reader) waiting(ctx context.Context) ([]pendingCount, error) {
 	rows, err := r.pool.Query(ctx, `
 		select product, count(*), coalesce(extract(epoch from now() - min(created_at)), 0)::float8, false
-		from (select product, created_at from hub.deliveries where status = 0 limit $1) d group by product
+		from (select product, created_at from hub.deliveries where status = 0 order by id limit $1) d group by product
 		union all
 		select product, count(*), 0, true
 		from (select product from hub.deliveries where status = 2 limit $1) d group by product`, pendingCap)

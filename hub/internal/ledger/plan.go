@@ -16,8 +16,11 @@ import (
 // plan is how a filter is read from each day's table.
 type plan struct {
 	conditions
-	targets string // the targets the filter can mean, as an argument; "": not known
+	targets string // the targets the filter can mean, as the last argument; "": not known
+	implied string // the part that is true of every row of these targets
 	reads   []read
+	atOnce  []read // the same in fewer reads, for small days; nil: reads
+	newest  bool   // look among the newest rows first: the reads cost more than that
 }
 
 // read is a part of a day's rows: those of a driver, a condition that an index
@@ -26,7 +29,8 @@ type plan struct {
 type read struct {
 	driver string // "true": every row, by the primary key
 	sieve  bool   // further conditions may leave few of the driver's rows
-	each   string // read by target and by these statuses: an index gives the rows of each pair in order
+	each   string // read by these statuses, and by target where they are known: an index gives the rows of each pair in order
+	status string // the statuses of a sieved read, "1,2"; "": any
 }
 
 // maxTargets is how many targets of a tenant or product are read one by one. Who
@@ -57,6 +61,9 @@ func (f Filter) plan(ctx context.Context, db querier, after, before *uuid.UUID) 
 	}
 	if targets != nil {
 		p.targets = p.numbered("?::uuid[]", targets)
+		if f.EndpointID == nil && f.IntegrationID == nil {
+			p.implied = p.owner
+		}
 	}
 	p.reads = f.reads(&p)
 	return p, true, nil
@@ -77,63 +84,104 @@ func (p *plan) named(f Filter) []read {
 		}
 		return reads
 	}
-	further := len(p.parts) - len(p.ranges) - 1
-	return []read{{driver: p.story, sieve: further > 0}}
+	if len(p.parts)-len(p.ranges) == 1 {
+		return []read{{driver: p.story}}
+	}
+	return split(p.story, f.statuses())
+}
+
+// statuses lists those a filter can mean.
+func (f Filter) statuses() []delivery.Status {
+	if status, one := delivery.ParseStatus(f.Status); one {
+		return []delivery.Status{status}
+	}
+	return []delivery.Status{delivery.Delivered, delivery.Parked, delivery.Failed, delivery.Pending}
 }
 
 // reads chooses what drives the reading: the field whose values single out the
 // fewest rows by an index.
 func (f Filter) reads(p *plan) []read {
-	status, one := delivery.ParseStatus(f.Status)
-	statuses := []delivery.Status{delivery.Delivered, delivery.Parked, delivery.Failed, delivery.Pending}
-	if one {
-		statuses = []delivery.Status{status}
-	}
-	few := one && status != delivery.Delivered
+	statuses := f.statuses()
+	few := len(statuses) == 1 && statuses[0] != delivery.Delivered
 	coded := f.StatusCode != 0 && f.StatusCode != 200 // most rows have 200
 	inbound := f.Direction == "inbound"
 	whose := f.Product != "" || f.TenantID != nil || f.EndpointID != nil || f.IntegrationID != nil
+	p.newest = whose || f.EventType != "" || inbound || coded
 	switch {
 	case p.targets != "" && f.EventType == "" && !coded && !inbound:
 		return readEach(statuses)
-	case few && (p.targets == "" || inbound || coded) && f.EventType == "":
-		return []read{{driver: is(status), sieve: whose || inbound || f.StatusCode != 0}}
+	case few && f.EventType == "" && (p.targets == "" || inbound || coded):
+		if whose || inbound || f.StatusCode != 0 {
+			return split(is(statuses[0]), statuses)
+		}
+		return []read{{driver: is(statuses[0])}}
+	case coded && f.Status == "" && f.EventType == "" && !inbound && !whose:
+		return []read{{driver: p.code}}
 	case coded:
-		return []read{{driver: "d.status_code = " + strconv.Itoa(f.StatusCode), sieve: one || inbound || whose || f.EventType != ""}}
-	case f.EventType != "":
-		return readType(p.kind, statuses, inbound || whose || f.StatusCode != 0)
+		return split(p.code, statuses)
+	case inbound && f.Status == "" && f.EventType == "" && !whose && f.StatusCode == 0:
+		return []read{{driver: "d.inbound"}}
+	case f.EventType != "" && !inbound:
+		if !whose && f.StatusCode == 0 {
+			return readEach(statuses)
+		}
+		p.atOnce = split(p.kind, statuses)
+		return readType(p.kind, statuses)
 	case inbound:
-		return []read{{driver: "d.inbound", sieve: one || whose || f.StatusCode != 0}}
+		return split("d.inbound", statuses)
+	case whose:
+		return split("true", statuses)
 	}
-	return []read{{driver: "true", sieve: whose}}
+	return []read{{driver: "true"}}
 }
 
 func is(status delivery.Status) string { return "d.status = " + strconv.Itoa(int(status)) }
 
-// readEach reads each target's settled rows along its own index, which holds them
-// by status and then by id, and what is pending by the index of that.
-func readEach(statuses []delivery.Status) []read {
-	var settled []string
+// split reads settled rows and pending ones apart: other indexes hold them.
+func split(driver string, statuses []delivery.Status) []read {
 	var reads []read
-	for _, status := range statuses {
-		if status == delivery.Pending {
-			reads = append(reads, read{driver: is(status), sieve: true})
-			continue
-		}
-		settled = append(settled, strconv.Itoa(int(status)))
+	settled, pending := settled(statuses)
+	if settled != "" {
+		reads = append(reads, read{driver: driver + " and d.status <> 0", sieve: true, status: settled})
 	}
-	if settled != nil {
-		reads = append(reads, read{driver: "d.status <> 0", each: strings.Join(settled, ",")})
+	if pending {
+		reads = append(reads, read{driver: is(delivery.Pending), sieve: true})
 	}
 	return reads
 }
 
-// readType reads the settled rows of a type, which its index holds by status and
-// then by id, and what is pending.
-func readType(kind string, statuses []delivery.Status, sieve bool) []read {
+func settled(statuses []delivery.Status) (settled string, pending bool) {
+	var list []string
+	for _, status := range statuses {
+		if status == delivery.Pending {
+			pending = true
+			continue
+		}
+		list = append(list, strconv.Itoa(int(status)))
+	}
+	return strings.Join(list, ","), pending
+}
+
+// readEach reads the settled rows of each target, or of a type, along their own
+// index, which holds them by status and then by id, and what is pending by the
+// index of that.
+func readEach(statuses []delivery.Status) []read {
+	settled, pending := settled(statuses)
+	var reads []read
+	if settled != "" {
+		reads = append(reads, read{each: settled})
+	}
+	if pending {
+		reads = append(reads, read{driver: is(delivery.Pending), sieve: true})
+	}
+	return reads
+}
+
+// readType reads the rows of a type that meet further conditions, status by status.
+func readType(kind string, statuses []delivery.Status) []read {
 	reads := make([]read, len(statuses))
 	for i, status := range statuses {
-		reads[i] = read{driver: kind + " and " + is(status), sieve: sieve}
+		reads[i] = read{driver: kind + " and d.status + 0 <> 0 and " + is(status), sieve: true, status: strconv.Itoa(int(status))}
 		if status == delivery.Pending {
 			reads[i] = read{driver: is(status), sieve: true}
 		}

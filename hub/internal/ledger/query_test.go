@@ -79,6 +79,7 @@ func (b *book) generated(random *rand.Rand) row {
 		product: []string{"shop", "shop", "clinic"}[of/2], kind: []string{"a.created", "a.deleted", "b.created"}[random.IntN(3)],
 		status: delivery.Status(random.IntN(4)),
 	}
+	r.inbound = random.IntN(6) == 0
 	if random.IntN(20) == 0 {
 		r.product, r.kind = "hub", "hub.ping"
 	}

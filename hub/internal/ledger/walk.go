@@ -48,17 +48,16 @@ func (r *Reader) walk(ctx context.Context, p *plan, limit int) ([]uuid.UUID, err
 	if err != nil {
 		return nil, err
 	}
+	if p.newest && len(days) > 0 {
+		statement, args := p.amongNewest(days[0], limit, r.effort)
+		if found, err := r.ids(ctx, statement, args); err != nil || len(found) == limit {
+			return found, err
+		}
+	}
 	var found []uuid.UUID
 	for next := firstDays; len(days) > 0 && len(found) < limit; next *= 2 {
 		n := min(next, len(days))
-		statement, args := p.statement(days[:n], limit-len(found), r.effort)
-		// Planned anew with the values at hand: a value's frequency decides which
-		// index serves, and there are too many statements to keep plans of.
-		rows, err := r.pool.Query(ctx, statement, append([]any{pgx.QueryExecModeCacheDescribe}, args...)...)
-		if err != nil {
-			return nil, err
-		}
-		ids, err := pgx.CollectRows(rows, pgx.RowTo[uuid.UUID])
+		ids, err := r.ids(ctx, p.statement(days[:n], limit-len(found), r.effort), p.args)
 		if err != nil {
 			return nil, err
 		}
@@ -67,17 +66,37 @@ func (r *Reader) walk(ctx context.Context, p *plan, limit int) ([]uuid.UUID, err
 	return found, nil
 }
 
-// days lists the days that have rows and can have matches, newest first, as the
-// suffixes of their tables.
-func (p *plan) days(ctx context.Context, db querier) ([]string, error) {
-	rows, err := db.Query(ctx, `
-		select right(c.relname, 9) from pg_inherits i join pg_class c on c.oid = i.inhrelid
-		where i.inhparent = 'hub.deliveries'::regclass and right(c.relname, 9) between $1 and $2 and pg_relation_size(c.oid) > 0
-		order by 1 desc`, dayName(p.first, "p00000000"), dayName(p.last, "p99999999"))
+// ids runs a search. It is planned anew with the values at hand: a value's
+// frequency decides which index serves, and there are too many statements to keep
+// plans of.
+func (r *Reader) ids(ctx context.Context, statement string, args []any) ([]uuid.UUID, error) {
+	rows, err := r.pool.Query(ctx, statement, append([]any{pgx.QueryExecModeCacheDescribe}, args...)...)
 	if err != nil {
 		return nil, err
 	}
-	return pgx.CollectRows(rows, pgx.RowTo[string])
+	return pgx.CollectRows(rows, pgx.RowTo[uuid.UUID])
+}
+
+// day is one day's table of deliveries.
+type day struct {
+	name  string // "p20261120"
+	bytes int64
+}
+
+func (d day) table() string { return "hub.deliveries_" + d.name }
+
+// days lists the days that have rows and can have matches, newest first.
+func (p *plan) days(ctx context.Context, db querier) ([]day, error) {
+	rows, err := db.Query(ctx, `
+		with days as materialized ( -- only their sizes are looked at
+			select c.oid, right(c.relname, 9) as day from pg_inherits i join pg_class c on c.oid = i.inhrelid
+			where i.inhparent = 'hub.deliveries'::regclass)
+		select day, pg_relation_size(oid) from days
+		where day between $1 and $2 and pg_relation_size(oid) > 0 order by day desc`, dayName(p.first, "p00000000"), dayName(p.last, "p99999999"))
+	if err != nil {
+		return nil, err
+	}
+	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (d day, err error) { return d, row.Scan(&d.name, &d.bytes) })
 }
 
 // dayName is the day of a bound of ids; ids of far away times have none.
@@ -90,56 +109,109 @@ func dayName(id uuid.UUID, none string) string {
 }
 
 // effort bounds how many rows are looked at, newest first, in the hope that a page
-// is among them, before all matches of the day are gathered.
+// is among them, before every match of the day is gathered. Rows that lie side by
+// side cost far less than those an index finds here and there.
 type effort struct {
-	newest int // of all rows of the day
-	driven int // of the rows an index gives
+	newest int // of all rows of the newest day
+	driven int // of a driver's rows
+	dense  int // of a driver's rows that lie side by side
+
+	small int64 // size in bytes of a day's table up to which matches are gathered at once
 }
 
-var usualEffort = effort{newest: 1000, driven: 2000}
+var usualEffort = effort{newest: 4000, driven: 1000, dense: 5000, small: 16 << 20}
 
-// statement writes the search of some days, as its text and arguments.
-func (p *plan) statement(days []string, limit int, e effort) (string, []any) {
+// amongNewest writes the search of a day's newest rows.
+func (p *plan) amongNewest(newest day, limit int, e effort) (statement string, args []any) {
+	args = p.args
+	if p.targets != "" {
+		args = args[:len(args)-1]
+	}
+	return fmt.Sprintf("select d.id from (select * from %s d where %s order by d.id desc limit %d) d where %s order by d.id desc limit %d",
+		newest.table(), all(p.ranges), e.newest, p.where(), limit), args
+}
+
+// statement writes the search of some days.
+func (p *plan) statement(days []day, limit int, e effort) string {
 	parts := make([]string, 0, len(days)*len(p.reads))
-	for _, day := range days {
-		for _, r := range p.reads {
-			parts = append(parts, "("+p.part(r, "hub.deliveries_"+day, limit, e)+")")
+	for _, d := range days {
+		reads := p.reads
+		if d.bytes <= e.small && p.atOnce != nil {
+			reads = p.atOnce
+		}
+		for _, r := range reads {
+			parts = append(parts, p.part(r, d, limit, e))
 		}
 	}
 	if len(parts) == 1 {
-		return parts[0][1 : len(parts[0])-1], p.args
+		return parts[0]
 	}
-	return "select id from (" + strings.Join(parts, " union all ") + ") merged order by id desc limit " + strconv.Itoa(limit), p.args
+	return "select id from ((" + strings.Join(parts, ") union all (") + ")) merged order by id desc limit " + strconv.Itoa(limit)
 }
 
-// part reads the newest matches of one read from one table.
-//
-// Where a page may be far away, the first half looks at a bounded number of rows;
-// only if that does not fill the page, the second half gathers every match, in the
-// way the planner finds cheapest without regard to order ("offset 0" keeps the
-// limit from it: it would trust in matches being everywhere).
-func (p *plan) part(r read, table string, limit int, e effort) string {
-	page := " order by d.id desc limit " + strconv.Itoa(limit)
-	where := r.driver + " and " + p.where()
+// part writes one read of one day's table.
+func (p *plan) part(r read, d day, limit int, e effort) string {
+	table, page := d.table(), " order by d.id desc limit "+strconv.Itoa(limit)
 	switch {
 	case r.each != "":
-		return fmt.Sprintf(`select d.id from unnest(%s) t(target), unnest('{%s}'::smallint[]) s(status), lateral (
-			select d.id from %s d where d.target_id = t.target and d.status = s.status and %s%s) d%s`, p.targets, r.each, table, where, page, page)
-	case !r.sieve:
-		return "select d.id from " + table + " d where " + where + page
+		where := p.where()
+		if p.implied != "" { // without it the index alone answers; its argument has to stay
+			where = p.without(p.implied) + " and " + strings.Replace(p.implied, "d.tenant_id = ", "", 1) + "::uuid is not null"
+		}
+		pairs := "unnest('{" + r.each + "}'::smallint[]) s(status)"
+		if p.targets != "" {
+			pairs += ", unnest(" + p.targets + ") t(target)"
+			where += " and d.target_id = t.target"
+		}
+		return fmt.Sprintf(`select d.id from %s, lateral (
+			select d.id from %s d where %s and d.status = s.status and d.status <> 0 and d.status + 0 <> 0%s) d%s`, pairs, table, where, page, page)
+	case r.sieve:
+		return p.sieved(r, d, page, limit, e)
+	}
+	return "select d.id from " + table + " d where " + r.driver + " and " + p.where() + page
+}
+
+// sieved writes a read whose page may be far away. Its first half looks at a
+// bounded number of the driver's rows; only if they do not fill the page, the
+// second half gathers every match, in the way the planner finds cheapest without
+// regard to order: "offset 0" keeps the limit from it, for it would trust in
+// matches being everywhere and walk the whole day.
+func (p *plan) sieved(r read, d day, page string, limit int, e effort) string {
+	gathered := "select d.id from (select d.id from " + d.table() + " d where %s offset 0) d" + page
+	if d.bytes <= e.small || r.status == "2" || r.status == "3" { // few rows
+		return fmt.Sprintf(gathered, p.gathering(r))
 	}
 	bound := e.driven
-	if r.driver == "true" {
-		bound = e.newest
+	if r.status == "" || strings.HasPrefix(r.driver, "true") {
+		bound = e.dense
+	}
+	return fmt.Sprintf(`
+		with quick as materialized (
+			select d.id from (select * from %[1]s d where %[2]s and %[3]s order by d.id desc limit %[4]d) d where %[5]s and %[2]s%[6]s)
+		select id from quick where (select count(*) from quick) >= %[7]d
+		union all
+		(%[8]s)`,
+		d.table(), r.driver, all(p.ranges), bound, p.where(), page, limit,
+		fmt.Sprintf(gathered, p.gathering(r)+" and (select count(*) from quick) < "+strconv.Itoa(limit)))
+}
+
+// gathering gives the conditions to gather a sieved read's matches by. PostgreSQL
+// intersects two indexes only where they share no condition, so the indexes of
+// settled rows say so in different words, each of which stands here; the status is
+// compared in a way no index serves, unless it singles out few rows itself.
+func (p *plan) gathering(r read) string {
+	where := p.where() + " and d.status = 0"
+	if r.status != "" {
+		where = p.without(p.standing) + " and d.status <> 0 and d.status + 0 <> 0"
+		switch r.status {
+		case "1":
+			where += " and d.status + 0 = 1"
+		case "2", "3":
+			where += " and d.status = " + r.status
+		}
 	}
 	if p.targets != "" {
 		where += " and d.target_id = any(" + p.targets + ")"
 	}
-	return fmt.Sprintf(`
-		with quick as materialized (
-			select d.id from (select * from %[1]s d where %[2]s and %[3]s order by d.id desc limit %[4]d) d where %[5]s%[6]s)
-		select id from quick where (select count(*) from quick) >= %[7]d
-		union all
-		(select d.id from (select d.id from %[1]s d where %[5]s and (select count(*) from quick) < %[7]d offset 0) d%[6]s)`,
-		table, r.driver, all(p.ranges), bound, where, page, limit)
+	return where
 }
