@@ -45,7 +45,7 @@ func measureLog(ctx context.Context, b *bench) (*Result, error) {
 	}
 	fmt.Fprintf(b.notes, "loaded %d deliveries in %s\n", logDeliveries, time.Since(began).Round(time.Second))
 	result := &Result{Figures: make(map[string]float64)}
-	asker := &logAsker{gateway: g, random: rand.New(rand.NewPCG(1, 2))} //nolint:gosec // the same questions in every run
+	asker := &logAsker{gateway: g, random: rand.New(rand.NewPCG(1, 2))} // the same questions in every run
 	if err := asker.readIDs(ctx, st.cluster.databaseURL); err != nil {
 		return nil, err
 	}

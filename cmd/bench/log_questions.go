@@ -36,8 +36,8 @@ func oneOf(name string, values ...string) field {
 	return func(a *logAsker) (string, string) { return name, values[a.random.IntN(len(values))] }
 }
 
-func numbered(name string, make func(int) string, n int) field {
-	return func(a *logAsker) (string, string) { return name, make(a.random.IntN(n)) }
+func numbered(name string, value func(int) string, n int) field {
+	return func(a *logAsker) (string, string) { return name, value(a.random.IntN(n)) }
 }
 
 // at is a moment between two ages in days.

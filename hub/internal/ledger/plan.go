@@ -98,41 +98,58 @@ func (f Filter) statuses() []delivery.Status {
 	return []delivery.Status{delivery.Delivered, delivery.Parked, delivery.Failed, delivery.Pending}
 }
 
+// shape is which kinds of fields a filter has, as far as they decide how it is read.
+type shape struct {
+	whose   bool // whose deliveries: product, tenant, endpoint, integration
+	kind    bool // an event type
+	coded   bool // a status code that few rows have; most have 200
+	inbound bool // few rows are
+	few     bool // a status that few rows have
+}
+
+func (f Filter) shape(statuses []delivery.Status) shape {
+	return shape{
+		whose:   f.Product != "" || f.TenantID != nil || f.EndpointID != nil || f.IntegrationID != nil,
+		kind:    f.EventType != "",
+		coded:   f.StatusCode != 0 && f.StatusCode != 200,
+		inbound: f.Direction == "inbound",
+		few:     len(statuses) == 1 && statuses[0] != delivery.Delivered,
+	}
+}
+
 // reads chooses what drives the reading: the field whose values single out the
 // fewest rows by an index.
 func (f Filter) reads(p *plan) []read {
 	statuses := f.statuses()
-	few := len(statuses) == 1 && statuses[0] != delivery.Delivered
-	coded := f.StatusCode != 0 && f.StatusCode != 200 // most rows have 200
-	inbound := f.Direction == "inbound"
-	whose := f.Product != "" || f.TenantID != nil || f.EndpointID != nil || f.IntegrationID != nil
-	p.newest = whose || f.EventType != "" || inbound || coded
+	has := f.shape(statuses)
+	p.newest = has.whose || has.kind || has.inbound || has.coded
 	switch {
-	case p.targets != "" && f.EventType == "" && !coded && !inbound:
+	case p.targets != "" && !has.kind && !has.coded && !has.inbound:
 		return readEach(statuses)
-	case few && f.EventType == "" && (p.targets == "" || inbound || coded):
-		if whose || inbound || f.StatusCode != 0 {
-			return split(is(statuses[0]), statuses)
-		}
-		return []read{{driver: is(statuses[0])}}
-	case coded && f.Status == "" && f.EventType == "" && !inbound && !whose:
-		return []read{{driver: p.code}}
-	case coded:
-		return split(p.code, statuses)
-	case inbound && f.Status == "" && f.EventType == "" && !whose && f.StatusCode == 0:
-		return []read{{driver: "d.inbound"}}
-	case f.EventType != "" && !inbound:
-		if !whose && f.StatusCode == 0 {
-			return readEach(statuses)
-		}
+	case has.few && !has.kind && (p.targets == "" || has.inbound || has.coded):
+		return f.alone(!has.whose && !has.inbound && f.StatusCode == 0, is(statuses[0]), statuses)
+	case has.coded:
+		return f.alone(f.Status == "" && !has.kind && !has.inbound && !has.whose, p.code, statuses)
+	case has.inbound:
+		return f.alone(f.Status == "" && !has.kind && !has.whose && f.StatusCode == 0, "d.inbound", statuses)
+	case has.kind && !has.whose && f.StatusCode == 0:
+		return readEach(statuses)
+	case has.kind:
 		p.atOnce = split(p.kind, statuses)
 		return readType(p.kind, statuses)
-	case inbound:
-		return split("d.inbound", statuses)
-	case whose:
+	case has.whose:
 		return split("true", statuses)
 	}
 	return []read{{driver: "true"}}
+}
+
+// alone reads by a driver that is the filter's only condition, in the order of its
+// index; with others beside it, it reads settled and pending rows apart.
+func (Filter) alone(only bool, driver string, statuses []delivery.Status) []read {
+	if only {
+		return []read{{driver: driver}}
+	}
+	return split(driver, statuses)
 }
 
 func is(status delivery.Status) string { return "d.status = " + strconv.Itoa(int(status)) }
