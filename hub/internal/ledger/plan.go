@@ -105,16 +105,25 @@ type shape struct {
 	coded   bool // a status code that few rows have; most have 200
 	inbound bool // few rows are
 	few     bool // a status that few rows have
+	only    bool // one field at all
 }
 
 func (f Filter) shape(statuses []delivery.Status) shape {
-	return shape{
+	has := shape{
 		whose:   f.Product != "" || f.TenantID != nil || f.EndpointID != nil || f.IntegrationID != nil,
 		kind:    f.EventType != "",
 		coded:   f.StatusCode != 0 && f.StatusCode != 200,
 		inbound: f.Direction == "inbound",
 		few:     len(statuses) == 1 && statuses[0] != delivery.Delivered,
 	}
+	fields := 0
+	for _, given := range []bool{has.whose, has.kind, has.inbound, f.StatusCode != 0, f.Status != ""} {
+		if given {
+			fields++
+		}
+	}
+	has.only = fields == 1
+	return has
 }
 
 // reads chooses what drives the reading: the field whose values single out the
@@ -127,11 +136,11 @@ func (f Filter) reads(p *plan) []read {
 	case p.targets != "" && !has.kind && !has.coded && !has.inbound:
 		return readEach(statuses)
 	case has.few && !has.kind && (p.targets == "" || has.inbound || has.coded):
-		return f.alone(!has.whose && !has.inbound && f.StatusCode == 0, is(statuses[0]), statuses)
+		return has.drive(is(statuses[0]), statuses)
 	case has.coded:
-		return f.alone(f.Status == "" && !has.kind && !has.inbound && !has.whose, p.code, statuses)
+		return has.drive(p.code, statuses)
 	case has.inbound:
-		return f.alone(f.Status == "" && !has.kind && !has.whose && f.StatusCode == 0, "d.inbound", statuses)
+		return has.drive("d.inbound", statuses)
 	case has.kind && !has.whose && f.StatusCode == 0:
 		return readEach(statuses)
 	case has.kind:
@@ -143,10 +152,10 @@ func (f Filter) reads(p *plan) []read {
 	return []read{{driver: "true"}}
 }
 
-// alone reads by a driver that is the filter's only condition, in the order of its
-// index; with others beside it, it reads settled and pending rows apart.
-func (Filter) alone(only bool, driver string, statuses []delivery.Status) []read {
-	if only {
+// drive reads by the filter's only field, in the order of its index; with others
+// beside it, settled and pending rows are read apart.
+func (s shape) drive(driver string, statuses []delivery.Status) []read {
+	if s.only {
 		return []read{{driver: driver}}
 	}
 	return split(driver, statuses)
