@@ -91,7 +91,7 @@ create table hub.attempts (
     signature        bytea       not null, -- the HMAC sent as X-Webhook-Signature
     response_headers bytea,
     response_body    bytea,
-    primary key (delivery_id, started_at)
+    primary key (delivery_id, number, started_at)
 ) partition by range (delivery_id);
 
 -- Minute rollups. Deltas are inserted with the change they count, in its

@@ -59,7 +59,7 @@ func (g *Gateway) Publish(c *fiber.Ctx) error {
 	if err := idempotency(c, p, body); err != nil {
 		return err
 	}
-	results, err := g.publisher.PublishAll(c.Context(), []*outbox.Publication{p})
+	results, err := g.publisher.PublishAll(c.UserContext(), []*outbox.Publication{p})
 	if err != nil {
 		return err
 	}
@@ -80,7 +80,7 @@ func (g *Gateway) PublishBatch(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	results, err := g.publisher.PublishAll(c.Context(), publications)
+	results, err := g.publisher.PublishAll(c.UserContext(), publications)
 	if err != nil {
 		return err
 	}
@@ -100,7 +100,7 @@ func (g *Gateway) PublishBatch(c *fiber.Ctx) error {
 
 // admit checks who calls, whether they may, how often, and reads the body.
 func (g *Gateway) admit(c *fiber.Ctx) (*directory.Key, []byte, error) {
-	key, err := g.finder.Key(c.Context(), c.Get(hub.HeaderKey))
+	key, err := g.finder.Key(c.UserContext(), c.Get(hub.HeaderKey))
 	if err != nil {
 		return nil, nil, err
 	}

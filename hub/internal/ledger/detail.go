@@ -61,7 +61,7 @@ func (r *Reader) Get(ctx context.Context, id uuid.UUID) (Detail, error) {
 	rows, err := r.pool.Query(ctx, `
 		select number, started_at, queue_us, dns_us, connect_us, tls_us, first_byte_us, total_us, status_code, error,
 		       signature, response_headers, response_body
-		from hub.attempts_`+logid.Partition(id)+` where delivery_id = $1 order by started_at`, id)
+		from hub.attempts_`+logid.Partition(id)+` where delivery_id = $1 order by number, started_at`, id)
 	if err != nil {
 		return Detail{}, fmt.Errorf("reading attempts: %w", err)
 	}
