@@ -67,8 +67,8 @@ create index deliveries_target on hub.deliveries (target_id, status, id, status_
 create index deliveries_type on hub.deliveries (event_type, status, id) where status + 0 <> 0;
 create index deliveries_code on hub.deliveries (status_code, id) where status_code <> 200;
 -- What waits, newest first: a backlog may lie anywhere in a day, and then neither
--- the primary key nor deliveries_due finds a page of it quickly. It costs 0.7 µs per
--- delivery, the ids being inserted in order; rows leave it when they are settled.
+-- the primary key nor deliveries_due finds a page of it quickly. It costs about
+-- 0.7 µs per delivery, the ids being inserted in order.
 create index deliveries_pending on hub.deliveries (id) where status = 0;
 -- Few rows are ever in these two: there is room for what they are asked along with.
 create index deliveries_parked on hub.deliveries (id, product, status_code) where status = 2;
