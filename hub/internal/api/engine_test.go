@@ -110,7 +110,7 @@ type keyLimits struct{ limiter *limit.Limiter }
 
 // Count serves the gateway.
 func (k keyLimits) Count(c *fiber.Ctx, key *directory.Key) error {
-	return k.Allow(c.Context(), key.Principal, c.Set)
+	return k.Allow(c.UserContext(), key.Principal, c.Set)
 }
 
 // Allow serves the API.
