@@ -55,7 +55,11 @@ func (k *kills) note(w *world) {
 	k.count++
 	rows, err := w.pool.Query(w.t.Context(), `
 		select d.event_id, substring(e.url from '[0-9]+$')::int
-		from hub.deliveries d join hub.endpoints e on e.id = d.target_id where d.status = 0`)
+		from (select event_id, target_id from hub.deliveries where status = 0
+		      union all
+		      select e.id, p.target_id from hub.promised p join hub.events e on e.seq = (overlay(p.id::text placing '0000' from 33))::uuid
+		      where not exists (select from hub.deliveries d where d.id = p.id)) d
+		join hub.endpoints e on e.id = d.target_id`)
 	require.NoError(w.t, err)
 	var event int64
 	var endpoint int32

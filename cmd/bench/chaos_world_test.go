@@ -281,7 +281,7 @@ func (w *world) count(query string, args ...any) int {
 func (w *world) drain(limit time.Duration) time.Duration {
 	w.t.Helper()
 	return w.await(limit, "no delivery is pending", func() bool {
-		return w.count(`select count(*) from (select from hub.deliveries where status = 0 limit 1) d`) == 0
+		return w.count(`select count(*) from ((select from hub.deliveries where status = 0 limit 1) union all (select from hub.leases limit 1)) d`) == 0
 	})
 }
 

@@ -85,16 +85,22 @@ const fillEvents = `
 // An endpoint answers 200, or always 204; what was not delivered has other codes.
 const fillDeliveries = `
 	insert into hub.deliveries (id, event_id, tenant_id, target_id, environment, product, event_type, correlation_id, inbound,
-		status, attempts, spent, status_code, duration_ms, reason, created_at, round_at, due_at, next_attempt_at, finished_at)
+		status, attempts, spent, status_code, duration_ms, reason, created_at, round_at, due_at, next_attempt_at, finished_at,
+		started_at, queue_us, dns_us, connect_us, tls_us, first_byte_us, total_us, signature, response_headers, response_body)
 	select (head || '000' || ordinal)::uuid, id, ('00000000-0000-7000-8001-' || lpad(to_hex(target % 50), 12, '0'))::uuid,
 		('00000000-0000-7000-8002-' || lpad(to_hex(target), 12, '0'))::uuid, 'live', 'log-' || target % 50 % 6, 'bench.type' || type, story, n % 97 = 0,
 		status, 1, 1,
 		case when status = 0 then null when n % 70001 = 0 then 418
 		     when status = 1 then case when target % 10 = 3 then 204 else 200 end
 		     else (array[400, 404, 410, 429, 500, 500, 503, 503])[1 + floor(8 * r4)::int] end,
-		12, case when status > 1 then 'exhausted' end, at, at,
-		case when status = 0 then now() + interval '3 hours' else at end, case when status = 0 then now() + interval '3 hours' end,
-		case when status > 0 then at + interval '12 ms' end
+		case when status <> 1 then 12 end, case when status > 1 then 'exhausted' end, at, case when status <> 1 then at end,
+		case when status = 0 then now() + interval '3 hours' when status > 1 then at end, case when status = 0 then now() + interval '3 hours' end,
+		case when status > 0 then at + interval '12 ms' end,
+		case when status = 1 then at end, case when status = 1 then 900 end, case when status = 1 then 0 end, case when status = 1 then 0 end,
+		case when status = 1 then 0 end, case when status = 1 then 9000 end, case when status = 1 then 12000 end,
+		case when status = 1 then decode(repeat('00', 32), 'hex') end,
+		case when status = 1 then convert_to('Content-Type: text/plain' || chr(10) || 'Date: Fri, 20 Nov 2026 10:00:00 GMT' || chr(10) || 'Content-Length: 2', 'UTF8') end,
+		case when status = 1 then 'ok'::bytea end
 	from (
 		select b.*, ordinal, (endpoint + 50 * (ordinal - 1)) % 300 as target,
 			case when n > 995000 and r3 > 0.6 then 0 when luck < 0.97 then 1 when luck < 0.985 then 2 else 3 end::smallint as status
@@ -105,9 +111,9 @@ const fillDeliveries = `
 const fillAttempts = `
 	insert into hub.attempts (delivery_id, started_at, number, queue_us, dns_us, connect_us, tls_us, first_byte_us, total_us,
 		status_code, signature, response_headers, response_body)
-	select (head || '000' || ordinal)::uuid, at, 1, 900, 0, 0, 0, 9000, 12000, 200, '\x00', 'Content-Type: text/plain', 'ok'
-	from public.bench_log b, generate_series(1, 2) ordinal
-	where n >= $1::int and n < $2::int order by n, ordinal`
+	select d.id, d.created_at, 1, 900, 0, 0, 0, 9000, 12000, d.status_code, '\x00', 'Content-Type: text/plain', 'ok'
+	from public.bench_log b join hub.deliveries d on d.id in ((head || '0001')::uuid, (head || '0002')::uuid)
+	where n >= $1::int and n < $2::int and d.status <> 1 order by n, d.id`
 
 // rollLog counts the log into rollups: by minute today, by hour before.
 const rollLog = `

@@ -324,7 +324,7 @@ func (p *place) settled(count int, status string) {
 		var there, pending int
 		err := pool.QueryRow(context.Background(), `
 			select count(*) filter (where status = $2), count(*) filter (where status = 0)
-			from hub.deliveries where tenant_id = $1`, p.tenantID, numbers[status]).Scan(&there, &pending)
+			from hub.deliveries where tenant_id = $1 and not exists (select from hub.leases)`, p.tenantID, numbers[status]).Scan(&there, &pending)
 		return err == nil && there == count && pending == 0
 	}, soon, tick, "%d deliveries %s", count, status)
 }

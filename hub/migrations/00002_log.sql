@@ -49,10 +49,23 @@ create table hub.deliveries (
     duration_ms     integer,
     reason          text,                               -- why parked or failed
     created_at      timestamptz not null default now(),
-    round_at        timestamptz not null default now(), -- when this round of attempts began
-    due_at          timestamptz not null default now(), -- pending: when a sweep may take the row
+    round_at        timestamptz default now(),          -- when this round of attempts began
+    due_at          timestamptz default now(),          -- pending: when a sweep may take the row
     next_attempt_at timestamptz,
-    finished_at     timestamptz
+    finished_at     timestamptz,
+    -- The first attempt, where it delivered at once: nearly all do, and a row of its
+    -- own would cost as much as everything else. The columns are those of attempts.
+    started_at       timestamptz,
+    queue_us         bigint,
+    dns_us           integer,
+    connect_us       integer,
+    tls_us           integer,
+    first_byte_us    integer,
+    total_us         integer,
+    signature        bytea,
+    response_headers bytea,
+    response_body    bytea,
+    check (status <> 0 or due_at is not null and round_at is not null)
 ) partition by range (id);
 -- What waits, by target: dispatch takes from each target its share.
 create index deliveries_due on hub.deliveries (target_id, due_at) where status = 0;
@@ -76,6 +89,18 @@ create index deliveries_failed on hub.deliveries (id, product, status_code) wher
 create index deliveries_inbound on hub.deliveries (id) where inbound;
 create index deliveries_correlation on hub.deliveries (correlation_id, id) where correlation_id is not null;
 
+-- Deliveries that the process which accepted them took on at once: the row of their
+-- commit stands for all of them. Each gets a row in deliveries when it is settled,
+-- or when it has waited a while; those of a process that died, when the lease ends.
+create table hub.leases (
+    id         uuid        not null primary key, -- UUIDv7
+    due_at     timestamptz not null default now() + interval '30 seconds',
+    deliveries bytea       not null -- 33 bytes each: delivery id, target id, 1 where the target is an integration
+) with (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000, autovacuum_vacuum_insert_threshold = -1);
+alter table hub.leases alter column deliveries set storage external; -- ids do not compress
+create index leases_due on hub.leases (due_at);
+
+-- Every attempt but those that deliveries keep in their own row.
 create table hub.attempts (
     delivery_id      uuid        not null,
     started_at       timestamptz not null,
@@ -143,6 +168,33 @@ create table hub.replays (
     finished_at  timestamptz
 );
 create index replays_running on hub.replays (id) where status = 'running';
+
+-- The deliveries that leases stand for. Of some a row may be there already.
+create view hub.promised as
+    select l.id as lease_id, l.due_at,
+           encode(substr(l.deliveries, 1 + 33 * n, 16), 'hex')::uuid as id,
+           encode(substr(l.deliveries, 17 + 33 * n, 16), 'hex')::uuid as target_id,
+           get_byte(l.deliveries, 32 + 33 * n) = 1 as integration
+    from hub.leases l, generate_series(0, length(l.deliveries) / 33 - 1) n;
+
+-- Gives the deliveries of leases rows of their own, pending until the lease ends for
+-- those that have none yet. The process that holds the lease keeps it.
+-- +goose StatementBegin
+create function hub.unfold_leases(ids uuid[]) returns bigint language sql as $$
+    with taken as (
+        delete from hub.leases where id = any(ids) returning id),
+    stored as (
+        insert into hub.deliveries (id, event_id, tenant_id, target_id, environment, product, event_type, correlation_id,
+            integration, created_at, round_at, due_at)
+        select p.id, e.id, e.tenant_id, p.target_id, e.environment, e.product, e.event_type, e.correlation_id,
+            p.integration, e.created_at, e.created_at, p.due_at
+        from taken t join hub.promised p on p.lease_id = t.id
+        join hub.events e on e.seq = (overlay(p.id::text placing '0000' from 33))::uuid
+        on conflict (id) do nothing
+        returning 1)
+    select count(*) from stored
+$$;
+-- +goose StatementEnd
 
 -- The smallest UUIDv7 of a day (UTC).
 -- +goose StatementBegin

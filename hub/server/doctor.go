@@ -142,7 +142,8 @@ func checkBacklog(ctx context.Context, db *pgxpool.Pool, report func(Finding)) {
 	var oldest time.Duration
 	err := db.QueryRow(ctx, `
 		select count(*), coalesce(now() - min(due_at), interval '0') from (
-			select due_at from hub.deliveries where status = 0 and due_at < now() limit 100000) d`).Scan(&overdue, &oldest)
+			(select due_at from hub.deliveries where status = 0 and due_at < now() limit 100000)
+			union all select due_at from hub.promised where due_at < now()) d`).Scan(&overdue, &oldest)
 	switch {
 	case err != nil:
 		report(Finding{"backlog", FindingFailed, err.Error(), ""})

@@ -23,10 +23,18 @@ func (p place) balance(t *testing.T) (accepted, pending int) {
 	var stand int
 	require.NoError(t, p.pool.QueryRow(context.Background(), `
 		select (select coalesce(sum(accepted), 0) from (select accepted from hub.rollups union all select accepted from hub.rollup_deltas) a),
-		       (select count(*) from hub.deliveries where status between 0 and 3), (select count(*) from hub.deliveries where status = 0)`).
+		       (select count(*) from hub.deliveries where status between 0 and 3) + n, (select count(*) from hub.deliveries where status = 0) + n
+		from (select count(*) as n from hub.promised p where not exists (select from hub.deliveries d where d.id = p.id)) p`).
 		Scan(&accepted, &stand, &pending))
 	require.Equal(t, accepted, stand, "accepted = delivered + parked + pending + failed")
 	return accepted, pending
+}
+
+// unfold gives rows to the deliveries that leases stand for.
+func (p place) unfold(t *testing.T) {
+	t.Helper()
+	_, err := p.pool.Exec(context.Background(), `select hub.unfold_leases(array(select id from hub.leases))`)
+	require.NoError(t, err)
 }
 
 // failingFirst fails the first arrival of every event.

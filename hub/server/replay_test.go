@@ -136,6 +136,7 @@ func TestReplayResumesAfterARestart(t *testing.T) {
 func (p place) count(t *testing.T, condition string) int {
 	t.Helper()
 	var n int
+	p.unfold(t)
 	require.NoError(t, p.pool.QueryRow(context.Background(), `select count(*) from hub.deliveries where `+condition).Scan(&n))
 	return n
 }

@@ -81,17 +81,16 @@ func (d *Dispatcher) readEvents(ctx context.Context, jobs []Job) error {
 		return nil
 	}
 	rows, err := d.Pool.Query(ctx, `
-		select e.seq, e.id, e.tenant_id, e.environment, e.product, e.event_type, e.body
+		select e.seq, e.id, e.tenant_id, e.environment, e.product, e.event_type, coalesce(e.correlation_id, ''), e.body
 		from hub.events e where e.seq = any($1::uuid[])`, seqs)
 	if err != nil {
 		return fmt.Errorf("reading events: %w", err)
 	}
 	var read Event
-	var id int64
-	_, err = pgx.ForEachRow(rows, []any{&read.Seq, &id, &read.TenantID, &read.Environment, &read.Product, &read.Type, &read.Body}, func() error {
+	_, err = pgx.ForEachRow(rows, []any{&read.Seq, &read.Bits, &read.TenantID, &read.Environment, &read.Product, &read.Type, &read.Correlation, &read.Body}, func() error {
 		event := events[read.Seq]
 		*event = read
-		event.ID, event.Body = hub.FormatEventID(uint64(id)), append([]byte(nil), read.Body...)
+		event.ID, event.Body = hub.FormatEventID(uint64(read.Bits)), append([]byte(nil), read.Body...)
 		return nil
 	})
 	if err != nil {
@@ -103,12 +102,34 @@ func (d *Dispatcher) readEvents(ctx context.Context, jobs []Job) error {
 	return nil
 }
 
-// unlease makes rows due again at once: they were leased but not attempted.
-func (d *Dispatcher) unlease(ctx context.Context, ids []uuid.UUID) error {
+// unfoldEnded gives rows to the deliveries of leases that have ended: the process
+// that took them on died, or they were not attempted in time.
+func (d *Dispatcher) unfoldEnded(ctx context.Context) error {
 	_, err := d.Pool.Exec(ctx, `
+		select hub.unfold_leases(array(
+			select id from hub.leases where due_at <= now() order by due_at limit 100 for update skip locked))`)
+	if err != nil {
+		return fmt.Errorf("taking over leases that have ended: %w", err)
+	}
+	return nil
+}
+
+// unlease makes deliveries due again at once: they were leased but not attempted.
+func (d *Dispatcher) unlease(ctx context.Context, jobs []Job) error {
+	ids := make([]uuid.UUID, len(jobs))
+	var leases []uuid.UUID
+	for i, job := range jobs {
+		ids[i] = job.ID
+		if job.Leased != nil && !slices.Contains(leases, job.Leased.ID) {
+			leases = append(leases, job.Leased.ID)
+		}
+	}
+	statements := &pgx.Batch{}
+	statements.Queue(`select hub.unfold_leases($1)`, leases)
+	statements.Queue(`
 		update hub.deliveries d set due_at = now()
 		from unnest($1::uuid[]) u(id) where d.id = u.id and d.status + 0 = 0 and d.next_attempt_at is null`, ids)
-	if err != nil {
+	if err := d.Pool.SendBatch(ctx, statements).Close(); err != nil {
 		return fmt.Errorf("giving leases back: %w", err)
 	}
 	return nil

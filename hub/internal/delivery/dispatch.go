@@ -14,8 +14,10 @@ import (
 )
 
 // Log stores what came of attempts. Record may block: that is the back-pressure
-// on dispatch when the database cannot keep up.
+// on dispatch when the database cannot keep up. Took tells of deliveries that have
+// no rows yet, before the first of their attempts is recorded.
 type Log interface {
+	Took(*Leased)
 	Record(Attempt)
 }
 
@@ -130,8 +132,12 @@ func (d *Dispatcher) Kick(target uuid.UUID) {
 	}
 }
 
-// Dispatch queues committed jobs whose places were reserved.
-func (d *Dispatcher) Dispatch(jobs []Job) {
+// Dispatch queues committed jobs whose places were reserved. leased stands for those
+// that have no rows yet; nil: all have one.
+func (d *Dispatcher) Dispatch(jobs []Job, leased *Leased) {
+	if leased != nil {
+		d.Log.Took(leased)
+	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for _, job := range jobs {
@@ -346,7 +352,7 @@ func (d *Dispatcher) Hold() {
 // Stop starts no more attempts, waits for those in flight until ctx ends, and
 // returns the deliveries that were leased but not attempted. quiet is false where
 // attempts are still in flight.
-func (d *Dispatcher) Stop(ctx context.Context) (left []uuid.UUID, quiet bool) {
+func (d *Dispatcher) Stop(ctx context.Context) (left []Job, quiet bool) {
 	unblock := context.AfterFunc(ctx, func() {
 		d.mu.Lock()
 		defer d.mu.Unlock()
@@ -361,7 +367,7 @@ func (d *Dispatcher) Stop(ctx context.Context) (left []uuid.UUID, quiet bool) {
 	}
 	for _, l := range d.lanes {
 		for l.waiting() > 0 {
-			left = append(left, l.pop().ID)
+			left = append(left, l.pop())
 		}
 	}
 	return left, d.inFlight == 0

@@ -24,11 +24,23 @@ const (
 type Event struct {
 	Seq         uuid.UUID
 	ID          string
+	Bits        int64 // the 64 bits behind ID, as the log keeps them
 	TenantID    uuid.UUID
 	Environment hub.Environment
 	Product     string
 	Type        string
+	Correlation string // "" = none
 	Body        []byte
+}
+
+// Leased stands for the deliveries of one commit that this process took on at once.
+// They have no rows in the log until they are settled, or have waited a while; the
+// row of the lease stands for them.
+type Leased struct {
+	ID      uuid.UUID
+	TakenAt time.Time // local clock
+	Open    int       // deliveries without a row; counted by the log's writer alone
+	Stored  bool      // all have rows now, or may have; set by the log's writer alone
 }
 
 // Job is one delivery whose lease this process holds.
@@ -41,6 +53,7 @@ type Job struct {
 	RoundAt  time.Time // when this round of attempts began, database clock
 	DueAt    time.Time // when the attempt became due, local clock
 	LeasedAt time.Time // when the lease was asked for, local clock
+	Leased   *Leased   // nil: the delivery has a row
 	paced    bool      // has its turn among this process' attempts at a paced target
 }
 

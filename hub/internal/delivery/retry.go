@@ -197,7 +197,7 @@ func (d *Dispatcher) admit(jobs []Job) {
 		d.queued++
 	}
 	d.mu.Unlock()
-	d.Dispatch(jobs)
+	d.Dispatch(jobs, nil)
 }
 
 func parseRetry(payload []byte) (retryKey, error) {

@@ -57,6 +57,9 @@ func (d *Dispatcher) Sweep(ctx context.Context) {
 }
 
 func (d *Dispatcher) sweepAll(ctx context.Context) error {
+	if err := d.unfoldEnded(ctx); err != nil {
+		return err
+	}
 	rows, err := d.Pool.Query(ctx, dueTargets)
 	if err != nil {
 		return fmt.Errorf("finding targets with due deliveries: %w", err)
@@ -97,7 +100,7 @@ func (d *Dispatcher) fill(ctx context.Context, target uuid.UUID) error {
 	if len(jobs) == room { // there may be more
 		d.markLeft(target)
 	}
-	d.Dispatch(jobs)
+	d.Dispatch(jobs, nil)
 	return nil
 }
 
@@ -109,9 +112,9 @@ func (d *Dispatcher) markLeft(target uuid.UUID) {
 }
 
 // GiveBack returns the leases of deliveries that will not be attempted here.
-func (d *Dispatcher) GiveBack(ctx context.Context, ids []uuid.UUID) error {
-	if len(ids) == 0 {
+func (d *Dispatcher) GiveBack(ctx context.Context, jobs []Job) error {
+	if len(jobs) == 0 {
 		return nil
 	}
-	return d.unlease(ctx, ids)
+	return d.unlease(ctx, jobs)
 }

@@ -51,6 +51,11 @@ type Phases struct {
 // Get reads one delivery with its attempts; ErrNotFound where there is none.
 func (r *Reader) Get(ctx context.Context, id uuid.UUID) (Detail, error) {
 	items, err := r.items(ctx, []uuid.UUID{id})
+	if err == nil && len(items) == 0 {
+		if err = r.unfold(ctx); err == nil {
+			items, err = r.items(ctx, []uuid.UUID{id})
+		}
+	}
 	if err != nil {
 		return Detail{}, err
 	}
@@ -59,9 +64,10 @@ func (r *Reader) Get(ctx context.Context, id uuid.UUID) (Detail, error) {
 	}
 	detail := Detail{Item: items[0], Attempts: []AttemptItem{}}
 	rows, err := r.pool.Query(ctx, `
-		select number, started_at, queue_us, dns_us, connect_us, tls_us, first_byte_us, total_us, status_code, error,
-		       signature, response_headers, response_body
-		from hub.attempts_`+logid.Partition(id)+` where delivery_id = $1 order by number, started_at`, id)
+		select number, error, `+traceColumns+` from hub.attempts_`+logid.Partition(id)+` where delivery_id = $1
+		union all
+		select 1, null, `+traceColumns+` from hub.deliveries_`+logid.Partition(id)+` where id = $1 and started_at is not null
+		order by number, started_at`, id)
 	if err != nil {
 		return Detail{}, fmt.Errorf("reading attempts: %w", err)
 	}
@@ -79,7 +85,7 @@ func scanAttempt(row pgx.CollectableRow, eventID string) (AttemptItem, error) {
 	var a AttemptItem
 	var queue, dns, connect, tls, first, total int64
 	var signature, headers, body []byte
-	err := row.Scan(&a.Number, &a.StartedAt, &queue, &dns, &connect, &tls, &first, &total, &a.StatusCode, &a.Error,
+	err := row.Scan(&a.Number, &a.Error, &a.StartedAt, &queue, &dns, &connect, &tls, &first, &total, &a.StatusCode,
 		&signature, &headers, &body)
 	if err != nil {
 		return a, err

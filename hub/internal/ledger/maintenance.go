@@ -161,7 +161,8 @@ func (m *Maintenance) dropDay(ctx context.Context, day string) error {
 		if _, err := tx.Exec(ctx, `set local lock_timeout = '2s'; lock table hub.deliveries_p`+day+` in share row exclusive mode`); err != nil {
 			return fmt.Errorf("dropping the partitions of %s: %w", day, err)
 		}
-		if err := tx.QueryRow(ctx, `select exists (select from hub.deliveries_p`+day+` where status in (0, 2))`).Scan(&waiting); err != nil || waiting {
+		if err := tx.QueryRow(ctx, `select exists (select from hub.deliveries_p`+day+` where status in (0, 2))
+			or exists (select from hub.leases where id < hub.day_floor($1::date + 1))`, day).Scan(&waiting); err != nil || waiting {
 			return err
 		}
 		_, err := tx.Exec(ctx, `drop table hub.attempts_p`+day+`, hub.deliveries_p`+day+`, hub.events_p`+day)

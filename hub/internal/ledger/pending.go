@@ -33,7 +33,7 @@ type pendingCount struct {
 }
 
 var (
-	pendingDesc = prometheus.NewDesc("hub_deliveries_pending", "Deliveries waiting for an attempt, counted up to 100000.", []string{"product"}, nil)
+	pendingDesc = prometheus.NewDesc("hub_deliveries_pending", "Deliveries that have waited for two seconds or for a retry, counted up to 100000.", []string{"product"}, nil)
 	oldestDesc  = prometheus.NewDesc("hub_oldest_pending_seconds", "Age of the oldest waiting delivery, seconds.", []string{"product"}, nil)
 	parkedDesc  = prometheus.NewDesc("hub_deliveries_parked", "Deliveries in the park, counted up to 100000.", []string{"product"}, nil)
 )

@@ -55,7 +55,8 @@ func NewReader(pool *pgxpool.Pool) *Reader { return &Reader{pool: pool, effort: 
 // tables of one day: on the parent tables the planning alone takes longer.
 const readItems = `
 	select d.id, d.event_id, d.inbound, d.product, d.tenant_id, d.environment, d.target_id, d.integration, d.event_type,
-		d.correlation_id, e.body, d.status, d.reason, d.status_code, a.response_body, d.attempts, d.duration_ms,
+		d.correlation_id, e.body, d.status, d.reason, d.status_code,
+		coalesce(a.response_body, d.response_body), d.attempts, coalesce(d.duration_ms, d.total_us / 1000),
 		d.created_at, d.next_attempt_at, d.finished_at
 	from hub.deliveries_%[1]s d
 	left join lateral (
@@ -63,12 +64,17 @@ const readItems = `
 		where e.seq = (overlay(d.id::text placing '0000' from 33))::uuid) e on true
 	left join lateral (
 		select response_body from hub.attempts_%[1]s a
-		where a.delivery_id = d.id order by a.number desc, a.started_at desc limit 1) a on true
+		where a.delivery_id = d.id and d.started_at is null order by a.number desc, a.started_at desc limit 1) a on true
 	where d.id = any($1::uuid[]) order by d.id desc`
 
 // List gives the newest deliveries that match, older than the before-th one where
 // it is set; up to limit rows.
 func (r *Reader) List(ctx context.Context, f Filter, before *uuid.UUID, limit int) ([]Item, error) {
+	if before == nil && (f.Status == "" || f.Status == delivery.Pending.String()) {
+		if err := r.unfold(ctx); err != nil {
+			return nil, err
+		}
+	}
 	p, ok, err := f.plan(ctx, r.pool, nil, before)
 	if err != nil || !ok {
 		return nil, err
@@ -78,6 +84,16 @@ func (r *Reader) List(ctx context.Context, f Filter, before *uuid.UUID, limit in
 		return nil, err
 	}
 	return r.items(ctx, ids)
+}
+
+// unfold gives rows to the deliveries that leases stand for, so that what was just
+// accepted is seen. Each is given its row once, whoever asks for it.
+func (r *Reader) unfold(ctx context.Context) error {
+	_, err := r.pool.Exec(ctx, `select hub.unfold_leases(array(select id from hub.leases))`)
+	if err != nil {
+		return fmt.Errorf("reading what was just accepted: %w", err)
+	}
+	return nil
 }
 
 // items reads deliveries by id; the ids are sorted, newest first.

@@ -3,6 +3,7 @@ package ledger
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
@@ -13,8 +14,19 @@ import (
 
 // again puts settled deliveries back to pending for a new round of attempts, due
 // at once. Waiting ones become due at once; one that is under way stays as it is.
-const again = `
-	set status = 0, spent = 0, reason = null, finished_at = null, next_attempt_at = null, round_at = now(), due_at = now()`
+var again = `
+	set status = 0, spent = 0, reason = null, finished_at = null, next_attempt_at = null, round_at = now(), due_at = now(),
+		duration_ms = coalesce(duration_ms, total_us / 1000), ` + noTrace
+
+// noTrace empties the columns of the first attempt, but for the status code, which
+// is the delivery's as well.
+var noTrace = strings.ReplaceAll(strings.Replace(traceColumns, "status_code, ", "", 1), ", ", " = null, ") + " = null"
+
+// keepFirst moves first attempts that are kept in the rows of deliveries to a table
+// of their own before the deliveries of sendable s get another.
+const keepFirst = `
+	insert into hub.attempts (delivery_id, number, ` + traceColumns + `)
+	select d.id, 1, ` + traceColumns + ` from sendable s join hub.deliveries d on d.id = s.id where d.started_at is not null`
 
 // takes tells whether a delivery's target d.target_id takes deliveries now. History
 // is not overwritten by a round of attempts that cannot be made.
@@ -29,6 +41,9 @@ var (
 // Requeue puts one delivery back to pending and tells its target. A delivery whose
 // payload is gone, or whose endpoint takes none, gives a 409.
 func (r *Reader) Requeue(ctx context.Context, id uuid.UUID) (target uuid.UUID, status delivery.Status, err error) {
+	if err := r.unfold(ctx); err != nil {
+		return target, status, err
+	}
 	var payload, takesIt bool
 	err = r.pool.QueryRow(ctx, `
 		with found as (
@@ -36,9 +51,11 @@ func (r *Reader) Requeue(ctx context.Context, id uuid.UUID) (target uuid.UUID, s
 			from hub.deliveries d
 			left join hub.events e on e.seq = (overlay(d.id::text placing '0000' from 33))::uuid
 			where d.id = $1 for update of d),
+		sendable as (
+			select id from found where payload and takes and (status <> 0 or waiting)),
+		kept as (`+keepFirst+`),
 		requeued as (
-			update hub.deliveries d `+again+`
-			from found f where d.id = f.id and f.payload and f.takes and (f.status <> 0 or f.waiting))
+			update hub.deliveries d `+again+` from sendable s where d.id = s.id)
 		select target_id, payload, takes from found`, id).Scan(&target, &payload, &takesIt)
 	switch {
 	case notFound(err):
@@ -64,6 +81,7 @@ func requeueBatch(ctx context.Context, tx pgx.Tx, p plan, limit int) (b requeued
 		sendable as (
 			select d.id from picked d
 			where `+takes+` and exists (select from hub.events e where e.seq = (overlay(d.id::text placing '0000' from 33))::uuid)),
+		kept as (`+keepFirst+`),
 		moved as (
 			update hub.deliveries d `+again+`
 			from sendable w where d.id = w.id returning d.id, d.target_id)

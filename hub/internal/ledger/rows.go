@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -17,18 +18,22 @@ type rows struct {
 	days  map[string]*dayRows
 	delta bulk.Columns
 	gone  bulk.Columns
+	over  bulk.Columns
 }
 
 // dayRows are the rows of one day's tables: addressed by name, because going
 // through the parent tables costs locks on every partition.
 type dayRows struct {
-	used                       bool
-	firsts, states, attempts   bulk.Columns
-	delivered, settled, logged int // rows of each
+	used                      bool
+	inserts, firsts           bulk.Columns // delivered by the first attempt: without a row yet, with one
+	pending, states, attempts bulk.Columns // everything else
+	inserted, delivered       int          // rows of each
+	unfolded, settled, logged int
 }
 
 // queue adds the statements of a batch of attempts: the deliveries' new states,
-// the attempts, what they add to the statistics, and endpoints that are gone.
+// the attempts, what they add to the statistics, endpoints that are gone, and leases
+// that stand for nothing more.
 func (r *rows) queue(statements *bulk.Batch, batch []delivery.Attempt, now time.Time) {
 	if r.days == nil {
 		r.days = make(map[string]*dayRows)
@@ -42,13 +47,19 @@ func (r *rows) queue(statements *bulk.Batch, batch []delivery.Attempt, now time.
 	for i := range batch {
 		a := &batch[i]
 		day := r.day(logid.Partition(a.ID))
-		if a.Made && a.Attempts == 0 && a.Verdict.Status == delivery.Delivered {
+		switch atOnce := a.Made && a.Attempts == 0 && a.Verdict.Status == delivery.Delivered && a.Error == ""; {
+		case atOnce && fresh(a):
+			day.insert(a)
+		case atOnce:
 			day.first(a)
-		} else {
+		default:
+			if fresh(a) {
+				day.unfold(a)
+			}
 			day.state(a)
-		}
-		if a.Made {
-			day.attempt(a)
+			if a.Made {
+				day.attempt(a)
+			}
 		}
 	}
 	for day, rows := range r.days {
@@ -56,6 +67,13 @@ func (r *rows) queue(statements *bulk.Batch, batch []delivery.Attempt, now time.
 	}
 	r.queueDeltas(statements, batch, now)
 	r.queueGone(statements, batch)
+	if leases := completed(batch); len(leases) > 0 {
+		r.over.Reset(bulk.UUIDs)
+		for _, id := range leases {
+			r.over[0].UUID(id)
+		}
+		statements.Add(`delete from hub.leases where id = any($1::uuid[])`, r.over)
+	}
 }
 
 func (r *rows) day(name string) *dayRows {
@@ -65,23 +83,69 @@ func (r *rows) day(name string) *dayRows {
 		r.days[name] = d
 	}
 	if !d.used {
-		d.used, d.delivered, d.settled, d.logged = true, 0, 0, 0
-		d.firsts.Reset(bulk.UUIDs, bulk.Int2s, bulk.Int4s)
+		d.used, d.inserted, d.delivered, d.unfolded, d.settled, d.logged = true, 0, 0, 0, 0, 0
+		d.inserts.Reset(append(trace, bulk.Int8s, bulk.UUIDs, bulk.UUIDs, bulk.Texts, bulk.Texts, bulk.Texts, bulk.Texts, bulk.Times)...)
+		d.firsts.Reset(trace...)
+		d.pending.Reset(bulk.UUIDs, bulk.UUIDs)
 		d.states.Reset(bulk.UUIDs, bulk.Int2s, bulk.Int2s, bulk.Int2s, bulk.Int2s, bulk.Int4s, bulk.Texts, bulk.Int4s)
-		d.attempts.Reset(bulk.UUIDs, bulk.Times, bulk.Int4s, bulk.Int8s, bulk.Int4s, bulk.Int4s, bulk.Int4s,
-			bulk.Int4s, bulk.Int4s, bulk.Int2s, bulk.Texts, bulk.Byteas, bulk.Byteas, bulk.Byteas)
+		d.attempts.Reset(append(trace, bulk.Int4s, bulk.Texts)...)
 	}
 	return d
 }
 
-// first adds a delivery that its first attempt delivered: nearly all do, and they
-// need few values.
+// trace is the types of what is kept of any attempt.
+var trace = []uint32{
+	bulk.UUIDs, bulk.Times, bulk.Int8s, bulk.Int4s, bulk.Int4s, bulk.Int4s, bulk.Int4s, bulk.Int4s, bulk.Int2s, bulk.Byteas, bulk.Byteas, bulk.Byteas,
+}
+
+// traceColumns are the names of trace in the tables deliveries and attempts, but for
+// the delivery's id, which is the first.
+const traceColumns = `started_at, queue_us, dns_us, connect_us, tls_us, first_byte_us, total_us, status_code, signature, response_headers, response_body`
+
+// addTrace appends an attempt's values to columns that begin with trace.
+func addTrace(c bulk.Columns, a *delivery.Attempt) {
+	c[0].UUID(a.ID)
+	c[1].Time(a.StartedAt)
+	c[2].Int8(max(0, a.Queued.Microseconds()))
+	c[3].Int4(micros(a.Phases.DNS))
+	c[4].Int4(micros(a.Phases.Connect))
+	c[5].Int4(micros(a.Phases.TLS))
+	c[6].Int4(micros(a.Phases.FirstByte))
+	c[7].Int4(micros(a.Phases.Total))
+	code(&c[8], a.Code)
+	c[9].Bytes(a.Signature[:])
+	c[10].Bytes(a.Header)
+	c[11].Bytes(a.Body)
+}
+
+// insert adds the row of a delivery that has none and that its first attempt
+// delivered: nearly all are of this kind.
+func (d *dayRows) insert(a *delivery.Attempt) {
+	d.inserted++
+	addTrace(d.inserts, a)
+	c := d.inserts[len(trace):]
+	c[0].Int8(a.Event.Bits)
+	c[1].UUID(a.Event.TenantID)
+	c[2].UUID(a.Target)
+	c[3].Text(string(a.Event.Environment))
+	c[4].Text(a.Event.Product)
+	c[5].Text(a.Event.Type)
+	c[6].OptionalText(a.Event.Correlation)
+	c[7].Time(logid.Time(a.ID))
+}
+
+// first adds a delivery that has a row and that its first attempt delivered.
 func (d *dayRows) first(a *delivery.Attempt) {
 	d.delivered++
-	c := d.firsts
-	c[0].UUID(a.ID)
-	code(&c[1], a.Code)
-	c[2].Int4(int32(a.Phases.Total / time.Millisecond))
+	addTrace(d.firsts, a)
+}
+
+// unfold adds a row for a delivery that has none and was not delivered; state then
+// changes it.
+func (d *dayRows) unfold(a *delivery.Attempt) {
+	d.unfolded++
+	d.pending[0].UUID(a.ID)
+	d.pending[1].UUID(a.Target)
 }
 
 func (d *dayRows) state(a *delivery.Attempt) {
@@ -104,21 +168,10 @@ func (d *dayRows) state(a *delivery.Attempt) {
 
 func (d *dayRows) attempt(a *delivery.Attempt) {
 	d.logged++
-	c := d.attempts
-	c[0].UUID(a.ID)
-	c[1].Time(a.StartedAt)
-	c[2].Int4(int32(a.Attempts + 1))
-	c[3].Int8(max(0, a.Queued.Microseconds()))
-	c[4].Int4(micros(a.Phases.DNS))
-	c[5].Int4(micros(a.Phases.Connect))
-	c[6].Int4(micros(a.Phases.TLS))
-	c[7].Int4(micros(a.Phases.FirstByte))
-	c[8].Int4(micros(a.Phases.Total))
-	code(&c[9], a.Code)
-	c[10].OptionalText(a.Error)
-	c[11].Bytes(a.Signature[:])
-	c[12].Bytes(a.Header)
-	c[13].Bytes(a.Body)
+	addTrace(d.attempts, a)
+	c := d.attempts[len(trace):]
+	c[0].Int4(int32(a.Attempts + 1))
+	c[1].OptionalText(a.Error)
 }
 
 // queue adds the day's statements. A delivery that was settled in the meantime (a
@@ -130,13 +183,27 @@ func (d *dayRows) queue(statements *bulk.Batch, day string) {
 	if !d.used {
 		return
 	}
+	if d.inserted > 0 {
+		statements.Add(`
+			insert into hub.deliveries_`+day+` (id, `+traceColumns+`, event_id, tenant_id, target_id, environment, product, event_type,
+				correlation_id, created_at, status, attempts, spent, round_at, due_at, finished_at)
+			select r.*, 1, 1, 1, null, null, now()
+			from unnest(`+traceTypes+`, $13::bigint[], $14::uuid[], $15::uuid[], $16::text[], $17::text[], $18::text[], $19::text[], $20::timestamptz[]) r`, d.inserts)
+	}
 	if d.delivered > 0 {
 		statements.Add(`
 			update hub.deliveries_`+day+` d set
-				status = 1, attempts = d.attempts + 1, spent = 1, status_code = r.code, duration_ms = r.duration,
-				reason = null, next_attempt_at = null, finished_at = now()
-			from unnest($1::uuid[], $2::smallint[], $3::integer[]) r(id, code, duration)
+				status = 1, attempts = d.attempts + 1, spent = 1, reason = null, next_attempt_at = null, finished_at = now(),
+				(`+traceColumns+`) = (`+traceValues+`)
+			from unnest(`+traceTypes+`) r(id, `+traceColumns+`)
 			where d.id = r.id and d.status + 0 = 0`, d.firsts)
+	}
+	if d.unfolded > 0 {
+		statements.Add(`
+			insert into hub.deliveries_`+day+` (id, event_id, tenant_id, target_id, environment, product, event_type, correlation_id, created_at)
+			select r.id, e.id, e.tenant_id, r.target_id, e.environment, e.product, e.event_type, e.correlation_id, e.created_at
+			from unnest($1::uuid[], $2::uuid[]) r(id, target_id)
+			join hub.events_`+day+` e on e.seq = (overlay(r.id::text placing '0000' from 33))::uuid`, d.pending)
 	}
 	if d.settled > 0 {
 		d.queueStates(statements, day)
@@ -145,6 +212,12 @@ func (d *dayRows) queue(statements *bulk.Batch, day string) {
 		d.queueAttempts(statements, day)
 	}
 }
+
+// traceTypes are the parameters of trace.
+const traceTypes = `$1::uuid[], $2::timestamptz[], $3::bigint[], $4::integer[], $5::integer[], $6::integer[], $7::integer[], $8::integer[],
+	$9::smallint[], $10::bytea[], $11::bytea[], $12::bytea[]`
+
+var traceValues = "r." + strings.ReplaceAll(traceColumns, ", ", ", r.")
 
 func (d *dayRows) queueStates(statements *bulk.Batch, day string) {
 	statements.Add(`
@@ -164,10 +237,8 @@ func (d *dayRows) queueStates(statements *bulk.Batch, day string) {
 // primary key: it tells that this batch was committed before.
 func (d *dayRows) queueAttempts(statements *bulk.Batch, day string) {
 	statements.Add(`
-		insert into hub.attempts_`+day+` (delivery_id, started_at, number, queue_us, dns_us, connect_us, tls_us, first_byte_us, total_us,
-			status_code, error, signature, response_headers, response_body)
-		select * from unnest($1::uuid[], $2::timestamptz[], $3::integer[], $4::bigint[], $5::integer[], $6::integer[], $7::integer[],
-			$8::integer[], $9::integer[], $10::smallint[], $11::text[], $12::bytea[], $13::bytea[], $14::bytea[])`, d.attempts)
+		insert into hub.attempts_`+day+` (delivery_id, `+traceColumns+`, number, error)
+		select * from unnest(`+traceTypes+`, $13::integer[], $14::text[])`, d.attempts)
 }
 
 var graceMillis = strconv.Itoa(int(retryGrace / time.Millisecond))

@@ -42,6 +42,9 @@ type Writer struct {
 	queue     chan delivery.Attempt
 	rows      rows
 	done      sync.WaitGroup
+
+	mu   sync.Mutex
+	open []*delivery.Leased // oldest first; those that are settled go when they are looked at
 }
 
 // NewWriter starts the writer; [Writer.Close] ends it.
@@ -62,10 +65,20 @@ func (w *Writer) Close() {
 
 func (w *Writer) run() {
 	batch := make([]delivery.Attempt, 0, maxAttempts)
-	timer := time.NewTimer(linger)
+	timer, look := time.NewTimer(linger), time.NewTicker(lookEvery)
 	defer timer.Stop()
-	for first := range w.queue {
-		batch = append(batch[:0], first)
+	defer look.Stop()
+	for {
+		select {
+		case <-look.C:
+			w.unfoldOld()
+			continue
+		case first, more := <-w.queue:
+			if !more {
+				return
+			}
+			batch = append(batch[:0], first)
+		}
 		timer.Reset(linger)
 	fill:
 		for len(batch) < maxAttempts {
@@ -99,8 +112,16 @@ func (w *Writer) store(batch []delivery.Attempt) {
 		if err == nil {
 			break
 		}
-		if tries > 0 && repeated(err) {
-			break // the try before was committed, its answer was lost
+		if repeated(err) {
+			ctx, cancel := context.WithTimeout(context.Background(), flushTimeout)
+			committed, found, lookErr := w.conflict(ctx, batch)
+			cancel()
+			if committed {
+				break
+			}
+			if found || lookErr != nil {
+				continue
+			}
 		}
 		if refused(err) {
 			w.storeApart(batch, err)
@@ -111,6 +132,7 @@ func (w *Writer) store(batch []delivery.Attempt) {
 		}
 		time.Sleep(pause)
 	}
+	settle(batch)
 	if w.committed != nil {
 		w.committed(batch)
 	}
@@ -129,7 +151,7 @@ func (w *Writer) storeApart(batch []delivery.Attempt, err error) {
 	w.store(batch[half:])
 }
 
-// repeated tells whether PostgreSQL has an attempt of the batch already.
+// repeated tells whether PostgreSQL has a row of the batch already.
 func repeated(err error) bool {
 	var pg *pgconn.PgError
 	return errors.As(err, &pg) && pg.Code == "23505"

@@ -7,6 +7,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"integrationhub/hub/internal/delivery"
 	"integrationhub/hub/internal/failpoint"
 	"integrationhub/hub/internal/store/bulk"
 )
@@ -28,12 +29,11 @@ func (l *lane) commitPlain(ctx context.Context, batch []*request) {
 		if batch = keep; len(batch) == 0 {
 			return
 		}
-		leasedAt := l.now()
-		l.reserve(all)
+		leased := l.reserve(all)
 		failpoint.Here("before_commit")
-		if err = l.insert(ctx, version, all); err == nil {
+		if err = l.insert(ctx, version, all, leased); err == nil {
 			failpoint.Here("after_commit")
-			l.committed(all, leasedAt)
+			l.committed(all, leased)
 			finish(batch, all)
 			return
 		}
@@ -120,10 +120,10 @@ func (l *lane) failed(ctx context.Context, batch []*request, err error, commit f
 
 // insert stores prepared events in one transaction: the statements travel
 // together and end in one commit.
-func (l *lane) insert(ctx context.Context, version int64, all []*prepared) error {
+func (l *lane) insert(ctx context.Context, version int64, all []*prepared, leased *delivery.Leased) error {
 	batch := &bulk.Batch{}
 	batch.AddInt8(`select hub.assert_config($1)`, version)
-	l.rows.queue(batch, all)
+	l.rows.queue(batch, all, leased)
 	if err := batch.Run(ctx, l.pool); err != nil {
 		return fmt.Errorf("committing %d events: %w", len(all), err)
 	}

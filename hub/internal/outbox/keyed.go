@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"integrationhub/hub"
+	"integrationhub/hub/internal/delivery"
 	"integrationhub/hub/internal/failpoint"
 	"integrationhub/hub/internal/store/bulk"
 )
@@ -91,7 +92,7 @@ func (l *lane) tryKeyed(ctx context.Context, batch []*request) {
 		if len(batch) == 0 {
 			return
 		}
-		leasedAt := l.now()
+		var leased *delivery.Leased
 		var fresh []*prepared
 		var known map[idempotencyKey]first
 		err = pgx.BeginFunc(ctx, l.pool, func(tx pgx.Tx) error {
@@ -102,15 +103,15 @@ func (l *lane) tryKeyed(ctx context.Context, batch []*request) {
 			if len(batch) == 1 && reuses(batch[0].publications, known) {
 				return errReused // all or nothing: what it claimed is given back
 			}
-			l.reserve(fresh)
+			leased = l.reserve(fresh)
 			inserts := &bulk.Batch{}
-			l.rows.queue(inserts, fresh)
+			l.rows.queue(inserts, fresh, leased)
 			failpoint.Here("before_commit")
 			return inserts.RunOn(ctx, tx.Conn())
 		})
 		if err == nil {
 			failpoint.Here("after_commit")
-			l.committed(fresh, leasedAt)
+			l.committed(fresh, leased)
 			finishKeyed(batch, all, known)
 			return
 		}
@@ -181,7 +182,7 @@ func insertKeys(ctx context.Context, tx pgx.Tx, version int64, all []*prepared) 
 		if p.Idempotency == "" {
 			continue
 		}
-		tenants, seqs, events = append(tenants, p.TenantID), append(seqs, p.event.Seq), append(events, signed(p.id))
+		tenants, seqs, events = append(tenants, p.TenantID), append(seqs, p.event.Seq), append(events, p.event.Bits)
 		environments, keys = append(environments, string(p.Environment)), append(keys, p.Idempotency)
 		hashes, counts = append(hashes, p.BodyHash[:]), append(counts, int32(len(p.targets)))
 	}

@@ -55,8 +55,9 @@ type Dispatcher interface {
 	Reserve(target uuid.UUID) bool
 	// Release gives a reserved place back.
 	Release(target uuid.UUID)
-	// Dispatch queues committed deliveries whose places were reserved.
-	Dispatch(jobs []delivery.Job)
+	// Dispatch queues committed deliveries whose places were reserved; leased stands
+	// for them in the database.
+	Dispatch(jobs []delivery.Job, leased *delivery.Leased)
 	// Left tells that committed deliveries of a target were left without a place.
 	Left(target uuid.UUID)
 }

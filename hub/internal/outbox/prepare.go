@@ -18,7 +18,6 @@ import (
 type prepared struct {
 	*Publication
 	event   *delivery.Event
-	id      uint64
 	targets []*directory.Endpoint
 	leased  []bool // by target: has a place in this process's queue
 }
@@ -47,21 +46,31 @@ func (o *Outbox) prepare(ctx context.Context, p *Publication) (*prepared, error)
 	}
 	bits, _ := hub.ParseEventID(id) // checked on the way in
 	event := &delivery.Event{
-		Seq: logid.NewSeq(now), ID: id, TenantID: p.TenantID, Environment: p.Environment, Product: p.Product, Type: p.Type,
+		Seq: logid.NewSeq(now), ID: id, Bits: signed(bits), TenantID: p.TenantID, Environment: p.Environment,
+		Product: p.Product, Type: p.Type, Correlation: p.CorrelationID,
 	}
 	event.Body = hub.AppendEnvelope(make([]byte, 0, len(p.Data)+len(p.Type)+len(p.Product)+len(p.CorrelationID)+160), hub.Event{
 		ID: id, Product: p.Product, Type: p.Type, Time: now, CorrelationID: p.CorrelationID, Data: p.Data,
 	})
-	return &prepared{Publication: p, event: event, id: bits, targets: targets, leased: make([]bool, len(targets))}, nil
+	return &prepared{Publication: p, event: event, targets: targets, leased: make([]bool, len(targets))}, nil
 }
 
-// reserve asks for places in this process's queue.
-func (o *Outbox) reserve(all []*prepared) {
+// reserve asks for places in this process's queue and gives the lease of the
+// deliveries that got one; nil where none did.
+func (o *Outbox) reserve(all []*prepared) *delivery.Leased {
+	leased := &delivery.Leased{TakenAt: o.now()}
 	for _, p := range all {
 		for i, target := range p.targets {
-			p.leased[i] = o.dispatch.Reserve(target.ID)
+			if p.leased[i] = o.dispatch.Reserve(target.ID); p.leased[i] {
+				leased.Open++
+			}
 		}
 	}
+	if leased.Open == 0 {
+		return nil
+	}
+	leased.ID = logid.New(leased.TakenAt)
+	return leased
 }
 
 // release gives the places back after a commit that did not happen.
@@ -76,9 +85,9 @@ func (o *Outbox) release(all []*prepared) {
 	}
 }
 
-// committed hands the stored deliveries on. leasedAt is from before the commit,
-// so the local lease ends before the database's.
-func (l *lane) committed(all []*prepared, leasedAt time.Time) {
+// committed hands the stored deliveries on. The lease was taken before the commit,
+// so locally it ends before the database's.
+func (l *lane) committed(all []*prepared, leased *delivery.Leased) {
 	total := deliveriesOf(all)
 	l.fanOut = total / max(1, len(all))
 	jobs := make([]delivery.Job, 0, total)
@@ -91,12 +100,12 @@ func (l *lane) committed(all []*prepared, leasedAt time.Time) {
 			}
 			jobs = append(jobs, delivery.Job{
 				ID: logid.Delivery(p.event.Seq, i+1), Target: target.ID, Event: p.event,
-				RoundAt: now, DueAt: now, LeasedAt: leasedAt,
+				RoundAt: now, DueAt: now, LeasedAt: leased.TakenAt, Leased: leased,
 			})
 		}
 		l.record.Accepted(p.Product, 1, len(p.targets))
 	}
-	l.dispatch.Dispatch(jobs)
+	l.dispatch.Dispatch(jobs, leased)
 	failpoint.Here("after_dispatch")
 }
 

@@ -1,8 +1,6 @@
 package outbox
 
 import (
-	"time"
-
 	"integrationhub/hub/internal/delivery"
 	"integrationhub/hub/internal/logid"
 	"integrationhub/hub/internal/store/bulk"
@@ -13,12 +11,14 @@ import (
 // tables: routing them through the parent tables costs locks on every partition.
 type rows struct {
 	events, deliveries []bulk.Columns // by day of the commit, mostly one
-	deltas             bulk.Columns
+	deltas, lease      bulk.Columns
+	promised           []byte // the lease's deliveries, as hub.leases has them
 }
 
-// queue adds the inserts of prepared events to a batch. The batch uses the
-// buffers: it must have run before the next one is queued.
-func (r *rows) queue(batch *bulk.Batch, all []*prepared) {
+// queue adds the inserts of prepared events to a batch, with rows for those of
+// their deliveries that the lease does not stand for. The batch uses the buffers: it
+// must have run before the next one is queued.
+func (r *rows) queue(batch *bulk.Batch, all []*prepared, leased *delivery.Leased) {
 	for day, rest := 0, all; len(rest) > 0; day++ {
 		n := 1
 		for n < len(rest) && logid.SameDay(rest[0].event.Seq, rest[n].event.Seq) {
@@ -29,10 +29,11 @@ func (r *rows) queue(batch *bulk.Batch, all []*prepared) {
 		}
 		partition := logid.Partition(rest[0].event.Seq)
 		queueEvents(batch, &r.events[day], rest[:n], partition)
-		if deliveriesOf(rest[:n]) > 0 {
-			queueDeliveries(batch, &r.deliveries[day], rest[:n], partition)
-		}
+		queueDeliveries(batch, &r.deliveries[day], rest[:n], partition)
 		rest = rest[n:]
+	}
+	if leased != nil {
+		r.queueLease(batch, all, leased)
 	}
 	if deliveriesOf(all) > 0 {
 		r.queueDeltas(batch, all)
@@ -52,7 +53,7 @@ func queueEvents(batch *bulk.Batch, columns *bulk.Columns, all []*prepared, part
 	c := *columns
 	for _, p := range all {
 		c[0].UUID(p.event.Seq)
-		c[1].Int8(signed(p.id))
+		c[1].Int8(p.event.Bits)
 		c[2].UUID(p.TenantID)
 		c[3].Text(string(p.Environment))
 		c[4].Text(p.Product)
@@ -66,33 +67,50 @@ func queueEvents(batch *bulk.Batch, columns *bulk.Columns, all []*prepared, part
 		select * from unnest($1::uuid[], $2::bigint[], $3::uuid[], $4::text[], $5::text[], $6::text[], $7::text[], $8::integer[], $9::bytea[])`, c)
 }
 
-// queueDeliveries adds the delivery rows. A row without a place in this process'
-// queue is due at once.
+// queueDeliveries adds rows, due at once, for the deliveries without a place in this
+// process's queue.
 func queueDeliveries(batch *bulk.Batch, columns *bulk.Columns, all []*prepared, partition string) {
-	columns.Reset(bulk.UUIDs, bulk.Int8s, bulk.UUIDs, bulk.UUIDs, bulk.Texts, bulk.Texts, bulk.Texts, bulk.Texts, bulk.Int4s)
+	columns.Reset(bulk.UUIDs, bulk.Int8s, bulk.UUIDs, bulk.UUIDs, bulk.Texts, bulk.Texts, bulk.Texts, bulk.Texts)
 	c := *columns
+	found := false
 	for _, p := range all {
 		for i, target := range p.targets {
+			if p.leased[i] {
+				continue
+			}
+			found = true
 			c[0].UUID(logid.Delivery(p.event.Seq, i+1))
-			c[1].Int8(signed(p.id))
+			c[1].Int8(p.event.Bits)
 			c[2].UUID(p.TenantID)
 			c[3].UUID(target.ID)
 			c[4].Text(string(p.Environment))
 			c[5].Text(p.Product)
 			c[6].Text(p.Type)
 			c[7].OptionalText(p.CorrelationID)
-			lease := int32(0)
-			if p.leased[i] {
-				lease = int32(delivery.Lease / time.Second)
-			}
-			c[8].Int4(lease)
 		}
 	}
-	batch.Add(`
-		insert into hub.deliveries_`+partition+` (id, event_id, tenant_id, target_id, environment, product, event_type, correlation_id, due_at)
-		select id, event_id, tenant_id, target_id, environment, product, event_type, correlation_id, now() + lease * interval '1 second'
-		from unnest($1::uuid[], $2::bigint[], $3::uuid[], $4::uuid[], $5::text[], $6::text[], $7::text[], $8::text[], $9::integer[])
-			u(id, event_id, tenant_id, target_id, environment, product, event_type, correlation_id, lease)`, c)
+	if found {
+		batch.Add(`
+			insert into hub.deliveries_`+partition+` (id, event_id, tenant_id, target_id, environment, product, event_type, correlation_id)
+			select * from unnest($1::uuid[], $2::bigint[], $3::uuid[], $4::uuid[], $5::text[], $6::text[], $7::text[], $8::text[])`, c)
+	}
+}
+
+// queueLease adds the row that stands for the deliveries this process takes on.
+func (r *rows) queueLease(batch *bulk.Batch, all []*prepared, leased *delivery.Leased) {
+	r.promised = r.promised[:0]
+	for _, p := range all {
+		for i, target := range p.targets {
+			if p.leased[i] {
+				id := logid.Delivery(p.event.Seq, i+1)
+				r.promised = append(append(append(r.promised, id[:]...), target.ID[:]...), 0)
+			}
+		}
+	}
+	r.lease.Reset(bulk.UUIDs, bulk.Byteas)
+	r.lease[0].UUID(leased.ID)
+	r.lease[1].Bytes(r.promised)
+	batch.Add(`insert into hub.leases (id, deliveries) select * from unnest($1::uuid[], $2::bytea[])`, r.lease)
 }
 
 // queueDeltas counts what the commit accepts, by minute, tenant and target.
