@@ -15,18 +15,6 @@ begin
 end $$;
 -- +goose StatementEnd
 
--- Raises HB001 where the caller's cached configuration is not the committed one;
--- a group commit runs it first, so that nothing is accepted on revoked keys or
--- fanned out to a stale set of endpoints.
--- +goose StatementBegin
-create function hub.assert_config(expected bigint) returns void language plpgsql as $$
-begin
-    if (select version from hub.config_version) <> expected then
-        raise exception 'configuration changed' using errcode = 'HB001';
-    end if;
-end $$;
--- +goose StatementEnd
-
 create table hub.operators (
     id            uuid        primary key,
     email         text        not null,

@@ -5,7 +5,7 @@
 -- +goose Up
 create table hub.events (
     seq            uuid        not null primary key,
-    id             bigint      not null, -- the 64 bits behind "evt_"
+    id             bigint      not null, -- the 64 bits behind "evt_"; see hub/internal/logid
     tenant_id      uuid        not null,
     environment    text        not null,
     product        text        not null,
@@ -15,7 +15,9 @@ create table hub.events (
     created_at     timestamptz not null default now(),
     body           bytea       not null  -- the envelope exactly as it is signed and sent
 ) partition by range (seq);
-create index events_id on hub.events (id);
+-- An id that the hub chose names its moment and so finds its event by seq; one that
+-- the publisher chose is found in hub.idempotency. Each generator of ids has a number.
+create sequence hub.event_nodes;
 
 -- Ids and idempotency keys that clients chose, kept 45 days.
 create table hub.idempotency (
@@ -29,6 +31,7 @@ create table hub.idempotency (
     created_at  timestamptz not null default now(),
     primary key (tenant_id, environment, key)
 );
+create index idempotency_event on hub.idempotency (event_id);
 create index idempotency_age on hub.idempotency using brin (created_at);
 
 create table hub.deliveries (
@@ -98,7 +101,6 @@ create table hub.leases (
     deliveries bytea       not null -- 33 bytes each: delivery id, target id, 1 where the target is an integration
 ) with (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000, autovacuum_vacuum_insert_threshold = -1);
 alter table hub.leases alter column deliveries set storage external; -- ids do not compress
-create index leases_due on hub.leases (due_at);
 
 -- Every attempt but those that deliveries keep in their own row.
 create table hub.attempts (

@@ -107,7 +107,7 @@ func (d *Dispatcher) readEvents(ctx context.Context, jobs []Job) error {
 func (d *Dispatcher) unfoldEnded(ctx context.Context) error {
 	_, err := d.Pool.Exec(ctx, `
 		select hub.unfold_leases(array(
-			select id from hub.leases where due_at <= now() order by due_at limit 100 for update skip locked))`)
+			select id from hub.leases where due_at <= now() order by id limit 100 for update skip locked))`)
 	if err != nil {
 		return fmt.Errorf("taking over leases that have ended: %w", err)
 	}

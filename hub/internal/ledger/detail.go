@@ -178,8 +178,12 @@ func (r *Reader) Event(ctx context.Context, id string) (EventItem, error) {
 	if !ok {
 		return EventItem{}, hub.Errorf(hub.ErrNotFound, "not_found", "There is no such event.")
 	}
+	seqs, err := eventSeqs(ctx, r.pool, int64(bits)) //nolint:gosec // the same bits
+	if err != nil {
+		return EventItem{}, err
+	}
 	var c conditions
-	c.add("e.id = ?", int64(bits))
+	c.add("e.seq = any(?)", seqs)
 	events, err := r.events(ctx, c, 1)
 	if err != nil {
 		return EventItem{}, err

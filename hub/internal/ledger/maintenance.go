@@ -17,7 +17,7 @@ const (
 	tidyEvery      = 10 * time.Minute
 	daysAhead      = 7
 	parkFor        = 15 * 24 * time.Hour // then a parked delivery has failed
-	idsFor         = 45 * 24 * time.Hour // how long ids and idempotency keys are kept
+	idsFor         = 45 * 24 * time.Hour // how long ids and idempotency keys are kept, at least as long as events
 	rollupsFor     = 400 * 24 * time.Hour
 	deleteBatch    = 5000
 	partitionsLock = 7240913
@@ -89,7 +89,7 @@ func (m *Maintenance) Tidy(ctx context.Context) error {
 		sql    string
 		before time.Time
 	}{
-		{`delete from hub.idempotency where ctid = any(array(select ctid from hub.idempotency where created_at < $1 limit $2))`, now.Add(-idsFor)},
+		{`delete from hub.idempotency where ctid = any(array(select ctid from hub.idempotency where created_at < $1 limit $2))`, now.Add(-max(idsFor, m.retention))},
 		{`delete from hub.rollups where ctid = any(array(select ctid from hub.rollups where bucket < $1 limit $2))`, now.Add(-rollupsFor)},
 		{`delete from hub.refresh_tokens where ctid = any(array(select ctid from hub.refresh_tokens where expires_at < $1 limit $2))`, now},
 		{`delete from hub.login_failures where ctid = any(array(select ctid from hub.login_failures where at < $1 limit $2))`, now.Add(-time.Hour)},

@@ -28,6 +28,7 @@ type row struct {
 	product, kind        string
 	correlation          *string
 	inbound, integration bool
+	ours                 bool // the hub chose the event's id
 	status               delivery.Status
 	code                 *int16
 }
@@ -79,6 +80,11 @@ func (b *book) generated(random *rand.Rand) row {
 		product: []string{"shop", "shop", "clinic"}[of/2], kind: []string{"a.created", "a.deleted", "b.created"}[random.IntN(3)],
 		status: delivery.Status(random.IntN(4)),
 	}
+	if random.IntN(2) == 0 { // the hub chose the id, else the publisher
+		ids := logid.NewEventIDs(func(context.Context) (uint64, error) { return random.Uint64(), nil })
+		bits, _, _ := ids.Next(context.Background(), at)
+		r.event, r.ours = int64(bits), true
+	}
 	r.inbound = random.IntN(6) == 0
 	if random.IntN(20) == 0 {
 		r.product, r.kind = "hub", "hub.ping"
@@ -108,6 +114,14 @@ func (b *book) store(t *testing.T, rows []row) {
 		pgx.CopyFromSlice(len(rows), func(i int) ([]any, error) {
 			r := rows[i]
 			return []any{logid.Seq(r.id), r.event, r.tenant, "live", r.product, r.kind, 1, []byte(`{}`)}, nil
+		}))
+	require.NoError(t, err)
+	rows = slices.DeleteFunc(slices.Clone(rows), func(r row) bool { return r.ours })
+	_, err = b.pool.CopyFrom(context.Background(), pgx.Identifier{"hub", "idempotency"},
+		[]string{"tenant_id", "environment", "key", "body_hash", "seq", "event_id", "deliveries"},
+		pgx.CopyFromSlice(len(rows), func(i int) ([]any, error) {
+			r := rows[i]
+			return []any{r.tenant, "live", r.id.String(), []byte{}, logid.Seq(r.id), r.event, 1}, nil
 		}))
 	require.NoError(t, err)
 }

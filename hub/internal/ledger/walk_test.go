@@ -57,7 +57,7 @@ func TestAnEventIDOfSeveralTenantsGivesTheDeliveriesOfAll(t *testing.T) {
 	for i, at := range []int{3, 20, 40} {
 		twin := b.rows[at]
 		twin.id = logid.Delivery(logid.NewSeq(logid.Time(twin.id)), 1)
-		twin.event, twin.tenant = 4711, b.tenants[i%2]
+		twin.event, twin.tenant, twin.ours = 4711, b.tenants[i%2], false
 		twins = append(twins, twin)
 	}
 	b.store(t, twins)

@@ -188,7 +188,7 @@ func insertKeys(ctx context.Context, tx pgx.Tx, version int64, all []*prepared) 
 	}
 	taken := make(map[idempotencyKey]bool, len(keys))
 	batch := &pgx.Batch{}
-	batch.Queue(`select hub.assert_config($1)`, version)
+	batch.Queue(sameConfig, version)
 	batch.Queue(`
 		insert into hub.idempotency (tenant_id, environment, key, body_hash, seq, event_id, deliveries)
 		select * from unnest($1::uuid[], $2::text[], $3::text[], $4::bytea[], $5::uuid[], $6::bigint[], $7::integer[])

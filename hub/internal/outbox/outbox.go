@@ -17,6 +17,7 @@ import (
 	"integrationhub/hub"
 	"integrationhub/hub/internal/delivery"
 	"integrationhub/hub/internal/directory"
+	"integrationhub/hub/internal/logid"
 )
 
 const (
@@ -75,6 +76,7 @@ type Outbox struct {
 	record    Recorder
 	log       *slog.Logger
 	now       func() time.Time
+	ids       *logid.EventIDs
 
 	plain chan *request // no idempotency keys: straight inserts
 	keyed chan *request
@@ -96,10 +98,17 @@ func New(pool *pgxpool.Pool, dir *directory.Directory, dispatch Dispatcher, reco
 		plain: make(chan *request, queueLength), keyed: make(chan *request, queueLength),
 		stop: make(chan struct{}),
 	}
+	o.ids = logid.NewEventIDs(o.node)
 	plain, keyed := &lane{Outbox: o}, &lane{Outbox: o}
 	o.done.Go(func() { plain.run(o.plain, plain.commitPlain) })
 	o.done.Go(func() { keyed.run(o.keyed, keyed.commitKeyed) })
 	return o
+}
+
+// node gives a generator of event ids its number.
+func (o *Outbox) node(ctx context.Context) (number uint64, err error) {
+	err = o.pool.QueryRow(ctx, `select nextval('hub.event_nodes')`).Scan(&number)
+	return number, err
 }
 
 // Close waits for what was queued to be committed. Publish must not be called any more.

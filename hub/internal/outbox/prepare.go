@@ -39,12 +39,15 @@ func (o *Outbox) prepare(ctx context.Context, p *Publication) (*prepared, error)
 	if len(targets) > logid.MaxDeliveries {
 		return nil, hub.Errorf(hub.ErrInvalid, "too_many_endpoints", "More than %d endpoints want this event.", logid.MaxDeliveries)
 	}
-	now := o.now()
-	id := p.ID
-	if id == "" {
-		id = hub.NewEventID()
-	}
+	now, id := o.now(), p.ID
 	bits, _ := hub.ParseEventID(id) // checked on the way in
+	if id == "" {
+		var err error
+		if bits, now, err = o.ids.Next(ctx, now); err != nil {
+			return nil, errBusy(err)
+		}
+		id = hub.FormatEventID(bits)
+	}
 	event := &delivery.Event{
 		Seq: logid.NewSeq(now), ID: id, Bits: signed(bits), TenantID: p.TenantID, Environment: p.Environment,
 		Product: p.Product, Type: p.Type, Correlation: p.CorrelationID,
