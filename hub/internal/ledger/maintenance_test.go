@@ -85,10 +85,17 @@ func TestWhatIsTooOld(t *testing.T) {
 	expect(2, "retries_exhausted", 1)
 	clock.Advance(2 * time.Minute)
 	expect(3, "parked_too_long", 1)
+	keys := func(retention time.Duration) (n int) {
+		t.Helper()
+		require.NoError(t, ledger.NewMaintenance(pool, slog.New(slog.DiscardHandler), clock.Now, retention).Tidy(ctx))
+		require.NoError(t, pool.QueryRow(ctx, `select count(*) from hub.idempotency`).Scan(&n))
+		return n
+	}
 	clock.Advance(30*day - 2*time.Minute)
-	expect(3, "parked_too_long", 1)
+	require.Equal(t, 1, keys(30*day))
 	clock.Advance(2 * time.Minute)
-	expect(3, "parked_too_long", 0)
+	require.Equal(t, 1, keys(60*day), "as long as the events they lead to")
+	require.Zero(t, keys(30*day))
 }
 
 // "time buckets of success and failure …, from rollups": the same before, during and
