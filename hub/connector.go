@@ -132,8 +132,8 @@ func (c Connection) String() string {
 // GoString keeps secrets out of %#v.
 func (c Connection) GoString() string { return c.String() }
 
-// LogValue keeps secrets out of logs.
-func (c Connection) LogValue() slog.Value { return slog.StringValue(c.String()) }
+// MarshalText keeps secrets out of logs and JSON.
+func (c Connection) MarshalText() ([]byte, error) { return []byte(c.String()), nil }
 
 // Verify checks X-Webhook-Signature of a request against the connection's
 // secrets: [ErrUnauthorized] where it is missing, there twice, or does not hold.
@@ -246,7 +246,7 @@ func (r Registration) String() string {
 // GoString keeps secrets out of %#v.
 func (r Registration) GoString() string { return r.String() }
 
-// LogValue keeps secrets out of logs.
+// LogValue keeps secrets out of logs; as JSON they have to be there.
 func (r Registration) LogValue() slog.Value { return slog.StringValue(r.String()) }
 
 // Registered is the peer's answer. One that knows nothing but a webhook_url may
