@@ -212,6 +212,9 @@ func Fuzz(f *testing.F, c Case) {
 		require.True(t, signed, "accepted without a signature")
 		for _, e := range events {
 			require.NotEmpty(t, e.Product)
+			if e.Time.Year() < 1 || e.Time.Year() > 9999 {
+				continue // too old or too far ahead for the hub
+			}
 			again, err := hub.ParseEnvelope(hub.AppendEnvelope(nil, e))
 			require.NoError(t, err)
 			require.Equal(t, essence(e), essence(again))
