@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"net/http"
 	"net/url"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -268,10 +267,13 @@ type Call struct {
 // Subscribed tells whether an event type matches any of the patterns: "*", an exact
 // type, or a prefix such as "appointment.*".
 func Subscribed(patterns []string, eventType string) bool {
-	return slices.ContainsFunc(patterns, func(pattern string) bool {
-		if prefix, found := strings.CutSuffix(pattern, "*"); found {
-			return strings.HasPrefix(eventType, prefix)
+	for _, pattern := range patterns {
+		if pattern == eventType {
+			return true
 		}
-		return pattern == eventType
-	})
+		if prefix, found := strings.CutSuffix(pattern, "*"); found && strings.HasPrefix(eventType, prefix) {
+			return true
+		}
+	}
+	return false
 }

@@ -171,3 +171,28 @@ func TestSecretsDoNotPrint(t *testing.T) {
 		}
 	}
 }
+
+func BenchmarkPeerDecode(b *testing.B) {
+	c := connection("https://clinic.example")
+	body := []byte(`{"id":"evt_0123456789abcdef","product":"clinic","event_type":"patient.created","timestamp":"2026-01-02T03:04:05Z","correlation_id":"c-1","data":{"text":"` + strings.Repeat("x", 1024) + `"}}`)
+	in := hub.Inbound{Header: http.Header{"X-Webhook-Signature": {hub.SignBody(vectorSecret, body)}}, Body: body}
+	clinic := hub.AnyPeer("clinic", "Clinic")
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := clinic.Decode(c, in); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func BenchmarkPeerEncode(b *testing.B) {
+	c := connection("https://clinic.example")
+	e := hub.Event{ID: vectorID, Product: "scheduling", Type: "appointment.created", Time: c.Now, Data: []byte(`{"text":"` + strings.Repeat("x", 1024) + `"}`)}
+	clinic := hub.AnyPeer("clinic", "Clinic")
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := clinic.Encode(c, e); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -129,7 +129,7 @@ func status(read func(*http.Response, hub.Connection) (hub.Status, error)) func(
 			return hub.Status{}, err
 		}
 		req.Header.Set(hub.HeaderKey, c.Key)
-		res, err := do.Do(req)
+		res, err := do.Do(req) //nolint:bodyclose // whether it is closed is what is tried
 		if err != nil {
 			return hub.Status{}, hub.Errorf(hub.ErrPeer, hub.CodePeerUnreachable, "No.")
 		}
