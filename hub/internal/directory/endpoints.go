@@ -3,7 +3,6 @@ package directory
 import (
 	"context"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -37,19 +36,8 @@ func (e *Endpoint) Signers(now time.Time) (current, previous *hub.Signer) {
 	return e.signer, nil
 }
 
-// Wants tells whether the endpoint subscribed to an event type: "*", an exact
-// name, or a prefix such as "appointment.*".
-func (e *Endpoint) Wants(eventType string) bool {
-	for _, pattern := range e.patterns {
-		if pattern == "*" || pattern == eventType {
-			return true
-		}
-		if prefix, found := strings.CutSuffix(pattern, "*"); found && strings.HasPrefix(eventType, prefix) {
-			return true
-		}
-	}
-	return false
-}
+// Wants tells whether the endpoint subscribed to an event type.
+func (e *Endpoint) Wants(eventType string) bool { return hub.Subscribed(e.patterns, eventType) }
 
 // Subscribers are a tenant's enabled endpoints that want an event type.
 func (d *Directory) Subscribers(ctx context.Context, tenant uuid.UUID, environment hub.Environment, eventType string) ([]*Endpoint, error) {

@@ -1,0 +1,72 @@
+package messaging_test
+
+import (
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"integrationhub/connectors/messaging"
+	"integrationhub/hub"
+	"integrationhub/hub/hubtest/connectortest"
+)
+
+func suite(t testing.TB) connectortest.Case {
+	t.Helper()
+	return connectortest.Interface(messaging.New(), connectortest.Events(t, "testdata/sent"))
+}
+
+func TestConformance(t *testing.T) {
+	t.Parallel()
+	connectortest.Run(t, suite(t))
+}
+
+func FuzzDecode(f *testing.F) { connectortest.Fuzz(f, suite(f)) }
+
+func TestReceived(t *testing.T) {
+	t.Parallel()
+	connectortest.Received(t, suite(t), "testdata/received", map[string]string{
+		"message.created":       "message.received",
+		"ticket.updated-closed": "ticket.closed",
+		"ticket.updated-open":   "",
+	})
+}
+
+func TestSent(t *testing.T) {
+	t.Parallel()
+	connectortest.SentToInterface(t, suite(t), "testdata/sent")
+}
+
+// Document 2's POST /api/messages/send, with either of its credentials.
+func TestSendMessage(t *testing.T) {
+	t.Parallel()
+	var asked, sent string
+	var header http.Header
+	peer := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		asked, sent, header = r.Method+" "+r.URL.RequestURI(), string(body), r.Header
+		_, _ = io.WriteString(w, `{"id":"m-1"}`)
+	}))
+	t.Cleanup(peer.Close)
+	send := func(token string) {
+		c := connectortest.Connect("messaging")
+		c.URL, c.Config = peer.URL+"/messaging/api/v1", map[string]string{"api_token": token}
+		answer, err := messaging.New().Act(t.Context(), peer.Client(), c, hub.Call{
+			Name: "action/send-message", Body: []byte(`{"number":"5511987654321","body":"Hello"}`),
+		})
+		require.NoError(t, err)
+		require.JSONEq(t, `{"id":"m-1"}`, string(answer))
+		require.Equal(t, "POST /messaging/api/messages/send", asked)
+		require.JSONEq(t, `{"number":"5511987654321","body":"Hello"}`, sent)
+	}
+	send("company-token")
+	require.Equal(t, "Bearer company-token", header.Get("Authorization"))
+	require.Empty(t, header.Get("apikey"))
+	require.Empty(t, header.Get("X-Integration-Key"), "one credential is enough")
+	send("")
+	require.Empty(t, header.Get("Authorization"))
+	require.Equal(t, connectortest.Key, header.Get("apikey"))
+	require.Equal(t, connectortest.Key, header.Get("X-Integration-Key"))
+}
