@@ -46,14 +46,16 @@ type Config struct {
 // its share of the workers: a dead or slow target delays nobody else.
 type Dispatcher struct {
 	Config
-	targets sync.Map // URL → *client.Target
-	workers sync.Pool
+	targets sync.Map        // URL → *client.Target
+	work    chan assignment // to workers that rest; nobody waits to send
+	stopped chan struct{}   // closed when stopping: those that rest end
 
 	mu       sync.Mutex
 	lanes    map[uuid.UUID]*lane
 	ready    []*lane // lanes that have work but found no free worker, in turn
 	queued   int     // jobs waiting and places reserved
 	inFlight int
+	resting  int // workers that wait for an assignment
 	claiming int // claims from the database under way
 	stopping bool
 	idle     *sync.Cond // inFlight or claiming fell while stopping
@@ -63,9 +65,11 @@ type Dispatcher struct {
 
 // NewDispatcher makes a dispatcher; nothing runs until it is given work.
 func NewDispatcher(config Config) *Dispatcher {
-	d := &Dispatcher{Config: config, lanes: make(map[uuid.UUID]*lane), kicks: make(chan uuid.UUID, 1024)}
+	d := &Dispatcher{
+		Config: config, lanes: make(map[uuid.UUID]*lane), kicks: make(chan uuid.UUID, 1024),
+		work: make(chan assignment), stopped: make(chan struct{}),
+	}
 	d.idle = sync.NewCond(&d.mu)
-	d.workers.New = func() any { return &worker{} }
 	return d
 }
 
@@ -159,8 +163,20 @@ func (d *Dispatcher) pump(l *lane) {
 			return
 		}
 		d.inFlight++
-		go d.run(l, d.take(l))
+		next := assignment{l, d.take(l)}
+		select {
+		case d.work <- next:
+			d.resting--
+		default:
+			go d.run(next)
+		}
 	}
+}
+
+// assignment is a worker's next attempt.
+type assignment struct {
+	lane *lane
+	job  Job
 }
 
 // full tells whether a lane has its share of the workers: its own limit, and only
@@ -213,19 +229,32 @@ func (d *Dispatcher) take(l *lane) Job {
 	return job
 }
 
-// run is one worker: it makes attempts until there is nothing for it to do.
-func (d *Dispatcher) run(l *lane, job Job) {
-	w := d.workers.Get().(*worker)
-	for more := true; more; {
-		result := d.attempt(w, l, job)
-		l, job, more = d.next(l, job, result)
+// run is one worker: it makes attempts until there is nothing for it to do, and
+// then rests for a next time, unless enough others do.
+func (d *Dispatcher) run(next assignment) {
+	w := &worker{}
+	for {
+		result := d.attempt(w, next.lane, next.job)
+		var rest bool
+		next.lane, next.job, rest = d.next(next.lane, next.job, result)
+		switch {
+		case next.lane != nil:
+		case rest:
+			select {
+			case next = <-d.work:
+			case <-d.stopped:
+				return
+			}
+		default:
+			return
+		}
 	}
-	d.workers.Put(w)
 }
 
 // next books a finished attempt and finds the worker's next job: first from lanes
-// that wait for a worker, in turn, then from its own.
-func (d *Dispatcher) next(l *lane, done Job, result result) (*lane, Job, bool) {
+// that wait for a worker, in turn, then from its own. Where there is none, rest tells
+// whether the worker is to wait for one.
+func (d *Dispatcher) next(l *lane, done Job, result result) (own *lane, job Job, rest bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	l.running--
@@ -256,16 +285,19 @@ func (d *Dispatcher) next(l *lane, done Job, result result) (*lane, Job, bool) {
 				first.ready = true
 				d.ready = append(d.ready, first)
 			}
-			return first, job, true
+			return first, job, false
 		}
 	}
 	if d.runnable(l) {
 		job := d.take(l)
 		d.pump(l) // the lane may have more than one worker's share now, as when its breaker closes
-		return l, job, true
+		return l, job, false
 	}
 	d.inFlight--
-	return nil, Job{}, false
+	if rest = d.resting < maxResting; rest {
+		d.resting++
+	}
+	return nil, Job{}, rest
 }
 
 // turn takes a paced target's next turn in this process, for a job that started
@@ -346,7 +378,15 @@ func (d *Dispatcher) endClaim() {
 func (d *Dispatcher) Hold() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.stopping = true
+	d.hold()
+}
+
+// hold ends the workers that rest; the caller holds mu.
+func (d *Dispatcher) hold() {
+	if !d.stopping {
+		d.stopping = true
+		close(d.stopped)
+	}
 }
 
 // Stop starts no more attempts, waits for those in flight until ctx ends, and
@@ -361,7 +401,7 @@ func (d *Dispatcher) Stop(ctx context.Context) (left []Job, quiet bool) {
 	defer unblock()
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.stopping = true
+	d.hold()
 	for (d.inFlight > 0 || d.claiming > 0) && ctx.Err() == nil {
 		d.idle.Wait()
 	}

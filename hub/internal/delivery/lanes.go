@@ -9,6 +9,7 @@ import (
 // Bounds of what one process holds in memory.
 const (
 	maxQueued     = 16_384 // jobs of all targets
+	maxResting    = 64     // workers without work that are kept: a new one's stack has to grow first
 	laneQueue     = 2_048  // jobs of one healthy target
 	breakerAfter  = 10     // failures in a row that open a target's breaker
 	breakerShare  = 8      // an open breaker leaves 1/8 of the target's concurrency
