@@ -90,6 +90,8 @@ func (k *kills) checkDuplicates(w *world) {
 // readLog reads what the database knows about every event.
 func (w *world) readLog() map[uint64]logged {
 	w.t.Helper()
+	_, err := w.pool.Exec(w.t.Context(), `select hub.unfold_leases(array(select id from hub.leases))`) // where the hub was killed last
+	require.NoError(w.t, err)
 	rows, err := w.pool.Query(w.t.Context(), `
 		select e.id, e.deliveries, count(d.id), count(d.id) filter (where d.status <> 1), count(d.id) filter (where d.status = 1)
 		from hub.events e

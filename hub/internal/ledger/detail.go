@@ -178,7 +178,7 @@ func (r *Reader) Event(ctx context.Context, id string) (EventItem, error) {
 	if !ok {
 		return EventItem{}, hub.Errorf(hub.ErrNotFound, "not_found", "There is no such event.")
 	}
-	seqs, err := eventSeqs(ctx, r.pool, int64(bits)) //nolint:gosec // the same bits
+	seqs, err := eventSeqs(ctx, r.pool, int64(bits))
 	if err != nil {
 		return EventItem{}, err
 	}

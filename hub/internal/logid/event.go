@@ -24,7 +24,7 @@ const (
 	Nodes = 1 << nodeBits
 )
 
-var eventEpoch = uint64(time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC).UnixMilli()) //nolint:gosec // positive
+var eventEpoch = uint64(time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC).UnixMilli())
 
 // stepBack is how far the clock may go back before a generator takes a new node:
 // shorter steps it waits out with ids of the last millisecond.
@@ -69,7 +69,7 @@ func (g *EventIDs) Next(ctx context.Context, now time.Time) (bits uint64, at tim
 		g.counter++
 	}
 	if g.last != ms {
-		now = time.UnixMilli(int64(g.last + eventEpoch)) //nolint:gosec // far below 2⁶³
+		now = time.UnixMilli(int64(g.last + eventEpoch))
 	}
 	return g.last<<(nodeBits+counterBits) | g.number<<counterBits | g.counter, now, nil
 }
@@ -77,6 +77,6 @@ func (g *EventIDs) Next(ctx context.Context, now time.Time) (bits uint64, at tim
 // EventSpan is where the seq of an event lies whose id the hub chose: from the first
 // up to, not including, the second. An id that somebody else chose says nothing.
 func EventSpan(bits uint64) (from, upto uuid.UUID) {
-	at := time.UnixMilli(int64(bits>>(nodeBits+counterBits) + eventEpoch)) //nolint:gosec // 41 bits
+	at := time.UnixMilli(int64(bits>>(nodeBits+counterBits) + eventEpoch))
 	return Floor(at), Floor(at.Add(time.Millisecond))
 }
