@@ -3,6 +3,7 @@ package booking
 import (
 	"encoding/json"
 	"os"
+	"sync"
 	"testing"
 	"time"
 
@@ -89,10 +90,17 @@ func dateOf(t testing.TB, s string) Date {
 	return d
 }
 
+// zones keeps what was loaded: reading a zone's file takes longer than a test.
+var zones sync.Map
+
 func zoneOf(t testing.TB, name string) *time.Location {
 	t.Helper()
+	if known, ok := zones.Load(name); ok {
+		return known.(*time.Location)
+	}
 	loc, err := time.LoadLocation(name)
 	require.NoError(t, err)
+	zones.Store(name, loc)
 	return loc
 }
 

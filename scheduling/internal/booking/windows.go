@@ -84,10 +84,10 @@ func (h *day) read(z *zone, d Date, rules []Rule, exceptions []Exception) {
 		if e.Hours != nil {
 			whole = span{z.start(d, e.Hours.Start), z.end(d, e.Hours.End)}
 		}
-		switch e.Kind {
-		case Extra:
+		switch {
+		case e.Kind == Extra:
 			h.open(whole.from, whole.to)
-		case Block:
+		case e.Kind == Block && whole.from < whole.to:
 			h.blocks = append(h.blocks, whole)
 		}
 	}
@@ -157,6 +157,9 @@ func union(spans []span) []span {
 func WithinHours(loc *time.Location, start, end time.Time, rules []Rule, exceptions []Exception) bool {
 	from, to := start.Unix(), ceilUnix(end)
 	first, last := DateOf(start, loc), DateOf(end, loc)
+	if last < first { // clocks were put back past midnight in between
+		first, last = last, first
+	}
 	z := newZone(loc, first, last)
 	var open []span
 	var h day
