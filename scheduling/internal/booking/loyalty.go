@@ -18,17 +18,17 @@ const (
 
 // Loyalty is an organization's programme, as far as arithmetic goes.
 type Loyalty struct {
-	Enabled           bool
-	Accrual           Accrual
-	PointsPerUnit     Cents // points for one unit of currency, in hundredths of a point
-	PointsPerVisit    int64
-	MinSpend          Cents       // less earns nothing, neither as payment nor as a visit's price
-	Rounding          Rounding    // of points for money
-	EligibleServices  []uuid.UUID // nil: all, and money paid for no service too
-	ExpirationDays    *int        // after the day they were earned; nil: points stay
-	SignupBonusPoints int64
-	BirthdayBonus     int64
-	Rewards           []Reward
+	Enabled          bool
+	Accrual          Accrual
+	PointsPerUnit    Cents // points for one unit of currency, in hundredths of a point
+	PointsPerVisit   int64
+	MinSpend         Cents       // less earns nothing, neither as payment nor as a visit's price
+	Rounding         Rounding    // of points for money
+	EligibleServices []uuid.UUID // nil: all, and money paid for no service too
+	ExpirationDays   *int        // after the day they were earned; nil: points stay
+	SignupBonus      int64
+	BirthdayBonus    int64
+	Rewards          []Reward
 }
 
 // eligible tells whether a service earns points; uuid.Nil is no service.
