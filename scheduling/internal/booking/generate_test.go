@@ -147,7 +147,7 @@ func (d *draws) busy(s *scene, o Offer) Busy {
 func eachScene(t *testing.T, professionals int, check func(s scene, d *draws)) {
 	t.Helper()
 	source := rand.NewChaCha8([32]byte{byte(professionals), 4})
-	for range 2000 {
+	for range 1000 {
 		data := make([]byte, 600*professionals)
 		_, _ = source.Read(data) // it never fails
 		d := &draws{data}

@@ -16,8 +16,7 @@ func naiveInstant(loc *time.Location, wall time.Time) time.Time {
 		_, offset := t.In(loc).Zone()
 		return t.UTC().Add(time.Duration(offset) * time.Second)
 	}
-	from := wall.Add(-30 * time.Hour)
-	for t := from; t.Before(wall.Add(30 * time.Hour)); t = t.Add(time.Minute) {
+	for t := wall.Add(-16 * time.Hour); t.Before(wall.Add(16 * time.Hour)); t = t.Add(time.Minute) {
 		if shown(t).Equal(wall) {
 			return t
 		}
@@ -111,7 +110,7 @@ func naiveDay(loc *time.Location, l Limits, d Date, c *Calendar) []Slot {
 			if left := naiveSeats(start, end, c); left > 0 && naiveAllowed(loc, l, d, start, end, open, blocked) {
 				slots = append(slots, Slot{c.Professional, start.In(loc), end.In(loc), left})
 			}
-			if slices.ContainsFunc(naiveMinutes(start, start.Add(step)), func(m int64) bool { return !open[m] }) {
+			if !naiveAll(open, true, start, start.Add(step)) {
 				break // the next start is beyond this window
 			}
 		}
@@ -120,20 +119,19 @@ func naiveDay(loc *time.Location, l Limits, d Date, c *Calendar) []Slot {
 	return slots
 }
 
-func naiveMinutes(from, to time.Time) (all []int64) {
+// naiveAll tells whether every minute of [from, to) is in the set, or none.
+func naiveAll(set map[int64]bool, in bool, from, to time.Time) bool {
 	for m := from; m.Before(to); m = m.Add(time.Minute) {
-		all = append(all, m.Unix())
-	}
-	return all
-}
-
-func naiveAllowed(loc *time.Location, l Limits, d Date, start, end time.Time, open, blocked map[int64]bool) bool {
-	for _, m := range naiveMinutes(start, end) {
-		if !open[m] || blocked[m] {
+		if set[m.Unix()] != in {
 			return false
 		}
 	}
-	return !start.Before(l.Earliest) && start.In(loc).Format(time.DateOnly) == d.String()
+	return true
+}
+
+func naiveAllowed(loc *time.Location, l Limits, d Date, start, end time.Time, open, blocked map[int64]bool) bool {
+	return naiveAll(open, true, start, end) && naiveAll(blocked, false, start, end) &&
+		!start.Before(l.Earliest) && start.In(loc).Format(time.DateOnly) == d.String()
 }
 
 func naiveSeats(start, end time.Time, c *Calendar) int {

@@ -15,7 +15,7 @@ func TestEngineAgreesWithTheNaiveOne(t *testing.T) {
 		require.Equal(t, naiveDay(s.loc, s.limits, s.date, &s.calendars[0]), slots, "%v %v %+v", s.loc, s.date, s.calendars[0])
 		offered += len(slots)
 	})
-	require.Greater(t, offered, 3000, "the generator offers too little to prove anything")
+	require.Greater(t, offered, 1500, "the generator offers too little to prove anything")
 }
 
 func TestSlotsKeepTheirPromises(t *testing.T) {
