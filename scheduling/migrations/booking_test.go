@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/stretchr/testify/require"
 
 	rules "integrationhub/scheduling/internal/booking"
@@ -221,4 +222,52 @@ func TestFiftyRaceThroughTheRules(t *testing.T) {
 	require.NoError(t, s.db.QueryRow(t.Context(), `select count(*) from scheduling.appointments a join scheduling.appointments b using (org_id)
 		where org_id = $1 and a.id <> b.id and a.start_at < b.end_at + interval '15 minutes' and b.start_at < a.end_at + interval '15 minutes'`, s.org).Scan(&near))
 	require.Zero(t, near)
+}
+
+// Whatever could meet the constraint waits for the professional's lock first; what
+// only ends or confirms an appointment waits for nobody.
+func TestWritesTakeTurns(t *testing.T) {
+	t.Parallel()
+	s := newStudio(t)
+	require.NoError(t, s.book(booking{}))
+	require.NoError(t, s.book(booking{at: 2 * time.Hour, status: "cancelled"}))
+	holder, err := s.db.Begin(t.Context())
+	require.NoError(t, err)
+	defer func() { _ = holder.Rollback(t.Context()) }() // gives the lock back
+	_, err = holder.Exec(t.Context(), `select scheduling.lock_professional($1)`, s.professional)
+	require.NoError(t, err)
+
+	const waited = "55P03" // lock_timeout
+	for sql, code := range map[string]string{
+		`insert into scheduling.appointments (org_id, id, client_id, professional_id, service_id, start_at, end_at, price_cents, status, source)
+		 select org_id, gen_random_uuid(), client_id, professional_id, service_id, start_at, end_at, 0, status, source
+		 from scheduling.appointments where org_id = $1 and status = 'scheduled'`: waited,
+		`update scheduling.appointments set start_at = start_at + interval '5 minutes' where org_id = $1 and status = 'scheduled'`: waited,
+		`update scheduling.appointments set overbooked = true where org_id = $1 and status = 'scheduled'`:                          waited,
+		`update scheduling.appointments set status = 'confirmed', cancelled_at = null, cancelled_by = null
+		 where org_id = $1 and status = 'cancelled'`: waited,
+		`update scheduling.appointments set status = 'confirmed' where org_id = $1 and status = 'scheduled'`:                                                         "",
+		`update scheduling.appointments set status = 'cancelled', cancelled_at = now(), cancelled_by = 'client' where org_id = $1 and status = 'scheduled'`:          "",
+		`update scheduling.appointments set start_at = start_at + interval '1 hour', end_at = end_at + interval '1 hour' where org_id = $1 and status = 'cancelled'`: "",
+	} {
+		done, err := s.tryFor50ms(sql)
+		if code == "" {
+			require.NoError(t, err, sql)
+			require.Equal(t, int64(1), done.RowsAffected())
+		} else {
+			var refused *pgconn.PgError
+			require.ErrorAs(t, err, &refused, sql)
+			require.Equal(t, code, refused.Code, sql)
+		}
+	}
+}
+
+// tryFor50ms runs a statement and takes it back, waiting no longer for locks.
+func (s *studio) tryFor50ms(sql string) (done pgconn.CommandTag, err error) {
+	tx, err := s.db.Begin(s.t.Context())
+	require.NoError(s.t, err)
+	defer func() { _ = tx.Rollback(s.t.Context()) }()
+	_, err = tx.Exec(s.t.Context(), `set local lock_timeout = '50ms'`)
+	require.NoError(s.t, err)
+	return tx.Exec(s.t.Context(), sql, s.org)
 }
