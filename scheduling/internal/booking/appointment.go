@@ -1,0 +1,176 @@
+package booking
+
+import (
+	"slices"
+
+	"integrationhub/hub"
+)
+
+// Status is the state of an appointment.
+type Status string
+
+// The states of an appointment.
+const (
+	Scheduled Status = "scheduled"
+	Confirmed Status = "confirmed"
+	Completed Status = "completed"
+	Cancelled Status = "cancelled"
+	NoShow    Status = "no_show"
+)
+
+// Statuses are all states, in the order of an appointment's life.
+func Statuses() []Status { return []Status{Scheduled, Confirmed, Completed, Cancelled, NoShow} }
+
+// Valid tells whether s is one of the states.
+func (s Status) Valid() bool { return slices.Contains(Statuses(), s) }
+
+// Blocks tells whether an appointment in this state takes its professional's time.
+func (s Status) Blocks() bool { return s == Scheduled || s == Confirmed || s == Completed }
+
+// Terminal tells whether the appointment is over; only [Reopen] leads back.
+func (s Status) Terminal() bool { return s == Completed || s == Cancelled || s == NoShow }
+
+// Source is where an appointment was made.
+type Source string
+
+// The sources of appointments.
+const (
+	Web         Source = "web"         // public booking
+	Dashboard   Source = "dashboard"   // staff, signed in
+	API         Source = "api"         // staff's programs
+	Integration Source = "integration" // a connected product
+)
+
+// Initial is the status of a new appointment. Staff's start scheduled, whatever
+// auto_confirm says; so does one whose deposit is still to be paid.
+func (p Policy) Initial(source Source, deposit DepositStatus) Status {
+	if p.AutoConfirm && deposit != DepositPending && (source == Web || source == Integration) {
+		return Confirmed
+	}
+	return Scheduled
+}
+
+// Actor is who changes an appointment; it is what cancelled_by says.
+type Actor string
+
+// The actors.
+const (
+	Staff       Actor = "staff"
+	Client      Actor = "client"      // by the appointment's token
+	System      Actor = "system"      // e.g. an unpaid deposit
+	ByConnected Actor = "integration" // a connected product
+)
+
+// Action is something done to an appointment that decides its status.
+type Action string
+
+// The actions, named as the last part of their paths.
+const (
+	Confirm    Action = "confirm"
+	Cancel     Action = "cancel"
+	Complete   Action = "complete"
+	MarkNoShow Action = "noshow"
+	Reschedule Action = "reschedule"
+	Reopen     Action = "reopen" // owners and administrators: takes back a mistake
+)
+
+// Actions are all actions.
+func Actions() []Action {
+	return []Action{Confirm, Cancel, Complete, MarkNoShow, Reschedule, Reopen}
+}
+
+// rule is what an action does: the states it starts from and the one it ends in.
+type rule struct {
+	from []Status
+	to   Status // empty: the state stays, but see Action.Apply
+}
+
+func (a Action) rule() rule {
+	open := []Status{Scheduled, Confirmed}
+	switch a {
+	case Confirm:
+		return rule{from: []Status{Scheduled}, to: Confirmed}
+	case Cancel:
+		return rule{from: open, to: Cancelled}
+	case Complete:
+		return rule{from: open, to: Completed}
+	case MarkNoShow:
+		return rule{from: open, to: NoShow}
+	case Reschedule:
+		return rule{from: open}
+	case Reopen:
+		return rule{from: []Status{Completed, NoShow}, to: Confirmed}
+	default:
+		return rule{}
+	}
+}
+
+// From are the states in which the action changes something: the guard of the
+// statement that writes the change.
+func (a Action) From() []Status { return a.rule().from }
+
+// Allowed are the actions that change something in a state. Managers (owners and
+// administrators) may also reopen.
+func Allowed(s Status, manager bool) []Action {
+	allowed := []Action{}
+	for _, a := range Actions() {
+		if slices.Contains(a.From(), s) && (a != Reopen || manager) {
+			allowed = append(allowed, a)
+		}
+	}
+	return allowed
+}
+
+// TransitionError tells that an action is not possible in the appointment's
+// state. It unwraps to a [hub.Error] of kind ErrConflict and code
+// invalid_transition.
+type TransitionError struct {
+	Problem *hub.Error
+	Status  Status   // the appointment's
+	Allowed []Action // what is possible instead
+}
+
+// Error implements error.
+func (e *TransitionError) Error() string { return e.Problem.Error() }
+
+// Unwrap gives the hub's error.
+func (e *TransitionError) Unwrap() error { return e.Problem }
+
+// Transition is what an action comes to.
+type Transition struct {
+	To      Status
+	Changed bool // false: it was done before; answer as then, with no effect of any kind
+}
+
+// Apply says what the action, done by an actor, makes of an appointment in state
+// s. An action repeated in its own target state changes nothing and is no error.
+// A client who moves a confirmed appointment has it confirmed anew, unless the
+// organization confirms by itself. manager counts for what an error says is
+// allowed; whether the actor may do it at all is decided elsewhere. The error is
+// a *[TransitionError].
+func (a Action) Apply(s Status, by Actor, manager bool, p Policy) (Transition, error) {
+	r := a.rule()
+	switch {
+	case r.to != "" && s == r.to:
+		return Transition{To: s}, nil
+	case !slices.Contains(r.from, s):
+		return Transition{}, &TransitionError{
+			Problem: hub.Errorf(hub.ErrConflict, "invalid_transition", "Cannot %s an appointment with status '%s'", a.verb(), s),
+			Status:  s, Allowed: Allowed(s, manager),
+		}
+	case a == Reschedule:
+		if s == Confirmed && by == Client && !p.AutoConfirm {
+			return Transition{To: Scheduled, Changed: true}, nil
+		}
+		return Transition{To: s, Changed: true}, nil
+	default:
+		return Transition{To: r.to, Changed: true}, nil
+	}
+}
+
+func (a Action) verb() string {
+	if a == MarkNoShow {
+		return "mark as no-show"
+	}
+	return string(a)
+}

@@ -1,0 +1,217 @@
+package booking
+
+import (
+	"errors"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Cents is an amount of money in hundredths of the currency's unit. In JSON it is
+// a number with two decimals. It never passes through a float.
+type Cents int64
+
+// MaxPrice is the highest price of a service: 99999999.99.
+const MaxPrice Cents = 99_999_999_99
+
+// What [ParseCents] finds wrong with an amount.
+var (
+	ErrNotANumber      = errors.New("must be a number")
+	ErrTooManyDecimals = errors.New("must have at most two decimals")
+	ErrAmountTooLarge  = errors.New("is too large")
+)
+
+// maxExponent bounds the power of ten of a JSON number; what is beyond it is
+// either 0 or far too large, and is not worth writing out.
+const maxExponent = 40
+
+// ParseCents reads a JSON number such as 150, 150.5, 150.00 or 1.5e2. Decimals
+// after the second must be zeros. It fails with one of the errors above.
+func ParseCents(s string) (Cents, error) {
+	if !isJSONNumber(s) {
+		return 0, ErrNotANumber
+	}
+	s, negative := strings.CutPrefix(s, "-")
+	mantissa, power := s, 0
+	if i := strings.IndexAny(s, "eE"); i >= 0 {
+		n, err := strconv.Atoi(s[i+1:])
+		if err != nil || n > maxExponent || n < -maxExponent {
+			n = max(-maxExponent, min(n, maxExponent)) // Atoi saturates
+		}
+		mantissa, power = s[:i], n
+	}
+	whole, fraction, _ := strings.Cut(mantissa, ".")
+	digits := strings.TrimLeft(whole+fraction, "0")
+	if digits == "" {
+		return 0, nil
+	}
+	power += 2 - len(fraction) // of ten, that the digits are to be multiplied by
+	for power < 0 && strings.HasSuffix(digits, "0") {
+		digits, power = digits[:len(digits)-1], power+1
+	}
+	if power < 0 {
+		return 0, ErrTooManyDecimals
+	}
+	if len(digits)+power > len("9223372036854775807")-1 {
+		return 0, ErrAmountTooLarge
+	}
+	n, err := strconv.ParseInt(digits+strings.Repeat("0", power), 10, 64)
+	if err != nil {
+		return 0, ErrAmountTooLarge
+	}
+	if negative {
+		n = -n
+	}
+	return Cents(n), nil
+}
+
+// isJSONNumber checks the grammar of RFC 8259, section 6.
+func isJSONNumber(s string) bool {
+	s = strings.TrimPrefix(s, "-")
+	digits := func() bool {
+		n := 0
+		for n < len(s) && '0' <= s[n] && s[n] <= '9' {
+			n++
+		}
+		s = s[n:]
+		return n > 0
+	}
+	if leading := strings.HasPrefix(s, "0"); leading {
+		s = s[1:]
+	} else if !digits() {
+		return false
+	}
+	if rest, ok := strings.CutPrefix(s, "."); ok {
+		if s = rest; !digits() {
+			return false
+		}
+	}
+	if s != "" && (s[0] == 'e' || s[0] == 'E') {
+		s = s[1:]
+		if s != "" && (s[0] == '+' || s[0] == '-') {
+			s = s[1:]
+		}
+		if !digits() {
+			return false
+		}
+	}
+	return s == ""
+}
+
+// String writes the amount with two decimals and a point, e.g. -12.50.
+func (c Cents) String() string { return string(c.append(nil)) }
+
+func (c Cents) append(b []byte) []byte {
+	n := uint64(c)
+	if c < 0 {
+		b, n = append(b, '-'), -n
+	}
+	b = strconv.AppendUint(b, n/100, 10)
+	return append(b, '.', byte('0'+n%100/10), byte('0'+n%10))
+}
+
+// MarshalJSON writes a number with two decimals.
+func (c Cents) MarshalJSON() ([]byte, error) { return c.append(nil), nil }
+
+// UnmarshalJSON reads a number; see [ParseCents]. null leaves the amount as it is.
+func (c *Cents) UnmarshalJSON(b []byte) error {
+	if string(b) == "null" {
+		return nil
+	}
+	parsed, err := ParseCents(string(b))
+	if err == nil {
+		*c = parsed
+	}
+	return err
+}
+
+// Rounding is what becomes of a fraction.
+type Rounding string
+
+// The ways of rounding.
+const (
+	Floor   Rounding = "floor" // down
+	Nearest Rounding = "round" // to the nearest, halves up
+	Ceil    Rounding = "ceil"  // up
+)
+
+// Valid tells whether r is one of the ways of rounding.
+func (r Rounding) Valid() bool { return r == Floor || r == Nearest || r == Ceil }
+
+// MulDiv is a × b ÷ by in whole numbers, rounded. a and b are not negative, by is
+// positive; a product beyond 64 bits gives the largest number.
+func (r Rounding) MulDiv(a, b, by int64) int64 {
+	if b != 0 && a > math.MaxInt64/b {
+		return math.MaxInt64
+	}
+	product := a * b
+	whole, rest := product/by, product%by
+	if r == Ceil && rest > 0 || r == Nearest && rest >= by-rest {
+		whole++
+	}
+	return whole
+}
+
+// Share is c × part ÷ whole, to the nearest cent, halves away from zero: averages
+// and percentages of money. A whole of 0 gives 0.
+func (c Cents) Share(part, whole int64) Cents {
+	if whole == 0 {
+		return 0
+	}
+	if c < 0 {
+		return -(-c).Share(part, whole)
+	}
+	return Cents(Nearest.MulDiv(int64(c), part, whole))
+}
+
+// Decimals is how many decimals a currency has by ISO 4217.
+func Decimals(currency string) int {
+	switch {
+	case slices.Contains([]string{"BIF", "CLP", "DJF", "GNF", "ISK", "JPY", "KMF", "KRW", "PYG", "RWF", "UGX", "UYI", "VND", "VUV", "XAF", "XOF", "XPF"}, currency):
+		return 0
+	case slices.Contains([]string{"BHD", "IQD", "JOD", "KWD", "LYD", "OMR", "TND"}, currency):
+		return 3
+	default:
+		return 2
+	}
+}
+
+// Payable tells whether an amount exists in a currency: yen have no hundredths.
+func (c Cents) Payable(currency string) bool { return Decimals(currency) > 0 || c%100 == 0 }
+
+// MinorUnits is the amount in the currency's smallest unit, as payment providers
+// count. The amount must be [Cents.Payable].
+func (c Cents) MinorUnits(currency string) int64 {
+	switch Decimals(currency) {
+	case 0:
+		return int64(c) / 100
+	case 3:
+		return int64(c) * 10
+	default:
+		return int64(c)
+	}
+}
+
+// PaymentStatus is how much of an appointment's price is paid.
+type PaymentStatus string
+
+// The states of an appointment's payment.
+const (
+	Unpaid        PaymentStatus = "unpaid"
+	PartiallyPaid PaymentStatus = "partial"
+	FullyPaid     PaymentStatus = "paid"
+)
+
+// PaymentStatusOf compares what was paid, refunds taken off, with the price. Free
+// appointments owe nothing and are unpaid until something is paid.
+func PaymentStatusOf(price, paid Cents) PaymentStatus {
+	switch {
+	case paid <= 0:
+		return Unpaid
+	case paid < price:
+		return PartiallyPaid
+	default:
+		return FullyPaid
+	}
+}

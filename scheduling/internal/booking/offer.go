@@ -1,0 +1,97 @@
+package booking
+
+import (
+	"time"
+
+	"github.com/google/uuid"
+)
+
+// MaxBufferMinutes is the longest buffer before or after an appointment.
+const MaxBufferMinutes = 240
+
+// Service is what of a service decides about its slots.
+type Service struct {
+	ID                  uuid.UUID
+	DurationMinutes     int
+	Price               Cents
+	Capacity            int  // clients in one session; 1: one at a time
+	SlotIntervalMinutes *int // nil: as the organization says
+	BufferBeforeMinutes *int // nil: as the organization says
+	BufferAfterMinutes  *int // nil: as the organization says
+	RequiresDeposit     bool
+	DepositAmount       Cents // where a deposit is required
+}
+
+// Override is what a professional does differently with a service.
+type Override struct {
+	DurationMinutes *int   // nil: as the service
+	Price           *Cents // nil: as the service
+}
+
+// Offer is a service as one professional gives it: everything an override, the
+// service and the organization say, resolved.
+type Offer struct {
+	Service       uuid.UUID
+	Duration      time.Duration // of a slot, in real elapsed time
+	Step          time.Duration // from one start to the next; 0: the duration
+	BufferBefore  time.Duration
+	BufferAfter   time.Duration
+	Capacity      int // clients in one session
+	Price         Cents
+	DepositAmount Cents // 0: none
+}
+
+// NewOffer resolves an offer. The deposit is never more than the price, which an
+// override may have lowered.
+func NewOffer(s Service, o Override, p Policy) Offer {
+	offer := Offer{
+		Service:      s.ID,
+		Duration:     minutes(or(o.DurationMinutes, s.DurationMinutes)),
+		Step:         minutes(or(s.SlotIntervalMinutes, or(p.SlotIntervalMinutes, 0))),
+		BufferBefore: minutes(or(s.BufferBeforeMinutes, p.BufferBeforeMinutes)),
+		BufferAfter:  minutes(or(s.BufferAfterMinutes, p.BufferAfterMinutes)),
+		Capacity:     max(s.Capacity, 1),
+		Price:        or(o.Price, s.Price),
+	}
+	if s.RequiresDeposit {
+		offer.DepositAmount = min(s.DepositAmount, offer.Price)
+	}
+	return offer
+}
+
+// Keeping is the offer for an appointment that moves: its length and price stay
+// what they were when it was booked.
+func (o Offer) Keeping(length time.Duration, price Cents) Offer {
+	o.Duration, o.Price = length, price
+	return o
+}
+
+// or is the value behind p, or other where there is none.
+func or[T any](p *T, other T) T {
+	if p == nil {
+		return other
+	}
+	return *p
+}
+
+func minutes(n int) time.Duration { return time.Duration(n) * time.Minute }
+
+// Limits are the bounds of time for new bookings.
+type Limits struct {
+	Earliest time.Time // no slot starts before it
+	LastDate *Date     // no slot starts on a later day; nil: no bound
+}
+
+// StaffLimits are those of the front desk, which sees every free slot from now on.
+func StaffLimits(now time.Time) Limits { return Limits{Earliest: now} }
+
+// PublicLimits are those of clients: the minimum notice, and the horizon counted
+// in days of the organization's zone.
+func (p Policy) PublicLimits(now time.Time, loc *time.Location) Limits {
+	l := Limits{Earliest: now.Add(minutes(p.MinNoticeMinutes))}
+	if p.MaxAdvanceDays != nil {
+		last := DateOf(now, loc) + Date(*p.MaxAdvanceDays)
+		l.LastDate = &last
+	}
+	return l
+}

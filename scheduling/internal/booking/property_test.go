@@ -1,0 +1,163 @@
+package booking
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestEngineAgreesWithTheNaiveOne(t *testing.T) {
+	t.Parallel()
+	offered := 0
+	eachScene(t, 1, func(s scene, _ *draws) {
+		slots := Day(s.loc, s.limits, s.date, s.calendars)
+		require.Equal(t, naiveDay(s.loc, s.limits, s.date, &s.calendars[0]), slots, "%v %v %+v", s.loc, s.date, s.calendars[0])
+		offered += len(slots)
+	})
+	require.Greater(t, offered, 1500, "the generator offers too little to prove anything")
+}
+
+func TestSlotsKeepTheirPromises(t *testing.T) {
+	t.Parallel()
+	eachScene(t, 1, func(s scene, _ *draws) { requireSound(t, s) })
+}
+
+// requireSound holds what is true of the slots of every question.
+func requireSound(t *testing.T, s scene) {
+	t.Helper()
+	c := &s.calendars[0]
+	slots := Day(s.loc, s.limits, s.date, s.calendars[:1])
+	for i, slot := range slots {
+		require.True(t, i == 0 || slots[i-1].Start.Before(slot.Start), "not in order, or twice")
+		require.Equal(t, s.date, DateOf(slot.Start, s.loc))
+		require.False(t, slot.Start.Before(s.limits.Earliest))
+		require.Equal(t, c.Offer.Duration, slot.End.Sub(slot.Start), "real elapsed time")
+		require.True(t, WithinHours(s.loc, slot.Start, slot.End, c.Rules, c.Exceptions), "outside the windows: %v of %+v %v", slot, *c, s.loc)
+		require.Equal(t, slot.Remaining, SeatsAt(slot.Start, c.Offer, c.Busy), "a write would decide differently")
+		for _, b := range c.Busy {
+			session := c.Offer.Capacity > 1 && b.Service == c.Offer.Service && b.Start.Equal(slot.Start) && b.End.Equal(slot.End)
+			require.True(t, session || !b.Start.Before(slot.End) || !slot.Start.Before(b.End), "overlaps a busy time")
+		}
+		found, ok := Offered(s.loc, s.limits, slot.Start, s.calendars[:1])
+		require.True(t, ok)
+		require.Equal(t, slot, found)
+	}
+}
+
+func TestAddingAnAppointmentNeverAddsASlot(t *testing.T) {
+	t.Parallel()
+	eachScene(t, 1, func(s scene, d *draws) {
+		before := map[int64]int{}
+		for _, slot := range Day(s.loc, s.limits, s.date, s.calendars) {
+			before[slot.Start.Unix()] = slot.Remaining
+		}
+		c := &s.calendars[0]
+		c.Busy = append(c.Busy, d.busy(&s, c.Offer))
+		for _, slot := range Day(s.loc, s.limits, s.date, s.calendars) {
+			require.LessOrEqual(t, slot.Remaining, before[slot.Start.Unix()])
+		}
+	})
+}
+
+func TestBookingASlotTakesASeat(t *testing.T) {
+	t.Parallel()
+	eachScene(t, 1, func(s scene, d *draws) {
+		c := &s.calendars[0]
+		c.MaxPerDay = 0
+		slots := Day(s.loc, s.limits, s.date, s.calendars)
+		if len(slots) == 0 {
+			return
+		}
+		slot := slots[d.below(len(slots))]
+		c.Busy = append(c.Busy, Busy{Start: slot.Start, End: slot.End, Service: c.Offer.Service, BufferBefore: c.Offer.BufferBefore, BufferAfter: c.Offer.BufferAfter})
+		after, ok := Offered(s.loc, s.limits, slot.Start, s.calendars)
+		require.Equal(t, slot.Remaining > 1, ok)
+		require.Equal(t, slot.Remaining-1, after.Remaining)
+		require.Equal(t, slot.Remaining-1, SeatsAt(slot.Start, c.Offer, c.Busy))
+	})
+}
+
+func TestMonthAgreesWithItsDays(t *testing.T) {
+	t.Parallel()
+	eachScene(t, 3, func(s scene, _ *draws) {
+		for _, calendars := range [][]Calendar{s.calendars[:1], s.calendars} {
+			first := s.date - 1
+			month := Month(s.loc, s.limits, first, s.date+1, calendars)
+			require.Len(t, month, 3)
+			for i, free := range month {
+				slots := Day(s.loc, s.limits, first+Date(i), calendars)
+				require.Equal(t, first+Date(i), free.Date)
+				require.Len(t, slots, free.Free)
+				if len(slots) > 0 {
+					require.Equal(t, slots[0].Start, free.First)
+				} else {
+					require.True(t, free.First.IsZero())
+				}
+			}
+		}
+	})
+}
+
+func TestAnyProfessionalIsTheUnion(t *testing.T) {
+	t.Parallel()
+	eachScene(t, 3, func(s scene, _ *draws) {
+		type choice struct{ bookings, calendar int }
+		best := map[int64]choice{}
+		for i := range s.calendars {
+			bookings := 0
+			for _, b := range s.calendars[i].Busy {
+				if DateOf(b.Start, s.loc) == s.date {
+					bookings++
+				}
+			}
+			for _, slot := range Day(s.loc, s.limits, s.date, s.calendars[i:i+1]) {
+				if had, ok := best[slot.Start.Unix()]; !ok || bookings < had.bookings {
+					best[slot.Start.Unix()] = choice{bookings, i}
+				}
+			}
+		}
+		slots := Day(s.loc, s.limits, s.date, s.calendars)
+		require.Len(t, slots, len(best))
+		for i, slot := range slots {
+			require.True(t, i == 0 || slots[i-1].Start.Before(slot.Start))
+			require.Equal(t, s.calendars[best[slot.Start.Unix()].calendar].Professional, slot.Professional)
+		}
+	})
+}
+
+func TestOccupancyCountsWorkingMinutes(t *testing.T) {
+	t.Parallel()
+	eachScene(t, 1, func(s scene, _ *draws) {
+		c := &s.calendars[0]
+		n := &naiveClock{s.loc, map[time.Time]time.Time{}}
+		open, blocked := naiveOpen(n, s.date, c)
+		var available, booked int64
+		for m := range open {
+			if blocked[m] {
+				continue
+			}
+			available++
+			for _, b := range c.Busy {
+				if b.Start.Unix() <= m && m < b.End.Unix() {
+					booked++
+					break
+				}
+			}
+		}
+		gotAvailable, gotBooked := Occupancy(s.loc, s.date, s.date, c.Rules, c.Exceptions, c.Busy)
+		require.Equal(t, available, gotAvailable)
+		require.Equal(t, booked, gotBooked)
+	})
+}
+
+func FuzzDay(f *testing.F) {
+	f.Add([]byte{})
+	f.Add([]byte("any bytes are choices of zones, days, rules, exceptions and appointments"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		d := &draws{data}
+		s := d.scene(t, 1)
+		requireSound(t, s)
+		require.Equal(t, naiveDay(s.loc, s.limits, s.date, &s.calendars[0]), Day(s.loc, s.limits, s.date, s.calendars))
+	})
+}

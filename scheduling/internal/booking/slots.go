@@ -1,0 +1,218 @@
+package booking
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+)
+
+// Busy is time that a professional has given away: an appointment whose status
+// blocks ([Status.Blocks]) or a hold that has not run out. One row is one seat.
+type Busy struct {
+	Start, End   time.Time
+	Service      uuid.UUID
+	BufferBefore time.Duration // of its service
+	BufferAfter  time.Duration // of its service
+}
+
+// Calendar is what the slots of one professional for one service are made of.
+type Calendar struct {
+	Professional uuid.UUID
+	Offer        Offer
+	Rules        []Rule
+	Exceptions   []Exception // of the days asked about; others have no effect
+	Busy         []Busy      // see [LoadRange]; quickest when ordered by start
+	MaxPerDay    int         // bookings that may start on one day; 0: no bound
+}
+
+// Slot is a time that can be booked.
+type Slot struct {
+	Professional uuid.UUID
+	Start, End   time.Time // in the zone that was asked for
+	Remaining    int       // free seats, at least 1
+}
+
+// taken is a busy time prepared for comparison, in Unix seconds.
+type taken struct {
+	from, to   int64 // with its buffers
+	start, end int64
+	same       bool // a seat in a session of the service that is being looked for
+}
+
+// engine works through the calendars of one question. Its slices are used again
+// for each of them.
+type engine struct {
+	zone     zone
+	earliest int64
+	last     Date // no slot starts on a later day
+	first    Date // the first day asked about; perDay counts from here
+
+	cal         *Calendar
+	length      int64
+	step        int64
+	hours       day
+	taken       []taken
+	latest      []int64 // latest[i] is the latest to of taken[0..i]
+	perDay      []int   // bookings that start on each day
+	before      int64
+	after       int64
+	seatsInAll  int
+	bookingsMax int
+}
+
+func newEngine(loc *time.Location, l Limits, first, last Date) *engine {
+	e := &engine{
+		zone: newZone(loc, first, last), earliest: ceilUnix(l.Earliest),
+		first: first, last: last, perDay: make([]int, max(0, int(last)-int(first)+1)),
+	}
+	if l.LastDate != nil && *l.LastDate < last {
+		e.last = *l.LastDate
+	}
+	return e
+}
+
+// use prepares a calendar. Each neighbour of a slot keeps its own buffers, so
+// the needed gap is the earlier one's buffer after and the later one's before:
+// the same as both with their buffers not overlapping.
+func (e *engine) use(c *Calendar) {
+	o := &c.Offer
+	e.cal = c
+	e.length, e.step = seconds(o.Duration), seconds(o.Step)
+	if e.step <= 0 {
+		e.step = e.length
+	}
+	e.before, e.after = seconds(o.BufferBefore), seconds(o.BufferAfter)
+	e.seatsInAll, e.bookingsMax = max(o.Capacity, 1), c.MaxPerDay
+	e.taken, e.latest = e.taken[:0], e.latest[:0]
+	clear(e.perDay)
+	inOrder := true
+	for i := range c.Busy {
+		b := &c.Busy[i]
+		start, end := b.Start.Unix(), ceilUnix(b.End)
+		t := taken{
+			from: start - seconds(b.BufferBefore), to: end + seconds(b.BufferAfter),
+			start: start, end: end,
+			same: e.seatsInAll > 1 && b.Service == o.Service,
+		}
+		inOrder = inOrder && (i == 0 || e.taken[i-1].from <= t.from)
+		e.taken = append(e.taken, t)
+		if n := e.zone.date(start) - e.first; n >= 0 && int(n) < len(e.perDay) {
+			e.perDay[n]++
+		}
+	}
+	if !inOrder {
+		slices.SortFunc(e.taken, func(a, b taken) int { return cmp.Compare(a.from, b.from) })
+	}
+	for i := range e.taken {
+		to := e.taken[i].to
+		if i > 0 {
+			to = max(to, e.latest[i-1])
+		}
+		e.latest = append(e.latest, to)
+	}
+}
+
+func seconds(d time.Duration) int64 { return int64(d / time.Second) }
+
+// bookings is how many bookings of the calendar in use start on a day.
+func (e *engine) bookings(d Date) int { return e.perDay[d-e.first] }
+
+// each calls yield with every slot of a day, in order. A slot starts at its
+// window's start and then every step; blocks and busy times take slots away and
+// do not move the others.
+func (e *engine) each(d Date, yield func(start int64, remaining int)) {
+	if d > e.last || e.length <= 0 || e.zone.dayStart(d+1) <= e.earliest {
+		return
+	}
+	if e.bookingsMax > 0 && e.bookings(d) >= e.bookingsMax {
+		return
+	}
+	e.hours.read(&e.zone, d, e.cal.Rules, e.cal.Exceptions)
+	if len(e.hours.windows) == 0 {
+		return
+	}
+	next, _ := slices.BinarySearch(e.latest, e.hours.windows[0].from-e.before)
+	for _, w := range e.hours.windows {
+		for start := w.from; start+e.length <= w.to; start += e.step {
+			end := start + e.length
+			if start < e.earliest || e.zone.date(start) != d || e.hours.blocked(start, end) {
+				continue
+			}
+			for next < len(e.latest) && e.latest[next] <= start-e.before {
+				next++
+			}
+			if remaining := e.remaining(next, start, end); remaining > 0 {
+				yield(start, remaining)
+			}
+		}
+	}
+}
+
+// remaining counts the free seats in [start, end): none where the professional
+// is busy with something else, which is everything but the very same session.
+// Busy times before index next are over by then.
+func (e *engine) remaining(next int, start, end int64) int {
+	free := e.seatsInAll
+	for _, t := range e.taken[next:] {
+		if t.from >= end+e.after {
+			break
+		}
+		if t.to <= start-e.before {
+			continue
+		}
+		if !t.same || t.start != start || t.end != end {
+			return 0
+		}
+		free--
+	}
+	return free
+}
+
+// SeatsAt counts the seats that are free at start for a professional, whatever
+// the hours and the grid say: the check of a write. 0 means that the time is
+// taken. MaxPerDay plays no part.
+func SeatsAt(start time.Time, offer Offer, busy []Busy) int {
+	d := DateOf(start, time.UTC)
+	e := newEngine(time.UTC, Limits{}, d, d)
+	e.use(&Calendar{Offer: offer, Busy: busy})
+	from := start.Unix()
+	return max(0, e.remaining(0, from, ceilUnix(start.Add(offer.Duration))))
+}
+
+// Day lists the slots of a date in order. With several calendars it is "any
+// professional": every start once, with the professional who has the fewest
+// bookings that day; between equals the one whose calendar comes first.
+func Day(loc *time.Location, l Limits, d Date, calendars []Calendar) []Slot {
+	type candidate struct {
+		start     int64
+		bookings  int
+		calendar  int
+		length    int64
+		remaining int
+	}
+	e := newEngine(loc, l, d, d)
+	var found []candidate
+	for i := range calendars {
+		e.use(&calendars[i])
+		e.each(d, func(start int64, remaining int) {
+			found = append(found, candidate{start, e.bookings(d), i, e.length, remaining})
+		})
+	}
+	if len(calendars) > 1 {
+		slices.SortFunc(found, func(a, b candidate) int {
+			return cmp.Or(cmp.Compare(a.start, b.start), cmp.Compare(a.bookings, b.bookings), cmp.Compare(a.calendar, b.calendar))
+		})
+		found = slices.CompactFunc(found, func(a, b candidate) bool { return a.start == b.start })
+	}
+	slots := make([]Slot, len(found))
+	for i, c := range found {
+		slots[i] = Slot{
+			Professional: calendars[c.calendar].Professional,
+			Start:        e.zone.time(c.start), End: e.zone.time(c.start + c.length),
+			Remaining: c.remaining,
+		}
+	}
+	return slots
+}

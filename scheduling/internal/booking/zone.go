@@ -1,0 +1,100 @@
+package booking
+
+import (
+	"math"
+	"time"
+)
+
+// zone is a time zone over the days one calculation looks at, as a list of
+// stretches with one UTC offset each: mostly one, two where the clocks change.
+// time.Date is not used for wall-clock times: in a gap or an overlap it picks
+// one of the two offsets as it happens to find them.
+type zone struct {
+	loc     *time.Location
+	periods []period
+}
+
+// period is the instants [from, until), in Unix seconds, that share an offset.
+type period struct {
+	from, until int64
+	offset      int64 // seconds east of UTC
+}
+
+// margin is how far around its days a zone is looked up: no offset, and no jump
+// of a clock, is longer than a day.
+const margin = 2 * secondsPerDay
+
+func newZone(loc *time.Location, first, last Date) zone {
+	z := zone{loc: loc, periods: make([]period, 0, 4)}
+	end := (int64(last)+1)*secondsPerDay + margin
+	from := int64(math.MinInt64)
+	for at := int64(first)*secondsPerDay - margin; ; {
+		t := time.Unix(at, 0).In(loc)
+		_, offset := t.Zone()
+		_, until := t.ZoneBounds()
+		if until.IsZero() || until.Unix() >= end {
+			z.periods = append(z.periods, period{from: from, until: math.MaxInt64, offset: int64(offset)})
+			return z
+		}
+		at = until.Unix()
+		z.periods = append(z.periods, period{from: from, until: at, offset: int64(offset)})
+		from = at
+	}
+}
+
+// instant resolves a wall-clock time, in seconds since 1970-01-01 00:00 of the
+// wall, as RFC 5545 (3.3.5) does: the first occurrence of a repeated time, and
+// for a time that was skipped the offset before the gap.
+func (z *zone) instant(wall int64) int64 {
+	before := z.periods[0].offset
+	for _, p := range z.periods {
+		t := wall - p.offset
+		if t < p.until {
+			if t < p.from {
+				return wall - before
+			}
+			return t
+		}
+		before = p.offset
+	}
+	return wall - before
+}
+
+// wall is what the clock on the wall shows at an instant, in seconds since
+// 1970-01-01 00:00 of the wall.
+func (z *zone) wall(instant int64) int64 {
+	for _, p := range z.periods {
+		if instant < p.until {
+			return instant + p.offset
+		}
+	}
+	return instant
+}
+
+func (z *zone) date(instant int64) Date { return Date(floorDiv(z.wall(instant), secondsPerDay)) }
+
+// dayStart is the first instant of a day; it is also the end of the day before.
+func (z *zone) dayStart(d Date) int64 { return z.instant(int64(d) * secondsPerDay) }
+
+// start resolves a time of day as a beginning.
+func (z *zone) start(d Date, c Clock) int64 { return z.instant(int64(d)*secondsPerDay + int64(c)*60) }
+
+// end resolves a time of day as an end, where 23:59 stands for midnight.
+func (z *zone) end(d Date, c Clock) int64 {
+	if c == endOfDay {
+		return z.dayStart(d + 1)
+	}
+	return z.start(d, c)
+}
+
+func (z *zone) time(instant int64) time.Time { return time.Unix(instant, 0).In(z.loc) }
+
+// LoadRange is the stretch of instants whose appointments, holds and blocks
+// matter for the days first to last in a zone: a query for busy rows takes
+// those that end after from and start before until. It reaches beyond the days by
+// the longest buffers two neighbours can have together.
+func LoadRange(loc *time.Location, first, last Date) (from, until time.Time) {
+	z := newZone(loc, first, last)
+	const reach = 2 * MaxBufferMinutes * 60
+	return z.time(z.dayStart(first) - reach), z.time(z.dayStart(last+1) + reach)
+}
