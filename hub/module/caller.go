@@ -1,0 +1,62 @@
+package module
+
+import (
+	"context"
+	"slices"
+
+	"github.com/google/uuid"
+
+	"integrationhub/hub"
+)
+
+// Names of the security schemes in huma.Operation.Security. The hub answers for
+// callers by what an operation names there, before its handler runs:
+//
+//	nil                                      anybody, without asking
+//	{{SchemeBearer: {}}}                     a user of the product
+//	{{SchemeBearer: {RoleAdmin}}}            an administrator, else 403
+//	{{SchemeKey: {"patient.search"}}}        an API key with that scope, else 403
+//	{{SchemeBearer: {}}, {SchemeKey: {…}}}   either
+//	{{}, {SchemeBearer: {}}}                 anybody; a token that is sent must be good
+//
+// Keys are limited to their rate and every call of one is audited. The handler finds
+// the caller with [CallerFrom].
+const (
+	SchemeBearer = "bearer" // Authorization: Bearer, by [Instance]'s Authenticate
+	SchemeKey    = "key"    // X-Integration-Key
+	RoleAdmin    = "admin"  // "scope" of SchemeBearer
+	scopeAll     = "*"      // of keys without a list
+)
+
+// Caller is who makes a request: a user of the product, or a key of one of its
+// tenants, which may be bound to an integration.
+type Caller struct {
+	TenantID      uuid.UUID
+	Environment   hub.Environment // of a key; for users live, or test with X-Environment: test
+	UserID        uuid.UUID       // zero for a key
+	Name          string          // of the user, or of the key; for the audit log
+	Role          string          // of the user, in the product's words
+	Admin         bool            // the user may administer the tenant
+	KeyID         uuid.UUID       // zero for a user
+	Scopes        []string        // of the key; "*" = all
+	IntegrationID uuid.UUID       // the key is bound to it; zero: to none
+	Peer          string          // product of that integration, or ""
+}
+
+// Can tells whether a key has a scope.
+func (c Caller) Can(scope string) bool {
+	return slices.Contains(c.Scopes, scope) || slices.Contains(c.Scopes, scopeAll)
+}
+
+type callerKey struct{}
+
+// WithCaller returns a context that carries the caller.
+func WithCaller(ctx context.Context, c Caller) context.Context {
+	return context.WithValue(ctx, callerKey{}, c)
+}
+
+// CallerFrom gives the caller of a request; false where nobody was asked.
+func CallerFrom(ctx context.Context) (Caller, bool) {
+	c, ok := ctx.Value(callerKey{}).(Caller)
+	return c, ok
+}

@@ -1,0 +1,106 @@
+package module
+
+import (
+	"context"
+	"encoding/json"
+	"log/slog"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"integrationhub/hub"
+)
+
+// Kit is what the hub lends a module. Everything in it is safe for concurrent use.
+type Kit struct {
+	Pool     *pgxpool.Pool    // the hub's database, with the product's schema first in search_path
+	Events   Publisher        //
+	Tenants  Tenants          //
+	Peers    Peers            //
+	Jobs     Jobs             //
+	Sealer   Sealer           //
+	URLs     URLs             //
+	Settings Settings         //
+	Log      *slog.Logger     // names the product already
+	Now      func() time.Time // the hub's clock
+}
+
+// Publisher makes events durable.
+type Publisher interface {
+	// Publish stores an event and its deliveries in the caller's transaction: they
+	// are sent once it has committed, or never. TenantID, Environment, Type and Data
+	// are the caller's; ID is made where it is "", Time is now where it is zero,
+	// Product is always the module's own. It returns the event's id.
+	Publish(ctx context.Context, tx pgx.Tx, e hub.Event) (id string, err error)
+}
+
+// Tenants makes a module's tenants known to the hub.
+type Tenants interface {
+	// Put makes a tenant or changes its name, in the caller's transaction.
+	Put(ctx context.Context, tx pgx.Tx, t Tenant) error
+	// Get finds a tenant of this product; [hub.ErrNotFound] where there is none.
+	Get(ctx context.Context, id uuid.UUID) (Tenant, error)
+	// ByRef finds a tenant of this product by its Ref.
+	ByRef(ctx context.Context, ref string) (Tenant, error)
+}
+
+// Tenant is one customer's account in a product.
+type Tenant struct {
+	ID   uuid.UUID
+	Name string
+	Ref  string // the product's own id where that is not ID; status reports it instead. "" = none
+}
+
+// Peers are the products a tenant is connected to.
+type Peers interface {
+	// List gives a tenant's integrations, whatever their status.
+	List(ctx context.Context, tenant uuid.UUID, environment hub.Environment) ([]Integration, error)
+	// Call makes a search or an action at the peer and gives the JSON it answered.
+	// Errors as [hub.Actor] has them. Not inside a transaction: it waits for
+	// another machine.
+	Call(ctx context.Context, integration uuid.UUID, call hub.Call) (json.RawMessage, error)
+}
+
+// Jobs takes work for later; [Worker] says who does it.
+type Jobs interface {
+	// Enqueue adds a run of one of the module's jobs at a time or soon after, in the
+	// caller's transaction. Of runs with the same non-empty key only one waits; the
+	// first stays.
+	Enqueue(ctx context.Context, tx pgx.Tx, run Run) error
+}
+
+// Run is one run of a job.
+type Run struct {
+	Job     string    // its Name
+	Key     string    // "" = never the same as another
+	Payload []byte    // for the job's Run
+	At      time.Time // zero: now
+}
+
+// Sealer encrypts at rest under the hub's master key.
+type Sealer interface {
+	// Seal encrypts plain. The same context, such as a row's id, opens it again.
+	Seal(plain []byte, context string) []byte
+	// Open gives what was sealed under the same context, or an error.
+	Open(sealed []byte, context string) ([]byte, error)
+	// Derive gives 32 bytes for one purpose, the same every time: keys for tokens.
+	// Purposes of different products never meet.
+	Derive(purpose string) []byte
+}
+
+// URLs are addresses as the world sees them, without a slash at the end.
+type URLs struct {
+	Public string // of the hub, where the pages are: {app_url}
+	Base   string // of the product: {base_url}, {chat_base_url}, {clinic_base_url}
+}
+
+// Settings are the hub's settings that concern modules.
+type Settings struct {
+	Development     bool          // HUB_ENV
+	AccessTTL       time.Duration // of the product's access tokens
+	RefreshTTL      time.Duration // of its refresh tokens
+	PaymentProvider string        // by name, "" = none
+	BlobURL         string        // where uploads are kept
+}

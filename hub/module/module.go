@@ -1,0 +1,146 @@
+// Package module is the contract between the hub and a product that it hosts: what
+// the product is (Module), what it does once opened (Instance and the optional
+// interfaces beside it), and what the hub lends it (Kit).
+//
+// The hub gives every product the integration interface under its base (API keys,
+// connect, status, webhook and its registration), signs and delivers its events,
+// and receives those of its peers. A module adds its domain.
+package module
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"net/http"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"integrationhub/hub"
+)
+
+// Module is a product before it runs.
+type Module interface {
+	// Spec says what the product is. Always the same.
+	Spec() Spec
+	// Migrations are goose files at the root of the tree, for the product's own
+	// PostgreSQL schema; the hub makes the schema and its search_path.
+	Migrations() fs.FS
+	// Open puts the product together over a migrated database. It starts no
+	// goroutine: work in the background is [Worker]'s.
+	Open(ctx context.Context, kit Kit) (Instance, error)
+}
+
+// Spec describes a product.
+type Spec struct {
+	Name      string   // product, PostgreSQL schema and default path: "scheduling"
+	Title     string   // for people
+	KeyPrefix string   // of its API keys: "sch"
+	Tenant    string   // what status calls a tenant: "org" for org_id and org_name
+	Version   string   // major.minor.patch, as status reports it
+	Features  []string // as status reports them; also the scopes of its keys
+	Receives  []string // event types [Instance] handles; others are answered "ignored"
+	Sends     []string // event types it publishes
+}
+
+// Instance is a product at work. It is safe for concurrent use.
+type Instance interface {
+	// Routes registers the product's own operations; paths are relative to its base
+	// and begin with /. The hub answers for callers: see [SchemeBearer].
+	Routes(api huma.API)
+	// Authenticate tells who holds a bearer token of this product; any token that is
+	// not good is a [hub.ErrUnauthorized]. The hub asks it for operations that
+	// need [SchemeBearer] and for the administrators' part of the integration
+	// interface.
+	Authenticate(ctx context.Context, token string) (Caller, error)
+	// Handle takes in an event that a peer of a tenant sent: TenantID and Environment
+	// are ours, Product is the peer's. It runs in the transaction that records the
+	// event, so its effect happens once; it may still be called again with the same
+	// e.ID after a rollback. [ErrIgnored] commits and answers that the event concerned
+	// nobody; any other error rolls back, and the peer will send again. What has to
+	// call out belongs into a job.
+	Handle(ctx context.Context, tx pgx.Tx, e hub.Event) error
+}
+
+// ErrIgnored is what Handle returns for an event that was read and concerns nobody.
+// What was written to the transaction stays.
+var ErrIgnored = errors.New("event ignored")
+
+// Searcher is an instance that answers search/* of the integration interface.
+type Searcher interface {
+	// Searches registers GET operations; paths are relative to
+	// <base>/api/v1/integrations/search: "/patients".
+	Searches(api huma.API)
+}
+
+// Actor is an instance that answers action/* of the integration interface.
+type Actor interface {
+	// Actions registers POST operations; paths are relative to
+	// <base>/api/v1/integrations/action: "/book".
+	Actions(api huma.API)
+}
+
+// Finder is an instance that knows people by their phone, for the console's lookup.
+type Finder interface {
+	// Find gives what any tenant knows under a phone number, in international format
+	// with a leading plus. At most a hundred.
+	Find(ctx context.Context, phone string) ([]Match, error)
+}
+
+// Match is one thing found under a phone number.
+type Match struct {
+	TenantID uuid.UUID
+	Kind     string // "patient", "client", "contact"
+	ID       string // in the product
+	Name     string
+	URL      string // where people look at it, or ""
+}
+
+// Worker is an instance with work of its own in the background.
+type Worker interface {
+	Jobs() []Job
+}
+
+// Job is work in the background. The hub runs each on one process at a time, ends
+// its context on shutdown, and logs and repeats what fails, waiting longer each time.
+type Job struct {
+	Name    string        // unique in the product, e.g. "reminders"
+	Every   time.Duration // runs that often with no payload; 0 = only when asked for
+	Timeout time.Duration // of one run; 0 = a minute
+	Run     func(ctx context.Context, payload []byte) error
+}
+
+// Pages is an instance with pages for people, which lie at the hub's own root and
+// not under the product's base.
+type Pages interface {
+	// Pages gives handlers by path: "/book/" with everything below it.
+	Pages() map[string]http.Handler
+}
+
+// Presenter is an instance that answers administrators on connect and status in a
+// shape of its own (interface document 1). Without it they get document 3's.
+type Presenter interface {
+	PresentConnect(Integration) any
+	PresentStatus([]Integration) any
+}
+
+// Integration is a tenant's connection to a peer, without its secrets.
+type Integration struct {
+	ID              uuid.UUID
+	TenantID        uuid.UUID
+	Environment     hub.Environment
+	Product         string    // the peer's
+	Status          string    // active, inactive or error
+	LastError       string    // for people; "" = none
+	Features        []string  // that the peer offers
+	Enabled         []string  // uses the administrator asked for, e.g. reminders
+	APIURL          string    // the peer's
+	WebhookURL      string    // where this product receives
+	LocalKeyLast4   string    // of the key the peer uses here
+	RemoteKeyLast4  string    // of the key used there
+	LastHealthCheck time.Time // zero: never
+	CreatedAt       time.Time
+	UpdatedAt       time.Time
+}
