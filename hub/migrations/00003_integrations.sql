@@ -6,6 +6,7 @@ create table hub.integrations (
     environment                text        not null check (environment in ('live', 'test')),
     product                    text        not null check (product ~ '^[a-z][a-z0-9-]{1,39}$'), -- of the peer
     status                     text        not null check (status in ('active', 'inactive', 'error')),
+    disabled                   boolean     not null default false, -- by our administrator: the peer cannot change it
     api_url                    text        not null default '', -- base over the peer's /integrations; '': it never said
     webhook_url                text        not null,            -- where we take its webhooks
     peer_webhook_url           text        not null default '', -- where it takes ours
@@ -18,8 +19,7 @@ create table hub.integrations (
     pending_secret             bytea,
     remote_key                 bytea,                           -- the peer's key, for our calls
     remote_last4               text        not null default '',
-    previous_remote_key        bytea,
-    previous_remote_expires_at timestamptz,
+    previous_remote_key        bytea,                           -- tried where the peer refuses the other
     pending_key                bytea,                           -- our key for the peer, until it has it
     pending_key_id             uuid,
     features                   text[]      not null default '{}', -- of the peer
@@ -57,7 +57,7 @@ create trigger config_changed after insert or delete or update of name, scopes, 
     on hub.keys for each statement execute function hub.bump_config();
 -- Not for what probes and retries write each time: that is not cached.
 create trigger config_changed after insert or delete or update of status, api_url, peer_webhook_url, secret, previous_secret,
-    previous_expires_at, pending_secret, remote_key, previous_remote_key, previous_remote_expires_at, event_types, features, enabled
+    previous_expires_at, pending_secret, remote_key, previous_remote_key, event_types, features, enabled
     on hub.integrations for each statement execute function hub.bump_config();
 
 -- Events that peers sent. The key absorbs duplicates; rows are kept longer than
@@ -75,3 +75,21 @@ create table hub.received (
     foreign key (tenant_id, integration_id) references hub.integrations (tenant_id, id)
 );
 create index received_age on hub.received using brin (received_at) with (pages_per_range = 32);
+
+-- Work of hosted products: runs that wait, and one row for each job that repeats.
+create table hub.jobs (
+    id         uuid        primary key,
+    product    text        not null references hub.products (name),
+    job        text        not null,
+    key        text,                          -- of runs with the same key only one waits
+    repeats    boolean     not null default false,
+    payload    bytea,
+    due_at     timestamptz not null,
+    tries      integer     not null default 0, -- that failed, in a row
+    leased_to  timestamptz,                   -- it runs now, until then at most
+    last_error text,
+    created_at timestamptz not null default now()
+);
+create unique index jobs_key on hub.jobs (product, job, key) where key is not null and leased_to is null;
+create unique index jobs_repeats on hub.jobs (product, job) where repeats;
+create index jobs_due on hub.jobs (due_at);

@@ -172,7 +172,7 @@ func (d *Directory) loadKey(ctx context.Context, hash [sha256.Size]byte) (*Key, 
 	case err != nil:
 		return nil, store.Failed("looking up a key", err)
 	}
-	return &Key{Principal: keys.PrincipalOf(row.Key, row.Product, row.TenantName), expiresAt: row.Key.ExpiresAt, hash: hash}, nil
+	return &Key{Principal: keys.PrincipalOf(row), expiresAt: row.Key.ExpiresAt, hash: hash}, nil
 }
 
 func (d *Directory) flushUsed(ctx context.Context) error {

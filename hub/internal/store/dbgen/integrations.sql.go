@@ -14,13 +14,11 @@ import (
 )
 
 const beginHandshake = `-- name: BeginHandshake :one
-insert into hub.integrations (id, tenant_id, environment, product, status, api_url, webhook_url, remote_key, remote_last4,
-    features, enabled, handshake, register_at)
-values ($1, $2, $3, $4, 'inactive', $5, $6,
-    $7, $8, $9, $10, 1, $11::timestamptz)
+insert into hub.integrations (id, tenant_id, environment, product, status, webhook_url, handshake)
+values ($1, $2, $3, $4, 'inactive', $5, 1)
 on conflict (tenant_id, environment, product) do update
 set handshake = hub.integrations.handshake + 1, updated_at = now()
-returning id, tenant_id, environment, product, status, api_url, webhook_url, peer_webhook_url, secret, previous_secret, previous_expires_at, pending_secret, remote_key, remote_last4, previous_remote_key, previous_remote_expires_at, pending_key, pending_key_id, features, enabled, event_types, peer_integration_id, handshake, register_at, register_tries, registered_at, peer_registered_at, last_error, last_health_check, failures, successes, unauthorized_since, next_probe_at, revoked_at, created_at, updated_at
+returning id, tenant_id, environment, product, status, disabled, api_url, webhook_url, peer_webhook_url, secret, previous_secret, previous_expires_at, pending_secret, remote_key, remote_last4, previous_remote_key, pending_key, pending_key_id, features, enabled, event_types, peer_integration_id, handshake, register_at, register_tries, registered_at, peer_registered_at, last_error, last_health_check, failures, successes, unauthorized_since, next_probe_at, revoked_at, created_at, updated_at
 `
 
 type BeginHandshakeParams struct {
@@ -28,13 +26,7 @@ type BeginHandshakeParams struct {
 	TenantID    uuid.UUID
 	Environment hub.Environment
 	Product     string
-	ApiUrl      string
 	WebhookUrl  string
-	RemoteKey   []byte
-	RemoteLast4 string
-	Features    []string
-	Enabled     []string
-	RegisterAt  time.Time
 }
 
 // One row for a tenant, environment and product, whoever connects at once. What is
@@ -45,13 +37,7 @@ func (q *Queries) BeginHandshake(ctx context.Context, arg BeginHandshakeParams) 
 		arg.TenantID,
 		arg.Environment,
 		arg.Product,
-		arg.ApiUrl,
 		arg.WebhookUrl,
-		arg.RemoteKey,
-		arg.RemoteLast4,
-		arg.Features,
-		arg.Enabled,
-		arg.RegisterAt,
 	)
 	var i Integration
 	err := row.Scan(
@@ -60,6 +46,7 @@ func (q *Queries) BeginHandshake(ctx context.Context, arg BeginHandshakeParams) 
 		&i.Environment,
 		&i.Product,
 		&i.Status,
+		&i.Disabled,
 		&i.ApiUrl,
 		&i.WebhookUrl,
 		&i.PeerWebhookUrl,
@@ -70,7 +57,6 @@ func (q *Queries) BeginHandshake(ctx context.Context, arg BeginHandshakeParams) 
 		&i.RemoteKey,
 		&i.RemoteLast4,
 		&i.PreviousRemoteKey,
-		&i.PreviousRemoteExpiresAt,
 		&i.PendingKey,
 		&i.PendingKeyID,
 		&i.Features,
@@ -265,8 +251,74 @@ func (q *Queries) EndOtherKeys(ctx context.Context, arg EndOtherKeysParams) erro
 	return err
 }
 
+const ensureIntegration = `-- name: EnsureIntegration :one
+insert into hub.integrations (id, tenant_id, environment, product, status, webhook_url)
+values ($1, $2, $3, $4, 'inactive', $5)
+on conflict (tenant_id, environment, product) do update set updated_at = now()
+returning id, tenant_id, environment, product, status, disabled, api_url, webhook_url, peer_webhook_url, secret, previous_secret, previous_expires_at, pending_secret, remote_key, remote_last4, previous_remote_key, pending_key, pending_key_id, features, enabled, event_types, peer_integration_id, handshake, register_at, register_tries, registered_at, peer_registered_at, last_error, last_health_check, failures, successes, unauthorized_since, next_probe_at, revoked_at, created_at, updated_at
+`
+
+type EnsureIntegrationParams struct {
+	ID          uuid.UUID
+	TenantID    uuid.UUID
+	Environment hub.Environment
+	Product     string
+	WebhookUrl  string
+}
+
+// The row a peer registers with, made where there is none, and locked.
+func (q *Queries) EnsureIntegration(ctx context.Context, arg EnsureIntegrationParams) (Integration, error) {
+	row := q.db.QueryRow(ctx, ensureIntegration,
+		arg.ID,
+		arg.TenantID,
+		arg.Environment,
+		arg.Product,
+		arg.WebhookUrl,
+	)
+	var i Integration
+	err := row.Scan(
+		&i.ID,
+		&i.TenantID,
+		&i.Environment,
+		&i.Product,
+		&i.Status,
+		&i.Disabled,
+		&i.ApiUrl,
+		&i.WebhookUrl,
+		&i.PeerWebhookUrl,
+		&i.Secret,
+		&i.PreviousSecret,
+		&i.PreviousExpiresAt,
+		&i.PendingSecret,
+		&i.RemoteKey,
+		&i.RemoteLast4,
+		&i.PreviousRemoteKey,
+		&i.PendingKey,
+		&i.PendingKeyID,
+		&i.Features,
+		&i.Enabled,
+		&i.EventTypes,
+		&i.PeerIntegrationID,
+		&i.Handshake,
+		&i.RegisterAt,
+		&i.RegisterTries,
+		&i.RegisteredAt,
+		&i.PeerRegisteredAt,
+		&i.LastError,
+		&i.LastHealthCheck,
+		&i.Failures,
+		&i.Successes,
+		&i.UnauthorizedSince,
+		&i.NextProbeAt,
+		&i.RevokedAt,
+		&i.CreatedAt,
+		&i.UpdatedAt,
+	)
+	return i, err
+}
+
 const integrationByID = `-- name: IntegrationByID :one
-select id, tenant_id, environment, product, status, api_url, webhook_url, peer_webhook_url, secret, previous_secret, previous_expires_at, pending_secret, remote_key, remote_last4, previous_remote_key, previous_remote_expires_at, pending_key, pending_key_id, features, enabled, event_types, peer_integration_id, handshake, register_at, register_tries, registered_at, peer_registered_at, last_error, last_health_check, failures, successes, unauthorized_since, next_probe_at, revoked_at, created_at, updated_at from hub.integrations
+select id, tenant_id, environment, product, status, disabled, api_url, webhook_url, peer_webhook_url, secret, previous_secret, previous_expires_at, pending_secret, remote_key, remote_last4, previous_remote_key, pending_key, pending_key_id, features, enabled, event_types, peer_integration_id, handshake, register_at, register_tries, registered_at, peer_registered_at, last_error, last_health_check, failures, successes, unauthorized_since, next_probe_at, revoked_at, created_at, updated_at from hub.integrations
 where id = $1
   and ($2::uuid is null or tenant_id = $2)
   and ($3::text is null or environment = $3::text)
@@ -288,6 +340,7 @@ func (q *Queries) IntegrationByID(ctx context.Context, arg IntegrationByIDParams
 		&i.Environment,
 		&i.Product,
 		&i.Status,
+		&i.Disabled,
 		&i.ApiUrl,
 		&i.WebhookUrl,
 		&i.PeerWebhookUrl,
@@ -298,7 +351,6 @@ func (q *Queries) IntegrationByID(ctx context.Context, arg IntegrationByIDParams
 		&i.RemoteKey,
 		&i.RemoteLast4,
 		&i.PreviousRemoteKey,
-		&i.PreviousRemoteExpiresAt,
 		&i.PendingKey,
 		&i.PendingKeyID,
 		&i.Features,
@@ -403,7 +455,7 @@ func (q *Queries) KeysOfIntegrations(ctx context.Context, ids []uuid.UUID, at ti
 }
 
 const listIntegrations = `-- name: ListIntegrations :many
-select i.id, i.tenant_id, i.environment, i.product, i.status, i.api_url, i.webhook_url, i.peer_webhook_url, i.secret, i.previous_secret, i.previous_expires_at, i.pending_secret, i.remote_key, i.remote_last4, i.previous_remote_key, i.previous_remote_expires_at, i.pending_key, i.pending_key_id, i.features, i.enabled, i.event_types, i.peer_integration_id, i.handshake, i.register_at, i.register_tries, i.registered_at, i.peer_registered_at, i.last_error, i.last_health_check, i.failures, i.successes, i.unauthorized_since, i.next_probe_at, i.revoked_at, i.created_at, i.updated_at, t.product as own_product, t.name as tenant_name
+select i.id, i.tenant_id, i.environment, i.product, i.status, i.disabled, i.api_url, i.webhook_url, i.peer_webhook_url, i.secret, i.previous_secret, i.previous_expires_at, i.pending_secret, i.remote_key, i.remote_last4, i.previous_remote_key, i.pending_key, i.pending_key_id, i.features, i.enabled, i.event_types, i.peer_integration_id, i.handshake, i.register_at, i.register_tries, i.registered_at, i.peer_registered_at, i.last_error, i.last_health_check, i.failures, i.successes, i.unauthorized_since, i.next_probe_at, i.revoked_at, i.created_at, i.updated_at, t.product as own_product, t.name as tenant_name
 from hub.integrations i join hub.tenants t on t.id = i.tenant_id
 where ($1::uuid is null or i.tenant_id = $1)
   and ($2::text is null or i.environment = $2::text)
@@ -450,6 +502,7 @@ func (q *Queries) ListIntegrations(ctx context.Context, arg ListIntegrationsPara
 			&i.Integration.Environment,
 			&i.Integration.Product,
 			&i.Integration.Status,
+			&i.Integration.Disabled,
 			&i.Integration.ApiUrl,
 			&i.Integration.WebhookUrl,
 			&i.Integration.PeerWebhookUrl,
@@ -460,7 +513,6 @@ func (q *Queries) ListIntegrations(ctx context.Context, arg ListIntegrationsPara
 			&i.Integration.RemoteKey,
 			&i.Integration.RemoteLast4,
 			&i.Integration.PreviousRemoteKey,
-			&i.Integration.PreviousRemoteExpiresAt,
 			&i.Integration.PendingKey,
 			&i.Integration.PendingKeyID,
 			&i.Integration.Features,
@@ -495,7 +547,7 @@ func (q *Queries) ListIntegrations(ctx context.Context, arg ListIntegrationsPara
 }
 
 const lockIntegration = `-- name: LockIntegration :one
-select id, tenant_id, environment, product, status, api_url, webhook_url, peer_webhook_url, secret, previous_secret, previous_expires_at, pending_secret, remote_key, remote_last4, previous_remote_key, previous_remote_expires_at, pending_key, pending_key_id, features, enabled, event_types, peer_integration_id, handshake, register_at, register_tries, registered_at, peer_registered_at, last_error, last_health_check, failures, successes, unauthorized_since, next_probe_at, revoked_at, created_at, updated_at from hub.integrations where id = $1 for update
+select id, tenant_id, environment, product, status, disabled, api_url, webhook_url, peer_webhook_url, secret, previous_secret, previous_expires_at, pending_secret, remote_key, remote_last4, previous_remote_key, pending_key, pending_key_id, features, enabled, event_types, peer_integration_id, handshake, register_at, register_tries, registered_at, peer_registered_at, last_error, last_health_check, failures, successes, unauthorized_since, next_probe_at, revoked_at, created_at, updated_at from hub.integrations where id = $1 for update
 `
 
 func (q *Queries) LockIntegration(ctx context.Context, id uuid.UUID) (Integration, error) {
@@ -507,6 +559,7 @@ func (q *Queries) LockIntegration(ctx context.Context, id uuid.UUID) (Integratio
 		&i.Environment,
 		&i.Product,
 		&i.Status,
+		&i.Disabled,
 		&i.ApiUrl,
 		&i.WebhookUrl,
 		&i.PeerWebhookUrl,
@@ -517,61 +570,6 @@ func (q *Queries) LockIntegration(ctx context.Context, id uuid.UUID) (Integratio
 		&i.RemoteKey,
 		&i.RemoteLast4,
 		&i.PreviousRemoteKey,
-		&i.PreviousRemoteExpiresAt,
-		&i.PendingKey,
-		&i.PendingKeyID,
-		&i.Features,
-		&i.Enabled,
-		&i.EventTypes,
-		&i.PeerIntegrationID,
-		&i.Handshake,
-		&i.RegisterAt,
-		&i.RegisterTries,
-		&i.RegisteredAt,
-		&i.PeerRegisteredAt,
-		&i.LastError,
-		&i.LastHealthCheck,
-		&i.Failures,
-		&i.Successes,
-		&i.UnauthorizedSince,
-		&i.NextProbeAt,
-		&i.RevokedAt,
-		&i.CreatedAt,
-		&i.UpdatedAt,
-	)
-	return i, err
-}
-
-const lockIntegrationOf = `-- name: LockIntegrationOf :one
-select id, tenant_id, environment, product, status, api_url, webhook_url, peer_webhook_url, secret, previous_secret, previous_expires_at, pending_secret, remote_key, remote_last4, previous_remote_key, previous_remote_expires_at, pending_key, pending_key_id, features, enabled, event_types, peer_integration_id, handshake, register_at, register_tries, registered_at, peer_registered_at, last_error, last_health_check, failures, successes, unauthorized_since, next_probe_at, revoked_at, created_at, updated_at from hub.integrations where tenant_id = $1 and environment = $2 and product = $3 for update
-`
-
-type LockIntegrationOfParams struct {
-	TenantID    uuid.UUID
-	Environment hub.Environment
-	Product     string
-}
-
-func (q *Queries) LockIntegrationOf(ctx context.Context, arg LockIntegrationOfParams) (Integration, error) {
-	row := q.db.QueryRow(ctx, lockIntegrationOf, arg.TenantID, arg.Environment, arg.Product)
-	var i Integration
-	err := row.Scan(
-		&i.ID,
-		&i.TenantID,
-		&i.Environment,
-		&i.Product,
-		&i.Status,
-		&i.ApiUrl,
-		&i.WebhookUrl,
-		&i.PeerWebhookUrl,
-		&i.Secret,
-		&i.PreviousSecret,
-		&i.PreviousExpiresAt,
-		&i.PendingSecret,
-		&i.RemoteKey,
-		&i.RemoteLast4,
-		&i.PreviousRemoteKey,
-		&i.PreviousRemoteExpiresAt,
 		&i.PendingKey,
 		&i.PendingKeyID,
 		&i.Features,
@@ -639,10 +637,10 @@ func (q *Queries) RevokeKeysOf(ctx context.Context, at time.Time, integrationID 
 
 const saveIntegration = `-- name: SaveIntegration :one
 update hub.integrations
-set status = $1, api_url = $2, webhook_url = $3, peer_webhook_url = $4,
-    secret = $5, previous_secret = $6, previous_expires_at = $7,
-    pending_secret = $8, remote_key = $9, remote_last4 = $10,
-    previous_remote_key = $11, previous_remote_expires_at = $12,
+set status = $1, disabled = $2, api_url = $3, webhook_url = $4, peer_webhook_url = $5,
+    secret = $6, previous_secret = $7, previous_expires_at = $8,
+    pending_secret = $9, remote_key = $10, remote_last4 = $11,
+    previous_remote_key = $12,
     pending_key = $13, pending_key_id = $14,
     features = $15, enabled = $16, event_types = $17,
     peer_integration_id = $18, register_at = $19, register_tries = $20,
@@ -650,45 +648,46 @@ set status = $1, api_url = $2, webhook_url = $3, peer_webhook_url = $4,
     failures = $24, successes = $25, unauthorized_since = $26,
     next_probe_at = $27, revoked_at = $28, updated_at = now()
 where id = $29
-returning id, tenant_id, environment, product, status, api_url, webhook_url, peer_webhook_url, secret, previous_secret, previous_expires_at, pending_secret, remote_key, remote_last4, previous_remote_key, previous_remote_expires_at, pending_key, pending_key_id, features, enabled, event_types, peer_integration_id, handshake, register_at, register_tries, registered_at, peer_registered_at, last_error, last_health_check, failures, successes, unauthorized_since, next_probe_at, revoked_at, created_at, updated_at
+returning id, tenant_id, environment, product, status, disabled, api_url, webhook_url, peer_webhook_url, secret, previous_secret, previous_expires_at, pending_secret, remote_key, remote_last4, previous_remote_key, pending_key, pending_key_id, features, enabled, event_types, peer_integration_id, handshake, register_at, register_tries, registered_at, peer_registered_at, last_error, last_health_check, failures, successes, unauthorized_since, next_probe_at, revoked_at, created_at, updated_at
 `
 
 type SaveIntegrationParams struct {
-	Status                  string
-	ApiUrl                  string
-	WebhookUrl              string
-	PeerWebhookUrl          string
-	Secret                  []byte
-	PreviousSecret          []byte
-	PreviousExpiresAt       *time.Time
-	PendingSecret           []byte
-	RemoteKey               []byte
-	RemoteLast4             string
-	PreviousRemoteKey       []byte
-	PreviousRemoteExpiresAt *time.Time
-	PendingKey              []byte
-	PendingKeyID            *uuid.UUID
-	Features                []string
-	Enabled                 []string
-	EventTypes              []string
-	PeerIntegrationID       *string
-	RegisterAt              *time.Time
-	RegisterTries           int32
-	RegisteredAt            *time.Time
-	PeerRegisteredAt        *time.Time
-	LastError               *string
-	Failures                int32
-	Successes               int32
-	UnauthorizedSince       *time.Time
-	NextProbeAt             *time.Time
-	RevokedAt               *time.Time
-	ID                      uuid.UUID
+	Status            string
+	Disabled          bool
+	ApiUrl            string
+	WebhookUrl        string
+	PeerWebhookUrl    string
+	Secret            []byte
+	PreviousSecret    []byte
+	PreviousExpiresAt *time.Time
+	PendingSecret     []byte
+	RemoteKey         []byte
+	RemoteLast4       string
+	PreviousRemoteKey []byte
+	PendingKey        []byte
+	PendingKeyID      *uuid.UUID
+	Features          []string
+	Enabled           []string
+	EventTypes        []string
+	PeerIntegrationID *string
+	RegisterAt        *time.Time
+	RegisterTries     int32
+	RegisteredAt      *time.Time
+	PeerRegisteredAt  *time.Time
+	LastError         *string
+	Failures          int32
+	Successes         int32
+	UnauthorizedSince *time.Time
+	NextProbeAt       *time.Time
+	RevokedAt         *time.Time
+	ID                uuid.UUID
 }
 
 // Everything a handshake may change. Probes have statements of their own.
 func (q *Queries) SaveIntegration(ctx context.Context, arg SaveIntegrationParams) (Integration, error) {
 	row := q.db.QueryRow(ctx, saveIntegration,
 		arg.Status,
+		arg.Disabled,
 		arg.ApiUrl,
 		arg.WebhookUrl,
 		arg.PeerWebhookUrl,
@@ -699,7 +698,6 @@ func (q *Queries) SaveIntegration(ctx context.Context, arg SaveIntegrationParams
 		arg.RemoteKey,
 		arg.RemoteLast4,
 		arg.PreviousRemoteKey,
-		arg.PreviousRemoteExpiresAt,
 		arg.PendingKey,
 		arg.PendingKeyID,
 		arg.Features,
@@ -725,6 +723,7 @@ func (q *Queries) SaveIntegration(ctx context.Context, arg SaveIntegrationParams
 		&i.Environment,
 		&i.Product,
 		&i.Status,
+		&i.Disabled,
 		&i.ApiUrl,
 		&i.WebhookUrl,
 		&i.PeerWebhookUrl,
@@ -735,7 +734,6 @@ func (q *Queries) SaveIntegration(ctx context.Context, arg SaveIntegrationParams
 		&i.RemoteKey,
 		&i.RemoteLast4,
 		&i.PreviousRemoteKey,
-		&i.PreviousRemoteExpiresAt,
 		&i.PendingKey,
 		&i.PendingKeyID,
 		&i.Features,

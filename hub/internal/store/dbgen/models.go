@@ -30,42 +30,56 @@ type Endpoint struct {
 }
 
 type Integration struct {
-	ID                      uuid.UUID
-	TenantID                uuid.UUID
-	Environment             hub.Environment
-	Product                 string
-	Status                  string
-	ApiUrl                  string
-	WebhookUrl              string
-	PeerWebhookUrl          string
-	Secret                  []byte
-	PreviousSecret          []byte
-	PreviousExpiresAt       *time.Time
-	PendingSecret           []byte
-	RemoteKey               []byte
-	RemoteLast4             string
-	PreviousRemoteKey       []byte
-	PreviousRemoteExpiresAt *time.Time
-	PendingKey              []byte
-	PendingKeyID            *uuid.UUID
-	Features                []string
-	Enabled                 []string
-	EventTypes              []string
-	PeerIntegrationID       *string
-	Handshake               int32
-	RegisterAt              *time.Time
-	RegisterTries           int32
-	RegisteredAt            *time.Time
-	PeerRegisteredAt        *time.Time
-	LastError               *string
-	LastHealthCheck         *time.Time
-	Failures                int32
-	Successes               int32
-	UnauthorizedSince       *time.Time
-	NextProbeAt             *time.Time
-	RevokedAt               *time.Time
-	CreatedAt               time.Time
-	UpdatedAt               time.Time
+	ID                uuid.UUID
+	TenantID          uuid.UUID
+	Environment       hub.Environment
+	Product           string
+	Status            string
+	Disabled          bool
+	ApiUrl            string
+	WebhookUrl        string
+	PeerWebhookUrl    string
+	Secret            []byte
+	PreviousSecret    []byte
+	PreviousExpiresAt *time.Time
+	PendingSecret     []byte
+	RemoteKey         []byte
+	RemoteLast4       string
+	PreviousRemoteKey []byte
+	PendingKey        []byte
+	PendingKeyID      *uuid.UUID
+	Features          []string
+	Enabled           []string
+	EventTypes        []string
+	PeerIntegrationID *string
+	Handshake         int32
+	RegisterAt        *time.Time
+	RegisterTries     int32
+	RegisteredAt      *time.Time
+	PeerRegisteredAt  *time.Time
+	LastError         *string
+	LastHealthCheck   *time.Time
+	Failures          int32
+	Successes         int32
+	UnauthorizedSince *time.Time
+	NextProbeAt       *time.Time
+	RevokedAt         *time.Time
+	CreatedAt         time.Time
+	UpdatedAt         time.Time
+}
+
+type Job struct {
+	ID        uuid.UUID
+	Product   string
+	Job       string
+	Key       *string
+	Repeats   bool
+	Payload   []byte
+	DueAt     time.Time
+	Tries     int32
+	LeasedTo  *time.Time
+	LastError *string
+	CreatedAt time.Time
 }
 
 type Key struct {

@@ -1,12 +1,17 @@
 -- name: BeginHandshake :one
 -- One row for a tenant, environment and product, whoever connects at once. What is
 -- in force stays in force until the registration succeeds.
-insert into hub.integrations (id, tenant_id, environment, product, status, api_url, webhook_url, remote_key, remote_last4,
-    features, enabled, handshake, register_at)
-values (sqlc.arg(id), sqlc.arg(tenant_id), sqlc.arg(environment), sqlc.arg(product), 'inactive', sqlc.arg(api_url), sqlc.arg(webhook_url),
-    sqlc.arg(remote_key), sqlc.arg(remote_last4), sqlc.arg(features), sqlc.arg(enabled), 1, sqlc.arg(register_at)::timestamptz)
+insert into hub.integrations (id, tenant_id, environment, product, status, webhook_url, handshake)
+values (sqlc.arg(id), sqlc.arg(tenant_id), sqlc.arg(environment), sqlc.arg(product), 'inactive', sqlc.arg(webhook_url), 1)
 on conflict (tenant_id, environment, product) do update
 set handshake = hub.integrations.handshake + 1, updated_at = now()
+returning *;
+
+-- name: EnsureIntegration :one
+-- The row a peer registers with, made where there is none, and locked.
+insert into hub.integrations (id, tenant_id, environment, product, status, webhook_url)
+values (sqlc.arg(id), sqlc.arg(tenant_id), sqlc.arg(environment), sqlc.arg(product), 'inactive', sqlc.arg(webhook_url))
+on conflict (tenant_id, environment, product) do update set updated_at = now()
 returning *;
 
 -- name: IntegrationByID :one
@@ -18,9 +23,6 @@ where id = sqlc.arg(id)
 
 -- name: LockIntegration :one
 select * from hub.integrations where id = $1 for update;
-
--- name: LockIntegrationOf :one
-select * from hub.integrations where tenant_id = sqlc.arg(tenant_id) and environment = sqlc.arg(environment) and product = sqlc.arg(product) for update;
 
 -- name: ListIntegrations :many
 select sqlc.embed(i), t.product as own_product, t.name as tenant_name
@@ -35,10 +37,10 @@ order by i.id desc limit sqlc.arg(row_limit);
 -- name: SaveIntegration :one
 -- Everything a handshake may change. Probes have statements of their own.
 update hub.integrations
-set status = sqlc.arg(status), api_url = sqlc.arg(api_url), webhook_url = sqlc.arg(webhook_url), peer_webhook_url = sqlc.arg(peer_webhook_url),
+set status = sqlc.arg(status), disabled = sqlc.arg(disabled), api_url = sqlc.arg(api_url), webhook_url = sqlc.arg(webhook_url), peer_webhook_url = sqlc.arg(peer_webhook_url),
     secret = sqlc.narg(secret), previous_secret = sqlc.narg(previous_secret), previous_expires_at = sqlc.narg(previous_expires_at),
     pending_secret = sqlc.narg(pending_secret), remote_key = sqlc.narg(remote_key), remote_last4 = sqlc.arg(remote_last4),
-    previous_remote_key = sqlc.narg(previous_remote_key), previous_remote_expires_at = sqlc.narg(previous_remote_expires_at),
+    previous_remote_key = sqlc.narg(previous_remote_key),
     pending_key = sqlc.narg(pending_key), pending_key_id = sqlc.narg(pending_key_id),
     features = sqlc.arg(features), enabled = sqlc.arg(enabled), event_types = sqlc.arg(event_types),
     peer_integration_id = sqlc.narg(peer_integration_id), register_at = sqlc.narg(register_at), register_tries = sqlc.arg(register_tries),
