@@ -8,6 +8,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/gofiber/fiber/v2"
 
+	"integrationhub/hub/internal/httpx"
 	"integrationhub/hub/internal/keys"
 	"integrationhub/hub/internal/store"
 )
@@ -169,7 +170,7 @@ func raw[I, O any](handler fiber.Handler) binder {
 func guarded[I, O any](a *API, handler func(c *fiber.Ctx, about *request) error) binder {
 	return func(place mount, row route, op huma.Operation) {
 		raw[I, O](func(c *fiber.Ctx) error {
-			about := &request{clientIP: clientIP(c, a.deps.TrustedProxies)}
+			about := &request{clientIP: httpx.ClientIP(c, a.deps.TrustedProxies)}
 			if err := a.admit(c.UserContext(), c, row, about); err != nil {
 				return err
 			}

@@ -191,7 +191,7 @@ func saving(row dbgen.Integration) dbgen.SaveIntegrationParams {
 		Secret: row.Secret, PreviousSecret: row.PreviousSecret, PreviousExpiresAt: row.PreviousExpiresAt, PendingSecret: row.PendingSecret,
 		RemoteKey: row.RemoteKey, RemoteLast4: row.RemoteLast4,
 		PreviousRemoteKey: row.PreviousRemoteKey,
-		PendingKey: row.PendingKey, PendingKeyID: row.PendingKeyID, Features: row.Features, Enabled: row.Enabled, EventTypes: row.EventTypes,
+		PendingKey:        row.PendingKey, PendingKeyID: row.PendingKeyID, Features: row.Features, Enabled: row.Enabled, EventTypes: row.EventTypes,
 		PeerIntegrationID: row.PeerIntegrationID, RegisterAt: row.RegisterAt, RegisterTries: row.RegisterTries,
 		RegisteredAt: row.RegisteredAt, PeerRegisteredAt: row.PeerRegisteredAt, LastError: row.LastError,
 		Failures: row.Failures, Successes: row.Successes, UnauthorizedSince: row.UnauthorizedSince, NextProbeAt: row.NextProbeAt,

@@ -60,6 +60,8 @@ type generation struct {
 	unknown   atomic.Int64
 	tenants   sync.Map // scope → []*Endpoint
 	endpoints sync.Map // uuid.UUID → *Endpoint; nil = no such endpoint
+	// uuid.UUID → *Integration; nil = no such integration
+	integrations sync.Map
 }
 
 type scope struct {
