@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -131,8 +132,43 @@ func (c Connection) String() string {
 // GoString keeps secrets out of %#v.
 func (c Connection) GoString() string { return c.String() }
 
-// LogValue keeps secrets out of logs.
-func (c Connection) LogValue() slog.Value { return slog.StringValue(c.String()) }
+// MarshalText keeps secrets out of logs and JSON.
+func (c Connection) MarshalText() ([]byte, error) { return []byte(c.String()), nil }
+
+// Verify checks X-Webhook-Signature of a request against the connection's
+// secrets: [ErrUnauthorized] where it is missing, there twice, or does not hold.
+func (c Connection) Verify(in Inbound) error {
+	values := in.Header.Values(HeaderSignature)
+	if len(values) != 1 || !VerifyBody(values[0], in.Body, c.Secrets...) {
+		return Errorf(ErrUnauthorized, CodeSignature, "The signature does not hold: sign the raw body with the webhook secret.")
+	}
+	return nil
+}
+
+// SignedHeader makes the headers of a delivery: the peer's key where there is one,
+// X-Webhook-Signature by the current secret, and those of Standard Webhooks, signed
+// by every secret that is valid at c.Now. [ErrInvalid] without a secret.
+func (c Connection) SignedHeader(id string, body []byte) (http.Header, error) {
+	if c.Secret() == "" {
+		return nil, Errorf(ErrInvalid, "secret_missing", "There is no webhook secret to sign with.")
+	}
+	standard := make([]string, 0, len(c.Secrets))
+	for _, secret := range c.Secrets {
+		if secret != "" {
+			standard = append(standard, SignStandard(secret, id, c.Now.Unix(), body))
+		}
+	}
+	header := make(http.Header, 6)
+	header.Set("Content-Type", "application/json")
+	if c.Key != "" {
+		header.Set(HeaderKey, c.Key)
+	}
+	header.Set(HeaderSignature, SignBody(c.Secret(), body))
+	header.Set(HeaderStdID, id)
+	header.Set(HeaderStdTimestamp, strconv.FormatInt(c.Now.Unix(), 10))
+	header.Set(HeaderStdSignature, strings.Join(standard, " "))
+	return header, nil
+}
 
 // Inbound is a request of a peer as it arrived.
 type Inbound struct {
@@ -145,6 +181,11 @@ type Outbound struct {
 	URL    string
 	Header http.Header // Content-Type included
 	Body   []byte
+}
+
+// NotSent is what Encode returns for an event that the peer does not take.
+func NotSent() error {
+	return Errorf(ErrInvalid, "event_not_sent", "The other product takes no events of this type.")
 }
 
 // Status is what a peer says about itself.
@@ -205,7 +246,7 @@ func (r Registration) String() string {
 // GoString keeps secrets out of %#v.
 func (r Registration) GoString() string { return r.String() }
 
-// LogValue keeps secrets out of logs.
+// LogValue keeps secrets out of logs; as JSON they have to be there.
 func (r Registration) LogValue() slog.Value { return slog.StringValue(r.String()) }
 
 // Registered is the peer's answer. One that knows nothing but a webhook_url may

@@ -1,6 +1,7 @@
 // Package hub is the vocabulary every part of the integration hub shares:
-// events and their envelope, signatures, error kinds and the connector
-// contract. It does no I/O and imports only the standard library and uuid.
+// events and their envelope, signatures, error kinds and the connector contract
+// with what connectors are made of. It does no I/O of its own, only through the
+// [Doer] it is handed, and imports only the standard library and uuid.
 package hub
 
 import (

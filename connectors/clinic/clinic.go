@@ -1,0 +1,32 @@
+// Package clinic connects to clinic-management products elsewhere (interface
+// document 3).
+package clinic
+
+import "integrationhub/hub"
+
+// Connector is a [hub.Peer]: the document's interface as it stands.
+type Connector struct{ hub.Peer }
+
+var (
+	_ hub.Connector = Connector{}
+	_ hub.Registrar = Connector{}
+	_ hub.Actor     = Connector{}
+)
+
+// New makes the connector.
+func New() Connector {
+	return Connector{hub.Peer{Kind: hub.Spec{
+		Name:          "clinic",
+		Title:         "Clinic management",
+		Fields:        hub.PeerFields(),
+		RatePerMinute: hub.PeerRate,
+		Receives: []string{ // the document's "Sent"
+			"patient.created", "patient.updated", "patient.deleted", "record.created", "payment.received", "payment.overdue",
+		},
+		Sends: []string{ // its "Received"
+			"message.received", "message.sent", "ticket.created", "ticket.closed", "contact.created",
+			"appointment.created", "appointment.cancelled", "appointment.reminded", "appointment.noshow",
+		},
+		Calls: []string{"search/patients", "search/records", "search/appointments", "action/log-interaction"},
+	}}}
+}

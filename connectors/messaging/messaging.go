@@ -1,0 +1,106 @@
+// Package messaging connects to messaging platforms elsewhere (interface document
+// 2). That document shows neither payloads, signature nor registration of its
+// webhooks: they are document 3's, as are the names under which a connected product
+// knows the events.
+package messaging
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"strings"
+
+	"integrationhub/hub"
+)
+
+// Connector is a [hub.Peer] that understands document 2's names of events and sends
+// messages with document 2's call.
+type Connector struct{ hub.Peer }
+
+var (
+	_ hub.Connector = Connector{}
+	_ hub.Registrar = Connector{}
+	_ hub.Actor     = Connector{}
+)
+
+const (
+	// sendMessage is document 2's POST /api/messages/send.
+	sendMessage = "action/send-message"
+	// fieldToken is where operators give the company's API token for it.
+	fieldToken = "api_token"
+)
+
+// New makes the connector.
+func New() Connector {
+	token := hub.Field{
+		Key: fieldToken, Label: "API token", Secret: true,
+		Help: "Of the company, from its panel; only where the platform does not send messages for the API key.",
+	}
+	return Connector{hub.Peer{Kind: hub.Spec{
+		Name:          "messaging",
+		Title:         "Messaging",
+		Fields:        append(hub.PeerFields(), token),
+		RatePerMinute: hub.PeerRate,
+		Receives:      []string{"message.received", "message.sent", "ticket.created", "ticket.closed", "contact.created"},
+		Sends: []string{ // what a clinic sends to the products it is connected to (document 3)
+			"patient.created", "patient.updated", "patient.deleted", "record.created", "payment.received", "payment.overdue",
+		},
+		Calls: []string{sendMessage},
+	}}}
+}
+
+// Decode implements [hub.Connector]: document 2's message.created is document 3's
+// message.received; of ticket.updated only the closing is an event there.
+func (c Connector) Decode(at hub.Connection, in hub.Inbound) ([]hub.Event, error) {
+	events, err := c.Peer.Decode(at, in)
+	if err != nil {
+		return nil, err
+	}
+	kept := events[:0]
+	for _, e := range events {
+		switch e.Type {
+		case "message.created":
+			e.Type = "message.received"
+		case "ticket.updated":
+			if !closed(e.Data) {
+				continue
+			}
+			e.Type = "ticket.closed"
+		}
+		kept = append(kept, e)
+	}
+	return kept, nil
+}
+
+// closed tells whether a ticket's new status is closed.
+func closed(data json.RawMessage) bool {
+	var ticket struct {
+		Status string `json:"status"`
+	}
+	return json.Unmarshal(data, &ticket) == nil && ticket.Status == "closed"
+}
+
+// Act implements [hub.Actor]. Messages are sent with the company's token where there
+// is one; else with the key, in document 2's header for keys and in document 3's.
+func (c Connector) Act(ctx context.Context, do hub.Doer, at hub.Connection, call hub.Call) (json.RawMessage, error) {
+	if call.Name != sendMessage {
+		return c.Peer.Act(ctx, do, at, call)
+	}
+	// The address is the integration interface's; document 2's calls lie above it.
+	base := strings.TrimSuffix(strings.TrimRight(at.URL, "/"), "/api/v1")
+	req, err := hub.NewRequest(ctx, http.MethodPost, base+"/api/messages/send", call.Body)
+	if err != nil {
+		return nil, err
+	}
+	if token := at.Config[fieldToken]; token != "" {
+		req.Header.Set("Authorization", "Bearer "+token)
+	} else {
+		req.Header.Set("apikey", at.Key)
+		req.Header.Set(hub.HeaderKey, at.Key)
+	}
+	answer, err := hub.Exchange(do, req)
+	if err != nil {
+		return nil, err
+	}
+	return answer.Result()
+}

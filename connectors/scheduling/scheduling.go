@@ -1,0 +1,57 @@
+// Package scheduling connects to scheduling services elsewhere (interface document
+// 1). Their events and signatures are document 3's, which document 1 refers to.
+package scheduling
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"strings"
+
+	"integrationhub/hub"
+)
+
+// Connector is a [hub.Peer] that can also read free times.
+type Connector struct{ hub.Peer }
+
+var (
+	_ hub.Connector = Connector{}
+	_ hub.Registrar = Connector{}
+	_ hub.Actor     = Connector{}
+)
+
+// availability is a search for us and none of the integration interface there:
+// document 1 has it at /api/v1/availability.
+const availability = "search/availability"
+
+// New makes the connector.
+func New() Connector {
+	return Connector{hub.Peer{Kind: hub.Spec{
+		Name:          "scheduling",
+		Title:         "Scheduling",
+		Fields:        hub.PeerFields(),
+		RatePerMinute: hub.PeerRate,
+		Receives:      []string{"appointment.created", "appointment.cancelled", "appointment.reminded", "appointment.noshow"},
+		Sends: []string{ // what a clinic sends to the products it is connected to (document 3)
+			"patient.created", "patient.updated", "patient.deleted", "record.created", "payment.received", "payment.overdue",
+		},
+		Calls: []string{"search/clients", "search/appointments", availability, "action/book"},
+	}}}
+}
+
+// Act implements [hub.Actor].
+func (c Connector) Act(ctx context.Context, do hub.Doer, at hub.Connection, call hub.Call) (json.RawMessage, error) {
+	if call.Name != availability {
+		return c.Peer.Act(ctx, do, at, call)
+	}
+	req, err := hub.NewRequest(ctx, http.MethodGet, strings.TrimRight(at.URL, "/")+"/availability?"+call.Query.Encode(), nil)
+	if err != nil {
+		return nil, err
+	}
+	req.Header.Set(hub.HeaderKey, at.Key)
+	answer, err := hub.Exchange(do, req)
+	if err != nil {
+		return nil, err
+	}
+	return answer.Result()
+}

@@ -1,0 +1,86 @@
+package hub_test
+
+import (
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"integrationhub/hub"
+)
+
+func TestParseEnvelope(t *testing.T) {
+	t.Parallel()
+	e, err := hub.ParseEnvelope([]byte(`{"data": {"a" : 1, "b":2.50},"later":true,"timestamp":"2026-01-02T00:04:05.5-03:00",
+		"product":"clinic","event_type":"patient.created","id":"evt_0123456789abcdef","correlation_id":null}`))
+	require.NoError(t, err)
+	require.Equal(t, hub.Event{
+		ID: vectorID, Product: "clinic", Type: "patient.created", Time: time.Date(2026, 1, 2, 3, 4, 5, 5e8, time.UTC), Data: json.RawMessage(`{"a" : 1, "b":2.50}`),
+	}, e)
+	e, err = hub.ParseEnvelope([]byte(vectorBody))
+	require.NoError(t, err)
+	require.Equal(t, vectorBody, string(hub.AppendEnvelope(nil, e)))
+}
+
+func TestParseEnvelopeRefuses(t *testing.T) {
+	t.Parallel()
+	const good = `"id":"evt_0123456789abcdef","product":"clinic","event_type":"x","timestamp":"2026-01-02T03:04:05Z","data":{}`
+	for body, location := range map[string]string{
+		``: "", `{`: "", `{` + good + `} {}`: "", "{\"id\":\"\x01\"}": "",
+		`null`: "body.id", `[]`: "body", `"x"`: "body", `7`: "body",
+		`{}`: "body.id", `{"ID":"evt_0123456789abcdef"}`: "body.id",
+		`{` + good + `,"id":"evt_0123456789ABCDEF"}`:             "body.id",
+		`{` + good + `,"id":7}`:                                  "body.id",
+		`{` + good + `,"product":""}`:                            "body.product",
+		`{` + good + `,"product":null}`:                          "body.product",
+		`{` + good + `,"event_type":["x"]}`:                      "body.event_type",
+		`{` + good + `,"timestamp":"yesterday"}`:                 "body.timestamp",
+		`{` + good + `,"timestamp":1767323045}`:                  "body.timestamp",
+		`{` + good + `,"timestamp":"9999-12-31T23:00:00-23:00"}`: "body.timestamp",
+		`{` + good + `,"timestamp":"0001-01-01T00:00:00+01:00"}`: "body.timestamp",
+		`{` + good + `,"correlation_id":{}}`:                     "body.correlation_id",
+		`{` + good + `,"data":null}`:                             "body.data",
+		`{` + good + `,"data":[]}`:                               "body.data",
+		`{` + good + `,"data":"{}"}`:                             "body.data",
+	} {
+		e, err := hub.ParseEnvelope([]byte(body))
+		require.Error(t, err, body)
+		require.Zero(t, e)
+		var ours *hub.Error
+		require.ErrorAs(t, err, &ours, body)
+		if len(ours.Fields) == 0 {
+			require.ErrorIs(t, err, hub.ErrMalformed, body)
+			require.Empty(t, location, body)
+			continue
+		}
+		require.ErrorIs(t, err, hub.ErrInvalid, body)
+		if location != "" {
+			require.Equal(t, location, ours.Fields[0].Location, body)
+		}
+	}
+}
+
+func TestDeriveEventID(t *testing.T) {
+	t.Parallel()
+	require.Equal(t, hub.DeriveEventID("lead-1"), hub.DeriveEventID("lead-1"))
+	require.NotEqual(t, hub.DeriveEventID("lead-1"), hub.DeriveEventID("lead-2"))
+	_, ok := hub.ParseEventID(hub.DeriveEventID(""))
+	require.True(t, ok)
+}
+
+// What was stored as an envelope and is read to be encoded again keeps its bytes.
+func FuzzParseEnvelope(f *testing.F) {
+	f.Add([]byte(vectorBody))
+	f.Add([]byte(`{"id":"evt_0123456789abcdef","product":"a\"b","event_type":"x\u2028","timestamp":"2026-01-02T03:04:05+01:00","correlation_id":"é","data": { "a" : [ 1 ] } }`))
+	f.Fuzz(func(t *testing.T, body []byte) {
+		e, err := hub.ParseEnvelope(body)
+		if err != nil {
+			return
+		}
+		stored := hub.AppendEnvelope(nil, e)
+		again, err := hub.ParseEnvelope(stored)
+		require.NoError(t, err)
+		require.Equal(t, string(stored), string(hub.AppendEnvelope(nil, again)))
+	})
+}

@@ -1,0 +1,220 @@
+// Package connectortest is the conformance suite of connectors: what package hub
+// asks of a [hub.Connector], tried out. A connector's test is a [Case] given to
+// [Run], and to [Fuzz] where it receives.
+package connectortest
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"integrationhub/hub"
+)
+
+// Case is a connector and what the suite cannot know about its peer.
+type Case struct {
+	Connector hub.Connector
+	// Connection is one as the hub would have it, with a Key where there are keys and
+	// at least one secret. Where HTTP is spoken the suite puts the address of its
+	// stand-in for the peer into URL.
+	Connection hub.Connection
+	// Events are what is sent: at least one for every entry of Spec.Sends.
+	Events []hub.Event
+	// Survives gives what is left of an event that was encoded and decoded again; nil:
+	// all of it. TenantID and Environment never count.
+	Survives func(hub.Event) hub.Event
+	// Sign gives the headers of a genuine request of the peer with a body; the
+	// signature of it is in the header named SignatureHeader.
+	Sign            func(c hub.Connection, body []byte) http.Header
+	SignatureHeader string
+	// StatusPath is where the peer answers Probe, below URL, and Status what it
+	// answers. Status gives "" for what this peer cannot say: then the suite leaves it
+	// out. Nil: Probe asks nobody.
+	StatusPath string
+	Status     func(product string, active bool) string
+	// Files are the connector's own sources; nil: the .go files of the working
+	// directory.
+	Files []string
+}
+
+// Run holds a connector to its contract.
+func Run(t *testing.T, c Case) {
+	t.Helper()
+	require.NotEmpty(t, c.Events, "the case has no events to send")
+	require.NotEmpty(t, c.Connection.Secret(), "the case has no secret")
+	for _, part := range []struct {
+		name string
+		run  func(*testing.T, Case)
+	}{
+		{"spec", spec},
+		{"round trip", roundTrip},
+		{"encode", encode},
+		{"signatures", signatures},
+		{"purity", purity},
+		{"source", source},
+		{"probe", probe},
+		{"register", register},
+		{"act", act},
+	} {
+		t.Run(part.name, func(t *testing.T) {
+			t.Parallel()
+			part.run(t, c)
+		})
+	}
+}
+
+// genuine is a request as the peer makes it.
+func (c Case) genuine(body []byte) hub.Inbound {
+	return hub.Inbound{Header: c.Sign(c.Connection, body), Body: body}
+}
+
+// secrets are the values that must not show.
+func (c Case) secrets() []string {
+	list := append([]string{c.Connection.Key}, c.Connection.Secrets...)
+	for _, field := range c.Connector.Spec().Fields {
+		if field.Secret {
+			list = append(list, c.Connection.Config[field.Key])
+		}
+	}
+	return slices.DeleteFunc(list, func(s string) bool { return s == "" })
+}
+
+// requireError demands an error for callers, of a kind and without secrets.
+func (c Case) requireError(t *testing.T, err, kind error, code string) {
+	t.Helper()
+	var ours *hub.Error
+	require.ErrorAs(t, err, &ours)
+	require.ErrorIs(t, err, kind)
+	if code != "" {
+		require.Equal(t, code, ours.Code)
+	}
+	require.NotEmpty(t, ours.Code)
+	require.NotEmpty(t, ours.Detail)
+	for _, text := range []string{err.Error(), fmt.Sprintf("%+v", ours), fmt.Sprintf("%#v", ours.Fields)} {
+		for _, secret := range c.secrets() {
+			require.NotContains(t, text, secret, "an error shows a secret")
+		}
+	}
+}
+
+// clone copies a connection with everything it points to.
+func clone(c hub.Connection) hub.Connection {
+	c.Secrets, c.Config = slices.Clone(c.Secrets), maps.Clone(c.Config)
+	return c
+}
+
+// roundTrip encodes and decodes again.
+func roundTrip(t *testing.T, c Case) {
+	for _, e := range c.Events {
+		out, err := c.Connector.Encode(c.Connection, e)
+		require.NoError(t, err, e.Type)
+		got, err := c.Connector.Decode(c.Connection, hub.Inbound{Header: out.Header, Body: out.Body})
+		require.NoError(t, err, e.Type)
+		require.Len(t, got, 1)
+		want := e
+		if c.Survives != nil {
+			want = c.Survives(e)
+		}
+		require.Equal(t, essence(want), essence(got[0]))
+		if len(want.Data) > 0 {
+			require.JSONEq(t, string(want.Data), string(got[0].Data))
+		}
+	}
+}
+
+// essence leaves out what is the hub's to say, or compared otherwise.
+func essence(e hub.Event) hub.Event {
+	e.TenantID, e.Environment, e.Data = [16]byte{}, "", nil
+	e.Time = e.Time.UTC().Truncate(time.Second)
+	return e
+}
+
+// encode looks at the requests.
+func encode(t *testing.T, c Case) {
+	for _, e := range c.Events {
+		out, err := c.Connector.Encode(c.Connection, e)
+		require.NoError(t, err, e.Type)
+		require.Contains(t, out.Header.Get("Content-Type"), "json")
+		requireCanonical(t, out.Header)
+		for _, secret := range c.secrets() {
+			require.NotContains(t, out.URL, secret, "secrets do not belong into addresses")
+			require.NotContains(t, string(out.Body), secret)
+		}
+
+		later := clone(c.Connection)
+		later.Now = later.Now.Add(time.Hour)
+		later.Secrets = append([]string{"whsec_bmV3IHNlY3JldCBvZiBhIHJvdGF0aW9u"}, later.Secrets...)
+		again, err := c.Connector.Encode(later, e)
+		require.NoError(t, err)
+		require.Equal(t, string(out.Body), string(again.Body), "every attempt carries the same bytes, whatever secret and time")
+		got, err := c.Connector.Decode(later, hub.Inbound{Header: again.Header, Body: again.Body})
+		require.NoError(t, err, "signed with the current secret")
+		require.Len(t, got, 1)
+	}
+	if !hub.Subscribed(c.Connector.Spec().Sends, "nobody.sends_this") {
+		e := c.Events[0]
+		e.Type = "nobody.sends_this"
+		_, err := c.Connector.Encode(c.Connection, e)
+		c.requireError(t, err, hub.ErrInvalid, "")
+	}
+	unsigned := clone(c.Connection)
+	for _, secrets := range [][]string{nil, {}, {""}} {
+		unsigned.Secrets = secrets
+		_, err := c.Connector.Encode(unsigned, c.Events[0])
+		c.requireError(t, err, hub.ErrInvalid, "")
+	}
+}
+
+func requireCanonical(t *testing.T, header http.Header) {
+	t.Helper()
+	for name, values := range header {
+		require.Equal(t, http.CanonicalHeaderKey(name), name, "set headers with Header.Set")
+		require.Len(t, values, 1, name)
+		require.NotContains(t, values[0], "\n", name)
+		require.NotContains(t, values[0], "\r", name)
+	}
+}
+
+// Fuzz feeds a connector what peers may send, genuinely signed and not: it must
+// never panic, answer only with the errors that Decode may have, and give only
+// events that can be stored.
+func Fuzz(f *testing.F, c Case) {
+	for _, e := range c.Events {
+		out, err := c.Connector.Encode(c.Connection, e)
+		require.NoError(f, err)
+		f.Add(out.Body, true)
+		f.Add(out.Body[:len(out.Body)/2], true)
+		f.Add(out.Body, false)
+	}
+	for _, body := range []string{"", "null", "[]", `""`, "{}", `{"id":null}`, `[[[[[[`, `{"data":{"data":{}}}`, "\xff\xfe", strings.Repeat("[", 10_001)} {
+		f.Add([]byte(body), true)
+	}
+	f.Fuzz(func(t *testing.T, body []byte, signed bool) {
+		in := hub.Inbound{Header: http.Header{}, Body: bytes.Clone(body)}
+		if signed {
+			in = c.genuine(in.Body)
+		}
+		events, err := c.Connector.Decode(c.Connection, in)
+		require.Equal(t, body, in.Body, "Decode changed the body")
+		if err != nil {
+			require.Empty(t, events)
+			require.True(t, errors.Is(err, hub.ErrUnauthorized) || signed && (errors.Is(err, hub.ErrMalformed) || errors.Is(err, hub.ErrInvalid)), err)
+			return
+		}
+		require.True(t, signed, "accepted without a signature")
+		for _, e := range events {
+			require.NotEmpty(t, e.Product)
+			again, err := hub.ParseEnvelope(hub.AppendEnvelope(nil, e))
+			require.NoError(t, err)
+			require.Equal(t, essence(e), essence(again))
+		}
+	})
+}

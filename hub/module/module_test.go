@@ -1,0 +1,28 @@
+package module_test
+
+import (
+	"testing"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+
+	"integrationhub/hub/module"
+)
+
+func TestCallerTravelsWithTheContext(t *testing.T) {
+	t.Parallel()
+	_, ok := module.CallerFrom(t.Context())
+	require.False(t, ok)
+	caller := module.Caller{TenantID: uuid.New(), Scopes: []string{"patient.search"}}
+	got, ok := module.CallerFrom(module.WithCaller(t.Context(), caller))
+	require.True(t, ok)
+	require.Equal(t, caller, got)
+}
+
+func TestCallerCan(t *testing.T) {
+	t.Parallel()
+	require.True(t, module.Caller{Scopes: []string{"patient.search", "record.read"}}.Can("record.read"))
+	require.True(t, module.Caller{Scopes: []string{"*"}}.Can("record.read"))
+	require.False(t, module.Caller{Scopes: []string{"patient.search"}}.Can("record.read"))
+	require.False(t, module.Caller{Admin: true}.Can("record.read"), "users have no scopes")
+}

@@ -1,0 +1,173 @@
+package hub_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+
+	"integrationhub/hub"
+)
+
+// peer is a product that answers by path, and what it was asked.
+type peer struct {
+	*httptest.Server
+	asked []string // "METHOD path?query body"
+}
+
+func newPeer(t *testing.T, answers map[string]string) *peer {
+	t.Helper()
+	p := &peer{}
+	p.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		p.asked = append(p.asked, strings.TrimSpace(r.Method+" "+r.URL.RequestURI()+" "+string(body)))
+		answer, ok := answers[r.URL.Path]
+		if !ok || r.Header.Get("X-Integration-Key") != "cli_live_key" {
+			w.WriteHeader(http.StatusNotFound)
+			return
+		}
+		_, _ = io.WriteString(w, answer)
+	}))
+	t.Cleanup(p.Close)
+	return p
+}
+
+func connection(base string) hub.Connection {
+	return hub.Connection{
+		ID: uuid.MustParse("01890a5d-ac96-774b-bcce-b302099a8057"), Product: "clinic", Local: "scheduling", Environment: hub.Live,
+		URL: base, Key: "cli_live_key", Secrets: []string{vectorSecret}, Config: map[string]string{"pin": "canary"}, Now: time.Unix(vectorTime, 0),
+	}
+}
+
+// Document 3's status, document 1's words, document 2's numbers, and a hub's own.
+func TestPeerStatus(t *testing.T) {
+	t.Parallel()
+	want := hub.Status{Product: "clinic", Version: "1.2.3", TenantID: "42", TenantName: "One", Features: []string{"patient.search"}, Active: true}
+	for _, tenant := range []string{
+		`"clinic_id":"42","clinic_name":"One"`, `"org_id":"42","org_name":"One"`, `"company_id":42,"company_name":"One"`,
+		`"tenant_id":"42","tenant_name":"One","clinic_id":"other","clinic_name":"Other"`,
+	} {
+		p := newPeer(t, map[string]string{"/base/integrations/status": `{"product":"clinic","version":"1.2.3","features":["patient.search"],"status":"active",` + tenant + `}`})
+		got, err := hub.AnyPeer("clinic", "Clinic").Probe(t.Context(), p.Client(), connection(p.URL+"/base"))
+		require.NoError(t, err)
+		require.Equal(t, want, got)
+	}
+	p := newPeer(t, map[string]string{"/integrations/status": `{"product":"clinic","status":"error","environment":"test","tenant_id":null,"clinic_id":"a"}`})
+	got, err := hub.AnyPeer("clinic", "Clinic").Probe(t.Context(), p.Client(), connection(p.URL))
+	require.NoError(t, err)
+	require.Equal(t, hub.Status{Product: "clinic", TenantID: "a", Environment: hub.Test}, got)
+	require.ErrorIs(t, got.Usable("clinic"), hub.ErrInvalid)
+}
+
+func TestPeerStatusBelowAPIV1(t *testing.T) {
+	t.Parallel()
+	p := newPeer(t, map[string]string{"/clinic/api/v1/integrations/status": `{"product":"clinic","status":"active"}`})
+	got, err := hub.AnyPeer("clinic", "Clinic").Probe(t.Context(), p.Client(), connection(p.URL+"/clinic/"))
+	require.NoError(t, err)
+	require.Equal(t, p.URL+"/clinic/api/v1", got.URL)
+	require.Equal(t, []string{"GET /clinic/integrations/status", "GET /clinic/api/v1/integrations/status"}, p.asked)
+
+	_, err = hub.AnyPeer("clinic", "Clinic").Probe(t.Context(), p.Client(), connection(p.URL+"/other/api/v1/"))
+	require.ErrorIs(t, err, hub.ErrPeer)
+	require.Len(t, p.asked, 3, "an address that ends so is tried once")
+}
+
+func TestPeerRegister(t *testing.T) {
+	t.Parallel()
+	registration := hub.Registration{
+		ID: uuid.MustParse("01890a5d-ac96-774b-bcce-b302099a8057"), Product: "scheduling", Environment: hub.Live,
+		WebhookURL: "https://hub.example/scheduling/api/v1/integrations/webhook", Secret: vectorSecret, Key: "sch_live_key",
+		Events: []string{"patient.deleted"}, Features: []string{"client.search"},
+	}
+	for answer, want := range map[string]hub.Registered{
+		`{"integration_id":"i-1","webhook_url":"https://clinic.example/in","features":["patient.search"],"status":"active"}`: {
+			IntegrationID: "i-1", WebhookURL: "https://clinic.example/in", Features: []string{"patient.search"}, Status: "active",
+		},
+		`{}`: {}, ``: {}, `OK`: {}, `{"features":"all"}`: {},
+	} {
+		p := newPeer(t, map[string]string{"/api/v1/integrations/webhook/register": answer, "/api/v1/integrations/webhook/unregister": ""})
+		got, err := hub.AnyPeer("clinic", "Clinic").Register(t.Context(), p.Client(), connection(p.URL+"/api/v1"), registration)
+		require.NoError(t, err, answer)
+		require.Equal(t, want, got, answer)
+		require.Equal(t, []string{`POST /api/v1/integrations/webhook/register {"registration_id":"01890a5d-ac96-774b-bcce-b302099a8057","product":"scheduling",` +
+			`"environment":"live","webhook_url":"https://hub.example/scheduling/api/v1/integrations/webhook","webhook_secret":"` + vectorSecret + `",` +
+			`"api_key":"sch_live_key","events":["patient.deleted"],"features":["client.search"]}`}, p.asked)
+		require.NoError(t, hub.AnyPeer("clinic", "Clinic").Unregister(t.Context(), p.Client(), connection(p.URL+"/api/v1")))
+		require.Equal(t, "POST /api/v1/integrations/webhook/unregister {}", p.asked[1])
+	}
+}
+
+func TestPeerAct(t *testing.T) {
+	t.Parallel()
+	p := newPeer(t, map[string]string{"/integrations/search/patients": `{"found":false,"patient":null}`, "/integrations/action/log-interaction": `{"logged":true}`})
+	c, clinic := connection(p.URL), hub.AnyPeer("clinic", "Clinic")
+	got, err := clinic.Act(t.Context(), p.Client(), c, hub.Call{Name: "search/patients", Query: url.Values{"phone": {"+5511987654321"}}})
+	require.NoError(t, err)
+	require.JSONEq(t, `{"found":false,"patient":null}`, string(got))
+	_, err = clinic.Act(t.Context(), p.Client(), c, hub.Call{Name: "action/log-interaction"})
+	require.NoError(t, err)
+	_, err = clinic.Act(t.Context(), p.Client(), c, hub.Call{Name: "action/log-interaction", Body: json.RawMessage(`{`)})
+	require.ErrorIs(t, err, hub.ErrInvalid)
+	require.Equal(t, []string{"GET /integrations/search/patients?phone=%2B5511987654321", "POST /integrations/action/log-interaction {}"}, p.asked)
+	_, err = clinic.Act(t.Context(), p.Client(), c, hub.Call{Name: "search/nothing"})
+	require.ErrorIs(t, err, hub.ErrNotFound)
+}
+
+func TestExchangeReadsRetryAfter(t *testing.T) {
+	t.Parallel()
+	for header, want := range map[string]time.Duration{"": 0, "7": 7 * time.Second, "-1": 0, "soon": 0, "7200": time.Hour, "4294967295": time.Hour} {
+		err := hub.Answer{Code: 429, Header: http.Header{"Retry-After": {header}}}.Err()
+		var ours *hub.Error
+		require.ErrorAs(t, err, &ours)
+		require.Equal(t, hub.CodePeerLimited, ours.Code)
+		require.Equal(t, want, ours.RetryAfter, header)
+	}
+}
+
+func TestNewRequestWantsAnAddress(t *testing.T) {
+	t.Parallel()
+	for _, address := range []string{"", "clinic.example", "/integrations", "ftp://clinic.example", "https://", "https://a\x7f", "://"} {
+		_, err := hub.NewRequest(t.Context(), http.MethodGet, address, nil)
+		require.ErrorIs(t, err, hub.ErrInvalid, address)
+		require.NotContains(t, err.Error(), "clinic.example")
+	}
+}
+
+func TestSubscribed(t *testing.T) {
+	t.Parallel()
+	for pattern, want := range map[string]bool{
+		"*": true, "patient.*": true, "patient.created": true, "patient": false, "patient.created.*": false, "appointment.*": false, "": false, "patient.create": false,
+	} {
+		require.Equal(t, want, hub.Subscribed([]string{"nothing", pattern}, "patient.created"), pattern)
+	}
+	require.False(t, hub.Subscribed(nil, "patient.created"))
+}
+
+// Connections and registrations can be logged and printed without thought.
+func TestSecretsDoNotPrint(t *testing.T) {
+	t.Parallel()
+	c := connection("https://clinic.example")
+	r := hub.Registration{ID: c.ID, Product: "clinic", Environment: hub.Live, Secret: vectorSecret, Key: "cli_live_key"}
+	var logged strings.Builder
+	log := slog.New(slog.NewJSONHandler(&logged, nil))
+	log.LogAttrs(context.Background(), slog.LevelInfo, "connecting", slog.Any("connection", c), slog.Any("registration", r), slog.Any("both", []any{&c, c}))
+	for _, text := range []string{
+		fmt.Sprintf("%v %+v %#v %s", c, c, c, c), fmt.Sprintf("%v %+v %#v", &c, []hub.Connection{c}, map[string]any{"c": c}),
+		fmt.Sprintf("%v %+v %#v %s", r, r, r, r), logged.String(),
+	} {
+		require.Contains(t, text, "01890a5d")
+		for _, secret := range []string{vectorSecret, "cli_live_key", "canary"} {
+			require.NotContains(t, text, secret)
+		}
+	}
+}
