@@ -14,9 +14,9 @@ import (
 	"integrationhub/hub/internal/store/dbgen"
 )
 
-// unnamed stands for a peer that registered without saying what it is: it knows the
+// Unnamed stands for a peer that registered without saying what it is: it knows the
 // webhook_url of the documents and nothing else.
-const unnamed = "external"
+const Unnamed = "external"
 
 // Registration is what a peer tells when it registers with us; all but the address
 // may be missing.
@@ -105,7 +105,7 @@ func (s *Service) checkRegistration(who keys.Principal, r Registration) error {
 // productOf is the peer of the integration that a key is bound to.
 func (s *Service) productOf(ctx context.Context, who keys.Principal) (string, error) {
 	if who.Integration == uuid.Nil {
-		return unnamed, nil
+		return Unnamed, nil
 	}
 	row, err := s.load(ctx, who.Integration, Filter{TenantID: &who.TenantID})
 	return row.Product, err

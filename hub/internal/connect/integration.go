@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"integrationhub/hub"
+	"integrationhub/hub/internal/keys"
 	"integrationhub/hub/internal/registry"
 	"integrationhub/hub/internal/store"
 	"integrationhub/hub/internal/store/dbgen"
@@ -20,6 +21,7 @@ type Integration struct {
 	OwnProduct       string     // of the tenant
 	TenantName       string     //
 	Disabled         bool       // by an administrator
+	SecretLast4      string     // of the webhook secret, "" = none
 	PeerID           string     // the peer's own id of the connection, or ""
 	PeerWebhookURL   string     // where the peer takes events, or ""
 	PreviousUntil    *time.Time // end of a secret's overlap
@@ -118,7 +120,7 @@ func (s *Service) List(ctx context.Context, filter Filter, before *uuid.UUID, li
 	}
 	list := make([]Integration, len(rows))
 	for i, row := range rows {
-		list[i] = viewOf(row.Integration, row.OwnProduct, row.TenantName)
+		list[i] = s.viewOf(row.Integration, row.OwnProduct, row.TenantName)
 	}
 	return list, s.addKeys(ctx, list)
 }
@@ -146,7 +148,7 @@ func (s *Service) view(ctx context.Context, row dbgen.Integration) (Integration,
 	if err != nil {
 		return Integration{}, store.Failed("loading the tenant", err)
 	}
-	one := []Integration{viewOf(row, tenant.Product, tenant.Name)}
+	one := []Integration{s.viewOf(row, tenant.Product, tenant.Name)}
 	err = s.addKeys(ctx, one)
 	return one[0], err
 }
@@ -172,8 +174,13 @@ func (s *Service) addKeys(ctx context.Context, list []Integration) error {
 	return nil
 }
 
-func viewOf(row dbgen.Integration, own, tenantName string) Integration {
+func (s *Service) viewOf(row dbgen.Integration, own, tenantName string) Integration {
+	secrets, err := OpenSecrets(s.Box, row)
+	if err != nil { // the list is worth showing all the same
+		s.Log.Error("an integration's secrets cannot be opened", "integration_id", row.ID, "error", err)
+	}
 	return Integration{
+		SecretLast4: keys.Last4(secrets.current),
 		Integration: module.Integration{
 			ID: row.ID, TenantID: row.TenantID, Environment: row.Environment, Product: row.Product, Status: row.Status,
 			LastError: value(row.LastError), Features: row.Features, Enabled: row.Enabled, APIURL: row.ApiUrl, WebhookURL: row.WebhookUrl,

@@ -14,8 +14,11 @@ import (
 	"integrationhub/hub/internal/store/dbgen"
 )
 
-// MaxOverlap is the longest time that two secrets are valid together.
-const MaxOverlap = 7 * 24 * time.Hour
+// How long two secrets are valid together when one is rotated.
+const (
+	DefaultOverlap = overlap
+	MaxOverlap     = 7 * 24 * time.Hour
+)
 
 // Revoke ends an integration: its keys and secrets are worth nothing from now on, and
 // the peer is told where it can be reached. Revoking it again changes nothing.
