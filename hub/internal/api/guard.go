@@ -19,8 +19,9 @@ import (
 	"integrationhub/hub/internal/registry"
 )
 
-// handlingTime is how long a request may take; then it is answered with a 503.
-const handlingTime = 20 * time.Second
+// handlingTime is how long a request may take; then it is answered with a 503. A
+// handshake calls its peer three times at most.
+const handlingTime = 45 * time.Second
 
 // recordingTime is how long the audit log is waited for after a request.
 const recordingTime = 5 * time.Second

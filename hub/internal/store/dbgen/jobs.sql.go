@@ -123,7 +123,7 @@ func (q *Queries) LockJob(ctx context.Context, product string, job string) (bool
 	return pg_try_advisory_xact_lock, err
 }
 
-const putOffJob = `-- name: PutOffJob :exec
+const putOffJob = `-- name: PutOffJob :execrows
 update hub.jobs j set leased_to = null, tries = j.tries + 1, last_error = $1::text, due_at = $2::timestamptz
 where j.id = $3 and not exists (
     select from hub.jobs o where o.id <> j.id and o.product = j.product and o.job = j.job and o.key = j.key and o.leased_to is null)
@@ -136,9 +136,12 @@ type PutOffJobParams struct {
 }
 
 // After a failure. Where a run with the same key waits already, that one is enough.
-func (q *Queries) PutOffJob(ctx context.Context, arg PutOffJobParams) error {
-	_, err := q.db.Exec(ctx, putOffJob, arg.LastError, arg.DueAt, arg.ID)
-	return err
+func (q *Queries) PutOffJob(ctx context.Context, arg PutOffJobParams) (int64, error) {
+	result, err := q.db.Exec(ctx, putOffJob, arg.LastError, arg.DueAt, arg.ID)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected(), nil
 }
 
 const repeatJob = `-- name: RepeatJob :exec

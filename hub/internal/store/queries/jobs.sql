@@ -26,7 +26,7 @@ delete from hub.jobs where id = sqlc.arg(id) and not repeats;
 -- name: RepeatJob :exec
 update hub.jobs set leased_to = null, tries = 0, last_error = null, due_at = sqlc.arg(due_at)::timestamptz where id = sqlc.arg(id) and repeats;
 
--- name: PutOffJob :exec
+-- name: PutOffJob :execrows
 -- After a failure. Where a run with the same key waits already, that one is enough.
 update hub.jobs j set leased_to = null, tries = j.tries + 1, last_error = sqlc.arg(last_error)::text, due_at = sqlc.arg(due_at)::timestamptz
 where j.id = sqlc.arg(id) and not exists (
