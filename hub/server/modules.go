@@ -224,8 +224,8 @@ func (s *Server) mountProduct(one *hosted, limits keyLimits) {
 		app = one.app
 	}
 	product.Mount(app, one.path, one.spec, one.instance, product.Deps{
-		Log: s.options.Log, Connect: s.products.connect, Keys: s.products.keys, KeyFinder: s.engine.directory, Limiter: limits,
-		Integrations: s.engine.directory, Connectors: s.products.Connector, Inbox: one.inbox, Audit: audit.NewRecorder(s.storage.api),
+		Log: s.options.Log, Connect: s.products.connect, Keys: s.products.keys, Directory: s.engine.directory, Limiter: limits,
+		Connectors: s.products.Connector, Inbox: one.inbox, Audit: audit.NewRecorder(s.storage.api),
 		Now: time.Now, TrustedProxies: s.options.Config.TrustedProxies, Health: s.probes.dependencies, BaseURL: one.base,
 	})
 	if pages, ok := one.instance.(module.Pages); ok {

@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/danielgtaylor/huma/v2"
 	"github.com/google/uuid"
 
 	"integrationhub/hub"
@@ -107,17 +106,17 @@ const (
 	actionUnregister = "integrations.unregister"
 )
 
-func (p *Product) connectionRoutes(api huma.API) {
-	register(api, operation(http.MethodPost, "/connect", 200, "integrations.connect", "Connect another product", administrators), p.connect)
-	register(api, operation(http.MethodGet, "/", 200, "integrations.list", "List integrations", administrators), p.list)
-	register(api, operation(http.MethodGet, "/status", 200, actionStatus, "Who this product is (key), or its integrations (bearer)", usersAndKeys), p.status)
+func (p *Product) connectionRoutes() {
+	register(p.api, operation(http.MethodPost, "/connect", 200, "integrations.connect", "Connect another product", administrators), p.connect)
+	register(p.api, operation(http.MethodGet, "/", 200, "integrations.list", "List integrations", administrators), p.list)
+	register(p.api, operation(http.MethodGet, "/status", 200, actionStatus, "Who this product is (key), or its integrations (bearer)", usersAndKeys), p.status)
 }
 
-func (p *Product) singleRoutes(api huma.API) {
-	register(api, operation(http.MethodGet, "/{id}", 200, "integrations.get", "Show an integration", administrators), p.get)
-	register(api, operation(http.MethodDelete, "/{id}", 200, "integrations.revoke", "End an integration; the other product is told", administrators), p.revoke)
-	register(api, operation(http.MethodPost, "/{id}/test", 200, "integrations.test", "Ask the other product how it does, now", administrators), p.test)
-	register(api, operation(http.MethodPost, "/{id}/rotate-secret", 200, "integrations.rotate-secret", "Make a new webhook secret and tell the other product; the answer shows it once", administrators), p.rotateSecret)
+func (p *Product) singleRoutes() {
+	register(p.api, operation(http.MethodGet, "/{id}", 200, "integrations.get", "Show an integration", administrators), p.get)
+	register(p.api, operation(http.MethodDelete, "/{id}", 200, "integrations.revoke", "End an integration; the other product is told", administrators), p.revoke)
+	register(p.api, operation(http.MethodPost, "/{id}/test", 200, "integrations.test", "Ask the other product how it does, now", administrators), p.test)
+	register(p.api, operation(http.MethodPost, "/{id}/rotate-secret", 200, "integrations.rotate-secret", "Make a new webhook secret and tell the other product; the answer shows it once", administrators), p.rotateSecret)
 }
 
 // reach is what an administrator may touch.

@@ -2,6 +2,7 @@ package product
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"strings"
 	"time"
@@ -16,6 +17,7 @@ import (
 	"integrationhub/hub/internal/connect"
 	"integrationhub/hub/internal/httpx"
 	"integrationhub/hub/internal/keys"
+	"integrationhub/hub/internal/store"
 	"integrationhub/hub/module"
 )
 
@@ -35,7 +37,9 @@ type access struct {
 	key           bool
 	scopes        []string
 	nobody        bool // no credentials are fine too
-	idle          bool // keys of integrations that are not in use may call as well
+	// The call is about connecting: keys of integrations that are not in use may make
+	// it, and what this process knows of the key has to be up to date.
+	connecting bool
 }
 
 func accessOf(security []map[string][]string) access {
@@ -74,35 +78,32 @@ func aboutOf(ctx context.Context) *about {
 // touched tells the audit log which resource a request was about.
 func touched(ctx context.Context, id uuid.UUID) { aboutOf(ctx).resourceID = id.String() }
 
-// guarding puts the guard before an operation, as its Security asks.
-func (p *Product) guarding(op *huma.Operation, next func(*huma.Operation)) {
+// guard lets through to an operation who may call it, as its Security says, with a
+// body that keeps the rules, and records in the audit log what came of it. It is a
+// middleware of the API, so that no group of operations goes around it.
+func (p *Product) guard(ctx huma.Context, serve func(huma.Context)) {
+	op, c := ctx.Operation(), humafiber.Unwrap(ctx)
+	who := &about{clientIP: httpx.ClientIP(c, p.deps.TrustedProxies)}
+	bounded, cancel := context.WithTimeout(context.WithValue(ctx.Context(), aboutKey{}, who), handlingTime)
+	defer cancel()
 	needs := accessOf(op.Security)
-	needs.idle = op.OperationID == actionStatus || op.OperationID == actionRegister || op.OperationID == actionUnregister
-	integration := strings.HasPrefix(op.Path, integrations)
-	json := op.RequestBody == nil || op.RequestBody.Content["multipart/form-data"] == nil
-	op.Middlewares = append(huma.Middlewares{func(ctx huma.Context, serve func(huma.Context)) {
-		c := humafiber.Unwrap(ctx)
-		who := &about{clientIP: httpx.ClientIP(c, p.deps.TrustedProxies)}
-		bounded, cancel := context.WithTimeout(context.WithValue(ctx.Context(), aboutKey{}, who), handlingTime)
-		defer cancel()
-		err := p.admit(bounded, c, needs, who)
-		if err == nil && json {
-			err = checkBody(c)
+	needs.connecting = op.OperationID == actionStatus || op.OperationID == actionRegister || op.OperationID == actionUnregister
+	err := p.admit(bounded, c, needs, who)
+	if err == nil && (op.RequestBody == nil || op.RequestBody.Content["multipart/form-data"] == nil) {
+		err = checkBody(c)
+	}
+	if err == nil {
+		if who.known {
+			bounded = module.WithCaller(bounded, who.caller)
 		}
-		if err == nil {
-			if who.known {
-				bounded = module.WithCaller(bounded, who.caller)
-			}
-			serve(huma.WithContext(ctx, bounded))
-		} else {
-			// The status is the error's own; this one only counts where it has none.
-			_ = huma.WriteErr(p.api, huma.WithContext(ctx, bounded), http.StatusInternalServerError, "", err)
-		}
-		if integration || who.key != nil || op.Method != http.MethodGet {
-			p.record(bounded, c, op.OperationID, who)
-		}
-	}}, op.Middlewares...)
-	next(op)
+		serve(huma.WithContext(ctx, bounded))
+	} else {
+		// The status is the error's own; this one only counts where it has none.
+		_ = huma.WriteErr(p.api, huma.WithContext(ctx, bounded), http.StatusInternalServerError, "", err)
+	}
+	if strings.HasPrefix(op.Path, integrations) || who.key != nil || op.Method != http.MethodGet {
+		p.record(bounded, c, op.OperationID, who)
+	}
 }
 
 // admit finds out who calls and whether they may.
@@ -146,6 +147,11 @@ func (p *Product) admitUser(ctx context.Context, c *fiber.Ctx, authorization str
 }
 
 func (p *Product) admitKey(ctx context.Context, c *fiber.Ctx, key string, needs access, who *about) error {
+	if needs.connecting {
+		if err := p.deps.Directory.Refresh(ctx); err != nil {
+			return store.Failed("reading the configuration", err)
+		}
+	}
 	principal, err := p.speaker(ctx, c, key)
 	if principal.KeyID != uuid.Nil {
 		who.key, who.known = &principal, true
@@ -165,15 +171,31 @@ func (p *Product) admitKey(ctx context.Context, c *fiber.Ctx, key string, needs 
 	if principal.Integration == uuid.Nil {
 		return nil
 	}
-	integration, err := p.deps.Integrations.Integration(ctx, principal.Integration)
-	if err != nil || integration == nil {
+	return p.fresh(ctx, func() error {
+		integration, err := p.deps.Directory.Integration(ctx, principal.Integration)
+		if err != nil || integration == nil {
+			return err
+		}
+		who.caller.Peer = integration.Product
+		if integration.Status == connect.Inactive && !needs.connecting {
+			return inactive()
+		}
+		return nil
+	})
+}
+
+// fresh asks again where something was refused by a configuration that this process
+// had not seen changing yet: a handshake may have ended a moment ago.
+func (p *Product) fresh(ctx context.Context, ask func() error) error {
+	version := p.deps.Directory.Version()
+	err := ask()
+	if !errors.Is(err, hub.ErrUnauthorized) && !errors.Is(err, hub.ErrForbidden) {
 		return err
 	}
-	who.caller.Peer = integration.Product
-	if integration.Status == connect.Inactive && !needs.idle {
-		return inactive()
+	if p.deps.Directory.Refresh(ctx) != nil || p.deps.Directory.Version() == version {
+		return err
 	}
-	return nil
+	return ask()
 }
 
 func inactive() *hub.Error {
@@ -183,7 +205,7 @@ func inactive() *hub.Error {
 // speaker is who a key belongs to, once its rate and its integration's allow another
 // request. A principal is given for every key that is good, also beside an error.
 func (p *Product) speaker(ctx context.Context, c *fiber.Ctx, key string) (keys.Principal, error) {
-	principal, err := p.deps.KeyFinder.LookUp(ctx, key)
+	principal, err := p.deps.Directory.LookUp(ctx, key)
 	if err != nil {
 		return keys.Principal{}, err
 	}

@@ -59,11 +59,11 @@ type onePath struct {
 
 type newKeyOutput struct{ Body NewKey }
 
-func (p *Product) keyRoutes(api huma.API) {
-	register(api, operation(http.MethodPost, "/api-keys", 200, "api-keys.create", "Issue an API key for another product", administrators), p.issueKey)
-	register(api, operation(http.MethodGet, "/api-keys", 200, "api-keys.list", "List API keys", administrators), p.listKeys)
-	register(api, operation(http.MethodDelete, "/api-keys/{id}", 204, "api-keys.revoke", "Revoke an API key at once", administrators), p.revokeKey)
-	register(api, operation(http.MethodPost, "/api-keys/{id}/rotate", 201, "api-keys.rotate", "Replace an API key, the old one living on for a while", administrators), p.rotateKey)
+func (p *Product) keyRoutes() {
+	register(p.api, operation(http.MethodPost, "/api-keys", 200, "api-keys.create", "Issue an API key for another product", administrators), p.issueKey)
+	register(p.api, operation(http.MethodGet, "/api-keys", 200, "api-keys.list", "List API keys", administrators), p.listKeys)
+	register(p.api, operation(http.MethodDelete, "/api-keys/{id}", 204, "api-keys.revoke", "Revoke an API key at once", administrators), p.revokeKey)
+	register(p.api, operation(http.MethodPost, "/api-keys/{id}/rotate", 201, "api-keys.rotate", "Replace an API key, the old one living on for a while", administrators), p.rotateKey)
 }
 
 // register serves an operation; a database that is away is a 503 whichever package

@@ -74,9 +74,9 @@ type ReceivedEvent struct {
 	Status   string `json:"status" enum:"accepted,duplicate,ignored"`
 }
 
-func (p *Product) peerRoutes(api huma.API, router fiber.Router) {
-	register(api, operation(http.MethodPost, "/webhook/register", 200, actionRegister, "Say where this product's events are to go", anyKey), p.acceptPeer)
-	register(api, operation(http.MethodPost, "/webhook/unregister", 200, actionUnregister, "End the integration the key is bound to", anyKey), p.dropPeer)
+func (p *Product) peerRoutes(router fiber.Router) {
+	register(p.api, operation(http.MethodPost, "/webhook/register", 200, actionRegister, "Say where this product's events are to go", anyKey), p.acceptPeer)
+	register(p.api, operation(http.MethodPost, "/webhook/unregister", 200, actionUnregister, "End the integration the key is bound to", anyKey), p.dropPeer)
 	webhook := operation(http.MethodPost, "/webhook", 200, actionWebhook, "Deliver an event", anyKey)
 	huma.Register(p.documentOnly, webhook, func(context.Context, *webhookInput) (*struct{ Body ReceivedEvent }, error) { return nil, nil })
 	router.Add(webhook.Method, webhook.Path, p.receive)

@@ -39,9 +39,13 @@ type Limiter interface {
 	AllowIntegration(ctx context.Context, key keys.Principal, setHeader func(name, value string)) error
 }
 
-// Integrations finds integrations as the process keeps them in memory.
-type Integrations interface {
+// Directory is the configuration as the process keeps it in memory.
+type Directory interface {
+	keys.Finder
 	Integration(ctx context.Context, id uuid.UUID) (*directory.Integration, error)
+	// Version tells configurations apart; Refresh brings it up to date.
+	Version() int64
+	Refresh(ctx context.Context) error
 }
 
 // Deps is what a mounted product stands on.
@@ -49,9 +53,8 @@ type Deps struct {
 	Log            *slog.Logger
 	Connect        *connect.Service
 	Keys           *keys.Service
-	KeyFinder      keys.Finder
+	Directory      Directory
 	Limiter        Limiter
-	Integrations   Integrations
 	Connectors     func(product string) hub.Connector
 	Inbox          *inbox.Inbox
 	Audit          *audit.Recorder
@@ -89,22 +92,21 @@ func Mount(app *fiber.App, path string, spec module.Spec, instance module.Instan
 	router := app.Group(path)
 	p.api = humafiber.NewWithGroup(app, router, settings)
 	p.documentOnly = huma.NewAPI(settings, unserved{})
-	guarded := huma.NewGroup(p.api)
-	guarded.UseModifier(p.guarding)
+	p.api.UseMiddleware(p.guard)
 
 	router.Get("/health", p.health)
 	router.Get("/openapi.json", p.document())
-	p.keyRoutes(guarded)
-	p.connectionRoutes(guarded)
-	p.peerRoutes(guarded, router)
-	instance.Routes(guarded)
+	p.keyRoutes()
+	p.connectionRoutes()
+	p.peerRoutes(router)
+	instance.Routes(p.api)
 	if searcher, ok := instance.(module.Searcher); ok {
-		searcher.Searches(huma.NewGroup(guarded, integrations+"/search"))
+		searcher.Searches(huma.NewGroup(p.api, integrations+"/search"))
 	}
 	if actor, ok := instance.(module.Actor); ok {
-		actor.Actions(huma.NewGroup(guarded, integrations+"/action"))
+		actor.Actions(huma.NewGroup(p.api, integrations+"/action"))
 	}
-	p.singleRoutes(guarded) // last: their paths would match others
+	p.singleRoutes() // last: their paths would match others
 	return p
 }
 

@@ -16,6 +16,7 @@ import (
 	"integrationhub/hub/internal/directory"
 	"integrationhub/hub/internal/httpx"
 	"integrationhub/hub/internal/inbox"
+	"integrationhub/hub/internal/keys"
 	"integrationhub/hub/module"
 )
 
@@ -53,24 +54,22 @@ func (p *Product) take(c *fiber.Ctx, who *about) error {
 	if err != nil {
 		return err
 	}
-	if principal.Integration == uuid.Nil {
-		return unsigned()
-	}
-	integration, err := p.deps.Integrations.Integration(ctx, principal.Integration)
-	if err != nil {
-		return err
-	}
-	if integration == nil {
-		return unsigned()
-	}
-	who.resourceID = integration.ID.String()
 	body = bytes.Clone(body) // it outlives this handler in the commit
-	events, err := p.decode(c, integration, body)
+	var integration *directory.Integration
+	var events []hub.Event
+	err = p.fresh(ctx, func() (err error) {
+		if integration, err = p.sender(ctx, c, principal); err != nil {
+			return err
+		}
+		who.resourceID = integration.ID.String()
+		events, err = p.decode(c, integration, body)
+		return err
+	})
 	if err != nil {
 		return err
 	}
-	if integration.Status == connect.Inactive {
-		return inactive()
+	if err := p.checkAll(integration, events); err != nil {
+		return err
 	}
 	answer := ReceivedEvent{Received: true, Status: string(inbox.Ignored)}
 	for i := range events {
@@ -83,6 +82,25 @@ func (p *Product) take(c *fiber.Ctx, who *about) error {
 		}
 	}
 	return c.JSON(answer)
+}
+
+// sender is the integration that a key speaks for.
+func (p *Product) sender(ctx context.Context, c *fiber.Ctx, principal keys.Principal) (*directory.Integration, error) {
+	if principal.Integration == uuid.Nil {
+		// Not looked up again where nothing changed: it is in memory.
+		var err error
+		if principal, err = p.deps.Directory.LookUp(ctx, c.Get(hub.HeaderKey)); err != nil {
+			return nil, err
+		}
+	}
+	if principal.Integration == uuid.Nil {
+		return nil, unsigned()
+	}
+	integration, err := p.deps.Directory.Integration(ctx, principal.Integration)
+	if err == nil && integration == nil {
+		err = unsigned()
+	}
+	return integration, err
 }
 
 // unsigned answers a key that no peer has registered with: nothing can be signed.
@@ -104,15 +122,19 @@ func (p *Product) decode(c *fiber.Ctx, integration *directory.Integration, body 
 	if broken := httpx.CheckJSON(body, httpx.JSONRules{UniqueKeys: true}); broken != nil {
 		return nil, broken
 	}
-	if err != nil {
-		return nil, err
+	if err == nil && integration.Status == connect.Inactive {
+		err = inactive()
 	}
+	return events, err
+}
+
+func (p *Product) checkAll(integration *directory.Integration, events []hub.Event) error {
 	for i := range events {
 		if err := p.check(integration, &events[i]); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	return events, nil
+	return nil
 }
 
 // check applies the rules for events.
