@@ -8,7 +8,9 @@ package config
 
 import (
 	"log/slog"
+	"maps"
 	"net/netip"
+	"slices"
 	"strings"
 	"time"
 )
@@ -36,6 +38,11 @@ type Config struct {
 	MetricsToken   Secret         `name:"metrics_token" group:"Service" flag:"-" unit:"text, at least 16 characters" example:"Jc0dX8kqNq2sVt5w" doc:"Bearer token that /metrics asks for in production. Without it, /metrics answers to loopback only there. It is open in development."`
 	ShutdownGrace  time.Duration  `name:"shutdown_grace" group:"Service" default:"15s" unit:"duration" example:"30s" min:"0s" max:"10m" doc:"How long a stopping hub waits for requests and attempts in flight. Afterwards they are cut; nothing is lost, the attempts are made again."`
 
+	Products         string      `name:"products" group:"Products" default:"all" unit:"names, comma separated; all or none" example:"scheduling,clinic" doc:"Products that this hub runs. One that is switched off keeps its data; its address answers 404, and connections to it fail until it is back."`
+	ProductPaths     Assignments `name:"product_paths" group:"Products" unit:"product=/path, comma separated" example:"scheduling=/agenda" doc:"Where a product lies under public_url, when not under its name. Pages for people stay where they are."`
+	ProductListeners Assignments `name:"product_listeners" group:"Products" unit:"product=host:port, comma separated" example:"clinic=127.0.0.1:8081" doc:"Products with a listener of their own, where they lie at / and no longer under the hub's address."`
+	ProductURLs      Assignments `name:"product_urls" group:"Products" unit:"product=URL, comma separated" example:"clinic=https://clinic.example.com" doc:"Address under which other products reach one that has a listener of its own, without a trailing slash. When empty it is made of the listener. Must be https in production, unless it is on loopback."`
+
 	DatabaseURL Secret        `name:"database_url" group:"Storage" unit:"URL" example:"postgres://hub:password@db.example.com:5432/hub?sslmode=verify-full" doc:"PostgreSQL 15 or newer. When empty the hub runs a private one in data_dir, from binaries found on the machine. As a flag it must not contain a password."`
 	RedisURL    Secret        `name:"redis_url" group:"Storage" unit:"URL" example:"rediss://:password@redis.example.com:6379/0" doc:"Redis 6.2 or newer, for the clock of the retries and the rate limits. When empty they live in the process, which is right for a single one. Losing Redis loses no event. As a flag it must not contain a password."`
 	PGBin       string        `name:"pg_bin" group:"Storage" unit:"directory" example:"/usr/lib/postgresql/16/bin" doc:"Where the programs of PostgreSQL are (initdb, postgres), for the private database. When empty the usual places are searched."`
@@ -52,6 +59,44 @@ type Config struct {
 	DeliveryTimeout     time.Duration  `name:"delivery_timeout" group:"Delivery" default:"10s" unit:"duration" example:"5s" min:"1s" max:"14s" doc:"Deadline of one attempt, from dialling to the end of the answer. It has to end well within the 30s lease of a delivery, or another process would send the same one meanwhile."`
 	DeliveryConcurrency int            `name:"delivery_concurrency" group:"Delivery" default:"1024" unit:"attempts in flight per process" example:"256" min:"1" max:"100000" doc:"How many attempts one process makes at once."`
 	EndpointConcurrency int            `name:"endpoint_concurrency" group:"Delivery" default:"64" unit:"attempts in flight per endpoint and process" example:"16" min:"1" max:"100000" doc:"The share of one endpoint or integration, so that a slow one does not slow the others. Not more than delivery_concurrency."`
+}
+
+// Assignments are values by product.
+type Assignments map[string]string
+
+// Runs tells whether a product is switched on.
+func (c Config) Runs(product string) bool {
+	return c.Products == "all" || slices.Contains(c.productNames(), product)
+}
+
+// productNames lists the products that are named; none where all or none run.
+func (c Config) productNames() []string {
+	if c.Products == "all" || c.Products == "none" {
+		return nil
+	}
+	var names []string
+	for name := range strings.SplitSeq(c.Products, ",") {
+		names = append(names, strings.TrimSpace(name))
+	}
+	return names
+}
+
+// ProductNames lists every product that a setting names, each once.
+func (c Config) ProductNames() []string {
+	names := c.productNames()
+	for _, by := range []Assignments{c.ProductPaths, c.ProductListeners, c.ProductURLs} {
+		names = slices.AppendSeq(names, maps.Keys(by))
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// ProductPath is where a product lies under the hub's address.
+func (c Config) ProductPath(product string) string {
+	if path := c.ProductPaths[product]; path != "" {
+		return path
+	}
+	return "/" + product
 }
 
 // InProduction tells whether the rules for production hold.

@@ -3,6 +3,7 @@ package config
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"net/mail"
 	"net/netip"
@@ -41,6 +42,7 @@ func (c Config) Validate() error {
 	check.url("database_url", c.DatabaseURL.Reveal(), "postgres", "postgresql")
 	check.url("redis_url", c.RedisURL.Reveal(), "redis", "rediss", "unix")
 	check.publicURL(c)
+	check.products(c)
 	if _, err := c.MasterKeyBytes(); err != nil {
 		check.that(false, "master_key", "%s", err.Error())
 	}
@@ -87,6 +89,34 @@ func (k *checker) publicURL(c Config) {
 	}
 	k.that(parsed.User == nil && parsed.RawQuery == "" && parsed.Fragment == "", "public_url", "must not have a user, a query or a fragment")
 	k.that(!c.InProduction() || parsed.Scheme == "https" || onLoopback(parsed.Hostname()), "public_url", "must be https in production (http only on loopback)")
+}
+
+// pathPattern is where a product may lie: one or more words.
+var pathPattern = regexp.MustCompile(`^(/[a-z0-9][a-z0-9_-]*)+$`)
+
+// taken are the first words of paths that are the hub's own.
+var taken = []string{"api", "book", "docs", "health", "metrics", "openapi", "ready"}
+
+func (k *checker) products(c Config) {
+	used := make(map[string]string)
+	for _, product := range slices.Sorted(maps.Keys(c.ProductPaths)) {
+		path := c.ProductPaths[product]
+		first, _, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/")
+		k.that(pathPattern.MatchString(path) && !slices.Contains(taken, first), "product_paths", "must be like scheduling=/agenda, and not a path of the hub's own (%s)", product)
+		k.that(used[path] == "", "product_paths", "gives %s and %s the same path", used[path], product)
+		used[path] = product
+	}
+	for product, address := range c.ProductListeners {
+		_, port, err := net.SplitHostPort(address)
+		k.that(err == nil && port != "", "product_listeners", "must be product=host:port (%s)", product)
+	}
+	for product, address := range c.ProductURLs {
+		parsed, err := url.Parse(address)
+		sound := err == nil && parsed.Host != "" && (parsed.Scheme == "http" || parsed.Scheme == "https") && parsed.User == nil && parsed.RawQuery == "" && parsed.Fragment == ""
+		k.that(sound, "product_urls", "must be like clinic=https://clinic.example.com (%s)", product)
+		k.that(c.ProductListeners[product] != "", "product_urls", "are for products with a listener of their own (%s)", product)
+		k.that(!sound || !c.InProduction() || parsed.Scheme == "https" || onLoopback(parsed.Hostname()), "product_urls", "must be https in production, http only on loopback (%s)", product)
+	}
 }
 
 // production refuses what is only safe on a developer's machine.

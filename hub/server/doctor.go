@@ -202,7 +202,7 @@ func checkRedis(ctx context.Context, cfg config.Config, report func(Finding)) {
 
 // checkEgress shows that the guard refuses what it must and names resolve.
 func checkEgress(ctx context.Context, cfg config.Config, report func(Finding)) {
-	guard, err := egress.New(egress.Config{Allow: cfg.EgressAllow, SelfURL: cfg.BaseURL(), Development: !cfg.InProduction()})
+	guard, err := egress.New(egress.Config{Allow: cfg.EgressAllow, SelfURLs: []string{cfg.BaseURL()}, Development: !cfg.InProduction()})
 	if err != nil {
 		report(Finding{"egress", FindingFailed, err.Error(), ""})
 		return

@@ -40,6 +40,21 @@ func (k keyLimits) Allow(ctx context.Context, key keys.Principal, setHeader func
 	return nil
 }
 
+// AllowIntegration serves the integration interface: a peer has one rate, however
+// many keys it holds.
+func (k keyLimits) AllowIntegration(ctx context.Context, key keys.Principal, setHeader func(name, value string)) error {
+	if key.Rate.Limit == 0 {
+		return nil
+	}
+	result := k.limiter.Allow(ctx, "integration", key.Integration.String(), key.Rate)
+	if err := result.Err(); err != nil {
+		limit.SetHeaders(setHeader, result)
+		k.metrics.Limited()
+		return err
+	}
+	return nil
+}
+
 // pings publishes to one endpoint, whatever it subscribes to.
 type pings struct {
 	directory *directory.Directory

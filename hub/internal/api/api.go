@@ -23,6 +23,7 @@ import (
 	"integrationhub/hub"
 	"integrationhub/hub/internal/audit"
 	"integrationhub/hub/internal/auth"
+	"integrationhub/hub/internal/connect"
 	"integrationhub/hub/internal/httpx"
 	"integrationhub/hub/internal/keys"
 	"integrationhub/hub/internal/ledger"
@@ -50,6 +51,7 @@ type Deps struct {
 	KeyLimiter     KeyLimiter  // nil = keys are not limited
 	Directory      *registry.Directory
 	Endpoints      *registry.Endpoints
+	Connect        *connect.Service
 	Audit          *audit.Recorder
 	Publisher      Publisher
 	Publish        fiber.Handler // POST /events, which checks its callers itself

@@ -60,6 +60,8 @@ type generation struct {
 	unknown   atomic.Int64
 	tenants   sync.Map // scope → []*Endpoint
 	endpoints sync.Map // uuid.UUID → *Endpoint; nil = no such endpoint
+	// uuid.UUID → *Integration; nil = no such integration
+	integrations sync.Map
 }
 
 type scope struct {
@@ -172,7 +174,7 @@ func (d *Directory) loadKey(ctx context.Context, hash [sha256.Size]byte) (*Key, 
 	case err != nil:
 		return nil, store.Failed("looking up a key", err)
 	}
-	return &Key{Principal: keys.PrincipalOf(row.Key, row.Product, row.TenantName), expiresAt: row.Key.ExpiresAt, hash: hash}, nil
+	return &Key{Principal: keys.PrincipalOf(row), expiresAt: row.Key.ExpiresAt, hash: hash}, nil
 }
 
 func (d *Directory) flushUsed(ctx context.Context) error {
