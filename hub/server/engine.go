@@ -38,10 +38,10 @@ type engine struct {
 }
 
 // startEngine wires the path of an event and starts its background work.
-func startEngine(cfg config.Config, s *storage, guard *egress.Guard, version string, log *slog.Logger) *engine {
+func startEngine(cfg config.Config, s *storage, guard *egress.Guard, speaks directory.Connectors, version string, log *slog.Logger) *engine {
 	now := time.Now
 	e := &engine{
-		directory: directory.New(s.engine, s.box, log, now),
+		directory: directory.New(s.engine, s.box, speaks, log, now),
 		reader:    ledger.NewReader(s.api),
 		tail:      ledger.NewTail(s.redis, log),
 		metrics:   metrics.New(),
@@ -78,9 +78,10 @@ func startEngine(cfg config.Config, s *storage, guard *egress.Guard, version str
 
 	ctx, cancel := context.WithCancel(context.Background())
 	e.cancel = cancel
+	drainer := ledger.NewDrainer(s.api, log, e.dispatcher.Kick)
 	maintenance := ledger.NewMaintenance(s.api, log, now, cfg.Retention)
 	for _, work := range []func(context.Context){
-		e.directory.Run, e.dispatcher.Sweep, e.replays.Run, e.tail.Run, maintenance.Run, e.runRetrier,
+		e.directory.Run, e.dispatcher.Sweep, e.replays.Run, e.tail.Run, maintenance.Run, drainer.Run, e.runRetrier,
 	} {
 		e.background.Go(func() { work(ctx) })
 	}

@@ -75,7 +75,7 @@ func (p pings) PublishTo(ctx context.Context, tenantID uuid.UUID, environment hu
 	}
 	result, err := p.outbox.Publish(ctx, &outbox.Publication{
 		TenantID: tenantID, Environment: environment, Product: "hub", Type: eventType, Data: data,
-		To: []*directory.Endpoint{endpoint},
+		To: []*directory.Target{endpoint},
 	})
 	return result.ID, err
 }

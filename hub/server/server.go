@@ -104,7 +104,7 @@ func Start(ctx context.Context, o Options) (_ *Server, err error) {
 	s.app = newApp(s.publicURL(), o.Log, s.probes)
 	s.app.Get("/health", s.probes.health)
 	s.app.Get("/ready", s.probes.readiness)
-	s.engine = startEngine(o.Config, s.storage, guard, o.Version, o.Log)
+	s.engine = startEngine(o.Config, s.storage, guard, s.products.Connector, o.Version, o.Log)
 	serveMetrics(s.app, o.Config, s.engine)
 	if !o.Worker {
 		if err := s.mountAPI(ctx, guard); err != nil {

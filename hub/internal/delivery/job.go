@@ -47,6 +47,7 @@ type Leased struct {
 type Job struct {
 	ID       uuid.UUID
 	Target   uuid.UUID
+	Peer     bool // Target is an integration, else an endpoint
 	Event    *Event
 	Attempts int       // attempts made before
 	Spent    int       // of these, how many count against this round's four

@@ -47,6 +47,7 @@ const maxUnknown = 10_000
 type Directory struct {
 	pool    *pgxpool.Pool
 	secrets Opener
+	speaks  Connectors
 	log     *slog.Logger
 	now     func() time.Time
 	current atomic.Pointer[generation]
@@ -58,8 +59,8 @@ type generation struct {
 	version   int64
 	keys      sync.Map // SHA-256 of a key → *Key; nil = no such key
 	unknown   atomic.Int64
-	tenants   sync.Map // scope → []*Endpoint
-	endpoints sync.Map // uuid.UUID → *Endpoint; nil = no such endpoint
+	tenants   sync.Map // scope → []*Target
+	endpoints sync.Map // uuid.UUID → *Target; nil = no such endpoint
 	// uuid.UUID → *Integration; nil = no such integration
 	integrations sync.Map
 }
@@ -69,10 +70,13 @@ type scope struct {
 	environment hub.Environment
 }
 
+// Connectors gives the connector that speaks to a product; never nil.
+type Connectors func(product string) hub.Connector
+
 // New makes an empty directory at version 0: the first [Directory.Refresh] or
 // commit brings it up to date.
-func New(pool *pgxpool.Pool, secrets Opener, log *slog.Logger, now func() time.Time) *Directory {
-	d := &Directory{pool: pool, secrets: secrets, log: log, now: now}
+func New(pool *pgxpool.Pool, secrets Opener, speaks Connectors, log *slog.Logger, now func() time.Time) *Directory {
+	d := &Directory{pool: pool, secrets: secrets, speaks: speaks, log: log, now: now}
 	d.current.Store(&generation{})
 	return d
 }

@@ -22,10 +22,17 @@ type Integration struct {
 	Product     string // the peer's
 	Status      string // active, inactive or error
 
+	Connector hub.Connector
+
 	row     dbgen.Integration
 	own     string
 	secrets connect.Secrets
+	sends   []string // event types the peer can take at all
+	target  *Target
 }
+
+// takes tells whether the peer can take events of a type.
+func (i *Integration) takes(eventType string) bool { return hub.Subscribed(i.sends, eventType) }
 
 // Connection is the integration as connectors see it at a moment.
 func (i *Integration) Connection(now time.Time) hub.Connection {
@@ -59,12 +66,52 @@ func (d *Directory) loadIntegration(ctx context.Context, id uuid.UUID) (*Integra
 	if err != nil {
 		return nil, store.Failed("loading the tenant of an integration", err)
 	}
+	return d.peer(row, tenant.Product)
+}
+
+// mostPeers is more than a tenant can have: one integration for each product.
+const mostPeers = 1000
+
+// loadPeers loads the peers a tenant's events go to.
+func (d *Directory) loadPeers(ctx context.Context, tenant uuid.UUID, environment hub.Environment) ([]*Target, error) {
+	name := string(environment)
+	rows, err := dbgen.New(d.pool).ListIntegrations(ctx, dbgen.ListIntegrationsParams{TenantID: &tenant, Environment: &name, RowLimit: mostPeers})
+	if err != nil {
+		return nil, store.Failed("loading integrations", err)
+	}
+	var targets []*Target
+	for _, row := range rows {
+		if row.Integration.Status == connect.Inactive {
+			continue
+		}
+		found, err := d.peer(row.Integration, row.OwnProduct)
+		if err != nil {
+			return nil, err
+		}
+		targets = append(targets, found.target)
+	}
+	return targets, nil
+}
+
+// peer makes a stored integration ready to be spoken to.
+func (d *Directory) peer(row dbgen.Integration, own string) (*Integration, error) {
 	secrets, err := connect.OpenSecrets(d.secrets, row)
 	if err != nil {
 		return nil, err
 	}
-	return &Integration{
+	connector := d.speaks(row.Product)
+	spec := connector.Spec()
+	found := &Integration{
 		ID: row.ID, TenantID: row.TenantID, Environment: row.Environment, Product: row.Product, Status: row.Status,
-		row: row, own: tenant.Product, secrets: secrets,
-	}, nil
+		Connector: connector, row: row, own: own, secrets: secrets, sends: spec.Sends,
+	}
+	found.target = &Target{
+		ID: row.ID, TenantID: row.TenantID, Environment: row.Environment, Peer: found, RatePerMinute: below(spec.RatePerMinute),
+		Enabled: row.Status == connect.Active, patterns: row.EventTypes,
+	}
+	return found, nil
 }
+
+// below is the pace that stays clear of a peer's limit: what it counts as one minute
+// need not be what the hub does, and probes and calls count as well.
+func below(limit int) int { return limit - limit/10 }

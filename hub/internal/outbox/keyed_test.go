@@ -24,7 +24,7 @@ func TestKeysSurviveARefusedNeighbour(t *testing.T) {
 	t.Parallel()
 	pool := hubtest.Database(t)
 	log := slog.New(slog.DiscardHandler)
-	dir := directory.New(pool, nil, log, time.Now) // no endpoints, no secrets
+	dir := directory.New(pool, nil, nil, log, time.Now) // no endpoints, no secrets
 	o := New(pool, dir, delivery.NewDispatcher(delivery.Config{Now: time.Now}), metrics.New(), log, time.Now)
 	t.Cleanup(o.Close)
 	keyed := &lane{Outbox: o}
@@ -32,7 +32,7 @@ func TestKeysSurviveARefusedNeighbour(t *testing.T) {
 	publish := func(key, correlation string) *request {
 		return &request{done: make(chan error, 1), publications: []*Publication{{
 			TenantID: tenant, Environment: hub.Live, Product: "test", Type: "a.b", CorrelationID: correlation,
-			Data: []byte(`{}`), Idempotency: key, To: []*directory.Endpoint{},
+			Data: []byte(`{}`), Idempotency: key, To: []*directory.Target{},
 		}}}
 	}
 	good, bad := publish("key:good", ""), publish("key:bad", "no text has a \x00 in it")

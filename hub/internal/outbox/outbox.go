@@ -35,11 +35,11 @@ type Publication struct {
 	Product       string
 	Type          string
 	CorrelationID string
-	Data          []byte                // JSON object; copied into the envelope before Publish returns
-	ID            string                // chosen by the publisher, or ""
-	Idempotency   string                // stored idempotency key, or "": not idempotent
-	BodyHash      [sha256.Size]byte     // of the request, for idempotent publications
-	To            []*directory.Endpoint // nil: every subscriber
+	Data          []byte              // JSON object; copied into the envelope before Publish returns
+	ID            string              // chosen by the publisher, or ""
+	Idempotency   string              // stored idempotency key, or "": not idempotent
+	BodyHash      [sha256.Size]byte   // of the request, for idempotent publications
+	To            []*directory.Target // nil: every subscriber
 }
 
 // Result is the answer to one publication.

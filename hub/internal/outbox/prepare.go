@@ -18,7 +18,7 @@ import (
 type prepared struct {
 	*Publication
 	event   *delivery.Event
-	targets []*directory.Endpoint
+	targets []*directory.Target
 	leased  []bool // by target: has a place in this process's queue
 }
 
@@ -102,7 +102,7 @@ func (l *lane) committed(all []*prepared, leased *delivery.Leased) {
 				continue
 			}
 			jobs = append(jobs, delivery.Job{
-				ID: logid.Delivery(p.event.Seq, i+1), Target: target.ID, Event: p.event,
+				ID: logid.Delivery(p.event.Seq, i+1), Target: target.ID, Peer: target.Peer != nil, Event: p.event,
 				RoundAt: now, DueAt: now, LeasedAt: leased.TakenAt, Leased: leased,
 			})
 		}

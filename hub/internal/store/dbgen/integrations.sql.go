@@ -18,7 +18,7 @@ insert into hub.integrations (id, tenant_id, environment, product, status, webho
 values ($1, $2, $3, $4, 'inactive', $5, 1)
 on conflict (tenant_id, environment, product) do update
 set handshake = hub.integrations.handshake + 1, updated_at = now()
-returning id, tenant_id, environment, product, status, disabled, api_url, webhook_url, peer_webhook_url, secret, previous_secret, previous_expires_at, pending_secret, remote_key, remote_last4, previous_remote_key, pending_key, pending_key_id, features, enabled, event_types, peer_integration_id, handshake, register_at, register_tries, registered_at, peer_registered_at, last_error, last_health_check, failures, successes, unauthorized_since, next_probe_at, revoked_at, created_at, updated_at
+returning id, tenant_id, environment, product, status, disabled, api_url, webhook_url, peer_webhook_url, secret, previous_secret, previous_expires_at, pending_secret, remote_key, remote_last4, previous_remote_key, pending_key, pending_key_id, features, enabled, event_types, peer_integration_id, handshake, register_at, register_tries, registered_at, peer_registered_at, last_error, last_health_check, failures, successes, unauthorized_since, next_probe_at, revoked_at, created_at, updated_at, draining_since, trial_at, trial_id
 `
 
 type BeginHandshakeParams struct {
@@ -77,6 +77,9 @@ func (q *Queries) BeginHandshake(ctx context.Context, arg BeginHandshakeParams) 
 		&i.RevokedAt,
 		&i.CreatedAt,
 		&i.UpdatedAt,
+		&i.DrainingSince,
+		&i.TrialAt,
+		&i.TrialID,
 	)
 	return i, err
 }
@@ -255,7 +258,7 @@ const ensureIntegration = `-- name: EnsureIntegration :one
 insert into hub.integrations (id, tenant_id, environment, product, status, webhook_url)
 values ($1, $2, $3, $4, 'inactive', $5)
 on conflict (tenant_id, environment, product) do update set updated_at = now()
-returning id, tenant_id, environment, product, status, disabled, api_url, webhook_url, peer_webhook_url, secret, previous_secret, previous_expires_at, pending_secret, remote_key, remote_last4, previous_remote_key, pending_key, pending_key_id, features, enabled, event_types, peer_integration_id, handshake, register_at, register_tries, registered_at, peer_registered_at, last_error, last_health_check, failures, successes, unauthorized_since, next_probe_at, revoked_at, created_at, updated_at
+returning id, tenant_id, environment, product, status, disabled, api_url, webhook_url, peer_webhook_url, secret, previous_secret, previous_expires_at, pending_secret, remote_key, remote_last4, previous_remote_key, pending_key, pending_key_id, features, enabled, event_types, peer_integration_id, handshake, register_at, register_tries, registered_at, peer_registered_at, last_error, last_health_check, failures, successes, unauthorized_since, next_probe_at, revoked_at, created_at, updated_at, draining_since, trial_at, trial_id
 `
 
 type EnsureIntegrationParams struct {
@@ -313,12 +316,15 @@ func (q *Queries) EnsureIntegration(ctx context.Context, arg EnsureIntegrationPa
 		&i.RevokedAt,
 		&i.CreatedAt,
 		&i.UpdatedAt,
+		&i.DrainingSince,
+		&i.TrialAt,
+		&i.TrialID,
 	)
 	return i, err
 }
 
 const integrationByID = `-- name: IntegrationByID :one
-select id, tenant_id, environment, product, status, disabled, api_url, webhook_url, peer_webhook_url, secret, previous_secret, previous_expires_at, pending_secret, remote_key, remote_last4, previous_remote_key, pending_key, pending_key_id, features, enabled, event_types, peer_integration_id, handshake, register_at, register_tries, registered_at, peer_registered_at, last_error, last_health_check, failures, successes, unauthorized_since, next_probe_at, revoked_at, created_at, updated_at from hub.integrations
+select id, tenant_id, environment, product, status, disabled, api_url, webhook_url, peer_webhook_url, secret, previous_secret, previous_expires_at, pending_secret, remote_key, remote_last4, previous_remote_key, pending_key, pending_key_id, features, enabled, event_types, peer_integration_id, handshake, register_at, register_tries, registered_at, peer_registered_at, last_error, last_health_check, failures, successes, unauthorized_since, next_probe_at, revoked_at, created_at, updated_at, draining_since, trial_at, trial_id from hub.integrations
 where id = $1
   and ($2::uuid is null or tenant_id = $2)
   and ($3::text is null or environment = $3::text)
@@ -371,6 +377,9 @@ func (q *Queries) IntegrationByID(ctx context.Context, arg IntegrationByIDParams
 		&i.RevokedAt,
 		&i.CreatedAt,
 		&i.UpdatedAt,
+		&i.DrainingSince,
+		&i.TrialAt,
+		&i.TrialID,
 	)
 	return i, err
 }
@@ -455,7 +464,7 @@ func (q *Queries) KeysOfIntegrations(ctx context.Context, ids []uuid.UUID, at ti
 }
 
 const listIntegrations = `-- name: ListIntegrations :many
-select i.id, i.tenant_id, i.environment, i.product, i.status, i.disabled, i.api_url, i.webhook_url, i.peer_webhook_url, i.secret, i.previous_secret, i.previous_expires_at, i.pending_secret, i.remote_key, i.remote_last4, i.previous_remote_key, i.pending_key, i.pending_key_id, i.features, i.enabled, i.event_types, i.peer_integration_id, i.handshake, i.register_at, i.register_tries, i.registered_at, i.peer_registered_at, i.last_error, i.last_health_check, i.failures, i.successes, i.unauthorized_since, i.next_probe_at, i.revoked_at, i.created_at, i.updated_at, t.product as own_product, t.name as tenant_name
+select i.id, i.tenant_id, i.environment, i.product, i.status, i.disabled, i.api_url, i.webhook_url, i.peer_webhook_url, i.secret, i.previous_secret, i.previous_expires_at, i.pending_secret, i.remote_key, i.remote_last4, i.previous_remote_key, i.pending_key, i.pending_key_id, i.features, i.enabled, i.event_types, i.peer_integration_id, i.handshake, i.register_at, i.register_tries, i.registered_at, i.peer_registered_at, i.last_error, i.last_health_check, i.failures, i.successes, i.unauthorized_since, i.next_probe_at, i.revoked_at, i.created_at, i.updated_at, i.draining_since, i.trial_at, i.trial_id, t.product as own_product, t.name as tenant_name
 from hub.integrations i join hub.tenants t on t.id = i.tenant_id
 where ($1::uuid is null or i.tenant_id = $1)
   and ($2::text is null or i.environment = $2::text)
@@ -533,6 +542,9 @@ func (q *Queries) ListIntegrations(ctx context.Context, arg ListIntegrationsPara
 			&i.Integration.RevokedAt,
 			&i.Integration.CreatedAt,
 			&i.Integration.UpdatedAt,
+			&i.Integration.DrainingSince,
+			&i.Integration.TrialAt,
+			&i.Integration.TrialID,
 			&i.OwnProduct,
 			&i.TenantName,
 		); err != nil {
@@ -547,7 +559,7 @@ func (q *Queries) ListIntegrations(ctx context.Context, arg ListIntegrationsPara
 }
 
 const lockIntegration = `-- name: LockIntegration :one
-select id, tenant_id, environment, product, status, disabled, api_url, webhook_url, peer_webhook_url, secret, previous_secret, previous_expires_at, pending_secret, remote_key, remote_last4, previous_remote_key, pending_key, pending_key_id, features, enabled, event_types, peer_integration_id, handshake, register_at, register_tries, registered_at, peer_registered_at, last_error, last_health_check, failures, successes, unauthorized_since, next_probe_at, revoked_at, created_at, updated_at from hub.integrations where id = $1 for update
+select id, tenant_id, environment, product, status, disabled, api_url, webhook_url, peer_webhook_url, secret, previous_secret, previous_expires_at, pending_secret, remote_key, remote_last4, previous_remote_key, pending_key, pending_key_id, features, enabled, event_types, peer_integration_id, handshake, register_at, register_tries, registered_at, peer_registered_at, last_error, last_health_check, failures, successes, unauthorized_since, next_probe_at, revoked_at, created_at, updated_at, draining_since, trial_at, trial_id from hub.integrations where id = $1 for update
 `
 
 func (q *Queries) LockIntegration(ctx context.Context, id uuid.UUID) (Integration, error) {
@@ -590,6 +602,9 @@ func (q *Queries) LockIntegration(ctx context.Context, id uuid.UUID) (Integratio
 		&i.RevokedAt,
 		&i.CreatedAt,
 		&i.UpdatedAt,
+		&i.DrainingSince,
+		&i.TrialAt,
+		&i.TrialID,
 	)
 	return i, err
 }
@@ -648,7 +663,7 @@ set status = $1, disabled = $2, api_url = $3, webhook_url = $4, peer_webhook_url
     failures = $24, successes = $25, unauthorized_since = $26,
     next_probe_at = $27, revoked_at = $28, updated_at = now()
 where id = $29
-returning id, tenant_id, environment, product, status, disabled, api_url, webhook_url, peer_webhook_url, secret, previous_secret, previous_expires_at, pending_secret, remote_key, remote_last4, previous_remote_key, pending_key, pending_key_id, features, enabled, event_types, peer_integration_id, handshake, register_at, register_tries, registered_at, peer_registered_at, last_error, last_health_check, failures, successes, unauthorized_since, next_probe_at, revoked_at, created_at, updated_at
+returning id, tenant_id, environment, product, status, disabled, api_url, webhook_url, peer_webhook_url, secret, previous_secret, previous_expires_at, pending_secret, remote_key, remote_last4, previous_remote_key, pending_key, pending_key_id, features, enabled, event_types, peer_integration_id, handshake, register_at, register_tries, registered_at, peer_registered_at, last_error, last_health_check, failures, successes, unauthorized_since, next_probe_at, revoked_at, created_at, updated_at, draining_since, trial_at, trial_id
 `
 
 type SaveIntegrationParams struct {
@@ -754,6 +769,9 @@ func (q *Queries) SaveIntegration(ctx context.Context, arg SaveIntegrationParams
 		&i.RevokedAt,
 		&i.CreatedAt,
 		&i.UpdatedAt,
+		&i.DrainingSince,
+		&i.TrialAt,
+		&i.TrialID,
 	)
 	return i, err
 }

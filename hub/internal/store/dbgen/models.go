@@ -66,6 +66,9 @@ type Integration struct {
 	RevokedAt         *time.Time
 	CreatedAt         time.Time
 	UpdatedAt         time.Time
+	DrainingSince     *time.Time
+	TrialAt           *time.Time
+	TrialID           *uuid.UUID
 }
 
 type Job struct {
