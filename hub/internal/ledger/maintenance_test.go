@@ -16,13 +16,16 @@ import (
 
 const day = 24 * time.Hour
 
+// nobody is for tests in which nothing is given up.
+func nobody(string, int) { panic("nothing was to be given up") }
+
 // "Retention … dropped by partition": days before it go, payloads included, unless
 // something in them still waits, for an attempt or in the park.
 func TestRetentionDropsDaysThatAreDone(t *testing.T) {
 	t.Parallel()
 	pool, ctx := hubtest.Database(t), t.Context()
 	clock := hubtest.NewClock(time.Now().UTC().Truncate(day).Add(12 * time.Hour))
-	m := ledger.NewMaintenance(pool, slog.New(slog.DiscardHandler), clock.Now, 3*day)
+	m := ledger.NewMaintenance(pool, slog.New(slog.DiscardHandler), clock.Now, 3*day, nobody)
 	_, err := pool.Exec(ctx, `select hub.ensure_partitions($1::date, 10)`, clock.Now().Add(-10*day))
 	require.NoError(t, err)
 	add := func(age time.Duration, status int) uuid.UUID {
@@ -61,7 +64,7 @@ func TestWhatIsTooOld(t *testing.T) {
 	t.Parallel()
 	pool, ctx := hubtest.Database(t), t.Context()
 	clock := hubtest.NewClock(time.Now())
-	m := ledger.NewMaintenance(pool, slog.New(slog.DiscardHandler), clock.Now, 400*day)
+	m := ledger.NewMaintenance(pool, slog.New(slog.DiscardHandler), clock.Now, 400*day, func(string, int) {})
 	id := logid.Delivery(logid.NewSeq(clock.Now()), 1)
 	_, err := pool.Exec(ctx, `
 		insert into hub.deliveries (id, event_id, tenant_id, target_id, environment, product, event_type, status, reason, finished_at)
@@ -91,13 +94,39 @@ func TestWhatIsTooOld(t *testing.T) {
 	expect(3, "parked_too_long", 0)
 }
 
+// What is given up is counted, in the statistics and for the metrics, once, and more
+// of it than one statement takes.
+func TestWhatIsGivenUpIsCounted(t *testing.T) {
+	t.Parallel()
+	pool, ctx := hubtest.Database(t), t.Context()
+	clock := hubtest.NewClock(time.Now())
+	counts := map[string]int{}
+	m := ledger.NewMaintenance(pool, slog.New(slog.DiscardHandler), clock.Now, 400*day, func(product string, n int) { counts[product] += n })
+	const many = 5003
+	_, err := pool.Exec(ctx, `
+		insert into hub.deliveries (id, event_id, tenant_id, target_id, environment, product, event_type, status, finished_at)
+		select (left($1::uuid::text, 24) || lpad(to_hex(n), 12, '0'))::uuid, n, $1::uuid, $1::uuid, 'live', case when n % 1000 = 0 then 'rare' else 'shop' end, 'a.b', 2, now()
+		from generate_series(1, $2::integer) n`, logid.Floor(clock.Now()), many)
+	require.NoError(t, err)
+	require.NoError(t, m.Tidy(ctx))
+	require.Empty(t, counts)
+	clock.Advance(15*day + time.Minute)
+	require.NoError(t, m.Tidy(ctx))
+	require.NoError(t, m.Tidy(ctx))
+	require.Equal(t, map[string]int{"shop": many - 5, "rare": 5}, counts)
+	var failed, counted int
+	require.NoError(t, pool.QueryRow(ctx, `
+		select (select count(*) from hub.deliveries where status = 3 and reason = 'parked_too_long'), (select sum(failed) from hub.rollup_deltas)`).Scan(&failed, &counted))
+	require.Equal(t, []int{many, many}, []int{failed, counted})
+}
+
 // "time buckets of success and failure …, from rollups": the same before, during and
 // after folding, pings of the same endpoint and minute apart.
 func TestStatsAreTheSameBeforeAndAfterFolding(t *testing.T) {
 	t.Parallel()
 	pool, ctx := hubtest.Database(t), t.Context()
 	reader := ledger.NewReader(pool)
-	m := ledger.NewMaintenance(pool, slog.New(slog.DiscardHandler), time.Now, 30*day)
+	m := ledger.NewMaintenance(pool, slog.New(slog.DiscardHandler), time.Now, 30*day, nobody)
 	from := time.Now().UTC().Truncate(12 * time.Hour)
 	tenants, targets := []uuid.UUID{uuid.New(), uuid.New()}, []uuid.UUID{uuid.New(), uuid.New(), uuid.New()}
 	random := rand.New(rand.NewPCG(5, 6))
