@@ -62,7 +62,7 @@ type Deps struct {
 	Stopping       <-chan struct{} // closed when the hub stops: live tails end
 	TrustedProxies []netip.Prefix  // whose X-Forwarded-For is believed
 	Version        string          // of the hub, for the OpenAPI document
-	Docs           bool            // serve the reference page at /docs
+	Docs           bool            // serve the reference page at /docs, and /openapi.json
 }
 
 // API is the interface, mounted.
