@@ -1,5 +1,10 @@
 package ledger
 
+import "context"
+
+// Step handles one batch of one running replay.
+func (s *Replays) Step(ctx context.Context) (more bool, err error) { return s.step(ctx) }
+
 // Hasty gives a reader that looks at hardly any row in hope, and takes no day for
 // small: every way of reading is walked with few rows.
 func (r *Reader) Hasty() *Reader {
