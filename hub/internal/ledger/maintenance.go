@@ -16,16 +16,17 @@ const (
 	foldEvery      = 5 * time.Second
 	tidyEvery      = 10 * time.Minute
 	daysAhead      = 7
-	parkFor        = 15 * 24 * time.Hour // then a parked delivery has failed
-	idsFor         = 45 * 24 * time.Hour // how long ids and idempotency keys are kept
-	rollupsFor     = 400 * 24 * time.Hour
+	parkFor        = 15 * 24 * time.Hour  // then a parked delivery has failed
+	idsFor         = 45 * 24 * time.Hour  // how long ids and idempotency keys are kept
+	minutesFor     = 35 * 24 * time.Hour  // how long statistics are kept by minutes,
+	statisticsFor  = 400 * 24 * time.Hour // and by half hours
 	deleteBatch    = 5000
 	failBatch      = 5000 // deliveries given up in one statement
 	partitionsLock = 7240913
 )
 
 // Maintenance keeps the log in shape: partitions ahead of time, old ones dropped,
-// rollups folded, what was parked too long failed.
+// statistics folded, what was parked too long failed.
 type Maintenance struct {
 	pool      *pgxpool.Pool
 	log       *slog.Logger
@@ -69,7 +70,7 @@ func (m *Maintenance) report(ctx context.Context, err error) {
 	}
 }
 
-// Fold folds all rollup deltas there are now.
+// Fold folds all deltas of the statistics there are now.
 func (m *Maintenance) Fold(ctx context.Context) error {
 	for {
 		more, err := m.foldDeltas(ctx)
@@ -96,7 +97,8 @@ func (m *Maintenance) Tidy(ctx context.Context) error {
 		before time.Time
 	}{
 		{`delete from hub.idempotency where ctid = any(array(select ctid from hub.idempotency where created_at < $1 limit $2))`, now.Add(-idsFor)},
-		{`delete from hub.rollups where ctid = any(array(select ctid from hub.rollups where bucket < $1 limit $2))`, now.Add(-rollupsFor)},
+		{`delete from hub.statistics where ctid = any(array(select ctid from hub.statistics where width = 1 and bucket < $1 limit $2))`, now.Add(-minutesFor)},
+		{`delete from hub.statistics where ctid = any(array(select ctid from hub.statistics where width = 30 and bucket < $1 limit $2))`, now.Add(-statisticsFor)},
 		{`delete from hub.refresh_tokens where ctid = any(array(select ctid from hub.refresh_tokens where expires_at < $1 limit $2))`, now},
 		{`delete from hub.login_failures where ctid = any(array(select ctid from hub.login_failures where at < $1 limit $2))`, now.Add(-time.Hour)},
 	} {
