@@ -48,3 +48,9 @@ insert into hub.statistics (width, scope, scope_id, bucket, product, tenant_id, 
 select width, scope, scope_id, bucket, product, tenant_id, accepted, delivered, failed, parked, attempts, errors, coalesce(latency, '{}')
 from counts left join latencies using (width, scope, scope_id, bucket, product);
 drop table hub.rollups;
+
+-- When an attempt was stored: the live tail finds by it what a listener missed,
+-- whichever day the delivery is of. All rows of a commit share the moment and moments
+-- only grow, so the index costs little.
+alter table hub.attempts add column stored_at timestamptz not null default now();
+create index attempts_stored on hub.attempts (stored_at);

@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"log/slog"
@@ -14,6 +15,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"integrationhub/hub/internal/delivery"
+	"integrationhub/hub/internal/logid"
 )
 
 const (
@@ -140,14 +142,14 @@ func (t *Tail) relay(messages <-chan *redis.Message) {
 	}
 }
 
-// Matching reads those of the deliveries that a filter matches, oldest first.
+// Matching reads those of the deliveries that a filter matches, in the order they changed.
 func (r *Reader) Matching(ctx context.Context, f Filter, ids []uuid.UUID) ([]Item, error) {
 	c, ok, err := f.conditions(ctx, r.pool)
 	if err != nil || !ok {
 		return nil, err
 	}
 	c.add("d.id = any(?::uuid[])", ids)
-	rows, err := r.pool.Query(ctx, `select d.id from hub.deliveries d where `+c.where()+` order by d.id desc`, c.args...)
+	rows, err := r.pool.Query(ctx, `select d.id from hub.deliveries d where `+c.where(), c.args...)
 	if err != nil {
 		return nil, fmt.Errorf("reading deliveries: %w", err)
 	}
@@ -155,25 +157,79 @@ func (r *Reader) Matching(ctx context.Context, f Filter, ids []uuid.UUID) ([]Ite
 	if err != nil {
 		return nil, fmt.Errorf("reading deliveries: %w", err)
 	}
-	return r.oldestFirst(ctx, found)
+	return r.inOrder(ctx, found)
 }
 
-// After reads what matches and is newer than a delivery, oldest first; of more
-// than limit, the newest.
-func (r *Reader) After(ctx context.Context, f Filter, after uuid.UUID, limit int) ([]Item, error) {
-	p, ok, err := f.plan(ctx, r.pool, &after, nil)
-	if err != nil || !ok {
-		return nil, err
+// Now is the time by the database's clock, which attempts are stored by.
+func (r *Reader) Now(ctx context.Context) (now time.Time, err error) {
+	if err := r.pool.QueryRow(ctx, `select now()`).Scan(&now); err != nil {
+		return now, fmt.Errorf("asking the time: %w", err)
 	}
-	found, err := r.find(ctx, &p, limit)
+	return now, nil
+}
+
+// attemptsBack is how many attempts are looked at, newest first, for what changed.
+const attemptsBack = 2000
+
+// Attempted reads what matches and had an attempt stored since a moment, in the order
+// it changed; of more than limit, what changed last. It looks at a bounded number of
+// attempts. Each delivery is looked up by its id: the tables joined as a whole would be
+// read as a whole.
+func (r *Reader) Attempted(ctx context.Context, f Filter, since time.Time, limit int) ([]Item, error) {
+	found, err := r.attempted(ctx, f, since, limit)
 	if err != nil {
 		return nil, err
 	}
-	return r.oldestFirst(ctx, found)
+	return r.inOrder(ctx, found)
 }
 
-func (r *Reader) oldestFirst(ctx context.Context, ids []uuid.UUID) ([]Item, error) {
-	items, err := r.items(ctx, ids)
-	slices.Reverse(items)
+func (r *Reader) attempted(ctx context.Context, f Filter, since time.Time, limit int) ([]uuid.UUID, error) {
+	c, ok, err := f.conditions(ctx, r.pool)
+	if err != nil || !ok {
+		return nil, err
+	}
+	rows, err := r.pool.Query(ctx, c.numbered(`
+		with recent as (
+			select delivery_id, stored_at from hub.attempts where stored_at >= ? order by stored_at desc limit ?),
+		latest as (
+			select delivery_id, max(stored_at) as at from recent group by delivery_id)
+		select d.id from latest l, lateral (
+			select d.id from hub.deliveries d where d.id = l.delivery_id and `+c.where()+` limit 1) d
+		order by l.at desc limit ?`, since, attemptsBack, limit), c.args...)
+	if err != nil {
+		return nil, fmt.Errorf("reading attempts: %w", err)
+	}
+	found, err := pgx.CollectRows(rows, pgx.RowTo[uuid.UUID])
+	if err != nil {
+		return nil, fmt.Errorf("reading attempts: %w", err)
+	}
+	return found, nil
+}
+
+// Since reads what matches and was accepted or attempted since a moment, in the order
+// it changed; of more than limit, what changed last.
+func (r *Reader) Since(ctx context.Context, f Filter, at time.Time, limit int) ([]Item, error) {
+	ids, err := r.attempted(ctx, f, at, limit)
+	if err != nil {
+		return nil, err
+	}
+	floor := logid.Floor(at)
+	p, ok, err := f.plan(ctx, r.pool, &floor, nil)
+	if err != nil || !ok {
+		return nil, err
+	}
+	accepted, err := r.find(ctx, &p, limit)
+	if err != nil {
+		return nil, err
+	}
+	items, err := r.inOrder(ctx, append(ids, accepted...))
+	return items[max(0, len(items)-limit):], err
+}
+
+// inOrder reads deliveries in the order they changed, each once.
+func (r *Reader) inOrder(ctx context.Context, ids []uuid.UUID) ([]Item, error) {
+	slices.SortFunc(ids, func(a, b uuid.UUID) int { return bytes.Compare(b[:], a[:]) })
+	items, err := r.items(ctx, slices.Compact(ids))
+	slices.SortStableFunc(items, func(a, b Item) int { return a.ChangedAt.Compare(b.ChangedAt) })
 	return items, err
 }
