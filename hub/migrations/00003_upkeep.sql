@@ -54,3 +54,6 @@ drop table hub.rollups;
 -- only grow, so the index costs little.
 alter table hub.attempts add column stored_at timestamptz not null default now();
 create index attempts_stored on hub.attempts (stored_at);
+
+-- The hub's own deliveries, pings, are few and go to everybody's endpoints.
+create index deliveries_hub on hub.deliveries (id) where product = 'hub';

@@ -70,7 +70,7 @@ const readItems = `
 // List gives the newest deliveries that match, older than the before-th one where
 // it is set; up to limit rows.
 func (r *Reader) List(ctx context.Context, f Filter, before *uuid.UUID, limit int) ([]Item, error) {
-	p, ok, err := f.plan(ctx, r.pool, nil, before)
+	p, ok, err := f.plan(ctx, r.pool, r.effort, nil, before)
 	if err != nil || !ok {
 		return nil, err
 	}

@@ -214,7 +214,7 @@ func (r *Reader) Since(ctx context.Context, f Filter, at time.Time, limit int) (
 		return nil, err
 	}
 	floor := logid.Floor(at)
-	p, ok, err := f.plan(ctx, r.pool, &floor, nil)
+	p, ok, err := f.plan(ctx, r.pool, r.effort, &floor, nil)
 	if err != nil || !ok {
 		return nil, err
 	}
