@@ -215,21 +215,9 @@ func readType(kind string, statuses []delivery.Status) []read {
 	return reads
 }
 
-// byTarget tells whether a filter's settled rows are read target by target alone. Then
-// there may be many of them; beside another driver they only help where they are few.
-func (f Filter) byTarget() bool {
-	has := f.shape(f.statuses())
-	settled, _ := settled(f.statuses())
-	return !has.kind && !has.coded && !has.inbound && settled != ""
-}
-
 // targets finds the endpoints a filter can mean, deleted ones included; nil where
 // they are too many to be read one by one.
 func (f Filter) targets(ctx context.Context, db querier, e effort) ([]uuid.UUID, error) {
-	most := e.fewTargets
-	if f.byTarget() {
-		most = e.manyTargets
-	}
 	switch {
 	case f.Product == hubProduct:
 		return nil, nil // pings go to every endpoint
@@ -243,7 +231,7 @@ func (f Filter) targets(ctx context.Context, db querier, e effort) ([]uuid.UUID,
 	rows, err := db.Query(ctx, `
 		select e.id from hub.endpoints e join hub.tenants t on t.id = e.tenant_id
 		where ($1::uuid is null or e.tenant_id = $1) and ($1::uuid is not null or t.product = $2)
-		limit $3`, f.TenantID, f.Product, most+1)
+		limit $3`, f.TenantID, f.Product, e.manyTargets+1)
 	if err != nil {
 		return nil, fmt.Errorf("reading endpoints: %w", err)
 	}
@@ -251,7 +239,7 @@ func (f Filter) targets(ctx context.Context, db querier, e effort) ([]uuid.UUID,
 	if err != nil {
 		return nil, fmt.Errorf("reading endpoints: %w", err)
 	}
-	if len(targets) > most {
+	if len(targets) > e.manyTargets {
 		return nil, nil
 	}
 	if targets == nil {
