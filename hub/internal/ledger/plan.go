@@ -2,12 +2,10 @@ package ledger
 
 import (
 	"context"
-	"fmt"
 	"strconv"
 	"strings"
 
 	"github.com/google/uuid"
-	"github.com/jackc/pgx/v5"
 
 	"integrationhub/hub/internal/delivery"
 	"integrationhub/hub/internal/logid"
@@ -228,19 +226,12 @@ func (f Filter) targets(ctx context.Context, db querier, e effort) ([]uuid.UUID,
 	case f.TenantID == nil && f.Product == "":
 		return nil, nil // everybody's
 	}
-	rows, err := db.Query(ctx, `
+	targets, err := readIDs(ctx, db, "reading endpoints", `
 		select e.id from hub.endpoints e join hub.tenants t on t.id = e.tenant_id
 		where ($1::uuid is null or e.tenant_id = $1) and ($1::uuid is not null or t.product = $2)
 		limit $3`, f.TenantID, f.Product, e.manyTargets+1)
-	if err != nil {
-		return nil, fmt.Errorf("reading endpoints: %w", err)
-	}
-	targets, err := pgx.CollectRows(rows, pgx.RowTo[uuid.UUID])
-	if err != nil {
-		return nil, fmt.Errorf("reading endpoints: %w", err)
-	}
-	if len(targets) > e.manyTargets {
-		return nil, nil
+	if err != nil || len(targets) > e.manyTargets {
+		return nil, err
 	}
 	if targets == nil {
 		targets = []uuid.UUID{} // read, and there are none

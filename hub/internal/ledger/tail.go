@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/jackc/pgx/v5"
 	"github.com/redis/go-redis/v9"
 
 	"integrationhub/hub/internal/delivery"
@@ -149,13 +148,9 @@ func (r *Reader) Matching(ctx context.Context, f Filter, ids []uuid.UUID) ([]Ite
 		return nil, err
 	}
 	c.add("d.id = any(?::uuid[])", ids)
-	rows, err := r.pool.Query(ctx, `select d.id from hub.deliveries d where `+c.where(), c.args...)
+	found, err := readIDs(ctx, r.pool, "reading deliveries", `select d.id from hub.deliveries d where `+c.where(), c.args...)
 	if err != nil {
-		return nil, fmt.Errorf("reading deliveries: %w", err)
-	}
-	found, err := pgx.CollectRows(rows, pgx.RowTo[uuid.UUID])
-	if err != nil {
-		return nil, fmt.Errorf("reading deliveries: %w", err)
+		return nil, err
 	}
 	return r.inOrder(ctx, found)
 }
@@ -188,22 +183,15 @@ func (r *Reader) attempted(ctx context.Context, f Filter, since time.Time, limit
 	if err != nil || !ok {
 		return nil, err
 	}
-	rows, err := r.pool.Query(ctx, c.numbered(`
+	statement := c.numbered(`
 		with recent as (
 			select delivery_id, stored_at from hub.attempts where stored_at >= ? order by stored_at desc limit ?),
 		latest as (
 			select delivery_id, max(stored_at) as at from recent group by delivery_id)
 		select d.id from latest l, lateral (
 			select d.id from hub.deliveries d where d.id = l.delivery_id and `+c.where()+` limit 1) d
-		order by l.at desc limit ?`, since, attemptsBack, limit), c.args...)
-	if err != nil {
-		return nil, fmt.Errorf("reading attempts: %w", err)
-	}
-	found, err := pgx.CollectRows(rows, pgx.RowTo[uuid.UUID])
-	if err != nil {
-		return nil, fmt.Errorf("reading attempts: %w", err)
-	}
-	return found, nil
+		order by l.at desc limit ?`, since, attemptsBack, limit)
+	return readIDs(ctx, r.pool, "reading attempts", statement, c.args...)
 }
 
 // Since reads what matches and was accepted or attempted since a moment, in the order
