@@ -78,7 +78,7 @@ func startEngine(cfg config.Config, s *storage, guard *egress.Guard, version str
 
 	ctx, cancel := context.WithCancel(context.Background())
 	e.cancel = cancel
-	maintenance := ledger.NewMaintenance(s.api, log, now, cfg.Retention)
+	maintenance := ledger.NewMaintenance(s.api, log, now, cfg.Retention, e.metrics.GaveUp)
 	for _, work := range []func(context.Context){
 		e.directory.Run, e.dispatcher.Sweep, e.replays.Run, e.tail.Run, maintenance.Run, e.runRetrier,
 	} {

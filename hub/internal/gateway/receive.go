@@ -56,10 +56,11 @@ func (g *Gateway) Publish(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	if err := idempotency(c, p, body); err != nil {
+	publications := []*outbox.Publication{p}
+	if err := idempotency(c, publications, body); err != nil {
 		return err
 	}
-	results, err := g.publisher.PublishAll(c.UserContext(), []*outbox.Publication{p})
+	results, err := g.publisher.PublishAll(c.UserContext(), publications)
 	if err != nil {
 		return err
 	}
@@ -70,7 +71,8 @@ func (g *Gateway) Publish(c *fiber.Ctx) error {
 	return send(c, status, appendResult(make([]byte, 0, 64), results[0]))
 }
 
-// PublishBatch serves POST /api/v1/events/batch: all events or none.
+// PublishBatch serves POST /api/v1/events/batch: all events or none; 200 with the
+// first answer where all of them came before, with the same ids or Idempotency-Key.
 func (g *Gateway) PublishBatch(c *fiber.Ctx) error {
 	key, body, err := g.admit(c)
 	if err != nil {
@@ -78,6 +80,9 @@ func (g *Gateway) PublishBatch(c *fiber.Ctx) error {
 	}
 	publications, err := parseBatch(key, body)
 	if err != nil {
+		return err
+	}
+	if err := idempotency(c, publications, body); err != nil {
 		return err
 	}
 	results, err := g.publisher.PublishAll(c.UserContext(), publications)
@@ -114,10 +119,12 @@ func (g *Gateway) admit(c *fiber.Ctx) (*directory.Key, []byte, error) {
 	return key, body, err
 }
 
-// idempotency takes the Idempotency-Key header; an id in the body goes first.
-func idempotency(c *fiber.Ctx, p *outbox.Publication, body []byte) error {
+// idempotency takes the Idempotency-Key header; an id in the body goes first. The
+// header speaks for a whole batch: the first event without an id has it as it is, so
+// that another body under it is found out, the later ones with their places.
+func idempotency(c *fiber.Ctx, publications []*outbox.Publication, body []byte) error {
 	header := c.Request().Header.Peek("Idempotency-Key")
-	if len(header) == 0 || p.Idempotency != "" {
+	if len(header) == 0 {
 		return nil
 	}
 	if len(header) > maxIdempotency {
@@ -128,8 +135,17 @@ func idempotency(c *fiber.Ctx, p *outbox.Publication, body []byte) error {
 			return hub.Invalid("header.Idempotency-Key", "must be printable ASCII")
 		}
 	}
-	p.Idempotency = "key:" + string(header)
-	p.BodyHash = sha256.Sum256(body)
+	hash, name, first := sha256.Sum256(body), string(header), true
+	for i, p := range publications {
+		if p.Idempotency != "" {
+			continue
+		}
+		p.Idempotency, p.BodyHash = "key:"+name, hash
+		if !first {
+			p.Idempotency = "batch:" + strconv.Itoa(i) + ":" + name
+		}
+		first = false
+	}
 	return nil
 }
 

@@ -94,6 +94,11 @@ func (m *Metrics) Attempts(batch []delivery.Attempt, now time.Time) {
 	}
 }
 
+// GaveUp counts deliveries that failed because they were parked for too long.
+func (m *Metrics) GaveUp(product string, deliveries int) {
+	m.settled.WithLabelValues(product, delivery.Failed.String()).Add(float64(deliveries))
+}
+
 func answerClass(code int) string {
 	if class := code / 100; class > 0 && class < len(answers) {
 		return answers[class]
