@@ -40,9 +40,16 @@ type publisher struct {
 }
 
 // publish starts the connections. They end with [publisher.stop].
-func (w *world) publish(bases ...string) *publisher {
+func (w *world) publish(bases ...string) *publisher { return w.publishFrom(0, bases...) }
+
+// publishFrom is publish with events numbered from n+1 on.
+func (w *world) publishFrom(n uint64, bases ...string) *publisher {
 	p := &publisher{key: w.intake.key, stopped: make(chan struct{}), by: make(map[string]map[int]int)}
+	p.next.Store(n)
 	p.bases.Store(&bases)
+	if len(bases) == 0 { // events are sent one by one
+		return p
+	}
 	for i := range publisherConnections {
 		p.done.Go(func() { p.run(i) })
 	}

@@ -38,14 +38,18 @@ const (
 // goneType is the type of the events that the endpoint answering 410 subscribed to.
 const goneType = "chaos.gone"
 
-// chaosBinary builds the hub with its failpoints, once.
+// chaosBinary builds the hub with its failpoints and a clock that can be wrong, once.
 var chaosBinary = sync.OnceValues(func() (string, error) {
 	dir, err := hubtest.SharedDir("hub")
 	if err != nil {
 		return "", err
 	}
 	binary := filepath.Join(dir, "hub")
-	build := exec.Command("go", "build", "-tags", "failpoint", "-o", binary, "integrationhub/cmd/hub")
+	overlay, err := clockOverlay(dir)
+	if err != nil {
+		return "", err
+	}
+	build := exec.Command("go", "build", "-tags", "failpoint", "-overlay", overlay, "-o", binary, "integrationhub/cmd/hub")
 	if out, err := build.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("building the hub: %w\n%s", err, out)
 	}
@@ -69,6 +73,8 @@ type world struct {
 	api      gatewayService
 	intake   intake
 	tenant   string
+	gone     string // id of the endpoint that answers 410
+	released int    // deliveries that left the park again
 	hubs     []*hubUnderTest
 }
 
@@ -124,6 +130,7 @@ type hubUnderTest struct {
 	world   *world
 	name    string
 	address string
+	clock   time.Duration // how far its clock is ahead of the database's, whole seconds
 	process *hubtest.Process
 }
 
@@ -160,6 +167,7 @@ func (h *hubUnderTest) start(failpoint string) {
 		"HUB_DELIVERY_CONCURRENCY="+strconv.Itoa(attemptsInFlight),
 		"HUB_ENDPOINT_CONCURRENCY="+strconv.Itoa(endpointInFlight),
 		"HUB_FAILPOINT="+failpoint,
+		clockShift+"="+strconv.Itoa(int(h.clock/time.Second)),
 	)
 	cmd.Env = append(cmd.Env, w.settings...) // of two values the last one counts
 	h.process = hubtest.Run(w.t, h.name, w.dir, cmd)
@@ -226,7 +234,7 @@ func (w *world) furnish(h *hubUnderTest) {
 	require.Len(w.t, tenants.Items, 1)
 	w.tenant = tenants.Items[0].ID
 	w.receiver.secrets.Store(&w.intake.secrets)
-	w.endpoint(goneType)
+	w.gone, _ = w.endpoint(goneType)
 }
 
 // endpoint subscribes the receiver's next endpoint to event types; it returns its

@@ -228,7 +228,7 @@ func (d *Dispatcher) next(l *lane, done Job, result result) (*lane, Job, bool) {
 		if at := d.Now().Add(result.heldBack); at.After(l.nextAt) {
 			l.nextAt = at
 		}
-		l.push(done)
+		l.putBack(done)
 		d.queued++
 	}
 	if d.stopping {
