@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"go.opentelemetry.io/otel/trace"
 
 	"integrationhub/hub"
 )
@@ -29,6 +30,7 @@ type Event struct {
 	Product     string
 	Type        string
 	Body        []byte
+	Trace       *trace.SpanContext // of the publication, in the process that accepted it; nil = not traced
 }
 
 // Job is one delivery whose lease this process holds.

@@ -48,6 +48,7 @@ func (o *Outbox) prepare(ctx context.Context, p *Publication) (*prepared, error)
 	bits, _ := hub.ParseEventID(id) // checked on the way in
 	event := &delivery.Event{
 		Seq: logid.NewSeq(now), ID: id, TenantID: p.TenantID, Environment: p.Environment, Product: p.Product, Type: p.Type,
+		Trace: p.Trace,
 	}
 	event.Body = hub.AppendEnvelope(make([]byte, 0, len(p.Data)+len(p.Type)+len(p.Product)+len(p.CorrelationID)+160), hub.Event{
 		ID: id, Product: p.Product, Type: p.Type, Time: now, CorrelationID: p.CorrelationID, Data: p.Data,
