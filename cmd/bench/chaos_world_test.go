@@ -59,23 +59,24 @@ var chaosBinary = sync.OnceValues(func() (string, error) {
 // world is what one test torments: a durable PostgreSQL and a Redis of its own,
 // a receiver that records, and hubs that share them.
 type world struct {
-	t        *testing.T
-	dir      string
-	postgres *hubtest.PostgresServer
-	redis    *hubtest.OwnRedisServer
-	pool     *pgxpool.Pool
-	receiver *receiver
-	hooks    string               // base URL of the receiver's endpoints
-	odd      map[uint32]behaviour // endpoints that answer something else than the receiver would
-	settings []string             // more settings of the hubs, "HUB_…=…"
-	master   string               // master key all hubs share
-	password string               // of the operator
-	api      gatewayService
-	intake   intake
-	tenant   string
-	gone     string // id of the endpoint that answers 410
-	released int    // deliveries that left the park again
-	hubs     []*hubUnderTest
+	t          *testing.T
+	dir        string
+	postgres   *hubtest.PostgresServer
+	redis      *hubtest.OwnRedisServer
+	pool       *pgxpool.Pool
+	receiver   *receiver
+	hooks      string               // base URL of the receiver's endpoints
+	odd        map[uint32]behaviour // endpoints that answer something else than the receiver would
+	settings   []string             // more settings of the hubs, "HUB_…=…"
+	master     string               // master key all hubs share
+	password   string               // of the operator
+	api        gatewayService
+	intake     intake
+	tenant     string
+	gone       string // id of the endpoint that answers 410
+	eventBytes int    // of each event's data
+	released   int    // deliveries that left the park again
+	hubs       []*hubUnderTest
 }
 
 // newWorld starts everything but hubs. The receiver behaves as o says; its
@@ -90,7 +91,7 @@ func newWorldOn(t *testing.T, postgres *hubtest.PostgresServer, o receiverOption
 	key := make([]byte, 32)
 	_, _ = rand.Read(key) // never fails
 	w := &world{
-		t: t, dir: t.TempDir(), postgres: postgres, redis: hubtest.OwnRedis(t),
+		t: t, eventBytes: publisherBytes, dir: t.TempDir(), postgres: postgres, redis: hubtest.OwnRedis(t),
 		odd: map[uint32]behaviour{2: answerGone}, master: base64.StdEncoding.EncodeToString(key), password: rand.Text(),
 	}
 	var err error

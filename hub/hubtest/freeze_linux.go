@@ -31,15 +31,25 @@ func (p *PostgresServer) Thaw() {
 
 func (p *PostgresServer) signalChildren(s syscall.Signal) {
 	p.t.Helper()
+	for _, pid := range p.children() {
+		_ = syscall.Kill(pid, s) // it may have ended meanwhile
+	}
+}
+
+// children are the server's processes but for the first.
+func (p *PostgresServer) children() []int {
+	p.t.Helper()
 	entries, err := filepath.Glob("/proc/[0-9]*")
 	require.NoError(p.t, err)
+	var found []int
 	for _, entry := range entries {
 		if parent, err := parentOf(entry); err == nil && parent == p.server.Pid() {
 			pid, err := strconv.Atoi(filepath.Base(entry))
 			require.NoError(p.t, err)
-			_ = syscall.Kill(pid, s) // it may have ended meanwhile
+			found = append(found, pid)
 		}
 	}
+	return found
 }
 
 // parentOf reads the parent of the process whose directory in /proc is given.
