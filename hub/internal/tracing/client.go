@@ -3,11 +3,11 @@ package tracing
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"net/url"
-	"os"
 	"strings"
 	"time"
 
@@ -25,19 +25,22 @@ type client struct {
 	http   *http.Client
 }
 
-// newClient uploads to <endpoint>/v1/traces. Like OpenTelemetry's it takes more
-// headers, such as a token, from OTEL_EXPORTER_OTLP_HEADERS: "name=value,…", the
-// values percent-encoded.
-func newClient(endpoint string) (*client, error) {
+// headersVariable is OpenTelemetry's own name for more headers of uploads, such as a
+// token.
+const headersVariable = "OTEL_EXPORTER_OTLP_HEADERS"
+
+// newClient uploads to <endpoint>/v1/traces. headers is the value of
+// [headersVariable]: "name=value,…", the values percent-encoded.
+func newClient(endpoint, headers string) (*client, error) {
 	header := http.Header{"Content-Type": {"application/x-protobuf"}}
-	for pair := range strings.SplitSeq(os.Getenv("OTEL_EXPORTER_OTLP_HEADERS"), ",") {
+	for pair := range strings.SplitSeq(headers, ",") {
 		name, value, found := strings.Cut(pair, "=")
 		plain, err := url.PathUnescape(strings.TrimSpace(value))
 		if strings.TrimSpace(pair) == "" {
 			continue
 		}
 		if !found || err != nil { // not quoted: it is a secret
-			return nil, fmt.Errorf("reading OTEL_EXPORTER_OTLP_HEADERS: it must be like name=value,name=value")
+			return nil, errors.New("reading " + headersVariable + ": it must be like name=value,name=value")
 		}
 		header.Set(strings.TrimSpace(name), plain)
 	}

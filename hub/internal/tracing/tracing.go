@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
 	"sync/atomic"
 	"time"
 
@@ -38,7 +39,7 @@ func New(ctx context.Context, endpoint, version string, log *slog.Logger) (*Trac
 	if endpoint == "" {
 		return nil, nil
 	}
-	client, err := newClient(endpoint)
+	client, err := newClient(endpoint, os.Getenv(headersVariable))
 	if err != nil {
 		return nil, err
 	}
