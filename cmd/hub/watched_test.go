@@ -70,10 +70,12 @@ var (
 func TestWatchedMetricsAreServed(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t).withKey()
-	working, failing := newPeer(t, 200, ""), newPeer(t, 500, "")
+	working, failing, gone := newPeer(t, 200, ""), newPeer(t, 500, ""), newPeer(t, 410, "")
 	p.subscribe(working.URL, "--events", "good")
 	p.subscribe(failing.URL, "--events", "bad")
+	p.subscribe(gone.URL, "--events", "gone")
 	p.publish("good")
+	p.publish("gone")
 	p.publish("bad")
 	watched := expressions(t)
 	require.Greater(t, len(watched), 20)
