@@ -92,8 +92,12 @@ func TestChaosClocksDisagree(t *testing.T) {
 	ahead.ready()
 	w.furnish(ahead)
 	behind.ready()
-	ahead.requireClock()
-	behind.requireClock()
+	for _, h := range []*hubUnderTest{ahead, behind} {
+		h.requireClock()
+		seen, err := h.command("doctor").Output()
+		require.NoError(t, err, "a wrong clock is a warning")
+		require.Regexp(t, `(?m)^clock +warning .*differ by -?(1h0m|59m59)`, string(seen))
+	}
 	_, number := w.endpoint(slowType)
 	var slow atomic.Int32
 	w.odd[number] = func(*fasthttp.RequestCtx, Arrival) uint16 { // nothing is sent yet, so the map has no readers

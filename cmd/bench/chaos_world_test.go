@@ -151,10 +151,18 @@ func (h *hubUnderTest) base() string { return "http://" + h.address }
 // ("name:n"), if one is given.
 func (h *hubUnderTest) start(failpoint string) {
 	h.world.t.Helper()
+	cmd := h.command("serve")
+	cmd.Env = append(cmd.Env, "HUB_FAILPOINT="+failpoint)
+	h.process = hubtest.Run(h.world.t, h.name, h.world.dir, cmd)
+}
+
+// command makes a command of the hub's program with the replica's settings and clock.
+func (h *hubUnderTest) command(args ...string) *exec.Cmd {
 	w := h.world
+	w.t.Helper()
 	binary, err := chaosBinary()
 	require.NoError(w.t, err)
-	cmd := exec.Command(binary, "serve")
+	cmd := exec.Command(binary, args...)
 	cmd.Dir = w.dir
 	cmd.Env = append(withoutHubSettings(os.Environ()),
 		"HUB_ENV=development",
@@ -167,11 +175,10 @@ func (h *hubUnderTest) start(failpoint string) {
 		"HUB_ADMIN_PASSWORD="+w.password,
 		"HUB_DELIVERY_CONCURRENCY="+strconv.Itoa(attemptsInFlight),
 		"HUB_ENDPOINT_CONCURRENCY="+strconv.Itoa(endpointInFlight),
-		"HUB_FAILPOINT="+failpoint,
 		clockShift+"="+strconv.Itoa(int(h.clock/time.Second)),
 	)
 	cmd.Env = append(cmd.Env, w.settings...) // of two values the last one counts
-	h.process = hubtest.Run(w.t, h.name, w.dir, cmd)
+	return cmd
 }
 
 // ready starts the replica and returns when it answers.
