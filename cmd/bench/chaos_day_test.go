@@ -115,7 +115,7 @@ func TestChaosPutOffForADay(t *testing.T) {
 }
 
 const (
-	dayEvents = 150 // what a receiver misses in its day
+	dayEvents = 90  // what a receiver misses in its day
 	dayLive   = 8   // what it is sent while it gets that
 	dayRate   = 600 // attempts a minute it takes afterwards
 )

@@ -34,7 +34,7 @@ type lane struct {
 	woke     time.Time     // when other processes were last told of such rows
 	interval time.Duration // pacing: least time between starts; 0 = none
 	nextAt   time.Time     // pacing: earliest next start
-	timer    bool          // a wake-up for nextAt is set
+	timer    *time.Timer   // the wake-up for nextAt; nil = none is set
 }
 
 func (l *lane) waiting() int { return len(l.queue) - l.head }
