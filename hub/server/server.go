@@ -23,6 +23,7 @@ import (
 	"integrationhub/hub/internal/gateway"
 	"integrationhub/hub/internal/keys"
 	"integrationhub/hub/internal/registry"
+	"integrationhub/hub/internal/tracing"
 )
 
 // Options is what a server is started with.
@@ -89,7 +90,11 @@ func Start(ctx context.Context, o Options) (_ *Server, err error) {
 	}
 	s.probes = &probes{storage: s.storage, version: o.Version}
 	s.app = newApp(o.Config.BaseURL(), o.Log, s.probes)
-	s.engine = startEngine(o.Config, s.storage, guard, o.Version, o.Log)
+	tracer, err := tracing.New(ctx, o.Config.OTLPEndpoint, o.Version, o.Log)
+	if err != nil {
+		return nil, err
+	}
+	s.engine = startEngine(o.Config, s.storage, guard, tracer, o.Version, o.Log)
 	serveMetrics(s.app, o.Config, s.engine)
 	if !o.Worker {
 		if err := s.mountAPI(ctx, guard); err != nil {
@@ -122,7 +127,7 @@ func (s *Server) mountAPI(ctx context.Context, guard *egress.Guard) error {
 		return err
 	}
 	limits := keyLimits{s.storage.limiter(log, e.metrics.LimitedLocally), e.metrics}
-	receive := gateway.New(e.directory, limits, timedPublisher{e.outbox, e.metrics})
+	receive := gateway.New(e.directory, limits, timedPublisher{e.outbox, e.metrics, e.tracer}, e.tracer)
 	_, err := api.New(s.app, api.Deps{
 		Log: log, Auth: operators, Keys: keys.NewService(db, nil, cfg.KeyRate, time.Now),
 		KeyFinder: e.directory, KeyLimiter: limits,

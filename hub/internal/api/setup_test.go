@@ -96,7 +96,7 @@ func setup(t *testing.T) *bundle {
 	httpx.AnswerUnknownMethods(app)
 	app.Use(httpx.RequestIDs(), httpx.Headers("https://hub.example.com"))
 	limits := keyLimits{limit.New(limit.Config{Redis: b.engine.redis.Options(), Log: logger})}
-	receive := gateway.New(b.engine.directory, limits, b.engine.outbox)
+	receive := gateway.New(b.engine.directory, limits, b.engine.outbox, nil)
 	b.api, err = api.New(app, api.Deps{
 		Log: logger, Auth: b.auth, Keys: b.keys, KeyFinder: b.keys, KeyLimiter: limits, Directory: registry.NewDirectory(b.db),
 		Endpoints: registry.NewEndpoints(b.db, b.box, newGuard(t), b.clock.Now), Audit: audit.NewRecorder(b.db), Publisher: b.sent,

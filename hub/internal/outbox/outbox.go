@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5/pgxpool"
+	"go.opentelemetry.io/otel/trace"
 
 	"integrationhub/hub"
 	"integrationhub/hub/internal/delivery"
@@ -40,6 +41,7 @@ type Publication struct {
 	Idempotency   string                // stored idempotency key, or "": not idempotent
 	BodyHash      [sha256.Size]byte     // of the request, for idempotent publications
 	To            []*directory.Endpoint // nil: every subscriber
+	Trace         *trace.SpanContext    // what the attempts' spans hang on; nil = not traced
 }
 
 // Result is the answer to one publication.
