@@ -40,6 +40,8 @@ func (c Config) Validate() error {
 	check.that(c.Retention%(24*time.Hour) == 0, "retention", "must be whole days, e.g. 30d")
 	check.that(c.EndpointConcurrency <= c.DeliveryConcurrency, "endpoint_concurrency", "must not be more than delivery_concurrency")
 	check.url("database_url", c.DatabaseURL.Reveal(), "postgres", "postgresql")
+	check.url("otlp_endpoint", c.OTLPEndpoint, "http", "https")
+	check.that(!strings.Contains(c.OTLPEndpoint, "@"), "otlp_endpoint", "must not hold a password; OTEL_EXPORTER_OTLP_HEADERS takes a token")
 	check.url("redis_url", c.RedisURL.Reveal(), "redis", "rediss", "unix")
 	check.publicURL(c)
 	check.products(c)

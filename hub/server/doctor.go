@@ -11,6 +11,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/logging"
 
 	"integrationhub/hub/config"
 	"integrationhub/hub/embedded"
@@ -190,6 +191,7 @@ func checkRedis(ctx context.Context, cfg config.Config, report func(Finding)) {
 		report(Finding{"redis", FindingFailed, "HUB_REDIS_URL is not a valid redis:// URL", ""})
 		return
 	}
+	redis.SetLogger(&logging.VoidLogger{}) // the finding says it
 	client := redis.NewClient(options)
 	defer client.Close()
 	asked := time.Now()

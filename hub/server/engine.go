@@ -17,6 +17,7 @@ import (
 	"integrationhub/hub/internal/ledger"
 	"integrationhub/hub/internal/metrics"
 	"integrationhub/hub/internal/outbox"
+	"integrationhub/hub/internal/tracing"
 )
 
 // engine accepts and delivers: everything that runs without an HTTP interface.
@@ -30,6 +31,7 @@ type engine struct {
 	replays    *ledger.Replays
 	tail       *ledger.Tail
 	metrics    *metrics.Metrics
+	tracer     *tracing.Tracer // nil = off
 	client     *client.Client
 	log        *slog.Logger
 
@@ -38,13 +40,14 @@ type engine struct {
 }
 
 // startEngine wires the path of an event and starts its background work.
-func startEngine(cfg config.Config, s *storage, guard *egress.Guard, speaks directory.Connectors, version string, log *slog.Logger) *engine {
+func startEngine(cfg config.Config, s *storage, guard *egress.Guard, speaks directory.Connectors, tracer *tracing.Tracer, version string, log *slog.Logger) *engine {
 	now := time.Now
 	e := &engine{
 		directory: directory.New(s.engine, s.box, speaks, log, now),
 		reader:    ledger.NewReader(s.api),
 		tail:      ledger.NewTail(s.redis, log),
 		metrics:   metrics.New(),
+		tracer:    tracer,
 		log:       log,
 	}
 	e.client = client.New(client.Config{
@@ -79,7 +82,7 @@ func startEngine(cfg config.Config, s *storage, guard *egress.Guard, speaks dire
 	ctx, cancel := context.WithCancel(context.Background())
 	e.cancel = cancel
 	drainer := ledger.NewDrainer(s.api, log, e.dispatcher.Kick)
-	maintenance := ledger.NewMaintenance(s.api, log, now, cfg.Retention)
+	maintenance := ledger.NewMaintenance(s.api, log, now, cfg.Retention, e.metrics.GaveUp)
 	for _, work := range []func(context.Context){
 		e.directory.Run, e.dispatcher.Sweep, e.replays.Run, e.tail.Run, maintenance.Run, drainer.Run, e.runRetrier,
 	} {
@@ -93,6 +96,7 @@ func (e *engine) attemptsStored(batch []delivery.Attempt) {
 	e.retrier.Schedule(batch)
 	e.metrics.Attempts(batch, time.Now())
 	e.tail.Changed(batch)
+	e.tracer.Attempts(batch)
 }
 
 func (e *engine) runRetrier(ctx context.Context) {
@@ -124,4 +128,5 @@ func (e *engine) stop(ctx context.Context) {
 	e.cancel()
 	e.background.Wait()
 	e.client.Close()
+	e.tracer.Close()
 }

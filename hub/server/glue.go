@@ -13,6 +13,7 @@ import (
 	"integrationhub/hub/internal/limit"
 	"integrationhub/hub/internal/metrics"
 	"integrationhub/hub/internal/outbox"
+	"integrationhub/hub/internal/tracing"
 )
 
 // keyLimits counts requests of keys: the one limiter behind the hot path and the API.
@@ -84,12 +85,15 @@ func (p pings) PublishTo(ctx context.Context, tenantID uuid.UUID, environment hu
 type timedPublisher struct {
 	*outbox.Outbox
 	metrics *metrics.Metrics
+	tracer  *tracing.Tracer
 }
 
 // PublishAll implements gateway.Publisher.
 func (t timedPublisher) PublishAll(ctx context.Context, publications []*outbox.Publication) ([]outbox.Result, error) {
 	began := time.Now()
+	span := t.tracer.Commit(ctx)
 	results, err := t.Outbox.PublishAll(ctx, publications)
+	span.End(err)
 	t.metrics.Published(time.Since(began))
 	return results, err
 }

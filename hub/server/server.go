@@ -23,6 +23,7 @@ import (
 	"integrationhub/hub/internal/egress"
 	"integrationhub/hub/internal/gateway"
 	"integrationhub/hub/internal/registry"
+	"integrationhub/hub/internal/tracing"
 	"integrationhub/hub/module"
 )
 
@@ -104,7 +105,11 @@ func Start(ctx context.Context, o Options) (_ *Server, err error) {
 	s.app = newApp(s.publicURL(), o.Log, s.probes)
 	s.app.Get("/health", s.probes.health)
 	s.app.Get("/ready", s.probes.readiness)
-	s.engine = startEngine(o.Config, s.storage, guard, s.products.Connector, o.Version, o.Log)
+	tracer, err := tracing.New(ctx, o.Config.OTLPEndpoint, o.Version, o.Log)
+	if err != nil {
+		return nil, err
+	}
+	s.engine = startEngine(o.Config, s.storage, guard, s.products.Connector, tracer, o.Version, o.Log)
 	serveMetrics(s.app, o.Config, s.engine)
 	if !o.Worker {
 		if err := s.mountAPI(ctx, guard); err != nil {
@@ -140,7 +145,7 @@ func (s *Server) mountAPI(ctx context.Context, guard *egress.Guard) error {
 	if err := s.openProducts(ctx, guard, limits); err != nil {
 		return err
 	}
-	receive := gateway.New(e.directory, limits, timedPublisher{e.outbox, e.metrics})
+	receive := gateway.New(e.directory, limits, timedPublisher{e.outbox, e.metrics, e.tracer}, e.tracer)
 	_, err := api.New(s.app, api.Deps{
 		Log: log, Auth: operators, Keys: s.products.keys, Connect: s.products.connect,
 		KeyFinder: e.directory, KeyLimiter: limits,

@@ -64,7 +64,7 @@ type Deps struct {
 	Stopping       <-chan struct{} // closed when the hub stops: live tails end
 	TrustedProxies []netip.Prefix  // whose X-Forwarded-For is believed
 	Version        string          // of the hub, for the OpenAPI document
-	Docs           bool            // serve the reference page at /docs
+	Docs           bool            // serve the reference page at /docs, and /openapi.json
 }
 
 // API is the interface, mounted.
@@ -165,7 +165,7 @@ func (a *API) complete(op huma.Operation) {
 		own.Description, own.Content = "The job that was started", a.content(reflect.TypeFor[ledger.Replay]())
 		op.Responses["200"] = &huma.Response{Description: "Dry run: the count", Content: a.content(reflect.TypeFor[ReplayCount]())}
 	case actionStream:
-		own.Description = `Messages named "delivery", each with a delivery as its data and that one's id`
+		own.Description = `Messages named "delivery", each with a delivery as its data; the id names the delivery and its change`
 		own.Content = map[string]*huma.MediaType{eventStream: own.Content["application/json"]}
 	}
 }

@@ -16,8 +16,11 @@ var docsFiles embed.FS
 // docsPolicy lets the reference page load only its own files.
 const docsPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
-// serveDocs serves /openapi.json, and the reference page where it is wanted.
+// serveDocs serves the reference page and /openapi.json, where they are wanted.
 func (a *API) serveDocs(app *fiber.App) error {
+	if !a.deps.Docs {
+		return nil
+	}
 	app.Get("/openapi.json", func(c *fiber.Ctx) error {
 		document, err := a.document()
 		if err != nil {
@@ -27,9 +30,6 @@ func (a *API) serveDocs(app *fiber.App) error {
 		c.Set(fiber.HeaderXContentTypeOptions, "nosniff")
 		return c.Send(document)
 	})
-	if !a.deps.Docs {
-		return nil
-	}
 	for path, file := range map[string]struct{ name, mediaType string }{
 		"/docs":          {"docs/index.html", fiber.MIMETextHTMLCharsetUTF8},
 		"/docs/page.css": {"docs/page.css", "text/css; charset=utf-8"},

@@ -128,7 +128,7 @@ func (k keyLimits) Allow(ctx context.Context, key keys.Principal, setHeader func
 func (b *bundle) tidy() {
 	b.t.Helper()
 	const retention = 10 * 365 * 24 * time.Hour // nothing is dropped
-	require.NoError(b.t, ledger.NewMaintenance(b.db, slog.New(slog.DiscardHandler), b.clock.Now, retention).Tidy(context.Background()))
+	require.NoError(b.t, ledger.NewMaintenance(b.db, slog.New(slog.DiscardHandler), b.clock.Now, retention, func(string, int) {}).Tidy(context.Background()))
 }
 
 // publish publishes an event with a key and gives its id.

@@ -3,7 +3,9 @@ package api_test
 import (
 	"bufio"
 	"context"
+	"encoding/json"
 	"fmt"
+	"maps"
 	"net"
 	"net/http"
 	"strings"
@@ -229,6 +231,81 @@ func TestBodyRulesHoldEverywhere(t *testing.T) {
 		require.Equal(t, 413, b.announce(row.Method, path, 1<<20+1), row.Action)
 	}
 	require.Equal(t, before, b.owned())
+}
+
+// "errors[{location, message}] (never the submitted value)": whatever is wrong, and
+// wherever it stands. Names of fields nobody knows are told, cut and fit to be shown.
+func TestSubmittedValuesAreNeverRepeated(t *testing.T) {
+	t.Parallel()
+	b := setup(t).tenants()
+	const canary = "c4n4ry"
+	wrong := []string{`"` + canary + `"`, `"` + canary + `\u202e\u0007"`, `{"x":"` + canary + `"}`, `["` + canary + `",{"x":"` + canary + `"}]`,
+		"48879123", "-48879123.5", `"http://` + canary + `@:x/"`, `"2026-13-45T` + canary + `"`, `"` + strings.Repeat(canary, 400) + `"`}
+	told := 0
+	check := func(row api.Row, got answer, what string) {
+		t.Helper()
+		require.NotContains(t, got.text, canary, "%s: %s", row.Action, what)
+		require.NotContains(t, got.text, "48879123", "%s: %s", row.Action, what)
+		if got.status >= 400 {
+			told++
+			require.Equal(t, "application/problem+json", got.header.Get("Content-Type"))
+		}
+	}
+	for _, row := range b.api.Rows() {
+		credential, path := b.credential(row), b.path(row, uuid.NewString())
+		if strings.Contains(row.Path, "{id}") {
+			for _, id := range []string{canary, canary + "%00", "%2e%2e%2f" + canary, strings.Repeat(canary, 100)} {
+				check(row, b.call(row.Method, strings.ReplaceAll(row.Path, "{id}", id), credential, ""), "a path")
+			}
+		}
+		for _, p := range b.api.Operation(row).Parameters {
+			for _, value := range []string{canary, "48879123", canary + "%00%ff", strings.Repeat(canary, 400)} {
+				switch p.In {
+				case "query":
+					if row.Action != "events.stream" || strings.HasSuffix(p.Name, "_id") && p.Schema.Format == "uuid" { // else it would be a tail
+						check(row, b.call(row.Method, path+"?"+p.Name+"="+value, credential, ""), p.Name)
+					}
+				case "header":
+					check(row, b.call(row.Method, path, credential, bodyFor(t, row, b.tenant[0]), p.Name, strings.Repeat(canary, 100)), p.Name)
+				}
+			}
+		}
+		body := bodyFor(t, row, b.tenant[0])
+		if body == "" || row.Action == "auth.logout" {
+			continue
+		}
+		var members map[string]json.RawMessage
+		require.NoError(t, json.Unmarshal([]byte(body), &members))
+		for name := range members {
+			for _, value := range wrong {
+				if row.KeysOnly && name == "data" {
+					continue
+				}
+				changed := maps.Clone(members)
+				changed[name] = json.RawMessage(value)
+				text, err := json.Marshal(changed)
+				require.NoError(t, err)
+				if got := b.call(row.Method, path, credential, string(text)); got.status >= 400 {
+					check(row, got, name+" "+value)
+				}
+			}
+		}
+		long := strings.Replace(body, "{", `{"`+strings.Repeat("n", 5000)+`":"`+canary+`",`, 1)
+		got := b.call(row.Method, path, credential, long)
+		require.Equal(t, 422, got.status, row.Action)
+		check(row, got, "a long name")
+		require.Less(t, len(got.text), 1000, row.Action)
+		var many strings.Builder
+		for i := range 5000 {
+			fmt.Fprintf(&many, `"odd\u202e\u0007%d":"%s",`, i, canary)
+		}
+		got = b.call(row.Method, path, credential, strings.Replace(body, "{", "{"+many.String(), 1))
+		require.Equal(t, 422, got.status, row.Action)
+		check(row, got, "many names")
+		require.Less(t, len(got.text), 5000, "%s: what was sent does not come back whole", row.Action)
+		require.NotRegexp(t, `\x{202e}|\\u202e|\\u0007`, got.text)
+	}
+	require.Greater(t, told, 500)
 }
 
 // with puts members into a body: the first ones of it, or the data of an event,

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"io"
 	"log/slog"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"net/netip"
@@ -24,6 +25,7 @@ import (
 	"integrationhub/hub/internal/api"
 	"integrationhub/hub/internal/audit"
 	"integrationhub/hub/internal/auth"
+	"integrationhub/hub/internal/connect"
 	"integrationhub/hub/internal/egress"
 	"integrationhub/hub/internal/gateway"
 	"integrationhub/hub/internal/httpx"
@@ -96,12 +98,17 @@ func setup(t *testing.T) *bundle {
 	httpx.AnswerUnknownMethods(app)
 	app.Use(httpx.RequestIDs(), httpx.Headers("https://hub.example.com"))
 	limits := keyLimits{limit.New(limit.Config{Redis: b.engine.redis.Options(), Log: logger})}
-	receive := gateway.New(b.engine.directory, limits, b.engine.outbox)
+	receive := gateway.New(b.engine.directory, limits, b.engine.outbox, nil)
 	b.api, err = api.New(app, api.Deps{
 		Log: logger, Auth: b.auth, Keys: b.keys, KeyFinder: b.keys, KeyLimiter: limits, Directory: registry.NewDirectory(b.db),
 		Endpoints: registry.NewEndpoints(b.db, b.box, newGuard(t), b.clock.Now), Audit: audit.NewRecorder(b.db), Publisher: b.sent,
 		Publish: receive.Publish, PublishBatch: receive.PublishBatch, Ledger: ledger.NewReader(b.db), Replays: b.engine.replays,
 		Tail: b.engine.tail, Kick: b.engine.dispatcher.Kick, Now: b.clock.Now, Stopping: b.engine.stopping,
+		Connect: connect.New(connect.Config{
+			DB: b.db, Box: b.box, Keys: b.keys, URLs: newGuard(t), Do: http.DefaultClient, Connectors: anyPeer,
+			Products:  func(string) (connect.Product, bool) { return connect.Product{}, false },
+			Recovered: func(uuid.UUID) {}, Random: rand.Float64, Log: logger, Now: b.clock.Now,
+		}),
 		TrustedProxies: []netip.Prefix{netip.MustParsePrefix(localPeer)}, Version: "test", Docs: true,
 	})
 	require.NoError(t, err)
@@ -252,7 +259,7 @@ func (l *lockedBuffer) String() string {
 	return l.b.String()
 }
 
-func newGuard(t *testing.T) registry.URLChecker {
+func newGuard(t *testing.T) *egress.Guard {
 	t.Helper()
 	guard, err := egress.New(egress.Config{})
 	require.NoError(t, err)

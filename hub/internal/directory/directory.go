@@ -96,6 +96,9 @@ func (d *Directory) Refresh(ctx context.Context) error {
 	return nil
 }
 
+// lastFlush bounds how long the last uses of keys are stored when a process stops.
+const lastFlush = 3 * time.Second
+
 // Run refreshes until ctx ends and records when keys were last used.
 func (d *Directory) Run(ctx context.Context) {
 	poll, flush := time.NewTicker(pollEvery), time.NewTicker(30*time.Second)
@@ -105,10 +108,15 @@ func (d *Directory) Run(ctx context.Context) {
 	for {
 		select {
 		case <-ctx.Done():
+			last, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastFlush)
+			defer cancel()
+			if err := d.flushUsed(last); err != nil {
+				d.log.Warn("recording the last use of keys failed; it is lost", "error", err)
+			}
 			return
 		case <-flush.C:
 			if err := d.flushUsed(ctx); err != nil && ctx.Err() == nil {
-				d.log.Warn("recording the last use of keys failed", "error", err)
+				d.log.Warn("recording the last use of keys failed; trying again", "error", err)
 			}
 		case <-poll.C:
 			err := d.Refresh(ctx)
@@ -181,12 +189,13 @@ func (d *Directory) loadKey(ctx context.Context, hash [sha256.Size]byte) (*Key, 
 	return &Key{Principal: keys.PrincipalOf(row), expiresAt: row.Key.ExpiresAt, hash: hash}, nil
 }
 
+// flushUsed stores when keys were last used. What could not be stored is kept for
+// the next time.
 func (d *Directory) flushUsed(ctx context.Context) error {
 	var ids []uuid.UUID
 	var times []time.Time
 	d.used.Range(func(id, at any) bool {
 		ids, times = append(ids, id.(uuid.UUID)), append(times, at.(time.Time))
-		d.used.Delete(id)
 		return true
 	})
 	if len(ids) == 0 {
@@ -197,6 +206,9 @@ func (d *Directory) flushUsed(ctx context.Context) error {
 		from unnest($1::uuid[], $2::timestamptz[]) u(id, at) where k.id = u.id`, ids, times)
 	if err != nil {
 		return fmt.Errorf("storing when keys were last used: %w", err)
+	}
+	for i, id := range ids {
+		d.used.CompareAndDelete(id, times[i]) // a use since then stays
 	}
 	return nil
 }

@@ -103,10 +103,15 @@ func (b *book) generated(random *rand.Rand) row {
 func (b *book) store(t *testing.T, rows []row) {
 	t.Helper()
 	_, err := b.pool.CopyFrom(context.Background(), pgx.Identifier{"hub", "deliveries"},
-		[]string{"id", "event_id", "tenant_id", "target_id", "environment", "product", "event_type", "correlation_id", "inbound", "integration", "status", "status_code"},
+		[]string{"id", "event_id", "tenant_id", "target_id", "environment", "product", "event_type", "correlation_id", "inbound", "integration", "status", "status_code", "finished_at"},
 		pgx.CopyFromSlice(len(rows), func(i int) ([]any, error) {
 			r := rows[i]
-			return []any{r.id, r.event, r.tenant, r.target, "live", r.product, r.kind, r.correlation, r.inbound, r.integration, int16(r.status), r.code}, nil
+			var finished *time.Time
+			if r.status != delivery.Pending {
+				at := time.Now().Add(-time.Hour)
+				finished = &at
+			}
+			return []any{r.id, r.event, r.tenant, r.target, "live", r.product, r.kind, r.correlation, r.inbound, r.integration, int16(r.status), r.code, finished}, nil
 		}))
 	require.NoError(t, err)
 	_, err = b.pool.CopyFrom(context.Background(), pgx.Identifier{"hub", "events"},
