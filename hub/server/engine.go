@@ -85,6 +85,7 @@ func startEngine(cfg config.Config, s *storage, guard *egress.Guard, speaks dire
 	maintenance := ledger.NewMaintenance(s.api, log, now, cfg.Retention, e.metrics.GaveUp)
 	for _, work := range []func(context.Context){
 		e.directory.Run, e.dispatcher.Sweep, e.replays.Run, e.tail.Run, maintenance.Run, drainer.Run, e.runRetrier,
+		func(ctx context.Context) { e.dispatcher.Listen(ctx, outbox.DueChannel) },
 	} {
 		e.background.Go(func() { work(ctx) })
 	}

@@ -3,7 +3,6 @@ package server
 import (
 	"context"
 	"encoding/json"
-	"errors"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
@@ -101,13 +100,4 @@ func (m moduleSealer) Open(sealed []byte, context string) ([]byte, error) {
 // Derive implements [module.Sealer].
 func (m moduleSealer) Derive(purpose string) []byte {
 	return m.box.Derive("product/" + m.product + "/" + purpose)
-}
-
-// noEvents is what products are lent while the hub stores events of keys only.
-type noEvents struct{}
-
-// Publish implements [module.Publisher].
-func (noEvents) Publish(context.Context, pgx.Tx, hub.Event) (string, error) {
-	return "", hub.Errorf(hub.ErrUnavailable, "publishing_unavailable", "Events of hosted products cannot be stored.").
-		Because(errors.New("no publisher was given to the server"))
 }

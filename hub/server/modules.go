@@ -25,6 +25,7 @@ import (
 	"integrationhub/hub/internal/inbox"
 	"integrationhub/hub/internal/jobs"
 	"integrationhub/hub/internal/keys"
+	"integrationhub/hub/internal/outbox"
 	"integrationhub/hub/internal/product"
 	"integrationhub/hub/internal/store/dbgen"
 	"integrationhub/hub/migrations"
@@ -203,7 +204,7 @@ func (s *Server) open(ctx context.Context, one *hosted) error {
 		return err
 	}
 	one.instance, err = one.module.Open(ctx, module.Kit{
-		Pool: one.pool, Events: noEvents{}, Tenants: moduleTenants{s.storage.api, name}, Peers: modulePeers{s.products.connect, name},
+		Pool: one.pool, Events: outbox.Product{Outbox: s.engine.outbox, Name: name}, Tenants: moduleTenants{s.storage.api, name}, Peers: modulePeers{s.products.connect, name},
 		Jobs: jobs.Queue{Product: name, Now: time.Now}, Sealer: moduleSealer{s.storage.box, name},
 		URLs:     module.URLs{Public: s.publicURL(), Base: one.base},
 		Settings: module.Settings{Development: !cfg.InProduction(), AccessTTL: cfg.AccessTTL, RefreshTTL: cfg.RefreshTTL},

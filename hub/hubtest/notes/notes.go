@@ -9,6 +9,7 @@ import (
 	"errors"
 	"io/fs"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -101,6 +102,10 @@ func (i *instance) Routes(api huma.API) {
 		OperationID: "notes.list", Method: http.MethodGet, Path: "/api/v1/notes",
 		Security: []map[string][]string{{module.SchemeBearer: {}}},
 	}, i.list)
+	huma.Register(api, huma.Operation{
+		OperationID: "notes.publish", Method: http.MethodPost, Path: "/api/v1/publish", DefaultStatus: 202,
+		Security: []map[string][]string{{module.SchemeBearer: {}}},
+	}, i.publish)
 	huma.Register(api, huma.Operation{OperationID: "notes.echo", Method: http.MethodPost, Path: "/api/v1/echo", DefaultStatus: 202}, i.echo)
 }
 
@@ -158,6 +163,35 @@ func (i *instance) echo(ctx context.Context, in *struct{ Body Note }) (*struct{}
 	return nil, pgx.BeginFunc(ctx, i.kit.Pool, func(tx pgx.Tx) error {
 		return i.kit.Jobs.Enqueue(ctx, tx, module.Run{Job: "echo", Key: in.Body.Author, Payload: []byte(in.Body.Text)})
 	})
+}
+
+// publish tells the peers of a note, in the transaction that writes it down; a text
+// that begins with "undo" is taken back, and its event with it.
+func (i *instance) publish(ctx context.Context, in *struct{ Body Note }) (*struct{ Body Published }, error) {
+	who, _ := module.CallerFrom(ctx)
+	data, err := json.Marshal(map[string]string{"text": in.Body.Text})
+	if err != nil {
+		return nil, err
+	}
+	out := &struct{ Body Published }{}
+	err = pgx.BeginFunc(ctx, i.kit.Pool, func(tx pgx.Tx) error {
+		_, err := tx.Exec(ctx, `insert into notes (tenant_id, environment, author, event_id, text) values ($1, $2, 'self', '', $3)`,
+			who.TenantID, who.Environment, in.Body.Text)
+		if err != nil {
+			return err
+		}
+		out.Body.ID, err = i.kit.Events.Publish(ctx, tx, hub.Event{TenantID: who.TenantID, Environment: who.Environment, Type: Created, Data: data})
+		if err == nil && strings.HasPrefix(in.Body.Text, "undo") {
+			err = hub.Errorf(hub.ErrConflict, "undone", "It was taken back.")
+		}
+		return err
+	})
+	return out, err
+}
+
+// Published is an event that was stored.
+type Published struct {
+	ID string `json:"id"`
 }
 
 // Authenticate implements [module.Instance].

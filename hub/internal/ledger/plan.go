@@ -213,8 +213,8 @@ func readType(kind string, statuses []delivery.Status) []read {
 	return reads
 }
 
-// targets finds the endpoints a filter can mean, deleted ones included; nil where
-// they are too many to be read one by one.
+// targets finds the endpoints and integrations a filter can mean, deleted ones
+// included; nil where they are too many to be read one by one.
 func (f Filter) targets(ctx context.Context, db querier, e effort) ([]uuid.UUID, error) {
 	switch {
 	case f.Product == hubProduct:
@@ -226,9 +226,12 @@ func (f Filter) targets(ctx context.Context, db querier, e effort) ([]uuid.UUID,
 	case f.TenantID == nil && f.Product == "":
 		return nil, nil // everybody's
 	}
-	targets, err := readIDs(ctx, db, "reading endpoints", `
+	targets, err := readIDs(ctx, db, "reading endpoints and integrations", `
 		select e.id from hub.endpoints e join hub.tenants t on t.id = e.tenant_id
 		where ($1::uuid is null or e.tenant_id = $1) and ($1::uuid is not null or t.product = $2)
+		union all -- what peers sent comes from their product
+		select i.id from hub.integrations i join hub.tenants t on t.id = i.tenant_id
+		where ($1::uuid is null or i.tenant_id = $1) and ($1::uuid is not null or t.product = $2 or i.product = $2)
 		limit $3`, f.TenantID, f.Product, e.manyTargets+1)
 	if err != nil || len(targets) > e.manyTargets {
 		return nil, err

@@ -36,6 +36,7 @@ type Publication struct {
 	Product       string
 	Type          string
 	CorrelationID string
+	At            time.Time           // when it happened; zero = now
 	Data          []byte              // JSON object; copied into the envelope before Publish returns
 	ID            string              // chosen by the publisher, or ""
 	Idempotency   string              // stored idempotency key, or "": not idempotent

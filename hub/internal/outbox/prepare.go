@@ -52,6 +52,9 @@ func (o *Outbox) prepare(ctx context.Context, p *Publication) (*prepared, error)
 		Seq: logid.NewSeq(now), ID: id, Bits: signed(bits), TenantID: p.TenantID, Environment: p.Environment,
 		Product: p.Product, Type: p.Type, Correlation: p.CorrelationID, Trace: p.Trace,
 	}
+	if !p.At.IsZero() {
+		now = p.At
+	}
 	event.Body = hub.AppendEnvelope(make([]byte, 0, len(p.Data)+len(p.Type)+len(p.Product)+len(p.CorrelationID)+160), hub.Event{
 		ID: id, Product: p.Product, Type: p.Type, Time: now, CorrelationID: p.CorrelationID, Data: p.Data,
 	})

@@ -43,7 +43,7 @@ type node struct {
 	log   *lockedBuffer
 }
 
-func start(t *testing.T, change func(*config.Config)) *node {
+func start(t *testing.T, change func(*config.Config), connectors ...hub.Connector) *node {
 	t.Helper()
 	database := hubtest.DatabaseURL(t)
 	cfg, _, err := config.Load(config.Sources{})
@@ -59,7 +59,7 @@ func start(t *testing.T, change func(*config.Config)) *node {
 	n := &node{t: t, log: &lockedBuffer{}}
 	s, err := server.Start(context.Background(), server.Options{
 		Config: cfg, Version: "test", Log: slog.New(slog.NewJSONHandler(n.log, nil)),
-		Modules: []module.Module{notes.New("notes"), notes.New("board")},
+		Modules: []module.Module{notes.New("notes"), notes.New("board")}, Connectors: connectors,
 	})
 	require.NoError(t, err)
 	t.Cleanup(s.Stop)
