@@ -183,6 +183,10 @@ func errorsOf(row route) []int {
 	} else {
 		list = append(list, http.StatusUnauthorized)
 	}
+	switch row.action { // these call a peer
+	case actionConnect, actionLink, "integrations.rotate-secret":
+		list = append(list, http.StatusUnprocessableEntity, http.StatusBadGateway, http.StatusGatewayTimeout)
+	}
 	if row.scope != "" || row.action == actionLogin {
 		list = append(list, http.StatusTooManyRequests)
 	}
