@@ -123,7 +123,9 @@ func TestKeysAndStatus(t *testing.T) {
 	o.do(422, "POST", "/api-keys", "", "X-Environment", "sandbox")
 	o.do(422, "POST", "/api-keys", `{"scopes":["patient.search"]}`)
 
-	items := func(headers ...string) []any { return o.do(200, "GET", "/api-keys", "", headers...).body["items"].([]any) }
+	items := func(headers ...string) []any {
+		return o.do(200, "GET", "/api-keys", "", headers...).body["items"].([]any)
+	}
 	require.Len(t, items(), 1)
 	require.Len(t, items("X-Environment", "test"), 2)
 	require.NotContains(t, o.do(200, "GET", "/api-keys", "").text, key)
