@@ -79,7 +79,7 @@ func (s *Service) Accept(ctx context.Context, who keys.Principal, r Registration
 		return Accepted{}, store.Failed("storing the registration", err)
 	}
 	return Accepted{
-		IntegrationID: row.ID, WebhookURL: row.WebhookUrl, Features: unfilled(own.Spec.Features), Status: row.Status, Secret: made,
+		IntegrationID: row.ID, WebhookURL: row.WebhookUrl, Features: cleaned(own.Spec.Features), Status: row.Status, Secret: made,
 	}, nil
 }
 
@@ -97,6 +97,11 @@ func (s *Service) checkRegistration(who keys.Principal, r Registration) error {
 		return wrongEnvironment(who.Environment)
 	case r.Secret != "" && !registry.ValidSecret(r.Secret):
 		return hub.Invalid("body.webhook_secret", "must be 16 to 256 printable ASCII characters without spaces")
+	}
+	for where, list := range map[string][]string{"body.events": r.Events, "body.features": r.Features} {
+		if len(cleaned(list)) != len(list) {
+			return hub.Invalid(where, "must be names of at most 100 characters")
+		}
 	}
 	_, err := s.URLs.CheckHTTPS("body.webhook_url", r.WebhookURL)
 	return err

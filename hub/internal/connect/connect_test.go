@@ -27,7 +27,7 @@ func TestConnect(t *testing.T) {
 	require.Equal(t, []string{"reminders"}, made.Enabled)
 	require.Equal(t, p.URL+"/api/v1", made.APIURL)
 	require.Equal(t, ownBase+"/api/v1/integrations/webhook", made.WebhookURL)
-	require.Equal(t, "Made", made.RemoteKeyLast4[len(made.RemoteKeyLast4)-4:]) //nolint:usetesting // how the key ends
+	require.Equal(t, "Made", made.RemoteKeyLast4[len(made.RemoteKeyLast4)-4:])
 	asked := p.seen("/status")
 	require.Len(t, asked, 1)
 	require.Equal(t, "msg_live_somethingElseThatTheyMade", asked[0].key)
@@ -48,10 +48,10 @@ func TestConnect(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, made.ID, who.Integration, "the key is bound to the integration")
 	require.Equal(t, made.LocalKeyLast4, fields["api_key"].(string)[len(fields["api_key"].(string))-4:])
-	var clear int
+	var plain int
 	require.NoError(t, b.db.QueryRow(context.Background(), `select count(*) from hub.integrations i
-		where i::text like '%' || $1 || '%' or i::text like '%' || $2 || '%'`, asked[0].key, fields["webhook_secret"]).Scan(&clear))
-	require.Zero(t, clear, "secrets are stored encrypted")
+		where i::text like '%' || $1 || '%' or i::text like '%' || $2 || '%'`, asked[0].key, fields["webhook_secret"]).Scan(&plain))
+	require.Zero(t, plain, "secrets are stored encrypted")
 }
 
 // Every failure of the first two steps has its status, and nothing is stored.

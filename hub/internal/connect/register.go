@@ -110,10 +110,10 @@ func (s *Service) registered(ctx context.Context, queries *dbgen.Queries, row *d
 		row.PeerWebhookUrl = answer.WebhookURL
 	}
 	if answer.Features != nil {
-		row.Features = answer.Features
+		row.Features = cleaned(answer.Features)
 	}
-	if answer.IntegrationID != "" {
-		row.PeerIntegrationID = &answer.IntegrationID
+	if id := cleaned([]string{answer.IntegrationID}); len(id) == 1 && id[0] != "" {
+		row.PeerIntegrationID = &id[0]
 	}
 	row.Status, row.LastError, row.RegisterAt, row.RegisterTries, row.RegisteredAt = Active, nil, nil, 0, &now
 	row.Failures, row.Successes, row.UnauthorizedSince, row.NextProbeAt = 0, 0, nil, s.nextProbe()

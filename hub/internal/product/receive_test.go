@@ -49,7 +49,7 @@ func TestReceiveRules(t *testing.T) {
 	t.Parallel()
 	l := pair(start(t, nil))
 	good := envelope("evt_0123456789abcdef", "board", "note.created", "x")
-	change := func(old, new string) string { return strings.Replace(good, old, new, 1) }
+	change := func(from, to string) string { return strings.Replace(good, from, to, 1) }
 	now := time.Now()
 	for name, c := range map[string]struct {
 		status int
