@@ -8,6 +8,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"integrationhub/hub"
+	"integrationhub/hub/internal/failpoint"
 	"integrationhub/hub/internal/keys"
 	"integrationhub/hub/internal/registry"
 	"integrationhub/hub/internal/store"
@@ -73,11 +74,13 @@ func (s *Service) Accept(ctx context.Context, who keys.Principal, r Registration
 			return err
 		}
 		row, err = queries.SaveIntegration(ctx, saving(row))
+		failpoint.Here("registration_before_commit")
 		return err
 	})
 	if err != nil {
 		return Accepted{}, store.Failed("storing the registration", err)
 	}
+	failpoint.Here("registration_after_commit")
 	return Accepted{
 		IntegrationID: row.ID, WebhookURL: row.WebhookUrl, Features: cleaned(own.Spec.Features), Status: row.Status, Secret: made,
 	}, nil

@@ -62,6 +62,7 @@ func (s *Service) Connect(ctx context.Context, r Request) (Integration, error) {
 	if status.URL != "" {
 		r.APIURL = status.URL
 	}
+	failpoint.Here("handshake_asked")
 	row, err := s.begin(ctx, own, r, status)
 	if err != nil {
 		return Integration{}, err

@@ -23,7 +23,9 @@ func (s *Service) register(ctx context.Context, row dbgen.Integration, own strin
 		return row, err
 	}
 	failpoint.Here("handshake_registered")
-	return s.finish(ctx, row, answer, trouble)
+	row, err = s.finish(ctx, row, answer, trouble)
+	failpoint.Here("handshake_finished")
+	return row, err
 }
 
 // tell makes the call. Peers that cannot be told are configured by people.
