@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -321,4 +322,33 @@ func TestEnvironmentsAreApart(t *testing.T) {
 	require.Regexp(t, `^cli_test_`, calls[1].fields["api_key"])
 	_, err = b.Get(context.Background(), live.ID, connect.Filter{TenantID: &b.tenant, Environment: hub.Test})
 	refused(t, hub.ErrNotFound, "not_found", err)
+}
+
+// Another process connects while ours waits for the peer: whose registration the peer
+// saw last is not known, so it is told once more what is in force.
+func TestOvertakenHandshake(t *testing.T) {
+	t.Parallel()
+	b, p := setup(t), newPeer(t)
+	other := b.service(nil)
+	var begun atomic.Bool
+	p.set(func(p *plainPeer) {
+		p.register = func(w http.ResponseWriter, r *http.Request) {
+			if begun.CompareAndSwap(false, true) {
+				overtaking, err := other.Connect(context.Background(), b.request(p))
+				if err != nil || overtaking.Status != connect.Active {
+					t.Errorf("connecting: %v %v", overtaking.Status, err)
+				}
+			}
+			answering(200, `{}`)(w, r)
+		}
+	})
+	made, err := b.Connect(context.Background(), b.request(p))
+	require.NoError(t, err)
+	require.Len(t, p.seen("/register"), 2)
+	b.later(0)
+	calls := p.seen("/register")
+	require.Len(t, calls, 3)
+	require.Equal(t, b.connection(made.ID).Secret(), calls[2].fields["webhook_secret"])
+	require.Equal(t, calls[1].fields["webhook_secret"], calls[2].fields["webhook_secret"])
+	require.Nil(t, b.get(made.ID).RegistrationTry)
 }
