@@ -34,10 +34,11 @@ func TestReceive(t *testing.T) {
 
 	for _, kind := range []string{"note.boring", "patient.created"} {
 		ignored := newID()
-		got = l.send(envelope(ignored, "board", kind, "x"))
+		body := envelope(ignored, "board", kind, "x")
+		got = l.send(body)
 		require.Equal(t, 200, got.status, got.text)
 		require.Equal(t, map[string]any{"received": true, "id": ignored, "status": "ignored"}, got.body)
-		require.Equal(t, "duplicate", l.send(envelope(ignored, "board", kind, "x")).body["status"])
+		require.Equal(t, "duplicate", l.send(body).body["status"])
 	}
 	refused(t, 403, "wrong_product", l.send(envelope(newID(), "clinic", "note.created", "x")))
 	require.Equal(t, 404, call(t, "PUT", l.integrations()+"/nothing/here", `{}`).status)
