@@ -233,7 +233,7 @@ func wins(one, other string) bool {
 func (s *Service) renewKey(ctx context.Context, tx pgx.Tx, own Product, row *dbgen.Integration, given string) error {
 	if given == "" {
 		key, plain, err := s.Keys.CreateIn(ctx, tx, keys.Draft{
-			TenantID: row.TenantID, Name: row.Product, Environment: row.Environment, IntegrationID: &row.ID,
+			TenantID: row.TenantID, Name: row.Product, Environment: row.Environment, IntegrationID: &row.ID, ForPeer: true,
 		})
 		if err != nil {
 			return err

@@ -29,7 +29,7 @@ func BenchmarkReceive(b *testing.B) {
 
 func BenchmarkPublish(b *testing.B) {
 	o := start(b, nil).signUp("notes")
-	key := o.issue()
+	key := o.ok(201, "POST", "/api/v1/keys", `{"tenant_id":"`+o.id+`"}`).body["api_key"].(string)
 	body := `{"event_type":"note.created","data":{"text":"` + strings.Repeat("x", 900) + `"}}`
 	hammer(b, o.url+"/api/v1/events", 202, func(req *fasthttp.Request) {
 		req.Header.Set("X-Integration-Key", key)
