@@ -64,7 +64,7 @@ type Deps struct {
 	Stopping       <-chan struct{} // closed when the hub stops: live tails end
 	TrustedProxies []netip.Prefix  // whose X-Forwarded-For is believed
 	Version        string          // of the hub, for the OpenAPI document
-	Docs           bool            // serve the reference page at /docs
+	Docs           bool            // serve /openapi.json and the reference page at /docs
 }
 
 // API is the interface, mounted.
@@ -102,8 +102,10 @@ func New(app *fiber.App, deps Deps) (*API, error) {
 	for _, tag := range tags {
 		settings.Tags = append(settings.Tags, &huma.Tag{Name: tag.name, Description: tag.doc})
 	}
-	if err := reference.Mount(app, "", a.OpenAPI, deps.Docs); err != nil {
-		return nil, err
+	if deps.Docs {
+		if err := reference.Mount(app, "", a.OpenAPI); err != nil {
+			return nil, err
+		}
 	}
 	return a, nil
 }

@@ -62,7 +62,7 @@ type Deps struct {
 	TrustedProxies []netip.Prefix
 	Health         func(ctx context.Context) (database, redis bool)
 	BaseURL        string // of the product, without a slash at the end
-	Docs           bool   // serve the reference page at /docs
+	Docs           bool   // serve /openapi.json and the reference page at /docs
 }
 
 // Product is a hosted product, mounted.
@@ -96,8 +96,10 @@ func Mount(app *fiber.App, path string, spec module.Spec, instance module.Instan
 	p.api.UseMiddleware(p.guard)
 
 	router.Get("/health", p.health)
-	if err := reference.Mount(app, path, p.OpenAPI, deps.Docs); err != nil {
-		return nil, err
+	if deps.Docs {
+		if err := reference.Mount(app, path, p.OpenAPI); err != nil {
+			return nil, err
+		}
 	}
 	p.keyRoutes()
 	p.connectionRoutes()

@@ -1,5 +1,5 @@
-// Package reference serves an OpenAPI document, and in development the page that
-// shows it.
+// Package reference serves an OpenAPI document and the page that shows it, in
+// development.
 package reference
 
 import (
@@ -21,8 +21,8 @@ var files embed.FS
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
 // Mount serves /openapi.json below a path of the router, "" for its root, and the
-// page at /docs where it is wanted. The document is written when it is first asked for.
-func Mount(router fiber.Router, path string, write func() ([]byte, error), page bool) error {
+// page at /docs. The document is written when it is first asked for.
+func Mount(router fiber.Router, path string, write func() ([]byte, error)) error {
 	document := sync.OnceValues(write)
 	router.Get(path+"/openapi.json", func(c *fiber.Ctx) error {
 		text, err := document()
@@ -33,9 +33,6 @@ func Mount(router fiber.Router, path string, write func() ([]byte, error), page 
 		c.Set(fiber.HeaderXContentTypeOptions, "nosniff")
 		return c.Send(text)
 	})
-	if !page {
-		return nil
-	}
 	for address, file := range map[string]struct{ name, mediaType string }{
 		"/docs":          {"docs/index.html", fiber.MIMETextHTMLCharsetUTF8},
 		"/docs/page.css": {"docs/page.css", "text/css; charset=utf-8"},
