@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"integrationhub/connectors/all"
 	"integrationhub/hub/config"
 	"integrationhub/hub/embedded"
 	"integrationhub/hub/server"
@@ -55,6 +56,7 @@ func (a *app) serve(cmd *cobra.Command, worker bool) error {
 	ctx := cmd.Context()
 	s, err := server.Start(ctx, server.Options{
 		Config: cfg, Version: versionName(), Log: a.logger(cfg), Worker: worker, Search: postgresPlaces(),
+		Connectors: all.List(),
 	})
 	if err != nil {
 		return startFailure(err)

@@ -163,7 +163,9 @@ func (s *Server) openProducts(ctx context.Context, guard *egress.Guard, limits k
 		if err := s.open(ctx, one); err != nil {
 			return fmt.Errorf("opening product %s: %w", one.spec.Name, err)
 		}
-		s.mountProduct(one, limits)
+		if err := s.mountProduct(one, limits); err != nil {
+			return err
+		}
 	}
 	running, cancel := context.WithCancel(context.Background())
 	p.cancel = cancel
@@ -218,22 +220,26 @@ func (s *Server) open(ctx context.Context, one *hosted) error {
 }
 
 // mountProduct puts a product and its pages in their places.
-func (s *Server) mountProduct(one *hosted, limits keyLimits) {
+func (s *Server) mountProduct(one *hosted, limits keyLimits) error {
 	app := s.app
 	if one.listener != nil {
 		one.app = newApp(s.publicURL(), s.options.Log, s.probes)
 		app = one.app
 	}
-	product.Mount(app, one.path, one.spec, one.instance, product.Deps{
+	_, err := product.Mount(app, one.path, one.spec, one.instance, product.Deps{
 		Log: s.options.Log, Connect: s.products.connect, Keys: s.products.keys, Directory: s.engine.directory, Limiter: limits,
 		Connectors: s.products.Connector, Inbox: one.inbox, Audit: audit.NewRecorder(s.storage.api),
-		Now: time.Now, TrustedProxies: s.options.Config.TrustedProxies, Health: s.probes.dependencies, BaseURL: one.base,
+		Now: time.Now, TrustedProxies: s.options.Config.TrustedProxies, Health: s.probes.dependencies, BaseURL: one.base, Docs: !s.options.Config.InProduction(),
 	})
+	if err != nil {
+		return err
+	}
 	if pages, ok := one.instance.(module.Pages); ok {
 		for path, handler := range pages.Pages() {
 			mountPage(s.app, path, handler)
 		}
 	}
+	return nil
 }
 
 // mountPage serves a page at the hub's own root; a path that ends in a slash with

@@ -12,7 +12,6 @@ import (
 	"net/netip"
 	"reflect"
 	"strconv"
-	"sync"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -27,6 +26,7 @@ import (
 	"integrationhub/hub/internal/httpx"
 	"integrationhub/hub/internal/keys"
 	"integrationhub/hub/internal/ledger"
+	"integrationhub/hub/internal/reference"
 	"integrationhub/hub/internal/registry"
 )
 
@@ -64,7 +64,7 @@ type Deps struct {
 	Stopping       <-chan struct{} // closed when the hub stops: live tails end
 	TrustedProxies []netip.Prefix  // whose X-Forwarded-For is believed
 	Version        string          // of the hub, for the OpenAPI document
-	Docs           bool            // serve the reference page at /docs, and /openapi.json
+	Docs           bool            // serve /openapi.json and the reference page at /docs
 }
 
 // API is the interface, mounted.
@@ -74,8 +74,6 @@ type API struct {
 	rows []route
 	// documentOnly documents rows that are served by fiber handlers of their own.
 	documentOnly huma.API
-	// document is the OpenAPI document, written when it is first asked for.
-	document func() ([]byte, error)
 }
 
 // New mounts every route on app. The app's error handler has to be
@@ -84,7 +82,7 @@ type API struct {
 func New(app *fiber.App, deps Deps) (*API, error) {
 	a := &API{deps: deps}
 	settings := huma.DefaultConfig("Integration Hub", deps.Version)
-	settings.OpenAPIPath, settings.DocsPath, settings.SchemasPath = "", "", "" // served by serveDocs
+	settings.OpenAPIPath, settings.DocsPath, settings.SchemasPath = "", "", "" // package reference serves them
 	settings.CreateHooks = nil                                                 // no $schema in answers
 	settings.Info.Description = description
 	settings.Components.SecuritySchemes = map[string]*huma.SecurityScheme{
@@ -104,9 +102,10 @@ func New(app *fiber.App, deps Deps) (*API, error) {
 	for _, tag := range tags {
 		settings.Tags = append(settings.Tags, &huma.Tag{Name: tag.name, Description: tag.doc})
 	}
-	a.document = sync.OnceValues(a.OpenAPI)
-	if err := a.serveDocs(app); err != nil {
-		return nil, err
+	if deps.Docs {
+		if err := reference.Mount(app, "", a.OpenAPI); err != nil {
+			return nil, err
+		}
 	}
 	return a, nil
 }
@@ -182,6 +181,10 @@ func errorsOf(row route) []int {
 		list = append(list, http.StatusUnauthorized, http.StatusForbidden)
 	} else {
 		list = append(list, http.StatusUnauthorized)
+	}
+	switch row.action { // these call a peer
+	case actionConnect, actionLink, "integrations.rotate-secret":
+		list = append(list, http.StatusUnprocessableEntity, http.StatusBadGateway, http.StatusGatewayTimeout)
 	}
 	if row.scope != "" || row.action == actionLogin {
 		list = append(list, http.StatusTooManyRequests)

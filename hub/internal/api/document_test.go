@@ -59,6 +59,8 @@ var parameters = map[string]string{
 	"keys.list": "limit cursor tenant_id product environment", "keys.revoke": "id", "keys.rotate": "id",
 	"endpoints.list": "limit cursor tenant_id product environment enabled", "endpoints.get": "id", "endpoints.update": "id",
 	"endpoints.delete": "id", "endpoints.rotate-secret": "id", "endpoints.ping": "id",
+	"integrations.list": "limit cursor tenant_id environment product status", "integrations.get": "id", "integrations.revoke": "id",
+	"integrations.test": "id", "integrations.rotate-secret": "id", "integrations.enable": "id", "integrations.disable": "id",
 	"events.publish": "Idempotency-Key", "events.list": "limit cursor since until", "events.get": "id",
 	"events.publish-batch": "Idempotency-Key",
 	"events.stream":        deliveryParameters + " Last-Event-ID",

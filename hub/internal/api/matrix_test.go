@@ -20,26 +20,30 @@ import (
 // bodies holds a good body for every row that takes one. A row that is missing here
 // fails the tests.
 var bodies = map[string]string{
-	"auth.login":              `{"email":"nobody@example.com","password":"not the password"}`,
-	"auth.refresh":            `{"refresh_token":"hubr_nothing"}`,
-	"auth.logout":             `{}`,
-	"operators.create":        `{"email":"new@example.com","name":"New","role":"support","password":"long enough to pass"}`,
-	"operators.update":        `{"email":"new@example.com","name":"New","role":"support"}`,
-	"products.create":         `{"name":"other","prefix":"oth"}`,
-	"tenants.create":          `{"product":"shop","name":"Another"}`,
-	"keys.create":             `{"tenant_id":"{tenant}"}`,
-	"keys.rotate":             `{"overlap_seconds":0}`,
-	"endpoints.create":        `{"tenant_id":"{tenant}","url":"https://example.com/hook","event_types":["*"]}`,
-	"endpoints.update":        `{"url":"https://example.com/other","event_types":["a.b"]}`,
-	"endpoints.rotate-secret": `{"overlap_seconds":0}`,
-	"events.publish":          `{"event_type":"a.b","data":{}}`,
-	"events.publish-batch":    `{"events":[{"event_type":"a.b","data":{}}]}`,
-	"replays.create":          `{"filter":{"status":"parked","tenant_id":"{tenant}"}}`,
+	"auth.login":                 `{"email":"nobody@example.com","password":"not the password"}`,
+	"auth.refresh":               `{"refresh_token":"hubr_nothing"}`,
+	"auth.logout":                `{}`,
+	"operators.create":           `{"email":"new@example.com","name":"New","role":"support","password":"long enough to pass"}`,
+	"operators.update":           `{"email":"new@example.com","name":"New","role":"support"}`,
+	"products.create":            `{"name":"other","prefix":"oth"}`,
+	"tenants.create":             `{"product":"shop","name":"Another"}`,
+	"keys.create":                `{"tenant_id":"{tenant}"}`,
+	"keys.rotate":                `{"overlap_seconds":0}`,
+	"integrations.connect":       `{"tenant_id":"{tenant}","product":"clinic","api_key":"k","api_url":"https://clinic.example.com/api/v1"}`,
+	"integrations.link":          `{"tenant_id":"{tenant}","peer_tenant_id":"{tenant}"}`,
+	"integrations.rotate-secret": `{"overlap_seconds":0}`,
+	"endpoints.create":           `{"tenant_id":"{tenant}","url":"https://example.com/hook","event_types":["*"]}`,
+	"endpoints.update":           `{"url":"https://example.com/other","event_types":["a.b"]}`,
+	"endpoints.rotate-secret":    `{"overlap_seconds":0}`,
+	"events.publish":             `{"event_type":"a.b","data":{}}`,
+	"events.publish-batch":       `{"events":[{"event_type":"a.b","data":{}}]}`,
+	"replays.create":             `{"filter":{"status":"parked","tenant_id":"{tenant}"}}`,
 }
 
 // bodiless rows are writes that take no body.
 var bodiless = map[string]bool{
 	"operators.delete": true, "keys.revoke": true, "endpoints.delete": true, "endpoints.ping": true,
+	"integrations.revoke": true, "integrations.test": true, "integrations.enable": true, "integrations.disable": true,
 	"deliveries.retry": true, "replays.cancel": true,
 }
 
@@ -75,7 +79,8 @@ func (b *bundle) owned() string {
 	var all string
 	err := b.db.QueryRow(context.Background(), `select
 		(select string_agg(e::text, ';' order by id) from hub.endpoints e) || '|' ||
-		(select string_agg(k::text, ';' order by id) from hub.keys k)`).Scan(&all)
+		(select string_agg(k::text, ';' order by id) from hub.keys k) ||
+		(select count(*) from hub.integrations)`).Scan(&all)
 	require.NoError(b.t, err)
 	return all
 }
@@ -318,7 +323,7 @@ func with(row api.Row, body, members string) string {
 }
 
 // optional are bodies that may be left out.
-var optional = map[string]bool{"keys.rotate": true, "endpoints.rotate-secret": true}
+var optional = map[string]bool{"keys.rotate": true, "endpoints.rotate-secret": true, "integrations.rotate-secret": true}
 
 // announce sends the head of a request with a body of so many bytes and nothing of
 // the body: the server need not read it to refuse it.

@@ -48,6 +48,12 @@ const (
 // actionLogin is recorded in the audit log also when it fails.
 const actionLogin = "auth.login"
 
+// Handshakes, which wait for a peer.
+const (
+	actionConnect = "integrations.connect"
+	actionLink    = "integrations.link"
+)
+
 // actionStream is answered with [eventStream] instead of JSON.
 const actionStream = "events.stream"
 
@@ -84,8 +90,8 @@ func (a *API) routes() []route {
 		{post, "/api/v1/keys/{id}/rotate", admins, noKeys, 201, "keys.rotate", "Replace an API key, the old one living on for a while", handle(a.rotateKey)},
 
 		{get, "/api/v1/integrations", operators, noKeys, 200, "integrations.list", "List integrations of all tenants", handle(a.listIntegrations)},
-		{post, "/api/v1/integrations/connect", admins, noKeys, 200, "integrations.connect", "Connect a tenant to a peer product", handle(a.connectIntegration)},
-		{post, "/api/v1/integrations/link", admins, noKeys, 200, "integrations.link", "Connect two tenants that both live in this hub", handle(a.linkIntegrations)},
+		{post, "/api/v1/integrations/connect", admins, noKeys, 200, actionConnect, "Connect a tenant to a peer product", handle(a.connectIntegration)},
+		{post, "/api/v1/integrations/link", admins, noKeys, 200, actionLink, "Connect two tenants that both live in this hub", handle(a.linkIntegrations)},
 		{get, "/api/v1/integrations/{id}", operators, noKeys, 200, "integrations.get", "Show an integration", handle(a.getIntegration)},
 		{remove, "/api/v1/integrations/{id}", admins, noKeys, 200, "integrations.revoke", "End an integration; the peer is told", handle(a.revokeIntegration)},
 		{post, "/api/v1/integrations/{id}/test", admins, noKeys, 200, "integrations.test", "Ask the peer how it does, now", handle(a.testIntegration)},

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"io"
 	"log/slog"
-	"math/rand/v2"
 	"net"
 	"net/http"
 	"net/netip"
@@ -99,16 +98,16 @@ func setup(t *testing.T) *bundle {
 	app.Use(httpx.RequestIDs(), httpx.Headers("https://hub.example.com"))
 	limits := keyLimits{limit.New(limit.Config{Redis: b.engine.redis.Options(), Log: logger})}
 	receive := gateway.New(b.engine.directory, limits, b.engine.outbox, nil)
+	// No product is hosted: what needs one is refused, the rest is the same.
+	connections := connect.New(connect.Config{
+		DB: b.db, Box: b.box, Keys: b.keys, URLs: newGuard(t), Now: b.clock.Now, Log: logger,
+		Products: func(string) (connect.Product, bool) { return connect.Product{}, false },
+	})
 	b.api, err = api.New(app, api.Deps{
 		Log: logger, Auth: b.auth, Keys: b.keys, KeyFinder: b.keys, KeyLimiter: limits, Directory: registry.NewDirectory(b.db),
-		Endpoints: registry.NewEndpoints(b.db, b.box, newGuard(t), b.clock.Now), Audit: audit.NewRecorder(b.db), Publisher: b.sent,
+		Endpoints: registry.NewEndpoints(b.db, b.box, newGuard(t), b.clock.Now), Audit: audit.NewRecorder(b.db), Publisher: b.sent, Connect: connections,
 		Publish: receive.Publish, PublishBatch: receive.PublishBatch, Ledger: ledger.NewReader(b.db), Replays: b.engine.replays,
 		Tail: b.engine.tail, Kick: b.engine.dispatcher.Kick, Now: b.clock.Now, Stopping: b.engine.stopping,
-		Connect: connect.New(connect.Config{
-			DB: b.db, Box: b.box, Keys: b.keys, URLs: newGuard(t), Do: http.DefaultClient, Connectors: anyPeer,
-			Products:  func(string) (connect.Product, bool) { return connect.Product{}, false },
-			Recovered: func(uuid.UUID) {}, Random: rand.Float64, Log: logger, Now: b.clock.Now,
-		}),
 		TrustedProxies: []netip.Prefix{netip.MustParsePrefix(localPeer)}, Version: "test", Docs: true,
 	})
 	require.NoError(t, err)

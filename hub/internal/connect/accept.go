@@ -8,6 +8,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"integrationhub/hub"
+	"integrationhub/hub/internal/failpoint"
 	"integrationhub/hub/internal/keys"
 	"integrationhub/hub/internal/registry"
 	"integrationhub/hub/internal/store"
@@ -73,13 +74,15 @@ func (s *Service) Accept(ctx context.Context, who keys.Principal, r Registration
 			return err
 		}
 		row, err = queries.SaveIntegration(ctx, saving(row))
+		failpoint.Here("registration_before_commit")
 		return err
 	})
 	if err != nil {
 		return Accepted{}, store.Failed("storing the registration", err)
 	}
+	failpoint.Here("registration_after_commit")
 	return Accepted{
-		IntegrationID: row.ID, WebhookURL: row.WebhookUrl, Features: unfilled(own.Spec.Features), Status: row.Status, Secret: made,
+		IntegrationID: row.ID, WebhookURL: row.WebhookUrl, Features: cleaned(own.Spec.Features), Status: row.Status, Secret: made,
 	}, nil
 }
 
@@ -97,6 +100,11 @@ func (s *Service) checkRegistration(who keys.Principal, r Registration) error {
 		return wrongEnvironment(who.Environment)
 	case r.Secret != "" && !registry.ValidSecret(r.Secret):
 		return hub.Invalid("body.webhook_secret", "must be 16 to 256 printable ASCII characters without spaces")
+	}
+	for where, list := range map[string][]string{"body.events": r.Events, "body.features": r.Features} {
+		if len(cleaned(list)) != len(list) {
+			return hub.Invalid(where, "must be names of at most 100 characters")
+		}
 	}
 	_, err := s.URLs.CheckHTTPS("body.webhook_url", r.WebhookURL)
 	return err

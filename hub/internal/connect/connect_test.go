@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -27,7 +28,7 @@ func TestConnect(t *testing.T) {
 	require.Equal(t, []string{"reminders"}, made.Enabled)
 	require.Equal(t, p.URL+"/api/v1", made.APIURL)
 	require.Equal(t, ownBase+"/api/v1/integrations/webhook", made.WebhookURL)
-	require.Equal(t, "Made", made.RemoteKeyLast4[len(made.RemoteKeyLast4)-4:]) //nolint:usetesting // how the key ends
+	require.Equal(t, "Made", made.RemoteKeyLast4[len(made.RemoteKeyLast4)-4:])
 	asked := p.seen("/status")
 	require.Len(t, asked, 1)
 	require.Equal(t, "msg_live_somethingElseThatTheyMade", asked[0].key)
@@ -48,10 +49,10 @@ func TestConnect(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, made.ID, who.Integration, "the key is bound to the integration")
 	require.Equal(t, made.LocalKeyLast4, fields["api_key"].(string)[len(fields["api_key"].(string))-4:])
-	var clear int
+	var plain int
 	require.NoError(t, b.db.QueryRow(context.Background(), `select count(*) from hub.integrations i
-		where i::text like '%' || $1 || '%' or i::text like '%' || $2 || '%'`, asked[0].key, fields["webhook_secret"]).Scan(&clear))
-	require.Zero(t, clear, "secrets are stored encrypted")
+		where i::text like '%' || $1 || '%' or i::text like '%' || $2 || '%'`, asked[0].key, fields["webhook_secret"]).Scan(&plain))
+	require.Zero(t, plain, "secrets are stored encrypted")
 }
 
 // Every failure of the first two steps has its status, and nothing is stored.
@@ -321,4 +322,33 @@ func TestEnvironmentsAreApart(t *testing.T) {
 	require.Regexp(t, `^cli_test_`, calls[1].fields["api_key"])
 	_, err = b.Get(context.Background(), live.ID, connect.Filter{TenantID: &b.tenant, Environment: hub.Test})
 	refused(t, hub.ErrNotFound, "not_found", err)
+}
+
+// Another process connects while ours waits for the peer: whose registration the peer
+// saw last is not known, so it is told once more what is in force.
+func TestOvertakenHandshake(t *testing.T) {
+	t.Parallel()
+	b, p := setup(t), newPeer(t)
+	other := b.service(nil)
+	var begun atomic.Bool
+	p.set(func(p *plainPeer) {
+		p.register = func(w http.ResponseWriter, r *http.Request) {
+			if begun.CompareAndSwap(false, true) {
+				overtaking, err := other.Connect(context.Background(), b.request(p))
+				if err != nil || overtaking.Status != connect.Active {
+					t.Errorf("connecting: %v %v", overtaking.Status, err)
+				}
+			}
+			answering(200, `{}`)(w, r)
+		}
+	})
+	made, err := b.Connect(context.Background(), b.request(p))
+	require.NoError(t, err)
+	require.Len(t, p.seen("/register"), 2)
+	b.later(0)
+	calls := p.seen("/register")
+	require.Len(t, calls, 3)
+	require.Equal(t, b.connection(made.ID).Secret(), calls[2].fields["webhook_secret"])
+	require.Equal(t, calls[1].fields["webhook_secret"], calls[2].fields["webhook_secret"])
+	require.Nil(t, b.get(made.ID).RegistrationTry)
 }

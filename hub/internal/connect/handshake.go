@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
@@ -61,6 +62,7 @@ func (s *Service) Connect(ctx context.Context, r Request) (Integration, error) {
 	if status.URL != "" {
 		r.APIURL = status.URL
 	}
+	failpoint.Here("handshake_asked")
 	row, err := s.begin(ctx, own, r, status)
 	if err != nil {
 		return Integration{}, err
@@ -84,6 +86,8 @@ func (s *Service) check(r *Request) (Product, error) {
 		return own, hub.Invalid("body.product", "must be 2 to 40 lower-case letters, digits or dashes, beginning with a letter")
 	case r.Product == r.OwnProduct:
 		return own, hub.Errorf(hub.ErrInvalid, hub.CodeUnexpectedProduct, "A product is not connected to itself.")
+	case len(cleaned(r.Uses)) != len(r.Uses):
+		return own, hub.Invalid("body.features", "must be names of at most 100 characters")
 	case !keyPattern.MatchString(r.Key):
 		return own, hub.Invalid("body.api_key", "must be the key that the other product issued")
 	}
@@ -160,7 +164,7 @@ func (s *Service) begin(ctx context.Context, own Product, r Request, status hub.
 		if err != nil {
 			return err
 		}
-		row.ApiUrl, row.WebhookUrl, row.Features, row.Enabled = r.APIURL, r.WebhookURL, unfilled(status.Features), unfilled(r.Uses)
+		row.ApiUrl, row.WebhookUrl, row.Features, row.Enabled = r.APIURL, r.WebhookURL, cleaned(status.Features), cleaned(r.Uses)
 		row.Disabled, row.RevokedAt, row.LastError, row.UnauthorizedSince = false, nil, nil, nil
 		if row.Status != Active {
 			row.Status = Inactive
@@ -229,7 +233,7 @@ func wins(one, other string) bool {
 func (s *Service) renewKey(ctx context.Context, tx pgx.Tx, own Product, row *dbgen.Integration, given string) error {
 	if given == "" {
 		key, plain, err := s.Keys.CreateIn(ctx, tx, keys.Draft{
-			TenantID: row.TenantID, Name: row.Product, Environment: row.Environment, IntegrationID: &row.ID,
+			TenantID: row.TenantID, Name: row.Product, Environment: row.Environment, IntegrationID: &row.ID, ForPeer: true,
 		})
 		if err != nil {
 			return err
@@ -267,10 +271,17 @@ func (s *Service) nextProbe() *time.Time {
 	return new(s.Now().Add(time.Duration(float64(probeEvery) * (0.9 + 0.2*s.Random()))))
 }
 
-// unfilled makes an empty list of none: columns hold no nulls.
-func unfilled(list []string) []string {
-	if list == nil {
-		return []string{}
+// longestName is how long the names of features and event types may be.
+const longestName = 100
+
+// cleaned drops what cannot be the name of a feature or an event type, and what cannot
+// be stored; it never gives nil.
+func cleaned(list []string) []string {
+	kept := make([]string, 0, len(list))
+	for _, name := range list {
+		if len(name) <= longestName && utf8.ValidString(name) && !strings.ContainsRune(name, 0) {
+			kept = append(kept, name)
+		}
 	}
-	return list
+	return kept
 }

@@ -176,7 +176,7 @@ func (s *Service) judge(row *dbgen.Integration, found Checked) {
 	if found.Trouble == nil {
 		row.Failures, row.UnauthorizedSince = 0, nil
 		if found.Peer.Features != nil {
-			row.Features = found.Peer.Features
+			row.Features = cleaned(found.Peer.Features)
 		}
 		if row.Status == Active {
 			row.LastError = nil

@@ -153,6 +153,24 @@ func TestCheck(t *testing.T) {
 	require.NoError(t, err)
 	refused(t, hub.ErrInvalid, "remote_key_rejected", found.Trouble)
 	require.Equal(t, connect.Error, found.Integration.Status)
+
+	// It makes nothing active that was never registered, or that was switched off.
+	p.set(func(p *plainPeer) { p.status, p.register = answering(200, goodStatus), answering(500, `{}`) })
+	_, err = b.Connect(context.Background(), b.request(p))
+	require.NoError(t, err)
+	for range 3 {
+		found, err = b.Check(context.Background(), made.ID, connect.Filter{})
+		require.NoError(t, err)
+		require.NoError(t, found.Trouble)
+		require.Equal(t, connect.Error, found.Integration.Status)
+	}
+	_, err = b.Disable(context.Background(), made.ID, connect.Filter{})
+	require.NoError(t, err)
+	for range 3 {
+		found, err = b.Check(context.Background(), made.ID, connect.Filter{})
+		require.NoError(t, err)
+		require.Equal(t, connect.Inactive, found.Integration.Status)
+	}
 }
 
 // A process that dies inside the handshake leaves an integration that another one

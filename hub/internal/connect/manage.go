@@ -235,7 +235,7 @@ func (s *Service) Link(ctx context.Context, r LinkRequest) ([2]Integration, erro
 	if !hosted {
 		return both, hub.Errorf(hub.ErrInvalid, "product_not_hosted", "Only tenants of products that this hub runs can be linked; connect the others.")
 	}
-	key, plain, err := s.Keys.Create(ctx, keys.Draft{TenantID: other.ID, Name: mine.Product, Environment: r.Environment})
+	key, plain, err := s.Keys.Create(ctx, keys.Draft{TenantID: other.ID, Name: mine.Product, Environment: r.Environment, ForPeer: true})
 	if err != nil {
 		return both, err
 	}

@@ -23,7 +23,9 @@ func (s *Service) register(ctx context.Context, row dbgen.Integration, own strin
 		return row, err
 	}
 	failpoint.Here("handshake_registered")
-	return s.finish(ctx, row, answer, trouble)
+	row, err = s.finish(ctx, row, answer, trouble)
+	failpoint.Here("handshake_finished")
+	return row, err
 }
 
 // tell makes the call. Peers that cannot be told are configured by people.
@@ -110,10 +112,10 @@ func (s *Service) registered(ctx context.Context, queries *dbgen.Queries, row *d
 		row.PeerWebhookUrl = answer.WebhookURL
 	}
 	if answer.Features != nil {
-		row.Features = answer.Features
+		row.Features = cleaned(answer.Features)
 	}
-	if answer.IntegrationID != "" {
-		row.PeerIntegrationID = &answer.IntegrationID
+	if id := cleaned([]string{answer.IntegrationID}); len(id) == 1 && id[0] != "" {
+		row.PeerIntegrationID = &id[0]
 	}
 	row.Status, row.LastError, row.RegisterAt, row.RegisterTries, row.RegisteredAt = Active, nil, nil, 0, &now
 	row.Failures, row.Successes, row.UnauthorizedSince, row.NextProbeAt = 0, 0, nil, s.nextProbe()

@@ -60,7 +60,8 @@ type Draft struct {
 	TenantID      uuid.UUID
 	Name          string
 	Environment   hub.Environment
-	Scopes        []string   // nil = every scope
+	Scopes        []string   // nil = every scope, or those of a peer
+	ForPeer       bool       // another product gets it: it may use the features, but not act for the tenant
 	Rate          *string    // nil = the default
 	ExpiresAt     *time.Time // nil = never
 	IntegrationID *uuid.UUID // the integration of the tenant it is bound to; nil = none
@@ -86,6 +87,9 @@ func (s *Service) CreateIn(ctx context.Context, db dbgen.DBTX, draft Draft) (key
 	product, err := queries.ProductByName(ctx, tenant.Product)
 	if err != nil {
 		return key, "", store.Failed("loading the product", err)
+	}
+	if draft.Scopes == nil && draft.ForPeer {
+		draft.Scopes = s.features.ofPeers(product.Name)
 	}
 	scopes, err := s.features.stored(product.Name, draft.Scopes)
 	if err != nil {

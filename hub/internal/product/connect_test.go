@@ -168,6 +168,13 @@ func TestSearchAndAction(t *testing.T) {
 	refused(t, 403, "missing_scope", call(t, "POST", l.integrations()+"/action/write", `{"author":"","text":"x"}`, withKey(narrow)...))
 	require.Equal(t, 400, call(t, "POST", l.integrations()+"/action/write", `{"author":"","author":"","text":"x"}`, withKey(l.key)...).status)
 
+	// A peer does not act for the tenant at the hub.
+	refused(t, 403, "missing_scope", call(t, "POST", n.url+"/api/v1/events", `{"event_type":"a.b","data":{}}`, withKey(l.key)...))
+	refused(t, 403, "missing_scope", call(t, "GET", n.url+"/api/v1/endpoints", "", withKey(l.key)...))
+	for _, one := range n.ok(200, "GET", "/api/v1/keys?limit=200", "").body["items"].([]any) {
+		require.NotContains(t, one.(map[string]any)["scopes"], "events.publish", "keys that a handshake made included")
+	}
+
 	// What is switched off answers nobody.
 	n.ok(200, "POST", "/api/v1/integrations/"+l.integration+"/disable", "")
 	require.Eventually(t, func() bool {

@@ -41,7 +41,7 @@ type issueInput struct {
 	Body *struct {
 		Name        string     `json:"name,omitempty" maxLength:"120"`
 		Environment string     `json:"environment,omitempty" enum:"live,test" doc:"Absent: that of the header X-Environment, live without it"`
-		Scopes      []string   `json:"scopes,omitempty" maxItems:"50" doc:"Absent: all of them"`
+		Scopes      []string   `json:"scopes,omitempty" maxItems:"50" doc:"Absent: the product's features"`
 		ExpiresAt   *time.Time `json:"expires_at,omitempty" doc:"Absent: never"`
 	} `nameHint:"IssueKey" required:"false"`
 }
@@ -77,7 +77,7 @@ func register[I, O any](api huma.API, op huma.Operation, handler func(context.Co
 
 func (p *Product) issueKey(ctx context.Context, in *issueInput) (*newKeyOutput, error) {
 	who := aboutOf(ctx).caller
-	draft := keys.Draft{TenantID: who.TenantID, Environment: who.Environment}
+	draft := keys.Draft{TenantID: who.TenantID, Environment: who.Environment, ForPeer: true}
 	if in.Body != nil {
 		draft.Name, draft.Scopes, draft.ExpiresAt = in.Body.Name, in.Body.Scopes, in.Body.ExpiresAt
 		if in.Body.Environment != "" {

@@ -30,6 +30,9 @@ func TestProductIsMounted(t *testing.T) {
 	require.Equal(t, 401, call(t, "GET", owner.base+"/api/v1/notes", "").status)
 	require.Equal(t, 401, call(t, "GET", n.url+"/board/api/v1/notes", "", bearer(owner.admin)...).status, "another product's token")
 
+	page := call(t, "GET", n.url+"/notes/docs", "")
+	require.Contains(t, page.text, `src="/notes/docs/page.js"`)
+	require.Equal(t, 200, call(t, "GET", n.url+"/notes/docs/page.js", "").status)
 	document := call(t, "GET", n.url+"/notes/openapi.json", "")
 	require.Equal(t, 200, document.status)
 	paths := document.body["paths"].(map[string]any)

@@ -11,7 +11,6 @@ import (
 	"net/netip"
 	"slices"
 	"strconv"
-	"sync"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -26,6 +25,7 @@ import (
 	"integrationhub/hub/internal/httpx"
 	"integrationhub/hub/internal/inbox"
 	"integrationhub/hub/internal/keys"
+	"integrationhub/hub/internal/reference"
 	"integrationhub/hub/module"
 )
 
@@ -62,6 +62,7 @@ type Deps struct {
 	TrustedProxies []netip.Prefix
 	Health         func(ctx context.Context) (database, redis bool)
 	BaseURL        string // of the product, without a slash at the end
+	Docs           bool   // serve /openapi.json and the reference page at /docs
 }
 
 // Product is a hosted product, mounted.
@@ -78,7 +79,7 @@ type Product struct {
 const integrations = "/api/v1/integrations"
 
 // Mount puts a product on app under a path: "/clinic", or "" for a listener of its own.
-func Mount(app *fiber.App, path string, spec module.Spec, instance module.Instance, deps Deps) *Product {
+func Mount(app *fiber.App, path string, spec module.Spec, instance module.Instance, deps Deps) (*Product, error) {
 	p := &Product{deps: deps, spec: spec, instance: instance}
 	settings := huma.DefaultConfig(spec.Title, spec.Version)
 	settings.OpenAPIPath, settings.DocsPath, settings.SchemasPath = "", "", ""
@@ -95,7 +96,11 @@ func Mount(app *fiber.App, path string, spec module.Spec, instance module.Instan
 	p.api.UseMiddleware(p.guard)
 
 	router.Get("/health", p.health)
-	router.Get("/openapi.json", p.document())
+	if deps.Docs {
+		if err := reference.Mount(app, path, p.OpenAPI); err != nil {
+			return nil, err
+		}
+	}
 	p.keyRoutes()
 	p.connectionRoutes()
 	p.peerRoutes(router)
@@ -107,7 +112,7 @@ func Mount(app *fiber.App, path string, spec module.Spec, instance module.Instan
 		actor.Actions(huma.NewGroup(p.api, integrations+"/action"))
 	}
 	p.singleRoutes() // last: their paths would match others
-	return p
+	return p, nil
 }
 
 // OpenAPI is the OpenAPI 3.1 document of everything under the product's base.
@@ -117,19 +122,6 @@ func (p *Product) OpenAPI() ([]byte, error) {
 		return nil, fmt.Errorf("writing the OpenAPI document: %w", err)
 	}
 	return document, nil
-}
-
-// document serves the OpenAPI document, written when it is first asked for.
-func (p *Product) document() fiber.Handler {
-	write := sync.OnceValues(p.OpenAPI)
-	return func(c *fiber.Ctx) error {
-		document, err := write()
-		if err != nil {
-			return err
-		}
-		c.Set(fiber.HeaderContentType, "application/openapi+json")
-		return c.Send(document)
-	}
 }
 
 // health answers as interface document 1 has it.

@@ -34,10 +34,11 @@ func TestReceive(t *testing.T) {
 
 	for _, kind := range []string{"note.boring", "patient.created"} {
 		ignored := newID()
-		got = l.send(envelope(ignored, "board", kind, "x"))
+		body := envelope(ignored, "board", kind, "x")
+		got = l.send(body)
 		require.Equal(t, 200, got.status, got.text)
 		require.Equal(t, map[string]any{"received": true, "id": ignored, "status": "ignored"}, got.body)
-		require.Equal(t, "duplicate", l.send(envelope(ignored, "board", kind, "x")).body["status"])
+		require.Equal(t, "duplicate", l.send(body).body["status"])
 	}
 	refused(t, 403, "wrong_product", l.send(envelope(newID(), "clinic", "note.created", "x")))
 	require.Equal(t, 404, call(t, "PUT", l.integrations()+"/nothing/here", `{}`).status)
@@ -49,7 +50,7 @@ func TestReceiveRules(t *testing.T) {
 	t.Parallel()
 	l := pair(start(t, nil))
 	good := envelope("evt_0123456789abcdef", "board", "note.created", "x")
-	change := func(old, new string) string { return strings.Replace(good, old, new, 1) }
+	change := func(from, to string) string { return strings.Replace(good, from, to, 1) }
 	now := time.Now()
 	for name, c := range map[string]struct {
 		status int

@@ -36,14 +36,14 @@ const (
 
 // node is a running hub with the products "notes" and "board".
 type node struct {
-	t     *testing.T
+	t     testing.TB
 	url   string
 	token string // of an operator
 	db    *pgxpool.Pool
 	log   *lockedBuffer
 }
 
-func start(t *testing.T, change func(*config.Config), connectors ...hub.Connector) *node {
+func start(t testing.TB, change func(*config.Config), connectors ...hub.Connector) *node {
 	t.Helper()
 	database := hubtest.DatabaseURL(t)
 	cfg, _, err := config.Load(config.Sources{})
@@ -85,7 +85,7 @@ type answer struct {
 var client = &http.Client{Timeout: soon, Transport: &http.Transport{MaxIdleConnsPerHost: 64}}
 
 // call sends a request. Headers come in pairs; a body is JSON.
-func call(t *testing.T, method, url, body string, headers ...string) answer {
+func call(t testing.TB, method, url, body string, headers ...string) answer {
 	t.Helper()
 	got, err := try(method, url, body, headers...)
 	require.NoError(t, err)

@@ -111,7 +111,9 @@ func unsigned() *hub.Error {
 // decode lets the connector verify and read the body; then our own rules are applied.
 func (p *Product) decode(c *fiber.Ctx, integration *directory.Integration, body []byte) ([]hub.Event, error) {
 	in := hub.Inbound{Header: make(http.Header, 8), Body: body}
-	c.Request().Header.VisitAll(func(name, value []byte) { in.Header.Add(string(name), string(value)) })
+	for name, value := range c.Request().Header.All() {
+		in.Header.Add(string(name), string(value))
+	}
 	connection := integration.Connection(p.deps.Now())
 	events, err := p.deps.Connectors(integration.Product).Decode(connection, in)
 	if errors.Is(err, hub.ErrUnauthorized) {
