@@ -88,9 +88,10 @@ func TestFailures(t *testing.T) {
 	b.fail = errors.New("no luck")
 	b.enqueue("", "x", 0)
 	require.Len(t, b.later(0), 1)
-	for _, wait := range []time.Duration{5, 10, 20, 40, 80, 160, 320, 640, 900, 900} {
-		require.Empty(t, b.later(wait*time.Second-time.Second), "not before %d s", wait)
-		require.Len(t, b.later(time.Second), 1, "after %d s", wait)
+	for _, seconds := range []int{5, 10, 20, 40, 80, 160, 320, 640, 900, 900} {
+		wait := time.Duration(seconds) * time.Second
+		require.Empty(t, b.later(wait-time.Second), "not before %s", wait)
+		require.Len(t, b.later(time.Second), 1, "after %s", wait)
 	}
 	b.fail = nil
 	require.Len(t, b.later(15*time.Minute), 1)
