@@ -60,8 +60,8 @@ create trigger config_changed after insert or delete or update of status, api_ur
     previous_expires_at, pending_secret, remote_key, previous_remote_key, event_types, features, enabled
     on hub.integrations for each statement execute function hub.bump_config();
 
--- Events that peers sent. The key absorbs duplicates; rows are kept longer than
--- anything can wait at the peer, payloads as long as other payloads.
+-- Ids of events that peers sent. The key absorbs duplicates; rows are kept longer than
+-- anything can wait at the peer. The events themselves are in the log.
 create table hub.received (
     integration_id uuid        not null,
     event_id       bigint      not null, -- the 64 bits of evt_…
@@ -69,11 +69,12 @@ create table hub.received (
     body_sha256    bytea       not null,
     event_type     text        not null,
     ignored        boolean     not null,
-    body           bytea,                -- as it came; null once it is no longer kept
+    seq            uuid        not null, -- of the event in the log
     received_at    timestamptz not null default now(),
     primary key (integration_id, event_id),
     foreign key (tenant_id, integration_id) references hub.integrations (tenant_id, id)
 );
+create index received_event on hub.received (event_id);
 create index received_age on hub.received using brin (received_at) with (pages_per_range = 32);
 
 -- Work of hosted products: runs that wait, and one row for each job that repeats.

@@ -170,7 +170,7 @@ func (s *Server) openProducts(ctx context.Context, guard *egress.Guard, limits k
 	running, cancel := context.WithCancel(context.Background())
 	p.cancel = cancel
 	p.background.Go(func() { p.connect.Run(running) })
-	p.background.Go(func() { inbox.Keep(running, db, s.options.Config.Retention, log, time.Now) })
+	p.background.Go(func() { inbox.Keep(running, db, log, time.Now) })
 	for _, one := range p.list {
 		if worker, ok := one.instance.(module.Worker); ok {
 			runner := jobs.NewRunner(db, one.spec.Name, worker.Jobs(), log.With("product", one.spec.Name), time.Now)

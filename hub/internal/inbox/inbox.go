@@ -17,6 +17,7 @@ import (
 
 	"integrationhub/hub"
 	"integrationhub/hub/internal/audit"
+	"integrationhub/hub/internal/logid"
 )
 
 const (
@@ -63,7 +64,8 @@ type Inbox struct {
 // request is an item on its way.
 type request struct {
 	Item
-	id      int64 // the event id's 64 bits
+	id      int64     // the event id's 64 bits
+	seq     uuid.UUID // of the event in the log
 	outcome Outcome
 	err     error
 	done    chan struct{}
@@ -97,7 +99,7 @@ func errBusy(cause error) error {
 // comes back as it is, and nothing was stored.
 func (b *Inbox) Store(_ context.Context, item Item) (Outcome, error) {
 	bits, _ := hub.ParseEventID(item.Event.ID) // checked on the way in
-	r := &request{Item: item, id: int64(bits), done: make(chan struct{})}
+	r := &request{Item: item, id: int64(bits), seq: logid.NewSeq(b.now()), done: make(chan struct{})}
 	select {
 	case b.queue <- r:
 	default:

@@ -17,14 +17,13 @@ const (
 	keepBatch = 5000 // rows in one statement
 )
 
-// Keep drops what is no longer kept, every hour until ctx ends: bodies after the
-// retention, ids after 45 days.
-func Keep(ctx context.Context, db *pgxpool.Pool, retention time.Duration, log *slog.Logger, now func() time.Time) {
+// Keep drops ids that are no longer kept, every hour until ctx ends.
+func Keep(ctx context.Context, db *pgxpool.Pool, log *slog.Logger, now func() time.Time) {
 	tick := time.NewTicker(keepEvery)
 	defer tick.Stop()
 	for {
-		if err := Drop(ctx, db, retention, now()); err != nil && ctx.Err() == nil {
-			log.Warn("dropping old received events failed; trying again", "error", err)
+		if err := Drop(ctx, db, now()); err != nil && ctx.Err() == nil {
+			log.Warn("dropping old ids of received events failed; trying again", "error", err)
 		}
 		select {
 		case <-ctx.Done():
@@ -35,24 +34,15 @@ func Keep(ctx context.Context, db *pgxpool.Pool, retention time.Duration, log *s
 }
 
 // Drop drops what is too old at a time.
-func Drop(ctx context.Context, db *pgxpool.Pool, retention time.Duration, now time.Time) error {
+func Drop(ctx context.Context, db *pgxpool.Pool, now time.Time) error {
 	queries := dbgen.New(db)
-	for _, one := range []struct {
-		drop   func(ctx context.Context, before time.Time, limit int32) (int64, error)
-		before time.Time
-	}{
-		{queries.DropReceived, now.Add(-keepIDs)},
-		{queries.DropReceivedBodies, now.Add(-retention)},
-	} {
-		for {
-			dropped, err := one.drop(ctx, one.before, keepBatch)
-			if err != nil {
-				return store.Failed("dropping old received events", err)
-			}
-			if dropped < keepBatch {
-				break
-			}
+	for {
+		dropped, err := queries.DropReceived(ctx, now.Add(-keepIDs), keepBatch)
+		if err != nil {
+			return store.Failed("dropping old ids of received events", err)
+		}
+		if dropped < keepBatch {
+			return nil
 		}
 	}
-	return nil
 }

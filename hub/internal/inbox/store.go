@@ -74,6 +74,9 @@ func (l *lane) transact(batch []*request) error {
 		if err := l.finish(ctx, tx, batch); err != nil {
 			return err
 		}
+		if err := l.writeLog(ctx, tx, batch); err != nil {
+			return err
+		}
 		failpoint.Here("received_before_commit")
 		return nil
 	})
@@ -88,8 +91,8 @@ type eventKey struct {
 func (r *request) key() eventKey { return eventKey{r.IntegrationID, r.id} }
 
 const insertReceived = `
-	insert into hub.received (integration_id, event_id, tenant_id, body_sha256, event_type, ignored, body)
-	select * from unnest($1::uuid[], $2::int8[], $3::uuid[], $4::bytea[], $5::text[], $6::bool[], $7::bytea[])
+	insert into hub.received (integration_id, event_id, tenant_id, body_sha256, event_type, ignored, seq)
+	select * from unnest($1::uuid[], $2::int8[], $3::uuid[], $4::bytea[], $5::text[], $6::bool[], $7::uuid[])
 	on conflict do nothing returning integration_id, event_id`
 
 const selectReceived = `
@@ -108,12 +111,12 @@ func (l *lane) insert(ctx context.Context, tx pgx.Tx, batch []*request) (fresh m
 	})
 	n := len(batch)
 	integrations, ids, tenants := make([]uuid.UUID, n), make([]int64, n), make([]uuid.UUID, n)
-	hashes, types, ignored, bodies := make([][]byte, n), make([]string, n), make([]bool, n), make([][]byte, n)
+	hashes, types, ignored, seqs := make([][]byte, n), make([]string, n), make([]bool, n), make([]uuid.UUID, n)
 	for i, r := range batch {
 		integrations[i], ids[i], tenants[i] = r.IntegrationID, r.id, r.Event.TenantID
-		hashes[i], types[i], ignored[i], bodies[i] = r.Hash[:], r.Event.Type, !r.Known, r.Body
+		hashes[i], types[i], ignored[i], seqs[i] = r.Hash[:], r.Event.Type, !r.Known, r.seq
 	}
-	rows, err := tx.Query(ctx, insertReceived, integrations, ids, tenants, hashes, types, ignored, bodies)
+	rows, err := tx.Query(ctx, insertReceived, integrations, ids, tenants, hashes, types, ignored, seqs)
 	if err != nil {
 		return nil, fmt.Errorf("storing received events: %w", err)
 	}

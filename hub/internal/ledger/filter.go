@@ -191,13 +191,15 @@ func (f Filter) plainConditions(c *conditions) {
 }
 
 // eventSeqs finds the events of an id: one, unless tenants chose the same id. One
-// that the hub chose is found by its moment, others by the keys that are kept.
+// that the hub chose is found by its moment, others by the keys and ids that are kept.
 func eventSeqs(ctx context.Context, db querier, id int64) ([]uuid.UUID, error) {
 	from, upto := logid.EventSpan(uint64(id))
 	return readIDs(ctx, db, "looking up an event", `
 		select seq from hub.events where seq >= $2 and seq < $3 and id = $1
 		union
 		select seq from hub.idempotency where event_id = $1
+		union
+		select seq from hub.received where event_id = $1
 		order by seq desc limit 50`, id, from, upto)
 }
 

@@ -63,19 +63,23 @@ func (r *rows) queue(statements *bulk.Batch, batch []delivery.Attempt, now time.
 			}
 		}
 	}
+	// Leases before deliveries, as hub.unfold_leases has it: the other way round two
+	// transactions would wait for each other.
+	if leases := completed(batch); len(leases) > 0 {
+		r.over.Reset(bulk.UUIDs)
+		for _, id := range leases {
+			r.over[0].UUID(id)
+		}
+		statements.Add(`
+			with locked as (select id from hub.leases where id = any($1::uuid[]) order by id for update)
+			delete from hub.leases l using locked k where l.id = k.id`, r.over)
+	}
 	for day, rows := range r.days {
 		rows.queue(statements, day)
 	}
 	r.queueDeltas(statements, batch, now)
 	r.queueGone(statements, batch)
 	r.queueTrials(statements, batch)
-	if leases := completed(batch); len(leases) > 0 {
-		r.over.Reset(bulk.UUIDs)
-		for _, id := range leases {
-			r.over[0].UUID(id)
-		}
-		statements.Add(`delete from hub.leases where id = any($1::uuid[])`, r.over)
-	}
 }
 
 func (r *rows) day(name string) *dayRows {

@@ -42,7 +42,7 @@ func (r *Reader) Sums(ctx context.Context) ([]Sum, error) {
 		stand as (
 			-- the first 48 bits of an id are its milliseconds
 			select to_timestamp((('x' || left(replace(id::text, '-', ''), 12))::bit(48)::bigint) / 1000.0) at time zone 'UTC' as at, status
-			from (select id, status from hub.deliveries union all
+			from (select id, status from hub.deliveries where not inbound union all
 			      select p.id, 0 from hub.promised p where not exists (select from hub.deliveries d where d.id = p.id)) d),
 		counted as (
 			select at::date as day, count(*) filter (where status = 1) as delivered, count(*) filter (where status = 2) as parked,

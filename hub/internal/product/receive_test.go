@@ -245,7 +245,7 @@ func TestReceivedIsKeptAndAudited(t *testing.T) {
 	body := strings.Replace(envelope(newID(), "board", "note.created", "kept"), `:`, ` : `, 1)
 	require.Equal(t, 200, l.send(body).status)
 	var kept []byte
-	require.NoError(t, n.db.QueryRow(context.Background(), `select body from hub.received where integration_id = $1`, l.integration).Scan(&kept))
+	require.NoError(t, n.db.QueryRow(context.Background(), `select e.body from hub.events e join hub.received r using (seq) where r.integration_id = $1`, l.integration).Scan(&kept))
 	require.Equal(t, body, string(kept))
 	require.Equal(t, 401, call(t, "POST", l.integrations()+"/webhook", body, "X-Integration-Key", l.key, "X-Webhook-Signature", "sha256=0").status)
 	require.Equal(t, 200, call(t, "GET", l.integrations()+"/status", "", withKey(l.key)...).status)

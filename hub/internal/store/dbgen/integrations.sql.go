@@ -223,19 +223,6 @@ func (q *Queries) DropReceived(ctx context.Context, before time.Time, rowLimit i
 	return result.RowsAffected(), nil
 }
 
-const dropReceivedBodies = `-- name: DropReceivedBodies :execrows
-update hub.received set body = null where (integration_id, event_id) in (
-    select r.integration_id, r.event_id from hub.received r where r.received_at < $1::timestamptz and r.body is not null limit $2)
-`
-
-func (q *Queries) DropReceivedBodies(ctx context.Context, before time.Time, rowLimit int32) (int64, error) {
-	result, err := q.db.Exec(ctx, dropReceivedBodies, before, rowLimit)
-	if err != nil {
-		return 0, err
-	}
-	return result.RowsAffected(), nil
-}
-
 const endOtherKeys = `-- name: EndOtherKeys :exec
 update hub.keys set expires_at = least(expires_at, $1::timestamptz)
 where integration_id = $2::uuid and id <> $3::uuid and revoked_at is null

@@ -106,10 +106,6 @@ order by id desc;
 select * from hub.keys where hash = sqlc.arg(hash) and tenant_id = sqlc.arg(tenant_id) and environment = sqlc.arg(environment)
   and revoked_at is null and (expires_at is null or expires_at > sqlc.arg(at)::timestamptz);
 
--- name: DropReceivedBodies :execrows
-update hub.received set body = null where (integration_id, event_id) in (
-    select r.integration_id, r.event_id from hub.received r where r.received_at < sqlc.arg(before)::timestamptz and r.body is not null limit sqlc.arg(row_limit));
-
 -- name: DropReceived :execrows
 delete from hub.received where (integration_id, event_id) in (
     select r.integration_id, r.event_id from hub.received r where r.received_at < sqlc.arg(before)::timestamptz limit sqlc.arg(row_limit));
