@@ -80,7 +80,7 @@ func count(ctx context.Context, db querier, f Filter, upto uuid.UUID) (int64, er
 	if err != nil || !ok {
 		return 0, err
 	}
-	c.add("d.status <> 0 and d.finished_at <= now()")
+	c.add("d.status <> 0 and not d.inbound and d.finished_at <= now()")
 	c.add("d.id <= ?", upto)
 	var n int64
 	if err := db.QueryRow(ctx, `select count(*) from hub.deliveries d where `+c.where(), c.args...).Scan(&n); err != nil {

@@ -71,7 +71,7 @@ func TestRolledBackEventsNeverLeave(t *testing.T) {
 	require.Eventually(t, func() bool { return slices.Equal(l.peer.notes(), []string{"after"}) }, soon, tick)
 	require.Equal(t, []string{"after"}, l.notes())
 	require.Len(t, l.deliveries(""), 1)
-	require.Len(t, l.ok(200, "GET", "/api/v1/events", "").body["items"], 1)
+	require.Len(t, l.ok(200, "GET", "/api/v1/events", "").body["items"], 2, "as sent, and as received")
 }
 
 // peerOfDocuments is a product elsewhere that knows the documents only.
@@ -280,4 +280,33 @@ func TestInactive(t *testing.T) {
 	o.ok(200, "POST", "/api/v1/integrations/"+id+"/enable", "")
 	require.Equal(t, 202, o.publish("heard").status)
 	require.Eventually(t, func() bool { return len(p.arrivals()) == 1 && p.arrivals()[0].text == "heard" }, soon, tick)
+}
+
+// What a peer sent stands in the same log, with what it was answered; it cannot be
+// sent again from here.
+func TestInboundIsLogged(t *testing.T) {
+	t.Parallel()
+	l := pair(start(t, nil))
+	id, ignored := newID(), newID()
+	require.Equal(t, 200, l.send(envelope(id, "board", "note.created", "CPF 529.982.247-25")).status)
+	require.Equal(t, 200, l.send(envelope(id, "board", "note.created", "CPF 529.982.247-25")).status) // a duplicate is no second delivery
+	require.Equal(t, 200, l.send(envelope(ignored, "board", "note.unknown", "x")).status)
+	items := l.ok(200, "GET", "/api/v1/deliveries?direction=inbound&tenant_id="+l.id, "").body["items"].([]any)
+	require.Len(t, items, 2)
+	for _, query := range []string{"event_id=" + id, "q=" + id, "correlation_id=c1&event_type=note.created", "integration_id=" + l.integration + "&event_type=note.created", "product=board&event_type=note.created"} {
+		got := l.ok(200, "GET", "/api/v1/deliveries?direction=inbound&"+query, "").body["items"].([]any)
+		require.Len(t, got, 1, query)
+		one := got[0].(map[string]any)
+		require.Equal(t, id, one["event_id"])
+		require.Equal(t, l.integration, one["integration_id"])
+		require.Equal(t, l.id, one["tenant_id"])
+		require.Equal(t, "inbound", one["direction"])
+		require.Equal(t, true, one["delivered"])
+		require.EqualValues(t, 200, one["status_code"])
+		require.JSONEq(t, `{"received":true,"id":"`+id+`","status":"accepted"}`, one["response_body"].(string))
+		require.Equal(t, "CPF ***.***.***-25", one["payload"].(map[string]any)["data"].(map[string]any)["text"])
+		refused(t, 409, "endpoint_disabled", call(t, "POST", l.url+"/api/v1/deliveries/"+one["id"].(string)+"/retry", "", bearer(l.token)...))
+	}
+	replay := l.ok(200, "POST", "/api/v1/replays", `{"filter":{"tenant_id":"`+l.id+`"},"dry_run":true}`)
+	require.EqualValues(t, 0, replay.body["count"], replay.text)
 }
