@@ -64,7 +64,7 @@ const stageLog = `
 	dated as (
 		select *, (now() at time zone 'UTC')::date - (at at time zone 'UTC')::date as ago from drawn)
 	select n, at, lpad(to_hex((extract(epoch from at) * 1000)::bigint), 12, '0') || '70008000' || lpad(to_hex(n), 8, '0') as head,
-		((extract(epoch from at) * 1000)::bigint - 1577836800000) << 23 | n & 8388607 as id, r3, r4,
+		(((extract(epoch from at) * 1000)::bigint - 1577836800000) << 23) | (n & 8388607) as id, r3, r4,
 		case when ago = 15 and r1 > 0.9 then 299 else least(298, floor(300 * r1 ^ 3))::int end as endpoint,
 		case when n = ($1::int - $2::int) / 9 then 39
 		     when ago = 15 and r2 > 0.998 then 38
