@@ -205,7 +205,7 @@ func readEach(statuses []delivery.Status) []read {
 func readType(kind string, statuses []delivery.Status) []read {
 	reads := make([]read, len(statuses))
 	for i, status := range statuses {
-		reads[i] = read{driver: kind + " and d.status + 0 <> 0 and " + is(status), sieve: true, status: strconv.Itoa(int(status))}
+		reads[i] = read{driver: kind + " and " + is(status), sieve: true, status: strconv.Itoa(int(status))}
 		if status == delivery.Pending {
 			reads[i] = read{driver: is(status), sieve: true}
 		}

@@ -168,7 +168,7 @@ func (p *plan) part(r read, d day, limit int, e effort) string {
 			pairs += ", unnest(" + p.targets + ") t(target)"
 			where += " and d.target_id = t.target"
 		}
-		each := fmt.Sprintf("%s, lateral (select d.id from %s d where %s and d.status = s.status and d.status <> 0 and d.status + 0 <> 0", pairs, table, where)
+		each := fmt.Sprintf("%s, lateral (select d.id from %s d where %s and d.status = s.status and d.status <> 0", pairs, table, where)
 		if p.headed {
 			each += " and d.id >= " + bound(each, limit)
 		}
@@ -212,13 +212,13 @@ func (p *plan) sieved(r read, d day, page string, limit int, e effort) string {
 }
 
 // gathering gives the conditions to gather a sieved read's matches by. PostgreSQL
-// intersects two indexes only where they share no condition, so the indexes of
-// settled rows say so in different words, each of which stands here; the status is
-// compared in a way no index serves, unless it singles out few rows itself.
+// intersects two indexes only where they share no condition, so of those that have
+// most rows only one says that rows are settled; the status is compared in a way no
+// index serves, unless it singles out few rows itself.
 func (p *plan) gathering(r read) string {
 	where := p.where() + " and d.status = 0"
 	if r.status != "" {
-		where = p.without(p.standing) + " and d.status <> 0 and d.status + 0 <> 0"
+		where = p.without(p.standing) + " and d.status <> 0"
 		switch r.status {
 		case "1":
 			where += " and d.status + 0 = 1"
