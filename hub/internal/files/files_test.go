@@ -41,7 +41,14 @@ func served(s *files.Store) *fiber.App {
 	return app
 }
 
-func get(t *testing.T, app *fiber.App, path string, headers ...string) (*http.Response, string) {
+// answer is what came back.
+type answer struct {
+	status int
+	header http.Header
+	body   string
+}
+
+func get(t *testing.T, app *fiber.App, path string, headers ...string) answer {
 	t.Helper()
 	req := httptest.NewRequest("GET", path, nil)
 	for i := 0; i < len(headers); i += 2 {
@@ -52,7 +59,7 @@ func get(t *testing.T, app *fiber.App, path string, headers ...string) (*http.Re
 	defer res.Body.Close()
 	body, err := io.ReadAll(res.Body)
 	require.NoError(t, err)
-	return res, string(body)
+	return answer{res.StatusCode, res.Header, string(body)}
 }
 
 func TestDirectoryKeepsFiles(t *testing.T) {
@@ -85,27 +92,27 @@ func keepsFiles(t *testing.T, address string) {
 		path, found := strings.CutPrefix(lent.URL(name), public)
 		require.True(t, found)
 
-		res, body := get(t, app, path)
-		require.Equal(t, 200, res.StatusCode)
-		require.Equal(t, string(content), body)
-		require.Equal(t, kind, res.Header.Get("Content-Type"))
-		require.Equal(t, "nosniff", res.Header.Get("X-Content-Type-Options"))
-		require.Equal(t, "default-src 'none'; sandbox", res.Header.Get("Content-Security-Policy"))
-		require.Equal(t, "public, max-age=31536000, immutable", res.Header.Get("Cache-Control"))
-		res, body = get(t, app, path, "If-None-Match", res.Header.Get("ETag"))
-		require.Equal(t, 304, res.StatusCode)
-		require.Empty(t, body)
+		got := get(t, app, path)
+		require.Equal(t, 200, got.status)
+		require.Equal(t, string(content), got.body)
+		require.Equal(t, kind, got.header.Get("Content-Type"))
+		require.Equal(t, "nosniff", got.header.Get("X-Content-Type-Options"))
+		require.Equal(t, "default-src 'none'; sandbox", got.header.Get("Content-Security-Policy"))
+		require.Equal(t, "public, max-age=31536000, immutable", got.header.Get("Cache-Control"))
+		got = get(t, app, path, "If-None-Match", got.header.Get("ETag"))
+		require.Equal(t, 304, got.status)
+		require.Empty(t, got.body)
 
 		require.NoError(t, s.For("clinic").Delete(t.Context(), name))
-		res, _ = get(t, app, path)
-		require.Equal(t, 200, res.StatusCode, "a product deletes its own")
+		got = get(t, app, path)
+		require.Equal(t, 200, got.status, "a product deletes its own")
 		for _, one := range []string{name, other, name, "../scheduling/" + name, ""} {
 			require.NoError(t, lent.Delete(t.Context(), one))
 		}
-		res, _ = get(t, app, path)
-		require.Equal(t, 404, res.StatusCode)
-		require.Equal(t, "no-store", res.Header.Get("Cache-Control"))
-		require.Equal(t, "application/problem+json", res.Header.Get("Content-Type"))
+		got = get(t, app, path)
+		require.Equal(t, 404, got.status)
+		require.Equal(t, "no-store", got.header.Get("Cache-Control"))
+		require.Equal(t, "application/problem+json", got.header.Get("Content-Type"))
 	}
 	for _, kind := range []string{"", "image/svg+xml", "text/html", "image/webp"} {
 		_, err := lent.Put(t.Context(), module.Picture{Type: kind, Content: []byte("x")})
@@ -122,17 +129,17 @@ func TestNamesDoNothingElse(t *testing.T) {
 	for _, file := range []string{"secret.png", "files/secret.png", "files/scheduling/secret.png", "files/scheduling" + name + ".png", "files/scheduling" + name + ".html"} {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, file), []byte("secret"), 0o600))
 	}
-	res, _ := get(t, app, "/files/scheduling"+name+".png")
-	require.Equal(t, 200, res.StatusCode)
+	got := get(t, app, "/files/scheduling"+name+".png")
+	require.Equal(t, 200, got.status)
 	for _, path := range []string{
 		"/files/", "/files/scheduling", "/files/scheduling/", "/files/secret.png", "/files/scheduling/secret.png", "/files/scheduling" + name + ".html",
 		"/files/../secret.png", "/files/%2e%2e/secret.png", "/files/scheduling/..%2f..%2fsecret.png", "/files/scheduling" + name + ".png%00.html",
 		"/files/scheduling" + name + ".png/", "/files/scheduling//" + name + ".png", "/files/SCHEDULING" + name + ".png", "/files/scheduling" + name + ".png%0a",
 		"/files/clinic" + name + ".png", "/files/scheduling" + strings.ToUpper(name) + ".png",
 	} {
-		res, body := get(t, app, path)
-		require.Equal(t, 404, res.StatusCode, path)
-		require.NotContains(t, body, "secret", path)
+		got := get(t, app, path)
+		require.Equal(t, 404, got.status, path)
+		require.NotContains(t, got.body, "secret", path)
 	}
 }
 
@@ -227,7 +234,7 @@ func TestBucketKeepsFiles(t *testing.T) {
 	require.ErrorIs(t, err, hub.ErrUnavailable)
 	name := "12345678-1234-4234-8234-123456789abc.png"
 	require.ErrorIs(t, s.For("scheduling").Delete(t.Context(), name), hub.ErrUnavailable)
-	res, _ := get(t, served(s), "/files/scheduling/"+name)
-	require.Equal(t, 503, res.StatusCode)
-	require.Equal(t, "no-store", res.Header.Get("Cache-Control"))
+	got := get(t, served(s), "/files/scheduling/"+name)
+	require.Equal(t, 503, got.status)
+	require.Equal(t, "no-store", got.header.Get("Cache-Control"))
 }

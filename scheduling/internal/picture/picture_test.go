@@ -110,8 +110,8 @@ func TestPicturesAreKeptSmaller(t *testing.T) {
 			}
 		})
 	}
-	clear := image.NewNRGBA(image.Rect(0, 0, 10, 10))
-	decoded, _ := taken(t, asPNG(t, clear))
+	glass := image.NewNRGBA(image.Rect(0, 0, 10, 10))
+	decoded, _ := taken(t, asPNG(t, glass))
 	_, _, _, alpha := decoded.At(5, 5).RGBA()
 	require.Zero(t, alpha, "what is transparent stays so")
 }
