@@ -115,14 +115,21 @@ const fillAttempts = `
 	from public.bench_log b join hub.deliveries d on d.id in ((head || '0001')::uuid, (head || '0002')::uuid)
 	where n >= $1::int and n < $2::int and d.status <> 1 order by n, d.id`
 
-// rollLog counts the log into rollups: by minute today, by hour before.
+// rollLog counts the log into statistics: by minutes those of today, by half hours all.
 const rollLog = `
-	insert into hub.rollups (bucket, tenant_id, target_id, product, accepted, delivered, failed, parked, attempts, errors, latency)
-	select case when created_at >= now() - interval '1 day' then date_trunc('minute', created_at) else date_trunc('hour', created_at) end,
-		tenant_id, target_id, product, count(*), count(*) filter (where status = 1), count(*) filter (where status = 3),
-		count(*) filter (where status = 2), count(*), count(*) filter (where status <> 1),
-		array_fill(0, array[28]) || array[count(*) filter (where status = 1)::int]
-	from hub.deliveries group by 1, 2, 3, 4`
+	with counted as (
+		select date_trunc('minute', created_at) as at, tenant_id, target_id, product, count(*) as n,
+			count(*) filter (where status = 1) as delivered, count(*) filter (where status = 2) as parked, count(*) filter (where status = 3) as failed
+		from hub.deliveries group by 1, 2, 3, 4),
+	none as (select uuid '00000000-0000-0000-0000-000000000000' as id)
+	insert into hub.statistics (width, scope, scope_id, bucket, product, tenant_id, accepted, delivered, failed, parked, attempts, errors, latency)
+	select w.width, s.scope, s.scope_id, date_bin(w.width * interval '1 minute', at, '2000-01-01 00:00:00+00'), s.product, s.owner,
+		sum(n), sum(delivered), sum(failed), sum(parked), sum(n), sum(n - delivered), array_fill(0, array[28]) || array[sum(delivered)::int]
+	from none, counted c, (values (1::smallint), (30)) w(width),
+		lateral (values (0::smallint, none.id, '', none.id), (0, none.id, c.product, none.id), (1, c.tenant_id, c.product, none.id),
+			(2, c.target_id, c.product, c.tenant_id)) s(scope, scope_id, product, owner)
+	where w.width = 30 or at >= now() - interval '1 day'
+	group by 1, 2, 3, 4, 5, 6`
 
 // backlog adds deliveries of the dead endpoint that wait, all of this day's first
 // tenth: everything else of today is newer.

@@ -175,6 +175,9 @@ func TestValidateNamesEveryProblem(t *testing.T) {
 		"values without sense":  {[]string{"HUB_LISTEN=8080", "HUB_ENV=staging", "HUB_LOG_LEVEL=loud", "HUB_KEY_RATE=100/min", "HUB_PUBLIC_URL=ftp://x", "HUB_ADMIN_EMAIL=me", "HUB_ADMIN_PASSWORD=short"}, []string{"HUB_LISTEN", "HUB_ENV", "HUB_LOG_LEVEL", "HUB_KEY_RATE", "HUB_PUBLIC_URL", "HUB_ADMIN_EMAIL", "HUB_ADMIN_PASSWORD"}},
 		"bounds":                {[]string{"HUB_DELIVERY_TIMEOUT=1h", "HUB_DELIVERY_CONCURRENCY=0", "HUB_ENDPOINT_CONCURRENCY=0", "HUB_RETENTION=36h", "HUB_REFRESH_TTL=10m"}, []string{"HUB_DELIVERY_TIMEOUT", "HUB_DELIVERY_CONCURRENCY", "HUB_ENDPOINT_CONCURRENCY", "HUB_RETENTION", "HUB_REFRESH_TTL"}},
 		"share above the whole": {[]string{"HUB_DELIVERY_CONCURRENCY=8"}, []string{"HUB_ENDPOINT_CONCURRENCY"}},
+		"a collector":           {append(good, "HUB_OTLP_ENDPOINT=https://otel.example.com:4318"), nil},
+		"collector's scheme":    {[]string{"HUB_OTLP_ENDPOINT=grpc://canary"}, []string{"HUB_OTLP_ENDPOINT"}},
+		"collector's password":  {[]string{"HUB_OTLP_ENDPOINT=http://user:canary@otel"}, []string{"HUB_OTLP_ENDPOINT"}},
 		"other databases":       {[]string{"HUB_DATABASE_URL=mysql://u:canary@h/d", "HUB_REDIS_URL=canary"}, []string{"HUB_DATABASE_URL", "HUB_REDIS_URL"}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -3,6 +3,7 @@ package config
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"net/mail"
 	"net/netip"
@@ -40,6 +41,8 @@ func (c Config) Validate() error {
 	check.that(c.Retention%(24*time.Hour) == 0, "retention", "must be whole days, e.g. 30d")
 	check.that(c.EndpointConcurrency <= c.DeliveryConcurrency, "endpoint_concurrency", "must not be more than delivery_concurrency")
 	check.url("database_url", c.DatabaseURL.Reveal(), "postgres", "postgresql")
+	check.url("otlp_endpoint", c.OTLPEndpoint, "http", "https")
+	check.that(!strings.Contains(c.OTLPEndpoint, "@"), "otlp_endpoint", "must not hold a password; OTEL_EXPORTER_OTLP_HEADERS takes a token")
 	check.url("redis_url", c.RedisURL.Reveal(), "redis", "rediss", "unix")
 	check.url("smtp_url", c.SMTPURL.Reveal(), "smtp", "smtps")
 	check.url("blob_url", c.BlobURL, "file", "s3")
@@ -47,6 +50,7 @@ func (c Config) Validate() error {
 	check.that(sender.Address != "" && !strings.ContainsFunc(sender.String(), unicode.IsControl), "mail_from", "must be an e-mail address, e.g. Example <no-reply@example.com>")
 	check.payments(c)
 	check.publicURL(c)
+	check.products(c)
 	if _, err := c.MasterKeyBytes(); err != nil {
 		check.that(false, "master_key", "%s", err.Error())
 	}
@@ -100,6 +104,34 @@ func (k *checker) payments(c Config) {
 	if c.PaymentProvider == PaymentMercadoPago {
 		k.that(c.PaymentToken != "", "payment_token", "is required for mercadopago")
 		k.that(c.PaymentSecret != "", "payment_secret", "is required for mercadopago")
+	}
+}
+
+// pathPattern is where a product may lie: one or more words.
+var pathPattern = regexp.MustCompile(`^(/[a-z0-9][a-z0-9_-]*)+$`)
+
+// taken are the first words of paths that are the hub's own.
+var taken = []string{"api", "book", "docs", "files", "health", "metrics", "openapi", "ready"}
+
+func (k *checker) products(c Config) {
+	used := make(map[string]string)
+	for _, product := range slices.Sorted(maps.Keys(c.ProductPaths)) {
+		path := c.ProductPaths[product]
+		first, _, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/")
+		k.that(pathPattern.MatchString(path) && !slices.Contains(taken, first), "product_paths", "must be like scheduling=/agenda, and not a path of the hub's own (%s)", product)
+		k.that(used[path] == "", "product_paths", "gives %s and %s the same path", used[path], product)
+		used[path] = product
+	}
+	for product, address := range c.ProductListeners {
+		_, port, err := net.SplitHostPort(address)
+		k.that(err == nil && port != "", "product_listeners", "must be product=host:port (%s)", product)
+	}
+	for product, address := range c.ProductURLs {
+		parsed, err := url.Parse(address)
+		sound := err == nil && parsed.Host != "" && (parsed.Scheme == "http" || parsed.Scheme == "https") && parsed.User == nil && parsed.RawQuery == "" && parsed.Fragment == ""
+		k.that(sound, "product_urls", "must be like clinic=https://clinic.example.com (%s)", product)
+		k.that(c.ProductListeners[product] != "", "product_urls", "are for products with a listener of their own (%s)", product)
+		k.that(!sound || !c.InProduction() || parsed.Scheme == "https" || onLoopback(parsed.Hostname()), "product_urls", "must be https in production, http only on loopback (%s)", product)
 	}
 }
 

@@ -183,8 +183,10 @@ create view hub.promised as
 -- those that have none yet. The process that holds the lease keeps it.
 -- +goose StatementBegin
 create function hub.unfold_leases(ids uuid[]) returns bigint language sql as $$
-    with taken as (
-        delete from hub.leases where id = any(ids) returning id),
+    with locked as ( -- in one order, so that nobody waits in a circle
+        select id from hub.leases where id = any(ids) order by id for update),
+    taken as (
+        delete from hub.leases l using locked k where l.id = k.id returning l.id),
     stored as (
         insert into hub.deliveries (id, event_id, tenant_id, target_id, environment, product, event_type, correlation_id,
             integration, created_at, round_at, due_at)

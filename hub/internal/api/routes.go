@@ -8,6 +8,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/gofiber/fiber/v2"
 
+	"integrationhub/hub/internal/httpx"
 	"integrationhub/hub/internal/keys"
 	"integrationhub/hub/internal/store"
 )
@@ -47,6 +48,12 @@ const (
 // actionLogin is recorded in the audit log also when it fails.
 const actionLogin = "auth.login"
 
+// Handshakes, which wait for a peer.
+const (
+	actionConnect = "integrations.connect"
+	actionLink    = "integrations.link"
+)
+
 // actionStream is answered with [eventStream] instead of JSON.
 const actionStream = "events.stream"
 
@@ -81,6 +88,16 @@ func (a *API) routes() []route {
 		{post, "/api/v1/keys", admins, noKeys, 201, "keys.create", "Make an API key; the answer shows it once", handle(a.createKey)},
 		{remove, "/api/v1/keys/{id}", admins, noKeys, 204, "keys.revoke", "Revoke an API key at once", handle(a.revokeKey)},
 		{post, "/api/v1/keys/{id}/rotate", admins, noKeys, 201, "keys.rotate", "Replace an API key, the old one living on for a while", handle(a.rotateKey)},
+
+		{get, "/api/v1/integrations", operators, noKeys, 200, "integrations.list", "List integrations of all tenants", handle(a.listIntegrations)},
+		{post, "/api/v1/integrations/connect", admins, noKeys, 200, actionConnect, "Connect a tenant to a peer product", handle(a.connectIntegration)},
+		{post, "/api/v1/integrations/link", admins, noKeys, 200, actionLink, "Connect two tenants that both live in this hub", handle(a.linkIntegrations)},
+		{get, "/api/v1/integrations/{id}", operators, noKeys, 200, "integrations.get", "Show an integration", handle(a.getIntegration)},
+		{remove, "/api/v1/integrations/{id}", admins, noKeys, 200, "integrations.revoke", "End an integration; the peer is told", handle(a.revokeIntegration)},
+		{post, "/api/v1/integrations/{id}/test", admins, noKeys, 200, "integrations.test", "Ask the peer how it does, now", handle(a.testIntegration)},
+		{post, "/api/v1/integrations/{id}/rotate-secret", admins, noKeys, 200, "integrations.rotate-secret", "Make a new webhook secret and tell the peer; the answer shows it once", handle(a.rotateIntegrationSecret)},
+		{post, "/api/v1/integrations/{id}/enable", admins, noKeys, 200, "integrations.enable", "Take an integration into use again", handle(a.enableIntegration)},
+		{post, "/api/v1/integrations/{id}/disable", admins, noKeys, 200, "integrations.disable", "Stop an integration until it is enabled", handle(a.disableIntegration)},
 
 		{get, "/api/v1/endpoints", operators, keys.ScopeEndpoints, 200, "endpoints.list", "List endpoints", handle(a.listEndpoints)},
 		{post, "/api/v1/endpoints", admins, keys.ScopeEndpoints, 201, "endpoints.create", "Subscribe an endpoint; the answer shows its secret once", handle(a.createEndpoint)},
@@ -123,6 +140,7 @@ var tags = []struct{ name, doc string }{
 	{"products", "What sends and receives events. Hosted products are part of this hub, external ones are registered by name."},
 	{"tenants", "A customer's account in one product."},
 	{"keys", "Credentials of a tenant's servers. Shown once, stored as a hash."},
+	{"integrations", "A tenant connected to a peer product: keys, secret and health of both directions."},
 	{"endpoints", "Plain webhook subscriptions of a tenant."},
 	{"events", "What happened in a product. Publishing answers when the event is durable; it is then delivered to everyone who wants it."},
 	{"deliveries", "One event on its way to one receiver: up to four attempts, then parked. Nothing is dropped silently."},
@@ -174,7 +192,7 @@ func raw[I, O any](handler fiber.Handler) binder {
 func guarded[I, O any](a *API, handler func(c *fiber.Ctx, about *request) error) binder {
 	return func(place mount, row route, op huma.Operation) {
 		raw[I, O](func(c *fiber.Ctx) error {
-			about := &request{clientIP: clientIP(c, a.deps.TrustedProxies)}
+			about := &request{clientIP: httpx.ClientIP(c, a.deps.TrustedProxies)}
 			if err := a.admit(c.UserContext(), c, row, about); err != nil {
 				return err
 			}
