@@ -89,7 +89,7 @@ func (b *Inbox) Close() {
 
 // errBusy answers a peer when commits cannot keep up or the database is away.
 func errBusy(cause error) error {
-	e := hub.Errorf(hub.ErrUnavailable, "database_unavailable", "The event could not be stored right now; nothing was taken, send it again.")
+	e := hub.Errorf(hub.ErrUnavailable, "database_unavailable", "It is not certain that the event was stored: send it again, it is taken once.")
 	e.RetryAfter = time.Second
 	return e.Because(cause)
 }

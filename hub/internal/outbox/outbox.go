@@ -134,7 +134,7 @@ func (o *Outbox) Publish(ctx context.Context, p *Publication) (Result, error) {
 
 // errBusy answers a publisher when commits cannot keep up or the database is away.
 func errBusy(cause error) error {
-	e := hub.Errorf(hub.ErrUnavailable, "database_unavailable", "The event could not be stored right now; nothing was accepted, send it again.")
+	e := hub.Errorf(hub.ErrUnavailable, "database_unavailable", "It is not certain that the event was stored: send it again. With an id or an Idempotency-Key of yours it is stored once.")
 	e.RetryAfter = time.Second
 	return e.Because(cause)
 }
