@@ -7,9 +7,13 @@ package config
 //go:generate go test -run TestGeneratedFiles -update
 
 import (
+	"fmt"
 	"log/slog"
 	"maps"
+	"net/mail"
 	"net/netip"
+	"net/url"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -60,6 +64,15 @@ type Config struct {
 	DeliveryTimeout     time.Duration  `name:"delivery_timeout" group:"Delivery" default:"10s" unit:"duration" example:"5s" min:"1s" max:"14s" doc:"Deadline of one attempt, from dialling to the end of the answer. It has to end well within the 30s lease of a delivery, or another process would send the same one meanwhile."`
 	DeliveryConcurrency int            `name:"delivery_concurrency" group:"Delivery" default:"1024" unit:"attempts in flight per process" example:"256" min:"1" max:"100000" doc:"How many attempts one process makes at once."`
 	EndpointConcurrency int            `name:"endpoint_concurrency" group:"Delivery" default:"64" unit:"attempts in flight per endpoint and process" example:"16" min:"1" max:"100000" doc:"The share of one endpoint or integration, so that a slow one does not slow the others. Not more than delivery_concurrency."`
+
+	SMTPURL  Secret `name:"smtp_url" group:"Mail" flag:"-" unit:"URL" example:"smtp://hub:password@mail.example.com:587" doc:"Server that takes mail: smtp:// with STARTTLS, which is required unless the server is on loopback, or smtps:// with TLS from the start. When empty, development keeps mail to be read at /api/v1/dev/mail; in production mail waits a day for a server and is then given up."`
+	MailFrom string `name:"mail_from" group:"Mail" default:"Integration Hub <hub@localhost>" unit:"e-mail address, with or without a name" example:"Example <no-reply@example.com>" doc:"Sender of all mail. Products put the name of their customer to the address."`
+
+	PaymentProvider string `name:"payment_provider" group:"Payments" unit:"sandbox, mercadopago or none" example:"mercadopago" doc:"Who collects Pix payments. When empty it is sandbox in development, where charges are paid by a call and no money moves, and none in production, which refuses sandbox."`
+	PaymentToken    Secret `name:"payment_token" group:"Payments" flag:"-" unit:"text" example:"APP_USR-1234567890" doc:"Access token at the payment provider. Required for mercadopago."`
+	PaymentSecret   Secret `name:"payment_secret" group:"Payments" flag:"-" unit:"text" example:"a8f5f167f44f4964e6c998dee827110c" doc:"Secret by which the payment provider signs its webhooks. Required for mercadopago, which shows it where the webhook is set up."`
+
+	BlobURL string `name:"blob_url" group:"Uploads" unit:"URL" example:"s3://uploads?region=sa-east-1" doc:"Where uploaded files are kept: a directory (file:///var/lib/hub/files) or a bucket of an S3-compatible store (s3://bucket?region=…, with endpoint=https://… and use_path_style=true for others than AWS; credentials as AWS programs find them, e.g. AWS_ACCESS_KEY_ID). When empty it is the directory files in data_dir. Several processes on different machines need a bucket."`
 }
 
 // Assignments are values by product.
@@ -134,6 +147,46 @@ func cutPort(listen string) (host, port string, found bool) {
 		return "", "", false
 	}
 	return strings.Trim(listen[:at], "[]"), listen[at+1:], true
+}
+
+// Sender is MailFrom taken apart; the zero Address for one that is none, which
+// Validate refuses.
+func (c Config) Sender() mail.Address {
+	parsed, err := mail.ParseAddress(c.MailFrom)
+	if err != nil {
+		return mail.Address{}
+	}
+	return *parsed
+}
+
+// Names of payment providers.
+const (
+	PaymentSandbox     = "sandbox"
+	PaymentMercadoPago = "mercadopago"
+	PaymentNone        = "none"
+)
+
+// Payments is PaymentProvider, or what stands for it where that is empty; "" for none.
+func (c Config) Payments() string {
+	switch {
+	case c.PaymentProvider == "" && !c.InProduction():
+		return PaymentSandbox
+	case c.PaymentProvider == PaymentNone:
+		return ""
+	}
+	return c.PaymentProvider
+}
+
+// Uploads is BlobURL, or the directory files in DataDir where that is empty.
+func (c Config) Uploads() (string, error) {
+	if c.BlobURL != "" {
+		return c.BlobURL, nil
+	}
+	dir, err := filepath.Abs(filepath.Join(c.DataDir, "files"))
+	if err != nil {
+		return "", fmt.Errorf("finding the directory of uploads: %w", err)
+	}
+	return (&url.URL{Scheme: "file", Path: filepath.ToSlash(dir)}).String(), nil
 }
 
 // Level is LogLevel as slog has it; info for anything unknown, which Validate refuses.

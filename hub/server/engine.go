@@ -39,8 +39,9 @@ type engine struct {
 	background sync.WaitGroup
 }
 
-// startEngine wires the path of an event and starts its background work.
-func startEngine(cfg config.Config, s *storage, guard *egress.Guard, speaks directory.Connectors, tracer *tracing.Tracer, version string, log *slog.Logger) *engine {
+// startEngine wires the path of an event and starts its background work, and the
+// work that is handed in.
+func startEngine(cfg config.Config, s *storage, guard *egress.Guard, speaks directory.Connectors, tracer *tracing.Tracer, version string, log *slog.Logger, more ...func(context.Context)) *engine {
 	now := time.Now
 	e := &engine{
 		directory: directory.New(s.engine, s.box, speaks, log, now),
@@ -83,10 +84,10 @@ func startEngine(cfg config.Config, s *storage, guard *egress.Guard, speaks dire
 	e.cancel = cancel
 	drainer := ledger.NewDrainer(s.api, log, e.dispatcher.Kick)
 	maintenance := ledger.NewMaintenance(s.api, log, now, cfg.Retention, e.metrics.GaveUp)
-	for _, work := range []func(context.Context){
+	for _, work := range append(more,
 		e.directory.Run, e.dispatcher.Sweep, e.replays.Run, e.tail.Run, maintenance.Run, drainer.Run, e.runRetrier,
 		func(ctx context.Context) { e.dispatcher.Listen(ctx, outbox.DueChannel) },
-	} {
+	) {
 		e.background.Go(func() { work(ctx) })
 	}
 	return e

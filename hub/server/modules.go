@@ -22,6 +22,7 @@ import (
 	"integrationhub/hub/internal/audit"
 	"integrationhub/hub/internal/connect"
 	"integrationhub/hub/internal/egress"
+	"integrationhub/hub/internal/files"
 	"integrationhub/hub/internal/inbox"
 	"integrationhub/hub/internal/jobs"
 	"integrationhub/hub/internal/keys"
@@ -54,6 +55,8 @@ type products struct {
 	connectors map[string]hub.Connector
 	connect    *connect.Service
 	keys       *keys.Service
+	http       hub.Doer
+	files      *files.Store
 	cancel     context.CancelFunc
 	background sync.WaitGroup
 }
@@ -154,8 +157,12 @@ func (p *products) closeListeners() {
 func (s *Server) openProducts(ctx context.Context, guard *egress.Guard, limits keyLimits) error {
 	p, db, log := s.products, s.storage.api, s.options.Log
 	p.keys = keys.NewService(db, p.features, s.options.Config.KeyRate, time.Now)
+	p.http = connect.NewDoer(guard.DialContext, "integrationhub/"+s.options.Version)
+	if err := s.openFiles(ctx); err != nil {
+		return err
+	}
 	p.connect = connect.New(connect.Config{
-		DB: db, Box: s.storage.box, Keys: p.keys, URLs: guard, Do: connect.NewDoer(guard.DialContext, "integrationhub/"+s.options.Version),
+		DB: db, Box: s.storage.box, Keys: p.keys, URLs: guard, Do: p.http,
 		Connectors: p.Connector, Products: p.find, Log: log, Now: time.Now, Random: rand.Float64,
 		Recovered: func(id uuid.UUID) { log.Info("a peer is well again", "integration_id", id) },
 	})
@@ -208,8 +215,9 @@ func (s *Server) open(ctx context.Context, one *hosted) error {
 	one.instance, err = one.module.Open(ctx, module.Kit{
 		Pool: one.pool, Events: outbox.Product{Outbox: s.engine.outbox, Name: name}, Tenants: moduleTenants{s.storage.api, name}, Peers: modulePeers{s.products.connect, name},
 		Jobs: jobs.Queue{Product: name, Now: time.Now}, Sealer: moduleSealer{s.storage.box, name},
+		Mail: s.mail.For(name), Files: s.products.files.For(name), HTTP: s.products.http,
 		URLs:     module.URLs{Public: s.publicURL(), Base: one.base},
-		Settings: module.Settings{Development: !cfg.InProduction(), AccessTTL: cfg.AccessTTL, RefreshTTL: cfg.RefreshTTL},
+		Settings: settingsFor(cfg),
 		Log:      log, Now: time.Now,
 	})
 	if err != nil {
@@ -281,6 +289,9 @@ func (p *products) stop() {
 		if one.pool != nil {
 			one.pool.Close()
 		}
+	}
+	if p.files != nil {
+		_ = p.files.Close() // nothing is being written any more
 	}
 	p.closeListeners()
 }

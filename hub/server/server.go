@@ -22,6 +22,7 @@ import (
 	"integrationhub/hub/internal/auth"
 	"integrationhub/hub/internal/egress"
 	"integrationhub/hub/internal/gateway"
+	"integrationhub/hub/internal/mail"
 	"integrationhub/hub/internal/registry"
 	"integrationhub/hub/internal/tracing"
 	"integrationhub/hub/module"
@@ -47,6 +48,7 @@ type Server struct {
 	app      *fiber.App
 	probes   *probes
 	products *products
+	mail     *mail.Outbox
 	listener net.Listener
 	stopping chan struct{}
 	failed   chan error
@@ -101,6 +103,9 @@ func Start(ctx context.Context, o Options) (_ *Server, err error) {
 	if err != nil {
 		return nil, err
 	}
+	if s.mail, err = newMail(o.Config, s.storage.api, o.Log); err != nil {
+		return nil, err
+	}
 	s.probes = &probes{storage: s.storage, version: o.Version}
 	s.app = newApp(s.publicURL(), o.Log, s.probes)
 	s.app.Get("/health", s.probes.health)
@@ -109,7 +114,7 @@ func Start(ctx context.Context, o Options) (_ *Server, err error) {
 	if err != nil {
 		return nil, err
 	}
-	s.engine = startEngine(o.Config, s.storage, guard, s.products.Connector, tracer, o.Version, o.Log)
+	s.engine = startEngine(o.Config, s.storage, guard, s.products.Connector, tracer, o.Version, o.Log, s.mail.Run)
 	serveMetrics(s.app, o.Config, s.engine)
 	if !o.Worker {
 		if err := s.mountAPI(ctx, guard); err != nil {
@@ -146,11 +151,15 @@ func (s *Server) mountAPI(ctx context.Context, guard *egress.Guard) error {
 		return err
 	}
 	receive := gateway.New(e.directory, limits, timedPublisher{e.outbox, e.metrics, e.tracer}, e.tracer)
+	var readable *mail.Outbox
+	if !cfg.InProduction() {
+		readable = s.mail
+	}
 	_, err := api.New(s.app, api.Deps{
 		Log: log, Auth: operators, Keys: s.products.keys, Connect: s.products.connect,
 		KeyFinder: e.directory, KeyLimiter: limits,
 		Directory: registry.NewDirectory(db), Endpoints: registry.NewEndpoints(db, s.storage.box, guard, time.Now),
-		Audit: audit.NewRecorder(db), Publisher: pings{e.directory, e.outbox},
+		Audit: audit.NewRecorder(db), Publisher: pings{e.directory, e.outbox}, Mail: readable,
 		Publish: receive.Publish, PublishBatch: receive.PublishBatch,
 		Ledger: e.reader, Replays: e.replays, Tail: e.tail, Kick: e.dispatcher.Kick, Now: time.Now, Stopping: s.stopping,
 		TrustedProxies: cfg.TrustedProxies, Version: s.options.Version, Docs: !cfg.InProduction(),

@@ -107,6 +107,7 @@ func (i *instance) Routes(api huma.API) {
 		Security: []map[string][]string{{module.SchemeBearer: {}}},
 	}, i.publish)
 	huma.Register(api, huma.Operation{OperationID: "notes.echo", Method: http.MethodPost, Path: "/api/v1/echo", DefaultStatus: 202}, i.echo)
+	huma.Register(api, huma.Operation{OperationID: "notes.use", Method: http.MethodPost, Path: "/api/v1/use"}, i.use)
 }
 
 // Searches implements [module.Searcher].
@@ -192,6 +193,39 @@ func (i *instance) publish(ctx context.Context, in *struct{ Body Note }) (*struc
 // Published is an event that was stored.
 type Published struct {
 	ID string `json:"id"`
+}
+
+// Used is what came of using what the hub lends.
+type Used struct {
+	URL     string `json:"url"`     // of the note as a picture
+	Health  int    `json:"health"`  // status of the hub's own health, asked over the network
+	Payment string `json:"payment"` // the provider in the settings
+}
+
+// use sends a note to its author by mail, keeps it as a picture and asks the hub how
+// it does. An author "undo@…" gets no mail.
+func (i *instance) use(ctx context.Context, in *struct{ Body Note }) (*struct{ Body Used }, error) {
+	name, err := i.kit.Files.Put(ctx, module.Picture{Type: "image/png", Content: []byte(in.Body.Text)})
+	if err != nil {
+		return nil, err
+	}
+	req, err := hub.NewRequest(ctx, http.MethodGet, i.kit.URLs.Public+"/health", nil)
+	if err != nil {
+		return nil, err
+	}
+	health, err := hub.Exchange(i.kit.HTTP, req)
+	if err != nil {
+		return nil, err
+	}
+	err = pgx.BeginFunc(ctx, i.kit.Pool, func(tx pgx.Tx) error {
+		err := i.kit.Mail.Send(ctx, tx, module.Mail{To: in.Body.Author, FromName: "Notes", Subject: "A note", Text: in.Body.Text})
+		if err == nil && strings.HasPrefix(in.Body.Author, "undo") {
+			err = hub.Errorf(hub.ErrConflict, "undone", "It was taken back.")
+		}
+		return err
+	})
+	out := Used{URL: i.kit.Files.URL(name), Health: health.Code, Payment: i.kit.Settings.PaymentProvider}
+	return &struct{ Body Used }{out}, err
 }
 
 // Authenticate implements [module.Instance].

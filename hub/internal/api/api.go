@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/netip"
 	"reflect"
+	"slices"
 	"strconv"
 	"time"
 
@@ -26,6 +27,7 @@ import (
 	"integrationhub/hub/internal/httpx"
 	"integrationhub/hub/internal/keys"
 	"integrationhub/hub/internal/ledger"
+	"integrationhub/hub/internal/mail"
 	"integrationhub/hub/internal/reference"
 	"integrationhub/hub/internal/registry"
 )
@@ -59,6 +61,7 @@ type Deps struct {
 	Ledger         *ledger.Reader
 	Replays        *ledger.Replays
 	Tail           *ledger.Tail
+	Mail           *mail.Outbox           // mail that developers may read; nil = none, as in production
 	Kick           func(target uuid.UUID) // tells dispatch that a target has due deliveries
 	Now            func() time.Time
 	Stopping       <-chan struct{} // closed when the hub stops: live tails end
@@ -100,6 +103,9 @@ func New(app *fiber.App, deps Deps) (*API, error) {
 		a.complete(op)
 	}
 	for _, tag := range tags {
+		if !slices.ContainsFunc(a.rows, func(row route) bool { return tagOf(row.action) == tag.name }) {
+			continue
+		}
 		settings.Tags = append(settings.Tags, &huma.Tag{Name: tag.name, Description: tag.doc})
 	}
 	if deps.Docs {
@@ -123,9 +129,11 @@ func (a *API) OpenAPI() ([]byte, error) {
 	return document, nil
 }
 
-// Document is the OpenAPI 3.1 document without a running hub.
+// Document is the OpenAPI 3.1 document without a running hub, as it is in development.
 func Document(version string) ([]byte, error) {
-	a, err := New(fiber.New(fiber.Config{DisableStartupMessage: true}), Deps{Version: version, Log: slog.New(slog.DiscardHandler)})
+	a, err := New(fiber.New(fiber.Config{DisableStartupMessage: true}), Deps{
+		Version: version, Log: slog.New(slog.DiscardHandler), Mail: mail.New(mail.Config{}),
+	})
 	if err != nil {
 		return nil, err
 	}

@@ -68,6 +68,7 @@ var parameters = map[string]string{
 	"replays.list": "limit cursor", "replays.get": "id", "replays.cancel": "id",
 	"stats.get":  "from to bucket product tenant_id endpoint_id integration_id",
 	"audit.list": "limit cursor actor_id action resource tenant_id since until",
+	"dev.mail":   "limit cursor to",
 }
 
 const deliveryParameters = "direction product tenant_id integration_id endpoint_id event_type status status_code correlation_id event_id q since until"

@@ -66,7 +66,7 @@ const (
 
 // routes is the table of the whole interface.
 func (a *API) routes() []route {
-	return []route{
+	rows := []route{
 		{post, "/api/v1/auth/login", anyone, noKeys, 200, actionLogin, "Log in with e-mail address and password", handle(a.login)},
 		{post, "/api/v1/auth/refresh", anyone, noKeys, 200, "auth.refresh", "Trade a refresh token for new tokens", handle(a.refresh)},
 		{post, "/api/v1/auth/logout", operators, noKeys, 204, "auth.logout", "End this login", handle(a.logout)},
@@ -126,6 +126,10 @@ func (a *API) routes() []route {
 
 		{get, "/api/v1/audit", operators, noKeys, 200, "audit.list", "Read the audit log", handle(a.listAudit)},
 	}
+	if a.deps.Mail != nil {
+		rows = append(rows, route{get, "/api/v1/dev/mail", operators, noKeys, 200, "dev.mail", "Look at mail that was sent (development only)", handle(a.listMail)})
+	}
+	return rows
 }
 
 // tags head the sections of the reference, in this order; the name is the part of
@@ -143,6 +147,7 @@ var tags = []struct{ name, doc string }{
 	{"replays", "Durable jobs that send many deliveries again."},
 	{"stats", "Counts and latencies from rollups."},
 	{"audit", "Who did what, append-only."},
+	{"dev", "For developers; not there in production."},
 }
 
 func tagOf(action string) string {

@@ -31,6 +31,7 @@ import (
 	"integrationhub/hub/internal/keys"
 	"integrationhub/hub/internal/ledger"
 	"integrationhub/hub/internal/limit"
+	"integrationhub/hub/internal/mail"
 	"integrationhub/hub/internal/registry"
 	"integrationhub/hub/internal/seal"
 )
@@ -55,6 +56,7 @@ type bundle struct {
 	keys    *keys.Service
 	api     *api.API
 	sent    *sentPings
+	mail    *mail.Outbox
 	log     *lockedBuffer
 	admin   string // access tokens
 	support string
@@ -92,6 +94,7 @@ func setup(t *testing.T) *bundle {
 	b.keys = keys.NewService(b.db, func(string) []string { return []string{"patient.search"} }, "100-M", b.clock.Now)
 	logger := slog.New(slog.NewJSONHandler(b.log, nil))
 	b.engine.start(b, logger)
+	b.mail = mail.New(mail.Config{DB: b.db, Keep: true, Log: logger})
 	// As the server has it.
 	app := fiber.New(fiber.Config{DisableStartupMessage: true, BodyLimit: httpx.MaxBody, ErrorHandler: httpx.ErrorHandler(logger), Immutable: true})
 	httpx.AnswerUnknownMethods(app)
@@ -105,7 +108,7 @@ func setup(t *testing.T) *bundle {
 	})
 	b.api, err = api.New(app, api.Deps{
 		Log: logger, Auth: b.auth, Keys: b.keys, KeyFinder: b.keys, KeyLimiter: limits, Directory: registry.NewDirectory(b.db),
-		Endpoints: registry.NewEndpoints(b.db, b.box, newGuard(t), b.clock.Now), Audit: audit.NewRecorder(b.db), Publisher: b.sent, Connect: connections,
+		Endpoints: registry.NewEndpoints(b.db, b.box, newGuard(t), b.clock.Now), Audit: audit.NewRecorder(b.db), Publisher: b.sent, Connect: connections, Mail: b.mail,
 		Publish: receive.Publish, PublishBatch: receive.PublishBatch, Ledger: ledger.NewReader(b.db), Replays: b.engine.replays,
 		Tail: b.engine.tail, Kick: b.engine.dispatcher.Kick, Now: b.clock.Now, Stopping: b.engine.stopping,
 		TrustedProxies: []netip.Prefix{netip.MustParsePrefix(localPeer)}, Version: "test", Docs: true,
