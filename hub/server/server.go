@@ -129,6 +129,7 @@ func Start(ctx context.Context, o Options) (_ *Server, err error) {
 	}()
 	s.watchDatabase()
 	s.probes.ready.Store(true)
+	debug.FreeOSMemory() // what only starting needed, such as hashing a password
 	return s, nil
 }
 
