@@ -59,6 +59,7 @@ func startEngine(cfg config.Config, s *storage, guard *egress.Guard, speaks dire
 		Timeout: cfg.DeliveryTimeout, MaxIdlePerHost: cfg.EndpointConcurrency, UserAgent: "integrationhub/" + version,
 	})
 	e.writer = ledger.NewWriter(s.engine, log, now, e.attemptsStored)
+	e.reader.Behind(e.writer)
 	var wake func(uuid.UUID)
 	if s.miniredis == nil { // else this process is the only one
 		wake = func(target uuid.UUID) { e.retrier.Wake(target) }

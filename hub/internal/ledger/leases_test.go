@@ -164,3 +164,23 @@ func TestWriterKnowsItsOwnRows(t *testing.T) {
 		})
 	}
 }
+
+// Who reads right after an attempt sees what came of it.
+func TestReaderWaitsForTheWriter(t *testing.T) {
+	t.Parallel()
+	pool := hubtest.Database(t)
+	w := newWriter(pool)
+	r := ledger.NewReader(pool).Behind(w)
+	for range 20 {
+		c := newCommit(t, pool, 1)
+		w.Took(c.leased)
+		w.Record(c.attempt(0, delivery.Delivered))
+		items, err := r.List(t.Context(), ledger.Filter{}, nil, 1)
+		require.NoError(t, err)
+		require.Equal(t, c.jobs[0].ID, items[0].ID)
+		require.Equal(t, "delivered", items[0].Status)
+	}
+	w.Close()
+	_, err := r.List(t.Context(), ledger.Filter{}, nil, 1)
+	require.NoError(t, err, "a writer that has ended is not waited for")
+}

@@ -47,10 +47,18 @@ type Item struct {
 type Reader struct {
 	pool   *pgxpool.Pool
 	effort effort
+	writer *Writer // of this process, or nil
 }
 
 // NewReader makes a reader.
 func NewReader(pool *pgxpool.Pool) *Reader { return &Reader{pool: pool, effort: usualEffort} }
+
+// Behind makes the reader wait for what this process's writer has at hand before it
+// reads what is newest.
+func (r *Reader) Behind(w *Writer) *Reader {
+	r.writer = w
+	return r
+}
 
 // readItems reads Items by id, with their events and their last attempts, from the
 // tables of one day: on the parent tables the planning alone takes longer.
@@ -90,6 +98,9 @@ func (r *Reader) List(ctx context.Context, f Filter, before *uuid.UUID, limit in
 // unfold gives rows to the deliveries that leases stand for, so that what was just
 // accepted is seen. Each is given its row once, whoever asks for it.
 func (r *Reader) unfold(ctx context.Context) error {
+	if r.writer != nil {
+		r.writer.Sync(ctx)
+	}
 	_, err := r.pool.Exec(ctx, `select hub.unfold_leases(array(select id from hub.leases))`)
 	if err != nil {
 		return fmt.Errorf("reading what was just accepted: %w", err)

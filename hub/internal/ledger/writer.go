@@ -40,6 +40,8 @@ type Writer struct {
 	now       func() time.Time
 	committed Committed
 	queue     chan delivery.Attempt
+	asked     chan chan struct{} // somebody waits for what was recorded so far
+	waiting   []chan struct{}    // those who do
 	rows      rows
 	done      sync.WaitGroup
 
@@ -49,13 +51,32 @@ type Writer struct {
 
 // NewWriter starts the writer; [Writer.Close] ends it.
 func NewWriter(pool *pgxpool.Pool, log *slog.Logger, now func() time.Time, committed Committed) *Writer {
-	w := &Writer{pool: pool, log: log, now: now, committed: committed, queue: make(chan delivery.Attempt, writerQueue)}
+	w := &Writer{pool: pool, log: log, now: now, committed: committed, queue: make(chan delivery.Attempt, writerQueue), asked: make(chan chan struct{})}
 	w.done.Go(w.run) // one: a full batch costs less than two half ones
 	return w
 }
 
 // Record hands an attempt over; it waits while the database cannot keep up.
 func (w *Writer) Record(a delivery.Attempt) { w.queue <- a }
+
+// syncPatience is how long a reader waits for the writer.
+const syncPatience = 200 * time.Millisecond
+
+// Sync waits until what was recorded so far is stored, for a short while at most.
+func (w *Writer) Sync(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, syncPatience)
+	defer cancel()
+	stored := make(chan struct{})
+	select {
+	case w.asked <- stored:
+	case <-ctx.Done():
+		return
+	}
+	select {
+	case <-stored:
+	case <-ctx.Done():
+	}
+}
 
 // Close stores what was recorded and returns; Record must not be called any more.
 func (w *Writer) Close() {
@@ -72,29 +93,54 @@ func (w *Writer) run() {
 		select {
 		case <-look.C:
 			w.unfoldOld()
-			continue
+		case stored := <-w.asked:
+			w.waiting = append(w.waiting, stored)
+			batch = w.gather(batch[:0], nil)
+			w.storeAll(batch)
 		case first, more := <-w.queue:
 			if !more {
 				return
 			}
-			batch = append(batch[:0], first)
+			timer.Reset(linger)
+			batch = w.gather(append(batch[:0], first), timer.C)
+			w.storeAll(batch)
 		}
-		timer.Reset(linger)
-	fill:
-		for len(batch) < maxAttempts {
-			select {
-			case a, ok := <-w.queue:
-				if !ok {
-					break fill
-				}
-				batch = append(batch, a)
-			case <-timer.C:
-				break fill
-			}
-		}
+	}
+}
+
+// storeAll stores a batch and tells those who wait for it.
+func (w *Writer) storeAll(batch []delivery.Attempt) {
+	if len(batch) > 0 {
 		w.store(batch)
 		clear(batch)
 	}
+	for _, stored := range w.waiting {
+		close(stored)
+	}
+	w.waiting = w.waiting[:0]
+}
+
+// gather adds to a batch what is recorded until the time has come, or what is there
+// now where there is none to wait for. A writer that is asked for stops waiting.
+func (w *Writer) gather(batch []delivery.Attempt, until <-chan time.Time) []delivery.Attempt {
+	for len(batch) < maxAttempts {
+		if until == nil && len(w.queue) == 0 {
+			return batch
+		}
+		select {
+		case a, ok := <-w.queue:
+			if !ok {
+				return batch
+			}
+			batch = append(batch, a)
+		case <-until:
+			return batch
+		case stored := <-w.asked:
+			w.waiting = append(w.waiting, stored)
+			until = nil
+		}
+	}
+	return batch
 }
 
 // store commits a batch, however long the database is away.
