@@ -288,8 +288,9 @@ func TestInboundIsLogged(t *testing.T) {
 	t.Parallel()
 	l := pair(start(t, nil))
 	id, ignored := newID(), newID()
-	require.Equal(t, 200, l.send(envelope(id, "board", "note.created", "CPF 529.982.247-25")).status)
-	require.Equal(t, 200, l.send(envelope(id, "board", "note.created", "CPF 529.982.247-25")).status) // a duplicate is no second delivery
+	body := envelope(id, "board", "note.created", "CPF 529.982.247-25")
+	require.Equal(t, 200, l.send(body).status)
+	require.Equal(t, 200, l.send(body).status) // a duplicate is no second delivery
 	require.Equal(t, 200, l.send(envelope(ignored, "board", "note.unknown", "x")).status)
 	items := l.ok(200, "GET", "/api/v1/deliveries?direction=inbound&tenant_id="+l.id, "").body["items"].([]any)
 	require.Len(t, items, 2)
