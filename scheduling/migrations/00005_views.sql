@@ -15,3 +15,6 @@ join scheduling.services s on s.org_id = a.org_id and s.id = a.service_id;
 create function scheduling.search_form(text) returns text language sql immutable parallel safe as $$
     select regexp_replace(normalize(lower($1), NFD), '[\u0300-\u036f]', '', 'g')
 $$;
+
+-- Availability is asked for by the service alone.
+create index services_id on scheduling.services (id);

@@ -28,7 +28,7 @@ func (s *Store) Org(ctx context.Context, id uuid.UUID) (Org, error) {
 	if err != nil {
 		return Org{}, dberr.Failed("loading the organization", err)
 	}
-	return orgOf(row.Organization, row.Settings)
+	return OrgOf(row.Organization, row.Settings)
 }
 
 // OrgBySlug loads an organization by its slug, or by one it had until lately.
@@ -40,7 +40,7 @@ func (s *Store) OrgBySlug(ctx context.Context, slug string) (Org, error) {
 	if err != nil {
 		return Org{}, dberr.Failed("loading the organization", err)
 	}
-	return orgOf(row.Organization, row.Settings)
+	return OrgOf(row.Organization, row.Settings)
 }
 
 // LockOrg loads an organization that the transaction is going to change.
@@ -49,10 +49,11 @@ func (t *Tx) LockOrg(ctx context.Context, id uuid.UUID) (Org, error) {
 	if err != nil {
 		return Org{}, dberr.Failed("loading the organization", err)
 	}
-	return orgOf(row.Organization, row.Settings)
+	return OrgOf(row.Organization, row.Settings)
 }
 
-func orgOf(organization dbgen.Organization, settings dbgen.Settings) (Org, error) {
+// OrgOf puts an organization together.
+func OrgOf(organization dbgen.Organization, settings dbgen.Settings) (Org, error) {
 	zone, err := time.LoadLocation(organization.Timezone)
 	if err != nil {
 		return Org{}, fmt.Errorf("loading the organization's time zone: %w", err)

@@ -594,6 +594,68 @@ func (q *Queries) OrganizationBySlug(ctx context.Context, slug string, now time.
 	return i, err
 }
 
+const organizationOfService = `-- name: OrganizationOfService :one
+select o.id, o.name, o.slug, o.logo_key, o.phone, o.email, o.address, o.timezone, o.currency, o.locale, o.plan, o.created_at, o.updated_at, s.org_id, s.booking_enabled, s.booking_disabled_message, s.auto_confirm, s.slot_interval_minutes, s.min_notice_minutes, s.max_advance_days, s.cancel_notice_minutes, s.reschedule_notice_minutes, s.allow_client_cancel, s.allow_client_reschedule, s.buffer_before_minutes, s.buffer_after_minutes, s.max_bookings_per_day, s.max_active_bookings_per_client, s.allow_any_professional, s.require_client_phone, s.require_client_email, s.reminders_enabled, s.reminder_offsets_minutes, s.reminder_channels, s.deposit_hold_minutes, s.deposit_refund_notice_minutes, s.inactive_after_days, s.waitlist_enabled, s.week_start, s.time_format, s.booking_page, s.notify_emails, s.updated_at from scheduling.services v
+join scheduling.organizations o on o.id = v.org_id join scheduling.settings s on s.org_id = o.id
+where v.id = $1 and v.deleted_at is null
+`
+
+type OrganizationOfServiceRow struct {
+	Organization Organization
+	Settings     Settings
+}
+
+func (q *Queries) OrganizationOfService(ctx context.Context, id uuid.UUID) (OrganizationOfServiceRow, error) {
+	row := q.db.QueryRow(ctx, organizationOfService, id)
+	var i OrganizationOfServiceRow
+	err := row.Scan(
+		&i.Organization.ID,
+		&i.Organization.Name,
+		&i.Organization.Slug,
+		&i.Organization.LogoKey,
+		&i.Organization.Phone,
+		&i.Organization.Email,
+		&i.Organization.Address,
+		&i.Organization.Timezone,
+		&i.Organization.Currency,
+		&i.Organization.Locale,
+		&i.Organization.Plan,
+		&i.Organization.CreatedAt,
+		&i.Organization.UpdatedAt,
+		&i.Settings.OrgID,
+		&i.Settings.BookingEnabled,
+		&i.Settings.BookingDisabledMessage,
+		&i.Settings.AutoConfirm,
+		&i.Settings.SlotIntervalMinutes,
+		&i.Settings.MinNoticeMinutes,
+		&i.Settings.MaxAdvanceDays,
+		&i.Settings.CancelNoticeMinutes,
+		&i.Settings.RescheduleNoticeMinutes,
+		&i.Settings.AllowClientCancel,
+		&i.Settings.AllowClientReschedule,
+		&i.Settings.BufferBeforeMinutes,
+		&i.Settings.BufferAfterMinutes,
+		&i.Settings.MaxBookingsPerDay,
+		&i.Settings.MaxActiveBookingsPerClient,
+		&i.Settings.AllowAnyProfessional,
+		&i.Settings.RequireClientPhone,
+		&i.Settings.RequireClientEmail,
+		&i.Settings.RemindersEnabled,
+		&i.Settings.ReminderOffsetsMinutes,
+		&i.Settings.ReminderChannels,
+		&i.Settings.DepositHoldMinutes,
+		&i.Settings.DepositRefundNoticeMinutes,
+		&i.Settings.InactiveAfterDays,
+		&i.Settings.WaitlistEnabled,
+		&i.Settings.WeekStart,
+		&i.Settings.TimeFormat,
+		&i.Settings.BookingPage,
+		&i.Settings.NotifyEmails,
+		&i.Settings.UpdatedAt,
+	)
+	return i, err
+}
+
 const recentLoginFailures = `-- name: RecentLoginFailures :many
 select at from scheduling.login_failures where account_hash = $1 and ip = $2 and at > $3::timestamptz order by at desc limit $4::int
 `

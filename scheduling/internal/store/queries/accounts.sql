@@ -125,3 +125,8 @@ select * from scheduling.idempotency where org_id = $1 and operation = $2 and ke
 
 -- name: KeepAnswer :exec
 update scheduling.idempotency set status = $4, answer = $5 where org_id = $1 and operation = $2 and key = $3;
+
+-- name: OrganizationOfService :one
+select sqlc.embed(o), sqlc.embed(s) from scheduling.services v
+join scheduling.organizations o on o.id = v.org_id join scheduling.settings s on s.org_id = o.id
+where v.id = $1 and v.deleted_at is null;

@@ -1,0 +1,89 @@
+//go:build unix
+
+package moduletest
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/stretchr/testify/require"
+
+	"integrationhub/hub"
+	"integrationhub/hub/module"
+)
+
+// Published is an event as a product published it.
+type Published struct {
+	Type string
+	Data map[string]any
+}
+
+// Publish implements [module.Publisher]: the event is a row of the transaction.
+func (h *Mounted) Publish(ctx context.Context, tx pgx.Tx, e hub.Event) (string, error) {
+	if h.FailEvent.Load() {
+		return "", errors.New("publishing is broken by the test")
+	}
+	_, err := tx.Exec(ctx, `insert into public.published (tenant_id, event_type, data) values ($1, $2, $3)`, e.TenantID, e.Type, string(e.Data))
+	return hub.NewEventID(), err
+}
+
+// Events are what was published for a tenant, in order.
+func (h *Mounted) Events(tenant uuid.UUID) []Published {
+	h.t.Helper()
+	rows, err := h.DB.Query(h.t.Context(), `select event_type, data from public.published where tenant_id = $1 order by at`, tenant)
+	require.NoError(h.t, err)
+	list, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (Published, error) {
+		var one Published
+		var data string
+		if err := row.Scan(&one.Type, &data); err != nil {
+			return one, err
+		}
+		return one, json.Unmarshal([]byte(data), &one.Data)
+	})
+	require.NoError(h.t, err)
+	return list
+}
+
+// tenants keeps what products make known.
+type tenants struct{ db *pgxpool.Pool }
+
+// Put implements [module.Tenants].
+func (s tenants) Put(ctx context.Context, tx pgx.Tx, t module.Tenant) error {
+	_, err := tx.Exec(ctx, `insert into public.tenants (id, name) values ($1, $2) on conflict (id) do update set name = excluded.name`, t.ID, t.Name)
+	return err
+}
+
+// Get implements [module.Tenants].
+func (s tenants) Get(ctx context.Context, id uuid.UUID) (module.Tenant, error) {
+	found := module.Tenant{ID: id}
+	err := s.db.QueryRow(ctx, `select name from public.tenants where id = $1`, id).Scan(&found.Name)
+	if errors.Is(err, pgx.ErrNoRows) {
+		err = hub.ErrNotFound
+	}
+	return found, err
+}
+
+// ByRef implements [module.Tenants].
+func (s tenants) ByRef(context.Context, string) (module.Tenant, error) {
+	return module.Tenant{}, hub.ErrNotFound
+}
+
+// nobody is connected, and no job is run.
+type nobody struct{}
+
+// List implements [module.Peers].
+func (nobody) List(context.Context, uuid.UUID, hub.Environment) ([]module.Integration, error) {
+	return nil, nil
+}
+
+// Call implements [module.Peers].
+func (nobody) Call(context.Context, uuid.UUID, hub.Call) (json.RawMessage, error) {
+	return nil, hub.ErrNotFound
+}
+
+// Enqueue implements [module.Jobs].
+func (nobody) Enqueue(context.Context, pgx.Tx, module.Run) error { return nil }
