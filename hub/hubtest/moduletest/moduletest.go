@@ -85,10 +85,11 @@ func database(t *testing.T, m module.Module) string {
 	return url
 }
 
-// Mount opens a product and serves it until the test ends.
-func Mount(t *testing.T, m module.Module, conns int32) *Mounted {
+// Mount opens a product, whose clock shows now, and serves it until the test ends.
+// conns is the size of its connection pool.
+func Mount(t *testing.T, m module.Module, now time.Time, conns int32) *Mounted {
 	t.Helper()
-	h := &Mounted{t: t, Clock: hubtest.NewClock(time.Now().Truncate(time.Second)), keys: make(map[string]module.Caller)}
+	h := &Mounted{t: t, Clock: hubtest.NewClock(now), keys: make(map[string]module.Caller)}
 	config, err := pgxpool.ParseConfig(database(t, m))
 	require.NoError(t, err)
 	config.MaxConns = conns

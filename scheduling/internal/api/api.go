@@ -209,13 +209,13 @@ func changedOne(what string, rows int64, err error) error {
 	return err
 }
 
-// one is the path of a single thing.
-type one struct {
+// ByID is the path of a single thing.
+type ByID struct {
 	ID uuid.UUID `path:"id" format:"uuid"`
 }
 
-// paging asks for a page of a list.
-type paging struct {
+// Paging asks for a page of a list.
+type Paging struct {
 	Page    int `query:"page" minimum:"1" maximum:"100000" default:"1"`
 	PerPage int `query:"per_page" minimum:"1" maximum:"100" default:"20"`
 }
@@ -229,14 +229,14 @@ type Page[T any] struct {
 	Pages   int `json:"pages"`
 }
 
-func pageOf[T any](items []T, total int, p paging) Page[T] {
+func pageOf[T any](items []T, total int, p Paging) Page[T] {
 	if items == nil {
 		items = []T{}
 	}
 	return Page[T]{Items: items, Total: total, Page: p.Page, PerPage: p.PerPage, Pages: (total + p.PerPage - 1) / p.PerPage}
 }
 
-func (p paging) offset() int { return (p.Page - 1) * p.PerPage }
+func (p Paging) offset() int { return (p.Page - 1) * p.PerPage }
 
 // versionOf reads If-Match.
 func versionOf(header string) (*int, error) {

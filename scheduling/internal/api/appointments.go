@@ -261,7 +261,7 @@ func (a *API) links(in *appointmentsInput, total int) string {
 	return link
 }
 
-func (a *API) getAppointment(ctx context.Context, in *one) (*struct{ Body AppointmentDetail }, error) {
+func (a *API) getAppointment(ctx context.Context, in *ByID) (*struct{ Body AppointmentDetail }, error) {
 	org, err := a.org(ctx)
 	if err != nil {
 		return nil, err
@@ -346,7 +346,7 @@ func managersOnly() *hub.Error {
 }
 
 type updateAppointmentInput struct {
-	one
+	ByID
 	IfMatch string `header:"If-Match" doc:"The version you have seen"`
 	Body    struct {
 		Notes          optional[string]        `json:"notes,omitempty"`
@@ -411,7 +411,7 @@ func (a *API) move(ctx context.Context, org store.Org, id uuid.UUID, ifMatch str
 }
 
 type rescheduleInput struct {
-	one
+	ByID
 	IfMatch string `header:"If-Match"`
 	Body    struct {
 		StartAt        string              `json:"start_at" doc:"ISO 8601 date-time with UTC offset"`
@@ -448,13 +448,14 @@ func reasonOf(o optional[string]) (reason *string, err error) {
 	return reason, wrong.err()
 }
 
-type actionInput struct {
-	one
+// OnAppointment is what every action is told.
+type OnAppointment struct {
+	ByID
 	IfMatch string `header:"If-Match"`
 }
 
 type cancelInput struct {
-	actionInput
+	OnAppointment
 	Body *struct {
 		Reason optional[string] `json:"reason,omitempty"`
 	} `nameHint:"Cancel" required:"false"`
@@ -462,7 +463,7 @@ type cancelInput struct {
 
 type appointmentOutput struct{ Body Appointment }
 
-func (a *API) act(ctx context.Context, action booking.Action, in *actionInput, reason *string) (*appointmentOutput, error) {
+func (a *API) act(ctx context.Context, action booking.Action, in *OnAppointment, reason *string) (*appointmentOutput, error) {
 	org, err := a.org(ctx)
 	if err != nil {
 		return nil, err
@@ -478,19 +479,19 @@ func (a *API) act(ctx context.Context, action booking.Action, in *actionInput, r
 	return &appointmentOutput{appointmentOf(done, org.Zone)}, nil
 }
 
-func (a *API) confirm(ctx context.Context, in *actionInput) (*appointmentOutput, error) {
+func (a *API) confirm(ctx context.Context, in *OnAppointment) (*appointmentOutput, error) {
 	return a.act(ctx, booking.Confirm, in, nil)
 }
 
-func (a *API) complete(ctx context.Context, in *actionInput) (*appointmentOutput, error) {
+func (a *API) complete(ctx context.Context, in *OnAppointment) (*appointmentOutput, error) {
 	return a.act(ctx, booking.Complete, in, nil)
 }
 
-func (a *API) noShow(ctx context.Context, in *actionInput) (*appointmentOutput, error) {
+func (a *API) noShow(ctx context.Context, in *OnAppointment) (*appointmentOutput, error) {
 	return a.act(ctx, booking.MarkNoShow, in, nil)
 }
 
-func (a *API) reopen(ctx context.Context, in *actionInput) (*appointmentOutput, error) {
+func (a *API) reopen(ctx context.Context, in *OnAppointment) (*appointmentOutput, error) {
 	return a.act(ctx, booking.Reopen, in, nil)
 }
 
@@ -502,5 +503,5 @@ func (a *API) cancel(ctx context.Context, in *cancelInput) (*appointmentOutput, 
 			return nil, err
 		}
 	}
-	return a.act(ctx, booking.Cancel, &in.actionInput, reason)
+	return a.act(ctx, booking.Cancel, &in.OnAppointment, reason)
 }

@@ -43,7 +43,7 @@ type ruleInput struct {
 }
 
 type oneRuleInput struct {
-	one
+	ByID
 	Body ruleFields `nameHint:"ScheduleRuleFields"`
 }
 
@@ -198,7 +198,7 @@ func (a *API) updateRule(ctx context.Context, in *oneRuleInput) (*ruleOutput, er
 	return &ruleOutput{ruleOf(done)}, err
 }
 
-func (a *API) deleteRule(ctx context.Context, in *one) (*none, error) {
+func (a *API) deleteRule(ctx context.Context, in *ByID) (*none, error) {
 	org, err := orgID(ctx)
 	if err != nil {
 		return nil, err

@@ -67,7 +67,7 @@ type clientInput struct {
 }
 
 type oneClientInput struct {
-	one
+	ByID
 	Body clientFields `nameHint:"ClientFields"`
 }
 
@@ -181,7 +181,7 @@ func (a *API) into(f *clientFields, c *dbgen.Client, today booking.Date) (warnin
 }
 
 type clientsInput struct {
-	paging
+	Paging
 	Search string `query:"search" maxLength:"200" doc:"Part of a name, phone, e-mail, or a whole tax id"`
 }
 
@@ -215,7 +215,7 @@ func (a *API) listClients(ctx context.Context, in *clientsInput) (*struct{ Body 
 			total = int(first[0].Total)
 		}
 	}
-	return &struct{ Body Page[Client] }{pageOf(list, total, in.paging)}, nil
+	return &struct{ Body Page[Client] }{pageOf(list, total, in.Paging)}, nil
 }
 
 // likely keeps what people type from meaning something in a LIKE pattern.
@@ -316,7 +316,7 @@ func clientUpdate(c dbgen.Client, now time.Time) dbgen.UpdateClientParams {
 	}
 }
 
-func (a *API) getClient(ctx context.Context, in *one) (*struct{ Body ClientDetail }, error) {
+func (a *API) getClient(ctx context.Context, in *ByID) (*struct{ Body ClientDetail }, error) {
 	org, err := a.org(ctx)
 	if err != nil {
 		return nil, err
@@ -330,11 +330,11 @@ func (a *API) getClient(ctx context.Context, in *one) (*struct{ Body ClientDetai
 		return nil, err
 	}
 	const latest = 10
-	appointments, err := a.clientAppointments(ctx, &clientListInput{one: *in, paging: paging{1, latest}})
+	appointments, err := a.clientAppointments(ctx, &clientListInput{ByID: *in, Paging: Paging{1, latest}})
 	if err != nil {
 		return nil, err
 	}
-	payments, err := a.clientPayments(ctx, &clientListInput{one: *in, paging: paging{1, latest}})
+	payments, err := a.clientPayments(ctx, &clientListInput{ByID: *in, Paging: Paging{1, latest}})
 	if err != nil {
 		return nil, err
 	}
@@ -342,8 +342,8 @@ func (a *API) getClient(ctx context.Context, in *one) (*struct{ Body ClientDetai
 }
 
 type clientListInput struct {
-	one
-	paging
+	ByID
+	Paging
 }
 
 func (a *API) clientAppointments(ctx context.Context, in *clientListInput) (*struct{ Body Page[Appointment] }, error) {
@@ -362,7 +362,7 @@ func (a *API) clientAppointments(ctx context.Context, in *clientListInput) (*str
 	}
 	total, err := a.store.CountAppointments(ctx, dbgen.CountAppointmentsParams{OrgID: org.ID, ClientID: &in.ID, Statuses: []string{}})
 	items := mapped(rows, func(d dbgen.AppointmentDetail) Appointment { return appointmentOf(d, org.Zone) })
-	return &struct{ Body Page[Appointment] }{pageOf(items, total, in.paging)}, err
+	return &struct{ Body Page[Appointment] }{pageOf(items, total, in.Paging)}, err
 }
 
 func (a *API) clientPayments(ctx context.Context, in *clientListInput) (*struct{ Body Page[Payment] }, error) {
@@ -379,7 +379,7 @@ func (a *API) clientPayments(ctx context.Context, in *clientListInput) (*struct{
 		total = int(rows[0].Total)
 	}
 	items := mapped(rows, func(p dbgen.ListPaymentsRow) Payment { return listedPayment(p, org.Zone) })
-	return &struct{ Body Page[Payment] }{pageOf(items, total, in.paging)}, err
+	return &struct{ Body Page[Payment] }{pageOf(items, total, in.Paging)}, err
 }
 
 // byPhone finds an organization's clients under a phone number.

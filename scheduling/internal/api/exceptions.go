@@ -47,7 +47,7 @@ type exceptionInput struct {
 }
 
 type oneExceptionInput struct {
-	one
+	ByID
 	Body exceptionFields `nameHint:"ScheduleExceptionFields"`
 }
 
@@ -229,7 +229,7 @@ func (a *API) updateException(ctx context.Context, in *oneExceptionInput) (*stru
 	return &struct{ Body ScheduleException }{exceptionOf(done)}, err
 }
 
-func (a *API) deleteException(ctx context.Context, in *one) (*none, error) {
+func (a *API) deleteException(ctx context.Context, in *ByID) (*none, error) {
 	org, err := orgID(ctx)
 	if err != nil {
 		return nil, err

@@ -47,7 +47,7 @@ func listedPayment(p dbgen.ListPaymentsRow, zone *time.Location) Payment {
 }
 
 type paymentsInput struct {
-	paging
+	Paging
 	Month    string `query:"month" doc:"YYYY-MM; absent: this month"`
 	Status   string `query:"status" enum:"pending,paid,expired,cancelled,refunded,failed"`
 	ClientID string `query:"client_id" format:"uuid"`
@@ -113,7 +113,7 @@ func (a *API) listPayments(ctx context.Context, in *paymentsInput) (*struct{ Bod
 			m.Count += sum.Payments
 		}
 	}
-	s.Page = pageOf(mapped(rows, func(p dbgen.ListPaymentsRow) Payment { return listedPayment(p, org.Zone) }), total, in.paging)
+	s.Page = pageOf(mapped(rows, func(p dbgen.ListPaymentsRow) Payment { return listedPayment(p, org.Zone) }), total, in.Paging)
 	return &struct{ Body Statement }{s}, err
 }
 

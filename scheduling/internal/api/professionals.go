@@ -64,7 +64,7 @@ type professionalInput struct {
 }
 
 type oneProfessionalInput struct {
-	one
+	ByID
 	Body professionalFields `nameHint:"ProfessionalFields"`
 }
 
@@ -192,7 +192,7 @@ func (a *API) updateProfessional(ctx context.Context, in *oneProfessionalInput) 
 }
 
 // deleteProfessional keeps the row for the appointments that name it.
-func (a *API) deleteProfessional(ctx context.Context, in *one) (*none, error) {
+func (a *API) deleteProfessional(ctx context.Context, in *ByID) (*none, error) {
 	org, err := orgID(ctx)
 	if err != nil {
 		return nil, err
@@ -201,7 +201,7 @@ func (a *API) deleteProfessional(ctx context.Context, in *one) (*none, error) {
 	return nil, changedOne("Professional", n, err)
 }
 
-func (a *API) rotateFeed(ctx context.Context, in *one) (*professionalOutput, error) {
+func (a *API) rotateFeed(ctx context.Context, in *ByID) (*professionalOutput, error) {
 	org, err := orgID(ctx)
 	if err != nil {
 		return nil, err
@@ -236,7 +236,7 @@ func offeredOf(row dbgen.ProfessionalServicesRow) OfferedService {
 	}
 }
 
-func (a *API) professionalServices(ctx context.Context, in *one) (*offeredOutput, error) {
+func (a *API) professionalServices(ctx context.Context, in *ByID) (*offeredOutput, error) {
 	org, err := orgID(ctx)
 	if err != nil {
 		return nil, err
@@ -249,7 +249,7 @@ func (a *API) professionalServices(ctx context.Context, in *one) (*offeredOutput
 }
 
 type setServicesInput struct {
-	one
+	ByID
 	Body struct {
 		ServiceIDs []uuid.UUID               `json:"service_ids" maxItems:"1000" nullable:"false"`
 		Overrides  map[string]overrideFields `json:"overrides,omitempty" doc:"By service id"`
@@ -321,5 +321,5 @@ func (a *API) setProfessionalServices(ctx context.Context, in *setServicesInput)
 	if err != nil {
 		return nil, err
 	}
-	return a.professionalServices(ctx, &in.one)
+	return a.professionalServices(ctx, &in.ByID)
 }

@@ -67,7 +67,7 @@ type serviceInput struct {
 }
 
 type oneServiceInput struct {
-	one
+	ByID
 	Body serviceFields `nameHint:"ServiceFields"`
 }
 
@@ -177,7 +177,7 @@ func (a *API) updateService(ctx context.Context, in *oneServiceInput) (*serviceO
 }
 
 // deleteService keeps the row for the appointments that name it.
-func (a *API) deleteService(ctx context.Context, in *one) (*none, error) {
+func (a *API) deleteService(ctx context.Context, in *ByID) (*none, error) {
 	org, err := orgID(ctx)
 	if err != nil {
 		return nil, err

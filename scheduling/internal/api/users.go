@@ -47,7 +47,7 @@ type userInput struct {
 }
 
 type oneUserInput struct {
-	one
+	ByID
 	Body userFields `nameHint:"UserFields"`
 }
 
@@ -164,7 +164,7 @@ func (a *API) updateUser(ctx context.Context, in *oneUserInput) (*userOutput, er
 	return &userOutput{userOf(done)}, accountTaken(err)
 }
 
-func (a *API) deleteUser(ctx context.Context, in *one) (*none, error) {
+func (a *API) deleteUser(ctx context.Context, in *ByID) (*none, error) {
 	return nil, a.changeUser(ctx, in.ID, func(tx *store.Tx, user dbgen.User, last bool) error {
 		if err := mayMake(ctx, user.Role); err != nil {
 			return err
