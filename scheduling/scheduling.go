@@ -50,7 +50,11 @@ type instance struct {
 }
 
 var (
-	_ module.Instance = (*instance)(nil)
+	_ module.Instance  = (*instance)(nil)
+	_ module.Searcher  = (*instance)(nil)
+	_ module.Actor     = (*instance)(nil)
+	_ module.Presenter = (*instance)(nil)
+	_ module.Finder    = (*instance)(nil)
 )
 
 // Routes implements [module.Instance].
@@ -61,7 +65,24 @@ func (i *instance) Authenticate(ctx context.Context, token string) (module.Calle
 	return i.api.Authenticate(ctx, token)
 }
 
+// Searches implements [module.Searcher].
+func (i *instance) Searches(api huma.API) { i.api.Searches(api) }
+
+// Actions implements [module.Actor].
+func (i *instance) Actions(api huma.API) { i.api.Actions(api) }
+
+// PresentConnect implements [module.Presenter].
+func (i *instance) PresentConnect(one module.Integration) any { return api.IntegrationOf(one) }
+
+// PresentStatus implements [module.Presenter].
+func (i *instance) PresentStatus(list []module.Integration) any { return api.IntegrationsOf(list) }
+
+// Find implements [module.Finder].
+func (i *instance) Find(ctx context.Context, phone string) ([]module.Match, error) {
+	return i.api.Find(ctx, phone)
+}
+
 // Handle implements [module.Instance].
 func (i *instance) Handle(ctx context.Context, tx pgx.Tx, e hub.Event) error {
-	return module.ErrIgnored
+	return i.store.Join(tx).Receive(ctx, e)
 }

@@ -212,7 +212,9 @@ func (s *studio) professional(name, service string) string {
 }
 
 // at is a time after Monday 09:00, as people write it.
-func (p *plan) at(after time.Duration) string { return monday.Add(after).In(p.zone).Format(time.RFC3339) }
+func (p *plan) at(after time.Duration) string {
+	return monday.Add(after).In(p.zone).Format(time.RFC3339)
+}
 
 func (p *plan) draft(after time.Duration) object {
 	return object{"client_id": p.client, "professional_id": p.professional, "service_id": p.service, "start_at": p.at(after)}
@@ -227,4 +229,11 @@ func (p *plan) book(after time.Duration) string {
 func (p *plan) do(status int, action, id string, body any) object {
 	p.t.Helper()
 	return p.ok(status, "POST", "/appointments/"+id+"/"+action, body)
+}
+
+// later lets time pass, and logs in again.
+func (s *studio) later(d time.Duration) {
+	s.t.Helper()
+	s.hub.Clock.Advance(d)
+	s.token = s.as("").ok(200, "POST", "/auth/login", object{"email": s.email, "password": password})["access_token"].(string)
 }

@@ -18,3 +18,6 @@ $$;
 
 -- Availability is asked for by the service alone.
 create index services_id on scheduling.services (id);
+
+-- The console looks for a phone in every organization.
+create index clients_phone_anywhere on scheduling.clients (phone_e164) where anonymized_at is null;

@@ -50,6 +50,12 @@ func New(kit module.Kit, s *store.Store, mailer Mailer) *API {
 // Routes registers every row of the table.
 func (a *API) Routes(api huma.API) { a.register(api, a.rows) }
 
+// Searches registers the rows below search/*.
+func (a *API) Searches(api huma.API) { a.register(api, a.searches()) }
+
+// Actions registers the rows below action/*.
+func (a *API) Actions(api huma.API) { a.register(api, a.actions()) }
+
 func (a *API) register(api huma.API, rows []route) {
 	registry := api.OpenAPI().Components.Schemas
 	registry.RegisterTypeAlias(reflect.TypeFor[booking.Cents](), reflect.TypeFor[float64]())

@@ -43,7 +43,8 @@ type alternative struct {
 	ProfessionalID uuid.UUID `json:"professional_id"`
 }
 
-type availabilityInput struct {
+// AvailabilityQuery asks for the free slots of a day.
+type AvailabilityQuery struct {
 	ProfessionalID string    `query:"professional_id" format:"uuid"`
 	ServiceID      uuid.UUID `query:"service_id" required:"true"`
 	Date           string    `query:"date" required:"true" doc:"YYYY-MM-DD"`
@@ -119,7 +120,7 @@ func (a *API) calendars(ctx context.Context, v view, service uuid.UUID, professi
 	return offers, calendars, err
 }
 
-func (a *API) availability(ctx context.Context, in *availabilityInput) (*availabilityOutput, error) {
+func (a *API) availability(ctx context.Context, in *AvailabilityQuery) (*availabilityOutput, error) {
 	v, err := a.viewFor(ctx, in.ServiceID)
 	if err != nil {
 		return nil, err
@@ -127,7 +128,7 @@ func (a *API) availability(ctx context.Context, in *availabilityInput) (*availab
 	return a.day(ctx, v, in)
 }
 
-func (a *API) day(ctx context.Context, v view, in *availabilityInput) (*availabilityOutput, error) {
+func (a *API) day(ctx context.Context, v view, in *AvailabilityQuery) (*availabilityOutput, error) {
 	d, err := date("query.date", in.Date)
 	if err != nil {
 		return nil, err

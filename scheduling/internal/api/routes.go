@@ -44,6 +44,21 @@ func userOrKey(feature string) who {
 	return who{{module.SchemeBearer: {}}, {module.SchemeKey: {feature}}}
 }
 
+// searches are the rows below the hub's own search/*.
+func (a *API) searches() []route {
+	return []route{
+		{get, "/clients", userOrKey(featureClients), 200, "integrations.search-clients", "Find a client by phone", handle(a.searchClients)},
+		{get, "/appointments", userOrKey(featureAppointments), 200, "integrations.search-appointments", "Find appointments by phone", handle(a.searchAppointments)},
+	}
+}
+
+// actions are the rows below the hub's own action/*.
+func (a *API) actions() []route {
+	return []route{
+		{post, "/book", userOrKey(featureBook), 201, "integrations.book", "Book for somebody, by phone", handle(a.actionBook)},
+	}
+}
+
 // routes is the one table of the interface: document 1's rows, then what the design
 // adds to them. The rows of integrations lie below the hub's own.
 func (a *API) routes() []route {
@@ -106,7 +121,29 @@ func (a *API) routes() []route {
 		{get, v + "/payments", user, 200, "payments.list", "Monthly statement", handle(a.listPayments)},
 		{post, v + "/payments", user, 201, "payments.create", "Record a payment", handle(a.createPayment)},
 
+		{get, v + "/reports/dashboard", user, 200, "reports.dashboard", "KPIs", report(a.dashboard)},
+		{get, v + "/reports/occupancy", user, 200, "reports.occupancy", "Occupancy per professional", report(a.occupancy)},
+		{get, v + "/reports/revenue", user, 200, "reports.revenue", "Revenue per period", report(a.revenue)},
+		{get, v + "/reports/noshow", user, 200, "reports.noshow", "No-show rate", report(a.noShows)},
+		{get, v + "/reports/clients/inactive", user, 200, "reports.inactive", "Inactive clients", report(a.inactive)},
+		{get, v + "/reports/services/popular", user, 200, "reports.popular", "Most booked services", report(a.popular)},
+
+		{get, v + "/public/book/{slug}", anyone, 200, "public.organization", "The organization", handle(a.publicOrganization)},
+		{get, v + "/public/book/{slug}/services", anyone, 200, "public.services", "Available services", handle(a.publicServices)},
+		{get, v + "/public/book/{slug}/professionals", anyone, 200, "public.professionals", "Professionals for a service", handle(a.publicProfessionals)},
+		{get, v + "/public/book/{slug}/availability", anyone, 200, "public.availability", "Free slots of a day", handle(a.publicAvailability)},
+		{post, v + "/public/book/{slug}/appointments", anyone, 201, "public.book", "Book", handle(a.publicBook)},
+		{post, v + "/public/book/{slug}/cancel", anyone, 200, "public.cancel", "Cancel with the token", handle(a.publicCancel)},
+
+		{get, v + "/loyalty/config", user, 200, "loyalty.config", "The loyalty program", handle(a.loyaltyConfig)},
+		{put, v + "/loyalty/config", manager, 200, "loyalty.configure", "Update the loyalty program", handle(a.configureLoyalty)},
+		{get, v + "/loyalty/clients/{id}", user, 200, "loyalty.client", "Points of a client", handle(a.clientPoints)},
+
 		// What the design adds.
+		{get, v + "/public/book/{slug}/appointment", anyone, 200, "public.appointment", "The appointment of a token", handle(a.publicAppointment)},
+		{post, v + "/public/book/{slug}/reschedule", anyone, 200, "public.reschedule", "Move with the token", handle(a.publicReschedule)},
+		{post, v + "/loyalty/clients/{id}/redeem", user, 200, "loyalty.redeem", "Exchange points for a reward", handle(a.redeem)},
+		{post, v + "/loyalty/clients/{id}/adjust", manager, 200, "loyalty.adjust", "Correct a balance", handle(a.adjust)},
 		{get, v + "/users", manager, 200, "users.list", "List users", handle(a.listUsers)},
 		{post, v + "/users", manager, 201, "users.create", "Invite a user", handle(a.createUser)},
 		{put, v + "/users/{id}", manager, 200, "users.update", "Update a user", handle(a.updateUser)},

@@ -37,6 +37,8 @@ type NewAppointment struct {
 	Overbook bool           // staff: even where the time is taken
 	Limits   booking.Limits // for clients; staff have none but what is taken
 	Once     *Once          // nil: every request counts
+	// NoDeposits: nobody collects them, so what requires one cannot be booked online.
+	NoDeposits bool
 }
 
 // Once makes a request with an Idempotency-Key count once.
@@ -171,6 +173,9 @@ func (t *Tx) book(ctx context.Context, n NewAppointment) (Booked, error) {
 		StartAt: n.Start, EndAt: n.Start.Add(spot.offer.Duration), PriceCents: spot.offer.Price, Source: n.Source, SourceID: n.SourceID, Notes: n.Notes,
 		DepositStatus: booking.DepositNone, Capacity: spot.offer.Capacity, Seat: spot.seat, Overbooked: spot.overbooked,
 		CreatedBy: n.By.User, CreatedAt: t.now,
+	}
+	if n.NoDeposits && spot.offer.DepositAmount > 0 {
+		return Booked{}, hub.Errorf(hub.ErrConflict, "provider_not_configured", "Deposits cannot be paid here yet.")
 	}
 	if deposit := spot.offer.DepositAmount; deposit > 0 && n.Source == booking.Web {
 		hold := n.Org.Policy.HoldEnds(t.now)

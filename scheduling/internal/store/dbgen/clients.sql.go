@@ -83,12 +83,85 @@ func (q *Queries) AnonymizeClient(ctx context.Context, arg AnonymizeClientParams
 	return err
 }
 
-const clearNotesOfClient = `-- name: ClearNotesOfClient :exec
-update scheduling.appointments set notes = '' where org_id = $1 and client_id = $2 and notes <> ''
+const appointmentsOfClients = `-- name: AppointmentsOfClients :many
+select org_id, id, client_id, professional_id, service_id, start_at, end_at, price_cents, status, source, notes, cancel_reason, cancelled_by, cancelled_at, confirmed_at, completed_at, no_show_at, rescheduled_count, original_start_at, deposit_status, deposit_cents, paid_cents, version, token_version, overbooked, created_at, updated_at, client_name, client_phone, professional_name, service_name, service_color from scheduling.appointment_details where org_id = $1 and client_id = any($2::uuid[])
+and (cardinality($3::text[]) = 0 or status = any($3::text[]))
+order by start_at desc, id limit $4::int
 `
 
-func (q *Queries) ClearNotesOfClient(ctx context.Context, orgID uuid.UUID, clientID uuid.UUID) error {
-	_, err := q.db.Exec(ctx, clearNotesOfClient, orgID, clientID)
+type AppointmentsOfClientsParams struct {
+	OrgID     uuid.UUID
+	ClientIds []uuid.UUID
+	Statuses  []string
+	RowLimit  int
+}
+
+func (q *Queries) AppointmentsOfClients(ctx context.Context, arg AppointmentsOfClientsParams) ([]AppointmentDetail, error) {
+	rows, err := q.db.Query(ctx, appointmentsOfClients,
+		arg.OrgID,
+		arg.ClientIds,
+		arg.Statuses,
+		arg.RowLimit,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []AppointmentDetail{}
+	for rows.Next() {
+		var i AppointmentDetail
+		if err := rows.Scan(
+			&i.OrgID,
+			&i.ID,
+			&i.ClientID,
+			&i.ProfessionalID,
+			&i.ServiceID,
+			&i.StartAt,
+			&i.EndAt,
+			&i.PriceCents,
+			&i.Status,
+			&i.Source,
+			&i.Notes,
+			&i.CancelReason,
+			&i.CancelledBy,
+			&i.CancelledAt,
+			&i.ConfirmedAt,
+			&i.CompletedAt,
+			&i.NoShowAt,
+			&i.RescheduledCount,
+			&i.OriginalStartAt,
+			&i.DepositStatus,
+			&i.DepositCents,
+			&i.PaidCents,
+			&i.Version,
+			&i.TokenVersion,
+			&i.Overbooked,
+			&i.CreatedAt,
+			&i.UpdatedAt,
+			&i.ClientName,
+			&i.ClientPhone,
+			&i.ProfessionalName,
+			&i.ServiceName,
+			&i.ServiceColor,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const clearTracesOfClient = `-- name: ClearTracesOfClient :exec
+with cleared as (
+    update scheduling.appointments set notes = '', cancel_reason = null where org_id = $1 and client_id = $2 returning id
+) update scheduling.appointment_history h set reason = null from cleared where h.org_id = $1 and h.appointment_id = cleared.id and h.reason is not null
+`
+
+func (q *Queries) ClearTracesOfClient(ctx context.Context, orgID uuid.UUID, clientID uuid.UUID) error {
+	_, err := q.db.Exec(ctx, clearTracesOfClient, orgID, clientID)
 	return err
 }
 
@@ -127,6 +200,56 @@ func (q *Queries) ClientByID(ctx context.Context, orgID uuid.UUID, iD uuid.UUID)
 		&i.AnonymizedAt,
 	)
 	return i, err
+}
+
+const clientsAnywhere = `-- name: ClientsAnywhere :many
+select org_id, id, name, name_search, phone, phone_e164, phone_digits, email, cpf_sealed, cpf_hash, birth_date, notes, tags, is_blocked, name_source, email_source, marketing_consent_at, last_campaign_at, total_appointments, total_spent_cents, no_show_count, loyalty_points, created_at, updated_at, anonymized_at from scheduling.clients where phone_e164 = any($1::text[]) and anonymized_at is null order by org_id, created_at limit 100
+`
+
+func (q *Queries) ClientsAnywhere(ctx context.Context, phones []string) ([]Client, error) {
+	rows, err := q.db.Query(ctx, clientsAnywhere, phones)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []Client{}
+	for rows.Next() {
+		var i Client
+		if err := rows.Scan(
+			&i.OrgID,
+			&i.ID,
+			&i.Name,
+			&i.NameSearch,
+			&i.Phone,
+			&i.PhoneE164,
+			&i.PhoneDigits,
+			&i.Email,
+			&i.CpfSealed,
+			&i.CpfHash,
+			&i.BirthDate,
+			&i.Notes,
+			&i.Tags,
+			&i.IsBlocked,
+			&i.NameSource,
+			&i.EmailSource,
+			&i.MarketingConsentAt,
+			&i.LastCampaignAt,
+			&i.TotalAppointments,
+			&i.TotalSpentCents,
+			&i.NoShowCount,
+			&i.LoyaltyPoints,
+			&i.CreatedAt,
+			&i.UpdatedAt,
+			&i.AnonymizedAt,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
 }
 
 const clientsByPhone = `-- name: ClientsByPhone :many
@@ -249,6 +372,15 @@ func (q *Queries) CreateClient(ctx context.Context, arg CreateClientParams) (Cli
 	return i, err
 }
 
+const deleteMailTo = `-- name: DeleteMailTo :exec
+delete from scheduling.mails where org_id = $1 and lower(recipient) = lower($2::text)
+`
+
+func (q *Queries) DeleteMailTo(ctx context.Context, orgID *uuid.UUID, recipient string) error {
+	_, err := q.db.Exec(ctx, deleteMailTo, orgID, recipient)
+	return err
+}
+
 const lockClient = `-- name: LockClient :one
 select org_id, id, name, name_search, phone, phone_e164, phone_digits, email, cpf_sealed, cpf_hash, birth_date, notes, tags, is_blocked, name_source, email_source, marketing_consent_at, last_campaign_at, total_appointments, total_spent_cents, no_show_count, loyalty_points, created_at, updated_at, anonymized_at from scheduling.clients where org_id = $1 and id = $2 and anonymized_at is null for update
 `
@@ -323,6 +455,32 @@ func (q *Queries) NeighboursOf(ctx context.Context, arg NeighboursOfParams) ([]N
 		return nil, err
 	}
 	return items, nil
+}
+
+const refreshClient = `-- name: RefreshClient :exec
+update scheduling.clients set
+    name = case when name_source = 'clinic' then coalesce($1::text, name) else name end,
+    email = case when email_source = 'clinic' then coalesce($2::text, email) else email end,
+    updated_at = $3 where org_id = $4 and id = $5
+`
+
+type RefreshClientParams struct {
+	Name  *string
+	Email *string
+	Now   time.Time
+	OrgID uuid.UUID
+	ID    uuid.UUID
+}
+
+func (q *Queries) RefreshClient(ctx context.Context, arg RefreshClientParams) error {
+	_, err := q.db.Exec(ctx, refreshClient,
+		arg.Name,
+		arg.Email,
+		arg.Now,
+		arg.OrgID,
+		arg.ID,
+	)
+	return err
 }
 
 const searchClients = `-- name: SearchClients :many

@@ -445,6 +445,17 @@ func (q *Queries) LoyaltyProgram(ctx context.Context, orgID uuid.UUID) (LoyaltyP
 	return i, err
 }
 
+const paymentOfSource = `-- name: PaymentOfSource :one
+select exists(select from scheduling.payments where org_id = $1 and source_id = $2) as found
+`
+
+func (q *Queries) PaymentOfSource(ctx context.Context, orgID uuid.UUID, sourceID *string) (bool, error) {
+	row := q.db.QueryRow(ctx, paymentOfSource, orgID, sourceID)
+	var found bool
+	err := row.Scan(&found)
+	return found, err
+}
+
 const putReward = `-- name: PutReward :exec
 insert into scheduling.loyalty_rewards (org_id, id, name, points, type, value, service_id, is_active, position)
 values ($1, $2, $3, $4, $5, $6, $7, $8, $9)

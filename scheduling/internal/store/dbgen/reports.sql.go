@@ -289,11 +289,14 @@ func (q *Queries) Popular(ctx context.Context, arg PopularParams) ([]PopularRow,
 
 const takings = `-- name: Takings :many
 select (p.paid_at at time zone $1::text)::date as day, p.method, a.professional_id, a.service_id,
+    coalesce(w.name, '')::text as professional_name, coalesce(s.name, '')::text as service_name,
     sum(p.amount_cents - p.refunded_cents)::bigint as amount, count(*)::int as payments
 from scheduling.payments p left join scheduling.appointments a on a.org_id = p.org_id and a.id = p.appointment_id
+left join scheduling.professionals w on w.org_id = a.org_id and w.id = a.professional_id
+left join scheduling.services s on s.org_id = a.org_id and s.id = a.service_id
 where p.org_id = $2 and p.paid_at >= $3::timestamptz and p.paid_at < $4::timestamptz and p.status in ('paid', 'refunded')
 and ($5::uuid is null or a.professional_id = $5)
-group by 1, 2, 3, 4 order by 1
+group by 1, 2, 3, 4, 5, 6 order by 1
 `
 
 type TakingsParams struct {
@@ -305,12 +308,14 @@ type TakingsParams struct {
 }
 
 type TakingsRow struct {
-	Day            time.Time
-	Method         string
-	ProfessionalID *uuid.UUID
-	ServiceID      *uuid.UUID
-	Amount         int64
-	Payments       int
+	Day              time.Time
+	Method           string
+	ProfessionalID   *uuid.UUID
+	ServiceID        *uuid.UUID
+	ProfessionalName string
+	ServiceName      string
+	Amount           int64
+	Payments         int
 }
 
 func (q *Queries) Takings(ctx context.Context, arg TakingsParams) ([]TakingsRow, error) {
@@ -333,6 +338,8 @@ func (q *Queries) Takings(ctx context.Context, arg TakingsParams) ([]TakingsRow,
 			&i.Method,
 			&i.ProfessionalID,
 			&i.ServiceID,
+			&i.ProfessionalName,
+			&i.ServiceName,
 			&i.Amount,
 			&i.Payments,
 		); err != nil {

@@ -37,5 +37,24 @@ where org_id = @org_id and id = @id returning *;
 update scheduling.clients set name = 'Removed', phone = null, phone_e164 = null, email = null, cpf_sealed = null, cpf_hash = null, birth_date = null,
     notes = '', tags = '{}', marketing_consent_at = null, anonymized_at = @now::timestamptz, updated_at = @now where org_id = @org_id and id = @id;
 
--- name: ClearNotesOfClient :exec
-update scheduling.appointments set notes = '' where org_id = $1 and client_id = $2 and notes <> '';
+-- name: AppointmentsOfClients :many
+select * from scheduling.appointment_details where org_id = @org_id and client_id = any(@client_ids::uuid[])
+and (cardinality(@statuses::text[]) = 0 or status = any(@statuses::text[]))
+order by start_at desc, id limit @row_limit::int;
+
+-- name: ClientsAnywhere :many
+select * from scheduling.clients where phone_e164 = any(@phones::text[]) and anonymized_at is null order by org_id, created_at limit 100;
+
+-- name: ClearTracesOfClient :exec
+with cleared as (
+    update scheduling.appointments set notes = '', cancel_reason = null where org_id = @org_id and client_id = @client_id returning id
+) update scheduling.appointment_history h set reason = null from cleared where h.org_id = @org_id and h.appointment_id = cleared.id and h.reason is not null;
+
+-- name: DeleteMailTo :exec
+delete from scheduling.mails where org_id = @org_id and lower(recipient) = lower(@recipient::text);
+
+-- name: RefreshClient :exec
+update scheduling.clients set
+    name = case when name_source = 'clinic' then coalesce(sqlc.narg('name')::text, name) else name end,
+    email = case when email_source = 'clinic' then coalesce(sqlc.narg('email')::text, email) else email end,
+    updated_at = @now where org_id = @org_id and id = @id;

@@ -67,3 +67,6 @@ select points, created_at from scheduling.loyalty_entries where org_id = $1 and 
 select coalesce(sum(points) filter (where type in ('earn', 'bonus', 'reverse') or (type = 'adjust' and points > 0)), 0)::bigint as earned,
        coalesce(-sum(points) filter (where type = 'redeem'), 0)::bigint as redeemed
 from scheduling.loyalty_entries where org_id = $1 and client_id = $2;
+
+-- name: PaymentOfSource :one
+select exists(select from scheduling.payments where org_id = $1 and source_id = $2) as found;

@@ -11,11 +11,14 @@ select
 
 -- name: Takings :many
 select (p.paid_at at time zone @zone::text)::date as day, p.method, a.professional_id, a.service_id,
+    coalesce(w.name, '')::text as professional_name, coalesce(s.name, '')::text as service_name,
     sum(p.amount_cents - p.refunded_cents)::bigint as amount, count(*)::int as payments
 from scheduling.payments p left join scheduling.appointments a on a.org_id = p.org_id and a.id = p.appointment_id
+left join scheduling.professionals w on w.org_id = a.org_id and w.id = a.professional_id
+left join scheduling.services s on s.org_id = a.org_id and s.id = a.service_id
 where p.org_id = @org_id and p.paid_at >= @since::timestamptz and p.paid_at < @until::timestamptz and p.status in ('paid', 'refunded')
 and (sqlc.narg('professional_id')::uuid is null or a.professional_id = sqlc.narg('professional_id'))
-group by 1, 2, 3, 4 order by 1;
+group by 1, 2, 3, 4, 5, 6 order by 1;
 
 -- name: Attendance :many
 select a.professional_id, p.name, (extract(isodow from a.start_at at time zone @zone::text)::int - 1)::int as weekday,
