@@ -314,6 +314,9 @@ func (a *API) redeem(ctx context.Context, in *redeemInput) (*pointsOutput, error
 		return nil, err
 	}
 	err = a.store.InTx(ctx, "redeeming points", func(tx *store.Tx) error {
+		if _, err := tx.Client(ctx, org, in.ID); err != nil {
+			return err
+		}
 		program, err := store.LoyaltyOf(ctx, tx.Queries, org)
 		if err != nil {
 			return err
