@@ -25,7 +25,7 @@ const password = "correct horse"
 
 // studio is an organization on a running service.
 type studio struct {
-	t     *testing.T
+	t     testing.TB
 	hub   *moduletest.Mounted
 	slug  string
 	email string
@@ -39,7 +39,7 @@ var studios atomic.Int64
 // object is a JSON object.
 type object = map[string]any
 
-func mount(t *testing.T) *moduletest.Mounted {
+func mount(t testing.TB) *moduletest.Mounted {
 	t.Helper()
 	return moduletest.Mount(t, scheduling.New(), monday.Add(-72*time.Hour), 12)
 }
@@ -47,13 +47,13 @@ func mount(t *testing.T) *moduletest.Mounted {
 // monday is 09:00 of a Monday in São Paulo, where the studios are.
 var monday = time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC)
 
-func newStudio(t *testing.T) *studio {
+func newStudio(t testing.TB) *studio {
 	t.Helper()
 	return another(t, mount(t))
 }
 
 // another registers one more organization.
-func another(t *testing.T, h *moduletest.Mounted) *studio {
+func another(t testing.TB, h *moduletest.Mounted) *studio {
 	t.Helper()
 	zone, err := time.LoadLocation("America/Sao_Paulo")
 	require.NoError(t, err)
@@ -189,7 +189,7 @@ type plan struct {
 }
 
 // opened makes a studio that works Monday to Friday from 9 to 12.
-func opened(t *testing.T) *plan { return newStudio(t).open() }
+func opened(t testing.TB) *plan { return newStudio(t).open() }
 
 func (s *studio) open() *plan {
 	s.t.Helper()

@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"sync/atomic"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
@@ -87,3 +88,15 @@ func (nobody) Call(context.Context, uuid.UUID, hub.Call) (json.RawMessage, error
 
 // Enqueue implements [module.Jobs].
 func (nobody) Enqueue(context.Context, pgx.Tx, module.Run) error { return nil }
+
+// counter counts queries.
+type counter struct{ n *atomic.Int64 }
+
+// TraceQueryStart implements pgx.QueryTracer.
+func (c counter) TraceQueryStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceQueryStartData) context.Context {
+	c.n.Add(1)
+	return ctx
+}
+
+// TraceQueryEnd implements pgx.QueryTracer.
+func (c counter) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}

@@ -39,13 +39,14 @@ const integrations = "/api/v1/integrations"
 
 // Mounted is a product at work.
 type Mounted struct {
-	t         *testing.T
+	t         testing.TB
 	URL       string // base of the product
 	DB        *pgxpool.Pool
 	Clock     *hubtest.Clock
 	Instance  module.Instance
 	API       huma.API
-	FailEvent atomic.Bool // publishing fails
+	FailEvent atomic.Bool  // publishing fails
+	Queries   atomic.Int64 // that the product made so far
 	mu        sync.Mutex
 	keys      map[string]module.Caller
 }
@@ -60,7 +61,7 @@ var databases struct {
 const published = `create table public.published (at bigint generated always as identity, tenant_id uuid, event_type text, data text);
 create table public.tenants (id uuid primary key, name text)`
 
-func database(t *testing.T, m module.Module) string {
+func database(t testing.TB, m module.Module) string {
 	t.Helper()
 	databases.Lock()
 	defer databases.Unlock()
@@ -87,7 +88,7 @@ func database(t *testing.T, m module.Module) string {
 
 // Mount opens a product, whose clock shows now, and serves it until the test ends.
 // conns is the size of its connection pool.
-func Mount(t *testing.T, m module.Module, now time.Time, conns int32) *Mounted {
+func Mount(t testing.TB, m module.Module, now time.Time, conns int32) *Mounted {
 	t.Helper()
 	h := &Mounted{t: t, Clock: hubtest.NewClock(now), keys: make(map[string]module.Caller)}
 	config, err := pgxpool.ParseConfig(database(t, m))
@@ -95,6 +96,7 @@ func Mount(t *testing.T, m module.Module, now time.Time, conns int32) *Mounted {
 	config.MaxConns = conns
 	config.ConnConfig.RuntimeParams["search_path"] = m.Spec().Name + ",public"
 	config.ConnConfig.RuntimeParams["jit"] = "off"
+	config.ConnConfig.Tracer = counter{&h.Queries}
 	h.DB, err = pgxpool.NewWithConfig(context.Background(), config)
 	require.NoError(t, err)
 	t.Cleanup(h.DB.Close)
