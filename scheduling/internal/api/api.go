@@ -37,12 +37,14 @@ type API struct {
 	kit    module.Kit
 	store  *store.Store
 	mailer Mailer
+	files  Files // nil: nothing can be uploaded
 	rows   []route
 }
 
-// New makes the interface of an opened product.
-func New(kit module.Kit, s *store.Store, mailer Mailer) *API {
-	a := &API{kit: kit, store: s, mailer: mailer}
+// New makes the interface of an opened product. Without files nothing can be
+// uploaded.
+func New(kit module.Kit, s *store.Store, mailer Mailer, files Files) *API {
+	a := &API{kit: kit, store: s, mailer: mailer, files: files}
 	a.rows = a.routes()
 	return a
 }

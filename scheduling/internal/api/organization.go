@@ -207,3 +207,20 @@ func bookingPageInto(sent optional[BookingPage], s *dbgen.Settings) error {
 	s.BookingPage = raw
 	return err
 }
+
+// replaceLogo makes a stored file the logo, or none, and removes the one before.
+func (a *API) replaceLogo(ctx context.Context, id uuid.UUID, key *string) error {
+	var before *string
+	err := a.store.InTx(ctx, "changing the logo", func(tx *store.Tx) error {
+		org, err := tx.LockOrg(ctx, id)
+		if err != nil {
+			return err
+		}
+		before = org.LogoKey
+		return tx.SetLogo(ctx, dbgen.SetLogoParams{ID: id, LogoKey: key, UpdatedAt: tx.Now()})
+	})
+	if err == nil && before != nil && a.files != nil {
+		err = a.files.Delete(ctx, *before)
+	}
+	return err
+}

@@ -74,6 +74,7 @@ func (a *API) routes() []route {
 		{get, v + "/organization", user, 200, "organization.get", "Read the organization", handle(a.getOrganization)},
 		{put, v + "/organization", manager, 200, "organization.update", "Update the organization", handle(a.updateOrganization)},
 		{put, v + "/organization/settings", manager, 200, "organization.settings", "Update the settings", handle(a.updateSettings)},
+		{post, v + "/organization/logo", manager, 200, "organization.logo", "Upload the logo", handle(a.uploadLogo)},
 
 		{get, v + "/services", user, 200, "services.list", "List services", handle(a.listServices)},
 		{post, v + "/services", user, 201, "services.create", "Add a service", handle(a.createService)},
@@ -120,6 +121,8 @@ func (a *API) routes() []route {
 
 		{get, v + "/payments", user, 200, "payments.list", "Monthly statement", handle(a.listPayments)},
 		{post, v + "/payments", user, 201, "payments.create", "Record a payment", handle(a.createPayment)},
+		{post, v + "/payments/pix", user, 201, "payments.pix", "Create an instant-payment charge", handle(a.createCharge)},
+		{post, v + "/payments/webhook/{provider}", anyone, 200, "payments.webhook", "Notices of a payment provider", handle(a.receiveNotice)},
 
 		{get, v + "/reports/dashboard", user, 200, "reports.dashboard", "KPIs", report(a.dashboard)},
 		{get, v + "/reports/occupancy", user, 200, "reports.occupancy", "Occupancy per professional", report(a.occupancy)},
@@ -144,6 +147,7 @@ func (a *API) routes() []route {
 		{post, v + "/public/book/{slug}/reschedule", anyone, 200, "public.reschedule", "Move with the token", handle(a.publicReschedule)},
 		{post, v + "/loyalty/clients/{id}/redeem", user, 200, "loyalty.redeem", "Exchange points for a reward", handle(a.redeem)},
 		{post, v + "/loyalty/clients/{id}/adjust", manager, 200, "loyalty.adjust", "Correct a balance", handle(a.adjust)},
+		{del, v + "/organization/logo", manager, 204, "organization.delete-logo", "Remove the logo", handle(a.deleteLogo)},
 		{get, v + "/users", manager, 200, "users.list", "List users", handle(a.listUsers)},
 		{post, v + "/users", manager, 201, "users.create", "Invite a user", handle(a.createUser)},
 		{put, v + "/users/{id}", manager, 200, "users.update", "Update a user", handle(a.updateUser)},

@@ -725,6 +725,21 @@ func (q *Queries) RevokeLogins(ctx context.Context, now time.Time, userID uuid.U
 	return err
 }
 
+const setLogo = `-- name: SetLogo :exec
+update scheduling.organizations set logo_key = $2, updated_at = $3 where id = $1
+`
+
+type SetLogoParams struct {
+	ID        uuid.UUID
+	LogoKey   *string
+	UpdatedAt time.Time
+}
+
+func (q *Queries) SetLogo(ctx context.Context, arg SetLogoParams) error {
+	_, err := q.db.Exec(ctx, setLogo, arg.ID, arg.LogoKey, arg.UpdatedAt)
+	return err
+}
+
 const setPassword = `-- name: SetPassword :exec
 update scheduling.users set password_hash = $2, updated_at = $3 where id = $1
 `

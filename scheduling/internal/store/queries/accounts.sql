@@ -130,3 +130,6 @@ update scheduling.idempotency set status = $4, answer = $5 where org_id = $1 and
 select sqlc.embed(o), sqlc.embed(s) from scheduling.services v
 join scheduling.organizations o on o.id = v.org_id join scheduling.settings s on s.org_id = o.id
 where v.id = $1 and v.deleted_at is null;
+
+-- name: SetLogo :exec
+update scheduling.organizations set logo_key = $2, updated_at = $3 where id = $1;
