@@ -146,6 +146,12 @@ func (h *Mounted) mount(spec module.Spec) *fiber.App {
 func (h *Mounted) serve(listener net.Listener, app *fiber.App) {
 	done := make(chan error, 1)
 	go func() { done <- app.Listener(listener) }()
+	// Shutdown ends only what serves already.
+	request, err := http.NewRequestWithContext(h.t.Context(), http.MethodGet, h.URL, http.NoBody)
+	require.NoError(h.t, err)
+	answer, err := http.DefaultClient.Do(request)
+	require.NoError(h.t, err)
+	require.NoError(h.t, answer.Body.Close())
 	h.t.Cleanup(func() {
 		require.NoError(h.t, app.Shutdown())
 		require.NoError(h.t, <-done)
