@@ -22,7 +22,7 @@ func TestServices(t *testing.T) {
 		"name": "Cut", "description": "Short", "duration_minutes": 30, "price": 80.5, "color": "#112233", "requires_deposit": true, "deposit_amount": 20,
 		"org_id": uuid.NewString(), "position": 77,
 	})
-	require.EqualValues(t, 80.5, cut["price"])
+	require.InDelta(t, 80.5, cut["price"], 1e-9)
 	require.EqualValues(t, 20, cut["deposit_amount"])
 	require.EqualValues(t, 0, cut["position"])
 	require.EqualValues(t, 1, cut["capacity"])
@@ -78,7 +78,7 @@ func TestProfessionalsAndTheirServices(t *testing.T) {
 	offered := p.call("PUT", path+"/services", object{"service_ids": []string{p.service}, "overrides": object{p.service: object{"custom_duration": 45, "custom_price": 99.9}}})
 	require.Equal(t, 200, offered.status, offered.text)
 	require.EqualValues(t, 45, offered.list[0]["effective_duration"])
-	require.EqualValues(t, 99.9, offered.list[0]["effective_price"])
+	require.InDelta(t, 99.9, offered.list[0]["effective_price"], 1e-9)
 	require.EqualValues(t, 80, offered.list[0]["price"])
 	require.Equal(t, offered.list, p.list(path+"/services"))
 	p.invalid("body.overrides", "PUT", path+"/services", object{"service_ids": []string{}, "overrides": object{p.service: object{"custom_duration": 45}}})

@@ -33,8 +33,8 @@ func TestReports(t *testing.T) {
 	kpis := p.ok(200, "GET", "/reports/dashboard", nil)
 	require.EqualValues(t, 3, kpis["appointments_today"])
 	require.EqualValues(t, 3, kpis["appointments_month"])
-	require.EqualValues(t, 100.5, kpis["revenue_month"])
-	require.EqualValues(t, 0.5, kpis["noshow_rate"])
+	require.InDelta(t, 100.5, kpis["revenue_month"], 1e-9)
+	require.InDelta(t, 0.5, kpis["noshow_rate"], 1e-9)
 	require.EqualValues(t, 0, kpis["new_clients_month"], "made in February")
 	require.InDelta(t, 60.0/(22*180), kpis["occupancy_rate"], 0.0001)
 
@@ -48,9 +48,9 @@ func TestReports(t *testing.T) {
 
 	revenue := p.ok(200, "GET", "/reports/revenue?period=week", nil)
 	require.Equal(t, "BRL", revenue["currency"])
-	require.EqualValues(t, 100.5, revenue["total"])
+	require.InDelta(t, 100.5, revenue["total"], 1e-9)
 	require.EqualValues(t, 2, revenue["payments_count"])
-	require.EqualValues(t, 50.25, revenue["average_ticket"])
+	require.InDelta(t, 50.25, revenue["average_ticket"], 1e-9)
 	require.Nil(t, revenue["change_rate"])
 	require.Len(t, revenue["series"], 7)
 	require.Equal(t, object{"date": "2026-03-02", "amount": 100.5, "count": 2.0}, revenue["series"].([]any)[0])
@@ -64,7 +64,7 @@ func TestReports(t *testing.T) {
 
 	noshow := p.ok(200, "GET", "/reports/noshow", nil)
 	require.EqualValues(t, 2, noshow["total"])
-	require.EqualValues(t, 0.5, noshow["noshow_rate"])
+	require.InDelta(t, 0.5, noshow["noshow_rate"], 1e-9)
 	require.EqualValues(t, 80, noshow["estimated_loss"])
 	require.EqualValues(t, 1, noshow["by_weekday"].([]any)[0].(object)["noshow_count"])
 	require.Len(t, noshow["by_weekday"], 7)
@@ -115,7 +115,7 @@ func TestLoyalty(t *testing.T) {
 		"rewards":     []object{{"name": "Ten off", "points": 30, "type": "fixed_discount", "value": 10}, {"name": "Big", "points": 500, "type": "free_service", "service_id": p.service}},
 		"terminology": object{"one": "star", "other": "stars"},
 	})
-	require.EqualValues(t, 0.5, config["points_per_currency_unit"])
+	require.InDelta(t, 0.5, config["points_per_currency_unit"], 1e-9)
 	rewards := config["rewards"].([]any)
 	require.Len(t, rewards, 2)
 	for location, body := range map[string]object{

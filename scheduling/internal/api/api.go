@@ -45,7 +45,7 @@ type API struct {
 // uploaded.
 func New(kit module.Kit, s *store.Store, mailer Mailer, files Files) *API {
 	a := &API{kit: kit, store: s, mailer: mailer, files: files}
-	a.rows = a.routes()
+	a.rows = append(a.routes(), a.additions()...)
 	return a
 }
 

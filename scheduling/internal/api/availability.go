@@ -179,7 +179,7 @@ func (a *API) availabilityMonth(ctx context.Context, in *monthInput) (*monthOutp
 	if err != nil {
 		return nil, err
 	}
-	first, last, err := month("query.month", in.Month, a.kit.Now(), v.org.Zone)
+	first, last, err := month(in.Month, a.kit.Now(), v.org.Zone)
 	if err != nil {
 		return nil, err
 	}

@@ -204,14 +204,14 @@ func date(location, s string) (booking.Date, error) {
 	return d, nil
 }
 
-// month reads a month and gives its days; "" is the month of now.
-func month(location, s string, now time.Time, zone *time.Location) (first, last booking.Date, err error) {
+// month reads the month of a query and gives its days; "" is the month of now.
+func month(s string, now time.Time, zone *time.Location) (first, last booking.Date, err error) {
 	if s == "" {
 		s = now.In(zone).Format("2006-01")
 	}
 	first, last, err = booking.ParseMonth(s)
 	if err != nil || first.Time().Year() < 1900 || first.Time().Year() > 9998 {
-		return 0, 0, hub.Invalid(location, "must be YYYY-MM")
+		return 0, 0, hub.Invalid("query.month", "must be YYYY-MM")
 	}
 	return first, last, nil
 }
@@ -234,13 +234,4 @@ func text(s *string) string {
 		return ""
 	}
 	return *s
-}
-
-// trimmed is a text without the space around it.
-func trimmed(s *string) *string {
-	if s == nil {
-		return nil
-	}
-	t := strings.TrimSpace(*s)
-	return &t
 }

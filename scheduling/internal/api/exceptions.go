@@ -105,7 +105,7 @@ func (a *API) listExceptions(ctx context.Context, in *exceptionsInput) (*struct{
 	if err != nil {
 		return nil, err
 	}
-	first, last, err := month("query.month", in.Month, a.kit.Now(), org.Zone)
+	first, last, err := month(in.Month, a.kit.Now(), org.Zone)
 	if err != nil {
 		return nil, err
 	}

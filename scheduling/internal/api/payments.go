@@ -75,7 +75,7 @@ func (a *API) listPayments(ctx context.Context, in *paymentsInput) (*struct{ Bod
 	if err != nil {
 		return nil, err
 	}
-	first, last, err := month("query.month", in.Month, a.kit.Now(), org.Zone)
+	first, last, err := month(in.Month, a.kit.Now(), org.Zone)
 	if err != nil {
 		return nil, err
 	}

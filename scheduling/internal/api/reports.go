@@ -73,7 +73,7 @@ func (a *API) scope(ctx context.Context, in *ReportQuery) (scope, error) {
 		return s, hub.Invalid("query.period", "cannot be combined with month")
 	case in.Month != "":
 		s.period = "month"
-		s.first, s.last, err = month("query.month", in.Month, a.kit.Now(), org.Zone)
+		s.first, s.last, err = month(in.Month, a.kit.Now(), org.Zone)
 	default:
 		s.first, s.last = periodOf(in.Period, booking.DateOf(a.kit.Now(), org.Zone), 0)
 	}

@@ -59,8 +59,8 @@ func (a *API) actions() []route {
 	}
 }
 
-// routes is the one table of the interface: document 1's rows, then what the design
-// adds to them. The rows of integrations lie below the hub's own.
+// routes is the one table of the interface: document 1's rows; [API.additions]
+// follow. The rows of integrations lie below the hub's own.
 func (a *API) routes() []route {
 	const v = "/api/v1"
 	return []route{
@@ -141,8 +141,13 @@ func (a *API) routes() []route {
 		{get, v + "/loyalty/config", user, 200, "loyalty.config", "The loyalty program", handle(a.loyaltyConfig)},
 		{put, v + "/loyalty/config", manager, 200, "loyalty.configure", "Update the loyalty program", handle(a.configureLoyalty)},
 		{get, v + "/loyalty/clients/{id}", user, 200, "loyalty.client", "Points of a client", handle(a.clientPoints)},
+	}
+}
 
-		// What the design adds.
+// additions are what the design adds to the document.
+func (a *API) additions() []route {
+	const v = "/api/v1"
+	return []route{
 		{get, v + "/public/book/{slug}/appointment", anyone, 200, "public.appointment", "The appointment of a token", handle(a.publicAppointment)},
 		{post, v + "/public/book/{slug}/reschedule", anyone, 200, "public.reschedule", "Move with the token", handle(a.publicReschedule)},
 		{post, v + "/loyalty/clients/{id}/redeem", user, 200, "loyalty.redeem", "Exchange points for a reward", handle(a.redeem)},
