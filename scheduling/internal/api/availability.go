@@ -116,7 +116,7 @@ func (a *API) calendars(ctx context.Context, v view, service uuid.UUID, professi
 	if err != nil {
 		return nil, nil, err
 	}
-	calendars, err := store.Calendars(ctx, a.store.Queries, v.org, offers, store.Days{First: first, Last: last, Now: a.kit.Now()})
+	calendars, err := store.Calendars(ctx, a.store.DB, v.org, offers, store.Days{First: first, Last: last, Now: a.kit.Now()})
 	return offers, calendars, err
 }
 

@@ -129,6 +129,10 @@ func (a *API) dashboard(ctx context.Context, in *ReportQuery) (Dashboard, error)
 	if err != nil {
 		return Dashboard{}, err
 	}
+	newClients, err := a.store.CountNewClients(ctx, dbgen.CountNewClientsParams{OrgID: s.org.ID, Since: s.since, Until: s.until})
+	if err != nil {
+		return Dashboard{}, err
+	}
 	takings, err := a.takings(ctx, s, s.since, s.until)
 	if err != nil {
 		return Dashboard{}, err
@@ -141,7 +145,7 @@ func (a *API) dashboard(ctx context.Context, in *ReportQuery) (Dashboard, error)
 	available, booked := sumOf(people)
 	return Dashboard{
 		AppointmentsToday: counts.Today, AppointmentsMonth: counts.Month, RevenueMonth: revenue, OccupancyRate: rate(booked, available),
-		NoshowRate: rate(int64(counts.NoShows), int64(counts.NoShows+counts.Completed)), NewClientsMonth: counts.NewClients, Span: s.span(),
+		NoshowRate: rate(int64(counts.NoShows), int64(counts.NoShows+counts.Completed)), NewClientsMonth: newClients, Span: s.span(),
 	}, err
 }
 
@@ -189,17 +193,16 @@ func (a *API) occupied(ctx context.Context, s scope) ([]Occupied, error) {
 		return nil, err
 	}
 	never := time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC) // no hold lasts until then
-	busy, err := a.store.Busy(ctx, dbgen.BusyParams{OrgID: s.org.ID, ProfessionalIds: ids, Since: s.since, Until: s.until, Now: never})
+	counts := make(map[uuid.UUID]int, len(ids))
+	taken := store.Taken{Org: s.org.ID, Professionals: ids, Since: s.since, Until: s.until, Now: never}
+	err = a.store.EachBusy(ctx, taken, s.org.Policy, func(id uuid.UUID, b booking.Busy) {
+		weeks[id].Busy = append(weeks[id].Busy, b)
+		if !b.Start.Before(s.since) {
+			counts[id]++
+		}
+	})
 	if err != nil {
 		return nil, err
-	}
-	counts := make(map[uuid.UUID]int, len(ids))
-	for _, b := range busy {
-		c := weeks[b.ProfessionalID]
-		c.Busy = append(c.Busy, booking.Busy{Start: b.StartAt, End: b.EndAt})
-		if !b.StartAt.Before(s.since) {
-			counts[b.ProfessionalID]++
-		}
 	}
 	return mapped(rows, func(r dbgen.ListProfessionalsRow) Occupied {
 		id := r.Professional.ID

@@ -87,7 +87,7 @@ func (s *Store) slotTaken(ctx context.Context, org Org, c Choice, start time.Tim
 		return err
 	}
 	now := s.kit.Now()
-	calendars, err := Calendars(ctx, s.Queries, org, offers, Days{First: day, Last: day + 14, Now: now})
+	calendars, err := Calendars(ctx, s.DB, org, offers, Days{First: day, Last: day + 14, Now: now})
 	if err != nil {
 		return err
 	}
@@ -220,7 +220,7 @@ func (t *Tx) choose(ctx context.Context, n NewAppointment, offers []dbgen.Offers
 	}
 	day := booking.DateOf(n.Start, n.Org.Zone)
 	for len(offers) > 0 {
-		calendars, err := Calendars(ctx, t.Queries, n.Org, offers, Days{First: day, Last: day, Now: t.now})
+		calendars, err := Calendars(ctx, t.DB, n.Org, offers, Days{First: day, Last: day, Now: t.now})
 		if err != nil {
 			return dbgen.OffersRow{}, spot{}, err
 		}
@@ -262,7 +262,7 @@ type fitting struct {
 func (t *Tx) fit(ctx context.Context, org Org, o dbgen.OffersRow, offer booking.Offer, start time.Time, moved uuid.UUID, f fitting) (spot, error) {
 	day := booking.DateOf(start, org.Zone)
 	last := booking.DateOf(start.Add(offer.Duration), org.Zone)
-	calendars, err := Calendars(ctx, t.Queries, org, []dbgen.OffersRow{o}, Days{First: min(day, last), Last: max(day, last), Moved: moved, Now: t.now})
+	calendars, err := Calendars(ctx, t.DB, org, []dbgen.OffersRow{o}, Days{First: min(day, last), Last: max(day, last), Moved: moved, Now: t.now})
 	if err != nil {
 		return spot{}, err
 	}

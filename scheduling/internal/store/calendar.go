@@ -92,7 +92,7 @@ type Days struct {
 }
 
 // Calendars loads the calendars of offers, in two queries however many they are.
-func Calendars(ctx context.Context, q *dbgen.Queries, org Org, offers []dbgen.OffersRow, days Days) ([]booking.Calendar, error) {
+func Calendars(ctx context.Context, db DB, org Org, offers []dbgen.OffersRow, days Days) ([]booking.Calendar, error) {
 	if len(offers) == 0 {
 		return nil, nil
 	}
@@ -103,17 +103,16 @@ func Calendars(ctx context.Context, q *dbgen.Queries, org Org, offers []dbgen.Of
 		ids[i], at[o.ProfessionalID] = o.ProfessionalID, i
 		calendars[i] = booking.Calendar{Professional: o.ProfessionalID, Offer: OfferOf(o, org.Policy), MaxPerDay: org.Policy.PerDay(o.MaxBookingsPerDay)}
 	}
-	if err := addHours(ctx, q, org.ID, ids, days, func(id uuid.UUID) *booking.Calendar { return &calendars[at[id]] }); err != nil {
+	if err := addHours(ctx, db.Queries, org.ID, ids, days, func(id uuid.UUID) *booking.Calendar { return &calendars[at[id]] }); err != nil {
 		return nil, err
 	}
 	since, until := booking.LoadRange(org.Zone, days.First, days.Last)
-	busy, err := q.Busy(ctx, dbgen.BusyParams{OrgID: org.ID, ProfessionalIds: ids, Since: since, Until: until, MovedID: days.Moved, Now: days.Now})
+	err := db.EachBusy(ctx, Taken{org.ID, ids, since, until, days.Moved, days.Now}, org.Policy, func(id uuid.UUID, b booking.Busy) {
+		c := &calendars[at[id]]
+		c.Busy = append(c.Busy, b)
+	})
 	if err != nil {
 		return nil, dberr.Failed("loading what is taken", err)
-	}
-	for i := range busy {
-		c := &calendars[at[busy[i].ProfessionalID]]
-		c.Busy = append(c.Busy, busyOf(&busy[i], org.Policy))
 	}
 	return calendars, nil
 }
@@ -142,20 +141,6 @@ func addHours(ctx context.Context, q *dbgen.Queries, org uuid.UUID, ids []uuid.U
 		c.Exceptions = append(c.Exceptions, e)
 	}
 	return nil
-}
-
-func busyOf(r *dbgen.BusyRow, p booking.Policy) booking.Busy {
-	before, after := p.BufferBeforeMinutes, p.BufferAfterMinutes
-	if r.BufferBeforeMinutes != nil {
-		before = *r.BufferBeforeMinutes
-	}
-	if r.BufferAfterMinutes != nil {
-		after = *r.BufferAfterMinutes
-	}
-	return booking.Busy{
-		Start: r.StartAt, End: r.EndAt, Service: r.ServiceID,
-		BufferBefore: time.Duration(before) * time.Minute, BufferAfter: time.Duration(after) * time.Minute,
-	}
 }
 
 // ServiceOf is what the rules read of a service.

@@ -23,16 +23,24 @@ import (
 
 // Store is the service's database. The statements it embeds run by themselves.
 type Store struct {
-	*dbgen.Queries
+	DB
 	kit module.Kit
 }
 
+// DB is where statements run: by themselves, or in a transaction.
+type DB struct {
+	*dbgen.Queries
+	conn dbgen.DBTX
+}
+
+func dbOf(conn dbgen.DBTX) DB { return DB{dbgen.New(conn), conn} }
+
 // New makes the store of an opened product.
-func New(kit module.Kit) *Store { return &Store{dbgen.New(kit.Pool), kit} }
+func New(kit module.Kit) *Store { return &Store{dbOf(kit.Pool), kit} }
 
 // Tx is a transaction at work.
 type Tx struct {
-	*dbgen.Queries
+	DB
 	Raw pgx.Tx
 	kit module.Kit
 	now time.Time
@@ -48,7 +56,7 @@ func (s *Store) InTx(ctx context.Context, doing string, work func(tx *Tx) error)
 
 // Join is a transaction that somebody else began and will end.
 func (s *Store) Join(raw pgx.Tx) *Tx {
-	return &Tx{Queries: dbgen.New(raw), Raw: raw, kit: s.kit, now: s.kit.Now().Truncate(time.Microsecond)}
+	return &Tx{DB: dbOf(raw), Raw: raw, kit: s.kit, now: s.kit.Now().Truncate(time.Microsecond)}
 }
 
 // Now is the time of the transaction's changes.

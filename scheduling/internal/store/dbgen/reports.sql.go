@@ -109,42 +109,57 @@ func (q *Queries) BookedBy(ctx context.Context, arg BookedByParams) ([]BookedByR
 	return items, nil
 }
 
+const countNewClients = `-- name: CountNewClients :one
+select count(*)::int from scheduling.clients where org_id = $1 and created_at >= $2::timestamptz and created_at < $3::timestamptz and anonymized_at is null
+`
+
+type CountNewClientsParams struct {
+	OrgID uuid.UUID
+	Since time.Time
+	Until time.Time
+}
+
+func (q *Queries) CountNewClients(ctx context.Context, arg CountNewClientsParams) (int, error) {
+	row := q.db.QueryRow(ctx, countNewClients, arg.OrgID, arg.Since, arg.Until)
+	var column_1 int
+	err := row.Scan(&column_1)
+	return column_1, err
+}
+
 const dashboardCounts = `-- name: DashboardCounts :one
 select
-    (select count(*) from scheduling.appointments a where a.org_id = $1 and a.start_at >= $2::timestamptz and a.start_at < $3::timestamptz and a.status <> 'cancelled')::int as today,
-    (select count(*) from scheduling.appointments b where b.org_id = $1 and b.start_at >= $4::timestamptz and b.start_at < $5::timestamptz and b.status <> 'cancelled'
-        and ($6::uuid is null or b.professional_id = $6))::int as month,
-    (select count(*) from scheduling.appointments d where d.org_id = $1 and d.start_at >= $4::timestamptz and d.start_at < $5::timestamptz and d.status = 'completed'
-        and ($6::uuid is null or d.professional_id = $6))::int as completed,
-    (select count(*) from scheduling.appointments e where e.org_id = $1 and e.start_at >= $4::timestamptz and e.start_at < $5::timestamptz and e.status = 'no_show'
-        and ($6::uuid is null or e.professional_id = $6))::int as no_shows,
-    (select count(*) from scheduling.clients c where c.org_id = $1 and c.created_at >= $4::timestamptz and c.created_at < $5::timestamptz and c.anonymized_at is null)::int as new_clients
+    count(*) filter (where a.start_at >= $1::timestamptz and a.start_at < $2::timestamptz and a.status <> 'cancelled')::int as today,
+    count(*) filter (where a.start_at >= $3::timestamptz and a.start_at < $4::timestamptz and a.status <> 'cancelled')::int as month,
+    count(*) filter (where a.start_at >= $3::timestamptz and a.start_at < $4::timestamptz and a.status = 'completed')::int as completed,
+    count(*) filter (where a.start_at >= $3::timestamptz and a.start_at < $4::timestamptz and a.status = 'no_show')::int as no_shows
+from scheduling.appointments a where a.org_id = $5
+and a.start_at >= least($3::timestamptz, $1::timestamptz) and a.start_at < greatest($4::timestamptz, $2::timestamptz)
+and ($6::uuid is null or a.professional_id = $6)
 `
 
 type DashboardCountsParams struct {
-	OrgID          uuid.UUID
 	Today          time.Time
 	Tomorrow       time.Time
 	Since          time.Time
 	Until          time.Time
+	OrgID          uuid.UUID
 	ProfessionalID *uuid.UUID
 }
 
 type DashboardCountsRow struct {
-	Today      int
-	Month      int
-	Completed  int
-	NoShows    int
-	NewClients int
+	Today     int
+	Month     int
+	Completed int
+	NoShows   int
 }
 
 func (q *Queries) DashboardCounts(ctx context.Context, arg DashboardCountsParams) (DashboardCountsRow, error) {
 	row := q.db.QueryRow(ctx, dashboardCounts,
-		arg.OrgID,
 		arg.Today,
 		arg.Tomorrow,
 		arg.Since,
 		arg.Until,
+		arg.OrgID,
 		arg.ProfessionalID,
 	)
 	var i DashboardCountsRow
@@ -153,7 +168,6 @@ func (q *Queries) DashboardCounts(ctx context.Context, arg DashboardCountsParams
 		&i.Month,
 		&i.Completed,
 		&i.NoShows,
-		&i.NewClients,
 	)
 	return i, err
 }

@@ -16,19 +16,6 @@ select e.professional_id, e.exception_type, 0, e.date, coalesce(e.start_minute, 
 from scheduling.schedule_exceptions e
 where e.org_id = @org_id and e.professional_id = any(@professional_ids::uuid[]) and e.date between @first and @last;
 
--- name: Busy :many
-select a.professional_id, a.start_at, a.end_at, a.service_id, s.buffer_before_minutes, s.buffer_after_minutes
-from scheduling.appointments a join scheduling.services s on s.org_id = a.org_id and s.id = a.service_id
-where a.org_id = @org_id and a.professional_id = any(@professional_ids::uuid[]) and a.start_at < @until::timestamptz
-  and a.start_at > sqlc.arg('since')::timestamptz - interval '24 hours' and a.end_at > @since::timestamptz
-  and a.status in ('scheduled', 'confirmed', 'completed') and a.id <> @moved_id
-union all
-select h.professional_id, h.start_at, h.end_at, h.service_id, t.buffer_before_minutes, t.buffer_after_minutes
-from scheduling.holds h join scheduling.services t on t.org_id = h.org_id and t.id = h.service_id
-where h.org_id = @org_id and h.professional_id = any(@professional_ids::uuid[]) and h.start_at < @until::timestamptz
-  and h.start_at > sqlc.arg('since')::timestamptz - interval '24 hours' and h.end_at > @since::timestamptz and h.expires_at > @now::timestamptz
-order by 2;
-
 -- name: LockTime :exec
 select scheduling.lock_professional(@professional_id::uuid);
 

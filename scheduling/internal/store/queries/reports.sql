@@ -1,13 +1,15 @@
 -- name: DashboardCounts :one
 select
-    (select count(*) from scheduling.appointments a where a.org_id = @org_id and a.start_at >= @today::timestamptz and a.start_at < @tomorrow::timestamptz and a.status <> 'cancelled')::int as today,
-    (select count(*) from scheduling.appointments b where b.org_id = @org_id and b.start_at >= @since::timestamptz and b.start_at < @until::timestamptz and b.status <> 'cancelled'
-        and (sqlc.narg('professional_id')::uuid is null or b.professional_id = sqlc.narg('professional_id')))::int as month,
-    (select count(*) from scheduling.appointments d where d.org_id = @org_id and d.start_at >= @since::timestamptz and d.start_at < @until::timestamptz and d.status = 'completed'
-        and (sqlc.narg('professional_id')::uuid is null or d.professional_id = sqlc.narg('professional_id')))::int as completed,
-    (select count(*) from scheduling.appointments e where e.org_id = @org_id and e.start_at >= @since::timestamptz and e.start_at < @until::timestamptz and e.status = 'no_show'
-        and (sqlc.narg('professional_id')::uuid is null or e.professional_id = sqlc.narg('professional_id')))::int as no_shows,
-    (select count(*) from scheduling.clients c where c.org_id = @org_id and c.created_at >= @since::timestamptz and c.created_at < @until::timestamptz and c.anonymized_at is null)::int as new_clients;
+    count(*) filter (where a.start_at >= @today::timestamptz and a.start_at < @tomorrow::timestamptz and a.status <> 'cancelled')::int as today,
+    count(*) filter (where a.start_at >= @since::timestamptz and a.start_at < @until::timestamptz and a.status <> 'cancelled')::int as month,
+    count(*) filter (where a.start_at >= @since::timestamptz and a.start_at < @until::timestamptz and a.status = 'completed')::int as completed,
+    count(*) filter (where a.start_at >= @since::timestamptz and a.start_at < @until::timestamptz and a.status = 'no_show')::int as no_shows
+from scheduling.appointments a where a.org_id = @org_id
+and a.start_at >= least(@since::timestamptz, @today::timestamptz) and a.start_at < greatest(@until::timestamptz, @tomorrow::timestamptz)
+and (sqlc.narg('professional_id')::uuid is null or a.professional_id = sqlc.narg('professional_id'));
+
+-- name: CountNewClients :one
+select count(*)::int from scheduling.clients where org_id = @org_id and created_at >= @since::timestamptz and created_at < @until::timestamptz and anonymized_at is null;
 
 -- name: Takings :many
 select (p.paid_at at time zone @zone::text)::date as day, p.method, a.professional_id, a.service_id,
