@@ -117,3 +117,23 @@ func appendJSONString(dst []byte, s string) []byte {
 	dst = append(dst, s...)
 	return append(dst, '"')
 }
+
+// ValidEventType tells whether s is words joined by dots: what patterns of endpoints
+// can match and logs can show.
+func ValidEventType(s string) bool {
+	wordEmpty := true
+	for i := range len(s) {
+		switch c := s[i]; {
+		case c == '.':
+			if wordEmpty {
+				return false
+			}
+			wordEmpty = true
+		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9', c == '_', c == '-':
+			wordEmpty = false
+		default:
+			return false
+		}
+	}
+	return !wordEmpty
+}

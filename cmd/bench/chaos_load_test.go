@@ -28,6 +28,7 @@ const (
 // must never be lost.
 type publisher struct {
 	key     string
+	bytes   int                      // of each event's data
 	bases   atomic.Pointer[[]string] // connection i sends to bases[i % len]
 	next    atomic.Uint64
 	stopped chan struct{}
@@ -40,9 +41,16 @@ type publisher struct {
 }
 
 // publish starts the connections. They end with [publisher.stop].
-func (w *world) publish(bases ...string) *publisher {
-	p := &publisher{key: w.intake.key, stopped: make(chan struct{}), by: make(map[string]map[int]int)}
+func (w *world) publish(bases ...string) *publisher { return w.publishFrom(0, bases...) }
+
+// publishFrom is publish with events numbered from n+1 on.
+func (w *world) publishFrom(n uint64, bases ...string) *publisher {
+	p := &publisher{key: w.intake.key, bytes: w.eventBytes, stopped: make(chan struct{}), by: make(map[string]map[int]int)}
+	p.next.Store(n)
 	p.bases.Store(&bases)
+	if len(bases) == 0 { // events are sent one by one
+		return p
+	}
 	for i := range publisherConnections {
 		p.done.Go(func() { p.run(i) })
 	}
@@ -95,7 +103,7 @@ func (p *publisher) between(from, to time.Time) []Sent {
 
 func (p *publisher) run(number int) {
 	c := &publisherConnection{publisher: p, number: number, clients: make(map[string]*fasthttp.HostClient)}
-	for !c.send(newChaosEvent(p.next.Add(1))) {
+	for !c.send(newChaosEvent(p.next.Add(1), p.bytes)) {
 	}
 }
 
@@ -126,14 +134,16 @@ type chaosEvent struct {
 	body []byte
 }
 
-func newChaosEvent(n uint64) chaosEvent {
+func newChaosEvent(n uint64, size int) chaosEvent {
 	if n%ofGoneType == 0 {
-		return chaosEventOf(n, goneType)
+		return sizedChaosEvent(n, goneType, size)
 	}
-	return chaosEventOf(n, benchEventType)
+	return sizedChaosEvent(n, benchEventType, size)
 }
 
-func chaosEventOf(n uint64, kind string) chaosEvent {
+func chaosEventOf(n uint64, kind string) chaosEvent { return sizedChaosEvent(n, kind, publisherBytes) }
+
+func sizedChaosEvent(n uint64, kind string, size int) chaosEvent {
 	e := chaosEvent{sent: Sent{N: n, At: time.Now().UnixNano()}}
 	e.body = append(e.body, `{"event_type":"`+kind+`",`...)
 	if n%withID == 0 {
@@ -142,7 +152,7 @@ func chaosEventOf(n uint64, kind string) chaosEvent {
 	}
 	e.body = append(e.body, `"data":`...)
 	start := len(e.body)
-	e.body = appendData(e.body, n, e.sent.At, publisherBytes)
+	e.body = appendData(e.body, n, e.sent.At, size)
 	e.sent.Data = crc32.ChecksumIEEE(e.body[start:])
 	e.body = append(e.body, '}')
 	return e
@@ -248,7 +258,7 @@ func percentile(sent []Sent, share float64) time.Duration {
 func TestChaosEventIsWhatTheReceiverReads(t *testing.T) {
 	t.Parallel()
 	for n := range uint64(2 * ofGoneType) {
-		e := newChaosEvent(n)
+		e := newChaosEvent(n, publisherBytes)
 		var body struct {
 			ID   string          `json:"id"`
 			Type string          `json:"event_type"`

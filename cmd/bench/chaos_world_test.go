@@ -38,14 +38,18 @@ const (
 // goneType is the type of the events that the endpoint answering 410 subscribed to.
 const goneType = "chaos.gone"
 
-// chaosBinary builds the hub with its failpoints, once.
+// chaosBinary builds the hub with its failpoints and a clock that can be wrong, once.
 var chaosBinary = sync.OnceValues(func() (string, error) {
 	dir, err := hubtest.SharedDir("hub")
 	if err != nil {
 		return "", err
 	}
 	binary := filepath.Join(dir, "hub")
-	build := exec.Command("go", "build", "-tags", "failpoint", "-o", binary, "integrationhub/cmd/hub")
+	overlay, err := clockOverlay(dir)
+	if err != nil {
+		return "", err
+	}
+	build := exec.Command("go", "build", "-tags", "failpoint", "-overlay", overlay, "-o", binary, "integrationhub/cmd/hub")
 	if out, err := build.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("building the hub: %w\n%s", err, out)
 	}
@@ -55,21 +59,24 @@ var chaosBinary = sync.OnceValues(func() (string, error) {
 // world is what one test torments: a durable PostgreSQL and a Redis of its own,
 // a receiver that records, and hubs that share them.
 type world struct {
-	t        *testing.T
-	dir      string
-	postgres *hubtest.PostgresServer
-	redis    *hubtest.OwnRedisServer
-	pool     *pgxpool.Pool
-	receiver *receiver
-	hooks    string               // base URL of the receiver's endpoints
-	odd      map[uint32]behaviour // endpoints that answer something else than the receiver would
-	settings []string             // more settings of the hubs, "HUB_…=…"
-	master   string               // master key all hubs share
-	password string               // of the operator
-	api      gatewayService
-	intake   intake
-	tenant   string
-	hubs     []*hubUnderTest
+	t          *testing.T
+	dir        string
+	postgres   *hubtest.PostgresServer
+	redis      *hubtest.OwnRedisServer
+	pool       *pgxpool.Pool
+	receiver   *receiver
+	hooks      string               // base URL of the receiver's endpoints
+	odd        map[uint32]behaviour // endpoints that answer something else than the receiver would
+	settings   []string             // more settings of the hubs, "HUB_…=…"
+	master     string               // master key all hubs share
+	password   string               // of the operator
+	api        gatewayService
+	intake     intake
+	tenant     string
+	gone       string // id of the endpoint that answers 410
+	eventBytes int    // of each event's data
+	released   int    // deliveries that left the park again
+	hubs       []*hubUnderTest
 }
 
 // newWorld starts everything but hubs. The receiver behaves as o says; its
@@ -84,7 +91,7 @@ func newWorldOn(t *testing.T, postgres *hubtest.PostgresServer, o receiverOption
 	key := make([]byte, 32)
 	_, _ = rand.Read(key) // never fails
 	w := &world{
-		t: t, dir: t.TempDir(), postgres: postgres, redis: hubtest.OwnRedis(t),
+		t: t, eventBytes: publisherBytes, dir: t.TempDir(), postgres: postgres, redis: hubtest.OwnRedis(t),
 		odd: map[uint32]behaviour{2: answerGone}, master: base64.StdEncoding.EncodeToString(key), password: rand.Text(),
 	}
 	var err error
@@ -124,6 +131,7 @@ type hubUnderTest struct {
 	world   *world
 	name    string
 	address string
+	clock   time.Duration // how far its clock is ahead of the database's, whole seconds
 	process *hubtest.Process
 }
 
@@ -143,10 +151,18 @@ func (h *hubUnderTest) base() string { return "http://" + h.address }
 // ("name:n"), if one is given.
 func (h *hubUnderTest) start(failpoint string) {
 	h.world.t.Helper()
+	cmd := h.command("serve")
+	cmd.Env = append(cmd.Env, "HUB_FAILPOINT="+failpoint)
+	h.process = hubtest.Run(h.world.t, h.name, h.world.dir, cmd)
+}
+
+// command makes a command of the hub's program with the replica's settings and clock.
+func (h *hubUnderTest) command(args ...string) *exec.Cmd {
 	w := h.world
+	w.t.Helper()
 	binary, err := chaosBinary()
 	require.NoError(w.t, err)
-	cmd := exec.Command(binary, "serve")
+	cmd := exec.Command(binary, args...)
 	cmd.Dir = w.dir
 	cmd.Env = append(withoutHubSettings(os.Environ()),
 		"HUB_ENV=development",
@@ -159,10 +175,10 @@ func (h *hubUnderTest) start(failpoint string) {
 		"HUB_ADMIN_PASSWORD="+w.password,
 		"HUB_DELIVERY_CONCURRENCY="+strconv.Itoa(attemptsInFlight),
 		"HUB_ENDPOINT_CONCURRENCY="+strconv.Itoa(endpointInFlight),
-		"HUB_FAILPOINT="+failpoint,
+		clockShift+"="+strconv.Itoa(int(h.clock/time.Second)),
 	)
 	cmd.Env = append(cmd.Env, w.settings...) // of two values the last one counts
-	h.process = hubtest.Run(w.t, h.name, w.dir, cmd)
+	return cmd
 }
 
 // ready starts the replica and returns when it answers.
@@ -226,7 +242,7 @@ func (w *world) furnish(h *hubUnderTest) {
 	require.Len(w.t, tenants.Items, 1)
 	w.tenant = tenants.Items[0].ID
 	w.receiver.secrets.Store(&w.intake.secrets)
-	w.endpoint(goneType)
+	w.gone, _ = w.endpoint(goneType)
 }
 
 // endpoint subscribes the receiver's next endpoint to event types; it returns its

@@ -64,7 +64,7 @@ const stageLog = `
 	dated as (
 		select *, (now() at time zone 'UTC')::date - (at at time zone 'UTC')::date as ago from drawn)
 	select n, at, lpad(to_hex((extract(epoch from at) * 1000)::bigint), 12, '0') || '70008000' || lpad(to_hex(n), 8, '0') as head,
-		((extract(epoch from at) * 1000)::bigint - 1577836800000) << 23 | n & 8388607 as id, r3, r4,
+		(((extract(epoch from at) * 1000)::bigint - 1577836800000) << 23) | (n & 8388607) as id, r3, r4,
 		case when ago = 15 and r1 > 0.9 then 299 else least(298, floor(300 * r1 ^ 3))::int end as endpoint,
 		case when n = ($1::int - $2::int) / 9 then 39
 		     when ago = 15 and r2 > 0.998 then 38
@@ -115,14 +115,21 @@ const fillAttempts = `
 	from public.bench_log b join hub.deliveries d on d.id in ((head || '0001')::uuid, (head || '0002')::uuid)
 	where n >= $1::int and n < $2::int and d.status <> 1 order by n, d.id`
 
-// rollLog counts the log into rollups: by minute today, by hour before.
+// rollLog counts the log into statistics: by minutes those of today, by half hours all.
 const rollLog = `
-	insert into hub.rollups (bucket, tenant_id, target_id, product, accepted, delivered, failed, parked, attempts, errors, latency)
-	select case when created_at >= now() - interval '1 day' then date_trunc('minute', created_at) else date_trunc('hour', created_at) end,
-		tenant_id, target_id, product, count(*), count(*) filter (where status = 1), count(*) filter (where status = 3),
-		count(*) filter (where status = 2), count(*), count(*) filter (where status <> 1),
-		array_fill(0, array[28]) || array[count(*) filter (where status = 1)::int]
-	from hub.deliveries group by 1, 2, 3, 4`
+	with counted as (
+		select date_trunc('minute', created_at) as at, tenant_id, target_id, product, count(*) as n,
+			count(*) filter (where status = 1) as delivered, count(*) filter (where status = 2) as parked, count(*) filter (where status = 3) as failed
+		from hub.deliveries group by 1, 2, 3, 4),
+	none as (select uuid '00000000-0000-0000-0000-000000000000' as id)
+	insert into hub.statistics (width, scope, scope_id, bucket, product, tenant_id, accepted, delivered, failed, parked, attempts, errors, latency)
+	select w.width, s.scope, s.scope_id, date_bin(w.width * interval '1 minute', at, '2000-01-01 00:00:00+00'), s.product, s.owner,
+		sum(n), sum(delivered), sum(failed), sum(parked), sum(n), sum(n - delivered), array_fill(0, array[28]) || array[sum(delivered)::int]
+	from none, counted c, (values (1::smallint), (30)) w(width),
+		lateral (values (0::smallint, none.id, '', none.id), (0, none.id, c.product, none.id), (1, c.tenant_id, c.product, none.id),
+			(2, c.target_id, c.product, c.tenant_id)) s(scope, scope_id, product, owner)
+	where w.width = 30 or at >= now() - interval '1 day'
+	group by 1, 2, 3, 4, 5, 6`
 
 // backlog adds deliveries of the dead endpoint that wait, all of this day's first
 // tenth: everything else of today is newer.

@@ -3,11 +3,14 @@
 package main_test
 
 import (
+	"bytes"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"net/url"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -140,4 +143,91 @@ func TestCanaries(t *testing.T) {
 	secrets.absent(t, "a command line", commandLines(t))
 	require.Zero(t, waits.interrupt(), "it did what it was told")
 	secrets.absent(t, "what a waiting serve wrote", waits.errs.String()+waits.out.String())
+}
+
+// TestCanariesOfTheEmbeddedDefault looks where only the private PostgreSQL writes:
+// its processes, its log, and all of its files, the write-ahead log included. Secrets
+// are in there hashed or encrypted, or not at all.
+func TestCanariesOfTheEmbeddedDefault(t *testing.T) {
+	t.Parallel()
+	c := newCLI(t)
+	canary := func() string { return "canary" + strings.ReplaceAll(uuid.NewString(), "-", "") }
+	password, metricsToken, endpointSecret := canary(), canary(), "whsec_"+canary()
+	s := c.serve(also(bare(c), "HUB_LOG_LEVEL", "debug", "HUB_ADMIN_EMAIL", ana, "HUB_ADMIN_PASSWORD", password, "HUB_METRICS_TOKEN", metricsToken))
+	c = c.with("HUB_DATA_DIR", s.dataDir)
+	var session struct {
+		Access  string `json:"access_token"`
+		Refresh string `json:"refresh_token"`
+	}
+	s.into(t, &session, 200, "POST", "/api/v1/auth/login", fmt.Sprintf(`{"email":%q,"password":%q}`, ana, password))
+	p := s.place(c).withKey()
+	receiver, failing := newPeer(t, 200, "thanks"), newPeer(t, 500, "no")
+	id := p.subscribe(receiver.URL, "--secret", "@"+c.write("secret", endpointSecret))
+	p.subscribe(failing.URL)
+	var rotated struct {
+		Secret string `json:"secret"`
+	}
+	p.run("endpoints", "rotate-secret", id, "-o", "json").into(&rotated)
+	p.publish("a.b")
+	require.Eventually(t, func() bool { return receiver.count() > 0 && failing.count() > 0 }, soon, tick)
+	master, err := os.ReadFile(filepath.Join(s.dataDir, "master.key"))
+	require.NoError(t, err)
+	secrets := canaries{
+		"the administrator's password": password, "a key": p.env["HUB_KEY"], "an endpoint's secret": endpointSecret,
+		"the endpoint's new secret": rotated.Secret, "the master key": strings.TrimSpace(string(master)), "the token on this machine": s.token,
+		"the token of the metrics": metricsToken, "the access token": session.Access, "the refresh token": session.Refresh,
+	}
+	for name, secret := range secrets {
+		require.Greater(t, len(secret), 20, name)
+		// What PostgreSQL refuses it may log: names that exist, values that cannot be.
+		for _, path := range []string{"/api/v1/products", "/api/v1/operators", "/api/v1/auth/login"} {
+			_, text := s.call(t, "POST", path, fmt.Sprintf(`{"name":%q,"prefix":%q,"email":"ana@example.com","role":"admin","password":%q}`, p.product, p.product, secret))
+			secrets.absent(t, "the refusal of "+name+" by "+path, text)
+		}
+	}
+	secrets.absent(t, "a command line", commandLines(t))
+	lines, environs := servers(t, s.Pid())
+	require.Contains(t, lines, "postgres", "the private PostgreSQL runs")
+	secrets.absent(t, "PostgreSQL's command lines", lines)
+	secrets.absent(t, "PostgreSQL's environment", environs)
+	require.Zero(t, s.terminate(t))
+	secrets.absent(t, "what serve wrote", s.Output())
+
+	seen := 0
+	require.NoError(t, filepath.WalkDir(s.dataDir, func(path string, entry os.DirEntry, err error) error {
+		if err != nil || !entry.Type().IsRegular() || entry.Name() == "master.key" {
+			return err
+		}
+		raw, err := os.ReadFile(path)
+		require.NoError(t, err)
+		seen++
+		for name, secret := range secrets {
+			require.False(t, bytes.Contains(raw, []byte(secret)), "%s is in %s", name, path)
+			require.False(t, bytes.Contains(raw, []byte(hex.EncodeToString([]byte(secret)))), "%s is in %s, as hex", name, path)
+		}
+		return nil
+	}))
+	require.Greater(t, seen, 500, "files of the database")
+}
+
+// servers gives the command lines and the environments of a process's children and
+// of theirs, as far as they may be read.
+func servers(t *testing.T, pid int) (lines, environs string) {
+	t.Helper()
+	children, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))
+	require.NoError(t, err)
+	for _, file := range children {
+		raw, err := os.ReadFile(file)
+		require.NoError(t, err)
+		for _, child := range strings.Fields(string(raw)) {
+			number, err := strconv.Atoi(child)
+			require.NoError(t, err)
+			line, _ := os.ReadFile("/proc/" + child + "/cmdline") // it may have ended
+			environ, _ := os.ReadFile("/proc/" + child + "/environ")
+			below, belowEnvirons := servers(t, number)
+			lines += string(line) + "\n" + below
+			environs += string(environ) + "\n" + belowEnvirons
+		}
+	}
+	return lines, environs
 }

@@ -18,7 +18,6 @@ var documents = []string{"README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "SEC
 var (
 	codeBlock  = regexp.MustCompile("(?s)```sh\n(.*?)```")
 	inlineCode = regexp.MustCompile("`([^`\n]+)`")
-	metric     = regexp.MustCompile(`\bhub_[a-z_]+`)
 	comment    = regexp.MustCompile(`(?m)(^|\s)#.*$`)
 	quoted     = regexp.MustCompile(`'[^']*'|"[^"]*"`)
 	hubCall    = regexp.MustCompile(`(?:^|[\s("'=&|])(?:bin/)?hub((?: [a-z][a-z-]*)+)([^\n]*)`)
@@ -130,30 +129,6 @@ func TestDocumentedSettingsExist(t *testing.T) {
 			if !slices.Contains(ofCommands, one) {
 				require.Contains(t, reference, "### "+one+"\n", "%s names %s", name, one)
 			}
-		}
-	}
-}
-
-// Alerts and the dashboard are about metrics that the code has.
-func TestWatchedMetricsExist(t *testing.T) {
-	t.Parallel()
-	var sources strings.Builder
-	for _, pattern := range []string{"hub/internal/metrics/*.go", "hub/internal/ledger/*.go", "hub/server/*.go"} {
-		paths, err := filepath.Glob(filepath.Join(root, pattern))
-		require.NoError(t, err)
-		for _, path := range paths {
-			if !strings.HasSuffix(path, "_test.go") {
-				text, err := os.ReadFile(path)
-				require.NoError(t, err)
-				sources.Write(text)
-			}
-		}
-	}
-	for _, name := range []string{"configs/prometheus/alerts.yml", "configs/grafana/hub.json"} {
-		found := metric.FindAllString(read(t, name), -1)
-		require.NotEmpty(t, found, name)
-		for _, one := range found {
-			require.Contains(t, sources.String(), `"`+strings.TrimSuffix(one, "_bucket")+`"`, "%s watches %s", name, one)
 		}
 	}
 }

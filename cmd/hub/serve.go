@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"integrationhub/connectors/all"
 	"integrationhub/hub/config"
 	"integrationhub/hub/embedded"
 	"integrationhub/hub/server"
@@ -55,6 +56,7 @@ func (a *app) serve(cmd *cobra.Command, worker bool) error {
 	ctx := cmd.Context()
 	s, err := server.Start(ctx, server.Options{
 		Config: cfg, Version: versionName(), Log: a.logger(cfg), Worker: worker, Search: postgresPlaces(),
+		Connectors: all.List(),
 	})
 	if err != nil {
 		return startFailure(err)
@@ -91,6 +93,8 @@ func startFailure(err error) error {
 	case errors.Is(err, embedded.ErrNoBinaries), errors.Is(err, embedded.ErrWrongMajor), errors.Is(err, embedded.ErrInUse),
 		errors.Is(err, server.ErrSetting):
 		return &failure{code: exitConfig, err: err}
+	case errors.Is(err, server.ErrNoDatabase):
+		return &failure{code: exitConfig, err: err, hint: "check that PostgreSQL runs there and that HUB_DATABASE_URL has the right user, password and database; without HUB_DATABASE_URL the hub runs a private one"}
 	case errors.Is(err, syscall.EADDRINUSE):
 		return &failure{code: exitConfig, err: err, hint: "another program has this port; choose one with --listen 127.0.0.1:8081 (and another --data-dir for a second hub)"}
 	}

@@ -160,6 +160,9 @@ func TestServeRefuses(t *testing.T) {
 	unusable.fails(3, "HUB_DATABASE_URL is not a valid postgres:// URL")
 	require.NotContains(t, unusable.err, "canary")
 	run("HUB_DATABASE_URL", hubtest.EmptyDatabaseURL(t), "HUB_REDIS_URL", "redis://:canary@h:1/x").fails(3, "HUB_REDIS_URL is not a valid redis:// URL")
+	nowhere := regexp.MustCompile(`/[^/?]+(\?|$)`).ReplaceAllString(hubtest.EmptyDatabaseURL(t), "/nowhere$1")
+	run("HUB_DATABASE_URL", nowhere).fails(3, "the database of HUB_DATABASE_URL cannot be used", `database "nowhere" does not exist`,
+		"check that PostgreSQL runs there and that HUB_DATABASE_URL has the right user, password and database")
 	run("HUB_LISTEN", "nowhere").fails(3, "HUB_LISTEN must be host:port")
 	run("HUB_KEY_RATE", "much").fails(3, "HUB_KEY_RATE must be like 100-M", "hub config reference")
 	run("HUB_SHUTDOWN_GRACE", "soon").fails(3, `HUB_SHUTDOWN_GRACE: "soon" is not a duration`)
@@ -183,7 +186,7 @@ func TestServeProduction(t *testing.T) {
 		"HUB_PUBLIC_URL", "https://hub.example.com", "HUB_METRICS_TOKEN", "a token of the metrics", "HUB_MASTER_KEY", randomKey)
 	s := c.serve(env)
 	require.NotContains(t, s.Output(), "Reference")
-	for path, status := range map[string]int{"/docs": 404, "/metrics": 401, "/health": 200, "/ready": 200} {
+	for path, status := range map[string]int{"/docs": 404, "/openapi.json": 404, "/metrics": 401, "/health": 200, "/ready": 200} {
 		resp, err := http.Get(s.url + path)
 		require.NoError(t, err)
 		require.NoError(t, resp.Body.Close())
@@ -194,6 +197,20 @@ func TestServeProduction(t *testing.T) {
 	require.Contains(t, text, "hub_queue_depth")
 	p := s.place(c.with("HUB_DATA_DIR", s.dataDir))
 	p.run("endpoints", "create", "http://127.0.0.1:9/", "--tenant", p.tenant).fails(1, "(url_not_allowed, ")
+}
+
+// TestServeWithoutRedis: what the Redis client has to say is said in the hub's log,
+// and not again and again.
+func TestServeWithoutRedis(t *testing.T) {
+	t.Parallel()
+	c := newCLI(t)
+	s := c.serve(serverEnv(c.dir, hubtest.DatabaseURL(t), "redis://127.0.0.1:1/0"))
+	p := s.place(c.with("HUB_DATA_DIR", s.dataDir)).withKey()
+	p.batch(20, "a.b")
+	require.Eventually(t, func() bool { return strings.Contains(s.Output(), "the Redis client reports trouble") }, soon, tick)
+	require.Zero(t, s.terminate(t))
+	require.NotRegexp(t, `(?m)^redis: `, s.Output())
+	require.Regexp(t, `(?m)^\{.*"level":"WARN","msg":"the Redis client reports trouble".*connection refused`, s.Output())
 }
 
 // randomKey is a master key that looks made by openssl.

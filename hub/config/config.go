@@ -7,8 +7,14 @@ package config
 //go:generate go test -run TestGeneratedFiles -update
 
 import (
+	"fmt"
 	"log/slog"
+	"maps"
+	"net/mail"
 	"net/netip"
+	"net/url"
+	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 )
@@ -34,7 +40,13 @@ type Config struct {
 
 	TrustedProxies []netip.Prefix `name:"trusted_proxies" group:"Service" unit:"CIDRs, comma separated" example:"10.0.0.0/8" doc:"Reverse proxies whose X-Forwarded-For is believed. The address of a client is the last one in that header that is not a trusted proxy; without this setting it is the address of the connection. It counts for the login limit and the audit log."`
 	MetricsToken   Secret         `name:"metrics_token" group:"Service" flag:"-" unit:"text, at least 16 characters" example:"Jc0dX8kqNq2sVt5w" doc:"Bearer token that /metrics asks for in production. Without it, /metrics answers to loopback only there. It is open in development."`
+	OTLPEndpoint   string         `name:"otlp_endpoint" group:"Service" unit:"URL" example:"http://127.0.0.1:4318" doc:"Base address of an OpenTelemetry collector that takes OTLP over HTTP. Publications, the commits they wait for and attempts are sent to /v1/traces below it, as part of the publisher's trace where that sends a traceparent; receivers are sent none. The standard variables OTEL_TRACES_SAMPLER, OTEL_EXPORTER_OTLP_HEADERS and OTEL_SERVICE_NAME apply. When empty nothing is traced."`
 	ShutdownGrace  time.Duration  `name:"shutdown_grace" group:"Service" default:"15s" unit:"duration" example:"30s" min:"0s" max:"10m" doc:"How long a stopping hub waits for requests and attempts in flight. Afterwards they are cut; nothing is lost, the attempts are made again."`
+
+	Products         string      `name:"products" group:"Products" default:"all" unit:"names, comma separated; all or none" example:"scheduling,clinic" doc:"Products that this hub runs. One that is switched off keeps its data; its address answers 404, and connections to it fail until it is back."`
+	ProductPaths     Assignments `name:"product_paths" group:"Products" unit:"product=/path, comma separated" example:"scheduling=/agenda" doc:"Where a product lies under public_url, when not under its name. Pages for people stay where they are."`
+	ProductListeners Assignments `name:"product_listeners" group:"Products" unit:"product=host:port, comma separated" example:"clinic=127.0.0.1:8081" doc:"Products with a listener of their own, where they lie at / and no longer under the hub's address."`
+	ProductURLs      Assignments `name:"product_urls" group:"Products" unit:"product=URL, comma separated" example:"clinic=https://clinic.example.com" doc:"Address under which other products reach one that has a listener of its own, without a trailing slash. When empty it is made of the listener. Must be https in production, unless it is on loopback."`
 
 	DatabaseURL Secret        `name:"database_url" group:"Storage" unit:"URL" example:"postgres://hub:password@db.example.com:5432/hub?sslmode=verify-full" doc:"PostgreSQL 15 or newer. When empty the hub runs a private one in data_dir, from binaries found on the machine. As a flag it must not contain a password."`
 	RedisURL    Secret        `name:"redis_url" group:"Storage" unit:"URL" example:"rediss://:password@redis.example.com:6379/0" doc:"Redis 6.2 or newer, for the clock of the retries and the rate limits. When empty they live in the process, which is right for a single one. Losing Redis loses no event. As a flag it must not contain a password."`
@@ -52,6 +64,53 @@ type Config struct {
 	DeliveryTimeout     time.Duration  `name:"delivery_timeout" group:"Delivery" default:"10s" unit:"duration" example:"5s" min:"1s" max:"14s" doc:"Deadline of one attempt, from dialling to the end of the answer. It has to end well within the 30s lease of a delivery, or another process would send the same one meanwhile."`
 	DeliveryConcurrency int            `name:"delivery_concurrency" group:"Delivery" default:"1024" unit:"attempts in flight per process" example:"256" min:"1" max:"100000" doc:"How many attempts one process makes at once."`
 	EndpointConcurrency int            `name:"endpoint_concurrency" group:"Delivery" default:"64" unit:"attempts in flight per endpoint and process" example:"16" min:"1" max:"100000" doc:"The share of one endpoint or integration, so that a slow one does not slow the others. Not more than delivery_concurrency."`
+
+	SMTPURL  Secret `name:"smtp_url" group:"Mail" flag:"-" unit:"URL" example:"smtp://hub:password@mail.example.com:587" doc:"Server that takes mail: smtp:// with STARTTLS, which is required unless the server is on loopback, or smtps:// with TLS from the start. When empty, development keeps mail to be read at /api/v1/dev/mail; in production mail waits a day for a server and is then given up."`
+	MailFrom string `name:"mail_from" group:"Mail" default:"Integration Hub <hub@localhost>" unit:"e-mail address, with or without a name" example:"Example <no-reply@example.com>" doc:"Sender of all mail. Products put the name of their customer to the address."`
+
+	PaymentProvider string `name:"payment_provider" group:"Payments" unit:"sandbox, mercadopago or none" example:"mercadopago" doc:"Who collects Pix payments. When empty it is sandbox in development, where charges are paid by a call and no money moves, and none in production, which refuses sandbox."`
+	PaymentToken    Secret `name:"payment_token" group:"Payments" flag:"-" unit:"text" example:"APP_USR-1234567890" doc:"Access token at the payment provider. Required for mercadopago."`
+	PaymentSecret   Secret `name:"payment_secret" group:"Payments" flag:"-" unit:"text" example:"a8f5f167f44f4964e6c998dee827110c" doc:"Secret by which the payment provider signs its webhooks. Required for mercadopago, which shows it where the webhook is set up."`
+
+	BlobURL string `name:"blob_url" group:"Uploads" unit:"URL" example:"s3://uploads?region=sa-east-1" doc:"Where uploaded files are kept: a directory (file:///var/lib/hub/files) or a bucket of an S3-compatible store (s3://bucket?region=…, with endpoint=https://… and use_path_style=true for others than AWS; credentials as AWS programs find them, e.g. AWS_ACCESS_KEY_ID). When empty it is the directory files in data_dir. Several processes on different machines need a bucket."`
+}
+
+// Assignments are values by product.
+type Assignments map[string]string
+
+// Runs tells whether a product is switched on.
+func (c Config) Runs(product string) bool {
+	return c.Products == "all" || slices.Contains(c.productNames(), product)
+}
+
+// productNames lists the products that are named; none where all or none run.
+func (c Config) productNames() []string {
+	if c.Products == "all" || c.Products == "none" {
+		return nil
+	}
+	var names []string
+	for name := range strings.SplitSeq(c.Products, ",") {
+		names = append(names, strings.TrimSpace(name))
+	}
+	return names
+}
+
+// ProductNames lists every product that a setting names, each once.
+func (c Config) ProductNames() []string {
+	names := c.productNames()
+	for _, by := range []Assignments{c.ProductPaths, c.ProductListeners, c.ProductURLs} {
+		names = slices.AppendSeq(names, maps.Keys(by))
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// ProductPath is where a product lies under the hub's address.
+func (c Config) ProductPath(product string) string {
+	if path := c.ProductPaths[product]; path != "" {
+		return path
+	}
+	return "/" + product
 }
 
 // InProduction tells whether the rules for production hold.
@@ -88,6 +147,46 @@ func cutPort(listen string) (host, port string, found bool) {
 		return "", "", false
 	}
 	return strings.Trim(listen[:at], "[]"), listen[at+1:], true
+}
+
+// Sender is MailFrom taken apart; the zero Address for one that is none, which
+// Validate refuses.
+func (c Config) Sender() mail.Address {
+	parsed, err := mail.ParseAddress(c.MailFrom)
+	if err != nil {
+		return mail.Address{}
+	}
+	return *parsed
+}
+
+// Names of payment providers.
+const (
+	PaymentSandbox     = "sandbox"
+	PaymentMercadoPago = "mercadopago"
+	PaymentNone        = "none"
+)
+
+// Payments is PaymentProvider, or what stands for it where that is empty; "" for none.
+func (c Config) Payments() string {
+	switch {
+	case c.PaymentProvider == "" && !c.InProduction():
+		return PaymentSandbox
+	case c.PaymentProvider == PaymentNone:
+		return ""
+	}
+	return c.PaymentProvider
+}
+
+// Uploads is BlobURL, or the directory files in DataDir where that is empty.
+func (c Config) Uploads() (string, error) {
+	if c.BlobURL != "" {
+		return c.BlobURL, nil
+	}
+	dir, err := filepath.Abs(filepath.Join(c.DataDir, "files"))
+	if err != nil {
+		return "", fmt.Errorf("finding the directory of uploads: %w", err)
+	}
+	return (&url.URL{Scheme: "file", Path: filepath.ToSlash(dir)}).String(), nil
 }
 
 // Level is LogLevel as slog has it; info for anything unknown, which Validate refuses.

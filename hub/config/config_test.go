@@ -6,6 +6,7 @@ import (
 	"flag"
 	"fmt"
 	"log/slog"
+	"net/mail"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -174,6 +175,9 @@ func TestValidateNamesEveryProblem(t *testing.T) {
 		"values without sense":  {[]string{"HUB_LISTEN=8080", "HUB_ENV=staging", "HUB_LOG_LEVEL=loud", "HUB_KEY_RATE=100/min", "HUB_PUBLIC_URL=ftp://x", "HUB_ADMIN_EMAIL=me", "HUB_ADMIN_PASSWORD=short"}, []string{"HUB_LISTEN", "HUB_ENV", "HUB_LOG_LEVEL", "HUB_KEY_RATE", "HUB_PUBLIC_URL", "HUB_ADMIN_EMAIL", "HUB_ADMIN_PASSWORD"}},
 		"bounds":                {[]string{"HUB_DELIVERY_TIMEOUT=1h", "HUB_DELIVERY_CONCURRENCY=0", "HUB_ENDPOINT_CONCURRENCY=0", "HUB_RETENTION=36h", "HUB_REFRESH_TTL=10m"}, []string{"HUB_DELIVERY_TIMEOUT", "HUB_DELIVERY_CONCURRENCY", "HUB_ENDPOINT_CONCURRENCY", "HUB_RETENTION", "HUB_REFRESH_TTL"}},
 		"share above the whole": {[]string{"HUB_DELIVERY_CONCURRENCY=8"}, []string{"HUB_ENDPOINT_CONCURRENCY"}},
+		"a collector":           {append(good, "HUB_OTLP_ENDPOINT=https://otel.example.com:4318"), nil},
+		"collector's scheme":    {[]string{"HUB_OTLP_ENDPOINT=grpc://canary"}, []string{"HUB_OTLP_ENDPOINT"}},
+		"collector's password":  {[]string{"HUB_OTLP_ENDPOINT=http://user:canary@otel"}, []string{"HUB_OTLP_ENDPOINT"}},
 		"other databases":       {[]string{"HUB_DATABASE_URL=mysql://u:canary@h/d", "HUB_REDIS_URL=canary"}, []string{"HUB_DATABASE_URL", "HUB_REDIS_URL"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -203,8 +207,8 @@ func TestWarnings(t *testing.T) {
 	t.Parallel()
 	c, _, err := config.Load(config.Sources{Environ: []string{"HUB_ENV=production"}})
 	require.NoError(t, err)
-	require.Len(t, c.Warnings(), 2)
-	c, _, err = config.Load(config.Sources{Environ: []string{"HUB_ENV=production", "HUB_DATABASE_URL=postgres://db/x?sslmode=disable", "HUB_REDIS_URL=redis://r"}})
+	require.Len(t, c.Warnings(), 3)
+	c, _, err = config.Load(config.Sources{Environ: []string{"HUB_ENV=production", "HUB_DATABASE_URL=postgres://db/x?sslmode=disable", "HUB_REDIS_URL=redis://r", "HUB_SMTP_URL=smtp://m"}})
 	require.NoError(t, err)
 	require.Len(t, c.Warnings(), 1)
 	require.Contains(t, c.Warnings()[0], "TLS")
@@ -311,4 +315,49 @@ func file(t *testing.T, content string) string {
 	path := filepath.Join(t.TempDir(), "hub.yaml")
 	require.NoError(t, os.WriteFile(path, []byte(content), 0o600))
 	return path
+}
+
+func TestPaymentsAndUploads(t *testing.T) {
+	t.Parallel()
+	load := func(environ ...string) config.Config {
+		c, _, err := config.Load(config.Sources{Environ: environ})
+		require.NoError(t, err)
+		return c
+	}
+	const production = "HUB_ENV=production"
+	require.Equal(t, "sandbox", load().Payments())
+	require.Empty(t, load(production).Payments())
+	require.Empty(t, load("HUB_PAYMENT_PROVIDER=none").Payments())
+	require.ErrorContains(t, load("HUB_PAYMENT_PROVIDER=paypal").Validate(), "HUB_PAYMENT_PROVIDER must be")
+	real := load("HUB_PAYMENT_PROVIDER=mercadopago").Validate()
+	require.ErrorContains(t, real, "HUB_PAYMENT_TOKEN is required")
+	require.ErrorContains(t, real, "HUB_PAYMENT_SECRET is required")
+	require.NoError(t, load("HUB_PAYMENT_PROVIDER=mercadopago", "HUB_PAYMENT_TOKEN=t", "HUB_PAYMENT_SECRET=s").Validate())
+	require.ErrorContains(t, load(production, "HUB_PAYMENT_PROVIDER=sandbox").Validate(), "HUB_PAYMENT_PROVIDER must not be sandbox")
+
+	c := load("HUB_DATA_DIR=/var/lib/a hub")
+	url, err := c.Uploads()
+	require.NoError(t, err)
+	require.Equal(t, "file:///var/lib/a%20hub/files", url)
+	url, err = load("HUB_BLOB_URL=s3://uploads?region=sa-east-1").Uploads()
+	require.NoError(t, err)
+	require.Equal(t, "s3://uploads?region=sa-east-1", url)
+	require.ErrorContains(t, load("HUB_BLOB_URL=gs://uploads").Validate(), "HUB_BLOB_URL must be a URL that begins with")
+}
+
+func TestMailSettings(t *testing.T) {
+	t.Parallel()
+	load := func(environ ...string) config.Config {
+		c, _, err := config.Load(config.Sources{Environ: environ})
+		require.NoError(t, err)
+		return c
+	}
+	c := load("HUB_SMTP_URL=smtp://hub:hidden-value@mail.example.com", "HUB_MAIL_FROM=Clínica <no-reply@example.com>")
+	require.NoError(t, c.Validate())
+	require.Equal(t, mail.Address{Name: "Clínica", Address: "no-reply@example.com"}, c.Sender())
+	require.NotContains(t, c.Values()["smtp_url"], "hidden-value")
+	require.ErrorContains(t, load("HUB_SMTP_URL=http://mail.example.com").Validate(), "HUB_SMTP_URL must be a URL that begins with")
+	require.ErrorContains(t, load("HUB_MAIL_FROM=nobody").Validate(), "HUB_MAIL_FROM must be")
+	require.ErrorContains(t, load("HUB_ENV=production", "HUB_SMTP_URL=smtp://mail.example.com").Validate(), "HUB_MAIL_FROM must be an address of yours")
+	require.Contains(t, strings.Join(load("HUB_ENV=production").Warnings(), " "), "HUB_SMTP_URL is empty")
 }

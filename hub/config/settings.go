@@ -2,8 +2,10 @@ package config
 
 import (
 	"fmt"
+	"maps"
 	"net/netip"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -69,6 +71,12 @@ func (s Setting) set(c *Config, text string) error {
 			return err
 		}
 		*target = value
+	case *Assignments:
+		value, err := parseAssignments(text)
+		if err != nil {
+			return err
+		}
+		*target = value
 	case *[]netip.Prefix:
 		value, err := parsePrefixes(text)
 		if err != nil {
@@ -86,6 +94,12 @@ func (s Setting) get(c Config) string {
 	switch value := reflect.ValueOf(c).Field(s.index).Interface().(type) {
 	case time.Duration:
 		return FormatDuration(value)
+	case Assignments:
+		texts := make([]string, 0, len(value))
+		for _, product := range slices.Sorted(maps.Keys(value)) {
+			texts = append(texts, product+"="+value[product])
+		}
+		return strings.Join(texts, ",")
 	case []netip.Prefix:
 		texts := make([]string, len(value))
 		for i, prefix := range value {
@@ -157,6 +171,25 @@ func FormatDuration(value time.Duration) string {
 		text = strings.TrimSuffix(text, "0m")
 	}
 	return text
+}
+
+// parseAssignments reads a comma-separated list of product=value.
+func parseAssignments(text string) (Assignments, error) {
+	list := make(Assignments)
+	for one := range strings.SplitSeq(text, ",") {
+		if one = strings.TrimSpace(one); one == "" {
+			continue
+		}
+		product, value, found := strings.Cut(one, "=")
+		if product, value = strings.TrimSpace(product), strings.TrimSpace(value); !found || product == "" || value == "" {
+			return nil, fmt.Errorf("%q is not of the form product=value", one)
+		}
+		if _, twice := list[product]; twice {
+			return nil, fmt.Errorf("%s is named twice", product)
+		}
+		list[product] = value
+	}
+	return list, nil
 }
 
 // parsePrefixes reads a comma-separated list of CIDRs; a bare address is itself.

@@ -3,6 +3,7 @@ package config
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"net/mail"
 	"net/netip"
@@ -11,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 )
 
 // ratePattern is the form of a rate: requests, a dash and a period; "0" is no limit.
@@ -39,8 +41,16 @@ func (c Config) Validate() error {
 	check.that(c.Retention%(24*time.Hour) == 0, "retention", "must be whole days, e.g. 30d")
 	check.that(c.EndpointConcurrency <= c.DeliveryConcurrency, "endpoint_concurrency", "must not be more than delivery_concurrency")
 	check.url("database_url", c.DatabaseURL.Reveal(), "postgres", "postgresql")
+	check.url("otlp_endpoint", c.OTLPEndpoint, "http", "https")
+	check.that(!strings.Contains(c.OTLPEndpoint, "@"), "otlp_endpoint", "must not hold a password; OTEL_EXPORTER_OTLP_HEADERS takes a token")
 	check.url("redis_url", c.RedisURL.Reveal(), "redis", "rediss", "unix")
+	check.url("smtp_url", c.SMTPURL.Reveal(), "smtp", "smtps")
+	check.url("blob_url", c.BlobURL, "file", "s3")
+	sender := c.Sender()
+	check.that(sender.Address != "" && !strings.ContainsFunc(sender.String(), unicode.IsControl), "mail_from", "must be an e-mail address, e.g. Example <no-reply@example.com>")
+	check.payments(c)
 	check.publicURL(c)
+	check.products(c)
 	if _, err := c.MasterKeyBytes(); err != nil {
 		check.that(false, "master_key", "%s", err.Error())
 	}
@@ -89,6 +99,42 @@ func (k *checker) publicURL(c Config) {
 	k.that(!c.InProduction() || parsed.Scheme == "https" || onLoopback(parsed.Hostname()), "public_url", "must be https in production (http only on loopback)")
 }
 
+func (k *checker) payments(c Config) {
+	k.that(slices.Contains([]string{"", PaymentSandbox, PaymentMercadoPago, PaymentNone}, c.PaymentProvider), "payment_provider", "must be sandbox, mercadopago or none")
+	if c.PaymentProvider == PaymentMercadoPago {
+		k.that(c.PaymentToken != "", "payment_token", "is required for mercadopago")
+		k.that(c.PaymentSecret != "", "payment_secret", "is required for mercadopago")
+	}
+}
+
+// pathPattern is where a product may lie: one or more words.
+var pathPattern = regexp.MustCompile(`^(/[a-z0-9][a-z0-9_-]*)+$`)
+
+// taken are the first words of paths that are the hub's own.
+var taken = []string{"api", "book", "docs", "files", "health", "metrics", "openapi", "ready"}
+
+func (k *checker) products(c Config) {
+	used := make(map[string]string)
+	for _, product := range slices.Sorted(maps.Keys(c.ProductPaths)) {
+		path := c.ProductPaths[product]
+		first, _, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/")
+		k.that(pathPattern.MatchString(path) && !slices.Contains(taken, first), "product_paths", "must be like scheduling=/agenda, and not a path of the hub's own (%s)", product)
+		k.that(used[path] == "", "product_paths", "gives %s and %s the same path", used[path], product)
+		used[path] = product
+	}
+	for product, address := range c.ProductListeners {
+		_, port, err := net.SplitHostPort(address)
+		k.that(err == nil && port != "", "product_listeners", "must be product=host:port (%s)", product)
+	}
+	for product, address := range c.ProductURLs {
+		parsed, err := url.Parse(address)
+		sound := err == nil && parsed.Host != "" && (parsed.Scheme == "http" || parsed.Scheme == "https") && parsed.User == nil && parsed.RawQuery == "" && parsed.Fragment == ""
+		k.that(sound, "product_urls", "must be like clinic=https://clinic.example.com (%s)", product)
+		k.that(c.ProductListeners[product] != "", "product_urls", "are for products with a listener of their own (%s)", product)
+		k.that(!sound || !c.InProduction() || parsed.Scheme == "https" || onLoopback(parsed.Hostname()), "product_urls", "must be https in production, http only on loopback (%s)", product)
+	}
+}
+
 // production refuses what is only safe on a developer's machine.
 func (k *checker) production(c Config) {
 	k.that(c.MasterKey != "", "master_key", "is required in production; openssl rand -base64 32 makes one")
@@ -97,6 +143,8 @@ func (k *checker) production(c Config) {
 	k.that(c.MasterKey.Reveal() != exampleOf("master_key"), "master_key", "is the one of the documentation; openssl rand -base64 32 makes one")
 	k.that(c.AdminPassword.Reveal() == "" || c.AdminPassword.Reveal() != exampleOf("admin_password"), "admin_password", "is the one of the documentation")
 	k.that(c.MetricsToken == "" || len(c.MetricsToken) >= 16 && c.MetricsToken.Reveal() != exampleOf("metrics_token"), "metrics_token", "must have at least 16 characters and not be the one of the documentation")
+	k.that(c.PaymentProvider != PaymentSandbox, "payment_provider", "must not be sandbox in production: anybody could pay without money")
+	k.that(c.SMTPURL == "" || !strings.HasSuffix(c.Sender().Address, "@localhost"), "mail_from", "must be an address of yours in production")
 	k.that(c.AccessTTL <= 24*time.Hour, "access_ttl", "must not be more than 24h in production")
 	k.that(c.KeyRate != "0", "key_rate", "must set a limit in production; single keys can be made without one")
 	for _, prefix := range c.EgressAllow {
@@ -116,6 +164,9 @@ func (c Config) Warnings() []string {
 	}
 	if c.InProduction() && c.RedisURL == "" {
 		list = append(list, "HUB_REDIS_URL is empty: retries and limits live in this process; set it before running a second one")
+	}
+	if c.InProduction() && c.SMTPURL == "" {
+		list = append(list, "HUB_SMTP_URL is empty: mail waits a day for a server and is then given up")
 	}
 	if parsed, err := url.Parse(c.DatabaseURL.Reveal()); c.InProduction() && err == nil &&
 		parsed.Query().Get("sslmode") == "disable" && parsed.Hostname() != "" && !onLoopback(parsed.Hostname()) {

@@ -75,12 +75,13 @@ create index deliveries_due on hub.deliveries (target_id, due_at) where status =
 -- The filters of the log. Every index costs on every delivery, so there are as few
 -- as answer each filter quickly: a tenant or a product is read by its targets, and
 -- values that most rows share (delivered, outbound, 200) by the primary key. Rows
--- enter when they are settled, once.
+-- enter when they are settled, once: most deliveries get their row then.
 -- The last columns of deliveries_target let a filter be held against the index; they
 -- fit into the room its entries have anyway.
 create index deliveries_target on hub.deliveries (target_id, status, id, status_code, integration) where status <> 0;
--- "+ 0" because PostgreSQL intersects two indexes only where their conditions differ.
-create index deliveries_type on hub.deliveries (event_type, status, id) where status + 0 <> 0;
+-- Without a condition: of a rare type the few that wait are found in any backlog.
+-- PostgreSQL intersects two indexes only where their conditions differ.
+create index deliveries_type on hub.deliveries (event_type, status, id);
 create index deliveries_code on hub.deliveries (status_code, id) where status_code <> 200;
 -- What waits, newest first: a backlog may lie anywhere in a day, and then neither
 -- the primary key nor deliveries_due finds a page of it quickly. It costs about
@@ -183,8 +184,10 @@ create view hub.promised as
 -- those that have none yet. The process that holds the lease keeps it.
 -- +goose StatementBegin
 create function hub.unfold_leases(ids uuid[]) returns bigint language sql as $$
-    with taken as (
-        delete from hub.leases where id = any(ids) returning id),
+    with locked as ( -- in one order, so that nobody waits in a circle
+        select id from hub.leases where id = any(ids) order by id for update),
+    taken as (
+        delete from hub.leases l using locked k where l.id = k.id returning l.id),
     stored as (
         insert into hub.deliveries (id, event_id, tenant_id, target_id, environment, product, event_type, correlation_id,
             integration, created_at, round_at, due_at)

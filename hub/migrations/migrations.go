@@ -45,15 +45,12 @@ func Up(ctx context.Context, databaseURL string) ([]string, error) {
 	if status.Current > status.Target {
 		return nil, fmt.Errorf("migrating: the database is at version %d, this binary knows %d: run a newer hub", status.Current, status.Target)
 	}
-	holder, err := db.Conn(ctx)
+	release, err := lock(ctx, db)
 	if err != nil {
-		return nil, fmt.Errorf("connecting: %w", err)
+		return nil, err
 	}
-	defer holder.Close() // ends the session, and the lock with it
-	if _, err := holder.ExecContext(ctx, `select pg_advisory_lock($1)`, lockID); err != nil {
-		return nil, fmt.Errorf("taking the migration lock: %w", err)
-	}
-	if _, err := holder.ExecContext(ctx, `create schema if not exists hub`); err != nil {
+	defer release()
+	if _, err := db.ExecContext(ctx, `create schema if not exists hub`); err != nil {
 		return nil, fmt.Errorf("creating schema hub: %w", err)
 	}
 	versions, err := database.NewStore(database.DialectPostgres, versionTable)

@@ -22,6 +22,9 @@ type Kit struct {
 	Jobs     Jobs             //
 	Sealer   Sealer           //
 	Accounts Accounts         //
+	Mail     Mailer           //
+	Files    Files            //
+	HTTP     hub.Doer         // for requests to others: 10 s each, no redirects, by the egress rules
 	URLs     URLs             //
 	Settings Settings         //
 	Log      *slog.Logger     // names the product already
@@ -119,5 +122,6 @@ type Settings struct {
 	AccessTTL       time.Duration // of the product's access tokens
 	RefreshTTL      time.Duration // of its refresh tokens
 	PaymentProvider string        // by name, "" = none
-	BlobURL         string        // where uploads are kept
+	PaymentToken    string        // secret: access token at the provider
+	PaymentSecret   string        // secret: by which the provider signs its webhooks
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/logging"
 
 	"integrationhub/hub/config"
 	"integrationhub/hub/embedded"
@@ -190,6 +191,7 @@ func checkRedis(ctx context.Context, cfg config.Config, report func(Finding)) {
 		report(Finding{"redis", FindingFailed, "HUB_REDIS_URL is not a valid redis:// URL", ""})
 		return
 	}
+	redis.SetLogger(&logging.VoidLogger{}) // the finding says it
 	client := redis.NewClient(options)
 	defer client.Close()
 	asked := time.Now()
@@ -202,7 +204,7 @@ func checkRedis(ctx context.Context, cfg config.Config, report func(Finding)) {
 
 // checkEgress shows that the guard refuses what it must and names resolve.
 func checkEgress(ctx context.Context, cfg config.Config, report func(Finding)) {
-	guard, err := egress.New(egress.Config{Allow: cfg.EgressAllow, SelfURL: cfg.BaseURL(), Development: !cfg.InProduction()})
+	guard, err := egress.New(egress.Config{Allow: cfg.EgressAllow, SelfURLs: []string{cfg.BaseURL()}, Development: !cfg.InProduction()})
 	if err != nil {
 		report(Finding{"egress", FindingFailed, err.Error(), ""})
 		return

@@ -17,6 +17,7 @@ import (
 	"integrationhub/hub/internal/ledger"
 	"integrationhub/hub/internal/metrics"
 	"integrationhub/hub/internal/outbox"
+	"integrationhub/hub/internal/tracing"
 )
 
 // engine accepts and delivers: everything that runs without an HTTP interface.
@@ -30,6 +31,7 @@ type engine struct {
 	replays    *ledger.Replays
 	tail       *ledger.Tail
 	metrics    *metrics.Metrics
+	tracer     *tracing.Tracer // nil = off
 	client     *client.Client
 	log        *slog.Logger
 
@@ -37,14 +39,16 @@ type engine struct {
 	background sync.WaitGroup
 }
 
-// startEngine wires the path of an event and starts its background work.
-func startEngine(cfg config.Config, s *storage, guard *egress.Guard, version string, log *slog.Logger) *engine {
+// startEngine wires the path of an event and starts its background work, and the
+// work that is handed in.
+func startEngine(cfg config.Config, s *storage, guard *egress.Guard, speaks directory.Connectors, tracer *tracing.Tracer, version string, log *slog.Logger, more ...func(context.Context)) *engine {
 	now := time.Now
 	e := &engine{
-		directory: directory.New(s.engine, s.box, log, now),
+		directory: directory.New(s.engine, s.box, speaks, log, now),
 		reader:    ledger.NewReader(s.api),
 		tail:      ledger.NewTail(s.redis, log),
 		metrics:   metrics.New(),
+		tracer:    tracer,
 		log:       log,
 	}
 	e.client = client.New(client.Config{
@@ -78,10 +82,12 @@ func startEngine(cfg config.Config, s *storage, guard *egress.Guard, version str
 
 	ctx, cancel := context.WithCancel(context.Background())
 	e.cancel = cancel
-	maintenance := ledger.NewMaintenance(s.api, log, now, cfg.Retention)
-	for _, work := range []func(context.Context){
-		e.directory.Run, e.dispatcher.Sweep, e.replays.Run, e.tail.Run, maintenance.Run, e.runRetrier,
-	} {
+	drainer := ledger.NewDrainer(s.api, log, e.dispatcher.Kick)
+	maintenance := ledger.NewMaintenance(s.api, log, now, cfg.Retention, e.metrics.GaveUp)
+	for _, work := range append(more,
+		e.directory.Run, e.dispatcher.Sweep, e.replays.Run, e.tail.Run, maintenance.Run, drainer.Run, e.runRetrier,
+		func(ctx context.Context) { e.dispatcher.Listen(ctx, outbox.DueChannel) },
+	) {
 		e.background.Go(func() { work(ctx) })
 	}
 	return e
@@ -92,6 +98,7 @@ func (e *engine) attemptsStored(batch []delivery.Attempt) {
 	e.retrier.Schedule(batch)
 	e.metrics.Attempts(batch, time.Now())
 	e.tail.Changed(batch)
+	e.tracer.Attempts(batch)
 }
 
 func (e *engine) runRetrier(ctx context.Context) {
@@ -123,4 +130,5 @@ func (e *engine) stop(ctx context.Context) {
 	e.cancel()
 	e.background.Wait()
 	e.client.Close()
+	e.tracer.Close()
 }

@@ -22,7 +22,7 @@ func (p place) balance(t *testing.T) (accepted, pending int) {
 	t.Helper()
 	var stand int
 	require.NoError(t, p.pool.QueryRow(context.Background(), `
-		select (select coalesce(sum(accepted), 0) from (select accepted from hub.rollups union all select accepted from hub.rollup_deltas) a),
+		select (select coalesce(sum(accepted), 0) from (select accepted from hub.statistics where width = 1 and scope = 2 union all select accepted from hub.rollup_deltas) a),
 		       (select count(*) from hub.deliveries where status between 0 and 3) + n, (select count(*) from hub.deliveries where status = 0) + n
 		from (select count(*) as n from hub.promised p where not exists (select from hub.deliveries d where d.id = p.id)) p`).
 		Scan(&accepted, &stand, &pending))

@@ -58,6 +58,9 @@ func TestPublishRefusesBadInputWithItsStatus(t *testing.T) {
 		{"id empty", `{"event_type":"a.b","data":{},"id":""}`, 422, "validation_failed", nil},
 		{"id number", `{"event_type":"a.b","data":{},"id":1}`, 422, "validation_failed", nil},
 		{"unknown field", `{"event_type":"a.b","data":{},"product":"other"}`, 422, "validation_failed", nil},
+		{"unknown field, then no JSON", `{"product":"other","event_type":"a.b","data":{}`, 400, "json_syntax", nil},
+		{"wrong field, then no JSON", `{"event_type":7,"data":{]}`, 400, "json_syntax", nil},
+		{"long Idempotency-Key beside an id", `{"event_type":"a.b","data":{},"id":"evt_0123456789abcdef"}`, 422, "validation_failed", []string{"Idempotency-Key", strings.Repeat("k", 201)}},
 		{"long Idempotency-Key", `{"event_type":"a.b","data":{}}`, 422, "validation_failed", []string{"Idempotency-Key", strings.Repeat("k", 201)}},
 		{"Idempotency-Key not ASCII", `{"event_type":"a.b","data":{}}`, 422, "validation_failed", []string{"Idempotency-Key", "schl\u00fcssel"}},
 	}
@@ -251,6 +254,69 @@ func TestPublishIsIdempotent(t *testing.T) {
 	require.Equal(t, 200, again.status)
 	require.Equal(t, keyed.text, again.text)
 	require.Equal(t, 200, a.call("POST", "/events", a.live, body, "Idempotency-Key", "x").status, "an id in the body goes first")
+}
+
+// The same of a batch: "all or nothing", by its Idempotency-Key.
+func TestBatchIsIdempotentByItsKey(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	a := p.start(t, nil).account()
+	nodes := []*node{a.node, p.start(t, nil)}
+	h := newHook(t, nil)
+	a.endpoint(h, "")
+	const one, two, named = `{"event_type":"a.b","data":{"n":1}}`, `{"event_type":"a.b","data":{"n":2}}`, `{"event_type":"a.b","data":{},"id":"evt_00000000000000c1"}`
+	publish := func(n *node, key string, events ...string) answer {
+		return n.call("POST", "/events/batch", a.live, `{"events":[`+strings.Join(events, ",")+`]}`, "Idempotency-Key", key)
+	}
+	stored := func() int { return p.events(t) }
+
+	first := publish(a.node, "batch 1", named, one, one, two)
+	require.Equal(t, 202, first.status, first.text)
+	require.Len(t, items(first.body), 4)
+	a.endpoint(newHook(t, nil), "") // the first answer stays the first answer
+	for _, n := range nodes {
+		again := publish(n, "batch 1", named, one, one, two)
+		require.Equal(t, 200, again.status, again.text)
+		require.Equal(t, first.text, again.text)
+	}
+	require.Equal(t, 4, stored())
+	for _, events := range [][]string{{one}, {two, one}, {named, one, one}, {one, one, two, two, two}, {named, one, one, two, one}} {
+		other := publish(a.node, "batch 1", events...)
+		require.Equal(t, 409, other.status, other.text)
+		require.Equal(t, "idempotency_conflict", other.body["code"])
+	}
+	require.Equal(t, 409, a.call("POST", "/events", a.live, one, "Idempotency-Key", "batch 1").status, "one event is another body")
+	require.Equal(t, 4, stored(), "a refused batch leaves nothing")
+	require.Equal(t, 202, publish(a.node, "batch 2", one, two).status, "another key, another batch")
+	require.Equal(t, 6, stored())
+	for _, key := range []string{strings.Repeat("k", 201), "schl\u00fcssel"} {
+		require.Equal(t, 422, publish(a.node, key, one).status)
+		require.Equal(t, 422, publish(a.node, key, named).status)
+	}
+
+	// At once, over two processes: one batch.
+	var wg sync.WaitGroup
+	answers := make([]answer, 20)
+	for i := range answers {
+		wg.Go(func() {
+			answers[i], _ = nodes[i%2].try("POST", "/events/batch", a.live, `{"events":[`+one+`,`+two+`]}`, "Idempotency-Key", "batch 3")
+		})
+	}
+	wg.Wait()
+	counts := make(map[int]int)
+	for _, got := range answers {
+		counts[got.status]++
+		require.Equal(t, answers[0].text, got.text)
+	}
+	require.Equal(t, map[int]int{202: 1, 200: 19}, counts)
+	require.Equal(t, 8, stored())
+}
+
+// events counts the events there are.
+func (p place) events(t *testing.T) (n int) {
+	t.Helper()
+	require.NoError(t, p.pool.QueryRow(t.Context(), `select count(*) from hub.events`).Scan(&n))
+	return n
 }
 
 // "50 at once" with one id make one event and one delivery, over two processes.

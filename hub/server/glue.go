@@ -13,6 +13,7 @@ import (
 	"integrationhub/hub/internal/limit"
 	"integrationhub/hub/internal/metrics"
 	"integrationhub/hub/internal/outbox"
+	"integrationhub/hub/internal/tracing"
 )
 
 // keyLimits counts requests of keys: the one limiter behind the hot path and the API.
@@ -40,6 +41,21 @@ func (k keyLimits) Allow(ctx context.Context, key keys.Principal, setHeader func
 	return nil
 }
 
+// AllowIntegration serves the integration interface: a peer has one rate, however
+// many keys it holds.
+func (k keyLimits) AllowIntegration(ctx context.Context, key keys.Principal, setHeader func(name, value string)) error {
+	if key.Rate.Limit == 0 {
+		return nil
+	}
+	result := k.limiter.Allow(ctx, "integration", key.Integration.String(), key.Rate)
+	if err := result.Err(); err != nil {
+		limit.SetHeaders(setHeader, result)
+		k.metrics.Limited()
+		return err
+	}
+	return nil
+}
+
 // pings publishes to one endpoint, whatever it subscribes to.
 type pings struct {
 	directory *directory.Directory
@@ -60,7 +76,7 @@ func (p pings) PublishTo(ctx context.Context, tenantID uuid.UUID, environment hu
 	}
 	result, err := p.outbox.Publish(ctx, &outbox.Publication{
 		TenantID: tenantID, Environment: environment, Product: "hub", Type: eventType, Data: data,
-		To: []*directory.Endpoint{endpoint},
+		To: []*directory.Target{endpoint},
 	})
 	return result.ID, err
 }
@@ -69,12 +85,15 @@ func (p pings) PublishTo(ctx context.Context, tenantID uuid.UUID, environment hu
 type timedPublisher struct {
 	*outbox.Outbox
 	metrics *metrics.Metrics
+	tracer  *tracing.Tracer
 }
 
 // PublishAll implements gateway.Publisher.
 func (t timedPublisher) PublishAll(ctx context.Context, publications []*outbox.Publication) ([]outbox.Result, error) {
 	began := time.Now()
+	span := t.tracer.Commit(ctx)
 	results, err := t.Outbox.PublishAll(ctx, publications)
+	span.End(err)
 	t.metrics.Published(time.Since(began))
 	return results, err
 }

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"crypto/subtle"
 	"fmt"
 	"log/slog"
@@ -42,8 +43,6 @@ func newApp(publicURL string, log *slog.Logger, p *probes) *fiber.App {
 	})
 	httpx.AnswerUnknownMethods(app)
 	app.Use(httpx.RequestIDs(), httpx.Headers(publicURL), recovered(log), p.draining)
-	app.Get("/health", p.health)
-	app.Get("/ready", p.readiness)
 	return app
 }
 
@@ -91,6 +90,11 @@ func (p *probes) readiness(c *fiber.Ctx) error {
 		redis = "unavailable"
 	}
 	return c.JSON(fiber.Map{"status": "ready", "database": "ok", "redis": redis})
+}
+
+// dependencies tells whether the database and Redis answer.
+func (p *probes) dependencies(ctx context.Context) (database, redis bool) {
+	return p.storage.api.Ping(ctx) == nil, p.storage.redis.Ping(ctx).Err() == nil
 }
 
 func unready(code, detail string) *hub.Error {

@@ -132,6 +132,60 @@ func TestReplayResumesAfterARestart(t *testing.T) {
 	require.Len(t, h.times(), len(ids))
 }
 
+// "… with progress and cancel": a replay that is cancelled under way ends its batch
+// and leaves the rest alone.
+func TestRunningReplayIsCancelled(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	a := p.start(t, nil).account()
+	h := newHook(t, nil)
+	endpoint := a.endpoint(h, "")
+	const many = 2500 // five batches
+	a.batch(many, "a.b")
+	require.Eventually(t, func() bool { return p.count(t, `status = 1`) == many }, 2*soon, 5*tick)
+
+	// The second batch cannot go on before it is cancelled.
+	ctx := context.Background()
+	holder, err := p.pool.Begin(ctx)
+	require.NoError(t, err)
+	defer func() { _ = holder.Rollback(ctx) }()
+	tag, err := holder.Exec(ctx, `select from hub.deliveries where id = (select id from hub.deliveries order by id offset 700 limit 1) for update`)
+	require.NoError(t, err)
+	require.EqualValues(t, 1, tag.RowsAffected())
+	id := a.ok(202, "POST", "/replays", `{"filter":{"endpoint_id":"`+endpoint+`"}}`)["id"].(string)
+	require.Eventually(t, func() bool {
+		progress := a.ok(200, "GET", "/replays/"+id, "")
+		return progress["status"] == "running" && progress["done"] == 500.0 && progress["total"] == float64(many)
+	}, soon, tick)
+	cancelled := make(chan answer, 1)
+	go func() {
+		got, _ := a.try("POST", "/replays/"+id+"/cancel", a.token, "")
+		cancelled <- got
+	}()
+	require.Eventually(t, func() bool {
+		var waiting int
+		require.NoError(t, p.pool.QueryRow(ctx, `
+			select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock' and query like '%update hub.replays set status = ''cancelled''%'`).Scan(&waiting))
+		return waiting == 1
+	}, soon, tick)
+	require.NoError(t, holder.Rollback(ctx))
+	got := <-cancelled
+	require.Equal(t, 200, got.status, got.text)
+	require.Equal(t, "cancelled", got.body["status"])
+	require.NotNil(t, got.body["finished_at"])
+	done := got.body["done"].(float64)
+	require.GreaterOrEqual(t, done, 1000.0, "the batch under way was ended")
+	require.Less(t, done, float64(many))
+
+	// It stays as it is, another one is worked off, and what was put back is delivered.
+	other := a.ok(202, "POST", "/replays", `{"filter":{"event_type":"a.none"}}`)
+	require.Equal(t, "done", a.replayEnds(other["id"].(string))["status"])
+	require.Eventually(t, func() bool { return p.count(t, `status = 1`) == many }, 2*soon, 5*tick)
+	require.Equal(t, got.body, a.ok(200, "GET", "/replays/"+id, ""))
+	require.Equal(t, int(done), p.count(t, `attempts = 2`))
+	require.Equal(t, "cancelled", a.ok(200, "POST", "/replays/"+id+"/cancel", "")["status"])
+}
+
 // count counts deliveries by a condition.
 func (p place) count(t *testing.T, condition string) int {
 	t.Helper()

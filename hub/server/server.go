@@ -15,14 +15,17 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 
+	"integrationhub/hub"
 	"integrationhub/hub/config"
 	"integrationhub/hub/internal/api"
 	"integrationhub/hub/internal/audit"
 	"integrationhub/hub/internal/auth"
 	"integrationhub/hub/internal/egress"
 	"integrationhub/hub/internal/gateway"
-	"integrationhub/hub/internal/keys"
+	"integrationhub/hub/internal/mail"
 	"integrationhub/hub/internal/registry"
+	"integrationhub/hub/internal/tracing"
+	"integrationhub/hub/module"
 )
 
 // Options is what a server is started with.
@@ -32,6 +35,9 @@ type Options struct {
 	Log     *slog.Logger
 	Worker  bool     // deliver only: no API, probes and metrics apart
 	Search  []string // more places to look for PostgreSQL's programs
+
+	Modules    []module.Module // the products this hub can host; settings say which run
+	Connectors []hub.Connector // of products that have one of their own
 }
 
 // Server is a running hub.
@@ -41,6 +47,8 @@ type Server struct {
 	engine   *engine
 	app      *fiber.App
 	probes   *probes
+	products *products
+	mail     *mail.Outbox
 	listener net.Listener
 	stopping chan struct{}
 	failed   chan error
@@ -81,15 +89,32 @@ func Start(ctx context.Context, o Options) (_ *Server, err error) {
 			s.storage.close(context.WithoutCancel(ctx), o.Log)
 		}
 	}()
+	if s.products, err = s.planProducts(); err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			s.products.stop()
+		}
+	}()
 	guard, err := egress.New(egress.Config{
-		Allow: o.Config.EgressAllow, SelfURL: o.Config.BaseURL(), Development: !o.Config.InProduction(),
+		Allow: o.Config.EgressAllow, SelfURLs: s.products.selfURLs(s.publicURL()), Development: !o.Config.InProduction(),
 	})
 	if err != nil {
 		return nil, err
 	}
+	if s.mail, err = newMail(o.Config, s.storage.api, o.Log); err != nil {
+		return nil, err
+	}
 	s.probes = &probes{storage: s.storage, version: o.Version}
-	s.app = newApp(o.Config.BaseURL(), o.Log, s.probes)
-	s.engine = startEngine(o.Config, s.storage, guard, o.Version, o.Log)
+	s.app = newApp(s.publicURL(), o.Log, s.probes)
+	s.app.Get("/health", s.probes.health)
+	s.app.Get("/ready", s.probes.readiness)
+	tracer, err := tracing.New(ctx, o.Config.OTLPEndpoint, o.Version, o.Log)
+	if err != nil {
+		return nil, err
+	}
+	s.engine = startEngine(o.Config, s.storage, guard, s.products.Connector, tracer, o.Version, o.Log, s.mail.Run)
 	serveMetrics(s.app, o.Config, s.engine)
 	if !o.Worker {
 		if err := s.mountAPI(ctx, guard); err != nil {
@@ -122,12 +147,19 @@ func (s *Server) mountAPI(ctx context.Context, guard *egress.Guard) error {
 		return err
 	}
 	limits := keyLimits{s.storage.limiter(log, e.metrics.LimitedLocally), e.metrics}
-	receive := gateway.New(e.directory, limits, timedPublisher{e.outbox, e.metrics})
+	if err := s.openProducts(ctx, guard, limits); err != nil {
+		return err
+	}
+	receive := gateway.New(e.directory, limits, timedPublisher{e.outbox, e.metrics, e.tracer}, e.tracer)
+	var readable *mail.Outbox
+	if !cfg.InProduction() {
+		readable = s.mail
+	}
 	_, err := api.New(s.app, api.Deps{
-		Log: log, Auth: operators, Keys: keys.NewService(db, nil, cfg.KeyRate, time.Now),
+		Log: log, Auth: operators, Keys: s.products.keys, Connect: s.products.connect,
 		KeyFinder: e.directory, KeyLimiter: limits,
 		Directory: registry.NewDirectory(db), Endpoints: registry.NewEndpoints(db, s.storage.box, guard, time.Now),
-		Audit: audit.NewRecorder(db), Publisher: pings{e.directory, e.outbox},
+		Audit: audit.NewRecorder(db), Publisher: pings{e.directory, e.outbox}, Mail: readable,
 		Publish: receive.Publish, PublishBatch: receive.PublishBatch,
 		Ledger: e.reader, Replays: e.replays, Tail: e.tail, Kick: e.dispatcher.Kick, Now: time.Now, Stopping: s.stopping,
 		TrustedProxies: cfg.TrustedProxies, Version: s.options.Version, Docs: !cfg.InProduction(),
@@ -162,6 +194,14 @@ func (s *Server) watchDatabase() {
 	}()
 }
 
+// publicURL is where people and other products reach the hub.
+func (s *Server) publicURL() string {
+	if s.options.Config.PublicURL == "" {
+		return s.URL()
+	}
+	return s.options.Config.BaseURL()
+}
+
 // URL is where the hub answers on this machine.
 func (s *Server) URL() string { return config.LocalURL(s.listener.Addr().String()) }
 
@@ -190,6 +230,8 @@ func (s *Server) Stop() {
 	if err := s.app.ShutdownWithContext(ctx); err != nil {
 		s.options.Log.Warn("some requests did not end in time", "error", err)
 	}
+	s.products.stopServing(ctx, s.options.Log)
+	s.products.stop()
 	s.engine.stop(ctx)
 	if !s.options.Worker {
 		if err := config.RemoveLocal(s.options.Config.DataDir, os.Getpid()); err != nil {

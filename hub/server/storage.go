@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -144,7 +145,7 @@ func badDatabaseURL(err error) error {
 func (s *storage) openPostgres(ctx context.Context, cfg config.Config, search []string, log *slog.Logger) error {
 	if url := cfg.DatabaseURL.Reveal(); url != "" {
 		s.databaseURL = url
-		return waitForDatabase(ctx, url, log)
+		return waitForDatabase(ctx, url, databasePatience, log)
 	}
 	started, err := embedded.StartPostgres(ctx, embedded.PostgresConfig{
 		Dir: filepath.Join(cfg.DataDir, "postgres"), BinDir: cfg.PGBin, Search: search, Logger: log,
@@ -156,14 +157,19 @@ func (s *storage) openPostgres(ctx context.Context, cfg config.Config, search []
 	return nil
 }
 
-// waitForDatabase gives a database that is starting beside the hub some time.
-func waitForDatabase(ctx context.Context, url string, log *slog.Logger) error {
+// ErrNoDatabase is in the error of a start that could not get into the database of
+// HUB_DATABASE_URL.
+var ErrNoDatabase = errors.New("the database of HUB_DATABASE_URL cannot be used")
+
+// waitForDatabase gives a database that is starting beside the hub some time. What
+// it refuses for good, such as a wrong password, is not waited for.
+func waitForDatabase(ctx context.Context, url string, patience time.Duration, log *slog.Logger) error {
 	cfg, err := pgx.ParseConfig(url)
 	if err != nil {
 		return badDatabaseURL(err)
 	}
 	cfg.ConnectTimeout = 5 * time.Second
-	deadline := time.Now().Add(databasePatience)
+	deadline := time.Now().Add(patience)
 	for told := false; ; told = true {
 		conn, err := pgx.ConnectConfig(ctx, cfg)
 		if err == nil {
@@ -172,17 +178,27 @@ func waitForDatabase(ctx context.Context, url string, log *slog.Logger) error {
 		if ctx.Err() != nil { // told to stop: what the database said last is of no interest
 			return fmt.Errorf("reaching the database: %w", ctx.Err())
 		}
+		if refusesForGood(err) {
+			return fmt.Errorf("%w: %w", ErrNoDatabase, err)
+		}
 		if time.Now().After(deadline) {
-			return fmt.Errorf("reaching the database: %w", err)
+			return fmt.Errorf("%w: no answer in %s: %w", ErrNoDatabase, patience, err)
 		}
 		if !told {
-			log.Warn("the database does not answer yet; waiting", "for", databasePatience.String(), "error", err)
+			log.Warn("the database does not answer yet; waiting", "for", patience.String(), "error", err)
 		}
 		select {
 		case <-ctx.Done():
 		case <-time.After(500 * time.Millisecond):
 		}
 	}
+}
+
+// refusesForGood tells whether a server that answers does not let the hub in: the
+// user, the password (class 28) or the database (3D000) is wrong.
+func refusesForGood(err error) bool {
+	var pg *pgconn.PgError
+	return errors.As(err, &pg) && (strings.HasPrefix(pg.Code, "28") || pg.Code == "3D000")
 }
 
 func (s *storage) openRedis(cfg config.Config, log *slog.Logger) error {
@@ -203,6 +219,7 @@ func (s *storage) openRedis(cfg config.Config, log *slog.Logger) error {
 	options.ClientName = "hub"
 	// Not asked for: go-redis complains about it on standard error by itself.
 	options.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
+	redis.SetLogger(&redisLog{log: log, now: time.Now})
 	s.redis = redis.NewClient(options)
 	return nil
 }

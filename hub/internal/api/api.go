@@ -11,8 +11,8 @@ import (
 	"net/http"
 	"net/netip"
 	"reflect"
+	"slices"
 	"strconv"
-	"sync"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -23,9 +23,12 @@ import (
 	"integrationhub/hub"
 	"integrationhub/hub/internal/audit"
 	"integrationhub/hub/internal/auth"
+	"integrationhub/hub/internal/connect"
 	"integrationhub/hub/internal/httpx"
 	"integrationhub/hub/internal/keys"
 	"integrationhub/hub/internal/ledger"
+	"integrationhub/hub/internal/mail"
+	"integrationhub/hub/internal/reference"
 	"integrationhub/hub/internal/registry"
 )
 
@@ -50,6 +53,7 @@ type Deps struct {
 	KeyLimiter     KeyLimiter  // nil = keys are not limited
 	Directory      *registry.Directory
 	Endpoints      *registry.Endpoints
+	Connect        *connect.Service
 	Audit          *audit.Recorder
 	Publisher      Publisher
 	Publish        fiber.Handler // POST /events, which checks its callers itself
@@ -57,12 +61,13 @@ type Deps struct {
 	Ledger         *ledger.Reader
 	Replays        *ledger.Replays
 	Tail           *ledger.Tail
+	Mail           *mail.Outbox           // mail that developers may read; nil = none, as in production
 	Kick           func(target uuid.UUID) // tells dispatch that a target has due deliveries
 	Now            func() time.Time
 	Stopping       <-chan struct{} // closed when the hub stops: live tails end
 	TrustedProxies []netip.Prefix  // whose X-Forwarded-For is believed
 	Version        string          // of the hub, for the OpenAPI document
-	Docs           bool            // serve the reference page at /docs
+	Docs           bool            // serve /openapi.json and the reference page at /docs
 }
 
 // API is the interface, mounted.
@@ -72,8 +77,6 @@ type API struct {
 	rows []route
 	// documentOnly documents rows that are served by fiber handlers of their own.
 	documentOnly huma.API
-	// document is the OpenAPI document, written when it is first asked for.
-	document func() ([]byte, error)
 }
 
 // New mounts every route on app. The app's error handler has to be
@@ -82,7 +85,7 @@ type API struct {
 func New(app *fiber.App, deps Deps) (*API, error) {
 	a := &API{deps: deps}
 	settings := huma.DefaultConfig("Integration Hub", deps.Version)
-	settings.OpenAPIPath, settings.DocsPath, settings.SchemasPath = "", "", "" // served by serveDocs
+	settings.OpenAPIPath, settings.DocsPath, settings.SchemasPath = "", "", "" // package reference serves them
 	settings.CreateHooks = nil                                                 // no $schema in answers
 	settings.Info.Description = description
 	settings.Components.SecuritySchemes = map[string]*huma.SecurityScheme{
@@ -100,11 +103,15 @@ func New(app *fiber.App, deps Deps) (*API, error) {
 		a.complete(op)
 	}
 	for _, tag := range tags {
+		if !slices.ContainsFunc(a.rows, func(row route) bool { return tagOf(row.action) == tag.name }) {
+			continue
+		}
 		settings.Tags = append(settings.Tags, &huma.Tag{Name: tag.name, Description: tag.doc})
 	}
-	a.document = sync.OnceValues(a.OpenAPI)
-	if err := a.serveDocs(app); err != nil {
-		return nil, err
+	if deps.Docs {
+		if err := reference.Mount(app, "", a.OpenAPI); err != nil {
+			return nil, err
+		}
 	}
 	return a, nil
 }
@@ -122,9 +129,11 @@ func (a *API) OpenAPI() ([]byte, error) {
 	return document, nil
 }
 
-// Document is the OpenAPI 3.1 document without a running hub.
+// Document is the OpenAPI 3.1 document without a running hub, as it is in development.
 func Document(version string) ([]byte, error) {
-	a, err := New(fiber.New(fiber.Config{DisableStartupMessage: true}), Deps{Version: version, Log: slog.New(slog.DiscardHandler)})
+	a, err := New(fiber.New(fiber.Config{DisableStartupMessage: true}), Deps{
+		Version: version, Log: slog.New(slog.DiscardHandler), Mail: mail.New(mail.Config{}),
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -163,7 +172,7 @@ func (a *API) complete(op huma.Operation) {
 		own.Description, own.Content = "The job that was started", a.content(reflect.TypeFor[ledger.Replay]())
 		op.Responses["200"] = &huma.Response{Description: "Dry run: the count", Content: a.content(reflect.TypeFor[ReplayCount]())}
 	case actionStream:
-		own.Description = `Messages named "delivery", each with a delivery as its data and that one's id`
+		own.Description = `Messages named "delivery", each with a delivery as its data; the id names the delivery and its change`
 		own.Content = map[string]*huma.MediaType{eventStream: own.Content["application/json"]}
 	}
 }
@@ -180,6 +189,10 @@ func errorsOf(row route) []int {
 		list = append(list, http.StatusUnauthorized, http.StatusForbidden)
 	} else {
 		list = append(list, http.StatusUnauthorized)
+	}
+	switch row.action { // these call a peer
+	case actionConnect, actionLink, "integrations.rotate-secret":
+		list = append(list, http.StatusUnprocessableEntity, http.StatusBadGateway, http.StatusGatewayTimeout)
 	}
 	if row.scope != "" || row.action == actionLogin {
 		list = append(list, http.StatusTooManyRequests)

@@ -59,12 +59,16 @@ var parameters = map[string]string{
 	"keys.list": "limit cursor tenant_id product environment", "keys.revoke": "id", "keys.rotate": "id",
 	"endpoints.list": "limit cursor tenant_id product environment enabled", "endpoints.get": "id", "endpoints.update": "id",
 	"endpoints.delete": "id", "endpoints.rotate-secret": "id", "endpoints.ping": "id",
+	"integrations.list": "limit cursor tenant_id environment product status", "integrations.get": "id", "integrations.revoke": "id",
+	"integrations.test": "id", "integrations.rotate-secret": "id", "integrations.enable": "id", "integrations.disable": "id",
 	"events.publish": "Idempotency-Key", "events.list": "limit cursor since until", "events.get": "id",
-	"events.stream":   deliveryParameters + " Last-Event-ID",
-	"deliveries.list": "limit cursor " + deliveryParameters, "deliveries.get": "id", "deliveries.retry": "id",
+	"events.publish-batch": "Idempotency-Key",
+	"events.stream":        deliveryParameters + " Last-Event-ID",
+	"deliveries.list":      "limit cursor " + deliveryParameters, "deliveries.get": "id", "deliveries.retry": "id",
 	"replays.list": "limit cursor", "replays.get": "id", "replays.cancel": "id",
 	"stats.get":  "from to bucket product tenant_id endpoint_id integration_id",
 	"audit.list": "limit cursor actor_id action resource tenant_id since until",
+	"dev.mail":   "limit cursor to",
 }
 
 const deliveryParameters = "direction product tenant_id integration_id endpoint_id event_type status status_code correlation_id event_id q since until"

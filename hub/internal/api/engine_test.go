@@ -16,6 +16,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 
+	"integrationhub/hub"
 	"integrationhub/hub/hubtest"
 	"integrationhub/hub/internal/delivery"
 	"integrationhub/hub/internal/delivery/client"
@@ -52,7 +53,7 @@ func (e *engine) start(b *bundle, log *slog.Logger) {
 	t := b.t
 	e.redis, e.hook, e.stopping = hubtest.Redis(t), newHook(t), make(chan struct{})
 	e.halt = sync.OnceFunc(func() { close(e.stopping) })
-	e.directory = directory.New(b.db, b.box, log, b.clock.Now)
+	e.directory = directory.New(b.db, b.box, anyPeer, log, b.clock.Now)
 	e.tail = ledger.NewTail(e.redis.Client(t), log)
 	sender := client.New(client.Config{Dial: e.hook.dial, Timeout: soon})
 	writer := ledger.NewWriter(b.db, log, b.clock.Now, e.tail.Changed)
@@ -127,7 +128,7 @@ func (k keyLimits) Allow(ctx context.Context, key keys.Principal, setHeader func
 func (b *bundle) tidy() {
 	b.t.Helper()
 	const retention = 10 * 365 * 24 * time.Hour // nothing is dropped
-	require.NoError(b.t, ledger.NewMaintenance(b.db, slog.New(slog.DiscardHandler), b.clock.Now, retention).Tidy(context.Background()))
+	require.NoError(b.t, ledger.NewMaintenance(b.db, slog.New(slog.DiscardHandler), b.clock.Now, retention, func(string, int) {}).Tidy(context.Background()))
 }
 
 // publish publishes an event with a key and gives its id.
@@ -155,3 +156,5 @@ func (b *bundle) set(event, assignments string, args ...any) uuid.UUID {
 	require.NoError(b.t, err)
 	return id
 }
+
+func anyPeer(name string) hub.Connector { return hub.AnyPeer(name, name) }

@@ -34,7 +34,8 @@ type publishOutput struct {
 }
 
 type publishBatchInput struct {
-	Body struct {
+	IdempotencyKey string `header:"Idempotency-Key" maxLength:"200" doc:"Speaks for the whole batch: the same key and body again: 200 with the first answer. Another body: 409. Kept 45 days. Events with an id go by that"`
+	Body           struct {
 		Events []Publication `json:"events" minItems:"1" maxItems:"500" nullable:"false" doc:"All are stored, or none"`
 	} `nameHint:"PublicationBatch"`
 }

@@ -3,7 +3,6 @@ package api
 import (
 	"context"
 	"net/http"
-	"net/netip"
 	"strings"
 	"time"
 
@@ -20,8 +19,9 @@ import (
 	"integrationhub/hub/internal/registry"
 )
 
-// handlingTime is how long a request may take; then it is answered with a 503.
-const handlingTime = 20 * time.Second
+// handlingTime is how long a request may take; then it is answered with a 503. A
+// handshake calls its peer three times at most.
+const handlingTime = 45 * time.Second
 
 // recordingTime is how long the audit log is waited for after a request.
 const recordingTime = 5 * time.Second
@@ -71,7 +71,7 @@ func touched(ctx context.Context, id uuid.UUID, tenantID uuid.UUID) {
 func (a *API) guard(row route) func(huma.Context, func(huma.Context)) {
 	return func(ctx huma.Context, next func(huma.Context)) {
 		c := humafiber.Unwrap(ctx)
-		about := &request{clientIP: clientIP(c, a.deps.TrustedProxies)}
+		about := &request{clientIP: httpx.ClientIP(c, a.deps.TrustedProxies)}
 		bounded, cancel := context.WithTimeout(context.WithValue(ctx.Context(), requestKey{}, about), handlingTime)
 		defer cancel()
 		ctx = huma.WithContext(ctx, bounded)
@@ -180,33 +180,4 @@ func (a *API) record(ctx context.Context, c *fiber.Ctx, row route, about *reques
 		a.deps.Log.ErrorContext(ctx, "audit entry lost", "error", err, "action", entry.Action, "actor_id", entry.ActorID,
 			"resource_id", entry.ResourceID, "status", entry.Status, "request_id", entry.RequestID)
 	}
-}
-
-// clientIP is the address of who is at the other end. Behind trusted proxies it is
-// the last one in X-Forwarded-For that is not a proxy of ours: earlier ones can be
-// made up by the client.
-func clientIP(c *fiber.Ctx, trusted []netip.Prefix) string {
-	remote, ok := netip.AddrFromSlice(c.Context().RemoteIP())
-	if !ok {
-		return ""
-	}
-	address := remote.Unmap()
-	hops := strings.Split(c.Get(fiber.HeaderXForwardedFor), ",")
-	for i := len(hops) - 1; i >= 0 && isTrusted(address, trusted); i-- {
-		hop, err := netip.ParseAddr(strings.TrimSpace(hops[i]))
-		if err != nil {
-			break
-		}
-		address = hop.Unmap().WithZone("")
-	}
-	return address.String()
-}
-
-func isTrusted(address netip.Addr, trusted []netip.Prefix) bool {
-	for _, prefix := range trusted {
-		if prefix.Contains(address) {
-			return true
-		}
-	}
-	return false
 }

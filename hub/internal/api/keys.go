@@ -27,6 +27,8 @@ type Key struct {
 	RevokedAt   *time.Time      `json:"revoked_at"`
 	ReplacedBy  *uuid.UUID      `json:"replaced_by" format:"uuid" nullable:"true" doc:"The key that a rotation made"`
 	LastUsedAt  *time.Time      `json:"last_used_at" doc:"To within some minutes"`
+	// The connection it speaks for.
+	IntegrationID *uuid.UUID `json:"integration_id" format:"uuid" nullable:"true" doc:"The integration this key is bound to"`
 }
 
 // MadeKey is a key with its plain text, seen once.

@@ -146,7 +146,11 @@ func TestEveryDeliveryFilterHasAnEffect(t *testing.T) {
 			}
 			body, err := json.Marshal(map[string]any{"filter": map[string]any{name: value}, "dry_run": true})
 			require.NoError(t, err)
-			require.Equal(t, map[string]any{"count": float64(len(want))}, b.ok(200, "POST", "/replays", b.support, string(body)), "%s", body)
+			sendable := len(want)
+			if i == 0 {
+				sendable = 0 // it came in: there is nothing to send again
+			}
+			require.Equal(t, map[string]any{"count": float64(sendable)}, b.ok(200, "POST", "/replays", b.support, string(body)), "%s", body)
 		}
 	}
 	require.Empty(t, items(b.ok(200, "GET", "/deliveries?q=one&status=parked", b.admin, "")), "all of them have to match")

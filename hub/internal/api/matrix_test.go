@@ -3,7 +3,9 @@ package api_test
 import (
 	"bufio"
 	"context"
+	"encoding/json"
 	"fmt"
+	"maps"
 	"net"
 	"net/http"
 	"strings"
@@ -18,26 +20,30 @@ import (
 // bodies holds a good body for every row that takes one. A row that is missing here
 // fails the tests.
 var bodies = map[string]string{
-	"auth.login":              `{"email":"nobody@example.com","password":"not the password"}`,
-	"auth.refresh":            `{"refresh_token":"hubr_nothing"}`,
-	"auth.logout":             `{}`,
-	"operators.create":        `{"email":"new@example.com","name":"New","role":"support","password":"long enough to pass"}`,
-	"operators.update":        `{"email":"new@example.com","name":"New","role":"support"}`,
-	"products.create":         `{"name":"other","prefix":"oth"}`,
-	"tenants.create":          `{"product":"shop","name":"Another"}`,
-	"keys.create":             `{"tenant_id":"{tenant}"}`,
-	"keys.rotate":             `{"overlap_seconds":0}`,
-	"endpoints.create":        `{"tenant_id":"{tenant}","url":"https://example.com/hook","event_types":["*"]}`,
-	"endpoints.update":        `{"url":"https://example.com/other","event_types":["a.b"]}`,
-	"endpoints.rotate-secret": `{"overlap_seconds":0}`,
-	"events.publish":          `{"event_type":"a.b","data":{}}`,
-	"events.publish-batch":    `{"events":[{"event_type":"a.b","data":{}}]}`,
-	"replays.create":          `{"filter":{"status":"parked","tenant_id":"{tenant}"}}`,
+	"auth.login":                 `{"email":"nobody@example.com","password":"not the password"}`,
+	"auth.refresh":               `{"refresh_token":"hubr_nothing"}`,
+	"auth.logout":                `{}`,
+	"operators.create":           `{"email":"new@example.com","name":"New","role":"support","password":"long enough to pass"}`,
+	"operators.update":           `{"email":"new@example.com","name":"New","role":"support"}`,
+	"products.create":            `{"name":"other","prefix":"oth"}`,
+	"tenants.create":             `{"product":"shop","name":"Another"}`,
+	"keys.create":                `{"tenant_id":"{tenant}"}`,
+	"keys.rotate":                `{"overlap_seconds":0}`,
+	"integrations.connect":       `{"tenant_id":"{tenant}","product":"clinic","api_key":"k","api_url":"https://clinic.example.com/api/v1"}`,
+	"integrations.link":          `{"tenant_id":"{tenant}","peer_tenant_id":"{tenant}"}`,
+	"integrations.rotate-secret": `{"overlap_seconds":0}`,
+	"endpoints.create":           `{"tenant_id":"{tenant}","url":"https://example.com/hook","event_types":["*"]}`,
+	"endpoints.update":           `{"url":"https://example.com/other","event_types":["a.b"]}`,
+	"endpoints.rotate-secret":    `{"overlap_seconds":0}`,
+	"events.publish":             `{"event_type":"a.b","data":{}}`,
+	"events.publish-batch":       `{"events":[{"event_type":"a.b","data":{}}]}`,
+	"replays.create":             `{"filter":{"status":"parked","tenant_id":"{tenant}"}}`,
 }
 
 // bodiless rows are writes that take no body.
 var bodiless = map[string]bool{
 	"operators.delete": true, "keys.revoke": true, "endpoints.delete": true, "endpoints.ping": true,
+	"integrations.revoke": true, "integrations.test": true, "integrations.enable": true, "integrations.disable": true,
 	"deliveries.retry": true, "replays.cancel": true,
 }
 
@@ -73,7 +79,8 @@ func (b *bundle) owned() string {
 	var all string
 	err := b.db.QueryRow(context.Background(), `select
 		(select string_agg(e::text, ';' order by id) from hub.endpoints e) || '|' ||
-		(select string_agg(k::text, ';' order by id) from hub.keys k)`).Scan(&all)
+		(select string_agg(k::text, ';' order by id) from hub.keys k) ||
+		(select count(*) from hub.integrations)`).Scan(&all)
 	require.NoError(b.t, err)
 	return all
 }
@@ -231,6 +238,81 @@ func TestBodyRulesHoldEverywhere(t *testing.T) {
 	require.Equal(t, before, b.owned())
 }
 
+// "errors[{location, message}] (never the submitted value)": whatever is wrong, and
+// wherever it stands. Names of fields nobody knows are told, cut and fit to be shown.
+func TestSubmittedValuesAreNeverRepeated(t *testing.T) {
+	t.Parallel()
+	b := setup(t).tenants()
+	const canary = "c4n4ry"
+	wrong := []string{`"` + canary + `"`, `"` + canary + `\u202e\u0007"`, `{"x":"` + canary + `"}`, `["` + canary + `",{"x":"` + canary + `"}]`,
+		"48879123", "-48879123.5", `"http://` + canary + `@:x/"`, `"2026-13-45T` + canary + `"`, `"` + strings.Repeat(canary, 400) + `"`}
+	told := 0
+	check := func(row api.Row, got answer, what string) {
+		t.Helper()
+		require.NotContains(t, got.text, canary, "%s: %s", row.Action, what)
+		require.NotContains(t, got.text, "48879123", "%s: %s", row.Action, what)
+		if got.status >= 400 {
+			told++
+			require.Equal(t, "application/problem+json", got.header.Get("Content-Type"))
+		}
+	}
+	for _, row := range b.api.Rows() {
+		credential, path := b.credential(row), b.path(row, uuid.NewString())
+		if strings.Contains(row.Path, "{id}") {
+			for _, id := range []string{canary, canary + "%00", "%2e%2e%2f" + canary, strings.Repeat(canary, 100)} {
+				check(row, b.call(row.Method, strings.ReplaceAll(row.Path, "{id}", id), credential, ""), "a path")
+			}
+		}
+		for _, p := range b.api.Operation(row).Parameters {
+			for _, value := range []string{canary, "48879123", canary + "%00%ff", strings.Repeat(canary, 400)} {
+				switch p.In {
+				case "query":
+					if row.Action != "events.stream" || strings.HasSuffix(p.Name, "_id") && p.Schema.Format == "uuid" { // else it would be a tail
+						check(row, b.call(row.Method, path+"?"+p.Name+"="+value, credential, ""), p.Name)
+					}
+				case "header":
+					check(row, b.call(row.Method, path, credential, bodyFor(t, row, b.tenant[0]), p.Name, strings.Repeat(canary, 100)), p.Name)
+				}
+			}
+		}
+		body := bodyFor(t, row, b.tenant[0])
+		if body == "" || row.Action == "auth.logout" {
+			continue
+		}
+		var members map[string]json.RawMessage
+		require.NoError(t, json.Unmarshal([]byte(body), &members))
+		for name := range members {
+			for _, value := range wrong {
+				if row.KeysOnly && name == "data" {
+					continue
+				}
+				changed := maps.Clone(members)
+				changed[name] = json.RawMessage(value)
+				text, err := json.Marshal(changed)
+				require.NoError(t, err)
+				if got := b.call(row.Method, path, credential, string(text)); got.status >= 400 {
+					check(row, got, name+" "+value)
+				}
+			}
+		}
+		long := strings.Replace(body, "{", `{"`+strings.Repeat("n", 5000)+`":"`+canary+`",`, 1)
+		got := b.call(row.Method, path, credential, long)
+		require.Equal(t, 422, got.status, row.Action)
+		check(row, got, "a long name")
+		require.Less(t, len(got.text), 1000, row.Action)
+		var many strings.Builder
+		for i := range 5000 {
+			fmt.Fprintf(&many, `"odd\u202e\u0007%d":"%s",`, i, canary)
+		}
+		got = b.call(row.Method, path, credential, strings.Replace(body, "{", "{"+many.String(), 1))
+		require.Equal(t, 422, got.status, row.Action)
+		check(row, got, "many names")
+		require.Less(t, len(got.text), 5000, "%s: what was sent does not come back whole", row.Action)
+		require.NotRegexp(t, `\x{202e}|\\u202e|\\u0007`, got.text)
+	}
+	require.Greater(t, told, 500)
+}
+
 // with puts members into a body: the first ones of it, or the data of an event,
 // which may be anything.
 func with(row api.Row, body, members string) string {
@@ -241,7 +323,7 @@ func with(row api.Row, body, members string) string {
 }
 
 // optional are bodies that may be left out.
-var optional = map[string]bool{"keys.rotate": true, "endpoints.rotate-secret": true}
+var optional = map[string]bool{"keys.rotate": true, "endpoints.rotate-secret": true, "integrations.rotate-secret": true}
 
 // announce sends the head of a request with a body of so many bytes and nothing of
 // the body: the server need not read it to refuse it.

@@ -8,6 +8,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/gofiber/fiber/v2"
 
+	"integrationhub/hub/internal/httpx"
 	"integrationhub/hub/internal/keys"
 	"integrationhub/hub/internal/store"
 )
@@ -47,6 +48,12 @@ const (
 // actionLogin is recorded in the audit log also when it fails.
 const actionLogin = "auth.login"
 
+// Handshakes, which wait for a peer.
+const (
+	actionConnect = "integrations.connect"
+	actionLink    = "integrations.link"
+)
+
 // actionStream is answered with [eventStream] instead of JSON.
 const actionStream = "events.stream"
 
@@ -59,7 +66,7 @@ const (
 
 // routes is the table of the whole interface.
 func (a *API) routes() []route {
-	return []route{
+	rows := []route{
 		{post, "/api/v1/auth/login", anyone, noKeys, 200, actionLogin, "Log in with e-mail address and password", handle(a.login)},
 		{post, "/api/v1/auth/refresh", anyone, noKeys, 200, "auth.refresh", "Trade a refresh token for new tokens", handle(a.refresh)},
 		{post, "/api/v1/auth/logout", operators, noKeys, 204, "auth.logout", "End this login", handle(a.logout)},
@@ -81,6 +88,16 @@ func (a *API) routes() []route {
 		{post, "/api/v1/keys", admins, noKeys, 201, "keys.create", "Make an API key; the answer shows it once", handle(a.createKey)},
 		{remove, "/api/v1/keys/{id}", admins, noKeys, 204, "keys.revoke", "Revoke an API key at once", handle(a.revokeKey)},
 		{post, "/api/v1/keys/{id}/rotate", admins, noKeys, 201, "keys.rotate", "Replace an API key, the old one living on for a while", handle(a.rotateKey)},
+
+		{get, "/api/v1/integrations", operators, noKeys, 200, "integrations.list", "List integrations of all tenants", handle(a.listIntegrations)},
+		{post, "/api/v1/integrations/connect", admins, noKeys, 200, actionConnect, "Connect a tenant to a peer product", handle(a.connectIntegration)},
+		{post, "/api/v1/integrations/link", admins, noKeys, 200, actionLink, "Connect two tenants that both live in this hub", handle(a.linkIntegrations)},
+		{get, "/api/v1/integrations/{id}", operators, noKeys, 200, "integrations.get", "Show an integration", handle(a.getIntegration)},
+		{remove, "/api/v1/integrations/{id}", admins, noKeys, 200, "integrations.revoke", "End an integration; the peer is told", handle(a.revokeIntegration)},
+		{post, "/api/v1/integrations/{id}/test", admins, noKeys, 200, "integrations.test", "Ask the peer how it does, now", handle(a.testIntegration)},
+		{post, "/api/v1/integrations/{id}/rotate-secret", admins, noKeys, 200, "integrations.rotate-secret", "Make a new webhook secret and tell the peer; the answer shows it once", handle(a.rotateIntegrationSecret)},
+		{post, "/api/v1/integrations/{id}/enable", admins, noKeys, 200, "integrations.enable", "Take an integration into use again", handle(a.enableIntegration)},
+		{post, "/api/v1/integrations/{id}/disable", admins, noKeys, 200, "integrations.disable", "Stop an integration until it is enabled", handle(a.disableIntegration)},
 
 		{get, "/api/v1/endpoints", operators, keys.ScopeEndpoints, 200, "endpoints.list", "List endpoints", handle(a.listEndpoints)},
 		{post, "/api/v1/endpoints", admins, keys.ScopeEndpoints, 201, "endpoints.create", "Subscribe an endpoint; the answer shows its secret once", handle(a.createEndpoint)},
@@ -109,6 +126,10 @@ func (a *API) routes() []route {
 
 		{get, "/api/v1/audit", operators, noKeys, 200, "audit.list", "Read the audit log", handle(a.listAudit)},
 	}
+	if a.deps.Mail != nil {
+		rows = append(rows, route{get, "/api/v1/dev/mail", operators, noKeys, 200, "dev.mail", "Look at mail that was sent (development only)", handle(a.listMail)})
+	}
+	return rows
 }
 
 // tags head the sections of the reference, in this order; the name is the part of
@@ -119,12 +140,14 @@ var tags = []struct{ name, doc string }{
 	{"products", "What sends and receives events. Hosted products are part of this hub, external ones are registered by name."},
 	{"tenants", "A customer's account in one product."},
 	{"keys", "Credentials of a tenant's servers. Shown once, stored as a hash."},
+	{"integrations", "A tenant connected to a peer product: keys, secret and health of both directions."},
 	{"endpoints", "Plain webhook subscriptions of a tenant."},
 	{"events", "What happened in a product. Publishing answers when the event is durable; it is then delivered to everyone who wants it."},
 	{"deliveries", "One event on its way to one receiver: up to four attempts, then parked. Nothing is dropped silently."},
 	{"replays", "Durable jobs that send many deliveries again."},
 	{"stats", "Counts and latencies from rollups."},
 	{"audit", "Who did what, append-only."},
+	{"dev", "For developers; not there in production."},
 }
 
 func tagOf(action string) string {
@@ -169,7 +192,7 @@ func raw[I, O any](handler fiber.Handler) binder {
 func guarded[I, O any](a *API, handler func(c *fiber.Ctx, about *request) error) binder {
 	return func(place mount, row route, op huma.Operation) {
 		raw[I, O](func(c *fiber.Ctx) error {
-			about := &request{clientIP: clientIP(c, a.deps.TrustedProxies)}
+			about := &request{clientIP: httpx.ClientIP(c, a.deps.TrustedProxies)}
 			if err := a.admit(c.UserContext(), c, row, about); err != nil {
 				return err
 			}

@@ -24,12 +24,14 @@ import (
 	"integrationhub/hub/internal/api"
 	"integrationhub/hub/internal/audit"
 	"integrationhub/hub/internal/auth"
+	"integrationhub/hub/internal/connect"
 	"integrationhub/hub/internal/egress"
 	"integrationhub/hub/internal/gateway"
 	"integrationhub/hub/internal/httpx"
 	"integrationhub/hub/internal/keys"
 	"integrationhub/hub/internal/ledger"
 	"integrationhub/hub/internal/limit"
+	"integrationhub/hub/internal/mail"
 	"integrationhub/hub/internal/registry"
 	"integrationhub/hub/internal/seal"
 )
@@ -54,6 +56,7 @@ type bundle struct {
 	keys    *keys.Service
 	api     *api.API
 	sent    *sentPings
+	mail    *mail.Outbox
 	log     *lockedBuffer
 	admin   string // access tokens
 	support string
@@ -91,15 +94,21 @@ func setup(t *testing.T) *bundle {
 	b.keys = keys.NewService(b.db, func(string) []string { return []string{"patient.search"} }, "100-M", b.clock.Now)
 	logger := slog.New(slog.NewJSONHandler(b.log, nil))
 	b.engine.start(b, logger)
+	b.mail = mail.New(mail.Config{DB: b.db, Keep: true, Log: logger})
 	// As the server has it.
 	app := fiber.New(fiber.Config{DisableStartupMessage: true, BodyLimit: httpx.MaxBody, ErrorHandler: httpx.ErrorHandler(logger), Immutable: true})
 	httpx.AnswerUnknownMethods(app)
 	app.Use(httpx.RequestIDs(), httpx.Headers("https://hub.example.com"))
 	limits := keyLimits{limit.New(limit.Config{Redis: b.engine.redis.Options(), Log: logger})}
-	receive := gateway.New(b.engine.directory, limits, b.engine.outbox)
+	receive := gateway.New(b.engine.directory, limits, b.engine.outbox, nil)
+	// No product is hosted: what needs one is refused, the rest is the same.
+	connections := connect.New(connect.Config{
+		DB: b.db, Box: b.box, Keys: b.keys, URLs: newGuard(t), Now: b.clock.Now, Log: logger,
+		Products: func(string) (connect.Product, bool) { return connect.Product{}, false },
+	})
 	b.api, err = api.New(app, api.Deps{
 		Log: logger, Auth: b.auth, Keys: b.keys, KeyFinder: b.keys, KeyLimiter: limits, Directory: registry.NewDirectory(b.db),
-		Endpoints: registry.NewEndpoints(b.db, b.box, newGuard(t), b.clock.Now), Audit: audit.NewRecorder(b.db), Publisher: b.sent,
+		Endpoints: registry.NewEndpoints(b.db, b.box, newGuard(t), b.clock.Now), Audit: audit.NewRecorder(b.db), Publisher: b.sent, Connect: connections, Mail: b.mail,
 		Publish: receive.Publish, PublishBatch: receive.PublishBatch, Ledger: ledger.NewReader(b.db), Replays: b.engine.replays,
 		Tail: b.engine.tail, Kick: b.engine.dispatcher.Kick, Now: b.clock.Now, Stopping: b.engine.stopping,
 		TrustedProxies: []netip.Prefix{netip.MustParsePrefix(localPeer)}, Version: "test", Docs: true,
@@ -252,7 +261,7 @@ func (l *lockedBuffer) String() string {
 	return l.b.String()
 }
 
-func newGuard(t *testing.T) registry.URLChecker {
+func newGuard(t *testing.T) *egress.Guard {
 	t.Helper()
 	guard, err := egress.New(egress.Config{})
 	require.NoError(t, err)

@@ -16,7 +16,7 @@ var bucketWidths = map[string]time.Duration{"1m": time.Minute, "30m": 30 * time.
 type statsInput struct {
 	From          time.Time `query:"from" doc:"Absent: 24 hours before to"`
 	To            time.Time `query:"to" doc:"Absent: now"`
-	Bucket        string    `query:"bucket" enum:"1m,30m,3h,12h" default:"30m" doc:"Width of a bucket"`
+	Bucket        string    `query:"bucket" enum:"1m,30m,3h,12h" default:"30m" doc:"Width of a bucket; single minutes are kept for 35 days, the others for 400"`
 	Product       string    `query:"product" maxLength:"40" doc:"Only events of this product"`
 	TenantID      uuid.UUID `query:"tenant_id" format:"uuid" doc:"Only events of this tenant"`
 	EndpointID    uuid.UUID `query:"endpoint_id" format:"uuid" doc:"Only deliveries to this endpoint"`

@@ -5,6 +5,10 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/gofiber/fiber/v2"
@@ -12,6 +16,7 @@ import (
 
 	"integrationhub/hub"
 	"integrationhub/hub/internal/ledger"
+	"integrationhub/hub/internal/logid"
 )
 
 // Bounds of a live tail.
@@ -20,7 +25,18 @@ const (
 	streamBatch  = 200                    // deliveries in one reading
 	streamBeat   = 15 * time.Second       // a comment keeps idle connections alive
 	streamFor    = time.Hour              // then the client logs in again
-	streamResume = 500                    // deliveries made up for after Last-Event-ID
+	streamResume = 500                    // deliveries made up for at once
+
+	// Changes elsewhere are told through Redis. What it does not tell, because the
+	// processes have not heard of this listener yet, or because it is away, is looked
+	// for in the database: soon after the beginning, later now and then.
+	lookEarly = time.Second
+	lookLater = 10 * time.Second
+	earlyFor  = 6 * time.Second // by then every process knows
+
+	// streamOverlap is how far back a look goes, for what was being committed or told
+	// at the moment before: what was sent already is known.
+	streamOverlap = 3 * time.Second
 )
 
 // eventStream is the media type of a live tail.
@@ -28,7 +44,7 @@ const eventStream = "text/event-stream"
 
 type streamInput struct {
 	DeliveryQuery
-	LastEventID string `header:"Last-Event-ID" doc:"Id of the last delivery seen: newer ones come first"`
+	LastEventID string `header:"Last-Event-ID" doc:"Id of the last message seen, or of a delivery: what changed since then comes first. Some of it may come again, with the same ids"`
 }
 
 // streamOutput is what each message's data is.
@@ -47,13 +63,12 @@ func (a *API) stream(c *fiber.Ctx, _ *request) error {
 	if err != nil {
 		return err
 	}
-	var after *uuid.UUID
+	t := tail{api: a, filter: filter, sent: make(map[uuid.UUID]time.Time)}
 	if last := c.Get("Last-Event-ID"); last != "" {
-		id, err := uuid.Parse(last)
-		if err != nil {
-			return hub.Invalid("header.Last-Event-ID", "must be the id of a delivery")
+		var ok bool
+		if t.last, t.lastAt, ok = parsePosition(last); !ok {
+			return hub.Invalid("header.Last-Event-ID", "must be the id of a message of this stream")
 		}
-		after = &id
 	}
 	c.Set(fiber.HeaderContentType, eventStream)
 	c.Set(fiber.HeaderCacheControl, "no-store")
@@ -61,43 +76,77 @@ func (a *API) stream(c *fiber.Ctx, _ *request) error {
 	feed, stop := a.deps.Tail.Listen()
 	c.Context().SetBodyStreamWriter(func(w *bufio.Writer) {
 		defer stop()
-		a.tail(w, filter, after, feed)
+		t.w = w
+		t.run(feed)
 	})
 	return nil
 }
 
-// tail writes changes until the client goes, the hub stops or the hour is over.
-func (a *API) tail(w *bufio.Writer, filter ledger.Filter, after *uuid.UUID, feed <-chan uuid.UUID) {
+// position is the id of a message: which delivery changed, and when. It is the same
+// whichever process tells of the change.
+func position(item *ledger.Item) string {
+	return item.ID.String() + "@" + strconv.FormatInt(item.ChangedAt.UnixMicro(), 10)
+}
+
+// parsePosition reads a message's id; a delivery's id alone, at the zero time, means
+// whatever has become of it until now.
+func parsePosition(text string) (id uuid.UUID, at time.Time, ok bool) {
+	name, micros, timed := strings.Cut(text, "@")
+	id, err := uuid.Parse(name)
+	if err != nil || !timed {
+		return id, at, err == nil
+	}
+	n, err := strconv.ParseInt(micros, 10, 64)
+	at = time.UnixMicro(n)
+	return id, at, err == nil && n >= 0 && at.Year() <= 9999 // later ones are no times to PostgreSQL
+}
+
+// tail is one listener of the live tail.
+type tail struct {
+	api    *API
+	w      *bufio.Writer
+	filter ledger.Filter
+	last   uuid.UUID               // the delivery seen last, by an earlier connection; Nil: none
+	lastAt time.Time               // when it had changed; the zero time: not known
+	looked time.Time               // up to when the database was looked at
+	sent   map[uuid.UUID]time.Time // which change of a delivery was sent last
+}
+
+// run writes changes until the client goes, the hub stops or the hour is over.
+func (t *tail) run(feed <-chan uuid.UUID) {
 	ctx, cancel := context.WithTimeout(context.Background(), streamFor)
 	defer cancel()
-	if fmt.Fprint(w, "retry: 1000\n\n"); w.Flush() != nil {
+	if fmt.Fprint(t.w, "retry: 1000\n\n"); t.w.Flush() != nil || t.begin(ctx) != nil {
 		return
 	}
-	if after != nil && a.catchUp(ctx, w, filter, *after) != nil {
-		return
-	}
-	tick, beat := time.NewTicker(streamTick), time.NewTicker(streamBeat)
-	defer tick.Stop()
+	gather, beat, look := time.NewTicker(streamTick), time.NewTicker(streamBeat), time.NewTicker(lookEarly)
+	defer gather.Stop()
 	defer beat.Stop()
+	defer look.Stop()
+	early := time.After(earlyFor)
 	changed := make(map[uuid.UUID]bool)
 	for {
 		var err error
 		select {
 		case <-ctx.Done():
 			return
-		case <-a.deps.Stopping:
+		case <-t.api.deps.Stopping:
 			return
 		case id := <-feed:
 			changed[id] = true
 			if len(changed) < streamBatch {
 				continue
 			}
-			err = a.send(ctx, w, filter, changed)
-		case <-tick.C:
-			err = a.send(ctx, w, filter, changed)
+			err = t.tell(ctx, changed)
+		case <-gather.C:
+			err = t.tell(ctx, changed)
+		case <-look.C:
+			err = t.look(ctx)
+		case <-early:
+			look.Reset(lookLater)
 		case <-beat.C:
-			fmt.Fprint(w, ": still here\n\n")
-			err = w.Flush()
+			fmt.Fprint(t.w, ": still here\n\n")
+			err = t.w.Flush()
 		}
 		if err != nil {
 			return
@@ -105,41 +154,69 @@ func (a *API) tail(w *bufio.Writer, filter ledger.Filter, after *uuid.UUID, feed
 	}
 }
 
-// send writes the deliveries that changed and match, and empties the set.
-func (a *API) send(ctx context.Context, w *bufio.Writer, filter ledger.Filter, changed map[uuid.UUID]bool) error {
+// begin notes the moment and writes what changed since the client was last here.
+func (t *tail) begin(ctx context.Context) (err error) {
+	if t.looked, err = t.api.deps.Ledger.Now(ctx); err != nil || t.last == uuid.Nil {
+		return err
+	}
+	t.sent[t.last] = t.lastAt
+	if t.lastAt.IsZero() {
+		t.lastAt, t.sent[t.last] = logid.Time(t.last), t.looked
+	}
+	items, err := t.api.deps.Ledger.Since(ctx, t.filter, t.lastAt.Add(-streamOverlap), streamResume)
+	if err != nil {
+		return err
+	}
+	return t.write(items)
+}
+
+// tell writes the deliveries that changed and match, and empties the set.
+func (t *tail) tell(ctx context.Context, changed map[uuid.UUID]bool) error {
 	if len(changed) == 0 {
 		return nil
 	}
-	ids := make([]uuid.UUID, 0, len(changed))
-	for id := range changed {
-		ids = append(ids, id)
-	}
+	ids := slices.Collect(maps.Keys(changed))
 	clear(changed)
-	items, err := a.deps.Ledger.Matching(ctx, filter, ids)
+	items, err := t.api.deps.Ledger.Matching(ctx, t.filter, ids)
 	if err != nil {
 		return err
 	}
-	return writeItems(w, items)
+	return t.write(items)
 }
 
-// catchUp writes what came after a delivery the client has seen, oldest first.
-func (a *API) catchUp(ctx context.Context, w *bufio.Writer, filter ledger.Filter, after uuid.UUID) error {
-	items, err := a.deps.Ledger.After(ctx, filter, after, streamResume)
+// look writes what changed and nobody told of, and forgets what was sent so long ago
+// that no look finds it any more.
+func (t *tail) look(ctx context.Context) error {
+	now, err := t.api.deps.Ledger.Now(ctx)
 	if err != nil {
 		return err
 	}
-	return writeItems(w, items)
+	items, err := t.api.deps.Ledger.Attempted(ctx, t.filter, t.looked, streamResume)
+	if err != nil {
+		return err
+	}
+	if next := now.Add(-streamOverlap); next.After(t.looked) {
+		t.looked = next
+	}
+	maps.DeleteFunc(t.sent, func(_ uuid.UUID, at time.Time) bool { return at.Before(t.looked.Add(-streamOverlap)) })
+	return t.write(items)
 }
 
-func writeItems(w *bufio.Writer, items []ledger.Item) error {
-	for _, item := range items {
+// write sends those deliveries whose change was not sent before.
+func (t *tail) write(items []ledger.Item) error {
+	for i := range items {
+		item := &items[i]
+		if at, ok := t.sent[item.ID]; ok && !item.ChangedAt.After(at) {
+			continue
+		}
+		t.sent[item.ID] = item.ChangedAt
 		data, err := json.Marshal(item)
 		if err != nil {
 			return fmt.Errorf("writing a delivery: %w", err)
 		}
-		if _, err := fmt.Fprintf(w, "event: delivery\nid: %s\ndata: %s\n\n", item.ID, data); err != nil {
+		if _, err := fmt.Fprintf(t.w, "event: delivery\nid: %s\ndata: %s\n\n", position(item), data); err != nil {
 			return err
 		}
 	}
-	return w.Flush()
+	return t.w.Flush()
 }

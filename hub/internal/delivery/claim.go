@@ -20,7 +20,7 @@ import (
 const claimed = `
 	set due_at = now() + interval '30 seconds', next_attempt_at = null
 	from picked p where d.id = p.id
-	returning d.id, d.target_id, d.attempts, d.spent, d.round_at, now() - p.due_at`
+	returning d.id, d.target_id, d.integration, d.attempts, d.spent, d.round_at, now() - p.due_at`
 
 // claimTarget takes up to limit due rows of one target, oldest first.
 const claimTarget = `
@@ -53,7 +53,7 @@ func (d *Dispatcher) claim(ctx context.Context, statement string, args ...any) (
 	jobs, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (Job, error) {
 		job := Job{LeasedAt: leasedAt}
 		var late time.Duration
-		err := row.Scan(&job.ID, &job.Target, &job.Attempts, &job.Spent, &job.RoundAt, &late)
+		err := row.Scan(&job.ID, &job.Target, &job.Peer, &job.Attempts, &job.Spent, &job.RoundAt, &late)
 		job.DueAt = leasedAt.Add(-max(0, late))
 		return job, err
 	})

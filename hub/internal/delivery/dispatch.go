@@ -199,9 +199,8 @@ func (d *Dispatcher) runnable(l *lane) bool {
 	if wait <= 0 {
 		return true
 	}
-	if !l.timer {
-		l.timer = true
-		time.AfterFunc(wait, func() { d.wake(l) })
+	if l.timer == nil {
+		l.timer = time.AfterFunc(wait, func() { d.wake(l) })
 	}
 	return false
 }
@@ -209,7 +208,7 @@ func (d *Dispatcher) runnable(l *lane) bool {
 func (d *Dispatcher) wake(l *lane) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	l.timer = false
+	l.timer = nil
 	d.pump(l)
 }
 
@@ -260,11 +259,12 @@ func (d *Dispatcher) next(l *lane, done Job, result result) (own *lane, job Job,
 	l.running--
 	l.book(result)
 	if result.heldBack > 0 { // another process had this interval's turn
-		if at := d.Now().Add(result.heldBack); at.After(l.nextAt) {
-			l.nextAt = at
-		}
-		l.push(done)
+		l.nextAt = d.Now().Add(result.heldBack) // the turn this process gave it was not used
+		l.putBack(done)
 		d.queued++
+		if l.timer != nil && l.timer.Stop() { // set for later
+			l.timer = time.AfterFunc(result.heldBack, func() { d.wake(l) })
+		}
 	}
 	if d.stopping {
 		d.inFlight--

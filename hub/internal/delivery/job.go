@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"go.opentelemetry.io/otel/trace"
 
 	"integrationhub/hub"
 )
@@ -31,6 +32,7 @@ type Event struct {
 	Type        string
 	Correlation string // "" = none
 	Body        []byte
+	Trace       *trace.SpanContext // of the publication, in the process that accepted it; nil = not traced
 }
 
 // Leased stands for the deliveries of one commit that this process took on at once.
@@ -47,6 +49,7 @@ type Leased struct {
 type Job struct {
 	ID       uuid.UUID
 	Target   uuid.UUID
+	Peer     bool // Target is an integration, else an endpoint
 	Event    *Event
 	Attempts int       // attempts made before
 	Spent    int       // of these, how many count against this round's four

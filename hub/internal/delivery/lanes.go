@@ -1,6 +1,9 @@
 package delivery
 
 import (
+	"bytes"
+	"cmp"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -32,7 +35,7 @@ type lane struct {
 	woke     time.Time     // when other processes were last told of such rows
 	interval time.Duration // pacing: least time between starts; 0 = none
 	nextAt   time.Time     // pacing: earliest next start
-	timer    bool          // a wake-up for nextAt is set
+	timer    *time.Timer   // the wake-up for nextAt; nil = none is set
 }
 
 func (l *lane) waiting() int { return len(l.queue) - l.head }
@@ -72,6 +75,26 @@ func (l *lane) push(job Job) {
 		l.queue, l.head = l.queue[:0], 0
 	}
 	l.queue = append(l.queue, job)
+}
+
+// putBack returns a job that was popped and not attempted to its place: the oldest
+// stays first.
+func (l *lane) putBack(job Job) {
+	if l.head == 0 {
+		l.queue = slices.Insert(l.queue, 0, Job{})
+		l.head = 1
+	}
+	l.head--
+	at := l.head
+	for ; at+1 < len(l.queue) && older(l.queue[at+1], job) < 0; at++ {
+		l.queue[at] = l.queue[at+1]
+	}
+	l.queue[at] = job
+}
+
+// older compares jobs by when they became due, and by their ids.
+func older(a, b Job) int {
+	return cmp.Or(a.DueAt.Compare(b.DueAt), bytes.Compare(a.ID[:], b.ID[:]))
 }
 
 func (l *lane) pop() Job {

@@ -55,3 +55,28 @@ func TestFillWithoutRoomDoesNotKickItself(t *testing.T) {
 	require.Empty(t, d.kicks)
 	require.True(t, d.lanes[target].left, "it is remembered that rows wait")
 }
+
+// A job that was held back keeps its place: receivers get the oldest first.
+func TestLanePutsBackInOrder(t *testing.T) {
+	t.Parallel()
+	l := &lane{}
+	jobs := make([]Job, 6)
+	for i := range jobs {
+		jobs[i] = Job{ID: uuid.UUID{byte(i)}, DueAt: time.Unix(int64(i/2), 0)} // pairs become due at once
+		l.push(jobs[i])
+	}
+	first, second, third := l.pop(), l.pop(), l.pop()
+	l.putBack(second)
+	l.putBack(third)
+	l.putBack(first)
+	require.Equal(t, len(jobs), l.waiting())
+	for i := range jobs {
+		require.Equal(t, jobs[i].ID, l.pop().ID)
+	}
+	l.putBack(jobs[0])
+	require.Equal(t, 1, l.waiting())
+	require.Equal(t, jobs[0].ID, l.pop().ID)
+	empty := &lane{}
+	empty.putBack(jobs[1])
+	require.Equal(t, jobs[1].ID, empty.pop().ID)
+}

@@ -33,5 +33,5 @@ func (p RedisPacer) Permit(ctx context.Context, target uuid.UUID, interval time.
 	if err != nil || left <= 0 {
 		left = interval / 10
 	}
-	return left, false
+	return left + time.Millisecond, false // Redis tells whole ones, rounded down
 }

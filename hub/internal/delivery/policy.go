@@ -23,7 +23,10 @@ const (
 	ReasonDeferred  = "deferred_too_long" // Retry-After for 24 h
 	ReasonDisabled  = "endpoint_disabled"
 	ReasonDeleted   = "endpoint_deleted"
-	ReasonExpired   = "parked_too_long" // 15 days in the park
+	ReasonPeer      = "peer_unavailable"     // the integration is in error: redelivered when the peer is well
+	ReasonInactive  = "integration_inactive" // redelivered when it is active again
+	ReasonNotTaken  = "event_not_sent"       // the peer's interface has no such event
+	ReasonExpired   = "parked_too_long"      // 15 days in the park
 )
 
 // Outcome is what came of one attempt, as far as the policy cares.

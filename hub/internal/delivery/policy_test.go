@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"integrationhub/hub/hubtest"
 )
 
 var judged = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
@@ -55,4 +57,29 @@ func TestJudgeRetryAfterUsesUpNoAttempt(t *testing.T) {
 	require.Equal(t, Pending, Judge(answer(429, "60"), 0, judged.Add(-24*time.Hour+time.Minute), judged).Status)
 	require.Equal(t, Verdict{Status: Parked, Reason: ReasonDeferred, Healthy: true}, Judge(answer(429, "61"), 0, judged.Add(-24*time.Hour+time.Minute), judged))
 	require.Equal(t, Verdict{Status: Pending, Wait: time.Second, Spent: 1}, Judge(answer(500, "60"), 0, judged, judged))
+}
+
+// A peer that asks for an hour each time is asked 25 times in its 24 hours; nothing
+// is used up, and a failure in between neither restarts nor ends the day.
+func TestJudgePutsOffForADayByTheClock(t *testing.T) {
+	t.Parallel()
+	clock, spent, asked := hubtest.NewClock(judged), 0, 0
+	for {
+		status := []int{http.StatusTooManyRequests, http.StatusServiceUnavailable}[asked%2]
+		verdict := Judge(answer(status, "7200"), spent, judged, clock.Now())
+		asked++
+		require.Equal(t, spent, verdict.Spent)
+		if verdict.Status == Parked {
+			require.Equal(t, ReasonDeferred, verdict.Reason)
+			break
+		}
+		require.Equal(t, Verdict{Status: Pending, Wait: time.Hour, Spent: spent, Healthy: true}, verdict, "at most an hour is honoured")
+		clock.Advance(verdict.Wait)
+		if asked == 12 {
+			spent = Judge(answer(500, ""), spent, judged, clock.Now()).Spent
+		}
+	}
+	require.Equal(t, 25, asked)
+	require.Equal(t, 24*time.Hour, clock.Now().Sub(judged))
+	require.Equal(t, 1, spent)
 }

@@ -2,10 +2,14 @@ package delivery
 
 import (
 	"context"
+	"encoding/hex"
+	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"integrationhub/hub"
+	"integrationhub/hub/internal/connect"
 	"integrationhub/hub/internal/delivery/client"
 	"integrationhub/hub/internal/directory"
 	"integrationhub/hub/internal/failpoint"
@@ -29,7 +33,7 @@ type Attempt struct {
 // worker holds what one attempt needs, reused by the next.
 type worker struct {
 	response client.Response
-	header   []client.Header
+	request  request
 }
 
 // result is what an attempt tells the target's lane.
@@ -49,17 +53,17 @@ func (d *Dispatcher) attempt(w *worker, l *lane, job Job) result {
 	if started.Sub(job.LeasedAt) > startWithin {
 		return result{skipped: true}
 	}
-	endpoint, err := d.Directory.Endpoint(ctx, job.Target)
+	target, err := d.Directory.Target(ctx, job.Target, job.Peer)
 	if err != nil {
 		return result{skipped: true}
 	}
-	if verdict, decided := withoutSending(endpoint, job.Spent); decided {
+	if verdict, decided := withoutSending(target, job.Spent); decided {
 		d.Log.Record(Attempt{Job: job, Verdict: verdict})
 		return result{healthy: true}
 	}
 	paced := result{known: true}
-	if endpoint.RatePerMinute > 0 {
-		paced.interval = time.Minute / time.Duration(endpoint.RatePerMinute)
+	if target.RatePerMinute > 0 {
+		paced.interval = time.Minute / time.Duration(target.RatePerMinute)
 		if !job.paced {
 			if wait, ok := d.turn(l, paced.interval); !ok {
 				return result{heldBack: wait, known: true, interval: paced.interval}
@@ -71,45 +75,54 @@ func (d *Dispatcher) attempt(w *worker, l *lane, job Job) result {
 			}
 		}
 	}
-	a := d.send(ctx, w, job, endpoint, started)
+	a := d.send(ctx, w, job, target, started)
 	failpoint.Here("after_response")
 	d.Log.Record(a)
 	paced.healthy, paced.took = a.Verdict.Healthy, a.Phases.Total
 	return paced
 }
 
-// withoutSending decides about deliveries whose endpoint takes none.
-func withoutSending(endpoint *directory.Endpoint, spent int) (Verdict, bool) {
+// withoutSending decides about deliveries whose target takes none.
+func withoutSending(target *directory.Target, spent int) (Verdict, bool) {
 	switch {
-	case endpoint == nil:
+	case target == nil:
 		return Verdict{Status: Failed, Spent: spent, Reason: ReasonDeleted}, true
-	case !endpoint.Enabled:
+	case target.Enabled:
+		return Verdict{}, false
+	case target.Peer == nil:
 		return Verdict{Status: Parked, Spent: spent, Reason: ReasonDisabled}, true
+	case target.Peer.Status == connect.Inactive:
+		return Verdict{Status: Parked, Spent: spent, Reason: ReasonInactive}, true
+	default:
+		return Verdict{Status: Parked, Spent: spent, Reason: ReasonPeer}, true
 	}
-	return Verdict{}, false
+}
+
+// request is what an attempt sends.
+type request struct {
+	url       string
+	header    []client.Header
+	body      []byte
+	signature [32]byte // as X-Webhook-Signature, to be kept; zero where the peer has another
 }
 
 // send signs and posts one delivery and judges the answer.
-func (d *Dispatcher) send(ctx context.Context, w *worker, job Job, endpoint *directory.Endpoint, started time.Time) Attempt {
+func (d *Dispatcher) send(ctx context.Context, w *worker, job Job, to *directory.Target, started time.Time) Attempt {
 	a := Attempt{Job: job, Made: true, StartedAt: started, Queued: started.Sub(job.DueAt)}
-	signer, previous := endpoint.Signers(started)
-	a.Signature = signer.Body(job.Event.Body)
-	standard := signer.Standard(job.Event.ID, started.Unix(), job.Event.Body)
-	if previous != nil {
-		standard += " " + previous.Standard(job.Event.ID, started.Unix(), job.Event.Body)
+	var err error
+	if to.Peer == nil {
+		w.toEndpoint(job, to, started)
+	} else if err = w.toPeer(job, to.Peer, started); err != nil {
+		a.Made, a.Error = false, err.Error()
+		a.Verdict = Verdict{Status: Failed, Spent: job.Spent, Reason: ReasonNotTaken, Healthy: true}
+		return a
 	}
-	w.header = append(w.header[:0],
-		client.Header{Name: "Content-Type", Value: "application/json"},
-		client.Header{Name: hub.HeaderSignature, Value: hub.BodySignature(a.Signature)},
-		client.Header{Name: hub.HeaderStdID, Value: job.Event.ID},
-		client.Header{Name: hub.HeaderStdTimestamp, Value: strconv.FormatInt(started.Unix(), 10)},
-		client.Header{Name: hub.HeaderStdSignature, Value: standard},
-	)
+	a.Signature = w.request.signature
 	outcome := Outcome{}
-	target, err := d.target(endpoint.URL)
+	target, err := d.target(w.request.url)
 	if err == nil {
 		failpoint.Here("during_post")
-		err = d.Client.Post(ctx, target, w.header, job.Event.Body, &w.response)
+		err = d.Client.Post(ctx, target, w.request.header, w.request.body, &w.response)
 		a.Phases = w.response.Phases
 		outcome = Outcome{Status: w.response.Status, Complete: err == nil, RetryAfter: w.response.RetryAfter}
 		a.Code = w.response.Status
@@ -120,6 +133,53 @@ func (d *Dispatcher) send(ctx context.Context, w *worker, job Job, endpoint *dir
 	}
 	a.Verdict = Judge(outcome, job.Spent, job.RoundAt, d.Now())
 	return a
+}
+
+// toEndpoint makes the request for a plain endpoint: the envelope, with both kinds
+// of signature.
+func (w *worker) toEndpoint(job Job, to *directory.Target, at time.Time) {
+	r := &w.request
+	r.url, r.body = to.URL, job.Event.Body
+	signer, previous := to.Signers(at)
+	r.signature = signer.Body(r.body)
+	standard := signer.Standard(job.Event.ID, at.Unix(), r.body)
+	if previous != nil {
+		standard += " " + previous.Standard(job.Event.ID, at.Unix(), r.body)
+	}
+	r.header = append(r.header[:0],
+		client.Header{Name: "Content-Type", Value: "application/json"},
+		client.Header{Name: hub.HeaderSignature, Value: hub.BodySignature(r.signature)},
+		client.Header{Name: hub.HeaderStdID, Value: job.Event.ID},
+		client.Header{Name: hub.HeaderStdTimestamp, Value: strconv.FormatInt(at.Unix(), 10)},
+		client.Header{Name: hub.HeaderStdSignature, Value: standard},
+	)
+}
+
+// toPeer makes the request for an integration, as its connector has it.
+func (w *worker) toPeer(job Job, peer *directory.Integration, at time.Time) error {
+	event, err := hub.ParseEnvelope(job.Event.Body)
+	if err != nil {
+		return fmt.Errorf("reading the stored envelope: %w", err)
+	}
+	event.TenantID, event.Environment = job.Event.TenantID, job.Event.Environment
+	out, err := peer.Connector.Encode(peer.Connection(at), event)
+	if err != nil {
+		return err
+	}
+	r := &w.request
+	r.url, r.body, r.header = out.URL, out.Body, r.header[:0]
+	for name, values := range out.Header {
+		for _, value := range values {
+			r.header = append(r.header, client.Header{Name: name, Value: value})
+		}
+	}
+	r.signature = [32]byte{}
+	if digits, found := strings.CutPrefix(out.Header.Get(hub.HeaderSignature), "sha256="); found && len(digits) == 2*len(r.signature) {
+		if _, err := hex.Decode(r.signature[:], []byte(digits)); err != nil {
+			r.signature = [32]byte{} // the peer's own way to write one
+		}
+	}
+	return nil
 }
 
 // kept copies what outlives the worker's buffers.

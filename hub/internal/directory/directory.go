@@ -47,6 +47,7 @@ const maxUnknown = 10_000
 type Directory struct {
 	pool    *pgxpool.Pool
 	secrets Opener
+	speaks  Connectors
 	log     *slog.Logger
 	now     func() time.Time
 	current atomic.Pointer[generation]
@@ -58,8 +59,10 @@ type generation struct {
 	version   int64
 	keys      sync.Map // SHA-256 of a key → *Key; nil = no such key
 	unknown   atomic.Int64
-	tenants   sync.Map // scope → []*Endpoint
-	endpoints sync.Map // uuid.UUID → *Endpoint; nil = no such endpoint
+	tenants   sync.Map // scope → []*Target
+	endpoints sync.Map // uuid.UUID → *Target; nil = no such endpoint
+	// uuid.UUID → *Integration; nil = no such integration
+	integrations sync.Map
 }
 
 type scope struct {
@@ -67,10 +70,13 @@ type scope struct {
 	environment hub.Environment
 }
 
+// Connectors gives the connector that speaks to a product; never nil.
+type Connectors func(product string) hub.Connector
+
 // New makes an empty directory at version 0: the first [Directory.Refresh] or
 // commit brings it up to date.
-func New(pool *pgxpool.Pool, secrets Opener, log *slog.Logger, now func() time.Time) *Directory {
-	d := &Directory{pool: pool, secrets: secrets, log: log, now: now}
+func New(pool *pgxpool.Pool, secrets Opener, speaks Connectors, log *slog.Logger, now func() time.Time) *Directory {
+	d := &Directory{pool: pool, secrets: secrets, speaks: speaks, log: log, now: now}
 	d.current.Store(&generation{})
 	return d
 }
@@ -90,6 +96,9 @@ func (d *Directory) Refresh(ctx context.Context) error {
 	return nil
 }
 
+// lastFlush bounds how long the last uses of keys are stored when a process stops.
+const lastFlush = 3 * time.Second
+
 // Run refreshes until ctx ends and records when keys were last used.
 func (d *Directory) Run(ctx context.Context) {
 	poll, flush := time.NewTicker(pollEvery), time.NewTicker(30*time.Second)
@@ -99,10 +108,15 @@ func (d *Directory) Run(ctx context.Context) {
 	for {
 		select {
 		case <-ctx.Done():
+			last, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastFlush)
+			defer cancel()
+			if err := d.flushUsed(last); err != nil {
+				d.log.Warn("recording the last use of keys failed; it is lost", "error", err)
+			}
 			return
 		case <-flush.C:
 			if err := d.flushUsed(ctx); err != nil && ctx.Err() == nil {
-				d.log.Warn("recording the last use of keys failed", "error", err)
+				d.log.Warn("recording the last use of keys failed; trying again", "error", err)
 			}
 		case <-poll.C:
 			err := d.Refresh(ctx)
@@ -172,15 +186,16 @@ func (d *Directory) loadKey(ctx context.Context, hash [sha256.Size]byte) (*Key, 
 	case err != nil:
 		return nil, store.Failed("looking up a key", err)
 	}
-	return &Key{Principal: keys.PrincipalOf(row.Key, row.Product, row.TenantName), expiresAt: row.Key.ExpiresAt, hash: hash}, nil
+	return &Key{Principal: keys.PrincipalOf(row), expiresAt: row.Key.ExpiresAt, hash: hash}, nil
 }
 
+// flushUsed stores when keys were last used. What could not be stored is kept for
+// the next time.
 func (d *Directory) flushUsed(ctx context.Context) error {
 	var ids []uuid.UUID
 	var times []time.Time
 	d.used.Range(func(id, at any) bool {
 		ids, times = append(ids, id.(uuid.UUID)), append(times, at.(time.Time))
-		d.used.Delete(id)
 		return true
 	})
 	if len(ids) == 0 {
@@ -191,6 +206,9 @@ func (d *Directory) flushUsed(ctx context.Context) error {
 		from unnest($1::uuid[], $2::timestamptz[]) u(id, at) where k.id = u.id`, ids, times)
 	if err != nil {
 		return fmt.Errorf("storing when keys were last used: %w", err)
+	}
+	for i, id := range ids {
+		d.used.CompareAndDelete(id, times[i]) // a use since then stays
 	}
 	return nil
 }

@@ -2,6 +2,7 @@ package directory
 
 import (
 	"bytes"
+	"context"
 	"log/slog"
 	"testing"
 	"time"
@@ -35,7 +36,7 @@ func newPlace(t *testing.T) *place {
 	box, err := seal.New(bytes.Repeat([]byte{7}, seal.KeySize))
 	require.NoError(t, err)
 	p.keys = keys.NewService(p.pool, nil, "100-M", p.clock.Now)
-	p.directory = New(p.pool, box, slog.New(slog.DiscardHandler), p.clock.Now)
+	p.directory = New(p.pool, box, func(name string) hub.Connector { return hub.AnyPeer(name, name) }, slog.New(slog.DiscardHandler), p.clock.Now)
 	registered := registry.NewDirectory(p.pool)
 	_, err = registered.CreateProduct(t.Context(), registry.Product{Name: "shop", Prefix: "shop", Title: "Shop"})
 	require.NoError(t, err)
@@ -105,6 +106,28 @@ func TestLastUseOfKeysIsStored(t *testing.T) {
 	require.NoError(t, p.directory.flushUsed(t.Context()))
 	require.Equal(t, later, p.lastUsed(used))
 	require.Equal(t, before, p.version(), "or every process would drop its cache each time")
+}
+
+// What could not be stored is stored later, at the latest when the process stops.
+func TestLastUseOfKeysIsNotForgotten(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	first, plain := p.key(nil)
+	second, other := p.key(nil)
+	began := p.clock.Now()
+	require.True(t, p.use(plain))
+	away, cancel := context.WithCancel(t.Context())
+	cancel()
+	require.Error(t, p.directory.flushUsed(away))
+	require.NoError(t, p.directory.flushUsed(t.Context()))
+	require.Equal(t, began, p.lastUsed(first))
+
+	later := p.clock.Advance(time.Minute)
+	require.True(t, p.use(plain))
+	require.True(t, p.use(other))
+	p.directory.Run(away) // a process that is told to stop
+	require.Equal(t, later, p.lastUsed(first))
+	require.Equal(t, later, p.lastUsed(second))
 }
 
 func TestKeysEndWithTheirTimeAndWithRevocation(t *testing.T) {

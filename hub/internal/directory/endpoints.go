@@ -13,66 +13,87 @@ import (
 	"integrationhub/hub/internal/store"
 )
 
-// Endpoint is one webhook subscription, ready to be delivered to.
-type Endpoint struct {
+// Target is what an event is delivered to: an endpoint, or the peer of an
+// integration.
+type Target struct {
 	ID            uuid.UUID
 	TenantID      uuid.UUID
 	Environment   hub.Environment
-	URL           string
-	RatePerMinute int // 0 = not paced
-	Enabled       bool
+	URL           string // of an endpoint
+	RatePerMinute int    // 0 = not paced
+	Enabled       bool   // takes deliveries now; others wait in the park
+	Peer          *Integration
 	patterns      []string
 	signer        *hub.Signer
 	previous      *hub.Signer // nil: none
 	previousUntil time.Time
 }
 
-// Signers sign with the endpoint's secrets as they are at a moment: the current
+// Signers sign with an endpoint's secrets as they are at a moment: the current
 // one, and during a rotation the one before, else nil.
-func (e *Endpoint) Signers(now time.Time) (current, previous *hub.Signer) {
-	if e.previous != nil && now.Before(e.previousUntil) {
-		return e.signer, e.previous
+func (t *Target) Signers(now time.Time) (current, previous *hub.Signer) {
+	if t.previous != nil && now.Before(t.previousUntil) {
+		return t.signer, t.previous
 	}
-	return e.signer, nil
+	return t.signer, nil
 }
 
-// Wants tells whether the endpoint subscribed to an event type.
-func (e *Endpoint) Wants(eventType string) bool { return hub.Subscribed(e.patterns, eventType) }
+// Wants tells whether the target subscribed to an event type.
+func (t *Target) Wants(eventType string) bool { return hub.Subscribed(t.patterns, eventType) }
 
-// Subscribers are a tenant's enabled endpoints that want an event type.
-func (d *Directory) Subscribers(ctx context.Context, tenant uuid.UUID, environment hub.Environment, eventType string) ([]*Endpoint, error) {
+// Subscribers are a tenant's targets that want an event type: its enabled endpoints,
+// and its integrations but those that are inactive.
+func (d *Directory) Subscribers(ctx context.Context, tenant uuid.UUID, environment hub.Environment, eventType string) ([]*Target, error) {
 	generation := d.current.Load()
 	key := scope{tenant, environment}
 	loaded, ok := generation.tenants.Load(key)
 	if !ok {
-		endpoints, err := d.loadEndpoints(ctx, `tenant_id = $1 and environment = $2 and enabled`, tenant, environment)
+		targets, err := d.loadEndpoints(ctx, `tenant_id = $1 and environment = $2 and enabled`, tenant, environment)
 		if err != nil {
 			return nil, err
 		}
-		generation.tenants.Store(key, endpoints)
-		loaded = endpoints
+		peers, err := d.loadPeers(ctx, tenant, environment)
+		if err != nil {
+			return nil, err
+		}
+		targets = append(targets, peers...)
+		generation.tenants.Store(key, targets)
+		loaded = targets
 	}
-	endpoints := loaded.([]*Endpoint)
-	wanted := make([]*Endpoint, 0, len(endpoints))
-	for _, endpoint := range endpoints {
-		if endpoint.Wants(eventType) {
-			wanted = append(wanted, endpoint)
+	targets := loaded.([]*Target)
+	wanted := make([]*Target, 0, len(targets))
+	for _, target := range targets {
+		if target.Wants(eventType) && (target.Peer == nil || target.Peer.takes(eventType)) {
+			wanted = append(wanted, target)
 		}
 	}
 	return wanted, nil
 }
 
+// Target finds an endpoint or the peer of an integration, enabled or not; nil where
+// there is none any more.
+func (d *Directory) Target(ctx context.Context, id uuid.UUID, integration bool) (*Target, error) {
+	if !integration {
+		return d.Endpoint(ctx, id)
+	}
+	found, err := d.Integration(ctx, id)
+	if err != nil || found == nil {
+		return nil, err
+	}
+	return found.target, nil
+}
+
 // Endpoint finds one endpoint, enabled or not; nil where it was deleted.
-func (d *Directory) Endpoint(ctx context.Context, id uuid.UUID) (*Endpoint, error) {
+func (d *Directory) Endpoint(ctx context.Context, id uuid.UUID) (*Target, error) {
 	generation := d.current.Load()
 	if found, ok := generation.endpoints.Load(id); ok {
-		return found.(*Endpoint), nil
+		return found.(*Target), nil
 	}
 	endpoints, err := d.loadEndpoints(ctx, `id = $1`, id)
 	if err != nil {
 		return nil, err
 	}
-	var endpoint *Endpoint
+	var endpoint *Target
 	if len(endpoints) == 1 {
 		endpoint = endpoints[0]
 	}
@@ -80,7 +101,7 @@ func (d *Directory) Endpoint(ctx context.Context, id uuid.UUID) (*Endpoint, erro
 	return endpoint, nil
 }
 
-func (d *Directory) loadEndpoints(ctx context.Context, where string, args ...any) ([]*Endpoint, error) {
+func (d *Directory) loadEndpoints(ctx context.Context, where string, args ...any) ([]*Target, error) {
 	rows, err := d.pool.Query(ctx, `
 		select id, tenant_id, environment, url, event_types, enabled, coalesce(rate_per_minute, 0),
 		       secret, previous_secret, coalesce(previous_expires_at, 'epoch')
@@ -88,8 +109,8 @@ func (d *Directory) loadEndpoints(ctx context.Context, where string, args ...any
 	if err != nil {
 		return nil, store.Failed("loading endpoints", err)
 	}
-	endpoints, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (*Endpoint, error) {
-		e := &Endpoint{}
+	endpoints, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (*Target, error) {
+		e := &Target{}
 		var secret, previous []byte
 		err := row.Scan(&e.ID, &e.TenantID, &e.Environment, &e.URL, &e.patterns, &e.Enabled, &e.RatePerMinute,
 			&secret, &previous, &e.previousUntil)
@@ -104,7 +125,7 @@ func (d *Directory) loadEndpoints(ctx context.Context, where string, args ...any
 	return endpoints, nil
 }
 
-func (d *Directory) openSecrets(e *Endpoint, secret, previous []byte) error {
+func (d *Directory) openSecrets(e *Target, secret, previous []byte) error {
 	plain, err := d.secrets.Open(secret, registry.SecretContext(e.ID))
 	if err != nil {
 		return fmt.Errorf("opening the secret of endpoint %s: %w", e.ID, err)

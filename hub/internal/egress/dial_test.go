@@ -171,14 +171,14 @@ func TestDialSelfAndDevelopment(t *testing.T) {
 		"other.example": {{"127.0.0.1"}},
 		"evil.example":  {{"169.254.169.254"}},
 	}}
-	self := newGuard(t, Config{Resolver: resolver, SelfURL: "http://hub.example:" + port})
+	self := newGuard(t, Config{Resolver: resolver, SelfURLs: []string{"http://hub.example:" + port}})
 	require.NoError(t, dial(t, self, "Hub.Example:"+port))
 	require.Equal(t, addr, <-accepted)
 	require.Error(t, dial(t, self, "hub.example:1"))
 	require.Error(t, dial(t, self, "other.example:"+port))
 	require.Error(t, dial(t, self, addr))
 
-	evil := newGuard(t, Config{Resolver: resolver, SelfURL: "http://evil.example"})
+	evil := newGuard(t, Config{Resolver: resolver, SelfURLs: []string{"http://evil.example"}})
 	var unreachable *UnreachableError
 	require.ErrorAs(t, dial(t, evil, "evil.example:80"), &unreachable)
 	require.True(t, unreachable.Refused, "metadata is not opened by anything")

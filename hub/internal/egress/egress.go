@@ -12,6 +12,7 @@ import (
 	"net"
 	"net/netip"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 )
@@ -24,7 +25,7 @@ type Resolver interface {
 // Config says what is open besides the public internet.
 type Config struct {
 	Allow       []netip.Prefix // networks opened by the operator (HUB_EGRESS_ALLOW)
-	SelfURL     string         // the hub's own public URL, whose host and port are always open; may be empty
+	SelfURLs    []string       // the hub's own addresses, whose hosts and ports are always open
 	Development bool           // opens loopback and lets CheckHTTPS take http
 	Resolver    Resolver       // nil = the system's
 }
@@ -32,15 +33,20 @@ type Config struct {
 // Guard applies the egress rules. It is safe for concurrent use.
 type Guard struct {
 	allow       []netip.Prefix
-	selfHost    string // lower case, without brackets; "" = none
-	selfPort    string
+	self        []origin
 	development bool
 	resolver    Resolver
 	dialer      net.Dialer
 	now         func() time.Time
 }
 
-// New makes a guard. It fails when SelfURL is not an absolute http(s) URL.
+// origin is a place of the hub's own.
+type origin struct {
+	host string // lower case, without brackets
+	port string
+}
+
+// New makes a guard. It fails when one of SelfURLs is not an absolute http(s) URL.
 func New(cfg Config) (*Guard, error) {
 	g := &Guard{development: cfg.Development, resolver: cfg.Resolver, now: time.Now}
 	if g.resolver == nil {
@@ -49,23 +55,23 @@ func New(cfg Config) (*Guard, error) {
 	for _, prefix := range cfg.Allow {
 		g.allow = append(g.allow, unmapPrefix(prefix))
 	}
-	if cfg.SelfURL == "" {
-		return g, nil
-	}
-	self, err := url.Parse(cfg.SelfURL)
-	if err != nil {
-		return nil, fmt.Errorf("reading the hub's own URL: %w", err)
-	}
-	g.selfHost, g.selfPort = strings.ToLower(self.Hostname()), portOf(self)
-	if g.selfHost == "" || g.selfPort == "" {
-		return nil, errors.New("reading the hub's own URL: it is not an absolute http(s) URL")
+	for _, text := range cfg.SelfURLs {
+		self, err := url.Parse(text)
+		if err != nil {
+			return nil, fmt.Errorf("reading the hub's own URL: %w", err)
+		}
+		one := origin{strings.ToLower(self.Hostname()), portOf(self)}
+		if one.host == "" || one.port == "" {
+			return nil, errors.New("reading the hub's own URL: it is not an absolute http(s) URL")
+		}
+		g.self = append(g.self, one)
 	}
 	return g, nil
 }
 
-// isSelf tells whether host and port are those of the hub's own public URL.
+// isSelf tells whether host and port are those of one of the hub's own addresses.
 func (g *Guard) isSelf(host, port string) bool {
-	return g.selfHost != "" && port == g.selfPort && strings.EqualFold(host, g.selfHost)
+	return slices.Contains(g.self, origin{strings.ToLower(host), port})
 }
 
 // portOf gives the port of an http(s) URL, the scheme's own where it has none; ""

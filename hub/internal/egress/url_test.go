@@ -97,9 +97,9 @@ func TestCheckURLNeverEchoes(t *testing.T) {
 
 func TestCheckURLOpened(t *testing.T) {
 	t.Parallel()
-	production := newGuard(t, Config{SelfURL: "https://hub.example.com"})
-	local := newGuard(t, Config{SelfURL: "http://localhost:8080"})
-	localIP := newGuard(t, Config{SelfURL: "http://127.0.0.1:8080/base"})
+	production := newGuard(t, Config{SelfURLs: []string{"https://hub.example.com"}})
+	local := newGuard(t, Config{SelfURLs: []string{"http://localhost:8080"}})
+	localIP := newGuard(t, Config{SelfURLs: []string{"http://127.0.0.1:8080/base"}})
 	development := newGuard(t, Config{Development: true})
 	opened := newGuard(t, Config{Allow: nets("10.1.0.0/16", "::ffff:172.16.0.0/108", "169.254.0.0/16", "fd00::/8", "0.0.0.0/0", "::/0")})
 	some := newGuard(t, Config{Allow: nets("10.1.0.0/16", "::ffff:172.16.0.0/108", "64:ff9b::/96")})
@@ -171,7 +171,7 @@ func TestCheckHTTPS(t *testing.T) {
 func TestNewRefusesWrongSelf(t *testing.T) {
 	t.Parallel()
 	for _, self := range []string{"hub.example.com", "ftp://hub.example.com", "http://", "://"} {
-		_, err := New(Config{SelfURL: self})
+		_, err := New(Config{SelfURLs: []string{self}})
 		require.Error(t, err, self)
 	}
 }

@@ -59,7 +59,7 @@ func parseEvent(key *directory.Key, body []byte, at string) (*outbox.Publication
 	switch {
 	case p.Type == "":
 		return nil, hub.Invalid(at+".event_type", "is required")
-	case !validType(p.Type):
+	case !hub.ValidEventType(p.Type):
 		return nil, hub.Invalid(at+".event_type", "must be words of letters, digits, _ and - joined by dots, such as appointment.created")
 	case p.Data == nil:
 		return nil, hub.Invalid(at+".data", "is required")
@@ -125,24 +125,4 @@ func text(value []byte, at string, longest int) (string, error) {
 		return "", hub.Invalid(at, "must have at most "+strconv.Itoa(longest)+" bytes")
 	}
 	return inner, nil
-}
-
-// validType tells whether s is words joined by dots: what patterns of endpoints
-// can match and logs can show.
-func validType(s string) bool {
-	wordEmpty := true
-	for i := range len(s) {
-		switch c := s[i]; {
-		case c == '.':
-			if wordEmpty {
-				return false
-			}
-			wordEmpty = true
-		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9', c == '_', c == '-':
-			wordEmpty = false
-		default:
-			return false
-		}
-	}
-	return !wordEmpty
 }

@@ -15,6 +15,7 @@ import (
 	"integrationhub/hub/internal/httpx"
 	"integrationhub/hub/internal/keys"
 	"integrationhub/hub/internal/outbox"
+	"integrationhub/hub/internal/tracing"
 )
 
 // Keys finds API keys.
@@ -38,16 +39,33 @@ type Gateway struct {
 	finder    Keys
 	limiter   Limiter
 	publisher Publisher
+	tracer    *tracing.Tracer
 }
 
-// New makes a gateway.
-func New(finder Keys, limiter Limiter, publisher Publisher) *Gateway {
-	return &Gateway{finder: finder, limiter: limiter, publisher: publisher}
+// New makes a gateway; a nil tracer traces nothing.
+func New(finder Keys, limiter Limiter, publisher Publisher, tracer *tracing.Tracer) *Gateway {
+	return &Gateway{finder: finder, limiter: limiter, publisher: publisher, tracer: tracer}
+}
+
+// begin begins the span of a publication; nil where nothing is traced.
+func (g *Gateway) begin(c *fiber.Ctx) *tracing.Span {
+	if g.tracer == nil {
+		return nil
+	}
+	header := &c.Request().Header
+	return g.tracer.Publish(header.Peek("traceparent"), header.Peek("tracestate"))
 }
 
 // Publish serves POST /api/v1/events: 202 {"id","deliveries"} after the commit, 200
 // with the first answer where the same id or Idempotency-Key and body came before.
 func (g *Gateway) Publish(c *fiber.Ctx) error {
+	span := g.begin(c)
+	err := g.publish(c, span)
+	span.End(err)
+	return err
+}
+
+func (g *Gateway) publish(c *fiber.Ctx, span *tracing.Span) error {
 	key, body, err := g.admit(c)
 	if err != nil {
 		return err
@@ -56,13 +74,17 @@ func (g *Gateway) Publish(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	if err := idempotency(c, p, body); err != nil {
+	publications := []*outbox.Publication{p}
+	if err := idempotency(c, publications, body); err != nil {
 		return err
 	}
-	results, err := g.publisher.PublishAll(c.UserContext(), []*outbox.Publication{p})
+	p.Trace = span.Parent()
+	span.Events(p.Product, p.Type, 1)
+	results, err := g.publisher.PublishAll(span.In(c.UserContext()), publications)
 	if err != nil {
 		return err
 	}
+	span.Accepted(results[0].ID, results[0].Deliveries)
 	status := fiber.StatusAccepted
 	if results[0].Duplicate {
 		status = fiber.StatusOK
@@ -70,8 +92,16 @@ func (g *Gateway) Publish(c *fiber.Ctx) error {
 	return send(c, status, appendResult(make([]byte, 0, 64), results[0]))
 }
 
-// PublishBatch serves POST /api/v1/events/batch: all events or none.
+// PublishBatch serves POST /api/v1/events/batch: all events or none; 200 with the
+// first answer where all of them came before, with the same ids or Idempotency-Key.
 func (g *Gateway) PublishBatch(c *fiber.Ctx) error {
+	span := g.begin(c)
+	err := g.publishBatch(c, span)
+	span.End(err)
+	return err
+}
+
+func (g *Gateway) publishBatch(c *fiber.Ctx, span *tracing.Span) error {
 	key, body, err := g.admit(c)
 	if err != nil {
 		return err
@@ -80,7 +110,16 @@ func (g *Gateway) PublishBatch(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	results, err := g.publisher.PublishAll(c.UserContext(), publications)
+	if err := idempotency(c, publications, body); err != nil {
+		return err
+	}
+	if parent := span.Parent(); parent != nil {
+		for _, p := range publications {
+			p.Trace = parent
+		}
+		span.Events(key.Product, "", len(publications))
+	}
+	results, err := g.publisher.PublishAll(span.In(c.UserContext()), publications)
 	if err != nil {
 		return err
 	}
@@ -114,10 +153,12 @@ func (g *Gateway) admit(c *fiber.Ctx) (*directory.Key, []byte, error) {
 	return key, body, err
 }
 
-// idempotency takes the Idempotency-Key header; an id in the body goes first.
-func idempotency(c *fiber.Ctx, p *outbox.Publication, body []byte) error {
+// idempotency takes the Idempotency-Key header; an id in the body goes first. The
+// header speaks for a whole batch: the first event without an id has it as it is, so
+// that another body under it is found out, the later ones with their places.
+func idempotency(c *fiber.Ctx, publications []*outbox.Publication, body []byte) error {
 	header := c.Request().Header.Peek("Idempotency-Key")
-	if len(header) == 0 || p.Idempotency != "" {
+	if len(header) == 0 {
 		return nil
 	}
 	if len(header) > maxIdempotency {
@@ -128,8 +169,17 @@ func idempotency(c *fiber.Ctx, p *outbox.Publication, body []byte) error {
 			return hub.Invalid("header.Idempotency-Key", "must be printable ASCII")
 		}
 	}
-	p.Idempotency = "key:" + string(header)
-	p.BodyHash = sha256.Sum256(body)
+	hash, name, first := sha256.Sum256(body), string(header), true
+	for i, p := range publications {
+		if p.Idempotency != "" {
+			continue
+		}
+		p.Idempotency, p.BodyHash = "key:"+name, hash
+		if !first {
+			p.Idempotency = "batch:" + strconv.Itoa(i) + ":" + name
+		}
+		first = false
+	}
 	return nil
 }
 

@@ -284,6 +284,15 @@ func TestServerErrorsQuoteNothing(t *testing.T) {
 	require.Equal(t, 400, got.status)
 }
 
+func TestLocationsAreFitToBeShown(t *testing.T) {
+	t.Parallel()
+	require.Equal(t, "body.items[3].größe", location("body.items[3].größe"))
+	require.Equal(t, "body.a\ufffdb\ufffdc\ufffd\ufffd", location("body.a\u202eb\x00c\n\xff"))
+	exact := "body." + strings.Repeat("é", maxLocation-5)
+	require.Equal(t, exact, location(exact))
+	require.Equal(t, exact+"…", location(exact+"é"))
+}
+
 func TestRequestIDs(t *testing.T) {
 	t.Parallel()
 	s := serve(t)

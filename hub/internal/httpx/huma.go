@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unicode"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -92,15 +93,26 @@ func humaError(status int, msg string, errs ...error) huma.StatusError {
 		return &p
 	}
 	p := newProblem(status, "", msg, 0, cause)
+	wrong := 0
 	for _, err := range errs {
 		var detailer huma.ErrorDetailer
-		if errors.As(err, &detailer) {
+		if !errors.As(err, &detailer) {
+			continue
+		}
+		if wrong++; wrong <= maxFields {
 			p.Errors = append(p.Errors, fieldOf(detailer.ErrorDetail()))
 		}
 	}
-	p.Detail = sentence(p.Detail, p.Errors)
+	p.Detail = sentence(p.Detail, p.Errors, wrong)
 	return &p
 }
+
+// Bounds of what an answer says about wrong inputs: a body full of unknown fields
+// must not come back whole.
+const (
+	maxFields   = 20  // inputs named
+	maxLocation = 120 // characters of where one is
+)
 
 // fieldOf takes over where and what, never the value. What failed below the rules
 // of the schema, in the JSON decoder or a type's own decoder, reaches us as one
@@ -110,16 +122,36 @@ func fieldOf(detail *huma.ErrorDetail) FieldProblem {
 	if detail.Location == "body" && raw && !strings.HasPrefix(detail.Message, "expected ") {
 		return FieldProblem{Location: "body", Message: "does not have the documented form"}
 	}
-	return FieldProblem{Location: detail.Location, Message: detail.Message}
+	return FieldProblem{Location: location(detail.Location), Message: detail.Message}
 }
 
-// sentence puts the first field's problem into the sentence for people.
-func sentence(detail string, fields []FieldProblem) string {
+// location makes a place fit to be shown. The names in it may be the caller's own,
+// of fields nobody knows: what is no text for people, such as control characters and
+// those that turn the direction of writing, is replaced, and long ones are cut.
+func location(place string) string {
+	place = strings.Map(func(r rune) rune {
+		if unicode.IsPrint(r) {
+			return r
+		}
+		return unicode.ReplacementChar
+	}, place)
+	shown := 0
+	for i := range place {
+		if shown++; shown > maxLocation {
+			return place[:i] + "…"
+		}
+	}
+	return place
+}
+
+// sentence puts the first field's problem into the sentence for people; wrong is how
+// many there are.
+func sentence(detail string, fields []FieldProblem, wrong int) string {
 	if len(fields) == 0 {
 		return detail
 	}
 	detail += ": " + strings.TrimSpace(fields[0].Location+" "+fields[0].Message)
-	if more := len(fields) - 1; more > 0 {
+	if more := wrong - 1; more > 0 {
 		detail += " (and " + strconv.Itoa(more) + " more)"
 	}
 	return detail

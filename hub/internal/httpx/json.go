@@ -37,7 +37,9 @@ func CheckJSON(body []byte, rules JSONRules) error {
 // body, without surrounding space. Neither may be changed; value is part of body,
 // key only lives until visit returns. Members are visited before the rest of the
 // body has been checked, so a non-nil error voids them all. An error of visit ends
-// the pass and is returned as it is. Another JSON value than an object is a 422.
+// the visits and is returned as it is, unless what follows is no JSON: a body that
+// cannot be read has nothing that could be wrong. Another JSON value than an object
+// is a 422.
 func TopLevel(body []byte, rules JSONRules, visit func(key, value []byte) error) error {
 	s := scanner{b: body, unique: rules.UniqueKeys}
 	if !s.begin() {
@@ -49,6 +51,7 @@ func TopLevel(body []byte, rules JSONRules, visit func(key, value []byte) error)
 		}
 		return hub.Invalid("body", "must be a JSON object")
 	}
+	var refused error
 	if !s.open('}') {
 		for {
 			keyStart, keyEnd := s.key()
@@ -56,8 +59,8 @@ func TopLevel(body []byte, rules JSONRules, visit func(key, value []byte) error)
 			if keyEnd < 0 || !s.value(1) {
 				return s.err()
 			}
-			if err := visit(decodeKey(body[keyStart:keyEnd]), body[valueStart:s.i:s.i]); err != nil {
-				return err
+			if refused == nil {
+				refused = visit(decodeKey(body[keyStart:keyEnd]), body[valueStart:s.i:s.i])
 			}
 			if !s.comma() {
 				break
@@ -70,7 +73,7 @@ func TopLevel(body []byte, rules JSONRules, visit func(key, value []byte) error)
 	if !s.end() {
 		return s.err()
 	}
-	return nil
+	return refused
 }
 
 // fault is a broken rule; faults says it in words.

@@ -175,6 +175,10 @@ func TestTopLevel(t *testing.T) {
 	err := TopLevel([]byte(`{"a":1,"b":2}`), JSONRules{}, func(_, _ []byte) error { calls++; return stop })
 	require.Equal(t, stop, err)
 	require.Equal(t, 1, calls)
+	for _, body := range []string{`{"a":1,"b":`, `{"a":1,"b":{"c":1,"c":2}}`, `{"a":1,"a":2}`, `{"a":1} x`, "{\"a\":1,\"b\":\"\xff\"}"} {
+		err := TopLevel([]byte(body), JSONRules{UniqueKeys: true}, func(_, _ []byte) error { return stop })
+		require.ErrorIs(t, err, hub.ErrMalformed, "what is no JSON is said first: %s", body)
+	}
 }
 
 func TestCheckJSONDoesNotAllocate(t *testing.T) { //nolint:paralleltest // AllocsPerRun counts the whole process

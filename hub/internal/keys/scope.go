@@ -36,6 +36,12 @@ func (f Features) known(product string) []string {
 	return list
 }
 
+// ofPeers lists the scopes that another product gets: the features, and telling of
+// interactions; neither publishing in the tenant's name nor its endpoints.
+func (f Features) ofPeers(product string) []string {
+	return slices.DeleteFunc(f.known(product), func(scope string) bool { return scope == ScopePublish || scope == ScopeEndpoints })
+}
+
 // shown turns stored scopes into the list people see.
 func (f Features) shown(product string, stored []string) []string {
 	if slices.Contains(stored, scopeAll) {

@@ -51,23 +51,32 @@ type Key struct {
 	RevokedAt   *time.Time
 	ReplacedBy  *uuid.UUID // the key that a rotation made
 	LastUsedAt  *time.Time
+	// The integration it is bound to; nil = none.
+	IntegrationID *uuid.UUID
 }
 
 // Draft is a key to be made.
 type Draft struct {
-	TenantID    uuid.UUID
-	Name        string
-	Environment hub.Environment
-	Scopes      []string   // nil = every scope
-	Rate        *string    // nil = the default
-	ExpiresAt   *time.Time // nil = never
+	TenantID      uuid.UUID
+	Name          string
+	Environment   hub.Environment
+	Scopes        []string   // nil = every scope, or those of a peer
+	ForPeer       bool       // another product gets it: it may use the features, but not act for the tenant
+	Rate          *string    // nil = the default
+	ExpiresAt     *time.Time // nil = never
+	IntegrationID *uuid.UUID // the integration of the tenant it is bound to; nil = none
 }
 
 // Create makes a key and returns it with its plain text, which is never seen again.
 // An unknown tenant is a [hub.ErrNotFound], a wrong scope, rate or expiry a
 // [hub.ErrInvalid].
 func (s *Service) Create(ctx context.Context, draft Draft) (key Key, plain string, err error) {
-	queries := dbgen.New(s.db)
+	return s.CreateIn(ctx, s.db, draft)
+}
+
+// CreateIn is [Service.Create] in a transaction of the caller's.
+func (s *Service) CreateIn(ctx context.Context, db dbgen.DBTX, draft Draft) (key Key, plain string, err error) {
+	queries := dbgen.New(db)
 	tenant, err := queries.TenantByID(ctx, draft.TenantID)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return key, "", hub.Errorf(hub.ErrNotFound, "tenant_not_found", "There is no tenant with this id.")
@@ -78,6 +87,9 @@ func (s *Service) Create(ctx context.Context, draft Draft) (key Key, plain strin
 	product, err := queries.ProductByName(ctx, tenant.Product)
 	if err != nil {
 		return key, "", store.Failed("loading the product", err)
+	}
+	if draft.Scopes == nil && draft.ForPeer {
+		draft.Scopes = s.features.ofPeers(product.Name)
 	}
 	scopes, err := s.features.stored(product.Name, draft.Scopes)
 	if err != nil {
@@ -95,7 +107,7 @@ func (s *Service) Create(ctx context.Context, draft Draft) (key Key, plain strin
 	}
 	row, plain, err := insert(ctx, queries, dbgen.CreateKeyParams{
 		TenantID: tenant.ID, Name: draft.Name, Environment: draft.Environment,
-		Scopes: scopes, Rate: rate, ExpiresAt: draft.ExpiresAt,
+		Scopes: scopes, Rate: rate, ExpiresAt: draft.ExpiresAt, IntegrationID: draft.IntegrationID,
 	}, product.Prefix)
 	if err != nil {
 		return key, "", err
@@ -141,6 +153,13 @@ func (s *Service) List(ctx context.Context, filter Filter, before *uuid.UUID, li
 	return list, nil
 }
 
+// Own tells whether a key belongs to a tenant and environment: [hub.ErrNotFound]
+// where it does not.
+func (s *Service) Own(ctx context.Context, id, tenantID uuid.UUID, environment hub.Environment) error {
+	_, err := dbgen.New(s.db).KeyByID(ctx, dbgen.KeyByIDParams{ID: id, TenantID: tenantID, Environment: environment})
+	return store.Failed("loading the key", err)
+}
+
 // Revoke ends a key at once. Revoking it again changes nothing; an unknown id is a
 // [hub.ErrNotFound]. It returns the tenant.
 func (s *Service) Revoke(ctx context.Context, id uuid.UUID) (tenantID uuid.UUID, err error) {
@@ -176,7 +195,7 @@ func (s *Service) Rotate(ctx context.Context, id uuid.UUID, overlap time.Duratio
 		var made dbgen.Key
 		made, plain, err = insert(ctx, queries, dbgen.CreateKeyParams{
 			TenantID: old.TenantID, Name: old.Name, Environment: old.Environment,
-			Scopes: old.Scopes, Rate: old.Rate, ExpiresAt: old.ExpiresAt,
+			Scopes: old.Scopes, Rate: old.Rate, ExpiresAt: old.ExpiresAt, IntegrationID: old.IntegrationID,
 		}, product.Prefix)
 		if err != nil {
 			return err
@@ -196,7 +215,7 @@ func (s *Service) keyOf(row dbgen.Key, product string) Key {
 		ID: row.ID, TenantID: row.TenantID, Product: product, Name: row.Name, Environment: row.Environment,
 		Prefix: row.Prefix, Last4: row.Last4, Scopes: s.features.shown(product, row.Scopes), Rate: row.Rate,
 		CreatedAt: row.CreatedAt, ExpiresAt: row.ExpiresAt, RevokedAt: row.RevokedAt,
-		ReplacedBy: row.ReplacedBy, LastUsedAt: row.LastUsedAt,
+		ReplacedBy: row.ReplacedBy, LastUsedAt: row.LastUsedAt, IntegrationID: row.IntegrationID,
 	}
 }
 
@@ -205,11 +224,13 @@ type Principal struct {
 	KeyID       uuid.UUID
 	TenantID    uuid.UUID
 	TenantName  string
+	TenantRef   string // the product's own id of the tenant, or ""
 	Product     string
 	Environment hub.Environment
 	Scopes      []string // as stored: ask [Allows]
 	Rate        limit.Rate
-	Label       string // "sch_live_…a1B2", for people
+	Label       string    // "sch_live_…a1B2", for people
+	Integration uuid.UUID // the key is bound to it; zero = to none
 }
 
 // Finder finds who a key belongs to. It answers every key that is not good with
@@ -231,14 +252,21 @@ func (s *Service) LookUp(ctx context.Context, plain string) (Principal, error) {
 	if err != nil {
 		return Principal{}, store.Failed("looking up a key", err)
 	}
-	return PrincipalOf(row.Key, row.Product, row.TenantName), nil
+	return PrincipalOf(row), nil
 }
 
 // PrincipalOf makes a principal of a stored key and what is known of its tenant.
-func PrincipalOf(row dbgen.Key, product, tenantName string) Principal {
-	rate, _ := limit.ParseRate("rate", row.Rate) // was checked when it was stored
-	return Principal{
-		KeyID: row.ID, TenantID: row.TenantID, TenantName: tenantName, Product: product,
-		Environment: row.Environment, Scopes: row.Scopes, Rate: rate, Label: row.Prefix + "…" + row.Last4,
+func PrincipalOf(row dbgen.LookUpKeyRow) Principal {
+	rate, _ := limit.ParseRate("rate", row.Key.Rate) // was checked when it was stored
+	who := Principal{
+		KeyID: row.Key.ID, TenantID: row.Key.TenantID, TenantName: row.TenantName, Product: row.Product,
+		Environment: row.Key.Environment, Scopes: row.Key.Scopes, Rate: rate, Label: row.Key.Prefix + "…" + row.Key.Last4,
 	}
+	if row.ExternalRef != nil {
+		who.TenantRef = *row.ExternalRef
+	}
+	if row.Key.IntegrationID != nil {
+		who.Integration = *row.Key.IntegrationID
+	}
+	return who
 }

@@ -72,7 +72,7 @@ func (r *Reader) Get(ctx context.Context, id uuid.UUID) (Detail, error) {
 		return Detail{}, fmt.Errorf("reading attempts: %w", err)
 	}
 	attempts, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (AttemptItem, error) {
-		return scanAttempt(row, detail.EventID)
+		return scanAttempt(row, detail.Item)
 	})
 	if err != nil {
 		return Detail{}, fmt.Errorf("reading attempts: %w", err)
@@ -81,7 +81,7 @@ func (r *Reader) Get(ctx context.Context, id uuid.UUID) (Detail, error) {
 	return detail, nil
 }
 
-func scanAttempt(row pgx.CollectableRow, eventID string) (AttemptItem, error) {
+func scanAttempt(row pgx.CollectableRow, of Item) (AttemptItem, error) {
 	var a AttemptItem
 	var queue, dns, connect, tls, first, total int64
 	var signature, headers, body []byte
@@ -95,9 +95,15 @@ func scanAttempt(row pgx.CollectableRow, eventID string) (AttemptItem, error) {
 	a.RequestHeaders = map[string]string{
 		"Content-Type":         "application/json",
 		hub.HeaderSignature:    "sha256=" + hex.EncodeToString(signature),
-		hub.HeaderStdID:        eventID,
+		hub.HeaderStdID:        of.EventID,
 		hub.HeaderStdTimestamp: strconv.FormatInt(a.StartedAt.Unix(), 10),
 		hub.HeaderStdSignature: "v1,***",
+	}
+	if of.IntegrationID != nil {
+		a.RequestHeaders[hub.HeaderKey] = "***"
+	}
+	if bytes.Count(signature, []byte{0}) == len(signature) { // the peer has signatures of its own
+		delete(a.RequestHeaders, hub.HeaderSignature)
 	}
 	a.ResponseHeaders = headerMap(headers)
 	a.ResponseBody = shown(body)

@@ -191,22 +191,29 @@ func (f Filter) plainConditions(c *conditions) {
 }
 
 // eventSeqs finds the events of an id: one, unless tenants chose the same id. One
-// that the hub chose is found by its moment, others by the keys that are kept.
+// that the hub chose is found by its moment, others by the keys and ids that are kept.
 func eventSeqs(ctx context.Context, db querier, id int64) ([]uuid.UUID, error) {
 	from, upto := logid.EventSpan(uint64(id))
-	rows, err := db.Query(ctx, `
+	return readIDs(ctx, db, "looking up an event", `
 		select seq from hub.events where seq >= $2 and seq < $3 and id = $1
 		union
 		select seq from hub.idempotency where event_id = $1
+		union
+		select seq from hub.received where event_id = $1
 		order by seq desc limit 50`, id, from, upto)
-	if err != nil {
-		return nil, fmt.Errorf("looking up an event: %w", err)
+}
+
+// readIDs reads a statement's only column; doing says what for, should it fail.
+func readIDs(ctx context.Context, db querier, doing, statement string, args ...any) ([]uuid.UUID, error) {
+	rows, err := db.Query(ctx, statement, args...)
+	var found []uuid.UUID
+	if err == nil {
+		found, err = pgx.CollectRows(rows, pgx.RowTo[uuid.UUID])
 	}
-	seqs, err := pgx.CollectRows(rows, pgx.RowTo[uuid.UUID])
 	if err != nil {
-		return nil, fmt.Errorf("looking up an event: %w", err)
+		return nil, fmt.Errorf("%s: %w", doing, err)
 	}
-	return seqs, nil
+	return found, nil
 }
 
 // querier is what reading the log needs of a pool or a transaction.

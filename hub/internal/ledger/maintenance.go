@@ -16,26 +16,33 @@ const (
 	foldEvery      = 5 * time.Second
 	tidyEvery      = 10 * time.Minute
 	daysAhead      = 7
-	parkFor        = 15 * 24 * time.Hour // then a parked delivery has failed
-	idsFor         = 45 * 24 * time.Hour // how long ids and idempotency keys are kept, at least as long as events
-	rollupsFor     = 400 * 24 * time.Hour
+	parkFor        = 15 * 24 * time.Hour  // then a parked delivery has failed
+	idsFor         = 45 * 24 * time.Hour  // how long ids and idempotency keys are kept, at least as long as events
+	minutesFor     = 35 * 24 * time.Hour  // how long statistics are kept by minutes,
+	statisticsFor  = 400 * 24 * time.Hour // and by half hours
 	deleteBatch    = 5000
+	failBatch      = 5000 // deliveries given up in one statement
 	partitionsLock = 7240913
 )
 
 // Maintenance keeps the log in shape: partitions ahead of time, old ones dropped,
-// rollups folded, what was parked too long failed.
+// statistics folded, what was parked too long failed.
 type Maintenance struct {
 	pool      *pgxpool.Pool
 	log       *slog.Logger
 	now       func() time.Time
 	retention time.Duration
+	gaveUp    GaveUp
 }
+
+// GaveUp is told how many deliveries of a product failed because they were parked
+// for too long.
+type GaveUp func(product string, deliveries int)
 
 // NewMaintenance makes the maintenance job; retention is how long payloads,
 // deliveries and attempts are kept.
-func NewMaintenance(pool *pgxpool.Pool, log *slog.Logger, now func() time.Time, retention time.Duration) *Maintenance {
-	return &Maintenance{pool: pool, log: log, now: now, retention: retention}
+func NewMaintenance(pool *pgxpool.Pool, log *slog.Logger, now func() time.Time, retention time.Duration, gaveUp GaveUp) *Maintenance {
+	return &Maintenance{pool: pool, log: log, now: now, retention: retention, gaveUp: gaveUp}
 }
 
 // Run works until ctx ends. Every process may run it: what must not run twice at
@@ -63,7 +70,7 @@ func (m *Maintenance) report(ctx context.Context, err error) {
 	}
 }
 
-// Fold folds all rollup deltas there are now.
+// Fold folds all deltas of the statistics there are now.
 func (m *Maintenance) Fold(ctx context.Context) error {
 	for {
 		more, err := m.foldDeltas(ctx)
@@ -90,7 +97,8 @@ func (m *Maintenance) Tidy(ctx context.Context) error {
 		before time.Time
 	}{
 		{`delete from hub.idempotency where ctid = any(array(select ctid from hub.idempotency where created_at < $1 limit $2))`, now.Add(-max(idsFor, m.retention))},
-		{`delete from hub.rollups where ctid = any(array(select ctid from hub.rollups where bucket < $1 limit $2))`, now.Add(-rollupsFor)},
+		{`delete from hub.statistics where ctid = any(array(select ctid from hub.statistics where width = 1 and bucket < $1 limit $2))`, now.Add(-minutesFor)},
+		{`delete from hub.statistics where ctid = any(array(select ctid from hub.statistics where width = 30 and bucket < $1 limit $2))`, now.Add(-statisticsFor)},
 		{`delete from hub.refresh_tokens where ctid = any(array(select ctid from hub.refresh_tokens where expires_at < $1 limit $2))`, now},
 		{`delete from hub.login_failures where ctid = any(array(select ctid from hub.login_failures where at < $1 limit $2))`, now.Add(-time.Hour)},
 	} {
@@ -113,19 +121,54 @@ func (m *Maintenance) deleteOld(ctx context.Context, sql string, before time.Tim
 	}
 }
 
-// failParked ends the wait of deliveries that were parked for too long.
+// failParked ends the wait of deliveries that were parked for too long, oldest
+// first: a whole backlog at once might not end in a statement's time.
 func (m *Maintenance) failParked(ctx context.Context) error {
-	_, err := m.pool.Exec(ctx, `
+	for before := m.now().Add(-parkFor); ; {
+		n, err := m.failSomeParked(ctx, before)
+		if err != nil {
+			return fmt.Errorf("failing what was parked too long: %w", err)
+		}
+		if n < failBatch {
+			return nil
+		}
+	}
+}
+
+// failSomeParked fails the oldest deliveries that were parked before a moment, about
+// failBatch of them, and tells how many.
+func (m *Maintenance) failSomeParked(ctx context.Context, before time.Time) (n int, err error) {
+	rows, err := m.pool.Query(ctx, `
 		with moved as (
 			update hub.deliveries set status = 3, reason = 'parked_too_long', finished_at = now()
-			where status = 2 and finished_at < $1 and id < $2 returning tenant_id, target_id, product)
-		insert into hub.rollup_deltas (bucket, tenant_id, target_id, product, failed)
-		select date_trunc('minute', now()), tenant_id, target_id, product, count(*) from moved group by 2, 3, 4`,
-		m.now().Add(-parkFor), logid.Floor(m.now().Add(-parkFor)))
+			where status = 2 and finished_at < $1 and id < $2 and id <= coalesce((
+				select id from hub.deliveries where status = 2 and finished_at < $1 and id < $2 order by id offset $3 - 1 limit 1), $2)
+			returning tenant_id, target_id, product),
+		counted as (
+			insert into hub.rollup_deltas (bucket, tenant_id, target_id, product, failed)
+			select date_trunc('minute', now()), tenant_id, target_id, product, count(*) from moved group by 2, 3, 4
+			returning product, failed)
+		select product, sum(failed)::integer from counted group by product`, before, logid.Floor(before), failBatch)
 	if err != nil {
-		return fmt.Errorf("failing what was parked too long: %w", err)
+		return 0, err
 	}
-	return nil
+	var product string
+	var failed int
+	counts := make(map[string]int)
+	if _, err = pgx.ForEachRow(rows, []any{&product, &failed}, func() error {
+		counts[product] = failed
+		return nil
+	}); err != nil {
+		return 0, err
+	}
+	for product, failed := range counts { // committed now
+		n += failed
+		m.gaveUp(product, failed)
+	}
+	if n > 0 {
+		m.log.Warn("deliveries failed: they were parked for too long", "deliveries", n)
+	}
+	return n, nil
 }
 
 // dropPartitions drops the days that lie wholly before the moment. A day with

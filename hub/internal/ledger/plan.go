@@ -2,12 +2,10 @@ package ledger
 
 import (
 	"context"
-	"fmt"
 	"strconv"
 	"strings"
 
 	"github.com/google/uuid"
-	"github.com/jackc/pgx/v5"
 
 	"integrationhub/hub/internal/delivery"
 	"integrationhub/hub/internal/logid"
@@ -21,6 +19,7 @@ type plan struct {
 	reads   []read
 	atOnce  []read // the same in fewer reads, for small days; nil: reads
 	newest  bool   // look among the newest rows first: the reads cost more than that
+	headed  bool   // the targets are many: look at the newest row of each first
 }
 
 // read is a part of a day's rows: those of a driver, a condition that an index
@@ -33,14 +32,9 @@ type read struct {
 	status string // the statuses of a sieved read, "1,2"; "": any
 }
 
-// maxTargets is how many targets of a tenant or product are read one by one. Who
-// has more of them has rows everywhere in the log, and reading it in order finds a
-// page soon.
-const maxTargets = 100
-
 // plan turns a filter into reads of the rows after and before the given ones, where
 // there are any. ok is false where nothing can match.
-func (f Filter) plan(ctx context.Context, db querier, after, before *uuid.UUID) (p plan, ok bool, err error) {
+func (f Filter) plan(ctx context.Context, db querier, e effort, after, before *uuid.UUID) (p plan, ok bool, err error) {
 	if p.conditions, ok, err = f.conditions(ctx, db); err != nil || !ok {
 		return p, ok, err
 	}
@@ -55,10 +49,11 @@ func (f Filter) plan(ctx context.Context, db querier, after, before *uuid.UUID) 
 	if p.reads = p.named(f); p.reads != nil {
 		return p, true, nil
 	}
-	targets, err := f.targets(ctx, db)
+	targets, err := f.targets(ctx, db, e)
 	if err != nil || targets != nil && len(targets) == 0 {
 		return p, false, err
 	}
+	p.headed = len(targets) > e.fewTargets
 	if targets != nil {
 		p.targets = p.numbered("?::uuid[]", targets)
 		if f.EndpointID == nil && f.IntegrationID == nil {
@@ -131,6 +126,9 @@ func (f Filter) shape(statuses []delivery.Status) shape {
 func (f Filter) reads(p *plan) []read {
 	statuses := f.statuses()
 	has := f.shape(statuses)
+	if f.Product == hubProduct {
+		return []read{{driver: hubDriver}} // whatever else is asked: they are few
+	}
 	p.newest = has.whose || has.kind || has.inbound || has.coded
 	switch {
 	case p.targets != "" && !has.kind && !has.coded && !has.inbound:
@@ -207,7 +205,7 @@ func readEach(statuses []delivery.Status) []read {
 func readType(kind string, statuses []delivery.Status) []read {
 	reads := make([]read, len(statuses))
 	for i, status := range statuses {
-		reads[i] = read{driver: kind + " and d.status + 0 <> 0 and " + is(status), sieve: true, status: strconv.Itoa(int(status))}
+		reads[i] = read{driver: kind + " and " + is(status), sieve: true, status: strconv.Itoa(int(status))}
 		if status == delivery.Pending {
 			reads[i] = read{driver: is(status), sieve: true}
 		}
@@ -215,30 +213,28 @@ func readType(kind string, statuses []delivery.Status) []read {
 	return reads
 }
 
-// targets finds the endpoints a filter can mean, deleted ones included; nil where
-// they are too many to be read one by one.
-func (f Filter) targets(ctx context.Context, db querier) ([]uuid.UUID, error) {
+// targets finds the endpoints and integrations a filter can mean, deleted ones
+// included; nil where they are too many to be read one by one.
+func (f Filter) targets(ctx context.Context, db querier, e effort) ([]uuid.UUID, error) {
 	switch {
+	case f.Product == hubProduct:
+		return nil, nil // pings go to every endpoint
 	case f.EndpointID != nil:
 		return []uuid.UUID{*f.EndpointID}, nil
 	case f.IntegrationID != nil:
 		return []uuid.UUID{*f.IntegrationID}, nil
-	case f.TenantID == nil && (f.Product == "" || f.Product == hubProduct):
-		return nil, nil // everybody's; pings go to every endpoint
+	case f.TenantID == nil && f.Product == "":
+		return nil, nil // everybody's
 	}
-	rows, err := db.Query(ctx, `
+	targets, err := readIDs(ctx, db, "reading endpoints and integrations", `
 		select e.id from hub.endpoints e join hub.tenants t on t.id = e.tenant_id
 		where ($1::uuid is null or e.tenant_id = $1) and ($1::uuid is not null or t.product = $2)
-		limit $3`, f.TenantID, f.Product, maxTargets+1)
-	if err != nil {
-		return nil, fmt.Errorf("reading endpoints: %w", err)
-	}
-	targets, err := pgx.CollectRows(rows, pgx.RowTo[uuid.UUID])
-	if err != nil {
-		return nil, fmt.Errorf("reading endpoints: %w", err)
-	}
-	if len(targets) > maxTargets {
-		return nil, nil
+		union all -- what peers sent comes from their product
+		select i.id from hub.integrations i join hub.tenants t on t.id = i.tenant_id
+		where ($1::uuid is null or i.tenant_id = $1) and ($1::uuid is not null or t.product = $2 or i.product = $2)
+		limit $3`, f.TenantID, f.Product, e.manyTargets+1)
+	if err != nil || len(targets) > e.manyTargets {
+		return nil, err
 	}
 	if targets == nil {
 		targets = []uuid.UUID{} // read, and there are none
@@ -248,3 +244,6 @@ func (f Filter) targets(ctx context.Context, db querier) ([]uuid.UUID, error) {
 
 // hubProduct is the product of the hub's own events, such as hub.ping.
 const hubProduct = "hub"
+
+// hubDriver is written as the condition of the index that has them.
+const hubDriver = "d.product = '" + hubProduct + "'"

@@ -40,6 +40,7 @@ type Item struct {
 	CreatedAt     time.Time       `json:"created_at"`
 	NextAttemptAt *time.Time      `json:"next_attempt_at" doc:"When the next attempt is due; null while one is under way or none will come"`
 	FinishedAt    *time.Time      `json:"finished_at"`
+	ChangedAt     time.Time       `json:"-"` // when its last attempt was stored, or it was settled or accepted, by the database's clock
 }
 
 // Reader answers questions about the log.
@@ -57,13 +58,13 @@ const readItems = `
 	select d.id, d.event_id, d.inbound, d.product, d.tenant_id, d.environment, d.target_id, d.integration, d.event_type,
 		d.correlation_id, e.body, d.status, d.reason, d.status_code,
 		coalesce(a.response_body, d.response_body), d.attempts, coalesce(d.duration_ms, d.total_us / 1000),
-		d.created_at, d.next_attempt_at, d.finished_at
+		d.created_at, d.next_attempt_at, d.finished_at, greatest(a.stored_at, d.finished_at, d.created_at)
 	from hub.deliveries_%[1]s d
 	left join lateral (
 		select body from hub.events_%[1]s e
 		where e.seq = (overlay(d.id::text placing '0000' from 33))::uuid) e on true
 	left join lateral (
-		select response_body from hub.attempts_%[1]s a
+		select response_body, stored_at from hub.attempts_%[1]s a
 		where a.delivery_id = d.id and d.started_at is null order by a.number desc, a.started_at desc limit 1) a on true
 	where d.id = any($1::uuid[]) order by d.id desc`
 
@@ -75,7 +76,7 @@ func (r *Reader) List(ctx context.Context, f Filter, before *uuid.UUID, limit in
 			return nil, err
 		}
 	}
-	p, ok, err := f.plan(ctx, r.pool, nil, before)
+	p, ok, err := f.plan(ctx, r.pool, r.effort, nil, before)
 	if err != nil || !ok {
 		return nil, err
 	}
@@ -135,7 +136,7 @@ func scanItem(row pgx.CollectableRow) (Item, error) {
 	var attempts int
 	err := row.Scan(&it.ID, &event, &inbound, &it.Product, &it.TenantID, &it.Environment, &target, &integration, &it.EventType,
 		&it.CorrelationID, &body, &status, &it.Reason, &it.StatusCode, &response, &attempts, &it.DurationMS,
-		&it.CreatedAt, &it.NextAttemptAt, &it.FinishedAt)
+		&it.CreatedAt, &it.NextAttemptAt, &it.FinishedAt, &it.ChangedAt)
 	if err != nil {
 		return it, err
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -20,10 +21,10 @@ type Replay struct {
 	ID         uuid.UUID  `json:"id" format:"uuid"`
 	Filter     Filter     `json:"filter"`
 	Status     string     `json:"status" enum:"running,done,cancelled,failed"`
-	Total      int64      `json:"total" doc:"Deliveries that matched when the job began"`
+	Total      int64      `json:"total" doc:"Deliveries that matched when the job began; done and failed never exceed it"`
 	Done       int64      `json:"done" doc:"Deliveries put back so far"`
 	Failed     int64      `json:"failed" doc:"Deliveries that cannot be sent again: payload gone, or endpoint disabled or deleted"`
-	Error      *string    `json:"error"`
+	Error      *string    `json:"error" doc:"Why the last try failed: it is tried again while the replay is running"`
 	CreatedBy  string     `json:"created_by"`
 	CreatedAt  time.Time  `json:"created_at"`
 	FinishedAt *time.Time `json:"finished_at"`
@@ -32,6 +33,12 @@ type Replay struct {
 const (
 	replayBatch = 500
 	replayPoll  = time.Second
+
+	// A replay that fails is tried again after 1 s, 2 s, 4 s, … 1 min: given up
+	// after about eight minutes.
+	replayTries     = 13
+	replayLongPause = time.Minute
+	replayErrorMax  = 500 // bytes of an error that are kept
 )
 
 const replayColumns = `id, filter, status, total, done, failed, error, created_by, created_at, finished_at`
@@ -61,38 +68,48 @@ func NewReplays(pool *pgxpool.Pool, log *slog.Logger, now func() time.Time, kick
 
 // Count tells exactly how many settled deliveries a filter matches now.
 func (s *Replays) Count(ctx context.Context, f Filter) (int64, error) {
-	return s.count(ctx, f, logid.Floor(s.now().Add(time.Second)))
+	return count(ctx, s.pool, f, s.upto())
 }
 
-func (s *Replays) count(ctx context.Context, f Filter, upto uuid.UUID) (int64, error) {
-	c, ok, err := f.conditions(ctx, s.pool)
+// upto is the newest id that belongs to a replay made now, by the clocks of processes
+// that are a little ahead. Which deliveries belong to it, their own time tells.
+func (s *Replays) upto() uuid.UUID { return logid.Floor(s.now().Add(time.Second)) }
+
+func count(ctx context.Context, db querier, f Filter, upto uuid.UUID) (int64, error) {
+	c, ok, err := f.conditions(ctx, db)
 	if err != nil || !ok {
 		return 0, err
 	}
-	c.add("d.status <> 0")
+	c.add("d.status <> 0 and not d.inbound and d.finished_at <= now()")
 	c.add("d.id <= ?", upto)
 	var n int64
-	if err := s.pool.QueryRow(ctx, `select count(*) from hub.deliveries d where `+c.where(), c.args...).Scan(&n); err != nil {
+	if err := db.QueryRow(ctx, `select count(*) from hub.deliveries d where `+c.where(), c.args...).Scan(&n); err != nil {
 		return 0, fmt.Errorf("counting deliveries: %w", err)
 	}
 	return n, nil
 }
 
-// Create starts a replay of what matches now.
-func (s *Replays) Create(ctx context.Context, f Filter, by string) (Replay, error) {
-	upto := logid.Floor(s.now().Add(time.Second))
-	total, err := s.count(ctx, f, upto)
-	if err != nil {
-		return Replay{}, err
-	}
+// Create starts a replay of what matches now: deliveries that are settled later do
+// not belong to it, whatever becomes of them. One transaction counts and begins it,
+// so that both mean the same moment.
+func (s *Replays) Create(ctx context.Context, f Filter, by string) (replay Replay, err error) {
 	filter, err := json.Marshal(f)
 	if err != nil {
 		return Replay{}, fmt.Errorf("writing the filter: %w", err)
 	}
-	rows, err := s.pool.Query(ctx, `
-		insert into hub.replays (id, filter, status, total, upto, created_by)
-		values ($1, $2, 'running', $3, $4, $5) returning `+replayColumns, logid.New(s.now()), filter, total, upto, by)
-	return oneReplay(rows, err)
+	err = pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
+		upto := s.upto()
+		total, err := count(ctx, tx, f, upto)
+		if err != nil {
+			return err
+		}
+		rows, err := tx.Query(ctx, `
+			insert into hub.replays (id, filter, status, total, upto, created_by, created_at)
+			values ($1, $2, 'running', $3, $4, $5, now()) returning `+replayColumns, logid.New(s.now()), filter, total, upto, by)
+		replay, err = oneReplay(rows, err)
+		return err
+	})
+	return replay, err
 }
 
 // Get reads one replay.
@@ -152,7 +169,7 @@ func (s *Replays) Run(ctx context.Context) {
 		for more := true; more && ctx.Err() == nil; {
 			var err error
 			if more, err = s.step(ctx); err != nil && ctx.Err() == nil {
-				s.log.Warn("working off a replay failed; trying again", "error", err)
+				s.log.Warn("working off replays failed; trying again", "error", err)
 				more = false
 			}
 		}
@@ -160,16 +177,16 @@ func (s *Replays) Run(ctx context.Context) {
 }
 
 // step handles one batch of one running replay: the batch and the cursor move in
-// one transaction. It tells whether there may be more to do.
+// one transaction. One that fails has to wait, longer each time, so that the others
+// get their turn. It tells whether there may be more to do.
 func (s *Replays) step(ctx context.Context) (more bool, err error) {
+	var job replayJob
 	var batch requeued
 	err = pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
-		var id, upto uuid.UUID
-		var cursor *uuid.UUID
-		var raw []byte
 		err := tx.QueryRow(ctx, `
-			select id, filter, cursor, upto from hub.replays
-			where status = 'running' order by id limit 1 for update skip locked`).Scan(&id, &raw, &cursor, &upto)
+			select id, filter, cursor, upto, created_at from hub.replays
+			where status = 'running' and (retry_at is null or retry_at <= now()) order by id limit 1 for update skip locked`).
+			Scan(&job.id, &job.filter, &job.cursor, &job.upto, &job.asOf)
 		if notFound(err) {
 			return nil
 		}
@@ -177,27 +194,17 @@ func (s *Replays) step(ctx context.Context) (more bool, err error) {
 			return fmt.Errorf("taking a replay: %w", err)
 		}
 		more = true
-		var f Filter
-		if err := json.Unmarshal(raw, &f); err != nil {
-			return fail(ctx, tx, id, err)
-		}
-		c, ok, err := f.conditions(ctx, tx)
-		if err != nil {
+		if batch, err = job.handle(ctx, tx); err != nil {
 			return err
 		}
-		if ok {
-			c.add("d.id <= ?", upto)
-			if cursor != nil {
-				c.add("d.id > ?", *cursor)
-			}
-			if batch, err = requeueBatch(ctx, tx, plan{conditions: c}, replayBatch); err != nil {
-				return err
-			}
-		}
-		return advance(ctx, tx, id, batch)
+		return advance(ctx, tx, job.id, batch)
 	})
 	if err != nil {
-		return false, err
+		if job.id == uuid.Nil || ctx.Err() != nil {
+			return false, err
+		}
+		s.log.Warn("working off a replay failed", "replay", job.id, "error", err)
+		return true, s.putOff(ctx, job.id, err)
 	}
 	for target := range batch.targets {
 		s.kick(target)
@@ -205,12 +212,43 @@ func (s *Replays) step(ctx context.Context) (more bool, err error) {
 	return more, nil
 }
 
+// replayJob is what a step has to know of a replay.
+type replayJob struct {
+	id, upto uuid.UUID
+	filter   []byte
+	cursor   *uuid.UUID
+	asOf     time.Time // when it was made
+}
+
+// handle puts the job's next deliveries back to pending.
+func (j *replayJob) handle(ctx context.Context, tx pgx.Tx) (requeued, error) {
+	var f Filter
+	if err := json.Unmarshal(j.filter, &f); err != nil {
+		return requeued{}, fmt.Errorf("reading the filter: %w", err)
+	}
+	c, ok, err := f.conditions(ctx, tx)
+	if err != nil || !ok {
+		return requeued{}, err
+	}
+	c.add("d.id <= ?", j.upto)
+	c.add("d.finished_at <= ?", j.asOf)
+	if j.cursor != nil {
+		c.add("d.id > ?", *j.cursor)
+	}
+	return requeueBatch(ctx, tx, plan{conditions: c}, replayBatch)
+}
+
+// advance notes what a batch did. A delivery that another transaction was settling
+// while the job was counted may come on top of the total.
 func advance(ctx context.Context, tx pgx.Tx, id uuid.UUID, b requeued) error {
 	var err error
 	if b.seen == 0 {
-		_, err = tx.Exec(ctx, `update hub.replays set status = 'done', finished_at = now() where id = $1`, id)
+		_, err = tx.Exec(ctx, `
+			update hub.replays set status = 'done', finished_at = now(), failures = 0, retry_at = null, error = null where id = $1`, id)
 	} else {
-		_, err = tx.Exec(ctx, `update hub.replays set cursor = $2, done = done + $3, failed = failed + $4 where id = $1`,
+		_, err = tx.Exec(ctx, `
+			update hub.replays set cursor = $2, done = done + $3, failed = failed + $4, total = greatest(total, done + failed + $3 + $4),
+				failures = 0, retry_at = null, error = null where id = $1`,
 			id, b.last, b.seen-b.gone, b.gone)
 	}
 	if err != nil {
@@ -219,10 +257,20 @@ func advance(ctx context.Context, tx pgx.Tx, id uuid.UUID, b requeued) error {
 	return nil
 }
 
-func fail(ctx context.Context, tx pgx.Tx, id uuid.UUID, cause error) error {
-	_, err := tx.Exec(ctx, `update hub.replays set status = 'failed', error = $2, finished_at = now() where id = $1`, id, cause.Error())
+// putOff notes that a replay's step failed: it waits for its next try, or has failed.
+func (s *Replays) putOff(ctx context.Context, id uuid.UUID, cause error) error {
+	text := cause.Error()
+	if len(text) > replayErrorMax {
+		text = strings.ToValidUTF8(text[:replayErrorMax], "") + "…"
+	}
+	_, err := s.pool.Exec(ctx, `
+		update hub.replays set error = $2, failures = failures + 1,
+			retry_at = now() + least($3::float8, 2 ^ failures) * interval '1 second',
+			status = case when failures + 1 >= $4 then 'failed' else status end,
+			finished_at = case when failures + 1 >= $4 then now() end
+		where id = $1 and status = 'running'`, id, text, replayLongPause.Seconds(), replayTries)
 	if err != nil {
-		return fmt.Errorf("ending a replay: %w", err)
+		return fmt.Errorf("putting a replay off: %w", err)
 	}
 	return nil
 }

@@ -30,8 +30,8 @@ const keepFirst = `
 
 // takes tells whether a delivery's target d.target_id takes deliveries now. History
 // is not overwritten by a round of attempts that cannot be made.
-const takes = `(d.integration or exists (
-	select from hub.endpoints t where t.id = d.target_id and t.enabled and t.deleted_at is null))`
+const takes = `(not d.inbound and (d.integration or exists (
+	select from hub.endpoints t where t.id = d.target_id and t.enabled and t.deleted_at is null)))`
 
 var (
 	errPayloadGone = hub.Errorf(hub.ErrConflict, "payload_gone", "The payload of this delivery was erased or its retention ended; it cannot be sent again.")
@@ -72,12 +72,12 @@ func (r *Reader) Requeue(ctx context.Context, id uuid.UUID) (target uuid.UUID, s
 
 // requeueBatch puts up to limit matching deliveries after the cursor back to
 // pending, oldest first. It returns the targets they belong to and the last one's
-// id; gone counts those that cannot be sent again.
+// id; gone counts those that cannot be sent again. What came in was never sent.
 func requeueBatch(ctx context.Context, tx pgx.Tx, p plan, limit int) (b requeued, err error) {
 	rows, err := tx.Query(ctx, fmt.Sprintf(`
 		with picked as (
-			select d.id, d.target_id, d.integration from hub.deliveries d
-			where %s and d.status <> 0 order by d.id limit %d for update),
+			select d.id, d.target_id, d.integration, d.inbound from hub.deliveries d
+			where %s and d.status <> 0 and not d.inbound order by d.id limit %d for update),
 		sendable as (
 			select d.id from picked d
 			where `+takes+` and exists (select from hub.events e where e.seq = (overlay(d.id::text placing '0000' from 33))::uuid)),

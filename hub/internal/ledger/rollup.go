@@ -3,6 +3,7 @@ package ledger
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"time"
 
 	"github.com/google/uuid"
@@ -13,12 +14,31 @@ import (
 const rollupLock = 7240912
 
 // foldBatch is how many deltas one transaction folds.
-const foldBatch = 5000
+const foldBatch = 20_000
 
+// Widths of the buckets statistics are kept in.
+const (
+	fine   = time.Minute
+	coarse = 30 * time.Minute
+)
+
+// What a row of the statistics counts.
+const (
+	ofEverything = iota
+	ofTenant
+	ofTarget
+)
+
+// rollupKey names a row of the statistics.
 type rollupKey struct {
-	bucket         time.Time
-	tenant, target uuid.UUID
-	product        string // pings are the hub's, whoever's endpoint they go to
+	width  time.Duration
+	scope  int16
+	id     uuid.UUID // of the tenant or target; Nil: of everything
+	bucket time.Time
+	// product is the event's: pings are the hub's, whoever's endpoint they go to. In
+	// a row of everything "" stands for all products.
+	product string
+	tenant  uuid.UUID // of a target; else Nil
 }
 
 type rollup struct {
@@ -26,8 +46,8 @@ type rollup struct {
 	latency                                               []int64
 }
 
-// foldDeltas adds deltas to their minute rollups and removes them, in one
-// transaction; it tells whether more are waiting.
+// foldDeltas adds deltas to the statistics and removes them, in one transaction; it
+// tells whether more are waiting.
 func (m *Maintenance) foldDeltas(ctx context.Context) (more bool, err error) {
 	err = pgx.BeginFunc(ctx, m.pool, func(tx pgx.Tx) error {
 		var mine bool
@@ -42,7 +62,7 @@ func (m *Maintenance) foldDeltas(ctx context.Context) (more bool, err error) {
 		return addRollups(ctx, tx, folded)
 	})
 	if err != nil {
-		return false, fmt.Errorf("folding rollups: %w", err)
+		return false, fmt.Errorf("folding statistics: %w", err)
 	}
 	return more, nil
 }
@@ -55,55 +75,96 @@ func takeDeltas(ctx context.Context, tx pgx.Tx) (map[rollupKey]*rollup, int, err
 		return nil, 0, err
 	}
 	folded := make(map[rollupKey]*rollup)
-	var key rollupKey
+	var at time.Time
+	var tenant, target uuid.UUID
+	var product string
 	var one rollup
 	var latency []int32
-	tag, err := pgx.ForEachRow(rows, []any{&key.bucket, &key.tenant, &key.target, &key.product,
+	tag, err := pgx.ForEachRow(rows, []any{&at, &tenant, &target, &product,
 		&one.accepted, &one.delivered, &one.failed, &one.parked, &one.attempts, &one.errors, &latency}, func() error {
-		key.bucket = key.bucket.UTC()
-		sum := folded[key]
-		if sum == nil {
-			sum = &rollup{}
-			folded[key] = sum
+		for _, width := range []time.Duration{fine, coarse} {
+			bucket := at.UTC().Truncate(width)
+			for _, key := range [...]rollupKey{
+				{width, ofEverything, uuid.Nil, bucket, "", uuid.Nil},
+				{width, ofEverything, uuid.Nil, bucket, product, uuid.Nil},
+				{width, ofTenant, tenant, bucket, product, uuid.Nil},
+				{width, ofTarget, target, bucket, product, tenant},
+			} {
+				sum := folded[key]
+				if sum == nil {
+					sum = &rollup{}
+					folded[key] = sum
+				}
+				sum.add(&one, latency)
+			}
 		}
-		sum.accepted += one.accepted
-		sum.delivered += one.delivered
-		sum.failed += one.failed
-		sum.parked += one.parked
-		sum.attempts += one.attempts
-		sum.errors += one.errors
-		sum.latency = addLatency(sum.latency, latency, false)
 		return nil
 	})
 	return folded, int(tag.RowsAffected()), err
 }
 
-func addRollups(ctx context.Context, tx pgx.Tx, folded map[rollupKey]*rollup) error {
-	batch := &pgx.Batch{}
-	for key, sum := range folded {
-		batch.Queue(`
-			insert into hub.rollups as r (bucket, tenant_id, target_id, product, accepted, delivered, failed, parked, attempts, errors, latency)
-			values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
-			on conflict (bucket, tenant_id, target_id, product) do update set
-				accepted = r.accepted + excluded.accepted, delivered = r.delivered + excluded.delivered,
-				failed = r.failed + excluded.failed, parked = r.parked + excluded.parked,
-				attempts = r.attempts + excluded.attempts, errors = r.errors + excluded.errors,
-				latency = (select coalesce(array_agg(coalesce(o, 0) + coalesce(n, 0) order by i), '{}')
-				           from unnest(r.latency, excluded.latency) with ordinality u(o, n, i))`,
-			key.bucket, key.tenant, key.target, key.product, sum.accepted, sum.delivered, sum.failed, sum.parked,
-			sum.attempts, sum.errors, trimmed(sum.latency))
-	}
-	return tx.SendBatch(ctx, batch).Close()
+// add adds a delta; latency is the class of each of its delivered attempts.
+func (r *rollup) add(delta *rollup, latency []int32) {
+	r.accepted += delta.accepted
+	r.delivered += delta.delivered
+	r.failed += delta.failed
+	r.parked += delta.parked
+	r.attempts += delta.attempts
+	r.errors += delta.errors
+	r.latency = addLatency(r.latency, latency, false)
 }
 
-// trimmed leaves the empty classes at the end out: most rows need only a few.
-func trimmed(counts []int64) []int64 {
+// columns are the values of many rows; latencies as a PostgreSQL array's text,
+// because unnest flattens arrays of arrays.
+type columns struct {
+	widths, scopes                                        []int16
+	ids, tenants                                          []uuid.UUID
+	buckets                                               []time.Time
+	products, latencies                                   []string
+	accepted, delivered, failed, parked, attempts, errors []int64
+}
+
+func addRollups(ctx context.Context, tx pgx.Tx, folded map[rollupKey]*rollup) error {
+	var c columns
+	for key, sum := range folded {
+		c.widths, c.scopes = append(c.widths, int16(key.width/time.Minute)), append(c.scopes, key.scope)
+		c.ids, c.tenants = append(c.ids, key.id), append(c.tenants, key.tenant)
+		c.buckets, c.products = append(c.buckets, key.bucket), append(c.products, key.product)
+		c.accepted, c.delivered = append(c.accepted, sum.accepted), append(c.delivered, sum.delivered)
+		c.failed, c.parked = append(c.failed, sum.failed), append(c.parked, sum.parked)
+		c.attempts, c.errors = append(c.attempts, sum.attempts), append(c.errors, sum.errors)
+		c.latencies = append(c.latencies, arrayText(sum.latency))
+	}
+	_, err := tx.Exec(ctx, `
+		insert into hub.statistics as r (width, scope, scope_id, bucket, product, tenant_id, accepted, delivered, failed, parked, attempts, errors, latency)
+		select width, scope, scope_id, bucket, product, tenant_id, accepted, delivered, failed, parked, attempts, errors, latency::integer[]
+		from unnest($1::smallint[], $2::smallint[], $3::uuid[], $4::timestamptz[], $5::text[], $6::uuid[],
+			$7::bigint[], $8::bigint[], $9::bigint[], $10::bigint[], $11::bigint[], $12::bigint[], $13::text[])
+			u(width, scope, scope_id, bucket, product, tenant_id, accepted, delivered, failed, parked, attempts, errors, latency)
+		on conflict (width, scope, scope_id, bucket, product) do update set
+			accepted = r.accepted + excluded.accepted, delivered = r.delivered + excluded.delivered,
+			failed = r.failed + excluded.failed, parked = r.parked + excluded.parked,
+			attempts = r.attempts + excluded.attempts, errors = r.errors + excluded.errors,
+			latency = case when excluded.latency = '{}' then r.latency else (
+				select coalesce(array_agg(coalesce(o, 0) + coalesce(n, 0) order by i), '{}')
+				from unnest(r.latency, excluded.latency) with ordinality u(o, n, i)) end`,
+		c.widths, c.scopes, c.ids, c.buckets, c.products, c.tenants, c.accepted, c.delivered, c.failed, c.parked, c.attempts, c.errors, c.latencies)
+	return err
+}
+
+// arrayText writes counts as a PostgreSQL array, without the empty classes at the
+// end: most rows need only a few.
+func arrayText(counts []int64) string {
 	n := len(counts)
 	for n > 0 && counts[n-1] == 0 {
 		n--
 	}
-	if n == 0 {
-		return []int64{}
+	text := []byte{'{'}
+	for i, count := range counts[:n] {
+		if i > 0 {
+			text = append(text, ',')
+		}
+		text = strconv.AppendInt(text, count, 10)
 	}
-	return counts[:n]
+	return string(append(text, '}'))
 }

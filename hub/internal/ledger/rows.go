@@ -18,6 +18,7 @@ type rows struct {
 	days  map[string]*dayRows
 	delta bulk.Columns
 	gone  bulk.Columns
+	park  bulk.Columns
 	over  bulk.Columns
 }
 
@@ -62,18 +63,23 @@ func (r *rows) queue(statements *bulk.Batch, batch []delivery.Attempt, now time.
 			}
 		}
 	}
-	for day, rows := range r.days {
-		rows.queue(statements, day)
-	}
-	r.queueDeltas(statements, batch, now)
-	r.queueGone(statements, batch)
+	// Leases before deliveries, as hub.unfold_leases has it: the other way round two
+	// transactions would wait for each other.
 	if leases := completed(batch); len(leases) > 0 {
 		r.over.Reset(bulk.UUIDs)
 		for _, id := range leases {
 			r.over[0].UUID(id)
 		}
-		statements.Add(`delete from hub.leases where id = any($1::uuid[])`, r.over)
+		statements.Add(`
+			with locked as (select id from hub.leases where id = any($1::uuid[]) order by id for update)
+			delete from hub.leases l using locked k where l.id = k.id`, r.over)
 	}
+	for day, rows := range r.days {
+		rows.queue(statements, day)
+	}
+	r.queueDeltas(statements, batch, now)
+	r.queueGone(statements, batch)
+	r.queueTrials(statements, batch)
 }
 
 func (r *rows) day(name string) *dayRows {
@@ -84,9 +90,9 @@ func (r *rows) day(name string) *dayRows {
 	}
 	if !d.used {
 		d.used, d.inserted, d.delivered, d.unfolded, d.settled, d.logged = true, 0, 0, 0, 0, 0
-		d.inserts.Reset(append(trace, bulk.Int8s, bulk.UUIDs, bulk.UUIDs, bulk.Texts, bulk.Texts, bulk.Texts, bulk.Texts, bulk.Times)...)
+		d.inserts.Reset(append(trace, bulk.Int8s, bulk.UUIDs, bulk.UUIDs, bulk.Texts, bulk.Texts, bulk.Texts, bulk.Texts, bulk.Times, bulk.Bools)...)
 		d.firsts.Reset(trace...)
-		d.pending.Reset(bulk.UUIDs, bulk.UUIDs)
+		d.pending.Reset(bulk.UUIDs, bulk.UUIDs, bulk.Bools)
 		d.states.Reset(bulk.UUIDs, bulk.Int2s, bulk.Int2s, bulk.Int2s, bulk.Int2s, bulk.Int4s, bulk.Texts, bulk.Int4s)
 		d.attempts.Reset(append(trace, bulk.Int4s, bulk.Texts)...)
 	}
@@ -132,6 +138,7 @@ func (d *dayRows) insert(a *delivery.Attempt) {
 	c[5].Text(a.Event.Type)
 	c[6].OptionalText(a.Event.Correlation)
 	c[7].Time(logid.Time(a.ID))
+	c[8].Bool(a.Peer)
 }
 
 // first adds a delivery that has a row and that its first attempt delivered.
@@ -146,6 +153,7 @@ func (d *dayRows) unfold(a *delivery.Attempt) {
 	d.unfolded++
 	d.pending[0].UUID(a.ID)
 	d.pending[1].UUID(a.Target)
+	d.pending[2].Bool(a.Peer)
 }
 
 func (d *dayRows) state(a *delivery.Attempt) {
@@ -186,9 +194,9 @@ func (d *dayRows) queue(statements *bulk.Batch, day string) {
 	if d.inserted > 0 {
 		statements.Add(`
 			insert into hub.deliveries_`+day+` (id, `+traceColumns+`, event_id, tenant_id, target_id, environment, product, event_type,
-				correlation_id, created_at, status, attempts, spent, round_at, due_at, finished_at)
+				correlation_id, created_at, integration, status, attempts, spent, round_at, due_at, finished_at)
 			select r.*, 1, 1, 1, null, null, now()
-			from unnest(`+traceTypes+`, $13::bigint[], $14::uuid[], $15::uuid[], $16::text[], $17::text[], $18::text[], $19::text[], $20::timestamptz[]) r`, d.inserts)
+			from unnest(`+traceTypes+`, $13::bigint[], $14::uuid[], $15::uuid[], $16::text[], $17::text[], $18::text[], $19::text[], $20::timestamptz[], $21::boolean[]) r`, d.inserts)
 	}
 	if d.delivered > 0 {
 		statements.Add(`
@@ -200,9 +208,9 @@ func (d *dayRows) queue(statements *bulk.Batch, day string) {
 	}
 	if d.unfolded > 0 {
 		statements.Add(`
-			insert into hub.deliveries_`+day+` (id, event_id, tenant_id, target_id, environment, product, event_type, correlation_id, created_at)
-			select r.id, e.id, e.tenant_id, r.target_id, e.environment, e.product, e.event_type, e.correlation_id, e.created_at
-			from unnest($1::uuid[], $2::uuid[]) r(id, target_id)
+			insert into hub.deliveries_`+day+` (id, event_id, tenant_id, target_id, environment, product, event_type, correlation_id, created_at, integration)
+			select r.id, e.id, e.tenant_id, r.target_id, e.environment, e.product, e.event_type, e.correlation_id, e.created_at, r.integration
+			from unnest($1::uuid[], $2::uuid[], $3::boolean[]) r(id, target_id, integration)
 			join hub.events_`+day+` e on e.seq = (overlay(r.id::text placing '0000' from 33))::uuid`, d.pending)
 	}
 	if d.settled > 0 {
@@ -274,6 +282,28 @@ func (r *rows) queueGone(statements *bulk.Batch, batch []delivery.Attempt) {
 		statements.Add(`
 			update hub.endpoints set enabled = false, disabled_reason = 'gone', updated_at = now()
 			where id = any($1::uuid[]) and enabled`, r.gone)
+	}
+}
+
+// trialWait is how long a peer that is well is left alone after its webhook refused
+// a delivery to the end.
+const trialWait = `interval '5 minutes'`
+
+// queueTrials has a parked delivery tried later of integrations that are well all the
+// same; those that are not are drained when they are.
+func (r *rows) queueTrials(statements *bulk.Batch, batch []delivery.Attempt) {
+	r.park.Reset(bulk.UUIDs)
+	found := false
+	for i := range batch {
+		if batch[i].Peer && batch[i].Verdict.Status == delivery.Parked {
+			r.park[0].UUID(batch[i].Target)
+			found = true
+		}
+	}
+	if found {
+		statements.Add(`
+			update hub.integrations set trial_at = now() + `+trialWait+`
+			where id = any($1::uuid[]) and status = 'active' and trial_at is null`, r.park)
 	}
 }
 

@@ -38,8 +38,9 @@ type StatsBucket struct {
 // maxBuckets bounds one answer.
 const maxBuckets = 1500
 
-// Stats counts from the rollups; what is not yet rolled up is read from the deltas.
-// Every bucket from From to To is there, empty ones included.
+// Stats counts from the statistics; what is not yet folded into them is read from the
+// deltas. Every bucket from From to To is there, empty ones included. Minutes are kept
+// for [minutesFor], half hours for [statisticsFor].
 func (r *Reader) Stats(ctx context.Context, q StatsQuery) ([]StatsBucket, error) {
 	first := q.From.Truncate(q.Bucket)
 	n := int((q.To.Sub(first) + q.Bucket - 1) / q.Bucket)
@@ -49,22 +50,11 @@ func (r *Reader) Stats(ctx context.Context, q StatsQuery) ([]StatsBucket, error)
 	if n > maxBuckets {
 		return nil, hub.Invalid("query.bucket", fmt.Sprintf("gives %d buckets; at most %d are shown: choose a larger bucket", n, maxBuckets))
 	}
-	var c conditions
-	c.add("bucket >= ? and bucket < ?", first, q.To)
-	if q.Product != "" {
-		c.add("product = ?", q.Product)
-	}
-	if q.TenantID != nil {
-		c.add("tenant_id = ?", *q.TenantID)
-	}
-	if q.TargetID != nil {
-		c.add("target_id = ?", *q.TargetID)
-	}
 	buckets := make([]StatsBucket, n)
 	for i := range buckets {
 		buckets[i].At = first.Add(time.Duration(i) * q.Bucket).UTC()
 	}
-	if err := r.addStats(ctx, buckets, c, first, q.Bucket); err != nil {
+	if err := r.addStats(ctx, buckets, q, first); err != nil {
 		return nil, err
 	}
 	for i := range buckets {
@@ -74,23 +64,67 @@ func (r *Reader) Stats(ctx context.Context, q StatsQuery) ([]StatsBucket, error)
 	return buckets, nil
 }
 
-// addStats adds rollups (latency: counts by class) and deltas (latency: the class
-// of each delivered attempt) in one statement, so in one snapshot: nothing is
-// counted twice while deltas are being folded in.
-func (r *Reader) addStats(ctx context.Context, buckets []StatsBucket, c conditions, first time.Time, width time.Duration) error {
-	rows, err := r.pool.Query(ctx, `
-		select bucket, true, accepted, delivered, failed, parked, attempts, errors, latency from hub.rollups where `+c.where()+`
+// kept gives the conditions of the question's rows of the statistics.
+func (q StatsQuery) kept(c *conditions) string {
+	scope, id := ofEverything, uuid.Nil
+	switch {
+	case q.TargetID != nil:
+		scope, id = ofTarget, *q.TargetID
+	case q.TenantID != nil:
+		scope, id = ofTenant, *q.TenantID
+	}
+	where := c.numbered("scope = ? and scope_id = ?", scope, id)
+	if q.Product != "" || scope == ofEverything {
+		where += c.numbered(" and product = ?", q.Product)
+	}
+	if q.TargetID != nil && q.TenantID != nil {
+		where += c.numbered(" and tenant_id = ?", *q.TenantID)
+	}
+	return where
+}
+
+// waiting gives the conditions of the question's deltas.
+func (q StatsQuery) waiting(c *conditions) string {
+	where := "true"
+	if q.Product != "" {
+		where += c.numbered(" and product = ?", q.Product)
+	}
+	if q.TenantID != nil {
+		where += c.numbered(" and tenant_id = ?", *q.TenantID)
+	}
+	if q.TargetID != nil {
+		where += c.numbered(" and target_id = ?", *q.TargetID)
+	}
+	return where
+}
+
+// addStats adds what is kept (latency: counts by class) and deltas (latency: the
+// class of each delivered attempt) in one statement, so in one snapshot: nothing is
+// counted twice while deltas are being folded in. Half hours are read where they lie
+// wholly in the time asked for, else minutes.
+func (r *Reader) addStats(ctx context.Context, buckets []StatsBucket, q StatsQuery, first time.Time) error {
+	edge := first
+	if q.Bucket%coarse == 0 {
+		edge = q.To.Truncate(coarse)
+	}
+	var c conditions
+	kept, counts := q.kept(&c), "accepted, delivered, failed, parked, attempts, errors, latency"
+	statement := c.numbered(`
+		select bucket, true, `+counts+` from hub.statistics where width = 30 and `+kept+` and bucket >= ? and bucket < ?`, first, edge) + c.numbered(`
 		union all
-		select bucket, false, accepted, delivered, failed, parked, attempts, errors, latency from hub.rollup_deltas where `+c.where(), c.args...)
+		select bucket, true, `+counts+` from hub.statistics where width = 1 and `+kept+` and bucket >= ? and bucket < ?`, edge, q.To) + c.numbered(`
+		union all
+		select bucket, false, `+counts+` from hub.rollup_deltas where bucket >= ? and bucket < ? and `, first, q.To) + q.waiting(&c)
+	rows, err := r.pool.Query(ctx, statement, c.args...)
 	if err != nil {
-		return fmt.Errorf("reading rollups: %w", err)
+		return fmt.Errorf("reading statistics: %w", err)
 	}
 	var at time.Time
 	var folded bool
 	var one StatsBucket
 	var latency []int32
 	_, err = pgx.ForEachRow(rows, []any{&at, &folded, &one.Accepted, &one.Delivered, &one.Failed, &one.Parked, &one.Attempts, &one.Errors, &latency}, func() error {
-		b := &buckets[at.Sub(first)/width]
+		b := &buckets[at.Sub(first)/q.Bucket]
 		b.Accepted += one.Accepted
 		b.Delivered += one.Delivered
 		b.Failed += one.Failed
@@ -101,7 +135,7 @@ func (r *Reader) addStats(ctx context.Context, buckets []StatsBucket, c conditio
 		return nil
 	})
 	if err != nil {
-		return fmt.Errorf("reading rollups: %w", err)
+		return fmt.Errorf("reading statistics: %w", err)
 	}
 	return nil
 }

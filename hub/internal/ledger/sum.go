@@ -37,11 +37,12 @@ func (r *Reader) Sums(ctx context.Context) ([]Sum, error) {
 			from pg_inherits i join pg_class c on c.oid = i.inhrelid where i.inhparent = 'hub.deliveries'::regclass),
 		accepted as (
 			select (bucket at time zone 'UTC')::date as day, sum(accepted) as n
-			from (select bucket, accepted from hub.rollups union all select bucket, accepted from hub.rollup_deltas) r group by 1),
+			from (select bucket, accepted from hub.statistics where width = 30 and scope = 0 and product = ''
+				union all select bucket, accepted from hub.rollup_deltas) r group by 1),
 		stand as (
 			-- the first 48 bits of an id are its milliseconds
 			select to_timestamp((('x' || left(replace(id::text, '-', ''), 12))::bit(48)::bigint) / 1000.0) at time zone 'UTC' as at, status
-			from (select id, status from hub.deliveries union all
+			from (select id, status from hub.deliveries where not inbound union all
 			      select p.id, 0 from hub.promised p where not exists (select from hub.deliveries d where d.id = p.id)) d),
 		counted as (
 			select at::date as day, count(*) filter (where status = 1) as delivered, count(*) filter (where status = 2) as parked,

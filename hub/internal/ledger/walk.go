@@ -117,9 +117,14 @@ type effort struct {
 	dense  int // of a driver's rows that lie side by side
 
 	small int64 // size in bytes of a day's table up to which matches are gathered at once
+
+	// How many targets of a tenant or product are read one by one: few of them as they
+	// are, many by the newest row of each. Who has still more has rows everywhere in
+	// the log, and reading it in order finds a page soon.
+	fewTargets, manyTargets int
 }
 
-var usualEffort = effort{newest: 4000, driven: 1000, dense: 5000, small: 16 << 20}
+var usualEffort = effort{newest: 4000, driven: 1000, dense: 5000, small: 16 << 20, fewTargets: 100, manyTargets: 3000}
 
 // amongNewest writes the search of a day's newest rows.
 func (p *plan) amongNewest(newest day, limit int, e effort) (statement string, args []any) {
@@ -163,12 +168,23 @@ func (p *plan) part(r read, d day, limit int, e effort) string {
 			pairs += ", unnest(" + p.targets + ") t(target)"
 			where += " and d.target_id = t.target"
 		}
-		return fmt.Sprintf(`select d.id from %s, lateral (
-			select d.id from %s d where %s and d.status = s.status and d.status <> 0 and d.status + 0 <> 0%s) d%s`, pairs, table, where, page, page)
+		each := fmt.Sprintf("%s, lateral (select d.id from %s d where %s and d.status = s.status and d.status <> 0", pairs, table, where)
+		if p.headed {
+			each += " and d.id >= " + bound(each, limit)
+		}
+		return "select d.id from " + each + page + ") d" + page
 	case r.sieve:
 		return p.sieved(r, d, page, limit, e)
 	}
 	return "select d.id from " + table + " d where " + r.driver + " and " + p.where() + page
+}
+
+// bound writes the id that no row of a page is older than, by the newest row of each
+// pair of a read: a page of them is a page of rows. With it a pair gives only rows of
+// the page, mostly none; without it each of many pairs would give a page.
+func bound(each string, limit int) string {
+	return "coalesce((select h.id from " + each + " order by d.id desc limit 1) h order by h.id desc offset " + strconv.Itoa(limit-1) +
+		" limit 1), '00000000-0000-0000-0000-000000000000')"
 }
 
 // sieved writes a read whose page may be far away. Its first half looks at a
@@ -196,13 +212,13 @@ func (p *plan) sieved(r read, d day, page string, limit int, e effort) string {
 }
 
 // gathering gives the conditions to gather a sieved read's matches by. PostgreSQL
-// intersects two indexes only where they share no condition, so the indexes of
-// settled rows say so in different words, each of which stands here; the status is
-// compared in a way no index serves, unless it singles out few rows itself.
+// intersects two indexes only where they share no condition, so of those that have
+// most rows only one says that rows are settled; the status is compared in a way no
+// index serves, unless it singles out few rows itself.
 func (p *plan) gathering(r read) string {
 	where := p.where() + " and d.status = 0"
 	if r.status != "" {
-		where = p.without(p.standing) + " and d.status <> 0 and d.status + 0 <> 0"
+		where = p.without(p.standing) + " and d.status <> 0"
 		switch r.status {
 		case "1":
 			where += " and d.status + 0 = 1"

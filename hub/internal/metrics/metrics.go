@@ -4,6 +4,7 @@ package metrics
 
 import (
 	"net/http"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -25,6 +26,7 @@ type Metrics struct {
 	publishing prometheus.Histogram
 	limited    prometheus.Counter
 	localOnly  prometheus.Counter
+	known      sync.Map // products whose counters stand at 0 or more
 }
 
 // seconds are histogram bounds from 1 ms to 60 s.
@@ -60,8 +62,20 @@ func New() *Metrics {
 
 // Accepted counts a stored event and its deliveries.
 func (m *Metrics) Accepted(product string, events, deliveries int) {
+	if _, known := m.known.Load(product); !known {
+		m.begin(product)
+	}
 	m.events.WithLabelValues(product).Add(float64(events))
 	m.accepted.WithLabelValues(product).Add(float64(deliveries))
+}
+
+// begin shows a product's counters at 0 before anything is counted: an increase from
+// nothing to 1 is none to Prometheus, and no alert about a first failure would come.
+func (m *Metrics) begin(product string) {
+	for _, status := range []delivery.Status{delivery.Delivered, delivery.Parked, delivery.Failed} {
+		m.settled.WithLabelValues(product, status.String())
+	}
+	m.known.Store(product, true)
 }
 
 // Published observes how long a publisher waited for the commit.
@@ -92,6 +106,11 @@ func (m *Metrics) Attempts(batch []delivery.Attempt, now time.Time) {
 			m.endToEnd.WithLabelValues(product).Observe(now.Sub(a.RoundAt).Seconds())
 		}
 	}
+}
+
+// GaveUp counts deliveries that failed because they were parked for too long.
+func (m *Metrics) GaveUp(product string, deliveries int) {
+	m.settled.WithLabelValues(product, delivery.Failed.String()).Add(float64(deliveries))
 }
 
 func answerClass(code int) string {

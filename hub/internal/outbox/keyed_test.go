@@ -24,7 +24,7 @@ func TestKeysSurviveARefusedNeighbour(t *testing.T) {
 	t.Parallel()
 	pool := hubtest.Database(t)
 	log := slog.New(slog.DiscardHandler)
-	dir := directory.New(pool, nil, log, time.Now) // no endpoints, no secrets
+	dir := directory.New(pool, nil, nil, log, time.Now) // no endpoints, no secrets
 	o := New(pool, dir, delivery.NewDispatcher(delivery.Config{Now: time.Now}), metrics.New(), log, time.Now)
 	t.Cleanup(o.Close)
 	keyed := &lane{Outbox: o}
@@ -32,7 +32,7 @@ func TestKeysSurviveARefusedNeighbour(t *testing.T) {
 	publish := func(key, correlation string) *request {
 		return &request{done: make(chan error, 1), publications: []*Publication{{
 			TenantID: tenant, Environment: hub.Live, Product: "test", Type: "a.b", CorrelationID: correlation,
-			Data: []byte(`{}`), Idempotency: key, To: []*directory.Endpoint{},
+			Data: []byte(`{}`), Idempotency: key, To: []*directory.Target{},
 		}}}
 	}
 	good, bad := publish("key:good", ""), publish("key:bad", "no text has a \x00 in it")
@@ -45,4 +45,46 @@ func TestKeysSurviveARefusedNeighbour(t *testing.T) {
 	require.NoError(t, <-again.done)
 	require.True(t, again.results[0].Duplicate)
 	require.Equal(t, good.results[0].ID, again.results[0].ID)
+}
+
+// Whoever publishes while the hub stops gets an answer: the commit's, or that the
+// hub is unavailable.
+func TestPublishingAfterTheEndIsRefused(t *testing.T) {
+	t.Parallel()
+	pool := hubtest.Database(t)
+	log := slog.New(slog.DiscardHandler)
+	dir := directory.New(pool, nil, nil, log, time.Now)
+	o := New(pool, dir, delivery.NewDispatcher(delivery.Config{Now: time.Now}), metrics.New(), log, time.Now)
+	publish := func(key string) error {
+		_, err := o.Publish(context.Background(), &Publication{
+			TenantID: uuid.New(), Environment: hub.Live, Product: "test", Type: "a.b", Data: []byte(`{}`), Idempotency: key, To: []*directory.Target{},
+		})
+		return err
+	}
+	require.NoError(t, publish(""))
+	answered := make(chan error, 64)
+	for range cap(answered) {
+		go func() { answered <- publish("") }()
+	}
+	o.Close()
+	stored := 1
+	for range cap(answered) {
+		if err := <-answered; err == nil {
+			stored++
+		} else {
+			require.ErrorIs(t, err, hub.ErrUnavailable)
+		}
+	}
+	var events int
+	require.NoError(t, pool.QueryRow(t.Context(), `select count(*) from hub.events`).Scan(&events))
+	require.Equal(t, stored, events)
+	for _, key := range []string{"", "key:k"} {
+		require.ErrorIs(t, publish(key), hub.ErrUnavailable)
+	}
+	// One that passed the first look just before the end, and reached the queue after it.
+	late := &request{done: make(chan error, 1)}
+	o.plain <- late
+	require.ErrorIs(t, o.wait(late), hub.ErrUnavailable)
+	late.done <- nil
+	require.NoError(t, o.wait(late), "an answer there is counts")
 }

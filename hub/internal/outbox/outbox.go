@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5/pgxpool"
+	"go.opentelemetry.io/otel/trace"
 
 	"integrationhub/hub"
 	"integrationhub/hub/internal/delivery"
@@ -35,11 +36,13 @@ type Publication struct {
 	Product       string
 	Type          string
 	CorrelationID string
-	Data          []byte                // JSON object; copied into the envelope before Publish returns
-	ID            string                // chosen by the publisher, or ""
-	Idempotency   string                // stored idempotency key, or "": not idempotent
-	BodyHash      [sha256.Size]byte     // of the request, for idempotent publications
-	To            []*directory.Endpoint // nil: every subscriber
+	At            time.Time           // when it happened; zero = now
+	Data          []byte              // JSON object; copied into the envelope before Publish returns
+	ID            string              // chosen by the publisher, or ""
+	Idempotency   string              // stored idempotency key, or "": not idempotent
+	BodyHash      [sha256.Size]byte   // of the request, for idempotent publications
+	To            []*directory.Target // nil: every subscriber
+	Trace         *trace.SpanContext  // what the attempts' spans hang on; nil = not traced
 }
 
 // Result is the answer to one publication.
@@ -81,6 +84,7 @@ type Outbox struct {
 	plain chan *request // no idempotency keys: straight inserts
 	keyed chan *request
 	stop  chan struct{}
+	ended chan struct{} // closed when nothing will be committed any more
 	done  sync.WaitGroup
 }
 
@@ -96,7 +100,7 @@ func New(pool *pgxpool.Pool, dir *directory.Directory, dispatch Dispatcher, reco
 	o := &Outbox{
 		pool: pool, directory: dir, dispatch: dispatch, record: record, log: log, now: now,
 		plain: make(chan *request, queueLength), keyed: make(chan *request, queueLength),
-		stop: make(chan struct{}),
+		stop: make(chan struct{}), ended: make(chan struct{}),
 	}
 	o.ids = logid.NewEventIDs(o.node)
 	plain, keyed := &lane{Outbox: o}, &lane{Outbox: o}
@@ -111,10 +115,12 @@ func (o *Outbox) node(ctx context.Context) (number uint64, err error) {
 	return number, err
 }
 
-// Close waits for what was queued to be committed. Publish must not be called any more.
+// Close waits for what was queued to be committed. Whoever publishes afterwards is
+// told that it is unavailable.
 func (o *Outbox) Close() {
 	close(o.stop)
 	o.done.Wait()
+	close(o.ended)
 }
 
 // Publish stores one publication and waits for its commit.
@@ -128,7 +134,7 @@ func (o *Outbox) Publish(ctx context.Context, p *Publication) (Result, error) {
 
 // errBusy answers a publisher when commits cannot keep up or the database is away.
 func errBusy(cause error) error {
-	e := hub.Errorf(hub.ErrUnavailable, "database_unavailable", "The event could not be stored right now; nothing was accepted, send it again.")
+	e := hub.Errorf(hub.ErrUnavailable, "database_unavailable", "It is not certain that the event was stored: send it again. With an id or an Idempotency-Key of yours it is stored once.")
 	e.RetryAfter = time.Second
 	return e.Because(cause)
 }
@@ -143,15 +149,37 @@ func (o *Outbox) PublishAll(ctx context.Context, publications []*Publication) ([
 		}
 	}
 	select {
+	case <-o.stop:
+		return nil, errBusy(errClosed)
+	default:
+	}
+	select {
 	case queue <- r:
 	default:
 		return nil, errBusy(errors.New("the commit queue is full"))
 	}
-	// Once queued it may be committed whatever happens to the caller: wait for it.
-	if err := <-r.done; err != nil {
+	if err := o.wait(r); err != nil {
 		return nil, err
 	}
 	return r.results, nil
+}
+
+var errClosed = errors.New("the hub is stopping")
+
+// wait waits for a queued request's answer, whatever happens to the caller: it may
+// be committed. One that came too late for the lanes gets none.
+func (o *Outbox) wait(r *request) error {
+	select {
+	case err := <-r.done:
+		return err
+	case <-o.ended:
+	}
+	select {
+	case err := <-r.done:
+		return err
+	default:
+		return errBusy(errClosed)
+	}
 }
 
 // lane commits batches, one at a time: a full one costs less than two half ones.

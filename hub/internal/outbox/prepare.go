@@ -18,7 +18,7 @@ import (
 type prepared struct {
 	*Publication
 	event   *delivery.Event
-	targets []*directory.Endpoint
+	targets []*directory.Target
 	leased  []bool // by target: has a place in this process's queue
 }
 
@@ -50,7 +50,10 @@ func (o *Outbox) prepare(ctx context.Context, p *Publication) (*prepared, error)
 	}
 	event := &delivery.Event{
 		Seq: logid.NewSeq(now), ID: id, Bits: signed(bits), TenantID: p.TenantID, Environment: p.Environment,
-		Product: p.Product, Type: p.Type, Correlation: p.CorrelationID,
+		Product: p.Product, Type: p.Type, Correlation: p.CorrelationID, Trace: p.Trace,
+	}
+	if !p.At.IsZero() {
+		now = p.At
 	}
 	event.Body = hub.AppendEnvelope(make([]byte, 0, len(p.Data)+len(p.Type)+len(p.Product)+len(p.CorrelationID)+160), hub.Event{
 		ID: id, Product: p.Product, Type: p.Type, Time: now, CorrelationID: p.CorrelationID, Data: p.Data,
@@ -102,7 +105,7 @@ func (l *lane) committed(all []*prepared, leased *delivery.Leased) {
 				continue
 			}
 			jobs = append(jobs, delivery.Job{
-				ID: logid.Delivery(p.event.Seq, i+1), Target: target.ID, Event: p.event,
+				ID: logid.Delivery(p.event.Seq, i+1), Target: target.ID, Peer: target.Peer != nil, Event: p.event,
 				RoundAt: now, DueAt: now, LeasedAt: leased.TakenAt, Leased: leased,
 			})
 		}

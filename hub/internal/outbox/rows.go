@@ -70,7 +70,7 @@ func queueEvents(batch *bulk.Batch, columns *bulk.Columns, all []*prepared, part
 // queueDeliveries adds rows, due at once, for the deliveries without a place in this
 // process's queue.
 func queueDeliveries(batch *bulk.Batch, columns *bulk.Columns, all []*prepared, partition string) {
-	columns.Reset(bulk.UUIDs, bulk.Int8s, bulk.UUIDs, bulk.UUIDs, bulk.Texts, bulk.Texts, bulk.Texts, bulk.Texts)
+	columns.Reset(bulk.UUIDs, bulk.Int8s, bulk.UUIDs, bulk.UUIDs, bulk.Texts, bulk.Texts, bulk.Texts, bulk.Texts, bulk.Bools)
 	c := *columns
 	found := false
 	for _, p := range all {
@@ -87,12 +87,13 @@ func queueDeliveries(batch *bulk.Batch, columns *bulk.Columns, all []*prepared, 
 			c[5].Text(p.Product)
 			c[6].Text(p.Type)
 			c[7].OptionalText(p.CorrelationID)
+			c[8].Bool(target.Peer != nil)
 		}
 	}
 	if found {
 		batch.Add(`
-			insert into hub.deliveries_`+partition+` (id, event_id, tenant_id, target_id, environment, product, event_type, correlation_id)
-			select * from unnest($1::uuid[], $2::bigint[], $3::uuid[], $4::uuid[], $5::text[], $6::text[], $7::text[], $8::text[])`, c)
+			insert into hub.deliveries_`+partition+` (id, event_id, tenant_id, target_id, environment, product, event_type, correlation_id, integration)
+			select * from unnest($1::uuid[], $2::bigint[], $3::uuid[], $4::uuid[], $5::text[], $6::text[], $7::text[], $8::text[], $9::boolean[])`, c)
 	}
 }
 
@@ -103,7 +104,12 @@ func (r *rows) queueLease(batch *bulk.Batch, all []*prepared, leased *delivery.L
 		for i, target := range p.targets {
 			if p.leased[i] {
 				id := logid.Delivery(p.event.Seq, i+1)
-				r.promised = append(append(append(r.promised, id[:]...), target.ID[:]...), 0)
+				r.promised = append(append(r.promised, id[:]...), target.ID[:]...)
+				kind := byte(0)
+				if target.Peer != nil {
+					kind = 1
+				}
+				r.promised = append(r.promised, kind)
 			}
 		}
 	}

@@ -217,11 +217,14 @@ func (e *Endpoints) check(state EndpointState) error {
 	return err
 }
 
+// ValidSecret tells whether a webhook secret that somebody else made will do.
+func ValidSecret(secret string) bool { return secretPattern.MatchString(secret) }
+
 func chosenSecret(secret string) (string, error) {
 	if secret == "" {
 		return hub.NewSecret(), nil
 	}
-	if !secretPattern.MatchString(secret) {
+	if !ValidSecret(secret) {
 		return "", hub.Invalid("body.secret", "must be 16 to 256 printable ASCII characters without spaces")
 	}
 	return secret, nil

@@ -72,6 +72,28 @@ type tail struct {
 	connected bool   // was connected at least once
 	last      string // id of the last message
 	wait      time.Duration
+	seen      map[string]bool // ids of recent messages
+	order     []string        // the same, oldest first
+}
+
+// seenMax is how many messages are remembered: after a connection was made anew some
+// of the last seconds come again.
+const seenMax = 4096
+
+// isNew tells whether a message with an id of its own was not seen before.
+func (t *tail) isNew(id string) bool {
+	if t.seen[id] {
+		return false
+	}
+	if t.seen == nil {
+		t.seen = make(map[string]bool)
+	}
+	t.seen[id] = true
+	if t.order = append(t.order, id); len(t.order) > seenMax {
+		delete(t.seen, t.order[0])
+		t.order = t.order[1:]
+	}
+	return true
 }
 
 // worthRetrying tells whether the hub may answer otherwise in a moment: it restarts
@@ -114,18 +136,21 @@ func (t *tail) read(stream io.Reader) error {
 	lines.Buffer(make([]byte, 0, 64<<10), lineMax)
 	message, lastID := Message{Name: "message"}, t.last
 	var data []string
+	named := false // the message has an id of its own
 	for lines.Scan() {
 		line := lines.Text()
 		if line == "" {
 			if len(data) > 0 {
 				message.ID, message.Data = lastID, []byte(strings.Join(data, "\n"))
-				if err := t.each(message); err != nil {
-					return &stopError{err}
+				if !named || t.isNew(message.ID) {
+					if err := t.each(message); err != nil {
+						return &stopError{err}
+					}
 				}
 				t.wait = firstWait
 			}
 			t.last = lastID
-			message, data = Message{Name: "message"}, nil
+			message, data, named = Message{Name: "message"}, nil, false
 			continue
 		}
 		name, value, _ := strings.Cut(line, ":")
@@ -136,7 +161,7 @@ func (t *tail) read(stream io.Reader) error {
 		case "event":
 			message.Name = value
 		case "id":
-			lastID = value
+			lastID, named = value, value != ""
 		case "retry":
 			if ms, err := strconv.Atoi(value); err == nil && ms > 0 {
 				t.wait = min(time.Duration(ms)*time.Millisecond, lastWait)

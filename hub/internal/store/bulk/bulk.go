@@ -45,6 +45,16 @@ func (c *Column) UUID(id uuid.UUID) {
 	c.buf = append(c.buf, id[:]...)
 }
 
+// Bool appends a boolean.
+func (c *Column) Bool(v bool) {
+	c.length(1)
+	bit := byte(0)
+	if v {
+		bit = 1
+	}
+	c.buf = append(c.buf, bit)
+}
+
 // Int2 appends a smallint.
 func (c *Column) Int2(v int16) {
 	c.length(2)
@@ -108,6 +118,7 @@ func (c *Column) array() []byte {
 // Element types of columns.
 const (
 	UUIDs  = pgtype.UUIDOID
+	Bools  = pgtype.BoolOID
 	Int2s  = pgtype.Int2OID
 	Int4s  = pgtype.Int4OID
 	Int8s  = pgtype.Int8OID

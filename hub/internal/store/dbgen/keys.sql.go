@@ -14,21 +14,22 @@ import (
 )
 
 const createKey = `-- name: CreateKey :one
-insert into hub.keys (id, tenant_id, name, environment, hash, prefix, last4, scopes, rate, expires_at)
-values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) returning id, tenant_id, name, environment, hash, prefix, last4, scopes, rate, created_at, expires_at, revoked_at, replaced_by, last_used_at
+insert into hub.keys (id, tenant_id, name, environment, hash, prefix, last4, scopes, rate, expires_at, integration_id)
+values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) returning id, tenant_id, name, environment, hash, prefix, last4, scopes, rate, created_at, expires_at, revoked_at, replaced_by, last_used_at, integration_id
 `
 
 type CreateKeyParams struct {
-	ID          uuid.UUID
-	TenantID    uuid.UUID
-	Name        string
-	Environment hub.Environment
-	Hash        []byte
-	Prefix      string
-	Last4       string
-	Scopes      []string
-	Rate        string
-	ExpiresAt   *time.Time
+	ID            uuid.UUID
+	TenantID      uuid.UUID
+	Name          string
+	Environment   hub.Environment
+	Hash          []byte
+	Prefix        string
+	Last4         string
+	Scopes        []string
+	Rate          string
+	ExpiresAt     *time.Time
+	IntegrationID *uuid.UUID
 }
 
 func (q *Queries) CreateKey(ctx context.Context, arg CreateKeyParams) (Key, error) {
@@ -43,6 +44,7 @@ func (q *Queries) CreateKey(ctx context.Context, arg CreateKeyParams) (Key, erro
 		arg.Scopes,
 		arg.Rate,
 		arg.ExpiresAt,
+		arg.IntegrationID,
 	)
 	var i Key
 	err := row.Scan(
@@ -60,12 +62,47 @@ func (q *Queries) CreateKey(ctx context.Context, arg CreateKeyParams) (Key, erro
 		&i.RevokedAt,
 		&i.ReplacedBy,
 		&i.LastUsedAt,
+		&i.IntegrationID,
+	)
+	return i, err
+}
+
+const keyByID = `-- name: KeyByID :one
+select id, tenant_id, name, environment, hash, prefix, last4, scopes, rate, created_at, expires_at, revoked_at, replaced_by, last_used_at, integration_id from hub.keys where id = $1 and tenant_id = $2 and environment = $3
+`
+
+type KeyByIDParams struct {
+	ID          uuid.UUID
+	TenantID    uuid.UUID
+	Environment hub.Environment
+}
+
+// Not found also when it belongs to another tenant or environment than the caller's.
+func (q *Queries) KeyByID(ctx context.Context, arg KeyByIDParams) (Key, error) {
+	row := q.db.QueryRow(ctx, keyByID, arg.ID, arg.TenantID, arg.Environment)
+	var i Key
+	err := row.Scan(
+		&i.ID,
+		&i.TenantID,
+		&i.Name,
+		&i.Environment,
+		&i.Hash,
+		&i.Prefix,
+		&i.Last4,
+		&i.Scopes,
+		&i.Rate,
+		&i.CreatedAt,
+		&i.ExpiresAt,
+		&i.RevokedAt,
+		&i.ReplacedBy,
+		&i.LastUsedAt,
+		&i.IntegrationID,
 	)
 	return i, err
 }
 
 const listKeys = `-- name: ListKeys :many
-select k.id, k.tenant_id, k.name, k.environment, k.hash, k.prefix, k.last4, k.scopes, k.rate, k.created_at, k.expires_at, k.revoked_at, k.replaced_by, k.last_used_at, t.product, t.name as tenant_name from hub.keys k join hub.tenants t on t.id = k.tenant_id
+select k.id, k.tenant_id, k.name, k.environment, k.hash, k.prefix, k.last4, k.scopes, k.rate, k.created_at, k.expires_at, k.revoked_at, k.replaced_by, k.last_used_at, k.integration_id, t.product, t.name as tenant_name from hub.keys k join hub.tenants t on t.id = k.tenant_id
 where ($1::uuid is null or k.tenant_id = $1)
   and ($2::text is null or t.product = $2)
   and ($3::text is null or k.environment = $3::text)
@@ -117,6 +154,7 @@ func (q *Queries) ListKeys(ctx context.Context, arg ListKeysParams) ([]ListKeysR
 			&i.Key.RevokedAt,
 			&i.Key.ReplacedBy,
 			&i.Key.LastUsedAt,
+			&i.Key.IntegrationID,
 			&i.Product,
 			&i.TenantName,
 		); err != nil {
@@ -131,7 +169,7 @@ func (q *Queries) ListKeys(ctx context.Context, arg ListKeysParams) ([]ListKeysR
 }
 
 const lockKey = `-- name: LockKey :one
-select id, tenant_id, name, environment, hash, prefix, last4, scopes, rate, created_at, expires_at, revoked_at, replaced_by, last_used_at from hub.keys where id = $1 for update
+select id, tenant_id, name, environment, hash, prefix, last4, scopes, rate, created_at, expires_at, revoked_at, replaced_by, last_used_at, integration_id from hub.keys where id = $1 for update
 `
 
 func (q *Queries) LockKey(ctx context.Context, id uuid.UUID) (Key, error) {
@@ -152,21 +190,23 @@ func (q *Queries) LockKey(ctx context.Context, id uuid.UUID) (Key, error) {
 		&i.RevokedAt,
 		&i.ReplacedBy,
 		&i.LastUsedAt,
+		&i.IntegrationID,
 	)
 	return i, err
 }
 
 const lookUpKey = `-- name: LookUpKey :one
-select k.id, k.tenant_id, k.name, k.environment, k.hash, k.prefix, k.last4, k.scopes, k.rate, k.created_at, k.expires_at, k.revoked_at, k.replaced_by, k.last_used_at, t.product, t.name as tenant_name
+select k.id, k.tenant_id, k.name, k.environment, k.hash, k.prefix, k.last4, k.scopes, k.rate, k.created_at, k.expires_at, k.revoked_at, k.replaced_by, k.last_used_at, k.integration_id, t.product, t.name as tenant_name, t.external_ref
 from hub.keys k join hub.tenants t on t.id = k.tenant_id
 where k.hash = $1 and k.revoked_at is null
   and (k.expires_at is null or k.expires_at > $2::timestamptz)
 `
 
 type LookUpKeyRow struct {
-	Key        Key
-	Product    string
-	TenantName string
+	Key         Key
+	Product     string
+	TenantName  string
+	ExternalRef *string
 }
 
 func (q *Queries) LookUpKey(ctx context.Context, hash []byte, at time.Time) (LookUpKeyRow, error) {
@@ -187,8 +227,10 @@ func (q *Queries) LookUpKey(ctx context.Context, hash []byte, at time.Time) (Loo
 		&i.Key.RevokedAt,
 		&i.Key.ReplacedBy,
 		&i.Key.LastUsedAt,
+		&i.Key.IntegrationID,
 		&i.Product,
 		&i.TenantName,
+		&i.ExternalRef,
 	)
 	return i, err
 }

@@ -29,21 +29,78 @@ type Endpoint struct {
 	DeletedAt         *time.Time
 }
 
+type Integration struct {
+	ID                uuid.UUID
+	TenantID          uuid.UUID
+	Environment       hub.Environment
+	Product           string
+	Status            string
+	Disabled          bool
+	ApiUrl            string
+	WebhookUrl        string
+	PeerWebhookUrl    string
+	Secret            []byte
+	PreviousSecret    []byte
+	PreviousExpiresAt *time.Time
+	PendingSecret     []byte
+	RemoteKey         []byte
+	RemoteLast4       string
+	PreviousRemoteKey []byte
+	PendingKey        []byte
+	PendingKeyID      *uuid.UUID
+	Features          []string
+	Enabled           []string
+	EventTypes        []string
+	PeerIntegrationID *string
+	Handshake         int32
+	RegisterAt        *time.Time
+	RegisterTries     int32
+	RegisteredAt      *time.Time
+	PeerRegisteredAt  *time.Time
+	LastError         *string
+	LastHealthCheck   *time.Time
+	Failures          int32
+	Successes         int32
+	UnauthorizedSince *time.Time
+	NextProbeAt       *time.Time
+	RevokedAt         *time.Time
+	CreatedAt         time.Time
+	UpdatedAt         time.Time
+	DrainingSince     *time.Time
+	TrialAt           *time.Time
+	TrialID           *uuid.UUID
+}
+
+type Job struct {
+	ID        uuid.UUID
+	Product   string
+	Job       string
+	Key       *string
+	Repeats   bool
+	Payload   []byte
+	DueAt     time.Time
+	Tries     int32
+	LeasedTo  *time.Time
+	LastError *string
+	CreatedAt time.Time
+}
+
 type Key struct {
-	ID          uuid.UUID
-	TenantID    uuid.UUID
-	Name        string
-	Environment hub.Environment
-	Hash        []byte
-	Prefix      string
-	Last4       string
-	Scopes      []string
-	Rate        string
-	CreatedAt   time.Time
-	ExpiresAt   *time.Time
-	RevokedAt   *time.Time
-	ReplacedBy  *uuid.UUID
-	LastUsedAt  *time.Time
+	ID            uuid.UUID
+	TenantID      uuid.UUID
+	Name          string
+	Environment   hub.Environment
+	Hash          []byte
+	Prefix        string
+	Last4         string
+	Scopes        []string
+	Rate          string
+	CreatedAt     time.Time
+	ExpiresAt     *time.Time
+	RevokedAt     *time.Time
+	ReplacedBy    *uuid.UUID
+	LastUsedAt    *time.Time
+	IntegrationID *uuid.UUID
 }
 
 type Operator struct {

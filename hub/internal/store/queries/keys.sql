@@ -1,6 +1,10 @@
 -- name: CreateKey :one
-insert into hub.keys (id, tenant_id, name, environment, hash, prefix, last4, scopes, rate, expires_at)
-values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) returning *;
+insert into hub.keys (id, tenant_id, name, environment, hash, prefix, last4, scopes, rate, expires_at, integration_id)
+values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) returning *;
+
+-- name: KeyByID :one
+-- Not found also when it belongs to another tenant or environment than the caller's.
+select * from hub.keys where id = sqlc.arg(id) and tenant_id = sqlc.arg(tenant_id) and environment = sqlc.arg(environment);
 
 -- name: LockKey :one
 select * from hub.keys where id = $1 for update;
@@ -24,7 +28,7 @@ update hub.keys set revoked_at = coalesce(revoked_at, sqlc.arg(at)::timestamptz)
 returning tenant_id;
 
 -- name: LookUpKey :one
-select sqlc.embed(k), t.product, t.name as tenant_name
+select sqlc.embed(k), t.product, t.name as tenant_name, t.external_ref
 from hub.keys k join hub.tenants t on t.id = k.tenant_id
 where k.hash = sqlc.arg(hash) and k.revoked_at is null
   and (k.expires_at is null or k.expires_at > sqlc.arg(at)::timestamptz);

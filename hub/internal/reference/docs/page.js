@@ -1,4 +1,4 @@
-// Draws the reference from /openapi.json. No text of the document is ever taken for
+// Draws the reference from the openapi.json beside it. No text of the document is ever taken for
 // HTML: everything is put in place as text.
 "use strict";
 
@@ -136,7 +136,7 @@ function draw() {
       el("a", { href: "#" + op.operationId }, el("span", { class: "verb " + op.verb }, op.verb.toUpperCase()), el("span", {}, op.summary))))))));
   main.replaceChildren(
     el("h1", {}, api.info.title),
-    el("p", { class: "version" }, `Version ${api.info.version} · OpenAPI ${api.openapi} · `, el("a", { href: "/openapi.json" }, "/openapi.json")),
+    el("p", { class: "version" }, `Version ${api.info.version} · OpenAPI ${api.openapi} · `, el("a", { href: source }, source)),
     ...(api.info.description ?? "").split("\n\n").map((part) => el("p", {}, text(part))),
     ...groups.map((group) => el("section", {}, el("h2", {}, group.name), el("p", {}, text(group.doc)), group.list.map(article))),
     el("p", { class: "none", id: "nothing", hidden: "" }, "Nothing found."));
@@ -157,9 +157,10 @@ function find(query) {
   document.getElementById("nothing").hidden = shown > 0;
 }
 
+const source = location.pathname.replace(/\/docs\/?$/, "") + "/openapi.json";
 document.getElementById("find").addEventListener("input", (event) => api && find(event.target.value));
 
-fetch("/openapi.json")
+fetch(source)
   .then((answer) => (answer.ok ? answer.json() : Promise.reject(new Error("status " + answer.status))))
   .then((document) => { api = document; draw(); })
   .catch((error) => main.replaceChildren(el("p", {}, "The reference could not be drawn: " + error.message)));

@@ -1,0 +1,281 @@
+// Package notes is a tiny hosted product for tests of what the hub does for products:
+// it keeps a note of every event that its tenants' peers send.
+package notes
+
+import (
+	"context"
+	"embed"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"integrationhub/hub"
+	"integrationhub/hub/module"
+)
+
+//go:embed migrations
+var files embed.FS
+
+// Types of events it receives.
+const (
+	Created = "note.created" // data.text becomes a note
+	Boring  = "note.boring"  // is ignored
+	Broken  = "note.broken"  // cannot be handled, though a note was written
+	Panics  = "note.panics"
+)
+
+// Module is the product. Several may run in one hub under different names.
+type Module struct{ spec module.Spec }
+
+// New makes a product under a name whose first three letters are its keys' prefix.
+func New(name string) Module {
+	return Module{module.Spec{
+		Name: name, Title: name, KeyPrefix: name[:3], Tenant: "owner", Version: "1.2.3",
+		Features: []string{"note.search", "note.write"}, Receives: []string{Created, Boring, Broken, Panics}, Sends: []string{Created},
+	}}
+}
+
+// Spec implements [module.Module].
+func (m Module) Spec() module.Spec { return m.spec }
+
+// Migrations implements [module.Module].
+func (m Module) Migrations() fs.FS {
+	sub, err := fs.Sub(files, "migrations")
+	if err != nil {
+		panic(err)
+	}
+	return sub
+}
+
+// Open implements [module.Module].
+func (m Module) Open(_ context.Context, kit module.Kit) (module.Instance, error) {
+	return &instance{kit: kit}, nil
+}
+
+type instance struct{ kit module.Kit }
+
+var (
+	_ module.Searcher = (*instance)(nil)
+	_ module.Actor    = (*instance)(nil)
+	_ module.Worker   = (*instance)(nil)
+	_ module.Pages    = (*instance)(nil)
+)
+
+// Note is one note.
+type Note struct {
+	Author string `json:"author"`
+	Text   string `json:"text"`
+}
+
+type registerInput struct {
+	Body struct {
+		Name string `json:"name"`
+	} `nameHint:"NotesRegister"`
+}
+
+type registerOutput struct {
+	Body struct {
+		TenantID   uuid.UUID `json:"tenant_id"`
+		Token      string    `json:"token"`
+		StaffToken string    `json:"staff_token"`
+	} `nameHint:"NotesRegistered"`
+}
+
+type notesOutput struct {
+	Body struct {
+		Notes []Note `json:"notes"`
+		Peer  string `json:"peer"`
+	} `nameHint:"Notes"`
+}
+
+// Routes implements [module.Instance].
+func (i *instance) Routes(api huma.API) {
+	huma.Register(api, huma.Operation{OperationID: "auth.register", Method: http.MethodPost, Path: "/api/v1/auth/register", DefaultStatus: 201}, i.register)
+	huma.Register(api, huma.Operation{
+		OperationID: "notes.list", Method: http.MethodGet, Path: "/api/v1/notes",
+		Security: []map[string][]string{{module.SchemeBearer: {}}},
+	}, i.list)
+	huma.Register(api, huma.Operation{
+		OperationID: "notes.publish", Method: http.MethodPost, Path: "/api/v1/publish", DefaultStatus: 202,
+		Security: []map[string][]string{{module.SchemeBearer: {}}},
+	}, i.publish)
+	huma.Register(api, huma.Operation{OperationID: "notes.echo", Method: http.MethodPost, Path: "/api/v1/echo", DefaultStatus: 202}, i.echo)
+	huma.Register(api, huma.Operation{OperationID: "notes.use", Method: http.MethodPost, Path: "/api/v1/use"}, i.use)
+}
+
+// Searches implements [module.Searcher].
+func (i *instance) Searches(api huma.API) {
+	huma.Register(api, huma.Operation{
+		OperationID: "notes.search", Method: http.MethodGet, Path: "/notes",
+		Security: []map[string][]string{{module.SchemeKey: {"note.search"}}},
+	}, i.list)
+}
+
+// Actions implements [module.Actor].
+func (i *instance) Actions(api huma.API) {
+	huma.Register(api, huma.Operation{
+		OperationID: "notes.write", Method: http.MethodPost, Path: "/write",
+		Security: []map[string][]string{{module.SchemeKey: {"note.write"}}},
+	}, i.write)
+}
+
+func (i *instance) register(ctx context.Context, in *registerInput) (*registerOutput, error) {
+	out := &registerOutput{}
+	out.Body.TenantID, out.Body.Token, out.Body.StaffToken = uuid.Must(uuid.NewV7()), uuid.NewString(), uuid.NewString()
+	err := pgx.BeginFunc(ctx, i.kit.Pool, func(tx pgx.Tx) error {
+		if err := i.kit.Tenants.Put(ctx, tx, module.Tenant{ID: out.Body.TenantID, Name: in.Body.Name}); err != nil {
+			return err
+		}
+		_, err := tx.Exec(ctx, `insert into users (id, tenant_id, token, admin) values ($1, $3, $4, true), ($2, $3, $5, false)`,
+			uuid.New(), uuid.New(), out.Body.TenantID, out.Body.Token, out.Body.StaffToken)
+		return err
+	})
+	return out, err
+}
+
+func (i *instance) list(ctx context.Context, _ *struct{}) (*notesOutput, error) {
+	who, _ := module.CallerFrom(ctx)
+	rows, err := i.kit.Pool.Query(ctx, `select author, text from notes where tenant_id = $1 and environment = $2 order by text`, who.TenantID, who.Environment)
+	if err != nil {
+		return nil, err
+	}
+	out := &notesOutput{}
+	out.Body.Peer = who.Peer
+	out.Body.Notes, err = pgx.CollectRows(rows, pgx.RowToStructByPos[Note])
+	return out, err
+}
+
+func (i *instance) write(ctx context.Context, in *struct{ Body Note }) (*struct{ Body Note }, error) {
+	who, _ := module.CallerFrom(ctx)
+	_, err := i.kit.Pool.Exec(ctx, `insert into notes (tenant_id, environment, author, event_id, text) values ($1, $2, $3, '', $4)`,
+		who.TenantID, who.Environment, who.Peer, in.Body.Text)
+	return &struct{ Body Note }{Note{who.Peer, in.Body.Text}}, err
+}
+
+// echo has the job "echo" write its payload down.
+func (i *instance) echo(ctx context.Context, in *struct{ Body Note }) (*struct{}, error) {
+	return nil, pgx.BeginFunc(ctx, i.kit.Pool, func(tx pgx.Tx) error {
+		return i.kit.Jobs.Enqueue(ctx, tx, module.Run{Job: "echo", Key: in.Body.Author, Payload: []byte(in.Body.Text)})
+	})
+}
+
+// publish tells the peers of a note, in the transaction that writes it down; a text
+// that begins with "undo" is taken back, and its event with it.
+func (i *instance) publish(ctx context.Context, in *struct{ Body Note }) (*struct{ Body Published }, error) {
+	who, _ := module.CallerFrom(ctx)
+	data, err := json.Marshal(map[string]string{"text": in.Body.Text})
+	if err != nil {
+		return nil, err
+	}
+	out := &struct{ Body Published }{}
+	err = pgx.BeginFunc(ctx, i.kit.Pool, func(tx pgx.Tx) error {
+		_, err := tx.Exec(ctx, `insert into notes (tenant_id, environment, author, event_id, text) values ($1, $2, 'self', '', $3)`,
+			who.TenantID, who.Environment, in.Body.Text)
+		if err != nil {
+			return err
+		}
+		out.Body.ID, err = i.kit.Events.Publish(ctx, tx, hub.Event{TenantID: who.TenantID, Environment: who.Environment, Type: Created, Data: data})
+		if err == nil && strings.HasPrefix(in.Body.Text, "undo") {
+			err = hub.Errorf(hub.ErrConflict, "undone", "It was taken back.")
+		}
+		return err
+	})
+	return out, err
+}
+
+// Published is an event that was stored.
+type Published struct {
+	ID string `json:"id"`
+}
+
+// Used is what came of using what the hub lends.
+type Used struct {
+	URL     string `json:"url"`     // of the note as a picture
+	Health  int    `json:"health"`  // status of the hub's own health, asked over the network
+	Payment string `json:"payment"` // the provider in the settings
+}
+
+// use sends a note to its author by mail, keeps it as a picture and asks the hub how
+// it does. An author "undo@…" gets no mail.
+func (i *instance) use(ctx context.Context, in *struct{ Body Note }) (*struct{ Body Used }, error) {
+	name, err := i.kit.Files.Put(ctx, module.Picture{Type: "image/png", Content: []byte(in.Body.Text)})
+	if err != nil {
+		return nil, err
+	}
+	req, err := hub.NewRequest(ctx, http.MethodGet, i.kit.URLs.Public+"/health", nil)
+	if err != nil {
+		return nil, err
+	}
+	health, err := hub.Exchange(i.kit.HTTP, req)
+	if err != nil {
+		return nil, err
+	}
+	err = pgx.BeginFunc(ctx, i.kit.Pool, func(tx pgx.Tx) error {
+		err := i.kit.Mail.Send(ctx, tx, module.Mail{To: in.Body.Author, FromName: "Notes", Subject: "A note", Text: in.Body.Text})
+		if err == nil && strings.HasPrefix(in.Body.Author, "undo") {
+			err = hub.Errorf(hub.ErrConflict, "undone", "It was taken back.")
+		}
+		return err
+	})
+	out := Used{URL: i.kit.Files.URL(name), Health: health.Code, Payment: i.kit.Settings.PaymentProvider}
+	return &struct{ Body Used }{out}, err
+}
+
+// Authenticate implements [module.Instance].
+func (i *instance) Authenticate(ctx context.Context, token string) (module.Caller, error) {
+	who := module.Caller{Name: "somebody", Role: "staff"}
+	err := i.kit.Pool.QueryRow(ctx, `select id, tenant_id, admin from users where token = $1`, token).Scan(&who.UserID, &who.TenantID, &who.Admin)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return who, hub.Errorf(hub.ErrUnauthorized, "invalid_token", "This token is not good.")
+	}
+	return who, err
+}
+
+// Handle implements [module.Instance].
+func (i *instance) Handle(ctx context.Context, tx pgx.Tx, e hub.Event) error {
+	var data struct {
+		Text string `json:"text"`
+	}
+	if err := json.Unmarshal(e.Data, &data); err != nil {
+		return err
+	}
+	_, err := tx.Exec(ctx, `insert into notes (tenant_id, environment, author, event_id, text) values ($1, $2, $3, $4, $5)`,
+		e.TenantID, e.Environment, e.Product, e.ID, data.Text)
+	switch {
+	case err != nil:
+		return err
+	case e.Type == Boring:
+		return module.ErrIgnored
+	case e.Type == Broken:
+		return errors.New("taking a note: out of ink")
+	case e.Type == Panics:
+		panic("the pencil broke")
+	}
+	return nil
+}
+
+// Jobs implements [module.Worker].
+func (i *instance) Jobs() []module.Job {
+	run := func(ctx context.Context, payload []byte) error {
+		_, err := i.kit.Pool.Exec(ctx, `insert into runs (payload) values ($1)`, string(payload))
+		return err
+	}
+	return []module.Job{
+		{Name: "echo", Run: run},
+		{Name: "tick", Every: time.Hour, Run: func(ctx context.Context, _ []byte) error { return run(ctx, []byte("tick")) }},
+	}
+}
+
+// Pages implements [module.Pages].
+func (i *instance) Pages() map[string]http.Handler {
+	return map[string]http.Handler{"/book/": http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = w.Write([]byte("page " + r.URL.Path))
+	})}
+}

@@ -1,0 +1,234 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/google/uuid"
+
+	"integrationhub/hub"
+	"integrationhub/hub/internal/connect"
+	"integrationhub/hub/internal/httpx"
+)
+
+// Integration is a tenant connected to a peer product.
+type Integration struct {
+	ID              uuid.UUID       `json:"id" format:"uuid"`
+	TenantID        uuid.UUID       `json:"tenant_id" format:"uuid"`
+	TenantName      string          `json:"tenant_name" example:"Example Ltd"`
+	OwnProduct      string          `json:"own_product" example:"scheduling" doc:"The tenant's"`
+	Environment     hub.Environment `json:"environment" enum:"live,test"`
+	Product         string          `json:"product" example:"clinic" doc:"The peer"`
+	Status          string          `json:"status" enum:"active,inactive,error"`
+	Disabled        bool            `json:"disabled" doc:"By an administrator"`
+	LastError       *string         `json:"last_error" doc:"Why it does not work, for people"`
+	Features        []string        `json:"features" nullable:"false" doc:"What the peer offers"`
+	Enabled         []string        `json:"enabled" nullable:"false" doc:"The uses asked for when connecting"`
+	APIURL          string          `json:"api_url" doc:"The peer's; empty where it never said"`
+	WebhookURL      string          `json:"webhook_url" doc:"Where this hub takes the peer's events"`
+	PeerWebhookURL  string          `json:"peer_webhook_url" doc:"Where the peer takes events; empty: under api_url"`
+	APIKeyLocal     *string         `json:"api_key_local" example:"…a1B2" doc:"How the key ends that the peer uses here"`
+	APIKeyRemote    *string         `json:"api_key_remote" example:"…c3D4" doc:"How the key ends that is used there"`
+	WebhookSecret   *string         `json:"webhook_secret" example:"…aSw=" doc:"How the secret ends"`
+	PreviousUntil   *time.Time      `json:"previous_secret_until" doc:"Until then the previous secret is accepted too"`
+	RegisterAt      *time.Time      `json:"next_registration_at" doc:"When the registration with the peer is tried again"`
+	LastHealthCheck *time.Time      `json:"last_health_check"`
+	RevokedAt       *time.Time      `json:"revoked_at"`
+	CreatedAt       time.Time       `json:"created_at"`
+	UpdatedAt       time.Time       `json:"updated_at"`
+}
+
+type integrationOutput struct{ Body Integration }
+
+type listIntegrationsInput struct {
+	httpx.PageQuery
+	TenantID    uuid.UUID `query:"tenant_id" format:"uuid" doc:"Only integrations of this tenant"`
+	Environment string    `query:"environment" enum:"live,test" doc:"Only integrations of this environment"`
+	Product     string    `query:"product" maxLength:"40" doc:"Only integrations with this peer"`
+	Status      string    `query:"status" enum:"active,inactive,error" doc:"Only integrations with this status"`
+}
+
+type connectInput struct {
+	Body struct {
+		TenantID    uuid.UUID `json:"tenant_id" format:"uuid" doc:"A tenant of a product this hub runs"`
+		Environment string    `json:"environment,omitempty" enum:"live,test" default:"live"`
+		Product     string    `json:"product" minLength:"1" maxLength:"40" example:"clinic" doc:"The peer"`
+		APIKey      string    `json:"api_key" minLength:"1" maxLength:"512" doc:"The key that the peer issued"`
+		APIURL      string    `json:"api_url" minLength:"1" maxLength:"2048" example:"https://clinic.example.com/api/v1" doc:"The base under which the peer's /integrations lies"`
+		WebhookURL  string    `json:"webhook_url,omitempty" maxLength:"2048" doc:"Where the peer is to send; absent: the product's own address"`
+		Features    []string  `json:"features,omitempty" maxItems:"50" example:"[\"reminders\"]" doc:"What the connection is used for"`
+	} `nameHint:"IntegrationConnect"`
+}
+
+type linkInput struct {
+	Body struct {
+		TenantID     uuid.UUID `json:"tenant_id" format:"uuid"`
+		PeerTenantID uuid.UUID `json:"peer_tenant_id" format:"uuid" doc:"A tenant of another product of this hub"`
+		Environment  string    `json:"environment,omitempty" enum:"live,test" default:"live"`
+		Features     []string  `json:"features,omitempty" maxItems:"50" doc:"What the connection is used for"`
+	} `nameHint:"IntegrationLink"`
+}
+
+type linkOutput struct {
+	Body struct {
+		Integrations []Integration `json:"integrations" nullable:"false" doc:"The tenant's, and the other tenant's"`
+	} `nameHint:"LinkedIntegrations"`
+}
+
+// IntegrationTest is what a probe found.
+type IntegrationTest struct {
+	OK         bool     `json:"ok"`
+	Status     string   `json:"status" enum:"active,inactive,error" doc:"Of the integration, now"`
+	Error      *string  `json:"error" doc:"What is wrong, for people"`
+	Code       *string  `json:"code" doc:"The same for programs" example:"peer_unreachable"`
+	Version    *string  `json:"version" doc:"Of the peer"`
+	Features   []string `json:"features" nullable:"false"`
+	DurationMS int64    `json:"duration_ms"`
+}
+
+type rotateIntegrationSecretInput struct {
+	ID   uuid.UUID `path:"id" format:"uuid" doc:"Id of the integration"`
+	Body *struct {
+		OverlapSeconds *int `json:"overlap_seconds,omitempty" minimum:"0" maximum:"604800" example:"86400" doc:"How long the old secret stays valid: absent is 86400, a day"`
+	} `nameHint:"IntegrationRotateSecret"`
+}
+
+// IntegrationWithSecret is an integration with its new secret, seen once.
+type IntegrationWithSecret struct {
+	Integration
+	Secret string `json:"secret" doc:"Of webhooks in both directions; shown now and never again"`
+}
+
+func (a *API) listIntegrations(ctx context.Context, in *listIntegrationsInput) (*struct{ Body httpx.Page[Integration] }, error) {
+	before, err := beforeID(in.PageQuery)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := a.deps.Connect.List(ctx, connect.Filter{
+		TenantID: given(in.TenantID), Environment: hub.Environment(in.Environment), Product: in.Product, Status: in.Status,
+	}, before, in.Limit+1)
+	if err != nil {
+		return nil, err
+	}
+	page := pageOf(rows, in.PageQuery, integrationOf, func(last connect.Integration) []byte { return last.ID[:] })
+	return &struct{ Body httpx.Page[Integration] }{page}, nil
+}
+
+func (a *API) getIntegration(ctx context.Context, in *idPath) (*integrationOutput, error) {
+	row, err := a.deps.Connect.Get(ctx, in.ID, connect.Filter{})
+	if err != nil {
+		return nil, err
+	}
+	return &integrationOutput{integrationOf(row)}, nil
+}
+
+func (a *API) connectIntegration(ctx context.Context, in *connectInput) (*integrationOutput, error) {
+	tenant, err := a.deps.Directory.Tenant(ctx, in.Body.TenantID)
+	if err != nil {
+		return nil, err
+	}
+	row, err := a.deps.Connect.Connect(ctx, connect.Request{
+		TenantID: tenant.ID, OwnProduct: tenant.Product, Environment: environmentOr(in.Body.Environment), Product: in.Body.Product,
+		Key: in.Body.APIKey, APIURL: in.Body.APIURL, WebhookURL: in.Body.WebhookURL, Uses: in.Body.Features,
+	})
+	return changedIntegration(ctx, row, err)
+}
+
+func (a *API) linkIntegrations(ctx context.Context, in *linkInput) (*linkOutput, error) {
+	both, err := a.deps.Connect.Link(ctx, connect.LinkRequest{
+		TenantID: in.Body.TenantID, PeerID: in.Body.PeerTenantID, Environment: environmentOr(in.Body.Environment), Uses: in.Body.Features,
+	})
+	if err != nil {
+		return nil, err
+	}
+	touched(ctx, both[0].ID, both[0].TenantID)
+	out := &linkOutput{}
+	for _, one := range both {
+		if one.ID != uuid.Nil { // the other side has none where the registration failed
+			out.Body.Integrations = append(out.Body.Integrations, integrationOf(one))
+		}
+	}
+	return out, nil
+}
+
+func (a *API) revokeIntegration(ctx context.Context, in *idPath) (*integrationOutput, error) {
+	row, err := a.deps.Connect.Revoke(ctx, in.ID, connect.Filter{})
+	return changedIntegration(ctx, row, err)
+}
+
+func (a *API) enableIntegration(ctx context.Context, in *idPath) (*integrationOutput, error) {
+	row, err := a.deps.Connect.Enable(ctx, in.ID, connect.Filter{})
+	return changedIntegration(ctx, row, err)
+}
+
+func (a *API) disableIntegration(ctx context.Context, in *idPath) (*integrationOutput, error) {
+	row, err := a.deps.Connect.Disable(ctx, in.ID, connect.Filter{})
+	return changedIntegration(ctx, row, err)
+}
+
+func (a *API) testIntegration(ctx context.Context, in *idPath) (*struct{ Body IntegrationTest }, error) {
+	found, err := a.deps.Connect.Check(ctx, in.ID, connect.Filter{})
+	if err != nil {
+		return nil, err
+	}
+	touched(ctx, in.ID, found.Integration.TenantID)
+	answer := IntegrationTest{
+		OK: found.Trouble == nil, Status: found.Integration.Status, Version: given(found.Peer.Version),
+		Features: append([]string{}, found.Peer.Features...), DurationMS: found.Took.Milliseconds(),
+	}
+	var told *hub.Error
+	if errors.As(found.Trouble, &told) {
+		answer.Error, answer.Code = &told.Detail, &told.Code
+	}
+	return &struct{ Body IntegrationTest }{answer}, nil
+}
+
+func (a *API) rotateIntegrationSecret(ctx context.Context, in *rotateIntegrationSecretInput) (*struct{ Body IntegrationWithSecret }, error) {
+	overlap := connect.DefaultOverlap
+	if in.Body != nil && in.Body.OverlapSeconds != nil {
+		overlap = time.Duration(*in.Body.OverlapSeconds) * time.Second
+	}
+	row, secret, err := a.deps.Connect.RotateSecret(ctx, in.ID, connect.Filter{}, overlap)
+	if err != nil {
+		return nil, err
+	}
+	touched(ctx, row.ID, row.TenantID)
+	return &struct{ Body IntegrationWithSecret }{IntegrationWithSecret{integrationOf(row), secret}}, nil
+}
+
+func changedIntegration(ctx context.Context, row connect.Integration, err error) (*integrationOutput, error) {
+	if err != nil {
+		return nil, err
+	}
+	touched(ctx, row.ID, row.TenantID)
+	return &integrationOutput{integrationOf(row)}, nil
+}
+
+// environmentOr is live where none is named.
+func environmentOr(name string) hub.Environment {
+	if name == "" {
+		return hub.Live
+	}
+	return hub.Environment(name)
+}
+
+func integrationOf(i connect.Integration) Integration {
+	return Integration{
+		ID: i.ID, TenantID: i.TenantID, TenantName: i.TenantName, OwnProduct: i.OwnProduct, Environment: i.Environment, Product: i.Product,
+		Status: i.Status, Disabled: i.Disabled, LastError: given(i.LastError),
+		Features: append([]string{}, i.Features...), Enabled: append([]string{}, i.Enabled...),
+		APIURL: i.APIURL, WebhookURL: i.WebhookURL, PeerWebhookURL: i.PeerWebhookURL,
+		APIKeyLocal: ending(i.LocalKeyLast4), APIKeyRemote: ending(i.RemoteKeyLast4), WebhookSecret: ending(i.SecretLast4),
+		PreviousUntil: i.PreviousUntil, RegisterAt: i.RegistrationTry, LastHealthCheck: given(i.LastHealthCheck), RevokedAt: i.RevokedAt,
+		CreatedAt: i.CreatedAt, UpdatedAt: i.UpdatedAt,
+	}
+}
+
+// ending shows how a secret ends.
+func ending(last4 string) *string {
+	if last4 == "" {
+		return nil
+	}
+	return new("…" + last4)
+}

@@ -1,0 +1,39 @@
+package api
+
+import (
+	"context"
+	"time"
+
+	"integrationhub/hub/internal/httpx"
+	"integrationhub/hub/internal/mail"
+)
+
+// SentMail is a mail as it went out, or would have.
+type SentMail struct {
+	To        string    `json:"to" example:"bia@example.com"`
+	Subject   string    `json:"subject" example:"Your booking is confirmed"`
+	Text      string    `json:"text"`
+	CreatedAt time.Time `json:"created_at"`
+}
+
+type listMailInput struct {
+	httpx.PageQuery
+	To string `query:"to" maxLength:"254" doc:"Only mail to this address" example:"bia@example.com"`
+}
+
+func (a *API) listMail(ctx context.Context, in *listMailInput) (*struct{ Body httpx.Page[SentMail] }, error) {
+	before, err := beforeID(in.PageQuery)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := a.deps.Mail.List(ctx, in.To, before, in.Limit+1)
+	if err != nil {
+		return nil, err
+	}
+	page := pageOf(rows, in.PageQuery, sentMailOf, func(last mail.Item) []byte { return last.ID[:] })
+	return &struct{ Body httpx.Page[SentMail] }{page}, nil
+}
+
+func sentMailOf(m mail.Item) SentMail {
+	return SentMail{To: m.To, Subject: m.Subject, Text: m.Text, CreatedAt: m.CreatedAt}
+}

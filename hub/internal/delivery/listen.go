@@ -1,0 +1,55 @@
+package delivery
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+)
+
+// listenAgain is how long to wait before a broken connection is opened again; the
+// sweep finds everything meanwhile.
+const listenAgain = 2 * time.Second
+
+// Listen hears on a channel of the database which targets have due deliveries, and
+// fetches them, until ctx ends.
+func (d *Dispatcher) Listen(ctx context.Context, channel string) {
+	failing := false
+	for ctx.Err() == nil {
+		err := d.listen(ctx, channel, func() { failing = false })
+		if ctx.Err() != nil {
+			return
+		}
+		if !failing {
+			d.Logger.Warn("hearing of due deliveries failed; they are found by the sweep meanwhile", "error", err)
+		}
+		failing = true
+		select {
+		case <-ctx.Done():
+		case <-time.After(listenAgain):
+		}
+	}
+}
+
+func (d *Dispatcher) listen(ctx context.Context, channel string, heard func()) error {
+	conn, err := pgx.ConnectConfig(ctx, d.Pool.Config().ConnConfig)
+	if err != nil {
+		return fmt.Errorf("connecting: %w", err)
+	}
+	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }()
+	if _, err := conn.Exec(ctx, "listen "+pgx.Identifier{channel}.Sanitize()); err != nil {
+		return fmt.Errorf("listening: %w", err)
+	}
+	heard()
+	for {
+		notification, err := conn.WaitForNotification(ctx)
+		if err != nil {
+			return fmt.Errorf("waiting for a notification: %w", err)
+		}
+		if target, err := uuid.Parse(notification.Payload); err == nil {
+			d.Kick(target)
+		}
+	}
+}

@@ -1,0 +1,138 @@
+// Package files keeps uploads: in a directory, or in a bucket of an S3-compatible
+// store. Names are generated, and what is served is what this program encoded.
+package files
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"github.com/gofiber/fiber/v2"
+	"github.com/google/uuid"
+	"gocloud.dev/blob"
+	"gocloud.dev/blob/fileblob"
+	_ "gocloud.dev/blob/s3blob" // the scheme s3; other stores' drivers would double the program
+	"gocloud.dev/gcerrors"
+
+	"integrationhub/hub"
+	"integrationhub/hub/module"
+)
+
+// Path is where pictures are served; below it come a product and a name.
+const Path = "/files"
+
+// extensions of the types that are kept.
+var extensions = map[string]string{"image/png": ".png", "image/jpeg": ".jpg"}
+
+// Store keeps files. It is safe for concurrent use.
+type Store struct {
+	bucket *blob.Bucket
+	base   string
+}
+
+// Open opens the store at file:///a/directory, which is made where it is missing, or
+// s3://bucket?region=…. public is the hub's public URL, without a slash at the end.
+func Open(ctx context.Context, address, public string) (*Store, error) {
+	parsed, err := url.Parse(address)
+	if err != nil || parsed.Scheme != "file" && parsed.Scheme != "s3" {
+		return nil, errors.New("opening the store of uploads: HUB_BLOB_URL must begin with file:// or s3://")
+	}
+	var bucket *blob.Bucket
+	if parsed.Scheme == "file" {
+		if parsed.Host != "" || !filepath.IsAbs(filepath.FromSlash(parsed.Path)) || parsed.RawQuery != "" {
+			return nil, errors.New("opening the store of uploads: HUB_BLOB_URL must be like file:///var/lib/hub/files, with three slashes")
+		}
+		bucket, err = fileblob.OpenBucket(filepath.FromSlash(parsed.Path), &fileblob.Options{
+			CreateDir: true, DirFileMode: fs.FileMode(0o700), NoTempDir: true, Metadata: fileblob.MetadataDontWrite,
+		})
+	} else {
+		bucket, err = blob.OpenBucket(ctx, address)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("opening the store of uploads: %w", err)
+	}
+	return &Store{bucket: bucket, base: public + Path + "/"}, nil
+}
+
+// Close ends the use of the store.
+func (s *Store) Close() error { return s.bucket.Close() }
+
+// For is the store as one product is lent it.
+func (s *Store) For(product string) module.Files { return files{s, product} }
+
+type files struct {
+	store   *Store
+	product string
+}
+
+// Put implements [module.Files].
+func (f files) Put(ctx context.Context, p module.Picture) (string, error) {
+	extension, known := extensions[p.Type]
+	if !known {
+		return "", hub.Errorf(hub.ErrMediaType, "unsupported_media_type", "Only PNG and JPEG pictures are kept.")
+	}
+	name := uuid.NewString() + extension
+	err := f.store.bucket.WriteAll(ctx, f.product+"/"+name, p.Content, &blob.WriterOptions{ContentType: p.Type})
+	if err != nil {
+		return "", unavailable(fmt.Errorf("storing an upload: %w", err))
+	}
+	return name, nil
+}
+
+// URL implements [module.Files].
+func (f files) URL(name string) string { return f.store.base + f.product + "/" + name }
+
+// Delete implements [module.Files].
+func (f files) Delete(ctx context.Context, name string) error {
+	if !generated.MatchString(f.product + "/" + name) {
+		return nil
+	}
+	if err := f.store.bucket.Delete(ctx, f.product+"/"+name); err != nil && gcerrors.Code(err) != gcerrors.NotFound {
+		return unavailable(fmt.Errorf("deleting an upload: %w", err))
+	}
+	return nil
+}
+
+// generated is the form of the names in the store; nothing else is looked for.
+var generated = regexp.MustCompile(`^[a-z][a-z0-9-]{1,39}/[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}\.(png|jpg)$`)
+
+// Serve answers GET [Path]/<product>/<name>: what a name stands for never changes.
+func (s *Store) Serve(c *fiber.Ctx) error {
+	key := strings.TrimPrefix(c.Path(), Path+"/")
+	if !generated.MatchString(key) {
+		return unknown()
+	}
+	tag := `"` + key[strings.IndexByte(key, '/')+1:] + `"`
+	c.Set(fiber.HeaderCacheControl, "public, max-age=31536000, immutable")
+	c.Set(fiber.HeaderETag, tag)
+	if c.Get(fiber.HeaderIfNoneMatch) == tag {
+		return c.SendStatus(fiber.StatusNotModified)
+	}
+	content, err := s.bucket.ReadAll(c.UserContext(), key)
+	if err != nil {
+		c.Response().Header.Del(fiber.HeaderETag)
+		c.Set(fiber.HeaderCacheControl, "no-store")
+		if gcerrors.Code(err) == gcerrors.NotFound {
+			return unknown()
+		}
+		return unavailable(fmt.Errorf("reading an upload: %w", err))
+	}
+	c.Set(fiber.HeaderContentType, "image/"+map[bool]string{true: "png", false: "jpeg"}[strings.HasSuffix(key, ".png")])
+	c.Set(fiber.HeaderXContentTypeOptions, "nosniff")
+	c.Set(fiber.HeaderContentSecurityPolicy, "default-src 'none'; sandbox")
+	c.Set("Cross-Origin-Resource-Policy", "cross-origin") // booking pages lie on the customers' sites
+	return c.Send(content)
+}
+
+func unknown() *hub.Error {
+	return hub.Errorf(hub.ErrNotFound, "not_found", "There is no such file.")
+}
+
+func unavailable(cause error) *hub.Error {
+	return hub.Errorf(hub.ErrUnavailable, "files_unavailable", "The store of uploads does not answer right now; try again.").Because(cause)
+}

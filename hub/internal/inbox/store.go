@@ -1,0 +1,210 @@
+package inbox
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"slices"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"integrationhub/hub"
+	"integrationhub/hub/internal/audit"
+	"integrationhub/hub/internal/failpoint"
+	"integrationhub/hub/internal/store"
+	"integrationhub/hub/module"
+)
+
+// lane stores one batch after another.
+type lane struct{ *Inbox }
+
+// storeAll stores a batch in one transaction. Where that fails, each event gets a
+// transaction of its own, so that one cannot spoil the others.
+func (l *lane) storeAll(batch []*request) {
+	err := l.transact(batch)
+	if err == nil {
+		return
+	}
+	if len(batch) == 1 {
+		batch[0].outcome, batch[0].err = "", l.told(err)
+		return
+	}
+	for i := range batch {
+		if err := l.transact(batch[i : i+1]); err != nil {
+			batch[i].outcome, batch[i].err = "", l.told(err)
+		}
+	}
+}
+
+// told is the error the peer is answered with.
+func (l *lane) told(err error) error {
+	told := store.Failed("storing a received event", err)
+	if errors.Is(told, hub.ErrUnavailable) {
+		l.log.Warn("storing received events failed", "error", err)
+		return errBusy(err)
+	}
+	return told
+}
+
+// transact stores requests and runs their effects, all or nothing.
+func (l *lane) transact(batch []*request) error {
+	ctx, cancel := context.WithTimeout(context.Background(), commitTimeout)
+	defer cancel()
+	return store.InTx(ctx, l.pool, func(tx pgx.Tx) error {
+		fresh, err := l.insert(ctx, tx, batch)
+		if err != nil {
+			return err
+		}
+		if err := l.classify(ctx, tx, batch, fresh); err != nil {
+			return err
+		}
+		for _, r := range batch {
+			if r.outcome != Accepted {
+				continue
+			}
+			if err := l.effect(ctx, tx, r); err != nil {
+				return err
+			}
+		}
+		if err := l.finish(ctx, tx, batch); err != nil {
+			return err
+		}
+		if err := l.writeLog(ctx, tx, batch); err != nil {
+			return err
+		}
+		failpoint.Here("received_before_commit")
+		return nil
+	})
+}
+
+// eventKey is what duplicates share.
+type eventKey struct {
+	integration uuid.UUID
+	id          int64
+}
+
+func (r *request) key() eventKey { return eventKey{r.IntegrationID, r.id} }
+
+const insertReceived = `
+	insert into hub.received (integration_id, event_id, tenant_id, body_sha256, event_type, ignored, seq)
+	select * from unnest($1::uuid[], $2::int8[], $3::uuid[], $4::bytea[], $5::text[], $6::bool[], $7::uuid[])
+	on conflict do nothing returning integration_id, event_id`
+
+const selectReceived = `
+	select r.integration_id, r.event_id, r.body_sha256 from unnest($1::uuid[], $2::int8[]) as w(integration_id, event_id)
+	join hub.received r using (integration_id, event_id)`
+
+const markIgnored = `
+	update hub.received r set ignored = true from unnest($1::uuid[], $2::int8[]) as w(integration_id, event_id)
+	where r.integration_id = w.integration_id and r.event_id = w.event_id`
+
+// insert stores what is new, and every request's entry in the audit log. Rows go in by
+// their key, so that lanes with the same events wait for each other in one order.
+func (l *lane) insert(ctx context.Context, tx pgx.Tx, batch []*request) (fresh map[eventKey]bool, err error) {
+	slices.SortStableFunc(batch, func(a, b *request) int {
+		return cmp.Or(bytes.Compare(a.IntegrationID[:], b.IntegrationID[:]), cmp.Compare(a.id, b.id))
+	})
+	n := len(batch)
+	integrations, ids, tenants := make([]uuid.UUID, n), make([]int64, n), make([]uuid.UUID, n)
+	hashes, types, ignored, seqs := make([][]byte, n), make([]string, n), make([]bool, n), make([]uuid.UUID, n)
+	for i, r := range batch {
+		integrations[i], ids[i], tenants[i] = r.IntegrationID, r.id, r.Event.TenantID
+		hashes[i], types[i], ignored[i], seqs[i] = r.Hash[:], r.Event.Type, !r.Known, r.seq
+	}
+	rows, err := tx.Query(ctx, insertReceived, integrations, ids, tenants, hashes, types, ignored, seqs)
+	if err != nil {
+		return nil, fmt.Errorf("storing received events: %w", err)
+	}
+	fresh = make(map[eventKey]bool, n)
+	var key eventKey
+	if _, err = pgx.ForEachRow(rows, []any{&key.integration, &key.id}, func() error { fresh[key] = true; return nil }); err != nil {
+		return nil, fmt.Errorf("storing received events: %w", err)
+	}
+	return fresh, nil
+}
+
+// classify tells new events from those that came before, in this batch or earlier.
+func (l *lane) classify(ctx context.Context, tx pgx.Tx, batch []*request, fresh map[eventKey]bool) error {
+	first := make(map[eventKey][sha256.Size]byte, len(batch))
+	var integrations []uuid.UUID
+	var ids []int64
+	for _, r := range batch {
+		r.err = nil
+		if !fresh[r.key()] {
+			integrations, ids = append(integrations, r.IntegrationID), append(ids, r.id)
+		}
+	}
+	if len(ids) > 0 {
+		rows, err := tx.Query(ctx, selectReceived, integrations, ids)
+		if err != nil {
+			return fmt.Errorf("looking up received events: %w", err)
+		}
+		var key eventKey
+		var hash []byte
+		_, err = pgx.ForEachRow(rows, []any{&key.integration, &key.id, &hash}, func() error { first[key] = [sha256.Size]byte(hash); return nil })
+		if err != nil {
+			return fmt.Errorf("looking up received events: %w", err)
+		}
+	}
+	for _, r := range batch {
+		known, seen := first[r.key()]
+		switch {
+		case !seen:
+			first[r.key()] = r.Hash
+			r.outcome = Accepted
+			if !r.Known {
+				r.outcome = Ignored
+			}
+		case known == r.Hash:
+			r.outcome = Duplicate
+		default:
+			r.outcome = ""
+			r.err = hub.Errorf(hub.ErrConflict, "event_id_reused", "Another event came under this id before.")
+		}
+	}
+	return nil
+}
+
+// effect lets the product take in an event.
+func (l *lane) effect(ctx context.Context, tx pgx.Tx, r *request) (err error) {
+	defer func() {
+		if panicked := recover(); panicked != nil {
+			l.log.Error("handling an event panicked", "panic", fmt.Sprint(panicked), "event_id", r.Event.ID,
+				"event_type", r.Event.Type, "stack", string(debug.Stack()))
+			err = fmt.Errorf("handling event %s: panic: %v", r.Event.ID, panicked)
+		}
+	}()
+	err = l.handle(ctx, tx, r.Event)
+	if errors.Is(err, module.ErrIgnored) {
+		r.outcome, err = Ignored, nil
+	}
+	return err
+}
+
+// finish stores which events the product ignored, and the audit log's entries.
+func (l *lane) finish(ctx context.Context, tx pgx.Tx, batch []*request) error {
+	var integrations []uuid.UUID
+	var ids []int64
+	for _, r := range batch {
+		if r.outcome == Ignored && r.Known {
+			integrations, ids = append(integrations, r.IntegrationID), append(ids, r.id)
+		}
+	}
+	if len(ids) > 0 {
+		if _, err := tx.Exec(ctx, markIgnored, integrations, ids); err != nil {
+			return fmt.Errorf("marking ignored events: %w", err)
+		}
+	}
+	entries := make([]audit.Entry, 0, len(batch))
+	for _, r := range batch {
+		if r.err == nil { // what is refused is recorded with its answer
+			entries = append(entries, r.Audit)
+		}
+	}
+	return audit.RecordAll(ctx, tx, entries)
+}

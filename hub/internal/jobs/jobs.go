@@ -1,0 +1,192 @@
+// Package jobs runs the work that hosted products leave for later. Runs are rows: they
+// are added in the product's own transaction and survive every process.
+package jobs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"integrationhub/hub/internal/store"
+	"integrationhub/hub/internal/store/dbgen"
+	"integrationhub/hub/module"
+)
+
+const (
+	pollEvery      = time.Second
+	defaultTimeout = time.Minute
+	leaseMargin    = 30 * time.Second // beyond a run's timeout
+	firstRetry     = 5 * time.Second  // after a failure; doubles …
+	longestRetry   = 15 * time.Minute // … up to this
+	recordingTime  = 5 * time.Second
+	longestError   = 500 // characters of an error that are kept
+)
+
+// Queue adds runs of one product's jobs.
+type Queue struct {
+	Product string
+	Now     func() time.Time
+}
+
+// Enqueue implements [module.Jobs].
+func (q Queue) Enqueue(ctx context.Context, tx pgx.Tx, run module.Run) error {
+	due := run.At
+	if due.IsZero() {
+		due = q.Now()
+	}
+	var key *string
+	if run.Key != "" {
+		key = &run.Key
+	}
+	err := dbgen.New(tx).EnqueueJob(ctx, dbgen.EnqueueJobParams{
+		ID: uuid.Must(uuid.NewV7()), Product: q.Product, Job: run.Job, Key: key, Payload: run.Payload, DueAt: due,
+	})
+	return store.Failed("adding a job", err)
+}
+
+// Runner runs the jobs of one product.
+type Runner struct {
+	db      *pgxpool.Pool
+	product string
+	jobs    []module.Job
+	log     *slog.Logger
+	now     func() time.Time
+}
+
+// NewRunner makes a runner; Run starts it.
+func NewRunner(db *pgxpool.Pool, product string, jobs []module.Job, log *slog.Logger, now func() time.Time) *Runner {
+	return &Runner{db: db, product: product, jobs: jobs, log: log, now: now}
+}
+
+// Run looks for due work every second, until ctx ends and what runs has ended too.
+func (r *Runner) Run(ctx context.Context) {
+	var running sync.WaitGroup
+	defer running.Wait()
+	for _, job := range r.jobs {
+		running.Go(func() { r.watch(ctx, job) })
+	}
+}
+
+// watch runs one job as it comes due: one run at a time, over all processes.
+func (r *Runner) watch(ctx context.Context, job module.Job) {
+	tick := time.NewTicker(pollEvery)
+	defer tick.Stop()
+	failing := false
+	for {
+		err := r.Round(ctx, job)
+		if err != nil && !failing && ctx.Err() == nil {
+			r.log.Warn("looking for due jobs failed; trying again", "job", job.Name, "error", err)
+		}
+		failing = err != nil
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+// Round runs what is due of a job, one after the other.
+func (r *Runner) Round(ctx context.Context, job module.Job) error {
+	if job.Every > 0 {
+		err := dbgen.New(r.db).EnsureRepeating(ctx, dbgen.EnsureRepeatingParams{
+			ID: uuid.Must(uuid.NewV7()), Product: r.product, Job: job.Name, DueAt: r.now(),
+		})
+		if err != nil {
+			return store.Failed("planning a job", err)
+		}
+	}
+	for ctx.Err() == nil {
+		row, err := r.claim(ctx, job)
+		if err != nil || row == nil {
+			return err
+		}
+		failed := r.once(ctx, job, row.Payload)
+		if err := r.settle(ctx, job, *row, failed); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func timeoutOf(job module.Job) time.Duration {
+	if job.Timeout > 0 {
+		return job.Timeout
+	}
+	return defaultTimeout
+}
+
+// claim takes the next due run, nil where there is none or one is running elsewhere.
+func (r *Runner) claim(ctx context.Context, job module.Job) (*dbgen.Job, error) {
+	var row *dbgen.Job
+	err := store.InTx(ctx, r.db, func(tx pgx.Tx) error {
+		queries := dbgen.New(tx)
+		alone, err := queries.LockJob(ctx, r.product, job.Name)
+		if err != nil || !alone {
+			return err
+		}
+		now := r.now()
+		found, err := queries.ClaimJob(ctx, dbgen.ClaimJobParams{
+			Until: now.Add(timeoutOf(job) + leaseMargin), Product: r.product, Job: job.Name, At: now,
+		})
+		if errors.Is(err, pgx.ErrNoRows) {
+			return nil
+		}
+		row = &found
+		return err
+	})
+	if err != nil {
+		return nil, store.Failed("claiming a job", err)
+	}
+	return row, nil
+}
+
+// once runs a job; a panic is a failure.
+func (r *Runner) once(ctx context.Context, job module.Job, payload []byte) (err error) {
+	ctx, cancel := context.WithTimeout(ctx, timeoutOf(job))
+	defer cancel()
+	defer func() {
+		if panicked := recover(); panicked != nil {
+			r.log.Error("a job panicked", "job", job.Name, "panic", fmt.Sprint(panicked), "stack", string(debug.Stack()))
+			err = fmt.Errorf("running job %s: panic: %v", job.Name, panicked)
+		}
+	}()
+	return job.Run(ctx, payload)
+}
+
+// settle records how a run ended, also where the hub is stopping.
+func (r *Runner) settle(ctx context.Context, job module.Job, row dbgen.Job, failed error) error {
+	stopping := ctx.Err() != nil
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordingTime)
+	defer cancel()
+	queries, now := dbgen.New(r.db), r.now()
+	switch {
+	case failed != nil:
+		wait := firstRetry
+		for range row.Tries {
+			wait = min(2*wait, longestRetry)
+		}
+		if stopping {
+			wait = 0 // cut short by us: the next process runs it again
+		} else {
+			r.log.Warn("a job failed; it will be repeated", "job", job.Name, "error", failed, "in", wait.String())
+		}
+		text := failed.Error()
+		put, err := queries.PutOffJob(ctx, dbgen.PutOffJobParams{LastError: text[:min(len(text), longestError)], DueAt: now.Add(wait), ID: row.ID})
+		if err == nil && put == 0 { // the same is waiting already
+			err = queries.FinishJob(ctx, row.ID)
+		}
+		return store.Failed("putting off a job", err)
+	case row.Repeats:
+		return store.Failed("planning a job", queries.RepeatJob(ctx, now.Add(job.Every), row.ID))
+	}
+	return store.Failed("finishing a job", queries.FinishJob(ctx, row.ID))
+}

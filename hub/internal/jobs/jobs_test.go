@@ -1,0 +1,141 @@
+package jobs_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/stretchr/testify/require"
+
+	"integrationhub/hub/hubtest"
+	"integrationhub/hub/internal/jobs"
+	"integrationhub/hub/internal/store/dbgen"
+	"integrationhub/hub/module"
+)
+
+func TestMain(m *testing.M) { hubtest.Main(m) }
+
+// bundle is one product with a job that does what the test says.
+type bundle struct {
+	t     *testing.T
+	db    *pgxpool.Pool
+	clock *hubtest.Clock
+	job   module.Job
+	ran   []string
+	fail  error
+	one   *jobs.Runner
+}
+
+func setup(t *testing.T) *bundle {
+	t.Helper()
+	b := &bundle{t: t, db: hubtest.Database(t), clock: hubtest.NewClock(time.Now().UTC().Truncate(time.Second))}
+	require.NoError(t, dbgen.New(b.db).HostProduct(context.Background(), dbgen.HostProductParams{Name: "clinic", Prefix: "cli", Title: "Clinic"}))
+	b.job = module.Job{Name: "work", Run: func(_ context.Context, payload []byte) error {
+		b.ran = append(b.ran, string(payload))
+		return b.fail
+	}}
+	b.one = b.runner()
+	return b
+}
+
+func (b *bundle) runner() *jobs.Runner {
+	return jobs.NewRunner(b.db, "clinic", []module.Job{b.job}, slog.New(slog.DiscardHandler), b.clock.Now)
+}
+
+func (b *bundle) enqueue(key, payload string, in time.Duration) {
+	b.t.Helper()
+	require.NoError(b.t, pgx.BeginFunc(context.Background(), b.db, func(tx pgx.Tx) error {
+		run := module.Run{Job: "work", Key: key, Payload: []byte(payload)}
+		if in > 0 {
+			run.At = b.clock.Now().Add(in)
+		}
+		return jobs.Queue{Product: "clinic", Now: b.clock.Now}.Enqueue(context.Background(), tx, run)
+	}))
+}
+
+// later turns the clock, runs what is due and gives what has run since.
+func (b *bundle) later(d time.Duration) []string {
+	b.t.Helper()
+	b.clock.Advance(d)
+	b.ran = nil
+	require.NoError(b.t, b.one.Round(context.Background(), b.job))
+	return b.ran
+}
+
+func TestRuns(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.enqueue("", "now", 0)
+	b.enqueue("", "later", time.Hour)
+	b.enqueue("k", "first", 0)
+	b.enqueue("k", "second", 0)
+	require.ElementsMatch(t, []string{"now", "first"}, b.later(0), "of those with one key the first waits")
+	require.Empty(t, b.later(time.Hour-time.Second))
+	require.Equal(t, []string{"later"}, b.later(time.Second))
+	b.enqueue("k", "third", 0)
+	require.Equal(t, []string{"third"}, b.later(0), "the key is free again")
+	require.Empty(t, b.later(24*time.Hour))
+}
+
+// What fails is repeated, waiting longer each time; a panic is a failure.
+func TestFailures(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.fail = errors.New("no luck")
+	b.enqueue("", "x", 0)
+	require.Len(t, b.later(0), 1)
+	for _, seconds := range []int{5, 10, 20, 40, 80, 160, 320, 640, 900, 900} {
+		wait := time.Duration(seconds) * time.Second
+		require.Empty(t, b.later(wait-time.Second), "not before %s", wait)
+		require.Len(t, b.later(time.Second), 1, "after %s", wait)
+	}
+	b.fail = nil
+	require.Len(t, b.later(15*time.Minute), 1)
+	require.Empty(t, b.later(time.Hour))
+
+	b.job.Run = func(context.Context, []byte) error { panic("oh") }
+	b.enqueue("", "x", 0)
+	require.Empty(t, b.later(0))
+	var told string
+	require.NoError(t, b.db.QueryRow(context.Background(), `select last_error from hub.jobs`).Scan(&told))
+	require.Contains(t, told, "panic")
+}
+
+func TestRepeats(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.job.Every = time.Hour
+	require.Len(t, b.later(0), 1)
+	require.Empty(t, b.later(time.Hour-time.Second))
+	require.Len(t, b.later(time.Second), 1)
+	require.Len(t, b.later(10*time.Hour), 1, "what was missed is not made up for")
+}
+
+// One run of a job at a time, over all processes; a process that dies leaves its run
+// to the others once the lease is over.
+func TestOneAtATime(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	other := b.runner()
+	began, end := make(chan struct{}), make(chan struct{})
+	slow := b.job
+	slow.Run = func(context.Context, []byte) error {
+		close(began)
+		<-end
+		return nil
+	}
+	b.enqueue("", "slow", 0)
+	done := make(chan error, 1)
+	go func() { done <- other.Round(context.Background(), slow) }()
+	<-began
+	b.enqueue("", "quick", 0)
+	require.Empty(t, b.later(0), "one is running")
+	require.Equal(t, []string{"slow", "quick"}, b.later(time.Minute+30*time.Second), "its lease is over")
+	close(end)
+	require.NoError(t, <-done)
+	require.Empty(t, b.later(time.Hour))
+}

@@ -1,0 +1,98 @@
+package outbox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"integrationhub/hub"
+	"integrationhub/hub/internal/httpx"
+	"integrationhub/hub/internal/store/bulk"
+)
+
+// DueChannel is where processes are told, when a transaction commits, of targets that
+// have due deliveries: the payload is the target's id.
+const DueChannel = "hub_due"
+
+// Product publishes the events of a hosted product in its own transactions. It
+// implements module.Publisher.
+type Product struct {
+	Outbox *Outbox
+	Name   string
+}
+
+// Publish stores an event and its deliveries in the caller's transaction. They are
+// due at once, so whichever process hears of the commit first sends them.
+func (p Product) Publish(ctx context.Context, tx pgx.Tx, e hub.Event) (string, error) {
+	publication, err := p.publication(e)
+	if err != nil {
+		return "", err
+	}
+	o := p.Outbox
+	event, err := o.routed(ctx, tx, publication)
+	if err != nil {
+		return "", err
+	}
+	statements, all := &bulk.Batch{}, []*prepared{event}
+	(&rows{}).queue(statements, all, nil)
+	if err := statements.RunOn(ctx, tx.Conn()); err != nil {
+		return "", fmt.Errorf("storing event %s: %w", e.Type, err)
+	}
+	var targets []uuid.UUID
+	for _, target := range event.targets {
+		targets = append(targets, target.ID)
+	}
+	if _, err := tx.Exec(ctx, `select pg_notify($1, t::text) from unnest($2::uuid[]) t`, DueChannel, targets); err != nil {
+		return "", fmt.Errorf("announcing event %s: %w", e.Type, err)
+	}
+	o.record.Accepted(p.Name, 1, len(event.targets))
+	return event.event.ID, nil
+}
+
+// publication checks what a product hands over: it goes out as it is.
+func (p Product) publication(e hub.Event) (*Publication, error) {
+	switch {
+	case !e.Environment.Valid():
+		return nil, fmt.Errorf("publishing %s: environment %q is neither live nor test", e.Type, e.Environment)
+	case !hub.ValidEventType(e.Type):
+		return nil, fmt.Errorf("publishing %q: an event type is words joined by dots", e.Type)
+	}
+	if err := httpx.TopLevel(e.Data, httpx.JSONRules{UniqueKeys: true}, func(_, _ []byte) error { return nil }); err != nil {
+		return nil, fmt.Errorf("publishing %s: data: %w", e.Type, err)
+	}
+	if _, ok := hub.ParseEventID(e.ID); e.ID != "" && !ok {
+		return nil, fmt.Errorf("publishing %s: %q is no event id", e.Type, e.ID)
+	}
+	return &Publication{
+		TenantID: e.TenantID, Environment: e.Environment, Product: p.Name, Type: e.Type, CorrelationID: e.CorrelationID,
+		Data: e.Data, ID: e.ID, At: e.Time,
+	}, nil
+}
+
+// routed prepares a publication by the configuration that is committed now.
+func (o *Outbox) routed(ctx context.Context, tx pgx.Tx, p *Publication) (*prepared, error) {
+	for range maxConfigTries {
+		version := o.directory.Version()
+		event, err := o.prepare(ctx, p)
+		if err != nil {
+			return nil, err
+		}
+		var committed int64
+		if err := tx.QueryRow(ctx, `select version from hub.config_version`).Scan(&committed); err != nil {
+			return nil, fmt.Errorf("reading the configuration version: %w", err)
+		}
+		if committed == version {
+			return event, nil
+		}
+		if err := o.directory.Refresh(ctx); err != nil {
+			return nil, err
+		}
+		if o.directory.Version() == version {
+			return event, nil // the caller's own transaction changed it, which nobody sees yet
+		}
+	}
+	return nil, errBusy(errors.New("configuration kept changing"))
+}

@@ -1,0 +1,312 @@
+package product_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"integrationhub/hub"
+)
+
+// publish stores a note and its event.
+func (o *tenant) publish(text string, headers ...string) answer {
+	o.t.Helper()
+	return call(o.t, "POST", o.base+"/api/v1/publish", `{"author":"","text":"`+text+`"}`, append(bearer(o.admin), headers...)...)
+}
+
+// deliveries is the log of a tenant's deliveries to integrations.
+func (o *tenant) deliveries(query string) []map[string]any {
+	o.t.Helper()
+	got := o.ok(200, "GET", "/api/v1/deliveries?direction=outbound&tenant_id="+o.id+query, "")
+	var list []map[string]any
+	for _, one := range got.body["items"].([]any) {
+		list = append(list, one.(map[string]any))
+	}
+	return list
+}
+
+// An event published in a product's transaction reaches the peers of its tenant, once,
+// at once, and stands in the log with its integration.
+func TestEventsTravelBetweenProducts(t *testing.T) {
+	t.Parallel()
+	l := pair(start(t, nil)) // the owner's peer is "board"
+	require.Equal(t, 202, l.publish("hello").status)
+	require.Eventually(t, func() bool { return slices.Equal(l.peer.notes(), []string{"hello"}) }, soon, tick)
+	require.Eventually(t, func() bool { return len(l.deliveries("&status=delivered")) == 1 }, soon, tick)
+	one := l.deliveries("")[0]
+	require.Equal(t, l.integration, one["integration_id"])
+	require.Nil(t, one["endpoint_id"])
+	require.Equal(t, "note.created", one["event_type"])
+	require.Equal(t, "notes", one["product"])
+	require.EqualValues(t, 200, one["status_code"])
+	detail := l.ok(200, "GET", "/api/v1/deliveries/"+one["id"].(string), "").body
+	attempts := detail["attempts"].([]any)
+	require.Len(t, attempts, 1)
+	sent := attempts[0].(map[string]any)["request_headers"].(map[string]any)
+	require.Regexp(t, "^sha256=[0-9a-f]{64}$", sent["X-Webhook-Signature"])
+	require.Equal(t, "***", sent["X-Integration-Key"])
+	require.NotContains(t, l.log.String(), l.secret)
+
+	// And the other way, in the other environment not at all.
+	require.Equal(t, 202, l.peer.publish("back").status)
+	require.Eventually(t, func() bool { return slices.Equal(l.notes(), []string{"back", "hello"}) }, soon, tick)
+	require.Equal(t, 202, l.publish("a test", "X-Environment", "test").status)
+	require.Never(t, func() bool { return len(l.peer.notes()) != 2 }, 300*time.Millisecond, tick)
+}
+
+// An event leaves with the transaction it was published in, or never.
+func TestRolledBackEventsNeverLeave(t *testing.T) {
+	t.Parallel()
+	l := pair(start(t, nil))
+	refused(t, 409, "undone", l.publish("undo this"))
+	require.Equal(t, 202, l.publish("after").status)
+	require.Eventually(t, func() bool { return slices.Equal(l.peer.notes(), []string{"after"}) }, soon, tick)
+	require.Equal(t, []string{"after"}, l.notes())
+	require.Len(t, l.deliveries(""), 1)
+	require.Len(t, l.ok(200, "GET", "/api/v1/events", "").body["items"], 2, "as sent, and as received")
+}
+
+// peerOfDocuments is a product elsewhere that knows the documents only.
+type peerOfDocuments struct {
+	*httptest.Server
+	mu     sync.Mutex
+	secret string
+	status int // answered to webhooks; 0 = 200
+	got    []arrived
+	bad    []string
+}
+
+type arrived struct {
+	at   time.Time
+	text string
+}
+
+func newPeerOfDocuments(t *testing.T) *peerOfDocuments {
+	t.Helper()
+	p := &peerOfDocuments{}
+	p.Server = httptest.NewServer(p)
+	t.Cleanup(p.Close)
+	return p
+}
+
+func (p *peerOfDocuments) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	body := make([]byte, r.ContentLength+1)
+	n, _ := r.Body.Read(body)
+	body = body[:n]
+	var said struct {
+		Secret string            `json:"webhook_secret"`
+		Data   map[string]string `json:"data"`
+	}
+	_ = json.Unmarshal(body, &said)
+	w.Header().Set("Content-Type", "application/json")
+	switch r.URL.Path {
+	case "/api/v1/integrations/status":
+		_, _ = w.Write([]byte(`{"product":"crm","version":"1.0.0","features":[],"status":"active"}`))
+	case "/api/v1/integrations/webhook/register":
+		p.secret = said.Secret
+		_, _ = w.Write([]byte(`{"integration_id":"7","webhook_url":"` + p.URL + `/hook"}`))
+	case "/hook":
+		switch {
+		case r.Header.Get("X-Webhook-Signature") != sign(p.secret, string(body)) || r.Header.Get("X-Integration-Key") != "crm_live_key":
+			p.bad = append(p.bad, r.Header.Get("X-Webhook-Signature"))
+			w.WriteHeader(401)
+		case p.status != 0:
+			w.WriteHeader(p.status)
+		default:
+			p.got = append(p.got, arrived{time.Now(), said.Data["text"]})
+		}
+	}
+}
+
+func (p *peerOfDocuments) arrivals() []arrived {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Clone(p.got)
+}
+
+func (p *peerOfDocuments) answer(status int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.status = status
+}
+
+// crm is a peer product with a minute that is a second long.
+func crm(rate int) hub.Connector {
+	peer := hub.AnyPeer("crm", "CRM")
+	peer.Kind.RatePerMinute = rate
+	return peer
+}
+
+// connectCRM connects a tenant to a CRM that knows the documents.
+func connectCRM(t *testing.T, rate int) (*tenant, *peerOfDocuments, string) {
+	t.Helper()
+	o, p := start(t, nil, crm(rate)).signUp("notes"), newPeerOfDocuments(t)
+	got := o.do(200, "POST", "/connect", connectBody("crm", "crm_live_key", p.URL+"/api/v1"))
+	require.Equal(t, "active", got.body["status"], got.text)
+	return o, p, got.body["id"].(string)
+}
+
+// setStatus has the health of a peer change as probes would.
+func (o *tenant) setStatus(id, status string) {
+	o.t.Helper()
+	_, err := o.db.Exec(o.t.Context(), `update hub.integrations set status = $2 where id = $1`, id, status)
+	require.NoError(o.t, err)
+}
+
+// "parked deliveries drained oldest first when the peer is back, paced under the peer's
+// limit with live events not starved": the peer takes 50 a second here.
+func TestDrain(t *testing.T) {
+	t.Parallel()
+	o, p, id := connectCRM(t, 3000)
+	o.setStatus(id, "error")
+	const waiting, live = 500, 10
+	for n := range waiting {
+		require.Equal(t, 202, o.publish(fmt.Sprintf("old %03d", n)).status)
+	}
+	parked := func() (n int) {
+		require.NoError(t, o.db.QueryRow(t.Context(),
+			`select count(*) from hub.deliveries where target_id = $1 and status = 2 and reason = 'peer_unavailable' and attempts = 0`, id).Scan(&n))
+		return n
+	}
+	require.Eventually(t, func() bool { return parked() == waiting }, 2*soon, tick)
+	require.Empty(t, p.arrivals())
+	o.setStatus(id, "active")
+	require.Eventually(t, func() bool { return len(p.arrivals()) > 50 }, soon, tick)
+	began := time.Now()
+	for n := range live {
+		require.Equal(t, 202, o.publish(fmt.Sprintf("live %d", n)).status)
+	}
+	isLive := func(a arrived) bool { return strings.HasPrefix(a.text, "live") }
+	require.Eventually(t, func() bool {
+		n := 0
+		for _, a := range p.arrivals() {
+			if isLive(a) {
+				n++
+			}
+		}
+		return n == live
+	}, soon, tick)
+	require.Less(t, len(p.arrivals()), waiting, "live events do not wait for the backlog; they took %s", time.Since(began))
+	require.Eventually(t, func() bool { return len(p.arrivals()) == waiting+live }, 3*soon, tick)
+	require.Empty(t, p.bad, "signatures and keys hold")
+	checkPaced(t, p.arrivals(), 50)
+	seen := make(map[string]bool)
+	for _, a := range p.arrivals() {
+		require.False(t, seen[a.text], "%s came twice", a.text)
+		seen[a.text] = true
+	}
+	var inverted int // by when they were sent: on their way they may overtake each other
+	require.Eventually(t, func() bool {
+		var unfinished int
+		require.NoError(t, o.db.QueryRow(t.Context(), `
+			select count(*) filter (where started_at < previous), count(*) filter (where started_at is null) from (
+				select d.started_at, lag(d.started_at) over (order by d.id) as previous
+				from hub.deliveries d join hub.events e on e.seq = (overlay(d.id::text placing '0000' from 33))::uuid
+				where d.target_id = $1 and position('old'::bytea in e.body) > 0) d`, id).Scan(&inverted, &unfinished))
+		return unfinished == 0
+	}, soon, tick)
+	require.Less(t, inverted, waiting/50, "oldest first, but for those that a busy machine held up")
+	var draining bool
+	require.Eventually(t, func() bool {
+		require.NoError(t, o.db.QueryRow(t.Context(), `select draining_since is not null from hub.integrations where id = $1`, id).Scan(&draining))
+		return !draining
+	}, soon, tick)
+}
+
+// checkPaced requires at most so many arrivals in any second.
+func checkPaced(t *testing.T, arrivals []arrived, most int) {
+	t.Helper()
+	for first, last := 0, 0; last < len(arrivals); last++ {
+		for arrivals[last].at.Sub(arrivals[first].at) >= time.Second {
+			first++
+		}
+		require.LessOrEqual(t, last-first+1, most, "in one second")
+	}
+}
+
+// "A peer whose status is fine but whose webhook fails: one parked delivery is tried
+// every 5 min, and the rest drain when it succeeds."
+func TestTrial(t *testing.T) {
+	t.Parallel()
+	o, p, id := connectCRM(t, 6000)
+	p.answer(500)
+	for n := range 3 {
+		require.Equal(t, 202, o.publish(fmt.Sprint("n", n)).status)
+	}
+	// Three retries would take half a minute: they are used up already.
+	retry := func() {
+		_, err := o.db.Exec(t.Context(), `update hub.deliveries set spent = 3, next_attempt_at = null, due_at = now() where target_id = $1 and status = 0`, id)
+		require.NoError(t, err)
+	}
+	state := func() (parked, waiting int, trial *time.Time) {
+		require.NoError(t, o.db.QueryRow(t.Context(), `
+			select count(*) filter (where status = 2), count(*) filter (where status = 0), (select trial_at from hub.integrations where id = $1)
+			from hub.deliveries where target_id = $1`, id).Scan(&parked, &waiting, &trial))
+		return parked, waiting, trial
+	}
+	require.Eventually(t, func() bool { retry(); parked, _, _ := state(); return parked == 3 }, 2*soon, 20*tick)
+	_, _, trial := state()
+	require.WithinDuration(t, time.Now().Add(5*time.Minute), *trial, time.Minute)
+	due := func() {
+		_, err := o.db.Exec(t.Context(), `update hub.integrations set trial_at = now() where id = $1`, id)
+		require.NoError(t, err)
+	}
+	due()
+	require.Eventually(t, func() bool { _, waiting, _ := state(); return waiting == 1 }, soon, tick, "one is tried")
+	require.Eventually(t, func() bool { retry(); parked, _, at := state(); return parked == 3 && time.Until(*at) > 4*time.Minute }, 2*soon, 20*tick)
+	p.answer(0)
+	due()
+	require.Eventually(t, func() bool { return len(p.arrivals()) == 3 }, 2*soon, tick, "and then the rest")
+	require.Eventually(t, func() bool { parked, waiting, _ := state(); return parked == 0 && waiting == 0 }, soon, tick)
+}
+
+// A peer that is switched off is sent nothing new; what waited goes when it is on again.
+func TestInactive(t *testing.T) {
+	t.Parallel()
+	o, p, id := connectCRM(t, 6000)
+	o.ok(200, "POST", "/api/v1/integrations/"+id+"/disable", "")
+	require.Equal(t, 202, o.publish("unheard").status)
+	require.Empty(t, o.deliveries(""))
+	o.ok(200, "POST", "/api/v1/integrations/"+id+"/enable", "")
+	require.Equal(t, 202, o.publish("heard").status)
+	require.Eventually(t, func() bool { return len(p.arrivals()) == 1 && p.arrivals()[0].text == "heard" }, soon, tick)
+}
+
+// What a peer sent stands in the same log, with what it was answered; it cannot be
+// sent again from here.
+func TestInboundIsLogged(t *testing.T) {
+	t.Parallel()
+	l := pair(start(t, nil))
+	id, ignored := newID(), newID()
+	require.Equal(t, 200, l.send(envelope(id, "board", "note.created", "CPF 529.982.247-25")).status)
+	require.Equal(t, 200, l.send(envelope(id, "board", "note.created", "CPF 529.982.247-25")).status) // a duplicate is no second delivery
+	require.Equal(t, 200, l.send(envelope(ignored, "board", "note.unknown", "x")).status)
+	items := l.ok(200, "GET", "/api/v1/deliveries?direction=inbound&tenant_id="+l.id, "").body["items"].([]any)
+	require.Len(t, items, 2)
+	for _, query := range []string{"event_id=" + id, "q=" + id, "correlation_id=c1&event_type=note.created", "integration_id=" + l.integration + "&event_type=note.created", "product=board&event_type=note.created"} {
+		got := l.ok(200, "GET", "/api/v1/deliveries?direction=inbound&"+query, "").body["items"].([]any)
+		require.Len(t, got, 1, query)
+		one := got[0].(map[string]any)
+		require.Equal(t, id, one["event_id"])
+		require.Equal(t, l.integration, one["integration_id"])
+		require.Equal(t, l.id, one["tenant_id"])
+		require.Equal(t, "inbound", one["direction"])
+		require.Equal(t, true, one["delivered"])
+		require.EqualValues(t, 200, one["status_code"])
+		require.JSONEq(t, `{"received":true,"id":"`+id+`","status":"accepted"}`, one["response_body"].(string))
+		require.Equal(t, "CPF ***.***.***-25", one["payload"].(map[string]any)["data"].(map[string]any)["text"])
+		refused(t, 409, "endpoint_disabled", call(t, "POST", l.url+"/api/v1/deliveries/"+one["id"].(string)+"/retry", "", bearer(l.token)...))
+	}
+	replay := l.ok(200, "POST", "/api/v1/replays", `{"filter":{"tenant_id":"`+l.id+`"},"dry_run":true}`)
+	require.EqualValues(t, 0, replay.body["count"], replay.text)
+}

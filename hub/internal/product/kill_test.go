@@ -1,0 +1,130 @@
+package product_test
+
+import (
+	"context"
+	"encoding/base64"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/stretchr/testify/require"
+
+	"integrationhub/hub/hubtest"
+)
+
+// hubBinary builds a hub with failpoints, once.
+var hubBinary = sync.OnceValues(func() (string, error) {
+	dir, err := hubtest.SharedDir("hubnotes")
+	if err != nil {
+		return "", err
+	}
+	binary := filepath.Join(dir, "hubnotes")
+	build := exec.Command("go", "build", "-tags", "failpoint", "-o", binary, "integrationhub/hub/hubtest/notes/hubnotes")
+	if out, err := build.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("building the hub: %w\n%s", err, out)
+	}
+	return binary, nil
+})
+
+// killable is a hub in a process of its own.
+type killable struct {
+	*node
+	dir      string
+	address  string
+	database string
+	redis    string
+	process  *hubtest.Process
+}
+
+func newKillable(t *testing.T) *killable {
+	t.Helper()
+	free, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	k := &killable{dir: t.TempDir(), address: free.Addr().String(), database: hubtest.DatabaseURL(t), redis: hubtest.RedisURL(t)}
+	require.NoError(t, free.Close())
+	k.node = &node{t: t, url: "http://" + k.address}
+	k.db, err = pgxpool.New(context.Background(), k.database)
+	require.NoError(t, err)
+	t.Cleanup(k.db.Close)
+	k.start("")
+	return k
+}
+
+// start starts the hub, which is killed when it reaches the failpoint.
+func (k *killable) start(failpoint string) {
+	k.t.Helper()
+	binary, err := hubBinary()
+	require.NoError(k.t, err)
+	cmd := exec.Command(binary)
+	for _, one := range os.Environ() {
+		if !strings.HasPrefix(one, "HUB_") {
+			cmd.Env = append(cmd.Env, one)
+		}
+	}
+	cmd.Env = append(cmd.Env, "HUB_LISTEN="+k.address, "HUB_DATA_DIR="+k.dir, "HUB_DATABASE_URL="+k.database, "HUB_REDIS_URL="+k.redis,
+		"HUB_MASTER_KEY="+base64.StdEncoding.EncodeToString([]byte("0123456789abcdef0123456789abcdef")), "HUB_KEY_RATE=0", "HUB_FAILPOINT="+failpoint)
+	k.process = hubtest.Run(k.t, "hub", k.dir, cmd)
+	require.Eventually(k.t, func() bool {
+		got, err := try("GET", k.url+"/ready", "")
+		return err == nil && got.status == 200
+	}, soon, tick, "the hub does not start: %s", k.process.Log())
+}
+
+// restart ends the hub, if it lives, and starts it anew.
+func (k *killable) restart(failpoint string) {
+	k.t.Helper()
+	k.process.Kill()
+	k.start(failpoint)
+}
+
+// Either side is killed at every step of the handshake: afterwards there is one
+// integration on either side at most, and it works without anybody's help.
+func TestKilledInsideTheHandshake(t *testing.T) {
+	t.Parallel()
+	here, there := newKillable(t), newKillable(t)
+	for _, c := range []struct {
+		side  *killable
+		place string
+		left  int // integrations of the caller's tenant right afterwards
+	}{
+		{here, "handshake_asked", 0},
+		{here, "handshake_stored", 1},
+		{here, "handshake_registered", 1},
+		{here, "handshake_finished", 1},
+		{there, "registration_before_commit", 1},
+		{there, "registration_after_commit", 1},
+	} {
+		a, b := here.signUp("notes"), there.signUp("board")
+		key := b.issue()
+		c.side.restart(c.place + ":1")
+		body := connectBody("board", key, b.base+"/api/v1")
+		_, _ = try("POST", a.integrations()+"/connect", body, bearer(a.admin)...)
+		<-c.side.process.Exited()
+		require.True(t, c.side.process.Killed(), "%s was reached", c.place)
+		c.side.restart("")
+		require.Len(t, a.do(200, "GET", "/", "").list, c.left, c.place)
+		if c.left == 0 { // nothing was stored: it is asked for again
+			a.do(200, "POST", "/connect", body)
+		}
+		// The next try is due in a minute: let it be now.
+		_, err := here.db.Exec(context.Background(), `update hub.integrations set register_at = now() where register_at is not null`)
+		require.NoError(t, err)
+		var mine, theirs []map[string]any
+		require.Eventually(t, func() bool {
+			mine, theirs = a.do(200, "GET", "/", "").list, b.do(200, "GET", "/", "").list
+			return len(mine) == 1 && mine[0]["status"] == "active" && len(theirs) == 1 && theirs[0]["status"] == "active"
+		}, soon, 5*tick, "%s: %v %v", c.place, mine, theirs)
+		require.Equal(t, mine[0]["webhook_secret"], theirs[0]["webhook_secret"], c.place)
+		for _, one := range []*tenant{a, b} {
+			id := one.do(200, "GET", "/", "").list[0]["id"].(string)
+			tested := one.do(200, "POST", "/"+id+"/test", "")
+			require.Equal(t, true, tested.body["ok"], "%s: %s", c.place, tested.text)
+		}
+	}
+}

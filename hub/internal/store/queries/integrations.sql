@@ -1,0 +1,111 @@
+-- name: BeginHandshake :one
+-- One row for a tenant, environment and product, whoever connects at once. What is
+-- in force stays in force until the registration succeeds.
+insert into hub.integrations (id, tenant_id, environment, product, status, webhook_url, handshake)
+values (sqlc.arg(id), sqlc.arg(tenant_id), sqlc.arg(environment), sqlc.arg(product), 'inactive', sqlc.arg(webhook_url), 1)
+on conflict (tenant_id, environment, product) do update
+set handshake = hub.integrations.handshake + 1, updated_at = now()
+returning *;
+
+-- name: EnsureIntegration :one
+-- The row a peer registers with, made where there is none, and locked.
+insert into hub.integrations (id, tenant_id, environment, product, status, webhook_url)
+values (sqlc.arg(id), sqlc.arg(tenant_id), sqlc.arg(environment), sqlc.arg(product), 'inactive', sqlc.arg(webhook_url))
+on conflict (tenant_id, environment, product) do update set updated_at = now()
+returning *;
+
+-- name: IntegrationByID :one
+-- Not found also when it belongs to another tenant or environment than the caller's.
+select * from hub.integrations
+where id = sqlc.arg(id)
+  and (sqlc.narg(tenant_id)::uuid is null or tenant_id = sqlc.narg(tenant_id))
+  and (sqlc.narg(environment)::text is null or environment = sqlc.narg(environment)::text);
+
+-- name: LockIntegration :one
+select * from hub.integrations where id = $1 for update;
+
+-- name: ListIntegrations :many
+select sqlc.embed(i), t.product as own_product, t.name as tenant_name
+from hub.integrations i join hub.tenants t on t.id = i.tenant_id
+where (sqlc.narg(tenant_id)::uuid is null or i.tenant_id = sqlc.narg(tenant_id))
+  and (sqlc.narg(environment)::text is null or i.environment = sqlc.narg(environment)::text)
+  and (sqlc.narg(product)::text is null or i.product = sqlc.narg(product)::text)
+  and (sqlc.narg(status)::text is null or i.status = sqlc.narg(status)::text)
+  and (sqlc.narg(before)::uuid is null or i.id < sqlc.narg(before)::uuid)
+order by i.id desc limit sqlc.arg(row_limit);
+
+-- name: SaveIntegration :one
+-- Everything a handshake may change. Probes have statements of their own.
+update hub.integrations
+set status = sqlc.arg(status), disabled = sqlc.arg(disabled), api_url = sqlc.arg(api_url), webhook_url = sqlc.arg(webhook_url), peer_webhook_url = sqlc.arg(peer_webhook_url),
+    secret = sqlc.narg(secret), previous_secret = sqlc.narg(previous_secret), previous_expires_at = sqlc.narg(previous_expires_at),
+    pending_secret = sqlc.narg(pending_secret), remote_key = sqlc.narg(remote_key), remote_last4 = sqlc.arg(remote_last4),
+    previous_remote_key = sqlc.narg(previous_remote_key),
+    pending_key = sqlc.narg(pending_key), pending_key_id = sqlc.narg(pending_key_id),
+    features = sqlc.arg(features), enabled = sqlc.arg(enabled), event_types = sqlc.arg(event_types),
+    peer_integration_id = sqlc.narg(peer_integration_id), register_at = sqlc.narg(register_at), register_tries = sqlc.arg(register_tries),
+    registered_at = sqlc.narg(registered_at), peer_registered_at = sqlc.narg(peer_registered_at), last_error = sqlc.narg(last_error),
+    failures = sqlc.arg(failures), successes = sqlc.arg(successes), unauthorized_since = sqlc.narg(unauthorized_since),
+    next_probe_at = sqlc.narg(next_probe_at), revoked_at = sqlc.narg(revoked_at), updated_at = now()
+where id = sqlc.arg(id)
+returning *;
+
+-- name: ClaimRegistrations :many
+-- Registrations to be tried again now; each is put off, so that nobody else takes it.
+update hub.integrations set register_at = sqlc.arg(until)::timestamptz
+where id in (
+    select i.id from hub.integrations i where i.register_at <= sqlc.arg(at)::timestamptz
+    order by i.register_at limit sqlc.arg(row_limit) for update skip locked)
+returning id;
+
+-- name: ClaimProbes :many
+update hub.integrations set next_probe_at = sqlc.arg(until)::timestamptz
+where id in (
+    select i.id from hub.integrations i where i.next_probe_at <= sqlc.arg(at)::timestamptz
+    order by i.next_probe_at limit sqlc.arg(row_limit) for update skip locked)
+returning id;
+
+-- name: RecordProbe :exec
+-- A probe that changed nothing but the counters.
+update hub.integrations
+set last_health_check = sqlc.arg(at)::timestamptz, failures = sqlc.arg(failures), successes = sqlc.arg(successes),
+    unauthorized_since = sqlc.narg(unauthorized_since), last_error = sqlc.narg(last_error), next_probe_at = sqlc.narg(next_probe_at)
+where id = sqlc.arg(id);
+
+-- name: ChangeHealth :exec
+-- A probe that changed the status.
+update hub.integrations
+set status = sqlc.arg(status), features = sqlc.arg(features), last_health_check = sqlc.arg(at)::timestamptz,
+    failures = sqlc.arg(failures), successes = sqlc.arg(successes), unauthorized_since = sqlc.narg(unauthorized_since),
+    last_error = sqlc.narg(last_error), next_probe_at = sqlc.narg(next_probe_at), updated_at = now()
+where id = sqlc.arg(id);
+
+-- name: BindKey :execrows
+-- A key speaks for one integration; binding it again to the same one changes nothing.
+update hub.keys set integration_id = sqlc.arg(integration_id)::uuid
+where id = sqlc.arg(id) and tenant_id = sqlc.arg(tenant_id)
+  and (integration_id is null or integration_id = sqlc.arg(integration_id)::uuid);
+
+-- name: EndOtherKeys :exec
+-- The keys an integration had before its new one end with the overlap.
+update hub.keys set expires_at = least(expires_at, sqlc.arg(until)::timestamptz)
+where integration_id = sqlc.arg(integration_id)::uuid and id <> sqlc.arg(keep)::uuid and revoked_at is null
+  and (expires_at is null or expires_at > sqlc.arg(until)::timestamptz);
+
+-- name: RevokeKeysOf :exec
+update hub.keys set revoked_at = sqlc.arg(at)::timestamptz
+where integration_id = sqlc.arg(integration_id)::uuid and revoked_at is null;
+
+-- name: KeysOfIntegrations :many
+-- The keys in force, newest first: what people see of api_key_local.
+select integration_id, id, prefix, last4 from hub.keys
+where integration_id = any (sqlc.arg(ids)::uuid[]) and revoked_at is null and (expires_at is null or expires_at > sqlc.arg(at)::timestamptz)
+order by id desc;
+
+-- name: KeyByHash :one
+select * from hub.keys where hash = sqlc.arg(hash) and tenant_id = sqlc.arg(tenant_id) and environment = sqlc.arg(environment)
+  and revoked_at is null and (expires_at is null or expires_at > sqlc.arg(at)::timestamptz);
+
+-- name: DropReceived :execrows
+delete from hub.received where (integration_id, event_id) in (
+    select r.integration_id, r.event_id from hub.received r where r.received_at < sqlc.arg(before)::timestamptz limit sqlc.arg(row_limit));

@@ -1,0 +1,38 @@
+-- name: CreateMail :exec
+insert into hub.mails (id, product, recipient, from_name, reply_to, subject, body, attachments, status)
+values ($1, $2, $3, $4, $5, $6, $7, $8, $9);
+
+-- name: ClaimMails :many
+-- Leases what is due to this process. The database's clock counts.
+update hub.mails set attempts = attempts + 1, due_at = now() + make_interval(secs => sqlc.arg(lease_seconds)::float8)
+where id in (
+    select m.id from hub.mails m where m.status = 'waiting' and m.due_at <= now()
+    order by m.due_at limit sqlc.arg(row_limit) for update skip locked)
+returning id, product, recipient, from_name, reply_to, subject, body, attachments, attempts, created_at,
+    extract(epoch from now() - created_at)::float8 as age_seconds;
+
+-- name: DelayMail :exec
+update hub.mails set due_at = now() + make_interval(secs => sqlc.arg(seconds)::float8)
+where id = $1 and status = 'waiting';
+
+-- name: ReturnMail :exec
+-- Gives back what was claimed and not tried.
+update hub.mails set due_at = now(), attempts = attempts - 1 where id = $1 and status = 'waiting';
+
+-- name: SettleMail :exec
+update hub.mails set status = $2 where id = $1;
+
+-- name: DeleteMail :exec
+delete from hub.mails where id = $1;
+
+-- name: ForgetMails :exec
+delete from hub.mails where product = $1 and lower(recipient) = lower(sqlc.arg(recipient));
+
+-- name: PruneMails :exec
+delete from hub.mails where status <> 'waiting' and created_at < now() - make_interval(secs => sqlc.arg(seconds)::float8);
+
+-- name: ListMails :many
+select id, recipient, subject, body, created_at from hub.mails
+where (sqlc.arg(recipient)::text = '' or lower(recipient) = lower(sqlc.arg(recipient)::text))
+  and (sqlc.narg(before)::uuid is null or id < sqlc.narg(before)::uuid)
+order by id desc limit sqlc.arg(row_limit);

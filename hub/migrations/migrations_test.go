@@ -1,0 +1,63 @@
+package migrations_test
+
+import (
+	"database/sql"
+	"os"
+	"testing"
+
+	"github.com/pressly/goose/v3"
+	"github.com/pressly/goose/v3/database"
+	"github.com/stretchr/testify/require"
+
+	"integrationhub/hub/hubtest"
+	"integrationhub/hub/migrations"
+)
+
+func TestMain(m *testing.M) { hubtest.Main(m) }
+
+// What was counted before statistics had several widths and scopes counts on.
+func TestStatisticsOfBeforeAreKept(t *testing.T) {
+	t.Parallel()
+	url := hubtest.EmptyDatabaseURL(t)
+	db, err := sql.Open("pgx", url)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, db.Close()) })
+	versions, err := database.NewStore(database.DialectPostgres, "hub.schema_version")
+	require.NoError(t, err)
+	_, err = db.ExecContext(t.Context(), `create schema hub`)
+	require.NoError(t, err)
+	provider, err := goose.NewProvider("", db, os.DirFS("."), goose.WithStore(versions))
+	require.NoError(t, err)
+	_, err = provider.UpTo(t.Context(), 2)
+	require.NoError(t, err)
+	_, err = db.ExecContext(t.Context(), `
+		insert into hub.rollups (bucket, tenant_id, target_id, product, accepted, delivered, failed, parked, attempts, errors, latency)
+		select timestamptz '2026-11-20 10:00Z' + minute * interval '1 minute', lpad((target / 2)::text, 32, '1')::uuid, lpad(target::text, 32, '2')::uuid,
+			product, 1, 2, 3, 4, 5, 6, case when target = 1 then '{}' else array[1, 0, target] end::integer[]
+		from generate_series(0, 59) minute, generate_series(1, 3) target, unnest(array['shop', 'hub']) product`)
+	require.NoError(t, err)
+	_, err = migrations.Up(t.Context(), url)
+	require.NoError(t, err)
+	for _, one := range []struct {
+		where        string
+		rows         int
+		accepted     int
+		errors       int
+		firstLatency string
+	}{
+		{`width = 30 and scope = 0 and product = ''`, 2, 360, 6 * 360, "{120,0,300}"},
+		{`width = 30 and scope = 0 and product = 'hub'`, 2, 180, 6 * 180, "{60,0,150}"},
+		{`width = 1 and scope = 0 and product = ''`, 60, 360, 6 * 360, "{4,0,10}"},
+		{`width = 30 and scope = 1`, 8, 360, 6 * 360, "{}"},
+		{`width = 30 and scope = 2`, 12, 360, 6 * 360, "{}"},
+		{`width = 1 and scope = 2`, 360, 360, 6 * 360, "{}"},
+		{`width = 30 and scope = 2 and scope_id = lpad('3', 32, '2')::uuid and tenant_id = lpad('1', 32, '1')::uuid and product = 'shop'`, 2, 60, 360, "{30,0,90}"},
+	} {
+		var rows, accepted, errors int
+		var latency string
+		require.NoError(t, db.QueryRowContext(t.Context(), `
+			select count(*), sum(accepted), sum(errors), (array_agg(latency::text order by bucket, scope_id))[1] from hub.statistics where `+one.where).
+			Scan(&rows, &accepted, &errors, &latency))
+		require.Equal(t, []any{one.rows, one.accepted, one.errors, one.firstLatency}, []any{rows, accepted, errors, latency}, one.where)
+	}
+}

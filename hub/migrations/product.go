@@ -1,0 +1,76 @@
+package migrations
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/stdlib"
+	"github.com/pressly/goose/v3"
+	"github.com/pressly/goose/v3/database"
+)
+
+// UpProduct brings a hosted product's own schema to the version of its files, one
+// transaction each, under the same lock as [Up]. The schema is made where it is
+// missing, and is first in search_path while the files run. It returns the names of
+// the files applied; a product may have none.
+func UpProduct(ctx context.Context, databaseURL, schema string, files fs.FS) ([]string, error) {
+	cfg, err := pgx.ParseConfig(databaseURL)
+	if err != nil {
+		return nil, errors.New("opening database: the address cannot be read") // its own error quotes it
+	}
+	cfg.RuntimeParams["search_path"] = SearchPath(schema)
+	db := stdlib.OpenDB(*cfg)
+	defer db.Close()
+	release, err := lock(ctx, db)
+	if err != nil {
+		return nil, err
+	}
+	defer release()
+	if _, err := db.ExecContext(ctx, `create schema if not exists `+pgx.Identifier{schema}.Sanitize()); err != nil {
+		return nil, fmt.Errorf("creating schema %s: %w", schema, err)
+	}
+	versions, err := database.NewStore(database.DialectPostgres, schema+".schema_version")
+	if err != nil {
+		return nil, fmt.Errorf("naming the version table: %w", err)
+	}
+	provider, err := goose.NewProvider("", db, files, goose.WithStore(versions))
+	if errors.Is(err, goose.ErrNoMigrations) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading migrations of %s: %w", schema, err)
+	}
+	results, err := provider.Up(ctx)
+	var applied []string
+	for _, one := range results {
+		applied = append(applied, one.Source.Path)
+	}
+	if err != nil {
+		return applied, fmt.Errorf("applying migrations of %s: %w", schema, err)
+	}
+	return applied, nil
+}
+
+// SearchPath puts a product's schema first.
+func SearchPath(schema string) string { return pgx.Identifier{schema}.Sanitize() + ", public" }
+
+// lock keeps replicas that start together apart. It ends with release.
+func lock(ctx context.Context, db *sql.DB) (release func(), err error) {
+	holder, err := db.Conn(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("connecting: %w", err)
+	}
+	if _, err := holder.ExecContext(ctx, `select pg_advisory_lock($1)`, lockID); err != nil {
+		_ = holder.Close()
+		return nil, fmt.Errorf("taking the migration lock: %w", err)
+	}
+	return func() {
+		// The connection may go back to a pool: the lock must not stay with it.
+		_, _ = holder.ExecContext(context.WithoutCancel(ctx), `select pg_advisory_unlock($1)`, lockID)
+		_ = holder.Close() // ends the session, and the lock with it, at the latest with the pool
+	}, nil
+}

@@ -1,0 +1,36 @@
+package module
+
+import (
+	"context"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// Mailer sends mail.
+type Mailer interface {
+	// Send takes a mail in the caller's transaction: once that has committed it is
+	// sent, tried again for a day where the server does not take it, and then given
+	// up with a line in the log. It may arrive twice. [hub.ErrInvalid] for an
+	// address that is none, [hub.ErrTooLarge].
+	Send(ctx context.Context, tx pgx.Tx, m Mail) error
+	// Forget drops what the product has waiting or kept for an address, in the
+	// caller's transaction: for people who asked to be forgotten.
+	Forget(ctx context.Context, tx pgx.Tx, address string) error
+}
+
+// Mail is a message to one person.
+type Mail struct {
+	To          string // one address, nothing else
+	FromName    string // put to the hub's own address as the sender's name; "" = the hub's
+	ReplyTo     string // an address, or ""
+	Subject     string // line breaks become spaces; cut at 200 characters
+	Text        string // plain text, at most 1 MiB
+	Attachments []Attachment
+}
+
+// Attachment is a file that comes with a mail; all of a mail's have 1 MiB at most.
+type Attachment struct {
+	Name    string // "appointment.ics"
+	Type    string // "text/calendar; method=REQUEST; charset=utf-8"
+	Content []byte
+}

@@ -1,0 +1,297 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/gofiber/fiber/v2"
+	"github.com/gofiber/fiber/v2/middleware/adaptor"
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"integrationhub/hub"
+	"integrationhub/hub/config"
+	"integrationhub/hub/internal/audit"
+	"integrationhub/hub/internal/connect"
+	"integrationhub/hub/internal/egress"
+	"integrationhub/hub/internal/files"
+	"integrationhub/hub/internal/inbox"
+	"integrationhub/hub/internal/jobs"
+	"integrationhub/hub/internal/keys"
+	"integrationhub/hub/internal/outbox"
+	"integrationhub/hub/internal/product"
+	"integrationhub/hub/internal/store/dbgen"
+	"integrationhub/hub/migrations"
+	"integrationhub/hub/module"
+)
+
+// moduleConns is the size of a product's own connection pool.
+const moduleConns = 10
+
+// hosted is a product that runs here.
+type hosted struct {
+	spec     module.Spec
+	module   module.Module
+	base     string // its address as the world sees it
+	path     string // under the hub's address; "" with a listener of its own
+	listener net.Listener
+	app      *fiber.App // of its own listener; nil without
+	pool     *pgxpool.Pool
+	instance module.Instance
+	inbox    *inbox.Inbox
+}
+
+// products are the hosted products and what connects them.
+type products struct {
+	list       []*hosted
+	connectors map[string]hub.Connector
+	connect    *connect.Service
+	keys       *keys.Service
+	http       hub.Doer
+	files      *files.Store
+	cancel     context.CancelFunc
+	background sync.WaitGroup
+}
+
+// Connector is the one that speaks to a product: its own, or that of the documents.
+func (p *products) Connector(name string) hub.Connector {
+	if c, ok := p.connectors[name]; ok {
+		return c
+	}
+	return hub.AnyPeer(name, name)
+}
+
+// find gives a hosted product by its name.
+func (p *products) find(name string) (connect.Product, bool) {
+	for _, one := range p.list {
+		if one.spec.Name == name {
+			return connect.Product{Spec: one.spec, Base: one.base}, true
+		}
+	}
+	return connect.Product{}, false
+}
+
+// features gives the scopes of a product's keys.
+func (p *products) features(name string) []string {
+	found, _ := p.find(name)
+	return found.Spec.Features
+}
+
+// planProducts decides which products run and where, and opens their listeners.
+func (s *Server) planProducts() (*products, error) {
+	cfg := s.options.Config
+	p := &products{connectors: make(map[string]hub.Connector)}
+	for _, connector := range s.options.Connectors {
+		p.connectors[connector.Spec().Name] = connector
+	}
+	if s.options.Worker {
+		return p, nil
+	}
+	var known []string
+	for _, m := range s.options.Modules {
+		known = append(known, m.Spec().Name)
+	}
+	for _, name := range cfg.ProductNames() {
+		if !slices.Contains(known, name) {
+			return nil, fmt.Errorf("%w: %q in the settings of products is none of this hub's products (%s)", ErrSetting, name, strings.Join(known, ", "))
+		}
+	}
+	used := make(map[string]string)
+	for _, m := range s.options.Modules {
+		one := &hosted{spec: m.Spec(), module: m}
+		if !cfg.Runs(one.spec.Name) {
+			continue
+		}
+		p.list = append(p.list, one)
+		if address := cfg.ProductListeners[one.spec.Name]; address != "" {
+			var err error
+			if one.listener, err = listen(address); err != nil {
+				p.closeListeners()
+				return nil, err
+			}
+			if one.base = strings.TrimRight(cfg.ProductURLs[one.spec.Name], "/"); one.base == "" {
+				one.base = config.LocalURL(one.listener.Addr().String())
+			}
+			continue
+		}
+		one.path = cfg.ProductPath(one.spec.Name)
+		one.base = s.publicURL() + one.path
+		if other := used[one.path]; other != "" {
+			p.closeListeners()
+			return nil, fmt.Errorf("%w: HUB_PRODUCT_PATHS gives %s and %s the same path", ErrSetting, other, one.spec.Name)
+		}
+		used[one.path] = one.spec.Name
+	}
+	return p, nil
+}
+
+// selfURLs are the addresses under which this hub reaches itself.
+func (p *products) selfURLs(public string) []string {
+	urls := []string{public}
+	for _, one := range p.list {
+		if one.listener != nil {
+			urls = append(urls, one.base)
+		}
+	}
+	return urls
+}
+
+func (p *products) closeListeners() {
+	for _, one := range p.list {
+		if one.listener != nil {
+			_ = one.listener.Close()
+		}
+	}
+}
+
+// openProducts migrates, opens and mounts the products, and starts what runs behind
+// them. The keys' service is shared with the hub's own API.
+func (s *Server) openProducts(ctx context.Context, guard *egress.Guard, limits keyLimits) error {
+	p, db, log := s.products, s.storage.api, s.options.Log
+	p.keys = keys.NewService(db, p.features, s.options.Config.KeyRate, time.Now)
+	p.http = connect.NewDoer(guard.DialContext, "integrationhub/"+s.options.Version)
+	if err := s.openFiles(ctx); err != nil {
+		return err
+	}
+	p.connect = connect.New(connect.Config{
+		DB: db, Box: s.storage.box, Keys: p.keys, URLs: guard, Do: p.http,
+		Connectors: p.Connector, Products: p.find, Log: log, Now: time.Now, Random: rand.Float64,
+		Recovered: func(id uuid.UUID) { log.Info("a peer is well again", "integration_id", id) },
+	})
+	for _, one := range p.list {
+		if err := s.open(ctx, one); err != nil {
+			return fmt.Errorf("opening product %s: %w", one.spec.Name, err)
+		}
+		if err := s.mountProduct(one, limits); err != nil {
+			return err
+		}
+	}
+	running, cancel := context.WithCancel(context.Background())
+	p.cancel = cancel
+	p.background.Go(func() { p.connect.Run(running) })
+	p.background.Go(func() { inbox.Keep(running, db, log, time.Now) })
+	for _, one := range p.list {
+		if worker, ok := one.instance.(module.Worker); ok {
+			runner := jobs.NewRunner(db, one.spec.Name, worker.Jobs(), log.With("product", one.spec.Name), time.Now)
+			p.background.Go(func() { runner.Run(running) })
+		}
+		if one.listener != nil {
+			go func() {
+				if err := one.app.Listener(one.listener); err != nil {
+					s.failed <- fmt.Errorf("serving %s: %w", one.spec.Name, err)
+				}
+			}()
+		}
+	}
+	return nil
+}
+
+// open brings a product's schema up to date and puts the product together over it.
+func (s *Server) open(ctx context.Context, one *hosted) error {
+	name, cfg := one.spec.Name, s.options.Config
+	log := s.options.Log.With("product", name)
+	if _, err := migrations.UpProduct(ctx, s.storage.databaseURL, name, one.module.Migrations()); err != nil {
+		return err
+	}
+	queries := dbgen.New(s.storage.api)
+	if err := queries.HostProduct(ctx, dbgen.HostProductParams{Name: name, Prefix: one.spec.KeyPrefix, Title: one.spec.Title}); err != nil {
+		return fmt.Errorf("registering the product: %w", err)
+	}
+	var err error
+	one.pool, err = openPool(ctx, s.storage.databaseURL, moduleConns, map[string]string{
+		"application_name": "hub-" + name, "search_path": migrations.SearchPath(name), "jit": "off", "statement_timeout": "30s",
+	})
+	if err != nil {
+		return err
+	}
+	one.instance, err = one.module.Open(ctx, module.Kit{
+		Pool: one.pool, Events: outbox.Product{Outbox: s.engine.outbox, Name: name}, Tenants: moduleTenants{s.storage.api, name}, Peers: modulePeers{s.products.connect, name},
+		Jobs: jobs.Queue{Product: name, Now: time.Now}, Sealer: moduleSealer{s.storage.box, name},
+		Mail: s.mail.For(name), Files: s.products.files.For(name), HTTP: s.products.http,
+		URLs:     module.URLs{Public: s.publicURL(), Base: one.base},
+		Settings: settingsFor(cfg),
+		Log:      log, Now: time.Now,
+	})
+	if err != nil {
+		return err
+	}
+	one.inbox = inbox.New(one.pool, one.instance.Handle, log, time.Now)
+	return nil
+}
+
+// mountProduct puts a product and its pages in their places.
+func (s *Server) mountProduct(one *hosted, limits keyLimits) error {
+	app := s.app
+	if one.listener != nil {
+		one.app = newApp(s.publicURL(), s.options.Log, s.probes)
+		app = one.app
+	}
+	_, err := product.Mount(app, one.path, one.spec, one.instance, product.Deps{
+		Log: s.options.Log, Connect: s.products.connect, Keys: s.products.keys, Directory: s.engine.directory, Limiter: limits,
+		Connectors: s.products.Connector, Inbox: one.inbox, Audit: audit.NewRecorder(s.storage.api),
+		Now: time.Now, TrustedProxies: s.options.Config.TrustedProxies, Health: s.probes.dependencies, BaseURL: one.base, Docs: !s.options.Config.InProduction(),
+	})
+	if err != nil {
+		return err
+	}
+	if pages, ok := one.instance.(module.Pages); ok {
+		for path, handler := range pages.Pages() {
+			mountPage(s.app, path, handler)
+		}
+	}
+	return nil
+}
+
+// mountPage serves a page at the hub's own root; a path that ends in a slash with
+// everything below it.
+func mountPage(app *fiber.App, path string, handler http.Handler) {
+	serve := adaptor.HTTPHandler(handler)
+	app.All(strings.TrimSuffix(path, "/"), serve)
+	if strings.HasSuffix(path, "/") {
+		app.All(path+"*", serve)
+	}
+}
+
+// stopServing ends the products' listeners; requests under way are finished.
+func (p *products) stopServing(ctx context.Context, log *slog.Logger) {
+	var ending sync.WaitGroup
+	for _, one := range p.list {
+		if one.app == nil {
+			continue
+		}
+		ending.Go(func() {
+			if err := one.app.ShutdownWithContext(ctx); err != nil {
+				log.Warn("some requests did not end in time", "product", one.spec.Name, "error", err)
+			}
+		})
+	}
+	ending.Wait()
+}
+
+// stop ends what runs behind the products. Nothing is served any more.
+func (p *products) stop() {
+	if p.cancel != nil {
+		p.cancel()
+	}
+	p.background.Wait()
+	for _, one := range p.list {
+		if one.inbox != nil {
+			one.inbox.Close()
+		}
+		if one.pool != nil {
+			one.pool.Close()
+		}
+	}
+	if p.files != nil {
+		_ = p.files.Close() // nothing is being written any more
+	}
+	p.closeListeners()
+}

@@ -1,0 +1,267 @@
+// Package calendar writes iCalendar (RFC 5545, and RFC 5546 for its methods): the
+// appointments people take into their own calendars. It is pure.
+package calendar
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+// Method is what the receiver is to do.
+type Method string
+
+// The methods of RFC 5546 that are used.
+const (
+	Publish Method = "PUBLISH" // take note: downloads and feeds
+	Request Method = "REQUEST" // put it into the calendar, or change what is there
+	Cancel  Method = "CANCEL"  // take it out
+)
+
+// Type is the media type of a calendar, for downloads and attachments.
+func (m Method) Type() string { return "text/calendar; charset=utf-8; method=" + string(m) }
+
+// Calendar is one .ics file.
+type Calendar struct {
+	Method Method
+	Name   string // of a feed, for people; "" = none
+	Events []Event
+}
+
+// Event is an appointment. A change keeps the UID and raises the Sequence.
+type Event struct {
+	UID         string // the same for ever, unique in the world
+	Sequence    int
+	Stamp       time.Time // of this version
+	Start, End  time.Time // in the zone of the place, by its IANA name; others are written as UTC
+	Summary     string
+	Description string
+	Location    string
+	URL         string
+	Organizer   Person // Request and Cancel need one
+	Attendee    Person // likewise
+	Cancelled   bool   // in feeds; with [Cancel] every event is
+}
+
+// Person is an e-mail address with a name.
+type Person struct {
+	Name  string
+	Email string // "" = nobody
+}
+
+// Bytes writes the file: lines of at most 75 octets, ended by CRLF.
+func (c Calendar) Bytes() []byte {
+	var w writer
+	w.line("BEGIN", "VCALENDAR")
+	w.line("VERSION", "2.0")
+	w.line("PRODID", "-//Integration Hub//Scheduling//EN")
+	w.line("CALSCALE", "GREGORIAN")
+	w.line("METHOD", string(c.Method))
+	if c.Name != "" {
+		w.text("NAME", c.Name)         // RFC 7986
+		w.text("X-WR-CALNAME", c.Name) // what came before it, and most programs read
+	}
+	for _, zone := range zonesOf(c.Events) {
+		w.zone(zone)
+	}
+	for _, e := range c.Events {
+		w.event(e, c.Method == Cancel)
+	}
+	w.line("END", "VCALENDAR")
+	return w.out.Bytes()
+}
+
+// writer collects lines.
+type writer struct{ out bytes.Buffer }
+
+func (w *writer) event(e Event, cancel bool) {
+	w.line("BEGIN", "VEVENT")
+	w.line("UID", escape(e.UID))
+	w.line("DTSTAMP", e.Stamp.UTC().Format(formUTC))
+	w.line("SEQUENCE", fmt.Sprint(e.Sequence))
+	w.time("DTSTART", e.Start)
+	w.time("DTEND", e.End)
+	w.text("SUMMARY", e.Summary)
+	w.text("DESCRIPTION", e.Description)
+	w.text("LOCATION", e.Location)
+	if e.URL != "" {
+		w.line("URL", printable(e.URL))
+	}
+	w.person("ORGANIZER", "", e.Organizer)
+	w.person("ATTENDEE", ";ROLE=REQ-PARTICIPANT;PARTSTAT=ACCEPTED;RSVP=FALSE", e.Attendee)
+	status := "CONFIRMED"
+	if cancel || e.Cancelled {
+		status = "CANCELLED"
+	}
+	w.line("STATUS", status)
+	w.line("END", "VEVENT")
+}
+
+// text writes a property of type TEXT, nothing for "".
+func (w *writer) text(name, value string) {
+	if value != "" {
+		w.line(name, escape(value))
+	}
+}
+
+// person writes a calendar user; the name is a parameter in quotes, which cannot
+// hold any.
+func (w *writer) person(name, parameters string, p Person) {
+	if p.Email == "" {
+		return
+	}
+	if common := strings.ReplaceAll(printable(p.Name), `"`, "'"); common != "" {
+		parameters += `;CN="` + common + `"`
+	}
+	w.line(name+parameters, "mailto:"+strings.ReplaceAll(printable(p.Email), " ", "%20"))
+}
+
+// Forms of a time (RFC 5545, 3.3.5).
+const (
+	formUTC   = "20060102T150405Z"
+	formLocal = "20060102T150405"
+)
+
+// time writes a time in its zone. The second pass of an hour that clocks repeat has
+// no form of its own there, so it is written as UTC.
+func (w *writer) time(name string, t time.Time) {
+	if !named(t) || repeated(t) {
+		w.line(name, t.UTC().Format(formUTC))
+		return
+	}
+	w.line(name+";TZID="+t.Location().String(), t.Format(formLocal))
+}
+
+// named tells whether a time's zone has an IANA name.
+func named(t time.Time) bool { return strings.Contains(t.Location().String(), "/") }
+
+// repeated tells whether clocks showed the same time before, at a larger offset.
+func repeated(t time.Time) bool {
+	began, _ := t.ZoneBounds()
+	if began.IsZero() {
+		return false
+	}
+	return t.Sub(began) < time.Duration(offset(began.Add(-time.Second))-offset(t))*time.Second
+}
+
+func offset(t time.Time) int {
+	_, seconds := t.Zone()
+	return seconds
+}
+
+// zone is a VTIMEZONE to be written: a place, and the span that has to be right.
+type zone struct {
+	place    *time.Location
+	from, to time.Time
+}
+
+// zonesOf gives each zone that the events' times name, once.
+func zonesOf(events []Event) []zone {
+	var list []zone
+	for _, e := range events {
+		for _, t := range []time.Time{e.Start, e.End} {
+			if !named(t) {
+				continue
+			}
+			i := slices.IndexFunc(list, func(z zone) bool { return z.place.String() == t.Location().String() })
+			if i < 0 {
+				list = append(list, zone{t.Location(), t, t})
+				continue
+			}
+			if t.Before(list[i].from) {
+				list[i].from = t
+			}
+			if t.After(list[i].to) {
+				list[i].to = t
+			}
+		}
+	}
+	return list
+}
+
+// zone writes the offsets that hold during the span, each from the moment it begins
+// on; the first where it is not known since when: from 1970.
+func (w *writer) zone(z zone) {
+	w.line("BEGIN", "VTIMEZONE")
+	w.line("TZID", z.place.String())
+	for t := z.from.In(z.place); ; {
+		began, ended := t.ZoneBounds()
+		since, before := time.Date(1970, 1, 1, 0, 0, 0, 0, time.UTC), offset(t)
+		if !began.IsZero() {
+			before = offset(began.Add(-time.Second))
+			since = began.UTC().Add(time.Duration(before) * time.Second) // the wall clock just before
+		}
+		kind := "STANDARD"
+		if t.IsDST() {
+			kind = "DAYLIGHT"
+		}
+		w.line("BEGIN", kind)
+		w.line("DTSTART", since.Format(formLocal))
+		w.line("TZOFFSETFROM", utcOffset(before))
+		w.line("TZOFFSETTO", utcOffset(offset(t)))
+		name, _ := t.Zone()
+		w.line("TZNAME", escape(name))
+		w.line("END", kind)
+		if ended.IsZero() || ended.After(z.to) {
+			break
+		}
+		t = ended
+	}
+	w.line("END", "VTIMEZONE")
+}
+
+// utcOffset writes an offset, with seconds where it has some (3.3.14).
+func utcOffset(seconds int) string {
+	sign := '+'
+	if seconds < 0 {
+		sign, seconds = '-', -seconds
+	}
+	text := fmt.Sprintf("%c%02d%02d", sign, seconds/3600, seconds/60%60)
+	if rest := seconds % 60; rest != 0 {
+		text += fmt.Sprintf("%02d", rest)
+	}
+	return text
+}
+
+// longestLine is what a line may have, without its end (3.1), in octets.
+const longestLine = 75
+
+// line writes one content line, folded between characters.
+func (w *writer) line(name, value string) {
+	rest, room := name+":"+value, longestLine
+	for len(rest) > room {
+		cut := room
+		for !utf8.RuneStart(rest[cut]) {
+			cut--
+		}
+		w.out.WriteString(rest[:cut])
+		w.out.WriteString("\r\n ")
+		rest, room = rest[cut:], longestLine-1
+	}
+	w.out.WriteString(rest)
+	w.out.WriteString("\r\n")
+}
+
+// escape writes a value of type TEXT (3.3.11).
+func escape(text string) string {
+	text = strings.ReplaceAll(strings.ReplaceAll(text, "\r\n", "\n"), "\r", "\n")
+	lines := strings.Split(text, "\n")
+	for i, one := range lines {
+		lines[i] = strings.NewReplacer(`\`, `\\`, ";", `\;`, ",", `\,`).Replace(printable(one))
+	}
+	return strings.Join(lines, `\n`)
+}
+
+// printable is a text without control characters, which no value may have, and as
+// valid UTF-8.
+func printable(text string) string {
+	return strings.Map(func(r rune) rune {
+		if r < ' ' && r != '\t' || r >= 0x7F && r < 0xA0 {
+			return -1
+		}
+		return r
+	}, strings.ToValidUTF8(text, "\uFFFD"))
+}

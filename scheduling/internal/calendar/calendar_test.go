@@ -1,0 +1,251 @@
+package calendar_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/stretchr/testify/require"
+
+	"integrationhub/scheduling/internal/calendar"
+)
+
+func place(t *testing.T, name string) *time.Location {
+	t.Helper()
+	l, err := time.LoadLocation(name)
+	require.NoError(t, err)
+	return l
+}
+
+func TestCalendarToTheLetter(t *testing.T) {
+	t.Parallel()
+	paulo := place(t, "America/Sao_Paulo")
+	got := string(calendar.Calendar{Method: calendar.Request, Events: []calendar.Event{{
+		UID: "019bd2a4@hub.example.com", Sequence: 2, Stamp: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC),
+		Start: time.Date(2026, 3, 2, 9, 0, 0, 0, paulo), End: time.Date(2026, 3, 2, 10, 0, 0, 0, paulo),
+		Summary: "Corte; com a Bia, na Clínica São João", Description: "Traga:\r\n- documento\\RG\n- paciência", Location: "Rua A, 1",
+		URL:       "https://hub.example.com/book/studio/cancel?token=aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa,b;c",
+		Organizer: calendar.Person{Name: `Studio "Açaí": corte`, Email: "studio@example.com"}, Attendee: calendar.Person{Email: "caio@example.com"},
+	}}}.Bytes())
+	want := `BEGIN:VCALENDAR
+VERSION:2.0
+PRODID:-//Integration Hub//Scheduling//EN
+CALSCALE:GREGORIAN
+METHOD:REQUEST
+BEGIN:VTIMEZONE
+TZID:America/Sao_Paulo
+BEGIN:STANDARD
+DTSTART:20190217T000000
+TZOFFSETFROM:-0200
+TZOFFSETTO:-0300
+TZNAME:-03
+END:STANDARD
+END:VTIMEZONE
+BEGIN:VEVENT
+UID:019bd2a4@hub.example.com
+DTSTAMP:20260301T120000Z
+SEQUENCE:2
+DTSTART;TZID=America/Sao_Paulo:20260302T090000
+DTEND;TZID=America/Sao_Paulo:20260302T100000
+SUMMARY:Corte\; com a Bia\, na Clínica São João
+DESCRIPTION:Traga:\n- documento\\RG\n- paciência
+LOCATION:Rua A\, 1
+URL:https://hub.example.com/book/studio/cancel?token=aaaaaaaaaaaaaaaaaaaaaa
+ aaaaaaaaaaaaaaaaaaaaaa,b;c
+ORGANIZER;CN="Studio 'Açaí': corte":mailto:studio@example.com
+ATTENDEE;ROLE=REQ-PARTICIPANT;PARTSTAT=ACCEPTED;RSVP=FALSE:mailto:caio@exam
+ ple.com
+STATUS:CONFIRMED
+END:VEVENT
+END:VCALENDAR
+`
+	require.Equal(t, strings.ReplaceAll(want, "\n", "\r\n"), got)
+	require.Equal(t, "text/calendar; charset=utf-8; method=REQUEST", calendar.Request.Type())
+}
+
+// property is a content line taken apart.
+type property struct{ name, parameters, value string }
+
+// parse unfolds and splits by the grammar of RFC 5545, 3.1.
+func parse(t *testing.T, raw []byte) []property {
+	t.Helper()
+	text := string(raw)
+	require.True(t, utf8.ValidString(text))
+	require.True(t, strings.HasSuffix(text, "\r\n"))
+	for one := range strings.SplitSeq(strings.TrimSuffix(text, "\r\n"), "\r\n") {
+		require.LessOrEqual(t, len(one), 75, one)
+		require.True(t, utf8.ValidString(one), "%q is cut inside a character", one)
+		require.NotContains(t, one, "\n")
+		require.NotContains(t, one, "\r")
+	}
+	var list []property
+	for one := range strings.SplitSeq(strings.TrimSuffix(strings.ReplaceAll(text, "\r\n ", ""), "\r\n"), "\r\n") {
+		quoted, end := false, -1
+		for i, c := range one {
+			if c == '"' {
+				quoted = !quoted
+			}
+			if c == ':' && !quoted {
+				end = i
+				break
+			}
+		}
+		require.Positive(t, end, one)
+		name, parameters, _ := strings.Cut(one[:end], ";")
+		require.Regexp(t, `^[A-Z-]+$`, name)
+		list = append(list, property{name, parameters, one[end+1:]})
+	}
+	return list
+}
+
+func values(list []property, name string) []string {
+	var found []string
+	for _, p := range list {
+		if p.name == name {
+			found = append(found, p.value)
+		}
+	}
+	return found
+}
+
+func TestCancelAndFeeds(t *testing.T) {
+	t.Parallel()
+	at := time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC)
+	e := calendar.Event{UID: "u", Stamp: at, Start: at, End: at.Add(time.Hour), Summary: "S"}
+	list := parse(t, calendar.Calendar{Method: calendar.Cancel, Events: []calendar.Event{e}}.Bytes())
+	require.Equal(t, []string{"CANCEL"}, values(list, "METHOD"))
+	require.Equal(t, []string{"CANCELLED"}, values(list, "STATUS"))
+	require.Equal(t, []string{"20260302T120000Z"}, values(list, "DTSTART"))
+	require.Empty(t, values(list, "TZID"), "UTC needs no zone")
+	require.Empty(t, values(list, "ORGANIZER"))
+	gone := e
+	gone.UID, gone.Cancelled = "v", true
+	list = parse(t, calendar.Calendar{Method: calendar.Publish, Name: "Bia, professora", Events: []calendar.Event{e, gone}}.Bytes())
+	require.Equal(t, []string{"CONFIRMED", "CANCELLED"}, values(list, "STATUS"))
+	require.Equal(t, []string{`Bia\, professora`}, values(list, "X-WR-CALNAME"))
+	fixed := e
+	fixed.Start = at.In(time.FixedZone("", -3*3600))
+	list = parse(t, calendar.Calendar{Method: calendar.Publish, Events: []calendar.Event{fixed}}.Bytes())
+	require.Equal(t, []string{"20260302T120000Z"}, values(list, "DTSTART"), "an offset without a name")
+	require.Equal(t, "BEGIN:VCALENDAR", strings.SplitN(string(calendar.Calendar{Method: calendar.Publish}.Bytes()), "\r\n", 2)[0])
+}
+
+// instant is what a reader makes of a local time and a VTIMEZONE (3.6.5): the offset
+// is that of the observance that began last, by the wall clock before it.
+func instant(t *testing.T, list []property, p property) time.Time {
+	t.Helper()
+	if strings.HasSuffix(p.value, "Z") {
+		at, err := time.Parse("20060102T150405Z", p.value)
+		require.NoError(t, err)
+		return at
+	}
+	tzid, found := strings.CutPrefix(p.parameters, "TZID=")
+	require.True(t, found)
+	local, err := time.Parse("20060102T150405", p.value)
+	require.NoError(t, err)
+	var best time.Time
+	to, here, known := 0, false, false
+	var began time.Time
+	for _, q := range list {
+		switch q.name {
+		case "TZID":
+			here = q.value == tzid
+		case "DTSTART":
+			if q.parameters == "" && here {
+				began, err = time.Parse("20060102T150405", q.value)
+				require.NoError(t, err)
+			}
+		case "TZOFFSETTO":
+			if here && !began.After(local) && (!known || began.After(best)) {
+				best, to, known = began, seconds(t, q.value), true
+			}
+		case "END":
+			here = here && q.value != "VTIMEZONE"
+		}
+	}
+	require.True(t, known, "no observance for %s", p.value)
+	return local.Add(-time.Duration(to) * time.Second)
+}
+
+func seconds(t *testing.T, text string) int {
+	t.Helper()
+	n, err := strconv.Atoi(text[1:5])
+	require.NoError(t, err)
+	total := n/100*3600 + n%100*60
+	if len(text) == 7 {
+		rest, err := strconv.Atoi(text[5:])
+		require.NoError(t, err)
+		total += rest
+	}
+	if text[0] == '-' {
+		return -total
+	}
+	return total
+}
+
+// Whoever reads the file by the letter of the standard gets the very instants, on
+// days when clocks change too.
+func TestInstantsSurvive(t *testing.T) {
+	t.Parallel()
+	random := rand.New(rand.NewPCG(1, 2))
+	names := []string{"America/Sao_Paulo", "America/New_York", "Europe/Lisbon", "Asia/Kolkata", "Australia/Lord_Howe", "Africa/Casablanca", "Pacific/Apia", "Europe/Dublin", "America/St_Johns", "Asia/Tokyo"}
+	var events []calendar.Event
+	add := func(start time.Time, length time.Duration) {
+		events = append(events, calendar.Event{UID: fmt.Sprint(len(events)), Stamp: start, Start: start, End: start.Add(length)})
+	}
+	for _, name := range names {
+		zone := place(t, name)
+		for range 40 {
+			add(time.Unix(1_500_000_000+random.Int64N(600_000_000), 0).In(zone), time.Duration(random.Int64N(86400))*time.Second)
+		}
+		for at := time.Date(2015, 1, 1, 0, 0, 0, 0, zone); at.Year() < 2030; { // around every change
+			_, at = at.ZoneBounds()
+			if at.IsZero() {
+				break
+			}
+			for minutes := -150; minutes <= 150; minutes += 30 {
+				add(at.Add(time.Duration(minutes)*time.Minute), 45*time.Minute)
+			}
+		}
+	}
+	for _, batch := range [][]calendar.Event{events[:1], events, events[100:101], events[len(events)-50:]} {
+		list := parse(t, calendar.Calendar{Method: calendar.Publish, Events: batch}.Bytes())
+		var got []time.Time
+		inside := false
+		for _, p := range list {
+			inside = inside && p.value != "VEVENT" || p.name == "BEGIN" && p.value == "VEVENT"
+			if inside && (p.name == "DTSTART" || p.name == "DTEND") {
+				got = append(got, instant(t, list, p))
+			}
+		}
+		require.Len(t, got, 2*len(batch))
+		for i, e := range batch {
+			require.True(t, got[2*i].Equal(e.Start), "%s read as %s", e.Start, got[2*i])
+			require.True(t, got[2*i+1].Equal(e.End), "%s read as %s", e.End, got[2*i+1])
+		}
+	}
+}
+
+// Nothing that is typed becomes a property.
+func FuzzCalendar(f *testing.F) {
+	f.Add("a", "BEGIN:VEVENT\r\nUID:x\r\n", "x\"y:z;w", "a\rb\nc\x00d\u2028e\xff")
+	f.Add(strings.Repeat("ç", 100), strings.Repeat("\\,;", 50), strings.Repeat("日", 60), "\t")
+	f.Fuzz(func(t *testing.T, summary, description, name, address string) {
+		at := time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC)
+		e := calendar.Event{UID: summary, Stamp: at, Start: at, End: at, Summary: summary, Description: description, Location: name, URL: address,
+			Organizer: calendar.Person{Name: name, Email: address}, Attendee: calendar.Person{Name: address, Email: "x" + name}}
+		list := parse(t, calendar.Calendar{Method: calendar.Publish, Name: name, Events: []calendar.Event{e}}.Bytes())
+		require.Equal(t, []string{"VCALENDAR", "VEVENT"}, values(list, "BEGIN"))
+		require.Len(t, values(list, "UID"), 1)
+		require.LessOrEqual(t, len(list), 22)
+		for _, p := range list {
+			for _, r := range p.value + p.parameters {
+				require.True(t, r >= ' ' || r == '\t', "%q", p)
+			}
+		}
+	})
+}
