@@ -1,6 +1,10 @@
 package scheduling_test
 
 import (
+	"bytes"
+	"image"
+	"image/png"
+	"mime/multipart"
 	"net/url"
 	"strings"
 	"testing"
@@ -84,7 +88,7 @@ func TestRefreshRotatesAndReuseEndsTheLogin(t *testing.T) {
 func (s *studio) mailed(to string) string {
 	s.t.Helper()
 	var text string
-	require.NoError(s.t, s.hub.DB.QueryRow(s.t.Context(), `select body_text from mails where recipient = $1 order by id desc limit 1`, to).Scan(&text))
+	require.NoError(s.t, s.hub.DB.QueryRow(s.t.Context(), `select body from public.mails where recipient = $1 order by at desc limit 1`, to).Scan(&text))
 	_, token, found := strings.Cut(text, "https://app.example.com/reset-password?token=")
 	require.True(s.t, found, text)
 	token, _, _ = strings.Cut(token, "\n")
@@ -206,4 +210,35 @@ func TestAnOldSlugStaysForAWhile(t *testing.T) {
 	s.as("").refused(400, "slug_taken", "POST", "/auth/register", draft)
 	s.hub.Clock.Advance(91 * 24 * time.Hour)
 	s.as("").ok(201, "POST", "/auth/register", draft)
+}
+
+func TestLogo(t *testing.T) {
+	t.Parallel()
+	s := newStudio(t)
+	upload := func(field string, content []byte) answer {
+		var body bytes.Buffer
+		form := multipart.NewWriter(&body)
+		part, err := form.CreateFormFile(field, "../../logo.svg")
+		require.NoError(t, err)
+		_, err = part.Write(content)
+		require.NoError(t, err)
+		require.NoError(t, form.Close())
+		return s.call("POST", "/organization/logo", body.String(), "Content-Type", form.FormDataContentType())
+	}
+	var picture bytes.Buffer
+	require.NoError(t, png.Encode(&picture, image.NewGray(image.Rect(0, 0, 30, 20))))
+	var links []any
+	for range 2 {
+		got := upload("file", picture.Bytes())
+		require.Equal(t, 200, got.status, got.text)
+		require.Equal(t, got.body["logo_url"], s.ok(200, "GET", "/organization", nil)["logo_url"])
+		links = append(links, got.body["logo_url"])
+	}
+	require.NotEqual(t, links[0], links[1])
+	require.Equal(t, 1, s.hub.Stored(), "the one before is gone")
+	require.Equal(t, 415, upload("file", []byte("<svg xmlns='http://www.w3.org/2000/svg'/>")).status)
+	require.Equal(t, 422, upload("other", picture.Bytes()).status)
+	s.ok(204, "DELETE", "/organization/logo", nil)
+	require.Nil(t, s.ok(200, "GET", "/organization", nil)["logo_url"])
+	require.Zero(t, s.hub.Stored())
 }

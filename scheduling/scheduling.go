@@ -40,7 +40,7 @@ func (Module) Migrations() fs.FS { return migrations.FS() }
 // Open implements [module.Module].
 func (Module) Open(_ context.Context, kit module.Kit) (module.Instance, error) {
 	s := store.New(kit)
-	return &instance{api: api.New(kit, s, outbox{kit}, nil), store: s}, nil
+	return &instance{api: api.New(kit, s), store: s}, nil
 }
 
 // instance is the product at work.

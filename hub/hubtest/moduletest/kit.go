@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"sync"
 	"sync/atomic"
 
 	"github.com/google/uuid"
@@ -88,6 +89,46 @@ func (nobody) Call(context.Context, uuid.UUID, hub.Call) (json.RawMessage, error
 
 // Enqueue implements [module.Jobs].
 func (nobody) Enqueue(context.Context, pgx.Tx, module.Run) error { return nil }
+
+// mails keeps what products send as rows of the table mails.
+type mails struct{}
+
+// Send implements [module.Mailer].
+func (mails) Send(ctx context.Context, tx pgx.Tx, m module.Mail) error {
+	_, err := tx.Exec(ctx, `insert into public.mails (recipient, body) values ($1, $2)`, m.To, m.Text)
+	return err
+}
+
+// Forget implements [module.Mailer].
+func (mails) Forget(ctx context.Context, tx pgx.Tx, address string) error {
+	_, err := tx.Exec(ctx, `delete from public.mails where lower(recipient) = lower($1)`, address)
+	return err
+}
+
+// files keeps pictures in memory.
+type files struct{ stored *sync.Map }
+
+// Put implements [module.Files].
+func (f files) Put(_ context.Context, p module.Picture) (string, error) {
+	name := uuid.NewString()
+	f.stored.Store(name, p)
+	return name, nil
+}
+
+// URL implements [module.Files].
+func (files) URL(name string) string { return "https://files.example.com/" + name }
+
+// Delete implements [module.Files].
+func (f files) Delete(_ context.Context, name string) error {
+	f.stored.Delete(name)
+	return nil
+}
+
+// Stored counts the pictures that are kept.
+func (h *Mounted) Stored() (n int) {
+	h.stored.Range(func(any, any) bool { n++; return true })
+	return n
+}
 
 // counter counts queries.
 type counter struct{ n *atomic.Int64 }

@@ -47,6 +47,7 @@ type Mounted struct {
 	API       huma.API
 	FailEvent atomic.Bool  // publishing fails
 	Queries   atomic.Int64 // that the product made so far
+	stored    sync.Map
 	mu        sync.Mutex
 	keys      map[string]module.Caller
 }
@@ -59,6 +60,7 @@ var databases struct {
 }
 
 const published = `create table public.published (at bigint generated always as identity, tenant_id uuid, event_type text, data text);
+create table public.mails (at bigint generated always as identity, recipient text, body text);
 create table public.tenants (id uuid primary key, name text)`
 
 func database(t testing.TB, m module.Module) string {
@@ -116,6 +118,7 @@ func (h *Mounted) kit(product string) module.Kit {
 	operators := auth.NewService(h.DB, auth.Config{SigningKey: box.Derive("operators"), Now: h.Clock.Now})
 	return module.Kit{
 		Pool: h.DB, Events: h, Tenants: tenants{h.DB}, Peers: nobody{}, Jobs: nobody{}, Sealer: box,
+		Mail: mails{}, Files: files{&h.stored}, HTTP: http.DefaultClient,
 		Accounts: operators.NewAccounts(product, box.Derive(product), settings.AccessTTL),
 		URLs:     module.URLs{Public: "https://app.example.com", Base: h.URL},
 		Settings: settings, Log: slog.New(slog.DiscardHandler), Now: h.Clock.Now,

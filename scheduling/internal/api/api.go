@@ -19,32 +19,21 @@ import (
 	"integrationhub/hub/module"
 	"integrationhub/hub/module/dberr"
 	"integrationhub/scheduling/internal/booking"
+	"integrationhub/scheduling/internal/picture"
 	"integrationhub/scheduling/internal/store"
 )
 
-// Mail is a message to one person.
-type Mail struct {
-	To, Subject, Text string
-}
-
-// Mailer takes mail to be sent, in the transaction of what it tells about.
-type Mailer interface {
-	Queue(ctx context.Context, tx pgx.Tx, org uuid.UUID, m Mail) error
-}
-
 // API is the interface.
 type API struct {
-	kit    module.Kit
-	store  *store.Store
-	mailer Mailer
-	files  Files // nil: nothing can be uploaded
-	rows   []route
+	kit      module.Kit
+	store    *store.Store
+	pictures *picture.Intake
+	rows     []route
 }
 
-// New makes the interface of an opened product. Without files nothing can be
-// uploaded.
-func New(kit module.Kit, s *store.Store, mailer Mailer, files Files) *API {
-	a := &API{kit: kit, store: s, mailer: mailer, files: files}
+// New makes the interface of an opened product.
+func New(kit module.Kit, s *store.Store) *API {
+	a := &API{kit: kit, store: s, pictures: picture.NewIntake()}
 	a.rows = append(a.routes(), a.additions()...)
 	return a
 }

@@ -345,11 +345,11 @@ func (a *API) mailLink(ctx context.Context, tx *store.Tx, user dbgen.User, purpo
 		return err
 	}
 	link := a.kit.URLs.Public + "/reset-password?token=" + url.QueryEscape(token)
-	mail := Mail{To: user.Email, Subject: "Set a new password", Text: "Somebody, probably you, asked for a new password.\n\nSet it here within an hour:\n" + link + "\n\nIf it was not you, nothing needs to be done.\n"}
+	mail := module.Mail{To: user.Email, Subject: "Set a new password", Text: "Somebody, probably you, asked for a new password.\n\nSet it here within an hour:\n" + link + "\n\nIf it was not you, nothing needs to be done.\n"}
 	if purpose == "invite" {
 		mail.Subject, mail.Text = "Your account", "An account was made for you.\n\nSet your password here within a week:\n"+link+"\n"
 	}
-	return a.mailer.Queue(ctx, tx.Raw, user.OrgID, mail)
+	return a.kit.Mail.Send(ctx, tx.Raw, mail)
 }
 
 type resetInput struct {

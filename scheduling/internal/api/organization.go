@@ -59,12 +59,12 @@ func (a *API) organizationOf(o store.Org) Organization {
 	}
 }
 
-// logoURL is where the organization's logo is, by the key of its blob.
+// logoURL is where the organization's logo is.
 func (a *API) logoURL(o store.Org) *string {
 	if o.LogoKey == nil {
 		return nil
 	}
-	link := a.kit.URLs.Base + "/files/" + *o.LogoKey
+	link := a.kit.Files.URL(*o.LogoKey)
 	return &link
 }
 
@@ -205,22 +205,5 @@ func bookingPageInto(sent optional[BookingPage], s *dbgen.Settings) error {
 	}
 	raw, err := json.Marshal(kept)
 	s.BookingPage = raw
-	return err
-}
-
-// replaceLogo makes a stored file the logo, or none, and removes the one before.
-func (a *API) replaceLogo(ctx context.Context, id uuid.UUID, key *string) error {
-	var before *string
-	err := a.store.InTx(ctx, "changing the logo", func(tx *store.Tx) error {
-		org, err := tx.LockOrg(ctx, id)
-		if err != nil {
-			return err
-		}
-		before = org.LogoKey
-		return tx.SetLogo(ctx, dbgen.SetLogoParams{ID: id, LogoKey: key, UpdatedAt: tx.Now()})
-	})
-	if err == nil && before != nil && a.files != nil {
-		err = a.files.Delete(ctx, *before)
-	}
 	return err
 }

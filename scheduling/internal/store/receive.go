@@ -61,7 +61,7 @@ func (t *Tx) Receive(ctx context.Context, e hub.Event) error {
 // anonymize keeps a client's bookings and money and forgets who it was.
 func (t *Tx) anonymize(ctx context.Context, c dbgen.Client) error {
 	if c.Email != nil {
-		if err := t.DeleteMailTo(ctx, &c.OrgID, *c.Email); err != nil {
+		if err := t.kit.Mail.Forget(ctx, t.Raw, *c.Email); err != nil {
 			return err
 		}
 	}

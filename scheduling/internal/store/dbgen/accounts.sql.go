@@ -64,31 +64,6 @@ func (q *Queries) CreateLoyaltyProgram(ctx context.Context, orgID uuid.UUID) err
 	return err
 }
 
-const createMail = `-- name: CreateMail :exec
-insert into scheduling.mails (id, org_id, recipient, subject, body_text, created_at, due_at) values ($1, $2, $3, $4, $5, $6, $6)
-`
-
-type CreateMailParams struct {
-	ID        uuid.UUID
-	OrgID     *uuid.UUID
-	Recipient string
-	Subject   string
-	BodyText  string
-	CreatedAt time.Time
-}
-
-func (q *Queries) CreateMail(ctx context.Context, arg CreateMailParams) error {
-	_, err := q.db.Exec(ctx, createMail,
-		arg.ID,
-		arg.OrgID,
-		arg.Recipient,
-		arg.Subject,
-		arg.BodyText,
-		arg.CreatedAt,
-	)
-	return err
-}
-
 const createMailedToken = `-- name: CreateMailedToken :exec
 insert into scheduling.mailed_tokens (hash, user_id, purpose, created_at, expires_at) values ($1, $2, $3, $4, $5)
 `

@@ -372,15 +372,6 @@ func (q *Queries) CreateClient(ctx context.Context, arg CreateClientParams) (Cli
 	return i, err
 }
 
-const deleteMailTo = `-- name: DeleteMailTo :exec
-delete from scheduling.mails where org_id = $1 and lower(recipient) = lower($2::text)
-`
-
-func (q *Queries) DeleteMailTo(ctx context.Context, orgID *uuid.UUID, recipient string) error {
-	_, err := q.db.Exec(ctx, deleteMailTo, orgID, recipient)
-	return err
-}
-
 const lockClient = `-- name: LockClient :one
 select org_id, id, name, name_search, phone, phone_e164, phone_digits, email, cpf_sealed, cpf_hash, birth_date, notes, tags, is_blocked, name_source, email_source, marketing_consent_at, last_campaign_at, total_appointments, total_spent_cents, no_show_count, loyalty_points, created_at, updated_at, anonymized_at from scheduling.clients where org_id = $1 and id = $2 and anonymized_at is null for update
 `

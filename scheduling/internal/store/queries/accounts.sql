@@ -111,9 +111,6 @@ update scheduling.mailed_tokens set used_at = @now::timestamptz where user_id = 
 -- name: CountMailedTokens :one
 select count(*)::int from scheduling.mailed_tokens where user_id = @user_id and created_at > @since::timestamptz;
 
--- name: CreateMail :exec
-insert into scheduling.mails (id, org_id, recipient, subject, body_text, created_at, due_at) values ($1, $2, $3, $4, $5, $6, $6);
-
 -- name: ClaimIdempotency :execrows
 insert into scheduling.idempotency (org_id, operation, key, request_hash, created_at) values ($1, $2, $3, $4, $5)
 on conflict (org_id, operation, key) do update

@@ -50,9 +50,6 @@ with cleared as (
     update scheduling.appointments set notes = '', cancel_reason = null where org_id = @org_id and client_id = @client_id returning id
 ) update scheduling.appointment_history h set reason = null from cleared where h.org_id = @org_id and h.appointment_id = cleared.id and h.reason is not null;
 
--- name: DeleteMailTo :exec
-delete from scheduling.mails where org_id = @org_id and lower(recipient) = lower(@recipient::text);
-
 -- name: RefreshClient :exec
 update scheduling.clients set
     name = case when name_source = 'clinic' then coalesce(sqlc.narg('name')::text, name) else name end,
