@@ -254,3 +254,19 @@ func TestEventsOfConnectedProducts(t *testing.T) {
 	require.NotContains(t, gone.text, "Caio")
 	require.NotContains(t, gone.text, "987654321")
 }
+
+func TestAddressesAreLimited(t *testing.T) {
+	t.Parallel()
+	p := opened(t)
+	p.hub.Limited.Store(true)
+	g := p.guest()
+	for range 120 {
+		g.refused(404, "invalid_token", "POST", p.public("/cancel"), object{"cancel_token": "x"})
+	}
+	got := g.call("POST", p.public("/cancel"), object{"cancel_token": "x"})
+	require.Equal(t, 429, got.status)
+	require.Equal(t, "rate_limited", got.body["code"])
+	require.NotEmpty(t, got.header.Get("Retry-After"))
+	g.ok(200, "GET", p.public(""), nil)
+	p.ok(200, "GET", "/organization", nil)
+}

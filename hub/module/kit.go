@@ -22,6 +22,7 @@ type Kit struct {
 	Jobs     Jobs             //
 	Sealer   Sealer           //
 	Accounts Accounts         //
+	Limits   Limits           //
 	Mail     Mailer           //
 	Files    Files            //
 	HTTP     hub.Doer         // for requests to others: 10 s each, no redirects, by the egress rules
@@ -92,6 +93,15 @@ type Sealer interface {
 	// Derive gives 32 bytes for one purpose, the same every time: keys for tokens.
 	// Purposes of different products never meet.
 	Derive(purpose string) []byte
+}
+
+// Limits count requests, in all processes of the hub together. Those of keys are the
+// hub's own affair.
+type Limits interface {
+	// Allow counts one request of a subject, such as an address, against the limit
+	// called name: most of them in a period. Over it, it is a [hub.ErrLimited] that
+	// says when to come back.
+	Allow(ctx context.Context, name, subject string, most int64, period time.Duration) error
 }
 
 // Accounts is what products need to log their users in. Passwords are hashed with

@@ -168,7 +168,7 @@ func (s *Server) openProducts(ctx context.Context, guard *egress.Guard, limits k
 		Recovered: func(id uuid.UUID) { log.Info("a peer is well again", "integration_id", id) },
 	})
 	for _, one := range p.list {
-		if err := s.open(ctx, one, operators); err != nil {
+		if err := s.open(ctx, one, operators, limits); err != nil {
 			return fmt.Errorf("opening product %s: %w", one.spec.Name, err)
 		}
 		if err := s.mountProduct(one, limits); err != nil {
@@ -196,7 +196,7 @@ func (s *Server) openProducts(ctx context.Context, guard *egress.Guard, limits k
 }
 
 // open brings a product's schema up to date and puts the product together over it.
-func (s *Server) open(ctx context.Context, one *hosted, operators *auth.Service) error {
+func (s *Server) open(ctx context.Context, one *hosted, operators *auth.Service, limits keyLimits) error {
 	name, cfg := one.spec.Name, s.options.Config
 	log := s.options.Log.With("product", name)
 	if _, err := migrations.UpProduct(ctx, s.storage.databaseURL, name, one.module.Migrations()); err != nil {
@@ -217,6 +217,7 @@ func (s *Server) open(ctx context.Context, one *hosted, operators *auth.Service)
 		Pool: one.pool, Events: outbox.Product{Outbox: s.engine.outbox, Name: name}, Tenants: moduleTenants{s.storage.api, name}, Peers: modulePeers{s.products.connect, name},
 		Jobs: jobs.Queue{Product: name, Now: time.Now}, Sealer: moduleSealer{s.storage.box, name},
 		Accounts: operators.NewAccounts(name, s.storage.box.Derive("product/"+name+"/access-tokens"), cfg.AccessTTL),
+		Limits:   moduleLimits{limits.limiter, name},
 		Mail:     s.mail.For(name), Files: s.products.files.For(name), HTTP: s.products.http,
 		URLs:     module.URLs{Public: s.publicURL(), Base: one.base},
 		Settings: settingsFor(cfg),

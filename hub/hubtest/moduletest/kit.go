@@ -8,6 +8,7 @@ import (
 	"errors"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
@@ -15,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"integrationhub/hub"
+	"integrationhub/hub/internal/limit"
 	"integrationhub/hub/module"
 )
 
@@ -89,6 +91,14 @@ func (nobody) Call(context.Context, uuid.UUID, hub.Call) (json.RawMessage, error
 
 // Enqueue implements [module.Jobs].
 func (nobody) Enqueue(context.Context, pgx.Tx, module.Run) error { return nil }
+
+// Allow implements [module.Limits], once [Mounted.Limited] is set.
+func (h *Mounted) Allow(ctx context.Context, name, subject string, most int64, period time.Duration) error {
+	if !h.Limited.Load() {
+		return nil
+	}
+	return h.limiter.Allow(ctx, name, subject, limit.Rate{Limit: most, Period: period}).Err()
+}
 
 // mails keeps what products send as rows of the table mails.
 type mails struct{}

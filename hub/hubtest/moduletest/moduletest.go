@@ -30,6 +30,7 @@ import (
 	"integrationhub/hub/hubtest"
 	"integrationhub/hub/internal/auth"
 	"integrationhub/hub/internal/httpx"
+	"integrationhub/hub/internal/limit"
 	"integrationhub/hub/internal/seal"
 	"integrationhub/hub/module"
 )
@@ -47,6 +48,8 @@ type Mounted struct {
 	API       huma.API
 	FailEvent atomic.Bool  // publishing fails
 	Queries   atomic.Int64 // that the product made so far
+	Limited   atomic.Bool  // requests are limited, as they are in a hub
+	limiter   *limit.Limiter
 	stored    sync.Map
 	mu        sync.Mutex
 	keys      map[string]module.Caller
@@ -92,7 +95,7 @@ func database(t testing.TB, m module.Module) string {
 // conns is the size of its connection pool.
 func Mount(t testing.TB, m module.Module, now time.Time, conns int32) *Mounted {
 	t.Helper()
-	h := &Mounted{t: t, Clock: hubtest.NewClock(now), keys: make(map[string]module.Caller)}
+	h := &Mounted{t: t, Clock: hubtest.NewClock(now), keys: make(map[string]module.Caller), limiter: limit.New(limit.Config{Log: slog.New(slog.DiscardHandler)})}
 	config, err := pgxpool.ParseConfig(database(t, m))
 	require.NoError(t, err)
 	config.MaxConns = conns
@@ -118,7 +121,7 @@ func (h *Mounted) kit(product string) module.Kit {
 	operators := auth.NewService(h.DB, auth.Config{SigningKey: box.Derive("operators"), Now: h.Clock.Now})
 	return module.Kit{
 		Pool: h.DB, Events: h, Tenants: tenants{h.DB}, Peers: nobody{}, Jobs: nobody{}, Sealer: box,
-		Mail: mails{}, Files: files{&h.stored}, HTTP: http.DefaultClient,
+		Limits: h, Mail: mails{}, Files: files{&h.stored}, HTTP: http.DefaultClient,
 		Accounts: operators.NewAccounts(product, box.Derive(product), settings.AccessTTL),
 		URLs:     module.URLs{Public: "https://app.example.com", Base: h.URL},
 		Settings: settings, Log: slog.New(slog.DiscardHandler), Now: h.Clock.Now,

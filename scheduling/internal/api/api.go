@@ -53,6 +53,7 @@ func (a *API) register(api huma.API, rows []route) {
 	registry.RegisterTypeAlias(reflect.TypeFor[uuid.UUID](), reflect.TypeFor[uuidSchema]())
 	for _, row := range rows {
 		op := row.operation()
+		op.Middlewares = huma.Middlewares{a.limited(api, row)}
 		row.bind(api, op)
 		if op := find(api.OpenAPI(), op); op != nil && op.RequestBody != nil {
 			for _, content := range op.RequestBody.Content {

@@ -165,7 +165,7 @@ func (a *API) additions() []route {
 
 func (r route) operation() huma.Operation {
 	tag, _, _ := strings.Cut(r.id, ".")
-	errors := []int{422, 503}
+	errors := []int{422, 429, 503}
 	if len(r.who) > 0 {
 		errors = append(errors, 401, 403)
 	}
