@@ -18,6 +18,7 @@ var (
 	ErrForbidden    = errors.New("forbidden")               // 403
 	ErrNotFound     = errors.New("not found")               // 404: also another tenant's id
 	ErrConflict     = errors.New("conflict")                // 409
+	ErrChanged      = errors.New("changed meanwhile")       // 412: If-Match names another version
 	ErrTooLarge     = errors.New("too large")               // 413
 	ErrMediaType    = errors.New("unsupported media type")  // 415
 	ErrInvalid      = errors.New("invalid")                 // 422: readable, but breaks a rule
@@ -35,8 +36,13 @@ type Error struct {
 	Detail     string        // one sentence for people, saying what to do
 	Fields     []FieldError  // which inputs are wrong; may be empty
 	RetryAfter time.Duration // for ErrLimited and ErrUnavailable; 0 = not said
+	Members    Members       // what else the answer says, e.g. alternatives
 	Cause      error         // what happened underneath; logged, never shown
 }
+
+// Members are further members of an error answer (RFC 9457, section 3.2). None may
+// have the name of a member that every error answer has.
+type Members map[string]any
 
 // FieldError names one wrong input, e.g. {"body.url", "must be an absolute http(s) URL"}.
 type FieldError struct {

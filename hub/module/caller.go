@@ -48,7 +48,22 @@ func (c Caller) Can(scope string) bool {
 	return slices.Contains(c.Scopes, scope) || slices.Contains(c.Scopes, scopeAll)
 }
 
-type callerKey struct{}
+type (
+	callerKey   struct{}
+	clientIPKey struct{}
+)
+
+// WithClientIP returns a context that carries the address of who is at the other
+// end, which the hub tells apart from its proxies.
+func WithClientIP(ctx context.Context, ip string) context.Context {
+	return context.WithValue(ctx, clientIPKey{}, ip)
+}
+
+// ClientIP gives the address a request came from; "" where nobody put it there.
+func ClientIP(ctx context.Context) string {
+	ip, _ := ctx.Value(clientIPKey{}).(string)
+	return ip
+}
 
 // WithCaller returns a context that carries the caller.
 func WithCaller(ctx context.Context, c Caller) context.Context {

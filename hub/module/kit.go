@@ -21,6 +21,8 @@ type Kit struct {
 	Peers    Peers            //
 	Jobs     Jobs             //
 	Sealer   Sealer           //
+	Accounts Accounts         //
+	Limits   Limits           //
 	Mail     Mailer           //
 	Files    Files            //
 	HTTP     hub.Doer         // for requests to others: 10 s each, no redirects, by the egress rules
@@ -91,6 +93,31 @@ type Sealer interface {
 	// Derive gives 32 bytes for one purpose, the same every time: keys for tokens.
 	// Purposes of different products never meet.
 	Derive(purpose string) []byte
+}
+
+// Limits count requests, in all processes of the hub together. Those of keys are the
+// hub's own affair.
+type Limits interface {
+	// Allow counts one request of a subject, such as an address, against the limit
+	// called name: most of them in a period. Over it, it is a [hub.ErrLimited] that
+	// says when to come back.
+	Allow(ctx context.Context, name, subject string, most int64, period time.Duration) error
+}
+
+// Accounts is what products need to log their users in. Passwords are hashed with
+// argon2id, only a few at a time in the whole process.
+type Accounts interface {
+	// HashPassword makes the stored form of a password.
+	HashPassword(ctx context.Context, password string) (stored string, err error)
+	// CheckPassword tells whether a password is the one behind a stored form. "" as
+	// stored form takes as long as any other and matches nothing.
+	CheckPassword(ctx context.Context, stored, password string) (bool, error)
+	// SignAccess makes an access token for a user and the login it belongs to. It
+	// lasts for [Settings]' AccessTTL and is good for this product only.
+	SignAccess(user, login uuid.UUID) (token string, err error)
+	// VerifyAccess reads an access token; ok is false for any other text and for
+	// expired ones. Whether the login still stands is the product's to know.
+	VerifyAccess(token string) (user, login uuid.UUID, ok bool)
 }
 
 // URLs are addresses as the world sees them, without a slash at the end.

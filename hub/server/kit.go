@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"encoding/json"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
@@ -10,6 +11,7 @@ import (
 
 	"integrationhub/hub"
 	"integrationhub/hub/internal/connect"
+	"integrationhub/hub/internal/limit"
 	"integrationhub/hub/internal/seal"
 	"integrationhub/hub/internal/store"
 	"integrationhub/hub/internal/store/dbgen"
@@ -53,6 +55,17 @@ func tenantOf(row dbgen.Tenant) module.Tenant {
 		t.Ref = *row.ExternalRef
 	}
 	return t
+}
+
+// moduleLimits keeps what products count apart.
+type moduleLimits struct {
+	limiter *limit.Limiter
+	product string
+}
+
+// Allow implements [module.Limits].
+func (m moduleLimits) Allow(ctx context.Context, name, subject string, most int64, period time.Duration) error {
+	return m.limiter.Allow(ctx, m.product+"/"+name, subject, limit.Rate{Limit: most, Period: period}).Err()
 }
 
 // modulePeers are the connections of one product's tenants.

@@ -20,6 +20,7 @@ import (
 	"integrationhub/hub"
 	"integrationhub/hub/config"
 	"integrationhub/hub/internal/audit"
+	"integrationhub/hub/internal/auth"
 	"integrationhub/hub/internal/connect"
 	"integrationhub/hub/internal/egress"
 	"integrationhub/hub/internal/files"
@@ -154,7 +155,7 @@ func (p *products) closeListeners() {
 
 // openProducts migrates, opens and mounts the products, and starts what runs behind
 // them. The keys' service is shared with the hub's own API.
-func (s *Server) openProducts(ctx context.Context, guard *egress.Guard, limits keyLimits) error {
+func (s *Server) openProducts(ctx context.Context, guard *egress.Guard, limits keyLimits, operators *auth.Service) error {
 	p, db, log := s.products, s.storage.api, s.options.Log
 	p.keys = keys.NewService(db, p.features, s.options.Config.KeyRate, time.Now)
 	p.http = connect.NewDoer(guard.DialContext, "integrationhub/"+s.options.Version)
@@ -167,7 +168,7 @@ func (s *Server) openProducts(ctx context.Context, guard *egress.Guard, limits k
 		Recovered: func(id uuid.UUID) { log.Info("a peer is well again", "integration_id", id) },
 	})
 	for _, one := range p.list {
-		if err := s.open(ctx, one); err != nil {
+		if err := s.open(ctx, one, operators, limits); err != nil {
 			return fmt.Errorf("opening product %s: %w", one.spec.Name, err)
 		}
 		if err := s.mountProduct(one, limits); err != nil {
@@ -195,7 +196,7 @@ func (s *Server) openProducts(ctx context.Context, guard *egress.Guard, limits k
 }
 
 // open brings a product's schema up to date and puts the product together over it.
-func (s *Server) open(ctx context.Context, one *hosted) error {
+func (s *Server) open(ctx context.Context, one *hosted, operators *auth.Service, limits keyLimits) error {
 	name, cfg := one.spec.Name, s.options.Config
 	log := s.options.Log.With("product", name)
 	if _, err := migrations.UpProduct(ctx, s.storage.databaseURL, name, one.module.Migrations()); err != nil {
@@ -215,7 +216,9 @@ func (s *Server) open(ctx context.Context, one *hosted) error {
 	one.instance, err = one.module.Open(ctx, module.Kit{
 		Pool: one.pool, Events: outbox.Product{Outbox: s.engine.outbox, Name: name}, Tenants: moduleTenants{s.storage.api, name}, Peers: modulePeers{s.products.connect, name},
 		Jobs: jobs.Queue{Product: name, Now: time.Now}, Sealer: moduleSealer{s.storage.box, name},
-		Mail: s.mail.For(name), Files: s.products.files.For(name), HTTP: s.products.http,
+		Accounts: operators.NewAccounts(name, s.storage.box.Derive("product/"+name+"/access-tokens"), cfg.AccessTTL),
+		Limits:   moduleLimits{limits.limiter, name},
+		Mail:     s.mail.For(name), Files: s.products.files.For(name), HTTP: s.products.http,
 		URLs:     module.URLs{Public: s.publicURL(), Base: one.base},
 		Settings: settingsFor(cfg),
 		Log:      log, Now: time.Now,

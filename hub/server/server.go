@@ -148,7 +148,7 @@ func (s *Server) mountAPI(ctx context.Context, guard *egress.Guard) error {
 		return err
 	}
 	limits := keyLimits{s.storage.limiter(log, e.metrics.LimitedLocally), e.metrics}
-	if err := s.openProducts(ctx, guard, limits); err != nil {
+	if err := s.openProducts(ctx, guard, limits, operators); err != nil {
 		return err
 	}
 	receive := gateway.New(e.directory, limits, timedPublisher{e.outbox, e.metrics, e.tracer}, e.tracer)

@@ -66,7 +66,7 @@ type Service struct {
 
 // NewService makes a service.
 func NewService(db *pgxpool.Pool, config Config) *Service {
-	return &Service{db: db, config: config, hasher: newHasher(), signer: newSigner(config.SigningKey)}
+	return &Service{db: db, config: config, hasher: newHasher(), signer: newSigner(config.SigningKey, tokenAudience)}
 }
 
 // Draft is an operator to be made.

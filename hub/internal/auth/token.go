@@ -31,13 +31,14 @@ type claims struct {
 
 // signer makes and reads access tokens: HS256, one key, known by its id.
 type signer struct {
-	key   []byte
-	keyID string
+	key      []byte
+	keyID    string
+	audience string
 }
 
-func newSigner(key []byte) signer {
+func newSigner(key []byte, audience string) signer {
 	sum := sha256.Sum256(key)
-	return signer{key: key, keyID: hex.EncodeToString(sum[:4])}
+	return signer{key: key, keyID: hex.EncodeToString(sum[:4]), audience: audience}
 }
 
 func (s signer) sign(operator, family uuid.UUID, now time.Time, ttl time.Duration) (string, error) {
@@ -46,7 +47,7 @@ func (s signer) sign(operator, family uuid.UUID, now time.Time, ttl time.Duratio
 		Family: family.String(),
 		RegisteredClaims: jwt.RegisteredClaims{
 			Subject:   operator.String(),
-			Audience:  jwt.ClaimStrings{tokenAudience},
+			Audience:  jwt.ClaimStrings{s.audience},
 			IssuedAt:  jwt.NewNumericDate(now),
 			ExpiresAt: jwt.NewNumericDate(now.Add(ttl)),
 			ID:        uuid.NewString(),
@@ -71,7 +72,7 @@ func (s signer) verify(text string, now time.Time) (operator, family uuid.UUID, 
 		return s.key, nil
 	},
 		jwt.WithValidMethods([]string{jwt.SigningMethodHS256.Alg()}),
-		jwt.WithAudience(tokenAudience), jwt.WithExpirationRequired(), jwt.WithIssuedAt(),
+		jwt.WithAudience(s.audience), jwt.WithExpirationRequired(), jwt.WithIssuedAt(),
 		jwt.WithStrictDecoding(), jwt.WithTimeFunc(func() time.Time { return now }),
 	)
 	if err != nil || !token.Valid || said.Type != tokenType {

@@ -42,6 +42,7 @@ var outcomes = []outcome{
 	{hub.ErrForbidden, http.StatusForbidden, "forbidden", "These credentials do not allow this."},
 	{hub.ErrNotFound, http.StatusNotFound, "not_found", "There is nothing here."},
 	{hub.ErrConflict, http.StatusConflict, "conflict", "The request clashes with what is stored."},
+	{hub.ErrChanged, http.StatusPreconditionFailed, "version_mismatch", "This was changed by someone else."},
 	{hub.ErrTooLarge, http.StatusRequestEntityTooLarge, "too_large", "The request is too large."},
 	{hub.ErrMediaType, http.StatusUnsupportedMediaType, "unsupported_media_type", "Send application/json without compression."},
 	{hub.ErrInvalid, http.StatusUnprocessableEntity, "validation_failed", "The request breaks a rule."},
@@ -69,6 +70,7 @@ type Problem struct {
 	Code      string         `json:"code" doc:"Stable name for programs" example:"validation_failed"`
 	Errors    []FieldProblem `json:"errors" nullable:"false" doc:"Which inputs are wrong; never the submitted values"`
 	RequestID string         `json:"request_id" doc:"Id of the request, also in the X-Request-Id header and in the logs"`
+	members   hub.Members    // further members
 	retry     time.Duration  // Retry-After; 0 = none
 	cause     error          // for logs
 }
@@ -120,6 +122,7 @@ func problemOfTold(told *hub.Error) Problem {
 			continue
 		}
 		p := newProblem(outcomes[i].status, told.Code, told.Detail, told.RetryAfter, told.Cause)
+		p.members = told.Members
 		for _, field := range told.Fields {
 			p.Errors = append(p.Errors, FieldProblem(field))
 		}
@@ -175,6 +178,20 @@ func outcomeOf(status int) outcome {
 	}
 	title := http.StatusText(status)
 	return outcome{code: strings.ReplaceAll(strings.ToLower(title), " ", "_"), detail: title + "."}
+}
+
+// MarshalJSON writes the members every problem has, then those of its own.
+func (p *Problem) MarshalJSON() ([]byte, error) {
+	type plain Problem
+	known, err := json.Marshal((*plain)(p))
+	if err != nil || len(p.members) == 0 {
+		return known, err
+	}
+	own, err := json.Marshal(p.members)
+	if err != nil {
+		return nil, err
+	}
+	return append(append(known[:len(known)-1], ','), own[1:]...), nil
 }
 
 // Error implements error.

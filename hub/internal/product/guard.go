@@ -93,6 +93,7 @@ func (p *Product) guard(ctx huma.Context, serve func(huma.Context)) {
 		err = checkBody(c)
 	}
 	if err == nil {
+		bounded = module.WithClientIP(bounded, who.clientIP)
 		if who.known {
 			bounded = module.WithCaller(bounded, who.caller)
 		}

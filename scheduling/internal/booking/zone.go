@@ -98,3 +98,10 @@ func LoadRange(loc *time.Location, first, last Date) (from, until time.Time) {
 	const reach = 2 * MaxBufferMinutes * 60
 	return z.time(z.dayStart(first) - reach), z.time(z.dayStart(last+1) + reach)
 }
+
+// DayStart is the first instant of a day in a zone; it is also the end of the day
+// before.
+func DayStart(loc *time.Location, d Date) time.Time {
+	z := newZone(loc, d, d)
+	return z.time(z.dayStart(d))
+}

@@ -1,0 +1,55 @@
+package auth
+
+import (
+	"context"
+	"time"
+
+	"github.com/google/uuid"
+
+	"integrationhub/hub/module"
+)
+
+// Accounts logs the users of one hosted product in. It implements [module.Accounts].
+type Accounts struct {
+	hasher *hasher
+	signer signer
+	ttl    time.Duration
+	now    func() time.Time
+}
+
+var _ module.Accounts = (*Accounts)(nil)
+
+// NewAccounts makes the accounts of a product: key signs its access tokens, which
+// last for ttl and no other product accepts. Hashing shares the places of s.
+func (s *Service) NewAccounts(product string, key []byte, ttl time.Duration) *Accounts {
+	return &Accounts{hasher: s.hasher, signer: newSigner(key, product), ttl: ttl, now: s.config.Now}
+}
+
+// HashPassword implements [module.Accounts].
+func (a *Accounts) HashPassword(ctx context.Context, password string) (string, error) {
+	return a.hasher.hash(ctx, password)
+}
+
+// CheckPassword implements [module.Accounts].
+func (a *Accounts) CheckPassword(ctx context.Context, stored, password string) (bool, error) {
+	leave, err := a.hasher.enter(ctx)
+	if err != nil {
+		return false, err
+	}
+	defer leave()
+	if stored == "" {
+		a.hasher.matches(a.hasher.dummy, password)
+		return false, nil
+	}
+	return a.hasher.matches(stored, password), nil
+}
+
+// SignAccess implements [module.Accounts].
+func (a *Accounts) SignAccess(user, login uuid.UUID) (string, error) {
+	return a.signer.sign(user, login, a.now(), a.ttl)
+}
+
+// VerifyAccess implements [module.Accounts].
+func (a *Accounts) VerifyAccess(token string) (user, login uuid.UUID, ok bool) {
+	return a.signer.verify(token, a.now())
+}

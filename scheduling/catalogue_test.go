@@ -1,0 +1,168 @@
+package scheduling_test
+
+import (
+	"testing"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+)
+
+func names(list []object) []string {
+	var found []string
+	for _, one := range list {
+		found = append(found, one["name"].(string))
+	}
+	return found
+}
+
+func TestServices(t *testing.T) {
+	t.Parallel()
+	s := newStudio(t)
+	cut := s.ok(201, "POST", "/services", object{
+		"name": "Cut", "description": "Short", "duration_minutes": 30, "price": 80.5, "color": "#112233", "requires_deposit": true, "deposit_amount": 20,
+		"org_id": uuid.NewString(), "position": 77,
+	})
+	require.InDelta(t, 80.5, cut["price"], 1e-9)
+	require.EqualValues(t, 20, cut["deposit_amount"])
+	require.EqualValues(t, 0, cut["position"])
+	require.EqualValues(t, 1, cut["capacity"])
+	path := "/services/" + cut["id"].(string)
+	require.Contains(t, s.call("GET", "/services", nil).text, `"price":80.50`)
+	cut = s.ok(200, "PUT", path, object{"requires_deposit": false, "category": "Hair"})
+	require.Nil(t, cut["deposit_amount"])
+	require.Equal(t, "Short", cut["description"])
+	require.Nil(t, s.ok(200, "PUT", path, object{"category": nil})["category"])
+	for location, body := range map[string]object{
+		"body.name": {"name": " "}, "body.duration_minutes": {"duration_minutes": 4}, "body.price": {"price": 1.001}, "body.color": {"color": "red"},
+		"body.deposit_amount": {"requires_deposit": true, "deposit_amount": 81}, "body.capacity": {"capacity": 0},
+		"body.slot_interval_minutes": {"slot_interval_minutes": 1}, "body.description": {"description": 5}, "body.image_url": {"image_url": "javascript:x"},
+	} {
+		s.invalid(location, "PUT", path, body)
+	}
+	s.invalid("body.price", "PUT", path, object{"price": -1})
+	s.invalid("body.name", "POST", "/services", object{"duration_minutes": 30})
+	s.invalid("body.duration_minutes", "POST", "/services", object{"name": "X"})
+
+	ids := map[string]string{"Cut": cut["id"].(string)}
+	for _, name := range []string{"Wash", "Dye"} {
+		ids[name] = s.ok(201, "POST", "/services", object{"name": name, "duration_minutes": 30, "price": 1})["id"].(string)
+	}
+	got := s.call("PUT", "/services/reorder", object{"service_ids": []string{ids["Dye"]}})
+	require.Equal(t, 200, got.status, got.text)
+	require.Equal(t, []string{"Dye", "Cut", "Wash"}, names(got.list))
+	got = s.call("PUT", "/services/reorder", object{"items": []object{{"id": ids["Wash"], "position": 1}, {"id": ids["Cut"], "position": 0}}})
+	require.Equal(t, []string{"Cut", "Wash", "Dye"}, names(got.list), got.text)
+	s.invalid("body.service_ids", "PUT", "/services/reorder", object{"service_ids": []string{ids["Dye"], ids["Dye"]}})
+	s.refused(404, "not_found", "PUT", "/services/reorder", object{"service_ids": []string{uuid.NewString()}})
+	s.ok(204, "DELETE", path, nil)
+	s.refused(404, "not_found", "DELETE", path, nil)
+	s.refused(404, "not_found", "PUT", path, object{"name": "X"})
+	require.Equal(t, []string{"Wash", "Dye"}, names(s.list("/services")))
+}
+
+func TestProfessionalsAndTheirServices(t *testing.T) {
+	t.Parallel()
+	p := opened(t)
+	path := "/professionals/" + p.professional
+	ana := p.ok(200, "PUT", path, object{"bio": "Since 2010", "max_bookings_per_day": 3})
+	require.Equal(t, "Ana", ana["name"])
+	require.Equal(t, []any{p.service}, ana["service_ids"])
+	feed := ana["calendar_feed_url"]
+	require.NotEqual(t, feed, p.ok(200, "POST", path+"/calendar-feed/rotate", nil)["calendar_feed_url"])
+	p.invalid("body.name", "POST", "/professionals", object{"bio": "x"})
+	p.invalid("body.max_bookings_per_day", "PUT", path, object{"max_bookings_per_day": 0})
+	me := p.ok(200, "GET", "/auth/me", nil)["id"]
+	p.ok(200, "PUT", path, object{"user_id": me})
+	p.refused(409, "user_taken", "POST", "/professionals", object{"name": "Eva", "user_id": me})
+
+	offered := p.call("PUT", path+"/services", object{"service_ids": []string{p.service}, "overrides": object{p.service: object{"custom_duration": 45, "custom_price": 99.9}}})
+	require.Equal(t, 200, offered.status, offered.text)
+	require.EqualValues(t, 45, offered.list[0]["effective_duration"])
+	require.InDelta(t, 99.9, offered.list[0]["effective_price"], 1e-9)
+	require.EqualValues(t, 80, offered.list[0]["price"])
+	require.Equal(t, offered.list, p.list(path+"/services"))
+	p.invalid("body.overrides", "PUT", path+"/services", object{"service_ids": []string{}, "overrides": object{p.service: object{"custom_duration": 45}}})
+	p.invalid("body.overrides."+p.service+".custom_duration", "PUT", path+"/services", object{"service_ids": []string{p.service}, "overrides": object{p.service: object{"custom_duration": 1}}})
+	p.refused(404, "not_found", "PUT", path+"/services", object{"service_ids": []string{uuid.NewString()}})
+	require.Equal(t, offered.list, p.list(path+"/services"), "a refused change changes nothing")
+
+	p.book(0)
+	p.ok(204, "DELETE", path, nil)
+	require.Empty(t, p.list("/professionals"))
+	require.Equal(t, "Ana", p.list("/appointments")[0]["professional"].(object)["name"], "history stays")
+}
+
+func TestScheduleRules(t *testing.T) {
+	t.Parallel()
+	p := opened(t)
+	list := p.list("/schedule-rules?professional_id=" + p.professional)
+	require.Len(t, list, 5)
+	require.Equal(t, "09:00", list[0]["start_time"])
+	path := "/schedule-rules/" + list[0]["id"].(string)
+	rule := p.ok(200, "PUT", path, object{"break_start": "10:00", "break_end": "10:30", "end_time": "23:59"})
+	require.Equal(t, "10:00", rule["break_start"])
+	rule = p.ok(200, "PUT", path, object{"break_start": nil, "break_end": nil, "is_active": false})
+	require.Nil(t, rule["break_start"])
+	require.Equal(t, false, rule["is_active"])
+	for location, body := range map[string]object{
+		"body.end_time": {"end_time": "08:00"}, "body.start_time": {"start_time": "9"}, "body.break_end": {"break_start": "10:00"},
+		"body.day_of_week": {"day_of_week": 7}, "body.break_start": {"break_start": "24:00", "break_end": "10:00"},
+	} {
+		p.invalid(location, "PUT", path, body)
+	}
+	p.invalid("body.professional_id", "POST", "/schedule-rules", object{"day_of_week": 0, "start_time": "09:00", "end_time": "10:00"})
+	p.refused(404, "not_found", "GET", "/schedule-rules?professional_id="+uuid.NewString(), nil)
+
+	eva := p.unscheduled("Eva")
+	copied := p.ok(201, "POST", "/schedule-rules/copy/"+p.professional+"/"+eva, nil)
+	require.EqualValues(t, 5, copied["copied"])
+	require.EqualValues(t, 0, copied["replaced"])
+	copied = p.ok(201, "POST", "/schedule-rules/copy/"+p.professional+"/"+eva, nil)
+	require.EqualValues(t, 5, copied["replaced"])
+	require.Len(t, p.ok(201, "POST", "/schedule-rules/copy/"+p.professional+"/"+eva+"?mode=append", nil)["rules"], 10)
+	p.refused(404, "not_found", "POST", "/schedule-rules/copy/"+p.professional+"/"+uuid.NewString(), nil)
+	p.ok(204, "DELETE", path, nil)
+	p.refused(404, "not_found", "DELETE", path, nil)
+}
+
+// unscheduled is one without hours and services.
+func (p *plan) unscheduled(name string) string {
+	p.t.Helper()
+	return p.ok(201, "POST", "/professionals", object{"name": name})["id"].(string)
+}
+
+func TestScheduleExceptions(t *testing.T) {
+	t.Parallel()
+	p := opened(t)
+	id := p.book(0)
+	made := p.ok(201, "POST", "/schedule-exceptions", object{"professional_id": p.professional, "date": "2026-03-02", "exception_type": "block", "reason": "Fair"})
+	require.Nil(t, made["start_time"])
+	require.Equal(t, id, made["conflicts"].([]any)[0].(object)["id"])
+	require.Equal(t, "scheduled", p.ok(200, "GET", "/appointments/"+id, nil)["status"], "never cancelled silently")
+	path := "/schedule-exceptions/" + made["id"].(string)
+	p.ok(200, "PUT", path, object{"start_time": "11:00", "end_time": "12:00"})
+	part := p.ok(201, "POST", "/schedule-exceptions", object{"professional_id": p.professional, "date": "2026-03-02", "start_time": "10:00", "end_time": "11:00", "exception_type": "block"})
+	require.Empty(t, part["conflicts"])
+	week := p.ok(201, "POST", "/schedule-exceptions", object{"professional_id": p.professional, "date": "2026-03-30", "date_to": "2026-04-02", "exception_type": "block"})
+	require.EqualValues(t, 4, week["created"])
+	require.Len(t, p.list("/schedule-exceptions?month=2026-03"), 4)
+	require.Len(t, p.list("/schedule-exceptions?month=2026-04&professional_id="+p.professional), 2)
+	for location, body := range map[string]object{
+		"body.date": {"date": "2026-02-30"}, "body.exception_type": {"exception_type": "other"}, "body.end_time": {"start_time": "10:00", "end_time": nil},
+		"body.reason": {"reason": longText(201)},
+	} {
+		p.invalid(location, "PUT", path, body)
+	}
+	p.invalid("query.month", "GET", "/schedule-exceptions?month=2026-13", nil)
+	p.invalid("body.date_to", "POST", "/schedule-exceptions", object{"professional_id": p.professional, "date": "2026-03-02", "date_to": "2028-03-02", "exception_type": "block"})
+	p.ok(204, "DELETE", path, nil)
+	p.refused(404, "not_found", "PUT", path, object{"reason": "x"})
+}
+
+func longText(n int) string {
+	text := make([]byte, n)
+	for i := range text {
+		text[i] = 'x'
+	}
+	return string(text)
+}

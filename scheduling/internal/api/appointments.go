@@ -1,0 +1,507 @@
+package api
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"strconv"
+	"time"
+
+	"github.com/google/uuid"
+
+	"integrationhub/hub"
+	"integrationhub/scheduling/internal/booking"
+	"integrationhub/scheduling/internal/store"
+	"integrationhub/scheduling/internal/store/dbgen"
+)
+
+// Appointment is a booked time.
+type Appointment struct {
+	ID               uuid.UUID             `json:"id"`
+	OrgID            uuid.UUID             `json:"org_id"`
+	ClientID         uuid.UUID             `json:"client_id"`
+	ProfessionalID   uuid.UUID             `json:"professional_id"`
+	ServiceID        uuid.UUID             `json:"service_id"`
+	StartAt          time.Time             `json:"start_at"`
+	EndAt            time.Time             `json:"end_at"`
+	DurationMinutes  int                   `json:"duration_minutes"`
+	Price            booking.Cents         `json:"price"`
+	Status           booking.Status        `json:"status" enum:"scheduled,confirmed,completed,cancelled,no_show"`
+	Source           booking.Source        `json:"source" enum:"web,dashboard,api,integration"`
+	Notes            string                `json:"notes"`
+	Reason           *string               `json:"reason" doc:"Of the cancellation"`
+	CancelledBy      *string               `json:"cancelled_by"`
+	CancelledAt      *time.Time            `json:"cancelled_at"`
+	ConfirmedAt      *time.Time            `json:"confirmed_at"`
+	CompletedAt      *time.Time            `json:"completed_at"`
+	NoShowAt         *time.Time            `json:"no_show_at"`
+	RescheduledCount int                   `json:"rescheduled_count"`
+	OriginalStartAt  *time.Time            `json:"original_start_at"`
+	DepositStatus    booking.DepositStatus `json:"deposit_status" enum:"none,pending,paid,refunded,forfeited"`
+	DepositAmount    *booking.Cents        `json:"deposit_amount"`
+	PaymentStatus    booking.PaymentStatus `json:"payment_status" enum:"unpaid,partial,paid"`
+	Version          int                   `json:"version" doc:"Send it as If-Match to change only what you have seen"`
+	Overbooked       bool                  `json:"overbooked"`
+	Client           NamedClient           `json:"client"`
+	Professional     Named                 `json:"professional"`
+	Service          NamedService          `json:"service"`
+	CreatedAt        time.Time             `json:"created_at"`
+	UpdatedAt        time.Time             `json:"updated_at"`
+}
+
+// Named is a thing with its name.
+type Named struct {
+	ID   uuid.UUID `json:"id"`
+	Name string    `json:"name"`
+}
+
+// NamedClient is a client in short.
+type NamedClient struct {
+	ID    uuid.UUID `json:"id"`
+	Name  string    `json:"name"`
+	Phone *string   `json:"phone"`
+}
+
+// NamedService is a service in short.
+type NamedService struct {
+	ID    uuid.UUID `json:"id"`
+	Name  string    `json:"name"`
+	Color string    `json:"color"`
+}
+
+// AppointmentSummary is an appointment in short.
+type AppointmentSummary struct {
+	ID           uuid.UUID      `json:"id"`
+	StartAt      time.Time      `json:"start_at"`
+	EndAt        time.Time      `json:"end_at"`
+	Status       booking.Status `json:"status"`
+	Client       string         `json:"client"`
+	Service      string         `json:"service"`
+	Professional string         `json:"professional"`
+}
+
+// HistoryEntry is one change of an appointment.
+type HistoryEntry struct {
+	At                 time.Time  `json:"at"`
+	Action             string     `json:"action"`
+	By                 string     `json:"by" enum:"staff,client,system,integration"`
+	User               *string    `json:"user" doc:"Name of the user"`
+	FromStatus         *string    `json:"from_status"`
+	ToStatus           string     `json:"to_status"`
+	FromStartAt        *time.Time `json:"from_start_at"`
+	ToStartAt          *time.Time `json:"to_start_at"`
+	FromProfessionalID *uuid.UUID `json:"from_professional_id"`
+	ToProfessionalID   *uuid.UUID `json:"to_professional_id"`
+	Reason             *string    `json:"reason"`
+}
+
+// AppointmentDetail is an appointment with its payments and history.
+type AppointmentDetail struct {
+	Appointment
+	Payments []Payment      `json:"payments" nullable:"false"`
+	History  []HistoryEntry `json:"history" nullable:"false"`
+}
+
+// BookedAppointment is an appointment with what is worth knowing about the change.
+type BookedAppointment struct {
+	Appointment
+	Warnings []string `json:"warnings" nullable:"false" doc:"outside_working_hours, in_the_past"`
+}
+
+func appointmentOf(d dbgen.AppointmentDetail, zone *time.Location) Appointment {
+	return Appointment{
+		ID: d.ID, OrgID: d.OrgID, ClientID: d.ClientID, ProfessionalID: d.ProfessionalID, ServiceID: d.ServiceID,
+		StartAt: d.StartAt.In(zone), EndAt: d.EndAt.In(zone), DurationMinutes: int(d.EndAt.Sub(d.StartAt).Minutes()), Price: d.PriceCents,
+		Status: d.Status, Source: d.Source, Notes: d.Notes, Reason: d.CancelReason, CancelledBy: d.CancelledBy,
+		CancelledAt: local(d.CancelledAt, zone), ConfirmedAt: local(d.ConfirmedAt, zone), CompletedAt: local(d.CompletedAt, zone), NoShowAt: local(d.NoShowAt, zone),
+		RescheduledCount: d.RescheduledCount, OriginalStartAt: local(d.OriginalStartAt, zone), DepositStatus: d.DepositStatus, DepositAmount: d.DepositCents,
+		PaymentStatus: booking.PaymentStatusOf(d.PriceCents, d.PaidCents), Version: d.Version, Overbooked: d.Overbooked,
+		Client: NamedClient{d.ClientID, d.ClientName, d.ClientPhone}, Professional: Named{d.ProfessionalID, d.ProfessionalName},
+		Service: NamedService{d.ServiceID, d.ServiceName, d.ServiceColor}, CreatedAt: d.CreatedAt.In(zone), UpdatedAt: d.UpdatedAt.In(zone),
+	}
+}
+
+func summaryOf(d dbgen.AppointmentDetail, zone *time.Location) AppointmentSummary {
+	return AppointmentSummary{d.ID, d.StartAt.In(zone), d.EndAt.In(zone), d.Status, d.ClientName, d.ServiceName, d.ProfessionalName}
+}
+
+type bookedOutput struct{ Body BookedAppointment }
+
+func bookedOf(b store.Booked, zone *time.Location) *bookedOutput {
+	if b.Warnings == nil {
+		b.Warnings = []string{}
+	}
+	return &bookedOutput{BookedAppointment{appointmentOf(b.AppointmentDetail, zone), b.Warnings}}
+}
+
+type appointmentsInput struct {
+	Date           string   `query:"date" doc:"Those that start on this day"`
+	DateFrom       string   `query:"date_from" doc:"With date_to: those that start on these days, at most 93"`
+	DateTo         string   `query:"date_to"`
+	Status         []string `query:"status,explode" enum:"scheduled,confirmed,completed,cancelled,no_show" doc:"May repeat"`
+	ProfessionalID string   `query:"professional_id" format:"uuid"`
+	ClientID       string   `query:"client_id" format:"uuid"`
+	Page           int      `query:"page" minimum:"1" maximum:"100000" default:"1"`
+	PerPage        int      `query:"per_page" minimum:"1" maximum:"500" default:"200"`
+	Limit          int      `query:"limit" minimum:"0" maximum:"500" doc:"The same as per_page"`
+}
+
+type appointmentsOutput struct {
+	Total int    `header:"X-Total-Count"`
+	Link  string `header:"Link"`
+	Body  []Appointment
+}
+
+// longestSpan is how many days a list of appointments may ask for.
+const longestSpan = 93
+
+// span reads the days of a list; both nil where none are named.
+func (in *appointmentsInput) span(zone *time.Location) (since, until *time.Time, err error) {
+	first, last := in.DateFrom, in.DateTo
+	switch {
+	case in.Date != "" && (first != "" || last != ""):
+		return nil, nil, hub.Invalid("query.date", "cannot be combined with date_from and date_to")
+	case in.Date != "":
+		if _, err := date("query.date", in.Date); err != nil {
+			return nil, nil, err
+		}
+		first, last = in.Date, in.Date
+	case first == "" && last == "":
+		return nil, nil, nil
+	case first == "":
+		return nil, nil, hub.Invalid("query.date_from", "is needed with date_to")
+	case last == "":
+		return nil, nil, hub.Invalid("query.date_to", "is needed with date_from")
+	}
+	from, err := date("query.date_from", first)
+	if err != nil {
+		return nil, nil, err
+	}
+	to, err := date("query.date_to", last)
+	if err != nil {
+		return nil, nil, err
+	}
+	if to < from || to-from >= longestSpan {
+		return nil, nil, hub.Invalid("query.date_to", "must be at most 93 days from date_from")
+	}
+	s, u := bounds(from, to, zone)
+	return &s, &u, nil
+}
+
+func (a *API) listAppointments(ctx context.Context, in *appointmentsInput) (*appointmentsOutput, error) {
+	org, err := a.org(ctx)
+	if err != nil {
+		return nil, err
+	}
+	since, until, err := in.span(org.Zone)
+	if err != nil {
+		return nil, err
+	}
+	professional, err := maybeID("query.professional_id", in.ProfessionalID)
+	if err != nil {
+		return nil, err
+	}
+	client, err := maybeID("query.client_id", in.ClientID)
+	if err != nil {
+		return nil, err
+	}
+	if in.Limit > 0 {
+		in.PerPage = in.Limit
+	}
+	statuses := append([]string{}, in.Status...)
+	rows, err := a.store.ListAppointments(ctx, dbgen.ListAppointmentsParams{
+		OrgID: org.ID, Since: since, Until: until, Statuses: statuses, ProfessionalID: professional, ClientID: client,
+		RowLimit: in.PerPage, RowOffset: (in.Page - 1) * in.PerPage,
+	})
+	if err != nil {
+		return nil, err
+	}
+	total, err := a.store.CountAppointments(ctx, dbgen.CountAppointmentsParams{
+		OrgID: org.ID, Since: since, Until: until, Statuses: statuses, ProfessionalID: professional, ClientID: client,
+	})
+	return &appointmentsOutput{
+		Total: total, Link: a.links(in, total),
+		Body: mapped(rows, func(d dbgen.AppointmentDetail) Appointment { return appointmentOf(d, org.Zone) }),
+	}, err
+}
+
+// links names the neighbouring pages (RFC 8288).
+func (a *API) links(in *appointmentsInput, total int) string {
+	query := url.Values{}
+	for name, value := range map[string]string{
+		"date": in.Date, "date_from": in.DateFrom, "date_to": in.DateTo, "professional_id": in.ProfessionalID, "client_id": in.ClientID,
+	} {
+		if value != "" {
+			query.Set(name, value)
+		}
+	}
+	for _, s := range in.Status {
+		query.Add("status", s)
+	}
+	query.Set("per_page", strconv.Itoa(in.PerPage))
+	link := ""
+	add := func(page int, rel string) {
+		query.Set("page", strconv.Itoa(page))
+		if link != "" {
+			link += ", "
+		}
+		link += fmt.Sprintf(`<%s/api/v1/appointments?%s>; rel=%q`, a.kit.URLs.Base, query.Encode(), rel)
+	}
+	last := max(1, (total+in.PerPage-1)/in.PerPage)
+	if in.Page > 1 {
+		add(in.Page-1, "prev")
+	}
+	if in.Page < last {
+		add(in.Page+1, "next")
+	}
+	add(1, "first")
+	add(last, "last")
+	return link
+}
+
+func (a *API) getAppointment(ctx context.Context, in *ByID) (*struct{ Body AppointmentDetail }, error) {
+	org, err := a.org(ctx)
+	if err != nil {
+		return nil, err
+	}
+	row, err := a.store.AppointmentByID(ctx, org.ID, in.ID)
+	if err != nil {
+		return nil, or404("Appointment", err)
+	}
+	history, err := a.store.History(ctx, org.ID, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	payments, err := a.store.ListPayments(ctx, dbgen.ListPaymentsParams{OrgID: org.ID, AppointmentID: &in.ID, RowLimit: 500})
+	return &struct{ Body AppointmentDetail }{AppointmentDetail{
+		Appointment: appointmentOf(row, org.Zone),
+		Payments:    mapped(payments, func(p dbgen.ListPaymentsRow) Payment { return listedPayment(p, org.Zone) }),
+		History: mapped(history, func(h dbgen.HistoryRow) HistoryEntry {
+			return HistoryEntry{
+				At: h.At.In(org.Zone), Action: h.Action, By: h.Actor, User: h.UserName, FromStatus: h.FromStatus, ToStatus: h.ToStatus,
+				FromStartAt: local(h.FromStartAt, org.Zone), ToStartAt: local(h.ToStartAt, org.Zone),
+				FromProfessionalID: h.FromProfessionalID, ToProfessionalID: h.ToProfessionalID, Reason: h.Reason,
+			}
+		}),
+	}}, err
+}
+
+type createAppointmentInput struct {
+	IdempotencyKey string `header:"Idempotency-Key" maxLength:"255" doc:"The same request with the same key books once, for 24 hours"`
+	Body           struct {
+		ClientID       uuid.UUID        `json:"client_id"`
+		ProfessionalID uuid.UUID        `json:"professional_id"`
+		ServiceID      uuid.UUID        `json:"service_id"`
+		StartAt        string           `json:"start_at" doc:"ISO 8601 date-time with UTC offset" example:"2026-03-02T09:00:00-03:00"`
+		Notes          optional[string] `json:"notes,omitempty"`
+		Overbook       bool             `json:"overbook,omitempty" doc:"Owners and administrators: even where the time is taken"`
+	} `nameHint:"NewAppointment"`
+}
+
+func (a *API) createAppointment(ctx context.Context, in *createAppointmentInput) (*bookedOutput, error) {
+	org, err := a.org(ctx)
+	if err != nil {
+		return nil, err
+	}
+	b := &in.Body
+	start, err := instant("body.start_at", b.StartAt)
+	if err != nil {
+		return nil, err
+	}
+	var wrong faults
+	wrong.length(b.Notes.Value, "body.notes", 0, 2000)
+	if err := wrong.err(); err != nil {
+		return nil, err
+	}
+	by := staff(ctx)
+	if b.Overbook && !by.Manager {
+		return nil, managersOnly()
+	}
+	n := store.NewAppointment{
+		Org: org, Choice: store.Choice{Service: b.ServiceID, Professional: &b.ProfessionalID}, Start: start, Notes: b.Notes.Value,
+		Source: booking.Dashboard, By: by, Overbook: b.Overbook,
+		Client: func(ctx context.Context, tx *store.Tx) (dbgen.Client, error) {
+			return tx.Client(ctx, org.ID, b.ClientID)
+		},
+	}
+	if in.IdempotencyKey != "" {
+		raw, err := json.Marshal(b)
+		if err != nil {
+			return nil, err
+		}
+		sum := sha256.Sum256(raw)
+		n.Once = &store.Once{Operation: "appointments.create", Key: in.IdempotencyKey, RequestHash: sum[:]}
+	}
+	made, err := a.store.Book(ctx, n)
+	if err != nil {
+		return nil, err
+	}
+	return bookedOf(made, org.Zone), nil
+}
+
+func managersOnly() *hub.Error {
+	return hub.Errorf(hub.ErrForbidden, "admin_only", "Only owners and administrators may do this.")
+}
+
+type updateAppointmentInput struct {
+	ByID
+	IfMatch string `header:"If-Match" doc:"The version you have seen"`
+	Body    struct {
+		Notes          optional[string]        `json:"notes,omitempty"`
+		ClientID       optional[uuid.UUID]     `json:"client_id,omitempty"`
+		ServiceID      optional[uuid.UUID]     `json:"service_id,omitempty"`
+		ProfessionalID optional[uuid.UUID]     `json:"professional_id,omitempty"`
+		StartAt        optional[string]        `json:"start_at,omitempty"`
+		Price          optional[booking.Cents] `json:"price,omitempty"`
+		Status         any                     `json:"status,omitempty" doc:"Not here: use the actions"`
+		Overbook       bool                    `json:"overbook,omitempty"`
+	} `nameHint:"AppointmentFields"`
+}
+
+func (a *API) updateAppointment(ctx context.Context, in *updateAppointmentInput) (*bookedOutput, error) {
+	org, err := a.org(ctx)
+	if err != nil {
+		return nil, err
+	}
+	b, by := &in.Body, staff(ctx)
+	if b.Status != nil {
+		e := hub.Invalid("body.status", "is read-only")
+		e.Code, e.Detail = "status_read_only", "Use the action endpoints to change status"
+		return nil, e
+	}
+	m := store.Move{Overbook: b.Overbook}
+	b.ClientID.intoNull(&m.Client)
+	b.ServiceID.intoNull(&m.Service)
+	b.ProfessionalID.intoNull(&m.Professional)
+	b.Price.intoNull(&m.Price)
+	if b.Notes.Set {
+		m.Notes = &b.Notes.Value
+	}
+	if b.StartAt.given() {
+		start, err := instant("body.start_at", b.StartAt.Value)
+		if err != nil {
+			return nil, err
+		}
+		m.Start = &start
+	}
+	var wrong faults
+	wrong.length(b.Notes.Value, "body.notes", 0, 2000)
+	wrong.need(m.Price == nil || *m.Price >= 0 && *m.Price <= booking.MaxPrice, "body.price", "must be 0 to "+booking.MaxPrice.String())
+	if err := wrong.err(); err != nil {
+		return nil, err
+	}
+	return a.move(ctx, org, in.ID, in.IfMatch, m, nil, by)
+}
+
+func (a *API) move(ctx context.Context, org store.Org, id uuid.UUID, ifMatch string, m store.Move, reason *string, by store.Actor) (*bookedOutput, error) {
+	version, err := versionOf(ifMatch)
+	if err != nil {
+		return nil, err
+	}
+	if m.Overbook && !by.Manager {
+		return nil, managersOnly()
+	}
+	done, err := a.store.Move(ctx, m, store.Change{Org: org, ID: id, By: by, Reason: reason, Version: version})
+	if err != nil {
+		return nil, err
+	}
+	return bookedOf(done, org.Zone), nil
+}
+
+type rescheduleInput struct {
+	ByID
+	IfMatch string `header:"If-Match"`
+	Body    struct {
+		StartAt        string              `json:"start_at" doc:"ISO 8601 date-time with UTC offset"`
+		ProfessionalID optional[uuid.UUID] `json:"professional_id,omitempty"`
+		Reason         optional[string]    `json:"reason,omitempty"`
+		NotifyClient   bool                `json:"notify_client,omitempty" default:"true"`
+		Overbook       bool                `json:"overbook,omitempty"`
+	} `nameHint:"Reschedule"`
+}
+
+func (a *API) reschedule(ctx context.Context, in *rescheduleInput) (*bookedOutput, error) {
+	org, err := a.org(ctx)
+	if err != nil {
+		return nil, err
+	}
+	start, err := instant("body.start_at", in.Body.StartAt)
+	if err != nil {
+		return nil, err
+	}
+	m := store.Move{Start: &start, Overbook: in.Body.Overbook, Explicit: true}
+	in.Body.ProfessionalID.intoNull(&m.Professional)
+	reason, err := reasonOf(in.Body.Reason)
+	if err != nil {
+		return nil, err
+	}
+	return a.move(ctx, org, in.ID, in.IfMatch, m, reason, staff(ctx))
+}
+
+// reasonOf reads why somebody changes an appointment.
+func reasonOf(o optional[string]) (reason *string, err error) {
+	o.intoNull(&reason)
+	var wrong faults
+	wrong.length(text(reason), "body.reason", 0, 500)
+	return reason, wrong.err()
+}
+
+// OnAppointment is what every action is told.
+type OnAppointment struct {
+	ByID
+	IfMatch string `header:"If-Match"`
+}
+
+type cancelInput struct {
+	OnAppointment
+	Body *struct {
+		Reason optional[string] `json:"reason,omitempty"`
+	} `nameHint:"Cancel" required:"false"`
+}
+
+type appointmentOutput struct{ Body Appointment }
+
+func (a *API) act(ctx context.Context, action booking.Action, in *OnAppointment, reason *string) (*appointmentOutput, error) {
+	org, err := a.org(ctx)
+	if err != nil {
+		return nil, err
+	}
+	version, err := versionOf(in.IfMatch)
+	if err != nil {
+		return nil, err
+	}
+	done, err := a.store.Act(ctx, action, store.Change{Org: org, ID: in.ID, By: staff(ctx), Reason: reason, Version: version})
+	if err != nil {
+		return nil, err
+	}
+	return &appointmentOutput{appointmentOf(done, org.Zone)}, nil
+}
+
+func (a *API) confirm(ctx context.Context, in *OnAppointment) (*appointmentOutput, error) {
+	return a.act(ctx, booking.Confirm, in, nil)
+}
+
+func (a *API) complete(ctx context.Context, in *OnAppointment) (*appointmentOutput, error) {
+	return a.act(ctx, booking.Complete, in, nil)
+}
+
+func (a *API) noShow(ctx context.Context, in *OnAppointment) (*appointmentOutput, error) {
+	return a.act(ctx, booking.MarkNoShow, in, nil)
+}
+
+func (a *API) reopen(ctx context.Context, in *OnAppointment) (*appointmentOutput, error) {
+	return a.act(ctx, booking.Reopen, in, nil)
+}
+
+func (a *API) cancel(ctx context.Context, in *cancelInput) (*appointmentOutput, error) {
+	var reason *string
+	if in.Body != nil {
+		var err error
+		if reason, err = reasonOf(in.Body.Reason); err != nil {
+			return nil, err
+		}
+	}
+	return a.act(ctx, booking.Cancel, &in.OnAppointment, reason)
+}

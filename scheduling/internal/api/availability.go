@@ -1,0 +1,206 @@
+package api
+
+import (
+	"context"
+	"time"
+
+	"github.com/google/uuid"
+
+	"integrationhub/hub"
+	"integrationhub/hub/module"
+	"integrationhub/scheduling/internal/booking"
+	"integrationhub/scheduling/internal/store"
+	"integrationhub/scheduling/internal/store/dbgen"
+)
+
+// Availability is the free slots of a day.
+type Availability struct {
+	Date           string         `json:"date"`
+	Professional   string         `json:"professional" doc:"Display name; empty where nobody gives the service"`
+	Service        string         `json:"service"`
+	Duration       int            `json:"duration" doc:"Minutes"`
+	Slots          []Slot         `json:"slots" nullable:"false"`
+	ProfessionalID *uuid.UUID     `json:"professional_id" doc:"null: anybody"`
+	ServiceID      uuid.UUID      `json:"service_id"`
+	Timezone       string         `json:"timezone"`
+	Price          *booking.Cents `json:"price"`
+}
+
+// Slot is a time that can be booked.
+type Slot struct {
+	Start          string     `json:"start" example:"09:00"`
+	End            string     `json:"end" example:"09:30"`
+	StartAt        time.Time  `json:"start_at"`
+	EndAt          time.Time  `json:"end_at"`
+	Remaining      *int       `json:"remaining,omitempty" doc:"Free seats of a group"`
+	ProfessionalID *uuid.UUID `json:"professional_id,omitempty" doc:"Where anybody was asked for: who would do it"`
+}
+
+// alternative is a slot proposed for one that is taken.
+type alternative struct {
+	StartAt        time.Time `json:"start_at"`
+	EndAt          time.Time `json:"end_at"`
+	ProfessionalID uuid.UUID `json:"professional_id"`
+}
+
+// AvailabilityQuery asks for the free slots of a day.
+type AvailabilityQuery struct {
+	ProfessionalID string    `query:"professional_id" format:"uuid"`
+	ServiceID      uuid.UUID `query:"service_id" required:"true"`
+	Date           string    `query:"date" required:"true" doc:"YYYY-MM-DD"`
+}
+
+type availabilityOutput struct{ Body Availability }
+
+type monthInput struct {
+	ProfessionalID string    `query:"professional_id" format:"uuid" doc:"Absent: anybody"`
+	ServiceID      uuid.UUID `query:"service_id" required:"true"`
+	Month          string    `query:"month" required:"true" doc:"YYYY-MM"`
+}
+
+// MonthAvailability is how free the days of a month are.
+type MonthAvailability struct {
+	Month    string    `json:"month"`
+	Timezone string    `json:"timezone"`
+	Days     []FreeDay `json:"days" nullable:"false"`
+}
+
+// FreeDay is how free a day is.
+type FreeDay struct {
+	Date  string  `json:"date"`
+	Free  int     `json:"free" doc:"How many slots"`
+	First *string `json:"first" example:"09:00"`
+}
+
+type monthOutput struct{ Body MonthAvailability }
+
+// view is what somebody may see of an organization's time.
+type view struct {
+	org    store.Org
+	online bool // as its clients do
+	limits booking.Limits
+}
+
+// viewOf is a client's view, or with credentials of the organization's own: staff
+// see every free slot, connected products what clients see.
+func (a *API) viewOf(ctx context.Context, org store.Org) view {
+	who, known := module.CallerFrom(ctx)
+	if known && who.UserID != uuid.Nil {
+		return view{org, false, booking.StaffLimits(a.kit.Now())}
+	}
+	return view{org, true, org.Policy.PublicLimits(a.kit.Now(), org.Zone)}
+}
+
+// viewFor finds out whose time is asked about: that of the caller's organization,
+// or without credentials that of the service's.
+func (a *API) viewFor(ctx context.Context, service uuid.UUID) (view, error) {
+	if _, known := module.CallerFrom(ctx); known {
+		org, err := a.org(ctx)
+		return a.viewOf(ctx, org), err
+	}
+	row, err := a.store.OrganizationOfService(ctx, service)
+	if err != nil {
+		return view{}, or404("Service", err)
+	}
+	org, err := store.OrgOf(row.Organization, row.Settings)
+	v := a.viewOf(ctx, org)
+	if err == nil && !org.Settings.BookingEnabled {
+		v.limits.LastDate = new(booking.Date) // nothing can be booked
+	}
+	return v, err
+}
+
+// calendars loads what slots are made of.
+func (a *API) calendars(ctx context.Context, v view, service uuid.UUID, professional *uuid.UUID, first, last booking.Date) ([]dbgen.OffersRow, []booking.Calendar, error) {
+	offers, err := store.OffersOf(ctx, a.store.Queries, v.org.ID, store.Choice{Service: service, Professional: professional, Online: v.online})
+	if err != nil {
+		return nil, nil, err
+	}
+	calendars, err := store.Calendars(ctx, a.store.DB, v.org, offers, store.Days{First: first, Last: last, Now: a.kit.Now()})
+	return offers, calendars, err
+}
+
+func (a *API) availability(ctx context.Context, in *AvailabilityQuery) (*availabilityOutput, error) {
+	v, err := a.viewFor(ctx, in.ServiceID)
+	if err != nil {
+		return nil, err
+	}
+	return a.day(ctx, v, in)
+}
+
+func (a *API) day(ctx context.Context, v view, in *AvailabilityQuery) (*availabilityOutput, error) {
+	d, err := date("query.date", in.Date)
+	if err != nil {
+		return nil, err
+	}
+	professional, err := maybeID("query.professional_id", in.ProfessionalID)
+	if err != nil {
+		return nil, err
+	}
+	if professional == nil && v.online && !v.org.Settings.AllowAnyProfessional {
+		return nil, hub.Invalid("query.professional_id", "is required")
+	}
+	offers, calendars, err := a.calendars(ctx, v, in.ServiceID, professional, d, d)
+	if err != nil {
+		return nil, err
+	}
+	out := &availabilityOutput{Availability{
+		Date: d.String(), ServiceID: in.ServiceID, ProfessionalID: professional, Timezone: v.org.Timezone,
+		Slots: slotsOf(booking.Day(v.org.Zone, v.limits, d, calendars), v.org.Zone, calendars, professional == nil),
+	}}
+	if len(offers) > 0 {
+		offer := calendars[0].Offer
+		out.Body.Service, out.Body.Duration = offers[0].Service.Name, int(offer.Duration.Minutes())
+		out.Body.Price = &offer.Price
+		if professional != nil {
+			out.Body.Professional = offers[0].ProfessionalName
+		}
+	}
+	return out, nil
+}
+
+func slotsOf(slots []booking.Slot, zone *time.Location, calendars []booking.Calendar, anybody bool) []Slot {
+	group := len(calendars) > 0 && calendars[0].Offer.Capacity > 1
+	return mapped(slots, func(s booking.Slot) Slot {
+		start, end := s.Start.In(zone), s.End.In(zone)
+		shown := Slot{Start: start.Format("15:04"), End: end.Format("15:04"), StartAt: start, EndAt: end}
+		if group {
+			shown.Remaining = &s.Remaining
+		}
+		if anybody {
+			shown.ProfessionalID = &s.Professional
+		}
+		return shown
+	})
+}
+
+func (a *API) availabilityMonth(ctx context.Context, in *monthInput) (*monthOutput, error) {
+	v, err := a.viewFor(ctx, in.ServiceID)
+	if err != nil {
+		return nil, err
+	}
+	first, last, err := month(in.Month, a.kit.Now(), v.org.Zone)
+	if err != nil {
+		return nil, err
+	}
+	professional, err := maybeID("query.professional_id", in.ProfessionalID)
+	if err != nil {
+		return nil, err
+	}
+	_, calendars, err := a.calendars(ctx, v, in.ServiceID, professional, first, last)
+	if err != nil {
+		return nil, err
+	}
+	days := booking.Month(v.org.Zone, v.limits, first, last, calendars)
+	return &monthOutput{MonthAvailability{
+		Month: in.Month, Timezone: v.org.Timezone,
+		Days: mapped(days, func(d booking.DayFree) FreeDay {
+			shown := FreeDay{Date: d.Date.String(), Free: d.Free}
+			if d.Free > 0 {
+				at := d.First.In(v.org.Zone).Format("15:04")
+				shown.First = &at
+			}
+			return shown
+		}),
+	}}, nil
+}

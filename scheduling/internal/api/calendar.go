@@ -1,0 +1,261 @@
+package api
+
+import (
+	"context"
+	"time"
+
+	"github.com/google/uuid"
+
+	"integrationhub/hub"
+	"integrationhub/scheduling/internal/booking"
+	"integrationhub/scheduling/internal/store"
+	"integrationhub/scheduling/internal/store/dbgen"
+)
+
+// ScheduleRule is one line of a professional's week.
+type ScheduleRule struct {
+	ID             uuid.UUID `json:"id"`
+	ProfessionalID uuid.UUID `json:"professional_id"`
+	DayOfWeek      int       `json:"day_of_week" doc:"0 = Monday to 6 = Sunday"`
+	StartTime      string    `json:"start_time" example:"09:00"`
+	EndTime        string    `json:"end_time" example:"18:00"`
+	BreakStart     *string   `json:"break_start"`
+	BreakEnd       *string   `json:"break_end"`
+	IsActive       bool      `json:"is_active"`
+	CreatedAt      time.Time `json:"created_at"`
+	UpdatedAt      time.Time `json:"updated_at"`
+}
+
+type ruleOutput struct{ Body ScheduleRule }
+
+type ruleFields struct {
+	ProfessionalID optional[uuid.UUID] `json:"professional_id,omitempty"`
+	DayOfWeek      optional[int]       `json:"day_of_week,omitempty" doc:"0 = Monday to 6 = Sunday"`
+	StartTime      optional[string]    `json:"start_time,omitempty" example:"09:00"`
+	EndTime        optional[string]    `json:"end_time,omitempty" example:"18:00"`
+	BreakStart     optional[string]    `json:"break_start,omitempty"`
+	BreakEnd       optional[string]    `json:"break_end,omitempty"`
+	IsActive       optional[bool]      `json:"is_active,omitempty"`
+}
+
+type ruleInput struct {
+	Body ruleFields `nameHint:"ScheduleRuleFields"`
+}
+
+type oneRuleInput struct {
+	ByID
+	Body ruleFields `nameHint:"ScheduleRuleFields"`
+}
+
+func shown(c *booking.Clock) *string {
+	if c == nil {
+		return nil
+	}
+	s := c.String()
+	return &s
+}
+
+func ruleOf(r dbgen.ScheduleRule) ScheduleRule {
+	return ScheduleRule{
+		ID: r.ID, ProfessionalID: r.ProfessionalID, DayOfWeek: r.DayOfWeek, StartTime: r.StartMinute.String(), EndTime: r.EndMinute.String(),
+		BreakStart: shown(r.BreakStartMinute), BreakEnd: shown(r.BreakEndMinute), IsActive: r.IsActive, CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt,
+	}
+}
+
+// into applies the fields to a rule and checks what comes out.
+func (f *ruleFields) into(r *dbgen.ScheduleRule) error {
+	f.ProfessionalID.into(&r.ProfessionalID)
+	f.DayOfWeek.into(&r.DayOfWeek)
+	f.IsActive.into(&r.IsActive)
+	start, end := r.StartMinute.String(), r.EndMinute.String()
+	f.StartTime.into(&start)
+	f.EndTime.into(&end)
+	breakStart, breakEnd := shown(r.BreakStartMinute), shown(r.BreakEndMinute)
+	f.BreakStart.intoNull(&breakStart)
+	f.BreakEnd.intoNull(&breakEnd)
+	var wrong faults
+	hours, err := booking.ParsePair(&start, &end, "start_time", "end_time")
+	if err := wrong.also(err); err != nil {
+		return err
+	}
+	pause, err := booking.ParsePair(breakStart, breakEnd, "break_start", "break_end")
+	if err := wrong.also(err); err != nil {
+		return err
+	}
+	rule := booking.Rule{Weekday: r.DayOfWeek, Start: 0, End: 1}
+	if hours != nil {
+		rule.Start, rule.End = hours.Start, hours.End
+		r.StartMinute, r.EndMinute = hours.Start, hours.End
+	}
+	r.BreakStartMinute, r.BreakEndMinute = nil, nil
+	if pause != nil {
+		rule.Break = &booking.Break{Start: pause.Start, End: pause.End}
+		r.BreakStartMinute, r.BreakEndMinute = &pause.Start, &pause.End
+	}
+	if err := wrong.also(rule.Validate()); err != nil {
+		return err
+	}
+	return wrong.err()
+}
+
+// there checks that a professional is the organization's.
+func there(ctx context.Context, q *dbgen.Queries, org, professional uuid.UUID) error {
+	rows, err := q.ListProfessionals(ctx, org, &professional)
+	if err == nil && len(rows) == 0 {
+		return missing("Professional")
+	}
+	return err
+}
+
+type rulesInput struct {
+	ProfessionalID string `query:"professional_id" format:"uuid" doc:"Only this professional's rules"`
+}
+
+// maybeID reads an optional id of a query.
+func maybeID(location, s string) (*uuid.UUID, error) {
+	if s == "" {
+		return nil, nil
+	}
+	id, err := uuid.Parse(s)
+	if err != nil {
+		return nil, hub.Invalid(location, "must be a UUID")
+	}
+	return &id, nil
+}
+
+func (a *API) listRules(ctx context.Context, in *rulesInput) (*struct{ Body []ScheduleRule }, error) {
+	org, err := orgID(ctx)
+	if err != nil {
+		return nil, err
+	}
+	professional, err := maybeID("query.professional_id", in.ProfessionalID)
+	if err != nil {
+		return nil, err
+	}
+	if professional != nil {
+		if err := there(ctx, a.store.Queries, org, *professional); err != nil {
+			return nil, err
+		}
+	}
+	rows, err := a.store.ListRules(ctx, org, professional)
+	return &struct{ Body []ScheduleRule }{mapped(rows, ruleOf)}, err
+}
+
+func (a *API) createRule(ctx context.Context, in *ruleInput) (*ruleOutput, error) {
+	org, err := orgID(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var wrong faults
+	wrong.need(in.Body.ProfessionalID.given(), "body.professional_id", "is required")
+	wrong.need(in.Body.DayOfWeek.given(), "body.day_of_week", "is required")
+	wrong.need(in.Body.StartTime.given(), "body.start_time", "is required")
+	wrong.need(in.Body.EndTime.given(), "body.end_time", "is required")
+	if err := wrong.err(); err != nil {
+		return nil, err
+	}
+	r := dbgen.ScheduleRule{IsActive: true}
+	if err := in.Body.into(&r); err != nil {
+		return nil, err
+	}
+	if err := there(ctx, a.store.Queries, org, r.ProfessionalID); err != nil {
+		return nil, err
+	}
+	made, err := a.store.CreateRule(ctx, newRule(org, r.ProfessionalID, r))
+	return &ruleOutput{ruleOf(made)}, err
+}
+
+func newRule(org, professional uuid.UUID, r dbgen.ScheduleRule) dbgen.CreateRuleParams {
+	return dbgen.CreateRuleParams{
+		OrgID: org, ID: store.NewID(), ProfessionalID: professional, DayOfWeek: r.DayOfWeek, StartMinute: r.StartMinute, EndMinute: r.EndMinute,
+		BreakStartMinute: r.BreakStartMinute, BreakEndMinute: r.BreakEndMinute, IsActive: r.IsActive,
+	}
+}
+
+func (a *API) updateRule(ctx context.Context, in *oneRuleInput) (*ruleOutput, error) {
+	org, err := orgID(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var done dbgen.ScheduleRule
+	err = a.store.InTx(ctx, "updating a rule", func(tx *store.Tx) error {
+		r, err := tx.LockRule(ctx, org, in.ID)
+		if err != nil {
+			return or404("Schedule rule", err)
+		}
+		if err := in.Body.into(&r); err != nil {
+			return err
+		}
+		if err := there(ctx, tx.Queries, org, r.ProfessionalID); err != nil {
+			return err
+		}
+		done, err = tx.UpdateRule(ctx, dbgen.UpdateRuleParams{
+			OrgID: org, ID: r.ID, ProfessionalID: r.ProfessionalID, DayOfWeek: r.DayOfWeek, StartMinute: r.StartMinute, EndMinute: r.EndMinute,
+			BreakStartMinute: r.BreakStartMinute, BreakEndMinute: r.BreakEndMinute, IsActive: r.IsActive, UpdatedAt: tx.Now(),
+		})
+		return err
+	})
+	return &ruleOutput{ruleOf(done)}, err
+}
+
+func (a *API) deleteRule(ctx context.Context, in *ByID) (*none, error) {
+	org, err := orgID(ctx)
+	if err != nil {
+		return nil, err
+	}
+	n, err := a.store.DeleteRule(ctx, org, in.ID)
+	return nil, changedOne("Schedule rule", n, err)
+}
+
+type copyInput struct {
+	From uuid.UUID `path:"fromId"`
+	To   uuid.UUID `path:"toId"`
+	Mode string    `query:"mode" enum:"replace,append" default:"replace"`
+}
+
+type copyOutput struct {
+	Body struct {
+		Copied   int            `json:"copied"`
+		Replaced int            `json:"replaced"`
+		Rules    []ScheduleRule `json:"rules" nullable:"false"`
+	} `nameHint:"CopiedRules"`
+}
+
+func (a *API) copyRules(ctx context.Context, in *copyInput) (*copyOutput, error) {
+	org, err := orgID(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if in.From == in.To {
+		return nil, hub.Invalid("path.toId", "must be another professional")
+	}
+	out := &copyOutput{}
+	err = a.store.InTx(ctx, "copying rules", func(tx *store.Tx) error {
+		for _, id := range []uuid.UUID{in.From, in.To} {
+			if err := there(ctx, tx.Queries, org, id); err != nil {
+				return err
+			}
+		}
+		rules, err := tx.ListRules(ctx, org, &in.From)
+		if err != nil {
+			return err
+		}
+		if in.Mode == "replace" {
+			n, err := tx.ClearRules(ctx, org, in.To)
+			if err != nil {
+				return err
+			}
+			out.Body.Replaced = int(n)
+		}
+		for _, r := range rules {
+			if _, err := tx.CreateRule(ctx, newRule(org, in.To, r)); err != nil {
+				return err
+			}
+		}
+		out.Body.Copied = len(rules)
+		now, err := tx.ListRules(ctx, org, &in.To)
+		out.Body.Rules = mapped(now, ruleOf)
+		return err
+	})
+	return out, err
+}

@@ -1,0 +1,392 @@
+package api
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"integrationhub/hub"
+	"integrationhub/scheduling/internal/booking"
+	"integrationhub/scheduling/internal/store"
+	"integrationhub/scheduling/internal/store/dbgen"
+)
+
+// Client is somebody who books.
+type Client struct {
+	ID                uuid.UUID     `json:"id"`
+	Name              string        `json:"name"`
+	Phone             *string       `json:"phone"`
+	Email             *string       `json:"email"`
+	CPF               *string       `json:"cpf" example:"529.982.247-25"`
+	BirthDate         *string       `json:"birth_date" example:"1990-05-17"`
+	Notes             string        `json:"notes"`
+	Tags              []string      `json:"tags" nullable:"false"`
+	IsBlocked         bool          `json:"is_blocked"`
+	TotalAppointments int           `json:"total_appointments" doc:"Completed ones"`
+	TotalSpent        booking.Cents `json:"total_spent"`
+	NoShowCount       int           `json:"no_show_count"`
+	LoyaltyPoints     int64         `json:"loyalty_points"`
+	LastAppointmentAt *time.Time    `json:"last_appointment_at"`
+	NextAppointmentAt *time.Time    `json:"next_appointment_at"`
+	CreatedAt         time.Time     `json:"created_at"`
+}
+
+// SavedClient is a client as it was stored.
+type SavedClient struct {
+	Client
+	Warnings             []string    `json:"warnings" nullable:"false" doc:"cpf_check_digit"`
+	PossibleDuplicateIDs []uuid.UUID `json:"possible_duplicate_ids" nullable:"false" doc:"Clients with the same phone"`
+}
+
+// ClientDetail is a client with the latest of the history.
+type ClientDetail struct {
+	Client
+	Appointments []Appointment `json:"appointments" nullable:"false"`
+	Payments     []Payment     `json:"payments" nullable:"false"`
+}
+
+type clientFields struct {
+	Name      optional[string]   `json:"name,omitempty"`
+	Phone     optional[string]   `json:"phone,omitempty"`
+	Email     optional[string]   `json:"email,omitempty"`
+	CPF       optional[string]   `json:"cpf,omitempty"`
+	BirthDate optional[string]   `json:"birth_date,omitempty"`
+	Notes     optional[string]   `json:"notes,omitempty"`
+	Tags      optional[[]string] `json:"tags,omitempty"`
+	IsBlocked optional[bool]     `json:"is_blocked,omitempty"`
+}
+
+type clientInput struct {
+	Body clientFields `nameHint:"ClientFields"`
+}
+
+type oneClientInput struct {
+	ByID
+	Body clientFields `nameHint:"ClientFields"`
+}
+
+// cpfContext binds a sealed tax id to its client.
+func cpfContext(c *dbgen.Client) string { return "client/" + c.ID.String() + "/cpf" }
+
+func (a *API) cpfHash(org uuid.UUID, digits string) []byte {
+	mac := hmac.New(sha256.New, a.kit.Sealer.Derive("cpf"))
+	mac.Write(org[:])
+	mac.Write([]byte(digits))
+	return mac.Sum(nil)
+}
+
+// cpf opens a client's tax id, nil where there is none.
+func (a *API) cpf(c *dbgen.Client) (*string, error) {
+	if c.CpfSealed == nil {
+		return nil, nil
+	}
+	digits, err := a.kit.Sealer.Open(c.CpfSealed, cpfContext(c))
+	if err != nil {
+		return nil, fmt.Errorf("opening a tax id: %w", err)
+	}
+	written := booking.FormatCPF(string(digits))
+	return &written, nil
+}
+
+// clients shows rows with the appointments around now.
+func (a *API) clients(ctx context.Context, org store.Org, rows []dbgen.Client) ([]Client, error) {
+	ids := mapped(rows, func(c dbgen.Client) uuid.UUID { return c.ID })
+	around, err := a.store.NeighboursOf(ctx, dbgen.NeighboursOfParams{Now: a.kit.Now(), OrgID: org.ID, ClientIds: ids})
+	if err != nil {
+		return nil, err
+	}
+	times := make(map[uuid.UUID]dbgen.NeighboursOfRow, len(around))
+	for _, n := range around {
+		times[n.ID] = n
+	}
+	list := make([]Client, len(rows))
+	for i := range rows {
+		c := &rows[i]
+		cpf, err := a.cpf(c)
+		if err != nil {
+			return nil, err
+		}
+		n := times[c.ID]
+		list[i] = Client{
+			ID: c.ID, Name: c.Name, Phone: c.Phone, Email: c.Email, CPF: cpf, Notes: c.Notes, Tags: append([]string{}, c.Tags...), IsBlocked: c.IsBlocked,
+			TotalAppointments: c.TotalAppointments, TotalSpent: c.TotalSpentCents, NoShowCount: c.NoShowCount, LoyaltyPoints: c.LoyaltyPoints,
+			LastAppointmentAt: local(&n.LastAt, org.Zone), NextAppointmentAt: local(&n.NextAt, org.Zone), CreatedAt: c.CreatedAt.In(org.Zone),
+		}
+		if c.BirthDate != nil {
+			day := c.BirthDate.Format(time.DateOnly)
+			list[i].BirthDate = &day
+		}
+	}
+	return list, nil
+}
+
+// into applies the fields to a client and checks what comes out.
+func (a *API) into(f *clientFields, c *dbgen.Client, today booking.Date) (warnings []string, err error) {
+	f.Name.into(&c.Name)
+	f.Phone.intoNull(&c.Phone)
+	f.Email.intoNull(&c.Email)
+	f.Notes.into(&c.Notes)
+	if f.Notes.Null {
+		c.Notes = ""
+	}
+	f.Tags.into(&c.Tags)
+	f.IsBlocked.into(&c.IsBlocked)
+	c.Name = strings.TrimSpace(c.Name)
+	var wrong faults
+	wrong.length(c.Name, "body.name", 1, 120)
+	if f.Phone.given() {
+		wrong.phone(c.Phone, "body.phone")
+	}
+	wrong.email(c.Email, "body.email")
+	wrong.length(c.Notes, "body.notes", 0, 5000)
+	wrong.need(len(c.Tags) <= 50, "body.tags", "must be at most 50")
+	for i, tag := range c.Tags {
+		wrong.length(tag, fmt.Sprintf("body.tags[%d]", i), 1, 60)
+	}
+	if f.Phone.Set {
+		if c.PhoneE164 = nil; c.Phone != nil {
+			c.PhoneE164 = booking.E164(*c.Phone)
+		}
+	}
+	if f.CPF.Set {
+		c.CpfSealed, c.CpfHash = nil, nil
+	}
+	if f.CPF.given() && f.CPF.Value != "" {
+		digits, valid, ok := booking.CPFDigits(f.CPF.Value)
+		wrong.need(ok, "body.cpf", "must be 11 digits")
+		if ok && !valid {
+			warnings = append(warnings, "cpf_check_digit")
+		}
+		c.CpfSealed, c.CpfHash = a.kit.Sealer.Seal([]byte(digits), cpfContext(c)), a.cpfHash(c.OrgID, digits)
+	}
+	if f.BirthDate.Set {
+		c.BirthDate = nil
+	}
+	if f.BirthDate.given() {
+		d, err := date("body.birth_date", f.BirthDate.Value)
+		if err := wrong.also(err); err != nil {
+			return nil, err
+		}
+		wrong.need(d <= today, "body.birth_date", "must not be in the future")
+		day := d.Time()
+		c.BirthDate = &day
+	}
+	return warnings, wrong.err()
+}
+
+type clientsInput struct {
+	Paging
+	Search string `query:"search" maxLength:"200" doc:"Part of a name, phone, e-mail, or a whole tax id"`
+}
+
+func (a *API) listClients(ctx context.Context, in *clientsInput) (*struct{ Body Page[Client] }, error) {
+	org, err := a.org(ctx)
+	if err != nil {
+		return nil, err
+	}
+	term := strings.TrimSpace(in.Search)
+	find := dbgen.SearchClientsParams{OrgID: org.ID, Term: likely(term), RowLimit: in.PerPage, RowOffset: in.offset()}
+	if digits := booking.Digits(term); digits != "" && strings.Trim(term, "0123456789+-(). ") == "" {
+		find.Digits = digits
+		if len(digits) == 11 {
+			find.CpfHash = a.cpfHash(org.ID, digits)
+		}
+	}
+	rows, err := a.store.SearchClients(ctx, find)
+	if err != nil {
+		return nil, err
+	}
+	list, err := a.clients(ctx, org, mapped(rows, func(r dbgen.SearchClientsRow) dbgen.Client { return r.Client }))
+	if err != nil {
+		return nil, err
+	}
+	total := 0
+	if len(rows) > 0 {
+		total = int(rows[0].Total)
+	} else if in.Page > 1 {
+		find.RowLimit, find.RowOffset = 1, 0
+		if first, err := a.store.SearchClients(ctx, find); err == nil && len(first) > 0 {
+			total = int(first[0].Total)
+		}
+	}
+	return &struct{ Body Page[Client] }{pageOf(list, total, in.Paging)}, nil
+}
+
+// likely keeps what people type from meaning something in a LIKE pattern.
+func likely(s string) string { return strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`).Replace(s) }
+
+// saved shows a client that was just stored.
+func (a *API) saved(ctx context.Context, org store.Org, row dbgen.Client, warnings []string) (*struct{ Body SavedClient }, error) {
+	list, err := a.clients(ctx, org, []dbgen.Client{row})
+	if err != nil {
+		return nil, err
+	}
+	out := &struct{ Body SavedClient }{SavedClient{Client: list[0], Warnings: append([]string{}, warnings...), PossibleDuplicateIDs: []uuid.UUID{}}}
+	if row.Phone == nil {
+		return out, nil
+	}
+	same, err := a.store.ClientsByPhone(ctx, org.ID, booking.PhoneForms(*row.Phone))
+	for _, other := range same {
+		if other.ID != row.ID {
+			out.Body.PossibleDuplicateIDs = append(out.Body.PossibleDuplicateIDs, other.ID)
+		}
+	}
+	return out, err
+}
+
+func (a *API) createClient(ctx context.Context, in *clientInput) (*struct{ Body SavedClient }, error) {
+	org, err := a.org(ctx)
+	if err != nil {
+		return nil, err
+	}
+	c := dbgen.Client{OrgID: org.ID, ID: store.NewID()}
+	warnings, err := a.into(&in.Body, &c, booking.DateOf(a.kit.Now(), org.Zone))
+	if err != nil {
+		return nil, err
+	}
+	var made dbgen.Client
+	err = a.store.InTx(ctx, "making a client", func(tx *store.Tx) error {
+		made, err = newClient(ctx, tx, c, "staff")
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return a.saved(ctx, org, made, warnings)
+}
+
+// newClient stores a client, with the points new clients get.
+func newClient(ctx context.Context, tx *store.Tx, c dbgen.Client, source string) (dbgen.Client, error) {
+	made, err := tx.CreateClient(ctx, dbgen.CreateClientParams{
+		OrgID: c.OrgID, ID: c.ID, Name: c.Name, Phone: c.Phone, PhoneE164: c.PhoneE164, Email: c.Email, CpfSealed: c.CpfSealed, CpfHash: c.CpfHash,
+		BirthDate: c.BirthDate, Notes: c.Notes, Tags: append([]string{}, c.Tags...), IsBlocked: c.IsBlocked, NameSource: source, CreatedAt: tx.Now(),
+	})
+	if err != nil {
+		return made, err
+	}
+	program, err := store.LoyaltyOf(ctx, tx.Queries, c.OrgID)
+	if err != nil || !program.Enabled || program.SignupBonus == 0 {
+		return made, err
+	}
+	err = tx.AddPoints(ctx, store.Points{Org: c.OrgID, Client: c.ID, Type: "bonus", Points: program.SignupBonus, Source: "signup:" + c.ID.String()})
+	made.LoyaltyPoints = program.SignupBonus
+	return made, err
+}
+
+func (a *API) updateClient(ctx context.Context, in *oneClientInput) (*struct{ Body SavedClient }, error) {
+	org, err := a.org(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var done dbgen.Client
+	var warnings []string
+	err = a.store.InTx(ctx, "updating a client", func(tx *store.Tx) error {
+		c, err := tx.LockClient(ctx, org.ID, in.ID)
+		if err != nil {
+			return or404("Client", err)
+		}
+		if warnings, err = a.into(&in.Body, &c, booking.DateOf(a.kit.Now(), org.Zone)); err != nil {
+			return err
+		}
+		if in.Body.Name.given() {
+			c.NameSource = "staff"
+		}
+		if in.Body.Email.Set {
+			c.EmailSource = "staff"
+		}
+		done, err = tx.UpdateClient(ctx, clientUpdate(c, tx.Now()))
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return a.saved(ctx, org, done, warnings)
+}
+
+func clientUpdate(c dbgen.Client, now time.Time) dbgen.UpdateClientParams {
+	return dbgen.UpdateClientParams{
+		OrgID: c.OrgID, ID: c.ID, Name: c.Name, Phone: c.Phone, PhoneE164: c.PhoneE164, Email: c.Email, CpfSealed: c.CpfSealed, CpfHash: c.CpfHash,
+		BirthDate: c.BirthDate, Notes: c.Notes, Tags: append([]string{}, c.Tags...), IsBlocked: c.IsBlocked, NameSource: c.NameSource, EmailSource: c.EmailSource, UpdatedAt: now,
+	}
+}
+
+func (a *API) getClient(ctx context.Context, in *ByID) (*struct{ Body ClientDetail }, error) {
+	org, err := a.org(ctx)
+	if err != nil {
+		return nil, err
+	}
+	row, err := a.store.ClientByID(ctx, org.ID, in.ID)
+	if err != nil {
+		return nil, or404("Client", err)
+	}
+	list, err := a.clients(ctx, org, []dbgen.Client{row})
+	if err != nil {
+		return nil, err
+	}
+	const latest = 10
+	appointments, err := a.clientAppointments(ctx, &clientListInput{ByID: *in, Paging: Paging{1, latest}})
+	if err != nil {
+		return nil, err
+	}
+	payments, err := a.clientPayments(ctx, &clientListInput{ByID: *in, Paging: Paging{1, latest}})
+	if err != nil {
+		return nil, err
+	}
+	return &struct{ Body ClientDetail }{ClientDetail{list[0], appointments.Body.Items, payments.Body.Items}}, nil
+}
+
+type clientListInput struct {
+	ByID
+	Paging
+}
+
+func (a *API) clientAppointments(ctx context.Context, in *clientListInput) (*struct{ Body Page[Appointment] }, error) {
+	org, err := a.org(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := a.store.ClientByID(ctx, org.ID, in.ID); err != nil {
+		return nil, or404("Client", err)
+	}
+	rows, err := a.store.ListAppointments(ctx, dbgen.ListAppointmentsParams{
+		OrgID: org.ID, ClientID: &in.ID, Statuses: []string{}, Descending: true, RowLimit: in.PerPage, RowOffset: in.offset(),
+	})
+	if err != nil {
+		return nil, err
+	}
+	total, err := a.store.CountAppointments(ctx, dbgen.CountAppointmentsParams{OrgID: org.ID, ClientID: &in.ID, Statuses: []string{}})
+	items := mapped(rows, func(d dbgen.AppointmentDetail) Appointment { return appointmentOf(d, org.Zone) })
+	return &struct{ Body Page[Appointment] }{pageOf(items, total, in.Paging)}, err
+}
+
+func (a *API) clientPayments(ctx context.Context, in *clientListInput) (*struct{ Body Page[Payment] }, error) {
+	org, err := a.org(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := a.store.ClientByID(ctx, org.ID, in.ID); err != nil {
+		return nil, or404("Client", err)
+	}
+	rows, err := a.store.ListPayments(ctx, dbgen.ListPaymentsParams{OrgID: org.ID, ClientID: &in.ID, RowLimit: in.PerPage, RowOffset: in.offset()})
+	total := 0
+	if len(rows) > 0 {
+		total = int(rows[0].Total)
+	}
+	items := mapped(rows, func(p dbgen.ListPaymentsRow) Payment { return listedPayment(p, org.Zone) })
+	return &struct{ Body Page[Payment] }{pageOf(items, total, in.Paging)}, err
+}
+
+// byPhone finds an organization's clients under a phone number.
+func (a *API) byPhone(ctx context.Context, q *dbgen.Queries, org uuid.UUID, phone string) ([]dbgen.Client, error) {
+	if n := len(booking.Digits(phone)); n < 8 || n > 15 {
+		return nil, hub.Invalid("phone", "must be a phone number of 8 to 15 digits")
+	}
+	rows, err := q.ClientsByPhone(ctx, org, booking.PhoneForms(phone))
+	return slices.Clip(rows), err
+}

@@ -1,0 +1,103 @@
+package api
+
+import (
+	"bytes"
+	"context"
+	"encoding/csv"
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"integrationhub/hub/module/dberr"
+	"integrationhub/scheduling/internal/booking"
+)
+
+// tabular is an answer that can also be given as rows, the first of them the heads.
+type tabular interface{ table() [][]any }
+
+const mediaCSV = "text/csv"
+
+// reportOutput writes itself in the form that was asked for.
+type reportOutput struct {
+	Body func(huma.Context)
+}
+
+// report binds a report to its row: JSON, or CSV where Accept asks for it.
+func report[I any, O tabular](handler func(context.Context, *I) (O, error)) func(huma.API, huma.Operation) {
+	return func(api huma.API, op huma.Operation) {
+		schema := api.OpenAPI().Components.Schemas.Schema(reflect.TypeFor[O](), true, "Report")
+		op.Responses = map[string]*huma.Response{strconv.Itoa(op.DefaultStatus): {
+			Description: "The report",
+			Content:     map[string]*huma.MediaType{"application/json": {Schema: schema}, mediaCSV: {Schema: &huma.Schema{Type: huma.TypeString}}},
+		}}
+		huma.Register(api, op, func(ctx context.Context, in *I) (*reportOutput, error) {
+			found, err := handler(ctx, in)
+			if err != nil {
+				return nil, told(dberr.Failed(op.OperationID, err))
+			}
+			return &reportOutput{func(c huma.Context) {
+				media, body, err := written(c.Header("Accept"), found)
+				if err != nil {
+					_ = huma.WriteErr(api, c, 500, "", err)
+					return
+				}
+				c.SetHeader("Content-Type", media)
+				_, _ = c.BodyWriter().Write(body) // the caller has gone, where it fails
+			}}, nil
+		})
+	}
+}
+
+func written(accept string, found tabular) (media string, body []byte, err error) {
+	if !strings.Contains(accept, mediaCSV) {
+		body, err = json.Marshal(found)
+		return "application/json", body, err
+	}
+	var b bytes.Buffer
+	w := csv.NewWriter(&b)
+	for _, row := range found.table() {
+		cells := make([]string, len(row))
+		for i, value := range row {
+			cells[i] = cell(value)
+		}
+		if err := w.Write(cells); err != nil {
+			return "", nil, err
+		}
+	}
+	w.Flush()
+	return mediaCSV + "; charset=utf-8", b.Bytes(), w.Error()
+}
+
+// cell writes a value. A text that a spreadsheet would take for a formula gets a
+// quote in front.
+func cell(value any) string {
+	switch v := value.(type) {
+	case nil:
+		return ""
+	case string:
+		if v != "" && strings.ContainsRune("=+-@\t\r", rune(v[0])) {
+			return "'" + v
+		}
+		return v
+	case *string:
+		if v == nil {
+			return ""
+		}
+		return cell(*v)
+	case *time.Time:
+		if v == nil {
+			return ""
+		}
+		return v.Format(time.RFC3339)
+	case float64:
+		return strconv.FormatFloat(v, 'f', -1, 64)
+	case booking.Cents:
+		return v.String()
+	}
+	return fmt.Sprint(value)
+}

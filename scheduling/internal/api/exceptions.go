@@ -1,0 +1,239 @@
+package api
+
+import (
+	"context"
+	"time"
+
+	"github.com/google/uuid"
+
+	"integrationhub/hub"
+	"integrationhub/scheduling/internal/booking"
+	"integrationhub/scheduling/internal/store"
+	"integrationhub/scheduling/internal/store/dbgen"
+)
+
+// ScheduleException changes one day of a professional.
+type ScheduleException struct {
+	ID             uuid.UUID `json:"id"`
+	ProfessionalID uuid.UUID `json:"professional_id"`
+	Date           string    `json:"date" example:"2026-03-02"`
+	StartTime      *string   `json:"start_time" doc:"null: the whole day"`
+	EndTime        *string   `json:"end_time"`
+	Reason         string    `json:"reason"`
+	ExceptionType  string    `json:"exception_type" enum:"block,extra"`
+	CreatedAt      time.Time `json:"created_at"`
+	UpdatedAt      time.Time `json:"updated_at"`
+}
+
+// MadeException is a new exception with the appointments that lie in it: they stay.
+type MadeException struct {
+	ScheduleException
+	Conflicts []AppointmentSummary `json:"conflicts" nullable:"false"`
+	Created   int                  `json:"created" doc:"How many days it was made for"`
+}
+
+type exceptionFields struct {
+	ProfessionalID optional[uuid.UUID] `json:"professional_id,omitempty"`
+	Date           optional[string]    `json:"date,omitempty" example:"2026-03-02"`
+	DateTo         optional[string]    `json:"date_to,omitempty" doc:"When creating: the last day of a range, one exception for each day"`
+	StartTime      optional[string]    `json:"start_time,omitempty"`
+	EndTime        optional[string]    `json:"end_time,omitempty"`
+	Reason         optional[string]    `json:"reason,omitempty"`
+	ExceptionType  optional[string]    `json:"exception_type,omitempty" enum:"block,extra"`
+}
+
+type exceptionInput struct {
+	Body exceptionFields `nameHint:"ScheduleExceptionFields"`
+}
+
+type oneExceptionInput struct {
+	ByID
+	Body exceptionFields `nameHint:"ScheduleExceptionFields"`
+}
+
+// longestException is how many days a range may have.
+const longestException = 366
+
+func exceptionOf(e dbgen.ScheduleException) ScheduleException {
+	return ScheduleException{
+		ID: e.ID, ProfessionalID: e.ProfessionalID, Date: e.Date.Format(time.DateOnly), StartTime: shown(e.StartMinute), EndTime: shown(e.EndMinute),
+		Reason: e.Reason, ExceptionType: e.ExceptionType, CreatedAt: e.CreatedAt, UpdatedAt: e.UpdatedAt,
+	}
+}
+
+// into applies the fields to an exception and checks what comes out.
+func (f *exceptionFields) into(e *dbgen.ScheduleException) error {
+	f.ProfessionalID.into(&e.ProfessionalID)
+	f.Reason.into(&e.Reason)
+	if f.Reason.Null {
+		e.Reason = ""
+	}
+	f.ExceptionType.into(&e.ExceptionType)
+	var wrong faults
+	if f.Date.given() {
+		d, err := date("body.date", f.Date.Value)
+		if err := wrong.also(err); err != nil {
+			return err
+		}
+		e.Date = d.Time()
+	}
+	start, end := shown(e.StartMinute), shown(e.EndMinute)
+	f.StartTime.intoNull(&start)
+	f.EndTime.intoNull(&end)
+	hours, err := booking.ParsePair(start, end, "start_time", "end_time")
+	if err := wrong.also(err); err != nil {
+		return err
+	}
+	e.StartMinute, e.EndMinute = nil, nil
+	if hours != nil {
+		e.StartMinute, e.EndMinute = &hours.Start, &hours.End
+	}
+	if err := wrong.also(booking.Exception{Kind: booking.ExceptionKind(e.ExceptionType), Hours: hours}.Validate()); err != nil {
+		return err
+	}
+	wrong.length(e.Reason, "body.reason", 0, 200)
+	return wrong.err()
+}
+
+type exceptionsInput struct {
+	Month          string `query:"month" doc:"YYYY-MM; absent: this month"`
+	ProfessionalID string `query:"professional_id" format:"uuid"`
+}
+
+func (a *API) listExceptions(ctx context.Context, in *exceptionsInput) (*struct{ Body []ScheduleException }, error) {
+	org, err := a.org(ctx)
+	if err != nil {
+		return nil, err
+	}
+	first, last, err := month(in.Month, a.kit.Now(), org.Zone)
+	if err != nil {
+		return nil, err
+	}
+	professional, err := maybeID("query.professional_id", in.ProfessionalID)
+	if err != nil {
+		return nil, err
+	}
+	if professional != nil {
+		if err := there(ctx, a.store.Queries, org.ID, *professional); err != nil {
+			return nil, err
+		}
+	}
+	rows, err := a.store.ListExceptions(ctx, dbgen.ListExceptionsParams{OrgID: org.ID, First: first.Time(), Last: last.Time(), ProfessionalID: professional})
+	return &struct{ Body []ScheduleException }{mapped(rows, exceptionOf)}, err
+}
+
+func (a *API) createException(ctx context.Context, in *exceptionInput) (*struct{ Body MadeException }, error) {
+	org, err := a.org(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var wrong faults
+	wrong.need(in.Body.ProfessionalID.given(), "body.professional_id", "is required")
+	wrong.need(in.Body.Date.given(), "body.date", "is required")
+	wrong.need(in.Body.ExceptionType.given(), "body.exception_type", "is required")
+	if err := wrong.err(); err != nil {
+		return nil, err
+	}
+	var e dbgen.ScheduleException
+	if err := in.Body.into(&e); err != nil {
+		return nil, err
+	}
+	first := booking.NewDate(e.Date.Date())
+	last := first
+	if in.Body.DateTo.given() {
+		if last, err = date("body.date_to", in.Body.DateTo.Value); err != nil {
+			return nil, err
+		}
+		if last < first || last-first >= longestException {
+			return nil, hub.Invalid("body.date_to", "must be at most 366 days from date")
+		}
+	}
+	if err := there(ctx, a.store.Queries, org.ID, e.ProfessionalID); err != nil {
+		return nil, err
+	}
+	out := &struct{ Body MadeException }{}
+	err = a.store.InTx(ctx, "making an exception", func(tx *store.Tx) error {
+		for d := first; d <= last; d++ {
+			made, err := tx.CreateException(ctx, dbgen.CreateExceptionParams{
+				OrgID: org.ID, ID: store.NewID(), ProfessionalID: e.ProfessionalID, Date: d.Time(), ExceptionType: e.ExceptionType,
+				StartMinute: e.StartMinute, EndMinute: e.EndMinute, Reason: e.Reason,
+			})
+			if err != nil {
+				return err
+			}
+			if d == first {
+				out.Body.ScheduleException = exceptionOf(made)
+			}
+			out.Body.Created++
+		}
+		out.Body.Conflicts, err = conflicts(ctx, tx, org, e, first, last)
+		return err
+	})
+	return out, err
+}
+
+// conflicts finds the appointments that lie in a new block.
+func conflicts(ctx context.Context, tx *store.Tx, org store.Org, e dbgen.ScheduleException, first, last booking.Date) ([]AppointmentSummary, error) {
+	found := []AppointmentSummary{}
+	if e.ExceptionType != string(booking.Block) {
+		return found, nil
+	}
+	since, until := bounds(first, last, org.Zone)
+	rows, err := tx.Conflicts(ctx, dbgen.ConflictsParams{OrgID: org.ID, ProfessionalID: e.ProfessionalID, Since: since, Until: until})
+	for _, row := range rows {
+		open := booking.Rule{Start: 0, End: 23*60 + 59, Active: true}
+		var hours *booking.Hours
+		if e.StartMinute != nil {
+			hours = &booking.Hours{Start: *e.StartMinute, End: *e.EndMinute}
+		}
+		// It lies in the block where it would fit into a whole day without it only.
+		var rules []booking.Rule
+		var blocks []booking.Exception
+		for d := booking.DateOf(row.StartAt, org.Zone); d <= booking.DateOf(row.EndAt, org.Zone); d++ {
+			open.Weekday = d.Weekday()
+			rules = append(rules, open)
+			if d >= first && d <= last {
+				blocks = append(blocks, booking.Exception{Date: d, Kind: booking.Block, Hours: hours})
+			}
+		}
+		if !booking.WithinHours(org.Zone, row.StartAt, row.EndAt, rules, blocks) {
+			found = append(found, summaryOf(row, org.Zone))
+		}
+	}
+	return found, err
+}
+
+func (a *API) updateException(ctx context.Context, in *oneExceptionInput) (*struct{ Body ScheduleException }, error) {
+	org, err := orgID(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var done dbgen.ScheduleException
+	err = a.store.InTx(ctx, "updating an exception", func(tx *store.Tx) error {
+		e, err := tx.LockException(ctx, org, in.ID)
+		if err != nil {
+			return or404("Schedule exception", err)
+		}
+		if err := in.Body.into(&e); err != nil {
+			return err
+		}
+		if err := there(ctx, tx.Queries, org, e.ProfessionalID); err != nil {
+			return err
+		}
+		done, err = tx.UpdateException(ctx, dbgen.UpdateExceptionParams{
+			OrgID: org, ID: e.ID, ProfessionalID: e.ProfessionalID, Date: e.Date, ExceptionType: e.ExceptionType,
+			StartMinute: e.StartMinute, EndMinute: e.EndMinute, Reason: e.Reason, UpdatedAt: tx.Now(),
+		})
+		return err
+	})
+	return &struct{ Body ScheduleException }{exceptionOf(done)}, err
+}
+
+func (a *API) deleteException(ctx context.Context, in *ByID) (*none, error) {
+	org, err := orgID(ctx)
+	if err != nil {
+		return nil, err
+	}
+	n, err := a.store.DeleteException(ctx, org, in.ID)
+	return nil, changedOne("Schedule exception", n, err)
+}

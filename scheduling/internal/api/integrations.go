@@ -1,0 +1,283 @@
+package api
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"integrationhub/hub"
+	"integrationhub/hub/module"
+	"integrationhub/hub/module/dberr"
+	"integrationhub/scheduling/internal/booking"
+	"integrationhub/scheduling/internal/store"
+	"integrationhub/scheduling/internal/store/dbgen"
+)
+
+// FoundClient is a client as connected products see them.
+type FoundClient struct {
+	ID                uuid.UUID     `json:"id"`
+	Name              string        `json:"name"`
+	Phone             *string       `json:"phone"`
+	Email             *string       `json:"email"`
+	CPF               *string       `json:"cpf" doc:"All but the check digits are hidden"`
+	BirthDate         *string       `json:"birth_date"`
+	LastAppointment   *time.Time    `json:"last_appointment"`
+	NextAppointment   *time.Time    `json:"next_appointment"`
+	TotalAppointments int           `json:"total_appointments"`
+	TotalSpent        booking.Cents `json:"total_spent"`
+}
+
+// PhoneQuery names a phone number.
+type PhoneQuery struct {
+	Phone string `query:"phone" required:"true" maxLength:"40"`
+}
+
+type foundClientOutput struct {
+	Body struct {
+		Found  bool         `json:"found"`
+		Client *FoundClient `json:"client"`
+	} `nameHint:"ClientSearch"`
+}
+
+func (a *API) searchClients(ctx context.Context, in *PhoneQuery) (*foundClientOutput, error) {
+	org, err := a.org(ctx)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := a.byPhone(ctx, a.store.Queries, org.ID, in.Phone)
+	out := &foundClientOutput{}
+	if err != nil || len(rows) == 0 {
+		return out, err
+	}
+	list, err := a.clients(ctx, org, rows[:1])
+	if err != nil {
+		return nil, err
+	}
+	c := list[0]
+	if c.CPF != nil {
+		hidden := "***.***.***" + (*c.CPF)[len(*c.CPF)-3:]
+		c.CPF = &hidden
+	}
+	out.Body.Found = true
+	out.Body.Client = &FoundClient{
+		ID: c.ID, Name: c.Name, Phone: c.Phone, Email: c.Email, CPF: c.CPF, BirthDate: c.BirthDate, LastAppointment: local(c.LastAppointmentAt, time.UTC),
+		NextAppointment: local(c.NextAppointmentAt, time.UTC), TotalAppointments: c.TotalAppointments, TotalSpent: c.TotalSpent,
+	}
+	return out, nil
+}
+
+type searchAppointmentsInput struct {
+	PhoneQuery
+	Status string `query:"status" enum:"scheduled,confirmed,completed,cancelled,no_show"`
+	Limit  int    `query:"limit" minimum:"1" maximum:"100" default:"20"`
+}
+
+// FoundAppointment is an appointment as connected products see it.
+type FoundAppointment struct {
+	ID           uuid.UUID      `json:"id"`
+	Datetime     time.Time      `json:"datetime"`
+	Service      string         `json:"service"`
+	Professional string         `json:"professional"`
+	Status       booking.Status `json:"status"`
+	URL          string         `json:"url"`
+}
+
+type foundAppointmentsOutput struct {
+	Body struct {
+		Appointments []FoundAppointment `json:"appointments" nullable:"false"`
+	} `nameHint:"AppointmentSearch"`
+}
+
+func (a *API) searchAppointments(ctx context.Context, in *searchAppointmentsInput) (*foundAppointmentsOutput, error) {
+	org, err := a.org(ctx)
+	if err != nil {
+		return nil, err
+	}
+	clients, err := a.byPhone(ctx, a.store.Queries, org.ID, in.Phone)
+	if err != nil {
+		return nil, err
+	}
+	statuses := []string{}
+	if in.Status != "" {
+		statuses = append(statuses, in.Status)
+	}
+	rows, err := a.store.AppointmentsOfClients(ctx, dbgen.AppointmentsOfClientsParams{
+		OrgID: org.ID, ClientIds: mapped(clients, func(c dbgen.Client) uuid.UUID { return c.ID }), Statuses: statuses, RowLimit: in.Limit,
+	})
+	out := &foundAppointmentsOutput{}
+	out.Body.Appointments = mapped(rows, func(d dbgen.AppointmentDetail) FoundAppointment {
+		return FoundAppointment{
+			ID: d.ID, Datetime: d.StartAt.UTC(), Service: d.ServiceName, Professional: d.ProfessionalName, Status: d.Status,
+			URL: a.kit.URLs.Public + "/appointments/" + d.ID.String(),
+		}
+	})
+	return out, err
+}
+
+type actionBookInput struct {
+	Body struct {
+		Phone          string              `json:"phone" maxLength:"40"`
+		Name           optional[string]    `json:"name,omitempty"`
+		Email          optional[string]    `json:"email,omitempty"`
+		ServiceID      optional[uuid.UUID] `json:"service_id,omitempty"`
+		Service        optional[string]    `json:"service,omitempty" doc:"Instead of service_id: its exact name"`
+		ProfessionalID optional[uuid.UUID] `json:"professional_id,omitempty" doc:"Absent: whoever has the fewest bookings that day"`
+		StartAt        optional[string]    `json:"start_at,omitempty" example:"2026-03-02T09:00:00-03:00"`
+		Datetime       optional[string]    `json:"datetime,omitempty" doc:"The same as start_at"`
+		Notes          optional[string]    `json:"notes,omitempty"`
+		SourceID       optional[string]    `json:"source_id,omitempty" doc:"The caller's own id: the same one books once"`
+	} `nameHint:"ActionBook"`
+}
+
+type actionBookOutput struct {
+	Body struct {
+		AppointmentID uuid.UUID      `json:"appointment_id"`
+		Status        booking.Status `json:"status"`
+		StartAt       time.Time      `json:"start_at"`
+		EndAt         time.Time      `json:"end_at"`
+		Service       string         `json:"service"`
+		Professional  string         `json:"professional"`
+		CancelURL     string         `json:"cancel_url"`
+	} `nameHint:"ActionBooked"`
+}
+
+// request reads what is to be booked.
+func (in *actionBookInput) request() (start time.Time, err error) {
+	b := &in.Body
+	at, location := b.StartAt, "body.start_at"
+	if !at.given() && b.Datetime.given() {
+		at, location = b.Datetime, "body.datetime"
+	}
+	var wrong faults
+	wrong.phone(&b.Phone, "body.phone")
+	if b.Email.given() {
+		wrong.email(&b.Email.Value, "body.email")
+	}
+	wrong.length(b.Name.Value, "body.name", 0, 120)
+	wrong.length(b.Notes.Value, "body.notes", 0, 2000)
+	wrong.length(b.SourceID.Value, "body.source_id", 0, 200)
+	wrong.need(b.ServiceID.given() || b.Service.given(), "body.service_id", "is required")
+	wrong.need(at.given(), "body.start_at", "is required")
+	if err := wrong.err(); err != nil {
+		return start, err
+	}
+	return instant(location, at.Value)
+}
+
+func (a *API) actionBook(ctx context.Context, in *actionBookInput) (*actionBookOutput, error) {
+	org, err := a.org(ctx)
+	if err != nil {
+		return nil, err
+	}
+	start, err := in.request()
+	if err != nil {
+		return nil, err
+	}
+	service, err := a.named(ctx, org.ID, in)
+	if err != nil {
+		return nil, err
+	}
+	who, _ := module.CallerFrom(ctx)
+	b, v := &in.Body, a.viewOf(ctx, org)
+	n := store.NewAppointment{
+		Org: org, Choice: store.Choice{Service: service, Online: v.online}, Start: start, Notes: b.Notes.Value, Source: booking.Integration,
+		By: staff(ctx), Limits: v.limits,
+	}
+	b.ProfessionalID.intoNull(&n.Professional)
+	if b.SourceID.Value != "" {
+		source := who.Peer + ":" + b.SourceID.Value
+		n.SourceID = &source
+	}
+	contact := contact{name: strings.TrimSpace(b.Name.Value), phone: b.Phone, email: b.Email.Value, source: "messaging"}
+	if contact.name == "" {
+		contact.name = b.Phone
+	}
+	n.Client = func(ctx context.Context, tx *store.Tx) (dbgen.Client, error) {
+		return a.known(ctx, tx, org.ID, contact)
+	}
+	made, err := a.store.Book(ctx, n)
+	if dberr.Violated(err) == "appointments_source" { // the same request, at the same time
+		made, err = a.store.Book(ctx, n)
+	}
+	if err != nil {
+		return nil, err
+	}
+	out := &actionBookOutput{}
+	out.Body.AppointmentID, out.Body.Status, out.Body.StartAt, out.Body.EndAt = made.ID, made.Status, made.StartAt.In(org.Zone), made.EndAt.In(org.Zone)
+	out.Body.Service, out.Body.Professional = made.ServiceName, made.ProfessionalName
+	out.Body.CancelURL = a.cancelURL(org, a.clientToken(made.ID, made.TokenVersion))
+	return out, nil
+}
+
+// named finds the service by its id or its exact name.
+func (a *API) named(ctx context.Context, org uuid.UUID, in *actionBookInput) (uuid.UUID, error) {
+	if in.Body.ServiceID.given() {
+		return in.Body.ServiceID.Value, nil
+	}
+	all, err := a.store.ListServices(ctx, org)
+	if err != nil {
+		return uuid.Nil, err
+	}
+	for _, s := range all {
+		if s.Name == in.Body.Service.Value && s.IsActive {
+			return s.ID, nil
+		}
+	}
+	return uuid.Nil, hub.Invalid("body.service", "is not the name of a service")
+}
+
+// Integration is a connected product in document 1's shape.
+type Integration struct {
+	ID              uuid.UUID  `json:"id"`
+	Product         string     `json:"product"`
+	Status          string     `json:"status" enum:"active,inactive,error"`
+	LastError       *string    `json:"last_error"`
+	Features        []string   `json:"features" nullable:"false" doc:"What the other product offers"`
+	Enabled         []string   `json:"enabled" nullable:"false" doc:"What the connection is used for"`
+	APIURL          string     `json:"api_url"`
+	WebhookURL      string     `json:"webhook_url"`
+	APIKeyLocal     string     `json:"api_key_local" doc:"Its end only"`
+	APIKeyRemote    string     `json:"api_key_remote" doc:"Its end only"`
+	LastHealthCheck *time.Time `json:"last_health_check"`
+	CreatedAt       time.Time  `json:"created_at"`
+}
+
+// Integrations are an organization's connections.
+type Integrations struct {
+	Integrations []Integration `json:"integrations" nullable:"false"`
+}
+
+// IntegrationOf shows a connection to its administrator.
+func IntegrationOf(i module.Integration) Integration {
+	shown := Integration{
+		ID: i.ID, Product: i.Product, Status: i.Status, Features: append([]string{}, i.Features...), Enabled: append([]string{}, i.Enabled...),
+		APIURL: i.APIURL, WebhookURL: i.WebhookURL, APIKeyLocal: ending(i.LocalKeyLast4), APIKeyRemote: ending(i.RemoteKeyLast4),
+		LastHealthCheck: local(&i.LastHealthCheck, time.UTC), CreatedAt: i.CreatedAt,
+	}
+	if i.LastError != "" {
+		shown.LastError = &i.LastError
+	}
+	return shown
+}
+
+// IntegrationsOf shows all of them.
+func IntegrationsOf(list []module.Integration) Integrations {
+	return Integrations{mapped(list, IntegrationOf)}
+}
+
+func ending(last4 string) string {
+	if last4 == "" {
+		return ""
+	}
+	return "****" + last4
+}
+
+// Find gives what any organization knows under a phone number; at most a hundred.
+func (a *API) Find(ctx context.Context, phone string) ([]module.Match, error) {
+	rows, err := a.store.ClientsAnywhere(ctx, booking.PhoneForms(phone))
+	return mapped(rows, func(c dbgen.Client) module.Match {
+		return module.Match{TenantID: c.OrgID, Kind: "client", ID: c.ID.String(), Name: c.Name}
+	}), dberr.Failed("finding clients", err)
+}

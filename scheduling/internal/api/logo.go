@@ -1,0 +1,78 @@
+package api
+
+import (
+	"context"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/google/uuid"
+
+	"integrationhub/scheduling/internal/store"
+	"integrationhub/scheduling/internal/store/dbgen"
+)
+
+type logoInput struct {
+	RawBody huma.MultipartFormFiles[struct {
+		File huma.FormFile `form:"file" required:"true" doc:"PNG, JPEG or WebP, at most 2 MiB and 4096 pixels"`
+	}]
+}
+
+type logoOutput struct {
+	Body struct {
+		LogoURL string `json:"logo_url"`
+	} `nameHint:"Logo"`
+}
+
+// uploadLogo keeps a picture anew, so that nothing but its pixels is.
+func (a *API) uploadLogo(ctx context.Context, in *logoInput) (*logoOutput, error) {
+	org, err := orgID(ctx)
+	if err != nil {
+		return nil, err
+	}
+	taken, err := a.pictures.Take(ctx, in.RawBody.Data().File)
+	if err != nil {
+		return nil, err
+	}
+	name, err := a.kit.Files.Put(ctx, taken)
+	if err != nil {
+		return nil, err
+	}
+	if err := a.replaceLogo(ctx, org, &name); err != nil {
+		a.dropFile(ctx, name)
+		return nil, err
+	}
+	out := &logoOutput{}
+	out.Body.LogoURL = a.kit.Files.URL(name)
+	return out, nil
+}
+
+func (a *API) deleteLogo(ctx context.Context, _ *struct{}) (*none, error) {
+	org, err := orgID(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return nil, a.replaceLogo(ctx, org, nil)
+}
+
+// replaceLogo makes a stored picture the logo, or none, and removes the one before.
+func (a *API) replaceLogo(ctx context.Context, id uuid.UUID, name *string) error {
+	var before *string
+	err := a.store.InTx(ctx, "changing the logo", func(tx *store.Tx) error {
+		org, err := tx.LockOrg(ctx, id)
+		if err != nil {
+			return err
+		}
+		before = org.LogoKey
+		return tx.SetLogo(ctx, dbgen.SetLogoParams{ID: id, LogoKey: name, UpdatedAt: tx.Now()})
+	})
+	if err == nil && before != nil {
+		a.dropFile(ctx, *before)
+	}
+	return err
+}
+
+// dropFile removes a picture that nothing names any more; one that stays does no harm.
+func (a *API) dropFile(ctx context.Context, name string) {
+	if err := a.kit.Files.Delete(ctx, name); err != nil {
+		a.kit.Log.WarnContext(ctx, "a picture stays behind", "name", name, "error", err)
+	}
+}

@@ -1,0 +1,376 @@
+package api
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+
+	"integrationhub/hub"
+	"integrationhub/scheduling/internal/booking"
+	"integrationhub/scheduling/internal/store"
+	"integrationhub/scheduling/internal/store/dbgen"
+)
+
+// LoyaltyConfig is an organization's loyalty program.
+type LoyaltyConfig struct {
+	Enabled               bool          `json:"enabled"`
+	ProgramName           string        `json:"program_name"`
+	AccrualType           string        `json:"accrual_type" enum:"spend,visit"`
+	PointsPerCurrencyUnit booking.Cents `json:"points_per_currency_unit"`
+	PointsPerVisit        int64         `json:"points_per_visit"`
+	MinSpend              booking.Cents `json:"min_spend"`
+	Rounding              string        `json:"rounding" enum:"floor,round,ceil"`
+	SignupBonus           int64         `json:"signup_bonus"`
+	BirthdayBonus         int64         `json:"birthday_bonus"`
+	PointsExpirationDays  *int          `json:"points_expiration_days"`
+	EligibleServiceIDs    []uuid.UUID   `json:"eligible_service_ids" nullable:"true" doc:"null: all"`
+	Rewards               []Reward      `json:"rewards" nullable:"false"`
+	Terminology           Terminology   `json:"terminology"`
+	UpdatedAt             time.Time     `json:"updated_at"`
+}
+
+// Terminology is what points are called.
+type Terminology struct {
+	One   string `json:"one" maxLength:"40"`
+	Other string `json:"other" maxLength:"40"`
+}
+
+// Reward is something points can be exchanged for.
+type Reward struct {
+	ID        uuid.UUID          `json:"id"`
+	Name      string             `json:"name"`
+	Points    int64              `json:"points"`
+	Type      booking.RewardType `json:"type" enum:"fixed_discount,percent_discount,free_service"`
+	Value     booking.Cents      `json:"value"`
+	ServiceID *uuid.UUID         `json:"service_id"`
+	IsActive  bool               `json:"is_active"`
+}
+
+type loyaltyInput struct {
+	Body struct {
+		Enabled               optional[bool]           `json:"enabled,omitempty"`
+		ProgramName           optional[string]         `json:"program_name,omitempty"`
+		AccrualType           optional[string]         `json:"accrual_type,omitempty" enum:"spend,visit"`
+		PointsPerCurrencyUnit optional[booking.Cents]  `json:"points_per_currency_unit,omitempty"`
+		PointsPerVisit        optional[int64]          `json:"points_per_visit,omitempty"`
+		MinSpend              optional[booking.Cents]  `json:"min_spend,omitempty"`
+		Rounding              optional[string]         `json:"rounding,omitempty" enum:"floor,round,ceil"`
+		SignupBonus           optional[int64]          `json:"signup_bonus,omitempty"`
+		BirthdayBonus         optional[int64]          `json:"birthday_bonus,omitempty"`
+		PointsExpirationDays  optional[int]            `json:"points_expiration_days,omitempty"`
+		EligibleServiceIDs    optional[[]uuid.UUID]    `json:"eligible_service_ids,omitempty"`
+		Rewards               optional[[]rewardFields] `json:"rewards,omitempty" doc:"All of them: those without an id are new, those not named end"`
+		Terminology           *Terminology             `json:"terminology,omitempty"`
+	} `nameHint:"LoyaltyFields"`
+}
+
+type rewardFields struct {
+	ID        optional[uuid.UUID]     `json:"id,omitempty"`
+	Name      string                  `json:"name" maxLength:"120"`
+	Points    int64                   `json:"points"`
+	Type      booking.RewardType      `json:"type" enum:"fixed_discount,percent_discount,free_service"`
+	Value     optional[booking.Cents] `json:"value,omitempty"`
+	ServiceID optional[uuid.UUID]     `json:"service_id,omitempty"`
+	IsActive  optional[bool]          `json:"is_active,omitempty"`
+}
+
+type loyaltyOutput struct{ Body LoyaltyConfig }
+
+func rewardOf(r dbgen.LoyaltyReward) Reward {
+	return Reward{r.ID, r.Name, r.Points, booking.RewardType(r.Type), booking.Cents(r.Value), r.ServiceID, r.IsActive}
+}
+
+func (a *API) loyaltyConfig(ctx context.Context, _ *struct{}) (*loyaltyOutput, error) {
+	org, err := a.org(ctx)
+	if err != nil {
+		return nil, err
+	}
+	p, err := a.store.LoyaltyProgram(ctx, org.ID)
+	if err != nil {
+		return nil, err
+	}
+	rewards, err := a.store.Rewards(ctx, org.ID)
+	return &loyaltyOutput{LoyaltyConfig{
+		Enabled: p.Enabled, ProgramName: p.ProgramName, AccrualType: p.AccrualType, PointsPerCurrencyUnit: booking.Cents(p.PointsPerHundred),
+		PointsPerVisit: p.PointsPerVisit, MinSpend: p.MinSpendCents, Rounding: p.Rounding, SignupBonus: p.SignupBonus, BirthdayBonus: p.BirthdayBonus,
+		PointsExpirationDays: p.PointsExpirationDays, EligibleServiceIDs: p.EligibleServiceIds, Rewards: mapped(rewards, rewardOf),
+		Terminology: Terminology{p.TermOne, p.TermOther}, UpdatedAt: p.UpdatedAt.In(org.Zone),
+	}}, err
+}
+
+// into applies the fields to a program.
+func (in *loyaltyInput) into(p *dbgen.LoyaltyProgram) {
+	b := &in.Body
+	b.Enabled.into(&p.Enabled)
+	b.ProgramName.into(&p.ProgramName)
+	b.AccrualType.into(&p.AccrualType)
+	perHundred := booking.Cents(p.PointsPerHundred)
+	b.PointsPerCurrencyUnit.into(&perHundred)
+	p.PointsPerHundred = int64(perHundred)
+	b.PointsPerVisit.into(&p.PointsPerVisit)
+	b.MinSpend.into(&p.MinSpendCents)
+	b.Rounding.into(&p.Rounding)
+	b.SignupBonus.into(&p.SignupBonus)
+	b.BirthdayBonus.into(&p.BirthdayBonus)
+	b.PointsExpirationDays.intoNull(&p.PointsExpirationDays)
+	if b.EligibleServiceIDs.Set {
+		p.EligibleServiceIds = b.EligibleServiceIDs.Value
+	}
+	if b.Terminology != nil {
+		p.TermOne, p.TermOther = b.Terminology.One, b.Terminology.Other
+	}
+}
+
+// rewards are the program's rewards as they will be, and the services they name.
+func (in *loyaltyInput) rewards(org uuid.UUID, kept []dbgen.LoyaltyReward) (list []dbgen.LoyaltyReward, err error) {
+	if !in.Body.Rewards.given() {
+		return kept, nil
+	}
+	known := make(map[uuid.UUID]bool, len(kept))
+	for _, r := range kept {
+		known[r.ID] = true
+	}
+	for i, f := range in.Body.Rewards.Value {
+		r := dbgen.LoyaltyReward{OrgID: org, ID: store.NewID(), Name: f.Name, Points: f.Points, Type: string(f.Type), Value: int64(f.Value.Value), IsActive: true, Position: i}
+		if f.ID.given() {
+			if r.ID = f.ID.Value; !known[r.ID] {
+				return nil, missing("Reward")
+			}
+			delete(known, r.ID) // named once only
+		}
+		f.ServiceID.intoNull(&r.ServiceID)
+		f.IsActive.into(&r.IsActive)
+		list = append(list, r)
+	}
+	return list, nil
+}
+
+func (a *API) configureLoyalty(ctx context.Context, in *loyaltyInput) (*loyaltyOutput, error) {
+	org, err := orgID(ctx)
+	if err != nil {
+		return nil, err
+	}
+	err = a.store.InTx(ctx, "updating the loyalty program", func(tx *store.Tx) error {
+		p, err := tx.LockLoyaltyProgram(ctx, org)
+		if err != nil {
+			return err
+		}
+		kept, err := tx.Rewards(ctx, org)
+		if err != nil {
+			return err
+		}
+		in.into(&p)
+		rewards, err := in.rewards(org, kept)
+		if err != nil {
+			return err
+		}
+		rules := store.RulesOf(p, rewards)
+		if err := rules.Validate(); err != nil {
+			return err
+		}
+		if len([]rune(p.ProgramName)) > 120 {
+			return hub.Invalid("body.program_name", "is too long")
+		}
+		if err := servicesThere(ctx, tx, org, p.EligibleServiceIds, rewards); err != nil {
+			return err
+		}
+		return putProgram(ctx, tx, p, rewards)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return a.loyaltyConfig(ctx, nil)
+}
+
+// servicesThere checks that the services a program names are the organization's.
+func servicesThere(ctx context.Context, tx *store.Tx, org uuid.UUID, ids []uuid.UUID, rewards []dbgen.LoyaltyReward) error {
+	named := make(map[uuid.UUID]bool)
+	for _, id := range ids {
+		named[id] = true
+	}
+	for _, r := range rewards {
+		if r.ServiceID != nil {
+			named[*r.ServiceID] = true
+		}
+	}
+	list := make([]uuid.UUID, 0, len(named))
+	for id := range named {
+		list = append(list, id)
+	}
+	n, err := tx.CountServices(ctx, org, list)
+	if err == nil && n != len(list) {
+		return missing("Service")
+	}
+	return err
+}
+
+func putProgram(ctx context.Context, tx *store.Tx, p dbgen.LoyaltyProgram, rewards []dbgen.LoyaltyReward) error {
+	err := tx.UpdateLoyaltyProgram(ctx, dbgen.UpdateLoyaltyProgramParams{
+		OrgID: p.OrgID, Enabled: p.Enabled, ProgramName: p.ProgramName, AccrualType: p.AccrualType, PointsPerHundred: p.PointsPerHundred,
+		PointsPerVisit: p.PointsPerVisit, MinSpendCents: p.MinSpendCents, Rounding: p.Rounding, SignupBonus: p.SignupBonus, BirthdayBonus: p.BirthdayBonus,
+		PointsExpirationDays: p.PointsExpirationDays, EligibleServiceIds: p.EligibleServiceIds, TermOne: p.TermOne, TermOther: p.TermOther, UpdatedAt: tx.Now(),
+	})
+	if err != nil {
+		return err
+	}
+	kept := make([]uuid.UUID, 0, len(rewards))
+	for _, r := range rewards {
+		kept = append(kept, r.ID)
+		err := tx.PutReward(ctx, dbgen.PutRewardParams{
+			OrgID: r.OrgID, ID: r.ID, Name: r.Name, Points: r.Points, Type: r.Type, Value: r.Value, ServiceID: r.ServiceID, IsActive: r.IsActive, Position: r.Position,
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return tx.DropRewards(ctx, dbgen.DropRewardsParams{OrgID: p.OrgID, Now: tx.Now(), Kept: kept})
+}
+
+// ClientPoints is where a client stands in the program.
+type ClientPoints struct {
+	ClientID           uuid.UUID         `json:"client_id"`
+	ClientName         string            `json:"client_name"`
+	Balance            int64             `json:"balance"`
+	LifetimeEarned     int64             `json:"lifetime_earned"`
+	LifetimeRedeemed   int64             `json:"lifetime_redeemed"`
+	NextReward         *Reward           `json:"next_reward"`
+	PointsToNextReward *int64            `json:"points_to_next_reward"`
+	ExpiringPoints     int64             `json:"expiring_points"`
+	ExpiringAt         *time.Time        `json:"expiring_at"`
+	History            Page[PointsEntry] `json:"history"`
+}
+
+// PointsEntry is one line of a client's points.
+type PointsEntry struct {
+	ID            uuid.UUID  `json:"id"`
+	Type          string     `json:"type" enum:"earn,redeem,adjust,expire,reverse,bonus"`
+	Points        int64      `json:"points"`
+	BalanceAfter  int64      `json:"balance_after"`
+	AppointmentID *uuid.UUID `json:"appointment_id"`
+	PaymentID     *uuid.UUID `json:"payment_id"`
+	RewardID      *uuid.UUID `json:"reward_id"`
+	Description   string     `json:"description"`
+	CreatedAt     time.Time  `json:"created_at"`
+}
+
+type pointsOutput struct{ Body ClientPoints }
+
+func (a *API) clientPoints(ctx context.Context, in *clientListInput) (*pointsOutput, error) {
+	org, err := a.org(ctx)
+	if err != nil {
+		return nil, err
+	}
+	client, err := a.store.ClientByID(ctx, org.ID, in.ID)
+	if err != nil {
+		return nil, or404("Client", err)
+	}
+	program, err := store.LoyaltyOf(ctx, a.store.Queries, org.ID)
+	if err != nil {
+		return nil, err
+	}
+	lifetime, err := a.store.Lifetime(ctx, org.ID, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	ledger, err := a.store.Ledger(ctx, org.ID, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	entries, err := a.store.Entries(ctx, dbgen.EntriesParams{OrgID: org.ID, ClientID: in.ID, RowLimit: in.PerPage, RowOffset: in.offset()})
+	if err != nil {
+		return nil, err
+	}
+	shown := ClientPoints{
+		ClientID: client.ID, ClientName: client.Name, Balance: client.LoyaltyPoints, LifetimeEarned: lifetime.Earned, LifetimeRedeemed: lifetime.Redeemed,
+	}
+	if next, left := program.Next(client.LoyaltyPoints); next != nil {
+		shown.NextReward = &Reward{next.ID, next.Name, next.Points, next.Type, next.Value, next.Service, next.Active}
+		shown.PointsToNextReward = &left
+	}
+	lots := mapped(ledger, func(r dbgen.LedgerRow) booking.LedgerEntry {
+		return booking.LedgerEntry{Points: r.Points, At: r.CreatedAt}
+	})
+	_, expiring, at := program.Expiry(lots, a.kit.Now(), org.Zone)
+	shown.ExpiringPoints, shown.ExpiringAt = expiring, local(&at, org.Zone)
+	shown.History = pageOf(mapped(entries, func(e dbgen.EntriesRow) PointsEntry {
+		return PointsEntry{e.ID, e.Type, e.Points, e.BalanceAfter, e.AppointmentID, e.PaymentID, e.RewardID, e.Description, e.CreatedAt.In(org.Zone)}
+	}), len(ledger), in.Paging)
+	return &pointsOutput{shown}, nil
+}
+
+type redeemInput struct {
+	ByID
+	Body struct {
+		RewardID      uuid.UUID           `json:"reward_id"`
+		AppointmentID optional[uuid.UUID] `json:"appointment_id,omitempty"`
+	} `nameHint:"Redeem"`
+}
+
+func (a *API) redeem(ctx context.Context, in *redeemInput) (*pointsOutput, error) {
+	org, err := orgID(ctx)
+	if err != nil {
+		return nil, err
+	}
+	err = a.store.InTx(ctx, "redeeming points", func(tx *store.Tx) error {
+		if _, err := tx.Client(ctx, org, in.ID); err != nil {
+			return err
+		}
+		program, err := store.LoyaltyOf(ctx, tx.Queries, org)
+		if err != nil {
+			return err
+		}
+		p := store.Points{Org: org, Client: in.ID, Type: "redeem", Source: "redeem:" + store.NewID().String()}
+		in.Body.AppointmentID.intoNull(&p.Appointment)
+		if p.Appointment != nil {
+			found, err := tx.AppointmentByID(ctx, org, *p.Appointment)
+			if err != nil {
+				return or404("Appointment", err)
+			}
+			if found.ClientID != in.ID {
+				return hub.Invalid("body.appointment_id", "is not an appointment of this client")
+			}
+		}
+		for _, r := range program.Rewards {
+			if r.ID == in.Body.RewardID && r.Active {
+				p.Points, p.Reward, p.Description = -r.Points, &r.ID, r.Name
+			}
+		}
+		if p.Reward == nil {
+			return missing("Reward")
+		}
+		return tx.AddPoints(ctx, p)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return a.clientPoints(ctx, &clientListInput{ByID: in.ByID, Paging: Paging{1, 20}})
+}
+
+type adjustInput struct {
+	ByID
+	Body struct {
+		Points int64  `json:"points" minimum:"-1000000" maximum:"1000000"`
+		Reason string `json:"reason" minLength:"1" maxLength:"200"`
+	} `nameHint:"AdjustPoints"`
+}
+
+func (a *API) adjust(ctx context.Context, in *adjustInput) (*pointsOutput, error) {
+	org, err := orgID(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if in.Body.Points == 0 {
+		return nil, hub.Invalid("body.points", "must not be 0")
+	}
+	err = a.store.InTx(ctx, "adjusting points", func(tx *store.Tx) error {
+		return tx.AddPoints(ctx, store.Points{
+			Org: org, Client: in.ID, Type: "adjust", Points: in.Body.Points, Source: fmt.Sprintf("adjust:%s", store.NewID()), Description: in.Body.Reason,
+		})
+	})
+	if err != nil {
+		return nil, err
+	}
+	return a.clientPoints(ctx, &clientListInput{ByID: in.ByID, Paging: Paging{1, 20}})
+}

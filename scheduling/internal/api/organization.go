@@ -1,0 +1,209 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"integrationhub/hub"
+	"integrationhub/hub/module"
+	"integrationhub/scheduling/internal/store"
+	"integrationhub/scheduling/internal/store/dbgen"
+)
+
+// slugTime is how long an organization's old slug leads to it.
+const slugTime = 90 * 24 * time.Hour
+
+// Organization is a tenant of the service.
+type Organization struct {
+	ID        uuid.UUID `json:"id"`
+	Name      string    `json:"name"`
+	Slug      string    `json:"slug"`
+	LogoURL   *string   `json:"logo_url"`
+	Phone     *string   `json:"phone"`
+	Email     *string   `json:"email"`
+	Address   *string   `json:"address"`
+	Timezone  string    `json:"timezone" example:"America/Sao_Paulo"`
+	Currency  string    `json:"currency" example:"BRL"`
+	Locale    string    `json:"locale" example:"pt-BR"`
+	Plan      string    `json:"plan" example:"free"`
+	Settings  Settings  `json:"settings"`
+	CreatedAt time.Time `json:"created_at"`
+	UpdatedAt time.Time `json:"updated_at"`
+}
+
+type organizationOutput struct{ Body Organization }
+
+type organizationInput struct {
+	Body struct {
+		Name     optional[string] `json:"name,omitempty"`
+		Slug     optional[string] `json:"slug,omitempty" doc:"Owners only; the old one leads here for 90 days"`
+		Phone    optional[string] `json:"phone,omitempty" doc:"With the country: +5511987654321"`
+		Email    optional[string] `json:"email,omitempty"`
+		Address  optional[string] `json:"address,omitempty"`
+		Timezone optional[string] `json:"timezone,omitempty" doc:"IANA name"`
+		Currency optional[string] `json:"currency,omitempty" doc:"ISO 4217 code"`
+		Locale   optional[string] `json:"locale,omitempty"`
+	} `nameHint:"OrganizationFields"`
+}
+
+func (a *API) organizationOf(o store.Org) Organization {
+	return Organization{
+		ID: o.ID, Name: o.Name, Slug: o.Slug, LogoURL: a.logoURL(o), Phone: o.Phone, Email: o.Email, Address: o.Address, Timezone: o.Timezone,
+		Currency: o.Currency, Locale: o.Locale, Plan: o.Plan, Settings: settingsOf(o.Settings),
+		CreatedAt: o.CreatedAt.In(o.Zone), UpdatedAt: o.UpdatedAt.In(o.Zone),
+	}
+}
+
+// logoURL is where the organization's logo is.
+func (a *API) logoURL(o store.Org) *string {
+	if o.LogoKey == nil {
+		return nil
+	}
+	link := a.kit.Files.URL(*o.LogoKey)
+	return &link
+}
+
+func (a *API) getOrganization(ctx context.Context, _ *struct{}) (*organizationOutput, error) {
+	org, err := a.org(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return &organizationOutput{a.organizationOf(org)}, nil
+}
+
+var (
+	e164Form     = regexp.MustCompile(`^\+[1-9][0-9]{7,14}$`)
+	currencyForm = regexp.MustCompile(`^[A-Z]{3}$`)
+	localeForm   = regexp.MustCompile(`^[a-z]{2,3}(-[A-Z][a-z]{3})?(-([A-Z]{2}|[0-9]{3}))?$`)
+)
+
+func (in *organizationInput) into(o *dbgen.Organization) error {
+	b := &in.Body
+	b.Name.into(&o.Name)
+	b.Slug.into(&o.Slug)
+	b.Phone.intoNull(&o.Phone)
+	b.Email.intoNull(&o.Email)
+	b.Address.intoNull(&o.Address)
+	b.Timezone.into(&o.Timezone)
+	b.Currency.into(&o.Currency)
+	b.Locale.into(&o.Locale)
+	o.Name = strings.TrimSpace(o.Name)
+	var wrong faults
+	wrong.length(o.Name, "body.name", 1, 120)
+	wrong.need(validSlug(o.Slug), "body.slug", "must be 3 to 63 of a-z, 0-9 and single dashes, and no reserved word")
+	wrong.need(!b.Phone.given() || e164Form.MatchString(b.Phone.Value), "body.phone", "must be a phone number with its country, e.g. +5511987654321")
+	wrong.email(o.Email, "body.email")
+	wrong.length(text(o.Address), "body.address", 0, 500)
+	wrong.zone(o.Timezone, "body.timezone")
+	wrong.need(currencyForm.MatchString(o.Currency) && knownCurrency(o.Currency), "body.currency", "must be an ISO 4217 code")
+	wrong.need(localeForm.MatchString(o.Locale), "body.locale", "must be a language tag such as pt-BR")
+	return wrong.err()
+}
+
+func (a *API) updateOrganization(ctx context.Context, in *organizationInput) (*organizationOutput, error) {
+	who, err := caller(ctx)
+	if err != nil {
+		return nil, err
+	}
+	err = a.store.InTx(ctx, "updating the organization", func(tx *store.Tx) error {
+		org, err := tx.LockOrg(ctx, who.TenantID)
+		if err != nil {
+			return err
+		}
+		changed := org.Organization
+		if err := in.into(&changed); err != nil {
+			return err
+		}
+		if changed.Slug != org.Slug {
+			if who.Role != roleOwner {
+				return hub.Errorf(hub.ErrForbidden, "owner_only", "Only owners may change the slug.")
+			}
+			if err := moveSlug(ctx, tx, org, changed.Slug); err != nil {
+				return err
+			}
+		}
+		if err := a.kit.Tenants.Put(ctx, tx.Raw, module.Tenant{ID: org.ID, Name: changed.Name}); err != nil {
+			return err
+		}
+		return tx.UpdateOrganization(ctx, dbgen.UpdateOrganizationParams{
+			ID: org.ID, Name: changed.Name, Slug: changed.Slug, Phone: changed.Phone, Email: changed.Email, Address: changed.Address,
+			Timezone: changed.Timezone, Currency: changed.Currency, Locale: changed.Locale, UpdatedAt: tx.Now(),
+		})
+	})
+	if err != nil {
+		return nil, accountTaken(err)
+	}
+	return a.getOrganization(ctx, nil)
+}
+
+func moveSlug(ctx context.Context, tx *store.Tx, org store.Org, slug string) error {
+	if err := slugIsFree(ctx, tx, slug, org.ID); err != nil {
+		return err
+	}
+	if err := tx.ForgetSlug(ctx, slug); err != nil {
+		return err
+	}
+	return tx.KeepSlug(ctx, dbgen.KeepSlugParams{Slug: org.Slug, OrgID: org.ID, RedirectsUntil: tx.Now().Add(slugTime)})
+}
+
+type settingsOutput struct{ Body Settings }
+
+func (a *API) updateSettings(ctx context.Context, in *settingsInput) (*settingsOutput, error) {
+	id, err := orgID(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var done dbgen.Settings
+	err = a.store.InTx(ctx, "updating settings", func(tx *store.Tx) error {
+		org, err := tx.LockOrg(ctx, id)
+		if err != nil {
+			return err
+		}
+		done = org.Settings
+		if err := in.Body.into(&done); err != nil {
+			return err
+		}
+		if err := bookingPageInto(in.Body.BookingPage, &done); err != nil {
+			return err
+		}
+		done.UpdatedAt = tx.Now()
+		return tx.UpdateSettings(ctx, dbgen.UpdateSettingsParams(done))
+	})
+	return &settingsOutput{settingsOf(done)}, err
+}
+
+// bookingPageInto merges what was sent into the page's settings: absent members
+// stay, null removes one.
+func bookingPageInto(sent optional[BookingPage], s *dbgen.Settings) error {
+	if !sent.Set {
+		return nil
+	}
+	if sent.Null {
+		s.BookingPage = json.RawMessage(`{}`)
+		return nil
+	}
+	var kept BookingPage
+	if err := json.Unmarshal(s.BookingPage, &kept); err != nil {
+		return err
+	}
+	p := sent.Value
+	for _, member := range []struct{ sent, kept *optional[string] }{
+		{&p.PrimaryColor, &kept.PrimaryColor}, {&p.WelcomeMessage, &kept.WelcomeMessage}, {&p.CancellationPolicy, &kept.CancellationPolicy},
+		{&p.TermsURL, &kept.TermsURL}, {&p.PrivacyURL, &kept.PrivacyURL},
+	} {
+		member.sent.over(member.kept)
+	}
+	p.ShowPrices.over(&kept.ShowPrices)
+	p.EmbedAllowedOrigins.over(&kept.EmbedAllowedOrigins)
+	if err := kept.check(); err != nil {
+		return err
+	}
+	raw, err := json.Marshal(kept)
+	s.BookingPage = raw
+	return err
+}

@@ -1,0 +1,164 @@
+package api
+
+import (
+	"context"
+	"time"
+
+	"github.com/google/uuid"
+
+	"integrationhub/scheduling/internal/booking"
+	"integrationhub/scheduling/internal/store"
+	"integrationhub/scheduling/internal/store/dbgen"
+)
+
+// Payment is money for the organization.
+type Payment struct {
+	ID                uuid.UUID     `json:"id"`
+	OrgID             uuid.UUID     `json:"org_id"`
+	AppointmentID     *uuid.UUID    `json:"appointment_id"`
+	ClientID          uuid.UUID     `json:"client_id"`
+	Amount            booking.Cents `json:"amount"`
+	Method            string        `json:"method" enum:"pix,cash,credit_card,debit_card"`
+	Description       string        `json:"description"`
+	Status            string        `json:"status" enum:"pending,paid,expired,cancelled,refunded,failed"`
+	Kind              string        `json:"kind" enum:"full,deposit,other"`
+	Provider          *string       `json:"provider"`
+	ProviderPaymentID *string       `json:"provider_payment_id"`
+	PaidAt            *time.Time    `json:"paid_at"`
+	ExpiresAt         *time.Time    `json:"expires_at"`
+	RefundedAmount    booking.Cents `json:"refunded_amount"`
+	CreatedBy         *uuid.UUID    `json:"created_by"`
+	CreatedAt         time.Time     `json:"created_at"`
+}
+
+func paymentOf(p dbgen.Payment, zone *time.Location) Payment {
+	return Payment{
+		ID: p.ID, OrgID: p.OrgID, AppointmentID: p.AppointmentID, ClientID: p.ClientID, Amount: p.AmountCents, Method: p.Method,
+		Description: p.Description, Status: p.Status, Kind: p.Kind, PaidAt: local(p.PaidAt, zone), RefundedAmount: p.RefundedCents,
+		CreatedBy: p.CreatedBy, CreatedAt: p.CreatedAt.In(zone),
+	}
+}
+
+func listedPayment(p dbgen.ListPaymentsRow, zone *time.Location) Payment {
+	return paymentOf(dbgen.Payment{
+		OrgID: p.OrgID, ID: p.ID, AppointmentID: p.AppointmentID, ClientID: p.ClientID, AmountCents: p.AmountCents, Method: p.Method,
+		Description: p.Description, Status: p.Status, Kind: p.Kind, PaidAt: p.PaidAt, RefundedCents: p.RefundedCents, CreatedBy: p.CreatedBy, CreatedAt: p.CreatedAt,
+	}, zone)
+}
+
+type paymentsInput struct {
+	Paging
+	Month    string `query:"month" doc:"YYYY-MM; absent: this month"`
+	Status   string `query:"status" enum:"pending,paid,expired,cancelled,refunded,failed"`
+	ClientID string `query:"client_id" format:"uuid"`
+}
+
+// Statement is a month's payments.
+type Statement struct {
+	Page[Payment]
+	Month         string          `json:"month"`
+	TotalPaid     booking.Cents   `json:"total_paid"`
+	TotalPending  booking.Cents   `json:"total_pending"`
+	TotalRefunded booking.Cents   `json:"total_refunded"`
+	ByMethod      []MethodSummary `json:"by_method" nullable:"false"`
+}
+
+// MethodSummary is what came in by one method.
+type MethodSummary struct {
+	Method string        `json:"method"`
+	Amount booking.Cents `json:"amount"`
+	Count  int           `json:"count"`
+}
+
+func (a *API) listPayments(ctx context.Context, in *paymentsInput) (*struct{ Body Statement }, error) {
+	org, err := a.org(ctx)
+	if err != nil {
+		return nil, err
+	}
+	first, last, err := month(in.Month, a.kit.Now(), org.Zone)
+	if err != nil {
+		return nil, err
+	}
+	client, err := maybeID("query.client_id", in.ClientID)
+	if err != nil {
+		return nil, err
+	}
+	var status *string
+	if in.Status != "" {
+		status = &in.Status
+	}
+	since, until := bounds(first, last, org.Zone)
+	rows, err := a.store.ListPayments(ctx, dbgen.ListPaymentsParams{
+		OrgID: org.ID, Since: &since, Until: &until, Status: status, ClientID: client, RowLimit: in.PerPage, RowOffset: in.offset(),
+	})
+	if err != nil {
+		return nil, err
+	}
+	sums, err := a.store.SumPayments(ctx, dbgen.SumPaymentsParams{OrgID: org.ID, Since: since, Until: until, Status: status, ClientID: client})
+	s := Statement{Month: first.Time().Format("2006-01"), ByMethod: []MethodSummary{}}
+	total := 0
+	for _, sum := range sums {
+		total += sum.Payments
+		switch sum.Status {
+		case "pending":
+			s.TotalPending += booking.Cents(sum.Amount)
+		case "paid", "refunded":
+			s.TotalPaid += booking.Cents(sum.Amount)
+			s.TotalRefunded += booking.Cents(sum.Refunded)
+			if n := len(s.ByMethod); n == 0 || s.ByMethod[n-1].Method != sum.Method {
+				s.ByMethod = append(s.ByMethod, MethodSummary{Method: sum.Method})
+			}
+			m := &s.ByMethod[len(s.ByMethod)-1]
+			m.Amount += booking.Cents(sum.Amount - sum.Refunded)
+			m.Count += sum.Payments
+		}
+	}
+	s.Page = pageOf(mapped(rows, func(p dbgen.ListPaymentsRow) Payment { return listedPayment(p, org.Zone) }), total, in.Paging)
+	return &struct{ Body Statement }{s}, err
+}
+
+type paymentInput struct {
+	Body struct {
+		AppointmentID optional[uuid.UUID]     `json:"appointment_id,omitempty"`
+		ClientID      optional[uuid.UUID]     `json:"client_id,omitempty" doc:"Needed without an appointment"`
+		Amount        optional[booking.Cents] `json:"amount"`
+		Method        string                  `json:"method" enum:"pix,cash,credit_card,debit_card"`
+		Description   optional[string]        `json:"description,omitempty"`
+		Kind          string                  `json:"kind,omitempty" enum:"full,deposit,other" default:"full"`
+	} `nameHint:"NewPayment"`
+}
+
+func (a *API) createPayment(ctx context.Context, in *paymentInput) (*struct{ Body Payment }, error) {
+	org, err := a.org(ctx)
+	if err != nil {
+		return nil, err
+	}
+	b := &in.Body
+	var wrong faults
+	wrong.need(b.Amount.Value > 0 && b.Amount.Value <= booking.MaxPrice, "body.amount", "must be above 0 and at most "+booking.MaxPrice.String())
+	wrong.need(b.Amount.Value.Payable(org.Currency), "body.amount", "must not have decimals in this currency")
+	wrong.length(b.Description.Value, "body.description", 0, 200)
+	wrong.need(b.ClientID.given() || b.AppointmentID.given(), "body.client_id", "is required without appointment_id")
+	if err := wrong.err(); err != nil {
+		return nil, err
+	}
+	n := store.NewPayment{Org: org.ID, Amount: b.Amount.Value, Method: b.Method, Description: b.Description.Value, Kind: b.Kind, By: staff(ctx).User}
+	b.AppointmentID.intoNull(&n.Appointment)
+	b.ClientID.into(&n.Client)
+	var made dbgen.Payment
+	err = a.store.InTx(ctx, "recording a payment", func(tx *store.Tx) error {
+		if n.Appointment != nil && !b.ClientID.given() {
+			appointment, err := tx.AppointmentByID(ctx, org.ID, *n.Appointment)
+			if err != nil {
+				return or404("Appointment", err)
+			}
+			n.Client = appointment.ClientID
+		}
+		if _, err := tx.Client(ctx, org.ID, n.Client); err != nil {
+			return err
+		}
+		made, err = tx.Pay(ctx, n)
+		return err
+	})
+	return &struct{ Body Payment }{paymentOf(made, org.Zone)}, err
+}

@@ -1,0 +1,325 @@
+package api
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"integrationhub/hub"
+	"integrationhub/hub/module/dberr"
+	"integrationhub/scheduling/internal/booking"
+	"integrationhub/scheduling/internal/store"
+	"integrationhub/scheduling/internal/store/dbgen"
+)
+
+// Professional is somebody whose time can be booked.
+type Professional struct {
+	ID                   uuid.UUID   `json:"id"`
+	OrgID                uuid.UUID   `json:"org_id"`
+	UserID               *uuid.UUID  `json:"user_id"`
+	Name                 string      `json:"name"`
+	Email                *string     `json:"email"`
+	Phone                *string     `json:"phone"`
+	Bio                  *string     `json:"bio"`
+	Specialty            *string     `json:"specialty"`
+	AvatarURL            *string     `json:"avatar_url"`
+	Color                string      `json:"color"`
+	IsActive             bool        `json:"is_active"`
+	AcceptsOnlineBooking bool        `json:"accepts_online_booking"`
+	Position             int         `json:"position"`
+	MaxBookingsPerDay    *int        `json:"max_bookings_per_day"`
+	ServiceIDs           []uuid.UUID `json:"service_ids" nullable:"false"`
+	CalendarFeedURL      string      `json:"calendar_feed_url"`
+	CreatedAt            time.Time   `json:"created_at"`
+	UpdatedAt            time.Time   `json:"updated_at"`
+}
+
+type professionalOutput struct{ Body Professional }
+
+type professionalFields struct {
+	UserID               optional[uuid.UUID] `json:"user_id,omitempty"`
+	Name                 optional[string]    `json:"name,omitempty"`
+	Email                optional[string]    `json:"email,omitempty"`
+	Phone                optional[string]    `json:"phone,omitempty"`
+	Bio                  optional[string]    `json:"bio,omitempty"`
+	Specialty            optional[string]    `json:"specialty,omitempty"`
+	AvatarURL            optional[string]    `json:"avatar_url,omitempty"`
+	Color                optional[string]    `json:"color,omitempty"`
+	IsActive             optional[bool]      `json:"is_active,omitempty"`
+	AcceptsOnlineBooking optional[bool]      `json:"accepts_online_booking,omitempty"`
+	Position             optional[int]       `json:"position,omitempty" minimum:"0" maximum:"100000"`
+	MaxBookingsPerDay    optional[int]       `json:"max_bookings_per_day,omitempty"`
+}
+
+type professionalInput struct {
+	Body professionalFields `nameHint:"ProfessionalFields"`
+}
+
+type oneProfessionalInput struct {
+	ByID
+	Body professionalFields `nameHint:"ProfessionalFields"`
+}
+
+func (a *API) professionalOf(row dbgen.ListProfessionalsRow) Professional {
+	p := row.Professional
+	return Professional{
+		ID: p.ID, OrgID: p.OrgID, UserID: p.UserID, Name: p.Name, Email: p.Email, Phone: p.Phone, Bio: p.Bio, Specialty: p.Specialty,
+		AvatarURL: p.AvatarUrl, Color: p.Color, IsActive: p.IsActive, AcceptsOnlineBooking: p.AcceptsOnlineBooking, Position: p.Position,
+		MaxBookingsPerDay: p.MaxBookingsPerDay, ServiceIDs: row.ServiceIds, CalendarFeedURL: a.feedURL(p), CreatedAt: p.CreatedAt, UpdatedAt: p.UpdatedAt,
+	}
+}
+
+// feedURL is the secret address of a professional's calendar.
+func (a *API) feedURL(p dbgen.Professional) string {
+	mac := hmac.New(sha256.New, a.kit.Sealer.Derive("calendar feed"))
+	mac.Write(p.ID[:])
+	mac.Write([]byte(strconv.Itoa(p.FeedVersion)))
+	return fmt.Sprintf("%s/calendar/%s/%s.ics", a.kit.URLs.Base, p.ID, base64.RawURLEncoding.EncodeToString(mac.Sum(nil)))
+}
+
+// into applies the fields to a professional and checks what comes out.
+func (f *professionalFields) into(p *dbgen.Professional) error {
+	f.UserID.intoNull(&p.UserID)
+	f.Name.into(&p.Name)
+	f.Email.intoNull(&p.Email)
+	f.Phone.intoNull(&p.Phone)
+	f.Bio.intoNull(&p.Bio)
+	f.Specialty.intoNull(&p.Specialty)
+	f.AvatarURL.intoNull(&p.AvatarUrl)
+	f.Color.into(&p.Color)
+	f.IsActive.into(&p.IsActive)
+	f.AcceptsOnlineBooking.into(&p.AcceptsOnlineBooking)
+	f.Position.into(&p.Position)
+	f.MaxBookingsPerDay.intoNull(&p.MaxBookingsPerDay)
+	p.Name = strings.TrimSpace(p.Name)
+	var wrong faults
+	wrong.length(p.Name, "body.name", 1, 120)
+	wrong.email(p.Email, "body.email")
+	wrong.phone(p.Phone, "body.phone")
+	wrong.length(text(p.Bio), "body.bio", 0, 2000)
+	wrong.length(text(p.Specialty), "body.specialty", 0, 200)
+	wrong.link(p.AvatarUrl, "body.avatar_url")
+	wrong.color(p.Color, "body.color")
+	most := p.MaxBookingsPerDay
+	wrong.need(most == nil || *most >= 1 && *most <= 200, "body.max_bookings_per_day", "must be 1 to 200")
+	return wrong.err()
+}
+
+// professionalTaken answers for a user who is not there or is somebody else's.
+func professionalTaken(err error) error {
+	switch dberr.Violated(err) {
+	case "professionals_org_id_user_id_fkey":
+		return missing("User")
+	case "professionals_user":
+		return hub.Errorf(hub.ErrConflict, "user_taken", "Another professional has this user.")
+	}
+	return err
+}
+
+func (a *API) listProfessionals(ctx context.Context, _ *struct{}) (*struct{ Body []Professional }, error) {
+	org, err := orgID(ctx)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := a.store.ListProfessionals(ctx, org, nil)
+	return &struct{ Body []Professional }{mapped(rows, a.professionalOf)}, err
+}
+
+func (a *API) showProfessional(ctx context.Context, org, id uuid.UUID) (*professionalOutput, error) {
+	rows, err := a.store.ListProfessionals(ctx, org, &id)
+	if err != nil {
+		return nil, err
+	}
+	if len(rows) == 0 {
+		return nil, missing("Professional")
+	}
+	return &professionalOutput{a.professionalOf(rows[0])}, nil
+}
+
+func (a *API) createProfessional(ctx context.Context, in *professionalInput) (*professionalOutput, error) {
+	org, err := orgID(ctx)
+	if err != nil {
+		return nil, err
+	}
+	p := dbgen.Professional{Color: defaultColor, IsActive: true, AcceptsOnlineBooking: true}
+	if err := in.Body.into(&p); err != nil {
+		return nil, err
+	}
+	id := store.NewID()
+	var position *int
+	in.Body.Position.intoNull(&position)
+	err = a.store.CreateProfessional(ctx, dbgen.CreateProfessionalParams{
+		OrgID: org, ID: id, UserID: p.UserID, Name: p.Name, Email: p.Email, Phone: p.Phone, Bio: p.Bio, Specialty: p.Specialty, AvatarUrl: p.AvatarUrl,
+		Color: p.Color, IsActive: p.IsActive, AcceptsOnlineBooking: p.AcceptsOnlineBooking, MaxBookingsPerDay: p.MaxBookingsPerDay, Position: position,
+	})
+	if err != nil {
+		return nil, professionalTaken(err)
+	}
+	return a.showProfessional(ctx, org, id)
+}
+
+func (a *API) updateProfessional(ctx context.Context, in *oneProfessionalInput) (*professionalOutput, error) {
+	org, err := orgID(ctx)
+	if err != nil {
+		return nil, err
+	}
+	err = a.store.InTx(ctx, "updating a professional", func(tx *store.Tx) error {
+		p, err := tx.LockProfessional(ctx, org, in.ID)
+		if err != nil {
+			return or404("Professional", err)
+		}
+		if err := in.Body.into(&p); err != nil {
+			return err
+		}
+		return tx.UpdateProfessional(ctx, dbgen.UpdateProfessionalParams{
+			OrgID: org, ID: p.ID, UserID: p.UserID, Name: p.Name, Email: p.Email, Phone: p.Phone, Bio: p.Bio, Specialty: p.Specialty, AvatarUrl: p.AvatarUrl,
+			Color: p.Color, IsActive: p.IsActive, AcceptsOnlineBooking: p.AcceptsOnlineBooking, MaxBookingsPerDay: p.MaxBookingsPerDay,
+			Position: p.Position, UpdatedAt: tx.Now(),
+		})
+	})
+	if err != nil {
+		return nil, professionalTaken(err)
+	}
+	return a.showProfessional(ctx, org, in.ID)
+}
+
+// deleteProfessional keeps the row for the appointments that name it.
+func (a *API) deleteProfessional(ctx context.Context, in *ByID) (*none, error) {
+	org, err := orgID(ctx)
+	if err != nil {
+		return nil, err
+	}
+	n, err := a.store.DeleteProfessional(ctx, dbgen.DeleteProfessionalParams{OrgID: org, ID: in.ID, Now: a.kit.Now()})
+	return nil, changedOne("Professional", n, err)
+}
+
+func (a *API) rotateFeed(ctx context.Context, in *ByID) (*professionalOutput, error) {
+	org, err := orgID(ctx)
+	if err != nil {
+		return nil, err
+	}
+	n, err := a.store.RotateFeed(ctx, org, in.ID)
+	if err := changedOne("Professional", n, err); err != nil {
+		return nil, err
+	}
+	return a.showProfessional(ctx, org, in.ID)
+}
+
+// OfferedService is a service as a professional gives it.
+type OfferedService struct {
+	ServiceID         uuid.UUID      `json:"service_id"`
+	Name              string         `json:"name"`
+	DurationMinutes   int            `json:"duration_minutes"`
+	Price             booking.Cents  `json:"price"`
+	CustomDuration    *int           `json:"custom_duration"`
+	CustomPrice       *booking.Cents `json:"custom_price"`
+	EffectiveDuration int            `json:"effective_duration"`
+	EffectivePrice    booking.Cents  `json:"effective_price"`
+}
+
+type offeredOutput struct{ Body []OfferedService }
+
+func offeredOf(row dbgen.ProfessionalServicesRow) OfferedService {
+	offer := booking.NewOffer(store.ServiceOf(row.Service), booking.Override{DurationMinutes: row.CustomDurationMinutes, Price: row.CustomPriceCents}, booking.Policy{})
+	return OfferedService{
+		ServiceID: row.Service.ID, Name: row.Service.Name, DurationMinutes: row.Service.DurationMinutes, Price: row.Service.PriceCents,
+		CustomDuration: row.CustomDurationMinutes, CustomPrice: row.CustomPriceCents,
+		EffectiveDuration: int(offer.Duration.Minutes()), EffectivePrice: offer.Price,
+	}
+}
+
+func (a *API) professionalServices(ctx context.Context, in *ByID) (*offeredOutput, error) {
+	org, err := orgID(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := a.showProfessional(ctx, org, in.ID); err != nil {
+		return nil, err
+	}
+	rows, err := a.store.ProfessionalServices(ctx, org, in.ID)
+	return &offeredOutput{mapped(rows, offeredOf)}, err
+}
+
+type setServicesInput struct {
+	ByID
+	Body struct {
+		ServiceIDs []uuid.UUID               `json:"service_ids" maxItems:"1000" nullable:"false"`
+		Overrides  map[string]overrideFields `json:"overrides,omitempty" doc:"By service id"`
+	} `nameHint:"ProfessionalServices"`
+}
+
+type overrideFields struct {
+	CustomDuration optional[int]           `json:"custom_duration,omitempty"`
+	CustomPrice    optional[booking.Cents] `json:"custom_price,omitempty"`
+}
+
+// overrides reads what the professional does differently, by service.
+func (in *setServicesInput) overrides() (map[uuid.UUID]booking.Override, error) {
+	var wrong faults
+	found := make(map[uuid.UUID]booking.Override, len(in.Body.Overrides))
+	for key, fields := range in.Body.Overrides {
+		id, err := uuid.Parse(key)
+		if err != nil || !slices.Contains(in.Body.ServiceIDs, id) {
+			wrong.need(false, "body.overrides", "must only name services of service_ids")
+			continue
+		}
+		var o booking.Override
+		fields.CustomDuration.intoNull(&o.DurationMinutes)
+		fields.CustomPrice.intoNull(&o.Price)
+		if err := wrong.also(o.Validate("overrides." + id.String())); err != nil {
+			return nil, err
+		}
+		found[id] = o
+	}
+	return found, wrong.err()
+}
+
+func (a *API) setProfessionalServices(ctx context.Context, in *setServicesInput) (*offeredOutput, error) {
+	org, err := orgID(ctx)
+	if err != nil {
+		return nil, err
+	}
+	overrides, err := in.overrides()
+	if err != nil {
+		return nil, err
+	}
+	slices.SortFunc(in.Body.ServiceIDs, func(x, y uuid.UUID) int { return strings.Compare(x.String(), y.String()) })
+	ids := slices.Compact(in.Body.ServiceIDs)
+	err = a.store.InTx(ctx, "setting services", func(tx *store.Tx) error {
+		if _, err := tx.LockProfessional(ctx, org, in.ID); err != nil {
+			return or404("Professional", err)
+		}
+		known, err := tx.CountServices(ctx, org, ids)
+		if err != nil {
+			return err
+		}
+		if known != len(ids) {
+			return missing("Service")
+		}
+		if err := tx.ClearProfessionalServices(ctx, org, in.ID); err != nil {
+			return err
+		}
+		for _, id := range ids {
+			o := overrides[id]
+			err := tx.AddProfessionalService(ctx, dbgen.AddProfessionalServiceParams{
+				OrgID: org, ProfessionalID: in.ID, ServiceID: id, CustomDurationMinutes: o.DurationMinutes, CustomPriceCents: o.Price,
+			})
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return a.professionalServices(ctx, &in.ByID)
+}

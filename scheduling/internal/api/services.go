@@ -1,0 +1,256 @@
+package api
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"integrationhub/hub"
+	"integrationhub/scheduling/internal/booking"
+	"integrationhub/scheduling/internal/store"
+	"integrationhub/scheduling/internal/store/dbgen"
+)
+
+const defaultColor = "#3B82F6"
+
+// Service is something that can be booked.
+type Service struct {
+	ID                  uuid.UUID      `json:"id"`
+	Name                string         `json:"name"`
+	Description         string         `json:"description"`
+	DurationMinutes     int            `json:"duration_minutes"`
+	Price               booking.Cents  `json:"price"`
+	Color               string         `json:"color"`
+	RequiresDeposit     bool           `json:"requires_deposit"`
+	DepositAmount       *booking.Cents `json:"deposit_amount"`
+	IsActive            bool           `json:"is_active"`
+	IsPublic            bool           `json:"is_public"`
+	Position            int            `json:"position"`
+	Category            *string        `json:"category"`
+	Capacity            int            `json:"capacity"`
+	SlotIntervalMinutes *int           `json:"slot_interval_minutes"`
+	BufferBeforeMinutes *int           `json:"buffer_before_minutes"`
+	BufferAfterMinutes  *int           `json:"buffer_after_minutes"`
+	ImageURL            *string        `json:"image_url"`
+	CreatedAt           time.Time      `json:"created_at"`
+	UpdatedAt           time.Time      `json:"updated_at"`
+}
+
+type (
+	serviceOutput  struct{ Body Service }
+	servicesOutput struct{ Body []Service }
+)
+
+type serviceFields struct {
+	Name                optional[string]        `json:"name,omitempty"`
+	Description         optional[string]        `json:"description,omitempty"`
+	DurationMinutes     optional[int]           `json:"duration_minutes,omitempty"`
+	Price               optional[booking.Cents] `json:"price,omitempty"`
+	Color               optional[string]        `json:"color,omitempty"`
+	RequiresDeposit     optional[bool]          `json:"requires_deposit,omitempty"`
+	DepositAmount       optional[booking.Cents] `json:"deposit_amount,omitempty"`
+	IsActive            optional[bool]          `json:"is_active,omitempty"`
+	IsPublic            optional[bool]          `json:"is_public,omitempty"`
+	Category            optional[string]        `json:"category,omitempty"`
+	Capacity            optional[int]           `json:"capacity,omitempty"`
+	SlotIntervalMinutes optional[int]           `json:"slot_interval_minutes,omitempty"`
+	BufferBeforeMinutes optional[int]           `json:"buffer_before_minutes,omitempty"`
+	BufferAfterMinutes  optional[int]           `json:"buffer_after_minutes,omitempty"`
+	ImageURL            optional[string]        `json:"image_url,omitempty"`
+}
+
+type serviceInput struct {
+	Body serviceFields `nameHint:"ServiceFields"`
+}
+
+type oneServiceInput struct {
+	ByID
+	Body serviceFields `nameHint:"ServiceFields"`
+}
+
+func serviceOf(s dbgen.Service) Service {
+	return Service{
+		ID: s.ID, Name: s.Name, Description: s.Description, DurationMinutes: s.DurationMinutes, Price: s.PriceCents, Color: s.Color,
+		RequiresDeposit: s.RequiresDeposit, DepositAmount: s.DepositCents, IsActive: s.IsActive, IsPublic: s.IsPublic, Position: s.Position,
+		Category: s.Category, Capacity: s.Capacity, SlotIntervalMinutes: s.SlotIntervalMinutes, BufferBeforeMinutes: s.BufferBeforeMinutes,
+		BufferAfterMinutes: s.BufferAfterMinutes, ImageURL: s.ImageUrl, CreatedAt: s.CreatedAt, UpdatedAt: s.UpdatedAt,
+	}
+}
+
+// into applies the fields to a service and checks what comes out.
+func (f *serviceFields) into(s *dbgen.Service) error {
+	f.Name.into(&s.Name)
+	f.Description.into(&s.Description)
+	f.DurationMinutes.into(&s.DurationMinutes)
+	f.Price.into(&s.PriceCents)
+	f.Color.into(&s.Color)
+	f.RequiresDeposit.into(&s.RequiresDeposit)
+	f.DepositAmount.intoNull(&s.DepositCents)
+	f.IsActive.into(&s.IsActive)
+	f.IsPublic.into(&s.IsPublic)
+	f.Category.intoNull(&s.Category)
+	f.Capacity.into(&s.Capacity)
+	f.SlotIntervalMinutes.intoNull(&s.SlotIntervalMinutes)
+	f.BufferBeforeMinutes.intoNull(&s.BufferBeforeMinutes)
+	f.BufferAfterMinutes.intoNull(&s.BufferAfterMinutes)
+	f.ImageURL.intoNull(&s.ImageUrl)
+	if f.Description.Null {
+		s.Description = ""
+	}
+	if !s.RequiresDeposit {
+		s.DepositCents = nil
+	}
+	s.Name = strings.TrimSpace(s.Name)
+	var wrong faults
+	wrong.length(s.Name, "body.name", 1, 120)
+	wrong.length(s.Description, "body.description", 0, 2000)
+	wrong.color(s.Color, "body.color")
+	wrong.length(text(s.Category), "body.category", 0, 120)
+	wrong.link(s.ImageUrl, "body.image_url")
+	if err := wrong.also(store.ServiceOf(*s).Validate()); err != nil {
+		return err
+	}
+	return wrong.err()
+}
+
+func (a *API) listServices(ctx context.Context, _ *struct{}) (*servicesOutput, error) {
+	org, err := orgID(ctx)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := a.store.ListServices(ctx, org)
+	return &servicesOutput{mapped(rows, serviceOf)}, err
+}
+
+func (a *API) createService(ctx context.Context, in *serviceInput) (*serviceOutput, error) {
+	org, err := orgID(ctx)
+	if err != nil {
+		return nil, err
+	}
+	s := dbgen.Service{Color: defaultColor, Capacity: 1, IsActive: true, IsPublic: true}
+	if !in.Body.DurationMinutes.given() {
+		return nil, hub.Invalid("body.duration_minutes", "is required")
+	}
+	if err := in.Body.into(&s); err != nil {
+		return nil, err
+	}
+	made, err := a.store.CreateService(ctx, dbgen.CreateServiceParams{
+		OrgID: org, ID: store.NewID(), Name: s.Name, Description: s.Description, DurationMinutes: s.DurationMinutes, PriceCents: s.PriceCents,
+		Color: s.Color, RequiresDeposit: s.RequiresDeposit, DepositCents: s.DepositCents, Category: s.Category, Capacity: s.Capacity,
+		SlotIntervalMinutes: s.SlotIntervalMinutes, BufferBeforeMinutes: s.BufferBeforeMinutes, BufferAfterMinutes: s.BufferAfterMinutes,
+		ImageUrl: s.ImageUrl, IsActive: s.IsActive, IsPublic: s.IsPublic,
+	})
+	return &serviceOutput{serviceOf(made)}, err
+}
+
+func (a *API) updateService(ctx context.Context, in *oneServiceInput) (*serviceOutput, error) {
+	org, err := orgID(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var done dbgen.Service
+	err = a.store.InTx(ctx, "updating a service", func(tx *store.Tx) error {
+		all, err := tx.LockServices(ctx, org)
+		if err != nil {
+			return err
+		}
+		at := slices.IndexFunc(all, func(s dbgen.Service) bool { return s.ID == in.ID })
+		if at < 0 {
+			return missing("Service")
+		}
+		s := all[at]
+		if err := in.Body.into(&s); err != nil {
+			return err
+		}
+		done, err = tx.UpdateService(ctx, dbgen.UpdateServiceParams{
+			OrgID: org, ID: s.ID, Name: s.Name, Description: s.Description, DurationMinutes: s.DurationMinutes, PriceCents: s.PriceCents,
+			Color: s.Color, RequiresDeposit: s.RequiresDeposit, DepositCents: s.DepositCents, Category: s.Category, Capacity: s.Capacity,
+			SlotIntervalMinutes: s.SlotIntervalMinutes, BufferBeforeMinutes: s.BufferBeforeMinutes, BufferAfterMinutes: s.BufferAfterMinutes,
+			ImageUrl: s.ImageUrl, IsActive: s.IsActive, IsPublic: s.IsPublic, UpdatedAt: tx.Now(),
+		})
+		return err
+	})
+	return &serviceOutput{serviceOf(done)}, err
+}
+
+// deleteService keeps the row for the appointments that name it.
+func (a *API) deleteService(ctx context.Context, in *ByID) (*none, error) {
+	org, err := orgID(ctx)
+	if err != nil {
+		return nil, err
+	}
+	n, err := a.store.DeleteService(ctx, dbgen.DeleteServiceParams{OrgID: org, ID: in.ID, Now: a.kit.Now()})
+	return nil, changedOne("Service", n, err)
+}
+
+type reorderInput struct {
+	Body struct {
+		ServiceIDs []uuid.UUID `json:"service_ids,omitempty" maxItems:"1000" doc:"In their new order; services not named follow in theirs"`
+		Items      []struct {
+			ID       uuid.UUID `json:"id"`
+			Position int       `json:"position"`
+		} `json:"items,omitempty" maxItems:"1000" doc:"The same, by position"`
+	} `nameHint:"ServiceOrder"`
+}
+
+func (a *API) reorderServices(ctx context.Context, in *reorderInput) (*servicesOutput, error) {
+	org, err := orgID(ctx)
+	if err != nil {
+		return nil, err
+	}
+	order, location := in.Body.ServiceIDs, "body.service_ids"
+	if order == nil {
+		location = "body.items"
+		items := slices.Clone(in.Body.Items)
+		slices.SortStableFunc(items, func(x, y struct {
+			ID       uuid.UUID `json:"id"`
+			Position int       `json:"position"`
+		},
+		) int {
+			return x.Position - y.Position
+		})
+		for _, item := range items {
+			order = append(order, item.ID)
+		}
+	}
+	if len(order) == 0 {
+		return nil, hub.Invalid("body.service_ids", "is required")
+	}
+	err = a.store.InTx(ctx, "reordering services", func(tx *store.Tx) error {
+		all, err := tx.LockServices(ctx, org)
+		if err != nil {
+			return err
+		}
+		left := make(map[uuid.UUID]bool, len(all))
+		for _, s := range all {
+			left[s.ID] = true
+		}
+		for i, id := range order {
+			switch {
+			case slices.Contains(order[:i], id):
+				return hub.Invalid(location, "must not name a service twice")
+			case !left[id]:
+				return missing("Service")
+			}
+			delete(left, id)
+		}
+		for _, s := range all {
+			if left[s.ID] {
+				order = append(order, s.ID)
+			}
+		}
+		for i, id := range order {
+			if err := tx.PlaceService(ctx, dbgen.PlaceServiceParams{OrgID: org, ID: id, Position: i}); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return a.listServices(ctx, nil)
+}

@@ -1,0 +1,177 @@
+package api
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"integrationhub/hub"
+	"integrationhub/scheduling/internal/store"
+	"integrationhub/scheduling/internal/store/dbgen"
+)
+
+// Roles of users.
+const (
+	roleOwner = "owner"
+	roleAdmin = "admin"
+)
+
+// User is somebody who works in an organization.
+type User struct {
+	ID        uuid.UUID `json:"id"`
+	OrgID     uuid.UUID `json:"org_id"`
+	Name      string    `json:"name"`
+	Email     string    `json:"email"`
+	Role      string    `json:"role" enum:"owner,admin,staff,professional"`
+	Phone     *string   `json:"phone"`
+	AvatarURL *string   `json:"avatar_url"`
+	IsActive  bool      `json:"is_active"`
+	CreatedAt time.Time `json:"created_at"`
+}
+
+type userOutput struct{ Body User }
+
+type userFields struct {
+	Name     optional[string] `json:"name,omitempty"`
+	Email    optional[string] `json:"email,omitempty"`
+	Role     optional[string] `json:"role,omitempty" enum:"owner,admin,staff,professional"`
+	Phone    optional[string] `json:"phone,omitempty"`
+	IsActive optional[bool]   `json:"is_active,omitempty"`
+}
+
+type userInput struct {
+	Body userFields `nameHint:"UserFields"`
+}
+
+type oneUserInput struct {
+	ByID
+	Body userFields `nameHint:"UserFields"`
+}
+
+func userOf(u dbgen.User) User {
+	return User{ID: u.ID, OrgID: u.OrgID, Name: u.Name, Email: u.Email, Role: u.Role, Phone: u.Phone, AvatarURL: u.AvatarUrl, IsActive: u.IsActive, CreatedAt: u.CreatedAt}
+}
+
+// into applies the fields to a user and checks what comes out.
+func (f userFields) into(u *dbgen.User) error {
+	f.Name.into(&u.Name)
+	f.Email.into(&u.Email)
+	f.Role.into(&u.Role)
+	f.Phone.intoNull(&u.Phone)
+	f.IsActive.into(&u.IsActive)
+	u.Name = strings.TrimSpace(u.Name)
+	var wrong faults
+	wrong.length(u.Name, "body.name", 1, 120)
+	wrong.email(&u.Email, "body.email")
+	wrong.phone(u.Phone, "body.phone")
+	wrong.need(u.Role != "", "body.role", "is required")
+	return wrong.err()
+}
+
+func (a *API) listUsers(ctx context.Context, _ *struct{}) (*struct{ Body []User }, error) {
+	org, err := orgID(ctx)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := a.store.ListUsers(ctx, org)
+	return &struct{ Body []User }{mapped(rows, userOf)}, err
+}
+
+// mayMake lets only owners make owners, or change them.
+func mayMake(ctx context.Context, roles ...string) error {
+	who, err := caller(ctx)
+	if err == nil && slices.Contains(roles, roleOwner) && who.Role != roleOwner {
+		return hub.Errorf(hub.ErrForbidden, "owner_only", "Only owners may do this.")
+	}
+	return err
+}
+
+func (a *API) createUser(ctx context.Context, in *userInput) (*userOutput, error) {
+	org, err := orgID(ctx)
+	if err != nil {
+		return nil, err
+	}
+	draft := dbgen.User{Role: "staff", IsActive: true}
+	if err := in.Body.into(&draft); err != nil {
+		return nil, err
+	}
+	if err := mayMake(ctx, draft.Role); err != nil {
+		return nil, err
+	}
+	var made dbgen.User
+	err = a.store.InTx(ctx, "making a user", func(tx *store.Tx) error {
+		made, err = tx.CreateUser(ctx, dbgen.CreateUserParams{
+			OrgID: org, ID: store.NewID(), Name: draft.Name, Email: draft.Email, Role: draft.Role, Phone: draft.Phone, IsActive: draft.IsActive,
+		})
+		if err != nil {
+			return err
+		}
+		return a.mailLink(ctx, tx, made, "invite", inviteTime)
+	})
+	return &userOutput{userOf(made)}, accountTaken(err)
+}
+
+// changeUser locks the organization's users, so that two owners cannot remove each
+// other at once, and hands over the one with an id and whether it is the last owner.
+func (a *API) changeUser(ctx context.Context, id uuid.UUID, work func(tx *store.Tx, user dbgen.User, lastOwner bool) error) error {
+	org, err := orgID(ctx)
+	if err != nil {
+		return err
+	}
+	return a.store.InTx(ctx, "changing a user", func(tx *store.Tx) error {
+		users, err := tx.LockUsers(ctx, org)
+		if err != nil {
+			return err
+		}
+		at := slices.IndexFunc(users, func(u dbgen.User) bool { return u.ID == id })
+		if at < 0 {
+			return missing("User")
+		}
+		others := slices.ContainsFunc(users, func(u dbgen.User) bool { return u.ID != id && u.Role == roleOwner && u.IsActive })
+		return work(tx, users[at], users[at].Role == roleOwner && users[at].IsActive && !others)
+	})
+}
+
+func lastOwner() *hub.Error {
+	return hub.Errorf(hub.ErrConflict, "last_owner", "This is the last active owner; make another one first.")
+}
+
+func (a *API) updateUser(ctx context.Context, in *oneUserInput) (*userOutput, error) {
+	var done dbgen.User
+	err := a.changeUser(ctx, in.ID, func(tx *store.Tx, user dbgen.User, last bool) error {
+		before := user.Role
+		if err := in.Body.into(&user); err != nil {
+			return err
+		}
+		if err := mayMake(ctx, before, user.Role); err != nil {
+			return err
+		}
+		if last && (user.Role != roleOwner || !user.IsActive) {
+			return lastOwner()
+		}
+		var err error
+		done, err = tx.UpdateUser(ctx, dbgen.UpdateUserParams{
+			OrgID: user.OrgID, ID: user.ID, Name: user.Name, Email: user.Email, Role: user.Role, Phone: user.Phone, IsActive: user.IsActive, UpdatedAt: tx.Now(),
+		})
+		if err == nil && !user.IsActive {
+			err = tx.RevokeLogins(ctx, tx.Now(), user.ID)
+		}
+		return err
+	})
+	return &userOutput{userOf(done)}, accountTaken(err)
+}
+
+func (a *API) deleteUser(ctx context.Context, in *ByID) (*none, error) {
+	return nil, a.changeUser(ctx, in.ID, func(tx *store.Tx, user dbgen.User, last bool) error {
+		if err := mayMake(ctx, user.Role); err != nil {
+			return err
+		}
+		if last {
+			return lastOwner()
+		}
+		return tx.DeleteUser(ctx, user.OrgID, user.ID)
+	})
+}

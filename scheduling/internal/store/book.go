@@ -1,0 +1,334 @@
+package store
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"integrationhub/hub"
+	"integrationhub/hub/module/dberr"
+	"integrationhub/scheduling/internal/booking"
+	"integrationhub/scheduling/internal/store/dbgen"
+)
+
+// Actor is who changes an appointment.
+type Actor struct {
+	Kind    booking.Actor
+	User    *uuid.UUID // of staff
+	Manager bool       // owner or administrator
+}
+
+// NewAppointment is one to be made.
+type NewAppointment struct {
+	Org    Org
+	Client func(ctx context.Context, tx *Tx) (dbgen.Client, error) // finds or makes who it is for
+	Choice
+	Start    time.Time
+	Notes    string
+	Source   booking.Source
+	SourceID *string // of a connected product, which may ask twice
+	By       Actor
+	Overbook bool           // staff: even where the time is taken
+	Limits   booking.Limits // for clients; staff have none but what is taken
+	Once     *Once          // nil: every request counts
+	// NoDeposits: nobody collects them, so what requires one cannot be booked online.
+	NoDeposits bool
+}
+
+// Once makes a request with an Idempotency-Key count once.
+type Once struct {
+	Operation, Key string
+	RequestHash    []byte
+}
+
+// Booked is what came of it.
+type Booked struct {
+	dbgen.AppointmentDetail
+	Warnings []string // outside_working_hours, in_the_past
+	Before   bool     // it had been made before, by the same request
+}
+
+// idempotencyTime is how long an Idempotency-Key is remembered.
+const idempotencyTime = 24 * time.Hour
+
+// errTaken stops a transaction whose time is taken.
+var errTaken = errors.New("the time is taken")
+
+// Book makes an appointment. A time that is taken, or for clients not offered, is a
+// *[booking.SlotTakenError] with other times.
+func (s *Store) Book(ctx context.Context, n NewAppointment) (Booked, error) {
+	var made Booked
+	err := s.InTx(ctx, "booking", func(tx *Tx) (err error) {
+		made, err = tx.bookOnce(ctx, n)
+		return err
+	})
+	if taken(err) {
+		return Booked{}, s.slotTaken(ctx, n.Org, n.Choice, n.Start, n.Limits, nil)
+	}
+	return made, err
+}
+
+// taken tells whether a transaction failed because the time was.
+func taken(err error) bool {
+	return errors.Is(err, errTaken) || strings.HasPrefix(dberr.Violated(err), "appointments_no_double_")
+}
+
+// slotTaken looks for other times to propose.
+func (s *Store) slotTaken(ctx context.Context, org Org, c Choice, start time.Time, l booking.Limits, keep func(*booking.Offer)) error {
+	day := booking.DateOf(start, org.Zone)
+	offers, err := OffersOf(ctx, s.Queries, org.ID, c)
+	if err != nil {
+		return err
+	}
+	now := s.kit.Now()
+	calendars, err := Calendars(ctx, s.DB, org, offers, Days{First: day, Last: day + 14, Now: now})
+	if err != nil {
+		return err
+	}
+	for i := range calendars {
+		if keep != nil {
+			keep(&calendars[i].Offer)
+		}
+	}
+	if !c.Online {
+		l = booking.StaffLimits(now)
+	}
+	return booking.SlotTaken(booking.Alternatives(org.Zone, l, start, 3, calendars))
+}
+
+func (t *Tx) bookOnce(ctx context.Context, n NewAppointment) (Booked, error) {
+	if n.Once == nil {
+		return t.book(ctx, n)
+	}
+	claimed, err := t.ClaimIdempotency(ctx, dbgen.ClaimIdempotencyParams{
+		OrgID: n.Org.ID, Operation: n.Once.Operation, Key: n.Once.Key, RequestHash: n.Once.RequestHash, CreatedAt: t.now, Expired: t.now.Add(-idempotencyTime),
+	})
+	if err != nil {
+		return Booked{}, err
+	}
+	if claimed == 0 {
+		return t.bookedBefore(ctx, n)
+	}
+	made, err := t.book(ctx, n)
+	if err != nil {
+		return Booked{}, err
+	}
+	answer, err := json.Marshal(rememberedBooking{made.ID, made.Warnings})
+	if err != nil {
+		return Booked{}, err
+	}
+	created := 201
+	return made, t.KeepAnswer(ctx, dbgen.KeepAnswerParams{OrgID: n.Org.ID, Operation: n.Once.Operation, Key: n.Once.Key, Status: &created, Answer: answer})
+}
+
+// rememberedBooking is what is kept of a booking for a repeated request.
+type rememberedBooking struct {
+	ID       uuid.UUID `json:"id"`
+	Warnings []string  `json:"warnings"`
+}
+
+func (t *Tx) bookedBefore(ctx context.Context, n NewAppointment) (Booked, error) {
+	kept, err := t.IdempotentAnswer(ctx, dbgen.IdempotentAnswerParams{OrgID: n.Org.ID, Operation: n.Once.Operation, Key: n.Once.Key})
+	if err != nil {
+		return Booked{}, err
+	}
+	if !bytes.Equal(kept.RequestHash, n.Once.RequestHash) {
+		return Booked{}, hub.Errorf(hub.ErrConflict, "idempotency_key_reused", "This Idempotency-Key was used for another request.")
+	}
+	var before rememberedBooking
+	if err := json.Unmarshal(kept.Answer, &before); err != nil {
+		return Booked{}, err
+	}
+	detail, err := t.AppointmentByID(ctx, n.Org.ID, before.ID)
+	return Booked{detail, before.Warnings, true}, err
+}
+
+func (t *Tx) book(ctx context.Context, n NewAppointment) (Booked, error) {
+	if n.SourceID != nil {
+		before, err := t.AppointmentBySource(ctx, n.Org.ID, n.SourceID)
+		if !errors.Is(err, pgx.ErrNoRows) {
+			return Booked{AppointmentDetail: before, Before: true}, err
+		}
+	}
+	offers, err := OffersOf(ctx, t.Queries, n.Org.ID, n.Choice)
+	if err != nil {
+		return Booked{}, err
+	}
+	client, err := n.Client(ctx, t)
+	if err != nil {
+		return Booked{}, err
+	}
+	chosen, spot, err := t.choose(ctx, n, offers)
+	if err != nil {
+		return Booked{}, err
+	}
+	a := dbgen.CreateAppointmentParams{
+		OrgID: n.Org.ID, ID: NewID(), ClientID: client.ID, ProfessionalID: chosen.ProfessionalID, ServiceID: n.Service,
+		StartAt: n.Start, EndAt: n.Start.Add(spot.offer.Duration), PriceCents: spot.offer.Price, Source: n.Source, SourceID: n.SourceID, Notes: n.Notes,
+		DepositStatus: booking.DepositNone, Capacity: spot.offer.Capacity, Seat: spot.seat, Overbooked: spot.overbooked,
+		CreatedBy: n.By.User, CreatedAt: t.now,
+	}
+	if n.NoDeposits && spot.offer.DepositAmount > 0 {
+		return Booked{}, hub.Errorf(hub.ErrConflict, "provider_not_configured", "Deposits cannot be paid here yet.")
+	}
+	if deposit := spot.offer.DepositAmount; deposit > 0 && n.Source == booking.Web {
+		hold := n.Org.Policy.HoldEnds(t.now)
+		a.DepositStatus, a.DepositCents, a.HoldUntil = booking.DepositPending, &deposit, &hold
+	}
+	if a.Status = n.Org.Policy.Initial(n.Source, a.DepositStatus); a.Status == booking.Confirmed {
+		a.ConfirmedAt = &t.now
+	}
+	if err := t.CreateAppointment(ctx, a); err != nil {
+		return Booked{}, err
+	}
+	if err := t.note(ctx, n.Org.ID, a.ID, dbgen.RecordHistoryParams{Action: "create", ToStatus: string(a.Status), ToStartAt: &a.StartAt, ToProfessionalID: &a.ProfessionalID}, n.By); err != nil {
+		return Booked{}, err
+	}
+	if err := t.planReminders(ctx, n.Org, a.ID, a.StartAt); err != nil {
+		return Booked{}, err
+	}
+	detail, err := t.AppointmentByID(ctx, n.Org.ID, a.ID)
+	if err != nil {
+		return Booked{}, err
+	}
+	return Booked{AppointmentDetail: detail, Warnings: spot.warnings}, t.publish(ctx, n.Org.ID, "appointment.created", map[string]any{
+		"appointment_id": a.ID, "client_phone": phoneOf(client), "service": detail.ServiceName, "professional": detail.ProfessionalName,
+		"datetime": utc(a.StartAt), "end_at": utc(a.EndAt), "status": a.Status, "source": a.Source,
+	})
+}
+
+// spot is a place in a professional's time.
+type spot struct {
+	offer      booking.Offer
+	seat       int
+	overbooked bool
+	warnings   []string
+}
+
+// choose takes the professional's lock and a place. With anybody, it tries those
+// who offer the time in turn, the least booked of them first.
+func (t *Tx) choose(ctx context.Context, n NewAppointment, offers []dbgen.OffersRow) (dbgen.OffersRow, spot, error) {
+	if n.Professional != nil {
+		place, err := t.place(ctx, n, offers[0])
+		return offers[0], place, err
+	}
+	day := booking.DateOf(n.Start, n.Org.Zone)
+	for len(offers) > 0 {
+		calendars, err := Calendars(ctx, t.DB, n.Org, offers, Days{First: day, Last: day, Now: t.now})
+		if err != nil {
+			return dbgen.OffersRow{}, spot{}, err
+		}
+		slot, ok := booking.Offered(n.Org.Zone, n.Limits, n.Start, calendars)
+		if !ok {
+			break
+		}
+		var rest []dbgen.OffersRow
+		for _, o := range offers {
+			if o.ProfessionalID != slot.Professional {
+				rest = append(rest, o)
+				continue
+			}
+			place, err := t.place(ctx, n, o)
+			if err == nil || !errors.Is(err, errTaken) {
+				return o, place, err
+			}
+		}
+		offers = rest
+	}
+	return dbgen.OffersRow{}, spot{}, errTaken
+}
+
+func (t *Tx) place(ctx context.Context, n NewAppointment, o dbgen.OffersRow) (spot, error) {
+	if err := t.LockTime(ctx, o.ProfessionalID); err != nil {
+		return spot{}, err
+	}
+	return t.fit(ctx, n.Org, o, OfferOf(o, n.Org.Policy), n.Start, uuid.Nil, fitting{online: n.Online, limits: n.Limits, overbook: n.Overbook})
+}
+
+// fitting is how much a place is asked to fit.
+type fitting struct {
+	online   bool // only what is offered within the limits
+	limits   booking.Limits
+	overbook bool
+}
+
+// fit finds a seat at a time. The professional's lock is held.
+func (t *Tx) fit(ctx context.Context, org Org, o dbgen.OffersRow, offer booking.Offer, start time.Time, moved uuid.UUID, f fitting) (spot, error) {
+	day := booking.DateOf(start, org.Zone)
+	last := booking.DateOf(start.Add(offer.Duration), org.Zone)
+	calendars, err := Calendars(ctx, t.DB, org, []dbgen.OffersRow{o}, Days{First: min(day, last), Last: max(day, last), Moved: moved, Now: t.now})
+	if err != nil {
+		return spot{}, err
+	}
+	c := &calendars[0]
+	c.Offer = offer
+	found := spot{offer: offer}
+	if f.online {
+		if _, ok := booking.Offered(org.Zone, f.limits, start, calendars); !ok {
+			return spot{}, errTaken
+		}
+	} else {
+		found.warnings = warnings(org, c, start, t.now)
+	}
+	if booking.SeatsAt(start, offer, c.Busy) > 0 {
+		found.seat, err = t.FreeSeat(ctx, dbgen.FreeSeatParams{
+			Capacity: offer.Capacity, ProfessionalID: o.ProfessionalID, ServiceID: o.Service.ID, StartAt: start, EndAt: start.Add(offer.Duration), MovedID: moved,
+		})
+		if err != nil {
+			return spot{}, err
+		}
+	}
+	if found.seat == 0 {
+		if !f.overbook {
+			return spot{}, errTaken
+		}
+		found.seat, found.overbooked = 1, true
+	}
+	return found, nil
+}
+
+func warnings(org Org, c *booking.Calendar, start, now time.Time) []string {
+	var list []string
+	if !booking.WithinHours(org.Zone, start, start.Add(c.Offer.Duration), c.Rules, c.Exceptions) {
+		list = append(list, "outside_working_hours")
+	}
+	if start.Before(now) {
+		list = append(list, "in_the_past")
+	}
+	return list
+}
+
+// note adds a line to an appointment's history.
+func (t *Tx) note(ctx context.Context, org, appointment uuid.UUID, line dbgen.RecordHistoryParams, by Actor) error {
+	line.OrgID, line.ID, line.AppointmentID, line.At, line.Actor, line.UserID = org, NewID(), appointment, t.now, string(by.Kind), by.User
+	return t.RecordHistory(ctx, line)
+}
+
+func (t *Tx) planReminders(ctx context.Context, org Org, appointment uuid.UUID, start time.Time) error {
+	if !org.Settings.RemindersEnabled {
+		return nil
+	}
+	return t.PlanReminders(ctx, dbgen.PlanRemindersParams{
+		OrgID: org.ID, AppointmentID: appointment, StartAt: start, Now: t.now,
+		Offsets: org.Settings.ReminderOffsetsMinutes, Channels: org.Settings.ReminderChannels,
+	})
+}
+
+// phoneOf is a client's phone as other products know it.
+func phoneOf(c dbgen.Client) string {
+	switch {
+	case c.PhoneE164 != nil:
+		return *c.PhoneE164
+	case c.Phone != nil:
+		return *c.Phone
+	}
+	return ""
+}
+
+func utc(t time.Time) string { return t.UTC().Format(time.RFC3339) }

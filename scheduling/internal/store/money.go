@@ -1,0 +1,179 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"integrationhub/hub"
+	"integrationhub/hub/module/dberr"
+	"integrationhub/scheduling/internal/booking"
+	"integrationhub/scheduling/internal/store/dbgen"
+)
+
+// Client finds a client that the transaction needs; [hub.ErrNotFound] where the
+// organization has none with this id.
+func (t *Tx) Client(ctx context.Context, org, id uuid.UUID) (dbgen.Client, error) {
+	c, err := t.ClientByID(ctx, org, id)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return c, missing("Client")
+	}
+	return c, dberr.Failed("loading the client", err)
+}
+
+// NewPayment is money that was received.
+type NewPayment struct {
+	Org         uuid.UUID
+	Appointment *uuid.UUID
+	Client      uuid.UUID
+	Amount      booking.Cents
+	Method      string
+	Description string
+	Kind        string
+	SourceID    *string
+	By          *uuid.UUID // user
+}
+
+// Pay records money that was received: the payment, the client's and the
+// appointment's totals, and the points it earns.
+func (t *Tx) Pay(ctx context.Context, n NewPayment) (dbgen.Payment, error) {
+	service := uuid.Nil
+	if n.Appointment != nil {
+		a, err := t.LockAppointment(ctx, n.Org, *n.Appointment)
+		switch {
+		case errors.Is(err, pgx.ErrNoRows):
+			return dbgen.Payment{}, missing("Appointment")
+		case err != nil:
+			return dbgen.Payment{}, dberr.Failed("loading the appointment", err)
+		case a.ClientID != n.Client:
+			return dbgen.Payment{}, hub.Invalid("body.client_id", "is not the appointment's client")
+		}
+		service = a.ServiceID
+		if err := t.AddPaid(ctx, dbgen.AddPaidParams{OrgID: n.Org, ID: *n.Appointment, Amount: int64(n.Amount), Now: t.now}); err != nil {
+			return dbgen.Payment{}, err
+		}
+	}
+	payment, err := t.CreatePayment(ctx, dbgen.CreatePaymentParams{
+		OrgID: n.Org, ID: NewID(), AppointmentID: n.Appointment, ClientID: n.Client, AmountCents: n.Amount, Method: n.Method, Description: n.Description,
+		Status: "paid", Kind: n.Kind, PaidAt: &t.now, SourceID: n.SourceID, CreatedBy: n.By, CreatedAt: t.now,
+	})
+	if err != nil {
+		return payment, err
+	}
+	if _, err := t.AddToClient(ctx, dbgen.AddToClientParams{OrgID: n.Org, ID: n.Client, Spent: int64(n.Amount)}); err != nil {
+		return payment, err
+	}
+	program, err := LoyaltyOf(ctx, t.Queries, n.Org)
+	if err != nil {
+		return payment, err
+	}
+	return payment, t.AddPoints(ctx, Points{
+		Org: n.Org, Client: n.Client, Type: "earn", Points: program.ForPayment(n.Amount, service), Source: "payment:" + payment.ID.String(),
+		Payment: &payment.ID, Appointment: n.Appointment,
+	})
+}
+
+// LoyaltyOf loads a programme as the rules read it.
+func LoyaltyOf(ctx context.Context, q *dbgen.Queries, org uuid.UUID) (booking.Loyalty, error) {
+	p, err := q.LoyaltyProgram(ctx, org)
+	if err != nil {
+		return booking.Loyalty{}, dberr.Failed("loading the loyalty program", err)
+	}
+	rewards, err := q.Rewards(ctx, org)
+	if err != nil {
+		return booking.Loyalty{}, dberr.Failed("loading rewards", err)
+	}
+	return RulesOf(p, rewards), nil
+}
+
+// RulesOf is a programme as the rules read it.
+func RulesOf(p dbgen.LoyaltyProgram, rewards []dbgen.LoyaltyReward) booking.Loyalty {
+	l := booking.Loyalty{
+		Enabled: p.Enabled, Accrual: booking.Accrual(p.AccrualType), PointsPerUnit: booking.Cents(p.PointsPerHundred), PointsPerVisit: p.PointsPerVisit,
+		MinSpend: p.MinSpendCents, Rounding: booking.Rounding(p.Rounding), EligibleServices: p.EligibleServiceIds, ExpirationDays: p.PointsExpirationDays,
+		SignupBonus: p.SignupBonus, BirthdayBonus: p.BirthdayBonus,
+	}
+	for _, r := range rewards {
+		l.Rewards = append(l.Rewards, booking.Reward{
+			ID: r.ID, Name: r.Name, Points: r.Points, Type: booking.RewardType(r.Type), Value: booking.Cents(r.Value), Service: r.ServiceID, Active: r.IsActive,
+		})
+	}
+	return l
+}
+
+// Points is a change of a client's balance. Of the same type and source there is
+// only one.
+type Points struct {
+	Org, Client          uuid.UUID
+	Type                 string
+	Points               int64
+	Source               string
+	Appointment, Payment *uuid.UUID
+	Reward               *uuid.UUID
+	Description          string
+}
+
+// AddPoints writes a change of a client's balance, once; 0 points are none. A
+// balance cannot fall below 0: that is a [hub.ErrConflict], insufficient_points.
+func (t *Tx) AddPoints(ctx context.Context, p Points) error {
+	if p.Points == 0 {
+		return nil
+	}
+	client, err := t.LockClient(ctx, p.Org, p.Client)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return missing("Client")
+	}
+	if err != nil {
+		return err
+	}
+	before, err := t.HasEntry(ctx, dbgen.HasEntryParams{OrgID: p.Org, Type: p.Type, Source: p.Source})
+	if err != nil || before {
+		return err
+	}
+	balance := client.LoyaltyPoints + p.Points
+	if balance < 0 {
+		return hub.Errorf(hub.ErrConflict, "insufficient_points", "The client has %d points.", client.LoyaltyPoints)
+	}
+	if _, err := t.AddToClient(ctx, dbgen.AddToClientParams{OrgID: p.Org, ID: p.Client, Points: p.Points}); err != nil {
+		return err
+	}
+	_, err = t.AddEntry(ctx, dbgen.AddEntryParams{
+		OrgID: p.Org, ID: NewID(), ClientID: p.Client, Type: p.Type, Points: p.Points, BalanceAfter: balance, Source: p.Source,
+		AppointmentID: p.Appointment, PaymentID: p.Payment, RewardID: p.Reward, Description: p.Description, CreatedAt: t.now,
+	})
+	return err
+}
+
+// visitSource names a completion. A corrected appointment may be completed again,
+// so the version is part of it.
+func visitSource(a dbgen.Appointment) string { return fmt.Sprintf("visit:%s:", a.ID) }
+
+func (t *Tx) earnVisit(ctx context.Context, a dbgen.Appointment) error {
+	program, err := LoyaltyOf(ctx, t.Queries, a.OrgID)
+	if err != nil {
+		return err
+	}
+	return t.AddPoints(ctx, Points{
+		Org: a.OrgID, Client: a.ClientID, Type: "earn", Points: program.ForVisit(a.PriceCents, a.ServiceID),
+		Source: fmt.Sprintf("%s%d", visitSource(a), a.Version), Appointment: &a.ID,
+	})
+}
+
+// reverseVisit takes back what a completion earned, as far as it was not spent.
+func (t *Tx) reverseVisit(ctx context.Context, a dbgen.Appointment) error {
+	earned, err := t.Accrued(ctx, a.OrgID, visitSource(a))
+	if err != nil || earned <= 0 {
+		return err
+	}
+	client, err := t.LockClient(ctx, a.OrgID, a.ClientID)
+	if err != nil {
+		return err
+	}
+	return t.AddPoints(ctx, Points{
+		Org: a.OrgID, Client: a.ClientID, Type: "reverse", Points: -min(earned, client.LoyaltyPoints),
+		Source: fmt.Sprintf("%s%d", visitSource(a), a.Version), Appointment: &a.ID,
+	})
+}

@@ -1,0 +1,147 @@
+package store
+
+import (
+	"context"
+	"time"
+
+	"github.com/google/uuid"
+
+	"integrationhub/scheduling/internal/booking"
+	"integrationhub/scheduling/internal/store/dbgen"
+)
+
+// Move is where an appointment goes, and what else an edit changes of it. What is
+// nil stays.
+type Move struct {
+	Start        *time.Time
+	Professional *uuid.UUID
+	Service      *uuid.UUID
+	Price        *booking.Cents
+	Client       *uuid.UUID
+	Notes        *string
+	Overbook     bool
+	Online       bool // by a client: to an offered slot within the limits
+	Limits       booking.Limits
+	Explicit     bool // it was asked to be moved, so its status has to allow that
+}
+
+// moves tells whether the appointment's place in time changes.
+func (m Move) moves(a dbgen.Appointment) bool {
+	return m.Explicit || m.Start != nil && !m.Start.Equal(a.StartAt) ||
+		m.Professional != nil && *m.Professional != a.ProfessionalID || m.Service != nil && *m.Service != a.ServiceID
+}
+
+// Move changes an appointment. Errors as [Store.Book] and [Store.Act] have them.
+func (s *Store) Move(ctx context.Context, m Move, c Change) (Booked, error) {
+	var done Booked
+	var was dbgen.Appointment
+	err := s.InTx(ctx, "changing the appointment", func(tx *Tx) (err error) {
+		if was, err = tx.lock(ctx, c, m.Professional); err != nil {
+			return err
+		}
+		if m.moves(was) {
+			if done.Warnings, err = tx.move(ctx, m, c, was); err != nil {
+				return err
+			}
+		}
+		if err := tx.edit(ctx, m, c, was); err != nil {
+			return err
+		}
+		done.AppointmentDetail, err = tx.AppointmentByID(ctx, c.Org.ID, c.ID)
+		return err
+	})
+	if taken(err) {
+		start, choice := m.target(was)
+		return Booked{}, s.slotTaken(ctx, c.Org, choice, start, m.Limits, func(o *booking.Offer) {
+			if choice.Service == was.ServiceID {
+				*o = o.Keeping(was.EndAt.Sub(was.StartAt), was.PriceCents)
+			}
+		})
+	}
+	return done, err
+}
+
+// target is where the appointment is to be.
+func (m Move) target(was dbgen.Appointment) (time.Time, Choice) {
+	start, choice := was.StartAt, Choice{Service: was.ServiceID, Professional: &was.ProfessionalID, Online: m.Online}
+	if m.Start != nil {
+		start = *m.Start
+	}
+	if m.Professional != nil {
+		choice.Professional = m.Professional
+	}
+	if m.Service != nil {
+		choice.Service = *m.Service
+	}
+	return start, choice
+}
+
+func (t *Tx) move(ctx context.Context, m Move, c Change, was dbgen.Appointment) (warned []string, err error) {
+	next, err := booking.Reschedule.Apply(was.Status, c.By.Kind, c.By.Manager, c.Org.Policy)
+	if err != nil {
+		return nil, err
+	}
+	if c.Check != nil {
+		if err := c.Check(was); err != nil {
+			return nil, err
+		}
+	}
+	start, choice := m.target(was)
+	offers, err := OffersOf(ctx, t.Queries, c.Org.ID, choice)
+	if err != nil {
+		return nil, err
+	}
+	offer := OfferOf(offers[0], c.Org.Policy)
+	if choice.Service == was.ServiceID {
+		offer = offer.Keeping(was.EndAt.Sub(was.StartAt), was.PriceCents)
+	}
+	place, err := t.fit(ctx, c.Org, offers[0], offer, start, was.ID, fitting{online: m.Online, limits: m.Limits, overbook: m.Overbook})
+	if err != nil {
+		return nil, err
+	}
+	err = t.MoveAppointment(ctx, dbgen.MoveAppointmentParams{
+		OrgID: c.Org.ID, ID: c.ID, ProfessionalID: *choice.Professional, ServiceID: choice.Service, StartAt: start, EndAt: start.Add(offer.Duration),
+		PriceCents: offer.Price, Capacity: offer.Capacity, Seat: place.seat, Overbooked: place.overbooked, Status: next.To, Now: t.now,
+	})
+	if err != nil {
+		return nil, err
+	}
+	from := string(was.Status)
+	err = t.note(ctx, c.Org.ID, c.ID, dbgen.RecordHistoryParams{
+		Action: string(booking.Reschedule), FromStatus: &from, ToStatus: string(next.To), FromStartAt: &was.StartAt, ToStartAt: &start,
+		FromProfessionalID: &was.ProfessionalID, ToProfessionalID: choice.Professional, Reason: c.Reason,
+	}, c.By)
+	if err != nil {
+		return nil, err
+	}
+	if err := t.DropReminders(ctx, c.Org.ID, c.ID); err != nil {
+		return nil, err
+	}
+	return place.warnings, t.planReminders(ctx, c.Org, c.ID, start)
+}
+
+// edit changes what has nothing to do with time.
+func (t *Tx) edit(ctx context.Context, m Move, c Change, was dbgen.Appointment) error {
+	if m.Client == nil && m.Notes == nil && m.Price == nil {
+		return nil
+	}
+	now, err := t.LockAppointment(ctx, c.Org.ID, c.ID)
+	if err != nil {
+		return err
+	}
+	change := dbgen.EditAppointmentParams{OrgID: c.Org.ID, ID: c.ID, ClientID: was.ClientID, Notes: was.Notes, PriceCents: now.PriceCents, Now: t.now}
+	if m.Client != nil {
+		client, err := t.Client(ctx, c.Org.ID, *m.Client)
+		if err != nil {
+			return err
+		}
+		change.ClientID = client.ID
+	}
+	if m.Notes != nil {
+		change.Notes = *m.Notes
+	}
+	if m.Price != nil {
+		change.PriceCents = *m.Price
+	}
+	return t.EditAppointment(ctx, change)
+}

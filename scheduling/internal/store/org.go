@@ -1,0 +1,73 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"integrationhub/hub/module/dberr"
+	"integrationhub/scheduling/internal/booking"
+	"integrationhub/scheduling/internal/store/dbgen"
+)
+
+// Org is an organization with its settings, and what the rules make of them.
+type Org struct {
+	dbgen.Organization
+	Settings dbgen.Settings
+	Zone     *time.Location
+	Policy   booking.Policy
+}
+
+// Org loads an organization; [hub.ErrNotFound] where there is none.
+func (s *Store) Org(ctx context.Context, id uuid.UUID) (Org, error) {
+	row, err := s.Organization(ctx, id)
+	if err != nil {
+		return Org{}, dberr.Failed("loading the organization", err)
+	}
+	return OrgOf(row.Organization, row.Settings)
+}
+
+// OrgBySlug loads an organization by its slug, or by one it had until lately.
+func (s *Store) OrgBySlug(ctx context.Context, slug string) (Org, error) {
+	row, err := s.OrganizationBySlug(ctx, slug, s.kit.Now())
+	if errors.Is(err, pgx.ErrNoRows) {
+		return Org{}, missing("Organization")
+	}
+	if err != nil {
+		return Org{}, dberr.Failed("loading the organization", err)
+	}
+	return OrgOf(row.Organization, row.Settings)
+}
+
+// LockOrg loads an organization that the transaction is going to change.
+func (t *Tx) LockOrg(ctx context.Context, id uuid.UUID) (Org, error) {
+	row, err := t.LockOrganization(ctx, id)
+	if err != nil {
+		return Org{}, dberr.Failed("loading the organization", err)
+	}
+	return OrgOf(row.Organization, row.Settings)
+}
+
+// OrgOf puts an organization together.
+func OrgOf(organization dbgen.Organization, settings dbgen.Settings) (Org, error) {
+	zone, err := time.LoadLocation(organization.Timezone)
+	if err != nil {
+		return Org{}, fmt.Errorf("loading the organization's time zone: %w", err)
+	}
+	return Org{organization, settings, zone, PolicyOf(settings)}, nil
+}
+
+// PolicyOf is the part of settings that the rules read.
+func PolicyOf(s dbgen.Settings) booking.Policy {
+	return booking.Policy{
+		AutoConfirm: s.AutoConfirm, SlotIntervalMinutes: s.SlotIntervalMinutes, MinNoticeMinutes: s.MinNoticeMinutes,
+		MaxAdvanceDays: s.MaxAdvanceDays, CancelNoticeMinutes: s.CancelNoticeMinutes, RescheduleNoticeMinutes: s.RescheduleNoticeMinutes,
+		AllowClientCancel: s.AllowClientCancel, AllowClientReschedule: s.AllowClientReschedule,
+		BufferBeforeMinutes: s.BufferBeforeMinutes, BufferAfterMinutes: s.BufferAfterMinutes, MaxBookingsPerDay: s.MaxBookingsPerDay,
+		DepositHoldMinutes: s.DepositHoldMinutes, DepositRefundNoticeMinutes: s.DepositRefundNoticeMinutes,
+	}
+}

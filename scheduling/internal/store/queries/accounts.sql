@@ -1,0 +1,132 @@
+-- name: CreateOrganization :exec
+insert into scheduling.organizations (id, name, slug, phone) values ($1, $2, $3, $4);
+
+-- name: CreateSettings :exec
+insert into scheduling.settings (org_id, notify_emails) values ($1, $2);
+
+-- name: CreateLoyaltyProgram :exec
+insert into scheduling.loyalty_programs (org_id) values ($1);
+
+-- name: SlugIsKept :one
+select exists(select from scheduling.old_slugs where slug = @slug and redirects_until > @now::timestamptz and org_id <> @org_id) as kept;
+
+-- name: Organization :one
+select sqlc.embed(o), sqlc.embed(s) from scheduling.organizations o
+join scheduling.settings s on s.org_id = o.id where o.id = $1;
+
+-- name: LockOrganization :one
+select sqlc.embed(o), sqlc.embed(s) from scheduling.organizations o
+join scheduling.settings s on s.org_id = o.id where o.id = $1 for update;
+
+-- name: OrganizationBySlug :one
+select sqlc.embed(o), sqlc.embed(s) from scheduling.organizations o
+join scheduling.settings s on s.org_id = o.id
+where o.slug = @slug or o.id = (select k.org_id from scheduling.old_slugs k where k.slug = @slug and k.redirects_until > @now::timestamptz)
+order by (o.slug = @slug) desc limit 1;
+
+-- name: UpdateOrganization :exec
+update scheduling.organizations set name = $2, slug = $3, phone = $4, email = $5, address = $6, timezone = $7,
+    currency = $8, locale = $9, updated_at = $10 where id = $1;
+
+-- name: KeepSlug :exec
+insert into scheduling.old_slugs (slug, org_id, redirects_until) values ($1, $2, $3)
+on conflict (slug) do update set org_id = excluded.org_id, redirects_until = excluded.redirects_until;
+
+-- name: ForgetSlug :exec
+delete from scheduling.old_slugs where slug = $1;
+
+-- name: UpdateSettings :exec
+update scheduling.settings set booking_enabled = $2, booking_disabled_message = $3, auto_confirm = $4, slot_interval_minutes = $5,
+    min_notice_minutes = $6, max_advance_days = $7, cancel_notice_minutes = $8, reschedule_notice_minutes = $9,
+    allow_client_cancel = $10, allow_client_reschedule = $11, buffer_before_minutes = $12, buffer_after_minutes = $13,
+    max_bookings_per_day = $14, max_active_bookings_per_client = $15, allow_any_professional = $16,
+    require_client_phone = $17, require_client_email = $18, reminders_enabled = $19, reminder_offsets_minutes = $20,
+    reminder_channels = $21, deposit_hold_minutes = $22, deposit_refund_notice_minutes = $23, inactive_after_days = $24,
+    waitlist_enabled = $25, week_start = $26, time_format = $27, booking_page = $28, notify_emails = $29, updated_at = $30
+where org_id = $1;
+
+-- name: CreateUser :one
+insert into scheduling.users (org_id, id, name, email, password_hash, role, phone, is_active)
+values ($1, $2, $3, $4, $5, $6, $7, $8) returning *;
+
+-- name: UserByEmail :one
+select * from scheduling.users where lower(email) = lower(@email);
+
+-- name: UserByID :one
+select * from scheduling.users where id = $1;
+
+-- name: UserOfLogin :one
+select u.* from scheduling.users u where u.id = @id and u.is_active
+and exists (select from scheduling.refresh_tokens t where t.family_id = @login and t.user_id = u.id and t.revoked_at is null);
+
+-- name: ListUsers :many
+select * from scheduling.users where org_id = $1 order by name, id;
+
+-- name: LockUsers :many
+select * from scheduling.users where org_id = $1 order by id for update;
+
+-- name: UpdateUser :one
+update scheduling.users set name = $3, email = $4, role = $5, phone = $6, is_active = $7, updated_at = $8
+where org_id = $1 and id = $2 returning *;
+
+-- name: DeleteUser :exec
+delete from scheduling.users where org_id = $1 and id = $2;
+
+-- name: SetPassword :exec
+update scheduling.users set password_hash = $2, updated_at = $3 where id = $1;
+
+-- name: CreateRefreshToken :exec
+insert into scheduling.refresh_tokens (hash, family_id, user_id, created_at, expires_at) values ($1, $2, $3, $4, $5);
+
+-- name: LockRefreshToken :one
+select * from scheduling.refresh_tokens where hash = $1 for update;
+
+-- name: UseRefreshToken :exec
+update scheduling.refresh_tokens set used_at = $2 where hash = $1;
+
+-- name: RevokeFamily :exec
+update scheduling.refresh_tokens set revoked_at = @now::timestamptz where family_id = @family_id and revoked_at is null;
+
+-- name: RevokeLogins :exec
+update scheduling.refresh_tokens set revoked_at = @now::timestamptz where user_id = @user_id and revoked_at is null;
+
+-- name: RecentLoginFailures :many
+select at from scheduling.login_failures where account_hash = $1 and ip = $2 and at > @since::timestamptz order by at desc limit @row_limit::int;
+
+-- name: RecordLoginFailure :exec
+insert into scheduling.login_failures (account_hash, ip, at) values ($1, $2, $3);
+
+-- name: ForgetLoginFailures :exec
+delete from scheduling.login_failures where account_hash = $1 and ip = $2;
+
+-- name: CreateMailedToken :exec
+insert into scheduling.mailed_tokens (hash, user_id, purpose, created_at, expires_at) values ($1, $2, $3, $4, $5);
+
+-- name: LockMailedToken :one
+select * from scheduling.mailed_tokens where hash = $1 for update;
+
+-- name: UseMailedTokens :exec
+update scheduling.mailed_tokens set used_at = @now::timestamptz where user_id = @user_id and used_at is null;
+
+-- name: CountMailedTokens :one
+select count(*)::int from scheduling.mailed_tokens where user_id = @user_id and created_at > @since::timestamptz;
+
+-- name: ClaimIdempotency :execrows
+insert into scheduling.idempotency (org_id, operation, key, request_hash, created_at) values ($1, $2, $3, $4, $5)
+on conflict (org_id, operation, key) do update
+set request_hash = excluded.request_hash, created_at = excluded.created_at, status = null, answer = null
+where scheduling.idempotency.created_at < @expired::timestamptz;
+
+-- name: IdempotentAnswer :one
+select * from scheduling.idempotency where org_id = $1 and operation = $2 and key = $3;
+
+-- name: KeepAnswer :exec
+update scheduling.idempotency set status = $4, answer = $5 where org_id = $1 and operation = $2 and key = $3;
+
+-- name: OrganizationOfService :one
+select sqlc.embed(o), sqlc.embed(s) from scheduling.services v
+join scheduling.organizations o on o.id = v.org_id join scheduling.settings s on s.org_id = o.id
+where v.id = $1 and v.deleted_at is null;
+
+-- name: SetLogo :exec
+update scheduling.organizations set logo_key = $2, updated_at = $3 where id = $1;

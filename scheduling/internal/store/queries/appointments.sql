@@ -1,0 +1,83 @@
+-- name: CreateAppointment :exec
+insert into scheduling.appointments (org_id, id, client_id, professional_id, service_id, start_at, end_at, price_cents, status, source,
+    source_id, notes, confirmed_at, deposit_status, deposit_cents, hold_until, capacity, seat, overbooked, created_by, created_at, updated_at)
+values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $21);
+
+-- name: AppointmentByID :one
+select * from scheduling.appointment_details where org_id = $1 and id = $2;
+
+-- name: AppointmentBySource :one
+select * from scheduling.appointment_details d where d.org_id = $1
+and d.id = (select a.id from scheduling.appointments a where a.org_id = $1 and a.source = 'integration' and a.source_id = $2);
+
+-- name: LockAppointment :one
+select * from scheduling.appointments where org_id = $1 and id = $2 for update;
+
+-- name: ListAppointments :many
+select * from scheduling.appointment_details where org_id = @org_id
+and (sqlc.narg('since')::timestamptz is null or start_at >= sqlc.narg('since'))
+and (sqlc.narg('until')::timestamptz is null or start_at < sqlc.narg('until'))
+and (cardinality(@statuses::text[]) = 0 or status = any(@statuses::text[]))
+and (sqlc.narg('professional_id')::uuid is null or professional_id = sqlc.narg('professional_id'))
+and (sqlc.narg('client_id')::uuid is null or client_id = sqlc.narg('client_id'))
+order by case when @descending::bool then start_at end desc, start_at, id
+limit @row_limit::int offset @row_offset::int;
+
+-- name: CountAppointments :one
+select count(*)::int from scheduling.appointments where org_id = @org_id
+and (sqlc.narg('since')::timestamptz is null or start_at >= sqlc.narg('since'))
+and (sqlc.narg('until')::timestamptz is null or start_at < sqlc.narg('until'))
+and (cardinality(@statuses::text[]) = 0 or status = any(@statuses::text[]))
+and (sqlc.narg('professional_id')::uuid is null or professional_id = sqlc.narg('professional_id'))
+and (sqlc.narg('client_id')::uuid is null or client_id = sqlc.narg('client_id'));
+
+-- name: SetStatus :execrows
+update scheduling.appointments set status = @status, version = version + 1, updated_at = @now,
+    confirmed_at = case when @status = 'confirmed' then coalesce(confirmed_at, @now) else confirmed_at end,
+    completed_at = case when @status = 'completed' then @now end,
+    no_show_at = case when @status = 'no_show' then @now end,
+    cancelled_at = case when @status = 'cancelled' then @now end,
+    cancelled_by = case when @status = 'cancelled' then sqlc.narg('cancelled_by')::text end,
+    cancel_reason = case when @status = 'cancelled' then sqlc.narg('cancel_reason')::text else cancel_reason end,
+    deposit_status = @deposit_status,
+    ics_sequence = ics_sequence + case when @status = 'cancelled' then 1 else 0 end
+where org_id = @org_id and id = @id and status = any(@expected::text[]);
+
+-- name: MoveAppointment :exec
+update scheduling.appointments set professional_id = @professional_id, service_id = @service_id, start_at = @start_at, end_at = @end_at,
+    price_cents = @price_cents, capacity = @capacity, seat = @seat, overbooked = @overbooked, status = @status,
+    confirmed_at = case when @status = 'scheduled' then null else confirmed_at end,
+    rescheduled_count = rescheduled_count + 1, original_start_at = coalesce(original_start_at, start_at),
+    ics_sequence = ics_sequence + 1, version = version + 1, updated_at = @now
+where org_id = @org_id and id = @id;
+
+-- name: EditAppointment :exec
+update scheduling.appointments set client_id = @client_id, notes = @notes, price_cents = @price_cents, version = version + 1, updated_at = @now
+where org_id = @org_id and id = @id;
+
+-- name: RecordHistory :exec
+insert into scheduling.appointment_history (org_id, id, appointment_id, at, action, actor, user_id, from_status, to_status,
+    from_start_at, to_start_at, from_professional_id, to_professional_id, reason)
+values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14);
+
+-- name: History :many
+select h.*, u.name as user_name from scheduling.appointment_history h
+left join scheduling.users u on u.org_id = h.org_id and u.id = h.user_id
+where h.org_id = $1 and h.appointment_id = $2 order by h.id;
+
+-- name: PlanReminders :exec
+insert into scheduling.reminders (org_id, appointment_id, offset_minutes, channel, due_at)
+select @org_id, @appointment_id, o, c, sqlc.arg('start_at')::timestamptz - o * interval '1 minute'
+from unnest(@offsets::int[]) o, unnest(@channels::text[]) c
+where sqlc.arg('start_at')::timestamptz - o * interval '1 minute' > @now::timestamptz
+on conflict do nothing;
+
+-- name: DropReminders :exec
+delete from scheduling.reminders where org_id = $1 and appointment_id = $2 and sent_at is null;
+
+-- name: ActiveBookings :one
+select count(*)::int from scheduling.appointments where org_id = $1 and client_id = $2 and status in ('scheduled', 'confirmed') and end_at > @now::timestamptz;
+
+-- name: Conflicts :many
+select * from scheduling.appointment_details where org_id = @org_id and professional_id = @professional_id
+and status in ('scheduled', 'confirmed') and start_at < @until::timestamptz and end_at > @since::timestamptz order by start_at, id limit 200;

@@ -1,0 +1,158 @@
+package scheduling_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestANewOrganizationHasZeroKPIs(t *testing.T) {
+	t.Parallel()
+	s := newStudio(t)
+	kpis := s.ok(200, "GET", "/reports/dashboard", nil)
+	for _, name := range []string{"appointments_today", "appointments_month", "revenue_month", "occupancy_rate", "noshow_rate", "new_clients_month"} {
+		require.EqualValues(t, 0, kpis[name], name)
+	}
+	require.Equal(t, "2026-02-01", kpis["start_date"])
+	require.Equal(t, "2026-02-28", kpis["end_date"])
+}
+
+func TestReports(t *testing.T) {
+	t.Parallel()
+	p := opened(t)
+	p.later(72*time.Hour - time.Minute) // Monday, a minute before nine
+	done, missed := p.book(0), p.book(30*time.Minute)
+	p.book(time.Hour)
+	p.do(200, "cancel", p.book(2*time.Hour), nil)
+	p.do(200, "complete", done, nil)
+	p.do(200, "noshow", missed, nil)
+	p.ok(201, "POST", "/payments", object{"appointment_id": done, "client_id": p.client, "amount": 80, "method": "pix"})
+	p.ok(201, "POST", "/payments", object{"client_id": p.client, "amount": 20.5, "method": "cash"})
+
+	kpis := p.ok(200, "GET", "/reports/dashboard", nil)
+	require.EqualValues(t, 3, kpis["appointments_today"])
+	require.EqualValues(t, 3, kpis["appointments_month"])
+	require.InDelta(t, 100.5, kpis["revenue_month"], 1e-9)
+	require.InDelta(t, 0.5, kpis["noshow_rate"], 1e-9)
+	require.EqualValues(t, 0, kpis["new_clients_month"], "made in February")
+	require.InDelta(t, 60.0/(22*180), kpis["occupancy_rate"], 0.0001)
+
+	week := p.ok(200, "GET", "/reports/occupancy?period=week", nil)
+	require.Equal(t, "2026-03-02", week["start_date"])
+	require.Equal(t, "2026-03-08", week["end_date"])
+	ana := week["professionals"].([]any)[0].(object)
+	require.EqualValues(t, 5*180, ana["available_minutes"])
+	require.EqualValues(t, 60, ana["booked_minutes"])
+	require.EqualValues(t, 2, ana["appointments"])
+
+	revenue := p.ok(200, "GET", "/reports/revenue?period=week", nil)
+	require.Equal(t, "BRL", revenue["currency"])
+	require.InDelta(t, 100.5, revenue["total"], 1e-9)
+	require.EqualValues(t, 2, revenue["payments_count"])
+	require.InDelta(t, 50.25, revenue["average_ticket"], 1e-9)
+	require.Nil(t, revenue["change_rate"])
+	require.Len(t, revenue["series"], 7)
+	require.Equal(t, object{"date": "2026-03-02", "amount": 100.5, "count": 2.0}, revenue["series"].([]any)[0])
+	require.Equal(t, object{"method": "pix", "amount": 80.0, "count": 1.0}, revenue["by_method"].([]any)[0])
+	require.EqualValues(t, 80, revenue["by_professional"].([]any)[0].(object)["amount"])
+	require.Equal(t, "Cut", revenue["by_service"].([]any)[0].(object)["service_name"])
+	require.Len(t, p.ok(200, "GET", "/reports/revenue?period=year", nil)["series"], 12)
+	require.Len(t, p.ok(200, "GET", "/reports/revenue?period=quarter", nil)["series"], 14)
+	require.Len(t, p.ok(200, "GET", "/reports/revenue?month=2026-02", nil)["series"], 28)
+	require.EqualValues(t, 80, p.ok(200, "GET", "/reports/revenue?professional_id="+p.professional, nil)["total"])
+
+	noshow := p.ok(200, "GET", "/reports/noshow", nil)
+	require.EqualValues(t, 2, noshow["total"])
+	require.InDelta(t, 0.5, noshow["noshow_rate"], 1e-9)
+	require.EqualValues(t, 80, noshow["estimated_loss"])
+	require.EqualValues(t, 1, noshow["by_weekday"].([]any)[0].(object)["noshow_count"])
+	require.Len(t, noshow["by_weekday"], 7)
+
+	popular := p.ok(200, "GET", "/reports/services/popular", nil)["items"].([]any)
+	require.EqualValues(t, 3, popular[0].(object)["appointments"])
+	require.EqualValues(t, 1, popular[0].(object)["share"])
+	require.EqualValues(t, 80, popular[0].(object)["revenue"])
+
+	for _, path := range []string{"dashboard", "occupancy", "revenue", "noshow", "services/popular"} {
+		p.invalid("query.month", "GET", "/reports/"+path+"?month=2026-1", nil)
+		p.refused(422, "validation_failed", "GET", "/reports/"+path+"?period=century", nil)
+		csv := p.call("GET", "/reports/"+path, nil, "Accept", "text/csv")
+		require.Equal(t, "text/csv; charset=utf-8", csv.header.Get("Content-Type"), path)
+		require.Contains(t, csv.text, ",")
+	}
+}
+
+func TestInactiveClients(t *testing.T) {
+	t.Parallel()
+	p := opened(t)
+	p.later(72*time.Hour - time.Minute)
+	p.do(200, "complete", p.book(0), nil)
+	p.ok(201, "POST", "/clients", object{"name": "=HYPERLINK(1)", "phone": "+5511900000000"})
+	p.later(30 * 24 * time.Hour)
+	require.EqualValues(t, 0, p.ok(200, "GET", "/reports/clients/inactive", nil)["total"])
+	report := p.ok(200, "GET", "/reports/clients/inactive?days=20", nil)
+	require.EqualValues(t, 2, report["total"])
+	caio := report["items"].([]any)[1].(object)
+	require.Equal(t, "Caio", caio["name"])
+	require.EqualValues(t, 30, caio["days_inactive"])
+	require.Equal(t, "Cut", caio["favorite_service"])
+	csv := p.call("GET", "/reports/clients/inactive?days=20", nil, "Accept", "text/csv").text
+	require.Contains(t, csv, ",'=HYPERLINK(1),'+5511900000000,")
+	p.book(40 * 24 * time.Hour)
+	require.EqualValues(t, 1, p.ok(200, "GET", "/reports/clients/inactive?days=20", nil)["total"], "who has an appointment is coming")
+}
+
+func TestLoyalty(t *testing.T) {
+	t.Parallel()
+	p := opened(t)
+	config := p.ok(200, "GET", "/loyalty/config", nil)
+	require.Equal(t, false, config["enabled"])
+	require.EqualValues(t, 1, config["points_per_currency_unit"])
+	require.Empty(t, config["rewards"])
+	config = p.ok(200, "PUT", "/loyalty/config", object{
+		"enabled": true, "program_name": "Club", "points_per_currency_unit": 0.5, "signup_bonus": 5, "points_expiration_days": 30,
+		"rewards":     []object{{"name": "Ten off", "points": 30, "type": "fixed_discount", "value": 10}, {"name": "Big", "points": 500, "type": "free_service", "service_id": p.service}},
+		"terminology": object{"one": "star", "other": "stars"},
+	})
+	require.InDelta(t, 0.5, config["points_per_currency_unit"], 1e-9)
+	rewards := config["rewards"].([]any)
+	require.Len(t, rewards, 2)
+	for location, body := range map[string]object{
+		"body.points_per_visit": {"points_per_visit": -1}, "body.rewards[0].points": {"rewards": []object{{"name": "x", "points": 0, "type": "free_service"}}},
+		"body.points_expiration_days": {"points_expiration_days": 0}, "body.accrual_type": {"accrual_type": "hope"},
+	} {
+		p.invalid(location, "PUT", "/loyalty/config", body)
+	}
+	id := p.book(0)
+	p.do(200, "complete", id, nil)
+	p.ok(201, "POST", "/payments", object{"appointment_id": id, "client_id": p.client, "amount": 81, "method": "cash"})
+	path := "/loyalty/clients/" + p.client
+	points := p.ok(200, "GET", path, nil)
+	require.EqualValues(t, 40, points["balance"])
+	require.EqualValues(t, 40, points["lifetime_earned"])
+	require.Equal(t, "Big", points["next_reward"].(object)["name"])
+	require.EqualValues(t, 460, points["points_to_next_reward"])
+	require.EqualValues(t, 40, points["expiring_points"])
+	require.Equal(t, "2026-03-30T00:00:00-03:00", points["expiring_at"])
+	reward := rewards[0].(object)["id"]
+	points = p.ok(200, "POST", path+"/redeem", object{"reward_id": reward})
+	require.EqualValues(t, 10, points["balance"])
+	require.EqualValues(t, 30, points["lifetime_redeemed"])
+	p.refused(409, "insufficient_points", "POST", path+"/redeem", object{"reward_id": reward})
+	points = p.ok(200, "POST", path+"/adjust", object{"points": -10, "reason": "mistake"})
+	require.EqualValues(t, 0, points["balance"])
+	require.EqualValues(t, 3, points["history"].(object)["total"])
+	require.EqualValues(t, 5, p.ok(201, "POST", "/clients", object{"name": "New"})["loyalty_points"])
+	config = p.ok(200, "PUT", "/loyalty/config", object{"accrual_type": "visit", "points_per_visit": 7, "rewards": []any{rewards[0]}})
+	require.Len(t, config["rewards"], 1)
+	second := p.book(time.Hour)
+	for _, want := range []int{7, 0, 7} {
+		action := "complete"
+		if want == 0 {
+			action = "reopen"
+		}
+		p.do(200, action, second, nil)
+		require.EqualValues(t, want, p.ok(200, "GET", path, nil)["balance"])
+	}
+}

@@ -1,0 +1,88 @@
+// Package scheduling is the multi-tenant online scheduling service of interface
+// document 1, as a product that a hub hosts.
+package scheduling
+
+import (
+	"context"
+	"io/fs"
+	_ "time/tzdata" // organizations have time zones, and machines may know none
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/jackc/pgx/v5"
+
+	"integrationhub/hub"
+	"integrationhub/hub/module"
+	"integrationhub/scheduling/internal/api"
+	"integrationhub/scheduling/internal/store"
+	"integrationhub/scheduling/migrations"
+)
+
+// Module is the product.
+type Module struct{}
+
+// New makes the product.
+func New() Module { return Module{} }
+
+var _ module.Module = Module{}
+
+// Spec implements [module.Module].
+func (Module) Spec() module.Spec {
+	return module.Spec{
+		Name: "scheduling", Title: "Scheduling", KeyPrefix: "sch", Tenant: "org", Version: "1.0.0", Features: api.Features(),
+		Receives: []string{"patient.updated", "patient.deleted", "payment.received"},
+		Sends:    []string{"appointment.created", "appointment.cancelled", "appointment.reminded", "appointment.noshow"},
+	}
+}
+
+// Migrations implements [module.Module].
+func (Module) Migrations() fs.FS { return migrations.FS() }
+
+// Open implements [module.Module].
+func (Module) Open(_ context.Context, kit module.Kit) (module.Instance, error) {
+	s := store.New(kit)
+	return &instance{api: api.New(kit, s), store: s}, nil
+}
+
+// instance is the product at work.
+type instance struct {
+	api   *api.API
+	store *store.Store
+}
+
+var (
+	_ module.Instance  = (*instance)(nil)
+	_ module.Searcher  = (*instance)(nil)
+	_ module.Actor     = (*instance)(nil)
+	_ module.Presenter = (*instance)(nil)
+	_ module.Finder    = (*instance)(nil)
+)
+
+// Routes implements [module.Instance].
+func (i *instance) Routes(api huma.API) { i.api.Routes(api) }
+
+// Authenticate implements [module.Instance].
+func (i *instance) Authenticate(ctx context.Context, token string) (module.Caller, error) {
+	return i.api.Authenticate(ctx, token)
+}
+
+// Searches implements [module.Searcher].
+func (i *instance) Searches(api huma.API) { i.api.Searches(api) }
+
+// Actions implements [module.Actor].
+func (i *instance) Actions(api huma.API) { i.api.Actions(api) }
+
+// PresentConnect implements [module.Presenter].
+func (i *instance) PresentConnect(one module.Integration) any { return api.IntegrationOf(one) }
+
+// PresentStatus implements [module.Presenter].
+func (i *instance) PresentStatus(list []module.Integration) any { return api.IntegrationsOf(list) }
+
+// Find implements [module.Finder].
+func (i *instance) Find(ctx context.Context, phone string) ([]module.Match, error) {
+	return i.api.Find(ctx, phone)
+}
+
+// Handle implements [module.Instance].
+func (i *instance) Handle(ctx context.Context, tx pgx.Tx, e hub.Event) error {
+	return i.store.Join(tx).Receive(ctx, e)
+}
