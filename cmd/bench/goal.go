@@ -41,7 +41,7 @@ var goals = []goal{
 		if !ok {
 			return 0, false
 		}
-		return r.Figures[figureInboundShare], true
+		return r.Figures[figureInboundPercent] / 100, true
 	}},
 	{"delivery-log query, worst filter's p95", 50, true, "ms", func(m measured) (float64, bool) {
 		r, ok := m["gateway-log"]

@@ -9,16 +9,18 @@ import (
 	"net/http"
 	"os/exec"
 	"path/filepath"
+	"strconv"
+	"syscall"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 )
 
-// What the inbound scenario finds out, in events per second, and their ratio.
+// What the inbound scenario finds out beside the rate and the cost of webhooks.
 const (
-	figureInbound      = "inbound_per_s"
-	figurePublish      = "publish_per_s"
-	figureInboundShare = "inbound_of_publish"
+	figurePublish        = "publish_per_s"
+	figureInboundPercent = "received_percent_of_published"
+	figureCPUPercent     = "cpu_percent_of_publishing"
 )
 
 // inboundSlices is into how many turns the two loads of the inbound scenario are cut: they
@@ -52,61 +54,97 @@ func measureInbound(ctx context.Context, b *bench) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	o := b.options
-	common := load{connections: o.connections, size: o.size, first: warmUpFirst}
-	for _, l := range []*load{&webhooks, &publications} {
-		l.connections, l.size, l.first, l.events = common.connections, common.size, common.first, warmUpEvents
-		if _, err := st.generateAll(ctx, *l); err != nil {
-			return nil, fmt.Errorf("warming up: %w", err)
-		}
-		l.first, l.events = 0, max(1, o.events/inboundSlices)
+	turns := []*turn{{load: publications}, {load: webhooks}}
+	if err := st.takeTurns(ctx, turns); err != nil {
+		return nil, err
 	}
+	published, received := turns[0], turns[1]
+	if err := g.countEffects(ctx, st.cluster.databaseURL, received.events+warmUpEvents); err != nil {
+		return nil, err
+	}
+	publish := float64(published.events) / published.seconds
+	result := &Result{
+		Events: received.events, Connections: b.options.connections, PayloadBytes: b.options.size,
+		Statuses: map[string]int{strconv.Itoa(http.StatusOK): received.events},
+		Answer:   newLatency(received.answers), Accepted: float64(received.events) / received.seconds,
+		CPU: received.cost(),
+	}
+	result.Ledger.Accepted = received.events
+	result.Delivered = result.Accepted // into the product; medians go by it
+	result.Figures = map[string]float64{
+		figurePublish: publish, figureInboundPercent: 100 * result.Accepted / publish,
+		figureCPUPercent: 100 * received.cost()[partCompared] / published.cost()[partCompared],
+	}
+	return result, nil
+}
+
+// turn is one of the loads that alternate, and what came of it so far.
+type turn struct {
+	load    load
+	events  int
+	seconds float64
+	answers []int64 // nanoseconds
+	cpu     map[string]time.Duration
+}
+
+// cost is CPU seconds per 1,000 events, by part.
+func (t *turn) cost() map[string]float64 {
+	per := make(map[string]float64, len(t.cpu)+1)
+	for part, used := range t.cpu {
+		per[part] = used.Seconds() * 1000 / float64(t.events)
+	}
+	per[partCompared] = per[partService] + per[partPostgres] + per[partRedis]
+	return per
+}
+
+// takeTurns warms up and runs the loads in turn.
+func (st *stage) takeTurns(ctx context.Context, turns []*turn) error {
+	o := st.bench.options
+	for _, t := range turns {
+		t.cpu = make(map[string]time.Duration)
+		t.load.connections, t.load.size = o.connections, o.size
+		t.load.first, t.load.events = warmUpFirst, warmUpEvents
+		if _, err := st.generateAll(ctx, t.load); err != nil {
+			return fmt.Errorf("warming up: %w", err)
+		}
+		t.load.first, t.load.events = 0, max(1, o.events/inboundSlices)
+	}
+	syscall.Sync() // nor are the warm-up's dirty pages counted
+	for range inboundSlices {
+		for _, t := range turns {
+			if err := st.take(ctx, t); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// take runs one slice of a load.
+func (st *stage) take(ctx context.Context, t *turn) error {
 	before, err := st.readCPU()
 	if err != nil {
-		return nil, err
+		return err
 	}
-	result := &Result{Connections: o.connections, PayloadBytes: o.size, Figures: make(map[string]float64), Statuses: make(map[string]int)}
-	var took [2]time.Duration
-	var answers []int64
-	var generator time.Duration
-	for range inboundSlices {
-		for i, l := range []*load{&publications, &webhooks} {
-			g, err := st.generateAll(ctx, *l)
-			if err != nil {
-				return nil, err
-			}
-			l.first += uint64(l.events)
-			took[i] += time.Duration(g.summary.Seconds * float64(time.Second))
-			generator += g.cpu
-			if i == 0 {
-				continue
-			}
-			result.Events += len(g.sent)
-			for _, s := range g.sent {
-				answers = append(answers, s.Acked-s.At)
-			}
-			for status, n := range g.summary.Statuses {
-				result.Statuses[status] += n
-			}
-		}
-	}
-	if err := g.countEffects(ctx, st.cluster.databaseURL, result.Events+warmUpEvents); err != nil {
-		return nil, err
+	g, err := st.generateAll(ctx, t.load)
+	if err != nil {
+		return err
 	}
 	after, err := st.readCPU()
 	if err != nil {
-		return nil, err
+		return err
 	}
-	result.Ledger.Accepted = result.Events
-	result.Answer = newLatency(answers)
-	result.Accepted = float64(result.Events) / took[1].Seconds()
-	result.Delivered = result.Accepted // into the product; medians go by it
-	result.setCost(before, after, generator)
-	result.CPU = nil // of both loads together
-	publish := float64(result.Events) / took[0].Seconds()
-	result.Figures[figureInbound], result.Figures[figurePublish] = result.Accepted, publish
-	result.Figures[figureInboundShare] = result.Accepted / publish
-	return result, nil
+	for part := range after.parts {
+		t.cpu[part] += after.parts[part] - before.parts[part]
+	}
+	t.cpu[partGenerator] += g.cpu
+	t.load.first += uint64(t.load.events)
+	t.events += len(g.sent)
+	t.seconds += g.summary.Seconds
+	for _, s := range g.sent {
+		t.answers = append(t.answers, s.Acked-s.At)
+	}
+	return nil
 }
 
 // generateAll sends a load of which everything has to be accepted.

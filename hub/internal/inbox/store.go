@@ -17,11 +17,15 @@ import (
 	"integrationhub/hub/internal/audit"
 	"integrationhub/hub/internal/failpoint"
 	"integrationhub/hub/internal/store"
+	"integrationhub/hub/internal/store/bulk"
 	"integrationhub/hub/module"
 )
 
 // lane stores one batch after another.
-type lane struct{ *Inbox }
+type lane struct {
+	*Inbox
+	columns columns
+}
 
 // storeAll stores a batch in one transaction. Where that fails, each event gets a
 // transaction of its own, so that one cannot spoil the others.
@@ -72,9 +76,6 @@ func (l *lane) transact(batch []*request) error {
 			}
 		}
 		if err := l.finish(ctx, tx, batch); err != nil {
-			return err
-		}
-		if err := l.writeLog(ctx, tx, batch); err != nil {
 			return err
 		}
 		failpoint.Here("received_before_commit")
@@ -186,7 +187,7 @@ func (l *lane) effect(ctx context.Context, tx pgx.Tx, r *request) (err error) {
 	return err
 }
 
-// finish stores which events the product ignored, and the audit log's entries.
+// finish stores which events the product ignored, the log, and the audit log's entries.
 func (l *lane) finish(ctx context.Context, tx pgx.Tx, batch []*request) error {
 	var integrations []uuid.UUID
 	var ids []int64
@@ -206,5 +207,11 @@ func (l *lane) finish(ctx context.Context, tx pgx.Tx, batch []*request) error {
 			entries = append(entries, r.Audit)
 		}
 	}
-	return audit.RecordAll(ctx, tx, entries)
+	statements := &bulk.Batch{}
+	audit.Queue(statements, &l.columns.audit, entries)
+	l.queueLog(statements, batch)
+	if err := statements.RunOn(ctx, tx.Conn()); err != nil {
+		return fmt.Errorf("logging received events: %w", err)
+	}
+	return nil
 }
