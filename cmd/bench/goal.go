@@ -36,7 +36,7 @@ var goals = []goal{
 		}
 		return r.Delivered, true
 	}},
-	{"webhooks received/s, of events published/s without an endpoint", 0.5, false, "×", func(m measured) (float64, bool) {
+	{"webhooks received/s, of events published/s to one endpoint", 0.5, false, "×", func(m measured) (float64, bool) {
 		r, ok := m["gateway-inbound"]
 		if !ok {
 			return 0, false

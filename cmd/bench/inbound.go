@@ -20,7 +20,9 @@ import (
 const (
 	figurePublish        = "publish_per_s"
 	figureInboundPercent = "received_percent_of_published"
-	figureCPUPercent     = "cpu_percent_of_publishing"
+	figureCPUPercent     = "cpu_percent_of_publishing" // with the endpoint's delivery
+	figureUnsent         = "publish_without_endpoint_per_s"
+	figureUnsentPercent  = "received_percent_of_published_without_endpoint"
 )
 
 // inboundSlices is into how many turns the two loads of the inbound scenario are cut: they
@@ -41,8 +43,9 @@ func (b *bench) buildNotes(ctx context.Context) (string, error) {
 }
 
 // measureInbound sends genuine webhooks to a hosted product, and publishes events of the
-// same size that nobody subscribed to: a webhook is verified, stored, handed to the
-// product, logged and audited, a published event only stored.
+// same size, with one endpoint and with none. A webhook is verified, stored with its one
+// delivery, handed to the product, and audited; a published event is stored, and with an
+// endpoint sent and logged as well. The next turn begins when all of that is done.
 func measureInbound(ctx context.Context, b *bench) (*Result, error) {
 	g := newNotes(b)
 	st, err := openStage(ctx, b, g, 1)
@@ -54,25 +57,25 @@ func measureInbound(ctx context.Context, b *bench) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	turns := []*turn{{load: publications}, {load: webhooks}}
+	turns := []*turn{{load: load{}}, {load: publications}, {load: webhooks}}
 	if err := st.takeTurns(ctx, turns); err != nil {
 		return nil, err
 	}
-	published, received := turns[0], turns[1]
+	published, unsent, received := turns[0], turns[1], turns[2]
 	if err := g.countEffects(ctx, st.cluster.databaseURL, received.events+warmUpEvents); err != nil {
 		return nil, err
 	}
-	publish := float64(published.events) / published.seconds
 	result := &Result{
 		Events: received.events, Connections: b.options.connections, PayloadBytes: b.options.size,
 		Statuses: map[string]int{strconv.Itoa(http.StatusOK): received.events},
-		Answer:   newLatency(received.answers), Accepted: float64(received.events) / received.seconds,
+		Answer:   newLatency(received.answers), Accepted: received.rate(),
 		CPU: received.cost(),
 	}
 	result.Ledger.Accepted = received.events
 	result.Delivered = result.Accepted // into the product; medians go by it
 	result.Figures = map[string]float64{
-		figurePublish: publish, figureInboundPercent: 100 * result.Accepted / publish,
+		figurePublish: published.rate(), figureInboundPercent: 100 * received.rate() / published.rate(),
+		figureUnsent: unsent.rate(), figureUnsentPercent: 100 * received.rate() / unsent.rate(),
 		figureCPUPercent: 100 * received.cost()[partCompared] / published.cost()[partCompared],
 	}
 	return result, nil
@@ -86,6 +89,8 @@ type turn struct {
 	answers []int64 // nanoseconds
 	cpu     map[string]time.Duration
 }
+
+func (t *turn) rate() float64 { return float64(t.events) / t.seconds }
 
 // cost is CPU seconds per 1,000 events, by part.
 func (t *turn) cost() map[string]float64 {
@@ -128,6 +133,9 @@ func (st *stage) take(ctx context.Context, t *turn) error {
 	}
 	g, err := st.generateAll(ctx, t.load)
 	if err != nil {
+		return err
+	}
+	if err := st.program.until(ctx, patience, func() error { return st.service.settled(ctx, 0) }); err != nil {
 		return err
 	}
 	after, err := st.readCPU()

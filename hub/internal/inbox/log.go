@@ -9,8 +9,8 @@ import (
 
 // columns are the buffers of a lane's inserts, reused from batch to batch.
 type columns struct {
-	audit bulk.Columns
-	days  []dayColumns
+	received, audit bulk.Columns
+	days            []dayColumns
 }
 
 // dayColumns are those of one day's tables.
