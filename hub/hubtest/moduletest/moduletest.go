@@ -1,0 +1,110 @@
+// Package moduletest is the conformance suite of hosted products: what package module
+// asks of a [module.Module], tried out in a running hub. A product's test is a [Case]
+// given to [Run], in a package whose TestMain calls hubtest.Main.
+package moduletest
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"log/slog"
+	"testing"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+
+	"integrationhub/hub"
+	"integrationhub/hub/config"
+	"integrationhub/hub/hubtest"
+	"integrationhub/hub/module"
+	"integrationhub/hub/server"
+)
+
+// Case is a product and what the suite cannot know about it.
+type Case struct {
+	Module module.Module
+	// SignUp makes an account over the product's own API, whose base is given, and gives
+	// the tenant with an administrator's bearer token.
+	SignUp func(t *testing.T, base string) Account
+	// Public are the ids of the operations that anybody may call.
+	Public []string
+	// Resources makes something of an account's for every path with a parameter, and
+	// gives where it lies: "/api/v1/notes/{id}" → "/api/v1/notes/7".
+	Resources func(t *testing.T, base string, a Account) map[string]string
+	// Events are events of peers: at least one for every entry of Spec.Receives that the
+	// product can handle. Only Type and Data are read.
+	Events []hub.Event
+	// State tells two states of what the product keeps about a tenant apart.
+	State func(t *testing.T, kit module.Kit, tenant uuid.UUID) string
+}
+
+// Account is a tenant of the product and its administrator's bearer token.
+type Account struct {
+	Tenant uuid.UUID
+	Token  string
+}
+
+// Run holds a product to its contract.
+func Run(t *testing.T, c Case) {
+	t.Helper()
+	spec := c.Module.Spec()
+	require.True(t, t.Run("spec", func(t *testing.T) { checkSpec(t, c) })) //nolint:paralleltest // nothing works without it
+	s := start(t, c.Module)
+	for _, part := range []struct {
+		name string
+		run  func(*testing.T, Case, *stage)
+	}{
+		{"migrations", migrationsOf},
+		{"operations", operations},
+		{"tokens", tokens},
+		{"tenants", tenants},
+		{"handle", handle},
+		{"presenter", presenter},
+		{"jobs and pages", workAndPages},
+	} {
+		t.Run(part.name, func(t *testing.T) {
+			t.Parallel()
+			part.run(t, c, s)
+		})
+	}
+	require.Equal(t, spec, c.Module.Spec(), "always the same")
+}
+
+// stage is a hub with the product, and what it lent it.
+type stage struct {
+	base     string // of the product
+	database string
+	kit      module.Kit
+	instance module.Instance
+}
+
+// watched remembers what a module was opened with and what came of it.
+type watched struct {
+	module.Module
+	stage *stage
+}
+
+// Open implements [module.Module].
+func (w watched) Open(ctx context.Context, kit module.Kit) (module.Instance, error) {
+	instance, err := w.Module.Open(ctx, kit)
+	w.stage.kit, w.stage.instance = kit, instance
+	return instance, err
+}
+
+func start(t *testing.T, m module.Module) *stage {
+	t.Helper()
+	s := &stage{database: hubtest.DatabaseURL(t)}
+	cfg, _, err := config.Load(config.Sources{})
+	require.NoError(t, err)
+	cfg.Listen, cfg.DataDir, cfg.KeyRate = "127.0.0.1:0", t.TempDir(), "0"
+	cfg.DatabaseURL, cfg.RedisURL = config.Secret(s.database), config.Secret(hubtest.RedisURL(t))
+	cfg.MasterKey = config.Secret(base64.StdEncoding.EncodeToString(bytes.Repeat([]byte{7}, 32)))
+	cfg.AdminPassword = "the administrator's password"
+	running, err := server.Start(context.Background(), server.Options{
+		Config: cfg, Version: "test", Log: slog.New(slog.DiscardHandler), Modules: []module.Module{watched{m, s}},
+	})
+	require.NoError(t, err)
+	t.Cleanup(running.Stop)
+	s.base = running.URL() + "/" + m.Spec().Name
+	return s
+}
