@@ -99,7 +99,14 @@ func TestOutageOfAnHour(t *testing.T) {
 		require.Equal(t, 202, o.publish(fmt.Sprintf("live %d", n)).status)
 	}
 	isLive := func(a arrived) bool { return strings.HasPrefix(a.text, "live") }
-	require.Eventually(t, func() bool { return len(p.arrivals()) == waiting+live }, 3*soon, tick)
+	states := []string{""} // for the message
+	require.Eventually(t, func() bool {
+		require.NoError(t, o.db.QueryRow(t.Context(), `
+			select coalesce(string_agg(s, ', '), '') from (
+				select format('%s with status %s %s after %s', count(*), status, reason, attempts) as s from hub.deliveries
+				where target_id = $1 group by status, reason, attempts) d`, id).Scan(&states[0]))
+		return len(p.arrivals()) >= waiting+live
+	}, 6*soon, 5*tick, "some are missing; in the log are %v", &states)
 	got := p.arrivals()
 	require.Empty(t, p.bad, "signatures and keys hold")
 	checkPaced(t, got, limit)
