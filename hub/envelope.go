@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"time"
+	"unicode/utf8"
 )
 
 // ParseEnvelope reads an envelope (interface document 3), the reverse of
@@ -62,6 +63,10 @@ func ParseEnvelope(body []byte) (Event, error) {
 func readString(fields map[string]json.RawMessage, name string, into *string) error {
 	raw, ok := fields[name]
 	if !ok {
+		return nil
+	}
+	if len(raw) >= 2 && raw[0] == '"' && bytes.IndexByte(raw, '\\') < 0 && utf8.Valid(raw) { // as nearly all are; it is valid JSON already
+		*into = string(raw[1 : len(raw)-1])
 		return nil
 	}
 	if err := json.Unmarshal(raw, into); err != nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"integrationhub/hub/hubtest"
-	"integrationhub/hub/hubtest/moduletest"
+	"integrationhub/hub/hubtest/modulemount"
 	"integrationhub/scheduling"
 )
 
@@ -26,7 +26,7 @@ const password = "correct horse"
 // studio is an organization on a running service.
 type studio struct {
 	t     testing.TB
-	hub   *moduletest.Mounted
+	hub   *modulemount.Mounted
 	slug  string
 	email string
 	org   uuid.UUID
@@ -39,9 +39,9 @@ var studios atomic.Int64
 // object is a JSON object.
 type object = map[string]any
 
-func mount(t testing.TB) *moduletest.Mounted {
+func mount(t testing.TB) *modulemount.Mounted {
 	t.Helper()
-	return moduletest.Mount(t, scheduling.New(), monday.Add(-72*time.Hour), 12)
+	return modulemount.Mount(t, scheduling.New(), monday.Add(-72*time.Hour), 12)
 }
 
 // monday is 09:00 of a Monday in São Paulo, where the studios are.
@@ -53,7 +53,7 @@ func newStudio(t testing.TB) *studio {
 }
 
 // another registers one more organization.
-func another(t testing.TB, h *moduletest.Mounted) *studio {
+func another(t testing.TB, h *modulemount.Mounted) *studio {
 	t.Helper()
 	zone, err := time.LoadLocation("America/Sao_Paulo")
 	require.NoError(t, err)

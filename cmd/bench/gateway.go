@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"os"
@@ -22,6 +23,7 @@ import (
 // by environment, products, tenants, keys and endpoints through its API.
 type gatewayService struct {
 	bench *bench
+	notes bool   // with a hosted product, for webhooks
 	base  string // http://host:port
 	token string // an operator's access token
 }
@@ -46,7 +48,11 @@ func (b *bench) buildHub(ctx context.Context) (string, error) {
 }
 
 func (g *gatewayService) start(ctx context.Context, s surroundings) (*process, intake, error) {
-	binary, err := g.bench.buildHub(ctx)
+	build, args := g.bench.buildHub, []string{"serve"}
+	if g.notes {
+		build, args = g.bench.buildNotes, nil
+	}
+	binary, err := build(ctx)
 	if err != nil {
 		return nil, intake{}, err
 	}
@@ -56,7 +62,7 @@ func (g *gatewayService) start(ctx context.Context, s surroundings) (*process, i
 	}
 	g.base = "http://" + address
 	password := rand.Text()
-	cmd := exec.Command(binary, "serve")
+	cmd := exec.Command(binary, args...)
 	cmd.Dir = s.dir
 	cmd.Env = append(withoutHubSettings(os.Environ()),
 		"HUB_ENV=development",
@@ -66,6 +72,7 @@ func (g *gatewayService) start(ctx context.Context, s surroundings) (*process, i
 		"HUB_REDIS_URL="+s.cluster.redisURL,
 		"HUB_ADMIN_EMAIL="+adminEmail,
 		"HUB_ADMIN_PASSWORD="+password,
+		"HUB_KEY_RATE=0",
 	)
 	p, err := startProcess("gateway", s.dir, cmd, syscall.SIGTERM)
 	if err != nil {
@@ -173,9 +180,18 @@ func (g *gatewayService) standing(ctx context.Context, eventID string) (int, err
 	return found, nil
 }
 
-// call makes one call of the hub's API and reads the answer into answer, which
-// may be nil. Any status but 2xx is an error.
+// call makes one call of the hub's API as the operator.
 func (g *gatewayService) call(ctx context.Context, method, path string, body, answer any) error {
+	header := http.Header{}
+	if g.token != "" {
+		header = bearer(g.token)
+	}
+	return g.callAt(ctx, method, "/api/v1"+path, header, body, answer)
+}
+
+// callAt makes one call of the hub and reads the answer into answer, which may be nil.
+// Any status but 2xx is an error.
+func (g *gatewayService) callAt(ctx context.Context, method, path string, header http.Header, body, answer any) error {
 	var reader io.Reader
 	if body != nil {
 		raw, err := json.Marshal(body)
@@ -184,14 +200,12 @@ func (g *gatewayService) call(ctx context.Context, method, path string, body, an
 		}
 		reader = bytes.NewReader(raw)
 	}
-	req, err := http.NewRequestWithContext(ctx, method, g.base+"/api/v1"+path, reader)
+	req, err := http.NewRequestWithContext(ctx, method, g.base+path, reader)
 	if err != nil {
 		return fmt.Errorf("making request: %w", err)
 	}
+	maps.Copy(req.Header, header)
 	req.Header.Set("Content-Type", "application/json")
-	if g.token != "" {
-		req.Header.Set("Authorization", "Bearer "+g.token)
-	}
 	resp, err := http.DefaultClient.Do(req)
 	if err != nil {
 		return fmt.Errorf("calling the hub: %w", err)

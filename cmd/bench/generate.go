@@ -28,6 +28,7 @@ const answerDeadline = 30 * time.Second
 type load struct {
 	url         string
 	key         string        // X-Integration-Key; empty for the floor
+	secret      string        // of webhooks; empty: events are published instead
 	connections int           // keep-alive connections, each with one POST at a time
 	events      int           // how many to send
 	rate        float64       // events per second; 0 = closed loop, as fast as answers come
@@ -50,10 +51,10 @@ func generateCommand() *cobra.Command {
 	var out string
 	cmd := &cobra.Command{
 		Use:   "generate",
-		Short: "Publish events; the key comes from the environment variable BENCH_KEY",
+		Short: "Publish events; the key comes from the environment variable BENCH_KEY, with BENCH_SECRET webhooks are sent",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			l.key = os.Getenv("BENCH_KEY") // not a flag: the process list is public
+			l.key, l.secret = os.Getenv("BENCH_KEY"), os.Getenv("BENCH_SECRET") // no flags: the process list is public
 			sent, err := generate(cmd.Context(), l)
 			if err != nil {
 				return err
@@ -174,6 +175,7 @@ func newTurns(ctx context.Context, l load) turns {
 type poster struct {
 	client *fasthttp.HostClient
 	size   int
+	signer *hub.Signer // of webhooks; nil: events are published
 	req    *fasthttp.Request
 	resp   *fasthttp.Response
 	body   []byte
@@ -187,6 +189,9 @@ func newPoster(client *fasthttp.HostClient, l load) *poster {
 	if l.key != "" {
 		p.req.Header.Set(hub.HeaderKey, l.key)
 	}
+	if l.secret != "" {
+		p.signer = hub.NewSigner(l.secret)
+	}
 	return p
 }
 
@@ -196,7 +201,12 @@ func (p *poster) post(n uint64, at int64) Sent {
 		at = time.Now().UnixNano()
 	}
 	record := Sent{N: n, At: at}
-	p.body, record.Data = appendEvent(p.body[:0], n, at, p.size)
+	if p.signer != nil {
+		p.body = appendWebhook(p.body[:0], n, at, p.size)
+		p.req.Header.Set(hub.HeaderSignature, hub.BodySignature(p.signer.Body(p.body)))
+	} else {
+		p.body, record.Data = appendEvent(p.body[:0], n, at, p.size)
+	}
 	p.req.SetBodyRaw(p.body)
 	if err := p.client.Do(p.req, p.resp); err != nil {
 		record.Acked = time.Now().UnixNano()
@@ -204,7 +214,7 @@ func (p *poster) post(n uint64, at int64) Sent {
 	}
 	record.Acked = time.Now().UnixNano()
 	record.Status = uint16(p.resp.StatusCode())
-	if record.Accepted() {
+	if record.Accepted() && p.signer == nil {
 		record.ID, record.Deliveries = readAnswer(p.resp.Body())
 	}
 	return record

@@ -36,6 +36,13 @@ var goals = []goal{
 		}
 		return r.Delivered, true
 	}},
+	{"webhooks received/s, of events published/s to one endpoint", 0.5, false, "×", func(m measured) (float64, bool) {
+		r, ok := m["gateway-inbound"]
+		if !ok {
+			return 0, false
+		}
+		return r.Figures[figureInboundPercent] / 100, true
+	}},
 	{"delivery-log query, worst filter's p95", 50, true, "ms", func(m measured) (float64, bool) {
 		r, ok := m["gateway-log"]
 		if !ok {

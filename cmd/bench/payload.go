@@ -5,6 +5,9 @@ import (
 	"hash/crc32"
 	"math/rand/v2"
 	"strconv"
+	"time"
+
+	"integrationhub/hub"
 )
 
 // benchEventType is the type of every event the generator publishes.
@@ -49,6 +52,23 @@ func appendEvent(dst []byte, n uint64, at int64, size int) ([]byte, uint32) {
 	dst = appendData(dst, n, at, size)
 	sum := crc32.ChecksumIEEE(dst[start:])
 	return append(dst, '}'), sum
+}
+
+// What webhooks say of themselves: an event that the hosted product of the bench makes a
+// note of, and its sender.
+const (
+	peerProduct      = "board"
+	webhookEventType = "note.created"
+)
+
+// appendWebhook appends the envelope of event n as its sender would sign it.
+func appendWebhook(dst []byte, n uint64, at int64, size int) []byte {
+	dst = append(dst, `{"id":"`...)
+	dst = append(dst, hub.FormatEventID(n)...)
+	dst = append(dst, `","product":"`+peerProduct+`","event_type":"`+webhookEventType+`","timestamp":"`...)
+	dst = time.Unix(0, at).UTC().AppendFormat(dst, time.RFC3339)
+	dst = append(dst, `","data":`...)
+	return append(appendData(dst, n, at, size), '}')
 }
 
 // stampMark is where a data object of the generator begins in a body. The hub's

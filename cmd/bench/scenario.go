@@ -37,6 +37,7 @@ var scenarios = []scenario{
 	{"floor-rate", "the floor at a fixed rate", true, measureLoad(newFloor, fixedRate)},
 	{"gateway-rate", "the gateway at a fixed rate", true, measureLoad(newGateway, fixedRate)},
 	{"gateway-fanout100", "100 endpoints subscribed to one event", false, measureLoad(newGateway, fanOut)},
+	{"gateway-inbound", "webhooks of a peer to a hosted product, and publishing in turn with them", false, measureInbound},
 	{"gateway-log", "queries of a delivery log of 2,000,000", true, measureLog},
 	{"gateway-idle", "the gateway with nothing to do", true, measureIdle},
 }

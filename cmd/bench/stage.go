@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -176,11 +177,11 @@ type generated struct {
 func (st *stage) generate(ctx context.Context, l load) (generated, error) {
 	var g generated
 	out := filepath.Join(st.dir, "sent.bin")
-	cmd := st.bench.self("generate", "--url", st.intake.url, "--out", out,
+	cmd := st.bench.self("generate", "--url", cmp.Or(l.url, st.intake.url), "--out", out,
 		"--connections", strconv.Itoa(l.connections), "--events", strconv.Itoa(l.events),
 		"--rate", strconv.FormatFloat(l.rate, 'f', -1, 64), "--size", strconv.Itoa(l.size),
 		"--first", strconv.FormatUint(l.first, 10))
-	cmd.Env = append(os.Environ(), "BENCH_KEY="+st.intake.key)
+	cmd.Env = append(os.Environ(), "BENCH_KEY="+cmp.Or(l.key, st.intake.key), "BENCH_SECRET="+l.secret)
 	var printed strings.Builder
 	cmd.Stdout = &printed
 	p, err := startProcess("generator", st.dir, cmd, syscall.SIGTERM)

@@ -1,238 +1,110 @@
-//go:build unix
-
-// Package moduletest mounts a hosted product for its own tests: over real HTTP and a
-// real database, behind the rules that the hub has for callers, bodies and errors.
+// Package moduletest is the conformance suite of hosted products: what package module
+// asks of a [module.Module], tried out in a running hub. A product's test is a [Case]
+// given to [Run], in a package whose TestMain calls hubtest.Main.
 package moduletest
 
 import (
 	"bytes"
 	"context"
-	"database/sql"
+	"encoding/base64"
 	"log/slog"
-	"net"
-	"net/http"
-	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
-	"time"
 
-	"github.com/danielgtaylor/huma/v2"
-	"github.com/danielgtaylor/huma/v2/adapters/humafiber"
-	"github.com/gofiber/fiber/v2"
 	"github.com/google/uuid"
-	"github.com/jackc/pgx/v5/pgxpool"
-	_ "github.com/jackc/pgx/v5/stdlib" // the "pgx" driver goose works through
-	"github.com/pressly/goose/v3"
 	"github.com/stretchr/testify/require"
 
 	"integrationhub/hub"
+	"integrationhub/hub/config"
 	"integrationhub/hub/hubtest"
-	"integrationhub/hub/internal/auth"
-	"integrationhub/hub/internal/httpx"
-	"integrationhub/hub/internal/limit"
-	"integrationhub/hub/internal/seal"
 	"integrationhub/hub/module"
+	"integrationhub/hub/server"
 )
 
-// integrations is where the integration interface lies under a product's base.
-const integrations = "/api/v1/integrations"
-
-// Mounted is a product at work.
-type Mounted struct {
-	t         testing.TB
-	URL       string // base of the product
-	DB        *pgxpool.Pool
-	Clock     *hubtest.Clock
-	Instance  module.Instance
-	API       huma.API
-	FailEvent atomic.Bool  // publishing fails
-	Queries   atomic.Int64 // that the product made so far
-	Limited   atomic.Bool  // requests are limited, as they are in a hub
-	limiter   *limit.Limiter
-	stored    sync.Map
-	mu        sync.Mutex
-	keys      map[string]module.Caller
+// Case is a product and what the suite cannot know about it.
+type Case struct {
+	Module module.Module
+	// SignUp makes an account over the product's own API, whose base is given, and gives
+	// the tenant with an administrator's bearer token.
+	SignUp func(t *testing.T, base string) Account
+	// Public are the ids of the operations that anybody may call.
+	Public []string
+	// Resources makes something of an account's for every path with a parameter, and
+	// gives where it lies: "/api/v1/notes/{id}" → "/api/v1/notes/7".
+	Resources func(t *testing.T, base string, a Account) map[string]string
+	// Events are events of peers: at least one for every entry of Spec.Receives that the
+	// product can handle. Only Type and Data are read.
+	Events []hub.Event
+	// State tells two states of what the product keeps about a tenant apart.
+	State func(t *testing.T, kit module.Kit, tenant uuid.UUID) string
 }
 
-// databases holds one migrated database for each product of a test process. Tests
-// share it; each has tenants of its own.
-var databases struct {
-	sync.Mutex
-	urls map[string]string
+// Account is a tenant of the product and its administrator's bearer token.
+type Account struct {
+	Tenant uuid.UUID
+	Token  string
 }
 
-const published = `create table public.published (at bigint generated always as identity, tenant_id uuid, event_type text, data text);
-create table public.mails (at bigint generated always as identity, recipient text, body text);
-create table public.tenants (id uuid primary key, name text)`
-
-func database(t testing.TB, m module.Module) string {
+// Run holds a product to its contract.
+func Run(t *testing.T, c Case) {
 	t.Helper()
-	databases.Lock()
-	defer databases.Unlock()
-	name := m.Spec().Name
-	if url, ok := databases.urls[name]; ok {
-		return url
+	spec := c.Module.Spec()
+	require.True(t, t.Run("spec", func(t *testing.T) { checkSpec(t, c) })) //nolint:paralleltest // nothing works without it
+	s := start(t, c.Module)
+	for _, part := range []struct {
+		name string
+		run  func(*testing.T, Case, *stage)
+	}{
+		{"migrations", migrationsOf},
+		{"operations", operations},
+		{"tokens", tokens},
+		{"tenants", tenants},
+		{"handle", handle},
+		{"presenter", presenter},
+		{"jobs and pages", workAndPages},
+	} {
+		t.Run(part.name, func(t *testing.T) {
+			t.Parallel()
+			part.run(t, c, s)
+		})
 	}
-	url := hubtest.LastingDatabaseURL(t)
-	db, err := sql.Open("pgx", url)
-	require.NoError(t, err)
-	defer db.Close()
-	_, err = db.ExecContext(t.Context(), "create schema "+name+";"+published)
-	require.NoError(t, err)
-	provider, err := goose.NewProvider(goose.DialectPostgres, db, m.Migrations())
-	require.NoError(t, err)
-	_, err = provider.Up(t.Context())
-	require.NoError(t, err)
-	if databases.urls == nil {
-		databases.urls = make(map[string]string)
-	}
-	databases.urls[name] = url
-	return url
+	require.Equal(t, spec, c.Module.Spec(), "always the same")
 }
 
-// Mount opens a product, whose clock shows now, and serves it until the test ends.
-// conns is the size of its connection pool.
-func Mount(t testing.TB, m module.Module, now time.Time, conns int32) *Mounted {
+// stage is a hub with the product, and what it lent it.
+type stage struct {
+	base     string // of the product
+	database string
+	kit      module.Kit
+	instance module.Instance
+}
+
+// watched remembers what a module was opened with and what came of it.
+type watched struct {
+	module.Module
+	stage *stage
+}
+
+// Open implements [module.Module].
+func (w watched) Open(ctx context.Context, kit module.Kit) (module.Instance, error) {
+	instance, err := w.Module.Open(ctx, kit)
+	w.stage.kit, w.stage.instance = kit, instance
+	return instance, err
+}
+
+func start(t *testing.T, m module.Module) *stage {
 	t.Helper()
-	h := &Mounted{t: t, Clock: hubtest.NewClock(now), keys: make(map[string]module.Caller), limiter: limit.New(limit.Config{Log: slog.New(slog.DiscardHandler)})}
-	config, err := pgxpool.ParseConfig(database(t, m))
+	s := &stage{database: hubtest.DatabaseURL(t)}
+	cfg, _, err := config.Load(config.Sources{})
 	require.NoError(t, err)
-	config.MaxConns = conns
-	config.ConnConfig.RuntimeParams["search_path"] = m.Spec().Name + ",public"
-	config.ConnConfig.RuntimeParams["jit"] = "off"
-	config.ConnConfig.Tracer = counter{&h.Queries}
-	h.DB, err = pgxpool.NewWithConfig(context.Background(), config)
-	require.NoError(t, err)
-	t.Cleanup(h.DB.Close)
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	h.URL = "http://" + listener.Addr().String()
-	h.Instance, err = m.Open(t.Context(), h.kit(m.Spec().Name))
-	require.NoError(t, err)
-	h.serve(listener, h.mount(m.Spec()))
-	return h
-}
-
-func (h *Mounted) kit(product string) module.Kit {
-	box, err := seal.New(bytes.Repeat([]byte{7}, seal.KeySize))
-	require.NoError(h.t, err)
-	settings := module.Settings{Development: true, AccessTTL: 30 * time.Minute, RefreshTTL: 720 * time.Hour}
-	operators := auth.NewService(h.DB, auth.Config{SigningKey: box.Derive("operators"), Now: h.Clock.Now})
-	return module.Kit{
-		Pool: h.DB, Events: h, Tenants: tenants{h.DB}, Peers: nobody{}, Jobs: nobody{}, Sealer: box,
-		Limits: h, Mail: mails{}, Files: files{&h.stored}, HTTP: http.DefaultClient,
-		Accounts: operators.NewAccounts(product, box.Derive(product), settings.AccessTTL),
-		URLs:     module.URLs{Public: "https://app.example.com", Base: h.URL},
-		Settings: settings, Log: slog.New(slog.DiscardHandler), Now: h.Clock.Now,
-	}
-}
-
-func (h *Mounted) mount(spec module.Spec) *fiber.App {
-	log := slog.New(slog.NewTextHandler(h.t.Output(), &slog.HandlerOptions{Level: slog.LevelWarn}))
-	app := fiber.New(fiber.Config{DisableStartupMessage: true, BodyLimit: httpx.MaxBody, ErrorHandler: httpx.ErrorHandler(log), Immutable: true})
-	httpx.AnswerUnknownMethods(app)
-	app.Use(httpx.RequestIDs())
-	settings := huma.DefaultConfig(spec.Title, spec.Version)
-	settings.OpenAPIPath, settings.DocsPath, settings.SchemasPath = "", "", ""
-	settings.CreateHooks = nil
-	httpx.InstallHuma(&settings, log)
-	h.API = humafiber.New(app, settings)
-	h.API.UseMiddleware(h.guard)
-	h.Instance.Routes(h.API)
-	if searcher, ok := h.Instance.(module.Searcher); ok {
-		searcher.Searches(huma.NewGroup(h.API, integrations+"/search"))
-	}
-	if actor, ok := h.Instance.(module.Actor); ok {
-		actor.Actions(huma.NewGroup(h.API, integrations+"/action"))
-	}
-	return app
-}
-
-func (h *Mounted) serve(listener net.Listener, app *fiber.App) {
-	done := make(chan error, 1)
-	go func() { done <- app.Listener(listener) }()
-	// Shutdown ends only what serves already.
-	request, err := http.NewRequestWithContext(h.t.Context(), http.MethodGet, h.URL, http.NoBody)
-	require.NoError(h.t, err)
-	answer, err := http.DefaultClient.Do(request)
-	require.NoError(h.t, err)
-	require.NoError(h.t, answer.Body.Close())
-	h.t.Cleanup(func() {
-		require.NoError(h.t, app.Shutdown())
-		require.NoError(h.t, <-done)
+	cfg.Listen, cfg.DataDir, cfg.KeyRate = "127.0.0.1:0", t.TempDir(), "0"
+	cfg.DatabaseURL, cfg.RedisURL = config.Secret(s.database), config.Secret(hubtest.RedisURL(t))
+	cfg.MasterKey = config.Secret(base64.StdEncoding.EncodeToString(bytes.Repeat([]byte{7}, 32)))
+	cfg.AdminPassword = "the administrator's password"
+	running, err := server.Start(context.Background(), server.Options{
+		Config: cfg, Version: "test", Log: slog.New(slog.DiscardHandler), Modules: []module.Module{watched{m, s}},
 	})
-}
-
-// Key makes an API key of a tenant with some scopes.
-func (h *Mounted) Key(tenant uuid.UUID, environment hub.Environment, scopes ...string) string {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	key := "key_" + uuid.NewString()
-	h.keys[key] = module.Caller{TenantID: tenant, Environment: environment, KeyID: uuid.New(), Name: "key", Scopes: scopes, Peer: "messaging"}
-	return key
-}
-
-// guard lets through who may call, as the operation's Security says.
-func (h *Mounted) guard(ctx huma.Context, next func(huma.Context)) {
-	c := humafiber.Unwrap(ctx)
-	bounded := module.WithClientIP(ctx.Context(), c.IP())
-	who, known, err := h.admit(bounded, ctx.Operation().Security, c)
-	if err == nil {
-		err = checkBody(c)
-	}
-	if err != nil {
-		_ = huma.WriteErr(h.API, ctx, http.StatusInternalServerError, "", err)
-		return
-	}
-	if known {
-		bounded = module.WithCaller(bounded, who)
-	}
-	next(huma.WithContext(ctx, bounded))
-}
-
-func (h *Mounted) admit(ctx context.Context, security []map[string][]string, c *fiber.Ctx) (who module.Caller, known bool, err error) {
-	nobody := len(security) == 0
-	for _, alternative := range security {
-		roles, bearer := alternative[module.SchemeBearer]
-		scopes, key := alternative[module.SchemeKey]
-		switch {
-		case bearer && c.Get(fiber.HeaderAuthorization) != "":
-			who, err = h.Instance.Authenticate(ctx, strings.TrimPrefix(c.Get(fiber.HeaderAuthorization), "Bearer "))
-			if err == nil && len(roles) > 0 && !who.Admin {
-				err = hub.Errorf(hub.ErrForbidden, "admin_only", "Only administrators may do this.")
-			}
-			return who, err == nil, err
-		case key && c.Get(hub.HeaderKey) != "":
-			h.mu.Lock()
-			who, known = h.keys[c.Get(hub.HeaderKey)]
-			h.mu.Unlock()
-			if !known {
-				return who, false, hub.ErrUnauthorized
-			}
-			for _, scope := range scopes {
-				if !who.Can(scope) {
-					return who, true, hub.Errorf(hub.ErrForbidden, "missing_scope", "This key lacks the scope %s.", scope)
-				}
-			}
-			return who, true, nil
-		case !bearer && !key:
-			nobody = true
-		}
-	}
-	if nobody {
-		return who, false, nil
-	}
-	return who, false, hub.ErrUnauthorized
-}
-
-func checkBody(c *fiber.Ctx) error {
-	if strings.HasPrefix(c.Get(fiber.HeaderContentType), fiber.MIMEMultipartForm) {
-		return nil
-	}
-	body, err := httpx.JSONBody(c)
-	if err != nil || len(body) == 0 {
-		return err
-	}
-	return httpx.CheckJSON(body, httpx.JSONRules{UniqueKeys: true})
+	require.NoError(t, err)
+	t.Cleanup(running.Stop)
+	s.base = running.URL() + "/" + m.Spec().Name
+	return s
 }

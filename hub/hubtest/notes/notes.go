@@ -103,6 +103,10 @@ func (i *instance) Routes(api huma.API) {
 		Security: []map[string][]string{{module.SchemeBearer: {}}},
 	}, i.list)
 	huma.Register(api, huma.Operation{
+		OperationID: "notes.get", Method: http.MethodGet, Path: "/api/v1/notes/{text}",
+		Security: []map[string][]string{{module.SchemeBearer: {}}},
+	}, i.get)
+	huma.Register(api, huma.Operation{
 		OperationID: "notes.publish", Method: http.MethodPost, Path: "/api/v1/publish", DefaultStatus: 202,
 		Security: []map[string][]string{{module.SchemeBearer: {}}},
 	}, i.publish)
@@ -149,6 +153,19 @@ func (i *instance) list(ctx context.Context, _ *struct{}) (*notesOutput, error) 
 	out := &notesOutput{}
 	out.Body.Peer = who.Peer
 	out.Body.Notes, err = pgx.CollectRows(rows, pgx.RowToStructByPos[Note])
+	return out, err
+}
+
+func (i *instance) get(ctx context.Context, in *struct {
+	Text string `path:"text"`
+}) (*struct{ Body Note }, error) {
+	who, _ := module.CallerFrom(ctx)
+	out := &struct{ Body Note }{}
+	err := i.kit.Pool.QueryRow(ctx, `select author, text from notes where tenant_id = $1 and environment = $2 and text = $3 limit 1`,
+		who.TenantID, who.Environment, in.Text).Scan(&out.Body.Author, &out.Body.Text)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return nil, hub.Errorf(hub.ErrNotFound, "no_note", "There is no such note.")
+	}
 	return out, err
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"integrationhub/hub/internal/store"
+	"integrationhub/hub/internal/store/bulk"
 	"integrationhub/hub/internal/store/dbgen"
 )
 
@@ -57,25 +58,29 @@ func (r *Recorder) Record(ctx context.Context, entry Entry) error {
 	return store.Failed("recording in the audit log", err)
 }
 
-// RecordAll writes entries in a transaction of the caller's.
-func RecordAll(ctx context.Context, tx pgx.Tx, entries []Entry) error {
+// Queue adds entries to a batch that stores them with something else. The batch uses
+// the columns: it must have run before they are filled again.
+func Queue(batch *bulk.Batch, columns *bulk.Columns, entries []Entry) {
 	if len(entries) == 0 {
-		return nil
+		return
 	}
-	n := len(entries)
-	ids, tenants, statuses := make([]uuid.UUID, n), make([]*uuid.UUID, n), make([]int32, n)
-	var texts [8][]*string
-	for i, e := range entries {
-		ids[i], tenants[i], statuses[i] = uuid.Must(uuid.NewV7()), e.TenantID, int32(e.Status)
+	columns.Reset(bulk.UUIDs, bulk.UUIDs, bulk.Int4s, bulk.Texts, bulk.Texts, bulk.Texts, bulk.Texts, bulk.Texts, bulk.Texts, bulk.Texts, bulk.Texts)
+	c := *columns
+	for _, e := range entries {
+		c[0].UUID(uuid.Must(uuid.NewV7()))
+		if e.TenantID == nil {
+			c[1].Null()
+		} else {
+			c[1].UUID(*e.TenantID)
+		}
+		c[2].Int4(int32(e.Status))
 		for k, text := range [...]string{e.ActorType, e.ActorID, e.ActorLabel, e.Action, e.Resource, e.ResourceID, e.IP, e.RequestID} {
-			texts[k] = append(texts[k], optional(text))
+			c[3+k].OptionalText(text)
 		}
 	}
-	_, err := tx.Exec(ctx, `
-		insert into hub.audit (id, actor_type, actor_id, actor_label, action, resource, resource_id, ip, request_id, tenant_id, status)
-		select * from unnest($1::uuid[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::text[], $10::uuid[], $11::int4[])`,
-		ids, texts[0], texts[1], texts[2], texts[3], texts[4], texts[5], texts[6], texts[7], tenants, statuses)
-	return store.Failed("recording in the audit log", err)
+	batch.Add(`
+		insert into hub.audit (id, tenant_id, status, actor_type, actor_id, actor_label, action, resource, resource_id, ip, request_id)
+		select * from unnest($1::uuid[], $2::uuid[], $3::int4[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::text[], $10::text[], $11::text[])`, c)
 }
 
 // Filter narrows a list of entries; zero fields match everything.

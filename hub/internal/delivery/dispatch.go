@@ -55,8 +55,9 @@ type Dispatcher struct {
 	ready    []*lane // lanes that have work but found no free worker, in turn
 	queued   int     // jobs waiting and places reserved
 	inFlight int
-	resting  int // workers that wait for an assignment
-	claiming int // claims from the database under way
+	resting  int   // workers that wait for an assignment
+	claiming int   // claims from the database under way
+	late     []Job // not attempted because their leases were too old; the sweep gives them back
 	stopping bool
 	idle     *sync.Cond // inFlight or claiming fell while stopping
 
@@ -84,16 +85,20 @@ func (d *Dispatcher) laneOf(target uuid.UUID) *lane {
 }
 
 // Reserve takes a place in the queue for a delivery about to be committed.
-func (d *Dispatcher) Reserve(target uuid.UUID) bool { return d.reserveUpTo(target, 1) == 1 }
+func (d *Dispatcher) Reserve(target *directory.Target) bool {
+	return d.reserveUpTo(target.ID, 1, pace(target)) == 1
+}
 
-// reserveUpTo takes up to n places and tells how many it got.
-func (d *Dispatcher) reserveUpTo(target uuid.UUID, n int) int {
+// reserveUpTo takes up to n places and tells how many it got. The lane has to know its
+// pace by then: it must not take more than can start while the leases are young.
+func (d *Dispatcher) reserveUpTo(target uuid.UUID, n int, interval time.Duration) int {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	l := d.laneOf(target)
 	if d.stopping {
 		return 0
 	}
+	l.interval = interval
 	n = max(0, min(n, l.room(d.EndpointConcurrency), maxQueued-d.queued))
 	l.reserved += n
 	d.queued += n
@@ -258,6 +263,9 @@ func (d *Dispatcher) next(l *lane, done Job, result result) (own *lane, job Job,
 	defer d.mu.Unlock()
 	l.running--
 	l.book(result)
+	if result.late {
+		d.late = append(d.late, done)
+	}
 	if result.heldBack > 0 { // another process had this interval's turn
 		l.nextAt = d.Now().Add(result.heldBack) // the turn this process gave it was not used
 		l.putBack(done)
@@ -318,7 +326,7 @@ func (d *Dispatcher) turn(l *lane, interval time.Duration) (wait time.Duration, 
 func (l *lane) book(r result) {
 	switch {
 	case r.skipped:
-		l.left = true // its lease is too old: fetched again when it ends
+		l.left = true // fetched again when it was given back, or its lease ends
 	case r.heldBack > 0:
 	case r.healthy:
 		l.failures = 0
@@ -342,7 +350,7 @@ func (d *Dispatcher) forgetIdle() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for target, l := range d.lanes {
-		if l.idle() {
+		if l.idle(d.Now()) {
 			delete(d.lanes, target)
 		}
 	}
@@ -410,5 +418,5 @@ func (d *Dispatcher) Stop(ctx context.Context) (left []Job, quiet bool) {
 			left = append(left, l.pop())
 		}
 	}
-	return left, d.inFlight == 0
+	return append(left, d.ours(d.late)...), d.inFlight == 0
 }

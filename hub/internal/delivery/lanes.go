@@ -110,6 +110,6 @@ func (l *lane) pop() Job {
 }
 
 // idle tells whether nothing would be lost by forgetting the lane.
-func (l *lane) idle() bool {
-	return l.waiting() == 0 && l.reserved == 0 && l.running == 0 && !l.left && l.failures < breakerAfter && l.interval == 0
+func (l *lane) idle(now time.Time) bool {
+	return l.waiting() == 0 && l.reserved == 0 && l.running == 0 && !l.left && l.failures < breakerAfter && !now.Before(l.nextAt)
 }

@@ -1,11 +1,15 @@
 package delivery
 
 import (
+	"log/slog"
 	"testing"
 	"time"
 
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
+
+	"integrationhub/hub/hubtest"
+	"integrationhub/hub/internal/directory"
 )
 
 // What a lane holds must be able to start before its leases are too old.
@@ -34,6 +38,36 @@ func TestLaneHoldsWhatCanStartInTime(t *testing.T) {
 	}
 }
 
+// A paced target gets no more places than can start in time from its first delivery on,
+// when nothing was sent to it yet: the rest waits for room, not for the end of a lease.
+func TestLaneKnowsItsPaceFromTheBeginning(t *testing.T) {
+	t.Parallel()
+	d := NewDispatcher(Config{Now: time.Now, Concurrency: 64, EndpointConcurrency: 64})
+	places := 0
+	for target := (&directory.Target{ID: uuid.New(), RatePerMinute: 600}); d.Reserve(target); {
+		places++
+	}
+	require.Equal(t, 76, places)
+}
+
+// What could not start in time is given back while the lease is certainly ours.
+func TestLateJobsAreGivenBack(t *testing.T) {
+	t.Parallel()
+	now := time.Unix(1767323045, 0)
+	d := NewDispatcher(Config{Now: func() time.Time { return now }, Concurrency: 1, EndpointConcurrency: 1})
+	target := uuid.New()
+	jobs := []Job{
+		{ID: uuid.UUID{1}, Target: target, LeasedAt: now.Add(-startWithin - time.Second)},
+		{ID: uuid.UUID{2}, Target: target, LeasedAt: now.Add(-Lease + time.Second)},
+	}
+	d.admit(jobs)
+	require.Eventually(t, func() bool { queued, inFlight := d.Depth(); return queued+inFlight == 0 }, 10*time.Second, time.Millisecond)
+	left, quiet := d.Stop(t.Context())
+	require.True(t, quiet)
+	require.Equal(t, []uuid.UUID{{1}}, []uuid.UUID{left[0].ID})
+	require.Len(t, left, 1)
+}
+
 func TestLaneLearnsHowLongAttemptsTake(t *testing.T) {
 	t.Parallel()
 	l := &lane{}
@@ -49,6 +83,7 @@ func TestLaneLearnsHowLongAttemptsTake(t *testing.T) {
 func TestFillWithoutRoomDoesNotKickItself(t *testing.T) {
 	t.Parallel()
 	d := NewDispatcher(Config{Now: time.Now, Concurrency: 1, EndpointConcurrency: 1})
+	d.Directory = directory.New(hubtest.Database(t), nil, nil, slog.New(slog.DiscardHandler), time.Now)
 	d.queued = maxQueued
 	target := uuid.New()
 	require.NoError(t, d.fill(t.Context(), target))

@@ -8,8 +8,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// RedisPacer paces targets across all processes: whoever sets a target's key
-// first has the turn, and the key's life is the interval.
+// RedisPacer paces targets across all processes: Redis holds the moment of each
+// target's next turn, on its own clock.
 type RedisPacer struct {
 	Client redis.UniversalClient
 }
@@ -17,21 +17,25 @@ type RedisPacer struct {
 // pacerTimeout bounds what a slow Redis can cost an attempt.
 const pacerTimeout = 200 * time.Millisecond
 
+// permit takes a turn or tells how many microseconds are left until the next. The
+// moment is a value, not the life of a key: in-process Redis ages keys in coarse
+// steps, which halved some rates. A wait longer than the interval means that Redis's
+// clock was put back, or that the pace has changed.
+var permit = redis.NewScript(`
+local t = redis.call('TIME')
+local now = t[1] * 1000000 + t[2]
+local wait = tonumber(redis.call('GET', KEYS[1]) or '0') - now
+if wait > 0 and wait <= tonumber(ARGV[1]) then return wait end
+redis.call('SET', KEYS[1], string.format('%.0f', now + ARGV[1]), 'PX', math.ceil(ARGV[1] / 1000) + 1000)
+return 0`)
+
 // Permit implements [Pacer]. Without Redis every process paces by itself.
 func (p RedisPacer) Permit(ctx context.Context, target uuid.UUID, interval time.Duration) (time.Duration, bool) {
-	if interval < time.Millisecond { // finer than Redis can keep time
-		return 0, true
-	}
 	ctx, cancel := context.WithTimeout(ctx, pacerTimeout)
 	defer cancel()
-	key := "hub:pace:" + target.String()
-	first, err := p.Client.SetNX(ctx, key, 1, interval).Result()
-	if err != nil || first {
+	wait, err := permit.Run(ctx, p.Client, []string{"hub:turn:" + target.String()}, interval.Microseconds()).Int64()
+	if err != nil || wait <= 0 {
 		return 0, true
 	}
-	left, err := p.Client.PTTL(ctx, key).Result()
-	if err != nil || left <= 0 {
-		left = interval / 10
-	}
-	return left + time.Millisecond, false // Redis tells whole ones, rounded down
+	return time.Duration(wait) * time.Microsecond, false
 }

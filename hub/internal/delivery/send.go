@@ -40,6 +40,7 @@ type worker struct {
 type result struct {
 	healthy  bool
 	skipped  bool          // not attempted: the lease was too old, or the configuration unreadable
+	late     bool          // it was the lease
 	heldBack time.Duration // not attempted: paced by another process
 	known    bool          // interval is set
 	interval time.Duration
@@ -51,7 +52,7 @@ func (d *Dispatcher) attempt(w *worker, l *lane, job Job) result {
 	ctx := context.Background()
 	started := d.Now()
 	if started.Sub(job.LeasedAt) > startWithin {
-		return result{skipped: true}
+		return result{skipped: true, late: true}
 	}
 	target, err := d.Directory.Target(ctx, job.Target, job.Peer)
 	if err != nil {
@@ -61,9 +62,8 @@ func (d *Dispatcher) attempt(w *worker, l *lane, job Job) result {
 		d.Log.Record(Attempt{Job: job, Verdict: verdict})
 		return result{healthy: true}
 	}
-	paced := result{known: true}
-	if target.RatePerMinute > 0 {
-		paced.interval = time.Minute / time.Duration(target.RatePerMinute)
+	paced := result{known: true, interval: pace(target)}
+	if paced.interval > 0 {
 		if !job.paced {
 			if wait, ok := d.turn(l, paced.interval); !ok {
 				return result{heldBack: wait, known: true, interval: paced.interval}
@@ -80,6 +80,14 @@ func (d *Dispatcher) attempt(w *worker, l *lane, job Job) result {
 	d.Log.Record(a)
 	paced.healthy, paced.took = a.Verdict.Healthy, a.Phases.Total
 	return paced
+}
+
+// pace is the least time between two starts at a target; 0 = none.
+func pace(target *directory.Target) time.Duration {
+	if target.RatePerMinute <= 0 {
+		return 0
+	}
+	return time.Minute / time.Duration(target.RatePerMinute)
 }
 
 // withoutSending decides about deliveries whose target takes none.

@@ -11,7 +11,8 @@ import (
 
 const (
 	sweepEvery = time.Second
-	claimBatch = 512 // rows taken from the database at once, one target
+	claimBatch = 512             // rows taken from the database at once, one target
+	leaseRest  = 5 * time.Second // of a lease, in which it may be given back safely
 )
 
 // dueTargets finds the targets that have due rows without reading the rows of
@@ -57,6 +58,9 @@ func (d *Dispatcher) Sweep(ctx context.Context) {
 }
 
 func (d *Dispatcher) sweepAll(ctx context.Context) error {
+	if err := d.returnLate(ctx); err != nil {
+		return err
+	}
 	if err := d.unfoldEnded(ctx); err != nil {
 		return err
 	}
@@ -82,7 +86,7 @@ func (d *Dispatcher) fill(ctx context.Context, target uuid.UUID) error {
 		return nil
 	}
 	defer d.endClaim()
-	room := d.reserveUpTo(target, claimBatch)
+	room := d.reserveUpTo(target, claimBatch, d.paceOf(ctx, target))
 	if room == 0 { // asked again when the lane moves on, or by the next sweep
 		d.markLeft(target)
 		return nil
@@ -104,11 +108,46 @@ func (d *Dispatcher) fill(ctx context.Context, target uuid.UUID) error {
 	return nil
 }
 
+// paceOf is the pace of a target whose kind is not known. One that cannot be read now
+// is not paced here: its deliveries wait for the configuration, not for their turn.
+func (d *Dispatcher) paceOf(ctx context.Context, target uuid.UUID) time.Duration {
+	for _, integration := range []bool{false, true} {
+		found, err := d.Directory.Target(ctx, target, integration)
+		if err == nil && found != nil {
+			return pace(found)
+		}
+	}
+	return 0
+}
+
 // markLeft remembers that rows of a target wait in the database.
 func (d *Dispatcher) markLeft(target uuid.UUID) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.laneOf(target).left = true
+}
+
+// returnLate gives back what could not start while its lease was young, as when other
+// processes had most of a paced target's turns: nobody has to wait for the lease's end.
+func (d *Dispatcher) returnLate(ctx context.Context) error {
+	d.mu.Lock()
+	late := d.ours(d.late)
+	d.late = nil
+	d.mu.Unlock()
+	ctx, cancel := context.WithTimeout(ctx, leaseRest)
+	defer cancel()
+	return d.GiveBack(ctx, late)
+}
+
+// ours are the jobs whose leases are this process's for a while yet.
+func (d *Dispatcher) ours(jobs []Job) []Job {
+	var list []Job
+	for _, job := range jobs {
+		if d.Now().Sub(job.LeasedAt) < Lease-leaseRest {
+			list = append(list, job)
+		}
+	}
+	return list
 }
 
 // GiveBack returns the leases of deliveries that will not be attempted here.

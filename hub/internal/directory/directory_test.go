@@ -22,7 +22,7 @@ func TestMain(m *testing.M) { hubtest.Main(m) }
 
 // place is a directory over a database with a tenant.
 type place struct {
-	t         *testing.T
+	t         testing.TB
 	pool      *pgxpool.Pool
 	clock     *hubtest.Clock
 	keys      *keys.Service
@@ -30,7 +30,7 @@ type place struct {
 	tenant    uuid.UUID
 }
 
-func newPlace(t *testing.T) *place {
+func newPlace(t testing.TB) *place {
 	t.Helper()
 	p := &place{t: t, pool: hubtest.Database(t), clock: hubtest.NewClock(time.Now().UTC().Truncate(time.Second))}
 	box, err := seal.New(bytes.Repeat([]byte{7}, seal.KeySize))

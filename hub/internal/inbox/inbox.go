@@ -21,7 +21,7 @@ import (
 )
 
 const (
-	lanes         = 3    // transactions at once: a slow effect delays its own lane only
+	lanes         = 2    // transactions at once: a slow effect delays its own lane only
 	maxBatch      = 128  // events in one transaction
 	queueLength   = 1024 // events waiting for a lane
 	commitTimeout = 10 * time.Second

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/sha256"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"runtime/debug"
@@ -17,11 +18,15 @@ import (
 	"integrationhub/hub/internal/audit"
 	"integrationhub/hub/internal/failpoint"
 	"integrationhub/hub/internal/store"
+	"integrationhub/hub/internal/store/bulk"
 	"integrationhub/hub/module"
 )
 
 // lane stores one batch after another.
-type lane struct{ *Inbox }
+type lane struct {
+	*Inbox
+	columns columns
+}
 
 // storeAll stores a batch in one transaction. Where that fails, each event gets a
 // transaction of its own, so that one cannot spoil the others.
@@ -74,9 +79,6 @@ func (l *lane) transact(batch []*request) error {
 		if err := l.finish(ctx, tx, batch); err != nil {
 			return err
 		}
-		if err := l.writeLog(ctx, tx, batch); err != nil {
-			return err
-		}
 		failpoint.Here("received_before_commit")
 		return nil
 	})
@@ -109,20 +111,22 @@ func (l *lane) insert(ctx context.Context, tx pgx.Tx, batch []*request) (fresh m
 	slices.SortStableFunc(batch, func(a, b *request) int {
 		return cmp.Or(bytes.Compare(a.IntegrationID[:], b.IntegrationID[:]), cmp.Compare(a.id, b.id))
 	})
-	n := len(batch)
-	integrations, ids, tenants := make([]uuid.UUID, n), make([]int64, n), make([]uuid.UUID, n)
-	hashes, types, ignored, seqs := make([][]byte, n), make([]string, n), make([]bool, n), make([]uuid.UUID, n)
-	for i, r := range batch {
-		integrations[i], ids[i], tenants[i] = r.IntegrationID, r.id, r.Event.TenantID
-		hashes[i], types[i], ignored[i], seqs[i] = r.Hash[:], r.Event.Type, !r.Known, r.seq
+	l.columns.received.Reset(bulk.UUIDs, bulk.Int8s, bulk.UUIDs, bulk.Byteas, bulk.Texts, bulk.Bools, bulk.UUIDs)
+	c := l.columns.received
+	for _, r := range batch {
+		c[0].UUID(r.IntegrationID)
+		c[1].Int8(r.id)
+		c[2].UUID(r.Event.TenantID)
+		c[3].Bytes(r.Hash[:])
+		c[4].Text(r.Event.Type)
+		c[5].Bool(!r.Known)
+		c[6].UUID(r.seq)
 	}
-	rows, err := tx.Query(ctx, insertReceived, integrations, ids, tenants, hashes, types, ignored, seqs)
+	fresh = make(map[eventKey]bool, len(batch))
+	err = bulk.Query(ctx, tx.Conn(), insertReceived, c, func(row [][]byte) {
+		fresh[eventKey{uuid.UUID(row[0]), int64(binary.BigEndian.Uint64(row[1]))}] = true
+	})
 	if err != nil {
-		return nil, fmt.Errorf("storing received events: %w", err)
-	}
-	fresh = make(map[eventKey]bool, n)
-	var key eventKey
-	if _, err = pgx.ForEachRow(rows, []any{&key.integration, &key.id}, func() error { fresh[key] = true; return nil }); err != nil {
 		return nil, fmt.Errorf("storing received events: %w", err)
 	}
 	return fresh, nil
@@ -186,7 +190,7 @@ func (l *lane) effect(ctx context.Context, tx pgx.Tx, r *request) (err error) {
 	return err
 }
 
-// finish stores which events the product ignored, and the audit log's entries.
+// finish stores which events the product ignored, the log, and the audit log's entries.
 func (l *lane) finish(ctx context.Context, tx pgx.Tx, batch []*request) error {
 	var integrations []uuid.UUID
 	var ids []int64
@@ -206,5 +210,11 @@ func (l *lane) finish(ctx context.Context, tx pgx.Tx, batch []*request) error {
 			entries = append(entries, r.Audit)
 		}
 	}
-	return audit.RecordAll(ctx, tx, entries)
+	statements := &bulk.Batch{}
+	audit.Queue(statements, &l.columns.audit, entries)
+	l.queueLog(statements, batch)
+	if err := statements.RunOn(ctx, tx.Conn()); err != nil {
+		return fmt.Errorf("logging received events: %w", err)
+	}
+	return nil
 }

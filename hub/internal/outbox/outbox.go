@@ -56,7 +56,7 @@ type Result struct {
 type Dispatcher interface {
 	// Reserve takes a place in this process's queue for a target; false means the
 	// row is left for whoever has room.
-	Reserve(target uuid.UUID) bool
+	Reserve(target *directory.Target) bool
 	// Release gives a reserved place back.
 	Release(target uuid.UUID)
 	// Dispatch queues committed deliveries whose places were reserved; leased stands

@@ -67,7 +67,7 @@ func (o *Outbox) reserve(all []*prepared) *delivery.Leased {
 	leased := &delivery.Leased{TakenAt: o.now()}
 	for _, p := range all {
 		for i, target := range p.targets {
-			if p.leased[i] = o.dispatch.Reserve(target.ID); p.leased[i] {
+			if p.leased[i] = o.dispatch.Reserve(target); p.leased[i] {
 				leased.Open++
 			}
 		}

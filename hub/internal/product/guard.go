@@ -118,15 +118,22 @@ func (p *Product) admit(ctx context.Context, c *fiber.Ctx, needs access, who *ab
 	case needs.nobody:
 		return nil
 	case needs.bearer:
-		return hub.Errorf(hub.ErrUnauthorized, "unauthorized", "Log in first, and send the access token as Authorization: Bearer.")
+		return loggedOut()
 	}
 	return keys.Refused()
+}
+
+func loggedOut() *hub.Error {
+	return hub.Errorf(hub.ErrUnauthorized, "unauthorized", "Log in first, and send the access token as Authorization: Bearer.")
 }
 
 func (p *Product) admitUser(ctx context.Context, c *fiber.Ctx, authorization string, needs access, who *about) error {
 	scheme, token, _ := strings.Cut(authorization, " ")
 	if !strings.EqualFold(scheme, "Bearer") {
 		token = ""
+	}
+	if strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r > '~' }) {
+		return loggedOut() // a product may ask its database, which refuses such text
 	}
 	caller, err := p.instance.Authenticate(ctx, token)
 	if err != nil {

@@ -15,6 +15,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
+	"integrationhub/hub/config"
 	"integrationhub/hub/hubtest"
 )
 
@@ -39,14 +40,15 @@ type killable struct {
 	address  string
 	database string
 	redis    string
+	environ  []string
 	process  *hubtest.Process
 }
 
-func newKillable(t *testing.T) *killable {
+func newKillable(t *testing.T, environ ...string) *killable {
 	t.Helper()
 	free, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
-	k := &killable{dir: t.TempDir(), address: free.Addr().String(), database: hubtest.DatabaseURL(t), redis: hubtest.RedisURL(t)}
+	k := &killable{dir: t.TempDir(), address: free.Addr().String(), database: hubtest.DatabaseURL(t), redis: hubtest.RedisURL(t), environ: environ}
 	require.NoError(t, free.Close())
 	k.node = &node{t: t, url: "http://" + k.address}
 	k.db, err = pgxpool.New(context.Background(), k.database)
@@ -69,11 +71,15 @@ func (k *killable) start(failpoint string) {
 	}
 	cmd.Env = append(cmd.Env, "HUB_LISTEN="+k.address, "HUB_DATA_DIR="+k.dir, "HUB_DATABASE_URL="+k.database, "HUB_REDIS_URL="+k.redis,
 		"HUB_MASTER_KEY="+base64.StdEncoding.EncodeToString([]byte("0123456789abcdef0123456789abcdef")), "HUB_KEY_RATE=0", "HUB_FAILPOINT="+failpoint)
+	cmd.Env = append(cmd.Env, k.environ...)
 	k.process = hubtest.Run(k.t, "hub", k.dir, cmd)
 	require.Eventually(k.t, func() bool {
 		got, err := try("GET", k.url+"/ready", "")
 		return err == nil && got.status == 200
 	}, soon, tick, "the hub does not start: %s", k.process.Log())
+	local, err := config.ReadLocal(k.dir)
+	require.NoError(k.t, err)
+	k.token = local.Token
 }
 
 // restart ends the hub, if it lives, and starts it anew.

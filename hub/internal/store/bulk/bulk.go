@@ -200,6 +200,25 @@ func (b *Batch) RunOn(ctx context.Context, conn *pgx.Conn) error {
 	return closed(pipeline.Close, finish(pipeline))
 }
 
+// Query runs one statement on a connection and gives the binary values of its rows,
+// which are valid until each returns.
+func Query(ctx context.Context, conn *pgx.Conn, sql string, columns Columns, each func(values [][]byte)) error {
+	prepared, err := conn.Prepare(ctx, sql, sql) // remembered by the connection
+	if err != nil {
+		return fmt.Errorf("preparing a statement: %w", err)
+	}
+	params, formats := make([][]byte, len(columns)), make([]int16, len(columns))
+	for i := range columns {
+		params[i], formats[i] = columns[i].array(), pgtype.BinaryFormatCode
+	}
+	rows := conn.PgConn().ExecPrepared(ctx, prepared.Name, params, formats, []int16{pgtype.BinaryFormatCode})
+	for rows.NextRow() {
+		each(rows.Values())
+	}
+	_, err = rows.Close()
+	return err
+}
+
 // finish reads what the statements answered, to the end of the transaction.
 func finish(pipeline *pgconn.Pipeline) error {
 	for {

@@ -1,6 +1,6 @@
 //go:build unix
 
-package moduletest
+package modulemount
 
 import (
 	"context"

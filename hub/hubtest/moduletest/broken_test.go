@@ -1,0 +1,206 @@
+package moduletest_test
+
+import (
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/require"
+
+	"integrationhub/hub"
+	"integrationhub/hub/hubtest"
+	"integrationhub/hub/hubtest/moduletest"
+	"integrationhub/hub/hubtest/notes"
+	"integrationhub/hub/module"
+)
+
+// breaks names the broken product that a process of this test's own runs.
+const breaks = "MODULETEST_BREAKS"
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	if os.Getenv(breaks) != "" {
+		if err := flag.Set("test.run", "^TestSuite$"); err != nil {
+			panic(err)
+		}
+	}
+	hubtest.Main(m)
+}
+
+// post calls the product and reads its answer.
+func post(t *testing.T, url, token, body string, into any) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, strings.NewReader(body))
+	require.NoError(t, err)
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Authorization", "Bearer "+token)
+	res, err := http.DefaultClient.Do(req)
+	require.NoError(t, err)
+	defer res.Body.Close()
+	raw, err := io.ReadAll(res.Body)
+	require.NoError(t, err)
+	require.Less(t, res.StatusCode, 300, string(raw))
+	require.NoError(t, json.Unmarshal(raw, into))
+}
+
+func intact() moduletest.Case {
+	return moduletest.Case{
+		Module: notes.New("notes"), Public: []string{"auth.register", "notes.echo"},
+		SignUp: func(t *testing.T, base string) moduletest.Account {
+			t.Helper()
+			var made struct {
+				TenantID uuid.UUID `json:"tenant_id"`
+				Token    string    `json:"token"`
+			}
+			post(t, base+"/api/v1/auth/register", "", `{"name":"Somebody"}`, &made)
+			return moduletest.Account{Tenant: made.TenantID, Token: made.Token}
+		},
+		Resources: func(t *testing.T, base string, a moduletest.Account) map[string]string {
+			t.Helper()
+			text := uuid.NewString()
+			post(t, base+"/api/v1/publish", a.Token, `{"author":"","text":"`+text+`"}`, &struct{}{})
+			return map[string]string{"/api/v1/notes/{text}": "/api/v1/notes/" + text}
+		},
+		Events: []hub.Event{{Type: notes.Created, Data: []byte(`{"text":"x"}`)}, {Type: notes.Boring, Data: []byte(`{"text":"x"}`)}},
+		State: func(t *testing.T, kit module.Kit, tenant uuid.UUID) string {
+			t.Helper()
+			var n int
+			require.NoError(t, kit.Pool.QueryRow(t.Context(), `select count(*) from notes where tenant_id = $1`, tenant).Scan(&n))
+			return fmt.Sprint(n)
+		},
+	}
+}
+
+// changed is the intact product but for what is set.
+type changed struct {
+	module.Module
+	spec   func(*module.Spec)
+	handle func(ctx context.Context, kit module.Kit, tx pgx.Tx, e hub.Event, intact module.Instance) error
+	routes func(huma.API)
+	accept bool // any token
+}
+
+// sound leaves out the types of events that notes are not meant to survive.
+func sound(s *module.Spec) { s.Receives = []string{notes.Created, notes.Boring} }
+
+func (c changed) Spec() module.Spec {
+	s := c.Module.Spec()
+	sound(&s)
+	if c.spec != nil {
+		c.spec(&s)
+	}
+	return s
+}
+
+func (c changed) Open(ctx context.Context, kit module.Kit) (module.Instance, error) {
+	instance, err := c.Module.Open(ctx, kit)
+	return &product{instance, c, kit}, err
+}
+
+type product struct {
+	module.Instance
+	changed changed
+	kit     module.Kit
+}
+
+func (p *product) Handle(ctx context.Context, tx pgx.Tx, e hub.Event) error {
+	if p.changed.handle != nil {
+		return p.changed.handle(ctx, p.kit, tx, e, p.Instance)
+	}
+	return p.Instance.Handle(ctx, tx, e)
+}
+
+func (p *product) Routes(api huma.API) {
+	p.Instance.Routes(api)
+	if p.changed.routes != nil {
+		p.changed.routes(api)
+	}
+}
+
+func (p *product) Authenticate(ctx context.Context, token string) (module.Caller, error) {
+	who, err := p.Instance.Authenticate(ctx, token)
+	if p.changed.accept {
+		return who, nil
+	}
+	return who, err
+}
+
+// extra is one more operation, which answers everybody alike.
+func extra(path string, security ...map[string][]string) func(huma.API) {
+	return func(api huma.API) {
+		huma.Register(api, huma.Operation{OperationID: "extra", Method: http.MethodGet, Path: path, Security: security},
+			func(context.Context, *struct {
+				Text string `path:"text"`
+			}) (*struct{ Body string }, error) {
+				return &struct{ Body string }{"x"}, nil
+			})
+	}
+}
+
+func broken() map[string]struct {
+	change changed
+	says   string
+} {
+	return map[string]struct {
+		change changed
+		says   string
+	}{
+		"writes beside the transaction": {changed{handle: func(ctx context.Context, kit module.Kit, tx pgx.Tx, e hub.Event, intact module.Instance) error {
+			_, err := kit.Pool.Exec(ctx, `insert into notes (tenant_id, environment, author, event_id, text) values ($1, 'live', 'x', '', 'y')`, e.TenantID)
+			return err
+		}}, "what is rolled back has no effect"},
+		"everybody's notes": {changed{handle: func(ctx context.Context, _ module.Kit, tx pgx.Tx, e hub.Event, intact module.Instance) error {
+			_, err := tx.Exec(ctx, `insert into notes (tenant_id, environment, author, event_id, text) select distinct tenant_id, 'live', 'x', '', 'y' from users`)
+			return err
+		}}, "another tenant's data"},
+		"does nothing": {changed{handle: func(context.Context, module.Kit, pgx.Tx, hub.Event, module.Instance) error { return nil }}, "has no effect and is not ignored"},
+		"open door":    {changed{routes: extra("/api/v1/extra")}, "names no security scheme"},
+		"one for all":  {changed{routes: extra("/api/v1/extra/{text}", map[string][]string{module.SchemeBearer: {}})}, "has no resource"},
+		"any token":    {changed{accept: true}, "TestSuite/tokens"},
+		"bad version":  {changed{spec: func(s *module.Spec) { s.Version = "1" }}, "TestSuite/spec"},
+		"more than it handles": {changed{spec: func(s *module.Spec) {
+			s.Receives = append(s.Receives, "note.lost")
+		}}, "has no event note.lost"},
+	}
+}
+
+// TestSuite is the suite itself: with the intact product, or in a process of
+// TestSuiteFindsWhatIsBroken's with a broken one.
+func TestSuite(t *testing.T) {
+	t.Parallel()
+	c := intact()
+	change := changed{}
+	if name := os.Getenv(breaks); name != "" {
+		change = broken()[name].change
+	}
+	change.Module = c.Module
+	c.Module = change
+	moduletest.Run(t, c)
+}
+
+func TestSuiteFindsWhatIsBroken(t *testing.T) {
+	t.Parallel()
+	program, err := os.Executable()
+	require.NoError(t, err)
+	for name, b := range broken() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			command := exec.CommandContext(t.Context(), program, "-test.count=1")
+			command.Env = append(os.Environ(), breaks+"="+name)
+			said, err := command.CombinedOutput()
+			var failed *exec.ExitError
+			require.ErrorAs(t, err, &failed, "the suite lets it pass:\n%s", said)
+			require.Contains(t, string(said), b.says)
+		})
+	}
+}

@@ -1,0 +1,280 @@
+package moduletest
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/require"
+
+	"integrationhub/hub"
+	"integrationhub/hub/migrations"
+	"integrationhub/hub/module"
+)
+
+var (
+	productName = regexp.MustCompile(`^[a-z][a-z0-9]*$`)
+	keyPrefix   = regexp.MustCompile(`^[a-z]{2,8}$`)
+	semver      = regexp.MustCompile(`^\d+\.\d+\.\d+$`)
+)
+
+func checkSpec(t *testing.T, c Case) {
+	spec := c.Module.Spec()
+	require.Regexp(t, productName, spec.Name)
+	require.Regexp(t, keyPrefix, spec.KeyPrefix)
+	require.Regexp(t, semver, spec.Version)
+	require.Regexp(t, productName, spec.Tenant)
+	require.NotEmpty(t, spec.Title)
+	for name, list := range map[string][]string{"features": spec.Features, "receives": spec.Receives, "sends": spec.Sends} {
+		sorted := slices.Sorted(slices.Values(list))
+		require.Equal(t, len(list), len(slices.Compact(sorted)), "%s: twice the same", name)
+		require.NotContains(t, list, "", name)
+	}
+	for _, kind := range slices.Concat(spec.Receives, spec.Sends) {
+		require.True(t, hub.ValidEventType(kind), "%q is no event type", kind)
+	}
+	for _, e := range c.Events {
+		require.Contains(t, spec.Receives, e.Type, "the case has an event that the product does not receive")
+	}
+}
+
+// migrationsOf applies the migrations a second time, and looks for what they made outside
+// the product's own schema.
+func migrationsOf(t *testing.T, c Case, s *stage) {
+	again, err := migrations.UpProduct(t.Context(), s.database, c.Module.Spec().Name, c.Module.Migrations())
+	require.NoError(t, err)
+	require.Empty(t, again, "applied twice")
+	var outside []string
+	require.NoError(t, s.kit.Pool.QueryRow(t.Context(), `
+		select coalesce(array_agg(schemaname || '.' || tablename), '{}') from pg_tables
+		where schemaname not in ('hub', 'pg_catalog', 'information_schema', $1) and tablename not like 'goose%'`, c.Module.Spec().Name).Scan(&outside))
+	require.Empty(t, outside, "tables outside the product's schema")
+}
+
+// operation is one of the product's document.
+type operation struct {
+	id, method, path string
+	security         []map[string][]string
+}
+
+// document reads the operations that are the product's own.
+func (s *stage) document(t *testing.T) []operation {
+	t.Helper()
+	status, raw := s.call(t, "GET", "/openapi.json", nil)
+	require.Equal(t, 200, status)
+	var read struct {
+		Paths map[string]map[string]struct {
+			OperationID string                `json:"operationId"`
+			Security    []map[string][]string `json:"security"`
+		} `json:"paths"`
+	}
+	require.NoError(t, json.Unmarshal(raw, &read))
+	var list []operation
+	for path, methods := range read.Paths {
+		below, common := strings.CutPrefix(path, "/api/v1/integrations")
+		if common && !strings.HasPrefix(below, "/search/") && !strings.HasPrefix(below, "/action/") {
+			continue // the hub's, with tests of its own
+		}
+		for method, op := range methods {
+			list = append(list, operation{op.OperationID, strings.ToUpper(method), path, op.Security})
+		}
+	}
+	require.NotEmpty(t, list, "the document has no operation of the product")
+	return list
+}
+
+var parameter = regexp.MustCompile(`\{[^}]+\}`)
+
+// at is a path that can be called, with ids nobody has.
+func (o operation) at() string { return parameter.ReplaceAllString(o.path, uuid.NewString()) }
+
+func (s *stage) call(t *testing.T, method, path string, header http.Header) (status int, body []byte) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), method, s.base+path, nil)
+	require.NoError(t, err)
+	for name, values := range header {
+		req.Header[name] = values
+	}
+	res, err := http.DefaultClient.Do(req)
+	require.NoError(t, err)
+	defer res.Body.Close()
+	body, err = io.ReadAll(res.Body)
+	require.NoError(t, err)
+	return res.StatusCode, body
+}
+
+// operations requires that everything is documented with who may call it, and that nobody
+// else may.
+func operations(t *testing.T, c Case, s *stage) {
+	ids := map[string]bool{}
+	for _, op := range s.document(t) {
+		require.NotEmpty(t, op.id, "%s %s has no operation id", op.method, op.path)
+		require.False(t, ids[op.id], "%s: two operations", op.id)
+		ids[op.id] = true
+		if slices.Contains(c.Public, op.id) {
+			continue
+		}
+		require.NotEmpty(t, op.security, "%s %s (%s) names no security scheme and is not public", op.method, op.path, op.id)
+		for _, one := range op.security {
+			for scheme := range one {
+				require.Contains(t, []string{module.SchemeBearer, module.SchemeKey}, scheme, op.id)
+			}
+			for _, scope := range one[module.SchemeKey] {
+				require.Contains(t, c.Module.Spec().Features, scope, "%s: a scope that is no feature", op.id)
+			}
+		}
+		if slices.ContainsFunc(op.security, func(one map[string][]string) bool { return len(one) == 0 }) {
+			continue // anybody
+		}
+		for name, header := range map[string]http.Header{
+			"nothing": {}, "an unknown token": {"Authorization": {"Bearer " + uuid.NewString()}}, "an unknown key": {hub.HeaderKey: {"garbage"}},
+		} {
+			status, _ := s.call(t, op.method, op.at(), header)
+			require.Equal(t, 401, status, "%s with %s", op.id, name)
+		}
+	}
+	for _, id := range c.Public {
+		require.True(t, ids[id], "%s is no operation of the product", id)
+	}
+}
+
+// tokens requires that what is no token is unauthorized, and nothing worse.
+func tokens(t *testing.T, c Case, s *stage) {
+	for _, token := range []string{"", "x", uuid.NewString(), "'; select 1 --", strings.Repeat("x", 10_000), "eyJhbGciOiJub25lIn0.e30."} {
+		_, err := s.instance.Authenticate(t.Context(), token)
+		require.ErrorIs(t, err, hub.ErrUnauthorized, "token %.20q", token)
+	}
+	for _, op := range s.document(t) {
+		if slices.ContainsFunc(op.security, func(one map[string][]string) bool {
+			_, ok := one[module.SchemeBearer]
+			return ok && len(op.security) == 1
+		}) {
+			status, _ := s.call(t, op.method, op.at(), http.Header{"Authorization": {"Bearer \xff\xfe"}})
+			require.Equal(t, 401, status, op.id)
+		}
+	}
+	a := c.SignUp(t, s.base)
+	who, err := s.instance.Authenticate(t.Context(), a.Token)
+	require.NoError(t, err)
+	require.Equal(t, a.Tenant, who.TenantID)
+	require.True(t, who.Admin)
+	require.NotEmpty(t, who.Name, "for the audit log")
+	known, err := s.kit.Tenants.Get(t.Context(), a.Tenant)
+	require.NoError(t, err, "the hub knows the tenant")
+	require.NotEmpty(t, known.Name)
+}
+
+// tenants requires that what is another tenant's is not there.
+func tenants(t *testing.T, c Case, s *stage) {
+	owner, other := c.SignUp(t, s.base), c.SignUp(t, s.base)
+	var made map[string]string
+	if c.Resources != nil {
+		made = c.Resources(t, s.base, owner)
+	}
+	bearer := func(a Account) http.Header { return http.Header{"Authorization": {"Bearer " + a.Token}} }
+	for _, op := range s.document(t) {
+		if !parameter.MatchString(op.path) || slices.Contains(c.Public, op.id) {
+			continue
+		}
+		path, ok := made[op.path]
+		require.True(t, ok, "the case has no resource for %s", op.path)
+		if op.method != http.MethodGet {
+			continue // their bodies are the product's own tests
+		}
+		status, _ := s.call(t, op.method, path, bearer(owner))
+		require.Equal(t, 200, status, "%s %s", op.method, path)
+		status, _ = s.call(t, op.method, path, bearer(other))
+		require.Equal(t, 404, status, "%s %s of another tenant", op.method, path)
+	}
+}
+
+var errUndo = errors.New("undo")
+
+// handle requires that an event has its effect in the transaction that is handed over,
+// and on its own tenant only.
+func handle(t *testing.T, c Case, s *stage) {
+	handled := map[string]bool{}
+	for _, e := range c.Events {
+		handled[e.Type] = true
+		owner, other := c.SignUp(t, s.base), c.SignUp(t, s.base)
+		e.ID, e.TenantID, e.Environment, e.Product, e.Time = hub.NewEventID(), owner.Tenant, hub.Live, "peer", time.Now()
+		before, others := c.State(t, s.kit, owner.Tenant), c.State(t, s.kit, other.Tenant)
+		for range 2 { // the same event again, after a rollback
+			err := pgx.BeginFunc(t.Context(), s.kit.Pool, func(tx pgx.Tx) error {
+				if err := s.instance.Handle(t.Context(), tx, e); err != nil && !errors.Is(err, module.ErrIgnored) {
+					return err
+				}
+				return errUndo
+			})
+			require.ErrorIs(t, err, errUndo, e.Type)
+			require.Equal(t, before, c.State(t, s.kit, owner.Tenant), "%s: what is rolled back has no effect", e.Type)
+		}
+		var outcome error
+		require.NoError(t, pgx.BeginFunc(t.Context(), s.kit.Pool, func(tx pgx.Tx) error {
+			if outcome = s.instance.Handle(t.Context(), tx, e); errors.Is(outcome, module.ErrIgnored) {
+				return nil
+			}
+			return outcome
+		}), e.Type)
+		if outcome == nil {
+			require.NotEqual(t, before, c.State(t, s.kit, owner.Tenant), "%s has no effect and is not ignored", e.Type)
+		}
+		require.Equal(t, others, c.State(t, s.kit, other.Tenant), "%s: another tenant's data", e.Type)
+
+		e.ID, e.Data = hub.NewEventID(), json.RawMessage(`{}`)
+		require.NotPanics(t, func() {
+			_ = pgx.BeginFunc(t.Context(), s.kit.Pool, func(tx pgx.Tx) error { _ = s.instance.Handle(t.Context(), tx, e); return errUndo })
+		}, "%s without its fields", e.Type)
+	}
+	for _, kind := range c.Module.Spec().Receives {
+		require.True(t, handled[kind], "the case has no event %s", kind)
+	}
+}
+
+// presenter requires JSON of the shapes that are a product's own.
+func presenter(t *testing.T, _ Case, s *stage) {
+	shapes, ok := s.instance.(module.Presenter)
+	if !ok {
+		return
+	}
+	one := module.Integration{ID: uuid.New(), TenantID: uuid.New(), Environment: hub.Live, Product: "peer", Status: "active", LocalKeyLast4: "abcd"}
+	raw, err := json.Marshal(shapes.PresentConnect(one))
+	require.NoError(t, err)
+	require.Regexp(t, `^\{.+\}$`, string(raw), "connect is answered with an object")
+	for _, list := range [][]module.Integration{nil, {}, {one}} {
+		raw, err := json.Marshal(shapes.PresentStatus(list))
+		require.NoError(t, err)
+		require.Regexp(t, `^[\[{]`, string(raw), "status is answered with a list or an object, also of nothing")
+	}
+}
+
+func workAndPages(t *testing.T, _ Case, s *stage) {
+	if worker, ok := s.instance.(module.Worker); ok {
+		names := map[string]bool{}
+		for _, job := range worker.Jobs() {
+			require.NotEmpty(t, job.Name)
+			require.False(t, names[job.Name], "two jobs %s", job.Name)
+			require.NotNil(t, job.Run, job.Name)
+			names[job.Name] = true
+		}
+	}
+	if pages, ok := s.instance.(module.Pages); ok {
+		for path, page := range pages.Pages() {
+			require.True(t, strings.HasPrefix(path, "/") && !strings.HasPrefix(path, "/api"), path)
+			require.NotNil(t, page, path)
+		}
+	}
+	if finder, ok := s.instance.(module.Finder); ok {
+		found, err := finder.Find(t.Context(), "+5511987654321")
+		require.NoError(t, err)
+		require.LessOrEqual(t, len(found), 100)
+	}
+}
