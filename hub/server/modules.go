@@ -228,7 +228,7 @@ func (s *Server) mountProduct(one *hosted, limits keyLimits) error {
 	}
 	_, err := product.Mount(app, one.path, one.spec, one.instance, product.Deps{
 		Log: s.options.Log, Connect: s.products.connect, Keys: s.products.keys, Directory: s.engine.directory, Limiter: limits,
-		Connectors: s.products.Connector, Inbox: one.inbox, Audit: audit.NewRecorder(s.storage.api),
+		Connectors: s.products.Connector, Inbox: one.inbox, Ledger: s.engine.reader, Audit: audit.NewRecorder(s.storage.api),
 		Now: time.Now, TrustedProxies: s.options.Config.TrustedProxies, Health: s.probes.dependencies, BaseURL: one.base, Docs: !s.options.Config.InProduction(),
 	})
 	if err != nil {

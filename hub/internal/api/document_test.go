@@ -70,7 +70,7 @@ var parameters = map[string]string{
 	"audit.list": "limit cursor actor_id action resource tenant_id since until",
 }
 
-const deliveryParameters = "direction product tenant_id integration_id endpoint_id event_type status status_code correlation_id event_id q since until"
+const deliveryParameters = "direction product tenant_id environment integration_id endpoint_id event_type status status_code correlation_id event_id q since until"
 
 func TestDocumentedParametersAndExamples(t *testing.T) {
 	t.Parallel()

@@ -25,6 +25,7 @@ import (
 	"integrationhub/hub/internal/httpx"
 	"integrationhub/hub/internal/inbox"
 	"integrationhub/hub/internal/keys"
+	"integrationhub/hub/internal/ledger"
 	"integrationhub/hub/internal/reference"
 	"integrationhub/hub/module"
 )
@@ -57,6 +58,7 @@ type Deps struct {
 	Limiter        Limiter
 	Connectors     func(product string) hub.Connector
 	Inbox          *inbox.Inbox
+	Ledger         *ledger.Reader
 	Audit          *audit.Recorder
 	Now            func() time.Time
 	TrustedProxies []netip.Prefix
@@ -103,6 +105,7 @@ func Mount(app *fiber.App, path string, spec module.Spec, instance module.Instan
 	}
 	p.keyRoutes()
 	p.connectionRoutes()
+	p.logRoutes()
 	p.peerRoutes(router)
 	instance.Routes(p.api)
 	if searcher, ok := instance.(module.Searcher); ok {
