@@ -25,6 +25,7 @@ import (
 	"integrationhub/hub/internal/inbox"
 	"integrationhub/hub/internal/jobs"
 	"integrationhub/hub/internal/keys"
+	"integrationhub/hub/internal/lookup"
 	"integrationhub/hub/internal/outbox"
 	"integrationhub/hub/internal/product"
 	"integrationhub/hub/internal/store/dbgen"
@@ -80,6 +81,17 @@ func (p *products) find(name string) (connect.Product, bool) {
 func (p *products) features(name string) []string {
 	found, _ := p.find(name)
 	return found.Spec.Features
+}
+
+// finders gives the products that know people by their phone.
+func (p *products) finders() []lookup.Finder {
+	var list []lookup.Finder
+	for _, one := range p.list {
+		if finder, ok := one.instance.(module.Finder); ok {
+			list = append(list, lookup.Finder{Product: one.spec.Name, Find: finder.Find})
+		}
+	}
+	return list
 }
 
 // planProducts decides which products run and where, and opens their listeners.

@@ -121,7 +121,7 @@ func (b *book) store(t *testing.T, rows []row) {
 		[]string{"seq", "id", "tenant_id", "environment", "product", "event_type", "deliveries", "body"},
 		pgx.CopyFromSlice(len(rows), func(i int) ([]any, error) {
 			r := rows[i]
-			return []any{logid.Seq(r.id), r.event, r.tenant, r.environment, r.product, r.kind, 1, []byte(`{}`)}, nil
+			return []any{logid.Seq(r.id), r.event, r.tenant, r.environment, r.product, r.kind, 1, []byte(`{"about":"` + r.id.String() + `"}`)}, nil
 		}))
 	require.NoError(t, err)
 	rows = slices.DeleteFunc(slices.Clone(rows), func(r row) bool { return r.ours })
@@ -254,4 +254,24 @@ func TestPagesHaveNoGapsWhileRowsArrive(t *testing.T) {
 		}
 		require.Equal(t, idsOf(all), paged)
 	}
+}
+
+// Payloads are looked through as far as was asked, over days, and no further.
+func TestMentioning(t *testing.T) {
+	t.Parallel()
+	b := newBook(t, 200)
+	last := len(b.rows) - 1
+	words := []string{b.rows[last].id.String(), b.rows[5].id.String(), "nowhere"}
+	found, err := b.reader.Mentioning(t.Context(), ledger.Filter{}, words, len(b.rows), 10)
+	require.NoError(t, err)
+	require.Equal(t, []uuid.UUID{b.rows[5].id, b.rows[last].id}, idsOf(found))
+	found, err = b.reader.Mentioning(t.Context(), ledger.Filter{}, words, len(b.rows)-1, 10)
+	require.NoError(t, err)
+	require.Equal(t, []uuid.UUID{b.rows[5].id}, idsOf(found), "the oldest was not looked at")
+	found, err = b.reader.Mentioning(t.Context(), ledger.Filter{TenantID: &b.rows[last].tenant}, words[:1], len(b.rows), 10)
+	require.NoError(t, err)
+	require.Equal(t, []uuid.UUID{b.rows[last].id}, idsOf(found))
+	found, err = b.reader.Mentioning(t.Context(), ledger.Filter{}, []string{`"about"`}, len(b.rows), 7)
+	require.NoError(t, err)
+	require.Len(t, found, 7)
 }
