@@ -112,6 +112,18 @@ func (f *logFilter) resolve(ctx context.Context, a *app, c *client.Client) (clie
 	return query, err
 }
 
+// tenantOfProduct is tenantID for a tenant given with its product: "clinic/Acme".
+func tenantOfProduct(ctx context.Context, c *client.Client, given string) (string, error) {
+	product, tenant, both := strings.Cut(given, "/")
+	if !both {
+		product, tenant = "", given
+	}
+	if tenant == "" {
+		return "", usagef("%q names no tenant", given)
+	}
+	return tenantID(ctx, c, tenant, product)
+}
+
 // tenantID turns an id, a name or an external reference into an id; "" stays "". A
 // name must be exact, letter case aside, and belong to one tenant only.
 func tenantID(ctx context.Context, c *client.Client, given, product string) (string, error) {
