@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/json"
+	"io"
 	"log/slog"
 	"net/http"
 	"path/filepath"
@@ -61,6 +62,17 @@ func (h *hosting) signUp(product, name string) (got signedUp) {
 	require.Equal(h.t, 201, status, text)
 	require.NoError(h.t, json.Unmarshal([]byte(text), &got))
 	return got
+}
+
+// get reads a page of the hub.
+func (h *hosting) get(path string) string {
+	h.t.Helper()
+	res, err := http.Get(h.url + path)
+	require.NoError(h.t, err)
+	defer func() { _ = res.Body.Close() }()
+	text, err := io.ReadAll(res.Body)
+	require.NoError(h.t, err)
+	return string(text)
 }
 
 // as sends a request as a tenant's administrator and decodes the answer.

@@ -169,6 +169,7 @@ func (s *Server) openProducts(ctx context.Context, guard *egress.Guard, limits k
 	p.connect = connect.New(connect.Config{
 		DB: db, Box: s.storage.box, Keys: p.keys, URLs: guard, Do: connect.NewDoer(guard.DialContext, "integrationhub/"+s.options.Version),
 		Connectors: p.Connector, Products: p.find, Log: log, Now: time.Now, Random: rand.Float64,
+		Failed:    s.engine.metrics.HandshakeFailed,
 		Recovered: func(id uuid.UUID) { log.Info("a peer is well again", "integration_id", id) },
 	})
 	for _, one := range p.list {
@@ -238,10 +239,12 @@ func (s *Server) mountProduct(one *hosted, limits keyLimits) error {
 		one.app = newApp(s.publicURL(), s.options.Log, s.probes)
 		app = one.app
 	}
+	s.engine.metrics.Hosted(one.spec.Name, []string{string(inbox.Accepted), string(inbox.Duplicate), string(inbox.Ignored)}, []string{connect.StepStatus, connect.StepRegister})
 	_, err := product.Mount(app, one.path, one.spec, one.instance, product.Deps{
 		Log: s.options.Log, Connect: s.products.connect, Keys: s.products.keys, Directory: s.engine.directory, Limiter: limits,
 		Connectors: s.products.Connector, Inbox: one.inbox, Ledger: s.engine.reader, Audit: audit.NewRecorder(s.storage.api),
-		Now: time.Now, TrustedProxies: s.options.Config.TrustedProxies, Health: s.probes.dependencies, BaseURL: one.base, Docs: !s.options.Config.InProduction(),
+		Received: func(outcome string) { s.engine.metrics.Received(one.spec.Name, outcome) },
+		Now:      time.Now, TrustedProxies: s.options.Config.TrustedProxies, Health: s.probes.dependencies, BaseURL: one.base, Docs: !s.options.Config.InProduction(),
 	})
 	if err != nil {
 		return err

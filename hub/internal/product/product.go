@@ -60,6 +60,7 @@ type Deps struct {
 	Inbox          *inbox.Inbox
 	Ledger         *ledger.Reader
 	Audit          *audit.Recorder
+	Received       func(outcome string) // counts an event of a peer, by what became of it
 	Now            func() time.Time
 	TrustedProxies []netip.Prefix
 	Health         func(ctx context.Context) (database, redis bool)
