@@ -24,7 +24,7 @@ takes a while on a large log. Exit code 3 when a check failed.`,
 			}
 			failed := 0
 			var findings []server.Finding
-			server.Doctor(cmd.Context(), cfg, func(f server.Finding) {
+			server.Doctor(cmd.Context(), cfg, modules(), func(f server.Finding) {
 				findings = append(findings, f)
 				if f.Status == server.FindingFailed {
 					failed++

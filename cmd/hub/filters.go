@@ -75,6 +75,7 @@ func (f *logFilter) addTo(cmd *cobra.Command) {
 	flags.StringVar(&f.query.Direction, "direction", "", "inbound or outbound")
 	flags.StringVar(&f.query.Product, "product", "", "product the event comes from")
 	flags.StringVar(&f.tenant, "tenant", "", "tenant: id, name or external reference")
+	flags.StringVar(&f.query.Environment, "environment", "", "live or test")
 	flags.StringVar(&f.query.IntegrationID, "integration", "", "id of an integration")
 	flags.StringVar(&f.query.EndpointID, "endpoint", "", "id of an endpoint")
 	flags.StringVar(&f.query.EventType, "type", "", "event type")
@@ -86,6 +87,7 @@ func (f *logFilter) addTo(cmd *cobra.Command) {
 	f.span.addTo(cmd)
 	complete(cmd, "status", "pending", "delivered", "parked", "failed")
 	complete(cmd, "direction", "inbound", "outbound")
+	complete(cmd, "environment", "live", "test")
 }
 
 // complete offers the values of a flag to the shell.
@@ -108,6 +110,18 @@ func (f *logFilter) resolve(ctx context.Context, a *app, c *client.Client) (clie
 	}
 	query.TenantID, err = tenantID(ctx, c, f.tenant, "")
 	return query, err
+}
+
+// tenantOfProduct is tenantID for a tenant given with its product: "clinic/Acme".
+func tenantOfProduct(ctx context.Context, c *client.Client, given string) (string, error) {
+	product, tenant, both := strings.Cut(given, "/")
+	if !both {
+		product, tenant = "", given
+	}
+	if tenant == "" {
+		return "", usagef("%q names no tenant", given)
+	}
+	return tenantID(ctx, c, tenant, product)
 }
 
 // tenantID turns an id, a name or an external reference into an id; "" stays "". A

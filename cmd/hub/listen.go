@@ -35,10 +35,16 @@ With --tenant it subscribes itself to the tenant's events at a hub on this machi
 and unsubscribes when it ends. Without, give the endpoint's secret in
 HUB_WEBHOOK_SECRET, so that signatures can be checked.
 
+It also stands in front of a product's webhook: have the peer send here (hub connect
+--webhook-url, or the peer's own settings), take the secret from "hub integrations
+rotate-secret", and --forward to <base>/api/v1/integrations/webhook. Key, signature
+and body arrive there as they came, and the line tells what the product made of it.
+
 A delivery whose signature is wrong is answered 401, unless --forward passes it on.`,
 		Example: `  hub listen --tenant Acme
   hub listen --tenant Acme --events 'contact.*' --fail-first 2
   hub listen --port 9000 --forward http://127.0.0.1:3000/webhooks
+  hub listen --port 9000 --forward http://127.0.0.1:8080/clinic/api/v1/integrations/webhook
   hub listen --tenant Acme --count 1 --timeout 30s`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -240,6 +246,7 @@ type seenLine struct {
 	SHA256    receiver.Check   `json:"x_webhook_signature"`
 	Standard  receiver.Check   `json:"webhook_signature"`
 	Status    int              `json:"status"`
+	Outcome   string           `json:"outcome,omitempty"`
 	Error     string           `json:"error,omitempty"`
 	Body      *json.RawMessage `json:"body,omitempty"`
 }
@@ -248,7 +255,7 @@ func (a *app) deliverySeen(d receiver.Delivery, body bool) {
 	if a.json() {
 		line := seenLine{Time: d.At.UTC().Format(time.RFC3339Nano), EventID: d.EventID, EventType: d.EventType,
 			Product: d.Product, Attempt: d.Attempt, Bytes: len(d.Body), Verified: d.Verified(),
-			SHA256: d.SHA256, Standard: d.Standard, Status: d.Status}
+			SHA256: d.SHA256, Standard: d.Standard, Status: d.Status, Outcome: d.Outcome}
 		if d.Err != nil {
 			line.Error = d.Err.Error()
 		}
@@ -264,9 +271,13 @@ func (a *app) deliverySeen(d receiver.Delivery, body bool) {
 		a.print("%s", printable(d.EventID))
 		return
 	}
-	a.print("%s  %s  %s  %s  attempt %d  %d B  %s  answered %s", d.At.UTC().Format("15:04:05.000Z"),
+	outcome := ""
+	if d.Outcome != "" {
+		outcome = " (" + printable(d.Outcome) + ")"
+	}
+	a.print("%s  %s  %s  %s  attempt %d  %d B  %s  answered %s%s", d.At.UTC().Format("15:04:05.000Z"),
 		printable(orDash(d.EventID)), printable(orDash(d.EventType)), printable(orDash(d.Product)), d.Attempt, len(d.Body),
-		a.signatureText(d), a.paint(codeColour(codeText(d.Status)), codeText(d.Status)))
+		a.signatureText(d), a.paint(codeColour(codeText(d.Status)), codeText(d.Status)), outcome)
 	if d.Err != nil {
 		a.warn("%s", printable(d.Err.Error()))
 	}

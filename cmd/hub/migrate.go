@@ -5,17 +5,19 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"integrationhub/hub/migrations"
+	"integrationhub/hub/config"
+	"integrationhub/hub/server"
 )
 
 func newMigrate(a *app) *cobra.Command {
 	var check bool
 	cmd := &cobra.Command{
 		Use:   "migrate",
-		Short: "Bring the database's schema to this version",
-		Long: `Bring the schema of HUB_DATABASE_URL to this binary's version. "hub serve" does it by
-itself at every start; this is for those who want it as a step of its own. Migrations
-only go forward and are safe while hubs of the version before are running.`,
+		Short: "Bring the database's schemas to this version",
+		Long: `Bring the schemas of HUB_DATABASE_URL to this binary's version: the hub's own, and one
+for each product that HUB_PRODUCTS has run here. "hub serve" does it by itself at every
+start; this is for those who want it as a step of its own. Migrations only go forward
+and are safe while hubs of the version before are running.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			cfg, err := a.loadConfig(cmd)
@@ -26,9 +28,9 @@ only go forward and are safe while hubs of the version before are running.`,
 				return &failure{code: exitConfig, err: errors.New("HUB_DATABASE_URL is not set"), hint: "the private PostgreSQL is migrated by: hub serve"}
 			}
 			if check {
-				return a.checkMigrations(cmd, cfg.DatabaseURL.Reveal())
+				return a.checkMigrations(cmd, cfg)
 			}
-			applied, err := migrations.Up(cmd.Context(), cfg.DatabaseURL.Reveal())
+			applied, err := server.Migrate(cmd.Context(), cfg, modules())
 			for _, name := range applied {
 				a.print("applied %s", name)
 			}
@@ -43,13 +45,21 @@ only go forward and are safe while hubs of the version before are running.`,
 	return cmd
 }
 
-func (a *app) checkMigrations(cmd *cobra.Command, url string) error {
-	status, err := migrations.Check(cmd.Context(), url)
+func (a *app) checkMigrations(cmd *cobra.Command, cfg config.Config) error {
+	schemas, err := server.Schemas(cmd.Context(), cfg, cfg.DatabaseURL.Reveal(), modules())
 	if err != nil {
 		return err
 	}
-	a.print("schema at version %d, this hub needs %d", status.Current, status.Target)
-	if status.Current != status.Target {
+	old := false
+	for i, one := range schemas {
+		name := ""
+		if i > 0 { // the first is the hub's own
+			name = " " + one.Name
+		}
+		a.print("schema%s at version %d, this hub needs %d", name, one.Current, one.Target)
+		old = old || one.Current != one.Target
+	}
+	if old {
 		return &failure{code: exitConfig, err: errors.New("the schema is not at this hub's version"), hint: "run: hub migrate"}
 	}
 	return nil

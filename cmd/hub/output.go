@@ -240,9 +240,9 @@ func statusColour(status string) colour {
 	switch status {
 	case "delivered", "done", "active":
 		return green
-	case "failed", "revoked":
+	case "failed", "revoked", "error":
 		return red
-	case "parked", "cancelled", "disabled":
+	case "parked", "cancelled", "disabled", "inactive":
 		return yellow
 	}
 	return plain

@@ -17,6 +17,7 @@ func commands() []func(*app) *cobra.Command {
 		newServe, newWorker, newMigrate, newDoctor, newConfig, newOpenAPI,
 		newDemo,
 		newProducts, newTenants, newKeys, newEndpoints,
+		newConnect, newLink, newIntegrations,
 		newPublish, newListen,
 		newEvents, newDeliveries, newTail, newReplay, newStats, newAudit,
 		newLogin, newLogout, newWhoami,

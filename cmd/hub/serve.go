@@ -56,7 +56,7 @@ func (a *app) serve(cmd *cobra.Command, worker bool) error {
 	ctx := cmd.Context()
 	s, err := server.Start(ctx, server.Options{
 		Config: cfg, Version: versionName(), Log: a.logger(cfg), Worker: worker, Search: postgresPlaces(),
-		Connectors: all.List(),
+		Connectors: all.List(), Modules: modules(),
 	})
 	if err != nil {
 		return startFailure(err)

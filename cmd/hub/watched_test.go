@@ -77,11 +77,14 @@ func TestWatchedMetricsAreServed(t *testing.T) {
 	p.publish("good")
 	p.publish("gone")
 	p.publish("bad")
+	hosting := newHosting(t) // this binary runs no product
+	hosting.run("link", "notes/Acme", "board/Acme").ok()
 	watched := expressions(t)
 	require.Greater(t, len(watched), 20)
 	var missing []string
 	served := func() bool { // what waits is counted every ten seconds
 		_, text := p.hub.call(t, "GET", "/metrics", "")
+		text += hosting.get("/metrics")
 		missing = nil
 		for where, expr := range watched {
 			for _, name := range metricName.FindAllString(expr, -1) {

@@ -85,24 +85,33 @@ func Check(ctx context.Context, databaseURL string) (Status, error) {
 const versionTable = "hub.schema_version"
 
 func check(ctx context.Context, db *sql.DB) (Status, error) {
-	status := Status{Target: newest()}
+	return checkTable(ctx, db, versionTable, files)
+}
+
+// checkTable compares a version table with the files it counts.
+func checkTable(ctx context.Context, db *sql.DB, table string, files fs.FS) (Status, error) {
+	status := Status{Target: newest(files)}
 	var exists bool
-	if err := db.QueryRowContext(ctx, `select to_regclass($1) is not null`, versionTable).Scan(&exists); err != nil {
+	if err := db.QueryRowContext(ctx, `select to_regclass($1) is not null`, table).Scan(&exists); err != nil {
 		return status, fmt.Errorf("looking for the version table: %w", err)
 	}
 	if !exists {
 		return status, nil
 	}
-	err := db.QueryRowContext(ctx, `select coalesce(max(version_id), 0) from `+versionTable+` where is_applied`).Scan(&status.Current)
+	err := db.QueryRowContext(ctx, `select coalesce(max(version_id), 0) from `+table+` where is_applied`).Scan(&status.Current)
 	if err != nil {
 		return status, fmt.Errorf("reading the version table: %w", err)
 	}
 	return status, nil
 }
 
-// newest is the version of the last embedded file: the digits before its first "_".
-func newest() int64 {
+// newest is the version of the last file: the digits before its first "_"; 0 without
+// files.
+func newest(files fs.FS) int64 {
 	names, _ := fs.Glob(files, "*.sql") // the pattern is well formed
+	if len(names) == 0 {
+		return 0
+	}
 	version, _, _ := strings.Cut(slices.Max(names), "_")
 	number, _ := strconv.ParseInt(version, 10, 64)
 	return number

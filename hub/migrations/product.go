@@ -18,13 +18,20 @@ import (
 // missing, and is first in search_path while the files run. It returns the names of
 // the files applied; a product may have none.
 func UpProduct(ctx context.Context, databaseURL, schema string, files fs.FS) ([]string, error) {
-	cfg, err := pgx.ParseConfig(databaseURL)
+	db, err := openProduct(databaseURL, schema)
 	if err != nil {
-		return nil, errors.New("opening database: the address cannot be read") // its own error quotes it
+		return nil, err
 	}
-	cfg.RuntimeParams["search_path"] = SearchPath(schema)
-	db := stdlib.OpenDB(*cfg)
 	defer db.Close()
+	status, err := checkTable(ctx, db, productTable(schema), files)
+	switch {
+	case err != nil:
+		return nil, err
+	case status.Current > status.Target:
+		return nil, fmt.Errorf("migrating: the schema %s is at version %d, this binary knows %d: run a newer hub", schema, status.Current, status.Target)
+	case status.Current == status.Target && status.Current > 0:
+		return nil, nil
+	}
 	release, err := lock(ctx, db)
 	if err != nil {
 		return nil, err
@@ -33,7 +40,7 @@ func UpProduct(ctx context.Context, databaseURL, schema string, files fs.FS) ([]
 	if _, err := db.ExecContext(ctx, `create schema if not exists `+pgx.Identifier{schema}.Sanitize()); err != nil {
 		return nil, fmt.Errorf("creating schema %s: %w", schema, err)
 	}
-	versions, err := database.NewStore(database.DialectPostgres, schema+".schema_version")
+	versions, err := database.NewStore(database.DialectPostgres, productTable(schema))
 	if err != nil {
 		return nil, fmt.Errorf("naming the version table: %w", err)
 	}
@@ -53,6 +60,30 @@ func UpProduct(ctx context.Context, databaseURL, schema string, files fs.FS) ([]
 		return applied, fmt.Errorf("applying migrations of %s: %w", schema, err)
 	}
 	return applied, nil
+}
+
+// CheckProduct reads where a hosted product's schema stands without changing anything.
+func CheckProduct(ctx context.Context, databaseURL, schema string, files fs.FS) (Status, error) {
+	db, err := openProduct(databaseURL, schema)
+	if err != nil {
+		return Status{}, err
+	}
+	defer db.Close()
+	return checkTable(ctx, db, productTable(schema), files)
+}
+
+func openProduct(databaseURL, schema string) (*sql.DB, error) {
+	cfg, err := pgx.ParseConfig(databaseURL)
+	if err != nil {
+		return nil, errors.New("opening database: the address cannot be read") // its own error quotes it
+	}
+	cfg.RuntimeParams["search_path"] = SearchPath(schema)
+	return stdlib.OpenDB(*cfg), nil
+}
+
+// productTable counts a product's migrations.
+func productTable(schema string) string {
+	return pgx.Identifier{schema, "schema_version"}.Sanitize()
 }
 
 // SearchPath puts a product's schema first.

@@ -17,7 +17,7 @@ import (
 	"integrationhub/hub/embedded"
 	"integrationhub/hub/internal/egress"
 	"integrationhub/hub/internal/ledger"
-	"integrationhub/hub/migrations"
+	"integrationhub/hub/module"
 )
 
 // Finding is what one check of the doctor found.
@@ -43,8 +43,8 @@ const (
 )
 
 // Doctor examines an installation beside the running hub and reports each finding
-// as it is made. It changes nothing.
-func Doctor(ctx context.Context, cfg config.Config, report func(Finding)) {
+// as it is made. The modules are those of the hub. It changes nothing.
+func Doctor(ctx context.Context, cfg config.Config, modules []module.Module, report func(Finding)) {
 	url := cfg.DatabaseURL.Reveal()
 	if url == "" {
 		running, ok := embedded.RunningURL(filepath.Join(cfg.DataDir, "postgres"))
@@ -65,7 +65,7 @@ func Doctor(ctx context.Context, cfg config.Config, report func(Finding)) {
 	} else {
 		defer db.Close()
 		checkDatabase(ctx, db, report)
-		if checkMigrations(ctx, url, report) {
+		if checkMigrations(ctx, cfg, url, modules, report) {
 			checkPartitions(ctx, db, report)
 			checkBacklog(ctx, db, report)
 			checkSum(ctx, db, report)
@@ -107,20 +107,28 @@ func checkDatabase(ctx context.Context, db *pgxpool.Pool, report func(Finding)) 
 	report(Finding{"clock", FindingOK, fmt.Sprintf("differs from the database's by %s", skew), ""})
 }
 
-func checkMigrations(ctx context.Context, url string, report func(Finding)) bool {
-	status, err := migrations.Check(ctx, url)
-	switch {
-	case err != nil:
+// checkMigrations looks at every schema; it tells whether the hub's own can be read.
+func checkMigrations(ctx context.Context, cfg config.Config, url string, modules []module.Module, report func(Finding)) (readable bool) {
+	schemas, err := Schemas(ctx, cfg, url, modules)
+	if err != nil {
 		report(Finding{"migrations", FindingFailed, err.Error(), ""})
-	case status.Current < status.Target:
-		report(Finding{"migrations", FindingFailed, fmt.Sprintf("the schema is at version %d, this hub needs %d", status.Current, status.Target), "run: hub migrate"})
-	case status.Current > status.Target:
-		report(Finding{"migrations", FindingFailed, fmt.Sprintf("the schema is at version %d, newer than this hub's %d", status.Current, status.Target), "run a newer hub"})
-	default:
-		report(Finding{"migrations", FindingOK, fmt.Sprintf("the schema is at version %d", status.Current), ""})
-		return true
+		return false
 	}
-	return false
+	for _, one := range schemas {
+		what := "the schema"
+		if one.Name != hubSchema {
+			what = "the schema of " + one.Name
+		}
+		switch {
+		case one.Current < one.Target:
+			report(Finding{"migrations", FindingFailed, fmt.Sprintf("%s is at version %d, this hub needs %d", what, one.Current, one.Target), "run: hub migrate"})
+		case one.Current > one.Target:
+			report(Finding{"migrations", FindingFailed, fmt.Sprintf("%s is at version %d, newer than this hub's %d", what, one.Current, one.Target), "run a newer hub"})
+		default:
+			report(Finding{"migrations", FindingOK, fmt.Sprintf("%s is at version %d", what, one.Current), ""})
+		}
+	}
+	return schemas[0].Current == schemas[0].Target
 }
 
 func checkPartitions(ctx context.Context, db *pgxpool.Pool, report func(Finding)) {

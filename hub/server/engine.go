@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"integrationhub/hub/config"
+	"integrationhub/hub/internal/connect"
 	"integrationhub/hub/internal/delivery"
 	"integrationhub/hub/internal/delivery/client"
 	"integrationhub/hub/internal/directory"
@@ -80,6 +81,7 @@ func startEngine(cfg config.Config, s *storage, guard *egress.Guard, speaks dire
 		return float64(inFlight)
 	})
 	e.metrics.Register(ledger.NewPending(e.reader, now))
+	e.metrics.Register(connect.NewStatuses(s.api, now))
 
 	ctx, cancel := context.WithCancel(context.Background())
 	e.cancel = cancel

@@ -56,6 +56,21 @@ func (k keyLimits) AllowIntegration(ctx context.Context, key keys.Principal, set
 	return nil
 }
 
+// lookupRate is how many lookups an operator may make: enough for people, too few to
+// walk through a country's numbers.
+var lookupRate = limit.Rate{Limit: 30, Period: time.Minute}
+
+// AllowLookup implements api.LookupLimiter.
+func (k keyLimits) AllowLookup(ctx context.Context, operator string, setHeader func(name, value string)) error {
+	result := k.limiter.Allow(ctx, "lookup", operator, lookupRate)
+	limit.SetHeaders(setHeader, result)
+	if err := result.Err(); err != nil {
+		k.metrics.Limited()
+		return err
+	}
+	return nil
+}
+
 // pings publishes to one endpoint, whatever it subscribes to.
 type pings struct {
 	directory *directory.Directory

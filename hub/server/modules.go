@@ -27,6 +27,7 @@ import (
 	"integrationhub/hub/internal/inbox"
 	"integrationhub/hub/internal/jobs"
 	"integrationhub/hub/internal/keys"
+	"integrationhub/hub/internal/lookup"
 	"integrationhub/hub/internal/outbox"
 	"integrationhub/hub/internal/product"
 	"integrationhub/hub/internal/store/dbgen"
@@ -84,6 +85,17 @@ func (p *products) find(name string) (connect.Product, bool) {
 func (p *products) features(name string) []string {
 	found, _ := p.find(name)
 	return found.Spec.Features
+}
+
+// finders gives the products that know people by their phone.
+func (p *products) finders() []lookup.Finder {
+	var list []lookup.Finder
+	for _, one := range p.list {
+		if finder, ok := one.instance.(module.Finder); ok {
+			list = append(list, lookup.Finder{Product: one.spec.Name, Find: finder.Find})
+		}
+	}
+	return list
 }
 
 // planProducts decides which products run and where, and opens their listeners.
@@ -165,6 +177,7 @@ func (s *Server) openProducts(ctx context.Context, guard *egress.Guard, limits k
 	p.connect = connect.New(connect.Config{
 		DB: db, Box: s.storage.box, Keys: p.keys, URLs: guard, Do: p.http,
 		Connectors: p.Connector, Products: p.find, Log: log, Now: time.Now, Random: rand.Float64,
+		Failed:    s.engine.metrics.HandshakeFailed,
 		Recovered: func(id uuid.UUID) { log.Info("a peer is well again", "integration_id", id) },
 	})
 	for _, one := range p.list {
@@ -237,10 +250,12 @@ func (s *Server) mountProduct(one *hosted, limits keyLimits) error {
 		one.app = newApp(s.publicURL(), s.options.Log, s.probes)
 		app = one.app
 	}
+	s.engine.metrics.Hosted(one.spec.Name, []string{string(inbox.Accepted), string(inbox.Duplicate), string(inbox.Ignored)}, []string{connect.StepStatus, connect.StepRegister})
 	_, err := product.Mount(app, one.path, one.spec, one.instance, product.Deps{
 		Log: s.options.Log, Connect: s.products.connect, Keys: s.products.keys, Directory: s.engine.directory, Limiter: limits,
-		Connectors: s.products.Connector, Inbox: one.inbox, Audit: audit.NewRecorder(s.storage.api),
-		Now: time.Now, TrustedProxies: s.options.Config.TrustedProxies, Health: s.probes.dependencies, BaseURL: one.base, Docs: !s.options.Config.InProduction(),
+		Connectors: s.products.Connector, Inbox: one.inbox, Ledger: s.engine.reader, Audit: audit.NewRecorder(s.storage.api),
+		Received: func(outcome string) { s.engine.metrics.Received(one.spec.Name, outcome) },
+		Now:      time.Now, TrustedProxies: s.options.Config.TrustedProxies, Health: s.probes.dependencies, BaseURL: one.base, Docs: !s.options.Config.InProduction(),
 	})
 	if err != nil {
 		return err

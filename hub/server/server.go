@@ -22,6 +22,7 @@ import (
 	"integrationhub/hub/internal/auth"
 	"integrationhub/hub/internal/egress"
 	"integrationhub/hub/internal/gateway"
+	"integrationhub/hub/internal/lookup"
 	"integrationhub/hub/internal/mail"
 	"integrationhub/hub/internal/registry"
 	"integrationhub/hub/internal/tracing"
@@ -162,7 +163,7 @@ func (s *Server) mountAPI(ctx context.Context, guard *egress.Guard) error {
 		Directory: registry.NewDirectory(db), Endpoints: registry.NewEndpoints(db, s.storage.box, guard, time.Now),
 		Audit: audit.NewRecorder(db), Publisher: pings{e.directory, e.outbox}, Mail: readable,
 		Publish: receive.Publish, PublishBatch: receive.PublishBatch,
-		Ledger: e.reader, Replays: e.replays, Tail: e.tail, Kick: e.dispatcher.Kick, Now: time.Now, Stopping: s.stopping,
+		Ledger: e.reader, Replays: e.replays, Tail: e.tail, Lookup: lookup.New(s.products.finders(), e.reader), LookupLimiter: limits, Kick: e.dispatcher.Kick, Now: time.Now, Stopping: s.stopping,
 		TrustedProxies: cfg.TrustedProxies, Version: s.options.Version, Docs: !cfg.InProduction(),
 	})
 	if err == nil && !cfg.InProduction() {

@@ -77,19 +77,29 @@ func openStorage(ctx context.Context, cfg config.Config, search []string, log *s
 }
 
 // checkMasterKey refuses a key that does not open what the database holds: with it
-// every tenant that has endpoints would be answered 503, and nothing delivered.
+// every tenant that has endpoints would be answered 503, and nothing delivered. The
+// newest of each kind is tried: an older one may be of a key that was lost, and given up.
 func (s *storage) checkMasterKey(ctx context.Context) error {
-	var id uuid.UUID
-	var sealed []byte
-	err := s.api.QueryRow(ctx, `select id, secret from hub.endpoints order by id desc limit 1`).Scan(&id, &sealed)
-	switch {
-	case errors.Is(err, pgx.ErrNoRows):
-		return nil
-	case err != nil:
-		return fmt.Errorf("reading a secret to check the master key: %w", err)
-	}
-	if _, err := s.box.Open(sealed, registry.SecretContext(id)); err != nil {
-		return fmt.Errorf("%w: HUB_MASTER_KEY (or master.key in the data directory) is not the key that the secrets in this database were encrypted with", ErrSetting)
+	for _, one := range []struct {
+		newest  string
+		context func(uuid.UUID) string
+	}{
+		{`select id, secret from hub.endpoints order by id desc limit 1`, registry.SecretContext},
+		{`select id, secret from hub.integrations where secret is not null order by id desc limit 1`, registry.IntegrationSecretContext},
+		{`select id, remote_key from hub.integrations where remote_key is not null order by id desc limit 1`, registry.RemoteKeyContext},
+	} {
+		var id uuid.UUID
+		var sealed []byte
+		err := s.api.QueryRow(ctx, one.newest).Scan(&id, &sealed)
+		switch {
+		case errors.Is(err, pgx.ErrNoRows):
+			continue
+		case err != nil:
+			return fmt.Errorf("reading a secret to check the master key: %w", err)
+		}
+		if _, err := s.box.Open(sealed, one.context(id)); err != nil {
+			return fmt.Errorf("%w: HUB_MASTER_KEY (or master.key in the data directory) is not the key that the secrets in this database were encrypted with", ErrSetting)
+		}
 	}
 	return nil
 }

@@ -64,6 +64,7 @@ type instance struct{ kit module.Kit }
 var (
 	_ module.Searcher = (*instance)(nil)
 	_ module.Actor    = (*instance)(nil)
+	_ module.Finder   = (*instance)(nil)
 	_ module.Worker   = (*instance)(nil)
 	_ module.Pages    = (*instance)(nil)
 )
@@ -276,6 +277,17 @@ func (i *instance) Handle(ctx context.Context, tx pgx.Tx, e hub.Event) error {
 		panic("the pencil broke")
 	}
 	return nil
+}
+
+// Find implements [module.Finder]: a note's first word may be a phone number, and the
+// rest is a name.
+func (i *instance) Find(ctx context.Context, phone string) ([]module.Match, error) {
+	rows, err := i.kit.Pool.Query(ctx, `select tenant_id, 'note', id::text, substr(text, length($1) + 2), $2 || '/notes/' || id
+		from notes where split_part(text, ' ', 1) = $1 order by id limit 100`, phone, i.kit.URLs.Base)
+	if err != nil {
+		return nil, err
+	}
+	return pgx.CollectRows(rows, pgx.RowToStructByPos[module.Match])
 }
 
 // Jobs implements [module.Worker].

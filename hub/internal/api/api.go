@@ -27,6 +27,7 @@ import (
 	"integrationhub/hub/internal/httpx"
 	"integrationhub/hub/internal/keys"
 	"integrationhub/hub/internal/ledger"
+	"integrationhub/hub/internal/lookup"
 	"integrationhub/hub/internal/mail"
 	"integrationhub/hub/internal/reference"
 	"integrationhub/hub/internal/registry"
@@ -42,6 +43,12 @@ type Publisher interface {
 // answers with a [hub.ErrLimited] once the key has used up its rate.
 type KeyLimiter interface {
 	Allow(ctx context.Context, key keys.Principal, setHeader func(name, value string)) error
+}
+
+// LookupLimiter counts an operator's lookups and sets the RateLimit-* headers. It
+// answers with a [hub.ErrLimited] once they are too many.
+type LookupLimiter interface {
+	AllowLookup(ctx context.Context, operator string, setHeader func(name, value string)) error
 }
 
 // Deps is what the interface stands on.
@@ -61,6 +68,8 @@ type Deps struct {
 	Ledger         *ledger.Reader
 	Replays        *ledger.Replays
 	Tail           *ledger.Tail
+	Lookup         *lookup.Service
+	LookupLimiter  LookupLimiter          // nil = lookups are not limited
 	Mail           *mail.Outbox           // mail that developers may read; nil = none, as in production
 	Kick           func(target uuid.UUID) // tells dispatch that a target has due deliveries
 	Now            func() time.Time
@@ -194,7 +203,7 @@ func errorsOf(row route) []int {
 	case actionConnect, actionLink, "integrations.rotate-secret":
 		list = append(list, http.StatusUnprocessableEntity, http.StatusBadGateway, http.StatusGatewayTimeout)
 	}
-	if row.scope != "" || row.action == actionLogin {
+	if row.scope != "" || row.action == actionLogin || row.action == actionLookup {
 		list = append(list, http.StatusTooManyRequests)
 	}
 	if row.method != http.MethodGet {

@@ -66,12 +66,13 @@ var parameters = map[string]string{
 	"events.stream":        deliveryParameters + " Last-Event-ID",
 	"deliveries.list":      "limit cursor " + deliveryParameters, "deliveries.get": "id", "deliveries.retry": "id",
 	"replays.list": "limit cursor", "replays.get": "id", "replays.cancel": "id",
-	"stats.get":  "from to bucket product tenant_id endpoint_id integration_id",
-	"audit.list": "limit cursor actor_id action resource tenant_id since until",
-	"dev.mail":   "limit cursor to",
+	"stats.get":    "from to bucket product tenant_id endpoint_id integration_id",
+	"lookup.phone": "phone",
+	"audit.list":   "limit cursor actor_id action resource tenant_id since until",
+	"dev.mail":     "limit cursor to",
 }
 
-const deliveryParameters = "direction product tenant_id integration_id endpoint_id event_type status status_code correlation_id event_id q since until"
+const deliveryParameters = "direction product tenant_id environment integration_id endpoint_id event_type status status_code correlation_id event_id q since until"
 
 func TestDocumentedParametersAndExamples(t *testing.T) {
 	t.Parallel()

@@ -58,10 +58,10 @@ func (a *API) listEvents(ctx context.Context, in *listEventsInput) (*struct{ Bod
 		return nil, err
 	}
 	filter := ledger.EventFilter{Since: given(in.Since), Until: given(in.Until)}
-	if err := checkTime("query.since", filter.Since); err != nil {
+	if err := ledger.CheckTime("query.since", filter.Since); err != nil {
 		return nil, err
 	}
-	if err := checkTime("query.until", filter.Until); err != nil {
+	if err := ledger.CheckTime("query.until", filter.Until); err != nil {
 		return nil, err
 	}
 	events, err := a.deps.Ledger.Events(ctx, filter, before, in.Limit+1)

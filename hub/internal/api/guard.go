@@ -97,7 +97,7 @@ func (a *API) admit(ctx context.Context, c *fiber.Ctx, row route, about *request
 	authorization, key := c.Get(fiber.HeaderAuthorization), c.Get(hub.HeaderKey)
 	switch {
 	case row.allow != keysOnly && authorization != "":
-		return a.admitOperator(ctx, authorization, row, about)
+		return a.admitOperator(ctx, c, authorization, row, about)
 	case row.scope != noKeys && key != "":
 		return a.admitKey(ctx, c, key, row, about)
 	case row.allow == keysOnly:
@@ -106,7 +106,7 @@ func (a *API) admit(ctx context.Context, c *fiber.Ctx, row route, about *request
 	return hub.Errorf(hub.ErrUnauthorized, "unauthorized", "Log in first, and send the access token as Authorization: Bearer.")
 }
 
-func (a *API) admitOperator(ctx context.Context, authorization string, row route, about *request) error {
+func (a *API) admitOperator(ctx context.Context, c *fiber.Ctx, authorization string, row route, about *request) error {
 	scheme, token, _ := strings.Cut(authorization, " ")
 	if !strings.EqualFold(scheme, "Bearer") {
 		token = ""
@@ -118,6 +118,9 @@ func (a *API) admitOperator(ctx context.Context, authorization string, row route
 	about.operator, about.bearer = &operator, token
 	if row.allow == admins && operator.Role != auth.RoleAdmin {
 		return hub.Errorf(hub.ErrForbidden, "admin_only", "Only administrators may do this.")
+	}
+	if row.action == actionLookup && a.deps.LookupLimiter != nil {
+		return a.deps.LookupLimiter.AllowLookup(ctx, operator.Label(), c.Set)
 	}
 	return nil
 }
@@ -149,12 +152,12 @@ func checkBody(c *fiber.Ctx) error {
 	return httpx.CheckJSON(body, httpx.JSONRules{UniqueKeys: true})
 }
 
-// record writes the outcome of a write to the audit log. What was refused for lack
+// record writes the outcome of a write, or of a lookup, to the audit log. What was refused for lack
 // of credentials is not recorded, except bad logins: strangers could fill the log.
 func (a *API) record(ctx context.Context, c *fiber.Ctx, row route, about *request) {
 	status := c.Response().StatusCode()
 	unknown := about.operator == nil && about.key == nil
-	if row.method == http.MethodGet || status == http.StatusTooManyRequests || unknown && row.action != actionLogin {
+	if row.method == http.MethodGet && row.action != actionLookup || status == http.StatusTooManyRequests || unknown && row.action != actionLogin {
 		return
 	}
 	entry := audit.Entry{

@@ -93,7 +93,7 @@ func (b *bundle) several() (first, second map[string]any, between time.Time) {
 	b.t.Helper()
 	b.ok(201, "POST", "/products", b.admin, `{"name":"other","prefix":"oth"}`)
 	tenant := uuid.MustParse(b.ok(201, "POST", "/tenants", b.admin, `{"product":"other","name":"Tenant"}`)["id"].(string))
-	other := b.key(tenant, `"environment":"live"`)
+	other := b.key(tenant, `"environment":"test"`)
 	b.endpoint(b.live[0], anywhere)
 	b.endpoint(other, anywhere)
 	one := b.ok(202, "POST", "/events", b.live[0], `{"event_type":"one.made","data":{},"correlation_id":"one"}`)["id"].(string)
@@ -118,6 +118,7 @@ func TestEveryDeliveryFilterHasAnEffect(t *testing.T) {
 		"direction":      {"inbound", "outbound", ""},
 		"product":        {"shop", "other", "third"},
 		"tenant_id":      {first["tenant_id"].(string), second["tenant_id"].(string), uuid.NewString()},
+		"environment":    {"live", "test", ""},
 		"integration_id": {"", second["integration_id"].(string), first["endpoint_id"].(string)},
 		"endpoint_id":    {first["endpoint_id"].(string), "", second["integration_id"].(string)},
 		"event_type":     {"one.made", "two.made", "one"},

@@ -34,7 +34,7 @@ func (a *API) createReplay(ctx context.Context, in *createReplayInput) (*createR
 	if filter == (ledger.Filter{}) {
 		return nil, hub.Invalid("body.filter", "must have at least one field: an empty filter would replay everything")
 	}
-	if err := checkFilter(filter, "body.filter"); err != nil {
+	if err := filter.Check("body.filter"); err != nil {
 		return nil, err
 	}
 	if in.Body.DryRun {

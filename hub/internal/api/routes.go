@@ -54,6 +54,10 @@ const (
 	actionLink    = "integrations.link"
 )
 
+// actionLookup reads what people told products: it is limited for each operator, and
+// recorded in the audit log though it changes nothing.
+const actionLookup = "lookup.phone"
+
 // actionStream is answered with [eventStream] instead of JSON.
 const actionStream = "events.stream"
 
@@ -124,6 +128,8 @@ func (a *API) routes() []route {
 
 		{get, "/api/v1/stats", operators, noKeys, 200, "stats.get", "Counts and latencies by time bucket", handle(a.stats)},
 
+		{get, "/api/v1/lookup", operators, noKeys, 200, actionLookup, "Find people and deliveries by a phone number", handle(a.lookup)},
+
 		{get, "/api/v1/audit", operators, noKeys, 200, "audit.list", "Read the audit log", handle(a.listAudit)},
 	}
 	if a.deps.Mail != nil {
@@ -146,6 +152,7 @@ var tags = []struct{ name, doc string }{
 	{"deliveries", "One event on its way to one receiver: up to four attempts, then parked. Nothing is dropped silently."},
 	{"replays", "Durable jobs that send many deliveries again."},
 	{"stats", "Counts and latencies from rollups."},
+	{"lookup", "What is known about a person's phone number, in all products. Limited for each operator, and recorded."},
 	{"audit", "Who did what, append-only."},
 	{"dev", "For developers; not there in production."},
 }

@@ -26,6 +26,12 @@ const (
 	Error    = "error"
 )
 
+// Steps of a handshake at which a peer can fail it.
+const (
+	StepStatus   = "status"   // it was asked who it is; nothing is stored
+	StepRegister = "register" // it was told of us; that is tried again
+)
+
 const (
 	overlap       = 24 * time.Hour   // how long what a handshake replaced stays valid
 	callTimeout   = 10 * time.Second // of one step of a handshake, and of a probe
@@ -66,6 +72,7 @@ type Config struct {
 	Connectors func(product string) hub.Connector // never nil
 	Products   func(name string) (Product, bool)  // hosted here
 	Recovered  func(integration uuid.UUID)        // told when a peer is well again
+	Failed     func(own, step string)             // told of each handshake that failed because of the peer
 	Random     func() float64                     // in [0, 1): spreads probes
 	Log        *slog.Logger
 	Now        func() time.Time

@@ -57,6 +57,7 @@ func (s *Service) Connect(ctx context.Context, r Request) (Integration, error) {
 		Product: r.Product, Local: r.OwnProduct, Environment: r.Environment, URL: r.APIURL, Key: r.Key, Now: s.Now(),
 	})
 	if err != nil {
+		s.Failed(r.OwnProduct, StepStatus)
 		return Integration{}, err
 	}
 	if status.URL != "" {

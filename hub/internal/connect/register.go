@@ -22,6 +22,9 @@ func (s *Service) register(ctx context.Context, row dbgen.Integration, own strin
 	if err != nil {
 		return row, err
 	}
+	if trouble != nil {
+		s.Failed(own, StepRegister)
+	}
 	failpoint.Here("handshake_registered")
 	row, err = s.finish(ctx, row, answer, trouble)
 	failpoint.Here("handshake_finished")

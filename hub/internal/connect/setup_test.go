@@ -39,6 +39,7 @@ type bundle struct {
 	tenant    uuid.UUID
 	mu        sync.Mutex
 	recovered []uuid.UUID
+	failed    []string // products and the steps at which handshakes failed
 }
 
 const ownBase = "http://127.0.0.1:9/clinic"
@@ -71,6 +72,11 @@ func (b *bundle) service(change func(*connect.Config)) *connect.Service {
 			return connect.Product{Spec: module.Spec{
 				Name: "clinic", KeyPrefix: "cli", Features: []string{"patient.search"}, Receives: []string{"message.received"},
 			}, Base: ownBase}, name == "clinic"
+		},
+		Failed: func(own, step string) {
+			b.mu.Lock()
+			defer b.mu.Unlock()
+			b.failed = append(b.failed, own+" "+step)
 		},
 		Recovered: func(id uuid.UUID) {
 			b.mu.Lock()

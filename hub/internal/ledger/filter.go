@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
@@ -23,6 +24,7 @@ type Filter struct {
 	Direction     string     `json:"direction,omitempty" enum:"inbound,outbound"`
 	Product       string     `json:"product,omitempty" maxLength:"40"`
 	TenantID      *uuid.UUID `json:"tenant_id,omitempty" format:"uuid"`
+	Environment   string     `json:"environment,omitempty" enum:"live,test"`
 	IntegrationID *uuid.UUID `json:"integration_id,omitempty" format:"uuid"`
 	EndpointID    *uuid.UUID `json:"endpoint_id,omitempty" format:"uuid"`
 	EventType     string     `json:"event_type,omitempty" maxLength:"128" doc:"In full"`
@@ -35,6 +37,49 @@ type Filter struct {
 	Until         *time.Time `json:"until,omitempty" doc:"Accepted before this time"`
 }
 
+// Check refuses values that could match nothing, and text that the database cannot
+// hold; at is where in a request the filter stands, for the errors.
+func (f Filter) Check(at string) error {
+	if f.Direction != "" && f.Direction != "inbound" && f.Direction != "outbound" {
+		return hub.Invalid(at+".direction", "must be inbound or outbound")
+	}
+	if f.Environment != "" && f.Environment != string(hub.Live) && f.Environment != string(hub.Test) {
+		return hub.Invalid(at+".environment", "must be live or test")
+	}
+	if _, ok := delivery.ParseStatus(f.Status); f.Status != "" && !ok {
+		return hub.Invalid(at+".status", "must be pending, delivered, parked or failed")
+	}
+	if _, ok := hub.ParseEventID(f.EventID); f.EventID != "" && !ok {
+		return hub.Invalid(at+".event_id", `must be "evt_" and 16 lowercase hexadecimal digits`)
+	}
+	if f.StatusCode < 0 || f.StatusCode > 999 {
+		return hub.Invalid(at+".status_code", "must be an HTTP status")
+	}
+	for _, text := range []struct {
+		name, value string
+		longest     int
+	}{{"product", f.Product, 40}, {"event_type", f.EventType, 128}, {"correlation_id", f.CorrelationID, 200}, {"q", f.Q, 200}} {
+		if len(text.value) > text.longest {
+			return hub.Invalid(at+"."+text.name, "must have at most "+strconv.Itoa(text.longest)+" characters")
+		}
+		if strings.ContainsRune(text.value, 0) || !utf8.ValidString(text.value) {
+			return hub.Errorf(hub.ErrMalformed, "malformed", "%s.%s is not text: it has broken UTF-8 or a NUL.", at, text.name)
+		}
+	}
+	if err := CheckTime(at+".since", f.Since); err != nil {
+		return err
+	}
+	return CheckTime(at+".until", f.Until)
+}
+
+// CheckTime refuses times that ids cannot tell: they count from 1970.
+func CheckTime(at string, t *time.Time) error {
+	if t != nil && (t.Year() < 1970 || t.Year() > 9999) {
+		return hub.Invalid(at, "must be a time such as 2026-01-02T03:04:05Z")
+	}
+	return nil
+}
+
 // conditions collects the parts of a where clause and their arguments.
 type conditions struct {
 	parts  []string
@@ -44,8 +89,8 @@ type conditions struct {
 	first, last uuid.UUID // bounds of the ids, inclusive; Nil: none
 
 	// The parts that name the event type, the correlation id, the HTTP status, the
-	// status and the tenant.
-	kind, story, code, standing, owner string
+	// status, the tenant and the environment.
+	kind, story, code, standing, owner, environment string
 
 	events []string // the ranges of ids of an event's deliveries, where tenants chose the same id
 }
@@ -89,9 +134,9 @@ func (c *conditions) addNamed(part string, args ...any) string {
 
 func (c *conditions) where() string { return all(c.parts) }
 
-// without gives the conditions but one.
-func (c *conditions) without(part string) string {
-	return all(slices.DeleteFunc(slices.Clone(c.parts), func(one string) bool { return one == part }))
+// without gives the conditions but some.
+func (c *conditions) without(parts ...string) string {
+	return all(slices.DeleteFunc(slices.Clone(c.parts), func(one string) bool { return slices.Contains(parts, one) }))
 }
 
 // all joins conditions.
@@ -160,6 +205,12 @@ func (f Filter) plainConditions(c *conditions) {
 	}
 	if f.TenantID != nil {
 		c.owner = c.addNamed("d.tenant_id = ?", *f.TenantID)
+	}
+	switch f.Environment { // written out: so a read may leave it away
+	case string(hub.Live):
+		c.environment = c.addNamed("d.environment = 'live'")
+	case string(hub.Test):
+		c.environment = c.addNamed("d.environment = 'test'")
 	}
 	if f.EndpointID != nil {
 		c.add("d.target_id = ? and not d.integration", *f.EndpointID)

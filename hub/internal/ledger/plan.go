@@ -15,7 +15,7 @@ import (
 type plan struct {
 	conditions
 	targets string // the targets the filter can mean, as the last argument; "": not known
-	implied string // the part that is true of every row of these targets
+	implied bool   // tenant and environment are true of every row of these targets
 	reads   []read
 	atOnce  []read // the same in fewer reads, for small days; nil: reads
 	newest  bool   // look among the newest rows first: the reads cost more than that
@@ -57,7 +57,7 @@ func (f Filter) plan(ctx context.Context, db querier, e effort, after, before *u
 	if targets != nil {
 		p.targets = p.numbered("?::uuid[]", targets)
 		if f.EndpointID == nil && f.IntegrationID == nil {
-			p.implied = p.owner
+			p.implied = true
 		}
 	}
 	p.reads = f.reads(&p)
@@ -95,7 +95,7 @@ func (f Filter) statuses() []delivery.Status {
 
 // shape is which kinds of fields a filter has, as far as they decide how it is read.
 type shape struct {
-	whose   bool // whose deliveries: product, tenant, endpoint, integration
+	whose   bool // whose deliveries: product, tenant, environment, endpoint, integration
 	kind    bool // an event type
 	coded   bool // a status code that few rows have; most have 200
 	inbound bool // few rows are
@@ -105,7 +105,7 @@ type shape struct {
 
 func (f Filter) shape(statuses []delivery.Status) shape {
 	has := shape{
-		whose:   f.Product != "" || f.TenantID != nil || f.EndpointID != nil || f.IntegrationID != nil,
+		whose:   f.Product != "" || f.TenantID != nil || f.Environment != "" || f.EndpointID != nil || f.IntegrationID != nil,
 		kind:    f.EventType != "",
 		coded:   f.StatusCode != 0 && f.StatusCode != 200,
 		inbound: f.Direction == "inbound",
@@ -223,16 +223,16 @@ func (f Filter) targets(ctx context.Context, db querier, e effort) ([]uuid.UUID,
 		return []uuid.UUID{*f.EndpointID}, nil
 	case f.IntegrationID != nil:
 		return []uuid.UUID{*f.IntegrationID}, nil
-	case f.TenantID == nil && f.Product == "":
+	case f.TenantID == nil && f.Product == "" && f.Environment == "":
 		return nil, nil // everybody's
 	}
 	targets, err := readIDs(ctx, db, "reading endpoints and integrations", `
 		select e.id from hub.endpoints e join hub.tenants t on t.id = e.tenant_id
-		where ($1::uuid is null or e.tenant_id = $1) and ($1::uuid is not null or t.product = $2)
+		where ($1::uuid is null or e.tenant_id = $1) and ($1::uuid is not null or $2 in ('', t.product)) and $3 in ('', e.environment)
 		union all -- what peers sent comes from their product
 		select i.id from hub.integrations i join hub.tenants t on t.id = i.tenant_id
-		where ($1::uuid is null or i.tenant_id = $1) and ($1::uuid is not null or t.product = $2 or i.product = $2)
-		limit $3`, f.TenantID, f.Product, e.manyTargets+1)
+		where ($1::uuid is null or i.tenant_id = $1) and ($1::uuid is not null or $2 in ('', t.product, i.product)) and $3 in ('', i.environment)
+		limit $4`, f.TenantID, f.Product, f.Environment, e.manyTargets+1)
 	if err != nil || len(targets) > e.manyTargets {
 		return nil, err
 	}

@@ -108,14 +108,52 @@ func (r *Reader) unfold(ctx context.Context) error {
 	return nil
 }
 
+// Mentioning gives those of the newest deliveries that match whose payload has one of
+// some words in it, letter for letter, newest first and up to limit. It looks at so many
+// deliveries, however large the log is.
+func (r *Reader) Mentioning(ctx context.Context, f Filter, words []string, among, limit int) ([]Item, error) {
+	p, ok, err := f.plan(ctx, r.pool, r.effort, nil, nil)
+	if err != nil || !ok {
+		return nil, err
+	}
+	ids, err := r.find(ctx, &p, among)
+	if err != nil {
+		return nil, err
+	}
+	needles := make([][]byte, len(words))
+	for i, word := range words {
+		needles[i] = []byte(word)
+	}
+	var found []uuid.UUID
+	for len(ids) > 0 && len(found) < limit {
+		n := sameDay(ids)
+		some, err := readIDs(ctx, r.pool, "reading payloads", fmt.Sprintf(`
+			select d.id from unnest($1::uuid[]) d(id)
+			join hub.events_%s e on e.seq = (overlay(d.id::text placing '0000' from 33))::uuid
+			where exists (select from unnest($2::bytea[]) w(word) where position(w.word in e.body) > 0)
+			order by d.id desc limit $3`, logid.Partition(ids[0])), ids[:n], needles, limit-len(found))
+		if err != nil && !noTable(err) { // the day's retention has ended
+			return nil, err
+		}
+		found, ids = append(found, some...), ids[n:]
+	}
+	return r.items(ctx, found)
+}
+
+// sameDay counts the first ids of one day.
+func sameDay(ids []uuid.UUID) int {
+	n := 1
+	for n < len(ids) && logid.SameDay(ids[0], ids[n]) {
+		n++
+	}
+	return n
+}
+
 // items reads deliveries by id; the ids are sorted, newest first.
 func (r *Reader) items(ctx context.Context, ids []uuid.UUID) ([]Item, error) {
 	var items []Item
 	for len(ids) > 0 {
-		n := 1
-		for n < len(ids) && logid.SameDay(ids[0], ids[n]) {
-			n++
-		}
+		n := sameDay(ids)
 		rows, err := r.pool.Query(ctx, fmt.Sprintf(readItems, logid.Partition(ids[0])), ids[:n])
 		var some []Item
 		if err == nil {

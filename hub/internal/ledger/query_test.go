@@ -25,6 +25,7 @@ import (
 type row struct {
 	id, tenant, target   uuid.UUID
 	event                int64
+	environment          string
 	product, kind        string
 	correlation          *string
 	inbound, integration bool
@@ -39,9 +40,11 @@ type book struct {
 	reader  *ledger.Reader
 	rows    []row // newest first
 	tenants []uuid.UUID
-	targets []uuid.UUID
-	noon    time.Time // of the middle day
+	targets []uuid.UUID // of each tenant the second is a test's
+	noon    time.Time   // of the middle day
 }
+
+var environments = []string{"live", "test"}
 
 func newBook(t *testing.T, n int) *book {
 	t.Helper()
@@ -55,11 +58,11 @@ func newBook(t *testing.T, n int) *book {
 		require.NoError(t, err)
 		_, err = b.pool.Exec(ctx, `insert into hub.tenants (id, product, name) values ($1, $2, 'T')`, tenant, product)
 		require.NoError(t, err)
-		for range 2 {
+		for _, environment := range environments {
 			target := uuid.New()
 			b.targets = append(b.targets, target)
 			_, err = b.pool.Exec(ctx, `insert into hub.endpoints (id, tenant_id, environment, url, event_types, secret, deleted_at)
-				values ($1, $2, 'live', 'http://127.0.0.1/', '{*}', '', case when $3 then now() end)`, target, tenant, i == 1)
+				values ($1, $2, $4, 'http://127.0.0.1/', '{*}', '', case when $3 then now() end)`, target, tenant, i == 1, environment)
 			require.NoError(t, err)
 		}
 	}
@@ -76,7 +79,7 @@ func (b *book) generated(random *rand.Rand) row {
 	of := random.IntN(len(b.targets))
 	at := b.noon.Add(time.Duration(random.Int64N(int64(48*time.Hour))) - 24*time.Hour)
 	r := row{
-		id: logid.Delivery(logid.NewSeq(at), 1+random.IntN(3)), tenant: b.tenants[of/2], target: b.targets[of], event: int64(random.Uint64()),
+		id: logid.Delivery(logid.NewSeq(at), 1+random.IntN(3)), tenant: b.tenants[of/2], target: b.targets[of], environment: environments[of%2], event: int64(random.Uint64()),
 		product: []string{"shop", "shop", "clinic"}[of/2], kind: []string{"a.created", "a.deleted", "b.created"}[random.IntN(3)],
 		status: delivery.Status(random.IntN(4)),
 	}
@@ -111,14 +114,14 @@ func (b *book) store(t *testing.T, rows []row) {
 				at := time.Now().Add(-time.Hour)
 				finished = &at
 			}
-			return []any{r.id, r.event, r.tenant, r.target, "live", r.product, r.kind, r.correlation, r.inbound, r.integration, int16(r.status), r.code, finished}, nil
+			return []any{r.id, r.event, r.tenant, r.target, r.environment, r.product, r.kind, r.correlation, r.inbound, r.integration, int16(r.status), r.code, finished}, nil
 		}))
 	require.NoError(t, err)
 	_, err = b.pool.CopyFrom(context.Background(), pgx.Identifier{"hub", "events"},
 		[]string{"seq", "id", "tenant_id", "environment", "product", "event_type", "deliveries", "body"},
 		pgx.CopyFromSlice(len(rows), func(i int) ([]any, error) {
 			r := rows[i]
-			return []any{logid.Seq(r.id), r.event, r.tenant, "live", r.product, r.kind, 1, []byte(`{}`)}, nil
+			return []any{logid.Seq(r.id), r.event, r.tenant, r.environment, r.product, r.kind, 1, []byte(`{"about":"` + r.id.String() + `"}`)}, nil
 		}))
 	require.NoError(t, err)
 	rows = slices.DeleteFunc(slices.Clone(rows), func(r row) bool { return r.ours })
@@ -126,7 +129,7 @@ func (b *book) store(t *testing.T, rows []row) {
 		[]string{"tenant_id", "environment", "key", "body_hash", "seq", "event_id", "deliveries"},
 		pgx.CopyFromSlice(len(rows), func(i int) ([]any, error) {
 			r := rows[i]
-			return []any{r.tenant, "live", r.id.String(), []byte{}, logid.Seq(r.id), r.event, 1}, nil
+			return []any{r.tenant, r.environment, r.id.String(), []byte{}, logid.Seq(r.id), r.event, 1}, nil
 		}))
 	require.NoError(t, err)
 }
@@ -165,6 +168,11 @@ func (b *book) parts() []part {
 	for i, tenant := range b.tenants[:2] {
 		list = append(list, part{fmt.Sprint("tenant ", i), func(f *ledger.Filter) { f.TenantID = &tenant }, func(r row) bool { return r.tenant == tenant }})
 	}
+	for _, environment := range environments {
+		list = append(list, part{environment, func(f *ledger.Filter) { f.Environment = environment }, func(r row) bool { return r.environment == environment }})
+	}
+	list = append(list, part{"tenant's tests", func(f *ledger.Filter) { f.TenantID, f.Environment = &b.tenants[0], "test" },
+		func(r row) bool { return r.tenant == b.tenants[0] && r.environment == "test" }})
 	for i, target := range b.targets[:3] {
 		list = append(list, part{fmt.Sprint("endpoint ", i), func(f *ledger.Filter) { f.EndpointID = &target }, func(r row) bool { return r.target == target }})
 	}
@@ -246,4 +254,24 @@ func TestPagesHaveNoGapsWhileRowsArrive(t *testing.T) {
 		}
 		require.Equal(t, idsOf(all), paged)
 	}
+}
+
+// Payloads are looked through as far as was asked, over days, and no further.
+func TestMentioning(t *testing.T) {
+	t.Parallel()
+	b := newBook(t, 200)
+	last := len(b.rows) - 1
+	words := []string{b.rows[last].id.String(), b.rows[5].id.String(), "nowhere"}
+	found, err := b.reader.Mentioning(t.Context(), ledger.Filter{}, words, len(b.rows), 10)
+	require.NoError(t, err)
+	require.Equal(t, []uuid.UUID{b.rows[5].id, b.rows[last].id}, idsOf(found))
+	found, err = b.reader.Mentioning(t.Context(), ledger.Filter{}, words, len(b.rows)-1, 10)
+	require.NoError(t, err)
+	require.Equal(t, []uuid.UUID{b.rows[5].id}, idsOf(found), "the oldest was not looked at")
+	found, err = b.reader.Mentioning(t.Context(), ledger.Filter{TenantID: &b.rows[last].tenant}, words[:1], len(b.rows), 10)
+	require.NoError(t, err)
+	require.Equal(t, []uuid.UUID{b.rows[last].id}, idsOf(found))
+	found, err = b.reader.Mentioning(t.Context(), ledger.Filter{}, []string{`"about"`}, len(b.rows), 7)
+	require.NoError(t, err)
+	require.Len(t, found, 7)
 }

@@ -160,8 +160,11 @@ func (p *plan) part(r read, d day, limit int, e effort) string {
 	switch {
 	case r.each != "":
 		where := p.where()
-		if p.implied != "" { // without it the index alone answers; its argument has to stay
-			where = p.without(p.implied) + " and " + strings.Replace(p.implied, "d.tenant_id = ", "", 1) + "::uuid is not null"
+		if p.implied { // without them the index alone answers; the tenant's argument has to stay
+			where = p.without(p.owner, p.environment)
+			if p.owner != "" {
+				where += " and " + strings.Replace(p.owner, "d.tenant_id = ", "", 1) + "::uuid is not null"
+			}
 		}
 		pairs := "unnest('{" + r.each + "}'::smallint[]) s(status)"
 		if p.targets != "" {

@@ -24,6 +24,12 @@ func CPF(text []byte) []byte {
 	return masked
 }
 
+// Text hides the CPF numbers in plain text, as [CPF] does.
+func Text(text string) string {
+	masked, _ := maskText([]byte(text))
+	return string(masked)
+}
+
 // maskJSON masks the strings and the numbers of a valid JSON text.
 func maskJSON(text []byte) []byte {
 	var out []byte

@@ -23,6 +23,8 @@ type Metrics struct {
 	attempts   *prometheus.CounterVec
 	duration   *prometheus.HistogramVec
 	endToEnd   *prometheus.HistogramVec
+	received   *prometheus.CounterVec
+	handshakes *prometheus.CounterVec
 	publishing prometheus.Histogram
 	limited    prometheus.Counter
 	localOnly  prometheus.Counter
@@ -41,13 +43,15 @@ func New() *Metrics {
 		return prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: name, Help: help, Buckets: seconds}, []string{"product"})
 	}
 	m := &Metrics{
-		registry: prometheus.NewRegistry(),
-		events:   counter("hub_events_accepted_total", "Events accepted: durable and answered 202.", "product"),
-		accepted: counter("hub_deliveries_accepted_total", "Deliveries accepted, one for each receiver of an event.", "product"),
-		settled:  counter("hub_deliveries_settled_total", "Deliveries that were delivered, parked or failed.", "product", "status"),
-		attempts: counter("hub_attempts_total", "Attempts made, by the class of the answer (2xx, 4xx, …, none).", "product", "answer"),
-		duration: histogram("hub_attempt_duration_seconds", "Time of one attempt, from dialling to the answer's end."),
-		endToEnd: histogram("hub_delivery_latency_seconds", "Time from an event's acceptance to its delivery."),
+		registry:   prometheus.NewRegistry(),
+		events:     counter("hub_events_accepted_total", "Events accepted: durable and answered 202.", "product"),
+		accepted:   counter("hub_deliveries_accepted_total", "Deliveries accepted, one for each receiver of an event.", "product"),
+		settled:    counter("hub_deliveries_settled_total", "Deliveries that were delivered, parked or failed.", "product", "status"),
+		attempts:   counter("hub_attempts_total", "Attempts made, by the class of the answer (2xx, 4xx, …, none).", "product", "answer"),
+		duration:   histogram("hub_attempt_duration_seconds", "Time of one attempt, from dialling to the answer's end."),
+		endToEnd:   histogram("hub_delivery_latency_seconds", "Time from an event's acceptance to its delivery."),
+		received:   counter("hub_events_received_total", "Events that peers sent to a hosted product, by what became of them (accepted, duplicate, ignored, refused, failed).", "product", "outcome"),
+		handshakes: counter("hub_handshake_failures_total", "Handshakes of a hosted product that failed because of the peer, by step (status: nothing was stored; register: it is tried again).", "product", "step"),
 		publishing: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name: "hub_publish_duration_seconds", Help: "Time to make a publication durable.", Buckets: seconds}),
 		limited: prometheus.NewCounter(prometheus.CounterOpts{
@@ -55,7 +59,7 @@ func New() *Metrics {
 		localOnly: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "hub_rate_limit_local_total", Help: "Limits counted in this process alone because Redis did not answer."}),
 	}
-	m.registry.MustRegister(m.events, m.accepted, m.settled, m.attempts, m.duration, m.endToEnd, m.publishing, m.limited, m.localOnly,
+	m.registry.MustRegister(m.events, m.accepted, m.settled, m.attempts, m.duration, m.endToEnd, m.received, m.handshakes, m.publishing, m.limited, m.localOnly,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }
@@ -76,6 +80,33 @@ func (m *Metrics) begin(product string) {
 		m.settled.WithLabelValues(product, status.String())
 	}
 	m.known.Store(product, true)
+}
+
+// Outcomes of events that were not taken in; the others are inbox's.
+const (
+	Refused = "refused" // by our rules: the peer is to blame
+	Broken  = "failed"  // by us: the peer will send again
+)
+
+// Hosted shows a hosted product's counters at 0, for the same reason; outcomes are
+// those of events that are taken in, steps those of handshakes.
+func (m *Metrics) Hosted(product string, outcomes, steps []string) {
+	for _, outcome := range append([]string{Refused, Broken}, outcomes...) {
+		m.received.WithLabelValues(product, outcome)
+	}
+	for _, step := range steps {
+		m.handshakes.WithLabelValues(product, step)
+	}
+}
+
+// Received counts an event that a peer sent to a product.
+func (m *Metrics) Received(product, outcome string) {
+	m.received.WithLabelValues(product, outcome).Inc()
+}
+
+// HandshakeFailed counts a handshake of a product that failed because of the peer.
+func (m *Metrics) HandshakeFailed(product, step string) {
+	m.handshakes.WithLabelValues(product, step).Inc()
 }
 
 // Published observes how long a publisher waited for the commit.

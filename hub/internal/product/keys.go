@@ -93,17 +93,9 @@ func (p *Product) issueKey(ctx context.Context, in *issueInput) (*newKeyOutput, 
 }
 
 func (p *Product) listKeys(ctx context.Context, in *struct{ httpx.PageQuery }) (*struct{ Body httpx.Page[IssuedKey] }, error) {
-	after, err := httpx.DecodeCursor(in.Cursor)
+	before, err := idBefore(in.PageQuery)
 	if err != nil {
 		return nil, err
-	}
-	var before *uuid.UUID
-	if after != nil {
-		id, err := uuid.FromBytes(after)
-		if err != nil {
-			return nil, httpx.InvalidCursor()
-		}
-		before = &id
 	}
 	who := aboutOf(ctx).caller
 	environment := string(who.Environment)

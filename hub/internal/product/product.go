@@ -25,6 +25,7 @@ import (
 	"integrationhub/hub/internal/httpx"
 	"integrationhub/hub/internal/inbox"
 	"integrationhub/hub/internal/keys"
+	"integrationhub/hub/internal/ledger"
 	"integrationhub/hub/internal/reference"
 	"integrationhub/hub/module"
 )
@@ -57,7 +58,9 @@ type Deps struct {
 	Limiter        Limiter
 	Connectors     func(product string) hub.Connector
 	Inbox          *inbox.Inbox
+	Ledger         *ledger.Reader
 	Audit          *audit.Recorder
+	Received       func(outcome string) // counts an event of a peer, by what became of it
 	Now            func() time.Time
 	TrustedProxies []netip.Prefix
 	Health         func(ctx context.Context) (database, redis bool)
@@ -103,6 +106,7 @@ func Mount(app *fiber.App, path string, spec module.Spec, instance module.Instan
 	}
 	p.keyRoutes()
 	p.connectionRoutes()
+	p.logRoutes()
 	p.peerRoutes(router)
 	instance.Routes(p.api)
 	if searcher, ok := instance.(module.Searcher); ok {

@@ -272,3 +272,31 @@ func TestReceivedIsKeptAndAudited(t *testing.T) {
 		require.NotContains(t, n.log.String(), secret)
 	}
 }
+
+// What peers send is counted by what became of it.
+func TestReceivedIsCounted(t *testing.T) {
+	t.Parallel()
+	l := pair(start(t, nil))
+	shows := func(line string) {
+		require.Contains(t, call(t, "GET", l.url+"/metrics", "").text, "\n"+line+"\n")
+	}
+	received := func(outcome, n string) {
+		shows(`hub_events_received_total{outcome="` + outcome + `",product="notes"} ` + n)
+	}
+	for _, outcome := range []string{"accepted", "duplicate", "ignored", "refused", "failed"} {
+		received(outcome, "0")
+	}
+	shows(`hub_handshake_failures_total{product="notes",step="status"} 0`)
+	body := envelope(newID(), "board", "note.created", "x")
+	require.Equal(t, 200, l.send(body).status)
+	require.Equal(t, 200, l.send(body).status)
+	require.Equal(t, 200, l.send(envelope(newID(), "board", "note.boring", "x")).status)
+	require.Equal(t, 403, l.send(envelope(newID(), "clinic", "note.created", "x")).status)
+	require.Equal(t, 401, call(t, "POST", l.integrations()+"/webhook", body, withKey("not_live_unknown")...).status)
+	require.Equal(t, 500, l.send(envelope(newID(), "board", "note.broken", "x")).status)
+	for outcome, n := range map[string]string{"accepted": "1", "duplicate": "1", "ignored": "1", "refused": "2", "failed": "1"} {
+		received(outcome, n)
+	}
+	l.do(502, "POST", "/connect", connectBody("crm", "crm_live_key", "http://127.0.0.1:9/"))
+	shows(`hub_handshake_failures_total{product="notes",step="status"} 1`)
+}

@@ -17,6 +17,7 @@ import (
 	"integrationhub/hub/internal/httpx"
 	"integrationhub/hub/internal/inbox"
 	"integrationhub/hub/internal/keys"
+	"integrationhub/hub/internal/metrics"
 	"integrationhub/hub/module"
 )
 
@@ -32,8 +33,16 @@ const (
 func (p *Product) receive(c *fiber.Ctx) error {
 	who := &about{clientIP: httpx.ClientIP(c, p.deps.TrustedProxies)}
 	err := p.take(c, who)
-	if err != nil && who.known {
-		problem, _ := httpx.ProblemOf(err, "")
+	if err == nil {
+		return nil
+	}
+	problem, _ := httpx.ProblemOf(err, "")
+	outcome := metrics.Refused
+	if problem.Status >= http.StatusInternalServerError {
+		outcome = metrics.Broken
+	}
+	p.deps.Received(outcome)
+	if who.known {
 		c.Status(problem.Status) // for the record; the error's own answer follows
 		p.record(c.UserContext(), c, actionWebhook, who)
 	}
@@ -77,6 +86,7 @@ func (p *Product) take(c *fiber.Ctx, who *about) error {
 		if err != nil {
 			return err
 		}
+		p.deps.Received(string(outcome))
 		if i == 0 {
 			answer.ID, answer.Status = events[i].ID, string(outcome)
 		}

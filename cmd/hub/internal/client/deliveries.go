@@ -60,6 +60,7 @@ type DeliveryQuery struct {
 	Direction     string     `json:"direction,omitempty"`
 	Product       string     `json:"product,omitempty"`
 	TenantID      string     `json:"tenant_id,omitempty"`
+	Environment   string     `json:"environment,omitempty"`
 	IntegrationID string     `json:"integration_id,omitempty"`
 	EndpointID    string     `json:"endpoint_id,omitempty"`
 	EventType     string     `json:"event_type,omitempty"`
@@ -80,6 +81,7 @@ func (f DeliveryQuery) values() url.Values {
 	setIf(q, "direction", f.Direction)
 	setIf(q, "product", f.Product)
 	setIf(q, "tenant_id", f.TenantID)
+	setIf(q, "environment", f.Environment)
 	setIf(q, "integration_id", f.IntegrationID)
 	setIf(q, "endpoint_id", f.EndpointID)
 	setIf(q, "event_type", f.EventType)

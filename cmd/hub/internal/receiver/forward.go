@@ -2,6 +2,7 @@ package receiver
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -45,12 +46,13 @@ var hopHeaders = []string{
 	"Proxy-Connection", "Te", "Trailer", "Transfer-Encoding", "Upgrade",
 }
 
-// pass sends a delivery on and its answer back; it gives the status answered.
-func (f *Forwarder) pass(w http.ResponseWriter, r *http.Request, body []byte) (int, error) {
+// pass sends a delivery on and its answer back; it gives the status answered, and what
+// the answer says in a word.
+func (f *Forwarder) pass(w http.ResponseWriter, r *http.Request, body []byte) (status int, outcome string, err error) {
 	req, err := http.NewRequestWithContext(r.Context(), r.Method, f.to, bytes.NewReader(body))
 	if err != nil {
 		w.WriteHeader(http.StatusBadGateway)
-		return http.StatusBadGateway, fmt.Errorf("making the request: %w", err)
+		return http.StatusBadGateway, "", fmt.Errorf("making the request: %w", err)
 	}
 	req.Header = r.Header.Clone()
 	for _, name := range hopHeaders {
@@ -59,19 +61,40 @@ func (f *Forwarder) pass(w http.ResponseWriter, r *http.Request, body []byte) (i
 	resp, err := f.http.Do(req) //nolint:gosec // to the URL this command was started with
 	if err != nil {
 		w.WriteHeader(http.StatusBadGateway)
-		return http.StatusBadGateway, fmt.Errorf("forwarding: %w", err)
+		return http.StatusBadGateway, "", fmt.Errorf("forwarding: %w", err)
 	}
 	defer func() { _ = resp.Body.Close() }()
+	answer, err := io.ReadAll(io.LimitReader(resp.Body, answerMax))
 	for _, name := range []string{"Content-Type", "Retry-After"} {
 		if value := resp.Header.Get(name); value != "" {
 			w.Header().Set(name, value)
 		}
 	}
 	w.WriteHeader(resp.StatusCode)
-	if _, err := io.Copy(w, io.LimitReader(resp.Body, answerMax)); err != nil {
-		return resp.StatusCode, fmt.Errorf("passing the answer back: %w", err)
+	if err != nil {
+		return resp.StatusCode, "", fmt.Errorf("reading the answer: %w", err)
 	}
-	return resp.StatusCode, nil
+	if _, err := w.Write(answer); err != nil {
+		return resp.StatusCode, "", fmt.Errorf("passing the answer back: %w", err)
+	}
+	return resp.StatusCode, outcomeOf(answer), nil
+}
+
+// outcomeOf is the word in a webhook's answer: the status of a product that took it
+// (interface document 3), or the code of one that refused it; "" where there is none.
+func outcomeOf(answer []byte) string {
+	var said struct {
+		Received *bool  `json:"received"`
+		Status   any    `json:"status"` // of errors a number
+		Code     string `json:"code"`
+	}
+	if json.Unmarshal(answer, &said) != nil {
+		return ""
+	}
+	if word, ok := said.Status.(string); ok && said.Received != nil {
+		return word
+	}
+	return said.Code
 }
 
 func parseUnix(text string) (time.Time, error) {

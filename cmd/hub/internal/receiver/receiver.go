@@ -33,15 +33,19 @@ type Delivery struct {
 	Product   string
 	Attempt   int // how often this event arrived here, this time included
 	Body      []byte
-	SHA256    Check // X-Webhook-Signature
-	Standard  Check // webhook-signature (Standard Webhooks)
-	Status    int   // what was answered
-	Err       error // why forwarding failed
+	SHA256    Check  // X-Webhook-Signature
+	Standard  Check  // webhook-signature (Standard Webhooks)
+	Peer      bool   // it came with a key: from a product to another's webhook
+	Status    int    // what was answered
+	Outcome   string // what the receiver made of it, in a word: "accepted", "invalid_signature"; "" = it did not say
+	Err       error  // why forwarding failed
 }
 
 // Verified tells whether both signatures are right. The hub always sends both, so a
-// missing one is as bad as a wrong one.
-func (d Delivery) Verified() bool { return d.SHA256 == OK && d.Standard == OK }
+// missing one is as bad as a wrong one; other products' documents know only the first.
+func (d Delivery) Verified() bool {
+	return d.SHA256 == OK && (d.Standard == OK || d.Peer && d.Standard == Missing)
+}
 
 // Checked tells whether there was a secret to check with.
 func (d Delivery) Checked() bool { return d.SHA256 != Unchecked }
@@ -89,7 +93,7 @@ func (rc *Receiver) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	d.Status = rc.Answer(d)
 	switch {
 	case d.Status == 0 && rc.Forward != nil:
-		d.Status, d.Err = rc.Forward.pass(w, r, body)
+		d.Status, d.Outcome, d.Err = rc.Forward.pass(w, r, body)
 	case d.Status == 0:
 		d.Status = http.StatusOK
 		w.WriteHeader(d.Status)
@@ -115,6 +119,7 @@ func (rc *Receiver) examine(header http.Header, body []byte) Delivery {
 	if id := header.Get(hub.HeaderStdID); id != "" {
 		d.EventID = id
 	}
+	d.Peer = header.Get(hub.HeaderKey) != ""
 	d.SHA256 = rc.checkBody(header, body)
 	d.Standard = rc.checkStandard(header, body, d.At)
 	d.Attempt = rc.count(d.EventID)

@@ -1,0 +1,206 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"integrationhub/cmd/hub/internal/client"
+)
+
+func newIntegrations(a *app) *cobra.Command {
+	return group("integrations", "See, test, stop and end tenants' connections to other products",
+		newIntegrationsList(a), newIntegrationsShow(a), newIntegrationsTest(a), newIntegrationsRotate(a),
+		newIntegrationsChange(a, "enable", "Take integrations into use again", "enabled", (*client.Client).EnableIntegration),
+		newIntegrationsChange(a, "disable", "Stop integrations until they are enabled", "disabled", (*client.Client).DisableIntegration),
+		newIntegrationsChange(a, "revoke", "End integrations; the peers are told", "revoked", (*client.Client).RevokeIntegration))
+}
+
+func integrationColumns() []column {
+	return []column{{title: "id"}, {title: "product"}, {title: "tenant"}, {title: "peer"}, {title: "env"},
+		{title: "status", paint: statusColour}, {title: "last check"}, {title: "error"}}
+}
+
+func integrationRow(i client.Integration) []string {
+	return []string{i.ID, i.OwnProduct, orDash(i.TenantName), i.Product, i.Environment, integrationStatus(i), clockOf(i.LastHealthCheck), orDash(i.LastError)}
+}
+
+// integrationStatus says why an integration is inactive, where that is known.
+func integrationStatus(i client.Integration) string {
+	switch {
+	case i.RevokedAt != nil:
+		return "revoked"
+	case i.Disabled:
+		return "disabled"
+	}
+	return i.Status
+}
+
+func newIntegrationsList(a *app) *cobra.Command {
+	var p paging
+	var filter client.IntegrationQuery
+	var tenant string
+	cmd := &cobra.Command{
+		Use:   "list",
+		Short: "List integrations",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, err := a.calls()
+			if err != nil {
+				return err
+			}
+			if filter.TenantID, err = tenantOfList(cmd.Context(), c, tenant); err != nil {
+				return err
+			}
+			return listing[client.Integration]{
+				fetch: func(ctx context.Context, page client.PageQuery) (client.Reply[client.Page[client.Integration]], error) {
+					return c.Integrations(ctx, filter, page)
+				},
+				columns: integrationColumns(),
+				row:     integrationRow,
+				id:      func(i client.Integration) string { return i.ID },
+			}.show(cmd.Context(), a, p)
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&tenant, "tenant", "", "only of this tenant: id, name or external reference, or product/name")
+	flags.StringVar(&filter.Product, "peer", "", "only with this peer product")
+	flags.StringVar(&filter.Environment, "environment", "", "live or test")
+	flags.StringVar(&filter.Status, "status", "", "active, inactive or error")
+	complete(cmd, "environment", "live", "test")
+	complete(cmd, "status", "active", "inactive", "error")
+	p.addTo(cmd)
+	return cmd
+}
+
+// tenantOfList is tenantOfProduct where no tenant means all.
+func tenantOfList(ctx context.Context, c *client.Client, given string) (string, error) {
+	if given == "" {
+		return "", nil
+	}
+	return tenantOfProduct(ctx, c, given)
+}
+
+func newIntegrationsShow(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:   "show ID",
+		Short: "Show an integration",
+		Args:  exactly("the integration's ID"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := a.calls()
+			if err != nil {
+				return err
+			}
+			reply, err := c.Integration(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			return a.integrationShown(reply)
+		},
+	}
+}
+
+// integrationShown prints an integration; its essence is its id.
+func (a *app) integrationShown(reply client.Reply[client.Integration]) error {
+	i := reply.Value
+	pairs := []string{
+		"id", i.ID, "tenant", i.OwnProduct + "/" + i.TenantName, "tenant_id", i.TenantID, "peer", i.Product, "environment", i.Environment,
+		"status", integrationStatus(i), "last_error", i.LastError, "features", strings.Join(i.Features, ","), "used_for", strings.Join(i.Enabled, ","),
+		"api_url", i.APIURL, "webhook_url", i.WebhookURL, "peer_webhook_url", i.PeerWebhookURL,
+		"key_here", i.APIKeyLocal, "key_there", i.APIKeyRemote, "webhook_secret", i.WebhookSecret, "created", clock(i.CreatedAt),
+	}
+	for _, one := range []struct {
+		name string
+		at   string
+	}{{"last_check", clockOf(i.LastHealthCheck)}, {"next_registration", clockOf(i.RegisterAt)}, {"previous_secret_until", clockOf(i.PreviousUntil)}, {"revoked", clockOf(i.RevokedAt)}} {
+		if one.at != "-" {
+			pairs = append(pairs, one.name, one.at)
+		}
+	}
+	return a.created(reply.Raw, i.ID, pairs...)
+}
+
+func newIntegrationsTest(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:   "test ID",
+		Short: "Ask the peer how it does, now; exit 1 when it is not well",
+		Args:  exactly("the integration's ID"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := a.calls()
+			if err != nil {
+				return err
+			}
+			reply, err := c.TestIntegration(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			found := reply.Value
+			err = a.created(reply.Raw, found.Status, "ok", yesNo(found.OK), "status", found.Status, "error", found.Error, "code", found.Code,
+				"version", found.Version, "features", strings.Join(found.Features, ","), "duration", fmt.Sprintf("%d ms", found.DurationMS))
+			if err == nil && !found.OK {
+				err = errors.New("the peer is not well: " + found.Error)
+			}
+			return err
+		},
+	}
+}
+
+func newIntegrationsRotate(a *app) *cobra.Command {
+	var overlap string
+	cmd := &cobra.Command{
+		Use:     "rotate-secret ID",
+		Short:   "Make a new webhook secret and tell the peer; it is shown this once",
+		Example: `  export HUB_WEBHOOK_SECRET=$(hub integrations rotate-secret 0198… -q)`,
+		Args:    exactly("the integration's ID"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			length, err := parseDuration(overlap)
+			if err != nil {
+				return err
+			}
+			c, err := a.calls()
+			if err != nil {
+				return err
+			}
+			reply, err := c.RotateIntegrationSecret(cmd.Context(), args[0], length)
+			if err != nil {
+				return err
+			}
+			i := reply.Value
+			if !a.json() {
+				a.note(secretShownOnce)
+			}
+			return a.created(reply.Raw, i.Secret, "secret", i.Secret, "id", i.ID, "peer", i.Product, "status", integrationStatus(i))
+		},
+	}
+	cmd.Flags().StringVar(&overlap, "overlap", "24h", "how long the old secret stays valid: 0s, 1h, 24h, 7d")
+	return cmd
+}
+
+// newIntegrationsChange makes a command that changes the status of integrations.
+func newIntegrationsChange(a *app, name, short, done string, change func(*client.Client, context.Context, string) (client.Reply[client.Integration], error)) *cobra.Command {
+	return &cobra.Command{
+		Use:   name + " ID…",
+		Short: short,
+		Args:  atLeastOne("integration's ID"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := a.calls()
+			if err != nil {
+				return err
+			}
+			return a.eachID(args, func(id string) error {
+				reply, err := change(c, cmd.Context(), id)
+				if err != nil {
+					return err
+				}
+				if a.json() {
+					return a.printRaw(reply.Raw)
+				}
+				a.note("%s %s: %s", done, printable(id), printable(integrationStatus(reply.Value)))
+				return nil
+			})
+		},
+	}
+}

@@ -1,0 +1,226 @@
+package main_test
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"io"
+	"log/slog"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"integrationhub/hub"
+	"integrationhub/hub/config"
+	"integrationhub/hub/hubtest"
+	"integrationhub/hub/hubtest/notes"
+	"integrationhub/hub/module"
+	"integrationhub/hub/server"
+)
+
+// hosting is a hub with products of the tests, a tenant of each, and a command line
+// that finds it.
+type hosting struct {
+	*cli
+	url         string
+	notes       signedUp
+	board       signedUp
+	integration string // of the notes' tenant, once connected
+}
+
+type signedUp struct {
+	TenantID string `json:"tenant_id"`
+	Token    string `json:"token"`
+}
+
+func newHosting(t *testing.T) *hosting {
+	t.Helper()
+	c := newCLI(t)
+	cfg, _, err := config.Load(config.Sources{})
+	require.NoError(t, err)
+	cfg.Listen, cfg.DataDir, cfg.ShutdownGrace = "127.0.0.1:0", filepath.Join(c.dir, "data"), time.Second
+	cfg.DatabaseURL, cfg.RedisURL = config.Secret(hubtest.DatabaseURL(t)), config.Secret(hubtest.RedisURL(t))
+	cfg.MasterKey = config.Secret(base64.StdEncoding.EncodeToString([]byte("a master key of 32 bytes, truly!")))
+	cfg.AdminPassword = anaPassword
+	s, err := server.Start(context.Background(), server.Options{
+		Config: cfg, Version: "test", Log: slog.New(slog.DiscardHandler), Modules: []module.Module{notes.New("notes"), notes.New("board")},
+	})
+	require.NoError(t, err)
+	t.Cleanup(s.Stop)
+	h := &hosting{cli: c.with("HUB_DATA_DIR", cfg.DataDir), url: s.URL()}
+	h.notes, h.board = h.signUp("notes", "Acme"), h.signUp("board", "Acme")
+	return h
+}
+
+func (h *hosting) signUp(product, name string) (got signedUp) {
+	h.t.Helper()
+	status, text := post(h.t, h.url+"/"+product+"/api/v1/auth/register", http.Header{"Content-Type": {"application/json"}}, []byte(`{"name":"`+name+`"}`))
+	require.Equal(h.t, 201, status, text)
+	require.NoError(h.t, json.Unmarshal([]byte(text), &got))
+	return got
+}
+
+// get reads a page of the hub.
+func (h *hosting) get(path string) string {
+	h.t.Helper()
+	res, err := http.Get(h.url + path)
+	require.NoError(h.t, err)
+	defer func() { _ = res.Body.Close() }()
+	text, err := io.ReadAll(res.Body)
+	require.NoError(h.t, err)
+	return string(text)
+}
+
+// as sends a request as a tenant's administrator and decodes the answer.
+func (h *hosting) as(who signedUp, path, body string, into any) {
+	h.t.Helper()
+	status, text := post(h.t, h.url+path, http.Header{"Content-Type": {"application/json"}, "Authorization": {"Bearer " + who.Token}}, []byte(body))
+	require.Less(h.t, status, 300, text)
+	require.NoError(h.t, json.Unmarshal([]byte(text), into))
+}
+
+// peerKey is a key of the notes' tenant, for its peer.
+func (h *hosting) peerKey() string {
+	h.t.Helper()
+	var made struct {
+		APIKey string `json:"api_key"`
+	}
+	h.as(h.notes, "/notes/api/v1/integrations/api-keys", "", &made)
+	return made.APIKey
+}
+
+// TestIntegrations is the life of a connection from the command line.
+func TestIntegrations(t *testing.T) {
+	t.Parallel()
+	h := newHosting(t)
+	h.run("link", "Acme", "board/Acme").fails(2, `several tenants are called "Acme"`)
+	h.run("link", "notes/Acme").fails(2, "needs PEER")
+	h.run("link", "notes/", "board/Acme").fails(2, "names no tenant")
+	h.run("link", "notes/Acme", "board/Nobody").fails(5, "no tenant has the name")
+	h.run("integrations", "list").ok()
+
+	made := strings.Fields(h.run("link", "notes/Acme", "board/Acme", "-q").ok())
+	require.Len(t, made, 2)
+	require.Regexp(t, `(?m)^`+made[0]+` +notes +Acme +board +live +active`, h.run("link", "notes/Acme", "board/Acme").ok(), "again is fine, and keeps the id")
+	listed := h.run("integrations", "list").ok()
+	require.Contains(t, listed, made[0])
+	require.Contains(t, listed, made[1])
+	require.Equal(t, made[0], h.run("integrations", "list", "--tenant", "notes/Acme", "-q").ok())
+	require.Equal(t, made[1], h.run("integrations", "list", "--peer", "notes", "--status", "active", "--environment", "live", "-q").ok())
+	require.Empty(t, h.run("integrations", "list", "--environment", "test", "-q").ok())
+	var page struct {
+		Items []struct{ ID string } `json:"items"`
+	}
+	h.run("integrations", "list", "-o", "json").into(&page)
+	require.Len(t, page.Items, 2)
+
+	shown := h.run("integrations", "show", made[0]).ok()
+	for _, line := range []string{`tenant +notes/Acme`, `peer +board`, `status +active`, `api_url +` + h.url + `/board/api/v1`, `webhook_url +` + h.url + `/notes/api/v1/integrations/webhook`, `webhook_secret +….{4}`} {
+		require.Regexp(t, `(?m)^`+line, shown)
+	}
+	h.run("integrations", "show", "0198aaaa-0000-7000-8000-000000000000").fails(5, "(not_found, request ")
+	require.Regexp(t, `(?m)^ok +yes\nstatus +active\nversion +1\.2\.3`, h.run("integrations", "test", made[0]).ok())
+
+	secret := h.run("integrations", "rotate-secret", made[0], "-q").ok()
+	require.Regexp(t, `^whsec_`, secret)
+	rotated := h.run("integrations", "rotate-secret", made[0], "--overlap", "1h")
+	require.Contains(t, rotated.ok(), "whsec_")
+	require.Contains(t, rotated.err, "shown this once")
+	h.run("integrations", "rotate-secret", made[0], "--overlap", "soon").fails(2, "not a length of time")
+
+	require.Contains(t, h.run("integrations", "disable", made[0]).err, "disabled "+made[0])
+	require.Regexp(t, `(?m)^status +disabled`, h.run("integrations", "show", made[0]).ok())
+	require.Contains(t, h.run("integrations", "enable", made[0]).err, "enabled "+made[0]+": active")
+	partly := h.run("integrations", "revoke", made[1], "0198aaaa-0000-7000-8000-000000000000")
+	require.Equal(t, 6, partly.code, partly.err)
+	require.Regexp(t, `(?m)^status +revoked`, h.run("integrations", "show", made[1]).ok())
+	away := h.run("integrations", "test", made[0])
+	require.Equal(t, 1, away.code, "the peer ended it: %s", away.out+away.err)
+	require.Regexp(t, `(?m)^ok +no`, away.out)
+	require.Contains(t, away.err, "the peer is not well")
+}
+
+func TestConnect(t *testing.T) {
+	t.Parallel()
+	h := newHosting(t)
+	base := h.url + "/notes/api/v1"
+	h.run("connect", base).fails(2, "--tenant and --peer are needed")
+	h.run("connect", base, "--tenant", "Acme", "--peer", "notes").fails(2, "HUB_PEER_KEY")
+	h.run("connect", base, "--tenant", "Acme", "--product", "board", "--peer", "notes", "--key", "not_live_wrong").fails(1, "(remote_key_rejected, request ")
+	require.Empty(t, h.run("integrations", "list", "-q").ok(), "nothing is stored")
+	withKey := h.with("HUB_PEER_KEY", h.peerKey())
+	withKey.run("connect", base, "--tenant", "Acme", "--product", "board", "--peer", "clinic").fails(1, "(unexpected_product, request ")
+	withKey.run("connect", "http://169.254.169.254/", "--tenant", "Acme", "--product", "board", "--peer", "notes").fails(1, "(url_not_allowed, request ", "HUB_EGRESS_ALLOW")
+	shown := withKey.run("connect", base, "--tenant", "Acme", "--product", "board", "--peer", "notes", "--feature", "reminders").ok()
+	require.Regexp(t, `(?m)^status +active$`, shown)
+	require.Regexp(t, `(?m)^used_for +reminders$`, shown)
+	h.write("key.txt", h.peerKey()+"\n")
+	again := h.run("connect", base, "--tenant", h.board.TenantID, "--peer", "notes", "--key", "@key.txt", "-q").ok()
+	require.Contains(t, shown, again, "the id stays")
+
+	// A peer that takes the key and not the registration: made, and tried again.
+	o := newOutside(t)
+	o.mux.HandleFunc("/integrations/status", refuse(200, "application/json", `{"product":"crm","version":"1.0.0","features":[],"status":"active"}`))
+	o.mux.HandleFunc("/", refuse(500, "text/plain", "out of order"))
+	half := h.run("connect", o.URL, "--tenant", h.board.TenantID, "--peer", "crm", "--key", "crm_live_key")
+	require.Equal(t, 6, half.code, half.err)
+	require.Regexp(t, `(?m)^status +error$`, half.out)
+	require.Contains(t, half.err, "the hub goes on trying; see: hub integrations show ")
+}
+
+// TestListenBeforeAProduct: what a peer sends to a product goes through the listener,
+// as it came, and the line tells what the product made of it.
+func TestListenBeforeAProduct(t *testing.T) {
+	t.Parallel()
+	h := newHosting(t)
+	// The listener stands where the notes take webhooks; its port is known first.
+	first := h.start("listen", "--forward", h.url+"/notes/api/v1/integrations/webhook", "-o", "json")
+	address := listenURL.FindString(first.await(first.errs, "signatures stay unchecked"))
+	require.Zero(t, first.interrupt())
+	port := strings.Trim(address[strings.LastIndex(address, ":"):], ":/")
+
+	var board struct {
+		APIKey string `json:"api_key"`
+	}
+	h.as(h.board, "/board/api/v1/integrations/api-keys", "", &board)
+	ours := h.with("HUB_PEER_KEY", board.APIKey).run("connect", h.url+"/board/api/v1", "--tenant", "Acme", "--product", "notes", "--peer", "board", "--webhook-url", address, "-q").ok()
+	secret := h.run("integrations", "rotate-secret", ours, "-q").ok()
+
+	r := h.with("HUB_WEBHOOK_SECRET", secret).start("listen", "--port", port, "--forward", h.url+"/notes/api/v1/integrations/webhook")
+	r.await(r.errs, "listening on")
+	var published struct {
+		ID string `json:"id"`
+	}
+	h.as(h.board, "/board/api/v1/publish", `{"author":"","text":"through the listener"}`, &published)
+	r.await(r.out, published.ID)
+	require.Regexp(t, published.ID+`  note\.created  board  attempt 1  \d+ B  signature ok \(X-Webhook-Signature ok, webhook-signature ok\)  answered 200 \(accepted\)`, r.out.String())
+	require.Zero(t, r.interrupt())
+
+	// A peer that knows the documents only signs once, and is told what was wrong.
+	c := h.with("HUB_WEBHOOK_SECRET", secret)
+	r = c.start("listen", "--port", port, "--forward", h.url+"/notes/api/v1/integrations/webhook", "-o", "json")
+	r.await(r.errs, "listening on")
+	body := []byte(`{"id":"` + hub.NewEventID() + `","product":"board","event_type":"note.created","timestamp":"` + time.Now().UTC().Format("2006-01-02T15:04:05Z") + `","data":{"text":"x"}}`)
+	header := http.Header{"Content-Type": {"application/json"}, hub.HeaderKey: {"not_live_unknown"}}
+	header.Set(hub.HeaderSignature, hub.SignBody(secret, body))
+	status, text := post(t, address, header, body)
+	require.Equal(t, 401, status, text)
+	var line struct {
+		Verified bool   `json:"verified"`
+		SHA256   string `json:"x_webhook_signature"`
+		Standard string `json:"webhook_signature"`
+		Status   int    `json:"status"`
+		Outcome  string `json:"outcome"`
+	}
+	require.NoError(t, json.Unmarshal([]byte(r.await(r.out, "\n")), &line))
+	require.True(t, line.Verified)
+	require.Equal(t, []any{"ok", "missing", 401, "invalid_key"}, []any{line.SHA256, line.Standard, line.Status, line.Outcome})
+	header.Set(hub.HeaderKey, h.peerKey())
+	status, text = post(t, address, header, body)
+	require.Equal(t, 401, status, "a key that is bound to nothing: "+text)
+	require.Equal(t, 0, r.interrupt())
+}
