@@ -35,7 +35,7 @@ func checkSpec(t *testing.T, c Case) {
 	require.NotEmpty(t, spec.Title)
 	for name, list := range map[string][]string{"features": spec.Features, "receives": spec.Receives, "sends": spec.Sends} {
 		sorted := slices.Sorted(slices.Values(list))
-		require.Equal(t, len(list), len(slices.Compact(sorted)), "%s: twice the same", name)
+		require.Len(t, slices.Compact(sorted), len(list), "%s: twice the same", name)
 		require.NotContains(t, list, "", name)
 	}
 	for _, kind := range slices.Concat(spec.Receives, spec.Sends) {

@@ -48,7 +48,7 @@ type Account struct {
 func Run(t *testing.T, c Case) {
 	t.Helper()
 	spec := c.Module.Spec()
-	require.True(t, t.Run("spec", func(t *testing.T) { checkSpec(t, c) })) //nolint:paralleltest // nothing works without it
+	require.True(t, t.Run("spec", func(t *testing.T) { checkSpec(t, c) }))
 	s := start(t, c.Module)
 	for _, part := range []struct {
 		name string
