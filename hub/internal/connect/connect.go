@@ -38,6 +38,7 @@ const (
 	retryFirst    = time.Minute      // waits between tries of a registration …
 	retryLongest  = 15 * time.Minute // … which double up to this
 	simultaneous  = 15 * time.Second // how close in time two handshakes count as one
+	secretTries   = 64               // to draw a secret that wins over the one before
 	turns         = 64               // handshakes that may be under way at once, about
 	roundEvery    = time.Second      // how often due work is looked for
 	roundSize     = 16               // integrations spoken to at once

@@ -213,9 +213,14 @@ func (s *Service) renewSecret(row *dbgen.Integration) error {
 		return err
 	}
 	secret := hub.NewSecret()
-	for row.RegisteredAt != nil && now.Sub(*row.RegisteredAt) < simultaneous && !wins(secret, secrets.current) {
+	for tries := 0; row.RegisteredAt != nil && now.Sub(*row.RegisteredAt) < simultaneous && !wins(secret, secrets.current); tries++ {
 		// The peer may take this for the other half of a handshake that just ended:
-		// let the new secret be the one that wins.
+		// let the new secret be the one that wins. Who connects again and again makes
+		// that ever less likely; then the secret that is in force stays.
+		if tries == secretTries {
+			row.PendingSecret = nil
+			return nil
+		}
 		secret = hub.NewSecret()
 	}
 	row.PendingSecret = s.Box.Seal([]byte(secret), registry.IntegrationSecretContext(row.ID))
