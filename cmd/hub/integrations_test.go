@@ -26,10 +26,9 @@ import (
 // that finds it.
 type hosting struct {
 	*cli
-	url         string
-	notes       signedUp
-	board       signedUp
-	integration string // of the notes' tenant, once connected
+	url   string
+	notes signedUp
+	board signedUp
 }
 
 type signedUp struct {

@@ -39,7 +39,7 @@ func TestFailuresAndStatusesAreCounted(t *testing.T) {
 	b := setup(t)
 	require.Empty(t, b.statuses())
 	p := newPeer(t)
-	made := b.connected(p)
+	b.connected(p)
 	require.Empty(t, b.failed)
 	require.Equal(t, map[string]float64{"active": 1, "inactive": 0, "error": 0}, b.statuses())
 
@@ -56,7 +56,7 @@ func TestFailuresAndStatusesAreCounted(t *testing.T) {
 	require.Len(t, b.failed, 1, "that was not the peer's fault")
 
 	p.set(func(p *plainPeer) { p.register = answering(500, `{}`) })
-	made, err = b.Connect(context.Background(), b.request(p))
+	made, err := b.Connect(context.Background(), b.request(p))
 	require.NoError(t, err)
 	require.Equal(t, connect.Error, made.Status)
 	require.Equal(t, []string{"clinic status", "clinic register"}, b.failed)
