@@ -54,7 +54,7 @@ func newMachine(t *testing.T) *machine {
 // program puts a program on the machine.
 func (m *machine) program(name, script string) {
 	m.t.Helper()
-	require.NoError(m.t, os.WriteFile(filepath.Join(m.bin, name), []byte("#!/bin/sh\n"+script), 0o700)) //nolint:gosec // it is to be run
+	require.NoError(m.t, os.WriteFile(filepath.Join(m.bin, name), []byte("#!/bin/sh\n"+script), 0o700))
 }
 
 // asRootWithApt makes the scripts believe that root runs them on Debian.
@@ -68,7 +68,7 @@ func (m *machine) asRootWithApt() {
 // run runs a script with nothing but the machine's programs.
 func (m *machine) run(script string, env ...string) (out, notes string, err error) {
 	m.t.Helper()
-	cmd := exec.CommandContext(context.Background(), "/bin/sh", filepath.Join(m.clone, "configs", "setup", script)) //nolint:gosec // our own script
+	cmd := exec.CommandContext(context.Background(), "/bin/sh", filepath.Join(m.clone, "configs", "setup", script))
 	cmd.Env = append([]string{"PATH=" + m.bin, "HOME=" + m.clone}, env...)
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
