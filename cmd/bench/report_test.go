@@ -67,7 +67,7 @@ func TestVerdicts(t *testing.T) {
 		got[i] = v.Verdict
 	}
 	require.Equal(t, []string{
-		"reached", "not reached", "not reached", "not measured", "not measured", "not measured", "not measured", "not measured",
+		"reached", "not reached", "not reached", "not measured", "not measured", "not measured", "not measured", "not measured", "not measured",
 	}, got)
 	var printed strings.Builder
 	printVerdicts(&printed, verdicts)

@@ -55,7 +55,7 @@ func post(t *testing.T, url, token, body string, into any) {
 
 func intact() moduletest.Case {
 	return moduletest.Case{
-		Module: notes.New("notes"), Public: []string{"auth.register", "notes.echo"},
+		Module: notes.New("notes"), Public: []string{"auth.register", "notes.echo", "notes.use"},
 		SignUp: func(t *testing.T, base string) moduletest.Account {
 			t.Helper()
 			var made struct {

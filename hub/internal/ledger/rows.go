@@ -19,6 +19,7 @@ type rows struct {
 	delta bulk.Columns
 	gone  bulk.Columns
 	park  bulk.Columns
+	late  bulk.Columns
 	over  bulk.Columns
 }
 
@@ -293,17 +294,29 @@ const trialWait = `interval '5 minutes'`
 // same; those that are not are drained when they are.
 func (r *rows) queueTrials(statements *bulk.Batch, batch []delivery.Attempt) {
 	r.park.Reset(bulk.UUIDs)
-	found := false
+	r.late.Reset(bulk.UUIDs)
+	tried, untried := false, false
 	for i := range batch {
-		if batch[i].Peer && batch[i].Verdict.Status == delivery.Parked {
-			r.park[0].UUID(batch[i].Target)
-			found = true
+		a := &batch[i]
+		switch {
+		case !a.Peer || a.Verdict.Status != delivery.Parked:
+		case a.Made:
+			r.park[0].UUID(a.Target)
+			tried = true
+		default:
+			r.late[0].UUID(a.Target)
+			untried = true
 		}
 	}
-	if found {
+	if tried {
 		statements.Add(`
 			update hub.integrations set trial_at = now() + `+trialWait+`
 			where id = any($1::uuid[]) and status = 'active' and trial_at is null`, r.park)
+	}
+	if untried { // it became active a moment ago, and this process did not know yet
+		statements.Add(`
+			update hub.integrations set draining_since = now() + interval '1 second', trial_at = null, trial_id = null
+			where id = any($1::uuid[]) and status = 'active'`, r.late)
 	}
 }
 

@@ -144,7 +144,7 @@ func TestReceiveSignatures(t *testing.T) {
 	}
 	refused(t, 401, "invalid_signature", post(other.key, good)) // one's key, the other's signature
 	refused(t, 401, "invalid_key", post("", good))
-	refused(t, 401, "invalid_key", post(l.key[:len(l.key)-1]+"x", good))
+	refused(t, 401, "invalid_key", post(l.key[:len(l.key)-1]+"-", good))
 	unbound := l.issue()
 	refused(t, 401, "invalid_signature", post(unbound, good))
 	boardKey := l.peer.issue()
