@@ -1,6 +1,7 @@
 package api
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -59,9 +60,14 @@ func (a *API) actions() []route {
 	}
 }
 
-// routes is the one table of the interface: document 1's rows; [API.additions]
-// follow. The rows of integrations lie below the hub's own.
+// routes is the one table of the interface: document 1's rows, in its order;
+// [API.additions] follow. The rows of integrations lie below the hub's own.
 func (a *API) routes() []route {
+	return slices.Concat(a.organizationRows(), a.bookingRows(), a.publicRows())
+}
+
+// organizationRows are accounts, and what an organization offers and when.
+func (a *API) organizationRows() []route {
 	const v = "/api/v1"
 	return []route{
 		{post, v + "/auth/register", anyone, 201, "auth.register", "Register an organization with its owner", handle(a.signUp)},
@@ -101,7 +107,13 @@ func (a *API) routes() []route {
 		{del, v + "/schedule-exceptions/{id}", user, 204, "schedule-exceptions.delete", "Remove an exception", handle(a.deleteException)},
 
 		{get, v + "/availability", visitor, 200, "availability.day", "Free slots of a day", handle(a.availability)},
+	}
+}
 
+// bookingRows are appointments and what follows from them: clients, payments, reports.
+func (a *API) bookingRows() []route {
+	const v = "/api/v1"
+	return []route{
 		{get, v + "/appointments", user, 200, "appointments.list", "List appointments", handle(a.listAppointments)},
 		{get, v + "/appointments/{id}", user, 200, "appointments.get", "Show an appointment", handle(a.getAppointment)},
 		{post, v + "/appointments", user, 201, "appointments.create", "Book an appointment", handle(a.createAppointment)},
@@ -130,7 +142,13 @@ func (a *API) routes() []route {
 		{get, v + "/reports/noshow", user, 200, "reports.noshow", "No-show rate", report(a.noShows)},
 		{get, v + "/reports/clients/inactive", user, 200, "reports.inactive", "Inactive clients", report(a.inactive)},
 		{get, v + "/reports/services/popular", user, 200, "reports.popular", "Most booked services", report(a.popular)},
+	}
+}
 
+// publicRows are what clients see, and their loyalty program.
+func (a *API) publicRows() []route {
+	const v = "/api/v1"
+	return []route{
 		{get, v + "/public/book/{slug}", anyone, 200, "public.organization", "The organization", handle(a.publicOrganization)},
 		{get, v + "/public/book/{slug}/services", anyone, 200, "public.services", "Available services", handle(a.publicServices)},
 		{get, v + "/public/book/{slug}/professionals", anyone, 200, "public.professionals", "Professionals for a service", handle(a.publicProfessionals)},
