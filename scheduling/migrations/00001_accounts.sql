@@ -114,23 +114,6 @@ create table scheduling.login_failures (
 create index login_failures_recent on scheduling.login_failures (account_hash, ip, at);
 create index login_failures_expiry on scheduling.login_failures (at);
 
--- Mail to be sent, written in the transaction of what it tells about.
-create table scheduling.mails (
-    id         uuid        primary key, -- UUIDv7
-    org_id     uuid        references scheduling.organizations (id) on delete cascade,
-    recipient  text        not null,
-    subject    text        not null,
-    body_text  text        not null,
-    attachment bytea,      -- an .ics file
-    created_at timestamptz not null default now(),
-    due_at     timestamptz not null default now(), -- of the next attempt
-    attempts   integer     not null default 0,
-    sent_at    timestamptz,
-    failed_at  timestamptz -- given up
-);
-create index mails_due on scheduling.mails (due_at) where sent_at is null and failed_at is null;
-create index mails_recipient on scheduling.mails (lower(recipient), id);
-
 -- Answers to requests with an Idempotency-Key, for 24 hours.
 create table scheduling.idempotency (
     org_id       uuid        not null references scheduling.organizations (id) on delete cascade,
