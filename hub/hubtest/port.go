@@ -39,7 +39,7 @@ func FreeAddress() (string, error) {
 	portLocks.mu.Lock()
 	defer portLocks.mu.Unlock()
 	for range 200 {
-		port := firstPort + rand.IntN(lastPort-firstPort+1) //nolint:gosec // no secret
+		port := firstPort + rand.IntN(lastPort-firstPort+1)
 		lock, err := filelock.Try(filepath.Join(dir, strconv.Itoa(port)))
 		var held *filelock.HeldError
 		if errors.As(err, &held) {
