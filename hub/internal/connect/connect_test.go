@@ -2,7 +2,6 @@ package connect_test
 
 import (
 	"context"
-	"net"
 	"net/http"
 	"strings"
 	"sync"
@@ -14,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"integrationhub/hub"
+	"integrationhub/hub/hubtest"
 	"integrationhub/hub/internal/connect"
 	"integrationhub/hub/internal/keys"
 )
@@ -66,10 +66,9 @@ func TestConnectFailures(t *testing.T) {
 		case <-time.After(30 * time.Second):
 		}
 	}
-	far, err := net.Listen("tcp", "127.0.0.1:0")
+	far, err := hubtest.FreeAddress() // nobody listens there
 	require.NoError(t, err)
-	closed := "http://" + far.Addr().String()
-	require.NoError(t, far.Close())
+	closed := "http://" + far
 	for name, c := range map[string]struct {
 		kind   error
 		code   string
