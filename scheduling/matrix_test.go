@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
 	"integrationhub/hub"
@@ -38,30 +39,33 @@ func (p *plan) owned() map[string]string {
 // snapshot reads everything an organization owns.
 func (p *plan) snapshot() string {
 	p.t.Helper()
-	tables, err := p.hub.Kit.Pool.Query(p.t.Context(), `select c.relname::text from pg_class c join pg_attribute a on a.attrelid = c.oid and a.attname = 'org_id'
+	return rowsOf(p.t, p.hub.Kit.Pool, p.org)
+}
+
+// rowsOf reads an organization's rows in the service's tables, and its keys and
+// integrations.
+func rowsOf(t testing.TB, db *pgxpool.Pool, org uuid.UUID) string {
+	t.Helper()
+	tables, err := db.Query(t.Context(), `select c.relname::text from pg_class c join pg_attribute a on a.attrelid = c.oid and a.attname = 'org_id'
 		where c.relnamespace = 'scheduling'::regnamespace and c.relkind = 'r' order by 1`)
-	require.NoError(p.t, err)
+	require.NoError(t, err)
 	names, err := pgx.CollectRows(tables, pgx.RowTo[string])
-	require.NoError(p.t, err)
-	var all strings.Builder
-	for _, name := range append(names, "organizations") {
-		column := "org_id"
-		if name == "organizations" {
-			column = "id"
-		}
-		var rows *string
-		require.NoError(p.t, p.hub.Kit.Pool.QueryRow(p.t.Context(), fmt.Sprintf(`select string_agg(t::text, E'\n' order by t::text) from scheduling.%s t where %s = $1`, name, column), p.org).Scan(&rows))
-		if rows != nil {
-			all.WriteString(name + "\n" + *rows + "\n")
-		}
-	}
-	for _, query := range []string{
+	require.NoError(t, err)
+	queries := []string{
+		`select string_agg(t::text, E'\n' order by t::text) from scheduling.organizations t where id = $1`,
 		`select string_agg(concat_ws(' ', id, revoked_at, expires_at), ', ' order by id) from hub.keys where tenant_id = $1`,
 		`select string_agg(concat_ws(' ', id, status, revoked_at, api_url), ', ' order by id) from hub.integrations where tenant_id = $1`,
-	} {
-		var rows string
-		require.NoError(p.t, p.hub.Kit.Pool.QueryRow(p.t.Context(), query, p.org).Scan(&rows))
-		all.WriteString(rows + "\n")
+	}
+	for _, name := range names {
+		queries = append(queries, `select string_agg(t::text, E'\n' order by t::text) from scheduling.`+name+` t where org_id = $1`)
+	}
+	var all strings.Builder
+	for _, query := range queries {
+		var rows *string
+		require.NoError(t, db.QueryRow(t.Context(), query, org).Scan(&rows), query)
+		if rows != nil {
+			all.WriteString(*rows + "\n")
+		}
 	}
 	return all.String()
 }

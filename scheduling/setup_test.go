@@ -53,6 +53,12 @@ func newStudio(t testing.TB, settings ...string) *studio {
 	return another(t, mount(t, settings...))
 }
 
+// at registers an organization at a service that somebody else started.
+func at(t testing.TB, base string) *studio {
+	t.Helper()
+	return another(t, &moduletest.Hub{Base: base})
+}
+
 // another registers one more organization.
 func another(t testing.TB, h *moduletest.Hub) *studio {
 	t.Helper()
