@@ -103,10 +103,14 @@ func (s *studio) try(method, path string, body any, headers ...string) (answer, 
 			return answer{}, err
 		}
 	}
-	if !strings.HasPrefix(path, "/api") {
-		path = "/api/v1" + path
+	switch {
+	case strings.HasPrefix(path, "http:"):
+	case strings.HasPrefix(path, "/api"):
+		path = s.hub.Base + path
+	default:
+		path = s.hub.Base + "/api/v1" + path
 	}
-	req, err := http.NewRequestWithContext(s.t.Context(), method, s.hub.Base+path, bytes.NewReader(raw))
+	req, err := http.NewRequestWithContext(s.t.Context(), method, path, bytes.NewReader(raw))
 	if err != nil {
 		return answer{}, err
 	}
