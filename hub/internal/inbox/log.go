@@ -3,6 +3,8 @@ package inbox
 import (
 	"fmt"
 
+	"integrationhub/hub"
+	"integrationhub/hub/internal/erasure"
 	"integrationhub/hub/internal/logid"
 	"integrationhub/hub/internal/store/bulk"
 )
@@ -14,7 +16,7 @@ type columns struct {
 }
 
 // dayColumns are those of one day's tables.
-type dayColumns struct{ events, deliveries bulk.Columns }
+type dayColumns struct{ events, deliveries, erasures bulk.Columns }
 
 // queueLog adds what came to the log, as it came: an event, and its one delivery,
 // inbound. Rows go into the day's tables by name, as everywhere on the way of events.
@@ -70,6 +72,27 @@ func (d *dayColumns) queue(statements *bulk.Batch, day string, came []*request) 
 			inbound, integration, status, attempts, spent, status_code, round_at, due_at, finished_at)
 		select u.*, true, true, 1, 1, 1, 200, null, null, now()
 		from unnest($1::uuid[], $2::int8[], $3::uuid[], $4::uuid[], $5::text[], $6::text[], $7::text[], $8::text[], $9::bytea[]) u`, d.deliveries)
+	d.queueErasures(statements, came)
+}
+
+// queueErasures has the log cleared of the persons that events say were deleted.
+func (d *dayColumns) queueErasures(statements *bulk.Batch, came []*request) {
+	found := false
+	for _, r := range came {
+		if r.Event.Type != hub.PatientDeleted {
+			continue
+		}
+		if !found {
+			d.erasures.Reset(bulk.UUIDs, bulk.UUIDs, bulk.Texts)
+			found = true
+		}
+		d.erasures[0].UUID(r.seq)
+		d.erasures[1].UUID(r.Event.TenantID)
+		d.erasures[2].Text(string(r.Event.Environment))
+	}
+	if found {
+		statements.Add(erasure.Insert, d.erasures)
+	}
 }
 
 // Answer is what the peer is told about an event.
