@@ -4,7 +4,7 @@ package hubtest
 
 import (
 	"context"
-	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -31,38 +31,32 @@ func FindInDatabase(t testing.TB, url, needle string) []string {
 	require.NoError(t, err)
 	var schema, table, column string
 	var raw bool
-	var places, tests []string
+	columns := make(map[string][]string) // by table, the tests of their columns
+	names := make(map[string][]string)
 	_, err = pgx.ForEachRow(rows, []any{&schema, &table, &column, &raw}, func() error {
 		// Bytes are compared as text too, with what is not ASCII written as \ooo.
 		value, want := pgx.Identifier{column}.Sanitize()+"::text", "$1::text"
 		if raw {
 			value, want = "encode("+pgx.Identifier{column}.Sanitize()+", 'escape')", "encode(convert_to($1::text, 'UTF8'), 'escape')"
 		}
-		places = append(places, schema+"."+table+"."+column)
-		tests = append(tests, fmt.Sprintf("select exists (select from %s where strpos(lower(%s), lower(%s)) > 0)",
-			pgx.Identifier{schema, table}.Sanitize(), value, want))
+		from := pgx.Identifier{schema, table}.Sanitize()
+		names[from] = append(names[from], schema+"."+table+"."+column)
+		columns[from] = append(columns[from], "coalesce(bool_or(strpos(lower("+value+"), lower("+want+")) > 0), false)")
 		return nil
 	})
 	require.NoError(t, err)
-	require.NotEmpty(t, places, "the database has no tables")
+	require.NotEmpty(t, columns, "the database has no tables")
 	var found []string
-	rows, err = conn.Query(ctx, "select array["+strings.Join(brackets(tests), ", ")+"]", needle)
-	require.NoError(t, err)
-	hits, err := pgx.CollectExactlyOneRow(rows, pgx.RowTo[[]bool])
-	require.NoError(t, err)
-	for i, hit := range hits {
-		if hit {
-			found = append(found, places[i])
+	for from, tests := range columns {
+		var hits []bool
+		err := conn.QueryRow(ctx, "select array["+strings.Join(tests, ", ")+"] from "+from, needle).Scan(&hits)
+		require.NoError(t, err, from)
+		for i, hit := range hits {
+			if hit {
+				found = append(found, names[from][i])
+			}
 		}
 	}
+	slices.Sort(found)
 	return found
-}
-
-// brackets makes statements into expressions.
-func brackets(statements []string) []string {
-	list := make([]string, len(statements))
-	for i, one := range statements {
-		list[i] = "(" + one + ")"
-	}
-	return list
 }
