@@ -9,7 +9,7 @@ create table hub.erasures (
     requested_at timestamptz not null default now(),
     due_at       timestamptz not null default now() + interval '2 seconds',   -- of the next step; until the first one every process hears of it
     started_at   timestamptz,                                                 -- what was accepted before this is looked at
-    upto         uuid,                                                        -- the last event of the log then
+    upto         uuid,                                                        -- no event beyond this is looked at
     cursor       uuid,                                                        -- events up to here have been looked at
     held         uuid[]      not null default '{}',                           -- erased events of which a process has deliveries in hand
     erased_at    timestamptz,                                                 -- nothing is left but the event itself

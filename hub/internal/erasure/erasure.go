@@ -23,6 +23,7 @@ import (
 	"integrationhub/hub"
 	"integrationhub/hub/internal/audit"
 	"integrationhub/hub/internal/failpoint"
+	"integrationhub/hub/internal/logid"
 	"integrationhub/hub/internal/store/dbgen"
 )
 
@@ -30,6 +31,8 @@ const (
 	lookEvery   = time.Second
 	againEvery  = time.Second      // while processes have deliveries in hand
 	failedPause = 10 * time.Second // before a step that failed is tried again
+	commitTime  = time.Second      // for commits that are under way when an erasure begins
+	beyond      = 10 * time.Second // that their ids may lie beyond the last one in the log
 	longestRest = time.Second      // between two steps
 )
 
@@ -226,14 +229,20 @@ func (j *job) step(ctx context.Context, tx pgx.Tx) (done, error) {
 	}
 }
 
-// start fixes what is looked at: all that is in the log by now. What processes took on
+// start fixes what is looked at: all that was accepted by now. Commits under way get some
+// time to end; they may have ids a little beyond the last one. What processes took on
 // without a row yet gets one.
 func (j *job) start(ctx context.Context, tx pgx.Tx) error {
 	if _, err := tx.Exec(ctx, `select hub.unfold_leases(array(select id from hub.leases))`); err != nil {
 		return fmt.Errorf("giving waiting deliveries their rows: %w", err)
 	}
-	_, err := tx.Exec(ctx, `
-		update hub.erasures set started_at = now(), due_at = now(), upto = (select seq from hub.events order by seq desc limit 1) where seq = $1`, j.seq)
+	last := j.seq
+	err := tx.QueryRow(ctx, `select seq from hub.events order by seq desc limit 1`).Scan(&last)
+	if err != nil && !errors.Is(err, pgx.ErrNoRows) {
+		return fmt.Errorf("reading the end of the log: %w", err)
+	}
+	_, err = tx.Exec(ctx, `update hub.erasures set started_at = now(), due_at = now() + $2, upto = $3 where seq = $1`,
+		j.seq, commitTime, logid.Floor(logid.Time(last).Add(beyond)))
 	if err != nil {
 		return fmt.Errorf("beginning an erasure: %w", err)
 	}

@@ -16,7 +16,7 @@ import (
 // What one step looks at or changes at most, whatever the log holds.
 const (
 	walkBatch   = 2000  // events
-	walkFanOut  = 20000 // their deliveries, about
+	walkWeight  = 20000 // the tenant's deliveries and KiB among them, about
 	settleBatch = 500   // events that are looked at again
 )
 
@@ -77,46 +77,72 @@ func nextDay(ctx context.Context, tx pgx.Tx, from uuid.UUID) (day string, err er
 
 // read looks at a day's next events. found are about the person; others are the
 // tenant's too, but not about them. cursor is how far it came.
-//
-// Which events belong to the erasure, the database's clock tells: ids have the time of
-// processes whose clocks may be wrong. Deletion events have erasures of their own.
 func (j *job) read(ctx context.Context, tx pgx.Tx, day string, who *person) (found, others []event, cursor uuid.UUID, err error) {
-	rows, err := tx.Query(ctx, fmt.Sprintf(`
-		select e.seq, e.id, e.deliveries, coalesce(e.correlation_id, ''),
-			case when e.tenant_id = $3 and e.environment = $4 and e.created_at <= $5 and e.event_type <> $6 then e.body end
-		from hub.events_%s e where e.seq > $1 and e.seq <= $2 order by e.seq limit %d`, day, walkBatch),
-		j.cursor, *j.upto, j.tenant, j.environment, *j.startedAt, hub.PatientDeleted)
-	if err != nil {
-		return nil, nil, cursor, fmt.Errorf("reading the log: %w", err)
+	seen, cursor, err := j.next(ctx, tx, day)
+	if err != nil || len(seen) == 0 {
+		return nil, nil, cursor, err
 	}
-	defer rows.Close()
-	seen, weight := 0, 0
-	for weight < walkFanOut && rows.Next() {
-		var one event
-		var body []byte
-		if err := rows.Scan(&one.seq, &one.id, &one.deliveries, &one.correlation, &body); err != nil {
-			return nil, nil, cursor, fmt.Errorf("reading the log: %w", err)
+	seqs := make([]uuid.UUID, len(seen))
+	for i, one := range seen {
+		seqs[i] = one.seq
+	}
+	rows, err := tx.Query(ctx, `select seq, body from hub.events_`+day+` where seq = any($1) order by seq`, seqs)
+	if err != nil {
+		return nil, nil, cursor, fmt.Errorf("reading payloads: %w", err)
+	}
+	var seq uuid.UUID
+	var body []byte
+	_, err = pgx.ForEachRow(rows, []any{&seq, &body}, func() error {
+		for seen[0].seq != seq {
+			seen = seen[1:]
 		}
-		seen++
-		cursor = one.seq
-		if body == nil {
-			continue
-		}
-		weight += one.deliveries
-		if who.in(body) || who.inText(one.correlation) {
+		if one := seen[0]; who.in(body) || who.inText(one.correlation) {
 			found = append(found, one)
 		} else {
 			others = append(others, one)
 		}
+		return nil
+	})
+	if err != nil {
+		return nil, nil, cursor, fmt.Errorf("reading payloads: %w", err)
 	}
-	rows.Close()
-	if err := rows.Err(); err != nil {
-		return nil, nil, cursor, fmt.Errorf("reading the log: %w", err)
+	return found, others, cursor, nil
+}
+
+// next lists the tenant's events among a day's next ones, as many as one step can take.
+// Which belong to the erasure, the database's clock tells: ids have the time of processes
+// whose clocks may be wrong. Deletion events have erasures of their own.
+func (j *job) next(ctx context.Context, tx pgx.Tx, day string) (events []event, cursor uuid.UUID, err error) {
+	rows, err := tx.Query(ctx, fmt.Sprintf(`
+		select e.seq, e.id, e.deliveries, coalesce(e.correlation_id, ''), octet_length(e.body),
+			e.tenant_id = $3 and e.environment = $4 and e.created_at <= $5 and e.event_type <> $6
+		from hub.events_%s e where e.seq > $1 and e.seq <= $2 order by e.seq limit %d`, day, walkBatch),
+		j.cursor, *j.upto, j.tenant, j.environment, *j.startedAt, hub.PatientDeleted)
+	if err != nil {
+		return nil, cursor, fmt.Errorf("reading the log: %w", err)
 	}
-	if seen < walkBatch && weight < walkFanOut { // the day is done
+	var one event
+	var size int
+	var ours bool
+	seen, weight := 0, 0
+	_, err = pgx.ForEachRow(rows, []any{&one.seq, &one.id, &one.deliveries, &one.correlation, &size, &ours}, func() error {
+		if seen++; weight >= walkWeight {
+			return nil
+		}
+		cursor = one.seq
+		if ours {
+			weight += one.deliveries + size/1024
+			events = append(events, one)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, cursor, fmt.Errorf("reading the log: %w", err)
+	}
+	if seen < walkBatch && weight < walkWeight { // the day is done
 		cursor, err = endOf(day)
 	}
-	return found, others, cursor, err
+	return events, cursor, err
 }
 
 // endOf is the first id after a day.
