@@ -16,6 +16,7 @@ import (
 
 	"integrationhub/hub"
 	"integrationhub/scheduling/internal/booking"
+	"integrationhub/scheduling/internal/payment"
 	"integrationhub/scheduling/internal/store"
 	"integrationhub/scheduling/internal/store/dbgen"
 )
@@ -170,17 +171,41 @@ type Deposit struct {
 	ExpiresAt    *time.Time    `json:"expires_at"`
 }
 
-func (a *API) publicBooked(o store.Org, d dbgen.AppointmentDetail) *struct{ Body PublicBooked } {
+// publicBooked shows an appointment to its client, with the charge for its deposit
+// where that is still to be paid.
+func (a *API) publicBooked(o store.Org, d dbgen.AppointmentDetail, charge *dbgen.PaymentDetail) (*struct{ Body PublicBooked }, error) {
 	token := a.clientToken(d.ID, d.TokenVersion)
 	shown := PublicBooked{
 		AppointmentID: d.ID, CancelToken: token, CancelURL: a.cancelURL(o, token), Status: d.Status, StartAt: d.StartAt.In(o.Zone), EndAt: d.EndAt.In(o.Zone),
 		Timezone: o.Timezone, Service: d.ServiceName, Professional: d.ProfessionalName,
 	}
 	if d.DepositStatus == booking.DepositPending && d.DepositCents != nil {
-		expires := o.Policy.HoldEnds(d.CreatedAt).In(o.Zone)
-		shown.Deposit = &Deposit{Amount: *d.DepositCents, ExpiresAt: &expires}
+		shown.Deposit = &Deposit{Amount: *d.DepositCents, ExpiresAt: local(d.HoldUntil, o.Zone)}
+		if charge != nil && charge.PixCopyPaste != nil {
+			picture, err := payment.QR(*charge.PixCopyPaste)
+			if err != nil {
+				return nil, err
+			}
+			encoded := base64.StdEncoding.EncodeToString(picture)
+			shown.Deposit.PixCopyPaste, shown.Deposit.QRCode = charge.PixCopyPaste, &encoded
+		}
 	}
-	return &struct{ Body PublicBooked }{shown}
+	return &struct{ Body PublicBooked }{shown}, nil
+}
+
+// showPublic is [API.publicBooked] with the charge looked up.
+func (a *API) showPublic(ctx context.Context, o store.Org, d dbgen.AppointmentDetail) (*struct{ Body PublicBooked }, error) {
+	if d.DepositStatus != booking.DepositPending {
+		return a.publicBooked(o, d, nil)
+	}
+	charge, err := a.store.OpenDeposit(ctx, o.ID, &d.ID)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return a.publicBooked(o, d, nil)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return a.publicBooked(o, d, &charge)
 }
 
 func (a *API) cancelURL(o store.Org, token string) string {
@@ -250,7 +275,7 @@ func (a *API) publicBook(ctx context.Context, in *publicBookInput) (*struct{ Bod
 	}
 	n := store.NewAppointment{
 		Org: o, Choice: store.Choice{Service: b.ServiceID, Online: true}, Start: start, Notes: b.Notes.Value, Source: booking.Web,
-		By: store.Actor{Kind: booking.Client}, Limits: o.Policy.PublicLimits(a.kit.Now(), o.Zone), NoDeposits: a.kit.Settings.PaymentProvider == "",
+		By: store.Actor{Kind: booking.Client}, Limits: o.Policy.PublicLimits(a.kit.Now(), o.Zone),
 	}
 	b.ProfessionalID.intoNull(&n.Professional)
 	contact := contact{name: b.ClientName, phone: b.ClientPhone.Value, email: b.ClientEmail.Value, source: "client"}
@@ -261,11 +286,11 @@ func (a *API) publicBook(ctx context.Context, in *publicBookInput) (*struct{ Bod
 		}
 		return client, mayBook(ctx, tx, o, client)
 	}
-	made, err := a.store.Book(ctx, n)
+	made, deposit, err := a.cashier.Book(ctx, n, payment.Payer{Name: contact.name, Email: contact.email})
 	if err != nil {
-		return nil, err
+		return nil, payerless(err, "body.client_email")
 	}
-	return a.publicBooked(o, made.AppointmentDetail), nil
+	return a.publicBooked(o, made.AppointmentDetail, deposit)
 }
 
 // contact is somebody as they present themselves.
@@ -376,7 +401,7 @@ func (a *API) publicAppointment(ctx context.Context, in *publicTokenInput) (*str
 	if err != nil {
 		return nil, err
 	}
-	return a.publicBooked(o, found), nil
+	return a.showPublic(ctx, o, found)
 }
 
 type publicRescheduleInput struct {
@@ -407,5 +432,5 @@ func (a *API) publicReschedule(ctx context.Context, in *publicRescheduleInput) (
 	if err != nil {
 		return nil, err
 	}
-	return a.publicBooked(o, done.AppointmentDetail), nil
+	return a.showPublic(ctx, o, done.AppointmentDetail)
 }
