@@ -15,6 +15,7 @@ import (
 	"integrationhub/hub/module"
 	"integrationhub/scheduling/internal/api"
 	"integrationhub/scheduling/internal/cashier"
+	"integrationhub/scheduling/internal/public"
 	"integrationhub/scheduling/internal/store"
 	"integrationhub/scheduling/migrations"
 )
@@ -46,7 +47,7 @@ func (Module) Open(_ context.Context, kit module.Kit) (module.Instance, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &instance{api: api.New(kit, s, c), store: s, jobs: jobs(c)}, nil
+	return &instance{api: api.New(kit, s, c, public.New(kit, s, c)), store: s, jobs: jobs(c)}, nil
 }
 
 // instance is the product at work.

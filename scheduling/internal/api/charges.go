@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
-	"errors"
 	"net/http"
 	"net/url"
 	"time"
@@ -106,7 +105,7 @@ func (a *API) createCharge(ctx context.Context, in *pixInput) (*chargeOutput, er
 		}
 		made := false
 		if found, made, err = a.cashier.Charge(ctx, org, r); err != nil {
-			return nil, payerless(err, "body.client_id")
+			return nil, cashier.Payerless(err, "body.client_id")
 		}
 		if status = http.StatusOK; made {
 			status = http.StatusCreated
@@ -114,17 +113,6 @@ func (a *API) createCharge(ctx context.Context, in *pixInput) (*chargeOutput, er
 	}
 	shown, err := chargeOf(found, org.Zone)
 	return &chargeOutput{status, shown}, err
-}
-
-// payerless names the field where a provider needs the payer's e-mail address.
-func payerless(err error, location string) error {
-	var problem *hub.Error
-	if !errors.As(err, &problem) || problem.Code != payment.CodePayerEmail {
-		return err
-	}
-	with := *problem
-	with.Fields = []hub.FieldError{{Location: location, Message: "needs an e-mail address"}}
-	return &with
 }
 
 // request says what is to be charged, by the appointment where there is one.

@@ -82,16 +82,24 @@ func (c *Cashier) drop(ctx context.Context, n store.NewCharge) {
 	}
 }
 
+// askingTime is how long a time is held while the provider is asked: longer than its
+// answer may take.
+const askingTime = 2 * time.Minute
+
 // Book books online. What needs a deposit is booked together with the charge for it:
 // the time is held while the provider is asked, and where that fails nothing stays.
-// deposit is nil where none is due.
+// deposit is nil where none is due. Errors as [store.Store.Book] has them, and the
+// provider's.
 func (c *Cashier) Book(ctx context.Context, n store.NewAppointment, payer payment.Payer) (made store.Booked, deposit *dbgen.PaymentDetail, err error) {
-	booked, held, err := c.store.Reserve(ctx, n)
-	if err != nil {
+	if made, err = c.store.Book(ctx, n); !errors.Is(err, store.ErrDepositDue) {
 		return made, nil, err
 	}
-	if booked != nil {
-		return *booked, nil, nil
+	if c.provider == nil {
+		return made, nil, payment.NotConfigured()
+	}
+	held, err := c.store.Hold(ctx, n, askingTime)
+	if err != nil {
+		return made, nil, err
 	}
 	n.Hold, n.Professional = held.ID, &held.Professional
 	charge, err := c.order(ctx, n.Org, Request{
@@ -100,12 +108,11 @@ func (c *Cashier) Book(ctx context.Context, n store.NewAppointment, payer paymen
 	})
 	if err == nil {
 		n.Charge = &charge
-		made, err = c.store.Book(ctx, n)
-		if err != nil {
+		if made, err = c.store.Book(ctx, n); err != nil || made.Before {
 			c.drop(ctx, charge)
 		}
 	}
-	if err != nil {
+	if err != nil || made.Before {
 		if failed := c.store.Release(context.WithoutCancel(ctx), n.Org.ID, held.ID); failed != nil {
 			c.kit.Log.Warn("letting go of a held time failed; it runs out by itself", "error", failed)
 		}
@@ -113,6 +120,18 @@ func (c *Cashier) Book(ctx context.Context, n store.NewAppointment, payer paymen
 	}
 	p, err := c.store.PaymentByID(ctx, n.Org.ID, charge.ID)
 	return made, &p, err
+}
+
+// Payerless names the field that is wrong where a provider needs the payer's e-mail
+// address; other errors pass unchanged.
+func Payerless(err error, location string) error {
+	var problem *hub.Error
+	if !errors.As(err, &problem) || problem.Code != payment.CodePayerEmail {
+		return err
+	}
+	with := *problem
+	with.Fields = []hub.FieldError{{Location: location, Message: "needs an e-mail address"}}
+	return &with
 }
 
 // Receive takes in a webhook of a provider: checked, stored, settled by [Cashier.Work].

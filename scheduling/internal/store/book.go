@@ -39,7 +39,7 @@ type NewAppointment struct {
 	Once     *Once          // nil: every request counts
 	Hold     uuid.UUID      // of this time, which it takes the place of; zero: none
 	// Charge is what the provider was asked to collect as the deposit. Without one,
-	// what requires a deposit cannot be booked online: see [Store.Reserve].
+	// what requires a deposit cannot be booked online: that is [ErrDepositDue].
 	Charge *NewCharge
 }
 
@@ -175,8 +175,14 @@ func (t *Tx) book(ctx context.Context, n NewAppointment) (Booked, error) {
 	if err != nil {
 		return Booked{}, err
 	}
+	if n.Source == booking.Web && n.Charge == nil && len(offers) > 0 && offers[0].Service.RequiresDeposit {
+		return Booked{}, ErrDepositDue
+	}
 	return t.bookFrom(ctx, n, offers)
 }
+
+// ErrDepositDue is the answer to a booking online that needs a charge for its deposit.
+var ErrDepositDue = errors.New("a deposit is due")
 
 // bookFrom books with one of those who give the service.
 func (t *Tx) bookFrom(ctx context.Context, n NewAppointment, offers []dbgen.OffersRow) (Booked, error) {

@@ -24,56 +24,27 @@ type Held struct {
 	ExpiresAt    time.Time
 }
 
-// Hold keeps an offered time, in place of the hold that n names. Errors as
-// [Store.Book] has them.
+// Hold keeps an offered time, in place of the hold that n names. Where n has a client
+// it is found out whether they may book. Errors as [Store.Book] has them.
 func (s *Store) Hold(ctx context.Context, n NewAppointment, last time.Duration) (Held, error) {
 	var held Held
 	err := s.InTx(ctx, "holding a time", func(tx *Tx) error {
 		offers, err := OffersOf(ctx, tx.Queries, n.Org.ID, n.Choice)
-		if err == nil {
-			held, err = tx.hold(ctx, n, offers, last)
+		if err != nil {
+			return err
 		}
+		if n.Client != nil {
+			if err := tx.tryClient(ctx, n); err != nil {
+				return err
+			}
+		}
+		held, err = tx.hold(ctx, n, offers, last)
 		return err
 	})
 	if taken(err) {
 		err = s.slotTaken(ctx, n.Org, n.Choice, n.Start, n.Limits, nil)
 	}
 	return held, err
-}
-
-// askingTime is how long a time is held while a payment provider is asked: longer
-// than its answer may take.
-const askingTime = 2 * time.Minute
-
-// Reserve books what needs no deposit. For what does it only holds the time, so that
-// the provider can be asked for a charge outside of the transaction and nothing is
-// left where that fails; the booking then names the hold and the charge. Exactly one
-// of booked and held is there. Errors as [Store.Book] has them.
-func (s *Store) Reserve(ctx context.Context, n NewAppointment) (booked *Booked, held *Held, err error) {
-	err = s.InTx(ctx, "booking", func(tx *Tx) error {
-		offers, err := OffersOf(ctx, tx.Queries, n.Org.ID, n.Choice)
-		if err != nil {
-			return err
-		}
-		if len(offers) == 0 || !offers[0].Service.RequiresDeposit {
-			made, err := tx.bookFrom(ctx, n, offers)
-			booked = &made
-			return err
-		}
-		if err := tx.tryClient(ctx, n); err != nil {
-			return err
-		}
-		place, err := tx.hold(ctx, n, offers, askingTime)
-		held = &place
-		return err
-	})
-	switch {
-	case taken(err):
-		return nil, nil, s.slotTaken(ctx, n.Org, n.Choice, n.Start, n.Limits, nil)
-	case err != nil:
-		return nil, nil, err
-	}
-	return booked, held, nil
 }
 
 var errTried = errors.New("tried")
