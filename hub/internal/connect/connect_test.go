@@ -351,3 +351,41 @@ func TestOvertakenHandshake(t *testing.T) {
 	require.Equal(t, calls[1].fields["webhook_secret"], calls[2].fields["webhook_secret"])
 	require.Nil(t, b.get(made.ID).RegistrationTry)
 }
+
+// The peer applies the registration of one process last, which also ends first: the other
+// process, which overtook it, leaves standing that the peer is told once more.
+func TestOvertakenHandshakeEndsFirst(t *testing.T) {
+	t.Parallel()
+	b, p := setup(t), newPeer(t)
+	other := b.service(nil)
+	var calls atomic.Int32
+	second, firstEnded, secondEnded := make(chan struct{}), make(chan struct{}), make(chan struct{})
+	p.set(func(p *plainPeer) {
+		p.register = func(w http.ResponseWriter, r *http.Request) {
+			switch calls.Add(1) {
+			case 1:
+				go func() {
+					defer close(secondEnded)
+					if _, err := other.Connect(context.Background(), b.request(p)); err != nil {
+						t.Errorf("connecting: %v", err)
+					}
+				}()
+				<-second
+			case 2:
+				close(second)
+				<-firstEnded
+			}
+			answering(200, `{}`)(w, r)
+		}
+	})
+	made, err := b.Connect(context.Background(), b.request(p))
+	require.NoError(t, err)
+	close(firstEnded)
+	<-secondEnded
+	require.Equal(t, connect.Active, b.get(made.ID).Status)
+	b.later(0)
+	told := p.seen("/register")
+	require.Len(t, told, 3)
+	require.Equal(t, b.connection(made.ID).Secret(), told[2].fields["webhook_secret"])
+	require.Nil(t, b.get(made.ID).RegistrationTry)
+}
