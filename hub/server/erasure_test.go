@@ -186,6 +186,14 @@ func TestErasure(t *testing.T) {
 		total += int(bucket["failed"].(float64))
 	}
 	require.Equal(t, failed, total, "the statistics have them as failed")
+
+	// Somebody asked for it at the very moment of the erasure: it is pending, and not sent.
+	_, err := p.pool.Exec(context.Background(), `
+		update hub.deliveries set status = 0, reason = null, due_at = now(), round_at = now() where id = $1`, a.delivery(parked, goneTo)["id"])
+	require.NoError(t, err)
+	require.Equal(t, "erased", a.settles(parked, goneTo, "failed")["reason"])
+	require.Len(t, gone.arrivals(), 1)
+	p.balance(t)
 }
 
 // "… waiting ones become failed": also those that a process has in hand. The attempt

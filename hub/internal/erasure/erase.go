@@ -117,12 +117,12 @@ func failWaiting(ctx context.Context, tx pgx.Tx, day string, ids []uuid.UUID) (m
 	return counts, nil
 }
 
-// wipeAnswers erases what was answered to deliveries. Our own answers to what came in
-// have nothing but ids in them.
+// wipeAnswers erases what was answered to deliveries. Our own answers to what was taken in
+// have nothing but ids in them; those to what was not say why.
 func wipeAnswers(ctx context.Context, tx pgx.Tx, day string, ids []uuid.UUID) error {
 	for _, statement := range []string{
 		`update hub.deliveries_` + day + ` set response_headers = null, response_body = case when response_body is not null then $2::bytea end
-			where id = any($1) and not inbound and (response_headers is not null or response_body <> $2::bytea)`,
+			where id = any($1) and (not inbound or status = 3) and (response_headers is not null or response_body <> $2::bytea)`,
 		`update hub.attempts_` + day + ` set response_headers = null, response_body = case when response_body is not null then $2::bytea end
 			where delivery_id = any($1) and (response_headers is not null or response_body <> $2::bytea)`,
 	} {
@@ -141,7 +141,7 @@ func eraseAnswers(ctx context.Context, tx pgx.Tx, who *person, day string, event
 	}
 	rows, err := tx.Query(ctx, `
 		select id, response_headers, response_body from hub.deliveries_`+day+`
-		where id = any($1) and not inbound and (response_headers is not null or response_body is not null)
+		where id = any($1) and (response_headers is not null or response_body is not null)
 		union all
 		select delivery_id, response_headers, response_body from hub.attempts_`+day+`
 		where delivery_id = any($1) and (response_headers is not null or response_body is not null)`, ids)

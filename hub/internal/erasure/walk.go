@@ -111,11 +111,12 @@ func (j *job) read(ctx context.Context, tx pgx.Tx, day string, who *person) (fou
 
 // next lists the tenant's events among a day's next ones, as many as one step can take.
 // Which belong to the erasure, the database's clock tells: ids have the time of processes
-// whose clocks may be wrong. Deletion events have erasures of their own.
+// whose clocks may be wrong. Deletion events that were taken in have erasures of their own.
 func (j *job) next(ctx context.Context, tx pgx.Tx, day string) (events []event, cursor uuid.UUID, err error) {
 	rows, err := tx.Query(ctx, fmt.Sprintf(`
 		select e.seq, e.id, e.deliveries, coalesce(e.correlation_id, ''), octet_length(e.body),
-			e.tenant_id = $3 and e.environment = $4 and e.created_at <= $5 and e.event_type <> $6
+			e.tenant_id = $3 and e.environment = $4 and e.created_at <= $5
+				and not (e.event_type = $6 and exists (select from hub.erasures r where r.seq = e.seq))
 		from hub.events_%s e where e.seq > $1 and e.seq <= $2 order by e.seq limit %d`, day, walkBatch),
 		j.cursor, *j.upto, j.tenant, j.environment, *j.startedAt, hub.PatientDeleted)
 	if err != nil {

@@ -99,10 +99,10 @@ func (d *dayColumns) queue(statements *bulk.Batch, day string, came []logged) {
 		o[10].Int2(int16(r.code))
 		o[11].OptionalText(r.reason)
 	}
-	d.queueErasures(statements, came)
 	if repeated > 0 {
 		statements.Add(settleFailed, d.again)
 	}
+	d.queueErasures(statements, came)
 	if repeated == len(came) {
 		return
 	}
@@ -118,11 +118,12 @@ func (d *dayColumns) queue(statements *bulk.Batch, day string, came []logged) {
 		from unnest($1::uuid[], $2::int8[], $3::uuid[], $4::uuid[], $5::text[], $6::text[], $7::text[], $8::text[], $9::bytea[], $10::int2[], $11::int2[], $12::text[]) u`, d.deliveries)
 }
 
-// queueErasures has the log cleared of the persons that events say were deleted.
+// queueErasures has the log cleared of the persons that events say were deleted. One that
+// was not taken in comes again.
 func (d *dayColumns) queueErasures(statements *bulk.Batch, came []logged) {
 	found := false
 	for _, r := range came {
-		if r.Event.Type != hub.PatientDeleted || r.status != statusDelivered {
+		if r.Event.Type != hub.PatientDeleted || r.status == statusFailed {
 			continue
 		}
 		if !found {
