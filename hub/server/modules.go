@@ -308,3 +308,9 @@ func (p *products) stop() {
 	}
 	p.closeListeners()
 }
+
+// ProductOpenAPI is the OpenAPI 3.1 document of all that lies under a product's base,
+// without a running hub.
+func ProductOpenAPI(ctx context.Context, m module.Module) ([]byte, error) {
+	return product.Document(ctx, m)
+}
