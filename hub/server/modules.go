@@ -6,14 +6,12 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"net"
-	"net/http"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/gofiber/fiber/v2"
-	"github.com/gofiber/fiber/v2/middleware/adaptor"
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5/pgxpool"
 
@@ -262,20 +260,10 @@ func (s *Server) mountProduct(one *hosted, limits keyLimits) error {
 	}
 	if pages, ok := one.instance.(module.Pages); ok {
 		for path, handler := range pages.Pages() {
-			mountPage(s.app, path, handler)
+			mountPage(s.app, path, s.options.Config.TrustedProxies, handler)
 		}
 	}
 	return nil
-}
-
-// mountPage serves a page at the hub's own root; a path that ends in a slash with
-// everything below it.
-func mountPage(app *fiber.App, path string, handler http.Handler) {
-	serve := adaptor.HTTPHandler(handler)
-	app.All(strings.TrimSuffix(path, "/"), serve)
-	if strings.HasSuffix(path, "/") {
-		app.All(path+"*", serve)
-	}
 }
 
 // stopServing ends the products' listeners; requests under way are finished.
