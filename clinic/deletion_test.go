@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"integrationhub/hub/hubtest"
 )
 
 // peers is where the products stand that were asked to forget.
@@ -81,6 +83,11 @@ func TestDeletionRequest(t *testing.T) {
 	require.Equal(t, map[string]string{"messaging": "acknowledged", "scheduling": "acknowledged"}, peers(finished))
 	require.Equal(t, "completed", finished["status"])
 	require.NotNil(t, finished["completed_at"])
+
+	// And then nowhere in the database: the hub erased what its log had.
+	for _, trace := range []string{"977776666", "zuleica@example.com"} {
+		require.Eventually(t, func() bool { return len(hubtest.FindInDatabase(t, world.database, trace)) == 0 }, 2*soon, 25*tick, trace)
+	}
 }
 
 func TestDeletionWithoutPeers(t *testing.T) {
@@ -117,11 +124,11 @@ func TestCanaries(t *testing.T) {
 	t.Parallel()
 	p := newPractice(t)
 	m := p.connect("messaging")
-	const digits, written, content = "70948140073", "709.481.400-73", "canary-content-4711"
+	const digits, written, content = "70948140038", "709.481.400-38", "canary-content-4711"
 	id := p.ok(201, "POST", "/patients", object{"name": "Ana", "phone": phone, "cpf": written})["id"].(string)
 	p.ok(201, "POST", "/patients/"+id+"/records", object{"date": "2026-03-02", "type": "x", "content": content + " " + written, "summary": "about " + digits})
 	p.refused(409, "cpf_taken", "POST", "/patients", object{"name": "B", "cpf": digits})
-	p.invalid("body.cpf", "PUT", "/patients/"+id, object{"cpf": "709.481.400-74"})
+	p.invalid("body.cpf", "PUT", "/patients/"+id, object{"cpf": "709.481.400-39"})
 	m.send("accepted", "message.received", object{"phone": phone, "name": "Ana", "body": "My CPF: " + written, "ticket_id": 1})
 	m.send("ignored", "message.received", object{"phone": "+5511900009999", "name": "Bia", "body": "My CPF: " + written, "ticket_id": 2})
 	p.ok(200, "PUT", "/clinic", object{"reveal_cpf": true})
@@ -144,6 +151,11 @@ func TestCanaries(t *testing.T) {
 		require.NotContains(t, world.log.String(), secret)
 		require.NotContains(t, p.snapshot(), secret)
 	}
-	require.Contains(t, world.log.String(), "/clinic/", "requests are logged at all")
+	world.events.broken.Store(p.id, true)
+	require.Equal(t, 500, p.call("POST", "/patients", object{"name": "Canary", "phone": phone, "cpf": "529.982.247-25"}).status)
+	require.Contains(t, world.log.String(), "publishing is broken by the test", "failures are logged")
+	for _, secret := range []string{"529.982.247-25", "52998224725", "Canary"} {
+		require.NotContains(t, world.log.String(), secret)
+	}
 	require.NotContains(t, world.log.String(), phone)
 }
