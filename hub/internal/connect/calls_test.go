@@ -2,7 +2,9 @@ package connect_test
 
 import (
 	"context"
+	"net"
 	"net/http"
+	"net/netip"
 	"strings"
 	"testing"
 	"time"
@@ -11,6 +13,7 @@ import (
 
 	"integrationhub/hub"
 	"integrationhub/hub/internal/connect"
+	"integrationhub/hub/internal/egress"
 )
 
 // No transaction is open while a peer is spoken to, whatever it is spoken to about; and
@@ -79,4 +82,43 @@ func TestForeignKeys(t *testing.T) {
 		require.Equal(t, connect.Active, made.Status)
 		require.Equal(t, key, p.seen("/status")[0].key)
 	}
+}
+
+// names resolves every name to one address.
+type names netip.Addr
+
+func (n names) LookupNetIP(context.Context, string, string) ([]netip.Addr, error) {
+	return []netip.Addr{netip.Addr(n)}, nil
+}
+
+// A peer whose name leads to where webhooks may not go is never connected to, and looks
+// like one that cannot be reached.
+func TestNamesThatLeadInside(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	inside, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = inside.Close() })
+	_, port, err := net.SplitHostPort(inside.Addr().String())
+	require.NoError(t, err)
+	reached := make(chan struct{}, 1)
+	go func() {
+		if conn, err := inside.Accept(); err == nil {
+			_ = conn.Close()
+			reached <- struct{}{}
+		}
+	}()
+	for _, address := range []string{"127.0.0.1", "10.1.2.3", "169.254.169.254", "::1", "::ffff:127.0.0.1"} {
+		guard, err := egress.New(egress.Config{Resolver: names(netip.MustParseAddr(address))})
+		require.NoError(t, err)
+		service := b.service(func(cfg *connect.Config) { cfg.URLs, cfg.Do = guard, connect.NewDoer(guard.DialContext, "test") })
+		_, err = service.Connect(context.Background(), connect.Request{
+			TenantID: b.tenant, OwnProduct: "clinic", Environment: hub.Live, Product: "messaging", Key: "msg_live_x", APIURL: "https://peer.example:" + port + "/api/v1",
+			WebhookURL: "https://here.example/hook",
+		})
+		refused(t, hub.ErrPeer, "peer_unreachable", err)
+		require.NotContains(t, err.Error(), address)
+	}
+	require.Zero(t, b.count("integrations"))
+	require.Empty(t, reached)
 }
