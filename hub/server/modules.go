@@ -251,7 +251,7 @@ func (s *Server) mountProduct(one *hosted, limits keyLimits) error {
 		app = one.app
 	}
 	s.engine.metrics.Hosted(one.spec.Name, []string{string(inbox.Accepted), string(inbox.Duplicate), string(inbox.Ignored)}, []string{connect.StepStatus, connect.StepRegister})
-	_, err := product.Mount(app, one.path, one.spec, one.instance, product.Deps{
+	mounted, err := product.Mount(app, one.path, one.spec, one.instance, product.Deps{
 		Log: s.options.Log, Connect: s.products.connect, Keys: s.products.keys, Directory: s.engine.directory, Limiter: limits,
 		Connectors: s.products.Connector, Inbox: one.inbox, Ledger: s.engine.reader, Audit: audit.NewRecorder(s.storage.api),
 		Received: func(outcome string) { s.engine.metrics.Received(one.spec.Name, outcome) },
@@ -260,6 +260,7 @@ func (s *Server) mountProduct(one *hosted, limits keyLimits) error {
 	if err != nil {
 		return err
 	}
+	longBodies(app, mounted.LongBody)
 	if pages, ok := one.instance.(module.Pages); ok {
 		for path, handler := range pages.Pages() {
 			mountPage(s.app, path, handler)
