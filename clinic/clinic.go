@@ -5,6 +5,7 @@ package clinic
 import (
 	"context"
 	"io/fs"
+	"time"
 	_ "time/tzdata" // clinics have time zones, and machines may know none
 
 	"github.com/danielgtaylor/huma/v2"
@@ -52,7 +53,13 @@ type instance struct {
 	store *store.Store
 }
 
-var _ module.Instance = (*instance)(nil)
+var (
+	_ module.Instance = (*instance)(nil)
+	_ module.Searcher = (*instance)(nil)
+	_ module.Actor    = (*instance)(nil)
+	_ module.Finder   = (*instance)(nil)
+	_ module.Worker   = (*instance)(nil)
+)
 
 // Routes implements [module.Instance].
 func (i *instance) Routes(api huma.API) { i.api.Routes(api) }
@@ -60,6 +67,28 @@ func (i *instance) Routes(api huma.API) { i.api.Routes(api) }
 // Authenticate implements [module.Instance].
 func (i *instance) Authenticate(ctx context.Context, token string) (module.Caller, error) {
 	return i.api.Authenticate(ctx, token)
+}
+
+// Searches implements [module.Searcher].
+func (i *instance) Searches(api huma.API) { i.api.Searches(api) }
+
+// Actions implements [module.Actor].
+func (i *instance) Actions(api huma.API) { i.api.Actions(api) }
+
+// Find implements [module.Finder].
+func (i *instance) Find(ctx context.Context, phone string) ([]module.Match, error) {
+	return i.api.Find(ctx, phone)
+}
+
+// Jobs implements [module.Worker].
+func (i *instance) Jobs() []module.Job {
+	return []module.Job{{
+		Name: "overdue", Every: time.Hour, Timeout: 10 * time.Minute,
+		Run: func(ctx context.Context, _ []byte) error {
+			_, err := i.store.Overdue(ctx, nil)
+			return err
+		},
+	}}
 }
 
 // Handle implements [module.Instance].

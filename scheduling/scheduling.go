@@ -13,6 +13,7 @@ import (
 	"integrationhub/hub"
 	"integrationhub/hub/module"
 	"integrationhub/scheduling/internal/api"
+	"integrationhub/scheduling/internal/public"
 	"integrationhub/scheduling/internal/store"
 	"integrationhub/scheduling/migrations"
 )
@@ -40,7 +41,7 @@ func (Module) Migrations() fs.FS { return migrations.FS() }
 // Open implements [module.Module].
 func (Module) Open(_ context.Context, kit module.Kit) (module.Instance, error) {
 	s := store.New(kit)
-	return &instance{api: api.New(kit, s), store: s}, nil
+	return &instance{api: api.New(kit, s, public.New(kit, s)), store: s}, nil
 }
 
 // instance is the product at work.

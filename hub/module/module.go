@@ -117,7 +117,9 @@ type Job struct {
 // Pages is an instance with pages for people, which lie at the hub's own root and
 // not under the product's base.
 type Pages interface {
-	// Pages gives handlers by path: "/book/" with everything below it.
+	// Pages gives handlers by path: "/book/" with everything below it. Who asks is
+	// [ClientIP] of the request's context. What a page writes is sent once it has
+	// returned; unless it says otherwise nobody keeps its answers.
 	Pages() map[string]http.Handler
 }
 

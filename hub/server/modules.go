@@ -6,14 +6,12 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"net"
-	"net/http"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/gofiber/fiber/v2"
-	"github.com/gofiber/fiber/v2/middleware/adaptor"
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5/pgxpool"
 
@@ -230,7 +228,7 @@ func (s *Server) open(ctx context.Context, one *hosted, operators *auth.Service,
 		Pool: one.pool, Events: outbox.Product{Outbox: s.engine.outbox, Name: name}, Tenants: moduleTenants{s.storage.api, name}, Peers: modulePeers{s.products.connect, name},
 		Jobs: jobs.Queue{Product: name, Now: time.Now}, Sealer: moduleSealer{s.storage.box, name},
 		Accounts: operators.NewAccounts(name, s.storage.box.Derive("product/"+name+"/access-tokens"), cfg.AccessTTL),
-		Limits:   moduleLimits{limits.limiter, name},
+		Limits:   moduleLimits{limits.limiter, name}, Audit: moduleAudit{audit.NewRecorder(s.storage.api)}, Sent: moduleDeliveries{s.engine.reader},
 		Mail:     s.mail.For(name), Files: s.products.files.For(name), HTTP: s.products.http,
 		URLs:     module.URLs{Public: s.publicURL(), Base: one.base},
 		Settings: settingsFor(cfg),
@@ -263,20 +261,10 @@ func (s *Server) mountProduct(one *hosted, limits keyLimits) error {
 	longBodies(app, mounted.LongBody)
 	if pages, ok := one.instance.(module.Pages); ok {
 		for path, handler := range pages.Pages() {
-			mountPage(s.app, path, handler)
+			mountPage(s.app, path, s.options.Config.TrustedProxies, handler)
 		}
 	}
 	return nil
-}
-
-// mountPage serves a page at the hub's own root; a path that ends in a slash with
-// everything below it.
-func mountPage(app *fiber.App, path string, handler http.Handler) {
-	serve := adaptor.HTTPHandler(handler)
-	app.All(strings.TrimSuffix(path, "/"), serve)
-	if strings.HasSuffix(path, "/") {
-		app.All(path+"*", serve)
-	}
 }
 
 // stopServing ends the products' listeners; requests under way are finished.

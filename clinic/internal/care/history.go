@@ -91,3 +91,8 @@ func Shorten(text string, most int) string {
 	}
 	return text
 }
+
+// Valid tells whether s is one of the states.
+func (s AppointmentStatus) Valid() bool {
+	return s == Scheduled || s == Confirmed || s == Completed || s == Cancelled || s == NoShow
+}

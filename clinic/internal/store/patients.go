@@ -205,6 +205,11 @@ func (s *Store) ByPhone(ctx context.Context, at Scope, phone string) ([]dbgen.Pa
 	return byPhone(ctx, s.Queries, at, phone)
 }
 
+// ByPhone is [Store.ByPhone] in the transaction.
+func (t *Tx) ByPhone(ctx context.Context, at Scope, phone string) ([]dbgen.Patient, error) {
+	return byPhone(ctx, t.Queries, at, phone)
+}
+
 // samePhone bounds how many patients of one number are looked at: families share one.
 const samePhone = 20
 

@@ -7,6 +7,8 @@ import (
 	"embed"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"io"
 	"io/fs"
 	"net/http"
 	"strings"
@@ -305,6 +307,17 @@ func (i *instance) Jobs() []module.Job {
 // Pages implements [module.Pages].
 func (i *instance) Pages() map[string]http.Handler {
 	return map[string]http.Handler{"/book/": http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		_, _ = w.Write([]byte("page " + r.URL.Path))
+		if r.URL.Path == "/book/broken" {
+			_, _ = w.Write([]byte("half a page"))
+			panic("broken page")
+		}
+		body, _ := io.ReadAll(r.Body)
+		if r.Method == http.MethodPost {
+			w.Header().Set("Cache-Control", "public, max-age=60")
+			w.Header().Add("Set-Cookie", "a=1")
+			w.Header().Add("Set-Cookie", "b=2")
+			w.WriteHeader(http.StatusTeapot)
+		}
+		_, _ = fmt.Fprintf(w, "page %s %s%s to %s of %s", r.Method, r.URL, body, module.ClientIP(r.Context()), r.Header.Get("Accept-Language"))
 	})}
 }

@@ -2,8 +2,10 @@ package product_test
 
 import (
 	"context"
+	"io"
 	"log/slog"
 	"net"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -47,11 +49,51 @@ func TestProductIsMounted(t *testing.T) {
 	for _, one := range n.ok(200, "GET", "/api/v1/products", "").body["items"].([]any) {
 		require.Equal(t, true, one.(map[string]any)["hosted"])
 	}
-	require.Equal(t, "page /book/some-slug", call(t, "GET", n.url+"/book/some-slug", "").text)
+	require.Equal(t, "page GET /book/some-slug?lang=en to 127.0.0.1 of pt", call(t, "GET", n.url+"/book/some-slug?lang=en", "", "Accept-Language", "pt").text)
 
 	var version int64
 	require.NoError(t, n.db.QueryRow(context.Background(), `select max(version_id) from notes.schema_version`).Scan(&version))
 	require.EqualValues(t, 1, version)
+}
+
+// Pages get the request as it is, and answer as they please.
+func TestPages(t *testing.T) {
+	t.Parallel()
+	n := start(t, nil)
+	got := call(t, "GET", n.url+"/book", "")
+	require.Equal(t, 200, got.status)
+	require.Equal(t, "no-store", got.header.Get("Cache-Control"), "by default")
+	got = call(t, "POST", n.url+"/book/a%20b", "text")
+	require.Equal(t, "page POST /book/a%20btext to 127.0.0.1 of ", got.text)
+	require.Equal(t, 418, got.status)
+	require.Equal(t, []string{"public, max-age=60"}, got.header.Values("Cache-Control"))
+	require.Equal(t, []string{"a=1", "b=2"}, got.header.Values("Set-Cookie"))
+	require.Equal(t, "nosniff", got.header.Get("X-Content-Type-Options"))
+	head := call(t, "HEAD", n.url+"/book/some-slug", "")
+	require.Equal(t, 200, head.status)
+	require.Empty(t, head.text)
+	require.NotEqual(t, "0", head.header.Get("Content-Length"))
+
+	broken := call(t, "GET", n.url+"/book/broken", "")
+	require.Equal(t, 500, broken.status)
+	require.Equal(t, "internal", broken.body["code"])
+	require.NotContains(t, broken.text, "half")
+	malformed := raw(t, n.url, "GET /book/%zz HTTP/1.1\r\nHost: hub\r\nConnection: close\r\n\r\n")
+	require.Contains(t, malformed, "400 Bad Request")
+	require.Contains(t, malformed, `"code":"malformed"`)
+}
+
+// raw sends bytes to a server and gives all it answers.
+func raw(t *testing.T, url, request string) string {
+	t.Helper()
+	conn, err := net.Dial("tcp", strings.TrimPrefix(url, "http://"))
+	require.NoError(t, err)
+	defer conn.Close()
+	_, err = io.WriteString(conn, request)
+	require.NoError(t, err)
+	answer, err := io.ReadAll(conn)
+	require.NoError(t, err)
+	return string(answer)
 }
 
 // Jobs run by themselves and on request; of those with one key one waits.
@@ -77,10 +119,8 @@ func TestJobs(t *testing.T) {
 // A product can lie elsewhere, have a listener of its own, or be switched off.
 func TestProductsMove(t *testing.T) {
 	t.Parallel()
-	free, err := net.Listen("tcp", "127.0.0.1:0")
+	address, err := hubtest.FreeAddress()
 	require.NoError(t, err)
-	address := free.Addr().String()
-	require.NoError(t, free.Close())
 	n := start(t, func(cfg *config.Config) {
 		cfg.ProductPaths = config.Assignments{"notes": "/pads"}
 		cfg.ProductListeners = config.Assignments{"board": address}

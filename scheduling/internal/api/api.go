@@ -20,6 +20,7 @@ import (
 	"integrationhub/hub/module/dberr"
 	"integrationhub/scheduling/internal/booking"
 	"integrationhub/scheduling/internal/picture"
+	"integrationhub/scheduling/internal/public"
 	"integrationhub/scheduling/internal/store"
 )
 
@@ -27,13 +28,14 @@ import (
 type API struct {
 	kit      module.Kit
 	store    *store.Store
+	desk     *public.Desk
 	pictures *picture.Intake
 	rows     []route
 }
 
 // New makes the interface of an opened product.
-func New(kit module.Kit, s *store.Store) *API {
-	a := &API{kit: kit, store: s, pictures: picture.NewIntake()}
+func New(kit module.Kit, s *store.Store, desk *public.Desk) *API {
+	a := &API{kit: kit, store: s, desk: desk, pictures: picture.NewIntake()}
 	a.rows = append(a.routes(), a.additions()...)
 	return a
 }

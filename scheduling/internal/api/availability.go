@@ -6,11 +6,10 @@ import (
 
 	"github.com/google/uuid"
 
-	"integrationhub/hub"
 	"integrationhub/hub/module"
 	"integrationhub/scheduling/internal/booking"
+	"integrationhub/scheduling/internal/public"
 	"integrationhub/scheduling/internal/store"
-	"integrationhub/scheduling/internal/store/dbgen"
 )
 
 // Availability is the free slots of a day.
@@ -74,50 +73,29 @@ type FreeDay struct {
 
 type monthOutput struct{ Body MonthAvailability }
 
-// view is what somebody may see of an organization's time.
-type view struct {
-	org    store.Org
-	online bool // as its clients do
-	limits booking.Limits
-}
-
 // viewOf is a client's view, or with credentials of the organization's own: staff
 // see every free slot, connected products what clients see.
-func (a *API) viewOf(ctx context.Context, org store.Org) view {
+func (a *API) viewOf(ctx context.Context, org store.Org) public.View {
 	who, known := module.CallerFrom(ctx)
 	if known && who.UserID != uuid.Nil {
-		return view{org, false, booking.StaffLimits(a.kit.Now())}
+		return public.View{Org: org, Limits: booking.StaffLimits(a.kit.Now())}
 	}
-	return view{org, true, org.Policy.PublicLimits(a.kit.Now(), org.Zone)}
+	return public.View{Org: org, Online: true, Limits: org.Policy.PublicLimits(a.kit.Now(), org.Zone)}
 }
 
 // viewFor finds out whose time is asked about: that of the caller's organization,
 // or without credentials that of the service's.
-func (a *API) viewFor(ctx context.Context, service uuid.UUID) (view, error) {
+func (a *API) viewFor(ctx context.Context, service uuid.UUID) (public.View, error) {
 	if _, known := module.CallerFrom(ctx); known {
 		org, err := a.org(ctx)
 		return a.viewOf(ctx, org), err
 	}
 	row, err := a.store.OrganizationOfService(ctx, service)
 	if err != nil {
-		return view{}, or404("Service", err)
+		return public.View{}, or404("Service", err)
 	}
 	org, err := store.OrgOf(row.Organization, row.Settings)
-	v := a.viewOf(ctx, org)
-	if err == nil && !org.Settings.BookingEnabled {
-		v.limits.LastDate = new(booking.Date) // nothing can be booked
-	}
-	return v, err
-}
-
-// calendars loads what slots are made of.
-func (a *API) calendars(ctx context.Context, v view, service uuid.UUID, professional *uuid.UUID, first, last booking.Date) ([]dbgen.OffersRow, []booking.Calendar, error) {
-	offers, err := store.OffersOf(ctx, a.store.Queries, v.org.ID, store.Choice{Service: service, Professional: professional, Online: v.online})
-	if err != nil {
-		return nil, nil, err
-	}
-	calendars, err := store.Calendars(ctx, a.store.DB, v.org, offers, store.Days{First: first, Last: last, Now: a.kit.Now()})
-	return offers, calendars, err
+	return a.desk.View(org), err
 }
 
 func (a *API) availability(ctx context.Context, in *AvailabilityQuery) (*availabilityOutput, error) {
@@ -128,7 +106,7 @@ func (a *API) availability(ctx context.Context, in *AvailabilityQuery) (*availab
 	return a.day(ctx, v, in)
 }
 
-func (a *API) day(ctx context.Context, v view, in *AvailabilityQuery) (*availabilityOutput, error) {
+func (a *API) day(ctx context.Context, v public.View, in *AvailabilityQuery) (*availabilityOutput, error) {
 	d, err := date("query.date", in.Date)
 	if err != nil {
 		return nil, err
@@ -137,23 +115,20 @@ func (a *API) day(ctx context.Context, v view, in *AvailabilityQuery) (*availabi
 	if err != nil {
 		return nil, err
 	}
-	if professional == nil && v.online && !v.org.Settings.AllowAnyProfessional {
-		return nil, hub.Invalid("query.professional_id", "is required")
-	}
-	offers, calendars, err := a.calendars(ctx, v, in.ServiceID, professional, d, d)
+	day, err := a.desk.Day(ctx, v, public.Choice{Service: in.ServiceID, Professional: professional}, d)
 	if err != nil {
 		return nil, err
 	}
 	out := &availabilityOutput{Availability{
-		Date: d.String(), ServiceID: in.ServiceID, ProfessionalID: professional, Timezone: v.org.Timezone,
-		Slots: slotsOf(booking.Day(v.org.Zone, v.limits, d, calendars), v.org.Zone, calendars, professional == nil),
+		Date: d.String(), ServiceID: in.ServiceID, ProfessionalID: professional, Timezone: v.Org.Timezone,
+		Slots: slotsOf(day.Slots, v.Org.Zone, day.Calendars, professional == nil),
 	}}
-	if len(offers) > 0 {
-		offer := calendars[0].Offer
-		out.Body.Service, out.Body.Duration = offers[0].Service.Name, int(offer.Duration.Minutes())
+	if len(day.Offers) > 0 {
+		offer := day.Calendars[0].Offer
+		out.Body.Service, out.Body.Duration = day.Offers[0].Service.Name, int(offer.Duration.Minutes())
 		out.Body.Price = &offer.Price
 		if professional != nil {
-			out.Body.Professional = offers[0].ProfessionalName
+			out.Body.Professional = day.Offers[0].ProfessionalName
 		}
 	}
 	return out, nil
@@ -179,7 +154,7 @@ func (a *API) availabilityMonth(ctx context.Context, in *monthInput) (*monthOutp
 	if err != nil {
 		return nil, err
 	}
-	first, last, err := month(in.Month, a.kit.Now(), v.org.Zone)
+	first, last, err := month(in.Month, a.kit.Now(), v.Org.Zone)
 	if err != nil {
 		return nil, err
 	}
@@ -187,17 +162,17 @@ func (a *API) availabilityMonth(ctx context.Context, in *monthInput) (*monthOutp
 	if err != nil {
 		return nil, err
 	}
-	_, calendars, err := a.calendars(ctx, v, in.ServiceID, professional, first, last)
+	_, calendars, err := a.desk.Calendars(ctx, v, public.Choice{Service: in.ServiceID, Professional: professional}, first, last)
 	if err != nil {
 		return nil, err
 	}
-	days := booking.Month(v.org.Zone, v.limits, first, last, calendars)
+	days := booking.Month(v.Org.Zone, v.Limits, first, last, calendars)
 	return &monthOutput{MonthAvailability{
-		Month: in.Month, Timezone: v.org.Timezone,
+		Month: in.Month, Timezone: v.Org.Timezone,
 		Days: mapped(days, func(d booking.DayFree) FreeDay {
 			shown := FreeDay{Date: d.Date.String(), Free: d.Free}
 			if d.Free > 0 {
-				at := d.First.In(v.org.Zone).Format("15:04")
+				at := d.First.In(v.Org.Zone).Format("15:04")
 				shown.First = &at
 			}
 			return shown

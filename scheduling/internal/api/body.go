@@ -3,7 +3,6 @@ package api
 import (
 	"encoding/json"
 	"errors"
-	"net/mail"
 	"net/url"
 	"reflect"
 	"regexp"
@@ -148,9 +147,7 @@ func (f *faults) email(s *string, location string) {
 	if s == nil {
 		return
 	}
-	parsed, err := mail.ParseAddress(*s)
-	_, domain, _ := strings.Cut(*s, "@")
-	f.need(err == nil && parsed.Address == *s && len(*s) <= 254 && strings.Contains(strings.Trim(domain, "."), "."), location, "must be an e-mail address")
+	f.need(booking.ValidEmail(*s), location, "must be an e-mail address")
 }
 
 // link checks an absolute http(s) address, where there is one.
@@ -172,8 +169,7 @@ func (f *faults) phone(s *string, location string) {
 	if s == nil {
 		return
 	}
-	digits := booking.Digits(*s)
-	f.need(len(digits) >= 8 && len(digits) <= 15 && len(*s) <= 40, location, "must be a phone number of 8 to 15 digits")
+	f.need(booking.ValidPhone(*s), location, "must be a phone number of 8 to 15 digits")
 }
 
 func (f *faults) zone(name, location string) {

@@ -252,31 +252,13 @@ func (a *API) createClient(ctx context.Context, in *clientInput) (*struct{ Body 
 	}
 	var made dbgen.Client
 	err = a.store.InTx(ctx, "making a client", func(tx *store.Tx) error {
-		made, err = newClient(ctx, tx, c, "staff")
+		made, err = tx.AddClient(ctx, c, "staff")
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
 	return a.saved(ctx, org, made, warnings)
-}
-
-// newClient stores a client, with the points new clients get.
-func newClient(ctx context.Context, tx *store.Tx, c dbgen.Client, source string) (dbgen.Client, error) {
-	made, err := tx.CreateClient(ctx, dbgen.CreateClientParams{
-		OrgID: c.OrgID, ID: c.ID, Name: c.Name, Phone: c.Phone, PhoneE164: c.PhoneE164, Email: c.Email, CpfSealed: c.CpfSealed, CpfHash: c.CpfHash,
-		BirthDate: c.BirthDate, Notes: c.Notes, Tags: append([]string{}, c.Tags...), IsBlocked: c.IsBlocked, NameSource: source, CreatedAt: tx.Now(),
-	})
-	if err != nil {
-		return made, err
-	}
-	program, err := store.LoyaltyOf(ctx, tx.Queries, c.OrgID)
-	if err != nil || !program.Enabled || program.SignupBonus == 0 {
-		return made, err
-	}
-	err = tx.AddPoints(ctx, store.Points{Org: c.OrgID, Client: c.ID, Type: "bonus", Points: program.SignupBonus, Source: "signup:" + c.ID.String()})
-	made.LoyaltyPoints = program.SignupBonus
-	return made, err
 }
 
 func (a *API) updateClient(ctx context.Context, in *oneClientInput) (*struct{ Body SavedClient }, error) {

@@ -182,20 +182,20 @@ func (a *API) actionBook(ctx context.Context, in *actionBookInput) (*actionBookO
 	who, _ := module.CallerFrom(ctx)
 	b, v := &in.Body, a.viewOf(ctx, org)
 	n := store.NewAppointment{
-		Org: org, Choice: store.Choice{Service: service, Online: v.online}, Start: start, Notes: b.Notes.Value, Source: booking.Integration,
-		By: staff(ctx), Limits: v.limits,
+		Org: org, Choice: store.Choice{Service: service, Online: v.Online}, Start: start, Notes: b.Notes.Value, Source: booking.Integration,
+		By: staff(ctx), Limits: v.Limits,
 	}
 	b.ProfessionalID.intoNull(&n.Professional)
 	if b.SourceID.Value != "" {
 		source := who.Peer + ":" + b.SourceID.Value
 		n.SourceID = &source
 	}
-	contact := contact{name: strings.TrimSpace(b.Name.Value), phone: b.Phone, email: b.Email.Value, source: "messaging"}
-	if contact.name == "" {
-		contact.name = b.Phone
+	contact := store.Contact{Name: strings.TrimSpace(b.Name.Value), Phone: b.Phone, Email: b.Email.Value, Source: "messaging"}
+	if contact.Name == "" {
+		contact.Name = b.Phone
 	}
 	n.Client = func(ctx context.Context, tx *store.Tx) (dbgen.Client, error) {
-		return a.known(ctx, tx, org.ID, contact)
+		return tx.Known(ctx, org.ID, contact)
 	}
 	made, err := a.store.Book(ctx, n)
 	if dberr.Violated(err) == "appointments_source" { // the same request, at the same time
@@ -207,7 +207,7 @@ func (a *API) actionBook(ctx context.Context, in *actionBookInput) (*actionBookO
 	out := &actionBookOutput{}
 	out.Body.AppointmentID, out.Body.Status, out.Body.StartAt, out.Body.EndAt = made.ID, made.Status, made.StartAt.In(org.Zone), made.EndAt.In(org.Zone)
 	out.Body.Service, out.Body.Professional = made.ServiceName, made.ProfessionalName
-	out.Body.CancelURL = a.cancelURL(org, a.clientToken(made.ID, made.TokenVersion))
+	out.Body.CancelURL = a.desk.CancelURL(org, a.desk.Token(made.ID, made.TokenVersion))
 	return out, nil
 }
 

@@ -53,19 +53,10 @@ type organizationInput struct {
 
 func (a *API) organizationOf(o store.Org) Organization {
 	return Organization{
-		ID: o.ID, Name: o.Name, Slug: o.Slug, LogoURL: a.logoURL(o), Phone: o.Phone, Email: o.Email, Address: o.Address, Timezone: o.Timezone,
+		ID: o.ID, Name: o.Name, Slug: o.Slug, LogoURL: a.desk.LogoURL(o), Phone: o.Phone, Email: o.Email, Address: o.Address, Timezone: o.Timezone,
 		Currency: o.Currency, Locale: o.Locale, Plan: o.Plan, Settings: settingsOf(o.Settings),
 		CreatedAt: o.CreatedAt.In(o.Zone), UpdatedAt: o.UpdatedAt.In(o.Zone),
 	}
-}
-
-// logoURL is where the organization's logo is.
-func (a *API) logoURL(o store.Org) *string {
-	if o.LogoKey == nil {
-		return nil
-	}
-	link := a.kit.Files.URL(*o.LogoKey)
-	return &link
 }
 
 func (a *API) getOrganization(ctx context.Context, _ *struct{}) (*organizationOutput, error) {

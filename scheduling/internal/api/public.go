@@ -2,20 +2,13 @@ package api
 
 import (
 	"context"
-	"crypto/hmac"
-	"crypto/sha256"
-	"encoding/base64"
-	"errors"
-	"net/url"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/jackc/pgx/v5"
 
 	"integrationhub/hub"
 	"integrationhub/scheduling/internal/booking"
+	"integrationhub/scheduling/internal/public"
 	"integrationhub/scheduling/internal/store"
 	"integrationhub/scheduling/internal/store/dbgen"
 )
@@ -63,12 +56,12 @@ type PublicProfessional struct {
 }
 
 func (a *API) publicOrganization(ctx context.Context, in *Slug) (*struct{ Body PublicOrganization }, error) {
-	o, err := a.store.OrgBySlug(ctx, in.Slug)
+	o, err := a.desk.Organization(ctx, in.Slug)
 	if err != nil {
 		return nil, err
 	}
 	shown := PublicOrganization{
-		Name: o.Name, LogoURL: a.logoURL(o), Phone: o.Phone, Timezone: o.Timezone, Currency: o.Currency, Slug: o.Slug, Locale: o.Locale,
+		Name: o.Name, LogoURL: a.desk.LogoURL(o), Phone: o.Phone, Timezone: o.Timezone, Currency: o.Currency, Slug: o.Slug, Locale: o.Locale,
 		BookingEnabled: o.Settings.BookingEnabled,
 	}
 	if !shown.BookingEnabled {
@@ -78,18 +71,14 @@ func (a *API) publicOrganization(ctx context.Context, in *Slug) (*struct{ Body P
 }
 
 func (a *API) publicServices(ctx context.Context, in *Slug) (*struct{ Body []PublicService }, error) {
-	o, err := a.store.OrgBySlug(ctx, in.Slug)
+	o, err := a.desk.Organization(ctx, in.Slug)
 	if err != nil {
 		return nil, err
 	}
-	rows, err := a.store.ListServices(ctx, o.ID)
-	list := []PublicService{}
-	for _, s := range rows {
-		if s.IsActive && s.IsPublic {
-			list = append(list, PublicService{s.ID, s.Name, s.Description, s.DurationMinutes, s.PriceCents, s.Color, s.RequiresDeposit, s.DepositCents, s.Category})
-		}
-	}
-	return &struct{ Body []PublicService }{list}, err
+	rows, err := a.desk.Services(ctx, o)
+	return &struct{ Body []PublicService }{mapped(rows, func(s dbgen.Service) PublicService {
+		return PublicService{s.ID, s.Name, s.Description, s.DurationMinutes, s.PriceCents, s.Color, s.RequiresDeposit, s.DepositCents, s.Category}
+	})}, err
 }
 
 type publicProfessionalsInput struct {
@@ -98,11 +87,11 @@ type publicProfessionalsInput struct {
 }
 
 func (a *API) publicProfessionals(ctx context.Context, in *publicProfessionalsInput) (*struct{ Body []PublicProfessional }, error) {
-	o, err := a.store.OrgBySlug(ctx, in.Slug.Slug)
+	o, err := a.desk.Organization(ctx, in.Slug.Slug)
 	if err != nil {
 		return nil, err
 	}
-	offers, err := store.OffersOf(ctx, a.store.Queries, o.ID, store.Choice{Service: in.ServiceID, Online: true})
+	offers, err := a.desk.Professionals(ctx, o, in.ServiceID)
 	return &struct{ Body []PublicProfessional }{mapped(offers, func(row dbgen.OffersRow) PublicProfessional {
 		offer := store.OfferOf(row, o.Policy)
 		return PublicProfessional{
@@ -112,26 +101,17 @@ func (a *API) publicProfessionals(ctx context.Context, in *publicProfessionalsIn
 	})}, err
 }
 
-// publicView is what clients see of an organization's time.
-func (a *API) publicView(o store.Org) view {
-	v := view{o, true, o.Policy.PublicLimits(a.kit.Now(), o.Zone)}
-	if !o.Settings.BookingEnabled {
-		v.limits.LastDate = new(booking.Date) // nothing can be booked
-	}
-	return v
-}
-
 type publicAvailabilityInput struct {
 	Slug
 	AvailabilityQuery
 }
 
 func (a *API) publicAvailability(ctx context.Context, in *publicAvailabilityInput) (*availabilityOutput, error) {
-	o, err := a.store.OrgBySlug(ctx, in.Slug.Slug)
+	o, err := a.desk.Organization(ctx, in.Slug.Slug)
 	if err != nil {
 		return nil, err
 	}
-	return a.day(ctx, a.publicView(o), &in.AvailabilityQuery)
+	return a.day(ctx, a.desk.View(o), &in.AvailabilityQuery)
 }
 
 type publicBookInput struct {
@@ -150,164 +130,44 @@ type publicBookInput struct {
 
 // PublicBooked is a booking as its client sees it.
 type PublicBooked struct {
-	AppointmentID uuid.UUID      `json:"appointment_id"`
-	CancelToken   string         `json:"cancel_token"`
-	CancelURL     string         `json:"cancel_url"`
-	Status        booking.Status `json:"status"`
-	StartAt       time.Time      `json:"start_at"`
-	EndAt         time.Time      `json:"end_at"`
-	Timezone      string         `json:"timezone"`
-	Service       string         `json:"service"`
-	Professional  string         `json:"professional"`
-	Deposit       *Deposit       `json:"deposit"`
+	AppointmentID uuid.UUID       `json:"appointment_id"`
+	CancelToken   string          `json:"cancel_token"`
+	CancelURL     string          `json:"cancel_url"`
+	Status        booking.Status  `json:"status"`
+	StartAt       time.Time       `json:"start_at"`
+	EndAt         time.Time       `json:"end_at"`
+	Timezone      string          `json:"timezone"`
+	Service       string          `json:"service"`
+	Professional  string          `json:"professional"`
+	Deposit       *public.Deposit `json:"deposit"`
 }
 
-// Deposit is what a client has to pay to keep the slot.
-type Deposit struct {
-	Amount       booking.Cents `json:"amount"`
-	PixCopyPaste *string       `json:"pix_copy_paste"`
-	QRCode       *string       `json:"qr_code_base64"`
-	ExpiresAt    *time.Time    `json:"expires_at"`
-}
-
-func (a *API) publicBooked(o store.Org, d dbgen.AppointmentDetail) *struct{ Body PublicBooked } {
-	token := a.clientToken(d.ID, d.TokenVersion)
-	shown := PublicBooked{
-		AppointmentID: d.ID, CancelToken: token, CancelURL: a.cancelURL(o, token), Status: d.Status, StartAt: d.StartAt.In(o.Zone), EndAt: d.EndAt.In(o.Zone),
-		Timezone: o.Timezone, Service: d.ServiceName, Professional: d.ProfessionalName,
-	}
-	if d.DepositStatus == booking.DepositPending && d.DepositCents != nil {
-		expires := o.Policy.HoldEnds(d.CreatedAt).In(o.Zone)
-		shown.Deposit = &Deposit{Amount: *d.DepositCents, ExpiresAt: &expires}
-	}
-	return &struct{ Body PublicBooked }{shown}
-}
-
-func (a *API) cancelURL(o store.Org, token string) string {
-	return a.kit.URLs.Public + "/book/" + o.Slug + "/cancel?token=" + url.QueryEscape(token)
-}
-
-// clientToken is what a client changes an appointment with. It is derived, so that
-// later mails can carry the same link.
-func (a *API) clientToken(id uuid.UUID, version int) string {
-	mac := hmac.New(sha256.New, a.kit.Sealer.Derive("client link"))
-	mac.Write(id[:])
-	mac.Write([]byte(strconv.Itoa(version)))
-	return base64.RawURLEncoding.EncodeToString(append(id[:], mac.Sum(nil)...))
-}
-
-// byToken finds the appointment of an organization that a client's token is for.
-func (a *API) byToken(ctx context.Context, o store.Org, token string) (dbgen.AppointmentDetail, error) {
-	unknown := hub.Errorf(hub.ErrNotFound, "invalid_token", "Invalid cancel token")
-	raw, err := base64.RawURLEncoding.Strict().DecodeString(token)
-	if err != nil || len(raw) != 16+sha256.Size {
-		return dbgen.AppointmentDetail{}, unknown
-	}
-	d, err := a.store.AppointmentByID(ctx, o.ID, uuid.UUID(raw[:16]))
-	if errors.Is(err, pgx.ErrNoRows) {
-		return d, unknown
-	}
-	if err == nil && !hmac.Equal([]byte(a.clientToken(d.ID, d.TokenVersion)), []byte(token)) {
-		return dbgen.AppointmentDetail{}, unknown
-	}
-	return d, err
-}
-
-// check reads what a client sent.
-func (in *publicBookInput) check(s dbgen.Settings) error {
-	b := &in.Body
-	b.ClientName = strings.TrimSpace(b.ClientName)
-	var wrong faults
-	wrong.length(b.ClientName, "body.client_name", 2, 120)
-	wrong.need(b.ClientPhone.Value != "" || !s.RequireClientPhone, "body.client_phone", "is required")
-	if b.ClientPhone.Value != "" {
-		wrong.phone(&b.ClientPhone.Value, "body.client_phone")
-	}
-	wrong.need(b.ClientEmail.Value != "" || !s.RequireClientEmail, "body.client_email", "is required")
-	if b.ClientEmail.Value != "" {
-		wrong.email(&b.ClientEmail.Value, "body.client_email")
-	}
-	wrong.length(b.Notes.Value, "body.notes", 0, 500)
-	wrong.need(b.ProfessionalID.given() || s.AllowAnyProfessional, "body.professional_id", "is required")
-	return wrong.err()
+func publicBooked(o store.Org, b public.Booked) *struct{ Body PublicBooked } {
+	return &struct{ Body PublicBooked }{PublicBooked{
+		AppointmentID: b.ID, CancelToken: b.Token, CancelURL: b.CancelURL, Status: b.Status, StartAt: b.StartAt.In(o.Zone), EndAt: b.EndAt.In(o.Zone),
+		Timezone: o.Timezone, Service: b.ServiceName, Professional: b.ProfessionalName, Deposit: b.Deposit,
+	}}
 }
 
 func (a *API) publicBook(ctx context.Context, in *publicBookInput) (*struct{ Body PublicBooked }, error) {
-	o, err := a.store.OrgBySlug(ctx, in.Slug.Slug)
+	o, err := a.desk.Organization(ctx, in.Slug.Slug)
 	if err != nil {
 		return nil, err
-	}
-	if !o.Settings.BookingEnabled {
-		return nil, hub.Errorf(hub.ErrForbidden, "booking_disabled", "This business does not take bookings online right now.")
 	}
 	b := &in.Body
 	start, err := instant("body.start_at", b.StartAt)
 	if err != nil {
 		return nil, err
 	}
-	if err := in.check(o.Settings); err != nil {
-		return nil, err
+	request := booking.Request{
+		Service: b.ServiceID, Start: start, Name: b.ClientName, Phone: b.ClientPhone.Value, Email: b.ClientEmail.Value, Notes: b.Notes.Value,
 	}
-	n := store.NewAppointment{
-		Org: o, Choice: store.Choice{Service: b.ServiceID, Online: true}, Start: start, Notes: b.Notes.Value, Source: booking.Web,
-		By: store.Actor{Kind: booking.Client}, Limits: o.Policy.PublicLimits(a.kit.Now(), o.Zone), NoDeposits: a.kit.Settings.PaymentProvider == "",
-	}
-	b.ProfessionalID.intoNull(&n.Professional)
-	contact := contact{name: b.ClientName, phone: b.ClientPhone.Value, email: b.ClientEmail.Value, source: "client"}
-	n.Client = func(ctx context.Context, tx *store.Tx) (dbgen.Client, error) {
-		client, err := a.known(ctx, tx, o.ID, contact)
-		if err != nil {
-			return client, err
-		}
-		return client, mayBook(ctx, tx, o, client)
-	}
-	made, err := a.store.Book(ctx, n)
+	b.ProfessionalID.intoNull(&request.Professional)
+	made, err := a.desk.Book(ctx, o, request, nil)
 	if err != nil {
 		return nil, err
 	}
-	return a.publicBooked(o, made.AppointmentDetail), nil
-}
-
-// contact is somebody as they present themselves.
-type contact struct{ name, phone, email, source string }
-
-// known finds the client with somebody's phone, or makes one. What is stored of a
-// client is neither changed nor told.
-func (a *API) known(ctx context.Context, tx *store.Tx, org uuid.UUID, c contact) (dbgen.Client, error) {
-	made := dbgen.Client{OrgID: org, ID: store.NewID(), Name: c.name}
-	if c.phone != "" {
-		same, err := tx.ClientsByPhone(ctx, org, booking.PhoneForms(c.phone))
-		if err != nil {
-			return made, err
-		}
-		if len(same) > 0 {
-			return same[0], nil
-		}
-		made.Phone, made.PhoneE164 = &c.phone, booking.E164(c.phone)
-	}
-	if c.email != "" {
-		made.Email = &c.email
-	}
-	return newClient(ctx, tx, made, c.source)
-}
-
-// mayBook refuses clients who were blocked, or have as many bookings as allowed.
-func mayBook(ctx context.Context, tx *store.Tx, o store.Org, client dbgen.Client) error {
-	if client.IsBlocked {
-		return hub.Errorf(hub.ErrForbidden, "booking_refused", "This booking cannot be made online. Contact the business.")
-	}
-	most := o.Settings.MaxActiveBookingsPerClient
-	if most == nil {
-		return nil
-	}
-	if _, err := tx.LockClient(ctx, o.ID, client.ID); err != nil { // so that two at once are counted
-		return err
-	}
-	n, err := tx.ActiveBookings(ctx, dbgen.ActiveBookingsParams{OrgID: o.ID, ClientID: client.ID, Now: tx.Now()})
-	if err == nil && n >= *most {
-		err = hub.Errorf(hub.ErrConflict, "too_many_bookings", "There are too many open bookings under this phone number.")
-	}
-	return err
+	return publicBooked(o, made), nil
 }
 
 type publicCancelInput struct {
@@ -339,18 +199,11 @@ func (a *API) publicCancel(ctx context.Context, in *publicCancelInput) (*struct{
 	if err != nil {
 		return nil, err
 	}
-	o, err := a.store.OrgBySlug(ctx, in.Slug.Slug)
+	o, err := a.desk.Organization(ctx, in.Slug.Slug)
 	if err != nil {
 		return nil, err
 	}
-	found, err := a.byToken(ctx, o, token)
-	if err != nil {
-		return nil, err
-	}
-	done, err := a.store.Act(ctx, booking.Cancel, store.Change{
-		Org: o, ID: found.ID, By: store.Actor{Kind: booking.Client}, Reason: reason,
-		Check: func(was dbgen.Appointment) error { return o.Policy.ClientMayCancel(was.StartAt, a.kit.Now()) },
-	})
+	done, err := a.desk.Cancel(ctx, o, token, reason)
 	if err != nil {
 		return nil, err
 	}
@@ -368,15 +221,15 @@ type publicTokenInput struct {
 }
 
 func (a *API) publicAppointment(ctx context.Context, in *publicTokenInput) (*struct{ Body PublicBooked }, error) {
-	o, err := a.store.OrgBySlug(ctx, in.Slug.Slug)
+	o, err := a.desk.Organization(ctx, in.Slug.Slug)
 	if err != nil {
 		return nil, err
 	}
-	found, err := a.byToken(ctx, o, in.Token)
+	found, err := a.desk.Appointment(ctx, o, in.Token)
 	if err != nil {
 		return nil, err
 	}
-	return a.publicBooked(o, found), nil
+	return publicBooked(o, found), nil
 }
 
 type publicRescheduleInput struct {
@@ -392,20 +245,13 @@ func (a *API) publicReschedule(ctx context.Context, in *publicRescheduleInput) (
 	if err != nil {
 		return nil, err
 	}
-	o, err := a.store.OrgBySlug(ctx, in.Slug.Slug)
+	o, err := a.desk.Organization(ctx, in.Slug.Slug)
 	if err != nil {
 		return nil, err
 	}
-	found, err := a.byToken(ctx, o, in.Body.CancelToken)
+	done, err := a.desk.Reschedule(ctx, o, in.Body.CancelToken, start)
 	if err != nil {
 		return nil, err
 	}
-	done, err := a.store.Move(ctx, store.Move{Start: &start, Online: true, Explicit: true, Limits: a.publicView(o).limits}, store.Change{
-		Org: o, ID: found.ID, By: store.Actor{Kind: booking.Client},
-		Check: func(was dbgen.Appointment) error { return o.Policy.ClientMayReschedule(was.StartAt, a.kit.Now()) },
-	})
-	if err != nil {
-		return nil, err
-	}
-	return a.publicBooked(o, done.AppointmentDetail), nil
+	return publicBooked(o, done), nil
 }

@@ -1,0 +1,78 @@
+package server
+
+import (
+	"bytes"
+	"net/http"
+	"net/netip"
+	"strings"
+	"time"
+
+	"github.com/gofiber/fiber/v2"
+
+	"integrationhub/hub"
+	"integrationhub/hub/internal/httpx"
+	"integrationhub/hub/module"
+)
+
+// pageTime is how long a page may take.
+const pageTime = 30 * time.Second
+
+// mountPage serves a product's page at the hub's own root; a path that ends in a
+// slash with everything below it. The handler finds out who asks by
+// [module.ClientIP].
+func mountPage(app *fiber.App, path string, trusted []netip.Prefix, page http.Handler) {
+	serve := func(c *fiber.Ctx) error {
+		ctx, cancel := contextFor(c, pageTime)
+		defer cancel()
+		ctx = module.WithClientIP(ctx, httpx.ClientIP(c, trusted))
+		// Copies: the server uses its buffers again for other requests.
+		r, err := http.NewRequestWithContext(ctx, c.Method(), strings.Clone(c.OriginalURL()), bytes.NewReader(bytes.Clone(c.Body())))
+		if err != nil || !strings.HasPrefix(r.URL.Path, "/") {
+			return hub.Errorf(hub.ErrMalformed, "malformed", "The address cannot be read.")
+		}
+		r.RequestURI, r.Host, r.RemoteAddr = r.URL.RequestURI(), string(c.Context().Host()), c.Context().RemoteAddr().String()
+		for name, value := range c.Request().Header.All() {
+			r.Header.Add(string(name), string(value))
+		}
+		w := &pageWriter{header: make(http.Header), status: http.StatusOK}
+		page.ServeHTTP(w, r)
+		for name, values := range w.header {
+			if name != fiber.HeaderVary {
+				c.Response().Header.Del(name) // what every answer has by default
+			}
+			for _, value := range values {
+				c.Response().Header.Add(name, value)
+			}
+		}
+		return c.Status(w.status).Send(w.body.Bytes())
+	}
+	app.All(strings.TrimSuffix(path, "/"), serve)
+	if strings.HasSuffix(path, "/") {
+		app.All(path+"*", serve)
+	}
+}
+
+// pageWriter keeps what a page answers until it is complete: one that panics is a 500,
+// not half a page.
+type pageWriter struct {
+	header http.Header
+	body   bytes.Buffer
+	status int
+	begun  bool
+}
+
+// Header implements [http.ResponseWriter].
+func (w *pageWriter) Header() http.Header { return w.header }
+
+// WriteHeader implements [http.ResponseWriter].
+func (w *pageWriter) WriteHeader(status int) {
+	if !w.begun {
+		w.status, w.begun = status, true
+	}
+}
+
+// Write implements [http.ResponseWriter].
+func (w *pageWriter) Write(b []byte) (int, error) {
+	w.begun = true
+	return w.body.Write(b)
+}

@@ -1,0 +1,55 @@
+package booking
+
+import (
+	"net/mail"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+)
+
+// Request is a booking as a client asks for it.
+type Request struct {
+	Service      uuid.UUID
+	Professional *uuid.UUID // nil: anybody who gives it
+	Start        time.Time
+	Name         string
+	Phone        string // "" = not told
+	Email        string // "" = not told
+	Notes        string
+}
+
+// Demands are what an organization wants of a request.
+type Demands struct {
+	Phone, Email bool
+	Professional bool // anybody will not do
+}
+
+// Validate checks what a client typed, trimming it. The error is a [hub.Error] that
+// names every field as the interface does: body.client_name.
+func (r *Request) Validate(d Demands) error {
+	r.Name, r.Phone, r.Email = strings.TrimSpace(r.Name), strings.TrimSpace(r.Phone), strings.TrimSpace(r.Email)
+	var p problems
+	name := len([]rune(r.Name))
+	p.need(name >= 2 && name <= 120, "client_name", "is too short or too long")
+	p.need(r.Phone != "" || !d.Phone, "client_phone", "is required")
+	p.need(r.Phone == "" || ValidPhone(r.Phone), "client_phone", "must be a phone number of 8 to 15 digits")
+	p.need(r.Email != "" || !d.Email, "client_email", "is required")
+	p.need(r.Email == "" || ValidEmail(r.Email), "client_email", "must be an e-mail address")
+	p.need(len([]rune(r.Notes)) <= 500, "notes", "is too short or too long")
+	p.need(r.Professional != nil || !d.Professional, "professional_id", "is required")
+	return p.err()
+}
+
+// ValidPhone tells whether a text has the digits of a phone number.
+func ValidPhone(s string) bool {
+	digits := Digits(s)
+	return len(digits) >= 8 && len(digits) <= 15 && len(s) <= 40
+}
+
+// ValidEmail tells whether a text has the form of an e-mail address, and nothing else.
+func ValidEmail(s string) bool {
+	parsed, err := mail.ParseAddress(s)
+	_, domain, _ := strings.Cut(s, "@")
+	return err == nil && parsed.Address == s && len(s) <= 254 && strings.Contains(strings.Trim(domain, "."), ".")
+}

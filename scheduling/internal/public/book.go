@@ -1,0 +1,163 @@
+package public
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"errors"
+	"net/url"
+	"strconv"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"integrationhub/hub"
+	"integrationhub/scheduling/internal/booking"
+	"integrationhub/scheduling/internal/store"
+	"integrationhub/scheduling/internal/store/dbgen"
+)
+
+// Booked is a booking as its client sees it.
+type Booked struct {
+	dbgen.AppointmentDetail
+	Token     string // with which the client changes it
+	CancelURL string
+	Deposit   *Deposit // nil: none is due
+}
+
+// Deposit is what a client has to pay to keep the slot.
+type Deposit struct {
+	Amount       booking.Cents `json:"amount"`
+	PixCopyPaste *string       `json:"pix_copy_paste"`
+	QRCode       *string       `json:"qr_code_base64"`
+	ExpiresAt    *time.Time    `json:"expires_at"`
+}
+
+func (d *Desk) booked(o store.Org, a dbgen.AppointmentDetail) Booked {
+	b := Booked{AppointmentDetail: a, Token: d.Token(a.ID, a.TokenVersion)}
+	b.CancelURL = d.CancelURL(o, b.Token)
+	if a.DepositStatus == booking.DepositPending && a.DepositCents != nil {
+		expires := o.Policy.HoldEnds(a.CreatedAt).In(o.Zone)
+		b.Deposit = &Deposit{Amount: *a.DepositCents, ExpiresAt: &expires}
+	}
+	return b
+}
+
+// CancelURL is the page on which a client changes a booking.
+func (d *Desk) CancelURL(o store.Org, token string) string {
+	return d.kit.URLs.Public + "/book/" + o.Slug + "/cancel?token=" + url.QueryEscape(token)
+}
+
+// Token is what a client changes an appointment with. It is derived, so that later
+// mails can carry the same link.
+func (d *Desk) Token(id uuid.UUID, version int) string {
+	mac := hmac.New(sha256.New, d.kit.Sealer.Derive("client link"))
+	mac.Write(id[:])
+	mac.Write([]byte(strconv.Itoa(version)))
+	return base64.RawURLEncoding.EncodeToString(append(id[:], mac.Sum(nil)...))
+}
+
+// byToken finds the appointment of an organization that a client's token is for.
+func (d *Desk) byToken(ctx context.Context, o store.Org, token string) (dbgen.AppointmentDetail, error) {
+	unknown := hub.Errorf(hub.ErrNotFound, "invalid_token", "Invalid cancel token")
+	raw, err := base64.RawURLEncoding.Strict().DecodeString(token)
+	if err != nil || len(raw) != 16+sha256.Size {
+		return dbgen.AppointmentDetail{}, unknown
+	}
+	a, err := d.store.AppointmentByID(ctx, o.ID, uuid.UUID(raw[:16]))
+	if errors.Is(err, pgx.ErrNoRows) {
+		return a, unknown
+	}
+	if err == nil && !hmac.Equal([]byte(d.Token(a.ID, a.TokenVersion)), []byte(token)) {
+		return dbgen.AppointmentDetail{}, unknown
+	}
+	return a, err
+}
+
+// Appointment is what a client booked; [hub.ErrNotFound] for a token that is not one.
+func (d *Desk) Appointment(ctx context.Context, o store.Org, token string) (Booked, error) {
+	found, err := d.byToken(ctx, o, token)
+	if err != nil {
+		return Booked{}, err
+	}
+	return d.booked(o, found), nil
+}
+
+// Book books for a client. once makes repetitions of the same request count once;
+// nil: every one counts. A time that is not offered is a *[booking.SlotTakenError].
+func (d *Desk) Book(ctx context.Context, o store.Org, r booking.Request, once *store.Once) (Booked, error) {
+	if !o.Settings.BookingEnabled {
+		return Booked{}, hub.Errorf(hub.ErrForbidden, "booking_disabled", "This business does not take bookings online right now.")
+	}
+	err := r.Validate(booking.Demands{
+		Phone: o.Settings.RequireClientPhone, Email: o.Settings.RequireClientEmail, Professional: !o.Settings.AllowAnyProfessional,
+	})
+	if err != nil {
+		return Booked{}, err
+	}
+	contact := store.Contact{Name: r.Name, Phone: r.Phone, Email: r.Email, Source: "client"}
+	made, err := d.store.Book(ctx, store.NewAppointment{
+		Org: o, Choice: store.Choice{Service: r.Service, Professional: r.Professional, Online: true}, Start: r.Start, Notes: r.Notes, Source: booking.Web,
+		By: store.Actor{Kind: booking.Client}, Limits: o.Policy.PublicLimits(d.kit.Now(), o.Zone), Once: once, NoDeposits: d.kit.Settings.PaymentProvider == "",
+		Client: func(ctx context.Context, tx *store.Tx) (dbgen.Client, error) {
+			client, err := tx.Known(ctx, o.ID, contact)
+			if err != nil {
+				return client, err
+			}
+			return client, mayBook(ctx, tx, o, client)
+		},
+	})
+	if err != nil {
+		return Booked{}, err
+	}
+	return d.booked(o, made.AppointmentDetail), nil
+}
+
+// mayBook refuses clients who were blocked, or have as many bookings as allowed.
+func mayBook(ctx context.Context, tx *store.Tx, o store.Org, client dbgen.Client) error {
+	if client.IsBlocked {
+		return hub.Errorf(hub.ErrForbidden, "booking_refused", "This booking cannot be made online. Contact the business.")
+	}
+	most := o.Settings.MaxActiveBookingsPerClient
+	if most == nil {
+		return nil
+	}
+	if _, err := tx.LockClient(ctx, o.ID, client.ID); err != nil { // so that two at once are counted
+		return err
+	}
+	n, err := tx.ActiveBookings(ctx, dbgen.ActiveBookingsParams{OrgID: o.ID, ClientID: client.ID, Now: tx.Now()})
+	if err == nil && n >= *most {
+		err = hub.Errorf(hub.ErrConflict, "too_many_bookings", "There are too many open bookings under this phone number.")
+	}
+	return err
+}
+
+// Cancel cancels what a client booked. Again is no error.
+func (d *Desk) Cancel(ctx context.Context, o store.Org, token string, reason *string) (dbgen.AppointmentDetail, error) {
+	found, err := d.byToken(ctx, o, token)
+	if err != nil {
+		return found, err
+	}
+	return d.store.Act(ctx, booking.Cancel, store.Change{
+		Org: o, ID: found.ID, By: store.Actor{Kind: booking.Client}, Reason: reason,
+		Check: func(was dbgen.Appointment) error { return o.Policy.ClientMayCancel(was.StartAt, d.kit.Now()) },
+	})
+}
+
+// Reschedule moves what a client booked to another offered time.
+func (d *Desk) Reschedule(ctx context.Context, o store.Org, token string, start time.Time) (Booked, error) {
+	found, err := d.byToken(ctx, o, token)
+	if err != nil {
+		return Booked{}, err
+	}
+	done, err := d.store.Move(ctx, store.Move{Start: &start, Online: true, Explicit: true, Limits: d.View(o).Limits}, store.Change{
+		Org: o, ID: found.ID, By: store.Actor{Kind: booking.Client},
+		Check: func(was dbgen.Appointment) error { return o.Policy.ClientMayReschedule(was.StartAt, d.kit.Now()) },
+	})
+	if err != nil {
+		return Booked{}, err
+	}
+	return d.booked(o, done.AppointmentDetail), nil
+}

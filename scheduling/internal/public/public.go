@@ -1,0 +1,127 @@
+// Package public is what clients of an organization do without an account: they see
+// what is offered and when, book, and change what they booked with their token. The
+// interface and the pages both stand on it.
+package public
+
+import (
+	"context"
+	"time"
+
+	"github.com/google/uuid"
+
+	"integrationhub/hub"
+	"integrationhub/hub/module"
+	"integrationhub/scheduling/internal/booking"
+	"integrationhub/scheduling/internal/store"
+	"integrationhub/scheduling/internal/store/dbgen"
+)
+
+// Desk serves clients. It is safe for concurrent use.
+type Desk struct {
+	kit   module.Kit
+	store *store.Store
+}
+
+// New makes the desk of an opened product.
+func New(kit module.Kit, s *store.Store) *Desk { return &Desk{kit, s} }
+
+// Requests of one address that are let through: wide, for a clinic's clients often
+// share one.
+const (
+	readsPerMinute  = 300
+	writesPerMinute = 120
+)
+
+// AllowRead counts a request that changes nothing; over the limit it is a
+// [hub.ErrLimited].
+func (d *Desk) AllowRead(ctx context.Context) error {
+	return d.kit.Limits.Allow(ctx, "public-reads", module.ClientIP(ctx), readsPerMinute, time.Minute)
+}
+
+// AllowWrite counts a request that may change something; over the limit it is a
+// [hub.ErrLimited].
+func (d *Desk) AllowWrite(ctx context.Context) error {
+	return d.kit.Limits.Allow(ctx, "public-writes", module.ClientIP(ctx), writesPerMinute, time.Minute)
+}
+
+// Organization finds an organization by its slug, or by one it had until lately:
+// its Slug is the present one. [hub.ErrNotFound] where there is none.
+func (d *Desk) Organization(ctx context.Context, slug string) (store.Org, error) {
+	return d.store.OrgBySlug(ctx, slug)
+}
+
+// LogoURL is where an organization's logo is; nil where it has none.
+func (d *Desk) LogoURL(o store.Org) *string {
+	if o.LogoKey == nil {
+		return nil
+	}
+	link := d.kit.Files.URL(*o.LogoKey)
+	return &link
+}
+
+// Services are what clients can book, in their order.
+func (d *Desk) Services(ctx context.Context, o store.Org) ([]dbgen.Service, error) {
+	all, err := d.store.ListServices(ctx, o.ID)
+	var list []dbgen.Service
+	for _, s := range all {
+		if s.IsActive && s.IsPublic {
+			list = append(list, s)
+		}
+	}
+	return list, err
+}
+
+// Professionals are those with whom clients can book a service. [hub.ErrNotFound]
+// where clients cannot book it.
+func (d *Desk) Professionals(ctx context.Context, o store.Org, service uuid.UUID) ([]dbgen.OffersRow, error) {
+	return store.OffersOf(ctx, d.store.Queries, o.ID, store.Choice{Service: service, Online: true})
+}
+
+// View is what somebody may see of an organization's time.
+type View struct {
+	Org    store.Org
+	Online bool // as its clients do
+	Limits booking.Limits
+}
+
+// View is what clients see: nothing where the organization takes no bookings online.
+func (d *Desk) View(o store.Org) View {
+	v := View{o, true, o.Policy.PublicLimits(d.kit.Now(), o.Zone)}
+	if !o.Settings.BookingEnabled {
+		v.Limits.LastDate = new(booking.Date) // nothing can be booked
+	}
+	return v
+}
+
+// Choice is which service is asked about, and of whom.
+type Choice struct {
+	Service      uuid.UUID
+	Professional *uuid.UUID // nil: anybody
+}
+
+// Calendars loads what slots are made of, and who offers the service. Errors as
+// [store.OffersOf] has them.
+func (d *Desk) Calendars(ctx context.Context, v View, c Choice, first, last booking.Date) ([]dbgen.OffersRow, []booking.Calendar, error) {
+	offers, err := store.OffersOf(ctx, d.store.Queries, v.Org.ID, store.Choice{Service: c.Service, Professional: c.Professional, Online: v.Online})
+	if err != nil {
+		return nil, nil, err
+	}
+	calendars, err := store.Calendars(ctx, d.store.DB, v.Org, offers, store.Days{First: first, Last: last, Now: d.kit.Now()})
+	return offers, calendars, err
+}
+
+// Day is the free slots of a day.
+type Day struct {
+	Offers    []dbgen.OffersRow // who offers the service; empty: nobody does
+	Calendars []booking.Calendar
+	Slots     []booking.Slot
+}
+
+// Day gives the free slots of a day. Errors as [store.OffersOf] has them.
+func (d *Desk) Day(ctx context.Context, v View, c Choice, day booking.Date) (Day, error) {
+	if c.Professional == nil && v.Online && !v.Org.Settings.AllowAnyProfessional {
+		return Day{}, hub.Invalid("query.professional_id", "is required")
+	}
+	offers, calendars, err := d.Calendars(ctx, v, c, day, day)
+	return Day{offers, calendars, booking.Day(v.Org.Zone, v.Limits, day, calendars)}, err
+}

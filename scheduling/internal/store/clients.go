@@ -1,0 +1,55 @@
+package store
+
+import (
+	"context"
+
+	"github.com/google/uuid"
+
+	"integrationhub/scheduling/internal/booking"
+	"integrationhub/scheduling/internal/store/dbgen"
+)
+
+// AddClient stores a client, with the points new clients get. source is who told
+// its name: staff, client, or a connected product.
+func (t *Tx) AddClient(ctx context.Context, c dbgen.Client, source string) (dbgen.Client, error) {
+	made, err := t.CreateClient(ctx, dbgen.CreateClientParams{
+		OrgID: c.OrgID, ID: c.ID, Name: c.Name, Phone: c.Phone, PhoneE164: c.PhoneE164, Email: c.Email, CpfSealed: c.CpfSealed, CpfHash: c.CpfHash,
+		BirthDate: c.BirthDate, Notes: c.Notes, Tags: append([]string{}, c.Tags...), IsBlocked: c.IsBlocked, NameSource: source, CreatedAt: t.now,
+	})
+	if err != nil {
+		return made, err
+	}
+	program, err := LoyaltyOf(ctx, t.Queries, c.OrgID)
+	if err != nil || !program.Enabled || program.SignupBonus == 0 {
+		return made, err
+	}
+	err = t.AddPoints(ctx, Points{Org: c.OrgID, Client: c.ID, Type: "bonus", Points: program.SignupBonus, Source: "signup:" + c.ID.String()})
+	made.LoyaltyPoints = program.SignupBonus
+	return made, err
+}
+
+// Contact is somebody as they present themselves.
+type Contact struct {
+	Name, Phone, Email string // the last two may be ""
+	Source             string // as [Tx.AddClient] has it
+}
+
+// Known finds the client with somebody's phone, or makes one. What is stored of a
+// client is neither changed nor told.
+func (t *Tx) Known(ctx context.Context, org uuid.UUID, c Contact) (dbgen.Client, error) {
+	made := dbgen.Client{OrgID: org, ID: NewID(), Name: c.Name}
+	if c.Phone != "" {
+		same, err := t.ClientsByPhone(ctx, org, booking.PhoneForms(c.Phone))
+		if err != nil {
+			return made, err
+		}
+		if len(same) > 0 {
+			return same[0], nil
+		}
+		made.Phone, made.PhoneE164 = &c.Phone, booking.E164(c.Phone)
+	}
+	if c.Email != "" {
+		made.Email = &c.Email
+	}
+	return t.AddClient(ctx, made, c.Source)
+}
