@@ -82,7 +82,7 @@ func (i *instance) Find(ctx context.Context, phone string) ([]module.Match, erro
 
 // Jobs implements [module.Worker].
 func (i *instance) Jobs() []module.Job {
-	return []module.Job{{
+	return []module.Job{i.store.Imports(), {
 		Name: "overdue", Every: time.Hour, Timeout: 10 * time.Minute,
 		Run: func(ctx context.Context, _ []byte) error {
 			_, err := i.store.Overdue(ctx, nil)
