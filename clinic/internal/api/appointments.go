@@ -99,7 +99,7 @@ func (a *API) updateAppointment(ctx context.Context, in *appointmentInput) (*str
 }
 
 type appointmentsInput struct {
-	patientListInput
+	PatientList
 	Status string `query:"status" enum:"scheduled,confirmed,completed,cancelled,no_show"`
 }
 

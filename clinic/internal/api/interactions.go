@@ -68,7 +68,7 @@ func (a *API) createInteraction(ctx context.Context, in *interactionInput) (*str
 	return &struct{ Body Interaction }{interactionOf(made)}, err
 }
 
-func (a *API) listInteractions(ctx context.Context, in *patientListInput) (*struct{ Body rest.Page[Interaction] }, error) {
+func (a *API) listInteractions(ctx context.Context, in *PatientList) (*struct{ Body rest.Page[Interaction] }, error) {
 	at, _, err := scope(ctx)
 	if err != nil {
 		return nil, err
@@ -92,7 +92,7 @@ type logInteractionInput struct {
 		Summary      rest.Optional[string] `json:"summary,omitempty"`
 		Source       rest.Optional[string] `json:"source,omitempty" doc:"Originating product; absent: the key's"`
 		SourceID     rest.Optional[string] `json:"source_id,omitempty" doc:"Identifier there; the same one is logged once"`
-	} `nameHint:"Interaction"`
+	} `nameHint:"LogInteraction"`
 }
 
 type logInteractionOutput struct {

@@ -88,7 +88,7 @@ func (a *API) createPayment(ctx context.Context, in *paymentInput) (*paymentOutp
 	return &paymentOutput{paymentOf(made)}, err
 }
 
-func (a *API) listPayments(ctx context.Context, in *patientListInput) (*struct{ Body rest.Page[Payment] }, error) {
+func (a *API) listPayments(ctx context.Context, in *PatientList) (*struct{ Body rest.Page[Payment] }, error) {
 	at, _, err := scope(ctx)
 	if err != nil {
 		return nil, err
@@ -105,14 +105,14 @@ func (a *API) listPayments(ctx context.Context, in *patientListInput) (*struct{ 
 	return &struct{ Body rest.Page[Payment] }{rest.PageOf(items, total, in.Paging)}, err
 }
 
-type payment struct {
+type payFields struct {
 	Method rest.Optional[string] `json:"method,omitempty"`
 	PaidAt rest.Optional[string] `json:"paid_at,omitempty" doc:"Absent: now"`
 }
 
 type payInput struct {
 	rest.ByID
-	Body *payment `nameHint:"Pay" required:"false"`
+	Body *payFields `nameHint:"Pay" required:"false"`
 }
 
 func (a *API) pay(ctx context.Context, in *payInput) (*paymentOutput, error) {
@@ -120,7 +120,7 @@ func (a *API) pay(ctx context.Context, in *payInput) (*paymentOutput, error) {
 	if err != nil {
 		return nil, err
 	}
-	var how payment
+	var how payFields
 	if in.Body != nil {
 		how = *in.Body
 	}

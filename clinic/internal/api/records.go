@@ -93,12 +93,13 @@ func (a *API) createRecord(ctx context.Context, in *recordInput) (*struct{ Body 
 	return &struct{ Body Record }{shown}, err
 }
 
-type patientListInput struct {
+// PatientList asks for a page of what a patient has.
+type PatientList struct {
 	rest.ByID
 	rest.Paging
 }
 
-func (a *API) listRecords(ctx context.Context, in *patientListInput) (*struct{ Body rest.Page[Record] }, error) {
+func (a *API) listRecords(ctx context.Context, in *PatientList) (*struct{ Body rest.Page[Record] }, error) {
 	at, _, err := scope(ctx)
 	if err != nil {
 		return nil, err

@@ -23,9 +23,6 @@ const (
 	featureMessageSend     = "message.send"
 )
 
-// scopeInteraction is the hub's scope for writing on histories.
-const scopeInteraction = "interaction.write"
-
 // Methods of the table.
 const (
 	get  = http.MethodGet
@@ -55,7 +52,7 @@ func (a *API) searches() []route {
 // actions are the rows below action/*.
 func (a *API) actions() []route {
 	return []route{
-		{post, "/log-interaction", withScope(scopeInteraction), 200, "integrations.log-interaction", "Put something on a patient's history", rest.Handle(a.logInteraction)},
+		{post, "/log-interaction", withScope(module.ScopeInteraction), 200, "integrations.log-interaction", "Put something on a patient's history", rest.Handle(a.logInteraction)},
 	}
 }
 

@@ -69,8 +69,8 @@ func (a *API) searchPatients(ctx context.Context, in *searchPatientsInput) (*sea
 	return out, nil
 }
 
-// ofPatient asks for what connected products may see of a patient.
-type ofPatient struct {
+// OfPatient asks for what connected products may see of a patient.
+type OfPatient struct {
 	PatientID uuid.UUID `query:"patient_id" required:"true" format:"uuid"`
 	Limit     int       `query:"limit" minimum:"1" maximum:"100" default:"20"`
 }
@@ -101,7 +101,7 @@ type searchRecordsOutput struct {
 	} `nameHint:"RecordSearch"`
 }
 
-func (a *API) searchRecords(ctx context.Context, in *ofPatient) (*searchRecordsOutput, error) {
+func (a *API) searchRecords(ctx context.Context, in *OfPatient) (*searchRecordsOutput, error) {
 	at, _, err := scope(ctx)
 	if err != nil {
 		return nil, err
@@ -131,7 +131,7 @@ type AppointmentSummary struct {
 }
 
 type searchAppointmentsInput struct {
-	ofPatient
+	OfPatient
 	Status string `query:"status" enum:"scheduled,confirmed,completed,cancelled,no_show"`
 }
 
