@@ -130,7 +130,9 @@ func TestRevealedCPF(t *testing.T) {
 	staff := p.staff()
 	id := p.ok(201, "POST", "/patients", object{"name": "Ana", "cpf": cpf})["id"].(string)
 	path := "/patients/" + id + "?reveal=cpf"
-	shown := func() int { return p.count(`select count(*) from hub.audit where tenant_id = $1 and action = 'patients.reveal-cpf'`) }
+	shown := func() int {
+		return p.count(`select count(*) from hub.audit where tenant_id = $1 and action = 'patients.reveal-cpf'`)
+	}
 	p.refused(403, "reveal_forbidden", "GET", path, nil) // off by default
 	p.ok(200, "PUT", "/clinic", object{"reveal_cpf": true})
 	staff.refused(403, "reveal_forbidden", "GET", path, nil)
@@ -211,7 +213,9 @@ func TestAppointments(t *testing.T) {
 	p := newPractice(t)
 	id := p.patient("+5511987654321")
 	path := "/patients/" + id + "/appointments"
-	at := func(d time.Duration) string { return time.Now().Add(d).UTC().Truncate(time.Second).Format(time.RFC3339) }
+	at := func(d time.Duration) string {
+		return time.Now().Add(d).UTC().Truncate(time.Second).Format(time.RFC3339)
+	}
 	past := p.ok(201, "POST", path, object{"datetime": at(-48 * time.Hour), "service": "Cleaning", "professional": "Dra. Lima", "status": "completed"})
 	p.ok(201, "POST", path, object{"datetime": at(-24 * time.Hour), "service": "Cleaning", "status": "no_show"})
 	next := p.staff().ok(201, "POST", path, object{"datetime": at(24 * time.Hour), "service": "Check", "professional": "Dr. Reis"})

@@ -131,14 +131,14 @@ func (r Reader) Encounter(row AppointmentRow) Encounter {
 type RecordRow struct {
 	ID           uuid.UUID
 	PatientID    uuid.UUID
-	Date         time.Time // the day it is about
+	Date         time.Time      // the day it is about
+	Zone         *time.Location // where that day lies
 	Type         string
 	Professional string
 	Content      string // only for the clinic's own people
 	Summary      string // for connected products
 	URL          string
 	Sensitivity  string // N, R or V
-	CreatedAt    time.Time
 	UpdatedAt    time.Time
 }
 
@@ -163,7 +163,7 @@ func (r Reader) DocumentReference(row RecordRow) (d DocumentReference, ok bool) 
 	}
 	d = DocumentReference{
 		Base: base(TypeDocumentReference, row.ID, row.UpdatedAt), Status: codeCurrent, Type: CodeableConcept{Text: row.Type},
-		Subject: patient(row.PatientID), Date: Instant(row.CreatedAt), Description: row.Summary,
+		Subject: patient(row.PatientID), Date: Instant(startOf(row.Date, row.Zone)), Description: row.Summary,
 		SecurityLabel: []CodeableConcept{{Coding: []Coding{{systemConfidentiality, row.Sensitivity, confidentiality[row.Sensitivity]}}}},
 		Context:       DocumentContext{Period{Start: Date(row.Date)}},
 	}
@@ -211,6 +211,12 @@ func (r Reader) Communication(row InteractionRow) Communication {
 		c.Payload = []Payload{{row.Summary}}
 	}
 	return c
+}
+
+// startOf is when a day begins somewhere.
+func startOf(day time.Time, zone *time.Location) time.Time {
+	y, m, d := day.Date()
+	return time.Date(y, m, d, 0, 0, 0, 0, zone)
 }
 
 func base(kind string, id uuid.UUID, updated time.Time) Base {

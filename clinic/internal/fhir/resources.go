@@ -79,7 +79,7 @@ type DocumentReference struct {
 	Status        string            `json:"status"`
 	Type          CodeableConcept   `json:"type"`
 	Subject       Reference         `json:"subject"`
-	Date          string            `json:"date,omitempty"` // instant: when it was written down
+	Date          string            `json:"date,omitempty"` // instant: the day it is about, where the clinic is
 	Author        []Reference       `json:"author,omitempty"`
 	Description   string            `json:"description,omitempty"`
 	SecurityLabel []CodeableConcept `json:"securityLabel,omitempty"`

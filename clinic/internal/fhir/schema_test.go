@@ -1,69 +1,23 @@
 package fhir_test
 
 import (
-	"bytes"
-	"compress/gzip"
 	"encoding/json"
-	"os"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/stretchr/testify/require"
 
 	"integrationhub/clinic/internal/fhir"
+	"integrationhub/hub/hubtest/fhirtest"
 )
-
-// definitions compile HL7's own schema of R4, for one type of resource at a time.
-var definitions = sync.OnceValues(func() (func(resourceType string) (*jsonschema.Schema, error), error) {
-	file, err := os.Open("testdata/fhir.schema.json.gz")
-	if err != nil {
-		return nil, err
-	}
-	defer file.Close()
-	unpacked, err := gzip.NewReader(file)
-	if err != nil {
-		return nil, err
-	}
-	document, err := jsonschema.UnmarshalJSON(unpacked)
-	if err != nil {
-		return nil, err
-	}
-	compiler := jsonschema.NewCompiler()
-	const here = "http://hl7.org/fhir/json-schema/4.0"
-	if err := compiler.AddResource(here, document); err != nil {
-		return nil, err
-	}
-	var one sync.Mutex
-	return func(resourceType string) (*jsonschema.Schema, error) {
-		one.Lock()
-		defer one.Unlock()
-		return compiler.Compile(here + "#/definitions/" + resourceType)
-	}, nil
-})
-
-// valid says what HL7's schema has against a resource.
-func valid(t *testing.T, raw []byte) error {
-	t.Helper()
-	var named struct{ ResourceType string }
-	require.NoError(t, json.Unmarshal(raw, &named))
-	compile, err := definitions()
-	require.NoError(t, err)
-	rules, err := compile(named.ResourceType)
-	require.NoError(t, err)
-	parsed, err := jsonschema.UnmarshalJSON(bytes.NewReader(raw))
-	require.NoError(t, err)
-	return rules.Validate(parsed)
-}
 
 // written gives a resource as it is sent, once HL7's schema has nothing against it.
 func written(t *testing.T, resource any) map[string]any {
 	t.Helper()
 	raw, err := json.Marshal(resource)
 	require.NoError(t, err)
-	require.NoError(t, valid(t, raw), "%s", raw)
+	require.NoError(t, fhirtest.Check(raw), "%s", raw)
 	var plain map[string]any
 	require.NoError(t, json.Unmarshal(raw, &plain))
 	return plain
@@ -79,7 +33,7 @@ func TestSchemaRefuses(t *testing.T) {
 		`{"resourceType":"Communication","status":"completed","payload":[{"content":"x"}]}`,
 		`{"resourceType":"Bundle","type":"searchset","entry":[{"resource":{"resourceType":"Client"}}]}`,
 	} {
-		require.Error(t, valid(t, []byte(wrong)), wrong)
+		require.Error(t, fhirtest.Check([]byte(wrong)), wrong)
 	}
 }
 
@@ -185,8 +139,8 @@ func TestEncounter(t *testing.T) {
 func TestDocumentReference(t *testing.T) {
 	t.Parallel()
 	row := fhir.RecordRow{
-		ID: thing, PatientID: someone, Date: time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC), Type: "evolution", Professional: "Dra. Lia",
-		Content: "the whole story", Summary: "seen", URL: "https://clinic.example.com/r/1", CreatedAt: at, UpdatedAt: at,
+		ID: thing, PatientID: someone, Date: time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC), Zone: at.Location(), Type: "evolution", Professional: "Dra. Lia",
+		Content: "the whole story", Summary: "seen", URL: "https://clinic.example.com/r/1", UpdatedAt: at,
 	}
 	content := func(d map[string]any) any { return pick(t, d, "content", 0, "attachment") }
 	for _, one := range []struct {
@@ -206,6 +160,7 @@ func TestDocumentReference(t *testing.T) {
 		require.Equal(t, "seen", got["description"])
 		require.Equal(t, one.sensitivity, pick(t, got, "securityLabel", 0, "coding", 0, "code"))
 		require.Equal(t, "2026-03-01", pick(t, got, "context", "period", "start"))
+		require.Equal(t, "2026-03-01T03:00:00.000Z", got["date"])
 		require.Equal(t, "Dra. Lia", pick(t, got, "author", 0, "display"))
 	}
 
