@@ -5,6 +5,7 @@ package scheduling
 import (
 	"context"
 	"io/fs"
+	"net/http"
 	_ "time/tzdata" // organizations have time zones, and machines may know none
 
 	"github.com/danielgtaylor/huma/v2"
@@ -16,6 +17,7 @@ import (
 	"integrationhub/scheduling/internal/public"
 	"integrationhub/scheduling/internal/store"
 	"integrationhub/scheduling/migrations"
+	"integrationhub/scheduling/pages"
 )
 
 // Module is the product.
@@ -41,13 +43,15 @@ func (Module) Migrations() fs.FS { return migrations.FS() }
 // Open implements [module.Module].
 func (Module) Open(_ context.Context, kit module.Kit) (module.Instance, error) {
 	s := store.New(kit)
-	return &instance{api: api.New(kit, s, public.New(kit, s)), store: s}, nil
+	desk := public.New(kit, s)
+	return &instance{api: api.New(kit, s, desk), store: s, pages: pages.New(kit, desk)}, nil
 }
 
 // instance is the product at work.
 type instance struct {
 	api   *api.API
 	store *store.Store
+	pages *pages.Pages
 }
 
 var (
@@ -56,6 +60,7 @@ var (
 	_ module.Actor     = (*instance)(nil)
 	_ module.Presenter = (*instance)(nil)
 	_ module.Finder    = (*instance)(nil)
+	_ module.Pages     = (*instance)(nil)
 )
 
 // Routes implements [module.Instance].
@@ -81,6 +86,11 @@ func (i *instance) PresentStatus(list []module.Integration) any { return api.Int
 // Find implements [module.Finder].
 func (i *instance) Find(ctx context.Context, phone string) ([]module.Match, error) {
 	return i.api.Find(ctx, phone)
+}
+
+// Pages implements [module.Pages].
+func (i *instance) Pages() map[string]http.Handler {
+	return map[string]http.Handler{pages.Root: i.pages}
 }
 
 // Handle implements [module.Instance].
