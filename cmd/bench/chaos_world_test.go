@@ -138,7 +138,7 @@ type hubUnderTest struct {
 // newHub makes a replica that is not started yet.
 func (w *world) newHub(name string) *hubUnderTest {
 	w.t.Helper()
-	address, err := freeAddress()
+	address, err := hubtest.FreeAddress()
 	require.NoError(w.t, err)
 	h := &hubUnderTest{world: w, name: name, address: address}
 	w.hubs = append(w.hubs, h)

@@ -17,6 +17,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"integrationhub/hub/hubtest"
 )
 
 // postgresSettings are the same for the floor and for the gateway. Everything
@@ -78,7 +80,7 @@ func (c *cluster) startPostgres(ctx context.Context, dir string) error {
 	if err := initPostgres(ctx, bin, data, password, owner); err != nil {
 		return err
 	}
-	address, err := freeAddress()
+	address, err := hubtest.FreeAddress()
 	if err != nil {
 		return err
 	}
@@ -189,7 +191,7 @@ func (c *cluster) startRedis(ctx context.Context, dir string) error {
 	if err != nil {
 		return fmt.Errorf("looking for Redis (install redis-server): %w", err)
 	}
-	address, err := freeAddress()
+	address, err := hubtest.FreeAddress()
 	if err != nil {
 		return err
 	}

@@ -17,6 +17,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"integrationhub/hub/hubtest"
 )
 
 // gatewayService runs the hub as an operator would: the built binary, settings
@@ -56,7 +58,7 @@ func (g *gatewayService) start(ctx context.Context, s surroundings) (*process, i
 	if err != nil {
 		return nil, intake{}, err
 	}
-	address, err := freeAddress()
+	address, err := hubtest.FreeAddress()
 	if err != nil {
 		return nil, intake{}, err
 	}

@@ -139,13 +139,3 @@ func dials(address string) func() error {
 		return conn.Close()
 	}
 }
-
-// freeAddress gives a loopback address nobody listens on right now.
-func freeAddress() (string, error) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", fmt.Errorf("finding a free port: %w", err)
-	}
-	defer listener.Close()
-	return listener.Addr().String(), nil
-}

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"integrationhub/hub/hubtest"
 )
 
 // surroundings is what a service under test is started with.
@@ -49,7 +51,7 @@ func (f *floorService) start(ctx context.Context, s surroundings) (*process, int
 	if len(s.hooks) != 1 {
 		return nil, intake{}, fmt.Errorf("starting floor: it delivers to one endpoint, not %d", len(s.hooks))
 	}
-	address, err := freeAddress()
+	address, err := hubtest.FreeAddress()
 	if err != nil {
 		return nil, intake{}, err
 	}

@@ -17,6 +17,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"integrationhub/hub/hubtest"
 )
 
 // bench is one run: what all scenarios share.
@@ -65,7 +67,7 @@ func (st *stage) open(ctx context.Context, endpoints int, receiverArgs []string)
 	if st.cluster, err = startCluster(ctx, st.dir); err != nil {
 		return err
 	}
-	address, err := freeAddress()
+	address, err := hubtest.FreeAddress()
 	if err != nil {
 		return err
 	}

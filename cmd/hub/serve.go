@@ -119,6 +119,20 @@ func (a *app) banner(cfg config.Config, s *server.Server, worker bool, took time
 		a.note("  Reference  %s/docs", base)
 	}
 	a.note("  Health     %s/health   %s/ready   %s/metrics", base, base, base)
+	for _, product := range s.Products() {
+		a.note("")
+		a.note("  %s", product.Title)
+		a.note("    API        %s/api/v1", product.URL)
+		if !cfg.InProduction() {
+			a.note("    Reference  %s/docs", product.URL)
+		}
+		for _, page := range product.Pages {
+			a.note("    Pages      %s", page)
+		}
+	}
+	if len(s.Products()) > 0 {
+		a.note("")
+	}
 	if s.EmbeddedDatabase() {
 		a.note("  Data       %s (private PostgreSQL)", cfg.DataDir)
 	}

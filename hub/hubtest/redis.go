@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -46,7 +45,7 @@ func Redis(t testing.TB) *RedisServer {
 	require.NoError(t, sharedRedis.err)
 	db := int(sharedRedis.next.Add(1)) - 1
 	require.Less(t, db, redisDatabases, "too many tests ask for a Redis database: raise redisDatabases")
-	return &RedisServer{addr: sharedRedis.proc.addr(), db: db}
+	return &RedisServer{addr: sharedRedis.proc.address, db: db}
 }
 
 // RedisURL is the URL of [Redis].
@@ -89,7 +88,7 @@ func OwnRedis(t testing.TB) *OwnRedisServer {
 	proc, err := newRedis()
 	require.NoError(t, err)
 	t.Cleanup(proc.stop)
-	return &OwnRedisServer{RedisServer: RedisServer{addr: proc.addr()}, t: t, proc: proc}
+	return &OwnRedisServer{RedisServer: RedisServer{addr: proc.address}, t: t, proc: proc}
 }
 
 // Stop kills the server: connections break, new ones are refused, its data is
@@ -132,13 +131,12 @@ func stopRedis() {
 type redisProcess struct {
 	program string
 	dir     string
-	port    int
+	address string
 	mu      sync.Mutex
 	running *child.Process // nil = stopped
 }
 
-// newRedis starts a server on a free port. Another process may take the port
-// between our finding it free and the server's opening it; then another is tried.
+// newRedis starts a server on an address of its own.
 func newRedis() (*redisProcess, error) {
 	program, err := redisProgram()
 	if err != nil {
@@ -148,20 +146,16 @@ func newRedis() (*redisProcess, error) {
 	if err != nil {
 		return nil, err
 	}
-	for range 5 {
-		var port int
-		if port, err = freePort(); err != nil {
-			return nil, err
-		}
-		p := &redisProcess{program: program, dir: dir, port: port}
-		if err = p.start(); err == nil {
-			return p, nil
-		}
+	address, err := FreeAddress()
+	if err != nil {
+		return nil, err
 	}
-	return nil, err
+	p := &redisProcess{program: program, dir: dir, address: address}
+	if err := p.start(); err != nil {
+		return nil, err
+	}
+	return p, nil
 }
-
-func (p *redisProcess) addr() string { return "127.0.0.1:" + strconv.Itoa(p.port) }
 
 func (p *redisProcess) start() error {
 	p.mu.Lock()
@@ -174,7 +168,7 @@ func (p *redisProcess) start() error {
 		return fmt.Errorf("opening redis-server's log: %w", err)
 	}
 	defer log.Close()
-	cmd := exec.Command(p.program, "--port", strconv.Itoa(p.port), "--bind", "127.0.0.1", "--dir", p.dir,
+	cmd := exec.Command(p.program, "--port", p.address[strings.LastIndex(p.address, ":")+1:], "--bind", "127.0.0.1", "--dir", p.dir,
 		"--save", "", "--appendonly", "no", "--databases", strconv.Itoa(redisDatabases))
 	cmd.Stdout, cmd.Stderr = log, log
 	running, err := child.Start(cmd, syscall.SIGKILL)
@@ -195,7 +189,7 @@ func (p *redisProcess) start() error {
 func (p *redisProcess) awaitReady(running *child.Process) error {
 	ctx, cancel := context.WithTimeout(context.Background(), redisTimeout)
 	defer cancel()
-	client := redis.NewClient(&redis.Options{Addr: p.addr(), MaxRetries: -1})
+	client := redis.NewClient(&redis.Options{Addr: p.address, MaxRetries: -1})
 	defer client.Close()
 	want := "process_id:" + strconv.Itoa(running.Pid()) + "\r\n"
 	tick := time.NewTicker(redisTick)
@@ -235,13 +229,4 @@ func redisProgram() (string, error) {
 		return fetched, nil
 	}
 	return "", errors.New("no redis-server found: run `make setup` (configs/setup/ensure-redis.sh), which fetches one")
-}
-
-func freePort() (int, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return 0, fmt.Errorf("finding a free port: %w", err)
-	}
-	defer l.Close()
-	return l.Addr().(*net.TCPAddr).Port, nil
 }

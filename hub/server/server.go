@@ -11,6 +11,7 @@ import (
 	"net"
 	"os"
 	"runtime/debug"
+	"slices"
 	"time"
 
 	"github.com/gofiber/fiber/v2"
@@ -39,6 +40,8 @@ type Options struct {
 
 	Modules    []module.Module // the products this hub can host; settings say which run
 	Connectors []hub.Connector // of products that have one of their own
+
+	ProductClock func() time.Time // what products are lent as their clock; nil = the machine's
 }
 
 // Server is a running hub.
@@ -212,6 +215,32 @@ func (s *Server) FirstOperator() FirstOperator { return s.first }
 
 // EmbeddedDatabase tells whether the hub runs its own PostgreSQL.
 func (s *Server) EmbeddedDatabase() bool { return s.storage.postgres != nil }
+
+// Product is a hosted product as people on this machine find it.
+type Product struct {
+	Name, Title string
+	URL         string   // of its base, without a slash at the end
+	Pages       []string // addresses of its pages for people, sorted
+}
+
+// Products tells which products run here, in the order they were given.
+func (s *Server) Products() []Product {
+	var list []Product
+	for _, one := range s.products.list {
+		shown := Product{Name: one.spec.Name, Title: one.spec.Title, URL: s.URL() + one.path}
+		if one.listener != nil {
+			shown.URL = config.LocalURL(one.listener.Addr().String())
+		}
+		if pages, ok := one.instance.(module.Pages); ok {
+			for path := range pages.Pages() {
+				shown.Pages = append(shown.Pages, s.URL()+path)
+			}
+			slices.Sort(shown.Pages)
+		}
+		list = append(list, shown)
+	}
+	return list
+}
 
 // Failed gives an error when the server can no longer work.
 func (s *Server) Failed() <-chan error { return s.failed }

@@ -204,6 +204,7 @@ func (s *Service) Unregister(ctx context.Context, who keys.Principal) (Integrati
 	row, err := s.change(ctx, who.Integration, Filter{TenantID: &who.TenantID}, func(row *dbgen.Integration, _ *dbgen.Queries) error {
 		if row.RevokedAt == nil {
 			idle(row, "The other product ended the connection.")
+			row.RegisteredAt, row.PeerRegisteredAt = nil, nil // neither knows the other's registration any more
 		}
 		return nil
 	})

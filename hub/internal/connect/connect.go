@@ -33,15 +33,19 @@ const (
 )
 
 const (
-	overlap       = 24 * time.Hour   // how long what a handshake replaced stays valid
-	callTimeout   = 10 * time.Second // of one step of a handshake, and of a probe
-	retryFirst    = time.Minute      // waits between tries of a registration …
-	retryLongest  = 15 * time.Minute // … which double up to this
-	simultaneous  = 15 * time.Second // how close in time two handshakes count as one
-	secretTries   = 64               // to draw a secret that wins over the one before
-	turns         = 64               // handshakes that may be under way at once, about
-	roundEvery    = time.Second      // how often due work is looked for
-	roundSize     = 16               // integrations spoken to at once
+	overlap      = 24 * time.Hour   // how long what a handshake replaced stays valid
+	callTimeout  = 10 * time.Second // of one step of a handshake, and of a probe
+	retryFirst   = time.Minute      // waits between tries of a registration …
+	retryLongest = 15 * time.Minute // … which double up to this
+	simultaneous = 15 * time.Second // how close in time two handshakes count as one
+	// How long after the peer's registration it may take one of ours for the other half
+	// of the same handshake: it counts from when it read our answer.
+	settling      = simultaneous + 2*callTimeout
+	secretDraws   = 256         // of which the best is a new secret
+	mostDraws     = 1 << 16     // where none of those will do
+	turns         = 64          // handshakes that may be under way at once, about
+	roundEvery    = time.Second // how often due work is looked for
+	roundSize     = 16          // integrations spoken to at once
 	webhookSuffix = "/integrations/webhook"
 )
 

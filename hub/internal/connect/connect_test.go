@@ -2,7 +2,6 @@ package connect_test
 
 import (
 	"context"
-	"net"
 	"net/http"
 	"strings"
 	"sync"
@@ -14,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"integrationhub/hub"
+	"integrationhub/hub/hubtest"
 	"integrationhub/hub/internal/connect"
 	"integrationhub/hub/internal/keys"
 )
@@ -66,10 +66,9 @@ func TestConnectFailures(t *testing.T) {
 		case <-time.After(30 * time.Second):
 		}
 	}
-	far, err := net.Listen("tcp", "127.0.0.1:0")
+	far, err := hubtest.FreeAddress() // nobody listens there
 	require.NoError(t, err)
-	closed := "http://" + far.Addr().String()
-	require.NoError(t, far.Close())
+	closed := "http://" + far
 	for name, c := range map[string]struct {
 		kind   error
 		code   string
@@ -350,5 +349,43 @@ func TestOvertakenHandshake(t *testing.T) {
 	require.Len(t, calls, 3)
 	require.Equal(t, b.connection(made.ID).Secret(), calls[2].fields["webhook_secret"])
 	require.Equal(t, calls[1].fields["webhook_secret"], calls[2].fields["webhook_secret"])
+	require.Nil(t, b.get(made.ID).RegistrationTry)
+}
+
+// The peer applies the registration of one process last, which also ends first: the other
+// process, which overtook it, leaves standing that the peer is told once more.
+func TestOvertakenHandshakeEndsFirst(t *testing.T) {
+	t.Parallel()
+	b, p := setup(t), newPeer(t)
+	other := b.service(nil)
+	var calls atomic.Int32
+	second, firstEnded, secondEnded := make(chan struct{}), make(chan struct{}), make(chan struct{})
+	p.set(func(p *plainPeer) {
+		p.register = func(w http.ResponseWriter, r *http.Request) {
+			switch calls.Add(1) {
+			case 1:
+				go func() {
+					defer close(secondEnded)
+					if _, err := other.Connect(context.Background(), b.request(p)); err != nil {
+						t.Errorf("connecting: %v", err)
+					}
+				}()
+				<-second
+			case 2:
+				close(second)
+				<-firstEnded
+			}
+			answering(200, `{}`)(w, r)
+		}
+	})
+	made, err := b.Connect(context.Background(), b.request(p))
+	require.NoError(t, err)
+	close(firstEnded)
+	<-secondEnded
+	require.Equal(t, connect.Active, b.get(made.ID).Status)
+	b.later(0)
+	told := p.seen("/register")
+	require.Len(t, told, 3)
+	require.Equal(t, b.connection(made.ID).Secret(), told[2].fields["webhook_secret"])
 	require.Nil(t, b.get(made.ID).RegistrationTry)
 }

@@ -201,30 +201,45 @@ func (s *Service) setRemoteKey(row *dbgen.Integration, key string) error {
 }
 
 // renewSecret makes the secret that the next registration brings. Where the peer
-// registered a moment ago both sides connect at once: then its secret is kept.
+// registered a moment ago both sides connect at once: then its secret is kept, as it
+// is where none can be made that the peer is sure to take.
 func (s *Service) renewSecret(row *dbgen.Integration) error {
-	now := s.Now()
-	if row.PeerRegisteredAt != nil && now.Sub(*row.PeerRegisteredAt) < simultaneous && len(row.Secret) > 0 {
+	if row.PeerRegisteredAt != nil && s.Now().Sub(*row.PeerRegisteredAt) < simultaneous && len(row.Secret) > 0 {
 		row.PendingSecret = nil
 		return nil
 	}
+	return s.drawPending(row)
+}
+
+// drawPending makes a pending secret, or none where the peer might not take it.
+func (s *Service) drawPending(row *dbgen.Integration) error {
 	secrets, err := OpenSecrets(s.Box, *row)
 	if err != nil {
 		return err
 	}
-	secret := hub.NewSecret()
-	for tries := 0; row.RegisteredAt != nil && now.Sub(*row.RegisteredAt) < simultaneous && !wins(secret, secrets.current); tries++ {
-		// The peer may take this for the other half of a handshake that just ended:
-		// let the new secret be the one that wins. Who connects again and again makes
-		// that ever less likely; then the secret that is in force stays.
-		if tries == secretTries {
-			row.PendingSecret = nil
-			return nil
-		}
-		secret = hub.NewSecret()
+	over := ""
+	if row.PeerRegisteredAt != nil && s.Now().Sub(*row.PeerRegisteredAt) < settling {
+		// The peer may take this for the other half of a handshake of its own that just
+		// ended: let the new secret be the one that wins.
+		over = secrets.current
 	}
-	row.PendingSecret = s.Box.Seal([]byte(secret), registry.IntegrationSecretContext(row.ID))
+	row.PendingSecret = nil
+	if secret := drawSecret(over); secret != "" {
+		row.PendingSecret = s.Box.Seal([]byte(secret), registry.IntegrationSecretContext(row.ID))
+	}
 	return nil
+}
+
+// drawSecret makes a secret that wins over another: of many the one that wins by the
+// least, so that many more can follow it. It gives "" where none was found.
+func drawSecret(over string) (best string) {
+	for n := 0; n < secretDraws || best == "" && n < mostDraws; n++ {
+		secret := hub.NewSecret()
+		if (over == "" || wins(secret, over)) && (best == "" || wins(best, secret)) {
+			best = secret
+		}
+	}
+	return best
 }
 
 // wins decides between the secrets of two handshakes that were made at once, one from

@@ -1,6 +1,7 @@
 package connect
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"time"
@@ -105,7 +106,7 @@ func (s *Service) Enable(ctx context.Context, id uuid.UUID, reach Filter) (Integ
 			return nil
 		}
 		row.Disabled, row.LastError, row.UnauthorizedSince = false, nil, nil
-		if row.ApiUrl == "" || len(row.RemoteKey) == 0 { // the peer cannot be spoken to, only listened to
+		if !reachable(*row) { // the peer cannot be spoken to, only listened to
 			row.Status = Active
 			return nil
 		}
@@ -142,33 +143,16 @@ func (s *Service) RotateSecret(ctx context.Context, id uuid.UUID, reach Filter, 
 		return Integration{}, "", store.Failed("loading the tenant", err)
 	}
 	own, _ := s.Products(tenant.Product)
-	secret, before := "", row
-	row, err = s.changeTx(ctx, id, func(row *dbgen.Integration, tx pgx.Tx) error {
-		switch {
-		case row.RevokedAt != nil:
-			return revoked()
-		case row.Disabled || row.Status == Inactive:
-			return hub.Errorf(hub.ErrConflict, "integration_inactive", "This integration is not in use; enable it first.")
-		}
-		before = *row
-		row.PeerRegisteredAt = nil // so that a new secret is made in any case
-		if err := s.renewSecret(row); err != nil {
-			return err
-		}
-		row.PeerRegisteredAt = before.PeerRegisteredAt
-		secrets, err := OpenSecrets(s.Box, *row)
-		secret = secrets.pending
-		if err != nil || row.ApiUrl == "" || len(row.RemoteKey) == 0 {
-			return err
-		}
-		return s.renewKey(ctx, tx, own, row, "")
-	})
+	if row, err = s.beginRotation(ctx, own, id); err != nil {
+		return Integration{}, "", err
+	}
+	secrets, err := OpenSecrets(s.Box, row)
 	if err != nil {
 		return Integration{}, "", err
 	}
 	ctx = context.WithoutCancel(ctx)
 	answer, trouble := hub.Registered{}, error(nil)
-	if row.ApiUrl != "" && len(row.RemoteKey) > 0 {
+	if reachable(row) {
 		if answer, trouble, err = s.tell(ctx, row, tenant.Product); err != nil {
 			return Integration{}, "", err
 		}
@@ -176,8 +160,52 @@ func (s *Service) RotateSecret(ctx context.Context, id uuid.UUID, reach Filter, 
 	if trouble != nil {
 		return Integration{}, "", s.undoRotation(ctx, id, row, trouble)
 	}
-	sent := row
-	row, err = s.change(ctx, id, Filter{}, func(row *dbgen.Integration, queries *dbgen.Queries) error {
+	if row, err = s.finishRotation(ctx, row, answer, until); err != nil {
+		return Integration{}, "", err
+	}
+	view, err := s.view(ctx, row)
+	return view, secrets.pending, err
+}
+
+// reachable tells whether the peer can be called.
+func reachable(row dbgen.Integration) bool { return row.ApiUrl != "" && len(row.RemoteKey) > 0 }
+
+// beginRotation makes the secret, and the key where the peer can be told of it.
+func (s *Service) beginRotation(ctx context.Context, own Product, id uuid.UUID) (dbgen.Integration, error) {
+	return s.changeTx(ctx, id, func(row *dbgen.Integration, tx pgx.Tx) error {
+		switch {
+		case row.RevokedAt != nil:
+			return revoked()
+		case row.Disabled || row.Status == Inactive:
+			return hub.Errorf(hub.ErrConflict, "integration_inactive", "This integration is not in use; enable it first.")
+		}
+		if err := s.drawPending(row); err != nil {
+			return err
+		}
+		if len(row.PendingSecret) == 0 {
+			e := hub.Errorf(hub.ErrLimited, "rotated_too_often", "The secret was replaced too many times within seconds; try again a little later.")
+			e.RetryAfter = settling
+			return e
+		}
+		if !reachable(*row) {
+			return nil
+		}
+		return s.renewKey(ctx, tx, own, row, "")
+	})
+}
+
+// finishRotation puts into force what the peer was told. Where a handshake of another
+// process, or of the peer, brought another secret meanwhile, the peer is told once
+// more what is in force, and the rotation has failed.
+func (s *Service) finishRotation(ctx context.Context, sent dbgen.Integration, answer hub.Registered, until time.Duration) (dbgen.Integration, error) {
+	overtaken := false
+	row, err := s.change(ctx, sent.ID, Filter{}, func(row *dbgen.Integration, queries *dbgen.Queries) error {
+		if overtaken = !bytes.Equal(row.PendingSecret, sent.PendingSecret); overtaken {
+			if row.RevokedAt == nil && !row.Disabled && reachable(*row) {
+				row.RegisterAt = new(s.Now())
+			}
+			return nil
+		}
 		if err := s.registered(ctx, queries, row, sent, answer); err != nil {
 			return err
 		}
@@ -186,11 +214,10 @@ func (s *Service) RotateSecret(ctx context.Context, id uuid.UUID, reach Filter, 
 		}
 		return nil
 	})
-	if err != nil {
-		return Integration{}, "", err
+	if err == nil && overtaken {
+		err = hub.Errorf(hub.ErrConflict, "handshake_overtook", "The integration was connected anew meanwhile, with a secret of its own; try again.")
 	}
-	view, err := s.view(ctx, row)
-	return view, secret, err
+	return row, err
 }
 
 // undoRotation leaves what was in force. The new secret stays acceptable as the

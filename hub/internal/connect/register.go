@@ -120,7 +120,11 @@ func (s *Service) registered(ctx context.Context, queries *dbgen.Queries, row *d
 	if id := cleaned([]string{answer.IntegrationID}); len(id) == 1 && id[0] != "" {
 		row.PeerIntegrationID = &id[0]
 	}
-	row.Status, row.LastError, row.RegisterAt, row.RegisterTries, row.RegisteredAt = Active, nil, nil, 0, &now
+	// A try that somebody else asked for meanwhile is left standing.
+	if row.RegisterAt != nil && sent.RegisterAt != nil && row.RegisterAt.Equal(*sent.RegisterAt) {
+		row.RegisterAt = nil
+	}
+	row.Status, row.LastError, row.RegisterTries, row.RegisteredAt = Active, nil, 0, &now
 	row.Failures, row.Successes, row.UnauthorizedSince, row.NextProbeAt = 0, 0, nil, s.nextProbe()
 	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/gofiber/fiber/v2"
+	"github.com/valyala/fasthttp"
 
 	"integrationhub/hub"
 )
@@ -12,6 +13,24 @@ import (
 // MaxBody is the longest request body, in bytes. Give it to fiber as BodyLimit, so
 // that longer ones are refused while they are read, chunked ones included.
 const MaxBody = 1 << 20
+
+// BodyLimits gives some requests a longest body of their own, in bytes, instead of
+// fiber's BodyLimit: uploads. They are named as "POST /path", which is compared as it
+// stands. Call it before the app listens; a later call adds to an earlier one.
+func BodyLimits(app *fiber.App, longest map[string]int) {
+	server := app.Server()
+	before := server.HeaderReceived
+	server.HeaderReceived = func(header *fasthttp.RequestHeader) (limits fasthttp.RequestConfig) {
+		path, _, _ := bytes.Cut(header.RequestURI(), []byte("?"))
+		if most, ok := longest[string(header.Method())+" "+string(path)]; ok {
+			return fasthttp.RequestConfig{MaxRequestBodySize: most}
+		}
+		if before != nil {
+			limits = before(header)
+		}
+		return limits
+	}
+}
 
 // JSONBody gives the request's body as it was sent, after the rules that need no
 // look inside: at most [MaxBody] (413), not compressed (415), declared as

@@ -93,6 +93,8 @@ func (l *Limiter) Allow(ctx context.Context, name, key string, rate Rate) Result
 	}
 	counter := name + ":" + key
 	want := limiter.Rate{Limit: rate.Limit, Period: rate.Period}
+	// Counted here as well, so that the count does not begin anew when Redis is lost.
+	local, err := l.local.Get(ctx, counter, want)
 	if l.client != nil {
 		if state, ok := l.shared(ctx, counter, want); ok {
 			return l.result(rate, state)
@@ -101,11 +103,10 @@ func (l *Limiter) Allow(ctx context.Context, name, key string, rate Rate) Result
 			l.onLocal()
 		}
 	}
-	state, err := l.local.Get(ctx, counter, want)
 	if err != nil { // cannot happen: the memory store never fails
 		return Result{Allowed: true}
 	}
-	return l.result(rate, state)
+	return l.result(rate, local)
 }
 
 // result completes what the store says. Its end of the period is in whole seconds,

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/base64"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -46,10 +45,9 @@ type killable struct {
 
 func newKillable(t *testing.T, environ ...string) *killable {
 	t.Helper()
-	free, err := net.Listen("tcp", "127.0.0.1:0")
+	address, err := hubtest.FreeAddress()
 	require.NoError(t, err)
-	k := &killable{dir: t.TempDir(), address: free.Addr().String(), database: hubtest.DatabaseURL(t), redis: hubtest.RedisURL(t), environ: environ}
-	require.NoError(t, free.Close())
+	k := &killable{dir: t.TempDir(), address: address, database: hubtest.DatabaseURL(t), redis: hubtest.RedisURL(t), environ: environ}
 	k.node = &node{t: t, url: "http://" + k.address}
 	k.db, err = pgxpool.New(context.Background(), k.database)
 	require.NoError(t, err)

@@ -119,10 +119,8 @@ func TestJobs(t *testing.T) {
 // A product can lie elsewhere, have a listener of its own, or be switched off.
 func TestProductsMove(t *testing.T) {
 	t.Parallel()
-	free, err := net.Listen("tcp", "127.0.0.1:0")
+	address, err := hubtest.FreeAddress()
 	require.NoError(t, err)
-	address := free.Addr().String()
-	require.NoError(t, free.Close())
 	n := start(t, func(cfg *config.Config) {
 		cfg.ProductPaths = config.Assignments{"notes": "/pads"}
 		cfg.ProductListeners = config.Assignments{"board": address}

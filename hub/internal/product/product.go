@@ -9,8 +9,10 @@ import (
 	"log/slog"
 	"net/http"
 	"net/netip"
+	"reflect"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -92,6 +94,7 @@ func Mount(app *fiber.App, path string, spec module.Spec, instance module.Instan
 		module.SchemeBearer: {Type: "http", Scheme: "bearer", Description: "Access token of a user of the product."},
 		module.SchemeKey:    {Type: "apiKey", In: "header", Name: hub.HeaderKey, Description: "API key of a tenant, for another product's servers; never for browsers."},
 	}
+	settings.Components.Schemas = huma.NewMapRegistry("#/components/schemas/", schemaName)
 	httpx.InstallHuma(&settings, deps.Log)
 	router := app.Group(path)
 	p.api = humafiber.NewWithGroup(app, router, settings)
@@ -116,7 +119,42 @@ func Mount(app *fiber.App, path string, spec module.Spec, instance module.Instan
 		actor.Actions(huma.NewGroup(p.api, integrations+"/action"))
 	}
 	p.singleRoutes() // last: their paths would match others
-	return p, nil
+	return p, p.limitBodies(app, path)
+}
+
+// limitBodies lets operations have bodies as long as they say, where that is more than
+// every other may have.
+func (p *Product) limitBodies(app *fiber.App, base string) error {
+	longest := make(map[string]int)
+	for path, item := range p.api.OpenAPI().Paths {
+		for _, op := range []*huma.Operation{item.Post, item.Put} {
+			if op == nil || op.MaxBodyBytes <= httpx.MaxBody {
+				continue
+			}
+			if strings.Contains(path, "{") {
+				return fmt.Errorf("mounting %s: %s has a body limit of its own and a path with parameters", p.spec.Name, op.OperationID)
+			}
+			longest[op.Method+" "+base+path] = int(op.MaxBodyBytes)
+		}
+	}
+	httpx.BodyLimits(app, longest)
+	return nil
+}
+
+// hubInternals begins the import path of the hub's own types.
+const hubInternals = "integrationhub/hub/internal/"
+
+// schemaName names a type in the document. The hub's own, errors aside, get a prefix:
+// a product need not know which names are taken.
+func schemaName(t reflect.Type, hint string) string {
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	name := huma.DefaultSchemaNamer(t, hint)
+	if strings.HasPrefix(t.PkgPath(), hubInternals) && t != reflect.TypeFor[httpx.Problem]() {
+		return "Hub" + name
+	}
+	return name
 }
 
 // OpenAPI is the OpenAPI 3.1 document of everything under the product's base.

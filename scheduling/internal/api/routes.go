@@ -80,7 +80,7 @@ func (a *API) organizationRows() []route {
 		{get, v + "/organization", user, 200, "organization.get", "Read the organization", handle(a.getOrganization)},
 		{put, v + "/organization", manager, 200, "organization.update", "Update the organization", handle(a.updateOrganization)},
 		{put, v + "/organization/settings", manager, 200, "organization.settings", "Update the settings", handle(a.updateSettings)},
-		{post, v + "/organization/logo", manager, 200, "organization.logo", "Upload the logo", handle(a.uploadLogo)},
+		{post, v + "/organization/logo", manager, 200, "organization.logo", "Upload the logo", upload(handle(a.uploadLogo))},
 
 		{get, v + "/services", user, 200, "services.list", "List services", handle(a.listServices)},
 		{post, v + "/services", user, 201, "services.create", "Add a service", handle(a.createService)},

@@ -188,12 +188,15 @@ func (a *API) deleteService(ctx context.Context, in *ByID) (*none, error) {
 
 type reorderInput struct {
 	Body struct {
-		ServiceIDs []uuid.UUID `json:"service_ids,omitempty" maxItems:"1000" doc:"In their new order; services not named follow in theirs"`
-		Items      []struct {
-			ID       uuid.UUID `json:"id"`
-			Position int       `json:"position"`
-		} `json:"items,omitempty" maxItems:"1000" doc:"The same, by position"`
+		ServiceIDs []uuid.UUID    `json:"service_ids,omitempty" maxItems:"1000" doc:"In their new order; services not named follow in theirs"`
+		Items      []servicePlace `json:"items,omitempty" maxItems:"1000" doc:"The same, by position"`
 	} `nameHint:"ServiceOrder"`
+}
+
+// servicePlace is where a service goes.
+type servicePlace struct {
+	ID       uuid.UUID `json:"id"`
+	Position int       `json:"position"`
 }
 
 func (a *API) reorderServices(ctx context.Context, in *reorderInput) (*servicesOutput, error) {
@@ -205,13 +208,7 @@ func (a *API) reorderServices(ctx context.Context, in *reorderInput) (*servicesO
 	if order == nil {
 		location = "body.items"
 		items := slices.Clone(in.Body.Items)
-		slices.SortStableFunc(items, func(x, y struct {
-			ID       uuid.UUID `json:"id"`
-			Position int       `json:"position"`
-		},
-		) int {
-			return x.Position - y.Position
-		})
+		slices.SortStableFunc(items, func(x, y servicePlace) int { return x.Position - y.Position })
 		for _, item := range items {
 			order = append(order, item.ID)
 		}

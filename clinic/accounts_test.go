@@ -1,0 +1,124 @@
+package clinic_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestRegisterLogInRefresh(t *testing.T) {
+	t.Parallel()
+	p := newPractice(t)
+	me := p.get("/auth/me")
+	require.Equal(t, "admin", me["role"])
+	require.Equal(t, p.email, me["email"])
+	require.Equal(t, p.id.String(), me["clinic_id"])
+	p.as("").refused(409, "email_taken", "POST", "/auth/register", object{"clinic_name": "B", "name": "B", "email": strings.ToUpper(p.email), "password": password})
+	for location, body := range map[string]object{
+		"body.clinic_name": {"clinic_name": " ", "name": "B", "email": "b@example.com", "password": password},
+		"body.email":       {"clinic_name": "B", "name": "B", "email": "b", "password": password},
+		"body.password":    {"clinic_name": "B", "name": "B", "email": "b@example.com", "password": "short"},
+	} {
+		p.as("").invalid(location, "POST", "/auth/register", body)
+	}
+
+	session := p.as("").ok(200, "POST", "/auth/login", object{"email": strings.ToUpper(p.email), "password": password})
+	require.Equal(t, "bearer", session["token_type"])
+	require.EqualValues(t, 1800, session["expires_in"])
+	require.NotContains(t, session, "clinic")
+	old := object{"refresh_token": session["refresh_token"]}
+	renewed := p.as("").ok(200, "POST", "/auth/refresh", old)
+	p.as(renewed["access_token"].(string)).get("/auth/me")
+
+	// A token that is used twice ends the whole login, but no other.
+	p.as("").refused(401, "invalid_refresh_token", "POST", "/auth/refresh", old)
+	p.as("").refused(401, "invalid_refresh_token", "POST", "/auth/refresh", object{"refresh_token": renewed["refresh_token"]})
+	p.as(renewed["access_token"].(string)).refused(401, "invalid_token", "GET", "/auth/me", nil)
+	p.get("/auth/me")
+	p.as("").refused(401, "invalid_refresh_token", "POST", "/auth/refresh", object{"refresh_token": p.token})
+	p.as(session["refresh_token"].(string)).refused(401, "invalid_token", "GET", "/auth/me", nil)
+}
+
+func TestTenBadLogins(t *testing.T) {
+	t.Parallel()
+	p := newPractice(t).as("")
+	for range 10 {
+		p.refused(401, "invalid_credentials", "POST", "/auth/login", object{"email": p.email, "password": "wrong password"})
+	}
+	got := p.call("POST", "/auth/login", object{"email": p.email, "password": password})
+	require.Equal(t, 429, got.status)
+	require.Regexp(t, `^[0-9]+$`, got.header.Get("Retry-After"))
+}
+
+func TestUsers(t *testing.T) {
+	t.Parallel()
+	p := newPractice(t)
+	staff := p.staff()
+	require.Equal(t, "staff", staff.get("/auth/me")["role"])
+	listed := p.call("GET", "/users", nil).list
+	require.Len(t, listed, 2)
+	me, other := p.get("/auth/me")["id"].(string), staff.get("/auth/me")["id"].(string)
+	p.refused(409, "last_admin", "PUT", "/users/"+me, object{"role": "staff"})
+	p.refused(409, "last_admin", "DELETE", "/users/"+me, nil)
+	p.refused(409, "email_taken", "POST", "/users", object{"name": "C", "email": p.email, "password": password})
+	p.invalid("body.role", "PUT", "/users/"+other, object{"role": "owner"})
+
+	// Who is switched off is out at once.
+	p.ok(200, "PUT", "/users/"+other, object{"is_active": false})
+	staff.refused(401, "invalid_token", "GET", "/auth/me", nil)
+	p.as("").refused(401, "invalid_credentials", "POST", "/auth/login", object{"email": "staff-" + p.email, "password": password})
+	p.ok(204, "DELETE", "/users/"+other, nil)
+	p.refused(404, "not_found", "DELETE", "/users/"+other, nil)
+
+	// Without a password the user is sent a link, which is good once.
+	p.ok(201, "POST", "/users", object{"name": "Davi", "email": "davi-" + p.email, "role": "admin"})
+	token := p.mailed("davi-" + p.email)
+	p.as("").ok(200, "POST", "/auth/reset-password", object{"token": token, "new_password": password})
+	p.as("").refused(400, "invalid_reset_token", "POST", "/auth/reset-password", object{"token": token, "new_password": password})
+	davi := p.as(p.as("").ok(200, "POST", "/auth/login", object{"email": "davi-" + p.email, "password": password})["access_token"].(string))
+	p.ok(200, "PUT", "/users/"+me, object{"role": "staff"})
+	davi.get("/users")
+	p.refused(403, "admin_only", "GET", "/users", nil)
+}
+
+func TestForgottenPassword(t *testing.T) {
+	t.Parallel()
+	p := newPractice(t)
+	known := p.as("").ok(200, "POST", "/auth/forgot-password", object{"email": p.email})
+	require.Equal(t, known, p.as("").ok(200, "POST", "/auth/forgot-password", object{"email": "nobody@example.com"}))
+	p.as("").ok(200, "POST", "/auth/reset-password", object{"token": p.mailed(p.email), "new_password": "another password"})
+	p.refused(401, "invalid_token", "GET", "/auth/me", nil)
+	p.as("").ok(200, "POST", "/auth/login", object{"email": p.email, "password": "another password"})
+}
+
+func TestClinicSettings(t *testing.T) {
+	t.Parallel()
+	p := newPractice(t)
+	require.Equal(t, "America/Sao_Paulo", p.get("/clinic")["timezone"])
+	require.Equal(t, false, p.get("/clinic")["reveal_cpf"])
+	done := p.ok(200, "PUT", "/clinic", object{"name": "Clínica Lua", "timezone": "America/Manaus", "reveal_cpf": true})
+	require.Equal(t, done, p.get("/clinic"))
+	status := p.key().get("/integrations/status")
+	require.Equal(t, "Clínica Lua", status["clinic_name"])
+	require.Equal(t, p.id.String(), status["clinic_id"])
+	require.Equal(t, "clinic", status["product"])
+	require.Equal(t, []any{"patient.search", "patient.read", "record.read", "appointment.read", "payment.read", "message.send"}, status["features"])
+	p.invalid("body.timezone", "PUT", "/clinic", object{"timezone": "Mars"})
+	p.staff().refused(403, "admin_only", "PUT", "/clinic", object{"name": "X"})
+	require.Equal(t, "Clínica Lua", p.get("/clinic")["name"])
+}
+
+// mailed gives the token of the link that was sent to an address last.
+func (p *practice) mailed(address string) string {
+	p.t.Helper()
+	var text string
+	require.Eventually(p.t, func() bool {
+		return world.db.QueryRow(p.t.Context(), `select body from hub.mails where recipient = $1 order by id desc limit 1`, address).Scan(&text) == nil
+	}, soon, tick)
+	_, after, found := strings.Cut(text, "token=")
+	require.True(p.t, found, text)
+	token, _, _ := strings.Cut(after, "\n")
+	return token
+}
+

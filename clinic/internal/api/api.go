@@ -1,0 +1,63 @@
+// Package api is the clinic's HTTP interface. [API.routes] is the one table of its
+// routes; each resource has a file with its requests, answers and handlers.
+package api
+
+import (
+	"context"
+	"reflect"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/google/uuid"
+
+	"integrationhub/clinic/internal/care"
+	"integrationhub/clinic/internal/store"
+	"integrationhub/hub/module"
+	"integrationhub/hub/module/accounts"
+	"integrationhub/hub/module/rest"
+)
+
+// API is the interface.
+type API struct {
+	kit   module.Kit
+	store *store.Store
+	desk  *accounts.Desk
+}
+
+// New makes the interface of an opened product.
+func New(kit module.Kit, s *store.Store) *API {
+	return &API{kit, s, accounts.New(kit, refreshPrefix, users{s})}
+}
+
+// Routes registers every row of the table.
+func (a *API) Routes(api huma.API) { a.register(api, a.routes()) }
+
+func (a *API) register(api huma.API, rows []route) {
+	api.OpenAPI().Components.Schemas.RegisterTypeAlias(reflect.TypeFor[care.Amount](), reflect.TypeFor[float64]())
+	rest.Register(api, rest.Map(rows, func(r route) rest.Route { return rest.Route(r) }), a.limit)
+}
+
+// Requests that are let through: wide, for a clinic's staff often share one address.
+// Those of keys are limited by the hub.
+const (
+	signUpsPerHour = 100  // of one address
+	requestsPerMin = 1200 // of one clinic's users
+)
+
+// limit refuses requests beyond what their caller may make.
+func (a *API) limit(ctx context.Context, r rest.Route) error {
+	who, known := module.CallerFrom(ctx)
+	switch {
+	case known && who.UserID != uuid.Nil:
+		return a.kit.Limits.Allow(ctx, "users", who.TenantID.String(), requestsPerMin, time.Minute)
+	case r.ID == "auth.register":
+		return a.kit.Limits.Allow(ctx, "sign-ups", module.ClientIP(ctx), signUpsPerHour, time.Hour)
+	}
+	return nil
+}
+
+// scope is whose data a request is about, and who makes it.
+func scope(ctx context.Context) (store.Scope, module.Caller, error) {
+	who, err := rest.Caller(ctx)
+	return store.Scope{Clinic: who.TenantID, Env: who.Environment}, who, err
+}

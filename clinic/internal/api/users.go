@@ -1,0 +1,230 @@
+package api
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"integrationhub/clinic/internal/store"
+	"integrationhub/clinic/internal/store/dbgen"
+	"integrationhub/hub"
+	"integrationhub/hub/module"
+	"integrationhub/hub/module/accounts"
+	"integrationhub/hub/module/rest"
+)
+
+// Roles of users.
+const (
+	roleAdmin = "admin"
+	roleStaff = "staff"
+)
+
+// User is somebody who works at the clinic.
+type User struct {
+	ID        uuid.UUID `json:"id"`
+	ClinicID  uuid.UUID `json:"clinic_id"`
+	Name      string    `json:"name"`
+	Email     string    `json:"email"`
+	Role      string    `json:"role" enum:"admin,staff"`
+	IsActive  bool      `json:"is_active"`
+	CreatedAt time.Time `json:"created_at"`
+}
+
+type userOutput struct{ Body User }
+
+func userOf(u dbgen.User) User {
+	return User{u.ID, u.ClinicID, u.Name, u.Email, u.Role, u.IsActive, u.CreatedAt.UTC()}
+}
+
+// Clinic is the customer of the product.
+type Clinic struct {
+	ID        uuid.UUID `json:"id"`
+	Name      string    `json:"name"`
+	Timezone  string    `json:"timezone" example:"America/Sao_Paulo"`
+	RevealCPF bool      `json:"reveal_cpf" doc:"Administrators may ask for whole tax ids; each time is on record"`
+	CreatedAt time.Time `json:"created_at"`
+}
+
+type clinicOutput struct{ Body Clinic }
+
+func clinicOf(c dbgen.Clinic) Clinic {
+	return Clinic{c.ID, c.Name, c.Timezone, c.RevealCpf, c.CreatedAt.UTC()}
+}
+
+func (a *API) getClinic(ctx context.Context, _ *struct{}) (*clinicOutput, error) {
+	at, _, err := scope(ctx)
+	if err != nil {
+		return nil, err
+	}
+	row, err := a.store.Clinic(ctx, at.Clinic)
+	return &clinicOutput{clinicOf(row)}, rest.Or404("Clinic", err)
+}
+
+type clinicInput struct {
+	Body struct {
+		Name      rest.Optional[string] `json:"name,omitempty"`
+		Timezone  rest.Optional[string] `json:"timezone,omitempty"`
+		RevealCPF rest.Optional[bool]   `json:"reveal_cpf,omitempty"`
+	} `nameHint:"ClinicFields"`
+}
+
+func (a *API) updateClinic(ctx context.Context, in *clinicInput) (*clinicOutput, error) {
+	at, _, err := scope(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var done dbgen.Clinic
+	err = a.store.InTx(ctx, "updating the clinic", func(tx *store.Tx) error {
+		c, err := tx.LockClinic(ctx, at.Clinic)
+		if err != nil {
+			return err
+		}
+		in.Body.Name.Into(&c.Name)
+		in.Body.Timezone.Into(&c.Timezone)
+		in.Body.RevealCPF.Into(&c.RevealCpf)
+		c.Name = strings.TrimSpace(c.Name)
+		var wrong rest.Faults
+		wrong.Length(c.Name, "body.name", 1, 120)
+		wrong.Zone(c.Timezone, "body.timezone")
+		if err := wrong.Err(); err != nil {
+			return err
+		}
+		if err := a.kit.Tenants.Put(ctx, tx.Raw, module.Tenant{ID: c.ID, Name: c.Name}); err != nil {
+			return err
+		}
+		done, err = tx.UpdateClinic(ctx, dbgen.UpdateClinicParams{ID: c.ID, Name: c.Name, Timezone: c.Timezone, RevealCpf: c.RevealCpf, UpdatedAt: tx.Now()})
+		return err
+	})
+	return &clinicOutput{clinicOf(done)}, err
+}
+
+func (a *API) listUsers(ctx context.Context, _ *struct{}) (*struct{ Body []User }, error) {
+	at, _, err := scope(ctx)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := a.store.ListUsers(ctx, at.Clinic)
+	return &struct{ Body []User }{rest.Map(rows, userOf)}, err
+}
+
+type createUserInput struct {
+	Body struct {
+		Name     string                `json:"name" minLength:"1" maxLength:"120"`
+		Email    string                `json:"email" maxLength:"254"`
+		Role     string                `json:"role,omitempty" enum:"admin,staff" default:"staff"`
+		Password rest.Optional[string] `json:"password,omitempty" doc:"Absent: the user gets a link by e-mail to set one"`
+	} `nameHint:"NewUser"`
+}
+
+func (a *API) createUser(ctx context.Context, in *createUserInput) (*userOutput, error) {
+	at, _, err := scope(ctx)
+	if err != nil {
+		return nil, err
+	}
+	b := &in.Body
+	b.Name = strings.TrimSpace(b.Name)
+	var wrong rest.Faults
+	wrong.Length(b.Name, "body.name", 1, 120)
+	wrong.Email(&b.Email, "body.email")
+	if b.Password.Given() {
+		wrong.Length(b.Password.Value, "body.password", 8, 128)
+	}
+	if err := wrong.Err(); err != nil {
+		return nil, err
+	}
+	draft := dbgen.CreateUserParams{ClinicID: at.Clinic, ID: store.NewID(), Name: b.Name, Email: b.Email, Role: b.Role, IsActive: true}
+	if b.Password.Given() {
+		hash, err := a.kit.Accounts.HashPassword(ctx, b.Password.Value)
+		if err != nil {
+			return nil, err
+		}
+		draft.PasswordHash = &hash
+	}
+	var made dbgen.User
+	err = a.store.InTx(ctx, "making a user", func(tx *store.Tx) error {
+		draft.CreatedAt = tx.Now()
+		if made, err = tx.CreateUser(ctx, draft); err != nil || draft.PasswordHash != nil {
+			return err
+		}
+		return a.desk.MailLink(ctx, tx.Raw, accountOf(made), accounts.Invite)
+	})
+	return &userOutput{userOf(made)}, emailTaken(err)
+}
+
+type updateUserInput struct {
+	rest.ByID
+	Body struct {
+		Name     rest.Optional[string] `json:"name,omitempty"`
+		Email    rest.Optional[string] `json:"email,omitempty"`
+		Role     rest.Optional[string] `json:"role,omitempty"`
+		IsActive rest.Optional[bool]   `json:"is_active,omitempty"`
+	} `nameHint:"UserFields"`
+}
+
+// changeUser locks the clinic's users, so that two administrators cannot remove each
+// other at once, and hands over the one with an id and whether it is the last
+// administrator.
+func (a *API) changeUser(ctx context.Context, id uuid.UUID, work func(tx *store.Tx, user dbgen.User, last bool) error) error {
+	at, _, err := scope(ctx)
+	if err != nil {
+		return err
+	}
+	return a.store.InTx(ctx, "changing a user", func(tx *store.Tx) error {
+		all, err := tx.LockUsers(ctx, at.Clinic)
+		if err != nil {
+			return err
+		}
+		i := slices.IndexFunc(all, func(u dbgen.User) bool { return u.ID == id })
+		if i < 0 {
+			return rest.Missing("User")
+		}
+		others := slices.ContainsFunc(all, func(u dbgen.User) bool { return u.ID != id && u.Role == roleAdmin && u.IsActive })
+		return work(tx, all[i], all[i].Role == roleAdmin && all[i].IsActive && !others)
+	})
+}
+
+func lastAdmin() *hub.Error {
+	return hub.Errorf(hub.ErrConflict, "last_admin", "This is the last active administrator; make another one first.")
+}
+
+func (a *API) updateUser(ctx context.Context, in *updateUserInput) (*userOutput, error) {
+	var done dbgen.User
+	err := a.changeUser(ctx, in.ID, func(tx *store.Tx, user dbgen.User, last bool) error {
+		in.Body.Name.Into(&user.Name)
+		in.Body.Email.Into(&user.Email)
+		in.Body.Role.Into(&user.Role)
+		in.Body.IsActive.Into(&user.IsActive)
+		user.Name = strings.TrimSpace(user.Name)
+		var wrong rest.Faults
+		wrong.Length(user.Name, "body.name", 1, 120)
+		wrong.Email(&user.Email, "body.email")
+		wrong.Need(user.Role == roleAdmin || user.Role == roleStaff, "body.role", "must be admin or staff")
+		if err := wrong.Err(); err != nil {
+			return err
+		}
+		if last && (user.Role != roleAdmin || !user.IsActive) {
+			return lastAdmin()
+		}
+		var err error
+		done, err = tx.UpdateUser(ctx, dbgen.UpdateUserParams{
+			ClinicID: user.ClinicID, ID: user.ID, Name: user.Name, Email: user.Email, Role: user.Role, IsActive: user.IsActive, UpdatedAt: tx.Now(),
+		})
+		if err == nil && !user.IsActive {
+			err = a.desk.Revoke(ctx, tx.Raw, user.ID)
+		}
+		return err
+	})
+	return &userOutput{userOf(done)}, emailTaken(err)
+}
+
+func (a *API) deleteUser(ctx context.Context, in *rest.ByID) (*rest.None, error) {
+	return nil, a.changeUser(ctx, in.ID, func(tx *store.Tx, user dbgen.User, last bool) error {
+		if last {
+			return lastAdmin()
+		}
+		return tx.DeleteUser(ctx, user.ClinicID, user.ID)
+	})
+}

@@ -1,0 +1,40 @@
+-- name: CreateClinic :exec
+insert into clinic.clinics (id, name, created_at, updated_at) values ($1, $2, $3, $3);
+
+-- name: Clinic :one
+select * from clinic.clinics where id = $1;
+
+-- name: LockClinic :one
+select * from clinic.clinics where id = $1 for update;
+
+-- name: UpdateClinic :one
+update clinic.clinics set name = $2, timezone = $3, reveal_cpf = $4, updated_at = $5 where id = $1 returning *;
+
+-- name: CreateUser :one
+insert into clinic.users (clinic_id, id, name, email, password_hash, role, is_active, created_at, updated_at)
+values ($1, $2, $3, $4, $5, $6, $7, $8, $8) returning *;
+
+-- name: UserByEmail :one
+select * from clinic.users where lower(email) = lower(@email);
+
+-- name: UserByID :one
+select * from clinic.users where id = $1;
+
+-- name: UserOfLogin :one
+select u.* from clinic.users u where u.id = @id and u.is_active
+and exists (select from clinic.refresh_tokens t where t.family_id = @login and t.user_id = u.id and t.revoked_at is null);
+
+-- name: ListUsers :many
+select * from clinic.users where clinic_id = $1 order by name, id;
+
+-- name: LockUsers :many
+select * from clinic.users where clinic_id = $1 order by id for update;
+
+-- name: UpdateUser :one
+update clinic.users set name = $3, email = $4, role = $5, is_active = $6, updated_at = $7 where clinic_id = $1 and id = $2 returning *;
+
+-- name: DeleteUser :exec
+delete from clinic.users where clinic_id = $1 and id = $2;
+
+-- name: SetPassword :exec
+update clinic.users set password_hash = $2, updated_at = $3 where id = $1;

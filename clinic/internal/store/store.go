@@ -1,0 +1,82 @@
+// Package store keeps the SQL of the clinic: queries/*.sql, the code sqlc makes of
+// them in dbgen, and the changes that take more than one statement. What a change
+// tells other products is published here, in its transaction, so that no path can
+// skip it.
+package store
+
+//go:generate make -C ../../.. generate
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"integrationhub/clinic/internal/store/dbgen"
+	"integrationhub/hub"
+	"integrationhub/hub/module"
+	"integrationhub/hub/module/dberr"
+)
+
+// Store is the clinic's database. The statements it embeds run by themselves.
+type Store struct {
+	*dbgen.Queries
+	kit module.Kit
+}
+
+// New makes the store of an opened product.
+func New(kit module.Kit) *Store { return &Store{dbgen.New(kit.Pool), kit} }
+
+// Tx is a transaction at work.
+type Tx struct {
+	*dbgen.Queries
+	Raw pgx.Tx
+	kit module.Kit
+	now time.Time
+}
+
+// InTx runs work in one transaction: committed when it returns nil, else rolled
+// back. Errors of the database become errors for callers; doing names the work.
+func (s *Store) InTx(ctx context.Context, doing string, work func(tx *Tx) error) error {
+	return dberr.Failed(doing, pgx.BeginFunc(ctx, s.kit.Pool, func(raw pgx.Tx) error {
+		return work(s.Join(raw))
+	}))
+}
+
+// Join is a transaction that somebody else began and will end.
+func (s *Store) Join(raw pgx.Tx) *Tx {
+	return &Tx{dbgen.New(raw), raw, s.kit, s.kit.Now().Truncate(time.Microsecond)}
+}
+
+// Now is the time of the transaction's changes.
+func (t *Tx) Now() time.Time { return t.now }
+
+// Scope is whose data a request is about, and which: live or test.
+type Scope struct {
+	Clinic uuid.UUID
+	Env    hub.Environment
+}
+
+// publish makes an event of a clinic part of the transaction.
+func (t *Tx) publish(ctx context.Context, scope Scope, eventType string, data any) (id string, err error) {
+	raw, err := json.Marshal(data)
+	if err != nil {
+		return "", fmt.Errorf("writing %s: %w", eventType, err)
+	}
+	id, err = t.kit.Events.Publish(ctx, t.Raw, hub.Event{TenantID: scope.Clinic, Environment: scope.Env, Type: eventType, Data: raw})
+	if err != nil {
+		return "", fmt.Errorf("publishing %s: %w", eventType, err)
+	}
+	return id, nil
+}
+
+// NewID makes an id that grows with time.
+func NewID() uuid.UUID { return uuid.Must(uuid.NewV7()) }
+
+// missing is the answer to an id that is not this clinic's, whoever else's.
+func missing(what string) *hub.Error {
+	return hub.Errorf(hub.ErrNotFound, "not_found", "%s not found", what)
+}

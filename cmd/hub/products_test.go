@@ -1,0 +1,51 @@
+package main_test
+
+import (
+	"encoding/json"
+	"net/http"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"integrationhub/hub/hubtest"
+)
+
+// A product of this binary is there without a setting, and its accounts are tenants
+// of the hub; HUB_PRODUCTS leaves it away.
+func TestHostedProducts(t *testing.T) {
+	t.Parallel()
+	s, c := ownHub(t)
+	require.Regexp(t, `(?m)^scheduling +sch +Scheduling +yes `, c.run("products", "list").ok())
+	made := s.register(t)
+	require.Contains(t, c.run("tenants", "list", "--product", "scheduling").ok(), "Studio Bela")
+	key := c.run("keys", "create", "--tenant", "Studio Bela", "-q").ok()
+	require.Regexp(t, `^sch_live_`, key)
+	req, err := http.NewRequest(http.MethodGet, s.url+"/scheduling/api/v1/integrations/status", http.NoBody)
+	require.NoError(t, err)
+	req.Header.Set("X-Integration-Key", key)
+	res, err := http.DefaultClient.Do(req)
+	require.NoError(t, err)
+	defer func() { _ = res.Body.Close() }()
+	var status struct {
+		Product string
+		OrgName string `json:"org_name"`
+	}
+	require.NoError(t, json.NewDecoder(res.Body).Decode(&status))
+	require.Equal(t, "scheduling", status.Product)
+	require.Equal(t, "Studio Bela", status.OrgName)
+	require.NotEmpty(t, made["access_token"])
+
+	without := newCLI(t)
+	off := without.serve(also(serverEnv(without.dir, hubtest.DatabaseURL(t), hubtest.RedisURL(t)), "HUB_PRODUCTS", "none"))
+	require.NotContains(t, off.Output(), "Scheduling")
+	status404, _ := off.call(t, "GET", "/scheduling/health", "")
+	require.Equal(t, 404, status404)
+}
+
+// register signs an organization up at the scheduling service.
+func (s *served) register(t *testing.T) (made map[string]any) {
+	t.Helper()
+	s.into(t, &made, 201, "POST", "/scheduling/api/v1/auth/register",
+		`{"org_name":"Studio Bela","org_slug":"studio-bela","name":"Bia","email":"bia@example.com","password":"correct horse"}`)
+	return made
+}

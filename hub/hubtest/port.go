@@ -1,0 +1,62 @@
+//go:build unix
+
+package hubtest
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync"
+
+	"integrationhub/hub/internal/filelock"
+)
+
+// Ports that systems do not give to outgoing connections: what a server that is
+// stopped for a while had can only be taken by somebody who asks for it.
+const (
+	firstPort = 10_000
+	lastPort  = 29_999
+)
+
+// portLocks are this process's reservations. Nothing else refers to them, and a
+// lock that is collected is a lock that is dropped.
+var portLocks struct {
+	mu   sync.Mutex
+	held []*filelock.Lock
+}
+
+// FreeAddress reserves a loopback address for a server, which may stop and start
+// again on it: no other test process is given it while this one lives.
+func FreeAddress() (string, error) {
+	dir := filepath.Join(os.TempDir(), fmt.Sprintf("hub-ports-%d", os.Getuid()))
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return "", fmt.Errorf("reserving a port: %w", err)
+	}
+	portLocks.mu.Lock()
+	defer portLocks.mu.Unlock()
+	for range 200 {
+		port := firstPort + rand.IntN(lastPort-firstPort+1)
+		lock, err := filelock.Try(filepath.Join(dir, strconv.Itoa(port)))
+		var held *filelock.HeldError
+		if errors.As(err, &held) {
+			continue
+		}
+		if err != nil {
+			return "", fmt.Errorf("reserving a port: %w", err)
+		}
+		address := net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
+		listener, err := net.Listen("tcp", address)
+		if err != nil { // somebody else's
+			lock.Release()
+			continue
+		}
+		_ = listener.Close()
+		portLocks.held = append(portLocks.held, lock)
+		return address, nil
+	}
+	return "", fmt.Errorf("reserving a port: none of 200 between %d and %d is free", firstPort, lastPort)
+}

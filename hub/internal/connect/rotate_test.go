@@ -1,0 +1,127 @@
+package connect_test
+
+import (
+	"context"
+	"net/http"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"integrationhub/hub"
+	"integrationhub/hub/internal/connect"
+)
+
+func TestRotateSecret(t *testing.T) {
+	t.Parallel()
+	b, p := setup(t), newPeer(t)
+	made := b.connected(p)
+	first := p.seen("/register")[0].fields["webhook_secret"].(string)
+	row, secret, err := b.RotateSecret(context.Background(), made.ID, connect.Filter{}, time.Hour)
+	require.NoError(t, err)
+	require.Equal(t, connect.Active, row.Status)
+	require.Equal(t, secret, p.seen("/register")[1].fields["webhook_secret"])
+	require.Equal(t, secret, b.connection(made.ID).Secret())
+	require.True(t, b.verifies(made.ID, first))
+	b.clock.Advance(time.Hour + time.Second)
+	require.False(t, b.verifies(made.ID, first))
+
+	p.set(func(p *plainPeer) { p.register = answering(503, `{}`) })
+	_, _, err = b.RotateSecret(context.Background(), made.ID, connect.Filter{}, time.Hour)
+	refused(t, hub.ErrPeer, "peer_failed", err)
+	require.Equal(t, secret, b.connection(made.ID).Secret())
+	calls := p.seen("/register")
+	vain := calls[len(calls)-1].fields["webhook_secret"].(string)
+	require.True(t, b.verifies(made.ID, vain), "the peer may have taken it")
+	require.Equal(t, connect.Active, b.get(made.ID).Status)
+	_, _, err = b.RotateSecret(context.Background(), made.ID, connect.Filter{}, 8*24*time.Hour)
+	refused(t, hub.ErrInvalid, "validation_failed", err)
+}
+
+// The peer registered a moment ago and may take a rotation of ours for the other half of
+// that handshake: every new secret wins over the one before, however many follow each other.
+func TestRotationsWinAtThePeer(t *testing.T) {
+	t.Parallel()
+	b, p := setup(t), newPeer(t)
+	made := b.connected(p)
+	who := b.lookUp(p.seen("/register")[0].fields["api_key"].(string))
+	_, err := b.Accept(context.Background(), who, registration(p, someSecret))
+	require.NoError(t, err)
+	before := b.connection(made.ID).Secret()
+	for range 50 {
+		_, secret, err := b.RotateSecret(context.Background(), made.ID, connect.Filter{}, time.Hour)
+		require.NoError(t, err)
+		require.True(t, connect.Wins(secret, before))
+		require.Equal(t, secret, b.connection(made.ID).Secret())
+		calls := p.seen("/register")
+		require.Equal(t, secret, calls[len(calls)-1].fields["webhook_secret"])
+		before = secret
+	}
+}
+
+// Where no secret can be made that wins, the rotation is refused, and nothing has
+// changed; a little later the peer takes any.
+func TestRotationThatCannotWin(t *testing.T) {
+	t.Parallel()
+	b, p := setup(t), newPeer(t)
+	who := b.speaker(hub.Live)
+	accepted, err := b.Accept(context.Background(), who, registration(p, unbeatable))
+	require.NoError(t, err)
+	_, secret, err := b.RotateSecret(context.Background(), accepted.IntegrationID, connect.Filter{}, time.Hour)
+	refused(t, hub.ErrLimited, "rotated_too_often", err)
+	require.Empty(t, secret)
+	require.Empty(t, p.seen("/register"))
+	require.Equal(t, unbeatable, b.connection(accepted.IntegrationID).Secret())
+	require.Equal(t, 1, b.count("keys"))
+
+	b.clock.Advance(err.(*hub.Error).RetryAfter)
+	_, secret, err = b.RotateSecret(context.Background(), accepted.IntegrationID, connect.Filter{}, time.Hour)
+	require.NoError(t, err)
+	require.Equal(t, secret, b.connection(accepted.IntegrationID).Secret())
+}
+
+// A connect of another process overtakes a rotation: what the rotation told the peer is
+// not in force, so it says that it failed, and the peer is told once more what is.
+func TestRotationIsOvertaken(t *testing.T) {
+	t.Parallel()
+	b, p := setup(t), newPeer(t)
+	made := b.connected(p)
+	other := b.service(nil)
+	var begun atomic.Bool
+	p.set(func(p *plainPeer) {
+		p.register = func(w http.ResponseWriter, r *http.Request) {
+			if begun.CompareAndSwap(false, true) {
+				if _, err := other.Connect(context.Background(), b.request(p)); err != nil {
+					t.Errorf("connecting: %v", err)
+				}
+			}
+			answering(200, `{}`)(w, r)
+		}
+	})
+	_, secret, err := b.RotateSecret(context.Background(), made.ID, connect.Filter{}, time.Hour)
+	refused(t, hub.ErrConflict, "handshake_overtook", err)
+	require.Empty(t, secret)
+	require.Len(t, p.seen("/register"), 3)
+	b.later(0)
+	calls := p.seen("/register")
+	require.Len(t, calls, 4)
+	require.Equal(t, calls[2].fields["webhook_secret"], calls[3].fields["webhook_secret"], "the connect's")
+	require.Equal(t, b.connection(made.ID).Secret(), calls[3].fields["webhook_secret"])
+	require.Nil(t, b.get(made.ID).RegistrationTry)
+	require.Equal(t, connect.Active, b.get(made.ID).Status)
+}
+
+// A peer that left and comes back brings its secret, whatever was registered before.
+func TestSecretOfAPeerThatCameBack(t *testing.T) {
+	t.Parallel()
+	b, p := setup(t), newPeer(t)
+	made := b.connected(p)
+	require.True(t, connect.Wins(b.connection(made.ID).Secret(), beatable))
+	who := b.lookUp(p.seen("/register")[0].fields["api_key"].(string))
+	_, err := b.Unregister(context.Background(), who)
+	require.NoError(t, err)
+	_, err = b.Accept(context.Background(), who, registration(p, beatable))
+	require.NoError(t, err)
+	require.Equal(t, beatable, b.connection(made.ID).Secret(), "it knows no other")
+}

@@ -1,0 +1,209 @@
+// Package rest is what the HTTP interfaces of hosted products have in common: the
+// table of routes, members of bodies that may be absent or null, faults gathered by
+// field, pages of lists.
+package rest
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"reflect"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"integrationhub/hub"
+	"integrationhub/hub/module"
+	"integrationhub/hub/module/dberr"
+)
+
+// Who may call a route, as huma.Operation.Security has it.
+type Who []map[string][]string
+
+// The usual callers.
+var (
+	Anyone Who                                              // without asking
+	User   = Who{{module.SchemeBearer: {}}}                 // of the product
+	Admin  = Who{{module.SchemeBearer: {module.RoleAdmin}}} // of the product
+)
+
+// UserOrKey lets users call, and keys with a scope.
+func UserOrKey(scope string) Who {
+	return Who{{module.SchemeBearer: {}}, {module.SchemeKey: {scope}}}
+}
+
+// Route is one row of a product's table.
+type Route struct {
+	Method, Path string
+	Who          Who
+	Status       int    // of success
+	ID           string // resource and what is done to it: "patients.create"
+	Summary      string
+	Bind         func(huma.API, huma.Operation)
+}
+
+// Handle binds a handler to its row. A database that is away is a 503, whichever
+// handler ran into it.
+func Handle[I, O any](handler func(context.Context, *I) (*O, error)) func(huma.API, huma.Operation) {
+	return func(api huma.API, op huma.Operation) {
+		huma.Register(api, op, func(ctx context.Context, in *I) (*O, error) {
+			out, err := handler(ctx, in)
+			return out, dberr.Failed(op.OperationID, err)
+		})
+	}
+}
+
+// Limit may refuse a request to a route.
+type Limit func(ctx context.Context, r Route) error
+
+// Register registers the rows of a table. Request bodies may have members that
+// nobody knows.
+func Register(api huma.API, rows []Route, limit Limit) {
+	registry := api.OpenAPI().Components.Schemas
+	registry.RegisterTypeAlias(reflect.TypeFor[uuid.UUID](), reflect.TypeFor[uuidSchema]())
+	for _, row := range rows {
+		op := row.operation()
+		op.Middlewares = huma.Middlewares{func(ctx huma.Context, next func(huma.Context)) {
+			if err := limit(ctx.Context(), row); err != nil {
+				_ = huma.WriteErr(api, ctx, http.StatusInternalServerError, "", err) // the status is the error's own
+				return
+			}
+			next(ctx)
+		}}
+		row.Bind(api, op)
+		if op := find(api.OpenAPI(), op); op != nil && op.RequestBody != nil {
+			for _, content := range op.RequestBody.Content {
+				ignoreUnknown(registry, content.Schema, make(map[*huma.Schema]bool))
+			}
+		}
+	}
+}
+
+func (r Route) operation() huma.Operation {
+	tag, _, _ := strings.Cut(r.ID, ".")
+	errors := []int{422, 429, 503}
+	if len(r.Who) > 0 {
+		errors = append(errors, 401, 403)
+	}
+	if r.Method != http.MethodGet {
+		errors = append(errors, 400, 409, 413, 415)
+	}
+	if strings.Contains(r.Path, "{") {
+		errors = append(errors, 404)
+	}
+	return huma.Operation{
+		OperationID: r.ID, Method: r.Method, Path: r.Path, Summary: r.Summary, DefaultStatus: r.Status,
+		Security: r.Who, Errors: errors, Tags: []string{tag},
+	}
+}
+
+// find gives the operation as it was registered: under a group's prefix.
+func find(document *huma.OpenAPI, op huma.Operation) *huma.Operation {
+	for path, item := range document.Paths {
+		if !strings.HasSuffix(path, op.Path) {
+			continue
+		}
+		for _, one := range []*huma.Operation{item.Get, item.Post, item.Put, item.Delete} {
+			if one != nil && one.OperationID == op.OperationID {
+				return one
+			}
+		}
+	}
+	return nil
+}
+
+// ignoreUnknown lets request bodies have members that nobody knows.
+func ignoreUnknown(registry huma.Registry, s *huma.Schema, seen map[*huma.Schema]bool) {
+	if s == nil || seen[s] {
+		return
+	}
+	seen[s] = true
+	if s.Ref != "" {
+		ignoreUnknown(registry, registry.SchemaFromRef(s.Ref), seen)
+		return
+	}
+	if s.Type == huma.TypeObject {
+		if _, typed := s.AdditionalProperties.(*huma.Schema); !typed {
+			s.AdditionalProperties = true
+		}
+	}
+	for _, property := range s.Properties {
+		ignoreUnknown(registry, property, seen)
+	}
+	ignoreUnknown(registry, s.Items, seen)
+}
+
+// uuidSchema says how ids look.
+type uuidSchema struct{}
+
+// Schema implements huma.SchemaProvider.
+func (uuidSchema) Schema(huma.Registry) *huma.Schema {
+	return &huma.Schema{Type: huma.TypeString, Format: "uuid"}
+}
+
+// None is the answer without a body.
+type None struct{}
+
+// ByID is the path of a single thing.
+type ByID struct {
+	ID uuid.UUID `path:"id" format:"uuid"`
+}
+
+// Paging asks for a page of a list.
+type Paging struct {
+	Page    int `query:"page" minimum:"1" maximum:"100000" default:"1"`
+	PerPage int `query:"per_page" minimum:"1" maximum:"100" default:"20"`
+}
+
+// Offset is how many things come before the page.
+func (p Paging) Offset() int { return (p.Page - 1) * p.PerPage }
+
+// Page is one page of a list.
+type Page[T any] struct {
+	Items   []T `json:"items" nullable:"false"`
+	Total   int `json:"total"`
+	Page    int `json:"page"`
+	PerPage int `json:"per_page"`
+	Pages   int `json:"pages"`
+}
+
+// PageOf puts a page together.
+func PageOf[T any](items []T, total int, p Paging) Page[T] {
+	if items == nil {
+		items = []T{}
+	}
+	return Page[T]{Items: items, Total: total, Page: p.Page, PerPage: p.PerPage, Pages: (total + p.PerPage - 1) / p.PerPage}
+}
+
+// Map converts a list; the result is never nil.
+func Map[A, B any](list []A, convert func(A) B) []B {
+	out := make([]B, len(list))
+	for i, one := range list {
+		out[i] = convert(one)
+	}
+	return out
+}
+
+// Caller is who makes the request; [hub.ErrUnauthorized] where nobody was asked.
+func Caller(ctx context.Context) (module.Caller, error) {
+	who, ok := module.CallerFrom(ctx)
+	if !ok {
+		return who, hub.Errorf(hub.ErrUnauthorized, "unauthorized", "Log in first, and send the access token as Authorization: Bearer.")
+	}
+	return who, nil
+}
+
+// Missing is the answer to an id that is not there for whoever asks.
+func Missing(what string) *hub.Error {
+	return hub.Errorf(hub.ErrNotFound, "not_found", "%s not found", what)
+}
+
+// Or404 names what a row that is not there would have been.
+func Or404(what string, err error) error {
+	if errors.Is(err, pgx.ErrNoRows) {
+		return Missing(what)
+	}
+	return err
+}
