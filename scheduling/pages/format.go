@@ -103,7 +103,7 @@ func place(t time.Time) string {
 	if i := strings.LastIndexByte(name, '/'); i >= 0 {
 		name = name[i+1:]
 	}
-	name = strings.NewReplacer("Sao_", "São_", "_", " ").Replace(name)
+	name = strings.NewReplacer("Sao_", "São ", "_", " ").Replace(name)
 	if name == "UTC" {
 		return name
 	}
@@ -141,4 +141,14 @@ func initial(name string) string {
 		}
 	}
 	return "•"
+}
+
+// phone writes a number as its people do: those of Brazil, which are stored in
+// international form, with their area code in front.
+func phone(number string) string {
+	digits, found := strings.CutPrefix(number, "+55")
+	if n := len(digits); !found || n != 10 && n != 11 {
+		return number
+	}
+	return "(" + digits[:2] + ") " + digits[2:len(digits)-4] + "-" + digits[len(digits)-4:]
 }

@@ -150,7 +150,7 @@ func (v *visit) document(r *http.Request, answer reply, style string) *document 
 	page.Home, page.Zone, page.Terms, page.Privacy = v.link(""), o.Timezone, v.look.TermsURL, v.look.PrivacyURL
 	page.Org = &organization{Name: o.Name, Initial: initial(o.Name), Logo: v.logo()}
 	if o.Phone != nil {
-		page.Org.Phone, page.Org.PhoneTo = *o.Phone, "tel:"+*o.Phone
+		page.Org.Phone, page.Org.PhoneTo = phone(*o.Phone), "tel:"+*o.Phone
 	}
 	if o.Address != nil {
 		page.Org.Address = *o.Address

@@ -25,6 +25,9 @@ const (
 	visible  = 3.0 // of what is not text (1.4.11)
 )
 
+// clear is the contrast of text on dark pages, where the least that is readable looks dull.
+const clear = 6.0
+
 // theme is what the pages make of an organization's colour.
 type theme struct {
 	fill rgb // the colour itself: behind the label of a button
@@ -44,11 +47,11 @@ func newTheme(c rgb) theme {
 	}
 	for i, page := range []struct {
 		ground, card, towards rgb
-		tint                  float64
-	}{{lightGround, lightCard, black, 0.1}, {darkGround, darkCard, white, 0.16}} {
+		tint, text            float64
+	}{{lightGround, lightCard, black, 0.1, readable}, {darkGround, darkCard, white, 0.16, clear}} {
 		t.soft[i] = mix(page.card, c, page.tint)
 		t.edge[i] = until(c, page.towards, visible, page.ground, page.card, t.soft[i])
-		t.ink[i] = until(c, page.towards, readable, page.ground, page.card, t.soft[i])
+		t.ink[i] = until(c, page.towards, page.text, page.ground, page.card, t.soft[i])
 	}
 	return t
 }
@@ -59,10 +62,11 @@ func (t theme) css() string {
 	return fmt.Sprintf(":root{--fill:%s;--on:%s;--away:%s;%s}@media(prefers-color-scheme:dark){:root{%s}}", t.fill, t.on, t.away, page(0), page(1))
 }
 
-// until mixes a colour with another until it has a contrast with every background.
+// until changes a colour towards black or white until it has a contrast with every
+// background.
 func until(c, towards rgb, least float64, backgrounds ...rgb) rgb {
 	for share := 0.0; share < 1; share += 0.02 {
-		mixed := shown(mix(c, towards, share))
+		mixed := shown(blend(c, towards, share, share*share))
 		enough := true
 		for _, b := range backgrounds {
 			enough = enough && contrast(mixed, shown(b)) >= least
@@ -100,9 +104,13 @@ func gamma(l float64) float64 {
 
 // mix goes a share of the way from one colour to another, in Oklab, where the way
 // looks even.
-func mix(from, to rgb, share float64) rgb {
+func mix(from, to rgb, share float64) rgb { return blend(from, to, share, share) }
+
+// blend is mix with another share for what makes the colour: where that is smaller, it
+// stays vivid while its lightness changes.
+func blend(from, to rgb, lightness, color float64) rgb {
 	a, b := from.oklab(), to.oklab()
-	for i := range a {
+	for i, share := range [3]float64{lightness, color, color} {
 		a[i] += (b[i] - a[i]) * share
 	}
 	l, m, s := a[0]+0.3963377774*a[1]+0.2158037573*a[2], a[0]-0.1055613458*a[1]-0.0638541728*a[2], a[0]-0.0894841775*a[1]-1.2914855480*a[2]

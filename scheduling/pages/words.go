@@ -23,7 +23,7 @@ type words struct {
 	PlacesLeft                                               [2]string // one, several
 	WholeMonth                                               string
 	TimesIn                                                  string // "Times in %s"
-	YourTime                                                 string // "%s your time", said by the script
+	YourTime, YourZone                                       string // "%s your time", said by the script
 
 	// Nothing to choose.
 	NoServices, NoServicesHint           string

@@ -21,8 +21,8 @@ var english = language{
 		PreviousMonth: "Previous month", NextMonth: "Next month", PreviousWeek: "Previous week", NextWeek: "Next week",
 		FreeTimes: [2]string{"%d free time", "%d free times"}, NoTimes: "no free times", Today: "today",
 		Morning: "Morning", Afternoon: "Afternoon", Evening: "Evening",
-		PlacesLeft: [2]string{"%d place left", "%d places left"}, WholeMonth: "See the whole month",
-		TimesIn: "Times in %s", YourTime: "%s your time",
+		PlacesLeft: [2]string{"%d place left", "%d places left"}, WholeMonth: "See month",
+		TimesIn: "Times in %s", YourTime: "%s your time", YourZone: "small: your time (%s)",
 
 		NoServices: "Nothing to book yet", NoServicesHint: "No services can be booked online at the moment. Please come back later.",
 		NoProfessionals: "Nobody is available", NoProfessionalsHint: "Nobody takes online bookings for this service at the moment.",
@@ -30,7 +30,7 @@ var english = language{
 		NextFree: "Next free day: %s", NoneSoon: "There are no free times in the coming months.", OtherProfessional: "Choose another professional",
 
 		YourDetails: "Your details", Name: "Full name", Phone: "Phone", Email: "E-mail", Notes: "Anything we should know?", Optional: "optional",
-		PhoneHint: "With area code, so that we can reach you.", EmailHint: "Your confirmation goes here.", NotesHint: "At most 500 characters.",
+		PhoneHint: "With area code, so that we can reach you.", EmailHint: "For messages about this booking.", NotesHint: "At most 500 characters.",
 		LeaveEmpty: "Leave this field empty",
 		Agree:      "By booking you accept the", AgreeAnd: "and the", CancellationPolicy: "Cancellation policy",
 		Book: "Confirm booking", BookDeposit: "Book and pay the deposit", Booking: "Booking…",

@@ -21,8 +21,8 @@ var spanish = language{
 		PreviousMonth: "Mes anterior", NextMonth: "Mes siguiente", PreviousWeek: "Semana anterior", NextWeek: "Semana siguiente",
 		FreeTimes: [2]string{"%d hora libre", "%d horas libres"}, NoTimes: "sin horas libres", Today: "hoy",
 		Morning: "Mañana", Afternoon: "Tarde", Evening: "Noche",
-		PlacesLeft: [2]string{"%d lugar", "%d lugares"}, WholeMonth: "Ver todo el mes",
-		TimesIn: "Hora de %s", YourTime: "%s en tu zona",
+		PlacesLeft: [2]string{"%d lugar", "%d lugares"}, WholeMonth: "Ver el mes",
+		TimesIn: "Hora de %s", YourTime: "%s en tu zona", YourZone: "en letra pequeña, en tu zona (%s)",
 
 		NoServices: "Todavía no hay nada para reservar", NoServicesHint: "Por ahora no hay servicios para reservar en línea. Vuelve más tarde.",
 		NoProfessionals: "No hay nadie disponible", NoProfessionalsHint: "Por ahora nadie atiende este servicio con reservas en línea.",
@@ -30,7 +30,7 @@ var spanish = language{
 		NextFree: "Próximo día libre: %s", NoneSoon: "No hay horas libres en los próximos meses.", OtherProfessional: "Elegir otro profesional",
 
 		YourDetails: "Tus datos", Name: "Nombre completo", Phone: "Teléfono", Email: "Correo electrónico", Notes: "¿Algo que debamos saber?", Optional: "opcional",
-		PhoneHint: "Con código de área, para comunicarnos contigo.", EmailHint: "La confirmación llega a esta dirección.", NotesHint: "Como máximo 500 caracteres.",
+		PhoneHint: "Con código de área, para comunicarnos contigo.", EmailHint: "Para avisos sobre esta reserva.", NotesHint: "Como máximo 500 caracteres.",
 		LeaveEmpty: "Deja este campo vacío",
 		Agree:      "Al reservar aceptas los", AgreeAnd: "y la", CancellationPolicy: "Política de cancelación",
 		Book: "Confirmar reserva", BookDeposit: "Reservar y pagar el anticipo", Booking: "Reservando…",

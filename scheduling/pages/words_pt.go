@@ -21,8 +21,8 @@ var portuguese = language{
 		PreviousMonth: "Mês anterior", NextMonth: "Próximo mês", PreviousWeek: "Semana anterior", NextWeek: "Próxima semana",
 		FreeTimes: [2]string{"%d horário livre", "%d horários livres"}, NoTimes: "sem horários livres", Today: "hoje",
 		Morning: "Manhã", Afternoon: "Tarde", Evening: "Noite",
-		PlacesLeft: [2]string{"%d vaga", "%d vagas"}, WholeMonth: "Ver o mês inteiro",
-		TimesIn: "Horário de %s", YourTime: "%s no seu fuso",
+		PlacesLeft: [2]string{"%d vaga", "%d vagas"}, WholeMonth: "Ver o mês",
+		TimesIn: "Horário de %s", YourTime: "%s no seu fuso", YourZone: "em letra menor, no seu fuso (%s)",
 
 		NoServices: "Nada para agendar ainda", NoServicesHint: "No momento não há serviços para agendar online. Volte mais tarde.",
 		NoProfessionals: "Ninguém disponível", NoProfessionalsHint: "No momento ninguém atende este serviço pelo agendamento online.",
@@ -30,7 +30,7 @@ var portuguese = language{
 		NextFree: "Próximo dia livre: %s", NoneSoon: "Não há horários livres nos próximos meses.", OtherProfessional: "Escolher outro profissional",
 
 		YourDetails: "Seus dados", Name: "Nome completo", Phone: "Telefone", Email: "E-mail", Notes: "Algo que devemos saber?", Optional: "opcional",
-		PhoneHint: "Com DDD, para falarmos com você.", EmailHint: "A confirmação vai para este endereço.", NotesHint: "No máximo 500 caracteres.",
+		PhoneHint: "Com DDD, para falarmos com você.", EmailHint: "Para avisos sobre este agendamento.", NotesHint: "No máximo 500 caracteres.",
 		LeaveEmpty: "Deixe este campo vazio",
 		Agree:      "Ao agendar, você aceita os", AgreeAnd: "e a", CancellationPolicy: "Política de cancelamento",
 		Book: "Confirmar agendamento", BookDeposit: "Agendar e pagar o sinal", Booking: "Agendando…",

@@ -8,15 +8,28 @@
 	const day = (at, zone) => new Intl.DateTimeFormat(lang, { weekday: "short", day: "numeric", timeZone: zone }).format(at);
 	const own = Intl.DateTimeFormat().resolvedOptions().timeZone;
 	if (told.zone && own) {
+		let differs = false;
 		for (const time of document.querySelectorAll("time[data-local]")) {
 			const at = new Date(time.dateTime);
 			const other = day(at, own) !== day(at, told.zone);
 			if (!other && clock(at, own) === clock(at, told.zone)) continue;
+			differs = true;
+			const here = (other ? day(at, own) + " " : "") + clock(at, own);
+			const [before, after] = told.yourTime.split("%s");
 			const note = document.createElement("span");
 			note.className = "local";
-			note.textContent = told.yourTime.replace("%s", (other ? day(at, own) + " " : "") + clock(at, own));
+			note.textContent = before + here + after;
+			if (time.dataset.local === "short") { // where there are many: the words for those who listen
+				note.textContent = here;
+				const words = document.createElement("span");
+				words.className = "unseen";
+				words.textContent = after;
+				note.append(words);
+			}
 			time.after(" ", note);
 		}
+		const legend = document.querySelector("[data-own-zone]");
+		if (legend && differs) legend.append(" · " + told.yourZone.replace("%s", own.split("/").pop().replaceAll("_", " ")));
 	}
 
 	// One press is enough. Coming back to the page makes the button good again.
