@@ -6,6 +6,7 @@ import (
 	"context"
 	"io/fs"
 	"net/http"
+	"time"
 	_ "time/tzdata" // organizations have time zones, and machines may know none
 
 	"github.com/danielgtaylor/huma/v2"
@@ -14,6 +15,7 @@ import (
 	"integrationhub/hub"
 	"integrationhub/hub/module"
 	"integrationhub/scheduling/internal/api"
+	"integrationhub/scheduling/internal/cashier"
 	"integrationhub/scheduling/internal/public"
 	"integrationhub/scheduling/internal/store"
 	"integrationhub/scheduling/migrations"
@@ -43,8 +45,12 @@ func (Module) Migrations() fs.FS { return migrations.FS() }
 // Open implements [module.Module].
 func (Module) Open(_ context.Context, kit module.Kit) (module.Instance, error) {
 	s := store.New(kit)
-	desk := public.New(kit, s)
-	return &instance{api: api.New(kit, s, desk), store: s, pages: pages.New(kit, desk)}, nil
+	c, err := cashier.New(kit, s)
+	if err != nil {
+		return nil, err
+	}
+	desk := public.New(kit, s, c)
+	return &instance{api: api.New(kit, s, c, desk), store: s, jobs: jobs(c), pages: pages.New(kit, desk)}, nil
 }
 
 // instance is the product at work.
@@ -52,6 +58,7 @@ type instance struct {
 	api   *api.API
 	store *store.Store
 	pages *pages.Pages
+	jobs  []module.Job
 }
 
 var (
@@ -61,6 +68,7 @@ var (
 	_ module.Presenter = (*instance)(nil)
 	_ module.Finder    = (*instance)(nil)
 	_ module.Pages     = (*instance)(nil)
+	_ module.Worker    = (*instance)(nil)
 )
 
 // Routes implements [module.Instance].
@@ -96,4 +104,14 @@ func (i *instance) Pages() map[string]http.Handler {
 // Handle implements [module.Instance].
 func (i *instance) Handle(ctx context.Context, tx pgx.Tx, e hub.Event) error {
 	return i.store.Join(tx).Receive(ctx, e)
+}
+
+// Jobs implements [module.Worker].
+func (i *instance) Jobs() []module.Job { return i.jobs }
+
+// jobs is the table of what is done in the background.
+func jobs(c *cashier.Cashier) []module.Job {
+	return []module.Job{
+		{Name: store.JobPayments, Every: 20 * time.Second, Timeout: 10 * time.Minute, Run: func(ctx context.Context, _ []byte) error { return c.Work(ctx) }},
+	}
 }

@@ -181,6 +181,14 @@ func (a *API) additions() []route {
 	}
 }
 
+// developers are the rows that only a development environment has.
+func (a *API) developers() []route {
+	const v = "/api/v1"
+	return []route{
+		{post, v + "/dev/payments/{txid}/pay", anyone, 200, "dev.pay", "Pay a charge of the sandbox", handle(a.paySandbox)},
+	}
+}
+
 func (r route) operation() huma.Operation {
 	tag, _, _ := strings.Cut(r.id, ".")
 	errors := []int{422, 429, 503}
