@@ -6,6 +6,7 @@ import (
 	"net/http"
 
 	"integrationhub/scheduling/internal/booking"
+	"integrationhub/scheduling/internal/calendar"
 	"integrationhub/scheduling/internal/public"
 )
 
@@ -135,7 +136,7 @@ func (v *visit) done() (reply, error) {
 	page := v.shown(b)
 	v.tell(page, b)
 	if b.Status.Blocks() && page.State != stateOver {
-		page.Calendar, page.Manage = v.calendarFile(b), v.link("cancel", "token", b.Token)
+		page.Calendar, page.Manage = v.link("calendar.ics", "token", b.Token), v.link("cancel", "token", b.Token)
 	}
 	if d := b.Deposit; d != nil && page.State == stateHeld {
 		page.Deposit = &deposit{Amount: v.lang.money(d.Amount, v.org.Currency), Refresh: v.link("done", "token", b.Token)}
@@ -230,5 +231,12 @@ func refused(err error) bool {
 	return errors.As(err, &transition) || errors.As(err, &window) || code == "client_cancel_disabled" || code == "client_reschedule_disabled"
 }
 
-// calendarFile is where the booking is to be had as an .ics file.
-func (v *visit) calendarFile(b public.Booked) string { return "" }
+// calendarFile gives a booking for its client's own calendar.
+func (v *visit) calendarFile() (reply, error) {
+	b, err := v.appointment()
+	if err != nil {
+		return reply{}, err
+	}
+	bytes, name := v.desk.Calendar(v.org, b)
+	return reply{file: &file{name, calendar.Publish.Type(), bytes}}, nil
+}

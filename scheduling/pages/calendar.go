@@ -15,8 +15,8 @@ type planner struct {
 	start func(time.Time) string
 }
 
-// calendar is a month of days to choose from.
-type calendar struct {
+// monthView is a month of days to choose from.
+type monthView struct {
 	Month          string
 	Previous, Next string // links; "" = nothing to see there
 	Weekdays       []weekday
@@ -41,32 +41,32 @@ type cell struct {
 	Shown bool // its times are
 }
 
-// calendar shows the month of the address, or the first one with a free day.
-func (v *visit) calendar(c public.Choice, p planner) (calendar, error) {
+// month shows the month of the address, or the first one with a free day.
+func (v *visit) month(c public.Choice, p planner) (monthView, error) {
 	view, today := v.desk.View(v.org), booking.DateOf(v.now, v.org.Zone)
 	first, last := monthOf(today)
 	asked := v.query.Get("month")
 	if asked != "" {
 		var err error
 		if first, last, err = booking.ParseMonth(asked); err != nil || first.Time().Year() < 1970 || first.Time().Year() > 9997 {
-			return calendar{}, gone()
+			return monthView{}, gone()
 		}
 	}
 	days, err := v.desk.Days(v.ctx, view, c, first, last)
 	if err != nil {
-		return calendar{}, err
+		return monthView{}, err
 	}
-	shown := calendar{Empty: !anyFree(days), Zone: place(v.now.In(v.org.Zone))}
+	shown := monthView{Empty: !anyFree(days), Zone: place(v.now.In(v.org.Zone))}
 	if shown.Empty {
 		next, found, err := v.desk.NextFree(v.ctx, view, c, max(today, last+1))
 		if err != nil {
-			return calendar{}, err
+			return monthView{}, err
 		}
 		if found && asked == "" { // what is over or full is of no use to begin with
 			first, last = monthOf(next.Date)
 			shown.Empty = false
 			if days, err = v.desk.Days(v.ctx, view, c, first, last); err != nil {
-				return calendar{}, err
+				return monthView{}, err
 			}
 		} else if found {
 			shown.NextFree, shown.NextFreeLink = v.lang.day(next.Date), p.day(next.Date)
@@ -142,8 +142,8 @@ func (v *visit) cell(d booking.DayFree, today booking.Date, p planner) cell {
 	return c
 }
 
-// times are the free slots of a day.
-type times struct {
+// dayView is the free slots of a day.
+type dayView struct {
 	Day            string
 	Week           []cell
 	Previous, Next string // links to other weeks; "" = nothing to see there
@@ -168,23 +168,23 @@ type slot struct {
 }
 
 // timesOf shows the day of the address.
-func (v *visit) timesOf(c public.Choice, p planner) (times, error) {
+func (v *visit) timesOf(c public.Choice, p planner) (dayView, error) {
 	d, err := booking.ParseDate(v.query.Get("date"))
 	if err != nil || d.Time().Year() < 1970 || d.Time().Year() > 9997 {
-		return times{}, gone()
+		return dayView{}, gone()
 	}
 	view, today := v.desk.View(v.org), booking.DateOf(v.now, v.org.Zone)
 	found, err := v.desk.Day(v.ctx, view, c, d)
 	if err != nil {
-		return times{}, err
+		return dayView{}, err
 	}
 	first := d - booking.Date(v.column(d))
 	week, err := v.desk.Days(v.ctx, view, c, first, first+6)
 	if err != nil {
-		return times{}, err
+		return dayView{}, err
 	}
 	noon := booking.DayStart(v.org.Zone, d).Add(12 * time.Hour)
-	shown := times{
+	shown := dayView{
 		Day: sentence(v.lang.day(d)), Parts: v.parts(found, p), Month: p.month(monthName(d)),
 		Zone: place(noon.In(v.org.Zone)), ZoneName: v.org.Timezone,
 	}
@@ -202,7 +202,7 @@ func (v *visit) timesOf(c public.Choice, p planner) (times, error) {
 	if len(found.Slots) == 0 {
 		next, ok, err := v.desk.NextFree(v.ctx, view, c, max(today, d+1))
 		if err != nil {
-			return times{}, err
+			return dayView{}, err
 		}
 		if ok {
 			shown.NextFree, shown.NextFreeLink = v.lang.day(next.Date), p.day(next.Date)

@@ -46,7 +46,7 @@ func (v *visit) moving() (reply, error) {
 		list, err := v.timesOf(choice, plan)
 		return reply{template: "time", title: t.ChooseTime, summary: about, body: list}, err
 	}
-	month, err := v.calendar(choice, plan)
+	month, err := v.month(choice, plan)
 	return reply{template: "day", title: t.MoveTitle, summary: about, body: month}, err
 }
 

@@ -71,6 +71,13 @@ type reply struct {
 	summary  *summary
 	body     any
 	location string // of a redirection
+	file     *file  // instead of a page
+}
+
+// file is something to keep.
+type file struct {
+	name, kind string
+	bytes      []byte
 }
 
 // redirect sends a browser on, with GET.
@@ -92,6 +99,7 @@ func steps() map[string]step {
 		"time":         {get: (*visit).times},
 		"details":      {get: (*visit).details, post: (*visit).book},
 		"done":         {get: (*visit).done, closed: true},
+		"calendar.ics": {get: (*visit).calendarFile, closed: true},
 		"cancel":       {get: (*visit).cancelling, post: (*visit).cancel, closed: true},
 		"move":         {get: (*visit).moving, post: (*visit).move, closed: true},
 	}

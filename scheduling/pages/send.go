@@ -78,6 +78,12 @@ func (v *visit) send(w http.ResponseWriter, r *http.Request, answer reply, index
 		w.WriteHeader(answer.status)
 		return
 	}
+	if f := answer.file; f != nil {
+		w.Header().Set("Content-Type", f.kind)
+		w.Header().Set("Content-Disposition", `attachment; filename="`+f.name+`"`)
+		_, _ = w.Write(f.bytes) // the visitor may have gone
+		return
+	}
 	page := v.document(r, answer, style)
 	page.Indexed = indexed
 	var out bytes.Buffer

@@ -273,7 +273,7 @@ func (v *visit) day() (reply, error) {
 		return or(instead), err
 	}
 	service := c.service.ID.String()
-	calendar, err := v.calendar(c.wanted(), planner{
+	month, err := v.month(c.wanted(), planner{
 		month: func(m string) string {
 			return v.link("day", "service", service, "professional", c.parameter, "month", m)
 		},
@@ -285,9 +285,9 @@ func (v *visit) day() (reply, error) {
 		return reply{}, err
 	}
 	if len(c.offers) > 1 {
-		calendar.Other = v.link("professional", "service", service)
+		month.Other = v.link("professional", "service", service)
 	}
-	return reply{template: "day", title: v.t().ChooseDay, step: 3, summary: v.summary(c, time.Time{}), body: calendar}, nil
+	return reply{template: "day", title: v.t().ChooseDay, step: 3, summary: v.summary(c, time.Time{}), body: month}, nil
 }
 
 // times shows the free slots of a day.
