@@ -83,12 +83,6 @@ func (l *language) day(d booking.Date) string {
 	return strings.NewReplacer("{weekday}", l.weekday(d), "{day}", strconv.Itoa(t.Day()), "{month}", l.months[t.Month()-1], "{year}", strconv.Itoa(t.Year())).Replace(l.dayForm)
 }
 
-// shortDay writes a date without its year: ter., 3 de mar.
-func (l *language) shortDay(d booking.Date) string {
-	t := d.Time()
-	return strings.NewReplacer("{weekday}", l.shortWeekdays[d.Weekday()], "{day}", strconv.Itoa(t.Day()), "{month}", l.shortMonths[t.Month()-1]).Replace(l.shortForm)
-}
-
 // month writes a month: março de 2026.
 func (l *language) month(d booking.Date) string {
 	t := d.Time()

@@ -12,12 +12,12 @@ type language struct {
 	tag  string // BCP 47, as in the lang attribute
 	name string // of the language, in itself
 
-	months, shortMonths           [12]string
-	weekdays, shortWeekdays       [7]string // from Monday
-	dayForm, shortForm, monthForm string    // with {weekday}, {day}, {month}, {year}
-	halves                        [2]string // of a day of twelve hours
-	thousands, decimal            string
-	symbolAfter                   bool // the currency follows the amount
+	months                  [12]string
+	weekdays, shortWeekdays [7]string // from Monday
+	dayForm, monthForm      string    // with {weekday}, {day}, {month}, {year}
+	halves                  [2]string // of a day of twelve hours
+	thousands, decimal      string
+	symbolAfter             bool // the currency follows the amount
 
 	words words
 }

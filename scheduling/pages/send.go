@@ -49,10 +49,11 @@ type document struct {
 
 // organization is what pages tell of one.
 type organization struct {
-	Name, Initial  string
-	Logo           string
-	Phone, PhoneTo string
-	Address        string
+	Name, Initial string
+	Logo          string
+	Phone         string
+	PhoneTo       template.URL
+	Address       string
 }
 
 // stepMark is one of the steps above a page.
@@ -156,7 +157,8 @@ func (v *visit) document(r *http.Request, answer reply, style string) *document 
 	page.Home, page.Zone, page.Terms, page.Privacy = v.link(""), o.Timezone, v.look.TermsURL, v.look.PrivacyURL
 	page.Org = &organization{Name: o.Name, Initial: initial(o.Name), Logo: v.logo()}
 	if o.Phone != nil {
-		page.Org.Phone, page.Org.PhoneTo = phone(*o.Phone), "tel:"+*o.Phone
+		page.Org.Phone = phone(*o.Phone)
+		page.Org.PhoneTo = template.URL("tel:" + url.PathEscape(*o.Phone)) //nolint:gosec // cannot leave the number
 	}
 	if o.Address != nil {
 		page.Org.Address = *o.Address

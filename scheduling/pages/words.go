@@ -10,7 +10,7 @@ type words struct {
 	Steps                            string // names the list of steps
 	StepNames                        [5]string
 	StepDone                         string // read out with a step that was taken
-	Change, Back                     string
+	Change                           string
 
 	// Choosing.
 	ChooseService, ChooseProfessional, ChooseDay, ChooseTime string
@@ -46,13 +46,13 @@ type words struct {
 	TooMany, Refused, NoProvider                             string
 
 	// What was booked.
-	Summary, Service, With, When, Price, DueNow, Status                       string
-	Confirmed, ConfirmedHint, Requested, RequestedHint, Held, HeldHint, Moved string
-	PayBy, PixHow, PixCode, Copy, Copied, QRAlt, TimeLeft, IHavePaid          string
-	NoCode, DepositPaid                                                       string
-	AddToCalendar, Manage, BookAnother                                        string
-	Cancelled, CancelledHint, Over, OverHint                                  string
-	Refunded, Kept                                                            string
+	Summary, Service, With, When, Price, DueNow                        string
+	Confirmed, ConfirmedHint, Requested, RequestedHint, Held, HeldHint string
+	PayBy, PixHow, PixCode, Copy, Copied, QRAlt, TimeLeft, IHavePaid   string
+	NoCode, DepositPaid                                                string
+	AddToCalendar, Manage, BookAnother                                 string
+	Cancelled, CancelledHint, Over, OverHint                           string
+	Refunded, Kept                                                     string
 
 	// Cancelling and moving.
 	YourBooking, CancelTitle, CancelAsk, CancelReason, CancelNow, KeepIt string
@@ -72,7 +72,7 @@ type words struct {
 	UnavailableTitle, UnavailableHint string
 	BrokenTitle, BrokenHint           string
 	ForeignTitle, ForeignHint         string
-	StartAgain, TryAgain              string
+	StartAgain                        string
 }
 
 // count chooses the form for one or several.

@@ -3,16 +3,15 @@ package pages
 var english = language{
 	tag: "en", name: "English",
 	months:        [12]string{"January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November", "December"},
-	shortMonths:   [12]string{"Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"},
 	weekdays:      [7]string{"Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"},
 	shortWeekdays: [7]string{"Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"},
-	dayForm:       "{weekday}, {month} {day}, {year}", shortForm: "{weekday}, {month} {day}", monthForm: "{month} {year}",
+	dayForm:       "{weekday}, {month} {day}, {year}", monthForm: "{month} {year}",
 	halves: [2]string{"AM", "PM"}, thousands: ",", decimal: ".",
 	words: words{
 		SkipToContent: "Skip to content", Language: "Language", Powered: "Online booking",
 		Terms: "Terms of use", Privacy: "Privacy policy", Call: "Phone",
 		StepOf: "Step %d of %d", Steps: "Steps of your booking", StepNames: [5]string{"Service", "Professional", "Day", "Time", "Details"}, StepDone: "done",
-		Change: "Change", Back: "Back",
+		Change: "Change",
 
 		ChooseService: "What would you like to book?", ChooseProfessional: "Who would you like to see?",
 		ChooseDay: "Choose a day", ChooseTime: "Choose a time",
@@ -45,10 +44,10 @@ var english = language{
 		Refused:    "This booking cannot be made online. Please contact the business.",
 		NoProvider: "This service needs a deposit, which cannot be paid online yet. Please contact the business.",
 
-		Summary: "Your booking", Service: "Service", With: "With", When: "When", Price: "Price", DueNow: "Deposit", Status: "Status",
+		Summary: "Your booking", Service: "Service", With: "With", When: "When", Price: "Price", DueNow: "Deposit",
 		Confirmed: "You are booked", ConfirmedHint: "We look forward to seeing you.",
 		Requested: "Booking received", RequestedHint: "The time is yours. The business still confirms it.",
-		Held: "Pay the deposit to keep your time", HeldHint: "We hold this time until %s.", Moved: "Your booking was moved",
+		Held: "Pay the deposit to keep your time", HeldHint: "We hold this time until %s.",
 		PayBy: "Pay with Pix", PixHow: "Open your bank's app, choose Pix, and scan the code or paste it.", PixCode: "Pix code (copy and paste)",
 		Copy: "Copy code", Copied: "Copied", QRAlt: "QR code of the Pix payment", TimeLeft: "%s left to pay", IHavePaid: "I have paid: refresh",
 		NoCode: "The payment code is on its way. Refresh this page in a moment.", DepositPaid: "Deposit paid",
@@ -74,6 +73,6 @@ var english = language{
 		UnavailableTitle: "Back in a moment", UnavailableHint: "Bookings cannot be reached right now. Please reload this page in a moment.",
 		BrokenTitle: "Something went wrong", BrokenHint: "It is our fault, not yours. Please try again in a moment.",
 		ForeignTitle: "This request was not sent from here", ForeignHint: "For your safety it was not carried out. Please begin on this page.",
-		StartAgain: "See what can be booked", TryAgain: "Try again",
+		StartAgain: "See what can be booked",
 	},
 }

@@ -3,16 +3,15 @@ package pages
 var spanish = language{
 	tag: "es", name: "Español",
 	months:        [12]string{"enero", "febrero", "marzo", "abril", "mayo", "junio", "julio", "agosto", "septiembre", "octubre", "noviembre", "diciembre"},
-	shortMonths:   [12]string{"ene", "feb", "mar", "abr", "may", "jun", "jul", "ago", "sept", "oct", "nov", "dic"},
 	weekdays:      [7]string{"lunes", "martes", "miércoles", "jueves", "viernes", "sábado", "domingo"},
 	shortWeekdays: [7]string{"lun", "mar", "mié", "jue", "vie", "sáb", "dom"},
-	dayForm:       "{weekday}, {day} de {month} de {year}", shortForm: "{weekday}, {day} {month}", monthForm: "{month} de {year}",
+	dayForm:       "{weekday}, {day} de {month} de {year}", monthForm: "{month} de {year}",
 	halves: [2]string{"a." + nbsp + "m.", "p." + nbsp + "m."}, thousands: ".", decimal: ",", symbolAfter: true,
 	words: words{
 		SkipToContent: "Ir al contenido", Language: "Idioma", Powered: "Reservas en línea",
 		Terms: "términos de uso", Privacy: "política de privacidad", Call: "Teléfono",
 		StepOf: "Paso %d de %d", Steps: "Pasos de la reserva", StepNames: [5]string{"Servicio", "Profesional", "Día", "Hora", "Tus datos"}, StepDone: "hecho",
-		Change: "Cambiar", Back: "Volver",
+		Change: "Cambiar",
 
 		ChooseService: "¿Qué quieres reservar?", ChooseProfessional: "¿Con quién prefieres?",
 		ChooseDay: "Elige el día", ChooseTime: "Elige la hora",
@@ -45,10 +44,10 @@ var spanish = language{
 		Refused:    "Esta reserva no se puede hacer en línea. Comunícate con el negocio.",
 		NoProvider: "Este servicio pide un anticipo que todavía no se puede pagar en línea. Comunícate con el negocio.",
 
-		Summary: "Tu reserva", Service: "Servicio", With: "Con", When: "Cuándo", Price: "Precio", DueNow: "Anticipo", Status: "Estado",
+		Summary: "Tu reserva", Service: "Servicio", With: "Con", When: "Cuándo", Price: "Precio", DueNow: "Anticipo",
 		Confirmed: "Reserva confirmada", ConfirmedHint: "Te esperamos.",
 		Requested: "Reserva recibida", RequestedHint: "La hora es tuya. Solo falta que el negocio la confirme.",
-		Held: "Paga el anticipo para asegurar tu hora", HeldHint: "Guardamos esta hora hasta %s.", Moved: "Tu reserva se cambió de hora",
+		Held: "Paga el anticipo para asegurar tu hora", HeldHint: "Guardamos esta hora hasta %s.",
 		PayBy: "Paga con Pix", PixHow: "Abre la app de tu banco, elige Pix y lee el código o pégalo.", PixCode: "Código Pix (copia y pega)",
 		Copy: "Copiar código", Copied: "Copiado", QRAlt: "Código QR del pago Pix", TimeLeft: "Quedan %s para pagar", IHavePaid: "Ya pagué: actualizar",
 		NoCode: "El código de pago está en camino. Actualiza la página en un momento.", DepositPaid: "Anticipo pagado",
@@ -74,6 +73,6 @@ var spanish = language{
 		UnavailableTitle: "Volvemos en un momento", UnavailableHint: "Las reservas no están disponibles ahora. Recarga esta página en un momento.",
 		BrokenTitle: "Algo salió mal", BrokenHint: "La falla es nuestra, no tuya. Inténtalo de nuevo en un momento.",
 		ForeignTitle: "Esta solicitud no salió de aquí", ForeignHint: "Por tu seguridad no se realizó. Comienza en esta página.",
-		StartAgain: "Ver lo que se puede reservar", TryAgain: "Intentar de nuevo",
+		StartAgain: "Ver lo que se puede reservar",
 	},
 }

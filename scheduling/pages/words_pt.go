@@ -3,16 +3,15 @@ package pages
 var portuguese = language{
 	tag: "pt-BR", name: "Português",
 	months:        [12]string{"janeiro", "fevereiro", "março", "abril", "maio", "junho", "julho", "agosto", "setembro", "outubro", "novembro", "dezembro"},
-	shortMonths:   [12]string{"jan.", "fev.", "mar.", "abr.", "mai.", "jun.", "jul.", "ago.", "set.", "out.", "nov.", "dez."},
 	weekdays:      [7]string{"segunda-feira", "terça-feira", "quarta-feira", "quinta-feira", "sexta-feira", "sábado", "domingo"},
 	shortWeekdays: [7]string{"seg", "ter", "qua", "qui", "sex", "sáb", "dom"},
-	dayForm:       "{weekday}, {day} de {month} de {year}", shortForm: "{weekday}, {day} de {month}", monthForm: "{month} de {year}",
+	dayForm:       "{weekday}, {day} de {month} de {year}", monthForm: "{month} de {year}",
 	halves: [2]string{"AM", "PM"}, thousands: ".", decimal: ",",
 	words: words{
 		SkipToContent: "Ir para o conteúdo", Language: "Idioma", Powered: "Agendamento online",
 		Terms: "termos de uso", Privacy: "política de privacidade", Call: "Telefone",
 		StepOf: "Passo %d de %d", Steps: "Passos do agendamento", StepNames: [5]string{"Serviço", "Profissional", "Dia", "Horário", "Seus dados"}, StepDone: "concluído",
-		Change: "Alterar", Back: "Voltar",
+		Change: "Alterar",
 
 		ChooseService: "O que você quer agendar?", ChooseProfessional: "Com quem você prefere?",
 		ChooseDay: "Escolha o dia", ChooseTime: "Escolha o horário",
@@ -45,10 +44,10 @@ var portuguese = language{
 		Refused:    "Este agendamento não pode ser feito online. Fale com o estabelecimento.",
 		NoProvider: "Este serviço pede um sinal, que ainda não pode ser pago online. Fale com o estabelecimento.",
 
-		Summary: "Seu agendamento", Service: "Serviço", With: "Com", When: "Quando", Price: "Preço", DueNow: "Sinal", Status: "Situação",
+		Summary: "Seu agendamento", Service: "Serviço", With: "Com", When: "Quando", Price: "Preço", DueNow: "Sinal",
 		Confirmed: "Agendamento confirmado", ConfirmedHint: "Esperamos por você.",
 		Requested: "Agendamento recebido", RequestedHint: "O horário é seu. Falta só a confirmação do estabelecimento.",
-		Held: "Pague o sinal para garantir o horário", HeldHint: "Guardamos este horário até %s.", Moved: "Seu agendamento foi remarcado",
+		Held: "Pague o sinal para garantir o horário", HeldHint: "Guardamos este horário até %s.",
 		PayBy: "Pague com Pix", PixHow: "Abra o app do seu banco, escolha Pix e leia o código ou cole-o.", PixCode: "Pix copia e cola",
 		Copy: "Copiar código", Copied: "Copiado", QRAlt: "QR code do pagamento Pix", TimeLeft: "Faltam %s para pagar", IHavePaid: "Já paguei: atualizar",
 		NoCode: "O código de pagamento está a caminho. Atualize a página em instantes.", DepositPaid: "Sinal pago",
@@ -74,6 +73,6 @@ var portuguese = language{
 		UnavailableTitle: "Voltamos já", UnavailableHint: "O agendamento está fora do ar. Recarregue a página em instantes.",
 		BrokenTitle: "Algo deu errado", BrokenHint: "A falha é nossa, não sua. Tente de novo em instantes.",
 		ForeignTitle: "Este pedido não partiu daqui", ForeignHint: "Por segurança, ele não foi executado. Comece por esta página.",
-		StartAgain: "Ver o que pode ser agendado", TryAgain: "Tentar de novo",
+		StartAgain: "Ver o que pode ser agendado",
 	},
 }
