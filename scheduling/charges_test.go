@@ -19,7 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"integrationhub/hub"
-	"integrationhub/hub/hubtest/modulemount"
+	"integrationhub/hub/hubtest/moduletest"
 	"integrationhub/hub/module"
 	"integrationhub/scheduling"
 )
@@ -39,13 +39,13 @@ func (l lent) Open(ctx context.Context, kit module.Kit) (module.Instance, error)
 // lending opens a studio whose kit the test changed.
 func lending(t testing.TB, change func(*module.Kit)) *plan {
 	t.Helper()
-	return another(t, modulemount.Mount(t, lent{scheduling.New(), change}, monday.Add(-72*time.Hour), 12)).open()
+	return another(t, moduletest.Start(t, lent{scheduling.New(), change}, moduletest.Options{Now: monday.Add(-72 * time.Hour)})).open()
 }
 
 // collecting is a studio whose charges the sandbox collects.
 func collecting(t testing.TB) *plan {
 	t.Helper()
-	return lending(t, func(kit *module.Kit) { kit.Settings.PaymentProvider = "sandbox" })
+	return opened(t, "HUB_PAYMENT_PROVIDER=sandbox")
 }
 
 // work does what is due of a job.
@@ -85,14 +85,14 @@ func (p *plan) points(client string) object {
 // exec changes the database behind the service's back.
 func (s *studio) exec(sql string, args ...any) {
 	s.t.Helper()
-	_, err := s.hub.DB.Exec(s.t.Context(), sql, args...)
+	_, err := s.hub.Kit.Pool.Exec(s.t.Context(), sql, args...)
 	require.NoError(s.t, err)
 }
 
 // count counts rows.
 func (s *studio) count(sql string, args ...any) (n int) {
 	s.t.Helper()
-	require.NoError(s.t, s.hub.DB.QueryRow(s.t.Context(), "select count(*) from "+sql, args...).Scan(&n))
+	require.NoError(s.t, s.hub.Kit.Pool.QueryRow(s.t.Context(), "select count(*) from "+sql, args...).Scan(&n))
 	return n
 }
 
@@ -226,12 +226,12 @@ func TestFiftyChargesAtOnceAreOne(t *testing.T) {
 	require.EqualValues(t, 1, p.ok(200, "GET", "/payments?status=pending", nil)["total"])
 	require.Equal(t, 1, p.count(`scheduling.sandbox_charges where status = 'pending' and order_id in (select id from scheduling.payments where org_id = $1)`, p.org))
 	require.Zero(t, p.count(`scheduling.sandbox_charges c where c.status = 'pending' and c.code like '%Studio%' and not exists (select from scheduling.payments p where p.id = c.order_id)
-		and c.notify_url = $1`, p.hub.URL+"/api/v1/payments/webhook/sandbox"), "those made for nothing are ended")
+		and c.notify_url = $1`, p.hub.Base+"/api/v1/payments/webhook/sandbox"), "those made for nothing are ended")
 }
 
 func TestWithoutAProvider(t *testing.T) {
 	t.Parallel()
-	p := lending(t, func(kit *module.Kit) { kit.Settings.PaymentProvider = "" })
+	p := opened(t, "HUB_PAYMENT_PROVIDER=none")
 	p.refused(409, "provider_not_configured", "POST", "/payments/pix", object{"client_id": p.client, "amount": 5})
 	p.ok(200, "PUT", "/services/"+p.service, object{"requires_deposit": true, "deposit_amount": 20})
 	p.guest().refused(409, "provider_not_configured", "POST", p.public("/appointments"), p.wish(0))

@@ -18,7 +18,7 @@ func deposits(t testing.TB) *plan {
 // txid finds the charge of an appointment's deposit.
 func (p *plan) txid(appointment any) (txid string) {
 	p.t.Helper()
-	require.NoError(p.t, p.hub.DB.QueryRow(p.t.Context(), `select c.txid from scheduling.charges c join scheduling.payments p on p.id = c.payment_id
+	require.NoError(p.t, p.hub.Kit.Pool.QueryRow(p.t.Context(), `select c.txid from scheduling.charges c join scheduling.payments p on p.id = c.payment_id
 		where p.appointment_id = $1 order by c.created_at desc limit 1`, appointment).Scan(&txid))
 	return txid
 }
@@ -272,19 +272,19 @@ func TestTheSystemsChangesPublishInTheirTransaction(t *testing.T) {
 	p.exec(`update scheduling.charges set due_at = null where txid = $1`, txid)
 	p.exec(`update scheduling.payments set status = 'expired' where appointment_id = $1`, id)
 	p.later(31 * time.Minute)
-	p.hub.FailEvent.Store(true)
+	p.hub.FailEvents.Store(true)
 	p.work("payments")
 	require.Equal(t, "scheduled", p.appointment(id)["status"])
-	p.hub.FailEvent.Store(false)
+	p.hub.FailEvents.Store(false)
 	p.work("payments")
 	require.Equal(t, "cancelled", p.appointment(id)["status"])
-	p.hub.FailEvent.Store(true)
+	p.hub.FailEvents.Store(true)
 	p.pay(txid)
 	still := p.appointment(id)
 	require.Equal(t, "cancelled", still["status"])
 	require.Equal(t, "unpaid", still["payment_status"])
 	require.Equal(t, "expired", still["payments"].([]any)[0].(object)["status"])
-	p.hub.FailEvent.Store(false)
+	p.hub.FailEvents.Store(false)
 	p.later(2 * time.Minute)
 	p.work("payments")
 	require.Equal(t, "scheduled", p.appointment(id)["status"], "the notice was kept and is worked at again")
