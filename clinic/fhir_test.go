@@ -42,13 +42,6 @@ func ids(bundle object) []string {
 	return list
 }
 
-// first is the first resource of a bundle.
-func first(t *testing.T, bundle object) object {
-	t.Helper()
-	require.NotEmpty(t, bundle["entry"], bundle)
-	return bundle["entry"].([]any)[0].(object)["resource"].(object)
-}
-
 // chart is a patient with one of everything.
 type chart struct {
 	*practice
@@ -64,20 +57,20 @@ func newChart(t *testing.T) *chart {
 
 func (c *chart) chart() {
 	c.t.Helper()
-	make := func(path string, body object) string {
+	add := func(path string, body object) string {
 		c.t.Helper()
 		return c.ok(201, "POST", path, body)["id"].(string)
 	}
-	c.patient = make("/patients", object{"name": "Édson da Silva", "phone": "+5511987654321", "email": "edson@example.com", "cpf": cpf, "birth_date": "1980-03-02"})
+	c.patient = add("/patients", object{"name": "Édson da Silva", "phone": "+5511987654321", "email": "edson@example.com", "cpf": cpf, "birth_date": "1980-03-02"})
 	mine := "/patients/" + c.patient
-	c.appointment = make(mine+"/appointments", object{"datetime": "2026-03-02T09:00:00-03:00", "service": "Consulta", "professional": "Dra. Lia"})
-	c.visit = make(mine+"/appointments", object{"datetime": "2026-02-02T09:00:00-03:00", "service": "Retorno", "professional": "Dra. Lia", "status": "completed"})
-	c.cancelled = make(mine+"/appointments", object{"datetime": "2026-01-02T09:00:00-03:00", "status": "cancelled"})
-	c.record = make(mine+"/records", object{"date": "2026-02-02", "type": "evolution", "professional": "Dra. Lia", "content": "the whole story", "summary": "seen, all is well"})
-	c.restricted = make(mine+"/records", object{"date": "2026-02-03", "type": "psychiatry", "professional": "Dr. Rui", "content": "a restricted story", "summary": "told to nobody", "sensitivity": "R"})
-	c.secret = make(mine+"/records", object{"date": "2026-02-04", "type": "serology", "content": "a secret story", "summary": "not even that it is", "sensitivity": "V"})
-	c.payment = make(mine+"/payments", object{"amount": 150.5, "description": "Consulta", "due_date": "2026-03-02"})
-	c.interaction = make(mine+"/interactions", object{"interaction_type": "phone_call", "summary": "=HYPERLINK(1)", "occurred_at": "2026-02-05T10:00:00Z"})
+	c.appointment = add(mine+"/appointments", object{"datetime": "2026-03-02T09:00:00-03:00", "service": "Consulta", "professional": "Dra. Lia"})
+	c.visit = add(mine+"/appointments", object{"datetime": "2026-02-02T09:00:00-03:00", "service": "Retorno", "professional": "Dra. Lia", "status": "completed"})
+	c.cancelled = add(mine+"/appointments", object{"datetime": "2026-01-02T09:00:00-03:00", "status": "cancelled"})
+	c.record = add(mine+"/records", object{"date": "2026-02-02", "type": "evolution", "professional": "Dra. Lia", "content": "the whole story", "summary": "seen, all is well"})
+	c.restricted = add(mine+"/records", object{"date": "2026-02-03", "type": "psychiatry", "professional": "Dr. Rui", "content": "a restricted story", "summary": "told to nobody", "sensitivity": "R"})
+	c.secret = add(mine+"/records", object{"date": "2026-02-04", "type": "serology", "content": "a secret story", "summary": "not even that it is", "sensitivity": "V"})
+	c.payment = add(mine+"/payments", object{"amount": 150.5, "description": "Consulta", "due_date": "2026-03-02"})
+	c.interaction = add(mine+"/interactions", object{"interaction_type": "phone_call", "summary": "=HYPERLINK(1)", "occurred_at": "2026-02-05T10:00:00Z"})
 }
 
 func TestFHIRResources(t *testing.T) {
