@@ -30,11 +30,8 @@ var _ module.Module = Module{}
 func (Module) Spec() module.Spec {
 	return module.Spec{
 		Name: "clinic", Title: "Clinic", KeyPrefix: "cli", Tenant: "clinic", Version: "1.0.0", Features: api.Features(),
-		Receives: []string{
-			"message.received", "message.sent", "ticket.created", "ticket.closed", "contact.created",
-			"appointment.created", "appointment.cancelled", "appointment.reminded", "appointment.noshow",
-		},
-		Sends: []string{"patient.created", "patient.updated", "patient.deleted", "record.created", "payment.received", "payment.overdue"},
+		Receives: store.Received(),
+		Sends:    []string{"patient.created", "patient.updated", "patient.deleted", "record.created", "payment.received", "payment.overdue"},
 	}
 }
 
@@ -82,16 +79,19 @@ func (i *instance) Find(ctx context.Context, phone string) ([]module.Match, erro
 
 // Jobs implements [module.Worker].
 func (i *instance) Jobs() []module.Job {
-	return []module.Job{i.store.Imports(), {
-		Name: "overdue", Every: time.Hour, Timeout: 10 * time.Minute,
-		Run: func(ctx context.Context, _ []byte) error {
-			_, err := i.store.Overdue(ctx, nil)
-			return err
-		},
-	}}
+	overdue := func(ctx context.Context, _ []byte) error {
+		_, err := i.store.Overdue(ctx, nil)
+		return err
+	}
+	deletions := func(ctx context.Context, _ []byte) error { return i.store.FollowDeletions(ctx) }
+	return []module.Job{
+		i.store.Imports(),
+		{Name: "overdue", Every: time.Hour, Timeout: 10 * time.Minute, Run: overdue},
+		{Name: "deletions", Every: 5 * time.Minute, Timeout: 5 * time.Minute, Run: deletions},
+	}
 }
 
 // Handle implements [module.Instance].
 func (i *instance) Handle(ctx context.Context, tx pgx.Tx, e hub.Event) error {
-	return module.ErrIgnored
+	return i.store.Join(tx).Receive(ctx, e)
 }

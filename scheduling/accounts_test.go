@@ -2,6 +2,7 @@ package scheduling_test
 
 import (
 	"bytes"
+	"crypto/rand"
 	"image"
 	"image/png"
 	"mime/multipart"
@@ -87,10 +88,10 @@ func TestRefreshRotatesAndReuseEndsTheLogin(t *testing.T) {
 // mailed is the token of the last link sent to an address.
 func (s *studio) mailed(to string) string {
 	s.t.Helper()
-	var text string
-	require.NoError(s.t, s.hub.DB.QueryRow(s.t.Context(), `select body from public.mails where recipient = $1 order by at desc limit 1`, to).Scan(&text))
-	_, token, found := strings.Cut(text, "https://app.example.com/reset-password?token=")
-	require.True(s.t, found, text)
+	mails := s.hub.Mails(to)
+	require.NotEmpty(s.t, mails, to)
+	_, token, found := strings.Cut(mails[0], s.hub.URL+"/reset-password?token=")
+	require.True(s.t, found, mails[0])
 	token, _, _ = strings.Cut(token, "\n")
 	token, err := url.QueryUnescape(token)
 	require.NoError(s.t, err)
@@ -235,10 +236,25 @@ func TestLogo(t *testing.T) {
 		links = append(links, got.body["logo_url"])
 	}
 	require.NotEqual(t, links[0], links[1])
-	require.Equal(t, 1, s.hub.Stored(), "the one before is gone")
+	require.Len(t, s.hub.Files(), 1, "the one before is gone")
+	noise := image.NewRGBA(image.Rect(0, 0, 700, 700)) // more than a JSON body may have
+	_, _ = rand.Read(noise.Pix)
+	var large bytes.Buffer
+	require.NoError(t, png.Encode(&large, noise))
+	require.Greater(t, large.Len(), 1<<20)
+	require.Less(t, large.Len(), 2<<20)
+	require.Equal(t, 200, upload("file", large.Bytes()).status)
+	padded := func(size int) []byte { return append(picture.Bytes(), make([]byte, size-picture.Len())...) }
+	require.Equal(t, 415, upload("file", padded(2<<20)).status, "not too large; but bytes behind the picture")
+	for _, size := range []int{2<<20 + 1, 3 << 20, 20 << 20} {
+		got := upload("file", padded(size))
+		require.Equal(t, 413, got.status, "%d bytes: %s", size, got.text)
+		require.Equal(t, "file_too_large", got.body["code"], got.text)
+	}
+	require.Len(t, s.hub.Files(), 1)
 	require.Equal(t, 415, upload("file", []byte("<svg xmlns='http://www.w3.org/2000/svg'/>")).status)
 	require.Equal(t, 422, upload("other", picture.Bytes()).status)
 	s.ok(204, "DELETE", "/organization/logo", nil)
 	require.Nil(t, s.ok(200, "GET", "/organization", nil)["logo_url"])
-	require.Zero(t, s.hub.Stored())
+	require.Empty(t, s.hub.Files())
 }

@@ -298,7 +298,7 @@ func TestEventsAndChangesStandOrFallTogether(t *testing.T) {
 	t.Parallel()
 	p := opened(t)
 	kept, missed := p.book(0), p.book(time.Hour)
-	p.hub.FailEvent.Store(true)
+	p.hub.FailEvents.Store(true)
 	for _, change := range []func() answer{
 		func() answer { return p.call("POST", "/appointments", p.draft(2*time.Hour)) },
 		func() answer { return p.call("POST", "/appointments/"+kept+"/cancel", object{"reason": "x"}) },
@@ -306,7 +306,7 @@ func TestEventsAndChangesStandOrFallTogether(t *testing.T) {
 	} {
 		require.Equal(t, 500, change().status)
 	}
-	p.hub.FailEvent.Store(false)
+	p.hub.FailEvents.Store(false)
 	for _, one := range p.list("/appointments") {
 		require.Equal(t, "scheduled", one["status"])
 		require.EqualValues(t, 1, one["version"])

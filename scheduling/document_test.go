@@ -83,7 +83,7 @@ GET /api/v1/loyalty/clients/{id}`
 func TestEveryRowOfTheDocumentIsThere(t *testing.T) {
 	t.Parallel()
 	var have []string
-	for _, op := range operations(mount(t).API) {
+	for _, op := range operations(newStudio(t)) {
 		have = append(have, op.Method+" "+op.Path)
 	}
 	var lacking []string
@@ -97,7 +97,7 @@ func TestEveryRowOfTheDocumentIsThere(t *testing.T) {
 
 func TestChargesWithoutAProvider(t *testing.T) {
 	t.Parallel()
-	p := opened(t)
+	p := opened(t, "HUB_PAYMENT_PROVIDER=none")
 	id := p.book(0)
 	p.refused(409, "provider_not_configured", "POST", "/payments/pix", object{"appointment_id": id})
 	p.invalid("body.amount", "POST", "/payments/pix", object{"client_id": p.client})

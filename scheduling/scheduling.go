@@ -5,6 +5,7 @@ package scheduling
 import (
 	"context"
 	"io/fs"
+	"time"
 	_ "time/tzdata" // organizations have time zones, and machines may know none
 
 	"github.com/danielgtaylor/huma/v2"
@@ -13,6 +14,7 @@ import (
 	"integrationhub/hub"
 	"integrationhub/hub/module"
 	"integrationhub/scheduling/internal/api"
+	"integrationhub/scheduling/internal/cashier"
 	"integrationhub/scheduling/internal/public"
 	"integrationhub/scheduling/internal/store"
 	"integrationhub/scheduling/migrations"
@@ -41,13 +43,18 @@ func (Module) Migrations() fs.FS { return migrations.FS() }
 // Open implements [module.Module].
 func (Module) Open(_ context.Context, kit module.Kit) (module.Instance, error) {
 	s := store.New(kit)
-	return &instance{api: api.New(kit, s, public.New(kit, s)), store: s}, nil
+	c, err := cashier.New(kit, s)
+	if err != nil {
+		return nil, err
+	}
+	return &instance{api: api.New(kit, s, c, public.New(kit, s, c)), store: s, jobs: jobs(c)}, nil
 }
 
 // instance is the product at work.
 type instance struct {
 	api   *api.API
 	store *store.Store
+	jobs  []module.Job
 }
 
 var (
@@ -56,6 +63,7 @@ var (
 	_ module.Actor     = (*instance)(nil)
 	_ module.Presenter = (*instance)(nil)
 	_ module.Finder    = (*instance)(nil)
+	_ module.Worker    = (*instance)(nil)
 )
 
 // Routes implements [module.Instance].
@@ -86,4 +94,14 @@ func (i *instance) Find(ctx context.Context, phone string) ([]module.Match, erro
 // Handle implements [module.Instance].
 func (i *instance) Handle(ctx context.Context, tx pgx.Tx, e hub.Event) error {
 	return i.store.Join(tx).Receive(ctx, e)
+}
+
+// Jobs implements [module.Worker].
+func (i *instance) Jobs() []module.Job { return i.jobs }
+
+// jobs is the table of what is done in the background.
+func jobs(c *cashier.Cashier) []module.Job {
+	return []module.Job{
+		{Name: store.JobPayments, Every: 20 * time.Second, Timeout: 10 * time.Minute, Run: func(ctx context.Context, _ []byte) error { return c.Work(ctx) }},
+	}
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"integrationhub/hub/hubtest"
-	"integrationhub/hub/hubtest/modulemount"
+	"integrationhub/hub/hubtest/moduletest"
 	"integrationhub/scheduling"
 )
 
@@ -26,7 +26,7 @@ const password = "correct horse"
 // studio is an organization on a running service.
 type studio struct {
 	t     testing.TB
-	hub   *modulemount.Mounted
+	hub   *moduletest.Hub
 	slug  string
 	email string
 	org   uuid.UUID
@@ -39,21 +39,28 @@ var studios atomic.Int64
 // object is a JSON object.
 type object = map[string]any
 
-func mount(t testing.TB) *modulemount.Mounted {
+// mount starts a hub with the service, whose clock shows a Friday.
+func mount(t testing.TB, settings ...string) *moduletest.Hub {
 	t.Helper()
-	return modulemount.Mount(t, scheduling.New(), monday.Add(-72*time.Hour), 12)
+	return moduletest.Start(t, scheduling.New(), moduletest.Options{Now: monday.Add(-72 * time.Hour), Settings: settings})
 }
 
 // monday is 09:00 of a Monday in São Paulo, where the studios are.
 var monday = time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC)
 
-func newStudio(t testing.TB) *studio {
+func newStudio(t testing.TB, settings ...string) *studio {
 	t.Helper()
-	return another(t, mount(t))
+	return another(t, mount(t, settings...))
+}
+
+// at registers an organization at a service that somebody else started.
+func at(t testing.TB, base string) *studio {
+	t.Helper()
+	return another(t, &moduletest.Hub{Base: base})
 }
 
 // another registers one more organization.
-func another(t testing.TB, h *modulemount.Mounted) *studio {
+func another(t testing.TB, h *moduletest.Hub) *studio {
 	t.Helper()
 	zone, err := time.LoadLocation("America/Sao_Paulo")
 	require.NoError(t, err)
@@ -96,10 +103,14 @@ func (s *studio) try(method, path string, body any, headers ...string) (answer, 
 			return answer{}, err
 		}
 	}
-	if !strings.HasPrefix(path, "/api") {
-		path = "/api/v1" + path
+	switch {
+	case strings.HasPrefix(path, "http:"):
+	case strings.HasPrefix(path, "/api"):
+		path = s.hub.Base + path
+	default:
+		path = s.hub.Base + "/api/v1" + path
 	}
-	req, err := http.NewRequestWithContext(s.t.Context(), method, s.hub.URL+path, bytes.NewReader(raw))
+	req, err := http.NewRequestWithContext(s.t.Context(), method, path, bytes.NewReader(raw))
 	if err != nil {
 		return answer{}, err
 	}
@@ -107,7 +118,7 @@ func (s *studio) try(method, path string, body any, headers ...string) (answer, 
 		req.Header.Set("Content-Type", "application/json")
 	}
 	switch {
-	case strings.HasPrefix(s.token, "key_"):
+	case strings.HasPrefix(s.token, "sch_"):
 		req.Header.Set("X-Integration-Key", s.token)
 	case s.token != "":
 		req.Header.Set("Authorization", "Bearer "+s.token)
@@ -189,7 +200,7 @@ type plan struct {
 }
 
 // opened makes a studio that works Monday to Friday from 9 to 12.
-func opened(t testing.TB) *plan { return newStudio(t).open() }
+func opened(t testing.TB, settings ...string) *plan { return newStudio(t, settings...).open() }
 
 func (s *studio) open() *plan {
 	s.t.Helper()

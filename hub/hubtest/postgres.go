@@ -34,6 +34,7 @@ var shared struct {
 	err      error
 	migrated sync.Once
 	migrate  error
+	prepared sync.Map     // by name, a func that gives the name of a template with more in it
 	next     atomic.Int64 // number of the next test database
 }
 
@@ -55,6 +56,27 @@ func DatabaseURL(t testing.TB) string {
 	shared.migrated.Do(func() { shared.migrate = makeTemplate() })
 	require.NoError(t, shared.migrate)
 	return cloneDatabase(t, template)
+}
+
+// PreparedDatabaseURL is [DatabaseURL] with something in it, which prepare puts into a
+// template, once in a process for each name.
+func PreparedDatabaseURL(t testing.TB, name string, prepare func(ctx context.Context, url string) error) string {
+	t.Helper()
+	startShared(t)
+	shared.migrated.Do(func() { shared.migrate = makeTemplate() })
+	require.NoError(t, shared.migrate)
+	made, _ := shared.prepared.LoadOrStore(name, sync.OnceValues(func() (string, error) {
+		ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
+		defer cancel()
+		database, err := newDatabase(template)
+		if err != nil {
+			return "", err
+		}
+		return database, prepare(ctx, databaseURL(database))
+	}))
+	from, err := made.(func() (string, error))()
+	require.NoError(t, err)
+	return cloneDatabase(t, from)
 }
 
 // LastingDatabaseURL is [DatabaseURL] for what several tests share: the database

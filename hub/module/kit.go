@@ -39,7 +39,8 @@ type Publisher interface {
 	// Publish stores an event and its deliveries in the caller's transaction: they
 	// are sent once it has committed, or never. TenantID, Environment, Type and Data
 	// are the caller's; ID is made where it is "", Time is now where it is zero,
-	// Product is always the module's own. It returns the event's id.
+	// Product is always the module's own. It returns the event's id. A
+	// [hub.PatientDeleted] has the hub erase what its log has of the person.
 	Publish(ctx context.Context, tx pgx.Tx, e hub.Event) (id string, err error)
 }
 

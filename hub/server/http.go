@@ -1,7 +1,6 @@
 package server
 
 import (
-	"bytes"
 	"context"
 	"crypto/subtle"
 	"fmt"
@@ -13,7 +12,6 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 	"github.com/gofiber/fiber/v2/middleware/adaptor"
-	"github.com/valyala/fasthttp"
 
 	"integrationhub/hub"
 	"integrationhub/hub/config"
@@ -23,7 +21,6 @@ import (
 // Deadlines and sizes of a connection.
 const (
 	readTimeout = 30 * time.Second // of a whole request: slow senders are cut
-	longTimeout = 3 * time.Minute  // of one with a long body
 	idleTimeout = 75 * time.Second // longer than common load balancers keep connections
 	headerBytes = 16 << 10
 )
@@ -47,28 +44,6 @@ func newApp(publicURL string, log *slog.Logger, p *probes) *fiber.App {
 	httpx.AnswerUnknownMethods(app)
 	app.Use(httpx.RequestIDs(), httpx.Headers(publicURL), recovered(log), p.draining)
 	return app
-}
-
-// longBodies lets forms be longer than other bodies where limit says so, which is
-// asked once their headers are there. Call it before the app serves.
-func longBodies(app *fiber.App, limit func(method, path, authorization string) int) {
-	server := app.Server()
-	before := server.HeaderReceived
-	form := []byte(fiber.MIMEMultipartForm)
-	server.HeaderReceived = func(header *fasthttp.RequestHeader) fasthttp.RequestConfig {
-		if !bytes.HasPrefix(header.ContentType(), form) {
-			return fasthttp.RequestConfig{} // nearly all of them: no time to lose
-		}
-		path, _, _ := bytes.Cut(header.RequestURI(), []byte("?"))
-		most := limit(string(header.Method()), string(path), string(header.Peek(fiber.HeaderAuthorization)))
-		switch {
-		case most > 0:
-			return fasthttp.RequestConfig{ReadTimeout: longTimeout, MaxRequestBodySize: most}
-		case before != nil:
-			return before(header)
-		}
-		return fasthttp.RequestConfig{}
-	}
 }
 
 // recovered turns a panic into a 500 and a log line with the stack.

@@ -192,7 +192,7 @@ func (s *Server) openProducts(ctx context.Context, guard *egress.Guard, limits k
 	p.background.Go(func() { inbox.Keep(running, db, log, time.Now) })
 	for _, one := range p.list {
 		if worker, ok := one.instance.(module.Worker); ok {
-			runner := jobs.NewRunner(db, one.spec.Name, worker.Jobs(), log.With("product", one.spec.Name), time.Now)
+			runner := jobs.NewRunner(db, one.spec.Name, worker.Jobs(), log.With("product", one.spec.Name), s.productClock())
 			p.background.Go(func() { runner.Run(running) })
 		}
 		if one.listener != nil {
@@ -206,9 +206,16 @@ func (s *Server) openProducts(ctx context.Context, guard *egress.Guard, limits k
 	return nil
 }
 
+func (s *Server) productClock() func() time.Time {
+	if s.options.ProductClock != nil {
+		return s.options.ProductClock
+	}
+	return time.Now
+}
+
 // open brings a product's schema up to date and puts the product together over it.
 func (s *Server) open(ctx context.Context, one *hosted, operators *auth.Service, limits keyLimits) error {
-	name, cfg := one.spec.Name, s.options.Config
+	name, cfg, now := one.spec.Name, s.options.Config, s.productClock()
 	log := s.options.Log.With("product", name)
 	if _, err := migrations.UpProduct(ctx, s.storage.databaseURL, name, one.module.Migrations()); err != nil {
 		return err
@@ -226,13 +233,13 @@ func (s *Server) open(ctx context.Context, one *hosted, operators *auth.Service,
 	}
 	one.instance, err = one.module.Open(ctx, module.Kit{
 		Pool: one.pool, Events: outbox.Product{Outbox: s.engine.outbox, Name: name}, Tenants: moduleTenants{s.storage.api, name}, Peers: modulePeers{s.products.connect, name},
-		Jobs: jobs.Queue{Product: name, Now: time.Now}, Sealer: moduleSealer{s.storage.box, name},
-		Accounts: operators.NewAccounts(name, s.storage.box.Derive("product/"+name+"/access-tokens"), cfg.AccessTTL),
+		Jobs: jobs.Queue{Product: name, Now: now}, Sealer: moduleSealer{s.storage.box, name},
+		Accounts: operators.NewAccounts(name, s.storage.box.Derive("product/"+name+"/access-tokens"), cfg.AccessTTL, now),
 		Limits:   moduleLimits{limits.limiter, name}, Audit: moduleAudit{audit.NewRecorder(s.storage.api)}, Sent: moduleDeliveries{s.engine.reader},
-		Mail:     s.mail.For(name), Files: s.products.files.For(name), HTTP: s.products.http,
+		Mail: s.mail.For(name), Files: s.products.files.For(name), HTTP: s.products.http,
 		URLs:     module.URLs{Public: s.publicURL(), Base: one.base},
 		Settings: settingsFor(cfg),
-		Log:      log, Now: time.Now,
+		Log:      log, Now: now,
 	})
 	if err != nil {
 		return err
@@ -249,7 +256,7 @@ func (s *Server) mountProduct(one *hosted, limits keyLimits) error {
 		app = one.app
 	}
 	s.engine.metrics.Hosted(one.spec.Name, []string{string(inbox.Accepted), string(inbox.Duplicate), string(inbox.Ignored)}, []string{connect.StepStatus, connect.StepRegister})
-	mounted, err := product.Mount(app, one.path, one.spec, one.instance, product.Deps{
+	_, err := product.Mount(app, one.path, one.spec, one.instance, product.Deps{
 		Log: s.options.Log, Connect: s.products.connect, Keys: s.products.keys, Directory: s.engine.directory, Limiter: limits,
 		Connectors: s.products.Connector, Inbox: one.inbox, Ledger: s.engine.reader, Audit: audit.NewRecorder(s.storage.api),
 		Received: func(outcome string) { s.engine.metrics.Received(one.spec.Name, outcome) },
@@ -258,7 +265,6 @@ func (s *Server) mountProduct(one *hosted, limits keyLimits) error {
 	if err != nil {
 		return err
 	}
-	longBodies(app, mounted.LongBody)
 	if pages, ok := one.instance.(module.Pages); ok {
 		for path, handler := range pages.Pages() {
 			mountPage(s.app, path, s.options.Config.TrustedProxies, handler)

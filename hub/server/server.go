@@ -40,6 +40,8 @@ type Options struct {
 
 	Modules    []module.Module // the products this hub can host; settings say which run
 	Connectors []hub.Connector // of products that have one of their own
+
+	ProductClock func() time.Time // what products are lent as their clock; nil = the machine's
 }
 
 // Server is a running hub.

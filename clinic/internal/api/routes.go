@@ -37,7 +37,7 @@ type route rest.Route
 // routes is the one table of the interface; [API.searches] and [API.actions] lie below
 // the hub's own integration interface.
 func (a *API) routes() []route {
-	return slices.Concat(a.accountRows(), a.patientRows(), a.importRows(), a.exportRows(), a.fhirRows())
+	return slices.Concat(a.accountRows(), a.patientRows(), a.exchangeRows(), a.importRows(), a.exportRows(), a.fhirRows())
 }
 
 // searches are the rows below search/*.
@@ -104,5 +104,17 @@ func (a *API) patientRows() []route {
 		{post, v + "/payments/run-overdue", rest.Admin, 200, "payments.run-overdue", "Look for overdue payments now", rest.Handle(a.runOverdue)},
 		{get, one + "/interactions", rest.User, 200, "interactions.list", "What happened with a patient", rest.Handle(a.listInteractions)},
 		{post, one + "/interactions", rest.User, 201, "interactions.create", "Write down what happened", rest.Handle(a.createInteraction)},
+	}
+}
+
+// exchangeRows are what comes of the other products' news, and of leaving them all.
+func (a *API) exchangeRows() []route {
+	const v = "/api/v1"
+	return []route{
+		{get, v + "/integrations/inbox", rest.Admin, 200, "inbox.list", "Events that matched no patient", rest.Handle(a.listInbox)},
+		{post, v + "/integrations/inbox/{id}/link", rest.Admin, 200, "inbox.link", "Say whom an event is about", rest.Handle(a.linkInbox)},
+		{post, v + "/integrations/inbox/{id}/dismiss", rest.Admin, 200, "inbox.dismiss", "Say that an event is about nobody", rest.Handle(a.dismissInbox)},
+		{post, v + "/patients/{id}/deletion-request", rest.Admin, 202, "deletions.request", "Forget who a patient was, here and in the connected products", rest.Handle(a.requestDeletion)},
+		{get, v + "/deletion-requests/{id}", rest.Admin, 200, "deletions.get", "Where a deletion stands", rest.Handle(a.getDeletion)},
 	}
 }

@@ -48,12 +48,12 @@ func checkSpec(t *testing.T, c Case) {
 
 // migrationsOf applies the migrations a second time, and looks for what they made outside
 // the product's own schema.
-func migrationsOf(t *testing.T, c Case, s *stage) {
-	again, err := migrations.UpProduct(t.Context(), s.database, c.Module.Spec().Name, c.Module.Migrations())
+func migrationsOf(t *testing.T, c Case, h *Hub) {
+	again, err := migrations.UpProduct(t.Context(), h.Database, c.Module.Spec().Name, c.Module.Migrations())
 	require.NoError(t, err)
 	require.Empty(t, again, "applied twice")
 	var outside []string
-	require.NoError(t, s.kit.Pool.QueryRow(t.Context(), `
+	require.NoError(t, h.Kit.Pool.QueryRow(t.Context(), `
 		select coalesce(array_agg(schemaname || '.' || tablename), '{}') from pg_tables
 		where schemaname not in ('hub', 'pg_catalog', 'information_schema', $1) and tablename not like 'goose%'`, c.Module.Spec().Name).Scan(&outside))
 	require.Empty(t, outside, "tables outside the product's schema")
@@ -66,9 +66,9 @@ type operation struct {
 }
 
 // document reads the operations that are the product's own.
-func (s *stage) document(t *testing.T) []operation {
+func (h *Hub) document(t *testing.T) []operation {
 	t.Helper()
-	status, raw := s.call(t, "GET", "/openapi.json", nil)
+	status, raw := h.call(t, "GET", "/openapi.json", nil)
 	require.Equal(t, 200, status)
 	var read struct {
 		Paths map[string]map[string]struct {
@@ -96,9 +96,9 @@ var parameter = regexp.MustCompile(`\{[^}]+\}`)
 // at is a path that can be called, with ids nobody has.
 func (o operation) at() string { return parameter.ReplaceAllString(o.path, uuid.NewString()) }
 
-func (s *stage) call(t *testing.T, method, path string, header http.Header) (status int, body []byte) {
+func (h *Hub) call(t *testing.T, method, path string, header http.Header) (status int, body []byte) {
 	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), method, s.base+path, nil)
+	req, err := http.NewRequestWithContext(t.Context(), method, h.Base+path, nil)
 	require.NoError(t, err)
 	for name, values := range header {
 		req.Header[name] = values
@@ -113,9 +113,9 @@ func (s *stage) call(t *testing.T, method, path string, header http.Header) (sta
 
 // operations requires that everything is documented with who may call it, and that nobody
 // else may.
-func operations(t *testing.T, c Case, s *stage) {
+func operations(t *testing.T, c Case, h *Hub) {
 	ids := map[string]bool{}
-	for _, op := range s.document(t) {
+	for _, op := range h.document(t) {
 		require.NotEmpty(t, op.id, "%s %s has no operation id", op.method, op.path)
 		require.False(t, ids[op.id], "%s: two operations", op.id)
 		ids[op.id] = true
@@ -137,7 +137,7 @@ func operations(t *testing.T, c Case, s *stage) {
 		for name, header := range map[string]http.Header{
 			"nothing": {}, "an unknown token": {"Authorization": {"Bearer " + uuid.NewString()}}, "an unknown key": {hub.HeaderKey: {"garbage"}},
 		} {
-			status, _ := s.call(t, op.method, op.at(), header)
+			status, _ := h.call(t, op.method, op.at(), header)
 			require.Equal(t, 401, status, "%s with %s", op.id, name)
 		}
 	}
@@ -147,40 +147,40 @@ func operations(t *testing.T, c Case, s *stage) {
 }
 
 // tokens requires that what is no token is unauthorized, and nothing worse.
-func tokens(t *testing.T, c Case, s *stage) {
+func tokens(t *testing.T, c Case, h *Hub) {
 	for _, token := range []string{"", "x", uuid.NewString(), "'; select 1 --", strings.Repeat("x", 10_000), "eyJhbGciOiJub25lIn0.e30."} {
-		_, err := s.instance.Authenticate(t.Context(), token)
+		_, err := h.Instance.Authenticate(t.Context(), token)
 		require.ErrorIs(t, err, hub.ErrUnauthorized, "token %.20q", token)
 	}
-	for _, op := range s.document(t) {
+	for _, op := range h.document(t) {
 		if slices.ContainsFunc(op.security, func(one map[string][]string) bool {
 			_, ok := one[module.SchemeBearer]
 			return ok && len(op.security) == 1
 		}) {
-			status, _ := s.call(t, op.method, op.at(), http.Header{"Authorization": {"Bearer \xff\xfe"}})
+			status, _ := h.call(t, op.method, op.at(), http.Header{"Authorization": {"Bearer \xff\xfe"}})
 			require.Equal(t, 401, status, op.id)
 		}
 	}
-	a := c.SignUp(t, s.base)
-	who, err := s.instance.Authenticate(t.Context(), a.Token)
+	a := c.SignUp(t, h.Base)
+	who, err := h.Instance.Authenticate(t.Context(), a.Token)
 	require.NoError(t, err)
 	require.Equal(t, a.Tenant, who.TenantID)
 	require.True(t, who.Admin)
 	require.NotEmpty(t, who.Name, "for the audit log")
-	known, err := s.kit.Tenants.Get(t.Context(), a.Tenant)
+	known, err := h.Kit.Tenants.Get(t.Context(), a.Tenant)
 	require.NoError(t, err, "the hub knows the tenant")
 	require.NotEmpty(t, known.Name)
 }
 
 // tenants requires that what is another tenant's is not there.
-func tenants(t *testing.T, c Case, s *stage) {
-	owner, other := c.SignUp(t, s.base), c.SignUp(t, s.base)
+func tenants(t *testing.T, c Case, h *Hub) {
+	owner, other := c.SignUp(t, h.Base), c.SignUp(t, h.Base)
 	var made map[string]string
 	if c.Resources != nil {
-		made = c.Resources(t, s.base, owner)
+		made = c.Resources(t, h.Base, owner)
 	}
 	bearer := func(a Account) http.Header { return http.Header{"Authorization": {"Bearer " + a.Token}} }
-	for _, op := range s.document(t) {
+	for _, op := range h.document(t) {
 		if !parameter.MatchString(op.path) || slices.Contains(c.Public, op.id) {
 			continue
 		}
@@ -189,9 +189,9 @@ func tenants(t *testing.T, c Case, s *stage) {
 		if op.method != http.MethodGet {
 			continue // their bodies are the product's own tests
 		}
-		status, _ := s.call(t, op.method, path, bearer(owner))
+		status, _ := h.call(t, op.method, path, bearer(owner))
 		require.Equal(t, 200, status, "%s %s", op.method, path)
-		status, _ = s.call(t, op.method, path, bearer(other))
+		status, _ = h.call(t, op.method, path, bearer(other))
 		require.Equal(t, 404, status, "%s %s of another tenant", op.method, path)
 	}
 }
@@ -200,38 +200,38 @@ var errUndo = errors.New("undo")
 
 // handle requires that an event has its effect in the transaction that is handed over,
 // and on its own tenant only.
-func handle(t *testing.T, c Case, s *stage) {
+func handle(t *testing.T, c Case, h *Hub) {
 	handled := map[string]bool{}
 	for _, e := range c.Events {
 		handled[e.Type] = true
-		owner, other := c.SignUp(t, s.base), c.SignUp(t, s.base)
+		owner, other := c.SignUp(t, h.Base), c.SignUp(t, h.Base)
 		e.ID, e.TenantID, e.Environment, e.Product, e.Time = hub.NewEventID(), owner.Tenant, hub.Live, "peer", time.Now()
-		before, others := c.State(t, s.kit, owner.Tenant), c.State(t, s.kit, other.Tenant)
+		before, others := c.State(t, h.Kit, owner.Tenant), c.State(t, h.Kit, other.Tenant)
 		for range 2 { // the same event again, after a rollback
-			err := pgx.BeginFunc(t.Context(), s.kit.Pool, func(tx pgx.Tx) error {
-				if err := s.instance.Handle(t.Context(), tx, e); err != nil && !errors.Is(err, module.ErrIgnored) {
+			err := pgx.BeginFunc(t.Context(), h.Kit.Pool, func(tx pgx.Tx) error {
+				if err := h.Instance.Handle(t.Context(), tx, e); err != nil && !errors.Is(err, module.ErrIgnored) {
 					return err
 				}
 				return errUndo
 			})
 			require.ErrorIs(t, err, errUndo, e.Type)
-			require.Equal(t, before, c.State(t, s.kit, owner.Tenant), "%s: what is rolled back has no effect", e.Type)
+			require.Equal(t, before, c.State(t, h.Kit, owner.Tenant), "%s: what is rolled back has no effect", e.Type)
 		}
 		var outcome error
-		require.NoError(t, pgx.BeginFunc(t.Context(), s.kit.Pool, func(tx pgx.Tx) error {
-			if outcome = s.instance.Handle(t.Context(), tx, e); errors.Is(outcome, module.ErrIgnored) {
+		require.NoError(t, pgx.BeginFunc(t.Context(), h.Kit.Pool, func(tx pgx.Tx) error {
+			if outcome = h.Instance.Handle(t.Context(), tx, e); errors.Is(outcome, module.ErrIgnored) {
 				return nil
 			}
 			return outcome
 		}), e.Type)
 		if outcome == nil {
-			require.NotEqual(t, before, c.State(t, s.kit, owner.Tenant), "%s has no effect and is not ignored", e.Type)
+			require.NotEqual(t, before, c.State(t, h.Kit, owner.Tenant), "%s has no effect and is not ignored", e.Type)
 		}
-		require.Equal(t, others, c.State(t, s.kit, other.Tenant), "%s: another tenant's data", e.Type)
+		require.Equal(t, others, c.State(t, h.Kit, other.Tenant), "%s: another tenant's data", e.Type)
 
 		e.ID, e.Data = hub.NewEventID(), json.RawMessage(`{}`)
 		require.NotPanics(t, func() {
-			_ = pgx.BeginFunc(t.Context(), s.kit.Pool, func(tx pgx.Tx) error { _ = s.instance.Handle(t.Context(), tx, e); return errUndo })
+			_ = pgx.BeginFunc(t.Context(), h.Kit.Pool, func(tx pgx.Tx) error { _ = h.Instance.Handle(t.Context(), tx, e); return errUndo })
 		}, "%s without its fields", e.Type)
 	}
 	for _, kind := range c.Module.Spec().Receives {
@@ -240,8 +240,8 @@ func handle(t *testing.T, c Case, s *stage) {
 }
 
 // presenter requires JSON of the shapes that are a product's own.
-func presenter(t *testing.T, _ Case, s *stage) {
-	shapes, ok := s.instance.(module.Presenter)
+func presenter(t *testing.T, _ Case, h *Hub) {
+	shapes, ok := h.Instance.(module.Presenter)
 	if !ok {
 		return
 	}
@@ -256,8 +256,8 @@ func presenter(t *testing.T, _ Case, s *stage) {
 	}
 }
 
-func workAndPages(t *testing.T, _ Case, s *stage) {
-	if worker, ok := s.instance.(module.Worker); ok {
+func workAndPages(t *testing.T, _ Case, h *Hub) {
+	if worker, ok := h.Instance.(module.Worker); ok {
 		names := map[string]bool{}
 		for _, job := range worker.Jobs() {
 			require.NotEmpty(t, job.Name)
@@ -266,13 +266,13 @@ func workAndPages(t *testing.T, _ Case, s *stage) {
 			names[job.Name] = true
 		}
 	}
-	if pages, ok := s.instance.(module.Pages); ok {
+	if pages, ok := h.Instance.(module.Pages); ok {
 		for path, page := range pages.Pages() {
 			require.True(t, strings.HasPrefix(path, "/") && !strings.HasPrefix(path, "/api"), path)
 			require.NotNil(t, page, path)
 		}
 	}
-	if finder, ok := s.instance.(module.Finder); ok {
+	if finder, ok := h.Instance.(module.Finder); ok {
 		found, err := finder.Find(t.Context(), "+5511987654321")
 		require.NoError(t, err)
 		require.LessOrEqual(t, len(found), 100)

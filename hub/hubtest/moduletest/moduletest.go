@@ -4,20 +4,13 @@
 package moduletest
 
 import (
-	"bytes"
-	"context"
-	"encoding/base64"
-	"log/slog"
 	"testing"
 
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 
 	"integrationhub/hub"
-	"integrationhub/hub/config"
-	"integrationhub/hub/hubtest"
 	"integrationhub/hub/module"
-	"integrationhub/hub/server"
 )
 
 // Case is a product and what the suite cannot know about it.
@@ -49,10 +42,10 @@ func Run(t *testing.T, c Case) {
 	t.Helper()
 	spec := c.Module.Spec()
 	require.True(t, t.Run("spec", func(t *testing.T) { checkSpec(t, c) }))
-	s := start(t, c.Module)
+	h := Start(t, c.Module, Options{})
 	for _, part := range []struct {
 		name string
-		run  func(*testing.T, Case, *stage)
+		run  func(*testing.T, Case, *Hub)
 	}{
 		{"migrations", migrationsOf},
 		{"operations", operations},
@@ -64,47 +57,8 @@ func Run(t *testing.T, c Case) {
 	} {
 		t.Run(part.name, func(t *testing.T) {
 			t.Parallel()
-			part.run(t, c, s)
+			part.run(t, c, h)
 		})
 	}
 	require.Equal(t, spec, c.Module.Spec(), "always the same")
-}
-
-// stage is a hub with the product, and what it lent it.
-type stage struct {
-	base     string // of the product
-	database string
-	kit      module.Kit
-	instance module.Instance
-}
-
-// watched remembers what a module was opened with and what came of it.
-type watched struct {
-	module.Module
-	stage *stage
-}
-
-// Open implements [module.Module].
-func (w watched) Open(ctx context.Context, kit module.Kit) (module.Instance, error) {
-	instance, err := w.Module.Open(ctx, kit)
-	w.stage.kit, w.stage.instance = kit, instance
-	return instance, err
-}
-
-func start(t *testing.T, m module.Module) *stage {
-	t.Helper()
-	s := &stage{database: hubtest.DatabaseURL(t)}
-	cfg, _, err := config.Load(config.Sources{})
-	require.NoError(t, err)
-	cfg.Listen, cfg.DataDir, cfg.KeyRate = "127.0.0.1:0", t.TempDir(), "0"
-	cfg.DatabaseURL, cfg.RedisURL = config.Secret(s.database), config.Secret(hubtest.RedisURL(t))
-	cfg.MasterKey = config.Secret(base64.StdEncoding.EncodeToString(bytes.Repeat([]byte{7}, 32)))
-	cfg.AdminPassword = "the administrator's password"
-	running, err := server.Start(context.Background(), server.Options{
-		Config: cfg, Version: "test", Log: slog.New(slog.DiscardHandler), Modules: []module.Module{watched{m, s}},
-	})
-	require.NoError(t, err)
-	t.Cleanup(running.Stop)
-	s.base = running.URL() + "/" + m.Spec().Name
-	return s
 }

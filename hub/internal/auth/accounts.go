@@ -21,8 +21,8 @@ var _ module.Accounts = (*Accounts)(nil)
 
 // NewAccounts makes the accounts of a product: key signs its access tokens, which
 // last for ttl and no other product accepts. Hashing shares the places of s.
-func (s *Service) NewAccounts(product string, key []byte, ttl time.Duration) *Accounts {
-	return &Accounts{hasher: s.hasher, signer: newSigner(key, product), ttl: ttl, now: s.config.Now}
+func (s *Service) NewAccounts(product string, key []byte, ttl time.Duration, now func() time.Time) *Accounts {
+	return &Accounts{hasher: s.hasher, signer: newSigner(key, product), ttl: ttl, now: now}
 }
 
 // HashPassword implements [module.Accounts].

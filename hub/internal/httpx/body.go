@@ -3,8 +3,10 @@ package httpx
 import (
 	"bytes"
 	"strings"
+	"time"
 
 	"github.com/gofiber/fiber/v2"
+	"github.com/valyala/fasthttp"
 
 	"integrationhub/hub"
 )
@@ -12,6 +14,29 @@ import (
 // MaxBody is the longest request body, in bytes. Give it to fiber as BodyLimit, so
 // that longer ones are refused while they are read, chunked ones included.
 const MaxBody = 1 << 20
+
+// longReading is how long a longer body may take to arrive.
+const longReading = 3 * time.Minute
+
+// BodyLimits gives some requests a longest body of their own, in bytes, instead of
+// fiber's BodyLimit: uploads. They are named as "POST /path", which is compared as it
+// stands. known tells by the header Authorization whether somebody known sends the
+// request, and is asked before the body is read: strangers do not make the hub hold
+// that much. Call it before the app listens; a later call adds to an earlier one.
+func BodyLimits(app *fiber.App, longest map[string]int, known func(authorization string) bool) {
+	server := app.Server()
+	before := server.HeaderReceived
+	server.HeaderReceived = func(header *fasthttp.RequestHeader) (limits fasthttp.RequestConfig) {
+		path, _, _ := bytes.Cut(header.RequestURI(), []byte("?"))
+		if most, ok := longest[string(header.Method())+" "+string(path)]; ok && known(string(header.Peek(fiber.HeaderAuthorization))) {
+			return fasthttp.RequestConfig{MaxRequestBodySize: most, ReadTimeout: longReading}
+		}
+		if before != nil {
+			limits = before(header)
+		}
+		return limits
+	}
+}
 
 // JSONBody gives the request's body as it was sent, after the rules that need no
 // look inside: at most [MaxBody] (413), not compressed (415), declared as

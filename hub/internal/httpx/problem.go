@@ -241,6 +241,9 @@ func writeProblem(c *fiber.Ctx, p Problem) error {
 func ErrorHandler(log *slog.Logger) fiber.ErrorHandler {
 	return func(c *fiber.Ctx, err error) error {
 		p := problemOf(err)
+		if p.Status == http.StatusRequestEntityTooLarge && strings.HasPrefix(c.Get(fiber.HeaderContentType), fiber.MIMEMultipartForm) {
+			p.Code, p.Detail = "file_too_large", "The file is too large."
+		}
 		ensureRequestID(c) // so that the log line has it too
 		logProblem(c.UserContext(), log, &p, c.Method(), c.Route().Path)
 		lingerAfter(c, p.Status)

@@ -66,6 +66,7 @@ type request struct {
 	Item
 	id      int64     // the event id's 64 bits
 	seq     uuid.UUID // of the event in the log
+	again   bool      // it failed before: it has its row in the log
 	outcome Outcome
 	err     error
 	done    chan struct{}
@@ -96,7 +97,7 @@ func errBusy(cause error) error {
 
 // Store makes an event durable with its effect and returns after the commit. Another
 // body under the same id is a [hub.ErrConflict]; an error of the product's Handle
-// comes back as it is, and nothing was stored.
+// comes back as it is, and nothing was stored but that it came and failed.
 func (b *Inbox) Store(_ context.Context, item Item) (Outcome, error) {
 	bits, _ := hub.ParseEventID(item.Event.ID) // checked on the way in
 	r := &request{Item: item, id: int64(bits), seq: logid.NewSeq(b.now()), done: make(chan struct{})}

@@ -5,6 +5,8 @@ import (
 	"crypto/sha256"
 	"errors"
 	"log/slog"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -54,7 +56,7 @@ func TestAllOrNothing(t *testing.T) {
 	}, slog.New(slog.DiscardHandler), time.Now)
 	t.Cleanup(b.Close)
 	stored := func() (rows, entries int, name string) {
-		require.NoError(t, db.QueryRow(context.Background(), `select (select count(*) from hub.received), (select count(*) from hub.audit), name from hub.tenants`).
+		require.NoError(t, db.QueryRow(context.Background(), `select (select count(*) from hub.received where not failed), (select count(*) from hub.audit), name from hub.tenants`).
 			Scan(&rows, &entries, &name))
 		return rows, entries, name
 	}
@@ -75,6 +77,178 @@ func TestAllOrNothing(t *testing.T) {
 	require.Equal(t, 1, rows)
 	require.Equal(t, 1, entries)
 	require.Equal(t, one.Event.ID, name)
+}
+
+// failing is an inbox over a product that fails as long as it is told to, and counts
+// what it took in.
+type failing struct {
+	*inbox.Inbox
+	err     atomic.Pointer[error]
+	effects *atomic.Int32
+}
+
+func newFailing(t *testing.T, db *pgxpool.Pool, effects *atomic.Int32) *failing {
+	t.Helper()
+	f := &failing{effects: effects}
+	f.Inbox = inbox.New(db, func(context.Context, pgx.Tx, hub.Event) error {
+		if err := f.err.Load(); err != nil {
+			return *err
+		}
+		f.effects.Add(1)
+		return nil
+	}, slog.New(slog.DiscardHandler), time.Now)
+	t.Cleanup(f.Close)
+	return f
+}
+
+// standing is what the log says of the deliveries that came in.
+type standing struct {
+	Event, Status, Attempts, Code int
+	Reason, Answer                string
+}
+
+func log(t *testing.T, db *pgxpool.Pool) []standing {
+	t.Helper()
+	rows, err := db.Query(context.Background(), `select d.event_id::int, d.status::int, d.attempts, d.status_code::int, coalesce(d.reason, ''), convert_from(d.response_body, 'UTF8')
+		from hub.deliveries d join hub.events e on e.seq = (overlay(d.id::text placing '0000' from 33))::uuid where d.inbound and d.integration order by d.event_id`)
+	require.NoError(t, err)
+	list, err := pgx.CollectRows(rows, pgx.RowToStructByPos[standing])
+	require.NoError(t, err)
+	return list
+}
+
+// What the product could not take in stands in the log with what the peer was told, once,
+// however often it comes; when it succeeds the same row says so.
+func TestFailuresAreLogged(t *testing.T) {
+	t.Parallel()
+	db := hubtest.Database(t)
+	id, tenant := integration(t, db)
+	b := newFailing(t, db, new(atomic.Int32))
+	send := func(number uint64, body string, known bool) (inbox.Outcome, error) {
+		one := item(id, tenant, body)
+		one.Event.ID, one.Known, one.Audit.RequestID = hub.FormatEventID(number), known, "req_"+body
+		return b.Store(context.Background(), one)
+	}
+	told := error(hub.Errorf(hub.ErrConflict, "not_now", "Not now."))
+	b.err.Store(&told)
+	for range 3 {
+		_, err := send(1, "one", true)
+		require.ErrorIs(t, err, hub.ErrConflict)
+	}
+	broken := errors.New("out of ink: secret")
+	b.err.Store(&broken)
+	_, err := send(2, "two", true)
+	require.Error(t, err)
+	for range 2 {
+		_, err = send(1, "one", true)
+		require.Error(t, err)
+	}
+	got := log(t, db)
+	require.Len(t, got, 2)
+	for i, attempts := range []int{5, 1} {
+		require.Equal(t, standing{i + 1, 3, attempts, 500, "handle_failed", got[i].Answer}, got[i])
+		require.Contains(t, got[i].Answer, `"code":"internal"`)
+		require.Contains(t, got[i].Answer, `"request_id":"req_`+[]string{"one", "two"}[i]+`"`)
+		require.NotContains(t, got[i].Answer, "ink")
+	}
+
+	b.err.Store(nil)
+	_, err = send(1, "another body", true)
+	require.ErrorIs(t, err, hub.ErrConflict)
+	for _, want := range []inbox.Outcome{inbox.Accepted, inbox.Duplicate} {
+		outcome, err := send(1, "one", true)
+		require.NoError(t, err)
+		require.Equal(t, want, outcome)
+	}
+	outcome, err := send(2, "two", false) // the product takes such events no more
+	require.NoError(t, err)
+	require.Equal(t, inbox.Ignored, outcome)
+	outcome, err = send(2, "two", true)
+	require.NoError(t, err)
+	require.Equal(t, inbox.Duplicate, outcome)
+	require.EqualValues(t, 1, b.effects.Load())
+	require.Equal(t, []standing{
+		{1, 1, 6, 200, "", `{"received":true,"id":"evt_0000000000000001","status":"accepted"}`},
+		{2, 1, 2, 200, "", `{"received":true,"id":"evt_0000000000000002","status":"ignored"}`},
+	}, log(t, db))
+}
+
+// An event that failed and comes again many times at once, to two processes, has one
+// effect and one row.
+func TestFailedEventComesAgainAtOnce(t *testing.T) {
+	t.Parallel()
+	db := hubtest.Database(t)
+	id, tenant := integration(t, db)
+	effects := new(atomic.Int32)
+	processes := []*failing{newFailing(t, db, effects), newFailing(t, db, effects)}
+	broken := errors.New("out of ink")
+	for round := range 10 {
+		one := item(id, tenant, "x")
+		one.Event.ID = hub.FormatEventID(uint64(round + 1))
+		atOnce := func() (counts map[inbox.Outcome]int) {
+			outcomes := make(chan inbox.Outcome, 40)
+			var all sync.WaitGroup
+			for i := range 40 {
+				all.Go(func() {
+					outcome, _ := processes[i%2].Store(context.Background(), one)
+					outcomes <- outcome
+				})
+			}
+			all.Wait()
+			close(outcomes)
+			counts = map[inbox.Outcome]int{}
+			for outcome := range outcomes {
+				counts[outcome]++
+			}
+			return counts
+		}
+		for _, p := range processes {
+			p.err.Store(&broken)
+		}
+		require.Equal(t, map[inbox.Outcome]int{"": 40}, atOnce())
+		for _, p := range processes {
+			p.err.Store(nil)
+		}
+		require.Equal(t, map[inbox.Outcome]int{inbox.Accepted: 1, inbox.Duplicate: 39}, atOnce())
+		require.EqualValues(t, round+1, effects.Load())
+		got := log(t, db)
+		require.Len(t, got, round+1)
+		require.Equal(t, []int{1, 41}, []int{got[round].Status, got[round].Attempts})
+	}
+}
+
+// The log is cleared of a person when the event that says they were deleted is taken in,
+// or ignored, and not before.
+func TestErasureIsAskedFor(t *testing.T) {
+	t.Parallel()
+	db := hubtest.Database(t)
+	id, tenant := integration(t, db)
+	b := newFailing(t, db, new(atomic.Int32))
+	send := func(number uint64, eventType string, known bool) error {
+		one := item(id, tenant, "x")
+		one.Event.ID, one.Event.Type, one.Event.Environment, one.Known = hub.FormatEventID(number), eventType, hub.Live, known
+		_, err := b.Store(context.Background(), one)
+		return err
+	}
+	asked := func() []int {
+		rows, err := db.Query(context.Background(), `
+			select e.id::int from hub.erasures r join hub.events e using (seq, tenant_id, environment) order by e.id`)
+		require.NoError(t, err)
+		ids, err := pgx.CollectRows(rows, pgx.RowTo[int])
+		require.NoError(t, err)
+		return ids
+	}
+	broken := errors.New("out of ink")
+	b.err.Store(&broken)
+	require.Error(t, send(1, "patient.deleted", true))
+	require.Empty(t, asked(), "it will come again")
+	b.err.Store(nil)
+	for range 2 {
+		require.NoError(t, send(1, "patient.deleted", true))
+		require.NoError(t, send(2, "patient.deleted", false))
+		require.NoError(t, send(3, "patient.created", true))
+	}
+	require.Equal(t, []int{1, 2}, asked())
 }
 
 // While the database is away nothing is taken, and the peer is told to come back.

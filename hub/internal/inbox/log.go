@@ -2,7 +2,10 @@ package inbox
 
 import (
 	"fmt"
+	"net/http"
 
+	"integrationhub/hub"
+	"integrationhub/hub/internal/erasure"
 	"integrationhub/hub/internal/logid"
 	"integrationhub/hub/internal/store/bulk"
 )
@@ -14,17 +17,41 @@ type columns struct {
 }
 
 // dayColumns are those of one day's tables.
-type dayColumns struct{ events, deliveries bulk.Columns }
+type dayColumns struct{ events, deliveries, again, erasures bulk.Columns }
+
+// Numbers of hub.deliveries.status.
+const (
+	statusDelivered = 1
+	statusFailed    = 3
+)
+
+// logged is an event with what the log says of it.
+type logged struct {
+	*request
+	status int16
+	code   int // HTTP
+	reason string
+	answer []byte
+}
+
+// settled are the events of a batch that were stored.
+func settled(batch []*request) []logged {
+	list := make([]logged, 0, len(batch))
+	for _, r := range batch {
+		if r.outcome == Accepted || r.outcome == Ignored {
+			list = append(list, logged{request: r, status: statusDelivered, code: http.StatusOK, answer: Answer(r.Event.ID, r.outcome)})
+		}
+	}
+	return list
+}
 
 // queueLog adds what came to the log, as it came: an event, and its one delivery,
 // inbound. Rows go into the day's tables by name, as everywhere on the way of events.
-func (l *lane) queueLog(statements *bulk.Batch, batch []*request) {
-	days := make(map[string][]*request, 1)
-	for _, r := range batch {
-		if r.outcome == Accepted || r.outcome == Ignored {
-			day := logid.Partition(r.seq)
-			days[day] = append(days[day], r)
-		}
+func (l *lane) queueLog(statements *bulk.Batch, came []logged) {
+	days := make(map[string][]logged, 1)
+	for _, r := range came {
+		day := logid.Partition(r.seq)
+		days[day] = append(days[day], r)
 	}
 	used := 0
 	for day, came := range days {
@@ -36,10 +63,19 @@ func (l *lane) queueLog(statements *bulk.Batch, batch []*request) {
 	}
 }
 
-func (d *dayColumns) queue(statements *bulk.Batch, day string, came []*request) {
+func (d *dayColumns) queue(statements *bulk.Batch, day string, came []logged) {
 	d.events.Reset(bulk.UUIDs, bulk.Int8s, bulk.UUIDs, bulk.Texts, bulk.Texts, bulk.Texts, bulk.Texts, bulk.Byteas)
-	d.deliveries.Reset(bulk.UUIDs, bulk.Int8s, bulk.UUIDs, bulk.UUIDs, bulk.Texts, bulk.Texts, bulk.Texts, bulk.Texts, bulk.Byteas)
+	d.deliveries.Reset(bulk.UUIDs, bulk.Int8s, bulk.UUIDs, bulk.UUIDs, bulk.Texts, bulk.Texts, bulk.Texts, bulk.Texts, bulk.Byteas,
+		bulk.Int2s, bulk.Int2s, bulk.Texts)
+	d.again.Reset(bulk.UUIDs, bulk.Byteas)
+	repeated := 0
 	for _, r := range came {
+		if r.again {
+			d.again[0].UUID(logid.Delivery(r.seq, 1))
+			d.again[1].Bytes(r.answer)
+			repeated++
+			continue
+		}
 		e := d.events
 		e[0].UUID(r.seq)
 		e[1].Int8(r.id)
@@ -58,7 +94,17 @@ func (d *dayColumns) queue(statements *bulk.Batch, day string, came []*request) 
 		o[5].Text(r.Event.Product)
 		o[6].Text(r.Event.Type)
 		o[7].OptionalText(r.Event.CorrelationID)
-		o[8].Bytes(Answer(r.Event.ID, r.outcome))
+		o[8].Bytes(r.answer)
+		o[9].Int2(r.status)
+		o[10].Int2(int16(r.code))
+		o[11].OptionalText(r.reason)
+	}
+	if repeated > 0 {
+		statements.Add(settleFailed, d.again)
+	}
+	d.queueErasures(statements, came)
+	if repeated == len(came) {
+		return
 	}
 	statements.Add(`
 		insert into hub.events_`+day+` (seq, id, tenant_id, environment, product, event_type, correlation_id, deliveries, body)
@@ -66,10 +112,31 @@ func (d *dayColumns) queue(statements *bulk.Batch, day string, came []*request) 
 		from unnest($1::uuid[], $2::int8[], $3::uuid[], $4::text[], $5::text[], $6::text[], $7::text[], $8::bytea[])
 			u(seq, id, tenant, environment, product, type, story, body)`, d.events)
 	statements.Add(`
-		insert into hub.deliveries_`+day+` (id, event_id, tenant_id, target_id, environment, product, event_type, correlation_id, response_body,
-			inbound, integration, status, attempts, spent, status_code, round_at, due_at, finished_at)
-		select u.*, true, true, 1, 1, 1, 200, null, null, now()
-		from unnest($1::uuid[], $2::int8[], $3::uuid[], $4::uuid[], $5::text[], $6::text[], $7::text[], $8::text[], $9::bytea[]) u`, d.deliveries)
+		insert into hub.deliveries_`+day+` (id, event_id, tenant_id, target_id, environment, product, event_type, correlation_id, response_body, status, status_code, reason,
+			inbound, integration, attempts, spent, round_at, due_at, finished_at)
+		select u.*, true, true, 1, 1, null, null, now()
+		from unnest($1::uuid[], $2::int8[], $3::uuid[], $4::uuid[], $5::text[], $6::text[], $7::text[], $8::text[], $9::bytea[], $10::int2[], $11::int2[], $12::text[]) u`, d.deliveries)
+}
+
+// queueErasures has the log cleared of the persons that events say were deleted. One that
+// was not taken in comes again.
+func (d *dayColumns) queueErasures(statements *bulk.Batch, came []logged) {
+	found := false
+	for _, r := range came {
+		if r.Event.Type != hub.PatientDeleted || r.status == statusFailed {
+			continue
+		}
+		if !found {
+			d.erasures.Reset(bulk.UUIDs, bulk.UUIDs, bulk.Texts)
+			found = true
+		}
+		d.erasures[0].UUID(r.seq)
+		d.erasures[1].UUID(r.Event.TenantID)
+		d.erasures[2].Text(string(r.Event.Environment))
+	}
+	if found {
+		statements.Add(erasure.Insert, d.erasures)
+	}
 }
 
 // Answer is what the peer is told about an event.

@@ -35,13 +35,13 @@ func (l *lane) storeAll(batch []*request) {
 	if err == nil {
 		return
 	}
-	if len(batch) == 1 {
-		batch[0].outcome, batch[0].err = "", l.told(err)
-		return
-	}
 	for i := range batch {
-		if err := l.transact(batch[i : i+1]); err != nil {
+		if len(batch) > 1 {
+			err = l.transact(batch[i : i+1])
+		}
+		if err != nil {
 			batch[i].outcome, batch[i].err = "", l.told(err)
+			l.keepFailure(batch[i])
 		}
 	}
 }
@@ -98,8 +98,14 @@ const insertReceived = `
 	on conflict do nothing returning integration_id, event_id`
 
 const selectReceived = `
-	select r.integration_id, r.event_id, r.body_sha256 from unnest($1::uuid[], $2::int8[]) as w(integration_id, event_id)
+	select r.integration_id, r.event_id, r.body_sha256, r.failed from unnest($1::uuid[], $2::int8[]) as w(integration_id, event_id)
 	join hub.received r using (integration_id, event_id)`
+
+// takeAgain takes up events whose effect failed before. Another lane with the same event
+// waits here, and finds that it has been taken.
+const takeAgain = `
+	update hub.received r set failed = false, ignored = w.ignored from unnest($1::uuid[], $2::int8[], $3::bool[]) as w(integration_id, event_id, ignored)
+	where r.integration_id = w.integration_id and r.event_id = w.event_id and r.failed returning r.integration_id, r.event_id, r.seq`
 
 const markIgnored = `
 	update hub.received r set ignored = true from unnest($1::uuid[], $2::int8[]) as w(integration_id, event_id)
@@ -132,39 +138,37 @@ func (l *lane) insert(ctx context.Context, tx pgx.Tx, batch []*request) (fresh m
 	return fresh, nil
 }
 
+// seen is what is known of an event that came before.
+type seen struct {
+	hash   [sha256.Size]byte
+	failed bool
+}
+
 // classify tells new events from those that came before, in this batch or earlier.
 func (l *lane) classify(ctx context.Context, tx pgx.Tx, batch []*request, fresh map[eventKey]bool) error {
-	first := make(map[eventKey][sha256.Size]byte, len(batch))
-	var integrations []uuid.UUID
-	var ids []int64
-	for _, r := range batch {
-		r.err = nil
-		if !fresh[r.key()] {
-			integrations, ids = append(integrations, r.IntegrationID), append(ids, r.id)
-		}
+	first, err := l.before(ctx, tx, batch, fresh)
+	if err != nil {
+		return err
 	}
-	if len(ids) > 0 {
-		rows, err := tx.Query(ctx, selectReceived, integrations, ids)
-		if err != nil {
-			return fmt.Errorf("looking up received events: %w", err)
-		}
-		var key eventKey
-		var hash []byte
-		_, err = pgx.ForEachRow(rows, []any{&key.integration, &key.id, &hash}, func() error { first[key] = [sha256.Size]byte(hash); return nil })
-		if err != nil {
-			return fmt.Errorf("looking up received events: %w", err)
-		}
+	taken, err := l.takeAgain(ctx, tx, batch, first)
+	if err != nil {
+		return err
 	}
 	for _, r := range batch {
-		known, seen := first[r.key()]
+		r.err, r.again = nil, false
+		known, came := first[r.key()]
+		if seq, failed := taken[r.key()]; failed && known.hash == r.Hash {
+			r.seq, r.again, came = seq, true, false
+			delete(taken, r.key())
+		}
 		switch {
-		case !seen:
-			first[r.key()] = r.Hash
+		case !came:
+			first[r.key()] = seen{hash: r.Hash}
 			r.outcome = Accepted
 			if !r.Known {
 				r.outcome = Ignored
 			}
-		case known == r.Hash:
+		case known.hash == r.Hash:
 			r.outcome = Duplicate
 		default:
 			r.outcome = ""
@@ -172,6 +176,62 @@ func (l *lane) classify(ctx context.Context, tx pgx.Tx, batch []*request, fresh 
 		}
 	}
 	return nil
+}
+
+// before looks up the events that are not fresh.
+func (l *lane) before(ctx context.Context, tx pgx.Tx, batch []*request, fresh map[eventKey]bool) (map[eventKey]seen, error) {
+	first := make(map[eventKey]seen, len(batch))
+	var integrations []uuid.UUID
+	var ids []int64
+	for _, r := range batch {
+		if !fresh[r.key()] {
+			integrations, ids = append(integrations, r.IntegrationID), append(ids, r.id)
+		}
+	}
+	if len(ids) == 0 {
+		return first, nil
+	}
+	rows, err := tx.Query(ctx, selectReceived, integrations, ids)
+	if err == nil {
+		var key eventKey
+		var hash []byte
+		var failed bool
+		_, err = pgx.ForEachRow(rows, []any{&key.integration, &key.id, &hash, &failed}, func() error {
+			first[key] = seen{[sha256.Size]byte(hash), failed}
+			return nil
+		})
+	}
+	if err != nil {
+		return nil, fmt.Errorf("looking up received events: %w", err)
+	}
+	return first, nil
+}
+
+// takeAgain gives the events that failed before, came again as they were, and are this
+// transaction's to take in, with where they stand in the log.
+func (l *lane) takeAgain(ctx context.Context, tx pgx.Tx, batch []*request, first map[eventKey]seen) (map[eventKey]uuid.UUID, error) {
+	var integrations []uuid.UUID
+	var ids []int64
+	var ignored []bool
+	for _, r := range batch {
+		if known := first[r.key()]; known.failed && known.hash == r.Hash {
+			integrations, ids, ignored = append(integrations, r.IntegrationID), append(ids, r.id), append(ignored, !r.Known)
+		}
+	}
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	taken := make(map[eventKey]uuid.UUID, len(ids))
+	rows, err := tx.Query(ctx, takeAgain, integrations, ids, ignored)
+	if err == nil {
+		var key eventKey
+		var seq uuid.UUID
+		_, err = pgx.ForEachRow(rows, []any{&key.integration, &key.id, &seq}, func() error { taken[key] = seq; return nil })
+	}
+	if err != nil {
+		return nil, fmt.Errorf("taking up failed events: %w", err)
+	}
+	return taken, nil
 }
 
 // effect lets the product take in an event.
@@ -212,7 +272,7 @@ func (l *lane) finish(ctx context.Context, tx pgx.Tx, batch []*request) error {
 	}
 	statements := &bulk.Batch{}
 	audit.Queue(statements, &l.columns.audit, entries)
-	l.queueLog(statements, batch)
+	l.queueLog(statements, settled(batch))
 	if err := statements.RunOn(ctx, tx.Conn()); err != nil {
 		return fmt.Errorf("logging received events: %w", err)
 	}

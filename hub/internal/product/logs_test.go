@@ -78,6 +78,36 @@ func TestWebhookLogs(t *testing.T) {
 	require.Len(t, l.logs(""), 2)
 }
 
+// What a product could not take in is in the log: not delivered, with the status that the
+// peer was told; sent again it is the same entry. It cannot be sent again from here.
+func TestFailedEventsAreInTheLog(t *testing.T) {
+	t.Parallel()
+	l := pair(start(t, nil))
+	id := newID()
+	body := envelope(id, "board", "note.broken", "CPF 529.982.247-25")
+	var told answer
+	for range 3 {
+		told = l.send(body)
+		require.Equal(t, 500, told.status)
+	}
+	for _, query := range []string{"", "?status=failed", "?direction=inbound&status_code=500", "?event_id=" + id} {
+		found := l.logs(query)
+		require.Len(t, found, 1, query)
+		one := found[0]
+		require.Equal(t, []any{id, "inbound", "failed", "handle_failed", false, l.integration}, []any{
+			one["event_id"], one["direction"], one["status"], one["reason"], one["delivered"], one["integration_id"],
+		})
+		require.EqualValues(t, 500, one["status_code"])
+		require.EqualValues(t, 2, one["retries"])
+		require.JSONEq(t, told.text, one["response_body"].(string), "as the peer was told the last time")
+		require.Equal(t, "CPF ***.***.***-25", one["payload"].(map[string]any)["data"].(map[string]any)["text"])
+		refused(t, 409, "endpoint_disabled", call(t, "POST", l.url+"/api/v1/deliveries/"+one["id"].(string)+"/retry", "", bearer(l.token)...))
+	}
+	require.Empty(t, l.logs("?status=delivered"))
+	refused(t, 409, "event_id_reused", l.send(envelope(id, "board", "note.created", "other")))
+	require.Empty(t, l.notes())
+}
+
 func TestWebhookLogsRefuse(t *testing.T) {
 	t.Parallel()
 	l := pair(start(t, nil))

@@ -78,7 +78,6 @@ type Product struct {
 	api      huma.API
 	// documentOnly documents what is served by fiber handlers of their own.
 	documentOnly huma.API
-	long         map[string]int // see LongBody
 }
 
 // integrations is where the integration interface lies under a product's base.
@@ -120,8 +119,7 @@ func Mount(app *fiber.App, path string, spec module.Spec, instance module.Instan
 		actor.Actions(huma.NewGroup(p.api, integrations+"/action"))
 	}
 	p.singleRoutes() // last: their paths would match others
-	p.long = longBodies(path, p.api.OpenAPI())
-	return p, nil
+	return p, p.limitBodies(app, path)
 }
 
 // hubInternals begins the import path of the hub's own types.

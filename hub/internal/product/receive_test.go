@@ -233,7 +233,7 @@ func TestReceiveFailingEffect(t *testing.T) {
 	require.Equal(t, map[int]int{200: 40, 500: 20}, counts)
 	require.Len(t, l.notes(), 40)
 	var stored int
-	require.NoError(t, l.db.QueryRow(context.Background(), `select count(*) from hub.received where integration_id = $1`, l.integration).Scan(&stored))
+	require.NoError(t, l.db.QueryRow(context.Background(), `select count(*) from hub.received where integration_id = $1 and not failed`, l.integration).Scan(&stored))
 	require.Equal(t, 40, stored)
 }
 

@@ -19,6 +19,7 @@ import (
 	"integrationhub/hub/module"
 	"integrationhub/hub/module/dberr"
 	"integrationhub/scheduling/internal/booking"
+	"integrationhub/scheduling/internal/cashier"
 	"integrationhub/scheduling/internal/picture"
 	"integrationhub/scheduling/internal/public"
 	"integrationhub/scheduling/internal/store"
@@ -28,15 +29,19 @@ import (
 type API struct {
 	kit      module.Kit
 	store    *store.Store
+	cashier  *cashier.Cashier
 	desk     *public.Desk
 	pictures *picture.Intake
 	rows     []route
 }
 
 // New makes the interface of an opened product.
-func New(kit module.Kit, s *store.Store, desk *public.Desk) *API {
-	a := &API{kit: kit, store: s, desk: desk, pictures: picture.NewIntake()}
+func New(kit module.Kit, s *store.Store, c *cashier.Cashier, desk *public.Desk) *API {
+	a := &API{kit: kit, store: s, cashier: c, desk: desk, pictures: picture.NewIntake()}
 	a.rows = append(a.routes(), a.additions()...)
+	if kit.Settings.Development {
+		a.rows = append(a.rows, a.developers()...)
+	}
 	return a
 }
 

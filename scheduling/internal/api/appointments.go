@@ -42,6 +42,7 @@ type Appointment struct {
 	DepositStatus    booking.DepositStatus `json:"deposit_status" enum:"none,pending,paid,refunded,forfeited"`
 	DepositAmount    *booking.Cents        `json:"deposit_amount"`
 	PaymentStatus    booking.PaymentStatus `json:"payment_status" enum:"unpaid,partial,paid"`
+	NeedsRefund      bool                  `json:"needs_refund" doc:"Money came in, or is to go back, that somebody has to give back by hand"`
 	Version          int                   `json:"version" doc:"Send it as If-Match to change only what you have seen"`
 	Overbooked       bool                  `json:"overbooked"`
 	Client           NamedClient           `json:"client"`
@@ -117,7 +118,7 @@ func appointmentOf(d dbgen.AppointmentDetail, zone *time.Location) Appointment {
 		Status: d.Status, Source: d.Source, Notes: d.Notes, Reason: d.CancelReason, CancelledBy: d.CancelledBy,
 		CancelledAt: local(d.CancelledAt, zone), ConfirmedAt: local(d.ConfirmedAt, zone), CompletedAt: local(d.CompletedAt, zone), NoShowAt: local(d.NoShowAt, zone),
 		RescheduledCount: d.RescheduledCount, OriginalStartAt: local(d.OriginalStartAt, zone), DepositStatus: d.DepositStatus, DepositAmount: d.DepositCents,
-		PaymentStatus: booking.PaymentStatusOf(d.PriceCents, d.PaidCents), Version: d.Version, Overbooked: d.Overbooked,
+		PaymentStatus: booking.PaymentStatusOf(d.PriceCents, d.PaidCents), NeedsRefund: d.NeedsRefund, Version: d.Version, Overbooked: d.Overbooked,
 		Client: NamedClient{d.ClientID, d.ClientName, d.ClientPhone}, Professional: Named{d.ProfessionalID, d.ProfessionalName},
 		Service: NamedService{d.ServiceID, d.ServiceName, d.ServiceColor}, CreatedAt: d.CreatedAt.In(zone), UpdatedAt: d.UpdatedAt.In(zone),
 	}

@@ -2,12 +2,22 @@ package api
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"time"
 
+	"github.com/danielgtaylor/huma/v2"
 	"github.com/google/uuid"
 
 	"integrationhub/hub"
 	"integrationhub/scheduling/internal/booking"
+	"integrationhub/scheduling/internal/cashier"
+	"integrationhub/scheduling/internal/payment"
 	"integrationhub/scheduling/internal/store"
+	"integrationhub/scheduling/internal/store/dbgen"
 )
 
 type pixInput struct {
@@ -37,9 +47,28 @@ func (in *pixInput) check(currency string) error {
 	return wrong.err()
 }
 
-// createCharge asks the payment provider for a charge. No provider is part of the
-// service yet, which is what it answers, once the request is found to be good.
-func (a *API) createCharge(ctx context.Context, in *pixInput) (*struct{ Body Payment }, error) {
+// Charge is a payment that is to be made.
+type Charge struct {
+	Payment
+	PixCopyPaste string  `json:"pix_copy_paste" doc:"BR Code"`
+	QRCode       string  `json:"qr_code_base64" doc:"The same as a picture, PNG"`
+	QRCodeURL    *string `json:"qr_code_url"`
+	TxID         string  `json:"txid"`
+}
+
+func chargeOf(p dbgen.PaymentDetail, zone *time.Location) (Charge, error) {
+	picture, err := payment.QR(text(p.PixCopyPaste))
+	return Charge{paymentOf(p, zone), text(p.PixCopyPaste), base64.StdEncoding.EncodeToString(picture), p.QrCodeUrl, text(p.Txid)}, err
+}
+
+type chargeOutput struct {
+	Status int
+	Body   Charge
+}
+
+// createCharge asks the payment provider for a charge. One that is open for the same
+// appointment, kind and amount is answered instead of a second one, with 200.
+func (a *API) createCharge(ctx context.Context, in *pixInput) (*chargeOutput, error) {
 	org, err := a.org(ctx)
 	if err != nil {
 		return nil, err
@@ -47,39 +76,164 @@ func (a *API) createCharge(ctx context.Context, in *pixInput) (*struct{ Body Pay
 	if err := in.check(org.Currency); err != nil {
 		return nil, err
 	}
-	b := &in.Body
+	var r cashier.Request
+	var found dbgen.PaymentDetail
+	status := 0
 	err = a.store.InTx(ctx, "charging", func(tx *store.Tx) error {
-		if b.ClientID.given() {
-			if _, err := tx.Client(ctx, org.ID, b.ClientID.Value); err != nil {
+		if r, err = in.request(ctx, tx, org); err != nil {
+			return err
+		}
+		known := false
+		if r.Once != nil {
+			if found, known, err = tx.ChargeAnswered(ctx, org.ID, *r.Once); err != nil || known {
+				status = http.StatusCreated
 				return err
 			}
 		}
-		if !b.AppointmentID.given() {
-			return nil
+		status = 0
+		if found, known, err = tx.OpenChargeOf(ctx, r.NewPayment); known {
+			status = http.StatusOK
 		}
-		appointment, err := tx.AppointmentByID(ctx, org.ID, b.AppointmentID.Value)
-		switch {
-		case err != nil:
-			return or404("Appointment", err)
-		case b.ClientID.given() && appointment.ClientID != b.ClientID.Value:
-			return hub.Invalid("body.client_id", "is not the appointment's client")
-		case appointment.PriceCents > 0 && appointment.PaidCents >= appointment.PriceCents && b.Kind != "other":
-			return hub.Errorf(hub.ErrConflict, "already_paid", "This appointment is paid.")
-		}
-		return nil
+		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	return nil, hub.Errorf(hub.ErrConflict, "provider_not_configured", "No payment provider is configured.")
+	if status == 0 {
+		if !a.cashier.Collects() {
+			return nil, payment.NotConfigured()
+		}
+		made := false
+		if found, made, err = a.cashier.Charge(ctx, org, r); err != nil {
+			return nil, cashier.Payerless(err, "body.client_id")
+		}
+		if status = http.StatusOK; made {
+			status = http.StatusCreated
+		}
+	}
+	shown, err := chargeOf(found, org.Zone)
+	return &chargeOutput{status, shown}, err
+}
+
+// request says what is to be charged, by the appointment where there is one.
+func (in *pixInput) request(ctx context.Context, tx *store.Tx, org store.Org) (cashier.Request, error) {
+	b := &in.Body
+	r := cashier.Request{ExpiresAt: tx.Now().Add(time.Duration(b.ExpiresInMinutes) * time.Minute)}
+	r.NewPayment = store.NewPayment{Org: org.ID, Amount: b.Amount.Value, Kind: b.Kind, Description: b.Description.Value, By: staff(ctx).User}
+	b.ClientID.into(&r.Client)
+	b.AppointmentID.intoNull(&r.Appointment)
+	if b.ClientID.given() {
+		if _, err := tx.Client(ctx, org.ID, r.Client); err != nil {
+			return r, err
+		}
+	}
+	if r.Appointment != nil {
+		appointment, err := tx.AppointmentByID(ctx, org.ID, *r.Appointment)
+		if err != nil {
+			return r, or404("Appointment", err)
+		}
+		if err := in.forAppointment(appointment, &r.NewPayment); err != nil {
+			return r, err
+		}
+	}
+	client, err := tx.Client(ctx, org.ID, r.Client)
+	if err != nil {
+		return r, err
+	}
+	r.Payer = payment.Payer{Name: client.Name, Email: text(client.Email)}
+	if in.IdempotencyKey != "" {
+		raw, err := json.Marshal(b)
+		if err != nil {
+			return r, err
+		}
+		sum := sha256.Sum256(raw)
+		r.Once = &store.Once{Operation: "payments.pix", Key: in.IdempotencyKey, RequestHash: sum[:]}
+	}
+	return r, nil
+}
+
+// forAppointment says what an appointment still costs.
+func (in *pixInput) forAppointment(d dbgen.AppointmentDetail, n *store.NewPayment) error {
+	b := &in.Body
+	if b.ClientID.given() && d.ClientID != n.Client {
+		return hub.Invalid("body.client_id", "is not the appointment's client")
+	}
+	n.Client = d.ClientID
+	if n.Description == "" {
+		n.Description = d.ServiceName
+	}
+	due, paid := d.PriceCents-d.PaidCents, d.PriceCents > 0 && d.PaidCents >= d.PriceCents
+	switch b.Kind {
+	case "other":
+		if !b.Amount.given() {
+			return hub.Invalid("body.amount", "is required for this kind")
+		}
+		return nil
+	case store.KindDeposit:
+		if due = 0; d.DepositCents != nil {
+			due = *d.DepositCents
+			paid = paid || d.DepositStatus == booking.DepositPaid
+		} else if !b.Amount.given() {
+			return hub.Invalid("body.amount", "is required: the appointment has no deposit")
+		}
+	}
+	switch {
+	case d.Status == booking.Cancelled:
+		return hub.Errorf(hub.ErrConflict, "appointment_cancelled", "This appointment is cancelled.")
+	case paid, !b.Amount.given() && due <= 0:
+		return hub.Errorf(hub.ErrConflict, "already_paid", "This appointment is paid.")
+	case !b.Amount.given():
+		n.Amount = due
+	}
+	return nil
 }
 
 type noticeInput struct {
 	Provider string `path:"provider" maxLength:"60"`
 	RawBody  []byte
+	header   http.Header
+	query    url.Values
 }
 
-// receiveNotice takes in a notice of a payment provider; none is known.
-func (a *API) receiveNotice(context.Context, *noticeInput) (*none, error) {
-	return nil, missing("Payment provider")
+// Resolve keeps what the provider signs.
+func (in *noticeInput) Resolve(ctx huma.Context) []error {
+	address := ctx.URL()
+	in.header, in.query = make(http.Header), address.Query()
+	ctx.EachHeader(func(name, value string) { in.header.Add(name, value) })
+	return nil
+}
+
+type noticeOutput struct {
+	Body struct {
+		Received bool `json:"received"`
+	} `nameHint:"NoticeReceived"`
+}
+
+// receiveNotice takes in a notice of the payment provider. It is answered the same
+// whether it is new or not, and whatever it is about.
+func (a *API) receiveNotice(ctx context.Context, in *noticeInput) (*noticeOutput, error) {
+	out := &noticeOutput{}
+	out.Body.Received = true
+	return out, a.cashier.Receive(ctx, in.Provider, payment.Inbound{Header: in.header, Query: in.query, Body: in.RawBody})
+}
+
+type payInput struct {
+	TxID string `path:"txid" maxLength:"60"`
+}
+
+type payOutput struct {
+	Body struct {
+		TxID   string        `json:"txid"`
+		Status string        `json:"status"`
+		Amount booking.Cents `json:"amount"`
+		PaidAt time.Time     `json:"paid_at"`
+	} `nameHint:"SandboxPaid"`
+}
+
+// paySandbox pays a charge of the sandbox, which then sends its webhook.
+func (a *API) paySandbox(ctx context.Context, in *payInput) (*payOutput, error) {
+	charge, err := a.cashier.Pay(ctx, in.TxID)
+	out := &payOutput{}
+	out.Body.TxID, out.Body.Status, out.Body.Amount, out.Body.PaidAt = charge.TxID, string(charge.Status), charge.Amount, charge.PaidAt
+	return out, err
 }

@@ -6,9 +6,21 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/google/uuid"
 
+	"integrationhub/scheduling/internal/picture"
 	"integrationhub/scheduling/internal/store"
 	"integrationhub/scheduling/internal/store/dbgen"
 )
+
+// formBytes is room for what a form has around its file.
+const formBytes = 64 << 10
+
+// upload lets a form be as long as a picture may be.
+func upload(bind func(huma.API, huma.Operation)) func(huma.API, huma.Operation) {
+	return func(api huma.API, op huma.Operation) {
+		op.MaxBodyBytes = picture.MaxBytes + formBytes
+		bind(api, op)
+	}
+}
 
 type logoInput struct {
 	RawBody huma.MultipartFormFiles[struct {

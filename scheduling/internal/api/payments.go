@@ -31,18 +31,20 @@ type Payment struct {
 	CreatedAt         time.Time     `json:"created_at"`
 }
 
-func paymentOf(p dbgen.Payment, zone *time.Location) Payment {
+func paymentOf(p dbgen.PaymentDetail, zone *time.Location) Payment {
 	return Payment{
 		ID: p.ID, OrgID: p.OrgID, AppointmentID: p.AppointmentID, ClientID: p.ClientID, Amount: p.AmountCents, Method: p.Method,
-		Description: p.Description, Status: p.Status, Kind: p.Kind, PaidAt: local(p.PaidAt, zone), RefundedAmount: p.RefundedCents,
+		Description: p.Description, Status: p.Status, Kind: p.Kind, Provider: p.Provider, ProviderPaymentID: p.ProviderPaymentID,
+		PaidAt: local(p.PaidAt, zone), ExpiresAt: local(p.ExpiresAt, zone), RefundedAmount: p.RefundedCents,
 		CreatedBy: p.CreatedBy, CreatedAt: p.CreatedAt.In(zone),
 	}
 }
 
 func listedPayment(p dbgen.ListPaymentsRow, zone *time.Location) Payment {
-	return paymentOf(dbgen.Payment{
+	return paymentOf(dbgen.PaymentDetail{
 		OrgID: p.OrgID, ID: p.ID, AppointmentID: p.AppointmentID, ClientID: p.ClientID, AmountCents: p.AmountCents, Method: p.Method,
 		Description: p.Description, Status: p.Status, Kind: p.Kind, PaidAt: p.PaidAt, RefundedCents: p.RefundedCents, CreatedBy: p.CreatedBy, CreatedAt: p.CreatedAt,
+		Provider: p.Provider, ProviderPaymentID: p.ProviderPaymentID, ExpiresAt: p.ExpiresAt,
 	}, zone)
 }
 
@@ -145,7 +147,7 @@ func (a *API) createPayment(ctx context.Context, in *paymentInput) (*struct{ Bod
 	n := store.NewPayment{Org: org.ID, Amount: b.Amount.Value, Method: b.Method, Description: b.Description.Value, Kind: b.Kind, By: staff(ctx).User}
 	b.AppointmentID.intoNull(&n.Appointment)
 	b.ClientID.into(&n.Client)
-	var made dbgen.Payment
+	var made dbgen.PaymentDetail
 	err = a.store.InTx(ctx, "recording a payment", func(tx *store.Tx) error {
 		if n.Appointment != nil && !b.ClientID.given() {
 			appointment, err := tx.AppointmentByID(ctx, org.ID, *n.Appointment)
@@ -157,7 +159,7 @@ func (a *API) createPayment(ctx context.Context, in *paymentInput) (*struct{ Bod
 		if _, err := tx.Client(ctx, org.ID, n.Client); err != nil {
 			return err
 		}
-		made, err = tx.Pay(ctx, n)
+		made, err = tx.Pay(ctx, org, n)
 		return err
 	})
 	return &struct{ Body Payment }{paymentOf(made, org.Zone)}, err

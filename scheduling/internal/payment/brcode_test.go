@@ -137,7 +137,7 @@ func FuzzBRCode(f *testing.F) {
 func TestQRPicture(t *testing.T) {
 	t.Parallel()
 	for _, code := range published {
-		raw, err := qrPNG(code)
+		raw, err := QR(code)
 		require.NoError(t, err)
 		picture, err := png.Decode(bytes.NewReader(raw))
 		require.NoError(t, err)
@@ -163,6 +163,6 @@ func TestQRPicture(t *testing.T) {
 		}
 		require.Less(t, len(raw), 8<<10)
 	}
-	_, err := qrPNG(strings.Repeat("x", 4000))
+	_, err := QR(strings.Repeat("x", 4000))
 	require.Error(t, err, "more than a QR code holds")
 }

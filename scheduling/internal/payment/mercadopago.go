@@ -110,7 +110,7 @@ func (m *MercadoPago) Create(ctx context.Context, o Order) (Charge, error) {
 		return Charge{}, err
 	}
 	if o.Payer.Email == "" {
-		return Charge{}, hub.Errorf(hub.ErrInvalid, "payer_email_required", "Mercado Pago needs the payer's e-mail address.")
+		return Charge{}, hub.Errorf(hub.ErrInvalid, CodePayerEmail, "Mercado Pago needs the payer's e-mail address.")
 	}
 	expires := o.ExpiresAt
 	if least := now.Add(mpShortest + time.Minute); expires.Before(least) { // a minute for clocks that differ

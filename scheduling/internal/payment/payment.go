@@ -45,6 +45,7 @@ const (
 	CodeNotConfigured = "provider_not_configured" // 409
 	CodeUnknownCharge = "charge_not_found"        // 404
 	CodeChargeState   = "charge_state"            // 409
+	CodePayerEmail    = "payer_email_required"    // 422
 )
 
 // Currency is the only one Pix knows.

@@ -16,8 +16,8 @@ const (
 	moduleSize = 6 // pixels
 )
 
-// qrPNG draws a text as a QR code, black on white with its quiet zone.
-func qrPNG(text string) ([]byte, error) {
+// QR draws a BR Code as a QR code: PNG, black on white with its quiet zone.
+func QR(text string) ([]byte, error) {
 	symbol, err := qr.Encode(text, qr.M, qr.Auto)
 	if err != nil {
 		return nil, fmt.Errorf("making a QR code: %w", err)

@@ -96,7 +96,7 @@ func (s *Sandbox) find(ctx context.Context, db querier, where string, value any)
 	if c.Status == Pending && !c.ExpiresAt.After(s.config.Now()) {
 		c.Status = Expired
 	}
-	if c.QR, err = qrPNG(c.Code); err != nil {
+	if c.QR, err = QR(c.Code); err != nil {
 		return Charge{}, "", failed(err)
 	}
 	return c, notify, nil

@@ -15,6 +15,8 @@ import (
 
 	"integrationhub/hub"
 	"integrationhub/scheduling/internal/booking"
+	"integrationhub/scheduling/internal/cashier"
+	"integrationhub/scheduling/internal/payment"
 	"integrationhub/scheduling/internal/store"
 	"integrationhub/scheduling/internal/store/dbgen"
 )
@@ -35,14 +37,38 @@ type Deposit struct {
 	ExpiresAt    *time.Time    `json:"expires_at"`
 }
 
-func (d *Desk) booked(o store.Org, a dbgen.AppointmentDetail) Booked {
+// booked shows an appointment to its client; charge is the one for its deposit, nil
+// where there is none.
+func (d *Desk) booked(o store.Org, a dbgen.AppointmentDetail, charge *dbgen.PaymentDetail) (Booked, error) {
 	b := Booked{AppointmentDetail: a, Token: d.Token(a.ID, a.TokenVersion)}
 	b.CancelURL = d.CancelURL(o, b.Token)
-	if a.DepositStatus == booking.DepositPending && a.DepositCents != nil {
-		expires := o.Policy.HoldEnds(a.CreatedAt).In(o.Zone)
-		b.Deposit = &Deposit{Amount: *a.DepositCents, ExpiresAt: &expires}
+	if a.DepositStatus != booking.DepositPending || a.DepositCents == nil || a.HoldUntil == nil {
+		return b, nil
 	}
-	return b
+	expires := a.HoldUntil.In(o.Zone)
+	b.Deposit = &Deposit{Amount: *a.DepositCents, ExpiresAt: &expires}
+	if charge == nil || charge.PixCopyPaste == nil {
+		return b, nil
+	}
+	picture, err := payment.QR(*charge.PixCopyPaste)
+	encoded := base64.StdEncoding.EncodeToString(picture)
+	b.Deposit.PixCopyPaste, b.Deposit.QRCode = charge.PixCopyPaste, &encoded
+	return b, err
+}
+
+// shown is [Desk.booked] with the charge looked up.
+func (d *Desk) shown(ctx context.Context, o store.Org, a dbgen.AppointmentDetail) (Booked, error) {
+	if a.DepositStatus != booking.DepositPending {
+		return d.booked(o, a, nil)
+	}
+	charge, err := d.store.OpenDeposit(ctx, o.ID, &a.ID)
+	switch {
+	case errors.Is(err, pgx.ErrNoRows):
+		return d.booked(o, a, nil)
+	case err != nil:
+		return Booked{}, err
+	}
+	return d.booked(o, a, &charge)
 }
 
 // CancelURL is the page on which a client changes a booking.
@@ -82,11 +108,13 @@ func (d *Desk) Appointment(ctx context.Context, o store.Org, token string) (Book
 	if err != nil {
 		return Booked{}, err
 	}
-	return d.booked(o, found), nil
+	return d.shown(ctx, o, found)
 }
 
 // Book books for a client. once makes repetitions of the same request count once;
-// nil: every one counts. A time that is not offered is a *[booking.SlotTakenError].
+// nil: every one counts. A time that is not offered is a *[booking.SlotTakenError]; what
+// needs a deposit is booked together with the charge for it, and a provider that does
+// not make one is a [hub.ErrPeer].
 func (d *Desk) Book(ctx context.Context, o store.Org, r booking.Request, once *store.Once) (Booked, error) {
 	if !o.Settings.BookingEnabled {
 		return Booked{}, hub.Errorf(hub.ErrForbidden, "booking_disabled", "This business does not take bookings online right now.")
@@ -98,9 +126,9 @@ func (d *Desk) Book(ctx context.Context, o store.Org, r booking.Request, once *s
 		return Booked{}, err
 	}
 	contact := store.Contact{Name: r.Name, Phone: r.Phone, Email: r.Email, Source: "client"}
-	made, err := d.store.Book(ctx, store.NewAppointment{
+	made, charge, err := d.cashier.Book(ctx, store.NewAppointment{
 		Org: o, Choice: store.Choice{Service: r.Service, Professional: r.Professional, Online: true}, Start: r.Start, Notes: r.Notes, Source: booking.Web,
-		By: store.Actor{Kind: booking.Client}, Limits: o.Policy.PublicLimits(d.kit.Now(), o.Zone), Once: once, NoDeposits: d.kit.Settings.PaymentProvider == "",
+		By: store.Actor{Kind: booking.Client}, Limits: o.Policy.PublicLimits(d.kit.Now(), o.Zone), Once: once,
 		Client: func(ctx context.Context, tx *store.Tx) (dbgen.Client, error) {
 			client, err := tx.Known(ctx, o.ID, contact)
 			if err != nil {
@@ -108,11 +136,14 @@ func (d *Desk) Book(ctx context.Context, o store.Org, r booking.Request, once *s
 			}
 			return client, mayBook(ctx, tx, o, client)
 		},
-	})
-	if err != nil {
-		return Booked{}, err
+	}, payment.Payer{Name: contact.Name, Email: contact.Email})
+	switch {
+	case err != nil:
+		return Booked{}, cashier.Payerless(err, "body.client_email")
+	case made.Before:
+		return d.shown(ctx, o, made.AppointmentDetail)
 	}
-	return d.booked(o, made.AppointmentDetail), nil
+	return d.booked(o, made.AppointmentDetail, charge)
 }
 
 // mayBook refuses clients who were blocked, or have as many bookings as allowed.
@@ -159,5 +190,5 @@ func (d *Desk) Reschedule(ctx context.Context, o store.Org, token string, start 
 	if err != nil {
 		return Booked{}, err
 	}
-	return d.booked(o, done.AppointmentDetail), nil
+	return d.shown(ctx, o, done.AppointmentDetail)
 }

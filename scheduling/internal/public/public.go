@@ -12,18 +12,20 @@ import (
 	"integrationhub/hub"
 	"integrationhub/hub/module"
 	"integrationhub/scheduling/internal/booking"
+	"integrationhub/scheduling/internal/cashier"
 	"integrationhub/scheduling/internal/store"
 	"integrationhub/scheduling/internal/store/dbgen"
 )
 
 // Desk serves clients. It is safe for concurrent use.
 type Desk struct {
-	kit   module.Kit
-	store *store.Store
+	kit     module.Kit
+	store   *store.Store
+	cashier *cashier.Cashier
 }
 
 // New makes the desk of an opened product.
-func New(kit module.Kit, s *store.Store) *Desk { return &Desk{kit, s} }
+func New(kit module.Kit, s *store.Store, c *cashier.Cashier) *Desk { return &Desk{kit, s, c} }
 
 // Requests of one address that are let through: wide, for a clinic's clients often
 // share one.

@@ -112,18 +112,26 @@ func (t *Tx) act(ctx context.Context, action booking.Action, c Change, was dbgen
 }
 
 // stillFree checks that nobody took the time of an appointment that comes back.
+// Where it is no longer offered, the constraint decides.
 func (t *Tx) stillFree(ctx context.Context, org Org, a dbgen.Appointment) error {
+	_, _, err := t.placeOf(ctx, org, a)
+	return err
+}
+
+// placeOf finds the place of an appointment that comes back; offered is false where
+// its professional does not give the service any more.
+func (t *Tx) placeOf(ctx context.Context, org Org, a dbgen.Appointment) (place spot, offered bool, err error) {
 	offers, err := t.Offers(ctx, org.ID, a.ServiceID)
 	if err != nil {
-		return err
+		return place, false, err
 	}
 	for _, o := range offers {
 		if o.ProfessionalID == a.ProfessionalID {
-			_, err := t.fit(ctx, org, o, OfferOf(o, org.Policy).Keeping(a.EndAt.Sub(a.StartAt), a.PriceCents), a.StartAt, a.ID, fitting{})
-			return err
+			place, err = t.fit(ctx, org, o, OfferOf(o, org.Policy).Keeping(a.EndAt.Sub(a.StartAt), a.PriceCents), a.StartAt, a.ID, fitting{})
+			return place, true, err
 		}
 	}
-	return nil // no longer offered: the constraint decides
+	return place, false, nil
 }
 
 func depositAfter(action booking.Action, p booking.Policy, a dbgen.Appointment, now time.Time) booking.DepositStatus {
@@ -142,7 +150,7 @@ func depositAfter(action booking.Action, p booking.Policy, a dbgen.Appointment, 
 func (t *Tx) effects(ctx context.Context, action booking.Action, c Change, was dbgen.Appointment) error {
 	switch action {
 	case booking.Cancel:
-		if err := t.DropReminders(ctx, c.Org.ID, c.ID); err != nil {
+		if err := t.cancelled(ctx, c, was); err != nil {
 			return err
 		}
 		reason := ""
@@ -173,6 +181,25 @@ func (t *Tx) effects(ctx context.Context, action booking.Action, c Change, was d
 			return err
 		}
 		return t.reverseVisit(ctx, was)
+	}
+	return nil
+}
+
+// cancelled drops what was planned for an appointment, ends its open charges and has
+// its deposit go back where it does.
+func (t *Tx) cancelled(ctx context.Context, c Change, was dbgen.Appointment) error {
+	if err := t.DropReminders(ctx, c.Org.ID, c.ID); err != nil {
+		return err
+	}
+	status := paymentCancelled
+	if c.By.Kind == booking.System {
+		status = paymentExpired
+	}
+	if err := t.CloseCharges(ctx, dbgen.CloseChargesParams{Status: status, Now: &t.now, OrgID: c.Org.ID, AppointmentID: &c.ID}); err != nil {
+		return err
+	}
+	if was.DepositStatus == booking.DepositPaid && depositAfter(booking.Cancel, c.Org.Policy, was, t.now) == booking.DepositRefunded {
+		return t.returnDeposit(ctx, was)
 	}
 	return nil
 }

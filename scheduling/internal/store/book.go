@@ -37,8 +37,10 @@ type NewAppointment struct {
 	Overbook bool           // staff: even where the time is taken
 	Limits   booking.Limits // for clients; staff have none but what is taken
 	Once     *Once          // nil: every request counts
-	// NoDeposits: nobody collects them, so what requires one cannot be booked online.
-	NoDeposits bool
+	Hold     uuid.UUID      // of this time, which it takes the place of; zero: none
+	// Charge is what the provider was asked to collect as the deposit. Without one,
+	// what requires a deposit cannot be booked online: that is [ErrDepositDue].
+	Charge *NewCharge
 }
 
 // Once makes a request with an Idempotency-Key count once.
@@ -106,25 +108,20 @@ func (t *Tx) bookOnce(ctx context.Context, n NewAppointment) (Booked, error) {
 	if n.Once == nil {
 		return t.book(ctx, n)
 	}
-	claimed, err := t.ClaimIdempotency(ctx, dbgen.ClaimIdempotencyParams{
-		OrgID: n.Org.ID, Operation: n.Once.Operation, Key: n.Once.Key, RequestHash: n.Once.RequestHash, CreatedAt: t.now, Expired: t.now.Add(-idempotencyTime),
-	})
+	var before rememberedBooking
+	found, err := t.claim(ctx, n.Org.ID, *n.Once, &before)
 	if err != nil {
 		return Booked{}, err
 	}
-	if claimed == 0 {
-		return t.bookedBefore(ctx, n)
+	if found {
+		detail, err := t.AppointmentByID(ctx, n.Org.ID, before.ID)
+		return Booked{detail, before.Warnings, true}, err
 	}
 	made, err := t.book(ctx, n)
 	if err != nil {
 		return Booked{}, err
 	}
-	answer, err := json.Marshal(rememberedBooking{made.ID, made.Warnings})
-	if err != nil {
-		return Booked{}, err
-	}
-	created := 201
-	return made, t.KeepAnswer(ctx, dbgen.KeepAnswerParams{OrgID: n.Org.ID, Operation: n.Once.Operation, Key: n.Once.Key, Status: &created, Answer: answer})
+	return made, t.keep(ctx, n.Org.ID, *n.Once, rememberedBooking{made.ID, made.Warnings})
 }
 
 // rememberedBooking is what is kept of a booking for a repeated request.
@@ -133,20 +130,38 @@ type rememberedBooking struct {
 	Warnings []string  `json:"warnings"`
 }
 
-func (t *Tx) bookedBefore(ctx context.Context, n NewAppointment) (Booked, error) {
-	kept, err := t.IdempotentAnswer(ctx, dbgen.IdempotentAnswerParams{OrgID: n.Org.ID, Operation: n.Once.Operation, Key: n.Once.Key})
+// claim takes an Idempotency-Key for this request, or reads what was kept under it
+// before; one that was used for another request is a [hub.ErrConflict].
+func (t *Tx) claim(ctx context.Context, org uuid.UUID, once Once, before any) (found bool, err error) {
+	claimed, err := t.ClaimIdempotency(ctx, dbgen.ClaimIdempotencyParams{
+		OrgID: org, Operation: once.Operation, Key: once.Key, RequestHash: once.RequestHash, CreatedAt: t.now, Expired: t.now.Add(-idempotencyTime),
+	})
+	if err != nil || claimed > 0 {
+		return false, err
+	}
+	kept, err := t.IdempotentAnswer(ctx, dbgen.IdempotentAnswerParams{OrgID: org, Operation: once.Operation, Key: once.Key})
 	if err != nil {
-		return Booked{}, err
+		return false, err
 	}
-	if !bytes.Equal(kept.RequestHash, n.Once.RequestHash) {
-		return Booked{}, hub.Errorf(hub.ErrConflict, "idempotency_key_reused", "This Idempotency-Key was used for another request.")
+	return true, answered(kept, once, before)
+}
+
+// answered reads what a request was answered before.
+func answered(kept dbgen.Idempotency, once Once, before any) error {
+	if !bytes.Equal(kept.RequestHash, once.RequestHash) {
+		return hub.Errorf(hub.ErrConflict, "idempotency_key_reused", "This Idempotency-Key was used for another request.")
 	}
-	var before rememberedBooking
-	if err := json.Unmarshal(kept.Answer, &before); err != nil {
-		return Booked{}, err
+	return json.Unmarshal(kept.Answer, before)
+}
+
+// keep remembers what came of a request.
+func (t *Tx) keep(ctx context.Context, org uuid.UUID, once Once, what any) error {
+	answer, err := json.Marshal(what)
+	if err != nil {
+		return err
 	}
-	detail, err := t.AppointmentByID(ctx, n.Org.ID, before.ID)
-	return Booked{detail, before.Warnings, true}, err
+	created := 201
+	return t.KeepAnswer(ctx, dbgen.KeepAnswerParams{OrgID: org, Operation: once.Operation, Key: once.Key, Status: &created, Answer: answer})
 }
 
 func (t *Tx) book(ctx context.Context, n NewAppointment) (Booked, error) {
@@ -160,7 +175,22 @@ func (t *Tx) book(ctx context.Context, n NewAppointment) (Booked, error) {
 	if err != nil {
 		return Booked{}, err
 	}
+	if n.Source == booking.Web && n.Charge == nil && len(offers) > 0 && offers[0].Service.RequiresDeposit {
+		return Booked{}, ErrDepositDue
+	}
+	return t.bookFrom(ctx, n, offers)
+}
+
+// ErrDepositDue is the answer to a booking online that needs a charge for its deposit.
+var ErrDepositDue = errors.New("a deposit is due")
+
+// bookFrom books with one of those who give the service.
+func (t *Tx) bookFrom(ctx context.Context, n NewAppointment, offers []dbgen.OffersRow) (Booked, error) {
 	client, err := n.Client(ctx, t)
+	if err != nil {
+		return Booked{}, err
+	}
+	offers, err = t.claimHold(ctx, &n, offers)
 	if err != nil {
 		return Booked{}, err
 	}
@@ -174,12 +204,8 @@ func (t *Tx) book(ctx context.Context, n NewAppointment) (Booked, error) {
 		DepositStatus: booking.DepositNone, Capacity: spot.offer.Capacity, Seat: spot.seat, Overbooked: spot.overbooked,
 		CreatedBy: n.By.User, CreatedAt: t.now,
 	}
-	if n.NoDeposits && spot.offer.DepositAmount > 0 {
-		return Booked{}, hub.Errorf(hub.ErrConflict, "provider_not_configured", "Deposits cannot be paid here yet.")
-	}
-	if deposit := spot.offer.DepositAmount; deposit > 0 && n.Source == booking.Web {
-		hold := n.Org.Policy.HoldEnds(t.now)
-		a.DepositStatus, a.DepositCents, a.HoldUntil = booking.DepositPending, &deposit, &hold
+	if n.Charge != nil {
+		a.DepositStatus, a.DepositCents, a.HoldUntil = booking.DepositPending, &n.Charge.Amount, &n.Charge.ExpiresAt
 	}
 	if a.Status = n.Org.Policy.Initial(n.Source, a.DepositStatus); a.Status == booking.Confirmed {
 		a.ConfirmedAt = &t.now
@@ -190,6 +216,12 @@ func (t *Tx) book(ctx context.Context, n NewAppointment) (Booked, error) {
 	if err := t.note(ctx, n.Org.ID, a.ID, dbgen.RecordHistoryParams{Action: "create", ToStatus: string(a.Status), ToStartAt: &a.StartAt, ToProfessionalID: &a.ProfessionalID}, n.By); err != nil {
 		return Booked{}, err
 	}
+	if n.Charge != nil {
+		n.Charge.Org, n.Charge.Appointment, n.Charge.Client = n.Org.ID, &a.ID, client.ID
+		if _, err := t.addCharge(ctx, *n.Charge); err != nil {
+			return Booked{}, err
+		}
+	}
 	if err := t.planReminders(ctx, n.Org, a.ID, a.StartAt); err != nil {
 		return Booked{}, err
 	}
@@ -197,9 +229,14 @@ func (t *Tx) book(ctx context.Context, n NewAppointment) (Booked, error) {
 	if err != nil {
 		return Booked{}, err
 	}
-	return Booked{AppointmentDetail: detail, Warnings: spot.warnings}, t.publish(ctx, n.Org.ID, "appointment.created", map[string]any{
-		"appointment_id": a.ID, "client_phone": phoneOf(client), "service": detail.ServiceName, "professional": detail.ProfessionalName,
-		"datetime": utc(a.StartAt), "end_at": utc(a.EndAt), "status": a.Status, "source": a.Source,
+	return Booked{AppointmentDetail: detail, Warnings: spot.warnings}, t.announce(ctx, detail, phoneOf(client))
+}
+
+// announce publishes that an appointment takes place.
+func (t *Tx) announce(ctx context.Context, d dbgen.AppointmentDetail, phone string) error {
+	return t.publish(ctx, d.OrgID, "appointment.created", map[string]any{
+		"appointment_id": d.ID, "client_phone": phone, "service": d.ServiceName, "professional": d.ProfessionalName,
+		"datetime": utc(d.StartAt), "end_at": utc(d.EndAt), "status": d.Status, "source": d.Source,
 	})
 }
 
@@ -220,7 +257,7 @@ func (t *Tx) choose(ctx context.Context, n NewAppointment, offers []dbgen.Offers
 	}
 	day := booking.DateOf(n.Start, n.Org.Zone)
 	for len(offers) > 0 {
-		calendars, err := Calendars(ctx, t.DB, n.Org, offers, Days{First: day, Last: day, Now: t.now})
+		calendars, err := Calendars(ctx, t.DB, n.Org, offers, Days{First: day, Last: day, Without: n.Hold, Now: t.now})
 		if err != nil {
 			return dbgen.OffersRow{}, spot{}, err
 		}
@@ -248,7 +285,7 @@ func (t *Tx) place(ctx context.Context, n NewAppointment, o dbgen.OffersRow) (sp
 	if err := t.LockTime(ctx, o.ProfessionalID); err != nil {
 		return spot{}, err
 	}
-	return t.fit(ctx, n.Org, o, OfferOf(o, n.Org.Policy), n.Start, uuid.Nil, fitting{online: n.Online, limits: n.Limits, overbook: n.Overbook})
+	return t.fit(ctx, n.Org, o, OfferOf(o, n.Org.Policy), n.Start, n.Hold, fitting{online: n.Online, limits: n.Limits, overbook: n.Overbook})
 }
 
 // fitting is how much a place is asked to fit.
@@ -258,11 +295,12 @@ type fitting struct {
 	overbook bool
 }
 
-// fit finds a seat at a time. The professional's lock is held.
-func (t *Tx) fit(ctx context.Context, org Org, o dbgen.OffersRow, offer booking.Offer, start time.Time, moved uuid.UUID, f fitting) (spot, error) {
+// fit finds a seat at a time, as if the appointment or hold called without were not
+// there. The professional's lock is held.
+func (t *Tx) fit(ctx context.Context, org Org, o dbgen.OffersRow, offer booking.Offer, start time.Time, without uuid.UUID, f fitting) (spot, error) {
 	day := booking.DateOf(start, org.Zone)
 	last := booking.DateOf(start.Add(offer.Duration), org.Zone)
-	calendars, err := Calendars(ctx, t.DB, org, []dbgen.OffersRow{o}, Days{First: min(day, last), Last: max(day, last), Moved: moved, Now: t.now})
+	calendars, err := Calendars(ctx, t.DB, org, []dbgen.OffersRow{o}, Days{First: min(day, last), Last: max(day, last), Without: without, Now: t.now})
 	if err != nil {
 		return spot{}, err
 	}
@@ -278,7 +316,7 @@ func (t *Tx) fit(ctx context.Context, org Org, o dbgen.OffersRow, offer booking.
 	}
 	if booking.SeatsAt(start, offer, c.Busy) > 0 {
 		found.seat, err = t.FreeSeat(ctx, dbgen.FreeSeatParams{
-			Capacity: offer.Capacity, ProfessionalID: o.ProfessionalID, ServiceID: o.Service.ID, StartAt: start, EndAt: start.Add(offer.Duration), MovedID: moved,
+			Capacity: offer.Capacity, ProfessionalID: o.ProfessionalID, ServiceID: o.Service.ID, StartAt: start, EndAt: start.Add(offer.Duration), MovedID: without,
 		})
 		if err != nil {
 			return spot{}, err

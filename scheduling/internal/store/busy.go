@@ -22,16 +22,16 @@ union all
 select h.professional_id, h.start_at, h.end_at, h.service_id, t.buffer_before_minutes, t.buffer_after_minutes
 from scheduling.holds h join scheduling.services t on t.org_id = h.org_id and t.id = h.service_id
 where h.org_id = $1 and h.professional_id = any($2::uuid[]) and h.start_at < $3::timestamptz
-  and h.start_at > $4::timestamptz - interval '24 hours' and h.end_at > $4::timestamptz and h.expires_at > $6::timestamptz
+  and h.start_at > $4::timestamptz - interval '24 hours' and h.end_at > $4::timestamptz and h.expires_at > $6::timestamptz and h.id <> $5
 order by 2`
 
-// Taken asks for what is taken. Moved is an appointment that does not count; holds
-// count until they run out.
+// Taken asks for what is taken. Without is an appointment or a hold that does not
+// count; holds count until they run out.
 type Taken struct {
 	Org           uuid.UUID
 	Professionals []uuid.UUID
 	Since, Until  time.Time
-	Moved         uuid.UUID
+	Without       uuid.UUID
 	Now           time.Time
 }
 
@@ -41,7 +41,7 @@ var errBusyForm = errors.New("reading what is taken: the answer does not have th
 // organization has ten thousand rows, and scanning them value by value took most of
 // the time of the whole answer.
 func (d DB) EachBusy(ctx context.Context, t Taken, p booking.Policy, yield func(professional uuid.UUID, b booking.Busy)) error {
-	rows, err := d.conn.Query(ctx, busy, t.Org, t.Professionals, t.Until, t.Since, t.Moved, t.Now)
+	rows, err := d.conn.Query(ctx, busy, t.Org, t.Professionals, t.Until, t.Since, t.Without, t.Now)
 	if err != nil {
 		return err
 	}

@@ -83,11 +83,11 @@ func serviceThere(ctx context.Context, q *dbgen.Queries, org uuid.UUID, c Choice
 	return nil
 }
 
-// Days are what calendars are loaded for. Moved is an appointment whose time does
-// not count as taken; the zero id is none.
+// Days are what calendars are loaded for. Without is an appointment or a hold whose
+// time does not count as taken; the zero id is none.
 type Days struct {
 	First, Last booking.Date
-	Moved       uuid.UUID
+	Without     uuid.UUID
 	Now         time.Time
 }
 
@@ -107,7 +107,7 @@ func Calendars(ctx context.Context, db DB, org Org, offers []dbgen.OffersRow, da
 		return nil, err
 	}
 	since, until := booking.LoadRange(org.Zone, days.First, days.Last)
-	err := db.EachBusy(ctx, Taken{org.ID, ids, since, until, days.Moved, days.Now}, org.Policy, func(id uuid.UUID, b booking.Busy) {
+	err := db.EachBusy(ctx, Taken{org.ID, ids, since, until, days.Without, days.Now}, org.Policy, func(id uuid.UUID, b booking.Busy) {
 		c := &calendars[at[id]]
 		c.Busy = append(c.Busy, b)
 	})

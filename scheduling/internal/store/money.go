@@ -38,43 +38,63 @@ type NewPayment struct {
 }
 
 // Pay records money that was received: the payment, the client's and the
-// appointment's totals, and the points it earns.
-func (t *Tx) Pay(ctx context.Context, n NewPayment) (dbgen.Payment, error) {
-	service := uuid.Nil
+// appointment's totals, the deposit it covers and the points it earns.
+func (t *Tx) Pay(ctx context.Context, org Org, n NewPayment) (dbgen.PaymentDetail, error) {
+	var a *dbgen.Appointment
 	if n.Appointment != nil {
-		a, err := t.LockAppointment(ctx, n.Org, *n.Appointment)
+		locked, err := t.lock(ctx, Change{Org: org, ID: *n.Appointment}, nil)
 		switch {
-		case errors.Is(err, pgx.ErrNoRows):
-			return dbgen.Payment{}, missing("Appointment")
 		case err != nil:
-			return dbgen.Payment{}, dberr.Failed("loading the appointment", err)
-		case a.ClientID != n.Client:
-			return dbgen.Payment{}, hub.Invalid("body.client_id", "is not the appointment's client")
+			return dbgen.PaymentDetail{}, dberr.Failed("loading the appointment", err)
+		case locked.ClientID != n.Client:
+			return dbgen.PaymentDetail{}, hub.Invalid("body.client_id", "is not the appointment's client")
 		}
-		service = a.ServiceID
-		if err := t.AddPaid(ctx, dbgen.AddPaidParams{OrgID: n.Org, ID: *n.Appointment, Amount: int64(n.Amount), Now: t.now}); err != nil {
-			return dbgen.Payment{}, err
-		}
+		a = &locked
 	}
 	payment, err := t.CreatePayment(ctx, dbgen.CreatePaymentParams{
 		OrgID: n.Org, ID: NewID(), AppointmentID: n.Appointment, ClientID: n.Client, AmountCents: n.Amount, Method: n.Method, Description: n.Description,
 		Status: "paid", Kind: n.Kind, PaidAt: &t.now, SourceID: n.SourceID, CreatedBy: n.By, CreatedAt: t.now,
 	})
 	if err != nil {
-		return payment, err
+		return dbgen.PaymentDetail{}, err
 	}
-	if _, err := t.AddToClient(ctx, dbgen.AddToClientParams{OrgID: n.Org, ID: n.Client, Spent: int64(n.Amount)}); err != nil {
-		return payment, err
+	if err := t.credit(ctx, org, payment, a); err != nil {
+		return dbgen.PaymentDetail{}, err
 	}
-	program, err := LoyaltyOf(ctx, t.Queries, n.Org)
-	if err != nil {
-		return payment, err
-	}
-	return payment, t.AddPoints(ctx, Points{
-		Org: n.Org, Client: n.Client, Type: "earn", Points: program.ForPayment(n.Amount, service), Source: "payment:" + payment.ID.String(),
-		Payment: &payment.ID, Appointment: n.Appointment,
-	})
+	return t.PaymentByID(ctx, n.Org, payment.ID)
 }
+
+// credit counts money that came in: for the client, the appointment and the points.
+func (t *Tx) credit(ctx context.Context, org Org, p dbgen.Payment, a *dbgen.Appointment) error {
+	service := uuid.Nil
+	if a != nil {
+		service = a.ServiceID
+		if err := t.AddPaid(ctx, dbgen.AddPaidParams{OrgID: p.OrgID, ID: a.ID, Amount: int64(p.AmountCents), Now: t.now}); err != nil {
+			return err
+		}
+		a.PaidCents += p.AmountCents
+		if err := t.cover(ctx, org, a); err != nil {
+			return err
+		}
+	}
+	if _, err := t.AddToClient(ctx, dbgen.AddToClientParams{OrgID: p.OrgID, ID: p.ClientID, Spent: int64(p.AmountCents)}); err != nil {
+		return err
+	}
+	program, err := LoyaltyOf(ctx, t.Queries, p.OrgID)
+	if err != nil {
+		return err
+	}
+	err = t.AddPoints(ctx, Points{
+		Org: p.OrgID, Client: p.ClientID, Type: "earn", Points: program.ForPayment(p.AmountCents, service), Source: paymentSource(p),
+		Payment: &p.ID, Appointment: p.AppointmentID,
+	})
+	if errors.Is(err, hub.ErrNotFound) { // somebody who was forgotten meanwhile
+		return nil
+	}
+	return err
+}
+
+func paymentSource(p dbgen.Payment) string { return "payment:" + p.ID.String() }
 
 // LoyaltyOf loads a programme as the rules read it.
 func LoyaltyOf(ctx context.Context, q *dbgen.Queries, org uuid.UUID) (booking.Loyalty, error) {

@@ -96,7 +96,15 @@ func (t *Tx) receivePayment(ctx context.Context, e hub.Event, appointment uuid.U
 	if text := []rune(description); len(text) > 200 {
 		description = string(text[:200])
 	}
-	_, err = t.Pay(ctx, NewPayment{
+	row, err := t.Organization(ctx, e.TenantID)
+	if err != nil {
+		return err
+	}
+	org, err := OrgOf(row.Organization, row.Settings)
+	if err != nil {
+		return err
+	}
+	_, err = t.Pay(ctx, org, NewPayment{
 		Org: e.TenantID, Appointment: &appointment, Client: a.ClientID, Amount: amount, Method: method, Description: description, Kind: "other", SourceID: &source,
 	})
 	return err

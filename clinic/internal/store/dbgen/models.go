@@ -38,6 +38,28 @@ type Clinic struct {
 	UpdatedAt time.Time
 }
 
+type DeletionPeer struct {
+	ClinicID       uuid.UUID
+	Env            hub.Environment
+	RequestID      uuid.UUID
+	Product        string
+	IntegrationID  uuid.UUID
+	Status         string
+	AcknowledgedAt *time.Time
+}
+
+type DeletionRequest struct {
+	ClinicID    uuid.UUID
+	Env         hub.Environment
+	ID          uuid.UUID
+	PatientID   uuid.UUID
+	Status      string
+	EventID     string
+	RequestedBy *uuid.UUID
+	RequestedAt time.Time
+	CompletedAt *time.Time
+}
+
 type Import struct {
 	ClinicID uuid.UUID
 	Env      hub.Environment
@@ -56,6 +78,26 @@ type Import struct {
 	Position   int64
 	Line       int
 	Problem    *string
+}
+
+type InboxEntry struct {
+	ClinicID   uuid.UUID
+	Env        hub.Environment
+	ID         uuid.UUID
+	Source     string
+	EventID    string
+	EventType  string
+	OccurredAt time.Time
+	Phone      *string
+	PhoneKey   *string
+	Name       *string
+	ExternalID *string
+	DataEnc    []byte
+	Status     string
+	PatientID  *uuid.UUID
+	SettledBy  *uuid.UUID
+	SettledAt  *time.Time
+	ReceivedAt time.Time
 }
 
 type Interaction struct {

@@ -31,7 +31,7 @@ func (q *Queries) ActiveBookings(ctx context.Context, arg ActiveBookingsParams) 
 }
 
 const appointmentByID = `-- name: AppointmentByID :one
-select org_id, id, client_id, professional_id, service_id, start_at, end_at, price_cents, status, source, notes, cancel_reason, cancelled_by, cancelled_at, confirmed_at, completed_at, no_show_at, rescheduled_count, original_start_at, deposit_status, deposit_cents, paid_cents, version, token_version, overbooked, created_at, updated_at, client_name, client_phone, professional_name, service_name, service_color from scheduling.appointment_details where org_id = $1 and id = $2
+select org_id, id, client_id, professional_id, service_id, start_at, end_at, price_cents, status, source, notes, cancel_reason, cancelled_by, cancelled_at, confirmed_at, completed_at, no_show_at, rescheduled_count, original_start_at, deposit_status, deposit_cents, hold_until, paid_cents, needs_refund, version, token_version, ics_sequence, overbooked, created_at, updated_at, client_name, client_phone, client_email, professional_name, service_name, service_color from scheduling.appointment_details where org_id = $1 and id = $2
 `
 
 func (q *Queries) AppointmentByID(ctx context.Context, orgID uuid.UUID, iD uuid.UUID) (AppointmentDetail, error) {
@@ -59,14 +59,18 @@ func (q *Queries) AppointmentByID(ctx context.Context, orgID uuid.UUID, iD uuid.
 		&i.OriginalStartAt,
 		&i.DepositStatus,
 		&i.DepositCents,
+		&i.HoldUntil,
 		&i.PaidCents,
+		&i.NeedsRefund,
 		&i.Version,
 		&i.TokenVersion,
+		&i.IcsSequence,
 		&i.Overbooked,
 		&i.CreatedAt,
 		&i.UpdatedAt,
 		&i.ClientName,
 		&i.ClientPhone,
+		&i.ClientEmail,
 		&i.ProfessionalName,
 		&i.ServiceName,
 		&i.ServiceColor,
@@ -75,7 +79,7 @@ func (q *Queries) AppointmentByID(ctx context.Context, orgID uuid.UUID, iD uuid.
 }
 
 const appointmentBySource = `-- name: AppointmentBySource :one
-select org_id, id, client_id, professional_id, service_id, start_at, end_at, price_cents, status, source, notes, cancel_reason, cancelled_by, cancelled_at, confirmed_at, completed_at, no_show_at, rescheduled_count, original_start_at, deposit_status, deposit_cents, paid_cents, version, token_version, overbooked, created_at, updated_at, client_name, client_phone, professional_name, service_name, service_color from scheduling.appointment_details d where d.org_id = $1
+select org_id, id, client_id, professional_id, service_id, start_at, end_at, price_cents, status, source, notes, cancel_reason, cancelled_by, cancelled_at, confirmed_at, completed_at, no_show_at, rescheduled_count, original_start_at, deposit_status, deposit_cents, hold_until, paid_cents, needs_refund, version, token_version, ics_sequence, overbooked, created_at, updated_at, client_name, client_phone, client_email, professional_name, service_name, service_color from scheduling.appointment_details d where d.org_id = $1
 and d.id = (select a.id from scheduling.appointments a where a.org_id = $1 and a.source = 'integration' and a.source_id = $2)
 `
 
@@ -104,14 +108,18 @@ func (q *Queries) AppointmentBySource(ctx context.Context, orgID uuid.UUID, sour
 		&i.OriginalStartAt,
 		&i.DepositStatus,
 		&i.DepositCents,
+		&i.HoldUntil,
 		&i.PaidCents,
+		&i.NeedsRefund,
 		&i.Version,
 		&i.TokenVersion,
+		&i.IcsSequence,
 		&i.Overbooked,
 		&i.CreatedAt,
 		&i.UpdatedAt,
 		&i.ClientName,
 		&i.ClientPhone,
+		&i.ClientEmail,
 		&i.ProfessionalName,
 		&i.ServiceName,
 		&i.ServiceColor,
@@ -120,7 +128,7 @@ func (q *Queries) AppointmentBySource(ctx context.Context, orgID uuid.UUID, sour
 }
 
 const conflicts = `-- name: Conflicts :many
-select org_id, id, client_id, professional_id, service_id, start_at, end_at, price_cents, status, source, notes, cancel_reason, cancelled_by, cancelled_at, confirmed_at, completed_at, no_show_at, rescheduled_count, original_start_at, deposit_status, deposit_cents, paid_cents, version, token_version, overbooked, created_at, updated_at, client_name, client_phone, professional_name, service_name, service_color from scheduling.appointment_details where org_id = $1 and professional_id = $2
+select org_id, id, client_id, professional_id, service_id, start_at, end_at, price_cents, status, source, notes, cancel_reason, cancelled_by, cancelled_at, confirmed_at, completed_at, no_show_at, rescheduled_count, original_start_at, deposit_status, deposit_cents, hold_until, paid_cents, needs_refund, version, token_version, ics_sequence, overbooked, created_at, updated_at, client_name, client_phone, client_email, professional_name, service_name, service_color from scheduling.appointment_details where org_id = $1 and professional_id = $2
 and status in ('scheduled', 'confirmed') and start_at < $3::timestamptz and end_at > $4::timestamptz order by start_at, id limit 200
 `
 
@@ -167,14 +175,18 @@ func (q *Queries) Conflicts(ctx context.Context, arg ConflictsParams) ([]Appoint
 			&i.OriginalStartAt,
 			&i.DepositStatus,
 			&i.DepositCents,
+			&i.HoldUntil,
 			&i.PaidCents,
+			&i.NeedsRefund,
 			&i.Version,
 			&i.TokenVersion,
+			&i.IcsSequence,
 			&i.Overbooked,
 			&i.CreatedAt,
 			&i.UpdatedAt,
 			&i.ClientName,
 			&i.ClientPhone,
+			&i.ClientEmail,
 			&i.ProfessionalName,
 			&i.ServiceName,
 			&i.ServiceColor,
@@ -374,7 +386,7 @@ func (q *Queries) History(ctx context.Context, orgID uuid.UUID, appointmentID uu
 }
 
 const listAppointments = `-- name: ListAppointments :many
-select org_id, id, client_id, professional_id, service_id, start_at, end_at, price_cents, status, source, notes, cancel_reason, cancelled_by, cancelled_at, confirmed_at, completed_at, no_show_at, rescheduled_count, original_start_at, deposit_status, deposit_cents, paid_cents, version, token_version, overbooked, created_at, updated_at, client_name, client_phone, professional_name, service_name, service_color from scheduling.appointment_details where org_id = $1
+select org_id, id, client_id, professional_id, service_id, start_at, end_at, price_cents, status, source, notes, cancel_reason, cancelled_by, cancelled_at, confirmed_at, completed_at, no_show_at, rescheduled_count, original_start_at, deposit_status, deposit_cents, hold_until, paid_cents, needs_refund, version, token_version, ics_sequence, overbooked, created_at, updated_at, client_name, client_phone, client_email, professional_name, service_name, service_color from scheduling.appointment_details where org_id = $1
 and ($2::timestamptz is null or start_at >= $2)
 and ($3::timestamptz is null or start_at < $3)
 and (cardinality($4::text[]) = 0 or status = any($4::text[]))
@@ -437,14 +449,18 @@ func (q *Queries) ListAppointments(ctx context.Context, arg ListAppointmentsPara
 			&i.OriginalStartAt,
 			&i.DepositStatus,
 			&i.DepositCents,
+			&i.HoldUntil,
 			&i.PaidCents,
+			&i.NeedsRefund,
 			&i.Version,
 			&i.TokenVersion,
+			&i.IcsSequence,
 			&i.Overbooked,
 			&i.CreatedAt,
 			&i.UpdatedAt,
 			&i.ClientName,
 			&i.ClientPhone,
+			&i.ClientEmail,
 			&i.ProfessionalName,
 			&i.ServiceName,
 			&i.ServiceColor,

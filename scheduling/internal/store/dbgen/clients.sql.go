@@ -84,7 +84,7 @@ func (q *Queries) AnonymizeClient(ctx context.Context, arg AnonymizeClientParams
 }
 
 const appointmentsOfClients = `-- name: AppointmentsOfClients :many
-select org_id, id, client_id, professional_id, service_id, start_at, end_at, price_cents, status, source, notes, cancel_reason, cancelled_by, cancelled_at, confirmed_at, completed_at, no_show_at, rescheduled_count, original_start_at, deposit_status, deposit_cents, paid_cents, version, token_version, overbooked, created_at, updated_at, client_name, client_phone, professional_name, service_name, service_color from scheduling.appointment_details where org_id = $1 and client_id = any($2::uuid[])
+select org_id, id, client_id, professional_id, service_id, start_at, end_at, price_cents, status, source, notes, cancel_reason, cancelled_by, cancelled_at, confirmed_at, completed_at, no_show_at, rescheduled_count, original_start_at, deposit_status, deposit_cents, hold_until, paid_cents, needs_refund, version, token_version, ics_sequence, overbooked, created_at, updated_at, client_name, client_phone, client_email, professional_name, service_name, service_color from scheduling.appointment_details where org_id = $1 and client_id = any($2::uuid[])
 and (cardinality($3::text[]) = 0 or status = any($3::text[]))
 order by start_at desc, id limit $4::int
 `
@@ -132,14 +132,18 @@ func (q *Queries) AppointmentsOfClients(ctx context.Context, arg AppointmentsOfC
 			&i.OriginalStartAt,
 			&i.DepositStatus,
 			&i.DepositCents,
+			&i.HoldUntil,
 			&i.PaidCents,
+			&i.NeedsRefund,
 			&i.Version,
 			&i.TokenVersion,
+			&i.IcsSequence,
 			&i.Overbooked,
 			&i.CreatedAt,
 			&i.UpdatedAt,
 			&i.ClientName,
 			&i.ClientPhone,
+			&i.ClientEmail,
 			&i.ProfessionalName,
 			&i.ServiceName,
 			&i.ServiceColor,

@@ -72,14 +72,18 @@ type AppointmentDetail struct {
 	OriginalStartAt  *time.Time
 	DepositStatus    booking.DepositStatus
 	DepositCents     *booking.Cents
+	HoldUntil        *time.Time
 	PaidCents        booking.Cents
+	NeedsRefund      bool
 	Version          int
 	TokenVersion     int
+	IcsSequence      int
 	Overbooked       bool
 	CreatedAt        time.Time
 	UpdatedAt        time.Time
 	ClientName       string
 	ClientPhone      *string
+	ClientEmail      *string
 	ProfessionalName string
 	ServiceName      string
 	ServiceColor     string
@@ -111,6 +115,17 @@ type Client struct {
 	CreatedAt          time.Time
 	UpdatedAt          time.Time
 	AnonymizedAt       *time.Time
+}
+
+type Hold struct {
+	OrgID          uuid.UUID
+	ID             uuid.UUID
+	ProfessionalID uuid.UUID
+	ServiceID      uuid.UUID
+	StartAt        time.Time
+	EndAt          time.Time
+	CreatedAt      time.Time
+	ExpiresAt      time.Time
 }
 
 type Idempotency struct {
@@ -210,6 +225,28 @@ type Payment struct {
 	CreatedBy     *uuid.UUID
 	CreatedAt     time.Time
 	UpdatedAt     time.Time
+}
+
+type PaymentDetail struct {
+	OrgID             uuid.UUID
+	ID                uuid.UUID
+	AppointmentID     *uuid.UUID
+	ClientID          uuid.UUID
+	AmountCents       booking.Cents
+	Method            string
+	Description       string
+	Status            string
+	Kind              string
+	PaidAt            *time.Time
+	RefundedCents     booking.Cents
+	CreatedBy         *uuid.UUID
+	CreatedAt         time.Time
+	Provider          *string
+	ProviderPaymentID *string
+	Txid              *string
+	PixCopyPaste      *string
+	QrCodeUrl         *string
+	ExpiresAt         *time.Time
 }
 
 type Professional struct {

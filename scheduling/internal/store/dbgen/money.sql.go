@@ -302,7 +302,7 @@ func (q *Queries) Lifetime(ctx context.Context, orgID uuid.UUID, clientID uuid.U
 }
 
 const listPayments = `-- name: ListPayments :many
-select p.org_id, p.id, p.appointment_id, p.client_id, p.amount_cents, p.method, p.description, p.status, p.kind, p.paid_at, p.refunded_cents, p.source_id, p.created_by, p.created_at, p.updated_at, c.name as client_name, count(*) over () as total from scheduling.payments p
+select p.org_id, p.id, p.appointment_id, p.client_id, p.amount_cents, p.method, p.description, p.status, p.kind, p.paid_at, p.refunded_cents, p.created_by, p.created_at, p.provider, p.provider_payment_id, p.txid, p.pix_copy_paste, p.qr_code_url, p.expires_at, c.name as client_name, count(*) over () as total from scheduling.payment_details p
 join scheduling.clients c on c.org_id = p.org_id and c.id = p.client_id
 where p.org_id = $1
 and ($2::timestamptz is null or coalesce(p.paid_at, p.created_at) >= $2)
@@ -325,23 +325,27 @@ type ListPaymentsParams struct {
 }
 
 type ListPaymentsRow struct {
-	OrgID         uuid.UUID
-	ID            uuid.UUID
-	AppointmentID *uuid.UUID
-	ClientID      uuid.UUID
-	AmountCents   booking.Cents
-	Method        string
-	Description   string
-	Status        string
-	Kind          string
-	PaidAt        *time.Time
-	RefundedCents booking.Cents
-	SourceID      *string
-	CreatedBy     *uuid.UUID
-	CreatedAt     time.Time
-	UpdatedAt     time.Time
-	ClientName    string
-	Total         int64
+	OrgID             uuid.UUID
+	ID                uuid.UUID
+	AppointmentID     *uuid.UUID
+	ClientID          uuid.UUID
+	AmountCents       booking.Cents
+	Method            string
+	Description       string
+	Status            string
+	Kind              string
+	PaidAt            *time.Time
+	RefundedCents     booking.Cents
+	CreatedBy         *uuid.UUID
+	CreatedAt         time.Time
+	Provider          *string
+	ProviderPaymentID *string
+	Txid              *string
+	PixCopyPaste      *string
+	QrCodeUrl         *string
+	ExpiresAt         *time.Time
+	ClientName        string
+	Total             int64
 }
 
 func (q *Queries) ListPayments(ctx context.Context, arg ListPaymentsParams) ([]ListPaymentsRow, error) {
@@ -374,10 +378,14 @@ func (q *Queries) ListPayments(ctx context.Context, arg ListPaymentsParams) ([]L
 			&i.Kind,
 			&i.PaidAt,
 			&i.RefundedCents,
-			&i.SourceID,
 			&i.CreatedBy,
 			&i.CreatedAt,
-			&i.UpdatedAt,
+			&i.Provider,
+			&i.ProviderPaymentID,
+			&i.Txid,
+			&i.PixCopyPaste,
+			&i.QrCodeUrl,
+			&i.ExpiresAt,
 			&i.ClientName,
 			&i.Total,
 		); err != nil {

@@ -6,7 +6,7 @@ values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $13) returning *
 update scheduling.appointments set paid_cents = paid_cents + @amount::bigint, version = version + 1, updated_at = @now where org_id = @org_id and id = @id;
 
 -- name: ListPayments :many
-select p.*, c.name as client_name, count(*) over () as total from scheduling.payments p
+select p.*, c.name as client_name, count(*) over () as total from scheduling.payment_details p
 join scheduling.clients c on c.org_id = p.org_id and c.id = p.client_id
 where p.org_id = @org_id
 and (sqlc.narg('since')::timestamptz is null or coalesce(p.paid_at, p.created_at) >= sqlc.narg('since'))

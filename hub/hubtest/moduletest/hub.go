@@ -1,0 +1,269 @@
+package moduletest
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/stretchr/testify/require"
+
+	"integrationhub/hub"
+	"integrationhub/hub/config"
+	"integrationhub/hub/hubtest"
+	"integrationhub/hub/migrations"
+	"integrationhub/hub/module"
+	"integrationhub/hub/server"
+)
+
+// Options are how a test's hub differs from any other.
+type Options struct {
+	Now      time.Time       // where the product's clock stands until [Hub.Clock] is advanced; zero: the machine's time
+	Settings []string        // as in the environment: "HUB_PAYMENT_PROVIDER=none"
+	Beside   []module.Module // more products
+}
+
+// Hub is a running hub with a product, and what it lent it.
+type Hub struct {
+	URL      string // of the hub
+	Base     string // of the product
+	Operator string // bearer token
+	DataDir  string
+	Database string         // its URL
+	Clock    *hubtest.Clock // the product's; nil: the machine's
+	Kit      module.Kit
+	Instance module.Instance
+
+	Queries    atomic.Int64 // that the product has made so far
+	FailEvents atomic.Bool  // publishing fails
+
+	t   testing.TB
+	log lockedBuffer
+}
+
+// Start starts a hub with a product on servers of its own, and stops it when the test
+// ends.
+func Start(t testing.TB, m module.Module, o Options) *Hub {
+	t.Helper()
+	spec := m.Spec()
+	h := &Hub{t: t, DataDir: t.TempDir(), Database: prepared(t, m)}
+	cfg, _, err := config.Load(config.Sources{Environ: append([]string{"HUB_KEY_RATE=0"}, o.Settings...)})
+	require.NoError(t, err)
+	cfg.Listen, cfg.DataDir, cfg.LogLevel, cfg.ShutdownGrace = "127.0.0.1:0", h.DataDir, "debug", time.Second
+	cfg.DatabaseURL, cfg.RedisURL = config.Secret(h.Database), config.Secret(hubtest.RedisURL(t))
+	cfg.MasterKey = config.Secret(base64.StdEncoding.EncodeToString(bytes.Repeat([]byte{7}, 32)))
+	options := server.Options{
+		Config: cfg, Version: "test", Log: slog.New(slog.NewJSONHandler(&h.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
+		Modules: append([]module.Module{watched{m, h}}, o.Beside...),
+	}
+	if !o.Now.IsZero() {
+		h.Clock = hubtest.NewClock(o.Now)
+		options.ProductClock = h.Clock.Now
+	}
+	running, err := server.Start(context.Background(), options)
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		running.Stop()
+		h.Kit.Pool.Close()
+		if t.Failed() {
+			t.Log(h.complaints())
+		}
+	})
+	h.URL = running.URL()
+	h.Base = h.URL + cfg.ProductPath(spec.Name)
+	local, err := config.ReadLocal(h.DataDir)
+	require.NoError(t, err)
+	h.Operator = local.Token
+	return h
+}
+
+// prepared gives a database with the product's schema and an operator in it: making
+// them takes longer than copying.
+func prepared(t testing.TB, m module.Module) string {
+	t.Helper()
+	name := m.Spec().Name
+	return hubtest.PreparedDatabaseURL(t, name, func(ctx context.Context, url string) error {
+		if _, err := migrations.UpProduct(ctx, url, name, m.Migrations()); err != nil {
+			return err
+		}
+		db, err := pgx.Connect(ctx, url)
+		if err != nil {
+			return err
+		}
+		_, err = db.Exec(ctx, `insert into hub.operators (id, email, name, role, password_hash) values ($1, 'ana@example.com', 'Ana', 'admin', 'none')`, uuid.New())
+		return errors.Join(err, db.Close(ctx))
+	})
+}
+
+// watched remembers what a module was opened with and what came of it, and lets the
+// test in between.
+type watched struct {
+	module.Module
+	hub *Hub
+}
+
+// Open implements [module.Module].
+func (w watched) Open(ctx context.Context, kit module.Kit) (module.Instance, error) {
+	settings := kit.Pool.Config()
+	settings.ConnConfig.Tracer = counter{&w.hub.Queries}
+	pool, err := pgxpool.NewWithConfig(context.Background(), settings)
+	if err != nil {
+		return nil, err
+	}
+	kit.Pool, kit.Events = pool, publisher{kit.Events, &w.hub.FailEvents}
+	instance, err := w.Module.Open(ctx, kit)
+	w.hub.Kit, w.hub.Instance = kit, instance
+	return instance, err
+}
+
+// counter counts queries.
+type counter struct{ n *atomic.Int64 }
+
+// TraceQueryStart implements pgx.QueryTracer.
+func (c counter) TraceQueryStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceQueryStartData) context.Context {
+	c.n.Add(1)
+	return ctx
+}
+
+// TraceQueryEnd implements pgx.QueryTracer.
+func (counter) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
+
+// publisher is the hub's, unless it is told to fail.
+type publisher struct {
+	module.Publisher
+	fail *atomic.Bool
+}
+
+// Publish implements [module.Publisher].
+func (p publisher) Publish(ctx context.Context, tx pgx.Tx, e hub.Event) (string, error) {
+	if p.fail.Load() {
+		return "", errors.New("publishing is broken by the test")
+	}
+	return p.Publisher.Publish(ctx, tx, e)
+}
+
+// Key makes an API key of a tenant of the product, without a limit. No scopes means all.
+func (h *Hub) Key(tenant uuid.UUID, environment hub.Environment, scopes ...string) string {
+	h.t.Helper()
+	var made struct {
+		APIKey string `json:"api_key"`
+	}
+	h.Operate(http.MethodPost, "/api/v1/keys", map[string]any{
+		"tenant_id": tenant, "name": "test", "environment": environment, "scopes": scopes, "rate": "0",
+	}, &made)
+	return made.APIKey
+}
+
+// Mails are the texts sent to an address, newest first.
+func (h *Hub) Mails(to string) []string {
+	h.t.Helper()
+	var page struct{ Items []struct{ Text string } }
+	h.Operate(http.MethodGet, "/api/v1/dev/mail?to="+url.QueryEscape(to), nil, &page)
+	var texts []string
+	for _, one := range page.Items {
+		texts = append(texts, one.Text)
+	}
+	return texts
+}
+
+// Operate calls the hub's own API as an operator.
+func (h *Hub) Operate(method, path string, body, into any) {
+	h.t.Helper()
+	raw, err := json.Marshal(body)
+	require.NoError(h.t, err)
+	if body == nil {
+		raw = nil
+	}
+	req, err := http.NewRequestWithContext(h.t.Context(), method, h.URL+path, bytes.NewReader(raw))
+	require.NoError(h.t, err)
+	req.Header.Set("Authorization", "Bearer "+h.Operator)
+	req.Header.Set("Content-Type", "application/json")
+	res, err := http.DefaultClient.Do(req)
+	require.NoError(h.t, err)
+	defer res.Body.Close()
+	require.Less(h.t, res.StatusCode, 300, "%s %s", method, path)
+	require.NoError(h.t, json.NewDecoder(res.Body).Decode(into))
+}
+
+// Published is an event as the product published it.
+type Published struct {
+	Type string         `json:"event_type"`
+	Data map[string]any `json:"data"`
+}
+
+// Events are what the product published for a tenant, in order.
+func (h *Hub) Events(tenant uuid.UUID) []Published {
+	h.t.Helper()
+	rows, err := h.Kit.Pool.Query(h.t.Context(), `select body from hub.events where tenant_id = $1 order by seq`, tenant)
+	require.NoError(h.t, err)
+	list, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (one Published, err error) {
+		var envelope []byte
+		if err := row.Scan(&envelope); err != nil {
+			return one, err
+		}
+		return one, json.Unmarshal(envelope, &one)
+	})
+	require.NoError(h.t, err)
+	return list
+}
+
+// Files are the names of the pictures that are kept.
+func (h *Hub) Files() []string {
+	h.t.Helper()
+	var names []string
+	require.NoError(h.t, filepath.WalkDir(filepath.Join(h.DataDir, "files"), func(path string, entry os.DirEntry, err error) error {
+		if err == nil && !entry.IsDir() && filepath.Ext(path) != ".attrs" {
+			names = append(names, entry.Name())
+		}
+		return err
+	}))
+	return names
+}
+
+// Log is everything the hub has logged so far, from debug upwards.
+func (h *Hub) Log() string { return h.log.String() }
+
+// complaints are the lines of the log that tell of trouble.
+func (h *Hub) complaints() string {
+	var lines []string
+	for line := range strings.Lines(h.log.String()) {
+		if strings.Contains(line, `"level":"WARN"`) || strings.Contains(line, `"level":"ERROR"`) {
+			lines = append(lines, line)
+		}
+	}
+	return "the hub warned:\n" + strings.Join(lines, "")
+}
+
+// lockedBuffer collects log lines of several goroutines.
+type lockedBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+// Write implements io.Writer.
+func (l *lockedBuffer) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+// String is what was written so far.
+func (l *lockedBuffer) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}

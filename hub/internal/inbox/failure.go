@@ -1,0 +1,84 @@
+package inbox
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"integrationhub/hub"
+	"integrationhub/hub/internal/httpx"
+	"integrationhub/hub/internal/logid"
+	"integrationhub/hub/internal/store"
+	"integrationhub/hub/internal/store/bulk"
+)
+
+const (
+	handleFailed   = "handle_failed" // the log's reason for events that a product could not take in
+	failureTimeout = 5 * time.Second
+)
+
+const insertFailed = `
+	insert into hub.received (integration_id, event_id, tenant_id, body_sha256, event_type, ignored, seq, failed)
+	values ($1, $2, $3, $4, $5, false, $6, true) on conflict do nothing`
+
+const lockFailed = `select seq from hub.received where integration_id = $1 and event_id = $2 and failed for update`
+
+const countFailure = `
+	update hub.deliveries set attempts = attempts + 1, status_code = $2, response_body = $3, finished_at = now() where id = $1`
+
+const settleFailed = `
+	update hub.deliveries d set status = 1, reason = null, attempts = d.attempts + 1, status_code = 200, response_body = u.body, finished_at = now()
+	from unnest($1::uuid[], $2::bytea[]) u(id, body) where d.id = u.id`
+
+// keepFailure leaves an event that could not be taken in in the log, with what its peer
+// is told, in a transaction of its own. Sent again it is counted on the same row.
+func (l *lane) keepFailure(r *request) {
+	if errors.Is(r.err, hub.ErrUnavailable) { // nothing can be kept now, and the event is not to blame
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), failureTimeout)
+	defer cancel()
+	if err := l.insertFailure(ctx, r); err != nil {
+		l.log.Warn("a received event that failed is missing in the log", "error", err, "event_id", r.Event.ID, "integration_id", r.IntegrationID)
+	}
+}
+
+func (l *lane) insertFailure(ctx context.Context, r *request) error {
+	problem, _ := httpx.ProblemOf(r.err, r.Audit.RequestID)
+	answer, err := json.Marshal(&problem)
+	if err != nil {
+		return fmt.Errorf("writing down the answer: %w", err)
+	}
+	return store.InTx(ctx, l.pool, func(tx pgx.Tx) error {
+		made, err := tx.Exec(ctx, insertFailed, r.IntegrationID, r.id, r.Event.TenantID, r.Hash[:], r.Event.Type, r.seq)
+		if err != nil {
+			return fmt.Errorf("storing a failed event: %w", err)
+		}
+		if made.RowsAffected() == 1 {
+			r.again = false
+			statements := &bulk.Batch{}
+			l.queueLog(statements, []logged{{request: r, status: statusFailed, code: problem.Status, reason: handleFailed, answer: answer}})
+			if err := statements.RunOn(ctx, tx.Conn()); err != nil {
+				return fmt.Errorf("logging a failed event: %w", err)
+			}
+			return nil
+		}
+		var seq uuid.UUID
+		err = tx.QueryRow(ctx, lockFailed, r.IntegrationID, r.id).Scan(&seq)
+		if errors.Is(err, pgx.ErrNoRows) { // it was taken in meanwhile, sent once more
+			return nil
+		}
+		if err == nil {
+			_, err = tx.Exec(ctx, countFailure, logid.Delivery(seq, 1), problem.Status, answer)
+		}
+		if err != nil {
+			return fmt.Errorf("counting a failed event: %w", err)
+		}
+		return nil
+	})
+}

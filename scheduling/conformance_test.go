@@ -1,0 +1,71 @@
+package scheduling_test
+
+import (
+	"testing"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+
+	"integrationhub/hub"
+	"integrationhub/hub/hubtest/moduletest"
+	"integrationhub/hub/module"
+	"integrationhub/scheduling"
+)
+
+// TestConformance holds the service to what the hub asks of every product.
+func TestConformance(t *testing.T) {
+	t.Parallel()
+	moduletest.Run(t, moduletest.Case{
+		Module: scheduling.New(),
+		SignUp: func(t *testing.T, base string) moduletest.Account {
+			t.Helper()
+			p := at(t, base).open()
+			return moduletest.Account{Tenant: p.org, Token: p.token}
+		},
+		Public: []string{
+			"auth.register", "auth.login", "auth.refresh", "auth.forgot-password", "auth.reset-password", "payments.webhook",
+			"public.organization", "public.services", "public.professionals", "public.availability", "public.book",
+			"public.cancel", "public.reschedule", "public.appointment", "dev.pay",
+		},
+		Resources: func(t *testing.T, base string, a moduletest.Account) map[string]string {
+			t.Helper()
+			p := &plan{studio: &studio{t: t, hub: &moduletest.Hub{Base: base}, token: a.Token}}
+			return p.resources()
+		},
+		Events: []hub.Event{
+			{Type: "patient.deleted", Data: []byte(`{"phone":"+5511987654321"}`)},
+			{Type: "patient.updated", Data: []byte(`{"phone":"+5511987654321","name":"Caio Prado"}`)},
+			{Type: "payment.received", Data: []byte(`{"amount":80}`)},
+		},
+		State: func(t *testing.T, kit module.Kit, tenant uuid.UUID) string {
+			t.Helper()
+			return rowsOf(t, kit.Pool, tenant)
+		},
+	})
+}
+
+// resources gives a path of the organization's own for every path with a parameter.
+func (p *plan) resources() map[string]string {
+	p.t.Helper()
+	p.service = p.list("/services")[0]["id"].(string)
+	p.professional = p.list("/professionals")[0]["id"].(string)
+	clients := p.ok(200, "GET", "/clients", nil)["items"].([]any)
+	p.client = clients[0].(object)["id"].(string)
+	ids := map[string]string{"service": p.service, "professional": p.professional, "client": p.client}
+	made := p.ok(201, "POST", "/appointments", object{
+		"client_id": p.client, "professional_id": p.professional, "service_id": p.service, "start_at": "2031-03-03T09:00:00-03:00",
+	})
+	ids["appointment"] = made["id"].(string)
+	ids["rule"] = p.list("/schedule-rules?professional_id=" + p.professional)[0]["id"].(string)
+	ids["exception"] = p.ok(201, "POST", "/schedule-exceptions", object{"professional_id": p.professional, "date": "2031-03-12", "exception_type": "block"})["id"].(string)
+	ids["user"] = p.ok(200, "GET", "/auth/me", nil)["id"].(string)
+	paths := make(map[string]string)
+	for _, op := range operations(p.studio) {
+		if parameter.MatchString(op.Path) && !op.public() {
+			kind := kindOf(op.Path)
+			paths[op.Path] = parameter.ReplaceAllString(op.Path, ids[kind])
+		}
+	}
+	require.NotEmpty(p.t, paths)
+	return paths
+}

@@ -1,0 +1,172 @@
+// Package cashier asks the payment provider for charges and refunds and keeps
+// payments in step with what the provider knows. While the provider is asked no
+// transaction is open: it is asked first, and what it answered is written afterwards.
+package cashier
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"time"
+
+	"github.com/google/uuid"
+
+	"integrationhub/hub"
+	"integrationhub/hub/module"
+	"integrationhub/scheduling/internal/payment"
+	"integrationhub/scheduling/internal/store"
+	"integrationhub/scheduling/internal/store/dbgen"
+)
+
+// Cashier collects. Without a provider it answers [payment.NotConfigured].
+type Cashier struct {
+	kit      module.Kit
+	store    *store.Store
+	provider payment.Provider // nil: none
+}
+
+// New makes a cashier with the provider that the hub's settings name.
+func New(kit module.Kit, s *store.Store) (*Cashier, error) {
+	provider, err := payment.Open(payment.Config{
+		Provider: kit.Settings.PaymentProvider, Token: kit.Settings.PaymentToken, Secret: kit.Settings.PaymentSecret,
+		SandboxSecret: base64.RawStdEncoding.EncodeToString(kit.Sealer.Derive("sandbox payments")),
+		DB:            kit.Pool, Do: kit.HTTP, Now: kit.Now,
+	})
+	return &Cashier{kit, s, provider}, err
+}
+
+// Collects tells whether there is a provider.
+func (c *Cashier) Collects() bool { return c.provider != nil }
+
+// Request is a charge that somebody wants made.
+type Request struct {
+	store.NewPayment
+	ExpiresAt time.Time
+	Payer     payment.Payer
+	Once      *store.Once
+}
+
+// Charge has the provider make a charge, and stores it. Where one for the same became
+// open meanwhile it is that one, and made is false.
+func (c *Cashier) Charge(ctx context.Context, org store.Org, r Request) (p dbgen.PaymentDetail, made bool, err error) {
+	n, err := c.order(ctx, org, r)
+	if err != nil {
+		return p, false, err
+	}
+	p, made, err = c.store.AddCharge(ctx, org, n, r.Once)
+	if !made {
+		c.drop(ctx, n)
+	}
+	return p, made, err
+}
+
+// order asks the provider.
+func (c *Cashier) order(ctx context.Context, org store.Org, r Request) (store.NewCharge, error) {
+	if c.provider == nil {
+		return store.NewCharge{}, payment.NotConfigured()
+	}
+	n := store.NewCharge{NewPayment: r.NewPayment, ID: store.NewID(), Provider: c.provider.Name(), ExpiresAt: r.ExpiresAt}
+	charge, err := c.provider.Create(ctx, payment.Order{
+		ID: n.ID, Amount: r.Amount, Currency: org.Currency, Description: r.Description, ExpiresAt: r.ExpiresAt, Payer: r.Payer,
+		Payee: payment.Payee{Name: org.Name, City: "Brasil"}, NotifyURL: c.kit.URLs.Base + "/api/v1/payments/webhook/" + c.provider.Name(),
+	})
+	n.Charge = charge
+	return n, err
+}
+
+// drop ends a charge that was made for nothing, as far as that works: nobody has seen
+// its code.
+func (c *Cashier) drop(ctx context.Context, n store.NewCharge) {
+	if err := c.provider.Cancel(context.WithoutCancel(ctx), n.Charge.ID); err != nil {
+		c.kit.Log.Warn("ending a charge that is not needed failed; it runs out by itself", "charge", n.Charge.ID, "error", err)
+	}
+}
+
+// askingTime is how long a time is held while the provider is asked: longer than its
+// answer may take.
+const askingTime = 2 * time.Minute
+
+// Book books online. What needs a deposit is booked together with the charge for it:
+// the time is held while the provider is asked, and where that fails nothing stays.
+// deposit is nil where none is due. Errors as [store.Store.Book] has them, and the
+// provider's.
+func (c *Cashier) Book(ctx context.Context, n store.NewAppointment, payer payment.Payer) (made store.Booked, deposit *dbgen.PaymentDetail, err error) {
+	if made, err = c.store.Book(ctx, n); !errors.Is(err, store.ErrDepositDue) {
+		return made, nil, err
+	}
+	if c.provider == nil {
+		return made, nil, payment.NotConfigured()
+	}
+	held, err := c.store.Hold(ctx, n, askingTime)
+	if err != nil {
+		return made, nil, err
+	}
+	n.Hold, n.Professional = held.ID, &held.Professional
+	charge, err := c.order(ctx, n.Org, Request{
+		NewPayment: store.NewPayment{Org: n.Org.ID, Amount: held.Deposit, Description: held.Service, Kind: store.KindDeposit},
+		ExpiresAt:  n.Org.Policy.HoldEnds(c.kit.Now().Truncate(time.Microsecond)), Payer: payer,
+	})
+	if err == nil {
+		n.Charge = &charge
+		if made, err = c.store.Book(ctx, n); err != nil || made.Before {
+			c.drop(ctx, charge)
+		}
+	}
+	if err != nil || made.Before {
+		if failed := c.store.Release(context.WithoutCancel(ctx), n.Org.ID, held.ID); failed != nil {
+			c.kit.Log.Warn("letting go of a held time failed; it runs out by itself", "error", failed)
+		}
+		return made, nil, err
+	}
+	p, err := c.store.PaymentByID(ctx, n.Org.ID, charge.ID)
+	return made, &p, err
+}
+
+// Payerless names the field that is wrong where a provider needs the payer's e-mail
+// address; other errors pass unchanged.
+func Payerless(err error, location string) error {
+	var problem *hub.Error
+	if !errors.As(err, &problem) || problem.Code != payment.CodePayerEmail {
+		return err
+	}
+	with := *problem
+	with.Fields = []hub.FieldError{{Location: location, Message: "needs an e-mail address"}}
+	return &with
+}
+
+// Receive takes in a webhook of a provider: checked, stored, settled by [Cashier.Work].
+// [hub.ErrNotFound] for a provider that is not ours, [hub.ErrUnauthorized] for a
+// webhook that is not the provider's.
+func (c *Cashier) Receive(ctx context.Context, provider string, in payment.Inbound) error {
+	if c.provider == nil || c.provider.Name() != provider {
+		return hub.Errorf(hub.ErrNotFound, "not_found", "Payment provider not found")
+	}
+	const longest = 256 << 10
+	if len(in.Body) > longest {
+		return hub.Errorf(hub.ErrTooLarge, "body_too_large", "A webhook may have 256 KiB.")
+	}
+	notice, err := c.provider.Notice(in)
+	switch {
+	case errors.Is(err, hub.ErrMalformed): // the provider would send it again and again
+		c.kit.Log.Warn("a webhook of the payment provider cannot be read", "provider", provider)
+		return nil
+	case err != nil:
+		return err
+	case notice.Charge == "":
+		return nil
+	}
+	return c.store.KeepNotice(ctx, provider, notice, in.Body)
+}
+
+// Pay pays a charge of the sandbox by its transaction id, as a person with a phone
+// would; [hub.ErrNotFound] where another provider collects.
+func (c *Cashier) Pay(ctx context.Context, txid string) (payment.Charge, error) {
+	sandbox, ok := c.provider.(*payment.Sandbox)
+	if !ok {
+		return payment.Charge{}, hub.Errorf(hub.ErrNotFound, "not_found", "There is no sandbox here.")
+	}
+	return sandbox.Pay(ctx, txid)
+}
+
+// ids for logs: nothing of people.
+func about(org, id uuid.UUID) []any { return []any{"organization", org, "payment", id} }

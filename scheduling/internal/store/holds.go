@@ -1,0 +1,112 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"integrationhub/scheduling/internal/booking"
+	"integrationhub/scheduling/internal/store/dbgen"
+)
+
+// Held is a time that is kept for somebody for a while.
+type Held struct {
+	ID           uuid.UUID
+	Professional uuid.UUID
+	Service      string // name
+	Start, End   time.Time
+	Price        booking.Cents
+	Deposit      booking.Cents // due with the booking; 0: none
+	ExpiresAt    time.Time
+}
+
+// Hold keeps an offered time, in place of the hold that n names. Where n has a client
+// it is found out whether they may book. Errors as [Store.Book] has them.
+func (s *Store) Hold(ctx context.Context, n NewAppointment, last time.Duration) (Held, error) {
+	var held Held
+	err := s.InTx(ctx, "holding a time", func(tx *Tx) error {
+		offers, err := OffersOf(ctx, tx.Queries, n.Org.ID, n.Choice)
+		if err != nil {
+			return err
+		}
+		if n.Client != nil {
+			if err := tx.tryClient(ctx, n); err != nil {
+				return err
+			}
+		}
+		held, err = tx.hold(ctx, n, offers, last)
+		return err
+	})
+	if taken(err) {
+		err = s.slotTaken(ctx, n.Org, n.Choice, n.Start, n.Limits, nil)
+	}
+	return held, err
+}
+
+var errTried = errors.New("tried")
+
+// tryClient finds out whether the client may book, and takes back what was written
+// for that.
+func (t *Tx) tryClient(ctx context.Context, n NewAppointment) error {
+	err := pgx.BeginFunc(ctx, t.Raw, func(inner pgx.Tx) error {
+		tx := &Tx{DB: dbOf(inner), Raw: inner, kit: t.kit, now: t.now}
+		if _, err := n.Client(ctx, tx); err != nil {
+			return err
+		}
+		return errTried
+	})
+	if errors.Is(err, errTried) {
+		return nil
+	}
+	return err
+}
+
+func (t *Tx) hold(ctx context.Context, n NewAppointment, offers []dbgen.OffersRow, last time.Duration) (Held, error) {
+	offers, err := t.claimHold(ctx, &n, offers)
+	if err != nil {
+		return Held{}, err
+	}
+	chosen, spot, err := t.choose(ctx, n, offers)
+	if err != nil {
+		return Held{}, err
+	}
+	held := Held{
+		ID: uuid.New(), Professional: chosen.ProfessionalID, Service: chosen.Service.Name, Start: n.Start, End: n.Start.Add(spot.offer.Duration),
+		Price: spot.offer.Price, Deposit: spot.offer.DepositAmount, ExpiresAt: t.now.Add(last),
+	}
+	return held, t.CreateHold(ctx, dbgen.CreateHoldParams{
+		OrgID: n.Org.ID, ID: held.ID, ProfessionalID: held.Professional, ServiceID: n.Service, StartAt: held.Start, EndAt: held.End,
+		CreatedAt: t.now, ExpiresAt: held.ExpiresAt,
+	})
+}
+
+// claimHold ends the hold that a booking takes the place of; until the transaction
+// commits it still keeps others out. Whose time was held is who gives the service
+// now. A hold that ran out, or was for something else, does nothing.
+func (t *Tx) claimHold(ctx context.Context, n *NewAppointment, offers []dbgen.OffersRow) ([]dbgen.OffersRow, error) {
+	if n.Hold == uuid.Nil {
+		return offers, nil
+	}
+	held, err := t.TakeHold(ctx, n.Org.ID, n.Hold)
+	if errors.Is(err, pgx.ErrNoRows) {
+		n.Hold = uuid.Nil
+		return offers, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	at := slices.IndexFunc(offers, func(o dbgen.OffersRow) bool { return o.ProfessionalID == held.ProfessionalID })
+	if at >= 0 && held.ServiceID == n.Service && held.StartAt.Equal(n.Start) {
+		n.Professional, offers = &held.ProfessionalID, offers[at:at+1]
+	}
+	return offers, t.DropHold(ctx, n.Org.ID, n.Hold)
+}
+
+// Release lets go of a held time.
+func (s *Store) Release(ctx context.Context, org, hold uuid.UUID) error {
+	return s.DropHold(ctx, org, hold)
+}
