@@ -21,9 +21,10 @@ type operation struct {
 }
 
 // operations reads the document. What the hub has under every product has its tests there.
-func operations(t testing.TB) []operation {
-	t.Helper()
-	res, err := http.Get(world.base + "/openapi.json")
+func (p *practice) operations() []operation {
+	p.t.Helper()
+	t := p.t
+	res, err := http.Get(p.hub.Base + "/openapi.json")
 	require.NoError(t, err)
 	defer res.Body.Close()
 	var document struct {
@@ -105,7 +106,7 @@ func fill(text string, ids map[string]string) string {
 // snapshot is everything a clinic owns.
 func (p *practice) snapshot() string {
 	p.t.Helper()
-	rows, err := world.db.Query(p.t.Context(), `select c.relname::text from pg_class c join pg_attribute a on a.attrelid = c.oid and a.attname = 'clinic_id'
+	rows, err := p.hub.Kit.Pool.Query(p.t.Context(), `select c.relname::text from pg_class c join pg_attribute a on a.attrelid = c.oid and a.attname = 'clinic_id'
 		where c.relnamespace = 'clinic'::regnamespace and c.relkind = 'r' order by 1`)
 	require.NoError(p.t, err)
 	names, err := pgx.CollectRows(rows, pgx.RowTo[string])
@@ -114,7 +115,7 @@ func (p *practice) snapshot() string {
 	var all strings.Builder
 	for _, name := range names {
 		var text *string
-		require.NoError(p.t, world.db.QueryRow(p.t.Context(), fmt.Sprintf(`select string_agg(t::text, E'\n' order by t::text) from clinic.%s t where clinic_id = $1`, name), p.id).Scan(&text))
+		require.NoError(p.t, p.hub.Kit.Pool.QueryRow(p.t.Context(), fmt.Sprintf(`select string_agg(t::text, E'\n' order by t::text) from clinic.%s t where clinic_id = $1`, name), p.id).Scan(&text))
 		if text != nil {
 			all.WriteString(name + "\n" + *text + "\n")
 		}
@@ -126,11 +127,12 @@ func (p *practice) snapshot() string {
 // environment's: 404, and nothing is changed.
 func TestForeignThingsDoNotExist(t *testing.T) {
 	t.Parallel()
-	me, them := newFixture(t), newFixture(t)
+	me := newFixture(t)
+	them := me.another().fixture(t)
 	mine, theirs := me.owned(), them.owned()
 	before, own := them.snapshot(), me.snapshot()
 	tried := 0
-	for _, op := range operations(t) {
+	for _, op := range me.operations() {
 		as := me.practice
 		if op.needs("key", "") {
 			as = me.key()
@@ -183,7 +185,7 @@ func TestRoles(t *testing.T) {
 	f := newFixture(t)
 	staff, key, owned := f.staff(), f.key(), map[string]string{"{id}": uuid.NewString()}
 	admins := 0
-	for _, op := range operations(t) {
+	for _, op := range f.operations() {
 		path := fill(op.path, owned)
 		if op.needs("bearer", "admin") {
 			admins++
@@ -209,7 +211,7 @@ func TestBadBodies(t *testing.T) {
 	f := newFixture(t)
 	owned := f.owned()
 	deep := strings.Repeat("[", 100) + strings.Repeat("]", 100)
-	for _, op := range operations(t) {
+	for _, op := range f.operations() {
 		if !op.body {
 			continue
 		}
@@ -239,7 +241,7 @@ func TestBadBodies(t *testing.T) {
 		}
 	}
 	// Names of columns that nobody may set are ignored.
-	p := newPractice(t)
+	p := f.another()
 	made := p.ok(201, "POST", "/patients", object{
 		"name": "A", "id": uuid.NewString(), "clinic_id": uuid.NewString(), "env": "test", "balance_due": 99, "anonymized_at": "2026-01-01T00:00:00Z",
 	})
