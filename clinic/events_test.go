@@ -97,6 +97,7 @@ func writes() []write {
 			return f.call("POST", "/users", object{"name": "Edu", "email": "edu-" + f.email, "password": password})
 		}, nil},
 		{"users.update", nil, nil}, {"users.delete", nil, nil}, // TestUsers
+		{"imports.create", nil, nil}, // in the background: TestImportIsWholeOrNot
 	}
 }
 
