@@ -50,6 +50,13 @@ var goals = []goal{
 		}
 		return r.Figures[figureWorstQuery], true
 	}},
+	{"import of 10,000 patients", 30, true, "s", func(m measured) (float64, bool) {
+		r, ok := m["clinic-import"]
+		if !ok {
+			return 0, false
+		}
+		return r.Figures[figureImport], true
+	}},
 	{"idle memory of the hub process", 80, true, "MB", func(m measured) (float64, bool) {
 		r, ok := m["gateway-idle"]
 		if !ok {
