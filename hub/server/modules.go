@@ -235,7 +235,7 @@ func (s *Server) open(ctx context.Context, one *hosted, operators *auth.Service,
 		Pool: one.pool, Events: outbox.Product{Outbox: s.engine.outbox, Name: name}, Tenants: moduleTenants{s.storage.api, name}, Peers: modulePeers{s.products.connect, name},
 		Jobs: jobs.Queue{Product: name, Now: now}, Sealer: moduleSealer{s.storage.box, name},
 		Accounts: operators.NewAccounts(name, s.storage.box.Derive("product/"+name+"/access-tokens"), cfg.AccessTTL, now),
-		Limits:   moduleLimits{limits.limiter, name},
+		Limits:   moduleLimits{limits.limiter, name}, Audit: moduleAudit{audit.NewRecorder(s.storage.api)}, Sent: moduleDeliveries{s.engine.reader},
 		Mail:     s.mail.For(name), Files: s.products.files.For(name), HTTP: s.products.http,
 		URLs:     module.URLs{Public: s.publicURL(), Base: one.base},
 		Settings: settingsFor(cfg),
@@ -307,4 +307,10 @@ func (p *products) stop() {
 		_ = p.files.Close() // nothing is being written any more
 	}
 	p.closeListeners()
+}
+
+// ProductOpenAPI is the OpenAPI 3.1 document of all that lies under a product's base,
+// without a running hub.
+func ProductOpenAPI(ctx context.Context, m module.Module) ([]byte, error) {
+	return product.Document(ctx, m)
 }
