@@ -85,6 +85,7 @@ func (i *instance) Jobs() []module.Job {
 	}
 	deletions := func(ctx context.Context, _ []byte) error { return i.store.FollowDeletions(ctx) }
 	return []module.Job{
+		i.store.Imports(),
 		{Name: "overdue", Every: time.Hour, Timeout: 10 * time.Minute, Run: overdue},
 		{Name: "deletions", Every: 5 * time.Minute, Timeout: 5 * time.Minute, Run: deletions},
 	}

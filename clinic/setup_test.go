@@ -216,7 +216,7 @@ func (p *practice) try(method, path string, body any, headers ...string) (answer
 			return answer{}, err
 		}
 	}
-	if !strings.HasPrefix(path, "/api") {
+	if !strings.HasPrefix(path, "/api") && !strings.HasPrefix(path, "/fhir") {
 		path = "/api/v1" + path
 	}
 	req, err := http.NewRequestWithContext(p.t.Context(), method, world.base+path, bytes.NewReader(raw))

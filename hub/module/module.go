@@ -49,7 +49,9 @@ type Spec struct {
 // Instance is a product at work. It is safe for concurrent use.
 type Instance interface {
 	// Routes registers the product's own operations; paths are relative to its base
-	// and begin with /. The hub answers for callers: see [SchemeBearer].
+	// and begin with /. The hub answers for callers: see [SchemeBearer]. Bodies have
+	// 1 MiB at most; an operation whose path has no parameters may say more in its
+	// MaxBodyBytes, which counts for users who are logged in.
 	Routes(api huma.API)
 	// Authenticate tells who holds a bearer token of this product; any token that is
 	// not good is a [hub.ErrUnauthorized]. The hub asks it for operations that

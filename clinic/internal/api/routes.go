@@ -37,7 +37,7 @@ type route rest.Route
 // routes is the one table of the interface; [API.searches] and [API.actions] lie below
 // the hub's own integration interface.
 func (a *API) routes() []route {
-	return slices.Concat(a.accountRows(), a.patientRows(), a.exchangeRows())
+	return slices.Concat(a.accountRows(), a.patientRows(), a.exchangeRows(), a.importRows(), a.exportRows(), a.fhirRows())
 }
 
 // searches are the rows below search/*.

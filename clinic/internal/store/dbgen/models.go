@@ -60,6 +60,26 @@ type DeletionRequest struct {
 	CompletedAt *time.Time
 }
 
+type Import struct {
+	ClinicID uuid.UUID
+	Env      hub.Environment
+	ID       uuid.UUID
+	Format   string
+	Status   string
+	// rows in the file
+	Total      int
+	Created    int
+	Updated    int
+	Skipped    int
+	Failed     int
+	CreatedBy  *uuid.UUID
+	CreatedAt  time.Time
+	FinishedAt *time.Time
+	Position   int64
+	Line       int
+	Problem    *string
+}
+
 type InboxEntry struct {
 	ClinicID   uuid.UUID
 	Env        hub.Environment
