@@ -42,7 +42,7 @@ type theme struct {
 // newTheme makes the theme of any colour.
 func newTheme(c rgb) theme {
 	t := theme{fill: c, on: white, away: black}
-	if contrast(c, black) > contrast(c, white) {
+	if contrast(c, white) < readable { // one of the two always is
 		t.on, t.away = black, white
 	}
 	for i, page := range []struct {
