@@ -157,7 +157,7 @@ func TestRecords(t *testing.T) {
 	require.Equal(t, "N", made["sensitivity"])
 	require.Equal(t, "Long story, F32.1", made["content"])
 	require.Equal(t, "https://clinic.example.com/r/7", made["url"])
-	p.ok(201, "POST", path, object{"date": "2026-03-04", "type": "psychiatry", "summary": "secret R", "sensitivity": "R"})
+	p.ok(201, "POST", path, object{"date": "2026-03-04", "type": "psychiatry", "professional": "Dr. Rui", "url": "https://files.example/psychiatry/1", "summary": "secret R", "sensitivity": "R"})
 	p.ok(201, "POST", path, object{"date": "2026-03-03", "type": "hiv", "summary": "secret V", "sensitivity": "V"})
 	list := p.items(path)
 	require.Len(t, list, 3)
@@ -170,6 +170,8 @@ func TestRecords(t *testing.T) {
 	restricted, normal := got[0].(object), got[1].(object)
 	require.Equal(t, "restricted", restricted["type"])
 	require.Equal(t, "***", restricted["summary"])
+	require.Equal(t, "***", restricted["professional"])
+	require.Empty(t, restricted["url"])
 	require.Equal(t, object{
 		"id": made["id"], "date": "2026-03-02", "type": "consultation", "professional": "Dra. Lima", "summary": "Back in a week", "url": "https://clinic.example.com/r/7",
 	}, normal)

@@ -113,9 +113,15 @@ func (a *API) searchRecords(ctx context.Context, in *OfPatient) (*searchRecordsO
 	out := &searchRecordsOutput{}
 	out.Body.Records = []RecordSummary{}
 	for _, r := range rows {
-		if shown := r.Sensitivity.Outside(r.Type, r.ExternalSummary); shown != nil {
-			out.Body.Records = append(out.Body.Records, RecordSummary{r.ID, day(r.Date), shown.Type, r.Professional, shown.Summary, a.recordURL(r)})
+		shown := r.Sensitivity.Outside(r.Type, r.ExternalSummary)
+		if shown == nil {
+			continue
 		}
+		summary := RecordSummary{r.ID, day(r.Date), shown.Type, r.Professional, shown.Summary, a.recordURL(r)}
+		if r.Sensitivity != care.Normal { // whom a patient sees, and where it is kept, tell what it is about
+			summary.Professional, summary.URL = shown.Summary, ""
+		}
+		out.Body.Records = append(out.Body.Records, summary)
 	}
 	return out, err
 }

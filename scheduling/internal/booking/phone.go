@@ -55,7 +55,7 @@ func PhoneForms(phone string) []string {
 			continue
 		}
 		switch number := digits[2:]; {
-		case len(number) == 11 && number[2] == '9':
+		case len(number) == 11 && number[2] == '9' && number[3] >= '6': // else it would be a landline's
 			add(brazil + number[:2] + number[3:])
 		case len(number) == 10 && number[2] >= '6':
 			add(brazil + number[:2] + "9" + number[2:])

@@ -27,6 +27,7 @@ func TestPhoneForms(t *testing.T) {
 		require.Contains(t, PhoneForms(sent), without, sent)
 	}
 	require.NotContains(t, PhoneForms("1134567890"), "+5511934567890", "landlines have no ninth digit")
+	require.Equal(t, []string{"+5511933334444"}, PhoneForms("+5511933334444"), "nor do they come of mobiles")
 	require.Equal(t, []string{"+351912345678"}, PhoneForms("+351912345678"))
 }
 
