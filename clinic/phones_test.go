@@ -23,7 +23,9 @@ func TestPhoneKeyOfTheDatabase(t *testing.T) {
 	// One number, a family: the very number first, then who was there first; who was put away last.
 	exact, short := p.patient("+5531987650000"), p.patient("+553187650000")
 	second := p.patient("+5531987650000")
-	find := func(phone string) any { return key.get("/integrations/search/patients?phone=" + phone)["patient"].(object)["id"] }
+	find := func(phone string) any {
+		return key.get("/integrations/search/patients?phone=" + phone)["patient"].(object)["id"]
+	}
 	require.Equal(t, exact, find("5531987650000"))
 	require.Equal(t, short, find("553187650000"))
 	p.ok(200, "PUT", "/patients/"+exact, object{"status": "inactive"})
