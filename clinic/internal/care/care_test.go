@@ -106,6 +106,6 @@ func FuzzCPF(f *testing.F) {
 		require.Len(t, digits, 11)
 		require.Equal(t, digits, care.CPF(care.FormatCPF(digits)))
 		require.NotContains(t, care.Scrub("a "+digits+" b"), digits)
-		require.False(t, strings.Count(digits, digits[:1]) == len(digits))
+		require.NotEqual(t, len(digits), strings.Count(digits, digits[:1]))
 	})
 }

@@ -111,6 +111,7 @@ func Mount(app *fiber.App, path string, spec module.Spec, instance module.Instan
 	p.keyRoutes()
 	p.connectionRoutes()
 	p.logRoutes()
+	p.auditRoutes()
 	p.peerRoutes(router)
 	instance.Routes(p.api)
 	if searcher, ok := instance.(module.Searcher); ok {
