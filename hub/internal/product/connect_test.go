@@ -204,17 +204,20 @@ func TestRate(t *testing.T) {
 	n := start(t, func(cfg *config.Config) { cfg.KeyRate = "100-M" })
 	l := pair(n)
 	second := l.do(201, "POST", "/api-keys/"+keyID(l.tenant, l.key)+"/rotate", "").body["api_key"].(string)
-	counts := map[int]int{}
+	allowed := 0
 	var last answer
-	for i := range 130 { // pairing took some
+	for { // pairing took some
 		key := l.key
-		if i%2 == 0 {
+		if allowed%2 == 0 {
 			key = second
 		}
-		last = call(t, "GET", l.integrations()+"/search/notes", "", withKey(key)...)
-		counts[last.status]++
+		if last = call(t, "GET", l.integrations()+"/search/notes", "", withKey(key)...); last.status != 200 {
+			break
+		}
+		allowed++
+		require.LessOrEqual(t, allowed, 100+n.uncounted(), "either key alone had 100 to itself")
 	}
-	require.InDelta(t, 98, counts[200], 3, "%v", counts)
+	require.GreaterOrEqual(t, allowed, 95)
 	refused(t, 429, "rate_limited", last)
 	require.NotEmpty(t, last.header.Get("Retry-After"))
 	body := envelope(newID(), "board", "note.created", "x")

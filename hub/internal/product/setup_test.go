@@ -8,6 +8,7 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
+	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
@@ -249,6 +250,17 @@ func refused(t *testing.T, status int, code string, got answer) {
 	require.Equal(t, status, got.status, got.text)
 	require.Equal(t, "application/problem+json", got.header.Get("Content-Type"))
 	require.Equal(t, code, got.body["code"], got.text)
+}
+
+// uncounted is how many requests a limit did not count for all processes: on a busy
+// machine Redis may answer too late.
+func (n *node) uncounted() (count int) {
+	n.t.Helper()
+	_, after, found := strings.Cut(call(n.t, "GET", n.url+"/metrics", "").text, "\nhub_rate_limit_local_total ")
+	require.True(n.t, found)
+	_, err := fmt.Sscan(after, &count)
+	require.NoError(n.t, err)
+	return count
 }
 
 // withinASecond requires that what has just been ended or changed is answered with a status
