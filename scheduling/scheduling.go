@@ -5,6 +5,7 @@ package scheduling
 import (
 	"context"
 	"io/fs"
+	"net/http"
 	"time"
 	_ "time/tzdata" // organizations have time zones, and machines may know none
 
@@ -18,6 +19,7 @@ import (
 	"integrationhub/scheduling/internal/public"
 	"integrationhub/scheduling/internal/store"
 	"integrationhub/scheduling/migrations"
+	"integrationhub/scheduling/pages"
 )
 
 // Module is the product.
@@ -47,13 +49,15 @@ func (Module) Open(_ context.Context, kit module.Kit) (module.Instance, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &instance{api: api.New(kit, s, c, public.New(kit, s, c)), store: s, jobs: jobs(c)}, nil
+	desk := public.New(kit, s, c)
+	return &instance{api: api.New(kit, s, c, desk), store: s, jobs: jobs(c), pages: pages.New(kit, desk)}, nil
 }
 
 // instance is the product at work.
 type instance struct {
 	api   *api.API
 	store *store.Store
+	pages *pages.Pages
 	jobs  []module.Job
 }
 
@@ -63,6 +67,7 @@ var (
 	_ module.Actor     = (*instance)(nil)
 	_ module.Presenter = (*instance)(nil)
 	_ module.Finder    = (*instance)(nil)
+	_ module.Pages     = (*instance)(nil)
 	_ module.Worker    = (*instance)(nil)
 )
 
@@ -89,6 +94,11 @@ func (i *instance) PresentStatus(list []module.Integration) any { return api.Int
 // Find implements [module.Finder].
 func (i *instance) Find(ctx context.Context, phone string) ([]module.Match, error) {
 	return i.api.Find(ctx, phone)
+}
+
+// Pages implements [module.Pages].
+func (i *instance) Pages() map[string]http.Handler {
+	return map[string]http.Handler{pages.Root: i.pages}
 }
 
 // Handle implements [module.Instance].

@@ -38,6 +38,14 @@ type signedUp struct {
 
 func newHosting(t *testing.T) *hosting {
 	t.Helper()
+	h := hostingOf(t, notes.New("notes"), notes.New("board"))
+	h.notes, h.board = h.signUp("notes", "Acme"), h.signUp("board", "Acme")
+	return h
+}
+
+// hostingOf is a hub with some products, and nobody signed up yet.
+func hostingOf(t *testing.T, products ...module.Module) *hosting {
+	t.Helper()
 	c := newCLI(t)
 	cfg, _, err := config.Load(config.Sources{})
 	require.NoError(t, err)
@@ -46,13 +54,11 @@ func newHosting(t *testing.T) *hosting {
 	cfg.MasterKey = config.Secret(base64.StdEncoding.EncodeToString([]byte("a master key of 32 bytes, truly!")))
 	cfg.AdminPassword = anaPassword
 	s, err := server.Start(context.Background(), server.Options{
-		Config: cfg, Version: "test", Log: slog.New(slog.DiscardHandler), Modules: []module.Module{notes.New("notes"), notes.New("board")},
+		Config: cfg, Version: "test", Log: slog.New(slog.DiscardHandler), Modules: products,
 	})
 	require.NoError(t, err)
 	t.Cleanup(s.Stop)
-	h := &hosting{cli: c.with("HUB_DATA_DIR", cfg.DataDir), url: s.URL()}
-	h.notes, h.board = h.signUp("notes", "Acme"), h.signUp("board", "Acme")
-	return h
+	return &hosting{cli: c.with("HUB_DATA_DIR", cfg.DataDir), url: s.URL()}
 }
 
 func (h *hosting) signUp(product, name string) (got signedUp) {
@@ -141,6 +147,22 @@ func TestIntegrations(t *testing.T) {
 	require.Equal(t, 1, away.code, "the peer ended it: %s", away.out+away.err)
 	require.Regexp(t, `(?m)^ok +no`, away.out)
 	require.Contains(t, away.err, "the peer is not well")
+}
+
+// TestReceived: what a peer sent is shown with what it was answered.
+func TestReceived(t *testing.T) {
+	t.Parallel()
+	h := newHosting(t)
+	made := strings.Fields(h.run("link", "notes/Acme", "board/Acme", "-q").ok())
+	var published struct{ ID string }
+	h.as(h.board, "/board/api/v1/publish", `{"author":"","text":"hello"}`, &published)
+	list := []string{"deliveries", "list", "--direction", "inbound", "--integration", made[0]}
+	require.Eventually(t, func() bool { return h.run(append(list, "-q")...).ok() != "" }, 30*time.Second, 100*time.Millisecond)
+	require.Regexp(t, published.ID+` +note\.created +board +delivered +200 +1 +- +-`, h.run(list...).ok())
+	shown := h.run("deliveries", "show", h.run(append(list, "-q")...).ok()).ok()
+	require.Regexp(t, `(?m)^delivery .* delivered, came once$`, shown)
+	require.Regexp(t, `(?m)^answered +200  \{"received":true,"id":"`+published.ID+`","status":"accepted"\}$`, shown)
+	require.NotContains(t, shown, "attempt 1")
 }
 
 func TestConnect(t *testing.T) {

@@ -29,7 +29,8 @@ type Module interface {
 	// PostgreSQL schema; the hub makes the schema and its search_path.
 	Migrations() fs.FS
 	// Open puts the product together over a migrated database. It starts no
-	// goroutine: work in the background is [Worker]'s.
+	// goroutine: work in the background is [Worker]'s. It does not use the database or
+	// the network yet: to write down a product's operations the hub opens it without.
 	Open(ctx context.Context, kit Kit) (Instance, error)
 }
 

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	_ "embed" // the schema
+	"encoding/json"
 	"fmt"
 	"sync"
 
@@ -27,58 +28,33 @@ var compiler = sync.OnceValues(func() (*jsonschema.Compiler, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading the schema: %w", err)
 	}
-	// "Any resource" would draw in all of them, half a minute's work for a race
-	// detector; nothing that is checked here holds others but bundles: see check.
-	document.(map[string]any)["definitions"].(map[string]any)["ResourceList"] = false //nolint:forcetypeassert // HL7's file
 	c := jsonschema.NewCompiler()
 	return c, c.AddResource(address, document)
 })
 
 var compiling sync.Mutex
 
-// Check says what the schema has against a resource in JSON, nil for nothing. The
-// resources in a bundle are held each against its own type's part: the schema's way,
-// against all types there are, takes a hundred times as long.
+// Check says what the schema has against a resource in JSON, nil for nothing.
 func Check(resource []byte) error {
+	var named struct {
+		ResourceType string `json:"resourceType"`
+	}
+	if err := json.Unmarshal(resource, &named); err != nil {
+		return fmt.Errorf("reading the resource: %w", err)
+	}
+	c, err := compiler()
+	if err != nil {
+		return err
+	}
+	compiling.Lock()
+	rules, err := c.Compile(address + "#/definitions/" + named.ResourceType)
+	compiling.Unlock()
+	if err != nil {
+		return fmt.Errorf("compiling the schema of %q: %w", named.ResourceType, err)
+	}
 	parsed, err := jsonschema.UnmarshalJSON(bytes.NewReader(resource))
 	if err != nil {
 		return fmt.Errorf("reading the resource: %w", err)
 	}
-	return check(parsed)
-}
-
-func check(resource any) error {
-	object, _ := resource.(map[string]any)
-	name, _ := object["resourceType"].(string)
-	if name == "Bundle" {
-		entries, _ := object["entry"].([]any)
-		for _, one := range entries {
-			entry, _ := one.(map[string]any)
-			if held, found := entry["resource"]; found {
-				if err := check(held); err != nil {
-					return err
-				}
-				delete(entry, "resource")
-			}
-		}
-	}
-	rules, err := rulesOf(name)
-	if err != nil {
-		return err
-	}
-	return rules.Validate(resource)
-}
-
-func rulesOf(resourceType string) (*jsonschema.Schema, error) {
-	c, err := compiler()
-	if err != nil {
-		return nil, err
-	}
-	compiling.Lock()
-	defer compiling.Unlock()
-	rules, err := c.Compile(address + "#/definitions/" + resourceType)
-	if err != nil {
-		return nil, fmt.Errorf("compiling the schema of %q: %w", resourceType, err)
-	}
-	return rules, nil
+	return rules.Validate(parsed)
 }

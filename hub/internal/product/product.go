@@ -78,6 +78,7 @@ type Product struct {
 	api      huma.API
 	// documentOnly documents what is served by fiber handlers of their own.
 	documentOnly huma.API
+	long         map[string]int // see LongBody
 }
 
 // integrations is where the integration interface lies under a product's base.
@@ -110,6 +111,7 @@ func Mount(app *fiber.App, path string, spec module.Spec, instance module.Instan
 	p.keyRoutes()
 	p.connectionRoutes()
 	p.logRoutes()
+	p.auditRoutes()
 	p.peerRoutes(router)
 	instance.Routes(p.api)
 	if searcher, ok := instance.(module.Searcher); ok {
@@ -119,7 +121,9 @@ func Mount(app *fiber.App, path string, spec module.Spec, instance module.Instan
 		actor.Actions(huma.NewGroup(p.api, integrations+"/action"))
 	}
 	p.singleRoutes() // last: their paths would match others
-	return p, p.limitBodies(app, path)
+	var err error
+	p.long, err = longBodies(spec.Name, path, p.api.OpenAPI())
+	return p, err
 }
 
 // hubInternals begins the import path of the hub's own types.

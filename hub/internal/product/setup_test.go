@@ -45,6 +45,12 @@ type node struct {
 
 func start(t testing.TB, change func(*config.Config), connectors ...hub.Connector) *node {
 	t.Helper()
+	return startWith(t, []module.Module{notes.New("notes"), notes.New("board")}, change, connectors...)
+}
+
+// startWith starts a hub with other products.
+func startWith(t testing.TB, products []module.Module, change func(*config.Config), connectors ...hub.Connector) *node {
+	t.Helper()
 	database := hubtest.DatabaseURL(t)
 	cfg, _, err := config.Load(config.Sources{})
 	require.NoError(t, err)
@@ -59,7 +65,7 @@ func start(t testing.TB, change func(*config.Config), connectors ...hub.Connecto
 	n := &node{t: t, log: &lockedBuffer{}}
 	s, err := server.Start(context.Background(), server.Options{
 		Config: cfg, Version: "test", Log: slog.New(slog.NewJSONHandler(n.log, nil)),
-		Modules: []module.Module{notes.New("notes"), notes.New("board")}, Connectors: connectors,
+		Modules: products, Connectors: connectors,
 	})
 	require.NoError(t, err)
 	t.Cleanup(s.Stop)
@@ -243,6 +249,21 @@ func refused(t *testing.T, status int, code string, got answer) {
 	require.Equal(t, status, got.status, got.text)
 	require.Equal(t, "application/problem+json", got.header.Get("Content-Type"))
 	require.Equal(t, code, got.body["code"], got.text)
+}
+
+// withinASecond requires that what has just been ended or changed is answered with a status
+// to every request that is sent a second later, however long the answers take.
+func withinASecond(t *testing.T, want int, status func() int) {
+	t.Helper()
+	changed := time.Now()
+	for {
+		sent := time.Now()
+		got := status()
+		if got == want {
+			return
+		}
+		require.Less(t, sent.Sub(changed), time.Second, "still answered with %d", got)
+	}
 }
 
 func newID() string { return hub.NewEventID() }

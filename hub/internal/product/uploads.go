@@ -17,35 +17,38 @@ import (
 // admissionTime is how long finding out who wants to send a long body may take.
 const admissionTime = 5 * time.Second
 
-// limitBodies lets operations have bodies as long as they say, where that is more than
-// every other may have. It counts for users of the product.
-func (p *Product) limitBodies(app *fiber.App, base string) error {
-	longest := make(map[string]int)
-	for path, item := range p.api.OpenAPI().Paths {
-		for _, op := range []*huma.Operation{item.Post, item.Put} {
-			if op == nil || op.MaxBodyBytes <= httpx.MaxBody {
-				continue
-			}
-			if strings.Contains(path, "{") {
-				return fmt.Errorf("mounting %s: %s has a body limit of its own and a path with parameters", p.spec.Name, op.OperationID)
-			}
-			longest[op.Method+" "+base+path] = int(op.MaxBodyBytes)
+// longBodies are the paths of the operations that take bodies over [httpx.MaxBody],
+// and how long those may be.
+func longBodies(product, base string, document *huma.OpenAPI) (map[string]int, error) {
+	limits := make(map[string]int)
+	for path, item := range document.Paths {
+		op := item.Post
+		if op == nil || op.MaxBodyBytes <= httpx.MaxBody {
+			continue
 		}
+		if strings.Contains(path, "{") {
+			return nil, fmt.Errorf("mounting %s: %s has a body limit of its own and a path with parameters", product, op.OperationID)
+		}
+		limits[base+path] = int(op.MaxBodyBytes)
 	}
-	httpx.BodyLimits(app, longest, p.knows)
-	return nil
+	return limits, nil
 }
 
-// knows tells whether a user of the product sends a request, by its Authorization.
-func (p *Product) knows(authorization string) bool {
+// LongBody tells, before a request's body is read, how long it may be where that is
+// more than [httpx.MaxBody]: an operation takes such bodies and a user of the product
+// sends it. 0 for all others: nobody unknown makes the hub hold that much.
+func (p *Product) LongBody(method, path, authorization string) int {
+	limit := p.long[path]
 	token, bearer := strings.CutPrefix(authorization, "Bearer ")
-	if !bearer || !plainToken(token) {
-		return false
+	if limit == 0 || method != fiber.MethodPost || !bearer || !plainToken(token) {
+		return 0
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), admissionTime)
 	defer cancel()
-	_, err := p.instance.Authenticate(ctx, token)
-	return err == nil
+	if _, err := p.instance.Authenticate(ctx, token); err != nil {
+		return 0
+	}
+	return limit
 }
 
 // checkForm refuses what is no form, and forms that are compressed: what they unpack
