@@ -15,8 +15,7 @@ create table clinic.import_matches (
     patient_id uuid    not null,
     line       integer not null,
     primary key (clinic_id, env, import_id, patient_id),
-    foreign key (clinic_id, env, import_id) references clinic.imports (clinic_id, env, id) on delete cascade,
-    foreign key (clinic_id, env, patient_id) references clinic.patients (clinic_id, env, id) on delete cascade
+    foreign key (clinic_id, env, import_id) references clinic.imports (clinic_id, env, id) on delete cascade
 );
 
 -- What the FHIR facade looks for.

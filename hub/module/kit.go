@@ -42,6 +42,9 @@ type Publisher interface {
 	// Product is always the module's own. It returns the event's id. A
 	// [hub.PatientDeleted] has the hub erase what its log has of the person.
 	Publish(ctx context.Context, tx pgx.Tx, e hub.Event) (id string, err error)
+	// PublishAll does so with several events, in a few statements for all of them, and
+	// returns their ids in the same order.
+	PublishAll(ctx context.Context, tx pgx.Tx, events []hub.Event) (ids []string, err error)
 }
 
 // Deliveries tell what came of events that the module published.

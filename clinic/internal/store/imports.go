@@ -309,6 +309,11 @@ func refusedRow(err error) bool {
 
 func (s *Store) takeInAll(ctx context.Context, run importRun, at intake.Position, batch []line, problem string) error {
 	return s.InTx(ctx, "importing patients", func(tx *Tx) error {
+		// A plan made while the table was empty would read all of it, again and again,
+		// until PostgreSQL gathers new statistics a minute later.
+		if _, err := tx.Raw.Exec(ctx, "set local plan_cache_mode = force_custom_plan"); err != nil {
+			return err
+		}
 		row, err := tx.LockImport(ctx, run.Clinic, run.Env, run.ID)
 		if err != nil {
 			return err

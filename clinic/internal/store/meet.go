@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"context"
 	"encoding/hex"
+	"encoding/json"
+	"fmt"
 	"strings"
 	"unicode"
 
@@ -13,6 +15,7 @@ import (
 	"integrationhub/clinic/internal/care"
 	"integrationhub/clinic/internal/intake"
 	"integrationhub/clinic/internal/store/dbgen"
+	"integrationhub/hub"
 	"integrationhub/hub/module/rest"
 )
 
@@ -34,11 +37,13 @@ type party struct {
 	byCPF  map[string]*met
 	byName map[string][]*met // by folded name
 
-	created, updated, skipped, failed int
-	newLines                          []int
-	newPatients                       []uuid.UUID
-	badLines                          []int
-	problems                          []string
+	made                     []dbgen.Patient // that are new
+	updated, skipped, failed int
+
+	newLines    []int
+	newPatients []uuid.UUID
+	badLines    []int
+	problems    []string
 }
 
 // meet finds whom a batch may be about, with a few questions for all of it.
@@ -255,7 +260,8 @@ func (p *party) take(ctx context.Context, l intake.Row) error {
 		p.fail(l, problem)
 		return nil
 	case found == nil:
-		return p.create(ctx, l, t)
+		p.create(l, t)
+		return nil
 	case !t.news(found.Patient):
 		p.skipped++
 	case found.line > 0:
@@ -274,19 +280,19 @@ func (p *party) take(ctx context.Context, l intake.Row) error {
 	return nil
 }
 
-func (p *party) create(ctx context.Context, l intake.Row, t told) error {
+// create plans a patient; [party.save] makes it, with all others of the batch.
+func (p *party) create(l intake.Row, t told) {
 	if t.Status = t.status; t.Status == "" {
 		t.Status = Active
 	}
-	made, err := p.tx.CreatePatient(ctx, p.at, t.PatientData)
-	if err != nil {
-		return err
-	}
-	p.created++
-	one := &met{Patient: made}
+	one := &met{Patient: dbgen.Patient{
+		ClinicID: p.at.Clinic, Env: p.at.Env, ID: NewID(), Name: t.Name, Phone: t.Phone, Email: t.Email, BirthDate: t.BirthDate,
+		Status: t.Status, ExternalRef: t.ExternalRef,
+	}}
+	one.CpfEnc, one.CpfHmac, one.CpfLast2 = p.tx.sealed(p.at, one.ID, t.CPF)
+	p.made = append(p.made, one.Patient)
 	p.know(one)
 	p.mark(l, one)
-	return nil
 }
 
 // mark notes that a line was about a patient.
@@ -303,10 +309,14 @@ func (p *party) fail(l intake.Row, problem string) {
 	p.badLines, p.problems = append(p.badLines, l.Line), append(p.problems, problem)
 }
 
-// save notes what came of a batch, and where the next one begins.
+// save makes the new patients, and notes what came of a batch and where the next one
+// begins.
 func (p *party) save(ctx context.Context, was dbgen.Import, end intake.Position) error {
 	if room := max(0, maxErrors-was.Failed); len(p.badLines) > room {
 		p.badLines, p.problems = p.badLines[:room], p.problems[:room]
+	}
+	if err := p.tx.createPatients(ctx, p.at, p.made); err != nil {
+		return err
 	}
 	if len(p.badLines) > 0 {
 		if err := p.tx.InsertImportErrors(ctx, dbgen.InsertImportErrorsParams{ClinicID: p.at.Clinic, Env: p.at.Env, ImportID: p.id, Lines: p.badLines, Errors: p.problems}); err != nil {
@@ -319,7 +329,53 @@ func (p *party) save(ctx context.Context, was dbgen.Import, end intake.Position)
 		}
 	}
 	return p.tx.AdvanceImport(ctx, dbgen.AdvanceImportParams{
-		ClinicID: p.at.Clinic, Env: p.at.Env, ID: p.id, Status: ImportRunning, Created: p.created, Updated: p.updated, Skipped: p.skipped, Failed: p.failed,
+		ClinicID: p.at.Clinic, Env: p.at.Env, ID: p.id, Status: ImportRunning, Created: len(p.made), Updated: p.updated, Skipped: p.skipped, Failed: p.failed,
 		Position: end.Offset, Line: end.Line,
 	})
+}
+
+// patientCreated is the event about a new patient.
+const patientCreated = "patient.created"
+
+// created is what it says.
+type created struct {
+	PatientID uuid.UUID `json:"patient_id"`
+	Phone     *string   `json:"phone"`
+	Name      string    `json:"name"`
+	Email     *string   `json:"email"`
+	CPF       *string   `json:"cpf"`
+}
+
+func createdOf(p dbgen.Patient) created { return created{p.ID, p.Phone, p.Name, p.Email, MaskedCPF(p)} }
+
+// createPatients is [Tx.CreatePatient] for many, with a few statements for all of them.
+func (t *Tx) createPatients(ctx context.Context, at Scope, list []dbgen.Patient) error {
+	rows, events := make([]dbgen.InsertPatientsParams, len(list)), make([]hub.Event, len(list))
+	for i, p := range list {
+		rows[i] = dbgen.InsertPatientsParams{
+			ClinicID: p.ClinicID, Env: p.Env, ID: p.ID, Name: p.Name, Phone: p.Phone, Email: p.Email, CpfEnc: p.CpfEnc, CpfHmac: p.CpfHmac, CpfLast2: p.CpfLast2,
+			BirthDate: p.BirthDate, Status: p.Status, ExternalRef: p.ExternalRef, CreatedAt: t.now,
+		}
+		data, err := json.Marshal(createdOf(p))
+		if err != nil {
+			return fmt.Errorf("writing %s: %w", patientCreated, err)
+		}
+		events[i] = hub.Event{TenantID: at.Clinic, Environment: at.Env, Type: patientCreated, Data: data}
+	}
+	if len(list) == 0 {
+		return nil
+	}
+	var failed error
+	t.InsertPatients(ctx, rows).Exec(func(_ int, err error) {
+		if failed == nil && err != nil {
+			failed = patientTaken(err)
+		}
+	})
+	if failed != nil {
+		return failed
+	}
+	if _, err := t.kit.Events.PublishAll(ctx, t.Raw, events); err != nil {
+		return fmt.Errorf("publishing %s: %w", patientCreated, err)
+	}
+	return nil
 }

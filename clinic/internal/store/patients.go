@@ -96,13 +96,7 @@ func (t *Tx) CreatePatient(ctx context.Context, at Scope, d PatientData) (dbgen.
 	if err != nil {
 		return p, patientTaken(err)
 	}
-	_, err = t.publish(ctx, at, "patient.created", struct {
-		PatientID uuid.UUID `json:"patient_id"`
-		Phone     *string   `json:"phone"`
-		Name      string    `json:"name"`
-		Email     *string   `json:"email"`
-		CPF       *string   `json:"cpf"`
-	}{p.ID, p.Phone, p.Name, p.Email, MaskedCPF(p)})
+	_, err = t.publish(ctx, at, patientCreated, createdOf(p))
 	return p, err
 }
 

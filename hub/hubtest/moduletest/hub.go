@@ -158,6 +158,14 @@ func (p publisher) Publish(ctx context.Context, tx pgx.Tx, e hub.Event) (string,
 	return p.Publisher.Publish(ctx, tx, e)
 }
 
+// PublishAll implements [module.Publisher].
+func (p publisher) PublishAll(ctx context.Context, tx pgx.Tx, events []hub.Event) ([]string, error) {
+	if p.fail.Load() {
+		return nil, errors.New("publishing is broken by the test")
+	}
+	return p.Publisher.PublishAll(ctx, tx, events)
+}
+
 // Key makes an API key of a tenant of the product, without a limit. No scopes means all.
 func (h *Hub) Key(tenant uuid.UUID, environment hub.Environment, scopes ...string) string {
 	h.t.Helper()

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
@@ -27,29 +29,49 @@ type Product struct {
 // Publish stores an event and its deliveries in the caller's transaction. They are
 // due at once, so whichever process hears of the commit first sends them.
 func (p Product) Publish(ctx context.Context, tx pgx.Tx, e hub.Event) (string, error) {
-	publication, err := p.publication(e)
+	ids, err := p.PublishAll(ctx, tx, []hub.Event{e})
 	if err != nil {
 		return "", err
 	}
-	o := p.Outbox
-	event, err := o.routed(ctx, tx, publication)
-	if err != nil {
-		return "", err
+	return ids[0], nil
+}
+
+// PublishAll is [Product.Publish] for several events, with as many statements as one takes.
+func (p Product) PublishAll(ctx context.Context, tx pgx.Tx, events []hub.Event) ([]string, error) {
+	if len(events) == 0 {
+		return nil, nil
 	}
-	statements, all := &bulk.Batch{}, []*prepared{event}
+	publications := make([]*Publication, len(events))
+	for i, e := range events {
+		var err error
+		if publications[i], err = p.publication(e); err != nil {
+			return nil, err
+		}
+	}
+	all, err := p.Outbox.routed(ctx, tx, publications)
+	if err != nil {
+		return nil, err
+	}
+	statements := &bulk.Batch{}
 	(&rows{}).queue(statements, all, nil)
 	if err := statements.RunOn(ctx, tx.Conn()); err != nil {
-		return "", fmt.Errorf("storing event %s: %w", e.Type, err)
+		return nil, fmt.Errorf("storing event %s: %w", events[0].Type, err)
 	}
-	var targets []uuid.UUID
-	for _, target := range event.targets {
-		targets = append(targets, target.ID)
+	ids, targets, deliveries := make([]string, len(all)), make(map[uuid.UUID]bool), 0
+	for i, event := range all {
+		ids[i] = event.event.ID
+		deliveries += len(event.targets)
+		for _, target := range event.targets {
+			targets[target.ID] = true
+		}
 	}
-	if _, err := tx.Exec(ctx, `select pg_notify($1, t::text) from unnest($2::uuid[]) t`, DueChannel, targets); err != nil {
-		return "", fmt.Errorf("announcing event %s: %w", e.Type, err)
+	if len(targets) > 0 {
+		if _, err := tx.Exec(ctx, `select pg_notify($1, t::text) from unnest($2::uuid[]) t`, DueChannel, slices.Collect(maps.Keys(targets))); err != nil {
+			return nil, fmt.Errorf("announcing event %s: %w", events[0].Type, err)
+		}
 	}
-	o.record.Accepted(p.Name, 1, len(event.targets))
-	return event.event.ID, nil
+	p.Outbox.record.Accepted(p.Name, len(all), deliveries)
+	return ids, nil
 }
 
 // publication checks what a product hands over: it goes out as it is.
@@ -72,26 +94,29 @@ func (p Product) publication(e hub.Event) (*Publication, error) {
 	}, nil
 }
 
-// routed prepares a publication by the configuration that is committed now.
-func (o *Outbox) routed(ctx context.Context, tx pgx.Tx, p *Publication) (*prepared, error) {
+// routed prepares publications by the configuration that is committed now.
+func (o *Outbox) routed(ctx context.Context, tx pgx.Tx, list []*Publication) ([]*prepared, error) {
 	for range maxConfigTries {
 		version := o.directory.Version()
-		event, err := o.prepare(ctx, p)
-		if err != nil {
-			return nil, err
+		events := make([]*prepared, len(list))
+		for i, p := range list {
+			var err error
+			if events[i], err = o.prepare(ctx, p); err != nil {
+				return nil, err
+			}
 		}
 		var committed int64
 		if err := tx.QueryRow(ctx, `select version from hub.config_version`).Scan(&committed); err != nil {
 			return nil, fmt.Errorf("reading the configuration version: %w", err)
 		}
 		if committed == version {
-			return event, nil
+			return events, nil
 		}
 		if err := o.directory.Refresh(ctx); err != nil {
 			return nil, err
 		}
 		if o.directory.Version() == version {
-			return event, nil // the caller's own transaction changed it, which nobody sees yet
+			return events, nil // the caller's own transaction changed it, which nobody sees yet
 		}
 	}
 	return nil, errBusy(errors.New("configuration kept changing"))

@@ -58,3 +58,7 @@ order by created_at, id;
 select * from clinic.patients where clinic_id = @clinic_id and env = @env and name_search = any(@names::text[]) and phone is null and status <> 'anonymized'
 order by created_at, id;
 
+
+-- name: InsertPatients :batchexec
+insert into clinic.patients (clinic_id, env, id, name, phone, email, cpf_enc, cpf_hmac, cpf_last2, birth_date, status, external_ref, created_at, updated_at)
+values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $13);
