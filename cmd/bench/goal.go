@@ -50,6 +50,7 @@ var goals = []goal{
 	{"scheduling: a public booking that 50 guests want at once, p95", 100, true, "ms", figureOf("scheduling", figureBooking)},
 	{"scheduling: doubles among them", 0, true, "", figureOf("scheduling", figureDoubles)},
 	{"scheduling: dashboard over 100,000 appointments, p95", 50, true, "ms", figureOf("scheduling", figureDashboard)},
+	{"clinic: import of 10,000 patients", 30, true, "s", figureOf("clinic-import", figureImport)},
 	{"idle memory of the hub process", 80, true, "MB", figureOf("gateway-idle", figureIdleMemory)},
 }
 
