@@ -51,13 +51,7 @@ func collecting(t testing.TB) *plan {
 // work does what is due of a job.
 func (s *studio) work(job string) {
 	s.t.Helper()
-	for _, one := range s.hub.Instance.(module.Worker).Jobs() {
-		if one.Name == job {
-			require.NoError(s.t, one.Run(s.t.Context(), nil))
-			return
-		}
-	}
-	require.Fail(s.t, "there is no job "+job)
+	s.hub.Work(job)
 }
 
 // pay pays a charge as a person with a phone would, and waits for what follows.

@@ -134,7 +134,7 @@ type desk struct {
 }
 
 // salon is an organization of the scheduling service.
-type salon struct{ slug, token, org, service, professional, client string }
+type salon struct{ slug, token, org, service, professional string }
 
 // deskQuestion is a request that is timed.
 type deskQuestion struct {

@@ -6,6 +6,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"time"
 
@@ -127,6 +128,9 @@ func (a *app) banner(cfg config.Config, s *server.Server, worker bool, took time
 			a.note("    Reference  %s/docs", product.URL)
 		}
 		for _, page := range product.Pages {
+			if strings.HasSuffix(page, "/") {
+				page += "…" // and what it is about
+			}
 			a.note("    Pages      %s", page)
 		}
 	}

@@ -64,7 +64,7 @@ func TestServeEmbedded(t *testing.T) {
 	s := c.serve(env)
 	for _, text := range []string{
 		"Integration Hub v9.8.7 is ready (", "API        " + s.url + "/api/v1", "Reference  " + s.url + "/docs",
-		"Scheduling", "API        " + s.url + "/scheduling/api/v1", "Reference  " + s.url + "/scheduling/docs",
+		"Scheduling", "API        " + s.url + "/scheduling/api/v1", "Reference  " + s.url + "/scheduling/docs", "Pages      " + s.url + "/book/…",
 		"Health     " + s.url + "/health", "/metrics", env["HUB_DATA_DIR"] + " (private PostgreSQL)", "First operator  admin@localhost", "hub demo",
 	} {
 		require.Contains(t, s.Output(), text)
