@@ -175,7 +175,7 @@ func (v *visit) cancelPage(status int, b public.Booked) reply {
 		page.Move = v.link("move", "token", b.Token)
 	}
 	if why := v.org.Policy.ClientMayCancel(b.StartAt, v.now); why != nil {
-		page.Notes = append(page.Notes, v.whyNot(why, t.NoOnlineCancel, t.TooLateCancel)...)
+		page.Notes = append(page.Notes, v.whyNot(why, t.NoOnlineCancel, t.TooLateCancel))
 		return reply{status: status, template: "cancel", title: page.Title, body: page}
 	}
 	page.Title, page.Text, page.Action = t.CancelTitle, t.CancelAsk, v.link("cancel", "token", b.Token)
@@ -190,16 +190,15 @@ func (v *visit) cancelPage(status int, b public.Booked) reply {
 }
 
 // whyNot tells why a client may not change a booking, and whom to ask.
-func (v *visit) whyNot(why error, never, late string) []string {
+func (v *visit) whyNot(why error, never, late string) string {
 	var window *booking.WindowClosedError
 	if !errors.As(why, &window) {
-		return []string{never, v.t().ContactUs}
+		return never + " " + v.t().ContactUs
 	}
-	notes := []string{late}
 	if v.now.After(window.Deadline) && late == v.t().TooLateCancel {
-		notes = append(notes, fmt.Sprintf(v.t().TooLateCancelUntil, v.moment(window.Deadline)))
+		late += " " + fmt.Sprintf(v.t().TooLateCancelUntil, v.moment(window.Deadline))
 	}
-	return append(notes, v.t().ContactUs)
+	return late + " " + v.t().ContactUs
 }
 
 // cancel cancels, and shows what became of the booking.

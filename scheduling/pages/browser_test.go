@@ -35,6 +35,9 @@ func TestInABrowser(t *testing.T) {
 	run := exec.CommandContext(t.Context(), "node", "run.mjs")
 	run.Dir = filepath.Join(root, "scheduling", "pages", "browser")
 	run.Env = append(os.Environ(), "HUB_BROWSER="+browser, "HUB_BROWSER_MODULES="+modules)
+	if pictures := os.Getenv("HUB_SCREENSHOTS"); pictures != "" && !filepath.IsAbs(pictures) {
+		run.Env = append(run.Env, "HUB_SCREENSHOTS="+filepath.Join(root, pictures))
+	}
 	run.Stdin = bytes.NewReader(place)
 	out, err := run.CombinedOutput()
 	t.Logf("%s", out)

@@ -87,7 +87,7 @@ func (v *visit) notMovable(b public.Booked, status int) *reply {
 		return nil
 	}
 	page.Icon, page.Title, page.Text = "calendar", t.CannotMove, ""
-	page.Notes = append(page.Notes, v.whyNot(why, t.NoOnlineMove, t.TooLateMove)...)
+	page.Notes = append(page.Notes, v.whyNot(why, t.NoOnlineMove, t.TooLateMove))
 	return &reply{status: status, template: "cancel", title: page.Title, body: page}
 }
 

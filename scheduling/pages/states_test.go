@@ -194,8 +194,9 @@ func TestTooManyRequests(t *testing.T) {
 	s := newStudio(t)
 	v := s.visitor("en")
 	var p *page
-	for range 121 {
+	for n := 0; n < 2000 && (p == nil || p.status != 429); n++ { // the limit is 120 in a minute
 		p = v.send(http.MethodPost, s.path("cancel"), "token=x")
+		require.True(t, p.status != 429 || n >= 120)
 	}
 	require.Equal(t, 429, p.status)
 	require.Equal(t, "Too many requests", p.h1())

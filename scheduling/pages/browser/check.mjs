@@ -28,7 +28,7 @@ export async function visit(browser, options = {}) {
 		viewport: phone, locale: "pt-BR", timezoneId: "America/Sao_Paulo", reducedMotion: "reduce",
 		extraHTTPHeaders: { "X-Forwarded-For": `10.20.0.${++visitors}` }, ...options,
 	});
-	context.setDefaultTimeout(20000);
+	context.setDefaultTimeout(60000);
 	const page = await context.newPage();
 	page.on("pageerror", (error) => failures.push(`the script failed on ${page.url()}: ${error}`));
 	page.on("console", (message) => {

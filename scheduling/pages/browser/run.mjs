@@ -85,6 +85,9 @@ async function booksWithout(browser, viewport) {
 	await page.context().close();
 }
 
+const booksWithoutOnAPhone = (browser) => booksWithout(browser, { width: 360, height: 740 });
+const booksWithoutOnADesktop = (browser) => booksWithout(browser, { width: 1280, height: 900 });
+
 async function booksByKeyboard(browser) {
 	const page = await visit(browser, { timezoneId: "Europe/Lisbon" });
 	await page.goto(at(place.slug));
@@ -176,27 +179,32 @@ async function states(browser) {
 		expect(answer.status() === status, `${name}: ${answer.status()}`);
 		await check(page, name);
 	}
-	const many = await visit(browser);
-	for (let i = 0; i < 301; i += 43) {
-		await Promise.all(Array.from({ length: 43 }, () => many.request.get(at("nobody-here"), { headers: { "X-Forwarded-For": "10.21.0.1" } })));
+	await page.context().close();
+}
+
+async function asksTooMuch(browser) {
+	const page = await visit(browser);
+	let status = 0;
+	for (let rounds = 0; status !== 429 && rounds < 60; rounds++) { // the limit is 300 in a minute
+		await Promise.all(Array.from({ length: 60 }, () => page.request.get(at("nobody-here"))));
+		status = (await page.goto(at(place.slug))).status();
 	}
-	await many.setExtraHTTPHeaders({ "X-Forwarded-For": "10.21.0.1" });
-	expect((await many.goto(at(place.slug))).status() === 429, "too many requests");
-	await check(many, "limited");
-	await Promise.all([page.context().close(), many.context().close()]);
+	expect(status === 429, "too many requests");
+	await check(page, "limited");
+	await page.context().close();
 }
 
 const browser = await chromium.launch({ executablePath: process.env.HUB_BROWSER, args: ["--no-sandbox", "--disable-dev-shm-usage"] });
 try {
-	await booksAndChanges(browser);
-	await booksWithout(browser, { width: 360, height: 740 });
-	await booksWithout(browser, { width: 1280, height: 900 });
-	await booksByKeyboard(browser);
-	await paysDeposit(browser);
-	await somebodyWasFaster(browser);
-	await states(browser);
-} catch (error) {
-	failures.push(String(error.stack || error));
+	await Promise.all([
+		[booksAndChanges, asksTooMuch],
+		[booksWithoutOnAPhone, booksWithoutOnADesktop, booksByKeyboard, somebodyWasFaster],
+		[paysDeposit, states],
+	].map(async (visits) => {
+		for (const one of visits) {
+			await one(browser).catch((error) => failures.push(`${one.name}: ${error.stack || error}`));
+		}
+	}));
 } finally {
 	await browser.close();
 }
