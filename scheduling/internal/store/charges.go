@@ -293,6 +293,9 @@ func (t *Tx) rebook(ctx context.Context, org Org, a *dbgen.Appointment) (bool, e
 	if err := t.planReminders(ctx, org, a.ID, a.StartAt); err != nil {
 		return false, err
 	}
+	if err := t.tell(ctx, News{Org: a.OrgID, Appointment: a.ID, What: NewsBooked, By: booking.System}); err != nil {
+		return false, err
+	}
 	detail, err := t.AppointmentByID(ctx, a.OrgID, a.ID)
 	if err != nil {
 		return false, err
