@@ -213,7 +213,7 @@ func TestRemindersThatAreLate(t *testing.T) {
 	p.guest().ok(201, "POST", p.public("/appointments"), p.wish(0))
 	p.mails("gil@example.com", 1)
 	p.hub.FailEvents.Store(true)
-	p.hub.Clock.Advance(71 * time.Hour)
+	p.later(71 * time.Hour)
 	p.work("reminders")
 	p.mails("gil@example.com", 1)
 	require.Equal(t, 1, p.count("scheduling.reminders where org_id = $1 and sent_at is null", p.org), "without its event there is no reminder")
