@@ -85,7 +85,7 @@ func (a *API) signUp(ctx context.Context, in *signUpInput) (*sessionOutput, erro
 	wrong.length(b.OrgName, "body.org_name", 1, 120)
 	wrong.length(b.Name, "body.name", 1, 120)
 	wrong.email(&b.Email, "body.email")
-	wrong.phone(phone, "body.phone")
+	wrong.phone(phone)
 	wrong.need(booking.ValidSlug(b.OrgSlug), "body.org_slug", "must be 3 to 63 of a-z, 0-9 and single dashes, and no reserved word")
 	if err := wrong.err(); err != nil {
 		return nil, err

@@ -165,11 +165,11 @@ func (f *faults) color(s, location string) {
 	f.need(colorForm.MatchString(s), location, "must be a color in the form #RRGGBB")
 }
 
-func (f *faults) phone(s *string, location string) {
+func (f *faults) phone(s *string) {
 	if s == nil {
 		return
 	}
-	f.need(booking.ValidPhone(*s), location, "must be a phone number of 8 to 15 digits")
+	f.need(booking.ValidPhone(*s), "body.phone", "must be a phone number of 8 to 15 digits")
 }
 
 func (f *faults) zone(name, location string) {

@@ -141,7 +141,7 @@ func (a *API) into(f *clientFields, c *dbgen.Client, today booking.Date) (warnin
 	var wrong faults
 	wrong.length(c.Name, "body.name", 1, 120)
 	if f.Phone.given() {
-		wrong.phone(c.Phone, "body.phone")
+		wrong.phone(c.Phone)
 	}
 	wrong.email(c.Email, "body.email")
 	wrong.length(c.Notes, "body.notes", 0, 5000)

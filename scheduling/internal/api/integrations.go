@@ -151,7 +151,7 @@ func (in *actionBookInput) request() (start time.Time, err error) {
 		at, location = b.Datetime, "body.datetime"
 	}
 	var wrong faults
-	wrong.phone(&b.Phone, "body.phone")
+	wrong.phone(&b.Phone)
 	if b.Email.given() {
 		wrong.email(&b.Email.Value, "body.email")
 	}

@@ -90,7 +90,7 @@ func (f *professionalFields) into(p *dbgen.Professional) error {
 	var wrong faults
 	wrong.length(p.Name, "body.name", 1, 120)
 	wrong.email(p.Email, "body.email")
-	wrong.phone(p.Phone, "body.phone")
+	wrong.phone(p.Phone)
 	wrong.length(text(p.Bio), "body.bio", 0, 2000)
 	wrong.length(text(p.Specialty), "body.specialty", 0, 200)
 	wrong.link(p.AvatarUrl, "body.avatar_url")

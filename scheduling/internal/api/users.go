@@ -66,7 +66,7 @@ func (f userFields) into(u *dbgen.User) error {
 	var wrong faults
 	wrong.length(u.Name, "body.name", 1, 120)
 	wrong.email(&u.Email, "body.email")
-	wrong.phone(u.Phone, "body.phone")
+	wrong.phone(u.Phone)
 	wrong.need(u.Role != "", "body.role", "is required")
 	return wrong.err()
 }

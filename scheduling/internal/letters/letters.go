@@ -57,7 +57,7 @@ type Letter struct{ Subject, Text, HTML string }
 
 // language is a language's words.
 type language struct {
-	words    *template.Template
+	tag      string
 	weekdays [7]string // Sunday first
 	months   [12]string
 	form     string // of a day
@@ -67,41 +67,41 @@ type language struct {
 //go:embed words/*.txt
 var files embed.FS
 
-var languages = map[string]*language{
-	"pt": {
+// of finds the language of a locale such as pt-BR; Portuguese where there are no
+// words for it.
+func of(locale string) language {
+	tag, _, _ := strings.Cut(strings.ToLower(locale), "-")
+	switch tag {
+	case "en":
+		return language{
+			tag:      tag,
+			weekdays: [7]string{"Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"},
+			months:   [12]string{"January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November", "December"},
+			form:     "{weekday}, {month} {day}, {year}", at: " at ",
+		}
+	case "es":
+		return language{
+			tag:      tag,
+			weekdays: [7]string{"domingo", "lunes", "martes", "miércoles", "jueves", "viernes", "sábado"},
+			months:   [12]string{"enero", "febrero", "marzo", "abril", "mayo", "junio", "julio", "agosto", "septiembre", "octubre", "noviembre", "diciembre"},
+			form:     "{weekday}, {day} de {month} de {year}", at: " a las ",
+		}
+	}
+	return language{
+		tag:      "pt",
 		weekdays: [7]string{"domingo", "segunda-feira", "terça-feira", "quarta-feira", "quinta-feira", "sexta-feira", "sábado"},
 		months:   [12]string{"janeiro", "fevereiro", "março", "abril", "maio", "junho", "julho", "agosto", "setembro", "outubro", "novembro", "dezembro"},
 		form:     "{weekday}, {day} de {month} de {year}", at: " às ",
-	},
-	"en": {
-		weekdays: [7]string{"Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"},
-		months:   [12]string{"January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November", "December"},
-		form:     "{weekday}, {month} {day}, {year}", at: " at ",
-	},
-	"es": {
-		weekdays: [7]string{"domingo", "lunes", "martes", "miércoles", "jueves", "viernes", "sábado"},
-		months:   [12]string{"enero", "febrero", "marzo", "abril", "mayo", "junio", "julio", "agosto", "septiembre", "octubre", "noviembre", "diciembre"},
-		form:     "{weekday}, {day} de {month} de {year}", at: " a las ",
-	},
-}
-
-// of finds the language of a locale such as pt-BR; Portuguese where there are no
-// words for it.
-func of(locale string) (string, *language) {
-	tag, _, _ := strings.Cut(strings.ToLower(locale), "-")
-	if l, ok := languages[tag]; ok {
-		return tag, l
 	}
-	return "pt", languages["pt"]
 }
 
 // Write writes a letter in the language of a locale.
 func Write(k Kind, locale string, f Facts) (Letter, error) {
-	tag, l := of(locale)
-	words, err := template.New(tag).Funcs(template.FuncMap{"when": func(t time.Time) string { return l.when(t, f.TwelveHours) }}).
-		Option("missingkey=error").ParseFS(files, "words/"+tag+".txt")
+	l := of(locale)
+	words, err := template.New(l.tag).Funcs(template.FuncMap{"when": func(t time.Time) string { return l.when(t, f.TwelveHours) }}).
+		Option("missingkey=error").ParseFS(files, "words/"+l.tag+".txt")
 	if err != nil {
-		return Letter{}, fmt.Errorf("reading the words of %s: %w", tag, err)
+		return Letter{}, fmt.Errorf("reading the words of %s: %w", l.tag, err)
 	}
 	var parts [2]strings.Builder
 	for i, part := range []string{".subject", ".text"} {
@@ -110,11 +110,11 @@ func Write(k Kind, locale string, f Facts) (Letter, error) {
 		}
 	}
 	text := tidy(parts[1].String())
-	return Letter{Subject: strings.TrimSpace(parts[0].String()), Text: text, HTML: page(tag, text)}, nil
+	return Letter{Subject: strings.TrimSpace(parts[0].String()), Text: text, HTML: page(l.tag, text)}, nil
 }
 
 // when writes a moment: segunda-feira, 2 de março de 2026 às 09:00.
-func (l *language) when(t time.Time, twelve bool) string {
+func (l language) when(t time.Time, twelve bool) string {
 	if t.IsZero() {
 		return ""
 	}

@@ -85,8 +85,7 @@ func (t *Tx) remindable(ctx context.Context, due Due) (about Reminded, r dbgen.R
 	if err != nil {
 		return about, r, false, err
 	}
-	key := dbgen.LockReminderParams{OrgID: due.OrgID, AppointmentID: due.AppointmentID, OffsetMinutes: due.OffsetMinutes, Channel: due.Channel, DueAt: due.DueAt}
-	if r, err = t.LockReminder(ctx, key); errors.Is(err, pgx.ErrNoRows) {
+	if r, err = t.LockReminder(ctx, dbgen.LockReminderParams(due)); errors.Is(err, pgx.ErrNoRows) {
 		return about, r, false, nil // sent, or dropped
 	} else if err != nil {
 		return about, r, false, err
@@ -100,14 +99,14 @@ func (t *Tx) remindable(ctx context.Context, due Due) (about Reminded, r dbgen.R
 	open := a.Status == booking.Scheduled || a.Status == booking.Confirmed
 	planned := a.StartAt.Add(-time.Duration(due.OffsetMinutes) * time.Minute).Equal(due.DueAt)
 	if !open || !planned || nearer || !a.StartAt.After(t.now) {
-		return about, r, false, t.DropReminder(ctx, dbgen.DropReminderParams(key))
+		return about, r, false, t.dropped(ctx, due)
 	}
 	if about.AppointmentDetail, err = t.AppointmentByID(ctx, due.OrgID, due.AppointmentID); err != nil {
 		return about, r, false, err
 	}
 	client, err := t.ClientByID(ctx, due.OrgID, a.ClientID)
 	if errors.Is(err, pgx.ErrNoRows) { // somebody who was forgotten
-		return about, r, false, t.DropReminder(ctx, dbgen.DropReminderParams(key))
+		return about, r, false, t.dropped(ctx, due)
 	}
 	about.Phone = phoneOf(client)
 	return about, r, err == nil, err
@@ -144,9 +143,7 @@ func (s *Store) Remind(ctx context.Context, due Due, send func(tx *Tx, about Rem
 }
 
 func (t *Tx) dropped(ctx context.Context, due Due) error {
-	return t.DropReminder(ctx, dbgen.DropReminderParams{
-		OrgID: due.OrgID, AppointmentID: due.AppointmentID, OffsetMinutes: due.OffsetMinutes, Channel: due.Channel, DueAt: due.DueAt,
-	})
+	return t.DropReminder(ctx, dbgen.DropReminderParams(due))
 }
 
 // Claim takes a reminder that goes out through somebody else, outside of every
@@ -191,9 +188,7 @@ type Outcome struct {
 // over.
 func (s *Store) Claimed(ctx context.Context, due Due, about Reminded, came Outcome) error {
 	return s.InTx(ctx, "settling a reminder", func(tx *Tx) error {
-		r, err := tx.LockReminder(ctx, dbgen.LockReminderParams{
-			OrgID: due.OrgID, AppointmentID: due.AppointmentID, OffsetMinutes: due.OffsetMinutes, Channel: due.Channel, DueAt: due.DueAt,
-		})
+		r, err := tx.LockReminder(ctx, dbgen.LockReminderParams(due))
 		gone := errors.Is(err, pgx.ErrNoRows) // moved or cancelled meanwhile
 		switch {
 		case err != nil && !gone:
