@@ -45,9 +45,10 @@ build: ## Build bin/hub
 	@go build -trimpath -ldflags '$(LDFLAGS)' -o bin/hub ./cmd/hub
 
 .PHONY: setup
-setup: ## Fetch what tests need and this machine lacks: PostgreSQL and Redis
+setup: ## Fetch what tests need and this machine lacks: PostgreSQL, Redis, Chromium
 	@sh configs/setup/ensure-postgres.sh >/dev/null
 	@sh configs/setup/ensure-redis.sh >/dev/null
+	@sh configs/setup/ensure-browser.sh >/dev/null
 
 ##@ Checking
 
@@ -72,8 +73,8 @@ bench: ## Measure the hub beside the floor program. ARGS="--only 'gateway-*' --j
 	@$(WITH_SERVERS) go run ./cmd/bench run $(ARGS)
 
 .PHONY: fuzz
-fuzz: setup ## Run every fuzz target for FUZZTIME (10s)
-	@go list -f '{{.Dir}}' ./... | while IFS= read -r dir; do \
+fuzz: ## Run every fuzz target for FUZZTIME (10s)
+	@$(WITH_SERVERS) go list -f '{{.Dir}}' ./... | while IFS= read -r dir; do \
 		{ grep -hoE '^func Fuzz[A-Za-z0-9_]+' "$$dir"/*_test.go 2>/dev/null || true; } | while read -r _ target; do \
 			(cd "$$dir" && go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) . </dev/null); \
 		done; \

@@ -121,4 +121,3 @@ func (p *practice) mailed(address string) string {
 	token, _, _ := strings.Cut(after, "\n")
 	return token
 }
-

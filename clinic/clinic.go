@@ -5,6 +5,7 @@ package clinic
 import (
 	"context"
 	"io/fs"
+	"time"
 	_ "time/tzdata" // clinics have time zones, and machines may know none
 
 	"github.com/danielgtaylor/huma/v2"
@@ -29,11 +30,8 @@ var _ module.Module = Module{}
 func (Module) Spec() module.Spec {
 	return module.Spec{
 		Name: "clinic", Title: "Clinic", KeyPrefix: "cli", Tenant: "clinic", Version: "1.0.0", Features: api.Features(),
-		Receives: []string{
-			"message.received", "message.sent", "ticket.created", "ticket.closed", "contact.created",
-			"appointment.created", "appointment.cancelled", "appointment.reminded", "appointment.noshow",
-		},
-		Sends: []string{"patient.created", "patient.updated", "patient.deleted", "record.created", "payment.received", "payment.overdue"},
+		Receives: store.Received(),
+		Sends:    []string{"patient.created", "patient.updated", "patient.deleted", "record.created", "payment.received", "payment.overdue"},
 	}
 }
 
@@ -52,7 +50,13 @@ type instance struct {
 	store *store.Store
 }
 
-var _ module.Instance = (*instance)(nil)
+var (
+	_ module.Instance = (*instance)(nil)
+	_ module.Searcher = (*instance)(nil)
+	_ module.Actor    = (*instance)(nil)
+	_ module.Finder   = (*instance)(nil)
+	_ module.Worker   = (*instance)(nil)
+)
 
 // Routes implements [module.Instance].
 func (i *instance) Routes(api huma.API) { i.api.Routes(api) }
@@ -62,7 +66,32 @@ func (i *instance) Authenticate(ctx context.Context, token string) (module.Calle
 	return i.api.Authenticate(ctx, token)
 }
 
+// Searches implements [module.Searcher].
+func (i *instance) Searches(api huma.API) { i.api.Searches(api) }
+
+// Actions implements [module.Actor].
+func (i *instance) Actions(api huma.API) { i.api.Actions(api) }
+
+// Find implements [module.Finder].
+func (i *instance) Find(ctx context.Context, phone string) ([]module.Match, error) {
+	return i.api.Find(ctx, phone)
+}
+
+// Jobs implements [module.Worker].
+func (i *instance) Jobs() []module.Job {
+	overdue := func(ctx context.Context, _ []byte) error {
+		_, err := i.store.Overdue(ctx, nil)
+		return err
+	}
+	deletions := func(ctx context.Context, _ []byte) error { return i.store.FollowDeletions(ctx) }
+	return []module.Job{
+		i.store.Imports(),
+		{Name: "overdue", Every: time.Hour, Timeout: 10 * time.Minute, Run: overdue},
+		{Name: "deletions", Every: 5 * time.Minute, Timeout: 5 * time.Minute, Run: deletions},
+	}
+}
+
 // Handle implements [module.Instance].
 func (i *instance) Handle(ctx context.Context, tx pgx.Tx, e hub.Event) error {
-	return module.ErrIgnored
+	return i.store.Join(tx).Receive(ctx, e)
 }

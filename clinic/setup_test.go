@@ -47,6 +47,7 @@ var world struct {
 	server   *server.Server
 	dir      string
 	base     string // of the product
+	database string // its URL
 	db       *pgxpool.Pool
 	kit      module.Kit
 	instance module.Instance
@@ -111,6 +112,7 @@ func (l *lockedBuffer) String() string {
 func startHub(t testing.TB) {
 	t.Helper()
 	database := hubtest.LastingDatabaseURL(t)
+	world.database = database
 	cfg, _, err := config.Load(config.Sources{})
 	require.NoError(t, err)
 	world.dir, err = os.MkdirTemp("", "clinic-test-")
@@ -214,7 +216,7 @@ func (p *practice) try(method, path string, body any, headers ...string) (answer
 			return answer{}, err
 		}
 	}
-	if !strings.HasPrefix(path, "/api") {
+	if !strings.HasPrefix(path, "/api") && !strings.HasPrefix(path, "/fhir") {
 		path = "/api/v1" + path
 	}
 	req, err := http.NewRequestWithContext(p.t.Context(), method, world.base+path, bytes.NewReader(raw))

@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/json"
-	"errors"
 	"time"
 	"unicode/utf8"
 )
@@ -15,32 +14,22 @@ import (
 // left alone, and names count by their exact spelling. Data is a copy of its bytes.
 // Errors: [ErrMalformed] for what is no JSON, [ErrInvalid] for a wrong field.
 func ParseEnvelope(body []byte) (Event, error) {
-	var fields map[string]json.RawMessage
-	if err := json.Unmarshal(body, &fields); err != nil {
-		var wrongType *json.UnmarshalTypeError
-		if errors.As(err, &wrongType) {
-			return Event{}, Invalid("body", "must be a JSON object")
-		}
+	if !json.Valid(body) {
 		return Event{}, Errorf(ErrMalformed, "malformed_json", "The body is not JSON.")
 	}
+	body = bytes.TrimLeft(body, space)
+	if body[0] != '{' {
+		return Event{}, Invalid("body", "must be a JSON object")
+	}
+	fields := envelopeFields(body)
 	var e Event
 	var at string
-	for _, field := range []struct {
-		name     string
-		into     *string
-		required bool
-	}{
-		{"id", &e.ID, true},
-		{"product", &e.Product, true},
-		{"event_type", &e.Type, true},
-		{"timestamp", &at, true},
-		{"correlation_id", &e.CorrelationID, false},
-	} {
-		if err := readString(fields, field.name, field.into); err != nil {
+	for i, into := range [...]*string{&e.ID, &e.Product, &e.Type, &at, &e.CorrelationID} {
+		if err := readString(fields[i], envelopeNames[i], into); err != nil {
 			return Event{}, err
 		}
-		if field.required && *field.into == "" {
-			return Event{}, Invalid("body."+field.name, "is required")
+		if *into == "" && into != &e.CorrelationID {
+			return Event{}, Invalid("body."+envelopeNames[i], "is required")
 		}
 	}
 	if _, ok := ParseEventID(e.ID); !ok {
@@ -51,7 +40,7 @@ func ParseEnvelope(body []byte) (Event, error) {
 	if err != nil || e.Time.Year() < 1 || e.Time.Year() > 9999 { // a zone may lead out of the years that can be written
 		return Event{}, Invalid("body.timestamp", "must be a time such as 2026-01-02T03:04:05Z")
 	}
-	data := bytes.TrimSpace(fields["data"])
+	data := fields[len(fields)-1]
 	if len(data) == 0 || data[0] != '{' {
 		return Event{}, Invalid("body.data", "must be a JSON object")
 	}
@@ -59,10 +48,72 @@ func ParseEnvelope(body []byte) (Event, error) {
 	return e, nil
 }
 
-// readString takes a string out of an object; absent and null leave it as it is.
-func readString(fields map[string]json.RawMessage, name string, into *string) error {
-	raw, ok := fields[name]
-	if !ok {
+// envelopeNames are an envelope's fields; data is the last.
+var envelopeNames = [...]string{"id", "product", "event_type", "timestamp", "correlation_id", "data"}
+
+// space is what may stand between the tokens of JSON.
+const space = " \t\r\n"
+
+// envelopeFields finds the values of an envelope's fields in a valid JSON object, as
+// they stand there. Of a field that is there twice the last one counts.
+func envelopeFields(object []byte) (fields [len(envelopeNames)][]byte) {
+	rest := bytes.TrimLeft(object[1:], space)
+	for rest[0] != '}' {
+		end := valueEnd(rest)
+		name := rest[1 : end-1]
+		if bytes.IndexByte(name, '\\') >= 0 {
+			var plain string
+			if json.Unmarshal(rest[:end], &plain) == nil {
+				name = []byte(plain)
+			}
+		}
+		rest = bytes.TrimLeft(rest[end:], space+":")
+		end = valueEnd(rest)
+		for i, known := range envelopeNames {
+			if string(name) == known {
+				fields[i] = rest[:end]
+			}
+		}
+		rest = bytes.TrimLeft(rest[end:], space+",")
+	}
+	return fields
+}
+
+// valueEnd is where the first value ends in valid JSON.
+func valueEnd(raw []byte) int {
+	depth := 0
+	for i := 0; i < len(raw); i++ {
+		switch raw[i] {
+		case '"':
+			for i++; raw[i] != '"'; i++ {
+				if raw[i] == '\\' {
+					i++
+				}
+			}
+			if depth == 0 {
+				return i + 1
+			}
+		case '{', '[':
+			depth++
+		case '}', ']':
+			if depth--; depth == 0 {
+				return i + 1
+			}
+			if depth < 0 { // of what the value stands in
+				return i
+			}
+		case ',', ' ', '\t', '\r', '\n':
+			if depth == 0 {
+				return i
+			}
+		}
+	}
+	return len(raw)
+}
+
+// readString reads a string; absent and null leave it as it is.
+func readString(raw []byte, name string, into *string) error {
+	if raw == nil {
 		return nil
 	}
 	if len(raw) >= 2 && raw[0] == '"' && bytes.IndexByte(raw, '\\') < 0 && utf8.Valid(raw) { // as nearly all are; it is valid JSON already

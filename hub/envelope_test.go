@@ -1,6 +1,7 @@
 package hub_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"testing"
 	"time"
@@ -18,6 +19,12 @@ func TestParseEnvelope(t *testing.T) {
 	require.Equal(t, hub.Event{
 		ID: vectorID, Product: "clinic", Type: "patient.created", Time: time.Date(2026, 1, 2, 3, 4, 5, 5e8, time.UTC), Data: json.RawMessage(`{"a" : 1, "b":2.50}`),
 	}, e)
+	// The last of two counts, escapes in names are read, and what looks like a field
+	// inside another is none.
+	e, err = hub.ParseEnvelope([]byte("\n\t" + `{ "x" : [{"id":"}"},"\\\"]",[ ]] ,"\u0069d" :"evt_ffffffffffffffff" , "id":"evt_0123456789abcdef","product":"clinic","product":"c\u006cinic",
+		"event_type":"x","timestamp":"2026-01-02T03:04:05Z","n":-1.5e3,"data":{"id":"evt_ffffffffffffffff","data":"}\\"},"t":true}  `))
+	require.NoError(t, err)
+	require.Equal(t, []string{vectorID, "clinic", `{"id":"evt_ffffffffffffffff","data":"}\\"}`}, []string{e.ID, e.Product, string(e.Data)})
 	e, err = hub.ParseEnvelope([]byte(vectorBody))
 	require.NoError(t, err)
 	require.Equal(t, vectorBody, string(hub.AppendEnvelope(nil, e)))
@@ -28,7 +35,7 @@ func TestParseEnvelopeRefuses(t *testing.T) {
 	const good = `"id":"evt_0123456789abcdef","product":"clinic","event_type":"x","timestamp":"2026-01-02T03:04:05Z","data":{}`
 	for body, location := range map[string]string{
 		``: "", `{`: "", `{` + good + `} {}`: "", "{\"id\":\"\x01\"}": "",
-		`null`: "body.id", `[]`: "body", `"x"`: "body", `7`: "body",
+		`null`: "body", ` []`: "body", `[]`: "body", `"x"`: "body", `7`: "body",
 		`{}`: "body.id", `{"ID":"evt_0123456789abcdef"}`: "body.id",
 		`{` + good + `,"id":"evt_0123456789ABCDEF"}`:             "body.id",
 		`{` + good + `,"id":7}`:                                  "body.id",
@@ -75,9 +82,20 @@ func FuzzParseEnvelope(f *testing.F) {
 	f.Add([]byte(`{"id":"evt_0123456789abcdef","product":"a\"b","event_type":"x\u2028","timestamp":"2026-01-02T03:04:05+01:00","correlation_id":"é","data": { "a" : [ 1 ] } }`))
 	f.Fuzz(func(t *testing.T, body []byte) {
 		e, err := hub.ParseEnvelope(body)
+		var fields map[string]json.RawMessage
+		known := json.Unmarshal(body, &fields)
 		if err != nil {
 			return
 		}
+		require.NoError(t, known)
+		for name, got := range map[string]string{"id": e.ID, "product": e.Product, "event_type": e.Type, "correlation_id": e.CorrelationID} {
+			var want string
+			if raw := fields[name]; raw != nil {
+				require.NoError(t, json.Unmarshal(raw, &want))
+			}
+			require.Equal(t, want, got, name)
+		}
+		require.Equal(t, string(bytes.TrimSpace(fields["data"])), string(e.Data))
 		stored := hub.AppendEnvelope(nil, e)
 		again, err := hub.ParseEnvelope(stored)
 		require.NoError(t, err)

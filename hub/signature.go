@@ -102,7 +102,12 @@ func SignBody(secret string, body []byte) string {
 func VerifyBody(signature string, body []byte, secrets ...string) bool {
 	ok := false
 	for _, secret := range secrets {
-		if secret != "" && hmac.Equal([]byte(signature), []byte(SignBody(secret, body))) {
+		if secret == "" {
+			continue
+		}
+		mac := hmac.New(sha256.New, []byte(secret))
+		mac.Write(body)
+		if hmac.Equal([]byte(signature), []byte(BodySignature([sha256.Size]byte(mac.Sum(nil))))) {
 			ok = true
 		}
 	}

@@ -333,9 +333,9 @@ func TestCalendars(t *testing.T) {
 	got := g.call("GET", p.public("/appointment.ics?token="+made["cancel_token"].(string)), nil)
 	require.Equal(t, 200, got.status, got.text)
 	require.Equal(t, "text/calendar; charset=utf-8; method=PUBLISH", got.header.Get("Content-Type"))
-	require.Equal(t, `attachment; filename="appointment.ics"`, got.header.Get("Content-Disposition"))
+	require.Equal(t, `attachment; filename="`+p.slug+`.ics"`, got.header.Get("Content-Disposition"))
 	require.Contains(t, got.text, "DTSTART;TZID=America/Sao_Paulo:20260302T090000")
-	require.Contains(t, got.text, "SUMMARY:Cut – Studio")
+	require.Contains(t, got.text, "SUMMARY:Cut · Studio")
 	require.Contains(t, got.text, "UID:"+made["appointment_id"].(string)+"@")
 	g.refused(404, "invalid_token", "GET", p.public("/appointment.ics?token=x"), nil)
 
@@ -350,8 +350,8 @@ func TestCalendars(t *testing.T) {
 	}
 	status, text := read(feed)
 	require.Equal(t, http.StatusOK, status)
-	require.Contains(t, text, "X-WR-CALNAME:Ana – Studio")
-	require.Contains(t, text, "SUMMARY:Gil – Cut")
+	require.Contains(t, text, "X-WR-CALNAME:Ana · Studio")
+	require.Contains(t, text, "SUMMARY:Gil · Cut")
 	require.Contains(t, text, "STATUS:CONFIRMED")
 	require.NotContains(t, text, "cancel?token", "the client's link is the client's")
 	p.do(200, "cancel", made["appointment_id"].(string), object{})

@@ -5,6 +5,7 @@ package scheduling
 import (
 	"context"
 	"io/fs"
+	"net/http"
 	"slices"
 	_ "time/tzdata" // organizations have time zones, and machines may know none
 
@@ -20,6 +21,7 @@ import (
 	"integrationhub/scheduling/internal/store"
 	"integrationhub/scheduling/internal/upkeep"
 	"integrationhub/scheduling/migrations"
+	"integrationhub/scheduling/pages"
 )
 
 // Module is the product.
@@ -51,7 +53,7 @@ func (Module) Open(_ context.Context, kit module.Kit) (module.Instance, error) {
 	}
 	desk := public.New(kit, s, c)
 	office := mailroom.New(kit, s, desk)
-	i := &instance{api: api.New(kit, s, c, desk, office), store: s}
+	i := &instance{api: api.New(kit, s, c, desk, office), store: s, pages: pages.New(kit, desk)}
 	i.jobs = slices.Concat(c.Jobs(), office.Jobs(), upkeep.New(kit, s).Jobs())
 	return i, nil
 }
@@ -60,6 +62,7 @@ func (Module) Open(_ context.Context, kit module.Kit) (module.Instance, error) {
 type instance struct {
 	api   *api.API
 	store *store.Store
+	pages *pages.Pages
 	jobs  []module.Job
 }
 
@@ -69,6 +72,7 @@ var (
 	_ module.Actor     = (*instance)(nil)
 	_ module.Presenter = (*instance)(nil)
 	_ module.Finder    = (*instance)(nil)
+	_ module.Pages     = (*instance)(nil)
 	_ module.Worker    = (*instance)(nil)
 )
 
@@ -95,6 +99,11 @@ func (i *instance) PresentStatus(list []module.Integration) any { return api.Int
 // Find implements [module.Finder].
 func (i *instance) Find(ctx context.Context, phone string) ([]module.Match, error) {
 	return i.api.Find(ctx, phone)
+}
+
+// Pages implements [module.Pages].
+func (i *instance) Pages() map[string]http.Handler {
+	return map[string]http.Handler{pages.Root: i.pages}
 }
 
 // Handle implements [module.Instance].

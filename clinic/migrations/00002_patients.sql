@@ -15,13 +15,17 @@ create table clinic.professionals (
 );
 create index professionals_name on clinic.professionals (clinic_id, env, name, id);
 
+-- What names and searches are compared in: lower case, without accents.
+create function clinic.search_form(text) returns text language sql immutable parallel safe as $$
+    select regexp_replace(normalize(lower($1), NFD), '[\u0300-\u036f]', '', 'g')
+$$;
+
 create table clinic.patients (
     clinic_id     uuid        not null references clinic.clinics (id) on delete cascade,
     env           text        not null check (env in ('live', 'test')),
     id            uuid        not null,
     name          text        not null check (char_length(name) between 1 and 120),
-    -- Lower case, without accents: what a search compares with.
-    name_search   text        not null generated always as (regexp_replace(normalize(lower(name), NFD), '[\u0300-\u036f]', '', 'g')) stored,
+    name_search   text        not null generated always as (clinic.search_form(name)) stored,
     phone         text        check (phone ~ '^\+[0-9]{8,15}$'), -- international; not unique, families share one
     -- The same for a Brazilian mobile with and without its ninth digit. After the
     -- nine, 2 to 5 would make a landline of what is left: those keep it.

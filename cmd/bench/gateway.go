@@ -24,10 +24,11 @@ import (
 // gatewayService runs the hub as an operator would: the built binary, settings
 // by environment, products, tenants, keys and endpoints through its API.
 type gatewayService struct {
-	bench *bench
-	notes bool   // with a hosted product, for webhooks
-	base  string // http://host:port
-	token string // an operator's access token
+	bench   *bench
+	notes   bool     // with a hosted product, for webhooks
+	environ []string // more settings
+	base    string   // http://host:port
+	token   string   // an operator's access token
 }
 
 // adminEmail is the operator the bench makes and signs in as.
@@ -76,6 +77,7 @@ func (g *gatewayService) start(ctx context.Context, s surroundings) (*process, i
 		"HUB_ADMIN_PASSWORD="+password,
 		"HUB_KEY_RATE=0",
 	)
+	cmd.Env = append(cmd.Env, g.environ...)
 	p, err := startProcess("gateway", s.dir, cmd, syscall.SIGTERM)
 	if err != nil {
 		return nil, intake{}, err

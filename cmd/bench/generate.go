@@ -29,6 +29,7 @@ type load struct {
 	url         string
 	key         string        // X-Integration-Key; empty for the floor
 	secret      string        // of webhooks; empty: events are published instead
+	eventType   string        // of webhooks
 	connections int           // keep-alive connections, each with one POST at a time
 	events      int           // how many to send
 	rate        float64       // events per second; 0 = closed loop, as fast as answers come
@@ -69,6 +70,7 @@ func generateCommand() *cobra.Command {
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&l.url, "url", "http://127.0.0.1:8080/api/v1/events", "where to publish")
+	flags.StringVar(&l.eventType, "event-type", notedEvent, "type of the events that webhooks bring")
 	flags.IntVar(&l.connections, "connections", 64, "keep-alive connections, one POST at a time on each")
 	flags.IntVar(&l.events, "events", 20000, "events to send")
 	flags.Float64Var(&l.rate, "rate", 0, "events per second, 0 = as fast as answers come")
@@ -179,10 +181,12 @@ type poster struct {
 	req    *fasthttp.Request
 	resp   *fasthttp.Response
 	body   []byte
+
+	eventType string // of webhooks
 }
 
 func newPoster(client *fasthttp.HostClient, l load) *poster {
-	p := &poster{client: client, size: l.size, req: fasthttp.AcquireRequest(), resp: fasthttp.AcquireResponse()}
+	p := &poster{client: client, size: l.size, eventType: l.eventType, req: fasthttp.AcquireRequest(), resp: fasthttp.AcquireResponse()}
 	p.req.Header.SetMethod(fasthttp.MethodPost)
 	p.req.SetRequestURI(l.url)
 	p.req.Header.SetContentType("application/json")
@@ -202,7 +206,7 @@ func (p *poster) post(n uint64, at int64) Sent {
 	}
 	record := Sent{N: n, At: at}
 	if p.signer != nil {
-		p.body = appendWebhook(p.body[:0], n, at, p.size)
+		p.body = appendWebhook(p.body[:0], p.eventType, n, at, p.size)
 		p.req.Header.Set(hub.HeaderSignature, hub.BodySignature(p.signer.Body(p.body)))
 	} else {
 		p.body, record.Data = appendEvent(p.body[:0], n, at, p.size)

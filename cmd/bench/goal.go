@@ -43,20 +43,26 @@ var goals = []goal{
 		}
 		return r.Figures[figureInboundPercent] / 100, true
 	}},
-	{"delivery-log query, worst filter's p95", 50, true, "ms", func(m measured) (float64, bool) {
-		r, ok := m["gateway-log"]
+	{"delivery-log query, worst filter's p95", 50, true, "ms", figureOf("gateway-log", figureWorstQuery)},
+	{"scheduling: a day of one professional, p95", 10, true, "ms", figureOf("scheduling", figureDay)},
+	{"scheduling: a month of 50 professionals with 10,000 appointments, p95", 50, true, "ms", figureOf("scheduling", figureMonth)},
+	{"scheduling: CPU of the hub process for that month, the engine in it", 5, true, "ms", figureOf("scheduling", figureMonthCPU)},
+	{"scheduling: a public booking that 50 guests want at once, p95", 100, true, "ms", figureOf("scheduling", figureBooking)},
+	{"scheduling: doubles among them", 0, true, "", figureOf("scheduling", figureDoubles)},
+	{"scheduling: dashboard over 100,000 appointments, p95", 50, true, "ms", figureOf("scheduling", figureDashboard)},
+	{"idle memory of the hub process", 80, true, "MB", figureOf("gateway-idle", figureIdleMemory)},
+}
+
+// figureOf is a figure that only one scenario has.
+func figureOf(scenario, figure string) func(measured) (float64, bool) {
+	return func(m measured) (float64, bool) {
+		r, ok := m[scenario]
 		if !ok {
 			return 0, false
 		}
-		return r.Figures[figureWorstQuery], true
-	}},
-	{"idle memory of the hub process", 80, true, "MB", func(m measured) (float64, bool) {
-		r, ok := m["gateway-idle"]
-		if !ok {
-			return 0, false
-		}
-		return r.Figures[figureIdleMemory], true
-	}},
+		value, ok := r.Figures[figure]
+		return value, ok
+	}
 }
 
 // measured holds the median round of each scenario that ran.

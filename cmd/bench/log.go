@@ -25,11 +25,18 @@ type QueryTiming struct {
 	P95    float64 `json:"p95_ms"`
 	Max    float64 `json:"max_ms"`
 	Rows   int     `json:"rows"`   // of the last answer, at most a page
-	Judged bool    `json:"judged"` // counts for the goal: it is a query of the delivery log
+	Judged bool    `json:"judged"` // counts for a goal
 }
 
 // figureWorstQuery is the key of the largest p95 of the judged queries in [Result.Figures].
 const figureWorstQuery = "worst_query_p95_ms"
+
+// set fills in what spans took.
+func (t *QueryTiming) set(spans []time.Duration) {
+	slices.Sort(spans)
+	at := func(share float64) float64 { return spans[int(share*float64(len(spans)-1)+0.5)].Seconds() * 1000 }
+	t.P50, t.P95, t.Max = at(0.50), at(0.95), at(1)
+}
 
 // measureLog asks a large delivery log every kind of question.
 func measureLog(ctx context.Context, b *bench) (*Result, error) {
@@ -133,9 +140,7 @@ func (a *logAsker) ask(ctx context.Context, result *Result, prefix string, quest
 				path = next + "&cursor=" + url.QueryEscape(*answer.NextCursor)
 			}
 		}
-		slices.Sort(spans)
-		at := func(share float64) float64 { return spans[int(share*float64(len(spans)-1)+0.5)].Seconds() * 1000 }
-		timing.P50, timing.P95, timing.Max = at(0.50), at(0.95), at(1)
+		timing.set(spans)
 		result.Queries = append(result.Queries, timing)
 	}
 	return nil

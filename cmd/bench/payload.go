@@ -54,18 +54,21 @@ func appendEvent(dst []byte, n uint64, at int64, size int) ([]byte, uint32) {
 	return append(dst, '}'), sum
 }
 
-// What webhooks say of themselves: an event that the hosted product of the bench makes a
-// note of, and its sender.
+// What webhooks say of themselves: who sends them, and an event that the hosted product
+// of the bench takes in without a statement of its own, or makes a note of.
 const (
-	peerProduct      = "board"
-	webhookEventType = "note.created"
+	peerProduct = "board"
+	seenEvent   = "note.seen"
+	notedEvent  = "note.created"
 )
 
 // appendWebhook appends the envelope of event n as its sender would sign it.
-func appendWebhook(dst []byte, n uint64, at int64, size int) []byte {
+func appendWebhook(dst []byte, eventType string, n uint64, at int64, size int) []byte {
 	dst = append(dst, `{"id":"`...)
 	dst = append(dst, hub.FormatEventID(n)...)
-	dst = append(dst, `","product":"`+peerProduct+`","event_type":"`+webhookEventType+`","timestamp":"`...)
+	dst = append(dst, `","product":"`+peerProduct+`","event_type":"`...)
+	dst = append(dst, eventType...)
+	dst = append(dst, `","timestamp":"`...)
 	dst = time.Unix(0, at).UTC().AppendFormat(dst, time.RFC3339)
 	dst = append(dst, `","data":`...)
 	return append(appendData(dst, n, at, size), '}')

@@ -39,6 +39,7 @@ var scenarios = []scenario{
 	{"gateway-fanout100", "100 endpoints subscribed to one event", false, measureLoad(newGateway, fanOut)},
 	{"gateway-inbound", "webhooks of a peer to a hosted product, and publishing in turn with them", false, measureInbound},
 	{"gateway-log", "queries of a delivery log of 2,000,000", true, measureLog},
+	{"scheduling", "free times, figures and contended bookings of the scheduling service", true, measureScheduling},
 	{"gateway-idle", "the gateway with nothing to do", true, measureIdle},
 }
 

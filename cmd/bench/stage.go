@@ -182,7 +182,7 @@ func (st *stage) generate(ctx context.Context, l load) (generated, error) {
 	cmd := st.bench.self("generate", "--url", cmp.Or(l.url, st.intake.url), "--out", out,
 		"--connections", strconv.Itoa(l.connections), "--events", strconv.Itoa(l.events),
 		"--rate", strconv.FormatFloat(l.rate, 'f', -1, 64), "--size", strconv.Itoa(l.size),
-		"--first", strconv.FormatUint(l.first, 10))
+		"--first", strconv.FormatUint(l.first, 10), "--event-type", l.eventType)
 	cmd.Env = append(os.Environ(), "BENCH_KEY="+cmp.Or(l.key, st.intake.key), "BENCH_SECRET="+l.secret)
 	var printed strings.Builder
 	cmd.Stdout = &printed

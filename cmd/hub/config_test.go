@@ -86,3 +86,42 @@ func TestOpenAPI(t *testing.T) {
 	require.Equal(t, 200, status)
 	require.JSONEq(t, served, printed)
 }
+
+// TestProductOpenAPI: so can that of each product, with the integration interface.
+func TestProductOpenAPI(t *testing.T) {
+	t.Parallel()
+	c := newCLI(t)
+	status, listed := sharedHub(t).call(t, "GET", "/api/v1/products?limit=200", "")
+	require.Equal(t, 200, status)
+	var products struct {
+		Items []struct {
+			Name   string `json:"name"`
+			Hosted bool   `json:"hosted"`
+		} `json:"items"`
+	}
+	require.NoError(t, json.Unmarshal([]byte(listed), &products))
+	compared := 0
+	for _, product := range products.Items {
+		one := product.Name
+		if !product.Hosted {
+			continue
+		}
+		compared++
+		printed := c.run("openapi", "--product", one).ok()
+		status, served := sharedHub(t).call(t, "GET", "/"+one+"/openapi.json", "")
+		require.Equal(t, 200, status)
+		var have, want map[string]any
+		require.NoError(t, json.Unmarshal([]byte(printed), &have))
+		require.NoError(t, json.Unmarshal([]byte(served), &want))
+		require.Equal(t, []any{map[string]any{"url": "/" + one}}, have["servers"])
+		delete(have, "servers") // a running hub knows its address
+		delete(want, "servers")
+		require.Equal(t, want, have)
+		require.Contains(t, have["paths"], "/api/v1/integrations/webhook")
+	}
+	require.Positive(t, compared)
+	got := c.run("openapi", "--product", "nothing")
+	require.Equal(t, 2, got.code)
+	require.Contains(t, got.err, "scheduling")
+	require.Empty(t, got.out)
+}

@@ -122,7 +122,7 @@ func TestDocumentsLinkToWhatExists(t *testing.T) {
 func TestDocumentedSettingsExist(t *testing.T) {
 	t.Parallel()
 	reference := read(t, "hub/config/REFERENCE.md")
-	ofCommands := []string{"HUB_KEY", "HUB_URL", "HUB_TOKEN", "HUB_CONFIG", "HUB_WEBHOOK_SECRET"}
+	ofCommands := []string{"HUB_KEY", "HUB_URL", "HUB_TOKEN", "HUB_CONFIG", "HUB_WEBHOOK_SECRET", "HUB_PEER_KEY"}
 	files := append(slices.Clone(documents), "configs/compose.yaml", "configs/Dockerfile", "configs/systemd/hub.service", "configs/prometheus/prometheus.yml")
 	for _, name := range files {
 		for _, one := range setting.FindAllString(read(t, name), -1) {

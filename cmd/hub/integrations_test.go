@@ -38,6 +38,14 @@ type signedUp struct {
 
 func newHosting(t *testing.T) *hosting {
 	t.Helper()
+	h := hostingOf(t, notes.New("notes"), notes.New("board"))
+	h.notes, h.board = h.signUp("notes", "Acme"), h.signUp("board", "Acme")
+	return h
+}
+
+// hostingOf is a hub with some products, and nobody signed up yet.
+func hostingOf(t *testing.T, products ...module.Module) *hosting {
+	t.Helper()
 	c := newCLI(t)
 	cfg, _, err := config.Load(config.Sources{})
 	require.NoError(t, err)
@@ -46,13 +54,11 @@ func newHosting(t *testing.T) *hosting {
 	cfg.MasterKey = config.Secret(base64.StdEncoding.EncodeToString([]byte("a master key of 32 bytes, truly!")))
 	cfg.AdminPassword = anaPassword
 	s, err := server.Start(context.Background(), server.Options{
-		Config: cfg, Version: "test", Log: slog.New(slog.DiscardHandler), Modules: []module.Module{notes.New("notes"), notes.New("board")},
+		Config: cfg, Version: "test", Log: slog.New(slog.DiscardHandler), Modules: products,
 	})
 	require.NoError(t, err)
 	t.Cleanup(s.Stop)
-	h := &hosting{cli: c.with("HUB_DATA_DIR", cfg.DataDir), url: s.URL()}
-	h.notes, h.board = h.signUp("notes", "Acme"), h.signUp("board", "Acme")
-	return h
+	return &hosting{cli: c.with("HUB_DATA_DIR", cfg.DataDir), url: s.URL()}
 }
 
 func (h *hosting) signUp(product, name string) (got signedUp) {

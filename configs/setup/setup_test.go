@@ -30,7 +30,7 @@ func newMachine(t *testing.T) *machine {
 	require.NoError(t, os.MkdirAll(scripts, 0o700))
 	require.NoError(t, os.MkdirAll(m.bin, 0o700))
 	require.NoError(t, os.MkdirAll(filepath.Join(root, "usr", "sbin"), 0o700))
-	for _, name := range []string{"apt.sh", "ensure-postgres.sh", "ensure-redis.sh"} {
+	for _, name := range []string{"apt.sh", "ensure-postgres.sh", "ensure-redis.sh", "ensure-browser.sh"} {
 		script, err := os.ReadFile(name)
 		require.NoError(t, err)
 		for _, place := range []string{
@@ -43,7 +43,7 @@ func newMachine(t *testing.T) *machine {
 		}
 		require.NoError(t, os.WriteFile(filepath.Join(scripts, name), script, 0o600))
 	}
-	for _, tool := range strings.Fields("sh sed tr id ls dirname basename mkdir rmdir mv ln rm chmod uname sort tail head grep cat flock sleep env printf touch cp find mktemp stat ps kill wc cut awk") {
+	for _, tool := range strings.Fields("sh sed tr id ls dirname basename mkdir rmdir mv ln rm chmod uname sort tail head grep cat flock sleep env printf touch cp find mktemp stat ps kill wc cut awk cmp") {
 		if path, err := exec.LookPath(tool); err == nil {
 			require.NoError(t, os.Symlink(path, filepath.Join(m.bin, tool)))
 		}
@@ -164,6 +164,7 @@ func TestNothingToFetchWith(t *testing.T) {
 	m := newMachine(t)
 	for script, wants := range map[string]string{
 		"ensure-postgres.sh": "Install PostgreSQL 15 or later", "ensure-redis.sh": "apt-get install redis-server",
+		"ensure-browser.sh": "as root: apt-get install chromium",
 	} {
 		out, notes, err := m.run(script)
 		require.Error(t, err)
@@ -184,6 +185,73 @@ case "$*" in *install*redis-server*) printf '#!/bin/sh\n' >"`+m.bin+`/redis-serv
 	require.Equal(t, m.bin+"\n", out)
 	m.program("apt-get", `echo "not again" >&2; exit 1`)
 	_, notes, err = m.run("ensure-redis.sh")
+	require.NoError(t, err)
+	require.Empty(t, notes)
+}
+
+// What npm does with a lockfile.
+const npmCI = `
+while [ $# -gt 0 ]; do case $1 in --prefix) to=$2 ;; esac; shift; done
+mkdir -p "$to/node_modules/playwright-core" "$to/node_modules/axe-core"`
+
+// locked writes what the browser test's packages are.
+func (m *machine) locked(lockfile string) {
+	m.t.Helper()
+	dir := filepath.Join(m.clone, "scheduling", "pages", "browser")
+	require.NoError(m.t, os.MkdirAll(dir, 0o700))
+	require.NoError(m.t, os.WriteFile(filepath.Join(dir, "package.json"), []byte("{}"), 0o600))
+	require.NoError(m.t, os.WriteFile(filepath.Join(dir, "package-lock.json"), []byte(lockfile), 0o600))
+}
+
+// "Chromium and its driver for the browser tests: those on the machine, else apt when
+// root, else a clear message; the packages once for each lockfile".
+func TestBrowserOfTheMachine(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	m.locked("1")
+	m.program("chromium-browser", `exit 1`) // says how to install it
+	m.program("chromium", `echo Chromium 150`)
+	m.program("node", `exit 0`)
+	fetched := m.clone + "/.cache/browser/node_modules"
+	for _, lockfile := range []string{"1", "2"} {
+		m.locked(lockfile)
+		m.program("npm", npmCI)
+		out, notes, err := m.run("ensure-browser.sh")
+		require.NoError(t, err, notes)
+		require.Equal(t, m.bin+"/chromium\n"+fetched+"\n", out)
+		require.Contains(t, notes, "from npm")
+		require.DirExists(t, fetched)
+		m.program("npm", `echo "not again" >&2; exit 1`)
+		_, notes, err = m.run("ensure-browser.sh")
+		require.NoError(t, err)
+		require.Empty(t, notes)
+	}
+	m.locked("3")
+	_, notes, err := m.run("ensure-browser.sh")
+	require.Error(t, err)
+	require.Contains(t, notes, "not again")
+	require.Contains(t, notes, "could not be fetched")
+	_, notes, err = m.run("ensure-browser.sh", "HUB_BROWSER=/nowhere")
+	require.Error(t, err)
+	require.Contains(t, notes, "HUB_BROWSER is /nowhere")
+}
+
+func TestBrowserFromApt(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	m.locked("1")
+	m.asRootWithApt()
+	require.NoError(t, os.WriteFile(filepath.Join(m.clone, "npm"), []byte("#!/bin/sh"+npmCI), 0o700))
+	m.program("apt-get", `
+case "$*" in
+*install*chromium*) printf '#!/bin/sh\n' >"`+m.bin+`/chromium"; chmod +x "`+m.bin+`/chromium" ;;
+*install*nodejs*npm*) printf '#!/bin/sh\n' >"`+m.bin+`/node"; chmod +x "`+m.bin+`/node"; mv "`+m.clone+`/npm" "`+m.bin+`/npm" ;;
+esac`)
+	out, notes, err := m.run("ensure-browser.sh")
+	require.NoError(t, err, notes)
+	require.Contains(t, out, m.bin+"/chromium\n")
+	m.program("apt-get", `echo "not again" >&2; exit 1`)
+	_, notes, err = m.run("ensure-browser.sh")
 	require.NoError(t, err)
 	require.Empty(t, notes)
 }

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Vets and tests the packages given (default: all), and closes with a summary.
-# PostgreSQL and Redis are fetched where this machine has none.
+# PostgreSQL, Redis and a browser are fetched where this machine has none.
 # What go test prints is shown as it comes and kept in .cache/test.log.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
@@ -13,6 +13,9 @@ began=$SECONDS
 postgres=$(sh configs/setup/ensure-postgres.sh)
 redis=$(sh configs/setup/ensure-redis.sh)
 export PATH="$PATH:$postgres:$redis"
+case " $* " in # what runs in a browser asks for it itself; fetching takes no test's time
+*"./... "* | *"/scheduling/"*) sh configs/setup/ensure-browser.sh >/dev/null ;;
+esac
 
 race=(-race)
 if [ "$(go env CGO_ENABLED)" != 1 ] || ! command -v "$(go env CC)" >/dev/null; then

@@ -31,6 +31,25 @@ func TestDatabasesAreMigratedAndSeparate(t *testing.T) {
 	require.Positive(t, version)
 }
 
+func TestFindInDatabase(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	url := hubtest.DatabaseURL(t)
+	conn, err := pgx.Connect(ctx, url)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = conn.Close(context.Background()) })
+	_, err = conn.Exec(ctx, `
+		create schema other;
+		create table other.things (a text, b bytea, "C" jsonb, d text[], e integer, f bytea);
+		insert into other.things values ('Say Íris', convert_to('by Íris.', 'UTF8'), '{"x":["Íris"]}', '{a,Íris}', 5551234, '\x00ff'),
+			('nothing', null, null, null, null, null)`)
+	require.NoError(t, err)
+	require.Equal(t, []string{"other.things.C", "other.things.a", "other.things.b", "other.things.d"}, hubtest.FindInDatabase(t, url, "Íris"))
+	require.Equal(t, []string{"other.things.a"}, hubtest.FindInDatabase(t, url, "SAY"))
+	require.Equal(t, []string{"other.things.e"}, hubtest.FindInDatabase(t, url, "5551234"))
+	require.Empty(t, hubtest.FindInDatabase(t, url, "Maria"))
+}
+
 func TestDatabaseIsDroppedWithItsTest(t *testing.T) {
 	t.Parallel()
 	var url string

@@ -28,6 +28,10 @@ const (
 	scopeAll     = "*"      // of keys without a list
 )
 
+// ScopeInteraction is a scope that keys of every product can have, beside its features:
+// for actions that log what a connected product did.
+const ScopeInteraction = "interaction.write"
+
 // Caller is who makes a request: a user of the product, or a key of one of its
 // tenants, which may be bound to an integration.
 type Caller struct {

@@ -17,12 +17,14 @@ import (
 type Kit struct {
 	Pool     *pgxpool.Pool    // the hub's database, with the product's schema first in search_path
 	Events   Publisher        //
+	Sent     Deliveries       //
 	Tenants  Tenants          //
 	Peers    Peers            //
 	Jobs     Jobs             //
 	Sealer   Sealer           //
 	Accounts Accounts         //
 	Limits   Limits           //
+	Audit    Auditor          //
 	Mail     Mailer           //
 	Files    Files            //
 	HTTP     hub.Doer         // for requests to others: 10 s each, no redirects, by the egress rules
@@ -37,8 +39,31 @@ type Publisher interface {
 	// Publish stores an event and its deliveries in the caller's transaction: they
 	// are sent once it has committed, or never. TenantID, Environment, Type and Data
 	// are the caller's; ID is made where it is "", Time is now where it is zero,
-	// Product is always the module's own. It returns the event's id.
+	// Product is always the module's own. It returns the event's id. A
+	// [hub.PatientDeleted] has the hub erase what its log has of the person.
 	Publish(ctx context.Context, tx pgx.Tx, e hub.Event) (id string, err error)
+}
+
+// Deliveries tell what came of events that the module published.
+type Deliveries interface {
+	// Of gives the deliveries of a tenant's event to integrations: one for each that
+	// was active when it was published and wants it.
+	Of(ctx context.Context, tenant uuid.UUID, environment hub.Environment, event string) ([]Delivery, error)
+}
+
+// Delivery is what came of sending an event to an integration.
+type Delivery struct {
+	IntegrationID uuid.UUID
+	Status        string // pending, delivered, parked or failed
+}
+
+// Auditor adds to the hub's audit log. Calls of keys, the integration interface and
+// everything that is no GET are on record without it: it is for reading that has to be.
+type Auditor interface {
+	// Record notes that the caller of the request did something, such as
+	// "patients.reveal-cpf", with the resource of an id. Where it fails, the caller
+	// must not get what was asked for.
+	Record(ctx context.Context, action, resourceID string) error
 }
 
 // Tenants makes a module's tenants known to the hub.

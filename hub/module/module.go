@@ -29,7 +29,8 @@ type Module interface {
 	// PostgreSQL schema; the hub makes the schema and its search_path.
 	Migrations() fs.FS
 	// Open puts the product together over a migrated database. It starts no
-	// goroutine: work in the background is [Worker]'s.
+	// goroutine: work in the background is [Worker]'s. It does not use the database or
+	// the network yet: to write down a product's operations the hub opens it without.
 	Open(ctx context.Context, kit Kit) (Instance, error)
 }
 
@@ -48,7 +49,9 @@ type Spec struct {
 // Instance is a product at work. It is safe for concurrent use.
 type Instance interface {
 	// Routes registers the product's own operations; paths are relative to its base
-	// and begin with /. The hub answers for callers: see [SchemeBearer].
+	// and begin with /. The hub answers for callers: see [SchemeBearer]. Bodies have
+	// 1 MiB at most; an operation whose path has no parameters may say more in its
+	// MaxBodyBytes, which counts for users who are logged in.
 	Routes(api huma.API)
 	// Authenticate tells who holds a bearer token of this product; any token that is
 	// not good is a [hub.ErrUnauthorized]. The hub asks it for operations that

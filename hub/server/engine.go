@@ -15,6 +15,7 @@ import (
 	"integrationhub/hub/internal/delivery/client"
 	"integrationhub/hub/internal/directory"
 	"integrationhub/hub/internal/egress"
+	"integrationhub/hub/internal/erasure"
 	"integrationhub/hub/internal/ledger"
 	"integrationhub/hub/internal/metrics"
 	"integrationhub/hub/internal/outbox"
@@ -86,9 +87,10 @@ func startEngine(cfg config.Config, s *storage, guard *egress.Guard, speaks dire
 	ctx, cancel := context.WithCancel(context.Background())
 	e.cancel = cancel
 	drainer := ledger.NewDrainer(s.api, log, e.dispatcher.Kick)
+	eraser := erasure.New(s.api, log, e.metrics, e.dispatcher.Erasing)
 	maintenance := ledger.NewMaintenance(s.api, log, now, cfg.Retention, e.metrics.GaveUp)
 	for _, work := range append(more,
-		e.directory.Run, e.dispatcher.Sweep, e.replays.Run, e.tail.Run, maintenance.Run, drainer.Run, e.runRetrier,
+		e.directory.Run, e.dispatcher.Sweep, e.replays.Run, e.tail.Run, maintenance.Run, drainer.Run, eraser.Run, e.runRetrier,
 		func(ctx context.Context) { e.dispatcher.Listen(ctx, outbox.DueChannel) },
 	) {
 		e.background.Go(func() { work(ctx) })

@@ -3,6 +3,9 @@ package server
 import (
 	"context"
 	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -10,7 +13,10 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"integrationhub/hub"
+	"integrationhub/hub/internal/audit"
 	"integrationhub/hub/internal/connect"
+	"integrationhub/hub/internal/httpx"
+	"integrationhub/hub/internal/ledger"
 	"integrationhub/hub/internal/limit"
 	"integrationhub/hub/internal/seal"
 	"integrationhub/hub/internal/store"
@@ -66,6 +72,44 @@ type moduleLimits struct {
 // Allow implements [module.Limits].
 func (m moduleLimits) Allow(ctx context.Context, name, subject string, most int64, period time.Duration) error {
 	return m.limiter.Allow(ctx, m.product+"/"+name, subject, limit.Rate{Limit: most, Period: period}).Err()
+}
+
+// moduleAudit notes what callers of products read.
+type moduleAudit struct{ recorder *audit.Recorder }
+
+// Record implements [module.Auditor].
+func (m moduleAudit) Record(ctx context.Context, action, resourceID string) error {
+	who, ok := module.CallerFrom(ctx)
+	if !ok {
+		return fmt.Errorf("recording %s: nobody asks for it", action)
+	}
+	resource, _, _ := strings.Cut(action, ".")
+	entry := audit.Entry{
+		ActorType: audit.ActorTenantUser, ActorID: who.UserID.String(), ActorLabel: who.Name, Action: action, Resource: resource, ResourceID: resourceID,
+		TenantID: &who.TenantID, IP: module.ClientIP(ctx), RequestID: httpx.RequestID(ctx), Status: http.StatusOK,
+	}
+	if who.KeyID != uuid.Nil {
+		entry.ActorType, entry.ActorID = audit.ActorKey, who.KeyID.String()
+	}
+	return m.recorder.Record(ctx, entry)
+}
+
+// moduleDeliveries reads what came of products' events in the log.
+type moduleDeliveries struct{ log *ledger.Reader }
+
+// Of implements [module.Deliveries].
+func (m moduleDeliveries) Of(ctx context.Context, tenant uuid.UUID, environment hub.Environment, event string) ([]module.Delivery, error) {
+	items, err := m.log.List(ctx, ledger.Filter{TenantID: &tenant, Environment: string(environment), Direction: "outbound", EventID: event}, nil, mostPeers)
+	if err != nil {
+		return nil, err
+	}
+	var list []module.Delivery
+	for _, item := range items {
+		if item.IntegrationID != nil {
+			list = append(list, module.Delivery{IntegrationID: *item.IntegrationID, Status: item.Status})
+		}
+	}
+	return list, nil
 }
 
 // modulePeers are the connections of one product's tenants.

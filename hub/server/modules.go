@@ -22,6 +22,7 @@ import (
 	"integrationhub/hub/internal/connect"
 	"integrationhub/hub/internal/egress"
 	"integrationhub/hub/internal/files"
+	"integrationhub/hub/internal/httpx"
 	"integrationhub/hub/internal/inbox"
 	"integrationhub/hub/internal/jobs"
 	"integrationhub/hub/internal/keys"
@@ -235,8 +236,8 @@ func (s *Server) open(ctx context.Context, one *hosted, operators *auth.Service,
 		Pool: one.pool, Events: outbox.Product{Outbox: s.engine.outbox, Name: name}, Tenants: moduleTenants{s.storage.api, name}, Peers: modulePeers{s.products.connect, name},
 		Jobs: jobs.Queue{Product: name, Now: now}, Sealer: moduleSealer{s.storage.box, name},
 		Accounts: operators.NewAccounts(name, s.storage.box.Derive("product/"+name+"/access-tokens"), cfg.AccessTTL, now),
-		Limits:   moduleLimits{limits.limiter, name},
-		Mail:     s.mail.For(name), Files: s.products.files.For(name), HTTP: s.products.http,
+		Limits:   moduleLimits{limits.limiter, name}, Audit: moduleAudit{audit.NewRecorder(s.storage.api)}, Sent: moduleDeliveries{s.engine.reader},
+		Mail: s.mail.For(name), Files: s.products.files.For(name), HTTP: s.products.http,
 		URLs:     module.URLs{Public: s.publicURL(), Base: one.base},
 		Settings: settingsFor(cfg),
 		Log:      log, Now: now,
@@ -256,7 +257,7 @@ func (s *Server) mountProduct(one *hosted, limits keyLimits) error {
 		app = one.app
 	}
 	s.engine.metrics.Hosted(one.spec.Name, []string{string(inbox.Accepted), string(inbox.Duplicate), string(inbox.Ignored)}, []string{connect.StepStatus, connect.StepRegister})
-	_, err := product.Mount(app, one.path, one.spec, one.instance, product.Deps{
+	mounted, err := product.Mount(app, one.path, one.spec, one.instance, product.Deps{
 		Log: s.options.Log, Connect: s.products.connect, Keys: s.products.keys, Directory: s.engine.directory, Limiter: limits,
 		Connectors: s.products.Connector, Inbox: one.inbox, Ledger: s.engine.reader, Audit: audit.NewRecorder(s.storage.api),
 		Received: func(outcome string) { s.engine.metrics.Received(one.spec.Name, outcome) },
@@ -265,6 +266,7 @@ func (s *Server) mountProduct(one *hosted, limits keyLimits) error {
 	if err != nil {
 		return err
 	}
+	httpx.BodyLimits(app, mounted.LongBody)
 	if pages, ok := one.instance.(module.Pages); ok {
 		for path, handler := range pages.Pages() {
 			mountPage(s.app, path, s.options.Config.TrustedProxies, handler)
@@ -307,4 +309,10 @@ func (p *products) stop() {
 		_ = p.files.Close() // nothing is being written any more
 	}
 	p.closeListeners()
+}
+
+// ProductOpenAPI is the OpenAPI 3.1 document of all that lies under a product's base,
+// without a running hub.
+func ProductOpenAPI(ctx context.Context, m module.Module) ([]byte, error) {
+	return product.Document(ctx, m)
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// "`retry` … an erased one is 409": what has no payload any more cannot be sent again.
+// What has no payload any more, because its retention ended, cannot be sent again.
 func TestRetryWithoutPayloadIsRefused(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)

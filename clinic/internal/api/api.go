@@ -32,6 +32,12 @@ func New(kit module.Kit, s *store.Store) *API {
 // Routes registers every row of the table.
 func (a *API) Routes(api huma.API) { a.register(api, a.routes()) }
 
+// Searches registers the rows below search/*.
+func (a *API) Searches(api huma.API) { a.register(api, a.searches()) }
+
+// Actions registers the rows below action/*.
+func (a *API) Actions(api huma.API) { a.register(api, a.actions()) }
+
 func (a *API) register(api huma.API, rows []route) {
 	api.OpenAPI().Components.Schemas.RegisterTypeAlias(reflect.TypeFor[care.Amount](), reflect.TypeFor[float64]())
 	rest.Register(api, rest.Map(rows, func(r route) rest.Route { return rest.Route(r) }), a.limit)

@@ -2,7 +2,9 @@ package api
 
 import (
 	"net/http"
+	"slices"
 
+	"integrationhub/hub/module"
 	"integrationhub/hub/module/rest"
 )
 
@@ -32,10 +34,30 @@ const (
 // route is one row of the table.
 type route rest.Route
 
-// routes is the one table of the interface.
+// routes is the one table of the interface; [API.searches] and [API.actions] lie below
+// the hub's own integration interface.
 func (a *API) routes() []route {
-	return a.accountRows()
+	return slices.Concat(a.accountRows(), a.patientRows(), a.exchangeRows(), a.importRows(), a.exportRows(), a.fhirRows())
 }
+
+// searches are the rows below search/*.
+func (a *API) searches() []route {
+	return []route{
+		{get, "/patients", withScope(featurePatientSearch), 200, "integrations.search-patients", "Find a patient by phone", rest.Handle(a.searchPatients)},
+		{get, "/records", withScope(featureRecordRead), 200, "integrations.search-records", "Records of a patient", rest.Handle(a.searchRecords)},
+		{get, "/appointments", withScope(featureAppointmentRead), 200, "integrations.search-appointments", "Appointments of a patient", rest.Handle(a.searchAppointments)},
+	}
+}
+
+// actions are the rows below action/*.
+func (a *API) actions() []route {
+	return []route{
+		{post, "/log-interaction", withScope(module.ScopeInteraction), 200, "integrations.log-interaction", "Put something on a patient's history", rest.Handle(a.logInteraction)},
+	}
+}
+
+// withScope lets keys with a scope call.
+func withScope(scope string) rest.Who { return rest.Who{{module.SchemeKey: {scope}}} }
 
 // accountRows are the clinic and who works there.
 func (a *API) accountRows() []route {
@@ -53,5 +75,46 @@ func (a *API) accountRows() []route {
 		{post, v + "/users", rest.Admin, 201, "users.create", "Make a user, or invite one", rest.Handle(a.createUser)},
 		{put, v + "/users/{id}", rest.Admin, 200, "users.update", "Update a user", rest.Handle(a.updateUser)},
 		{del, v + "/users/{id}", rest.Admin, 204, "users.delete", "Remove a user", rest.Handle(a.deleteUser)},
+	}
+}
+
+// patientRows are patients and what the clinic keeps about them.
+func (a *API) patientRows() []route {
+	const v, one = "/api/v1", "/api/v1/patients/{id}"
+	return []route{
+		{get, v + "/professionals", rest.User, 200, "professionals.list", "List professionals", rest.Handle(a.listProfessionals)},
+		{post, v + "/professionals", rest.Admin, 201, "professionals.create", "Add a professional", rest.Handle(a.createProfessional)},
+		{put, v + "/professionals/{id}", rest.Admin, 200, "professionals.update", "Update a professional", rest.Handle(a.updateProfessional)},
+		{del, v + "/professionals/{id}", rest.Admin, 204, "professionals.delete", "Remove a professional", rest.Handle(a.deleteProfessional)},
+
+		{get, v + "/patients", rest.User, 200, "patients.list", "List or search patients", rest.Handle(a.listPatients)},
+		{post, v + "/patients", rest.User, 201, "patients.create", "Add a patient", rest.Handle(a.createPatient)},
+		{get, one, rest.User, 200, "patients.get", "Read a patient", rest.Handle(a.getPatient)},
+		{put, one, rest.User, 200, "patients.update", "Update a patient", rest.Handle(a.updatePatient)},
+		{del, one, rest.Admin, 204, "patients.delete", "Put a patient away", rest.Handle(a.deletePatient)},
+		{get, one + "/records", rest.User, 200, "records.list", "Records of a patient", rest.Handle(a.listRecords)},
+		{post, one + "/records", rest.User, 201, "records.create", "Write a record", rest.Handle(a.createRecord)},
+		{get, one + "/appointments", rest.User, 200, "appointments.list", "Appointments of a patient", rest.Handle(a.listAppointments)},
+		{post, one + "/appointments", rest.User, 201, "appointments.create", "Make an appointment", rest.Handle(a.createAppointment)},
+		{put, v + "/appointments/{id}", rest.User, 200, "appointments.update", "Change an appointment", rest.Handle(a.updateAppointment)},
+		{get, one + "/payments", rest.User, 200, "payments.list", "Payments of a patient", rest.Handle(a.listPayments)},
+		{post, one + "/payments", rest.User, 201, "payments.create", "Ask for a payment, or record one", rest.Handle(a.createPayment)},
+		{post, v + "/payments/{id}/pay", rest.User, 200, "payments.pay", "Record that a payment was made", rest.Handle(a.pay)},
+		{post, v + "/payments/{id}/cancel", rest.User, 200, "payments.cancel", "Cancel a payment", rest.Handle(a.cancelPayment)},
+		{post, v + "/payments/run-overdue", rest.Admin, 200, "payments.run-overdue", "Look for overdue payments now", rest.Handle(a.runOverdue)},
+		{get, one + "/interactions", rest.User, 200, "interactions.list", "What happened with a patient", rest.Handle(a.listInteractions)},
+		{post, one + "/interactions", rest.User, 201, "interactions.create", "Write down what happened", rest.Handle(a.createInteraction)},
+	}
+}
+
+// exchangeRows are what comes of the other products' news, and of leaving them all.
+func (a *API) exchangeRows() []route {
+	const v = "/api/v1"
+	return []route{
+		{get, v + "/integrations/inbox", rest.Admin, 200, "inbox.list", "Events that matched no patient", rest.Handle(a.listInbox)},
+		{post, v + "/integrations/inbox/{id}/link", rest.Admin, 200, "inbox.link", "Say whom an event is about", rest.Handle(a.linkInbox)},
+		{post, v + "/integrations/inbox/{id}/dismiss", rest.Admin, 200, "inbox.dismiss", "Say that an event is about nobody", rest.Handle(a.dismissInbox)},
+		{post, v + "/patients/{id}/deletion-request", rest.Admin, 202, "deletions.request", "Forget who a patient was, here and in the connected products", rest.Handle(a.requestDeletion)},
+		{get, v + "/deletion-requests/{id}", rest.Admin, 200, "deletions.get", "Where a deletion stands", rest.Handle(a.getDeletion)},
 	}
 }

@@ -28,20 +28,32 @@ var files embed.FS
 // Types of events it receives.
 const (
 	Created = "note.created" // data.text becomes a note
+	Seen    = "note.seen"    // is taken in, and nothing is written down
 	Boring  = "note.boring"  // is ignored
 	Broken  = "note.broken"  // cannot be handled, though a note was written
 	Panics  = "note.panics"
 )
 
 // Module is the product. Several may run in one hub under different names.
-type Module struct{ spec module.Spec }
+type Module struct {
+	spec     module.Spec
+	presents bool
+}
 
 // New makes a product under a name whose first three letters are its keys' prefix.
 func New(name string) Module {
-	return Module{module.Spec{
+	return Module{spec: module.Spec{
 		Name: name, Title: name, KeyPrefix: name[:3], Tenant: "owner", Version: "1.2.3",
-		Features: []string{"note.search", "note.write"}, Receives: []string{Created, Boring, Broken, Panics}, Sends: []string{Created},
+		Features: []string{"note.search", "note.write"}, Receives: []string{Created, Seen, Boring, Broken, Panics}, Sends: []string{Created},
 	}}
+}
+
+// NewPresenting makes one that answers its administrators on connect and status in a
+// shape of its own.
+func NewPresenting(name string) Module {
+	m := New(name)
+	m.presents = true
+	return m
 }
 
 // Spec implements [module.Module].
@@ -58,7 +70,29 @@ func (m Module) Migrations() fs.FS {
 
 // Open implements [module.Module].
 func (m Module) Open(_ context.Context, kit module.Kit) (module.Instance, error) {
+	if m.presents {
+		return &presenting{instance{kit: kit}}, nil
+	}
 	return &instance{kit: kit}, nil
+}
+
+// presenting is an instance with a shape of its own for administrators.
+type presenting struct{ instance }
+
+var _ module.Presenter = (*presenting)(nil)
+
+// PresentConnect implements [module.Presenter].
+func (*presenting) PresentConnect(i module.Integration) any {
+	return map[string]any{"connected_to": i.Product, "works": i.Status == "active", "for": i.Enabled}
+}
+
+// PresentStatus implements [module.Presenter].
+func (p *presenting) PresentStatus(list []module.Integration) any {
+	shown := make([]any, len(list))
+	for i, one := range list {
+		shown[i] = p.PresentConnect(one)
+	}
+	return map[string]any{"peers": shown}
 }
 
 type instance struct{ kit module.Kit }
@@ -265,6 +299,9 @@ func (i *instance) Handle(ctx context.Context, tx pgx.Tx, e hub.Event) error {
 	}
 	if err := json.Unmarshal(e.Data, &data); err != nil {
 		return err
+	}
+	if e.Type == Seen {
+		return nil
 	}
 	_, err := tx.Exec(ctx, `insert into notes (tenant_id, environment, author, event_id, text) values ($1, $2, $3, $4, $5)`,
 		e.TenantID, e.Environment, e.Product, e.ID, data.Text)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
@@ -46,9 +47,10 @@ type Config struct {
 // its share of the workers: a dead or slow target delays nobody else.
 type Dispatcher struct {
 	Config
-	targets sync.Map        // URL → *client.Target
-	work    chan assignment // to workers that rest; nobody waits to send
-	stopped chan struct{}   // closed when stopping: those that rest end
+	targets sync.Map                           // URL → *client.Target
+	erasing atomic.Pointer[map[uuid.UUID]bool] // tenants whose payloads are being erased now; nil: none
+	work    chan assignment                    // to workers that rest; nobody waits to send
+	stopped chan struct{}                      // closed when stopping: those that rest end
 
 	mu       sync.Mutex
 	lanes    map[uuid.UUID]*lane

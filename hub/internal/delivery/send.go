@@ -54,6 +54,14 @@ func (d *Dispatcher) attempt(w *worker, l *lane, job Job) result {
 	if started.Sub(job.LeasedAt) > startWithin {
 		return result{skipped: true, late: true}
 	}
+	erased, err := d.erased(ctx, job.Event)
+	if err != nil {
+		return result{skipped: true}
+	}
+	if erased {
+		d.Log.Record(Attempt{Job: job, Verdict: Verdict{Status: Failed, Spent: job.Spent, Reason: ReasonErased}})
+		return result{healthy: true}
+	}
 	target, err := d.Directory.Target(ctx, job.Target, job.Peer)
 	if err != nil {
 		return result{skipped: true}

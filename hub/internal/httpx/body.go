@@ -3,6 +3,7 @@ package httpx
 import (
 	"bytes"
 	"strings"
+	"time"
 
 	"github.com/gofiber/fiber/v2"
 	"github.com/valyala/fasthttp"
@@ -14,21 +15,29 @@ import (
 // that longer ones are refused while they are read, chunked ones included.
 const MaxBody = 1 << 20
 
-// BodyLimits gives some requests a longest body of their own, in bytes, instead of
-// fiber's BodyLimit: uploads. They are named as "POST /path", which is compared as it
-// stands. Call it before the app listens; a later call adds to an earlier one.
-func BodyLimits(app *fiber.App, longest map[string]int) {
+// longTimeout is how long a request with a long body may take to arrive.
+const longTimeout = 3 * time.Minute
+
+// BodyLimits lets forms be longer than fiber's BodyLimit where limit, which is asked
+// once a request's headers are there, gives a number of bytes; 0 changes nothing. Call
+// it before the app listens; a later call adds to an earlier one.
+func BodyLimits(app *fiber.App, limit func(method, path, authorization string) int) {
 	server := app.Server()
 	before := server.HeaderReceived
-	server.HeaderReceived = func(header *fasthttp.RequestHeader) (limits fasthttp.RequestConfig) {
+	form := []byte(fiber.MIMEMultipartForm)
+	server.HeaderReceived = func(header *fasthttp.RequestHeader) fasthttp.RequestConfig {
+		if !bytes.HasPrefix(header.ContentType(), form) {
+			return fasthttp.RequestConfig{} // nearly all of them: no time to lose
+		}
 		path, _, _ := bytes.Cut(header.RequestURI(), []byte("?"))
-		if most, ok := longest[string(header.Method())+" "+string(path)]; ok {
-			return fasthttp.RequestConfig{MaxRequestBodySize: most}
+		most := limit(string(header.Method()), string(path), string(header.Peek(fiber.HeaderAuthorization)))
+		switch {
+		case most > 0:
+			return fasthttp.RequestConfig{ReadTimeout: longTimeout, MaxRequestBodySize: most}
+		case before != nil:
+			return before(header)
 		}
-		if before != nil {
-			limits = before(header)
-		}
-		return limits
+		return fasthttp.RequestConfig{}
 	}
 }
 

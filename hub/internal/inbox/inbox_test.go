@@ -217,6 +217,40 @@ func TestFailedEventComesAgainAtOnce(t *testing.T) {
 	}
 }
 
+// The log is cleared of a person when the event that says they were deleted is taken in,
+// or ignored, and not before.
+func TestErasureIsAskedFor(t *testing.T) {
+	t.Parallel()
+	db := hubtest.Database(t)
+	id, tenant := integration(t, db)
+	b := newFailing(t, db, new(atomic.Int32))
+	send := func(number uint64, eventType string, known bool) error {
+		one := item(id, tenant, "x")
+		one.Event.ID, one.Event.Type, one.Event.Environment, one.Known = hub.FormatEventID(number), eventType, hub.Live, known
+		_, err := b.Store(context.Background(), one)
+		return err
+	}
+	asked := func() []int {
+		rows, err := db.Query(context.Background(), `
+			select e.id::int from hub.erasures r join hub.events e using (seq, tenant_id, environment) order by e.id`)
+		require.NoError(t, err)
+		ids, err := pgx.CollectRows(rows, pgx.RowTo[int])
+		require.NoError(t, err)
+		return ids
+	}
+	broken := errors.New("out of ink")
+	b.err.Store(&broken)
+	require.Error(t, send(1, "patient.deleted", true))
+	require.Empty(t, asked(), "it will come again")
+	b.err.Store(nil)
+	for range 2 {
+		require.NoError(t, send(1, "patient.deleted", true))
+		require.NoError(t, send(2, "patient.deleted", false))
+		require.NoError(t, send(3, "patient.created", true))
+	}
+	require.Equal(t, []int{1, 2}, asked())
+}
+
 // While the database is away nothing is taken, and the peer is told to come back.
 func TestDatabaseAway(t *testing.T) {
 	t.Parallel()

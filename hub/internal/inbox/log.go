@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"net/http"
 
+	"integrationhub/hub"
+	"integrationhub/hub/internal/erasure"
 	"integrationhub/hub/internal/logid"
 	"integrationhub/hub/internal/store/bulk"
 )
@@ -15,7 +17,7 @@ type columns struct {
 }
 
 // dayColumns are those of one day's tables.
-type dayColumns struct{ events, deliveries, again bulk.Columns }
+type dayColumns struct{ events, deliveries, again, erasures bulk.Columns }
 
 // Numbers of hub.deliveries.status.
 const (
@@ -100,6 +102,7 @@ func (d *dayColumns) queue(statements *bulk.Batch, day string, came []logged) {
 	if repeated > 0 {
 		statements.Add(settleFailed, d.again)
 	}
+	d.queueErasures(statements, came)
 	if repeated == len(came) {
 		return
 	}
@@ -113,6 +116,27 @@ func (d *dayColumns) queue(statements *bulk.Batch, day string, came []logged) {
 			inbound, integration, attempts, spent, round_at, due_at, finished_at)
 		select u.*, true, true, 1, 1, null, null, now()
 		from unnest($1::uuid[], $2::int8[], $3::uuid[], $4::uuid[], $5::text[], $6::text[], $7::text[], $8::text[], $9::bytea[], $10::int2[], $11::int2[], $12::text[]) u`, d.deliveries)
+}
+
+// queueErasures has the log cleared of the persons that events say were deleted. One that
+// was not taken in comes again.
+func (d *dayColumns) queueErasures(statements *bulk.Batch, came []logged) {
+	found := false
+	for _, r := range came {
+		if r.Event.Type != hub.PatientDeleted || r.status == statusFailed {
+			continue
+		}
+		if !found {
+			d.erasures.Reset(bulk.UUIDs, bulk.UUIDs, bulk.Texts)
+			found = true
+		}
+		d.erasures[0].UUID(r.seq)
+		d.erasures[1].UUID(r.Event.TenantID)
+		d.erasures[2].Text(string(r.Event.Environment))
+	}
+	if found {
+		statements.Add(erasure.Insert, d.erasures)
+	}
 }
 
 // Answer is what the peer is told about an event.

@@ -6,13 +6,14 @@ import (
 	"strings"
 
 	"integrationhub/hub"
+	"integrationhub/hub/module"
 )
 
 // Scopes that every product has; a product's features are scopes as well.
 const (
 	ScopePublish     = "events.publish"
 	ScopeEndpoints   = "endpoints.manage"
-	ScopeInteraction = "interaction.write"
+	ScopeInteraction = module.ScopeInteraction
 )
 
 // scopeAll is stored for a key that was made without a list: it has every scope,

@@ -35,7 +35,7 @@ type AttemptItem struct {
 	Phases          Phases            `json:"phases"`
 	RequestHeaders  map[string]string `json:"request_headers" doc:"As sent, secrets masked"`
 	ResponseHeaders map[string]string `json:"response_headers"`
-	ResponseBody    *string           `json:"response_body" doc:"Its beginning, at most 4 KiB"`
+	ResponseBody    *string           `json:"response_body" doc:"Its beginning, at most 4 KiB; {\"erased\":true} once it was erased with the payload"`
 }
 
 // Phases is where the time of an attempt went, in milliseconds.
@@ -153,7 +153,7 @@ type EventItem struct {
 	CorrelationID *string         `json:"correlation_id"`
 	Deliveries    int             `json:"deliveries" doc:"How many receivers wanted it"`
 	CreatedAt     time.Time       `json:"created_at"`
-	Payload       json.RawMessage `json:"payload" doc:"The envelope as sent, CPF numbers masked"`
+	Payload       json.RawMessage `json:"payload" doc:"The envelope as sent, CPF numbers masked; {\"erased\":true} once the person it was about was deleted"`
 	Seq           uuid.UUID       `json:"-"`
 }
 

@@ -29,7 +29,7 @@ type Item struct {
 	EndpointID    *uuid.UUID      `json:"endpoint_id" format:"uuid" nullable:"true" doc:"Endpoint it went to, or null"`
 	EventType     string          `json:"event_type"`
 	CorrelationID *string         `json:"correlation_id"`
-	Payload       json.RawMessage `json:"payload" doc:"The envelope as sent, CPF numbers masked; null once its retention ended"`
+	Payload       json.RawMessage `json:"payload" doc:"The envelope as sent, CPF numbers masked; {\"erased\":true} once the person it was about was deleted; null once its retention ended"`
 	Status        string          `json:"status" enum:"pending,delivered,parked,failed"`
 	Reason        *string         `json:"reason" doc:"Why it is parked or failed"`
 	StatusCode    *int            `json:"status_code" doc:"HTTP status of the last attempt; null without an answer"`

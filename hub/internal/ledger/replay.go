@@ -23,7 +23,7 @@ type Replay struct {
 	Status     string     `json:"status" enum:"running,done,cancelled,failed"`
 	Total      int64      `json:"total" doc:"Deliveries that matched when the job began; done and failed never exceed it"`
 	Done       int64      `json:"done" doc:"Deliveries put back so far"`
-	Failed     int64      `json:"failed" doc:"Deliveries that cannot be sent again: payload gone, or endpoint disabled or deleted"`
+	Failed     int64      `json:"failed" doc:"Deliveries that cannot be sent again: payload erased or gone, or endpoint disabled or deleted"`
 	Error      *string    `json:"error" doc:"Why the last try failed: it is tried again while the replay is running"`
 	CreatedBy  string     `json:"created_by"`
 	CreatedAt  time.Time  `json:"created_at"`

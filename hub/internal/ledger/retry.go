@@ -34,29 +34,34 @@ const takes = `(not d.inbound and (d.integration or exists (
 	select from hub.endpoints t where t.id = d.target_id and t.enabled and t.deleted_at is null)))`
 
 var (
-	errPayloadGone = hub.Errorf(hub.ErrConflict, "payload_gone", "The payload of this delivery was erased or its retention ended; it cannot be sent again.")
+	errPayloadGone = hub.Errorf(hub.ErrConflict, "payload_gone", "The retention of this delivery's payload has ended; it cannot be sent again.")
+	errErased      = hub.Errorf(hub.ErrConflict, "erased", "The payload of this delivery was erased because the person it was about was deleted; it cannot be sent again.")
 	errNoTarget    = hub.Errorf(hub.ErrConflict, "endpoint_disabled", "The endpoint of this delivery is disabled or deleted; enable it first.")
 )
 
+// notErased tells whether the payload of event e is still there.
+const notErased = `e.body <> '` + hub.ErasedPayload + `'::bytea`
+
 // Requeue puts one delivery back to pending and tells its target. A delivery whose
-// payload is gone, or whose endpoint takes none, gives a 409.
+// payload is gone or erased, or whose endpoint takes none, gives a 409.
 func (r *Reader) Requeue(ctx context.Context, id uuid.UUID) (target uuid.UUID, status delivery.Status, err error) {
 	if err := r.unfold(ctx); err != nil {
 		return target, status, err
 	}
-	var payload, takesIt bool
+	var payload, whole, takesIt bool
 	err = r.pool.QueryRow(ctx, `
 		with found as (
-			select d.id, d.target_id, d.status, d.next_attempt_at is not null as waiting, e.seq is not null as payload, `+takes+` as takes
+			select d.id, d.target_id, d.status, d.next_attempt_at is not null as waiting, e.seq is not null as payload,
+				coalesce(`+notErased+`, false) as whole, `+takes+` as takes
 			from hub.deliveries d
 			left join hub.events e on e.seq = (overlay(d.id::text placing '0000' from 33))::uuid
 			where d.id = $1 for update of d),
 		sendable as (
-			select id from found where payload and takes and (status <> 0 or waiting)),
+			select id from found where whole and takes and (status <> 0 or waiting)),
 		kept as (`+keepFirst+`),
 		requeued as (
 			update hub.deliveries d `+again+` from sendable s where d.id = s.id)
-		select target_id, payload, takes from found`, id).Scan(&target, &payload, &takesIt)
+		select target_id, payload, whole, takes from found`, id).Scan(&target, &payload, &whole, &takesIt)
 	switch {
 	case notFound(err):
 		return target, status, errNotFound
@@ -64,6 +69,8 @@ func (r *Reader) Requeue(ctx context.Context, id uuid.UUID) (target uuid.UUID, s
 		return target, status, fmt.Errorf("putting a delivery back: %w", err)
 	case !payload:
 		return target, status, errPayloadGone
+	case !whole:
+		return target, status, errErased
 	case !takesIt:
 		return target, status, errNoTarget
 	}
@@ -80,7 +87,7 @@ func requeueBatch(ctx context.Context, tx pgx.Tx, p plan, limit int) (b requeued
 			where %s and d.status <> 0 and not d.inbound order by d.id limit %d for update),
 		sendable as (
 			select d.id from picked d
-			where `+takes+` and exists (select from hub.events e where e.seq = (overlay(d.id::text placing '0000' from 33))::uuid)),
+			where `+takes+` and exists (select from hub.events e where e.seq = (overlay(d.id::text placing '0000' from 33))::uuid and `+notErased+`)),
 		kept as (`+keepFirst+`),
 		moved as (
 			update hub.deliveries d `+again+`

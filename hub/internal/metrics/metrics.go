@@ -28,6 +28,8 @@ type Metrics struct {
 	publishing prometheus.Histogram
 	limited    prometheus.Counter
 	localOnly  prometheus.Counter
+	erasures   prometheus.Counter
+	erased     prometheus.Counter
 	known      sync.Map // products whose counters stand at 0 or more
 }
 
@@ -58,8 +60,12 @@ func New() *Metrics {
 			Name: "hub_rate_limited_total", Help: "Requests answered 429."}),
 		localOnly: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "hub_rate_limit_local_total", Help: "Limits counted in this process alone because Redis did not answer."}),
+		erasures: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "hub_erasures_total", Help: "Persons whose payloads were erased, all but the events that asked for it."}),
+		erased: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "hub_payloads_erased_total", Help: "Payloads erased because they were about a person that was deleted."}),
 	}
-	m.registry.MustRegister(m.events, m.accepted, m.settled, m.attempts, m.duration, m.endToEnd, m.received, m.handshakes, m.publishing, m.limited, m.localOnly,
+	m.registry.MustRegister(m.events, m.accepted, m.settled, m.attempts, m.duration, m.endToEnd, m.received, m.handshakes, m.publishing, m.limited, m.localOnly, m.erasures, m.erased,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }
@@ -139,7 +145,14 @@ func (m *Metrics) Attempts(batch []delivery.Attempt, now time.Time) {
 	}
 }
 
-// GaveUp counts deliveries that failed because they were parked for too long.
+// PayloadsErased counts payloads that were erased.
+func (m *Metrics) PayloadsErased(n int) { m.erased.Add(float64(n)) }
+
+// PersonErased counts an erasure of which nothing is left to do but to send its event.
+func (m *Metrics) PersonErased() { m.erasures.Inc() }
+
+// GaveUp counts deliveries that failed without an attempt: because they were parked for
+// too long, or erased.
 func (m *Metrics) GaveUp(product string, deliveries int) {
 	m.settled.WithLabelValues(product, delivery.Failed.String()).Add(float64(deliveries))
 }

@@ -1,7 +1,9 @@
 package outbox
 
 import (
+	"integrationhub/hub"
 	"integrationhub/hub/internal/delivery"
+	"integrationhub/hub/internal/erasure"
 	"integrationhub/hub/internal/logid"
 	"integrationhub/hub/internal/store/bulk"
 )
@@ -12,6 +14,7 @@ import (
 type rows struct {
 	events, deliveries []bulk.Columns // by day of the commit, mostly one
 	deltas, lease      bulk.Columns
+	erasures           bulk.Columns
 	promised           []byte // the lease's deliveries, as hub.leases has them
 }
 
@@ -38,6 +41,7 @@ func (r *rows) queue(batch *bulk.Batch, all []*prepared, leased *delivery.Leased
 	if deliveriesOf(all) > 0 {
 		r.queueDeltas(batch, all)
 	}
+	r.queueErasures(batch, all)
 }
 
 func deliveriesOf(all []*prepared) int {
@@ -117,6 +121,26 @@ func (r *rows) queueLease(batch *bulk.Batch, all []*prepared, leased *delivery.L
 	r.lease[0].UUID(leased.ID)
 	r.lease[1].Bytes(r.promised)
 	batch.Add(`insert into hub.leases (id, deliveries) select * from unnest($1::uuid[], $2::bytea[])`, r.lease)
+}
+
+// queueErasures has the log cleared of the persons that events say were deleted.
+func (r *rows) queueErasures(batch *bulk.Batch, all []*prepared) {
+	found := false
+	for _, p := range all {
+		if p.Type != hub.PatientDeleted {
+			continue
+		}
+		if !found {
+			r.erasures.Reset(bulk.UUIDs, bulk.UUIDs, bulk.Texts)
+			found = true
+		}
+		r.erasures[0].UUID(p.event.Seq)
+		r.erasures[1].UUID(p.TenantID)
+		r.erasures[2].Text(string(p.Environment))
+	}
+	if found {
+		batch.Add(erasure.Insert, r.erasures)
+	}
 }
 
 // queueDeltas counts what the commit accepts, by minute, tenant and target.

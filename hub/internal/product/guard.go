@@ -89,8 +89,12 @@ func (p *Product) guard(ctx huma.Context, serve func(huma.Context)) {
 	needs := accessOf(op.Security)
 	needs.connecting = op.OperationID == actionStatus || op.OperationID == actionRegister || op.OperationID == actionUnregister
 	err := p.admit(bounded, c, needs, who)
-	if err == nil && (op.RequestBody == nil || op.RequestBody.Content["multipart/form-data"] == nil) {
-		err = checkBody(c)
+	if err == nil {
+		check := checkBody
+		if op.RequestBody != nil && op.RequestBody.Content["multipart/form-data"] != nil {
+			check = checkForm
+		}
+		err = check(c)
 	}
 	if err == nil {
 		bounded = module.WithClientIP(bounded, who.clientIP)
@@ -132,7 +136,7 @@ func (p *Product) admitUser(ctx context.Context, c *fiber.Ctx, authorization str
 	if !strings.EqualFold(scheme, "Bearer") {
 		token = ""
 	}
-	if strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r > '~' }) {
+	if !plainToken(token) {
 		return loggedOut() // a product may ask its database, which refuses such text
 	}
 	caller, err := p.instance.Authenticate(ctx, token)
@@ -152,6 +156,11 @@ func (p *Product) admitUser(ctx context.Context, c *fiber.Ctx, authorization str
 		return hub.Errorf(hub.ErrForbidden, "admin_only", "Only administrators may do this.")
 	}
 	return nil
+}
+
+// plainToken tells whether a text has only characters that tokens are made of.
+func plainToken(token string) bool {
+	return !strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r > '~' })
 }
 
 func (p *Product) admitKey(ctx context.Context, c *fiber.Ctx, key string, needs access, who *about) error {

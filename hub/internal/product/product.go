@@ -78,6 +78,7 @@ type Product struct {
 	api      huma.API
 	// documentOnly documents what is served by fiber handlers of their own.
 	documentOnly huma.API
+	long         map[string]int // see LongBody
 }
 
 // integrations is where the integration interface lies under a product's base.
@@ -119,26 +120,9 @@ func Mount(app *fiber.App, path string, spec module.Spec, instance module.Instan
 		actor.Actions(huma.NewGroup(p.api, integrations+"/action"))
 	}
 	p.singleRoutes() // last: their paths would match others
-	return p, p.limitBodies(app, path)
-}
-
-// limitBodies lets operations have bodies as long as they say, where that is more than
-// every other may have.
-func (p *Product) limitBodies(app *fiber.App, base string) error {
-	longest := make(map[string]int)
-	for path, item := range p.api.OpenAPI().Paths {
-		for _, op := range []*huma.Operation{item.Post, item.Put} {
-			if op == nil || op.MaxBodyBytes <= httpx.MaxBody {
-				continue
-			}
-			if strings.Contains(path, "{") {
-				return fmt.Errorf("mounting %s: %s has a body limit of its own and a path with parameters", p.spec.Name, op.OperationID)
-			}
-			longest[op.Method+" "+base+path] = int(op.MaxBodyBytes)
-		}
-	}
-	httpx.BodyLimits(app, longest)
-	return nil
+	var err error
+	p.long, err = longBodies(spec.Name, path, p.api.OpenAPI())
+	return p, err
 }
 
 // hubInternals begins the import path of the hub's own types.

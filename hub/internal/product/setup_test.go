@@ -45,6 +45,12 @@ type node struct {
 
 func start(t testing.TB, change func(*config.Config), connectors ...hub.Connector) *node {
 	t.Helper()
+	return startWith(t, []module.Module{notes.New("notes"), notes.New("board")}, change, connectors...)
+}
+
+// startWith starts a hub with other products.
+func startWith(t testing.TB, products []module.Module, change func(*config.Config), connectors ...hub.Connector) *node {
+	t.Helper()
 	database := hubtest.DatabaseURL(t)
 	cfg, _, err := config.Load(config.Sources{})
 	require.NoError(t, err)
@@ -59,7 +65,7 @@ func start(t testing.TB, change func(*config.Config), connectors ...hub.Connecto
 	n := &node{t: t, log: &lockedBuffer{}}
 	s, err := server.Start(context.Background(), server.Options{
 		Config: cfg, Version: "test", Log: slog.New(slog.NewJSONHandler(n.log, nil)),
-		Modules: []module.Module{notes.New("notes"), notes.New("board")}, Connectors: connectors,
+		Modules: products, Connectors: connectors,
 	})
 	require.NoError(t, err)
 	t.Cleanup(s.Stop)

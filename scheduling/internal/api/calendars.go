@@ -30,8 +30,12 @@ func (a *API) publicCalendar(ctx context.Context, in *publicTokenInput) (*calend
 	if err != nil {
 		return nil, err
 	}
-	file, err := a.desk.Calendar(ctx, o, in.Token)
-	return icsOf("appointment.ics", file), err
+	booked, err := a.desk.Appointment(ctx, o, in.Token)
+	if err != nil {
+		return nil, err
+	}
+	file, name := a.desk.Calendar(o, booked)
+	return icsOf(name, file), nil
 }
 
 type feedInput struct {

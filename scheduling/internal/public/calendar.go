@@ -7,7 +7,6 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
-	"net/url"
 	"strconv"
 	"time"
 
@@ -15,31 +14,21 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"integrationhub/hub"
-	"integrationhub/scheduling/internal/booking"
 	"integrationhub/scheduling/internal/calendar"
 	"integrationhub/scheduling/internal/store"
 	"integrationhub/scheduling/internal/store/dbgen"
 )
 
-// CalendarURL is where a client gets a booking for a calendar of their own.
-func (d *Desk) CalendarURL(o store.Org, token string) string {
-	return d.kit.URLs.Base + "/api/v1/public/book/" + o.Slug + "/appointment.ics?token=" + url.QueryEscape(token)
-}
-
-// Calendar is what a client booked, as an .ics file; [hub.ErrNotFound] for a token
-// that is not one.
-func (d *Desk) Calendar(ctx context.Context, o store.Org, token string) ([]byte, error) {
-	found, err := d.byToken(ctx, o, token)
-	if err != nil {
-		return nil, err
-	}
-	return calendar.Calendar{Method: calendar.Publish, Events: []calendar.Event{d.event(o, found, d.CancelURL(o, token))}}.Bytes(), nil
+// Calendar is a booking as a file for its client's own calendar, and the name of the file.
+func (d *Desk) Calendar(o store.Org, b Booked) (file []byte, name string) {
+	event := event(o, b.AppointmentDetail, b.CancelURL)
+	return calendar.Calendar{Method: calendar.Publish, Events: []calendar.Event{event}}.Bytes(), o.Slug + ".ics"
 }
 
 // Invitation is an appointment for the calendar of its client, to be sent by mail:
 // the client's program puts it there, changes it or takes it out.
 func (d *Desk) Invitation(o store.Org, a dbgen.AppointmentDetail) (calendar.Method, []byte) {
-	e := d.event(o, a, d.CancelURL(o, d.Token(a.ID, a.TokenVersion)))
+	e := event(o, a, d.CancelURL(o, d.Token(a.ID, a.TokenVersion)))
 	method := calendar.Publish // without both addresses there is nobody to invite
 	if o.Email != nil && a.ClientEmail != nil {
 		e.Organizer, e.Attendee = calendar.Person{Name: o.Name, Email: *o.Email}, calendar.Person{Name: a.ClientName, Email: *a.ClientEmail}
@@ -50,24 +39,17 @@ func (d *Desk) Invitation(o store.Org, a dbgen.AppointmentDetail) (calendar.Meth
 	return method, calendar.Calendar{Method: method, Events: []calendar.Event{e}}.Bytes()
 }
 
-// event is an appointment as its client's calendar shows it.
-func (d *Desk) event(o store.Org, a dbgen.AppointmentDetail, link string) calendar.Event {
+// event is an appointment as its client's calendar shows it: the same one, however it
+// got there.
+func event(o store.Org, a dbgen.AppointmentDetail, link string) calendar.Event {
 	e := calendar.Event{
-		UID: a.ID.String() + "@" + d.host(), Sequence: a.IcsSequence, Stamp: a.UpdatedAt, Start: a.StartAt.In(o.Zone), End: a.EndAt.In(o.Zone),
-		Summary: a.ServiceName + " – " + o.Name, Description: a.ProfessionalName, URL: link, Cancelled: a.Status == booking.Cancelled,
+		UID: a.ID.String() + "@scheduling", Sequence: a.IcsSequence, Stamp: a.UpdatedAt, Start: a.StartAt.In(o.Zone), End: a.EndAt.In(o.Zone),
+		Summary: a.ServiceName + " · " + o.Name, Description: a.ProfessionalName + "\n" + link, URL: link, Cancelled: !a.Status.Blocks(),
 	}
 	if o.Address != nil {
 		e.Location = *o.Address
 	}
 	return e
-}
-
-// host makes ids unique in the world.
-func (d *Desk) host() string {
-	if u, err := url.Parse(d.kit.URLs.Public); err == nil && u.Hostname() != "" {
-		return u.Hostname()
-	}
-	return "localhost"
 }
 
 // FeedURL is the secret address of a professional's calendar, until it is rotated.
@@ -114,10 +96,10 @@ func (d *Desk) Feed(ctx context.Context, professional uuid.UUID, secret string) 
 	if err != nil {
 		return nil, err
 	}
-	feed := calendar.Calendar{Method: calendar.Publish, Name: p.Name + " – " + o.Name}
+	feed := calendar.Calendar{Method: calendar.Publish, Name: p.Name + " · " + o.Name}
 	for _, a := range rows {
-		e := d.event(o, a, "")
-		e.Summary, e.Description = a.ClientName+" – "+a.ServiceName, a.Notes
+		e := event(o, a, "")
+		e.Summary, e.Description = a.ClientName+" · "+a.ServiceName, a.Notes
 		if a.ClientPhone != nil {
 			e.Description = *a.ClientPhone + "\n" + a.Notes
 		}

@@ -100,6 +100,14 @@ func (d *Desk) View(o store.Org) View {
 type Choice struct {
 	Service      uuid.UUID
 	Professional *uuid.UUID // nil: anybody
+	// Moved is an appointment that looks for another time: its own counts as free, and
+	// its length and price stay. nil: none.
+	Moved *dbgen.AppointmentDetail
+}
+
+// Moving is the choice of a client who moves a booking.
+func Moving(a dbgen.AppointmentDetail) Choice {
+	return Choice{Service: a.ServiceID, Professional: &a.ProfessionalID, Moved: &a}
 }
 
 // Calendars loads what slots are made of, and who offers the service. Errors as
@@ -109,7 +117,16 @@ func (d *Desk) Calendars(ctx context.Context, v View, c Choice, first, last book
 	if err != nil {
 		return nil, nil, err
 	}
-	calendars, err := store.Calendars(ctx, d.store.DB, v.Org, offers, store.Days{First: first, Last: last, Now: d.kit.Now()})
+	days := store.Days{First: first, Last: last, Now: d.kit.Now()}
+	if c.Moved != nil {
+		days.Without = c.Moved.ID
+	}
+	calendars, err := store.Calendars(ctx, d.store.DB, v.Org, offers, days)
+	for i := range calendars {
+		if m := c.Moved; m != nil {
+			calendars[i].Offer = calendars[i].Offer.Keeping(m.EndAt.Sub(m.StartAt), m.PriceCents)
+		}
+	}
 	return offers, calendars, err
 }
 
@@ -122,9 +139,53 @@ type Day struct {
 
 // Day gives the free slots of a day. Errors as [store.OffersOf] has them.
 func (d *Desk) Day(ctx context.Context, v View, c Choice, day booking.Date) (Day, error) {
-	if c.Professional == nil && v.Online && !v.Org.Settings.AllowAnyProfessional {
-		return Day{}, hub.Invalid("query.professional_id", "is required")
+	if err := v.allows(c); err != nil {
+		return Day{}, err
 	}
 	offers, calendars, err := d.Calendars(ctx, v, c, day, day)
 	return Day{offers, calendars, booking.Day(v.Org.Zone, v.Limits, day, calendars)}, err
+}
+
+// allows refuses clients who leave the professional open where they may not.
+func (v View) allows(c Choice) error {
+	if c.Professional == nil && v.Online && !v.Org.Settings.AllowAnyProfessional {
+		return hub.Invalid("query.professional_id", "is required")
+	}
+	return nil
+}
+
+// Days sums up the days first to last. Errors as [store.OffersOf] has them.
+func (d *Desk) Days(ctx context.Context, v View, c Choice, first, last booking.Date) ([]booking.DayFree, error) {
+	if err := v.allows(c); err != nil {
+		return nil, err
+	}
+	_, calendars, err := d.Calendars(ctx, v, c, first, last)
+	return booking.Month(v.Org.Zone, v.Limits, first, last, calendars), err
+}
+
+// How far ahead [Desk.NextFree] looks, and how many days at once.
+const (
+	farthest = 366
+	stretch  = 61
+)
+
+// NextFree finds the first day from a day on that has free slots, within a year; ok is
+// false where there is none.
+func (d *Desk) NextFree(ctx context.Context, v View, c Choice, from booking.Date) (found booking.DayFree, ok bool, err error) {
+	last := from + farthest
+	if v.Limits.LastDate != nil {
+		last = min(last, *v.Limits.LastDate)
+	}
+	for first := from; first <= last; first += stretch {
+		days, err := d.Days(ctx, v, c, first, min(last, first+stretch-1))
+		if err != nil {
+			return found, false, err
+		}
+		for _, day := range days {
+			if day.Free > 0 {
+				return day, true, nil
+			}
+		}
+	}
+	return found, false, nil
 }

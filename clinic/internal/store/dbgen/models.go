@@ -8,7 +8,26 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"integrationhub/clinic/internal/care"
+	"integrationhub/hub"
 )
+
+type Appointment struct {
+	ClinicID     uuid.UUID
+	Env          hub.Environment
+	ID           uuid.UUID
+	PatientID    uuid.UUID
+	StartsAt     time.Time
+	Service      string
+	Professional string
+	Status       care.AppointmentStatus
+	Reason       *string
+	RemindedAt   *time.Time
+	Source       *string
+	ExternalID   *string
+	CreatedAt    time.Time
+	UpdatedAt    time.Time
+}
 
 type Clinic struct {
 	ID        uuid.UUID
@@ -17,6 +36,149 @@ type Clinic struct {
 	RevealCpf bool
 	CreatedAt time.Time
 	UpdatedAt time.Time
+}
+
+type DeletionPeer struct {
+	ClinicID       uuid.UUID
+	Env            hub.Environment
+	RequestID      uuid.UUID
+	Product        string
+	IntegrationID  uuid.UUID
+	Status         string
+	AcknowledgedAt *time.Time
+}
+
+type DeletionRequest struct {
+	ClinicID    uuid.UUID
+	Env         hub.Environment
+	ID          uuid.UUID
+	PatientID   uuid.UUID
+	Status      string
+	EventID     string
+	RequestedBy *uuid.UUID
+	RequestedAt time.Time
+	CompletedAt *time.Time
+}
+
+type Import struct {
+	ClinicID uuid.UUID
+	Env      hub.Environment
+	ID       uuid.UUID
+	Format   string
+	Status   string
+	// rows in the file
+	Total      int
+	Created    int
+	Updated    int
+	Skipped    int
+	Failed     int
+	CreatedBy  *uuid.UUID
+	CreatedAt  time.Time
+	FinishedAt *time.Time
+	Position   int64
+	Line       int
+	Problem    *string
+}
+
+type InboxEntry struct {
+	ClinicID   uuid.UUID
+	Env        hub.Environment
+	ID         uuid.UUID
+	Source     string
+	EventID    string
+	EventType  string
+	OccurredAt time.Time
+	Phone      *string
+	PhoneKey   *string
+	Name       *string
+	ExternalID *string
+	DataEnc    []byte
+	Status     string
+	PatientID  *uuid.UUID
+	SettledBy  *uuid.UUID
+	SettledAt  *time.Time
+	ReceivedAt time.Time
+}
+
+type Interaction struct {
+	ClinicID   uuid.UUID
+	Env        hub.Environment
+	ID         uuid.UUID
+	PatientID  uuid.UUID
+	Type       string
+	Summary    string
+	Source     string
+	SourceID   string
+	OccurredAt time.Time
+	CreatedAt  time.Time
+}
+
+type Patient struct {
+	ClinicID     uuid.UUID
+	Env          hub.Environment
+	ID           uuid.UUID
+	Name         string
+	NameSearch   string
+	Phone        *string
+	PhoneKey     *string
+	Email        *string
+	CpfEnc       []byte
+	CpfHmac      []byte
+	CpfLast2     *string
+	BirthDate    *time.Time
+	Status       string
+	ExternalRef  *string
+	CreatedAt    time.Time
+	UpdatedAt    time.Time
+	AnonymizedAt *time.Time
+}
+
+type Payment struct {
+	ClinicID          uuid.UUID
+	Env               hub.Environment
+	ID                uuid.UUID
+	PatientID         uuid.UUID
+	AppointmentID     *uuid.UUID
+	Amount            care.Amount
+	Description       string
+	DueDate           time.Time
+	Status            care.PaymentStatus
+	Method            *string
+	PaidAt            *time.Time
+	OverdueNotifiedAt *time.Time
+	CreatedAt         time.Time
+	UpdatedAt         time.Time
+}
+
+type Professional struct {
+	ClinicID  uuid.UUID
+	Env       hub.Environment
+	ID        uuid.UUID
+	Name      string
+	Specialty *string
+	Register  *string
+	IsActive  bool
+	CreatedAt time.Time
+	UpdatedAt time.Time
+}
+
+type Record struct {
+	ClinicID        uuid.UUID
+	Env             hub.Environment
+	ID              uuid.UUID
+	PatientID       uuid.UUID
+	Date            time.Time
+	Type            string
+	Professional    string
+	ContentEnc      []byte
+	ExternalSummary string
+	Url             *string
+	Sensitivity     care.Sensitivity
+	ExternalRef     *string
+	CreatedBy       *uuid.UUID
+	LockedAt        *time.Time
+	CreatedAt       time.Time
+	UpdatedAt       time.Time
 }
 
 type User struct {

@@ -1,0 +1,217 @@
+package clinic_test
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"mime/multipart"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// upload sends a file to be imported; headers come in pairs.
+func (p *practice) upload(format, file string, headers ...string) answer {
+	p.t.Helper()
+	var body bytes.Buffer
+	form := multipart.NewWriter(&body)
+	part, err := form.CreateFormFile("file", "patients")
+	require.NoError(p.t, err)
+	_, err = io.WriteString(part, file)
+	require.NoError(p.t, err)
+	require.NoError(p.t, form.WriteField("format", format))
+	require.NoError(p.t, form.Close())
+	got, err := p.try("POST", "/imports", body.String(), append([]string{"Content-Type", form.FormDataContentType()}, headers...)...)
+	require.NoError(p.t, err)
+	return got
+}
+
+// imported uploads a file and gives how it stands once all of it has been read.
+func (p *practice) imported(format, file string) object {
+	p.t.Helper()
+	made := p.upload(format, file)
+	require.Equal(p.t, 202, made.status, made.text)
+	return p.settled(made.body["id"].(string))
+}
+
+func (p *practice) settled(id string) object {
+	p.t.Helper()
+	var got object
+	require.Eventually(p.t, func() bool {
+		got = p.get("/imports/" + id)
+		return got["status"] == "done"
+	}, soon, tick)
+	require.NotNil(p.t, got["finished_at"])
+	require.Equal(p.t, got["total"], got["processed"])
+	return got
+}
+
+// counts requires what came of the lines of an import.
+func counts(t *testing.T, got object, created, updated, skipped, failed int) {
+	t.Helper()
+	require.Equal(t, []any{float64(created), float64(updated), float64(skipped), float64(failed)},
+		[]any{got["created"], got["updated"], got["skipped"], got["failed"]}, "%v", got)
+}
+
+const table = `external_id;nome;telefone;email;cpf;nascimento
+1;Ana Souza;(11) 98765-4321;ana@example.com;529.982.247-25;02/03/1980
+2;"Caio
+Lima";11 91234-5678;;;1975-12-31
+3;José Conceição;;jose@example.com;;
+`
+
+func TestImport(t *testing.T) {
+	t.Parallel()
+	p := newPractice(t)
+	got := p.imported("csv", table)
+	counts(t, got, 3, 0, 0, 0)
+	require.EqualValues(t, 3, got["total"])
+	require.Equal(t, []any{}, got["errors"])
+	require.Equal(t, "csv", got["format"])
+
+	patients := map[string]object{}
+	for _, one := range p.items("/patients") {
+		patients[one["name"].(string)] = one
+	}
+	require.Len(t, patients, 3)
+	ana := patients["Ana Souza"]
+	require.Equal(t, "+5511987654321", ana["phone"])
+	require.Equal(t, "ana@example.com", ana["email"])
+	require.Equal(t, "***.***.***-25", ana["cpf"])
+	require.Equal(t, "1980-03-02", ana["birth_date"])
+	require.Equal(t, "active", ana["status"])
+	require.Equal(t, "1975-12-31", patients["Caio Lima"]["birth_date"])
+	require.Nil(t, patients["José Conceição"]["phone"])
+
+	events := p.sent()
+	require.Len(t, events, 3)
+	for _, e := range events {
+		require.Equal(t, "patient.created", e.kind)
+		require.NotContains(t, fmt.Sprint(e.data), "529")
+	}
+
+	// The same file again: nothing new, nobody is told.
+	counts(t, p.imported("csv", table), 0, 0, 3, 0)
+	require.Len(t, p.sent(), 3)
+
+	// A file that knows more: the patients change, and what it leaves out stays.
+	more := strings.ReplaceAll(strings.ReplaceAll(table, "ana@example.com", "souza@example.com"), ";;jose@", ";21 3456-7890;jose@")
+	counts(t, p.imported("csv", strings.ReplaceAll(more, "529.982.247-25", "")), 0, 2, 1, 0)
+	changed := map[string]any{}
+	for _, e := range p.sent()[3:] {
+		require.Equal(t, "patient.updated", e.kind)
+		changed[fmt.Sprint(e.data["changed_fields"])] = e.data["patient_id"]
+	}
+	require.Equal(t, map[string]any{"[email]": ana["id"], "[phone]": patients["José Conceição"]["id"]}, changed)
+	require.Equal(t, "***.***.***-25", p.get("/patients/" + ana["id"].(string))["cpf"])
+
+	list := p.items("/imports")
+	require.Len(t, list, 3)
+	require.Equal(t, "done", list[0]["status"])
+	var files, matches int
+	require.NoError(t, world.db.QueryRow(t.Context(), `select (select count(*) from clinic.import_chunks where clinic_id = $1), (select count(*) from clinic.import_matches where clinic_id = $1)`, p.id).Scan(&files, &matches))
+	require.Zero(t, files, "what was read is not kept")
+	require.Zero(t, matches)
+}
+
+// A patient is found by the reference, else by the tax id, else by phone, name and
+// day of birth; whoever made it.
+func TestImportFindsPatients(t *testing.T) {
+	t.Parallel()
+	p := newPractice(t)
+	p.ok(201, "POST", "/patients", object{"name": "Ana Souza", "cpf": "529.982.247-25"})
+	p.ok(201, "POST", "/patients", object{"name": "José Conceição", "phone": "+5511987654321", "birth_date": "1980-03-02"})
+	p.ok(201, "POST", "/patients", object{"name": "Bia", "birth_date": "1990-01-01"})
+	const file = "id,name,phone,cpf,birth_date\n" +
+		"a,Ana S. Souza,11 3333-4444,52998224725,\n" + // by the tax id
+		",JOSE CONCEICAO,(11) 8765-4321,,1980-03-02\n" + // without the ninth digit, as people write it
+		",Jose Conceicao,(11) 98765-4321,,1981-03-02\n" + // a son of the same name
+		",bia,,,1990-01-01\n" +
+		",Bia,,,1991-01-01\n"
+	counts(t, p.imported("csv", file), 2, 3, 0, 0)
+	counts(t, p.imported("csv", file), 0, 0, 5, 0)
+	counts(t, p.imported("csv", "id,name,birth_date\na,Ana Lima,\n"), 0, 1, 0, 0) // by the reference
+	require.Len(t, p.items("/patients"), 5)
+}
+
+// What is wrong is said by line, without values; the others are taken in.
+func TestImportErrors(t *testing.T) {
+	t.Parallel()
+	p := newPractice(t)
+	p.ok(201, "POST", "/patients", object{"name": "Rui", "cpf": "111.444.777-35"})
+	got := p.imported("csv", `id,nome,telefone,email,cpf,nascimento
+1,Ana,11987654321,,529.982.247-25,
+2,Bia,123,bia,529.982.247-26,31/02/1980
+3,,,,,
+4,Caio,letters,not mail,111.111.111-11,2999-01-01
+5,Davi,,,52998224725,
+1,Ana,11987654321,,52998224725,
+6,Eva,,,,1,2,3
+1,Rui,,,11144477735,
+`+"7,Gi\x01l,,,,\n")
+	counts(t, got, 1, 0, 1, 7)
+	said := map[float64]string{}
+	for _, one := range got["errors"].([]any) {
+		said[one.(object)["line"].(float64)] = one.(object)["error"].(string)
+	}
+	require.Equal(t, map[float64]string{
+		3:  "birth_date must be like 1980-03-02 or 02/03/1980",
+		4:  "name must not be empty",
+		5:  "phone must be a phone number of 8 to 15 digits; email must be an e-mail address; cpf must be a CPF: 11 digits with the right check digits; birth_date must not be in the future",
+		6:  "tells another thing of a patient that an earlier line was about",
+		8:  "has more cells than the first line has columns",
+		9:  "cpf is another patient's",
+		10: "has characters that are no text",
+	}, said)
+	again := p.imported("csv", "id,nome,cpf\n1,Ana,390.533.447-05\n")
+	require.Contains(t, fmt.Sprint(again["errors"]), "external_id is another patient's")
+	for _, value := range []string{"529982247", "529.982", "not mail", "letters"} {
+		require.NotContains(t, world.log.String(), value)
+	}
+}
+
+func TestImportFHIR(t *testing.T) {
+	t.Parallel()
+	p := newPractice(t)
+	file := `{"resourceType":"Patient","id":"x1","identifier":[{"system":"urn:oid:2.16.840.1.113883.13.237","value":"52998224725"}],"name":[{"given":["Ana"],"family":"Souza"}],"telecom":[{"system":"phone","value":"+5511987654321"}],"birthDate":"1980-03-02"}
+{"resourceType":"Observation"}
+{"resourceType":"Patient","id":"x2","active":false,"name":[{"text":"Caio"}]}
+`
+	got := p.imported("fhir-ndjson", file)
+	counts(t, got, 2, 0, 0, 1)
+	require.Equal(t, []any{object{"line": 2.0, "error": "resourceType must be Patient: no other resources are imported"}}, got["errors"])
+	counts(t, p.imported("fhir-ndjson", file), 0, 0, 2, 1)
+	require.Equal(t, "***.***.***-25", p.items("/patients?search=Souza")[0]["cpf"])
+	require.Equal(t, "inactive", p.items("/patients?status=inactive")[0]["status"])
+}
+
+func TestImportRefusals(t *testing.T) {
+	t.Parallel()
+	p := newPractice(t)
+	require.Equal(t, 401, p.as("").upload("csv", table).status)
+	require.Equal(t, 403, p.staff().upload("csv", table).status)
+	require.Equal(t, 401, p.key().upload("csv", table).status)
+	for format, file := range map[string]string{"xlsx": table, "csv": "telefone\n1\n", "fhir-ndjson": "\n\n"} {
+		require.Equal(t, 422, p.upload(format, file).status, format)
+	}
+	require.Equal(t, 422, p.upload("csv", "").status)
+	require.Equal(t, 422, p.upload("csv", "nome\n\n").status)
+	require.Equal(t, 415, p.upload("csv", table, "Content-Encoding", "gzip").status, "what it unpacks to has no bounds")
+	p.refused(415, "unsupported_media_type", "POST", "/imports", object{"file": "x"})
+
+	// Longer than other bodies, for those who are known; and not endless.
+	long := "nome;obs\n" + strings.Repeat("Ana;"+strings.Repeat("x", 50_000)+"\n", 100) // 5 MB
+	counts(t, p.imported("csv", long), 1, 0, 99, 0)
+	require.Equal(t, 413, p.as("").upload("csv", long).status)
+	require.Equal(t, 413, p.as("x").upload("csv", long).status)
+	require.Equal(t, 413, p.upload("csv", strings.Repeat(long, 4)).status)
+
+	// Test data stay apart, and so do other clinics.
+	id := p.on("test").upload("csv", table).body["id"].(string)
+	p.on("test").settled(id)
+	require.Len(t, p.on("test").items("/patients"), 3)
+	p.refused(404, "not_found", "GET", "/imports/"+id, nil)
+	require.Equal(t, http.StatusNotFound, newPractice(t).on("test").call("GET", "/imports/"+id, nil).status)
+}

@@ -1,0 +1,123 @@
+package api
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"integrationhub/clinic/internal/care"
+	"integrationhub/clinic/internal/store"
+	"integrationhub/clinic/internal/store/dbgen"
+	"integrationhub/hub/module/rest"
+)
+
+// Appointment is an appointment as the clinic's users see it.
+type Appointment struct {
+	ID           uuid.UUID              `json:"id"`
+	PatientID    uuid.UUID              `json:"patient_id"`
+	Datetime     time.Time              `json:"datetime"`
+	Service      string                 `json:"service"`
+	Professional string                 `json:"professional"`
+	Status       care.AppointmentStatus `json:"status" enum:"scheduled,confirmed,completed,cancelled,no_show"`
+	Reason       *string                `json:"reason" doc:"Of a cancellation"`
+	RemindedAt   *time.Time             `json:"reminded_at"`
+	Source       *string                `json:"source" doc:"The connected product it came from"`
+	ExternalID   *string                `json:"external_id" doc:"Its id there"`
+	CreatedAt    time.Time              `json:"created_at"`
+}
+
+func appointmentOf(a dbgen.Appointment) Appointment {
+	return Appointment{
+		ID: a.ID, PatientID: a.PatientID, Datetime: a.StartsAt.UTC(), Service: a.Service, Professional: a.Professional, Status: a.Status,
+		Reason: a.Reason, RemindedAt: maybeMoment(a.RemindedAt), Source: a.Source, ExternalID: a.ExternalID, CreatedAt: a.CreatedAt.UTC(),
+	}
+}
+
+type appointmentFields struct {
+	Datetime     rest.Optional[string] `json:"datetime,omitempty" example:"2026-03-02T09:00:00-03:00"`
+	Service      rest.Optional[string] `json:"service,omitempty"`
+	Professional rest.Optional[string] `json:"professional,omitempty"`
+	Status       rest.Optional[string] `json:"status,omitempty" doc:"scheduled, confirmed, completed, cancelled or no_show"`
+	Reason       rest.Optional[string] `json:"reason,omitempty" doc:"Of a cancellation"`
+}
+
+type appointmentInput struct {
+	rest.ByID
+	Body appointmentFields `nameHint:"AppointmentFields"`
+}
+
+func (f *appointmentFields) into(d *store.AppointmentData) error {
+	var wrong rest.Faults
+	if f.Datetime.Given() {
+		d.StartsAt = wrong.Instant(f.Datetime.Value, "body.datetime")
+	}
+	wrong.Need(f.Datetime.Given() || !d.StartsAt.IsZero(), "body.datetime", "is required")
+	f.Service.Into(&d.Service)
+	f.Professional.Into(&d.Professional)
+	f.Reason.IntoNull(&d.Reason)
+	d.Service, d.Professional = strings.TrimSpace(d.Service), strings.TrimSpace(d.Professional)
+	wrong.Length(d.Service, "body.service", 0, 200)
+	wrong.Length(d.Professional, "body.professional", 0, 120)
+	wrong.Length(f.Reason.Value, "body.reason", 0, 500)
+	if f.Status.Given() {
+		d.Status = care.AppointmentStatus(f.Status.Value)
+	}
+	wrong.Need(d.Status.Valid(), "body.status", "must be scheduled, confirmed, completed, cancelled or no_show")
+	return wrong.Err()
+}
+
+func (a *API) createAppointment(ctx context.Context, in *appointmentInput) (*struct{ Body Appointment }, error) {
+	at, _, err := scope(ctx)
+	if err != nil {
+		return nil, err
+	}
+	d := store.AppointmentData{Status: care.Scheduled}
+	if err := in.Body.into(&d); err != nil {
+		return nil, err
+	}
+	var made dbgen.Appointment
+	err = a.store.InTx(ctx, "making an appointment", func(tx *store.Tx) error {
+		made, err = tx.CreateAppointment(ctx, at, in.ID, d)
+		return err
+	})
+	return &struct{ Body Appointment }{appointmentOf(made)}, err
+}
+
+func (a *API) updateAppointment(ctx context.Context, in *appointmentInput) (*struct{ Body Appointment }, error) {
+	at, _, err := scope(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var done dbgen.Appointment
+	err = a.store.InTx(ctx, "changing an appointment", func(tx *store.Tx) error {
+		done, err = tx.ChangeAppointment(ctx, at, in.ID, in.Body.into)
+		return err
+	})
+	return &struct{ Body Appointment }{appointmentOf(done)}, err
+}
+
+type appointmentsInput struct {
+	PatientList
+	Status string `query:"status" enum:"scheduled,confirmed,completed,cancelled,no_show"`
+}
+
+func (a *API) listAppointments(ctx context.Context, in *appointmentsInput) (*struct{ Body rest.Page[Appointment] }, error) {
+	at, _, err := scope(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := a.known(ctx, at, in.ID); err != nil {
+		return nil, err
+	}
+	rows, err := a.store.ListAppointments(ctx, dbgen.ListAppointmentsParams{
+		ClinicID: at.Clinic, Env: at.Env, PatientID: in.ID, Status: in.Status, RowLimit: in.PerPage, RowOffset: in.Offset(),
+	})
+	total := 0
+	items := rest.Map(rows, func(r dbgen.ListAppointmentsRow) Appointment {
+		total = int(r.Total)
+		return appointmentOf(r.Appointment)
+	})
+	return &struct{ Body rest.Page[Appointment] }{rest.PageOf(items, total, in.Paging)}, err
+}

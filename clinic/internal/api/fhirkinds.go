@@ -1,0 +1,115 @@
+package api
+
+import (
+	"context"
+	"time"
+
+	"github.com/google/uuid"
+
+	"integrationhub/clinic/internal/care"
+	"integrationhub/clinic/internal/fhir"
+	"integrationhub/clinic/internal/store"
+	"integrationhub/clinic/internal/store/dbgen"
+)
+
+// fhirPatients are patients.
+func (a *API) fhirPatients() kind {
+	return kind{fhir.TypePatient, featurePatientRead, nil, func(ctx context.Context, f facade, q store.Search) ([]fhir.Resource, int, error) {
+		rows, total, err := a.store.FindPatients(ctx, q)
+		return writtenAs(rows, total, err, func(p dbgen.Patient) (fhir.Resource, bool) {
+			return f.Patient(fhir.PatientRow{
+				ID: p.ID, Name: p.Name, Phone: text(p.Phone), Email: text(p.Email), CPF: text(store.MaskedCPF(p)), BirthDate: dateOr(p.BirthDate),
+				Active: p.Status == store.Active, Anonymized: p.Status == store.Anonymized, UpdatedAt: p.UpdatedAt,
+			}), true
+		})
+	}}
+}
+
+// fhirAppointments are appointments.
+func (a *API) fhirAppointments() kind {
+	return kind{fhir.TypeAppointment, featureAppointmentRead, fhir.AppointmentStatuses, func(ctx context.Context, f facade, q store.Search) ([]fhir.Resource, int, error) {
+		rows, total, err := a.store.FindAppointments(ctx, q)
+		return writtenAs(rows, total, err, func(row dbgen.Appointment) (fhir.Resource, bool) {
+			return f.Appointment(appointmentRow(row)), true
+		})
+	}}
+}
+
+// fhirEncounters are appointments that took place.
+func (a *API) fhirEncounters() kind {
+	const took = string(care.Completed)
+	return kind{fhir.TypeEncounter, featureAppointmentRead, only("finished", took), func(ctx context.Context, f facade, q store.Search) ([]fhir.Resource, int, error) {
+		if q.Statuses == nil {
+			q.Statuses = []string{took}
+		}
+		rows, total, err := a.store.FindAppointments(ctx, q)
+		return writtenAs(rows, total, err, func(row dbgen.Appointment) (fhir.Resource, bool) {
+			return f.Encounter(appointmentRow(row)), true
+		})
+	}}
+}
+
+func appointmentRow(row dbgen.Appointment) fhir.AppointmentRow {
+	return fhir.AppointmentRow{
+		ID: row.ID, PatientID: row.PatientID, At: row.StartsAt, Service: row.Service, Professional: row.Professional, Status: string(row.Status),
+		CreatedAt: row.CreatedAt, UpdatedAt: row.UpdatedAt,
+	}
+}
+
+// fhirDocuments are records.
+func (a *API) fhirDocuments() kind {
+	return kind{fhir.TypeDocumentReference, featureRecordRead, only("current", ""), func(ctx context.Context, f facade, q store.Search) ([]fhir.Resource, int, error) {
+		if q.Statuses != nil && len(q.Statuses) == 0 {
+			return nil, 0, nil
+		}
+		rows, total, err := a.store.FindRecords(ctx, q)
+		if err != nil {
+			return nil, 0, err
+		}
+		contents := make(map[uuid.UUID]string, len(rows))
+		for _, row := range rows {
+			if !f.Outside {
+				if contents[row.ID], err = a.store.Content(row); err != nil {
+					return nil, 0, err
+				}
+			}
+		}
+		return writtenAs(rows, total, nil, func(r dbgen.Record) (fhir.Resource, bool) {
+			return f.DocumentReference(fhir.RecordRow{
+				ID: r.ID, PatientID: r.PatientID, Date: r.Date, Zone: f.zone, Type: r.Type, Professional: r.Professional, Content: contents[r.ID],
+				Summary: r.ExternalSummary, URL: text(r.Url), Sensitivity: string(r.Sensitivity), UpdatedAt: r.UpdatedAt,
+			})
+		})
+	}}
+}
+
+// fhirCommunications are interactions.
+func (a *API) fhirCommunications() kind {
+	return kind{fhir.TypeCommunication, featurePatientRead, only("completed", ""), func(ctx context.Context, f facade, q store.Search) ([]fhir.Resource, int, error) {
+		if q.Statuses != nil && len(q.Statuses) == 0 {
+			return nil, 0, nil
+		}
+		q.Sources = f.sources
+		rows, total, err := a.store.FindInteractions(ctx, q)
+		return writtenAs(rows, total, err, func(i dbgen.Interaction) (fhir.Resource, bool) {
+			return f.Communication(fhir.InteractionRow{
+				ID: i.ID, PatientID: i.PatientID, Type: i.Type, Summary: i.Summary, Source: i.Source, SourceID: i.SourceID, At: i.OccurredAt, CreatedAt: i.CreatedAt,
+			}), true
+		})
+	}}
+}
+
+// text is an optional text, "" for none.
+func text(s *string) string {
+	if s == nil {
+		return ""
+	}
+	return *s
+}
+
+func dateOr(t *time.Time) time.Time {
+	if t == nil {
+		return time.Time{}
+	}
+	return *t
+}

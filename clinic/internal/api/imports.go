@@ -1,0 +1,136 @@
+package api
+
+import (
+	"context"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/google/uuid"
+
+	"integrationhub/clinic/internal/intake"
+	"integrationhub/clinic/internal/store"
+	"integrationhub/clinic/internal/store/dbgen"
+	"integrationhub/hub"
+	"integrationhub/hub/module/dberr"
+	"integrationhub/hub/module/rest"
+)
+
+// maxImport is how long an uploaded file may be, with the form around it, in bytes:
+// a table of some 100,000 patients. A form of that size is held in memory until its
+// file is stored.
+const maxImport = 16 << 20
+
+// importRows are patients that are brought from elsewhere.
+func (a *API) importRows() []route {
+	const v = "/api/v1"
+	return []route{
+		{post, v + "/imports", rest.Admin, 202, "imports.create", "Import patients from a file", a.importFile},
+		{get, v + "/imports", rest.Admin, 200, "imports.list", "List imports", rest.Handle(a.listImports)},
+		{get, v + "/imports/{id}", rest.Admin, 200, "imports.get", "How an import does", rest.Handle(a.getImport)},
+	}
+}
+
+type importInput struct {
+	RawBody huma.MultipartFormFiles[struct {
+		File   huma.FormFile `form:"file" required:"true" doc:"A table with names of columns in its first line (external_id, name, phone, email, cpf, birth_date, status, or in Portuguese), or FHIR R4 patients, one on each line; 16 MiB at most"`
+		Format string        `form:"format" required:"true" enum:"csv,fhir-ndjson"`
+	}]
+}
+
+type importMade struct {
+	Body struct {
+		ID uuid.UUID `json:"id"`
+	} `nameHint:"ImportMade"`
+}
+
+// importFile binds an operation whose body may be longer than others.
+func (a *API) importFile(api huma.API, op huma.Operation) {
+	op.MaxBodyBytes = maxImport
+	huma.Register(api, op, func(ctx context.Context, in *importInput) (*importMade, error) {
+		out, err := a.createImport(ctx, in)
+		return out, dberr.Failed(op.OperationID, err)
+	})
+}
+
+func (a *API) createImport(ctx context.Context, in *importInput) (*importMade, error) {
+	at, who, err := scope(ctx)
+	if err != nil {
+		return nil, err
+	}
+	form := in.RawBody.Data()
+	format := intake.Format(form.Format)
+	if format != intake.CSV && format != intake.NDJSON {
+		return nil, hub.Invalid("body.format", "must be csv or fhir-ndjson")
+	}
+	out := &importMade{}
+	out.Body.ID, err = a.store.StoreImport(ctx, at, store.Upload{Format: format, File: form.File, By: who.UserID})
+	return out, err
+}
+
+// Import is how an import does.
+type Import struct {
+	ID         uuid.UUID  `json:"id"`
+	Format     string     `json:"format" enum:"csv,fhir-ndjson"`
+	Status     string     `json:"status" enum:"pending,running,done,failed"`
+	Total      int        `json:"total" doc:"Patients in the file"`
+	Processed  int        `json:"processed" doc:"Of them, so far"`
+	Created    int        `json:"created"`
+	Updated    int        `json:"updated"`
+	Skipped    int        `json:"skipped" doc:"The clinic knew all of it"`
+	Failed     int        `json:"failed" doc:"Lines with an error"`
+	Problem    *string    `json:"problem" doc:"Why the import as a whole failed"`
+	CreatedAt  time.Time  `json:"created_at"`
+	FinishedAt *time.Time `json:"finished_at"`
+}
+
+// ImportError is what is wrong with a line.
+type ImportError struct {
+	Line  int    `json:"line" doc:"The first line of the file is 1"`
+	Error string `json:"error" doc:"For people, without the values"`
+}
+
+func importOf(i dbgen.Import) Import {
+	return Import{
+		ID: i.ID, Format: i.Format, Status: i.Status, Total: i.Total, Processed: i.Created + i.Updated + i.Skipped + i.Failed, Created: i.Created,
+		Updated: i.Updated, Skipped: i.Skipped, Failed: i.Failed, Problem: i.Problem, CreatedAt: i.CreatedAt.UTC(), FinishedAt: maybeMoment(i.FinishedAt),
+	}
+}
+
+// ImportDetail adds what is wrong with which line.
+type ImportDetail struct {
+	Import
+	Errors []ImportError `json:"errors" nullable:"false" doc:"The first thousand"`
+}
+
+func (a *API) getImport(ctx context.Context, in *rest.ByID) (*struct{ Body ImportDetail }, error) {
+	at, _, err := scope(ctx)
+	if err != nil {
+		return nil, err
+	}
+	row, err := a.store.ImportByID(ctx, at.Clinic, at.Env, in.ID)
+	if err != nil {
+		return nil, rest.Or404("Import", err)
+	}
+	wrong, err := a.store.ImportErrors(ctx, at.Clinic, at.Env, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	return &struct{ Body ImportDetail }{ImportDetail{importOf(row), rest.Map(wrong, func(e dbgen.ImportErrorsRow) ImportError { return ImportError(e) })}}, nil
+}
+
+func (a *API) listImports(ctx context.Context, in *rest.Paging) (*struct{ Body rest.Page[Import] }, error) {
+	at, _, err := scope(ctx)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := a.store.ListImports(ctx, dbgen.ListImportsParams{ClinicID: at.Clinic, Env: at.Env, RowLimit: in.PerPage, RowOffset: in.Offset()})
+	if err != nil {
+		return nil, err
+	}
+	total := 0
+	if len(rows) > 0 {
+		total = int(rows[0].Total)
+	}
+	items := rest.Map(rows, func(r dbgen.ListImportsRow) Import { return importOf(r.Import) })
+	return &struct{ Body rest.Page[Import] }{rest.PageOf(items, total, *in)}, nil
+}

@@ -1,0 +1,94 @@
+package api
+
+import (
+	"context"
+	"time"
+
+	"github.com/google/uuid"
+
+	"integrationhub/clinic/internal/store"
+	"integrationhub/clinic/internal/store/dbgen"
+	"integrationhub/hub/module/rest"
+)
+
+// InboxEntry is an event that matched no patient.
+type InboxEntry struct {
+	ID         uuid.UUID  `json:"id"`
+	EventID    string     `json:"event_id"`
+	EventType  string     `json:"event_type"`
+	Product    string     `json:"product" doc:"That sent it"`
+	Phone      *string    `json:"phone" doc:"As long as it is open"`
+	Name       *string    `json:"name" doc:"As long as it is open"`
+	Status     string     `json:"status" enum:"open,linked,dismissed"`
+	PatientID  *uuid.UUID `json:"patient_id"`
+	OccurredAt time.Time  `json:"occurred_at"`
+	ReceivedAt time.Time  `json:"received_at"`
+	SettledAt  *time.Time `json:"settled_at"`
+}
+
+func inboxEntryOf(e dbgen.InboxEntry) InboxEntry {
+	return InboxEntry{
+		ID: e.ID, EventID: e.EventID, EventType: e.EventType, Product: e.Source, Phone: e.Phone, Name: e.Name, Status: e.Status, PatientID: e.PatientID,
+		OccurredAt: e.OccurredAt.UTC(), ReceivedAt: e.ReceivedAt.UTC(), SettledAt: maybeMoment(e.SettledAt),
+	}
+}
+
+type inboxInput struct {
+	rest.Paging
+	Status string `query:"status" enum:"open,linked,dismissed" default:"open"`
+}
+
+func (a *API) listInbox(ctx context.Context, in *inboxInput) (*struct{ Body rest.Page[InboxEntry] }, error) {
+	at, _, err := scope(ctx)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := a.store.ListInbox(ctx, dbgen.ListInboxParams{ClinicID: at.Clinic, Env: at.Env, Status: in.Status, RowLimit: in.PerPage, RowOffset: in.Offset()})
+	total := 0
+	items := rest.Map(rows, func(r dbgen.ListInboxRow) InboxEntry {
+		total = int(r.Total)
+		return inboxEntryOf(r.InboxEntry)
+	})
+	return &struct{ Body rest.Page[InboxEntry] }{rest.PageOf(items, total, in.Paging)}, err
+}
+
+type linkInput struct {
+	rest.ByID
+	Body struct {
+		PatientID uuid.UUID `json:"patient_id"`
+	} `nameHint:"InboxLink"`
+}
+
+type linkOutput struct {
+	Body struct {
+		InboxEntry
+		AlsoLinked int `json:"also_linked" doc:"Other entries from the same number, or about the same ticket or appointment, that followed"`
+	} `nameHint:"InboxLinked"`
+}
+
+func (a *API) linkInbox(ctx context.Context, in *linkInput) (*linkOutput, error) {
+	at, who, err := scope(ctx)
+	if err != nil {
+		return nil, err
+	}
+	out := &linkOutput{}
+	err = a.store.InTx(ctx, "linking an event", func(tx *store.Tx) error {
+		entry, others, err := tx.Link(ctx, at, in.ID, in.Body.PatientID, who.UserID)
+		out.Body.InboxEntry, out.Body.AlsoLinked = inboxEntryOf(entry), others
+		return err
+	})
+	return out, err
+}
+
+func (a *API) dismissInbox(ctx context.Context, in *rest.ByID) (*struct{ Body InboxEntry }, error) {
+	at, who, err := scope(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var done dbgen.InboxEntry
+	err = a.store.InTx(ctx, "dismissing an event", func(tx *store.Tx) error {
+		done, err = tx.Dismiss(ctx, at, in.ID, who.UserID)
+		return err
+	})
+	return &struct{ Body InboxEntry }{inboxEntryOf(done)}, err
+}

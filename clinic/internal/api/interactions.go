@@ -1,0 +1,147 @@
+package api
+
+import (
+	"context"
+	"regexp"
+	"time"
+
+	"github.com/google/uuid"
+
+	"integrationhub/clinic/internal/store"
+	"integrationhub/clinic/internal/store/dbgen"
+	"integrationhub/hub"
+	"integrationhub/hub/module/rest"
+)
+
+// Interaction is something on a patient's history.
+type Interaction struct {
+	ID         uuid.UUID `json:"id"`
+	PatientID  uuid.UUID `json:"patient_id"`
+	Type       string    `json:"interaction_type" example:"message_received"`
+	Summary    string    `json:"summary"`
+	Source     string    `json:"source" doc:"The product it comes from"`
+	SourceID   string    `json:"source_id" doc:"There; of events, the event's id"`
+	OccurredAt time.Time `json:"occurred_at"`
+}
+
+func interactionOf(i dbgen.Interaction) Interaction {
+	return Interaction{i.ID, i.PatientID, i.Type, i.Summary, i.Source, i.SourceID, i.OccurredAt.UTC()}
+}
+
+// ownSource is the source of what the clinic's users write down themselves.
+const ownSource = "clinic"
+
+var interactionType = regexp.MustCompile(`^[a-z][a-z0-9_]{0,59}$`)
+
+func needType(wrong *rest.Faults, s string) {
+	wrong.Need(interactionType.MatchString(s), "body.interaction_type", "must be lower-case letters, digits and underscores, such as message_received")
+}
+
+type interactionInput struct {
+	rest.ByID
+	Body struct {
+		Type       string                `json:"interaction_type" example:"phone_call"`
+		Summary    string                `json:"summary" maxLength:"4000"`
+		OccurredAt rest.Optional[string] `json:"occurred_at,omitempty" doc:"Absent: now"`
+	} `nameHint:"NewInteraction"`
+}
+
+func (a *API) createInteraction(ctx context.Context, in *interactionInput) (*struct{ Body Interaction }, error) {
+	at, _, err := scope(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var wrong rest.Faults
+	needType(&wrong, in.Body.Type)
+	d := store.InteractionData{Type: in.Body.Type, Summary: in.Body.Summary, Source: ownSource, SourceID: uuid.NewString(), At: a.kit.Now()}
+	if in.Body.OccurredAt.Given() {
+		d.At = wrong.Instant(in.Body.OccurredAt.Value, "body.occurred_at")
+	}
+	if err := wrong.Err(); err != nil {
+		return nil, err
+	}
+	var made dbgen.Interaction
+	err = a.store.InTx(ctx, "writing an interaction", func(tx *store.Tx) error {
+		made, err = tx.LogInteraction(ctx, at, in.ID, d)
+		return err
+	})
+	return &struct{ Body Interaction }{interactionOf(made)}, err
+}
+
+func (a *API) listInteractions(ctx context.Context, in *PatientList) (*struct{ Body rest.Page[Interaction] }, error) {
+	at, _, err := scope(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := a.known(ctx, at, in.ID); err != nil {
+		return nil, err
+	}
+	rows, err := a.store.ListInteractions(ctx, dbgen.ListInteractionsParams{ClinicID: at.Clinic, Env: at.Env, PatientID: in.ID, RowLimit: in.PerPage, RowOffset: in.Offset()})
+	total := 0
+	items := rest.Map(rows, func(r dbgen.ListInteractionsRow) Interaction {
+		total = int(r.Total)
+		return interactionOf(r.Interaction)
+	})
+	return &struct{ Body rest.Page[Interaction] }{rest.PageOf(items, total, in.Paging)}, err
+}
+
+type logInteractionInput struct {
+	Body struct {
+		PatientPhone string                `json:"patient_phone" maxLength:"40" example:"+5511987654321"`
+		Type         string                `json:"interaction_type" doc:"Lower-case, with underscores: message_received, ticket_closed, …"`
+		Summary      rest.Optional[string] `json:"summary,omitempty"`
+		Source       rest.Optional[string] `json:"source,omitempty" doc:"Originating product; absent: the key's"`
+		SourceID     rest.Optional[string] `json:"source_id,omitempty" doc:"Identifier there; the same one is logged once"`
+	} `nameHint:"LogInteraction"`
+}
+
+type logInteractionOutput struct {
+	Body struct {
+		Logged        bool      `json:"logged"`
+		InteractionID uuid.UUID `json:"interaction_id"`
+		PatientID     uuid.UUID `json:"patient_id"`
+	} `nameHint:"InteractionLogged"`
+}
+
+// logInteraction puts what a connected product did on the history of the patient with
+// a phone number.
+func (a *API) logInteraction(ctx context.Context, in *logInteractionInput) (*logInteractionOutput, error) {
+	at, who, err := scope(ctx)
+	if err != nil {
+		return nil, err
+	}
+	b := &in.Body
+	d := store.InteractionData{Type: b.Type, Summary: b.Summary.Value, Source: b.Source.Value, SourceID: b.SourceID.Value, At: a.kit.Now()}
+	if d.Source == "" {
+		d.Source = who.Peer
+	}
+	if d.Source == "" {
+		d.Source = "integration"
+	}
+	if d.SourceID == "" {
+		d.SourceID = uuid.NewString()
+	}
+	var wrong rest.Faults
+	needPhone(&wrong, b.PatientPhone, "body.patient_phone")
+	needType(&wrong, d.Type)
+	wrong.Length(d.Summary, "body.summary", 0, store.MaxSummary)
+	wrong.Length(d.Source, "body.source", 1, 60)
+	wrong.Length(d.SourceID, "body.source_id", 1, 200)
+	if err := wrong.Err(); err != nil {
+		return nil, err
+	}
+	out := &logInteractionOutput{}
+	err = a.store.InTx(ctx, "logging an interaction", func(tx *store.Tx) error {
+		patients, err := tx.ByPhone(ctx, at, b.PatientPhone)
+		if err != nil {
+			return err
+		}
+		if len(patients) == 0 {
+			return hub.Errorf(hub.ErrNotFound, "patient_not_found", "No patient has this phone number.")
+		}
+		made, err := tx.LogInteraction(ctx, at, patients[0].ID, d)
+		out.Body.Logged, out.Body.InteractionID, out.Body.PatientID = true, made.ID, made.PatientID
+		return err
+	})
+	return out, err
+}

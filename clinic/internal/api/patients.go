@@ -1,0 +1,284 @@
+package api
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"integrationhub/clinic/internal/care"
+	"integrationhub/clinic/internal/store"
+	"integrationhub/clinic/internal/store/dbgen"
+	"integrationhub/hub"
+	"integrationhub/hub/module/rest"
+)
+
+// Patient is a patient as the clinic's users and connected products see one.
+type Patient struct {
+	ID              uuid.UUID   `json:"id"`
+	Name            string      `json:"name"`
+	Phone           *string     `json:"phone" example:"+5511987654321"`
+	Email           *string     `json:"email"`
+	CPF             *string     `json:"cpf" doc:"All but the last two digits are hidden" example:"***.***.***-09"`
+	BirthDate       *string     `json:"birth_date" example:"1990-05-17"`
+	LastAppointment *time.Time  `json:"last_appointment"`
+	NextAppointment *time.Time  `json:"next_appointment"`
+	BalanceDue      care.Amount `json:"balance_due" doc:"Payments that are pending or overdue"`
+	Status          string      `json:"status" enum:"active,inactive,anonymized"`
+	CreatedAt       time.Time   `json:"created_at"`
+}
+
+// moment is an instant in UTC; nil for the zero time.
+func moment(t time.Time) *time.Time {
+	if t.Year() <= 1 {
+		return nil
+	}
+	t = t.UTC()
+	return &t
+}
+
+func maybeMoment(t *time.Time) *time.Time {
+	if t == nil {
+		return nil
+	}
+	return moment(*t)
+}
+
+func day(t time.Time) string { return t.Format(time.DateOnly) }
+
+// shown adds to rows what is known beside them.
+func (a *API) shown(ctx context.Context, at store.Scope, rows ...dbgen.Patient) ([]Patient, error) {
+	ids := rest.Map(rows, func(p dbgen.Patient) uuid.UUID { return p.ID })
+	figures, err := a.store.Figures(ctx, dbgen.FiguresParams{Now: a.kit.Now(), ClinicID: at.Clinic, Env: at.Env, Ids: ids})
+	if err != nil {
+		return nil, err
+	}
+	known := make(map[uuid.UUID]dbgen.FiguresRow, len(figures))
+	for _, f := range figures {
+		known[f.ID] = f
+	}
+	return rest.Map(rows, func(p dbgen.Patient) Patient {
+		f := known[p.ID]
+		one := Patient{
+			ID: p.ID, Name: p.Name, Phone: p.Phone, Email: p.Email, CPF: store.MaskedCPF(p), LastAppointment: moment(f.LastAt),
+			NextAppointment: moment(f.NextAt), BalanceDue: f.Balance, Status: p.Status, CreatedAt: p.CreatedAt.UTC(),
+		}
+		if p.BirthDate != nil {
+			born := day(*p.BirthDate)
+			one.BirthDate = &born
+		}
+		return one
+	}), nil
+}
+
+type patientOutput struct{ Body Patient }
+
+func (a *API) patientOutput(ctx context.Context, at store.Scope, p dbgen.Patient) (*patientOutput, error) {
+	list, err := a.shown(ctx, at, p)
+	if err != nil {
+		return nil, err
+	}
+	return &patientOutput{list[0]}, nil
+}
+
+type patientFields struct {
+	Name      rest.Optional[string] `json:"name,omitempty"`
+	Phone     rest.Optional[string] `json:"phone,omitempty" doc:"International, or Brazilian with its area code" example:"+5511987654321"`
+	Email     rest.Optional[string] `json:"email,omitempty"`
+	CPF       rest.Optional[string] `json:"cpf,omitempty" doc:"Its check digits have to be right" example:"529.982.247-25"`
+	BirthDate rest.Optional[string] `json:"birth_date,omitempty" example:"1990-05-17"`
+	Status    rest.Optional[string] `json:"status,omitempty" doc:"active or inactive"`
+}
+
+type patientInput struct {
+	Body patientFields `nameHint:"PatientFields"`
+}
+
+type onePatientInput struct {
+	rest.ByID
+	Body patientFields `nameHint:"PatientFields"`
+}
+
+// emptied makes "" of an optional text the same as null.
+func emptied(o rest.Optional[string]) rest.Optional[string] {
+	if o.Value = strings.TrimSpace(o.Value); o.Value == "" && o.Set {
+		o.Null = true
+	}
+	return o
+}
+
+// into applies the fields and checks what comes out. today is a date of the clinic.
+func (f *patientFields) into(d *store.PatientData, today time.Time) error {
+	var wrong rest.Faults
+	f.Name.Into(&d.Name)
+	d.Name = strings.TrimSpace(d.Name)
+	wrong.Length(d.Name, "body.name", 1, 120)
+	if f.Phone = emptied(f.Phone); f.Phone.Given() {
+		number := care.E164(f.Phone.Value)
+		wrong.Need(number != "", "body.phone", "must be a phone number of 8 to 15 digits")
+		f.Phone.Value = number
+	}
+	f.Phone.IntoNull(&d.Phone)
+	f.Email = emptied(f.Email)
+	if f.Email.IntoNull(&d.Email); f.Email.Given() {
+		wrong.Email(d.Email, "body.email")
+	}
+	if f.CPF = emptied(f.CPF); f.CPF.Given() {
+		digits := care.CPF(f.CPF.Value)
+		wrong.Need(digits != "", "body.cpf", "must be a CPF: 11 digits with the right check digits")
+		f.CPF.Value = digits
+	}
+	f.CPF.IntoNull(&d.CPF)
+	if f.BirthDate = emptied(f.BirthDate); f.BirthDate.Set {
+		d.BirthDate = nil
+		if f.BirthDate.Given() {
+			born := wrong.Date(f.BirthDate.Value, "body.birth_date")
+			wrong.Need(!born.After(today), "body.birth_date", "must not be in the future")
+			d.BirthDate = &born
+		}
+	}
+	f.Status.Into(&d.Status)
+	wrong.Need(d.Status == store.Active || d.Status == store.Inactive, "body.status", "must be active or inactive")
+	return wrong.Err()
+}
+
+// tomorrow is a bound for dates that must not be in the future, wherever a clinic is.
+func (a *API) tomorrow() time.Time {
+	return a.kit.Now().UTC().AddDate(0, 0, 1).Truncate(24 * time.Hour)
+}
+
+func (a *API) createPatient(ctx context.Context, in *patientInput) (*patientOutput, error) {
+	at, _, err := scope(ctx)
+	if err != nil {
+		return nil, err
+	}
+	d := store.PatientData{Status: store.Active}
+	if err := in.Body.into(&d, a.tomorrow()); err != nil {
+		return nil, err
+	}
+	var made dbgen.Patient
+	err = a.store.InTx(ctx, "making a patient", func(tx *store.Tx) error {
+		made, err = tx.CreatePatient(ctx, at, d)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return a.patientOutput(ctx, at, made)
+}
+
+func (a *API) updatePatient(ctx context.Context, in *onePatientInput) (*patientOutput, error) {
+	at, _, err := scope(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var done dbgen.Patient
+	err = a.store.InTx(ctx, "updating a patient", func(tx *store.Tx) error {
+		done, err = tx.ChangePatient(ctx, at, in.ID, func(d *store.PatientData) error { return in.Body.into(d, a.tomorrow()) })
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return a.patientOutput(ctx, at, done)
+}
+
+// deletePatient puts a patient away; the law has the records kept. Who asks to be
+// forgotten makes a deletion request.
+func (a *API) deletePatient(ctx context.Context, in *rest.ByID) (*rest.None, error) {
+	at, _, err := scope(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return nil, a.store.InTx(ctx, "putting a patient away", func(tx *store.Tx) error {
+		_, err := tx.ChangePatient(ctx, at, in.ID, func(d *store.PatientData) error {
+			d.Status = store.Inactive
+			return nil
+		})
+		return err
+	})
+}
+
+type patientQuery struct {
+	rest.ByID
+	Reveal string `query:"reveal" enum:"cpf" doc:"Administrators only, where the clinic allows it; on record"`
+}
+
+func (a *API) getPatient(ctx context.Context, in *patientQuery) (*patientOutput, error) {
+	at, _, err := scope(ctx)
+	if err != nil {
+		return nil, err
+	}
+	row, err := a.store.Patient(ctx, at.Clinic, at.Env, in.ID)
+	if err != nil {
+		return nil, rest.Or404("Patient", err)
+	}
+	out, err := a.patientOutput(ctx, at, row)
+	if err != nil || in.Reveal == "" {
+		return out, err
+	}
+	out.Body.CPF, err = a.reveal(ctx, at, row)
+	return out, err
+}
+
+// reveal shows a whole tax id to an administrator, once that is on record.
+func (a *API) reveal(ctx context.Context, at store.Scope, p dbgen.Patient) (*string, error) {
+	_, who, err := scope(ctx)
+	if err != nil {
+		return nil, err
+	}
+	clinic, err := a.store.Clinic(ctx, at.Clinic)
+	if err != nil {
+		return nil, err
+	}
+	if !who.Admin || !clinic.RevealCpf {
+		return nil, hub.Errorf(hub.ErrForbidden, "reveal_forbidden", "Whole tax ids are shown to administrators only, where the clinic's settings allow it.")
+	}
+	digits, err := a.store.CPF(p)
+	if err != nil || digits == nil {
+		return nil, err
+	}
+	if err := a.kit.Audit.Record(ctx, "patients.reveal-cpf", p.ID.String()); err != nil {
+		return nil, err
+	}
+	whole := care.FormatCPF(*digits)
+	return &whole, nil
+}
+
+type patientsInput struct {
+	rest.Paging
+	Search string `query:"search" maxLength:"200" doc:"Part of a name, phone or e-mail"`
+	Status string `query:"status" enum:"active,inactive,anonymized"`
+}
+
+func (a *API) listPatients(ctx context.Context, in *patientsInput) (*struct{ Body rest.Page[Patient] }, error) {
+	at, _, err := scope(ctx)
+	if err != nil {
+		return nil, err
+	}
+	term := strings.TrimSpace(in.Search)
+	find := dbgen.ListPatientsParams{ClinicID: at.Clinic, Env: at.Env, Status: in.Status, Term: likely(term), RowLimit: in.PerPage, RowOffset: in.Offset()}
+	if digits := care.Digits(term); len(digits) >= 4 && strings.Trim(term, "0123456789+-(). ") == "" {
+		find.Digits = digits
+	}
+	rows, err := a.store.ListPatients(ctx, find)
+	if err != nil {
+		return nil, err
+	}
+	total := 0
+	if len(rows) > 0 {
+		total = int(rows[0].Total)
+	}
+	list, err := a.shown(ctx, at, rest.Map(rows, func(r dbgen.ListPatientsRow) dbgen.Patient { return r.Patient })...)
+	return &struct{ Body rest.Page[Patient] }{rest.PageOf(list, total, in.Paging)}, err
+}
+
+// likely keeps what people type from meaning something in a LIKE pattern.
+func likely(s string) string { return strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`).Replace(s) }
+
+// known requires that a patient is there for whoever asks.
+func (a *API) known(ctx context.Context, at store.Scope, id uuid.UUID) error {
+	_, err := a.store.Patient(ctx, at.Clinic, at.Env, id)
+	return rest.Or404("Patient", err)
+}

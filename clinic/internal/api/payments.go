@@ -1,0 +1,167 @@
+package api
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"integrationhub/clinic/internal/care"
+	"integrationhub/clinic/internal/store"
+	"integrationhub/clinic/internal/store/dbgen"
+	"integrationhub/hub/module/rest"
+)
+
+// Payment is what a patient owes or paid.
+type Payment struct {
+	ID            uuid.UUID          `json:"id"`
+	PatientID     uuid.UUID          `json:"patient_id"`
+	AppointmentID *uuid.UUID         `json:"appointment_id"`
+	Amount        care.Amount        `json:"amount"`
+	Description   string             `json:"description"`
+	DueDate       string             `json:"due_date" example:"2026-03-02"`
+	Status        care.PaymentStatus `json:"status" enum:"pending,paid,overdue,cancelled"`
+	Method        *string            `json:"method"`
+	PaidAt        *time.Time         `json:"paid_at"`
+	CreatedAt     time.Time          `json:"created_at"`
+}
+
+func paymentOf(p dbgen.Payment) Payment {
+	return Payment{
+		ID: p.ID, PatientID: p.PatientID, AppointmentID: p.AppointmentID, Amount: p.Amount, Description: p.Description, DueDate: day(p.DueDate),
+		Status: p.Status, Method: p.Method, PaidAt: maybeMoment(p.PaidAt), CreatedAt: p.CreatedAt.UTC(),
+	}
+}
+
+type paymentOutput struct{ Body Payment }
+
+type paymentInput struct {
+	rest.ByID
+	Body struct {
+		Amount        rest.Optional[care.Amount] `json:"amount"`
+		Description   rest.Optional[string]      `json:"description,omitempty"`
+		DueDate       string                     `json:"due_date" example:"2026-03-02"`
+		Status        care.PaymentStatus         `json:"status,omitempty" enum:"pending,paid" default:"pending"`
+		AppointmentID rest.Optional[uuid.UUID]   `json:"appointment_id,omitempty"`
+		Method        rest.Optional[string]      `json:"method,omitempty" doc:"Of one that is paid"`
+		PaidAt        rest.Optional[string]      `json:"paid_at,omitempty" doc:"Of one that is paid; absent: now"`
+	} `nameHint:"NewPayment"`
+}
+
+// paid reads how and when a payment was made.
+func (a *API) paid(method, at rest.Optional[string], wrong *rest.Faults) (*string, time.Time) {
+	var how *string
+	method = emptied(method)
+	method.IntoNull(&how)
+	wrong.Length(method.Value, "body.method", 0, 40)
+	when := a.kit.Now()
+	if at.Given() {
+		when = wrong.Instant(at.Value, "body.paid_at")
+		wrong.Need(!when.After(a.kit.Now().Add(time.Minute)), "body.paid_at", "must not be in the future")
+	}
+	return how, when
+}
+
+func (a *API) createPayment(ctx context.Context, in *paymentInput) (*paymentOutput, error) {
+	at, _, err := scope(ctx)
+	if err != nil {
+		return nil, err
+	}
+	b := &in.Body
+	var wrong rest.Faults
+	d := store.PaymentData{Amount: b.Amount.Value, Description: strings.TrimSpace(b.Description.Value), DueDate: wrong.Date(b.DueDate, "body.due_date"), Status: b.Status}
+	b.AppointmentID.IntoNull(&d.AppointmentID)
+	wrong.Need(d.Amount > 0 && d.Amount <= care.MaxAmount, "body.amount", "must be above 0 and at most "+care.MaxAmount.String())
+	wrong.Length(d.Description, "body.description", 0, 200)
+	if method, when := a.paid(b.Method, b.PaidAt, &wrong); d.Status == care.Paid {
+		d.Method, d.PaidAt = method, &when
+	}
+	if err := wrong.Err(); err != nil {
+		return nil, err
+	}
+	var made dbgen.Payment
+	err = a.store.InTx(ctx, "making a payment", func(tx *store.Tx) error {
+		made, err = tx.CreatePayment(ctx, at, in.ID, d)
+		return err
+	})
+	return &paymentOutput{paymentOf(made)}, err
+}
+
+func (a *API) listPayments(ctx context.Context, in *PatientList) (*struct{ Body rest.Page[Payment] }, error) {
+	at, _, err := scope(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := a.known(ctx, at, in.ID); err != nil {
+		return nil, err
+	}
+	rows, err := a.store.ListPayments(ctx, dbgen.ListPaymentsParams{ClinicID: at.Clinic, Env: at.Env, PatientID: in.ID, RowLimit: in.PerPage, RowOffset: in.Offset()})
+	total := 0
+	items := rest.Map(rows, func(r dbgen.ListPaymentsRow) Payment {
+		total = int(r.Total)
+		return paymentOf(r.Payment)
+	})
+	return &struct{ Body rest.Page[Payment] }{rest.PageOf(items, total, in.Paging)}, err
+}
+
+type payFields struct {
+	Method rest.Optional[string] `json:"method,omitempty"`
+	PaidAt rest.Optional[string] `json:"paid_at,omitempty" doc:"Absent: now"`
+}
+
+type payInput struct {
+	rest.ByID
+	Body *payFields `nameHint:"Pay" required:"false"`
+}
+
+func (a *API) pay(ctx context.Context, in *payInput) (*paymentOutput, error) {
+	at, _, err := scope(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var how payFields
+	if in.Body != nil {
+		how = *in.Body
+	}
+	var wrong rest.Faults
+	method, when := a.paid(how.Method, how.PaidAt, &wrong)
+	if err := wrong.Err(); err != nil {
+		return nil, err
+	}
+	var done dbgen.Payment
+	err = a.store.InTx(ctx, "recording a payment", func(tx *store.Tx) error {
+		done, err = tx.Pay(ctx, at, in.ID, method, when)
+		return err
+	})
+	return &paymentOutput{paymentOf(done)}, err
+}
+
+func (a *API) cancelPayment(ctx context.Context, in *rest.ByID) (*paymentOutput, error) {
+	at, _, err := scope(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var done dbgen.Payment
+	err = a.store.InTx(ctx, "cancelling a payment", func(tx *store.Tx) error {
+		done, err = tx.Cancel(ctx, at, in.ID)
+		return err
+	})
+	return &paymentOutput{paymentOf(done)}, err
+}
+
+type overdueOutput struct {
+	Body struct {
+		Overdue int `json:"overdue" doc:"Payments that became overdue now"`
+	} `nameHint:"Overdue"`
+}
+
+func (a *API) runOverdue(ctx context.Context, _ *struct{}) (*overdueOutput, error) {
+	at, _, err := scope(ctx)
+	if err != nil {
+		return nil, err
+	}
+	out := &overdueOutput{}
+	out.Body.Overdue, err = a.store.Overdue(ctx, &at)
+	return out, err
+}

@@ -1,0 +1,113 @@
+package api
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"integrationhub/clinic/internal/store"
+	"integrationhub/clinic/internal/store/dbgen"
+	"integrationhub/hub/module/rest"
+)
+
+// Professional is somebody who treats patients.
+type Professional struct {
+	ID        uuid.UUID `json:"id"`
+	Name      string    `json:"name"`
+	Specialty *string   `json:"specialty"`
+	Register  *string   `json:"register" doc:"Number at the professional council" example:"CRM/SP 123456"`
+	IsActive  bool      `json:"is_active"`
+	CreatedAt time.Time `json:"created_at"`
+}
+
+func professionalOf(p dbgen.Professional) Professional {
+	return Professional{p.ID, p.Name, p.Specialty, p.Register, p.IsActive, p.CreatedAt.UTC()}
+}
+
+type professionalOutput struct{ Body Professional }
+
+type professionalFields struct {
+	Name      rest.Optional[string] `json:"name,omitempty"`
+	Specialty rest.Optional[string] `json:"specialty,omitempty"`
+	Register  rest.Optional[string] `json:"register,omitempty"`
+	IsActive  rest.Optional[bool]   `json:"is_active,omitempty"`
+}
+
+func (f *professionalFields) into(p *dbgen.Professional) error {
+	f.Name.Into(&p.Name)
+	p.Name = strings.TrimSpace(p.Name)
+	f.Specialty, f.Register = emptied(f.Specialty), emptied(f.Register)
+	f.Specialty.IntoNull(&p.Specialty)
+	f.Register.IntoNull(&p.Register)
+	f.IsActive.Into(&p.IsActive)
+	var wrong rest.Faults
+	wrong.Length(p.Name, "body.name", 1, 120)
+	wrong.Length(f.Specialty.Value, "body.specialty", 0, 120)
+	wrong.Length(f.Register.Value, "body.register", 0, 60)
+	return wrong.Err()
+}
+
+func (a *API) listProfessionals(ctx context.Context, _ *struct{}) (*struct{ Body []Professional }, error) {
+	at, _, err := scope(ctx)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := a.store.ListProfessionals(ctx, at.Clinic, at.Env)
+	return &struct{ Body []Professional }{rest.Map(rows, professionalOf)}, err
+}
+
+func (a *API) createProfessional(ctx context.Context, in *struct {
+	Body professionalFields `nameHint:"ProfessionalFields"`
+}) (*professionalOutput, error) {
+	at, _, err := scope(ctx)
+	if err != nil {
+		return nil, err
+	}
+	p := dbgen.Professional{IsActive: true}
+	if err := in.Body.into(&p); err != nil {
+		return nil, err
+	}
+	made, err := a.store.CreateProfessional(ctx, dbgen.CreateProfessionalParams{
+		ClinicID: at.Clinic, Env: at.Env, ID: store.NewID(), Name: p.Name, Specialty: p.Specialty, Register: p.Register, IsActive: p.IsActive, CreatedAt: a.kit.Now(),
+	})
+	return &professionalOutput{professionalOf(made)}, err
+}
+
+func (a *API) updateProfessional(ctx context.Context, in *struct {
+	rest.ByID
+	Body professionalFields `nameHint:"ProfessionalFields"`
+}) (*professionalOutput, error) {
+	at, _, err := scope(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var done dbgen.Professional
+	err = a.store.InTx(ctx, "updating a professional", func(tx *store.Tx) error {
+		p, err := tx.LockProfessional(ctx, at.Clinic, at.Env, in.ID)
+		if err != nil {
+			return rest.Or404("Professional", err)
+		}
+		if err := in.Body.into(&p); err != nil {
+			return err
+		}
+		done, err = tx.UpdateProfessional(ctx, dbgen.UpdateProfessionalParams{
+			ClinicID: at.Clinic, Env: at.Env, ID: in.ID, Name: p.Name, Specialty: p.Specialty, Register: p.Register, IsActive: p.IsActive, UpdatedAt: tx.Now(),
+		})
+		return err
+	})
+	return &professionalOutput{professionalOf(done)}, err
+}
+
+func (a *API) deleteProfessional(ctx context.Context, in *rest.ByID) (*rest.None, error) {
+	at, _, err := scope(ctx)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := a.store.DeleteProfessional(ctx, at.Clinic, at.Env, in.ID)
+	if err == nil && rows == 0 {
+		err = rest.Missing("Professional")
+	}
+	return nil, err
+}

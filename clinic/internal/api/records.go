@@ -1,0 +1,122 @@
+package api
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"integrationhub/clinic/internal/care"
+	"integrationhub/clinic/internal/store"
+	"integrationhub/clinic/internal/store/dbgen"
+	"integrationhub/hub/module/rest"
+)
+
+// Record is a record as the clinic's users see it.
+type Record struct {
+	ID           uuid.UUID        `json:"id"`
+	PatientID    uuid.UUID        `json:"patient_id"`
+	Date         string           `json:"date" example:"2026-03-02"`
+	Type         string           `json:"type"`
+	Professional string           `json:"professional"`
+	Content      string           `json:"content" doc:"Kept encrypted; connected products never see it"`
+	Summary      string           `json:"summary" doc:"What connected products see"`
+	URL          string           `json:"url"`
+	Sensitivity  care.Sensitivity `json:"sensitivity" enum:"N,R,V" doc:"Normal, restricted: others see that there is one, very restricted: others see nothing"`
+	Locked       bool             `json:"locked" doc:"Its patient was anonymized"`
+	CreatedAt    time.Time        `json:"created_at"`
+}
+
+func (a *API) recordOf(r dbgen.Record) (Record, error) {
+	content, err := a.store.Content(r)
+	return Record{
+		ID: r.ID, PatientID: r.PatientID, Date: day(r.Date), Type: r.Type, Professional: r.Professional, Content: content, Summary: r.ExternalSummary,
+		URL: a.recordURL(r), Sensitivity: r.Sensitivity, Locked: r.LockedAt != nil, CreatedAt: r.CreatedAt.UTC(),
+	}, err
+}
+
+// recordURL is where people look at a record.
+func (a *API) recordURL(r dbgen.Record) string {
+	if r.Url != nil {
+		return *r.Url
+	}
+	return a.kit.URLs.Base + "/records/" + r.ID.String()
+}
+
+type recordInput struct {
+	rest.ByID
+	Body struct {
+		Date         string                `json:"date" example:"2026-03-02"`
+		Type         string                `json:"type" example:"consultation"`
+		Professional rest.Optional[string] `json:"professional,omitempty"`
+		Content      rest.Optional[string] `json:"content,omitempty"`
+		Summary      rest.Optional[string] `json:"summary,omitempty" doc:"For connected products"`
+		URL          rest.Optional[string] `json:"url,omitempty"`
+		Sensitivity  care.Sensitivity      `json:"sensitivity,omitempty" enum:"N,R,V" default:"N"`
+	} `nameHint:"NewRecord"`
+}
+
+const maxContent = 200_000 // characters
+
+func (a *API) createRecord(ctx context.Context, in *recordInput) (*struct{ Body Record }, error) {
+	at, who, err := scope(ctx)
+	if err != nil {
+		return nil, err
+	}
+	b := &in.Body
+	var wrong rest.Faults
+	d := store.RecordData{
+		Date: wrong.Date(b.Date, "body.date"), Type: strings.TrimSpace(b.Type), Professional: b.Professional.Value, Content: b.Content.Value,
+		Summary: b.Summary.Value, Sensitivity: b.Sensitivity, By: &who.UserID,
+	}
+	b.URL = emptied(b.URL)
+	b.URL.IntoNull(&d.URL)
+	wrong.Need(!d.Date.After(a.tomorrow()), "body.date", "must not be in the future")
+	wrong.Length(d.Type, "body.type", 1, 60)
+	wrong.Length(d.Professional, "body.professional", 0, 120)
+	wrong.Length(d.Content, "body.content", 0, maxContent)
+	wrong.Length(d.Summary, "body.summary", 0, 500)
+	wrong.Link(d.URL, "body.url")
+	if err := wrong.Err(); err != nil {
+		return nil, err
+	}
+	var made dbgen.Record
+	err = a.store.InTx(ctx, "writing a record", func(tx *store.Tx) error {
+		made, err = tx.CreateRecord(ctx, at, in.ID, d)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	shown, err := a.recordOf(made)
+	return &struct{ Body Record }{shown}, err
+}
+
+// PatientList asks for a page of what a patient has.
+type PatientList struct {
+	rest.ByID
+	rest.Paging
+}
+
+func (a *API) listRecords(ctx context.Context, in *PatientList) (*struct{ Body rest.Page[Record] }, error) {
+	at, _, err := scope(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := a.known(ctx, at, in.ID); err != nil {
+		return nil, err
+	}
+	rows, err := a.store.ListRecords(ctx, dbgen.ListRecordsParams{ClinicID: at.Clinic, Env: at.Env, PatientID: in.ID, RowLimit: in.PerPage, RowOffset: in.Offset()})
+	if err != nil {
+		return nil, err
+	}
+	items, total := make([]Record, len(rows)), 0
+	for i, r := range rows {
+		total = int(r.Total)
+		if items[i], err = a.recordOf(r.Record); err != nil {
+			return nil, err
+		}
+	}
+	return &struct{ Body rest.Page[Record] }{rest.PageOf(items, total, in.Paging)}, nil
+}

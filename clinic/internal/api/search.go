@@ -1,0 +1,171 @@
+package api
+
+import (
+	"context"
+	"time"
+
+	"github.com/google/uuid"
+
+	"integrationhub/clinic/internal/care"
+	"integrationhub/clinic/internal/store"
+	"integrationhub/clinic/internal/store/dbgen"
+	"integrationhub/hub/module"
+	"integrationhub/hub/module/rest"
+)
+
+// FoundPatient is a patient as connected products see one.
+type FoundPatient struct {
+	ID              uuid.UUID   `json:"id"`
+	Name            string      `json:"name"`
+	Phone           *string     `json:"phone" doc:"International, with its plus"`
+	Email           *string     `json:"email"`
+	CPF             *string     `json:"cpf" doc:"All but the last two digits are hidden"`
+	BirthDate       *string     `json:"birth_date"`
+	LastAppointment *time.Time  `json:"last_appointment"`
+	NextAppointment *time.Time  `json:"next_appointment"`
+	BalanceDue      care.Amount `json:"balance_due"`
+	Status          string      `json:"status"`
+}
+
+type searchPatientsInput struct {
+	Phone string `query:"phone" required:"true" maxLength:"40" doc:"International, or Brazilian with its area code; with or without the ninth digit" example:"+5511987654321"`
+}
+
+type searchPatientsOutput struct {
+	Body struct {
+		Found   bool          `json:"found"`
+		Patient *FoundPatient `json:"patient"`
+	} `nameHint:"PatientSearch"`
+}
+
+func needPhone(wrong *rest.Faults, phone, location string) {
+	wrong.Need(care.E164(phone) != "", location, "must be a phone number of 8 to 15 digits")
+}
+
+func (a *API) searchPatients(ctx context.Context, in *searchPatientsInput) (*searchPatientsOutput, error) {
+	at, _, err := scope(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var wrong rest.Faults
+	needPhone(&wrong, in.Phone, "query.phone")
+	if err := wrong.Err(); err != nil {
+		return nil, err
+	}
+	out := &searchPatientsOutput{}
+	rows, err := a.store.ByPhone(ctx, at, in.Phone)
+	if err != nil || len(rows) == 0 {
+		return out, err
+	}
+	list, err := a.shown(ctx, at, rows[0])
+	if err != nil {
+		return nil, err
+	}
+	p := list[0]
+	out.Body.Found = true
+	out.Body.Patient = &FoundPatient{
+		p.ID, p.Name, p.Phone, p.Email, p.CPF, p.BirthDate, p.LastAppointment, p.NextAppointment, p.BalanceDue, p.Status,
+	}
+	return out, nil
+}
+
+// OfPatient asks for what connected products may see of a patient.
+type OfPatient struct {
+	PatientID uuid.UUID `query:"patient_id" required:"true" format:"uuid"`
+	Limit     int       `query:"limit" minimum:"1" maximum:"100" default:"20"`
+}
+
+// visible requires that a patient is there for connected products: who was anonymized
+// is nobody's any more.
+func (a *API) visible(ctx context.Context, at store.Scope, id uuid.UUID) error {
+	p, err := a.store.Patient(ctx, at.Clinic, at.Env, id)
+	if err == nil && p.Status == store.Anonymized {
+		return rest.Missing("Patient")
+	}
+	return rest.Or404("Patient", err)
+}
+
+// RecordSummary is a record as connected products see it.
+type RecordSummary struct {
+	ID           uuid.UUID `json:"id"`
+	Date         string    `json:"date"`
+	Type         string    `json:"type"`
+	Professional string    `json:"professional"`
+	Summary      string    `json:"summary"`
+	URL          string    `json:"url"`
+}
+
+type searchRecordsOutput struct {
+	Body struct {
+		Records []RecordSummary `json:"records" nullable:"false"`
+	} `nameHint:"RecordSearch"`
+}
+
+func (a *API) searchRecords(ctx context.Context, in *OfPatient) (*searchRecordsOutput, error) {
+	at, _, err := scope(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := a.visible(ctx, at, in.PatientID); err != nil {
+		return nil, err
+	}
+	rows, err := a.store.VisibleRecords(ctx, dbgen.VisibleRecordsParams{ClinicID: at.Clinic, Env: at.Env, PatientID: in.PatientID, RowLimit: in.Limit})
+	out := &searchRecordsOutput{}
+	out.Body.Records = []RecordSummary{}
+	for _, r := range rows {
+		if shown := r.Sensitivity.Outside(r.Type, r.ExternalSummary); shown != nil {
+			out.Body.Records = append(out.Body.Records, RecordSummary{r.ID, day(r.Date), shown.Type, r.Professional, shown.Summary, a.recordURL(r)})
+		}
+	}
+	return out, err
+}
+
+// AppointmentSummary is an appointment as connected products see it.
+type AppointmentSummary struct {
+	ID           uuid.UUID              `json:"id"`
+	Datetime     time.Time              `json:"datetime"`
+	Service      string                 `json:"service"`
+	Professional string                 `json:"professional"`
+	Status       care.AppointmentStatus `json:"status"`
+	URL          string                 `json:"url"`
+}
+
+type searchAppointmentsInput struct {
+	OfPatient
+	Status string `query:"status" enum:"scheduled,confirmed,completed,cancelled,no_show"`
+}
+
+type searchAppointmentsOutput struct {
+	Body struct {
+		Appointments []AppointmentSummary `json:"appointments" nullable:"false"`
+	} `nameHint:"AppointmentSearch"`
+}
+
+func (a *API) searchAppointments(ctx context.Context, in *searchAppointmentsInput) (*searchAppointmentsOutput, error) {
+	at, _, err := scope(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := a.visible(ctx, at, in.PatientID); err != nil {
+		return nil, err
+	}
+	rows, err := a.store.ListAppointments(ctx, dbgen.ListAppointmentsParams{ClinicID: at.Clinic, Env: at.Env, PatientID: in.PatientID, Status: in.Status, RowLimit: in.Limit})
+	out := &searchAppointmentsOutput{}
+	out.Body.Appointments = rest.Map(rows, func(r dbgen.ListAppointmentsRow) AppointmentSummary {
+		one := r.Appointment
+		return AppointmentSummary{one.ID, one.StartsAt.UTC(), care.Scrub(one.Service), one.Professional, one.Status, a.kit.URLs.Base + "/appointments/" + one.ID.String()}
+	})
+	return out, err
+}
+
+// Find gives what any clinic knows under a phone number, for the console's lookup.
+func (a *API) Find(ctx context.Context, phone string) ([]module.Match, error) {
+	number := care.E164(phone)
+	if number == "" {
+		return nil, nil
+	}
+	rows, err := a.store.PatientsAnywhere(ctx, []string{care.PhoneKey(number)})
+	return rest.Map(rows, func(p dbgen.Patient) module.Match {
+		return module.Match{TenantID: p.ClinicID, Kind: "patient", ID: p.ID.String(), Name: p.Name}
+	}), err
+}

@@ -1,0 +1,98 @@
+package care
+
+import (
+	"regexp"
+	"strings"
+)
+
+// AppointmentStatus is where an appointment stands.
+type AppointmentStatus string
+
+// The states of appointments.
+const (
+	Scheduled AppointmentStatus = "scheduled"
+	Confirmed AppointmentStatus = "confirmed"
+	Completed AppointmentStatus = "completed"
+	Cancelled AppointmentStatus = "cancelled"
+	NoShow    AppointmentStatus = "no_show"
+)
+
+// PaymentStatus is where a payment stands.
+type PaymentStatus string
+
+// The states of payments.
+const (
+	Pending          PaymentStatus = "pending"
+	Paid             PaymentStatus = "paid"
+	Overdue          PaymentStatus = "overdue"
+	CancelledPayment PaymentStatus = "cancelled"
+)
+
+// Sensitivity says who may know of a record: FHIR's confidentiality codes.
+type Sensitivity string
+
+// The sensitivities.
+const (
+	Normal         Sensitivity = "N"
+	Restricted     Sensitivity = "R" // others know that there is a record, and nothing of it
+	VeryRestricted Sensitivity = "V" // others do not know of it
+)
+
+// Shown is what others see of a record.
+type Shown struct{ Type, Summary string }
+
+// Outside is what connected products see of a record; nil: nothing.
+func (s Sensitivity) Outside(kind, summary string) *Shown {
+	switch s {
+	case Normal:
+		return &Shown{kind, Scrub(summary)}
+	case Restricted:
+		return &Shown{"restricted", "***"}
+	case VeryRestricted:
+	}
+	return nil
+}
+
+var (
+	cpfForm = regexp.MustCompile(`[0-9]{3}[. ]?[0-9]{3}[. ]?[0-9]{3}[-. ]?[0-9]{2}`)
+	// Diagnoses by ICD-10 (CID-10 in Brazil): F32, F32.1, f32.1.
+	icdForm = regexp.MustCompile(`\b([A-Z][0-9]{2}(\.?[0-9]{1,2})?|[a-z][0-9]{2}\.[0-9]{1,2})\b`)
+)
+
+// Scrub hides tax ids and codes of diagnoses in what people wrote.
+func Scrub(text string) string {
+	var b strings.Builder
+	done := 0
+	for _, at := range cpfForm.FindAllStringIndex(text, -1) {
+		found := text[at[0]:at[1]]
+		if digitBeside(text, at[0], at[1]) || (CPF(found) == "" && !strings.Contains(found, "-")) {
+			continue // part of a longer number, or a number of another kind
+		}
+		b.WriteString(text[done:at[0]])
+		b.WriteString(MaskCPF(found[len(found)-2:]))
+		done = at[1]
+	}
+	b.WriteString(text[done:])
+	return icdForm.ReplaceAllString(b.String(), "***")
+}
+
+func digitBeside(text string, start, end int) bool {
+	digit := func(c byte) bool { return '0' <= c && c <= '9' }
+	return start > 0 && digit(text[start-1]) || end < len(text) && digit(text[end])
+}
+
+// Shorten cuts a text to so many characters.
+func Shorten(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	if runes := []rune(text); len(runes) > most {
+		return string(runes[:most])
+	}
+	return text
+}
+
+// Valid tells whether s is one of the states.
+func (s AppointmentStatus) Valid() bool {
+	return s == Scheduled || s == Confirmed || s == Completed || s == Cancelled || s == NoShow
+}

@@ -1,0 +1,119 @@
+package fhir
+
+// CapabilityStatement is http://hl7.org/fhir/R4/capabilitystatement.html.
+type CapabilityStatement struct {
+	Base
+	URL            string         `json:"url"`
+	Version        string         `json:"version"`
+	Name           string         `json:"name"`
+	Title          string         `json:"title"`
+	Status         string         `json:"status"`
+	Date           string         `json:"date"`
+	Kind           string         `json:"kind"`
+	FHIRVersion    string         `json:"fhirVersion"`
+	Format         []string       `json:"format"`
+	Software       Software       `json:"software"`
+	Implementation Implementation `json:"implementation"`
+	Rest           []Rest         `json:"rest"`
+}
+
+// Software is the program.
+type Software struct {
+	Name    string `json:"name"`
+	Version string `json:"version"`
+}
+
+// Implementation is this installation of it.
+type Implementation struct {
+	Description string `json:"description"`
+	URL         string `json:"url"`
+}
+
+// Rest is what can be done over HTTP.
+type Rest struct {
+	Mode     string         `json:"mode"`
+	Security Security       `json:"security"`
+	Resource []RestResource `json:"resource"`
+}
+
+// Security is how to get in.
+type Security struct {
+	CORS        bool   `json:"cors"`
+	Description string `json:"description"`
+}
+
+// RestResource is what can be done with one type.
+type RestResource struct {
+	Type        string        `json:"type"`
+	Interaction []Interaction `json:"interaction"`
+	Versioning  string        `json:"versioning"`
+	SearchParam []SearchParam `json:"searchParam"`
+	Operation   []Operation   `json:"operation,omitempty"`
+}
+
+// Interaction is read or search-type.
+type Interaction struct {
+	Code string `json:"code"`
+}
+
+// SearchParam is a parameter of a search.
+type SearchParam struct {
+	Name          string `json:"name"`
+	Type          string `json:"type"`
+	Documentation string `json:"documentation,omitempty"`
+}
+
+// Operation is something beyond reading and searching.
+type Operation struct {
+	Name       string `json:"name"`
+	Definition string `json:"definition"`
+}
+
+// Parameters of searches that every type has, and those of each type.
+var (
+	paramsOfAll = []SearchParam{
+		{"_id", "token", "One or several ids, with commas between them."},
+		{"_lastUpdated", "date", "When the clinic last changed it: eq, gt, ge, lt, le, sa, eb."},
+	}
+	paramPatient = SearchParam{"patient", "reference", "An id, or Patient/ and an id."}
+	paramDate    = SearchParam{"date", "date", "With eq, gt, ge, lt, le, sa, eb; several narrow it down."}
+	paramsOf     = map[string][]SearchParam{
+		TypePatient: {
+			{"phone", "token", "As people write it; the country and the ninth digit may be missing."},
+			{"name", "string", "How a part of the name begins, whatever its case and accents."},
+			{"identifier", "token", SystemCPF + "| and a CPF."},
+			{"birthdate", "date", "A day, or a range of them."},
+			{"active", "token", "true or false."},
+		},
+		TypeAppointment:       {paramPatient, paramDate, {"status", "token", "booked, fulfilled, cancelled or noshow."}},
+		TypeEncounter:         {paramPatient, paramDate, {"status", "token", "finished is the only one there is."}},
+		TypeDocumentReference: {paramPatient, paramDate, {"status", "token", "current is the only one there is."}},
+		TypeCommunication:     {paramPatient, {"sent", "date", paramDate.Documentation}, {"status", "token", "completed is the only one there is."}},
+	}
+	types = []string{TypePatient, TypeAppointment, TypeEncounter, TypeDocumentReference, TypeCommunication}
+)
+
+// Capabilities tells what the facade at an address can do. released is the day its
+// abilities last changed.
+func Capabilities(base, softwareVersion, released string) CapabilityStatement {
+	statement := CapabilityStatement{
+		Base: Base{ResourceType: "CapabilityStatement"}, URL: base + "/metadata", Version: softwareVersion,
+		Name: "ClinicFacade", Title: "Clinic", Status: "active", Date: released, Kind: "instance",
+		FHIRVersion: Version, Format: []string{MediaType, "json"}, Software: Software{"Clinic", softwareVersion},
+		Implementation: Implementation{"Patients, visits, records and messages of one clinic, to read", base},
+	}
+	rest := Rest{Mode: "server", Security: Security{Description: "An administrator's access token as Authorization: Bearer, or an API key as X-Integration-Key " +
+		"with the scope patient.read or the resource's own. What is seen is always one clinic's."}}
+	for _, name := range types {
+		one := RestResource{
+			Type: name, Interaction: []Interaction{{"read"}, {"search-type"}}, Versioning: "no-version",
+			SearchParam: append(append([]SearchParam{}, paramsOfAll...), paramsOf[name]...),
+		}
+		if name == TypePatient {
+			one.Operation = []Operation{{"everything", "http://hl7.org/fhir/OperationDefinition/Patient-everything"}}
+		}
+		rest.Resource = append(rest.Resource, one)
+	}
+	statement.Rest = []Rest{rest}
+	return statement
+}

@@ -1,0 +1,256 @@
+package fhir
+
+import (
+	"time"
+
+	"github.com/google/uuid"
+)
+
+// language is what clinics write in.
+const language = "pt-BR"
+
+// Reader is who a resource is written for.
+type Reader struct {
+	Base    string // address of the facade
+	Clinic  string // name of the clinic
+	Outside bool   // a connected product, which sees what the clinic lets out
+}
+
+// PatientRow is a patient as the clinic has one; "" and zero are what it has not.
+type PatientRow struct {
+	ID         uuid.UUID
+	Name       string
+	Phone      string // international
+	Email      string
+	CPF        string // masked
+	BirthDate  time.Time
+	Active     bool
+	Anonymized bool // at the patient's request: nothing is left of who it was
+	UpdatedAt  time.Time
+}
+
+// Patient writes a patient.
+func (r Reader) Patient(row PatientRow) Patient {
+	p := Patient{Base: base(TypePatient, row.ID, row.UpdatedAt), Active: &row.Active, BirthDate: Date(row.BirthDate)}
+	p.ManagingOrganization = &Reference{Type: "Organization", Display: r.Clinic}
+	if row.Anonymized {
+		p.PatientName = []HumanName{{TextShown: absent(absentMasked)}}
+		return p
+	}
+	p.PatientName = []HumanName{{Use: "official", Text: row.Name}}
+	if row.CPF != "" {
+		p.Identifier = []Identifier{{
+			Use: "official", System: SystemCPF, ValueShown: masked(row.CPF),
+			Type: &CodeableConcept{Coding: []Coding{{System: systemIdentifierType, Code: "TAX", Display: "Tax ID number"}}, Text: "CPF"},
+		}}
+	}
+	if row.Phone != "" {
+		p.Telecom = append(p.Telecom, ContactPoint{System: "phone", Value: row.Phone})
+	}
+	if row.Email != "" {
+		p.Telecom = append(p.Telecom, ContactPoint{System: "email", Value: row.Email})
+	}
+	return p
+}
+
+// AppointmentRow is an appointment as the clinic has one.
+type AppointmentRow struct {
+	ID           uuid.UUID
+	PatientID    uuid.UUID
+	At           time.Time
+	Service      string
+	Professional string
+	Status       string // scheduled, confirmed, completed, cancelled or no_show
+	CreatedAt    time.Time
+	UpdatedAt    time.Time
+}
+
+// Statuses of appointments in the clinic, and what FHIR calls them.
+const (
+	statusCompleted = "completed"
+	codeFinished    = "finished"
+	codeCurrent     = "current"
+	codeCompleted   = "completed"
+)
+
+var appointmentCodes = map[string]string{
+	"scheduled": "booked", "confirmed": "booked", statusCompleted: "fulfilled", "cancelled": "cancelled", "no_show": "noshow",
+}
+
+// AppointmentStatuses gives the clinic's statuses for FHIR's code; none where no
+// appointment can have it.
+func AppointmentStatuses(code string) []string {
+	var list []string
+	for ours, theirs := range appointmentCodes {
+		if theirs == code {
+			list = append(list, ours)
+		}
+	}
+	return list
+}
+
+// Appointment writes an appointment.
+func (r Reader) Appointment(row AppointmentRow) Appointment {
+	a := Appointment{
+		Base: base(TypeAppointment, row.ID, row.UpdatedAt), Status: appointmentCodes[row.Status],
+		Start: Instant(row.At), EndShown: absent(absentUnknown), Created: Instant(row.CreatedAt), ServiceType: named(row.Service),
+	}
+	coming := "needs-action"
+	switch row.Status {
+	case "confirmed", statusCompleted:
+		coming = "accepted"
+	case "cancelled":
+		coming = "declined"
+	}
+	a.Participant = []AppointmentParticipant{{patient(row.PatientID), coming}}
+	if row.Professional != "" {
+		a.Participant = append(a.Participant, AppointmentParticipant{practitioner(row.Professional), "accepted"})
+	}
+	return a
+}
+
+// Encounter writes the visit that an appointment became: one that is completed. It
+// has the appointment's id.
+func (r Reader) Encounter(row AppointmentRow) Encounter {
+	e := Encounter{
+		Base: base(TypeEncounter, row.ID, row.UpdatedAt), Status: codeFinished,
+		Class:   Coding{systemActCode, "AMB", "ambulatory"},
+		Subject: patient(row.PatientID), Appointment: []Reference{{Reference: TypeAppointment + "/" + row.ID.String()}},
+		Period: Period{Start: Instant(row.At), EndShown: absent(absentUnknown)}, ServiceProvider: &Reference{Type: "Organization", Display: r.Clinic},
+	}
+	if row.Service != "" {
+		e.ServiceType = &CodeableConcept{Text: row.Service}
+	}
+	if row.Professional != "" {
+		e.Participant = []EncounterParticipant{{practitioner(row.Professional)}}
+	}
+	return e
+}
+
+// RecordRow is a record as the clinic has one.
+type RecordRow struct {
+	ID           uuid.UUID
+	PatientID    uuid.UUID
+	Date         time.Time      // the day it is about
+	Zone         *time.Location // where that day lies
+	Type         string
+	Professional string
+	Content      string // only for the clinic's own people
+	Summary      string // for connected products
+	URL          string
+	Sensitivity  string // N, R or V
+	UpdatedAt    time.Time
+}
+
+// Sensitivities of records; the letters are HL7's.
+const (
+	Normal         = "N"
+	Restricted     = "R"
+	VeryRestricted = "V"
+)
+
+var confidentiality = map[string]string{Normal: "normal", Restricted: "restricted", VeryRestricted: "very restricted"}
+
+// hidden stands for a text that is not shown.
+const hidden = "***"
+
+// DocumentReference writes a record; ok is false for one that the reader must not
+// know of. Of a restricted one connected products see that there is one; of the
+// others its summary, never the content.
+func (r Reader) DocumentReference(row RecordRow) (d DocumentReference, ok bool) {
+	if r.Outside && row.Sensitivity == VeryRestricted {
+		return DocumentReference{}, false
+	}
+	d = DocumentReference{
+		Base: base(TypeDocumentReference, row.ID, row.UpdatedAt), Status: codeCurrent, Type: CodeableConcept{Text: row.Type},
+		Subject: patient(row.PatientID), Date: Instant(startOf(row.Date, row.Zone)), Description: row.Summary,
+		SecurityLabel: []CodeableConcept{{Coding: []Coding{{systemConfidentiality, row.Sensitivity, confidentiality[row.Sensitivity]}}}},
+		Context:       DocumentContext{Period{Start: Date(row.Date)}},
+	}
+	if row.Professional != "" {
+		d.Author = []Reference{practitioner(row.Professional)}
+	}
+	attachment := Attachment{ContentType: "text/plain; charset=utf-8", Language: language, URL: row.URL}
+	switch {
+	case r.Outside && row.Sensitivity == Restricted:
+		d.Type.Text, d.Description = "restricted", hidden
+		d.Author = nil
+		attachment = Attachment{ContentType: attachment.ContentType, DataShown: masked(hidden)}
+	case r.Outside:
+		attachment.Data = []byte(row.Summary)
+	default:
+		attachment.Data = []byte(row.Content)
+	}
+	if len(attachment.Data) == 0 && attachment.DataShown == nil && attachment.URL == "" {
+		attachment.DataShown = absent(absentUnknown)
+	}
+	d.Content = []Content{{attachment}}
+	return d, true
+}
+
+// InteractionRow is what a connected product did with a patient.
+type InteractionRow struct {
+	ID        uuid.UUID
+	PatientID uuid.UUID
+	Type      string
+	Summary   string
+	Source    string // the product
+	SourceID  string // its id there
+	At        time.Time
+	CreatedAt time.Time
+}
+
+// Communication writes an interaction.
+func (r Reader) Communication(row InteractionRow) Communication {
+	c := Communication{
+		Base: base(TypeCommunication, row.ID, row.CreatedAt), Status: codeCompleted, Category: named(row.Type),
+		Medium: named(row.Source), Subject: patient(row.PatientID), Sent: Instant(row.At),
+		Identifier: []Identifier{{System: r.Base + "/NamingSystem/" + pathSegment(row.Source), Value: row.SourceID}},
+	}
+	if row.Summary != "" {
+		c.Payload = []Payload{{row.Summary}}
+	}
+	return c
+}
+
+// startOf is when a day begins somewhere.
+func startOf(day time.Time, zone *time.Location) time.Time {
+	y, m, d := day.Date()
+	return time.Date(y, m, d, 0, 0, 0, 0, zone)
+}
+
+func base(kind string, id uuid.UUID, updated time.Time) Base {
+	b := Base{ResourceType: kind, ID: id.String()}
+	if !updated.IsZero() {
+		b.Meta = &Meta{LastUpdated: Instant(updated)}
+	}
+	return b
+}
+
+func patient(id uuid.UUID) Reference {
+	return Reference{Reference: TypePatient + "/" + id.String(), Type: TypePatient}
+}
+
+// practitioner is a professional, of whom the clinic shows the name only.
+func practitioner(name string) Reference { return Reference{Type: "Practitioner", Display: name} }
+
+// named is a concept by its words; none without any.
+func named(text string) []CodeableConcept {
+	if text == "" {
+		return nil
+	}
+	return []CodeableConcept{{Text: text}}
+}
+
+// pathSegment keeps what needs no escaping in an address.
+func pathSegment(s string) string {
+	kept := make([]rune, 0, len(s))
+	for _, c := range s {
+		if c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '-' || c == '_' {
+			kept = append(kept, c)
+		} else {
+			kept = append(kept, '-')
+		}
+	}
+	return string(kept)
+}

@@ -1,0 +1,129 @@
+// Package fhir writes what a clinic has as FHIR R4 resources (4.0.1), and reads the
+// searches and patients of others in that form. It holds only the elements the
+// clinic fills in: http://hl7.org/fhir/R4/ has the rest.
+package fhir
+
+import "time"
+
+// MediaType is what resources are sent as.
+const MediaType = "application/fhir+json"
+
+// Version is the release of FHIR that the resources follow.
+const Version = "4.0.1"
+
+// Systems that codes and identifiers belong to.
+const (
+	SystemCPF             = "urn:oid:2.16.840.1.113883.13.237" // Brazilian tax id of a person
+	systemIdentifierType  = "http://terminology.hl7.org/CodeSystem/v2-0203"
+	systemActCode         = "http://terminology.hl7.org/CodeSystem/v3-ActCode"
+	systemConfidentiality = "http://terminology.hl7.org/CodeSystem/v3-Confidentiality"
+	extensionAbsent       = "http://hl7.org/fhir/StructureDefinition/data-absent-reason"
+	extensionRendered     = "http://hl7.org/fhir/StructureDefinition/rendered-value"
+)
+
+// Reasons why a value is not there (value set data-absent-reason).
+const (
+	absentMasked  = "masked"  // there is one, and it is not shown
+	absentUnknown = "unknown" // the clinic does not know
+)
+
+// Meta is what a server knows about a resource.
+type Meta struct {
+	LastUpdated string   `json:"lastUpdated,omitempty"` // instant
+	Security    []Coding `json:"security,omitempty"`
+	Tag         []Coding `json:"tag,omitempty"`
+}
+
+// Coding is a code of a system.
+type Coding struct {
+	System  string `json:"system,omitempty"`
+	Code    string `json:"code,omitempty"`
+	Display string `json:"display,omitempty"`
+}
+
+// CodeableConcept is a concept by codes, by words or both.
+type CodeableConcept struct {
+	Coding []Coding `json:"coding,omitempty"`
+	Text   string   `json:"text,omitempty"`
+}
+
+// Extension is one of the two extensions in use.
+type Extension struct {
+	URL         string `json:"url"`
+	ValueCode   string `json:"valueCode,omitempty"`
+	ValueString string `json:"valueString,omitempty"`
+}
+
+// Element stands beside a primitive, under its name with an underscore in front.
+type Element struct {
+	Extension []Extension `json:"extension,omitempty"`
+}
+
+func absent(reason string) *Element {
+	return &Element{[]Extension{{URL: extensionAbsent, ValueCode: reason}}}
+}
+
+// masked is a value that is not shown, and how people see it.
+func masked(shown string) *Element {
+	e := absent(absentMasked)
+	if shown != "" {
+		e.Extension = append(e.Extension, Extension{URL: extensionRendered, ValueString: shown})
+	}
+	return e
+}
+
+// Identifier is a business identifier.
+type Identifier struct {
+	Use        string           `json:"use,omitempty"`
+	Type       *CodeableConcept `json:"type,omitempty"`
+	System     string           `json:"system,omitempty"`
+	Value      string           `json:"value,omitempty"`
+	ValueShown *Element         `json:"_value,omitempty"`
+}
+
+// HumanName is a name of a person.
+type HumanName struct {
+	Use       string   `json:"use,omitempty"`
+	Text      string   `json:"text,omitempty"`
+	TextShown *Element `json:"_text,omitempty"`
+	Family    string   `json:"family,omitempty"`
+	Given     []string `json:"given,omitempty"`
+}
+
+// ContactPoint is a telephone number or an address for mail.
+type ContactPoint struct {
+	System string `json:"system,omitempty"` // phone or email
+	Value  string `json:"value,omitempty"`
+	Use    string `json:"use,omitempty"`
+	Rank   int    `json:"rank,omitempty"` // 1 is the preferred one; 0 = not said
+}
+
+// Reference points to another resource, or only says its name.
+type Reference struct {
+	Reference string `json:"reference,omitempty"`
+	Type      string `json:"type,omitempty"`
+	Display   string `json:"display,omitempty"`
+}
+
+// Period is a time from start to end.
+type Period struct {
+	Start    string   `json:"start,omitempty"`
+	End      string   `json:"end,omitempty"`
+	EndShown *Element `json:"_end,omitempty"`
+}
+
+// Instant writes a moment as FHIR has them.
+func Instant(at time.Time) string {
+	if at.IsZero() {
+		return ""
+	}
+	return at.UTC().Format("2006-01-02T15:04:05.000Z")
+}
+
+// Date writes a day; "" for none.
+func Date(day time.Time) string {
+	if day.IsZero() {
+		return ""
+	}
+	return day.Format(time.DateOnly)
+}

@@ -1,0 +1,125 @@
+package fhir
+
+// Names of the resources.
+const (
+	TypePatient           = "Patient"
+	TypeAppointment       = "Appointment"
+	TypeEncounter         = "Encounter"
+	TypeDocumentReference = "DocumentReference"
+	TypeCommunication     = "Communication"
+)
+
+// Resource is any of the resources of this package.
+type Resource interface {
+	// Name gives its type and id.
+	Name() (resourceType, id string)
+}
+
+// Base is what resources have in common.
+type Base struct {
+	ResourceType string `json:"resourceType"`
+	ID           string `json:"id,omitempty"`
+	Meta         *Meta  `json:"meta,omitempty"`
+}
+
+// Name implements [Resource].
+func (b Base) Name() (resourceType, id string) { return b.ResourceType, b.ID }
+
+// Patient is http://hl7.org/fhir/R4/patient.html.
+type Patient struct {
+	Base
+	Identifier           []Identifier   `json:"identifier,omitempty"`
+	Active               *bool          `json:"active,omitempty"`
+	PatientName          []HumanName    `json:"name,omitempty"`
+	Telecom              []ContactPoint `json:"telecom,omitempty"`
+	BirthDate            string         `json:"birthDate,omitempty"`
+	ManagingOrganization *Reference     `json:"managingOrganization,omitempty"`
+}
+
+// Appointment is http://hl7.org/fhir/R4/appointment.html.
+type Appointment struct {
+	Base
+	Status      string            `json:"status"`
+	ServiceType []CodeableConcept `json:"serviceType,omitempty"`
+	Start       string            `json:"start,omitempty"`
+	// EndShown says that nobody knows when it ends: one that is booked needs an end
+	// wherever it has a start (invariants app-2 and app-3).
+	EndShown    *Element                 `json:"_end,omitempty"`
+	Created     string                   `json:"created,omitempty"`
+	Participant []AppointmentParticipant `json:"participant"`
+}
+
+// AppointmentParticipant is who comes to an appointment.
+type AppointmentParticipant struct {
+	Actor  Reference `json:"actor"`
+	Status string    `json:"status"`
+}
+
+// Encounter is http://hl7.org/fhir/R4/encounter.html.
+type Encounter struct {
+	Base
+	Status          string                 `json:"status"`
+	Class           Coding                 `json:"class"`
+	ServiceType     *CodeableConcept       `json:"serviceType,omitempty"`
+	Subject         Reference              `json:"subject"`
+	Participant     []EncounterParticipant `json:"participant,omitempty"`
+	Appointment     []Reference            `json:"appointment,omitempty"`
+	Period          Period                 `json:"period"`
+	ServiceProvider *Reference             `json:"serviceProvider,omitempty"`
+}
+
+// EncounterParticipant is who was there beside the patient.
+type EncounterParticipant struct {
+	Individual Reference `json:"individual"`
+}
+
+// DocumentReference is http://hl7.org/fhir/R4/documentreference.html.
+type DocumentReference struct {
+	Base
+	Status        string            `json:"status"`
+	Type          CodeableConcept   `json:"type"`
+	Subject       Reference         `json:"subject"`
+	Date          string            `json:"date,omitempty"` // instant: the day it is about, where the clinic is
+	Author        []Reference       `json:"author,omitempty"`
+	Description   string            `json:"description,omitempty"`
+	SecurityLabel []CodeableConcept `json:"securityLabel,omitempty"`
+	Content       []Content         `json:"content"`
+	Context       DocumentContext   `json:"context"`
+}
+
+// Content is a form of a document.
+type Content struct {
+	Attachment Attachment `json:"attachment"`
+}
+
+// Attachment is a text, here or elsewhere.
+type Attachment struct {
+	ContentType string   `json:"contentType,omitempty"`
+	Language    string   `json:"language,omitempty"`
+	Data        []byte   `json:"data,omitempty"` // base64, as FHIR has it
+	DataShown   *Element `json:"_data,omitempty"`
+	URL         string   `json:"url,omitempty"`
+	Title       string   `json:"title,omitempty"`
+}
+
+// DocumentContext is when what a document tells took place.
+type DocumentContext struct {
+	Period Period `json:"period"`
+}
+
+// Communication is http://hl7.org/fhir/R4/communication.html.
+type Communication struct {
+	Base
+	Identifier []Identifier      `json:"identifier,omitempty"`
+	Status     string            `json:"status"`
+	Category   []CodeableConcept `json:"category,omitempty"`
+	Medium     []CodeableConcept `json:"medium,omitempty"`
+	Subject    Reference         `json:"subject"`
+	Sent       string            `json:"sent,omitempty"`
+	Payload    []Payload         `json:"payload,omitempty"`
+}
+
+// Payload is what was said.
+type Payload struct {
+	ContentString string `json:"contentString"`
+}

@@ -1,0 +1,250 @@
+package fhir_test
+
+import (
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+
+	"integrationhub/clinic/internal/fhir"
+	"integrationhub/hub/hubtest/fhirtest"
+)
+
+// written gives a resource as it is sent, once HL7's schema has nothing against it.
+func written(t *testing.T, resource any) map[string]any {
+	t.Helper()
+	raw, err := json.Marshal(resource)
+	require.NoError(t, err)
+	require.NoError(t, fhirtest.Check(raw), "%s", raw)
+	var plain map[string]any
+	require.NoError(t, json.Unmarshal(raw, &plain))
+	return plain
+}
+
+// The schema finds what is wrong: else none of these tests could fail.
+func TestSchemaRefuses(t *testing.T) {
+	t.Parallel()
+	for _, wrong := range []string{
+		`{"resourceType":"Patient","phone":"+5511987654321"}`,
+		`{"resourceType":"Patient","birthDate":"02/03/1980"}`,
+		`{"resourceType":"Appointment","status":"scheduled","participant":[{"status":"accepted"}]}`,
+		`{"resourceType":"Communication","status":"completed","payload":[{"content":"x"}]}`,
+		`{"resourceType":"Bundle","type":"searchset","entry":[{"resource":{"resourceType":"Client"}}]}`,
+	} {
+		require.Error(t, fhirtest.Check([]byte(wrong)), wrong)
+	}
+}
+
+var (
+	people  = fhir.Reader{Base: "https://hub.example.com/clinic/fhir", Clinic: "Clínica Aurora"}
+	outside = fhir.Reader{Base: people.Base, Clinic: people.Clinic, Outside: true}
+	someone = uuid.MustParse("019bd2a4-7c1e-7a55-9d0c-2f6f5a0e9b11")
+	thing   = uuid.MustParse("019bd2a4-7c1e-7a55-9d0c-2f6f5a0e9b12")
+	at      = time.Date(2026, 3, 2, 9, 30, 0, 123_456_789, time.FixedZone("", -3*3600))
+)
+
+// at some path of objects and list indexes.
+func pick(t *testing.T, value any, path ...any) any {
+	t.Helper()
+	for _, step := range path {
+		switch s := step.(type) {
+		case string:
+			require.Contains(t, value, s)
+			value = value.(map[string]any)[s]
+		case int:
+			require.Greater(t, len(value.([]any)), s)
+			value = value.([]any)[s]
+		}
+	}
+	return value
+}
+
+const (
+	absentURL   = "http://hl7.org/fhir/StructureDefinition/data-absent-reason"
+	renderedURL = "http://hl7.org/fhir/StructureDefinition/rendered-value"
+)
+
+func TestPatient(t *testing.T) {
+	t.Parallel()
+	got := written(t, people.Patient(fhir.PatientRow{
+		ID: someone, Name: "Ana Souza", Phone: "+5511987654321", Email: "ana@example.com", CPF: "***.***.***-09",
+		BirthDate: time.Date(1980, 3, 2, 0, 0, 0, 0, time.UTC), Active: true, UpdatedAt: at,
+	}))
+	require.Equal(t, someone.String(), got["id"])
+	require.Equal(t, "2026-03-02T12:30:00.123Z", pick(t, got, "meta", "lastUpdated"))
+	require.Equal(t, "1980-03-02", got["birthDate"])
+	require.Equal(t, true, got["active"])
+	require.Equal(t, "Ana Souza", pick(t, got, "name", 0, "text"))
+	require.Equal(t, map[string]any{"system": "phone", "value": "+5511987654321"}, pick(t, got, "telecom", 0))
+	require.Equal(t, map[string]any{"system": "email", "value": "ana@example.com"}, pick(t, got, "telecom", 1))
+	cpf := pick(t, got, "identifier", 0).(map[string]any)
+	require.Equal(t, "urn:oid:2.16.840.1.113883.13.237", cpf["system"])
+	require.NotContains(t, cpf, "value", "there is no value, only how it looks")
+	require.Equal(t, map[string]any{"url": absentURL, "valueCode": "masked"}, pick(t, cpf, "_value", "extension", 0))
+	require.Equal(t, map[string]any{"url": renderedURL, "valueString": "***.***.***-09"}, pick(t, cpf, "_value", "extension", 1))
+
+	bare := written(t, people.Patient(fhir.PatientRow{ID: someone, Name: "Caio"}))
+	for _, none := range []string{"identifier", "telecom", "birthDate", "meta"} {
+		require.NotContains(t, bare, none)
+	}
+	require.Equal(t, false, bare["active"])
+}
+
+func TestForgottenPatient(t *testing.T) {
+	t.Parallel()
+	got := written(t, people.Patient(fhir.PatientRow{ID: someone, Name: "Anonymized", Anonymized: true, UpdatedAt: at}))
+	require.NotContains(t, pick(t, got, "name", 0), "text")
+	require.Equal(t, "masked", pick(t, got, "name", 0, "_text", "extension", 0, "valueCode"))
+	require.Equal(t, false, got["active"])
+}
+
+func TestAppointment(t *testing.T) {
+	t.Parallel()
+	row := fhir.AppointmentRow{ID: thing, PatientID: someone, At: at, Service: "Consulta", Professional: "Dra. Lia", CreatedAt: at, UpdatedAt: at}
+	for ours, theirs := range map[string][2]string{
+		"scheduled": {"booked", "needs-action"}, "confirmed": {"booked", "accepted"}, "completed": {"fulfilled", "accepted"},
+		"cancelled": {"cancelled", "declined"}, "no_show": {"noshow", "needs-action"},
+	} {
+		row.Status = ours
+		got := written(t, people.Appointment(row))
+		require.Equal(t, theirs[0], got["status"], ours)
+		require.Equal(t, theirs[1], pick(t, got, "participant", 0, "status"), ours)
+		require.Equal(t, "Patient/"+someone.String(), pick(t, got, "participant", 0, "actor", "reference"))
+		require.Equal(t, "Dra. Lia", pick(t, got, "participant", 1, "actor", "display"))
+		require.Equal(t, "Consulta", pick(t, got, "serviceType", 0, "text"))
+		require.Equal(t, "2026-03-02T12:30:00.123Z", got["start"])
+		require.Equal(t, "unknown", pick(t, got, "_end", "extension", 0, "valueCode"), "app-2 and app-3 want an end beside a start")
+		require.Contains(t, fhir.AppointmentStatuses(theirs[0]), ours)
+	}
+	require.Empty(t, fhir.AppointmentStatuses("arrived"))
+	row.Professional, row.Service = "", ""
+	require.Len(t, written(t, people.Appointment(row))["participant"], 1)
+}
+
+func TestEncounter(t *testing.T) {
+	t.Parallel()
+	got := written(t, people.Encounter(fhir.AppointmentRow{ID: thing, PatientID: someone, At: at, Service: "Consulta", Professional: "Dra. Lia", Status: "completed", UpdatedAt: at}))
+	require.Equal(t, "finished", got["status"])
+	require.Equal(t, "AMB", pick(t, got, "class", "code"))
+	require.Equal(t, "Patient/"+someone.String(), pick(t, got, "subject", "reference"))
+	require.Equal(t, "Appointment/"+thing.String(), pick(t, got, "appointment", 0, "reference"))
+	require.Equal(t, "2026-03-02T12:30:00.123Z", pick(t, got, "period", "start"))
+	require.Equal(t, "Dra. Lia", pick(t, got, "participant", 0, "individual", "display"))
+	require.Equal(t, "Clínica Aurora", pick(t, got, "serviceProvider", "display"))
+	written(t, people.Encounter(fhir.AppointmentRow{ID: thing, PatientID: someone, At: at, Status: "completed"}))
+}
+
+func TestDocumentReference(t *testing.T) {
+	t.Parallel()
+	row := fhir.RecordRow{
+		ID: thing, PatientID: someone, Date: time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC), Zone: at.Location(), Type: "evolution", Professional: "Dra. Lia",
+		Content: "the whole story", Summary: "seen", URL: "https://clinic.example.com/r/1", UpdatedAt: at,
+	}
+	content := func(d map[string]any) any { return pick(t, d, "content", 0, "attachment") }
+	for _, one := range []struct {
+		reader      fhir.Reader
+		sensitivity string
+		data        string // base64
+	}{
+		{people, "N", "dGhlIHdob2xlIHN0b3J5"}, {people, "R", "dGhlIHdob2xlIHN0b3J5"}, {people, "V", "dGhlIHdob2xlIHN0b3J5"}, {outside, "N", "c2Vlbg=="},
+	} {
+		row.Sensitivity = one.sensitivity
+		document, ok := one.reader.DocumentReference(row)
+		require.True(t, ok)
+		got := written(t, document)
+		require.Equal(t, "evolution", pick(t, got, "type", "text"))
+		require.Equal(t, one.data, pick(t, content(got), "data"), one.sensitivity)
+		require.Equal(t, "https://clinic.example.com/r/1", pick(t, content(got), "url"))
+		require.Equal(t, "seen", got["description"])
+		require.Equal(t, one.sensitivity, pick(t, got, "securityLabel", 0, "coding", 0, "code"))
+		require.Equal(t, "2026-03-01", pick(t, got, "context", "period", "start"))
+		require.Equal(t, "2026-03-01T03:00:00.000Z", got["date"])
+		require.Equal(t, "Dra. Lia", pick(t, got, "author", 0, "display"))
+	}
+
+	row.Sensitivity = "R"
+	document, ok := outside.DocumentReference(row)
+	require.True(t, ok)
+	got := written(t, document)
+	require.Equal(t, "restricted", pick(t, got, "type", "text"))
+	require.Equal(t, "***", got["description"])
+	require.NotContains(t, content(got), "data")
+	require.NotContains(t, content(got), "url", "the address may tell what it is about")
+	require.Equal(t, "masked", pick(t, content(got), "_data", "extension", 0, "valueCode"))
+	require.NotContains(t, got, "author")
+
+	row.Sensitivity = "V"
+	_, ok = outside.DocumentReference(row)
+	require.False(t, ok)
+
+	row.Content, row.Summary, row.URL, row.Professional, row.Sensitivity = "", "", "", "", "N"
+	document, ok = people.DocumentReference(row)
+	require.True(t, ok)
+	written(t, document)
+}
+
+func TestCommunication(t *testing.T) {
+	t.Parallel()
+	row := fhir.InteractionRow{ID: thing, PatientID: someone, Type: "message_received", Summary: "Olá", Source: "my messages", SourceID: "evt_0123456789abcdef", At: at, CreatedAt: at}
+	got := written(t, people.Communication(row))
+	require.Equal(t, "completed", got["status"])
+	require.Equal(t, "message_received", pick(t, got, "category", 0, "text"))
+	require.Equal(t, "my messages", pick(t, got, "medium", 0, "text"))
+	require.Equal(t, "Olá", pick(t, got, "payload", 0, "contentString"))
+	require.Equal(t, "evt_0123456789abcdef", pick(t, got, "identifier", 0, "value"))
+	require.Equal(t, people.Base+"/NamingSystem/my-messages", pick(t, got, "identifier", 0, "system"))
+	require.Equal(t, "2026-03-02T12:30:00.123Z", got["sent"])
+	row.Summary = ""
+	require.NotContains(t, written(t, people.Communication(row)), "payload")
+}
+
+func TestBundle(t *testing.T) {
+	t.Parallel()
+	total := 3
+	b := written(t, fhir.Searchset(fhir.Found{
+		Base: people.Base, Self: people.Base + "/Patient?_count=1", Next: people.Base + "/Patient?_count=1&_after=x", At: fhir.Instant(at), Total: &total,
+		Matches: []fhir.Resource{people.Patient(fhir.PatientRow{ID: someone, Name: "Ana", CPF: "***.***.***-09"})},
+		Include: []fhir.Resource{people.Appointment(fhir.AppointmentRow{ID: thing, PatientID: someone, At: at, Status: "scheduled"})},
+	}))
+	require.Equal(t, "searchset", b["type"])
+	require.EqualValues(t, 3, b["total"])
+	require.Equal(t, "self", pick(t, b, "link", 0, "relation"))
+	require.Equal(t, people.Base+"/Patient?_count=1&_after=x", pick(t, b, "link", 1, "url"))
+	require.Equal(t, people.Base+"/Patient/"+someone.String(), pick(t, b, "entry", 0, "fullUrl"))
+	require.Equal(t, "match", pick(t, b, "entry", 0, "search", "mode"))
+	require.Equal(t, "include", pick(t, b, "entry", 1, "search", "mode"))
+	require.Equal(t, "Appointment", pick(t, b, "entry", 1, "resource", "resourceType"))
+
+	empty := written(t, fhir.Searchset(fhir.Found{Base: people.Base, Self: people.Base + "/Patient", Total: new(int)}))
+	require.EqualValues(t, 0, empty["total"])
+	require.NotContains(t, empty, "entry")
+	require.Len(t, empty["link"], 1)
+}
+
+func TestOutcome(t *testing.T) {
+	t.Parallel()
+	got := written(t, fhir.Outcome(404, "not_found", "Patient not found"))
+	require.Equal(t, "not-found", pick(t, got, "issue", 0, "code"))
+	require.Equal(t, "error", pick(t, got, "issue", 0, "severity"))
+	require.Equal(t, "Patient not found", pick(t, got, "issue", 0, "diagnostics"))
+	require.Equal(t, "not_found", pick(t, got, "issue", 0, "details", "text"))
+	require.Equal(t, "exception", pick(t, written(t, fhir.Outcome(500, "", "x")), "issue", 0, "code"))
+}
+
+func TestCapabilities(t *testing.T) {
+	t.Parallel()
+	statement := fhir.Capabilities(people.Base, "1.0.0", "2026-11-20")
+	require.Equal(t, "4.0.1", statement.FHIRVersion)
+	statement.FHIRVersion = "4.0.0" // the schema's own version is the last it knows
+	got := written(t, statement)
+	require.Equal(t, "instance", got["kind"])
+	names := []any{}
+	for _, one := range pick(t, got, "rest", 0, "resource").([]any) {
+		names = append(names, pick(t, one, "type"))
+		require.NotEmpty(t, pick(t, one, "searchParam"))
+	}
+	require.Equal(t, []any{"Patient", "Appointment", "Encounter", "DocumentReference", "Communication"}, names)
+	require.Equal(t, "everything", pick(t, got, "rest", 0, "resource", 0, "operation", 0, "name"))
+}

@@ -1,0 +1,229 @@
+package intake_test
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"runtime"
+	"strconv"
+	"strings"
+	"testing"
+	"testing/iotest"
+	"unicode/utf16"
+
+	"github.com/stretchr/testify/require"
+
+	"integrationhub/clinic/internal/intake"
+)
+
+// table reads a whole table, and again from every place where a row begins: both
+// must tell the same.
+func table(t *testing.T, text string) []intake.Row {
+	t.Helper()
+	head, at, err := intake.ReadHead(strings.NewReader(text))
+	require.NoError(t, err)
+	return resumed(t, text, head, at)
+}
+
+func resumed(t testing.TB, text string, head *intake.Table, at intake.Position) []intake.Row {
+	t.Helper()
+	r := intake.Open(iotest.OneByteReader(strings.NewReader(text[at.Offset:])), at, head)
+	var rows []intake.Row
+	for {
+		from := r.Position()
+		row, err := r.Next()
+		again, errAgain := intake.Open(strings.NewReader(text[from.Offset:]), from, head).Next()
+		require.Equal(t, err, errAgain)
+		require.Equal(t, row, again, "going on at %v", from)
+		if errors.Is(err, io.EOF) {
+			require.EqualValues(t, len(text), r.Position().Offset)
+			return rows
+		}
+		require.NoError(t, err)
+		rows = append(rows, row)
+	}
+}
+
+func TestTables(t *testing.T) {
+	t.Parallel()
+	ana := intake.Row{Line: 2, Ref: "17", Name: "Ana Souza", Phone: "(11) 98765-4321", Email: "ana@example.com", CPF: "529.982.247-25", BirthDate: "1980-03-02"}
+	for name, text := range map[string]string{
+		"English":    "external_id,name,phone,email,cpf,birth_date\n17,Ana Souza,(11) 98765-4321,ana@example.com,529.982.247-25,1980-03-02\n",
+		"Portuguese": "Código;Nome Completo;Telefone;E-mail;CPF;Data de Nascimento\r\n17;Ana Souza;(11) 98765-4321;ana@example.com;529.982.247-25;02/03/1980\r\n",
+		"no end":     "id;nome;celular;email;cpf;nascimento;obs\n17;Ana Souza;(11) 98765-4321;ana@example.com;529.982.247-25;2/3/1980",
+		"tabs":       "id\tnome\tcelular\temail\tcpf\tnascimento\n17\tAna Souza\t(11) 98765-4321\tana@example.com\t529.982.247-25\t1980-03-02 00:00:00\n",
+		"quoted":     "\"id\";\"obs; etc\";\"nome\";\"celular\";\"email\";\"cpf\";\"nascimento\"\n\"17\";\"x\";\"Ana Souza\";\"(11) 98765-4321\";\"ana@example.com\";\"529.982.247-25\";\"02/03/1980\"\n",
+	} {
+		require.Equal(t, []intake.Row{ana}, table(t, text), name)
+	}
+	sep := ana
+	sep.Line = 3
+	require.Equal(t, []intake.Row{sep}, table(t, "sep=;\nid;nome;celular;email;cpf;nascimento\n17;Ana Souza;(11) 98765-4321;ana@example.com;529.982.247-25;02/03/1980\n"))
+}
+
+func TestCells(t *testing.T) {
+	t.Parallel()
+	rows := table(t, "nome;obs;telefone;celular;cpf\n"+
+		"\"Ana \"\"Aninha\"\"\r\nSouza\";\"a;b\n\nc\";;11987654321\n"+ // rows may be shorter than the head
+		"\n ; ;\n"+
+		"Bia 5\"\" \"x\";;1;2;529982247\n"+
+		"'=Caio;;;;'+55\n")
+	require.Equal(t, []intake.Row{
+		{Line: 2, Name: `Ana "Aninha" Souza`, Phone: "11987654321"},
+		{Line: 8, Name: `Bia 5"" "x"`, Phone: "1", CPF: "00529982247"},
+		{Line: 9, Name: "=Caio", CPF: "+55"},
+	}, rows)
+}
+
+func TestProblems(t *testing.T) {
+	t.Parallel()
+	for cells, want := range map[string]string{
+		"Ana;1;2;3":                        "more cells",
+		"Ana;31/02/1980;":                  "birth_date",
+		"Ana;02/03/80;":                    "birth_date",
+		"Ana;0000-03-02;":                  "birth_date",
+		"An\x00a;;":                        "no text",
+		"An\u0085a\u0007;;":                "no text",
+		"An\xffa;;":                        "no text",
+		"An\ufffda;;":                      "no text",
+		"Ana;;talvez":                      "status",
+		"Ana;1980-03-02;\"abc":             "not closed",
+		strings.Repeat("x", 70_000) + ";;": "longer",
+	} {
+		rows := table(t, "nome;nascimento;ativo\n"+cells+"\nBia;;sim\n")
+		require.Len(t, rows, 2, cells[:min(len(cells), 20)])
+		require.Contains(t, rows[0].Problem, want)
+		require.Equal(t, intake.Row{Line: 2, Problem: rows[0].Problem}, rows[0], "nothing of the line but where it is")
+		require.Equal(t, intake.Row{Line: 3, Name: "Bia", Status: "active"}, rows[1])
+		for _, value := range []string{"talvez", "31/02", "abc"} {
+			require.NotContains(t, rows[0].Problem, value)
+		}
+	}
+}
+
+func TestHeads(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]error{
+		"": intake.ErrNoHead, "telefone;cpf\n1;2\n": intake.ErrNoName, "Ana;11987654321\n": intake.ErrNoName,
+		strings.Repeat("x", 200_000): intake.ErrNoHead, "\"nome": intake.ErrNoHead,
+	} {
+		_, _, err := intake.ReadHead(strings.NewReader(text))
+		require.ErrorIs(t, err, want)
+	}
+	broken := errors.New("broken")
+	_, _, err := intake.ReadHead(iotest.ErrReader(broken))
+	require.ErrorIs(t, err, broken)
+}
+
+func TestFHIR(t *testing.T) {
+	t.Parallel()
+	text := `{"resourceType":"Patient","id":"a-1","active":true,"identifier":[{"system":"urn:x","value":"1"},{"system":"urn:oid:2.16.840.1.113883.13.237","value":"52998224725"}],
+`
+	text = strings.ReplaceAll(text, "\n", "") +
+		`"name":[{"use":"nickname","text":"Aninha"},{"use":"official","given":["Ana","Maria"],"family":"Souza"}],` +
+		`"telecom":[{"system":"phone","value":"1","use":"old","rank":1},{"system":"phone","value":"2","use":"home"},{"system":"phone","value":"+55 11 98765-4321","use":"mobile"},{"system":"email","value":"a@example.com","rank":2},{"system":"email","value":"ana@example.com","rank":1}],"birthDate":"1980-03-02","gender":"female"}` + "\n" +
+		"\n" +
+		`{"resourceType":"Patient","name":[{"text":"Bia \"B\"\nLima"}],"active":false}` + "\r\n" +
+		`{"resourceType":"Observation","id":"x"}` + "\n" +
+		`{"resourceType":"Patient","birthDate":"1980-03"}` + "\n" +
+		`{"resourceType":"Patient","name":"Ana"}` + "\n" +
+		"{\"resourceType\":\"Patient\",\"id\":\"\xff\"}\n" +
+		`{"resourceType":"Patient","id":"\u0000"}` + "\n" +
+		`{"resourceType":"Patient","id":"` + strings.Repeat("x", 70_000) + `"}` + "\n" +
+		`"` + "\n" +
+		`{"resourceType":"Patient","id":"last"}`
+	rows := resumed(t, text, nil, intake.Start)
+	require.Equal(t, intake.Row{Line: 1, Ref: "a-1", Name: "Ana Maria Souza", Phone: "+55 11 98765-4321", Email: "ana@example.com", CPF: "52998224725", BirthDate: "1980-03-02", Status: "active"}, rows[0])
+	require.Equal(t, intake.Row{Line: 3, Name: `Bia "B" Lima`, Status: "inactive"}, rows[1])
+	for i, want := range []string{"resourceType", "birthDate", "not a FHIR resource", "not a FHIR resource", "no text", "longer", "not a FHIR resource"} {
+		require.Equal(t, i+4, rows[i+2].Line)
+		require.Contains(t, rows[i+2].Problem, want)
+	}
+	require.Equal(t, intake.Row{Line: 11, Ref: "last"}, rows[9])
+	require.Len(t, rows, 10)
+}
+
+func TestCharsets(t *testing.T) {
+	t.Parallel()
+	const text = "nome;obs\nJosé Conceição;€ “x” 𝄞\n"
+	wide := func(mark string, high, low int) string {
+		b := []byte(mark)
+		for _, unit := range utf16.Encode([]rune(text)) {
+			pair := [2]byte{byte(unit >> 8), byte(unit)}
+			b = append(b, pair[high], pair[low])
+		}
+		return string(b)
+	}
+	for name, one := range map[string][2]string{
+		"UTF-8":        {text, text},
+		"with a mark":  {"\xef\xbb\xbf" + text, text},
+		"little":       {wide("\xff\xfe", 1, 0), text},
+		"big":          {wide("\xfe\xff", 0, 1), text},
+		"Latin-1":      {"nome\nJos\xe9 Concei\xe7\xe3o\n", "nome\nJosé Conceição\n"},
+		"Windows-1252": {"\x80 \x93x\x94 \xe9", "€ “x” é"},
+		"cut":          {wide("\xff\xfe", 1, 0) + "x", text},
+		"short":        {"a", "a"},
+		"nothing":      {"", ""},
+	} {
+		in, err := intake.Text(strings.NewReader(one[0]))
+		require.NoError(t, err)
+		got, err := io.ReadAll(iotest.OneByteReader(in))
+		require.NoError(t, err, name)
+		require.Equal(t, one[1], string(got), name)
+	}
+}
+
+// endless is a table that is never held whole.
+type endless struct{ left int }
+
+func (e *endless) Read(p []byte) (int, error) {
+	if e.left == 0 {
+		return 0, io.EOF
+	}
+	n := copy(p, bytes.Repeat([]byte("Ana Souza;11987654321;\"a\nb\";52998224725\n"), 100))
+	e.left--
+	return n, nil
+}
+
+// What is held of a file does not grow with it.
+func TestMemory(t *testing.T) { //nolint:paralleltest // it measures the process's memory
+	head, _, err := intake.ReadHead(strings.NewReader("nome;telefone;obs;cpf\n"))
+	require.NoError(t, err)
+	r := intake.Open(&endless{left: 5000}, intake.Start, head) // 20 MB
+	var most uint64
+	for n := 0; ; n++ {
+		_, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		require.NoError(t, err)
+		if n%50_000 == 0 {
+			runtime.GC()
+			var now runtime.MemStats
+			runtime.ReadMemStats(&now)
+			most = max(most, now.HeapInuse)
+		}
+	}
+	require.Greater(t, r.Position().Offset, int64(15<<20))
+	require.Less(t, most, uint64(8<<20), "MiB: "+strconv.Itoa(int(most>>20)))
+}
+
+// Whatever a file holds, reading ends, goes on from anywhere, and counts its lines.
+func FuzzReader(f *testing.F) {
+	f.Add("nome;cpf\nAna;\"1\n2\"\n")
+	f.Add("nome\n\"\"\"\n\"x\"\"\n")
+	f.Add("nome,a\r\n5\"\",\"\n")
+	f.Fuzz(func(t *testing.T, text string) {
+		if len(text) > 4096 {
+			t.Skip("what is read again from every row takes the square of the time")
+		}
+		if head, at, err := intake.ReadHead(strings.NewReader(text)); err == nil {
+			resumed(t, text, head, at)
+		}
+		resumed(t, text, nil, intake.Start)
+		if in, err := intake.Text(strings.NewReader(text)); err == nil {
+			_, err := io.Copy(io.Discard, in)
+			require.NoError(t, err)
+		}
+	})
+}

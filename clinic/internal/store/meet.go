@@ -1,0 +1,325 @@
+package store
+
+import (
+	"bytes"
+	"context"
+	"encoding/hex"
+	"strings"
+	"unicode"
+
+	"github.com/google/uuid"
+	"golang.org/x/text/unicode/norm"
+
+	"integrationhub/clinic/internal/care"
+	"integrationhub/clinic/internal/intake"
+	"integrationhub/clinic/internal/store/dbgen"
+	"integrationhub/hub/module/rest"
+)
+
+// met is a patient that an import has to do with.
+type met struct {
+	dbgen.Patient
+	line int // of the import, that was about this patient before; 0 = none yet
+}
+
+// party is whom a batch of an import may be about: the patients that the clinic has
+// under its references, tax ids and phone numbers, and those it makes.
+type party struct {
+	tx     *Tx
+	at     Scope
+	id     uuid.UUID // of the import
+	key    []byte    // of the hashes of tax ids
+	byID   map[uuid.UUID]*met
+	byRef  map[string]*met
+	byCPF  map[string]*met
+	byName map[string][]*met // by folded name
+
+	created, updated, skipped, failed int
+	newLines                          []int
+	newPatients                       []uuid.UUID
+	badLines                          []int
+	problems                          []string
+}
+
+// meet finds whom a batch may be about, with a few questions for all of it.
+func (t *Tx) meet(ctx context.Context, at Scope, id uuid.UUID, batch []line) (*party, error) {
+	p := &party{tx: t, at: at, id: id, key: t.kit.Sealer.Derive("cpf"), byID: make(map[uuid.UUID]*met), byRef: make(map[string]*met), byCPF: make(map[string]*met), byName: make(map[string][]*met)}
+	var refs, phones, names []string
+	var hashes [][]byte
+	for _, one := range batch {
+		if one.Ref != "" {
+			refs = append(refs, one.Ref)
+		}
+		if digits := care.CPF(one.CPF); digits != "" {
+			hashes = append(hashes, cpfHash(p.key, at, digits))
+		}
+		if number := care.E164(one.Phone); number != "" {
+			phones = append(phones, care.PhoneKey(number))
+		} else if one.Name != "" {
+			names = append(names, folded(one.Name))
+		}
+	}
+	for _, find := range []func() ([]dbgen.Patient, error){
+		func() ([]dbgen.Patient, error) { return t.PatientsByRefs(ctx, at.Clinic, at.Env, refs) },
+		func() ([]dbgen.Patient, error) { return t.PatientsByCPFs(ctx, at.Clinic, at.Env, hashes) },
+		func() ([]dbgen.Patient, error) { return t.PatientsByPhones(ctx, at.Clinic, at.Env, phones) },
+		func() ([]dbgen.Patient, error) { return t.PatientsWithoutPhone(ctx, at.Clinic, at.Env, names) },
+	} {
+		list, err := find()
+		if err != nil {
+			return nil, err
+		}
+		for _, one := range list {
+			if p.byID[one.ID] == nil {
+				p.know(&met{Patient: one})
+			}
+		}
+	}
+	return p, p.remember(ctx)
+}
+
+// remember notes which patients earlier lines were about.
+func (p *party) remember(ctx context.Context) error {
+	ids := make([]uuid.UUID, 0, len(p.byID))
+	for id := range p.byID {
+		ids = append(ids, id)
+	}
+	before, err := p.tx.ImportMatches(ctx, dbgen.ImportMatchesParams{ClinicID: p.at.Clinic, Env: p.at.Env, ImportID: p.id, Patients: ids})
+	for _, one := range before {
+		p.byID[one.PatientID].line = one.Line
+	}
+	return err
+}
+
+// know makes a patient known under what it goes by now.
+func (p *party) know(one *met) {
+	p.byID[one.ID] = one
+	if one.ExternalRef != nil {
+		p.byRef[*one.ExternalRef] = one
+	}
+	if one.CpfHmac != nil {
+		p.byCPF[hex.EncodeToString(one.CpfHmac)] = one
+	}
+	name := folded(one.Name)
+	for _, known := range p.byName[name] {
+		if known == one {
+			return
+		}
+	}
+	p.byName[name] = append(p.byName[name], one)
+}
+
+// told is what a line tells, checked.
+type told struct {
+	PatientData
+	status string // "" = not told
+	hash   []byte // of the tax id
+}
+
+// check reads what a line tells. problem is for people, without values.
+func (p *party) check(l intake.Row) (t told, problem string) {
+	var wrong rest.Faults
+	t.Name, t.status = l.Name, l.Status
+	wrong.Length(t.Name, "name", 1, 120)
+	if l.Ref != "" {
+		wrong.Length(l.Ref, "external_id", 1, 200)
+		t.ExternalRef = &l.Ref
+	}
+	if l.Phone != "" {
+		number := care.E164(l.Phone)
+		wrong.Need(number != "", "phone", "must be a phone number of 8 to 15 digits")
+		t.Phone = &number
+	}
+	if l.Email != "" {
+		t.Email = &l.Email
+		wrong.Email(t.Email, "email")
+	}
+	if l.CPF != "" {
+		digits := care.CPF(l.CPF)
+		wrong.Need(digits != "", "cpf", "must be a CPF: 11 digits with the right check digits")
+		t.CPF = &digits
+		t.hash = cpfHash(p.key, p.at, digits)
+	}
+	if l.BirthDate != "" {
+		born := wrong.Date(l.BirthDate, "birth_date")
+		wrong.Need(!born.After(p.tx.now.UTC().AddDate(0, 0, 1)), "birth_date", "must not be in the future")
+		t.BirthDate = &born
+	}
+	if err := wrong.Err(); err != nil {
+		return t, err.Error()
+	}
+	return t, ""
+}
+
+// find is whom a line is about, nil for somebody new: by its reference, else by its
+// tax id, else by phone, name and day of birth together.
+func (p *party) find(t told) (found *met, problem string) {
+	var owner *met // of the tax id
+	if t.hash != nil {
+		owner = p.byCPF[hex.EncodeToString(t.hash)]
+	}
+	if t.ExternalRef != nil {
+		found = p.byRef[*t.ExternalRef]
+	}
+	switch {
+	case found == nil && owner != nil:
+		return owner, ""
+	case found == nil:
+		return p.alike(t), ""
+	case owner != nil && owner != found:
+		return nil, "cpf is another patient's"
+	case t.hash != nil && found.CpfHmac != nil && !bytes.Equal(t.hash, found.CpfHmac),
+		t.BirthDate != nil && found.BirthDate != nil && !t.BirthDate.Equal(*found.BirthDate) && folded(t.Name) != folded(found.Name):
+		return nil, "external_id is another patient's"
+	}
+	return found, ""
+}
+
+// alike is a patient with the same phone, name and day of birth; where the day is
+// known of one side only, one whose reference is no other either.
+func (p *party) alike(t told) *met {
+	var likely *met
+	for _, one := range p.byName[folded(t.Name)] {
+		switch {
+		case key(t.Phone) != key(one.Phone), t.hash != nil && one.CpfHmac != nil && !bytes.Equal(t.hash, one.CpfHmac):
+		case t.BirthDate != nil && one.BirthDate != nil && t.BirthDate.Equal(*one.BirthDate):
+			return one
+		case likely == nil && (t.BirthDate == nil || one.BirthDate == nil) && (t.ExternalRef == nil || one.ExternalRef == nil):
+			likely = one
+		}
+	}
+	return likely
+}
+
+// key is what a number is compared by; "" for none.
+func key(phone *string) string {
+	if phone == nil {
+		return ""
+	}
+	return care.PhoneKey(*phone)
+}
+
+// folded is a name as name_search has it: lower case, without accents.
+func folded(name string) string {
+	return strings.Map(func(c rune) rune {
+		if unicode.Is(unicode.Mn, c) {
+			return -1
+		}
+		return c
+	}, norm.NFD.String(strings.ToLower(name)))
+}
+
+// news tells whether a line knows something that the clinic does not. Of a patient
+// that has a reference already another one is none: it may come from several places.
+func (t told) news(of dbgen.Patient) bool {
+	differs := func(told, known *string) bool { return told != nil && !same(told, known) }
+	return t.Name != of.Name || differs(t.Phone, of.Phone) || differs(t.Email, of.Email) || t.hash != nil && !bytes.Equal(t.hash, of.CpfHmac) ||
+		t.BirthDate != nil && (of.BirthDate == nil || !t.BirthDate.Equal(*of.BirthDate)) || t.status != "" && t.status != of.Status ||
+		t.ExternalRef != nil && of.ExternalRef == nil
+}
+
+// into adds to a patient what a line tells.
+func (t told) into(d *PatientData) error {
+	d.Name = t.Name
+	for _, one := range []struct{ told, known **string }{{&t.Phone, &d.Phone}, {&t.Email, &d.Email}, {&t.CPF, &d.CPF}} {
+		if *one.told != nil {
+			*one.known = *one.told
+		}
+	}
+	if t.BirthDate != nil {
+		d.BirthDate = t.BirthDate
+	}
+	if t.status != "" {
+		d.Status = t.status
+	}
+	if d.ExternalRef == nil {
+		d.ExternalRef = t.ExternalRef
+	}
+	return nil
+}
+
+// take makes of a line what it is: a new patient, a change, nothing new, or an error.
+func (p *party) take(ctx context.Context, l intake.Row) error {
+	if l.Problem != "" {
+		p.fail(l, l.Problem)
+		return nil
+	}
+	t, problem := p.check(l)
+	if problem != "" {
+		p.fail(l, problem)
+		return nil
+	}
+	found, problem := p.find(t)
+	switch {
+	case problem != "":
+		p.fail(l, problem)
+		return nil
+	case found == nil:
+		return p.create(ctx, l, t)
+	case !t.news(found.Patient):
+		p.skipped++
+	case found.line > 0:
+		p.fail(l, "tells another thing of a patient that an earlier line was about")
+		return nil
+	default:
+		changed, err := p.tx.ChangePatient(ctx, p.at, found.ID, t.into)
+		if err != nil {
+			return err
+		}
+		p.updated++
+		found.Patient = changed
+		p.know(found)
+	}
+	p.mark(l, found)
+	return nil
+}
+
+func (p *party) create(ctx context.Context, l intake.Row, t told) error {
+	if t.Status = t.status; t.Status == "" {
+		t.Status = Active
+	}
+	made, err := p.tx.CreatePatient(ctx, p.at, t.PatientData)
+	if err != nil {
+		return err
+	}
+	p.created++
+	one := &met{Patient: made}
+	p.know(one)
+	p.mark(l, one)
+	return nil
+}
+
+// mark notes that a line was about a patient.
+func (p *party) mark(l intake.Row, one *met) {
+	if one.line > 0 {
+		return
+	}
+	one.line = l.Line
+	p.newLines, p.newPatients = append(p.newLines, l.Line), append(p.newPatients, one.ID)
+}
+
+func (p *party) fail(l intake.Row, problem string) {
+	p.failed++
+	p.badLines, p.problems = append(p.badLines, l.Line), append(p.problems, problem)
+}
+
+// save notes what came of a batch, and where the next one begins.
+func (p *party) save(ctx context.Context, was dbgen.Import, end intake.Position) error {
+	if room := max(0, maxErrors-was.Failed); len(p.badLines) > room {
+		p.badLines, p.problems = p.badLines[:room], p.problems[:room]
+	}
+	if len(p.badLines) > 0 {
+		if err := p.tx.InsertImportErrors(ctx, dbgen.InsertImportErrorsParams{ClinicID: p.at.Clinic, Env: p.at.Env, ImportID: p.id, Lines: p.badLines, Errors: p.problems}); err != nil {
+			return err
+		}
+	}
+	if len(p.newPatients) > 0 {
+		if err := p.tx.InsertImportMatches(ctx, dbgen.InsertImportMatchesParams{ClinicID: p.at.Clinic, Env: p.at.Env, ImportID: p.id, Patients: p.newPatients, Lines: p.newLines}); err != nil {
+			return err
+		}
+	}
+	return p.tx.AdvanceImport(ctx, dbgen.AdvanceImportParams{
+		ClinicID: p.at.Clinic, Env: p.at.Env, ID: p.id, Status: ImportRunning, Created: p.created, Updated: p.updated, Skipped: p.skipped, Failed: p.failed,
+		Position: end.Offset, Line: end.Line,
+	})
+}

@@ -1,0 +1,154 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"integrationhub/clinic/internal/care"
+	"integrationhub/clinic/internal/store/dbgen"
+	"integrationhub/hub"
+)
+
+// PaymentData is a payment that is about to be asked for, or was made already.
+type PaymentData struct {
+	Amount        care.Amount
+	Description   string
+	DueDate       time.Time // midnight UTC
+	Status        care.PaymentStatus
+	AppointmentID *uuid.UUID
+	Method        *string    // of one that is paid
+	PaidAt        *time.Time // of one that is paid
+}
+
+// CreatePayment gives a patient a payment. One that is paid already is told to the
+// connected products.
+func (t *Tx) CreatePayment(ctx context.Context, at Scope, patient uuid.UUID, d PaymentData) (dbgen.Payment, error) {
+	if _, err := t.keep(ctx, at, patient); err != nil {
+		return dbgen.Payment{}, err
+	}
+	if d.AppointmentID != nil {
+		a, err := t.Appointment(ctx, at.Clinic, at.Env, *d.AppointmentID)
+		if errors.Is(err, pgx.ErrNoRows) || err == nil && a.PatientID != patient {
+			return dbgen.Payment{}, missing("Appointment")
+		}
+		if err != nil {
+			return dbgen.Payment{}, err
+		}
+	}
+	p, err := t.InsertPayment(ctx, dbgen.InsertPaymentParams{
+		ClinicID: at.Clinic, Env: at.Env, ID: NewID(), PatientID: patient, AppointmentID: d.AppointmentID, Amount: d.Amount,
+		Description: care.Scrub(d.Description), DueDate: d.DueDate, Status: d.Status, Method: d.Method, PaidAt: d.PaidAt, CreatedAt: t.now,
+	})
+	if err != nil || p.Status != care.Paid {
+		return p, err
+	}
+	return p, t.received(ctx, at, p)
+}
+
+// received tells of a payment that was made.
+func (t *Tx) received(ctx context.Context, at Scope, p dbgen.Payment) error {
+	var booked *string // the appointment, as the product that made it calls it
+	if p.AppointmentID != nil {
+		a, err := t.Appointment(ctx, at.Clinic, at.Env, *p.AppointmentID)
+		if err != nil {
+			return err
+		}
+		booked = a.ExternalID
+	}
+	_, err := t.publish(ctx, at, "payment.received", struct {
+		PatientID     uuid.UUID   `json:"patient_id"`
+		Amount        care.Amount `json:"amount"`
+		Description   string      `json:"description"`
+		Method        *string     `json:"method,omitempty"`
+		AppointmentID *string     `json:"appointment_id,omitempty"`
+	}{p.PatientID, p.Amount, p.Description, p.Method, booked})
+	return err
+}
+
+// lockPayment holds a payment and its patient. [hub.ErrNotFound], [hub.ErrConflict].
+func (t *Tx) lockPayment(ctx context.Context, at Scope, id uuid.UUID) (dbgen.Payment, error) {
+	p, err := t.LockPayment(ctx, at.Clinic, at.Env, id)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return p, missing("Payment")
+	}
+	return p, err
+}
+
+// Pay records that a payment was made and tells the connected products. Paying again
+// changes nothing; a cancelled payment is a [hub.ErrConflict].
+func (t *Tx) Pay(ctx context.Context, at Scope, id uuid.UUID, method *string, paidAt time.Time) (dbgen.Payment, error) {
+	p, err := t.lockPayment(ctx, at, id)
+	if err != nil || p.Status == care.Paid {
+		return p, err
+	}
+	if p.Status == care.CancelledPayment {
+		return p, hub.Errorf(hub.ErrConflict, "payment_cancelled", "This payment was cancelled.")
+	}
+	p, err = t.PayPayment(ctx, dbgen.PayPaymentParams{ClinicID: at.Clinic, Env: at.Env, ID: id, Method: method, PaidAt: &paidAt, UpdatedAt: t.now})
+	if err != nil {
+		return p, err
+	}
+	return p, t.received(ctx, at, p)
+}
+
+// Cancel cancels a payment that was not made. Cancelling again changes nothing.
+func (t *Tx) Cancel(ctx context.Context, at Scope, id uuid.UUID) (dbgen.Payment, error) {
+	p, err := t.lockPayment(ctx, at, id)
+	if err != nil || p.Status == care.CancelledPayment {
+		return p, err
+	}
+	if p.Status == care.Paid {
+		return p, hub.Errorf(hub.ErrConflict, "payment_paid", "This payment was made already.")
+	}
+	return t.CancelPayment(ctx, dbgen.CancelPaymentParams{ClinicID: at.Clinic, Env: at.Env, ID: id, UpdatedAt: t.now})
+}
+
+// overdueBatch is how many payments become overdue in one transaction.
+const overdueBatch = 200
+
+// Overdue finds the pending payments whose due date is over where their clinic is,
+// makes them overdue and tells the connected products, once for each payment. nil
+// looks at every clinic's. It gives how many there were.
+func (s *Store) Overdue(ctx context.Context, of *Scope) (n int, err error) {
+	find := dbgen.LockOverdueParams{RowLimit: overdueBatch}
+	if of != nil {
+		find.ClinicID, find.Env = &of.Clinic, string(of.Env)
+	}
+	for {
+		found := 0
+		err := s.InTx(ctx, "finding overdue payments", func(tx *Tx) error {
+			find.Now = tx.now
+			list, err := tx.LockOverdue(ctx, find)
+			if err != nil {
+				return err
+			}
+			for _, p := range list {
+				if err := tx.overdue(ctx, p); err != nil {
+					return err
+				}
+			}
+			found = len(list)
+			return nil
+		})
+		if n += found; err != nil || found < overdueBatch {
+			return n, err
+		}
+	}
+}
+
+func (t *Tx) overdue(ctx context.Context, p dbgen.Payment) error {
+	at := Scope{p.ClinicID, p.Env}
+	if err := t.MarkOverdue(ctx, dbgen.MarkOverdueParams{Now: t.now, ClinicID: p.ClinicID, Env: p.Env, ID: p.ID}); err != nil {
+		return err
+	}
+	_, err := t.publish(ctx, at, "payment.overdue", struct {
+		PatientID uuid.UUID   `json:"patient_id"`
+		Amount    care.Amount `json:"amount"`
+		DueDate   string      `json:"due_date"`
+	}{p.PatientID, p.Amount, p.DueDate.Format(time.DateOnly)})
+	return err
+}

@@ -1,0 +1,60 @@
+-- name: InsertImport :exec
+insert into clinic.imports (clinic_id, env, id, format, total, position, line, created_by, created_at)
+values ($1, $2, $3, $4, $5, $6, $7, $8, $9);
+
+-- name: InsertChunk :exec
+insert into clinic.import_chunks (clinic_id, env, import_id, n, content) values ($1, $2, $3, $4, $5);
+
+-- name: Chunk :one
+select content from clinic.import_chunks where clinic_id = $1 and env = $2 and import_id = $3 and n = @n;
+
+-- name: ImportByID :one
+select * from clinic.imports where clinic_id = $1 and env = $2 and id = $3;
+
+-- name: LockImport :one
+select * from clinic.imports where clinic_id = $1 and env = $2 and id = $3 for update;
+
+-- name: ListImports :many
+select sqlc.embed(i), count(*) over () as total from clinic.imports i
+where i.clinic_id = @clinic_id and i.env = @env order by i.id desc limit @row_limit::int offset @row_offset::int;
+
+-- name: ImportErrors :many
+select line, error from clinic.import_errors where clinic_id = $1 and env = $2 and import_id = $3 order by line;
+
+-- name: AdvanceImport :exec
+update clinic.imports set status = @status, created = created + @created, updated = updated + @updated, skipped = skipped + @skipped,
+    failed = failed + @failed, position = @position, line = @line, problem = @problem, finished_at = @finished_at
+where clinic_id = @clinic_id and env = @env and id = @id;
+
+-- name: InsertImportErrors :exec
+insert into clinic.import_errors (clinic_id, env, import_id, line, error)
+select @clinic_id, @env, @import_id, unnest(@lines::int[]), unnest(@errors::text[]);
+
+-- name: InsertImportMatches :exec
+insert into clinic.import_matches (clinic_id, env, import_id, patient_id, line)
+select @clinic_id, @env, @import_id, unnest(@patients::uuid[]), unnest(@lines::int[]);
+
+-- name: ImportMatches :many
+select patient_id, line from clinic.import_matches
+where clinic_id = @clinic_id and env = @env and import_id = @import_id and patient_id = any(@patients::uuid[]);
+
+-- name: DropImportFile :exec
+delete from clinic.import_chunks where clinic_id = $1 and env = $2 and import_id = $3;
+
+-- name: DropImportMatches :exec
+delete from clinic.import_matches where clinic_id = $1 and env = $2 and import_id = $3;
+
+-- name: PatientsByRefs :many
+select * from clinic.patients where clinic_id = @clinic_id and env = @env and external_ref = any(@refs::text[]);
+
+-- name: PatientsByCPFs :many
+select * from clinic.patients where clinic_id = @clinic_id and env = @env and cpf_hmac = any(@hashes::bytea[]);
+
+-- name: PatientsByPhones :many
+select * from clinic.patients where clinic_id = @clinic_id and env = @env and phone_key = any(@phone_keys::text[]) and status <> 'anonymized'
+order by created_at, id;
+
+-- name: PatientsWithoutPhone :many
+select * from clinic.patients where clinic_id = @clinic_id and env = @env and name_search = any(@names::text[]) and phone is null and status <> 'anonymized'
+order by created_at, id;
+

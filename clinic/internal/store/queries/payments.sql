@@ -1,0 +1,32 @@
+-- name: InsertPayment :one
+insert into clinic.payments (clinic_id, env, id, patient_id, appointment_id, amount, description, due_date, status, method, paid_at, created_at, updated_at)
+values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $12) returning *;
+
+-- name: Payment :one
+select * from clinic.payments where clinic_id = $1 and env = $2 and id = $3;
+
+-- name: LockPayment :one
+select * from clinic.payments where clinic_id = $1 and env = $2 and id = $3 for update;
+
+-- name: PayPayment :one
+update clinic.payments set status = 'paid', method = $4, paid_at = $5, updated_at = $6 where clinic_id = $1 and env = $2 and id = $3 returning *;
+
+-- name: CancelPayment :one
+update clinic.payments set status = 'cancelled', updated_at = $4 where clinic_id = $1 and env = $2 and id = $3 returning *;
+
+-- name: ListPayments :many
+select sqlc.embed(m), count(*) over () as total from clinic.payments m
+where m.clinic_id = @clinic_id and m.env = @env and m.patient_id = @patient_id
+order by m.due_date desc, m.id desc limit @row_limit::int offset @row_offset::int;
+
+-- name: LockOverdue :many
+-- Pending payments whose due date is over where their clinic is. Nobody else's run has them.
+select m.* from clinic.payments m join clinic.clinics c on c.id = m.clinic_id
+where m.status = 'pending' and m.overdue_notified_at is null
+and m.due_date < date(timezone(c.timezone, @now::timestamptz))
+and m.due_date < date(@now) + 2 -- for the index: wherever a clinic is
+and (sqlc.narg('clinic_id')::uuid is null or m.clinic_id = sqlc.narg('clinic_id')) and (@env::text = '' or m.env = @env)
+order by m.due_date, m.id limit @row_limit::int for update of m skip locked;
+
+-- name: MarkOverdue :exec
+update clinic.payments set status = 'overdue', overdue_notified_at = @now::timestamptz, updated_at = @now where clinic_id = @clinic_id and env = @env and id = @id;

@@ -1,0 +1,100 @@
+package clinic_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"testing"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+
+	"integrationhub/clinic"
+	"integrationhub/hub"
+	"integrationhub/hub/hubtest/moduletest"
+	"integrationhub/hub/module"
+)
+
+func text(t testing.TB, data any) string {
+	t.Helper()
+	raw, err := json.Marshal(data)
+	require.NoError(t, err)
+	return string(raw)
+}
+
+// make calls the product under a base and reads its answer.
+func made(t *testing.T, method, url, token string, body any, into any) {
+	t.Helper()
+	raw, err := json.Marshal(body)
+	require.NoError(t, err)
+	req, err := http.NewRequestWithContext(t.Context(), method, url, bytes.NewReader(raw))
+	require.NoError(t, err)
+	req.Header.Set("Content-Type", "application/json")
+	if token != "" {
+		req.Header.Set("Authorization", "Bearer "+token)
+	}
+	res, err := client.Do(req)
+	require.NoError(t, err)
+	defer res.Body.Close()
+	require.Less(t, res.StatusCode, 300, url)
+	require.NoError(t, json.NewDecoder(res.Body).Decode(into))
+}
+
+func TestConformance(t *testing.T) {
+	t.Parallel()
+	patient := func(t *testing.T, base, token string) string {
+		var one struct{ ID string }
+		made(t, "POST", base+"/api/v1/patients", token, object{"name": "Ana", "phone": phone}, &one)
+		return one.ID
+	}
+	event := func(kind, data string) hub.Event { return hub.Event{Type: kind, Data: []byte(data)} }
+	moduletest.Run(t, moduletest.Case{
+		Module: clinic.New(),
+		Public: []string{"auth.register", "auth.login", "auth.refresh", "auth.forgot-password", "auth.reset-password"},
+		SignUp: func(t *testing.T, base string) moduletest.Account {
+			t.Helper()
+			var account struct {
+				Token  string `json:"access_token"`
+				Clinic struct {
+					ID uuid.UUID `json:"id"`
+				} `json:"clinic"`
+			}
+			made(t, "POST", base+"/api/v1/auth/register", "", object{"clinic_name": "C", "name": "B", "email": uuid.NewString() + "@example.com", "password": password}, &account)
+			patient(t, base, account.Token)
+			return moduletest.Account{Tenant: account.Clinic.ID, Token: account.Token}
+		},
+		Resources: func(t *testing.T, base string, a moduletest.Account) map[string]string {
+			t.Helper()
+			id := patient(t, base, a.Token)
+			paths := map[string]string{}
+			for _, below := range []string{"", "/records", "/appointments", "/payments", "/interactions", "/deletion-request"} {
+				paths["/api/v1/patients/{id}"+below] = "/api/v1/patients/" + id + below
+			}
+			var done struct{ ID string }
+			made(t, "POST", base+"/api/v1/patients/"+patient(t, base, a.Token)+"/deletion-request", a.Token, nil, &done)
+			paths["/api/v1/deletion-requests/{id}"] = "/api/v1/deletion-requests/" + done.ID
+			for _, other := range []string{"users/{id}", "professionals/{id}", "appointments/{id}", "payments/{id}/pay", "payments/{id}/cancel"} {
+				paths["/api/v1/"+other] = "/api/v1/none" // no GET: TestForeignThingsDoNotExist
+			}
+			return paths
+		},
+		Events: []hub.Event{
+			event("message.received", `{"phone":"+5511987654321","name":"Ana","body":"Hi","ticket_id":1}`),
+			event("message.sent", `{"phone":"+5511987654321","body":"Hi","ticket_id":1}`),
+			event("ticket.created", `{"phone":"+5511987654321","name":"Ana","ticket_id":1,"queue":"Q"}`),
+			event("ticket.closed", `{"ticket_id":1,"resolution":"done","phone":"+5511987654321"}`),
+			event("contact.created", `{"phone":"+5511987654321","name":"Ana","email":""}`),
+			event("appointment.created", `{"client_phone":"+5511987654321","service":"S","professional":"P","datetime":"2027-01-05T12:00:00Z","appointment_id":"a"}`),
+			event("appointment.cancelled", `{"appointment_id":"a","reason":"x"}`),
+			event("appointment.reminded", `{"appointment_id":"a","client_phone":"+5511987654321"}`),
+			event("appointment.noshow", `{"appointment_id":"a","client_phone":"+5511987654321"}`),
+		},
+		State: func(t *testing.T, kit module.Kit, tenant uuid.UUID) string {
+			t.Helper()
+			var interactions, waiting int
+			require.NoError(t, kit.Pool.QueryRow(t.Context(), `select (select count(*) from interactions where clinic_id = $1), (select count(*) from inbox where clinic_id = $1)`, tenant).Scan(&interactions, &waiting))
+			return fmt.Sprint(interactions, waiting)
+		},
+	})
+}

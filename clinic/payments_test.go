@@ -1,0 +1,127 @@
+package clinic_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// inDays is a date so many days from today, in São Paulo, where clinics are.
+func inDays(t testing.TB, n int) string {
+	t.Helper()
+	zone, err := time.LoadLocation("America/Sao_Paulo")
+	require.NoError(t, err)
+	return time.Now().In(zone).AddDate(0, 0, n).Format(time.DateOnly)
+}
+
+func TestPayments(t *testing.T) {
+	t.Parallel()
+	p := newPractice(t)
+	id := p.patient(phone)
+	path := "/patients/" + id + "/payments"
+	owed := p.staff().ok(201, "POST", path, object{"amount": 150.5, "description": "Cleaning", "due_date": inDays(t, 10)})
+	require.Equal(t, 150.5, owed["amount"])
+	require.Equal(t, "pending", owed["status"])
+	p.ok(201, "POST", path, object{"amount": 0.1, "due_date": inDays(t, 3)})
+	third := p.ok(201, "POST", path, object{"amount": 0.2, "due_date": inDays(t, 3)})["id"].(string)
+	require.Equal(t, 150.8, p.get("/patients/" + id)["balance_due"])
+	require.Empty(t, p.kinds(1), "nothing was paid yet")
+
+	paid := p.ok(200, "POST", "/payments/"+owed["id"].(string)+"/pay", object{"method": "pix"})
+	require.Equal(t, "paid", paid["status"])
+	require.Equal(t, "pix", paid["method"])
+	require.NotNil(t, paid["paid_at"])
+	require.Equal(t, paid, p.ok(200, "POST", "/payments/"+owed["id"].(string)+"/pay", nil), "paying again changes nothing")
+	require.Equal(t, 0.3, p.get("/patients/" + id)["balance_due"])
+	require.Equal(t, "cancelled", p.ok(200, "POST", "/payments/"+third+"/cancel", nil)["status"])
+	require.Equal(t, 0.1, p.get("/patients/" + id)["balance_due"])
+	p.refused(409, "payment_cancelled", "POST", "/payments/"+third+"/pay", nil)
+	p.refused(409, "payment_paid", "POST", "/payments/"+owed["id"].(string)+"/cancel", nil)
+	require.Equal(t, []string{"payment.received"}, p.kinds(1))
+	require.Equal(t, object{"patient_id": id, "amount": 150.5, "description": "Cleaning", "method": "pix"}, p.sent()[1].data)
+	require.Len(t, p.items(path), 3)
+
+	for location, bodies := range map[string][]object{
+		"body.amount": {
+			{"amount": 0, "due_date": inDays(t, 1)}, {"amount": -1, "due_date": inDays(t, 1)}, {"amount": 1.005, "due_date": inDays(t, 1)},
+			{"amount": 1e12, "due_date": inDays(t, 1)}, {"amount": "1", "due_date": inDays(t, 1)}, {"amount": nil, "due_date": inDays(t, 1)},
+		},
+		"body":          {{"due_date": inDays(t, 1)}, {"amount": 1}},
+		"body.due_date": {{"amount": 1, "due_date": "tomorrow"}},
+		"body.status":   {{"amount": 1, "due_date": inDays(t, 1), "status": "overdue"}},
+		"body.paid_at":  {{"amount": 1, "due_date": inDays(t, 1), "status": "paid", "paid_at": "2999-01-01T00:00:00Z"}},
+	} {
+		for _, body := range bodies {
+			p.invalid(location, "POST", path, body)
+		}
+	}
+	require.Len(t, p.items(path), 3)
+}
+
+// A payment of an appointment that came from elsewhere names it as it is called there.
+func TestPaymentOfABooking(t *testing.T) {
+	t.Parallel()
+	p := newPractice(t)
+	id := p.patient(phone)
+	s := p.connect("scheduling")
+	s.send("accepted", "appointment.created", object{"appointment_id": "a-1", "client_phone": phone, "service": "Check", "datetime": "2027-01-04T12:00:00Z"})
+	appointment := p.items("/patients/" + id + "/appointments")[0]["id"]
+	p.ok(201, "POST", "/patients/"+id+"/payments", object{"amount": 1, "due_date": inDays(t, 0), "status": "paid", "appointment_id": appointment})
+	require.Equal(t, "a-1", p.sent()[1].data["appointment_id"])
+	other := p.patient("+5511900001111")
+	p.refused(404, "not_found", "POST", "/patients/"+other+"/payments", object{"amount": 1, "due_date": inDays(t, 0), "appointment_id": appointment})
+}
+
+func TestOverdue(t *testing.T) {
+	t.Parallel()
+	p := newPractice(t)
+	id := p.patient(phone)
+	late := p.ok(201, "POST", "/patients/"+id+"/payments", object{"amount": 7, "description": "Late", "due_date": inDays(t, -1)})["id"].(string)
+	today := p.ok(201, "POST", "/patients/"+id+"/payments", object{"amount": 8, "due_date": inDays(t, 0)})["id"].(string)
+	p.on("test").ok(201, "POST", "/patients/"+p.on("test").patient(phone)+"/payments", object{"amount": 9, "due_date": inDays(t, -1)})
+	p.staff().refused(403, "admin_only", "POST", "/payments/run-overdue", nil)
+	before := len(p.sent())
+	require.EqualValues(t, 1, p.ok(200, "POST", "/payments/run-overdue", nil)["overdue"], "what is due today is not late, and test data are apart")
+	require.EqualValues(t, 0, p.ok(200, "POST", "/payments/run-overdue", nil)["overdue"], "once for a payment")
+	require.Equal(t, []string{"payment.overdue"}, p.kinds(before))
+	require.Equal(t, object{"patient_id": id, "amount": 7.0, "due_date": inDays(t, -1)}, p.sent()[before].data)
+	status := map[any]any{}
+	for _, one := range p.items("/patients/" + id + "/payments") {
+		status[one["id"]] = one["status"]
+	}
+	require.Equal(t, map[any]any{late: "overdue", today: "pending"}, status)
+	require.Equal(t, 15.0, p.get("/patients/" + id)["balance_due"])
+	p.ok(200, "POST", "/payments/"+late+"/pay", nil)
+	require.Equal(t, 8.0, p.get("/patients/" + id)["balance_due"])
+	require.EqualValues(t, 1, p.on("test").ok(200, "POST", "/payments/run-overdue", nil)["overdue"])
+}
+
+// Midnight is the clinic's: the same date is over in Auckland and not yet in Honolulu.
+func TestOverdueByTheClinicsClock(t *testing.T) {
+	t.Parallel()
+	for zone, late := range map[string]int{"Pacific/Kiritimati": 1, "Pacific/Niue": 0} { // 25 hours apart
+		p := newPractice(t)
+		p.ok(200, "PUT", "/clinic", object{"timezone": zone})
+		there, err := time.LoadLocation("Pacific/Niue")
+		require.NoError(t, err)
+		due := time.Now().In(there).Format(time.DateOnly) // over already on Kiritimati
+		p.ok(201, "POST", "/patients/"+p.patient(phone)+"/payments", object{"amount": 1, "due_date": due})
+		require.EqualValues(t, late, p.ok(200, "POST", "/payments/run-overdue", nil)["overdue"], zone)
+	}
+}
+
+// The hourly job looks at every clinic.
+func TestOverdueJob(t *testing.T) {
+	t.Parallel()
+	p := newPractice(t)
+	id := p.patient(phone)
+	p.ok(201, "POST", "/patients/"+id+"/payments", object{"amount": 7, "due_date": inDays(t, -1)})
+	p.ok(201, "POST", "/patients/"+id+"/payments", object{"amount": 7, "due_date": inDays(t, -2)})
+	job := jobCalled(t, "overdue")
+	require.Equal(t, time.Hour, job.Every)
+	for range 2 {
+		require.NoError(t, job.Run(t.Context(), nil))
+	}
+	require.Equal(t, []string{"payment.overdue", "payment.overdue"}, p.kinds(1))
+}

@@ -1,0 +1,44 @@
+package delivery
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"integrationhub/hub"
+)
+
+// Erasing tells of which tenants payloads are being erased now. What this process has
+// of their events in memory may have been erased since: the row is looked at before
+// each of their attempts.
+func (d *Dispatcher) Erasing(tenants []uuid.UUID) {
+	if len(tenants) == 0 {
+		d.erasing.Store(nil)
+		return
+	}
+	set := make(map[uuid.UUID]bool, len(tenants))
+	for _, tenant := range tenants {
+		set[tenant] = true
+	}
+	d.erasing.Store(&set)
+}
+
+// erased tells whether an event's payload was erased: then it is not sent any more.
+func (d *Dispatcher) erased(ctx context.Context, event *Event) (bool, error) {
+	if string(event.Body) == hub.ErasedPayload {
+		return true, nil
+	}
+	tenants := d.erasing.Load()
+	if tenants == nil || !(*tenants)[event.TenantID] {
+		return false, nil
+	}
+	var erased bool
+	err := d.Pool.QueryRow(ctx, `select body = $2 from hub.events where seq = $1`, event.Seq, []byte(hub.ErasedPayload)).Scan(&erased)
+	if err != nil && !errors.Is(err, pgx.ErrNoRows) {
+		return false, fmt.Errorf("looking whether an event was erased: %w", err)
+	}
+	return erased, nil
+}

@@ -1,0 +1,73 @@
+package erasure
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+const maria = `{"id":"evt_0123456789abcdef","product":"clinic","event_type":"patient.deleted","timestamp":"2026-01-02T03:04:05Z",
+	"data":{"patient_id":"0198c9a0-1111-7222-8333-444455556666","phone":"+55 (11) 98765-4321","email":"Maria.Silva@Example.com",
+	"deletion_request_id":"0198c9a0-aaaa-7bbb-8ccc-ddddeeeeffff","requested_by":{"email":"owner@example.com"},"clinic_phone":"+551130001000"}}`
+
+// The person is found by id, address and number, however they are written, and nobody else is.
+func TestPersonIsFound(t *testing.T) {
+	t.Parallel()
+	who := readPerson([]byte(maria))
+	require.False(t, who.nobody())
+	for _, text := range []string{
+		`{"data":{"patient_id":"0198c9a0-1111-7222-8333-444455556666"}}`,
+		`{"data":{"url":"https://x.example/patients/0198c9a0-1111-7222-8333-444455556666?tab=1"}}`,
+		`patient-0198c9a0-1111-7222-8333-444455556666-x`,
+		`{"data":{"deep":[{"er":["maria.silva@example.com"]}]}}`,
+		`"Maria <MARIA.SILVA@EXAMPLE.COM>"`,
+		`{"e":"maria.silva\u0040example.com"}`, `{"e":"maria.silva@example.com\n"}`, `write to maria.silva@example.com.`,
+		`{"p":"+5511987654321"}`, `{"p":"5511987654321"}`, `{"p":"11987654321"}`, `{"p":11987654321}`, `{"p":5511987654321,"q":1}`,
+		`{"p":"+551187654321"}`, `{"p":"551187654321"}`, `{"p":"1187654321"}`, `{"p":"(11) 8765-4321"}`,
+		`{"p":"\u002b55 11 98765-4321"}`, `{"p":"+55 (11) 98765.4321"}`, `5511987654321@s.whatsapp.net`, `whatsapp:+5511987654321`,
+		`ring 11 98765-4321 15:00`, `{"p":"011 98765-4321"}`, `{"p":"005511987654321"}`, `{"t":"2026-11-20 11 98765 4321"}`,
+		`1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 11 98765 4321`,
+	} {
+		require.True(t, who.in([]byte(text)), text)
+	}
+	for _, text := range []string{
+		``, `{}`, `\`, `\u00`, `@`, `a@b`,
+		`{"id":"0198c9a0-1111-7222-8333-444455556667"}`,
+		`{"e":"anamaria.silva@example.com"}`, `{"e":"x.maria.silva@example.com"}`, `{"e":"maria.silva@example.com.br"}`, `{"e":"maria.silva@example.community"}`,
+		`{"e":"owner@example.com"}`, `{"p":"+551130001000"}`, // of the clinic
+		`{"request":"0198c9a0-aaaa-7bbb-8ccc-ddddeeeeffff"}`,
+		`{"p":"+5521987654321"}`, `{"p":"+5511987654322"}`, `{"p":"987654321"}`, `{"p":"87654321"}`, `{"p":"11987654321000"}`, `{"p":"99911987654321"}`,
+		`{"a":"11","b":"98765","c":"4321"}`, `[11,98765,4321]`, `11 - - 98765-4321`,
+	} {
+		require.False(t, who.in([]byte(text)), text)
+	}
+}
+
+// A short id means the person only as the id of one: everywhere else it is something else.
+func TestShortIDs(t *testing.T) {
+	t.Parallel()
+	for _, who := range []*person{readPerson([]byte(`{"data":{"patient_id":"42"}}`)), readPerson([]byte(`{"data":{"patient_id":42}}`))} {
+		for _, text := range []string{`{"patient_id":"42"}`, `{"patient_id": 42,"x":1}`, `{"client_id" :"42"}`} {
+			require.True(t, who.in([]byte(text)), text)
+		}
+		for _, text := range []string{`{"quantity":42}`, `{"id":"42"}`, `{"patient_id":"421"}`, `{"patient_id":142}`, `"patient_id" 42`} {
+			require.False(t, who.in([]byte(text)), text)
+		}
+	}
+	who := readPerson([]byte(`{"data":{"patient_id":"12345678"}}`))
+	require.True(t, who.in([]byte(`{"id":"12345678"}`)))
+	require.False(t, who.in([]byte(`{"id":"12345678-aaaa-bbbb-cccc-000000000000"}`)))
+}
+
+// What a deletion event does not say is not looked for; a peer's own form is read too.
+func TestReadPerson(t *testing.T) {
+	t.Parallel()
+	for _, body := range []string{``, `{"erased":true}`, `{"data":{}}`, `{"data":{"patient_id":"","phone":"","email":"@"}}`, `[]`, `{"data":{"phone":"123","patient_id":{}}}`} {
+		require.True(t, readPerson([]byte(body)).nobody(), body)
+	}
+	require.True(t, readPerson([]byte(`{"email":"a@b.example"}`)).in([]byte(`A@b.example`)))
+	require.True(t, readPerson([]byte(`{"data":{"client_phone":"+351 912 345 678"}}`)).in([]byte(`"+351912345678"`)))
+	require.False(t, readPerson([]byte(`{"data":{"client_phone":"+351 912 345 678"}}`)).in([]byte(`"912345678"`)), "another country's")
+	require.True(t, readPerson([]byte(`{"data":{"phone":"11 3000-1000"}}`)).in([]byte(`"+551130001000"`)))
+	require.True(t, readPerson([]byte(`{"data":{"phone":"12345-6789"}}`)).in([]byte(`"123456789"`)), "a number of no plan")
+}

@@ -1,0 +1,64 @@
+package product
+
+import (
+	"context"
+	"fmt"
+	"mime"
+	"strings"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/gofiber/fiber/v2"
+
+	"integrationhub/hub"
+	"integrationhub/hub/internal/httpx"
+)
+
+// admissionTime is how long finding out who wants to send a long body may take.
+const admissionTime = 5 * time.Second
+
+// longBodies are the paths of the operations that take bodies over [httpx.MaxBody],
+// and how long those may be.
+func longBodies(product, base string, document *huma.OpenAPI) (map[string]int, error) {
+	limits := make(map[string]int)
+	for path, item := range document.Paths {
+		op := item.Post
+		if op == nil || op.MaxBodyBytes <= httpx.MaxBody {
+			continue
+		}
+		if strings.Contains(path, "{") {
+			return nil, fmt.Errorf("mounting %s: %s has a body limit of its own and a path with parameters", product, op.OperationID)
+		}
+		limits[base+path] = int(op.MaxBodyBytes)
+	}
+	return limits, nil
+}
+
+// LongBody tells, before a request's body is read, how long it may be where that is
+// more than [httpx.MaxBody]: an operation takes such bodies and a user of the product
+// sends it. 0 for all others: nobody unknown makes the hub hold that much.
+func (p *Product) LongBody(method, path, authorization string) int {
+	limit := p.long[path]
+	token, bearer := strings.CutPrefix(authorization, "Bearer ")
+	if limit == 0 || method != fiber.MethodPost || !bearer || !plainToken(token) {
+		return 0
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), admissionTime)
+	defer cancel()
+	if _, err := p.instance.Authenticate(ctx, token); err != nil {
+		return 0
+	}
+	return limit
+}
+
+// checkForm refuses what is no form, and forms that are compressed: what they unpack
+// to has no bounds.
+func checkForm(c *fiber.Ctx) error {
+	if encoding := c.Get(fiber.HeaderContentEncoding); encoding != "" && !strings.EqualFold(encoding, "identity") {
+		return hub.Errorf(hub.ErrMediaType, "content_encoding_not_supported", "Send the body without compression: Content-Encoding is not supported.")
+	}
+	if media, _, err := mime.ParseMediaType(c.Get(fiber.HeaderContentType)); err != nil || media != fiber.MIMEMultipartForm {
+		return hub.Errorf(hub.ErrMediaType, "unsupported_media_type", "Send the body as Content-Type: multipart/form-data.")
+	}
+	return nil
+}

@@ -1,0 +1,242 @@
+package pages
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+
+	"integrationhub/scheduling/internal/booking"
+	"integrationhub/scheduling/internal/calendar"
+	"integrationhub/scheduling/internal/public"
+)
+
+// booked is a booking on the pages of its client.
+type booked struct {
+	State, Icon, Title, Text string
+	Lines                    []line
+	At, ZoneName             string // of its start, for programs
+	Deposit                  *deposit
+	Notes                    []string // what becomes of a deposit, and why something cannot be done
+	Calendar, Manage, Again  string   // links; "" = not possible
+	Move                     string   // link; "" = not possible
+	Action, Token            string   // of the form that cancels; "" = not possible
+	Keep                     string   // link
+	Policy                   string
+}
+
+// line is one thing that was booked.
+type line struct{ Name, Value, At string }
+
+// deposit is what is due.
+type deposit struct {
+	Amount  string
+	Code    string // Pix copy and paste; "" = not there yet
+	QR      string // PNG, base64
+	Until   string
+	Expires string // for programs
+	Refresh string // link
+}
+
+// Longest values of what clients send with a token.
+const (
+	longestToken  = 200
+	longestReason = 500
+)
+
+// appointment finds what the token of the address or of a form is for.
+func (v *visit) appointment() (public.Booked, error) {
+	token := v.query.Get("token")
+	if v.form != nil {
+		token = v.form.Get("token")
+	}
+	if len(token) > longestToken {
+		token = ""
+	}
+	return v.desk.Appointment(v.ctx, v.org, token)
+}
+
+// shown is what every page tells of a booking.
+func (v *visit) shown(b public.Booked) *booked {
+	t := v.t()
+	page := &booked{
+		State: v.state(b), At: v.stamp(b.StartAt), ZoneName: v.org.Timezone, Policy: v.look.CancellationPolicy, Again: v.link(""), Token: b.Token,
+		Lines: []line{
+			{t.Service, b.ServiceName, ""}, {t.With, b.ProfessionalName, ""},
+			{t.When, sentence(v.moment(b.StartAt)), v.stamp(b.StartAt)},
+			{t.Minutes, duration(int(b.EndAt.Sub(b.StartAt).Minutes())), ""},
+		},
+	}
+	if v.showsPrices() {
+		page.Lines = append(page.Lines, line{t.Price, v.price(b.PriceCents), ""})
+	}
+	if v.org.Address != nil && *v.org.Address != "" {
+		page.Lines = append(page.Lines, line{v.org.Name, *v.org.Address, ""})
+	}
+	switch b.DepositStatus {
+	case booking.DepositPaid:
+		page.Notes = append(page.Notes, t.DepositPaid)
+	case booking.DepositRefunded:
+		page.Notes = append(page.Notes, t.Refunded)
+	case booking.DepositForfeited:
+		page.Notes = append(page.Notes, t.Kept)
+	case booking.DepositNone, booking.DepositPending:
+	}
+	return page
+}
+
+// States of a booking for its client.
+const (
+	stateHeld      = "held" // until the deposit is paid
+	stateRequested = "requested"
+	stateConfirmed = "confirmed"
+	stateCancelled = "cancelled"
+	stateOver      = "over"
+)
+
+func (v *visit) state(b public.Booked) string {
+	switch {
+	case b.Status == booking.Cancelled:
+		return stateCancelled
+	case b.Status.Terminal() || !v.now.Before(b.StartAt):
+		return stateOver
+	case b.Deposit != nil:
+		return stateHeld
+	case b.Status == booking.Confirmed:
+		return stateConfirmed
+	}
+	return stateRequested
+}
+
+// tell says in words how the booking stands.
+func (v *visit) tell(page *booked, b public.Booked) {
+	t := v.t()
+	switch page.State {
+	case stateHeld:
+		page.Icon, page.Title, page.Text = "clock", t.Held, ""
+		if b.Deposit.ExpiresAt != nil {
+			page.Text = fmt.Sprintf(t.HeldHint, v.clock(*b.Deposit.ExpiresAt))
+		}
+	case stateConfirmed:
+		page.Icon, page.Title, page.Text = "check", t.Confirmed, t.ConfirmedHint
+	case stateRequested:
+		page.Icon, page.Title, page.Text = "check", t.Requested, t.RequestedHint
+	case stateCancelled:
+		page.Icon, page.Title, page.Text = "cross", t.Cancelled, t.CancelledHint
+	case stateOver:
+		page.Icon, page.Title, page.Text = "clock", t.Over, t.OverHint
+	}
+}
+
+// done shows what was booked, and what is to be paid.
+func (v *visit) done() (reply, error) {
+	b, err := v.appointment()
+	if err != nil {
+		return reply{}, err
+	}
+	page := v.shown(b)
+	v.tell(page, b)
+	if b.Status.Blocks() && page.State != stateOver {
+		page.Calendar, page.Manage = v.link("calendar.ics", "token", b.Token), v.link("cancel", "token", b.Token)
+	}
+	if d := b.Deposit; d != nil && page.State == stateHeld {
+		page.Deposit = &deposit{Amount: v.lang.money(d.Amount, v.org.Currency), Refresh: v.link("done", "token", b.Token)}
+		if d.PixCopyPaste != nil {
+			page.Deposit.Code = *d.PixCopyPaste
+		}
+		if d.QRCode != nil {
+			page.Deposit.QR = *d.QRCode
+		}
+		if d.ExpiresAt != nil {
+			page.Deposit.Until, page.Deposit.Expires = v.clock(*d.ExpiresAt), v.stamp(*d.ExpiresAt)
+		}
+	}
+	return reply{template: "done", title: page.Title, body: page}, nil
+}
+
+// cancelling shows a booking and, where that is possible, the button that cancels it.
+// It changes nothing: programs that look at mails follow every link.
+func (v *visit) cancelling() (reply, error) {
+	b, err := v.appointment()
+	if err != nil {
+		return reply{}, err
+	}
+	return v.cancelPage(http.StatusOK, b), nil
+}
+
+func (v *visit) cancelPage(status int, b public.Booked) reply {
+	t, page := v.t(), v.shown(b)
+	v.tell(page, b)
+	if page.State == stateCancelled || page.State == stateOver {
+		return reply{status: status, template: "cancel", title: page.Title, body: page}
+	}
+	page.Icon, page.Title, page.Text = "calendar", t.YourBooking, ""
+	page.Keep = v.link("done", "token", b.Token)
+	if v.org.Policy.ClientMayReschedule(b.StartAt, v.now) == nil {
+		page.Move = v.link("move", "token", b.Token)
+	}
+	if why := v.org.Policy.ClientMayCancel(b.StartAt, v.now); why != nil {
+		page.Notes = append(page.Notes, v.whyNot(why, t.NoOnlineCancel, t.TooLateCancel)...)
+		return reply{status: status, template: "cancel", title: page.Title, body: page}
+	}
+	page.Title, page.Text, page.Action = t.CancelTitle, t.CancelAsk, v.link("cancel", "token", b.Token)
+	if b.DepositStatus == booking.DepositPaid && b.DepositCents != nil {
+		amount := v.lang.money(*b.DepositCents, v.org.Currency)
+		page.Notes = []string{fmt.Sprintf(t.WillKeep, amount)}
+		if v.org.Policy.DepositAfterCancel(b.DepositStatus, b.StartAt, v.now) == booking.DepositRefunded {
+			page.Notes = []string{fmt.Sprintf(t.WillRefund, amount)}
+		}
+	}
+	return reply{status: status, template: "cancel", title: page.Title, body: page}
+}
+
+// whyNot tells why a client may not change a booking, and whom to ask.
+func (v *visit) whyNot(why error, never, late string) []string {
+	var window *booking.WindowClosedError
+	if !errors.As(why, &window) {
+		return []string{never, v.t().ContactUs}
+	}
+	notes := []string{late}
+	if v.now.After(window.Deadline) && late == v.t().TooLateCancel {
+		notes = append(notes, fmt.Sprintf(v.t().TooLateCancelUntil, v.moment(window.Deadline)))
+	}
+	return append(notes, v.t().ContactUs)
+}
+
+// cancel cancels, and shows what became of the booking.
+func (v *visit) cancel() (reply, error) {
+	b, err := v.appointment()
+	if err != nil {
+		return reply{}, err
+	}
+	var reason *string
+	if text := []rune(v.form.Get("reason")); len(text) > 0 {
+		cut := string(text[:min(len(text), longestReason)]) // the field has the same length
+		reason = &cut
+	}
+	_, err = v.desk.Cancel(v.ctx, v.org, b.Token, reason)
+	if refused(err) { // since the page was shown, it became too late, or was done
+		return v.cancelPage(http.StatusConflict, b), nil
+	}
+	if err != nil {
+		return reply{}, err
+	}
+	return redirect(v.link("cancel", "token", b.Token)), nil
+}
+
+// refused tells whether a change is not possible for the rules, rather than for a fault.
+func refused(err error) bool {
+	var transition *booking.TransitionError
+	var window *booking.WindowClosedError
+	code := codeOf(err)
+	return errors.As(err, &transition) || errors.As(err, &window) || code == "client_cancel_disabled" || code == "client_reschedule_disabled"
+}
+
+// calendarFile gives a booking for its client's own calendar.
+func (v *visit) calendarFile() (reply, error) {
+	b, err := v.appointment()
+	if err != nil {
+		return reply{}, err
+	}
+	bytes, name := v.desk.Calendar(v.org, b)
+	return reply{file: &file{name, calendar.Publish.Type(), bytes}}, nil
+}

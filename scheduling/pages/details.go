@@ -1,0 +1,189 @@
+package pages
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"integrationhub/hub"
+	"integrationhub/scheduling/internal/booking"
+	"integrationhub/scheduling/internal/store"
+)
+
+// Names of the form's fields.
+const (
+	fieldName  = "name"
+	fieldPhone = "phone"
+	fieldEmail = "email"
+	fieldNotes = "notes"
+	fieldTrap  = "website" // people do not see it, programs fill it in
+	fieldKey   = "key"     // makes one booking of what is sent twice
+	fieldStart = "start"
+)
+
+// form is what a client types to book.
+type form struct {
+	Action                       string
+	Service, Professional, Start string // hidden
+	Key                          string
+	Name, Phone, Email, Notes    field
+	Trap                         field
+	Errors                       []fieldError // in the order of the fields
+	Heading                      string       // above the errors
+	Alert                        string       // why it cannot be booked; "" = nothing in the way
+	Taken                        bool         // the time is: choose another
+	Alternatives                 []slot
+	AllTimes                     string // link
+	Deposit                      bool
+	Policy, Terms, Privacy       string
+}
+
+// field is one field with what was typed.
+type field struct {
+	Value, Error string
+	Required     bool
+}
+
+// fieldError leads to a field.
+type fieldError struct{ ID, Text string }
+
+// details asks who books.
+func (v *visit) details() (reply, error) {
+	c, instead, err := v.ready()
+	if err != nil || instead != nil {
+		return or(instead), err
+	}
+	at, err := start(v.query.Get(fieldStart))
+	if err != nil {
+		return reply{}, err
+	}
+	f := v.emptyForm(c, at)
+	f.Key = uuid.NewString()
+	return v.detailsPage(http.StatusOK, c, at, f), nil
+}
+
+func (v *visit) detailsPage(status int, c chosen, at time.Time, f *form) reply {
+	title := v.t().YourDetails
+	if f.Taken {
+		title = v.t().Taken
+	}
+	return reply{status: status, template: "details", title: title, step: 5, summary: v.summary(c, at), body: f}
+}
+
+// emptyForm is the empty form for a slot.
+func (v *visit) emptyForm(c chosen, at time.Time) *form {
+	offer, _ := c.terms(v.org.Policy)
+	service := c.service.ID.String()
+	f := &form{
+		Action: v.link("details"), Service: service, Professional: c.parameter, Start: v.stamp(at),
+		AllTimes: v.link("time", "service", service, "professional", c.parameter, "date", booking.DateOf(at, v.org.Zone).String()),
+		Deposit:  offer.DepositAmount > 0, Policy: v.look.CancellationPolicy, Terms: v.look.TermsURL, Privacy: v.look.PrivacyURL,
+	}
+	f.Name.Required, f.Phone.Required, f.Email.Required = true, v.org.Settings.RequireClientPhone, v.org.Settings.RequireClientEmail
+	return f
+}
+
+// book books what was posted and goes on to what was booked. The same form sent again,
+// by whatever way, is the same booking.
+func (v *visit) book() (reply, error) {
+	for _, name := range []string{"service", "professional"} { // where the steps read them
+		v.query.Set(name, v.form.Get(name))
+	}
+	c, instead, err := v.ready()
+	if err != nil || instead != nil {
+		return or(instead), err
+	}
+	at, err := start(v.form.Get(fieldStart))
+	if err != nil {
+		return reply{}, err
+	}
+	key, err := uuid.Parse(v.form.Get(fieldKey))
+	if err != nil {
+		return reply{}, gone()
+	}
+	f := v.emptyForm(c, at)
+	f.Key = key.String()
+	f.Name.Value, f.Phone.Value, f.Email.Value = v.form.Get(fieldName), v.form.Get(fieldPhone), v.form.Get(fieldEmail)
+	f.Notes.Value, f.Trap.Value = strings.ReplaceAll(v.form.Get(fieldNotes), "\r\n", "\n"), v.form.Get(fieldTrap)
+	if f.Trap.Value != "" {
+		v.wrong(f, []hub.FieldError{{Location: "body." + fieldTrap}})
+		return v.detailsPage(http.StatusUnprocessableEntity, c, at, f), nil
+	}
+	made, err := v.desk.Book(v.ctx, v.org, booking.Request{
+		Service: c.service.ID, Professional: professionalID(c), Start: at, Name: f.Name.Value, Phone: f.Phone.Value, Email: f.Email.Value, Notes: f.Notes.Value,
+	}, &store.Once{Operation: "page.book", Key: f.Key, RequestHash: []byte("page")})
+	if err != nil {
+		return v.notBooked(err, c, at, f)
+	}
+	return redirect(v.link("done", "token", made.Token)), nil
+}
+
+// notBooked shows why it could not be booked, with what was typed.
+func (v *visit) notBooked(err error, c chosen, at time.Time, f *form) (reply, error) {
+	t := v.t()
+	if slots, taken := slotTaken(err); taken {
+		f.Taken = true
+		for _, s := range slots {
+			f.Alternatives = append(f.Alternatives, slot{Time: sentence(v.moment(s.Start)), At: v.stamp(s.Start)})
+		}
+		return v.detailsPage(http.StatusConflict, c, at, f), nil
+	}
+	var told *hub.Error
+	if !errors.As(err, &told) {
+		return reply{}, err
+	}
+	switch {
+	case told.Code == "booking_disabled": // since the page was asked for
+		return v.closed(true), nil
+	case told.Code == "too_many_bookings":
+		f.Alert = t.TooMany
+		return v.detailsPage(http.StatusConflict, c, at, f), nil
+	case told.Code == "booking_refused":
+		f.Alert = t.Refused
+		return v.detailsPage(http.StatusForbidden, c, at, f), nil
+	case told.Code == "provider_not_configured":
+		f.Alert = t.NoProvider
+		return v.detailsPage(http.StatusConflict, c, at, f), nil
+	case told.Code == "validation_failed" && v.wrong(f, told.Fields):
+		return v.detailsPage(http.StatusUnprocessableEntity, c, at, f), nil
+	}
+	return reply{}, err
+}
+
+// wrong notes what is wrong with the fields, in their order; false where that is
+// nothing that was typed.
+func (v *visit) wrong(f *form, fields []hub.FieldError) bool {
+	t := v.t()
+	named := make(map[string]bool, len(fields))
+	for _, one := range fields {
+		named[one.Location] = true
+	}
+	for _, one := range []struct {
+		location, id string
+		field        *field
+		wrong, empty string
+	}{
+		{"body.client_name", fieldName, &f.Name, t.WrongName, t.WrongName},
+		{"body.client_phone", fieldPhone, &f.Phone, t.WrongPhone, t.NeedPhone},
+		{"body.client_email", fieldEmail, &f.Email, t.WrongEmail, t.NeedEmail},
+		{"body.notes", fieldNotes, &f.Notes, t.WrongNotes, t.WrongNotes},
+		{"body." + fieldTrap, fieldTrap, &f.Trap, t.LeaveEmpty, t.LeaveEmpty},
+	} {
+		if !named[one.location] {
+			continue
+		}
+		if one.field.Error = one.wrong; strings.TrimSpace(one.field.Value) == "" {
+			one.field.Error = one.empty
+		}
+		f.Errors = append(f.Errors, fieldError{one.id, one.field.Error})
+	}
+	f.Heading = count(t.PleaseCheck, len(f.Errors))
+	if len(f.Errors) > 1 {
+		f.Heading = fmt.Sprintf(f.Heading, len(f.Errors))
+	}
+	return len(f.Errors) > 0
+}

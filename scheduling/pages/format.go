@@ -1,0 +1,148 @@
+package pages
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"integrationhub/scheduling/internal/booking"
+)
+
+// nbsp keeps an amount and its currency on one line.
+const nbsp = "\u00a0"
+
+// symbols of currencies that many readers know; others show their code.
+var symbols = map[string]string{"BRL": "R$", "EUR": "€", "GBP": "£", "JPY": "¥", "INR": "₹"}
+
+// money writes an amount as people who read the language do.
+func (l *language) money(c booking.Cents, currency string) string {
+	symbol := symbols[currency]
+	switch {
+	case currency == "USD" && l.tag == "en":
+		symbol = "$"
+	case currency == "USD":
+		symbol = "US$"
+	case symbol == "":
+		symbol = currency
+	}
+	amount := l.number(c, booking.Decimals(currency) > 0)
+	switch {
+	case l.symbolAfter:
+		return amount + nbsp + symbol
+	case l.tag == "en" && symbol != currency:
+		return symbol + amount
+	}
+	return symbol + nbsp + amount
+}
+
+func (l *language) number(c booking.Cents, decimals bool) string {
+	sign := ""
+	if c < 0 {
+		sign, c = "-", -c
+	}
+	whole := strconv.FormatInt(int64(c)/100, 10)
+	for i := len(whole) - 3; i > 0; i -= 3 {
+		whole = whole[:i] + l.thousands + whole[i:]
+	}
+	if !decimals {
+		return sign + whole
+	}
+	return fmt.Sprintf("%s%s%s%02d", sign, whole, l.decimal, int64(c)%100)
+}
+
+// duration writes minutes: 45 min, 1 h 30 min.
+func duration(minutes int) string {
+	h, m := minutes/60, minutes%60
+	switch {
+	case h == 0:
+		return fmt.Sprintf("%d%smin", m, nbsp)
+	case m == 0:
+		return fmt.Sprintf("%d%sh", h, nbsp)
+	}
+	return fmt.Sprintf("%d%sh%s%d%smin", h, nbsp, nbsp, m, nbsp)
+}
+
+// clock writes a time of day.
+func (l *language) clock(t time.Time, twelve bool) string {
+	if !twelve {
+		return t.Format("15:04")
+	}
+	half := l.halves[0]
+	if t.Hour() >= 12 {
+		half = l.halves[1]
+	}
+	return t.Format("3:04") + nbsp + half
+}
+
+// day writes a date in full: terça-feira, 3 de março de 2026.
+func (l *language) day(d booking.Date) string {
+	t := d.Time()
+	return strings.NewReplacer("{weekday}", l.weekday(d), "{day}", strconv.Itoa(t.Day()), "{month}", l.months[t.Month()-1], "{year}", strconv.Itoa(t.Year())).Replace(l.dayForm)
+}
+
+// month writes a month: março de 2026.
+func (l *language) month(d booking.Date) string {
+	t := d.Time()
+	return strings.NewReplacer("{month}", l.months[t.Month()-1], "{year}", strconv.Itoa(t.Year())).Replace(l.monthForm)
+}
+
+func (l *language) weekday(d booking.Date) string { return l.weekdays[d.Weekday()] }
+
+// place names a time zone for people: São Paulo (GMT−3).
+func place(t time.Time) string {
+	name := t.Location().String()
+	if i := strings.LastIndexByte(name, '/'); i >= 0 {
+		name = name[i+1:]
+	}
+	name = strings.NewReplacer("Sao_", "São ", "_", " ").Replace(name)
+	if name == "UTC" {
+		return name
+	}
+	return name + " (" + offset(t) + ")"
+}
+
+// offset writes how far a time's zone is from Greenwich: GMT−3, GMT+5:30.
+func offset(t time.Time) string {
+	_, seconds := t.Zone()
+	sign := "+"
+	if seconds < 0 {
+		sign, seconds = "−", -seconds
+	}
+	if seconds == 0 {
+		return "GMT"
+	}
+	text := "GMT" + sign + strconv.Itoa(seconds/3600)
+	if rest := seconds / 60 % 60; rest > 0 {
+		text += fmt.Sprintf(":%02d", rest)
+	}
+	return text
+}
+
+// sentence begins a text with a capital letter.
+func sentence(s string) string {
+	r, n := utf8.DecodeRuneInString(s)
+	return string(unicode.ToUpper(r)) + s[n:]
+}
+
+// initial is the letter that stands for an organization without a logo.
+func initial(name string) string {
+	for _, r := range name {
+		if unicode.IsLetter(r) || unicode.IsDigit(r) {
+			return string(unicode.ToUpper(r))
+		}
+	}
+	return "•"
+}
+
+// phone writes a number as its people do: those of Brazil, which are stored in
+// international form, with their area code in front.
+func phone(number string) string {
+	digits, found := strings.CutPrefix(number, "+55")
+	if n := len(digits); !found || n != 10 && n != 11 {
+		return number
+	}
+	return "(" + digits[:2] + ") " + digits[2:len(digits)-4] + "-" + digits[len(digits)-4:]
+}

@@ -1,0 +1,197 @@
+package pages
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/base64"
+	"fmt"
+	"html/template"
+	"net/http"
+	"net/url"
+	"strings"
+)
+
+// templates are the pages, each within layout.html.
+var templates = parseTemplates("services", "professionals", "day", "time", "details", "done", "cancel", "move", "notice")
+
+func parseTemplates(names ...string) map[string]*template.Template {
+	shared := template.Must(template.New("").Funcs(template.FuncMap{"sentence": sentence}).ParseFS(templateFiles, "templates/layout.html", "templates/parts.html"))
+	parsed := make(map[string]*template.Template, len(names))
+	for _, name := range names {
+		parsed[name] = template.Must(template.Must(shared.Clone()).ParseFS(templateFiles, "templates/"+name+".html"))
+	}
+	return parsed
+}
+
+// document is what layout.html draws.
+type document struct {
+	T           *words
+	Lang        string
+	Title       string
+	Heading     string
+	Description string
+	Style       template.CSS // of the organization's colour
+	CSS, JS     string       // addresses
+	Font        string
+	Indexed     bool
+
+	Org             *organization // nil: none
+	Home            string
+	Welcome         string // on the first step only
+	StepCount       string // Step 2 of 5
+	Steps           []stepMark
+	Summary         *summary
+	Languages       []languageLink
+	Terms, Privacy  string
+	Body            any
+	Zone, ClockHour string // for the script
+}
+
+// organization is what pages tell of one.
+type organization struct {
+	Name, Initial string
+	Logo          string
+	Phone         string
+	PhoneTo       template.URL
+	Address       string
+}
+
+// stepMark is one of the steps above a page.
+type stepMark struct {
+	Name          string
+	Done, Current bool
+}
+
+type languageLink struct {
+	Name, Tag, Link string
+	Current         bool
+}
+
+// send writes a reply.
+func (v *visit) send(w http.ResponseWriter, r *http.Request, answer reply, indexed bool) {
+	style := defaultStyle
+	if c, ok := parseColor(v.look.PrimaryColor); ok {
+		style = newTheme(c).css()
+	}
+	v.headers(w.Header(), style, indexed)
+	if answer.location != "" {
+		w.Header().Set("Location", answer.location)
+		w.WriteHeader(answer.status)
+		return
+	}
+	if f := answer.file; f != nil {
+		w.Header().Set("Content-Type", f.kind)
+		w.Header().Set("Content-Disposition", `attachment; filename="`+f.name+`"`)
+		_, _ = w.Write(f.bytes) // the visitor may have gone
+		return
+	}
+	page := v.document(r, answer, style)
+	page.Indexed = indexed
+	var out bytes.Buffer
+	if err := templates[answer.template].ExecuteTemplate(&out, "layout", page); err != nil {
+		v.kit.Log.ErrorContext(v.ctx, "a booking page could not be drawn", "page", answer.template, "error", err)
+		http.Error(w, v.t().BrokenTitle, http.StatusInternalServerError)
+		return
+	}
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.Header().Set("Content-Language", v.lang.tag)
+	if answer.status == 0 {
+		answer.status = http.StatusOK
+	}
+	w.WriteHeader(answer.status)
+	_, _ = w.Write(out.Bytes()) // the visitor may have gone
+}
+
+// defaultStyle is for organizations that chose no colour.
+var defaultStyle = newTheme(must("#0f766e")).css()
+
+// headers tell the browser what the page may do: nothing but what is the hub's own.
+// Addresses with tokens stay out of referrers, caches and search engines.
+func (v *visit) headers(header http.Header, style string, indexed bool) {
+	sum := sha256.Sum256([]byte(style))
+	ancestors := "'none'"
+	if len(v.embedders) > 0 {
+		ancestors = "'self' " + strings.Join(v.embedders, " ")
+	} else {
+		header.Set("X-Frame-Options", "DENY")
+	}
+	pictures := "'self' data: https:"
+	if logo := v.logo(); logo != "" {
+		pictures += " " + originOf(logo)
+	}
+	header.Set("Content-Security-Policy", "default-src 'none'; script-src 'self'; style-src 'self' 'sha256-"+base64.StdEncoding.EncodeToString(sum[:])+
+		"'; img-src "+pictures+"; font-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors "+ancestors)
+	header.Set("X-Content-Type-Options", "nosniff")
+	header.Set("Referrer-Policy", "no-referrer")
+	header.Set("Permissions-Policy", "camera=(), microphone=(), geolocation=(), payment=()")
+	header.Set("Cache-Control", "no-store")
+	header.Set("Vary", "Accept-Language")
+	if !indexed {
+		header.Set("X-Robots-Tag", "noindex, nofollow")
+	}
+}
+
+func (v *visit) logo() string {
+	if !v.known {
+		return ""
+	}
+	if address := v.desk.LogoURL(v.org); address != nil {
+		return *address
+	}
+	return ""
+}
+
+func (v *visit) document(r *http.Request, answer reply, style string) *document {
+	page := &document{
+		T: v.t(), Lang: v.lang.tag, Title: answer.title, CSS: assets["app.css"].address, JS: assets["app.js"].address, Font: assets["inter.woff2"].address,
+		Style:   template.CSS(style), //nolint:gosec // made of colours only
+		Heading: answer.title, Summary: answer.summary, Body: answer.body,
+	}
+	for _, l := range languages {
+		page.Languages = append(page.Languages, languageLink{l.name, l.tag, v.inLanguage(r, l), l == v.lang})
+	}
+	if !v.known {
+		return page
+	}
+	o := v.org
+	page.Home, page.Zone, page.Terms, page.Privacy = v.link(""), o.Timezone, v.look.TermsURL, v.look.PrivacyURL
+	page.Org = &organization{Name: o.Name, Initial: initial(o.Name), Logo: v.logo()}
+	if o.Phone != nil {
+		page.Org.Phone = phone(*o.Phone)
+		page.Org.PhoneTo = template.URL("tel:" + url.PathEscape(*o.Phone)) //nolint:gosec // cannot leave the number
+	}
+	if o.Address != nil {
+		page.Org.Address = *o.Address
+	}
+	page.Title += " · " + o.Name
+	if page.ClockHour = "h23"; v.twelve() {
+		page.ClockHour = "h12"
+	}
+	if answer.step == 1 {
+		page.Welcome = v.look.WelcomeMessage
+		page.Description = v.t().Powered + " · " + o.Name
+	}
+	if answer.step > 0 {
+		page.StepCount = fmt.Sprintf(v.t().StepOf, answer.step, len(v.t().StepNames))
+		for i, name := range v.t().StepNames {
+			page.Steps = append(page.Steps, stepMark{name, i+1 < answer.step, i+1 == answer.step})
+		}
+	}
+	return page
+}
+
+// inLanguage is the address of the page in a language. What was posted is asked for
+// anew.
+func (v *visit) inLanguage(r *http.Request, l *language) string {
+	query := url.Values{}
+	for name, values := range v.query {
+		query[name] = values
+	}
+	for _, name := range []string{"service", "professional", fieldStart, "token"} {
+		if value := v.form.Get(name); value != "" {
+			query.Set(name, value)
+		}
+	}
+	query.Set("lang", l.tag)
+	return r.URL.EscapedPath() + "?" + query.Encode()
+}

@@ -1,0 +1,164 @@
+package pages
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+)
+
+// rgb is a colour in sRGB, each part 0 to 1.
+type rgb struct{ r, g, b float64 }
+
+// The colours that an organization's own is seen with. assets/app.css has the same.
+var (
+	white       = rgb{1, 1, 1}
+	black       = rgb{}
+	lightGround = must("#f6f7f9") // behind everything
+	lightCard   = white
+	darkGround  = must("#0e1116")
+	darkCard    = must("#171b22")
+)
+
+// Contrasts of WCAG 2.2, AA.
+const (
+	readable = 4.5 // of text (1.4.3)
+	visible  = 3.0 // of what is not text (1.4.11)
+)
+
+// clear is the contrast of text on dark pages, where the least that is readable looks dull.
+const clear = 6.0
+
+// theme is what the pages make of an organization's colour.
+type theme struct {
+	fill rgb // the colour itself: behind the label of a button
+	on   rgb // text on it
+	away rgb // what it is mixed with where it is pointed at, so that its text stays readable
+	// Each of the following for light and for dark pages.
+	edge [2]rgb // around the fill: visible on cards and on the ground
+	ink  [2]rgb // text and symbols in the colour: readable on cards, on the ground and on soft
+	soft [2]rgb // a tint, behind ink
+}
+
+// newTheme makes the theme of any colour.
+func newTheme(c rgb) theme {
+	t := theme{fill: c, on: white, away: black}
+	if contrast(c, black) > contrast(c, white) {
+		t.on, t.away = black, white
+	}
+	for i, page := range []struct {
+		ground, card, towards rgb
+		tint, text            float64
+	}{{lightGround, lightCard, black, 0.1, readable}, {darkGround, darkCard, white, 0.16, clear}} {
+		t.soft[i] = mix(page.card, c, page.tint)
+		t.edge[i] = until(c, page.towards, visible, page.ground, page.card, t.soft[i])
+		t.ink[i] = until(c, page.towards, page.text, page.ground, page.card, t.soft[i])
+	}
+	return t
+}
+
+// css writes the theme as custom properties. It is safe within a style element.
+func (t theme) css() string {
+	page := func(i int) string { return fmt.Sprintf("--edge:%s;--ink:%s;--soft:%s", t.edge[i], t.ink[i], t.soft[i]) }
+	return fmt.Sprintf(":root{--fill:%s;--on:%s;--away:%s;%s}@media(prefers-color-scheme:dark){:root{%s}}", t.fill, t.on, t.away, page(0), page(1))
+}
+
+// until changes a colour towards black or white until it has a contrast with every
+// background.
+func until(c, towards rgb, least float64, backgrounds ...rgb) rgb {
+	for share := 0.0; share < 1; share += 0.02 {
+		mixed := shown(blend(c, towards, share, share*share))
+		enough := true
+		for _, b := range backgrounds {
+			enough = enough && contrast(mixed, shown(b)) >= least
+		}
+		if enough {
+			return mixed
+		}
+	}
+	return towards
+}
+
+// contrast is the contrast ratio of two colours by WCAG, 1 to 21.
+func contrast(a, b rgb) float64 {
+	la, lb := a.luminance(), b.luminance()
+	return (max(la, lb) + 0.05) / (min(la, lb) + 0.05)
+}
+
+func (c rgb) luminance() float64 {
+	return 0.2126*linear(c.r) + 0.7152*linear(c.g) + 0.0722*linear(c.b)
+}
+
+func linear(s float64) float64 {
+	if s <= 0.04045 {
+		return s / 12.92
+	}
+	return math.Pow((s+0.055)/1.055, 2.4)
+}
+
+func gamma(l float64) float64 {
+	if l <= 0.0031308 {
+		return 12.92 * max(l, 0)
+	}
+	return min(1.055*math.Pow(l, 1/2.4)-0.055, 1)
+}
+
+// mix goes a share of the way from one colour to another, in Oklab, where the way
+// looks even.
+func mix(from, to rgb, share float64) rgb { return blend(from, to, share, share) }
+
+// blend is mix with another share for what makes the colour: where that is smaller, it
+// stays vivid while its lightness changes.
+func blend(from, to rgb, lightness, color float64) rgb {
+	a, b := from.oklab(), to.oklab()
+	for i, share := range [3]float64{lightness, color, color} {
+		a[i] += (b[i] - a[i]) * share
+	}
+	l, m, s := a[0]+0.3963377774*a[1]+0.2158037573*a[2], a[0]-0.1055613458*a[1]-0.0638541728*a[2], a[0]-0.0894841775*a[1]-1.2914855480*a[2]
+	l, m, s = l*l*l, m*m*m, s*s*s
+	return rgb{
+		gamma(4.0767416621*l - 3.3077115913*m + 0.2309699292*s),
+		gamma(-1.2684380046*l + 2.6097574011*m - 0.3413193965*s),
+		gamma(-0.0041960863*l - 0.7034186147*m + 1.7076147010*s),
+	}
+}
+
+func (c rgb) oklab() [3]float64 {
+	r, g, b := linear(c.r), linear(c.g), linear(c.b)
+	l := math.Cbrt(0.4122214708*r + 0.5363325363*g + 0.0514459929*b)
+	m := math.Cbrt(0.2119034982*r + 0.6806995451*g + 0.1073969566*b)
+	s := math.Cbrt(0.0883024619*r + 0.2817188376*g + 0.6299787005*b)
+	return [3]float64{
+		0.2104542553*l + 0.7936177850*m - 0.0040720468*s,
+		1.9779984951*l - 2.4285922050*m + 0.4505937099*s,
+		0.0259040371*l + 0.7827717662*m - 0.8086757660*s,
+	}
+}
+
+// shown is a colour as screens get it: in 256 steps.
+func shown(c rgb) rgb {
+	step := func(s float64) float64 { return math.Round(s*255) / 255 }
+	return rgb{step(c.r), step(c.g), step(c.b)}
+}
+
+// String writes #rrggbb.
+func (c rgb) String() string {
+	part := func(s float64) int { return int(math.Round(s * 255)) }
+	return fmt.Sprintf("#%02x%02x%02x", part(c.r), part(c.g), part(c.b))
+}
+
+// parseColor reads #RRGGBB; ok is false for anything else.
+func parseColor(s string) (c rgb, ok bool) {
+	if len(s) != 7 || s[0] != '#' {
+		return rgb{}, false
+	}
+	n, err := strconv.ParseUint(s[1:], 16, 32)
+	return rgb{float64(n>>16) / 255, float64(n>>8&0xff) / 255, float64(n&0xff) / 255}, err == nil
+}
+
+func must(s string) rgb {
+	c, ok := parseColor(s)
+	if !ok {
+		panic("not a colour: " + s)
+	}
+	return c
+}
