@@ -76,7 +76,7 @@ func TestDeletionRequest(t *testing.T) {
 
 	s.answer(0) // it is tried again
 	require.Eventually(t, func() bool {
-		require.NoError(t, jobCalled(t, "deletions").Run(t.Context(), nil))
+		require.NoError(t, p.job("deletions").Run(t.Context(), nil))
 		return p.count(`select count(*) from clinic.deletion_requests where clinic_id = $1 and status = 'completed'`) == 1
 	}, 2*soon, 10*tick)
 	finished := p.get(path)
@@ -86,7 +86,7 @@ func TestDeletionRequest(t *testing.T) {
 
 	// And then nowhere in the database: the hub erased what its log had.
 	for _, trace := range []string{"977776666", "zuleica@example.com"} {
-		require.Eventually(t, func() bool { return len(hubtest.FindInDatabase(t, world.database, trace)) == 0 }, 2*soon, 25*tick, trace)
+		require.Eventually(t, func() bool { return len(hubtest.FindInDatabase(t, p.hub.Database, trace)) == 0 }, 2*soon, 25*tick, trace)
 	}
 }
 
@@ -148,14 +148,14 @@ func TestCanaries(t *testing.T) {
 		require.NotContains(t, got.text, written, path)
 	}
 	for _, secret := range []string{digits, written, content, p.token, m.secret, m.key} {
-		require.NotContains(t, world.log.String(), secret)
+		require.NotContains(t, p.hub.Log(), secret)
 		require.NotContains(t, p.snapshot(), secret)
 	}
-	world.events.broken.Store(p.id, true)
+	p.hub.FailEvents.Store(true)
 	require.Equal(t, 500, p.call("POST", "/patients", object{"name": "Canary", "phone": phone, "cpf": "529.982.247-25"}).status)
-	require.Contains(t, world.log.String(), "publishing is broken by the test", "failures are logged")
+	require.Contains(t, p.hub.Log(), "publishing is broken by the test", "failures are logged")
 	for _, secret := range []string{"529.982.247-25", "52998224725", "Canary"} {
-		require.NotContains(t, world.log.String(), secret)
+		require.NotContains(t, p.hub.Log(), secret)
 	}
-	require.NotContains(t, world.log.String(), phone)
+	require.NotContains(t, p.hub.Log(), phone)
 }

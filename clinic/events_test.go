@@ -9,14 +9,14 @@ import (
 	"integrationhub/hub/module"
 )
 
-func jobCalled(t testing.TB, name string) module.Job {
-	t.Helper()
-	for _, job := range world.instance.(module.Worker).Jobs() {
+func (p *practice) job(name string) module.Job {
+	p.t.Helper()
+	for _, job := range p.hub.Instance.(module.Worker).Jobs() {
 		if job.Name == name {
 			return job
 		}
 	}
-	require.Fail(t, "no such job", name)
+	require.Fail(p.t, "no such job", name)
 	return module.Job{}
 }
 
@@ -34,7 +34,12 @@ type fixture struct {
 }
 
 func newFixture(t *testing.T) *fixture {
-	p := newPractice(t)
+	t.Helper()
+	return newPractice(t).fixture(t)
+}
+
+func (p *practice) fixture(t *testing.T) *fixture {
+	t.Helper()
 	f := &fixture{practice: p}
 	f.patient = p.ok(201, "POST", "/patients", object{"name": "Ana", "phone": phone, "email": "ana@example.com", "cpf": cpf})["id"].(string)
 	f.other = p.patient("+5511900001111")
@@ -92,18 +97,19 @@ func writes() []write {
 			return f.call("POST", "/users", object{"name": "Edu", "email": "edu-" + f.email, "password": password})
 		}, nil},
 		{"users.update", nil, nil}, {"users.delete", nil, nil}, // TestUsers
+		{"imports.create", nil, nil}, // in the background: TestImportIsWholeOrNot
 	}
 }
 
 // Every write path is in the table, so that a new one cannot skip its events.
 func TestEveryWriteIsTried(t *testing.T) {
 	t.Parallel()
-	newPractice(t)
+	f := newPractice(t)
 	tried := map[string]bool{"auth.register": true, "auth.login": true, "auth.refresh": true, "auth.forgot-password": true, "auth.reset-password": true}
 	for _, w := range writes() {
 		tried[w.name] = true
 	}
-	for _, op := range operations(t) {
+	for _, op := range f.operations() {
 		if op.method != "GET" {
 			require.True(t, tried[op.id], "%s %s (%s): add it to writes()", op.method, op.path, op.id)
 		}
@@ -113,26 +119,24 @@ func TestEveryWriteIsTried(t *testing.T) {
 // Every write has its events, in its transaction: where they cannot be stored, nothing is.
 func TestWritesAndTheirEvents(t *testing.T) {
 	t.Parallel()
+	p := newPractice(t)
 	for _, w := range writes() {
 		if w.do == nil {
 			continue
 		}
-		t.Run(w.name, func(t *testing.T) {
-			t.Parallel()
-			f := newFixture(t)
-			already := len(f.sent())
-			if len(w.kinds) > 0 {
-				before := f.snapshot()
-				world.events.broken.Store(f.id, true)
-				require.Equal(t, 500, w.do(f).status)
-				world.events.broken.Delete(f.id)
-				require.Equal(t, before, f.snapshot(), "rolled back")
-				require.Empty(t, f.kinds(already))
-			}
-			got := w.do(f)
-			require.Less(t, got.status, 300, got.text)
-			require.ElementsMatch(t, w.kinds, f.kinds(already))
-		})
+		f := p.another().fixture(t)
+		already := len(f.sent())
+		if len(w.kinds) > 0 {
+			before := f.snapshot()
+			f.hub.FailEvents.Store(true)
+			require.Equal(t, 500, w.do(f).status, w.name)
+			f.hub.FailEvents.Store(false)
+			require.Equal(t, before, f.snapshot(), "%s: rolled back", w.name)
+			require.Empty(t, f.kinds(already), w.name)
+		}
+		got := w.do(f)
+		require.Less(t, got.status, 300, "%s: %s", w.name, got.text)
+		require.ElementsMatch(t, w.kinds, f.kinds(already), w.name)
 	}
 }
 

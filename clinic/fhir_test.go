@@ -42,13 +42,6 @@ func ids(bundle object) []string {
 	return list
 }
 
-// first is the first resource of a bundle.
-func first(t *testing.T, bundle object) object {
-	t.Helper()
-	require.NotEmpty(t, bundle["entry"], bundle)
-	return bundle["entry"].([]any)[0].(object)["resource"].(object)
-}
-
 // chart is a patient with one of everything.
 type chart struct {
 	*practice
@@ -62,22 +55,30 @@ func newChart(t *testing.T) *chart {
 	return c
 }
 
+// chart makes the patient too.
 func (c *chart) chart() {
 	c.t.Helper()
-	make := func(path string, body object) string {
+	c.seen(c.ok(201, "POST", "/patients", object{
+		"name": "Édson da Silva", "phone": "+5511987654321", "email": "edson@example.com", "cpf": cpf, "birth_date": "1980-03-02",
+	})["id"].(string))
+}
+
+// seen gives a patient one of everything.
+func (c *chart) seen(patient string) {
+	c.t.Helper()
+	add := func(path string, body object) string {
 		c.t.Helper()
-		return c.ok(201, "POST", path, body)["id"].(string)
+		return c.ok(201, "POST", "/patients/"+patient+path, body)["id"].(string)
 	}
-	c.patient = make("/patients", object{"name": "Édson da Silva", "phone": "+5511987654321", "email": "edson@example.com", "cpf": cpf, "birth_date": "1980-03-02"})
-	mine := "/patients/" + c.patient
-	c.appointment = make(mine+"/appointments", object{"datetime": "2026-03-02T09:00:00-03:00", "service": "Consulta", "professional": "Dra. Lia"})
-	c.visit = make(mine+"/appointments", object{"datetime": "2026-02-02T09:00:00-03:00", "service": "Retorno", "professional": "Dra. Lia", "status": "completed"})
-	c.cancelled = make(mine+"/appointments", object{"datetime": "2026-01-02T09:00:00-03:00", "status": "cancelled"})
-	c.record = make(mine+"/records", object{"date": "2026-02-02", "type": "evolution", "professional": "Dra. Lia", "content": "the whole story", "summary": "seen, all is well"})
-	c.restricted = make(mine+"/records", object{"date": "2026-02-03", "type": "psychiatry", "professional": "Dr. Rui", "content": "a restricted story", "summary": "told to nobody", "sensitivity": "R"})
-	c.secret = make(mine+"/records", object{"date": "2026-02-04", "type": "serology", "content": "a secret story", "summary": "not even that it is", "sensitivity": "V"})
-	c.payment = make(mine+"/payments", object{"amount": 150.5, "description": "Consulta", "due_date": "2026-03-02"})
-	c.interaction = make(mine+"/interactions", object{"interaction_type": "phone_call", "summary": "=HYPERLINK(1)", "occurred_at": "2026-02-05T10:00:00Z"})
+	c.patient = patient
+	c.appointment = add("/appointments", object{"datetime": "2026-03-02T09:00:00-03:00", "service": "Consulta", "professional": "Dra. Lia"})
+	c.visit = add("/appointments", object{"datetime": "2026-02-02T09:00:00-03:00", "service": "Retorno", "professional": "Dra. Lia", "status": "completed"})
+	c.cancelled = add("/appointments", object{"datetime": "2026-01-02T09:00:00-03:00", "status": "cancelled"})
+	c.record = add("/records", object{"date": "2026-02-02", "type": "evolution", "professional": "Dra. Lia", "content": "the whole story", "summary": "seen, all is well"})
+	c.restricted = add("/records", object{"date": "2026-02-03", "type": "psychiatry", "professional": "Dr. Rui", "content": "a restricted story", "summary": "told to nobody", "sensitivity": "R"})
+	c.secret = add("/records", object{"date": "2026-02-04", "type": "serology", "content": "a secret story", "summary": "not even that it is", "sensitivity": "V"})
+	c.payment = add("/payments", object{"amount": 150.5, "description": "Consulta", "due_date": "2026-03-02"})
+	c.interaction = add("/interactions", object{"interaction_type": "phone_call", "summary": "=HYPERLINK(1)", "occurred_at": "2026-02-05T10:00:00Z"})
 }
 
 func TestFHIRResources(t *testing.T) {
@@ -102,11 +103,11 @@ func TestFHIRResources(t *testing.T) {
 	require.Equal(t, "2026-02-02T03:00:00.000Z", c.fhir(200, "/fhir/DocumentReference/"+c.record)["date"], "midnight in São Paulo")
 	communication := c.fhir(200, "/fhir/Communication/"+c.interaction)
 	require.Equal(t, "=HYPERLINK(1)", communication["payload"].([]any)[0].(object)["contentString"])
-	require.Equal(t, world.base+"/fhir/NamingSystem/clinic", communication["identifier"].([]any)[0].(object)["system"])
+	require.Equal(t, c.hub.Base+"/fhir/NamingSystem/clinic", communication["identifier"].([]any)[0].(object)["system"])
 
 	statement := c.as("").fhir(200, "/fhir/metadata")
 	require.Equal(t, "4.0.1", statement["fhirVersion"])
-	require.Equal(t, world.base+"/fhir", statement["implementation"].(object)["url"])
+	require.Equal(t, c.hub.Base+"/fhir", statement["implementation"].(object)["url"])
 
 	for _, missing := range []string{"/fhir/Patient/x", "/fhir/Patient/" + uuid.NewString(), "/fhir/Communication/" + c.record, "/fhir/Patient/x/$everything"} {
 		got := c.fhir(404, missing)
@@ -219,7 +220,7 @@ func TestFHIRSearch(t *testing.T) {
 		next = ""
 		for _, link := range page["link"].([]any) {
 			if link.(object)["relation"] == "next" {
-				next = strings.TrimPrefix(link.(object)["url"].(string), world.base)
+				next = strings.TrimPrefix(link.(object)["url"].(string), c.hub.Base)
 			}
 		}
 	}
@@ -238,7 +239,7 @@ func TestEverything(t *testing.T) {
 	require.Equal(t, "searchset", bundle["type"])
 	require.Equal(t, []string{c.patient, c.appointment, c.visit, c.cancelled, c.visit, c.record, c.restricted, c.secret, c.interaction}, ids(bundle))
 	require.EqualValues(t, 9, bundle["total"])
-	require.Equal(t, world.base+"/fhir/Patient/"+c.patient, bundle["entry"].([]any)[0].(object)["fullUrl"])
+	require.Equal(t, c.hub.Base+"/fhir/Patient/"+c.patient, bundle["entry"].([]any)[0].(object)["fullUrl"])
 	require.Equal(t, 1, c.count(`select count(*) from hub.audit where tenant_id = $1 and action = 'fhir.everything' and resource_id = $2`, c.patient))
 
 	export := c.get("/patients/" + c.patient + "/export")
@@ -288,7 +289,8 @@ func TestEverything(t *testing.T) {
 // Another clinic's ids, and those of test data, are not there.
 func TestFHIRTenancy(t *testing.T) {
 	t.Parallel()
-	c, stranger := newChart(t), newPractice(t)
+	c := newChart(t)
+	stranger := c.another()
 	for _, who := range []*practice{stranger, stranger.key(), c.on("test")} {
 		for path, id := range map[string]string{
 			"Patient/": c.patient, "Appointment/": c.appointment, "Encounter/": c.visit, "DocumentReference/": c.record, "Communication/": c.interaction,

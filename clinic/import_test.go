@@ -111,7 +111,7 @@ func TestImport(t *testing.T) {
 	require.Len(t, list, 3)
 	require.Equal(t, "done", list[0]["status"])
 	var files, matches int
-	require.NoError(t, world.db.QueryRow(t.Context(), `select (select count(*) from clinic.import_chunks where clinic_id = $1), (select count(*) from clinic.import_matches where clinic_id = $1)`, p.id).Scan(&files, &matches))
+	require.NoError(t, p.hub.Kit.Pool.QueryRow(t.Context(), `select (select count(*) from clinic.import_chunks where clinic_id = $1), (select count(*) from clinic.import_matches where clinic_id = $1)`, p.id).Scan(&files, &matches))
 	require.Zero(t, files, "what was read is not kept")
 	require.Zero(t, matches)
 }
@@ -168,8 +168,29 @@ func TestImportErrors(t *testing.T) {
 	again := p.imported("csv", "id,nome,cpf\n1,Ana,390.533.447-05\n")
 	require.Contains(t, fmt.Sprint(again["errors"]), "external_id is another patient's")
 	for _, value := range []string{"529982247", "529.982", "not mail", "letters"} {
-		require.NotContains(t, world.log.String(), value)
+		require.NotContains(t, p.hub.Log(), value)
 	}
+}
+
+// What a batch changes, its events and how far the import is are one transaction.
+func TestImportIsWholeOrNot(t *testing.T) {
+	t.Parallel()
+	p := newPractice(t)
+	p.hub.FailEvents.Store(true)
+	made := p.upload("csv", table)
+	require.Equal(t, 202, made.status, made.text)
+	id := made.body["id"].(string)
+	require.Eventually(t, func() bool {
+		var tried bool
+		require.NoError(t, p.hub.Kit.Pool.QueryRow(t.Context(), `select exists (select from hub.jobs where job = 'import' and key = $1 and tries > 0)`, id).Scan(&tried))
+		return tried
+	}, soon, tick)
+	require.Empty(t, p.items("/patients"))
+	require.Empty(t, p.sent())
+	require.EqualValues(t, 0, p.get("/imports/" + id)["processed"])
+	p.hub.FailEvents.Store(false)
+	counts(t, p.settled(id), 3, 0, 0, 0)
+	require.Len(t, p.sent(), 3)
 }
 
 func TestImportFHIR(t *testing.T) {
@@ -213,5 +234,5 @@ func TestImportRefusals(t *testing.T) {
 	p.on("test").settled(id)
 	require.Len(t, p.on("test").items("/patients"), 3)
 	p.refused(404, "not_found", "GET", "/imports/"+id, nil)
-	require.Equal(t, http.StatusNotFound, newPractice(t).on("test").call("GET", "/imports/"+id, nil).status)
+	require.Equal(t, http.StatusNotFound, p.another().on("test").call("GET", "/imports/"+id, nil).status)
 }

@@ -41,6 +41,22 @@ func made(t *testing.T, method, url, token string, body any, into any) {
 	require.NoError(t, json.NewDecoder(res.Body).Decode(into))
 }
 
+// charted makes what the FHIR facade shows, an export and an import, and gives the path
+// of each.
+func charted(t *testing.T, base, token string) map[string]string {
+	t.Helper()
+	c := &chart{practice: &practice{t: t, hub: &moduletest.Hub{Base: base}, token: token}}
+	c.chart()
+	imported := c.upload("csv", table)
+	require.Equal(t, 202, imported.status, imported.text)
+	return map[string]string{
+		"/api/v1/patients/{id}/export": "/api/v1/patients/" + c.patient + "/export", "/api/v1/imports/{id}": "/api/v1/imports/" + imported.body["id"].(string),
+		"/fhir/Patient/{id}": "/fhir/Patient/" + c.patient, "/fhir/Patient/{id}/$everything": "/fhir/Patient/" + c.patient + "/$everything",
+		"/fhir/Appointment/{id}": "/fhir/Appointment/" + c.appointment, "/fhir/Encounter/{id}": "/fhir/Encounter/" + c.visit,
+		"/fhir/DocumentReference/{id}": "/fhir/DocumentReference/" + c.record, "/fhir/Communication/{id}": "/fhir/Communication/" + c.interaction,
+	}
+}
+
 func TestConformance(t *testing.T) {
 	t.Parallel()
 	patient := func(t *testing.T, base, token string) string {
@@ -51,7 +67,7 @@ func TestConformance(t *testing.T) {
 	event := func(kind, data string) hub.Event { return hub.Event{Type: kind, Data: []byte(data)} }
 	moduletest.Run(t, moduletest.Case{
 		Module: clinic.New(),
-		Public: []string{"auth.register", "auth.login", "auth.refresh", "auth.forgot-password", "auth.reset-password"},
+		Public: []string{"auth.register", "auth.login", "auth.refresh", "auth.forgot-password", "auth.reset-password", "fhir.metadata"},
 		SignUp: func(t *testing.T, base string) moduletest.Account {
 			t.Helper()
 			var account struct {
@@ -76,6 +92,9 @@ func TestConformance(t *testing.T) {
 			paths["/api/v1/deletion-requests/{id}"] = "/api/v1/deletion-requests/" + done.ID
 			for _, other := range []string{"users/{id}", "professionals/{id}", "appointments/{id}", "payments/{id}/pay", "payments/{id}/cancel"} {
 				paths["/api/v1/"+other] = "/api/v1/none" // no GET: TestForeignThingsDoNotExist
+			}
+			for path, one := range charted(t, base, a.Token) {
+				paths[path] = one
 			}
 			return paths
 		},

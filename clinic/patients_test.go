@@ -96,7 +96,7 @@ func TestBadPatients(t *testing.T) {
 	p.refused(409, "cpf_taken", "POST", "/patients", object{"name": "B", "cpf": cpf})
 	other := p.ok(201, "POST", "/patients", object{"name": "B"})["id"].(string)
 	p.refused(409, "cpf_taken", "PUT", "/patients/"+other, object{"cpf": cpf})
-	newPractice(t).ok(201, "POST", "/patients", object{"name": "A", "cpf": cpf})
+	p.another().ok(201, "POST", "/patients", object{"name": "A", "cpf": cpf})
 }
 
 func TestTestDataIsApart(t *testing.T) {
@@ -276,7 +276,7 @@ func TestPatientSearch(t *testing.T) {
 	require.Equal(t, foreign, found("+12125551234"))
 	require.Equal(t, old, found("%2B5521987651111"))
 	require.Nil(t, found("%2B5511900000000"))
-	require.Nil(t, newPractice(t).key().get("/integrations/search/patients?phone=%2B5511987654321")["patient"])
+	require.Nil(t, p.another().key().get("/integrations/search/patients?phone=%2B5511987654321")["patient"])
 
 	got := key.get("/integrations/search/patients?phone=%2B5511987654321")["patient"]
 	require.Equal(t, object{
@@ -288,7 +288,7 @@ func TestPatientSearch(t *testing.T) {
 	}
 	p.key("record.read").refused(403, "missing_scope", "GET", "/integrations/search/patients?phone=11987654321", nil)
 	p.refused(401, "invalid_key", "GET", "/integrations/search/patients?phone=11987654321", nil)
-	matches, err := world.instance.(module.Finder).Find(t.Context(), "+5511987654321")
+	matches, err := p.hub.Instance.(module.Finder).Find(t.Context(), "+5511987654321")
 	require.NoError(t, err)
 	ids := map[string]bool{}
 	for _, m := range matches {

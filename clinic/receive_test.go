@@ -139,7 +139,7 @@ func TestInboxLink(t *testing.T) {
 	staff.refused(403, "admin_only", "GET", "/integrations/inbox", nil)
 	path := "/integrations/inbox/" + list[2]["id"].(string)
 	staff.refused(403, "admin_only", "POST", path+"/link", object{"patient_id": id})
-	p.refused(404, "not_found", "POST", path+"/link", object{"patient_id": newPractice(t).patient(phone)})
+	p.refused(404, "not_found", "POST", path+"/link", object{"patient_id": p.another().patient(phone)})
 	require.Len(t, p.items("/integrations/inbox"), 4)
 
 	// The number is hers from now on; what waits from it, or about her ticket, follows.
@@ -168,7 +168,7 @@ func TestInboxDismiss(t *testing.T) {
 	m := p.connect("messaging")
 	m.send("ignored", "message.received", object{"phone": phone, "name": "Nobody", "body": "Buy now", "ticket_id": 1})
 	id := p.items("/integrations/inbox")[0]["id"].(string)
-	newPractice(t).refused(404, "not_found", "POST", "/integrations/inbox/"+id+"/dismiss", nil)
+	p.another().refused(404, "not_found", "POST", "/integrations/inbox/"+id+"/dismiss", nil)
 	for range 2 {
 		require.Equal(t, "dismissed", p.ok(200, "POST", "/integrations/inbox/"+id+"/dismiss", nil)["status"])
 	}

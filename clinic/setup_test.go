@@ -2,35 +2,26 @@ package clinic_test
 
 import (
 	"bytes"
-	"context"
-	"encoding/base64"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"net/http"
-	"os"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
 	"integrationhub/clinic"
 	"integrationhub/hub"
-	"integrationhub/hub/config"
 	"integrationhub/hub/hubtest"
-	"integrationhub/hub/module"
-	"integrationhub/hub/server"
+	"integrationhub/hub/hubtest/moduletest"
 )
 
-func TestMain(m *testing.M) { hubtest.Main(m, stopHub) }
+func TestMain(m *testing.M) { hubtest.Main(m) }
 
 const (
 	password = "correct horse"
@@ -41,96 +32,6 @@ const (
 // object is a JSON object.
 type object = map[string]any
 
-// world is the hub that this package's tests share; each test has a clinic of its own.
-var world struct {
-	once     sync.Once
-	server   *server.Server
-	dir      string
-	base     string // of the product
-	database string // its URL
-	db       *pgxpool.Pool
-	kit      module.Kit
-	instance module.Instance
-	log      lockedBuffer
-	events   failing
-}
-
-func stopHub() {
-	if world.server != nil {
-		world.db.Close()
-		world.server.Stop()
-		_ = os.RemoveAll(world.dir)
-	}
-}
-
-// spied is the product, with what it is lent and what came of it within reach.
-type spied struct{ module.Module }
-
-// Open implements [module.Module].
-func (s spied) Open(ctx context.Context, kit module.Kit) (module.Instance, error) {
-	world.events.Publisher = kit.Events
-	kit.Events = &world.events
-	instance, err := s.Module.Open(ctx, kit)
-	world.kit, world.instance = kit, instance
-	return instance, err
-}
-
-// failing publishes, but for tenants whose events are broken by a test.
-type failing struct {
-	module.Publisher
-	broken sync.Map
-}
-
-// Publish implements [module.Publisher].
-func (f *failing) Publish(ctx context.Context, tx pgx.Tx, e hub.Event) (string, error) {
-	if _, broken := f.broken.Load(e.TenantID); broken {
-		return "", errors.New("publishing is broken by the test")
-	}
-	return f.Publisher.Publish(ctx, tx, e)
-}
-
-// lockedBuffer is the hub's log.
-type lockedBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-// Write implements io.Writer.
-func (l *lockedBuffer) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
-}
-
-// String is everything logged so far.
-func (l *lockedBuffer) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
-}
-
-func startHub(t testing.TB) {
-	t.Helper()
-	database := hubtest.LastingDatabaseURL(t)
-	world.database = database
-	cfg, _, err := config.Load(config.Sources{})
-	require.NoError(t, err)
-	world.dir, err = os.MkdirTemp("", "clinic-test-")
-	require.NoError(t, err)
-	cfg.Listen, cfg.DataDir, cfg.KeyRate, cfg.LogLevel = "127.0.0.1:0", world.dir, "0", "debug"
-	cfg.DatabaseURL, cfg.RedisURL = config.Secret(database), config.Secret(hubtest.RedisURL(t))
-	cfg.MasterKey = config.Secret(base64.StdEncoding.EncodeToString(bytes.Repeat([]byte{7}, 32)))
-	cfg.AdminPassword, cfg.ShutdownGrace = "the administrator's password", 2*time.Second
-	world.db, err = pgxpool.New(context.Background(), database)
-	require.NoError(t, err)
-	world.server, err = server.Start(context.Background(), server.Options{
-		Config: cfg, Version: "test", Log: slog.New(slog.NewJSONHandler(&world.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
-		Modules: []module.Module{spied{clinic.New()}}, Connectors: []hub.Connector{anyPeer("messaging"), anyPeer("scheduling")},
-	})
-	require.NoError(t, err)
-	world.base = world.server.URL() + "/clinic"
-}
-
 func anyPeer(name string) hub.Connector {
 	peer := hub.AnyPeer(name, name)
 	peer.Kind.RatePerMinute = 100_000
@@ -140,6 +41,7 @@ func anyPeer(name string) hub.Connector {
 // practice is a clinic, to somebody with a token or a key.
 type practice struct {
 	t       testing.TB
+	hub     *moduletest.Hub
 	id      uuid.UUID
 	email   string
 	token   string // "" = nobody
@@ -148,12 +50,21 @@ type practice struct {
 
 var practices atomic.Int64
 
-// newPractice registers a clinic and is its administrator.
+// newPractice starts a hub, registers a clinic there and is its administrator.
 func newPractice(t testing.TB) *practice {
 	t.Helper()
-	world.once.Do(func() { startHub(t) })
-	require.NotEmpty(t, world.base, "the hub did not start")
-	p := &practice{t: t, email: fmt.Sprintf("admin%d@example.com", practices.Add(1))}
+	return practiceAt(t, moduletest.Start(t, clinic.New(), moduletest.Options{Connectors: []hub.Connector{anyPeer("messaging"), anyPeer("scheduling")}}))
+}
+
+// another registers one more clinic at the same hub.
+func (p *practice) another() *practice {
+	p.t.Helper()
+	return practiceAt(p.t, p.hub)
+}
+
+func practiceAt(t testing.TB, h *moduletest.Hub) *practice {
+	t.Helper()
+	p := &practice{t: t, hub: h, email: fmt.Sprintf("admin%d@example.com", practices.Add(1))}
 	made := p.ok(201, "POST", "/auth/register", object{"clinic_name": "Clínica Sol", "name": "Bia", "email": p.email, "password": password})
 	p.token = made["access_token"].(string)
 	p.id = uuid.MustParse(made["clinic"].(object)["id"].(string))
@@ -219,7 +130,7 @@ func (p *practice) try(method, path string, body any, headers ...string) (answer
 	if !strings.HasPrefix(path, "/api") && !strings.HasPrefix(path, "/fhir") {
 		path = "/api/v1" + path
 	}
-	req, err := http.NewRequestWithContext(p.t.Context(), method, world.base+path, bytes.NewReader(raw))
+	req, err := http.NewRequestWithContext(p.t.Context(), method, p.hub.Base+path, bytes.NewReader(raw))
 	if err != nil {
 		return answer{}, err
 	}
@@ -316,7 +227,7 @@ type event struct {
 // sent are the events the clinic published so far, in order.
 func (p *practice) sent() []event {
 	p.t.Helper()
-	rows, err := world.db.Query(p.t.Context(), `select event_type, environment, body from hub.events where tenant_id = $1 and product = 'clinic' order by seq`, p.id)
+	rows, err := p.hub.Kit.Pool.Query(p.t.Context(), `select event_type, environment, body from hub.events where tenant_id = $1 and product = 'clinic' order by seq`, p.id)
 	require.NoError(p.t, err)
 	list, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (event, error) {
 		var e event
@@ -348,6 +259,6 @@ func (p *practice) kinds(after int) []string {
 // count asks the database for a number; $1 is the clinic.
 func (p *practice) count(query string, args ...any) (n int) {
 	p.t.Helper()
-	require.NoError(p.t, world.db.QueryRow(p.t.Context(), query, append([]any{p.id}, args...)...).Scan(&n))
+	require.NoError(p.t, p.hub.Kit.Pool.QueryRow(p.t.Context(), query, append([]any{p.id}, args...)...).Scan(&n))
 	return n
 }

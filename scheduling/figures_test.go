@@ -59,13 +59,13 @@ func TestAMonthTakesFourQueries(t *testing.T) {
 func BenchmarkMonth(b *testing.B) {
 	p := opened(b)
 	p.busyMonth()
-	percentile(b, p.as(""), "/availability/month?month=2026-03&service_id="+p.service)
+	percentile(b, p.studio, "/availability/month?month=2026-03&service_id="+p.service)
 }
 
 func BenchmarkDay(b *testing.B) {
 	p := opened(b)
 	p.busyMonth()
-	percentile(b, p.as(""), "/availability?date=2026-03-04&service_id="+p.service+"&professional_id="+p.professional)
+	percentile(b, p.studio, "/availability?date=2026-03-04&service_id="+p.service+"&professional_id="+p.professional)
 }
 
 func BenchmarkDashboard(b *testing.B) {

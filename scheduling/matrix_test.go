@@ -1,6 +1,7 @@
 package scheduling_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -286,4 +287,33 @@ func TestBadBodies(t *testing.T) {
 		require.Equal(t, 415, as.call(op.Method, path, `{}`, "Content-Type", "text/plain").status, op.OperationID)
 		require.Equal(t, 415, as.call(op.Method, path, `{}`, "Content-Encoding", "gzip").status, op.OperationID)
 	}
+}
+
+// A value of the wrong type is a 422 that names its member, on every member of every body.
+func TestWrongTypes(t *testing.T) {
+	t.Parallel()
+	p := besideNotes(t)
+	key := p.hub.Key(p.org, hub.Live)
+	tried := 0
+	for _, op := range operations(p.studio) {
+		if !op.takesJSON() || op.OperationID == "integrations.webhook" {
+			continue
+		}
+		path := parameter.ReplaceAllString(op.Path, uuid.NewString())
+		for name, wrong := range op.fields() {
+			var body object
+			require.NoError(t, json.Unmarshal([]byte(fill(bodies[op.OperationID], func(string) string { return uuid.NewString() })), &body))
+			body[name] = wrong
+			got := op.caller(p, key).call(op.Method, path, body)
+			require.Equal(t, 422, got.status, "%s with a wrong %s: %s", op.OperationID, name, got.text)
+			var places []string
+			for _, one := range got.body["errors"].([]any) {
+				place, _, _ := strings.Cut(strings.TrimPrefix(one.(object)["location"].(string), "body."), "[")
+				places = append(places, place)
+			}
+			require.Contains(t, places, name, "%s: %s", op.OperationID, got.text)
+			tried++
+		}
+	}
+	require.Greater(t, tried, 150)
 }

@@ -88,7 +88,7 @@ type operation struct {
 // schema is what is read of a JSON schema.
 type schema struct {
 	Ref        string `json:"$ref"`
-	Format     string
+	Type       any    // a name, or a list of them
 	Items      *schema
 	Properties map[string]schema
 }
@@ -173,6 +173,35 @@ func kindOf(path string) string {
 	return ""
 }
 
+// resolved follows a reference.
+func (op operation) resolved(s schema) schema {
+	if s.Ref != "" {
+		return op.schemas[s.Ref[strings.LastIndex(s.Ref, "/")+1:]]
+	}
+	return s
+}
+
+// fields are the members of an operation's JSON body, each with a value of a wrong type.
+func (op operation) fields() map[string]any {
+	wrong := make(map[string]any)
+	for name, one := range op.resolved(op.RequestBody.Content["application/json"].Schema).Properties {
+		wrong[name] = object{"wrong": []int{1}}
+		if one = op.resolved(one); one.Type == "object" || one.Type == nil || slices.Contains(typesOf(one), "object") {
+			wrong[name] = "wrong"
+		}
+	}
+	return wrong
+}
+
+func typesOf(s schema) (names []string) {
+	list, _ := s.Type.([]any)
+	for _, one := range list {
+		name, _ := one.(string)
+		names = append(names, name)
+	}
+	return names
+}
+
 // members are the names of everything a schema can hold, at any depth.
 func (op operation) members(s schema, seen map[string]bool) (names []string) {
 	if s.Ref != "" {
@@ -180,7 +209,7 @@ func (op operation) members(s schema, seen map[string]bool) (names []string) {
 			return nil
 		}
 		seen[s.Ref] = true
-		s = op.schemas[s.Ref[strings.LastIndex(s.Ref, "/")+1:]]
+		s = op.resolved(s)
 	}
 	for name, one := range s.Properties {
 		names = append(append(names, name), op.members(one, seen)...)

@@ -95,10 +95,8 @@ func perSecond(count int, nanoseconds int64) float64 {
 // setCost computes CPU seconds per 1,000 deliveries.
 func (r *Result) setCost(before, after cpuReading, generator time.Duration) {
 	used := map[string]time.Duration{partGenerator: generator}
-	ours := after.own - before.own // holds the generator
 	for part := range after.parts {
 		used[part] = after.parts[part] - before.parts[part]
-		ours += used[part]
 	}
 	used[partCompared] = used[partService] + used[partPostgres] + used[partRedis]
 	r.CPU = make(map[string]float64, len(used))
@@ -107,8 +105,18 @@ func (r *Result) setCost(before, after cpuReading, generator time.Duration) {
 			r.CPU[part] = cpu.Seconds() * 1000 / float64(r.Ledger.Delivered)
 		}
 	}
+	r.OtherLoad = otherLoad(before, after)
+}
+
+// otherLoad is how many cores were kept busy between two readings by processes that are
+// not ours.
+func otherLoad(before, after cpuReading) float64 {
+	ours := after.own - before.own // holds the generator
+	for part := range after.parts {
+		ours += after.parts[part] - before.parts[part]
+	}
 	other := (after.machine - before.machine) - ours
-	r.OtherLoad = max(0, other.Seconds()/after.at.Sub(before.at).Seconds())
+	return max(0, other.Seconds()/after.at.Sub(before.at).Seconds())
 }
 
 // setMemory takes the peaks over in MB.

@@ -58,6 +58,9 @@ func deliveryRow(d client.Delivery) []string {
 	if d.Status == "pending" && d.StatusCode == 0 && d.Retries == 0 && d.DurationMS == 0 {
 		attempts, took = "-", "-"
 	}
+	if d.Direction == inbound {
+		took = "-"
+	}
 	return []string{clock(d.CreatedAt), d.ID, d.EventID, d.EventType, orDash(d.Product),
 		d.Status, codeText(d.StatusCode), attempts, took, clockOf(d.NextAttemptAt)}
 }
@@ -160,16 +163,29 @@ func (a *app) deliveryShown(reply client.Reply[client.Delivery], headers bool) e
 	if d.NextAttemptAt != nil {
 		next = clock(*d.NextAttemptAt)
 	}
+	answered := ""
+	if d.Direction == inbound {
+		answered = codeText(d.StatusCode) + "  " + d.ResponseBody
+	}
 	a.fields("event       ", d.EventID, "type", d.EventType, "product", d.Product, "direction", d.Direction, "environment", d.Environment, "tenant", d.TenantID,
 		"endpoint", d.EndpointID, "integration", d.IntegrationID, "correlation", d.CorrelationID, "reason", d.Reason,
-		"created", clock(d.CreatedAt), "next attempt", next, "payload", string(d.Payload))
+		"created", clock(d.CreatedAt), "next attempt", next, "answered", answered, "payload", string(d.Payload))
 	for _, t := range d.Attempts {
 		a.attemptShown(t, headers)
 	}
 	return nil
 }
 
+// inbound is the direction of what a peer sent: it was answered, and nothing attempted.
+const inbound = "inbound"
+
 func attemptsText(d client.Delivery) string {
+	if d.Direction == inbound {
+		if d.Retries == 0 {
+			return ", came once"
+		}
+		return fmt.Sprintf(", came %d times", d.Retries+1)
+	}
 	switch n := len(d.Attempts); n {
 	case 0:
 		return ", not attempted yet"

@@ -32,8 +32,10 @@ const demoPoll = 100 * time.Millisecond
 
 const demoLong = `Show what the hub does, on the hub that is running: register a product, make a
 tenant and a key, subscribe a receiver, publish events, check the signatures of
-what arrives, let one fail and watch its retry, read the log. Each step says which
-command does the same. The key and the endpoint are removed at the end.`
+what arrives, let one fail and watch its retry, read the log. Then an organization
+opens in the scheduling service and has a week of bookings; it stays, with its booking
+page. Each step says which command does the same. The key and the endpoint are removed
+at the end.`
 
 func newDemo(a *app) *cobra.Command {
 	var timeout time.Duration
@@ -107,7 +109,10 @@ func (d *demo) run(ctx context.Context) error {
 	if err := d.awaitSeen(ctx, flaky[0]); err != nil {
 		return err
 	}
-	return d.showLog(ctx, events, flaky[0])
+	if err := d.showLog(ctx, events, flaky[0]); err != nil {
+		return err
+	}
+	return d.showSalon(ctx)
 }
 
 // prepare makes the product, the tenant and the key, or finds them.
@@ -263,7 +268,7 @@ func (d *demo) showLog(ctx context.Context, events []string, flaky string) error
 	if len(last.Value.Attempts) < 2 {
 		return fmt.Errorf("the log shows %d attempts of %s, not two", len(last.Value.Attempts), flaky)
 	}
-	d.say("\nThat was all: 4 events, 5 attempts, 4 delivered and verified. The key and the endpoint are removed.")
+	d.say("\n   4 events, 5 attempts, 4 delivered and verified. The key and the endpoint are removed at the end.")
 	return nil
 }
 

@@ -2,6 +2,8 @@ package main_test
 
 import (
 	"encoding/json"
+	"fmt"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -56,11 +58,33 @@ func TestDemo(t *testing.T) {
 		require.Contains(t, first, text)
 	}
 	require.NotContains(t, first, "It is there already.")
+	// The organization, its week and its page.
+	require.Contains(t, first, "Booking page         "+s.url+"/book/demo-salon")
+	require.Regexp(t, `A client's own page  `+s.url+`/book/demo-salon/cancel\?token=\S+`, first)
+	password := regexp.MustCompile(`logs in as demo@example.com with the password (\w+)`).FindStringSubmatch(first)
+	require.NotNil(t, password, first)
+	var session struct {
+		AccessToken string `json:"access_token"`
+	}
+	s.into(t, &session, 200, "POST", "/scheduling/api/v1/auth/login", fmt.Sprintf(`{"email":"demo@example.com","password":%q}`, password[1]))
+	from, until := time.Now().Format(time.DateOnly), time.Now().AddDate(0, 0, 9).Format(time.DateOnly)
+	status, text := s.call(t, "GET", "/scheduling/api/v1/appointments?date_from="+from+"&date_to="+until, "", "Authorization", "Bearer "+session.AccessToken)
+	require.Equal(t, 200, status, text)
+	var week []struct{ Status, Source string }
+	require.NoError(t, json.Unmarshal([]byte(text), &week))
+	require.Len(t, week, 36, "two each of three professionals on six days; one is a Sunday")
+	require.Contains(t, first, "36 bookings in the next 7 days")
+	var published int
+	s.scan(t, []any{&published}, `select count(*) from hub.events where product = 'scheduling' and event_type = 'appointment.created'`)
+	require.GreaterOrEqual(t, published, 36)
 	require.Empty(t, c.run("endpoints", "list", "--tenant", "Demo Bakery", "-q").ok())
 	require.Contains(t, c.run("keys", "list", "--tenant", "Demo Bakery").ok(), "revoked")
 	require.NotContains(t, c.run("keys", "list", "--tenant", "Demo Bakery").ok(), "active")
 
 	require.Equal(t, 2, strings.Count(c.run("demo").ok(), "It is there already."), "the product and the tenant")
+	again := c.run("demo").ok()
+	require.Contains(t, again, "Demo Salon has been there since an earlier demo.")
+	require.Contains(t, again, "/book/demo-salon")
 	require.Len(t, strings.Split(c.run("tenants", "list", "--product", "demo", "-q").ok(), "\n"), 1)
 
 	// What a killed demo left goes, what may be running stays.

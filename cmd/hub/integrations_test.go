@@ -149,6 +149,22 @@ func TestIntegrations(t *testing.T) {
 	require.Contains(t, away.err, "the peer is not well")
 }
 
+// TestReceived: what a peer sent is shown with what it was answered.
+func TestReceived(t *testing.T) {
+	t.Parallel()
+	h := newHosting(t)
+	made := strings.Fields(h.run("link", "notes/Acme", "board/Acme", "-q").ok())
+	var published struct{ ID string }
+	h.as(h.board, "/board/api/v1/publish", `{"author":"","text":"hello"}`, &published)
+	list := []string{"deliveries", "list", "--direction", "inbound", "--integration", made[0]}
+	require.Eventually(t, func() bool { return h.run(append(list, "-q")...).ok() != "" }, 30*time.Second, 100*time.Millisecond)
+	require.Regexp(t, published.ID+` +note\.created +board +delivered +200 +1 +- +-`, h.run(list...).ok())
+	shown := h.run("deliveries", "show", h.run(append(list, "-q")...).ok()).ok()
+	require.Regexp(t, `(?m)^delivery .* delivered, came once$`, shown)
+	require.Regexp(t, `(?m)^answered +200  \{"received":true,"id":"`+published.ID+`","status":"accepted"\}$`, shown)
+	require.NotContains(t, shown, "attempt 1")
+}
+
 func TestConnect(t *testing.T) {
 	t.Parallel()
 	h := newHosting(t)

@@ -3,6 +3,7 @@ package main
 import (
 	_ "time/tzdata" // tenants have time zones, and the machine may know none
 
+	"integrationhub/clinic"
 	"integrationhub/hub/module"
 	"integrationhub/scheduling"
 )
@@ -10,5 +11,5 @@ import (
 // modules are the products that this hub can run, each by its New: the one place that
 // names them. HUB_PRODUCTS chooses among them.
 func modules() []module.Module {
-	return []module.Module{scheduling.New()}
+	return []module.Module{scheduling.New(), clinic.New()}
 }

@@ -270,7 +270,7 @@ func TestMigrate(t *testing.T) {
 	c = c.with("HUB_DATABASE_URL", hubtest.EmptyDatabaseURL(t))
 	empty := c.run("migrate", "--check")
 	require.Equal(t, 3, empty.code)
-	require.Regexp(t, `^schema at version 0, this hub needs [1-9]\d*\nschema scheduling at version 0, this hub needs [1-9]\d*\n$`, empty.out)
+	require.Regexp(t, `^schema at version 0, this hub needs [1-9]\d*\nschema scheduling at version 0, this hub needs [1-9]\d*\nschema clinic at version 0, this hub needs [1-9]\d*\n$`, empty.out)
 	require.Contains(t, empty.err, "run: hub migrate")
 	applied := strings.Split(c.run("migrate").ok(), "\n")
 	ours := 0
@@ -280,13 +280,13 @@ func TestMigrate(t *testing.T) {
 			ours++
 			continue
 		}
-		require.Regexp(t, `^applied scheduling/\d{5}_\w+\.sql$`, line)
+		require.Regexp(t, `^applied (scheduling|clinic)/\d{5}_\w+\.sql$`, line)
 	}
 	require.Positive(t, len(applied)-ours)
 	again := c.run("migrate")
 	require.Empty(t, again.ok())
 	require.Contains(t, again.err, "the schema is up to date")
-	require.Regexp(t, fmt.Sprintf(`^schema at version %d, this hub needs %[1]d\nschema scheduling at version (\d+), this hub needs (\d+)$`, ours), c.run("migrate", "--check").ok())
+	require.Regexp(t, fmt.Sprintf(`^schema at version %d, this hub needs %[1]d\nschema scheduling at version (\d+), this hub needs (\d+)\nschema clinic at version (\d+), this hub needs (\d+)$`, ours), c.run("migrate", "--check").ok())
 	require.Equal(t, fmt.Sprintf("schema at version %d, this hub needs %[1]d", ours), c.with("HUB_PRODUCTS", "none").run("migrate", "--check").ok())
 	away := c.with("HUB_DATABASE_URL", "postgres://hub:canary@127.0.0.1:1/hub").run("migrate")
 	away.fails(1, "connection refused")

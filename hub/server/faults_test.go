@@ -224,7 +224,9 @@ func TestBreaker(t *testing.T) {
 	open.Store(true)
 	n := len(h.arrivals())
 	h.wait(n + 12)
-	require.LessOrEqual(t, most.Load(), int64(8+2), "64/8 in flight, and what the receiver has not noticed yet")
+	// 64/8 are in flight, and those the receiver has not yet noticed the end of: on a
+	// busy machine several. Without the breaker all 64 are.
+	require.Less(t, most.Load(), int64(32))
 	healed.Store(true)
 	require.Eventually(t, func() bool { return len(h.times()) == 200 }, 2*soon, tick, "and everything is delivered")
 }

@@ -34,7 +34,7 @@ func TestEveryColourIsReadable(t *testing.T) {
 				require.GreaterOrEqual(t, contrast(look.edge[i], background), visible, "edge of %s", c)
 			}
 		}
-		require.Regexp(t, regexp.MustCompile(`^[-:{};@a-z0-9#()]+$`), look.css(), "colours and nothing else")
+		require.Regexp(t, `^[-:{};@a-z0-9#()]+$`, look.css(), "colours and nothing else")
 	}
 	_, ok := parseColor("red;}")
 	require.False(t, ok)
@@ -145,7 +145,7 @@ func TestAcceptedLanguages(t *testing.T) {
 		"": nil, "fr": nil, "fr-FR,fr;q=0.9": nil, "en": &english, "de, es;q=0.3, en;q=0.7": &english, "pt;q=0, es;q=0.1": &spanish, "PT-pt": &portuguese,
 		"en;q=x, es;q=0.2": &spanish, ",,;;": nil,
 	} {
-		require.True(t, want == accepted(header), header)
+		require.Same(t, want, accepted(header), header)
 	}
 }
 

@@ -168,7 +168,11 @@ func (v *visit) find(acceptLanguage string) error {
 	if err := json.Unmarshal(org.Settings.BookingPage, &v.look); err != nil {
 		return err
 	}
-	v.embedders = v.look.EmbedAllowedOrigins
+	for _, origin := range v.look.EmbedAllowedOrigins {
+		if !strings.ContainsAny(origin, ";,'\"*") { // which would say more than an origin in a policy
+			v.embedders = append(v.embedders, origin)
+		}
+	}
 	v.lang, v.asked = chooseLanguage(v.query.Get("lang"), acceptLanguage, org.Locale)
 	return nil
 }
@@ -176,17 +180,11 @@ func (v *visit) find(acceptLanguage string) error {
 // moved leads from a slug that the organization had to its present one. Not for ever:
 // somebody else may get the old one.
 func (v *visit) moved(r *http.Request, posted bool) reply {
-	location := Root + v.org.Slug
-	if v.step != "" {
-		location += "/" + v.step
-	}
-	if r.URL.RawQuery != "" {
-		location += "?" + r.URL.RawQuery
-	}
+	there := url.URL{Path: strings.TrimSuffix(Root+v.org.Slug+"/"+v.step, "/"), RawQuery: r.URL.RawQuery}
 	if posted {
-		return reply{status: http.StatusTemporaryRedirect, location: location}
+		return reply{status: http.StatusTemporaryRedirect, location: there.String()}
 	}
-	return reply{status: http.StatusFound, location: location}
+	return reply{status: http.StatusFound, location: there.String()}
 }
 
 // own refuses what was posted from another site's page. There is no session that such

@@ -45,7 +45,7 @@ func (v *visit) problem(err error, header http.Header) reply {
 		header.Set("Allow", "GET, HEAD, POST")
 		return page(http.StatusMethodNotAllowed, "search", t.UnknownTitle, t.GoneHint)
 	case errors.Is(err, hub.ErrNotFound) && code == "invalid_token":
-		return page(http.StatusNotFound, "link", t.BadTokenTitle, t.BadTokenHint)
+		return page(http.StatusNotFound, "link", t.BadLinkTitle, t.BadLinkHint)
 	case errors.Is(err, hub.ErrNotFound) && !v.known:
 		return page(http.StatusNotFound, "search", t.UnknownTitle, t.UnknownHint)
 	case errors.Is(err, hub.ErrNotFound), code == "service_not_offered":

@@ -125,6 +125,11 @@ func TestChoices(t *testing.T) {
 	require.Contains(t, v.click(p, "Anyone").text(), "from R$120.00")
 	require.Contains(t, v.click(p, "Ana Souza").text(), "1\u00a0h")
 
+	s.api(200, "PUT", "/professionals/"+s.ana, object{"specialty": "Cachos", "bio": "Há dez anos no estúdio.", "avatar_url": "https://example.com/ana.png"})
+	p = v.get(200, s.path("professional", "service", s.service))
+	require.Contains(t, p.text(), "Cachos Há dez anos no estúdio.")
+	require.Equal(t, "https://example.com/ana.png", attr(p.one("img", "class=face"), "src"))
+
 	class := s.offer(object{"name": "Aula", "duration_minutes": 60, "price": 10, "capacity": 3})
 	s.gives(s.bruno, s.service, only, class)
 	require.Contains(t, v.get(200, s.path("time", "service", class, "professional", s.bruno, "date", "2026-03-02")).text(), "3 places left")
@@ -165,6 +170,22 @@ func TestOldSlugs(t *testing.T) {
 	require.Equal(t, 302, v.send(http.MethodGet, "/book/"+s.slug, "").status)
 	s.hub.Clock.Advance(2 * 24 * time.Hour)
 	v.get(404, "/book/"+s.slug)
+}
+
+// A database that is away is a page too, and nothing of what went wrong is told.
+func TestDatabaseAway(t *testing.T) {
+	t.Parallel()
+	s := newStudio(t)
+	v := s.visitor("en")
+	form := s.details(v, monday)
+	s.hub.Kit.Pool.Close()
+	for _, p := range []*page{v.send(http.MethodGet, s.path(""), ""), v.submit(form, "name", "Carla Dias", "phone", "(11) 98765-4321")} {
+		require.Equal(t, 503, p.status)
+		require.NotEmpty(t, p.header.Get("Retry-After"))
+		require.NotContains(t, p.text(), "pool")
+		require.Equal(t, "en", attr(p.one("html", ""), "lang"))
+		require.Equal(t, "Back in a moment", p.h1())
+	}
 }
 
 // "rate limited".
@@ -240,9 +261,10 @@ func TestWhatBrowsersAreTold(t *testing.T) {
 		require.NotEmpty(t, one.header.Get("Content-Security-Policy"))
 	}
 
-	s.settings(object{"booking_page": object{"embed_allowed_origins": []string{"https://aurora.example", "http://localhost:3000"}}})
+	s.settings(object{"booking_page": object{"embed_allowed_origins": []string{"https://aurora.example", "http://localhost:3000", "https://x;sandbox"}}})
 	p = v.get(200, s.path(""))
 	require.Contains(t, p.header.Get("Content-Security-Policy"), "frame-ancestors 'self' https://aurora.example http://localhost:3000")
+	require.NotContains(t, p.header.Get("Content-Security-Policy"), "sandbox")
 	require.Empty(t, p.header.Get("X-Frame-Options"))
 
 	size := 0

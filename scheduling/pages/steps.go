@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/url"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -183,9 +184,9 @@ func (v *visit) professionals() (reply, error) {
 			Link: v.link("day", "service", service, "professional", row.ProfessionalID.String()),
 			Name: row.ProfessionalName, Initial: initial(row.ProfessionalName),
 		}
-		for _, text := range []*string{row.Bio, row.Specialty} {
+		for _, text := range []*string{row.Specialty, row.Bio} {
 			if text != nil && *text != "" {
-				one.Text = *text // the specialty, where both are told
+				one.Text = strings.TrimPrefix(one.Text+"\n"+*text, "\n")
 			}
 		}
 		if row.AvatarUrl != nil {
@@ -249,8 +250,8 @@ func (v *visit) summary(c chosen, start time.Time) *summary {
 	return s
 }
 
-// ready reads the choice of a step after the professional; go_on says where to go
-// instead where it is not complete.
+// ready reads the choice of a step after the professional; instead is where to go
+// where it is not complete.
 func (v *visit) ready() (c chosen, instead *reply, err error) {
 	if c, err = v.choice(); err != nil {
 		return c, nil, err

@@ -25,8 +25,8 @@ const (
 	visible  = 3.0 // of what is not text (1.4.11)
 )
 
-// clear is the contrast of text on dark pages, where the least that is readable looks dull.
-const clear = 6.0
+// easy is the contrast of text on dark pages, where the least that is readable looks dull.
+const easy = 6.0
 
 // theme is what the pages make of an organization's colour.
 type theme struct {
@@ -42,13 +42,13 @@ type theme struct {
 // newTheme makes the theme of any colour.
 func newTheme(c rgb) theme {
 	t := theme{fill: c, on: white, away: black}
-	if contrast(c, black) > contrast(c, white) {
+	if contrast(c, white) < readable { // one of the two always is
 		t.on, t.away = black, white
 	}
 	for i, page := range []struct {
 		ground, card, towards rgb
 		tint, text            float64
-	}{{lightGround, lightCard, black, 0.1, readable}, {darkGround, darkCard, white, 0.16, clear}} {
+	}{{lightGround, lightCard, black, 0.1, readable}, {darkGround, darkCard, white, 0.16, easy}} {
 		t.soft[i] = mix(page.card, c, page.tint)
 		t.edge[i] = until(c, page.towards, visible, page.ground, page.card, t.soft[i])
 		t.ink[i] = until(c, page.towards, page.text, page.ground, page.card, t.soft[i])

@@ -16,7 +16,6 @@ type visitor struct {
 	t        testing.TB
 	base     string
 	language string // Accept-Language
-	headers  []string
 }
 
 func (s *studio) visitor(language string) *visitor {

@@ -67,7 +67,7 @@ type words struct {
 	UnknownTitle, UnknownHint         string
 	GoneTitle, GoneHint               string
 	ClosedTitle, ClosedHint           string
-	BadTokenTitle, BadTokenHint       string
+	BadLinkTitle, BadLinkHint         string
 	LimitedTitle, LimitedHint         string // "%d seconds"
 	UnavailableTitle, UnavailableHint string
 	BrokenTitle, BrokenHint           string

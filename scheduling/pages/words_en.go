@@ -68,7 +68,7 @@ var english = language{
 		UnknownTitle: "This page does not exist", UnknownHint: "No business takes bookings at this address. Check the link that you were given.",
 		GoneTitle: "This is no longer offered", GoneHint: "The service or professional in this link cannot be booked any more.",
 		ClosedTitle: "Online booking is closed", ClosedHint: "This business does not take bookings online right now.",
-		BadTokenTitle: "This link is not valid", BadTokenHint: "We found no booking for it. Open it again from the message that you were sent.",
+		BadLinkTitle: "This link is not valid", BadLinkHint: "We found no booking for it. Open it again from the message that you were sent.",
 		LimitedTitle: "Too many requests", LimitedHint: "Please wait %d seconds and reload this page. Nothing is lost.",
 		UnavailableTitle: "Back in a moment", UnavailableHint: "Bookings cannot be reached right now. Please reload this page in a moment.",
 		BrokenTitle: "Something went wrong", BrokenHint: "It is our fault, not yours. Please try again in a moment.",

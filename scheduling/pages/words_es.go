@@ -68,7 +68,7 @@ var spanish = language{
 		UnknownTitle: "Esta página no existe", UnknownHint: "Ningún negocio toma reservas en esta dirección. Revisa el enlace que recibiste.",
 		GoneTitle: "Esto ya no se ofrece", GoneHint: "El servicio o profesional de este enlace ya no se puede reservar.",
 		ClosedTitle: "Las reservas en línea están cerradas", ClosedHint: "Este negocio no toma reservas en línea por ahora.",
-		BadTokenTitle: "Este enlace no es válido", BadTokenHint: "No encontramos una reserva para él. Ábrelo de nuevo desde el mensaje que recibiste.",
+		BadLinkTitle: "Este enlace no es válido", BadLinkHint: "No encontramos una reserva para él. Ábrelo de nuevo desde el mensaje que recibiste.",
 		LimitedTitle: "Demasiadas solicitudes", LimitedHint: "Espera %d segundos y recarga esta página. Nada se pierde.",
 		UnavailableTitle: "Volvemos en un momento", UnavailableHint: "Las reservas no están disponibles ahora. Recarga esta página en un momento.",
 		BrokenTitle: "Algo salió mal", BrokenHint: "La falla es nuestra, no tuya. Inténtalo de nuevo en un momento.",

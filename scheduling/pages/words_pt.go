@@ -68,7 +68,7 @@ var portuguese = language{
 		UnknownTitle: "Esta página não existe", UnknownHint: "Nenhum estabelecimento agenda neste endereço. Confira o link que você recebeu.",
 		GoneTitle: "Isto não é mais oferecido", GoneHint: "O serviço ou profissional deste link não pode mais ser agendado.",
 		ClosedTitle: "Agendamento online fechado", ClosedHint: "Este estabelecimento não agenda online no momento.",
-		BadTokenTitle: "Este link não é válido", BadTokenHint: "Não achamos um agendamento para ele. Abra de novo pela mensagem que você recebeu.",
+		BadLinkTitle: "Este link não é válido", BadLinkHint: "Não achamos um agendamento para ele. Abra de novo pela mensagem que você recebeu.",
 		LimitedTitle: "Muitas solicitações", LimitedHint: "Espere %d segundos e recarregue a página. Nada se perde.",
 		UnavailableTitle: "Voltamos já", UnavailableHint: "O agendamento está fora do ar. Recarregue a página em instantes.",
 		BrokenTitle: "Algo deu errado", BrokenHint: "A falha é nossa, não sua. Tente de novo em instantes.",

@@ -26,8 +26,8 @@ type fhirID struct {
 	ID string `path:"id"`
 }
 
-// fhirSearch is what every search can ask for.
-type fhirSearch struct {
+// FHIRSearch is what every search can ask for.
+type FHIRSearch struct {
 	IDs     []string `query:"_id,explode" doc:"Ids, with commas between them"`
 	Changed []string `query:"_lastUpdated,explode" doc:"ge2026-03-01"`
 	Count   string   `query:"_count" doc:"Resources on a page, 200 at most; 0 only counts" example:"50"`
@@ -35,7 +35,7 @@ type fhirSearch struct {
 }
 
 type fhirPatientSearch struct {
-	fhirSearch
+	FHIRSearch
 	Phone      string   `query:"phone" doc:"As people write it; with or without the ninth digit" example:"+5511987654321"`
 	Telecom    string   `query:"telecom" doc:"The same"`
 	Name       string   `query:"name" doc:"How a part of the name begins"`
@@ -45,7 +45,7 @@ type fhirPatientSearch struct {
 }
 
 type fhirThingSearch struct {
-	fhirSearch
+	FHIRSearch
 	Patient string   `query:"patient" doc:"An id, or Patient/ and an id"`
 	Subject string   `query:"subject" doc:"The same"`
 	Date    []string `query:"date,explode" doc:"2026-03-02, ge2026-03-02, lt2026-03-02T12:00:00Z; several narrow it down"`
@@ -61,7 +61,7 @@ func misread(parameter, message string) *hub.Error {
 }
 
 // begin reads what every search can ask for.
-func (in *fhirSearch) begin(f facade) (store.Search, error) {
+func (in *FHIRSearch) begin(f facade) (store.Search, error) {
 	q := store.Search{Scope: f.at, Outside: f.Outside, Limit: usualCount}
 	if len(in.IDs) > 0 {
 		q.IDs = fhir.IDs(in.IDs)
@@ -93,7 +93,7 @@ func span(parameter string, values []string, zone *time.Location) (store.Span, e
 }
 
 // asked are the parameters of a search, for the links of its pages.
-func (in *fhirSearch) asked() url.Values {
+func (in *FHIRSearch) asked() url.Values {
 	v := url.Values{}
 	keep(v, "_id", in.IDs...)
 	keep(v, "_lastUpdated", in.Changed...)

@@ -45,7 +45,7 @@ func (s *Store) Content(r dbgen.Record) (string, error) {
 // much as its sensitivity allows. Errors as [Tx.CreatePatient] and [Tx.ChangePatient]
 // have them.
 func (t *Tx) CreateRecord(ctx context.Context, at Scope, patient uuid.UUID, d RecordData) (dbgen.Record, error) {
-	if _, err := t.keep(ctx, at, patient); err != nil {
+	if err := t.keep(ctx, at, patient); err != nil {
 		return dbgen.Record{}, err
 	}
 	id := NewID()
@@ -83,7 +83,7 @@ type AppointmentData struct {
 
 // CreateAppointment gives a patient an appointment.
 func (t *Tx) CreateAppointment(ctx context.Context, at Scope, patient uuid.UUID, d AppointmentData) (dbgen.Appointment, error) {
-	if _, err := t.keep(ctx, at, patient); err != nil {
+	if err := t.keep(ctx, at, patient); err != nil {
 		return dbgen.Appointment{}, err
 	}
 	return t.InsertAppointment(ctx, dbgen.InsertAppointmentParams{
@@ -101,7 +101,7 @@ func (t *Tx) ChangeAppointment(ctx context.Context, at Scope, id uuid.UUID, edit
 	if err != nil {
 		return a, err
 	}
-	if _, err := t.keep(ctx, at, a.PatientID); err != nil {
+	if err := t.keep(ctx, at, a.PatientID); err != nil {
 		return a, err
 	}
 	d := AppointmentData{a.StartsAt, a.Service, a.Professional, a.Status, a.Reason}
@@ -131,7 +131,7 @@ type InteractionData struct {
 // LogInteraction puts something on a patient's history, once; what is there already
 // is given back as it is.
 func (t *Tx) LogInteraction(ctx context.Context, at Scope, patient uuid.UUID, d InteractionData) (dbgen.Interaction, error) {
-	if _, err := t.keep(ctx, at, patient); err != nil {
+	if err := t.keep(ctx, at, patient); err != nil {
 		return dbgen.Interaction{}, err
 	}
 	i, err := t.InsertInteraction(ctx, dbgen.InsertInteractionParams{

@@ -47,7 +47,7 @@ func (t *Tx) Link(ctx context.Context, at Scope, id, patient uuid.UUID, by uuid.
 		}
 		return entry, 0, err
 	}
-	if _, err := t.keep(ctx, at, patient); err != nil {
+	if err := t.keep(ctx, at, patient); err != nil {
 		return entry, 0, err
 	}
 	if err := t.settle(ctx, entry, patient, &by); err != nil {

@@ -188,15 +188,15 @@ func same[T comparable](a, b *T) bool { return a == b || a != nil && b != nil &&
 
 // keep holds a patient as it is until the transaction ends, for something to be
 // added to it. [hub.ErrNotFound], or [hub.ErrConflict] where it was anonymized.
-func (t *Tx) keep(ctx context.Context, at Scope, id uuid.UUID) (dbgen.Patient, error) {
+func (t *Tx) keep(ctx context.Context, at Scope, id uuid.UUID) error {
 	p, err := t.SharePatient(ctx, at.Clinic, at.Env, id)
 	switch {
 	case errors.Is(err, pgx.ErrNoRows):
-		return p, missing("Patient")
+		return missing("Patient")
 	case err == nil && p.Status == Anonymized:
-		return p, forgotten()
+		return forgotten()
 	}
-	return p, err
+	return err
 }
 
 // ByPhone finds a clinic's patients under a phone number as people write it, the

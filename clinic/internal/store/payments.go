@@ -27,7 +27,7 @@ type PaymentData struct {
 // CreatePayment gives a patient a payment. One that is paid already is told to the
 // connected products.
 func (t *Tx) CreatePayment(ctx context.Context, at Scope, patient uuid.UUID, d PaymentData) (dbgen.Payment, error) {
-	if _, err := t.keep(ctx, at, patient); err != nil {
+	if err := t.keep(ctx, at, patient); err != nil {
 		return dbgen.Payment{}, err
 	}
 	if d.AppointmentID != nil {

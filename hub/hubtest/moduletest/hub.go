@@ -35,6 +35,8 @@ type Options struct {
 	Now      time.Time       // where the product's clock stands until [Hub.Clock] is advanced; zero: the machine's time
 	Settings []string        // as in the environment: "HUB_PAYMENT_PROVIDER=none"
 	Beside   []module.Module // more products
+
+	Connectors []hub.Connector // of products that are elsewhere
 }
 
 // Hub is a running hub with a product, and what it lent it.
@@ -68,7 +70,7 @@ func Start(t testing.TB, m module.Module, o Options) *Hub {
 	cfg.MasterKey = config.Secret(base64.StdEncoding.EncodeToString(bytes.Repeat([]byte{7}, 32)))
 	options := server.Options{
 		Config: cfg, Version: "test", Log: slog.New(slog.NewJSONHandler(&h.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
-		Modules: append([]module.Module{watched{m, h}}, o.Beside...),
+		Modules: append([]module.Module{watched{m, h}}, o.Beside...), Connectors: o.Connectors,
 	}
 	if !o.Now.IsZero() {
 		h.Clock = hubtest.NewClock(o.Now)

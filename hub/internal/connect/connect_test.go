@@ -129,8 +129,12 @@ func TestConnectFailures(t *testing.T) {
 			if c.change != nil {
 				c.change(&request)
 			}
+			began := time.Now()
 			_, err := b.Connect(context.Background(), request)
 			refused(t, c.kind, c.code, err)
+			if c.code == "peer_timeout" {
+				require.GreaterOrEqual(t, time.Since(began), 10*time.Second)
+			}
 			require.Empty(t, p.seen("/register"))
 			require.Empty(t, p.seen("/elsewhere"))
 			require.Zero(t, b.count("integrations"))

@@ -75,7 +75,10 @@ func TestRotationThatCannotWin(t *testing.T) {
 	require.Equal(t, unbeatable, b.connection(accepted.IntegrationID).Secret())
 	require.Equal(t, 1, b.count("keys"))
 
-	b.clock.Advance(err.(*hub.Error).RetryAfter)
+	var told *hub.Error
+	require.ErrorAs(t, err, &told)
+	require.Positive(t, told.RetryAfter)
+	b.clock.Advance(told.RetryAfter)
 	_, secret, err = b.RotateSecret(context.Background(), accepted.IntegrationID, connect.Filter{}, time.Hour)
 	require.NoError(t, err)
 	require.Equal(t, secret, b.connection(accepted.IntegrationID).Secret())

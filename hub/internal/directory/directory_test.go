@@ -153,3 +153,27 @@ func TestKeysEndWithTheirTimeAndWithRevocation(t *testing.T) {
 	require.False(t, p.use(keys.New("shop", hub.Live)), "a key nobody made")
 	require.False(t, p.use("garbage"))
 }
+
+// A key whose checksum is wrong is refused without a question to the database.
+func TestBadChecksumAsksNobody(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	_, plain := p.key(nil)
+	require.True(t, p.use(plain))
+	asked := p.pool.Stat().AcquireCount()
+	for _, wrong := range []string{"", "x", plain[:len(plain)-1], plain + "0", plain[:12] + "!" + plain[13:], flipped(plain, 20), flipped(plain, len(plain)-1)} {
+		require.False(t, p.use(wrong), wrong)
+	}
+	require.Equal(t, asked, p.pool.Stat().AcquireCount())
+	require.False(t, p.use(keys.New("shop", hub.Live)))
+	require.Greater(t, p.pool.Stat().AcquireCount(), asked, "one that could be good is looked up")
+}
+
+// flipped is a text with another letter at a place.
+func flipped(text string, at int) string {
+	letter := "a"
+	if text[at] == 'a' {
+		letter = "b"
+	}
+	return text[:at] + letter + text[at+1:]
+}

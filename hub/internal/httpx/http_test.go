@@ -404,7 +404,7 @@ func TestHumaValidationNeverEchoes(t *testing.T) {
 		{good, `{"url":"http://x/","owner":"canary"}`, 422, nil},
 		{good, `{"url":"http://x/","count":1234567}`, 422, []FieldProblem{{"body", "does not have the documented form"}}},
 		{good, `{"url":"http://x/","count":1e400}`, 400, []FieldProblem{{"body", "does not have the documented form"}}},
-		{good, `{"count":1}`, 422, []FieldProblem{{"body", "expected required property url to be present"}}},
+		{good, `{"count":1}`, 422, []FieldProblem{{"body.url", "is required"}}},
 		{good, `"canary"`, 422, []FieldProblem{{"body", "expected object"}}},
 		{"canary", `{"url":"http://x/"}`, 422, []FieldProblem{{"path.id", "expected string to be RFC 4122 uuid"}}},
 	} {

@@ -122,6 +122,11 @@ func fieldOf(detail *huma.ErrorDetail) FieldProblem {
 	if detail.Location == "body" && raw && !strings.HasPrefix(detail.Message, "expected ") {
 		return FieldProblem{Location: "body", Message: "does not have the documented form"}
 	}
+	// huma names what is missing in the sentence and its parent as the place.
+	if rest, ok := strings.CutPrefix(detail.Message, "expected required property "); ok {
+		name := strings.TrimSuffix(rest, " to be present")
+		return FieldProblem{Location: location(detail.Location + "." + name), Message: "is required"}
+	}
 	return FieldProblem{Location: location(detail.Location), Message: detail.Message}
 }
 

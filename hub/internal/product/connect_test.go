@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -131,14 +130,12 @@ func TestKeysAndStatus(t *testing.T) {
 	require.NotContains(t, o.do(200, "GET", "/api-keys", "").text, key)
 
 	rotated := o.do(201, "POST", "/api-keys/"+made["id"].(string)+"/rotate", `{"overlap_seconds":0}`).body
-	require.Eventually(t, func() bool {
-		return call(t, "GET", o.integrations()+"/status", "", withKey(key)...).status == 401
-	}, time.Second, tick)
+	withinASecond(t, 401, func() int { return call(t, "GET", o.integrations()+"/status", "", withKey(key)...).status })
 	require.Equal(t, 200, call(t, "GET", o.integrations()+"/status", "", withKey(rotated["api_key"].(string))...).status)
 	o.do(204, "DELETE", "/api-keys/"+rotated["id"].(string), "")
-	require.Eventually(t, func() bool {
-		return call(t, "GET", o.integrations()+"/status", "", withKey(rotated["api_key"].(string))...).status == 401
-	}, time.Second, tick)
+	withinASecond(t, 401, func() int {
+		return call(t, "GET", o.integrations()+"/status", "", withKey(rotated["api_key"].(string))...).status
+	})
 
 	// Another tenant's ids do not exist, and neither do those of test data.
 	other := n.signUp("notes")
@@ -177,9 +174,7 @@ func TestSearchAndAction(t *testing.T) {
 
 	// What is switched off answers nobody.
 	n.ok(200, "POST", "/api/v1/integrations/"+l.integration+"/disable", "")
-	require.Eventually(t, func() bool {
-		return call(t, "GET", l.integrations()+"/search/notes", "", withKey(l.key)...).status == 403
-	}, time.Second, tick)
+	withinASecond(t, 403, func() int { return call(t, "GET", l.integrations()+"/search/notes", "", withKey(l.key)...).status })
 	refused(t, 403, "integration_inactive", l.send(envelope(newID(), "board", "note.created", "x")))
 	require.Equal(t, 200, call(t, "GET", l.integrations()+"/status", "", withKey(l.key)...).status)
 	n.ok(200, "POST", "/api/v1/integrations/"+l.integration+"/enable", "")

@@ -251,6 +251,21 @@ func refused(t *testing.T, status int, code string, got answer) {
 	require.Equal(t, code, got.body["code"], got.text)
 }
 
+// withinASecond requires that what has just been ended or changed is answered with a status
+// to every request that is sent a second later, however long the answers take.
+func withinASecond(t *testing.T, want int, status func() int) {
+	t.Helper()
+	changed := time.Now()
+	for {
+		sent := time.Now()
+		got := status()
+		if got == want {
+			return
+		}
+		require.Less(t, sent.Sub(changed), time.Second, "still answered with %d", got)
+	}
+}
+
 func newID() string { return hub.NewEventID() }
 
 // lockedBuffer collects log lines of several goroutines.

@@ -65,6 +65,14 @@ var errTaken = errors.New("the time is taken")
 // Book makes an appointment. A time that is taken, or for clients not offered, is a
 // *[booking.SlotTakenError] with other times.
 func (s *Store) Book(ctx context.Context, n NewAppointment) (Booked, error) {
+	// What may have been booked before is not to be told that its own time is taken.
+	if n.Online && n.Professional != nil && n.Once == nil && n.SourceID == nil {
+		done, err := s.queue(ctx, n)
+		if err != nil {
+			return Booked{}, err
+		}
+		defer done()
+	}
 	var made Booked
 	err := s.InTx(ctx, "booking", func(tx *Tx) (err error) {
 		made, err = tx.bookOnce(ctx, n)
@@ -83,13 +91,7 @@ func taken(err error) bool {
 
 // slotTaken looks for other times to propose.
 func (s *Store) slotTaken(ctx context.Context, org Org, c Choice, start time.Time, l booking.Limits, keep func(*booking.Offer)) error {
-	day := booking.DateOf(start, org.Zone)
-	offers, err := OffersOf(ctx, s.Queries, org.ID, c)
-	if err != nil {
-		return err
-	}
-	now := s.kit.Now()
-	calendars, err := Calendars(ctx, s.DB, org, offers, Days{First: day, Last: day + 14, Now: now})
+	calendars, err := s.fortnight(ctx, org, c, start)
 	if err != nil {
 		return err
 	}
@@ -99,9 +101,22 @@ func (s *Store) slotTaken(ctx context.Context, org Org, c Choice, start time.Tim
 		}
 	}
 	if !c.Online {
-		l = booking.StaffLimits(now)
+		l = booking.StaffLimits(s.kit.Now())
 	}
-	return booking.SlotTaken(booking.Alternatives(org.Zone, l, start, 3, calendars))
+	return booking.SlotTaken(booking.Alternatives(org.Zone, l, start, alternatives, calendars))
+}
+
+// alternatives is how many other times are proposed.
+const alternatives = 3
+
+// fortnight loads the calendars of a choice for the day of a time and those after it.
+func (s *Store) fortnight(ctx context.Context, org Org, c Choice, start time.Time) ([]booking.Calendar, error) {
+	day := booking.DateOf(start, org.Zone)
+	offers, err := OffersOf(ctx, s.Queries, org.ID, c)
+	if err != nil {
+		return nil, err
+	}
+	return Calendars(ctx, s.DB, org, offers, Days{First: day, Last: day + 14, Now: s.kit.Now()})
 }
 
 func (t *Tx) bookOnce(ctx context.Context, n NewAppointment) (Booked, error) {

@@ -25,7 +25,8 @@ import (
 // Store is the service's database. The statements it embeds run by themselves.
 type Store struct {
 	DB
-	kit module.Kit
+	kit   module.Kit
+	turns turns
 }
 
 // DB is where statements run: by themselves, or in a transaction.
@@ -37,7 +38,7 @@ type DB struct {
 func dbOf(conn dbgen.DBTX) DB { return DB{dbgen.New(conn), conn} }
 
 // New makes the store of an opened product.
-func New(kit module.Kit) *Store { return &Store{dbOf(kit.Pool), kit} }
+func New(kit module.Kit) *Store { return &Store{DB: dbOf(kit.Pool), kit: kit} }
 
 // Tx is a transaction at work.
 type Tx struct {

@@ -366,3 +366,21 @@ func (q *Queries) Takings(ctx context.Context, arg TakingsParams) ([]TakingsRow,
 	}
 	return items, nil
 }
+
+const takingsTotal = `-- name: TakingsTotal :one
+select coalesce(sum(p.amount_cents - p.refunded_cents), 0)::bigint from scheduling.payments p
+where p.org_id = $1 and p.paid_at >= $2::timestamptz and p.paid_at < $3::timestamptz and p.status in ('paid', 'refunded')
+`
+
+type TakingsTotalParams struct {
+	OrgID uuid.UUID
+	Since time.Time
+	Until time.Time
+}
+
+func (q *Queries) TakingsTotal(ctx context.Context, arg TakingsTotalParams) (int64, error) {
+	row := q.db.QueryRow(ctx, takingsTotal, arg.OrgID, arg.Since, arg.Until)
+	var column_1 int64
+	err := row.Scan(&column_1)
+	return column_1, err
+}

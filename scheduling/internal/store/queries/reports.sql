@@ -11,6 +11,10 @@ and (sqlc.narg('professional_id')::uuid is null or a.professional_id = sqlc.narg
 -- name: CountNewClients :one
 select count(*)::int from scheduling.clients where org_id = @org_id and created_at >= @since::timestamptz and created_at < @until::timestamptz and anonymized_at is null;
 
+-- name: TakingsTotal :one
+select coalesce(sum(p.amount_cents - p.refunded_cents), 0)::bigint from scheduling.payments p
+where p.org_id = @org_id and p.paid_at >= @since::timestamptz and p.paid_at < @until::timestamptz and p.status in ('paid', 'refunded');
+
 -- name: Takings :many
 select (p.paid_at at time zone @zone::text)::date as day, p.method, a.professional_id, a.service_id,
     coalesce(w.name, '')::text as professional_name, coalesce(s.name, '')::text as service_name,

@@ -1,0 +1,111 @@
+package care_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"integrationhub/clinic/internal/care"
+)
+
+func TestE164(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"+5511987654321": "+5511987654321", "5511987654321": "+5511987654321", "11987654321": "+5511987654321", "1133334444": "+551133334444",
+		"011 98765-4321": "+5511987654321", " 5511987654321": "+5511987654321", " 12125551234": "+12125551234", "+1 (212) 555-1234": "+12125551234",
+		"12345678": "+12345678", "1234567": "", "+1234567890123456": "", "": "", "abc": "", "0800-FLOWERS": "", "+55 11 98765-4321 ramal 7": "",
+	} {
+		require.Equal(t, want, care.E164(text), "%q", text)
+	}
+}
+
+func TestPhoneKey(t *testing.T) {
+	t.Parallel()
+	for number, want := range map[string]string{
+		"+5511987654321": "+551187654321", "+551187654321": "+551187654321", "+5511912345678": "+551112345678",
+		"+5511933334444": "+5511933334444", "+551133334444": "+551133334444", "+12125551234": "+12125551234", "+34987654321": "+34987654321",
+	} {
+		require.Equal(t, want, care.PhoneKey(number), number)
+	}
+}
+
+func TestCPF(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"123.456.789-09": "12345678909", "12345678909": "12345678909", "529.982.247-25": "52998224725", " 529 982 247 25 ": "52998224725",
+		"123.456.789-08": "", "123.456.788-09": "", "111.111.111-11": "", "00000000000": "", "1234567890": "", "123456789091": "", "": "", "x": "", "123.456.789-0x": "",
+	} {
+		require.Equal(t, want, care.CPF(text), "%q", text)
+	}
+	require.Equal(t, "123.456.789-09", care.FormatCPF("12345678909"))
+	require.Equal(t, "***.***.***-09", care.MaskCPF("09"))
+}
+
+func TestAmount(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]care.Amount{
+		"0": 0, "7": 700, "7.5": 750, "7.05": 705, "7.050": 705, "-12.5": -1250, "9999999999.99": care.MaxAmount, "0.1": 10,
+	} {
+		got, err := care.ParseAmount(text)
+		require.NoError(t, err, text)
+		require.Equal(t, want, got, text)
+		var scanned care.Amount
+		require.NoError(t, scanned.Scan(got.String()))
+		require.Equal(t, got, scanned)
+	}
+	for _, text := range []string{"", "x", "1.005", "1e3", ".5", "5.", "01", "+1", "99999999999999999999", "1,5", "NaN"} {
+		_, err := care.ParseAmount(text)
+		require.Error(t, err, text)
+	}
+	raw, err := json.Marshal([]care.Amount{-5, 150_50})
+	require.NoError(t, err)
+	require.Equal(t, `[-0.05,150.50]`, string(raw))
+	var a care.Amount
+	require.Error(t, a.Scan(7))
+}
+
+func TestScrub(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"CPF 123.456.789-09.": "CPF ***.***.***-09.", "12345678909": "***.***.***-09", "123.456.789-00": "***.***.***-00",
+		"F32, F32.1, J45 and f32.1": "***, ***, *** and ***", "CID-10: M54.5": "CID-10: ***",
+		"call +5511987654321": "call +5511987654321", "order 123456789012": "order 123456789012", "12345678900": "12345678900",
+		"": "", "nothing to hide": "nothing to hide", "room A4": "room A4", "ABC123": "ABC123", "***.***.***-09": "***.***.***-09",
+	} {
+		got := care.Scrub(text)
+		require.Equal(t, want, got)
+		require.Equal(t, want, care.Scrub(got), "twice is once")
+	}
+}
+
+func TestOutside(t *testing.T) {
+	t.Parallel()
+	require.Equal(t, &care.Shown{Type: "x", Summary: "y ***"}, care.Normal.Outside("x", "y F32"))
+	require.Equal(t, &care.Shown{Type: "restricted", Summary: "***"}, care.Restricted.Outside("x", "y"))
+	require.Nil(t, care.VeryRestricted.Outside("x", "y"))
+	require.Nil(t, care.Sensitivity("?").Outside("x", "y"))
+}
+
+func TestShorten(t *testing.T) {
+	t.Parallel()
+	require.Equal(t, "çé", care.Shorten("çéã", 2))
+	require.Equal(t, "çéã", care.Shorten("çéã", 3))
+	require.Equal(t, "abc", care.Shorten("abc", 9))
+}
+
+func FuzzCPF(f *testing.F) {
+	f.Add("123.456.789-09")
+	f.Add("111.111.111-11")
+	f.Fuzz(func(t *testing.T, text string) {
+		digits := care.CPF(text)
+		if digits == "" {
+			return
+		}
+		require.Len(t, digits, 11)
+		require.Equal(t, digits, care.CPF(care.FormatCPF(digits)))
+		require.NotContains(t, care.Scrub("a "+digits+" b"), digits)
+		require.False(t, strings.Count(digits, digits[:1]) == len(digits))
+	})
+}

@@ -1,0 +1,52 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/url"
+)
+
+// Account calls a product that the hub hosts as one of its users, or without a token as
+// anybody.
+type Account struct {
+	client *Client
+	base   string // of the product's interface, below the hub's address
+	token  string
+}
+
+// Account gives the calls of a hosted product that lies where products lie unless
+// HUB_PRODUCT_PATHS says otherwise.
+func (c *Client) Account(product, token string) Account {
+	return Account{client: c, base: "/" + id(product) + "/api/v1", token: token}
+}
+
+// Get reads what lies under a path into a value.
+func (a Account) Get(ctx context.Context, path string, query url.Values, into any) error {
+	return a.send(ctx, http.MethodGet, path, query, nil, into)
+}
+
+// Post makes something and reads the answer into a value.
+func (a Account) Post(ctx context.Context, path string, body, into any) error {
+	return a.send(ctx, http.MethodPost, path, nil, body, into)
+}
+
+// Put changes something and reads the answer into a value.
+func (a Account) Put(ctx context.Context, path string, body, into any) error {
+	return a.send(ctx, http.MethodPut, path, nil, body, into)
+}
+
+func (a Account) send(ctx context.Context, method, path string, query url.Values, body, into any) error {
+	k := call{method: method, path: a.base + path, query: query, body: body, public: true}
+	if a.token != "" {
+		k.header = http.Header{"Authorization": {"Bearer " + a.token}}
+	}
+	reply, err := send[json.RawMessage](ctx, a.client, k)
+	if err != nil || into == nil || len(reply.Raw) == 0 {
+		return err
+	}
+	if err := json.Unmarshal(reply.Raw, into); err != nil {
+		return &AnswerError{URL: a.client.base + k.path, Reason: "it is not the JSON that was expected: " + err.Error()}
+	}
+	return nil
+}

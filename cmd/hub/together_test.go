@@ -1,0 +1,137 @@
+package main_test
+
+import (
+	"encoding/json"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// account is a product's tenant, by its administrator.
+type account struct {
+	t     *testing.T
+	hub   *served
+	base  string // of the product
+	token string
+}
+
+// do calls the product as its administrator, requires a status and gives the answer.
+func (a *account) do(status int, method, path, body string) map[string]any {
+	a.t.Helper()
+	got, text := a.hub.call(a.t, method, a.base+"/api/v1"+path, body, "Authorization", "Bearer "+a.token)
+	require.Equal(a.t, status, got, "%s %s: %s", method, path, text)
+	var answer map[string]any
+	if strings.HasPrefix(text, "{") {
+		require.NoError(a.t, json.Unmarshal([]byte(text), &answer))
+	}
+	return answer
+}
+
+// first gives the first item of a page, or nil.
+func (a *account) first(path string) map[string]any {
+	a.t.Helper()
+	items := a.do(200, http.MethodGet, path, "")["items"].([]any)
+	if len(items) == 0 {
+		return nil
+	}
+	return items[0].(map[string]any)
+}
+
+func (s *served) signUp(t *testing.T, base, body string) *account {
+	t.Helper()
+	var made struct {
+		Token string `json:"access_token"`
+	}
+	s.into(t, &made, http.StatusCreated, http.MethodPost, base+"/api/v1/auth/register", body)
+	return &account{t, s, base, made.Token}
+}
+
+// bookable is a studio where every hour of every day can be booked.
+type bookable struct {
+	*account
+	service, professional string
+}
+
+func (s *served) studio(t *testing.T) *bookable {
+	t.Helper()
+	a := s.signUp(t, "/scheduling", `{"org_name":"Studio Bela","org_slug":"studio-bela","name":"Bia","email":"bia@example.com","password":"correct horse"}`)
+	b := &bookable{account: a}
+	b.service = a.do(201, "POST", "/services", `{"name":"Cleaning","duration_minutes":30,"price":80}`)["id"].(string)
+	b.professional = a.do(201, "POST", "/professionals", `{"name":"Dr. Lima"}`)["id"].(string)
+	a.do(200, "PUT", "/professionals/"+b.professional+"/services", `{"service_ids":["`+b.service+`"]}`)
+	for day := range 7 {
+		a.do(201, "POST", "/schedule-rules", `{"professional_id":"`+b.professional+`","day_of_week":`+string(rune('0'+day))+`,"start_time":"00:00","end_time":"23:59"}`)
+	}
+	return b
+}
+
+// A clinic and a scheduling organization, connected over HTTP, in one hub and across
+// two: a booking appears on the patient's history, a no-show is recorded there, and a
+// patient who asks to be forgotten is forgotten as a client.
+func TestSchedulingAndClinic(t *testing.T) {
+	t.Parallel()
+	for _, across := range []bool{false, true} {
+		name := "one hub"
+		if across {
+			name = "two hubs"
+		}
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			here, _ := ownHub(t)
+			there := here
+			if across {
+				there, _ = ownHub(t)
+			}
+			studio := there.studio(t)
+			clinic := here.signUp(t, "/clinic", `{"clinic_name":"Clínica Sol","name":"Bia","email":"bia@example.com","password":"correct horse"}`)
+			key := studio.do(200, "POST", "/integrations/api-keys", "")["api_key"].(string)
+			connected := clinic.do(200, "POST", "/integrations/connect", `{"product":"scheduling","api_key":"`+key+`","api_url":"`+there.url+`/scheduling/api/v1"}`)
+			require.Equal(t, "active", connected["status"], "%v", connected)
+			tellsTheStory(t, clinic, studio)
+		})
+	}
+}
+
+func tellsTheStory(t *testing.T, clinic *account, studio *bookable) {
+	t.Helper()
+	patient := clinic.do(201, "POST", "/patients", `{"name":"Ana Souza","phone":"+5511987654321","email":"ana@example.com","cpf":"123.456.789-09"}`)["id"].(string)
+	client := studio.do(201, "POST", "/clients", `{"name":"Ana Souza","phone":"(11) 98765-4321","email":"ana@example.com"}`)["id"].(string)
+	start := time.Now().Add(26 * time.Hour).UTC().Truncate(time.Hour)
+	booked := studio.do(201, "POST", "/appointments", `{"client_id":"`+client+`","professional_id":"`+studio.professional+`","service_id":"`+studio.service+`","start_at":"`+start.Format(time.RFC3339)+`"}`)
+
+	path := "/patients/" + patient
+	var seen map[string]any
+	eventually(t, func() bool { seen = clinic.first(path + "/appointments"); return seen != nil })
+	require.Equal(t, booked["id"], seen["external_id"])
+	require.Equal(t, start.Format(time.RFC3339), seen["datetime"])
+	require.Equal(t, "Cleaning", seen["service"])
+	require.Equal(t, "Dr. Lima", seen["professional"])
+	require.Equal(t, "scheduling", seen["source"])
+	require.Equal(t, "appointment_created", clinic.first(path + "/interactions")["interaction_type"])
+	require.Equal(t, start.Format(time.RFC3339), clinic.do(200, "GET", path, "")["next_appointment"])
+
+	studio.do(200, "POST", "/appointments/"+booked["id"].(string)+"/noshow", "")
+	eventually(t, func() bool { return clinic.first(path + "/appointments")["status"] == "no_show" })
+	require.Equal(t, "appointment_noshow", clinic.first(path + "/interactions")["interaction_type"])
+
+	// Paying for it at the clinic is known where it was booked.
+	clinic.do(201, "POST", path+"/payments", `{"amount":80,"due_date":"2026-03-02","status":"paid","appointment_id":"`+seen["id"].(string)+`"}`)
+	eventually(t, func() bool { return studio.first("/payments") != nil })
+
+	request := clinic.do(202, "POST", path+"/deletion-request", "")["id"].(string)
+	eventually(t, func() bool { return clinic.do(200, "GET", "/deletion-requests/"+request, "")["status"] == "completed" })
+	told := clinic.do(200, "GET", "/deletion-requests/"+request, "")["peers"].([]any)[0].(map[string]any)
+	require.Equal(t, "scheduling", told["product"])
+	require.Equal(t, "acknowledged", told["status"])
+	require.Nil(t, studio.first("/clients"), "the client is nobody any more")
+	studio.do(404, "GET", "/clients/"+client, "")
+	require.Equal(t, "anonymized", clinic.do(200, "GET", path, "")["status"])
+}
+
+func eventually(t *testing.T, ok func() bool) {
+	t.Helper()
+	require.Eventually(t, ok, soon, 50*time.Millisecond)
+}

@@ -1,0 +1,86 @@
+// What every page is held to in a browser.
+import { createRequire } from "node:module";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+
+const require = createRequire(join(process.env.HUB_BROWSER_MODULES, "packages.cjs"));
+export const { chromium } = require("playwright-core");
+const axe = readFileSync(require.resolve("axe-core/axe.min.js"), "utf8");
+
+const phone = { width: 360, height: 740 };
+const desktop = { width: 1280, height: 900 };
+
+export const failures = [];
+let checks = 0;
+export const counted = () => checks;
+
+// expect notes a claim that does not hold.
+export function expect(holds, claim) {
+	checks++;
+	if (!holds) failures.push(claim);
+}
+
+let visitors = 0;
+
+// visit opens a browser window of a visitor with an address of their own.
+export async function visit(browser, options = {}) {
+	const context = await browser.newContext({
+		viewport: phone, locale: "pt-BR", timezoneId: "America/Sao_Paulo", reducedMotion: "reduce",
+		extraHTTPHeaders: { "X-Forwarded-For": `10.20.0.${++visitors}` }, ...options,
+	});
+	context.setDefaultTimeout(20000);
+	const page = await context.newPage();
+	page.on("pageerror", (error) => failures.push(`the script failed on ${page.url()}: ${error}`));
+	page.on("console", (message) => {
+		// The browser tells of every answer from 400 on; those are looked at where they belong.
+		if (message.type() === "error" && !message.text().startsWith("Failed to load resource")) failures.push(`${page.url()}: ${message.text()}`);
+	});
+	return page;
+}
+
+// Dark pages differ in nothing but their colours.
+const rules = {
+	light: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"],
+	dark: { type: "rule", values: ["color-contrast", "link-in-text-block"] },
+};
+
+// check looks at a page on a phone and a desktop, light and dark: axe finds nothing, and
+// nothing is wider than the screen.
+export async function check(page, name) {
+	await page.evaluate(axe);
+	for (const [size, viewport] of [["360", phone], ["1280", desktop]]) {
+		await page.setViewportSize(viewport);
+		const wide = await page.evaluate(() => document.scrollingElement.scrollWidth - document.documentElement.clientWidth);
+		expect(wide <= 0, `${name} is ${wide} px wider than a screen of ${size}`);
+		for (const colorScheme of ["light", "dark"]) {
+			await page.emulateMedia({ colorScheme });
+			const found = await page.evaluate((runOnly) => window.axe.run(document, { runOnly, resultTypes: ["violations"] }), rules[colorScheme]);
+			expect(found.violations.length === 0, `axe on ${name} (${size}, ${colorScheme}): ` + found.violations.map((v) =>
+				`${v.id}: ${v.nodes.map((n) => `${n.target} ${n.failureSummary}`).join(" | ")}`).join("; "));
+			if (process.env.HUB_SCREENSHOTS) {
+				await page.screenshot({ path: join(process.env.HUB_SCREENSHOTS, `${name}-${size}-${colorScheme}.png`), fullPage: true });
+			}
+		}
+	}
+	await page.emulateMedia({ colorScheme: "light" });
+	await page.setViewportSize(phone);
+}
+
+// tabTo presses Tab until what has the focus fits, and requires that one sees where it is.
+export async function tabTo(page, name, fits) {
+	for (let presses = 0; presses < 120; presses++) {
+		await page.keyboard.press("Tab");
+		const seen = await page.evaluate((source) => {
+			const at = document.activeElement;
+			if (!at || !new Function("at", `return ${source}`)(at)) return null;
+			const shown = at.matches("input[type=radio]") ? at.nextElementSibling : at;
+			const style = getComputedStyle(shown);
+			return style.outlineStyle !== "none" && parseFloat(style.outlineWidth) >= 2;
+		}, fits);
+		if (seen !== null) {
+			expect(seen, `${name}: the focus is not seen`);
+			return;
+		}
+	}
+	throw new Error(`${name} cannot be reached with the keyboard on ${page.url()}`);
+}

@@ -1,0 +1,88 @@
+package pages_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"integrationhub/hub/hubtest"
+)
+
+// "axe clean in a real browser, tested at 360 px and desktop": browser/run.mjs books with
+// and without JavaScript, with the keyboard alone, and looks at every state. With
+// HUB_SCREENSHOTS set to a directory it keeps a picture of each page there.
+func TestInABrowser(t *testing.T) {
+	t.Parallel()
+	root := hubtest.ModuleRoot()
+	var notes bytes.Buffer
+	ensure := exec.CommandContext(t.Context(), "sh", filepath.Join(root, "configs", "setup", "ensure-browser.sh"))
+	ensure.Stderr = &notes
+	found, err := ensure.Output()
+	require.NoError(t, err, "this test needs a browser: %s", notes.String())
+	browser, modules, ok := strings.Cut(strings.TrimSpace(string(found)), "\n")
+	require.True(t, ok)
+
+	s := newStudio(t, "HUB_TRUSTED_PROXIES=127.0.0.0/8")
+	place, err := json.Marshal(s.stage())
+	require.NoError(t, err)
+	run := exec.CommandContext(t.Context(), "node", "run.mjs")
+	run.Dir = filepath.Join(root, "scheduling", "pages", "browser")
+	run.Env = append(os.Environ(), "HUB_BROWSER="+browser, "HUB_BROWSER_MODULES="+modules)
+	run.Stdin = bytes.NewReader(place)
+	out, err := run.CombinedOutput()
+	t.Logf("%s", out)
+	require.NoError(t, err)
+}
+
+// stage prepares what run.mjs visits.
+func (s *studio) stage() object {
+	s.t.Helper()
+	colour := s.offer(object{
+		"name": "Coloração", "description": "Diagnóstico, coloração completa e tratamento de brilho.", "duration_minutes": 150, "price": 380,
+		"requires_deposit": true, "deposit_amount": 95, "color": "#D946EF", "category": "Cor",
+	})
+	group := s.offer(object{"name": "Aula de automaquiagem", "description": "Em grupo, até seis pessoas.", "duration_minutes": 90, "price": 0, "capacity": 6, "color": "#10B981"})
+	nobody := s.offer(object{"name": "Massagem", "duration_minutes": 60, "price": 150})
+	s.gives(s.ana, s.service, colour)
+	s.gives(s.bruno, s.service, group)
+	s.api(200, "PUT", "/organization", object{"phone": "+5511999990000", "address": "Rua Augusta, 1200\nSão Paulo"})
+	s.settings(object{"booking_page": object{
+		"primary_color": "#7C5CFC", "welcome_message": "Que bom ter você por aqui. Escolha o serviço e o horário: leva um minuto.",
+		"cancellation_policy": "Cancele até 24 horas antes para receber o sinal de volta.", "terms_url": "https://example.com/termos", "privacy_url": "https://example.com/privacidade",
+	}})
+	for day := 1; day <= 30; day++ { // Ana is away in April
+		date := time.Date(2026, time.April, day, 0, 0, 0, 0, time.UTC).Format(time.DateOnly)
+		s.api(201, "POST", "/schedule-exceptions", object{"professional_id": s.ana, "date": date, "exception_type": "block"})
+	}
+	closed, empty := another(s.t, s.hub), another(s.t, s.hub)
+	closed.settings(object{"booking_enabled": false, "booking_disabled_message": "De férias até abril."})
+	empty.api(200, "PUT", "/services/"+empty.service, object{"is_active": false})
+	final := another(s.t, s.hub)
+	token := token(s.t, final.booked(final.visitor("pt-BR"), monday).path)
+	final.settings(object{"cancel_notice_minutes": 43200, "reschedule_notice_minutes": 43200})
+	ana := []string{"service", s.service, "professional", s.ana}
+	return object{
+		"url": s.hub.URL, "api": s.hub.Base + "/api/v1", "token": s.token, "now": friday, "slug": s.slug, "service": s.service, "deposit": colour, "group": group,
+		"ana": s.ana, "bruno": s.bruno, "date": "2026-03-04", "depositStart": "2026-03-05T08:00:00-03:00", "contested": "2026-03-06T08:00:00-03:00",
+		"states": [][]any{
+			{"unknown", "/book/nobody-here", 404},
+			{"gone", s.path("professional", "service", "x"), 404},
+			{"nobody", s.path("professional", "service", nobody), 200},
+			{"full-month", s.path("day", append(ana, "month", "2026-04")...), 200},
+			{"full-day", s.path("time", append(ana, "date", "2026-04-01")...), 200},
+			{"closed", closed.path(""), 200},
+			{"empty", empty.path(""), 200},
+			{"bad-token", s.path("cancel", "token", "x"), 404},
+			{"too-late", final.path("cancel", "token", token), 200},
+			{"english", s.path("", "lang", "en"), 200},
+			{"spanish", s.path("time", append(ana, "date", "2026-03-04", "lang", "es")...), 200},
+		},
+	}
+}

@@ -1,0 +1,187 @@
+package scheduling_test
+
+import (
+	"context"
+	"encoding/json"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/require"
+
+	"integrationhub/hub"
+	"integrationhub/hub/hubtest/moduletest"
+	"integrationhub/hub/hubtest/notes"
+	"integrationhub/hub/module"
+)
+
+// twin is another product in a hub of its own: it remembers what it is sent.
+type twin struct {
+	module.Module
+	spec module.Spec
+	got  chan hub.Event
+}
+
+// newTwin makes a product that takes in what the scheduling service sends.
+func newTwin(name string) twin {
+	t := twin{Module: notes.New(name), spec: notes.New(name).Spec(), got: make(chan hub.Event, 100)}
+	t.spec.Receives = []string{"appointment.created", "appointment.cancelled", "appointment.reminded", "appointment.noshow"}
+	t.spec.Sends = []string{"patient.deleted", "patient.updated", "payment.received"}
+	return t
+}
+
+// Spec implements [module.Module].
+func (w twin) Spec() module.Spec { return w.spec }
+
+// Open implements [module.Module].
+func (w twin) Open(ctx context.Context, kit module.Kit) (module.Instance, error) {
+	instance, err := w.Module.Open(ctx, kit)
+	return twinInstance{instance, w.got}, err
+}
+
+type twinInstance struct {
+	module.Instance
+	got chan hub.Event
+}
+
+// Handle implements [module.Instance].
+func (i twinInstance) Handle(_ context.Context, _ pgx.Tx, e hub.Event) error {
+	i.got <- e
+	return nil
+}
+
+// Interface document 1's integrations, with the peer in another hub: connecting as the
+// document has it, status, every event, what the peer sends, its searches and bookings,
+// and the end of it.
+func TestTwoHubs(t *testing.T) {
+	t.Parallel()
+	clinic := newTwin("clinic")
+	there := moduletest.Start(t, clinic, moduletest.Options{})
+	p := opened(t)
+	var account struct {
+		TenantID uuid.UUID `json:"tenant_id"`
+		Token    string    `json:"token"`
+	}
+	there.Operate("POST", "/clinic/api/v1/auth/register", object{"name": "Clínica"}, &account)
+	peer := &studio{t: t, hub: there, token: account.Token}
+	key := peer.ok(200, "POST", "/integrations/api-keys", nil)["api_key"].(string)
+
+	// The document's request; the key that this service issues is made where none is given.
+	made := p.ok(200, "POST", "/integrations/connect", object{
+		"product": "clinic", "api_key_remote": key, "api_url": there.Base + "/api/v1",
+		"webhook_url": p.hub.Base + "/api/v1/integrations/webhook", "features": []string{"reminders", "booking_bot"},
+	})
+	require.Equal(t, "active", made["status"], "%v", made)
+	require.Equal(t, "clinic", made["product"])
+	require.Equal(t, []any{"reminders", "booking_bot"}, made["enabled"])
+	require.NotContains(t, made["api_key_remote"], key)
+	status := p.ok(200, "GET", "/integrations/status", nil)["integrations"].([]any)
+	require.Len(t, status, 1)
+	require.Equal(t, "active", status[0].(object)["status"])
+	known := p.as(p.hub.Key(p.org, hub.Live)).ok(200, "GET", "/integrations/status", nil)
+	require.Equal(t, "scheduling", known["product"])
+	require.Equal(t, p.org.String(), known["org_id"])
+	require.Equal(t, "Studio", known["org_name"])
+
+	kept, missed := p.book(0), p.book(time.Hour)
+	p.do(200, "cancel", kept, object{"reason": "ill"})
+	p.do(200, "noshow", missed, nil)
+	got := clinic.next(t, 4)
+	for _, e := range got {
+		require.Equal(t, "scheduling", e.Product)
+		require.Equal(t, account.TenantID, e.TenantID)
+	}
+	require.ElementsMatch(t, []string{"appointment.created", "appointment.created", "appointment.cancelled", "appointment.noshow"},
+		[]string{got[0].Type, got[1].Type, got[2].Type, got[3].Type})
+	for _, e := range got {
+		var data object
+		require.NoError(t, json.Unmarshal(e.Data, &data))
+		switch e.Type {
+		case "appointment.created":
+			require.Subset(t, data, object{"client_phone": "+5511987654321", "service": "Cut", "professional": "Ana"})
+			require.Contains(t, data["datetime"], "2026-03-02T1")
+		case "appointment.cancelled":
+			require.Equal(t, object{"appointment_id": kept, "reason": "ill"}, data)
+		case "appointment.noshow":
+			require.Equal(t, object{"appointment_id": missed, "client_phone": "+5511987654321"}, data)
+		}
+	}
+
+	// What the peer asks and does, with the key it was given.
+	of := there.Kit.Peers
+	links, err := of.List(t.Context(), account.TenantID, hub.Live)
+	require.NoError(t, err)
+	require.Len(t, links, 1)
+	ask := func(call hub.Call) (answer object) {
+		raw, err := of.Call(t.Context(), links[0].ID, call)
+		require.NoError(t, err)
+		require.NoError(t, json.Unmarshal(raw, &answer))
+		return answer
+	}
+	phone := url.Values{"phone": {"11 98765-4321"}}
+	require.Equal(t, "Caio", ask(hub.Call{Name: "search/clients", Query: phone})["client"].(object)["name"])
+	require.Len(t, ask(hub.Call{Name: "search/appointments", Query: phone})["appointments"], 2)
+	body, err := json.Marshal(object{"phone": "+5511987654321", "service": "Cut", "datetime": p.at(2 * time.Hour), "source_id": "t-1"})
+	require.NoError(t, err)
+	booked := ask(hub.Call{Name: "action/book", Body: body})
+	require.Equal(t, "integration", p.ok(200, "GET", "/appointments/"+booked["appointment_id"].(string), nil)["source"])
+	require.Equal(t, "appointment.created", clinic.next(t, 1)[0].Type, "it hears of its own booking as well")
+
+	// What the peer sends.
+	send := func(kind string, data object) {
+		raw, err := json.Marshal(data)
+		require.NoError(t, err)
+		require.NoError(t, pgx.BeginFunc(t.Context(), there.Kit.Pool, func(tx pgx.Tx) error {
+			_, err := there.Kit.Events.Publish(t.Context(), tx, hub.Event{TenantID: account.TenantID, Environment: hub.Live, Type: kind, Data: raw})
+			return err
+		}))
+	}
+	soon := func(what string, met func() bool) {
+		require.Eventually(t, met, 30*time.Second, 20*time.Millisecond, what)
+	}
+	send("payment.received", object{"appointment_id": booked["appointment_id"], "amount": 80, "description": "Cut"})
+	soon("the payment is recorded", func() bool {
+		return p.ok(200, "GET", "/clients/"+p.client, nil)["total_spent"] == 80.0
+	})
+	send("patient.deleted", object{"phone": "+5511987654321"})
+	soon("the client is forgotten", func() bool { return p.call("GET", "/clients/"+p.client, nil).status == 404 })
+	logs := p.ok(200, "GET", "/integrations/webhook-logs?direction=inbound", nil)["items"].([]any)
+	require.Len(t, logs, 2)
+	soon("nor does the log know the phone any more, but for the deletion itself", func() bool {
+		for _, one := range p.ok(200, "GET", "/integrations/webhook-logs", nil)["items"].([]any) {
+			raw, err := json.Marshal(one)
+			require.NoError(t, err)
+			if one.(object)["event_type"] != "patient.deleted" && strings.Contains(string(raw), "987654321") {
+				return false
+			}
+		}
+		return true
+	})
+
+	// The end: neither side sends or asks any more.
+	p.ok(200, "DELETE", "/integrations/"+made["id"].(string), nil)
+	soon("the peer knows", func() bool {
+		list, err := of.List(t.Context(), account.TenantID, hub.Live)
+		return err == nil && list[0].Status == "inactive"
+	})
+	_, err = of.Call(t.Context(), links[0].ID, hub.Call{Name: "search/clients", Query: phone})
+	require.Error(t, err)
+}
+
+// next waits for some events.
+func (w twin) next(t *testing.T, n int) (list []hub.Event) {
+	t.Helper()
+	limit := time.After(time.Minute)
+	for range n {
+		select {
+		case e := <-w.got:
+			list = append(list, e)
+		case <-limit:
+			require.FailNow(t, "events are missing", "%d of %d came", len(list), n)
+		}
+	}
+	return list
+}
