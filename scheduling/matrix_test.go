@@ -24,6 +24,7 @@ import (
 func (p *plan) owned() map[string]string {
 	p.t.Helper()
 	ids := map[string]string{"service": p.service, "professional": p.professional, "client": p.client, "slug": p.slug}
+	p.ok(200, "PUT", "/organization/settings", object{"waitlist_enabled": true})
 	ids["appointment"] = p.book(0)
 	ids["token"] = p.guest().ok(201, "POST", p.public("/appointments"), p.wish(3*24*3600*1e9))["cancel_token"].(string)
 	ids["rule"] = p.list("/schedule-rules?professional_id=" + p.professional)[0]["id"].(string)

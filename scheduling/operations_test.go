@@ -38,7 +38,9 @@ var bodies = map[string]string{
 	"loyalty.redeem":             `{"reward_id":"{reward}","appointment_id":"{appointment}"}`,
 	"loyalty.adjust":             `{"points":5,"reason":"x"}`,
 	"integrations.book":          `{"phone":"+5511987654321","name":"Gil","service_id":"{service}","professional_id":"{professional}","start_at":"2026-03-06T09:00:00-03:00"}`,
-	"public.book":                `{"service_id":"{service}","professional_id":"{professional}","start_at":"2026-03-06T10:00:00-03:00","client_name":"Gil","client_phone":"+5511987654321"}`,
+	"public.book":                `{"service_id":"{service}","professional_id":"{professional}","start_at":"2026-03-06T10:00:00-03:00","client_name":"Gil","client_phone":"+5511987654321","hold_id":"4c6b0f5e-5b0e-4b8e-9d58-000000000000"}`,
+	"public.hold":                `{"service_id":"{service}","professional_id":"{professional}","start_at":"2026-03-06T10:00:00-03:00","hold_id":"4c6b0f5e-5b0e-4b8e-9d58-000000000000"}`,
+	"public.wait":                `{"service_id":"{service}","professional_id":"{professional}","first_date":"2026-03-06","last_date":"2026-03-07","client_name":"Gil","client_phone":"+5511987654321","client_email":"gil@example.com"}`,
 	"public.cancel":              `{"cancel_token":"{token}"}`,
 	"public.reschedule":          `{"cancel_token":"{token}","start_at":"2026-03-06T10:30:00-03:00"}`,
 	"appointments.cancel":        `{"reason":"x"}`,
@@ -66,7 +68,7 @@ var queries = map[string]string{
 	"reports.revenue": "?professional_id={professional}", "reports.noshow": "?professional_id={professional}",
 	"reports.popular":      "?professional_id={professional}",
 	"public.professionals": "?service_id={service}", "public.availability": "?service_id={service}&professional_id={professional}&date=2026-03-02",
-	"public.appointment": "?token={token}", "webhook-logs.list": "?integration_id={integration}&endpoint_id={endpoint}",
+	"public.appointment": "?token={token}", "public.calendar": "?token={token}", "webhook-logs.list": "?integration_id={integration}&endpoint_id={endpoint}",
 }
 
 // operation is one of the interface, as its document has it.
@@ -162,7 +164,7 @@ func kindOf(path string) string {
 	for part, kind := range map[string]string{
 		"/api/v1/services/": "service", "/api/v1/professionals/": "professional", "/schedule-rules/copy": "professional",
 		"/schedule-rules/{": "rule", "/schedule-exceptions/": "exception", "/api/v1/appointments/": "appointment",
-		"/clients/{": "client", "/users/": "user", "/api-keys/": "key", "/integrations/{": "integration",
+		"/clients/{": "client", "/users/": "user", "/api-keys/": "key", "/integrations/{": "integration", "/calendar/{": "professional",
 	} {
 		if strings.Contains(path, part) {
 			return kind
@@ -223,7 +225,7 @@ func (op operation) members(s schema, seen map[string]bool) (names []string) {
 func (op operation) complete(s *studio) {
 	s.t.Helper()
 	for _, one := range op.Parameters {
-		if one.In == "path" && !slices.Contains([]string{"slug", "provider", "token", "txid"}, one.Name) {
+		if one.In == "path" && !slices.Contains([]string{"slug", "provider", "token", "txid", "file"}, one.Name) {
 			require.NotEmpty(s.t, kindOf(op.Path), "say in kindOf what %s names by %s", op.Path, one.Name)
 		}
 		if one.In == "query" && idMember.MatchString(one.Name) && !slices.Contains(notIDs, one.Name) {

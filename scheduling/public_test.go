@@ -269,3 +269,28 @@ func TestAddressesAreLimited(t *testing.T) {
 	g.ok(200, "GET", p.public(""), nil)
 	p.ok(200, "GET", "/organization", nil)
 }
+
+// Every limit of requests can be set by the operator.
+func TestLimitsCanBeSet(t *testing.T) {
+	t.Parallel()
+	p := opened(t, "HUB_PRODUCT_LIMITS=scheduling.public-writes=3-M,scheduling.public-reads=4-M,scheduling.users=40-M,scheduling.sign-ups=2-H,scheduling.holds=1-M")
+	g := p.guest()
+	hold := object{"service_id": p.service, "start_at": p.at(0)}
+	g.ok(201, "POST", p.public("/hold"), hold)
+	g.refused(429, "rate_limited", "POST", p.public("/hold"), hold)
+	g.refused(404, "invalid_token", "POST", p.public("/cancel"), object{"cancel_token": "x"})
+	g.refused(429, "rate_limited", "POST", p.public("/cancel"), object{"cancel_token": "x"})
+	for range 4 {
+		g.ok(200, "GET", p.public(""), nil)
+	}
+	g.refused(429, "rate_limited", "GET", p.public(""), nil)
+	another(t, p.hub)
+	g.refused(429, "rate_limited", "POST", "/auth/register", object{"org_name": "O", "org_slug": "o-o-o", "name": "N", "email": "n@example.com", "password": password})
+	limited := 0
+	for range 40 { // some were made before
+		if p.call("GET", "/organization", nil).status == 429 {
+			limited++
+		}
+	}
+	require.Positive(t, limited)
+}

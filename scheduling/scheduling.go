@@ -6,7 +6,7 @@ import (
 	"context"
 	"io/fs"
 	"net/http"
-	"time"
+	"slices"
 	_ "time/tzdata" // organizations have time zones, and machines may know none
 
 	"github.com/danielgtaylor/huma/v2"
@@ -16,8 +16,10 @@ import (
 	"integrationhub/hub/module"
 	"integrationhub/scheduling/internal/api"
 	"integrationhub/scheduling/internal/cashier"
+	"integrationhub/scheduling/internal/mailroom"
 	"integrationhub/scheduling/internal/public"
 	"integrationhub/scheduling/internal/store"
+	"integrationhub/scheduling/internal/upkeep"
 	"integrationhub/scheduling/migrations"
 	"integrationhub/scheduling/pages"
 )
@@ -50,7 +52,10 @@ func (Module) Open(_ context.Context, kit module.Kit) (module.Instance, error) {
 		return nil, err
 	}
 	desk := public.New(kit, s, c)
-	return &instance{api: api.New(kit, s, c, desk), store: s, jobs: jobs(c), pages: pages.New(kit, desk)}, nil
+	office := mailroom.New(kit, s, desk)
+	i := &instance{api: api.New(kit, s, c, desk, office), store: s, pages: pages.New(kit, desk)}
+	i.jobs = slices.Concat(c.Jobs(), office.Jobs(), upkeep.New(kit, s).Jobs())
+	return i, nil
 }
 
 // instance is the product at work.
@@ -108,10 +113,3 @@ func (i *instance) Handle(ctx context.Context, tx pgx.Tx, e hub.Event) error {
 
 // Jobs implements [module.Worker].
 func (i *instance) Jobs() []module.Job { return i.jobs }
-
-// jobs is the table of what is done in the background.
-func jobs(c *cashier.Cashier) []module.Job {
-	return []module.Job{
-		{Name: store.JobPayments, Every: 20 * time.Second, Timeout: 10 * time.Minute, Run: func(ctx context.Context, _ []byte) error { return c.Work(ctx) }},
-	}
-}

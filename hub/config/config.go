@@ -47,6 +47,7 @@ type Config struct {
 	ProductPaths     Assignments `name:"product_paths" group:"Products" unit:"product=/path, comma separated" example:"scheduling=/agenda" doc:"Where a product lies under public_url, when not under its name. Pages for people stay where they are."`
 	ProductListeners Assignments `name:"product_listeners" group:"Products" unit:"product=host:port, comma separated" example:"clinic=127.0.0.1:8081" doc:"Products with a listener of their own, where they lie at / and no longer under the hub's address."`
 	ProductURLs      Assignments `name:"product_urls" group:"Products" unit:"product=URL, comma separated" example:"clinic=https://clinic.example.com" doc:"Address under which other products reach one that has a listener of its own, without a trailing slash. When empty it is made of the listener. Must be https in production, unless it is on loopback."`
+	ProductLimits    Assignments `name:"product_limits" group:"Products" unit:"product.limit=rate, comma separated" example:"scheduling.public-reads=600-M" doc:"Request limits in place of a product's own. Of scheduling: public-reads (300-M), public-writes (120-M), holds (30-M) and sign-ups (100-H) of one address, users (1200-M) of one organization. 0 = no limit."`
 
 	DatabaseURL Secret        `name:"database_url" group:"Storage" unit:"URL" example:"postgres://hub:password@db.example.com:5432/hub?sslmode=verify-full" doc:"PostgreSQL 15 or newer. When empty the hub runs a private one in data_dir, from binaries found on the machine. As a flag it must not contain a password."`
 	RedisURL    Secret        `name:"redis_url" group:"Storage" unit:"URL" example:"rediss://:password@redis.example.com:6379/0" doc:"Redis 6.2 or newer, for the clock of the retries and the rate limits. When empty they live in the process, which is right for a single one. Losing Redis loses no event. As a flag it must not contain a password."`
@@ -75,7 +76,7 @@ type Config struct {
 	BlobURL string `name:"blob_url" group:"Uploads" unit:"URL" example:"s3://uploads?region=sa-east-1" doc:"Where uploaded files are kept: a directory (file:///var/lib/hub/files) or a bucket of an S3-compatible store (s3://bucket?region=…, with endpoint=https://… and use_path_style=true for others than AWS; credentials as AWS programs find them, e.g. AWS_ACCESS_KEY_ID). When empty it is the directory files in data_dir. Several processes on different machines need a bucket."`
 }
 
-// Assignments are values by product.
+// Assignments are values by product, or by what belongs to one.
 type Assignments map[string]string
 
 // Runs tells whether a product is switched on.

@@ -361,3 +361,21 @@ func TestMailSettings(t *testing.T) {
 	require.ErrorContains(t, load("HUB_ENV=production", "HUB_SMTP_URL=smtp://mail.example.com").Validate(), "HUB_MAIL_FROM must be an address of yours")
 	require.Contains(t, strings.Join(load("HUB_ENV=production").Warnings(), " "), "HUB_SMTP_URL is empty")
 }
+
+func TestProductLimits(t *testing.T) {
+	t.Parallel()
+	load := func(text string) (config.Config, error) {
+		c, _, err := config.Load(config.Sources{Environ: []string{"HUB_PRODUCT_LIMITS=" + text}})
+		if err == nil {
+			err = c.Validate()
+		}
+		return c, err
+	}
+	c, err := load("scheduling.public-reads=600-M, clinic.users=0")
+	require.NoError(t, err)
+	require.Equal(t, config.Assignments{"scheduling.public-reads": "600-M", "clinic.users": "0"}, c.ProductLimits)
+	for _, wrong := range []string{"scheduling=600-M", "scheduling.users=lots", "scheduling.users=0-M", "x", "a.b=1-M,a.b=2-M"} {
+		_, err := load(wrong)
+		require.Error(t, err, wrong)
+	}
+}

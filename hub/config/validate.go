@@ -18,6 +18,9 @@ import (
 // ratePattern is the form of a rate: requests, a dash and a period; "0" is no limit.
 var ratePattern = regexp.MustCompile(`^(0|[1-9][0-9]{0,8}-[SMHD])$`)
 
+// limitPattern is how a limit of a product is named.
+var limitPattern = regexp.MustCompile(`^[a-z][a-z0-9-]*\.[a-z][a-z0-9-]*$`)
+
 // Bounds of a password of an operator, in characters.
 const (
 	passwordMin = 10
@@ -121,6 +124,9 @@ func (k *checker) products(c Config) {
 		k.that(pathPattern.MatchString(path) && !slices.Contains(taken, first), "product_paths", "must be like scheduling=/agenda, and not a path of the hub's own (%s)", product)
 		k.that(used[path] == "", "product_paths", "gives %s and %s the same path", used[path], product)
 		used[path] = product
+	}
+	for name, rate := range c.ProductLimits {
+		k.that(limitPattern.MatchString(name) && ratePattern.MatchString(rate), "product_limits", "must be like scheduling.public-reads=600-M, or =0 for no limit (%s)", name)
 	}
 	for product, address := range c.ProductListeners {
 		_, port, err := net.SplitHostPort(address)

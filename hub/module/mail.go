@@ -25,6 +25,7 @@ type Mail struct {
 	ReplyTo     string // an address, or ""
 	Subject     string // line breaks become spaces; cut at 200 characters
 	Text        string // plain text, at most 1 MiB
+	HTML        string // the same for programs that show it with form, at most 1 MiB; "" = none
 	Attachments []Attachment
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"integrationhub/hub"
+	"integrationhub/hub/config"
 	"integrationhub/hub/internal/audit"
 	"integrationhub/hub/internal/connect"
 	"integrationhub/hub/internal/httpx"
@@ -63,15 +64,24 @@ func tenantOf(row dbgen.Tenant) module.Tenant {
 	return t
 }
 
-// moduleLimits keeps what products count apart.
+// moduleLimits keeps what products count apart, and knows the limits that the
+// settings have in place of their own.
 type moduleLimits struct {
 	limiter *limit.Limiter
 	product string
+	set     config.Assignments
 }
 
 // Allow implements [module.Limits].
 func (m moduleLimits) Allow(ctx context.Context, name, subject string, most int64, period time.Duration) error {
-	return m.limiter.Allow(ctx, m.product+"/"+name, subject, limit.Rate{Limit: most, Period: period}).Err()
+	rate := limit.Rate{Limit: most, Period: period}
+	if text, ok := m.set[m.product+"."+name]; ok {
+		var err error
+		if rate, err = limit.ParseRate("product_limits", text); err != nil {
+			return err
+		}
+	}
+	return m.limiter.Allow(ctx, m.product+"/"+name, subject, rate).Err()
 }
 
 // moduleAudit notes what callers of products read.

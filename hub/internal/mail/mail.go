@@ -63,7 +63,7 @@ const (
 	maxSubject     = 200     // characters; what is longer is cut
 	maxName        = 120     // characters of a name; what is longer is cut
 	maxAddress     = 254     // bytes (RFC 5321, 4.5.3.1.3)
-	maxText        = 1 << 20 // bytes
+	maxText        = 1 << 20 // bytes, of either form
 	maxAttachments = 1 << 20 // bytes of all together
 )
 
@@ -84,7 +84,7 @@ func (m mailer) Send(ctx context.Context, tx pgx.Tx, mail module.Mail) error {
 		size += len(one.Content)
 		files[i] = module.Attachment{Name: line(one.Name, maxName), Type: line(one.Type, maxName), Content: one.Content}
 	}
-	if len(mail.Text) > maxText || size > maxAttachments {
+	if len(mail.Text) > maxText || len(mail.HTML) > maxText || size > maxAttachments {
 		return hub.Errorf(hub.ErrTooLarge, "mail_too_large", "The mail is too large: a text and its attachments may have 1 MiB each.")
 	}
 	attachments, err := json.Marshal(files)
@@ -97,7 +97,7 @@ func (m mailer) Send(ctx context.Context, tx pgx.Tx, mail module.Mail) error {
 	}
 	err = dbgen.New(tx).CreateMail(ctx, dbgen.CreateMailParams{
 		ID: uuid.Must(uuid.NewV7()), Product: m.product, Recipient: to, FromName: line(mail.FromName, maxName), ReplyTo: replyTo,
-		Subject: line(mail.Subject, maxSubject), Body: strings.ReplaceAll(strings.ToValidUTF8(mail.Text, "\uFFFD"), "\x00", ""),
+		Subject: line(mail.Subject, maxSubject), Body: storable(mail.Text), Html: storable(mail.HTML),
 		Attachments: attachments, Status: status,
 	})
 	return store.Failed("storing a mail", err)
@@ -116,6 +116,11 @@ func address(field, text string) (string, error) {
 		return "", hub.Invalid(field, "must be an e-mail address")
 	}
 	return text, nil
+}
+
+// storable is a text as PostgreSQL holds it.
+func storable(text string) string {
+	return strings.ReplaceAll(strings.ToValidUTF8(text, "\uFFFD"), "\x00", "")
 }
 
 // line makes a header's text of what people typed: one line, cut to so many

@@ -168,6 +168,30 @@ func partsOf(t *testing.T, m *netmail.Message) []string {
 	}
 }
 
+// Text and HTML are alternatives, the text first: programs show the last one they can.
+func TestMailInTwoForms(t *testing.T) {
+	t.Parallel()
+	s := startSMTP(t, &smtpServer{}, nil)
+	b := to(t, s)
+	b.send(module.Mail{To: "bia@example.com", Subject: "S", Text: "Olá", HTML: "<p>Ol\u00e1</p>"})
+	m := s.wait(1)[0].message
+	kind, parameters, err := mime.ParseMediaType(m.Header.Get("Content-Type"))
+	require.NoError(t, err)
+	require.Equal(t, "multipart/alternative", kind)
+	reader := multipart.NewReader(m.Body, parameters["boundary"])
+	for _, want := range []struct{ kind, body string }{{"text/plain", "Olá"}, {"text/html", "<p>Olá</p>"}} {
+		part, err := reader.NextPart() // decodes quoted-printable
+		require.NoError(t, err)
+		require.Contains(t, part.Header.Get("Content-Type"), want.kind)
+		body, err := io.ReadAll(part)
+		require.NoError(t, err)
+		require.Equal(t, want.body, strings.TrimSpace(string(body)))
+	}
+	_, err = reader.NextPart()
+	require.ErrorIs(t, err, io.EOF)
+	require.ErrorIs(t, b.try(module.Mail{To: "bia@example.com", HTML: strings.Repeat("x", 1<<20+1)}), hub.ErrTooLarge)
+}
+
 func TestMailThatIsSentLeavesNothingBehind(t *testing.T) {
 	t.Parallel()
 	s := startSMTP(t, &smtpServer{}, nil)

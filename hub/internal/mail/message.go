@@ -35,6 +35,9 @@ func (o *Outbox) message(row dbgen.ClaimMailsRow) (*gomail.Msg, error) {
 	m.SetMessageIDWithValue(row.ID.String() + "@" + domainOf(o.config.From.Address))
 	m.SetGenHeader("Auto-Submitted", "auto-generated") // RFC 3834: nobody's absence note answers it
 	m.SetBodyString(gomail.TypeTextPlain, row.Body)
+	if row.Html != "" {
+		m.AddAlternativeString(gomail.TypeTextHTML, row.Html)
+	}
 	for _, one := range attachments {
 		m.AttachReadSeeker(one.Name, bytes.NewReader(one.Content), gomail.WithFileContentType(gomail.ContentType(one.Type)))
 	}

@@ -20,6 +20,7 @@ import (
 	"integrationhub/hub/module/dberr"
 	"integrationhub/scheduling/internal/booking"
 	"integrationhub/scheduling/internal/cashier"
+	"integrationhub/scheduling/internal/mailroom"
 	"integrationhub/scheduling/internal/picture"
 	"integrationhub/scheduling/internal/public"
 	"integrationhub/scheduling/internal/store"
@@ -31,13 +32,14 @@ type API struct {
 	store    *store.Store
 	cashier  *cashier.Cashier
 	desk     *public.Desk
+	office   *mailroom.Office
 	pictures *picture.Intake
 	rows     []route
 }
 
 // New makes the interface of an opened product.
-func New(kit module.Kit, s *store.Store, c *cashier.Cashier, desk *public.Desk) *API {
-	a := &API{kit: kit, store: s, cashier: c, desk: desk, pictures: picture.NewIntake()}
+func New(kit module.Kit, s *store.Store, c *cashier.Cashier, desk *public.Desk, office *mailroom.Office) *API {
+	a := &API{kit: kit, store: s, cashier: c, desk: desk, office: office, pictures: picture.NewIntake()}
 	a.rows = append(a.routes(), a.additions()...)
 	if kit.Settings.Development {
 		a.rows = append(a.rows, a.developers()...)

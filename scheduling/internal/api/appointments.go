@@ -393,22 +393,22 @@ func (a *API) updateAppointment(ctx context.Context, in *updateAppointmentInput)
 	if err := wrong.err(); err != nil {
 		return nil, err
 	}
-	return a.move(ctx, org, in.ID, in.IfMatch, m, nil, by)
+	return a.move(ctx, in.IfMatch, m, store.Change{Org: org, ID: in.ID, By: by})
 }
 
-func (a *API) move(ctx context.Context, org store.Org, id uuid.UUID, ifMatch string, m store.Move, reason *string, by store.Actor) (*bookedOutput, error) {
-	version, err := versionOf(ifMatch)
-	if err != nil {
+func (a *API) move(ctx context.Context, ifMatch string, m store.Move, c store.Change) (*bookedOutput, error) {
+	var err error
+	if c.Version, err = versionOf(ifMatch); err != nil {
 		return nil, err
 	}
-	if m.Overbook && !by.Manager {
+	if m.Overbook && !c.By.Manager {
 		return nil, managersOnly()
 	}
-	done, err := a.store.Move(ctx, m, store.Change{Org: org, ID: id, By: by, Reason: reason, Version: version})
+	done, err := a.store.Move(ctx, m, c)
 	if err != nil {
 		return nil, err
 	}
-	return bookedOf(done, org.Zone), nil
+	return bookedOf(done, c.Org.Zone), nil
 }
 
 type rescheduleInput struct {
@@ -418,7 +418,7 @@ type rescheduleInput struct {
 		StartAt        string              `json:"start_at" doc:"ISO 8601 date-time with UTC offset"`
 		ProfessionalID optional[uuid.UUID] `json:"professional_id,omitempty"`
 		Reason         optional[string]    `json:"reason,omitempty"`
-		NotifyClient   bool                `json:"notify_client,omitempty" default:"true"`
+		NotifyClient   optional[bool]      `json:"notify_client,omitempty" doc:"false: the client is not told. Absent: true"`
 		Overbook       bool                `json:"overbook,omitempty"`
 	} `nameHint:"Reschedule"`
 }
@@ -438,7 +438,7 @@ func (a *API) reschedule(ctx context.Context, in *rescheduleInput) (*bookedOutpu
 	if err != nil {
 		return nil, err
 	}
-	return a.move(ctx, org, in.ID, in.IfMatch, m, reason, staff(ctx))
+	return a.move(ctx, in.IfMatch, m, store.Change{Org: org, ID: in.ID, By: staff(ctx), Reason: reason, Quiet: in.Body.NotifyClient.given() && !in.Body.NotifyClient.Value})
 }
 
 // reasonOf reads why somebody changes an appointment.

@@ -18,6 +18,7 @@ import (
 	"integrationhub/hub/module"
 	"integrationhub/hub/module/dberr"
 	"integrationhub/scheduling/internal/booking"
+	"integrationhub/scheduling/internal/letters"
 	"integrationhub/scheduling/internal/store"
 	"integrationhub/scheduling/internal/store/dbgen"
 )
@@ -344,12 +345,11 @@ func (a *API) mailLink(ctx context.Context, tx *store.Tx, user dbgen.User, purpo
 	if err != nil {
 		return err
 	}
-	link := a.kit.URLs.Public + "/reset-password?token=" + url.QueryEscape(token)
-	mail := module.Mail{To: user.Email, Subject: "Set a new password", Text: "Somebody, probably you, asked for a new password.\n\nSet it here within an hour:\n" + link + "\n\nIf it was not you, nothing needs to be done.\n"}
+	letter := letters.Reset
 	if purpose == "invite" {
-		mail.Subject, mail.Text = "Your account", "An account was made for you.\n\nSet your password here within a week:\n"+link+"\n"
+		letter = letters.Invite
 	}
-	return a.kit.Mail.Send(ctx, tx.Raw, mail)
+	return a.office.Link(ctx, tx, user, letter, a.kit.URLs.Public+"/reset-password?token="+url.QueryEscape(token))
 }
 
 type resetInput struct {

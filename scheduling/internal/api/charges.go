@@ -83,16 +83,17 @@ func (a *API) createCharge(ctx context.Context, in *pixInput) (*chargeOutput, er
 		if r, err = in.request(ctx, tx, org); err != nil {
 			return err
 		}
-		known := false
+		status = 0
 		if r.Once != nil {
-			if found, known, err = tx.ChargeAnswered(ctx, org.ID, *r.Once); err != nil || known {
-				status = http.StatusCreated
+			before, known, err := tx.ChargeAnswered(ctx, org.ID, *r.Once)
+			if err != nil || known {
+				found, status = before, http.StatusCreated
 				return err
 			}
 		}
-		status = 0
-		if found, known, err = tx.OpenChargeOf(ctx, r.NewPayment); known {
-			status = http.StatusOK
+		open, known, err := tx.OpenChargeOf(ctx, r.NewPayment)
+		if known {
+			found, status = open, http.StatusOK
 		}
 		return err
 	})
@@ -103,11 +104,11 @@ func (a *API) createCharge(ctx context.Context, in *pixInput) (*chargeOutput, er
 		if !a.cashier.Collects() {
 			return nil, payment.NotConfigured()
 		}
-		made := false
-		if found, made, err = a.cashier.Charge(ctx, org, r); err != nil {
+		charge, made, err := a.cashier.Charge(ctx, org, r)
+		if err != nil {
 			return nil, cashier.Payerless(err, "body.client_id")
 		}
-		if status = http.StatusOK; made {
+		if found, status = charge, http.StatusOK; made {
 			status = http.StatusCreated
 		}
 	}

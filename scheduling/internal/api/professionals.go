@@ -2,12 +2,7 @@ package api
 
 import (
 	"context"
-	"crypto/hmac"
-	"crypto/sha256"
-	"encoding/base64"
-	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -73,16 +68,8 @@ func (a *API) professionalOf(row dbgen.ListProfessionalsRow) Professional {
 	return Professional{
 		ID: p.ID, OrgID: p.OrgID, UserID: p.UserID, Name: p.Name, Email: p.Email, Phone: p.Phone, Bio: p.Bio, Specialty: p.Specialty,
 		AvatarURL: p.AvatarUrl, Color: p.Color, IsActive: p.IsActive, AcceptsOnlineBooking: p.AcceptsOnlineBooking, Position: p.Position,
-		MaxBookingsPerDay: p.MaxBookingsPerDay, ServiceIDs: row.ServiceIds, CalendarFeedURL: a.feedURL(p), CreatedAt: p.CreatedAt, UpdatedAt: p.UpdatedAt,
+		MaxBookingsPerDay: p.MaxBookingsPerDay, ServiceIDs: row.ServiceIds, CalendarFeedURL: a.desk.FeedURL(p), CreatedAt: p.CreatedAt, UpdatedAt: p.UpdatedAt,
 	}
-}
-
-// feedURL is the secret address of a professional's calendar.
-func (a *API) feedURL(p dbgen.Professional) string {
-	mac := hmac.New(sha256.New, a.kit.Sealer.Derive("calendar feed"))
-	mac.Write(p.ID[:])
-	mac.Write([]byte(strconv.Itoa(p.FeedVersion)))
-	return fmt.Sprintf("%s/calendar/%s/%s.ics", a.kit.URLs.Base, p.ID, base64.RawURLEncoding.EncodeToString(mac.Sum(nil)))
 }
 
 // into applies the fields to a professional and checks what comes out.

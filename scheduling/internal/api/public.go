@@ -124,6 +124,7 @@ type publicBookInput struct {
 		ClientPhone    optional[string]    `json:"client_phone,omitempty"`
 		ClientEmail    optional[string]    `json:"client_email,omitempty"`
 		Notes          optional[string]    `json:"notes,omitempty"`
+		HoldID         optional[uuid.UUID] `json:"hold_id,omitempty" doc:"Of the time, where it is held"`
 		Website        string              `json:"website,omitempty" maxLength:"0" doc:"Leave it empty: people do not see it, programs fill it in"`
 	} `nameHint:"PublicBooking"`
 }
@@ -163,6 +164,7 @@ func (a *API) publicBook(ctx context.Context, in *publicBookInput) (*struct{ Bod
 		Service: b.ServiceID, Start: start, Name: b.ClientName, Phone: b.ClientPhone.Value, Email: b.ClientEmail.Value, Notes: b.Notes.Value,
 	}
 	b.ProfessionalID.intoNull(&request.Professional)
+	b.HoldID.into(&request.Hold)
 	made, err := a.desk.Book(ctx, o, request, nil)
 	if err != nil {
 		return nil, err
@@ -254,4 +256,90 @@ func (a *API) publicReschedule(ctx context.Context, in *publicRescheduleInput) (
 		return nil, err
 	}
 	return publicBooked(o, done), nil
+}
+
+type publicHoldInput struct {
+	Slug
+	Body struct {
+		ServiceID      uuid.UUID           `json:"service_id"`
+		ProfessionalID optional[uuid.UUID] `json:"professional_id,omitempty" doc:"Absent: whoever has the fewest bookings that day"`
+		StartAt        string              `json:"start_at"`
+		HoldID         optional[uuid.UUID] `json:"hold_id,omitempty" doc:"Of another time, which is let go of"`
+	} `nameHint:"PublicHold"`
+}
+
+// PublicHeld is a time that is kept while its client fills in the form.
+type PublicHeld struct {
+	HoldID         uuid.UUID     `json:"hold_id" doc:"Send it with the booking"`
+	ProfessionalID uuid.UUID     `json:"professional_id"`
+	StartAt        time.Time     `json:"start_at"`
+	EndAt          time.Time     `json:"end_at"`
+	Price          booking.Cents `json:"price"`
+	Deposit        booking.Cents `json:"deposit" doc:"0: none is due"`
+	ExpiresAt      time.Time     `json:"expires_at"`
+}
+
+func (a *API) publicHold(ctx context.Context, in *publicHoldInput) (*struct{ Body PublicHeld }, error) {
+	o, err := a.desk.Organization(ctx, in.Slug.Slug)
+	if err != nil {
+		return nil, err
+	}
+	start, err := instant("body.start_at", in.Body.StartAt)
+	if err != nil {
+		return nil, err
+	}
+	choice, before := public.Choice{Service: in.Body.ServiceID}, uuid.Nil
+	in.Body.ProfessionalID.intoNull(&choice.Professional)
+	in.Body.HoldID.into(&before)
+	held, err := a.desk.Hold(ctx, o, choice, start, before)
+	return &struct{ Body PublicHeld }{PublicHeld{
+		HoldID: held.ID, ProfessionalID: held.Professional, StartAt: held.Start.In(o.Zone), EndAt: held.End.In(o.Zone),
+		Price: held.Price, Deposit: held.Deposit, ExpiresAt: held.ExpiresAt.In(o.Zone),
+	}}, err
+}
+
+type publicWaitInput struct {
+	Slug
+	Body struct {
+		ServiceID      uuid.UUID           `json:"service_id"`
+		ProfessionalID optional[uuid.UUID] `json:"professional_id,omitempty" doc:"Absent: anybody"`
+		FirstDate      string              `json:"first_date" example:"2026-03-02"`
+		LastDate       string              `json:"last_date" doc:"At most 92 days later"`
+		ClientName     string              `json:"client_name"`
+		ClientPhone    optional[string]    `json:"client_phone,omitempty"`
+		ClientEmail    string              `json:"client_email" doc:"Where the client is told"`
+		Website        string              `json:"website,omitempty" maxLength:"0" doc:"Leave it empty: people do not see it, programs fill it in"`
+	} `nameHint:"PublicWait"`
+}
+
+// PublicWaiting is an entry of a waiting list.
+type PublicWaiting struct {
+	ID        uuid.UUID `json:"id"`
+	FirstDate string    `json:"first_date"`
+	LastDate  string    `json:"last_date"`
+}
+
+// publicWait puts a client on the waiting list.
+func (a *API) publicWait(ctx context.Context, in *publicWaitInput) (*struct{ Body PublicWaiting }, error) {
+	o, err := a.desk.Organization(ctx, in.Slug.Slug)
+	if err != nil {
+		return nil, err
+	}
+	b := &in.Body
+	first, err := date("body.first_date", b.FirstDate)
+	if err != nil {
+		return nil, err
+	}
+	last, err := date("body.last_date", b.LastDate)
+	if err != nil {
+		return nil, err
+	}
+	who := booking.Request{Name: b.ClientName, Phone: b.ClientPhone.Value, Email: b.ClientEmail}
+	if err := who.Validate(booking.Demands{Phone: o.Settings.RequireClientPhone, Email: true}); err != nil {
+		return nil, err
+	}
+	choice := public.Choice{Service: b.ServiceID}
+	b.ProfessionalID.intoNull(&choice.Professional)
+	id, err := a.desk.Wait(ctx, o, choice, store.Contact{Name: who.Name, Phone: who.Phone, Email: who.Email, Source: "client"}, first, last)
+	return &struct{ Body PublicWaiting }{PublicWaiting{id, b.FirstDate, b.LastDate}}, err
 }

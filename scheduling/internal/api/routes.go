@@ -167,6 +167,10 @@ func (a *API) additions() []route {
 	const v = "/api/v1"
 	return []route{
 		{get, v + "/public/book/{slug}/appointment", anyone, 200, "public.appointment", "The appointment of a token", handle(a.publicAppointment)},
+		{get, v + "/public/book/{slug}/appointment.ics", anyone, 200, "public.calendar", "The appointment of a token for a calendar", handle(a.publicCalendar)},
+		{post, v + "/public/book/{slug}/hold", anyone, 201, "public.hold", "Keep a time while the form is filled in", handle(a.publicHold)},
+		{post, v + "/public/book/{slug}/waitlist", anyone, 201, "public.wait", "Be told when a time becomes free", handle(a.publicWait)},
+		{get, "/calendar/{id}/{file}", anyone, 200, "calendar.feed", "A professional's calendar, by its secret address", handle(a.calendarFeed)},
 		{post, v + "/public/book/{slug}/reschedule", anyone, 200, "public.reschedule", "Move with the token", handle(a.publicReschedule)},
 		{post, v + "/loyalty/clients/{id}/redeem", user, 200, "loyalty.redeem", "Exchange points for a reward", handle(a.redeem)},
 		{post, v + "/loyalty/clients/{id}/adjust", manager, 200, "loyalty.adjust", "Correct a balance", handle(a.adjust)},

@@ -17,6 +17,7 @@ type Request struct {
 	Phone        string // "" = not told
 	Email        string // "" = not told
 	Notes        string
+	Hold         uuid.UUID // that the client has of the time; zero: none
 }
 
 // Demands are what an organization wants of a request.

@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"integrationhub/hub"
+	"integrationhub/hub/module"
 	"integrationhub/scheduling/internal/payment"
 	"integrationhub/scheduling/internal/store"
 	"integrationhub/scheduling/internal/store/dbgen"
@@ -21,6 +22,13 @@ const (
 	askAgain     = 10 * time.Minute   // about a charge that could not be ended at the provider
 	askAtMost    = 2 * 24 * time.Hour // after its time was over
 )
+
+// Jobs is what it does in the background.
+func (c *Cashier) Jobs() []module.Job {
+	return []module.Job{
+		{Name: store.JobPayments, Every: 20 * time.Second, Timeout: 10 * time.Minute, Run: func(ctx context.Context, _ []byte) error { return c.Work(ctx) }},
+	}
+}
 
 // Work does what is due: notices of the provider, charges that were not paid in
 // time, slots whose deposit was not paid, refunds. Each is a transaction of its own,

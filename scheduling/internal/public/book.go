@@ -14,6 +14,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"integrationhub/hub"
+	"integrationhub/hub/module"
 	"integrationhub/scheduling/internal/booking"
 	"integrationhub/scheduling/internal/cashier"
 	"integrationhub/scheduling/internal/payment"
@@ -117,7 +118,7 @@ func (d *Desk) Appointment(ctx context.Context, o store.Org, token string) (Book
 // not make one is a [hub.ErrPeer].
 func (d *Desk) Book(ctx context.Context, o store.Org, r booking.Request, once *store.Once) (Booked, error) {
 	if !o.Settings.BookingEnabled {
-		return Booked{}, hub.Errorf(hub.ErrForbidden, "booking_disabled", "This business does not take bookings online right now.")
+		return Booked{}, disabled()
 	}
 	err := r.Validate(booking.Demands{
 		Phone: o.Settings.RequireClientPhone, Email: o.Settings.RequireClientEmail, Professional: !o.Settings.AllowAnyProfessional,
@@ -128,7 +129,7 @@ func (d *Desk) Book(ctx context.Context, o store.Org, r booking.Request, once *s
 	contact := store.Contact{Name: r.Name, Phone: r.Phone, Email: r.Email, Source: "client"}
 	made, charge, err := d.cashier.Book(ctx, store.NewAppointment{
 		Org: o, Choice: store.Choice{Service: r.Service, Professional: r.Professional, Online: true}, Start: r.Start, Notes: r.Notes, Source: booking.Web,
-		By: store.Actor{Kind: booking.Client}, Limits: o.Policy.PublicLimits(d.kit.Now(), o.Zone), Once: once,
+		By: store.Actor{Kind: booking.Client}, Limits: o.Policy.PublicLimits(d.kit.Now(), o.Zone), Once: once, Hold: r.Hold,
 		Client: func(ctx context.Context, tx *store.Tx) (dbgen.Client, error) {
 			client, err := tx.Known(ctx, o.ID, contact)
 			if err != nil {
@@ -145,6 +146,94 @@ func (d *Desk) Book(ctx context.Context, o store.Org, r booking.Request, once *s
 	}
 	return d.booked(o, made.AppointmentDetail, charge)
 }
+
+// holdTime is how long a client has to fill in the form.
+const holdTime = 5 * time.Minute
+
+// Hold keeps an offered time for a client who is about to book it, in place of the
+// one they held before (zero: none). A time that is not offered is a
+// *[booking.SlotTakenError].
+func (d *Desk) Hold(ctx context.Context, o store.Org, c Choice, start time.Time, before uuid.UUID) (store.Held, error) {
+	switch {
+	case !o.Settings.BookingEnabled:
+		return store.Held{}, disabled()
+	case c.Professional == nil && !o.Settings.AllowAnyProfessional:
+		return store.Held{}, hub.Invalid("body.professional_id", "is required")
+	}
+	if err := d.kit.Limits.Allow(ctx, "holds", module.ClientIP(ctx), holdsPerMinute, time.Minute); err != nil {
+		return store.Held{}, err
+	}
+	return d.store.Hold(ctx, store.NewAppointment{
+		Org: o, Choice: store.Choice{Service: c.Service, Professional: c.Professional, Online: true}, Start: start, Hold: before,
+		Limits: o.Policy.PublicLimits(d.kit.Now(), o.Zone),
+	}, holdTime)
+}
+
+func disabled() *hub.Error {
+	return hub.Errorf(hub.ErrForbidden, "booking_disabled", "This business does not take bookings online right now.")
+}
+
+// Wait puts a client on the list of those who are told when a time becomes free from
+// one day to another. The same wish again is the same entry.
+func (d *Desk) Wait(ctx context.Context, o store.Org, c Choice, contact store.Contact, first, last booking.Date) (id uuid.UUID, err error) {
+	today := booking.DateOf(d.kit.Now(), o.Zone)
+	switch {
+	case !o.Settings.BookingEnabled:
+		return id, disabled()
+	case !o.Settings.WaitlistEnabled:
+		return id, hub.Errorf(hub.ErrForbidden, "waitlist_disabled", "This business keeps no waiting list.")
+	case last < first:
+		return id, hub.Invalid("body.last_date", "must not be before first_date")
+	case last < today:
+		return id, hub.Invalid("body.last_date", "must not be in the past")
+	case last-first > waitAtMost:
+		return id, hub.Invalid("body.last_date", "must be at most 92 days after first_date")
+	}
+	err = d.store.InTx(ctx, "waiting", func(tx *store.Tx) error {
+		offers, err := store.OffersOf(ctx, tx.Queries, o.ID, store.Choice{Service: c.Service, Professional: c.Professional, Online: true})
+		if err != nil {
+			return err
+		}
+		if len(offers) == 0 {
+			return hub.Invalid("body.service_id", "is not offered by anybody")
+		}
+		client, err := tx.Known(ctx, o.ID, contact)
+		if err != nil {
+			return err
+		}
+		if client.IsBlocked {
+			return hub.Errorf(hub.ErrForbidden, "booking_refused", "This booking cannot be made online. Contact the business.")
+		}
+		if _, err := tx.LockClient(ctx, o.ID, client.ID); err != nil { // so that two at once are one
+			return err
+		}
+		id, err = tx.SameWaiting(ctx, dbgen.SameWaitingParams{
+			OrgID: o.ID, ServiceID: c.Service, ClientID: client.ID, ProfessionalID: c.Professional, FirstDate: first.Time(), LastDate: last.Time(),
+		})
+		if !errors.Is(err, pgx.ErrNoRows) {
+			return err
+		}
+		n, err := tx.CountWaiting(ctx, o.ID, client.ID)
+		if err != nil {
+			return err
+		}
+		if n >= waitsPerClient {
+			return hub.Errorf(hub.ErrConflict, "too_many_waiting", "There are too many waiting list entries under this phone number.")
+		}
+		id = store.NewID()
+		return tx.AddWaiting(ctx, dbgen.AddWaitingParams{
+			OrgID: o.ID, ID: id, ServiceID: c.Service, ProfessionalID: c.Professional, ClientID: client.ID,
+			FirstDate: first.Time(), LastDate: last.Time(), CreatedAt: tx.Now(),
+		})
+	})
+	return id, err
+}
+
+// Bounds of the waiting list.
+const (
+	waitAtMost     = 92 // days between the first and the last
+	waitsPerClient = 20
+)
 
 // mayBook refuses clients who were blocked, or have as many bookings as allowed.
 func mayBook(ctx context.Context, tx *store.Tx, o store.Org, client dbgen.Client) error {

@@ -32,6 +32,7 @@ func New(kit module.Kit, s *store.Store, c *cashier.Cashier) *Desk { return &Des
 const (
 	readsPerMinute  = 300
 	writesPerMinute = 120
+	holdsPerMinute  = 30 // which keep times from others
 )
 
 // AllowRead counts a request that changes nothing; over the limit it is a

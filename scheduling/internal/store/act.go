@@ -20,6 +20,7 @@ type Change struct {
 	By      Actor
 	Reason  *string
 	Version *int // the caller has seen this one; nil: any
+	Quiet   bool // the client is not told
 	// Check may refuse the change once the appointment is locked and the action is
 	// possible in its state; nil: it is fine.
 	Check func(a dbgen.Appointment) error
@@ -149,6 +150,8 @@ func depositAfter(action booking.Action, p booking.Policy, a dbgen.Appointment, 
 // effects are what an action does besides changing the status.
 func (t *Tx) effects(ctx context.Context, action booking.Action, c Change, was dbgen.Appointment) error {
 	switch action {
+	case booking.Confirm:
+		return t.tell(ctx, News{Org: c.Org.ID, Appointment: c.ID, What: NewsConfirmed, By: c.By.Kind})
 	case booking.Cancel:
 		if err := t.cancelled(ctx, c, was); err != nil {
 			return err
@@ -189,6 +192,12 @@ func (t *Tx) effects(ctx context.Context, action booking.Action, c Change, was d
 // its deposit go back where it does.
 func (t *Tx) cancelled(ctx context.Context, c Change, was dbgen.Appointment) error {
 	if err := t.DropReminders(ctx, c.Org.ID, c.ID); err != nil {
+		return err
+	}
+	if err := t.tell(ctx, News{Org: c.Org.ID, Appointment: c.ID, What: NewsCancelled, By: c.By.Kind}); err != nil {
+		return err
+	}
+	if err := t.freed(ctx, c.Org, was); err != nil {
 		return err
 	}
 	status := paymentCancelled

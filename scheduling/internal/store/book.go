@@ -244,6 +244,11 @@ func (t *Tx) bookFrom(ctx context.Context, n NewAppointment, offers []dbgen.Offe
 	if err != nil {
 		return Booked{}, err
 	}
+	if detail.ClientEmail != nil || len(n.Org.Settings.NotifyEmails) > 0 && n.Source != booking.Dashboard {
+		if err := t.tell(ctx, News{Org: n.Org.ID, Appointment: a.ID, What: NewsBooked, By: n.By.Kind}); err != nil {
+			return Booked{}, err
+		}
+	}
 	return Booked{AppointmentDetail: detail, Warnings: spot.warnings}, t.announce(ctx, detail, phoneOf(client))
 }
 

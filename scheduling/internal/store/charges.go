@@ -293,6 +293,9 @@ func (t *Tx) rebook(ctx context.Context, org Org, a *dbgen.Appointment) (bool, e
 	if err := t.planReminders(ctx, org, a.ID, a.StartAt); err != nil {
 		return false, err
 	}
+	if err := t.tell(ctx, News{Org: a.OrgID, Appointment: a.ID, What: NewsBooked, By: booking.System}); err != nil {
+		return false, err
+	}
 	detail, err := t.AppointmentByID(ctx, a.OrgID, a.ID)
 	if err != nil {
 		return false, err
@@ -432,7 +435,7 @@ func (s *Store) RefundFailed(ctx context.Context, org, refund uuid.UUID, appoint
 // KeepNotice stores what a provider told, once, to be settled by a job.
 func (s *Store) KeepNotice(ctx context.Context, provider string, n payment.Notice, body []byte) error {
 	return s.InTx(ctx, "storing a notice", func(tx *Tx) error {
-		added, err := tx.Queries.KeepNotice(ctx, dbgen.KeepNoticeParams{Provider: provider, EventID: n.ID, ChargeID: n.Charge, Body: body, ReceivedAt: tx.now})
+		added, err := tx.AddNotice(ctx, dbgen.AddNoticeParams{Provider: provider, EventID: n.ID, ChargeID: n.Charge, Body: body, ReceivedAt: tx.now})
 		if err != nil || added == 0 {
 			return err
 		}

@@ -117,6 +117,12 @@ func (t *Tx) move(ctx context.Context, m Move, c Change, was dbgen.Appointment) 
 	if err := t.DropReminders(ctx, c.Org.ID, c.ID); err != nil {
 		return nil, err
 	}
+	if err := t.tell(ctx, News{Org: c.Org.ID, Appointment: c.ID, What: NewsMoved, By: c.By.Kind, Before: was.StartAt, Quiet: c.Quiet}); err != nil {
+		return nil, err
+	}
+	if err := t.freed(ctx, c.Org, was); err != nil {
+		return nil, err
+	}
 	return place.warnings, t.planReminders(ctx, c.Org, c.ID, start)
 }
 

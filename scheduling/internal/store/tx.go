@@ -9,6 +9,7 @@ package store
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
@@ -74,6 +75,14 @@ func (t *Tx) publish(ctx context.Context, org uuid.UUID, eventType string, data 
 		return fmt.Errorf("publishing %s: %w", eventType, err)
 	}
 	return nil
+}
+
+// Ignored is nil for something that is not there, or not any more, and else err.
+func Ignored(err error) error {
+	if errors.Is(err, pgx.ErrNoRows) || errors.Is(err, hub.ErrNotFound) {
+		return nil
+	}
+	return err
 }
 
 // NewID makes an id that grows with time.

@@ -17,7 +17,7 @@ update hub.mails set attempts = attempts + 1, due_at = now() + make_interval(sec
 where id in (
     select m.id from hub.mails m where m.status = 'waiting' and m.due_at <= now()
     order by m.due_at limit $2 for update skip locked)
-returning id, product, recipient, from_name, reply_to, subject, body, attachments, attempts, created_at,
+returning id, product, recipient, from_name, reply_to, subject, body, html, attachments, attempts, created_at,
     extract(epoch from now() - created_at)::float8 as age_seconds
 `
 
@@ -29,6 +29,7 @@ type ClaimMailsRow struct {
 	ReplyTo     string
 	Subject     string
 	Body        string
+	Html        string
 	Attachments []byte
 	Attempts    int32
 	CreatedAt   time.Time
@@ -53,6 +54,7 @@ func (q *Queries) ClaimMails(ctx context.Context, leaseSeconds float64, rowLimit
 			&i.ReplyTo,
 			&i.Subject,
 			&i.Body,
+			&i.Html,
 			&i.Attachments,
 			&i.Attempts,
 			&i.CreatedAt,
@@ -69,8 +71,8 @@ func (q *Queries) ClaimMails(ctx context.Context, leaseSeconds float64, rowLimit
 }
 
 const createMail = `-- name: CreateMail :exec
-insert into hub.mails (id, product, recipient, from_name, reply_to, subject, body, attachments, status)
-values ($1, $2, $3, $4, $5, $6, $7, $8, $9)
+insert into hub.mails (id, product, recipient, from_name, reply_to, subject, body, html, attachments, status)
+values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
 `
 
 type CreateMailParams struct {
@@ -81,6 +83,7 @@ type CreateMailParams struct {
 	ReplyTo     string
 	Subject     string
 	Body        string
+	Html        string
 	Attachments []byte
 	Status      string
 }
@@ -94,6 +97,7 @@ func (q *Queries) CreateMail(ctx context.Context, arg CreateMailParams) error {
 		arg.ReplyTo,
 		arg.Subject,
 		arg.Body,
+		arg.Html,
 		arg.Attachments,
 		arg.Status,
 	)

@@ -13,6 +13,33 @@ import (
 	"integrationhub/scheduling/internal/booking"
 )
 
+const addNotice = `-- name: AddNotice :execrows
+insert into scheduling.provider_events (provider, event_id, charge_id, body, received_at, due_at) values ($1, $2, $3, $4, $5, $5)
+on conflict do nothing
+`
+
+type AddNoticeParams struct {
+	Provider   string
+	EventID    string
+	ChargeID   string
+	Body       []byte
+	ReceivedAt time.Time
+}
+
+func (q *Queries) AddNotice(ctx context.Context, arg AddNoticeParams) (int64, error) {
+	result, err := q.db.Exec(ctx, addNotice,
+		arg.Provider,
+		arg.EventID,
+		arg.ChargeID,
+		arg.Body,
+		arg.ReceivedAt,
+	)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected(), nil
+}
+
 const chargeAtProvider = `-- name: ChargeAtProvider :one
 select c.org_id, c.payment_id, p.appointment_id, p.amount_cents from scheduling.charges c
 join scheduling.payments p on p.org_id = c.org_id and p.id = c.payment_id
@@ -356,33 +383,6 @@ func (q *Queries) FinishRefund(ctx context.Context, arg FinishRefundParams) erro
 		arg.ID,
 	)
 	return err
-}
-
-const keepNotice = `-- name: KeepNotice :execrows
-insert into scheduling.provider_events (provider, event_id, charge_id, body, received_at, due_at) values ($1, $2, $3, $4, $5, $5)
-on conflict do nothing
-`
-
-type KeepNoticeParams struct {
-	Provider   string
-	EventID    string
-	ChargeID   string
-	Body       []byte
-	ReceivedAt time.Time
-}
-
-func (q *Queries) KeepNotice(ctx context.Context, arg KeepNoticeParams) (int64, error) {
-	result, err := q.db.Exec(ctx, keepNotice,
-		arg.Provider,
-		arg.EventID,
-		arg.ChargeID,
-		arg.Body,
-		arg.ReceivedAt,
-	)
-	if err != nil {
-		return 0, err
-	}
-	return result.RowsAffected(), nil
 }
 
 const lockPayment = `-- name: LockPayment :one

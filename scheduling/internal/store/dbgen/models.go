@@ -280,6 +280,18 @@ type RefreshToken struct {
 	RevokedAt *time.Time
 }
 
+type Reminder struct {
+	OrgID         uuid.UUID
+	AppointmentID uuid.UUID
+	OffsetMinutes int
+	Channel       string
+	DueAt         time.Time
+	SentAt        *time.Time
+	ClaimedAt     *time.Time
+	Attempts      int
+	RetryAt       *time.Time
+}
+
 type ScheduleException struct {
 	OrgID          uuid.UUID
 	ID             uuid.UUID
@@ -376,4 +388,16 @@ type User struct {
 	IsActive     bool
 	CreatedAt    time.Time
 	UpdatedAt    time.Time
+}
+
+type Waiting struct {
+	OrgID          uuid.UUID
+	ID             uuid.UUID
+	ServiceID      uuid.UUID
+	ProfessionalID *uuid.UUID
+	ClientID       uuid.UUID
+	FirstDate      time.Time
+	LastDate       time.Time
+	CreatedAt      time.Time
+	OfferedAt      *time.Time
 }

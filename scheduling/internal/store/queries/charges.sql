@@ -49,7 +49,7 @@ update scheduling.appointments set status = @status, deposit_status = 'paid', se
     confirmed_at = case when @status = 'confirmed' then coalesce(confirmed_at, @now::timestamptz) else confirmed_at end,
     ics_sequence = ics_sequence + 1, version = version + 1, updated_at = @now where org_id = @org_id and id = @id;
 
--- name: KeepNotice :execrows
+-- name: AddNotice :execrows
 insert into scheduling.provider_events (provider, event_id, charge_id, body, received_at, due_at) values ($1, $2, $3, $4, $5, $5)
 on conflict do nothing;
 

@@ -1,0 +1,121 @@
+package mailroom
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+
+	"integrationhub/hub"
+	"integrationhub/scheduling/internal/booking"
+	"integrationhub/scheduling/internal/letters"
+	"integrationhub/scheduling/internal/store"
+)
+
+const (
+	remindersAtOnce = 200
+	// messagingProduct sends messages for organizations that are connected to it and
+	// use it for reminders, by this call.
+	messagingProduct = "messaging"
+	useReminders     = "reminders"
+	sendMessage      = "action/send-message"
+)
+
+// reminders sends those whose time has come.
+func (o *Office) reminders(ctx context.Context, _ []byte) error {
+	for {
+		list, err := o.store.DueReminders(ctx, o.kit.Now(), remindersAtOnce)
+		if err != nil {
+			return err
+		}
+		failed := false
+		for _, due := range list {
+			if err := o.remind(ctx, due); err != nil {
+				failed = true
+				o.kit.Log.Warn("sending a reminder failed", "organization", due.OrgID, "appointment", due.AppointmentID, "error", err)
+			}
+		}
+		if failed || len(list) < remindersAtOnce || ctx.Err() != nil {
+			return ctx.Err()
+		}
+	}
+}
+
+func (o *Office) remind(ctx context.Context, due store.Due) error {
+	org, err := o.store.Org(ctx, due.OrgID)
+	if err != nil {
+		return err
+	}
+	if due.Channel == "whatsapp" {
+		return o.remindByMessage(ctx, org, due)
+	}
+	return o.store.Remind(ctx, due, func(tx *store.Tx, about store.Reminded) (bool, error) {
+		return o.send(ctx, tx, org, text(about.ClientEmail), letters.Reminder, o.facts(org, about.AppointmentDetail))
+	})
+}
+
+// remindByMessage sends a reminder through the messaging product: claimed first, sent
+// while no transaction is open, and settled by what came of it.
+func (o *Office) remindByMessage(ctx context.Context, org store.Org, due store.Due) error {
+	about, claimed, err := o.store.Claim(ctx, due)
+	if err != nil || !claimed {
+		return err
+	}
+	return o.store.Claimed(context.WithoutCancel(ctx), due, about, o.message(ctx, org, about))
+}
+
+func (o *Office) message(ctx context.Context, org store.Org, about store.Reminded) store.Outcome {
+	peer, found, err := o.messenger(ctx, org.ID)
+	number := booking.Digits(about.Phone)
+	if err != nil || !found || number == "" {
+		return store.Outcome{}
+	}
+	l, err := letters.Write(letters.Message, org.Locale, o.facts(org, about.AppointmentDetail))
+	if err != nil {
+		return store.Outcome{}
+	}
+	body, err := json.Marshal(map[string]string{"number": number, "body": l.Text})
+	if err != nil {
+		return store.Outcome{}
+	}
+	_, err = o.kit.Peers.Call(ctx, peer, hub.Call{Name: sendMessage, Body: body})
+	if err == nil {
+		return store.Outcome{Sent: true}
+	}
+	again := surelyNotSent(err)
+	o.kit.Log.Warn("sending a reminder through the messaging product failed", "organization", org.ID, "appointment", about.ID, "again", again.String(), "error", err)
+	return store.Outcome{Again: again}
+}
+
+// surelyNotSent tells when to try again what the other product did not take: it had
+// too many requests, or could not be connected to. 0 where it may have been sent, or
+// is not wanted.
+func surelyNotSent(err error) time.Duration {
+	var problem *hub.Error
+	var dialling *net.OpError
+	switch {
+	case errors.As(err, &problem) && problem.Code == hub.CodePeerLimited:
+		return max(time.Minute, problem.RetryAfter)
+	case errors.As(err, &dialling) && dialling.Op == "dial":
+		return time.Minute
+	}
+	return 0
+}
+
+// messenger finds the connection through which an organization sends messages.
+func (o *Office) messenger(ctx context.Context, org uuid.UUID) (uuid.UUID, bool, error) {
+	list, err := o.kit.Peers.List(ctx, org, hub.Live)
+	if err != nil {
+		return uuid.Nil, false, err
+	}
+	for _, one := range list {
+		if one.Product == messagingProduct && one.Status == "active" && slices.Contains(one.Enabled, useReminders) {
+			return one.ID, true, nil
+		}
+	}
+	return uuid.Nil, false, nil
+}

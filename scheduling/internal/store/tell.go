@@ -1,0 +1,209 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"integrationhub/hub/module"
+	"integrationhub/scheduling/internal/booking"
+	"integrationhub/scheduling/internal/store/dbgen"
+)
+
+// Jobs that transactions leave work for.
+const (
+	JobLetters  = "letters"  // a [News]: who is to be told writes themselves what it came to
+	JobWaitlist = "waitlist" // a [Freed]
+)
+
+// News is a change of an appointment that people are told of.
+type News struct {
+	Org         uuid.UUID     `json:"org_id"`
+	Appointment uuid.UUID     `json:"appointment_id"`
+	What        string        `json:"what"` // one of the constants below
+	By          booking.Actor `json:"by"`
+	Before      time.Time     `json:"before,omitzero"` // where it was moved from
+	Quiet       bool          `json:"quiet,omitempty"` // the client is not told
+}
+
+// What happened to an appointment.
+const (
+	NewsBooked    = "booked"
+	NewsConfirmed = "confirmed"
+	NewsCancelled = "cancelled"
+	NewsMoved     = "moved"
+)
+
+// tell has people told of a change once the transaction has committed: a row for a
+// job, which costs the change less than writing the letters.
+func (t *Tx) tell(ctx context.Context, n News) error {
+	payload, err := json.Marshal(n)
+	if err != nil {
+		return err
+	}
+	return t.kit.Jobs.Enqueue(ctx, t.Raw, module.Run{Job: JobLetters, Payload: payload})
+}
+
+// Freed is time that somebody gave back.
+type Freed struct {
+	Org          uuid.UUID `json:"org_id"`
+	Professional uuid.UUID `json:"professional_id"`
+	Start        time.Time `json:"start"`
+}
+
+// freed has those told who wait for a time like this.
+func (t *Tx) freed(ctx context.Context, org Org, a dbgen.Appointment) error {
+	if !org.Settings.WaitlistEnabled || !a.StartAt.After(t.now) {
+		return nil
+	}
+	payload, err := json.Marshal(Freed{org.ID, a.ProfessionalID, a.StartAt})
+	if err != nil {
+		return err
+	}
+	return t.kit.Jobs.Enqueue(ctx, t.Raw, module.Run{Job: JobWaitlist, Payload: payload})
+}
+
+// Due is a reminder whose time has come.
+type Due = dbgen.DueRemindersRow
+
+// Reminded is what a reminder is about, with the client's phone as other products
+// know it.
+type Reminded struct {
+	dbgen.AppointmentDetail
+	Phone string
+}
+
+// remindable loads what a reminder is about, while nobody else can change it; false
+// where it is not to be sent, and then it is dropped: the appointment was moved or is
+// over, or a nearer reminder is due as well.
+func (t *Tx) remindable(ctx context.Context, due Due) (about Reminded, r dbgen.Reminder, ok bool, err error) {
+	a, err := t.LockAppointment(ctx, due.OrgID, due.AppointmentID)
+	if err != nil {
+		return about, r, false, err
+	}
+	if r, err = t.LockReminder(ctx, dbgen.LockReminderParams(due)); errors.Is(err, pgx.ErrNoRows) {
+		return about, r, false, nil // sent, or dropped
+	} else if err != nil {
+		return about, r, false, err
+	}
+	nearer, err := t.NearerReminder(ctx, dbgen.NearerReminderParams{
+		OrgID: due.OrgID, AppointmentID: due.AppointmentID, Channel: due.Channel, OffsetMinutes: due.OffsetMinutes, Now: t.now,
+	})
+	if err != nil {
+		return about, r, false, err
+	}
+	open := a.Status == booking.Scheduled || a.Status == booking.Confirmed
+	planned := a.StartAt.Add(-time.Duration(due.OffsetMinutes) * time.Minute).Equal(due.DueAt)
+	if !open || !planned || nearer || !a.StartAt.After(t.now) {
+		return about, r, false, t.dropped(ctx, due)
+	}
+	if about.AppointmentDetail, err = t.AppointmentByID(ctx, due.OrgID, due.AppointmentID); err != nil {
+		return about, r, false, err
+	}
+	client, err := t.ClientByID(ctx, due.OrgID, a.ClientID)
+	if errors.Is(err, pgx.ErrNoRows) { // somebody who was forgotten
+		return about, r, false, t.dropped(ctx, due)
+	}
+	about.Phone = phoneOf(client)
+	return about, r, err == nil, err
+}
+
+// sent notes that a reminder went out, and tells other products.
+func (t *Tx) sent(ctx context.Context, due Due, about Reminded) error {
+	err := t.ReminderSent(ctx, dbgen.ReminderSentParams{
+		Now: t.now, OrgID: due.OrgID, AppointmentID: due.AppointmentID, OffsetMinutes: due.OffsetMinutes, Channel: due.Channel, DueAt: due.DueAt,
+	})
+	if err != nil {
+		return err
+	}
+	return t.publish(ctx, due.OrgID, "appointment.reminded", map[string]any{"appointment_id": due.AppointmentID, "client_phone": about.Phone})
+}
+
+// Remind sends a reminder that goes out with the transaction: send hands it over, and
+// false is that there is nobody to send it to.
+func (s *Store) Remind(ctx context.Context, due Due, send func(tx *Tx, about Reminded) (bool, error)) error {
+	return s.InTx(ctx, "sending a reminder", func(tx *Tx) error {
+		about, _, ok, err := tx.remindable(ctx, due)
+		if err != nil || !ok {
+			return err
+		}
+		done, err := send(tx, about)
+		switch {
+		case err != nil:
+			return err
+		case !done:
+			return tx.dropped(ctx, due)
+		}
+		return tx.sent(ctx, due, about)
+	})
+}
+
+func (t *Tx) dropped(ctx context.Context, due Due) error {
+	return t.DropReminder(ctx, dbgen.DropReminderParams(due))
+}
+
+// Claim takes a reminder that goes out through somebody else, outside of every
+// transaction; [Store.Claimed] says what came of it. One that was claimed before and
+// of which nothing was heard since may have arrived: it is dropped, and claimed is
+// false, as it is where it is not to be sent any more.
+func (s *Store) Claim(ctx context.Context, due Due) (about Reminded, claimed bool, err error) {
+	err = s.InTx(ctx, "claiming a reminder", func(tx *Tx) error {
+		var r dbgen.Reminder
+		if about, r, claimed, err = tx.remindable(ctx, due); err != nil || !claimed {
+			return err
+		}
+		if r.RetryAt != nil && r.RetryAt.After(tx.now) { // somebody else has it
+			claimed = false
+			return nil
+		}
+		if r.ClaimedAt != nil {
+			claimed = false
+			return tx.dropped(ctx, due)
+		}
+		later := tx.now.Add(claimTime)
+		return tx.ReminderClaimed(ctx, dbgen.ReminderClaimedParams{
+			ClaimedAt: &tx.now, RetryAt: &later, Attempts: r.Attempts + 1, OrgID: due.OrgID, AppointmentID: due.AppointmentID,
+			OffsetMinutes: due.OffsetMinutes, Channel: due.Channel, DueAt: due.DueAt,
+		})
+	})
+	return about, claimed && err == nil, err
+}
+
+const (
+	claimTime     = 5 * time.Minute // longer than sending may take
+	reminderTries = 4
+)
+
+// Outcome is what came of sending a claimed reminder.
+type Outcome struct {
+	Sent  bool
+	Again time.Duration // it surely was not sent: when to try again; 0 = nobody knows, or it never will be
+}
+
+// Claimed notes what came of a claimed reminder. Unless it is to be tried again it is
+// over.
+func (s *Store) Claimed(ctx context.Context, due Due, about Reminded, came Outcome) error {
+	return s.InTx(ctx, "settling a reminder", func(tx *Tx) error {
+		r, err := tx.LockReminder(ctx, dbgen.LockReminderParams(due))
+		gone := errors.Is(err, pgx.ErrNoRows) // moved or cancelled meanwhile
+		switch {
+		case err != nil && !gone:
+			return err
+		case came.Sent:
+			return tx.sent(ctx, due, about)
+		case gone:
+			return nil
+		case came.Again == 0 || r.Attempts >= reminderTries:
+			return tx.dropped(ctx, due)
+		}
+		later := tx.now.Add(came.Again)
+		return tx.ReminderClaimed(ctx, dbgen.ReminderClaimedParams{
+			RetryAt: &later, Attempts: r.Attempts, OrgID: due.OrgID, AppointmentID: due.AppointmentID,
+			OffsetMinutes: due.OffsetMinutes, Channel: due.Channel, DueAt: due.DueAt,
+		})
+	})
+}
