@@ -225,7 +225,7 @@ func (op operation) members(s schema, seen map[string]bool) (names []string) {
 func (op operation) complete(s *studio) {
 	s.t.Helper()
 	for _, one := range op.Parameters {
-		if one.In == "path" && !slices.Contains([]string{"slug", "provider", "token", "txid", "file"}, one.Name) {
+		if one.In == "path" && !slices.Contains([]string{"slug", "provider", "token", "file"}, one.Name) {
 			require.NotEmpty(s.t, kindOf(op.Path), "say in kindOf what %s names by %s", op.Path, one.Name)
 		}
 		if one.In == "query" && idMember.MatchString(one.Name) && !slices.Contains(notIDs, one.Name) {

@@ -207,6 +207,6 @@ func (r route) operation() huma.Operation {
 	}
 	return huma.Operation{
 		OperationID: r.id, Method: r.method, Path: r.path, Summary: r.summary, DefaultStatus: r.status,
-		Security: r.who, Errors: errors, Tags: []string{tag},
+		Security: r.who, Errors: errors, Tags: []string{tag}, Hidden: tag == "dev", // the document is the same everywhere
 	}
 }
