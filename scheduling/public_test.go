@@ -255,6 +255,30 @@ func TestEventsOfConnectedProducts(t *testing.T) {
 	require.NotContains(t, gone.text, "987654321")
 }
 
+// Families share a phone: only who was deleted is forgotten.
+func TestDeletedPatientOfAFamily(t *testing.T) {
+	t.Parallel()
+	p := opened(t)
+	client := func(name string, email any) string {
+		return p.ok(201, "POST", "/clients", object{"name": name, "phone": "+5511955556666", "email": email})["id"].(string)
+	}
+	mother, father, child := client("Ana", "ana@example.com"), client("Rui", "rui@example.com"), client("Bia", nil)
+	deleted := func(id string, email any, gone, there []string) {
+		t.Helper()
+		require.NoError(t, p.receive(id, "patient.deleted", object{"phone": "+5511955556666", "email": email}))
+		for _, one := range gone {
+			p.refused(404, "not_found", "GET", "/clients/"+one, nil)
+		}
+		for _, one := range there {
+			p.ok(200, "GET", "/clients/"+one, nil)
+		}
+	}
+	deleted("evt_5123456789abcdef", "ANA@example.com", []string{mother}, []string{father, child})
+	deleted("evt_6123456789abcdef", "bia@example.com", []string{child}, []string{father})
+	require.ErrorIs(t, p.receive("evt_7123456789abcdef", "patient.deleted", object{"phone": "+5511955556666", "email": "x@example.com"}), module.ErrIgnored)
+	deleted("evt_8123456789abcdef", nil, []string{father}, nil)
+}
+
 func TestAddressesAreLimited(t *testing.T) {
 	t.Parallel()
 	p := opened(t)

@@ -155,4 +155,33 @@ func TestLoyalty(t *testing.T) {
 		p.do(200, action, second, nil)
 		require.EqualValues(t, want, p.ok(200, "GET", path, nil)["balance"])
 	}
+	p.ok(200, "POST", path+"/adjust", object{"points": -7, "reason": "spent"})
+	for _, action := range []string{"reopen", "complete"} {
+		p.do(200, action, second, nil)
+		require.EqualValues(t, 0, p.ok(200, "GET", path, nil)["balance"], "one visit earns once: %s", action)
+	}
+}
+
+// What an appointment counted for stays with whom it was counted for.
+func TestClientOfWhatIsOver(t *testing.T) {
+	t.Parallel()
+	p := opened(t)
+	other := p.ok(201, "POST", "/clients", object{"name": "Other"})["id"].(string)
+	for _, action := range []string{"complete", "noshow"} {
+		id := p.book(0)
+		p.ok(200, "PUT", "/appointments/"+id, object{"client_id": other})
+		p.ok(200, "PUT", "/appointments/"+id, object{"client_id": p.client})
+		p.do(200, action, id, nil)
+		p.refused(409, "appointment_over", "PUT", "/appointments/"+id, object{"client_id": other})
+		p.ok(200, "PUT", "/appointments/"+id, object{"client_id": p.client, "notes": "the same client"})
+		p.do(200, "reopen", id, nil)
+		require.Equal(t, 2, p.count("scheduling.reminders where appointment_id = $1", id), "what did not happen is still to come")
+		p.ok(200, "PUT", "/appointments/"+id, object{"client_id": other})
+		p.do(200, "cancel", id, nil)
+	}
+	for _, client := range []string{p.client, other} {
+		got := p.ok(200, "GET", "/clients/"+client, nil)
+		require.EqualValues(t, 0, got["total_appointments"])
+		require.EqualValues(t, 0, got["no_show_count"])
+	}
 }

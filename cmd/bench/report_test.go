@@ -66,9 +66,10 @@ func TestVerdicts(t *testing.T) {
 	for i, v := range verdicts {
 		got[i] = v.Verdict
 	}
-	require.Equal(t, []string{
-		"reached", "not reached", "not reached", "not measured", "not measured", "not measured", "not measured", "not measured", "not measured",
-	}, got)
+	require.Equal(t, []string{"reached", "not reached", "not reached"}, got[:3])
+	for i, verdict := range got[3:] {
+		require.Equal(t, "not measured", verdict, verdicts[3+i].Goal)
+	}
 	var printed strings.Builder
 	printVerdicts(&printed, verdicts)
 	require.Contains(t, printed.String(), "≤ 1.7 ×")

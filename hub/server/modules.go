@@ -192,7 +192,7 @@ func (s *Server) openProducts(ctx context.Context, guard *egress.Guard, limits k
 	p.background.Go(func() { p.connect.Run(running) })
 	p.background.Go(func() { inbox.Keep(running, db, log, time.Now) })
 	for _, one := range p.list {
-		if worker, ok := one.instance.(module.Worker); ok && !s.options.JobsByHand {
+		if worker, ok := one.instance.(module.Worker); ok {
 			runner := jobs.NewRunner(db, one.spec.Name, worker.Jobs(), log.With("product", one.spec.Name), s.productClock())
 			p.background.Go(func() { runner.Run(running) })
 		}

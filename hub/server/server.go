@@ -41,9 +41,7 @@ type Options struct {
 	Modules    []module.Module // the products this hub can host; settings say which run
 	Connectors []hub.Connector // of products that have one of their own
 
-	// For tests of products.
 	ProductClock func() time.Time // what products are lent as their clock; nil = the machine's
-	JobsByHand   bool             // the products' jobs are not run here
 }
 
 // Server is a running hub.

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -252,8 +253,7 @@ func TestDeposit(t *testing.T) {
 	var txid string
 	require.NoError(t, s.hub.Kit.Pool.QueryRow(t.Context(), `select txid from scheduling.charges`).Scan(&txid))
 	s.api(200, "POST", "/dev/payments/"+txid+"/pay", nil)
-	s.hub.Work("payments")
-	require.Len(t, v.get(200, p.path).all("p", "class=note"), 1)
+	require.Eventually(t, func() bool { return len(v.get(200, p.path).all("p", "class=note")) == 1 }, 30*time.Second, 20*time.Millisecond)
 	paid := v.get(200, p.path)
 	require.Contains(t, paid.text(), "Sinal pago")
 	require.Empty(t, paid.all("textarea", ""))

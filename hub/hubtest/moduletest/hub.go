@@ -32,9 +32,7 @@ import (
 
 // Options are how a test's hub differs from any other.
 type Options struct {
-	// Now is where the product's clock stands until [Hub.Clock] is advanced; its jobs run
-	// when the test calls [Hub.Work]. Zero: the machine's time, and the hub runs them.
-	Now      time.Time
+	Now      time.Time       // where the product's clock stands until [Hub.Clock] is advanced; zero: the machine's time
 	Settings []string        // as in the environment: "HUB_PAYMENT_PROVIDER=none"
 	Beside   []module.Module // more products
 
@@ -76,7 +74,7 @@ func Start(t testing.TB, m module.Module, o Options) *Hub {
 	}
 	if !o.Now.IsZero() {
 		h.Clock = hubtest.NewClock(o.Now)
-		options.ProductClock, options.JobsByHand = h.Clock.Now, true
+		options.ProductClock = h.Clock.Now
 	}
 	running, err := server.Start(context.Background(), options)
 	require.NoError(t, err)
@@ -178,18 +176,6 @@ func (h *Hub) Key(tenant uuid.UUID, environment hub.Environment, scopes ...strin
 		"tenant_id": tenant, "name": "test", "environment": environment, "scopes": scopes, "rate": "0",
 	}, &made)
 	return made.APIKey
-}
-
-// Work runs a job of the product once, without a payload.
-func (h *Hub) Work(job string) {
-	h.t.Helper()
-	for _, one := range h.Instance.(module.Worker).Jobs() {
-		if one.Name == job {
-			require.NoError(h.t, one.Run(h.t.Context(), nil))
-			return
-		}
-	}
-	require.Fail(h.t, "there is no job "+job)
 }
 
 // Mails are the texts sent to an address, newest first.

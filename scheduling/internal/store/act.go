@@ -177,8 +177,10 @@ func (t *Tx) effects(ctx context.Context, action booking.Action, c Change, was d
 		return t.earnVisit(ctx, was)
 	case booking.Reopen:
 		if was.Status == booking.NoShow {
-			_, err := t.AddToClient(ctx, dbgen.AddToClientParams{OrgID: c.Org.ID, ID: was.ClientID, NoShows: -1})
-			return err
+			if _, err := t.AddToClient(ctx, dbgen.AddToClientParams{OrgID: c.Org.ID, ID: was.ClientID, NoShows: -1}); err != nil {
+				return err
+			}
+			return t.planReminders(ctx, c.Org, c.ID, was.StartAt)
 		}
 		if _, err := t.AddToClient(ctx, dbgen.AddToClientParams{OrgID: c.Org.ID, ID: was.ClientID, Appointments: -1}); err != nil {
 			return err

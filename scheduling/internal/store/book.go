@@ -65,8 +65,9 @@ var errTaken = errors.New("the time is taken")
 // Book makes an appointment. A time that is taken, or for clients not offered, is a
 // *[booking.SlotTakenError] with other times.
 func (s *Store) Book(ctx context.Context, n NewAppointment) (Booked, error) {
-	// What may have been booked before is not to be told that its own time is taken.
-	if n.Online && n.Professional != nil && n.Once == nil && n.SourceID == nil {
+	// What may have been booked before, or is held for this very request, is not to be
+	// told that its own time is taken.
+	if n.Online && n.Professional != nil && n.Once == nil && n.SourceID == nil && n.Hold == uuid.Nil {
 		done, err := s.queue(ctx, n)
 		if err != nil {
 			return Booked{}, err

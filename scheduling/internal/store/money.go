@@ -167,8 +167,9 @@ func (t *Tx) AddPoints(ctx context.Context, p Points) error {
 	return err
 }
 
-// visitSource names a completion. A corrected appointment may be completed again,
-// so the version is part of it.
+// visitSource names a completion. A corrected appointment may be completed again, so
+// the version is part of it; what an earlier completion earned and could not be taken
+// back is not earned again.
 func visitSource(a dbgen.Appointment) string { return fmt.Sprintf("visit:%s:", a.ID) }
 
 func (t *Tx) earnVisit(ctx context.Context, a dbgen.Appointment) error {
@@ -176,8 +177,12 @@ func (t *Tx) earnVisit(ctx context.Context, a dbgen.Appointment) error {
 	if err != nil {
 		return err
 	}
+	kept, err := t.Accrued(ctx, a.OrgID, visitSource(a))
+	if err != nil {
+		return err
+	}
 	return t.AddPoints(ctx, Points{
-		Org: a.OrgID, Client: a.ClientID, Type: "earn", Points: program.ForVisit(a.PriceCents, a.ServiceID),
+		Org: a.OrgID, Client: a.ClientID, Type: "earn", Points: max(0, program.ForVisit(a.PriceCents, a.ServiceID)-kept),
 		Source: fmt.Sprintf("%s%d", visitSource(a), a.Version), Appointment: &a.ID,
 	})
 }

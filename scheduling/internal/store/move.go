@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"integrationhub/hub"
 	"integrationhub/scheduling/internal/booking"
 	"integrationhub/scheduling/internal/store/dbgen"
 )
@@ -140,6 +141,10 @@ func (t *Tx) edit(ctx context.Context, m Move, c Change, was dbgen.Appointment) 
 		client, err := t.Client(ctx, c.Org.ID, *m.Client)
 		if err != nil {
 			return err
+		}
+		if client.ID != was.ClientID && now.Status != booking.Scheduled && now.Status != booking.Confirmed {
+			// What the appointment counted for is the old client's.
+			return hub.Errorf(hub.ErrConflict, "appointment_over", "The client of an appointment can be changed while it is scheduled or confirmed; this one is %s.", now.Status)
 		}
 		change.ClientID = client.ID
 	}

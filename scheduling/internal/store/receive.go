@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"strings"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
@@ -39,6 +40,9 @@ func (t *Tx) Receive(ctx context.Context, e hub.Event) error {
 	if err != nil {
 		return err
 	}
+	if e.Type == "patient.deleted" && data.Email != nil {
+		clients = whose(clients, *data.Email)
+	}
 	if len(clients) == 0 {
 		return module.ErrIgnored
 	}
@@ -56,6 +60,28 @@ func (t *Tx) Receive(ctx context.Context, e hub.Event) error {
 		}
 	}
 	return nil
+}
+
+// whose are those of the clients with a phone who may be the patient with an e-mail
+// address: families share phones. Who has the address is; where nobody has it, those
+// who have none may be.
+func whose(clients []dbgen.Client, email string) []dbgen.Client {
+	var same, none []dbgen.Client
+	for _, c := range clients {
+		switch {
+		case c.Email == nil || *c.Email == "":
+			none = append(none, c)
+		case strings.EqualFold(*c.Email, email):
+			same = append(same, c)
+		}
+	}
+	switch {
+	case email == "":
+		return clients
+	case len(same) > 0:
+		return same
+	}
+	return none
 }
 
 // anonymize keeps a client's bookings and money and forgets who it was.
