@@ -57,6 +57,7 @@ type Server struct {
 	stopping chan struct{}
 	failed   chan error
 	first    FirstOperator
+	settled  *time.Timer // gives back what only starting needed
 }
 
 // FirstOperator is the account the first start made.
@@ -69,6 +70,9 @@ type FirstOperator struct {
 // drainTime is how long a stopping server goes on serving, so that a load balancer
 // that asks /ready notices before connections are refused.
 const drainTime = time.Second
+
+// settleTime is how long after the start a hub has done what comes first.
+const settleTime = 5 * time.Second
 
 // Start brings a hub up: storage, engine, listener. When it returns without an
 // error, requests are answered. ctx bounds the start only.
@@ -133,7 +137,9 @@ func Start(ctx context.Context, o Options) (_ *Server, err error) {
 	}()
 	s.watchDatabase()
 	s.probes.ready.Store(true)
-	debug.FreeOSMemory() // what only starting needed, such as hashing a password
+	// What only starting needed, such as documents of interfaces and what products do
+	// first of all, is given back once that is over: the runtime would keep most of it.
+	s.settled = time.AfterFunc(settleTime, debug.FreeOSMemory)
 	return s, nil
 }
 
@@ -248,6 +254,7 @@ func (s *Server) Failed() <-chan error { return s.failed }
 // Stop ends the hub gracefully within the configured time: not ready at once, what
 // is in flight is finished, the rest is left to other processes or the next start.
 func (s *Server) Stop() {
+	s.settled.Stop()
 	grace := s.options.Config.ShutdownGrace
 	ctx, cancel := context.WithTimeout(context.Background(), grace)
 	defer cancel()
