@@ -214,9 +214,7 @@ func FuzzReader(f *testing.F) {
 	f.Add("nome\n\"\"\"\n\"x\"\"\n")
 	f.Add("nome,a\r\n5\"\",\"\n")
 	f.Fuzz(func(t *testing.T, text string) {
-		if len(text) > 4096 {
-			t.Skip("what is read again from every row takes the square of the time")
-		}
+		text = text[:min(len(text), 4096)] // what is read again from every row takes the square of the time
 		if head, at, err := intake.ReadHead(strings.NewReader(text)); err == nil {
 			resumed(t, text, head, at)
 		}
