@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"integrationhub/hub"
+	"integrationhub/hub/module/rest"
 	"integrationhub/scheduling/internal/booking"
 	"integrationhub/scheduling/internal/store"
 	"integrationhub/scheduling/internal/store/dbgen"
@@ -82,21 +83,21 @@ func serviceOf(s dbgen.Service) Service {
 
 // into applies the fields to a service and checks what comes out.
 func (f *serviceFields) into(s *dbgen.Service) error {
-	f.Name.into(&s.Name)
-	f.Description.into(&s.Description)
-	f.DurationMinutes.into(&s.DurationMinutes)
-	f.Price.into(&s.PriceCents)
-	f.Color.into(&s.Color)
-	f.RequiresDeposit.into(&s.RequiresDeposit)
-	f.DepositAmount.intoNull(&s.DepositCents)
-	f.IsActive.into(&s.IsActive)
-	f.IsPublic.into(&s.IsPublic)
-	f.Category.intoNull(&s.Category)
-	f.Capacity.into(&s.Capacity)
-	f.SlotIntervalMinutes.intoNull(&s.SlotIntervalMinutes)
-	f.BufferBeforeMinutes.intoNull(&s.BufferBeforeMinutes)
-	f.BufferAfterMinutes.intoNull(&s.BufferAfterMinutes)
-	f.ImageURL.intoNull(&s.ImageUrl)
+	f.Name.Into(&s.Name)
+	f.Description.Into(&s.Description)
+	f.DurationMinutes.Into(&s.DurationMinutes)
+	f.Price.Into(&s.PriceCents)
+	f.Color.Into(&s.Color)
+	f.RequiresDeposit.Into(&s.RequiresDeposit)
+	f.DepositAmount.IntoNull(&s.DepositCents)
+	f.IsActive.Into(&s.IsActive)
+	f.IsPublic.Into(&s.IsPublic)
+	f.Category.IntoNull(&s.Category)
+	f.Capacity.Into(&s.Capacity)
+	f.SlotIntervalMinutes.IntoNull(&s.SlotIntervalMinutes)
+	f.BufferBeforeMinutes.IntoNull(&s.BufferBeforeMinutes)
+	f.BufferAfterMinutes.IntoNull(&s.BufferAfterMinutes)
+	f.ImageURL.IntoNull(&s.ImageUrl)
 	if f.Description.Null {
 		s.Description = ""
 	}
@@ -105,15 +106,15 @@ func (f *serviceFields) into(s *dbgen.Service) error {
 	}
 	s.Name = strings.TrimSpace(s.Name)
 	var wrong faults
-	wrong.length(s.Name, "body.name", 1, 120)
-	wrong.length(s.Description, "body.description", 0, 2000)
+	wrong.Length(s.Name, "body.name", 1, 120)
+	wrong.Length(s.Description, "body.description", 0, 2000)
 	wrong.color(s.Color, "body.color")
-	wrong.length(text(s.Category), "body.category", 0, 120)
-	wrong.link(s.ImageUrl, "body.image_url")
+	wrong.Length(text(s.Category), "body.category", 0, 120)
+	wrong.Link(s.ImageUrl, "body.image_url")
 	if err := wrong.also(store.ServiceOf(*s).Validate()); err != nil {
 		return err
 	}
-	return wrong.err()
+	return wrong.Err()
 }
 
 func (a *API) listServices(ctx context.Context, _ *struct{}) (*servicesOutput, error) {
@@ -122,7 +123,7 @@ func (a *API) listServices(ctx context.Context, _ *struct{}) (*servicesOutput, e
 		return nil, err
 	}
 	rows, err := a.store.ListServices(ctx, org)
-	return &servicesOutput{mapped(rows, serviceOf)}, err
+	return &servicesOutput{rest.Map(rows, serviceOf)}, err
 }
 
 func (a *API) createService(ctx context.Context, in *serviceInput) (*serviceOutput, error) {
@@ -131,7 +132,7 @@ func (a *API) createService(ctx context.Context, in *serviceInput) (*serviceOutp
 		return nil, err
 	}
 	s := dbgen.Service{Color: defaultColor, Capacity: 1, IsActive: true, IsPublic: true}
-	if !in.Body.DurationMinutes.given() {
+	if !in.Body.DurationMinutes.Given() {
 		return nil, hub.Invalid("body.duration_minutes", "is required")
 	}
 	if err := in.Body.into(&s); err != nil {
@@ -159,7 +160,7 @@ func (a *API) updateService(ctx context.Context, in *oneServiceInput) (*serviceO
 		}
 		at := slices.IndexFunc(all, func(s dbgen.Service) bool { return s.ID == in.ID })
 		if at < 0 {
-			return missing("Service")
+			return rest.Missing("Service")
 		}
 		s := all[at]
 		if err := in.Body.into(&s); err != nil {
@@ -230,7 +231,7 @@ func (a *API) reorderServices(ctx context.Context, in *reorderInput) (*servicesO
 			case slices.Contains(order[:i], id):
 				return hub.Invalid(location, "must not name a service twice")
 			case !left[id]:
-				return missing("Service")
+				return rest.Missing("Service")
 			}
 			delete(left, id)
 		}
