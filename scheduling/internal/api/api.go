@@ -243,6 +243,16 @@ func pageOf[T any](items []T, total int, p Paging) Page[T] {
 	return Page[T]{Items: items, Total: total, Page: p.Page, PerPage: p.PerPage, Pages: (total + p.PerPage - 1) / p.PerPage}
 }
 
+// listOutput is a whole list.
+type listOutput[T any] struct {
+	Total int `header:"X-Total-Count"`
+	Body  []T
+}
+
+func listed[A, B any](rows []A, convert func(A) B) *listOutput[B] {
+	return &listOutput[B]{len(rows), mapped(rows, convert)}
+}
+
 func (p Paging) offset() int { return (p.Page - 1) * p.PerPage }
 
 // versionOf reads If-Match.

@@ -389,6 +389,7 @@ func (a *API) updateAppointment(ctx context.Context, in *updateAppointmentInput)
 	}
 	var wrong faults
 	wrong.length(b.Notes.Value, "body.notes", 0, 2000)
+	wrong.money(b.Price, org.Currency, "body.price")
 	wrong.need(m.Price == nil || *m.Price >= 0 && *m.Price <= booking.MaxPrice, "body.price", "must be 0 to "+booking.MaxPrice.String())
 	if err := wrong.err(); err != nil {
 		return nil, err

@@ -172,6 +172,11 @@ func (f *faults) phone(s *string) {
 	f.need(booking.ValidPhone(*s), "body.phone", "must be a phone number of 8 to 15 digits")
 }
 
+// money checks that an amount that was sent exists in a currency.
+func (f *faults) money(amount optional[booking.Cents], currency, location string) {
+	f.need(!amount.given() || amount.Value.Payable(currency), location, "must not have decimals in this currency")
+}
+
 func (f *faults) zone(name, location string) {
 	_, err := time.LoadLocation(name)
 	f.need(err == nil && name != "" && name != "Local", location, "must be an IANA time zone")

@@ -39,7 +39,7 @@ func (in *pixInput) check(currency string) error {
 	wrong.need(b.AppointmentID.given() || b.ClientID.given(), "body.client_id", "is required without appointment_id")
 	if b.Amount.given() {
 		wrong.need(b.Amount.Value > 0 && b.Amount.Value <= booking.MaxPrice, "body.amount", "must be above 0 and at most "+booking.MaxPrice.String())
-		wrong.need(b.Amount.Value.Payable(currency), "body.amount", "must not have decimals in this currency")
+		wrong.money(b.Amount, currency, "body.amount")
 	} else {
 		wrong.need(b.AppointmentID.given(), "body.amount", "is required without appointment_id")
 	}

@@ -138,7 +138,7 @@ func (a *API) createPayment(ctx context.Context, in *paymentInput) (*struct{ Bod
 	b := &in.Body
 	var wrong faults
 	wrong.need(b.Amount.Value > 0 && b.Amount.Value <= booking.MaxPrice, "body.amount", "must be above 0 and at most "+booking.MaxPrice.String())
-	wrong.need(b.Amount.Value.Payable(org.Currency), "body.amount", "must not have decimals in this currency")
+	wrong.money(b.Amount, org.Currency, "body.amount")
 	wrong.length(b.Description.Value, "body.description", 0, 200)
 	wrong.need(b.ClientID.given() || b.AppointmentID.given(), "body.client_id", "is required without appointment_id")
 	if err := wrong.err(); err != nil {
