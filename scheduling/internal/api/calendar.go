@@ -7,6 +7,7 @@ import (
 	"github.com/google/uuid"
 
 	"integrationhub/hub"
+	"integrationhub/hub/module/rest"
 	"integrationhub/scheduling/internal/booking"
 	"integrationhub/scheduling/internal/store"
 	"integrationhub/scheduling/internal/store/dbgen"
@@ -64,15 +65,15 @@ func ruleOf(r dbgen.ScheduleRule, zone *time.Location) ScheduleRule {
 
 // into applies the fields to a rule and checks what comes out.
 func (f *ruleFields) into(r *dbgen.ScheduleRule) error {
-	f.ProfessionalID.into(&r.ProfessionalID)
-	f.DayOfWeek.into(&r.DayOfWeek)
-	f.IsActive.into(&r.IsActive)
+	f.ProfessionalID.Into(&r.ProfessionalID)
+	f.DayOfWeek.Into(&r.DayOfWeek)
+	f.IsActive.Into(&r.IsActive)
 	start, end := r.StartMinute.String(), r.EndMinute.String()
-	f.StartTime.into(&start)
-	f.EndTime.into(&end)
+	f.StartTime.Into(&start)
+	f.EndTime.Into(&end)
 	breakStart, breakEnd := shown(r.BreakStartMinute), shown(r.BreakEndMinute)
-	f.BreakStart.intoNull(&breakStart)
-	f.BreakEnd.intoNull(&breakEnd)
+	f.BreakStart.IntoNull(&breakStart)
+	f.BreakEnd.IntoNull(&breakEnd)
 	var wrong faults
 	hours, err := booking.ParsePair(&start, &end, "start_time", "end_time")
 	if err := wrong.also(err); err != nil {
@@ -95,14 +96,14 @@ func (f *ruleFields) into(r *dbgen.ScheduleRule) error {
 	if err := wrong.also(rule.Validate()); err != nil {
 		return err
 	}
-	return wrong.err()
+	return wrong.Err()
 }
 
 // there checks that a professional is the organization's.
 func there(ctx context.Context, q *dbgen.Queries, org, professional uuid.UUID) error {
 	rows, err := q.ListProfessionals(ctx, org, &professional)
 	if err == nil && len(rows) == 0 {
-		return missing("Professional")
+		return rest.Missing("Professional")
 	}
 	return err
 }
@@ -147,11 +148,11 @@ func (a *API) createRule(ctx context.Context, in *ruleInput) (*ruleOutput, error
 		return nil, err
 	}
 	var wrong faults
-	wrong.need(in.Body.ProfessionalID.given(), "body.professional_id", "is required")
-	wrong.need(in.Body.DayOfWeek.given(), "body.day_of_week", "is required")
-	wrong.need(in.Body.StartTime.given(), "body.start_time", "is required")
-	wrong.need(in.Body.EndTime.given(), "body.end_time", "is required")
-	if err := wrong.err(); err != nil {
+	wrong.Need(in.Body.ProfessionalID.Given(), "body.professional_id", "is required")
+	wrong.Need(in.Body.DayOfWeek.Given(), "body.day_of_week", "is required")
+	wrong.Need(in.Body.StartTime.Given(), "body.start_time", "is required")
+	wrong.Need(in.Body.EndTime.Given(), "body.end_time", "is required")
+	if err := wrong.Err(); err != nil {
 		return nil, err
 	}
 	r := dbgen.ScheduleRule{IsActive: true}
@@ -177,7 +178,7 @@ func (a *API) updateRule(ctx context.Context, in *oneRuleInput) (*ruleOutput, er
 	err = a.store.InTx(ctx, "updating a rule", func(tx *store.Tx) error {
 		r, err := tx.LockRule(ctx, org.ID, in.ID)
 		if err != nil {
-			return or404("Schedule rule", err)
+			return rest.Or404("Schedule rule", err)
 		}
 		if err := in.Body.into(&r); err != nil {
 			return err
@@ -245,7 +246,7 @@ func (a *API) copyRules(ctx context.Context, in *copyInput) (*copyOutput, error)
 		}
 		out.Body.Copied = int(copied)
 		now, err := tx.ListRules(ctx, org.ID, &in.To)
-		out.Body.Rules = mapped(now, func(r dbgen.ScheduleRule) ScheduleRule { return ruleOf(r, org.Zone) })
+		out.Body.Rules = rest.Map(now, func(r dbgen.ScheduleRule) ScheduleRule { return ruleOf(r, org.Zone) })
 		return err
 	})
 	return out, err

@@ -7,6 +7,7 @@ import (
 	"github.com/google/uuid"
 
 	"integrationhub/hub"
+	"integrationhub/hub/module/rest"
 	"integrationhub/scheduling/internal/booking"
 	"integrationhub/scheduling/internal/store"
 	"integrationhub/scheduling/internal/store/dbgen"
@@ -63,14 +64,14 @@ func exceptionOf(e dbgen.ScheduleException, zone *time.Location) ScheduleExcepti
 
 // into applies the fields to an exception and checks what comes out.
 func (f *exceptionFields) into(e *dbgen.ScheduleException) error {
-	f.ProfessionalID.into(&e.ProfessionalID)
-	f.Reason.into(&e.Reason)
+	f.ProfessionalID.Into(&e.ProfessionalID)
+	f.Reason.Into(&e.Reason)
 	if f.Reason.Null {
 		e.Reason = ""
 	}
-	f.ExceptionType.into(&e.ExceptionType)
+	f.ExceptionType.Into(&e.ExceptionType)
 	var wrong faults
-	if f.Date.given() {
+	if f.Date.Given() {
 		d, err := date("body.date", f.Date.Value)
 		if err := wrong.also(err); err != nil {
 			return err
@@ -78,8 +79,8 @@ func (f *exceptionFields) into(e *dbgen.ScheduleException) error {
 		e.Date = d.Time()
 	}
 	start, end := shown(e.StartMinute), shown(e.EndMinute)
-	f.StartTime.intoNull(&start)
-	f.EndTime.intoNull(&end)
+	f.StartTime.IntoNull(&start)
+	f.EndTime.IntoNull(&end)
 	hours, err := booking.ParsePair(start, end, "start_time", "end_time")
 	if err := wrong.also(err); err != nil {
 		return err
@@ -91,8 +92,8 @@ func (f *exceptionFields) into(e *dbgen.ScheduleException) error {
 	if err := wrong.also(booking.Exception{Kind: booking.ExceptionKind(e.ExceptionType), Hours: hours}.Validate()); err != nil {
 		return err
 	}
-	wrong.length(e.Reason, "body.reason", 0, 200)
-	return wrong.err()
+	wrong.Length(e.Reason, "body.reason", 0, 200)
+	return wrong.Err()
 }
 
 type exceptionsInput struct {
@@ -128,10 +129,10 @@ func (a *API) createException(ctx context.Context, in *exceptionInput) (*struct{
 		return nil, err
 	}
 	var wrong faults
-	wrong.need(in.Body.ProfessionalID.given(), "body.professional_id", "is required")
-	wrong.need(in.Body.Date.given(), "body.date", "is required")
-	wrong.need(in.Body.ExceptionType.given(), "body.exception_type", "is required")
-	if err := wrong.err(); err != nil {
+	wrong.Need(in.Body.ProfessionalID.Given(), "body.professional_id", "is required")
+	wrong.Need(in.Body.Date.Given(), "body.date", "is required")
+	wrong.Need(in.Body.ExceptionType.Given(), "body.exception_type", "is required")
+	if err := wrong.Err(); err != nil {
 		return nil, err
 	}
 	var e dbgen.ScheduleException
@@ -140,7 +141,7 @@ func (a *API) createException(ctx context.Context, in *exceptionInput) (*struct{
 	}
 	first := booking.NewDate(e.Date.Date())
 	last := first
-	if in.Body.DateTo.given() {
+	if in.Body.DateTo.Given() {
 		if last, err = date("body.date_to", in.Body.DateTo.Value); err != nil {
 			return nil, err
 		}
@@ -213,7 +214,7 @@ func (a *API) updateException(ctx context.Context, in *oneExceptionInput) (*stru
 	err = a.store.InTx(ctx, "updating an exception", func(tx *store.Tx) error {
 		e, err := tx.LockException(ctx, org.ID, in.ID)
 		if err != nil {
-			return or404("Schedule exception", err)
+			return rest.Or404("Schedule exception", err)
 		}
 		if err := in.Body.into(&e); err != nil {
 			return err

@@ -10,6 +10,7 @@ import (
 
 	"integrationhub/hub"
 	"integrationhub/hub/module/dberr"
+	"integrationhub/hub/module/rest"
 	"integrationhub/scheduling/internal/booking"
 	"integrationhub/scheduling/internal/store"
 	"integrationhub/scheduling/internal/store/dbgen"
@@ -74,37 +75,37 @@ func (a *API) professionalOf(row dbgen.ListProfessionalsRow, zone *time.Location
 
 // into applies the fields to a professional and checks what comes out.
 func (f *professionalFields) into(p *dbgen.Professional) error {
-	f.UserID.intoNull(&p.UserID)
-	f.Name.into(&p.Name)
-	f.Email.intoNull(&p.Email)
-	f.Phone.intoNull(&p.Phone)
-	f.Bio.intoNull(&p.Bio)
-	f.Specialty.intoNull(&p.Specialty)
-	f.AvatarURL.intoNull(&p.AvatarUrl)
-	f.Color.into(&p.Color)
-	f.IsActive.into(&p.IsActive)
-	f.AcceptsOnlineBooking.into(&p.AcceptsOnlineBooking)
-	f.Position.into(&p.Position)
-	f.MaxBookingsPerDay.intoNull(&p.MaxBookingsPerDay)
+	f.UserID.IntoNull(&p.UserID)
+	f.Name.Into(&p.Name)
+	f.Email.IntoNull(&p.Email)
+	f.Phone.IntoNull(&p.Phone)
+	f.Bio.IntoNull(&p.Bio)
+	f.Specialty.IntoNull(&p.Specialty)
+	f.AvatarURL.IntoNull(&p.AvatarUrl)
+	f.Color.Into(&p.Color)
+	f.IsActive.Into(&p.IsActive)
+	f.AcceptsOnlineBooking.Into(&p.AcceptsOnlineBooking)
+	f.Position.Into(&p.Position)
+	f.MaxBookingsPerDay.IntoNull(&p.MaxBookingsPerDay)
 	p.Name = strings.TrimSpace(p.Name)
 	var wrong faults
-	wrong.length(p.Name, "body.name", 1, 120)
-	wrong.email(p.Email, "body.email")
+	wrong.Length(p.Name, "body.name", 1, 120)
+	wrong.Email(p.Email, "body.email")
 	wrong.phone(p.Phone)
-	wrong.length(text(p.Bio), "body.bio", 0, 2000)
-	wrong.length(text(p.Specialty), "body.specialty", 0, 200)
-	wrong.link(p.AvatarUrl, "body.avatar_url")
+	wrong.Length(text(p.Bio), "body.bio", 0, 2000)
+	wrong.Length(text(p.Specialty), "body.specialty", 0, 200)
+	wrong.Link(p.AvatarUrl, "body.avatar_url")
 	wrong.color(p.Color, "body.color")
 	most := p.MaxBookingsPerDay
-	wrong.need(most == nil || *most >= 1 && *most <= 200, "body.max_bookings_per_day", "must be 1 to 200")
-	return wrong.err()
+	wrong.Need(most == nil || *most >= 1 && *most <= 200, "body.max_bookings_per_day", "must be 1 to 200")
+	return wrong.Err()
 }
 
 // professionalTaken answers for a user who is not there or is somebody else's.
 func professionalTaken(err error) error {
 	switch dberr.Violated(err) {
 	case "professionals_org_id_user_id_fkey":
-		return missing("User")
+		return rest.Missing("User")
 	case "professionals_user":
 		return hub.Errorf(hub.ErrConflict, "user_taken", "Another professional has this user.")
 	}
@@ -130,7 +131,7 @@ func (a *API) showProfessional(ctx context.Context, id uuid.UUID) (*professional
 		return nil, err
 	}
 	if len(rows) == 0 {
-		return nil, missing("Professional")
+		return nil, rest.Missing("Professional")
 	}
 	return &professionalOutput{a.professionalOf(rows[0], org.Zone)}, nil
 }
@@ -146,7 +147,7 @@ func (a *API) createProfessional(ctx context.Context, in *professionalInput) (*p
 	}
 	id := store.NewID()
 	var position *int
-	in.Body.Position.intoNull(&position)
+	in.Body.Position.IntoNull(&position)
 	err = a.store.CreateProfessional(ctx, dbgen.CreateProfessionalParams{
 		OrgID: org, ID: id, UserID: p.UserID, Name: p.Name, Email: p.Email, Phone: p.Phone, Bio: p.Bio, Specialty: p.Specialty, AvatarUrl: p.AvatarUrl,
 		Color: p.Color, IsActive: p.IsActive, AcceptsOnlineBooking: p.AcceptsOnlineBooking, MaxBookingsPerDay: p.MaxBookingsPerDay, Position: position,
@@ -165,7 +166,7 @@ func (a *API) updateProfessional(ctx context.Context, in *oneProfessionalInput) 
 	err = a.store.InTx(ctx, "updating a professional", func(tx *store.Tx) error {
 		p, err := tx.LockProfessional(ctx, org, in.ID)
 		if err != nil {
-			return or404("Professional", err)
+			return rest.Or404("Professional", err)
 		}
 		if err := in.Body.into(&p); err != nil {
 			return err
@@ -236,7 +237,7 @@ func (a *API) professionalServices(ctx context.Context, in *ByID) (*offeredOutpu
 		return nil, err
 	}
 	rows, err := a.store.ProfessionalServices(ctx, org, in.ID)
-	return &offeredOutput{mapped(rows, offeredOf)}, err
+	return &offeredOutput{rest.Map(rows, offeredOf)}, err
 }
 
 type setServicesInput struct {
@@ -263,19 +264,19 @@ func (in *setServicesInput) overrides(currency string) (map[uuid.UUID]booking.Ov
 	for key, fields := range in.Body.Overrides {
 		id, err := uuid.Parse(key)
 		if err != nil || !offered[id] {
-			wrong.need(false, "body.overrides", "must only name services of service_ids")
+			wrong.Need(false, "body.overrides", "must only name services of service_ids")
 			continue
 		}
 		wrong.money(fields.CustomPrice, currency, "body.overrides."+id.String()+".custom_price")
 		var o booking.Override
-		fields.CustomDuration.intoNull(&o.DurationMinutes)
-		fields.CustomPrice.intoNull(&o.Price)
+		fields.CustomDuration.IntoNull(&o.DurationMinutes)
+		fields.CustomPrice.IntoNull(&o.Price)
 		if err := wrong.also(o.Validate("overrides." + id.String())); err != nil {
 			return nil, err
 		}
 		found[id] = o
 	}
-	return found, wrong.err()
+	return found, wrong.Err()
 }
 
 func (a *API) setProfessionalServices(ctx context.Context, in *setServicesInput) (*offeredOutput, error) {
@@ -291,14 +292,14 @@ func (a *API) setProfessionalServices(ctx context.Context, in *setServicesInput)
 	ids := slices.Compact(in.Body.ServiceIDs)
 	err = a.store.InTx(ctx, "setting services", func(tx *store.Tx) error {
 		if _, err := tx.LockProfessional(ctx, org.ID, in.ID); err != nil {
-			return or404("Professional", err)
+			return rest.Or404("Professional", err)
 		}
 		known, err := tx.CountServices(ctx, org.ID, ids)
 		if err != nil {
 			return err
 		}
 		if known != len(ids) {
-			return missing("Service")
+			return rest.Missing("Service")
 		}
 		if err := tx.ClearProfessionalServices(ctx, org.ID, in.ID); err != nil {
 			return err

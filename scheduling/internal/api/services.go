@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"integrationhub/hub"
+	"integrationhub/hub/module/rest"
 	"integrationhub/scheduling/internal/booking"
 	"integrationhub/scheduling/internal/store"
 	"integrationhub/scheduling/internal/store/dbgen"
@@ -79,21 +80,21 @@ func serviceOf(s dbgen.Service, zone *time.Location) Service {
 
 // into applies the fields to a service and checks what comes out.
 func (f *serviceFields) into(s *dbgen.Service, currency string) error {
-	f.Name.into(&s.Name)
-	f.Description.into(&s.Description)
-	f.DurationMinutes.into(&s.DurationMinutes)
-	f.Price.into(&s.PriceCents)
-	f.Color.into(&s.Color)
-	f.RequiresDeposit.into(&s.RequiresDeposit)
-	f.DepositAmount.intoNull(&s.DepositCents)
-	f.IsActive.into(&s.IsActive)
-	f.IsPublic.into(&s.IsPublic)
-	f.Category.intoNull(&s.Category)
-	f.Capacity.into(&s.Capacity)
-	f.SlotIntervalMinutes.intoNull(&s.SlotIntervalMinutes)
-	f.BufferBeforeMinutes.intoNull(&s.BufferBeforeMinutes)
-	f.BufferAfterMinutes.intoNull(&s.BufferAfterMinutes)
-	f.ImageURL.intoNull(&s.ImageUrl)
+	f.Name.Into(&s.Name)
+	f.Description.Into(&s.Description)
+	f.DurationMinutes.Into(&s.DurationMinutes)
+	f.Price.Into(&s.PriceCents)
+	f.Color.Into(&s.Color)
+	f.RequiresDeposit.Into(&s.RequiresDeposit)
+	f.DepositAmount.IntoNull(&s.DepositCents)
+	f.IsActive.Into(&s.IsActive)
+	f.IsPublic.Into(&s.IsPublic)
+	f.Category.IntoNull(&s.Category)
+	f.Capacity.Into(&s.Capacity)
+	f.SlotIntervalMinutes.IntoNull(&s.SlotIntervalMinutes)
+	f.BufferBeforeMinutes.IntoNull(&s.BufferBeforeMinutes)
+	f.BufferAfterMinutes.IntoNull(&s.BufferAfterMinutes)
+	f.ImageURL.IntoNull(&s.ImageUrl)
 	if f.Description.Null {
 		s.Description = ""
 	}
@@ -102,17 +103,17 @@ func (f *serviceFields) into(s *dbgen.Service, currency string) error {
 	}
 	s.Name = strings.TrimSpace(s.Name)
 	var wrong faults
-	wrong.length(s.Name, "body.name", 1, 120)
-	wrong.length(s.Description, "body.description", 0, 2000)
+	wrong.Length(s.Name, "body.name", 1, 120)
+	wrong.Length(s.Description, "body.description", 0, 2000)
 	wrong.color(s.Color, "body.color")
-	wrong.length(text(s.Category), "body.category", 0, 120)
-	wrong.link(s.ImageUrl, "body.image_url")
+	wrong.Length(text(s.Category), "body.category", 0, 120)
+	wrong.Link(s.ImageUrl, "body.image_url")
 	wrong.money(f.Price, currency, "body.price")
 	wrong.money(f.DepositAmount, currency, "body.deposit_amount")
 	if err := wrong.also(store.ServiceOf(*s).Validate()); err != nil {
 		return err
 	}
-	return wrong.err()
+	return wrong.Err()
 }
 
 func (a *API) listServices(ctx context.Context, _ *struct{}) (*listOutput[Service], error) {
@@ -130,7 +131,7 @@ func (a *API) createService(ctx context.Context, in *serviceInput) (*serviceOutp
 		return nil, err
 	}
 	s := dbgen.Service{Color: defaultColor, Capacity: 1, IsActive: true, IsPublic: true}
-	if !in.Body.DurationMinutes.given() {
+	if !in.Body.DurationMinutes.Given() {
 		return nil, hub.Invalid("body.duration_minutes", "is required")
 	}
 	if err := in.Body.into(&s, org.Currency); err != nil {
@@ -154,7 +155,7 @@ func (a *API) updateService(ctx context.Context, in *oneServiceInput) (*serviceO
 	err = a.store.InTx(ctx, "updating a service", func(tx *store.Tx) error {
 		s, err := tx.LockService(ctx, org.ID, in.ID)
 		if err != nil {
-			return or404("Service", err)
+			return rest.Or404("Service", err)
 		}
 		if err := in.Body.into(&s, org.Currency); err != nil {
 			return err
@@ -239,7 +240,7 @@ func inOrder(named []uuid.UUID, all []dbgen.Service, location string) ([]uuid.UU
 		others, known := left[id]
 		switch {
 		case !known:
-			return nil, missing("Service")
+			return nil, rest.Missing("Service")
 		case !others:
 			return nil, hub.Invalid(location, "must not name a service twice")
 		}
