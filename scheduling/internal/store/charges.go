@@ -57,7 +57,8 @@ func (t *Tx) addCharge(ctx context.Context, n NewCharge) (dbgen.PaymentDetail, e
 }
 
 // AddCharge stores a charge, unless one for the same is open: then it is that one,
-// and made is false. The answer of a request with a key is kept as once says.
+// and made is false. The answer of a request with a key is kept as once says. What was
+// cancelled or paid while the provider was asked is a [hub.ErrConflict].
 func (s *Store) AddCharge(ctx context.Context, org Org, n NewCharge, once *Once) (p dbgen.PaymentDetail, made bool, err error) {
 	err = s.InTx(ctx, "storing a charge", func(tx *Tx) error {
 		if once != nil {
@@ -68,7 +69,11 @@ func (s *Store) AddCharge(ctx context.Context, org Org, n NewCharge, once *Once)
 			}
 		}
 		if n.Appointment != nil {
-			if _, err := tx.lock(ctx, Change{Org: org, ID: *n.Appointment}, nil); err != nil {
+			a, err := tx.lock(ctx, Change{Org: org, ID: *n.Appointment}, nil)
+			if err != nil {
+				return err
+			}
+			if err := n.still(owedOf(a)); err != nil {
 				return err
 			}
 			open, found, err := tx.OpenChargeOf(ctx, n.NewPayment)
@@ -105,6 +110,12 @@ func (t *Tx) OpenChargeOf(ctx context.Context, n NewPayment) (p dbgen.PaymentDet
 		return p, false, t.settled(ctx, dbgen.Payment{OrgID: p.OrgID, ID: p.ID}, paymentExpired)
 	}
 	return p, true, nil
+}
+
+// closeCharges ends the open charges of an appointment, of some kinds; the job ends
+// them at the provider, or settles what was paid at the last moment.
+func (t *Tx) closeCharges(ctx context.Context, a dbgen.Appointment, status string, kinds ...string) error {
+	return t.CloseCharges(ctx, dbgen.CloseChargesParams{Status: status, Now: &t.now, OrgID: a.OrgID, AppointmentID: &a.ID, Kinds: kinds})
 }
 
 // settled ends a payment without money.
@@ -220,7 +231,7 @@ func (t *Tx) settle(ctx context.Context, org Org, p dbgen.Payment, a *dbgen.Appo
 				}
 			}
 		}
-		if err := t.giveBack(ctx, p, a, c.Refunded); err != nil {
+		if err := t.giveBack(ctx, p, a, c.GivenBack()); err != nil {
 			return err
 		}
 	case p.Status == paymentPending && c.Status != payment.Pending:
