@@ -53,7 +53,7 @@ type Once struct {
 // Booked is what came of it.
 type Booked struct {
 	dbgen.AppointmentDetail
-	Warnings []string // outside_working_hours, in_the_past
+	Warnings []string // outside_working_hours, in_the_past, daily_limit_reached
 	Before   bool     // it had been made before, by the same request
 }
 
@@ -379,6 +379,9 @@ func warnings(org Org, c *booking.Calendar, start, now time.Time) []string {
 	}
 	if start.Before(now) {
 		list = append(list, "in_the_past")
+	}
+	if c.Full(org.Zone, booking.DateOf(start, org.Zone)) {
+		list = append(list, "daily_limit_reached")
 	}
 	return list
 }
