@@ -2,8 +2,6 @@ package api
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/json"
 	"fmt"
 	"net/url"
 	"strconv"
@@ -328,13 +326,8 @@ func (a *API) createAppointment(ctx context.Context, in *createAppointmentInput)
 			return tx.Client(ctx, org.ID, b.ClientID)
 		},
 	}
-	if in.IdempotencyKey != "" {
-		raw, err := json.Marshal(b)
-		if err != nil {
-			return nil, err
-		}
-		sum := sha256.Sum256(raw)
-		n.Once = &store.Once{Operation: "appointments.create", Key: in.IdempotencyKey, RequestHash: sum[:]}
+	if n.Once, err = onceOf("appointments.create", in.IdempotencyKey, b); err != nil {
+		return nil, err
 	}
 	made, err := a.store.Book(ctx, n)
 	if err != nil {

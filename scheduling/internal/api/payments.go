@@ -121,7 +121,8 @@ func (a *API) listPayments(ctx context.Context, in *paymentsInput) (*struct{ Bod
 }
 
 type paymentInput struct {
-	Body struct {
+	IdempotencyKey string `header:"Idempotency-Key" maxLength:"255" doc:"The same request with the same key records one payment, for 24 hours"`
+	Body           struct {
 		AppointmentID optional[uuid.UUID]     `json:"appointment_id,omitempty"`
 		ClientID      optional[uuid.UUID]     `json:"client_id,omitempty" doc:"Needed without an appointment"`
 		Amount        optional[booking.Cents] `json:"amount"`
@@ -148,20 +149,22 @@ func (a *API) createPayment(ctx context.Context, in *paymentInput) (*struct{ Bod
 	n := store.NewPayment{Org: org.ID, Amount: b.Amount.Value, Method: b.Method, Description: b.Description.Value, Kind: b.Kind, By: staff(ctx).User}
 	b.AppointmentID.IntoNull(&n.Appointment)
 	b.ClientID.Into(&n.Client)
-	var made dbgen.PaymentDetail
-	err = a.store.InTx(ctx, "recording a payment", func(tx *store.Tx) error {
+	once, err := onceOf("payments.create", in.IdempotencyKey, b)
+	if err != nil {
+		return nil, err
+	}
+	made, err := a.store.Record(ctx, org.ID, once, func(tx *store.Tx) (dbgen.PaymentDetail, error) {
 		if n.Appointment != nil && !b.ClientID.Given() {
 			appointment, err := tx.AppointmentByID(ctx, org.ID, *n.Appointment)
 			if err != nil {
-				return rest.Or404("Appointment", err)
+				return dbgen.PaymentDetail{}, rest.Or404("Appointment", err)
 			}
 			n.Client = appointment.ClientID
 		}
 		if _, err := tx.Client(ctx, org.ID, n.Client); err != nil {
-			return err
+			return dbgen.PaymentDetail{}, err
 		}
-		made, err = tx.Pay(ctx, org, n)
-		return err
+		return tx.Pay(ctx, org, n)
 	})
 	return &struct{ Body Payment }{paymentOf(made, org.Zone)}, err
 }
