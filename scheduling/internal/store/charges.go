@@ -432,11 +432,17 @@ func (t *Tx) returnDeposit(ctx context.Context, a dbgen.Appointment) error {
 // RefundFailed leaves a refund that the provider does not make to people.
 func (s *Store) RefundFailed(ctx context.Context, org, refund uuid.UUID, appointment *uuid.UUID) error {
 	return s.InTx(ctx, "giving up a refund", func(tx *Tx) error {
-		if err := tx.FinishRefund(ctx, dbgen.FinishRefundParams{FailedAt: &tx.now, OrgID: org, ID: refund}); err != nil || appointment == nil {
-			return err
+		finish := func() error {
+			return tx.FinishRefund(ctx, dbgen.FinishRefundParams{FailedAt: &tx.now, OrgID: org, ID: refund})
+		}
+		if appointment == nil {
+			return finish()
 		}
 		a, err := tx.LockAppointment(ctx, org, *appointment)
 		if err != nil {
+			return err
+		}
+		if err := finish(); err != nil {
 			return err
 		}
 		return tx.SetDeposit(ctx, dbgen.SetDepositParams{DepositStatus: a.DepositStatus, NeedsRefund: true, Now: tx.now, OrgID: org, ID: a.ID})

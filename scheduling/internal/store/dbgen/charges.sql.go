@@ -389,7 +389,7 @@ func (q *Queries) FinishRefund(ctx context.Context, arg FinishRefundParams) erro
 }
 
 const lockPayment = `-- name: LockPayment :one
-select org_id, id, appointment_id, client_id, amount_cents, method, description, status, kind, paid_at, refunded_cents, source_id, created_by, created_at, updated_at from scheduling.payments where org_id = $1 and id = $2 for update
+select org_id, id, appointment_id, client_id, amount_cents, method, description, status, kind, paid_at, refunded_cents, source_id, created_by, created_at, updated_at from scheduling.payments where org_id = $1 and id = $2 for no key update
 `
 
 func (q *Queries) LockPayment(ctx context.Context, orgID uuid.UUID, iD uuid.UUID) (Payment, error) {

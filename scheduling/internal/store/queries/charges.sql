@@ -2,7 +2,7 @@
 select * from scheduling.payment_details where org_id = $1 and id = $2;
 
 -- name: LockPayment :one
-select * from scheduling.payments where org_id = $1 and id = $2 for update;
+select * from scheduling.payments where org_id = $1 and id = $2 for no key update;
 
 -- name: OpenCharge :one
 select * from scheduling.payment_details where org_id = @org_id and appointment_id = @appointment_id and kind = @kind
