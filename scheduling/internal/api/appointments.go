@@ -274,10 +274,10 @@ func (a *API) getAppointment(ctx context.Context, in *ByID) (*struct{ Body Appoi
 	if err != nil {
 		return nil, err
 	}
-	payments, err := a.store.ListPayments(ctx, dbgen.ListPaymentsParams{OrgID: org.ID, AppointmentID: &in.ID, RowLimit: 500})
+	payments, err := a.store.AppointmentPayments(ctx, org.ID, &in.ID)
 	return &struct{ Body AppointmentDetail }{AppointmentDetail{
 		Appointment: appointmentOf(row, org.Zone),
-		Payments:    rest.Map(payments, func(p dbgen.ListPaymentsRow) Payment { return listedPayment(p, org.Zone) }),
+		Payments:    paymentsOf(payments, org.Zone),
 		History: rest.Map(history, func(h dbgen.HistoryRow) HistoryEntry {
 			return HistoryEntry{
 				At: h.At.In(org.Zone), Action: h.Action, By: h.Actor, User: h.UserName, FromStatus: h.FromStatus, ToStatus: h.ToStatus,

@@ -41,12 +41,8 @@ func paymentOf(p dbgen.PaymentDetail, zone *time.Location) Payment {
 	}
 }
 
-func listedPayment(p dbgen.ListPaymentsRow, zone *time.Location) Payment {
-	return paymentOf(dbgen.PaymentDetail{
-		OrgID: p.OrgID, ID: p.ID, AppointmentID: p.AppointmentID, ClientID: p.ClientID, AmountCents: p.AmountCents, Method: p.Method,
-		Description: p.Description, Status: p.Status, Kind: p.Kind, PaidAt: p.PaidAt, RefundedCents: p.RefundedCents, CreatedBy: p.CreatedBy, CreatedAt: p.CreatedAt,
-		Provider: p.Provider, ProviderPaymentID: p.ProviderPaymentID, ExpiresAt: p.ExpiresAt,
-	}, zone)
+func paymentsOf(rows []dbgen.PaymentDetail, zone *time.Location) []Payment {
+	return rest.Map(rows, func(p dbgen.PaymentDetail) Payment { return paymentOf(p, zone) })
 }
 
 type paymentsInput struct {
@@ -91,8 +87,8 @@ func (a *API) listPayments(ctx context.Context, in *paymentsInput) (*struct{ Bod
 		status = &in.Status
 	}
 	since, until := bounds(first, last, org.Zone)
-	rows, err := a.store.ListPayments(ctx, dbgen.ListPaymentsParams{
-		OrgID: org.ID, Since: &since, Until: &until, Status: status, ClientID: client, RowLimit: in.PerPage, RowOffset: in.Offset(),
+	rows, err := a.store.MonthPayments(ctx, dbgen.MonthPaymentsParams{
+		OrgID: org.ID, Since: since, Until: until, Status: status, ClientID: client, RowLimit: in.PerPage, RowOffset: in.Offset(),
 	})
 	if err != nil {
 		return nil, err
@@ -116,7 +112,7 @@ func (a *API) listPayments(ctx context.Context, in *paymentsInput) (*struct{ Bod
 			m.Count += sum.Payments
 		}
 	}
-	s.Page = rest.PageOf(rest.Map(rows, func(p dbgen.ListPaymentsRow) Payment { return listedPayment(p, org.Zone) }), total, in.Paging)
+	s.Page = rest.PageOf(paymentsOf(rows, org.Zone), total, in.Paging)
 	return &struct{ Body Statement }{s}, err
 }
 
