@@ -151,3 +151,19 @@ func TestRenamingDoesNotWaitForBookings(t *testing.T) {
 	}))
 	require.Equal(t, []string{"Rinse", "Trim"}, names(p.list("/services")))
 }
+
+// Of the keys of a connection nobody sees more than four characters.
+func TestKeysOfConnectionsAreMasked(t *testing.T) {
+	t.Parallel()
+	p := besideNotes(t)
+	id := p.linked()
+	got := p.ok(200, "GET", "/integrations/status", nil)["integrations"].([]any)
+	require.Len(t, got, 1)
+	var local, remote string
+	require.NoError(t, p.hub.Kit.Pool.QueryRow(t.Context(), `select k.last4, i.remote_last4 from hub.integrations i join hub.keys k on k.integration_id = i.id
+		where i.id = $1 and k.revoked_at is null`, id).Scan(&local, &remote))
+	require.Len(t, local, 4)
+	require.Len(t, remote, 4)
+	require.Equal(t, local+"****", got[0].(object)["api_key_local"])
+	require.Equal(t, remote+"****", got[0].(object)["api_key_remote"])
+}

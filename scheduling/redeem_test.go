@@ -61,7 +61,9 @@ func TestRewardsAreTakenOffThePrice(t *testing.T) {
 		object{"name": "Free", "points": 100, "type": "free_service"})
 	fixed, percent, free := rewards[0], rewards[1], rewards[2]
 	redeem := "/loyalty/clients/" + p.client + "/redeem"
-	on := func(reward, appointment string) object { return object{"reward_id": reward, "appointment_id": appointment} }
+	on := func(reward, appointment string) object {
+		return object{"reward_id": reward, "appointment_id": appointment}
+	}
 
 	id := p.book(0)
 	version := p.appointment(id)["version"].(float64)
