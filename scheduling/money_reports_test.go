@@ -42,11 +42,11 @@ func TestRefundsInFigures(t *testing.T) {
 	p.ok(201, "POST", "/payments/pix", object{"client_id": p.client, "amount": 33})
 
 	revenue := p.ok(200, "GET", "/reports/revenue", nil)
-	require.Equal(t, 75.5, revenue["total"])
+	require.InDelta(t, 75.5, revenue["total"], 1e-9)
 	require.EqualValues(t, 3, revenue["payments_count"])
-	require.Equal(t, 25.17, revenue["average_ticket"])
+	require.InDelta(t, 25.17, revenue["average_ticket"], 1e-9)
 	require.EqualValues(t, 60, revenue["previous_total"], "50 of what was paid in February, and the cash")
-	require.Equal(t, 0.2583, revenue["change_rate"], "15.50 more than 60")
+	require.InDelta(t, 0.2583, revenue["change_rate"], 1e-9, "15.50 more than 60")
 	require.Equal(t, object{"date": "2026-03-02", "amount": 75.5, "count": 3.0}, revenue["series"].([]any)[1])
 	require.Equal(t, []any{object{"method": "pix", "amount": 60.0, "count": 2.0}, object{"method": "cash", "amount": 15.5, "count": 1.0}}, revenue["by_method"])
 	require.Equal(t, []any{object{"professional_id": p.professional, "professional_name": "Ana", "amount": 75.5, "count": 3.0}}, revenue["by_professional"])
@@ -54,8 +54,8 @@ func TestRefundsInFigures(t *testing.T) {
 		object{"service_id": p.service, "service_name": "Cut", "amount": 60.0, "count": 1.0},
 		object{"service_id": wash, "service_name": "Wash", "amount": 15.5, "count": 2.0},
 	}, revenue["by_service"])
-	require.Equal(t, 75.5, p.ok(200, "GET", "/reports/dashboard", nil)["revenue_month"])
-	require.Equal(t, 75.5, p.ok(200, "GET", "/reports/dashboard?professional_id="+p.professional, nil)["revenue_month"])
+	require.InDelta(t, 75.5, p.ok(200, "GET", "/reports/dashboard", nil)["revenue_month"], 1e-9)
+	require.InDelta(t, 75.5, p.ok(200, "GET", "/reports/dashboard?professional_id="+p.professional, nil)["revenue_month"], 1e-9)
 	week := p.ok(200, "GET", "/reports/revenue?period=week", nil)
 	require.Equal(t, []any{75.5, 60.0, 0.2583}, []any{week["total"], week["previous_total"], week["change_rate"]}, "the Friday before is in the week before")
 	fell := p.ok(200, "GET", "/reports/revenue?month=2026-04", nil)
@@ -63,14 +63,14 @@ func TestRefundsInFigures(t *testing.T) {
 	require.Nil(t, p.ok(200, "GET", "/reports/revenue?month=2026-02", nil)["change_rate"], "there was nothing before")
 
 	statement := p.ok(200, "GET", "/payments", nil)
-	require.Equal(t, 145.5, statement["total_paid"])
+	require.InDelta(t, 145.5, statement["total_paid"], 1e-9)
 	require.EqualValues(t, 70, statement["total_refunded"])
 	require.EqualValues(t, 33, statement["total_pending"])
 	require.EqualValues(t, 4, statement["total"])
 	require.Equal(t, []any{object{"method": "cash", "amount": 15.5, "count": 1.0}, object{"method": "pix", "amount": 60.0, "count": 2.0}}, statement["by_method"])
 	require.EqualValues(t, 50, p.ok(200, "GET", "/payments?status=refunded", nil)["total_refunded"])
 	require.EqualValues(t, 30, p.ok(200, "GET", "/payments?month=2026-02", nil)["total_refunded"])
-	require.Equal(t, 135.5, p.spent(), "of both months")
+	require.InDelta(t, 135.5, p.spent(), 1e-9, "of both months")
 
 	popular := p.ok(200, "GET", "/reports/services/popular", nil)["items"].([]any)
 	require.Equal(t, []any{
@@ -150,10 +150,10 @@ func TestReportsInAZoneFarFromUTC(t *testing.T) {
 			require.EqualValues(t, 1, missed["by_weekday"].([]any)[2].(object)["total"], "a Wednesday")
 
 			ana := p.ok(200, "GET", "/reports/occupancy?month=2026-03", nil)["professionals"].([]any)[0].(object)
-			require.Equal(t, one.march, ana["available_minutes"], "every minute there is")
+			require.InDelta(t, one.march, ana["available_minutes"], 1e-9, "every minute there is")
 			require.EqualValues(t, 0, ana["booked_minutes"], "who did not come did not take it")
 			ana = p.ok(200, "GET", "/reports/occupancy?month=2026-04", nil)["professionals"].([]any)[0].(object)
-			require.Equal(t, one.april, ana["available_minutes"])
+			require.InDelta(t, one.april, ana["available_minutes"], 1e-9)
 			require.EqualValues(t, 30, ana["booked_minutes"])
 			require.EqualValues(t, 1, ana["appointments"])
 
