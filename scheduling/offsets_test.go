@@ -77,6 +77,11 @@ func TestInstantsAreInTheOrganizationsOffset(t *testing.T) {
 		})
 	}
 	require.GreaterOrEqual(t, tried, 30)
+	p.ok(200, "PUT", "/organization/settings", object{"cancel_notice_minutes": 43200, "reschedule_notice_minutes": 43200})
+	for _, action := range []string{"cancel", "reschedule"} {
+		late := p.guest().refused(409, action+"_window_closed", "POST", p.public("/"+action), object{"cancel_token": mine["token"], "start_at": p.at(0)})
+		require.Regexp(t, `-03:30$`, late["deadline"])
+	}
 	for _, at := range []string{
 		"services.list[].created_at", "services.list[].updated_at", "professionals.list[].created_at", "professionals.list[].updated_at",
 		"schedule-rules.list[].created_at", "schedule-exceptions.list[].updated_at", "users.list[].created_at", "auth.me.created_at",
