@@ -290,3 +290,47 @@ func TestLogInteraction(t *testing.T) {
 	p.key("patient.search").refused(403, "missing_scope", "POST", "/integrations/action/log-interaction", body)
 	require.Equal(t, 1, p.count(`select count(*) from hub.audit where tenant_id = $1 and action = 'integrations.log-interaction' and status = 404`), "every integration call is audited")
 }
+
+// What a key calls its source is its own: it tells nothing of another patient, speaks for
+// no other product where it belongs to one, and keeps no product's event out.
+func TestLogInteractionOfAnotherSource(t *testing.T) {
+	t.Parallel()
+	p := newPractice(t)
+	id, other := p.patient(phone), p.patient("+5511900001111")
+	m := p.connect("messaging")
+	const path = "/integrations/action/log-interaction"
+	key, own := p.key("interaction.write"), p.as(m.key)
+	event := hub.NewEventID()
+	body := func(change object) object {
+		b := object{"patient_phone": phone, "interaction_type": "call", "summary": "Hello", "source": "messaging", "source_id": event}
+		for name, value := range change {
+			b[name] = value
+		}
+		return b
+	}
+	key.ok(200, "POST", path, body(nil))
+	for _, change := range []object{{"patient_phone": "+5511900001111"}, {"summary": "Bye"}, {"interaction_type": "visit"}} {
+		got := key.refused(409, "source_id_reused", "POST", path, body(change))
+		require.NotContains(t, text(t, got), id)
+	}
+	require.Empty(t, p.history(other))
+	key.invalid("body.source", "POST", path, body(object{"source": "clinic"}))
+	own.invalid("body.source", "POST", path, body(object{"source": "scheduling"}))
+	own.invalid("body.source", "POST", path, body(object{"source": "clinic"}))
+
+	// The product's own call, and its own event, of the same id.
+	own.ok(200, "POST", path, body(object{"summary": "Own call"}))
+	without := body(object{"summary": "Without", "source_id": "m-2"})
+	delete(without, "source")
+	own.ok(200, "POST", path, without)
+	require.Equal(t, 200, m.deliver(event, "message.received", object{"phone": phone, "body": "The event", "ticket_id": 1}).status)
+	require.ElementsMatch(t, []string{"call: Hello", "call: Own call", "call: Without", "message_received: The event"}, p.history(id))
+	for _, one := range p.items("/patients/" + id + "/interactions") {
+		require.Equal(t, "messaging", one["source"])
+	}
+
+	// Ids that read as tax ids are kept as something else, the same each time.
+	digits := body(object{"source_id": "529.982.247-25"})
+	require.Equal(t, key.ok(200, "POST", path, digits), key.ok(200, "POST", path, digits))
+	require.NotContains(t, p.snapshot(), "529.982.247-25")
+}
