@@ -90,11 +90,7 @@ func (p *Product) guard(ctx huma.Context, serve func(huma.Context)) {
 	needs.connecting = op.OperationID == actionStatus || op.OperationID == actionRegister || op.OperationID == actionUnregister
 	err := p.admit(bounded, c, needs, who)
 	if err == nil {
-		check := checkBody
-		if op.RequestBody != nil && op.RequestBody.Content["multipart/form-data"] != nil {
-			check = checkForm
-		}
-		err = check(c)
+		err = checkOf(op)(c)
 	}
 	if err == nil {
 		bounded = module.WithClientIP(bounded, who.clientIP)
@@ -236,6 +232,18 @@ func (p *Product) speaker(ctx context.Context, c *fiber.Ctx, key string) (keys.P
 		return principal, nil
 	}
 	return principal, p.deps.Limiter.AllowIntegration(ctx, principal, c.Set)
+}
+
+// checkOf are the rules for the bodies that an operation takes.
+func checkOf(op *huma.Operation) func(*fiber.Ctx) error {
+	switch {
+	case op.RequestBody == nil:
+	case op.RequestBody.Content[fiber.MIMEMultipartForm] != nil:
+		return checkForm(fiber.MIMEMultipartForm)
+	case op.RequestBody.Content[fiber.MIMEApplicationForm] != nil:
+		return checkForm(fiber.MIMEApplicationForm)
+	}
+	return checkBody
 }
 
 // checkBody applies the rules for bodies to every request that has one.
