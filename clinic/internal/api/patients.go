@@ -11,6 +11,7 @@ import (
 	"integrationhub/clinic/internal/store"
 	"integrationhub/clinic/internal/store/dbgen"
 	"integrationhub/hub"
+	"integrationhub/hub/module"
 	"integrationhub/hub/module/rest"
 )
 
@@ -239,6 +240,7 @@ func (a *API) reveal(ctx context.Context, at store.Scope, p dbgen.Patient) (*str
 	if err != nil || digits == nil {
 		return nil, err
 	}
+	module.Concerns(ctx, p.ID.String())
 	if err := a.kit.Audit.Record(ctx, "patients.reveal-cpf", p.ID.String()); err != nil {
 		return nil, err
 	}

@@ -11,6 +11,7 @@ import (
 	"integrationhub/clinic/internal/care"
 	"integrationhub/clinic/internal/store/dbgen"
 	"integrationhub/hub"
+	"integrationhub/hub/module"
 )
 
 // PaymentData is a payment that is about to be asked for, or was made already.
@@ -74,6 +75,9 @@ func (t *Tx) lockPayment(ctx context.Context, at Scope, id uuid.UUID) (dbgen.Pay
 	p, err := t.LockPayment(ctx, at.Clinic, at.Env, id)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return p, missing("Payment")
+	}
+	if err == nil {
+		module.Concerns(ctx, p.PatientID.String())
 	}
 	return p, err
 }
