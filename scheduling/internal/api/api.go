@@ -39,13 +39,16 @@ type API struct {
 
 // New makes the interface of an opened product.
 func New(kit module.Kit, s *store.Store, c *cashier.Cashier, desk *public.Desk, office *mailroom.Office) *API {
-	a := &API{kit: kit, store: s, cashier: c, desk: desk, accounts: accounts.New(kit, refreshPrefix, users{s, office}), pictures: picture.NewIntake()}
+	a := &API{kit: kit, store: s, cashier: c, desk: desk, accounts: accounts.New(kit, place, users{s, office}), pictures: picture.NewIntake()}
 	a.rows = append(a.routes(), a.additions()...)
 	if kit.Settings.Development {
 		a.rows = append(a.rows, a.developers()...)
 	}
 	return a
 }
+
+// Accounts is the desk that logs users in.
+func (a *API) Accounts() *accounts.Desk { return a.accounts }
 
 // Routes registers every row of the table.
 func (a *API) Routes(api huma.API) { a.register(api, a.rows) }
