@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"integrationhub/hub"
+	"integrationhub/hub/module/accounts"
 )
 
 func TestLogin(t *testing.T) {
@@ -34,20 +35,20 @@ func TestLogin(t *testing.T) {
 func TestParallelGuessesCannotOutrunTheLimit(t *testing.T) {
 	t.Parallel()
 	r := start(t)
-	// Another process of the hub: it has a queue of its own.
-	elsewhere := &club{}
-	_, err := elsewhere.Open(t.Context(), r.kit)
-	require.NoError(t, err)
-	t.Cleanup(elsewhere.db.Close)
+	// More processes of the hub: each has a queue of its own.
+	desks := []*accounts.Desk{r.desk}
+	for range 9 {
+		elsewhere := &club{}
+		_, err := elsewhere.Open(t.Context(), r.kit)
+		require.NoError(t, err)
+		t.Cleanup(elsewhere.db.Close)
+		desks = append(desks, elsewhere.desk)
+	}
 	var wrong, limited, odd atomic.Int64
 	var all sync.WaitGroup
 	for i := range 40 {
-		desk := r.desk
-		if i%2 == 0 {
-			desk = elsewhere.desk
-		}
 		all.Go(func() {
-			_, err := desk.Login(r.from("10.0.0.1"), r.ana.Email, "wrong horse")
+			_, err := desks[i%len(desks)].Login(r.from("10.0.0.1"), r.ana.Email, "wrong horse")
 			switch {
 			case is(err, hub.ErrUnauthorized):
 				wrong.Add(1)
@@ -60,7 +61,7 @@ func TestParallelGuessesCannotOutrunTheLimit(t *testing.T) {
 	}
 	all.Wait()
 	require.Equal(t, [3]int64{10, 30, 0}, [3]int64{wrong.Load(), limited.Load(), odd.Load()})
-	_, err = r.login("10.0.0.1", r.ana.Email, password)
+	_, err := r.login("10.0.0.1", r.ana.Email, password)
 	requireKind(t, hub.ErrLimited, "too_many_logins", err)
 	_, err = r.login("10.0.0.2", r.ana.Email, password)
 	require.NoError(t, err, "from elsewhere")
