@@ -99,6 +99,7 @@ func (*club) Migrations() fs.FS { return os.DirFS("testdata/migrations") }
 func (c *club) Open(ctx context.Context, kit module.Kit) (module.Instance, error) {
 	settings := kit.Pool.Config()
 	settings.ConnConfig.Tracer = c
+	settings.MaxConns = 4 // for many of them at one database
 	var err error
 	if c.db, err = pgxpool.NewWithConfig(context.WithoutCancel(ctx), settings); err != nil {
 		return nil, err
