@@ -150,6 +150,16 @@ func changedOne(what string, rows int64, err error) error {
 	return err
 }
 
+// listOutput is a whole list.
+type listOutput[T any] struct {
+	Total int `header:"X-Total-Count"`
+	Body  []T
+}
+
+func listed[A, B any](rows []A, convert func(A) B) *listOutput[B] {
+	return &listOutput[B]{len(rows), rest.Map(rows, convert)}
+}
+
 // versionOf reads If-Match.
 func versionOf(header string) (*int, error) {
 	if header == "" || header == "*" {

@@ -390,6 +390,7 @@ func (a *API) updateAppointment(ctx context.Context, in *updateAppointmentInput)
 	}
 	var wrong faults
 	wrong.Length(b.Notes.Value, "body.notes", 0, 2000)
+	wrong.money(b.Price, org.Currency, "body.price")
 	wrong.Need(m.Price == nil || *m.Price >= 0 && *m.Price <= booking.MaxPrice, "body.price", "must be 0 to "+booking.MaxPrice.String())
 	if err := wrong.Err(); err != nil {
 		return nil, err

@@ -39,6 +39,11 @@ func (f *faults) phone(s *string) {
 	f.Need(booking.ValidPhone(*s), "body.phone", "must be a phone number of 8 to 15 digits")
 }
 
+// money checks that an amount that was sent exists in a currency.
+func (f *faults) money(amount optional[booking.Cents], currency, location string) {
+	f.Need(!amount.Given() || amount.Value.Payable(currency), location, "must not have decimals in this currency")
+}
+
 // instant reads a moment with its offset from a body.
 func instant(location, s string) (time.Time, error) {
 	t, err := time.Parse(time.RFC3339, s)

@@ -55,10 +55,10 @@ type oneExceptionInput struct {
 // longestException is how many days a range may have.
 const longestException = 366
 
-func exceptionOf(e dbgen.ScheduleException) ScheduleException {
+func exceptionOf(e dbgen.ScheduleException, zone *time.Location) ScheduleException {
 	return ScheduleException{
 		ID: e.ID, ProfessionalID: e.ProfessionalID, Date: e.Date.Format(time.DateOnly), StartTime: shown(e.StartMinute), EndTime: shown(e.EndMinute),
-		Reason: e.Reason, ExceptionType: e.ExceptionType, CreatedAt: e.CreatedAt, UpdatedAt: e.UpdatedAt,
+		Reason: e.Reason, ExceptionType: e.ExceptionType, CreatedAt: e.CreatedAt.In(zone), UpdatedAt: e.UpdatedAt.In(zone),
 	}
 }
 
@@ -101,7 +101,7 @@ type exceptionsInput struct {
 	ProfessionalID string `query:"professional_id" format:"uuid"`
 }
 
-func (a *API) listExceptions(ctx context.Context, in *exceptionsInput) (*struct{ Body []ScheduleException }, error) {
+func (a *API) listExceptions(ctx context.Context, in *exceptionsInput) (*listOutput[ScheduleException], error) {
 	org, err := a.org(ctx)
 	if err != nil {
 		return nil, err
@@ -120,7 +120,7 @@ func (a *API) listExceptions(ctx context.Context, in *exceptionsInput) (*struct{
 		}
 	}
 	rows, err := a.store.ListExceptions(ctx, dbgen.ListExceptionsParams{OrgID: org.ID, First: first.Time(), Last: last.Time(), ProfessionalID: professional})
-	return &struct{ Body []ScheduleException }{rest.Map(rows, exceptionOf)}, err
+	return listed(rows, func(e dbgen.ScheduleException) ScheduleException { return exceptionOf(e, org.Zone) }), err
 }
 
 func (a *API) createException(ctx context.Context, in *exceptionInput) (*struct{ Body MadeException }, error) {
@@ -154,19 +154,20 @@ func (a *API) createException(ctx context.Context, in *exceptionInput) (*struct{
 	}
 	out := &struct{ Body MadeException }{}
 	err = a.store.InTx(ctx, "making an exception", func(tx *store.Tx) error {
-		for d := first; d <= last; d++ {
-			made, err := tx.CreateException(ctx, dbgen.CreateExceptionParams{
-				OrgID: org.ID, ID: store.NewID(), ProfessionalID: e.ProfessionalID, Date: d.Time(), ExceptionType: e.ExceptionType,
-				StartMinute: e.StartMinute, EndMinute: e.EndMinute, Reason: e.Reason,
-			})
-			if err != nil {
-				return err
-			}
-			if d == first {
-				out.Body.ScheduleException = exceptionOf(made)
-			}
-			out.Body.Created++
+		days := dbgen.CreateExceptionsParams{
+			OrgID: org.ID, ProfessionalID: e.ProfessionalID, ExceptionType: e.ExceptionType, StartMinute: e.StartMinute, EndMinute: e.EndMinute, Reason: e.Reason,
 		}
+		for d := first; d <= last; d++ {
+			days.Ids, days.Dates = append(days.Ids, store.NewID()), append(days.Dates, d.Time())
+		}
+		if err := tx.CreateExceptions(ctx, days); err != nil {
+			return err
+		}
+		made, err := tx.LockException(ctx, org.ID, days.Ids[0])
+		if err != nil {
+			return err
+		}
+		out.Body.ScheduleException, out.Body.Created = exceptionOf(made, org.Zone), len(days.Ids)
 		out.Body.Conflicts, err = conflicts(ctx, tx, org, e, first, last)
 		return err
 	})
@@ -205,29 +206,29 @@ func conflicts(ctx context.Context, tx *store.Tx, org store.Org, e dbgen.Schedul
 }
 
 func (a *API) updateException(ctx context.Context, in *oneExceptionInput) (*struct{ Body ScheduleException }, error) {
-	org, err := orgID(ctx)
+	org, err := a.org(ctx)
 	if err != nil {
 		return nil, err
 	}
 	var done dbgen.ScheduleException
 	err = a.store.InTx(ctx, "updating an exception", func(tx *store.Tx) error {
-		e, err := tx.LockException(ctx, org, in.ID)
+		e, err := tx.LockException(ctx, org.ID, in.ID)
 		if err != nil {
 			return rest.Or404("Schedule exception", err)
 		}
 		if err := in.Body.into(&e); err != nil {
 			return err
 		}
-		if err := there(ctx, tx.Queries, org, e.ProfessionalID); err != nil {
+		if err := there(ctx, tx.Queries, org.ID, e.ProfessionalID); err != nil {
 			return err
 		}
 		done, err = tx.UpdateException(ctx, dbgen.UpdateExceptionParams{
-			OrgID: org, ID: e.ID, ProfessionalID: e.ProfessionalID, Date: e.Date, ExceptionType: e.ExceptionType,
+			OrgID: org.ID, ID: e.ID, ProfessionalID: e.ProfessionalID, Date: e.Date, ExceptionType: e.ExceptionType,
 			StartMinute: e.StartMinute, EndMinute: e.EndMinute, Reason: e.Reason, UpdatedAt: tx.Now(),
 		})
 		return err
 	})
-	return &struct{ Body ScheduleException }{exceptionOf(done)}, err
+	return &struct{ Body ScheduleException }{exceptionOf(done, org.Zone)}, err
 }
 
 func (a *API) deleteException(ctx context.Context, in *ByID) (*none, error) {

@@ -139,7 +139,7 @@ func (a *API) createPayment(ctx context.Context, in *paymentInput) (*struct{ Bod
 	b := &in.Body
 	var wrong faults
 	wrong.Need(b.Amount.Value > 0 && b.Amount.Value <= booking.MaxPrice, "body.amount", "must be above 0 and at most "+booking.MaxPrice.String())
-	wrong.Need(b.Amount.Value.Payable(org.Currency), "body.amount", "must not have decimals in this currency")
+	wrong.money(b.Amount, org.Currency, "body.amount")
 	wrong.Length(b.Description.Value, "body.description", 0, 200)
 	wrong.Need(b.ClientID.Given() || b.AppointmentID.Given(), "body.client_id", "is required without appointment_id")
 	if err := wrong.Err(); err != nil {
