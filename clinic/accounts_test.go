@@ -115,7 +115,9 @@ func TestClinicSettings(t *testing.T) {
 // for are sent. The link opens the page that it promises.
 func (p *practice) mailed(address string) string {
 	p.t.Helper()
-	require.Eventually(p.t, func() bool { return p.count(`select count(*) from hub.jobs where $1::uuid is not null and job = 'forgotten-passwords'`) == 0 }, soon, tick)
+	require.Eventually(p.t, func() bool {
+		return p.count(`select count(*) from hub.jobs where $1::uuid is not null and job = 'forgotten-passwords'`) == 0
+	}, soon, tick)
 	mails := p.hub.Mails(address)
 	require.NotEmpty(p.t, mails)
 	_, after, found := strings.Cut(mails[0], p.hub.URL+"/reset-password/clinic?token=")

@@ -137,7 +137,7 @@ func (p page) post(r *http.Request, one *shown) error {
 	}
 	password := r.PostForm.Get("password")
 	if length := len([]rune(password)); length < shortestPassword || length > longestPassword {
-		one.WrongPassword = one.T.WrongPassword
+		one.WrongPassword = one.T.WrongChoice
 	} else if password != r.PostForm.Get("again") {
 		one.WrongAgain = one.T.WrongAgain
 	}

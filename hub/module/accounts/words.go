@@ -7,9 +7,9 @@ type words struct {
 
 	ResetTitle, ResetText   string
 	InviteTitle, InviteText string
-	Password, PasswordHint  string
+	Choice, ChoiceHint      string
 	Again, Save             string
-	WrongPassword           string
+	WrongChoice             string
 	WrongAgain              string
 	SavedTitle, SavedText   string
 
@@ -30,8 +30,8 @@ var languages = []*words{
 		tag: "pt-BR", name: "Português", Language: "Idioma",
 		ResetTitle: "Defina uma nova senha", ResetText: "Ela vale a partir de agora. Quem estiver conectado à sua conta terá de entrar de novo.",
 		InviteTitle: "Defina a sua senha", InviteText: "Com ela e o seu e-mail você entra na conta que criaram para você.",
-		Password: "Nova senha", PasswordHint: "De 8 a 128 caracteres.", Again: "A mesma senha, outra vez", Save: "Salvar a senha",
-		WrongPassword: "Escolha uma senha de 8 a 128 caracteres.", WrongAgain: "As duas senhas não são iguais. Escreva a mesma nos dois campos.",
+		Choice: "Nova senha", ChoiceHint: "De 8 a 128 caracteres.", Again: "A mesma senha, outra vez", Save: "Salvar a senha",
+		WrongChoice: "Escolha uma senha de 8 a 128 caracteres.", WrongAgain: "As duas senhas não são iguais. Escreva a mesma nos dois campos.",
 		SavedTitle: "Senha salva", SavedText: "Você já pode entrar com ela. Este link não vale mais.",
 		BadLinkTitle: "Este link não vale mais", BadLinkText: "Ele já foi usado, venceu ou está incompleto. Abra o link do e-mail mais recente ou peça um novo.",
 		AskTitle: "Esqueceu a senha?", AskText: "Enviaremos um link para definir uma nova.",
@@ -46,8 +46,8 @@ var languages = []*words{
 		tag: "en", name: "English", Language: "Language",
 		ResetTitle: "Set a new password", ResetText: "It is good from now on. Whoever is logged in to your account will have to log in again.",
 		InviteTitle: "Set your password", InviteText: "With it and your e-mail address you log in to the account that was made for you.",
-		Password: "New password", PasswordHint: "8 to 128 characters.", Again: "The same password again", Save: "Save the password",
-		WrongPassword: "Choose a password of 8 to 128 characters.", WrongAgain: "The two passwords are not the same. Write the same one in both fields.",
+		Choice: "New password", ChoiceHint: "8 to 128 characters.", Again: "The same password again", Save: "Save the password",
+		WrongChoice: "Choose a password of 8 to 128 characters.", WrongAgain: "The two passwords are not the same. Write the same one in both fields.",
 		SavedTitle: "Password saved", SavedText: "You can log in with it now. This link is no longer good.",
 		BadLinkTitle: "This link is no longer good", BadLinkText: "It was used, has expired or is incomplete. Open the link of the latest e-mail, or ask for a new one.",
 		AskTitle: "Forgot your password?", AskText: "We send you a link to set a new one.",
@@ -62,16 +62,16 @@ var languages = []*words{
 		tag: "es", name: "Español", Language: "Idioma",
 		ResetTitle: "Define una nueva contraseña", ResetText: "Vale desde ahora. Quien esté conectado a tu cuenta tendrá que entrar de nuevo.",
 		InviteTitle: "Define tu contraseña", InviteText: "Con ella y tu correo entras en la cuenta que crearon para ti.",
-		Password: "Nueva contraseña", PasswordHint: "De 8 a 128 caracteres.", Again: "La misma contraseña, otra vez", Save: "Guardar la contraseña",
-		WrongPassword: "Elige una contraseña de 8 a 128 caracteres.", WrongAgain: "Las dos contraseñas no son iguales. Escribe la misma en los dos campos.",
+		Choice: "Nueva contraseña", ChoiceHint: "De 8 a 128 caracteres.", Again: "La misma contraseña, otra vez", Save: "Guardar la contraseña",
+		WrongChoice: "Elige una contraseña de 8 a 128 caracteres.", WrongAgain: "Las dos contraseñas no son iguales. Escribe la misma en los dos campos.",
 		SavedTitle: "Contraseña guardada", SavedText: "Ya puedes entrar con ella. Este enlace ya no vale.",
 		BadLinkTitle: "Este enlace ya no vale", BadLinkText: "Ya fue usado, venció o está incompleto. Abre el enlace del correo más reciente o pide uno nuevo.",
 		AskTitle: "¿Olvidaste la contraseña?", AskText: "Te enviaremos un enlace para definir una nueva.",
 		Email: "Tu correo", Send: "Enviar un enlace", WrongEmail: "Escribe un correo como nombre@ejemplo.com.",
 		SentTitle: "Revisa tu correo", SentText: "Si hay una cuenta con esa dirección, enviamos un enlace que vale una hora. ¿No llegó? Mira también en el spam.",
 		LimitedTitle: "Demasiados intentos", LimitedText: "Espera %d min y recarga la página.",
-		UnavailableTitle: "Volvemos enseguida", UnavailableText: "El servicio no está disponible. Tu enlace sigue valiendo: inténtalo de nuevo en un momento.",
-		BrokenTitle: "Algo salió mal", BrokenText: "La falla es nuestra, no tuya. Inténtalo de nuevo en un momento.",
+		UnavailableTitle: "Volvemos enseguida", UnavailableText: "El servicio no está disponible. Tu enlace sigue valiendo: inténtalo de nuevo en unos instantes.",
+		BrokenTitle: "Algo salió mal", BrokenText: "La falla es nuestra, no tuya. Inténtalo de nuevo en unos instantes.",
 		MethodTitle: "Esto no se puede hacer aquí", MethodText: "Abre el enlace del correo que recibiste.",
 	},
 }

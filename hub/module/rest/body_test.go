@@ -2,7 +2,6 @@ package rest_test
 
 import (
 	"encoding/json"
-	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -73,7 +72,7 @@ func TestFaults(t *testing.T) {
 	f.Need(false, "body.a", "is required")
 	f.Need(false, "body.b", "is too long")
 	var told *hub.Error
-	require.True(t, errors.As(f.Err(), &told))
+	require.ErrorAs(t, f.Err(), &told)
 	require.ErrorIs(t, told, hub.ErrInvalid)
 	require.Equal(t, "body.a is required; body.b is too long", told.Detail)
 	require.Len(t, told.Fields, 2)

@@ -137,8 +137,15 @@ type client struct {
 	base string
 }
 
-// ask makes a request and gives the status and the body.
-func (c client) ask(token, method, path, body string) (*http.Response, map[string]any, string) {
+// answer is what came back.
+type answer struct {
+	status int
+	header http.Header
+	text   string
+	body   map[string]any // of an object
+}
+
+func (c client) ask(token, method, path, body string) answer {
 	c.t.Helper()
 	req, err := http.NewRequestWithContext(c.t.Context(), method, c.base+"/api/v1"+path, strings.NewReader(body))
 	require.NoError(c.t, err)
@@ -151,32 +158,32 @@ func (c client) ask(token, method, path, body string) (*http.Response, map[strin
 	defer res.Body.Close()
 	raw, err := io.ReadAll(res.Body)
 	require.NoError(c.t, err)
-	var answer map[string]any
-	_ = json.Unmarshal(raw, &answer) // some are lists
-	return res, answer, string(raw)
+	got := answer{status: res.StatusCode, header: res.Header, text: string(raw)}
+	_ = json.Unmarshal(raw, &got.body) // some are lists
+	return got
 }
 
 func TestBodies(t *testing.T) {
 	t.Parallel()
 	c := client{t, moduletest.Start(t, shelf{}, moduletest.Options{}).Base}
 	for body, want := range map[string]string{
-		`{}`:                                         `{"title":"old","pages":7,"code":""}`,
-		`{"title":null,"pages":null}`:                `{"title":null,"pages":7,"code":""}`,
+		`{}`:                          `{"title":"old","pages":7,"code":""}`,
+		`{"title":null,"pages":null}`: `{"title":null,"pages":7,"code":""}`,
 		`{"title":"new","pages":8,"code":"good"}`:    `{"title":"new","pages":8,"code":"good"}`,
 		`{"nobody":1,"sub":{"knows":2}}`:             `{"title":"old","pages":7,"code":""}`,
 		`{"pages":0,"title":"","sub":{"year":2026}}`: `{"title":"","pages":0,"code":""}`,
 	} {
-		res, _, got := c.ask("", "PUT", "/books", body)
-		require.Equal(t, 200, res.StatusCode, got)
-		require.JSONEq(t, want, got, body)
+		got := c.ask("", "PUT", "/books", body)
+		require.Equal(t, 200, got.status, got.text)
+		require.JSONEq(t, want, got.text, body)
 	}
-	res, answer, got := c.ask("", "PUT", "/books", `{"code":"bad"}`)
-	require.Equal(t, 422, res.StatusCode, got)
-	fault := answer["errors"].([]any)[0].(map[string]any)
+	got := c.ask("", "PUT", "/books", `{"code":"bad"}`)
+	require.Equal(t, 422, got.status, got.text)
+	fault := got.body["errors"].([]any)[0].(map[string]any)
 	require.Equal(t, [2]any{"body.code", "must be good"}, [2]any{fault["location"], fault["message"]})
-	res, _, got = c.ask("", "PUT", "/books", `{"pages":"many"}`)
-	require.Equal(t, 422, res.StatusCode, got)
-	require.Contains(t, got, "body.pages")
+	got = c.ask("", "PUT", "/books", `{"pages":"many"}`)
+	require.Equal(t, 422, got.status, got.text)
+	require.Contains(t, got.text, "body.pages")
 }
 
 func TestAnswers(t *testing.T) {
@@ -187,9 +194,9 @@ func TestAnswers(t *testing.T) {
 		"?per_page=2&page=3":  `{"items":[5],"total":5,"page":3,"per_page":2,"pages":3}`,
 		"?per_page=5&page=99": `{"items":[],"total":5,"page":99,"per_page":5,"pages":1}`,
 	} {
-		res, _, got := c.ask("", "GET", "/books"+query, "")
-		require.Equal(t, 200, res.StatusCode, got)
-		require.JSONEq(t, want, got, query)
+		got := c.ask("", "GET", "/books"+query, "")
+		require.Equal(t, 200, got.status, got.text)
+		require.JSONEq(t, want, got.text, query)
 	}
 	for path, want := range map[string]struct {
 		status int
@@ -201,21 +208,21 @@ func TestAnswers(t *testing.T) {
 		"GET /me": {401, "unauthorized"}, "GET /shared": {401, "unauthorized"},
 	} {
 		method, rest, _ := strings.Cut(path, " ")
-		res, answer, got := c.ask("", method, rest, "")
-		require.Equal(t, want.status, res.StatusCode, "%s: %s", path, got)
-		require.Equal(t, want.code, answer["code"], path)
+		got := c.ask("", method, rest, "")
+		require.Equal(t, want.status, got.status, "%s: %s", path, got.text)
+		require.Equal(t, want.code, got.body["code"], path)
 		if want.status == 429 {
-			require.Equal(t, "7", res.Header.Get("Retry-After"))
+			require.Equal(t, "7", got.header.Get("Retry-After"))
 		}
 	}
-	_, answer, _ := c.ask("", "GET", "/books/"+uuid.NewString(), "")
-	require.Equal(t, "Book not found", answer["detail"])
+	got := c.ask("", "GET", "/books/"+uuid.NewString(), "")
+	require.Equal(t, "Book not found", got.body["detail"])
 	for token, status := range map[string]int{"admin": 200, "staff": 403, "": 401} {
-		res, _, got := c.ask(token, "GET", "/admin", "")
-		require.Equal(t, status, res.StatusCode, got)
+		got := c.ask(token, "GET", "/admin", "")
+		require.Equal(t, status, got.status, got.text)
 	}
-	_, _, got := c.ask("staff", "GET", "/me", "")
-	require.JSONEq(t, `["STAFF"]`, got)
+	got = c.ask("staff", "GET", "/me", "")
+	require.JSONEq(t, `["STAFF"]`, got.text)
 }
 
 // What the document says of every row: who may call it, which errors there are, and

@@ -101,13 +101,16 @@ func told(err error) error {
 	return &with
 }
 
-// Names of [rest] in requests and answers.
-type (
-	none        = rest.None
-	ByID        = rest.ByID   //nolint:revive // it gives an embedded field its name
-	Paging      = rest.Paging //nolint:revive
-	Page[T any] = rest.Page[T]
-)
+type none = rest.None
+
+// ByID is the path of a single thing.
+type ByID = rest.ByID
+
+// Paging asks for a page of a list.
+type Paging = rest.Paging
+
+// Page is one page of a list.
+type Page[T any] = rest.Page[T]
 
 // caller is who is signed in.
 func caller(ctx context.Context) (module.Caller, error) {
