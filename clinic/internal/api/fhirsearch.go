@@ -13,6 +13,7 @@ import (
 	"integrationhub/clinic/internal/fhir"
 	"integrationhub/clinic/internal/store"
 	"integrationhub/hub"
+	"integrationhub/hub/module/brazil"
 )
 
 // Sizes of pages.
@@ -125,7 +126,7 @@ func (a *API) searchFHIRPatients(ctx context.Context, in *fhirPatientSearch) (an
 		in.Phone = in.Telecom
 	}
 	if in.Phone != "" {
-		number := care.E164(in.Phone)
+		number := care.E164(brazil.Asked(in.Phone))
 		if number == "" {
 			return nil, misread("phone", "must be a phone number of 8 to 15 digits")
 		}
