@@ -291,6 +291,15 @@ func (a *API) updateClient(ctx context.Context, in *oneClientInput) (*struct{ Bo
 	return a.saved(ctx, org, done, warnings)
 }
 
+// deleteClient forgets who a client was; bookings and money stay.
+func (a *API) deleteClient(ctx context.Context, in *ByID) (*none, error) {
+	org, err := orgID(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return nil, a.store.ForgetClient(ctx, org, in.ID)
+}
+
 func clientUpdate(c dbgen.Client, now time.Time) dbgen.UpdateClientParams {
 	return dbgen.UpdateClientParams{
 		OrgID: c.OrgID, ID: c.ID, Name: c.Name, Phone: c.Phone, PhoneE164: c.PhoneE164, Email: c.Email, CpfSealed: c.CpfSealed, CpfHash: c.CpfHash,

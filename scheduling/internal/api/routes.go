@@ -175,6 +175,7 @@ func (a *API) additions() []route {
 		{post, v + "/loyalty/clients/{id}/redeem", user, 200, "loyalty.redeem", "Exchange points for a reward", handle(a.redeem)},
 		{post, v + "/loyalty/clients/{id}/adjust", manager, 200, "loyalty.adjust", "Correct a balance", handle(a.adjust)},
 		{del, v + "/organization/logo", manager, 204, "organization.delete-logo", "Remove the logo", handle(a.deleteLogo)},
+		{del, v + "/clients/{id}", manager, 204, "clients.delete", "Forget who a client was, for good; bookings and payments stay", handle(a.deleteClient)},
 		{get, v + "/users", manager, 200, "users.list", "List users", handle(a.listUsers)},
 		{post, v + "/users", manager, 201, "users.create", "Invite a user", handle(a.createUser)},
 		{put, v + "/users/{id}", manager, 200, "users.update", "Update a user", handle(a.updateUser)},

@@ -16,8 +16,8 @@ import (
 // Kind is what a letter is about.
 type Kind string
 
-// The kinds of letters. Those with Staff are for the organization, the last two for
-// its users, the others for clients.
+// The kinds of letters. Those with Staff and Unclear are for the organization, Invite
+// and Reset for its users, the others for clients.
 const (
 	Received       Kind = "received"  // a booking, which is still to be confirmed
 	Confirmed      Kind = "confirmed" // a booking
@@ -32,6 +32,7 @@ const (
 	StaffMoved     Kind = "staff_moved"
 	Invite         Kind = "invite"
 	Reset          Kind = "reset"
+	Unclear        Kind = "unclear" // whom the clinic deleted may be one of several clients
 )
 
 // Facts are what letters tell. What is empty is left out.
@@ -50,6 +51,8 @@ type Facts struct {
 	Code         string    // Pix copy and paste
 	Reason       string
 	Link         string // to change or cancel; to book; to set a password
+	Reference    string // of a request elsewhere
+	List         []string
 }
 
 // Letter is what is sent.

@@ -54,7 +54,7 @@ func (o *Office) remind(ctx context.Context, due store.Due) error {
 		return o.remindByMessage(ctx, org, due)
 	}
 	return o.store.Remind(ctx, due, func(tx *store.Tx, about store.Reminded) (bool, error) {
-		return o.send(ctx, tx, org, text(about.ClientEmail), letters.Reminder, o.facts(org, about.AppointmentDetail))
+		return o.send(ctx, tx, org, envelope{to: about.Contact.Email, about: about.ClientID}, letters.Reminder, o.facts(org, about.AppointmentDetail, about.Contact.Name))
 	})
 }
 
@@ -74,7 +74,7 @@ func (o *Office) message(ctx context.Context, org store.Org, about store.Reminde
 	if err != nil || !found || number == "" {
 		return store.Outcome{}
 	}
-	l, err := letters.Write(letters.Message, org.Locale, o.facts(org, about.AppointmentDetail))
+	l, err := letters.Write(letters.Message, org.Locale, o.facts(org, about.AppointmentDetail, about.Contact.Name))
 	if err != nil {
 		return store.Outcome{}
 	}

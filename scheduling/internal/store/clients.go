@@ -53,3 +53,36 @@ func (t *Tx) Known(ctx context.Context, org uuid.UUID, c Contact) (dbgen.Client,
 	}
 	return t.AddClient(ctx, made, c.Source)
 }
+
+// contact is who is told of an appointment: name and address as an appointment keeps
+// them.
+type contact struct{ name, email *string }
+
+// contact says who is told of a booking. Several people may share a client's phone:
+// the one who books is told under the name and address they typed, and the address on
+// file is used for who has the client's name.
+func (t *Tx) contact(ctx context.Context, c *Contact, client dbgen.Client) (contact, error) {
+	if c == nil {
+		return contact{}, nil
+	}
+	name, email := c.Name, c.Email
+	if name == "" {
+		name = client.Name
+	}
+	if email != "" {
+		return contact{&name, &email}, nil
+	}
+	form, err := t.SearchForm(ctx, name)
+	if err != nil || (booking.Person{Name: form}).Agrees(booking.Person{Name: client.NameSearch}) {
+		return contact{}, err
+	}
+	return contact{&name, &email}, nil
+}
+
+// toldOf tells whether there is an address to write to.
+func (c contact) toldOf(client dbgen.Client) bool {
+	if c.email != nil {
+		return *c.email != ""
+	}
+	return client.Email != nil
+}

@@ -48,6 +48,8 @@ type Appointment struct {
 	Capacity         int
 	Seat             int
 	Overbooked       bool
+	ContactName      *string
+	ContactEmail     *string
 }
 
 type AppointmentDetail struct {
@@ -115,6 +117,7 @@ type Client struct {
 	CreatedAt          time.Time
 	UpdatedAt          time.Time
 	AnonymizedAt       *time.Time
+	CpfParts           []int64
 }
 
 type Hold struct {
@@ -400,4 +403,6 @@ type Waiting struct {
 	LastDate       time.Time
 	CreatedAt      time.Time
 	OfferedAt      *time.Time
+	ContactName    *string
+	ContactEmail   *string
 }

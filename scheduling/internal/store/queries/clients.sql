@@ -34,7 +34,7 @@ update scheduling.clients set total_appointments = total_appointments + @appoint
 where org_id = @org_id and id = @id returning *;
 
 -- name: AnonymizeClient :exec
-update scheduling.clients set name = 'Removed', phone = null, phone_e164 = null, email = null, cpf_sealed = null, cpf_hash = null, birth_date = null,
+update scheduling.clients set name = 'Removed', phone = null, phone_e164 = null, email = null, cpf_sealed = null, cpf_hash = null, cpf_parts = null, birth_date = null,
     notes = '', tags = '{}', marketing_consent_at = null, anonymized_at = @now::timestamptz, updated_at = @now where org_id = @org_id and id = @id;
 
 -- name: AppointmentsOfClients :many
@@ -46,12 +46,34 @@ order by start_at desc, id limit @row_limit::int;
 select * from scheduling.clients where phone_e164 = any(@phones::text[]) and anonymized_at is null order by org_id, created_at limit 100;
 
 -- name: ClearTracesOfClient :exec
+-- What people wrote beside a client's bookings, payments and points may name the client.
 with cleared as (
-    update scheduling.appointments set notes = '', cancel_reason = null where org_id = @org_id and client_id = @client_id returning id
+    update scheduling.appointments a set notes = '', cancel_reason = null, contact_name = null, contact_email = null
+    where a.org_id = @org_id and a.client_id = @client_id returning a.id
+), paid as (
+    update scheduling.payments p set description = '' where p.org_id = @org_id and p.client_id = @client_id and p.description <> ''
+), codes as ( -- they hold the description
+    update scheduling.charges g set pix_copy_paste = '' from scheduling.payments p
+    where p.org_id = @org_id and p.client_id = @client_id and g.org_id = p.org_id and g.payment_id = p.id
+), points as (
+    update scheduling.loyalty_entries e set description = '' where e.org_id = @org_id and e.client_id = @client_id and e.description <> ''
+), waiting as (
+    delete from scheduling.waitlist w where w.org_id = @org_id and w.client_id = @client_id
 ) update scheduling.appointment_history h set reason = null from cleared where h.org_id = @org_id and h.appointment_id = cleared.id and h.reason is not null;
 
--- name: RefreshClient :exec
+-- name: ClientsByEmail :many
+select * from scheduling.clients where org_id = @org_id and anonymized_at is null and email is not null and lower(email) = lower(@email::text)
+order by created_at, id limit 50;
+
+-- name: SearchForm :one
+select scheduling.search_form(@name::text)::text as form;
+
+-- name: RefreshClient :execrows
+-- What the clinic told of a client; what others told stays.
 update scheduling.clients set
-    name = case when name_source = 'clinic' then coalesce(sqlc.narg('name')::text, name) else name end,
-    email = case when email_source = 'clinic' then coalesce(sqlc.narg('email')::text, email) else email end,
-    updated_at = @now where org_id = @org_id and id = @id;
+    name = case when name_source = 'clinic' then coalesce(nullif(@name::text, ''), name) else name end,
+    email = case when @email::text <> '' and (email is null or email_source = 'clinic') then @email::text else email end,
+    email_source = case when @email::text <> '' and email is null then 'clinic' else email_source end,
+    updated_at = @now::timestamptz where org_id = @org_id and id = @id and anonymized_at is null
+and (name_source = 'clinic' and @name::text not in ('', name)
+    or @email::text <> '' and (email is null or email_source = 'clinic') and email is distinct from @email::text);
