@@ -34,8 +34,9 @@ const demoLong = `Show what the hub does, on the hub that is running: register a
 tenant and a key, subscribe a receiver, publish events, check the signatures of
 what arrives, let one fail and watch its retry, read the log. Then an organization
 opens in the scheduling service and has a week of bookings; it stays, with its booking
-page. Each step says which command does the same. The key and the endpoint are removed
-at the end.`
+page. A clinic is linked with it, a client books and cancels, and the delivery log tells
+how the clinic came to know. Each step says which command does the same. Keys and the
+endpoint are removed at the end.`
 
 func newDemo(a *app) *cobra.Command {
 	var timeout time.Duration
@@ -112,7 +113,10 @@ func (d *demo) run(ctx context.Context) error {
 	if err := d.showLog(ctx, events, flaky[0]); err != nil {
 		return err
 	}
-	return d.showSalon(ctx)
+	if err := d.showSalon(ctx); err != nil {
+		return err
+	}
+	return d.showClinic(ctx)
 }
 
 // prepare makes the product, the tenant and the key, or finds them.

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -72,11 +73,13 @@ func TestDemo(t *testing.T) {
 	require.Equal(t, 200, status, text)
 	var week []struct{ Status, Source string }
 	require.NoError(t, json.Unmarshal([]byte(text), &week))
+	week = slices.DeleteFunc(week, func(one struct{ Status, Source string }) bool { return one.Status == "cancelled" })
 	require.Len(t, week, 36, "two each of three professionals on six days; one is a Sunday")
 	require.Contains(t, first, "36 bookings in the next 7 days")
 	var published int
 	s.scan(t, []any{&published}, `select count(*) from hub.events where product = 'scheduling' and event_type = 'appointment.created'`)
 	require.GreaterOrEqual(t, published, 36)
+	requireJourney(t, s, first)
 	require.Empty(t, c.run("endpoints", "list", "--tenant", "Demo Bakery", "-q").ok())
 	require.Contains(t, c.run("keys", "list", "--tenant", "Demo Bakery").ok(), "revoked")
 	require.NotContains(t, c.run("keys", "list", "--tenant", "Demo Bakery").ok(), "active")
@@ -85,6 +88,14 @@ func TestDemo(t *testing.T) {
 	again := c.run("demo").ok()
 	require.Contains(t, again, "Demo Salon has been there since an earlier demo.")
 	require.Contains(t, again, "/book/demo-salon")
+	require.Contains(t, again, "Demo Clinic has been there since an earlier demo.")
+	requireJourney(t, s, again)
+	require.NotContains(t, c.run("keys", "list", "--tenant", "Demo Clinic").ok(), "hub demo  active")
+	var clinics, patients, links, open int
+	s.scan(t, []any{&clinics, &patients}, `select count(distinct c.id), count(p.id) from clinic.clinics c join clinic.patients p on p.clinic_id = c.id where c.name = 'Demo Clinic'`)
+	s.scan(t, []any{&links}, `select count(*) from hub.integrations i join hub.tenants t on t.id = i.tenant_id where t.name in ('Demo Clinic', 'Demo Salon')`)
+	s.scan(t, []any{&open}, `select count(*) from clinic.appointments a join clinic.clinics c on c.id = a.clinic_id where c.name = 'Demo Clinic' and a.status <> 'cancelled'`)
+	require.Equal(t, []int{1, 1, 2, 0}, []int{clinics, patients, links, open}, "what is there is used again, and every booking was cancelled")
 	require.Len(t, strings.Split(c.run("tenants", "list", "--product", "demo", "-q").ok(), "\n"), 1)
 
 	// What a killed demo left goes, what may be running stays.
@@ -114,6 +125,28 @@ func TestDemo(t *testing.T) {
 	keys := c.run("keys", "list", "--tenant", "Demo Bakery").ok()
 	require.Equal(t, 1, strings.Count(keys, "active"))
 	require.Regexp(t, `(?m)^`+youngKey+` .* active `, keys)
+}
+
+// requireJourney requires that a demo told, from the delivery log, how a booking and its
+// cancellation came to the patient's history, and that the log has what it told.
+func requireJourney(t *testing.T, s *served, told string) {
+	t.Helper()
+	require.Regexp(t, `scheduling → clinic +active\n +clinic +→ scheduling +active`, told)
+	require.Contains(t, told, "Teresa Nogueira  CPF ***.***.***-25")
+	stations := func(begins, eventType, status string) string {
+		return `● ` + begins + `.* by Teresa Nogueira\n` +
+			` +● published +\d\d:\d\d:\d\d\.\d{3}Z  (evt_[0-9a-f]{16})  ` + eventType + `, in the transaction of the change\n` +
+			`(?: +● attempt \d+ +\+\d+ ms  .*\n)* +● attempt \d+ +\+\d+ ms  answered 200 after \d+\.\d ms\n` +
+			` +● received +\+\d+ ms  by Demo Clinic, its signature checked: accepted\n` +
+			` +● on history of the patient Teresa Nogueira at Demo Clinic: [A-Z][a-z]+, ` + status + `\n`
+	}
+	for _, pattern := range []string{stations("booked", `appointment\.created`, "scheduled"), stations("cancelled", `appointment\.cancelled`, "cancelled")} {
+		found := regexp.MustCompile(pattern).FindStringSubmatch(told)
+		require.NotNil(t, found, "%s\n%s", pattern, told)
+		var sent, received int
+		s.scan(t, []any{&sent, &received}, `select count(*) filter (where not inbound), count(*) filter (where inbound) from hub.deliveries where event_id = ('x' || substr($1, 5))::bit(64)::bigint`, found[1])
+		require.Equal(t, []int{1, 1}, []int{sent, received})
+	}
 }
 
 func TestKeysAndEndpoints(t *testing.T) {

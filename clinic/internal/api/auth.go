@@ -37,6 +37,19 @@ func (u users) Active(ctx context.Context, tx pgx.Tx, user uuid.UUID) (bool, err
 	return row.IsActive, err
 }
 
+// Letter implements [accounts.Users].
+func (u users) Letter(ctx context.Context, tx pgx.Tx, user uuid.UUID, purpose accounts.Purpose, link string) (module.Mail, error) {
+	row, err := u.store.Join(tx).UserByID(ctx, user)
+	mail := module.Mail{
+		To: row.Email, Subject: "Set a new password",
+		Text: "Somebody, probably you, asked for a new password.\n\nSet it here within an hour:\n" + link + "\n\nIf it was not you, nothing needs to be done.\n",
+	}
+	if purpose == accounts.Invite {
+		mail.Subject, mail.Text = "Your account", "An account was made for you.\n\nSet your password here within a week:\n"+link+"\n"
+	}
+	return mail, err
+}
+
 func accountOf(row dbgen.User) accounts.User {
 	u := accounts.User{ID: row.ID, Email: row.Email, Active: row.IsActive}
 	if row.PasswordHash != nil {

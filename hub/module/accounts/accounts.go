@@ -53,6 +53,8 @@ type Users interface {
 	ByEmail(ctx context.Context, email string) (User, error)
 	// Active tells whether a user exists and may log in.
 	Active(ctx context.Context, tx pgx.Tx, user uuid.UUID) (bool, error)
+	// Letter writes the mail that brings a user a link to set a password.
+	Letter(ctx context.Context, tx pgx.Tx, user uuid.UUID, purpose Purpose, link string) (module.Mail, error)
 }
 
 // User is what logging in needs to know of one.
@@ -264,9 +266,9 @@ func (d *Desk) MailLink(ctx context.Context, tx pgx.Tx, user User, purpose Purpo
 		return fmt.Errorf("making a link: %w", err)
 	}
 	link := d.kit.URLs.Public + "/reset-password?token=" + url.QueryEscape(token)
-	mail := module.Mail{To: user.Email, Subject: "Set a new password", Text: "Somebody, probably you, asked for a new password.\n\nSet it here within an hour:\n" + link + "\n\nIf it was not you, nothing needs to be done.\n"}
-	if purpose == Invite {
-		mail.Subject, mail.Text = "Your account", "An account was made for you.\n\nSet your password here within a week:\n"+link+"\n"
+	mail, err := d.users.Letter(ctx, tx, user.ID, purpose, link)
+	if err != nil {
+		return fmt.Errorf("writing a letter: %w", err)
 	}
 	return d.kit.Mail.Send(ctx, tx, mail)
 }

@@ -79,6 +79,15 @@ func (o Optional[T]) IntoNull(value **T) {
 	}
 }
 
+// Over replaces what was kept of an earlier body: null removes it.
+func (o Optional[T]) Over(kept *Optional[T]) {
+	if o.Set {
+		if *kept = (Optional[T]{}); !o.Null {
+			*kept = o
+		}
+	}
+}
+
 // MarshalJSON writes the value, or null.
 func (o Optional[T]) MarshalJSON() ([]byte, error) {
 	if !o.Given() {

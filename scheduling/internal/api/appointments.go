@@ -12,6 +12,7 @@ import (
 	"github.com/google/uuid"
 
 	"integrationhub/hub"
+	"integrationhub/hub/module/rest"
 	"integrationhub/scheduling/internal/booking"
 	"integrationhub/scheduling/internal/store"
 	"integrationhub/scheduling/internal/store/dbgen"
@@ -224,7 +225,7 @@ func (a *API) listAppointments(ctx context.Context, in *appointmentsInput) (*app
 	})
 	return &appointmentsOutput{
 		Total: total, Link: a.links(in, total),
-		Body: mapped(rows, func(d dbgen.AppointmentDetail) Appointment { return appointmentOf(d, org.Zone) }),
+		Body: rest.Map(rows, func(d dbgen.AppointmentDetail) Appointment { return appointmentOf(d, org.Zone) }),
 	}, err
 }
 
@@ -269,7 +270,7 @@ func (a *API) getAppointment(ctx context.Context, in *ByID) (*struct{ Body Appoi
 	}
 	row, err := a.store.AppointmentByID(ctx, org.ID, in.ID)
 	if err != nil {
-		return nil, or404("Appointment", err)
+		return nil, rest.Or404("Appointment", err)
 	}
 	history, err := a.store.History(ctx, org.ID, in.ID)
 	if err != nil {
@@ -278,8 +279,8 @@ func (a *API) getAppointment(ctx context.Context, in *ByID) (*struct{ Body Appoi
 	payments, err := a.store.ListPayments(ctx, dbgen.ListPaymentsParams{OrgID: org.ID, AppointmentID: &in.ID, RowLimit: 500})
 	return &struct{ Body AppointmentDetail }{AppointmentDetail{
 		Appointment: appointmentOf(row, org.Zone),
-		Payments:    mapped(payments, func(p dbgen.ListPaymentsRow) Payment { return listedPayment(p, org.Zone) }),
-		History: mapped(history, func(h dbgen.HistoryRow) HistoryEntry {
+		Payments:    rest.Map(payments, func(p dbgen.ListPaymentsRow) Payment { return listedPayment(p, org.Zone) }),
+		History: rest.Map(history, func(h dbgen.HistoryRow) HistoryEntry {
 			return HistoryEntry{
 				At: h.At.In(org.Zone), Action: h.Action, By: h.Actor, User: h.UserName, FromStatus: h.FromStatus, ToStatus: h.ToStatus,
 				FromStartAt: local(h.FromStartAt, org.Zone), ToStartAt: local(h.ToStartAt, org.Zone),
@@ -312,8 +313,8 @@ func (a *API) createAppointment(ctx context.Context, in *createAppointmentInput)
 		return nil, err
 	}
 	var wrong faults
-	wrong.length(b.Notes.Value, "body.notes", 0, 2000)
-	if err := wrong.err(); err != nil {
+	wrong.Length(b.Notes.Value, "body.notes", 0, 2000)
+	if err := wrong.Err(); err != nil {
 		return nil, err
 	}
 	by := staff(ctx)
@@ -373,14 +374,14 @@ func (a *API) updateAppointment(ctx context.Context, in *updateAppointmentInput)
 		return nil, e
 	}
 	m := store.Move{Overbook: b.Overbook}
-	b.ClientID.intoNull(&m.Client)
-	b.ServiceID.intoNull(&m.Service)
-	b.ProfessionalID.intoNull(&m.Professional)
-	b.Price.intoNull(&m.Price)
+	b.ClientID.IntoNull(&m.Client)
+	b.ServiceID.IntoNull(&m.Service)
+	b.ProfessionalID.IntoNull(&m.Professional)
+	b.Price.IntoNull(&m.Price)
 	if b.Notes.Set {
 		m.Notes = &b.Notes.Value
 	}
-	if b.StartAt.given() {
+	if b.StartAt.Given() {
 		start, err := instant("body.start_at", b.StartAt.Value)
 		if err != nil {
 			return nil, err
@@ -388,9 +389,10 @@ func (a *API) updateAppointment(ctx context.Context, in *updateAppointmentInput)
 		m.Start = &start
 	}
 	var wrong faults
-	wrong.length(b.Notes.Value, "body.notes", 0, 2000)
-	wrong.need(m.Price == nil || *m.Price >= 0 && *m.Price <= booking.MaxPrice, "body.price", "must be 0 to "+booking.MaxPrice.String())
-	if err := wrong.err(); err != nil {
+	wrong.Length(b.Notes.Value, "body.notes", 0, 2000)
+	wrong.money(b.Price, org.Currency, "body.price")
+	wrong.Need(m.Price == nil || *m.Price >= 0 && *m.Price <= booking.MaxPrice, "body.price", "must be 0 to "+booking.MaxPrice.String())
+	if err := wrong.Err(); err != nil {
 		return nil, err
 	}
 	return a.move(ctx, in.IfMatch, m, store.Change{Org: org, ID: in.ID, By: by})
@@ -433,20 +435,20 @@ func (a *API) reschedule(ctx context.Context, in *rescheduleInput) (*bookedOutpu
 		return nil, err
 	}
 	m := store.Move{Start: &start, Overbook: in.Body.Overbook, Explicit: true}
-	in.Body.ProfessionalID.intoNull(&m.Professional)
+	in.Body.ProfessionalID.IntoNull(&m.Professional)
 	reason, err := reasonOf(in.Body.Reason)
 	if err != nil {
 		return nil, err
 	}
-	return a.move(ctx, in.IfMatch, m, store.Change{Org: org, ID: in.ID, By: staff(ctx), Reason: reason, Quiet: in.Body.NotifyClient.given() && !in.Body.NotifyClient.Value})
+	return a.move(ctx, in.IfMatch, m, store.Change{Org: org, ID: in.ID, By: staff(ctx), Reason: reason, Quiet: in.Body.NotifyClient.Given() && !in.Body.NotifyClient.Value})
 }
 
 // reasonOf reads why somebody changes an appointment.
 func reasonOf(o optional[string]) (reason *string, err error) {
-	o.intoNull(&reason)
+	o.IntoNull(&reason)
 	var wrong faults
-	wrong.length(text(reason), "body.reason", 0, 500)
-	return reason, wrong.err()
+	wrong.Length(text(reason), "body.reason", 0, 500)
+	return reason, wrong.Err()
 }
 
 // OnAppointment is what every action is told.

@@ -2,41 +2,64 @@ package api
 
 import (
 	"context"
-	"crypto/hmac"
-	"crypto/rand"
-	"crypto/sha256"
-	"encoding/base64"
 	"errors"
-	"net/url"
 	"strings"
-	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
 	"integrationhub/hub"
 	"integrationhub/hub/module"
+	"integrationhub/hub/module/accounts"
 	"integrationhub/hub/module/dberr"
+	"integrationhub/hub/module/rest"
 	"integrationhub/scheduling/internal/booking"
 	"integrationhub/scheduling/internal/letters"
+	"integrationhub/scheduling/internal/mailroom"
 	"integrationhub/scheduling/internal/store"
 	"integrationhub/scheduling/internal/store/dbgen"
 )
 
-// Bad logins per account and address before further ones are refused unseen.
-const (
-	loginFailures = 10
-	loginWindow   = 15 * time.Minute
-)
+const refreshPrefix = "schr_"
 
-// Links sent by mail.
-const (
-	resetTime     = time.Hour
-	inviteTime    = 7 * 24 * time.Hour
-	forgotWindow  = time.Hour
-	forgotAtMost  = 5 // links in that time for one account
-	refreshPrefix = "schr_"
-)
+// users is where the desk for accounts finds them.
+type users struct {
+	store  *store.Store
+	office *mailroom.Office
+}
+
+// ByEmail implements [accounts.Users].
+func (u users) ByEmail(ctx context.Context, email string) (accounts.User, error) {
+	row, err := u.store.UserByEmail(ctx, email)
+	return accountOf(row), err
+}
+
+// Active implements [accounts.Users].
+func (u users) Active(ctx context.Context, tx pgx.Tx, user uuid.UUID) (bool, error) {
+	row, err := u.store.Join(tx).UserByID(ctx, user)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return false, nil
+	}
+	return row.IsActive, err
+}
+
+// Letter implements [accounts.Users].
+func (u users) Letter(ctx context.Context, tx pgx.Tx, user uuid.UUID, purpose accounts.Purpose, link string) (module.Mail, error) {
+	joined := u.store.Join(tx)
+	row, err := joined.UserByID(ctx, user)
+	if err != nil {
+		return module.Mail{}, err
+	}
+	letter := letters.Reset
+	if purpose == accounts.Invite {
+		letter = letters.Invite
+	}
+	return u.office.Link(ctx, joined, row, letter, link)
+}
+
+func accountOf(row dbgen.User) accounts.User {
+	return accounts.User{ID: row.ID, Email: row.Email, Password: text(row.PasswordHash), Active: row.IsActive}
+}
 
 type signUpInput struct {
 	Body struct {
@@ -66,10 +89,7 @@ type sessionOutput struct{ Body Session }
 
 // Session is what a login hands out.
 type Session struct {
-	AccessToken  string        `json:"access_token" doc:"Send it as Authorization: Bearer"`
-	RefreshToken string        `json:"refresh_token" doc:"Good for one use"`
-	TokenType    string        `json:"token_type" example:"bearer"`
-	ExpiresIn    int           `json:"expires_in" doc:"Seconds until the access token expires" example:"1800"`
+	accounts.Session
 	User         *User         `json:"user,omitempty" doc:"Only when registering"`
 	Organization *Organization `json:"organization,omitempty" doc:"Only when registering"`
 }
@@ -78,16 +98,16 @@ func (a *API) signUp(ctx context.Context, in *signUpInput) (*sessionOutput, erro
 	b := &in.Body
 	b.OrgName, b.Name = strings.TrimSpace(b.OrgName), strings.TrimSpace(b.Name)
 	var phone *string
-	if b.Phone != nil && b.Phone.given() && b.Phone.Value != "" {
+	if b.Phone != nil && b.Phone.Given() && b.Phone.Value != "" {
 		phone = &b.Phone.Value
 	}
 	var wrong faults
-	wrong.length(b.OrgName, "body.org_name", 1, 120)
-	wrong.length(b.Name, "body.name", 1, 120)
-	wrong.email(&b.Email, "body.email")
+	wrong.Length(b.OrgName, "body.org_name", 1, 120)
+	wrong.Length(b.Name, "body.name", 1, 120)
+	wrong.Email(&b.Email, "body.email")
 	wrong.phone(phone)
-	wrong.need(booking.ValidSlug(b.OrgSlug), "body.org_slug", "must be 3 to 63 of a-z, 0-9 and single dashes, and no reserved word")
-	if err := wrong.err(); err != nil {
+	wrong.Need(booking.ValidSlug(b.OrgSlug), "body.org_slug", "must be 3 to 63 of a-z, 0-9 and single dashes, and no reserved word")
+	if err := wrong.Err(); err != nil {
 		return nil, err
 	}
 	hash, err := a.kit.Accounts.HashPassword(ctx, b.Password)
@@ -101,7 +121,7 @@ func (a *API) signUp(ctx context.Context, in *signUpInput) (*sessionOutput, erro
 		if owner, err = a.found(ctx, tx, org, in, phone, hash); err != nil {
 			return err
 		}
-		session, err = a.issue(ctx, tx.Queries, owner.ID, uuid.New())
+		session.Session, err = a.accounts.Issue(ctx, tx.Raw, owner.ID, uuid.New())
 		return err
 	})
 	if err != nil {
@@ -164,115 +184,14 @@ func accountTaken(err error) error {
 	return err
 }
 
-// issue makes the tokens of a login.
-func (a *API) issue(ctx context.Context, q *dbgen.Queries, user, login uuid.UUID) (Session, error) {
-	access, err := a.kit.Accounts.SignAccess(user, login)
-	if err != nil {
-		return Session{}, err
-	}
-	refresh, hash := newSecret(refreshPrefix)
-	now := a.kit.Now()
-	err = q.CreateRefreshToken(ctx, dbgen.CreateRefreshTokenParams{
-		Hash: hash, FamilyID: login, UserID: user, CreatedAt: now, ExpiresAt: now.Add(a.kit.Settings.RefreshTTL),
-	})
-	return Session{AccessToken: access, RefreshToken: refresh, TokenType: "bearer", ExpiresIn: int(a.kit.Settings.AccessTTL.Seconds())}, err
-}
-
-// newSecret makes 256 random bits as text; its hash is what is stored.
-func newSecret(prefix string) (plain string, hash []byte) {
-	var raw [32]byte
-	_, _ = rand.Read(raw[:]) // never fails: crypto/rand ends the program instead
-	plain = prefix + base64.RawURLEncoding.EncodeToString(raw[:])
-	return plain, hashOf(plain)
-}
-
-func hashOf(plain string) []byte {
-	sum := sha256.Sum256([]byte(plain))
-	return sum[:]
-}
-
 func (a *API) login(ctx context.Context, in *loginInput) (*sessionOutput, error) {
-	account, ip, now := a.accountHash(in.Body.Email), module.ClientIP(ctx), a.kit.Now()
-	failures, err := a.store.RecentLoginFailures(ctx, dbgen.RecentLoginFailuresParams{AccountHash: account, Ip: ip, Since: now.Add(-loginWindow), RowLimit: loginFailures})
-	if err != nil {
-		return nil, err
-	}
-	if len(failures) >= loginFailures {
-		limited := hub.Errorf(hub.ErrLimited, "too_many_logins", "Too many failed logins for this account; wait and try again.")
-		limited.RetryAfter = max(time.Second, failures[len(failures)-1].Add(loginWindow).Sub(now))
-		return nil, limited
-	}
-	user, err := a.store.UserByEmail(ctx, in.Body.Email)
-	if err != nil && !errors.Is(err, pgx.ErrNoRows) {
-		return nil, err
-	}
-	matches, err := a.kit.Accounts.CheckPassword(ctx, text(user.PasswordHash), in.Body.Password)
-	if err != nil {
-		return nil, err
-	}
-	if !matches || !user.IsActive {
-		if err := a.store.RecordLoginFailure(ctx, dbgen.RecordLoginFailureParams{AccountHash: account, Ip: ip, At: now}); err != nil {
-			return nil, err
-		}
-		return nil, hub.Errorf(hub.ErrUnauthorized, "invalid_credentials", "Invalid credentials")
-	}
-	if err := a.store.ForgetLoginFailures(ctx, account, ip); err != nil {
-		return nil, err
-	}
-	session, err := a.issue(ctx, a.store.Queries, user.ID, uuid.New())
-	return &sessionOutput{session}, err
+	session, err := a.accounts.Login(ctx, in.Body.Email, in.Body.Password)
+	return &sessionOutput{Session{Session: session}}, err
 }
 
-// accountHash is what failed logins are counted under: keyed, so that the table does
-// not tell which addresses were tried.
-func (a *API) accountHash(email string) []byte {
-	mac := hmac.New(sha256.New, a.kit.Sealer.Derive("login failures"))
-	mac.Write([]byte(strings.ToLower(email)))
-	return mac.Sum(nil)
-}
-
-func refusedRefresh() *hub.Error {
-	return hub.Errorf(hub.ErrUnauthorized, "invalid_refresh_token", "Invalid refresh token")
-}
-
-// refresh trades a token. One that was used before ends the whole login: either its
-// owner or a thief has the newer one.
 func (a *API) refresh(ctx context.Context, in *refreshInput) (*sessionOutput, error) {
-	var session Session
-	reused := false
-	err := a.store.InTx(ctx, "refreshing", func(tx *store.Tx) error {
-		token, err := tx.LockRefreshToken(ctx, hashOf(in.Body.RefreshToken))
-		if errors.Is(err, pgx.ErrNoRows) {
-			return refusedRefresh()
-		}
-		if err != nil {
-			return err
-		}
-		now := a.kit.Now()
-		if token.UsedAt != nil { // committed, although the answer is an error
-			reused = true
-			return tx.RevokeFamily(ctx, now, token.FamilyID)
-		}
-		if token.RevokedAt != nil || !token.ExpiresAt.After(now) {
-			return refusedRefresh()
-		}
-		user, err := tx.UserByID(ctx, token.UserID)
-		if err != nil {
-			return err
-		}
-		if !user.IsActive {
-			return refusedRefresh()
-		}
-		if err := tx.UseRefreshToken(ctx, token.Hash, &now); err != nil {
-			return err
-		}
-		session, err = a.issue(ctx, tx.Queries, user.ID, token.FamilyID)
-		return err
-	})
-	if err == nil && reused {
-		err = refusedRefresh()
-	}
-	return &sessionOutput{session}, err
+	session, err := a.accounts.Refresh(ctx, in.Body.RefreshToken)
+	return &sessionOutput{Session{Session: session}}, err
 }
 
 // Authenticate implements the product's part of [module.Instance].
@@ -308,48 +227,14 @@ type Message struct {
 	Message string `json:"message"`
 }
 
-// forgot answers the same for every address, after the same work.
+// forgot answers the same for every address.
 func (a *API) forgot(ctx context.Context, in *forgotInput) (*messageOutput, error) {
 	var wrong faults
-	wrong.email(&in.Body.Email, "body.email")
-	if err := wrong.err(); err != nil {
+	wrong.Email(&in.Body.Email, "body.email")
+	if err := wrong.Err(); err != nil {
 		return nil, err
 	}
-	user, err := a.store.UserByEmail(ctx, in.Body.Email)
-	known := err == nil && user.IsActive
-	if err != nil && !errors.Is(err, pgx.ErrNoRows) {
-		return nil, err
-	}
-	if !known {
-		user.ID = uuid.New()
-	}
-	sent, err := a.store.CountMailedTokens(ctx, user.ID, a.kit.Now().Add(-forgotWindow))
-	if err != nil {
-		return nil, err
-	}
-	if sent < forgotAtMost {
-		err = a.store.InTx(ctx, "sending a link", func(tx *store.Tx) error {
-			return a.mailLink(ctx, tx, user, "reset", resetTime)
-		})
-		if err != nil && known { // for a stranger the database refuses it
-			return nil, err
-		}
-	}
-	return &messageOutput{Message{"If the e-mail is registered, a reset link was sent"}}, nil
-}
-
-// mailLink sends a link to set a password.
-func (a *API) mailLink(ctx context.Context, tx *store.Tx, user dbgen.User, purpose string, valid time.Duration) error {
-	token, hash := newSecret("")
-	err := tx.CreateMailedToken(ctx, dbgen.CreateMailedTokenParams{Hash: hash, UserID: user.ID, Purpose: purpose, CreatedAt: tx.Now(), ExpiresAt: tx.Now().Add(valid)})
-	if err != nil {
-		return err
-	}
-	letter := letters.Reset
-	if purpose == "invite" {
-		letter = letters.Invite
-	}
-	return a.office.Link(ctx, tx, user, letter, a.kit.URLs.Public+"/reset-password?token="+url.QueryEscape(token))
+	return &messageOutput{Message{"If the e-mail is registered, a reset link was sent"}}, a.accounts.Forgot(ctx, in.Body.Email)
 }
 
 type resetInput struct {
@@ -373,20 +258,11 @@ func (a *API) reset(ctx context.Context, in *resetInput) (*messageOutput, error)
 		return nil, err
 	}
 	err = a.store.InTx(ctx, "setting a password", func(tx *store.Tx) error {
-		token, err := tx.LockMailedToken(ctx, hashOf(in.Body.Token))
-		if err != nil && !errors.Is(err, pgx.ErrNoRows) {
+		user, err := a.accounts.UseLink(ctx, tx.Raw, in.Body.Token)
+		if err != nil {
 			return err
 		}
-		if err != nil || token.UsedAt != nil || !token.ExpiresAt.After(tx.Now()) {
-			return hub.Errorf(hub.ErrMalformed, "invalid_reset_token", "Invalid or expired token")
-		}
-		if err := tx.UseMailedTokens(ctx, tx.Now(), token.UserID); err != nil {
-			return err
-		}
-		if err := tx.SetPassword(ctx, dbgen.SetPasswordParams{ID: token.UserID, PasswordHash: &hash, UpdatedAt: tx.Now()}); err != nil {
-			return err
-		}
-		return tx.RevokeLogins(ctx, tx.Now(), token.UserID)
+		return tx.SetPassword(ctx, dbgen.SetPasswordParams{ID: user, PasswordHash: &hash, UpdatedAt: tx.Now()})
 	})
 	return &messageOutput{Message{"Password updated"}}, err
 }
@@ -397,5 +273,5 @@ func (a *API) me(ctx context.Context, _ *struct{}) (*userOutput, error) {
 		return nil, err
 	}
 	user, err := a.store.UserByID(ctx, who.UserID)
-	return &userOutput{userOf(user)}, or404("User", err)
+	return &userOutput{userOf(user)}, rest.Or404("User", err)
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/google/uuid"
 
 	"integrationhub/hub/module"
+	"integrationhub/hub/module/rest"
 	"integrationhub/scheduling/internal/booking"
 	"integrationhub/scheduling/internal/public"
 	"integrationhub/scheduling/internal/store"
@@ -92,7 +93,7 @@ func (a *API) viewFor(ctx context.Context, service uuid.UUID) (public.View, erro
 	}
 	row, err := a.store.OrganizationOfService(ctx, service)
 	if err != nil {
-		return public.View{}, or404("Service", err)
+		return public.View{}, rest.Or404("Service", err)
 	}
 	org, err := store.OrgOf(row.Organization, row.Settings)
 	return a.desk.View(org), err
@@ -136,7 +137,7 @@ func (a *API) day(ctx context.Context, v public.View, in *AvailabilityQuery) (*a
 
 func slotsOf(slots []booking.Slot, zone *time.Location, calendars []booking.Calendar, anybody bool) []Slot {
 	group := len(calendars) > 0 && calendars[0].Offer.Capacity > 1
-	return mapped(slots, func(s booking.Slot) Slot {
+	return rest.Map(slots, func(s booking.Slot) Slot {
 		start, end := s.Start.In(zone), s.End.In(zone)
 		shown := Slot{Start: start.Format("15:04"), End: end.Format("15:04"), StartAt: start, EndAt: end}
 		if group {
@@ -169,7 +170,7 @@ func (a *API) availabilityMonth(ctx context.Context, in *monthInput) (*monthOutp
 	days := booking.Month(v.Org.Zone, v.Limits, first, last, calendars)
 	return &monthOutput{MonthAvailability{
 		Month: in.Month, Timezone: v.Org.Timezone,
-		Days: mapped(days, func(d booking.DayFree) FreeDay {
+		Days: rest.Map(days, func(d booking.DayFree) FreeDay {
 			shown := FreeDay{Date: d.Date.String(), Free: d.Free}
 			if d.Free > 0 {
 				at := d.First.In(v.Org.Zone).Format("15:04")

@@ -7,6 +7,7 @@ import (
 	"github.com/google/uuid"
 
 	"integrationhub/hub"
+	"integrationhub/hub/module/rest"
 	"integrationhub/scheduling/internal/booking"
 	"integrationhub/scheduling/internal/store"
 	"integrationhub/scheduling/internal/store/dbgen"
@@ -55,24 +56,24 @@ func shown(c *booking.Clock) *string {
 	return &s
 }
 
-func ruleOf(r dbgen.ScheduleRule) ScheduleRule {
+func ruleOf(r dbgen.ScheduleRule, zone *time.Location) ScheduleRule {
 	return ScheduleRule{
 		ID: r.ID, ProfessionalID: r.ProfessionalID, DayOfWeek: r.DayOfWeek, StartTime: r.StartMinute.String(), EndTime: r.EndMinute.String(),
-		BreakStart: shown(r.BreakStartMinute), BreakEnd: shown(r.BreakEndMinute), IsActive: r.IsActive, CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt,
+		BreakStart: shown(r.BreakStartMinute), BreakEnd: shown(r.BreakEndMinute), IsActive: r.IsActive, CreatedAt: r.CreatedAt.In(zone), UpdatedAt: r.UpdatedAt.In(zone),
 	}
 }
 
 // into applies the fields to a rule and checks what comes out.
 func (f *ruleFields) into(r *dbgen.ScheduleRule) error {
-	f.ProfessionalID.into(&r.ProfessionalID)
-	f.DayOfWeek.into(&r.DayOfWeek)
-	f.IsActive.into(&r.IsActive)
+	f.ProfessionalID.Into(&r.ProfessionalID)
+	f.DayOfWeek.Into(&r.DayOfWeek)
+	f.IsActive.Into(&r.IsActive)
 	start, end := r.StartMinute.String(), r.EndMinute.String()
-	f.StartTime.into(&start)
-	f.EndTime.into(&end)
+	f.StartTime.Into(&start)
+	f.EndTime.Into(&end)
 	breakStart, breakEnd := shown(r.BreakStartMinute), shown(r.BreakEndMinute)
-	f.BreakStart.intoNull(&breakStart)
-	f.BreakEnd.intoNull(&breakEnd)
+	f.BreakStart.IntoNull(&breakStart)
+	f.BreakEnd.IntoNull(&breakEnd)
 	var wrong faults
 	hours, err := booking.ParsePair(&start, &end, "start_time", "end_time")
 	if err := wrong.also(err); err != nil {
@@ -95,14 +96,14 @@ func (f *ruleFields) into(r *dbgen.ScheduleRule) error {
 	if err := wrong.also(rule.Validate()); err != nil {
 		return err
 	}
-	return wrong.err()
+	return wrong.Err()
 }
 
 // there checks that a professional is the organization's.
 func there(ctx context.Context, q *dbgen.Queries, org, professional uuid.UUID) error {
 	rows, err := q.ListProfessionals(ctx, org, &professional)
 	if err == nil && len(rows) == 0 {
-		return missing("Professional")
+		return rest.Missing("Professional")
 	}
 	return err
 }
@@ -123,8 +124,8 @@ func maybeID(location, s string) (*uuid.UUID, error) {
 	return &id, nil
 }
 
-func (a *API) listRules(ctx context.Context, in *rulesInput) (*struct{ Body []ScheduleRule }, error) {
-	org, err := orgID(ctx)
+func (a *API) listRules(ctx context.Context, in *rulesInput) (*listOutput[ScheduleRule], error) {
+	org, err := a.org(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -133,69 +134,65 @@ func (a *API) listRules(ctx context.Context, in *rulesInput) (*struct{ Body []Sc
 		return nil, err
 	}
 	if professional != nil {
-		if err := there(ctx, a.store.Queries, org, *professional); err != nil {
+		if err := there(ctx, a.store.Queries, org.ID, *professional); err != nil {
 			return nil, err
 		}
 	}
-	rows, err := a.store.ListRules(ctx, org, professional)
-	return &struct{ Body []ScheduleRule }{mapped(rows, ruleOf)}, err
+	rows, err := a.store.ListRules(ctx, org.ID, professional)
+	return listed(rows, func(r dbgen.ScheduleRule) ScheduleRule { return ruleOf(r, org.Zone) }), err
 }
 
 func (a *API) createRule(ctx context.Context, in *ruleInput) (*ruleOutput, error) {
-	org, err := orgID(ctx)
+	org, err := a.org(ctx)
 	if err != nil {
 		return nil, err
 	}
 	var wrong faults
-	wrong.need(in.Body.ProfessionalID.given(), "body.professional_id", "is required")
-	wrong.need(in.Body.DayOfWeek.given(), "body.day_of_week", "is required")
-	wrong.need(in.Body.StartTime.given(), "body.start_time", "is required")
-	wrong.need(in.Body.EndTime.given(), "body.end_time", "is required")
-	if err := wrong.err(); err != nil {
+	wrong.Need(in.Body.ProfessionalID.Given(), "body.professional_id", "is required")
+	wrong.Need(in.Body.DayOfWeek.Given(), "body.day_of_week", "is required")
+	wrong.Need(in.Body.StartTime.Given(), "body.start_time", "is required")
+	wrong.Need(in.Body.EndTime.Given(), "body.end_time", "is required")
+	if err := wrong.Err(); err != nil {
 		return nil, err
 	}
 	r := dbgen.ScheduleRule{IsActive: true}
 	if err := in.Body.into(&r); err != nil {
 		return nil, err
 	}
-	if err := there(ctx, a.store.Queries, org, r.ProfessionalID); err != nil {
+	if err := there(ctx, a.store.Queries, org.ID, r.ProfessionalID); err != nil {
 		return nil, err
 	}
-	made, err := a.store.CreateRule(ctx, newRule(org, r.ProfessionalID, r))
-	return &ruleOutput{ruleOf(made)}, err
-}
-
-func newRule(org, professional uuid.UUID, r dbgen.ScheduleRule) dbgen.CreateRuleParams {
-	return dbgen.CreateRuleParams{
-		OrgID: org, ID: store.NewID(), ProfessionalID: professional, DayOfWeek: r.DayOfWeek, StartMinute: r.StartMinute, EndMinute: r.EndMinute,
+	made, err := a.store.CreateRule(ctx, dbgen.CreateRuleParams{
+		OrgID: org.ID, ID: store.NewID(), ProfessionalID: r.ProfessionalID, DayOfWeek: r.DayOfWeek, StartMinute: r.StartMinute, EndMinute: r.EndMinute,
 		BreakStartMinute: r.BreakStartMinute, BreakEndMinute: r.BreakEndMinute, IsActive: r.IsActive,
-	}
+	})
+	return &ruleOutput{ruleOf(made, org.Zone)}, err
 }
 
 func (a *API) updateRule(ctx context.Context, in *oneRuleInput) (*ruleOutput, error) {
-	org, err := orgID(ctx)
+	org, err := a.org(ctx)
 	if err != nil {
 		return nil, err
 	}
 	var done dbgen.ScheduleRule
 	err = a.store.InTx(ctx, "updating a rule", func(tx *store.Tx) error {
-		r, err := tx.LockRule(ctx, org, in.ID)
+		r, err := tx.LockRule(ctx, org.ID, in.ID)
 		if err != nil {
-			return or404("Schedule rule", err)
+			return rest.Or404("Schedule rule", err)
 		}
 		if err := in.Body.into(&r); err != nil {
 			return err
 		}
-		if err := there(ctx, tx.Queries, org, r.ProfessionalID); err != nil {
+		if err := there(ctx, tx.Queries, org.ID, r.ProfessionalID); err != nil {
 			return err
 		}
 		done, err = tx.UpdateRule(ctx, dbgen.UpdateRuleParams{
-			OrgID: org, ID: r.ID, ProfessionalID: r.ProfessionalID, DayOfWeek: r.DayOfWeek, StartMinute: r.StartMinute, EndMinute: r.EndMinute,
+			OrgID: org.ID, ID: r.ID, ProfessionalID: r.ProfessionalID, DayOfWeek: r.DayOfWeek, StartMinute: r.StartMinute, EndMinute: r.EndMinute,
 			BreakStartMinute: r.BreakStartMinute, BreakEndMinute: r.BreakEndMinute, IsActive: r.IsActive, UpdatedAt: tx.Now(),
 		})
 		return err
 	})
-	return &ruleOutput{ruleOf(done)}, err
+	return &ruleOutput{ruleOf(done, org.Zone)}, err
 }
 
 func (a *API) deleteRule(ctx context.Context, in *ByID) (*none, error) {
@@ -222,7 +219,7 @@ type copyOutput struct {
 }
 
 func (a *API) copyRules(ctx context.Context, in *copyInput) (*copyOutput, error) {
-	org, err := orgID(ctx)
+	org, err := a.org(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -232,29 +229,24 @@ func (a *API) copyRules(ctx context.Context, in *copyInput) (*copyOutput, error)
 	out := &copyOutput{}
 	err = a.store.InTx(ctx, "copying rules", func(tx *store.Tx) error {
 		for _, id := range []uuid.UUID{in.From, in.To} {
-			if err := there(ctx, tx.Queries, org, id); err != nil {
+			if err := there(ctx, tx.Queries, org.ID, id); err != nil {
 				return err
 			}
 		}
-		rules, err := tx.ListRules(ctx, org, &in.From)
-		if err != nil {
-			return err
-		}
 		if in.Mode == "replace" {
-			n, err := tx.ClearRules(ctx, org, in.To)
+			n, err := tx.ClearRules(ctx, org.ID, in.To)
 			if err != nil {
 				return err
 			}
 			out.Body.Replaced = int(n)
 		}
-		for _, r := range rules {
-			if _, err := tx.CreateRule(ctx, newRule(org, in.To, r)); err != nil {
-				return err
-			}
+		copied, err := tx.CopyRules(ctx, dbgen.CopyRulesParams{OrgID: org.ID, FromID: in.From, ToID: in.To})
+		if err != nil {
+			return err
 		}
-		out.Body.Copied = len(rules)
-		now, err := tx.ListRules(ctx, org, &in.To)
-		out.Body.Rules = mapped(now, ruleOf)
+		out.Body.Copied = int(copied)
+		now, err := tx.ListRules(ctx, org.ID, &in.To)
+		out.Body.Rules = rest.Map(now, func(r dbgen.ScheduleRule) ScheduleRule { return ruleOf(r, org.Zone) })
 		return err
 	})
 	return out, err

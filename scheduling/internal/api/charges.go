@@ -13,6 +13,7 @@ import (
 	"github.com/google/uuid"
 
 	"integrationhub/hub"
+	"integrationhub/hub/module/rest"
 	"integrationhub/scheduling/internal/booking"
 	"integrationhub/scheduling/internal/cashier"
 	"integrationhub/scheduling/internal/payment"
@@ -36,15 +37,15 @@ type pixInput struct {
 func (in *pixInput) check(currency string) error {
 	b := &in.Body
 	var wrong faults
-	wrong.need(b.AppointmentID.given() || b.ClientID.given(), "body.client_id", "is required without appointment_id")
-	if b.Amount.given() {
-		wrong.need(b.Amount.Value > 0 && b.Amount.Value <= booking.MaxPrice, "body.amount", "must be above 0 and at most "+booking.MaxPrice.String())
-		wrong.need(b.Amount.Value.Payable(currency), "body.amount", "must not have decimals in this currency")
+	wrong.Need(b.AppointmentID.Given() || b.ClientID.Given(), "body.client_id", "is required without appointment_id")
+	if b.Amount.Given() {
+		wrong.Need(b.Amount.Value > 0 && b.Amount.Value <= booking.MaxPrice, "body.amount", "must be above 0 and at most "+booking.MaxPrice.String())
+		wrong.money(b.Amount, currency, "body.amount")
 	} else {
-		wrong.need(b.AppointmentID.given(), "body.amount", "is required without appointment_id")
+		wrong.Need(b.AppointmentID.Given(), "body.amount", "is required without appointment_id")
 	}
-	wrong.length(b.Description.Value, "body.description", 0, 140)
-	return wrong.err()
+	wrong.Length(b.Description.Value, "body.description", 0, 140)
+	return wrong.Err()
 }
 
 // Charge is a payment that is to be made.
@@ -120,10 +121,10 @@ func (a *API) createCharge(ctx context.Context, in *pixInput) (*chargeOutput, er
 func (in *pixInput) request(ctx context.Context, tx *store.Tx, org store.Org) (cashier.Request, error) {
 	b := &in.Body
 	r := cashier.Request{ExpiresAt: tx.Now().Add(time.Duration(b.ExpiresInMinutes) * time.Minute)}
-	r.NewPayment = store.NewPayment{Org: org.ID, Amount: b.Amount.Value, Kind: b.Kind, Description: b.Description.Value, By: staff(ctx).User}
-	b.ClientID.into(&r.Client)
-	b.AppointmentID.intoNull(&r.Appointment)
-	if b.ClientID.given() {
+	r.NewPayment = store.NewPayment{Org: org.ID, Amount: b.Amount.Value, Named: b.Amount.Given(), Kind: b.Kind, Description: b.Description.Value, By: staff(ctx).User}
+	b.ClientID.Into(&r.Client)
+	b.AppointmentID.IntoNull(&r.Appointment)
+	if b.ClientID.Given() {
 		if _, err := tx.Client(ctx, org.ID, r.Client); err != nil {
 			return r, err
 		}
@@ -131,9 +132,9 @@ func (in *pixInput) request(ctx context.Context, tx *store.Tx, org store.Org) (c
 	if r.Appointment != nil {
 		appointment, err := tx.AppointmentByID(ctx, org.ID, *r.Appointment)
 		if err != nil {
-			return r, or404("Appointment", err)
+			return r, rest.Or404("Appointment", err)
 		}
-		if err := in.forAppointment(appointment, &r.NewPayment); err != nil {
+		if err := in.forAppointment(appointment, &r, tx.Now()); err != nil {
 			return r, err
 		}
 	}
@@ -153,40 +154,21 @@ func (in *pixInput) request(ctx context.Context, tx *store.Tx, org store.Org) (c
 	return r, nil
 }
 
-// forAppointment says what an appointment still costs.
-func (in *pixInput) forAppointment(d dbgen.AppointmentDetail, n *store.NewPayment) error {
-	b := &in.Body
-	if b.ClientID.given() && d.ClientID != n.Client {
+// forAppointment says what is to be paid for an appointment.
+func (in *pixInput) forAppointment(d dbgen.AppointmentDetail, r *cashier.Request, now time.Time) error {
+	if in.Body.ClientID.Given() && d.ClientID != r.Client {
 		return hub.Invalid("body.client_id", "is not the appointment's client")
 	}
-	n.Client = d.ClientID
-	if n.Description == "" {
-		n.Description = d.ServiceName
+	r.Client = d.ClientID
+	if r.Description == "" {
+		r.Description = d.ServiceName
 	}
-	due, paid := d.PriceCents-d.PaidCents, d.PriceCents > 0 && d.PaidCents >= d.PriceCents
-	switch b.Kind {
-	case "other":
-		if !b.Amount.given() {
-			return hub.Invalid("body.amount", "is required for this kind")
-		}
-		return nil
-	case store.KindDeposit:
-		if due = 0; d.DepositCents != nil {
-			due = *d.DepositCents
-			paid = paid || d.DepositStatus == booking.DepositPaid
-		} else if !b.Amount.given() {
-			return hub.Invalid("body.amount", "is required: the appointment has no deposit")
-		}
+	// The code for a deposit is good for as long as the slot is held for it.
+	held := r.Kind == store.KindDeposit && d.DepositStatus == booking.DepositPending && d.HoldUntil != nil
+	if held && d.HoldUntil.After(now) && r.ExpiresAt.After(*d.HoldUntil) {
+		r.ExpiresAt = *d.HoldUntil
 	}
-	switch {
-	case d.Status == booking.Cancelled:
-		return hub.Errorf(hub.ErrConflict, "appointment_cancelled", "This appointment is cancelled.")
-	case paid, !b.Amount.given() && due <= 0:
-		return hub.Errorf(hub.ErrConflict, "already_paid", "This appointment is paid.")
-	case !b.Amount.given():
-		n.Amount = due
-	}
-	return nil
+	return r.Ask(store.Owed{Status: d.Status, Price: d.PriceCents, Paid: d.PaidCents, Deposit: d.DepositCents, DepositStatus: d.DepositStatus})
 }
 
 type noticeInput struct {

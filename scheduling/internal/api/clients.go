@@ -12,6 +12,7 @@ import (
 	"github.com/google/uuid"
 
 	"integrationhub/hub"
+	"integrationhub/hub/module/rest"
 	"integrationhub/scheduling/internal/booking"
 	"integrationhub/scheduling/internal/store"
 	"integrationhub/scheduling/internal/store/dbgen"
@@ -96,7 +97,7 @@ func (a *API) cpf(c *dbgen.Client) (*string, error) {
 
 // clients shows rows with the appointments around now.
 func (a *API) clients(ctx context.Context, org store.Org, rows []dbgen.Client) ([]Client, error) {
-	ids := mapped(rows, func(c dbgen.Client) uuid.UUID { return c.ID })
+	ids := rest.Map(rows, func(c dbgen.Client) uuid.UUID { return c.ID })
 	around, err := a.store.NeighboursOf(ctx, dbgen.NeighboursOfParams{Now: a.kit.Now(), OrgID: org.ID, ClientIds: ids})
 	if err != nil {
 		return nil, err
@@ -128,26 +129,26 @@ func (a *API) clients(ctx context.Context, org store.Org, rows []dbgen.Client) (
 
 // into applies the fields to a client and checks what comes out.
 func (a *API) into(f *clientFields, c *dbgen.Client, today booking.Date) (warnings []string, err error) {
-	f.Name.into(&c.Name)
-	f.Phone.intoNull(&c.Phone)
-	f.Email.intoNull(&c.Email)
-	f.Notes.into(&c.Notes)
+	f.Name.Into(&c.Name)
+	f.Phone.IntoNull(&c.Phone)
+	f.Email.IntoNull(&c.Email)
+	f.Notes.Into(&c.Notes)
 	if f.Notes.Null {
 		c.Notes = ""
 	}
-	f.Tags.into(&c.Tags)
-	f.IsBlocked.into(&c.IsBlocked)
+	f.Tags.Into(&c.Tags)
+	f.IsBlocked.Into(&c.IsBlocked)
 	c.Name = strings.TrimSpace(c.Name)
 	var wrong faults
-	wrong.length(c.Name, "body.name", 1, 120)
-	if f.Phone.given() {
+	wrong.Length(c.Name, "body.name", 1, 120)
+	if f.Phone.Given() {
 		wrong.phone(c.Phone)
 	}
-	wrong.email(c.Email, "body.email")
-	wrong.length(c.Notes, "body.notes", 0, 5000)
-	wrong.need(len(c.Tags) <= 50, "body.tags", "must be at most 50")
+	wrong.Email(c.Email, "body.email")
+	wrong.Length(c.Notes, "body.notes", 0, 5000)
+	wrong.Need(len(c.Tags) <= 50, "body.tags", "must be at most 50")
 	for i, tag := range c.Tags {
-		wrong.length(tag, fmt.Sprintf("body.tags[%d]", i), 1, 60)
+		wrong.Length(tag, fmt.Sprintf("body.tags[%d]", i), 1, 60)
 	}
 	if f.Phone.Set {
 		if c.PhoneE164 = nil; c.Phone != nil {
@@ -157,9 +158,9 @@ func (a *API) into(f *clientFields, c *dbgen.Client, today booking.Date) (warnin
 	if f.CPF.Set {
 		c.CpfSealed, c.CpfHash = nil, nil
 	}
-	if f.CPF.given() && f.CPF.Value != "" {
+	if f.CPF.Given() && f.CPF.Value != "" {
 		digits, valid, ok := booking.CPFDigits(f.CPF.Value)
-		wrong.need(ok, "body.cpf", "must be 11 digits")
+		wrong.Need(ok, "body.cpf", "must be 11 digits")
 		if ok && !valid {
 			warnings = append(warnings, "cpf_check_digit")
 		}
@@ -168,16 +169,16 @@ func (a *API) into(f *clientFields, c *dbgen.Client, today booking.Date) (warnin
 	if f.BirthDate.Set {
 		c.BirthDate = nil
 	}
-	if f.BirthDate.given() {
+	if f.BirthDate.Given() {
 		d, err := date("body.birth_date", f.BirthDate.Value)
 		if err := wrong.also(err); err != nil {
 			return nil, err
 		}
-		wrong.need(d <= today, "body.birth_date", "must not be in the future")
+		wrong.Need(d <= today, "body.birth_date", "must not be in the future")
 		day := d.Time()
 		c.BirthDate = &day
 	}
-	return warnings, wrong.err()
+	return warnings, wrong.Err()
 }
 
 type clientsInput struct {
@@ -191,7 +192,7 @@ func (a *API) listClients(ctx context.Context, in *clientsInput) (*struct{ Body 
 		return nil, err
 	}
 	term := strings.TrimSpace(in.Search)
-	find := dbgen.SearchClientsParams{OrgID: org.ID, Term: likely(term), RowLimit: in.PerPage, RowOffset: in.offset()}
+	find := dbgen.SearchClientsParams{OrgID: org.ID, Term: likely(term), RowLimit: in.PerPage, RowOffset: in.Offset()}
 	if digits := booking.Digits(term); digits != "" && strings.Trim(term, "0123456789+-(). ") == "" {
 		find.Digits = digits
 		if len(digits) == 11 {
@@ -202,7 +203,7 @@ func (a *API) listClients(ctx context.Context, in *clientsInput) (*struct{ Body 
 	if err != nil {
 		return nil, err
 	}
-	list, err := a.clients(ctx, org, mapped(rows, func(r dbgen.SearchClientsRow) dbgen.Client { return r.Client }))
+	list, err := a.clients(ctx, org, rest.Map(rows, func(r dbgen.SearchClientsRow) dbgen.Client { return r.Client }))
 	if err != nil {
 		return nil, err
 	}
@@ -215,7 +216,7 @@ func (a *API) listClients(ctx context.Context, in *clientsInput) (*struct{ Body 
 			total = int(first[0].Total)
 		}
 	}
-	return &struct{ Body Page[Client] }{pageOf(list, total, in.Paging)}, nil
+	return &struct{ Body Page[Client] }{rest.PageOf(list, total, in.Paging)}, nil
 }
 
 // likely keeps what people type from meaning something in a LIKE pattern.
@@ -271,12 +272,12 @@ func (a *API) updateClient(ctx context.Context, in *oneClientInput) (*struct{ Bo
 	err = a.store.InTx(ctx, "updating a client", func(tx *store.Tx) error {
 		c, err := tx.LockClient(ctx, org.ID, in.ID)
 		if err != nil {
-			return or404("Client", err)
+			return rest.Or404("Client", err)
 		}
 		if warnings, err = a.into(&in.Body, &c, booking.DateOf(a.kit.Now(), org.Zone)); err != nil {
 			return err
 		}
-		if in.Body.Name.given() {
+		if in.Body.Name.Given() {
 			c.NameSource = "staff"
 		}
 		if in.Body.Email.Set {
@@ -314,18 +315,18 @@ func (a *API) getClient(ctx context.Context, in *ByID) (*struct{ Body ClientDeta
 	}
 	row, err := a.store.ClientByID(ctx, org.ID, in.ID)
 	if err != nil {
-		return nil, or404("Client", err)
+		return nil, rest.Or404("Client", err)
 	}
 	list, err := a.clients(ctx, org, []dbgen.Client{row})
 	if err != nil {
 		return nil, err
 	}
 	const latest = 10
-	appointments, err := a.clientAppointments(ctx, &clientListInput{ByID: *in, Paging: Paging{1, latest}})
+	appointments, err := a.clientAppointments(ctx, &clientListInput{ByID: *in, Paging: Paging{Page: 1, PerPage: latest}})
 	if err != nil {
 		return nil, err
 	}
-	payments, err := a.clientPayments(ctx, &clientListInput{ByID: *in, Paging: Paging{1, latest}})
+	payments, err := a.clientPayments(ctx, &clientListInput{ByID: *in, Paging: Paging{Page: 1, PerPage: latest}})
 	if err != nil {
 		return nil, err
 	}
@@ -343,17 +344,17 @@ func (a *API) clientAppointments(ctx context.Context, in *clientListInput) (*str
 		return nil, err
 	}
 	if _, err := a.store.ClientByID(ctx, org.ID, in.ID); err != nil {
-		return nil, or404("Client", err)
+		return nil, rest.Or404("Client", err)
 	}
 	rows, err := a.store.ListAppointments(ctx, dbgen.ListAppointmentsParams{
-		OrgID: org.ID, ClientID: &in.ID, Statuses: []string{}, Descending: true, RowLimit: in.PerPage, RowOffset: in.offset(),
+		OrgID: org.ID, ClientID: &in.ID, Statuses: []string{}, Descending: true, RowLimit: in.PerPage, RowOffset: in.Offset(),
 	})
 	if err != nil {
 		return nil, err
 	}
 	total, err := a.store.CountAppointments(ctx, dbgen.CountAppointmentsParams{OrgID: org.ID, ClientID: &in.ID, Statuses: []string{}})
-	items := mapped(rows, func(d dbgen.AppointmentDetail) Appointment { return appointmentOf(d, org.Zone) })
-	return &struct{ Body Page[Appointment] }{pageOf(items, total, in.Paging)}, err
+	items := rest.Map(rows, func(d dbgen.AppointmentDetail) Appointment { return appointmentOf(d, org.Zone) })
+	return &struct{ Body Page[Appointment] }{rest.PageOf(items, total, in.Paging)}, err
 }
 
 func (a *API) clientPayments(ctx context.Context, in *clientListInput) (*struct{ Body Page[Payment] }, error) {
@@ -362,15 +363,15 @@ func (a *API) clientPayments(ctx context.Context, in *clientListInput) (*struct{
 		return nil, err
 	}
 	if _, err := a.store.ClientByID(ctx, org.ID, in.ID); err != nil {
-		return nil, or404("Client", err)
+		return nil, rest.Or404("Client", err)
 	}
-	rows, err := a.store.ListPayments(ctx, dbgen.ListPaymentsParams{OrgID: org.ID, ClientID: &in.ID, RowLimit: in.PerPage, RowOffset: in.offset()})
+	rows, err := a.store.ListPayments(ctx, dbgen.ListPaymentsParams{OrgID: org.ID, ClientID: &in.ID, RowLimit: in.PerPage, RowOffset: in.Offset()})
 	total := 0
 	if len(rows) > 0 {
 		total = int(rows[0].Total)
 	}
-	items := mapped(rows, func(p dbgen.ListPaymentsRow) Payment { return listedPayment(p, org.Zone) })
-	return &struct{ Body Page[Payment] }{pageOf(items, total, in.Paging)}, err
+	items := rest.Map(rows, func(p dbgen.ListPaymentsRow) Payment { return listedPayment(p, org.Zone) })
+	return &struct{ Body Page[Payment] }{rest.PageOf(items, total, in.Paging)}, err
 }
 
 // byPhone finds an organization's clients under a phone number.

@@ -7,6 +7,7 @@ import (
 	"github.com/google/uuid"
 
 	"integrationhub/hub"
+	"integrationhub/hub/module/rest"
 	"integrationhub/scheduling/internal/booking"
 	"integrationhub/scheduling/internal/store"
 	"integrationhub/scheduling/internal/store/dbgen"
@@ -54,23 +55,23 @@ type oneExceptionInput struct {
 // longestException is how many days a range may have.
 const longestException = 366
 
-func exceptionOf(e dbgen.ScheduleException) ScheduleException {
+func exceptionOf(e dbgen.ScheduleException, zone *time.Location) ScheduleException {
 	return ScheduleException{
 		ID: e.ID, ProfessionalID: e.ProfessionalID, Date: e.Date.Format(time.DateOnly), StartTime: shown(e.StartMinute), EndTime: shown(e.EndMinute),
-		Reason: e.Reason, ExceptionType: e.ExceptionType, CreatedAt: e.CreatedAt, UpdatedAt: e.UpdatedAt,
+		Reason: e.Reason, ExceptionType: e.ExceptionType, CreatedAt: e.CreatedAt.In(zone), UpdatedAt: e.UpdatedAt.In(zone),
 	}
 }
 
 // into applies the fields to an exception and checks what comes out.
 func (f *exceptionFields) into(e *dbgen.ScheduleException) error {
-	f.ProfessionalID.into(&e.ProfessionalID)
-	f.Reason.into(&e.Reason)
+	f.ProfessionalID.Into(&e.ProfessionalID)
+	f.Reason.Into(&e.Reason)
 	if f.Reason.Null {
 		e.Reason = ""
 	}
-	f.ExceptionType.into(&e.ExceptionType)
+	f.ExceptionType.Into(&e.ExceptionType)
 	var wrong faults
-	if f.Date.given() {
+	if f.Date.Given() {
 		d, err := date("body.date", f.Date.Value)
 		if err := wrong.also(err); err != nil {
 			return err
@@ -78,8 +79,8 @@ func (f *exceptionFields) into(e *dbgen.ScheduleException) error {
 		e.Date = d.Time()
 	}
 	start, end := shown(e.StartMinute), shown(e.EndMinute)
-	f.StartTime.intoNull(&start)
-	f.EndTime.intoNull(&end)
+	f.StartTime.IntoNull(&start)
+	f.EndTime.IntoNull(&end)
 	hours, err := booking.ParsePair(start, end, "start_time", "end_time")
 	if err := wrong.also(err); err != nil {
 		return err
@@ -91,8 +92,8 @@ func (f *exceptionFields) into(e *dbgen.ScheduleException) error {
 	if err := wrong.also(booking.Exception{Kind: booking.ExceptionKind(e.ExceptionType), Hours: hours}.Validate()); err != nil {
 		return err
 	}
-	wrong.length(e.Reason, "body.reason", 0, 200)
-	return wrong.err()
+	wrong.Length(e.Reason, "body.reason", 0, 200)
+	return wrong.Err()
 }
 
 type exceptionsInput struct {
@@ -100,7 +101,7 @@ type exceptionsInput struct {
 	ProfessionalID string `query:"professional_id" format:"uuid"`
 }
 
-func (a *API) listExceptions(ctx context.Context, in *exceptionsInput) (*struct{ Body []ScheduleException }, error) {
+func (a *API) listExceptions(ctx context.Context, in *exceptionsInput) (*listOutput[ScheduleException], error) {
 	org, err := a.org(ctx)
 	if err != nil {
 		return nil, err
@@ -119,7 +120,7 @@ func (a *API) listExceptions(ctx context.Context, in *exceptionsInput) (*struct{
 		}
 	}
 	rows, err := a.store.ListExceptions(ctx, dbgen.ListExceptionsParams{OrgID: org.ID, First: first.Time(), Last: last.Time(), ProfessionalID: professional})
-	return &struct{ Body []ScheduleException }{mapped(rows, exceptionOf)}, err
+	return listed(rows, func(e dbgen.ScheduleException) ScheduleException { return exceptionOf(e, org.Zone) }), err
 }
 
 func (a *API) createException(ctx context.Context, in *exceptionInput) (*struct{ Body MadeException }, error) {
@@ -128,10 +129,10 @@ func (a *API) createException(ctx context.Context, in *exceptionInput) (*struct{
 		return nil, err
 	}
 	var wrong faults
-	wrong.need(in.Body.ProfessionalID.given(), "body.professional_id", "is required")
-	wrong.need(in.Body.Date.given(), "body.date", "is required")
-	wrong.need(in.Body.ExceptionType.given(), "body.exception_type", "is required")
-	if err := wrong.err(); err != nil {
+	wrong.Need(in.Body.ProfessionalID.Given(), "body.professional_id", "is required")
+	wrong.Need(in.Body.Date.Given(), "body.date", "is required")
+	wrong.Need(in.Body.ExceptionType.Given(), "body.exception_type", "is required")
+	if err := wrong.Err(); err != nil {
 		return nil, err
 	}
 	var e dbgen.ScheduleException
@@ -140,7 +141,7 @@ func (a *API) createException(ctx context.Context, in *exceptionInput) (*struct{
 	}
 	first := booking.NewDate(e.Date.Date())
 	last := first
-	if in.Body.DateTo.given() {
+	if in.Body.DateTo.Given() {
 		if last, err = date("body.date_to", in.Body.DateTo.Value); err != nil {
 			return nil, err
 		}
@@ -153,19 +154,20 @@ func (a *API) createException(ctx context.Context, in *exceptionInput) (*struct{
 	}
 	out := &struct{ Body MadeException }{}
 	err = a.store.InTx(ctx, "making an exception", func(tx *store.Tx) error {
-		for d := first; d <= last; d++ {
-			made, err := tx.CreateException(ctx, dbgen.CreateExceptionParams{
-				OrgID: org.ID, ID: store.NewID(), ProfessionalID: e.ProfessionalID, Date: d.Time(), ExceptionType: e.ExceptionType,
-				StartMinute: e.StartMinute, EndMinute: e.EndMinute, Reason: e.Reason,
-			})
-			if err != nil {
-				return err
-			}
-			if d == first {
-				out.Body.ScheduleException = exceptionOf(made)
-			}
-			out.Body.Created++
+		days := dbgen.CreateExceptionsParams{
+			OrgID: org.ID, ProfessionalID: e.ProfessionalID, ExceptionType: e.ExceptionType, StartMinute: e.StartMinute, EndMinute: e.EndMinute, Reason: e.Reason,
 		}
+		for d := first; d <= last; d++ {
+			days.Ids, days.Dates = append(days.Ids, store.NewID()), append(days.Dates, d.Time())
+		}
+		if err := tx.CreateExceptions(ctx, days); err != nil {
+			return err
+		}
+		made, err := tx.LockException(ctx, org.ID, days.Ids[0])
+		if err != nil {
+			return err
+		}
+		out.Body.ScheduleException, out.Body.Created = exceptionOf(made, org.Zone), len(days.Ids)
 		out.Body.Conflicts, err = conflicts(ctx, tx, org, e, first, last)
 		return err
 	})
@@ -204,29 +206,29 @@ func conflicts(ctx context.Context, tx *store.Tx, org store.Org, e dbgen.Schedul
 }
 
 func (a *API) updateException(ctx context.Context, in *oneExceptionInput) (*struct{ Body ScheduleException }, error) {
-	org, err := orgID(ctx)
+	org, err := a.org(ctx)
 	if err != nil {
 		return nil, err
 	}
 	var done dbgen.ScheduleException
 	err = a.store.InTx(ctx, "updating an exception", func(tx *store.Tx) error {
-		e, err := tx.LockException(ctx, org, in.ID)
+		e, err := tx.LockException(ctx, org.ID, in.ID)
 		if err != nil {
-			return or404("Schedule exception", err)
+			return rest.Or404("Schedule exception", err)
 		}
 		if err := in.Body.into(&e); err != nil {
 			return err
 		}
-		if err := there(ctx, tx.Queries, org, e.ProfessionalID); err != nil {
+		if err := there(ctx, tx.Queries, org.ID, e.ProfessionalID); err != nil {
 			return err
 		}
 		done, err = tx.UpdateException(ctx, dbgen.UpdateExceptionParams{
-			OrgID: org, ID: e.ID, ProfessionalID: e.ProfessionalID, Date: e.Date, ExceptionType: e.ExceptionType,
+			OrgID: org.ID, ID: e.ID, ProfessionalID: e.ProfessionalID, Date: e.Date, ExceptionType: e.ExceptionType,
 			StartMinute: e.StartMinute, EndMinute: e.EndMinute, Reason: e.Reason, UpdatedAt: tx.Now(),
 		})
 		return err
 	})
-	return &struct{ Body ScheduleException }{exceptionOf(done)}, err
+	return &struct{ Body ScheduleException }{exceptionOf(done, org.Zone)}, err
 }
 
 func (a *API) deleteException(ctx context.Context, in *ByID) (*none, error) {

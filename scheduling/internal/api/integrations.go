@@ -10,6 +10,7 @@ import (
 	"integrationhub/hub"
 	"integrationhub/hub/module"
 	"integrationhub/hub/module/dberr"
+	"integrationhub/hub/module/rest"
 	"integrationhub/scheduling/internal/booking"
 	"integrationhub/scheduling/internal/store"
 	"integrationhub/scheduling/internal/store/dbgen"
@@ -104,10 +105,10 @@ func (a *API) searchAppointments(ctx context.Context, in *searchAppointmentsInpu
 		statuses = append(statuses, in.Status)
 	}
 	rows, err := a.store.AppointmentsOfClients(ctx, dbgen.AppointmentsOfClientsParams{
-		OrgID: org.ID, ClientIds: mapped(clients, func(c dbgen.Client) uuid.UUID { return c.ID }), Statuses: statuses, RowLimit: in.Limit,
+		OrgID: org.ID, ClientIds: rest.Map(clients, func(c dbgen.Client) uuid.UUID { return c.ID }), Statuses: statuses, RowLimit: in.Limit,
 	})
 	out := &foundAppointmentsOutput{}
-	out.Body.Appointments = mapped(rows, func(d dbgen.AppointmentDetail) FoundAppointment {
+	out.Body.Appointments = rest.Map(rows, func(d dbgen.AppointmentDetail) FoundAppointment {
 		return FoundAppointment{
 			ID: d.ID, Datetime: d.StartAt.UTC(), Service: d.ServiceName, Professional: d.ProfessionalName, Status: d.Status,
 			URL: a.kit.URLs.Public + "/appointments/" + d.ID.String(),
@@ -147,20 +148,20 @@ type actionBookOutput struct {
 func (in *actionBookInput) request() (start time.Time, err error) {
 	b := &in.Body
 	at, location := b.StartAt, "body.start_at"
-	if !at.given() && b.Datetime.given() {
+	if !at.Given() && b.Datetime.Given() {
 		at, location = b.Datetime, "body.datetime"
 	}
 	var wrong faults
 	wrong.phone(&b.Phone)
-	if b.Email.given() {
-		wrong.email(&b.Email.Value, "body.email")
+	if b.Email.Given() {
+		wrong.Email(&b.Email.Value, "body.email")
 	}
-	wrong.length(b.Name.Value, "body.name", 0, 120)
-	wrong.length(b.Notes.Value, "body.notes", 0, 2000)
-	wrong.length(b.SourceID.Value, "body.source_id", 0, 200)
-	wrong.need(b.ServiceID.given() || b.Service.given(), "body.service_id", "is required")
-	wrong.need(at.given(), "body.start_at", "is required")
-	if err := wrong.err(); err != nil {
+	wrong.Length(b.Name.Value, "body.name", 0, 120)
+	wrong.Length(b.Notes.Value, "body.notes", 0, 2000)
+	wrong.Length(b.SourceID.Value, "body.source_id", 0, 200)
+	wrong.Need(b.ServiceID.Given() || b.Service.Given(), "body.service_id", "is required")
+	wrong.Need(at.Given(), "body.start_at", "is required")
+	if err := wrong.Err(); err != nil {
 		return start, err
 	}
 	return instant(location, at.Value)
@@ -185,7 +186,7 @@ func (a *API) actionBook(ctx context.Context, in *actionBookInput) (*actionBookO
 		Org: org, Choice: store.Choice{Service: service, Online: v.Online}, Start: start, Notes: b.Notes.Value, Source: booking.Integration,
 		By: staff(ctx), Limits: v.Limits,
 	}
-	b.ProfessionalID.intoNull(&n.Professional)
+	b.ProfessionalID.IntoNull(&n.Professional)
 	if b.SourceID.Value != "" {
 		source := who.Peer + ":" + b.SourceID.Value
 		n.SourceID = &source
@@ -220,7 +221,7 @@ func (a *API) actionBook(ctx context.Context, in *actionBookInput) (*actionBookO
 
 // named finds the service by its id or its exact name.
 func (a *API) named(ctx context.Context, org uuid.UUID, in *actionBookInput) (uuid.UUID, error) {
-	if in.Body.ServiceID.given() {
+	if in.Body.ServiceID.Given() {
 		return in.Body.ServiceID.Value, nil
 	}
 	all, err := a.store.ListServices(ctx, org)
@@ -271,7 +272,7 @@ func IntegrationOf(i module.Integration) Integration {
 
 // IntegrationsOf shows all of them.
 func IntegrationsOf(list []module.Integration) Integrations {
-	return Integrations{mapped(list, IntegrationOf)}
+	return Integrations{rest.Map(list, IntegrationOf)}
 }
 
 func ending(last4 string) string {
@@ -284,7 +285,7 @@ func ending(last4 string) string {
 // Find gives what any organization knows under a phone number; at most a hundred.
 func (a *API) Find(ctx context.Context, phone string) ([]module.Match, error) {
 	rows, err := a.store.ClientsAnywhere(ctx, booking.PhoneForms(phone))
-	return mapped(rows, func(c dbgen.Client) module.Match {
+	return rest.Map(rows, func(c dbgen.Client) module.Match {
 		return module.Match{TenantID: c.OrgID, Kind: "client", ID: c.ID.String(), Name: c.Name}
 	}), dberr.Failed("finding clients", err)
 }

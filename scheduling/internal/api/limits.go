@@ -1,14 +1,15 @@
 package api
 
 import (
+	"context"
 	"net/http"
 	"strings"
 	"time"
 
-	"github.com/danielgtaylor/huma/v2"
 	"github.com/google/uuid"
 
 	"integrationhub/hub/module"
+	"integrationhub/hub/module/rest"
 )
 
 // Requests that are let through: wide, for a clinic's staff and its clients often
@@ -18,27 +19,20 @@ const (
 	requestsPerMin = 1200 // of one organization's users
 )
 
-// limited refuses requests beyond what their caller may make.
-func (a *API) limited(api huma.API, row route) func(huma.Context, func(huma.Context)) {
-	return func(ctx huma.Context, next func(huma.Context)) {
-		who, known := module.CallerFrom(ctx.Context())
-		var err error
-		switch {
-		case known && who.UserID != uuid.Nil:
-			err = a.kit.Limits.Allow(ctx.Context(), "users", who.TenantID.String(), requestsPerMin, time.Minute)
-		case known:
-		case row.id == "auth.register":
-			err = a.kit.Limits.Allow(ctx.Context(), "sign-ups", module.ClientIP(ctx.Context()), signUpsPerHour, time.Hour)
-		case strings.HasPrefix(row.id, "auth.") || row.id == "payments.webhook":
-		case row.method == http.MethodGet:
-			err = a.desk.AllowRead(ctx.Context())
-		default:
-			err = a.desk.AllowWrite(ctx.Context())
-		}
-		if err != nil {
-			_ = huma.WriteErr(api, ctx, http.StatusInternalServerError, "", err) // the status is the error's own
-			return
-		}
-		next(ctx)
+// limit refuses requests beyond what their caller may make.
+func (a *API) limit(ctx context.Context, row rest.Route) error {
+	who, known := module.CallerFrom(ctx)
+	switch {
+	case known && who.UserID != uuid.Nil:
+		return a.kit.Limits.Allow(ctx, "users", who.TenantID.String(), requestsPerMin, time.Minute)
+	case known:
+		return nil
+	case row.ID == "auth.register":
+		return a.kit.Limits.Allow(ctx, "sign-ups", module.ClientIP(ctx), signUpsPerHour, time.Hour)
+	case strings.HasPrefix(row.ID, "auth.") || row.ID == "payments.webhook":
+		return nil
+	case row.Method == http.MethodGet:
+		return a.desk.AllowRead(ctx)
 	}
+	return a.desk.AllowWrite(ctx)
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"integrationhub/hub"
+	"integrationhub/hub/module/rest"
 	"integrationhub/scheduling/internal/booking"
 	"integrationhub/scheduling/internal/store"
 	"integrationhub/scheduling/internal/store/dbgen"
@@ -95,7 +96,7 @@ func (a *API) loyaltyConfig(ctx context.Context, _ *struct{}) (*loyaltyOutput, e
 	return &loyaltyOutput{LoyaltyConfig{
 		Enabled: p.Enabled, ProgramName: p.ProgramName, AccrualType: p.AccrualType, PointsPerCurrencyUnit: booking.Cents(p.PointsPerHundred),
 		PointsPerVisit: p.PointsPerVisit, MinSpend: p.MinSpendCents, Rounding: p.Rounding, SignupBonus: p.SignupBonus, BirthdayBonus: p.BirthdayBonus,
-		PointsExpirationDays: p.PointsExpirationDays, EligibleServiceIDs: p.EligibleServiceIds, Rewards: mapped(rewards, rewardOf),
+		PointsExpirationDays: p.PointsExpirationDays, EligibleServiceIDs: p.EligibleServiceIds, Rewards: rest.Map(rewards, rewardOf),
 		Terminology: Terminology{p.TermOne, p.TermOther}, UpdatedAt: p.UpdatedAt.In(org.Zone),
 	}}, err
 }
@@ -103,18 +104,18 @@ func (a *API) loyaltyConfig(ctx context.Context, _ *struct{}) (*loyaltyOutput, e
 // into applies the fields to a program.
 func (in *loyaltyInput) into(p *dbgen.LoyaltyProgram) {
 	b := &in.Body
-	b.Enabled.into(&p.Enabled)
-	b.ProgramName.into(&p.ProgramName)
-	b.AccrualType.into(&p.AccrualType)
+	b.Enabled.Into(&p.Enabled)
+	b.ProgramName.Into(&p.ProgramName)
+	b.AccrualType.Into(&p.AccrualType)
 	perHundred := booking.Cents(p.PointsPerHundred)
-	b.PointsPerCurrencyUnit.into(&perHundred)
+	b.PointsPerCurrencyUnit.Into(&perHundred)
 	p.PointsPerHundred = int64(perHundred)
-	b.PointsPerVisit.into(&p.PointsPerVisit)
-	b.MinSpend.into(&p.MinSpendCents)
-	b.Rounding.into(&p.Rounding)
-	b.SignupBonus.into(&p.SignupBonus)
-	b.BirthdayBonus.into(&p.BirthdayBonus)
-	b.PointsExpirationDays.intoNull(&p.PointsExpirationDays)
+	b.PointsPerVisit.Into(&p.PointsPerVisit)
+	b.MinSpend.Into(&p.MinSpendCents)
+	b.Rounding.Into(&p.Rounding)
+	b.SignupBonus.Into(&p.SignupBonus)
+	b.BirthdayBonus.Into(&p.BirthdayBonus)
+	b.PointsExpirationDays.IntoNull(&p.PointsExpirationDays)
 	if b.EligibleServiceIDs.Set {
 		p.EligibleServiceIds = b.EligibleServiceIDs.Value
 	}
@@ -125,7 +126,7 @@ func (in *loyaltyInput) into(p *dbgen.LoyaltyProgram) {
 
 // rewards are the program's rewards as they will be, and the services they name.
 func (in *loyaltyInput) rewards(org uuid.UUID, kept []dbgen.LoyaltyReward) (list []dbgen.LoyaltyReward, err error) {
-	if !in.Body.Rewards.given() {
+	if !in.Body.Rewards.Given() {
 		return kept, nil
 	}
 	known := make(map[uuid.UUID]bool, len(kept))
@@ -134,14 +135,14 @@ func (in *loyaltyInput) rewards(org uuid.UUID, kept []dbgen.LoyaltyReward) (list
 	}
 	for i, f := range in.Body.Rewards.Value {
 		r := dbgen.LoyaltyReward{OrgID: org, ID: store.NewID(), Name: f.Name, Points: f.Points, Type: string(f.Type), Value: int64(f.Value.Value), IsActive: true, Position: i}
-		if f.ID.given() {
+		if f.ID.Given() {
 			if r.ID = f.ID.Value; !known[r.ID] {
-				return nil, missing("Reward")
+				return nil, rest.Missing("Reward")
 			}
 			delete(known, r.ID) // named once only
 		}
-		f.ServiceID.intoNull(&r.ServiceID)
-		f.IsActive.into(&r.IsActive)
+		f.ServiceID.IntoNull(&r.ServiceID)
+		f.IsActive.Into(&r.IsActive)
 		list = append(list, r)
 	}
 	return list, nil
@@ -201,7 +202,7 @@ func servicesThere(ctx context.Context, tx *store.Tx, org uuid.UUID, ids []uuid.
 	}
 	n, err := tx.CountServices(ctx, org, list)
 	if err == nil && n != len(list) {
-		return missing("Service")
+		return rest.Missing("Service")
 	}
 	return err
 }
@@ -264,7 +265,7 @@ func (a *API) clientPoints(ctx context.Context, in *clientListInput) (*pointsOut
 	}
 	client, err := a.store.ClientByID(ctx, org.ID, in.ID)
 	if err != nil {
-		return nil, or404("Client", err)
+		return nil, rest.Or404("Client", err)
 	}
 	program, err := store.LoyaltyOf(ctx, a.store.Queries, org.ID)
 	if err != nil {
@@ -278,7 +279,7 @@ func (a *API) clientPoints(ctx context.Context, in *clientListInput) (*pointsOut
 	if err != nil {
 		return nil, err
 	}
-	entries, err := a.store.Entries(ctx, dbgen.EntriesParams{OrgID: org.ID, ClientID: in.ID, RowLimit: in.PerPage, RowOffset: in.offset()})
+	entries, err := a.store.Entries(ctx, dbgen.EntriesParams{OrgID: org.ID, ClientID: in.ID, RowLimit: in.PerPage, RowOffset: in.Offset()})
 	if err != nil {
 		return nil, err
 	}
@@ -289,12 +290,12 @@ func (a *API) clientPoints(ctx context.Context, in *clientListInput) (*pointsOut
 		shown.NextReward = &Reward{next.ID, next.Name, next.Points, next.Type, next.Value, next.Service, next.Active}
 		shown.PointsToNextReward = &left
 	}
-	lots := mapped(ledger, func(r dbgen.LedgerRow) booking.LedgerEntry {
+	lots := rest.Map(ledger, func(r dbgen.LedgerRow) booking.LedgerEntry {
 		return booking.LedgerEntry{Points: r.Points, At: r.CreatedAt}
 	})
 	_, expiring, at := program.Expiry(lots, a.kit.Now(), org.Zone)
 	shown.ExpiringPoints, shown.ExpiringAt = expiring, local(&at, org.Zone)
-	shown.History = pageOf(mapped(entries, func(e dbgen.EntriesRow) PointsEntry {
+	shown.History = rest.PageOf(rest.Map(entries, func(e dbgen.EntriesRow) PointsEntry {
 		return PointsEntry{e.ID, e.Type, e.Points, e.BalanceAfter, e.AppointmentID, e.PaymentID, e.RewardID, e.Description, e.CreatedAt.In(org.Zone)}
 	}), len(ledger), in.Paging)
 	return &pointsOutput{shown}, nil
@@ -322,11 +323,11 @@ func (a *API) redeem(ctx context.Context, in *redeemInput) (*pointsOutput, error
 			return err
 		}
 		p := store.Points{Org: org, Client: in.ID, Type: "redeem", Source: "redeem:" + store.NewID().String()}
-		in.Body.AppointmentID.intoNull(&p.Appointment)
+		in.Body.AppointmentID.IntoNull(&p.Appointment)
 		if p.Appointment != nil {
 			found, err := tx.AppointmentByID(ctx, org, *p.Appointment)
 			if err != nil {
-				return or404("Appointment", err)
+				return rest.Or404("Appointment", err)
 			}
 			if found.ClientID != in.ID {
 				return hub.Invalid("body.appointment_id", "is not an appointment of this client")
@@ -338,14 +339,14 @@ func (a *API) redeem(ctx context.Context, in *redeemInput) (*pointsOutput, error
 			}
 		}
 		if p.Reward == nil {
-			return missing("Reward")
+			return rest.Missing("Reward")
 		}
 		return tx.AddPoints(ctx, p)
 	})
 	if err != nil {
 		return nil, err
 	}
-	return a.clientPoints(ctx, &clientListInput{ByID: in.ByID, Paging: Paging{1, 20}})
+	return a.clientPoints(ctx, &clientListInput{ByID: in.ByID, Paging: Paging{Page: 1, PerPage: 20}})
 }
 
 type adjustInput struct {
@@ -372,5 +373,5 @@ func (a *API) adjust(ctx context.Context, in *adjustInput) (*pointsOutput, error
 	if err != nil {
 		return nil, err
 	}
-	return a.clientPoints(ctx, &clientListInput{ByID: in.ByID, Paging: Paging{1, 20}})
+	return a.clientPoints(ctx, &clientListInput{ByID: in.ByID, Paging: Paging{Page: 1, PerPage: 20}})
 }

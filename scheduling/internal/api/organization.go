@@ -75,25 +75,25 @@ var (
 
 func (in *organizationInput) into(o *dbgen.Organization) error {
 	b := &in.Body
-	b.Name.into(&o.Name)
-	b.Slug.into(&o.Slug)
-	b.Phone.intoNull(&o.Phone)
-	b.Email.intoNull(&o.Email)
-	b.Address.intoNull(&o.Address)
-	b.Timezone.into(&o.Timezone)
-	b.Currency.into(&o.Currency)
-	b.Locale.into(&o.Locale)
+	b.Name.Into(&o.Name)
+	b.Slug.Into(&o.Slug)
+	b.Phone.IntoNull(&o.Phone)
+	b.Email.IntoNull(&o.Email)
+	b.Address.IntoNull(&o.Address)
+	b.Timezone.Into(&o.Timezone)
+	b.Currency.Into(&o.Currency)
+	b.Locale.Into(&o.Locale)
 	o.Name = strings.TrimSpace(o.Name)
 	var wrong faults
-	wrong.length(o.Name, "body.name", 1, 120)
-	wrong.need(validSlug(o.Slug), "body.slug", "must be 3 to 63 of a-z, 0-9 and single dashes, and no reserved word")
-	wrong.need(!b.Phone.given() || e164Form.MatchString(b.Phone.Value), "body.phone", "must be a phone number with its country, e.g. +5511987654321")
-	wrong.email(o.Email, "body.email")
-	wrong.length(text(o.Address), "body.address", 0, 500)
-	wrong.zone(o.Timezone, "body.timezone")
-	wrong.need(currencyForm.MatchString(o.Currency) && knownCurrency(o.Currency), "body.currency", "must be an ISO 4217 code")
-	wrong.need(localeForm.MatchString(o.Locale), "body.locale", "must be a language tag such as pt-BR")
-	return wrong.err()
+	wrong.Length(o.Name, "body.name", 1, 120)
+	wrong.Need(validSlug(o.Slug), "body.slug", "must be 3 to 63 of a-z, 0-9 and single dashes, and no reserved word")
+	wrong.Need(!b.Phone.Given() || e164Form.MatchString(b.Phone.Value), "body.phone", "must be a phone number with its country, e.g. +5511987654321")
+	wrong.Email(o.Email, "body.email")
+	wrong.Length(text(o.Address), "body.address", 0, 500)
+	wrong.Zone(o.Timezone, "body.timezone")
+	wrong.Need(currencyForm.MatchString(o.Currency) && knownCurrency(o.Currency), "body.currency", "must be an ISO 4217 code")
+	wrong.Need(localeForm.MatchString(o.Locale), "body.locale", "must be a language tag such as pt-BR")
+	return wrong.Err()
 }
 
 func (a *API) updateOrganization(ctx context.Context, in *organizationInput) (*organizationOutput, error) {
@@ -187,10 +187,10 @@ func bookingPageInto(sent optional[BookingPage], s *dbgen.Settings) error {
 		{&p.PrimaryColor, &kept.PrimaryColor}, {&p.WelcomeMessage, &kept.WelcomeMessage}, {&p.CancellationPolicy, &kept.CancellationPolicy},
 		{&p.TermsURL, &kept.TermsURL}, {&p.PrivacyURL, &kept.PrivacyURL},
 	} {
-		member.sent.over(member.kept)
+		member.sent.Over(member.kept)
 	}
-	p.ShowPrices.over(&kept.ShowPrices)
-	p.EmbedAllowedOrigins.over(&kept.EmbedAllowedOrigins)
+	p.ShowPrices.Over(&kept.ShowPrices)
+	p.EmbedAllowedOrigins.Over(&kept.EmbedAllowedOrigins)
 	if err := kept.check(); err != nil {
 		return err
 	}

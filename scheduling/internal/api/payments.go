@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"integrationhub/hub/module/rest"
 	"integrationhub/scheduling/internal/booking"
 	"integrationhub/scheduling/internal/store"
 	"integrationhub/scheduling/internal/store/dbgen"
@@ -91,7 +92,7 @@ func (a *API) listPayments(ctx context.Context, in *paymentsInput) (*struct{ Bod
 	}
 	since, until := bounds(first, last, org.Zone)
 	rows, err := a.store.ListPayments(ctx, dbgen.ListPaymentsParams{
-		OrgID: org.ID, Since: &since, Until: &until, Status: status, ClientID: client, RowLimit: in.PerPage, RowOffset: in.offset(),
+		OrgID: org.ID, Since: &since, Until: &until, Status: status, ClientID: client, RowLimit: in.PerPage, RowOffset: in.Offset(),
 	})
 	if err != nil {
 		return nil, err
@@ -115,7 +116,7 @@ func (a *API) listPayments(ctx context.Context, in *paymentsInput) (*struct{ Bod
 			m.Count += sum.Payments
 		}
 	}
-	s.Page = pageOf(mapped(rows, func(p dbgen.ListPaymentsRow) Payment { return listedPayment(p, org.Zone) }), total, in.Paging)
+	s.Page = rest.PageOf(rest.Map(rows, func(p dbgen.ListPaymentsRow) Payment { return listedPayment(p, org.Zone) }), total, in.Paging)
 	return &struct{ Body Statement }{s}, err
 }
 
@@ -137,22 +138,22 @@ func (a *API) createPayment(ctx context.Context, in *paymentInput) (*struct{ Bod
 	}
 	b := &in.Body
 	var wrong faults
-	wrong.need(b.Amount.Value > 0 && b.Amount.Value <= booking.MaxPrice, "body.amount", "must be above 0 and at most "+booking.MaxPrice.String())
-	wrong.need(b.Amount.Value.Payable(org.Currency), "body.amount", "must not have decimals in this currency")
-	wrong.length(b.Description.Value, "body.description", 0, 200)
-	wrong.need(b.ClientID.given() || b.AppointmentID.given(), "body.client_id", "is required without appointment_id")
-	if err := wrong.err(); err != nil {
+	wrong.Need(b.Amount.Value > 0 && b.Amount.Value <= booking.MaxPrice, "body.amount", "must be above 0 and at most "+booking.MaxPrice.String())
+	wrong.money(b.Amount, org.Currency, "body.amount")
+	wrong.Length(b.Description.Value, "body.description", 0, 200)
+	wrong.Need(b.ClientID.Given() || b.AppointmentID.Given(), "body.client_id", "is required without appointment_id")
+	if err := wrong.Err(); err != nil {
 		return nil, err
 	}
 	n := store.NewPayment{Org: org.ID, Amount: b.Amount.Value, Method: b.Method, Description: b.Description.Value, Kind: b.Kind, By: staff(ctx).User}
-	b.AppointmentID.intoNull(&n.Appointment)
-	b.ClientID.into(&n.Client)
+	b.AppointmentID.IntoNull(&n.Appointment)
+	b.ClientID.Into(&n.Client)
 	var made dbgen.PaymentDetail
 	err = a.store.InTx(ctx, "recording a payment", func(tx *store.Tx) error {
-		if n.Appointment != nil && !b.ClientID.given() {
+		if n.Appointment != nil && !b.ClientID.Given() {
 			appointment, err := tx.AppointmentByID(ctx, org.ID, *n.Appointment)
 			if err != nil {
-				return or404("Appointment", err)
+				return rest.Or404("Appointment", err)
 			}
 			n.Client = appointment.ClientID
 		}

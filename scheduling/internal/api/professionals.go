@@ -10,6 +10,7 @@ import (
 
 	"integrationhub/hub"
 	"integrationhub/hub/module/dberr"
+	"integrationhub/hub/module/rest"
 	"integrationhub/scheduling/internal/booking"
 	"integrationhub/scheduling/internal/store"
 	"integrationhub/scheduling/internal/store/dbgen"
@@ -63,72 +64,76 @@ type oneProfessionalInput struct {
 	Body professionalFields `nameHint:"ProfessionalFields"`
 }
 
-func (a *API) professionalOf(row dbgen.ListProfessionalsRow) Professional {
+func (a *API) professionalOf(row dbgen.ListProfessionalsRow, zone *time.Location) Professional {
 	p := row.Professional
 	return Professional{
 		ID: p.ID, OrgID: p.OrgID, UserID: p.UserID, Name: p.Name, Email: p.Email, Phone: p.Phone, Bio: p.Bio, Specialty: p.Specialty,
 		AvatarURL: p.AvatarUrl, Color: p.Color, IsActive: p.IsActive, AcceptsOnlineBooking: p.AcceptsOnlineBooking, Position: p.Position,
-		MaxBookingsPerDay: p.MaxBookingsPerDay, ServiceIDs: row.ServiceIds, CalendarFeedURL: a.desk.FeedURL(p), CreatedAt: p.CreatedAt, UpdatedAt: p.UpdatedAt,
+		MaxBookingsPerDay: p.MaxBookingsPerDay, ServiceIDs: row.ServiceIds, CalendarFeedURL: a.desk.FeedURL(p), CreatedAt: p.CreatedAt.In(zone), UpdatedAt: p.UpdatedAt.In(zone),
 	}
 }
 
 // into applies the fields to a professional and checks what comes out.
 func (f *professionalFields) into(p *dbgen.Professional) error {
-	f.UserID.intoNull(&p.UserID)
-	f.Name.into(&p.Name)
-	f.Email.intoNull(&p.Email)
-	f.Phone.intoNull(&p.Phone)
-	f.Bio.intoNull(&p.Bio)
-	f.Specialty.intoNull(&p.Specialty)
-	f.AvatarURL.intoNull(&p.AvatarUrl)
-	f.Color.into(&p.Color)
-	f.IsActive.into(&p.IsActive)
-	f.AcceptsOnlineBooking.into(&p.AcceptsOnlineBooking)
-	f.Position.into(&p.Position)
-	f.MaxBookingsPerDay.intoNull(&p.MaxBookingsPerDay)
+	f.UserID.IntoNull(&p.UserID)
+	f.Name.Into(&p.Name)
+	f.Email.IntoNull(&p.Email)
+	f.Phone.IntoNull(&p.Phone)
+	f.Bio.IntoNull(&p.Bio)
+	f.Specialty.IntoNull(&p.Specialty)
+	f.AvatarURL.IntoNull(&p.AvatarUrl)
+	f.Color.Into(&p.Color)
+	f.IsActive.Into(&p.IsActive)
+	f.AcceptsOnlineBooking.Into(&p.AcceptsOnlineBooking)
+	f.Position.Into(&p.Position)
+	f.MaxBookingsPerDay.IntoNull(&p.MaxBookingsPerDay)
 	p.Name = strings.TrimSpace(p.Name)
 	var wrong faults
-	wrong.length(p.Name, "body.name", 1, 120)
-	wrong.email(p.Email, "body.email")
+	wrong.Length(p.Name, "body.name", 1, 120)
+	wrong.Email(p.Email, "body.email")
 	wrong.phone(p.Phone)
-	wrong.length(text(p.Bio), "body.bio", 0, 2000)
-	wrong.length(text(p.Specialty), "body.specialty", 0, 200)
-	wrong.link(p.AvatarUrl, "body.avatar_url")
+	wrong.Length(text(p.Bio), "body.bio", 0, 2000)
+	wrong.Length(text(p.Specialty), "body.specialty", 0, 200)
+	wrong.Link(p.AvatarUrl, "body.avatar_url")
 	wrong.color(p.Color, "body.color")
 	most := p.MaxBookingsPerDay
-	wrong.need(most == nil || *most >= 1 && *most <= 200, "body.max_bookings_per_day", "must be 1 to 200")
-	return wrong.err()
+	wrong.Need(most == nil || *most >= 1 && *most <= 200, "body.max_bookings_per_day", "must be 1 to 200")
+	return wrong.Err()
 }
 
 // professionalTaken answers for a user who is not there or is somebody else's.
 func professionalTaken(err error) error {
 	switch dberr.Violated(err) {
 	case "professionals_org_id_user_id_fkey":
-		return missing("User")
+		return rest.Missing("User")
 	case "professionals_user":
 		return hub.Errorf(hub.ErrConflict, "user_taken", "Another professional has this user.")
 	}
 	return err
 }
 
-func (a *API) listProfessionals(ctx context.Context, _ *struct{}) (*struct{ Body []Professional }, error) {
-	org, err := orgID(ctx)
+func (a *API) listProfessionals(ctx context.Context, _ *struct{}) (*listOutput[Professional], error) {
+	org, err := a.org(ctx)
 	if err != nil {
 		return nil, err
 	}
-	rows, err := a.store.ListProfessionals(ctx, org, nil)
-	return &struct{ Body []Professional }{mapped(rows, a.professionalOf)}, err
+	rows, err := a.store.ListProfessionals(ctx, org.ID, nil)
+	return listed(rows, func(r dbgen.ListProfessionalsRow) Professional { return a.professionalOf(r, org.Zone) }), err
 }
 
-func (a *API) showProfessional(ctx context.Context, org, id uuid.UUID) (*professionalOutput, error) {
-	rows, err := a.store.ListProfessionals(ctx, org, &id)
+func (a *API) showProfessional(ctx context.Context, id uuid.UUID) (*professionalOutput, error) {
+	org, err := a.org(ctx)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := a.store.ListProfessionals(ctx, org.ID, &id)
 	if err != nil {
 		return nil, err
 	}
 	if len(rows) == 0 {
-		return nil, missing("Professional")
+		return nil, rest.Missing("Professional")
 	}
-	return &professionalOutput{a.professionalOf(rows[0])}, nil
+	return &professionalOutput{a.professionalOf(rows[0], org.Zone)}, nil
 }
 
 func (a *API) createProfessional(ctx context.Context, in *professionalInput) (*professionalOutput, error) {
@@ -142,7 +147,7 @@ func (a *API) createProfessional(ctx context.Context, in *professionalInput) (*p
 	}
 	id := store.NewID()
 	var position *int
-	in.Body.Position.intoNull(&position)
+	in.Body.Position.IntoNull(&position)
 	err = a.store.CreateProfessional(ctx, dbgen.CreateProfessionalParams{
 		OrgID: org, ID: id, UserID: p.UserID, Name: p.Name, Email: p.Email, Phone: p.Phone, Bio: p.Bio, Specialty: p.Specialty, AvatarUrl: p.AvatarUrl,
 		Color: p.Color, IsActive: p.IsActive, AcceptsOnlineBooking: p.AcceptsOnlineBooking, MaxBookingsPerDay: p.MaxBookingsPerDay, Position: position,
@@ -150,7 +155,7 @@ func (a *API) createProfessional(ctx context.Context, in *professionalInput) (*p
 	if err != nil {
 		return nil, professionalTaken(err)
 	}
-	return a.showProfessional(ctx, org, id)
+	return a.showProfessional(ctx, id)
 }
 
 func (a *API) updateProfessional(ctx context.Context, in *oneProfessionalInput) (*professionalOutput, error) {
@@ -161,7 +166,7 @@ func (a *API) updateProfessional(ctx context.Context, in *oneProfessionalInput) 
 	err = a.store.InTx(ctx, "updating a professional", func(tx *store.Tx) error {
 		p, err := tx.LockProfessional(ctx, org, in.ID)
 		if err != nil {
-			return or404("Professional", err)
+			return rest.Or404("Professional", err)
 		}
 		if err := in.Body.into(&p); err != nil {
 			return err
@@ -175,7 +180,7 @@ func (a *API) updateProfessional(ctx context.Context, in *oneProfessionalInput) 
 	if err != nil {
 		return nil, professionalTaken(err)
 	}
-	return a.showProfessional(ctx, org, in.ID)
+	return a.showProfessional(ctx, in.ID)
 }
 
 // deleteProfessional keeps the row for the appointments that name it.
@@ -197,7 +202,7 @@ func (a *API) rotateFeed(ctx context.Context, in *ByID) (*professionalOutput, er
 	if err := changedOne("Professional", n, err); err != nil {
 		return nil, err
 	}
-	return a.showProfessional(ctx, org, in.ID)
+	return a.showProfessional(ctx, in.ID)
 }
 
 // OfferedService is a service as a professional gives it.
@@ -228,11 +233,11 @@ func (a *API) professionalServices(ctx context.Context, in *ByID) (*offeredOutpu
 	if err != nil {
 		return nil, err
 	}
-	if _, err := a.showProfessional(ctx, org, in.ID); err != nil {
+	if err := there(ctx, a.store.Queries, org, in.ID); err != nil {
 		return nil, err
 	}
 	rows, err := a.store.ProfessionalServices(ctx, org, in.ID)
-	return &offeredOutput{mapped(rows, offeredOf)}, err
+	return &offeredOutput{rest.Map(rows, offeredOf)}, err
 }
 
 type setServicesInput struct {
@@ -249,64 +254,76 @@ type overrideFields struct {
 }
 
 // overrides reads what the professional does differently, by service.
-func (in *setServicesInput) overrides() (map[uuid.UUID]booking.Override, error) {
+func (in *setServicesInput) overrides(currency string) (map[uuid.UUID]booking.Override, error) {
 	var wrong faults
+	offered := make(map[uuid.UUID]bool, len(in.Body.ServiceIDs))
+	for _, id := range in.Body.ServiceIDs {
+		offered[id] = true
+	}
 	found := make(map[uuid.UUID]booking.Override, len(in.Body.Overrides))
 	for key, fields := range in.Body.Overrides {
 		id, err := uuid.Parse(key)
-		if err != nil || !slices.Contains(in.Body.ServiceIDs, id) {
-			wrong.need(false, "body.overrides", "must only name services of service_ids")
+		if err != nil || !offered[id] {
+			wrong.Need(false, "body.overrides", "must only name services of service_ids")
 			continue
 		}
+		wrong.money(fields.CustomPrice, currency, "body.overrides."+id.String()+".custom_price")
 		var o booking.Override
-		fields.CustomDuration.intoNull(&o.DurationMinutes)
-		fields.CustomPrice.intoNull(&o.Price)
+		fields.CustomDuration.IntoNull(&o.DurationMinutes)
+		fields.CustomPrice.IntoNull(&o.Price)
 		if err := wrong.also(o.Validate("overrides." + id.String())); err != nil {
 			return nil, err
 		}
 		found[id] = o
 	}
-	return found, wrong.err()
+	return found, wrong.Err()
 }
 
 func (a *API) setProfessionalServices(ctx context.Context, in *setServicesInput) (*offeredOutput, error) {
-	org, err := orgID(ctx)
+	org, err := a.org(ctx)
 	if err != nil {
 		return nil, err
 	}
-	overrides, err := in.overrides()
+	overrides, err := in.overrides(org.Currency)
 	if err != nil {
 		return nil, err
 	}
 	slices.SortFunc(in.Body.ServiceIDs, func(x, y uuid.UUID) int { return strings.Compare(x.String(), y.String()) })
 	ids := slices.Compact(in.Body.ServiceIDs)
 	err = a.store.InTx(ctx, "setting services", func(tx *store.Tx) error {
-		if _, err := tx.LockProfessional(ctx, org, in.ID); err != nil {
-			return or404("Professional", err)
+		if _, err := tx.LockProfessional(ctx, org.ID, in.ID); err != nil {
+			return rest.Or404("Professional", err)
 		}
-		known, err := tx.CountServices(ctx, org, ids)
+		known, err := tx.CountServices(ctx, org.ID, ids)
 		if err != nil {
 			return err
 		}
 		if known != len(ids) {
-			return missing("Service")
+			return rest.Missing("Service")
 		}
-		if err := tx.ClearProfessionalServices(ctx, org, in.ID); err != nil {
+		if err := tx.ClearProfessionalServices(ctx, org.ID, in.ID); err != nil {
 			return err
 		}
-		for _, id := range ids {
-			o := overrides[id]
-			err := tx.AddProfessionalService(ctx, dbgen.AddProfessionalServiceParams{
-				OrgID: org, ProfessionalID: in.ID, ServiceID: id, CustomDurationMinutes: o.DurationMinutes, CustomPriceCents: o.Price,
-			})
-			if err != nil {
-				return err
-			}
-		}
-		return nil
+		return tx.AddProfessionalServices(ctx, offers(org.ID, in.ID, ids, overrides))
 	})
 	if err != nil {
 		return nil, err
 	}
 	return a.professionalServices(ctx, &in.ByID)
+}
+
+// offers writes what a professional gives as columns; what is as the service has it is -1.
+func offers(org, professional uuid.UUID, services []uuid.UUID, overrides map[uuid.UUID]booking.Override) dbgen.AddProfessionalServicesParams {
+	p := dbgen.AddProfessionalServicesParams{OrgID: org, ProfessionalID: professional, ServiceIds: services}
+	for _, id := range services {
+		duration, price := -1, int64(-1)
+		if o := overrides[id]; o.DurationMinutes != nil {
+			duration = *o.DurationMinutes
+		}
+		if o := overrides[id]; o.Price != nil {
+			price = int64(*o.Price)
+		}
+		p.Durations, p.Prices = append(p.Durations, duration), append(p.Prices, price)
+	}
+	return p
 }

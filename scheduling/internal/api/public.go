@@ -7,6 +7,7 @@ import (
 	"github.com/google/uuid"
 
 	"integrationhub/hub"
+	"integrationhub/hub/module/rest"
 	"integrationhub/scheduling/internal/booking"
 	"integrationhub/scheduling/internal/public"
 	"integrationhub/scheduling/internal/store"
@@ -76,7 +77,7 @@ func (a *API) publicServices(ctx context.Context, in *Slug) (*struct{ Body []Pub
 		return nil, err
 	}
 	rows, err := a.desk.Services(ctx, o)
-	return &struct{ Body []PublicService }{mapped(rows, func(s dbgen.Service) PublicService {
+	return &struct{ Body []PublicService }{rest.Map(rows, func(s dbgen.Service) PublicService {
 		return PublicService{s.ID, s.Name, s.Description, s.DurationMinutes, s.PriceCents, s.Color, s.RequiresDeposit, s.DepositCents, s.Category}
 	})}, err
 }
@@ -92,7 +93,7 @@ func (a *API) publicProfessionals(ctx context.Context, in *publicProfessionalsIn
 		return nil, err
 	}
 	offers, err := a.desk.Professionals(ctx, o, in.ServiceID)
-	return &struct{ Body []PublicProfessional }{mapped(offers, func(row dbgen.OffersRow) PublicProfessional {
+	return &struct{ Body []PublicProfessional }{rest.Map(offers, func(row dbgen.OffersRow) PublicProfessional {
 		offer := store.OfferOf(row, o.Policy)
 		return PublicProfessional{
 			ID: row.ProfessionalID, Name: row.ProfessionalName, Bio: row.Bio, AvatarURL: row.AvatarUrl, Specialty: row.Specialty,
@@ -163,8 +164,8 @@ func (a *API) publicBook(ctx context.Context, in *publicBookInput) (*struct{ Bod
 	request := booking.Request{
 		Service: b.ServiceID, Start: start, Name: b.ClientName, Phone: b.ClientPhone.Value, Email: b.ClientEmail.Value, Notes: b.Notes.Value,
 	}
-	b.ProfessionalID.intoNull(&request.Professional)
-	b.HoldID.into(&request.Hold)
+	b.ProfessionalID.IntoNull(&request.Professional)
+	b.HoldID.Into(&request.Hold)
 	made, err := a.desk.Book(ctx, o, request, nil)
 	if err != nil {
 		return nil, err
@@ -289,8 +290,8 @@ func (a *API) publicHold(ctx context.Context, in *publicHoldInput) (*struct{ Bod
 		return nil, err
 	}
 	choice, before := public.Choice{Service: in.Body.ServiceID}, uuid.Nil
-	in.Body.ProfessionalID.intoNull(&choice.Professional)
-	in.Body.HoldID.into(&before)
+	in.Body.ProfessionalID.IntoNull(&choice.Professional)
+	in.Body.HoldID.Into(&before)
 	held, err := a.desk.Hold(ctx, o, choice, start, before)
 	return &struct{ Body PublicHeld }{PublicHeld{
 		HoldID: held.ID, ProfessionalID: held.Professional, StartAt: held.Start.In(o.Zone), EndAt: held.End.In(o.Zone),
@@ -339,7 +340,7 @@ func (a *API) publicWait(ctx context.Context, in *publicWaitInput) (*struct{ Bod
 		return nil, err
 	}
 	choice := public.Choice{Service: b.ServiceID}
-	b.ProfessionalID.intoNull(&choice.Professional)
+	b.ProfessionalID.IntoNull(&choice.Professional)
 	id, err := a.desk.Wait(ctx, o, choice, store.Contact{Name: who.Name, Phone: who.Phone, Email: who.Email, Source: "client"}, first, last)
 	return &struct{ Body PublicWaiting }{PublicWaiting{id, b.FirstDate, b.LastDate}}, err
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"integrationhub/hub"
+	"integrationhub/hub/module/rest"
 	"integrationhub/scheduling/internal/booking"
 	"integrationhub/scheduling/internal/store"
 	"integrationhub/scheduling/internal/store/dbgen"
@@ -196,7 +197,7 @@ func (a *API) occupied(ctx context.Context, s scope) ([]Occupied, error) {
 	if err != nil {
 		return nil, err
 	}
-	ids := mapped(rows, func(r dbgen.ListProfessionalsRow) uuid.UUID { return r.Professional.ID })
+	ids := rest.Map(rows, func(r dbgen.ListProfessionalsRow) uuid.UUID { return r.Professional.ID })
 	weeks, err := a.store.Week(ctx, s.org.ID, ids, s.first, s.last)
 	if err != nil {
 		return nil, err
@@ -213,7 +214,7 @@ func (a *API) occupied(ctx context.Context, s scope) ([]Occupied, error) {
 	if err != nil {
 		return nil, err
 	}
-	return mapped(rows, func(r dbgen.ListProfessionalsRow) Occupied {
+	return rest.Map(rows, func(r dbgen.ListProfessionalsRow) Occupied {
 		id := r.Professional.ID
 		c := weeks[id]
 		available, booked := booking.Occupancy(s.org.Zone, s.first, s.last, c.Rules, c.Exceptions, c.Busy)
@@ -333,9 +334,9 @@ func (a *API) inactive(ctx context.Context, in *inactiveInput) (InactiveReport, 
 		in.Days = org.Settings.InactiveAfterDays
 	}
 	now := a.kit.Now()
-	rows, err := a.store.Inactive(ctx, dbgen.InactiveParams{OrgID: org.ID, Now: now, Before: now.AddDate(0, 0, -in.Days), RowLimit: in.PerPage, RowOffset: in.offset()})
+	rows, err := a.store.Inactive(ctx, dbgen.InactiveParams{OrgID: org.ID, Now: now, Before: now.AddDate(0, 0, -in.Days), RowLimit: in.PerPage, RowOffset: in.Offset()})
 	today, total := booking.DateOf(now, org.Zone), 0
-	items := mapped(rows, func(r dbgen.InactiveRow) Inactive {
+	items := rest.Map(rows, func(r dbgen.InactiveRow) Inactive {
 		total = int(r.Total)
 		since := r.LastAt
 		if since.IsZero() {
@@ -346,7 +347,7 @@ func (a *API) inactive(ctx context.Context, in *inactiveInput) (InactiveReport, 
 			DaysInactive: int(today - booking.DateOf(since, org.Zone)), TotalAppointments: r.TotalAppointments, TotalSpent: r.TotalSpentCents, FavoriteService: r.Favorite,
 		}
 	})
-	return InactiveReport{pageOf(items, total, in.Paging), in.Days, Span{(today - booking.Date(in.Days)).String(), today.String(), org.Timezone}}, err
+	return InactiveReport{rest.PageOf(items, total, in.Paging), in.Days, Span{(today - booking.Date(in.Days)).String(), today.String(), org.Timezone}}, err
 }
 
 // PopularService is how often a service is booked.
@@ -383,7 +384,7 @@ func (a *API) popular(ctx context.Context, in *popularInput) (PopularReport, err
 		return PopularReport{}, err
 	}
 	rows, err := a.store.Popular(ctx, dbgen.PopularParams{OrgID: s.org.ID, Since: s.since, Until: s.until, ProfessionalID: s.professional, RowLimit: in.Limit})
-	return PopularReport{mapped(rows, func(r dbgen.PopularRow) PopularService {
+	return PopularReport{rest.Map(rows, func(r dbgen.PopularRow) PopularService {
 		return PopularService{r.ServiceID, r.Name, r.Appointments, booking.Cents(r.Revenue), rate(int64(r.Appointments), r.Total)}
 	}), s.span()}, err
 }

@@ -2,30 +2,23 @@ package api
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
 
 	"integrationhub/hub/module"
+	"integrationhub/hub/module/rest"
 )
 
 // route is one row of the table.
-type route struct {
-	method, path string
-	who          who
-	status       int    // of success
-	id           string // resource and what is done to it
-	summary      string
-	bind         func(huma.API, huma.Operation)
-}
+type route rest.Route
 
 // who may call a row.
-type who []map[string][]string
+type who = rest.Who
 
 var (
-	anyone  who // without asking
-	user    = who{{module.SchemeBearer: {}}}
-	manager = who{{module.SchemeBearer: {module.RoleAdmin}}} // owners and administrators
+	anyone  = rest.Anyone
+	user    = rest.User
+	manager = rest.Admin // owners and administrators
 	visitor = who{{}, {module.SchemeBearer: {}}, {module.SchemeKey: {featureAvailability}}}
 )
 
@@ -41,22 +34,18 @@ const (
 	featureAvailability = "availability.read"
 )
 
-func userOrKey(feature string) who {
-	return who{{module.SchemeBearer: {}}, {module.SchemeKey: {feature}}}
-}
-
 // searches are the rows below the hub's own search/*.
 func (a *API) searches() []route {
 	return []route{
-		{get, "/clients", userOrKey(featureClients), 200, "integrations.search-clients", "Find a client by phone", handle(a.searchClients)},
-		{get, "/appointments", userOrKey(featureAppointments), 200, "integrations.search-appointments", "Find appointments by phone", handle(a.searchAppointments)},
+		{get, "/clients", rest.UserOrKey(featureClients), 200, "integrations.search-clients", "Find a client by phone", handle(a.searchClients)},
+		{get, "/appointments", rest.UserOrKey(featureAppointments), 200, "integrations.search-appointments", "Find appointments by phone", handle(a.searchAppointments)},
 	}
 }
 
 // actions are the rows below the hub's own action/*.
 func (a *API) actions() []route {
 	return []route{
-		{post, "/book", userOrKey(featureBook), 201, "integrations.book", "Book for somebody, by phone", handle(a.actionBook)},
+		{post, "/book", rest.UserOrKey(featureBook), 201, "integrations.book", "Book for somebody, by phone", handle(a.actionBook)},
 	}
 }
 
@@ -190,24 +179,14 @@ func (a *API) additions() []route {
 func (a *API) developers() []route {
 	const v = "/api/v1"
 	return []route{
-		{post, v + "/dev/payments/{txid}/pay", anyone, 200, "dev.pay", "Pay a charge of the sandbox", handle(a.paySandbox)},
+		{post, v + "/dev/payments/{txid}/pay", anyone, 200, "dev.pay", "Pay a charge of the sandbox", hidden(handle(a.paySandbox))},
 	}
 }
 
-func (r route) operation() huma.Operation {
-	tag, _, _ := strings.Cut(r.id, ".")
-	errors := []int{422, 429, 503}
-	if len(r.who) > 0 {
-		errors = append(errors, 401, 403)
-	}
-	if r.method != get {
-		errors = append(errors, 400, 409, 413, 415)
-	}
-	if strings.Contains(r.path, "{") {
-		errors = append(errors, 404)
-	}
-	return huma.Operation{
-		OperationID: r.id, Method: r.method, Path: r.path, Summary: r.summary, DefaultStatus: r.status,
-		Security: r.who, Errors: errors, Tags: []string{tag}, Hidden: tag == "dev", // the document is the same everywhere
+// hidden leaves an operation out of the document, which is the same everywhere.
+func hidden(bind func(huma.API, huma.Operation)) func(huma.API, huma.Operation) {
+	return func(api huma.API, op huma.Operation) {
+		op.Hidden = true
+		bind(api, op)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"integrationhub/hub"
+	"integrationhub/hub/module/rest"
 	"integrationhub/scheduling/internal/booking"
 	"integrationhub/scheduling/internal/store"
 	"integrationhub/scheduling/internal/store/dbgen"
@@ -39,10 +40,7 @@ type Service struct {
 	UpdatedAt           time.Time      `json:"updated_at"`
 }
 
-type (
-	serviceOutput  struct{ Body Service }
-	servicesOutput struct{ Body []Service }
-)
+type serviceOutput struct{ Body Service }
 
 type serviceFields struct {
 	Name                optional[string]        `json:"name,omitempty"`
@@ -71,32 +69,32 @@ type oneServiceInput struct {
 	Body serviceFields `nameHint:"ServiceFields"`
 }
 
-func serviceOf(s dbgen.Service) Service {
+func serviceOf(s dbgen.Service, zone *time.Location) Service {
 	return Service{
 		ID: s.ID, Name: s.Name, Description: s.Description, DurationMinutes: s.DurationMinutes, Price: s.PriceCents, Color: s.Color,
 		RequiresDeposit: s.RequiresDeposit, DepositAmount: s.DepositCents, IsActive: s.IsActive, IsPublic: s.IsPublic, Position: s.Position,
 		Category: s.Category, Capacity: s.Capacity, SlotIntervalMinutes: s.SlotIntervalMinutes, BufferBeforeMinutes: s.BufferBeforeMinutes,
-		BufferAfterMinutes: s.BufferAfterMinutes, ImageURL: s.ImageUrl, CreatedAt: s.CreatedAt, UpdatedAt: s.UpdatedAt,
+		BufferAfterMinutes: s.BufferAfterMinutes, ImageURL: s.ImageUrl, CreatedAt: s.CreatedAt.In(zone), UpdatedAt: s.UpdatedAt.In(zone),
 	}
 }
 
 // into applies the fields to a service and checks what comes out.
-func (f *serviceFields) into(s *dbgen.Service) error {
-	f.Name.into(&s.Name)
-	f.Description.into(&s.Description)
-	f.DurationMinutes.into(&s.DurationMinutes)
-	f.Price.into(&s.PriceCents)
-	f.Color.into(&s.Color)
-	f.RequiresDeposit.into(&s.RequiresDeposit)
-	f.DepositAmount.intoNull(&s.DepositCents)
-	f.IsActive.into(&s.IsActive)
-	f.IsPublic.into(&s.IsPublic)
-	f.Category.intoNull(&s.Category)
-	f.Capacity.into(&s.Capacity)
-	f.SlotIntervalMinutes.intoNull(&s.SlotIntervalMinutes)
-	f.BufferBeforeMinutes.intoNull(&s.BufferBeforeMinutes)
-	f.BufferAfterMinutes.intoNull(&s.BufferAfterMinutes)
-	f.ImageURL.intoNull(&s.ImageUrl)
+func (f *serviceFields) into(s *dbgen.Service, currency string) error {
+	f.Name.Into(&s.Name)
+	f.Description.Into(&s.Description)
+	f.DurationMinutes.Into(&s.DurationMinutes)
+	f.Price.Into(&s.PriceCents)
+	f.Color.Into(&s.Color)
+	f.RequiresDeposit.Into(&s.RequiresDeposit)
+	f.DepositAmount.IntoNull(&s.DepositCents)
+	f.IsActive.Into(&s.IsActive)
+	f.IsPublic.Into(&s.IsPublic)
+	f.Category.IntoNull(&s.Category)
+	f.Capacity.Into(&s.Capacity)
+	f.SlotIntervalMinutes.IntoNull(&s.SlotIntervalMinutes)
+	f.BufferBeforeMinutes.IntoNull(&s.BufferBeforeMinutes)
+	f.BufferAfterMinutes.IntoNull(&s.BufferAfterMinutes)
+	f.ImageURL.IntoNull(&s.ImageUrl)
 	if f.Description.Null {
 		s.Description = ""
 	}
@@ -105,75 +103,72 @@ func (f *serviceFields) into(s *dbgen.Service) error {
 	}
 	s.Name = strings.TrimSpace(s.Name)
 	var wrong faults
-	wrong.length(s.Name, "body.name", 1, 120)
-	wrong.length(s.Description, "body.description", 0, 2000)
+	wrong.Length(s.Name, "body.name", 1, 120)
+	wrong.Length(s.Description, "body.description", 0, 2000)
 	wrong.color(s.Color, "body.color")
-	wrong.length(text(s.Category), "body.category", 0, 120)
-	wrong.link(s.ImageUrl, "body.image_url")
+	wrong.Length(text(s.Category), "body.category", 0, 120)
+	wrong.Link(s.ImageUrl, "body.image_url")
+	wrong.money(f.Price, currency, "body.price")
+	wrong.money(f.DepositAmount, currency, "body.deposit_amount")
 	if err := wrong.also(store.ServiceOf(*s).Validate()); err != nil {
 		return err
 	}
-	return wrong.err()
+	return wrong.Err()
 }
 
-func (a *API) listServices(ctx context.Context, _ *struct{}) (*servicesOutput, error) {
-	org, err := orgID(ctx)
+func (a *API) listServices(ctx context.Context, _ *struct{}) (*listOutput[Service], error) {
+	org, err := a.org(ctx)
 	if err != nil {
 		return nil, err
 	}
-	rows, err := a.store.ListServices(ctx, org)
-	return &servicesOutput{mapped(rows, serviceOf)}, err
+	rows, err := a.store.ListServices(ctx, org.ID)
+	return listed(rows, func(s dbgen.Service) Service { return serviceOf(s, org.Zone) }), err
 }
 
 func (a *API) createService(ctx context.Context, in *serviceInput) (*serviceOutput, error) {
-	org, err := orgID(ctx)
+	org, err := a.org(ctx)
 	if err != nil {
 		return nil, err
 	}
 	s := dbgen.Service{Color: defaultColor, Capacity: 1, IsActive: true, IsPublic: true}
-	if !in.Body.DurationMinutes.given() {
+	if !in.Body.DurationMinutes.Given() {
 		return nil, hub.Invalid("body.duration_minutes", "is required")
 	}
-	if err := in.Body.into(&s); err != nil {
+	if err := in.Body.into(&s, org.Currency); err != nil {
 		return nil, err
 	}
 	made, err := a.store.CreateService(ctx, dbgen.CreateServiceParams{
-		OrgID: org, ID: store.NewID(), Name: s.Name, Description: s.Description, DurationMinutes: s.DurationMinutes, PriceCents: s.PriceCents,
+		OrgID: org.ID, ID: store.NewID(), Name: s.Name, Description: s.Description, DurationMinutes: s.DurationMinutes, PriceCents: s.PriceCents,
 		Color: s.Color, RequiresDeposit: s.RequiresDeposit, DepositCents: s.DepositCents, Category: s.Category, Capacity: s.Capacity,
 		SlotIntervalMinutes: s.SlotIntervalMinutes, BufferBeforeMinutes: s.BufferBeforeMinutes, BufferAfterMinutes: s.BufferAfterMinutes,
 		ImageUrl: s.ImageUrl, IsActive: s.IsActive, IsPublic: s.IsPublic,
 	})
-	return &serviceOutput{serviceOf(made)}, err
+	return &serviceOutput{serviceOf(made, org.Zone)}, err
 }
 
 func (a *API) updateService(ctx context.Context, in *oneServiceInput) (*serviceOutput, error) {
-	org, err := orgID(ctx)
+	org, err := a.org(ctx)
 	if err != nil {
 		return nil, err
 	}
 	var done dbgen.Service
 	err = a.store.InTx(ctx, "updating a service", func(tx *store.Tx) error {
-		all, err := tx.LockServices(ctx, org)
+		s, err := tx.LockService(ctx, org.ID, in.ID)
 		if err != nil {
-			return err
+			return rest.Or404("Service", err)
 		}
-		at := slices.IndexFunc(all, func(s dbgen.Service) bool { return s.ID == in.ID })
-		if at < 0 {
-			return missing("Service")
-		}
-		s := all[at]
-		if err := in.Body.into(&s); err != nil {
+		if err := in.Body.into(&s, org.Currency); err != nil {
 			return err
 		}
 		done, err = tx.UpdateService(ctx, dbgen.UpdateServiceParams{
-			OrgID: org, ID: s.ID, Name: s.Name, Description: s.Description, DurationMinutes: s.DurationMinutes, PriceCents: s.PriceCents,
+			OrgID: org.ID, ID: s.ID, Name: s.Name, Description: s.Description, DurationMinutes: s.DurationMinutes, PriceCents: s.PriceCents,
 			Color: s.Color, RequiresDeposit: s.RequiresDeposit, DepositCents: s.DepositCents, Category: s.Category, Capacity: s.Capacity,
 			SlotIntervalMinutes: s.SlotIntervalMinutes, BufferBeforeMinutes: s.BufferBeforeMinutes, BufferAfterMinutes: s.BufferAfterMinutes,
 			ImageUrl: s.ImageUrl, IsActive: s.IsActive, IsPublic: s.IsPublic, UpdatedAt: tx.Now(),
 		})
 		return err
 	})
-	return &serviceOutput{serviceOf(done)}, err
+	return &serviceOutput{serviceOf(done, org.Zone)}, err
 }
 
 // deleteService keeps the row for the appointments that name it.
@@ -199,7 +194,7 @@ type servicePlace struct {
 	Position int       `json:"position"`
 }
 
-func (a *API) reorderServices(ctx context.Context, in *reorderInput) (*servicesOutput, error) {
+func (a *API) reorderServices(ctx context.Context, in *reorderInput) (*listOutput[Service], error) {
 	org, err := orgID(ctx)
 	if err != nil {
 		return nil, err
@@ -221,33 +216,41 @@ func (a *API) reorderServices(ctx context.Context, in *reorderInput) (*servicesO
 		if err != nil {
 			return err
 		}
-		left := make(map[uuid.UUID]bool, len(all))
-		for _, s := range all {
-			left[s.ID] = true
+		order, err := inOrder(order, all, location)
+		if err != nil {
+			return err
 		}
-		for i, id := range order {
-			switch {
-			case slices.Contains(order[:i], id):
-				return hub.Invalid(location, "must not name a service twice")
-			case !left[id]:
-				return missing("Service")
-			}
-			delete(left, id)
-		}
-		for _, s := range all {
-			if left[s.ID] {
-				order = append(order, s.ID)
-			}
-		}
-		for i, id := range order {
-			if err := tx.PlaceService(ctx, dbgen.PlaceServiceParams{OrgID: org, ID: id, Position: i}); err != nil {
-				return err
-			}
-		}
-		return nil
+		return tx.PlaceServices(ctx, org, order)
 	})
 	if err != nil {
 		return nil, err
 	}
 	return a.listServices(ctx, nil)
+}
+
+// inOrder gives the services their order: those that are named, then the others in
+// theirs.
+func inOrder(named []uuid.UUID, all []dbgen.Service, location string) ([]uuid.UUID, error) {
+	left := make(map[uuid.UUID]bool, len(all))
+	for _, s := range all {
+		left[s.ID] = true
+	}
+	order := make([]uuid.UUID, 0, len(all))
+	for _, id := range named {
+		others, known := left[id]
+		switch {
+		case !known:
+			return nil, rest.Missing("Service")
+		case !others:
+			return nil, hub.Invalid(location, "must not name a service twice")
+		}
+		left[id] = false
+		order = append(order, id)
+	}
+	for _, s := range all {
+		if left[s.ID] {
+			order = append(order, s.ID)
+		}
+	}
+	return order, nil
 }

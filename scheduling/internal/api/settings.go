@@ -92,24 +92,24 @@ type BookingPage struct {
 func (p *BookingPage) check() error {
 	const at = "body.booking_page."
 	var wrong faults
-	if p.PrimaryColor.given() {
+	if p.PrimaryColor.Given() {
 		wrong.color(p.PrimaryColor.Value, at+"primary_color")
 	}
-	wrong.length(p.WelcomeMessage.Value, at+"welcome_message", 0, 1000)
-	wrong.length(p.CancellationPolicy.Value, at+"cancellation_policy", 0, 2000)
-	if p.TermsURL.given() {
-		wrong.link(&p.TermsURL.Value, at+"terms_url")
+	wrong.Length(p.WelcomeMessage.Value, at+"welcome_message", 0, 1000)
+	wrong.Length(p.CancellationPolicy.Value, at+"cancellation_policy", 0, 2000)
+	if p.TermsURL.Given() {
+		wrong.Link(&p.TermsURL.Value, at+"terms_url")
 	}
-	if p.PrivacyURL.given() {
-		wrong.link(&p.PrivacyURL.Value, at+"privacy_url")
+	if p.PrivacyURL.Given() {
+		wrong.Link(&p.PrivacyURL.Value, at+"privacy_url")
 	}
-	wrong.need(len(p.EmbedAllowedOrigins.Value) <= 20, at+"embed_allowed_origins", "must be at most 20")
+	wrong.Need(len(p.EmbedAllowedOrigins.Value) <= 20, at+"embed_allowed_origins", "must be at most 20")
 	for i, origin := range p.EmbedAllowedOrigins.Value {
 		u, err := url.Parse(origin)
 		ok := err == nil && (u.Scheme == "https" || u.Scheme == "http") && u.Host != "" && origin == u.Scheme+"://"+u.Host
-		wrong.need(ok, fmt.Sprintf("%sembed_allowed_origins[%d]", at, i), "must be an origin such as https://example.com")
+		wrong.Need(ok, fmt.Sprintf("%sembed_allowed_origins[%d]", at, i), "must be an origin such as https://example.com")
 	}
-	return wrong.err()
+	return wrong.Err()
 }
 
 func settingsOf(s dbgen.Settings) Settings {
@@ -142,33 +142,33 @@ func shownPage(raw json.RawMessage) json.RawMessage {
 
 // into applies the fields and checks what comes out.
 func (f *settingsFields) into(s *dbgen.Settings) error {
-	f.BookingEnabled.into(&s.BookingEnabled)
-	f.BookingDisabledMessage.intoNull(&s.BookingDisabledMessage)
-	f.AutoConfirm.into(&s.AutoConfirm)
-	f.SlotIntervalMinutes.intoNull(&s.SlotIntervalMinutes)
-	f.MinNoticeMinutes.into(&s.MinNoticeMinutes)
-	f.MaxAdvanceDays.intoNull(&s.MaxAdvanceDays)
-	f.CancelNoticeMinutes.into(&s.CancelNoticeMinutes)
-	f.RescheduleNoticeMinutes.into(&s.RescheduleNoticeMinutes)
-	f.AllowClientCancel.into(&s.AllowClientCancel)
-	f.AllowClientReschedule.into(&s.AllowClientReschedule)
-	f.BufferBeforeMinutes.into(&s.BufferBeforeMinutes)
-	f.BufferAfterMinutes.into(&s.BufferAfterMinutes)
-	f.MaxBookingsPerDay.intoNull(&s.MaxBookingsPerDay)
-	f.MaxActiveBookingsPerClient.intoNull(&s.MaxActiveBookingsPerClient)
-	f.AllowAnyProfessional.into(&s.AllowAnyProfessional)
-	f.RequireClientPhone.into(&s.RequireClientPhone)
-	f.RequireClientEmail.into(&s.RequireClientEmail)
-	f.RemindersEnabled.into(&s.RemindersEnabled)
-	f.ReminderOffsetsMinutes.into(&s.ReminderOffsetsMinutes)
-	f.ReminderChannels.into(&s.ReminderChannels)
-	f.DepositHoldMinutes.into(&s.DepositHoldMinutes)
-	f.DepositRefundNoticeMinutes.intoNull(&s.DepositRefundNoticeMinutes)
-	f.InactiveAfterDays.into(&s.InactiveAfterDays)
-	f.WaitlistEnabled.into(&s.WaitlistEnabled)
-	f.WeekStart.into(&s.WeekStart)
-	f.TimeFormat.into(&s.TimeFormat)
-	f.NotifyEmails.into(&s.NotifyEmails)
+	f.BookingEnabled.Into(&s.BookingEnabled)
+	f.BookingDisabledMessage.IntoNull(&s.BookingDisabledMessage)
+	f.AutoConfirm.Into(&s.AutoConfirm)
+	f.SlotIntervalMinutes.IntoNull(&s.SlotIntervalMinutes)
+	f.MinNoticeMinutes.Into(&s.MinNoticeMinutes)
+	f.MaxAdvanceDays.IntoNull(&s.MaxAdvanceDays)
+	f.CancelNoticeMinutes.Into(&s.CancelNoticeMinutes)
+	f.RescheduleNoticeMinutes.Into(&s.RescheduleNoticeMinutes)
+	f.AllowClientCancel.Into(&s.AllowClientCancel)
+	f.AllowClientReschedule.Into(&s.AllowClientReschedule)
+	f.BufferBeforeMinutes.Into(&s.BufferBeforeMinutes)
+	f.BufferAfterMinutes.Into(&s.BufferAfterMinutes)
+	f.MaxBookingsPerDay.IntoNull(&s.MaxBookingsPerDay)
+	f.MaxActiveBookingsPerClient.IntoNull(&s.MaxActiveBookingsPerClient)
+	f.AllowAnyProfessional.Into(&s.AllowAnyProfessional)
+	f.RequireClientPhone.Into(&s.RequireClientPhone)
+	f.RequireClientEmail.Into(&s.RequireClientEmail)
+	f.RemindersEnabled.Into(&s.RemindersEnabled)
+	f.ReminderOffsetsMinutes.Into(&s.ReminderOffsetsMinutes)
+	f.ReminderChannels.Into(&s.ReminderChannels)
+	f.DepositHoldMinutes.Into(&s.DepositHoldMinutes)
+	f.DepositRefundNoticeMinutes.IntoNull(&s.DepositRefundNoticeMinutes)
+	f.InactiveAfterDays.Into(&s.InactiveAfterDays)
+	f.WaitlistEnabled.Into(&s.WaitlistEnabled)
+	f.WeekStart.Into(&s.WeekStart)
+	f.TimeFormat.Into(&s.TimeFormat)
+	f.NotifyEmails.Into(&s.NotifyEmails)
 	return checkSettings(s)
 }
 
@@ -177,25 +177,25 @@ func checkSettings(s *dbgen.Settings) error {
 	if err := wrong.also(store.PolicyOf(*s).Validate()); err != nil {
 		return err
 	}
-	wrong.length(text(s.BookingDisabledMessage), "body.booking_disabled_message", 0, 500)
+	wrong.Length(text(s.BookingDisabledMessage), "body.booking_disabled_message", 0, 500)
 	most := s.MaxActiveBookingsPerClient
-	wrong.need(most == nil || *most >= 1 && *most <= 50, "body.max_active_bookings_per_client", "must be 1 to 50")
-	wrong.need(len(s.ReminderOffsetsMinutes) <= 5, "body.reminder_offsets_minutes", "must be at most 5")
+	wrong.Need(most == nil || *most >= 1 && *most <= 50, "body.max_active_bookings_per_client", "must be 1 to 50")
+	wrong.Need(len(s.ReminderOffsetsMinutes) <= 5, "body.reminder_offsets_minutes", "must be at most 5")
 	for i, offset := range s.ReminderOffsetsMinutes {
-		wrong.need(offset >= 10 && offset <= 20160, fmt.Sprintf("body.reminder_offsets_minutes[%d]", i), "must be 10 to 20160")
+		wrong.Need(offset >= 10 && offset <= 20160, fmt.Sprintf("body.reminder_offsets_minutes[%d]", i), "must be 10 to 20160")
 	}
 	for i, channel := range s.ReminderChannels {
-		wrong.need(channel == "email" || channel == "whatsapp", fmt.Sprintf("body.reminder_channels[%d]", i), "must be email or whatsapp")
+		wrong.Need(channel == "email" || channel == "whatsapp", fmt.Sprintf("body.reminder_channels[%d]", i), "must be email or whatsapp")
 	}
 	slices.Sort(s.ReminderChannels)
 	s.ReminderChannels = slices.Compact(s.ReminderChannels)
-	wrong.need(s.InactiveAfterDays >= 7 && s.InactiveAfterDays <= 730, "body.inactive_after_days", "must be 7 to 730")
-	wrong.need(s.WeekStart >= 0 && s.WeekStart <= 6, "body.week_start", "must be 0 to 6")
-	wrong.need(len(s.NotifyEmails) <= 10, "body.notify_emails", "must be at most 10")
+	wrong.Need(s.InactiveAfterDays >= 7 && s.InactiveAfterDays <= 730, "body.inactive_after_days", "must be 7 to 730")
+	wrong.Need(s.WeekStart >= 0 && s.WeekStart <= 6, "body.week_start", "must be 0 to 6")
+	wrong.Need(len(s.NotifyEmails) <= 10, "body.notify_emails", "must be at most 10")
 	for i := range s.NotifyEmails {
-		wrong.email(&s.NotifyEmails[i], fmt.Sprintf("body.notify_emails[%d]", i))
+		wrong.Email(&s.NotifyEmails[i], fmt.Sprintf("body.notify_emails[%d]", i))
 	}
-	return wrong.err()
+	return wrong.Err()
 }
 
 func validSlug(s string) bool { return booking.ValidSlug(s) }

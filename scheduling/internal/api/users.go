@@ -9,6 +9,8 @@ import (
 	"github.com/google/uuid"
 
 	"integrationhub/hub"
+	"integrationhub/hub/module/accounts"
+	"integrationhub/hub/module/rest"
 	"integrationhub/scheduling/internal/store"
 	"integrationhub/scheduling/internal/store/dbgen"
 )
@@ -57,18 +59,18 @@ func userOf(u dbgen.User) User {
 
 // into applies the fields to a user and checks what comes out.
 func (f userFields) into(u *dbgen.User) error {
-	f.Name.into(&u.Name)
-	f.Email.into(&u.Email)
-	f.Role.into(&u.Role)
-	f.Phone.intoNull(&u.Phone)
-	f.IsActive.into(&u.IsActive)
+	f.Name.Into(&u.Name)
+	f.Email.Into(&u.Email)
+	f.Role.Into(&u.Role)
+	f.Phone.IntoNull(&u.Phone)
+	f.IsActive.Into(&u.IsActive)
 	u.Name = strings.TrimSpace(u.Name)
 	var wrong faults
-	wrong.length(u.Name, "body.name", 1, 120)
-	wrong.email(&u.Email, "body.email")
+	wrong.Length(u.Name, "body.name", 1, 120)
+	wrong.Email(&u.Email, "body.email")
 	wrong.phone(u.Phone)
-	wrong.need(u.Role != "", "body.role", "is required")
-	return wrong.err()
+	wrong.Need(u.Role != "", "body.role", "is required")
+	return wrong.Err()
 }
 
 func (a *API) listUsers(ctx context.Context, _ *struct{}) (*struct{ Body []User }, error) {
@@ -77,7 +79,7 @@ func (a *API) listUsers(ctx context.Context, _ *struct{}) (*struct{ Body []User 
 		return nil, err
 	}
 	rows, err := a.store.ListUsers(ctx, org)
-	return &struct{ Body []User }{mapped(rows, userOf)}, err
+	return &struct{ Body []User }{rest.Map(rows, userOf)}, err
 }
 
 // mayMake lets only owners make owners, or change them.
@@ -109,7 +111,7 @@ func (a *API) createUser(ctx context.Context, in *userInput) (*userOutput, error
 		if err != nil {
 			return err
 		}
-		return a.mailLink(ctx, tx, made, "invite", inviteTime)
+		return a.accounts.MailLink(ctx, tx.Raw, accountOf(made), accounts.Invite)
 	})
 	return &userOutput{userOf(made)}, accountTaken(err)
 }
@@ -128,7 +130,7 @@ func (a *API) changeUser(ctx context.Context, id uuid.UUID, work func(tx *store.
 		}
 		at := slices.IndexFunc(users, func(u dbgen.User) bool { return u.ID == id })
 		if at < 0 {
-			return missing("User")
+			return rest.Missing("User")
 		}
 		others := slices.ContainsFunc(users, func(u dbgen.User) bool { return u.ID != id && u.Role == roleOwner && u.IsActive })
 		return work(tx, users[at], users[at].Role == roleOwner && users[at].IsActive && !others)
@@ -157,7 +159,7 @@ func (a *API) updateUser(ctx context.Context, in *oneUserInput) (*userOutput, er
 			OrgID: user.OrgID, ID: user.ID, Name: user.Name, Email: user.Email, Role: user.Role, Phone: user.Phone, IsActive: user.IsActive, UpdatedAt: tx.Now(),
 		})
 		if err == nil && !user.IsActive {
-			err = tx.RevokeLogins(ctx, tx.Now(), user.ID)
+			err = a.accounts.Revoke(ctx, tx.Raw, user.ID)
 		}
 		return err
 	})

@@ -1,7 +1,6 @@
 package booking
 
 import (
-	"errors"
 	"math"
 	"slices"
 	"strconv"
@@ -17,10 +16,19 @@ const MaxPrice Cents = 99_999_999_99
 
 // What [ParseCents] finds wrong with an amount.
 var (
-	ErrNotANumber      = errors.New("must be a number")
-	ErrTooManyDecimals = errors.New("must have at most two decimals")
-	ErrAmountTooLarge  = errors.New("is too large")
+	ErrNotANumber      error = fault("must be a number")
+	ErrTooManyDecimals error = fault("must have at most two decimals")
+	ErrAmountTooLarge  error = fault("is too large")
 )
+
+// fault is an error that callers are told as it is.
+type fault string
+
+// Error implements error.
+func (f fault) Error() string { return string(f) }
+
+// Fault is what callers are told.
+func (f fault) Fault() string { return string(f) }
 
 // maxExponent bounds the power of ten of a JSON number; what is beyond it is
 // either 0 or far too large, and is not worth writing out.

@@ -23,6 +23,7 @@ type Request struct {
 // Demands are what an organization wants of a request.
 type Demands struct {
 	Phone, Email bool
+	Contact      bool // one of them at least: bookings are counted under it
 	Professional bool // anybody will not do
 }
 
@@ -33,7 +34,7 @@ func (r *Request) Validate(d Demands) error {
 	var p problems
 	name := len([]rune(r.Name))
 	p.need(name >= 2 && name <= 120, "client_name", "is too short or too long")
-	p.need(r.Phone != "" || !d.Phone, "client_phone", "is required")
+	p.need(r.Phone != "" || !d.Phone && (r.Email != "" || !d.Contact), "client_phone", "is required")
 	p.need(r.Phone == "" || ValidPhone(r.Phone), "client_phone", "must be a phone number of 8 to 15 digits")
 	p.need(r.Email != "" || !d.Email, "client_email", "is required")
 	p.need(r.Email == "" || ValidEmail(r.Email), "client_email", "must be an e-mail address")

@@ -198,7 +198,7 @@ func (r *round) refund(ctx context.Context, id uuid.UUID, charge string, refund 
 	if readErr != nil {
 		return readErr
 	}
-	if state && now.Refunded < refund.Amount {
+	if state && now.GivenBack() < refund.Amount {
 		return err
 	}
 	return r.store.Refunded(ctx, r.provider.Name(), now, id)

@@ -89,17 +89,14 @@ func (o *Office) send(ctx context.Context, tx *store.Tx, org store.Org, e envelo
 	return err == nil, err
 }
 
-// Link sends a user a link to set a password with, in the transaction that made it.
-func (o *Office) Link(ctx context.Context, tx *store.Tx, user dbgen.User, k letters.Kind, link string) error {
+// Link writes to a user with a link to set a password with.
+func (o *Office) Link(ctx context.Context, tx *store.Tx, user dbgen.User, k letters.Kind, link string) (module.Mail, error) {
 	row, err := tx.Organization(ctx, user.OrgID)
 	if err != nil {
-		return err
+		return module.Mail{}, err
 	}
 	l, err := letters.Write(k, row.Organization.Locale, letters.Facts{Business: row.Organization.Name, Client: user.Name, Link: link})
-	if err != nil {
-		return err
-	}
-	return o.kit.Mail.Send(ctx, tx.Raw, module.Mail{To: user.Email, Subject: l.Subject, Text: l.Text, HTML: l.HTML})
+	return module.Mail{To: user.Email, Subject: l.Subject, Text: l.Text, HTML: l.HTML}, err
 }
 
 // letters tells people of a change.

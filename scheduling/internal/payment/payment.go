@@ -96,7 +96,7 @@ type Charge struct {
 	Order     uuid.UUID // zero where the provider has it from somebody else
 	Status    Status
 	Amount    booking.Cents
-	Refunded  booking.Cents
+	Refunded  booking.Cents // as far as the provider tells; see [Charge.GivenBack]
 	Currency  string
 	Code      string // BR Code: Pix copy and paste
 	QR        []byte // the same as a picture, PNG
@@ -114,6 +114,15 @@ func (c Charge) Check(order uuid.UUID, amount booking.Cents, currency string) er
 		return ErrMismatch
 	}
 	return nil
+}
+
+// GivenBack is how much of the money went back. A charge that is refunded, or that the
+// payer's bank took back, is so altogether, also where the provider tells no amount.
+func (c Charge) GivenBack() booking.Cents {
+	if c.Status == Refunded {
+		return c.Amount
+	}
+	return c.Refunded
 }
 
 // Refund is money that goes back.

@@ -122,6 +122,7 @@ func (d *Desk) Book(ctx context.Context, o store.Org, r booking.Request, once *s
 	}
 	err := r.Validate(booking.Demands{
 		Phone: o.Settings.RequireClientPhone, Email: o.Settings.RequireClientEmail, Professional: !o.Settings.AllowAnyProfessional,
+		Contact: o.Settings.MaxActiveBookingsPerClient != nil,
 	})
 	if err != nil {
 		return Booked{}, err
@@ -204,9 +205,7 @@ func (d *Desk) Wait(ctx context.Context, o store.Org, c Choice, contact store.Co
 		if client.IsBlocked {
 			return hub.Errorf(hub.ErrForbidden, "booking_refused", "This booking cannot be made online. Contact the business.")
 		}
-		if _, err := tx.LockClient(ctx, o.ID, client.ID); err != nil { // so that two at once are one
-			return err
-		}
+		// Two wishes at once are one: nobody else has this client now.
 		id, err = tx.SameWaiting(ctx, dbgen.SameWaitingParams{
 			OrgID: o.ID, ServiceID: c.Service, ClientID: client.ID, ProfessionalID: c.Professional, FirstDate: first.Time(), LastDate: last.Time(), ContactEmail: &contact.Email,
 		})
@@ -235,7 +234,8 @@ const (
 	waitsPerClient = 20
 )
 
-// mayBook refuses clients who were blocked, or have as many bookings as allowed.
+// mayBook refuses clients who were blocked, or have as many bookings as allowed. They
+// book nothing else meanwhile: [store.Tx.Known] sees to that.
 func mayBook(ctx context.Context, tx *store.Tx, o store.Org, client dbgen.Client) error {
 	if client.IsBlocked {
 		return hub.Errorf(hub.ErrForbidden, "booking_refused", "This booking cannot be made online. Contact the business.")
@@ -243,9 +243,6 @@ func mayBook(ctx context.Context, tx *store.Tx, o store.Org, client dbgen.Client
 	most := o.Settings.MaxActiveBookingsPerClient
 	if most == nil {
 		return nil
-	}
-	if _, err := tx.LockClient(ctx, o.ID, client.ID); err != nil { // so that two at once are counted
-		return err
 	}
 	n, err := tx.ActiveBookings(ctx, dbgen.ActiveBookingsParams{OrgID: o.ID, ClientID: client.ID, Now: tx.Now()})
 	if err == nil && n >= *most {

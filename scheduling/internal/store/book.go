@@ -298,7 +298,7 @@ func (t *Tx) choose(ctx context.Context, n NewAppointment, offers []dbgen.Offers
 				rest = append(rest, o)
 				continue
 			}
-			place, err := t.place(ctx, n, o)
+			place, err := t.tryPlace(ctx, n, o)
 			if err == nil || !errors.Is(err, errTaken) {
 				return o, place, err
 			}
@@ -313,6 +313,16 @@ func (t *Tx) place(ctx context.Context, n NewAppointment, o dbgen.OffersRow) (sp
 		return spot{}, err
 	}
 	return t.fit(ctx, n.Org, o, OfferOf(o, n.Org.Policy), n.Start, n.Hold, fitting{online: n.Online, limits: n.Limits, overbook: n.Overbook})
+}
+
+// tryPlace is [Tx.place] for one of several professionals: where there is no place the
+// lock is let go of before the next one is tried.
+func (t *Tx) tryPlace(ctx context.Context, n NewAppointment, o dbgen.OffersRow) (place spot, err error) {
+	err = t.within(ctx, func(tx *Tx) error {
+		place, err = tx.place(ctx, n, o)
+		return err
+	})
+	return place, err
 }
 
 // fitting is how much a place is asked to fit.

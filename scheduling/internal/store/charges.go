@@ -57,7 +57,8 @@ func (t *Tx) addCharge(ctx context.Context, n NewCharge) (dbgen.PaymentDetail, e
 }
 
 // AddCharge stores a charge, unless one for the same is open: then it is that one,
-// and made is false. The answer of a request with a key is kept as once says.
+// and made is false. The answer of a request with a key is kept as once says. What was
+// cancelled or paid while the provider was asked is a [hub.ErrConflict].
 func (s *Store) AddCharge(ctx context.Context, org Org, n NewCharge, once *Once) (p dbgen.PaymentDetail, made bool, err error) {
 	err = s.InTx(ctx, "storing a charge", func(tx *Tx) error {
 		if once != nil {
@@ -68,7 +69,11 @@ func (s *Store) AddCharge(ctx context.Context, org Org, n NewCharge, once *Once)
 			}
 		}
 		if n.Appointment != nil {
-			if _, err := tx.lock(ctx, Change{Org: org, ID: *n.Appointment}, nil); err != nil {
+			a, err := tx.lock(ctx, Change{Org: org, ID: *n.Appointment}, nil)
+			if err != nil {
+				return err
+			}
+			if err := n.still(owedOf(a)); err != nil {
 				return err
 			}
 			open, found, err := tx.OpenChargeOf(ctx, n.NewPayment)
@@ -105,6 +110,12 @@ func (t *Tx) OpenChargeOf(ctx context.Context, n NewPayment) (p dbgen.PaymentDet
 		return p, false, t.settled(ctx, dbgen.Payment{OrgID: p.OrgID, ID: p.ID}, paymentExpired)
 	}
 	return p, true, nil
+}
+
+// closeCharges ends the open charges of an appointment, of some kinds; the job ends
+// them at the provider, or settles what was paid at the last moment.
+func (t *Tx) closeCharges(ctx context.Context, a dbgen.Appointment, status string, kinds ...string) error {
+	return t.CloseCharges(ctx, dbgen.CloseChargesParams{Status: status, Now: &t.now, OrgID: a.OrgID, AppointmentID: &a.ID, Kinds: kinds})
 }
 
 // settled ends a payment without money.
@@ -220,7 +231,7 @@ func (t *Tx) settle(ctx context.Context, org Org, p dbgen.Payment, a *dbgen.Appo
 				}
 			}
 		}
-		if err := t.giveBack(ctx, p, a, c.Refunded); err != nil {
+		if err := t.giveBack(ctx, p, a, c.GivenBack()); err != nil {
 			return err
 		}
 	case p.Status == paymentPending && c.Status != payment.Pending:
@@ -421,11 +432,17 @@ func (t *Tx) returnDeposit(ctx context.Context, a dbgen.Appointment) error {
 // RefundFailed leaves a refund that the provider does not make to people.
 func (s *Store) RefundFailed(ctx context.Context, org, refund uuid.UUID, appointment *uuid.UUID) error {
 	return s.InTx(ctx, "giving up a refund", func(tx *Tx) error {
-		if err := tx.FinishRefund(ctx, dbgen.FinishRefundParams{FailedAt: &tx.now, OrgID: org, ID: refund}); err != nil || appointment == nil {
-			return err
+		finish := func() error {
+			return tx.FinishRefund(ctx, dbgen.FinishRefundParams{FailedAt: &tx.now, OrgID: org, ID: refund})
+		}
+		if appointment == nil {
+			return finish()
 		}
 		a, err := tx.LockAppointment(ctx, org, *appointment)
 		if err != nil {
+			return err
+		}
+		if err := finish(); err != nil {
 			return err
 		}
 		return tx.SetDeposit(ctx, dbgen.SetDepositParams{DepositStatus: a.DepositStatus, NeedsRefund: true, Now: tx.now, OrgID: org, ID: a.ID})

@@ -2,8 +2,10 @@ package store
 
 import (
 	"context"
+	"errors"
 
 	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
 
 	"integrationhub/scheduling/internal/booking"
 	"integrationhub/scheduling/internal/store/dbgen"
@@ -34,24 +36,43 @@ type Contact struct {
 	Source             string // as [Tx.AddClient] has it
 }
 
-// Known finds the client with somebody's phone, or makes one. What is stored of a
-// client is neither changed nor told.
+// Known finds the client with somebody's phone, or of somebody who tells none with their
+// e-mail address, or makes one. What is stored of a client is neither changed nor told.
+// Until the transaction ends nobody else finds or makes the same one.
 func (t *Tx) Known(ctx context.Context, org uuid.UUID, c Contact) (dbgen.Client, error) {
 	made := dbgen.Client{OrgID: org, ID: NewID(), Name: c.Name}
+	if err := t.lockContact(ctx, org, c); err != nil {
+		return made, err
+	}
+	known, found, err := t.knownBefore(ctx, org, c)
+	if err != nil || found {
+		return known, err
+	}
 	if c.Phone != "" {
-		same, err := t.ClientsByPhone(ctx, org, booking.PhoneForms(c.Phone))
-		if err != nil {
-			return made, err
-		}
-		if len(same) > 0 {
-			return same[0], nil
-		}
 		made.Phone, made.PhoneE164 = &c.Phone, booking.E164(c.Phone)
 	}
 	if c.Email != "" {
 		made.Email = &c.Email
 	}
 	return t.AddClient(ctx, made, c.Source)
+}
+
+func (t *Tx) knownBefore(ctx context.Context, org uuid.UUID, c Contact) (known dbgen.Client, found bool, err error) {
+	switch {
+	case c.Phone != "":
+		same, err := t.ClientsByPhone(ctx, org, booking.PhoneForms(c.Phone))
+		if err != nil || len(same) == 0 {
+			return known, false, err
+		}
+		return same[0], true, nil
+	case c.Email != "":
+		known, err = t.ClientByEmail(ctx, org, c.Email)
+		if errors.Is(err, pgx.ErrNoRows) {
+			return known, false, nil
+		}
+		return known, err == nil, err
+	}
+	return known, false, nil
 }
 
 // contact is who is told of an appointment: name and address as an appointment keeps

@@ -52,8 +52,7 @@ var errTried = errors.New("tried")
 // tryClient finds out whether the client may book, and takes back what was written
 // for that.
 func (t *Tx) tryClient(ctx context.Context, n NewAppointment) error {
-	err := pgx.BeginFunc(ctx, t.Raw, func(inner pgx.Tx) error {
-		tx := &Tx{DB: dbOf(inner), Raw: inner, kit: t.kit, now: t.now}
+	err := t.within(ctx, func(tx *Tx) error {
 		if _, err := n.Client(ctx, tx); err != nil {
 			return err
 		}

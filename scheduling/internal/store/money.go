@@ -30,6 +30,7 @@ type NewPayment struct {
 	Appointment *uuid.UUID
 	Client      uuid.UUID
 	Amount      booking.Cents
+	Named       bool // the amount, by somebody: it is not what happens to be due
 	Method      string
 	Description string
 	Kind        string
@@ -73,6 +74,11 @@ func (t *Tx) credit(ctx context.Context, org Org, p dbgen.Payment, a *dbgen.Appo
 			return err
 		}
 		a.PaidCents += p.AmountCents
+		if a.PaidCents >= a.PriceCents {
+			if err := t.closeCharges(ctx, *a, paymentCancelled, "full", KindDeposit); err != nil {
+				return err
+			}
+		}
 		if err := t.cover(ctx, org, a); err != nil {
 			return err
 		}

@@ -262,7 +262,7 @@ func (t *Tx) Forget(ctx context.Context, c dbgen.Client) error {
 // ForgetClient is [Tx.Forget] for a client by its id; [hub.ErrNotFound].
 func (s *Store) ForgetClient(ctx context.Context, org, id uuid.UUID) error {
 	return s.InTx(ctx, "forgetting a client", func(tx *Tx) error {
-		c, err := tx.LockClient(ctx, org, id)
+		c, err := tx.ClientByID(ctx, org, id)
 		if errors.Is(err, pgx.ErrNoRows) {
 			return missing("Client")
 		}

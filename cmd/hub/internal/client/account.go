@@ -5,20 +5,29 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/url"
+
+	"integrationhub/hub"
 )
 
-// Account calls a product that the hub hosts as one of its users, or without a token as
-// anybody.
+// Account calls a product that the hub hosts as one of its users, as a program with a
+// key of its tenant, or without either as anybody.
 type Account struct {
 	client *Client
 	base   string // of the product's interface, below the hub's address
 	token  string
+	key    string
 }
 
 // Account gives the calls of a hosted product that lies where products lie unless
 // HUB_PRODUCT_PATHS says otherwise.
 func (c *Client) Account(product, token string) Account {
 	return Account{client: c, base: "/" + id(product) + "/api/v1", token: token}
+}
+
+// WithKey gives the calls of the same product with a tenant's key.
+func (a Account) WithKey(key string) Account {
+	a.token, a.key = "", key
+	return a
 }
 
 // Get reads what lies under a path into a value.
@@ -38,7 +47,10 @@ func (a Account) Put(ctx context.Context, path string, body, into any) error {
 
 func (a Account) send(ctx context.Context, method, path string, query url.Values, body, into any) error {
 	k := call{method: method, path: a.base + path, query: query, body: body, public: true}
-	if a.token != "" {
+	switch {
+	case a.key != "":
+		k.header = http.Header{hub.HeaderKey: {a.key}}
+	case a.token != "":
 		k.header = http.Header{"Authorization": {"Bearer " + a.token}}
 	}
 	reply, err := send[json.RawMessage](ctx, a.client, k)

@@ -44,46 +44,12 @@ func (q *Queries) ClaimIdempotency(ctx context.Context, arg ClaimIdempotencyPara
 	return result.RowsAffected(), nil
 }
 
-const countMailedTokens = `-- name: CountMailedTokens :one
-select count(*)::int from scheduling.mailed_tokens where user_id = $1 and created_at > $2::timestamptz
-`
-
-func (q *Queries) CountMailedTokens(ctx context.Context, userID uuid.UUID, since time.Time) (int, error) {
-	row := q.db.QueryRow(ctx, countMailedTokens, userID, since)
-	var column_1 int
-	err := row.Scan(&column_1)
-	return column_1, err
-}
-
 const createLoyaltyProgram = `-- name: CreateLoyaltyProgram :exec
 insert into scheduling.loyalty_programs (org_id) values ($1)
 `
 
 func (q *Queries) CreateLoyaltyProgram(ctx context.Context, orgID uuid.UUID) error {
 	_, err := q.db.Exec(ctx, createLoyaltyProgram, orgID)
-	return err
-}
-
-const createMailedToken = `-- name: CreateMailedToken :exec
-insert into scheduling.mailed_tokens (hash, user_id, purpose, created_at, expires_at) values ($1, $2, $3, $4, $5)
-`
-
-type CreateMailedTokenParams struct {
-	Hash      []byte
-	UserID    uuid.UUID
-	Purpose   string
-	CreatedAt time.Time
-	ExpiresAt time.Time
-}
-
-func (q *Queries) CreateMailedToken(ctx context.Context, arg CreateMailedTokenParams) error {
-	_, err := q.db.Exec(ctx, createMailedToken,
-		arg.Hash,
-		arg.UserID,
-		arg.Purpose,
-		arg.CreatedAt,
-		arg.ExpiresAt,
-	)
 	return err
 }
 
@@ -104,29 +70,6 @@ func (q *Queries) CreateOrganization(ctx context.Context, arg CreateOrganization
 		arg.Name,
 		arg.Slug,
 		arg.Phone,
-	)
-	return err
-}
-
-const createRefreshToken = `-- name: CreateRefreshToken :exec
-insert into scheduling.refresh_tokens (hash, family_id, user_id, created_at, expires_at) values ($1, $2, $3, $4, $5)
-`
-
-type CreateRefreshTokenParams struct {
-	Hash      []byte
-	FamilyID  uuid.UUID
-	UserID    uuid.UUID
-	CreatedAt time.Time
-	ExpiresAt time.Time
-}
-
-func (q *Queries) CreateRefreshToken(ctx context.Context, arg CreateRefreshTokenParams) error {
-	_, err := q.db.Exec(ctx, createRefreshToken,
-		arg.Hash,
-		arg.FamilyID,
-		arg.UserID,
-		arg.CreatedAt,
-		arg.ExpiresAt,
 	)
 	return err
 }
@@ -190,15 +133,6 @@ delete from scheduling.users where org_id = $1 and id = $2
 
 func (q *Queries) DeleteUser(ctx context.Context, orgID uuid.UUID, iD uuid.UUID) error {
 	_, err := q.db.Exec(ctx, deleteUser, orgID, iD)
-	return err
-}
-
-const forgetLoginFailures = `-- name: ForgetLoginFailures :exec
-delete from scheduling.login_failures where account_hash = $1 and ip = $2
-`
-
-func (q *Queries) ForgetLoginFailures(ctx context.Context, accountHash []byte, ip string) error {
-	_, err := q.db.Exec(ctx, forgetLoginFailures, accountHash, ip)
 	return err
 }
 
@@ -311,24 +245,6 @@ func (q *Queries) ListUsers(ctx context.Context, orgID uuid.UUID) ([]User, error
 	return items, nil
 }
 
-const lockMailedToken = `-- name: LockMailedToken :one
-select hash, user_id, purpose, created_at, expires_at, used_at from scheduling.mailed_tokens where hash = $1 for update
-`
-
-func (q *Queries) LockMailedToken(ctx context.Context, hash []byte) (MailedToken, error) {
-	row := q.db.QueryRow(ctx, lockMailedToken, hash)
-	var i MailedToken
-	err := row.Scan(
-		&i.Hash,
-		&i.UserID,
-		&i.Purpose,
-		&i.CreatedAt,
-		&i.ExpiresAt,
-		&i.UsedAt,
-	)
-	return i, err
-}
-
 const lockOrganization = `-- name: LockOrganization :one
 select o.id, o.name, o.slug, o.logo_key, o.phone, o.email, o.address, o.timezone, o.currency, o.locale, o.plan, o.created_at, o.updated_at, s.org_id, s.booking_enabled, s.booking_disabled_message, s.auto_confirm, s.slot_interval_minutes, s.min_notice_minutes, s.max_advance_days, s.cancel_notice_minutes, s.reschedule_notice_minutes, s.allow_client_cancel, s.allow_client_reschedule, s.buffer_before_minutes, s.buffer_after_minutes, s.max_bookings_per_day, s.max_active_bookings_per_client, s.allow_any_professional, s.require_client_phone, s.require_client_email, s.reminders_enabled, s.reminder_offsets_minutes, s.reminder_channels, s.deposit_hold_minutes, s.deposit_refund_notice_minutes, s.inactive_after_days, s.waitlist_enabled, s.week_start, s.time_format, s.booking_page, s.notify_emails, s.updated_at from scheduling.organizations o
 join scheduling.settings s on s.org_id = o.id where o.id = $1 for update
@@ -386,25 +302,6 @@ func (q *Queries) LockOrganization(ctx context.Context, id uuid.UUID) (LockOrgan
 		&i.Settings.BookingPage,
 		&i.Settings.NotifyEmails,
 		&i.Settings.UpdatedAt,
-	)
-	return i, err
-}
-
-const lockRefreshToken = `-- name: LockRefreshToken :one
-select hash, family_id, user_id, created_at, expires_at, used_at, revoked_at from scheduling.refresh_tokens where hash = $1 for update
-`
-
-func (q *Queries) LockRefreshToken(ctx context.Context, hash []byte) (RefreshToken, error) {
-	row := q.db.QueryRow(ctx, lockRefreshToken, hash)
-	var i RefreshToken
-	err := row.Scan(
-		&i.Hash,
-		&i.FamilyID,
-		&i.UserID,
-		&i.CreatedAt,
-		&i.ExpiresAt,
-		&i.UsedAt,
-		&i.RevokedAt,
 	)
 	return i, err
 }
@@ -631,75 +528,6 @@ func (q *Queries) OrganizationOfService(ctx context.Context, id uuid.UUID) (Orga
 	return i, err
 }
 
-const recentLoginFailures = `-- name: RecentLoginFailures :many
-select at from scheduling.login_failures where account_hash = $1 and ip = $2 and at > $3::timestamptz order by at desc limit $4::int
-`
-
-type RecentLoginFailuresParams struct {
-	AccountHash []byte
-	Ip          string
-	Since       time.Time
-	RowLimit    int
-}
-
-func (q *Queries) RecentLoginFailures(ctx context.Context, arg RecentLoginFailuresParams) ([]time.Time, error) {
-	rows, err := q.db.Query(ctx, recentLoginFailures,
-		arg.AccountHash,
-		arg.Ip,
-		arg.Since,
-		arg.RowLimit,
-	)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	items := []time.Time{}
-	for rows.Next() {
-		var at time.Time
-		if err := rows.Scan(&at); err != nil {
-			return nil, err
-		}
-		items = append(items, at)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
-}
-
-const recordLoginFailure = `-- name: RecordLoginFailure :exec
-insert into scheduling.login_failures (account_hash, ip, at) values ($1, $2, $3)
-`
-
-type RecordLoginFailureParams struct {
-	AccountHash []byte
-	Ip          string
-	At          time.Time
-}
-
-func (q *Queries) RecordLoginFailure(ctx context.Context, arg RecordLoginFailureParams) error {
-	_, err := q.db.Exec(ctx, recordLoginFailure, arg.AccountHash, arg.Ip, arg.At)
-	return err
-}
-
-const revokeFamily = `-- name: RevokeFamily :exec
-update scheduling.refresh_tokens set revoked_at = $1::timestamptz where family_id = $2 and revoked_at is null
-`
-
-func (q *Queries) RevokeFamily(ctx context.Context, now time.Time, familyID uuid.UUID) error {
-	_, err := q.db.Exec(ctx, revokeFamily, now, familyID)
-	return err
-}
-
-const revokeLogins = `-- name: RevokeLogins :exec
-update scheduling.refresh_tokens set revoked_at = $1::timestamptz where user_id = $2 and revoked_at is null
-`
-
-func (q *Queries) RevokeLogins(ctx context.Context, now time.Time, userID uuid.UUID) error {
-	_, err := q.db.Exec(ctx, revokeLogins, now, userID)
-	return err
-}
-
 const setLogo = `-- name: SetLogo :exec
 update scheduling.organizations set logo_key = $2, updated_at = $3 where id = $1
 `
@@ -903,24 +731,6 @@ func (q *Queries) UpdateUser(ctx context.Context, arg UpdateUserParams) (User, e
 		&i.UpdatedAt,
 	)
 	return i, err
-}
-
-const useMailedTokens = `-- name: UseMailedTokens :exec
-update scheduling.mailed_tokens set used_at = $1::timestamptz where user_id = $2 and used_at is null
-`
-
-func (q *Queries) UseMailedTokens(ctx context.Context, now time.Time, userID uuid.UUID) error {
-	_, err := q.db.Exec(ctx, useMailedTokens, now, userID)
-	return err
-}
-
-const useRefreshToken = `-- name: UseRefreshToken :exec
-update scheduling.refresh_tokens set used_at = $2 where hash = $1
-`
-
-func (q *Queries) UseRefreshToken(ctx context.Context, hash []byte, usedAt *time.Time) error {
-	_, err := q.db.Exec(ctx, useRefreshToken, hash, usedAt)
-	return err
 }
 
 const userByEmail = `-- name: UserByEmail :one

@@ -502,7 +502,7 @@ func (q *Queries) ListAppointments(ctx context.Context, arg ListAppointmentsPara
 }
 
 const lockAppointment = `-- name: LockAppointment :one
-select org_id, id, client_id, professional_id, service_id, start_at, end_at, price_cents, status, source, source_id, notes, cancel_reason, cancelled_by, cancelled_at, confirmed_at, completed_at, no_show_at, rescheduled_count, original_start_at, deposit_status, deposit_cents, hold_until, paid_cents, needs_refund, version, ics_sequence, token_version, created_by, created_at, updated_at, session, capacity, seat, overbooked, contact_name, contact_email from scheduling.appointments where org_id = $1 and id = $2 for update
+select org_id, id, client_id, professional_id, service_id, start_at, end_at, price_cents, status, source, source_id, notes, cancel_reason, cancelled_by, cancelled_at, confirmed_at, completed_at, no_show_at, rescheduled_count, original_start_at, deposit_status, deposit_cents, hold_until, paid_cents, needs_refund, version, ics_sequence, token_version, created_by, created_at, updated_at, session, capacity, seat, overbooked, contact_name, contact_email from scheduling.appointments where org_id = $1 and id = $2 for no key update
 `
 
 func (q *Queries) LockAppointment(ctx context.Context, orgID uuid.UUID, iD uuid.UUID) (Appointment, error) {

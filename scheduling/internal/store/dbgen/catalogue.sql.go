@@ -13,26 +13,27 @@ import (
 	"integrationhub/scheduling/internal/booking"
 )
 
-const addProfessionalService = `-- name: AddProfessionalService :exec
+const addProfessionalServices = `-- name: AddProfessionalServices :exec
 insert into scheduling.professional_services (org_id, professional_id, service_id, custom_duration_minutes, custom_price_cents)
-values ($1, $2, $3, $4, $5)
+select $1, $2, o.service_id, nullif(o.duration, -1), nullif(o.price, -1)
+from (select unnest($3::uuid[]) as service_id, unnest($4::int[]) as duration, unnest($5::bigint[]) as price) o
 `
 
-type AddProfessionalServiceParams struct {
-	OrgID                 uuid.UUID
-	ProfessionalID        uuid.UUID
-	ServiceID             uuid.UUID
-	CustomDurationMinutes *int
-	CustomPriceCents      *booking.Cents
+type AddProfessionalServicesParams struct {
+	OrgID          uuid.UUID
+	ProfessionalID uuid.UUID
+	ServiceIds     []uuid.UUID
+	Durations      []int
+	Prices         []int64
 }
 
-func (q *Queries) AddProfessionalService(ctx context.Context, arg AddProfessionalServiceParams) error {
-	_, err := q.db.Exec(ctx, addProfessionalService,
+func (q *Queries) AddProfessionalServices(ctx context.Context, arg AddProfessionalServicesParams) error {
+	_, err := q.db.Exec(ctx, addProfessionalServices,
 		arg.OrgID,
 		arg.ProfessionalID,
-		arg.ServiceID,
-		arg.CustomDurationMinutes,
-		arg.CustomPriceCents,
+		arg.ServiceIds,
+		arg.Durations,
+		arg.Prices,
 	)
 	return err
 }
@@ -58,6 +59,26 @@ func (q *Queries) ClearRules(ctx context.Context, orgID uuid.UUID, professionalI
 	return result.RowsAffected(), nil
 }
 
+const copyRules = `-- name: CopyRules :execrows
+insert into scheduling.schedule_rules (org_id, id, professional_id, day_of_week, start_minute, end_minute, break_start_minute, break_end_minute, is_active)
+select r.org_id, gen_random_uuid(), $1, r.day_of_week, r.start_minute, r.end_minute, r.break_start_minute, r.break_end_minute, r.is_active
+from scheduling.schedule_rules r where r.org_id = $2 and r.professional_id = $3
+`
+
+type CopyRulesParams struct {
+	ToID   uuid.UUID
+	OrgID  uuid.UUID
+	FromID uuid.UUID
+}
+
+func (q *Queries) CopyRules(ctx context.Context, arg CopyRulesParams) (int64, error) {
+	result, err := q.db.Exec(ctx, copyRules, arg.ToID, arg.OrgID, arg.FromID)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected(), nil
+}
+
 const countServices = `-- name: CountServices :one
 select count(*)::int from scheduling.services where org_id = $1 and id = any($2::uuid[]) and deleted_at is null
 `
@@ -69,47 +90,35 @@ func (q *Queries) CountServices(ctx context.Context, orgID uuid.UUID, ids []uuid
 	return column_1, err
 }
 
-const createException = `-- name: CreateException :one
+const createExceptions = `-- name: CreateExceptions :exec
 insert into scheduling.schedule_exceptions (org_id, id, professional_id, date, exception_type, start_minute, end_minute, reason)
-values ($1, $2, $3, $4, $5, $6, $7, $8) returning org_id, id, professional_id, date, exception_type, start_minute, end_minute, reason, created_at, updated_at
+select $1, o.id, $2, o.day, $3, $4, $5, $6
+from (select unnest($7::uuid[]) as id, unnest($8::date[]) as day) o
 `
 
-type CreateExceptionParams struct {
+type CreateExceptionsParams struct {
 	OrgID          uuid.UUID
-	ID             uuid.UUID
 	ProfessionalID uuid.UUID
-	Date           time.Time
 	ExceptionType  string
 	StartMinute    *booking.Clock
 	EndMinute      *booking.Clock
 	Reason         string
+	Ids            []uuid.UUID
+	Dates          []time.Time
 }
 
-func (q *Queries) CreateException(ctx context.Context, arg CreateExceptionParams) (ScheduleException, error) {
-	row := q.db.QueryRow(ctx, createException,
+func (q *Queries) CreateExceptions(ctx context.Context, arg CreateExceptionsParams) error {
+	_, err := q.db.Exec(ctx, createExceptions,
 		arg.OrgID,
-		arg.ID,
 		arg.ProfessionalID,
-		arg.Date,
 		arg.ExceptionType,
 		arg.StartMinute,
 		arg.EndMinute,
 		arg.Reason,
+		arg.Ids,
+		arg.Dates,
 	)
-	var i ScheduleException
-	err := row.Scan(
-		&i.OrgID,
-		&i.ID,
-		&i.ProfessionalID,
-		&i.Date,
-		&i.ExceptionType,
-		&i.StartMinute,
-		&i.EndMinute,
-		&i.Reason,
-		&i.CreatedAt,
-		&i.UpdatedAt,
-	)
-	return i, err
+	return err
 }
 
 const createProfessional = `-- name: CreateProfessional :exec
@@ -545,7 +554,7 @@ func (q *Queries) LockException(ctx context.Context, orgID uuid.UUID, iD uuid.UU
 }
 
 const lockProfessional = `-- name: LockProfessional :one
-select org_id, id, user_id, name, email, phone, bio, specialty, avatar_url, color, is_active, accepts_online_booking, position, max_bookings_per_day, feed_version, created_at, updated_at, deleted_at from scheduling.professionals where org_id = $1 and id = $2 and deleted_at is null for update
+select org_id, id, user_id, name, email, phone, bio, specialty, avatar_url, color, is_active, accepts_online_booking, position, max_bookings_per_day, feed_version, created_at, updated_at, deleted_at from scheduling.professionals where org_id = $1 and id = $2 and deleted_at is null for no key update
 `
 
 func (q *Queries) LockProfessional(ctx context.Context, orgID uuid.UUID, iD uuid.UUID) (Professional, error) {
@@ -597,10 +606,44 @@ func (q *Queries) LockRule(ctx context.Context, orgID uuid.UUID, iD uuid.UUID) (
 	return i, err
 }
 
-const lockServices = `-- name: LockServices :many
-select org_id, id, name, description, duration_minutes, price_cents, color, requires_deposit, deposit_cents, category, capacity, slot_interval_minutes, buffer_before_minutes, buffer_after_minutes, image_url, is_active, is_public, position, created_at, updated_at, deleted_at from scheduling.services where org_id = $1 and deleted_at is null order by position, created_at, id for update
+const lockService = `-- name: LockService :one
+select org_id, id, name, description, duration_minutes, price_cents, color, requires_deposit, deposit_cents, category, capacity, slot_interval_minutes, buffer_before_minutes, buffer_after_minutes, image_url, is_active, is_public, position, created_at, updated_at, deleted_at from scheduling.services where org_id = $1 and id = $2 and deleted_at is null for no key update
 `
 
+func (q *Queries) LockService(ctx context.Context, orgID uuid.UUID, iD uuid.UUID) (Service, error) {
+	row := q.db.QueryRow(ctx, lockService, orgID, iD)
+	var i Service
+	err := row.Scan(
+		&i.OrgID,
+		&i.ID,
+		&i.Name,
+		&i.Description,
+		&i.DurationMinutes,
+		&i.PriceCents,
+		&i.Color,
+		&i.RequiresDeposit,
+		&i.DepositCents,
+		&i.Category,
+		&i.Capacity,
+		&i.SlotIntervalMinutes,
+		&i.BufferBeforeMinutes,
+		&i.BufferAfterMinutes,
+		&i.ImageUrl,
+		&i.IsActive,
+		&i.IsPublic,
+		&i.Position,
+		&i.CreatedAt,
+		&i.UpdatedAt,
+		&i.DeletedAt,
+	)
+	return i, err
+}
+
+const lockServices = `-- name: LockServices :many
+select org_id, id, name, description, duration_minutes, price_cents, color, requires_deposit, deposit_cents, category, capacity, slot_interval_minutes, buffer_before_minutes, buffer_after_minutes, image_url, is_active, is_public, position, created_at, updated_at, deleted_at from scheduling.services where org_id = $1 and deleted_at is null order by position, created_at, id for no key update
+`
+
+// Bookings may refer to what is locked like this: it keeps its id.
 func (q *Queries) LockServices(ctx context.Context, orgID uuid.UUID) ([]Service, error) {
 	rows, err := q.db.Query(ctx, lockServices, orgID)
 	if err != nil {
@@ -643,18 +686,13 @@ func (q *Queries) LockServices(ctx context.Context, orgID uuid.UUID) ([]Service,
 	return items, nil
 }
 
-const placeService = `-- name: PlaceService :exec
-update scheduling.services set position = $3 where org_id = $1 and id = $2
+const placeServices = `-- name: PlaceServices :exec
+update scheduling.services s set position = o.place - 1 from unnest($2::uuid[]) with ordinality o (id, place)
+where s.org_id = $1 and s.id = o.id and s.position <> o.place - 1
 `
 
-type PlaceServiceParams struct {
-	OrgID    uuid.UUID
-	ID       uuid.UUID
-	Position int
-}
-
-func (q *Queries) PlaceService(ctx context.Context, arg PlaceServiceParams) error {
-	_, err := q.db.Exec(ctx, placeService, arg.OrgID, arg.ID, arg.Position)
+func (q *Queries) PlaceServices(ctx context.Context, orgID uuid.UUID, ids []uuid.UUID) error {
+	_, err := q.db.Exec(ctx, placeServices, orgID, ids)
 	return err
 }
 

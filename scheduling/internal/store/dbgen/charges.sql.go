@@ -161,7 +161,7 @@ func (q *Queries) ClaimRefunds(ctx context.Context, arg ClaimRefundsParams) ([]C
 const closeCharges = `-- name: CloseCharges :exec
 with closed as (
     update scheduling.payments p set status = $3, updated_at = $1::timestamptz
-    where p.org_id = $2 and p.appointment_id = $4 and p.status = 'pending' and p.method = 'pix' returning p.id
+    where p.org_id = $2 and p.appointment_id = $4 and p.status = 'pending' and p.method = 'pix' and p.kind = any($5::text[]) returning p.id
 ) update scheduling.charges c set due_at = $1 from closed where c.org_id = $2 and c.payment_id = closed.id
 `
 
@@ -170,6 +170,7 @@ type CloseChargesParams struct {
 	OrgID         uuid.UUID
 	Status        string
 	AppointmentID *uuid.UUID
+	Kinds         []string
 }
 
 func (q *Queries) CloseCharges(ctx context.Context, arg CloseChargesParams) error {
@@ -178,6 +179,7 @@ func (q *Queries) CloseCharges(ctx context.Context, arg CloseChargesParams) erro
 		arg.OrgID,
 		arg.Status,
 		arg.AppointmentID,
+		arg.Kinds,
 	)
 	return err
 }
@@ -320,7 +322,8 @@ func (q *Queries) DueCharges(ctx context.Context, now time.Time, rowLimit int) (
 const dueHolds = `-- name: DueHolds :many
 select a.org_id, a.id from scheduling.appointments a
 where a.deposit_status = 'pending' and a.status = 'scheduled' and a.hold_until <= $1::timestamptz
-and not exists (select from scheduling.payments p where p.org_id = a.org_id and p.appointment_id = a.id and p.kind = 'deposit' and p.status = 'pending')
+and not exists (select from scheduling.payments p join scheduling.charges c on c.org_id = p.org_id and c.payment_id = p.id
+    where p.org_id = a.org_id and p.appointment_id = a.id and p.kind = 'deposit' and p.status = 'pending' and c.due_at <= $1)
 order by a.hold_until limit $2::int
 `
 
@@ -386,7 +389,7 @@ func (q *Queries) FinishRefund(ctx context.Context, arg FinishRefundParams) erro
 }
 
 const lockPayment = `-- name: LockPayment :one
-select org_id, id, appointment_id, client_id, amount_cents, method, description, status, kind, paid_at, refunded_cents, source_id, created_by, created_at, updated_at from scheduling.payments where org_id = $1 and id = $2 for update
+select org_id, id, appointment_id, client_id, amount_cents, method, description, status, kind, paid_at, refunded_cents, source_id, created_by, created_at, updated_at from scheduling.payments where org_id = $1 and id = $2 for no key update
 `
 
 func (q *Queries) LockPayment(ctx context.Context, orgID uuid.UUID, iD uuid.UUID) (Payment, error) {

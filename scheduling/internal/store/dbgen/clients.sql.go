@@ -181,6 +181,44 @@ func (q *Queries) ClearTracesOfClient(ctx context.Context, orgID uuid.UUID, clie
 	return err
 }
 
+const clientByEmail = `-- name: ClientByEmail :one
+select org_id, id, name, name_search, phone, phone_e164, phone_digits, email, cpf_sealed, cpf_hash, birth_date, notes, tags, is_blocked, name_source, email_source, marketing_consent_at, last_campaign_at, total_appointments, total_spent_cents, no_show_count, loyalty_points, created_at, updated_at, anonymized_at, cpf_parts from scheduling.clients where org_id = $1 and anonymized_at is null and lower(email) = lower($2::text) order by created_at, id limit 1
+`
+
+func (q *Queries) ClientByEmail(ctx context.Context, orgID uuid.UUID, email string) (Client, error) {
+	row := q.db.QueryRow(ctx, clientByEmail, orgID, email)
+	var i Client
+	err := row.Scan(
+		&i.OrgID,
+		&i.ID,
+		&i.Name,
+		&i.NameSearch,
+		&i.Phone,
+		&i.PhoneE164,
+		&i.PhoneDigits,
+		&i.Email,
+		&i.CpfSealed,
+		&i.CpfHash,
+		&i.BirthDate,
+		&i.Notes,
+		&i.Tags,
+		&i.IsBlocked,
+		&i.NameSource,
+		&i.EmailSource,
+		&i.MarketingConsentAt,
+		&i.LastCampaignAt,
+		&i.TotalAppointments,
+		&i.TotalSpentCents,
+		&i.NoShowCount,
+		&i.LoyaltyPoints,
+		&i.CreatedAt,
+		&i.UpdatedAt,
+		&i.AnonymizedAt,
+		&i.CpfParts,
+	)
+	return i, err
+}
+
 const clientByID = `-- name: ClientByID :one
 select org_id, id, name, name_search, phone, phone_e164, phone_digits, email, cpf_sealed, cpf_hash, birth_date, notes, tags, is_blocked, name_source, email_source, marketing_consent_at, last_campaign_at, total_appointments, total_spent_cents, no_show_count, loyalty_points, created_at, updated_at, anonymized_at, cpf_parts from scheduling.clients where org_id = $1 and id = $2 and anonymized_at is null
 `
@@ -445,7 +483,7 @@ func (q *Queries) CreateClient(ctx context.Context, arg CreateClientParams) (Cli
 }
 
 const lockClient = `-- name: LockClient :one
-select org_id, id, name, name_search, phone, phone_e164, phone_digits, email, cpf_sealed, cpf_hash, birth_date, notes, tags, is_blocked, name_source, email_source, marketing_consent_at, last_campaign_at, total_appointments, total_spent_cents, no_show_count, loyalty_points, created_at, updated_at, anonymized_at, cpf_parts from scheduling.clients where org_id = $1 and id = $2 and anonymized_at is null for update
+select org_id, id, name, name_search, phone, phone_e164, phone_digits, email, cpf_sealed, cpf_hash, birth_date, notes, tags, is_blocked, name_source, email_source, marketing_consent_at, last_campaign_at, total_appointments, total_spent_cents, no_show_count, loyalty_points, created_at, updated_at, anonymized_at, cpf_parts from scheduling.clients where org_id = $1 and id = $2 and anonymized_at is null for no key update
 `
 
 func (q *Queries) LockClient(ctx context.Context, orgID uuid.UUID, iD uuid.UUID) (Client, error) {
@@ -480,6 +518,16 @@ func (q *Queries) LockClient(ctx context.Context, orgID uuid.UUID, iD uuid.UUID)
 		&i.CpfParts,
 	)
 	return i, err
+}
+
+const lockContact = `-- name: LockContact :exec
+select pg_advisory_xact_lock(hashtextextended(key, 7240913)) from unnest($1::text[]) key
+`
+
+// Until the transaction ends nobody else finds or makes a client by the same keys.
+func (q *Queries) LockContact(ctx context.Context, keys []string) error {
+	_, err := q.db.Exec(ctx, lockContact, keys)
+	return err
 }
 
 const neighboursOf = `-- name: NeighboursOf :many

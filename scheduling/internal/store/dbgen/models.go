@@ -187,15 +187,6 @@ type LoyaltyReward struct {
 	DeletedAt *time.Time
 }
 
-type MailedToken struct {
-	Hash      []byte
-	UserID    uuid.UUID
-	Purpose   string
-	CreatedAt time.Time
-	ExpiresAt time.Time
-	UsedAt    *time.Time
-}
-
 type Organization struct {
 	ID        uuid.UUID
 	Name      string
@@ -271,16 +262,6 @@ type Professional struct {
 	CreatedAt            time.Time
 	UpdatedAt            time.Time
 	DeletedAt            *time.Time
-}
-
-type RefreshToken struct {
-	Hash      []byte
-	FamilyID  uuid.UUID
-	UserID    uuid.UUID
-	CreatedAt time.Time
-	ExpiresAt time.Time
-	UsedAt    *time.Time
-	RevokedAt *time.Time
 }
 
 type Reminder struct {

@@ -75,42 +75,6 @@ delete from scheduling.users where org_id = $1 and id = $2;
 -- name: SetPassword :exec
 update scheduling.users set password_hash = $2, updated_at = $3 where id = $1;
 
--- name: CreateRefreshToken :exec
-insert into scheduling.refresh_tokens (hash, family_id, user_id, created_at, expires_at) values ($1, $2, $3, $4, $5);
-
--- name: LockRefreshToken :one
-select * from scheduling.refresh_tokens where hash = $1 for update;
-
--- name: UseRefreshToken :exec
-update scheduling.refresh_tokens set used_at = $2 where hash = $1;
-
--- name: RevokeFamily :exec
-update scheduling.refresh_tokens set revoked_at = @now::timestamptz where family_id = @family_id and revoked_at is null;
-
--- name: RevokeLogins :exec
-update scheduling.refresh_tokens set revoked_at = @now::timestamptz where user_id = @user_id and revoked_at is null;
-
--- name: RecentLoginFailures :many
-select at from scheduling.login_failures where account_hash = $1 and ip = $2 and at > @since::timestamptz order by at desc limit @row_limit::int;
-
--- name: RecordLoginFailure :exec
-insert into scheduling.login_failures (account_hash, ip, at) values ($1, $2, $3);
-
--- name: ForgetLoginFailures :exec
-delete from scheduling.login_failures where account_hash = $1 and ip = $2;
-
--- name: CreateMailedToken :exec
-insert into scheduling.mailed_tokens (hash, user_id, purpose, created_at, expires_at) values ($1, $2, $3, $4, $5);
-
--- name: LockMailedToken :one
-select * from scheduling.mailed_tokens where hash = $1 for update;
-
--- name: UseMailedTokens :exec
-update scheduling.mailed_tokens set used_at = @now::timestamptz where user_id = @user_id and used_at is null;
-
--- name: CountMailedTokens :one
-select count(*)::int from scheduling.mailed_tokens where user_id = @user_id and created_at > @since::timestamptz;
-
 -- name: ClaimIdempotency :execrows
 insert into scheduling.idempotency (org_id, operation, key, request_hash, created_at) values ($1, $2, $3, $4, $5)
 on conflict (org_id, operation, key) do update

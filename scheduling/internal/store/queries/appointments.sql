@@ -12,7 +12,7 @@ select * from scheduling.appointment_details d where d.org_id = $1
 and d.id = (select a.id from scheduling.appointments a where a.org_id = $1 and a.source = 'integration' and a.source_id = $2);
 
 -- name: LockAppointment :one
-select * from scheduling.appointments where org_id = $1 and id = $2 for update;
+select * from scheduling.appointments where org_id = $1 and id = $2 for no key update;
 
 -- name: ListAppointments :many
 select * from scheduling.appointment_details where org_id = @org_id

@@ -2,7 +2,11 @@
 select * from scheduling.services where org_id = $1 and deleted_at is null order by position, created_at, id;
 
 -- name: LockServices :many
-select * from scheduling.services where org_id = $1 and deleted_at is null order by position, created_at, id for update;
+-- Bookings may refer to what is locked like this: it keeps its id.
+select * from scheduling.services where org_id = $1 and deleted_at is null order by position, created_at, id for no key update;
+
+-- name: LockService :one
+select * from scheduling.services where org_id = $1 and id = $2 and deleted_at is null for no key update;
 
 -- name: ServiceByID :one
 select * from scheduling.services where org_id = $1 and id = $2 and deleted_at is null;
@@ -19,8 +23,9 @@ update scheduling.services set name = $3, description = $4, duration_minutes = $
     buffer_after_minutes = $14, image_url = $15, is_active = $16, is_public = $17, updated_at = $18
 where org_id = $1 and id = $2 returning *;
 
--- name: PlaceService :exec
-update scheduling.services set position = $3 where org_id = $1 and id = $2;
+-- name: PlaceServices :exec
+update scheduling.services s set position = o.place - 1 from unnest(@ids::uuid[]) with ordinality o (id, place)
+where s.org_id = @org_id and s.id = o.id and s.position <> o.place - 1;
 
 -- name: DeleteService :execrows
 update scheduling.services set deleted_at = @now::timestamptz, is_active = false where org_id = @org_id and id = @id and deleted_at is null;
@@ -34,7 +39,7 @@ where p.org_id = @org_id and p.deleted_at is null and (sqlc.narg('id')::uuid is 
 order by p.position, p.created_at, p.id;
 
 -- name: LockProfessional :one
-select * from scheduling.professionals where org_id = $1 and id = $2 and deleted_at is null for update;
+select * from scheduling.professionals where org_id = $1 and id = $2 and deleted_at is null for no key update;
 
 -- name: CreateProfessional :exec
 insert into scheduling.professionals (org_id, id, user_id, name, email, phone, bio, specialty, avatar_url, color, is_active,
@@ -61,9 +66,10 @@ where ps.org_id = $1 and ps.professional_id = $2 order by s.position, s.id;
 -- name: ClearProfessionalServices :exec
 delete from scheduling.professional_services where org_id = $1 and professional_id = $2;
 
--- name: AddProfessionalService :exec
+-- name: AddProfessionalServices :exec
 insert into scheduling.professional_services (org_id, professional_id, service_id, custom_duration_minutes, custom_price_cents)
-values ($1, $2, $3, $4, $5);
+select @org_id, @professional_id, o.service_id, nullif(o.duration, -1), nullif(o.price, -1)
+from (select unnest(@service_ids::uuid[]) as service_id, unnest(@durations::int[]) as duration, unnest(@prices::bigint[]) as price) o;
 
 -- name: CountServices :one
 select count(*)::int from scheduling.services where org_id = @org_id and id = any(@ids::uuid[]) and deleted_at is null;
@@ -78,6 +84,11 @@ select * from scheduling.schedule_rules where org_id = $1 and id = $2 for update
 -- name: CreateRule :one
 insert into scheduling.schedule_rules (org_id, id, professional_id, day_of_week, start_minute, end_minute, break_start_minute, break_end_minute, is_active)
 values ($1, $2, $3, $4, $5, $6, $7, $8, $9) returning *;
+
+-- name: CopyRules :execrows
+insert into scheduling.schedule_rules (org_id, id, professional_id, day_of_week, start_minute, end_minute, break_start_minute, break_end_minute, is_active)
+select r.org_id, gen_random_uuid(), @to_id, r.day_of_week, r.start_minute, r.end_minute, r.break_start_minute, r.break_end_minute, r.is_active
+from scheduling.schedule_rules r where r.org_id = @org_id and r.professional_id = @from_id;
 
 -- name: UpdateRule :one
 update scheduling.schedule_rules set professional_id = $3, day_of_week = $4, start_minute = $5, end_minute = $6, break_start_minute = $7,
@@ -97,9 +108,10 @@ order by date, professional_id, start_minute nulls first, id;
 -- name: LockException :one
 select * from scheduling.schedule_exceptions where org_id = $1 and id = $2 for update;
 
--- name: CreateException :one
+-- name: CreateExceptions :exec
 insert into scheduling.schedule_exceptions (org_id, id, professional_id, date, exception_type, start_minute, end_minute, reason)
-values ($1, $2, $3, $4, $5, $6, $7, $8) returning *;
+select @org_id, o.id, @professional_id, o.day, @exception_type, sqlc.narg('start_minute'), sqlc.narg('end_minute'), @reason
+from (select unnest(@ids::uuid[]) as id, unnest(@dates::date[]) as day) o;
 
 -- name: UpdateException :one
 update scheduling.schedule_exceptions set professional_id = $3, date = $4, exception_type = $5, start_minute = $6, end_minute = $7,

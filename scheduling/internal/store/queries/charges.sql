@@ -2,7 +2,7 @@
 select * from scheduling.payment_details where org_id = $1 and id = $2;
 
 -- name: LockPayment :one
-select * from scheduling.payments where org_id = $1 and id = $2 for update;
+select * from scheduling.payments where org_id = $1 and id = $2 for no key update;
 
 -- name: OpenCharge :one
 select * from scheduling.payment_details where org_id = @org_id and appointment_id = @appointment_id and kind = @kind
@@ -36,7 +36,8 @@ where c.due_at <= @now::timestamptz order by c.due_at limit @row_limit::int;
 -- name: DueHolds :many
 select a.org_id, a.id from scheduling.appointments a
 where a.deposit_status = 'pending' and a.status = 'scheduled' and a.hold_until <= @now::timestamptz
-and not exists (select from scheduling.payments p where p.org_id = a.org_id and p.appointment_id = a.id and p.kind = 'deposit' and p.status = 'pending')
+and not exists (select from scheduling.payments p join scheduling.charges c on c.org_id = p.org_id and c.payment_id = p.id
+    where p.org_id = a.org_id and p.appointment_id = a.id and p.kind = 'deposit' and p.status = 'pending' and c.due_at <= @now)
 order by a.hold_until limit @row_limit::int;
 
 -- name: SetDeposit :exec
@@ -96,7 +97,7 @@ delete from scheduling.holds where org_id = $1 and id = $2;
 -- name: CloseCharges :exec
 with closed as (
     update scheduling.payments p set status = @status, updated_at = sqlc.arg('now')::timestamptz
-    where p.org_id = @org_id and p.appointment_id = @appointment_id and p.status = 'pending' and p.method = 'pix' returning p.id
+    where p.org_id = @org_id and p.appointment_id = @appointment_id and p.status = 'pending' and p.method = 'pix' and p.kind = any(@kinds::text[]) returning p.id
 ) update scheduling.charges c set due_at = sqlc.arg('now') from closed where c.org_id = @org_id and c.payment_id = closed.id;
 
 -- name: PaymentPoints :one

@@ -6,7 +6,7 @@ values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $13, $14, $14) r
 select * from scheduling.clients where org_id = $1 and id = $2 and anonymized_at is null;
 
 -- name: LockClient :one
-select * from scheduling.clients where org_id = $1 and id = $2 and anonymized_at is null for update;
+select * from scheduling.clients where org_id = $1 and id = $2 and anonymized_at is null for no key update;
 
 -- name: UpdateClient :one
 update scheduling.clients set name = $3, phone = $4, phone_e164 = $5, email = $6, cpf_sealed = $7, cpf_hash = $8, birth_date = $9,
@@ -21,6 +21,13 @@ order by c.name_search, c.id limit @row_limit::int offset @row_offset::int;
 
 -- name: ClientsByPhone :many
 select * from scheduling.clients where org_id = @org_id and anonymized_at is null and phone_e164 = any(@phones::text[]) order by created_at, id limit 50;
+
+-- name: ClientByEmail :one
+select * from scheduling.clients where org_id = @org_id and anonymized_at is null and lower(email) = lower(@email::text) order by created_at, id limit 1;
+
+-- name: LockContact :exec
+-- Until the transaction ends nobody else finds or makes a client by the same keys.
+select pg_advisory_xact_lock(hashtextextended(key, 7240913)) from unnest(@keys::text[]) key;
 
 -- name: NeighboursOf :many
 select c.id, coalesce(max(a.start_at) filter (where a.status = 'completed'), '0001-01-01 00:00:00Z')::timestamptz as last_at,

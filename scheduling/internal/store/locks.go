@@ -1,0 +1,52 @@
+package store
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"integrationhub/scheduling/internal/booking"
+)
+
+// The order of locks. Every transaction takes what it needs of these from the top to
+// the bottom and never goes back up, so that none of them wait for each other in a
+// circle:
+//
+//  1. what makes a request count once: its Idempotency-Key, its proof of work
+//  2. who books: [Tx.lockContact]
+//  3. a hold that is given up for a booking or another hold
+//  4. professionals' time ([Tx.LockTime]), of several the lowest id first; with
+//     "anybody" one at a time, let go of before the next: [Tx.tryPlace]
+//  5. the appointment's row
+//  6. rows of payments, charges and refunds
+//  7. the client's row
+//
+// Rows are locked "for no key update". A plain "for update" also waits for those who
+// have only inserted something that refers to the row, and who may be waiting in turn.
+
+// lockContact keeps others from finding or making a client by the same phone number, in
+// whichever form, or where there is none by the same e-mail address.
+func (t *Tx) lockContact(ctx context.Context, org uuid.UUID, c Contact) error {
+	var keys []string
+	if c.Phone != "" {
+		keys = booking.PhoneForms(c.Phone)
+	} else if c.Email != "" {
+		keys = []string{strings.ToLower(c.Email)}
+	}
+	for i := range keys {
+		keys[i] = org.String() + " " + keys[i]
+	}
+	slices.Sort(keys)
+	return t.LockContact(ctx, keys)
+}
+
+// within does work in a transaction inside of this one: where it fails, what it wrote
+// is taken back, and the locks it took are let go of.
+func (t *Tx) within(ctx context.Context, work func(tx *Tx) error) error {
+	return pgx.BeginFunc(ctx, t.Raw, func(inner pgx.Tx) error {
+		return work(&Tx{DB: dbOf(inner), Raw: inner, kit: t.kit, now: t.now})
+	})
+}
