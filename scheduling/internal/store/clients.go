@@ -16,7 +16,7 @@ import (
 func (t *Tx) AddClient(ctx context.Context, c dbgen.Client, source string) (dbgen.Client, error) {
 	made, err := t.CreateClient(ctx, dbgen.CreateClientParams{
 		OrgID: c.OrgID, ID: c.ID, Name: c.Name, Phone: c.Phone, PhoneE164: c.PhoneE164, Email: c.Email, CpfSealed: c.CpfSealed, CpfHash: c.CpfHash,
-		BirthDate: c.BirthDate, Notes: c.Notes, Tags: append([]string{}, c.Tags...), IsBlocked: c.IsBlocked, NameSource: source, CreatedAt: t.now,
+		BirthDate: c.BirthDate, Notes: c.Notes, Tags: append([]string{}, c.Tags...), IsBlocked: c.IsBlocked, NameSource: source, CreatedAt: t.now, CpfParts: c.CpfParts,
 	})
 	if err != nil {
 		return made, err

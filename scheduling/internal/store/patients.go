@@ -85,6 +85,13 @@ func has(list []dbgen.Client, id uuid.UUID) bool {
 // patientDeleted forgets the client who is the patient. Where that may be one of several
 // and nothing decides it, nobody is forgotten and the organization is asked to.
 func (t *Tx) patientDeleted(ctx context.Context, e hub.Event, p patient) error {
+	contacts := []Contact{{Phone: p.Phone}, {Email: p.Email}}
+	for _, phone := range p.Phones {
+		contacts = append(contacts, Contact{Phone: phone})
+	}
+	if err := t.lockContact(ctx, e.TenantID, contacts...); err != nil { // who books at this moment is forgotten with it
+		return err
+	}
 	who, err := t.person(ctx, p)
 	if err != nil {
 		return err
@@ -267,6 +274,16 @@ func (s *Store) ForgetClient(ctx context.Context, org, id uuid.UUID) error {
 			return missing("Client")
 		}
 		if err != nil {
+			return err
+		}
+		contacts := []Contact{{}, {}}
+		if c.Phone != nil {
+			contacts[0].Phone = *c.Phone
+		}
+		if c.Email != nil {
+			contacts[1].Email = *c.Email
+		}
+		if err := tx.lockContact(ctx, org, contacts...); err != nil {
 			return err
 		}
 		return tx.Forget(ctx, c)

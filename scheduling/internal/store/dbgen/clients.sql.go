@@ -412,8 +412,8 @@ func (q *Queries) ClientsByPhone(ctx context.Context, orgID uuid.UUID, phones []
 }
 
 const createClient = `-- name: CreateClient :one
-insert into scheduling.clients (org_id, id, name, phone, phone_e164, email, cpf_sealed, cpf_hash, birth_date, notes, tags, is_blocked, name_source, email_source, created_at, updated_at)
-values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $13, $14, $14) returning org_id, id, name, name_search, phone, phone_e164, phone_digits, email, cpf_sealed, cpf_hash, birth_date, notes, tags, is_blocked, name_source, email_source, marketing_consent_at, last_campaign_at, total_appointments, total_spent_cents, no_show_count, loyalty_points, created_at, updated_at, anonymized_at, cpf_parts
+insert into scheduling.clients (org_id, id, name, phone, phone_e164, email, cpf_sealed, cpf_hash, birth_date, notes, tags, is_blocked, name_source, email_source, created_at, updated_at, cpf_parts)
+values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $13, $14, $14, $15) returning org_id, id, name, name_search, phone, phone_e164, phone_digits, email, cpf_sealed, cpf_hash, birth_date, notes, tags, is_blocked, name_source, email_source, marketing_consent_at, last_campaign_at, total_appointments, total_spent_cents, no_show_count, loyalty_points, created_at, updated_at, anonymized_at, cpf_parts
 `
 
 type CreateClientParams struct {
@@ -431,6 +431,7 @@ type CreateClientParams struct {
 	IsBlocked  bool
 	NameSource string
 	CreatedAt  time.Time
+	CpfParts   []int64
 }
 
 func (q *Queries) CreateClient(ctx context.Context, arg CreateClientParams) (Client, error) {
@@ -449,6 +450,7 @@ func (q *Queries) CreateClient(ctx context.Context, arg CreateClientParams) (Cli
 		arg.IsBlocked,
 		arg.NameSource,
 		arg.CreatedAt,
+		arg.CpfParts,
 	)
 	var i Client
 	err := row.Scan(
@@ -569,6 +571,27 @@ func (q *Queries) NeighboursOf(ctx context.Context, arg NeighboursOfParams) ([]N
 	return items, nil
 }
 
+const prepareCPF = `-- name: PrepareCPF :exec
+update scheduling.clients set cpf_parts = $1::bigint[] where org_id = $2 and id = $3 and cpf_hash = $4 and cpf_parts is null
+`
+
+type PrepareCPFParams struct {
+	Parts   []int64
+	OrgID   uuid.UUID
+	ID      uuid.UUID
+	CpfHash []byte
+}
+
+func (q *Queries) PrepareCPF(ctx context.Context, arg PrepareCPFParams) error {
+	_, err := q.db.Exec(ctx, prepareCPF,
+		arg.Parts,
+		arg.OrgID,
+		arg.ID,
+		arg.CpfHash,
+	)
+	return err
+}
+
 const refreshClient = `-- name: RefreshClient :execrows
 update scheduling.clients set
     name = case when name_source = 'clinic' then coalesce(nullif($1::text, ''), name) else name end,
@@ -605,16 +628,19 @@ func (q *Queries) RefreshClient(ctx context.Context, arg RefreshClientParams) (i
 const searchClients = `-- name: SearchClients :many
 select c.org_id, c.id, c.name, c.name_search, c.phone, c.phone_e164, c.phone_digits, c.email, c.cpf_sealed, c.cpf_hash, c.birth_date, c.notes, c.tags, c.is_blocked, c.name_source, c.email_source, c.marketing_consent_at, c.last_campaign_at, c.total_appointments, c.total_spent_cents, c.no_show_count, c.loyalty_points, c.created_at, c.updated_at, c.anonymized_at, c.cpf_parts, count(*) over () as total from scheduling.clients c where c.org_id = $1 and c.anonymized_at is null
 and ($2::text = '' or c.name_search like '%' || scheduling.search_form($2) || '%'
-    or ($3::text <> '' and c.phone_digits like '%' || $3 || '%')
-    or c.email ilike '%' || $2 || '%' or c.cpf_hash = $4)
-order by c.name_search, c.id limit $6::int offset $5::int
+    or lower(c.email) like '%' || lower($2) || '%'
+    or ($3::text <> '' and (c.phone_digits like '%' || $3 || '%' or c.phone_e164 like '%' || $3 || '%' or c.phone_e164 = any($4::text[])))
+    or c.cpf_hash = $5 or c.cpf_parts && $6::bigint[])
+order by c.name_search, c.id limit $8::int offset $7::int
 `
 
 type SearchClientsParams struct {
 	OrgID     uuid.UUID
 	Term      string
 	Digits    string
+	Phones    []string
 	CpfHash   []byte
+	CpfPart   []int64
 	RowOffset int
 	RowLimit  int
 }
@@ -629,7 +655,9 @@ func (q *Queries) SearchClients(ctx context.Context, arg SearchClientsParams) ([
 		arg.OrgID,
 		arg.Term,
 		arg.Digits,
+		arg.Phones,
 		arg.CpfHash,
+		arg.CpfPart,
 		arg.RowOffset,
 		arg.RowLimit,
 	)
@@ -690,9 +718,67 @@ func (q *Queries) SearchForm(ctx context.Context, name string) (string, error) {
 	return form, err
 }
 
+const unpreparedCPFs = `-- name: UnpreparedCPFs :many
+select org_id, id, name, name_search, phone, phone_e164, phone_digits, email, cpf_sealed, cpf_hash, birth_date, notes, tags, is_blocked, name_source, email_source, marketing_consent_at, last_campaign_at, total_appointments, total_spent_cents, no_show_count, loyalty_points, created_at, updated_at, anonymized_at, cpf_parts from scheduling.clients where cpf_hash is not null and cpf_parts is null and (org_id, id) > ($1::uuid, $2::uuid)
+order by org_id, id limit $3::int
+`
+
+type UnpreparedCPFsParams struct {
+	AfterOrg uuid.UUID
+	After    uuid.UUID
+	RowLimit int
+}
+
+func (q *Queries) UnpreparedCPFs(ctx context.Context, arg UnpreparedCPFsParams) ([]Client, error) {
+	rows, err := q.db.Query(ctx, unpreparedCPFs, arg.AfterOrg, arg.After, arg.RowLimit)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []Client{}
+	for rows.Next() {
+		var i Client
+		if err := rows.Scan(
+			&i.OrgID,
+			&i.ID,
+			&i.Name,
+			&i.NameSearch,
+			&i.Phone,
+			&i.PhoneE164,
+			&i.PhoneDigits,
+			&i.Email,
+			&i.CpfSealed,
+			&i.CpfHash,
+			&i.BirthDate,
+			&i.Notes,
+			&i.Tags,
+			&i.IsBlocked,
+			&i.NameSource,
+			&i.EmailSource,
+			&i.MarketingConsentAt,
+			&i.LastCampaignAt,
+			&i.TotalAppointments,
+			&i.TotalSpentCents,
+			&i.NoShowCount,
+			&i.LoyaltyPoints,
+			&i.CreatedAt,
+			&i.UpdatedAt,
+			&i.AnonymizedAt,
+			&i.CpfParts,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const updateClient = `-- name: UpdateClient :one
 update scheduling.clients set name = $3, phone = $4, phone_e164 = $5, email = $6, cpf_sealed = $7, cpf_hash = $8, birth_date = $9,
-    notes = $10, tags = $11, is_blocked = $12, name_source = $13, email_source = $14, updated_at = $15 where org_id = $1 and id = $2 returning org_id, id, name, name_search, phone, phone_e164, phone_digits, email, cpf_sealed, cpf_hash, birth_date, notes, tags, is_blocked, name_source, email_source, marketing_consent_at, last_campaign_at, total_appointments, total_spent_cents, no_show_count, loyalty_points, created_at, updated_at, anonymized_at, cpf_parts
+    notes = $10, tags = $11, is_blocked = $12, name_source = $13, email_source = $14, updated_at = $15, cpf_parts = $16 where org_id = $1 and id = $2 returning org_id, id, name, name_search, phone, phone_e164, phone_digits, email, cpf_sealed, cpf_hash, birth_date, notes, tags, is_blocked, name_source, email_source, marketing_consent_at, last_campaign_at, total_appointments, total_spent_cents, no_show_count, loyalty_points, created_at, updated_at, anonymized_at, cpf_parts
 `
 
 type UpdateClientParams struct {
@@ -711,6 +797,7 @@ type UpdateClientParams struct {
 	NameSource  string
 	EmailSource string
 	UpdatedAt   time.Time
+	CpfParts    []int64
 }
 
 func (q *Queries) UpdateClient(ctx context.Context, arg UpdateClientParams) (Client, error) {
@@ -730,6 +817,7 @@ func (q *Queries) UpdateClient(ctx context.Context, arg UpdateClientParams) (Cli
 		arg.NameSource,
 		arg.EmailSource,
 		arg.UpdatedAt,
+		arg.CpfParts,
 	)
 	var i Client
 	err := row.Scan(

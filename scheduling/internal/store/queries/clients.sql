@@ -1,6 +1,6 @@
 -- name: CreateClient :one
-insert into scheduling.clients (org_id, id, name, phone, phone_e164, email, cpf_sealed, cpf_hash, birth_date, notes, tags, is_blocked, name_source, email_source, created_at, updated_at)
-values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $13, $14, $14) returning *;
+insert into scheduling.clients (org_id, id, name, phone, phone_e164, email, cpf_sealed, cpf_hash, birth_date, notes, tags, is_blocked, name_source, email_source, created_at, updated_at, cpf_parts)
+values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $13, $14, $14, $15) returning *;
 
 -- name: ClientByID :one
 select * from scheduling.clients where org_id = $1 and id = $2 and anonymized_at is null;
@@ -10,13 +10,14 @@ select * from scheduling.clients where org_id = $1 and id = $2 and anonymized_at
 
 -- name: UpdateClient :one
 update scheduling.clients set name = $3, phone = $4, phone_e164 = $5, email = $6, cpf_sealed = $7, cpf_hash = $8, birth_date = $9,
-    notes = $10, tags = $11, is_blocked = $12, name_source = $13, email_source = $14, updated_at = $15 where org_id = $1 and id = $2 returning *;
+    notes = $10, tags = $11, is_blocked = $12, name_source = $13, email_source = $14, updated_at = $15, cpf_parts = $16 where org_id = $1 and id = $2 returning *;
 
 -- name: SearchClients :many
 select sqlc.embed(c), count(*) over () as total from scheduling.clients c where c.org_id = @org_id and c.anonymized_at is null
 and (@term::text = '' or c.name_search like '%' || scheduling.search_form(@term) || '%'
-    or (@digits::text <> '' and c.phone_digits like '%' || @digits || '%')
-    or c.email ilike '%' || @term || '%' or c.cpf_hash = sqlc.narg('cpf_hash'))
+    or lower(c.email) like '%' || lower(@term) || '%'
+    or (@digits::text <> '' and (c.phone_digits like '%' || @digits || '%' or c.phone_e164 like '%' || @digits || '%' or c.phone_e164 = any(@phones::text[])))
+    or c.cpf_hash = sqlc.narg('cpf_hash') or c.cpf_parts && sqlc.narg('cpf_part')::bigint[])
 order by c.name_search, c.id limit @row_limit::int offset @row_offset::int;
 
 -- name: ClientsByPhone :many
@@ -71,6 +72,13 @@ with cleared as (
 -- name: ClientsByEmail :many
 select * from scheduling.clients where org_id = @org_id and anonymized_at is null and email is not null and lower(email) = lower(@email::text)
 order by created_at, id limit 50;
+
+-- name: UnpreparedCPFs :many
+select * from scheduling.clients where cpf_hash is not null and cpf_parts is null and (org_id, id) > (@after_org::uuid, @after::uuid)
+order by org_id, id limit @row_limit::int;
+
+-- name: PrepareCPF :exec
+update scheduling.clients set cpf_parts = @parts::bigint[] where org_id = @org_id and id = @id and cpf_hash = @cpf_hash and cpf_parts is null;
 
 -- name: SearchForm :one
 select scheduling.search_form(@name::text)::text as form;
