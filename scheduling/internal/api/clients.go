@@ -34,6 +34,10 @@ type Client struct {
 	LastAppointmentAt *time.Time    `json:"last_appointment_at"`
 	NextAppointmentAt *time.Time    `json:"next_appointment_at"`
 	CreatedAt         time.Time     `json:"created_at"`
+
+	MarketingConsent       bool       `json:"marketing_consent" doc:"The client agreed to be written to"`
+	MarketingConsentAt     *time.Time `json:"marketing_consent_at"`
+	MarketingConsentSource *string    `json:"marketing_consent_source" enum:"staff,client" doc:"Who noted it"`
 }
 
 // SavedClient is a client as it was stored.
@@ -59,6 +63,8 @@ type clientFields struct {
 	Notes     optional[string]   `json:"notes,omitempty"`
 	Tags      optional[[]string] `json:"tags,omitempty"`
 	IsBlocked optional[bool]     `json:"is_blocked,omitempty"`
+
+	MarketingConsent optional[bool] `json:"marketing_consent,omitempty" doc:"The client agreed to be written to"`
 }
 
 type clientInput struct {
@@ -103,6 +109,7 @@ func (a *API) clients(ctx context.Context, org store.Org, rows []dbgen.Client) (
 			ID: c.ID, Name: c.Name, Phone: c.Phone, Email: c.Email, CPF: cpf, Notes: c.Notes, Tags: append([]string{}, c.Tags...), IsBlocked: c.IsBlocked,
 			TotalAppointments: c.TotalAppointments, TotalSpent: c.TotalSpentCents, NoShowCount: c.NoShowCount, LoyaltyPoints: c.LoyaltyPoints,
 			LastAppointmentAt: local(&n.LastAt, org.Zone), NextAppointmentAt: local(&n.NextAt, org.Zone), CreatedAt: c.CreatedAt.In(org.Zone),
+			MarketingConsent: c.MarketingConsentAt != nil, MarketingConsentAt: local(c.MarketingConsentAt, org.Zone), MarketingConsentSource: c.MarketingConsentSource,
 		}
 		if c.BirthDate != nil {
 			day := c.BirthDate.Format(time.DateOnly)
@@ -123,6 +130,7 @@ func (a *API) into(f *clientFields, c *dbgen.Client, today booking.Date) (warnin
 	}
 	f.Tags.Into(&c.Tags)
 	f.IsBlocked.Into(&c.IsBlocked)
+	f.agreed(c, a.kit.Now())
 	c.Name = strings.TrimSpace(c.Name)
 	var wrong faults
 	wrong.Length(c.Name, "body.name", 1, 120)
@@ -298,7 +306,7 @@ func clientUpdate(c dbgen.Client, now time.Time) dbgen.UpdateClientParams {
 	return dbgen.UpdateClientParams{
 		OrgID: c.OrgID, ID: c.ID, Name: c.Name, Phone: c.Phone, PhoneE164: c.PhoneE164, Email: c.Email, CpfSealed: c.CpfSealed, CpfHash: c.CpfHash,
 		BirthDate: c.BirthDate, Notes: c.Notes, Tags: append([]string{}, c.Tags...), IsBlocked: c.IsBlocked, NameSource: c.NameSource, EmailSource: c.EmailSource, UpdatedAt: now,
-		CpfParts: c.CpfParts,
+		CpfParts: c.CpfParts, MarketingConsentAt: c.MarketingConsentAt, MarketingConsentSource: c.MarketingConsentSource,
 	}
 }
 

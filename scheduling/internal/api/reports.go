@@ -326,6 +326,12 @@ type inactiveInput struct {
 }
 
 func (a *API) inactive(ctx context.Context, in *inactiveInput) (InactiveReport, error) {
+	return a.inactiveOf(ctx, in, false)
+}
+
+// inactiveOf lists those who have not come for long, of all clients or of those who
+// agreed to be written to.
+func (a *API) inactiveOf(ctx context.Context, in *inactiveInput, consented bool) (InactiveReport, error) {
 	org, err := a.org(ctx)
 	if err != nil {
 		return InactiveReport{}, err
@@ -334,7 +340,7 @@ func (a *API) inactive(ctx context.Context, in *inactiveInput) (InactiveReport, 
 		in.Days = org.Settings.InactiveAfterDays
 	}
 	now := a.kit.Now()
-	rows, err := a.store.Inactive(ctx, dbgen.InactiveParams{OrgID: org.ID, Now: now, Before: now.AddDate(0, 0, -in.Days), RowLimit: in.PerPage, RowOffset: in.Offset()})
+	rows, err := a.store.Inactive(ctx, dbgen.InactiveParams{OrgID: org.ID, Consented: consented, Now: now, Before: now.AddDate(0, 0, -in.Days), RowLimit: in.PerPage, RowOffset: in.Offset()})
 	today, total := booking.DateOf(now, org.Zone), 0
 	items := rest.Map(rows, func(r dbgen.InactiveRow) Inactive {
 		total = int(r.Total)

@@ -52,7 +52,7 @@ func (a *API) actions() []route {
 // routes is the one table of the interface: document 1's rows, in its order;
 // [API.additions] follow. The rows of integrations lie below the hub's own.
 func (a *API) routes() []route {
-	return slices.Concat(a.organizationRows(), a.bookingRows(), a.publicRows())
+	return slices.Concat(a.organizationRows(), a.remarketing(), a.bookingRows(), a.publicRows())
 }
 
 // organizationRows are accounts, and what an organization offers and when.

@@ -19,20 +19,22 @@ type Kind string
 // The kinds of letters. Those with Staff and Unclear are for the organization, Invite
 // and Reset for its users, the others for clients.
 const (
-	Received       Kind = "received"  // a booking, which is still to be confirmed
-	Confirmed      Kind = "confirmed" // a booking
-	Deposit        Kind = "deposit"   // a booking whose deposit is to be paid
-	Cancelled      Kind = "cancelled"
-	Moved          Kind = "moved"
-	Reminder       Kind = "reminder"
-	Message        Kind = "message" // a reminder in one line
-	Waitlist       Kind = "waitlist"
-	StaffBooked    Kind = "staff_booked"
-	StaffCancelled Kind = "staff_cancelled"
-	StaffMoved     Kind = "staff_moved"
-	Invite         Kind = "invite"
-	Reset          Kind = "reset"
-	Unclear        Kind = "unclear" // whom the clinic deleted may be one of several clients
+	Received        Kind = "received"  // a booking, which is still to be confirmed
+	Confirmed       Kind = "confirmed" // a booking
+	Deposit         Kind = "deposit"   // a booking whose deposit is to be paid
+	Cancelled       Kind = "cancelled"
+	Moved           Kind = "moved"
+	Reminder        Kind = "reminder"
+	Message         Kind = "message" // a reminder in one line
+	Waitlist        Kind = "waitlist"
+	StaffBooked     Kind = "staff_booked"
+	StaffCancelled  Kind = "staff_cancelled"
+	StaffMoved      Kind = "staff_moved"
+	Invite          Kind = "invite"
+	Reset           Kind = "reset"
+	Campaign        Kind = "campaign"         // to clients who have not come for long
+	CampaignMessage Kind = "campaign_message" // the same in one line
+	Unclear         Kind = "unclear"          // whom the clinic deleted may be one of several clients
 )
 
 // Facts are what letters tell. What is empty is left out.
@@ -52,6 +54,8 @@ type Facts struct {
 	Reason       string
 	Link         string // to change or cancel; to book; to set a password
 	Reference    string // of a request elsewhere
+	Message      string // of a campaign; "" = words of ours
+	Leave        string // link with which clients leave the list
 	List         []string
 }
 

@@ -40,6 +40,7 @@ func (o *Office) Jobs() []module.Job {
 		{Name: store.JobWaitlist, Run: o.waitlist},
 		{Name: store.JobUnclear, Run: o.unclear},
 		{Name: store.JobPatients, Run: o.patients},
+		{Name: store.JobCampaigns, Timeout: 10 * time.Minute, Run: o.campaigns},
 		{Name: "reminders", Every: 20 * time.Second, Timeout: 10 * time.Minute, Run: o.reminders},
 	}
 }
@@ -65,6 +66,7 @@ type envelope struct {
 	to    string
 	about uuid.UUID // the client it tells of: whoever is forgotten has it dropped; zero: none
 	files []module.Attachment
+	leave string // address at which they leave the list; "" = it is of none
 }
 
 // send writes a letter and hands it to the hub in the transaction; nobody to send it
@@ -78,6 +80,7 @@ func (o *Office) send(ctx context.Context, tx *store.Tx, org store.Org, e envelo
 		return false, err
 	}
 	mail := module.Mail{To: e.to, FromName: org.Name, ReplyTo: text(org.Email), Subject: l.Subject, Text: l.Text, HTML: l.HTML, Attachments: e.files}
+	mail.Unsubscribe = e.leave
 	if e.about != uuid.Nil {
 		mail.About = e.about.String()
 	}
@@ -131,7 +134,7 @@ func (o *Office) letters(ctx context.Context, payload []byte) error {
 		if k, files, err := o.forClient(ctx, tx, org, d, n, contact, &f); err != nil {
 			return err
 		} else if k != "" {
-			if _, err := o.send(ctx, tx, org, envelope{contact.Email, d.ClientID, files}, k, f); err != nil {
+			if _, err := o.send(ctx, tx, org, envelope{to: contact.Email, about: d.ClientID, files: files}, k, f); err != nil {
 				return err
 			}
 		}

@@ -256,6 +256,11 @@ func (t *Tx) bookFrom(ctx context.Context, n NewAppointment, offers []dbgen.Offe
 			return Booked{}, err
 		}
 	}
+	if n.Contact != nil && n.Contact.Agrees {
+		if err := t.agree(ctx, client, *n.Contact); err != nil {
+			return Booked{}, err
+		}
+	}
 	return Booked{AppointmentDetail: detail, Warnings: spot.warnings}, t.announce(ctx, detail, phoneOf(client))
 }
 

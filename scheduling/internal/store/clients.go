@@ -17,6 +17,7 @@ func (t *Tx) AddClient(ctx context.Context, c dbgen.Client, source string) (dbge
 	made, err := t.CreateClient(ctx, dbgen.CreateClientParams{
 		OrgID: c.OrgID, ID: c.ID, Name: c.Name, Phone: c.Phone, PhoneE164: c.PhoneE164, Email: c.Email, CpfSealed: c.CpfSealed, CpfHash: c.CpfHash,
 		BirthDate: c.BirthDate, Notes: c.Notes, Tags: append([]string{}, c.Tags...), IsBlocked: c.IsBlocked, NameSource: source, CreatedAt: t.now, CpfParts: c.CpfParts,
+		MarketingConsentAt: c.MarketingConsentAt, MarketingConsentSource: c.MarketingConsentSource,
 	})
 	if err != nil {
 		return made, err
@@ -34,6 +35,7 @@ func (t *Tx) AddClient(ctx context.Context, c dbgen.Client, source string) (dbge
 type Contact struct {
 	Name, Phone, Email string // the last two may be ""
 	Source             string // as [Tx.AddClient] has it
+	Agrees             bool   // to be written to now and then
 }
 
 // Known finds the client with somebody's phone, or of somebody who tells none with their

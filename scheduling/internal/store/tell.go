@@ -20,6 +20,8 @@ const (
 	JobWaitlist = "waitlist" // a [Freed]
 	JobUnclear  = "unclear"  // an [Unclear]
 	JobPatients = "patients" // a [Changed]
+
+	JobCampaigns = "campaigns" // a [Sending]
 )
 
 // News is a change of an appointment that people are told of.

@@ -15,7 +15,7 @@ import (
 const addToClient = `-- name: AddToClient :one
 update scheduling.clients set total_appointments = total_appointments + $1::int, no_show_count = no_show_count + $2::int,
     total_spent_cents = total_spent_cents + $3::bigint, loyalty_points = loyalty_points + $4::bigint
-where org_id = $5 and id = $6 returning org_id, id, name, name_search, phone, phone_e164, phone_digits, email, cpf_sealed, cpf_hash, birth_date, notes, tags, is_blocked, name_source, email_source, marketing_consent_at, last_campaign_at, total_appointments, total_spent_cents, no_show_count, loyalty_points, created_at, updated_at, anonymized_at, cpf_parts
+where org_id = $5 and id = $6 returning org_id, id, name, name_search, phone, phone_e164, phone_digits, email, cpf_sealed, cpf_hash, birth_date, notes, tags, is_blocked, name_source, email_source, marketing_consent_at, last_campaign_at, total_appointments, total_spent_cents, no_show_count, loyalty_points, created_at, updated_at, anonymized_at, cpf_parts, marketing_consent_source
 `
 
 type AddToClientParams struct {
@@ -64,13 +64,14 @@ func (q *Queries) AddToClient(ctx context.Context, arg AddToClientParams) (Clien
 		&i.UpdatedAt,
 		&i.AnonymizedAt,
 		&i.CpfParts,
+		&i.MarketingConsentSource,
 	)
 	return i, err
 }
 
 const anonymizeClient = `-- name: AnonymizeClient :exec
 update scheduling.clients set name = 'Removed', phone = null, phone_e164 = null, email = null, cpf_sealed = null, cpf_hash = null, cpf_parts = null, birth_date = null,
-    notes = '', tags = '{}', marketing_consent_at = null, anonymized_at = $1::timestamptz, updated_at = $1 where org_id = $2 and id = $3
+    notes = '', tags = '{}', marketing_consent_at = null, marketing_consent_source = null, anonymized_at = $1::timestamptz, updated_at = $1 where org_id = $2 and id = $3
 `
 
 type AnonymizeClientParams struct {
@@ -182,7 +183,7 @@ func (q *Queries) ClearTracesOfClient(ctx context.Context, orgID uuid.UUID, clie
 }
 
 const clientByEmail = `-- name: ClientByEmail :one
-select org_id, id, name, name_search, phone, phone_e164, phone_digits, email, cpf_sealed, cpf_hash, birth_date, notes, tags, is_blocked, name_source, email_source, marketing_consent_at, last_campaign_at, total_appointments, total_spent_cents, no_show_count, loyalty_points, created_at, updated_at, anonymized_at, cpf_parts from scheduling.clients where org_id = $1 and anonymized_at is null and lower(email) = lower($2::text) order by created_at, id limit 1
+select org_id, id, name, name_search, phone, phone_e164, phone_digits, email, cpf_sealed, cpf_hash, birth_date, notes, tags, is_blocked, name_source, email_source, marketing_consent_at, last_campaign_at, total_appointments, total_spent_cents, no_show_count, loyalty_points, created_at, updated_at, anonymized_at, cpf_parts, marketing_consent_source from scheduling.clients where org_id = $1 and anonymized_at is null and lower(email) = lower($2::text) order by created_at, id limit 1
 `
 
 func (q *Queries) ClientByEmail(ctx context.Context, orgID uuid.UUID, email string) (Client, error) {
@@ -215,12 +216,13 @@ func (q *Queries) ClientByEmail(ctx context.Context, orgID uuid.UUID, email stri
 		&i.UpdatedAt,
 		&i.AnonymizedAt,
 		&i.CpfParts,
+		&i.MarketingConsentSource,
 	)
 	return i, err
 }
 
 const clientByID = `-- name: ClientByID :one
-select org_id, id, name, name_search, phone, phone_e164, phone_digits, email, cpf_sealed, cpf_hash, birth_date, notes, tags, is_blocked, name_source, email_source, marketing_consent_at, last_campaign_at, total_appointments, total_spent_cents, no_show_count, loyalty_points, created_at, updated_at, anonymized_at, cpf_parts from scheduling.clients where org_id = $1 and id = $2 and anonymized_at is null
+select org_id, id, name, name_search, phone, phone_e164, phone_digits, email, cpf_sealed, cpf_hash, birth_date, notes, tags, is_blocked, name_source, email_source, marketing_consent_at, last_campaign_at, total_appointments, total_spent_cents, no_show_count, loyalty_points, created_at, updated_at, anonymized_at, cpf_parts, marketing_consent_source from scheduling.clients where org_id = $1 and id = $2 and anonymized_at is null
 `
 
 func (q *Queries) ClientByID(ctx context.Context, orgID uuid.UUID, iD uuid.UUID) (Client, error) {
@@ -253,12 +255,13 @@ func (q *Queries) ClientByID(ctx context.Context, orgID uuid.UUID, iD uuid.UUID)
 		&i.UpdatedAt,
 		&i.AnonymizedAt,
 		&i.CpfParts,
+		&i.MarketingConsentSource,
 	)
 	return i, err
 }
 
 const clientsAnywhere = `-- name: ClientsAnywhere :many
-select org_id, id, name, name_search, phone, phone_e164, phone_digits, email, cpf_sealed, cpf_hash, birth_date, notes, tags, is_blocked, name_source, email_source, marketing_consent_at, last_campaign_at, total_appointments, total_spent_cents, no_show_count, loyalty_points, created_at, updated_at, anonymized_at, cpf_parts from scheduling.clients where phone_e164 = any($1::text[]) and anonymized_at is null order by org_id, created_at limit 100
+select org_id, id, name, name_search, phone, phone_e164, phone_digits, email, cpf_sealed, cpf_hash, birth_date, notes, tags, is_blocked, name_source, email_source, marketing_consent_at, last_campaign_at, total_appointments, total_spent_cents, no_show_count, loyalty_points, created_at, updated_at, anonymized_at, cpf_parts, marketing_consent_source from scheduling.clients where phone_e164 = any($1::text[]) and anonymized_at is null order by org_id, created_at limit 100
 `
 
 func (q *Queries) ClientsAnywhere(ctx context.Context, phones []string) ([]Client, error) {
@@ -297,6 +300,7 @@ func (q *Queries) ClientsAnywhere(ctx context.Context, phones []string) ([]Clien
 			&i.UpdatedAt,
 			&i.AnonymizedAt,
 			&i.CpfParts,
+			&i.MarketingConsentSource,
 		); err != nil {
 			return nil, err
 		}
@@ -309,7 +313,7 @@ func (q *Queries) ClientsAnywhere(ctx context.Context, phones []string) ([]Clien
 }
 
 const clientsByEmail = `-- name: ClientsByEmail :many
-select org_id, id, name, name_search, phone, phone_e164, phone_digits, email, cpf_sealed, cpf_hash, birth_date, notes, tags, is_blocked, name_source, email_source, marketing_consent_at, last_campaign_at, total_appointments, total_spent_cents, no_show_count, loyalty_points, created_at, updated_at, anonymized_at, cpf_parts from scheduling.clients where org_id = $1 and anonymized_at is null and email is not null and lower(email) = lower($2::text)
+select org_id, id, name, name_search, phone, phone_e164, phone_digits, email, cpf_sealed, cpf_hash, birth_date, notes, tags, is_blocked, name_source, email_source, marketing_consent_at, last_campaign_at, total_appointments, total_spent_cents, no_show_count, loyalty_points, created_at, updated_at, anonymized_at, cpf_parts, marketing_consent_source from scheduling.clients where org_id = $1 and anonymized_at is null and email is not null and lower(email) = lower($2::text)
 order by created_at, id limit 50
 `
 
@@ -349,6 +353,7 @@ func (q *Queries) ClientsByEmail(ctx context.Context, orgID uuid.UUID, email str
 			&i.UpdatedAt,
 			&i.AnonymizedAt,
 			&i.CpfParts,
+			&i.MarketingConsentSource,
 		); err != nil {
 			return nil, err
 		}
@@ -361,7 +366,7 @@ func (q *Queries) ClientsByEmail(ctx context.Context, orgID uuid.UUID, email str
 }
 
 const clientsByPhone = `-- name: ClientsByPhone :many
-select org_id, id, name, name_search, phone, phone_e164, phone_digits, email, cpf_sealed, cpf_hash, birth_date, notes, tags, is_blocked, name_source, email_source, marketing_consent_at, last_campaign_at, total_appointments, total_spent_cents, no_show_count, loyalty_points, created_at, updated_at, anonymized_at, cpf_parts from scheduling.clients where org_id = $1 and anonymized_at is null and phone_e164 = any($2::text[]) order by created_at, id limit 50
+select org_id, id, name, name_search, phone, phone_e164, phone_digits, email, cpf_sealed, cpf_hash, birth_date, notes, tags, is_blocked, name_source, email_source, marketing_consent_at, last_campaign_at, total_appointments, total_spent_cents, no_show_count, loyalty_points, created_at, updated_at, anonymized_at, cpf_parts, marketing_consent_source from scheduling.clients where org_id = $1 and anonymized_at is null and phone_e164 = any($2::text[]) order by created_at, id limit 50
 `
 
 func (q *Queries) ClientsByPhone(ctx context.Context, orgID uuid.UUID, phones []string) ([]Client, error) {
@@ -400,6 +405,7 @@ func (q *Queries) ClientsByPhone(ctx context.Context, orgID uuid.UUID, phones []
 			&i.UpdatedAt,
 			&i.AnonymizedAt,
 			&i.CpfParts,
+			&i.MarketingConsentSource,
 		); err != nil {
 			return nil, err
 		}
@@ -412,26 +418,29 @@ func (q *Queries) ClientsByPhone(ctx context.Context, orgID uuid.UUID, phones []
 }
 
 const createClient = `-- name: CreateClient :one
-insert into scheduling.clients (org_id, id, name, phone, phone_e164, email, cpf_sealed, cpf_hash, birth_date, notes, tags, is_blocked, name_source, email_source, created_at, updated_at, cpf_parts)
-values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $13, $14, $14, $15) returning org_id, id, name, name_search, phone, phone_e164, phone_digits, email, cpf_sealed, cpf_hash, birth_date, notes, tags, is_blocked, name_source, email_source, marketing_consent_at, last_campaign_at, total_appointments, total_spent_cents, no_show_count, loyalty_points, created_at, updated_at, anonymized_at, cpf_parts
+insert into scheduling.clients (org_id, id, name, phone, phone_e164, email, cpf_sealed, cpf_hash, birth_date, notes, tags, is_blocked, name_source, email_source, created_at, updated_at, cpf_parts,
+    marketing_consent_at, marketing_consent_source)
+values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $13, $14, $14, $15, $16, $17) returning org_id, id, name, name_search, phone, phone_e164, phone_digits, email, cpf_sealed, cpf_hash, birth_date, notes, tags, is_blocked, name_source, email_source, marketing_consent_at, last_campaign_at, total_appointments, total_spent_cents, no_show_count, loyalty_points, created_at, updated_at, anonymized_at, cpf_parts, marketing_consent_source
 `
 
 type CreateClientParams struct {
-	OrgID      uuid.UUID
-	ID         uuid.UUID
-	Name       string
-	Phone      *string
-	PhoneE164  *string
-	Email      *string
-	CpfSealed  []byte
-	CpfHash    []byte
-	BirthDate  *time.Time
-	Notes      string
-	Tags       []string
-	IsBlocked  bool
-	NameSource string
-	CreatedAt  time.Time
-	CpfParts   []int64
+	OrgID                  uuid.UUID
+	ID                     uuid.UUID
+	Name                   string
+	Phone                  *string
+	PhoneE164              *string
+	Email                  *string
+	CpfSealed              []byte
+	CpfHash                []byte
+	BirthDate              *time.Time
+	Notes                  string
+	Tags                   []string
+	IsBlocked              bool
+	NameSource             string
+	CreatedAt              time.Time
+	CpfParts               []int64
+	MarketingConsentAt     *time.Time
+	MarketingConsentSource *string
 }
 
 func (q *Queries) CreateClient(ctx context.Context, arg CreateClientParams) (Client, error) {
@@ -451,6 +460,8 @@ func (q *Queries) CreateClient(ctx context.Context, arg CreateClientParams) (Cli
 		arg.NameSource,
 		arg.CreatedAt,
 		arg.CpfParts,
+		arg.MarketingConsentAt,
+		arg.MarketingConsentSource,
 	)
 	var i Client
 	err := row.Scan(
@@ -480,12 +491,13 @@ func (q *Queries) CreateClient(ctx context.Context, arg CreateClientParams) (Cli
 		&i.UpdatedAt,
 		&i.AnonymizedAt,
 		&i.CpfParts,
+		&i.MarketingConsentSource,
 	)
 	return i, err
 }
 
 const lockClient = `-- name: LockClient :one
-select org_id, id, name, name_search, phone, phone_e164, phone_digits, email, cpf_sealed, cpf_hash, birth_date, notes, tags, is_blocked, name_source, email_source, marketing_consent_at, last_campaign_at, total_appointments, total_spent_cents, no_show_count, loyalty_points, created_at, updated_at, anonymized_at, cpf_parts from scheduling.clients where org_id = $1 and id = $2 and anonymized_at is null for no key update
+select org_id, id, name, name_search, phone, phone_e164, phone_digits, email, cpf_sealed, cpf_hash, birth_date, notes, tags, is_blocked, name_source, email_source, marketing_consent_at, last_campaign_at, total_appointments, total_spent_cents, no_show_count, loyalty_points, created_at, updated_at, anonymized_at, cpf_parts, marketing_consent_source from scheduling.clients where org_id = $1 and id = $2 and anonymized_at is null for no key update
 `
 
 func (q *Queries) LockClient(ctx context.Context, orgID uuid.UUID, iD uuid.UUID) (Client, error) {
@@ -518,6 +530,7 @@ func (q *Queries) LockClient(ctx context.Context, orgID uuid.UUID, iD uuid.UUID)
 		&i.UpdatedAt,
 		&i.AnonymizedAt,
 		&i.CpfParts,
+		&i.MarketingConsentSource,
 	)
 	return i, err
 }
@@ -626,7 +639,7 @@ func (q *Queries) RefreshClient(ctx context.Context, arg RefreshClientParams) (i
 }
 
 const searchClients = `-- name: SearchClients :many
-select c.org_id, c.id, c.name, c.name_search, c.phone, c.phone_e164, c.phone_digits, c.email, c.cpf_sealed, c.cpf_hash, c.birth_date, c.notes, c.tags, c.is_blocked, c.name_source, c.email_source, c.marketing_consent_at, c.last_campaign_at, c.total_appointments, c.total_spent_cents, c.no_show_count, c.loyalty_points, c.created_at, c.updated_at, c.anonymized_at, c.cpf_parts, count(*) over () as total from scheduling.clients c where c.org_id = $1 and c.anonymized_at is null
+select c.org_id, c.id, c.name, c.name_search, c.phone, c.phone_e164, c.phone_digits, c.email, c.cpf_sealed, c.cpf_hash, c.birth_date, c.notes, c.tags, c.is_blocked, c.name_source, c.email_source, c.marketing_consent_at, c.last_campaign_at, c.total_appointments, c.total_spent_cents, c.no_show_count, c.loyalty_points, c.created_at, c.updated_at, c.anonymized_at, c.cpf_parts, c.marketing_consent_source, count(*) over () as total from scheduling.clients c where c.org_id = $1 and c.anonymized_at is null
 and ($2::text = '' or c.name_search like '%' || scheduling.search_form($2) || '%'
     or lower(c.email) like '%' || lower($2) || '%'
     or ($3::text <> '' and (c.phone_digits like '%' || $3 || '%' or c.phone_e164 like '%' || $3 || '%' or c.phone_e164 = any($4::text[])))
@@ -695,6 +708,7 @@ func (q *Queries) SearchClients(ctx context.Context, arg SearchClientsParams) ([
 			&i.Client.UpdatedAt,
 			&i.Client.AnonymizedAt,
 			&i.Client.CpfParts,
+			&i.Client.MarketingConsentSource,
 			&i.Total,
 		); err != nil {
 			return nil, err
@@ -719,7 +733,7 @@ func (q *Queries) SearchForm(ctx context.Context, name string) (string, error) {
 }
 
 const unpreparedCPFs = `-- name: UnpreparedCPFs :many
-select org_id, id, name, name_search, phone, phone_e164, phone_digits, email, cpf_sealed, cpf_hash, birth_date, notes, tags, is_blocked, name_source, email_source, marketing_consent_at, last_campaign_at, total_appointments, total_spent_cents, no_show_count, loyalty_points, created_at, updated_at, anonymized_at, cpf_parts from scheduling.clients where cpf_hash is not null and cpf_parts is null and (org_id, id) > ($1::uuid, $2::uuid)
+select org_id, id, name, name_search, phone, phone_e164, phone_digits, email, cpf_sealed, cpf_hash, birth_date, notes, tags, is_blocked, name_source, email_source, marketing_consent_at, last_campaign_at, total_appointments, total_spent_cents, no_show_count, loyalty_points, created_at, updated_at, anonymized_at, cpf_parts, marketing_consent_source from scheduling.clients where cpf_hash is not null and cpf_parts is null and (org_id, id) > ($1::uuid, $2::uuid)
 order by org_id, id limit $3::int
 `
 
@@ -765,6 +779,7 @@ func (q *Queries) UnpreparedCPFs(ctx context.Context, arg UnpreparedCPFsParams) 
 			&i.UpdatedAt,
 			&i.AnonymizedAt,
 			&i.CpfParts,
+			&i.MarketingConsentSource,
 		); err != nil {
 			return nil, err
 		}
@@ -778,26 +793,29 @@ func (q *Queries) UnpreparedCPFs(ctx context.Context, arg UnpreparedCPFsParams) 
 
 const updateClient = `-- name: UpdateClient :one
 update scheduling.clients set name = $3, phone = $4, phone_e164 = $5, email = $6, cpf_sealed = $7, cpf_hash = $8, birth_date = $9,
-    notes = $10, tags = $11, is_blocked = $12, name_source = $13, email_source = $14, updated_at = $15, cpf_parts = $16 where org_id = $1 and id = $2 returning org_id, id, name, name_search, phone, phone_e164, phone_digits, email, cpf_sealed, cpf_hash, birth_date, notes, tags, is_blocked, name_source, email_source, marketing_consent_at, last_campaign_at, total_appointments, total_spent_cents, no_show_count, loyalty_points, created_at, updated_at, anonymized_at, cpf_parts
+    notes = $10, tags = $11, is_blocked = $12, name_source = $13, email_source = $14, updated_at = $15, cpf_parts = $16,
+    marketing_consent_at = $17, marketing_consent_source = $18 where org_id = $1 and id = $2 returning org_id, id, name, name_search, phone, phone_e164, phone_digits, email, cpf_sealed, cpf_hash, birth_date, notes, tags, is_blocked, name_source, email_source, marketing_consent_at, last_campaign_at, total_appointments, total_spent_cents, no_show_count, loyalty_points, created_at, updated_at, anonymized_at, cpf_parts, marketing_consent_source
 `
 
 type UpdateClientParams struct {
-	OrgID       uuid.UUID
-	ID          uuid.UUID
-	Name        string
-	Phone       *string
-	PhoneE164   *string
-	Email       *string
-	CpfSealed   []byte
-	CpfHash     []byte
-	BirthDate   *time.Time
-	Notes       string
-	Tags        []string
-	IsBlocked   bool
-	NameSource  string
-	EmailSource string
-	UpdatedAt   time.Time
-	CpfParts    []int64
+	OrgID                  uuid.UUID
+	ID                     uuid.UUID
+	Name                   string
+	Phone                  *string
+	PhoneE164              *string
+	Email                  *string
+	CpfSealed              []byte
+	CpfHash                []byte
+	BirthDate              *time.Time
+	Notes                  string
+	Tags                   []string
+	IsBlocked              bool
+	NameSource             string
+	EmailSource            string
+	UpdatedAt              time.Time
+	CpfParts               []int64
+	MarketingConsentAt     *time.Time
+	MarketingConsentSource *string
 }
 
 func (q *Queries) UpdateClient(ctx context.Context, arg UpdateClientParams) (Client, error) {
@@ -818,6 +836,8 @@ func (q *Queries) UpdateClient(ctx context.Context, arg UpdateClientParams) (Cli
 		arg.EmailSource,
 		arg.UpdatedAt,
 		arg.CpfParts,
+		arg.MarketingConsentAt,
+		arg.MarketingConsentSource,
 	)
 	var i Client
 	err := row.Scan(
@@ -847,6 +867,7 @@ func (q *Queries) UpdateClient(ctx context.Context, arg UpdateClientParams) (Cli
 		&i.UpdatedAt,
 		&i.AnonymizedAt,
 		&i.CpfParts,
+		&i.MarketingConsentSource,
 	)
 	return i, err
 }

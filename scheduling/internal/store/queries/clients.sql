@@ -1,6 +1,7 @@
 -- name: CreateClient :one
-insert into scheduling.clients (org_id, id, name, phone, phone_e164, email, cpf_sealed, cpf_hash, birth_date, notes, tags, is_blocked, name_source, email_source, created_at, updated_at, cpf_parts)
-values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $13, $14, $14, $15) returning *;
+insert into scheduling.clients (org_id, id, name, phone, phone_e164, email, cpf_sealed, cpf_hash, birth_date, notes, tags, is_blocked, name_source, email_source, created_at, updated_at, cpf_parts,
+    marketing_consent_at, marketing_consent_source)
+values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $13, $14, $14, $15, $16, $17) returning *;
 
 -- name: ClientByID :one
 select * from scheduling.clients where org_id = $1 and id = $2 and anonymized_at is null;
@@ -10,7 +11,8 @@ select * from scheduling.clients where org_id = $1 and id = $2 and anonymized_at
 
 -- name: UpdateClient :one
 update scheduling.clients set name = $3, phone = $4, phone_e164 = $5, email = $6, cpf_sealed = $7, cpf_hash = $8, birth_date = $9,
-    notes = $10, tags = $11, is_blocked = $12, name_source = $13, email_source = $14, updated_at = $15, cpf_parts = $16 where org_id = $1 and id = $2 returning *;
+    notes = $10, tags = $11, is_blocked = $12, name_source = $13, email_source = $14, updated_at = $15, cpf_parts = $16,
+    marketing_consent_at = $17, marketing_consent_source = $18 where org_id = $1 and id = $2 returning *;
 
 -- name: SearchClients :many
 select sqlc.embed(c), count(*) over () as total from scheduling.clients c where c.org_id = @org_id and c.anonymized_at is null
@@ -43,7 +45,7 @@ where org_id = @org_id and id = @id returning *;
 
 -- name: AnonymizeClient :exec
 update scheduling.clients set name = 'Removed', phone = null, phone_e164 = null, email = null, cpf_sealed = null, cpf_hash = null, cpf_parts = null, birth_date = null,
-    notes = '', tags = '{}', marketing_consent_at = null, anonymized_at = @now::timestamptz, updated_at = @now where org_id = @org_id and id = @id;
+    notes = '', tags = '{}', marketing_consent_at = null, marketing_consent_source = null, anonymized_at = @now::timestamptz, updated_at = @now where org_id = @org_id and id = @id;
 
 -- name: AppointmentsOfClients :many
 select * from scheduling.appointment_details where org_id = @org_id and client_id = any(@client_ids::uuid[])
