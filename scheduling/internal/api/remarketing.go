@@ -101,11 +101,11 @@ func (a *API) listCampaigns(ctx context.Context, in *Paging) (*struct{ Body Page
 		return nil, err
 	}
 	rows, err := a.store.ListCampaigns(ctx, dbgen.ListCampaignsParams{OrgID: org.ID, RowLimit: in.PerPage, RowOffset: in.Offset()})
-	total := 0
-	items := rest.Map(rows, func(r dbgen.ListCampaignsRow) Campaign {
-		total = int(r.Total)
-		return campaignOf(r.Campaign, r.Sent, org.Zone)
-	})
+	if err != nil {
+		return nil, err
+	}
+	items := rest.Map(rows, func(r dbgen.ListCampaignsRow) Campaign { return campaignOf(r.Campaign, r.Sent, org.Zone) })
+	total, err := a.store.CountCampaigns(ctx, org.ID)
 	return &struct{ Body Page[Campaign] }{rest.PageOf(items, total, *in)}, err
 }
 

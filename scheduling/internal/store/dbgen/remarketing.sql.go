@@ -152,6 +152,17 @@ func (q *Queries) Consent(ctx context.Context, arg ConsentParams) error {
 	return err
 }
 
+const countCampaigns = `-- name: CountCampaigns :one
+select count(*)::int from scheduling.campaigns where org_id = $1
+`
+
+func (q *Queries) CountCampaigns(ctx context.Context, orgID uuid.UUID) (int, error) {
+	row := q.db.QueryRow(ctx, countCampaigns, orgID)
+	var column_1 int
+	err := row.Scan(&column_1)
+	return column_1, err
+}
+
 const countReachable = `-- name: CountReachable :one
 select count(*)::int from scheduling.clients c
 where c.org_id = $1 and c.anonymized_at is null and c.marketing_consent_at is not null and not c.is_blocked
@@ -240,8 +251,7 @@ func (q *Queries) LetterSent(ctx context.Context, arg LetterSentParams) error {
 }
 
 const listCampaigns = `-- name: ListCampaigns :many
-select c.org_id, c.id, c.message, c.days, c.recipients, c.created_by, c.created_at, c.done_at, (select count(*)::int from scheduling.campaign_letters l where l.org_id = c.org_id and l.campaign_id = c.id and l.sent_at is not null) as sent,
-    count(*) over () as total
+select c.org_id, c.id, c.message, c.days, c.recipients, c.created_by, c.created_at, c.done_at, (select count(*)::int from scheduling.campaign_letters l where l.org_id = c.org_id and l.campaign_id = c.id and l.sent_at is not null) as sent
 from scheduling.campaigns c where c.org_id = $1 order by c.id desc limit $3::int offset $2::int
 `
 
@@ -254,7 +264,6 @@ type ListCampaignsParams struct {
 type ListCampaignsRow struct {
 	Campaign Campaign
 	Sent     int
-	Total    int64
 }
 
 func (q *Queries) ListCampaigns(ctx context.Context, arg ListCampaignsParams) ([]ListCampaignsRow, error) {
@@ -276,7 +285,6 @@ func (q *Queries) ListCampaigns(ctx context.Context, arg ListCampaignsParams) ([
 			&i.Campaign.CreatedAt,
 			&i.Campaign.DoneAt,
 			&i.Sent,
-			&i.Total,
 		); err != nil {
 			return nil, err
 		}

@@ -27,9 +27,11 @@ update scheduling.campaigns set recipients = @recipients where org_id = @org_id 
 select * from scheduling.campaigns where org_id = $1 and id = $2;
 
 -- name: ListCampaigns :many
-select sqlc.embed(c), (select count(*)::int from scheduling.campaign_letters l where l.org_id = c.org_id and l.campaign_id = c.id and l.sent_at is not null) as sent,
-    count(*) over () as total
+select sqlc.embed(c), (select count(*)::int from scheduling.campaign_letters l where l.org_id = c.org_id and l.campaign_id = c.id and l.sent_at is not null) as sent
 from scheduling.campaigns c where c.org_id = @org_id order by c.id desc limit @row_limit::int offset @row_offset::int;
+
+-- name: CountCampaigns :one
+select count(*)::int from scheduling.campaigns where org_id = $1;
 
 -- name: WaitingLetters :many
 select client_id from scheduling.campaign_letters where org_id = @org_id and campaign_id = @campaign_id and sent_at is null and client_id > @after::uuid
