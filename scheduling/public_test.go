@@ -251,6 +251,19 @@ func TestEventsOfConnectedProducts(t *testing.T) {
 	}
 	require.EqualValues(t, 80, p.ok(200, "GET", "/clients/"+p.client, nil)["total_spent"])
 	require.ErrorIs(t, p.receive("evt_1123456789abcdef", "payment.received", object{"amount": 80}), module.ErrIgnored)
+	for _, amount := range []any{0, -1, 100000000} {
+		err := p.receive("evt_a123456789abcdef", "payment.received", object{"appointment_id": id, "amount": amount})
+		require.ErrorIs(t, err, hub.ErrInvalid, "%v", amount)
+	}
+	require.ErrorIs(t, p.receive("evt_b123456789abcdef", "payment.received", object{"appointment_id": id, "amount": "much"}), hub.ErrMalformed)
+	require.Equal(t, 1, p.count("scheduling.payments where appointment_id = $1", id))
+	require.NoError(t, p.receive("evt_c123456789abcdef", "payment.received", object{"appointment_id": id, "amount": 0.5, "method": "barter", "description": strings.Repeat("é", 201)}))
+	require.NoError(t, p.receive("evt_d123456789abcdef", "payment.received", object{"appointment_id": id, "amount": 0.25, "method": "credit_card"}))
+	var methods []string
+	for _, one := range p.ok(200, "GET", "/clients/"+p.client+"/payments", nil)["items"].([]any) {
+		methods = append(methods, one.(object)["method"].(string))
+	}
+	require.ElementsMatch(t, []string{"cash", "cash", "credit_card"}, methods, "what is not known counts as cash")
 	require.ErrorIs(t, p.receive("evt_2123456789abcdef", "patient.deleted", object{"phone": "+351900000000"}), module.ErrIgnored)
 	require.NoError(t, p.receive("evt_4123456789abcdef", "patient.deleted", object{"phone": "+5511987654321"}))
 	p.refused(404, "not_found", "GET", "/clients/"+p.client, nil)

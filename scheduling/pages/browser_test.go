@@ -83,6 +83,7 @@ func (s *studio) stage() object {
 			{"closed", closed.path(""), 200},
 			{"empty", empty.path(""), 200},
 			{"bad-token", s.path("cancel", "token", "x"), 404},
+			{"leave", s.leaveLink(), 200},
 			{"too-late", final.path("cancel", "token", token), 200},
 			{"english", s.path("", "lang", "en"), 200},
 			{"spanish", s.path("time", append(ana, "date", "2026-03-04", "lang", "es")...), 200},
