@@ -18,6 +18,7 @@ type Request struct {
 	Email        string // "" = not told
 	Notes        string
 	Hold         uuid.UUID // that the client has of the time; zero: none
+	Proof        string    // of work, where the organization wants one
 }
 
 // Demands are what an organization wants of a request.

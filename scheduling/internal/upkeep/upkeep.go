@@ -164,6 +164,7 @@ func (k *Keeper) cleanup(ctx context.Context, _ []byte) error {
 		{"failed logins", k.store.ForgetOldLoginFailures, keepLogins},
 		{"answers", k.store.ForgetIdempotency, keepAnswers},
 		{"held times", k.store.ForgetHolds, keepHolds},
+		{"spent proofs", k.store.ForgetProofs, 0},
 		{"old slugs", k.store.ForgetOldSlugs, keepSlugs},
 		{"payment notices", k.store.ForgetNotices, keepNotices},
 		{"waiting clients", k.store.ForgetWaiting, keepWaiting},

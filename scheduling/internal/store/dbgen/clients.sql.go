@@ -601,6 +601,24 @@ func (q *Queries) SearchClients(ctx context.Context, arg SearchClientsParams) ([
 	return items, nil
 }
 
+const spendProof = `-- name: SpendProof :execrows
+insert into scheduling.spent_proofs (org_id, challenge, expires_at) values ($1, $2, $3) on conflict do nothing
+`
+
+type SpendProofParams struct {
+	OrgID     uuid.UUID
+	Challenge string
+	ExpiresAt time.Time
+}
+
+func (q *Queries) SpendProof(ctx context.Context, arg SpendProofParams) (int64, error) {
+	result, err := q.db.Exec(ctx, spendProof, arg.OrgID, arg.Challenge, arg.ExpiresAt)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected(), nil
+}
+
 const updateClient = `-- name: UpdateClient :one
 update scheduling.clients set name = $3, phone = $4, phone_e164 = $5, email = $6, cpf_sealed = $7, cpf_hash = $8, birth_date = $9,
     notes = $10, tags = $11, is_blocked = $12, name_source = $13, email_source = $14, updated_at = $15 where org_id = $1 and id = $2 returning org_id, id, name, name_search, phone, phone_e164, phone_digits, email, cpf_sealed, cpf_hash, birth_date, notes, tags, is_blocked, name_source, email_source, marketing_consent_at, last_campaign_at, total_appointments, total_spent_cents, no_show_count, loyalty_points, created_at, updated_at, anonymized_at

@@ -355,6 +355,7 @@ type Settings struct {
 	BookingPage                json.RawMessage
 	NotifyEmails               []string
 	UpdatedAt                  time.Time
+	ProofOfWork                bool
 }
 
 type User struct {

@@ -57,6 +57,9 @@ delete from scheduling.login_failures where at < @before::timestamptz;
 -- name: ForgetIdempotency :execrows
 delete from scheduling.idempotency where created_at < @before::timestamptz;
 
+-- name: ForgetProofs :execrows
+delete from scheduling.spent_proofs where expires_at < @before::timestamptz;
+
 -- name: ForgetHolds :execrows
 delete from scheduling.holds where expires_at < @before::timestamptz;
 
