@@ -240,8 +240,8 @@ type Integration struct {
 	Enabled         []string   `json:"enabled" nullable:"false" doc:"What the connection is used for"`
 	APIURL          string     `json:"api_url"`
 	WebhookURL      string     `json:"webhook_url"`
-	APIKeyLocal     string     `json:"api_key_local" doc:"Its end only"`
-	APIKeyRemote    string     `json:"api_key_remote" doc:"Its end only"`
+	APIKeyLocal     string     `json:"api_key_local" example:"a1B2****" doc:"The last four characters of it, then asterisks"`
+	APIKeyRemote    string     `json:"api_key_remote" example:"a1B2****" doc:"As api_key_local"`
 	LastHealthCheck *time.Time `json:"last_health_check"`
 	CreatedAt       time.Time  `json:"created_at"`
 }
@@ -255,7 +255,7 @@ type Integrations struct {
 func IntegrationOf(i module.Integration) Integration {
 	shown := Integration{
 		ID: i.ID, Product: i.Product, Status: i.Status, Features: append([]string{}, i.Features...), Enabled: append([]string{}, i.Enabled...),
-		APIURL: i.APIURL, WebhookURL: i.WebhookURL, APIKeyLocal: ending(i.LocalKeyLast4), APIKeyRemote: ending(i.RemoteKeyLast4),
+		APIURL: i.APIURL, WebhookURL: i.WebhookURL, APIKeyLocal: masked(i.LocalKeyLast4), APIKeyRemote: masked(i.RemoteKeyLast4),
 		LastHealthCheck: local(&i.LastHealthCheck, time.UTC), CreatedAt: i.CreatedAt,
 	}
 	if i.LastError != "" {
@@ -269,11 +269,12 @@ func IntegrationsOf(list []module.Integration) Integrations {
 	return Integrations{rest.Map(list, IntegrationOf)}
 }
 
-func ending(last4 string) string {
+// masked is what is known of a key, in the form of the interface.
+func masked(last4 string) string {
 	if last4 == "" {
 		return ""
 	}
-	return "****" + last4
+	return last4 + "****"
 }
 
 // Find gives what any organization knows under a phone number; at most a hundred.
