@@ -81,10 +81,12 @@ func (t *Tx) redeem(ctx context.Context, org Org, r Redemption) error {
 		return hub.Errorf(hub.ErrConflict, "loyalty_disabled", "The loyalty program is disabled.")
 	}
 	p.Points, p.Reward, p.Description = -reward.Points, &reward.ID, reward.Name
-	if err := t.AddPoints(ctx, p); err != nil || r.Appointment == nil {
-		return err
+	if r.Appointment != nil {
+		if err := t.discount(ctx, org, a, reward); err != nil {
+			return err
+		}
 	}
-	return t.discount(ctx, org, a, reward)
+	return t.AddPoints(ctx, p)
 }
 
 // discount takes a reward off an appointment's price. What was paid, and a deposit that
