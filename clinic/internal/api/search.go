@@ -62,6 +62,7 @@ func (a *API) searchPatients(ctx context.Context, in *searchPatientsInput) (*sea
 		return nil, err
 	}
 	p := list[0]
+	module.Concerns(ctx, p.ID.String())
 	out.Body.Found = true
 	out.Body.Patient = &FoundPatient{
 		p.ID, p.Name, p.Phone, p.Email, p.CPF, p.BirthDate, p.LastAppointment, p.NextAppointment, p.BalanceDue, p.Status,
@@ -79,6 +80,9 @@ type OfPatient struct {
 // is nobody's any more.
 func (a *API) visible(ctx context.Context, at store.Scope, id uuid.UUID) error {
 	p, err := a.store.Patient(ctx, at.Clinic, at.Env, id)
+	if err == nil {
+		module.Concerns(ctx, id.String())
+	}
 	if err == nil && p.Status == store.Anonymized {
 		return rest.Missing("Patient")
 	}
@@ -117,7 +121,7 @@ func (a *API) searchRecords(ctx context.Context, in *OfPatient) (*searchRecordsO
 		if shown == nil {
 			continue
 		}
-		summary := RecordSummary{r.ID, day(r.Date), shown.Type, r.Professional, shown.Summary, a.recordURL(r)}
+		summary := RecordSummary{r.ID, day(r.Date), shown.Type, care.HideCPF(r.Professional), shown.Summary, a.recordURL(r)}
 		if r.Sensitivity != care.Normal { // whom a patient sees, and where it is kept, tell what it is about
 			summary.Professional, summary.URL = shown.Summary, ""
 		}
@@ -159,7 +163,7 @@ func (a *API) searchAppointments(ctx context.Context, in *searchAppointmentsInpu
 	out := &searchAppointmentsOutput{}
 	out.Body.Appointments = rest.Map(rows, func(r dbgen.ListAppointmentsRow) AppointmentSummary {
 		one := r.Appointment
-		return AppointmentSummary{one.ID, one.StartsAt.UTC(), care.Scrub(one.Service), one.Professional, one.Status, a.kit.URLs.Base + "/appointments/" + one.ID.String()}
+		return AppointmentSummary{one.ID, one.StartsAt.UTC(), care.Scrub(one.Service), care.HideCPF(one.Professional), one.Status, a.kit.URLs.Base + "/appointments/" + one.ID.String()}
 	})
 	return out, err
 }

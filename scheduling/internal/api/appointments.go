@@ -107,7 +107,7 @@ type AppointmentDetail struct {
 // BookedAppointment is an appointment with what is worth knowing about the change.
 type BookedAppointment struct {
 	Appointment
-	Warnings []string `json:"warnings" nullable:"false" doc:"outside_working_hours, in_the_past"`
+	Warnings []string `json:"warnings" nullable:"false" doc:"outside_working_hours, in_the_past, daily_limit_reached: what staff may do all the same"`
 }
 
 func appointmentOf(d dbgen.AppointmentDetail, zone *time.Location) Appointment {

@@ -12,6 +12,9 @@ import (
 	"integrationhub/hub/module/dberr"
 	"integrationhub/hub/module/rest"
 	"integrationhub/scheduling/internal/booking"
+	"integrationhub/scheduling/internal/cashier"
+	"integrationhub/scheduling/internal/payment"
+	"integrationhub/scheduling/internal/public"
 	"integrationhub/scheduling/internal/store"
 	"integrationhub/scheduling/internal/store/dbgen"
 )
@@ -134,13 +137,14 @@ type actionBookInput struct {
 
 type actionBookOutput struct {
 	Body struct {
-		AppointmentID uuid.UUID      `json:"appointment_id"`
-		Status        booking.Status `json:"status"`
-		StartAt       time.Time      `json:"start_at"`
-		EndAt         time.Time      `json:"end_at"`
-		Service       string         `json:"service"`
-		Professional  string         `json:"professional"`
-		CancelURL     string         `json:"cancel_url"`
+		AppointmentID uuid.UUID       `json:"appointment_id"`
+		Status        booking.Status  `json:"status"`
+		StartAt       time.Time       `json:"start_at"`
+		EndAt         time.Time       `json:"end_at"`
+		Service       string          `json:"service"`
+		Professional  string          `json:"professional"`
+		CancelURL     string          `json:"cancel_url"`
+		Deposit       *public.Deposit `json:"deposit" doc:"To be paid by then, or the slot is let go of; null: none is due"`
 	} `nameHint:"ActionBooked"`
 }
 
@@ -198,17 +202,14 @@ func (a *API) actionBook(ctx context.Context, in *actionBookInput) (*actionBookO
 	n.Client = func(ctx context.Context, tx *store.Tx) (dbgen.Client, error) {
 		return tx.Known(ctx, org.ID, contact)
 	}
-	made, err := a.store.Book(ctx, n)
-	if dberr.Violated(err) == "appointments_source" { // the same request, at the same time
-		made, err = a.store.Book(ctx, n)
-	}
+	made, err := a.desk.Place(ctx, n, payment.Payer{Name: contact.Name, Email: contact.Email})
 	if err != nil {
-		return nil, err
+		return nil, cashier.Payerless(err, "body.email")
 	}
 	out := &actionBookOutput{}
 	out.Body.AppointmentID, out.Body.Status, out.Body.StartAt, out.Body.EndAt = made.ID, made.Status, made.StartAt.In(org.Zone), made.EndAt.In(org.Zone)
 	out.Body.Service, out.Body.Professional = made.ServiceName, made.ProfessionalName
-	out.Body.CancelURL = a.desk.CancelURL(org, a.desk.Token(made.ID, made.TokenVersion))
+	out.Body.CancelURL, out.Body.Deposit = made.CancelURL, made.Deposit
 	return out, nil
 }
 

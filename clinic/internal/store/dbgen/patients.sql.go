@@ -15,7 +15,7 @@ import (
 )
 
 const appointment = `-- name: Appointment :one
-select clinic_id, env, id, patient_id, starts_at, service, professional, status, reason, reminded_at, source, external_id, created_at, updated_at from clinic.appointments where clinic_id = $1 and env = $2 and id = $3
+select clinic_id, env, id, patient_id, starts_at, service, professional, status, reason, reminded_at, source, external_id, created_at, updated_at, details_at, state_at from clinic.appointments where clinic_id = $1 and env = $2 and id = $3
 `
 
 func (q *Queries) Appointment(ctx context.Context, clinicID uuid.UUID, env hub.Environment, iD uuid.UUID) (Appointment, error) {
@@ -36,6 +36,8 @@ func (q *Queries) Appointment(ctx context.Context, clinicID uuid.UUID, env hub.E
 		&i.ExternalID,
 		&i.CreatedAt,
 		&i.UpdatedAt,
+		&i.DetailsAt,
+		&i.StateAt,
 	)
 	return i, err
 }
@@ -92,6 +94,46 @@ func (q *Queries) DeleteProfessional(ctx context.Context, clinicID uuid.UUID, en
 		return 0, err
 	}
 	return result.RowsAffected(), nil
+}
+
+const externalAppointment = `-- name: ExternalAppointment :one
+select clinic_id, env, id, patient_id, starts_at, service, professional, status, reason, reminded_at, source, external_id, created_at, updated_at, details_at, state_at from clinic.appointments where clinic_id = $1 and env = $2 and source = $3 and external_id = $4
+`
+
+type ExternalAppointmentParams struct {
+	ClinicID   uuid.UUID
+	Env        hub.Environment
+	Source     *string
+	ExternalID *string
+}
+
+func (q *Queries) ExternalAppointment(ctx context.Context, arg ExternalAppointmentParams) (Appointment, error) {
+	row := q.db.QueryRow(ctx, externalAppointment,
+		arg.ClinicID,
+		arg.Env,
+		arg.Source,
+		arg.ExternalID,
+	)
+	var i Appointment
+	err := row.Scan(
+		&i.ClinicID,
+		&i.Env,
+		&i.ID,
+		&i.PatientID,
+		&i.StartsAt,
+		&i.Service,
+		&i.Professional,
+		&i.Status,
+		&i.Reason,
+		&i.RemindedAt,
+		&i.Source,
+		&i.ExternalID,
+		&i.CreatedAt,
+		&i.UpdatedAt,
+		&i.DetailsAt,
+		&i.StateAt,
+	)
+	return i, err
 }
 
 const figures = `-- name: Figures :many
@@ -152,7 +194,7 @@ func (q *Queries) Figures(ctx context.Context, arg FiguresParams) ([]FiguresRow,
 
 const insertAppointment = `-- name: InsertAppointment :one
 insert into clinic.appointments (clinic_id, env, id, patient_id, starts_at, service, professional, status, reason, source, external_id, created_at, updated_at)
-values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $12) returning clinic_id, env, id, patient_id, starts_at, service, professional, status, reason, reminded_at, source, external_id, created_at, updated_at
+values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $12) returning clinic_id, env, id, patient_id, starts_at, service, professional, status, reason, reminded_at, source, external_id, created_at, updated_at, details_at, state_at
 `
 
 type InsertAppointmentParams struct {
@@ -201,13 +243,15 @@ func (q *Queries) InsertAppointment(ctx context.Context, arg InsertAppointmentPa
 		&i.ExternalID,
 		&i.CreatedAt,
 		&i.UpdatedAt,
+		&i.DetailsAt,
+		&i.StateAt,
 	)
 	return i, err
 }
 
 const insertInteraction = `-- name: InsertInteraction :one
-insert into clinic.interactions (clinic_id, env, id, patient_id, type, summary, source, source_id, occurred_at, created_at)
-values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) on conflict (clinic_id, env, source, source_id) do nothing returning clinic_id, env, id, patient_id, type, summary, source, source_id, occurred_at, created_at
+insert into clinic.interactions (clinic_id, env, id, patient_id, type, summary, source, source_id, occurred_at, origin, created_at)
+values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) on conflict (clinic_id, env, source, source_id, origin) do nothing returning clinic_id, env, id, patient_id, type, summary, source, source_id, occurred_at, created_at, origin
 `
 
 type InsertInteractionParams struct {
@@ -220,6 +264,7 @@ type InsertInteractionParams struct {
 	Source     string
 	SourceID   string
 	OccurredAt time.Time
+	Origin     string
 	CreatedAt  time.Time
 }
 
@@ -235,6 +280,7 @@ func (q *Queries) InsertInteraction(ctx context.Context, arg InsertInteractionPa
 		arg.Source,
 		arg.SourceID,
 		arg.OccurredAt,
+		arg.Origin,
 		arg.CreatedAt,
 	)
 	var i Interaction
@@ -249,6 +295,7 @@ func (q *Queries) InsertInteraction(ctx context.Context, arg InsertInteractionPa
 		&i.SourceID,
 		&i.OccurredAt,
 		&i.CreatedAt,
+		&i.Origin,
 	)
 	return i, err
 }
@@ -375,7 +422,7 @@ func (q *Queries) InsertRecord(ctx context.Context, arg InsertRecordParams) (Rec
 }
 
 const interactionOfSource = `-- name: InteractionOfSource :one
-select clinic_id, env, id, patient_id, type, summary, source, source_id, occurred_at, created_at from clinic.interactions where clinic_id = $1 and env = $2 and source = $3 and source_id = $4
+select clinic_id, env, id, patient_id, type, summary, source, source_id, occurred_at, created_at, origin from clinic.interactions where clinic_id = $1 and env = $2 and source = $3 and source_id = $4 and origin = $5
 `
 
 type InteractionOfSourceParams struct {
@@ -383,6 +430,7 @@ type InteractionOfSourceParams struct {
 	Env      hub.Environment
 	Source   string
 	SourceID string
+	Origin   string
 }
 
 func (q *Queries) InteractionOfSource(ctx context.Context, arg InteractionOfSourceParams) (Interaction, error) {
@@ -391,6 +439,7 @@ func (q *Queries) InteractionOfSource(ctx context.Context, arg InteractionOfSour
 		arg.Env,
 		arg.Source,
 		arg.SourceID,
+		arg.Origin,
 	)
 	var i Interaction
 	err := row.Scan(
@@ -404,12 +453,13 @@ func (q *Queries) InteractionOfSource(ctx context.Context, arg InteractionOfSour
 		&i.SourceID,
 		&i.OccurredAt,
 		&i.CreatedAt,
+		&i.Origin,
 	)
 	return i, err
 }
 
 const listAppointments = `-- name: ListAppointments :many
-select a.clinic_id, a.env, a.id, a.patient_id, a.starts_at, a.service, a.professional, a.status, a.reason, a.reminded_at, a.source, a.external_id, a.created_at, a.updated_at, count(*) over () as total from clinic.appointments a
+select a.clinic_id, a.env, a.id, a.patient_id, a.starts_at, a.service, a.professional, a.status, a.reason, a.reminded_at, a.source, a.external_id, a.created_at, a.updated_at, a.details_at, a.state_at, count(*) over () as total from clinic.appointments a
 where a.clinic_id = $1 and a.env = $2 and a.patient_id = $3 and ($4::text = '' or a.status = $4)
 order by a.starts_at desc, a.id desc limit $6::int offset $5::int
 `
@@ -459,6 +509,8 @@ func (q *Queries) ListAppointments(ctx context.Context, arg ListAppointmentsPara
 			&i.Appointment.ExternalID,
 			&i.Appointment.CreatedAt,
 			&i.Appointment.UpdatedAt,
+			&i.Appointment.DetailsAt,
+			&i.Appointment.StateAt,
 			&i.Total,
 		); err != nil {
 			return nil, err
@@ -472,7 +524,7 @@ func (q *Queries) ListAppointments(ctx context.Context, arg ListAppointmentsPara
 }
 
 const listInteractions = `-- name: ListInteractions :many
-select i.clinic_id, i.env, i.id, i.patient_id, i.type, i.summary, i.source, i.source_id, i.occurred_at, i.created_at, count(*) over () as total from clinic.interactions i
+select i.clinic_id, i.env, i.id, i.patient_id, i.type, i.summary, i.source, i.source_id, i.occurred_at, i.created_at, i.origin, count(*) over () as total from clinic.interactions i
 where i.clinic_id = $1 and i.env = $2 and i.patient_id = $3
 order by i.occurred_at desc, i.id desc limit $5::int offset $4::int
 `
@@ -516,77 +568,7 @@ func (q *Queries) ListInteractions(ctx context.Context, arg ListInteractionsPara
 			&i.Interaction.SourceID,
 			&i.Interaction.OccurredAt,
 			&i.Interaction.CreatedAt,
-			&i.Total,
-		); err != nil {
-			return nil, err
-		}
-		items = append(items, i)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
-}
-
-const listPatients = `-- name: ListPatients :many
-select p.clinic_id, p.env, p.id, p.name, p.name_search, p.phone, p.phone_key, p.email, p.cpf_enc, p.cpf_hmac, p.cpf_last2, p.birth_date, p.status, p.external_ref, p.created_at, p.updated_at, p.anonymized_at, count(*) over () as total from clinic.patients p
-where p.clinic_id = $1 and p.env = $2
-and ($3::text = '' and p.status <> 'anonymized' or p.status = $3)
-and ($4::text = '' or p.name_search like '%' || clinic.search_form($4) || '%'
-    or ($5::text <> '' and p.phone like '%' || $5 || '%') or p.email ilike '%' || $4 || '%')
-order by p.name_search, p.id limit $7::int offset $6::int
-`
-
-type ListPatientsParams struct {
-	ClinicID  uuid.UUID
-	Env       hub.Environment
-	Status    string
-	Term      string
-	Digits    string
-	RowOffset int
-	RowLimit  int
-}
-
-type ListPatientsRow struct {
-	Patient Patient
-	Total   int64
-}
-
-func (q *Queries) ListPatients(ctx context.Context, arg ListPatientsParams) ([]ListPatientsRow, error) {
-	rows, err := q.db.Query(ctx, listPatients,
-		arg.ClinicID,
-		arg.Env,
-		arg.Status,
-		arg.Term,
-		arg.Digits,
-		arg.RowOffset,
-		arg.RowLimit,
-	)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	items := []ListPatientsRow{}
-	for rows.Next() {
-		var i ListPatientsRow
-		if err := rows.Scan(
-			&i.Patient.ClinicID,
-			&i.Patient.Env,
-			&i.Patient.ID,
-			&i.Patient.Name,
-			&i.Patient.NameSearch,
-			&i.Patient.Phone,
-			&i.Patient.PhoneKey,
-			&i.Patient.Email,
-			&i.Patient.CpfEnc,
-			&i.Patient.CpfHmac,
-			&i.Patient.CpfLast2,
-			&i.Patient.BirthDate,
-			&i.Patient.Status,
-			&i.Patient.ExternalRef,
-			&i.Patient.CreatedAt,
-			&i.Patient.UpdatedAt,
-			&i.Patient.AnonymizedAt,
+			&i.Interaction.Origin,
 			&i.Total,
 		); err != nil {
 			return nil, err
@@ -697,7 +679,7 @@ func (q *Queries) ListRecords(ctx context.Context, arg ListRecordsParams) ([]Lis
 }
 
 const lockAppointment = `-- name: LockAppointment :one
-select clinic_id, env, id, patient_id, starts_at, service, professional, status, reason, reminded_at, source, external_id, created_at, updated_at from clinic.appointments where clinic_id = $1 and env = $2 and id = $3 for update
+select clinic_id, env, id, patient_id, starts_at, service, professional, status, reason, reminded_at, source, external_id, created_at, updated_at, details_at, state_at from clinic.appointments where clinic_id = $1 and env = $2 and id = $3 for update
 `
 
 func (q *Queries) LockAppointment(ctx context.Context, clinicID uuid.UUID, env hub.Environment, iD uuid.UUID) (Appointment, error) {
@@ -718,12 +700,14 @@ func (q *Queries) LockAppointment(ctx context.Context, clinicID uuid.UUID, env h
 		&i.ExternalID,
 		&i.CreatedAt,
 		&i.UpdatedAt,
+		&i.DetailsAt,
+		&i.StateAt,
 	)
 	return i, err
 }
 
 const lockExternalAppointment = `-- name: LockExternalAppointment :one
-select clinic_id, env, id, patient_id, starts_at, service, professional, status, reason, reminded_at, source, external_id, created_at, updated_at from clinic.appointments where clinic_id = $1 and env = $2 and source = $3 and external_id = $4 for update
+select clinic_id, env, id, patient_id, starts_at, service, professional, status, reason, reminded_at, source, external_id, created_at, updated_at, details_at, state_at from clinic.appointments where clinic_id = $1 and env = $2 and source = $3 and external_id = $4 for update
 `
 
 type LockExternalAppointmentParams struct {
@@ -756,46 +740,8 @@ func (q *Queries) LockExternalAppointment(ctx context.Context, arg LockExternalA
 		&i.ExternalID,
 		&i.CreatedAt,
 		&i.UpdatedAt,
-	)
-	return i, err
-}
-
-const lockNamelessAppointment = `-- name: LockNamelessAppointment :one
-select clinic_id, env, id, patient_id, starts_at, service, professional, status, reason, reminded_at, source, external_id, created_at, updated_at from clinic.appointments where clinic_id = $1 and env = $2 and source = $3 and patient_id = $4 and starts_at = $5 for update
-`
-
-type LockNamelessAppointmentParams struct {
-	ClinicID  uuid.UUID
-	Env       hub.Environment
-	Source    *string
-	PatientID uuid.UUID
-	StartsAt  time.Time
-}
-
-func (q *Queries) LockNamelessAppointment(ctx context.Context, arg LockNamelessAppointmentParams) (Appointment, error) {
-	row := q.db.QueryRow(ctx, lockNamelessAppointment,
-		arg.ClinicID,
-		arg.Env,
-		arg.Source,
-		arg.PatientID,
-		arg.StartsAt,
-	)
-	var i Appointment
-	err := row.Scan(
-		&i.ClinicID,
-		&i.Env,
-		&i.ID,
-		&i.PatientID,
-		&i.StartsAt,
-		&i.Service,
-		&i.Professional,
-		&i.Status,
-		&i.Reason,
-		&i.RemindedAt,
-		&i.Source,
-		&i.ExternalID,
-		&i.CreatedAt,
-		&i.UpdatedAt,
+		&i.DetailsAt,
+		&i.StateAt,
 	)
 	return i, err
 }
@@ -938,10 +884,15 @@ func (q *Queries) PatientByRef(ctx context.Context, clinicID uuid.UUID, env hub.
 }
 
 const patientsAnywhere = `-- name: PatientsAnywhere :many
-select clinic_id, env, id, name, name_search, phone, phone_key, email, cpf_enc, cpf_hmac, cpf_last2, birth_date, status, external_ref, created_at, updated_at, anonymized_at from clinic.patients where env = 'live' and status <> 'anonymized' and phone_key = any($1::text[])
-order by created_at, id limit 100
+select p.clinic_id, p.env, p.id, p.name, p.name_search, p.phone, p.phone_key, p.email, p.cpf_enc, p.cpf_hmac, p.cpf_last2, p.birth_date, p.status, p.external_ref, p.created_at, p.updated_at, p.anonymized_at from clinic.patients p
+where p.env = 'live' and p.status <> 'anonymized' and (p.clinic_id, p.env, p.id) in (
+    select q.clinic_id, q.env, q.id from clinic.patients q where q.phone_key = any($1::text[])
+    union all
+    select l.clinic_id, l.env, l.patient_id from clinic.linked_phones l where l.phone_key = any($1::text[]))
+order by p.created_at, p.id limit 100
 `
 
+// Of all clinics, also by numbers that were linked.
 func (q *Queries) PatientsAnywhere(ctx context.Context, phoneKeys []string) ([]Patient, error) {
 	rows, err := q.db.Query(ctx, patientsAnywhere, phoneKeys)
 	if err != nil {
@@ -1092,8 +1043,9 @@ func (q *Queries) Record(ctx context.Context, clinicID uuid.UUID, env hub.Enviro
 }
 
 const setAppointment = `-- name: SetAppointment :one
-update clinic.appointments set patient_id = $4, starts_at = $5, service = $6, professional = $7, status = $8, reason = $9, reminded_at = $10, external_id = $11, updated_at = $12
-where clinic_id = $1 and env = $2 and id = $3 returning clinic_id, env, id, patient_id, starts_at, service, professional, status, reason, reminded_at, source, external_id, created_at, updated_at
+update clinic.appointments set patient_id = $4, starts_at = $5, service = $6, professional = $7, status = $8, reason = $9, reminded_at = $10, external_id = $11,
+    details_at = $12, state_at = $13, updated_at = $14
+where clinic_id = $1 and env = $2 and id = $3 returning clinic_id, env, id, patient_id, starts_at, service, professional, status, reason, reminded_at, source, external_id, created_at, updated_at, details_at, state_at
 `
 
 type SetAppointmentParams struct {
@@ -1108,6 +1060,8 @@ type SetAppointmentParams struct {
 	Reason       *string
 	RemindedAt   *time.Time
 	ExternalID   *string
+	DetailsAt    *time.Time
+	StateAt      *time.Time
 	UpdatedAt    time.Time
 }
 
@@ -1124,6 +1078,8 @@ func (q *Queries) SetAppointment(ctx context.Context, arg SetAppointmentParams) 
 		arg.Reason,
 		arg.RemindedAt,
 		arg.ExternalID,
+		arg.DetailsAt,
+		arg.StateAt,
 		arg.UpdatedAt,
 	)
 	var i Appointment
@@ -1142,6 +1098,8 @@ func (q *Queries) SetAppointment(ctx context.Context, arg SetAppointmentParams) 
 		&i.ExternalID,
 		&i.CreatedAt,
 		&i.UpdatedAt,
+		&i.DetailsAt,
+		&i.StateAt,
 	)
 	return i, err
 }
