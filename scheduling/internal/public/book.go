@@ -273,7 +273,9 @@ func (d *Desk) Cancel(ctx context.Context, o store.Org, token string, reason *st
 	}
 	return d.store.Act(ctx, booking.Cancel, store.Change{
 		Org: o, ID: found.ID, By: store.Actor{Kind: booking.Client}, Reason: reason,
-		Check: func(was dbgen.Appointment) error { return o.Policy.ClientMayCancel(was.StartAt.In(o.Zone), d.kit.Now()) },
+		Check: func(was dbgen.Appointment) error {
+			return o.Policy.ClientMayCancel(was.StartAt.In(o.Zone), d.kit.Now())
+		},
 	})
 }
 
@@ -285,7 +287,9 @@ func (d *Desk) Reschedule(ctx context.Context, o store.Org, token string, start 
 	}
 	done, err := d.store.Move(ctx, store.Move{Start: &start, Online: true, Explicit: true, Limits: d.View(o).Limits}, store.Change{
 		Org: o, ID: found.ID, By: store.Actor{Kind: booking.Client},
-		Check: func(was dbgen.Appointment) error { return o.Policy.ClientMayReschedule(was.StartAt.In(o.Zone), d.kit.Now()) },
+		Check: func(was dbgen.Appointment) error {
+			return o.Policy.ClientMayReschedule(was.StartAt.In(o.Zone), d.kit.Now())
+		},
 	})
 	if err != nil {
 		return Booked{}, err
