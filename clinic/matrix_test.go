@@ -66,7 +66,7 @@ var bodies = map[string]string{
 	"patients.update": `{"name":"X"}`, "records.create": `{"date":"2026-03-02","type":"x"}`, "appointments.create": `{"datetime":"2026-03-02T09:00:00Z"}`,
 	"appointments.update": `{"status":"completed"}`, "payments.create": `{"amount":1,"due_date":"2026-03-02","appointment_id":"{appointment}"}`, "payments.pay": `{}`,
 	"interactions.create": `{"interaction_type":"call","summary":"x"}`, "professionals.update": `{"name":"X"}`, "users.update": `{"name":"X"}`,
-	"inbox.link": `{"patient_id":"{patient}"}`,
+	"inbox.link": `{"patient_id":"{patient}"}`, "deletions.acknowledge": `{"note":"x"}`,
 }
 
 // queries are those that name a thing.

@@ -160,11 +160,11 @@ func (t *Tx) tombstone(at Scope, kind string, values ...string) []byte {
 
 // Opaque is an id of another product's as it is kept: itself, or where it is a tax id, or
 // has one in it, a keyed hash that is the same for the same one.
-func (s *Store) Opaque(at Scope, id string) string {
+func (t *Tx) Opaque(at Scope, id string) string {
 	if care.HideCPF(id) == id {
 		return id
 	}
-	return "cpf-" + hex.EncodeToString(s.Join(nil).tombstone(at, "id", id)[:16])
+	return "cpf-" + hex.EncodeToString(t.tombstone(at, "id", id)[:16])
 }
 
 // tombstones are those of a patient, or of what an import tells of one.
