@@ -111,6 +111,17 @@ func (w *traces) keys() []string {
 	return keys
 }
 
+// others are the numbers beside the present one that nobody else has.
+func (w *traces) others(present *string) []string {
+	list := []string{}
+	for _, phone := range w.phones {
+		if !w.shared[care.PhoneKey(phone)] && (present == nil || care.PhoneKey(phone) != care.PhoneKey(*present)) {
+			list = append(list, phone)
+		}
+	}
+	return list
+}
+
 // names tells whether an event names the patient.
 func (w *traces) names(n *news) bool {
 	for _, name := range w.called {

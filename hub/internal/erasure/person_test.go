@@ -71,6 +71,10 @@ func TestReadPerson(t *testing.T) {
 	require.True(t, readPerson([]byte(`{"email":"a@b.example"}`)).in([]byte(`A@b.example`)))
 	require.True(t, readPerson([]byte(`{"data":{"client_phone":"+351 912 345 678"}}`)).in([]byte(`"+351912345678"`)))
 	require.False(t, readPerson([]byte(`{"data":{"client_phone":"+351 912 345 678"}}`)).in([]byte(`"912345678"`)), "another country's")
+	several := readPerson([]byte(`{"data":{"phone":"+5511987654321","phones":["+5521987651111",551130001000,null,{}],"phone_shared":true}}`))
+	require.True(t, several.in([]byte(`"21 98765-1111"`)))
+	require.True(t, several.in([]byte(`"+551130001000"`)))
+	require.False(t, several.in([]byte(`"+5511987654321"`)))
 	require.True(t, readPerson([]byte(`{"data":{"phone":"11 3000-1000"}}`)).in([]byte(`"+551130001000"`)))
 	require.True(t, readPerson([]byte(`{"data":{"phone":"12345-6789"}}`)).in([]byte(`"123456789"`)), "a number of no plan")
 }
