@@ -115,7 +115,24 @@ func TestDeletionUnheard(t *testing.T) {
 	require.Equal(t, 200, again.status, again.text)
 	done := p.ok(202, "POST", "/patients/"+p.patient(phone)+"/deletion-request", nil)
 	require.Equal(t, map[string]string{"messaging": "failed"}, peers(done))
-	require.Equal(t, "completed", done["status"])
+	require.Equal(t, "needs_attention", done["status"])
+	require.Nil(t, done["completed_at"])
+
+	path := "/deletion-requests/" + done["id"].(string)
+	p.staff().refused(403, "admin_only", "POST", path+"/peers/messaging/acknowledge", nil)
+	p.another().refused(404, "not_found", "POST", path+"/peers/messaging/acknowledge", nil)
+	p.refused(404, "not_found", "POST", path+"/peers/scheduling/acknowledge", nil)
+	p.invalid("body.note", "POST", path+"/peers/messaging/acknowledge", object{"note": strings.Repeat("x", 501)})
+	for range 2 { // the first one stands
+		told := p.ok(200, "POST", path+"/peers/messaging/acknowledge", object{"note": "by letter to 123.456.789-09"})
+		require.Equal(t, "completed", told["status"])
+		peer := told["peers"].([]any)[0].(object)
+		require.Equal(t, "acknowledged", peer["status"])
+		require.Equal(t, "by letter to ***.***.***-09", peer["note"])
+		require.NotNil(t, peer["acknowledged_by"])
+	}
+	require.NotNil(t, p.get(path)["completed_at"])
+	require.Equal(t, 2, p.count(`select count(*) from hub.audit where tenant_id = $1 and action = 'deletions.acknowledge' and status = 200`))
 }
 
 // What nobody else must see is in no log, no URL and in no answer but where it belongs;

@@ -30,7 +30,7 @@ type write struct {
 // fixture is a clinic with one of everything.
 type fixture struct {
 	*practice
-	patient, other, appointment, pending, late, professional, entry string
+	patient, other, appointment, pending, late, professional, entry, deletion string
 }
 
 func newFixture(t *testing.T) *fixture {
@@ -49,6 +49,7 @@ func (p *practice) fixture(t *testing.T) *fixture {
 	f.professional = p.ok(201, "POST", "/professionals", object{"name": "Dra. Lima", "register": "CRM/SP 1"})["id"].(string)
 	p.connect("messaging").send("ignored", "message.received", object{"phone": "+5511911112222", "body": "Hi", "ticket_id": 1})
 	f.entry = p.items("/integrations/inbox")[0]["id"].(string)
+	f.deletion = p.ok(202, "POST", "/patients/"+p.patient("+5511900002222")+"/deletion-request", nil)["id"].(string)
 	return f
 }
 
@@ -83,6 +84,9 @@ func writes() []write {
 			return f.key().call("POST", "/integrations/action/log-interaction", object{"patient_phone": phone, "interaction_type": "call"})
 		}, nil},
 		{"deletions.request", of("POST", "/deletion-request", nil), []string{"patient.deleted"}},
+		{"deletions.acknowledge", func(f *fixture) answer {
+			return f.call("POST", "/deletion-requests/"+f.deletion+"/peers/messaging/acknowledge", nil)
+		}, nil},
 		{"inbox.link", func(f *fixture) answer {
 			return f.call("POST", "/integrations/inbox/"+f.entry+"/link", object{"patient_id": f.patient})
 		}, nil},

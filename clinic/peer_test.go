@@ -94,14 +94,20 @@ func (e *peer) arrived(kind string) (list []event) {
 	return list
 }
 
+// envelope is an event of the peer's.
+func (e *peer) envelope(id, kind string, data object, at time.Time) []byte {
+	e.t.Helper()
+	raw, err := json.Marshal(object{
+		"id": id, "product": e.product, "event_type": kind, "timestamp": at.UTC().Format(time.RFC3339), "correlation_id": "corr-" + id, "data": data,
+	})
+	require.NoError(e.t, err)
+	return raw
+}
+
 // deliver sends an event to the clinic, signed, and gives the status of the answer.
 func (e *peer) deliver(id, kind string, data object) answer {
 	e.t.Helper()
-	raw, err := json.Marshal(object{
-		"id": id, "product": e.product, "event_type": kind, "timestamp": time.Now().UTC().Format(time.RFC3339), "correlation_id": "corr-" + id, "data": data,
-	})
-	require.NoError(e.t, err)
-	return e.post(raw)
+	return e.post(e.envelope(id, kind, data, time.Now()))
 }
 
 func (e *peer) post(raw []byte) answer {
@@ -119,4 +125,12 @@ func (e *peer) send(outcome, kind string, data object) (id string) {
 	require.Equal(e.t, 200, got.status, got.text)
 	require.Equal(e.t, outcome, got.body["status"], got.text)
 	return id
+}
+
+// sendAt is [peer.send] of an event that happened at a time.
+func (e *peer) sendAt(at time.Time, outcome, kind string, data object) {
+	e.t.Helper()
+	got := e.post(e.envelope(hub.NewEventID(), kind, data, at))
+	require.Equal(e.t, 200, got.status, got.text)
+	require.Equal(e.t, outcome, got.body["status"], got.text)
 }

@@ -72,24 +72,102 @@ func TestBookingsBecomeAppointments(t *testing.T) {
 	require.Contains(t, p.history(id), "appointment_cancelled: travelling")
 }
 
-// Document 3's appointment.created tells no id; who and when do.
+// Document 3's appointment.created tells no id; who and when do. What is told of one
+// later by an id that nobody knows is believed to mean it only where nothing else can be
+// meant.
 func TestBookingsWithoutIDs(t *testing.T) {
 	t.Parallel()
 	p := newPractice(t)
 	id := p.patient(phone)
 	s := p.connect("scheduling")
 	soonest := time.Now().Add(time.Hour).UTC().Truncate(time.Second)
-	for _, when := range []time.Time{soonest, soonest.Add(240 * time.Hour), soonest} {
-		s.send("accepted", "appointment.created", object{"client_phone": phone, "service": "Cleaning", "professional": "Dr. Lima", "datetime": when.Format(time.RFC3339)})
+	at := func(when time.Time) string { return when.Format(time.RFC3339) }
+	book := func(when time.Time) {
+		s.send("accepted", "appointment.created", object{"client_phone": phone, "service": "Cleaning", "professional": "Dr. Lima", "datetime": at(when)})
 	}
-	require.Len(t, p.items("/patients/"+id+"/appointments"), 2)
+	later, past := soonest.Add(240*time.Hour), soonest.Add(-20*time.Hour)
+	for _, when := range []time.Time{later, soonest, past, soonest, soonest.Add(-90 * time.Hour)} {
+		book(when)
+	}
+	// standing is how each appointment stands, by its time.
+	standing := func() map[string]string {
+		list := map[string]string{}
+		for _, one := range p.items("/patients/" + id + "/appointments") {
+			list[one["datetime"].(string)] = one["status"].(string)
+			if one["external_id"] != nil {
+				list[one["datetime"].(string)] += " " + one["external_id"].(string)
+			}
+		}
+		return list
+	}
+	want := map[string]string{at(later): "scheduled", at(soonest): "scheduled", at(past): "scheduled", at(soonest.Add(-90 * time.Hour)): "scheduled"}
+	require.Equal(t, want, standing())
+
+	// Two are to come: which is meant, a person has to say.
+	s.send("ignored", "appointment.reminded", object{"appointment_id": "a-9", "client_phone": phone})
+	s.send("ignored", "appointment.cancelled", object{"appointment_id": "a-8", "client_phone": phone, "reason": ""})
+	s.send("ignored", "appointment.cancelled", object{"appointment_id": "a-8", "client_phone": phone, "datetime": at(soonest.Add(time.Minute))})
+	require.Equal(t, want, standing())
+	require.Len(t, p.items("/integrations/inbox"), 3)
+
+	// The time says which, whatever is nearer to now. Its id is known from then on, and what waited for it follows.
+	s.send("accepted", "appointment.cancelled", object{"appointment_id": "a-7", "client_phone": phone, "datetime": at(later)})
+	want[at(later)] = "cancelled a-7"
+	require.Equal(t, want, standing())
+	// One is left to come, and one that may just have been missed.
+	s.send("accepted", "appointment.noshow", object{"appointment_id": "a-6", "client_phone": phone})
+	want[at(past)] = "no_show a-6"
+	require.Equal(t, want, standing())
 	s.send("accepted", "appointment.reminded", object{"appointment_id": "a-9", "client_phone": phone})
+	want[at(soonest)] = "scheduled a-9"
+	require.Equal(t, want, standing())
 	s.send("accepted", "appointment.cancelled", object{"appointment_id": "a-9", "reason": ""})
-	list := p.items("/patients/" + id + "/appointments") // the newest first
-	require.Equal(t, "scheduled", list[0]["status"])
-	require.Nil(t, list[0]["external_id"])
-	require.Equal(t, "cancelled", list[1]["status"])
-	require.Equal(t, "a-9", list[1]["external_id"])
+	want[at(soonest)] = "cancelled a-9"
+	require.Equal(t, want, standing())
+	require.Len(t, p.items("/integrations/inbox"), 2, "the reminder followed")
+}
+
+// Of what is told of an appointment the latest is true, in whatever order it comes.
+func TestLateNewsOfBookings(t *testing.T) {
+	t.Parallel()
+	p := newPractice(t)
+	id := p.patient(phone)
+	s := p.connect("scheduling")
+	now := time.Now().UTC().Truncate(time.Second)
+	when, moved := now.Add(48*time.Hour), now.Add(72*time.Hour)
+	one := func() object {
+		t.Helper()
+		list := p.items("/patients/" + id + "/appointments")
+		require.Len(t, list, 1)
+		return list[0]
+	}
+	created := func(at time.Time, service string) object {
+		return object{"appointment_id": "a-1", "client_phone": phone, "service": service, "professional": "Dr. Lima", "datetime": at.Format(time.RFC3339)}
+	}
+	about := object{"appointment_id": "a-1", "client_phone": phone}
+	s.sendAt(now.Add(-10*time.Minute), "accepted", "appointment.created", created(moved, "Moved"))
+	s.sendAt(now.Add(-30*time.Minute), "accepted", "appointment.created", created(when, "First"))
+	require.Equal(t, moved.Format(time.RFC3339), one()["datetime"])
+	require.Equal(t, "Moved", one()["service"])
+	s.sendAt(now.Add(-5*time.Minute), "accepted", "appointment.cancelled", about)
+	s.sendAt(now.Add(-8*time.Minute), "accepted", "appointment.noshow", about)
+	require.Equal(t, "cancelled", one()["status"])
+	s.sendAt(now.Add(-9*time.Minute), "accepted", "appointment.reminded", about)
+	s.sendAt(now.Add(-20*time.Minute), "accepted", "appointment.reminded", about)
+	require.Equal(t, now.Add(-9*time.Minute).Format(time.RFC3339), one()["reminded_at"])
+	require.Len(t, p.history(id), 6, "all of it happened")
+	s.sendAt(now.Add(-4*time.Minute), "accepted", "appointment.created", created(when, "Back"))
+	require.Equal(t, "Back", one()["service"])
+	require.Equal(t, "cancelled", one()["status"])
+
+	// What the clinic's users say counts too, from when they said it.
+	p.ok(200, "PUT", "/appointments/"+one()["id"].(string), object{"status": "confirmed", "service": "Ours"})
+	s.sendAt(now.Add(-time.Minute), "accepted", "appointment.noshow", about)
+	s.sendAt(now.Add(-time.Minute), "accepted", "appointment.created", created(moved, "Theirs"))
+	require.Equal(t, "confirmed", one()["status"])
+	require.Equal(t, "Ours", one()["service"])
+	s.sendAt(now.Add(time.Minute), "accepted", "appointment.cancelled", about)
+	require.Equal(t, "cancelled", one()["status"])
 }
 
 func TestEventsHaveOneEffect(t *testing.T) {
@@ -99,12 +177,19 @@ func TestEventsHaveOneEffect(t *testing.T) {
 	m := p.connect("messaging")
 	event := hub.NewEventID()
 	data := object{"phone": phone, "name": "Ana", "body": "Hello", "ticket_id": 1}
+	raw := m.envelope(event, "message.received", data, time.Now())
+	outcomes := make(chan any, 50)
 	var group sync.WaitGroup
-	for range 20 {
-		group.Go(func() { m.deliver(event, "message.received", data) })
+	for range cap(outcomes) {
+		group.Go(func() { outcomes <- m.post(raw).body["status"] })
 	}
 	group.Wait()
-	require.Equal(t, "duplicate", m.deliver(event, "message.received", data).body["status"])
+	close(outcomes)
+	counts := map[any]int{}
+	for outcome := range outcomes {
+		counts[outcome]++
+	}
+	require.Equal(t, map[any]int{"accepted": 1, "duplicate": 49}, counts)
 	require.Len(t, p.history(id), 1)
 	data["body"] = "Another"
 	require.Equal(t, 409, m.deliver(event, "message.received", data).status)
@@ -204,4 +289,48 @@ func TestLogInteraction(t *testing.T) {
 	}
 	p.key("patient.search").refused(403, "missing_scope", "POST", "/integrations/action/log-interaction", body)
 	require.Equal(t, 1, p.count(`select count(*) from hub.audit where tenant_id = $1 and action = 'integrations.log-interaction' and status = 404`), "every integration call is audited")
+}
+
+// What a key calls its source is its own: it tells nothing of another patient, speaks for
+// no other product where it belongs to one, and keeps no product's event out.
+func TestLogInteractionOfAnotherSource(t *testing.T) {
+	t.Parallel()
+	p := newPractice(t)
+	id, other := p.patient(phone), p.patient("+5511900001111")
+	m := p.connect("messaging")
+	const path = "/integrations/action/log-interaction"
+	key, own := p.key("interaction.write"), p.as(m.key)
+	event := hub.NewEventID()
+	body := func(change object) object {
+		b := object{"patient_phone": phone, "interaction_type": "call", "summary": "Hello", "source": "messaging", "source_id": event}
+		for name, value := range change {
+			b[name] = value
+		}
+		return b
+	}
+	key.ok(200, "POST", path, body(nil))
+	for _, change := range []object{{"patient_phone": "+5511900001111"}, {"summary": "Bye"}, {"interaction_type": "visit"}} {
+		got := key.refused(409, "source_id_reused", "POST", path, body(change))
+		require.NotContains(t, text(t, got), id)
+	}
+	require.Empty(t, p.history(other))
+	key.invalid("body.source", "POST", path, body(object{"source": "clinic"}))
+	own.invalid("body.source", "POST", path, body(object{"source": "scheduling"}))
+	own.invalid("body.source", "POST", path, body(object{"source": "clinic"}))
+
+	// The product's own call, and its own event, of the same id.
+	own.ok(200, "POST", path, body(object{"summary": "Own call"}))
+	without := body(object{"summary": "Without", "source_id": "m-2"})
+	delete(without, "source")
+	own.ok(200, "POST", path, without)
+	require.Equal(t, 200, m.deliver(event, "message.received", object{"phone": phone, "body": "The event", "ticket_id": 1}).status)
+	require.ElementsMatch(t, []string{"call: Hello", "call: Own call", "call: Without", "message_received: The event"}, p.history(id))
+	for _, one := range p.items("/patients/" + id + "/interactions") {
+		require.Equal(t, "messaging", one["source"])
+	}
+
+	// Ids that read as tax ids are kept as something else, the same each time.
+	digits := body(object{"source_id": "529.982.247-25"})
+	require.Equal(t, key.ok(200, "POST", path, digits), key.ok(200, "POST", path, digits))
+	require.NotContains(t, p.snapshot(), "529.982.247-25")
 }

@@ -138,6 +138,21 @@ func TestACodeForWhatIsPaidEnds(t *testing.T) {
 	p.guest().refused(409, "charge_state", "POST", "/dev/payments/"+full["txid"].(string)+"/pay", nil)
 	p.pay(other["txid"])
 	require.EqualValues(t, 85, p.spent())
+	require.Equal(t, false, p.appointment(id)["needs_refund"])
+
+	// Paid by both before the provider heard of it.
+	second := p.book(time.Hour)
+	full = p.ok(201, "POST", "/payments/pix", object{"appointment_id": second})
+	p.ok(201, "POST", "/payments", object{"appointment_id": second, "amount": 80, "method": "cash"})
+	p.pay(full["txid"])
+	require.Equal(t, true, p.appointment(second)["needs_refund"])
+	require.EqualValues(t, 85+160, p.spent())
+	p.exec(`update scheduling.sandbox_charges set status = 'refunded', refunded_cents = amount_cents where txid = $1`, full["txid"])
+	p.exec(`update scheduling.provider_events set processed_at = null, due_at = received_at where charge_id = $1`, full["provider_payment_id"])
+	p.work("payments")
+	require.Equal(t, false, p.appointment(second)["needs_refund"])
+	require.Equal(t, "paid", p.appointment(second)["payment_status"])
+	require.EqualValues(t, 85+80, p.spent())
 }
 
 // A code that staff make for the deposit does not hold the slot any longer.

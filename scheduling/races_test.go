@@ -70,7 +70,9 @@ func TestFirstBookingsAtOnceAreOfOneClient(t *testing.T) {
 	p := opened(t)
 	people := []string{p.professional, p.studio.professional("Eva", p.service), p.studio.professional("Rui", p.service)}
 	p.ok(200, "PUT", "/organization/settings", object{"max_active_bookings_per_client": 2, "require_client_phone": false})
-	known := func(sql string, value string) int { return p.count("scheduling.clients where org_id = $1 and "+sql, p.org, value) }
+	known := func(sql string, value string) int {
+		return p.count("scheduling.clients where org_id = $1 and "+sql, p.org, value)
+	}
 
 	forms := []string{"11 98765-0000", "+55 11 8765-0000", "5511987650000"} // of one number
 	got := map[string]int{}

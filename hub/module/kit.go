@@ -18,6 +18,7 @@ type Kit struct {
 	Pool     *pgxpool.Pool    // the hub's database, with the product's schema first in search_path
 	Events   Publisher        //
 	Sent     Deliveries       //
+	Erasures Erasures         //
 	Tenants  Tenants          //
 	Peers    Peers            //
 	Jobs     Jobs             //
@@ -58,6 +59,28 @@ type Deliveries interface {
 type Delivery struct {
 	IntegrationID uuid.UUID
 	Status        string // pending, delivered, parked or failed
+}
+
+// Erasures are what becomes of the log when a [hub.PatientDeleted] is published or
+// taken in.
+type Erasures interface {
+	// Know tells what else in the log is about the person, in the transaction that
+	// publishes or takes in the event. The hub keeps it, encrypted, until the payloads
+	// are erased, and tells nobody.
+	Know(ctx context.Context, tx pgx.Tx, event hub.Event, traces Traces) error
+	// Release says that nobody waits any more for receivers that did not take the event:
+	// it goes too, which they could have been sent again.
+	Release(ctx context.Context, tx pgx.Tx, event hub.Event) error
+}
+
+// Traces are what a person who is to be forgotten was known by, beside what the deletion
+// event says.
+type Traces struct {
+	Names  []string `json:"names,omitempty"`  // for numbers that are shared: alone they may be a namesake's
+	Emails []string `json:"emails,omitempty"` // earlier ones too
+	Phones []string `json:"phones,omitempty"` // international, with a leading plus
+	Shared []string `json:"shared,omitempty"` // numbers that somebody else has too: a payload with one has to say more
+	Events []string `json:"events,omitempty"` // ids of events that were theirs, whatever they say
 }
 
 // Auditor adds to the hub's audit log. Calls of keys, the integration interface and

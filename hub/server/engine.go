@@ -87,7 +87,7 @@ func startEngine(cfg config.Config, s *storage, guard *egress.Guard, speaks dire
 	ctx, cancel := context.WithCancel(context.Background())
 	e.cancel = cancel
 	drainer := ledger.NewDrainer(s.api, log, e.dispatcher.Kick)
-	eraser := erasure.New(s.api, log, e.metrics, e.dispatcher.Erasing)
+	eraser := erasure.New(s.api, log, e.metrics, s.box, e.dispatcher.Erasing)
 	maintenance := ledger.NewMaintenance(s.api, log, now, cfg.Retention, e.metrics.GaveUp)
 	for _, work := range append(more,
 		e.directory.Run, e.dispatcher.Sweep, e.replays.Run, e.tail.Run, maintenance.Run, drainer.Run, eraser.Run, e.runRetrier,

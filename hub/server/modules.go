@@ -21,6 +21,7 @@ import (
 	"integrationhub/hub/internal/auth"
 	"integrationhub/hub/internal/connect"
 	"integrationhub/hub/internal/egress"
+	"integrationhub/hub/internal/erasure"
 	"integrationhub/hub/internal/files"
 	"integrationhub/hub/internal/inbox"
 	"integrationhub/hub/internal/jobs"
@@ -235,7 +236,7 @@ func (s *Server) open(ctx context.Context, one *hosted, operators *auth.Service,
 		Pool: one.pool, Events: outbox.Product{Outbox: s.engine.outbox, Name: name}, Tenants: moduleTenants{s.storage.api, name}, Peers: modulePeers{s.products.connect, name},
 		Jobs: jobs.Queue{Product: name, Now: now}, Sealer: moduleSealer{s.storage.box, name},
 		Accounts: operators.NewAccounts(name, s.storage.box.Derive("product/"+name+"/access-tokens"), cfg.AccessTTL, now),
-		Limits:   moduleLimits{limits.limiter, name, cfg.ProductLimits}, Audit: moduleAudit{audit.NewRecorder(s.storage.api)}, Sent: moduleDeliveries{s.engine.reader},
+		Limits:   moduleLimits{limits.limiter, name, cfg.ProductLimits}, Audit: moduleAudit{audit.NewRecorder(s.storage.api)}, Sent: moduleDeliveries{s.engine.reader}, Erasures: erasure.Known{Box: s.storage.box},
 		Mail: s.mail.For(name), Files: s.products.files.For(name), HTTP: s.products.http,
 		URLs:     module.URLs{Public: s.publicURL(), Base: one.base},
 		Settings: settingsFor(cfg),

@@ -11,6 +11,7 @@ import (
 
 	"integrationhub/hub"
 	"integrationhub/scheduling/internal/booking"
+	"integrationhub/scheduling/internal/payment"
 	"integrationhub/scheduling/internal/store"
 )
 
@@ -83,7 +84,8 @@ func (v *visit) emptyForm(c chosen, at time.Time) *form {
 		AllTimes: v.link("time", "service", service, "professional", c.parameter, "date", booking.DateOf(at, v.org.Zone).String()),
 		Deposit:  offer.DepositAmount > 0, Policy: v.look.CancellationPolicy, Terms: v.look.TermsURL, Privacy: v.look.PrivacyURL,
 	}
-	f.Name.Required, f.Phone.Required, f.Email.Required = true, v.org.Settings.RequireClientPhone, v.org.Settings.RequireClientEmail
+	f.Name.Required, f.Phone.Required = true, v.org.Settings.RequireClientPhone
+	f.Email.Required = v.org.Settings.RequireClientEmail || f.Deposit && v.desk.DepositNeedsEmail()
 	return f
 }
 
@@ -145,10 +147,17 @@ func (v *visit) notBooked(err error, c chosen, at time.Time, f *form) (reply, er
 	case told.Code == "booking_refused":
 		f.Alert = t.Refused
 		return v.detailsPage(http.StatusForbidden, c, at, f), nil
-	case told.Code == "provider_not_configured":
+	case told.Code == payment.CodeNotConfigured, told.Code == payment.CodeCurrency:
 		f.Alert = t.NoProvider
 		return v.detailsPage(http.StatusConflict, c, at, f), nil
-	case told.Code == "validation_failed" && v.wrong(f, told.Fields):
+	case told.Code == store.ErrUnderWay.Code:
+		f.Alert = t.UnavailableHint
+		return v.detailsPage(http.StatusConflict, c, at, f), nil
+	case errors.Is(err, hub.ErrPeer), errors.Is(err, hub.ErrPeerTimeout): // nothing was booked, and the form can be sent again
+		v.kit.Log.WarnContext(v.ctx, "a deposit could not be asked for", "error", err)
+		f.Alert = t.NoCharge
+		return v.detailsPage(http.StatusServiceUnavailable, c, at, f), nil
+	case errors.Is(err, hub.ErrInvalid) && v.wrong(f, told.Fields):
 		return v.detailsPage(http.StatusUnprocessableEntity, c, at, f), nil
 	}
 	return reply{}, err

@@ -43,7 +43,7 @@ type words struct {
 	WrongName, WrongPhone, NeedPhone                         string
 	WrongEmail, NeedEmail, WrongNotes                        string
 	Taken, TakenHint, TakenNone, TakenMove, BookThis, SeeAll string
-	TooMany, Refused, NoProvider                             string
+	TooMany, Refused, NoProvider, NoCharge                   string
 
 	// What was booked.
 	Summary, Service, With, When, Price, DueNow                        string

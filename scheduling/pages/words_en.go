@@ -42,6 +42,7 @@ var english = language{
 		BookThis: "Confirm new time", SeeAll: "See all times",
 		TooMany:    "There are already as many open bookings under this phone number as this business allows.",
 		Refused:    "This booking cannot be made online. Please contact the business.",
+		NoCharge:   "The deposit could not be set up just now, so nothing was booked. What you typed is kept: please try again in a moment.",
 		NoProvider: "This service needs a deposit, which cannot be paid online yet. Please contact the business.",
 
 		Summary: "Your booking", Service: "Service", With: "With", When: "When", Price: "Price", DueNow: "Deposit",

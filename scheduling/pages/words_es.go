@@ -42,6 +42,7 @@ var spanish = language{
 		BookThis: "Confirmar nueva hora", SeeAll: "Ver todas las horas",
 		TooMany:    "Este teléfono ya tiene el máximo de reservas abiertas que permite este negocio.",
 		Refused:    "Esta reserva no se puede hacer en línea. Comunícate con el negocio.",
+		NoCharge:   "El anticipo no se pudo preparar en este momento, así que no se reservó nada. Lo que escribiste se conserva: inténtalo de nuevo en un momento.",
 		NoProvider: "Este servicio pide un anticipo que todavía no se puede pagar en línea. Comunícate con el negocio.",
 
 		Summary: "Tu reserva", Service: "Servicio", With: "Con", When: "Cuándo", Price: "Precio", DueNow: "Anticipo",

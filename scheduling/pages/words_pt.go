@@ -42,6 +42,7 @@ var portuguese = language{
 		BookThis: "Confirmar novo horário", SeeAll: "Ver todos os horários",
 		TooMany:    "Este telefone já tem o máximo de agendamentos em aberto que este estabelecimento permite.",
 		Refused:    "Este agendamento não pode ser feito online. Fale com o estabelecimento.",
+		NoCharge:   "O sinal não pôde ser preparado agora, e nada foi reservado. O que você digitou foi mantido: tente de novo em instantes.",
 		NoProvider: "Este serviço pede um sinal, que ainda não pode ser pago online. Fale com o estabelecimento.",
 
 		Summary: "Seu agendamento", Service: "Serviço", With: "Com", When: "Quando", Price: "Preço", DueNow: "Sinal",

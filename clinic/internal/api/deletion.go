@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -16,7 +17,7 @@ import (
 type Deletion struct {
 	ID          uuid.UUID      `json:"id"`
 	PatientID   uuid.UUID      `json:"patient_id"`
-	Status      string         `json:"status" enum:"waiting,completed" doc:"The patient is anonymized at once; it waits for the connected products"`
+	Status      string         `json:"status" enum:"waiting,needs_attention,completed" doc:"The patient is anonymized at once. waiting: for connected products; needs_attention: one did not take it, and people have to tell it; completed: all acknowledged"`
 	Peers       []DeletionPeer `json:"peers" nullable:"false"`
 	RequestedAt time.Time      `json:"requested_at"`
 	CompletedAt *time.Time     `json:"completed_at"`
@@ -25,8 +26,10 @@ type Deletion struct {
 // DeletionPeer is a connected product that was asked to forget the patient.
 type DeletionPeer struct {
 	Product        string     `json:"product"`
-	Status         string     `json:"status" enum:"pending,acknowledged,failed" doc:"failed: it did not take the event, so people have to tell it"`
+	Status         string     `json:"status" enum:"pending,acknowledged,failed" doc:"failed: it did not take the event, or was disconnected; the event is sent again where somebody retries it, else people have to tell it"`
 	AcknowledgedAt *time.Time `json:"acknowledged_at"`
+	AcknowledgedBy *uuid.UUID `json:"acknowledged_by" doc:"The user who noted that the product was told by other means; null: it took the event"`
+	Note           *string    `json:"note"`
 }
 
 type deletionOutput struct{ Body Deletion }
@@ -35,7 +38,7 @@ func deletionOf(d store.Deletion) *deletionOutput {
 	return &deletionOutput{Deletion{
 		ID: d.ID, PatientID: d.PatientID, Status: d.Status, RequestedAt: d.RequestedAt.UTC(), CompletedAt: maybeMoment(d.CompletedAt),
 		Peers: rest.Map(d.Peers, func(p dbgen.DeletionPeer) DeletionPeer {
-			return DeletionPeer{p.Product, p.Status, maybeMoment(p.AcknowledgedAt)}
+			return DeletionPeer{p.Product, p.Status, maybeMoment(p.AcknowledgedAt), p.AcknowledgedBy, p.Note}
 		}),
 	}}
 }
@@ -59,4 +62,33 @@ func (a *API) getDeletion(ctx context.Context, in *rest.ByID) (*deletionOutput, 
 		module.Concerns(ctx, found.PatientID.String())
 	}
 	return deletionOf(found), err
+}
+
+type acknowledgeFields struct {
+	Note rest.Optional[string] `json:"note,omitempty" doc:"How the product was told"`
+}
+
+type acknowledgeInput struct {
+	rest.ByID
+	Product string             `path:"product" maxLength:"60"`
+	Body    *acknowledgeFields `nameHint:"AcknowledgeDeletion" required:"false"`
+}
+
+// acknowledgeDeletion notes that people told a product by other means.
+func (a *API) acknowledgeDeletion(ctx context.Context, in *acknowledgeInput) (*deletionOutput, error) {
+	at, who, err := scope(ctx)
+	if err != nil {
+		return nil, err
+	}
+	note := ""
+	if in.Body != nil {
+		note = strings.TrimSpace(in.Body.Note.Value)
+	}
+	var wrong rest.Faults
+	wrong.Length(note, "body.note", 0, 500)
+	if err := wrong.Err(); err != nil {
+		return nil, err
+	}
+	done, err := a.store.AcknowledgeDeletion(ctx, at, in.ID, in.Product, note, who.UserID)
+	return deletionOf(done), err
 }

@@ -76,7 +76,7 @@ type Import struct {
 	Processed  int        `json:"processed" doc:"Of them, so far"`
 	Created    int        `json:"created"`
 	Updated    int        `json:"updated"`
-	Skipped    int        `json:"skipped" doc:"The clinic knew all of it"`
+	Skipped    int        `json:"skipped" doc:"The clinic knew all of it; or it is about somebody who asked to be forgotten: those are among the errors"`
 	Failed     int        `json:"failed" doc:"Lines with an error"`
 	Problem    *string    `json:"problem" doc:"Why the import as a whole failed"`
 	CreatedAt  time.Time  `json:"created_at"`

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"integrationhub/clinic/internal/care"
 	"integrationhub/clinic/internal/store"
 	"integrationhub/clinic/internal/store/dbgen"
 	"integrationhub/hub"
@@ -53,7 +54,7 @@ func (a *API) createInteraction(ctx context.Context, in *interactionInput) (*str
 	}
 	var wrong rest.Faults
 	needType(&wrong, in.Body.Type)
-	d := store.InteractionData{Type: in.Body.Type, Summary: in.Body.Summary, Source: ownSource, SourceID: uuid.NewString(), At: a.kit.Now()}
+	d := store.InteractionData{Type: in.Body.Type, Summary: in.Body.Summary, Source: ownSource, SourceID: uuid.NewString(), Origin: store.OriginEvent, At: a.kit.Now()}
 	if in.Body.OccurredAt.Given() {
 		d.At = wrong.Instant(in.Body.OccurredAt.Value, "body.occurred_at")
 	}
@@ -90,8 +91,8 @@ type logInteractionInput struct {
 		PatientPhone string                `json:"patient_phone" maxLength:"40" example:"+5511987654321"`
 		Type         string                `json:"interaction_type" doc:"Lower-case, with underscores: message_received, ticket_closed, …"`
 		Summary      rest.Optional[string] `json:"summary,omitempty"`
-		Source       rest.Optional[string] `json:"source,omitempty" doc:"Originating product; absent: the key's"`
-		SourceID     rest.Optional[string] `json:"source_id,omitempty" doc:"Identifier there; the same one is logged once"`
+		Source       rest.Optional[string] `json:"source,omitempty" doc:"Originating product; absent: the key's. A connected product's key speaks for that product only"`
+		SourceID     rest.Optional[string] `json:"source_id,omitempty" doc:"Identifier there; the same one is logged once, and is refused with 409 for anything else"`
 	} `nameHint:"LogInteraction"`
 }
 
@@ -111,7 +112,12 @@ func (a *API) logInteraction(ctx context.Context, in *logInteractionInput) (*log
 		return nil, err
 	}
 	b := &in.Body
-	d := store.InteractionData{Type: b.Type, Summary: b.Summary.Value, Source: b.Source.Value, SourceID: b.SourceID.Value, At: a.kit.Now()}
+	d := store.InteractionData{
+		Type: b.Type, Summary: b.Summary.Value, Source: b.Source.Value, SourceID: b.SourceID.Value, Origin: store.OriginKey, At: a.kit.Now(),
+	}
+	if who.Peer != "" {
+		d.Origin = store.OriginPeer
+	}
 	if d.Source == "" {
 		d.Source = who.Peer
 	}
@@ -126,10 +132,16 @@ func (a *API) logInteraction(ctx context.Context, in *logInteractionInput) (*log
 	needType(&wrong, d.Type)
 	wrong.Length(d.Summary, "body.summary", 0, store.MaxSummary)
 	wrong.Length(d.Source, "body.source", 1, 60)
+	wrong.Need(who.Peer == "" || d.Source == who.Peer, "body.source", "must be the product that the key belongs to")
+	wrong.Need(d.Source != ownSource, "body.source", "must not be the clinic itself")
 	wrong.Length(d.SourceID, "body.source_id", 1, 200)
+	for _, one := range []struct{ text, location string }{{d.Type, "body.interaction_type"}, {d.Source, "body.source"}} {
+		wrong.Need(care.HideCPF(one.text) == one.text, one.location, "must not have a CPF in it")
+	}
 	if err := wrong.Err(); err != nil {
 		return nil, err
 	}
+	d.SourceID = a.store.Opaque(at, d.SourceID)
 	out := &logInteractionOutput{}
 	err = a.store.InTx(ctx, "logging an interaction", func(tx *store.Tx) error {
 		patients, err := tx.ByPhone(ctx, at, b.PatientPhone)

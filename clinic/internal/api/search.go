@@ -121,7 +121,7 @@ func (a *API) searchRecords(ctx context.Context, in *OfPatient) (*searchRecordsO
 		if shown == nil {
 			continue
 		}
-		summary := RecordSummary{r.ID, day(r.Date), shown.Type, r.Professional, shown.Summary, a.recordURL(r)}
+		summary := RecordSummary{r.ID, day(r.Date), shown.Type, care.HideCPF(r.Professional), shown.Summary, a.recordURL(r)}
 		if r.Sensitivity != care.Normal { // whom a patient sees, and where it is kept, tell what it is about
 			summary.Professional, summary.URL = shown.Summary, ""
 		}
@@ -163,7 +163,7 @@ func (a *API) searchAppointments(ctx context.Context, in *searchAppointmentsInpu
 	out := &searchAppointmentsOutput{}
 	out.Body.Appointments = rest.Map(rows, func(r dbgen.ListAppointmentsRow) AppointmentSummary {
 		one := r.Appointment
-		return AppointmentSummary{one.ID, one.StartsAt.UTC(), care.Scrub(one.Service), one.Professional, one.Status, a.kit.URLs.Base + "/appointments/" + one.ID.String()}
+		return AppointmentSummary{one.ID, one.StartsAt.UTC(), care.Scrub(one.Service), care.HideCPF(one.Professional), one.Status, a.kit.URLs.Base + "/appointments/" + one.ID.String()}
 	})
 	return out, err
 }

@@ -45,7 +45,7 @@ type Shown struct{ Type, Summary string }
 func (s Sensitivity) Outside(kind, summary string) *Shown {
 	switch s {
 	case Normal:
-		return &Shown{kind, Scrub(summary)}
+		return &Shown{Scrub(kind), Scrub(summary)}
 	case Restricted:
 		return &Shown{"restricted", "***"}
 	case VeryRestricted:
@@ -59,8 +59,13 @@ var (
 	icdForm = regexp.MustCompile(`\b([A-Z][0-9]{2}(\.?[0-9]{1,2})?|[a-z][0-9]{2}\.[0-9]{1,2})\b`)
 )
 
-// Scrub hides tax ids and codes of diagnoses in what people wrote.
-func Scrub(text string) string {
+// Scrub hides tax ids and codes of diagnoses in what people wrote, for whoever is not of
+// the clinic.
+func Scrub(text string) string { return icdForm.ReplaceAllString(HideCPF(text), "***") }
+
+// HideCPF hides tax ids in a text that is kept as it is: they stand nowhere but where
+// they are encrypted.
+func HideCPF(text string) string {
 	var b strings.Builder
 	done := 0
 	for _, at := range cpfForm.FindAllStringIndex(text, -1) {
@@ -73,7 +78,7 @@ func Scrub(text string) string {
 		done = at[1]
 	}
 	b.WriteString(text[done:])
-	return icdForm.ReplaceAllString(b.String(), "***")
+	return b.String()
 }
 
 func digitBeside(text string, start, end int) bool {

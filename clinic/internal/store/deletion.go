@@ -11,14 +11,6 @@ import (
 	"integrationhub/clinic/internal/care"
 	"integrationhub/clinic/internal/store/dbgen"
 	"integrationhub/hub"
-	"integrationhub/hub/module"
-)
-
-// Statuses of a peer that was asked to forget a patient.
-const (
-	peerPending      = "pending"
-	peerAcknowledged = "acknowledged"
-	peerFailed       = "failed" // it did not take the event: people have to tell it
 )
 
 // Deletion is a request to be forgotten, and where the connected products stand.
@@ -58,17 +50,8 @@ func (t *Tx) requestDeletion(ctx context.Context, at Scope, patient, by uuid.UUI
 		return dbgen.DeletionRequest{}, err
 	}
 	id := NewID()
-	event, err := t.publish(ctx, at, "patient.deleted", struct {
-		PatientID uuid.UUID `json:"patient_id"`
-		Phone     *string   `json:"phone"`
-		Email     *string   `json:"email"`
-		RequestID uuid.UUID `json:"deletion_request_id"`
-		Requested time.Time `json:"requested_at"`
-	}{patient, p.Phone, p.Email, id, t.now.UTC().Truncate(time.Second)})
+	event, err := t.tellDeleted(ctx, at, p, id)
 	if err != nil {
-		return dbgen.DeletionRequest{}, err
-	}
-	if err := t.forget(ctx, at, p); err != nil {
 		return dbgen.DeletionRequest{}, err
 	}
 	made, err := t.InsertDeletionRequest(ctx, dbgen.InsertDeletionRequestParams{
@@ -89,20 +72,38 @@ func (t *Tx) requestDeletion(ctx context.Context, at Scope, patient, by uuid.UUI
 	return made, nil
 }
 
-// forget removes who a patient was from everything that stays.
-func (t *Tx) forget(ctx context.Context, at Scope, p dbgen.Patient) error {
-	keys, err := t.ForgetPhones(ctx, at.Clinic, at.Env, p.ID)
+// tellDeleted forgets a patient here, and publishes that. The peers get what they know
+// the patient by; what else they went by is for the hub's log only.
+func (t *Tx) tellDeleted(ctx context.Context, at Scope, p dbgen.Patient, request uuid.UUID) (event string, err error) {
+	was, err := t.traces(ctx, at, p)
 	if err != nil {
+		return "", err
+	}
+	event, err = t.publish(ctx, at, hub.PatientDeleted, struct {
+		PatientID uuid.UUID `json:"patient_id"`
+		Name      string    `json:"name"`
+		Phone     *string   `json:"phone"`
+		Email     *string   `json:"email"`
+		Shared    bool      `json:"phone_shared"` // somebody else has the number too
+		RequestID uuid.UUID `json:"deletion_request_id"`
+		Requested time.Time `json:"requested_at"`
+	}{p.ID, p.Name, p.Phone, p.Email, p.Phone != nil && was.shared[care.PhoneKey(*p.Phone)], request, t.now.UTC().Truncate(time.Second)})
+	if err != nil {
+		return "", err
+	}
+	if err := t.kit.Erasures.Know(ctx, t.Raw, hub.Event{ID: event, TenantID: at.Clinic, Environment: at.Env}, was.log()); err != nil {
+		return "", err
+	}
+	return event, t.forget(ctx, at, p, was)
+}
+
+// forget removes who a patient was from everything that stays.
+func (t *Tx) forget(ctx context.Context, at Scope, p dbgen.Patient, was *traces) error {
+	if err := t.forgetInbox(ctx, at, p, was); err != nil {
 		return err
 	}
-	if p.Phone != nil {
-		keys = append(keys, care.PhoneKey(*p.Phone))
-	}
-	if err := t.ForgetInbox(ctx, dbgen.ForgetInboxParams{ClinicID: at.Clinic, Env: at.Env, PatientID: p.ID, PhoneKeys: keys}); err != nil {
-		return err
-	}
-	if p.Email != nil {
-		if err := t.kit.Mail.Forget(ctx, t.Raw, *p.Email); err != nil {
+	for _, email := range was.emails {
+		if err := t.kit.Mail.Forget(ctx, t.Raw, email); err != nil {
 			return err
 		}
 	}
@@ -110,17 +111,42 @@ func (t *Tx) forget(ctx context.Context, at Scope, p dbgen.Patient) error {
 		return err
 	}
 	for _, forget := range []func(context.Context, uuid.UUID, hub.Environment, uuid.UUID) error{
-		t.ForgetInteractions, t.ForgetAppointments, t.ForgetPayments, t.ForgetTickets,
+		t.ForgetAppointments, t.ForgetPayments, t.ForgetInteractions,
 	} {
 		if err := forget(ctx, at.Clinic, at.Env, p.ID); err != nil {
 			return err
 		}
 	}
+	if err := t.leaveTombstones(ctx, at, p); err != nil {
+		return err
+	}
 	return t.AnonymizePatient(ctx, dbgen.AnonymizePatientParams{ClinicID: at.Clinic, Env: at.Env, ID: p.ID, AnonymizedAt: &t.now})
 }
 
-// Deletion gives a request as it stands now: a peer's 2xx on patient.deleted is its
-// acknowledgement.
+// forgetInbox removes the entries about a patient. An open one with a number that
+// somebody else has too is about the patient where it says so.
+func (t *Tx) forgetInbox(ctx context.Context, at Scope, p dbgen.Patient, was *traces) error {
+	entries, err := t.InboxAbout(ctx, dbgen.InboxAboutParams{ClinicID: at.Clinic, Env: at.Env, PatientID: p.ID, PhoneKeys: was.keys()})
+	if err != nil {
+		return err
+	}
+	var ids []uuid.UUID
+	for _, entry := range entries {
+		if entry.Status == Open && was.shared[*entry.PhoneKey] {
+			n, err := t.reread(entry)
+			if err != nil {
+				return err
+			}
+			if !was.names(&n) {
+				continue
+			}
+		}
+		ids = append(ids, entry.ID)
+	}
+	return t.ForgetInbox(ctx, at.Clinic, at.Env, ids)
+}
+
+// Deletion gives a request as it stands now.
 func (s *Store) Deletion(ctx context.Context, at Scope, id uuid.UUID) (Deletion, error) {
 	request, err := s.DeletionRequest(ctx, at.Clinic, at.Env, id)
 	if errors.Is(err, pgx.ErrNoRows) {
@@ -130,73 +156,41 @@ func (s *Store) Deletion(ctx context.Context, at Scope, id uuid.UUID) (Deletion,
 		return Deletion{}, err
 	}
 	peers, err := s.DeletionPeers(ctx, at.Clinic, at.Env, id)
-	if err != nil || request.Status != deletionWaiting {
-		return Deletion{request, peers}, err
-	}
-	if err := s.follow(ctx, request, peers); err != nil {
+	if err != nil {
 		return Deletion{}, err
 	}
-	if request, err = s.DeletionRequest(ctx, at.Clinic, at.Env, id); err != nil {
-		return Deletion{}, err
-	}
-	peers, err = s.DeletionPeers(ctx, at.Clinic, at.Env, id)
-	return Deletion{request, peers}, err
+	return s.follow(ctx, Deletion{request, peers}, s.kit.Peers.List)
 }
 
-const deletionWaiting = "waiting"
-
-// follow writes down what the peers answered meanwhile.
-func (s *Store) follow(ctx context.Context, r dbgen.DeletionRequest, peers []dbgen.DeletionPeer) error {
-	sent, err := s.kit.Sent.Of(ctx, r.ClinicID, r.Env, r.EventID)
-	if err != nil {
-		return err
-	}
-	return s.InTx(ctx, "following a deletion", func(tx *Tx) error {
-		for _, peer := range peers {
-			status := answered(sent, peer.IntegrationID)
-			if status == peerPending {
-				continue
-			}
-			settle := dbgen.SettleDeletionPeerParams{ClinicID: r.ClinicID, Env: r.Env, RequestID: r.ID, Product: peer.Product, Status: status}
-			if status == peerAcknowledged {
-				settle.AcknowledgedAt = &tx.now
-			}
-			if err := tx.SettleDeletionPeer(ctx, settle); err != nil {
-				return err
-			}
+// AcknowledgeDeletion records that people told a product by other means, and how.
+// Where it acknowledged already nothing changes. [hub.ErrNotFound].
+func (s *Store) AcknowledgeDeletion(ctx context.Context, at Scope, id uuid.UUID, product, note string, by uuid.UUID) (d Deletion, err error) {
+	err = s.InTx(ctx, "acknowledging a deletion", func(tx *Tx) error {
+		d.DeletionRequest, err = tx.LockDeletionRequest(ctx, at.Clinic, at.Env, id)
+		if errors.Is(err, pgx.ErrNoRows) {
+			return missing("Deletion request")
 		}
-		return tx.CompleteDeletion(ctx, dbgen.CompleteDeletionParams{ClinicID: r.ClinicID, Env: r.Env, ID: r.ID, CompletedAt: &tx.now})
-	})
-}
-
-// answered is what a peer did with the event. One that was sent nothing does not want
-// to hear of deletions.
-func answered(sent []module.Delivery, integration uuid.UUID) string {
-	for _, d := range sent {
-		if d.IntegrationID != integration {
-			continue
-		}
-		switch d.Status {
-		case "delivered":
-			return peerAcknowledged
-		case "failed":
-			return peerFailed
-		}
-		return peerPending
-	}
-	return peerFailed
-}
-
-// FollowDeletions brings every request that waits for peers up to date.
-func (s *Store) FollowDeletions(ctx context.Context) error {
-	list, err := s.WaitingDeletions(ctx)
-	if err != nil {
-		return err
-	}
-	for _, r := range list {
-		if _, err := s.Deletion(ctx, Scope{r.ClinicID, r.Env}, r.ID); err != nil {
+		if err != nil {
 			return err
 		}
-	}
-	return nil
+		peers, err := tx.DeletionPeers(ctx, at.Clinic, at.Env, id)
+		if err != nil {
+			return err
+		}
+		for _, peer := range peers {
+			if peer.Product != product {
+				continue
+			}
+			note := care.HideCPF(note)
+			_, err := tx.SettleDeletionPeer(ctx, dbgen.SettleDeletionPeerParams{
+				ClinicID: at.Clinic, Env: at.Env, RequestID: id, Product: product, Status: peerAcknowledged, AcknowledgedAt: &tx.now, AcknowledgedBy: &by, Note: &note,
+			})
+			if err != nil {
+				return err
+			}
+			return tx.settleDeletion(ctx, &d)
+		}
+		return missing("Product")
+	})
+	return d, err
 }

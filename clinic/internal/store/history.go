@@ -11,6 +11,7 @@ import (
 
 	"integrationhub/clinic/internal/care"
 	"integrationhub/clinic/internal/store/dbgen"
+	"integrationhub/hub"
 )
 
 // RecordData is a record that is about to be written.
@@ -54,7 +55,7 @@ func (t *Tx) CreateRecord(ctx context.Context, at Scope, patient uuid.UUID, d Re
 		content = t.kit.Sealer.Seal([]byte(d.Content), contentContext(id))
 	}
 	r, err := t.InsertRecord(ctx, dbgen.InsertRecordParams{
-		ClinicID: at.Clinic, Env: at.Env, ID: id, PatientID: patient, Date: d.Date, Type: d.Type, Professional: d.Professional, ContentEnc: content,
+		ClinicID: at.Clinic, Env: at.Env, ID: id, PatientID: patient, Date: d.Date, Type: care.HideCPF(d.Type), Professional: care.HideCPF(d.Professional), ContentEnc: content,
 		ExternalSummary: care.Scrub(d.Summary), Url: d.URL, Sensitivity: d.Sensitivity, ExternalRef: d.ExternalRef, CreatedBy: d.By, CreatedAt: t.now,
 	})
 	if err != nil {
@@ -87,37 +88,72 @@ func (t *Tx) CreateAppointment(ctx context.Context, at Scope, patient uuid.UUID,
 		return dbgen.Appointment{}, err
 	}
 	return t.InsertAppointment(ctx, dbgen.InsertAppointmentParams{
-		ClinicID: at.Clinic, Env: at.Env, ID: NewID(), PatientID: patient, StartsAt: d.StartsAt, Service: d.Service, Professional: d.Professional,
-		Status: d.Status, Reason: d.Reason, CreatedAt: t.now,
+		ClinicID: at.Clinic, Env: at.Env, ID: NewID(), PatientID: patient, StartsAt: d.StartsAt, Service: care.HideCPF(d.Service), Professional: care.HideCPF(d.Professional),
+		Status: d.Status, Reason: hideCPF(d.Reason), CreatedAt: t.now,
 	})
 }
 
-// ChangeAppointment edits an appointment.
+// hideCPF is [care.HideCPF] of a text that may be missing.
+func hideCPF(text *string) *string {
+	if text == nil {
+		return nil
+	}
+	hidden := care.HideCPF(*text)
+	return &hidden
+}
+
+// ChangeAppointment edits an appointment. [hub.ErrConflict] where it became another
+// patient's at the same time.
 func (t *Tx) ChangeAppointment(ctx context.Context, at Scope, id uuid.UUID, edit func(*AppointmentData) error) (dbgen.Appointment, error) {
-	a, err := t.LockAppointment(ctx, at.Clinic, at.Env, id)
+	a, err := t.Appointment(ctx, at.Clinic, at.Env, id)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return a, missing("Appointment")
 	}
 	if err != nil {
 		return a, err
 	}
-	if err := t.keep(ctx, at, a.PatientID); err != nil {
+	patient := a.PatientID
+	if err := t.keep(ctx, at, patient); err != nil {
 		return a, err
 	}
-	d := AppointmentData{a.StartsAt, a.Service, a.Professional, a.Status, a.Reason}
+	if a, err = t.LockAppointment(ctx, at.Clinic, at.Env, id); err != nil {
+		return a, err
+	}
+	if a.PatientID != patient {
+		return a, hub.Errorf(hub.ErrConflict, "appointment_moved", "This appointment became another patient's just now; look at it again.")
+	}
+	was := AppointmentData{a.StartsAt, a.Service, a.Professional, a.Status, a.Reason}
+	d := was
 	if err := edit(&d); err != nil {
 		return a, err
 	}
-	a.StartsAt, a.Service, a.Professional, a.Status, a.Reason = d.StartsAt, d.Service, d.Professional, d.Status, d.Reason
+	now := t.now.Truncate(time.Second) // other products tell seconds
+	if d.Status != was.Status {
+		a.StateAt = &now
+	}
+	if !d.StartsAt.Equal(was.StartsAt) || d.Service != was.Service || d.Professional != was.Professional {
+		a.DetailsAt = &now
+	}
+	a.StartsAt, a.Service, a.Professional, a.Status, a.Reason = d.StartsAt, care.HideCPF(d.Service), care.HideCPF(d.Professional), d.Status, hideCPF(d.Reason)
 	return t.setAppointment(ctx, a)
 }
 
 func (t *Tx) setAppointment(ctx context.Context, a dbgen.Appointment) (dbgen.Appointment, error) {
 	return t.SetAppointment(ctx, dbgen.SetAppointmentParams{
 		ClinicID: a.ClinicID, Env: a.Env, ID: a.ID, PatientID: a.PatientID, StartsAt: a.StartsAt, Service: a.Service, Professional: a.Professional,
-		Status: a.Status, Reason: a.Reason, RemindedAt: a.RemindedAt, ExternalID: a.ExternalID, UpdatedAt: t.now,
+		Status: a.Status, Reason: a.Reason, RemindedAt: a.RemindedAt, ExternalID: a.ExternalID, DetailsAt: a.DetailsAt, StateAt: a.StateAt, UpdatedAt: t.now,
 	})
 }
+
+// Origin says who named the source of an interaction.
+type Origin string
+
+// The origins. What one calls its source keeps nothing of another out.
+const (
+	OriginEvent Origin = "event" // the hub, which knows whose event it is; and the clinic itself
+	OriginPeer  Origin = "peer"  // a connected product, of itself
+	OriginKey   Origin = "key"   // somebody with a key of no product's
+)
 
 // InteractionData is what a product, or the clinic itself, did with a patient.
 type InteractionData struct {
@@ -125,21 +161,33 @@ type InteractionData struct {
 	Summary  string
 	Source   string // product
 	SourceID string // there; the same one is on the history once
+	Origin   Origin
 	At       time.Time
 }
 
 // LogInteraction puts something on a patient's history, once; what is there already
-// is given back as it is.
+// is given back as it is. [hub.ErrConflict] where the same source said another thing, or
+// of somebody else.
 func (t *Tx) LogInteraction(ctx context.Context, at Scope, patient uuid.UUID, d InteractionData) (dbgen.Interaction, error) {
 	if err := t.keep(ctx, at, patient); err != nil {
 		return dbgen.Interaction{}, err
 	}
+	return t.addInteraction(ctx, at, patient, d)
+}
+
+// addInteraction is [Tx.LogInteraction] for a patient who is held.
+func (t *Tx) addInteraction(ctx context.Context, at Scope, patient uuid.UUID, d InteractionData) (dbgen.Interaction, error) {
+	d.Summary = care.Shorten(care.Scrub(d.Summary), MaxSummary)
 	i, err := t.InsertInteraction(ctx, dbgen.InsertInteractionParams{
-		ClinicID: at.Clinic, Env: at.Env, ID: NewID(), PatientID: patient, Type: d.Type, Summary: care.Shorten(care.Scrub(d.Summary), MaxSummary),
-		Source: d.Source, SourceID: d.SourceID, OccurredAt: d.At, CreatedAt: t.now,
+		ClinicID: at.Clinic, Env: at.Env, ID: NewID(), PatientID: patient, Type: d.Type, Summary: d.Summary,
+		Source: d.Source, SourceID: d.SourceID, OccurredAt: d.At, Origin: string(d.Origin), CreatedAt: t.now,
 	})
-	if errors.Is(err, pgx.ErrNoRows) {
-		return t.InteractionOfSource(ctx, dbgen.InteractionOfSourceParams{ClinicID: at.Clinic, Env: at.Env, Source: d.Source, SourceID: d.SourceID})
+	if !errors.Is(err, pgx.ErrNoRows) {
+		return i, err
+	}
+	i, err = t.InteractionOfSource(ctx, dbgen.InteractionOfSourceParams{ClinicID: at.Clinic, Env: at.Env, Source: d.Source, SourceID: d.SourceID, Origin: string(d.Origin)})
+	if err == nil && (i.PatientID != patient || i.Type != d.Type || i.Summary != d.Summary) {
+		err = hub.Errorf(hub.ErrConflict, "source_id_reused", "Another interaction was logged under this source_id before.")
 	}
 	return i, err
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -36,6 +37,7 @@ type party struct {
 	byRef  map[string]*met
 	byCPF  map[string]*met
 	byName map[string][]*met // by folded name
+	gone   map[string]bool   // tombstones of those who were forgotten
 
 	made                     []dbgen.Patient // that are new
 	updated, skipped, failed int
@@ -80,7 +82,31 @@ func (t *Tx) meet(ctx context.Context, at Scope, id uuid.UUID, batch []line) (*p
 			}
 		}
 	}
+	if err := p.mourn(ctx, batch); err != nil {
+		return nil, err
+	}
 	return p, p.remember(ctx)
+}
+
+// mourn learns who of a batch was forgotten.
+func (p *party) mourn(ctx context.Context, batch []line) error {
+	var hashes [][]byte
+	for _, one := range batch {
+		if t, problem := p.check(one.Row); problem == "" {
+			hashes = append(hashes, p.tx.tombstones(p.at, t.Name, t.Phone, t.ExternalRef, t.hash)...)
+		}
+	}
+	found, err := p.tx.Forgotten(ctx, p.at.Clinic, p.at.Env, hashes)
+	p.gone = make(map[string]bool, len(found))
+	for _, hash := range found {
+		p.gone[string(hash)] = true
+	}
+	return err
+}
+
+// forgotten tells whether a line is about somebody who asked to be forgotten.
+func (p *party) forgotten(t told) bool {
+	return len(p.gone) > 0 && slices.ContainsFunc(p.tx.tombstones(p.at, t.Name, t.Phone, t.ExternalRef, t.hash), func(hash []byte) bool { return p.gone[string(hash)] })
 }
 
 // remember notes which patients earlier lines were about.
@@ -259,6 +285,10 @@ func (p *party) take(ctx context.Context, l intake.Row) error {
 	case problem != "":
 		p.fail(l, problem)
 		return nil
+	case found == nil && p.forgotten(t):
+		p.skipped++
+		p.note(l, "skipped: this patient asked to be forgotten; who comes back is added by hand")
+		return nil
 	case found == nil:
 		p.create(l, t)
 		return nil
@@ -306,6 +336,11 @@ func (p *party) mark(l intake.Row, one *met) {
 
 func (p *party) fail(l intake.Row, problem string) {
 	p.failed++
+	p.note(l, problem)
+}
+
+// note has a line listed with a problem.
+func (p *party) note(l intake.Row, problem string) {
 	p.badLines, p.problems = append(p.badLines, l.Line), append(p.problems, problem)
 }
 

@@ -148,6 +148,9 @@ func (t *Tx) ChangePatient(ctx context.Context, at Scope, id uuid.UUID, edit fun
 		ClinicID: at.Clinic, Env: at.Env, ID: id, Name: after.Name, Phone: after.Phone, Email: after.Email, CpfEnc: was.CpfEnc, CpfHmac: was.CpfHmac,
 		CpfLast2: was.CpfLast2, BirthDate: after.BirthDate, Status: after.Status, ExternalRef: after.ExternalRef, UpdatedAt: t.now,
 	}
+	if err := t.keepEarlier(ctx, at, id, before, after); err != nil {
+		return was, err
+	}
 	if !same(before.CPF, after.CPF) {
 		set.CpfEnc, set.CpfHmac, set.CpfLast2 = t.sealed(at, id, after.CPF)
 	}

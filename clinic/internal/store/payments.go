@@ -42,7 +42,7 @@ func (t *Tx) CreatePayment(ctx context.Context, at Scope, patient uuid.UUID, d P
 	}
 	p, err := t.InsertPayment(ctx, dbgen.InsertPaymentParams{
 		ClinicID: at.Clinic, Env: at.Env, ID: NewID(), PatientID: patient, AppointmentID: d.AppointmentID, Amount: d.Amount,
-		Description: care.Scrub(d.Description), DueDate: d.DueDate, Status: d.Status, Method: d.Method, PaidAt: d.PaidAt, CreatedAt: t.now,
+		Description: care.Scrub(d.Description), DueDate: d.DueDate, Status: d.Status, Method: hideCPF(d.Method), PaidAt: d.PaidAt, CreatedAt: t.now,
 	})
 	if err != nil || p.Status != care.Paid {
 		return p, err
@@ -66,42 +66,58 @@ func (t *Tx) received(ctx context.Context, at Scope, p dbgen.Payment) error {
 		Description   string      `json:"description"`
 		Method        *string     `json:"method,omitempty"`
 		AppointmentID *string     `json:"appointment_id,omitempty"`
-	}{p.PatientID, p.Amount, p.Description, p.Method, booked})
+	}{p.PatientID, p.Amount, p.Description, scrub(p.Method), booked})
 	return err
 }
 
-// lockPayment holds a payment and its patient. [hub.ErrNotFound], [hub.ErrConflict].
-func (t *Tx) lockPayment(ctx context.Context, at Scope, id uuid.UUID) (dbgen.Payment, error) {
-	p, err := t.LockPayment(ctx, at.Clinic, at.Env, id)
+// lockPayment holds a payment and its patient, who may have been forgotten: then staff
+// still settles what is owed, and nobody else is told. [hub.ErrNotFound].
+func (t *Tx) lockPayment(ctx context.Context, at Scope, id uuid.UUID) (p dbgen.Payment, tell bool, err error) {
+	p, err = t.Payment(ctx, at.Clinic, at.Env, id)
 	if errors.Is(err, pgx.ErrNoRows) {
-		return p, missing("Payment")
+		return p, false, missing("Payment")
 	}
-	if err == nil {
-		module.Concerns(ctx, p.PatientID.String())
+	if err != nil {
+		return p, false, err
 	}
-	return p, err
+	module.Concerns(ctx, p.PatientID.String())
+	patient, err := t.SharePatient(ctx, at.Clinic, at.Env, p.PatientID)
+	if err != nil {
+		return p, false, err
+	}
+	p, err = t.LockPayment(ctx, at.Clinic, at.Env, id)
+	return p, patient.Status != Anonymized, err
 }
 
 // Pay records that a payment was made and tells the connected products. Paying again
 // changes nothing; a cancelled payment is a [hub.ErrConflict].
 func (t *Tx) Pay(ctx context.Context, at Scope, id uuid.UUID, method *string, paidAt time.Time) (dbgen.Payment, error) {
-	p, err := t.lockPayment(ctx, at, id)
+	p, tell, err := t.lockPayment(ctx, at, id)
 	if err != nil || p.Status == care.Paid {
 		return p, err
 	}
 	if p.Status == care.CancelledPayment {
 		return p, hub.Errorf(hub.ErrConflict, "payment_cancelled", "This payment was cancelled.")
 	}
-	p, err = t.PayPayment(ctx, dbgen.PayPaymentParams{ClinicID: at.Clinic, Env: at.Env, ID: id, Method: method, PaidAt: &paidAt, UpdatedAt: t.now})
-	if err != nil {
+	p, err = t.PayPayment(ctx, dbgen.PayPaymentParams{ClinicID: at.Clinic, Env: at.Env, ID: id, Method: hideCPF(method), PaidAt: &paidAt, UpdatedAt: t.now})
+	if err != nil || !tell {
 		return p, err
 	}
 	return p, t.received(ctx, at, p)
 }
 
+// scrub is [care.Scrub] of a text that may be missing.
+func scrub(text *string) *string {
+	if text == nil {
+		return nil
+	}
+	scrubbed := care.Scrub(*text)
+	return &scrubbed
+}
+
 // Cancel cancels a payment that was not made. Cancelling again changes nothing.
 func (t *Tx) Cancel(ctx context.Context, at Scope, id uuid.UUID) (dbgen.Payment, error) {
-	p, err := t.lockPayment(ctx, at, id)
+	p, _, err := t.lockPayment(ctx, at, id)
 	if err != nil || p.Status == care.CancelledPayment {
 		return p, err
 	}
@@ -115,8 +131,8 @@ func (t *Tx) Cancel(ctx context.Context, at Scope, id uuid.UUID) (dbgen.Payment,
 const overdueBatch = 200
 
 // Overdue finds the pending payments whose due date is over where their clinic is,
-// makes them overdue and tells the connected products, once for each payment. nil
-// looks at every clinic's. It gives how many there were.
+// makes them overdue and tells the connected products, once for each payment, but of
+// nobody who was forgotten. nil looks at every clinic's. It gives how many there were.
 func (s *Store) Overdue(ctx context.Context, of *Scope) (n int, err error) {
 	find := dbgen.LockOverdueParams{RowLimit: overdueBatch}
 	if of != nil {
@@ -131,7 +147,7 @@ func (s *Store) Overdue(ctx context.Context, of *Scope) (n int, err error) {
 				return err
 			}
 			for _, p := range list {
-				if err := tx.overdue(ctx, p); err != nil {
+				if err := tx.overdue(ctx, p.Payment, p.PatientStatus != Anonymized); err != nil {
 					return err
 				}
 			}
@@ -144,9 +160,9 @@ func (s *Store) Overdue(ctx context.Context, of *Scope) (n int, err error) {
 	}
 }
 
-func (t *Tx) overdue(ctx context.Context, p dbgen.Payment) error {
+func (t *Tx) overdue(ctx context.Context, p dbgen.Payment, tell bool) error {
 	at := Scope{p.ClinicID, p.Env}
-	if err := t.MarkOverdue(ctx, dbgen.MarkOverdueParams{Now: t.now, ClinicID: p.ClinicID, Env: p.Env, ID: p.ID}); err != nil {
+	if err := t.MarkOverdue(ctx, dbgen.MarkOverdueParams{Now: t.now, ClinicID: p.ClinicID, Env: p.Env, ID: p.ID}); err != nil || !tell {
 		return err
 	}
 	_, err := t.publish(ctx, at, "payment.overdue", struct {

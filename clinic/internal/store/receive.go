@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 	"strings"
 	"time"
 
@@ -53,6 +54,7 @@ type news struct {
 		Professional  string `json:"professional"`
 		Datetime      string `json:"datetime"`
 		Reason        string `json:"reason"`
+		Email         string `json:"email"`
 	}
 }
 
@@ -120,13 +122,28 @@ func (n *news) phone() string {
 	return n.data.Phone
 }
 
+// name is whom the event names, "" where it names nobody.
+func (n *news) name() string {
+	if n.data.Name != "" {
+		return n.data.Name
+	}
+	return n.data.ClientName
+}
+
+// aboutBooking tells whether the event is about an appointment.
+func (n *news) aboutBooking() bool { return strings.HasPrefix(n.kind, "appointment.") }
+
+// laterOn tells whether the event is about what was done to an appointment that was
+// made before.
+func (n *news) laterOn() bool { return n.aboutBooking() && n.kind != appointmentCreated }
+
 // subject names the ticket or appointment that an event is about, where it has an id.
 func (n *news) subject() *string {
 	var subject string
 	switch {
-	case strings.HasPrefix(n.kind, "appointment.") && n.data.AppointmentID != "":
+	case n.aboutBooking() && n.data.AppointmentID != "":
 		subject = "appointment " + string(n.data.AppointmentID)
-	case !strings.HasPrefix(n.kind, "appointment.") && n.data.TicketID != "":
+	case !n.aboutBooking() && n.data.TicketID != "":
 		subject = "ticket " + string(n.data.TicketID)
 	default:
 		return nil
@@ -135,28 +152,58 @@ func (n *news) subject() *string {
 }
 
 // Receive takes in an event of a connected product. [module.ErrIgnored] is the answer
-// to one that matches no patient: it waits in the inbox.
+// to one that matches no patient, or no appointment of theirs: it waits in the inbox.
 func (t *Tx) Receive(ctx context.Context, e hub.Event) error {
 	n, err := read(Scope{e.TenantID, e.Environment}, e.Product, e.ID, e.Type, e.Time, e.Data)
 	if err != nil {
 		return err
 	}
-	patient, err := t.whose(ctx, &n)
-	switch {
-	case err != nil:
+	if err := t.turn(ctx, &n); err != nil {
 		return err
-	case patient == nil:
-		if err := t.wait(ctx, &n); err != nil {
+	}
+	patient, err := t.whose(ctx, &n)
+	if err != nil {
+		return err
+	}
+	if patient == nil {
+		gone, err := t.forgottenTicket(ctx, &n)
+		if err != nil {
 			return err
 		}
-		return module.ErrIgnored
-	case patient.Status == Anonymized:
-		return module.ErrIgnored // nothing about them is kept any more
+		if gone {
+			return module.ErrIgnored // nothing about them is kept any more
+		}
+		return t.wait(ctx, &n)
 	}
-	if err := t.apply(ctx, &n, patient.ID); err != nil {
+	held, err := t.SharePatient(ctx, n.at.Clinic, n.at.Env, patient.ID)
+	if err != nil {
 		return err
 	}
-	return t.resume(ctx, &n, patient.ID)
+	if held.Status == Anonymized {
+		return module.ErrIgnored
+	}
+	waiting, err := t.waiting(ctx, &n)
+	if err != nil {
+		return err
+	}
+	switch applied, err := t.apply(ctx, &n, patient.ID, false); {
+	case err != nil:
+		return err
+	case !applied:
+		return t.wait(ctx, &n)
+	}
+	_, err = t.settleAll(ctx, waiting, patient.ID, nil)
+	return err
+}
+
+// turn has the news of one ticket or appointment wait for each other: the second must
+// see what the first one did, or left in the inbox.
+func (t *Tx) turn(ctx context.Context, n *news) error {
+	if n.subject() == nil {
+		return nil
+	}
+	_, err := t.Raw.Exec(ctx, "select pg_advisory_xact_lock(hashtextextended($1, 0))", n.at.Clinic.String()+"/"+string(n.at.Env)+"/"+n.source+"/"+*n.subject())
+	return err
 }
 
 // whose finds the patient that an event is about: by the ticket or appointment that it
@@ -167,13 +214,13 @@ func (t *Tx) whose(ctx context.Context, n *news) (*dbgen.Patient, error) {
 		if err != nil || len(list) == 0 {
 			return nil, err
 		}
-		return &list[0], nil
+		return &list[likeliest(list, n)], nil
 	}
 	bySubject := func() (p dbgen.Patient, err error) {
 		switch {
 		case n.subject() == nil:
 			return p, pgx.ErrNoRows
-		case strings.HasPrefix(n.kind, "appointment."):
+		case n.aboutBooking():
 			id := string(n.data.AppointmentID)
 			return t.PatientOfAppointment(ctx, dbgen.PatientOfAppointmentParams{ClinicID: n.at.Clinic, Env: n.at.Env, Source: &n.source, ExternalID: &id})
 		}
@@ -181,7 +228,7 @@ func (t *Tx) whose(ctx context.Context, n *news) (*dbgen.Patient, error) {
 	}
 	// Who a message is from, or a booking for, the number says; of what is done to them
 	// later, what is known of them already.
-	if n.kind != ticketClosed && n.kind != appointmentCancelled && n.kind != appointmentReminded && n.kind != appointmentNoshow {
+	if n.kind != ticketClosed && !n.laterOn() {
 		if p, err := byNumber(); p != nil || err != nil {
 			return p, err
 		}
@@ -196,10 +243,21 @@ func (t *Tx) whose(ctx context.Context, n *news) (*dbgen.Patient, error) {
 	return byNumber()
 }
 
+// likeliest is who of a family that shares a number an event means: who has the name or
+// the e-mail address that it tells, else the first.
+func likeliest(list []dbgen.Patient, n *news) int {
+	for i, p := range list {
+		if n.name() != "" && folded(n.name()) == folded(p.Name) || p.Email != nil && strings.EqualFold(*p.Email, strings.TrimSpace(n.data.Email)) {
+			return i
+		}
+	}
+	return 0
+}
+
 // inboxContext binds the sealed data of an event to its inbox entry.
 func inboxContext(id uuid.UUID) string { return "inbox/" + id.String() }
 
-// wait puts an event into the inbox.
+// wait puts an event into the inbox and gives [module.ErrIgnored].
 func (t *Tx) wait(ctx context.Context, n *news) error {
 	id := NewID()
 	entry := dbgen.InsertInboxEntryParams{
@@ -209,19 +267,20 @@ func (t *Tx) wait(ctx context.Context, n *news) error {
 	if number := care.E164(n.phone()); number != "" {
 		entry.Phone = &number
 	}
-	name := n.data.Name
-	if name == "" {
-		name = n.data.ClientName
-	}
-	if name != "" {
-		name = care.Shorten(name, 120)
+	if name := n.name(); name != "" {
+		name = care.Shorten(care.HideCPF(name), 120)
 		entry.Name = &name
 	}
-	return t.InsertInboxEntry(ctx, entry)
+	if err := t.InsertInboxEntry(ctx, entry); err != nil {
+		return err
+	}
+	return module.ErrIgnored
 }
 
-// apply gives an event its effect on a patient.
-func (t *Tx) apply(ctx context.Context, n *news, patient uuid.UUID) error {
+// apply gives an event its effect on a patient, who is held. Where it is about an
+// appointment that cannot be told from others nothing happens, unless somebody said
+// that the event is the patient's: then it stands on the history, and that is all.
+func (t *Tx) apply(ctx context.Context, n *news, patient uuid.UUID, said bool) (applied bool, err error) {
 	summary := ""
 	switch n.kind {
 	case messageReceived, messageSent:
@@ -230,134 +289,75 @@ func (t *Tx) apply(ctx context.Context, n *news, patient uuid.UUID) error {
 		summary = n.data.Queue
 	case ticketClosed:
 		summary = n.data.Resolution
-	case appointmentCreated, appointmentCancelled, appointmentReminded, appointmentNoshow:
+	case appointmentCreated:
+		if summary, err = t.applyBooked(ctx, n, patient); err != nil {
+			return false, err
+		}
+	case appointmentCancelled, appointmentReminded, appointmentNoshow:
 		a, err := t.applyBooking(ctx, n, patient)
-		if err != nil {
-			return err
+		if err != nil || a == nil && !said {
+			return false, err
 		}
 		if summary = n.data.Reason; n.kind != appointmentCancelled && a != nil {
-			summary = strings.Trim(a.Service+", "+a.Professional+", "+a.StartsAt.UTC().Format(time.RFC3339), ", ")
+			summary = booked(a.Service, a.Professional, a.StartsAt)
 		}
 	}
-	if id := string(n.data.TicketID); id != "" && !strings.HasPrefix(n.kind, "appointment.") {
+	if id := string(n.data.TicketID); id != "" && !n.aboutBooking() {
 		if err := t.PutTicket(ctx, dbgen.PutTicketParams{ClinicID: n.at.Clinic, Env: n.at.Env, Source: n.source, TicketID: id, PatientID: patient}); err != nil {
-			return err
+			return false, err
 		}
 	}
-	_, err := t.LogInteraction(ctx, n.at, patient, InteractionData{
-		Type: strings.ReplaceAll(n.kind, ".", "_"), Summary: summary, Source: n.source, SourceID: n.id, At: n.time,
+	_, err = t.addInteraction(ctx, n.at, patient, InteractionData{
+		Type: strings.ReplaceAll(n.kind, ".", "_"), Summary: summary, Source: n.source, SourceID: n.id, Origin: OriginEvent, At: n.time,
 	})
-	return err
+	return err == nil, err
 }
 
-// applyBooking changes the appointment that an event is about; nil where it is not
-// known and cannot be made.
-func (t *Tx) applyBooking(ctx context.Context, n *news, patient uuid.UUID) (*dbgen.Appointment, error) {
-	if n.kind == appointmentCreated {
-		return t.applyBooked(ctx, n, patient)
-	}
-	a, err := t.booking(ctx, n, patient)
-	if errors.Is(err, pgx.ErrNoRows) {
+// waiting locks what waits in the inbox for the ticket or appointment that an event is
+// about.
+func (t *Tx) waiting(ctx context.Context, n *news) ([]dbgen.InboxEntry, error) {
+	if n.subject() == nil {
 		return nil, nil
 	}
-	if err != nil {
-		return nil, err
-	}
-	switch n.kind {
-	case appointmentCancelled:
-		reason := care.Shorten(care.Scrub(n.data.Reason), 500)
-		a.Status, a.Reason = care.Cancelled, &reason
-	case appointmentNoshow:
-		a.Status = care.NoShow
-	case appointmentReminded:
-		a.RemindedAt = &n.time
-	}
-	a, err = t.setAppointment(ctx, a)
-	return &a, err
+	return t.LockWaiting(ctx, dbgen.LockWaitingParams{ClinicID: n.at.Clinic, Env: n.at.Env, Source: n.source, ExternalID: n.subject()})
 }
 
-func (t *Tx) applyBooked(ctx context.Context, n *news, patient uuid.UUID) (*dbgen.Appointment, error) {
-	when, err := n.datetime()
-	if err != nil {
-		return nil, malformed(err)
-	}
-	service, professional := care.Shorten(care.Scrub(n.data.Service), 200), care.Shorten(n.data.Professional, 120)
-	if n.data.AppointmentID == "" {
-		a, err := t.UpsertNamelessBooking(ctx, dbgen.UpsertNamelessBookingParams{
-			ClinicID: n.at.Clinic, Env: n.at.Env, ID: NewID(), PatientID: patient, StartsAt: when, Service: service, Professional: professional,
-			Source: &n.source, CreatedAt: t.now,
-		})
-		return &a, err
-	}
-	id := string(n.data.AppointmentID)
-	a, err := t.UpsertBooking(ctx, dbgen.UpsertBookingParams{
-		ClinicID: n.at.Clinic, Env: n.at.Env, ID: NewID(), PatientID: patient, StartsAt: when, Service: service, Professional: professional,
-		Source: &n.source, ExternalID: &id, CreatedAt: t.now,
-	})
-	return &a, err
-}
-
-// booking locks the appointment that an event is about. A product that told no id when
-// it was made names it by its time; one that tells an id later is believed to mean the
-// appointment next to the event.
-func (t *Tx) booking(ctx context.Context, n *news, patient uuid.UUID) (dbgen.Appointment, error) {
-	id := string(n.data.AppointmentID)
-	if id != "" {
-		a, err := t.LockExternalAppointment(ctx, dbgen.LockExternalAppointmentParams{ClinicID: n.at.Clinic, Env: n.at.Env, Source: &n.source, ExternalID: &id})
-		if !errors.Is(err, pgx.ErrNoRows) {
-			return a, err
-		}
-	}
-	near := n.time
-	if when, err := n.datetime(); err == nil {
-		near = when
-	}
-	a, err := t.LockNearestNameless(ctx, dbgen.LockNearestNamelessParams{ClinicID: n.at.Clinic, Env: n.at.Env, Source: &n.source, PatientID: patient, Near: near})
-	if err == nil && id != "" {
-		a.ExternalID = &id
-	}
-	return a, err
-}
-
-// resume applies what waited in the inbox for the ticket or appointment that an event
-// made known.
-func (t *Tx) resume(ctx context.Context, n *news, patient uuid.UUID) error {
-	if n.subject() == nil {
-		return nil
-	}
-	_, err := t.settleWaiting(ctx, dbgen.LockWaitingParams{ClinicID: n.at.Clinic, Env: n.at.Env, Source: n.source, ExternalID: n.subject()}, patient, nil)
-	return err
-}
-
-// settleWaiting applies open inbox entries to a patient and gives how many there were.
-func (t *Tx) settleWaiting(ctx context.Context, which dbgen.LockWaitingParams, patient uuid.UUID, by *uuid.UUID) (int, error) {
-	entries, err := t.LockWaiting(ctx, which)
-	if err != nil {
-		return 0, err
-	}
+// settleAll applies open inbox entries to a patient who is held, in the order in which
+// they happened, and gives how many. Those whose appointment is not known stay.
+func (t *Tx) settleAll(ctx context.Context, entries []dbgen.InboxEntry, patient uuid.UUID, by *uuid.UUID) (n int, err error) {
+	slices.SortStableFunc(entries, func(a, b dbgen.InboxEntry) int { return a.OccurredAt.Compare(b.OccurredAt) })
 	for _, entry := range entries {
-		if err := t.settle(ctx, entry, patient, by); err != nil {
-			return 0, err
+		settled, err := t.settle(ctx, entry, patient, by, false)
+		if err != nil {
+			return n, err
+		}
+		if settled {
+			n++
 		}
 	}
-	return len(entries), nil
+	return n, nil
 }
 
-// settle applies one open inbox entry to a patient.
-func (t *Tx) settle(ctx context.Context, entry dbgen.InboxEntry, patient uuid.UUID, by *uuid.UUID) error {
+// reread reads an open inbox entry's event.
+func (t *Tx) reread(entry dbgen.InboxEntry) (news, error) {
 	raw, err := t.kit.Sealer.Open(entry.DataEnc, inboxContext(entry.ID))
 	if err != nil {
-		return err
+		return news{}, err
 	}
-	n, err := read(Scope{entry.ClinicID, entry.Env}, entry.Source, entry.EventID, entry.EventType, entry.OccurredAt, raw)
+	return read(Scope{entry.ClinicID, entry.Env}, entry.Source, entry.EventID, entry.EventType, entry.OccurredAt, raw)
+}
+
+// settle applies one open inbox entry to a patient; said as [Tx.apply] has it.
+func (t *Tx) settle(ctx context.Context, entry dbgen.InboxEntry, patient uuid.UUID, by *uuid.UUID, said bool) (settled bool, err error) {
+	n, err := t.reread(entry)
 	if err != nil {
-		return err
+		return false, err
 	}
-	if err := t.apply(ctx, &n, patient); err != nil {
-		return err
+	if applied, err := t.apply(ctx, &n, patient, said); err != nil || !applied {
+		return false, err
 	}
 	_, err = t.SettleInboxEntry(ctx, dbgen.SettleInboxEntryParams{
 		ClinicID: entry.ClinicID, Env: entry.Env, ID: entry.ID, Status: Linked, PatientID: &patient, SettledBy: by, SettledAt: &t.now,
 	})
-	return err
+	return err == nil, err
 }

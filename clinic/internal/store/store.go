@@ -9,11 +9,13 @@ package store
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"integrationhub/clinic/internal/store/dbgen"
 	"integrationhub/hub"
@@ -39,11 +41,32 @@ type Tx struct {
 }
 
 // InTx runs work in one transaction: committed when it returns nil, else rolled
-// back. Errors of the database become errors for callers; doing names the work.
+// back. Errors of the database become errors for callers; doing names the work. Work is
+// done anew where PostgreSQL ended it to let another transaction go on.
+//
+// Whoever locks rows of a clinic locks them in this order, so that nobody waits in a
+// circle: patients, inbox entries by their ids, appointments, payments, requests to be
+// forgotten. What belongs to a patient is changed while the patient is held: shared for
+// what is added or settled, alone for who they are. The job that finds overdue payments
+// takes what nobody has, and waits for nothing.
 func (s *Store) InTx(ctx context.Context, doing string, work func(tx *Tx) error) error {
-	return dberr.Failed(doing, pgx.BeginFunc(ctx, s.kit.Pool, func(raw pgx.Tx) error {
-		return work(s.Join(raw))
-	}))
+	var err error
+	for range attempts {
+		err = pgx.BeginFunc(ctx, s.kit.Pool, func(raw pgx.Tx) error { return work(s.Join(raw)) })
+		if !gaveWay(err) {
+			break
+		}
+	}
+	return dberr.Failed(doing, err)
+}
+
+// attempts is how often work is begun that gave way to others.
+const attempts = 5
+
+// gaveWay tells whether PostgreSQL ended a transaction for the sake of another one.
+func gaveWay(err error) bool {
+	var refused *pgconn.PgError
+	return errors.As(err, &refused) && (refused.Code == "40P01" || refused.Code == "40001")
 }
 
 // Join is a transaction that somebody else began and will end.

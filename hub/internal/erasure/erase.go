@@ -76,7 +76,7 @@ func erase(ctx context.Context, tx pgx.Tx, who *person, events []event) (d done,
 	if err := eraseNames(ctx, tx, who, day, events, named); err != nil {
 		return d, nil, err
 	}
-	settled, err := settledOf(ctx, tx, events)
+	settled, _, err := settledOf(ctx, tx, events)
 	if err != nil {
 		return d, nil, err
 	}
@@ -209,22 +209,23 @@ func eraseNames(ctx context.Context, tx pgx.Tx, who *person, day string, events,
 	return nil
 }
 
-// settledOf counts the deliveries of events of one day that were delivered or failed.
-func settledOf(ctx context.Context, tx pgx.Tx, events []event) (map[uuid.UUID]int, error) {
-	counts := make(map[uuid.UUID]int, len(events))
+// settledOf counts the deliveries of events of one day that were delivered or failed, and
+// those of them that we failed to deliver.
+func settledOf(ctx context.Context, tx pgx.Tx, events []event) (settled, failed map[uuid.UUID]int, err error) {
+	settled, failed = make(map[uuid.UUID]int, len(events)), make(map[uuid.UUID]int)
 	if len(events) == 0 {
-		return counts, nil
+		return settled, failed, nil
 	}
 	rows, err := tx.Query(ctx, `
-		select (overlay(id::text placing '0000' from 33))::uuid, count(*)
+		select (overlay(id::text placing '0000' from 33))::uuid, count(*), count(*) filter (where status = 3 and not inbound)
 		from hub.deliveries_`+logid.Partition(events[0].seq)+` where id = any($1) and status in (1, 3) group by 1`, deliveriesOf(events))
 	if err != nil {
-		return nil, fmt.Errorf("counting what is settled: %w", err)
+		return nil, nil, fmt.Errorf("counting what is settled: %w", err)
 	}
 	var seq uuid.UUID
-	var n int
-	if _, err = pgx.ForEachRow(rows, []any{&seq, &n}, func() error { counts[seq] = n; return nil }); err != nil {
-		return nil, fmt.Errorf("counting what is settled: %w", err)
+	var n, not int
+	if _, err = pgx.ForEachRow(rows, []any{&seq, &n, &not}, func() error { settled[seq], failed[seq] = n, not; return nil }); err != nil {
+		return nil, nil, fmt.Errorf("counting what is settled: %w", err)
 	}
-	return counts, nil
+	return settled, failed, nil
 }

@@ -24,6 +24,7 @@ import (
 	"integrationhub/hub/internal/audit"
 	"integrationhub/hub/internal/failpoint"
 	"integrationhub/hub/internal/logid"
+	"integrationhub/hub/internal/seal"
 	"integrationhub/hub/internal/store/dbgen"
 )
 
@@ -58,13 +59,14 @@ type Eraser struct {
 	pool   *pgxpool.Pool
 	log    *slog.Logger
 	record Recorder
+	box    *seal.Box
 	watch  func(tenants []uuid.UUID)
 }
 
-// New makes an eraser. watch is told every second of which tenants payloads are being
+// New makes an eraser. box opens what [Known] keeps; watch is told every second of which tenants payloads are being
 // erased; what this process has of them in memory may be out of date.
-func New(pool *pgxpool.Pool, log *slog.Logger, record Recorder, watch func(tenants []uuid.UUID)) *Eraser {
-	return &Eraser{pool: pool, log: log, record: record, watch: watch}
+func New(pool *pgxpool.Pool, log *slog.Logger, record Recorder, box *seal.Box, watch func(tenants []uuid.UUID)) *Eraser {
+	return &Eraser{pool: pool, log: log, record: record, box: box, watch: watch}
 }
 
 // Run works until ctx ends.
@@ -130,6 +132,7 @@ func (e *Eraser) work(ctx context.Context) error {
 
 // job is an erasure as a step finds it.
 type job struct {
+	box         *seal.Box
 	seq, tenant uuid.UUID
 	environment string
 	startedAt   *time.Time
@@ -168,7 +171,7 @@ func (d *done) failures() (n int) {
 // step does the next piece of the erasure that has waited longest, in one transaction.
 // It tells whether there was one.
 func (e *Eraser) step(ctx context.Context) (more bool, err error) {
-	var j job
+	j := job{box: e.box}
 	var result done
 	err = pgx.BeginFunc(ctx, e.pool, func(tx pgx.Tx) error {
 		err := tx.QueryRow(ctx, `
@@ -280,23 +283,27 @@ func (j *job) settle(ctx context.Context, tx pgx.Tx) (done, error) {
 		return d, fmt.Errorf("moving an erasure on: %w", err)
 	}
 	if d.erased {
+		if err := j.drop(ctx, tx); err != nil {
+			return d, err
+		}
 		return d, j.audit(ctx, tx)
 	}
 	return d, nil
 }
 
-// finish erases the deletion event itself once all its deliveries are settled.
+// finish erases the deletion event itself once all have it who want it. Who did not take it
+// may be sent it again, for as long as the log keeps it, or until its publisher releases it.
 func (j *job) finish(ctx context.Context, tx pgx.Tx) (done, error) {
 	events, err := readEvents(ctx, tx, []uuid.UUID{j.seq})
 	if err != nil {
 		return done{}, err
 	}
-	settled, err := settledOf(ctx, tx, events)
+	over, err := j.over(ctx, tx, events)
 	if err != nil {
 		return done{}, err
 	}
-	if len(events) > 0 && settled[j.seq] < events[0].deliveries {
-		// It may wait for 15 days: looked at less and less often.
+	if !over {
+		// It may wait for weeks: looked at less and less often.
 		_, err := tx.Exec(ctx, `
 			update hub.erasures set due_at = now() + least(interval '1 minute', interval '1 second' + (now() - requested_at) / 10) where seq = $1`, j.seq)
 		if err != nil {
@@ -315,17 +322,41 @@ func (j *job) finish(ctx context.Context, tx pgx.Tx) (done, error) {
 	if _, err := tx.Exec(ctx, `update hub.erasures set finished_at = now(), events = events + $2 where seq = $1`, j.seq, d.events); err != nil {
 		return d, fmt.Errorf("ending an erasure: %w", err)
 	}
-	return d, nil
+	return d, j.end(ctx, tx, events)
+}
+
+// over tells whether the deletion event has no more to do: its deliveries are settled, and
+// those that failed are nobody's concern. An event that came in failed here, and is not
+// sent again by us.
+func (j *job) over(ctx context.Context, tx pgx.Tx, events []event) (bool, error) {
+	if len(events) == 0 {
+		return true, nil
+	}
+	settled, failed, err := settledOf(ctx, tx, events)
+	if err != nil || settled[j.seq] < events[0].deliveries {
+		return false, err
+	}
+	if failed[j.seq] == 0 {
+		return true, nil
+	}
+	return j.released(ctx, tx, events[0].id)
 }
 
 // person reads whom the deletion event is about.
 func (j *job) person(ctx context.Context, tx pgx.Tx) (*person, error) {
 	var body []byte
-	err := tx.QueryRow(ctx, `select body from hub.events where seq = $1`, j.seq).Scan(&body)
+	var id int64
+	err := tx.QueryRow(ctx, `select body, id from hub.events where seq = $1`, j.seq).Scan(&body, &id)
 	if err != nil && !errors.Is(err, pgx.ErrNoRows) {
 		return nil, fmt.Errorf("reading the event of an erasure: %w", err)
 	}
-	return readPerson(body), nil
+	traces, err := j.traces(ctx, tx, id)
+	if err != nil {
+		return nil, err
+	}
+	who := readPerson(body)
+	who.know(traces)
+	return who, nil
 }
 
 // audit records that a person's payloads were erased.

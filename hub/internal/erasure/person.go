@@ -7,14 +7,20 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"integrationhub/hub"
 	"integrationhub/hub/internal/lookup"
+	"integrationhub/hub/module"
 )
 
-// person is who is to be forgotten, by what a deletion event says of them.
+// person is who is to be forgotten, by what a deletion event says of them, and by what its
+// publisher knows beside.
 type person struct {
 	ids    [][]byte        // as products have them
 	emails [][]byte        // lowercase
 	phones map[string]bool // digits, in every form they may have been kept in
+	shared map[string]bool // the same, of numbers that somebody else has too
+	names  []string        // folded
+	events map[int64]bool  // that were theirs
 }
 
 // Members of a deletion event's data that say who is meant. Any other may be about
@@ -23,6 +29,7 @@ var (
 	idNames    = []string{"patient_id", "client_id", "contact_id"}
 	emailNames = []string{"email", "patient_email", "client_email", "contact_email"}
 	phoneNames = []string{"phone", "patient_phone", "client_phone", "contact_phone"}
+	nameNames  = []string{"name", "patient_name", "client_name", "contact_name"}
 )
 
 // How long an id has to be, in bytes, to mean the person wherever it stands as a word,
@@ -43,7 +50,7 @@ const (
 // readPerson reads a deletion event's payload. A peer with a form of its own may have no
 // data in it: then its members are taken.
 func readPerson(body []byte) *person {
-	p := &person{phones: make(map[string]bool)}
+	p := &person{phones: make(map[string]bool), shared: make(map[string]bool), events: make(map[int64]bool)}
 	var members map[string]json.RawMessage
 	if json.Unmarshal(body, &members) != nil {
 		return p
@@ -57,13 +64,18 @@ func readPerson(body []byte) *person {
 			p.ids = append(p.ids, []byte(id))
 		}
 	}
-	for _, name := range emailNames {
-		if local, domain, ok := strings.Cut(strings.TrimSpace(scalar(members[name])), "@"); ok && local != "" && domain != "" {
-			p.emails = append(p.emails, []byte(strings.ToLower(local+"@"+domain)))
-		}
+	for _, email := range scalars(members, emailNames) {
+		p.addEmail(email)
 	}
-	for _, name := range phoneNames {
-		p.addPhone(scalar(members[name]))
+	to := p.phones
+	if scalar(members["phone_shared"]) == "true" {
+		to = p.shared
+	}
+	for _, phone := range scalars(members, phoneNames) {
+		addPhone(to, phone)
+	}
+	for _, name := range scalars(members, nameNames) {
+		p.addName(name)
 	}
 	return p
 }
@@ -78,24 +90,73 @@ func scalar(raw json.RawMessage) string {
 	if json.Unmarshal(raw, &number) == nil {
 		return number.String()
 	}
+	if string(raw) == "true" {
+		return "true"
+	}
 	return ""
+}
+
+// scalars are the texts of some members.
+func scalars(members map[string]json.RawMessage, names []string) (texts []string) {
+	for _, name := range names {
+		if text := scalar(members[name]); text != "" {
+			texts = append(texts, text)
+		}
+	}
+	return texts
+}
+
+// know adds what the publisher of the event knows beside.
+func (p *person) know(traces module.Traces) {
+	for _, email := range traces.Emails {
+		p.addEmail(email)
+	}
+	for _, phone := range traces.Phones {
+		addPhone(p.phones, phone)
+	}
+	for _, phone := range traces.Shared {
+		addPhone(p.shared, phone)
+	}
+	for form := range p.shared {
+		delete(p.phones, form)
+	}
+	for _, name := range traces.Names {
+		p.addName(name)
+	}
+	for _, id := range traces.Events {
+		if bits, ok := hub.ParseEventID(id); ok {
+			p.events[int64(bits)] = true
+		}
+	}
+}
+
+func (p *person) addEmail(text string) {
+	if local, domain, ok := strings.Cut(strings.TrimSpace(text), "@"); ok && local != "" && domain != "" {
+		p.emails = append(p.emails, []byte(strings.ToLower(local+"@"+domain)))
+	}
+}
+
+func (p *person) addName(text string) {
+	if name := folded(text); name != "" {
+		p.names = append(p.names, name)
+	}
 }
 
 // addPhone adds a number with and without its country code, if that is Brazil's, and
 // with and without a mobile's ninth digit.
-func (p *person) addPhone(text string) {
+func addPhone(to map[string]bool, text string) {
 	phone, err := lookup.Parse(strings.TrimSpace(text))
 	if err != nil {
 		if digits := digitsOf(text); len(digits) >= phoneMin {
-			p.phones[digits] = true
+			to[digits] = true
 		}
 		return
 	}
 	for _, form := range phone.Forms {
 		digits := digitsOf(form)
-		p.phones[digits] = true
+		to[digits] = true
 		if national, ok := strings.CutPrefix(digits, "55"); ok {
-			p.phones[national] = true
+			to[national] = true
 		}
 	}
 }
@@ -110,18 +171,28 @@ func digitsOf(text string) string {
 }
 
 // nobody tells whether the event names no one.
-func (p *person) nobody() bool { return len(p.ids) == 0 && len(p.emails) == 0 && len(p.phones) == 0 }
+func (p *person) nobody() bool {
+	return len(p.ids) == 0 && len(p.emails) == 0 && len(p.phones) == 0 && len(p.shared) == 0 && len(p.events) == 0
+}
+
+// theirs tells whether an event is about the person: its payload says so, or it is known
+// to be, and does not have a number in it by which it may be about somebody else.
+func (p *person) theirs(e event, body []byte) bool {
+	if p.in(body) || p.inText(e.correlation) {
+		return true
+	}
+	return p.events[e.id] && !hasPhone(unescaped(body), p.shared)
+}
 
 // inText is [person.in] for a text.
 func (p *person) inText(text string) bool { return text != "" && p.in([]byte(text)) }
 
 // in tells whether a text, of whatever form, has the person in it: the id or the e-mail
-// address as a word, or the phone number however it is written. JSON need not be whole;
-// its escapes are seen through.
-func (p *person) in(text []byte) bool {
-	if bytes.IndexByte(text, '\\') >= 0 {
-		text = unescape(text)
-	}
+// address as a word, or the phone number however it is written; the number that they share
+// with others only together with the name. JSON need not be whole; its escapes are seen
+// through.
+func (p *person) in(raw []byte) bool {
+	text := unescaped(raw)
 	for _, id := range p.ids {
 		if hasID(text, id) {
 			return true
@@ -132,7 +203,14 @@ func (p *person) in(text []byte) bool {
 			return true
 		}
 	}
-	return len(p.phones) > 0 && p.hasPhone(text)
+	return hasPhone(text, p.phones) || hasPhone(text, p.shared) && p.named(raw, text)
+}
+
+func unescaped(text []byte) []byte {
+	if bytes.IndexByte(text, '\\') >= 0 {
+		return unescape(text)
+	}
+	return text
 }
 
 // hasID looks for an id, that stands alone where it is short.
@@ -203,8 +281,11 @@ const (
 	separatorsMax = 3 // between two groups
 )
 
-// hasPhone looks for digits that are the number, whole groups of them.
-func (p *person) hasPhone(text []byte) bool {
+// hasPhone looks for digits that are one of the numbers, whole groups of them.
+func hasPhone(text []byte, phones map[string]bool) bool {
+	if len(phones) == 0 {
+		return false
+	}
 	var digits []byte  // of the groups so far that belong together
 	var starts []int   // where in them groups begin
 	last := -2         // where the last group ended in text
@@ -229,7 +310,7 @@ func (p *person) hasPhone(text []byte) bool {
 		}
 		for _, start := range starts {
 			group := bytes.TrimLeft(digits[start:], "0") // as dialled from elsewhere
-			if p.phones[string(group)] || p.phones[string(digits[start:])] {
+			if phones[string(group)] || phones[string(digits[start:])] {
 				return true
 			}
 		}

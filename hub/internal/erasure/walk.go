@@ -96,7 +96,7 @@ func (j *job) read(ctx context.Context, tx pgx.Tx, day string, who *person) (fou
 		for seen[0].seq != seq {
 			seen = seen[1:]
 		}
-		if one := seen[0]; who.in(body) || who.inText(one.correlation) {
+		if one := seen[0]; who.theirs(one, body) {
 			found = append(found, one)
 		} else {
 			others = append(others, one)

@@ -26,6 +26,7 @@ import (
 type lane struct {
 	*Inbox
 	columns columns
+	byKey   []*request // of the batch, as they are stored
 }
 
 // storeAll stores a batch in one transaction. Where that fails, each event gets a
@@ -111,15 +112,18 @@ const markIgnored = `
 	update hub.received r set ignored = true from unnest($1::uuid[], $2::int8[]) as w(integration_id, event_id)
 	where r.integration_id = w.integration_id and r.event_id = w.event_id`
 
-// insert stores what is new, and every request's entry in the audit log. Rows go in by
-// their key, so that lanes with the same events wait for each other in one order.
+// insert stores what is new. Rows go in by their key, so that lanes with the same events
+// wait for each other in one order; the batch stays in the order in which it arrived, which
+// is that of the effects.
 func (l *lane) insert(ctx context.Context, tx pgx.Tx, batch []*request) (fresh map[eventKey]bool, err error) {
-	slices.SortStableFunc(batch, func(a, b *request) int {
+	l.byKey = append(l.byKey[:0], batch...)
+	defer clear(l.byKey)
+	slices.SortStableFunc(l.byKey, func(a, b *request) int {
 		return cmp.Or(bytes.Compare(a.IntegrationID[:], b.IntegrationID[:]), cmp.Compare(a.id, b.id))
 	})
 	l.columns.received.Reset(bulk.UUIDs, bulk.Int8s, bulk.UUIDs, bulk.Byteas, bulk.Texts, bulk.Bools, bulk.UUIDs)
 	c := l.columns.received
-	for _, r := range batch {
+	for _, r := range l.byKey {
 		c[0].UUID(r.IntegrationID)
 		c[1].Int8(r.id)
 		c[2].UUID(r.Event.TenantID)

@@ -2,8 +2,6 @@ package api
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/json"
 	"fmt"
 	"net/url"
 	"strconv"
@@ -109,7 +107,7 @@ type AppointmentDetail struct {
 // BookedAppointment is an appointment with what is worth knowing about the change.
 type BookedAppointment struct {
 	Appointment
-	Warnings []string `json:"warnings" nullable:"false" doc:"outside_working_hours, in_the_past"`
+	Warnings []string `json:"warnings" nullable:"false" doc:"outside_working_hours, in_the_past, daily_limit_reached: what staff may do all the same"`
 }
 
 func appointmentOf(d dbgen.AppointmentDetail, zone *time.Location) Appointment {
@@ -276,10 +274,10 @@ func (a *API) getAppointment(ctx context.Context, in *ByID) (*struct{ Body Appoi
 	if err != nil {
 		return nil, err
 	}
-	payments, err := a.store.ListPayments(ctx, dbgen.ListPaymentsParams{OrgID: org.ID, AppointmentID: &in.ID, RowLimit: 500})
+	payments, err := a.store.AppointmentPayments(ctx, org.ID, &in.ID)
 	return &struct{ Body AppointmentDetail }{AppointmentDetail{
 		Appointment: appointmentOf(row, org.Zone),
-		Payments:    rest.Map(payments, func(p dbgen.ListPaymentsRow) Payment { return listedPayment(p, org.Zone) }),
+		Payments:    paymentsOf(payments, org.Zone),
 		History: rest.Map(history, func(h dbgen.HistoryRow) HistoryEntry {
 			return HistoryEntry{
 				At: h.At.In(org.Zone), Action: h.Action, By: h.Actor, User: h.UserName, FromStatus: h.FromStatus, ToStatus: h.ToStatus,
@@ -328,13 +326,8 @@ func (a *API) createAppointment(ctx context.Context, in *createAppointmentInput)
 			return tx.Client(ctx, org.ID, b.ClientID)
 		},
 	}
-	if in.IdempotencyKey != "" {
-		raw, err := json.Marshal(b)
-		if err != nil {
-			return nil, err
-		}
-		sum := sha256.Sum256(raw)
-		n.Once = &store.Once{Operation: "appointments.create", Key: in.IdempotencyKey, RequestHash: sum[:]}
+	if n.Once, err = onceOf("appointments.create", in.IdempotencyKey, b); err != nil {
+		return nil, err
 	}
 	made, err := a.store.Book(ctx, n)
 	if err != nil {

@@ -131,7 +131,7 @@ func (a *API) signUp(ctx context.Context, in *signUpInput) (*sessionOutput, erro
 	if err != nil {
 		return nil, err
 	}
-	shown, details := userOf(owner), a.organizationOf(made)
+	shown, details := userOf(owner, made.Zone), a.organizationOf(made)
 	session.User, session.Organization = &shown, &details
 	return &sessionOutput{session}, nil
 }
@@ -272,6 +272,10 @@ func (a *API) me(ctx context.Context, _ *struct{}) (*userOutput, error) {
 	if err != nil {
 		return nil, err
 	}
+	org, err := a.store.Org(ctx, who.TenantID)
+	if err != nil {
+		return nil, err
+	}
 	user, err := a.store.UserByID(ctx, who.UserID)
-	return &userOutput{userOf(user)}, rest.Or404("User", err)
+	return &userOutput{userOf(user, org.Zone)}, rest.Or404("User", err)
 }

@@ -18,22 +18,24 @@ type Availability struct {
 	Date           string         `json:"date"`
 	Professional   string         `json:"professional" doc:"Display name; empty where nobody gives the service"`
 	Service        string         `json:"service"`
-	Duration       int            `json:"duration" doc:"Minutes"`
+	Duration       int            `json:"duration" doc:"Minutes; with anybody the shortest there is, and each slot tells its own"`
 	Slots          []Slot         `json:"slots" nullable:"false"`
 	ProfessionalID *uuid.UUID     `json:"professional_id" doc:"null: anybody"`
 	ServiceID      uuid.UUID      `json:"service_id"`
 	Timezone       string         `json:"timezone"`
-	Price          *booking.Cents `json:"price"`
+	Price          *booking.Cents `json:"price" doc:"With anybody the lowest there is, and each slot tells its own"`
 }
 
 // Slot is a time that can be booked.
 type Slot struct {
-	Start          string     `json:"start" example:"09:00"`
-	End            string     `json:"end" example:"09:30"`
-	StartAt        time.Time  `json:"start_at"`
-	EndAt          time.Time  `json:"end_at"`
-	Remaining      *int       `json:"remaining,omitempty" doc:"Free seats of a group"`
-	ProfessionalID *uuid.UUID `json:"professional_id,omitempty" doc:"Where anybody was asked for: who would do it"`
+	Start          string         `json:"start" example:"09:00"`
+	End            string         `json:"end" example:"09:30"`
+	StartAt        time.Time      `json:"start_at"`
+	EndAt          time.Time      `json:"end_at"`
+	Remaining      *int           `json:"remaining,omitempty" doc:"Free seats of a group"`
+	ProfessionalID *uuid.UUID     `json:"professional_id,omitempty" doc:"Where anybody was asked for: who would do it"`
+	Duration       *int           `json:"duration,omitempty" doc:"Where anybody was asked for: minutes"`
+	Price          *booking.Cents `json:"price,omitempty" doc:"Where anybody was asked for"`
 }
 
 // alternative is a slot proposed for one that is taken.
@@ -125,9 +127,12 @@ func (a *API) day(ctx context.Context, v public.View, in *AvailabilityQuery) (*a
 		Slots: slotsOf(day.Slots, v.Org.Zone, day.Calendars, professional == nil),
 	}}
 	if len(day.Offers) > 0 {
-		offer := day.Calendars[0].Offer
-		out.Body.Service, out.Body.Duration = day.Offers[0].Service.Name, int(offer.Duration.Minutes())
-		out.Body.Price = &offer.Price
+		least := day.Calendars[0].Offer
+		for _, c := range day.Calendars {
+			least.Duration, least.Price = min(least.Duration, c.Offer.Duration), min(least.Price, c.Offer.Price)
+		}
+		out.Body.Service, out.Body.Duration = day.Offers[0].Service.Name, int(least.Duration.Minutes())
+		out.Body.Price = &least.Price
 		if professional != nil {
 			out.Body.Professional = day.Offers[0].ProfessionalName
 		}
@@ -137,6 +142,10 @@ func (a *API) day(ctx context.Context, v public.View, in *AvailabilityQuery) (*a
 
 func slotsOf(slots []booking.Slot, zone *time.Location, calendars []booking.Calendar, anybody bool) []Slot {
 	group := len(calendars) > 0 && calendars[0].Offer.Capacity > 1
+	offers := make(map[uuid.UUID]booking.Offer, len(calendars))
+	for _, c := range calendars {
+		offers[c.Professional] = c.Offer
+	}
 	return rest.Map(slots, func(s booking.Slot) Slot {
 		start, end := s.Start.In(zone), s.End.In(zone)
 		shown := Slot{Start: start.Format("15:04"), End: end.Format("15:04"), StartAt: start, EndAt: end}
@@ -144,7 +153,9 @@ func slotsOf(slots []booking.Slot, zone *time.Location, calendars []booking.Cale
 			shown.Remaining = &s.Remaining
 		}
 		if anybody {
-			shown.ProfessionalID = &s.Professional
+			offer := offers[s.Professional]
+			minutes := int(offer.Duration.Minutes())
+			shown.ProfessionalID, shown.Duration, shown.Price = &s.Professional, &minutes, &offer.Price
 		}
 		return shown
 	})
@@ -163,11 +174,10 @@ func (a *API) availabilityMonth(ctx context.Context, in *monthInput) (*monthOutp
 	if err != nil {
 		return nil, err
 	}
-	_, calendars, err := a.desk.Calendars(ctx, v, public.Choice{Service: in.ServiceID, Professional: professional}, first, last)
+	days, err := a.desk.Days(ctx, v, public.Choice{Service: in.ServiceID, Professional: professional}, first, last)
 	if err != nil {
 		return nil, err
 	}
-	days := booking.Month(v.Org.Zone, v.Limits, first, last, calendars)
 	return &monthOutput{MonthAvailability{
 		Month: in.Month, Timezone: v.Org.Timezone,
 		Days: rest.Map(days, func(d booking.DayFree) FreeDay {

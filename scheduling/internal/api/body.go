@@ -1,13 +1,17 @@
 package api
 
 import (
+	"crypto/sha256"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"regexp"
 	"time"
 
 	"integrationhub/hub"
 	"integrationhub/hub/module/rest"
 	"integrationhub/scheduling/internal/booking"
+	"integrationhub/scheduling/internal/store"
 )
 
 // optional is a member of a body that may be absent, null or have a value.
@@ -42,6 +46,19 @@ func (f *faults) phone(s *string) {
 // money checks that an amount that was sent exists in a currency.
 func (f *faults) money(amount optional[booking.Cents], currency, location string) {
 	f.Need(!amount.Given() || amount.Value.Payable(currency), location, "must not have decimals in this currency")
+}
+
+// onceOf makes a request with an Idempotency-Key count once; nil without a key.
+func onceOf(operation, key string, request any) (*store.Once, error) {
+	if key == "" {
+		return nil, nil
+	}
+	raw, err := json.Marshal(request)
+	if err != nil {
+		return nil, fmt.Errorf("encoding a request: %w", err)
+	}
+	sum := sha256.Sum256(raw)
+	return &store.Once{Operation: operation, Key: key, RequestHash: sum[:]}, nil
 }
 
 // instant reads a moment with its offset from a body.

@@ -2,9 +2,7 @@ package api
 
 import (
 	"context"
-	"crypto/sha256"
 	"encoding/base64"
-	"encoding/json"
 	"net/http"
 	"net/url"
 	"time"
@@ -143,15 +141,8 @@ func (in *pixInput) request(ctx context.Context, tx *store.Tx, org store.Org) (c
 		return r, err
 	}
 	r.Payer = payment.Payer{Name: client.Name, Email: text(client.Email)}
-	if in.IdempotencyKey != "" {
-		raw, err := json.Marshal(b)
-		if err != nil {
-			return r, err
-		}
-		sum := sha256.Sum256(raw)
-		r.Once = &store.Once{Operation: "payments.pix", Key: in.IdempotencyKey, RequestHash: sum[:]}
-	}
-	return r, nil
+	r.Once, err = onceOf("payments.pix", in.IdempotencyKey, b)
+	return r, err
 }
 
 // forAppointment says what is to be paid for an appointment.

@@ -356,13 +356,12 @@ func (a *API) clientPayments(ctx context.Context, in *clientListInput) (*struct{
 	if _, err := a.store.ClientByID(ctx, org.ID, in.ID); err != nil {
 		return nil, rest.Or404("Client", err)
 	}
-	rows, err := a.store.ListPayments(ctx, dbgen.ListPaymentsParams{OrgID: org.ID, ClientID: &in.ID, RowLimit: in.PerPage, RowOffset: in.Offset()})
-	total := 0
-	if len(rows) > 0 {
-		total = int(rows[0].Total)
+	rows, err := a.store.ClientPayments(ctx, dbgen.ClientPaymentsParams{OrgID: org.ID, ClientID: in.ID, RowLimit: in.PerPage, RowOffset: in.Offset()})
+	if err != nil {
+		return nil, err
 	}
-	items := rest.Map(rows, func(p dbgen.ListPaymentsRow) Payment { return listedPayment(p, org.Zone) })
-	return &struct{ Body Page[Payment] }{rest.PageOf(items, total, in.Paging)}, err
+	total, err := a.store.CountClientPayments(ctx, org.ID, in.ID)
+	return &struct{ Body Page[Payment] }{rest.PageOf(paymentsOf(rows, org.Zone), total, in.Paging)}, err
 }
 
 // byPhone finds an organization's clients under a phone number.

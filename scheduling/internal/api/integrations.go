@@ -12,6 +12,9 @@ import (
 	"integrationhub/hub/module/dberr"
 	"integrationhub/hub/module/rest"
 	"integrationhub/scheduling/internal/booking"
+	"integrationhub/scheduling/internal/cashier"
+	"integrationhub/scheduling/internal/payment"
+	"integrationhub/scheduling/internal/public"
 	"integrationhub/scheduling/internal/store"
 	"integrationhub/scheduling/internal/store/dbgen"
 )
@@ -134,13 +137,14 @@ type actionBookInput struct {
 
 type actionBookOutput struct {
 	Body struct {
-		AppointmentID uuid.UUID      `json:"appointment_id"`
-		Status        booking.Status `json:"status"`
-		StartAt       time.Time      `json:"start_at"`
-		EndAt         time.Time      `json:"end_at"`
-		Service       string         `json:"service"`
-		Professional  string         `json:"professional"`
-		CancelURL     string         `json:"cancel_url"`
+		AppointmentID uuid.UUID       `json:"appointment_id"`
+		Status        booking.Status  `json:"status"`
+		StartAt       time.Time       `json:"start_at"`
+		EndAt         time.Time       `json:"end_at"`
+		Service       string          `json:"service"`
+		Professional  string          `json:"professional"`
+		CancelURL     string          `json:"cancel_url"`
+		Deposit       *public.Deposit `json:"deposit" doc:"To be paid by then, or the slot is let go of; null: none is due"`
 	} `nameHint:"ActionBooked"`
 }
 
@@ -198,17 +202,14 @@ func (a *API) actionBook(ctx context.Context, in *actionBookInput) (*actionBookO
 	n.Client = func(ctx context.Context, tx *store.Tx) (dbgen.Client, error) {
 		return tx.Known(ctx, org.ID, contact)
 	}
-	made, err := a.store.Book(ctx, n)
-	if dberr.Violated(err) == "appointments_source" { // the same request, at the same time
-		made, err = a.store.Book(ctx, n)
-	}
+	made, err := a.desk.Place(ctx, n, payment.Payer{Name: contact.Name, Email: contact.Email})
 	if err != nil {
-		return nil, err
+		return nil, cashier.Payerless(err, "body.email")
 	}
 	out := &actionBookOutput{}
 	out.Body.AppointmentID, out.Body.Status, out.Body.StartAt, out.Body.EndAt = made.ID, made.Status, made.StartAt.In(org.Zone), made.EndAt.In(org.Zone)
 	out.Body.Service, out.Body.Professional = made.ServiceName, made.ProfessionalName
-	out.Body.CancelURL = a.desk.CancelURL(org, a.desk.Token(made.ID, made.TokenVersion))
+	out.Body.CancelURL, out.Body.Deposit = made.CancelURL, made.Deposit
 	return out, nil
 }
 
@@ -239,8 +240,8 @@ type Integration struct {
 	Enabled         []string   `json:"enabled" nullable:"false" doc:"What the connection is used for"`
 	APIURL          string     `json:"api_url"`
 	WebhookURL      string     `json:"webhook_url"`
-	APIKeyLocal     string     `json:"api_key_local" doc:"Its end only"`
-	APIKeyRemote    string     `json:"api_key_remote" doc:"Its end only"`
+	APIKeyLocal     string     `json:"api_key_local" example:"a1B2****" doc:"The last four characters of it, then asterisks"`
+	APIKeyRemote    string     `json:"api_key_remote" example:"a1B2****" doc:"As api_key_local"`
 	LastHealthCheck *time.Time `json:"last_health_check"`
 	CreatedAt       time.Time  `json:"created_at"`
 }
@@ -254,7 +255,7 @@ type Integrations struct {
 func IntegrationOf(i module.Integration) Integration {
 	shown := Integration{
 		ID: i.ID, Product: i.Product, Status: i.Status, Features: append([]string{}, i.Features...), Enabled: append([]string{}, i.Enabled...),
-		APIURL: i.APIURL, WebhookURL: i.WebhookURL, APIKeyLocal: ending(i.LocalKeyLast4), APIKeyRemote: ending(i.RemoteKeyLast4),
+		APIURL: i.APIURL, WebhookURL: i.WebhookURL, APIKeyLocal: masked(i.LocalKeyLast4), APIKeyRemote: masked(i.RemoteKeyLast4),
 		LastHealthCheck: local(&i.LastHealthCheck, time.UTC), CreatedAt: i.CreatedAt,
 	}
 	if i.LastError != "" {
@@ -268,11 +269,12 @@ func IntegrationsOf(list []module.Integration) Integrations {
 	return Integrations{rest.Map(list, IntegrationOf)}
 }
 
-func ending(last4 string) string {
+// masked is what is known of a key, in the form of the interface.
+func masked(last4 string) string {
 	if last4 == "" {
 		return ""
 	}
-	return "****" + last4
+	return last4 + "****"
 }
 
 // Find gives what any organization knows under a phone number; at most a hundred.

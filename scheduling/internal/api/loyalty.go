@@ -148,11 +148,27 @@ func (in *loyaltyInput) rewards(org uuid.UUID, kept []dbgen.LoyaltyReward) (list
 	return list, nil
 }
 
+// check finds money that the currency does not have.
+func (in *loyaltyInput) check(currency string) error {
+	var wrong faults
+	wrong.money(in.Body.MinSpend, currency, "body.min_spend")
+	for i, f := range in.Body.Rewards.Value {
+		if f.Type == booking.FixedDiscount {
+			wrong.money(f.Value, currency, fmt.Sprintf("body.rewards[%d].value", i))
+		}
+	}
+	return wrong.Err()
+}
+
 func (a *API) configureLoyalty(ctx context.Context, in *loyaltyInput) (*loyaltyOutput, error) {
-	org, err := orgID(ctx)
+	here, err := a.org(ctx)
 	if err != nil {
 		return nil, err
 	}
+	if err := in.check(here.Currency); err != nil {
+		return nil, err
+	}
+	org := here.ID
 	err = a.store.InTx(ctx, "updating the loyalty program", func(tx *store.Tx) error {
 		p, err := tx.LockLoyaltyProgram(ctx, org)
 		if err != nil {
@@ -303,47 +319,25 @@ func (a *API) clientPoints(ctx context.Context, in *clientListInput) (*pointsOut
 
 type redeemInput struct {
 	ByID
-	Body struct {
+	IdempotencyKey string `header:"Idempotency-Key" maxLength:"255" doc:"The same request with the same key takes points once, for 24 hours"`
+	Body           struct {
 		RewardID      uuid.UUID           `json:"reward_id"`
-		AppointmentID optional[uuid.UUID] `json:"appointment_id,omitempty"`
+		AppointmentID optional[uuid.UUID] `json:"appointment_id,omitempty" doc:"The reward's discount is taken off its price, once"`
 	} `nameHint:"Redeem"`
 }
 
 func (a *API) redeem(ctx context.Context, in *redeemInput) (*pointsOutput, error) {
-	org, err := orgID(ctx)
+	org, err := a.org(ctx)
 	if err != nil {
 		return nil, err
 	}
-	err = a.store.InTx(ctx, "redeeming points", func(tx *store.Tx) error {
-		if _, err := tx.Client(ctx, org, in.ID); err != nil {
-			return err
-		}
-		program, err := store.LoyaltyOf(ctx, tx.Queries, org)
-		if err != nil {
-			return err
-		}
-		p := store.Points{Org: org, Client: in.ID, Type: "redeem", Source: "redeem:" + store.NewID().String()}
-		in.Body.AppointmentID.IntoNull(&p.Appointment)
-		if p.Appointment != nil {
-			found, err := tx.AppointmentByID(ctx, org, *p.Appointment)
-			if err != nil {
-				return rest.Or404("Appointment", err)
-			}
-			if found.ClientID != in.ID {
-				return hub.Invalid("body.appointment_id", "is not an appointment of this client")
-			}
-		}
-		for _, r := range program.Rewards {
-			if r.ID == in.Body.RewardID && r.Active {
-				p.Points, p.Reward, p.Description = -r.Points, &r.ID, r.Name
-			}
-		}
-		if p.Reward == nil {
-			return rest.Missing("Reward")
-		}
-		return tx.AddPoints(ctx, p)
-	})
+	r := store.Redemption{Client: in.ID, Reward: in.Body.RewardID}
+	in.Body.AppointmentID.IntoNull(&r.Appointment)
+	once, err := onceOf("loyalty.redeem", in.IdempotencyKey, r)
 	if err != nil {
+		return nil, err
+	}
+	if err := a.store.Redeem(ctx, org, r, once); err != nil {
 		return nil, err
 	}
 	return a.clientPoints(ctx, &clientListInput{ByID: in.ByID, Paging: Paging{Page: 1, PerPage: 20}})
@@ -351,7 +345,8 @@ func (a *API) redeem(ctx context.Context, in *redeemInput) (*pointsOutput, error
 
 type adjustInput struct {
 	ByID
-	Body struct {
+	IdempotencyKey string `header:"Idempotency-Key" maxLength:"255" doc:"The same request with the same key counts once, for 24 hours"`
+	Body           struct {
 		Points int64  `json:"points" minimum:"-1000000" maximum:"1000000"`
 		Reason string `json:"reason" minLength:"1" maxLength:"200"`
 	} `nameHint:"AdjustPoints"`
@@ -365,12 +360,13 @@ func (a *API) adjust(ctx context.Context, in *adjustInput) (*pointsOutput, error
 	if in.Body.Points == 0 {
 		return nil, hub.Invalid("body.points", "must not be 0")
 	}
-	err = a.store.InTx(ctx, "adjusting points", func(tx *store.Tx) error {
-		return tx.AddPoints(ctx, store.Points{
-			Org: org, Client: in.ID, Type: "adjust", Points: in.Body.Points, Source: fmt.Sprintf("adjust:%s", store.NewID()), Description: in.Body.Reason,
-		})
-	})
+	p := store.Points{Org: org, Client: in.ID, Type: "adjust", Points: in.Body.Points, Description: in.Body.Reason}
+	once, err := onceOf("loyalty.adjust", in.IdempotencyKey, p)
 	if err != nil {
+		return nil, err
+	}
+	p.Source = fmt.Sprintf("adjust:%s", store.NewID())
+	if err := a.store.Adjust(ctx, p, once); err != nil {
 		return nil, err
 	}
 	return a.clientPoints(ctx, &clientListInput{ByID: in.ByID, Paging: Paging{Page: 1, PerPage: 20}})

@@ -41,12 +41,8 @@ func paymentOf(p dbgen.PaymentDetail, zone *time.Location) Payment {
 	}
 }
 
-func listedPayment(p dbgen.ListPaymentsRow, zone *time.Location) Payment {
-	return paymentOf(dbgen.PaymentDetail{
-		OrgID: p.OrgID, ID: p.ID, AppointmentID: p.AppointmentID, ClientID: p.ClientID, AmountCents: p.AmountCents, Method: p.Method,
-		Description: p.Description, Status: p.Status, Kind: p.Kind, PaidAt: p.PaidAt, RefundedCents: p.RefundedCents, CreatedBy: p.CreatedBy, CreatedAt: p.CreatedAt,
-		Provider: p.Provider, ProviderPaymentID: p.ProviderPaymentID, ExpiresAt: p.ExpiresAt,
-	}, zone)
+func paymentsOf(rows []dbgen.PaymentDetail, zone *time.Location) []Payment {
+	return rest.Map(rows, func(p dbgen.PaymentDetail) Payment { return paymentOf(p, zone) })
 }
 
 type paymentsInput struct {
@@ -91,8 +87,8 @@ func (a *API) listPayments(ctx context.Context, in *paymentsInput) (*struct{ Bod
 		status = &in.Status
 	}
 	since, until := bounds(first, last, org.Zone)
-	rows, err := a.store.ListPayments(ctx, dbgen.ListPaymentsParams{
-		OrgID: org.ID, Since: &since, Until: &until, Status: status, ClientID: client, RowLimit: in.PerPage, RowOffset: in.Offset(),
+	rows, err := a.store.MonthPayments(ctx, dbgen.MonthPaymentsParams{
+		OrgID: org.ID, Since: since, Until: until, Status: status, ClientID: client, RowLimit: in.PerPage, RowOffset: in.Offset(),
 	})
 	if err != nil {
 		return nil, err
@@ -116,12 +112,13 @@ func (a *API) listPayments(ctx context.Context, in *paymentsInput) (*struct{ Bod
 			m.Count += sum.Payments
 		}
 	}
-	s.Page = rest.PageOf(rest.Map(rows, func(p dbgen.ListPaymentsRow) Payment { return listedPayment(p, org.Zone) }), total, in.Paging)
+	s.Page = rest.PageOf(paymentsOf(rows, org.Zone), total, in.Paging)
 	return &struct{ Body Statement }{s}, err
 }
 
 type paymentInput struct {
-	Body struct {
+	IdempotencyKey string `header:"Idempotency-Key" maxLength:"255" doc:"The same request with the same key records one payment, for 24 hours"`
+	Body           struct {
 		AppointmentID optional[uuid.UUID]     `json:"appointment_id,omitempty"`
 		ClientID      optional[uuid.UUID]     `json:"client_id,omitempty" doc:"Needed without an appointment"`
 		Amount        optional[booking.Cents] `json:"amount"`
@@ -148,20 +145,22 @@ func (a *API) createPayment(ctx context.Context, in *paymentInput) (*struct{ Bod
 	n := store.NewPayment{Org: org.ID, Amount: b.Amount.Value, Method: b.Method, Description: b.Description.Value, Kind: b.Kind, By: staff(ctx).User}
 	b.AppointmentID.IntoNull(&n.Appointment)
 	b.ClientID.Into(&n.Client)
-	var made dbgen.PaymentDetail
-	err = a.store.InTx(ctx, "recording a payment", func(tx *store.Tx) error {
+	once, err := onceOf("payments.create", in.IdempotencyKey, b)
+	if err != nil {
+		return nil, err
+	}
+	made, err := a.store.Record(ctx, org.ID, once, func(tx *store.Tx) (dbgen.PaymentDetail, error) {
 		if n.Appointment != nil && !b.ClientID.Given() {
 			appointment, err := tx.AppointmentByID(ctx, org.ID, *n.Appointment)
 			if err != nil {
-				return rest.Or404("Appointment", err)
+				return dbgen.PaymentDetail{}, rest.Or404("Appointment", err)
 			}
 			n.Client = appointment.ClientID
 		}
 		if _, err := tx.Client(ctx, org.ID, n.Client); err != nil {
-			return err
+			return dbgen.PaymentDetail{}, err
 		}
-		made, err = tx.Pay(ctx, org, n)
-		return err
+		return tx.Pay(ctx, org, n)
 	})
 	return &struct{ Body Payment }{paymentOf(made, org.Zone)}, err
 }

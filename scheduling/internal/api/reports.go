@@ -86,9 +86,18 @@ func (a *API) scope(ctx context.Context, in *ReportQuery) (scope, error) {
 		return s, err
 	}
 	if s.professional != nil {
-		err = there(ctx, a.store.Queries, org.ID, *s.professional)
+		err = a.worked(ctx, org.ID, *s.professional)
 	}
 	return s, err
+}
+
+// worked checks that a professional is the organization's, or was.
+func (a *API) worked(ctx context.Context, org, professional uuid.UUID) error {
+	known, err := a.store.WasProfessional(ctx, org, professional)
+	if err == nil && !known {
+		return rest.Missing("Professional")
+	}
+	return err
 }
 
 // rate is a share of a whole, 0 where there is none, to four decimals.
@@ -191,13 +200,14 @@ func sumOf(people []Occupied) (available, booked int64) {
 	return available, booked
 }
 
-// occupied measures everybody's time, holds left out.
+// occupied measures everybody's time, holds left out; that of who was removed until the
+// day they were.
 func (a *API) occupied(ctx context.Context, s scope) ([]Occupied, error) {
-	rows, err := a.store.ListProfessionals(ctx, s.org.ID, s.professional)
+	rows, err := a.store.ReportPeople(ctx, dbgen.ReportPeopleParams{OrgID: s.org.ID, Since: s.since, ID: s.professional})
 	if err != nil {
 		return nil, err
 	}
-	ids := rest.Map(rows, func(r dbgen.ListProfessionalsRow) uuid.UUID { return r.Professional.ID })
+	ids := rest.Map(rows, func(r dbgen.ReportPeopleRow) uuid.UUID { return r.ID })
 	weeks, err := a.store.Week(ctx, s.org.ID, ids, s.first, s.last)
 	if err != nil {
 		return nil, err
@@ -214,11 +224,13 @@ func (a *API) occupied(ctx context.Context, s scope) ([]Occupied, error) {
 	if err != nil {
 		return nil, err
 	}
-	return rest.Map(rows, func(r dbgen.ListProfessionalsRow) Occupied {
-		id := r.Professional.ID
-		c := weeks[id]
-		available, booked := booking.Occupancy(s.org.Zone, s.first, s.last, c.Rules, c.Exceptions, c.Busy)
-		return Occupied{id, r.Professional.Name, available, booked, counts[id], rate(booked, available)}
+	return rest.Map(rows, func(r dbgen.ReportPeopleRow) Occupied {
+		c, last := weeks[r.ID], s.last
+		if r.DeletedAt != nil {
+			last = min(last, booking.DateOf(*r.DeletedAt, s.org.Zone))
+		}
+		available, booked := booking.Occupancy(s.org.Zone, s.first, last, c.Rules, c.Exceptions, c.Busy)
+		return Occupied{r.ID, r.Name, available, booked, counts[r.ID], rate(booked, available)}
 	}), nil
 }
 
@@ -335,6 +347,9 @@ func (a *API) inactive(ctx context.Context, in *inactiveInput) (InactiveReport, 
 	}
 	now := a.kit.Now()
 	rows, err := a.store.Inactive(ctx, dbgen.InactiveParams{OrgID: org.ID, Now: now, Before: now.AddDate(0, 0, -in.Days), RowLimit: in.PerPage, RowOffset: in.Offset()})
+	if err != nil {
+		return InactiveReport{}, err
+	}
 	today, total := booking.DateOf(now, org.Zone), 0
 	items := rest.Map(rows, func(r dbgen.InactiveRow) Inactive {
 		total = int(r.Total)
@@ -347,6 +362,9 @@ func (a *API) inactive(ctx context.Context, in *inactiveInput) (InactiveReport, 
 			DaysInactive: int(today - booking.DateOf(since, org.Zone)), TotalAppointments: r.TotalAppointments, TotalSpent: r.TotalSpentCents, FavoriteService: r.Favorite,
 		}
 	})
+	if len(rows) == 0 && in.Page > 1 {
+		total, err = a.store.CountInactive(ctx, dbgen.CountInactiveParams{OrgID: org.ID, Now: now, Before: now.AddDate(0, 0, -in.Days)})
+	}
 	return InactiveReport{rest.PageOf(items, total, in.Paging), in.Days, Span{(today - booking.Date(in.Days)).String(), today.String(), org.Timezone}}, err
 }
 

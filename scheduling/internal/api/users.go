@@ -53,8 +53,8 @@ type oneUserInput struct {
 	Body userFields `nameHint:"UserFields"`
 }
 
-func userOf(u dbgen.User) User {
-	return User{ID: u.ID, OrgID: u.OrgID, Name: u.Name, Email: u.Email, Role: u.Role, Phone: u.Phone, AvatarURL: u.AvatarUrl, IsActive: u.IsActive, CreatedAt: u.CreatedAt}
+func userOf(u dbgen.User, zone *time.Location) User {
+	return User{ID: u.ID, OrgID: u.OrgID, Name: u.Name, Email: u.Email, Role: u.Role, Phone: u.Phone, AvatarURL: u.AvatarUrl, IsActive: u.IsActive, CreatedAt: u.CreatedAt.In(zone)}
 }
 
 // into applies the fields to a user and checks what comes out.
@@ -74,12 +74,12 @@ func (f userFields) into(u *dbgen.User) error {
 }
 
 func (a *API) listUsers(ctx context.Context, _ *struct{}) (*struct{ Body []User }, error) {
-	org, err := orgID(ctx)
+	org, err := a.org(ctx)
 	if err != nil {
 		return nil, err
 	}
-	rows, err := a.store.ListUsers(ctx, org)
-	return &struct{ Body []User }{rest.Map(rows, userOf)}, err
+	rows, err := a.store.ListUsers(ctx, org.ID)
+	return &struct{ Body []User }{rest.Map(rows, func(u dbgen.User) User { return userOf(u, org.Zone) })}, err
 }
 
 // mayMake lets only owners make owners, or change them.
@@ -92,7 +92,7 @@ func mayMake(ctx context.Context, roles ...string) error {
 }
 
 func (a *API) createUser(ctx context.Context, in *userInput) (*userOutput, error) {
-	org, err := orgID(ctx)
+	org, err := a.org(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -106,14 +106,14 @@ func (a *API) createUser(ctx context.Context, in *userInput) (*userOutput, error
 	var made dbgen.User
 	err = a.store.InTx(ctx, "making a user", func(tx *store.Tx) error {
 		made, err = tx.CreateUser(ctx, dbgen.CreateUserParams{
-			OrgID: org, ID: store.NewID(), Name: draft.Name, Email: draft.Email, Role: draft.Role, Phone: draft.Phone, IsActive: draft.IsActive,
+			OrgID: org.ID, ID: store.NewID(), Name: draft.Name, Email: draft.Email, Role: draft.Role, Phone: draft.Phone, IsActive: draft.IsActive,
 		})
 		if err != nil {
 			return err
 		}
 		return a.accounts.MailLink(ctx, tx.Raw, accountOf(made), accounts.Invite)
 	})
-	return &userOutput{userOf(made)}, accountTaken(err)
+	return &userOutput{userOf(made, org.Zone)}, accountTaken(err)
 }
 
 // changeUser locks the organization's users, so that two owners cannot remove each
@@ -142,8 +142,12 @@ func lastOwner() *hub.Error {
 }
 
 func (a *API) updateUser(ctx context.Context, in *oneUserInput) (*userOutput, error) {
+	org, err := a.org(ctx)
+	if err != nil {
+		return nil, err
+	}
 	var done dbgen.User
-	err := a.changeUser(ctx, in.ID, func(tx *store.Tx, user dbgen.User, last bool) error {
+	err = a.changeUser(ctx, in.ID, func(tx *store.Tx, user dbgen.User, last bool) error {
 		before := user.Role
 		if err := in.Body.into(&user); err != nil {
 			return err
@@ -163,7 +167,7 @@ func (a *API) updateUser(ctx context.Context, in *oneUserInput) (*userOutput, er
 		}
 		return err
 	})
-	return &userOutput{userOf(done)}, accountTaken(err)
+	return &userOutput{userOf(done, org.Zone)}, accountTaken(err)
 }
 
 func (a *API) deleteUser(ctx context.Context, in *ByID) (*none, error) {

@@ -102,6 +102,15 @@ func (r *Reward) Discount(price Cents, service uuid.UUID) Cents {
 	}
 }
 
+// Reward finds an active reward; nil where there is none with this id.
+func (l *Loyalty) Reward(id uuid.UUID) *Reward {
+	at := slices.IndexFunc(l.Rewards, func(r Reward) bool { return r.ID == id && r.Active })
+	if at < 0 {
+		return nil
+	}
+	return &l.Rewards[at]
+}
+
 // Next is the cheapest active reward that a balance does not reach yet, and the
 // points it still takes; nil and 0 where it reaches them all.
 func (l *Loyalty) Next(balance int64) (next *Reward, missing int64) {

@@ -188,6 +188,14 @@ func Decimals(currency string) int {
 // Payable tells whether an amount exists in a currency: yen have no hundredths.
 func (c Cents) Payable(currency string) bool { return Decimals(currency) > 0 || c%100 == 0 }
 
+// Whole is the amount without what the currency has no coins for.
+func (c Cents) Whole(currency string) Cents {
+	if c.Payable(currency) {
+		return c
+	}
+	return c - c%100
+}
+
 // MinorUnits is the amount in the currency's smallest unit, as payment providers
 // count. The amount must be [Cents.Payable].
 func (c Cents) MinorUnits(currency string) int64 {

@@ -80,10 +80,11 @@ func minutes(n int) time.Duration { return time.Duration(n) * time.Minute }
 type Limits struct {
 	Earliest time.Time // no slot starts before it
 	LastDate *Date     // no slot starts on a later day; nil: no bound
+	FullDays bool      // also on days that have as many bookings as [Calendar.MaxPerDay] allows
 }
 
 // StaffLimits are those of the front desk, which sees every free slot from now on.
-func StaffLimits(now time.Time) Limits { return Limits{Earliest: now} }
+func StaffLimits(now time.Time) Limits { return Limits{Earliest: now, FullDays: true} }
 
 // PublicLimits are those of clients: the minimum notice, and the horizon counted
 // in days of the organization's zone.

@@ -27,6 +27,17 @@ type Calendar struct {
 	MaxPerDay    int         // bookings that may start on one day; 0: no bound
 }
 
+// Full tells whether as many bookings start on a day as [Calendar.MaxPerDay] allows.
+func (c *Calendar) Full(loc *time.Location, d Date) bool {
+	n := 0
+	for i := range c.Busy {
+		if DateOf(c.Busy[i].Start, loc) == d {
+			n++
+		}
+	}
+	return c.MaxPerDay > 0 && n >= c.MaxPerDay
+}
+
 // Slot is a time that can be booked.
 type Slot struct {
 	Professional uuid.UUID
@@ -48,6 +59,7 @@ type engine struct {
 	earliest int64
 	last     Date // no slot starts on a later day
 	first    Date // the first day asked about; perDay counts from here
+	fullDays bool
 
 	cal         *Calendar
 	length      int64
@@ -65,7 +77,7 @@ type engine struct {
 func newEngine(loc *time.Location, l Limits, first, last Date) *engine {
 	e := &engine{
 		zone: newZone(loc, first, last), earliest: ceilUnix(l.Earliest),
-		first: first, last: last, perDay: make([]int, max(0, int(last)-int(first)+1)),
+		first: first, last: last, fullDays: l.FullDays, perDay: make([]int, max(0, int(last)-int(first)+1)),
 	}
 	if l.LastDate != nil && *l.LastDate < last {
 		e.last = *l.LastDate
@@ -126,7 +138,7 @@ func (e *engine) each(d Date, yield func(start int64, remaining int)) {
 	if d > e.last || e.length <= 0 || e.zone.dayStart(d+1) <= e.earliest {
 		return
 	}
-	if e.bookingsMax > 0 && e.bookings(d) >= e.bookingsMax {
+	if e.bookingsMax > 0 && e.bookings(d) >= e.bookingsMax && !e.fullDays {
 		return
 	}
 	e.hours.read(&e.zone, d, e.cal.Rules, e.cal.Exceptions)

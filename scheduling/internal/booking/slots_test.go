@@ -88,6 +88,10 @@ func TestMostBookingsPerDay(t *testing.T) {
 	m.cal.Busy = append(m.cal.Busy, Busy{Start: m.at("00:00").Add(-time.Minute), End: m.at("00:30")}) // yesterday's
 	require.Equal(t, " 09:00 10:00 11:00 12:00", m.starts())
 	m.busy("S2", "09:00", "10:00")
+	require.Equal(t, " 10:00 11:00 12:00", m.starts(), "staff know what they do")
+	require.True(t, m.cal.Full(m.loc, m.date))
+	require.False(t, m.cal.Full(m.loc, m.date+1))
+	m.limits.FullDays = false
 	require.Empty(t, m.starts())
 
 	require.Equal(t, 3, Policy{MaxBookingsPerDay: ptr(5)}.PerDay(ptr(3)))

@@ -38,6 +38,9 @@ func New(kit module.Kit, s *store.Store) (*Cashier, error) {
 // Collects tells whether there is a provider.
 func (c *Cashier) Collects() bool { return c.provider != nil }
 
+// NeedsEmail tells whether who pays has to have an e-mail address.
+func (c *Cashier) NeedsEmail() bool { return c.provider != nil && c.provider.NeedsEmail() }
+
 // Request is a charge that somebody wants made.
 type Request struct {
 	store.NewPayment
@@ -86,30 +89,68 @@ func (c *Cashier) drop(ctx context.Context, n store.NewCharge) {
 // answer may take.
 const askingTime = 2 * time.Minute
 
-// Book books online. What needs a deposit is booked together with the charge for it:
+// A request that was sent twice is looked at again this often, and for this long, while
+// the other one is asking the provider.
+const (
+	glance   = 50 * time.Millisecond
+	patience = 30 * time.Second
+)
+
+// Book books for a client. What has a deposit is booked together with the charge for it:
 // the time is held while the provider is asked, and where that fails nothing stays.
-// deposit is nil where none is due. Errors as [store.Store.Book] has them, and the
-// provider's.
+// deposit is nil where none is due, or it was booked before. Errors as
+// [store.Store.Book] and [store.Store.Hold] have them, and the provider's.
 func (c *Cashier) Book(ctx context.Context, n store.NewAppointment, payer payment.Payer) (made store.Booked, deposit *dbgen.PaymentDetail, err error) {
-	if made, err = c.store.Book(ctx, n); !errors.Is(err, store.ErrDepositDue) {
-		return made, nil, err
+	waiting, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	for {
+		if made, err = c.store.Book(ctx, n); !errors.Is(err, store.ErrDepositDue) {
+			return made, nil, err
+		}
+		if err := c.takes(n.Org.Currency); err != nil {
+			return made, nil, err
+		}
+		held, err := c.store.Hold(ctx, n, askingTime)
+		if err == nil {
+			made, deposit, err = c.bookHeld(ctx, n, held, payer)
+		}
+		if !errors.Is(err, store.ErrUnderWay) && !errors.Is(err, store.ErrDepositDue) { // the price was changed meanwhile
+			return made, deposit, err
+		}
+		select {
+		case <-time.After(glance):
+		case <-waiting.Done():
+			return made, nil, err
+		}
 	}
-	if c.provider == nil {
-		return made, nil, payment.NotConfigured()
+}
+
+// takes refuses what cannot be collected.
+func (c *Cashier) takes(currency string) error {
+	switch {
+	case c.provider == nil:
+		return payment.NotConfigured()
+	case currency != payment.Currency:
+		return payment.NotInCurrency()
 	}
-	held, err := c.store.Hold(ctx, n, askingTime)
-	if err != nil {
-		return made, nil, err
-	}
+	return nil
+}
+
+// bookHeld books a time that is held for it, with the charge for its deposit.
+func (c *Cashier) bookHeld(ctx context.Context, n store.NewAppointment, held store.Held, payer payment.Payer) (made store.Booked, deposit *dbgen.PaymentDetail, err error) {
 	n.Hold, n.Professional = held.ID, &held.Professional
-	charge, err := c.order(ctx, n.Org, Request{
-		NewPayment: store.NewPayment{Org: n.Org.ID, Amount: held.Deposit, Description: held.Service, Kind: store.KindDeposit},
-		ExpiresAt:  n.Org.Policy.HoldEnds(c.kit.Now().Truncate(time.Microsecond)), Payer: payer,
-	})
-	if err == nil {
+	if held.Deposit > 0 { // else it came to somebody who asks for none
+		var charge store.NewCharge
+		charge, err = c.order(ctx, n.Org, Request{
+			NewPayment: store.NewPayment{Org: n.Org.ID, Amount: held.Deposit, Description: held.Service, Kind: store.KindDeposit},
+			ExpiresAt:  n.Org.Policy.HoldEnds(c.kit.Now().Truncate(time.Microsecond)), Payer: payer,
+		})
 		n.Charge = &charge
-		if made, err = c.store.Book(ctx, n); err != nil || made.Before {
-			c.drop(ctx, charge)
+	}
+	if err == nil {
+		made, err = c.store.Book(ctx, n)
+		if n.Charge != nil && (err != nil || made.Before) {
+			c.drop(ctx, *n.Charge)
 		}
 	}
 	if err != nil || made.Before {
@@ -118,7 +159,10 @@ func (c *Cashier) Book(ctx context.Context, n store.NewAppointment, payer paymen
 		}
 		return made, nil, err
 	}
-	p, err := c.store.PaymentByID(ctx, n.Org.ID, charge.ID)
+	if n.Charge == nil {
+		return made, nil, nil
+	}
+	p, err := c.store.PaymentByID(ctx, n.Org.ID, n.Charge.ID)
 	return made, &p, err
 }
 

@@ -52,6 +52,9 @@ func NewMercadoPago(c MercadoPagoConfig) *MercadoPago {
 // Name implements [Provider].
 func (m *MercadoPago) Name() string { return NameMercadoPago }
 
+// NeedsEmail implements [Provider].
+func (m *MercadoPago) NeedsEmail() bool { return true }
+
 // mpTime is how it writes times.
 const mpTime = "2006-01-02T15:04:05.000-07:00"
 

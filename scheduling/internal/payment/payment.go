@@ -23,6 +23,8 @@ import (
 type Provider interface {
 	// Name is the provider's in settings and in the path of its webhook.
 	Name() string
+	// NeedsEmail tells whether orders need the payer's e-mail address.
+	NeedsEmail() bool
 	// Create asks for a payment. The same order, by its ID, is the same charge: after
 	// an error it may be asked again. [hub.ErrInvalid] for an order the provider
 	// cannot take.
@@ -46,6 +48,7 @@ const (
 	CodeUnknownCharge = "charge_not_found"        // 404
 	CodeChargeState   = "charge_state"            // 409
 	CodePayerEmail    = "payer_email_required"    // 422
+	CodeCurrency      = "currency_not_supported"  // 422 for who orders, 409 for clients
 )
 
 // Currency is the only one Pix knows.
@@ -149,6 +152,12 @@ func NotConfigured() *hub.Error {
 	return hub.Errorf(hub.ErrConflict, CodeNotConfigured, "No payment provider is set up here.")
 }
 
+// NotInCurrency is the 409 for a client's deposit in a currency that cannot be
+// collected: the organization's affair, not the client's.
+func NotInCurrency() *hub.Error {
+	return hub.Errorf(hub.ErrConflict, CodeCurrency, "This business cannot collect the deposit online. Contact the business.")
+}
+
 // unauthorized is the 401 for a webhook that is not the provider's.
 func unauthorized() *hub.Error {
 	return hub.Errorf(hub.ErrUnauthorized, hub.CodeSignature, "The webhook's signature does not hold.")
@@ -174,7 +183,7 @@ func failed(cause error) *hub.Error {
 func (o Order) check(now time.Time) error {
 	switch {
 	case o.Currency != Currency:
-		return hub.Errorf(hub.ErrInvalid, "currency_not_supported", "Pix charges are in BRL only.")
+		return hub.Errorf(hub.ErrInvalid, CodeCurrency, "Pix charges are in BRL only.")
 	case o.Amount <= 0:
 		return hub.Invalid("body.amount", "must be more than 0")
 	case !o.ExpiresAt.After(now):

@@ -40,6 +40,9 @@ func NewSandbox(c SandboxConfig) *Sandbox { return &Sandbox{config: c} }
 // Name implements [Provider].
 func (s *Sandbox) Name() string { return NameSandbox }
 
+// NeedsEmail implements [Provider].
+func (s *Sandbox) NeedsEmail() bool { return false }
+
 // Create implements [Provider].
 func (s *Sandbox) Create(ctx context.Context, o Order) (Charge, error) {
 	if err := o.check(s.config.Now()); err != nil {

@@ -15,6 +15,7 @@ import (
 
 	"integrationhub/hub"
 	"integrationhub/hub/module"
+	"integrationhub/hub/module/dberr"
 	"integrationhub/scheduling/internal/booking"
 	"integrationhub/scheduling/internal/cashier"
 	"integrationhub/scheduling/internal/payment"
@@ -128,7 +129,7 @@ func (d *Desk) Book(ctx context.Context, o store.Org, r booking.Request, once *s
 		return Booked{}, err
 	}
 	contact := store.Contact{Name: r.Name, Phone: r.Phone, Email: r.Email, Source: "client"}
-	made, charge, err := d.cashier.Book(ctx, store.NewAppointment{
+	made, err := d.Place(ctx, store.NewAppointment{
 		Org: o, Choice: store.Choice{Service: r.Service, Professional: r.Professional, Online: true}, Start: r.Start, Notes: r.Notes, Source: booking.Web,
 		By: store.Actor{Kind: booking.Client}, Limits: o.Policy.PublicLimits(d.kit.Now(), o.Zone), Once: once, Hold: r.Hold,
 		Client: func(ctx context.Context, tx *store.Tx) (dbgen.Client, error) {
@@ -139,14 +140,27 @@ func (d *Desk) Book(ctx context.Context, o store.Org, r booking.Request, once *s
 			return client, mayBook(ctx, tx, o, client)
 		},
 	}, payment.Payer{Name: contact.Name, Email: contact.Email})
+	return made, cashier.Payerless(err, "body.client_email")
+}
+
+// Place makes a client's booking, with the charge for the deposit where one is due.
+// Errors as [Desk.Book] has them.
+func (d *Desk) Place(ctx context.Context, n store.NewAppointment, payer payment.Payer) (Booked, error) {
+	made, charge, err := d.cashier.Book(ctx, n, payer)
+	if dberr.Violated(err) == "appointments_source" { // the same request, at the same time
+		made, charge, err = d.cashier.Book(ctx, n, payer)
+	}
 	switch {
 	case err != nil:
-		return Booked{}, cashier.Payerless(err, "body.client_email")
+		return Booked{}, err
 	case made.Before:
-		return d.shown(ctx, o, made.AppointmentDetail)
+		return d.shown(ctx, n.Org, made.AppointmentDetail)
 	}
-	return d.booked(o, made.AppointmentDetail, charge)
+	return d.booked(n.Org, made.AppointmentDetail, charge)
 }
+
+// DepositNeedsEmail tells whether who pays a deposit has to have an e-mail address.
+func (d *Desk) DepositNeedsEmail() bool { return d.cashier.NeedsEmail() }
 
 // holdTime is how long a client has to fill in the form.
 const holdTime = 5 * time.Minute
@@ -259,7 +273,7 @@ func (d *Desk) Cancel(ctx context.Context, o store.Org, token string, reason *st
 	}
 	return d.store.Act(ctx, booking.Cancel, store.Change{
 		Org: o, ID: found.ID, By: store.Actor{Kind: booking.Client}, Reason: reason,
-		Check: func(was dbgen.Appointment) error { return o.Policy.ClientMayCancel(was.StartAt, d.kit.Now()) },
+		Check: func(was dbgen.Appointment) error { return o.Policy.ClientMayCancel(was.StartAt.In(o.Zone), d.kit.Now()) },
 	})
 }
 
@@ -271,7 +285,7 @@ func (d *Desk) Reschedule(ctx context.Context, o store.Org, token string, start 
 	}
 	done, err := d.store.Move(ctx, store.Move{Start: &start, Online: true, Explicit: true, Limits: d.View(o).Limits}, store.Change{
 		Org: o, ID: found.ID, By: store.Actor{Kind: booking.Client},
-		Check: func(was dbgen.Appointment) error { return o.Policy.ClientMayReschedule(was.StartAt, d.kit.Now()) },
+		Check: func(was dbgen.Appointment) error { return o.Policy.ClientMayReschedule(was.StartAt.In(o.Zone), d.kit.Now()) },
 	})
 	if err != nil {
 		return Booked{}, err

@@ -113,7 +113,7 @@ func Moving(a dbgen.AppointmentDetail) Choice {
 // Calendars loads what slots are made of, and who offers the service. Errors as
 // [store.OffersOf] has them.
 func (d *Desk) Calendars(ctx context.Context, v View, c Choice, first, last booking.Date) ([]dbgen.OffersRow, []booking.Calendar, error) {
-	offers, err := store.OffersOf(ctx, d.store.Queries, v.Org.ID, store.Choice{Service: c.Service, Professional: c.Professional, Online: v.Online})
+	offers, err := store.OffersOf(ctx, d.store.Queries, v.Org.ID, store.Choice{Service: c.Service, Professional: c.Professional, Online: v.Online, Named: "query.service_id"})
 	if err != nil {
 		return nil, nil, err
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 	"strings"
 	"time"
 
@@ -38,8 +39,8 @@ type NewAppointment struct {
 	Limits   booking.Limits // for clients; staff have none but what is taken
 	Once     *Once          // nil: every request counts
 	Hold     uuid.UUID      // of this time, which it takes the place of; zero: none
-	// Charge is what the provider was asked to collect as the deposit. Without one,
-	// what requires a deposit cannot be booked online: that is [ErrDepositDue].
+	// Charge is what the provider was asked to collect as the deposit. Without one
+	// clients cannot book what has a deposit: that is [ErrDepositDue].
 	Charge *NewCharge
 }
 
@@ -52,7 +53,7 @@ type Once struct {
 // Booked is what came of it.
 type Booked struct {
 	dbgen.AppointmentDetail
-	Warnings []string // outside_working_hours, in_the_past
+	Warnings []string // outside_working_hours, in_the_past, daily_limit_reached
 	Before   bool     // it had been made before, by the same request
 }
 
@@ -191,14 +192,20 @@ func (t *Tx) book(ctx context.Context, n NewAppointment) (Booked, error) {
 	if err != nil {
 		return Booked{}, err
 	}
-	if n.Source == booking.Web && n.Charge == nil && len(offers) > 0 && offers[0].Service.RequiresDeposit {
-		return Booked{}, ErrDepositDue
+	if n.asksDeposit() && len(offers) > 0 && !slices.ContainsFunc(offers, func(o dbgen.OffersRow) bool { return OfferOf(o, n.Org.Policy).DepositAmount == 0 }) {
+		return Booked{}, ErrDepositDue // whoever gives it
 	}
 	return t.bookFrom(ctx, n, offers)
 }
 
-// ErrDepositDue is the answer to a booking online that needs a charge for its deposit.
+// ErrDepositDue is the answer to a client's booking that needs a charge for its deposit.
 var ErrDepositDue = errors.New("a deposit is due")
+
+// asksDeposit tells whether a deposit is due where what is booked has one: from clients,
+// wherever they book. Staff decide for themselves.
+func (n NewAppointment) asksDeposit() bool {
+	return n.Charge == nil && (n.Source == booking.Web || n.Source == booking.Integration)
+}
 
 // bookFrom books with one of those who give the service.
 func (t *Tx) bookFrom(ctx context.Context, n NewAppointment, offers []dbgen.OffersRow) (Booked, error) {
@@ -213,6 +220,9 @@ func (t *Tx) bookFrom(ctx context.Context, n NewAppointment, offers []dbgen.Offe
 	chosen, spot, err := t.choose(ctx, n, offers)
 	if err != nil {
 		return Booked{}, err
+	}
+	if n.asksDeposit() && spot.offer.DepositAmount > 0 {
+		return Booked{}, ErrDepositDue
 	}
 	a := dbgen.CreateAppointmentParams{
 		OrgID: n.Org.ID, ID: NewID(), ClientID: client.ID, ProfessionalID: chosen.ProfessionalID, ServiceID: n.Service,
@@ -369,6 +379,9 @@ func warnings(org Org, c *booking.Calendar, start, now time.Time) []string {
 	}
 	if start.Before(now) {
 		list = append(list, "in_the_past")
+	}
+	if c.Full(org.Zone, booking.DateOf(start, org.Zone)) {
+		list = append(list, "daily_limit_reached")
 	}
 	return list
 }

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -19,18 +20,19 @@ type Choice struct {
 	Service      uuid.UUID
 	Professional *uuid.UUID // nil: anybody who gives it
 	Online       bool       // by a client: only what is active and public
+	Named        string     // the field that asks, for errors; "" is body.service_id
 }
 
-// NotOffered is the answer where a professional does not give a service.
-func NotOffered() *hub.Error {
+// notOffered is the answer where a professional does not give a service.
+func (c Choice) notOffered() *hub.Error {
 	e := hub.Errorf(hub.ErrInvalid, "service_not_offered", "Professional does not offer this service")
-	e.Fields = []hub.FieldError{{Location: "service_id", Message: "is not offered by this professional"}}
+	e.Fields = []hub.FieldError{{Location: cmp.Or(c.Named, "body.service_id"), Message: "does not fit: the professional does not offer the service"}}
 	return e
 }
 
 // OffersOf finds who gives the service of a choice. A service or professional that
 // is not there for whoever asks is a [hub.ErrNotFound]; a professional who does not
-// give the service is [NotOffered]. With anybody, the list may be empty.
+// give the service is a [hub.ErrInvalid], service_not_offered. With anybody, the list may be empty.
 func OffersOf(ctx context.Context, q *dbgen.Queries, org uuid.UUID, c Choice) ([]dbgen.OffersRow, error) {
 	all, err := q.Offers(ctx, org, c.Service)
 	if err != nil {
@@ -60,7 +62,7 @@ func OffersOf(ctx context.Context, q *dbgen.Queries, org uuid.UUID, c Choice) ([
 		case len(people) == 0 || c.Online && (!people[0].Professional.IsActive || !people[0].Professional.AcceptsOnlineBooking):
 			return nil, missing("Professional")
 		}
-		return nil, NotOffered()
+		return nil, c.notOffered()
 	}
 	return found, nil
 }

@@ -214,7 +214,7 @@ func (t *Tx) settle(ctx context.Context, org Org, p dbgen.Payment, a *dbgen.Appo
 	switch {
 	case c.Status == payment.Paid || c.Status == payment.Refunded:
 		if p.PaidAt == nil {
-			at := c.PaidAt
+			known, at := p.Status, c.PaidAt
 			if at.IsZero() {
 				at = t.now
 			}
@@ -225,10 +225,8 @@ func (t *Tx) settle(ctx context.Context, org Org, p dbgen.Payment, a *dbgen.Appo
 			if err := t.credit(ctx, org, p, a); err != nil {
 				return err
 			}
-			if a != nil && a.Status == booking.Cancelled {
-				if err := t.late(ctx, org, p, a); err != nil {
-					return err
-				}
+			if err := t.tooLate(ctx, org, p, a, known != paymentPending); err != nil {
+				return err
 			}
 		}
 		if err := t.giveBack(ctx, p, a, c.GivenBack()); err != nil {
@@ -260,65 +258,6 @@ func (t *Tx) cover(ctx context.Context, org Org, a *dbgen.Appointment) error {
 		return t.act(ctx, booking.Confirm, Change{Org: org, ID: a.ID, By: bySystem}, *a)
 	}
 	return nil
-}
-
-// late deals with a charge that was paid for an appointment that had been cancelled.
-// One that the system gave up for want of the deposit takes place after all where its
-// time is still free; else somebody has to give the money back.
-func (t *Tx) late(ctx context.Context, org Org, p dbgen.Payment, a *dbgen.Appointment) error {
-	gaveUp := a.CancelledBy != nil && *a.CancelledBy == string(booking.System) && p.Kind == KindDeposit && a.DepositCents != nil
-	if gaveUp && a.PaidCents >= *a.DepositCents && a.StartAt.After(t.now) {
-		if back, err := t.rebook(ctx, org, a); err != nil || back {
-			return err
-		}
-	}
-	return t.SetDeposit(ctx, dbgen.SetDepositParams{DepositStatus: a.DepositStatus, NeedsRefund: true, Now: t.now, OrgID: a.OrgID, ID: a.ID})
-}
-
-// KindDeposit is the kind of payments that keep a slot.
-const KindDeposit = "deposit"
-
-// bySystem is nobody in particular.
-var bySystem = Actor{Kind: booking.System}
-
-// rebook lets an appointment that the system had cancelled take place after all;
-// false where its time is not free any more.
-func (t *Tx) rebook(ctx context.Context, org Org, a *dbgen.Appointment) (bool, error) {
-	place, offered, err := t.placeOf(ctx, org, *a)
-	if errors.Is(err, errTaken) || err == nil && !offered {
-		return false, nil
-	}
-	if err != nil {
-		return false, err
-	}
-	status := org.Policy.Initial(a.Source, booking.DepositPaid)
-	err = t.Rebook(ctx, dbgen.RebookParams{Status: status, Seat: place.seat, Capacity: place.offer.Capacity, Now: t.now, OrgID: a.OrgID, ID: a.ID})
-	if err != nil {
-		return false, err
-	}
-	from, reason := string(a.Status), "deposit paid late"
-	a.Status, a.DepositStatus = status, booking.DepositPaid
-	if err := t.note(ctx, a.OrgID, a.ID, dbgen.RecordHistoryParams{Action: "rebook", FromStatus: &from, ToStatus: string(status), Reason: &reason}, bySystem); err != nil {
-		return false, err
-	}
-	if err := t.planReminders(ctx, org, a.ID, a.StartAt); err != nil {
-		return false, err
-	}
-	if err := t.tell(ctx, News{Org: a.OrgID, Appointment: a.ID, What: NewsBooked, By: booking.System}); err != nil {
-		return false, err
-	}
-	detail, err := t.AppointmentByID(ctx, a.OrgID, a.ID)
-	if err != nil {
-		return false, err
-	}
-	phone := ""
-	if detail.ClientPhone != nil {
-		phone = *detail.ClientPhone
-		if known := booking.E164(phone); known != nil {
-			phone = *known
-		}
-	}
-	return true, t.announce(ctx, detail, phone)
 }
 
 // giveBack counts what went back of a payment, up to refunded in all.

@@ -15,7 +15,7 @@ import (
 // the bottom and never goes back up, so that none of them wait for each other in a
 // circle:
 //
-//  1. what makes a request count once: its Idempotency-Key, its proof of work
+//  1. what makes a request count once: its Idempotency-Key, its own hold ([Tx.meet])
 //  2. who books: [Tx.lockContact]
 //  3. a hold that is given up for a booking or another hold
 //  4. professionals' time ([Tx.LockTime]), of several the lowest id first; with
@@ -40,7 +40,7 @@ func (t *Tx) lockContact(ctx context.Context, org uuid.UUID, c Contact) error {
 		keys[i] = org.String() + " " + keys[i]
 	}
 	slices.Sort(keys)
-	return t.LockContact(ctx, keys)
+	return t.LockNames(ctx, keys)
 }
 
 // within does work in a transaction inside of this one: where it fails, what it wrote

@@ -38,6 +38,25 @@ type NewPayment struct {
 	By          *uuid.UUID // user
 }
 
+// Record stores a payment; a request with an Idempotency-Key that was made before gives
+// what it gave.
+func (s *Store) Record(ctx context.Context, org uuid.UUID, once *Once, pay func(*Tx) (dbgen.PaymentDetail, error)) (p dbgen.PaymentDetail, err error) {
+	err = s.InTx(ctx, "recording a payment", func(tx *Tx) error {
+		if once != nil {
+			before, found, err := tx.chargedBefore(ctx, org, *once)
+			if err != nil || found {
+				p = before
+				return err
+			}
+		}
+		if p, err = pay(tx); err != nil {
+			return err
+		}
+		return tx.keepCharge(ctx, org, once, p.ID)
+	})
+	return p, err
+}
+
 // Pay records money that was received: the payment, the client's and the
 // appointment's totals, the deposit it covers and the points it earns.
 func (t *Tx) Pay(ctx context.Context, org Org, n NewPayment) (dbgen.PaymentDetail, error) {

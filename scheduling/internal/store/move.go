@@ -73,6 +73,8 @@ func (m Move) target(was dbgen.Appointment) (time.Time, Choice) {
 	}
 	if m.Service != nil {
 		choice.Service = *m.Service
+	} else {
+		choice.Named = "body.professional_id"
 	}
 	return start, choice
 }

@@ -35,31 +35,8 @@ func (q *Queries) AnonymizePatient(ctx context.Context, arg AnonymizePatientPara
 	return err
 }
 
-const completeDeletion = `-- name: CompleteDeletion :exec
-update clinic.deletion_requests r set status = 'completed', completed_at = $4
-where r.clinic_id = $1 and r.env = $2 and r.id = $3 and r.status = 'waiting'
-and not exists (select from clinic.deletion_peers p where p.clinic_id = r.clinic_id and p.env = r.env and p.request_id = r.id and p.status = 'pending')
-`
-
-type CompleteDeletionParams struct {
-	ClinicID    uuid.UUID
-	Env         hub.Environment
-	ID          uuid.UUID
-	CompletedAt *time.Time
-}
-
-func (q *Queries) CompleteDeletion(ctx context.Context, arg CompleteDeletionParams) error {
-	_, err := q.db.Exec(ctx, completeDeletion,
-		arg.ClinicID,
-		arg.Env,
-		arg.ID,
-		arg.CompletedAt,
-	)
-	return err
-}
-
 const deletionPeers = `-- name: DeletionPeers :many
-select clinic_id, env, request_id, product, integration_id, status, acknowledged_at from clinic.deletion_peers where clinic_id = $1 and env = $2 and request_id = $3 order by product
+select clinic_id, env, request_id, product, integration_id, status, acknowledged_at, acknowledged_by, note from clinic.deletion_peers where clinic_id = $1 and env = $2 and request_id = $3 order by product
 `
 
 func (q *Queries) DeletionPeers(ctx context.Context, clinicID uuid.UUID, env hub.Environment, requestID uuid.UUID) ([]DeletionPeer, error) {
@@ -79,6 +56,43 @@ func (q *Queries) DeletionPeers(ctx context.Context, clinicID uuid.UUID, env hub
 			&i.IntegrationID,
 			&i.Status,
 			&i.AcknowledgedAt,
+			&i.AcknowledgedBy,
+			&i.Note,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const deletionPeersOf = `-- name: DeletionPeersOf :many
+select clinic_id, env, request_id, product, integration_id, status, acknowledged_at, acknowledged_by, note from clinic.deletion_peers
+where (clinic_id, env, request_id) in (select unnest($1::uuid[]), unnest($2::text[]), unnest($3::uuid[])) order by product
+`
+
+func (q *Queries) DeletionPeersOf(ctx context.Context, clinics []uuid.UUID, envs []string, ids []uuid.UUID) ([]DeletionPeer, error) {
+	rows, err := q.db.Query(ctx, deletionPeersOf, clinics, envs, ids)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []DeletionPeer{}
+	for rows.Next() {
+		var i DeletionPeer
+		if err := rows.Scan(
+			&i.ClinicID,
+			&i.Env,
+			&i.RequestID,
+			&i.Product,
+			&i.IntegrationID,
+			&i.Status,
+			&i.AcknowledgedAt,
+			&i.AcknowledgedBy,
+			&i.Note,
 		); err != nil {
 			return nil, err
 		}
@@ -132,6 +146,52 @@ func (q *Queries) DeletionRequestOf(ctx context.Context, clinicID uuid.UUID, env
 	return i, err
 }
 
+const eventsOf = `-- name: EventsOf :many
+select source_id from clinic.interactions where clinic_id = $1 and env = $2 and patient_id = $3 and origin = 'event' and source_id like 'evt\_%'
+`
+
+// The events of connected products that stand on a patient's history.
+func (q *Queries) EventsOf(ctx context.Context, clinicID uuid.UUID, env hub.Environment, patientID uuid.UUID) ([]string, error) {
+	rows, err := q.db.Query(ctx, eventsOf, clinicID, env, patientID)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []string{}
+	for rows.Next() {
+		var source_id string
+		if err := rows.Scan(&source_id); err != nil {
+			return nil, err
+		}
+		items = append(items, source_id)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const forget = `-- name: Forget :exec
+insert into clinic.forgotten (clinic_id, env, hash, forgotten_at) select $1, $2, unnest($3::bytea[]), $4 on conflict do nothing
+`
+
+type ForgetParams struct {
+	ClinicID    uuid.UUID
+	Env         hub.Environment
+	Hashes      [][]byte
+	ForgottenAt time.Time
+}
+
+func (q *Queries) Forget(ctx context.Context, arg ForgetParams) error {
+	_, err := q.db.Exec(ctx, forget,
+		arg.ClinicID,
+		arg.Env,
+		arg.Hashes,
+		arg.ForgottenAt,
+	)
+	return err
+}
+
 const forgetAppointments = `-- name: ForgetAppointments :exec
 update clinic.appointments set reason = null where clinic_id = $1 and env = $2 and patient_id = $3
 `
@@ -141,24 +201,42 @@ func (q *Queries) ForgetAppointments(ctx context.Context, clinicID uuid.UUID, en
 	return err
 }
 
-const forgetInbox = `-- name: ForgetInbox :exec
-delete from clinic.inbox where clinic_id = $1 and env = $2 and (patient_id = $3::uuid or phone_key = any($4::text[]))
+const forgetEarlier = `-- name: ForgetEarlier :many
+delete from clinic.earlier_contacts where clinic_id = $1 and env = $2 and patient_id = $3 returning id, kind, value_enc
 `
 
-type ForgetInboxParams struct {
-	ClinicID  uuid.UUID
-	Env       hub.Environment
-	PatientID uuid.UUID
-	PhoneKeys []string
+type ForgetEarlierRow struct {
+	ID       uuid.UUID
+	Kind     string
+	ValueEnc []byte
 }
 
-func (q *Queries) ForgetInbox(ctx context.Context, arg ForgetInboxParams) error {
-	_, err := q.db.Exec(ctx, forgetInbox,
-		arg.ClinicID,
-		arg.Env,
-		arg.PatientID,
-		arg.PhoneKeys,
-	)
+func (q *Queries) ForgetEarlier(ctx context.Context, clinicID uuid.UUID, env hub.Environment, patientID uuid.UUID) ([]ForgetEarlierRow, error) {
+	rows, err := q.db.Query(ctx, forgetEarlier, clinicID, env, patientID)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []ForgetEarlierRow{}
+	for rows.Next() {
+		var i ForgetEarlierRow
+		if err := rows.Scan(&i.ID, &i.Kind, &i.ValueEnc); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const forgetInbox = `-- name: ForgetInbox :exec
+delete from clinic.inbox where clinic_id = $1 and env = $2 and id = any($3::uuid[])
+`
+
+func (q *Queries) ForgetInbox(ctx context.Context, clinicID uuid.UUID, env hub.Environment, ids []uuid.UUID) error {
+	_, err := q.db.Exec(ctx, forgetInbox, clinicID, env, ids)
 	return err
 }
 
@@ -204,13 +282,142 @@ func (q *Queries) ForgetPhones(ctx context.Context, clinicID uuid.UUID, env hub.
 	return items, nil
 }
 
-const forgetTickets = `-- name: ForgetTickets :exec
-delete from clinic.tickets where clinic_id = $1 and env = $2 and patient_id = $3
+const forgetTickets = `-- name: ForgetTickets :many
+delete from clinic.tickets where clinic_id = $1 and env = $2 and patient_id = $3 returning source, ticket_id
 `
 
-func (q *Queries) ForgetTickets(ctx context.Context, clinicID uuid.UUID, env hub.Environment, patientID uuid.UUID) error {
-	_, err := q.db.Exec(ctx, forgetTickets, clinicID, env, patientID)
-	return err
+type ForgetTicketsRow struct {
+	Source   string
+	TicketID string
+}
+
+func (q *Queries) ForgetTickets(ctx context.Context, clinicID uuid.UUID, env hub.Environment, patientID uuid.UUID) ([]ForgetTicketsRow, error) {
+	rows, err := q.db.Query(ctx, forgetTickets, clinicID, env, patientID)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []ForgetTicketsRow{}
+	for rows.Next() {
+		var i ForgetTicketsRow
+		if err := rows.Scan(&i.Source, &i.TicketID); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const forgotten = `-- name: Forgotten :many
+select hash from clinic.forgotten where clinic_id = $1 and env = $2 and hash = any($3::bytea[])
+`
+
+func (q *Queries) Forgotten(ctx context.Context, clinicID uuid.UUID, env hub.Environment, hashes [][]byte) ([][]byte, error) {
+	rows, err := q.db.Query(ctx, forgotten, clinicID, env, hashes)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := [][]byte{}
+	for rows.Next() {
+		var hash []byte
+		if err := rows.Scan(&hash); err != nil {
+			return nil, err
+		}
+		items = append(items, hash)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const inboxAbout = `-- name: InboxAbout :many
+select clinic_id, env, id, source, event_id, event_type, occurred_at, phone, phone_key, name, external_id, data_enc, status, patient_id, settled_by, settled_at, received_at from clinic.inbox where clinic_id = $1 and env = $2 and (patient_id = $3::uuid or status = 'open' and phone_key = any($4::text[]))
+order by id for update
+`
+
+type InboxAboutParams struct {
+	ClinicID  uuid.UUID
+	Env       hub.Environment
+	PatientID uuid.UUID
+	PhoneKeys []string
+}
+
+// Entries that may be about a patient: linked to them, or open with one of their numbers; by id, as everybody locks them.
+func (q *Queries) InboxAbout(ctx context.Context, arg InboxAboutParams) ([]InboxEntry, error) {
+	rows, err := q.db.Query(ctx, inboxAbout,
+		arg.ClinicID,
+		arg.Env,
+		arg.PatientID,
+		arg.PhoneKeys,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []InboxEntry{}
+	for rows.Next() {
+		var i InboxEntry
+		if err := rows.Scan(
+			&i.ClinicID,
+			&i.Env,
+			&i.ID,
+			&i.Source,
+			&i.EventID,
+			&i.EventType,
+			&i.OccurredAt,
+			&i.Phone,
+			&i.PhoneKey,
+			&i.Name,
+			&i.ExternalID,
+			&i.DataEnc,
+			&i.Status,
+			&i.PatientID,
+			&i.SettledBy,
+			&i.SettledAt,
+			&i.ReceivedAt,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const inboxEntry = `-- name: InboxEntry :one
+select clinic_id, env, id, source, event_id, event_type, occurred_at, phone, phone_key, name, external_id, data_enc, status, patient_id, settled_by, settled_at, received_at from clinic.inbox where clinic_id = $1 and env = $2 and id = $3
+`
+
+func (q *Queries) InboxEntry(ctx context.Context, clinicID uuid.UUID, env hub.Environment, iD uuid.UUID) (InboxEntry, error) {
+	row := q.db.QueryRow(ctx, inboxEntry, clinicID, env, iD)
+	var i InboxEntry
+	err := row.Scan(
+		&i.ClinicID,
+		&i.Env,
+		&i.ID,
+		&i.Source,
+		&i.EventID,
+		&i.EventType,
+		&i.OccurredAt,
+		&i.Phone,
+		&i.PhoneKey,
+		&i.Name,
+		&i.ExternalID,
+		&i.DataEnc,
+		&i.Status,
+		&i.PatientID,
+		&i.SettledBy,
+		&i.SettledAt,
+		&i.ReceivedAt,
+	)
+	return i, err
 }
 
 const insertDeletionPeer = `-- name: InsertDeletionPeer :exec
@@ -313,6 +520,36 @@ func (q *Queries) InsertInboxEntry(ctx context.Context, arg InsertInboxEntryPara
 	return err
 }
 
+const keepEarlier = `-- name: KeepEarlier :exec
+insert into clinic.earlier_contacts (clinic_id, env, id, patient_id, kind, value_enc, value_hmac, created_at) values ($1, $2, $3, $4, $5, $6, $7, $8)
+on conflict (clinic_id, env, patient_id, kind, value_hmac) do nothing
+`
+
+type KeepEarlierParams struct {
+	ClinicID  uuid.UUID
+	Env       hub.Environment
+	ID        uuid.UUID
+	PatientID uuid.UUID
+	Kind      string
+	ValueEnc  []byte
+	ValueHmac []byte
+	CreatedAt time.Time
+}
+
+func (q *Queries) KeepEarlier(ctx context.Context, arg KeepEarlierParams) error {
+	_, err := q.db.Exec(ctx, keepEarlier,
+		arg.ClinicID,
+		arg.Env,
+		arg.ID,
+		arg.PatientID,
+		arg.Kind,
+		arg.ValueEnc,
+		arg.ValueHmac,
+		arg.CreatedAt,
+	)
+	return err
+}
+
 const linkPhone = `-- name: LinkPhone :exec
 insert into clinic.linked_phones (clinic_id, env, phone_key, patient_id, created_at) values ($1, $2, $3, $4, $5)
 on conflict (clinic_id, env, phone_key) do update set patient_id = excluded.patient_id, created_at = excluded.created_at
@@ -401,6 +638,27 @@ func (q *Queries) ListInbox(ctx context.Context, arg ListInboxParams) ([]ListInb
 	return items, nil
 }
 
+const lockDeletionRequest = `-- name: LockDeletionRequest :one
+select clinic_id, env, id, patient_id, status, event_id, requested_by, requested_at, completed_at from clinic.deletion_requests where clinic_id = $1 and env = $2 and id = $3 for update
+`
+
+func (q *Queries) LockDeletionRequest(ctx context.Context, clinicID uuid.UUID, env hub.Environment, iD uuid.UUID) (DeletionRequest, error) {
+	row := q.db.QueryRow(ctx, lockDeletionRequest, clinicID, env, iD)
+	var i DeletionRequest
+	err := row.Scan(
+		&i.ClinicID,
+		&i.Env,
+		&i.ID,
+		&i.PatientID,
+		&i.Status,
+		&i.EventID,
+		&i.RequestedBy,
+		&i.RequestedAt,
+		&i.CompletedAt,
+	)
+	return i, err
+}
+
 const lockInboxEntry = `-- name: LockInboxEntry :one
 select clinic_id, env, id, source, event_id, event_type, occurred_at, phone, phone_key, name, external_id, data_enc, status, patient_id, settled_by, settled_at, received_at from clinic.inbox where clinic_id = $1 and env = $2 and id = $3 for update
 `
@@ -430,27 +688,27 @@ func (q *Queries) LockInboxEntry(ctx context.Context, clinicID uuid.UUID, env hu
 	return i, err
 }
 
-const lockNearestNameless = `-- name: LockNearestNameless :one
-select clinic_id, env, id, patient_id, starts_at, service, professional, status, reason, reminded_at, source, external_id, created_at, updated_at from clinic.appointments where clinic_id = $1 and env = $2 and source = $3 and patient_id = $4 and external_id is null
-order by abs(extract(epoch from (starts_at - $5::timestamptz))), id limit 1 for update
+const lockNamelessAt = `-- name: LockNamelessAt :one
+select clinic_id, env, id, patient_id, starts_at, service, professional, status, reason, reminded_at, source, external_id, created_at, updated_at, details_at, state_at from clinic.appointments where clinic_id = $1 and env = $2 and source = $3 and patient_id = $4 and external_id is null
+and starts_at = $5 for update
 `
 
-type LockNearestNamelessParams struct {
+type LockNamelessAtParams struct {
 	ClinicID  uuid.UUID
 	Env       hub.Environment
 	Source    *string
 	PatientID uuid.UUID
-	Near      time.Time
+	StartsAt  time.Time
 }
 
-// The booking without an id that an event of that time can be about.
-func (q *Queries) LockNearestNameless(ctx context.Context, arg LockNearestNamelessParams) (Appointment, error) {
-	row := q.db.QueryRow(ctx, lockNearestNameless,
+// The booking without an id at the very time that an event names.
+func (q *Queries) LockNamelessAt(ctx context.Context, arg LockNamelessAtParams) (Appointment, error) {
+	row := q.db.QueryRow(ctx, lockNamelessAt,
 		arg.ClinicID,
 		arg.Env,
 		arg.Source,
 		arg.PatientID,
-		arg.Near,
+		arg.StartsAt,
 	)
 	var i Appointment
 	err := row.Scan(
@@ -468,8 +726,69 @@ func (q *Queries) LockNearestNameless(ctx context.Context, arg LockNearestNamele
 		&i.ExternalID,
 		&i.CreatedAt,
 		&i.UpdatedAt,
+		&i.DetailsAt,
+		&i.StateAt,
 	)
 	return i, err
+}
+
+const lockNamelessBetween = `-- name: LockNamelessBetween :many
+select clinic_id, env, id, patient_id, starts_at, service, professional, status, reason, reminded_at, source, external_id, created_at, updated_at, details_at, state_at from clinic.appointments where clinic_id = $1 and env = $2 and source = $3 and patient_id = $4 and external_id is null
+and status in ('scheduled', 'confirmed') and starts_at > $5 and starts_at <= $6 order by id limit 2 for update
+`
+
+type LockNamelessBetweenParams struct {
+	ClinicID  uuid.UUID
+	Env       hub.Environment
+	Source    *string
+	PatientID uuid.UUID
+	After     time.Time
+	Upto      time.Time
+}
+
+// Bookings without an id that an event without a time may be about: two are too many to know.
+func (q *Queries) LockNamelessBetween(ctx context.Context, arg LockNamelessBetweenParams) ([]Appointment, error) {
+	rows, err := q.db.Query(ctx, lockNamelessBetween,
+		arg.ClinicID,
+		arg.Env,
+		arg.Source,
+		arg.PatientID,
+		arg.After,
+		arg.Upto,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []Appointment{}
+	for rows.Next() {
+		var i Appointment
+		if err := rows.Scan(
+			&i.ClinicID,
+			&i.Env,
+			&i.ID,
+			&i.PatientID,
+			&i.StartsAt,
+			&i.Service,
+			&i.Professional,
+			&i.Status,
+			&i.Reason,
+			&i.RemindedAt,
+			&i.Source,
+			&i.ExternalID,
+			&i.CreatedAt,
+			&i.UpdatedAt,
+			&i.DetailsAt,
+			&i.StateAt,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
 }
 
 const lockRecords = `-- name: LockRecords :exec
@@ -495,24 +814,26 @@ func (q *Queries) LockRecords(ctx context.Context, arg LockRecordsParams) error 
 }
 
 const lockWaiting = `-- name: LockWaiting :many
-select clinic_id, env, id, source, event_id, event_type, occurred_at, phone, phone_key, name, external_id, data_enc, status, patient_id, settled_by, settled_at, received_at from clinic.inbox where clinic_id = $1 and env = $2 and status = 'open'
-and (source = $3::text and external_id = $4::text or phone_key = $5::text)
-order by occurred_at, id for update
+select clinic_id, env, id, source, event_id, event_type, occurred_at, phone, phone_key, name, external_id, data_enc, status, patient_id, settled_by, settled_at, received_at from clinic.inbox where clinic_id = $1 and env = $2 and (id = $3::uuid or status = 'open'
+    and (source = $4::text and external_id = $5::text or phone_key = $6::text))
+order by id for update
 `
 
 type LockWaitingParams struct {
 	ClinicID   uuid.UUID
 	Env        hub.Environment
+	ID         *uuid.UUID
 	Source     string
 	ExternalID *string
 	PhoneKey   *string
 }
 
-// Open entries about the same ticket or appointment, or from the same number, in their order.
+// An entry, and the open ones about the same ticket or appointment, or from the same number; by id, as everybody locks them.
 func (q *Queries) LockWaiting(ctx context.Context, arg LockWaitingParams) ([]InboxEntry, error) {
 	rows, err := q.db.Query(ctx, lockWaiting,
 		arg.ClinicID,
 		arg.Env,
+		arg.ID,
 		arg.Source,
 		arg.ExternalID,
 		arg.PhoneKey,
@@ -542,6 +863,54 @@ func (q *Queries) LockWaiting(ctx context.Context, arg LockWaitingParams) ([]Inb
 			&i.SettledBy,
 			&i.SettledAt,
 			&i.ReceivedAt,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const openDeletions = `-- name: OpenDeletions :many
+select clinic_id, env, id, patient_id, status, event_id, requested_by, requested_at, completed_at from clinic.deletion_requests where status <> 'completed' and requested_at > $1
+and (requested_at > $2 or requested_at = $2 and id > $3) order by requested_at, id limit $4::int
+`
+
+type OpenDeletionsParams struct {
+	Since    time.Time
+	AfterAt  time.Time
+	AfterID  uuid.UUID
+	RowLimit int
+}
+
+// Those that wait for peers, or for people to tell a peer, in the order in which they were asked for.
+func (q *Queries) OpenDeletions(ctx context.Context, arg OpenDeletionsParams) ([]DeletionRequest, error) {
+	rows, err := q.db.Query(ctx, openDeletions,
+		arg.Since,
+		arg.AfterAt,
+		arg.AfterID,
+		arg.RowLimit,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []DeletionRequest{}
+	for rows.Next() {
+		var i DeletionRequest
+		if err := rows.Scan(
+			&i.ClinicID,
+			&i.Env,
+			&i.ID,
+			&i.PatientID,
+			&i.Status,
+			&i.EventID,
+			&i.RequestedBy,
+			&i.RequestedAt,
+			&i.CompletedAt,
 		); err != nil {
 			return nil, err
 		}
@@ -661,8 +1030,44 @@ func (q *Queries) PutTicket(ctx context.Context, arg PutTicketParams) error {
 	return err
 }
 
-const settleDeletionPeer = `-- name: SettleDeletionPeer :exec
-update clinic.deletion_peers set status = $5, acknowledged_at = $6 where clinic_id = $1 and env = $2 and request_id = $3 and product = $4 and status = 'pending'
+const setDeletionStatus = `-- name: SetDeletionStatus :one
+update clinic.deletion_requests set status = $4, completed_at = $5 where clinic_id = $1 and env = $2 and id = $3 returning clinic_id, env, id, patient_id, status, event_id, requested_by, requested_at, completed_at
+`
+
+type SetDeletionStatusParams struct {
+	ClinicID    uuid.UUID
+	Env         hub.Environment
+	ID          uuid.UUID
+	Status      string
+	CompletedAt *time.Time
+}
+
+func (q *Queries) SetDeletionStatus(ctx context.Context, arg SetDeletionStatusParams) (DeletionRequest, error) {
+	row := q.db.QueryRow(ctx, setDeletionStatus,
+		arg.ClinicID,
+		arg.Env,
+		arg.ID,
+		arg.Status,
+		arg.CompletedAt,
+	)
+	var i DeletionRequest
+	err := row.Scan(
+		&i.ClinicID,
+		&i.Env,
+		&i.ID,
+		&i.PatientID,
+		&i.Status,
+		&i.EventID,
+		&i.RequestedBy,
+		&i.RequestedAt,
+		&i.CompletedAt,
+	)
+	return i, err
+}
+
+const settleDeletionPeer = `-- name: SettleDeletionPeer :execrows
+update clinic.deletion_peers set status = $5, acknowledged_at = $6, acknowledged_by = $7, note = $8
+where clinic_id = $1 and env = $2 and request_id = $3 and product = $4 and status <> 'acknowledged'
 `
 
 type SettleDeletionPeerParams struct {
@@ -672,18 +1077,26 @@ type SettleDeletionPeerParams struct {
 	Product        string
 	Status         string
 	AcknowledgedAt *time.Time
+	AcknowledgedBy *uuid.UUID
+	Note           *string
 }
 
-func (q *Queries) SettleDeletionPeer(ctx context.Context, arg SettleDeletionPeerParams) error {
-	_, err := q.db.Exec(ctx, settleDeletionPeer,
+// Who has acknowledged, has for ever.
+func (q *Queries) SettleDeletionPeer(ctx context.Context, arg SettleDeletionPeerParams) (int64, error) {
+	result, err := q.db.Exec(ctx, settleDeletionPeer,
 		arg.ClinicID,
 		arg.Env,
 		arg.RequestID,
 		arg.Product,
 		arg.Status,
 		arg.AcknowledgedAt,
+		arg.AcknowledgedBy,
+		arg.Note,
 	)
-	return err
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected(), nil
 }
 
 const settleInboxEntry = `-- name: SettleInboxEntry :one
@@ -734,12 +1147,54 @@ func (q *Queries) SettleInboxEntry(ctx context.Context, arg SettleInboxEntryPara
 	return i, err
 }
 
+const sharedPhones = `-- name: SharedPhones :many
+select k.key::text from unnest($1::text[]) k(key)
+where exists (select from clinic.patients p where p.clinic_id = $2 and p.env = $3 and p.phone_key = k.key and p.status <> 'anonymized' and p.id <> $4)
+or exists (select from clinic.linked_phones l where l.clinic_id = $2 and l.env = $3 and l.phone_key = k.key and l.patient_id <> $4)
+`
+
+type SharedPhonesParams struct {
+	PhoneKeys []string
+	ClinicID  uuid.UUID
+	Env       hub.Environment
+	PatientID uuid.UUID
+}
+
+// Which of some numbers another patient has too.
+func (q *Queries) SharedPhones(ctx context.Context, arg SharedPhonesParams) ([]string, error) {
+	rows, err := q.db.Query(ctx, sharedPhones,
+		arg.PhoneKeys,
+		arg.ClinicID,
+		arg.Env,
+		arg.PatientID,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []string{}
+	for rows.Next() {
+		var k_key string
+		if err := rows.Scan(&k_key); err != nil {
+			return nil, err
+		}
+		items = append(items, k_key)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const upsertBooking = `-- name: UpsertBooking :one
-insert into clinic.appointments (clinic_id, env, id, patient_id, starts_at, service, professional, source, external_id, created_at, updated_at)
-values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $10)
+insert into clinic.appointments (clinic_id, env, id, patient_id, starts_at, service, professional, source, external_id, details_at, created_at, updated_at)
+values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $11)
 on conflict (clinic_id, env, source, external_id) do update
-set patient_id = excluded.patient_id, starts_at = excluded.starts_at, service = excluded.service, professional = excluded.professional, updated_at = excluded.updated_at
-returning clinic_id, env, id, patient_id, starts_at, service, professional, status, reason, reminded_at, source, external_id, created_at, updated_at
+set patient_id = excluded.patient_id, starts_at = excluded.starts_at, service = excluded.service, professional = excluded.professional,
+    details_at = excluded.details_at, updated_at = excluded.updated_at
+where (appointments.details_at is null or appointments.details_at <= excluded.details_at)
+and not exists (select from clinic.patients p where p.clinic_id = appointments.clinic_id and p.env = appointments.env and p.id = appointments.patient_id and p.status = 'anonymized')
+returning clinic_id, env, id, patient_id, starts_at, service, professional, status, reason, reminded_at, source, external_id, created_at, updated_at, details_at, state_at
 `
 
 type UpsertBookingParams struct {
@@ -752,10 +1207,12 @@ type UpsertBookingParams struct {
 	Professional string
 	Source       *string
 	ExternalID   *string
+	DetailsAt    *time.Time
 	CreatedAt    time.Time
 }
 
-// An appointment as a connected product tells of it. Its state stays: only other events change that.
+// An appointment as a connected product tells of it; no row: it told newer things of it already, or it is
+// kept for somebody who was forgotten. Its state stays: only other events change that.
 func (q *Queries) UpsertBooking(ctx context.Context, arg UpsertBookingParams) (Appointment, error) {
 	row := q.db.QueryRow(ctx, upsertBooking,
 		arg.ClinicID,
@@ -767,6 +1224,7 @@ func (q *Queries) UpsertBooking(ctx context.Context, arg UpsertBookingParams) (A
 		arg.Professional,
 		arg.Source,
 		arg.ExternalID,
+		arg.DetailsAt,
 		arg.CreatedAt,
 	)
 	var i Appointment
@@ -785,16 +1243,19 @@ func (q *Queries) UpsertBooking(ctx context.Context, arg UpsertBookingParams) (A
 		&i.ExternalID,
 		&i.CreatedAt,
 		&i.UpdatedAt,
+		&i.DetailsAt,
+		&i.StateAt,
 	)
 	return i, err
 }
 
 const upsertNamelessBooking = `-- name: UpsertNamelessBooking :one
-insert into clinic.appointments (clinic_id, env, id, patient_id, starts_at, service, professional, source, created_at, updated_at)
-values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $9)
+insert into clinic.appointments (clinic_id, env, id, patient_id, starts_at, service, professional, source, details_at, created_at, updated_at)
+values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $10)
 on conflict (clinic_id, env, source, patient_id, starts_at) where source is not null and external_id is null do update
-set service = excluded.service, professional = excluded.professional, updated_at = excluded.updated_at
-returning clinic_id, env, id, patient_id, starts_at, service, professional, status, reason, reminded_at, source, external_id, created_at, updated_at
+set service = excluded.service, professional = excluded.professional, details_at = excluded.details_at, updated_at = excluded.updated_at
+where appointments.details_at is null or appointments.details_at <= excluded.details_at
+returning clinic_id, env, id, patient_id, starts_at, service, professional, status, reason, reminded_at, source, external_id, created_at, updated_at, details_at, state_at
 `
 
 type UpsertNamelessBookingParams struct {
@@ -806,9 +1267,11 @@ type UpsertNamelessBookingParams struct {
 	Service      string
 	Professional string
 	Source       *string
+	DetailsAt    *time.Time
 	CreatedAt    time.Time
 }
 
+// No row: newer things are known of it already.
 func (q *Queries) UpsertNamelessBooking(ctx context.Context, arg UpsertNamelessBookingParams) (Appointment, error) {
 	row := q.db.QueryRow(ctx, upsertNamelessBooking,
 		arg.ClinicID,
@@ -819,6 +1282,7 @@ func (q *Queries) UpsertNamelessBooking(ctx context.Context, arg UpsertNamelessB
 		arg.Service,
 		arg.Professional,
 		arg.Source,
+		arg.DetailsAt,
 		arg.CreatedAt,
 	)
 	var i Appointment
@@ -837,40 +1301,8 @@ func (q *Queries) UpsertNamelessBooking(ctx context.Context, arg UpsertNamelessB
 		&i.ExternalID,
 		&i.CreatedAt,
 		&i.UpdatedAt,
+		&i.DetailsAt,
+		&i.StateAt,
 	)
 	return i, err
-}
-
-const waitingDeletions = `-- name: WaitingDeletions :many
-select clinic_id, env, id, patient_id, status, event_id, requested_by, requested_at, completed_at from clinic.deletion_requests where status = 'waiting' order by requested_at limit 500
-`
-
-func (q *Queries) WaitingDeletions(ctx context.Context) ([]DeletionRequest, error) {
-	rows, err := q.db.Query(ctx, waitingDeletions)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	items := []DeletionRequest{}
-	for rows.Next() {
-		var i DeletionRequest
-		if err := rows.Scan(
-			&i.ClinicID,
-			&i.Env,
-			&i.ID,
-			&i.PatientID,
-			&i.Status,
-			&i.EventID,
-			&i.RequestedBy,
-			&i.RequestedAt,
-			&i.CompletedAt,
-		); err != nil {
-			return nil, err
-		}
-		items = append(items, i)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
 }

@@ -27,6 +27,8 @@ type Appointment struct {
 	ExternalID   *string
 	CreatedAt    time.Time
 	UpdatedAt    time.Time
+	DetailsAt    *time.Time
+	StateAt      *time.Time
 }
 
 type Clinic struct {
@@ -46,6 +48,8 @@ type DeletionPeer struct {
 	IntegrationID  uuid.UUID
 	Status         string
 	AcknowledgedAt *time.Time
+	AcknowledgedBy *uuid.UUID
+	Note           *string
 }
 
 type DeletionRequest struct {
@@ -111,6 +115,7 @@ type Interaction struct {
 	SourceID   string
 	OccurredAt time.Time
 	CreatedAt  time.Time
+	Origin     string
 }
 
 type Patient struct {

@@ -15,7 +15,7 @@ import (
 )
 
 const appointment = `-- name: Appointment :one
-select clinic_id, env, id, patient_id, starts_at, service, professional, status, reason, reminded_at, source, external_id, created_at, updated_at from clinic.appointments where clinic_id = $1 and env = $2 and id = $3
+select clinic_id, env, id, patient_id, starts_at, service, professional, status, reason, reminded_at, source, external_id, created_at, updated_at, details_at, state_at from clinic.appointments where clinic_id = $1 and env = $2 and id = $3
 `
 
 func (q *Queries) Appointment(ctx context.Context, clinicID uuid.UUID, env hub.Environment, iD uuid.UUID) (Appointment, error) {
@@ -36,6 +36,8 @@ func (q *Queries) Appointment(ctx context.Context, clinicID uuid.UUID, env hub.E
 		&i.ExternalID,
 		&i.CreatedAt,
 		&i.UpdatedAt,
+		&i.DetailsAt,
+		&i.StateAt,
 	)
 	return i, err
 }
@@ -92,6 +94,46 @@ func (q *Queries) DeleteProfessional(ctx context.Context, clinicID uuid.UUID, en
 		return 0, err
 	}
 	return result.RowsAffected(), nil
+}
+
+const externalAppointment = `-- name: ExternalAppointment :one
+select clinic_id, env, id, patient_id, starts_at, service, professional, status, reason, reminded_at, source, external_id, created_at, updated_at, details_at, state_at from clinic.appointments where clinic_id = $1 and env = $2 and source = $3 and external_id = $4
+`
+
+type ExternalAppointmentParams struct {
+	ClinicID   uuid.UUID
+	Env        hub.Environment
+	Source     *string
+	ExternalID *string
+}
+
+func (q *Queries) ExternalAppointment(ctx context.Context, arg ExternalAppointmentParams) (Appointment, error) {
+	row := q.db.QueryRow(ctx, externalAppointment,
+		arg.ClinicID,
+		arg.Env,
+		arg.Source,
+		arg.ExternalID,
+	)
+	var i Appointment
+	err := row.Scan(
+		&i.ClinicID,
+		&i.Env,
+		&i.ID,
+		&i.PatientID,
+		&i.StartsAt,
+		&i.Service,
+		&i.Professional,
+		&i.Status,
+		&i.Reason,
+		&i.RemindedAt,
+		&i.Source,
+		&i.ExternalID,
+		&i.CreatedAt,
+		&i.UpdatedAt,
+		&i.DetailsAt,
+		&i.StateAt,
+	)
+	return i, err
 }
 
 const figures = `-- name: Figures :many
@@ -152,7 +194,7 @@ func (q *Queries) Figures(ctx context.Context, arg FiguresParams) ([]FiguresRow,
 
 const insertAppointment = `-- name: InsertAppointment :one
 insert into clinic.appointments (clinic_id, env, id, patient_id, starts_at, service, professional, status, reason, source, external_id, created_at, updated_at)
-values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $12) returning clinic_id, env, id, patient_id, starts_at, service, professional, status, reason, reminded_at, source, external_id, created_at, updated_at
+values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $12) returning clinic_id, env, id, patient_id, starts_at, service, professional, status, reason, reminded_at, source, external_id, created_at, updated_at, details_at, state_at
 `
 
 type InsertAppointmentParams struct {
@@ -201,13 +243,15 @@ func (q *Queries) InsertAppointment(ctx context.Context, arg InsertAppointmentPa
 		&i.ExternalID,
 		&i.CreatedAt,
 		&i.UpdatedAt,
+		&i.DetailsAt,
+		&i.StateAt,
 	)
 	return i, err
 }
 
 const insertInteraction = `-- name: InsertInteraction :one
-insert into clinic.interactions (clinic_id, env, id, patient_id, type, summary, source, source_id, occurred_at, created_at)
-values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) on conflict (clinic_id, env, source, source_id) do nothing returning clinic_id, env, id, patient_id, type, summary, source, source_id, occurred_at, created_at
+insert into clinic.interactions (clinic_id, env, id, patient_id, type, summary, source, source_id, occurred_at, origin, created_at)
+values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) on conflict (clinic_id, env, source, source_id, origin) do nothing returning clinic_id, env, id, patient_id, type, summary, source, source_id, occurred_at, created_at, origin
 `
 
 type InsertInteractionParams struct {
@@ -220,6 +264,7 @@ type InsertInteractionParams struct {
 	Source     string
 	SourceID   string
 	OccurredAt time.Time
+	Origin     string
 	CreatedAt  time.Time
 }
 
@@ -235,6 +280,7 @@ func (q *Queries) InsertInteraction(ctx context.Context, arg InsertInteractionPa
 		arg.Source,
 		arg.SourceID,
 		arg.OccurredAt,
+		arg.Origin,
 		arg.CreatedAt,
 	)
 	var i Interaction
@@ -249,6 +295,7 @@ func (q *Queries) InsertInteraction(ctx context.Context, arg InsertInteractionPa
 		&i.SourceID,
 		&i.OccurredAt,
 		&i.CreatedAt,
+		&i.Origin,
 	)
 	return i, err
 }
@@ -375,7 +422,7 @@ func (q *Queries) InsertRecord(ctx context.Context, arg InsertRecordParams) (Rec
 }
 
 const interactionOfSource = `-- name: InteractionOfSource :one
-select clinic_id, env, id, patient_id, type, summary, source, source_id, occurred_at, created_at from clinic.interactions where clinic_id = $1 and env = $2 and source = $3 and source_id = $4
+select clinic_id, env, id, patient_id, type, summary, source, source_id, occurred_at, created_at, origin from clinic.interactions where clinic_id = $1 and env = $2 and source = $3 and source_id = $4 and origin = $5
 `
 
 type InteractionOfSourceParams struct {
@@ -383,6 +430,7 @@ type InteractionOfSourceParams struct {
 	Env      hub.Environment
 	Source   string
 	SourceID string
+	Origin   string
 }
 
 func (q *Queries) InteractionOfSource(ctx context.Context, arg InteractionOfSourceParams) (Interaction, error) {
@@ -391,6 +439,7 @@ func (q *Queries) InteractionOfSource(ctx context.Context, arg InteractionOfSour
 		arg.Env,
 		arg.Source,
 		arg.SourceID,
+		arg.Origin,
 	)
 	var i Interaction
 	err := row.Scan(
@@ -404,12 +453,13 @@ func (q *Queries) InteractionOfSource(ctx context.Context, arg InteractionOfSour
 		&i.SourceID,
 		&i.OccurredAt,
 		&i.CreatedAt,
+		&i.Origin,
 	)
 	return i, err
 }
 
 const listAppointments = `-- name: ListAppointments :many
-select a.clinic_id, a.env, a.id, a.patient_id, a.starts_at, a.service, a.professional, a.status, a.reason, a.reminded_at, a.source, a.external_id, a.created_at, a.updated_at, count(*) over () as total from clinic.appointments a
+select a.clinic_id, a.env, a.id, a.patient_id, a.starts_at, a.service, a.professional, a.status, a.reason, a.reminded_at, a.source, a.external_id, a.created_at, a.updated_at, a.details_at, a.state_at, count(*) over () as total from clinic.appointments a
 where a.clinic_id = $1 and a.env = $2 and a.patient_id = $3 and ($4::text = '' or a.status = $4)
 order by a.starts_at desc, a.id desc limit $6::int offset $5::int
 `
@@ -459,6 +509,8 @@ func (q *Queries) ListAppointments(ctx context.Context, arg ListAppointmentsPara
 			&i.Appointment.ExternalID,
 			&i.Appointment.CreatedAt,
 			&i.Appointment.UpdatedAt,
+			&i.Appointment.DetailsAt,
+			&i.Appointment.StateAt,
 			&i.Total,
 		); err != nil {
 			return nil, err
@@ -472,7 +524,7 @@ func (q *Queries) ListAppointments(ctx context.Context, arg ListAppointmentsPara
 }
 
 const listInteractions = `-- name: ListInteractions :many
-select i.clinic_id, i.env, i.id, i.patient_id, i.type, i.summary, i.source, i.source_id, i.occurred_at, i.created_at, count(*) over () as total from clinic.interactions i
+select i.clinic_id, i.env, i.id, i.patient_id, i.type, i.summary, i.source, i.source_id, i.occurred_at, i.created_at, i.origin, count(*) over () as total from clinic.interactions i
 where i.clinic_id = $1 and i.env = $2 and i.patient_id = $3
 order by i.occurred_at desc, i.id desc limit $5::int offset $4::int
 `
@@ -516,6 +568,7 @@ func (q *Queries) ListInteractions(ctx context.Context, arg ListInteractionsPara
 			&i.Interaction.SourceID,
 			&i.Interaction.OccurredAt,
 			&i.Interaction.CreatedAt,
+			&i.Interaction.Origin,
 			&i.Total,
 		); err != nil {
 			return nil, err
@@ -626,7 +679,7 @@ func (q *Queries) ListRecords(ctx context.Context, arg ListRecordsParams) ([]Lis
 }
 
 const lockAppointment = `-- name: LockAppointment :one
-select clinic_id, env, id, patient_id, starts_at, service, professional, status, reason, reminded_at, source, external_id, created_at, updated_at from clinic.appointments where clinic_id = $1 and env = $2 and id = $3 for update
+select clinic_id, env, id, patient_id, starts_at, service, professional, status, reason, reminded_at, source, external_id, created_at, updated_at, details_at, state_at from clinic.appointments where clinic_id = $1 and env = $2 and id = $3 for update
 `
 
 func (q *Queries) LockAppointment(ctx context.Context, clinicID uuid.UUID, env hub.Environment, iD uuid.UUID) (Appointment, error) {
@@ -647,12 +700,14 @@ func (q *Queries) LockAppointment(ctx context.Context, clinicID uuid.UUID, env h
 		&i.ExternalID,
 		&i.CreatedAt,
 		&i.UpdatedAt,
+		&i.DetailsAt,
+		&i.StateAt,
 	)
 	return i, err
 }
 
 const lockExternalAppointment = `-- name: LockExternalAppointment :one
-select clinic_id, env, id, patient_id, starts_at, service, professional, status, reason, reminded_at, source, external_id, created_at, updated_at from clinic.appointments where clinic_id = $1 and env = $2 and source = $3 and external_id = $4 for update
+select clinic_id, env, id, patient_id, starts_at, service, professional, status, reason, reminded_at, source, external_id, created_at, updated_at, details_at, state_at from clinic.appointments where clinic_id = $1 and env = $2 and source = $3 and external_id = $4 for update
 `
 
 type LockExternalAppointmentParams struct {
@@ -685,46 +740,8 @@ func (q *Queries) LockExternalAppointment(ctx context.Context, arg LockExternalA
 		&i.ExternalID,
 		&i.CreatedAt,
 		&i.UpdatedAt,
-	)
-	return i, err
-}
-
-const lockNamelessAppointment = `-- name: LockNamelessAppointment :one
-select clinic_id, env, id, patient_id, starts_at, service, professional, status, reason, reminded_at, source, external_id, created_at, updated_at from clinic.appointments where clinic_id = $1 and env = $2 and source = $3 and patient_id = $4 and starts_at = $5 for update
-`
-
-type LockNamelessAppointmentParams struct {
-	ClinicID  uuid.UUID
-	Env       hub.Environment
-	Source    *string
-	PatientID uuid.UUID
-	StartsAt  time.Time
-}
-
-func (q *Queries) LockNamelessAppointment(ctx context.Context, arg LockNamelessAppointmentParams) (Appointment, error) {
-	row := q.db.QueryRow(ctx, lockNamelessAppointment,
-		arg.ClinicID,
-		arg.Env,
-		arg.Source,
-		arg.PatientID,
-		arg.StartsAt,
-	)
-	var i Appointment
-	err := row.Scan(
-		&i.ClinicID,
-		&i.Env,
-		&i.ID,
-		&i.PatientID,
-		&i.StartsAt,
-		&i.Service,
-		&i.Professional,
-		&i.Status,
-		&i.Reason,
-		&i.RemindedAt,
-		&i.Source,
-		&i.ExternalID,
-		&i.CreatedAt,
-		&i.UpdatedAt,
+		&i.DetailsAt,
+		&i.StateAt,
 	)
 	return i, err
 }
@@ -1026,8 +1043,9 @@ func (q *Queries) Record(ctx context.Context, clinicID uuid.UUID, env hub.Enviro
 }
 
 const setAppointment = `-- name: SetAppointment :one
-update clinic.appointments set patient_id = $4, starts_at = $5, service = $6, professional = $7, status = $8, reason = $9, reminded_at = $10, external_id = $11, updated_at = $12
-where clinic_id = $1 and env = $2 and id = $3 returning clinic_id, env, id, patient_id, starts_at, service, professional, status, reason, reminded_at, source, external_id, created_at, updated_at
+update clinic.appointments set patient_id = $4, starts_at = $5, service = $6, professional = $7, status = $8, reason = $9, reminded_at = $10, external_id = $11,
+    details_at = $12, state_at = $13, updated_at = $14
+where clinic_id = $1 and env = $2 and id = $3 returning clinic_id, env, id, patient_id, starts_at, service, professional, status, reason, reminded_at, source, external_id, created_at, updated_at, details_at, state_at
 `
 
 type SetAppointmentParams struct {
@@ -1042,6 +1060,8 @@ type SetAppointmentParams struct {
 	Reason       *string
 	RemindedAt   *time.Time
 	ExternalID   *string
+	DetailsAt    *time.Time
+	StateAt      *time.Time
 	UpdatedAt    time.Time
 }
 
@@ -1058,6 +1078,8 @@ func (q *Queries) SetAppointment(ctx context.Context, arg SetAppointmentParams) 
 		arg.Reason,
 		arg.RemindedAt,
 		arg.ExternalID,
+		arg.DetailsAt,
+		arg.StateAt,
 		arg.UpdatedAt,
 	)
 	var i Appointment
@@ -1076,6 +1098,8 @@ func (q *Queries) SetAppointment(ctx context.Context, arg SetAppointmentParams) 
 		&i.ExternalID,
 		&i.CreatedAt,
 		&i.UpdatedAt,
+		&i.DetailsAt,
+		&i.StateAt,
 	)
 	return i, err
 }

@@ -169,12 +169,13 @@ func (q *Queries) ListPayments(ctx context.Context, arg ListPaymentsParams) ([]L
 }
 
 const lockOverdue = `-- name: LockOverdue :many
-select m.clinic_id, m.env, m.id, m.patient_id, m.appointment_id, m.amount, m.description, m.due_date, m.status, m.method, m.paid_at, m.overdue_notified_at, m.created_at, m.updated_at from clinic.payments m join clinic.clinics c on c.id = m.clinic_id
+select m.clinic_id, m.env, m.id, m.patient_id, m.appointment_id, m.amount, m.description, m.due_date, m.status, m.method, m.paid_at, m.overdue_notified_at, m.created_at, m.updated_at, p.status as patient_status from clinic.payments m join clinic.clinics c on c.id = m.clinic_id
+join clinic.patients p on p.clinic_id = m.clinic_id and p.env = m.env and p.id = m.patient_id
 where m.status = 'pending' and m.overdue_notified_at is null
 and m.due_date < date(timezone(c.timezone, $1::timestamptz))
 and m.due_date < date($1) + 2 -- for the index: wherever a clinic is
 and ($2::uuid is null or m.clinic_id = $2) and ($3::text = '' or m.env = $3)
-order by m.due_date, m.id limit $4::int for update of m skip locked
+order by m.due_date, m.id limit $4::int for share of p skip locked for update of m skip locked
 `
 
 type LockOverdueParams struct {
@@ -184,8 +185,13 @@ type LockOverdueParams struct {
 	RowLimit int
 }
 
+type LockOverdueRow struct {
+	Payment       Payment
+	PatientStatus string
+}
+
 // Pending payments whose due date is over where their clinic is. Nobody else's run has them.
-func (q *Queries) LockOverdue(ctx context.Context, arg LockOverdueParams) ([]Payment, error) {
+func (q *Queries) LockOverdue(ctx context.Context, arg LockOverdueParams) ([]LockOverdueRow, error) {
 	rows, err := q.db.Query(ctx, lockOverdue,
 		arg.Now,
 		arg.ClinicID,
@@ -196,24 +202,25 @@ func (q *Queries) LockOverdue(ctx context.Context, arg LockOverdueParams) ([]Pay
 		return nil, err
 	}
 	defer rows.Close()
-	items := []Payment{}
+	items := []LockOverdueRow{}
 	for rows.Next() {
-		var i Payment
+		var i LockOverdueRow
 		if err := rows.Scan(
-			&i.ClinicID,
-			&i.Env,
-			&i.ID,
-			&i.PatientID,
-			&i.AppointmentID,
-			&i.Amount,
-			&i.Description,
-			&i.DueDate,
-			&i.Status,
-			&i.Method,
-			&i.PaidAt,
-			&i.OverdueNotifiedAt,
-			&i.CreatedAt,
-			&i.UpdatedAt,
+			&i.Payment.ClinicID,
+			&i.Payment.Env,
+			&i.Payment.ID,
+			&i.Payment.PatientID,
+			&i.Payment.AppointmentID,
+			&i.Payment.Amount,
+			&i.Payment.Description,
+			&i.Payment.DueDate,
+			&i.Payment.Status,
+			&i.Payment.Method,
+			&i.Payment.PaidAt,
+			&i.Payment.OverdueNotifiedAt,
+			&i.Payment.CreatedAt,
+			&i.Payment.UpdatedAt,
+			&i.PatientStatus,
 		); err != nil {
 			return nil, err
 		}

@@ -11,24 +11,35 @@ select p.* from clinic.appointments a join clinic.patients p on p.clinic_id = a.
 where a.clinic_id = @clinic_id and a.env = @env and a.source = @source and a.external_id = @external_id;
 
 -- name: UpsertBooking :one
--- An appointment as a connected product tells of it. Its state stays: only other events change that.
-insert into clinic.appointments (clinic_id, env, id, patient_id, starts_at, service, professional, source, external_id, created_at, updated_at)
-values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $10)
+-- An appointment as a connected product tells of it; no row: it told newer things of it already, or it is
+-- kept for somebody who was forgotten. Its state stays: only other events change that.
+insert into clinic.appointments (clinic_id, env, id, patient_id, starts_at, service, professional, source, external_id, details_at, created_at, updated_at)
+values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $11)
 on conflict (clinic_id, env, source, external_id) do update
-set patient_id = excluded.patient_id, starts_at = excluded.starts_at, service = excluded.service, professional = excluded.professional, updated_at = excluded.updated_at
+set patient_id = excluded.patient_id, starts_at = excluded.starts_at, service = excluded.service, professional = excluded.professional,
+    details_at = excluded.details_at, updated_at = excluded.updated_at
+where (appointments.details_at is null or appointments.details_at <= excluded.details_at)
+and not exists (select from clinic.patients p where p.clinic_id = appointments.clinic_id and p.env = appointments.env and p.id = appointments.patient_id and p.status = 'anonymized')
 returning *;
 
 -- name: UpsertNamelessBooking :one
-insert into clinic.appointments (clinic_id, env, id, patient_id, starts_at, service, professional, source, created_at, updated_at)
-values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $9)
+-- No row: newer things are known of it already.
+insert into clinic.appointments (clinic_id, env, id, patient_id, starts_at, service, professional, source, details_at, created_at, updated_at)
+values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $10)
 on conflict (clinic_id, env, source, patient_id, starts_at) where source is not null and external_id is null do update
-set service = excluded.service, professional = excluded.professional, updated_at = excluded.updated_at
+set service = excluded.service, professional = excluded.professional, details_at = excluded.details_at, updated_at = excluded.updated_at
+where appointments.details_at is null or appointments.details_at <= excluded.details_at
 returning *;
 
--- name: LockNearestNameless :one
--- The booking without an id that an event of that time can be about.
+-- name: LockNamelessAt :one
+-- The booking without an id at the very time that an event names.
 select * from clinic.appointments where clinic_id = @clinic_id and env = @env and source = @source and patient_id = @patient_id and external_id is null
-order by abs(extract(epoch from (starts_at - @near::timestamptz))), id limit 1 for update;
+and starts_at = @starts_at for update;
+
+-- name: LockNamelessBetween :many
+-- Bookings without an id that an event without a time may be about: two are too many to know.
+select * from clinic.appointments where clinic_id = @clinic_id and env = @env and source = @source and patient_id = @patient_id and external_id is null
+and status in ('scheduled', 'confirmed') and starts_at > @after and starts_at <= @upto order by id limit 2 for update;
 
 -- name: InsertInboxEntry :exec
 insert into clinic.inbox (clinic_id, env, id, source, event_id, event_type, occurred_at, phone, name, external_id, data_enc, received_at)
@@ -42,11 +53,14 @@ order by i.id desc limit @row_limit::int offset @row_offset::int;
 -- name: LockInboxEntry :one
 select * from clinic.inbox where clinic_id = $1 and env = $2 and id = $3 for update;
 
+-- name: InboxEntry :one
+select * from clinic.inbox where clinic_id = $1 and env = $2 and id = $3;
+
 -- name: LockWaiting :many
--- Open entries about the same ticket or appointment, or from the same number, in their order.
-select * from clinic.inbox where clinic_id = @clinic_id and env = @env and status = 'open'
-and (source = @source::text and external_id = sqlc.narg('external_id')::text or phone_key = sqlc.narg('phone_key')::text)
-order by occurred_at, id for update;
+-- An entry, and the open ones about the same ticket or appointment, or from the same number; by id, as everybody locks them.
+select * from clinic.inbox where clinic_id = @clinic_id and env = @env and (id = sqlc.narg('id')::uuid or status = 'open'
+    and (source = @source::text and external_id = sqlc.narg('external_id')::text or phone_key = sqlc.narg('phone_key')::text))
+order by id for update;
 
 -- name: SettleInboxEntry :one
 update clinic.inbox set status = $4, patient_id = $5, settled_by = $6, settled_at = $7, data_enc = null, phone = null, name = null
@@ -73,14 +87,42 @@ update clinic.appointments set reason = null where clinic_id = @clinic_id and en
 -- name: ForgetPayments :exec
 update clinic.payments set description = '' where clinic_id = @clinic_id and env = @env and patient_id = @patient_id;
 
--- name: ForgetTickets :exec
-delete from clinic.tickets where clinic_id = @clinic_id and env = @env and patient_id = @patient_id;
+-- name: ForgetTickets :many
+delete from clinic.tickets where clinic_id = @clinic_id and env = @env and patient_id = @patient_id returning source, ticket_id;
 
 -- name: ForgetPhones :many
 delete from clinic.linked_phones where clinic_id = @clinic_id and env = @env and patient_id = @patient_id returning phone_key;
 
+-- name: InboxAbout :many
+-- Entries that may be about a patient: linked to them, or open with one of their numbers; by id, as everybody locks them.
+select * from clinic.inbox where clinic_id = @clinic_id and env = @env and (patient_id = @patient_id::uuid or status = 'open' and phone_key = any(@phone_keys::text[]))
+order by id for update;
+
 -- name: ForgetInbox :exec
-delete from clinic.inbox where clinic_id = @clinic_id and env = @env and (patient_id = @patient_id::uuid or phone_key = any(@phone_keys::text[]));
+delete from clinic.inbox where clinic_id = @clinic_id and env = @env and id = any(@ids::uuid[]);
+
+-- name: SharedPhones :many
+-- Which of some numbers another patient has too.
+select k.key::text from unnest(@phone_keys::text[]) k(key)
+where exists (select from clinic.patients p where p.clinic_id = @clinic_id and p.env = @env and p.phone_key = k.key and p.status <> 'anonymized' and p.id <> @patient_id)
+or exists (select from clinic.linked_phones l where l.clinic_id = @clinic_id and l.env = @env and l.phone_key = k.key and l.patient_id <> @patient_id);
+
+-- name: EventsOf :many
+-- The events of connected products that stand on a patient's history.
+select source_id from clinic.interactions where clinic_id = @clinic_id and env = @env and patient_id = @patient_id and origin = 'event' and source_id like 'evt\_%';
+
+-- name: KeepEarlier :exec
+insert into clinic.earlier_contacts (clinic_id, env, id, patient_id, kind, value_enc, value_hmac, created_at) values ($1, $2, $3, $4, $5, $6, $7, $8)
+on conflict (clinic_id, env, patient_id, kind, value_hmac) do nothing;
+
+-- name: ForgetEarlier :many
+delete from clinic.earlier_contacts where clinic_id = @clinic_id and env = @env and patient_id = @patient_id returning id, kind, value_enc;
+
+-- name: Forget :exec
+insert into clinic.forgotten (clinic_id, env, hash, forgotten_at) select @clinic_id, @env, unnest(@hashes::bytea[]), @forgotten_at on conflict do nothing;
+
+-- name: Forgotten :many
+select hash from clinic.forgotten where clinic_id = @clinic_id and env = @env and hash = any(@hashes::bytea[]);
 
 -- name: InsertDeletionRequest :one
 insert into clinic.deletion_requests (clinic_id, env, id, patient_id, event_id, requested_by, requested_at) values ($1, $2, $3, $4, $5, $6, $7) returning *;
@@ -91,13 +133,16 @@ select * from clinic.deletion_requests where clinic_id = $1 and env = $2 and id 
 -- name: DeletionRequestOf :one
 select * from clinic.deletion_requests where clinic_id = $1 and env = $2 and patient_id = @patient_id;
 
--- name: WaitingDeletions :many
-select * from clinic.deletion_requests where status = 'waiting' order by requested_at limit 500;
+-- name: LockDeletionRequest :one
+select * from clinic.deletion_requests where clinic_id = $1 and env = $2 and id = $3 for update;
 
--- name: CompleteDeletion :exec
-update clinic.deletion_requests r set status = 'completed', completed_at = $4
-where r.clinic_id = $1 and r.env = $2 and r.id = $3 and r.status = 'waiting'
-and not exists (select from clinic.deletion_peers p where p.clinic_id = r.clinic_id and p.env = r.env and p.request_id = r.id and p.status = 'pending');
+-- name: OpenDeletions :many
+-- Those that wait for peers, or for people to tell a peer, in the order in which they were asked for.
+select * from clinic.deletion_requests where status <> 'completed' and requested_at > @since
+and (requested_at > @after_at or requested_at = @after_at and id > @after_id) order by requested_at, id limit @row_limit::int;
+
+-- name: SetDeletionStatus :one
+update clinic.deletion_requests set status = $4, completed_at = $5 where clinic_id = $1 and env = $2 and id = $3 returning *;
 
 -- name: InsertDeletionPeer :exec
 insert into clinic.deletion_peers (clinic_id, env, request_id, product, integration_id) values ($1, $2, $3, $4, $5);
@@ -105,5 +150,11 @@ insert into clinic.deletion_peers (clinic_id, env, request_id, product, integrat
 -- name: DeletionPeers :many
 select * from clinic.deletion_peers where clinic_id = $1 and env = $2 and request_id = $3 order by product;
 
--- name: SettleDeletionPeer :exec
-update clinic.deletion_peers set status = $5, acknowledged_at = $6 where clinic_id = $1 and env = $2 and request_id = $3 and product = $4 and status = 'pending';
+-- name: DeletionPeersOf :many
+select * from clinic.deletion_peers
+where (clinic_id, env, request_id) in (select unnest(@clinics::uuid[]), unnest(@envs::text[]), unnest(@ids::uuid[])) order by product;
+
+-- name: SettleDeletionPeer :execrows
+-- Who has acknowledged, has for ever.
+update clinic.deletion_peers set status = $5, acknowledged_at = $6, acknowledged_by = $7, note = $8
+where clinic_id = $1 and env = $2 and request_id = $3 and product = $4 and status <> 'acknowledged';

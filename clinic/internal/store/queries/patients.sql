@@ -92,8 +92,12 @@ select * from clinic.records where clinic_id = $1 and env = $2 and id = $3;
 insert into clinic.appointments (clinic_id, env, id, patient_id, starts_at, service, professional, status, reason, source, external_id, created_at, updated_at)
 values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $12) returning *;
 
+-- name: ExternalAppointment :one
+select * from clinic.appointments where clinic_id = $1 and env = $2 and source = @source and external_id = @external_id;
+
 -- name: SetAppointment :one
-update clinic.appointments set patient_id = $4, starts_at = $5, service = $6, professional = $7, status = $8, reason = $9, reminded_at = $10, external_id = $11, updated_at = $12
+update clinic.appointments set patient_id = $4, starts_at = $5, service = $6, professional = $7, status = $8, reason = $9, reminded_at = $10, external_id = $11,
+    details_at = $12, state_at = $13, updated_at = $14
 where clinic_id = $1 and env = $2 and id = $3 returning *;
 
 -- name: Appointment :one
@@ -105,9 +109,6 @@ select * from clinic.appointments where clinic_id = $1 and env = $2 and id = $3 
 -- name: LockExternalAppointment :one
 select * from clinic.appointments where clinic_id = $1 and env = $2 and source = @source and external_id = @external_id for update;
 
--- name: LockNamelessAppointment :one
-select * from clinic.appointments where clinic_id = $1 and env = $2 and source = @source and patient_id = @patient_id and starts_at = @starts_at for update;
-
 -- name: ListAppointments :many
 select sqlc.embed(a), count(*) over () as total from clinic.appointments a
 where a.clinic_id = @clinic_id and a.env = @env and a.patient_id = @patient_id and (@status::text = '' or a.status = @status)
@@ -115,11 +116,11 @@ order by a.starts_at desc, a.id desc limit @row_limit::int offset @row_offset::i
 
 -- name: InsertInteraction :one
 -- No row: it is on the history already.
-insert into clinic.interactions (clinic_id, env, id, patient_id, type, summary, source, source_id, occurred_at, created_at)
-values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) on conflict (clinic_id, env, source, source_id) do nothing returning *;
+insert into clinic.interactions (clinic_id, env, id, patient_id, type, summary, source, source_id, occurred_at, origin, created_at)
+values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) on conflict (clinic_id, env, source, source_id, origin) do nothing returning *;
 
 -- name: InteractionOfSource :one
-select * from clinic.interactions where clinic_id = $1 and env = $2 and source = @source and source_id = @source_id;
+select * from clinic.interactions where clinic_id = $1 and env = $2 and source = @source and source_id = @source_id and origin = @origin;
 
 -- name: ListInteractions :many
 select sqlc.embed(i), count(*) over () as total from clinic.interactions i

@@ -21,12 +21,13 @@ order by m.due_date desc, m.id desc limit @row_limit::int offset @row_offset::in
 
 -- name: LockOverdue :many
 -- Pending payments whose due date is over where their clinic is. Nobody else's run has them.
-select m.* from clinic.payments m join clinic.clinics c on c.id = m.clinic_id
+select sqlc.embed(m), p.status as patient_status from clinic.payments m join clinic.clinics c on c.id = m.clinic_id
+join clinic.patients p on p.clinic_id = m.clinic_id and p.env = m.env and p.id = m.patient_id
 where m.status = 'pending' and m.overdue_notified_at is null
 and m.due_date < date(timezone(c.timezone, @now::timestamptz))
 and m.due_date < date(@now) + 2 -- for the index: wherever a clinic is
 and (sqlc.narg('clinic_id')::uuid is null or m.clinic_id = sqlc.narg('clinic_id')) and (@env::text = '' or m.env = @env)
-order by m.due_date, m.id limit @row_limit::int for update of m skip locked;
+order by m.due_date, m.id limit @row_limit::int for share of p skip locked for update of m skip locked;
 
 -- name: MarkOverdue :exec
 update clinic.payments set status = 'overdue', overdue_notified_at = @now::timestamptz, updated_at = @now where clinic_id = @clinic_id and env = @env and id = @id;

@@ -388,6 +388,23 @@ func (q *Queries) FinishRefund(ctx context.Context, arg FinishRefundParams) erro
 	return err
 }
 
+const holdLasts = `-- name: HoldLasts :one
+select exists (select from scheduling.holds where org_id = $1 and id = $2 and expires_at > $3::timestamptz)
+`
+
+type HoldLastsParams struct {
+	OrgID uuid.UUID
+	ID    uuid.UUID
+	Now   time.Time
+}
+
+func (q *Queries) HoldLasts(ctx context.Context, arg HoldLastsParams) (bool, error) {
+	row := q.db.QueryRow(ctx, holdLasts, arg.OrgID, arg.ID, arg.Now)
+	var exists bool
+	err := row.Scan(&exists)
+	return exists, err
+}
+
 const lockPayment = `-- name: LockPayment :one
 select org_id, id, appointment_id, client_id, amount_cents, method, description, status, kind, paid_at, refunded_cents, source_id, created_by, created_at, updated_at from scheduling.payments where org_id = $1 and id = $2 for no key update
 `

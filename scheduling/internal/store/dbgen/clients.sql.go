@@ -450,13 +450,13 @@ func (q *Queries) LockClient(ctx context.Context, orgID uuid.UUID, iD uuid.UUID)
 	return i, err
 }
 
-const lockContact = `-- name: LockContact :exec
-select pg_advisory_xact_lock(hashtextextended(key, 7240913)) from unnest($1::text[]) key
+const lockNames = `-- name: LockNames :exec
+select pg_advisory_xact_lock(hashtextextended(name, 7240913)) from unnest($1::text[]) name
 `
 
-// Until the transaction ends nobody else finds or makes a client by the same keys.
-func (q *Queries) LockContact(ctx context.Context, keys []string) error {
-	_, err := q.db.Exec(ctx, lockContact, keys)
+// Until the transaction ends nobody else has the same names; they are given in order.
+func (q *Queries) LockNames(ctx context.Context, names []string) error {
+	_, err := q.db.Exec(ctx, lockNames, names)
 	return err
 }
 

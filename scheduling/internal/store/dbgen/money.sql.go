@@ -98,6 +98,119 @@ func (q *Queries) AddPaid(ctx context.Context, arg AddPaidParams) error {
 	return err
 }
 
+const appointmentPayments = `-- name: AppointmentPayments :many
+select org_id, id, appointment_id, client_id, amount_cents, method, description, status, kind, paid_at, refunded_cents, created_by, created_at, provider, provider_payment_id, txid, pix_copy_paste, qr_code_url, expires_at from scheduling.payment_details p where p.org_id = $1 and p.appointment_id = $2
+order by coalesce(p.paid_at, p.created_at) desc, p.id limit 500
+`
+
+func (q *Queries) AppointmentPayments(ctx context.Context, orgID uuid.UUID, appointmentID *uuid.UUID) ([]PaymentDetail, error) {
+	rows, err := q.db.Query(ctx, appointmentPayments, orgID, appointmentID)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []PaymentDetail{}
+	for rows.Next() {
+		var i PaymentDetail
+		if err := rows.Scan(
+			&i.OrgID,
+			&i.ID,
+			&i.AppointmentID,
+			&i.ClientID,
+			&i.AmountCents,
+			&i.Method,
+			&i.Description,
+			&i.Status,
+			&i.Kind,
+			&i.PaidAt,
+			&i.RefundedCents,
+			&i.CreatedBy,
+			&i.CreatedAt,
+			&i.Provider,
+			&i.ProviderPaymentID,
+			&i.Txid,
+			&i.PixCopyPaste,
+			&i.QrCodeUrl,
+			&i.ExpiresAt,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const clientPayments = `-- name: ClientPayments :many
+select org_id, id, appointment_id, client_id, amount_cents, method, description, status, kind, paid_at, refunded_cents, created_by, created_at, provider, provider_payment_id, txid, pix_copy_paste, qr_code_url, expires_at from scheduling.payment_details p where p.org_id = $1 and p.client_id = $2
+order by coalesce(p.paid_at, p.created_at) desc, p.id limit $4::int offset $3::int
+`
+
+type ClientPaymentsParams struct {
+	OrgID     uuid.UUID
+	ClientID  uuid.UUID
+	RowOffset int
+	RowLimit  int
+}
+
+func (q *Queries) ClientPayments(ctx context.Context, arg ClientPaymentsParams) ([]PaymentDetail, error) {
+	rows, err := q.db.Query(ctx, clientPayments,
+		arg.OrgID,
+		arg.ClientID,
+		arg.RowOffset,
+		arg.RowLimit,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []PaymentDetail{}
+	for rows.Next() {
+		var i PaymentDetail
+		if err := rows.Scan(
+			&i.OrgID,
+			&i.ID,
+			&i.AppointmentID,
+			&i.ClientID,
+			&i.AmountCents,
+			&i.Method,
+			&i.Description,
+			&i.Status,
+			&i.Kind,
+			&i.PaidAt,
+			&i.RefundedCents,
+			&i.CreatedBy,
+			&i.CreatedAt,
+			&i.Provider,
+			&i.ProviderPaymentID,
+			&i.Txid,
+			&i.PixCopyPaste,
+			&i.QrCodeUrl,
+			&i.ExpiresAt,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const countClientPayments = `-- name: CountClientPayments :one
+select count(*)::int from scheduling.payments where org_id = $1 and client_id = $2
+`
+
+func (q *Queries) CountClientPayments(ctx context.Context, orgID uuid.UUID, clientID uuid.UUID) (int, error) {
+	row := q.db.QueryRow(ctx, countClientPayments, orgID, clientID)
+	var column_1 int
+	err := row.Scan(&column_1)
+	return column_1, err
+}
+
 const createPayment = `-- name: CreatePayment :one
 insert into scheduling.payments (org_id, id, appointment_id, client_id, amount_cents, method, description, status, kind, paid_at, source_id, created_by, created_at, updated_at)
 values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $13) returning org_id, id, appointment_id, client_id, amount_cents, method, description, status, kind, paid_at, refunded_cents, source_id, created_by, created_at, updated_at
@@ -301,104 +414,6 @@ func (q *Queries) Lifetime(ctx context.Context, orgID uuid.UUID, clientID uuid.U
 	return i, err
 }
 
-const listPayments = `-- name: ListPayments :many
-select p.org_id, p.id, p.appointment_id, p.client_id, p.amount_cents, p.method, p.description, p.status, p.kind, p.paid_at, p.refunded_cents, p.created_by, p.created_at, p.provider, p.provider_payment_id, p.txid, p.pix_copy_paste, p.qr_code_url, p.expires_at, c.name as client_name, count(*) over () as total from scheduling.payment_details p
-join scheduling.clients c on c.org_id = p.org_id and c.id = p.client_id
-where p.org_id = $1
-and ($2::timestamptz is null or coalesce(p.paid_at, p.created_at) >= $2)
-and ($3::timestamptz is null or coalesce(p.paid_at, p.created_at) < $3)
-and ($4::text is null or p.status = $4)
-and ($5::uuid is null or p.client_id = $5)
-and ($6::uuid is null or p.appointment_id = $6)
-order by coalesce(p.paid_at, p.created_at) desc, p.id limit $8::int offset $7::int
-`
-
-type ListPaymentsParams struct {
-	OrgID         uuid.UUID
-	Since         *time.Time
-	Until         *time.Time
-	Status        *string
-	ClientID      *uuid.UUID
-	AppointmentID *uuid.UUID
-	RowOffset     int
-	RowLimit      int
-}
-
-type ListPaymentsRow struct {
-	OrgID             uuid.UUID
-	ID                uuid.UUID
-	AppointmentID     *uuid.UUID
-	ClientID          uuid.UUID
-	AmountCents       booking.Cents
-	Method            string
-	Description       string
-	Status            string
-	Kind              string
-	PaidAt            *time.Time
-	RefundedCents     booking.Cents
-	CreatedBy         *uuid.UUID
-	CreatedAt         time.Time
-	Provider          *string
-	ProviderPaymentID *string
-	Txid              *string
-	PixCopyPaste      *string
-	QrCodeUrl         *string
-	ExpiresAt         *time.Time
-	ClientName        string
-	Total             int64
-}
-
-func (q *Queries) ListPayments(ctx context.Context, arg ListPaymentsParams) ([]ListPaymentsRow, error) {
-	rows, err := q.db.Query(ctx, listPayments,
-		arg.OrgID,
-		arg.Since,
-		arg.Until,
-		arg.Status,
-		arg.ClientID,
-		arg.AppointmentID,
-		arg.RowOffset,
-		arg.RowLimit,
-	)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	items := []ListPaymentsRow{}
-	for rows.Next() {
-		var i ListPaymentsRow
-		if err := rows.Scan(
-			&i.OrgID,
-			&i.ID,
-			&i.AppointmentID,
-			&i.ClientID,
-			&i.AmountCents,
-			&i.Method,
-			&i.Description,
-			&i.Status,
-			&i.Kind,
-			&i.PaidAt,
-			&i.RefundedCents,
-			&i.CreatedBy,
-			&i.CreatedAt,
-			&i.Provider,
-			&i.ProviderPaymentID,
-			&i.Txid,
-			&i.PixCopyPaste,
-			&i.QrCodeUrl,
-			&i.ExpiresAt,
-			&i.ClientName,
-			&i.Total,
-		); err != nil {
-			return nil, err
-		}
-		items = append(items, i)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
-}
-
 const lockLoyaltyProgram = `-- name: LockLoyaltyProgram :one
 select org_id, enabled, program_name, accrual_type, points_per_hundred, points_per_visit, min_spend_cents, rounding, signup_bonus, birthday_bonus, points_expiration_days, eligible_service_ids, term_one, term_other, updated_at from scheduling.loyalty_programs where org_id = $1 for update
 `
@@ -451,6 +466,72 @@ func (q *Queries) LoyaltyProgram(ctx context.Context, orgID uuid.UUID) (LoyaltyP
 		&i.UpdatedAt,
 	)
 	return i, err
+}
+
+const monthPayments = `-- name: MonthPayments :many
+select org_id, id, appointment_id, client_id, amount_cents, method, description, status, kind, paid_at, refunded_cents, created_by, created_at, provider, provider_payment_id, txid, pix_copy_paste, qr_code_url, expires_at from scheduling.payment_details p where p.org_id = $1
+and coalesce(p.paid_at, p.created_at) >= $2::timestamptz and coalesce(p.paid_at, p.created_at) < $3::timestamptz
+and ($4::text is null or p.status = $4)
+and ($5::uuid is null or p.client_id = $5)
+order by coalesce(p.paid_at, p.created_at) desc, p.id limit $7::int offset $6::int
+`
+
+type MonthPaymentsParams struct {
+	OrgID     uuid.UUID
+	Since     time.Time
+	Until     time.Time
+	Status    *string
+	ClientID  *uuid.UUID
+	RowOffset int
+	RowLimit  int
+}
+
+func (q *Queries) MonthPayments(ctx context.Context, arg MonthPaymentsParams) ([]PaymentDetail, error) {
+	rows, err := q.db.Query(ctx, monthPayments,
+		arg.OrgID,
+		arg.Since,
+		arg.Until,
+		arg.Status,
+		arg.ClientID,
+		arg.RowOffset,
+		arg.RowLimit,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []PaymentDetail{}
+	for rows.Next() {
+		var i PaymentDetail
+		if err := rows.Scan(
+			&i.OrgID,
+			&i.ID,
+			&i.AppointmentID,
+			&i.ClientID,
+			&i.AmountCents,
+			&i.Method,
+			&i.Description,
+			&i.Status,
+			&i.Kind,
+			&i.PaidAt,
+			&i.RefundedCents,
+			&i.CreatedBy,
+			&i.CreatedAt,
+			&i.Provider,
+			&i.ProviderPaymentID,
+			&i.Txid,
+			&i.PixCopyPaste,
+			&i.QrCodeUrl,
+			&i.ExpiresAt,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
 }
 
 const paymentOfSource = `-- name: PaymentOfSource :one

@@ -73,40 +73,25 @@ func (q *Queries) Attendance(ctx context.Context, arg AttendanceParams) ([]Atten
 	return items, nil
 }
 
-const bookedBy = `-- name: BookedBy :many
-select professional_id, count(*)::int as appointments from scheduling.appointments
-where org_id = $1 and start_at >= $2::timestamptz and start_at < $3::timestamptz and status in ('scheduled', 'confirmed', 'completed') group by 1
+const countInactive = `-- name: CountInactive :one
+select count(*)::int from scheduling.clients c
+cross join lateral (select max(a.start_at) filter (where a.status = 'completed') as last_at,
+        count(*) filter (where a.status in ('scheduled', 'confirmed') and a.start_at > $1::timestamptz)::int as upcoming
+    from scheduling.appointments a where a.org_id = c.org_id and a.client_id = c.id) v
+where c.org_id = $2 and c.anonymized_at is null and coalesce(v.last_at, c.created_at) < $3::timestamptz and v.upcoming = 0
 `
 
-type BookedByParams struct {
-	OrgID uuid.UUID
-	Since time.Time
-	Until time.Time
+type CountInactiveParams struct {
+	Now    time.Time
+	OrgID  uuid.UUID
+	Before time.Time
 }
 
-type BookedByRow struct {
-	ProfessionalID uuid.UUID
-	Appointments   int
-}
-
-func (q *Queries) BookedBy(ctx context.Context, arg BookedByParams) ([]BookedByRow, error) {
-	rows, err := q.db.Query(ctx, bookedBy, arg.OrgID, arg.Since, arg.Until)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	items := []BookedByRow{}
-	for rows.Next() {
-		var i BookedByRow
-		if err := rows.Scan(&i.ProfessionalID, &i.Appointments); err != nil {
-			return nil, err
-		}
-		items = append(items, i)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
+func (q *Queries) CountInactive(ctx context.Context, arg CountInactiveParams) (int, error) {
+	row := q.db.QueryRow(ctx, countInactive, arg.Now, arg.OrgID, arg.Before)
+	var column_1 int
+	err := row.Scan(&column_1)
+	return column_1, err
 }
 
 const countNewClients = `-- name: CountNewClients :one
@@ -301,6 +286,45 @@ func (q *Queries) Popular(ctx context.Context, arg PopularParams) ([]PopularRow,
 	return items, nil
 }
 
+const reportPeople = `-- name: ReportPeople :many
+select id, name, deleted_at from scheduling.professionals
+where org_id = $1 and (deleted_at is null or deleted_at > $2::timestamptz) and ($3::uuid is null or id = $3)
+order by position, created_at, id
+`
+
+type ReportPeopleParams struct {
+	OrgID uuid.UUID
+	Since time.Time
+	ID    *uuid.UUID
+}
+
+type ReportPeopleRow struct {
+	ID        uuid.UUID
+	Name      string
+	DeletedAt *time.Time
+}
+
+// Whoever was there at some time since then.
+func (q *Queries) ReportPeople(ctx context.Context, arg ReportPeopleParams) ([]ReportPeopleRow, error) {
+	rows, err := q.db.Query(ctx, reportPeople, arg.OrgID, arg.Since, arg.ID)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []ReportPeopleRow{}
+	for rows.Next() {
+		var i ReportPeopleRow
+		if err := rows.Scan(&i.ID, &i.Name, &i.DeletedAt); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const takings = `-- name: Takings :many
 select (p.paid_at at time zone $1::text)::date as day, p.method, a.professional_id, a.service_id,
     coalesce(w.name, '')::text as professional_name, coalesce(s.name, '')::text as service_name,
@@ -383,4 +407,15 @@ func (q *Queries) TakingsTotal(ctx context.Context, arg TakingsTotalParams) (int
 	var column_1 int64
 	err := row.Scan(&column_1)
 	return column_1, err
+}
+
+const wasProfessional = `-- name: WasProfessional :one
+select exists(select from scheduling.professionals where org_id = $1 and id = $2) as found
+`
+
+func (q *Queries) WasProfessional(ctx context.Context, orgID uuid.UUID, iD uuid.UUID) (bool, error) {
+	row := q.db.QueryRow(ctx, wasProfessional, orgID, iD)
+	var found bool
+	err := row.Scan(&found)
+	return found, err
 }

@@ -91,6 +91,9 @@ select * from scheduling.holds where org_id = $1 and id = $2 for update;
 -- name: CreateHold :exec
 insert into scheduling.holds (org_id, id, professional_id, service_id, start_at, end_at, created_at, expires_at) values ($1, $2, $3, $4, $5, $6, $7, $8);
 
+-- name: HoldLasts :one
+select exists (select from scheduling.holds where org_id = @org_id and id = @id and expires_at > @now::timestamptz);
+
 -- name: DropHold :exec
 delete from scheduling.holds where org_id = $1 and id = $2;
 

@@ -25,9 +25,9 @@ select * from scheduling.clients where org_id = @org_id and anonymized_at is nul
 -- name: ClientByEmail :one
 select * from scheduling.clients where org_id = @org_id and anonymized_at is null and lower(email) = lower(@email::text) order by created_at, id limit 1;
 
--- name: LockContact :exec
--- Until the transaction ends nobody else finds or makes a client by the same keys.
-select pg_advisory_xact_lock(hashtextextended(key, 7240913)) from unnest(@keys::text[]) key;
+-- name: LockNames :exec
+-- Until the transaction ends nobody else has the same names; they are given in order.
+select pg_advisory_xact_lock(hashtextextended(name, 7240913)) from unnest(@names::text[]) name;
 
 -- name: NeighboursOf :many
 select c.id, coalesce(max(a.start_at) filter (where a.status = 'completed'), '0001-01-01 00:00:00Z')::timestamptz as last_at,

@@ -5,16 +5,23 @@ values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $13) returning *
 -- name: AddPaid :exec
 update scheduling.appointments set paid_cents = paid_cents + @amount::bigint, version = version + 1, updated_at = @now where org_id = @org_id and id = @id;
 
--- name: ListPayments :many
-select p.*, c.name as client_name, count(*) over () as total from scheduling.payment_details p
-join scheduling.clients c on c.org_id = p.org_id and c.id = p.client_id
-where p.org_id = @org_id
-and (sqlc.narg('since')::timestamptz is null or coalesce(p.paid_at, p.created_at) >= sqlc.narg('since'))
-and (sqlc.narg('until')::timestamptz is null or coalesce(p.paid_at, p.created_at) < sqlc.narg('until'))
+-- name: MonthPayments :many
+select * from scheduling.payment_details p where p.org_id = @org_id
+and coalesce(p.paid_at, p.created_at) >= @since::timestamptz and coalesce(p.paid_at, p.created_at) < @until::timestamptz
 and (sqlc.narg('status')::text is null or p.status = sqlc.narg('status'))
 and (sqlc.narg('client_id')::uuid is null or p.client_id = sqlc.narg('client_id'))
-and (sqlc.narg('appointment_id')::uuid is null or p.appointment_id = sqlc.narg('appointment_id'))
 order by coalesce(p.paid_at, p.created_at) desc, p.id limit @row_limit::int offset @row_offset::int;
+
+-- name: ClientPayments :many
+select * from scheduling.payment_details p where p.org_id = @org_id and p.client_id = @client_id
+order by coalesce(p.paid_at, p.created_at) desc, p.id limit @row_limit::int offset @row_offset::int;
+
+-- name: CountClientPayments :one
+select count(*)::int from scheduling.payments where org_id = $1 and client_id = $2;
+
+-- name: AppointmentPayments :many
+select * from scheduling.payment_details p where p.org_id = @org_id and p.appointment_id = @appointment_id
+order by coalesce(p.paid_at, p.created_at) desc, p.id limit 500;
 
 -- name: SumPayments :many
 select p.method, p.status, sum(p.amount_cents)::bigint as amount, sum(p.refunded_cents)::bigint as refunded, count(*)::int as payments

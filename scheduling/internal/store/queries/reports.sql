@@ -35,9 +35,14 @@ where a.org_id = @org_id and a.start_at >= @since::timestamptz and a.start_at < 
 and (sqlc.narg('professional_id')::uuid is null or a.professional_id = sqlc.narg('professional_id'))
 group by 1, 2, 3 order by 2, 1, 3;
 
--- name: BookedBy :many
-select professional_id, count(*)::int as appointments from scheduling.appointments
-where org_id = @org_id and start_at >= @since::timestamptz and start_at < @until::timestamptz and status in ('scheduled', 'confirmed', 'completed') group by 1;
+-- name: ReportPeople :many
+-- Whoever was there at some time since then.
+select id, name, deleted_at from scheduling.professionals
+where org_id = @org_id and (deleted_at is null or deleted_at > @since::timestamptz) and (sqlc.narg('id')::uuid is null or id = sqlc.narg('id'))
+order by position, created_at, id;
+
+-- name: WasProfessional :one
+select exists(select from scheduling.professionals where org_id = $1 and id = $2) as found;
 
 -- name: Popular :many
 select a.service_id, s.name, count(*)::int as appointments, coalesce(sum(a.paid_cents), 0)::bigint as revenue, (sum(count(*)) over ())::bigint as total
@@ -57,3 +62,10 @@ cross join lateral (select max(a.start_at) filter (where a.status = 'completed')
     from scheduling.appointments a where a.org_id = c.org_id and a.client_id = c.id) v
 where c.org_id = @org_id and c.anonymized_at is null and coalesce(v.last_at, c.created_at) < @before::timestamptz and v.upcoming = 0
 order by coalesce(v.last_at, c.created_at), c.id limit @row_limit::int offset @row_offset::int;
+
+-- name: CountInactive :one
+select count(*)::int from scheduling.clients c
+cross join lateral (select max(a.start_at) filter (where a.status = 'completed') as last_at,
+        count(*) filter (where a.status in ('scheduled', 'confirmed') and a.start_at > @now::timestamptz)::int as upcoming
+    from scheduling.appointments a where a.org_id = c.org_id and a.client_id = c.id) v
+where c.org_id = @org_id and c.anonymized_at is null and coalesce(v.last_at, c.created_at) < @before::timestamptz and v.upcoming = 0;

@@ -1,0 +1,207 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+
+	"integrationhub/clinic/internal/store/dbgen"
+	"integrationhub/hub"
+	"integrationhub/hub/module"
+)
+
+// Statuses of a peer that was asked to forget a patient.
+const (
+	peerPending      = "pending"
+	peerAcknowledged = "acknowledged"
+	peerFailed       = "failed" // it did not take the event: it is sent again, or people have to tell it
+)
+
+// Statuses of requests to be forgotten.
+const (
+	deletionWaiting   = "waiting"         // for peers
+	deletionAttention = "needs_attention" // for people, who have to tell a peer
+	deletionCompleted = "completed"       // everybody acknowledged
+)
+
+// connected lists the integrations of a clinic.
+type connected func(ctx context.Context, clinic uuid.UUID, env hub.Environment) ([]module.Integration, error)
+
+// follow writes down what the peers answered meanwhile: a 2xx on patient.deleted is an
+// acknowledgement, whenever it comes.
+func (s *Store) follow(ctx context.Context, d Deletion, list connected) (Deletion, error) {
+	if d.Status == deletionCompleted {
+		return d, nil
+	}
+	news, err := s.answers(ctx, d, list)
+	if err != nil || len(news) == 0 && d.Status == statusOf(d.Peers) {
+		return d, err
+	}
+	err = s.InTx(ctx, "following a deletion", func(tx *Tx) error {
+		if d.DeletionRequest, err = tx.LockDeletionRequest(ctx, d.ClinicID, d.Env, d.ID); err != nil {
+			return err
+		}
+		for product, status := range news {
+			settle := dbgen.SettleDeletionPeerParams{ClinicID: d.ClinicID, Env: d.Env, RequestID: d.ID, Product: product, Status: status}
+			if status == peerAcknowledged {
+				settle.AcknowledgedAt = &tx.now
+			}
+			if _, err := tx.SettleDeletionPeer(ctx, settle); err != nil {
+				return err
+			}
+		}
+		return tx.settleDeletion(ctx, &d)
+	})
+	return d, err
+}
+
+// answers are the statuses of peers that changed, by product.
+func (s *Store) answers(ctx context.Context, d Deletion, list connected) (map[string]string, error) {
+	news := make(map[string]string)
+	var sent []module.Delivery
+	var active map[uuid.UUID]bool
+	for _, peer := range d.Peers {
+		if peer.Status == peerAcknowledged {
+			continue
+		}
+		if sent == nil {
+			var err error
+			if sent, err = s.kit.Sent.Of(ctx, d.ClinicID, d.Env, d.EventID); err != nil {
+				return nil, err
+			}
+			integrations, err := list(ctx, d.ClinicID, d.Env)
+			if err != nil {
+				return nil, err
+			}
+			active = make(map[uuid.UUID]bool, len(integrations))
+			for _, one := range integrations {
+				active[one.ID] = one.Status != "inactive"
+			}
+			sent = append(make([]module.Delivery, 0, 1), sent...)
+		}
+		if now := answered(sent, peer.IntegrationID, active[peer.IntegrationID]); now != peer.Status && now != peerPending {
+			news[peer.Product] = now
+		}
+	}
+	return news, nil
+}
+
+// answered is what a peer did with the event. One that was sent nothing does not want
+// to hear of deletions, or it is so long ago that the log has it no more; one that was
+// disconnected meanwhile gets nothing until it is connected again.
+func answered(sent []module.Delivery, integration uuid.UUID, active bool) string {
+	for _, d := range sent {
+		switch {
+		case d.IntegrationID != integration:
+		case d.Status == "delivered":
+			return peerAcknowledged
+		case d.Status == "failed" || !active:
+			return peerFailed
+		default:
+			return peerPending
+		}
+	}
+	return peerFailed
+}
+
+// statusOf is what the peers make of a request.
+func statusOf(peers []dbgen.DeletionPeer) string {
+	status := deletionCompleted
+	for _, peer := range peers {
+		switch peer.Status {
+		case peerPending:
+			return deletionWaiting
+		case peerFailed:
+			status = deletionAttention
+		}
+	}
+	return status
+}
+
+// settleDeletion brings a request that is locked in line with its peers. Where all have
+// acknowledged, nobody needs the event any more.
+func (t *Tx) settleDeletion(ctx context.Context, d *Deletion) (err error) {
+	if d.Peers, err = t.DeletionPeers(ctx, d.ClinicID, d.Env, d.ID); err != nil {
+		return err
+	}
+	status := statusOf(d.Peers)
+	if status == d.Status || d.Status == deletionCompleted {
+		return nil
+	}
+	set := dbgen.SetDeletionStatusParams{ClinicID: d.ClinicID, Env: d.Env, ID: d.ID, Status: status}
+	if status == deletionCompleted {
+		set.CompletedAt = &t.now
+		if err := t.kit.Erasures.Release(ctx, t.Raw, hub.Event{ID: d.EventID, TenantID: d.ClinicID, Environment: d.Env}); err != nil {
+			return err
+		}
+	}
+	d.DeletionRequest, err = t.SetDeletionStatus(ctx, set)
+	return err
+}
+
+const (
+	deletionPage = 200                 // requests that are looked at together
+	deletionAge  = 60 * 24 * time.Hour // after which no log has what came of an event
+)
+
+// FollowDeletions brings every request that is not completed up to date. One that fails
+// keeps no other from it; the error is about those that did.
+func (s *Store) FollowDeletions(ctx context.Context) error {
+	now := s.kit.Now()
+	next := dbgen.OpenDeletionsParams{Since: now.Add(-deletionAge), AfterAt: now.Add(-deletionAge), RowLimit: deletionPage}
+	var failed []error
+	for {
+		page, err := s.OpenDeletions(ctx, next)
+		if err != nil {
+			return err
+		}
+		peers, err := s.peersOf(ctx, page)
+		if err != nil {
+			return err
+		}
+		list := remembered(s.kit.Peers.List)
+		for _, r := range page {
+			if _, err := s.follow(ctx, Deletion{r, peers[r.ID]}, list); err != nil {
+				failed = append(failed, fmt.Errorf("deletion request %s: %w", r.ID, err))
+			}
+		}
+		if len(page) < deletionPage || ctx.Err() != nil {
+			return errors.Join(failed...)
+		}
+		last := page[len(page)-1]
+		next.AfterAt, next.AfterID = last.RequestedAt, last.ID
+	}
+}
+
+// peersOf are the peers of requests, by request.
+func (s *Store) peersOf(ctx context.Context, page []dbgen.DeletionRequest) (map[uuid.UUID][]dbgen.DeletionPeer, error) {
+	var clinics, ids []uuid.UUID
+	var envs []string
+	for _, r := range page {
+		clinics, envs, ids = append(clinics, r.ClinicID), append(envs, string(r.Env)), append(ids, r.ID)
+	}
+	list, err := s.DeletionPeersOf(ctx, clinics, envs, ids)
+	peers := make(map[uuid.UUID][]dbgen.DeletionPeer, len(page))
+	for _, peer := range list {
+		peers[peer.RequestID] = append(peers[peer.RequestID], peer)
+	}
+	return peers, err
+}
+
+// remembered asks for the integrations of each clinic once.
+func remembered(list connected) connected {
+	known := make(map[Scope][]module.Integration)
+	return func(ctx context.Context, clinic uuid.UUID, env hub.Environment) ([]module.Integration, error) {
+		if found, ok := known[Scope{clinic, env}]; ok {
+			return found, nil
+		}
+		found, err := list(ctx, clinic, env)
+		if err == nil {
+			known[Scope{clinic, env}] = found
+		}
+		return found, err
+	}
+}

@@ -1,0 +1,147 @@
+package clinic_test
+
+import (
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"integrationhub/hub"
+)
+
+// atOnce makes requests at the same time and counts their statuses.
+func atOnce(calls ...func() answer) (statuses map[int]int, answers []answer) {
+	answers = make([]answer, len(calls))
+	start := make(chan struct{})
+	var group sync.WaitGroup
+	for i, call := range calls {
+		group.Go(func() { <-start; answers[i] = call() })
+	}
+	close(start)
+	group.Wait()
+	statuses = map[int]int{}
+	for _, one := range answers {
+		statuses[one.status]++
+	}
+	return statuses, answers
+}
+
+// times is the same request several times.
+func times(n int, call func() answer) []func() answer {
+	calls := make([]func() answer, n)
+	for i := range calls {
+		calls[i] = call
+	}
+	return calls
+}
+
+func TestAtOnce(t *testing.T) {
+	t.Parallel()
+	p := newPractice(t)
+	m := p.connect("messaging")
+	post := func(path string, body any) func() answer { return func() answer { return p.call("POST", path, body) } }
+	count := func(after int, kind string) (n int) {
+		for _, one := range p.kinds(after) {
+			if one == kind {
+				n++
+			}
+		}
+		return n
+	}
+
+	statuses, _ := atOnce(times(8, post("/patients", object{"name": "Ana", "cpf": cpf}))...)
+	require.Equal(t, map[int]int{201: 1, 409: 7}, statuses, "one has the tax id")
+	require.Equal(t, 1, count(0, "patient.created"))
+
+	id := p.patient(phone)
+	owed := p.ok(201, "POST", "/patients/"+id+"/payments", object{"amount": 5, "due_date": inDays(t, 5)})["id"].(string)
+	statuses, answers := atOnce(append(times(6, post("/payments/"+owed+"/pay", object{"method": "pix"})), times(2, post("/payments/"+owed+"/cancel", nil))...)...)
+	require.Equal(t, 8, statuses[200]+statuses[409], "%v", answers)
+	if p.items("/patients/" + id + "/payments")[0]["status"] == "paid" {
+		require.Equal(t, 1, count(0, "payment.received"))
+	} else {
+		require.Zero(t, count(0, "payment.received"))
+	}
+
+	for range 30 {
+		p.ok(201, "POST", "/patients/"+id+"/payments", object{"amount": 1, "due_date": inDays(t, -3)})
+	}
+	_, answers = atOnce(times(4, post("/payments/run-overdue", nil))...)
+	found := 0
+	for _, one := range answers {
+		require.Equal(t, 200, one.status, one.text)
+		found += int(one.body["overdue"].(float64))
+	}
+	require.Equal(t, 30, found)
+	require.Equal(t, 30, count(0, "payment.overdue"), "each once")
+
+	for n := range 5 {
+		m.send("ignored", "message.received", object{"phone": fmt.Sprintf("+552199990000%d", n), "body": "Hi", "ticket_id": n + 100})
+		entry := "/integrations/inbox/" + p.items("/integrations/inbox")[0]["id"].(string)
+		statuses, answers = atOnce(post(entry+"/link", object{"patient_id": id}), post(entry+"/dismiss", nil))
+		require.Equal(t, map[int]int{200: 1, 409: 1}, statuses, "%v", answers)
+	}
+
+	statuses, answers = atOnce(times(8, post("/patients/"+id+"/deletion-request", nil))...)
+	require.Equal(t, map[int]int{202: 8}, statuses, "%v", answers)
+	for _, one := range answers {
+		require.Equal(t, answers[0].body["id"], one.body["id"])
+	}
+	require.Equal(t, 1, count(0, "patient.deleted"))
+}
+
+// Everything that can happen to a patient while they are forgotten, and to a relative:
+// each request has an answer that is no failure of ours, and afterwards nothing is left.
+func TestForgettingAmidTheRest(t *testing.T) {
+	t.Parallel()
+	p := newPractice(t)
+	m, s := p.connect("messaging"), p.connect("scheduling")
+	post := func(path string, body any) func() answer { return func() answer { return p.call("POST", path, body) } }
+	when := time.Now().Add(48 * time.Hour).UTC().Truncate(time.Second).Format(time.RFC3339)
+	for round := range 12 {
+		number, other := fmt.Sprintf("+5511966660%03d", round), fmt.Sprintf("+5521966660%03d", round)
+		id := p.ok(201, "POST", "/patients", object{"name": "Zuleica", "phone": number})["id"].(string)
+		relative := p.ok(201, "POST", "/patients", object{"name": "Bia", "phone": number})["id"].(string)
+		path, booking, ticket := "/patients/"+id, fmt.Sprintf("a-%d", round), 1000+round
+		booked := object{"appointment_id": booking, "client_phone": number, "client_name": "Zuleica", "service": "Check", "datetime": when}
+		s.send("accepted", "appointment.created", booked)
+		appointment := p.items(path + "/appointments")[0]["id"].(string)
+		payment := p.ok(201, "POST", path+"/payments", object{"amount": 5, "due_date": inDays(t, -1)})["id"].(string)
+		m.send("ignored", "message.received", object{"phone": other, "name": "Zuleica", "body": "Hi", "ticket_id": ticket})
+		m.send("ignored", "contact.created", object{"phone": other, "name": "Zuleica"})
+		entries := p.items("/integrations/inbox")
+		link := func(n int, patient string) func() answer {
+			return post("/integrations/inbox/"+entries[n]["id"].(string)+"/link", object{"patient_id": patient})
+		}
+		event := func(from *peer, kind string, data object) func() answer {
+			return func() answer { return from.deliver(hub.NewEventID(), kind, data) }
+		}
+		_, answers := atOnce(
+			post(path+"/deletion-request", nil), link(0, id), link(1, relative), link(1, id),
+			event(m, "message.received", object{"phone": number, "name": "Zuleica", "body": "x", "ticket_id": ticket}),
+			event(m, "ticket.closed", object{"ticket_id": ticket, "resolution": "x"}),
+			event(s, "appointment.created", booked), event(s, "appointment.cancelled", object{"appointment_id": booking, "reason": "x"}),
+			event(s, "appointment.noshow", object{"appointment_id": booking, "client_phone": number}),
+			func() answer {
+				return p.call("PUT", "/appointments/"+appointment, object{"status": "confirmed", "reason": "x"})
+			},
+			func() answer { return p.call("PUT", path, object{"name": "Zuleica Lima", "phone": other}) },
+			post("/payments/"+payment+"/pay", nil), post("/payments/run-overdue", nil),
+			post(path+"/interactions", object{"interaction_type": "call", "summary": "x"}), post(path+"/records", object{"date": "2026-03-02", "type": "x"}),
+			post("/patients/"+relative+"/deletion-request", nil),
+		)
+		for i, one := range answers {
+			require.Less(t, one.status, 500, "%d: %s", i, one.text)
+			require.NotZero(t, one.status)
+		}
+		require.Equal(t, 202, answers[0].status, answers[0].text)
+		require.Equal(t, "anonymized", p.get(path)["status"])
+		for _, entry := range p.items("/integrations/inbox") { // what came too late waits for somebody to look at it
+			p.ok(200, "POST", "/integrations/inbox/"+entry["id"].(string)+"/dismiss", nil)
+		}
+	}
+	require.Zero(t, p.count(`select count(*) from clinic.interactions i join clinic.patients p on p.id = i.patient_id where i.clinic_id = $1 and p.status = 'anonymized' and summary <> ''`))
+	require.Zero(t, p.count(`select count(*) from clinic.linked_phones l join clinic.patients p on p.id = l.patient_id where l.clinic_id = $1 and p.status = 'anonymized'`))
+}

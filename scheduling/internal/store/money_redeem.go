@@ -1,0 +1,114 @@
+package store
+
+import (
+	"context"
+
+	"github.com/google/uuid"
+
+	"integrationhub/hub"
+	"integrationhub/scheduling/internal/booking"
+	"integrationhub/scheduling/internal/store/dbgen"
+)
+
+// Redemption exchanges a client's points for a reward.
+type Redemption struct {
+	Client, Reward uuid.UUID
+	Appointment    *uuid.UUID // nil: the reward is given at the desk
+}
+
+// Redeem takes the points of a reward, and its discount off the appointment's price.
+// For one appointment a reward counts once, however often it is asked for; without an
+// appointment only once tells a repeated request from another. [hub.ErrConflict] while
+// the program is disabled, for too few points, and for an appointment that does not
+// take place or is paid.
+func (s *Store) Redeem(ctx context.Context, org Org, r Redemption, once *Once) error {
+	return s.InTx(ctx, "redeeming points", func(tx *Tx) error {
+		return tx.atMostOnce(ctx, org.ID, once, func() error { return tx.redeem(ctx, org, r) })
+	})
+}
+
+// Adjust corrects a client's points by hand.
+func (s *Store) Adjust(ctx context.Context, p Points, once *Once) error {
+	return s.InTx(ctx, "adjusting points", func(tx *Tx) error {
+		return tx.atMostOnce(ctx, p.Org, once, func() error { return tx.AddPoints(ctx, p) })
+	})
+}
+
+// atMostOnce does what a request with an Idempotency-Key asks for, unless it was done.
+func (t *Tx) atMostOnce(ctx context.Context, org uuid.UUID, once *Once, work func() error) error {
+	if once == nil {
+		return work()
+	}
+	var done bool
+	if found, err := t.claim(ctx, org, *once, &done); err != nil || found {
+		return err
+	}
+	if err := work(); err != nil {
+		return err
+	}
+	return t.keep(ctx, org, *once, true)
+}
+
+func (t *Tx) redeem(ctx context.Context, org Org, r Redemption) error {
+	if _, err := t.Client(ctx, org.ID, r.Client); err != nil {
+		return err
+	}
+	p := Points{Org: org.ID, Client: r.Client, Type: "redeem", Source: "redeem:" + NewID().String(), Appointment: r.Appointment}
+	var a dbgen.Appointment
+	if r.Appointment != nil {
+		var err error
+		if a, err = t.lock(ctx, Change{Org: org, ID: *r.Appointment}, nil); err != nil {
+			return err
+		}
+		if a.ClientID != r.Client {
+			return hub.Invalid("body.appointment_id", "is not an appointment of this client")
+		}
+		p.Source = "redeem:" + a.ID.String() + ":" + r.Reward.String()
+		before, err := t.HasEntry(ctx, dbgen.HasEntryParams{OrgID: org.ID, Type: p.Type, Source: p.Source})
+		if err != nil || before {
+			return err
+		}
+	}
+	program, err := LoyaltyOf(ctx, t.Queries, org.ID)
+	if err != nil {
+		return err
+	}
+	reward := program.Reward(r.Reward)
+	switch {
+	case reward == nil:
+		return missing("Reward")
+	case !program.Enabled:
+		return hub.Errorf(hub.ErrConflict, "loyalty_disabled", "The loyalty program is disabled.")
+	}
+	p.Points, p.Reward, p.Description = -reward.Points, &reward.ID, reward.Name
+	if err := t.AddPoints(ctx, p); err != nil || r.Appointment == nil {
+		return err
+	}
+	return t.discount(ctx, org, a, reward)
+}
+
+// discount takes a reward off an appointment's price. What was paid, and a deposit that
+// is due, stay as they are; codes for the higher price end.
+func (t *Tx) discount(ctx context.Context, org Org, a dbgen.Appointment, reward *booking.Reward) error {
+	if a.Status == booking.Cancelled || a.Status == booking.NoShow {
+		return hub.Errorf(hub.ErrConflict, "appointment_over", "A reward counts for appointments that take place; this one is %s.", a.Status)
+	}
+	left := a.PriceCents - a.PaidCents
+	if a.DepositStatus == booking.DepositPending {
+		left = min(left, a.PriceCents-*a.DepositCents)
+	}
+	if left <= 0 {
+		return hub.Errorf(hub.ErrConflict, "already_paid", "Nothing is left to pay for this appointment.")
+	}
+	off := min(reward.Discount(a.PriceCents, a.ServiceID), left).Whole(org.Currency)
+	if off <= 0 {
+		return hub.Invalid("body.reward_id", "takes nothing off the price of this appointment")
+	}
+	err := t.EditAppointment(ctx, dbgen.EditAppointmentParams{
+		OrgID: a.OrgID, ID: a.ID, ClientID: a.ClientID, Notes: a.Notes, PriceCents: a.PriceCents - off, Now: t.now,
+	})
+	if err != nil {
+		return err
+	}
+	return t.closeCharges(ctx, a, paymentCancelled, "full")
+}
