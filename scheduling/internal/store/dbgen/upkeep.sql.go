@@ -270,18 +270,6 @@ func (q *Queries) ForgetIdempotency(ctx context.Context, before time.Time) (int6
 	return result.RowsAffected(), nil
 }
 
-const forgetMailedTokens = `-- name: ForgetMailedTokens :execrows
-delete from scheduling.mailed_tokens where expires_at < $1::timestamptz
-`
-
-func (q *Queries) ForgetMailedTokens(ctx context.Context, before time.Time) (int64, error) {
-	result, err := q.db.Exec(ctx, forgetMailedTokens, before)
-	if err != nil {
-		return 0, err
-	}
-	return result.RowsAffected(), nil
-}
-
 const forgetNotices = `-- name: ForgetNotices :execrows
 delete from scheduling.provider_events where processed_at < $1::timestamptz
 `
@@ -294,36 +282,12 @@ func (q *Queries) ForgetNotices(ctx context.Context, before time.Time) (int64, e
 	return result.RowsAffected(), nil
 }
 
-const forgetOldLoginFailures = `-- name: ForgetOldLoginFailures :execrows
-delete from scheduling.login_failures where at < $1::timestamptz
-`
-
-func (q *Queries) ForgetOldLoginFailures(ctx context.Context, before time.Time) (int64, error) {
-	result, err := q.db.Exec(ctx, forgetOldLoginFailures, before)
-	if err != nil {
-		return 0, err
-	}
-	return result.RowsAffected(), nil
-}
-
 const forgetOldSlugs = `-- name: ForgetOldSlugs :execrows
 delete from scheduling.old_slugs where redirects_until < $1::timestamptz
 `
 
 func (q *Queries) ForgetOldSlugs(ctx context.Context, before time.Time) (int64, error) {
 	result, err := q.db.Exec(ctx, forgetOldSlugs, before)
-	if err != nil {
-		return 0, err
-	}
-	return result.RowsAffected(), nil
-}
-
-const forgetRefreshTokens = `-- name: ForgetRefreshTokens :execrows
-delete from scheduling.refresh_tokens where expires_at < $1::timestamptz
-`
-
-func (q *Queries) ForgetRefreshTokens(ctx context.Context, before time.Time) (int64, error) {
-	result, err := q.db.Exec(ctx, forgetRefreshTokens, before)
 	if err != nil {
 		return 0, err
 	}
