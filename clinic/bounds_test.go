@@ -62,6 +62,12 @@ func TestProfessionals(t *testing.T) {
 	p.invalid("body.name", "POST", "/professionals", object{"specialty": "x"})
 	p.ok(201, "POST", "/professionals", object{"name": strings.Repeat("é", 120)})
 	require.Empty(t, p.on("test").call("GET", "/professionals", nil).list)
+	for path, last := range map[string]int{"/professionals": 3, "/users": 2} {
+		require.Len(t, p.call("GET", path, nil).list, last)
+		require.Len(t, p.call("GET", path+"?per_page=1&page=2", nil).list, 1)
+		require.Empty(t, p.call("GET", path+"?per_page=500&page=2", nil).list)
+		p.invalid("query.per_page", "GET", path+"?per_page=501", nil)
+	}
 	p.ok(204, "DELETE", "/professionals/"+id, nil)
 	require.Len(t, p.call("GET", "/professionals", nil).list, 2)
 }
