@@ -274,36 +274,12 @@ func (q *Queries) ForgetIdempotency(ctx context.Context, before time.Time) (int6
 	return result.RowsAffected(), nil
 }
 
-const forgetMailedTokens = `-- name: ForgetMailedTokens :execrows
-delete from scheduling.mailed_tokens where expires_at < $1::timestamptz
-`
-
-func (q *Queries) ForgetMailedTokens(ctx context.Context, before time.Time) (int64, error) {
-	result, err := q.db.Exec(ctx, forgetMailedTokens, before)
-	if err != nil {
-		return 0, err
-	}
-	return result.RowsAffected(), nil
-}
-
 const forgetNotices = `-- name: ForgetNotices :execrows
 delete from scheduling.provider_events where processed_at < $1::timestamptz
 `
 
 func (q *Queries) ForgetNotices(ctx context.Context, before time.Time) (int64, error) {
 	result, err := q.db.Exec(ctx, forgetNotices, before)
-	if err != nil {
-		return 0, err
-	}
-	return result.RowsAffected(), nil
-}
-
-const forgetOldLoginFailures = `-- name: ForgetOldLoginFailures :execrows
-delete from scheduling.login_failures where at < $1::timestamptz
-`
-
-func (q *Queries) ForgetOldLoginFailures(ctx context.Context, before time.Time) (int64, error) {
-	result, err := q.db.Exec(ctx, forgetOldLoginFailures, before)
 	if err != nil {
 		return 0, err
 	}
@@ -322,12 +298,12 @@ func (q *Queries) ForgetOldSlugs(ctx context.Context, before time.Time) (int64, 
 	return result.RowsAffected(), nil
 }
 
-const forgetRefreshTokens = `-- name: ForgetRefreshTokens :execrows
-delete from scheduling.refresh_tokens where expires_at < $1::timestamptz
+const forgetProofs = `-- name: ForgetProofs :execrows
+delete from scheduling.spent_proofs where expires_at < $1::timestamptz
 `
 
-func (q *Queries) ForgetRefreshTokens(ctx context.Context, before time.Time) (int64, error) {
-	result, err := q.db.Exec(ctx, forgetRefreshTokens, before)
+func (q *Queries) ForgetProofs(ctx context.Context, before time.Time) (int64, error) {
+	result, err := q.db.Exec(ctx, forgetProofs, before)
 	if err != nil {
 		return 0, err
 	}

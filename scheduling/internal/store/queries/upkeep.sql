@@ -45,17 +45,11 @@ and not exists (select from scheduling.loyalty_entries e where e.org_id = c.org_
     and e.source = 'birthday:' || c.id::text || ':' || @year::text)
 order by c.id limit @row_limit::int;
 
--- name: ForgetRefreshTokens :execrows
-delete from scheduling.refresh_tokens where expires_at < @before::timestamptz;
-
--- name: ForgetMailedTokens :execrows
-delete from scheduling.mailed_tokens where expires_at < @before::timestamptz;
-
--- name: ForgetOldLoginFailures :execrows
-delete from scheduling.login_failures where at < @before::timestamptz;
-
 -- name: ForgetIdempotency :execrows
 delete from scheduling.idempotency where created_at < @before::timestamptz;
+
+-- name: ForgetProofs :execrows
+delete from scheduling.spent_proofs where expires_at < @before::timestamptz;
 
 -- name: ForgetHolds :execrows
 delete from scheduling.holds where expires_at < @before::timestamptz;
