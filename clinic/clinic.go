@@ -17,6 +17,7 @@ import (
 	"integrationhub/clinic/migrations"
 	"integrationhub/hub"
 	"integrationhub/hub/module"
+	"integrationhub/hub/module/accounts"
 )
 
 // Module is the product.
@@ -33,6 +34,7 @@ func (Module) Spec() module.Spec {
 		Name: "clinic", Title: "Clinic", KeyPrefix: "cli", Tenant: "clinic", Version: "1.0.0", Features: api.Features(),
 		Receives: store.Received(),
 		Sends:    []string{"patient.created", "patient.updated", "patient.deleted", "record.created", "payment.received", "payment.overdue"},
+		Limits:   accounts.Limits(),
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 
 	"integrationhub/hub"
 	"integrationhub/hub/module"
+	"integrationhub/hub/module/accounts"
 	"integrationhub/scheduling/internal/api"
 	"integrationhub/scheduling/internal/cashier"
 	"integrationhub/scheduling/internal/mailroom"
@@ -38,6 +39,7 @@ func (Module) Spec() module.Spec {
 		Name: "scheduling", Title: "Scheduling", KeyPrefix: "sch", Tenant: "org", Version: "1.0.0", Features: api.Features(),
 		Receives: []string{"patient.created", "patient.updated", "patient.deleted", "payment.received"},
 		Sends:    []string{"appointment.created", "appointment.cancelled", "appointment.reminded", "appointment.noshow"},
+		Limits:   append(accounts.Limits(), public.Limits()...),
 	}
 }
 

@@ -150,10 +150,10 @@ type Sealer interface {
 // Limits count requests, in all processes of the hub together. Those of keys are the
 // hub's own affair.
 type Limits interface {
-	// Allow counts one request of a subject, such as an address, against the limit
-	// called name: most of them in a period. Over it, it is a [hub.ErrLimited] that
-	// says when to come back.
-	Allow(ctx context.Context, name, subject string, most int64, period time.Duration) error
+	// Allow counts one request of a subject, such as an address, against one of the
+	// product's [Spec.Limits]. Over it, it is a [hub.ErrLimited] that says when to come
+	// back.
+	Allow(ctx context.Context, name, subject string) error
 }
 
 // Accounts is what products need to log their users in. Passwords are hashed with

@@ -44,6 +44,15 @@ type Spec struct {
 	Features  []string // as status reports them; also the scopes of its keys
 	Receives  []string // event types [Instance] handles; others are answered "ignored"
 	Sends     []string // event types it publishes
+	Limits    []Limit  // on requests that need no key; HUB_PRODUCT_LIMITS sets others
+}
+
+// Limit is how many requests of one subject, such as an address, a product lets
+// through.
+type Limit struct {
+	Name   string // "public-reads"
+	Most   int64  // in a period; 0 = no limit
+	Period time.Duration
 }
 
 // Instance is a product at work. It is safe for concurrent use.

@@ -4,9 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
+	"slices"
 	"strings"
-	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
@@ -64,22 +65,42 @@ func tenantOf(row dbgen.Tenant) module.Tenant {
 	return t
 }
 
-// moduleLimits keeps what products count apart, and knows the limits that the
-// settings have in place of their own.
+// moduleLimits keeps what products count apart.
 type moduleLimits struct {
 	limiter *limit.Limiter
 	product string
-	set     config.Assignments
+	rates   map[string]limit.Rate
+}
+
+// newModuleLimits takes a product's own limits where the settings have no others.
+func newModuleLimits(limiter *limit.Limiter, spec module.Spec, set config.Assignments) (moduleLimits, error) {
+	m := moduleLimits{limiter, spec.Name, make(map[string]limit.Rate, len(spec.Limits))}
+	for _, l := range spec.Limits {
+		m.rates[l.Name] = limit.Rate{Limit: l.Most, Period: l.Period}
+	}
+	for key, text := range set {
+		product, name, _ := strings.Cut(key, ".")
+		if product != spec.Name {
+			continue
+		}
+		if _, known := m.rates[name]; !known {
+			return m, fmt.Errorf("%w: HUB_PRODUCT_LIMITS sets %q, which is none of the limits of %s (%s)",
+				ErrSetting, name, product, strings.Join(slices.Sorted(maps.Keys(m.rates)), ", "))
+		}
+		rate, err := limit.ParseRate("product_limits", text)
+		if err != nil {
+			return m, err
+		}
+		m.rates[name] = rate
+	}
+	return m, nil
 }
 
 // Allow implements [module.Limits].
-func (m moduleLimits) Allow(ctx context.Context, name, subject string, most int64, period time.Duration) error {
-	rate := limit.Rate{Limit: most, Period: period}
-	if text, ok := m.set[m.product+"."+name]; ok {
-		var err error
-		if rate, err = limit.ParseRate("product_limits", text); err != nil {
-			return err
-		}
+func (m moduleLimits) Allow(ctx context.Context, name, subject string) error {
+	rate, known := m.rates[name]
+	if !known {
+		return fmt.Errorf("counting requests: %s has no limit called %q", m.product, name)
 	}
 	return m.limiter.Allow(ctx, m.product+"/"+name, subject, rate).Err()
 }

@@ -232,11 +232,15 @@ func (s *Server) open(ctx context.Context, one *hosted, operators *auth.Service,
 	if err != nil {
 		return err
 	}
+	allowed, err := newModuleLimits(limits.limiter, one.spec, cfg.ProductLimits)
+	if err != nil {
+		return err
+	}
 	one.instance, err = one.module.Open(ctx, module.Kit{
 		Pool: one.pool, Events: outbox.Product{Outbox: s.engine.outbox, Name: name}, Tenants: moduleTenants{s.storage.api, name}, Peers: modulePeers{s.products.connect, name},
 		Jobs: jobs.Queue{Product: name, Now: now}, Sealer: moduleSealer{s.storage.box, name},
 		Accounts: operators.NewAccounts(name, s.storage.box.Derive("product/"+name+"/access-tokens"), cfg.AccessTTL, now),
-		Limits:   moduleLimits{limits.limiter, name, cfg.ProductLimits}, Audit: moduleAudit{audit.NewRecorder(s.storage.api)}, Sent: moduleDeliveries{s.engine.reader}, Erasures: erasure.Known{Box: s.storage.box},
+		Limits:   allowed, Audit: moduleAudit{audit.NewRecorder(s.storage.api)}, Sent: moduleDeliveries{s.engine.reader}, Erasures: erasure.Known{Box: s.storage.box},
 		Mail: s.mail.For(name), Files: s.products.files.For(name), HTTP: s.products.http,
 		URLs:     module.URLs{Public: s.publicURL(), Base: one.base},
 		Settings: settingsFor(cfg),

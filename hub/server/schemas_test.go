@@ -105,3 +105,15 @@ func TestMasterKeyOfIntegrations(t *testing.T) {
 		require.NoError(t, start(config.Secret(masterKey)), column)
 	}
 }
+
+// A limit that a product has not is said at once, instead of limiting nothing.
+func TestLimitsThatNoProductHas(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	_, err := server.Start(t.Context(), server.Options{
+		Config:  p.settings(t, func(cfg *config.Config) { cfg.ProductLimits = config.Assignments{"notes.public-raeds": "1-M"} }),
+		Version: "test", Log: slog.New(slog.DiscardHandler), Modules: []module.Module{notes.New("notes")},
+	})
+	require.ErrorIs(t, err, server.ErrSetting)
+	require.ErrorContains(t, err, `HUB_PRODUCT_LIMITS sets "public-raeds"`)
+}

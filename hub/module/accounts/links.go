@@ -24,12 +24,16 @@ const (
 	linksAtMost = 5 // in that time for one account
 )
 
-// Requests about links that one address may make: wide, for a whole office may share
-// one. What is guessed at has 256 bits.
-const (
-	linksPerHour     = 100 // are asked for
-	passwordsPerHour = 300 // are set, or the page for it is opened
-)
+// Limits are those of a product whose users have accounts; all but the first are of one
+// address, and wide, for a whole office may share one. What is guessed at has 256 bits.
+func Limits() []module.Limit {
+	return []module.Limit{
+		{Name: "users", Most: 1200, Period: time.Minute},       // requests of one tenant's users
+		{Name: "sign-ups", Most: 100, Period: time.Hour},       // tenants made
+		{Name: "password-links", Most: 100, Period: time.Hour}, // asked for
+		{Name: "passwords", Most: 300, Period: time.Hour},      // set, or the page for it opened
+	}
+}
 
 // Length of a password, in characters.
 const (
@@ -53,7 +57,7 @@ const (
 // later, by a job, so that every address is answered after the same work.
 // [hub.ErrLimited] for who asks too often.
 func (d *Desk) Forgot(ctx context.Context, email string) error {
-	if err := d.kit.Limits.Allow(ctx, "password-links", module.ClientIP(ctx), linksPerHour, time.Hour); err != nil {
+	if err := d.kit.Limits.Allow(ctx, "password-links", module.ClientIP(ctx)); err != nil {
 		return err
 	}
 	err := pgx.BeginFunc(ctx, d.kit.Pool, func(tx pgx.Tx) error {
@@ -136,7 +140,7 @@ func (d *Desk) link(ctx context.Context, db DB, token, lock string) (user uuid.U
 
 // look is link for who opens the page, or sets a password: as often as an address may.
 func (d *Desk) look(ctx context.Context, token string) (Purpose, error) {
-	if err := d.kit.Limits.Allow(ctx, "passwords", module.ClientIP(ctx), passwordsPerHour, time.Hour); err != nil {
+	if err := d.kit.Limits.Allow(ctx, "passwords", module.ClientIP(ctx)); err != nil {
 		return "", err
 	}
 	_, purpose, err := d.link(ctx, d.kit.Pool, token, "")

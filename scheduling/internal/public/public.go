@@ -27,24 +27,25 @@ type Desk struct {
 // New makes the desk of an opened product.
 func New(kit module.Kit, s *store.Store, c *cashier.Cashier) *Desk { return &Desk{kit, s, c} }
 
-// Requests of one address that are let through: wide, for a clinic's clients often
-// share one.
-const (
-	readsPerMinute  = 300
-	writesPerMinute = 120
-	holdsPerMinute  = 30 // which keep times from others
-)
+// Limits are of one address: wide, for a clinic's clients often share one.
+func Limits() []module.Limit {
+	return []module.Limit{
+		{Name: "public-reads", Most: 300, Period: time.Minute},
+		{Name: "public-writes", Most: 120, Period: time.Minute},
+		{Name: "holds", Most: 30, Period: time.Minute}, // which keep times from others
+	}
+}
 
 // AllowRead counts a request that changes nothing; over the limit it is a
 // [hub.ErrLimited].
 func (d *Desk) AllowRead(ctx context.Context) error {
-	return d.kit.Limits.Allow(ctx, "public-reads", module.ClientIP(ctx), readsPerMinute, time.Minute)
+	return d.kit.Limits.Allow(ctx, "public-reads", module.ClientIP(ctx))
 }
 
 // AllowWrite counts a request that may change something; over the limit it is a
 // [hub.ErrLimited].
 func (d *Desk) AllowWrite(ctx context.Context) error {
-	return d.kit.Limits.Allow(ctx, "public-writes", module.ClientIP(ctx), writesPerMinute, time.Minute)
+	return d.kit.Limits.Allow(ctx, "public-writes", module.ClientIP(ctx))
 }
 
 // Organization finds an organization by its slug, or by one it had until lately:
