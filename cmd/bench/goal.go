@@ -50,6 +50,9 @@ var goals = []goal{
 	{"scheduling: a public booking that 50 guests want at once, p95", 100, true, "ms", figureOf("scheduling", figureBooking)},
 	{"scheduling: doubles among them", 0, true, "", figureOf("scheduling", figureDoubles)},
 	{"scheduling: dashboard over 100,000 appointments, p95", 50, true, "ms", figureOf("scheduling", figureDashboard)},
+	{"clinic: a phone number among 100,000 patients, p95", 20, true, "ms", figureOf("clinic-search", figurePhoneSearch)},
+	{"clinic: the same by FHIR, p95", 20, true, "ms", figureOf("clinic-search", figureFHIRPhone)},
+	{"clinic: the users' list by name, e-mail or phone, p95", 20, true, "ms", figureOf("clinic-search", figureClinicList)},
 	{"clinic: import of 10,000 patients", 30, true, "s", figureOf("clinic-import", figureImport)},
 	{"idle memory of the hub process", 80, true, "MB", figureOf("gateway-idle", figureIdleMemory)},
 }

@@ -40,6 +40,7 @@ var scenarios = []scenario{
 	{"gateway-inbound", "webhooks of a peer to a hosted product, and publishing in turn with them", false, measureInbound},
 	{"gateway-log", "queries of a delivery log of 2,000,000", true, measureLog},
 	{"scheduling", "free times, figures and contended bookings of the scheduling service", true, measureScheduling},
+	{"clinic-search", "searches among a clinic's 100,000 patients", true, measureClinic},
 	{"clinic-import", "a clinic imports 10,000 patients", true, measureImport},
 	{"gateway-idle", "the gateway with nothing to do", true, measureIdle},
 }

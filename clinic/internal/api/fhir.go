@@ -35,6 +35,7 @@ func (a *API) fhirRows() []route {
 	return []route{
 		{get, f + "/metadata", rest.Anyone, 200, "fhir.metadata", "What the facade can do", fhirHandle(a, a.capabilities)},
 		{get, f + "/Patient", reader, 200, "fhir.search-patients", "Search Patient", fhirHandle(a, a.searchFHIRPatients)},
+		{post, f + "/Patient/_search", reader, 200, "fhir.find-patients", "Search Patient, with what names a person in the body and not in the address", fhirFormHandle(a, a.postFHIRPatients)},
 		{get, f + "/Patient/{id}", reader, 200, "fhir.read-patient", "Read a Patient", fhirHandle(a, a.readFHIR(a.fhirPatients))},
 		{get, f + "/Patient/{id}/$everything", reader, 200, "fhir.everything", "All of a patient's resources", fhirHandle(a, a.everything)},
 		{get, f + "/Appointment", reader, 200, "fhir.search-appointments", "Search Appointment", fhirHandle(a, a.searchFHIR(a.fhirAppointments))},
@@ -90,8 +91,8 @@ func fhirHandle[I any](a *API, handler func(context.Context, *I) (any, error)) f
 		op.Errors = append(op.Errors, http.StatusBadRequest)
 		huma.Register(api, op, func(ctx context.Context, in *I) (*resourceOutput, error) {
 			value, err := handler(ctx, in)
-			if err == nil {
-				err = a.noteReading(ctx, op, in)
+			if who, known := module.CallerFrom(ctx); known && who.UserID != uuid.Nil {
+				module.OnRecord(ctx) // as the calls of keys are
 			}
 			if err != nil {
 				return nil, a.outcomeOf(ctx, op, dberr.Failed(op.OperationID, err))
@@ -99,19 +100,6 @@ func fhirHandle[I any](a *API, handler func(context.Context, *I) (any, error)) f
 			return &resourceOutput{resource{value}}, nil
 		})
 	}
-}
-
-// noteReading puts on record what a user read; the hub does so for keys.
-func (a *API) noteReading(ctx context.Context, op huma.Operation, in any) error {
-	who, known := module.CallerFrom(ctx)
-	if !known || who.UserID == uuid.Nil {
-		return nil
-	}
-	id := ""
-	if one, ok := in.(*fhirID); ok {
-		id = one.ID
-	}
-	return a.kit.Audit.Record(ctx, op.OperationID, id)
 }
 
 // outcomeOf writes an error, with the status that the hub gives it.
@@ -191,10 +179,11 @@ func only(code, ours string) func(string) []string {
 	}
 }
 
-// writtenAs makes resources of rows.
-func writtenAs[T any](rows []T, total int, err error, write func(T) (fhir.Resource, bool)) ([]fhir.Resource, int, error) {
+// writtenAs makes resources of rows, and has it on record whose they are.
+func writtenAs[T any](ctx context.Context, rows []T, total int, err error, patient func(T) uuid.UUID, write func(T) (fhir.Resource, bool)) ([]fhir.Resource, int, error) {
 	list := make([]fhir.Resource, 0, len(rows))
 	for _, row := range rows {
+		module.Concerns(ctx, patient(row).String())
 		if one, ok := write(row); ok {
 			list = append(list, one)
 		}

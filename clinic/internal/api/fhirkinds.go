@@ -16,7 +16,7 @@ import (
 func (a *API) fhirPatients() kind {
 	return kind{fhir.TypePatient, featurePatientRead, nil, func(ctx context.Context, f facade, q store.Search) ([]fhir.Resource, int, error) {
 		rows, total, err := a.store.FindPatients(ctx, q)
-		return writtenAs(rows, total, err, func(p dbgen.Patient) (fhir.Resource, bool) {
+		return writtenAs(ctx, rows, total, err, func(p dbgen.Patient) uuid.UUID { return p.ID }, func(p dbgen.Patient) (fhir.Resource, bool) {
 			return f.Patient(fhir.PatientRow{
 				ID: p.ID, Name: p.Name, Phone: text(p.Phone), Email: text(p.Email), CPF: text(store.MaskedCPF(p)), BirthDate: dateOr(p.BirthDate),
 				Active: p.Status == store.Active, Anonymized: p.Status == store.Anonymized, UpdatedAt: p.UpdatedAt,
@@ -29,7 +29,7 @@ func (a *API) fhirPatients() kind {
 func (a *API) fhirAppointments() kind {
 	return kind{fhir.TypeAppointment, featureAppointmentRead, fhir.AppointmentStatuses, func(ctx context.Context, f facade, q store.Search) ([]fhir.Resource, int, error) {
 		rows, total, err := a.store.FindAppointments(ctx, q)
-		return writtenAs(rows, total, err, func(row dbgen.Appointment) (fhir.Resource, bool) {
+		return writtenAs(ctx, rows, total, err, func(row dbgen.Appointment) uuid.UUID { return row.PatientID }, func(row dbgen.Appointment) (fhir.Resource, bool) {
 			return f.Appointment(appointmentRow(row)), true
 		})
 	}}
@@ -43,7 +43,7 @@ func (a *API) fhirEncounters() kind {
 			q.Statuses = []string{took}
 		}
 		rows, total, err := a.store.FindAppointments(ctx, q)
-		return writtenAs(rows, total, err, func(row dbgen.Appointment) (fhir.Resource, bool) {
+		return writtenAs(ctx, rows, total, err, func(row dbgen.Appointment) uuid.UUID { return row.PatientID }, func(row dbgen.Appointment) (fhir.Resource, bool) {
 			return f.Encounter(appointmentRow(row)), true
 		})
 	}}
@@ -74,7 +74,7 @@ func (a *API) fhirDocuments() kind {
 				}
 			}
 		}
-		return writtenAs(rows, total, nil, func(r dbgen.Record) (fhir.Resource, bool) {
+		return writtenAs(ctx, rows, total, nil, func(r dbgen.Record) uuid.UUID { return r.PatientID }, func(r dbgen.Record) (fhir.Resource, bool) {
 			return f.DocumentReference(fhir.RecordRow{
 				ID: r.ID, PatientID: r.PatientID, Date: r.Date, Zone: f.zone, Type: r.Type, Professional: r.Professional, Content: contents[r.ID],
 				Summary: r.ExternalSummary, URL: text(r.Url), Sensitivity: string(r.Sensitivity), UpdatedAt: r.UpdatedAt,
@@ -91,7 +91,7 @@ func (a *API) fhirCommunications() kind {
 		}
 		q.Sources = f.sources
 		rows, total, err := a.store.FindInteractions(ctx, q)
-		return writtenAs(rows, total, err, func(i dbgen.Interaction) (fhir.Resource, bool) {
+		return writtenAs(ctx, rows, total, err, func(i dbgen.Interaction) uuid.UUID { return i.PatientID }, func(i dbgen.Interaction) (fhir.Resource, bool) {
 			return f.Communication(fhir.InteractionRow{
 				ID: i.ID, PatientID: i.PatientID, Type: i.Type, Summary: i.Summary, Source: i.Source, SourceID: i.SourceID, At: i.OccurredAt, CreatedAt: i.CreatedAt,
 			}), true

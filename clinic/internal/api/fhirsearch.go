@@ -9,11 +9,9 @@ import (
 
 	"github.com/google/uuid"
 
-	"integrationhub/clinic/internal/care"
 	"integrationhub/clinic/internal/fhir"
 	"integrationhub/clinic/internal/store"
 	"integrationhub/hub"
-	"integrationhub/hub/module/brazil"
 )
 
 // Sizes of pages.
@@ -33,16 +31,6 @@ type FHIRSearch struct {
 	Changed []string `query:"_lastUpdated,explode" doc:"ge2026-03-01"`
 	Count   string   `query:"_count" doc:"Resources on a page, 200 at most; 0 only counts" example:"50"`
 	After   string   `query:"_after" doc:"Of the next page; see the link in the answer"`
-}
-
-type fhirPatientSearch struct {
-	FHIRSearch
-	Phone      string   `query:"phone" doc:"As people write it; with or without the ninth digit" example:"+5511987654321"`
-	Telecom    string   `query:"telecom" doc:"The same"`
-	Name       string   `query:"name" doc:"How a part of the name begins"`
-	Identifier string   `query:"identifier" doc:"A CPF, with or without its system urn:oid:2.16.840.1.113883.13.237 and a | in front"`
-	Birthdate  []string `query:"birthdate,explode" example:"1980-03-02"`
-	Active     string   `query:"active" example:"true"`
 }
 
 type fhirThingSearch struct {
@@ -111,64 +99,6 @@ func keep(v url.Values, name string, values ...string) {
 	}
 }
 
-func (a *API) searchFHIRPatients(ctx context.Context, in *fhirPatientSearch) (any, error) {
-	of := a.fhirPatients()
-	f, err := a.facade(ctx, of.scope)
-	if err != nil {
-		return nil, err
-	}
-	q, err := in.begin(f)
-	if err != nil {
-		return nil, err
-	}
-	asked := in.asked()
-	if in.Phone == "" {
-		in.Phone = in.Telecom
-	}
-	if in.Phone != "" {
-		number := care.E164(brazil.Asked(in.Phone))
-		if number == "" {
-			return nil, misread("phone", "must be a phone number of 8 to 15 digits")
-		}
-		q.PhoneKey = care.PhoneKey(number)
-		keep(asked, "phone", number)
-	}
-	if q.Name = strings.TrimSpace(in.Name); q.Name != "" {
-		keep(asked, "name", q.Name)
-	}
-	if in.Identifier != "" {
-		system, value := fhir.Token(in.Identifier)
-		digits, shown := care.CPF(value), "***" // links go into logs
-		if digits != "" {
-			shown = care.MaskCPF(digits[len(digits)-2:])
-		}
-		if digits != "" && (system == "" || system == fhir.SystemCPF) {
-			q.CPFHash = a.store.CPFHash(f.at, digits)
-		} else {
-			q.IDs = []uuid.UUID{} // patients have no other identifiers
-		}
-		if system != "" {
-			shown = system + "|" + shown
-		}
-		keep(asked, "identifier", shown)
-	}
-	if q.Born, err = span("birthdate", in.Birthdate, time.UTC); err != nil {
-		return nil, err
-	}
-	keep(asked, "birthdate", in.Birthdate...)
-	switch in.Active {
-	case "":
-	case "true":
-		q.Statuses = []string{store.Active}
-	case "false":
-		q.Statuses = []string{store.Inactive, store.Anonymized}
-	default:
-		return nil, misread("active", "must be true or false")
-	}
-	keep(asked, "active", in.Active)
-	return a.searchset(ctx, of, f, q, asked)
-}
-
 // searchFHIR searches what belongs to patients.
 func (a *API) searchFHIR(kinds func() kind) func(context.Context, *fhirThingSearch) (any, error) {
 	of := kinds()
@@ -206,12 +136,16 @@ func (a *API) searchFHIR(kinds func() kind) func(context.Context, *fhirThingSear
 			}
 			keep(asked, "status", in.Status...)
 		}
-		return a.searchset(ctx, of, f, q, asked)
+		return a.searchset(ctx, of, f, q, asked, plainQuery)
 	}
 }
 
-// searchset finds a page and puts it together.
-func (a *API) searchset(ctx context.Context, of kind, f facade, q store.Search, asked url.Values) (any, error) {
+// plainQuery writes the parameters of a search that names nobody.
+func plainQuery(asked url.Values) string { return asked.Encode() }
+
+// searchset finds a page and puts it together; written is how links carry the
+// parameters that were asked for.
+func (a *API) searchset(ctx context.Context, of kind, f facade, q store.Search, asked url.Values, written func(url.Values) string) (any, error) {
 	if q.Limit > 0 {
 		q.Limit++ // one more tells whether there is a next page
 	}
@@ -223,14 +157,17 @@ func (a *API) searchset(ctx context.Context, of kind, f facade, q store.Search, 
 	if more {
 		list = list[:len(list)-1]
 	}
-	address := f.Base + "/" + of.name
 	link := func() string {
+		address := f.Base + "/" + of.name
 		if len(asked) == 0 {
 			return address
 		}
-		return address + "?" + asked.Encode()
+		return address + "?" + written(asked)
 	}
-	found := fhir.Found{Base: f.Base, Self: link(), At: fhir.Instant(a.kit.Now()), Total: &total, Matches: list}
+	found := fhir.Found{Base: f.Base, Self: link(), At: fhir.Instant(a.kit.Now()), Matches: list}
+	if q.Limit == 0 || total < store.CountedAtMost {
+		found.Total = &total // FHIR knows no "or more": it is left out
+	}
 	if more {
 		_, last := list[len(list)-1].Name()
 		asked.Set("_after", last)
@@ -243,7 +180,7 @@ func (a *API) searchset(ctx context.Context, of kind, f facade, q store.Search, 
 func (a *API) oneFHIR(ctx context.Context, of kind, f facade, text string) (fhir.Resource, error) {
 	id, err := uuid.Parse(text)
 	if err == nil {
-		list, _, err := of.find(ctx, f, store.Search{Scope: f.at, Outside: f.Outside, IDs: []uuid.UUID{id}, Limit: 1})
+		list, _, err := of.find(ctx, f, store.Search{Scope: f.at, Outside: f.Outside, IDs: []uuid.UUID{id}, Limit: 1, Uncounted: true})
 		if err != nil || len(list) == 1 {
 			return first(list), err
 		}
@@ -290,7 +227,7 @@ func (a *API) allOf(ctx context.Context, f facade, patient string) (fhir.Bundle,
 	id := uuid.MustParse(patient)
 	var include []fhir.Resource
 	for _, of := range []kind{a.fhirAppointments(), a.fhirEncounters(), a.fhirDocuments(), a.fhirCommunications()} {
-		q := store.Search{Scope: f.at, Outside: f.Outside, Patient: &id, Limit: everythingPage}
+		q := store.Search{Scope: f.at, Outside: f.Outside, Patient: &id, Limit: everythingPage, Uncounted: true}
 		for {
 			list, _, err := of.find(ctx, f, q)
 			if err != nil {

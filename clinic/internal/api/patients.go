@@ -11,6 +11,7 @@ import (
 	"integrationhub/clinic/internal/store"
 	"integrationhub/clinic/internal/store/dbgen"
 	"integrationhub/hub"
+	"integrationhub/hub/module"
 	"integrationhub/hub/module/rest"
 )
 
@@ -239,6 +240,7 @@ func (a *API) reveal(ctx context.Context, at store.Scope, p dbgen.Patient) (*str
 	if err != nil || digits == nil {
 		return nil, err
 	}
+	module.Concerns(ctx, p.ID.String())
 	if err := a.kit.Audit.Record(ctx, "patients.reveal-cpf", p.ID.String()); err != nil {
 		return nil, err
 	}
@@ -248,7 +250,7 @@ func (a *API) reveal(ctx context.Context, at store.Scope, p dbgen.Patient) (*str
 
 type patientsInput struct {
 	rest.Paging
-	Search string `query:"search" maxLength:"200" doc:"Part of a name, phone or e-mail"`
+	Search string `query:"search" maxLength:"200" doc:"How words of a name begin, how an e-mail address begins, or a phone number: whole, as it begins or as it ends, of four digits or more. The total is counted up to 10,000"`
 	Status string `query:"status" enum:"active,inactive,anonymized"`
 }
 
@@ -257,25 +259,15 @@ func (a *API) listPatients(ctx context.Context, in *patientsInput) (*struct{ Bod
 	if err != nil {
 		return nil, err
 	}
-	term := strings.TrimSpace(in.Search)
-	find := dbgen.ListPatientsParams{ClinicID: at.Clinic, Env: at.Env, Status: in.Status, Term: likely(term), RowLimit: in.PerPage, RowOffset: in.Offset()}
-	if digits := care.Digits(term); len(digits) >= 4 && strings.Trim(term, "0123456789+-(). ") == "" {
-		find.Digits = digits
-	}
-	rows, err := a.store.ListPatients(ctx, find)
+	rows, total, err := a.store.ListPatients(ctx, store.PatientList{
+		Scope: at, Status: in.Status, Term: strings.TrimSpace(in.Search), Limit: in.PerPage, Offset: in.Offset(),
+	})
 	if err != nil {
 		return nil, err
 	}
-	total := 0
-	if len(rows) > 0 {
-		total = int(rows[0].Total)
-	}
-	list, err := a.shown(ctx, at, rest.Map(rows, func(r dbgen.ListPatientsRow) dbgen.Patient { return r.Patient })...)
+	list, err := a.shown(ctx, at, rows...)
 	return &struct{ Body rest.Page[Patient] }{rest.PageOf(list, total, in.Paging)}, err
 }
-
-// likely keeps what people type from meaning something in a LIKE pattern.
-func likely(s string) string { return strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`).Replace(s) }
 
 // known requires that a patient is there for whoever asks.
 func (a *API) known(ctx context.Context, at store.Scope, id uuid.UUID) error {

@@ -64,6 +64,7 @@ func (a *API) searchPatients(ctx context.Context, in *searchPatientsInput) (*sea
 		return nil, err
 	}
 	p := list[0]
+	module.Concerns(ctx, p.ID.String())
 	out.Body.Found = true
 	out.Body.Patient = &FoundPatient{
 		p.ID, p.Name, p.Phone, p.Email, p.CPF, p.BirthDate, p.LastAppointment, p.NextAppointment, p.BalanceDue, p.Status,
@@ -81,6 +82,9 @@ type OfPatient struct {
 // is nobody's any more.
 func (a *API) visible(ctx context.Context, at store.Scope, id uuid.UUID) error {
 	p, err := a.store.Patient(ctx, at.Clinic, at.Env, id)
+	if err == nil {
+		module.Concerns(ctx, id.String())
+	}
 	if err == nil && p.Status == store.Anonymized {
 		return rest.Missing("Patient")
 	}

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -27,6 +28,8 @@ type Search struct {
 	At      Span // when it was, is or will be
 	After   uuid.UUID
 	Limit   int
+	// Uncounted leaves out how many there are in all.
+	Uncounted bool
 
 	Statuses []string // nil = any; empty = none
 
@@ -41,6 +44,7 @@ type Search struct {
 
 // search puts a statement together: what a search asks for decides which index helps.
 type search struct {
+	table string // or a select in parentheses; its rows are called t
 	where []string
 	args  []any
 }
@@ -60,10 +64,10 @@ func (b *search) within(column string, span Span) {
 	}
 }
 
-// begin adds what every search has. changed is the column of the last change, status
-// that of the status, or "".
-func (s Search) begin(changed, status string) *search {
-	b := &search{}
+// begin adds what every search of a table has. changed is the column of the last
+// change, status that of the status, or "".
+func (s Search) begin(table, changed, status string) *search {
+	b := &search{table: "clinic." + table}
 	b.also("t.clinic_id = %s", s.Clinic)
 	b.also("t.env = %s", string(s.Env))
 	if s.IDs != nil {
@@ -86,21 +90,38 @@ func (s Search) ofPatients(b *search) {
 	}
 }
 
-// find runs a search over a table: how many there are, and a page of them. A limit of
-// 0 only counts.
-func find[T any](ctx context.Context, s *Store, table string, b *search, after uuid.UUID, limit int) (rows []T, total int, err error) {
-	where := strings.Join(b.where, " and ")
-	if err := s.kit.Pool.QueryRow(ctx, "select count(*) from clinic."+table+" t where "+where, b.args...).Scan(&total); err != nil {
-		return nil, 0, err
+// CountedAtMost is how many rows a page's total is counted up to: that many stand for
+// that many or more.
+const CountedAtMost = 10_000
+
+// count is how many rows a search finds, up to a number of them; 0 counts all.
+func (b *search) count(ctx context.Context, s *Store, most int) (total int, err error) {
+	args, bound := b.args, ""
+	if most > 0 {
+		args = append(slices.Clone(args), most)
+		bound = fmt.Sprintf(" limit $%d", len(args))
 	}
-	if limit == 0 {
-		return nil, total, nil
+	err = s.kit.Pool.QueryRow(ctx, "select count(*) from (select from "+b.table+" t where "+strings.Join(b.where, " and ")+bound+") n", args...).Scan(&total)
+	return total, err
+}
+
+// find runs a search over a table: how many there are, as far as that was asked for,
+// and a page of them. A limit of 0 only counts.
+func find[T any](ctx context.Context, s *Store, b *search, q Search) (rows []T, total int, err error) {
+	switch {
+	case q.Limit == 0:
+		total, err = b.count(ctx, s, 0)
+		return nil, total, err
+	case !q.Uncounted:
+		if total, err = b.count(ctx, s, CountedAtMost); err != nil {
+			return nil, 0, err
+		}
 	}
-	if after != uuid.Nil {
-		b.also("t.id > %s", after)
+	if q.After != uuid.Nil {
+		b.also("t.id > %s", q.After)
 	}
-	b.args = append(b.args, limit)
-	found, err := s.kit.Pool.Query(ctx, fmt.Sprintf("select t.* from clinic.%s t where %s order by t.id limit $%d", table, strings.Join(b.where, " and "), len(b.args)), b.args...)
+	b.args = append(b.args, q.Limit)
+	found, err := s.kit.Pool.Query(ctx, fmt.Sprintf("select t.* from %s t where %s order by t.id limit $%d", b.table, strings.Join(b.where, " and "), len(b.args)), b.args...)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -110,62 +131,60 @@ func find[T any](ctx context.Context, s *Store, table string, b *search, after u
 
 // FindPatients searches patients.
 func (s *Store) FindPatients(ctx context.Context, q Search) ([]dbgen.Patient, int, error) {
-	b := q.begin("t.updated_at", "t.status")
+	b := q.begin("patients", "t.updated_at", "t.status")
 	if q.Outside {
 		b.where = append(b.where, "t.status <> 'anonymized'")
 	}
 	if q.PhoneKey != "" {
-		b.also(`(t.phone_key = %[1]s or t.id in (select l.patient_id from clinic.linked_phones l
-			where l.clinic_id = t.clinic_id and l.env = t.env and l.phone_key = %[1]s))`, q.PhoneKey)
+		ids, err := s.phoneIDs(ctx, q.Scope, q.PhoneKey)
+		if err != nil {
+			return nil, 0, err
+		}
+		b.also("t.id = any(%s)", ids)
 	}
-	if q.Name != "" {
-		b.also(`' ' || t.name_search like '%% ' || clinic.search_form(%s) || '%%'`, pattern(q.Name))
+	if q.Name != "" { // found first: offset 0 keeps PostgreSQL from looking for the order first
+		b.table = "(" + patientsWhere("q.*", fmt.Sprintf(hasWords, b.given(q.Name))) + " offset 0)"
 	}
 	if q.CPFHash != nil {
 		b.also("t.cpf_hmac = %s", q.CPFHash)
 	}
 	b.within("t.birth_date", q.Born)
-	return find[dbgen.Patient](ctx, s, "patients", b, q.After, q.Limit)
+	return find[dbgen.Patient](ctx, s, b, q)
 }
 
 // FindAppointments searches appointments.
 func (s *Store) FindAppointments(ctx context.Context, q Search) ([]dbgen.Appointment, int, error) {
-	b := q.begin("t.updated_at", "t.status")
+	b := q.begin("appointments", "t.updated_at", "t.status")
 	q.ofPatients(b)
 	b.within("t.starts_at", q.At)
-	return find[dbgen.Appointment](ctx, s, "appointments", b, q.After, q.Limit)
+	return find[dbgen.Appointment](ctx, s, b, q)
 }
 
 // FindRecords searches records. The days of At are compared as dates.
 func (s *Store) FindRecords(ctx context.Context, q Search) ([]dbgen.Record, int, error) {
-	b := q.begin("t.updated_at", "")
+	b := q.begin("records", "t.updated_at", "")
 	q.ofPatients(b)
 	if q.Outside {
 		b.also("t.sensitivity <> %s", string(care.VeryRestricted))
 	}
 	b.within("t.date", q.At)
-	return find[dbgen.Record](ctx, s, "records", b, q.After, q.Limit)
+	return find[dbgen.Record](ctx, s, b, q)
 }
 
 // FindInteractions searches interactions.
 func (s *Store) FindInteractions(ctx context.Context, q Search) ([]dbgen.Interaction, int, error) {
-	b := q.begin("t.created_at", "")
+	b := q.begin("interactions", "t.created_at", "")
 	q.ofPatients(b)
 	b.within("t.occurred_at", q.At)
 	if q.Sources != nil {
 		b.also("t.source = any(%s)", q.Sources)
 	}
-	return find[dbgen.Interaction](ctx, s, "interactions", b, q.After, q.Limit)
+	return find[dbgen.Interaction](ctx, s, b, q)
 }
 
 // FindPayments searches payments.
 func (s *Store) FindPayments(ctx context.Context, q Search) ([]dbgen.Payment, int, error) {
-	b := q.begin("t.updated_at", "t.status")
+	b := q.begin("payments", "t.updated_at", "t.status")
 	q.ofPatients(b)
-	return find[dbgen.Payment](ctx, s, "payments", b, q.After, q.Limit)
-}
-
-// pattern keeps what people type from meaning something in a LIKE pattern.
-func pattern(text string) string {
-	return strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`).Replace(text)
+	return find[dbgen.Payment](ctx, s, b, q)
 }

@@ -14,6 +14,7 @@ import (
 	"integrationhub/clinic/internal/care"
 	"integrationhub/clinic/internal/store/dbgen"
 	"integrationhub/hub"
+	"integrationhub/hub/module"
 	"integrationhub/hub/module/dberr"
 )
 
@@ -96,6 +97,7 @@ func (t *Tx) CreatePatient(ctx context.Context, at Scope, d PatientData) (dbgen.
 	if err != nil {
 		return p, patientTaken(err)
 	}
+	module.Concerns(ctx, id.String())
 	_, err = t.publish(ctx, at, patientCreated, createdOf(p))
 	return p, err
 }
@@ -187,6 +189,9 @@ func same[T comparable](a, b *T) bool { return a == b || a != nil && b != nil &&
 // added to it. [hub.ErrNotFound], or [hub.ErrConflict] where it was anonymized.
 func (t *Tx) keep(ctx context.Context, at Scope, id uuid.UUID) error {
 	p, err := t.SharePatient(ctx, at.Clinic, at.Env, id)
+	if err == nil {
+		module.Concerns(ctx, id.String())
+	}
 	switch {
 	case errors.Is(err, pgx.ErrNoRows):
 		return missing("Patient")

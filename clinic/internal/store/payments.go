@@ -11,6 +11,7 @@ import (
 	"integrationhub/clinic/internal/care"
 	"integrationhub/clinic/internal/store/dbgen"
 	"integrationhub/hub"
+	"integrationhub/hub/module"
 )
 
 // PaymentData is a payment that is about to be asked for, or was made already.
@@ -79,6 +80,7 @@ func (t *Tx) lockPayment(ctx context.Context, at Scope, id uuid.UUID) (p dbgen.P
 	if err != nil {
 		return p, false, err
 	}
+	module.Concerns(ctx, p.PatientID.String())
 	patient, err := t.SharePatient(ctx, at.Clinic, at.Env, p.PatientID)
 	if err != nil {
 		return p, false, err

@@ -22,6 +22,9 @@ type AuditEntry struct {
 	IP         string     `json:"ip" example:"203.0.113.7"`
 	RequestID  string     `json:"request_id"`
 	Status     int        `json:"status" example:"201" doc:"HTTP status of the outcome"`
+	// Environment and SubjectID are "" for what was of neither, and about nobody.
+	Environment string `json:"environment" enum:"live,test," doc:"The data it was about; empty: of neither"`
+	SubjectID   string `json:"subject_id" doc:"The person whose data it was about, by the product's id; empty: nobody in particular"`
 }
 
 // Actor is who did it.
@@ -37,6 +40,7 @@ type listAuditInput struct {
 	Action   string    `query:"action" maxLength:"64" doc:"Only this action, e.g. keys.rotate"`
 	Resource string    `query:"resource" maxLength:"64" doc:"Only this kind of resource, e.g. keys"`
 	TenantID uuid.UUID `query:"tenant_id" format:"uuid" doc:"Only what concerned this tenant"`
+	Subject  string    `query:"subject_id" maxLength:"64" doc:"Only what was about this person's data"`
 	Since    time.Time `query:"since" doc:"Not before"`
 	Until    time.Time `query:"until" doc:"Before"`
 }
@@ -47,7 +51,7 @@ func (a *API) listAudit(ctx context.Context, in *listAuditInput) (*struct{ Body 
 		return nil, err
 	}
 	rows, err := a.deps.Audit.List(ctx, audit.Filter{
-		ActorID: in.ActorID, Action: in.Action, Resource: in.Resource, TenantID: given(in.TenantID), Since: in.Since, Until: in.Until,
+		ActorID: in.ActorID, Action: in.Action, Resource: in.Resource, TenantID: given(in.TenantID), SubjectID: in.Subject, Since: in.Since, Until: in.Until,
 	}, before, in.Limit+1)
 	if err != nil {
 		return nil, err
@@ -60,5 +64,6 @@ func auditEntryOf(e audit.Entry) AuditEntry {
 	return AuditEntry{
 		ID: e.ID, At: e.At, Actor: Actor{Type: e.ActorType, ID: e.ActorID, Label: e.ActorLabel}, Action: e.Action, Resource: e.Resource,
 		ResourceID: e.ResourceID, TenantID: e.TenantID, IP: e.IP, RequestID: e.RequestID, Status: e.Status,
+		Environment: string(e.Environment), SubjectID: e.SubjectID,
 	}
 }

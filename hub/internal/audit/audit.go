@@ -12,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"integrationhub/hub"
 	"integrationhub/hub/internal/store"
 	"integrationhub/hub/internal/store/bulk"
 	"integrationhub/hub/internal/store/dbgen"
@@ -40,6 +41,11 @@ type Entry struct {
 	IP         string // of the client
 	RequestID  string
 	Status     int // HTTP status of the outcome
+	// Environment is the data it was about; "" = of neither.
+	Environment hub.Environment
+	// SubjectID is the person it was about, by the product's id: a patient's. May be
+	// empty.
+	SubjectID string
 }
 
 // Recorder writes and reads the record.
@@ -54,6 +60,7 @@ func (r *Recorder) Record(ctx context.Context, entry Entry) error {
 		ID: uuid.Must(uuid.NewV7()), ActorType: entry.ActorType, ActorID: optional(entry.ActorID), ActorLabel: optional(entry.ActorLabel),
 		Action: entry.Action, Resource: entry.Resource, ResourceID: optional(entry.ResourceID), TenantID: entry.TenantID,
 		Ip: optional(entry.IP), RequestID: optional(entry.RequestID), Status: int32(entry.Status),
+		Environment: string(entry.Environment), SubjectID: optional(entry.SubjectID),
 	})
 	return store.Failed("recording in the audit log", err)
 }
@@ -64,7 +71,8 @@ func Queue(batch *bulk.Batch, columns *bulk.Columns, entries []Entry) {
 	if len(entries) == 0 {
 		return
 	}
-	columns.Reset(bulk.UUIDs, bulk.UUIDs, bulk.Int4s, bulk.Texts, bulk.Texts, bulk.Texts, bulk.Texts, bulk.Texts, bulk.Texts, bulk.Texts, bulk.Texts)
+	columns.Reset(bulk.UUIDs, bulk.UUIDs, bulk.Int4s, bulk.Texts, bulk.Texts, bulk.Texts, bulk.Texts, bulk.Texts, bulk.Texts, bulk.Texts, bulk.Texts,
+		bulk.Texts, bulk.Texts)
 	c := *columns
 	for _, e := range entries {
 		c[0].UUID(uuid.Must(uuid.NewV7()))
@@ -74,13 +82,14 @@ func Queue(batch *bulk.Batch, columns *bulk.Columns, entries []Entry) {
 			c[1].UUID(*e.TenantID)
 		}
 		c[2].Int4(int32(e.Status))
-		for k, text := range [...]string{e.ActorType, e.ActorID, e.ActorLabel, e.Action, e.Resource, e.ResourceID, e.IP, e.RequestID} {
+		for k, text := range [...]string{e.ActorType, e.ActorID, e.ActorLabel, e.Action, e.Resource, e.ResourceID, e.IP, e.RequestID, string(e.Environment), e.SubjectID} {
 			c[3+k].OptionalText(text)
 		}
 	}
 	batch.Add(`
-		insert into hub.audit (id, tenant_id, status, actor_type, actor_id, actor_label, action, resource, resource_id, ip, request_id)
-		select * from unnest($1::uuid[], $2::uuid[], $3::int4[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::text[], $10::text[], $11::text[])`, c)
+		insert into hub.audit (id, tenant_id, status, actor_type, actor_id, actor_label, action, resource, resource_id, ip, request_id, environment, subject_id)
+		select * from unnest($1::uuid[], $2::uuid[], $3::int4[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::text[], $10::text[], $11::text[],
+			$12::text[], $13::text[])`, c)
 }
 
 // Filter narrows a list of entries; zero fields match everything.
@@ -89,8 +98,11 @@ type Filter struct {
 	Action   string
 	Resource string
 	TenantID *uuid.UUID
-	Since    time.Time // inclusive
-	Until    time.Time // exclusive
+	// SubjectID is the person it was about, Environment live or test.
+	SubjectID, Environment string
+
+	Since time.Time // inclusive
+	Until time.Time // exclusive
 }
 
 // List gives up to limit entries, newest first, that come after the entry before.
@@ -113,6 +125,12 @@ func (r *Recorder) List(ctx context.Context, filter Filter, before *uuid.UUID, l
 	if filter.TenantID != nil {
 		and("tenant_id = $%d", *filter.TenantID)
 	}
+	if filter.SubjectID != "" {
+		and("subject_id = $%d", filter.SubjectID)
+	}
+	if filter.Environment != "" {
+		and("environment = $%d", filter.Environment)
+	}
 	if !filter.Since.IsZero() {
 		and("at >= $%d", filter.Since)
 	}
@@ -124,7 +142,8 @@ func (r *Recorder) List(ctx context.Context, filter Filter, before *uuid.UUID, l
 	}
 	args = append(args, limit)
 	query := `select id, at, actor_type, coalesce(actor_id, ''), coalesce(actor_label, ''), action, resource,
-		coalesce(resource_id, ''), tenant_id, coalesce(ip, ''), coalesce(request_id, ''), status
+		coalesce(resource_id, ''), tenant_id, coalesce(ip, ''), coalesce(request_id, ''), status,
+		coalesce(environment, ''), coalesce(subject_id, '')
 		from hub.audit where true` + where.String() + fmt.Sprintf(" order by id desc limit $%d", len(args))
 	rows, err := r.db.Query(ctx, query, args...)
 	if err != nil {

@@ -23,6 +23,9 @@ type AuditedAction struct {
 	IP         string       `json:"ip" example:"203.0.113.7"`
 	RequestID  string       `json:"request_id"`
 	Status     int          `json:"status" example:"200" doc:"HTTP status of the outcome"`
+	// Environment and SubjectID are "" for what was of neither, and about nobody.
+	Environment string `json:"environment" enum:"live,test," doc:"The data it was about; empty: of neither"`
+	SubjectID   string `json:"subject_id" doc:"The person whose data it was about, such as a patient's id; empty: nobody in particular"`
 }
 
 // AuditedActor is who did it.
@@ -38,6 +41,9 @@ type auditLogInput struct {
 	ActorID  string    `query:"actor_id" maxLength:"64" doc:"Only what this user or key did"`
 	Action   string    `query:"action" maxLength:"64" doc:"Only this action, e.g. integrations.connect"`
 	Resource string    `query:"resource" maxLength:"64" doc:"Only this kind of resource, e.g. integrations"`
+	Subject  string    `query:"subject_id" maxLength:"64" doc:"Only what was about this person's data"`
+	Patient  string    `query:"patient_id" maxLength:"64" doc:"The same, of a product that has patients"`
+	Env      string    `query:"environment" enum:"live,test" doc:"Only what was about this data"`
 	Since    time.Time `query:"since" doc:"Not before"`
 	Until    time.Time `query:"until" doc:"Before"`
 }
@@ -52,8 +58,12 @@ func (p *Product) auditLog(ctx context.Context, in *auditLogInput) (*struct{ Bod
 		return nil, err
 	}
 	tenant := aboutOf(ctx).caller.TenantID
+	if in.Subject == "" {
+		in.Subject = in.Patient
+	}
 	entries, err := p.deps.Audit.List(ctx, audit.Filter{
-		ActorID: in.ActorID, Action: in.Action, Resource: in.Resource, TenantID: &tenant, Since: in.Since, Until: in.Until,
+		ActorID: in.ActorID, Action: in.Action, Resource: in.Resource, TenantID: &tenant, SubjectID: in.Subject, Environment: in.Env,
+		Since: in.Since, Until: in.Until,
 	}, before, in.Limit+1)
 	if err != nil {
 		return nil, err
@@ -63,6 +73,7 @@ func (p *Product) auditLog(ctx context.Context, in *auditLogInput) (*struct{ Bod
 		items[i] = AuditedAction{
 			ID: e.ID, At: e.At, Actor: AuditedActor{e.ActorType, e.ActorID, e.ActorLabel}, Action: e.Action, Resource: e.Resource,
 			ResourceID: e.ResourceID, TenantID: e.TenantID, IP: e.IP, RequestID: e.RequestID, Status: e.Status,
+			Environment: string(e.Environment), SubjectID: e.SubjectID,
 		}
 	}
 	page := httpx.PageOf(items, in.Limit, func(last AuditedAction) []byte { return last.ID[:] })

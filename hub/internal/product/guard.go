@@ -66,6 +66,7 @@ type about struct {
 	known      bool
 	clientIP   string
 	resourceID string
+	subjectID  string // the person it turned out to be about
 }
 
 type aboutKey struct{}
@@ -84,17 +85,14 @@ func touched(ctx context.Context, id uuid.UUID) { aboutOf(ctx).resourceID = id.S
 func (p *Product) guard(ctx huma.Context, serve func(huma.Context)) {
 	op, c := ctx.Operation(), humafiber.Unwrap(ctx)
 	who := &about{clientIP: httpx.ClientIP(c, p.deps.TrustedProxies)}
-	bounded, cancel := context.WithTimeout(context.WithValue(ctx.Context(), aboutKey{}, who), handlingTime)
+	trailed, trail := module.WithTrail(context.WithValue(ctx.Context(), aboutKey{}, who))
+	bounded, cancel := context.WithTimeout(trailed, handlingTime)
 	defer cancel()
 	needs := accessOf(op.Security)
 	needs.connecting = op.OperationID == actionStatus || op.OperationID == actionRegister || op.OperationID == actionUnregister
 	err := p.admit(bounded, c, needs, who)
 	if err == nil {
-		check := checkBody
-		if op.RequestBody != nil && op.RequestBody.Content["multipart/form-data"] != nil {
-			check = checkForm
-		}
-		err = check(c)
+		err = checkOf(op)(c)
 	}
 	if err == nil {
 		bounded = module.WithClientIP(bounded, who.clientIP)
@@ -106,8 +104,14 @@ func (p *Product) guard(ctx huma.Context, serve func(huma.Context)) {
 		// The status is the error's own; this one only counts where it has none.
 		_ = huma.WriteErr(p.api, huma.WithContext(ctx, bounded), http.StatusInternalServerError, "", err)
 	}
-	if strings.HasPrefix(op.Path, integrations) || who.key != nil || op.Method != http.MethodGet {
-		p.record(bounded, c, op.OperationID, who)
+	who.subjectID = trail.Subject()
+	if !strings.HasPrefix(op.Path, integrations) && who.key == nil && op.Method == http.MethodGet && !trail.Wanted() {
+		return
+	}
+	if err := p.record(bounded, c, op.OperationID, who); err != nil && trail.Wanted() && op.Method == http.MethodGet {
+		c.Response().ResetBody() // what is not on record is not shown
+		c.Response().Header.Del(fiber.HeaderContentDisposition)
+		_ = huma.WriteErr(p.api, huma.WithContext(ctx, bounded), http.StatusServiceUnavailable, "", store.Failed("recording who read", err))
 	}
 }
 
@@ -238,6 +242,18 @@ func (p *Product) speaker(ctx context.Context, c *fiber.Ctx, key string) (keys.P
 	return principal, p.deps.Limiter.AllowIntegration(ctx, principal, c.Set)
 }
 
+// checkOf are the rules for the bodies that an operation takes.
+func checkOf(op *huma.Operation) func(*fiber.Ctx) error {
+	switch {
+	case op.RequestBody == nil:
+	case op.RequestBody.Content[fiber.MIMEMultipartForm] != nil:
+		return checkForm(fiber.MIMEMultipartForm)
+	case op.RequestBody.Content[fiber.MIMEApplicationForm] != nil:
+		return checkForm(fiber.MIMEApplicationForm)
+	}
+	return checkBody
+}
+
 // checkBody applies the rules for bodies to every request that has one.
 func checkBody(c *fiber.Ctx) error {
 	body, err := httpx.JSONBody(c)
@@ -248,11 +264,12 @@ func checkBody(c *fiber.Ctx) error {
 }
 
 // record writes what came of a request to the audit log, unless nobody known made
-// it, or it was over its rate: strangers could fill the log.
-func (p *Product) record(ctx context.Context, c *fiber.Ctx, action string, who *about) {
+// it, or it was over its rate: strangers could fill the log. What cannot be written
+// goes to the process's own log.
+func (p *Product) record(ctx context.Context, c *fiber.Ctx, action string, who *about) error {
 	status := c.Response().StatusCode()
 	if !who.known || status == http.StatusTooManyRequests {
-		return
+		return nil
 	}
 	entry := p.entry(ctx, action, who, status)
 	if id, err := uuid.Parse(c.Params("id")); err == nil && entry.ResourceID == "" {
@@ -261,10 +278,12 @@ func (p *Product) record(ctx context.Context, c *fiber.Ctx, action string, who *
 	// The outcome stands, so it is recorded even where the request ran out of time.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordingTime)
 	defer cancel()
-	if err := p.deps.Audit.Record(ctx, entry); err != nil {
+	err := p.deps.Audit.Record(ctx, entry)
+	if err != nil {
 		p.deps.Log.ErrorContext(ctx, "audit entry lost", "error", err, "action", entry.Action, "actor_id", entry.ActorID,
 			"resource_id", entry.ResourceID, "status", entry.Status, "request_id", entry.RequestID)
 	}
+	return err
 }
 
 func (p *Product) entry(ctx context.Context, action string, who *about, status int) audit.Entry {
@@ -273,6 +292,7 @@ func (p *Product) entry(ctx context.Context, action string, who *about, status i
 		ActorType: audit.ActorTenantUser, ActorID: who.caller.UserID.String(), ActorLabel: who.caller.Name,
 		Action: action, Resource: resource, ResourceID: who.resourceID, TenantID: &who.caller.TenantID,
 		IP: who.clientIP, RequestID: httpx.RequestID(ctx), Status: status,
+		Environment: who.caller.Environment, SubjectID: who.subjectID,
 	}
 	if who.key != nil {
 		entry.ActorType, entry.ActorID, entry.ActorLabel = audit.ActorKey, who.key.KeyID.String(), who.key.Label

@@ -51,14 +51,16 @@ func (p *Product) LongBody(method, path, authorization string) int {
 	return limit
 }
 
-// checkForm refuses what is no form, and forms that are compressed: what they unpack
-// to has no bounds.
-func checkForm(c *fiber.Ctx) error {
-	if encoding := c.Get(fiber.HeaderContentEncoding); encoding != "" && !strings.EqualFold(encoding, "identity") {
-		return hub.Errorf(hub.ErrMediaType, "content_encoding_not_supported", "Send the body without compression: Content-Encoding is not supported.")
+// checkForm refuses what is no form of a media type, and forms that are compressed:
+// what they unpack to has no bounds.
+func checkForm(media string) func(*fiber.Ctx) error {
+	return func(c *fiber.Ctx) error {
+		if encoding := c.Get(fiber.HeaderContentEncoding); encoding != "" && !strings.EqualFold(encoding, "identity") {
+			return hub.Errorf(hub.ErrMediaType, "content_encoding_not_supported", "Send the body without compression: Content-Encoding is not supported.")
+		}
+		if given, _, err := mime.ParseMediaType(c.Get(fiber.HeaderContentType)); err != nil || given != media {
+			return hub.Errorf(hub.ErrMediaType, "unsupported_media_type", "Send the body as Content-Type: %s.", media)
+		}
+		return nil
 	}
-	if media, _, err := mime.ParseMediaType(c.Get(fiber.HeaderContentType)); err != nil || media != fiber.MIMEMultipartForm {
-		return hub.Errorf(hub.ErrMediaType, "unsupported_media_type", "Send the body as Content-Type: multipart/form-data.")
-	}
-	return nil
 }

@@ -43,8 +43,8 @@ func (p *Product) receive(c *fiber.Ctx) error {
 	}
 	p.deps.Received(outcome)
 	if who.known {
-		c.Status(problem.Status) // for the record; the error's own answer follows
-		p.record(c.UserContext(), c, actionWebhook, who)
+		c.Status(problem.Status)                             // for the record; the error's own answer follows
+		_ = p.record(c.UserContext(), c, actionWebhook, who) // in the process's log, where it failed
 	}
 	return err
 }

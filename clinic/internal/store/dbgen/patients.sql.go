@@ -581,77 +581,6 @@ func (q *Queries) ListInteractions(ctx context.Context, arg ListInteractionsPara
 	return items, nil
 }
 
-const listPatients = `-- name: ListPatients :many
-select p.clinic_id, p.env, p.id, p.name, p.name_search, p.phone, p.phone_key, p.email, p.cpf_enc, p.cpf_hmac, p.cpf_last2, p.birth_date, p.status, p.external_ref, p.created_at, p.updated_at, p.anonymized_at, count(*) over () as total from clinic.patients p
-where p.clinic_id = $1 and p.env = $2
-and ($3::text = '' and p.status <> 'anonymized' or p.status = $3)
-and ($4::text = '' or p.name_search like '%' || clinic.search_form($4) || '%'
-    or ($5::text <> '' and p.phone like '%' || $5 || '%') or p.email ilike '%' || $4 || '%')
-order by p.name_search, p.id limit $7::int offset $6::int
-`
-
-type ListPatientsParams struct {
-	ClinicID  uuid.UUID
-	Env       hub.Environment
-	Status    string
-	Term      string
-	Digits    string
-	RowOffset int
-	RowLimit  int
-}
-
-type ListPatientsRow struct {
-	Patient Patient
-	Total   int64
-}
-
-func (q *Queries) ListPatients(ctx context.Context, arg ListPatientsParams) ([]ListPatientsRow, error) {
-	rows, err := q.db.Query(ctx, listPatients,
-		arg.ClinicID,
-		arg.Env,
-		arg.Status,
-		arg.Term,
-		arg.Digits,
-		arg.RowOffset,
-		arg.RowLimit,
-	)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	items := []ListPatientsRow{}
-	for rows.Next() {
-		var i ListPatientsRow
-		if err := rows.Scan(
-			&i.Patient.ClinicID,
-			&i.Patient.Env,
-			&i.Patient.ID,
-			&i.Patient.Name,
-			&i.Patient.NameSearch,
-			&i.Patient.Phone,
-			&i.Patient.PhoneKey,
-			&i.Patient.Email,
-			&i.Patient.CpfEnc,
-			&i.Patient.CpfHmac,
-			&i.Patient.CpfLast2,
-			&i.Patient.BirthDate,
-			&i.Patient.Status,
-			&i.Patient.ExternalRef,
-			&i.Patient.CreatedAt,
-			&i.Patient.UpdatedAt,
-			&i.Patient.AnonymizedAt,
-			&i.Total,
-		); err != nil {
-			return nil, err
-		}
-		items = append(items, i)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
-}
-
 const listProfessionals = `-- name: ListProfessionals :many
 select clinic_id, env, id, name, specialty, register, is_active, created_at, updated_at from clinic.professionals where clinic_id = $1 and env = $2 order by name, id
 `
@@ -955,10 +884,15 @@ func (q *Queries) PatientByRef(ctx context.Context, clinicID uuid.UUID, env hub.
 }
 
 const patientsAnywhere = `-- name: PatientsAnywhere :many
-select clinic_id, env, id, name, name_search, phone, phone_key, email, cpf_enc, cpf_hmac, cpf_last2, birth_date, status, external_ref, created_at, updated_at, anonymized_at from clinic.patients where env = 'live' and status <> 'anonymized' and phone_key = any($1::text[])
-order by created_at, id limit 100
+select p.clinic_id, p.env, p.id, p.name, p.name_search, p.phone, p.phone_key, p.email, p.cpf_enc, p.cpf_hmac, p.cpf_last2, p.birth_date, p.status, p.external_ref, p.created_at, p.updated_at, p.anonymized_at from clinic.patients p
+where p.env = 'live' and p.status <> 'anonymized' and (p.clinic_id, p.env, p.id) in (
+    select q.clinic_id, q.env, q.id from clinic.patients q where q.phone_key = any($1::text[])
+    union all
+    select l.clinic_id, l.env, l.patient_id from clinic.linked_phones l where l.phone_key = any($1::text[]))
+order by p.created_at, p.id limit 100
 `
 
+// Of all clinics, also by numbers that were linked.
 func (q *Queries) PatientsAnywhere(ctx context.Context, phoneKeys []string) ([]Patient, error) {
 	rows, err := q.db.Query(ctx, patientsAnywhere, phoneKeys)
 	if err != nil {

@@ -52,16 +52,13 @@ where p.clinic_id = @clinic_id and p.env = @env and p.status <> 'anonymized' and
 order by (p.phone is not distinct from @phone::text) desc, (p.status = 'active') desc, p.created_at, p.id limit @row_limit::int;
 
 -- name: PatientsAnywhere :many
-select * from clinic.patients where env = 'live' and status <> 'anonymized' and phone_key = any(@phone_keys::text[])
-order by created_at, id limit 100;
-
--- name: ListPatients :many
-select sqlc.embed(p), count(*) over () as total from clinic.patients p
-where p.clinic_id = @clinic_id and p.env = @env
-and (@status::text = '' and p.status <> 'anonymized' or p.status = @status)
-and (@term::text = '' or p.name_search like '%' || clinic.search_form(@term) || '%'
-    or (@digits::text <> '' and p.phone like '%' || @digits || '%') or p.email ilike '%' || @term || '%')
-order by p.name_search, p.id limit @row_limit::int offset @row_offset::int;
+-- Of all clinics, also by numbers that were linked.
+select p.* from clinic.patients p
+where p.env = 'live' and p.status <> 'anonymized' and (p.clinic_id, p.env, p.id) in (
+    select q.clinic_id, q.env, q.id from clinic.patients q where q.phone_key = any(@phone_keys::text[])
+    union all
+    select l.clinic_id, l.env, l.patient_id from clinic.linked_phones l where l.phone_key = any(@phone_keys::text[]))
+order by p.created_at, p.id limit 100;
 
 -- name: Figures :many
 -- What is known about patients beside their own rows; zero times stand for none.

@@ -12,22 +12,24 @@ import (
 )
 
 const recordAudit = `-- name: RecordAudit :exec
-insert into hub.audit (id, actor_type, actor_id, actor_label, action, resource, resource_id, tenant_id, ip, request_id, status)
-values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
+insert into hub.audit (id, actor_type, actor_id, actor_label, action, resource, resource_id, tenant_id, ip, request_id, status, environment, subject_id)
+values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, nullif($12::text, ''), $13)
 `
 
 type RecordAuditParams struct {
-	ID         uuid.UUID
-	ActorType  string
-	ActorID    *string
-	ActorLabel *string
-	Action     string
-	Resource   string
-	ResourceID *string
-	TenantID   *uuid.UUID
-	Ip         *string
-	RequestID  *string
-	Status     int32
+	ID          uuid.UUID
+	ActorType   string
+	ActorID     *string
+	ActorLabel  *string
+	Action      string
+	Resource    string
+	ResourceID  *string
+	TenantID    *uuid.UUID
+	Ip          *string
+	RequestID   *string
+	Status      int32
+	Environment string
+	SubjectID   *string
 }
 
 func (q *Queries) RecordAudit(ctx context.Context, arg RecordAuditParams) error {
@@ -43,6 +45,8 @@ func (q *Queries) RecordAudit(ctx context.Context, arg RecordAuditParams) error 
 		arg.Ip,
 		arg.RequestID,
 		arg.Status,
+		arg.Environment,
+		arg.SubjectID,
 	)
 	return err
 }

@@ -1,0 +1,124 @@
+package clinic_test
+
+import (
+	"testing"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+)
+
+// recorded is an entry of the audit log, as the clinic's administrators read it.
+type recorded struct{ action, actor, environment, patient string }
+
+// onRecord are the newest entries that match a query, the newest first.
+func (p *practice) onRecord(query string) (list []recorded) {
+	p.t.Helper()
+	for _, one := range p.items("/integrations/audit-log?limit=50" + query) {
+		list = append(list, recorded{
+			one["action"].(string), one["actor"].(object)["type"].(string), one["environment"].(string), one["subject_id"].(string),
+		})
+	}
+	return list
+}
+
+// Every write is on record, with who made it, whose data it was about, and no values.
+func TestWritesAreOnRecord(t *testing.T) {
+	t.Parallel()
+	p := newPractice(t)
+	nobodys := map[string]bool{ // about no patient, or several
+		"professionals.create": true, "professionals.update": true, "professionals.delete": true, "clinic.update": true, "users.create": true,
+		"payments.run-overdue": true, "inbox.dismiss": true,
+	}
+	for _, w := range writes() {
+		if w.do == nil {
+			continue
+		}
+		f := p.another().fixture(t)
+		require.Less(t, w.do(f).status, 300, w.name)
+		actor := "tenant_user"
+		if w.name == "integrations.log-interaction" {
+			actor = "key"
+		}
+		got := f.onRecord("&action=" + w.name)
+		require.NotEmpty(t, got, w.name)
+		require.Equal(t, recorded{w.name, actor, "live", got[0].patient}, got[0])
+		switch {
+		case nobodys[w.name]:
+			require.Empty(t, got[0].patient, w.name)
+		case w.name == "patients.create":
+			require.NoError(t, uuid.Validate(got[0].patient))
+		default:
+			require.Equal(t, f.patient, got[0].patient, w.name)
+			require.Contains(t, f.onRecord("&patient_id="+f.patient), got[0])
+		}
+		var all string
+		require.NoError(t, p.hub.Kit.Pool.QueryRow(t.Context(), `select string_agg(a::text, ' ') from hub.audit a where tenant_id = $1`, f.id).Scan(&all))
+		for _, value := range []string{"Ana", phone, phone[3:], cpf, "12345678909", "ana@example.com", "Davi", "CRM", "cash", "Lua"} {
+			require.NotContains(t, all, value, "%s: values", w.name)
+		}
+	}
+}
+
+// Reading a patient's data is on record, whoever reads it, and so is a search by a key.
+func TestReadsAreOnRecord(t *testing.T) {
+	t.Parallel()
+	c := newChart(t)
+	staff := c.staff()
+	for path, action := range map[string]string{
+		"": "patients.get", "/records": "records.list", "/appointments": "appointments.list", "/payments": "payments.list", "/interactions": "interactions.list",
+	} {
+		staff.get("/patients/" + c.patient + path)
+		require.Equal(t, recorded{action, "tenant_user", "live", c.patient}, c.onRecord("&action=" + action)[0])
+	}
+	for path, action := range map[string]string{
+		"/api/v1/patients/" + c.patient + "/export": "patients.export", "/fhir/Patient/" + c.patient: "fhir.read-patient",
+		"/fhir/Patient/" + c.patient + "/$everything": "fhir.everything", "/fhir/DocumentReference/" + c.record: "fhir.read-document",
+		"/fhir/Encounter?patient=" + c.patient: "fhir.search-encounters", "/fhir/Patient?phone=11987654321": "fhir.search-patients",
+	} {
+		require.Equal(t, 200, c.call("GET", path, nil).status)
+		require.Equal(t, []recorded{{action, "tenant_user", "live", c.patient}}, c.onRecord("&action="+action), "once")
+	}
+	key := c.key()
+	for path, action := range map[string]string{
+		"patients?phone=5511987654321": "integrations.search-patients", "records?patient_id=" + c.patient: "integrations.search-records",
+		"appointments?patient_id=" + c.patient: "integrations.search-appointments",
+	} {
+		key.get("/integrations/search/" + path)
+		require.Equal(t, []recorded{{action, "key", "live", c.patient}}, c.onRecord("&action="+action))
+	}
+	require.Equal(t, false, key.get("/integrations/search/patients?phone=%2B5521999990000")["found"])
+	require.Equal(t, recorded{"integrations.search-patients", "key", "live", ""}, c.onRecord("")[0], "what finds nobody is on record too")
+
+	// Live and test are told apart.
+	trial := c.on("test")
+	other := trial.ok(201, "POST", "/patients", object{"name": "Ana"})["id"].(string)
+	trial.get("/patients/" + other)
+	require.Equal(t, []recorded{{"patients.get", "tenant_user", "test", other}, {"patients.create", "tenant_user", "test", other}}, c.onRecord("&environment=test"))
+
+	// Another clinic's patient is nobody here, and its record nobody else's.
+	foreign := c.another()
+	require.Equal(t, 404, foreign.call("GET", "/patients/"+c.patient, nil).status)
+	require.Empty(t, foreign.onRecord("&patient_id="+c.patient))
+}
+
+// What cannot be put on record is not shown, and the record stays as it is.
+func TestRecordCannotBeAvoided(t *testing.T) {
+	t.Parallel()
+	c := newChart(t)
+	db := c.hub.Kit.Pool
+	for _, statement := range []string{`update hub.audit set subject_id = null`, `delete from hub.audit`, `truncate hub.audit`} {
+		_, err := db.Exec(t.Context(), statement)
+		require.ErrorContains(t, err, "audit is append-only", statement)
+	}
+	_, err := db.Exec(t.Context(), `alter table hub.audit rename to audit_elsewhere`)
+	require.NoError(t, err)
+	for _, path := range []string{"/patients/" + c.patient, "/patients/" + c.patient + "/records", "/patients/" + c.patient + "/export?format=csv"} {
+		got := c.call("GET", path, nil)
+		require.GreaterOrEqual(t, got.status, 500, path)
+		require.NotContains(t, got.text, "dson", "%s: shown without being on record", path)
+		require.Empty(t, got.header.Get("Content-Disposition"))
+	}
+	_, err = db.Exec(t.Context(), `alter table hub.audit_elsewhere rename to audit`)
+	require.NoError(t, err)
+	require.Contains(t, c.call("GET", "/patients/"+c.patient, nil).text, "dson")
+}

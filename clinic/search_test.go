@@ -1,0 +1,172 @@
+package clinic_test
+
+import (
+	"fmt"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+
+	"integrationhub/hub/module"
+)
+
+// The clinic's users find patients by what an index knows: words of a name, an e-mail
+// address and a number by how they begin, a number also by how it ends.
+func TestSearchOfTheList(t *testing.T) {
+	t.Parallel()
+	p := newPractice(t)
+	id := p.ok(201, "POST", "/patients", object{"name": "Édson D'Ávila-Nunes", "phone": "+5511987654321", "email": "Edson.Nunes@example.com"})["id"].(string)
+	p.ok(201, "POST", "/patients", object{"name": "100% Natural", "phone": "+12125550100", "email": "edna@example.com"})
+	p.another().ok(201, "POST", "/patients", object{"name": "Édson Nunes", "phone": "+5511987654321", "email": "edson.nunes@example.com"})
+	p.on("test").ok(201, "POST", "/patients", object{"name": "Édson Nunes", "phone": "+5511987654321"})
+	for term, found := range map[string]bool{
+		"edson": true, "ÉDS": true, "nunes édson": true, "avila": true, "d'av": true, "d'ávila-nunes": true, "dson": false, "edson xavier": false,
+		"edson.nunes@": true, "EDSON.NUNES@EXAMPLE.COM": true, "nunes@example": false,
+		"+5511987654321": true, "5511987654321": true, "11987654321": true, "(11) 98765-4321": true, "1187654321": true, "119876": true, "+55 11 9876": true,
+		"4321": true, "98765-4321": true, "321": false, "5432": false, "'": false, `\`: false, ":*": false, "%": false, "_": false, "&": false,
+	} {
+		page := p.get("/patients?search=" + url.QueryEscape(term))
+		var ids []string
+		for _, one := range page["items"].([]any) {
+			ids = append(ids, one.(object)["id"].(string))
+		}
+		if found {
+			require.Equal(t, []string{id}, ids, term)
+		} else {
+			require.NotContains(t, ids, id, term)
+		}
+		require.EqualValues(t, len(ids), page["total"], term)
+	}
+	require.Len(t, p.items("/patients?search=ed"), 2, "a name and an address")
+}
+
+// However many patients there are, totals of pages are counted up to a number only.
+func TestTotalsAreBounded(t *testing.T) {
+	t.Parallel()
+	p := newPractice(t)
+	_, err := p.hub.Kit.Pool.Exec(t.Context(), `insert into clinic.patients (clinic_id, env, id, name) select $1, 'live', gen_random_uuid(), 'Ana ' || n from generate_series(1, 10001) n`, p.id)
+	require.NoError(t, err)
+	require.EqualValues(t, 10000, p.get("/patients?per_page=1")["total"])
+	require.EqualValues(t, 10000, p.get("/patients?search=ana&per_page=1")["total"])
+	require.Len(t, p.items("/patients?per_page=100&page=101"), 1, "what is not counted is there all the same")
+	require.NotContains(t, p.ok(200, "GET", "/fhir/Patient?_count=1", nil), "total", "FHIR has no word for that many or more")
+	require.EqualValues(t, 10001, p.ok(200, "GET", "/fhir/Patient?_count=0", nil)["total"], "who asks only for the number is told it")
+}
+
+// Every search of patients is answered by an index that begins with the clinic.
+func TestSearchesUseIndexes(t *testing.T) {
+	t.Parallel()
+	p := newPractice(t)
+	db := p.hub.Kit.Pool
+	_, err := db.Exec(t.Context(), `insert into clinic.patients (clinic_id, env, id, name, phone, email)
+		select $1, 'live', gen_random_uuid(), 'Ana ' || md5(n::text), '+55119' || 80000000 + n, 'ana' || n || '@example.com' from generate_series(1, 20000) n`, p.id)
+	require.NoError(t, err)
+	_, err = db.Exec(t.Context(), `analyze clinic.patients`)
+	require.NoError(t, err)
+	key := p.key("patient.read", "patient.search")
+	var scans, rows int
+	read := func() {
+		require.NoError(t, db.QueryRow(t.Context(), `select idx_scan, seq_tup_read + idx_tup_fetch from pg_stat_user_tables where relid = 'clinic.patients'::regclass`).Scan(&scans, &rows))
+	}
+	read()
+	before := rows
+	const rounds = 12 // more often than PostgreSQL makes a plan of its own for each
+	for n := range rounds {
+		phone := fmt.Sprintf("119%d", 80000100+n)
+		require.Equal(t, true, key.get("/integrations/search/patients?phone=" + phone)["found"])
+		require.Len(t, ids(key.ok(200, "GET", "/fhir/Patient?phone="+phone, nil)), 1)
+		require.Len(t, ids(key.ok(200, "GET", "/fhir/Patient?name="+p.nameOf(phone), nil)), 1)
+		for _, term := range []string{phone, p.nameOf(phone), fmt.Sprintf("ana%d@", 10000+n)} {
+			require.Len(t, p.items("/patients?search="+url.QueryEscape(term)), 1, term)
+		}
+	}
+	least := scans + rounds*6
+	require.Eventually(t, func() bool { read(); return scans >= least }, soon, tick, "PostgreSQL counts a moment later")
+	require.Less(t, rows-before, 20000, "rows that %d searches read", rounds*6)
+}
+
+// nameOf is the second word of the name of who has a number.
+func (p *practice) nameOf(phone string) (word string) {
+	p.t.Helper()
+	require.NoError(p.t, p.hub.Kit.Pool.QueryRow(p.t.Context(), `select split_part(name, ' ', 2) from clinic.patients where clinic_id = $1 and env = 'live' and phone = $2`, p.id, "+55"+phone).Scan(&word))
+	return word
+}
+
+// lookUp gives whose a number is, as the console finds them.
+func (p *practice) lookUp(phone string) (found []string) {
+	p.t.Helper()
+	matches, err := p.hub.Instance.(module.Finder).Find(p.t.Context(), phone)
+	require.NoError(p.t, err)
+	for _, one := range matches {
+		found = append(found, one.ID)
+	}
+	return found
+}
+
+// What names a person goes into a body, and into no address that the facade writes.
+func TestFHIRSearchByForm(t *testing.T) {
+	t.Parallel()
+	p := newPractice(t)
+	key := p.key("patient.read")
+	var all []string
+	for range 3 {
+		all = append(all, p.ok(201, "POST", "/patients", object{"name": "Zuleica Prado", "phone": "+5511987654321", "birth_date": "1980-03-02"})["id"].(string))
+	}
+	p.ok(200, "PUT", "/patients/"+all[0], object{"cpf": "529.982.247-25"})
+	const form = "application/x-www-form-urlencoded"
+	find := func(body string) object {
+		return key.ok(200, "POST", "/fhir/Patient/_search", body, "Content-Type", form)
+	}
+	require.Equal(t, all[:1], ids(find("identifier=529.982.247-25")))
+	require.Equal(t, all, ids(find("phone=%2B5511987654321&name=zul")))
+	require.Empty(t, ids(find("name=maria")))
+
+	for _, first := range []object{
+		find("phone=%2B5511987654321&name=zuleica&birthdate=1980-03-02&_count=1"),
+		key.ok(200, "GET", "/fhir/Patient?telecom=%2B5511987654321&name=zuleica&birthdate=1980-03-02&_count=1", nil),
+	} {
+		seen, page := ids(first), first
+		for range 5 {
+			links := page["link"].([]any)
+			for _, one := range links {
+				address := one.(object)["url"].(string)
+				for _, private := range []string{"987654321", "uleica", "1980-03", "telecom", "birthdate"} {
+					require.NotContains(t, address, private)
+				}
+			}
+			require.Equal(t, ids(page), ids(key.ok(200, "GET", strings.TrimPrefix(links[0].(object)["url"].(string), p.hub.Base), nil)), "the link to itself leads to the same page")
+			if len(links) < 2 {
+				break
+			}
+			page = key.ok(200, "GET", strings.TrimPrefix(links[1].(object)["url"].(string), p.hub.Base), nil)
+			seen = append(seen, ids(page)...)
+		}
+		require.Equal(t, all, seen)
+		// Another clinic, and the same one's test data, cannot read it.
+		link := strings.TrimPrefix(first["link"].([]any)[1].(object)["url"].(string), p.hub.Base)
+		for _, other := range []*practice{p.another(), p.on("test")} {
+			require.Equal(t, 400, other.call("GET", link, nil).status)
+		}
+		require.Equal(t, 400, key.call("GET", link[:len(link)-4], nil).status)
+	}
+
+	require.Equal(t, 415, key.call("POST", "/fhir/Patient/_search", object{"phone": "x"}).status)
+	require.Equal(t, 415, key.call("POST", "/fhir/Patient/_search", "phone=1", "Content-Type", form, "Content-Encoding", "gzip").status)
+	require.Equal(t, 400, key.call("POST", "/fhir/Patient/_search", "phone=%zz", "Content-Type", form).status)
+	require.Equal(t, 403, p.key("record.read").call("POST", "/fhir/Patient/_search", "phone=1187654321", "Content-Type", form).status)
+}
+
+// The console finds whose a linked number is.
+func TestLookupOfLinkedNumbers(t *testing.T) {
+	t.Parallel()
+	p := newPractice(t)
+	id := p.patient("+5511987654321")
+	_, err := p.hub.Kit.Pool.Exec(t.Context(), `insert into clinic.linked_phones (clinic_id, env, phone_key, patient_id) values ($1, 'live', '+552187650000', $2)`, p.id, uuid.MustParse(id))
+	require.NoError(t, err)
+	for _, phone := range []string{"+5511987654321", "+5521987650000", "2187650000"} {
+		require.Equal(t, []string{id}, p.lookUp(phone), phone)
+	}
+	require.Empty(t, p.lookUp("+5521987650001"))
+}
