@@ -14,7 +14,14 @@ import (
 	"integrationhub/hub/module/sheet"
 )
 
-func get(t *testing.T, method, address, language string) (*http.Response, string) {
+// answer is what came back.
+type answer struct {
+	status int
+	header http.Header
+	text   string
+}
+
+func get(t *testing.T, method, address, language string) answer {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), method, address, nil)
 	require.NoError(t, err)
@@ -24,7 +31,7 @@ func get(t *testing.T, method, address, language string) (*http.Response, string
 	text, err := io.ReadAll(res.Body)
 	require.NoError(t, err)
 	require.NoError(t, res.Body.Close())
-	return res, string(text)
+	return answer{res.StatusCode, res.Header, string(text)}
 }
 
 func TestSheets(t *testing.T) {
@@ -43,21 +50,21 @@ func TestSheets(t *testing.T) {
 	}))
 	t.Cleanup(server.Close)
 	for language, want := range map[string]string{"": "pt-BR", "fr": "pt-BR", "fr, es;q=0.2": "es", "en-GB": "en"} {
-		res, text := get(t, "GET", server.URL, language)
-		require.Equal(t, 418, res.StatusCode)
-		require.Equal(t, want, res.Header.Get("Content-Language"), language)
-		require.Contains(t, text, `<html lang="`+want+`">`)
-		require.Contains(t, text, "chosen by the browser")
-		require.Contains(t, text, "<form></form>")
-		require.Contains(t, text, "<title>T · B&amp;B</title>")
-		require.Contains(t, text, `<a href="/p?lang=es&amp;token=a%26b" lang="es" hreflang="es"`)
-		require.Equal(t, "no-referrer", res.Header.Get("Referrer-Policy"))
-		require.Equal(t, "noindex, nofollow", res.Header.Get("X-Robots-Tag"))
-		require.Equal(t, "no-store", res.Header.Get("Cache-Control"))
+		got := get(t, "GET", server.URL, language)
+		require.Equal(t, 418, got.status)
+		require.Equal(t, want, got.header.Get("Content-Language"), language)
+		require.Contains(t, got.text, `<html lang="`+want+`">`)
+		require.Contains(t, got.text, "chosen by the browser")
+		require.Contains(t, got.text, "<form></form>")
+		require.Contains(t, got.text, "<title>T · B&amp;B</title>")
+		require.Contains(t, got.text, `<a href="/p?lang=es&amp;token=a%26b" lang="es" hreflang="es"`)
+		require.Equal(t, "no-referrer", got.header.Get("Referrer-Policy"))
+		require.Equal(t, "noindex, nofollow", got.header.Get("X-Robots-Tag"))
+		require.Equal(t, "no-store", got.header.Get("Cache-Control"))
 	}
-	res, text := get(t, "GET", server.URL+"?lang=en", "es")
-	require.Equal(t, "en", res.Header.Get("Content-Language"))
-	require.Contains(t, text, "asked &lt;for&gt;")
+	got := get(t, "GET", server.URL+"?lang=en", "es")
+	require.Equal(t, "en", got.header.Get("Content-Language"))
+	require.Contains(t, got.text, "asked &lt;for&gt;")
 }
 
 func TestSignposts(t *testing.T) {
@@ -66,13 +73,13 @@ func TestSignposts(t *testing.T) {
 	server := httptest.NewServer(sheet.Signpost("Club", words))
 	t.Cleanup(server.Close)
 	for method, status := range map[string]int{"GET": 200, "HEAD": 200, "POST": 405} {
-		res, _ := get(t, method, server.URL+"/things/"+uuid.NewString(), "en")
-		require.Equal(t, status, res.StatusCode, method)
+		got := get(t, method, server.URL+"/things/"+uuid.NewString(), "en")
+		require.Equal(t, status, got.status, method)
 	}
-	_, text := get(t, "GET", server.URL+"/things/"+uuid.NewString()+"?lang=es", "en")
-	require.Contains(t, text, "<h1>Uno</h1>")
+	got := get(t, "GET", server.URL+"/things/"+uuid.NewString()+"?lang=es", "en")
+	require.Contains(t, got.text, "<h1>Uno</h1>")
 	for _, none := range []string{"/things/", "/things/x", "/things"} {
-		res, _ := get(t, "GET", server.URL+none, "en")
-		require.Equal(t, 404, res.StatusCode, none)
+		got := get(t, "GET", server.URL+none, "en")
+		require.Equal(t, 404, got.status, none)
 	}
 }
