@@ -86,6 +86,7 @@ func (s *studio) stage() object {
 			{"closed", closed.path(""), 200},
 			{"empty", empty.path(""), 200},
 			{"bad-token", s.path("cancel", "token", "x"), 404},
+			{"leave", s.leaveLink(), 200},
 			{"too-late", final.path("cancel", "token", token), 200},
 			{"password", link, 200},
 			{"password-link-over", "/reset-password?lang=en&token=x", 404},

@@ -126,6 +126,7 @@ type publicBookInput struct {
 		ClientEmail    optional[string]    `json:"client_email,omitempty"`
 		Notes          optional[string]    `json:"notes,omitempty"`
 		HoldID         optional[uuid.UUID] `json:"hold_id,omitempty" doc:"Of the time, where it is held"`
+		Consent        optional[bool]      `json:"marketing_consent,omitempty" doc:"To be written to now and then"`
 		Website        string              `json:"website,omitempty" maxLength:"0" doc:"Leave it empty: people do not see it, programs fill it in"`
 	} `nameHint:"PublicBooking"`
 }
@@ -166,6 +167,7 @@ func (a *API) publicBook(ctx context.Context, in *publicBookInput) (*struct{ Bod
 	}
 	b.ProfessionalID.IntoNull(&request.Professional)
 	b.HoldID.Into(&request.Hold)
+	b.Consent.Into(&request.Consent)
 	made, err := a.desk.Book(ctx, o, request, nil)
 	if err != nil {
 		return nil, err
