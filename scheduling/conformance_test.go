@@ -25,7 +25,7 @@ func TestConformance(t *testing.T) {
 		Public: []string{
 			"auth.register", "auth.login", "auth.refresh", "auth.forgot-password", "auth.reset-password", "payments.webhook",
 			"public.organization", "public.services", "public.professionals", "public.availability", "public.book",
-			"public.cancel", "public.reschedule", "public.appointment", "public.calendar", "public.hold", "public.wait", "calendar.feed",
+			"public.cancel", "public.reschedule", "public.appointment", "public.calendar", "public.hold", "public.wait", "public.challenge", "calendar.feed",
 		},
 		Resources: func(t *testing.T, base string, a moduletest.Account) map[string]string {
 			t.Helper()

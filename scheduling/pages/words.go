@@ -44,7 +44,7 @@ type words struct {
 	WrongName, WrongPhone, NeedPhone                         string
 	WrongEmail, NeedEmail, WrongNotes                        string
 	Taken, TakenHint, TakenNone, TakenMove, BookThis, SeeAll string
-	TooMany, Refused, NoProvider, NoCharge                   string
+	TooMany, Refused, NoProvider, NoCharge, NeedsScript      string
 
 	// What was booked.
 	Summary, Service, With, When, Price, DueNow                        string

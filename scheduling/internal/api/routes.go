@@ -155,6 +155,7 @@ func (a *API) publicRows() []route {
 func (a *API) additions() []route {
 	const v = "/api/v1"
 	return []route{
+		{get, v + "/public/book/{slug}/challenge", anyone, 200, "public.challenge", "A challenge to be solved for a booking", handle(a.publicChallenge)},
 		{get, v + "/public/book/{slug}/appointment", anyone, 200, "public.appointment", "The appointment of a token", handle(a.publicAppointment)},
 		{get, v + "/public/book/{slug}/appointment.ics", anyone, 200, "public.calendar", "The appointment of a token for a calendar", handle(a.publicCalendar)},
 		{post, v + "/public/book/{slug}/hold", anyone, 201, "public.hold", "Keep a time while the form is filled in", handle(a.publicHold)},

@@ -37,6 +37,7 @@ type Settings struct {
 	DepositRefundNoticeMinutes *int            `json:"deposit_refund_notice_minutes"`
 	InactiveAfterDays          int             `json:"inactive_after_days"`
 	WaitlistEnabled            bool            `json:"waitlist_enabled"`
+	ProofOfWork                bool            `json:"proof_of_work" doc:"Booking online takes a solved challenge; the page solves it with JavaScript"`
 	WeekStart                  int             `json:"week_start"`
 	TimeFormat                 string          `json:"time_format" enum:"24h,12h"`
 	BookingPage                json.RawMessage `json:"booking_page"`
@@ -74,6 +75,7 @@ type settingsFields struct {
 	DepositRefundNoticeMinutes optional[int]         `json:"deposit_refund_notice_minutes,omitempty"`
 	InactiveAfterDays          optional[int]         `json:"inactive_after_days,omitempty"`
 	WaitlistEnabled            optional[bool]        `json:"waitlist_enabled,omitempty"`
+	ProofOfWork                optional[bool]        `json:"proof_of_work,omitempty"`
 	WeekStart                  optional[int]         `json:"week_start,omitempty"`
 	TimeFormat                 optional[string]      `json:"time_format,omitempty" enum:"24h,12h"`
 	BookingPage                optional[BookingPage] `json:"booking_page,omitempty"`
@@ -126,7 +128,7 @@ func settingsOf(s dbgen.Settings) Settings {
 		MaxActiveBookingsPerClient: s.MaxActiveBookingsPerClient, AllowAnyProfessional: s.AllowAnyProfessional,
 		RequireClientPhone: s.RequireClientPhone, RequireClientEmail: s.RequireClientEmail, RemindersEnabled: s.RemindersEnabled,
 		ReminderOffsetsMinutes: s.ReminderOffsetsMinutes, ReminderChannels: s.ReminderChannels, DepositHoldMinutes: s.DepositHoldMinutes,
-		DepositRefundNoticeMinutes: s.DepositRefundNoticeMinutes, InactiveAfterDays: s.InactiveAfterDays, WaitlistEnabled: s.WaitlistEnabled,
+		DepositRefundNoticeMinutes: s.DepositRefundNoticeMinutes, InactiveAfterDays: s.InactiveAfterDays, WaitlistEnabled: s.WaitlistEnabled, ProofOfWork: s.ProofOfWork,
 		WeekStart: s.WeekStart, TimeFormat: s.TimeFormat, BookingPage: shownPage(s.BookingPage), NotifyEmails: s.NotifyEmails,
 		RemarketingPeriodDays: s.RemarketingPeriodDays, RemarketingMessage: s.RemarketingMessage,
 	}
@@ -171,6 +173,7 @@ func (f *settingsFields) into(s *dbgen.Settings) error {
 	f.DepositRefundNoticeMinutes.IntoNull(&s.DepositRefundNoticeMinutes)
 	f.InactiveAfterDays.Into(&s.InactiveAfterDays)
 	f.WaitlistEnabled.Into(&s.WaitlistEnabled)
+	f.ProofOfWork.Into(&s.ProofOfWork)
 	f.WeekStart.Into(&s.WeekStart)
 	f.TimeFormat.Into(&s.TimeFormat)
 	f.NotifyEmails.Into(&s.NotifyEmails)

@@ -129,10 +129,17 @@ func (d *Desk) Book(ctx context.Context, o store.Org, r booking.Request, once *s
 		return Booked{}, err
 	}
 	contact := store.Contact{Name: r.Name, Phone: r.Phone, Email: r.Email, Source: "client", Agrees: r.Consent}
+	solved, err := d.proven(o, r.Proof)
+	if err != nil {
+		return Booked{}, err
+	}
 	made, err := d.Place(ctx, store.NewAppointment{
 		Org: o, Choice: store.Choice{Service: r.Service, Professional: r.Professional, Online: true}, Start: r.Start, Notes: r.Notes, Source: booking.Web,
 		By: store.Actor{Kind: booking.Client}, Limits: o.Policy.PublicLimits(d.kit.Now(), o.Zone), Once: once, Hold: r.Hold, Contact: &contact,
 		Client: func(ctx context.Context, tx *store.Tx) (dbgen.Client, error) {
+			if err := spend(ctx, tx, o, solved); err != nil {
+				return dbgen.Client{}, err
+			}
 			client, err := tx.Known(ctx, o.ID, contact)
 			if err != nil {
 				return client, err

@@ -15,7 +15,8 @@ import (
 // the bottom and never goes back up, so that none of them wait for each other in a
 // circle:
 //
-//  1. what makes a request count once: its Idempotency-Key, its own hold ([Tx.meet])
+//  1. what makes a request count once: its Idempotency-Key, its own hold ([Tx.meet]), its
+//     proof of work
 //  2. who books: [Tx.lockContact]
 //  3. a hold that is given up for a booking or another hold
 //  4. professionals' time ([Tx.LockTime]), of several the lowest id first; with

@@ -160,6 +160,7 @@ func (k *Keeper) cleanup(ctx context.Context, _ []byte) error {
 	}{
 		{"answers", k.store.ForgetIdempotency, keepAnswers},
 		{"held times", k.store.ForgetHolds, keepHolds},
+		{"spent proofs", k.store.ForgetProofs, 0},
 		{"old slugs", k.store.ForgetOldSlugs, keepSlugs},
 		{"payment notices", k.store.ForgetNotices, keepNotices},
 		{"waiting clients", k.store.ForgetWaiting, keepWaiting},

@@ -732,6 +732,24 @@ func (q *Queries) SearchForm(ctx context.Context, name string) (string, error) {
 	return form, err
 }
 
+const spendProof = `-- name: SpendProof :execrows
+insert into scheduling.spent_proofs (org_id, challenge, expires_at) values ($1, $2, $3) on conflict do nothing
+`
+
+type SpendProofParams struct {
+	OrgID     uuid.UUID
+	Challenge string
+	ExpiresAt time.Time
+}
+
+func (q *Queries) SpendProof(ctx context.Context, arg SpendProofParams) (int64, error) {
+	result, err := q.db.Exec(ctx, spendProof, arg.OrgID, arg.Challenge, arg.ExpiresAt)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected(), nil
+}
+
 const unpreparedCPFs = `-- name: UnpreparedCPFs :many
 select org_id, id, name, name_search, phone, phone_e164, phone_digits, email, cpf_sealed, cpf_hash, birth_date, notes, tags, is_blocked, name_source, email_source, marketing_consent_at, last_campaign_at, total_appointments, total_spent_cents, no_show_count, loyalty_points, created_at, updated_at, anonymized_at, cpf_parts, marketing_consent_source from scheduling.clients where cpf_hash is not null and cpf_parts is null and (org_id, id) > ($1::uuid, $2::uuid)
 order by org_id, id limit $3::int

@@ -380,6 +380,7 @@ type Settings struct {
 	BookingPage                json.RawMessage
 	NotifyEmails               []string
 	UpdatedAt                  time.Time
+	ProofOfWork                bool
 	RemarketingPeriodDays      int
 	RemarketingMessage         *string
 }

@@ -298,6 +298,18 @@ func (q *Queries) ForgetOldSlugs(ctx context.Context, before time.Time) (int64, 
 	return result.RowsAffected(), nil
 }
 
+const forgetProofs = `-- name: ForgetProofs :execrows
+delete from scheduling.spent_proofs where expires_at < $1::timestamptz
+`
+
+func (q *Queries) ForgetProofs(ctx context.Context, before time.Time) (int64, error) {
+	result, err := q.db.Exec(ctx, forgetProofs, before)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected(), nil
+}
+
 const forgetWaiting = `-- name: ForgetWaiting :execrows
 delete from scheduling.waitlist where last_date < $1::date
 `

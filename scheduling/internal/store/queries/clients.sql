@@ -28,6 +28,9 @@ select * from scheduling.clients where org_id = @org_id and anonymized_at is nul
 -- name: ClientByEmail :one
 select * from scheduling.clients where org_id = @org_id and anonymized_at is null and lower(email) = lower(@email::text) order by created_at, id limit 1;
 
+-- name: SpendProof :execrows
+insert into scheduling.spent_proofs (org_id, challenge, expires_at) values ($1, $2, $3) on conflict do nothing;
+
 -- name: LockNames :exec
 -- Until the transaction ends nobody else has the same names; they are given in order.
 select pg_advisory_xact_lock(hashtextextended(name, 7240913)) from unnest(@names::text[]) name;

@@ -48,6 +48,9 @@ order by c.id limit @row_limit::int;
 -- name: ForgetIdempotency :execrows
 delete from scheduling.idempotency where created_at < @before::timestamptz;
 
+-- name: ForgetProofs :execrows
+delete from scheduling.spent_proofs where expires_at < @before::timestamptz;
+
 -- name: ForgetHolds :execrows
 delete from scheduling.holds where expires_at < @before::timestamptz;
 
