@@ -123,14 +123,40 @@ func (p *practice) mailed(address string) string {
 	_, after, found := strings.Cut(mails[0], p.hub.URL+"/reset-password/clinic?token=")
 	require.True(p.t, found, mails[0])
 	token, _, _ := strings.Cut(after, "\n")
-	req, err := http.NewRequestWithContext(p.t.Context(), http.MethodGet, p.hub.URL+"/reset-password/clinic?token="+token, nil)
+	require.Contains(p.t, p.opens(p.hub.URL+"/reset-password/clinic?token="+token), `type="password"`)
+	return token
+}
+
+// opens requires that a link leads to a page, and gives it.
+func (p *practice) opens(link string) string {
+	p.t.Helper()
+	req, err := http.NewRequestWithContext(p.t.Context(), http.MethodGet, link, nil)
 	require.NoError(p.t, err)
 	res, err := client.Do(req)
 	require.NoError(p.t, err)
 	defer res.Body.Close()
 	page, err := io.ReadAll(res.Body)
 	require.NoError(p.t, err)
-	require.Equal(p.t, 200, res.StatusCode, "%s", page)
-	require.Contains(p.t, string(page), `type="password"`)
-	return token
+	require.Equal(p.t, 200, res.StatusCode, "%s: %s", link, page)
+	require.Contains(p.t, res.Header.Get("Content-Type"), "text/html")
+	return string(page)
+}
+
+// The links that connected products show open, and tell nothing to whoever has one.
+func TestLinksToRecordsAndAppointmentsOpen(t *testing.T) {
+	t.Parallel()
+	p := newPractice(t)
+	id := p.patient("+5511987654321")
+	key := p.key()
+	record := p.ok(201, "POST", "/patients/"+id+"/records", object{"date": "2026-03-02", "type": "consultation", "summary": "Back in a week"})
+	p.ok(201, "POST", "/patients/"+id+"/appointments", object{"datetime": "2030-03-02T12:00:00Z", "service": "Cleaning"})
+	found := key.get("/integrations/search/records?patient_id=" + id)["records"].([]any)[0].(object)
+	require.Equal(t, record["url"], found["url"])
+	made := key.get("/integrations/search/appointments?patient_id=" + id)["appointments"].([]any)[0].(object)
+	for _, link := range []string{found["url"].(string), made["url"].(string)} {
+		page := p.opens(link + "?lang=en")
+		require.Contains(t, page, "finds it in the application")
+		require.NotContains(t, page, "Back in a week")
+		require.NotContains(t, page, "Cleaning")
+	}
 }

@@ -5,6 +5,7 @@ package clinic
 import (
 	"context"
 	"io/fs"
+	"maps"
 	"net/http"
 	"time"
 	_ "time/tzdata" // clinics have time zones, and machines may know none
@@ -96,7 +97,11 @@ func (i *instance) Jobs() []module.Job {
 }
 
 // Pages implements [module.Pages].
-func (i *instance) Pages() map[string]http.Handler { return i.api.Accounts().Pages() }
+func (i *instance) Pages() map[string]http.Handler {
+	all := i.api.Accounts().Pages()
+	maps.Copy(all, api.LinkPages())
+	return all
+}
 
 // Handle implements [module.Instance].
 func (i *instance) Handle(ctx context.Context, tx pgx.Tx, e hub.Event) error {

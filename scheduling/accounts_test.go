@@ -263,3 +263,22 @@ func TestLogo(t *testing.T) {
 	require.Nil(t, s.ok(200, "GET", "/organization", nil)["logo_url"])
 	require.Empty(t, s.hub.Files())
 }
+
+// The link that connected products show to an appointment opens, and tells nothing to
+// whoever has it.
+func TestLinksToAppointmentsOpen(t *testing.T) {
+	t.Parallel()
+	p := opened(t)
+	id := p.book(0)
+	found := p.ok(200, "GET", "/integrations/search/appointments?phone=11987654321", nil)["appointments"].([]any)[0].(object)
+	require.Equal(t, p.hub.URL+"/appointments/"+id, found["url"])
+	for language, title := range map[string]string{"pt": "Um agendamento", "en": "An appointment", "es": "Una cita"} {
+		page := p.as("").call("GET", found["url"].(string), nil, "Accept-Language", language)
+		require.Equal(t, 200, page.status)
+		require.Contains(t, page.text, "<h1>"+title+"</h1>")
+		require.NotContains(t, page.text, "Caio")
+	}
+	require.Equal(t, 200, p.as("").call("GET", p.hub.URL+"/appointments/"+p.client, nil).status, "nor whether it is there")
+	require.Equal(t, 404, p.as("").call("GET", p.hub.URL+"/appointments/x", nil).status)
+	require.Equal(t, 405, p.as("").call("POST", found["url"].(string), nil).status)
+}

@@ -5,6 +5,7 @@ package scheduling
 import (
 	"context"
 	"io/fs"
+	"maps"
 	"net/http"
 	"slices"
 	_ "time/tzdata" // organizations have time zones, and machines may know none
@@ -105,8 +106,9 @@ func (i *instance) Find(ctx context.Context, phone string) ([]module.Match, erro
 
 // Pages implements [module.Pages].
 func (i *instance) Pages() map[string]http.Handler {
-	all := i.api.Accounts().Pages()
-	all[pages.Root] = i.pages
+	all := map[string]http.Handler{pages.Root: i.pages}
+	maps.Copy(all, i.api.Accounts().Pages())
+	maps.Copy(all, api.LinkPages())
 	return all
 }
 

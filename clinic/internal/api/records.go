@@ -41,7 +41,7 @@ func (a *API) recordURL(r dbgen.Record) string {
 	if r.Url != nil {
 		return *r.Url
 	}
-	return a.kit.URLs.Base + "/records/" + r.ID.String()
+	return a.kit.URLs.Public + recordPages + r.ID.String()
 }
 
 type recordInput struct {

@@ -2,40 +2,25 @@ package accounts
 
 import (
 	"bytes"
-	"cmp"
 	"context"
-	"crypto/sha256"
 	"embed"
-	"encoding/base64"
 	"errors"
 	"fmt"
 	"html/template"
 	"math"
 	"net/http"
 	"net/url"
-	"slices"
 	"strconv"
 
 	"integrationhub/hub"
-	"integrationhub/hub/module/language"
 	"integrationhub/hub/module/rest"
+	"integrationhub/hub/module/sheet"
 )
 
-//go:embed page
+//go:embed page/forms.html
 var pageFiles embed.FS
 
-var pageTemplate = template.Must(template.ParseFS(pageFiles, "page/password.html"))
-
-// pageStyle is within the page: it needs nothing but itself. pagePolicy allows it.
-var pageStyle, pagePolicy = func() (template.CSS, string) {
-	style, err := pageFiles.ReadFile("page/password.css")
-	if err != nil {
-		panic("the program lacks a file of its own: " + err.Error())
-	}
-	sum := sha256.Sum256(style)
-	return template.CSS(style), //nolint:gosec // a file of ours
-		"default-src 'none'; style-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'; img-src data:; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
-}()
+var forms = template.Must(template.ParseFS(pageFiles, "page/forms.html"))
 
 // Pages are the pages behind mailed links, by their paths at the hub's root.
 func (d *Desk) Pages() map[string]http.Handler {
@@ -46,25 +31,17 @@ func (d *Desk) Pages() map[string]http.Handler {
 // JavaScript. Opening it leaves the link good, as programs that look at mail do that.
 type page struct{ *Desk }
 
-// shown is what page/password.html draws.
+// shown is what the page shows; page/forms.html draws the form.
 type shown struct {
-	T             *words
-	Lang, Product string
-	Style         template.CSS
-	Title, Text   string
-	Form          string // password, email or "": which form is below
-	Action        string
-	Token, Email  string
-	Languages     []languageLink
+	T            *words
+	Title, Text  string
+	Form         string // which form is below; "" = none
+	Action       string
+	Token, Email string
 
 	WrongPassword, WrongAgain, WrongEmail string
 
 	status int
-}
-
-type languageLink struct {
-	Name, Tag, Link string
-	Current         bool
 }
 
 // The forms of the page.
@@ -75,11 +52,11 @@ const (
 
 // ServeHTTP implements [http.Handler].
 func (p page) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	query := r.URL.Query()
-	t, asked := speak(query.Get("lang"), r.Header.Get("Accept-Language"))
-	one := &shown{T: t, Lang: t.tag, Product: p.place.Product, Style: pageStyle, Token: query.Get("token"), Action: p.place.Page, status: http.StatusOK}
+	tag, asked := sheet.Choose(r)
+	t := languages[tag]
+	one := &shown{T: t, Token: r.URL.Query().Get("token"), Action: p.place.Page, status: http.StatusOK}
 	if asked {
-		one.Action += "?lang=" + t.tag
+		one.Action += "?lang=" + tag
 	}
 	var err error
 	switch r.Method {
@@ -94,18 +71,7 @@ func (p page) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		p.problem(r.Context(), w.Header(), one, err)
 	}
-	p.send(w, one)
-}
-
-// speak is the language the address asks for, else the one the browser likes best.
-func speak(asked, header string) (t *words, explicit bool) {
-	var tags []string
-	for _, one := range languages {
-		tags = append(tags, one.tag)
-	}
-	explicitly := language.Match(asked, tags...)
-	tag := cmp.Or(explicitly, language.Accepted(header, tags...), tags[0])
-	return languages[slices.Index(tags, tag)], explicitly != ""
+	p.send(r.Context(), w, tag, one)
 }
 
 // open shows the form for a password to who comes with a good link, and else the one
@@ -193,29 +159,22 @@ func (p page) problem(ctx context.Context, header http.Header, one *shown, err e
 	}
 }
 
-// send writes the page. Its address is a secret: it stays out of referrers, caches and
-// search engines.
-func (p page) send(w http.ResponseWriter, one *shown) {
-	for _, l := range languages {
-		query := url.Values{"lang": {l.tag}}
-		if one.Token != "" {
-			query.Set("token", one.Token)
-		}
-		one.Languages = append(one.Languages, languageLink{l.name, l.tag, p.place.Page + "?" + query.Encode(), l == one.T})
+// send writes the page. Whoever chooses another language keeps the link.
+func (p page) send(ctx context.Context, w http.ResponseWriter, tag string, one *shown) {
+	var form bytes.Buffer
+	err := forms.Execute(&form, one)
+	query := url.Values{}
+	if one.Token != "" {
+		query.Set("token", one.Token)
 	}
-	var out bytes.Buffer
-	if err := pageTemplate.Execute(&out, one); err != nil {
-		p.kit.Log.Error("the page for passwords could not be drawn", "error", err)
+	if err == nil {
+		err = sheet.Sheet{
+			Status: one.status, Lang: tag, Brand: p.place.Product, Title: one.Title, Text: one.Text, Path: p.place.Page, Query: query,
+			Content: template.HTML(form.String()), //nolint:gosec // drawn by a template
+		}.Write(w)
+	}
+	if err != nil {
+		p.kit.Log.ErrorContext(ctx, "the page for passwords could not be drawn", "error", err)
 		http.Error(w, one.T.BrokenTitle, http.StatusInternalServerError)
-		return
 	}
-	for name, value := range map[string]string{
-		"Content-Type": "text/html; charset=utf-8", "Content-Language": one.Lang, "Content-Security-Policy": pagePolicy,
-		"X-Frame-Options": "DENY", "X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer", "X-Robots-Tag": "noindex, nofollow",
-		"Permissions-Policy": "camera=(), microphone=(), geolocation=(), payment=()", "Cache-Control": "no-store", "Vary": "Accept-Language",
-	} {
-		w.Header().Set(name, value)
-	}
-	w.WriteHeader(one.status)
-	_, _ = w.Write(out.Bytes()) // the visitor may have gone
 }

@@ -1,10 +1,9 @@
 package accounts
 
+import "integrationhub/hub/module/sheet"
+
 // words are the texts of the page in one language.
 type words struct {
-	tag, name string // BCP 47, and the language in itself
-	Language  string
-
 	ResetTitle, ResetText   string
 	InviteTitle, InviteText string
 	Choice, ChoiceHint      string
@@ -24,10 +23,9 @@ type words struct {
 	MethodTitle, MethodText           string
 }
 
-// languages are those that the page speaks; the first one where nothing tells.
-var languages = []*words{
-	{
-		tag: "pt-BR", name: "Português", Language: "Idioma",
+// languages are the words of every language that sheets speak.
+var languages = map[string]*words{
+	sheet.Portuguese: {
 		ResetTitle: "Defina uma nova senha", ResetText: "Ela vale a partir de agora. Quem estiver conectado à sua conta terá de entrar de novo.",
 		InviteTitle: "Defina a sua senha", InviteText: "Com ela e o seu e-mail você entra na conta que criaram para você.",
 		Choice: "Nova senha", ChoiceHint: "De 8 a 128 caracteres.", Again: "A mesma senha, outra vez", Save: "Salvar a senha",
@@ -42,8 +40,7 @@ var languages = []*words{
 		BrokenTitle: "Algo deu errado", BrokenText: "A falha é nossa, não sua. Tente de novo em instantes.",
 		MethodTitle: "Isto não é possível aqui", MethodText: "Abra o link do e-mail que você recebeu.",
 	},
-	{
-		tag: "en", name: "English", Language: "Language",
+	sheet.English: {
 		ResetTitle: "Set a new password", ResetText: "It is good from now on. Whoever is logged in to your account will have to log in again.",
 		InviteTitle: "Set your password", InviteText: "With it and your e-mail address you log in to the account that was made for you.",
 		Choice: "New password", ChoiceHint: "8 to 128 characters.", Again: "The same password again", Save: "Save the password",
@@ -58,8 +55,7 @@ var languages = []*words{
 		BrokenTitle: "Something went wrong", BrokenText: "The fault is ours, not yours. Try again in a moment.",
 		MethodTitle: "This cannot be done here", MethodText: "Open the link of the e-mail that you received.",
 	},
-	{
-		tag: "es", name: "Español", Language: "Idioma",
+	sheet.Spanish: {
 		ResetTitle: "Define una nueva contraseña", ResetText: "Vale desde ahora. Quien esté conectado a tu cuenta tendrá que entrar de nuevo.",
 		InviteTitle: "Define tu contraseña", InviteText: "Con ella y tu correo entras en la cuenta que crearon para ti.",
 		Choice: "Nueva contraseña", ChoiceHint: "De 8 a 128 caracteres.", Again: "La misma contraseña, otra vez", Save: "Guardar la contraseña",

@@ -12,11 +12,11 @@ import (
 func TestEveryLanguageHasEveryText(t *testing.T) {
 	t.Parallel()
 	require.Len(t, languages, 3)
-	for _, l := range languages {
+	for tag, l := range languages {
 		all := reflect.ValueOf(*l)
 		for i := range all.NumField() {
-			require.NotEmpty(t, all.Field(i).String(), "%s: %s", l.tag, all.Type().Field(i).Name)
+			require.NotEmpty(t, all.Field(i).String(), "%s: %s", tag, all.Type().Field(i).Name)
 		}
-		require.Equal(t, 1, strings.Count(l.LimitedText, "%d"), l.tag)
+		require.Equal(t, 1, strings.Count(l.LimitedText, "%d"), tag)
 	}
 }

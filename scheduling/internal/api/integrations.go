@@ -85,7 +85,7 @@ type FoundAppointment struct {
 	Service      string         `json:"service"`
 	Professional string         `json:"professional"`
 	Status       booking.Status `json:"status"`
-	URL          string         `json:"url"`
+	URL          string         `json:"url" doc:"Page that says where the appointment is shown"`
 }
 
 type foundAppointmentsOutput struct {
@@ -114,7 +114,7 @@ func (a *API) searchAppointments(ctx context.Context, in *searchAppointmentsInpu
 	out.Body.Appointments = rest.Map(rows, func(d dbgen.AppointmentDetail) FoundAppointment {
 		return FoundAppointment{
 			ID: d.ID, Datetime: d.StartAt.UTC(), Service: d.ServiceName, Professional: d.ProfessionalName, Status: d.Status,
-			URL: a.kit.URLs.Public + "/appointments/" + d.ID.String(),
+			URL: a.kit.URLs.Public + AppointmentPages + d.ID.String(),
 		}
 	})
 	return out, err
