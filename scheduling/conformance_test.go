@@ -34,7 +34,8 @@ func TestConformance(t *testing.T) {
 		},
 		Events: []hub.Event{
 			{Type: "patient.deleted", Data: []byte(`{"phone":"+5511987654321"}`)},
-			{Type: "patient.updated", Data: []byte(`{"phone":"+5511987654321","name":"Caio Prado"}`)},
+			{Type: "patient.created", Data: []byte(`{"phone":"+5511987654321","name":"Caio Prado","email":"caio@example.com"}`)},
+			{Type: "patient.updated", Data: []byte(`{"phone":"+5511987654321","patient_id":"p-1","changed_fields":["birth_date"]}`)},
 			{Type: "payment.received", Data: []byte(`{"amount":80}`)},
 		},
 		State: func(t *testing.T, kit module.Kit, tenant uuid.UUID) string {

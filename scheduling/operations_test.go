@@ -30,6 +30,7 @@ var bodies = map[string]string{
 	"appointments.reschedule":    `{"start_at":"2026-03-05T10:00:00-03:00","professional_id":"{professional}"}`,
 	"clients.create":             `{"name":"Davi"}`,
 	"clients.update":             `{"name":"Davi"}`,
+	"remarketing.start":          `{"dry_run":true}`,
 	"payments.create":            `{"appointment_id":"{appointment}","client_id":"{client}","amount":1,"method":"cash"}`,
 	"payments.pix":               `{"appointment_id":"{appointment}","client_id":"{client}","amount":1}`,
 	"users.create":               `{"name":"Edu","email":"edu-{slug}@example.com"}`,

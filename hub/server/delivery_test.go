@@ -243,12 +243,12 @@ func TestPacingHoldsOverProcesses(t *testing.T) {
 	a := p.start(t, nil).account()
 	second := p.start(t, nil)
 	h := newHook(t, nil)
-	a.endpoint(h, `"rate_per_minute":150`)
-	for i := range 10 {
+	a.endpoint(h, `"rate_per_minute":60`)
+	for i := range 6 {
 		n := []*node{a.node, second}[i%2]
 		n.ok(202, "POST", "/events", `{"event_type":"a.b","data":{}}`, a.live)
 	}
-	requirePaced(t, h.wait(10), 400*time.Millisecond)
+	requirePaced(t, h.wait(6), time.Second)
 }
 
 // Without Redis every process paces by itself, from the first delivery on.
@@ -258,15 +258,16 @@ func TestPacingHoldsWithoutRedis(t *testing.T) {
 	p.redis = "redis://127.0.0.1:1/0"
 	a := p.start(t, nil).account()
 	h := newHook(t, nil)
-	a.endpoint(h, `"rate_per_minute":150`)
-	a.batch(8, "a.b")
-	requirePaced(t, h.wait(8), 400*time.Millisecond)
+	a.endpoint(h, `"rate_per_minute":60`)
+	a.batch(6, "a.b")
+	requirePaced(t, h.wait(6), time.Second)
 }
 
 func requirePaced(t *testing.T, got []arrival, interval time.Duration) {
 	t.Helper()
 	for i := 1; i < len(got); i++ {
-		// Arrivals jitter by what sending takes; the sum of the gaps may not shrink.
+		// Arrivals jitter by what sending takes, up to some 300 ms on a busy machine; the
+		// sum of the gaps may not shrink.
 		require.GreaterOrEqual(t, got[i].at.Sub(got[i-1].at), interval/2, "gap %d", i)
 	}
 	total := got[len(got)-1].at.Sub(got[0].at)

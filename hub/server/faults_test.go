@@ -2,6 +2,7 @@ package server_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -11,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/stretchr/testify/require"
 
 	"integrationhub/hub/config"
@@ -33,8 +35,14 @@ func (p place) balance(t *testing.T) (accepted, pending int) {
 // unfold gives rows to the deliveries that leases stand for.
 func (p place) unfold(t *testing.T) {
 	t.Helper()
-	_, err := p.pool.Exec(context.Background(), `select hub.unfold_leases(array(select id from hub.leases))`)
-	require.NoError(t, err)
+	for {
+		_, err := p.pool.Exec(context.Background(), `select hub.unfold_leases(array(select id from hub.leases))`)
+		if pg := (*pgconn.PgError)(nil); errors.As(err, &pg) && pg.Code == "40P01" {
+			continue // the hub was making the same rows
+		}
+		require.NoError(t, err)
+		return
+	}
 }
 
 // failingFirst fails the first arrival of every event.

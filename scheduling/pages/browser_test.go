@@ -72,6 +72,9 @@ func (s *studio) stage() object {
 	final.settings(object{"cancel_notice_minutes": 43200, "reschedule_notice_minutes": 43200})
 	careful := another(s.t, s.hub)
 	careful.settings(object{"proof_of_work": true})
+	s.api(201, "POST", "/users", object{"name": "Edu", "email": "edu@example.com"})
+	_, link, _ := strings.Cut(s.hub.Mails("edu@example.com")[0], s.hub.URL)
+	link, _, _ = strings.Cut(link, "\n")
 	ana := []string{"service", s.service, "professional", s.ana}
 	return object{
 		"url": s.hub.URL, "api": s.hub.Base + "/api/v1", "token": s.token, "now": friday, "slug": s.slug, "service": s.service, "deposit": colour, "group": group,
@@ -86,7 +89,11 @@ func (s *studio) stage() object {
 			{"closed", closed.path(""), 200},
 			{"empty", empty.path(""), 200},
 			{"bad-token", s.path("cancel", "token", "x"), 404},
+			{"leave", s.leaveLink(), 200},
 			{"too-late", final.path("cancel", "token", token), 200},
+			{"password", link, 200},
+			{"password-link-over", "/reset-password?lang=en&token=x", 404},
+			{"password-ask", "/reset-password?lang=es", 200},
 			{"english", s.path("", "lang", "en"), 200},
 			{"spanish", s.path("time", append(ana, "date", "2026-03-04", "lang", "es")...), 200},
 		},

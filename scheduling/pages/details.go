@@ -27,6 +27,7 @@ const (
 	fieldKey   = "key"     // makes one booking of what is sent twice
 	fieldStart = "start"
 	fieldProof = "altcha" // of work, which the script does
+	fieldAgree = "marketing_consent"
 )
 
 // form is what a client types to book.
@@ -44,6 +45,7 @@ type form struct {
 	AllTimes                     string // link
 	Deposit                      bool
 	Proof                        string // the challenge to be solved, as JSON; "" = none
+	Agreed                       bool   // to be written to now and then
 	Policy, Terms, Privacy       string
 }
 
@@ -122,13 +124,15 @@ func (v *visit) book() (reply, error) {
 	f.Key = key.String()
 	f.Name.Value, f.Phone.Value, f.Email.Value = v.form.Get(fieldName), v.form.Get(fieldPhone), v.form.Get(fieldEmail)
 	f.Notes.Value, f.Trap.Value = strings.ReplaceAll(v.form.Get(fieldNotes), "\r\n", "\n"), v.form.Get(fieldTrap)
+	f.Agreed = v.form.Get(fieldAgree) != ""
 	if f.Trap.Value != "" {
 		v.wrong(f, []hub.FieldError{{Location: "body." + fieldTrap}})
 		return v.detailsPage(http.StatusUnprocessableEntity, c, at, f), nil
 	}
 	made, err := v.desk.Book(v.ctx, v.org, booking.Request{
 		Service: c.service.ID, Professional: professionalID(c), Start: at, Name: f.Name.Value, Phone: f.Phone.Value, Email: f.Email.Value, Notes: f.Notes.Value,
-		Proof: v.form.Get(fieldProof),
+		Proof:   v.form.Get(fieldProof),
+		Consent: f.Agreed,
 	}, &store.Once{Operation: "page.book", Key: f.Key, RequestHash: []byte("page")})
 	if err != nil {
 		return v.notBooked(err, c, at, f)

@@ -38,6 +38,7 @@ type words struct {
 	LeaveEmpty                                               string
 	Agree, AgreeAnd                                          string // sentences before the links of terms and privacy
 	CancellationPolicy                                       string
+	Marketing                                                string // agrees to be written to
 	Book, BookDeposit, Booking                               string
 	PleaseCheck                                              [2]string // one field, several
 	WrongName, WrongPhone, NeedPhone                         string
@@ -62,6 +63,9 @@ type words struct {
 	Move, MoveTitle, MoveAsk, MoveNow, Before, After                     string
 	CannotMove                                                           string
 	ContactUs                                                            string
+
+	// Leaving the list of those who are written to.
+	LeaveTitle, LeaveAsk, LeaveNow, LeftTitle, LeftHint string
 
 	// What can go wrong.
 	UnknownTitle, UnknownHint         string

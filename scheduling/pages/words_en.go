@@ -33,6 +33,7 @@ var english = language{
 		LeaveEmpty: "Leave this field empty",
 		Agree:      "By booking you accept the", AgreeAnd: "and the", CancellationPolicy: "Cancellation policy",
 		Book: "Confirm booking", BookDeposit: "Book and pay the deposit", Booking: "Booking…",
+		Marketing:   "I would like to hear about news and offers now and then.",
 		PleaseCheck: [2]string{"Please check one field", "Please check %d fields"},
 		WrongName:   "Enter your name, with 2 to 120 characters.", WrongPhone: "Enter a phone number with its area code, for example (11) 98765-4321.",
 		NeedPhone: "Enter your phone number.", WrongEmail: "Enter an e-mail address such as name@example.com.", NeedEmail: "Enter your e-mail address.",
@@ -66,6 +67,9 @@ var english = language{
 		TooLateMove: "It is too late to move this booking online.",
 		Move:        "Move to another time", MoveTitle: "Choose a new day", MoveAsk: "Move your booking?", MoveNow: "Move booking", Before: "Now", After: "New",
 		CannotMove: "This booking cannot be moved online", ContactUs: "Please contact the business.",
+
+		LeaveTitle: "No more messages?", LeaveAsk: "You will not be sent news and offers any more. Letters about your bookings still come.",
+		LeaveNow: "Stop the messages", LeftTitle: "You will get no more messages", LeftHint: "Letters about your bookings still come.",
 
 		UnknownTitle: "This page does not exist", UnknownHint: "No business takes bookings at this address. Check the link that you were given.",
 		GoneTitle: "This is no longer offered", GoneHint: "The service or professional in this link cannot be booked any more.",

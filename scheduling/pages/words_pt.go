@@ -33,6 +33,7 @@ var portuguese = language{
 		LeaveEmpty: "Deixe este campo vazio",
 		Agree:      "Ao agendar, você aceita os", AgreeAnd: "e a", CancellationPolicy: "Política de cancelamento",
 		Book: "Confirmar agendamento", BookDeposit: "Agendar e pagar o sinal", Booking: "Agendando…",
+		Marketing:   "Quero receber novidades e ofertas de vez em quando.",
 		PleaseCheck: [2]string{"Confira um campo", "Confira %d campos"},
 		WrongName:   "Escreva seu nome, com 2 a 120 caracteres.", WrongPhone: "Escreva um telefone com DDD, por exemplo (11) 98765-4321.",
 		NeedPhone: "Escreva seu telefone.", WrongEmail: "Escreva um e-mail como nome@exemplo.com.br.", NeedEmail: "Escreva seu e-mail.",
@@ -66,6 +67,9 @@ var portuguese = language{
 		TooLateMove: "É tarde para remarcar online.",
 		Move:        "Remarcar", MoveTitle: "Escolha o novo dia", MoveAsk: "Remarcar o agendamento?", MoveNow: "Remarcar", Before: "Atual", After: "Novo",
 		CannotMove: "Este agendamento não pode ser remarcado online", ContactUs: "Fale com o estabelecimento.",
+
+		LeaveTitle: "Não receber mais mensagens?", LeaveAsk: "Você deixa de receber novidades e ofertas. Os avisos dos seus agendamentos continuam.",
+		LeaveNow: "Não receber mais", LeftTitle: "Você não receberá mais mensagens", LeftHint: "Os avisos dos seus agendamentos continuam.",
 
 		UnknownTitle: "Esta página não existe", UnknownHint: "Nenhum estabelecimento agenda neste endereço. Confira o link que você recebeu.",
 		GoneTitle: "Isto não é mais oferecido", GoneHint: "O serviço ou profissional deste link não pode mais ser agendado.",

@@ -1,6 +1,7 @@
 package ledger_test
 
 import (
+	"context"
 	"log/slog"
 	"testing"
 	"time"
@@ -139,6 +140,39 @@ func TestWriterFindsRowsOfOthers(t *testing.T) {
 	require.Equal(t, 2, c.count(t, `hub.attempts`))
 	require.Zero(t, c.count(t, `hub.leases`))
 	require.Equal(t, 1, c.count(t, `(select from hub.rollup_deltas having sum(attempts) = 5 and sum(delivered) = 3) d`), "counted once")
+}
+
+// Writers make rows in the order of the attempts: a reader who wants the same rows, and
+// waits in a circle with one, goes again instead of failing.
+func TestReaderGivesWayToWriters(t *testing.T) {
+	t.Parallel()
+	pool := hubtest.Database(t)
+	c := newCommit(t, pool, 2)
+	writer, err := pool.Begin(t.Context())
+	require.NoError(t, err)
+	defer func() { _ = writer.Rollback(context.WithoutCancel(t.Context())) }()
+	_, err = writer.Exec(t.Context(), `set local deadlock_timeout = '5min'`)
+	require.NoError(t, err)
+	store := func(n int) {
+		_, err := writer.Exec(t.Context(), `
+			insert into hub.deliveries (id, event_id, tenant_id, target_id, environment, product, event_type, created_at, round_at, status, reason)
+			values ($1, 7, $2, $3, 'test', 'shop', 'a.b', now(), now(), 2, 'endpoint_disabled')`, c.jobs[n].ID, c.jobs[n].Event.TenantID, c.jobs[n].Target)
+		require.NoError(t, err)
+	}
+	store(1)
+	read := make(chan error, 1)
+	go func() {
+		_, err := ledger.NewReader(pool).Get(t.Context(), c.jobs[0].ID)
+		read <- err
+	}()
+	require.Eventually(t, func() bool {
+		return c.count(t, `pg_stat_activity where datname = current_database() and wait_event_type = 'Lock' and query like '%hub.unfold_leases%'`) == 1
+	}, 30*time.Second, time.Millisecond)
+	store(0)
+	require.NoError(t, writer.Commit(t.Context()))
+	require.NoError(t, <-read)
+	require.Equal(t, 2, c.count(t, `hub.deliveries where status = 2`))
+	require.Zero(t, c.count(t, `hub.leases`))
 }
 
 // The answer of a commit is lost: the writer tries again, finds its own rows, and

@@ -3,11 +3,13 @@ package ledger
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"integrationhub/hub"
@@ -101,12 +103,26 @@ func (r *Reader) unfold(ctx context.Context) error {
 	if r.writer != nil {
 		r.writer.Sync(ctx)
 	}
-	_, err := r.pool.Exec(ctx, `select hub.unfold_leases(array(select id from hub.leases))`)
-	if err != nil {
-		return fmt.Errorf("reading what was just accepted: %w", err)
+	for tries := 1; ; tries++ {
+		_, err := r.pool.Exec(ctx, `select hub.unfold_leases(array(select id from hub.leases))`)
+		var pg *pgconn.PgError
+		switch {
+		case err == nil:
+			return nil
+		case tries < mostUnfolds && errors.As(err, &pg) && pg.Code == deadlockDetected:
+			// Writers of attempts make the same rows, in the order of the attempts; who has
+			// to give way goes again, and finds them made.
+		default:
+			return fmt.Errorf("reading what was just accepted: %w", err)
+		}
 	}
-	return nil
 }
+
+// deadlockDetected is the code of PostgreSQL for a transaction that gave way to another.
+const deadlockDetected = "40P01"
+
+// mostUnfolds is how often a reader tries to give rows to what was just accepted.
+const mostUnfolds = 5
 
 // Mentioning gives those of the newest deliveries that match whose payload has one of
 // some words in it, letter for letter, newest first and up to limit. It looks at so many

@@ -129,6 +129,7 @@ type publicBookInput struct {
 		Notes          optional[string]    `json:"notes,omitempty"`
 		HoldID         optional[uuid.UUID] `json:"hold_id,omitempty" doc:"Of the time, where it is held"`
 		Altcha         string              `json:"altcha,omitempty" maxLength:"2000" doc:"Where proof_of_work is true: the solved challenge as the ALTCHA widget sends it, base64 of a JSON object with algorithm, challenge, number, salt and signature. Each counts once"`
+		Consent        optional[bool]      `json:"marketing_consent,omitempty" doc:"To be written to now and then"`
 		Website        string              `json:"website,omitempty" maxLength:"0" doc:"Leave it empty: people do not see it, programs fill it in"`
 	} `nameHint:"PublicBooking"`
 }
@@ -179,6 +180,7 @@ func (a *API) publicBook(ctx context.Context, in *publicBookInput) (*struct{ Bod
 	}
 	b.ProfessionalID.IntoNull(&request.Professional)
 	b.HoldID.Into(&request.Hold)
+	b.Consent.Into(&request.Consent)
 	made, err := a.desk.Book(ctx, o, request, nil)
 	if err != nil {
 		return nil, err

@@ -42,6 +42,8 @@ type Settings struct {
 	TimeFormat                 string          `json:"time_format" enum:"24h,12h"`
 	BookingPage                json.RawMessage `json:"booking_page"`
 	NotifyEmails               []string        `json:"notify_emails" nullable:"false"`
+	RemarketingPeriodDays      int             `json:"remarketing_period_days"`
+	RemarketingMessage         *string         `json:"remarketing_message"`
 }
 
 type settingsInput struct {
@@ -78,6 +80,8 @@ type settingsFields struct {
 	TimeFormat                 optional[string]      `json:"time_format,omitempty" enum:"24h,12h"`
 	BookingPage                optional[BookingPage] `json:"booking_page,omitempty"`
 	NotifyEmails               optional[[]string]    `json:"notify_emails,omitempty"`
+	RemarketingPeriodDays      optional[int]         `json:"remarketing_period_days,omitempty" doc:"Clients are written to once in it at most"`
+	RemarketingMessage         optional[string]      `json:"remarketing_message,omitempty" doc:"null: words of ours"`
 }
 
 // BookingPage is how the public booking page looks.
@@ -126,6 +130,7 @@ func settingsOf(s dbgen.Settings) Settings {
 		ReminderOffsetsMinutes: s.ReminderOffsetsMinutes, ReminderChannels: s.ReminderChannels, DepositHoldMinutes: s.DepositHoldMinutes,
 		DepositRefundNoticeMinutes: s.DepositRefundNoticeMinutes, InactiveAfterDays: s.InactiveAfterDays, WaitlistEnabled: s.WaitlistEnabled, ProofOfWork: s.ProofOfWork,
 		WeekStart: s.WeekStart, TimeFormat: s.TimeFormat, BookingPage: shownPage(s.BookingPage), NotifyEmails: s.NotifyEmails,
+		RemarketingPeriodDays: s.RemarketingPeriodDays, RemarketingMessage: s.RemarketingMessage,
 	}
 }
 
@@ -172,6 +177,8 @@ func (f *settingsFields) into(s *dbgen.Settings) error {
 	f.WeekStart.Into(&s.WeekStart)
 	f.TimeFormat.Into(&s.TimeFormat)
 	f.NotifyEmails.Into(&s.NotifyEmails)
+	f.RemarketingPeriodDays.Into(&s.RemarketingPeriodDays)
+	f.RemarketingMessage.IntoNull(&s.RemarketingMessage)
 	return checkSettings(s)
 }
 
@@ -194,6 +201,8 @@ func checkSettings(s *dbgen.Settings) error {
 	s.ReminderChannels = slices.Compact(s.ReminderChannels)
 	wrong.Need(s.InactiveAfterDays >= 7 && s.InactiveAfterDays <= 730, "body.inactive_after_days", "must be 7 to 730")
 	wrong.Need(s.WeekStart >= 0 && s.WeekStart <= 6, "body.week_start", "must be 0 to 6")
+	wrong.Need(s.RemarketingPeriodDays >= 30 && s.RemarketingPeriodDays <= 730, "body.remarketing_period_days", "must be 30 to 730")
+	wrong.Length(text(s.RemarketingMessage), "body.remarketing_message", 0, 2000)
 	wrong.Need(len(s.NotifyEmails) <= 10, "body.notify_emails", "must be at most 10")
 	for i := range s.NotifyEmails {
 		wrong.Email(&s.NotifyEmails[i], fmt.Sprintf("body.notify_emails[%d]", i))

@@ -17,6 +17,7 @@ type Request struct {
 	Phone        string // "" = not told
 	Email        string // "" = not told
 	Notes        string
+	Consent      bool      // to be written to now and then
 	Hold         uuid.UUID // that the client has of the time; zero: none
 	Proof        string    // of work, where the organization wants one
 }

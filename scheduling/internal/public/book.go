@@ -132,10 +132,10 @@ func (d *Desk) Book(ctx context.Context, o store.Org, r booking.Request, once *s
 	if err != nil {
 		return Booked{}, err
 	}
-	contact := store.Contact{Name: r.Name, Phone: r.Phone, Email: r.Email, Source: "client"}
+	contact := store.Contact{Name: r.Name, Phone: r.Phone, Email: r.Email, Source: "client", Agrees: r.Consent}
 	made, err := d.Place(ctx, store.NewAppointment{
 		Org: o, Choice: store.Choice{Service: r.Service, Professional: r.Professional, Online: true}, Start: r.Start, Notes: r.Notes, Source: booking.Web,
-		By: store.Actor{Kind: booking.Client}, Limits: o.Policy.PublicLimits(d.kit.Now(), o.Zone), Once: once, Hold: r.Hold,
+		By: store.Actor{Kind: booking.Client}, Limits: o.Policy.PublicLimits(d.kit.Now(), o.Zone), Once: once, Hold: r.Hold, Contact: &contact,
 		Client: func(ctx context.Context, tx *store.Tx) (dbgen.Client, error) {
 			if err := spend(ctx, tx, o, solved); err != nil {
 				return dbgen.Client{}, err
@@ -228,7 +228,7 @@ func (d *Desk) Wait(ctx context.Context, o store.Org, c Choice, contact store.Co
 		}
 		// Two wishes at once are one: nobody else has this client now.
 		id, err = tx.SameWaiting(ctx, dbgen.SameWaitingParams{
-			OrgID: o.ID, ServiceID: c.Service, ClientID: client.ID, ProfessionalID: c.Professional, FirstDate: first.Time(), LastDate: last.Time(),
+			OrgID: o.ID, ServiceID: c.Service, ClientID: client.ID, ProfessionalID: c.Professional, FirstDate: first.Time(), LastDate: last.Time(), ContactEmail: &contact.Email,
 		})
 		if !errors.Is(err, pgx.ErrNoRows) {
 			return err
@@ -243,7 +243,7 @@ func (d *Desk) Wait(ctx context.Context, o store.Org, c Choice, contact store.Co
 		id = store.NewID()
 		return tx.AddWaiting(ctx, dbgen.AddWaitingParams{
 			OrgID: o.ID, ID: id, ServiceID: c.Service, ProfessionalID: c.Professional, ClientID: client.ID,
-			FirstDate: first.Time(), LastDate: last.Time(), CreatedAt: tx.Now(),
+			FirstDate: first.Time(), LastDate: last.Time(), CreatedAt: tx.Now(), ContactName: &contact.Name, ContactEmail: &contact.Email,
 		})
 	})
 	return id, err
