@@ -70,7 +70,7 @@ var queries = map[string]string{
 	"reports.popular":      "?professional_id={professional}",
 	"public.professionals": "?service_id={service}", "public.availability": "?service_id={service}&professional_id={professional}&date=2026-03-02",
 	"public.appointment": "?token={token}", "public.calendar": "?token={token}", "webhook-logs.list": "?integration_id={integration}&endpoint_id={endpoint}",
-	"audit-log.list": "?actor_id={user}",
+	"audit-log.list": "?actor_id={user}&subject_id={client}&patient_id={client}",
 }
 
 // operation is one of the interface, as its document has it.

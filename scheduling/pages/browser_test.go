@@ -70,11 +70,11 @@ func (s *studio) stage() object {
 	final := another(s.t, s.hub)
 	token := token(s.t, final.booked(final.visitor("pt-BR"), monday).path)
 	final.settings(object{"cancel_notice_minutes": 43200, "reschedule_notice_minutes": 43200})
-	careful := another(s.t, s.hub)
-	careful.settings(object{"proof_of_work": true})
 	s.api(201, "POST", "/users", object{"name": "Edu", "email": "edu@example.com"})
 	_, link, _ := strings.Cut(s.hub.Mails("edu@example.com")[0], s.hub.URL)
 	link, _, _ = strings.Cut(link, "\n")
+	careful := another(s.t, s.hub)
+	careful.settings(object{"proof_of_work": true})
 	ana := []string{"service", s.service, "professional", s.ana}
 	return object{
 		"url": s.hub.URL, "api": s.hub.Base + "/api/v1", "token": s.token, "now": friday, "slug": s.slug, "service": s.service, "deposit": colour, "group": group,

@@ -26,8 +26,8 @@ const (
 	fieldTrap  = "website" // people do not see it, programs fill it in
 	fieldKey   = "key"     // makes one booking of what is sent twice
 	fieldStart = "start"
-	fieldProof = "altcha" // of work, which the script does
 	fieldAgree = "marketing_consent"
+	fieldProof = "altcha" // of work, which the script does
 )
 
 // form is what a client types to book.
@@ -44,8 +44,8 @@ type form struct {
 	Alternatives                 []slot
 	AllTimes                     string // link
 	Deposit                      bool
-	Proof                        string // the challenge to be solved, as JSON; "" = none
 	Agreed                       bool   // to be written to now and then
+	Proof                        string // the challenge to be solved, as JSON; "" = none
 	Policy, Terms, Privacy       string
 }
 
@@ -131,8 +131,8 @@ func (v *visit) book() (reply, error) {
 	}
 	made, err := v.desk.Book(v.ctx, v.org, booking.Request{
 		Service: c.service.ID, Professional: professionalID(c), Start: at, Name: f.Name.Value, Phone: f.Phone.Value, Email: f.Email.Value, Notes: f.Notes.Value,
-		Proof:   v.form.Get(fieldProof),
 		Consent: f.Agreed,
+		Proof:   v.form.Get(fieldProof),
 	}, &store.Once{Operation: "page.book", Key: f.Key, RequestHash: []byte("page")})
 	if err != nil {
 		return v.notBooked(err, c, at, f)

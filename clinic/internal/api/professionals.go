@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"integrationhub/clinic/internal/care"
 	"integrationhub/clinic/internal/store"
 	"integrationhub/clinic/internal/store/dbgen"
 	"integrationhub/hub/module/rest"
@@ -37,8 +38,9 @@ type professionalFields struct {
 
 func (f *professionalFields) into(p *dbgen.Professional) error {
 	f.Name.Into(&p.Name)
-	p.Name = strings.TrimSpace(p.Name)
+	p.Name = care.HideCPF(strings.TrimSpace(p.Name))
 	f.Specialty, f.Register = emptied(f.Specialty), emptied(f.Register)
+	f.Specialty.Value, f.Register.Value = care.HideCPF(f.Specialty.Value), care.HideCPF(f.Register.Value)
 	f.Specialty.IntoNull(&p.Specialty)
 	f.Register.IntoNull(&p.Register)
 	f.IsActive.Into(&p.IsActive)
@@ -49,12 +51,20 @@ func (f *professionalFields) into(p *dbgen.Professional) error {
 	return wrong.Err()
 }
 
-func (a *API) listProfessionals(ctx context.Context, _ *struct{}) (*struct{ Body []Professional }, error) {
+// plainPage asks for a page of a short list that is answered without counts.
+type plainPage struct {
+	Page    int `query:"page" minimum:"1" maximum:"100000" default:"1"`
+	PerPage int `query:"per_page" minimum:"1" maximum:"500" default:"500" doc:"A page that is not full is the last"`
+}
+
+func (p plainPage) offset() int { return (p.Page - 1) * p.PerPage }
+
+func (a *API) listProfessionals(ctx context.Context, in *plainPage) (*struct{ Body []Professional }, error) {
 	at, _, err := scope(ctx)
 	if err != nil {
 		return nil, err
 	}
-	rows, err := a.store.ListProfessionals(ctx, at.Clinic, at.Env)
+	rows, err := a.store.ListProfessionals(ctx, dbgen.ListProfessionalsParams{ClinicID: at.Clinic, Env: at.Env, RowLimit: in.PerPage, RowOffset: in.offset()})
 	return &struct{ Body []Professional }{rest.Map(rows, professionalOf)}, err
 }
 

@@ -128,8 +128,8 @@ type publicBookInput struct {
 		ClientEmail    optional[string]    `json:"client_email,omitempty"`
 		Notes          optional[string]    `json:"notes,omitempty"`
 		HoldID         optional[uuid.UUID] `json:"hold_id,omitempty" doc:"Of the time, where it is held"`
-		Altcha         string              `json:"altcha,omitempty" maxLength:"2000" doc:"Where proof_of_work is true: the solved challenge as the ALTCHA widget sends it, base64 of a JSON object with algorithm, challenge, number, salt and signature. Each counts once"`
 		Consent        optional[bool]      `json:"marketing_consent,omitempty" doc:"To be written to now and then"`
+		Altcha         string              `json:"altcha,omitempty" maxLength:"2000" doc:"Where proof_of_work is true: the solved challenge as the ALTCHA widget sends it, base64 of a JSON object with algorithm, challenge, number, salt and signature. Each counts once"`
 		Website        string              `json:"website,omitempty" maxLength:"0" doc:"Leave it empty: people do not see it, programs fill it in"`
 	} `nameHint:"PublicBooking"`
 }

@@ -128,11 +128,11 @@ func (d *Desk) Book(ctx context.Context, o store.Org, r booking.Request, once *s
 	if err != nil {
 		return Booked{}, err
 	}
+	contact := store.Contact{Name: r.Name, Phone: r.Phone, Email: r.Email, Source: "client", Agrees: r.Consent}
 	solved, err := d.proven(o, r.Proof)
 	if err != nil {
 		return Booked{}, err
 	}
-	contact := store.Contact{Name: r.Name, Phone: r.Phone, Email: r.Email, Source: "client", Agrees: r.Consent}
 	made, err := d.Place(ctx, store.NewAppointment{
 		Org: o, Choice: store.Choice{Service: r.Service, Professional: r.Professional, Online: true}, Start: r.Start, Notes: r.Notes, Source: booking.Web,
 		By: store.Actor{Kind: booking.Client}, Limits: o.Policy.PublicLimits(d.kit.Now(), o.Zone), Once: once, Hold: r.Hold, Contact: &contact,
