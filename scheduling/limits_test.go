@@ -112,10 +112,8 @@ func TestLimitsOfAccounts(t *testing.T) {
 	forgot := func(n int) {
 		for range n {
 			guest.ok(200, "POST", "/auth/forgot-password", object{"email": s.email})
+			require.Eventually(t, func() bool { return s.count("hub.jobs where job = 'forgotten-passwords'") == 0 }, 30*time.Second, 20*time.Millisecond)
 		}
-		before := len(s.hub.Mails(other.email))
-		guest.ok(200, "POST", "/auth/forgot-password", object{"email": other.email}) // comes after those
-		require.Eventually(t, func() bool { return len(s.hub.Mails(other.email)) > before }, 30*time.Second, 20*time.Millisecond)
 	}
 	forgot(7)
 	require.Len(t, s.hub.Mails(s.email), 5)
