@@ -19,7 +19,8 @@ func TestDefaultSettings(t *testing.T) {
 		"require_client_phone": true, "require_client_email": false,
 		"reminders_enabled": true, "reminder_offsets_minutes": [1440, 120], "reminder_channels": ["email"],
 		"deposit_hold_minutes": 30, "deposit_refund_notice_minutes": 1440, "inactive_after_days": 60, "waitlist_enabled": false,
-		"week_start": 0, "time_format": "24h", "booking_page": {"show_prices": true}, "notify_emails": ["OWNER"]
+		"week_start": 0, "time_format": "24h", "booking_page": {"show_prices": true}, "notify_emails": ["OWNER"],
+		"remarketing_period_days": 90, "remarketing_message": null
 	}`
 	var want object
 	require.NoError(t, json.Unmarshal([]byte(documented), &want))

@@ -65,7 +65,9 @@ func TestDeletedPatientOfAFamily(t *testing.T) {
 	}
 	require.Contains(t, p.hub.Log(), "nobody was forgotten")
 
+	require.Zero(t, p.count("hub.erasure_traces"))
 	require.NoError(t, deleted("evt_7123456789abcdef", object{"email": "ANA@example.com"}))
+	require.Equal(t, 1, p.count("hub.erasure_traces where tenant_id = $1", p.org), "the log hears what she went by here")
 	p.gone(map[string]bool{mother: true, father: false, child: false, other: false})
 	require.NoError(t, deleted("evt_8123456789abcdef", object{"email": "ana@example.com", "name": "TEO", "phone_shared": true}))
 	p.gone(map[string]bool{other: true, father: false, child: false})

@@ -124,12 +124,40 @@ func (t *Tx) patientDeleted(ctx context.Context, e hub.Event, p patient) error {
 	if len(found) == 0 {
 		return t.unclear(ctx, e, p, append(candidates, others...))
 	}
+	if err := t.traces(ctx, e, found); err != nil {
+		return err
+	}
 	for _, c := range found {
 		if err := t.Forget(ctx, c); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// traces tells the hub's log what the clients went by here, and which of their numbers
+// are other clients' too.
+func (t *Tx) traces(ctx context.Context, e hub.Event, found []dbgen.Client) error {
+	var known module.Traces
+	for _, c := range found {
+		known.Names = append(known.Names, c.Name)
+		if c.Email != nil {
+			known.Emails = append(known.Emails, *c.Email)
+		}
+		if c.PhoneE164 == nil {
+			continue
+		}
+		same, err := t.byPhone(ctx, c.OrgID, *c.PhoneE164)
+		if err != nil {
+			return err
+		}
+		if slices.ContainsFunc(same, func(one dbgen.Client) bool { return !has(found, one.ID) }) {
+			known.Shared = append(known.Shared, *c.PhoneE164)
+		} else {
+			known.Phones = append(known.Phones, *c.PhoneE164)
+		}
+	}
+	return t.kit.Erasures.Know(ctx, t.Raw, e, known)
 }
 
 // Unclear is a patient whom the clinic deleted and who may be one of several clients.
