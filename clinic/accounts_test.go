@@ -1,6 +1,8 @@
 package clinic_test
 
 import (
+	"io"
+	"net/http"
 	"strings"
 	"testing"
 
@@ -109,13 +111,26 @@ func TestClinicSettings(t *testing.T) {
 	require.Equal(t, "Clínica Lua", p.get("/clinic")["name"])
 }
 
-// mailed gives the token of the link that was sent to an address last.
+// mailed gives the token of the link that was sent to an address last, once those asked
+// for are sent. The link opens the page that it promises.
 func (p *practice) mailed(address string) string {
 	p.t.Helper()
+	require.Eventually(p.t, func() bool {
+		return p.count(`select count(*) from hub.jobs where $1::uuid is not null and job = 'forgotten-passwords'`) == 0
+	}, soon, tick)
 	mails := p.hub.Mails(address)
 	require.NotEmpty(p.t, mails)
-	_, after, found := strings.Cut(mails[0], "token=")
+	_, after, found := strings.Cut(mails[0], p.hub.URL+"/reset-password/clinic?token=")
 	require.True(p.t, found, mails[0])
 	token, _, _ := strings.Cut(after, "\n")
+	req, err := http.NewRequestWithContext(p.t.Context(), http.MethodGet, p.hub.URL+"/reset-password/clinic?token="+token, nil)
+	require.NoError(p.t, err)
+	res, err := client.Do(req)
+	require.NoError(p.t, err)
+	defer res.Body.Close()
+	page, err := io.ReadAll(res.Body)
+	require.NoError(p.t, err)
+	require.Equal(p.t, 200, res.StatusCode, "%s", page)
+	require.Contains(p.t, string(page), `type="password"`)
 	return token
 }

@@ -5,6 +5,7 @@ package clinic
 import (
 	"context"
 	"io/fs"
+	"net/http"
 	"time"
 	_ "time/tzdata" // clinics have time zones, and machines may know none
 
@@ -56,6 +57,7 @@ var (
 	_ module.Actor    = (*instance)(nil)
 	_ module.Finder   = (*instance)(nil)
 	_ module.Worker   = (*instance)(nil)
+	_ module.Pages    = (*instance)(nil)
 )
 
 // Routes implements [module.Instance].
@@ -84,12 +86,15 @@ func (i *instance) Jobs() []module.Job {
 		return err
 	}
 	deletions := func(ctx context.Context, _ []byte) error { return i.store.FollowDeletions(ctx) }
-	return []module.Job{
+	return append(i.api.Accounts().Jobs(),
 		i.store.Imports(),
-		{Name: "overdue", Every: time.Hour, Timeout: 10 * time.Minute, Run: overdue},
-		{Name: "deletions", Every: 5 * time.Minute, Timeout: 5 * time.Minute, Run: deletions},
-	}
+		module.Job{Name: "overdue", Every: time.Hour, Timeout: 10 * time.Minute, Run: overdue},
+		module.Job{Name: "deletions", Every: 5 * time.Minute, Timeout: 5 * time.Minute, Run: deletions},
+	)
 }
+
+// Pages implements [module.Pages].
+func (i *instance) Pages() map[string]http.Handler { return i.api.Accounts().Pages() }
 
 // Handle implements [module.Instance].
 func (i *instance) Handle(ctx context.Context, tx pgx.Tx, e hub.Event) error {

@@ -1,9 +1,13 @@
 package clinic_test
 
 import (
+	"net/url"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"integrationhub/hub/hubtest"
+	"integrationhub/hub/module/brazil"
 )
 
 // The database makes the key of a phone by the rule that searches use.
@@ -11,14 +15,34 @@ func TestPhoneKeyOfTheDatabase(t *testing.T) {
 	t.Parallel()
 	p := newPractice(t)
 	key := p.key("patient.search")
-	for _, number := range []string{
-		"+5511987654321", "+551187654322", "+5511912345678", "+5511933334444", "+551133334445", "+12125551234", "+34987654321", "+5521960000000", "+552100000000",
-	} {
-		id := p.patient(number)
-		got := key.get("/integrations/search/patients?phone=%2B" + number[1:])["patient"].(object)
-		require.Equal(t, id, got["id"], number)
-		require.Equal(t, number, got["phone"])
+	there := make(map[string]string)
+	for _, one := range hubtest.Phones {
+		if there[one.E164] == "" {
+			there[one.E164] = p.patient(one.E164)
+		}
+		forms := []string{one.Written, one.E164, one.E164[1:]}
+		if one.Short != "" {
+			forms = append(forms, one.Short, one.Short[1:])
+		}
+		for _, form := range forms {
+			got := key.get("/integrations/search/patients?phone=" + url.QueryEscape(form))
+			if form == one.E164[1:] && one.E164[:3] != "+55" && len(form) < 12 {
+				continue // without its plus it is a Brazilian number
+			}
+			require.Equal(t, true, got["found"], form)
+			require.Equal(t, there[one.E164], got["patient"].(object)["id"], form)
+			require.Equal(t, one.E164, got["patient"].(object)["phone"])
+		}
+		var made string
+		require.NoError(t, p.hub.Kit.Pool.QueryRow(t.Context(), `select phone_key from clinic.patients where id = $1`, there[one.E164]).Scan(&made))
+		require.Equal(t, brazil.PhoneKey(one.E164), made)
+		require.NoError(t, p.hub.Kit.Pool.QueryRow(t.Context(), `select pg_get_expr(adbin, adrelid) from pg_attrdef d join pg_attribute a on a.attrelid = d.adrelid and a.attnum = d.adnum
+			where d.adrelid = 'clinic.inbox'::regclass and a.attname = 'phone_key'`).Scan(&made))
+		require.NoError(t, p.hub.Kit.Pool.QueryRow(t.Context(), `select `+made+` from (values ($1::text)) number (phone)`, one.E164).Scan(&made))
+		require.Equal(t, brazil.PhoneKey(one.E164), made, "of who is not known yet")
 	}
+	require.Equal(t, false, key.get("/integrations/search/patients?phone=1122223333")["found"], "a landline that looks like a mobile's end")
+	require.Equal(t, true, key.get("/integrations/search/patients?phone=+12125551234")["found"], "a plus that nobody escaped")
 
 	// One number, a family: the very number first, then who was there first; who was put away last.
 	exact, short := p.patient("+5531987650000"), p.patient("+553187650000")

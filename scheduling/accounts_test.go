@@ -85,14 +85,19 @@ func TestRefreshRotatesAndReuseEndsTheLogin(t *testing.T) {
 	s.ok(200, "GET", "/auth/me", nil) // another login
 }
 
-// mailed is the token of the last link sent to an address.
+// mailed is the token of the last link sent to an address, once those asked for are
+// sent. The link opens the page that it promises.
 func (s *studio) mailed(to string) string {
 	s.t.Helper()
+	require.Eventually(s.t, func() bool { return s.count("hub.jobs where job = 'forgotten-passwords'") == 0 }, 30*time.Second, 20*time.Millisecond)
 	mails := s.hub.Mails(to)
 	require.NotEmpty(s.t, mails, to)
 	_, token, found := strings.Cut(mails[0], s.hub.URL+"/reset-password?token=")
 	require.True(s.t, found, mails[0])
 	token, _, _ = strings.Cut(token, "\n")
+	page := s.as("").call("GET", s.hub.URL+"/reset-password?token="+token, nil)
+	require.Equal(s.t, 200, page.status, page.text)
+	require.Contains(s.t, page.text, `type="password"`)
 	token, err := url.QueryUnescape(token)
 	require.NoError(s.t, err)
 	return token

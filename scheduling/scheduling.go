@@ -36,7 +36,7 @@ var _ module.Module = Module{}
 func (Module) Spec() module.Spec {
 	return module.Spec{
 		Name: "scheduling", Title: "Scheduling", KeyPrefix: "sch", Tenant: "org", Version: "1.0.0", Features: api.Features(),
-		Receives: []string{"patient.updated", "patient.deleted", "payment.received"},
+		Receives: []string{"patient.created", "patient.updated", "patient.deleted", "payment.received"},
 		Sends:    []string{"appointment.created", "appointment.cancelled", "appointment.reminded", "appointment.noshow"},
 	}
 }
@@ -54,7 +54,7 @@ func (Module) Open(_ context.Context, kit module.Kit) (module.Instance, error) {
 	desk := public.New(kit, s, c)
 	office := mailroom.New(kit, s, desk)
 	i := &instance{api: api.New(kit, s, c, desk, office), store: s, pages: pages.New(kit, desk)}
-	i.jobs = slices.Concat(c.Jobs(), office.Jobs(), upkeep.New(kit, s).Jobs())
+	i.jobs = slices.Concat(c.Jobs(), office.Jobs(), upkeep.New(kit, s).Jobs(), i.api.Accounts().Jobs())
 	return i, nil
 }
 
@@ -103,7 +103,9 @@ func (i *instance) Find(ctx context.Context, phone string) ([]module.Match, erro
 
 // Pages implements [module.Pages].
 func (i *instance) Pages() map[string]http.Handler {
-	return map[string]http.Handler{pages.Root: i.pages}
+	all := i.api.Accounts().Pages()
+	all[pages.Root] = i.pages
+	return all
 }
 
 // Handle implements [module.Instance].

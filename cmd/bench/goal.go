@@ -54,6 +54,15 @@ var goals = []goal{
 	{"clinic: the same by FHIR, p95", 20, true, "ms", figureOf("clinic-search", figureFHIRPhone)},
 	{"clinic: the users' list by name, e-mail or phone, p95", 20, true, "ms", figureOf("clinic-search", figureClinicList)},
 	{"clinic: import of 10,000 patients", 30, true, "s", figureOf("clinic-import", figureImport)},
+	{"clinic: peak memory of the hub by then", 200, true, "MB", figureOf("clinic-import", figureImportMemory)},
+	{"clinic: peak memory of the hub after a file ten times as long", 200, true, "MB", figureOf("clinic-import", figureImportTenth)},
+	{"clinic: the latter, of the former", 1.3, true, "×", func(m measured) (float64, bool) {
+		r := m["clinic-import"]
+		if r == nil || r.Figures[figureImportMemory] == 0 {
+			return 0, false
+		}
+		return r.Figures[figureImportTenth] / r.Figures[figureImportMemory], true
+	}},
 	{"idle memory of the hub process", 80, true, "MB", figureOf("gateway-idle", figureIdleMemory)},
 }
 

@@ -33,16 +33,16 @@ type probes struct {
 }
 
 // newApp makes the HTTP server with what every request goes through; publicURL is
-// where its pages are.
-func newApp(publicURL string, log *slog.Logger, p *probes) *fiber.App {
+// where its pages are, uploads has room for the long bodies of all of a process's servers.
+func newApp(publicURL string, log *slog.Logger, p *probes, uploads *httpx.Uploads) *fiber.App {
 	app := fiber.New(fiber.Config{
 		AppName: "hub", DisableStartupMessage: true, BodyLimit: httpx.MaxBody, ReadBufferSize: headerBytes,
-		ReadTimeout: readTimeout, IdleTimeout: idleTimeout, ErrorHandler: httpx.ErrorHandler(log),
+		ReadTimeout: readTimeout, IdleTimeout: idleTimeout, ErrorHandler: uploads.Errors(httpx.ErrorHandler(log)),
 		// fiber reuses its buffers; huma's handlers keep strings of the request.
 		Immutable: true,
 	})
 	httpx.AnswerUnknownMethods(app)
-	app.Use(httpx.RequestIDs(), httpx.Headers(publicURL), recovered(log), p.draining)
+	app.Use(httpx.RequestIDs(), httpx.Headers(publicURL), recovered(log), p.draining, uploads.Handler)
 	return app
 }
 

@@ -23,7 +23,6 @@ import (
 	"integrationhub/hub/internal/egress"
 	"integrationhub/hub/internal/erasure"
 	"integrationhub/hub/internal/files"
-	"integrationhub/hub/internal/httpx"
 	"integrationhub/hub/internal/inbox"
 	"integrationhub/hub/internal/jobs"
 	"integrationhub/hub/internal/keys"
@@ -254,7 +253,7 @@ func (s *Server) open(ctx context.Context, one *hosted, operators *auth.Service,
 func (s *Server) mountProduct(one *hosted, limits keyLimits) error {
 	app := s.app
 	if one.listener != nil {
-		one.app = newApp(s.publicURL(), s.options.Log, s.probes)
+		one.app = newApp(s.publicURL(), s.options.Log, s.probes, s.uploads)
 		app = one.app
 	}
 	s.engine.metrics.Hosted(one.spec.Name, []string{string(inbox.Accepted), string(inbox.Duplicate), string(inbox.Ignored)}, []string{connect.StepStatus, connect.StepRegister})
@@ -267,7 +266,7 @@ func (s *Server) mountProduct(one *hosted, limits keyLimits) error {
 	if err != nil {
 		return err
 	}
-	httpx.BodyLimits(app, mounted.LongBody)
+	s.uploads.BodyLimits(app, mounted.LongBody)
 	if pages, ok := one.instance.(module.Pages); ok {
 		for path, handler := range pages.Pages() {
 			mountPage(s.app, path, s.options.Config.TrustedProxies, handler)

@@ -23,6 +23,7 @@ import (
 	"integrationhub/hub/internal/auth"
 	"integrationhub/hub/internal/egress"
 	"integrationhub/hub/internal/gateway"
+	"integrationhub/hub/internal/httpx"
 	"integrationhub/hub/internal/lookup"
 	"integrationhub/hub/internal/mail"
 	"integrationhub/hub/internal/registry"
@@ -53,6 +54,7 @@ type Server struct {
 	probes   *probes
 	products *products
 	mail     *mail.Outbox
+	uploads  *httpx.Uploads
 	listener net.Listener
 	stopping chan struct{}
 	failed   chan error
@@ -115,7 +117,8 @@ func Start(ctx context.Context, o Options) (_ *Server, err error) {
 		return nil, err
 	}
 	s.probes = &probes{storage: s.storage, version: o.Version}
-	s.app = newApp(s.publicURL(), o.Log, s.probes)
+	s.uploads = httpx.NewUploads(httpx.MaxHeld, time.Now)
+	s.app = newApp(s.publicURL(), o.Log, s.probes, s.uploads)
 	s.app.Get("/health", s.probes.health)
 	s.app.Get("/ready", s.probes.readiness)
 	tracer, err := tracing.New(ctx, o.Config.OTLPEndpoint, o.Version, o.Log)

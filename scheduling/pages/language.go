@@ -3,8 +3,8 @@ package pages
 import (
 	"cmp"
 	"slices"
-	"strconv"
-	"strings"
+
+	find "integrationhub/hub/module/language"
 )
 
 // language is what the pages know of a language. Every text is in [words].
@@ -25,46 +25,23 @@ type language struct {
 // languages are those that the pages speak; the first one where nothing tells.
 var languages = []*language{&portuguese, &english, &spanish}
 
-// spoken finds the language that a tag asks for: the language counts, not the region.
+// spoken finds the language with a tag; nil for "".
 func spoken(tag string) *language {
-	asked, _, _ := strings.Cut(strings.ToLower(strings.TrimSpace(tag)), "-")
-	for _, l := range languages {
-		if base, _, _ := strings.Cut(l.tag, "-"); base == asked {
-			return l
-		}
+	if i := slices.IndexFunc(languages, func(l *language) bool { return l.tag == tag }); i >= 0 {
+		return languages[i]
 	}
 	return nil
-}
-
-// accepted finds the language a browser likes best of those that are spoken.
-func accepted(header string) *language {
-	type wish struct {
-		lang    *language
-		quality float64
-	}
-	var wishes []wish
-	for part := range strings.SplitSeq(header, ",") {
-		tag, parameters, _ := strings.Cut(part, ";")
-		quality := 1.0
-		if q, found := strings.CutPrefix(strings.TrimSpace(parameters), "q="); found {
-			quality, _ = strconv.ParseFloat(q, 64) // 0 for what is none: not wanted
-		}
-		if l := spoken(tag); l != nil && quality > 0 {
-			wishes = append(wishes, wish{l, quality})
-		}
-	}
-	if len(wishes) == 0 {
-		return nil
-	}
-	slices.SortStableFunc(wishes, func(a, b wish) int { return cmp.Compare(b.quality, a.quality) })
-	return wishes[0].lang
 }
 
 // chooseLanguage is the one asked for by the address, else by the browser, else the
 // organization's, else the first.
 func chooseLanguage(asked, header, organization string) (l *language, explicit bool) {
-	if l := spoken(asked); l != nil {
+	var tags []string
+	for _, one := range languages {
+		tags = append(tags, one.tag)
+	}
+	if l := spoken(find.Match(asked, tags...)); l != nil {
 		return l, true
 	}
-	return cmp.Or(accepted(header), spoken(organization), languages[0]), false
+	return spoken(cmp.Or(find.Accepted(header, tags...), find.Match(organization, tags...), tags[0])), false
 }

@@ -139,13 +139,18 @@ func TestFormats(t *testing.T) {
 
 func spaced(s string) string { return strings.ReplaceAll(s, nbsp, " ") }
 
-func TestAcceptedLanguages(t *testing.T) {
+func TestChosenLanguages(t *testing.T) {
 	t.Parallel()
-	for header, want := range map[string]*language{
-		"": nil, "fr": nil, "fr-FR,fr;q=0.9": nil, "en": &english, "de, es;q=0.3, en;q=0.7": &english, "pt;q=0, es;q=0.1": &spanish, "PT-pt": &portuguese,
-		"en;q=x, es;q=0.2": &spanish, ",,;;": nil,
+	for _, one := range []struct {
+		asked, header, organization string
+		want                        *language
+	}{
+		{"", "", "", &portuguese}, {"", "fr-FR,fr;q=0.9", "es-MX", &spanish}, {"", "de, es;q=0.3, en;q=0.7", "pt-BR", &english},
+		{"pt-PT", "en", "es", &portuguese}, {"fr", "", "en", &english},
 	} {
-		require.Same(t, want, accepted(header), header)
+		got, explicit := chooseLanguage(one.asked, one.header, one.organization)
+		require.Same(t, one.want, got, "%+v", one)
+		require.Equal(t, one.asked == "pt-PT", explicit, "%+v", one)
 	}
 }
 

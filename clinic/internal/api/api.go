@@ -29,8 +29,11 @@ type API struct {
 
 // New makes the interface of an opened product.
 func New(kit module.Kit, s *store.Store) *API {
-	return &API{kit, s, accounts.New(kit, refreshPrefix, users{s})}
+	return &API{kit, s, accounts.New(kit, place, users{s})}
 }
+
+// Accounts is the desk that logs users in.
+func (a *API) Accounts() *accounts.Desk { return a.desk }
 
 // Routes registers every row of the table.
 func (a *API) Routes(api huma.API) { a.register(api, a.routes()) }

@@ -18,7 +18,8 @@ import (
 	"integrationhub/hub/module/rest"
 )
 
-const refreshPrefix = "clir_"
+// place is where accounts are the clinic's own.
+var place = accounts.Place{Product: "Clinic", Prefix: "clir_", Page: "/reset-password/clinic"}
 
 // users is where the desk finds them.
 type users struct{ store *store.Store }
@@ -36,6 +37,12 @@ func (u users) Active(ctx context.Context, tx pgx.Tx, user uuid.UUID) (bool, err
 		return false, nil
 	}
 	return row.IsActive, err
+}
+
+// SetPassword implements [accounts.Users].
+func (u users) SetPassword(ctx context.Context, tx pgx.Tx, user uuid.UUID, stored string) error {
+	joined := u.store.Join(tx)
+	return joined.SetPassword(ctx, user, &stored, joined.Now())
 }
 
 // Letter implements [accounts.Users].
@@ -202,18 +209,7 @@ type resetInput struct {
 }
 
 func (a *API) reset(ctx context.Context, in *resetInput) (*messageOutput, error) {
-	hash, err := a.kit.Accounts.HashPassword(ctx, in.Body.NewPassword)
-	if err != nil {
-		return nil, err
-	}
-	err = a.store.InTx(ctx, "setting a password", func(tx *store.Tx) error {
-		user, err := a.desk.UseLink(ctx, tx.Raw, in.Body.Token)
-		if err != nil {
-			return err
-		}
-		return tx.SetPassword(ctx, user, &hash, tx.Now())
-	})
-	return &messageOutput{Message{"Password updated"}}, err
+	return &messageOutput{Message{"Password updated"}}, a.desk.SetPassword(ctx, in.Body.Token, in.Body.NewPassword)
 }
 
 func (a *API) me(ctx context.Context, _ *struct{}) (*userOutput, error) {

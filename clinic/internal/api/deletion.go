@@ -90,5 +90,8 @@ func (a *API) acknowledgeDeletion(ctx context.Context, in *acknowledgeInput) (*d
 		return nil, err
 	}
 	done, err := a.store.AcknowledgeDeletion(ctx, at, in.ID, in.Product, note, who.UserID)
+	if err == nil {
+		module.Concerns(ctx, done.PatientID.String())
+	}
 	return deletionOf(done), err
 }

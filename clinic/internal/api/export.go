@@ -5,7 +5,9 @@ import (
 	"context"
 	"encoding/csv"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"reflect"
 	"strings"
 	"time"
@@ -17,6 +19,7 @@ import (
 	"integrationhub/clinic/internal/store"
 	"integrationhub/clinic/internal/store/dbgen"
 	"integrationhub/hub"
+	"integrationhub/hub/module"
 	"integrationhub/hub/module/dberr"
 	"integrationhub/hub/module/rest"
 )
@@ -45,6 +48,13 @@ type Export struct {
 	Interactions []Interaction `json:"interactions" nullable:"false"`
 }
 
+// exportHead is how an [Export] begins.
+type exportHead struct {
+	ExportedAt time.Time    `json:"exported_at"`
+	Clinic     ExportClinic `json:"clinic"`
+	Patient    Patient      `json:"patient"`
+}
+
 // ExportClinic is whose patient it is.
 type ExportClinic struct {
 	ID   uuid.UUID `json:"id"`
@@ -67,20 +77,30 @@ func (a *API) export(api huma.API, op huma.Operation) {
 		},
 	}}
 	huma.Register(api, op, func(ctx context.Context, in *exportInput) (*exportOutput, error) {
-		media, body, err := a.exported(ctx, in)
+		media, write, err := a.exported(ctx, in)
 		if err != nil {
 			return nil, dberr.Failed(op.OperationID, err)
 		}
 		extension := map[string]string{"csv": "csv", "fhir": "json", "json": "json"}[in.Format]
-		return &exportOutput{fmt.Sprintf(`attachment; filename="patient-%s.%s"`, in.ID, extension), func(c huma.Context) {
-			c.SetHeader("Content-Type", media)
-			_, _ = c.BodyWriter().Write(body) // the caller has gone, where it fails
-		}}, nil
+		return &exportOutput{fmt.Sprintf(`attachment; filename="patient-%s.%s"`, in.ID, extension), a.streamed(op, media, write)}, nil
 	})
 }
 
-// exported writes everything down.
-func (a *API) exported(ctx context.Context, in *exportInput) (media string, body []byte, err error) {
+// writing writes an answer while it reads what it is about.
+type writing func(ctx context.Context, w io.Writer) error
+
+// streamed sends what is written.
+func (a *API) streamed(op huma.Operation, media string, write writing) func(huma.Context) {
+	return func(c huma.Context) {
+		c.SetHeader("Content-Type", media)
+		module.Stream(c, write, func(err error) {
+			a.kit.Log.Error("an answer broke off", "operation", op.OperationID, "error", err)
+		})
+	}
+}
+
+// exported begins to write everything down.
+func (a *API) exported(ctx context.Context, in *exportInput) (media string, write writing, err error) {
 	at, _, err := scope(ctx)
 	if err != nil {
 		return "", nil, err
@@ -97,112 +117,190 @@ func (a *API) exported(ctx context.Context, in *exportInput) (media string, body
 		if err != nil {
 			return "", nil, err
 		}
-		bundle, err := a.allOf(ctx, f, in.ID.String())
-		if err != nil {
-			return "", nil, err
-		}
-		body, err = json.Marshal(bundle)
-		return fhir.MediaType, body, err
+		write, err = a.bundle(ctx, f, in.ID.String())
+		return fhir.MediaType, write, err
 	}
-	all, err := a.collect(ctx, at, row)
+	clinic, err := a.store.Clinic(ctx, at.Clinic)
 	if err != nil {
 		return "", nil, err
 	}
+	shown, err := a.shown(ctx, at, row)
+	if err != nil {
+		return "", nil, err
+	}
+	of := exportHead{ExportedAt: a.kit.Now().UTC(), Clinic: ExportClinic{clinic.ID, clinic.Name}, Patient: shown[0]}
 	if in.Reveal != "" {
-		if all.Patient.CPF, err = a.reveal(ctx, at, row); err != nil {
+		if of.Patient.CPF, err = a.reveal(ctx, at, row); err != nil {
 			return "", nil, err
 		}
 	}
+	q := store.Search{Scope: at, Patient: &row.ID, Limit: everythingPage, Uncounted: true}
 	if in.Format == "csv" {
-		body, err = all.table()
-		return "text/csv; charset=utf-8", body, err
+		return "text/csv; charset=utf-8", func(ctx context.Context, w io.Writer) error { return a.writeTable(ctx, w, of, q) }, nil
 	}
-	body, err = json.Marshal(all)
-	return "application/json", body, err
+	return "application/json", func(ctx context.Context, w io.Writer) error { return a.writeObject(ctx, w, of, q) }, nil
 }
 
-func (a *API) collect(ctx context.Context, at store.Scope, row dbgen.Patient) (Export, error) {
-	clinic, err := a.store.Clinic(ctx, at.Clinic)
-	if err != nil {
-		return Export{}, err
+// everythingPage is how many of a patient's things are held at a time: records may be long.
+const everythingPage = 50
+
+// each reads all pages of a search, and hands over what it finds as it is shown.
+func each[Row, Shown any](ctx context.Context, q store.Search, find func(context.Context, store.Search) ([]Row, int, error), id func(Row) uuid.UUID,
+	convert func(Row) (Shown, error), take func(Shown) error,
+) error {
+	for {
+		rows, _, err := find(ctx, q)
+		if err != nil {
+			return err
+		}
+		for _, row := range rows {
+			one, err := convert(row)
+			if err == nil {
+				err = take(one)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		if len(rows) < q.Limit {
+			return nil
+		}
+		q.After = id(rows[len(rows)-1])
 	}
-	shown, err := a.shown(ctx, at, row)
-	if err != nil {
-		return Export{}, err
-	}
-	all := Export{ExportedAt: a.kit.Now().UTC(), Clinic: ExportClinic{clinic.ID, clinic.Name}, Patient: shown[0]}
-	q := store.Search{Scope: at, Patient: &row.ID, Limit: everythingPage, Uncounted: true}
-	if all.Records, err = every(ctx, q, a.store.FindRecords, func(r dbgen.Record) uuid.UUID { return r.ID }, a.recordOf); err != nil {
-		return all, err
-	}
-	all.Appointments, err = every(ctx, q, a.store.FindAppointments, func(r dbgen.Appointment) uuid.UUID { return r.ID }, sure(appointmentOf))
-	if err != nil {
-		return all, err
-	}
-	if all.Payments, err = every(ctx, q, a.store.FindPayments, func(r dbgen.Payment) uuid.UUID { return r.ID }, sure(paymentOf)); err != nil {
-		return all, err
-	}
-	all.Interactions, err = every(ctx, q, a.store.FindInteractions, func(r dbgen.Interaction) uuid.UUID { return r.ID }, sure(interactionOf))
-	return all, err
 }
 
 func sure[A, B any](convert func(A) B) func(A) (B, error) {
 	return func(a A) (B, error) { return convert(a), nil }
 }
 
-// every reads all pages of a search.
-func every[Row, Shown any](ctx context.Context, q store.Search, find func(context.Context, store.Search) ([]Row, int, error), id func(Row) uuid.UUID, convert func(Row) (Shown, error)) ([]Shown, error) {
-	all := []Shown{}
-	for {
-		rows, _, err := find(ctx, q)
-		if err != nil {
-			return nil, err
-		}
-		for _, row := range rows {
-			one, err := convert(row)
-			if err != nil {
-				return nil, err
-			}
-			all = append(all, one)
-		}
-		if len(rows) < q.Limit {
-			return all, nil
-		}
-		q.After = id(rows[len(rows)-1])
-	}
+// things hands over all that a patient has, kind by kind; begin is called before each.
+type things struct {
+	begin       func(kind string) error
+	record      func(Record) error
+	appointment func(Appointment) error
+	payment     func(Payment) error
+	interaction func(Interaction) error
 }
 
-// table writes an export as one table for a spreadsheet: a row for each thing.
-func (e Export) table() ([]byte, error) {
-	var b bytes.Buffer
-	b.WriteString("\ufeff") // spreadsheets take other files for Latin-1
-	w := csv.NewWriter(&b)
-	rows := [][]string{
-		{"kind", "id", "date", "type", "professional", "status", "amount", "summary", "content"},
-		{"patient", e.Patient.ID.String(), text(e.Patient.BirthDate), "", "", e.Patient.Status, e.Patient.BalanceDue.String(), e.Patient.Name, e.Patient.contact()},
+func (a *API) walk(ctx context.Context, q store.Search, to things) error {
+	for _, kind := range []struct {
+		name string
+		read func() error
+	}{
+		{"records", func() error {
+			return each(ctx, q, a.store.FindRecords, func(r dbgen.Record) uuid.UUID { return r.ID }, a.recordOf, to.record)
+		}},
+		{"appointments", func() error {
+			return each(ctx, q, a.store.FindAppointments, func(r dbgen.Appointment) uuid.UUID { return r.ID }, sure(appointmentOf), to.appointment)
+		}},
+		{"payments", func() error {
+			return each(ctx, q, a.store.FindPayments, func(r dbgen.Payment) uuid.UUID { return r.ID }, sure(paymentOf), to.payment)
+		}},
+		{"interactions", func() error {
+			return each(ctx, q, a.store.FindInteractions, func(r dbgen.Interaction) uuid.UUID { return r.ID }, sure(interactionOf), to.interaction)
+		}},
+	} {
+		if err := to.begin(kind.name); err != nil {
+			return err
+		}
+		if err := kind.read(); err != nil {
+			return err
+		}
 	}
-	for _, r := range e.Records {
-		rows = append(rows, []string{"record", r.ID.String(), r.Date, r.Type, r.Professional, string(r.Sensitivity), "", r.Summary, r.Content})
+	return nil
+}
+
+// series writes the members of a JSON array.
+type series struct {
+	w    io.Writer
+	rest bool // something stands before
+}
+
+func (s *series) add(value any) error {
+	raw, err := json.Marshal(value)
+	if err != nil {
+		return fmt.Errorf("writing an export: %w", err)
 	}
-	for _, r := range e.Appointments {
-		rows = append(rows, []string{"appointment", r.ID.String(), r.Datetime.Format(time.RFC3339), r.Service, r.Professional, string(r.Status), "", "", text(r.Reason)})
+	if s.rest {
+		raw = append([]byte(","), raw...)
 	}
-	for _, r := range e.Payments {
-		rows = append(rows, []string{"payment", r.ID.String(), r.DueDate, text(r.Method), "", string(r.Status), r.Amount.String(), r.Description, ""})
+	s.rest = true
+	_, err = s.w.Write(raw)
+	return err
+}
+
+func member[T any](s *series) func(T) error { return func(one T) error { return s.add(one) } }
+
+// opened writes a JSON object without its end.
+func opened(w io.Writer, value any) error {
+	raw, err := json.Marshal(value)
+	if err == nil {
+		_, err = w.Write(bytes.TrimSuffix(raw, []byte("}")))
 	}
-	for _, r := range e.Interactions {
-		rows = append(rows, []string{"interaction", r.ID.String(), r.OccurredAt.Format(time.RFC3339), r.Type, r.Source, "", "", r.Summary, ""})
+	return err
+}
+
+// writeObject writes an [Export].
+func (a *API) writeObject(ctx context.Context, w io.Writer, of exportHead, q store.Search) error {
+	if err := opened(w, of); err != nil {
+		return err
 	}
-	for _, row := range rows {
+	list := &series{w: w}
+	begun := false
+	err := a.walk(ctx, q, things{
+		begin: func(kind string) error {
+			end := ""
+			if begun {
+				end = "]"
+			}
+			begun, list.rest = true, false
+			_, err := fmt.Fprintf(w, "%s,%q:[", end, kind)
+			return err
+		},
+		record: member[Record](list), appointment: member[Appointment](list), payment: member[Payment](list), interaction: member[Interaction](list),
+	})
+	if err == nil {
+		_, err = io.WriteString(w, "]}")
+	}
+	return err
+}
+
+// writeTable writes an export as one table for a spreadsheet: a row for each thing.
+func (a *API) writeTable(ctx context.Context, w io.Writer, of exportHead, q store.Search) error {
+	if _, err := io.WriteString(w, "\ufeff"); err != nil { // spreadsheets take other files for Latin-1
+		return err
+	}
+	table := csv.NewWriter(w)
+	write := func(row ...string) error {
 		for i := range row {
 			row[i] = cell(row[i])
 		}
-		if err := w.Write(row); err != nil {
-			return nil, fmt.Errorf("writing a table: %w", err)
-		}
+		return table.Write(row)
 	}
-	w.Flush()
-	return b.Bytes(), w.Error()
+	err := errors.Join(
+		write("kind", "id", "date", "type", "professional", "status", "amount", "summary", "content"),
+		write("patient", of.Patient.ID.String(), text(of.Patient.BirthDate), "", "", of.Patient.Status, of.Patient.BalanceDue.String(), of.Patient.Name, of.Patient.contact()),
+	)
+	if err != nil {
+		return err
+	}
+	err = a.walk(ctx, q, things{
+		begin: func(string) error { return nil },
+		record: func(r Record) error {
+			return write("record", r.ID.String(), r.Date, r.Type, r.Professional, string(r.Sensitivity), "", r.Summary, r.Content)
+		},
+		appointment: func(r Appointment) error {
+			return write("appointment", r.ID.String(), r.Datetime.Format(time.RFC3339), r.Service, r.Professional, string(r.Status), "", "", text(r.Reason))
+		},
+		payment: func(r Payment) error {
+			return write("payment", r.ID.String(), r.DueDate, text(r.Method), "", string(r.Status), r.Amount.String(), r.Description, "")
+		},
+		interaction: func(r Interaction) error {
+			return write("interaction", r.ID.String(), r.OccurredAt.Format(time.RFC3339), r.Type, r.Source, "", "", r.Summary, "")
+		},
+	})
+	table.Flush()
+	return errors.Join(err, table.Error())
 }
 
 // contact is how to reach a patient, and the tax id as it is shown.

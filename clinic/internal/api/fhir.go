@@ -37,7 +37,7 @@ func (a *API) fhirRows() []route {
 		{get, f + "/Patient", reader, 200, "fhir.search-patients", "Search Patient", fhirHandle(a, a.searchFHIRPatients)},
 		{post, f + "/Patient/_search", reader, 200, "fhir.find-patients", "Search Patient, with what names a person in the body and not in the address", fhirFormHandle(a, a.postFHIRPatients)},
 		{get, f + "/Patient/{id}", reader, 200, "fhir.read-patient", "Read a Patient", fhirHandle(a, a.readFHIR(a.fhirPatients))},
-		{get, f + "/Patient/{id}/$everything", reader, 200, "fhir.everything", "All of a patient's resources", fhirHandle(a, a.everything)},
+		{get, f + "/Patient/{id}/$everything", reader, 200, "fhir.everything", "All of a patient's resources", a.everything},
 		{get, f + "/Appointment", reader, 200, "fhir.search-appointments", "Search Appointment", fhirHandle(a, a.searchFHIR(a.fhirAppointments))},
 		{get, f + "/Appointment/{id}", reader, 200, "fhir.read-appointment", "Read an Appointment", fhirHandle(a, a.readFHIR(a.fhirAppointments))},
 		{get, f + "/Encounter", reader, 200, "fhir.search-encounters", "Search Encounter: appointments that took place", fhirHandle(a, a.searchFHIR(a.fhirEncounters))},

@@ -15,6 +15,7 @@ import (
 	"integrationhub/clinic/internal/care"
 	"integrationhub/clinic/internal/fhir"
 	"integrationhub/clinic/internal/store"
+	"integrationhub/hub/module/brazil"
 )
 
 // fhirPatientSearch is a search by GET: addresses end up in logs, which is why what
@@ -129,7 +130,7 @@ func (a *API) searchFHIRPatients(ctx context.Context, in *fhirPatientSearch) (an
 		in.Phone = in.Telecom
 	}
 	if in.Phone != "" {
-		number := care.E164(in.Phone)
+		number := care.E164(brazil.Asked(in.Phone))
 		if number == "" {
 			return nil, misread("phone", "must be a phone number of 8 to 15 digits")
 		}

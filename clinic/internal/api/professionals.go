@@ -51,12 +51,20 @@ func (f *professionalFields) into(p *dbgen.Professional) error {
 	return wrong.Err()
 }
 
-func (a *API) listProfessionals(ctx context.Context, _ *struct{}) (*struct{ Body []Professional }, error) {
+// plainPage asks for a page of a short list that is answered without counts.
+type plainPage struct {
+	Page    int `query:"page" minimum:"1" maximum:"100000" default:"1"`
+	PerPage int `query:"per_page" minimum:"1" maximum:"500" default:"500" doc:"A page that is not full is the last"`
+}
+
+func (p plainPage) offset() int { return (p.Page - 1) * p.PerPage }
+
+func (a *API) listProfessionals(ctx context.Context, in *plainPage) (*struct{ Body []Professional }, error) {
 	at, _, err := scope(ctx)
 	if err != nil {
 		return nil, err
 	}
-	rows, err := a.store.ListProfessionals(ctx, at.Clinic, at.Env)
+	rows, err := a.store.ListProfessionals(ctx, dbgen.ListProfessionalsParams{ClinicID: at.Clinic, Env: at.Env, RowLimit: in.PerPage, RowOffset: in.offset()})
 	return &struct{ Body []Professional }{rest.Map(rows, professionalOf)}, err
 }
 

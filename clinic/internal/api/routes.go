@@ -8,8 +8,11 @@ import (
 	"integrationhub/hub/module/rest"
 )
 
-// Features are what the clinic offers connected products, as document 3 names it;
-// also the scopes of its keys.
+// Features are what the clinic offers connected products, as document 3 lists it;
+// also the scopes of its keys. No call asks for the last two: what a key with
+// payment.read learns of payments comes in events and in balance_due, which document 3
+// has in every answer to patient.search, and a clinic's messages are written and sent
+// by the messaging product it is connected to.
 func Features() []string {
 	return []string{featurePatientSearch, featurePatientRead, featureRecordRead, featureAppointmentRead, featurePaymentRead, featureMessageSend}
 }

@@ -10,6 +10,7 @@ import (
 	"integrationhub/clinic/internal/store"
 	"integrationhub/clinic/internal/store/dbgen"
 	"integrationhub/hub/module"
+	"integrationhub/hub/module/brazil"
 	"integrationhub/hub/module/rest"
 )
 
@@ -47,6 +48,7 @@ func (a *API) searchPatients(ctx context.Context, in *searchPatientsInput) (*sea
 	if err != nil {
 		return nil, err
 	}
+	in.Phone = brazil.Asked(in.Phone)
 	var wrong rest.Faults
 	needPhone(&wrong, in.Phone, "query.phone")
 	if err := wrong.Err(); err != nil {

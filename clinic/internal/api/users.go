@@ -102,12 +102,12 @@ func (a *API) updateClinic(ctx context.Context, in *clinicInput) (*clinicOutput,
 	return &clinicOutput{clinicOf(done)}, err
 }
 
-func (a *API) listUsers(ctx context.Context, _ *struct{}) (*struct{ Body []User }, error) {
+func (a *API) listUsers(ctx context.Context, in *plainPage) (*struct{ Body []User }, error) {
 	at, _, err := scope(ctx)
 	if err != nil {
 		return nil, err
 	}
-	rows, err := a.store.ListUsers(ctx, at.Clinic)
+	rows, err := a.store.ListUsers(ctx, at.Clinic, in.PerPage, in.offset())
 	return &struct{ Body []User }{rest.Map(rows, userOf)}, err
 }
 

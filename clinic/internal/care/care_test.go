@@ -10,27 +10,6 @@ import (
 	"integrationhub/clinic/internal/care"
 )
 
-func TestE164(t *testing.T) {
-	t.Parallel()
-	for text, want := range map[string]string{
-		"+5511987654321": "+5511987654321", "5511987654321": "+5511987654321", "11987654321": "+5511987654321", "1133334444": "+551133334444",
-		"011 98765-4321": "+5511987654321", " 5511987654321": "+5511987654321", " 12125551234": "+12125551234", "+1 (212) 555-1234": "+12125551234",
-		"12345678": "+12345678", "1234567": "", "+1234567890123456": "", "": "", "abc": "", "0800-FLOWERS": "", "+55 11 98765-4321 ramal 7": "",
-	} {
-		require.Equal(t, want, care.E164(text), "%q", text)
-	}
-}
-
-func TestPhoneKey(t *testing.T) {
-	t.Parallel()
-	for number, want := range map[string]string{
-		"+5511987654321": "+551187654321", "+551187654321": "+551187654321", "+5511912345678": "+551112345678",
-		"+5511933334444": "+5511933334444", "+551133334444": "+551133334444", "+12125551234": "+12125551234", "+34987654321": "+34987654321",
-	} {
-		require.Equal(t, want, care.PhoneKey(number), number)
-	}
-}
-
 func TestCPF(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{

@@ -64,6 +64,12 @@ func Searchset(f Found) Bundle {
 	return b
 }
 
+// EntryOf is a resource as an entry of a searchset, as what was asked for.
+func EntryOf(base string, r Resource) Entry {
+	kind, id := r.Name()
+	return Entry{FullURL: base + "/" + kind + "/" + id, Resource: r, Search: &Search{modeMatch}}
+}
+
 // OperationOutcome is http://hl7.org/fhir/R4/operationoutcome.html: how errors are told.
 type OperationOutcome struct {
 	Base

@@ -68,7 +68,7 @@ var parameters = map[string]string{
 	"replays.list": "limit cursor", "replays.get": "id", "replays.cancel": "id",
 	"stats.get":    "from to bucket product tenant_id endpoint_id integration_id",
 	"lookup.phone": "phone",
-	"audit.list":   "limit cursor actor_id action resource tenant_id since until",
+	"audit.list":   "limit cursor actor_id action resource tenant_id subject_id since until",
 	"dev.mail":     "limit cursor to",
 }
 

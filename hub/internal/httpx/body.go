@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/gofiber/fiber/v2"
-	"github.com/valyala/fasthttp"
 
 	"integrationhub/hub"
 )
@@ -17,29 +16,6 @@ const MaxBody = 1 << 20
 
 // longTimeout is how long a request with a long body may take to arrive.
 const longTimeout = 3 * time.Minute
-
-// BodyLimits lets forms be longer than fiber's BodyLimit where limit, which is asked
-// once a request's headers are there, gives a number of bytes; 0 changes nothing. Call
-// it before the app listens; a later call adds to an earlier one.
-func BodyLimits(app *fiber.App, limit func(method, path, authorization string) int) {
-	server := app.Server()
-	before := server.HeaderReceived
-	form := []byte(fiber.MIMEMultipartForm)
-	server.HeaderReceived = func(header *fasthttp.RequestHeader) fasthttp.RequestConfig {
-		if !bytes.HasPrefix(header.ContentType(), form) {
-			return fasthttp.RequestConfig{} // nearly all of them: no time to lose
-		}
-		path, _, _ := bytes.Cut(header.RequestURI(), []byte("?"))
-		most := limit(string(header.Method()), string(path), string(header.Peek(fiber.HeaderAuthorization)))
-		switch {
-		case most > 0:
-			return fasthttp.RequestConfig{ReadTimeout: longTimeout, MaxRequestBodySize: most}
-		case before != nil:
-			return before(header)
-		}
-		return fasthttp.RequestConfig{}
-	}
-}
 
 // JSONBody gives the request's body as it was sent, after the rules that need no
 // look inside: at most [MaxBody] (413), not compressed (415), declared as

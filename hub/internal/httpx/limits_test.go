@@ -1,12 +1,16 @@
 package httpx
 
 import (
+	"bufio"
 	"io"
 	"log/slog"
 	"net"
 	"net/http"
+	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/gofiber/fiber/v2"
 	"github.com/stretchr/testify/require"
@@ -16,14 +20,16 @@ import (
 // else; chunked or not.
 func TestBodyLimits(t *testing.T) {
 	t.Parallel()
-	app := fiber.New(fiber.Config{DisableStartupMessage: true, BodyLimit: 100, ErrorHandler: ErrorHandler(slog.New(slog.DiscardHandler))})
+	uploads := NewUploads(1<<20, time.Now)
+	app := fiber.New(fiber.Config{DisableStartupMessage: true, BodyLimit: 100, ErrorHandler: uploads.Errors(ErrorHandler(slog.New(slog.DiscardHandler)))})
+	app.Use(uploads.Handler)
 	app.All("/*", func(c *fiber.Ctx) error { return c.SendStatus(http.StatusNoContent) })
 	for request, most := range map[string]int{"POST /one": 200, "PUT /two": 300} {
-		BodyLimits(app, func(method, path, authorization string) int {
-			if method+" "+path != request || authorization != "Bearer me" {
-				return 0
+		uploads.BodyLimits(app, func(method, path, authorization string) Admission {
+			if method+" "+path != request || authorization != "Bearer me" && authorization != "Bearer staff" {
+				return Admission{}
 			}
-			return most
+			return Admission{Most: most, AdminOnly: authorization == "Bearer staff"}
 		})
 	}
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -50,6 +56,8 @@ func TestBodyLimits(t *testing.T) {
 		{"PUT", "/two", form, "me", 301, 413, `"file_too_large"`},
 		{"POST", "/three", form, "me", 100, 204, ""},
 		{"POST", "/three", form, "me", 101, 413, `"file_too_large"`},
+		{"POST", "/one", form, "staff", 150, 403, `"admin_only"`},
+		{"POST", "/one", form, "staff", 100, 204, ""},
 		{"POST", "/one/", form, "me", 101, 413, `"file_too_large"`},
 	} {
 		for _, chunked := range []bool{false, true} {
@@ -66,6 +74,10 @@ func TestBodyLimits(t *testing.T) {
 			text, err := io.ReadAll(res.Body)
 			require.NoError(t, err)
 			require.NoError(t, res.Body.Close())
+			if chunked && one.status == 403 { // nor who sent it
+				require.Equal(t, 413, res.StatusCode)
+				continue
+			}
 			require.Equal(t, one.status, res.StatusCode, "%v, chunked %t: %s", one, chunked, text)
 			code := one.code
 			if chunked { // what it was is not known any more when its length is
@@ -74,6 +86,69 @@ func TestBodyLimits(t *testing.T) {
 			require.Contains(t, string(text), code)
 		}
 	}
+	require.NoError(t, app.Shutdown())
+	require.NoError(t, <-done)
+}
+
+// Long bodies find no room where others have it: refused before they are read, and let in
+// once the others are done, have broken off, or time is over.
+func TestRoomForUploads(t *testing.T) {
+	t.Parallel()
+	var clock atomic.Int64
+	uploads := NewUploads(500, func() time.Time { return time.Unix(clock.Load(), 0) })
+	app := fiber.New(fiber.Config{DisableStartupMessage: true, BodyLimit: 100, ErrorHandler: uploads.Errors(ErrorHandler(slog.New(slog.DiscardHandler)))})
+	app.Use(uploads.Handler)
+	app.All("/*", func(c *fiber.Ctx) error { return c.SendStatus(http.StatusNoContent) })
+	uploads.BodyLimits(app, func(string, string, string) Admission { return Admission{Most: 300} })
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	done := make(chan error, 1)
+	go func() { done <- app.Listener(Linger(listener)) }()
+	begin := func(length int) net.Conn {
+		conn, err := net.Dial("tcp", listener.Addr().String())
+		require.NoError(t, err)
+		_, err = io.WriteString(conn, "POST / HTTP/1.1\r\nHost: x\r\nContent-Type: multipart/form-data; boundary=x\r\nX-Hub-Upload: mine\r\nContent-Length: "+strconv.Itoa(length)+"\r\n\r\n")
+		require.NoError(t, err)
+		return conn
+	}
+	holds := func(bytes int) {
+		t.Helper()
+		require.Eventually(t, func() bool { return uploads.Held() == bytes }, 30*time.Second, time.Millisecond, "%d held", bytes)
+	}
+	answered := func(conn net.Conn) *http.Response {
+		require.NoError(t, conn.SetReadDeadline(time.Now().Add(30*time.Second)))
+		res, err := http.ReadResponse(bufio.NewReader(conn), nil)
+		require.NoError(t, err)
+		require.NoError(t, res.Body.Close())
+		return res
+	}
+	first := begin(300)
+	holds(300)
+	refused := begin(201)
+	res := answered(refused)
+	require.Equal(t, 503, res.StatusCode)
+	require.Equal(t, "10", res.Header.Get("Retry-After"))
+	require.NoError(t, refused.Close())
+	holds(300)
+	second := begin(200)
+	holds(500)
+	const part, end = "--x\r\nContent-Disposition: form-data; name=f\r\n\r\n", "\r\n--x--\r\n"
+	_, err = io.WriteString(second, part+strings.Repeat("x", 200-len(part+end))+end)
+	require.NoError(t, err)
+	require.Equal(t, 204, answered(second).StatusCode)
+	holds(300)
+	require.NoError(t, second.Close())
+	third := begin(200)
+	holds(500)
+	_, err = io.WriteString(third, part)
+	require.NoError(t, err)
+	require.NoError(t, third.Close()) // breaks off
+	require.NoError(t, first.Close())
+	// What such leave behind, at the latest, ends when no more of them would be read.
+	clock.Add(int64(longTimeout/time.Second) + 1)
+	fourth := begin(300)
+	holds(300)
+	require.NoError(t, fourth.Close())
 	require.NoError(t, app.Shutdown())
 	require.NoError(t, <-done)
 }

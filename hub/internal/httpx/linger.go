@@ -56,6 +56,12 @@ func lingerAfter(c *fiber.Ctx, status int) {
 	if status != http.StatusRequestEntityTooLarge && status != http.StatusRequestHeaderFieldsTooLarge {
 		return
 	}
+	unreadBody(c)
+}
+
+// unreadBody has the connection read what the client still sends, so that it can read
+// the answer.
+func unreadBody(c *fiber.Ctx) {
 	if conn, ok := c.Context().Conn().(*lingerConn); ok {
 		conn.unread.Store(true)
 	}

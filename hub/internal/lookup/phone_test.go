@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"integrationhub/hub"
+	"integrationhub/hub/hubtest"
 	"integrationhub/hub/internal/lookup"
 )
 
@@ -29,6 +30,18 @@ func TestParse(t *testing.T) {
 		phone, err := lookup.Parse(text)
 		require.NoError(t, err, text)
 		require.Equal(t, want, phone.Forms, text)
+	}
+	for _, one := range hubtest.Phones {
+		want := []string{one.E164}
+		if one.Short != "" {
+			want = append(want, one.Short)
+			phone, err := lookup.Parse(one.Short)
+			require.NoError(t, err, one.Short)
+			require.Equal(t, want, phone.Forms, one.Short)
+		}
+		phone, err := lookup.Parse(one.Written)
+		require.NoError(t, err, one.Written)
+		require.Equal(t, want, phone.Forms, one.Written)
 	}
 	phone, err := lookup.Parse("11987654321")
 	require.NoError(t, err)

@@ -78,7 +78,7 @@ type Product struct {
 	api      huma.API
 	// documentOnly documents what is served by fiber handlers of their own.
 	documentOnly huma.API
-	long         map[string]int // see LongBody
+	long         map[string]longBody // see LongBody
 }
 
 // integrations is where the integration interface lies under a product's base.

@@ -17,10 +17,17 @@ import (
 // admissionTime is how long finding out who wants to send a long body may take.
 const admissionTime = 5 * time.Second
 
+// longBody is how long a body may be, in bytes, and whether only administrators may send
+// it.
+type longBody struct {
+	most  int
+	admin bool
+}
+
 // longBodies are the paths of the operations that take bodies over [httpx.MaxBody],
 // and how long those may be.
-func longBodies(product, base string, document *huma.OpenAPI) (map[string]int, error) {
-	limits := make(map[string]int)
+func longBodies(product, base string, document *huma.OpenAPI) (map[string]longBody, error) {
+	limits := make(map[string]longBody)
 	for path, item := range document.Paths {
 		op := item.Post
 		if op == nil || op.MaxBodyBytes <= httpx.MaxBody {
@@ -29,26 +36,28 @@ func longBodies(product, base string, document *huma.OpenAPI) (map[string]int, e
 		if strings.Contains(path, "{") {
 			return nil, fmt.Errorf("mounting %s: %s has a body limit of its own and a path with parameters", product, op.OperationID)
 		}
-		limits[base+path] = int(op.MaxBodyBytes)
+		limits[base+path] = longBody{int(op.MaxBodyBytes), accessOf(op.Security).admin}
 	}
 	return limits, nil
 }
 
 // LongBody tells, before a request's body is read, how long it may be where that is
 // more than [httpx.MaxBody]: an operation takes such bodies and a user of the product
-// sends it. 0 for all others: nobody unknown makes the hub hold that much.
-func (p *Product) LongBody(method, path, authorization string) int {
-	limit := p.long[path]
+// who may call it sends it. For all others nothing: nobody unknown makes the hub hold
+// that much.
+func (p *Product) LongBody(method, path, authorization string) httpx.Admission {
+	long := p.long[path]
 	token, bearer := strings.CutPrefix(authorization, "Bearer ")
-	if limit == 0 || method != fiber.MethodPost || !bearer || !plainToken(token) {
-		return 0
+	if long.most == 0 || method != fiber.MethodPost || !bearer || !plainToken(token) {
+		return httpx.Admission{}
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), admissionTime)
 	defer cancel()
-	if _, err := p.instance.Authenticate(ctx, token); err != nil {
-		return 0
+	caller, err := p.instance.Authenticate(ctx, token)
+	if err != nil {
+		return httpx.Admission{}
 	}
-	return limit
+	return httpx.Admission{Most: long.most, AdminOnly: long.admin && !caller.Admin}
 }
 
 // checkForm refuses what is no form of a media type, and forms that are compressed:

@@ -32,6 +32,7 @@ type API struct {
 	store    *store.Store
 	cashier  *cashier.Cashier
 	desk     *public.Desk
+	office   *mailroom.Office
 	accounts *accounts.Desk
 	pictures *picture.Intake
 	rows     []route
@@ -39,13 +40,16 @@ type API struct {
 
 // New makes the interface of an opened product.
 func New(kit module.Kit, s *store.Store, c *cashier.Cashier, desk *public.Desk, office *mailroom.Office) *API {
-	a := &API{kit: kit, store: s, cashier: c, desk: desk, accounts: accounts.New(kit, refreshPrefix, users{s, office}), pictures: picture.NewIntake()}
+	a := &API{kit: kit, store: s, cashier: c, desk: desk, office: office, accounts: accounts.New(kit, place, users{s, office}), pictures: picture.NewIntake()}
 	a.rows = append(a.routes(), a.additions()...)
 	if kit.Settings.Development {
 		a.rows = append(a.rows, a.developers()...)
 	}
 	return a
 }
+
+// Accounts is the desk that logs users in.
+func (a *API) Accounts() *accounts.Desk { return a.accounts }
 
 // Routes registers every row of the table.
 func (a *API) Routes(api huma.API) { a.register(api, a.rows) }
@@ -98,13 +102,16 @@ func told(err error) error {
 	return &with
 }
 
-// Names of [rest] in requests and answers.
-type (
-	none        = rest.None
-	ByID        = rest.ByID   //nolint:revive // it gives an embedded field its name
-	Paging      = rest.Paging //nolint:revive
-	Page[T any] = rest.Page[T]
-)
+type none = rest.None
+
+// ByID is the path of a single thing.
+type ByID = rest.ByID
+
+// Paging asks for a page of a list.
+type Paging = rest.Paging
+
+// Page is one page of a list.
+type Page[T any] = rest.Page[T]
 
 // caller is who is signed in.
 func caller(ctx context.Context) (module.Caller, error) {

@@ -20,7 +20,8 @@ import (
 	"integrationhub/scheduling/internal/store/dbgen"
 )
 
-const refreshPrefix = "schr_"
+// place is where accounts are the scheduling service's own.
+var place = accounts.Place{Product: "Scheduling", Prefix: "schr_", Page: "/reset-password"}
 
 // users is where the desk for accounts finds them.
 type users struct {
@@ -41,6 +42,12 @@ func (u users) Active(ctx context.Context, tx pgx.Tx, user uuid.UUID) (bool, err
 		return false, nil
 	}
 	return row.IsActive, err
+}
+
+// SetPassword implements [accounts.Users].
+func (u users) SetPassword(ctx context.Context, tx pgx.Tx, user uuid.UUID, stored string) error {
+	joined := u.store.Join(tx)
+	return joined.SetPassword(ctx, dbgen.SetPasswordParams{ID: user, PasswordHash: &stored, UpdatedAt: joined.Now()})
 }
 
 // Letter implements [accounts.Users].
@@ -253,18 +260,7 @@ func (a *API) reset(ctx context.Context, in *resetInput) (*messageOutput, error)
 	if password == "" {
 		return nil, hub.Invalid("body.new_password", "is required")
 	}
-	hash, err := a.kit.Accounts.HashPassword(ctx, password)
-	if err != nil {
-		return nil, err
-	}
-	err = a.store.InTx(ctx, "setting a password", func(tx *store.Tx) error {
-		user, err := a.accounts.UseLink(ctx, tx.Raw, in.Body.Token)
-		if err != nil {
-			return err
-		}
-		return tx.SetPassword(ctx, dbgen.SetPasswordParams{ID: user, PasswordHash: &hash, UpdatedAt: tx.Now()})
-	})
-	return &messageOutput{Message{"Password updated"}}, err
+	return &messageOutput{Message{"Password updated"}}, a.accounts.SetPassword(ctx, in.Body.Token, password)
 }
 
 func (a *API) me(ctx context.Context, _ *struct{}) (*userOutput, error) {

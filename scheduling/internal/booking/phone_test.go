@@ -4,31 +4,26 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-)
 
-func TestPhonesInInternationalForm(t *testing.T) {
-	t.Parallel()
-	for sent, want := range map[string]string{
-		"(11) 98765-4321": "+5511987654321", "+55 11 98765-4321": "+5511987654321", "5511987654321": "+5511987654321",
-		"011 3456-7890": "+551134567890", "+351 912 345 678": "+351912345678",
-	} {
-		require.Equal(t, want, *E164(sent), sent)
-	}
-	for _, sent := range []string{"", "123", "+1234567", "1234567890123456"} {
-		require.Nil(t, E164(sent), sent)
-	}
-}
+	"integrationhub/hub/hubtest"
+)
 
 func TestPhoneForms(t *testing.T) {
 	t.Parallel()
-	with, without := "+5511987654321", "+551187654321"
-	for _, sent := range []string{"11987654321", "1187654321", "+55 11 98765-4321", "55 11 8765-4321"} {
-		require.Contains(t, PhoneForms(sent), with, sent)
-		require.Contains(t, PhoneForms(sent), without, sent)
+	for _, one := range hubtest.Phones {
+		require.Equal(t, one.E164, *E164(one.Written), one.Written)
+		require.Contains(t, PhoneForms(one.Written), one.E164)
+		if one.Short == "" {
+			require.Equal(t, []string{one.E164}, PhoneForms(one.E164))
+			continue
+		}
+		require.Contains(t, PhoneForms(one.Written), one.Short)
+		require.Equal(t, []string{one.E164, one.Short}, PhoneForms(one.Short))
 	}
-	require.NotContains(t, PhoneForms("1134567890"), "+5511934567890", "landlines have no ninth digit")
-	require.Equal(t, []string{"+5511933334444"}, PhoneForms("+5511933334444"), "nor do they come of mobiles")
-	require.Equal(t, []string{"+351912345678"}, PhoneForms("+351912345678"))
+	for _, sent := range []string{"", "123", "+1234567", "1234567890123456", "11 98765-4321 ramal 7"} {
+		require.Nil(t, E164(sent), sent)
+	}
+	require.Equal(t, []string{"+5512125551234", "+12125551234"}, PhoneForms("12125551234"), "as it may be from elsewhere")
 }
 
 func TestCPF(t *testing.T) {

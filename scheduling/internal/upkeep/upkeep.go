@@ -30,6 +30,7 @@ func New(kit module.Kit, s *store.Store) *Keeper { return &Keeper{kit, s} }
 func (k *Keeper) Jobs() []module.Job {
 	return []module.Job{
 		{Name: "loyalty", Every: time.Hour, Timeout: 10 * time.Minute, Run: k.loyalty},
+		{Name: "tax-ids", Every: 24 * time.Hour, Timeout: 10 * time.Minute, Run: func(ctx context.Context, _ []byte) error { return k.store.PrepareCPFs(ctx) }},
 		{Name: "cleanup", Every: time.Hour, Timeout: 10 * time.Minute, Run: k.cleanup},
 	}
 }
@@ -141,8 +142,6 @@ func (k *Keeper) congratulate(ctx context.Context, org store.Org, program bookin
 
 // How long things are kept once they are of no use.
 const (
-	keepTokens  = 24 * time.Hour      // expired links: the count of those sent lately needs them
-	keepLogins  = time.Hour           // failures count for 15 minutes
 	keepAnswers = 24 * time.Hour      // to requests with an Idempotency-Key
 	keepNotices = 90 * 24 * time.Hour // of payment providers, which repeat for days
 	keepHolds   = time.Minute
@@ -159,11 +158,9 @@ func (k *Keeper) cleanup(ctx context.Context, _ []byte) error {
 		forget func(context.Context, time.Time) (int64, error)
 		kept   time.Duration
 	}{
-		{"refresh tokens", k.store.ForgetRefreshTokens, keepTokens},
-		{"links", k.store.ForgetMailedTokens, keepTokens},
-		{"failed logins", k.store.ForgetOldLoginFailures, keepLogins},
 		{"answers", k.store.ForgetIdempotency, keepAnswers},
 		{"held times", k.store.ForgetHolds, keepHolds},
+		{"spent proofs", k.store.ForgetProofs, 0},
 		{"old slugs", k.store.ForgetOldSlugs, keepSlugs},
 		{"payment notices", k.store.ForgetNotices, keepNotices},
 		{"waiting clients", k.store.ForgetWaiting, keepWaiting},

@@ -91,11 +91,11 @@ func (q *Queries) DeleteUser(ctx context.Context, clinicID uuid.UUID, iD uuid.UU
 }
 
 const listUsers = `-- name: ListUsers :many
-select clinic_id, id, name, email, password_hash, role, is_active, created_at, updated_at from clinic.users where clinic_id = $1 order by name, id
+select clinic_id, id, name, email, password_hash, role, is_active, created_at, updated_at from clinic.users where clinic_id = $1 order by name, id limit $3::int offset $2::int
 `
 
-func (q *Queries) ListUsers(ctx context.Context, clinicID uuid.UUID) ([]User, error) {
-	rows, err := q.db.Query(ctx, listUsers, clinicID)
+func (q *Queries) ListUsers(ctx context.Context, clinicID uuid.UUID, rowOffset int, rowLimit int) ([]User, error) {
+	rows, err := q.db.Query(ctx, listUsers, clinicID, rowOffset, rowLimit)
 	if err != nil {
 		return nil, err
 	}

@@ -582,11 +582,23 @@ func (q *Queries) ListInteractions(ctx context.Context, arg ListInteractionsPara
 }
 
 const listProfessionals = `-- name: ListProfessionals :many
-select clinic_id, env, id, name, specialty, register, is_active, created_at, updated_at from clinic.professionals where clinic_id = $1 and env = $2 order by name, id
+select clinic_id, env, id, name, specialty, register, is_active, created_at, updated_at from clinic.professionals where clinic_id = $1 and env = $2 order by name, id limit $4::int offset $3::int
 `
 
-func (q *Queries) ListProfessionals(ctx context.Context, clinicID uuid.UUID, env hub.Environment) ([]Professional, error) {
-	rows, err := q.db.Query(ctx, listProfessionals, clinicID, env)
+type ListProfessionalsParams struct {
+	ClinicID  uuid.UUID
+	Env       hub.Environment
+	RowOffset int
+	RowLimit  int
+}
+
+func (q *Queries) ListProfessionals(ctx context.Context, arg ListProfessionalsParams) ([]Professional, error) {
+	rows, err := q.db.Query(ctx, listProfessionals,
+		arg.ClinicID,
+		arg.Env,
+		arg.RowOffset,
+		arg.RowLimit,
+	)
 	if err != nil {
 		return nil, err
 	}

@@ -25,7 +25,7 @@ select u.* from clinic.users u where u.id = @id and u.is_active
 and exists (select from clinic.refresh_tokens t where t.family_id = @login and t.user_id = u.id and t.revoked_at is null);
 
 -- name: ListUsers :many
-select * from clinic.users where clinic_id = $1 order by name, id;
+select * from clinic.users where clinic_id = @clinic_id order by name, id limit @row_limit::int offset @row_offset::int;
 
 -- name: LockUsers :many
 select * from clinic.users where clinic_id = $1 order by id for update;

@@ -9,7 +9,7 @@ select * from clinic.professionals where clinic_id = $1 and env = $2 and id = $3
 select * from clinic.professionals where clinic_id = $1 and env = $2 and id = $3 for update;
 
 -- name: ListProfessionals :many
-select * from clinic.professionals where clinic_id = $1 and env = $2 order by name, id;
+select * from clinic.professionals where clinic_id = @clinic_id and env = @env order by name, id limit @row_limit::int offset @row_offset::int;
 
 -- name: UpdateProfessional :one
 update clinic.professionals set name = $4, specialty = $5, register = $6, is_active = $7, updated_at = $8

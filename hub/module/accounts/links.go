@@ -1,0 +1,175 @@
+package accounts
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"net/url"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"integrationhub/hub"
+	"integrationhub/hub/module"
+	"integrationhub/hub/module/dberr"
+)
+
+// Links sent by mail.
+const (
+	resetTime   = time.Hour
+	inviteTime  = 7 * 24 * time.Hour
+	linkWindow  = time.Hour
+	linksAtMost = 5 // in that time for one account
+)
+
+// Requests about links that one address may make: wide, for a whole office may share
+// one. What is guessed at has 256 bits.
+const (
+	linksPerHour     = 100 // are asked for
+	passwordsPerHour = 300 // are set, or the page for it is opened
+)
+
+// Length of a password, in characters.
+const (
+	shortestPassword = 8
+	longestPassword  = 128
+)
+
+// jobForgotten sends links to those who forgot their passwords.
+const jobForgotten = "forgotten-passwords"
+
+// Purpose is what a mailed link is for.
+type Purpose string
+
+// The purposes of links.
+const (
+	Reset  Purpose = "reset"  // the user forgot the password; good for an hour
+	Invite Purpose = "invite" // somebody made the account; good for a week
+)
+
+// Forgot has the link of [Reset] sent to a user. Whether there is one is looked at
+// later, by a job, so that every address is answered after the same work.
+// [hub.ErrLimited] for who asks too often.
+func (d *Desk) Forgot(ctx context.Context, email string) error {
+	if err := d.kit.Limits.Allow(ctx, "password-links", module.ClientIP(ctx), linksPerHour, time.Hour); err != nil {
+		return err
+	}
+	err := pgx.BeginFunc(ctx, d.kit.Pool, func(tx pgx.Tx) error {
+		return d.kit.Jobs.Enqueue(ctx, tx, module.Run{
+			Job: jobForgotten, Key: hex.EncodeToString(d.accountHash(email)), Payload: d.kit.Sealer.Seal([]byte(email), jobForgotten),
+		})
+	})
+	return dberr.Failed("asking for a link", err)
+}
+
+// answerForgotten sends a link, where the address is a user's who had not too many yet.
+func (d *Desk) answerForgotten(ctx context.Context, payload []byte) error {
+	email, err := d.kit.Sealer.Open(payload, jobForgotten)
+	if err != nil { // the master key is another now: trying again would not help
+		d.kit.Log.ErrorContext(ctx, "a request for a link cannot be read", "error", err)
+		return nil
+	}
+	user, err := d.users.ByEmail(ctx, string(email))
+	if errors.Is(err, pgx.ErrNoRows) || err == nil && !user.Active {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	err = pgx.BeginFunc(ctx, d.kit.Pool, func(tx pgx.Tx) error {
+		var sent int
+		err := tx.QueryRow(ctx, `select count(*) from mailed_tokens where user_id = $1 and created_at > $2`, user.ID, d.kit.Now().Add(-linkWindow)).Scan(&sent)
+		if err != nil || sent >= linksAtMost {
+			return err
+		}
+		return d.MailLink(ctx, tx, user, Reset)
+	})
+	if errors.Is(err, hub.ErrInvalid) {
+		d.kit.Log.WarnContext(ctx, "an address that mail cannot go to", "user", user.ID)
+		return nil
+	}
+	return err
+}
+
+// MailLink sends a user a link to set a password, in the caller's transaction.
+func (d *Desk) MailLink(ctx context.Context, tx pgx.Tx, user User, purpose Purpose) error {
+	token, hash := newSecret("")
+	valid := resetTime
+	if purpose == Invite {
+		valid = inviteTime
+	}
+	now := d.kit.Now()
+	_, err := tx.Exec(ctx, `insert into mailed_tokens (hash, user_id, purpose, created_at, expires_at) values ($1, $2, $3, $4, $5)`,
+		hash, user.ID, string(purpose), now, now.Add(valid))
+	if err != nil {
+		return fmt.Errorf("making a link: %w", err)
+	}
+	mail, err := d.users.Letter(ctx, tx, user.ID, purpose, d.kit.URLs.Public+d.place.Page+"?token="+url.QueryEscape(token))
+	if err != nil {
+		return fmt.Errorf("writing a letter: %w", err)
+	}
+	return d.kit.Mail.Send(ctx, tx, mail)
+}
+
+// refusedLink is the answer to the token of no good link.
+func refusedLink() *hub.Error {
+	return hub.Errorf(hub.ErrMalformed, "invalid_reset_token", "Invalid or expired token")
+}
+
+// link looks at the token of a mailed link and leaves it good: what it is for, and
+// whose it is. [hub.ErrMalformed] for one that is not good.
+func (d *Desk) link(ctx context.Context, db DB, token, lock string) (user uuid.UUID, purpose Purpose, err error) {
+	var used *time.Time
+	var expires time.Time
+	err = db.QueryRow(ctx, `select user_id, purpose, used_at, expires_at from mailed_tokens where hash = $1 `+lock, hashOf(token)).
+		Scan(&user, &purpose, &used, &expires)
+	if err != nil && !errors.Is(err, pgx.ErrNoRows) {
+		return user, purpose, fmt.Errorf("looking at a link: %w", err)
+	}
+	if err != nil || used != nil || !expires.After(d.kit.Now()) {
+		return user, purpose, refusedLink()
+	}
+	return user, purpose, nil
+}
+
+// look is link for who opens the page, or sets a password: as often as an address may.
+func (d *Desk) look(ctx context.Context, token string) (Purpose, error) {
+	if err := d.kit.Limits.Allow(ctx, "passwords", module.ClientIP(ctx), passwordsPerHour, time.Hour); err != nil {
+		return "", err
+	}
+	_, purpose, err := d.link(ctx, d.kit.Pool, token, "")
+	return purpose, dberr.Failed("looking at a link", err)
+}
+
+// SetPassword sets the password of whom a mailed link was sent to, ends the user's
+// logins, and makes all of the user's links useless. [hub.ErrMalformed] for a token that
+// is not good, [hub.ErrInvalid] for a password that is too short or too long,
+// [hub.ErrLimited] for who tries too often.
+func (d *Desk) SetPassword(ctx context.Context, token, password string) error {
+	if length := len([]rune(password)); length < shortestPassword || length > longestPassword {
+		return hub.Invalid("body.new_password", fmt.Sprintf("must have %d to %d characters", shortestPassword, longestPassword))
+	}
+	if _, err := d.look(ctx, token); err != nil { // hashing is dear: not for tokens that are made up
+		return err
+	}
+	stored, err := d.kit.Accounts.HashPassword(ctx, password)
+	if err != nil {
+		return err
+	}
+	err = pgx.BeginFunc(ctx, d.kit.Pool, func(tx pgx.Tx) error {
+		user, _, err := d.link(ctx, tx, token, "for update")
+		if err != nil {
+			return err
+		}
+		if _, err := tx.Exec(ctx, `update mailed_tokens set used_at = $1 where user_id = $2 and used_at is null`, d.kit.Now(), user); err != nil {
+			return err
+		}
+		if err := d.users.SetPassword(ctx, tx, user, stored); err != nil {
+			return err
+		}
+		return d.Revoke(ctx, tx, user)
+	})
+	return dberr.Failed("setting a password", err)
+}

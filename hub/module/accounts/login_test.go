@@ -1,0 +1,188 @@
+package accounts_test
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"integrationhub/hub"
+	"integrationhub/hub/module/accounts"
+)
+
+func TestLogin(t *testing.T) {
+	t.Parallel()
+	r := start(t)
+	session, err := r.login("10.0.0.1", "ANA@example.com", password)
+	require.NoError(t, err)
+	require.Equal(t, "bearer", session.TokenType)
+	require.Equal(t, 1800, session.ExpiresIn)
+	require.Regexp(t, `^clur_[A-Za-z0-9_-]{43}$`, session.RefreshToken)
+	user, _, ok := r.kit.Accounts.VerifyAccess(session.AccessToken)
+	require.True(t, ok)
+	require.Equal(t, r.ana.ID, user)
+	for email, word := range map[string]string{"ana@example.com": "wrong horse", "nobody@example.com": password, r.other.Email: password} {
+		_, err := r.login("10.0.0.1", email, word)
+		requireKind(t, hub.ErrUnauthorized, "invalid_credentials", err)
+	}
+}
+
+// "10 bad logins in 15 minutes per account and address → 429", also when they come at
+// once: sixty-four guesses are ten.
+func TestParallelGuessesCannotOutrunTheLimit(t *testing.T) {
+	t.Parallel()
+	r := start(t)
+	// More processes of the hub: each has a queue of its own.
+	desks := []*accounts.Desk{r.desk}
+	for range 15 {
+		elsewhere := &club{}
+		_, err := elsewhere.Open(t.Context(), r.kit)
+		require.NoError(t, err)
+		t.Cleanup(elsewhere.db.Close)
+		desks = append(desks, elsewhere.desk)
+	}
+	var wrong, limited, odd atomic.Int64
+	var all sync.WaitGroup
+	for i := range 64 {
+		all.Go(func() {
+			_, err := desks[i%len(desks)].Login(r.from("10.0.0.1"), r.ana.Email, "wrong horse")
+			switch {
+			case is(err, hub.ErrUnauthorized):
+				wrong.Add(1)
+			case is(err, hub.ErrLimited):
+				limited.Add(1)
+			default:
+				odd.Add(1)
+			}
+		})
+	}
+	all.Wait()
+	require.Equal(t, [3]int64{10, 54, 0}, [3]int64{wrong.Load(), limited.Load(), odd.Load()})
+	_, err := r.login("10.0.0.1", r.ana.Email, password)
+	requireKind(t, hub.ErrLimited, "too_many_logins", err)
+	_, err = r.login("10.0.0.2", r.ana.Email, password)
+	require.NoError(t, err, "from elsewhere")
+	_, err = r.login("10.0.0.1", r.other.Email, password)
+	requireKind(t, hub.ErrUnauthorized, "invalid_credentials", err)
+	r.hub.Clock.Advance(15*time.Minute + time.Second)
+	_, err = r.login("10.0.0.1", r.ana.Email, password)
+	require.NoError(t, err)
+	require.Zero(t, r.count(`select count(*) from login_failures where ip = '10.0.0.1' and at > $1`, r.hub.Clock.Now().Add(-time.Minute)))
+}
+
+// Good logins at the same moment do not stand in each other's way, however near the
+// limit.
+func TestParallelGoodLogins(t *testing.T) {
+	t.Parallel()
+	r := start(t)
+	for range 9 {
+		_, err := r.login("10.0.0.1", r.ana.Email, "wrong horse")
+		requireKind(t, hub.ErrUnauthorized, "invalid_credentials", err)
+	}
+	errs := make(chan error, 15)
+	for range cap(errs) {
+		go func() {
+			_, err := r.login("10.0.0.1", r.ana.Email, password)
+			errs <- err
+		}()
+	}
+	for range cap(errs) {
+		require.NoError(t, <-errs)
+	}
+	require.Zero(t, r.count(`select count(*) from login_failures`))
+}
+
+// A login that nobody answered is no guess: whoever gave up, or met a database that
+// failed, is not locked out for it.
+func TestAnAttemptThatCameToNothingIsNotCounted(t *testing.T) {
+	t.Parallel()
+	r := start(t)
+	r.sql(`alter table users rename to people`)
+	for range 11 {
+		_, err := r.login("10.0.0.1", r.ana.Email, password)
+		require.Error(t, err)
+		require.NotErrorIs(t, err, hub.ErrLimited)
+	}
+	r.sql(`alter table people rename to users`)
+	over, cancel := context.WithCancel(r.from("10.0.0.1"))
+	cancel()
+	_, err := r.desk.Login(over, r.ana.Email, password)
+	require.Error(t, err)
+	require.Zero(t, r.count(`select count(*) from login_failures`))
+	_, err = r.login("10.0.0.1", r.ana.Email, password)
+	require.NoError(t, err)
+}
+
+func TestRefresh(t *testing.T) {
+	t.Parallel()
+	r := start(t)
+	first, err := r.login("10.0.0.1", r.ana.Email, password)
+	require.NoError(t, err)
+	second, err := r.desk.Refresh(t.Context(), first.RefreshToken)
+	require.NoError(t, err)
+	for _, token := range []string{first.RefreshToken, second.RefreshToken, first.AccessToken, "", "clur_x"} {
+		_, err = r.desk.Refresh(t.Context(), token)
+		requireKind(t, hub.ErrUnauthorized, "invalid_refresh_token", err) // the first was used: the login is over
+	}
+
+	third, err := r.login("10.0.0.1", r.ana.Email, password)
+	require.NoError(t, err)
+	r.sql(`update users set active = false where id = $1`, r.ana.ID)
+	_, err = r.desk.Refresh(t.Context(), third.RefreshToken)
+	requireKind(t, hub.ErrUnauthorized, "invalid_refresh_token", err)
+	r.sql(`update users set active = true where id = $1`, r.ana.ID)
+	renewed, err := r.desk.Refresh(t.Context(), third.RefreshToken)
+	require.NoError(t, err, "the refusal did not use it up")
+	r.hub.Clock.Advance(31 * 24 * time.Hour)
+	_, err = r.desk.Refresh(t.Context(), renewed.RefreshToken)
+	requireKind(t, hub.ErrUnauthorized, "invalid_refresh_token", err)
+}
+
+// A client throws a token away on 401: a database that fails must not look like one.
+func TestADatabaseThatFailsIsNoBadToken(t *testing.T) {
+	t.Parallel()
+	r := start(t)
+	session, err := r.login("10.0.0.1", r.ana.Email, password)
+	require.NoError(t, err)
+	r.sql(`create function fails(uuid) returns boolean language plpgsql volatile as $$ begin raise exception using errcode = '53200'; end $$`)
+	r.sql(`alter table users rename to people`)
+	r.sql(`create view users as select * from people where fails(id)`)
+	_, err = r.desk.Refresh(t.Context(), session.RefreshToken)
+	requireKind(t, hub.ErrUnavailable, "database_unavailable", err)
+	r.sql(`drop view users`)
+	r.sql(`alter table people rename to users`)
+	_, err = r.desk.Refresh(t.Context(), session.RefreshToken)
+	require.NoError(t, err)
+}
+
+// What expired is removed, a bounded number of rows at a time; what still counts stays.
+func TestExpiredIsForgotten(t *testing.T) {
+	t.Parallel()
+	r := start(t)
+	_, err := r.login("10.0.0.1", r.ana.Email, password)
+	require.NoError(t, err)
+	_, err = r.login("10.0.0.1", r.ana.Email, "wrong horse")
+	require.Error(t, err)
+	r.invited("reset")
+	const old = 2500
+	r.sql(`insert into refresh_tokens select decode(md5(n::text), 'hex'), $1, $1, $2, $2 from generate_series(1, $3::int) n`, r.ana.ID, noon.Add(-25*time.Hour), old)
+	r.sql(`insert into mailed_tokens select decode(md5(n::text), 'hex'), $1, 'reset', $2, $2 from generate_series(1, $3::int) n`, r.ana.ID, noon.Add(-25*time.Hour), old)
+	r.sql(`insert into login_failures select decode(md5(n::text), 'hex'), '', $1 from generate_series(1, $2::int) n`, noon.Add(-2*time.Hour), old)
+	r.sql(`create table most (n bigint)`)
+	r.sql(`create function note() returns trigger language plpgsql as $$ begin insert into most select count(*) from gone; return null; end $$`)
+	for _, table := range []string{"refresh_tokens", "mailed_tokens", "login_failures"} {
+		r.sql(`create trigger note after delete on ` + table + ` referencing old table as gone for each statement execute function note()`)
+	}
+	r.run("expired-logins", nil)
+	for _, table := range []string{"refresh_tokens", "mailed_tokens", "login_failures"} {
+		require.Equal(t, 1, r.count(`select count(*) from `+table), table)
+	}
+	require.Equal(t, 1000, r.count(`select max(n) from most`), "rows removed at once")
+	require.Equal(t, 3*old, r.count(`select sum(n) from most`))
+	r.hub.Clock.Advance(31*24*time.Hour + 24*time.Hour)
+	r.run("expired-logins", nil)
+	require.Zero(t, r.count(`select (select count(*) from refresh_tokens) + (select count(*) from mailed_tokens) + (select count(*) from login_failures)`))
+}

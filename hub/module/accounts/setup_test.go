@@ -1,0 +1,275 @@
+package accounts_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/stretchr/testify/require"
+
+	"integrationhub/hub"
+	"integrationhub/hub/hubtest"
+	"integrationhub/hub/hubtest/moduletest"
+	"integrationhub/hub/module"
+	"integrationhub/hub/module/accounts"
+)
+
+func TestMain(m *testing.M) { hubtest.Main(m) }
+
+const (
+	password = "correct horse"
+	tick     = 20 * time.Millisecond
+	soon     = 30 * time.Second
+)
+
+// club is a small product: users, and nothing they could do but log in.
+type club struct {
+	kit  module.Kit
+	desk *accounts.Desk
+	db   *pgxpool.Pool // of kit, with every statement on record
+
+	hashed atomic.Int64 // passwords so far
+
+	mu         sync.Mutex
+	statements map[any][]string // by who made them: see [as]
+}
+
+var (
+	_ module.Worker = (*club)(nil)
+	_ module.Pages  = (*club)(nil)
+)
+
+type who struct{}
+
+// as marks what is done on behalf of somebody.
+func as(ctx context.Context, name string) context.Context { return context.WithValue(ctx, who{}, name) }
+
+// TraceQueryStart implements pgx.QueryTracer.
+func (c *club) TraceQueryStart(ctx context.Context, _ *pgx.Conn, query pgx.TraceQueryStartData) context.Context {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.statements[ctx.Value(who{})] = append(c.statements[ctx.Value(who{})], query.SQL)
+	return ctx
+}
+
+// TraceQueryEnd implements pgx.QueryTracer.
+func (*club) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
+
+// hashing counts what is hashed.
+type hashing struct {
+	module.Accounts
+	n *atomic.Int64
+}
+
+// HashPassword implements [module.Accounts].
+func (h hashing) HashPassword(ctx context.Context, password string) (string, error) {
+	h.n.Add(1)
+	return h.Accounts.HashPassword(ctx, password)
+}
+
+// did are the statements made on behalf of somebody.
+func (c *club) did(name string) []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.statements[name]
+}
+
+// Spec implements [module.Module].
+func (*club) Spec() module.Spec {
+	return module.Spec{Name: "club", Title: "Club", KeyPrefix: "clu", Tenant: "club", Version: "1.0.0", Receives: []string{}, Sends: []string{}}
+}
+
+// Migrations implements [module.Module].
+func (*club) Migrations() fs.FS { return os.DirFS("testdata/migrations") }
+
+// Open implements [module.Module].
+func (c *club) Open(ctx context.Context, kit module.Kit) (module.Instance, error) {
+	settings := kit.Pool.Config()
+	settings.ConnConfig.Tracer = c
+	settings.MaxConns = 4 // for many of them at one database
+	var err error
+	if c.db, err = pgxpool.NewWithConfig(context.WithoutCancel(ctx), settings); err != nil {
+		return nil, err
+	}
+	kit.Pool, kit.Accounts = c.db, hashing{kit.Accounts, &c.hashed}
+	c.kit, c.statements = kit, make(map[any][]string)
+	c.desk = accounts.New(kit, accounts.Place{Product: "Club", Prefix: "clur_", Page: "/club/password"}, c)
+	return c, nil
+}
+
+// Jobs implements [module.Worker].
+func (c *club) Jobs() []module.Job { return c.desk.Jobs() }
+
+// Pages implements [module.Pages].
+func (c *club) Pages() map[string]http.Handler { return c.desk.Pages() }
+
+// Handle implements [module.Instance].
+func (*club) Handle(context.Context, pgx.Tx, hub.Event) error { return module.ErrIgnored }
+
+// Routes implements [module.Instance].
+func (*club) Routes(huma.API) {}
+
+// Authenticate implements [module.Instance].
+func (*club) Authenticate(context.Context, string) (module.Caller, error) {
+	return module.Caller{}, hub.Errorf(hub.ErrUnauthorized, "invalid_token", "Nobody is let in.")
+}
+
+// ByEmail implements [accounts.Users].
+func (c *club) ByEmail(ctx context.Context, email string) (u accounts.User, err error) {
+	err = c.kit.Pool.QueryRow(ctx, `select id, email, password, active from users where email = lower($1)`, email).Scan(&u.ID, &u.Email, &u.Password, &u.Active)
+	return u, err
+}
+
+// Active implements [accounts.Users].
+func (c *club) Active(ctx context.Context, tx pgx.Tx, user uuid.UUID) (active bool, err error) {
+	err = tx.QueryRow(ctx, `select active from users where id = $1`, user).Scan(&active)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return false, nil
+	}
+	return active, err
+}
+
+// SetPassword implements [accounts.Users].
+func (c *club) SetPassword(ctx context.Context, tx pgx.Tx, user uuid.UUID, stored string) error {
+	_, err := tx.Exec(ctx, `update users set password = $2 where id = $1`, user, stored)
+	return err
+}
+
+// Letter implements [accounts.Users].
+func (c *club) Letter(ctx context.Context, tx pgx.Tx, user uuid.UUID, purpose accounts.Purpose, link string) (m module.Mail, err error) {
+	m.Subject, m.Text = string(purpose), link
+	return m, tx.QueryRow(ctx, `select email from users where id = $1`, user).Scan(&m.To)
+}
+
+// running is a hub with a club that has one member.
+type running struct {
+	*club
+	t     *testing.T
+	hub   *moduletest.Hub
+	ana   accounts.User
+	other accounts.User // who is switched off
+}
+
+var noon = time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC)
+
+func start(t *testing.T, settings ...string) *running {
+	t.Helper()
+	c := &club{}
+	r := &running{club: c, t: t, hub: moduletest.Start(t, c, moduletest.Options{Now: noon, Settings: settings})}
+	t.Cleanup(c.db.Close)
+	stored, err := c.kit.Accounts.HashPassword(t.Context(), password)
+	require.NoError(t, err)
+	r.ana = accounts.User{ID: uuid.New(), Email: "ana@example.com", Password: stored, Active: true}
+	r.other = accounts.User{ID: uuid.New(), Email: "bob@example.com", Password: stored}
+	for _, one := range []accounts.User{r.ana, r.other} {
+		r.sql(`insert into users values ($1, $2, $3, $4)`, one.ID, one.Email, one.Password, one.Active)
+	}
+	return r
+}
+
+// sql runs a statement of the test's own.
+func (r *running) sql(statement string, args ...any) {
+	r.t.Helper()
+	_, err := r.db.Exec(r.t.Context(), statement, args...)
+	require.NoError(r.t, err)
+}
+
+func (r *running) count(query string, args ...any) (n int) {
+	r.t.Helper()
+	require.NoError(r.t, r.db.QueryRow(r.t.Context(), query, args...).Scan(&n))
+	return n
+}
+
+// from is the context of a request from an address.
+func (r *running) from(ip string) context.Context { return module.WithClientIP(r.t.Context(), ip) }
+
+// run runs a job of the desk by hand.
+func (r *running) run(name string, payload []byte) {
+	r.t.Helper()
+	for _, job := range r.desk.Jobs() {
+		if job.Name == name {
+			require.NoError(r.t, job.Run(r.t.Context(), payload))
+			return
+		}
+	}
+	require.Fail(r.t, "no job "+name)
+}
+
+// mailed waits for a mail to the member and gives the link in it; n is how many there
+// are by then.
+func (r *running) mailed(n int) string {
+	r.t.Helper()
+	var mails []string
+	require.Eventually(r.t, func() bool { mails = r.hub.Mails(r.ana.Email); return len(mails) >= n }, soon, tick)
+	require.Len(r.t, mails, n)
+	link := strings.TrimSpace(mails[0])
+	require.True(r.t, strings.HasPrefix(link, r.hub.URL+"/club/password?token="), link)
+	return link
+}
+
+// invited makes a link to set a password, and gives it.
+func (r *running) invited(purpose accounts.Purpose) string {
+	r.t.Helper()
+	before := len(r.hub.Mails(r.ana.Email))
+	require.NoError(r.t, pgx.BeginFunc(r.t.Context(), r.db, func(tx pgx.Tx) error {
+		return r.desk.MailLink(r.t.Context(), tx, r.ana, purpose)
+	}))
+	return r.mailed(before + 1)
+}
+
+func tokenOf(t *testing.T, link string) string {
+	t.Helper()
+	u, err := url.Parse(link)
+	require.NoError(t, err)
+	return u.Query().Get("token")
+}
+
+// page is what a browser gets.
+type page struct {
+	status int
+	header http.Header
+	text   string
+}
+
+// visit opens a page, or posts a form to it.
+func (r *running) visit(method, address string, form url.Values, headers ...string) page {
+	r.t.Helper()
+	req, err := http.NewRequestWithContext(r.t.Context(), method, address, strings.NewReader(form.Encode()))
+	require.NoError(r.t, err)
+	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	for i := 0; i < len(headers); i += 2 {
+		req.Header.Set(headers[i], headers[i+1])
+	}
+	res, err := http.DefaultClient.Do(req)
+	require.NoError(r.t, err)
+	defer res.Body.Close()
+	text, err := io.ReadAll(res.Body)
+	require.NoError(r.t, err)
+	return page{res.StatusCode, res.Header, string(text)}
+}
+
+// login tries to log in.
+func (r *running) login(ip, email, password string) (accounts.Session, error) {
+	return r.desk.Login(r.from(ip), email, password)
+}
+
+func requireKind(t *testing.T, kind error, code string, err error) {
+	t.Helper()
+	require.ErrorIs(t, err, kind)
+	var told *hub.Error
+	require.ErrorAs(t, err, &told)
+	require.Equal(t, code, told.Code)
+}

@@ -1,0 +1,83 @@
+package brazil_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"integrationhub/hub/hubtest"
+	"integrationhub/hub/module/brazil"
+)
+
+func TestPhones(t *testing.T) {
+	t.Parallel()
+	for _, one := range hubtest.Phones {
+		require.Equal(t, one.E164, brazil.E164(one.Written), one.Written)
+		require.Equal(t, one.E164, brazil.E164(" "+one.Written+" "), "spaces around it")
+		if one.Short == "" {
+			require.Equal(t, one.E164, brazil.PhoneKey(one.E164), one.Written)
+			require.Equal(t, []string{one.E164}, brazil.PhoneForms(one.E164), one.Written)
+			continue
+		}
+		require.Equal(t, one.Short, brazil.PhoneKey(one.E164), one.Written)
+		require.Equal(t, one.Short, brazil.PhoneKey(one.Short), one.Written)
+		for _, form := range []string{one.E164, one.Short} {
+			require.Equal(t, []string{one.E164, one.Short}, brazil.PhoneForms(form), form)
+			require.Equal(t, form, brazil.E164(form))
+			require.Equal(t, form, brazil.E164(form[1:]))
+			require.Equal(t, form, brazil.E164(form[3:]))
+		}
+	}
+	for _, none := range []string{
+		"", " ", "+", "1234567", "+1234567", "1234567890123456", "abc", "0800-FLOWERS", "+55 11 98765-4321 ramal 7", "tel:+5511987654321", "11\x00987654321", "٠١٢٣٤٥٦٧٨٩",
+	} {
+		require.Empty(t, brazil.E164(none), "%q", none)
+	}
+	require.Equal(t, "+12125551234", brazil.E164(brazil.Asked(" 12125551234")))
+	require.Equal(t, "+5511987654321", brazil.E164(brazil.Asked("11987654321")))
+}
+
+func TestCPF(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"123.456.789-09": "12345678909", "12345678909": "12345678909", "529.982.247-25": "52998224725", " 529 982 247 25 ": "52998224725", "000.000.001-91": "00000000191",
+	} {
+		digits, valid := brazil.CPF(text)
+		require.True(t, valid, text)
+		require.Equal(t, want, digits, text)
+	}
+	for _, mistyped := range []string{"123.456.789-08", "123.456.788-09", "111.111.111-11", "00000000000"} {
+		digits, valid := brazil.CPF(mistyped)
+		require.False(t, valid, mistyped)
+		require.Len(t, digits, 11)
+	}
+	for _, none := range []string{"", "x", "1234567890", "123456789091", "123.456.789-0x", "１２３４５６７８９０９"} {
+		digits, valid := brazil.CPF(none)
+		require.False(t, valid, none)
+		require.Empty(t, digits, none)
+	}
+	require.Equal(t, "123.456.789-09", brazil.FormatCPF("12345678909"))
+	require.Equal(t, "123", brazil.FormatCPF("123"))
+	require.Equal(t, "***.***.***-09", brazil.MaskCPF("09"))
+}
+
+func FuzzPhones(f *testing.F) {
+	for _, one := range hubtest.Phones {
+		f.Add(one.Written)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		number := brazil.E164(s)
+		if number == "" {
+			return
+		}
+		require.Regexp(t, `^\+[0-9]{8,15}$`, number)
+		forms := brazil.PhoneForms(number)
+		require.Contains(t, forms, number)
+		for _, form := range forms {
+			require.Equal(t, brazil.PhoneKey(number), brazil.PhoneKey(form), "all forms have one key")
+			require.Equal(t, forms, brazil.PhoneForms(form))
+		}
+		digits, valid := brazil.CPF(s)
+		require.True(t, !valid || len(digits) == 11)
+	})
+}

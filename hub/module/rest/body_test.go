@@ -1,0 +1,79 @@
+package rest_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"integrationhub/hub"
+	"integrationhub/hub/module/rest"
+)
+
+func TestOptionals(t *testing.T) {
+	t.Parallel()
+	var set, null, absent rest.Optional[int]
+	require.NoError(t, json.Unmarshal([]byte(`5`), &set))
+	require.NoError(t, json.Unmarshal([]byte(`null`), &null))
+	require.Equal(t, [3]bool{true, false, false}, [3]bool{set.Given(), null.Given(), absent.Given()})
+	for i, want := range []string{"5", "null", "null"} {
+		raw, err := json.Marshal([]rest.Optional[int]{set, null, absent}[i])
+		require.NoError(t, err)
+		require.Equal(t, want, string(raw))
+	}
+	kept := set
+	absent.Over(&kept)
+	require.Equal(t, 5, kept.Value)
+	null.Over(&kept)
+	require.False(t, kept.Set)
+	set.Over(&kept)
+	require.True(t, kept.Given())
+}
+
+func TestFaults(t *testing.T) {
+	t.Parallel()
+	text := func(s string) *string { return &s }
+	for name, one := range map[string]struct {
+		check func(*rest.Faults)
+		good  bool
+	}{
+		"an address":          {func(f *rest.Faults) { f.Email(text("ana@example.com"), "x") }, true},
+		"no address at all":   {func(f *rest.Faults) { f.Email(nil, "x") }, true},
+		"a name with it":      {func(f *rest.Faults) { f.Email(text("Ana <ana@example.com>"), "x") }, false},
+		"two addresses":       {func(f *rest.Faults) { f.Email(text("a@example.com, b@example.com"), "x") }, false},
+		"a host alone":        {func(f *rest.Faults) { f.Email(text("ana@localhost"), "x") }, false},
+		"a dot at the end":    {func(f *rest.Faults) { f.Email(text("ana@example."), "x") }, false},
+		"a long address":      {func(f *rest.Faults) { f.Email(text(strings.Repeat("a", 250)+"@example.com"), "x") }, false},
+		"a link":              {func(f *rest.Faults) { f.Link(text("https://example.com/a?b"), "x") }, true},
+		"a script":            {func(f *rest.Faults) { f.Link(text("javascript:alert(1)"), "x") }, false},
+		"a link with a user":  {func(f *rest.Faults) { f.Link(text("https://u:p@example.com"), "x") }, false},
+		"a path":              {func(f *rest.Faults) { f.Link(text("/a"), "x") }, false},
+		"a zone":              {func(f *rest.Faults) { f.Zone("America/Sao_Paulo", "x") }, true},
+		"the machine's zone":  {func(f *rest.Faults) { f.Zone("Local", "x") }, false},
+		"no zone":             {func(f *rest.Faults) { f.Zone("", "x") }, false},
+		"characters":          {func(f *rest.Faults) { f.Length("ééé", "x", 1, 3) }, true},
+		"too many characters": {func(f *rest.Faults) { f.Length("éééé", "x", 1, 3) }, false},
+		"none":                {func(f *rest.Faults) { f.Length("", "x", 1, 3) }, false},
+		"a day":               {func(f *rest.Faults) { f.Date("2024-02-29", "x") }, true},
+		"no such day":         {func(f *rest.Faults) { f.Date("2023-02-29", "x") }, false},
+		"a day long ago":      {func(f *rest.Faults) { f.Date("1899-12-31", "x") }, false},
+		"an instant":          {func(f *rest.Faults) { f.Instant("2026-03-02T09:00-03:00", "x") }, true},
+		"an instant anywhere": {func(f *rest.Faults) { f.Instant("2026-03-02T09:00:00", "x") }, false},
+	} {
+		var f rest.Faults
+		one.check(&f)
+		require.Equal(t, one.good, f.Err() == nil, name)
+	}
+	var f rest.Faults
+	require.Equal(t, time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC), f.Instant("2026-03-02T09:00:00-03:00", "x").UTC())
+	require.NoError(t, f.Err())
+	f.Need(false, "body.a", "is required")
+	f.Need(false, "body.b", "is too long")
+	var told *hub.Error
+	require.ErrorAs(t, f.Err(), &told)
+	require.ErrorIs(t, told, hub.ErrInvalid)
+	require.Equal(t, "body.a is required; body.b is too long", told.Detail)
+	require.Len(t, told.Fields, 2)
+}

@@ -1,0 +1,262 @@
+package rest_test
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"io/fs"
+	"net/http"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/require"
+
+	"integrationhub/hub"
+	"integrationhub/hub/hubtest"
+	"integrationhub/hub/hubtest/moduletest"
+	"integrationhub/hub/module"
+	"integrationhub/hub/module/rest"
+	"integrationhub/hub/server"
+)
+
+func TestMain(m *testing.M) { hubtest.Main(m) }
+
+// shelf is a small product with one table of routes.
+type shelf struct{}
+
+// Spec implements [module.Module].
+func (shelf) Spec() module.Spec {
+	return module.Spec{
+		Name: "shelf", Title: "Shelf", KeyPrefix: "she", Tenant: "shelf", Version: "1.0.0",
+		Features: []string{"book.read"}, Receives: []string{}, Sends: []string{},
+	}
+}
+
+// Migrations implements [module.Module].
+func (shelf) Migrations() fs.FS { return os.DirFS("testdata") }
+
+// Open implements [module.Module].
+func (shelf) Open(context.Context, module.Kit) (module.Instance, error) { return shelf{}, nil }
+
+// Handle implements [module.Instance].
+func (shelf) Handle(context.Context, pgx.Tx, hub.Event) error { return module.ErrIgnored }
+
+// Authenticate implements [module.Instance]: a token is the user's role.
+func (shelf) Authenticate(_ context.Context, token string) (module.Caller, error) {
+	if token != "admin" && token != "staff" {
+		return module.Caller{}, hub.Errorf(hub.ErrUnauthorized, "invalid_token", "Nobody has this token.")
+	}
+	return module.Caller{TenantID: uuid.New(), Environment: hub.Live, UserID: uuid.New(), Name: token, Role: token, Admin: token == "admin"}, nil
+}
+
+type book struct {
+	Title rest.Optional[string] `json:"title,omitempty"`
+	Pages rest.Optional[int]    `json:"pages,omitempty"`
+	Code  rest.Optional[code]   `json:"code,omitempty"`
+	Sub   struct {
+		Year int `json:"year,omitempty"`
+	} `json:"sub,omitempty"`
+}
+
+// code is a value whose faults are for callers.
+type code string
+
+// UnmarshalJSON implements [json.Unmarshaler].
+func (c *code) UnmarshalJSON(b []byte) error {
+	if string(b) != `"good"` {
+		return unfit("must be good")
+	}
+	*c = "good"
+	return nil
+}
+
+type unfit string
+
+func (u unfit) Error() string { return string(u) }
+
+// Fault implements [rest.Fault].
+func (u unfit) Fault() string { return string(u) }
+
+// Told is what a book came to.
+type Told struct {
+	Title *string `json:"title"`
+	Pages int     `json:"pages"`
+	Code  code    `json:"code"`
+}
+
+// Routes implements [module.Instance].
+func (shelf) Routes(api huma.API) {
+	told := func(_ context.Context, in *struct{ Body book }) (*struct{ Body Told }, error) {
+		old := "old"
+		out := Told{Title: &old, Pages: 7}
+		in.Body.Title.IntoNull(&out.Title)
+		in.Body.Pages.Into(&out.Pages)
+		in.Body.Code.Into(&out.Code)
+		return &struct{ Body Told }{out}, nil
+	}
+	list := func(_ context.Context, in *rest.Paging) (*struct{ Body rest.Page[int] }, error) {
+		all := []int{1, 2, 3, 4, 5}
+		at := min(in.Offset(), len(all))
+		return &struct{ Body rest.Page[int] }{rest.PageOf(all[at:min(at+in.PerPage, len(all))], len(all), *in)}, nil
+	}
+	one := func(_ context.Context, in *rest.ByID) (*struct{ Body Told }, error) {
+		return nil, rest.Or404("Book", pgx.ErrNoRows)
+	}
+	gone := func(context.Context, *struct{}) (*rest.None, error) { return nil, context.DeadlineExceeded }
+	me := func(ctx context.Context, _ *struct{}) (*struct{ Body []string }, error) {
+		who, err := rest.Caller(ctx)
+		return &struct{ Body []string }{rest.Map([]string{who.Role}, strings.ToUpper)}, err
+	}
+	rest.Register(api, []rest.Route{
+		{http.MethodPut, "/api/v1/books", rest.Anyone, 200, "books.tell", "Tell", rest.Handle(told)},
+		{http.MethodGet, "/api/v1/books", rest.Anyone, 200, "books.list", "List", rest.Handle(list)},
+		{http.MethodGet, "/api/v1/books/{id}", rest.Anyone, 200, "books.get", "Get", rest.Handle(one)},
+		{http.MethodDelete, "/api/v1/books", rest.Anyone, 204, "books.delete", "Delete", rest.Handle(gone)},
+		{http.MethodGet, "/api/v1/me", rest.User, 200, "me.get", "Me", rest.Handle(me)},
+		{http.MethodGet, "/api/v1/nobody", rest.Anyone, 200, "me.nobody", "Nobody", rest.Handle(me)},
+		{http.MethodGet, "/api/v1/admin", rest.Admin, 200, "me.admin", "Admin", rest.Handle(me)},
+		{http.MethodGet, "/api/v1/shared", rest.UserOrKey("book.read"), 200, "me.shared", "Shared", rest.Handle(me)},
+		{http.MethodGet, "/api/v1/limited", rest.Anyone, 200, "me.limited", "Limited", rest.Handle(me)},
+	}, func(_ context.Context, r rest.Route) error {
+		if r.ID == "me.limited" {
+			limited := hub.Errorf(hub.ErrLimited, "rate_limited", "Not now.")
+			limited.RetryAfter = 7 * time.Second
+			return limited
+		}
+		return nil
+	})
+}
+
+type client struct {
+	t    *testing.T
+	base string
+}
+
+// answer is what came back.
+type answer struct {
+	status int
+	header http.Header
+	text   string
+	body   map[string]any // of an object
+}
+
+func (c client) ask(token, method, path, body string) answer {
+	c.t.Helper()
+	req, err := http.NewRequestWithContext(c.t.Context(), method, c.base+"/api/v1"+path, strings.NewReader(body))
+	require.NoError(c.t, err)
+	req.Header.Set("Content-Type", "application/json")
+	if token != "" {
+		req.Header.Set("Authorization", "Bearer "+token)
+	}
+	res, err := http.DefaultClient.Do(req)
+	require.NoError(c.t, err)
+	defer res.Body.Close()
+	raw, err := io.ReadAll(res.Body)
+	require.NoError(c.t, err)
+	got := answer{status: res.StatusCode, header: res.Header, text: string(raw)}
+	_ = json.Unmarshal(raw, &got.body) // some are lists
+	return got
+}
+
+func TestBodies(t *testing.T) {
+	t.Parallel()
+	c := client{t, moduletest.Start(t, shelf{}, moduletest.Options{}).Base}
+	for body, want := range map[string]string{
+		`{}`:                          `{"title":"old","pages":7,"code":""}`,
+		`{"title":null,"pages":null}`: `{"title":null,"pages":7,"code":""}`,
+		`{"title":"new","pages":8,"code":"good"}`:    `{"title":"new","pages":8,"code":"good"}`,
+		`{"nobody":1,"sub":{"knows":2}}`:             `{"title":"old","pages":7,"code":""}`,
+		`{"pages":0,"title":"","sub":{"year":2026}}`: `{"title":"","pages":0,"code":""}`,
+	} {
+		got := c.ask("", "PUT", "/books", body)
+		require.Equal(t, 200, got.status, got.text)
+		require.JSONEq(t, want, got.text, body)
+	}
+	got := c.ask("", "PUT", "/books", `{"code":"bad"}`)
+	require.Equal(t, 422, got.status, got.text)
+	fault := got.body["errors"].([]any)[0].(map[string]any)
+	require.Equal(t, [2]any{"body.code", "must be good"}, [2]any{fault["location"], fault["message"]})
+	got = c.ask("", "PUT", "/books", `{"pages":"many"}`)
+	require.Equal(t, 422, got.status, got.text)
+	require.Contains(t, got.text, "body.pages")
+}
+
+func TestAnswers(t *testing.T) {
+	t.Parallel()
+	c := client{t, moduletest.Start(t, shelf{}, moduletest.Options{}).Base}
+	for query, want := range map[string]string{
+		"":                    `{"items":[1,2,3,4,5],"total":5,"page":1,"per_page":20,"pages":1}`,
+		"?per_page=2&page=3":  `{"items":[5],"total":5,"page":3,"per_page":2,"pages":3}`,
+		"?per_page=5&page=99": `{"items":[],"total":5,"page":99,"per_page":5,"pages":1}`,
+	} {
+		got := c.ask("", "GET", "/books"+query, "")
+		require.Equal(t, 200, got.status, got.text)
+		require.JSONEq(t, want, got.text, query)
+	}
+	for path, want := range map[string]struct {
+		status int
+		code   string
+	}{
+		"GET /books?per_page=101": {422, "validation_failed"}, "GET /books?page=0": {422, "validation_failed"},
+		"GET /books/x": {422, "validation_failed"}, "GET /books/" + uuid.NewString(): {404, "not_found"},
+		"DELETE /books": {503, "database_unavailable"}, "GET /nobody": {401, "unauthorized"}, "GET /limited": {429, "rate_limited"},
+		"GET /me": {401, "unauthorized"}, "GET /shared": {401, "unauthorized"},
+	} {
+		method, rest, _ := strings.Cut(path, " ")
+		got := c.ask("", method, rest, "")
+		require.Equal(t, want.status, got.status, "%s: %s", path, got.text)
+		require.Equal(t, want.code, got.body["code"], path)
+		if want.status == 429 {
+			require.Equal(t, "7", got.header.Get("Retry-After"))
+		}
+	}
+	got := c.ask("", "GET", "/books/"+uuid.NewString(), "")
+	require.Equal(t, "Book not found", got.body["detail"])
+	for token, status := range map[string]int{"admin": 200, "staff": 403, "": 401} {
+		got := c.ask(token, "GET", "/admin", "")
+		require.Equal(t, status, got.status, got.text)
+	}
+	got = c.ask("staff", "GET", "/me", "")
+	require.JSONEq(t, `["STAFF"]`, got.text)
+}
+
+// What the document says of every row: who may call it, which errors there are, and
+// that unknown members are let through.
+func TestTheDocument(t *testing.T) {
+	t.Parallel()
+	raw, err := server.ProductOpenAPI(t.Context(), shelf{})
+	require.NoError(t, err)
+	var document struct {
+		Paths map[string]map[string]struct {
+			OperationID string           `json:"operationId"`
+			Tags        []string         `json:"tags"`
+			Security    []map[string]any `json:"security"`
+			Responses   map[string]any   `json:"responses"`
+		} `json:"paths"`
+		Components struct {
+			Schemas map[string]map[string]any `json:"schemas"`
+		} `json:"components"`
+	}
+	require.NoError(t, json.Unmarshal(raw, &document))
+	const path = "/api/v1"
+	put, one, shared := document.Paths[path+"/books"]["put"], document.Paths[path+"/books/{id}"]["get"], document.Paths[path+"/shared"]["get"]
+	require.Equal(t, "books.tell", put.OperationID)
+	require.Equal(t, []string{"books"}, put.Tags)
+	require.Empty(t, put.Security)
+	require.Contains(t, put.Responses, "409")
+	require.NotContains(t, put.Responses, "401")
+	require.Contains(t, one.Responses, "404")
+	require.NotContains(t, one.Responses, "409")
+	require.Len(t, shared.Security, 2)
+	require.Contains(t, shared.Responses, "403")
+	body := document.Components.Schemas["Book"]
+	require.NotNil(t, body, "%s", raw)
+	require.Equal(t, true, body["additionalProperties"])
+	require.NotContains(t, body, "required")
+	require.Equal(t, []any{"string", "null"}, body["properties"].(map[string]any)["title"].(map[string]any)["type"])
+}

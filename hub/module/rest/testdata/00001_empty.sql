@@ -1,0 +1,2 @@
+-- +goose Up
+select 1;

@@ -1,0 +1,37 @@
+package module
+
+import (
+	"bufio"
+	"context"
+	"io"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humafiber"
+)
+
+// streamTime is how long a streamed answer may take, however slowly it is read.
+const streamTime = 10 * time.Minute
+
+// Stream answers with a body that is sent while it is written, for what may be too long
+// to be held. Status and headers are set before; write is called after the handler has
+// returned, with a context of its own. Where write fails, the connection is cut, so that
+// nobody takes a part for the whole; what it gives back is told to failed.
+func Stream(c huma.Context, write func(ctx context.Context, w io.Writer) error, failed func(error)) {
+	request := humafiber.Unwrap(c).Context()
+	conn := request.Conn()
+	// The request's trail is read when the handler has returned.
+	own, _ := WithTrail(context.WithoutCancel(c.Context()))
+	request.SetBodyStreamWriter(func(w *bufio.Writer) {
+		ctx, cancel := context.WithTimeout(own, streamTime)
+		defer cancel()
+		err := write(ctx, w)
+		if w.Flush() != nil {
+			return // whoever asked has gone, or is told something else
+		}
+		if err != nil {
+			failed(err)
+			_ = conn.Close()
+		}
+	})
+}
