@@ -91,7 +91,7 @@ func TestForgottenEverywhere(t *testing.T) {
 	delete(told, "requested_at")
 	require.ElementsMatch(t, []any{first, "+552166663333"}, told["phones"], "by which alone some may know her")
 	delete(told, "phones")
-	require.Equal(t, object{"patient_id": id, "name": "Zuleica Lima", "phone": second, "email": nil, "phone_shared": false}, told, "earlier addresses and names are nobody's affair")
+	require.Equal(t, object{"patient_id": id, "name": "Zuleica Lima", "phone": second, "email": nil, "phone_shared": false, "email_shared": false}, told, "earlier addresses and names are nobody's affair")
 	m.send("ignored", "ticket.closed", object{"ticket_id": 3, "resolution": "done"})
 	m.send("ignored", "message.sent", object{"phone": "", "body": "Bye", "ticket_id": 3})
 	require.Len(t, p.items("/integrations/inbox"), 2, "of whom was forgotten nothing waits")
@@ -150,6 +150,25 @@ func TestForgettingOneOfAFamily(t *testing.T) {
 	require.Contains(t, names, "Bia Souza", "what waited about her is sent")
 	p.hurry()
 	p.nowhere("ana souza", "ana.souza@example.com", "Ana speaking")
+}
+
+// An address of a family's is nobody's alone either.
+func TestForgettingOneOfAnAddress(t *testing.T) {
+	t.Parallel()
+	p := newPractice(t)
+	m := p.connect("messaging")
+	ana := p.ok(201, "POST", "/patients", object{"name": "Ana Souza", "phone": "+5511977771111", "email": "Souza@example.com"})["id"].(string)
+	p.ok(201, "POST", "/patients", object{"name": "Bia Souza", "phone": "+5511977772222", "email": "souza@example.com"})
+	m.send("accepted", "contact.created", object{"phone": "+5511977772222", "name": "Bia Souza", "email": "souza@example.com"})
+	m.send("ignored", "contact.created", object{"phone": "+5511977773333", "name": "Ana Souza", "email": "souza@example.com"})
+	path := p.deleted(ana)
+	p.follows(path, "completed")
+	told := m.arrived("patient.deleted")[0].data
+	require.Equal(t, true, told["email_shared"])
+	require.Equal(t, false, told["phone_shared"])
+	p.hurry()
+	p.nowhere("ana souza", "977771111")
+	require.Equal(t, 2, p.payloads("977772222"))
 }
 
 // A product that did not take the event has not acknowledged: the event can be sent
@@ -225,6 +244,8 @@ func TestForgettingWithoutPhone(t *testing.T) {
 	require.Equal(t, "zuleica@example.com", told["email"])
 	p.hurry()
 	p.nowhere("zuleica@example.com")
+	p.nowhere("zuleica canario")
+	require.Empty(t, p.items("/integrations/inbox"), "what waited with the address")
 }
 
 // The file that a clinic imports every night makes nobody anew who asked to be forgotten.

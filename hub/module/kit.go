@@ -79,7 +79,7 @@ type Traces struct {
 	Names  []string `json:"names,omitempty"`  // for numbers that are shared: alone they may be a namesake's
 	Emails []string `json:"emails,omitempty"` // earlier ones too
 	Phones []string `json:"phones,omitempty"` // international, with a leading plus
-	Shared []string `json:"shared,omitempty"` // numbers that somebody else has too: a payload with one has to say more
+	Shared []string `json:"shared,omitempty"` // numbers and addresses that somebody else has too: a payload with one has to say more
 	Events []string `json:"events,omitempty"` // ids of events that were theirs, whatever they say
 }
 

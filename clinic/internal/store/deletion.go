@@ -87,9 +87,10 @@ func (t *Tx) tellDeleted(ctx context.Context, at Scope, p dbgen.Patient, request
 		Email     *string   `json:"email"`
 		Shared    bool      `json:"phone_shared"` // somebody else has the number too
 		Phones    []string  `json:"phones"`       // earlier ones, and those that were linked
+		Family    bool      `json:"email_shared"` // somebody else has the address too
 		RequestID uuid.UUID `json:"deletion_request_id"`
 		Requested time.Time `json:"requested_at"`
-	}{p.ID, p.Name, p.Phone, p.Email, p.Phone != nil && was.shared[care.PhoneKey(*p.Phone)], was.others(p.Phone), request, t.now.UTC().Truncate(time.Second)})
+	}{p.ID, p.Name, p.Phone, p.Email, was.sharedPhone(p.Phone), was.others(p.Phone), was.sharedEmail(p.Email), request, t.now.UTC().Truncate(time.Second)})
 	if err != nil {
 		return "", err
 	}
@@ -105,6 +106,9 @@ func (t *Tx) forget(ctx context.Context, at Scope, p dbgen.Patient, was *traces)
 		return err
 	}
 	for _, email := range was.emails {
+		if was.sharedEmail(&email) {
+			continue // what waits for it may be for the other
+		}
 		if err := t.kit.Mail.Forget(ctx, t.Raw, email); err != nil {
 			return err
 		}
@@ -125,8 +129,7 @@ func (t *Tx) forget(ctx context.Context, at Scope, p dbgen.Patient, was *traces)
 	return t.AnonymizePatient(ctx, dbgen.AnonymizePatientParams{ClinicID: at.Clinic, Env: at.Env, ID: p.ID, AnonymizedAt: &t.now})
 }
 
-// forgetInbox removes the entries about a patient. An open one with a number that
-// somebody else has too is about the patient where it says so.
+// forgetInbox removes the entries about a patient.
 func (t *Tx) forgetInbox(ctx context.Context, at Scope, p dbgen.Patient, was *traces) error {
 	entries, err := t.InboxAbout(ctx, dbgen.InboxAboutParams{ClinicID: at.Clinic, Env: at.Env, PatientID: p.ID, PhoneKeys: was.keys()})
 	if err != nil {
@@ -134,18 +137,18 @@ func (t *Tx) forgetInbox(ctx context.Context, at Scope, p dbgen.Patient, was *tr
 	}
 	var ids []uuid.UUID
 	for _, entry := range entries {
-		if entry.Status == Open && was.shared[*entry.PhoneKey] {
+		if entry.Status == Open {
 			n, err := t.reread(entry)
 			if err != nil {
 				return err
 			}
-			if !was.names(&n) {
+			if !was.about(&n, entry.PhoneKey) {
 				continue
 			}
 		}
 		ids = append(ids, entry.ID)
 	}
-	return t.ForgetInbox(ctx, at.Clinic, at.Env, ids)
+	return t.ForgetInbox(ctx, dbgen.ForgetInboxParams{ClinicID: at.Clinic, Env: at.Env, PatientID: p.ID, Ids: ids})
 }
 
 // Deletion gives a request as it stands now.

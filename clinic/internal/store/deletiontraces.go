@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/google/uuid"
@@ -21,7 +22,7 @@ type traces struct {
 	full   []string        // names
 	emails []string        //
 	phones []string        // as far as they are known, else their keys
-	shared map[string]bool // keys of numbers that another patient has too
+	shared map[string]bool // keys of numbers, and addresses in lower case, that another patient has too
 	events []string        // that stand on the history
 }
 
@@ -98,6 +99,16 @@ func (t *Tx) traces(ctx context.Context, at Scope, p dbgen.Patient) (*traces, er
 	for _, key := range shared {
 		was.shared[key] = true
 	}
+	lower := make([]string, len(was.emails))
+	for i, email := range was.emails {
+		lower[i] = strings.ToLower(email)
+	}
+	if shared, err = t.SharedEmails(ctx, dbgen.SharedEmailsParams{ClinicID: at.Clinic, Env: at.Env, PatientID: p.ID, Emails: lower}); err != nil {
+		return nil, err
+	}
+	for _, email := range shared {
+		was.shared[email] = true
+	}
 	was.events, err = t.EventsOf(ctx, at.Clinic, at.Env, p.ID)
 	return was, err
 }
@@ -111,37 +122,58 @@ func (w *traces) keys() []string {
 	return keys
 }
 
+func (w *traces) sharedPhone(phone *string) bool {
+	return phone != nil && w.shared[care.PhoneKey(*phone)]
+}
+
+func (w *traces) sharedEmail(email *string) bool {
+	return email != nil && w.shared[strings.ToLower(*email)]
+}
+
 // others are the numbers beside the present one that nobody else has.
 func (w *traces) others(present *string) []string {
 	list := []string{}
 	for _, phone := range w.phones {
-		if !w.shared[care.PhoneKey(phone)] && (present == nil || care.PhoneKey(phone) != care.PhoneKey(*present)) {
+		if !w.sharedPhone(&phone) && (present == nil || care.PhoneKey(phone) != care.PhoneKey(*present)) {
 			list = append(list, phone)
 		}
 	}
 	return list
 }
 
-// names tells whether an event names the patient.
-func (w *traces) names(n *news) bool {
-	for _, name := range w.called {
-		if name != "" && name == folded(n.name()) {
+// about tells whether an event, with the key of its number, is about the patient: one of
+// their numbers or addresses says so, and where somebody else has that too, the name.
+func (w *traces) about(n *news, key *string) bool {
+	said := false
+	if key != nil && slices.Contains(w.keys(), *key) {
+		if !w.shared[*key] {
 			return true
 		}
+		said = true
 	}
-	for _, email := range w.emails {
-		if strings.EqualFold(email, strings.TrimSpace(n.data.Email)) {
+	email := strings.TrimSpace(n.data.Email)
+	if slices.ContainsFunc(w.emails, func(one string) bool { return strings.EqualFold(one, email) }) {
+		if !w.sharedEmail(&email) {
 			return true
 		}
+		said = true
 	}
-	return false
+	name := folded(n.name())
+	return said && name != "" && slices.Contains(w.called, name)
 }
 
 // log is what the hub has to know to clear its log.
 func (w *traces) log() module.Traces {
-	to := module.Traces{Names: w.full, Emails: w.emails, Events: w.events}
+	to := module.Traces{Names: w.full, Events: w.events}
+	for _, email := range w.emails {
+		if w.sharedEmail(&email) {
+			to.Shared = append(to.Shared, email)
+		} else {
+			to.Emails = append(to.Emails, email)
+		}
+	}
 	for _, phone := range w.phones {
-		if w.shared[care.PhoneKey(phone)] {
+		if w.sharedPhone(&phone) {
 			to.Shared = append(to.Shared, phone)
 		} else {
 			to.Phones = append(to.Phones, phone)

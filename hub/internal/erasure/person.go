@@ -3,6 +3,7 @@ package erasure
 import (
 	"bytes"
 	"encoding/json"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -19,6 +20,7 @@ type person struct {
 	emails [][]byte        // lowercase
 	phones map[string]bool // digits, in every form they may have been kept in
 	shared map[string]bool // the same, of numbers that somebody else has too
+	family [][]byte        // addresses that somebody else has too, lowercase
 	names  []string        // folded
 	events map[int64]bool  // that were theirs
 }
@@ -67,8 +69,12 @@ func readPerson(body []byte) *person {
 			p.ids = append(p.ids, []byte(id))
 		}
 	}
+	emails := &p.emails
+	if scalar(members["email_shared"]) == "true" {
+		emails = &p.family
+	}
 	for _, email := range scalars(members, emailNames) {
-		p.addEmail(email)
+		addEmail(emails, email)
 	}
 	to := p.phones
 	if scalar(members["phone_shared"]) == "true" {
@@ -118,14 +124,21 @@ func scalars(members map[string]json.RawMessage, names []string) (texts []string
 // know adds what the publisher of the event knows beside.
 func (p *person) know(traces module.Traces) {
 	for _, email := range traces.Emails {
-		p.addEmail(email)
+		addEmail(&p.emails, email)
 	}
 	for _, phone := range traces.Phones {
 		addPhone(p.phones, phone)
 	}
-	for _, phone := range traces.Shared {
-		addPhone(p.shared, phone)
+	for _, contact := range traces.Shared {
+		if strings.Contains(contact, "@") {
+			addEmail(&p.family, contact)
+		} else {
+			addPhone(p.shared, contact)
+		}
 	}
+	p.emails = slices.DeleteFunc(p.emails, func(email []byte) bool {
+		return slices.ContainsFunc(p.family, func(shared []byte) bool { return bytes.Equal(email, shared) })
+	})
 	for form := range p.shared {
 		delete(p.phones, form)
 	}
@@ -139,9 +152,9 @@ func (p *person) know(traces module.Traces) {
 	}
 }
 
-func (p *person) addEmail(text string) {
+func addEmail(to *[][]byte, text string) {
 	if local, domain, ok := strings.Cut(strings.TrimSpace(text), "@"); ok && local != "" && domain != "" {
-		p.emails = append(p.emails, []byte(strings.ToLower(local+"@"+domain)))
+		*to = append(*to, []byte(strings.ToLower(local+"@"+domain)))
 	}
 }
 
@@ -181,23 +194,29 @@ func digitsOf(text string) string {
 
 // nobody tells whether the event names no one.
 func (p *person) nobody() bool {
-	return len(p.ids) == 0 && len(p.emails) == 0 && len(p.phones) == 0 && len(p.shared) == 0 && len(p.events) == 0
+	return len(p.ids) == 0 && len(p.emails) == 0 && len(p.family) == 0 && len(p.phones) == 0 && len(p.shared) == 0 && len(p.events) == 0
 }
 
 // theirs tells whether an event is about the person: its payload says so, or it is known
-// to be, and does not have a number in it by which it may be about somebody else.
+// to be, and has nothing in it by which it may be about somebody else.
 func (p *person) theirs(e event, body []byte) bool {
 	if p.in(body) || p.inText(e.correlation) {
 		return true
 	}
-	return p.events[e.id] && !hasPhone(unescaped(body), p.shared)
+	return p.events[e.id] && !p.common(unescaped(body))
+}
+
+// common tells whether a text has a number or an address in it by which it may be about
+// somebody else too.
+func (p *person) common(text []byte) bool {
+	return hasPhone(text, p.shared) || slices.ContainsFunc(p.family, func(email []byte) bool { return hasEmail(text, email) })
 }
 
 // inText is [person.in] for a text.
 func (p *person) inText(text string) bool { return text != "" && p.in([]byte(text)) }
 
 // in tells whether a text, of whatever form, has the person in it: the id or the e-mail
-// address as a word, or the phone number however it is written; the number that they share
+// address as a word, or the phone number however it is written; what they share
 // with others only together with the name. JSON need not be whole; its escapes are seen
 // through.
 func (p *person) in(raw []byte) bool {
@@ -212,7 +231,7 @@ func (p *person) in(raw []byte) bool {
 			return true
 		}
 	}
-	return hasPhone(text, p.phones) || hasPhone(text, p.shared) && p.named(raw, text)
+	return hasPhone(text, p.phones) || p.common(text) && p.named(raw, text)
 }
 
 func unescaped(text []byte) []byte {

@@ -97,6 +97,10 @@ func TestSharedNumbers(t *testing.T) {
 		require.False(t, who.in([]byte(text)), text)
 	}
 	require.True(t, readPerson([]byte(`{"data":{"phone":"+5511987654321","name":"José","phone_shared":false}}`)).in([]byte(`{"phone":"11987654321","name":"Bia"}`)))
+	mother := readPerson([]byte(`{"data":{"name":"Ana Lima","email":"Lima@example.com","email_shared":true}}`))
+	require.False(t, mother.nobody())
+	require.True(t, mother.in([]byte(`{"email":"lima@example.com","name":"Ana Lima"}`)))
+	require.False(t, mother.in([]byte(`{"email":"lima@example.com","name":"Bia Lima"}`)))
 	nameless := readPerson([]byte(`{"data":{"phone":"+5511987654321","phone_shared":true}}`))
 	require.False(t, nameless.nobody())
 	require.False(t, nameless.in([]byte(`{"phone":"11987654321","name":""}`)))
@@ -114,6 +118,10 @@ func TestKnownBeside(t *testing.T) {
 	for _, text := range []string{`{"e":"old@example.com"}`, `{"p":"21 98765-1111"}`, `{"phone":"11987654321","name":"Ana Lima"}`, `{"phone":"11987654321","name":"Ana"}`} {
 		require.True(t, who.in([]byte(text)), text)
 	}
+	who.know(module.Traces{Shared: []string{"OLD2@example.com"}, Emails: []string{"old2@example.com"}})
+	require.False(t, who.in([]byte(`{"e":"old2@example.com"}`)))
+	require.True(t, who.in([]byte(`{"e":"old2@example.com","name":"ana"}`)))
+	require.False(t, who.theirs(event{id: 7}, []byte(`{"e":"old2@example.com"}`)))
 	require.False(t, who.in([]byte(`{"phone":"11987654321"}`)), "it is shared, whatever the event says")
 	for body, theirs := range map[string]bool{
 		`{"ticket_id":7}`: true, `{"phone":"11987654321"}`: false, `{"phone":"11987654321","name":"Ana"}`: true, `{"phone":"11987654321","name":"Bia"}`: false, `{"phone":"11912345678"}`: true,

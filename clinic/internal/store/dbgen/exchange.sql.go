@@ -232,11 +232,26 @@ func (q *Queries) ForgetEarlier(ctx context.Context, clinicID uuid.UUID, env hub
 }
 
 const forgetInbox = `-- name: ForgetInbox :exec
-delete from clinic.inbox where clinic_id = $1 and env = $2 and id = any($3::uuid[])
+delete from clinic.inbox d where d.clinic_id = $1 and d.env = $2 and d.id in (
+    select i.id from clinic.inbox i where i.clinic_id = $1 and i.env = $2 and i.id = any($3::uuid[])
+    and (i.patient_id = $4::uuid or i.status = 'open') order by i.id for update)
 `
 
-func (q *Queries) ForgetInbox(ctx context.Context, clinicID uuid.UUID, env hub.Environment, ids []uuid.UUID) error {
-	_, err := q.db.Exec(ctx, forgetInbox, clinicID, env, ids)
+type ForgetInboxParams struct {
+	ClinicID  uuid.UUID
+	Env       hub.Environment
+	Ids       []uuid.UUID
+	PatientID uuid.UUID
+}
+
+// Locked by id, as everybody locks them. Who was linked to another patient meanwhile is theirs.
+func (q *Queries) ForgetInbox(ctx context.Context, arg ForgetInboxParams) error {
+	_, err := q.db.Exec(ctx, forgetInbox,
+		arg.ClinicID,
+		arg.Env,
+		arg.Ids,
+		arg.PatientID,
+	)
 	return err
 }
 
@@ -336,8 +351,8 @@ func (q *Queries) Forgotten(ctx context.Context, clinicID uuid.UUID, env hub.Env
 }
 
 const inboxAbout = `-- name: InboxAbout :many
-select clinic_id, env, id, source, event_id, event_type, occurred_at, phone, phone_key, name, external_id, data_enc, status, patient_id, settled_by, settled_at, received_at from clinic.inbox where clinic_id = $1 and env = $2 and (patient_id = $3::uuid or status = 'open' and phone_key = any($4::text[]))
-order by id for update
+select clinic_id, env, id, source, event_id, event_type, occurred_at, phone, phone_key, name, external_id, data_enc, status, patient_id, settled_by, settled_at, received_at from clinic.inbox where clinic_id = $1 and env = $2
+and (patient_id = $3::uuid or status = 'open' and (phone_key = any($4::text[]) or event_type = 'contact.created'))
 `
 
 type InboxAboutParams struct {
@@ -347,7 +362,7 @@ type InboxAboutParams struct {
 	PhoneKeys []string
 }
 
-// Entries that may be about a patient: linked to them, or open with one of their numbers; by id, as everybody locks them.
+// Entries that may be about a patient: linked to them, or open with one of their numbers, or with an address.
 func (q *Queries) InboxAbout(ctx context.Context, arg InboxAboutParams) ([]InboxEntry, error) {
 	rows, err := q.db.Query(ctx, inboxAbout,
 		arg.ClinicID,
@@ -1145,6 +1160,44 @@ func (q *Queries) SettleInboxEntry(ctx context.Context, arg SettleInboxEntryPara
 		&i.ReceivedAt,
 	)
 	return i, err
+}
+
+const sharedEmails = `-- name: SharedEmails :many
+select e.email::text from unnest($1::text[]) e(email)
+where exists (select from clinic.patients p where p.clinic_id = $2 and p.env = $3 and lower(p.email) = e.email and p.status <> 'anonymized' and p.id <> $4)
+`
+
+type SharedEmailsParams struct {
+	Emails    []string
+	ClinicID  uuid.UUID
+	Env       hub.Environment
+	PatientID uuid.UUID
+}
+
+// Which of some addresses, in lower case, another patient has too.
+func (q *Queries) SharedEmails(ctx context.Context, arg SharedEmailsParams) ([]string, error) {
+	rows, err := q.db.Query(ctx, sharedEmails,
+		arg.Emails,
+		arg.ClinicID,
+		arg.Env,
+		arg.PatientID,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []string{}
+	for rows.Next() {
+		var e_email string
+		if err := rows.Scan(&e_email); err != nil {
+			return nil, err
+		}
+		items = append(items, e_email)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
 }
 
 const sharedPhones = `-- name: SharedPhones :many

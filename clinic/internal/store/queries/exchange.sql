@@ -94,18 +94,26 @@ delete from clinic.tickets where clinic_id = @clinic_id and env = @env and patie
 delete from clinic.linked_phones where clinic_id = @clinic_id and env = @env and patient_id = @patient_id returning phone_key;
 
 -- name: InboxAbout :many
--- Entries that may be about a patient: linked to them, or open with one of their numbers; by id, as everybody locks them.
-select * from clinic.inbox where clinic_id = @clinic_id and env = @env and (patient_id = @patient_id::uuid or status = 'open' and phone_key = any(@phone_keys::text[]))
-order by id for update;
+-- Entries that may be about a patient: linked to them, or open with one of their numbers, or with an address.
+select * from clinic.inbox where clinic_id = @clinic_id and env = @env
+and (patient_id = @patient_id::uuid or status = 'open' and (phone_key = any(@phone_keys::text[]) or event_type = 'contact.created'));
 
 -- name: ForgetInbox :exec
-delete from clinic.inbox where clinic_id = @clinic_id and env = @env and id = any(@ids::uuid[]);
+-- Locked by id, as everybody locks them. Who was linked to another patient meanwhile is theirs.
+delete from clinic.inbox d where d.clinic_id = @clinic_id and d.env = @env and d.id in (
+    select i.id from clinic.inbox i where i.clinic_id = @clinic_id and i.env = @env and i.id = any(@ids::uuid[])
+    and (i.patient_id = @patient_id::uuid or i.status = 'open') order by i.id for update);
 
 -- name: SharedPhones :many
 -- Which of some numbers another patient has too.
 select k.key::text from unnest(@phone_keys::text[]) k(key)
 where exists (select from clinic.patients p where p.clinic_id = @clinic_id and p.env = @env and p.phone_key = k.key and p.status <> 'anonymized' and p.id <> @patient_id)
 or exists (select from clinic.linked_phones l where l.clinic_id = @clinic_id and l.env = @env and l.phone_key = k.key and l.patient_id <> @patient_id);
+
+-- name: SharedEmails :many
+-- Which of some addresses, in lower case, another patient has too.
+select e.email::text from unnest(@emails::text[]) e(email)
+where exists (select from clinic.patients p where p.clinic_id = @clinic_id and p.env = @env and lower(p.email) = e.email and p.status <> 'anonymized' and p.id <> @patient_id);
 
 -- name: EventsOf :many
 -- The events of connected products that stand on a patient's history.
