@@ -165,6 +165,6 @@ func TestEventData(t *testing.T) {
 	require.NoError(t, err)
 	require.WithinDuration(t, time.Now(), when, time.Minute)
 	delete(deleted, "requested_at")
-	require.Equal(t, object{"patient_id": f.patient, "phone": "+5511944445555", "email": nil, "deletion_request_id": done["id"]}, deleted)
+	require.Equal(t, object{"patient_id": f.patient, "name": "Ana Lima", "phone": "+5511944445555", "phones": []any{phone}, "phone_shared": false, "email": nil, "deletion_request_id": done["id"]}, deleted)
 	require.Eventually(t, func() bool { return len(m.arrived("patient.deleted")) == 1 && len(m.arrived("record.created")) == 2 }, soon, tick)
 }

@@ -66,7 +66,7 @@ var bodies = map[string]string{
 	"patients.update": `{"name":"X"}`, "records.create": `{"date":"2026-03-02","type":"x"}`, "appointments.create": `{"datetime":"2026-03-02T09:00:00Z"}`,
 	"appointments.update": `{"status":"completed"}`, "payments.create": `{"amount":1,"due_date":"2026-03-02","appointment_id":"{appointment}"}`, "payments.pay": `{}`,
 	"interactions.create": `{"interaction_type":"call","summary":"x"}`, "professionals.update": `{"name":"X"}`, "users.update": `{"name":"X"}`,
-	"inbox.link": `{"patient_id":"{patient}"}`,
+	"inbox.link": `{"patient_id":"{patient}"}`, "deletions.acknowledge": `{"note":"x"}`,
 }
 
 // queries are those that name a thing.
@@ -144,7 +144,7 @@ func TestForeignThingsDoNotExist(t *testing.T) {
 		if op.needs("key", "") && !op.needs("bearer", "") {
 			as = me.key()
 		}
-		path, query, body := op.path, queries[op.id], bodies[op.id]
+		path, query, body := strings.Replace(op.path, "{product}", "messaging", 1), queries[op.id], bodies[op.id]
 		if op.body && op.method != "GET" && strings.Contains(path, "{") {
 			require.NotEmpty(t, body, "give %s a body in this test", op.id)
 		}
@@ -190,7 +190,7 @@ func bodyOf(text string) any {
 func TestRoles(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	staff, key, owned := f.staff(), f.key(), map[string]string{"{id}": uuid.NewString()}
+	staff, key, owned := f.staff(), f.key(), map[string]string{"{id}": uuid.NewString(), "{product}": "messaging"}
 	admins := 0
 	for _, op := range f.operations() {
 		path := fill(op.path, owned)

@@ -48,11 +48,14 @@ func collecting(t testing.TB) *plan {
 	return opened(t, "HUB_PAYMENT_PROVIDER=sandbox")
 }
 
+// jobs are what the service does in the background.
+func (s *studio) jobs() []module.Job { return s.hub.Instance.(module.Worker).Jobs() }
+
 // work does what is due of a job, beside the hub's own runner, and waits for that one
 // where it is at it.
 func (s *studio) work(job string) {
 	s.t.Helper()
-	for _, one := range s.hub.Instance.(module.Worker).Jobs() {
+	for _, one := range s.jobs() {
 		if one.Name == job {
 			require.NoError(s.t, one.Run(s.t.Context(), nil))
 			require.Eventually(s.t, func() bool {

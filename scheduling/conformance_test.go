@@ -25,7 +25,7 @@ func TestConformance(t *testing.T) {
 		Public: []string{
 			"auth.register", "auth.login", "auth.refresh", "auth.forgot-password", "auth.reset-password", "payments.webhook",
 			"public.organization", "public.services", "public.professionals", "public.availability", "public.book",
-			"public.cancel", "public.reschedule", "public.appointment", "public.calendar", "public.hold", "public.wait", "calendar.feed",
+			"public.cancel", "public.reschedule", "public.appointment", "public.calendar", "public.hold", "public.wait", "public.challenge", "calendar.feed",
 		},
 		Resources: func(t *testing.T, base string, a moduletest.Account) map[string]string {
 			t.Helper()
@@ -34,7 +34,8 @@ func TestConformance(t *testing.T) {
 		},
 		Events: []hub.Event{
 			{Type: "patient.deleted", Data: []byte(`{"phone":"+5511987654321"}`)},
-			{Type: "patient.updated", Data: []byte(`{"phone":"+5511987654321","name":"Caio Prado"}`)},
+			{Type: "patient.created", Data: []byte(`{"phone":"+5511987654321","name":"Caio Prado","email":"caio@example.com"}`)},
+			{Type: "patient.updated", Data: []byte(`{"phone":"+5511987654321","patient_id":"p-1","changed_fields":["birth_date"]}`)},
 			{Type: "payment.received", Data: []byte(`{"amount":80}`)},
 		},
 		State: func(t *testing.T, kit module.Kit, tenant uuid.UUID) string {

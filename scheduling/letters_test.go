@@ -231,15 +231,20 @@ func TestRemindersThatAreLate(t *testing.T) {
 type messenger struct {
 	module.Peers
 	mu    sync.Mutex
+	uses  []string // of the connection; nil: reminders
 	sent  []map[string]string
 	fails []error
 }
 
 // List implements module.Peers.
 func (m *messenger) List(_ context.Context, tenant uuid.UUID, _ hub.Environment) ([]module.Integration, error) {
+	uses := m.uses
+	if uses == nil {
+		uses = []string{"reminders"}
+	}
 	return []module.Integration{
-		{ID: uuid.New(), TenantID: tenant, Product: "clinic", Status: "active", Enabled: []string{"reminders"}},
-		{ID: uuid.New(), TenantID: tenant, Product: "messaging", Status: "active", Enabled: []string{"reminders"}},
+		{ID: uuid.New(), TenantID: tenant, Product: "clinic", Status: "active", Enabled: uses},
+		{ID: uuid.New(), TenantID: tenant, Product: "messaging", Status: "active", Enabled: uses},
 	}, nil
 }
 

@@ -30,6 +30,7 @@ var bodies = map[string]string{
 	"appointments.reschedule":    `{"start_at":"2026-03-05T10:00:00-03:00","professional_id":"{professional}"}`,
 	"clients.create":             `{"name":"Davi"}`,
 	"clients.update":             `{"name":"Davi"}`,
+	"remarketing.start":          `{"dry_run":true}`,
 	"payments.create":            `{"appointment_id":"{appointment}","client_id":"{client}","amount":1,"method":"cash"}`,
 	"payments.pix":               `{"appointment_id":"{appointment}","client_id":"{client}","amount":1}`,
 	"users.create":               `{"name":"Edu","email":"edu-{slug}@example.com"}`,
@@ -69,7 +70,7 @@ var queries = map[string]string{
 	"reports.popular":      "?professional_id={professional}",
 	"public.professionals": "?service_id={service}", "public.availability": "?service_id={service}&professional_id={professional}&date=2026-03-02",
 	"public.appointment": "?token={token}", "public.calendar": "?token={token}", "webhook-logs.list": "?integration_id={integration}&endpoint_id={endpoint}",
-	"audit-log.list": "?actor_id={user}",
+	"audit-log.list": "?actor_id={user}&subject_id={client}&patient_id={client}",
 }
 
 // operation is one of the interface, as its document has it.

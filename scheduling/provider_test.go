@@ -124,29 +124,41 @@ func TestAppointmentsThatChangeWhileTheirChargeIsMade(t *testing.T) {
 	}
 }
 
-// Whoever pays at the desk does not pay by the code too.
+// A code is for what is left: whoever pays at the desk does not pay by the code too.
 func TestACodeForWhatIsPaidEnds(t *testing.T) {
 	t.Parallel()
 	p := collecting(t)
 	id := p.book(0)
 	full := p.ok(201, "POST", "/payments/pix", object{"appointment_id": id})
 	other := p.ok(201, "POST", "/payments/pix", object{"appointment_id": id, "kind": "other", "amount": 5})
+	part := p.ok(201, "POST", "/payments/pix", object{"appointment_id": id, "amount": 30})
 	p.ok(201, "POST", "/payments", object{"appointment_id": id, "amount": 50, "method": "cash"})
-	require.EqualValues(t, 2, p.ok(200, "GET", "/payments?status=pending", nil)["total"])
-	p.ok(201, "POST", "/payments", object{"appointment_id": id, "amount": 30, "method": "cash"})
 	p.work("payments")
 	p.guest().refused(409, "charge_state", "POST", "/dev/payments/"+full["txid"].(string)+"/pay", nil)
+	p.pay(part["txid"])
 	p.pay(other["txid"])
-	require.EqualValues(t, 85, p.spent())
+	require.EqualValues(t, 85, p.spent(), "30 were left")
 	require.Equal(t, false, p.appointment(id)["needs_refund"])
+
+	// A lower price.
+	cheaper := p.book(2 * time.Hour)
+	full = p.ok(201, "POST", "/payments/pix", object{"appointment_id": cheaper})
+	p.ok(200, "PUT", "/appointments/"+cheaper, object{"price": 80, "notes": "as before"})
+	require.Equal(t, full["id"], p.ok(200, "POST", "/payments/pix", object{"appointment_id": cheaper})["id"])
+	p.ok(200, "PUT", "/appointments/"+cheaper, object{"price": 60})
+	p.work("payments")
+	p.guest().refused(409, "charge_state", "POST", "/dev/payments/"+full["txid"].(string)+"/pay", nil)
+	require.EqualValues(t, 60, p.ok(201, "POST", "/payments/pix", object{"appointment_id": cheaper})["amount"])
 
 	// Paid by both before the provider heard of it.
 	second := p.book(time.Hour)
 	full = p.ok(201, "POST", "/payments/pix", object{"appointment_id": second})
+	p.exec(`update scheduling.sandbox_charges set status = 'paid', paid_at = $2 where txid = $1`, full["txid"], p.hub.Clock.Now())
 	p.ok(201, "POST", "/payments", object{"appointment_id": second, "amount": 80, "method": "cash"})
-	p.pay(full["txid"])
+	p.work("payments")
 	require.Equal(t, true, p.appointment(second)["needs_refund"])
 	require.EqualValues(t, 85+160, p.spent())
+	p.pay(full["txid"]) // which tells of it once more
 	p.exec(`update scheduling.sandbox_charges set status = 'refunded', refunded_cents = amount_cents where txid = $1`, full["txid"])
 	p.exec(`update scheduling.provider_events set processed_at = null, due_at = received_at where charge_id = $1`, full["provider_payment_id"])
 	p.work("payments")

@@ -109,11 +109,12 @@ func TestNobodyWaitsInACircle(t *testing.T) {
 	people := []string{p.professional, p.studio.professional("Eva", p.service), p.studio.professional("Rui", p.service)}
 	phone := p.wish(0)["client_phone"]
 	me := p.ok(201, "POST", "/clients", object{"name": "Gil", "phone": phone})["id"].(string)
-	var booked sync.Map
+	program := p.ok(200, "PUT", "/loyalty/config", object{"rewards": []object{{"name": "R", "points": 1, "type": "fixed_discount", "value": 1}}})
+	c := &crowd{plan: p, people: people, me: me, reward: program["rewards"].([]any)[0].(object)["id"].(string)}
 	const workers, rounds = 12, 40
 	requests := make([]func() answer, workers)
 	for w := range workers {
-		requests[w] = func() answer { return p.meddle(rand.New(rand.NewPCG(1, uint64(w))), rounds, people, me, &booked) } //nolint:gosec // any numbers will do
+		requests[w] = func() answer { return c.meddle(rand.New(rand.NewPCG(1, uint64(w))), rounds) }
 	}
 	for _, worst := range atOnce(requests...) {
 		require.Less(t, worst.status, 500, worst.text)
@@ -121,14 +122,22 @@ func TestNobodyWaitsInACircle(t *testing.T) {
 	require.Zero(t, deadlocks(t, p.hub.Kit.Pool))
 }
 
+// crowd is many who do something to one client and a few professionals at once.
+type crowd struct {
+	*plan
+	people     []string
+	me, reward string
+	booked     sync.Map
+}
+
 // meddle does something at random many times, and gives the first answer that is a
 // failure of the service, else the last.
-func (p *plan) meddle(r *rand.Rand, rounds int, people []string, me string, booked *sync.Map) (last answer) {
+func (p *crowd) meddle(r *rand.Rand, rounds int) (last answer) {
 	g := p.guest()
 	some := func() string {
 		found := "00000000-0000-0000-0000-000000000000"
 		n := r.IntN(20)
-		booked.Range(func(id, _ any) bool {
+		p.booked.Range(func(id, _ any) bool {
 			found = id.(string)
 			n--
 			return n > 0
@@ -137,9 +146,9 @@ func (p *plan) meddle(r *rand.Rand, rounds int, people []string, me string, book
 	}
 	for range rounds {
 		start := time.Duration(r.IntN(5))*24*time.Hour + time.Duration(r.IntN(6))*30*time.Minute
-		person := people[r.IntN(len(people))]
-		method, path, body, as := "POST", "/appointments/"+some(), any(nil), p
-		switch n := r.IntN(14); n {
+		person := p.people[r.IntN(len(p.people))]
+		method, path, body, as := "POST", "/appointments/"+some(), any(nil), p.plan
+		switch n := r.IntN(17); n {
 		case 0, 1, 2:
 			wish := p.wish(start)
 			if wish["professional_id"] = person; n == 0 {
@@ -148,7 +157,7 @@ func (p *plan) meddle(r *rand.Rand, rounds int, people []string, me string, book
 			path, body, as = p.public("/appointments"), wish, g
 		case 3:
 			draft := p.draft(start)
-			draft["client_id"], draft["professional_id"] = me, person
+			draft["client_id"], draft["professional_id"] = p.me, person
 			path, body = "/appointments", draft
 		case 4, 5:
 			path += "/complete"
@@ -161,11 +170,19 @@ func (p *plan) meddle(r *rand.Rand, rounds int, people []string, me string, book
 		case 10:
 			path, body = path+"/cancel", object{}
 		case 11:
-			path, body = "/payments", object{"client_id": me, "appointment_id": some(), "amount": 1, "method": "cash"}
+			path, body = "/payments", object{"client_id": p.me, "appointment_id": some(), "amount": 1, "method": "cash"}
 		case 12:
-			path, body = "/loyalty/clients/"+me+"/adjust", object{"points": 1, "reason": "x"}
+			path, body = "/loyalty/clients/"+p.me+"/adjust", object{"points": 1, "reason": "x"}
 		case 13:
-			method, path, body = "PUT", "/clients/"+me, object{"notes": "x"}
+			method, path, body = "PUT", "/clients/"+p.me, object{"notes": "x"}
+		case 14:
+			path, body, as = p.public("/waitlist"), object{
+				"service_id": p.service, "first_date": "2026-03-02", "last_date": "2026-03-06", "client_name": "Gil", "client_phone": "11 98765-0000", "client_email": "gil@example.com",
+			}, g
+		case 15:
+			path, body = "/loyalty/clients/"+p.me+"/redeem", object{"reward_id": p.reward, "appointment_id": some()}
+		case 16:
+			method, body = "PUT", object{"client_id": []string{p.me, p.client}[r.IntN(2)], "price": r.IntN(100)}
 		}
 		got, err := as.try(method, path, body)
 		if err != nil {
@@ -177,7 +194,7 @@ func (p *plan) meddle(r *rand.Rand, rounds int, people []string, me string, book
 		}
 		for _, field := range []string{"id", "appointment_id"} {
 			if id, made := got.body[field].(string); made && got.status == 201 && (path == "/appointments" || as == g) {
-				booked.Store(id, true)
+				p.booked.Store(id, true)
 			}
 		}
 		last = got

@@ -36,7 +36,7 @@ var _ module.Module = Module{}
 func (Module) Spec() module.Spec {
 	return module.Spec{
 		Name: "scheduling", Title: "Scheduling", KeyPrefix: "sch", Tenant: "org", Version: "1.0.0", Features: api.Features(),
-		Receives: []string{"patient.updated", "patient.deleted", "payment.received"},
+		Receives: []string{"patient.created", "patient.updated", "patient.deleted", "payment.received"},
 		Sends:    []string{"appointment.created", "appointment.cancelled", "appointment.reminded", "appointment.noshow"},
 	}
 }

@@ -64,7 +64,8 @@ func TestWhatNobodyNeedsIsForgotten(t *testing.T) {
 	p.guest().refused(401, "invalid_credentials", "POST", "/auth/login", object{"email": p.email, "password": "wrong wrong"})
 	p.ok(200, "PUT", "/organization", object{"slug": p.slug + "-new"})
 	p.guest().ok(201, "POST", "/public/book/"+p.slug+"/hold", object{"service_id": p.service, "start_at": p.at(time.Hour)})
-	tables := []string{"refresh_tokens", "mailed_tokens", "login_failures", "idempotency", "old_slugs", "holds"}
+	p.proven(p.wish(2 * time.Hour))
+	tables := []string{"refresh_tokens", "mailed_tokens", "login_failures", "idempotency", "old_slugs", "holds", "spent_proofs"}
 	p.work("cleanup")
 	p.work("expired-logins")
 	for _, table := range tables {

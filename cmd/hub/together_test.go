@@ -70,7 +70,8 @@ func (s *served) studio(t *testing.T) *bookable {
 
 // A clinic and a scheduling organization, connected over HTTP, in one hub and across
 // two: a booking appears on the patient's history, a no-show is recorded there, and a
-// patient who asks to be forgotten is forgotten as a client.
+// patient who asks to be forgotten is forgotten as a client; what the clinic learns of a
+// patient's address is known where bookings are.
 func TestSchedulingAndClinic(t *testing.T) {
 	t.Parallel()
 	for _, across := range []bool{false, true} {
@@ -131,12 +132,23 @@ func tellsTheStory(t *testing.T, clinic *account, studio *bookable) {
 	clinic.do(201, "POST", path+"/payments", `{"amount":80,"due_date":"2026-03-02","status":"paid","appointment_id":"`+seen["id"].(string)+`"}`)
 	eventually(t, func() bool { return studio.first("/payments") != nil })
 
+	// The clinic's address is taken where there is none, and follows what changes there.
+	rui := "/clients/" + studio.do(201, "POST", "/clients", `{"name":"Rui","phone":"+5511922223333"}`)["id"].(string)
+	known := func(email string) func() bool {
+		return func() bool { return studio.do(200, "GET", rui, "")["email"] == email }
+	}
+	other := clinic.do(201, "POST", "/patients", `{"name":"Rui Lima","phone":"+5511922223333","email":"rui@example.com"}`)["id"].(string)
+	eventually(t, known("rui@example.com"))
+	clinic.do(200, "PUT", "/patients/"+other, `{"email":"lima@example.com"}`)
+	eventually(t, known("lima@example.com"))
+	require.Equal(t, "Rui", studio.do(200, "GET", rui, "")["name"], "staff typed it")
+
 	request := clinic.do(202, "POST", path+"/deletion-request", "")["id"].(string)
 	eventually(t, func() bool { return clinic.do(200, "GET", "/deletion-requests/"+request, "")["status"] == "completed" })
 	told := clinic.do(200, "GET", "/deletion-requests/"+request, "")["peers"].([]any)[0].(map[string]any)
 	require.Equal(t, "scheduling", told["product"])
 	require.Equal(t, "acknowledged", told["status"])
-	require.Nil(t, studio.first("/clients"), "the client is nobody any more")
+	require.Equal(t, "Rui", studio.first("/clients")["name"], "the client is nobody any more")
 	studio.do(404, "GET", "/clients/"+client, "")
 	require.Equal(t, "anonymized", clinic.do(200, "GET", path, "")["status"])
 }

@@ -186,4 +186,5 @@ type Settings struct {
 	PaymentProvider string        // by name, "" = none
 	PaymentToken    string        // secret: access token at the provider
 	PaymentSecret   string        // secret: by which the provider signs its webhooks
+	MailFrom        string        // the address that all mail comes from
 }

@@ -13,9 +13,9 @@ type Mailer interface {
 	// up with a line in the log. It may arrive twice. [hub.ErrInvalid] for an
 	// address that is none, [hub.ErrTooLarge].
 	Send(ctx context.Context, tx pgx.Tx, m Mail) error
-	// Forget drops what the product has waiting or kept for an address, in the
-	// caller's transaction: for people who asked to be forgotten.
-	Forget(ctx context.Context, tx pgx.Tx, address string) error
+	// Forget drops what the product has waiting or kept for an address, or what has who
+	// as its About, in the caller's transaction: for people who asked to be forgotten.
+	Forget(ctx context.Context, tx pgx.Tx, who string) error
 }
 
 // Mail is a message to one person.
@@ -27,6 +27,8 @@ type Mail struct {
 	Text        string // plain text, at most 1 MiB
 	HTML        string // the same for programs that show it with form, at most 1 MiB; "" = none
 	Attachments []Attachment
+	About       string // whom it tells of, such as a client's id: see [Mailer]'s Forget; "" = nobody but who gets it
+	Unsubscribe string // address at which a POST ends a list for who gets it (RFC 8058); "" = it is of no list
 }
 
 // Attachment is a file that comes with a mail; all of a mail's have 1 MiB at most.

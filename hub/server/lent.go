@@ -44,5 +44,6 @@ func settingsFor(cfg config.Config) module.Settings {
 	return module.Settings{
 		Development: !cfg.InProduction(), AccessTTL: cfg.AccessTTL, RefreshTTL: cfg.RefreshTTL,
 		PaymentProvider: cfg.Payments(), PaymentToken: cfg.PaymentToken.Reveal(), PaymentSecret: cfg.PaymentSecret.Reveal(),
+		MailFrom: cfg.Sender().Address,
 	}
 }

@@ -73,10 +73,13 @@ func (s *studio) stage() object {
 	s.api(201, "POST", "/users", object{"name": "Edu", "email": "edu@example.com"})
 	_, link, _ := strings.Cut(s.hub.Mails("edu@example.com")[0], s.hub.URL)
 	link, _, _ = strings.Cut(link, "\n")
+	careful := another(s.t, s.hub)
+	careful.settings(object{"proof_of_work": true})
 	ana := []string{"service", s.service, "professional", s.ana}
 	return object{
 		"url": s.hub.URL, "api": s.hub.Base + "/api/v1", "token": s.token, "now": friday, "slug": s.slug, "service": s.service, "deposit": colour, "group": group,
 		"ana": s.ana, "bruno": s.bruno, "date": "2026-03-04", "depositStart": "2026-03-05T08:00:00-03:00", "contested": "2026-03-06T08:00:00-03:00",
+		"careful": careful.path("details", "service", careful.service, "professional", careful.ana, "start", monday),
 		"states": [][]any{
 			{"unknown", "/book/nobody-here", 404},
 			{"gone", s.path("professional", "service", "x"), 404},
@@ -86,6 +89,7 @@ func (s *studio) stage() object {
 			{"closed", closed.path(""), 200},
 			{"empty", empty.path(""), 200},
 			{"bad-token", s.path("cancel", "token", "x"), 404},
+			{"leave", s.leaveLink(), 200},
 			{"too-late", final.path("cancel", "token", token), 200},
 			{"password", link, 200},
 			{"password-link-over", "/reset-password?lang=en&token=x", 404},

@@ -1,6 +1,7 @@
 package pages
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -12,6 +13,7 @@ import (
 	"integrationhub/hub"
 	"integrationhub/scheduling/internal/booking"
 	"integrationhub/scheduling/internal/payment"
+	"integrationhub/scheduling/internal/proof"
 	"integrationhub/scheduling/internal/store"
 )
 
@@ -24,6 +26,8 @@ const (
 	fieldTrap  = "website" // people do not see it, programs fill it in
 	fieldKey   = "key"     // makes one booking of what is sent twice
 	fieldStart = "start"
+	fieldAgree = "marketing_consent"
+	fieldProof = "altcha" // of work, which the script does
 )
 
 // form is what a client types to book.
@@ -40,6 +44,8 @@ type form struct {
 	Alternatives                 []slot
 	AllTimes                     string // link
 	Deposit                      bool
+	Agreed                       bool   // to be written to now and then
+	Proof                        string // the challenge to be solved, as JSON; "" = none
 	Policy, Terms, Privacy       string
 }
 
@@ -86,6 +92,13 @@ func (v *visit) emptyForm(c chosen, at time.Time) *form {
 	}
 	f.Name.Required, f.Phone.Required = true, v.org.Settings.RequireClientPhone
 	f.Email.Required = v.org.Settings.RequireClientEmail || f.Deposit && v.desk.DepositNeedsEmail()
+	if v.org.Settings.ProofOfWork {
+		challenge, err := json.Marshal(v.desk.Challenge(v.org))
+		if err != nil {
+			v.kit.Log.ErrorContext(v.ctx, "a challenge could not be written", "error", err)
+		}
+		f.Proof = string(challenge)
+	}
 	return f
 }
 
@@ -111,12 +124,15 @@ func (v *visit) book() (reply, error) {
 	f.Key = key.String()
 	f.Name.Value, f.Phone.Value, f.Email.Value = v.form.Get(fieldName), v.form.Get(fieldPhone), v.form.Get(fieldEmail)
 	f.Notes.Value, f.Trap.Value = strings.ReplaceAll(v.form.Get(fieldNotes), "\r\n", "\n"), v.form.Get(fieldTrap)
+	f.Agreed = v.form.Get(fieldAgree) != ""
 	if f.Trap.Value != "" {
 		v.wrong(f, []hub.FieldError{{Location: "body." + fieldTrap}})
 		return v.detailsPage(http.StatusUnprocessableEntity, c, at, f), nil
 	}
 	made, err := v.desk.Book(v.ctx, v.org, booking.Request{
 		Service: c.service.ID, Professional: professionalID(c), Start: at, Name: f.Name.Value, Phone: f.Phone.Value, Email: f.Email.Value, Notes: f.Notes.Value,
+		Consent: f.Agreed,
+		Proof:   v.form.Get(fieldProof),
 	}, &store.Once{Operation: "page.book", Key: f.Key, RequestHash: []byte("page")})
 	if err != nil {
 		return v.notBooked(err, c, at, f)
@@ -150,6 +166,9 @@ func (v *visit) notBooked(err error, c chosen, at time.Time, f *form) (reply, er
 	case told.Code == payment.CodeNotConfigured, told.Code == payment.CodeCurrency:
 		f.Alert = t.NoProvider
 		return v.detailsPage(http.StatusConflict, c, at, f), nil
+	case told.Code == proof.CodeWanting:
+		f.Alert = t.NeedsScript
+		return v.detailsPage(http.StatusUnprocessableEntity, c, at, f), nil
 	case told.Code == store.ErrUnderWay.Code:
 		f.Alert = t.UnavailableHint
 		return v.detailsPage(http.StatusConflict, c, at, f), nil

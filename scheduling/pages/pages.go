@@ -101,6 +101,7 @@ func steps() map[string]step {
 		"done":         {get: (*visit).done, closed: true},
 		"calendar.ics": {get: (*visit).calendarFile, closed: true},
 		"cancel":       {get: (*visit).cancelling, post: (*visit).cancel, closed: true},
+		stepLeave:      {get: (*visit).leaving, post: (*visit).leave, closed: true},
 		"move":         {get: (*visit).moving, post: (*visit).move, closed: true},
 	}
 }
@@ -139,7 +140,7 @@ func (v *visit) answer(r *http.Request, one step, found bool) (reply, error) {
 	switch {
 	case !found:
 		return reply{}, hub.Errorf(hub.ErrNotFound, "not_found", "Page not found")
-	case v.org.Slug != v.slug:
+	case v.org.Slug != v.slug && (v.step != stepLeave || !posted): // programs that post for people follow no redirection
 		return v.moved(r, posted), nil
 	case !posted && r.Method != http.MethodGet && r.Method != http.MethodHead, posted && one.post == nil:
 		return reply{}, errMethod

@@ -12,7 +12,7 @@ import (
 )
 
 // templates are the pages, each within layout.html.
-var templates = parseTemplates("services", "professionals", "day", "time", "details", "done", "cancel", "move", "notice")
+var templates = parseTemplates("services", "professionals", "day", "time", "details", "done", "cancel", "move", "leave", "notice")
 
 func parseTemplates(names ...string) map[string]*template.Template {
 	shared := template.Must(template.New("").Funcs(template.FuncMap{"sentence": sentence}).ParseFS(templateFiles, "templates/layout.html", "templates/parts.html"))

@@ -209,7 +209,7 @@ func (p *page) form() (action string, fields url.Values) {
 				value = n.FirstChild.Data
 			}
 			fields.Set(attr(n, "name"), value)
-		case n.Data == "input" && attr(n, "type") == "radio":
+		case n.Data == "input" && (attr(n, "type") == "radio" || attr(n, "type") == "checkbox"):
 			for _, a := range n.Attr {
 				if a.Key == "checked" {
 					fields.Set(attr(n, "name"), attr(n, "value"))

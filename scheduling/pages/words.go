@@ -38,12 +38,13 @@ type words struct {
 	LeaveEmpty                                               string
 	Agree, AgreeAnd                                          string // sentences before the links of terms and privacy
 	CancellationPolicy                                       string
+	Marketing                                                string // agrees to be written to
 	Book, BookDeposit, Booking                               string
 	PleaseCheck                                              [2]string // one field, several
 	WrongName, WrongPhone, NeedPhone                         string
 	WrongEmail, NeedEmail, WrongNotes                        string
 	Taken, TakenHint, TakenNone, TakenMove, BookThis, SeeAll string
-	TooMany, Refused, NoProvider, NoCharge                   string
+	TooMany, Refused, NoProvider, NoCharge, NeedsScript      string
 
 	// What was booked.
 	Summary, Service, With, When, Price, DueNow                        string
@@ -62,6 +63,9 @@ type words struct {
 	Move, MoveTitle, MoveAsk, MoveNow, Before, After                     string
 	CannotMove                                                           string
 	ContactUs                                                            string
+
+	// Leaving the list of those who are written to.
+	LeaveTitle, LeaveAsk, LeaveNow, LeftTitle, LeftHint string
 
 	// What can go wrong.
 	UnknownTitle, UnknownHint         string

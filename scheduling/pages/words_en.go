@@ -33,6 +33,7 @@ var english = language{
 		LeaveEmpty: "Leave this field empty",
 		Agree:      "By booking you accept the", AgreeAnd: "and the", CancellationPolicy: "Cancellation policy",
 		Book: "Confirm booking", BookDeposit: "Book and pay the deposit", Booking: "Booking…",
+		Marketing:   "I would like to hear about news and offers now and then.",
 		PleaseCheck: [2]string{"Please check one field", "Please check %d fields"},
 		WrongName:   "Enter your name, with 2 to 120 characters.", WrongPhone: "Enter a phone number with its area code, for example (11) 98765-4321.",
 		NeedPhone: "Enter your phone number.", WrongEmail: "Enter an e-mail address such as name@example.com.", NeedEmail: "Enter your e-mail address.",
@@ -40,10 +41,11 @@ var english = language{
 		Taken:      "Somebody was faster", TakenHint: "This time has just been taken. What you typed is kept: pick another time and confirm.",
 		TakenNone: "This time has just been taken, and there are no others close to it. What you typed is kept.", TakenMove: "This time has just been taken. Your booking stays where it was: pick another time.",
 		BookThis: "Confirm new time", SeeAll: "See all times",
-		TooMany:    "There are already as many open bookings under this phone number as this business allows.",
-		Refused:    "This booking cannot be made online. Please contact the business.",
-		NoCharge:   "The deposit could not be set up just now, so nothing was booked. What you typed is kept: please try again in a moment.",
-		NoProvider: "This service needs a deposit, which cannot be paid online yet. Please contact the business.",
+		TooMany:     "There are already as many open bookings under this phone number as this business allows.",
+		Refused:     "This booking cannot be made online. Please contact the business.",
+		NoCharge:    "The deposit could not be set up just now, so nothing was booked. What you typed is kept: please try again in a moment.",
+		NeedsScript: "This business protects itself from automatic bookings, so this form needs JavaScript. Switch it on and try again, or contact the business.",
+		NoProvider:  "This service needs a deposit, which cannot be paid online yet. Please contact the business.",
 
 		Summary: "Your booking", Service: "Service", With: "With", When: "When", Price: "Price", DueNow: "Deposit",
 		Confirmed: "You are booked", ConfirmedHint: "We look forward to seeing you.",
@@ -65,6 +67,9 @@ var english = language{
 		TooLateMove: "It is too late to move this booking online.",
 		Move:        "Move to another time", MoveTitle: "Choose a new day", MoveAsk: "Move your booking?", MoveNow: "Move booking", Before: "Now", After: "New",
 		CannotMove: "This booking cannot be moved online", ContactUs: "Please contact the business.",
+
+		LeaveTitle: "No more messages?", LeaveAsk: "You will not be sent news and offers any more. Letters about your bookings still come.",
+		LeaveNow: "Stop the messages", LeftTitle: "You will get no more messages", LeftHint: "Letters about your bookings still come.",
 
 		UnknownTitle: "This page does not exist", UnknownHint: "No business takes bookings at this address. Check the link that you were given.",
 		GoneTitle: "This is no longer offered", GoneHint: "The service or professional in this link cannot be booked any more.",

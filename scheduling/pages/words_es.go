@@ -33,6 +33,7 @@ var spanish = language{
 		LeaveEmpty: "Deja este campo vacío",
 		Agree:      "Al reservar aceptas los", AgreeAnd: "y la", CancellationPolicy: "Política de cancelación",
 		Book: "Confirmar reserva", BookDeposit: "Reservar y pagar el anticipo", Booking: "Reservando…",
+		Marketing:   "Quiero recibir novedades y ofertas de vez en cuando.",
 		PleaseCheck: [2]string{"Revisa un campo", "Revisa %d campos"},
 		WrongName:   "Escribe tu nombre, con 2 a 120 caracteres.", WrongPhone: "Escribe un teléfono con código de área, por ejemplo (11) 98765-4321.",
 		NeedPhone: "Escribe tu teléfono.", WrongEmail: "Escribe un correo como nombre@ejemplo.com.", NeedEmail: "Escribe tu correo.",
@@ -40,10 +41,11 @@ var spanish = language{
 		Taken:      "Alguien fue más rápido", TakenHint: "Esta hora se acaba de ocupar. Lo que escribiste se conserva: elige otra hora y confirma.",
 		TakenNone: "Esta hora se acaba de ocupar y no hay otras cercanas. Lo que escribiste se conserva.", TakenMove: "Esta hora se acaba de ocupar. Tu reserva sigue donde estaba: elige otra hora.",
 		BookThis: "Confirmar nueva hora", SeeAll: "Ver todas las horas",
-		TooMany:    "Este teléfono ya tiene el máximo de reservas abiertas que permite este negocio.",
-		Refused:    "Esta reserva no se puede hacer en línea. Comunícate con el negocio.",
-		NoCharge:   "El anticipo no se pudo preparar en este momento, así que no se reservó nada. Lo que escribiste se conserva: inténtalo de nuevo en un momento.",
-		NoProvider: "Este servicio pide un anticipo que todavía no se puede pagar en línea. Comunícate con el negocio.",
+		TooMany:     "Este teléfono ya tiene el máximo de reservas abiertas que permite este negocio.",
+		Refused:     "Esta reserva no se puede hacer en línea. Comunícate con el negocio.",
+		NoCharge:    "El anticipo no se pudo preparar en este momento, así que no se reservó nada. Lo que escribiste se conserva: inténtalo de nuevo en un momento.",
+		NeedsScript: "Este negocio se protege de reservas automáticas, por eso este formulario necesita JavaScript. Actívalo e inténtalo de nuevo, o comunícate con el negocio.",
+		NoProvider:  "Este servicio pide un anticipo que todavía no se puede pagar en línea. Comunícate con el negocio.",
 
 		Summary: "Tu reserva", Service: "Servicio", With: "Con", When: "Cuándo", Price: "Precio", DueNow: "Anticipo",
 		Confirmed: "Reserva confirmada", ConfirmedHint: "Te esperamos.",
@@ -65,6 +67,9 @@ var spanish = language{
 		TooLateMove: "Es tarde para cambiar la hora en línea.",
 		Move:        "Cambiar de hora", MoveTitle: "Elige el nuevo día", MoveAsk: "¿Cambiar la hora de la reserva?", MoveNow: "Cambiar la hora", Before: "Actual", After: "Nueva",
 		CannotMove: "Esta reserva no se puede cambiar en línea", ContactUs: "Comunícate con el negocio.",
+
+		LeaveTitle: "¿No recibir más mensajes?", LeaveAsk: "Dejarás de recibir novedades y ofertas. Los avisos de tus reservas siguen llegando.",
+		LeaveNow: "No recibir más", LeftTitle: "No recibirás más mensajes", LeftHint: "Los avisos de tus reservas siguen llegando.",
 
 		UnknownTitle: "Esta página no existe", UnknownHint: "Ningún negocio toma reservas en esta dirección. Revisa el enlace que recibiste.",
 		GoneTitle: "Esto ya no se ofrece", GoneHint: "El servicio o profesional de este enlace ya no se puede reservar.",

@@ -33,6 +33,7 @@ var portuguese = language{
 		LeaveEmpty: "Deixe este campo vazio",
 		Agree:      "Ao agendar, você aceita os", AgreeAnd: "e a", CancellationPolicy: "Política de cancelamento",
 		Book: "Confirmar agendamento", BookDeposit: "Agendar e pagar o sinal", Booking: "Agendando…",
+		Marketing:   "Quero receber novidades e ofertas de vez em quando.",
 		PleaseCheck: [2]string{"Confira um campo", "Confira %d campos"},
 		WrongName:   "Escreva seu nome, com 2 a 120 caracteres.", WrongPhone: "Escreva um telefone com DDD, por exemplo (11) 98765-4321.",
 		NeedPhone: "Escreva seu telefone.", WrongEmail: "Escreva um e-mail como nome@exemplo.com.br.", NeedEmail: "Escreva seu e-mail.",
@@ -40,10 +41,11 @@ var portuguese = language{
 		Taken:      "Alguém foi mais rápido", TakenHint: "Este horário acabou de ser ocupado. O que você escreveu foi mantido: escolha outro horário e confirme.",
 		TakenNone: "Este horário acabou de ser ocupado e não há outros por perto. O que você escreveu foi mantido.", TakenMove: "Este horário acabou de ser ocupado. Seu agendamento continua onde estava: escolha outro horário.",
 		BookThis: "Confirmar novo horário", SeeAll: "Ver todos os horários",
-		TooMany:    "Este telefone já tem o máximo de agendamentos em aberto que este estabelecimento permite.",
-		Refused:    "Este agendamento não pode ser feito online. Fale com o estabelecimento.",
-		NoCharge:   "O sinal não pôde ser preparado agora, e nada foi reservado. O que você digitou foi mantido: tente de novo em instantes.",
-		NoProvider: "Este serviço pede um sinal, que ainda não pode ser pago online. Fale com o estabelecimento.",
+		TooMany:     "Este telefone já tem o máximo de agendamentos em aberto que este estabelecimento permite.",
+		Refused:     "Este agendamento não pode ser feito online. Fale com o estabelecimento.",
+		NoCharge:    "O sinal não pôde ser preparado agora, e nada foi reservado. O que você digitou foi mantido: tente de novo em instantes.",
+		NeedsScript: "Este estabelecimento se protege de agendamentos automáticos, por isso este formulário precisa de JavaScript. Ative-o e tente de novo, ou fale com o estabelecimento.",
+		NoProvider:  "Este serviço pede um sinal, que ainda não pode ser pago online. Fale com o estabelecimento.",
 
 		Summary: "Seu agendamento", Service: "Serviço", With: "Com", When: "Quando", Price: "Preço", DueNow: "Sinal",
 		Confirmed: "Agendamento confirmado", ConfirmedHint: "Esperamos por você.",
@@ -65,6 +67,9 @@ var portuguese = language{
 		TooLateMove: "É tarde para remarcar online.",
 		Move:        "Remarcar", MoveTitle: "Escolha o novo dia", MoveAsk: "Remarcar o agendamento?", MoveNow: "Remarcar", Before: "Atual", After: "Novo",
 		CannotMove: "Este agendamento não pode ser remarcado online", ContactUs: "Fale com o estabelecimento.",
+
+		LeaveTitle: "Não receber mais mensagens?", LeaveAsk: "Você deixa de receber novidades e ofertas. Os avisos dos seus agendamentos continuam.",
+		LeaveNow: "Não receber mais", LeftTitle: "Você não receberá mais mensagens", LeftHint: "Os avisos dos seus agendamentos continuam.",
 
 		UnknownTitle: "Esta página não existe", UnknownHint: "Nenhum estabelecimento agenda neste endereço. Confira o link que você recebeu.",
 		GoneTitle: "Isto não é mais oferecido", GoneHint: "O serviço ou profissional deste link não pode mais ser agendado.",

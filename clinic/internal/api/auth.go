@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	"integrationhub/clinic/internal/care"
 	"integrationhub/clinic/internal/store"
 	"integrationhub/clinic/internal/store/dbgen"
 	"integrationhub/hub"
@@ -98,7 +99,7 @@ type Session struct {
 
 func (a *API) signUp(ctx context.Context, in *signUpInput) (*sessionOutput, error) {
 	b := &in.Body
-	b.ClinicName, b.Name = strings.TrimSpace(b.ClinicName), strings.TrimSpace(b.Name)
+	b.ClinicName, b.Name = care.HideCPF(strings.TrimSpace(b.ClinicName)), care.HideCPF(strings.TrimSpace(b.Name))
 	var wrong rest.Faults
 	wrong.Length(b.ClinicName, "body.clinic_name", 1, 120)
 	wrong.Length(b.Name, "body.name", 1, 120)

@@ -141,7 +141,6 @@ func (a *API) logInteraction(ctx context.Context, in *logInteractionInput) (*log
 	if err := wrong.Err(); err != nil {
 		return nil, err
 	}
-	d.SourceID = a.store.Opaque(at, d.SourceID)
 	out := &logInteractionOutput{}
 	err = a.store.InTx(ctx, "logging an interaction", func(tx *store.Tx) error {
 		patients, err := tx.ByPhone(ctx, at, b.PatientPhone)
@@ -151,6 +150,7 @@ func (a *API) logInteraction(ctx context.Context, in *logInteractionInput) (*log
 		if len(patients) == 0 {
 			return hub.Errorf(hub.ErrNotFound, "patient_not_found", "No patient has this phone number.")
 		}
+		d.SourceID = tx.Opaque(at, d.SourceID)
 		made, err := tx.LogInteraction(ctx, at, patients[0].ID, d)
 		out.Body.Logged, out.Body.InteractionID, out.Body.PatientID = true, made.ID, made.PatientID
 		return err

@@ -113,7 +113,7 @@ func emptied(o rest.Optional[string]) rest.Optional[string] {
 func (f *patientFields) into(d *store.PatientData, today time.Time) error {
 	var wrong rest.Faults
 	f.Name.Into(&d.Name)
-	d.Name = strings.TrimSpace(d.Name)
+	d.Name = care.HideCPF(strings.TrimSpace(d.Name))
 	wrong.Length(d.Name, "body.name", 1, 120)
 	if f.Phone = emptied(f.Phone); f.Phone.Given() {
 		number := care.E164(f.Phone.Value)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"integrationhub/clinic/internal/care"
 	"integrationhub/clinic/internal/store"
 	"integrationhub/clinic/internal/store/dbgen"
 	"integrationhub/hub/module/rest"
@@ -37,8 +38,9 @@ type professionalFields struct {
 
 func (f *professionalFields) into(p *dbgen.Professional) error {
 	f.Name.Into(&p.Name)
-	p.Name = strings.TrimSpace(p.Name)
+	p.Name = care.HideCPF(strings.TrimSpace(p.Name))
 	f.Specialty, f.Register = emptied(f.Specialty), emptied(f.Register)
+	f.Specialty.Value, f.Register.Value = care.HideCPF(f.Specialty.Value), care.HideCPF(f.Register.Value)
 	f.Specialty.IntoNull(&p.Specialty)
 	f.Register.IntoNull(&p.Register)
 	f.IsActive.Into(&p.IsActive)

@@ -78,6 +78,7 @@ func (a *API) createRecord(ctx context.Context, in *recordInput) (*struct{ Body 
 	wrong.Length(d.Content, "body.content", 0, maxContent)
 	wrong.Length(d.Summary, "body.summary", 0, 500)
 	wrong.Link(d.URL, "body.url")
+	wrong.Need(care.HideCPF(b.URL.Value) == b.URL.Value, "body.url", "must not have a CPF in it")
 	if err := wrong.Err(); err != nil {
 		return nil, err
 	}

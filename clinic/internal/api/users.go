@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"integrationhub/clinic/internal/care"
 	"integrationhub/clinic/internal/store"
 	"integrationhub/clinic/internal/store/dbgen"
 	"integrationhub/hub"
@@ -85,7 +86,7 @@ func (a *API) updateClinic(ctx context.Context, in *clinicInput) (*clinicOutput,
 		in.Body.Name.Into(&c.Name)
 		in.Body.Timezone.Into(&c.Timezone)
 		in.Body.RevealCPF.Into(&c.RevealCpf)
-		c.Name = strings.TrimSpace(c.Name)
+		c.Name = care.HideCPF(strings.TrimSpace(c.Name))
 		var wrong rest.Faults
 		wrong.Length(c.Name, "body.name", 1, 120)
 		wrong.Zone(c.Timezone, "body.timezone")
@@ -125,7 +126,7 @@ func (a *API) createUser(ctx context.Context, in *createUserInput) (*userOutput,
 		return nil, err
 	}
 	b := &in.Body
-	b.Name = strings.TrimSpace(b.Name)
+	b.Name = care.HideCPF(strings.TrimSpace(b.Name))
 	var wrong rest.Faults
 	wrong.Length(b.Name, "body.name", 1, 120)
 	wrong.Email(&b.Email, "body.email")
@@ -197,7 +198,7 @@ func (a *API) updateUser(ctx context.Context, in *updateUserInput) (*userOutput,
 		in.Body.Email.Into(&user.Email)
 		in.Body.Role.Into(&user.Role)
 		in.Body.IsActive.Into(&user.IsActive)
-		user.Name = strings.TrimSpace(user.Name)
+		user.Name = care.HideCPF(strings.TrimSpace(user.Name))
 		var wrong rest.Faults
 		wrong.Length(user.Name, "body.name", 1, 120)
 		wrong.Email(&user.Email, "body.email")

@@ -72,8 +72,9 @@ func (t *Tx) requestDeletion(ctx context.Context, at Scope, patient, by uuid.UUI
 	return made, nil
 }
 
-// tellDeleted forgets a patient here, and publishes that. The peers get what they know
-// the patient by; what else they went by is for the hub's log only.
+// tellDeleted forgets a patient here, and publishes that. The peers get what they may know
+// the patient by, but no number that is a relative's too; what else they went by is for
+// the hub's log only.
 func (t *Tx) tellDeleted(ctx context.Context, at Scope, p dbgen.Patient, request uuid.UUID) (event string, err error) {
 	was, err := t.traces(ctx, at, p)
 	if err != nil {
@@ -85,9 +86,10 @@ func (t *Tx) tellDeleted(ctx context.Context, at Scope, p dbgen.Patient, request
 		Phone     *string   `json:"phone"`
 		Email     *string   `json:"email"`
 		Shared    bool      `json:"phone_shared"` // somebody else has the number too
+		Phones    []string  `json:"phones"`       // earlier ones, and those that were linked
 		RequestID uuid.UUID `json:"deletion_request_id"`
 		Requested time.Time `json:"requested_at"`
-	}{p.ID, p.Name, p.Phone, p.Email, p.Phone != nil && was.shared[care.PhoneKey(*p.Phone)], request, t.now.UTC().Truncate(time.Second)})
+	}{p.ID, p.Name, p.Phone, p.Email, p.Phone != nil && was.shared[care.PhoneKey(*p.Phone)], was.others(p.Phone), request, t.now.UTC().Truncate(time.Second)})
 	if err != nil {
 		return "", err
 	}

@@ -111,6 +111,17 @@ func (w *traces) keys() []string {
 	return keys
 }
 
+// others are the numbers beside the present one that nobody else has.
+func (w *traces) others(present *string) []string {
+	list := []string{}
+	for _, phone := range w.phones {
+		if !w.shared[care.PhoneKey(phone)] && (present == nil || care.PhoneKey(phone) != care.PhoneKey(*present)) {
+			list = append(list, phone)
+		}
+	}
+	return list
+}
+
 // names tells whether an event names the patient.
 func (w *traces) names(n *news) bool {
 	for _, name := range w.called {
@@ -160,11 +171,11 @@ func (t *Tx) tombstone(at Scope, kind string, values ...string) []byte {
 
 // Opaque is an id of another product's as it is kept: itself, or where it is a tax id, or
 // has one in it, a keyed hash that is the same for the same one.
-func (s *Store) Opaque(at Scope, id string) string {
+func (t *Tx) Opaque(at Scope, id string) string {
 	if care.HideCPF(id) == id {
 		return id
 	}
-	return "cpf-" + hex.EncodeToString(s.Join(nil).tombstone(at, "id", id)[:16])
+	return "cpf-" + hex.EncodeToString(t.tombstone(at, "id", id)[:16])
 }
 
 // tombstones are those of a patient, or of what an import tells of one.

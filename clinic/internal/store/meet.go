@@ -55,7 +55,7 @@ func (t *Tx) meet(ctx context.Context, at Scope, id uuid.UUID, batch []line) (*p
 	var hashes [][]byte
 	for _, one := range batch {
 		if one.Ref != "" {
-			refs = append(refs, one.Ref)
+			refs = append(refs, t.Opaque(at, one.Ref))
 		}
 		if digits := care.CPF(one.CPF); digits != "" {
 			hashes = append(hashes, cpfHash(p.key, at, digits))
@@ -63,7 +63,7 @@ func (t *Tx) meet(ctx context.Context, at Scope, id uuid.UUID, batch []line) (*p
 		if number := care.E164(one.Phone); number != "" {
 			phones = append(phones, care.PhoneKey(number))
 		} else if one.Name != "" {
-			names = append(names, folded(one.Name))
+			names = append(names, folded(care.HideCPF(one.Name)))
 		}
 	}
 	for _, find := range []func() ([]dbgen.Patient, error){
@@ -150,11 +150,12 @@ type told struct {
 // check reads what a line tells. problem is for people, without values.
 func (p *party) check(l intake.Row) (t told, problem string) {
 	var wrong rest.Faults
-	t.Name, t.status = l.Name, l.Status
+	t.Name, t.status = care.HideCPF(l.Name), l.Status
 	wrong.Length(t.Name, "name", 1, 120)
 	if l.Ref != "" {
 		wrong.Length(l.Ref, "external_id", 1, 200)
-		t.ExternalRef = &l.Ref
+		ref := p.tx.Opaque(p.at, l.Ref)
+		t.ExternalRef = &ref
 	}
 	if l.Phone != "" {
 		number := care.E164(l.Phone)

@@ -32,6 +32,9 @@ var (
 	nameNames  = []string{"name", "patient_name", "client_name", "contact_name"}
 )
 
+// otherPhones is the member that lists the other numbers of a person.
+const otherPhones = "phones"
+
 // How long an id has to be, in bytes, to mean the person wherever it stands as a word,
 // and even inside one. "42" is something else in most payloads, and counts only as the id
 // of a patient, client or contact.
@@ -73,6 +76,12 @@ func readPerson(body []byte) *person {
 	}
 	for _, phone := range scalars(members, phoneNames) {
 		addPhone(to, phone)
+	}
+	var others []json.RawMessage // numbers
+	if json.Unmarshal(members[otherPhones], &others) == nil {
+		for _, phone := range others {
+			addPhone(p.phones, scalar(phone))
+		}
 	}
 	for _, name := range scalars(members, nameNames) {
 		p.addName(name)

@@ -4,6 +4,9 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"integrationhub/hub"
+	"integrationhub/hub/module"
 )
 
 const maria = `{"id":"evt_0123456789abcdef","product":"clinic","event_type":"patient.deleted","timestamp":"2026-01-02T03:04:05Z",
@@ -68,6 +71,55 @@ func TestReadPerson(t *testing.T) {
 	require.True(t, readPerson([]byte(`{"email":"a@b.example"}`)).in([]byte(`A@b.example`)))
 	require.True(t, readPerson([]byte(`{"data":{"client_phone":"+351 912 345 678"}}`)).in([]byte(`"+351912345678"`)))
 	require.False(t, readPerson([]byte(`{"data":{"client_phone":"+351 912 345 678"}}`)).in([]byte(`"912345678"`)), "another country's")
+	several := readPerson([]byte(`{"data":{"phone":"+5511987654321","phones":["+5521987651111",551130001000,null,{}],"phone_shared":true}}`))
+	require.True(t, several.in([]byte(`"21 98765-1111"`)))
+	require.True(t, several.in([]byte(`"+551130001000"`)))
+	require.False(t, several.in([]byte(`"+5511987654321"`)))
 	require.True(t, readPerson([]byte(`{"data":{"phone":"11 3000-1000"}}`)).in([]byte(`"+551130001000"`)))
 	require.True(t, readPerson([]byte(`{"data":{"phone":"12345-6789"}}`)).in([]byte(`"123456789"`)), "a number of no plan")
+}
+
+// A number that somebody else has too means the person only beside what names them.
+func TestSharedNumbers(t *testing.T) {
+	t.Parallel()
+	who := readPerson([]byte(`{"data":{"patient_id":"0198c9a0-1111-7222-8333-444455556666","name":"José da Silva","phone":"+5511987654321","email":"jose@example.com","phone_shared":true}}`))
+	for _, text := range []string{
+		`{"phone":"11987654321","name":"JOSE  DA SILVA"}`, `{"client":{"client_name":"Jos\u00e9 da Silva"},"p":"+551187654321"}`, `call Jose da Silva, 11 98765-4321`,
+		`{"phone":"11987654321","email":"jose@example.com"}`, `{"phone":"11987654321","name":"Bia","patient_id":"0198c9a0-1111-7222-8333-444455556666"}`,
+		`{"phone":"11987654321","body":"this is josé da silva speaking"}`, `[{"name":"Bia"},{"name":"José da Silva"},"11987654321"]`,
+	} {
+		require.True(t, who.in([]byte(text)), text)
+	}
+	for _, text := range []string{
+		`{"phone":"11987654321"}`, `{"phone":"11987654321","name":"José da Silva Filho"}`, `{"phone":"11987654321","name":"José"}`, `{"phone":"11987654321","name":"Bia","body":"for José da Silva"}`,
+		`{"phone":"11912345678","name":"José da Silva"}`, `call Josefa da Silva, 11 98765-4321`, `11987654321`,
+	} {
+		require.False(t, who.in([]byte(text)), text)
+	}
+	require.True(t, readPerson([]byte(`{"data":{"phone":"+5511987654321","name":"José","phone_shared":false}}`)).in([]byte(`{"phone":"11987654321","name":"Bia"}`)))
+	nameless := readPerson([]byte(`{"data":{"phone":"+5511987654321","phone_shared":true}}`))
+	require.False(t, nameless.nobody())
+	require.False(t, nameless.in([]byte(`{"phone":"11987654321","name":""}`)))
+}
+
+// What the publisher knows beside counts too: events that were the person's, unless they
+// have a number in them by which they may be somebody else's.
+func TestKnownBeside(t *testing.T) {
+	t.Parallel()
+	who := readPerson([]byte(`{"data":{"patient_id":"0198c9a0-1111-7222-8333-444455556666","name":"Ana","phone":"+5511987654321"}}`))
+	who.know(module.Traces{
+		Names: []string{"Ana Lima"}, Emails: []string{"Old@example.com"}, Phones: []string{"+5521987651111", "+5511987654321"}, Shared: []string{"+551187654321"},
+		Events: []string{hub.FormatEventID(7), "x"},
+	})
+	for _, text := range []string{`{"e":"old@example.com"}`, `{"p":"21 98765-1111"}`, `{"phone":"11987654321","name":"Ana Lima"}`, `{"phone":"11987654321","name":"Ana"}`} {
+		require.True(t, who.in([]byte(text)), text)
+	}
+	require.False(t, who.in([]byte(`{"phone":"11987654321"}`)), "it is shared, whatever the event says")
+	for body, theirs := range map[string]bool{
+		`{"ticket_id":7}`: true, `{"phone":"11987654321"}`: false, `{"phone":"11987654321","name":"Ana"}`: true, `{"phone":"11987654321","name":"Bia"}`: false, `{"phone":"11912345678"}`: true,
+	} {
+		require.Equal(t, theirs, who.theirs(event{id: 7}, []byte(body)), body)
+	}
+	require.False(t, who.theirs(event{id: 8}, []byte(`{"ticket_id":7}`)))
+	require.True(t, who.theirs(event{id: 8, correlation: "old@example.com"}, []byte(`{"ticket_id":7}`)))
 }

@@ -79,6 +79,9 @@ func (m mailer) Send(ctx context.Context, tx pgx.Tx, mail module.Mail) error {
 			return err
 		}
 	}
+	if strings.ContainsFunc(mail.Unsubscribe, func(r rune) bool { return unicode.IsControl(r) || r == '<' || r == '>' }) {
+		return hub.Invalid("unsubscribe", "must be an address")
+	}
 	size, files := 0, make([]module.Attachment, len(mail.Attachments))
 	for i, one := range mail.Attachments {
 		size += len(one.Content)
@@ -98,14 +101,14 @@ func (m mailer) Send(ctx context.Context, tx pgx.Tx, mail module.Mail) error {
 	err = dbgen.New(tx).CreateMail(ctx, dbgen.CreateMailParams{
 		ID: uuid.Must(uuid.NewV7()), Product: m.product, Recipient: to, FromName: line(mail.FromName, maxName), ReplyTo: replyTo,
 		Subject: line(mail.Subject, maxSubject), Body: storable(mail.Text), Html: storable(mail.HTML),
-		Attachments: attachments, Status: status,
+		Attachments: attachments, Status: status, About: mail.About, Unsubscribe: mail.Unsubscribe,
 	})
 	return store.Failed("storing a mail", err)
 }
 
 // Forget implements [module.Mailer].
-func (m mailer) Forget(ctx context.Context, tx pgx.Tx, address string) error {
-	return store.Failed("forgetting mail", dbgen.New(tx).ForgetMails(ctx, m.product, address))
+func (m mailer) Forget(ctx context.Context, tx pgx.Tx, who string) error {
+	return store.Failed("forgetting mail", dbgen.New(tx).ForgetMails(ctx, m.product, who))
 }
 
 // address checks that a text is one address and nothing else; control characters,

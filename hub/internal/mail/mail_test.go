@@ -477,3 +477,31 @@ func TestParseServer(t *testing.T) {
 		require.NotContains(t, err.Error(), "secret")
 	}
 }
+
+// Who leaves a list does so with one POST (RFC 8058), and who asks to be forgotten takes
+// along what tells others of them.
+func TestMailOfListsAndAboutPeople(t *testing.T) {
+	t.Parallel()
+	s := startSMTP(t, &smtpServer{}, nil)
+	b := to(t, s)
+	b.send(module.Mail{To: "bia@example.com", Subject: "S", Text: "T", Unsubscribe: "https://example.com/book/s/unsubscribe?token=x"})
+	got := s.wait(1)[0]
+	require.Equal(t, "<https://example.com/book/s/unsubscribe?token=x>", got.message.Header.Get("List-Unsubscribe"))
+	require.Equal(t, "List-Unsubscribe=One-Click", got.message.Header.Get("List-Unsubscribe-Post"))
+	for _, evil := range []string{"https://example.com\r\nBcc: evil@example.com", "https://example.com>, <mailto:evil@example.com"} {
+		require.ErrorIs(t, b.try(module.Mail{To: "bia@example.com", Text: "T", Unsubscribe: evil}), hub.ErrInvalid)
+	}
+
+	kept := setup(t, func(c *mail.Config) { c.Keep = true })
+	kept.send(module.Mail{To: "desk@example.com", Subject: "Gil booked", Text: "T", About: "gil"})
+	kept.send(module.Mail{To: "desk@example.com", Subject: "Eva booked", Text: "T", About: "eva"})
+	kept.send(module.Mail{To: "desk@example.com", Subject: "S", Text: "T"})
+	forget := func(who string) {
+		require.NoError(t, pgx.BeginFunc(t.Context(), kept.db, func(tx pgx.Tx) error { return kept.mailer.Forget(t.Context(), tx, who) }))
+	}
+	forget("")
+	require.Equal(t, 3, kept.rows("true"))
+	forget("gil")
+	require.Zero(t, kept.rows("about = 'gil'"))
+	require.Equal(t, 2, kept.rows("true"))
+}

@@ -34,6 +34,10 @@ func (o *Outbox) message(row dbgen.ClaimMailsRow) (*gomail.Msg, error) {
 	m.SetDateWithValue(row.CreatedAt)
 	m.SetMessageIDWithValue(row.ID.String() + "@" + domainOf(o.config.From.Address))
 	m.SetGenHeader("Auto-Submitted", "auto-generated") // RFC 3834: nobody's absence note answers it
+	if row.Unsubscribe != "" {                         // RFC 2369 and RFC 8058
+		m.SetGenHeader(gomail.HeaderListUnsubscribe, "<"+row.Unsubscribe+">")
+		m.SetGenHeader(gomail.HeaderListUnsubscribePost, "List-Unsubscribe=One-Click")
+	}
 	m.SetBodyString(gomail.TypeTextPlain, row.Body)
 	if row.Html != "" {
 		m.AddAlternativeString(gomail.TypeTextHTML, row.Html)

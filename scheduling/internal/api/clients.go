@@ -2,8 +2,6 @@ package api
 
 import (
 	"context"
-	"crypto/hmac"
-	"crypto/sha256"
 	"fmt"
 	"slices"
 	"strings"
@@ -36,6 +34,10 @@ type Client struct {
 	LastAppointmentAt *time.Time    `json:"last_appointment_at"`
 	NextAppointmentAt *time.Time    `json:"next_appointment_at"`
 	CreatedAt         time.Time     `json:"created_at"`
+
+	MarketingConsent       bool       `json:"marketing_consent" doc:"The client agreed to be written to"`
+	MarketingConsentAt     *time.Time `json:"marketing_consent_at"`
+	MarketingConsentSource *string    `json:"marketing_consent_source" enum:"staff,client" doc:"Who noted it"`
 }
 
 // SavedClient is a client as it was stored.
@@ -61,6 +63,8 @@ type clientFields struct {
 	Notes     optional[string]   `json:"notes,omitempty"`
 	Tags      optional[[]string] `json:"tags,omitempty"`
 	IsBlocked optional[bool]     `json:"is_blocked,omitempty"`
+
+	MarketingConsent optional[bool] `json:"marketing_consent,omitempty" doc:"The client agreed to be written to"`
 }
 
 type clientInput struct {
@@ -72,26 +76,13 @@ type oneClientInput struct {
 	Body clientFields `nameHint:"ClientFields"`
 }
 
-// cpfContext binds a sealed tax id to its client.
-func cpfContext(c *dbgen.Client) string { return "client/" + c.ID.String() + "/cpf" }
-
-func (a *API) cpfHash(org uuid.UUID, digits string) []byte {
-	mac := hmac.New(sha256.New, a.kit.Sealer.Derive("cpf"))
-	mac.Write(org[:])
-	mac.Write([]byte(digits))
-	return mac.Sum(nil)
-}
-
 // cpf opens a client's tax id, nil where there is none.
 func (a *API) cpf(c *dbgen.Client) (*string, error) {
-	if c.CpfSealed == nil {
-		return nil, nil
+	digits, err := a.store.OpenCPF(c)
+	if err != nil || digits == "" {
+		return nil, err
 	}
-	digits, err := a.kit.Sealer.Open(c.CpfSealed, cpfContext(c))
-	if err != nil {
-		return nil, fmt.Errorf("opening a tax id: %w", err)
-	}
-	written := booking.FormatCPF(string(digits))
+	written := booking.FormatCPF(digits)
 	return &written, nil
 }
 
@@ -118,6 +109,7 @@ func (a *API) clients(ctx context.Context, org store.Org, rows []dbgen.Client) (
 			ID: c.ID, Name: c.Name, Phone: c.Phone, Email: c.Email, CPF: cpf, Notes: c.Notes, Tags: append([]string{}, c.Tags...), IsBlocked: c.IsBlocked,
 			TotalAppointments: c.TotalAppointments, TotalSpent: c.TotalSpentCents, NoShowCount: c.NoShowCount, LoyaltyPoints: c.LoyaltyPoints,
 			LastAppointmentAt: local(&n.LastAt, org.Zone), NextAppointmentAt: local(&n.NextAt, org.Zone), CreatedAt: c.CreatedAt.In(org.Zone),
+			MarketingConsent: c.MarketingConsentAt != nil, MarketingConsentAt: local(c.MarketingConsentAt, org.Zone), MarketingConsentSource: c.MarketingConsentSource,
 		}
 		if c.BirthDate != nil {
 			day := c.BirthDate.Format(time.DateOnly)
@@ -138,6 +130,7 @@ func (a *API) into(f *clientFields, c *dbgen.Client, today booking.Date) (warnin
 	}
 	f.Tags.Into(&c.Tags)
 	f.IsBlocked.Into(&c.IsBlocked)
+	f.agreed(c, a.kit.Now())
 	c.Name = strings.TrimSpace(c.Name)
 	var wrong faults
 	wrong.Length(c.Name, "body.name", 1, 120)
@@ -156,7 +149,7 @@ func (a *API) into(f *clientFields, c *dbgen.Client, today booking.Date) (warnin
 		}
 	}
 	if f.CPF.Set {
-		c.CpfSealed, c.CpfHash = nil, nil
+		a.store.SealCPF(c, "")
 	}
 	if f.CPF.Given() && f.CPF.Value != "" {
 		digits, valid, ok := booking.CPFDigits(f.CPF.Value)
@@ -164,7 +157,9 @@ func (a *API) into(f *clientFields, c *dbgen.Client, today booking.Date) (warnin
 		if ok && !valid {
 			warnings = append(warnings, "cpf_check_digit")
 		}
-		c.CpfSealed, c.CpfHash = a.kit.Sealer.Seal([]byte(digits), cpfContext(c)), a.cpfHash(c.OrgID, digits)
+		if ok {
+			a.store.SealCPF(c, digits)
+		}
 	}
 	if f.BirthDate.Set {
 		c.BirthDate = nil
@@ -183,7 +178,7 @@ func (a *API) into(f *clientFields, c *dbgen.Client, today booking.Date) (warnin
 
 type clientsInput struct {
 	Paging
-	Search string `query:"search" maxLength:"200" doc:"Part of a name, phone, e-mail, or a whole tax id"`
+	Search string `query:"search" maxLength:"200" doc:"Part of a name, phone or e-mail, or the first or last digits of a tax id"`
 }
 
 func (a *API) listClients(ctx context.Context, in *clientsInput) (*struct{ Body Page[Client] }, error) {
@@ -194,9 +189,15 @@ func (a *API) listClients(ctx context.Context, in *clientsInput) (*struct{ Body 
 	term := strings.TrimSpace(in.Search)
 	find := dbgen.SearchClientsParams{OrgID: org.ID, Term: likely(term), RowLimit: in.PerPage, RowOffset: in.Offset()}
 	if digits := booking.Digits(term); digits != "" && strings.Trim(term, "0123456789+-(). ") == "" {
-		find.Digits = digits
-		if len(digits) == 11 {
-			find.CpfHash = a.cpfHash(org.ID, digits)
+		find.Digits, find.Phones = digits, []string{}
+		if len(digits) >= 10 { // a whole number, in whichever form it was stored
+			find.Phones = booking.PhoneForms(term)
+		}
+		switch {
+		case len(digits) == 11:
+			find.CpfHash = a.store.CPFHash(org.ID, digits)
+		case len(digits) < 11:
+			find.CpfPart = a.store.CPFPart(org.ID, digits)
 		}
 	}
 	rows, err := a.store.SearchClients(ctx, find)
@@ -292,10 +293,20 @@ func (a *API) updateClient(ctx context.Context, in *oneClientInput) (*struct{ Bo
 	return a.saved(ctx, org, done, warnings)
 }
 
+// deleteClient forgets who a client was; bookings and money stay.
+func (a *API) deleteClient(ctx context.Context, in *ByID) (*none, error) {
+	org, err := orgID(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return nil, a.store.ForgetClient(ctx, org, in.ID)
+}
+
 func clientUpdate(c dbgen.Client, now time.Time) dbgen.UpdateClientParams {
 	return dbgen.UpdateClientParams{
 		OrgID: c.OrgID, ID: c.ID, Name: c.Name, Phone: c.Phone, PhoneE164: c.PhoneE164, Email: c.Email, CpfSealed: c.CpfSealed, CpfHash: c.CpfHash,
 		BirthDate: c.BirthDate, Notes: c.Notes, Tags: append([]string{}, c.Tags...), IsBlocked: c.IsBlocked, NameSource: c.NameSource, EmailSource: c.EmailSource, UpdatedAt: now,
+		CpfParts: c.CpfParts, MarketingConsentAt: c.MarketingConsentAt, MarketingConsentSource: c.MarketingConsentSource,
 	}
 }
 

@@ -196,6 +196,13 @@ func (a *API) actionBook(ctx context.Context, in *actionBookInput) (*actionBookO
 		n.SourceID = &source
 	}
 	contact := store.Contact{Name: strings.TrimSpace(b.Name.Value), Phone: b.Phone, Email: b.Email.Value, Source: "messaging"}
+	if who.Peer == "clinic" {
+		contact.Source = who.Peer
+	}
+	if contact.Name != "" || contact.Email != "" {
+		told := contact
+		n.Contact = &told
+	}
 	if contact.Name == "" {
 		contact.Name = b.Phone
 	}

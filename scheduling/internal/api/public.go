@@ -9,6 +9,7 @@ import (
 	"integrationhub/hub"
 	"integrationhub/hub/module/rest"
 	"integrationhub/scheduling/internal/booking"
+	"integrationhub/scheduling/internal/proof"
 	"integrationhub/scheduling/internal/public"
 	"integrationhub/scheduling/internal/store"
 	"integrationhub/scheduling/internal/store/dbgen"
@@ -30,6 +31,7 @@ type PublicOrganization struct {
 	Locale         string  `json:"locale"`
 	BookingEnabled bool    `json:"booking_enabled"`
 	Message        *string `json:"booking_disabled_message"`
+	ProofOfWork    bool    `json:"proof_of_work" doc:"Booking takes a solved challenge"`
 }
 
 // PublicService is a service as clients see it.
@@ -63,7 +65,7 @@ func (a *API) publicOrganization(ctx context.Context, in *Slug) (*struct{ Body P
 	}
 	shown := PublicOrganization{
 		Name: o.Name, LogoURL: a.desk.LogoURL(o), Phone: o.Phone, Timezone: o.Timezone, Currency: o.Currency, Slug: o.Slug, Locale: o.Locale,
-		BookingEnabled: o.Settings.BookingEnabled,
+		BookingEnabled: o.Settings.BookingEnabled, ProofOfWork: o.Settings.ProofOfWork,
 	}
 	if !shown.BookingEnabled {
 		shown.Message = o.Settings.BookingDisabledMessage
@@ -126,8 +128,19 @@ type publicBookInput struct {
 		ClientEmail    optional[string]    `json:"client_email,omitempty"`
 		Notes          optional[string]    `json:"notes,omitempty"`
 		HoldID         optional[uuid.UUID] `json:"hold_id,omitempty" doc:"Of the time, where it is held"`
+		Consent        optional[bool]      `json:"marketing_consent,omitempty" doc:"To be written to now and then"`
+		Altcha         string              `json:"altcha,omitempty" maxLength:"2000" doc:"Where proof_of_work is true: the solved challenge as the ALTCHA widget sends it, base64 of a JSON object with algorithm, challenge, number, salt and signature. Each counts once"`
 		Website        string              `json:"website,omitempty" maxLength:"0" doc:"Leave it empty: people do not see it, programs fill it in"`
 	} `nameHint:"PublicBooking"`
+}
+
+// publicChallenge is one of many: each is for one booking.
+func (a *API) publicChallenge(ctx context.Context, in *Slug) (*struct{ Body proof.Challenge }, error) {
+	o, err := a.desk.Organization(ctx, in.Slug)
+	if err != nil {
+		return nil, err
+	}
+	return &struct{ Body proof.Challenge }{a.desk.Challenge(o)}, nil
 }
 
 // PublicBooked is a booking as its client sees it.
@@ -163,9 +176,11 @@ func (a *API) publicBook(ctx context.Context, in *publicBookInput) (*struct{ Bod
 	}
 	request := booking.Request{
 		Service: b.ServiceID, Start: start, Name: b.ClientName, Phone: b.ClientPhone.Value, Email: b.ClientEmail.Value, Notes: b.Notes.Value,
+		Proof: b.Altcha,
 	}
 	b.ProfessionalID.IntoNull(&request.Professional)
 	b.HoldID.Into(&request.Hold)
+	b.Consent.Into(&request.Consent)
 	made, err := a.desk.Book(ctx, o, request, nil)
 	if err != nil {
 		return nil, err

@@ -338,6 +338,12 @@ type inactiveInput struct {
 }
 
 func (a *API) inactive(ctx context.Context, in *inactiveInput) (InactiveReport, error) {
+	return a.inactiveOf(ctx, in, false)
+}
+
+// inactiveOf lists those who have not come for long, of all clients or of those who
+// agreed to be written to.
+func (a *API) inactiveOf(ctx context.Context, in *inactiveInput, consented bool) (InactiveReport, error) {
 	org, err := a.org(ctx)
 	if err != nil {
 		return InactiveReport{}, err
@@ -346,7 +352,7 @@ func (a *API) inactive(ctx context.Context, in *inactiveInput) (InactiveReport, 
 		in.Days = org.Settings.InactiveAfterDays
 	}
 	now := a.kit.Now()
-	rows, err := a.store.Inactive(ctx, dbgen.InactiveParams{OrgID: org.ID, Now: now, Before: now.AddDate(0, 0, -in.Days), RowLimit: in.PerPage, RowOffset: in.Offset()})
+	rows, err := a.store.Inactive(ctx, dbgen.InactiveParams{OrgID: org.ID, Consented: consented, Now: now, Before: now.AddDate(0, 0, -in.Days), RowLimit: in.PerPage, RowOffset: in.Offset()})
 	if err != nil {
 		return InactiveReport{}, err
 	}
@@ -363,7 +369,7 @@ func (a *API) inactive(ctx context.Context, in *inactiveInput) (InactiveReport, 
 		}
 	})
 	if len(rows) == 0 && in.Page > 1 {
-		total, err = a.store.CountInactive(ctx, dbgen.CountInactiveParams{OrgID: org.ID, Now: now, Before: now.AddDate(0, 0, -in.Days)})
+		total, err = a.store.CountInactive(ctx, dbgen.CountInactiveParams{OrgID: org.ID, Consented: consented, Now: now, Before: now.AddDate(0, 0, -in.Days)})
 	}
 	return InactiveReport{rest.PageOf(items, total, in.Paging), in.Days, Span{(today - booking.Date(in.Days)).String(), today.String(), org.Timezone}}, err
 }

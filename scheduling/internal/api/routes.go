@@ -52,7 +52,7 @@ func (a *API) actions() []route {
 // routes is the one table of the interface: document 1's rows, in its order;
 // [API.additions] follow. The rows of integrations lie below the hub's own.
 func (a *API) routes() []route {
-	return slices.Concat(a.organizationRows(), a.bookingRows(), a.publicRows())
+	return slices.Concat(a.organizationRows(), a.remarketing(), a.bookingRows(), a.publicRows())
 }
 
 // organizationRows are accounts, and what an organization offers and when.
@@ -155,6 +155,7 @@ func (a *API) publicRows() []route {
 func (a *API) additions() []route {
 	const v = "/api/v1"
 	return []route{
+		{get, v + "/public/book/{slug}/challenge", anyone, 200, "public.challenge", "A challenge to be solved for a booking", handle(a.publicChallenge)},
 		{get, v + "/public/book/{slug}/appointment", anyone, 200, "public.appointment", "The appointment of a token", handle(a.publicAppointment)},
 		{get, v + "/public/book/{slug}/appointment.ics", anyone, 200, "public.calendar", "The appointment of a token for a calendar", handle(a.publicCalendar)},
 		{post, v + "/public/book/{slug}/hold", anyone, 201, "public.hold", "Keep a time while the form is filled in", handle(a.publicHold)},
@@ -164,6 +165,7 @@ func (a *API) additions() []route {
 		{post, v + "/loyalty/clients/{id}/redeem", user, 200, "loyalty.redeem", "Exchange points for a reward", handle(a.redeem)},
 		{post, v + "/loyalty/clients/{id}/adjust", manager, 200, "loyalty.adjust", "Correct a balance", handle(a.adjust)},
 		{del, v + "/organization/logo", manager, 204, "organization.delete-logo", "Remove the logo", handle(a.deleteLogo)},
+		{del, v + "/clients/{id}", manager, 204, "clients.delete", "Forget who a client was, for good; bookings and payments stay", handle(a.deleteClient)},
 		{get, v + "/users", manager, 200, "users.list", "List users", handle(a.listUsers)},
 		{post, v + "/users", manager, 201, "users.create", "Invite a user", handle(a.createUser)},
 		{put, v + "/users/{id}", manager, 200, "users.update", "Update a user", handle(a.updateUser)},

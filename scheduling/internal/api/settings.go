@@ -37,10 +37,13 @@ type Settings struct {
 	DepositRefundNoticeMinutes *int            `json:"deposit_refund_notice_minutes"`
 	InactiveAfterDays          int             `json:"inactive_after_days"`
 	WaitlistEnabled            bool            `json:"waitlist_enabled"`
+	ProofOfWork                bool            `json:"proof_of_work" doc:"Booking online takes a solved challenge; the page solves it with JavaScript"`
 	WeekStart                  int             `json:"week_start"`
 	TimeFormat                 string          `json:"time_format" enum:"24h,12h"`
 	BookingPage                json.RawMessage `json:"booking_page"`
 	NotifyEmails               []string        `json:"notify_emails" nullable:"false"`
+	RemarketingPeriodDays      int             `json:"remarketing_period_days"`
+	RemarketingMessage         *string         `json:"remarketing_message"`
 }
 
 type settingsInput struct {
@@ -72,10 +75,13 @@ type settingsFields struct {
 	DepositRefundNoticeMinutes optional[int]         `json:"deposit_refund_notice_minutes,omitempty"`
 	InactiveAfterDays          optional[int]         `json:"inactive_after_days,omitempty"`
 	WaitlistEnabled            optional[bool]        `json:"waitlist_enabled,omitempty"`
+	ProofOfWork                optional[bool]        `json:"proof_of_work,omitempty"`
 	WeekStart                  optional[int]         `json:"week_start,omitempty"`
 	TimeFormat                 optional[string]      `json:"time_format,omitempty" enum:"24h,12h"`
 	BookingPage                optional[BookingPage] `json:"booking_page,omitempty"`
 	NotifyEmails               optional[[]string]    `json:"notify_emails,omitempty"`
+	RemarketingPeriodDays      optional[int]         `json:"remarketing_period_days,omitempty" doc:"Clients are written to once in it at most"`
+	RemarketingMessage         optional[string]      `json:"remarketing_message,omitempty" doc:"null: words of ours"`
 }
 
 // BookingPage is how the public booking page looks.
@@ -122,8 +128,9 @@ func settingsOf(s dbgen.Settings) Settings {
 		MaxActiveBookingsPerClient: s.MaxActiveBookingsPerClient, AllowAnyProfessional: s.AllowAnyProfessional,
 		RequireClientPhone: s.RequireClientPhone, RequireClientEmail: s.RequireClientEmail, RemindersEnabled: s.RemindersEnabled,
 		ReminderOffsetsMinutes: s.ReminderOffsetsMinutes, ReminderChannels: s.ReminderChannels, DepositHoldMinutes: s.DepositHoldMinutes,
-		DepositRefundNoticeMinutes: s.DepositRefundNoticeMinutes, InactiveAfterDays: s.InactiveAfterDays, WaitlistEnabled: s.WaitlistEnabled,
+		DepositRefundNoticeMinutes: s.DepositRefundNoticeMinutes, InactiveAfterDays: s.InactiveAfterDays, WaitlistEnabled: s.WaitlistEnabled, ProofOfWork: s.ProofOfWork,
 		WeekStart: s.WeekStart, TimeFormat: s.TimeFormat, BookingPage: shownPage(s.BookingPage), NotifyEmails: s.NotifyEmails,
+		RemarketingPeriodDays: s.RemarketingPeriodDays, RemarketingMessage: s.RemarketingMessage,
 	}
 }
 
@@ -166,9 +173,12 @@ func (f *settingsFields) into(s *dbgen.Settings) error {
 	f.DepositRefundNoticeMinutes.IntoNull(&s.DepositRefundNoticeMinutes)
 	f.InactiveAfterDays.Into(&s.InactiveAfterDays)
 	f.WaitlistEnabled.Into(&s.WaitlistEnabled)
+	f.ProofOfWork.Into(&s.ProofOfWork)
 	f.WeekStart.Into(&s.WeekStart)
 	f.TimeFormat.Into(&s.TimeFormat)
 	f.NotifyEmails.Into(&s.NotifyEmails)
+	f.RemarketingPeriodDays.Into(&s.RemarketingPeriodDays)
+	f.RemarketingMessage.IntoNull(&s.RemarketingMessage)
 	return checkSettings(s)
 }
 
@@ -191,6 +201,8 @@ func checkSettings(s *dbgen.Settings) error {
 	s.ReminderChannels = slices.Compact(s.ReminderChannels)
 	wrong.Need(s.InactiveAfterDays >= 7 && s.InactiveAfterDays <= 730, "body.inactive_after_days", "must be 7 to 730")
 	wrong.Need(s.WeekStart >= 0 && s.WeekStart <= 6, "body.week_start", "must be 0 to 6")
+	wrong.Need(s.RemarketingPeriodDays >= 30 && s.RemarketingPeriodDays <= 730, "body.remarketing_period_days", "must be 30 to 730")
+	wrong.Length(text(s.RemarketingMessage), "body.remarketing_message", 0, 2000)
 	wrong.Need(len(s.NotifyEmails) <= 10, "body.notify_emails", "must be at most 10")
 	for i := range s.NotifyEmails {
 		wrong.Email(&s.NotifyEmails[i], fmt.Sprintf("body.notify_emails[%d]", i))

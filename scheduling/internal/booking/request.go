@@ -17,7 +17,9 @@ type Request struct {
 	Phone        string // "" = not told
 	Email        string // "" = not told
 	Notes        string
+	Consent      bool      // to be written to now and then
 	Hold         uuid.UUID // that the client has of the time; zero: none
+	Proof        string    // of work, where the organization wants one
 }
 
 // Demands are what an organization wants of a request.

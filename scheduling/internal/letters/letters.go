@@ -16,22 +16,25 @@ import (
 // Kind is what a letter is about.
 type Kind string
 
-// The kinds of letters. Those with Staff are for the organization, the last two for
-// its users, the others for clients.
+// The kinds of letters. Those with Staff and Unclear are for the organization, Invite
+// and Reset for its users, the others for clients.
 const (
-	Received       Kind = "received"  // a booking, which is still to be confirmed
-	Confirmed      Kind = "confirmed" // a booking
-	Deposit        Kind = "deposit"   // a booking whose deposit is to be paid
-	Cancelled      Kind = "cancelled"
-	Moved          Kind = "moved"
-	Reminder       Kind = "reminder"
-	Message        Kind = "message" // a reminder in one line
-	Waitlist       Kind = "waitlist"
-	StaffBooked    Kind = "staff_booked"
-	StaffCancelled Kind = "staff_cancelled"
-	StaffMoved     Kind = "staff_moved"
-	Invite         Kind = "invite"
-	Reset          Kind = "reset"
+	Received        Kind = "received"  // a booking, which is still to be confirmed
+	Confirmed       Kind = "confirmed" // a booking
+	Deposit         Kind = "deposit"   // a booking whose deposit is to be paid
+	Cancelled       Kind = "cancelled"
+	Moved           Kind = "moved"
+	Reminder        Kind = "reminder"
+	Message         Kind = "message" // a reminder in one line
+	Waitlist        Kind = "waitlist"
+	StaffBooked     Kind = "staff_booked"
+	StaffCancelled  Kind = "staff_cancelled"
+	StaffMoved      Kind = "staff_moved"
+	Invite          Kind = "invite"
+	Reset           Kind = "reset"
+	Campaign        Kind = "campaign"         // to clients who have not come for long
+	CampaignMessage Kind = "campaign_message" // the same in one line
+	Unclear         Kind = "unclear"          // whom the clinic deleted may be one of several clients
 )
 
 // Facts are what letters tell. What is empty is left out.
@@ -50,6 +53,10 @@ type Facts struct {
 	Code         string    // Pix copy and paste
 	Reason       string
 	Link         string // to change or cancel; to book; to set a password
+	Reference    string // of a request elsewhere
+	Message      string // of a campaign; "" = words of ours
+	Leave        string // link with which clients leave the list
+	List         []string
 }
 
 // Letter is what is sent.

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/google/uuid"
+
 	"integrationhub/hub"
 	"integrationhub/hub/module"
 	"integrationhub/scheduling/internal/booking"
@@ -36,14 +38,17 @@ func (o *Office) Jobs() []module.Job {
 	return []module.Job{
 		{Name: store.JobLetters, Run: o.letters},
 		{Name: store.JobWaitlist, Run: o.waitlist},
+		{Name: store.JobUnclear, Run: o.unclear},
+		{Name: store.JobPatients, Run: o.patients},
+		{Name: store.JobCampaigns, Timeout: 10 * time.Minute, Run: o.campaigns},
 		{Name: "reminders", Every: 20 * time.Second, Timeout: 10 * time.Minute, Run: o.reminders},
 	}
 }
 
-// facts are what letters say of an appointment.
-func (o *Office) facts(org store.Org, d dbgen.AppointmentDetail) letters.Facts {
+// facts are what letters say of an appointment to its client, who is called name.
+func (o *Office) facts(org store.Org, d dbgen.AppointmentDetail, name string) letters.Facts {
 	return letters.Facts{
-		Business: org.Name, Place: text(org.Address), Phone: text(org.Phone), Client: d.ClientName, Service: d.ServiceName, Professional: d.ProfessionalName,
+		Business: org.Name, Place: text(org.Address), Phone: text(org.Phone), Client: name, Service: d.ServiceName, Professional: d.ProfessionalName,
 		Start: d.StartAt.In(org.Zone), TwelveHours: org.Settings.TimeFormat == "12h", Reason: text(d.CancelReason),
 		Link: o.desk.CancelURL(org, o.desk.Token(d.ID, d.TokenVersion)),
 	}
@@ -56,17 +61,29 @@ func text(s *string) string {
 	return *s
 }
 
+// envelope is where a letter goes.
+type envelope struct {
+	to    string
+	about uuid.UUID // the client it tells of: whoever is forgotten has it dropped; zero: none
+	files []module.Attachment
+	leave string // address at which they leave the list; "" = it is of none
+}
+
 // send writes a letter and hands it to the hub in the transaction; nobody to send it
 // to, or an address that is none, is no error but not sent.
-func (o *Office) send(ctx context.Context, tx *store.Tx, org store.Org, to string, k letters.Kind, f letters.Facts, files ...module.Attachment) (sent bool, err error) {
-	if to == "" {
+func (o *Office) send(ctx context.Context, tx *store.Tx, org store.Org, e envelope, k letters.Kind, f letters.Facts) (sent bool, err error) {
+	if e.to == "" {
 		return false, nil
 	}
 	l, err := letters.Write(k, org.Locale, f)
 	if err != nil {
 		return false, err
 	}
-	mail := module.Mail{To: to, FromName: org.Name, ReplyTo: text(org.Email), Subject: l.Subject, Text: l.Text, HTML: l.HTML, Attachments: files}
+	mail := module.Mail{To: e.to, FromName: org.Name, ReplyTo: text(org.Email), Subject: l.Subject, Text: l.Text, HTML: l.HTML, Attachments: e.files}
+	mail.Unsubscribe = e.leave
+	if e.about != uuid.Nil {
+		mail.About = e.about.String()
+	}
 	err = o.kit.Mail.Send(ctx, tx.Raw, mail)
 	if errors.Is(err, hub.ErrInvalid) {
 		o.kit.Log.Warn("an address that mail cannot go to", "organization", org.ID, "letter", string(k))
@@ -106,24 +123,29 @@ func (o *Office) letters(ctx context.Context, payload []byte) error {
 		if err != nil {
 			return err
 		}
-		f := o.facts(org, d)
+		contact, err := tx.ContactOf(ctx, n.Org, n.Appointment)
+		if err != nil {
+			return err
+		}
+		f := o.facts(org, d, contact.Name)
 		if !n.Before.IsZero() {
 			f.Before = n.Before.In(org.Zone)
 		}
-		if k, files, err := o.forClient(ctx, tx, org, d, n, &f); err != nil {
+		if k, files, err := o.forClient(ctx, tx, org, d, n, contact, &f); err != nil {
 			return err
 		} else if k != "" {
-			if _, err := o.send(ctx, tx, org, text(d.ClientEmail), k, f, files...); err != nil {
+			if _, err := o.send(ctx, tx, org, envelope{to: contact.Email, about: d.ClientID, files: files}, k, f); err != nil {
 				return err
 			}
 		}
+		f.Client = d.ClientName
 		k := forStaff(n)
 		for _, to := range org.Settings.NotifyEmails {
 			if k == "" {
 				break
 			}
 			f.Link, f.Place = "", ""
-			if _, err := o.send(ctx, tx, org, to, k, f); err != nil {
+			if _, err := o.send(ctx, tx, org, envelope{to: to, about: d.ClientID}, k, f); err != nil {
 				return err
 			}
 		}
@@ -133,9 +155,9 @@ func (o *Office) letters(ctx context.Context, payload []byte) error {
 
 // forClient says which letter a change is worth to the client, by where the
 // appointment stands now; "" for none: it is over, or another letter is on its way.
-func (o *Office) forClient(ctx context.Context, tx *store.Tx, org store.Org, d dbgen.AppointmentDetail, n store.News, f *letters.Facts) (letters.Kind, []module.Attachment, error) {
+func (o *Office) forClient(ctx context.Context, tx *store.Tx, org store.Org, d dbgen.AppointmentDetail, n store.News, contact dbgen.ContactOfRow, f *letters.Facts) (letters.Kind, []module.Attachment, error) {
 	open := d.Status == booking.Scheduled || d.Status == booking.Confirmed
-	if n.Quiet || d.ClientEmail == nil || !d.StartAt.After(tx.Now()) {
+	if n.Quiet || contact.Email == "" || !d.StartAt.After(tx.Now()) {
 		return "", nil, nil
 	}
 	var k letters.Kind
@@ -161,7 +183,7 @@ func (o *Office) forClient(ctx context.Context, tx *store.Tx, org store.Org, d d
 	default:
 		return "", nil, nil
 	}
-	method, file := o.desk.Invitation(org, d)
+	method, file := o.desk.Invitation(org, d, contact)
 	return k, []module.Attachment{{Name: "appointment.ics", Type: method.Type(), Content: file}}, nil
 }
 
@@ -242,8 +264,12 @@ func (o *Office) offer(ctx context.Context, org store.Org, w dbgen.Waiting, free
 		if err != nil {
 			return store.Ignored(err)
 		}
+		name, email := client.Name, text(client.Email)
+		if w.ContactEmail != nil {
+			name, email = text(w.ContactName), *w.ContactEmail
+		}
 		f := letters.Facts{
-			Business: org.Name, Client: client.Name, Service: shown.Offers[0].Service.Name, Professional: shown.Offers[0].ProfessionalName,
+			Business: org.Name, Client: name, Service: shown.Offers[0].Service.Name, Professional: shown.Offers[0].ProfessionalName,
 			Start: slot.Start.In(org.Zone), TwelveHours: org.Settings.TimeFormat == "12h", Place: text(org.Address),
 			Link: o.kit.URLs.Public + "/book/" + url.PathEscape(org.Slug),
 		}
@@ -251,7 +277,7 @@ func (o *Office) offer(ctx context.Context, org store.Org, w dbgen.Waiting, free
 		if err != nil || n == 0 {
 			return err
 		}
-		told, err = o.send(ctx, tx, org, text(client.Email), letters.Waitlist, f)
+		told, err = o.send(ctx, tx, org, envelope{to: email, about: client.ID}, letters.Waitlist, f)
 		return err
 	})
 	return told, err

@@ -2,7 +2,6 @@ package mailroom
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"net"
 	"slices"
@@ -18,10 +17,11 @@ import (
 
 const (
 	remindersAtOnce = 200
-	// messagingProduct sends messages for organizations that are connected to it and
-	// use it for reminders, by this call.
+	// messagingProduct sends messages for organizations that are connected to it for
+	// one of these uses, by this call.
 	messagingProduct = "messaging"
 	useReminders     = "reminders"
+	useRemarketing   = "remarketing"
 	sendMessage      = "action/send-message"
 )
 
@@ -54,7 +54,7 @@ func (o *Office) remind(ctx context.Context, due store.Due) error {
 		return o.remindByMessage(ctx, org, due)
 	}
 	return o.store.Remind(ctx, due, func(tx *store.Tx, about store.Reminded) (bool, error) {
-		return o.send(ctx, tx, org, text(about.ClientEmail), letters.Reminder, o.facts(org, about.AppointmentDetail))
+		return o.send(ctx, tx, org, envelope{to: about.Contact.Email, about: about.ClientID}, letters.Reminder, o.facts(org, about.AppointmentDetail, about.Contact.Name))
 	})
 }
 
@@ -69,26 +69,20 @@ func (o *Office) remindByMessage(ctx context.Context, org store.Org, due store.D
 }
 
 func (o *Office) message(ctx context.Context, org store.Org, about store.Reminded) store.Outcome {
-	peer, found, err := o.messenger(ctx, org.ID)
+	peer, found, err := o.messenger(ctx, org.ID, useReminders)
 	number := booking.Digits(about.Phone)
 	if err != nil || !found || number == "" {
 		return store.Outcome{}
 	}
-	l, err := letters.Write(letters.Message, org.Locale, o.facts(org, about.AppointmentDetail))
+	l, err := letters.Write(letters.Message, org.Locale, o.facts(org, about.AppointmentDetail, about.Contact.Name))
 	if err != nil {
 		return store.Outcome{}
 	}
-	body, err := json.Marshal(map[string]string{"number": number, "body": l.Text})
+	came, err := o.hand(ctx, peer, number, l.Text)
 	if err != nil {
-		return store.Outcome{}
+		o.kit.Log.Warn("sending a reminder through the messaging product failed", "organization", org.ID, "appointment", about.ID, "again", came.Again.String(), "error", err)
 	}
-	_, err = o.kit.Peers.Call(ctx, peer, hub.Call{Name: sendMessage, Body: body})
-	if err == nil {
-		return store.Outcome{Sent: true}
-	}
-	again := surelyNotSent(err)
-	o.kit.Log.Warn("sending a reminder through the messaging product failed", "organization", org.ID, "appointment", about.ID, "again", again.String(), "error", err)
-	return store.Outcome{Again: again}
+	return came
 }
 
 // surelyNotSent tells when to try again what the other product did not take: it had
@@ -106,14 +100,14 @@ func surelyNotSent(err error) time.Duration {
 	return 0
 }
 
-// messenger finds the connection through which an organization sends messages.
-func (o *Office) messenger(ctx context.Context, org uuid.UUID) (uuid.UUID, bool, error) {
+// messenger finds the connection through which an organization sends messages of a use.
+func (o *Office) messenger(ctx context.Context, org uuid.UUID, use string) (uuid.UUID, bool, error) {
 	list, err := o.kit.Peers.List(ctx, org, hub.Live)
 	if err != nil {
 		return uuid.Nil, false, err
 	}
 	for _, one := range list {
-		if one.Product == messagingProduct && one.Status == "active" && slices.Contains(one.Enabled, useReminders) {
+		if one.Product == messagingProduct && one.Status == "active" && slices.Contains(one.Enabled, use) {
 			return one.ID, true, nil
 		}
 	}

@@ -16,8 +16,12 @@ const (
 	moduleSize = 6 // pixels
 )
 
-// QR draws a BR Code as a QR code: PNG, black on white with its quiet zone.
+// QR draws a BR Code as a QR code: PNG, black on white with its quiet zone. There is
+// none for a code that was forgotten with its client, "".
 func QR(text string) ([]byte, error) {
+	if text == "" {
+		return nil, nil
+	}
 	symbol, err := qr.Encode(text, qr.M, qr.Auto)
 	if err != nil {
 		return nil, fmt.Errorf("making a QR code: %w", err)

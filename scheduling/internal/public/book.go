@@ -128,11 +128,18 @@ func (d *Desk) Book(ctx context.Context, o store.Org, r booking.Request, once *s
 	if err != nil {
 		return Booked{}, err
 	}
-	contact := store.Contact{Name: r.Name, Phone: r.Phone, Email: r.Email, Source: "client"}
+	contact := store.Contact{Name: r.Name, Phone: r.Phone, Email: r.Email, Source: "client", Agrees: r.Consent}
+	solved, err := d.proven(o, r.Proof)
+	if err != nil {
+		return Booked{}, err
+	}
 	made, err := d.Place(ctx, store.NewAppointment{
 		Org: o, Choice: store.Choice{Service: r.Service, Professional: r.Professional, Online: true}, Start: r.Start, Notes: r.Notes, Source: booking.Web,
-		By: store.Actor{Kind: booking.Client}, Limits: o.Policy.PublicLimits(d.kit.Now(), o.Zone), Once: once, Hold: r.Hold,
+		By: store.Actor{Kind: booking.Client}, Limits: o.Policy.PublicLimits(d.kit.Now(), o.Zone), Once: once, Hold: r.Hold, Contact: &contact,
 		Client: func(ctx context.Context, tx *store.Tx) (dbgen.Client, error) {
+			if err := spend(ctx, tx, o, solved); err != nil {
+				return dbgen.Client{}, err
+			}
 			client, err := tx.Known(ctx, o.ID, contact)
 			if err != nil {
 				return client, err
@@ -221,7 +228,7 @@ func (d *Desk) Wait(ctx context.Context, o store.Org, c Choice, contact store.Co
 		}
 		// Two wishes at once are one: nobody else has this client now.
 		id, err = tx.SameWaiting(ctx, dbgen.SameWaitingParams{
-			OrgID: o.ID, ServiceID: c.Service, ClientID: client.ID, ProfessionalID: c.Professional, FirstDate: first.Time(), LastDate: last.Time(),
+			OrgID: o.ID, ServiceID: c.Service, ClientID: client.ID, ProfessionalID: c.Professional, FirstDate: first.Time(), LastDate: last.Time(), ContactEmail: &contact.Email,
 		})
 		if !errors.Is(err, pgx.ErrNoRows) {
 			return err
@@ -236,7 +243,7 @@ func (d *Desk) Wait(ctx context.Context, o store.Org, c Choice, contact store.Co
 		id = store.NewID()
 		return tx.AddWaiting(ctx, dbgen.AddWaitingParams{
 			OrgID: o.ID, ID: id, ServiceID: c.Service, ProfessionalID: c.Professional, ClientID: client.ID,
-			FirstDate: first.Time(), LastDate: last.Time(), CreatedAt: tx.Now(),
+			FirstDate: first.Time(), LastDate: last.Time(), CreatedAt: tx.Now(), ContactName: &contact.Name, ContactEmail: &contact.Email,
 		})
 	})
 	return id, err
@@ -273,7 +280,9 @@ func (d *Desk) Cancel(ctx context.Context, o store.Org, token string, reason *st
 	}
 	return d.store.Act(ctx, booking.Cancel, store.Change{
 		Org: o, ID: found.ID, By: store.Actor{Kind: booking.Client}, Reason: reason,
-		Check: func(was dbgen.Appointment) error { return o.Policy.ClientMayCancel(was.StartAt.In(o.Zone), d.kit.Now()) },
+		Check: func(was dbgen.Appointment) error {
+			return o.Policy.ClientMayCancel(was.StartAt.In(o.Zone), d.kit.Now())
+		},
 	})
 }
 
@@ -285,7 +294,9 @@ func (d *Desk) Reschedule(ctx context.Context, o store.Org, token string, start 
 	}
 	done, err := d.store.Move(ctx, store.Move{Start: &start, Online: true, Explicit: true, Limits: d.View(o).Limits}, store.Change{
 		Org: o, ID: found.ID, By: store.Actor{Kind: booking.Client},
-		Check: func(was dbgen.Appointment) error { return o.Policy.ClientMayReschedule(was.StartAt.In(o.Zone), d.kit.Now()) },
+		Check: func(was dbgen.Appointment) error {
+			return o.Policy.ClientMayReschedule(was.StartAt.In(o.Zone), d.kit.Now())
+		},
 	})
 	if err != nil {
 		return Booked{}, err

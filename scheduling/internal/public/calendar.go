@@ -27,14 +27,16 @@ func (d *Desk) Calendar(o store.Org, b Booked) (file []byte, name string) {
 
 // Invitation is an appointment for the calendar of its client, to be sent by mail:
 // the client's program puts it there, changes it or takes it out.
-func (d *Desk) Invitation(o store.Org, a dbgen.AppointmentDetail) (calendar.Method, []byte) {
+// It comes from the organization's address, or where it told none from the hub's.
+func (d *Desk) Invitation(o store.Org, a dbgen.AppointmentDetail, to dbgen.ContactOfRow) (calendar.Method, []byte) {
 	e := event(o, a, d.CancelURL(o, d.Token(a.ID, a.TokenVersion)))
-	method := calendar.Publish // without both addresses there is nobody to invite
-	if o.Email != nil && a.ClientEmail != nil {
-		e.Organizer, e.Attendee = calendar.Person{Name: o.Name, Email: *o.Email}, calendar.Person{Name: a.ClientName, Email: *a.ClientEmail}
-		if method = calendar.Request; e.Cancelled {
-			method = calendar.Cancel
-		}
+	e.Organizer, e.Attendee = calendar.Person{Name: o.Name, Email: d.kit.Settings.MailFrom}, calendar.Person{Name: to.Name, Email: to.Email}
+	if o.Email != nil {
+		e.Organizer.Email = *o.Email
+	}
+	method := calendar.Request
+	if e.Cancelled {
+		method = calendar.Cancel
 	}
 	return method, calendar.Calendar{Method: method, Events: []calendar.Event{e}}.Bytes()
 }

@@ -206,7 +206,7 @@ func (t *Tx) cancelled(ctx context.Context, c Change, was dbgen.Appointment) err
 	if c.By.Kind == booking.System {
 		status = paymentExpired
 	}
-	if err := t.closeCharges(ctx, was, status, "full", KindDeposit, "other"); err != nil {
+	if err := t.closeCharges(ctx, was, status); err != nil {
 		return err
 	}
 	if was.DepositStatus == booking.DepositPaid && depositAfter(booking.Cancel, c.Org.Policy, was, t.now) == booking.DepositRefunded {

@@ -38,6 +38,7 @@ type NewAppointment struct {
 	Overbook bool           // staff: even where the time is taken
 	Limits   booking.Limits // for clients; staff have none but what is taken
 	Once     *Once          // nil: every request counts
+	Contact  *Contact       // who books, where that is not staff; nil: the client itself
 	Hold     uuid.UUID      // of this time, which it takes the place of; zero: none
 	// Charge is what the provider was asked to collect as the deposit. Without one
 	// clients cannot book what has a deposit: that is [ErrDepositDue].
@@ -230,6 +231,11 @@ func (t *Tx) bookFrom(ctx context.Context, n NewAppointment, offers []dbgen.Offe
 		DepositStatus: booking.DepositNone, Capacity: spot.offer.Capacity, Seat: spot.seat, Overbooked: spot.overbooked,
 		CreatedBy: n.By.User, CreatedAt: t.now,
 	}
+	contact, err := t.contact(ctx, n.Contact, client)
+	if err != nil {
+		return Booked{}, err
+	}
+	a.ContactName, a.ContactEmail = contact.name, contact.email
 	if n.Charge != nil {
 		a.DepositStatus, a.DepositCents, a.HoldUntil = booking.DepositPending, &n.Charge.Amount, &n.Charge.ExpiresAt
 	}
@@ -255,8 +261,13 @@ func (t *Tx) bookFrom(ctx context.Context, n NewAppointment, offers []dbgen.Offe
 	if err != nil {
 		return Booked{}, err
 	}
-	if detail.ClientEmail != nil || len(n.Org.Settings.NotifyEmails) > 0 && n.Source != booking.Dashboard {
+	if contact.toldOf(client) || len(n.Org.Settings.NotifyEmails) > 0 && n.Source != booking.Dashboard {
 		if err := t.tell(ctx, News{Org: n.Org.ID, Appointment: a.ID, What: NewsBooked, By: n.By.Kind}); err != nil {
+			return Booked{}, err
+		}
+	}
+	if n.Contact != nil && n.Contact.Agrees {
+		if err := t.agree(ctx, client, *n.Contact); err != nil {
 			return Booked{}, err
 		}
 	}

@@ -112,10 +112,16 @@ func (t *Tx) OpenChargeOf(ctx context.Context, n NewPayment) (p dbgen.PaymentDet
 	return p, true, nil
 }
 
-// closeCharges ends the open charges of an appointment, of some kinds; the job ends
-// them at the provider, or settles what was paid at the last moment.
-func (t *Tx) closeCharges(ctx context.Context, a dbgen.Appointment, status string, kinds ...string) error {
-	return t.CloseCharges(ctx, dbgen.CloseChargesParams{Status: status, Now: &t.now, OrgID: a.OrgID, AppointmentID: &a.ID, Kinds: kinds})
+// closeCharges ends the open charges of an appointment; the job ends them at the
+// provider, or settles what was paid at the last moment.
+func (t *Tx) closeCharges(ctx context.Context, a dbgen.Appointment, status string) error {
+	return t.CloseCharges(ctx, dbgen.CloseChargesParams{Status: status, Now: &t.now, OrgID: a.OrgID, AppointmentID: &a.ID})
+}
+
+// closeExcess ends the charges for more of an appointment's price than is left to pay.
+func (t *Tx) closeExcess(ctx context.Context, a dbgen.Appointment, left booking.Cents) error {
+	most := int64(left)
+	return t.CloseCharges(ctx, dbgen.CloseChargesParams{Status: paymentCancelled, Now: &t.now, OrgID: a.OrgID, AppointmentID: &a.ID, MoreThan: &most})
 }
 
 // settled ends a payment without money.

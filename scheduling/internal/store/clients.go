@@ -16,7 +16,8 @@ import (
 func (t *Tx) AddClient(ctx context.Context, c dbgen.Client, source string) (dbgen.Client, error) {
 	made, err := t.CreateClient(ctx, dbgen.CreateClientParams{
 		OrgID: c.OrgID, ID: c.ID, Name: c.Name, Phone: c.Phone, PhoneE164: c.PhoneE164, Email: c.Email, CpfSealed: c.CpfSealed, CpfHash: c.CpfHash,
-		BirthDate: c.BirthDate, Notes: c.Notes, Tags: append([]string{}, c.Tags...), IsBlocked: c.IsBlocked, NameSource: source, CreatedAt: t.now,
+		BirthDate: c.BirthDate, Notes: c.Notes, Tags: append([]string{}, c.Tags...), IsBlocked: c.IsBlocked, NameSource: source, CreatedAt: t.now, CpfParts: c.CpfParts,
+		MarketingConsentAt: c.MarketingConsentAt, MarketingConsentSource: c.MarketingConsentSource,
 	})
 	if err != nil {
 		return made, err
@@ -34,6 +35,7 @@ func (t *Tx) AddClient(ctx context.Context, c dbgen.Client, source string) (dbge
 type Contact struct {
 	Name, Phone, Email string // the last two may be ""
 	Source             string // as [Tx.AddClient] has it
+	Agrees             bool   // to be written to now and then
 }
 
 // Known finds the client with somebody's phone, or of somebody who tells none with their
@@ -73,4 +75,37 @@ func (t *Tx) knownBefore(ctx context.Context, org uuid.UUID, c Contact) (known d
 		return known, err == nil, err
 	}
 	return known, false, nil
+}
+
+// contact is who is told of an appointment: name and address as an appointment keeps
+// them.
+type contact struct{ name, email *string }
+
+// contact says who is told of a booking. Several people may share a client's phone:
+// the one who books is told under the name and address they typed, and the address on
+// file is used for who has the client's name.
+func (t *Tx) contact(ctx context.Context, c *Contact, client dbgen.Client) (contact, error) {
+	if c == nil {
+		return contact{}, nil
+	}
+	name, email := c.Name, c.Email
+	if name == "" {
+		name = client.Name
+	}
+	if email != "" {
+		return contact{&name, &email}, nil
+	}
+	form, err := t.SearchForm(ctx, name)
+	if err != nil || (booking.Person{Name: form}).Agrees(booking.Person{Name: client.NameSearch}) {
+		return contact{}, err
+	}
+	return contact{&name, &email}, nil
+}
+
+// toldOf tells whether there is an address to write to.
+func (c contact) toldOf(client dbgen.Client) bool {
+	if c.email != nil {
+		return *c.email != ""
+	}
+	return client.Email != nil
 }

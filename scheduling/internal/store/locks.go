@@ -15,7 +15,8 @@ import (
 // the bottom and never goes back up, so that none of them wait for each other in a
 // circle:
 //
-//  1. what makes a request count once: its Idempotency-Key, its own hold ([Tx.meet])
+//  1. what makes a request count once: its Idempotency-Key, its own hold ([Tx.meet]), its
+//     proof of work
 //  2. who books: [Tx.lockContact]
 //  3. a hold that is given up for a booking or another hold
 //  4. professionals' time ([Tx.LockTime]), of several the lowest id first; with
@@ -28,13 +29,16 @@ import (
 // have only inserted something that refers to the row, and who may be waiting in turn.
 
 // lockContact keeps others from finding or making a client by the same phone number, in
-// whichever form, or where there is none by the same e-mail address.
-func (t *Tx) lockContact(ctx context.Context, org uuid.UUID, c Contact) error {
+// whichever form, or where there is none by the same e-mail address. Several are taken
+// at once.
+func (t *Tx) lockContact(ctx context.Context, org uuid.UUID, list ...Contact) error {
 	var keys []string
-	if c.Phone != "" {
-		keys = booking.PhoneForms(c.Phone)
-	} else if c.Email != "" {
-		keys = []string{strings.ToLower(c.Email)}
+	for _, c := range list {
+		if c.Phone != "" {
+			keys = append(keys, booking.PhoneForms(c.Phone)...)
+		} else if c.Email != "" {
+			keys = append(keys, strings.ToLower(c.Email))
+		}
 	}
 	for i := range keys {
 		keys[i] = org.String() + " " + keys[i]

@@ -93,10 +93,8 @@ func (t *Tx) credit(ctx context.Context, org Org, p dbgen.Payment, a *dbgen.Appo
 			return err
 		}
 		a.PaidCents += p.AmountCents
-		if a.PaidCents >= a.PriceCents {
-			if err := t.closeCharges(ctx, *a, paymentCancelled, "full", KindDeposit); err != nil {
-				return err
-			}
+		if err := t.closeExcess(ctx, *a, a.PriceCents-a.PaidCents); err != nil {
+			return err
 		}
 		if err := t.cover(ctx, org, a); err != nil {
 			return err

@@ -81,14 +81,16 @@ func (t *Tx) redeem(ctx context.Context, org Org, r Redemption) error {
 		return hub.Errorf(hub.ErrConflict, "loyalty_disabled", "The loyalty program is disabled.")
 	}
 	p.Points, p.Reward, p.Description = -reward.Points, &reward.ID, reward.Name
-	if err := t.AddPoints(ctx, p); err != nil || r.Appointment == nil {
-		return err
+	if r.Appointment != nil {
+		if err := t.discount(ctx, org, a, reward); err != nil {
+			return err
+		}
 	}
-	return t.discount(ctx, org, a, reward)
+	return t.AddPoints(ctx, p)
 }
 
 // discount takes a reward off an appointment's price. What was paid, and a deposit that
-// is due, stay as they are; codes for the higher price end.
+// is due, stay as they are; codes for more than is left end.
 func (t *Tx) discount(ctx context.Context, org Org, a dbgen.Appointment, reward *booking.Reward) error {
 	if a.Status == booking.Cancelled || a.Status == booking.NoShow {
 		return hub.Errorf(hub.ErrConflict, "appointment_over", "A reward counts for appointments that take place; this one is %s.", a.Status)
@@ -110,5 +112,5 @@ func (t *Tx) discount(ctx context.Context, org Org, a dbgen.Appointment, reward 
 	if err != nil {
 		return err
 	}
-	return t.closeCharges(ctx, a, paymentCancelled, "full")
+	return t.closeExcess(ctx, a, a.PriceCents-off-a.PaidCents)
 }

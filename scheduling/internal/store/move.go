@@ -49,6 +49,9 @@ func (s *Store) Move(ctx context.Context, m Move, c Change) (Booked, error) {
 			return err
 		}
 		done.AppointmentDetail, err = tx.AppointmentByID(ctx, c.Org.ID, c.ID)
+		if err == nil && done.PriceCents < was.PriceCents {
+			err = tx.closeExcess(ctx, was, done.PriceCents-done.PaidCents)
+		}
 		return err
 	})
 	if taken(err) {

@@ -18,6 +18,10 @@ import (
 const (
 	JobLetters  = "letters"  // a [News]: who is to be told writes themselves what it came to
 	JobWaitlist = "waitlist" // a [Freed]
+	JobUnclear  = "unclear"  // an [Unclear]
+	JobPatients = "patients" // a [Changed]
+
+	JobCampaigns = "campaigns" // a [Sending]
 )
 
 // News is a change of an appointment that people are told of.
@@ -74,7 +78,8 @@ type Due = dbgen.DueRemindersRow
 // know it.
 type Reminded struct {
 	dbgen.AppointmentDetail
-	Phone string
+	Phone   string
+	Contact dbgen.ContactOfRow // who is reminded by mail
 }
 
 // remindable loads what a reminder is about, while nobody else can change it; false
@@ -108,7 +113,11 @@ func (t *Tx) remindable(ctx context.Context, due Due) (about Reminded, r dbgen.R
 	if errors.Is(err, pgx.ErrNoRows) { // somebody who was forgotten
 		return about, r, false, t.dropped(ctx, due)
 	}
+	if err != nil {
+		return about, r, false, err
+	}
 	about.Phone = phoneOf(client)
+	about.Contact, err = t.ContactOf(ctx, due.OrgID, due.AppointmentID)
 	return about, r, err == nil, err
 }
 

@@ -30,6 +30,7 @@ func New(kit module.Kit, s *store.Store) *Keeper { return &Keeper{kit, s} }
 func (k *Keeper) Jobs() []module.Job {
 	return []module.Job{
 		{Name: "loyalty", Every: time.Hour, Timeout: 10 * time.Minute, Run: k.loyalty},
+		{Name: "tax-ids", Every: 24 * time.Hour, Timeout: 10 * time.Minute, Run: func(ctx context.Context, _ []byte) error { return k.store.PrepareCPFs(ctx) }},
 		{Name: "cleanup", Every: time.Hour, Timeout: 10 * time.Minute, Run: k.cleanup},
 	}
 }
@@ -159,6 +160,7 @@ func (k *Keeper) cleanup(ctx context.Context, _ []byte) error {
 	}{
 		{"answers", k.store.ForgetIdempotency, keepAnswers},
 		{"held times", k.store.ForgetHolds, keepHolds},
+		{"spent proofs", k.store.ForgetProofs, 0},
 		{"old slugs", k.store.ForgetOldSlugs, keepSlugs},
 		{"payment notices", k.store.ForgetNotices, keepNotices},
 		{"waiting clients", k.store.ForgetWaiting, keepWaiting},

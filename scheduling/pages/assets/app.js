@@ -32,6 +32,34 @@
 		if (legend && differs) legend.append(" · " + told.yourZone.replace("%s", own.split("/").pop().replaceAll("_", " ")));
 	}
 
+	// Some work for the machine, where the business wants it: a number whose hash is the
+	// one that was asked for. Whoever is quicker than that waits for it.
+	const proof = document.querySelector("[data-proof]");
+	if (proof && window.crypto && crypto.subtle) {
+		const { maxnumber, ...asked } = JSON.parse(proof.dataset.proof);
+		const solve = async () => {
+			const text = new TextEncoder();
+			for (let number = 0; number <= maxnumber; number++) {
+				const sum = new Uint8Array(await crypto.subtle.digest(asked.algorithm, text.encode(asked.salt + number)));
+				if (Array.from(sum, (one) => one.toString(16).padStart(2, "0")).join("") !== asked.challenge) continue;
+				proof.value = btoa(JSON.stringify({ ...asked, number }));
+				return;
+			}
+		};
+		let waiting = false;
+		const solved = solve();
+		proof.form.addEventListener("submit", (event) => {
+			if (proof.value) return;
+			event.preventDefault();
+			event.stopImmediatePropagation();
+			if (waiting) return;
+			waiting = true;
+			const button = proof.form.querySelector("button[type=submit]");
+			button.setAttribute("aria-busy", "true");
+			solved.then(() => proof.value && proof.form.requestSubmit(button));
+		});
+	}
+
 	// One press is enough. Coming back to the page makes the button good again.
 	for (const form of document.querySelectorAll("form[data-once]")) {
 		const button = form.querySelector("button[type=submit]");

@@ -172,6 +172,21 @@ async function somebodyWasFaster(browser) {
 	await Promise.all([slow.context().close(), fast.context().close()]);
 }
 
+// The machine does its work while the form is filled in, or when the button was pressed.
+async function worksForIt(browser) {
+	const page = await visit(browser);
+	await page.goto(place.url + place.careful);
+	await fill(page, "Ivo Prado");
+	await page.locator("button[type=submit]").click();
+	await page.waitForURL(/\/done\?/);
+	expect(await heading(page) === "Agendamento recebido", "booked with the work done");
+	await page.context().close();
+	const without = await visit(browser, { javaScriptEnabled: false });
+	await without.goto(place.url + place.careful);
+	expect((await without.locator("noscript .alert").innerText()).includes("JavaScript"), "it says what is missing without JavaScript");
+	await without.context().close();
+}
+
 async function states(browser) {
 	const page = await visit(browser);
 	for (const [name, url, status] of place.states) {
@@ -199,7 +214,7 @@ try {
 	await Promise.all([
 		[booksAndChanges, asksTooMuch],
 		[booksWithoutOnAPhone, booksWithoutOnADesktop, booksByKeyboard, somebodyWasFaster],
-		[paysDeposit, states],
+		[paysDeposit, worksForIt, states],
 	].map(async (visits) => {
 		for (const one of visits) {
 			await one(browser).catch((error) => failures.push(`${one.name}: ${error.stack || error}`));

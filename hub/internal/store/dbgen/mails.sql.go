@@ -17,7 +17,7 @@ update hub.mails set attempts = attempts + 1, due_at = now() + make_interval(sec
 where id in (
     select m.id from hub.mails m where m.status = 'waiting' and m.due_at <= now()
     order by m.due_at limit $2 for update skip locked)
-returning id, product, recipient, from_name, reply_to, subject, body, html, attachments, attempts, created_at,
+returning id, product, recipient, from_name, reply_to, subject, body, html, attachments, unsubscribe, attempts, created_at,
     extract(epoch from now() - created_at)::float8 as age_seconds
 `
 
@@ -31,6 +31,7 @@ type ClaimMailsRow struct {
 	Body        string
 	Html        string
 	Attachments []byte
+	Unsubscribe string
 	Attempts    int32
 	CreatedAt   time.Time
 	AgeSeconds  float64
@@ -56,6 +57,7 @@ func (q *Queries) ClaimMails(ctx context.Context, leaseSeconds float64, rowLimit
 			&i.Body,
 			&i.Html,
 			&i.Attachments,
+			&i.Unsubscribe,
 			&i.Attempts,
 			&i.CreatedAt,
 			&i.AgeSeconds,
@@ -71,8 +73,8 @@ func (q *Queries) ClaimMails(ctx context.Context, leaseSeconds float64, rowLimit
 }
 
 const createMail = `-- name: CreateMail :exec
-insert into hub.mails (id, product, recipient, from_name, reply_to, subject, body, html, attachments, status)
-values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
+insert into hub.mails (id, product, recipient, from_name, reply_to, subject, body, html, attachments, status, about, unsubscribe)
+values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
 `
 
 type CreateMailParams struct {
@@ -86,6 +88,8 @@ type CreateMailParams struct {
 	Html        string
 	Attachments []byte
 	Status      string
+	About       string
+	Unsubscribe string
 }
 
 func (q *Queries) CreateMail(ctx context.Context, arg CreateMailParams) error {
@@ -100,6 +104,8 @@ func (q *Queries) CreateMail(ctx context.Context, arg CreateMailParams) error {
 		arg.Html,
 		arg.Attachments,
 		arg.Status,
+		arg.About,
+		arg.Unsubscribe,
 	)
 	return err
 }
@@ -124,11 +130,12 @@ func (q *Queries) DeleteMail(ctx context.Context, id uuid.UUID) error {
 }
 
 const forgetMails = `-- name: ForgetMails :exec
-delete from hub.mails where product = $1 and lower(recipient) = lower($2)
+delete from hub.mails where product = $1
+  and (lower(recipient) = lower($2::text) or about <> '' and about = $2::text)
 `
 
-func (q *Queries) ForgetMails(ctx context.Context, product string, recipient string) error {
-	_, err := q.db.Exec(ctx, forgetMails, product, recipient)
+func (q *Queries) ForgetMails(ctx context.Context, product string, who string) error {
+	_, err := q.db.Exec(ctx, forgetMails, product, who)
 	return err
 }
 

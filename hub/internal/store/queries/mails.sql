@@ -1,6 +1,6 @@
 -- name: CreateMail :exec
-insert into hub.mails (id, product, recipient, from_name, reply_to, subject, body, html, attachments, status)
-values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10);
+insert into hub.mails (id, product, recipient, from_name, reply_to, subject, body, html, attachments, status, about, unsubscribe)
+values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12);
 
 -- name: ClaimMails :many
 -- Leases what is due to this process. The database's clock counts.
@@ -8,7 +8,7 @@ update hub.mails set attempts = attempts + 1, due_at = now() + make_interval(sec
 where id in (
     select m.id from hub.mails m where m.status = 'waiting' and m.due_at <= now()
     order by m.due_at limit sqlc.arg(row_limit) for update skip locked)
-returning id, product, recipient, from_name, reply_to, subject, body, html, attachments, attempts, created_at,
+returning id, product, recipient, from_name, reply_to, subject, body, html, attachments, unsubscribe, attempts, created_at,
     extract(epoch from now() - created_at)::float8 as age_seconds;
 
 -- name: DelayMail :exec
@@ -26,7 +26,8 @@ update hub.mails set status = $2 where id = $1;
 delete from hub.mails where id = $1;
 
 -- name: ForgetMails :exec
-delete from hub.mails where product = $1 and lower(recipient) = lower(sqlc.arg(recipient));
+delete from hub.mails where product = sqlc.arg(product)
+  and (lower(recipient) = lower(sqlc.arg(who)::text) or about <> '' and about = sqlc.arg(who)::text);
 
 -- name: PruneMails :exec
 delete from hub.mails where status <> 'waiting' and created_at < now() - make_interval(secs => sqlc.arg(seconds)::float8);

@@ -201,6 +201,25 @@ func (q *Queries) Conflicts(ctx context.Context, arg ConflictsParams) ([]Appoint
 	return items, nil
 }
 
+const contactOf = `-- name: ContactOf :one
+select coalesce(a.contact_name, c.name)::text as name, coalesce(a.contact_email, c.email, '')::text as email
+from scheduling.appointments a join scheduling.clients c on c.org_id = a.org_id and c.id = a.client_id
+where a.org_id = $1 and a.id = $2
+`
+
+type ContactOfRow struct {
+	Name  string
+	Email string
+}
+
+// Who is told of an appointment, and where; ” for nowhere.
+func (q *Queries) ContactOf(ctx context.Context, orgID uuid.UUID, iD uuid.UUID) (ContactOfRow, error) {
+	row := q.db.QueryRow(ctx, contactOf, orgID, iD)
+	var i ContactOfRow
+	err := row.Scan(&i.Name, &i.Email)
+	return i, err
+}
+
 const countAppointments = `-- name: CountAppointments :one
 select count(*)::int from scheduling.appointments where org_id = $1
 and ($2::timestamptz is null or start_at >= $2)
@@ -235,8 +254,9 @@ func (q *Queries) CountAppointments(ctx context.Context, arg CountAppointmentsPa
 
 const createAppointment = `-- name: CreateAppointment :exec
 insert into scheduling.appointments (org_id, id, client_id, professional_id, service_id, start_at, end_at, price_cents, status, source,
-    source_id, notes, confirmed_at, deposit_status, deposit_cents, hold_until, capacity, seat, overbooked, created_by, created_at, updated_at)
-values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $21)
+    source_id, notes, confirmed_at, deposit_status, deposit_cents, hold_until, capacity, seat, overbooked, created_by, created_at, updated_at,
+    contact_name, contact_email)
+values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $21, $22, $23)
 `
 
 type CreateAppointmentParams struct {
@@ -261,6 +281,8 @@ type CreateAppointmentParams struct {
 	Overbooked     bool
 	CreatedBy      *uuid.UUID
 	CreatedAt      time.Time
+	ContactName    *string
+	ContactEmail   *string
 }
 
 func (q *Queries) CreateAppointment(ctx context.Context, arg CreateAppointmentParams) error {
@@ -286,6 +308,8 @@ func (q *Queries) CreateAppointment(ctx context.Context, arg CreateAppointmentPa
 		arg.Overbooked,
 		arg.CreatedBy,
 		arg.CreatedAt,
+		arg.ContactName,
+		arg.ContactEmail,
 	)
 	return err
 }
@@ -300,7 +324,9 @@ func (q *Queries) DropReminders(ctx context.Context, orgID uuid.UUID, appointmen
 }
 
 const editAppointment = `-- name: EditAppointment :exec
-update scheduling.appointments set client_id = $1, notes = $2, price_cents = $3, version = version + 1, updated_at = $4
+update scheduling.appointments set client_id = $1, notes = $2,
+    contact_name = case when client_id = $1 then contact_name end, contact_email = case when client_id = $1 then contact_email end,
+    price_cents = $3, version = version + 1, updated_at = $4
 where org_id = $5 and id = $6
 `
 
@@ -476,7 +502,7 @@ func (q *Queries) ListAppointments(ctx context.Context, arg ListAppointmentsPara
 }
 
 const lockAppointment = `-- name: LockAppointment :one
-select org_id, id, client_id, professional_id, service_id, start_at, end_at, price_cents, status, source, source_id, notes, cancel_reason, cancelled_by, cancelled_at, confirmed_at, completed_at, no_show_at, rescheduled_count, original_start_at, deposit_status, deposit_cents, hold_until, paid_cents, needs_refund, version, ics_sequence, token_version, created_by, created_at, updated_at, session, capacity, seat, overbooked from scheduling.appointments where org_id = $1 and id = $2 for no key update
+select org_id, id, client_id, professional_id, service_id, start_at, end_at, price_cents, status, source, source_id, notes, cancel_reason, cancelled_by, cancelled_at, confirmed_at, completed_at, no_show_at, rescheduled_count, original_start_at, deposit_status, deposit_cents, hold_until, paid_cents, needs_refund, version, ics_sequence, token_version, created_by, created_at, updated_at, session, capacity, seat, overbooked, contact_name, contact_email from scheduling.appointments where org_id = $1 and id = $2 for no key update
 `
 
 func (q *Queries) LockAppointment(ctx context.Context, orgID uuid.UUID, iD uuid.UUID) (Appointment, error) {
@@ -518,6 +544,8 @@ func (q *Queries) LockAppointment(ctx context.Context, orgID uuid.UUID, iD uuid.
 		&i.Capacity,
 		&i.Seat,
 		&i.Overbooked,
+		&i.ContactName,
+		&i.ContactEmail,
 	)
 	return i, err
 }

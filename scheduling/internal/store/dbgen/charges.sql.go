@@ -161,7 +161,8 @@ func (q *Queries) ClaimRefunds(ctx context.Context, arg ClaimRefundsParams) ([]C
 const closeCharges = `-- name: CloseCharges :exec
 with closed as (
     update scheduling.payments p set status = $3, updated_at = $1::timestamptz
-    where p.org_id = $2 and p.appointment_id = $4 and p.status = 'pending' and p.method = 'pix' and p.kind = any($5::text[]) returning p.id
+    where p.org_id = $2 and p.appointment_id = $4 and p.status = 'pending' and p.method = 'pix'
+    and ($5::bigint is null or p.kind <> 'other' and p.amount_cents > $5) returning p.id
 ) update scheduling.charges c set due_at = $1 from closed where c.org_id = $2 and c.payment_id = closed.id
 `
 
@@ -170,7 +171,7 @@ type CloseChargesParams struct {
 	OrgID         uuid.UUID
 	Status        string
 	AppointmentID *uuid.UUID
-	Kinds         []string
+	MoreThan      *int64
 }
 
 func (q *Queries) CloseCharges(ctx context.Context, arg CloseChargesParams) error {
@@ -179,7 +180,7 @@ func (q *Queries) CloseCharges(ctx context.Context, arg CloseChargesParams) erro
 		arg.OrgID,
 		arg.Status,
 		arg.AppointmentID,
-		arg.Kinds,
+		arg.MoreThan,
 	)
 	return err
 }

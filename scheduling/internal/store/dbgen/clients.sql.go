@@ -15,7 +15,7 @@ import (
 const addToClient = `-- name: AddToClient :one
 update scheduling.clients set total_appointments = total_appointments + $1::int, no_show_count = no_show_count + $2::int,
     total_spent_cents = total_spent_cents + $3::bigint, loyalty_points = loyalty_points + $4::bigint
-where org_id = $5 and id = $6 returning org_id, id, name, name_search, phone, phone_e164, phone_digits, email, cpf_sealed, cpf_hash, birth_date, notes, tags, is_blocked, name_source, email_source, marketing_consent_at, last_campaign_at, total_appointments, total_spent_cents, no_show_count, loyalty_points, created_at, updated_at, anonymized_at
+where org_id = $5 and id = $6 returning org_id, id, name, name_search, phone, phone_e164, phone_digits, email, cpf_sealed, cpf_hash, birth_date, notes, tags, is_blocked, name_source, email_source, marketing_consent_at, last_campaign_at, total_appointments, total_spent_cents, no_show_count, loyalty_points, created_at, updated_at, anonymized_at, cpf_parts, marketing_consent_source
 `
 
 type AddToClientParams struct {
@@ -63,13 +63,15 @@ func (q *Queries) AddToClient(ctx context.Context, arg AddToClientParams) (Clien
 		&i.CreatedAt,
 		&i.UpdatedAt,
 		&i.AnonymizedAt,
+		&i.CpfParts,
+		&i.MarketingConsentSource,
 	)
 	return i, err
 }
 
 const anonymizeClient = `-- name: AnonymizeClient :exec
-update scheduling.clients set name = 'Removed', phone = null, phone_e164 = null, email = null, cpf_sealed = null, cpf_hash = null, birth_date = null,
-    notes = '', tags = '{}', marketing_consent_at = null, anonymized_at = $1::timestamptz, updated_at = $1 where org_id = $2 and id = $3
+update scheduling.clients set name = 'Removed', phone = null, phone_e164 = null, email = null, cpf_sealed = null, cpf_hash = null, cpf_parts = null, birth_date = null,
+    notes = '', tags = '{}', marketing_consent_at = null, marketing_consent_source = null, anonymized_at = $1::timestamptz, updated_at = $1 where org_id = $2 and id = $3
 `
 
 type AnonymizeClientParams struct {
@@ -160,17 +162,28 @@ func (q *Queries) AppointmentsOfClients(ctx context.Context, arg AppointmentsOfC
 
 const clearTracesOfClient = `-- name: ClearTracesOfClient :exec
 with cleared as (
-    update scheduling.appointments set notes = '', cancel_reason = null where org_id = $1 and client_id = $2 returning id
+    update scheduling.appointments a set notes = '', cancel_reason = null, contact_name = null, contact_email = null
+    where a.org_id = $1 and a.client_id = $2 returning a.id
+), paid as (
+    update scheduling.payments p set description = '' where p.org_id = $1 and p.client_id = $2 and p.description <> ''
+), codes as ( -- they hold the description
+    update scheduling.charges g set pix_copy_paste = '' from scheduling.payments p
+    where p.org_id = $1 and p.client_id = $2 and g.org_id = p.org_id and g.payment_id = p.id
+), points as (
+    update scheduling.loyalty_entries e set description = '' where e.org_id = $1 and e.client_id = $2 and e.description <> ''
+), waiting as (
+    delete from scheduling.waitlist w where w.org_id = $1 and w.client_id = $2
 ) update scheduling.appointment_history h set reason = null from cleared where h.org_id = $1 and h.appointment_id = cleared.id and h.reason is not null
 `
 
+// What people wrote beside a client's bookings, payments and points may name the client.
 func (q *Queries) ClearTracesOfClient(ctx context.Context, orgID uuid.UUID, clientID uuid.UUID) error {
 	_, err := q.db.Exec(ctx, clearTracesOfClient, orgID, clientID)
 	return err
 }
 
 const clientByEmail = `-- name: ClientByEmail :one
-select org_id, id, name, name_search, phone, phone_e164, phone_digits, email, cpf_sealed, cpf_hash, birth_date, notes, tags, is_blocked, name_source, email_source, marketing_consent_at, last_campaign_at, total_appointments, total_spent_cents, no_show_count, loyalty_points, created_at, updated_at, anonymized_at from scheduling.clients where org_id = $1 and anonymized_at is null and lower(email) = lower($2::text) order by created_at, id limit 1
+select org_id, id, name, name_search, phone, phone_e164, phone_digits, email, cpf_sealed, cpf_hash, birth_date, notes, tags, is_blocked, name_source, email_source, marketing_consent_at, last_campaign_at, total_appointments, total_spent_cents, no_show_count, loyalty_points, created_at, updated_at, anonymized_at, cpf_parts, marketing_consent_source from scheduling.clients where org_id = $1 and anonymized_at is null and lower(email) = lower($2::text) order by created_at, id limit 1
 `
 
 func (q *Queries) ClientByEmail(ctx context.Context, orgID uuid.UUID, email string) (Client, error) {
@@ -202,12 +215,14 @@ func (q *Queries) ClientByEmail(ctx context.Context, orgID uuid.UUID, email stri
 		&i.CreatedAt,
 		&i.UpdatedAt,
 		&i.AnonymizedAt,
+		&i.CpfParts,
+		&i.MarketingConsentSource,
 	)
 	return i, err
 }
 
 const clientByID = `-- name: ClientByID :one
-select org_id, id, name, name_search, phone, phone_e164, phone_digits, email, cpf_sealed, cpf_hash, birth_date, notes, tags, is_blocked, name_source, email_source, marketing_consent_at, last_campaign_at, total_appointments, total_spent_cents, no_show_count, loyalty_points, created_at, updated_at, anonymized_at from scheduling.clients where org_id = $1 and id = $2 and anonymized_at is null
+select org_id, id, name, name_search, phone, phone_e164, phone_digits, email, cpf_sealed, cpf_hash, birth_date, notes, tags, is_blocked, name_source, email_source, marketing_consent_at, last_campaign_at, total_appointments, total_spent_cents, no_show_count, loyalty_points, created_at, updated_at, anonymized_at, cpf_parts, marketing_consent_source from scheduling.clients where org_id = $1 and id = $2 and anonymized_at is null
 `
 
 func (q *Queries) ClientByID(ctx context.Context, orgID uuid.UUID, iD uuid.UUID) (Client, error) {
@@ -239,12 +254,14 @@ func (q *Queries) ClientByID(ctx context.Context, orgID uuid.UUID, iD uuid.UUID)
 		&i.CreatedAt,
 		&i.UpdatedAt,
 		&i.AnonymizedAt,
+		&i.CpfParts,
+		&i.MarketingConsentSource,
 	)
 	return i, err
 }
 
 const clientsAnywhere = `-- name: ClientsAnywhere :many
-select org_id, id, name, name_search, phone, phone_e164, phone_digits, email, cpf_sealed, cpf_hash, birth_date, notes, tags, is_blocked, name_source, email_source, marketing_consent_at, last_campaign_at, total_appointments, total_spent_cents, no_show_count, loyalty_points, created_at, updated_at, anonymized_at from scheduling.clients where phone_e164 = any($1::text[]) and anonymized_at is null order by org_id, created_at limit 100
+select org_id, id, name, name_search, phone, phone_e164, phone_digits, email, cpf_sealed, cpf_hash, birth_date, notes, tags, is_blocked, name_source, email_source, marketing_consent_at, last_campaign_at, total_appointments, total_spent_cents, no_show_count, loyalty_points, created_at, updated_at, anonymized_at, cpf_parts, marketing_consent_source from scheduling.clients where phone_e164 = any($1::text[]) and anonymized_at is null order by org_id, created_at limit 100
 `
 
 func (q *Queries) ClientsAnywhere(ctx context.Context, phones []string) ([]Client, error) {
@@ -282,6 +299,61 @@ func (q *Queries) ClientsAnywhere(ctx context.Context, phones []string) ([]Clien
 			&i.CreatedAt,
 			&i.UpdatedAt,
 			&i.AnonymizedAt,
+			&i.CpfParts,
+			&i.MarketingConsentSource,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const clientsByEmail = `-- name: ClientsByEmail :many
+select org_id, id, name, name_search, phone, phone_e164, phone_digits, email, cpf_sealed, cpf_hash, birth_date, notes, tags, is_blocked, name_source, email_source, marketing_consent_at, last_campaign_at, total_appointments, total_spent_cents, no_show_count, loyalty_points, created_at, updated_at, anonymized_at, cpf_parts, marketing_consent_source from scheduling.clients where org_id = $1 and anonymized_at is null and email is not null and lower(email) = lower($2::text)
+order by created_at, id limit 50
+`
+
+func (q *Queries) ClientsByEmail(ctx context.Context, orgID uuid.UUID, email string) ([]Client, error) {
+	rows, err := q.db.Query(ctx, clientsByEmail, orgID, email)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []Client{}
+	for rows.Next() {
+		var i Client
+		if err := rows.Scan(
+			&i.OrgID,
+			&i.ID,
+			&i.Name,
+			&i.NameSearch,
+			&i.Phone,
+			&i.PhoneE164,
+			&i.PhoneDigits,
+			&i.Email,
+			&i.CpfSealed,
+			&i.CpfHash,
+			&i.BirthDate,
+			&i.Notes,
+			&i.Tags,
+			&i.IsBlocked,
+			&i.NameSource,
+			&i.EmailSource,
+			&i.MarketingConsentAt,
+			&i.LastCampaignAt,
+			&i.TotalAppointments,
+			&i.TotalSpentCents,
+			&i.NoShowCount,
+			&i.LoyaltyPoints,
+			&i.CreatedAt,
+			&i.UpdatedAt,
+			&i.AnonymizedAt,
+			&i.CpfParts,
+			&i.MarketingConsentSource,
 		); err != nil {
 			return nil, err
 		}
@@ -294,7 +366,7 @@ func (q *Queries) ClientsAnywhere(ctx context.Context, phones []string) ([]Clien
 }
 
 const clientsByPhone = `-- name: ClientsByPhone :many
-select org_id, id, name, name_search, phone, phone_e164, phone_digits, email, cpf_sealed, cpf_hash, birth_date, notes, tags, is_blocked, name_source, email_source, marketing_consent_at, last_campaign_at, total_appointments, total_spent_cents, no_show_count, loyalty_points, created_at, updated_at, anonymized_at from scheduling.clients where org_id = $1 and anonymized_at is null and phone_e164 = any($2::text[]) order by created_at, id limit 50
+select org_id, id, name, name_search, phone, phone_e164, phone_digits, email, cpf_sealed, cpf_hash, birth_date, notes, tags, is_blocked, name_source, email_source, marketing_consent_at, last_campaign_at, total_appointments, total_spent_cents, no_show_count, loyalty_points, created_at, updated_at, anonymized_at, cpf_parts, marketing_consent_source from scheduling.clients where org_id = $1 and anonymized_at is null and phone_e164 = any($2::text[]) order by created_at, id limit 50
 `
 
 func (q *Queries) ClientsByPhone(ctx context.Context, orgID uuid.UUID, phones []string) ([]Client, error) {
@@ -332,6 +404,8 @@ func (q *Queries) ClientsByPhone(ctx context.Context, orgID uuid.UUID, phones []
 			&i.CreatedAt,
 			&i.UpdatedAt,
 			&i.AnonymizedAt,
+			&i.CpfParts,
+			&i.MarketingConsentSource,
 		); err != nil {
 			return nil, err
 		}
@@ -344,25 +418,29 @@ func (q *Queries) ClientsByPhone(ctx context.Context, orgID uuid.UUID, phones []
 }
 
 const createClient = `-- name: CreateClient :one
-insert into scheduling.clients (org_id, id, name, phone, phone_e164, email, cpf_sealed, cpf_hash, birth_date, notes, tags, is_blocked, name_source, email_source, created_at, updated_at)
-values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $13, $14, $14) returning org_id, id, name, name_search, phone, phone_e164, phone_digits, email, cpf_sealed, cpf_hash, birth_date, notes, tags, is_blocked, name_source, email_source, marketing_consent_at, last_campaign_at, total_appointments, total_spent_cents, no_show_count, loyalty_points, created_at, updated_at, anonymized_at
+insert into scheduling.clients (org_id, id, name, phone, phone_e164, email, cpf_sealed, cpf_hash, birth_date, notes, tags, is_blocked, name_source, email_source, created_at, updated_at, cpf_parts,
+    marketing_consent_at, marketing_consent_source)
+values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $13, $14, $14, $15, $16, $17) returning org_id, id, name, name_search, phone, phone_e164, phone_digits, email, cpf_sealed, cpf_hash, birth_date, notes, tags, is_blocked, name_source, email_source, marketing_consent_at, last_campaign_at, total_appointments, total_spent_cents, no_show_count, loyalty_points, created_at, updated_at, anonymized_at, cpf_parts, marketing_consent_source
 `
 
 type CreateClientParams struct {
-	OrgID      uuid.UUID
-	ID         uuid.UUID
-	Name       string
-	Phone      *string
-	PhoneE164  *string
-	Email      *string
-	CpfSealed  []byte
-	CpfHash    []byte
-	BirthDate  *time.Time
-	Notes      string
-	Tags       []string
-	IsBlocked  bool
-	NameSource string
-	CreatedAt  time.Time
+	OrgID                  uuid.UUID
+	ID                     uuid.UUID
+	Name                   string
+	Phone                  *string
+	PhoneE164              *string
+	Email                  *string
+	CpfSealed              []byte
+	CpfHash                []byte
+	BirthDate              *time.Time
+	Notes                  string
+	Tags                   []string
+	IsBlocked              bool
+	NameSource             string
+	CreatedAt              time.Time
+	CpfParts               []int64
+	MarketingConsentAt     *time.Time
+	MarketingConsentSource *string
 }
 
 func (q *Queries) CreateClient(ctx context.Context, arg CreateClientParams) (Client, error) {
@@ -381,6 +459,9 @@ func (q *Queries) CreateClient(ctx context.Context, arg CreateClientParams) (Cli
 		arg.IsBlocked,
 		arg.NameSource,
 		arg.CreatedAt,
+		arg.CpfParts,
+		arg.MarketingConsentAt,
+		arg.MarketingConsentSource,
 	)
 	var i Client
 	err := row.Scan(
@@ -409,12 +490,14 @@ func (q *Queries) CreateClient(ctx context.Context, arg CreateClientParams) (Cli
 		&i.CreatedAt,
 		&i.UpdatedAt,
 		&i.AnonymizedAt,
+		&i.CpfParts,
+		&i.MarketingConsentSource,
 	)
 	return i, err
 }
 
 const lockClient = `-- name: LockClient :one
-select org_id, id, name, name_search, phone, phone_e164, phone_digits, email, cpf_sealed, cpf_hash, birth_date, notes, tags, is_blocked, name_source, email_source, marketing_consent_at, last_campaign_at, total_appointments, total_spent_cents, no_show_count, loyalty_points, created_at, updated_at, anonymized_at from scheduling.clients where org_id = $1 and id = $2 and anonymized_at is null for no key update
+select org_id, id, name, name_search, phone, phone_e164, phone_digits, email, cpf_sealed, cpf_hash, birth_date, notes, tags, is_blocked, name_source, email_source, marketing_consent_at, last_campaign_at, total_appointments, total_spent_cents, no_show_count, loyalty_points, created_at, updated_at, anonymized_at, cpf_parts, marketing_consent_source from scheduling.clients where org_id = $1 and id = $2 and anonymized_at is null for no key update
 `
 
 func (q *Queries) LockClient(ctx context.Context, orgID uuid.UUID, iD uuid.UUID) (Client, error) {
@@ -446,6 +529,8 @@ func (q *Queries) LockClient(ctx context.Context, orgID uuid.UUID, iD uuid.UUID)
 		&i.CreatedAt,
 		&i.UpdatedAt,
 		&i.AnonymizedAt,
+		&i.CpfParts,
+		&i.MarketingConsentSource,
 	)
 	return i, err
 }
@@ -499,45 +584,76 @@ func (q *Queries) NeighboursOf(ctx context.Context, arg NeighboursOfParams) ([]N
 	return items, nil
 }
 
-const refreshClient = `-- name: RefreshClient :exec
+const prepareCPF = `-- name: PrepareCPF :exec
+update scheduling.clients set cpf_parts = $1::bigint[] where org_id = $2 and id = $3 and cpf_hash = $4 and cpf_parts is null
+`
+
+type PrepareCPFParams struct {
+	Parts   []int64
+	OrgID   uuid.UUID
+	ID      uuid.UUID
+	CpfHash []byte
+}
+
+func (q *Queries) PrepareCPF(ctx context.Context, arg PrepareCPFParams) error {
+	_, err := q.db.Exec(ctx, prepareCPF,
+		arg.Parts,
+		arg.OrgID,
+		arg.ID,
+		arg.CpfHash,
+	)
+	return err
+}
+
+const refreshClient = `-- name: RefreshClient :execrows
 update scheduling.clients set
-    name = case when name_source = 'clinic' then coalesce($1::text, name) else name end,
-    email = case when email_source = 'clinic' then coalesce($2::text, email) else email end,
-    updated_at = $3 where org_id = $4 and id = $5
+    name = case when name_source = 'clinic' then coalesce(nullif($1::text, ''), name) else name end,
+    email = case when $2::text <> '' and (email is null or email_source = 'clinic') then $2::text else email end,
+    email_source = case when $2::text <> '' and email is null then 'clinic' else email_source end,
+    updated_at = $3::timestamptz where org_id = $4 and id = $5 and anonymized_at is null
+and (name_source = 'clinic' and $1::text not in ('', name)
+    or $2::text <> '' and (email is null or email_source = 'clinic') and email is distinct from $2::text)
 `
 
 type RefreshClientParams struct {
-	Name  *string
-	Email *string
+	Name  string
+	Email string
 	Now   time.Time
 	OrgID uuid.UUID
 	ID    uuid.UUID
 }
 
-func (q *Queries) RefreshClient(ctx context.Context, arg RefreshClientParams) error {
-	_, err := q.db.Exec(ctx, refreshClient,
+// What the clinic told of a client; what others told stays.
+func (q *Queries) RefreshClient(ctx context.Context, arg RefreshClientParams) (int64, error) {
+	result, err := q.db.Exec(ctx, refreshClient,
 		arg.Name,
 		arg.Email,
 		arg.Now,
 		arg.OrgID,
 		arg.ID,
 	)
-	return err
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected(), nil
 }
 
 const searchClients = `-- name: SearchClients :many
-select c.org_id, c.id, c.name, c.name_search, c.phone, c.phone_e164, c.phone_digits, c.email, c.cpf_sealed, c.cpf_hash, c.birth_date, c.notes, c.tags, c.is_blocked, c.name_source, c.email_source, c.marketing_consent_at, c.last_campaign_at, c.total_appointments, c.total_spent_cents, c.no_show_count, c.loyalty_points, c.created_at, c.updated_at, c.anonymized_at, count(*) over () as total from scheduling.clients c where c.org_id = $1 and c.anonymized_at is null
+select c.org_id, c.id, c.name, c.name_search, c.phone, c.phone_e164, c.phone_digits, c.email, c.cpf_sealed, c.cpf_hash, c.birth_date, c.notes, c.tags, c.is_blocked, c.name_source, c.email_source, c.marketing_consent_at, c.last_campaign_at, c.total_appointments, c.total_spent_cents, c.no_show_count, c.loyalty_points, c.created_at, c.updated_at, c.anonymized_at, c.cpf_parts, c.marketing_consent_source, count(*) over () as total from scheduling.clients c where c.org_id = $1 and c.anonymized_at is null
 and ($2::text = '' or c.name_search like '%' || scheduling.search_form($2) || '%'
-    or ($3::text <> '' and c.phone_digits like '%' || $3 || '%')
-    or c.email ilike '%' || $2 || '%' or c.cpf_hash = $4)
-order by c.name_search, c.id limit $6::int offset $5::int
+    or lower(c.email) like '%' || lower($2) || '%'
+    or ($3::text <> '' and (c.phone_digits like '%' || $3 || '%' or c.phone_e164 like '%' || $3 || '%' or c.phone_e164 = any($4::text[])))
+    or c.cpf_hash = $5 or c.cpf_parts && $6::bigint[])
+order by c.name_search, c.id limit $8::int offset $7::int
 `
 
 type SearchClientsParams struct {
 	OrgID     uuid.UUID
 	Term      string
 	Digits    string
+	Phones    []string
 	CpfHash   []byte
+	CpfPart   []int64
 	RowOffset int
 	RowLimit  int
 }
@@ -552,7 +668,9 @@ func (q *Queries) SearchClients(ctx context.Context, arg SearchClientsParams) ([
 		arg.OrgID,
 		arg.Term,
 		arg.Digits,
+		arg.Phones,
 		arg.CpfHash,
+		arg.CpfPart,
 		arg.RowOffset,
 		arg.RowLimit,
 	)
@@ -589,7 +707,97 @@ func (q *Queries) SearchClients(ctx context.Context, arg SearchClientsParams) ([
 			&i.Client.CreatedAt,
 			&i.Client.UpdatedAt,
 			&i.Client.AnonymizedAt,
+			&i.Client.CpfParts,
+			&i.Client.MarketingConsentSource,
 			&i.Total,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const searchForm = `-- name: SearchForm :one
+select scheduling.search_form($1::text)::text as form
+`
+
+func (q *Queries) SearchForm(ctx context.Context, name string) (string, error) {
+	row := q.db.QueryRow(ctx, searchForm, name)
+	var form string
+	err := row.Scan(&form)
+	return form, err
+}
+
+const spendProof = `-- name: SpendProof :execrows
+insert into scheduling.spent_proofs (org_id, challenge, expires_at) values ($1, $2, $3) on conflict do nothing
+`
+
+type SpendProofParams struct {
+	OrgID     uuid.UUID
+	Challenge string
+	ExpiresAt time.Time
+}
+
+func (q *Queries) SpendProof(ctx context.Context, arg SpendProofParams) (int64, error) {
+	result, err := q.db.Exec(ctx, spendProof, arg.OrgID, arg.Challenge, arg.ExpiresAt)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected(), nil
+}
+
+const unpreparedCPFs = `-- name: UnpreparedCPFs :many
+select org_id, id, name, name_search, phone, phone_e164, phone_digits, email, cpf_sealed, cpf_hash, birth_date, notes, tags, is_blocked, name_source, email_source, marketing_consent_at, last_campaign_at, total_appointments, total_spent_cents, no_show_count, loyalty_points, created_at, updated_at, anonymized_at, cpf_parts, marketing_consent_source from scheduling.clients where cpf_hash is not null and cpf_parts is null and (org_id, id) > ($1::uuid, $2::uuid)
+order by org_id, id limit $3::int
+`
+
+type UnpreparedCPFsParams struct {
+	AfterOrg uuid.UUID
+	After    uuid.UUID
+	RowLimit int
+}
+
+func (q *Queries) UnpreparedCPFs(ctx context.Context, arg UnpreparedCPFsParams) ([]Client, error) {
+	rows, err := q.db.Query(ctx, unpreparedCPFs, arg.AfterOrg, arg.After, arg.RowLimit)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []Client{}
+	for rows.Next() {
+		var i Client
+		if err := rows.Scan(
+			&i.OrgID,
+			&i.ID,
+			&i.Name,
+			&i.NameSearch,
+			&i.Phone,
+			&i.PhoneE164,
+			&i.PhoneDigits,
+			&i.Email,
+			&i.CpfSealed,
+			&i.CpfHash,
+			&i.BirthDate,
+			&i.Notes,
+			&i.Tags,
+			&i.IsBlocked,
+			&i.NameSource,
+			&i.EmailSource,
+			&i.MarketingConsentAt,
+			&i.LastCampaignAt,
+			&i.TotalAppointments,
+			&i.TotalSpentCents,
+			&i.NoShowCount,
+			&i.LoyaltyPoints,
+			&i.CreatedAt,
+			&i.UpdatedAt,
+			&i.AnonymizedAt,
+			&i.CpfParts,
+			&i.MarketingConsentSource,
 		); err != nil {
 			return nil, err
 		}
@@ -603,25 +811,29 @@ func (q *Queries) SearchClients(ctx context.Context, arg SearchClientsParams) ([
 
 const updateClient = `-- name: UpdateClient :one
 update scheduling.clients set name = $3, phone = $4, phone_e164 = $5, email = $6, cpf_sealed = $7, cpf_hash = $8, birth_date = $9,
-    notes = $10, tags = $11, is_blocked = $12, name_source = $13, email_source = $14, updated_at = $15 where org_id = $1 and id = $2 returning org_id, id, name, name_search, phone, phone_e164, phone_digits, email, cpf_sealed, cpf_hash, birth_date, notes, tags, is_blocked, name_source, email_source, marketing_consent_at, last_campaign_at, total_appointments, total_spent_cents, no_show_count, loyalty_points, created_at, updated_at, anonymized_at
+    notes = $10, tags = $11, is_blocked = $12, name_source = $13, email_source = $14, updated_at = $15, cpf_parts = $16,
+    marketing_consent_at = $17, marketing_consent_source = $18 where org_id = $1 and id = $2 returning org_id, id, name, name_search, phone, phone_e164, phone_digits, email, cpf_sealed, cpf_hash, birth_date, notes, tags, is_blocked, name_source, email_source, marketing_consent_at, last_campaign_at, total_appointments, total_spent_cents, no_show_count, loyalty_points, created_at, updated_at, anonymized_at, cpf_parts, marketing_consent_source
 `
 
 type UpdateClientParams struct {
-	OrgID       uuid.UUID
-	ID          uuid.UUID
-	Name        string
-	Phone       *string
-	PhoneE164   *string
-	Email       *string
-	CpfSealed   []byte
-	CpfHash     []byte
-	BirthDate   *time.Time
-	Notes       string
-	Tags        []string
-	IsBlocked   bool
-	NameSource  string
-	EmailSource string
-	UpdatedAt   time.Time
+	OrgID                  uuid.UUID
+	ID                     uuid.UUID
+	Name                   string
+	Phone                  *string
+	PhoneE164              *string
+	Email                  *string
+	CpfSealed              []byte
+	CpfHash                []byte
+	BirthDate              *time.Time
+	Notes                  string
+	Tags                   []string
+	IsBlocked              bool
+	NameSource             string
+	EmailSource            string
+	UpdatedAt              time.Time
+	CpfParts               []int64
+	MarketingConsentAt     *time.Time
+	MarketingConsentSource *string
 }
 
 func (q *Queries) UpdateClient(ctx context.Context, arg UpdateClientParams) (Client, error) {
@@ -641,6 +853,9 @@ func (q *Queries) UpdateClient(ctx context.Context, arg UpdateClientParams) (Cli
 		arg.NameSource,
 		arg.EmailSource,
 		arg.UpdatedAt,
+		arg.CpfParts,
+		arg.MarketingConsentAt,
+		arg.MarketingConsentSource,
 	)
 	var i Client
 	err := row.Scan(
@@ -669,6 +884,8 @@ func (q *Queries) UpdateClient(ctx context.Context, arg UpdateClientParams) (Cli
 		&i.CreatedAt,
 		&i.UpdatedAt,
 		&i.AnonymizedAt,
+		&i.CpfParts,
+		&i.MarketingConsentSource,
 	)
 	return i, err
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5/pgtype"
 	"integrationhub/scheduling/internal/booking"
 )
 
@@ -48,6 +49,8 @@ type Appointment struct {
 	Capacity         int
 	Seat             int
 	Overbooked       bool
+	ContactName      *string
+	ContactEmail     *string
 }
 
 type AppointmentDetail struct {
@@ -89,32 +92,54 @@ type AppointmentDetail struct {
 	ServiceColor     string
 }
 
+type Campaign struct {
+	OrgID      uuid.UUID
+	ID         uuid.UUID
+	Message    string
+	Days       int
+	Recipients int
+	CreatedBy  *uuid.UUID
+	CreatedAt  time.Time
+	DoneAt     *time.Time
+}
+
+type CampaignLetter struct {
+	OrgID      uuid.UUID
+	CampaignID uuid.UUID
+	ClientID   uuid.UUID
+	Period     pgtype.Range[pgtype.Timestamptz]
+	ClaimedAt  *time.Time
+	SentAt     *time.Time
+}
+
 type Client struct {
-	OrgID              uuid.UUID
-	ID                 uuid.UUID
-	Name               string
-	NameSearch         string
-	Phone              *string
-	PhoneE164          *string
-	PhoneDigits        *string
-	Email              *string
-	CpfSealed          []byte
-	CpfHash            []byte
-	BirthDate          *time.Time
-	Notes              string
-	Tags               []string
-	IsBlocked          bool
-	NameSource         string
-	EmailSource        string
-	MarketingConsentAt *time.Time
-	LastCampaignAt     *time.Time
-	TotalAppointments  int
-	TotalSpentCents    booking.Cents
-	NoShowCount        int
-	LoyaltyPoints      int64
-	CreatedAt          time.Time
-	UpdatedAt          time.Time
-	AnonymizedAt       *time.Time
+	OrgID                  uuid.UUID
+	ID                     uuid.UUID
+	Name                   string
+	NameSearch             string
+	Phone                  *string
+	PhoneE164              *string
+	PhoneDigits            *string
+	Email                  *string
+	CpfSealed              []byte
+	CpfHash                []byte
+	BirthDate              *time.Time
+	Notes                  string
+	Tags                   []string
+	IsBlocked              bool
+	NameSource             string
+	EmailSource            string
+	MarketingConsentAt     *time.Time
+	LastCampaignAt         *time.Time
+	TotalAppointments      int
+	TotalSpentCents        booking.Cents
+	NoShowCount            int
+	LoyaltyPoints          int64
+	CreatedAt              time.Time
+	UpdatedAt              time.Time
+	AnonymizedAt           *time.Time
+	CpfParts               []int64
+	MarketingConsentSource *string
 }
 
 type Hold struct {
@@ -355,6 +380,9 @@ type Settings struct {
 	BookingPage                json.RawMessage
 	NotifyEmails               []string
 	UpdatedAt                  time.Time
+	ProofOfWork                bool
+	RemarketingPeriodDays      int
+	RemarketingMessage         *string
 }
 
 type User struct {
@@ -381,4 +409,6 @@ type Waiting struct {
 	LastDate       time.Time
 	CreatedAt      time.Time
 	OfferedAt      *time.Time
+	ContactName    *string
+	ContactEmail   *string
 }

@@ -79,16 +79,23 @@ cross join lateral (select max(a.start_at) filter (where a.status = 'completed')
         count(*) filter (where a.status in ('scheduled', 'confirmed') and a.start_at > $1::timestamptz)::int as upcoming
     from scheduling.appointments a where a.org_id = c.org_id and a.client_id = c.id) v
 where c.org_id = $2 and c.anonymized_at is null and coalesce(v.last_at, c.created_at) < $3::timestamptz and v.upcoming = 0
+and (not $4::bool or c.marketing_consent_at is not null)
 `
 
 type CountInactiveParams struct {
-	Now    time.Time
-	OrgID  uuid.UUID
-	Before time.Time
+	Now       time.Time
+	OrgID     uuid.UUID
+	Before    time.Time
+	Consented bool
 }
 
 func (q *Queries) CountInactive(ctx context.Context, arg CountInactiveParams) (int, error) {
-	row := q.db.QueryRow(ctx, countInactive, arg.Now, arg.OrgID, arg.Before)
+	row := q.db.QueryRow(ctx, countInactive,
+		arg.Now,
+		arg.OrgID,
+		arg.Before,
+		arg.Consented,
+	)
 	var column_1 int
 	err := row.Scan(&column_1)
 	return column_1, err
@@ -167,13 +174,15 @@ cross join lateral (select max(a.start_at) filter (where a.status = 'completed')
         count(*) filter (where a.status in ('scheduled', 'confirmed') and a.start_at > $1::timestamptz)::int as upcoming
     from scheduling.appointments a where a.org_id = c.org_id and a.client_id = c.id) v
 where c.org_id = $2 and c.anonymized_at is null and coalesce(v.last_at, c.created_at) < $3::timestamptz and v.upcoming = 0
-order by coalesce(v.last_at, c.created_at), c.id limit $5::int offset $4::int
+and (not $4::bool or c.marketing_consent_at is not null)
+order by coalesce(v.last_at, c.created_at), c.id limit $6::int offset $5::int
 `
 
 type InactiveParams struct {
 	Now       time.Time
 	OrgID     uuid.UUID
 	Before    time.Time
+	Consented bool
 	RowOffset int
 	RowLimit  int
 }
@@ -197,6 +206,7 @@ func (q *Queries) Inactive(ctx context.Context, arg InactiveParams) ([]InactiveR
 		arg.Now,
 		arg.OrgID,
 		arg.Before,
+		arg.Consented,
 		arg.RowOffset,
 		arg.RowLimit,
 	)

@@ -13,8 +13,8 @@ import (
 )
 
 const addWaiting = `-- name: AddWaiting :exec
-insert into scheduling.waitlist (org_id, id, service_id, professional_id, client_id, first_date, last_date, created_at)
-values ($1, $2, $3, $4, $5, $6, $7, $8)
+insert into scheduling.waitlist (org_id, id, service_id, professional_id, client_id, first_date, last_date, created_at, contact_name, contact_email)
+values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
 `
 
 type AddWaitingParams struct {
@@ -26,6 +26,8 @@ type AddWaitingParams struct {
 	FirstDate      time.Time
 	LastDate       time.Time
 	CreatedAt      time.Time
+	ContactName    *string
+	ContactEmail   *string
 }
 
 func (q *Queries) AddWaiting(ctx context.Context, arg AddWaitingParams) error {
@@ -38,6 +40,8 @@ func (q *Queries) AddWaiting(ctx context.Context, arg AddWaitingParams) error {
 		arg.FirstDate,
 		arg.LastDate,
 		arg.CreatedAt,
+		arg.ContactName,
+		arg.ContactEmail,
 	)
 	return err
 }
@@ -294,6 +298,18 @@ func (q *Queries) ForgetOldSlugs(ctx context.Context, before time.Time) (int64, 
 	return result.RowsAffected(), nil
 }
 
+const forgetProofs = `-- name: ForgetProofs :execrows
+delete from scheduling.spent_proofs where expires_at < $1::timestamptz
+`
+
+func (q *Queries) ForgetProofs(ctx context.Context, before time.Time) (int64, error) {
+	result, err := q.db.Exec(ctx, forgetProofs, before)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected(), nil
+}
+
 const forgetWaiting = `-- name: ForgetWaiting :execrows
 delete from scheduling.waitlist where last_date < $1::date
 `
@@ -475,6 +491,7 @@ func (q *Queries) ReminderSent(ctx context.Context, arg ReminderSentParams) erro
 const sameWaiting = `-- name: SameWaiting :one
 select id from scheduling.waitlist where org_id = $1 and service_id = $2 and client_id = $3
 and professional_id is not distinct from $4 and first_date = $5 and last_date = $6 and offered_at is null
+and contact_email = $7
 `
 
 type SameWaitingParams struct {
@@ -484,6 +501,7 @@ type SameWaitingParams struct {
 	ProfessionalID *uuid.UUID
 	FirstDate      time.Time
 	LastDate       time.Time
+	ContactEmail   *string
 }
 
 func (q *Queries) SameWaiting(ctx context.Context, arg SameWaitingParams) (uuid.UUID, error) {
@@ -494,6 +512,7 @@ func (q *Queries) SameWaiting(ctx context.Context, arg SameWaitingParams) (uuid.
 		arg.ProfessionalID,
 		arg.FirstDate,
 		arg.LastDate,
+		arg.ContactEmail,
 	)
 	var id uuid.UUID
 	err := row.Scan(&id)
@@ -501,7 +520,7 @@ func (q *Queries) SameWaiting(ctx context.Context, arg SameWaitingParams) (uuid.
 }
 
 const waiting = `-- name: Waiting :many
-select w.org_id, w.id, w.service_id, w.professional_id, w.client_id, w.first_date, w.last_date, w.created_at, w.offered_at from scheduling.waitlist w where w.org_id = $1 and w.offered_at is null and $2::date between w.first_date and w.last_date
+select w.org_id, w.id, w.service_id, w.professional_id, w.client_id, w.first_date, w.last_date, w.created_at, w.offered_at, w.contact_name, w.contact_email from scheduling.waitlist w where w.org_id = $1 and w.offered_at is null and $2::date between w.first_date and w.last_date
 and (w.professional_id is null or w.professional_id = $3)
 and exists (select from scheduling.professional_services s where s.org_id = w.org_id and s.professional_id = $3 and s.service_id = w.service_id)
 order by w.created_at, w.id limit 50
@@ -532,6 +551,8 @@ func (q *Queries) Waiting(ctx context.Context, arg WaitingParams) ([]Waiting, er
 			&i.LastDate,
 			&i.CreatedAt,
 			&i.OfferedAt,
+			&i.ContactName,
+			&i.ContactEmail,
 		); err != nil {
 			return nil, err
 		}

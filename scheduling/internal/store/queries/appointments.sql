@@ -1,7 +1,8 @@
 -- name: CreateAppointment :exec
 insert into scheduling.appointments (org_id, id, client_id, professional_id, service_id, start_at, end_at, price_cents, status, source,
-    source_id, notes, confirmed_at, deposit_status, deposit_cents, hold_until, capacity, seat, overbooked, created_by, created_at, updated_at)
-values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $21);
+    source_id, notes, confirmed_at, deposit_status, deposit_cents, hold_until, capacity, seat, overbooked, created_by, created_at, updated_at,
+    contact_name, contact_email)
+values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $21, $22, $23);
 
 -- name: AppointmentByID :one
 select * from scheduling.appointment_details where org_id = $1 and id = $2;
@@ -52,7 +53,9 @@ update scheduling.appointments set professional_id = @professional_id, service_i
 where org_id = @org_id and id = @id;
 
 -- name: EditAppointment :exec
-update scheduling.appointments set client_id = @client_id, notes = @notes, price_cents = @price_cents, version = version + 1, updated_at = @now
+update scheduling.appointments set client_id = @client_id, notes = @notes,
+    contact_name = case when client_id = @client_id then contact_name end, contact_email = case when client_id = @client_id then contact_email end,
+    price_cents = @price_cents, version = version + 1, updated_at = @now
 where org_id = @org_id and id = @id;
 
 -- name: RecordHistory :exec
@@ -81,3 +84,9 @@ select count(*)::int from scheduling.appointments where org_id = $1 and client_i
 -- name: Conflicts :many
 select * from scheduling.appointment_details where org_id = @org_id and professional_id = @professional_id
 and status in ('scheduled', 'confirmed') and start_at < @until::timestamptz and end_at > @since::timestamptz order by start_at, id limit 200;
+
+-- name: ContactOf :one
+-- Who is told of an appointment, and where; '' for nowhere.
+select coalesce(a.contact_name, c.name)::text as name, coalesce(a.contact_email, c.email, '')::text as email
+from scheduling.appointments a join scheduling.clients c on c.org_id = a.org_id and c.id = a.client_id
+where a.org_id = @org_id and a.id = @id;

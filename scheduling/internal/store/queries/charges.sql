@@ -100,7 +100,8 @@ delete from scheduling.holds where org_id = $1 and id = $2;
 -- name: CloseCharges :exec
 with closed as (
     update scheduling.payments p set status = @status, updated_at = sqlc.arg('now')::timestamptz
-    where p.org_id = @org_id and p.appointment_id = @appointment_id and p.status = 'pending' and p.method = 'pix' and p.kind = any(@kinds::text[]) returning p.id
+    where p.org_id = @org_id and p.appointment_id = @appointment_id and p.status = 'pending' and p.method = 'pix'
+    and (sqlc.narg('more_than')::bigint is null or p.kind <> 'other' and p.amount_cents > sqlc.narg('more_than')) returning p.id
 ) update scheduling.charges c set due_at = sqlc.arg('now') from closed where c.org_id = @org_id and c.payment_id = closed.id;
 
 -- name: PaymentPoints :one

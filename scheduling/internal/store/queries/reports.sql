@@ -61,6 +61,7 @@ cross join lateral (select max(a.start_at) filter (where a.status = 'completed')
         count(*) filter (where a.status in ('scheduled', 'confirmed') and a.start_at > @now::timestamptz)::int as upcoming
     from scheduling.appointments a where a.org_id = c.org_id and a.client_id = c.id) v
 where c.org_id = @org_id and c.anonymized_at is null and coalesce(v.last_at, c.created_at) < @before::timestamptz and v.upcoming = 0
+and (not @consented::bool or c.marketing_consent_at is not null)
 order by coalesce(v.last_at, c.created_at), c.id limit @row_limit::int offset @row_offset::int;
 
 -- name: CountInactive :one
@@ -68,4 +69,5 @@ select count(*)::int from scheduling.clients c
 cross join lateral (select max(a.start_at) filter (where a.status = 'completed') as last_at,
         count(*) filter (where a.status in ('scheduled', 'confirmed') and a.start_at > @now::timestamptz)::int as upcoming
     from scheduling.appointments a where a.org_id = c.org_id and a.client_id = c.id) v
-where c.org_id = @org_id and c.anonymized_at is null and coalesce(v.last_at, c.created_at) < @before::timestamptz and v.upcoming = 0;
+where c.org_id = @org_id and c.anonymized_at is null and coalesce(v.last_at, c.created_at) < @before::timestamptz and v.upcoming = 0
+and (not @consented::bool or c.marketing_consent_at is not null);

@@ -48,6 +48,9 @@ order by c.id limit @row_limit::int;
 -- name: ForgetIdempotency :execrows
 delete from scheduling.idempotency where created_at < @before::timestamptz;
 
+-- name: ForgetProofs :execrows
+delete from scheduling.spent_proofs where expires_at < @before::timestamptz;
+
 -- name: ForgetHolds :execrows
 delete from scheduling.holds where expires_at < @before::timestamptz;
 
@@ -61,12 +64,13 @@ delete from scheduling.provider_events where processed_at < @before::timestamptz
 delete from scheduling.waitlist where last_date < @before::date;
 
 -- name: AddWaiting :exec
-insert into scheduling.waitlist (org_id, id, service_id, professional_id, client_id, first_date, last_date, created_at)
-values ($1, $2, $3, $4, $5, $6, $7, $8);
+insert into scheduling.waitlist (org_id, id, service_id, professional_id, client_id, first_date, last_date, created_at, contact_name, contact_email)
+values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10);
 
 -- name: SameWaiting :one
 select id from scheduling.waitlist where org_id = @org_id and service_id = @service_id and client_id = @client_id
-and professional_id is not distinct from sqlc.narg('professional_id') and first_date = @first_date and last_date = @last_date and offered_at is null;
+and professional_id is not distinct from sqlc.narg('professional_id') and first_date = @first_date and last_date = @last_date and offered_at is null
+and contact_email = @contact_email;
 
 -- name: CountWaiting :one
 select count(*)::int from scheduling.waitlist where org_id = $1 and client_id = $2 and offered_at is null;

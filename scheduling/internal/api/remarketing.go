@@ -1,0 +1,132 @@
+package api
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"integrationhub/hub/module/rest"
+	"integrationhub/scheduling/internal/store"
+	"integrationhub/scheduling/internal/store/dbgen"
+)
+
+type inactiveClientsInput struct {
+	Paging
+	Days      int  `query:"days" minimum:"0" maximum:"3650" doc:"Absent: as the settings say"`
+	Consented bool `query:"consented" doc:"Only those who agreed to be written to"`
+}
+
+// inactiveClients lists who has not come for long.
+func (a *API) inactiveClients(ctx context.Context, in *inactiveClientsInput) (*struct{ Body Page[Inactive] }, error) {
+	list, err := a.inactiveOf(ctx, &inactiveInput{in.Paging, in.Days}, in.Consented)
+	return &struct{ Body Page[Inactive] }{list.Page}, err
+}
+
+type campaignInput struct {
+	Body struct {
+		Message optional[string] `json:"message,omitempty" doc:"Absent: the settings' remarketing_message, or words of ours"`
+		Days    optional[int]    `json:"days,omitempty" doc:"For which they have not come. Absent: the settings' inactive_after_days"`
+		DryRun  optional[bool]   `json:"dry_run,omitempty" doc:"Only count"`
+	} `nameHint:"CampaignFields"`
+}
+
+// Campaign is a letter to clients who agreed to such and have not come for long.
+type Campaign struct {
+	ID         *uuid.UUID `json:"id" doc:"null for a dry run"`
+	Status     string     `json:"status" enum:"dry_run,sending,done"`
+	Message    string     `json:"message" doc:"Empty: words of ours"`
+	Days       int        `json:"days"`
+	Recipients int        `json:"recipients"`
+	Sent       int        `json:"sent"`
+	CreatedAt  *time.Time `json:"created_at"`
+	DoneAt     *time.Time `json:"done_at"`
+}
+
+func campaignOf(c dbgen.Campaign, sent int, zone *time.Location) Campaign {
+	shown := Campaign{
+		ID: &c.ID, Status: "sending", Message: c.Message, Days: c.Days, Recipients: c.Recipients, Sent: sent,
+		CreatedAt: local(&c.CreatedAt, zone), DoneAt: local(c.DoneAt, zone),
+	}
+	if c.DoneAt != nil {
+		shown.Status = "done"
+	}
+	return shown
+}
+
+type campaignOutput struct {
+	Status int
+	Body   Campaign
+}
+
+// startCampaign writes to inactive clients who agreed to it, in the background.
+func (a *API) startCampaign(ctx context.Context, in *campaignInput) (*campaignOutput, error) {
+	org, err := a.org(ctx)
+	if err != nil {
+		return nil, err
+	}
+	who, err := caller(ctx)
+	if err != nil {
+		return nil, err
+	}
+	n := store.NewCampaign{Org: org, Message: text(org.Settings.RemarketingMessage), Days: org.Settings.InactiveAfterDays}
+	if who.UserID != uuid.Nil {
+		n.By = &who.UserID
+	}
+	in.Body.Message.Into(&n.Message)
+	in.Body.Days.Into(&n.Days)
+	n.Message = strings.TrimSpace(n.Message)
+	var wrong faults
+	wrong.Length(n.Message, "body.message", 0, 2000)
+	wrong.Need(n.Days >= 7 && n.Days <= 3650, "body.days", "must be 7 to 3650")
+	if err := wrong.Err(); err != nil {
+		return nil, err
+	}
+	if n.ByMessage, err = a.office.Messaged(ctx, org.ID); err != nil {
+		return nil, err
+	}
+	if in.Body.DryRun.Value {
+		count, err := a.store.Reachable(ctx, n)
+		return &campaignOutput{http.StatusOK, Campaign{Status: "dry_run", Message: n.Message, Days: n.Days, Recipients: count}}, err
+	}
+	made, err := a.store.StartCampaign(ctx, n)
+	return &campaignOutput{http.StatusAccepted, campaignOf(made, 0, org.Zone)}, err
+}
+
+func (a *API) listCampaigns(ctx context.Context, in *Paging) (*struct{ Body Page[Campaign] }, error) {
+	org, err := a.org(ctx)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := a.store.ListCampaigns(ctx, dbgen.ListCampaignsParams{OrgID: org.ID, RowLimit: in.PerPage, RowOffset: in.Offset()})
+	if err != nil {
+		return nil, err
+	}
+	items := rest.Map(rows, func(r dbgen.ListCampaignsRow) Campaign { return campaignOf(r.Campaign, r.Sent, org.Zone) })
+	total, err := a.store.CountCampaigns(ctx, org.ID)
+	return &struct{ Body Page[Campaign] }{rest.PageOf(items, total, *in)}, err
+}
+
+// remarketing are the rows of campaigns.
+func (a *API) remarketing() []route {
+	const v = "/api/v1"
+	return []route{
+		{get, v + "/clients/inactive", user, 200, "clients.inactive", "List clients who have not come for long", handle(a.inactiveClients)},
+		{get, v + "/remarketing/campaigns", manager, 200, "remarketing.list", "List campaigns, the newest first", handle(a.listCampaigns)},
+		{post, v + "/remarketing/campaigns", manager, 202, "remarketing.start", "Write to inactive clients who agreed to it, once a period each", handle(a.startCampaign)},
+	}
+}
+
+// agreed applies whether a client agreed to be written to.
+func (f *clientFields) agreed(c *dbgen.Client, now time.Time) {
+	switch {
+	case !f.MarketingConsent.Set:
+	case !f.MarketingConsent.Value:
+		c.MarketingConsentAt, c.MarketingConsentSource = nil, nil
+	case c.MarketingConsentAt == nil:
+		source := "staff"
+		c.MarketingConsentAt, c.MarketingConsentSource = &now, &source
+	}
+}

@@ -1,0 +1,41 @@
+package booking_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"integrationhub/scheduling/internal/booking"
+)
+
+// Who of several clients under a phone somebody is.
+func TestWhichClientSomebodyIs(t *testing.T) {
+	t.Parallel()
+	type people = []booking.Person
+	ana, rui := booking.Person{Name: "ana souza", Email: "ana@example.com"}, booking.Person{Name: "rui souza", Email: "rui@example.com"}
+	bia := booking.Person{Name: "bia  souza"}
+	for _, c := range []struct {
+		about   string
+		who     booking.Person
+		clients people
+		want    []int
+	}{
+		{"nobody", ana, nil, nil},
+		{"a single client", booking.Person{}, people{rui}, []int{0}},
+		{"a single client who is called otherwise", ana, people{rui}, []int{0}},
+		{"a single client of a shared number", booking.Person{Name: "ana souza", Shared: true}, people{rui}, nil},
+		{"a single client of a shared number, by the name", booking.Person{Name: "rui souza", Shared: true}, people{rui}, []int{0}},
+		{"a single client of a shared number, by the address", booking.Person{Email: "RUI@example.com", Shared: true}, people{rui}, []int{0}},
+		{"nothing is told", booking.Person{}, people{ana, rui}, nil},
+		{"the address", booking.Person{Email: "Ana@Example.com"}, people{rui, ana}, []int{1}},
+		{"the name", booking.Person{Name: "bia souza"}, people{ana, bia}, []int{1}},
+		{"an address that nobody has", booking.Person{Email: "x@example.com"}, people{ana, bia}, nil},
+		{"the name of a child, the address of the mother", booking.Person{Name: "bia souza", Email: "ana@example.com"}, people{ana, bia}, []int{1}},
+		{"a name and an address of different people", booking.Person{Name: "ana souza", Email: "rui@example.com"}, people{ana, rui}, nil},
+		{"father and son", booking.Person{Name: "ana souza", Email: "ana@example.com"}, people{{Name: "ana souza", Email: "son@example.com"}, ana}, []int{1}},
+		{"namesakes with different addresses", booking.Person{Name: "ana souza"}, people{{Name: "ana souza", Email: "son@example.com"}, ana}, nil},
+		{"one person twice", booking.Person{Name: "ana souza"}, people{{Name: "ana souza"}, rui, ana}, []int{0, 2}},
+	} {
+		require.Equal(t, c.want, c.who.Which(c.clients), c.about)
+	}
+}

@@ -1,0 +1,48 @@
+package public
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/binary"
+	"time"
+
+	"integrationhub/scheduling/internal/proof"
+	"integrationhub/scheduling/internal/store"
+	"integrationhub/scheduling/internal/store/dbgen"
+)
+
+// proofTime is how long a challenge can be solved: as long as a form may lie open.
+const proofTime = time.Hour
+
+// proofKey signs an organization's challenges.
+func (d *Desk) proofKey(o store.Org) []byte {
+	return d.kit.Sealer.Derive("proof of work " + o.ID.String())
+}
+
+// Challenge is work for a client's machine, for one booking with the organization.
+func (d *Desk) Challenge(o store.Org) proof.Challenge {
+	random := make([]byte, 24)
+	_, _ = rand.Read(random) // it never fails
+	number := int(binary.BigEndian.Uint64(random[16:]) % (proof.Most + 1))
+	return proof.New(d.proofKey(o), random[:16], number, d.kit.Now().Add(proofTime))
+}
+
+// proven checks the proof of work that comes with a booking, where one is wanted.
+func (d *Desk) proven(o store.Org, answer string) (proof.Solved, error) {
+	if !o.Settings.ProofOfWork {
+		return proof.Solved{}, nil
+	}
+	return proof.Check(d.proofKey(o), answer, d.kit.Now())
+}
+
+// spend takes a proof of work, once.
+func spend(ctx context.Context, tx *store.Tx, o store.Org, solved proof.Solved) error {
+	if !o.Settings.ProofOfWork {
+		return nil
+	}
+	n, err := tx.SpendProof(ctx, dbgen.SpendProofParams{OrgID: o.ID, Challenge: solved.Challenge, ExpiresAt: solved.Expires})
+	if err == nil && n == 0 {
+		return proof.Wanting()
+	}
+	return err
+}

@@ -1,0 +1,94 @@
+package store
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+
+	"github.com/google/uuid"
+
+	"integrationhub/scheduling/internal/store/dbgen"
+)
+
+// cpfContext binds a sealed tax id to its client.
+func cpfContext(client uuid.UUID) string { return "client/" + client.String() + "/cpf" }
+
+// SealCPF puts a tax id of 11 digits into a client, encrypted, and what it is found by.
+// "" takes it out.
+func (s *Store) SealCPF(c *dbgen.Client, digits string) {
+	if c.CpfSealed, c.CpfHash, c.CpfParts = nil, nil, nil; digits == "" {
+		return
+	}
+	c.CpfSealed, c.CpfHash, c.CpfParts = s.kit.Sealer.Seal([]byte(digits), cpfContext(c.ID)), s.CPFHash(c.OrgID, digits), s.cpfParts(c.OrgID, digits)
+}
+
+// OpenCPF gives the digits of a client's tax id, "" where there is none.
+func (s *Store) OpenCPF(c *dbgen.Client) (string, error) {
+	if c.CpfSealed == nil {
+		return "", nil
+	}
+	digits, err := s.kit.Sealer.Open(c.CpfSealed, cpfContext(c.ID))
+	if err != nil {
+		return "", fmt.Errorf("opening a tax id: %w", err)
+	}
+	return string(digits), nil
+}
+
+// CPFHash is what a whole tax id is found by.
+func (s *Store) CPFHash(org uuid.UUID, digits string) []byte { return s.cpfMAC(org, digits) }
+
+func (s *Store) cpfMAC(org uuid.UUID, text string) []byte {
+	mac := hmac.New(sha256.New, s.kit.Sealer.Derive("cpf"))
+	mac.Write(org[:])
+	mac.Write([]byte(text))
+	return mac.Sum(nil)
+}
+
+// CPFPart is what a tax id is found by of which somebody typed the first or the last
+// digits. What stands between is not kept in any form: from all pieces of all tax ids
+// the digits could be worked out without the key.
+func (s *Store) CPFPart(org uuid.UUID, digits string) []int64 {
+	return []int64{s.cpfPart(org, "first", digits), s.cpfPart(org, "last", digits)}
+}
+
+func (s *Store) cpfPart(org uuid.UUID, end, digits string) int64 {
+	return int64(binary.BigEndian.Uint64(s.cpfMAC(org, end+":"+digits)))
+}
+
+func (s *Store) cpfParts(org uuid.UUID, digits string) []int64 {
+	var parts []int64
+	for n := 1; n < len(digits); n++ {
+		parts = append(parts, s.cpfPart(org, "first", digits[:n]), s.cpfPart(org, "last", digits[n:]))
+	}
+	return parts
+}
+
+// cpfsAtOnce is how many tax ids are prepared at a time.
+const cpfsAtOnce = 500
+
+// PrepareCPFs makes what tax ids are found by, for clients who were stored without.
+func (s *Store) PrepareCPFs(ctx context.Context) error {
+	var failed []error
+	for org, after := uuid.Nil, uuid.Nil; ; {
+		rows, err := s.UnpreparedCPFs(ctx, dbgen.UnpreparedCPFsParams{AfterOrg: org, After: after, RowLimit: cpfsAtOnce})
+		if err != nil || len(rows) == 0 {
+			return errors.Join(append(failed, err)...)
+		}
+		for i := range rows {
+			c := &rows[i]
+			digits, err := s.OpenCPF(c)
+			if err != nil {
+				failed = append(failed, fmt.Errorf("client %s: %w", c.ID, err))
+				continue
+			}
+			err = s.PrepareCPF(ctx, dbgen.PrepareCPFParams{Parts: s.cpfParts(c.OrgID, digits), OrgID: c.OrgID, ID: c.ID, CpfHash: c.CpfHash})
+			if err != nil {
+				return err
+			}
+		}
+		org, after = rows[len(rows)-1].OrgID, rows[len(rows)-1].ID
+	}
+}
