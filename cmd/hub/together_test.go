@@ -118,6 +118,16 @@ func tellsTheStory(t *testing.T, clinic *account, studio *bookable) {
 	eventually(t, func() bool { return clinic.first(path + "/appointments")["status"] == "no_show" })
 	require.Equal(t, "appointment_noshow", clinic.first(path + "/interactions")["interaction_type"])
 
+	// Another one is cancelled.
+	second := studio.do(201, "POST", "/appointments", `{"client_id":"`+client+`","professional_id":"`+studio.professional+`","service_id":"`+studio.service+`","start_at":"`+start.Add(2*time.Hour).Format(time.RFC3339)+`"}`)
+	studio.do(200, "POST", "/appointments/"+second["id"].(string)+"/cancel", `{"reason":"ill"}`)
+	eventually(t, func() bool {
+		newest := clinic.first(path + "/appointments")
+		return newest["external_id"] == second["id"] && newest["status"] == "cancelled"
+	})
+	require.Equal(t, "appointment_cancelled", clinic.first(path + "/interactions")["interaction_type"])
+	require.Nil(t, clinic.do(200, "GET", path, "")["next_appointment"])
+
 	// Paying for it at the clinic is known where it was booked.
 	clinic.do(201, "POST", path+"/payments", `{"amount":80,"due_date":"2026-03-02","status":"paid","appointment_id":"`+seen["id"].(string)+`"}`)
 	eventually(t, func() bool { return studio.first("/payments") != nil })

@@ -107,7 +107,7 @@ func (a *API) listUsers(ctx context.Context, in *plainPage) (*struct{ Body []Use
 	if err != nil {
 		return nil, err
 	}
-	rows, err := a.store.ListUsers(ctx, at.Clinic, in.PerPage, in.offset())
+	rows, err := a.store.ListUsers(ctx, at.Clinic, in.offset(), in.PerPage)
 	return &struct{ Body []User }{rest.Map(rows, userOf)}, err
 }
 
