@@ -96,6 +96,9 @@ func TestDeletedPatientUnderOtherNumbers(t *testing.T) {
 		"phone": "+5511944440000", "phones": []string{"+5511911110000", "+5511922220000"}, "name": "Ana Souza", "email": "ANA@example.com", "phone_shared": false,
 	}))
 	p.gone(map[string]bool{ids[0]: true, ids[1]: false, ids[2]: true, ids[3]: false, ids[4]: true})
+	contradicted := p.family(object{"name": "Rita Lima", "phone": "+5511955550000", "email": "rita@example.com"})[0]
+	require.ErrorIs(t, p.receive("evt_5123456789abcdef", "patient.deleted", object{"phone": "+5511955550000", "name": "Ivo Lima", "email": "ivo@example.com"}), module.ErrIgnored)
+	p.gone(map[string]bool{contradicted: false})
 	require.NoError(t, p.receive("evt_2123456789abcdef", "patient.deleted", object{"phone": nil, "email": "eva@example.com"}))
 	p.gone(map[string]bool{ids[1]: false, ids[3]: true})
 	require.ErrorIs(t, p.receive("evt_3123456789abcdef", "patient.deleted", object{"phone": nil, "email": nil}), module.ErrIgnored)

@@ -23,6 +23,12 @@ func sameEmail(a, b string) bool { return a != "" && strings.EqualFold(a, b) }
 // Agrees tells whether a client has the person's name or e-mail address.
 func (p Person) Agrees(c Person) bool { return sameName(p.Name, c.Name) || sameEmail(p.Email, c.Email) }
 
+// Contradicts tells whether a client has another name and another address, which is more
+// than somebody who is called or written to in two ways.
+func (p Person) Contradicts(c Person) bool {
+	return !p.Agrees(c) && p.Name != "" && c.Name != "" && p.Email != "" && c.Email != ""
+}
+
 // Which finds the person among the clients under a phone number, by their places in
 // the list. A single client is the person, unless somebody else is known under the
 // number and nothing agrees. Among several, name and e-mail address decide; where they

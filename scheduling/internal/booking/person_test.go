@@ -8,6 +8,18 @@ import (
 	"integrationhub/scheduling/internal/booking"
 )
 
+func TestContradiction(t *testing.T) {
+	t.Parallel()
+	ana := booking.Person{Name: "ana souza", Email: "ana@example.com"}
+	require.True(t, ana.Contradicts(booking.Person{Name: "rui souza", Email: "rui@example.com"}))
+	for _, c := range []booking.Person{
+		{}, {Name: "rui souza"}, {Email: "rui@example.com"},
+		{Name: "ana souza", Email: "rui@example.com"}, {Name: "rui souza", Email: "Ana@example.com"},
+	} {
+		require.False(t, ana.Contradicts(c), "%v", c)
+	}
+}
+
 // Who of several clients under a phone somebody is.
 func TestWhichClientSomebodyIs(t *testing.T) {
 	t.Parallel()

@@ -83,7 +83,8 @@ func has(list []dbgen.Client, id uuid.UUID) bool {
 }
 
 // patientDeleted forgets the client who is the patient. Where that may be one of several
-// and nothing decides it, nobody is forgotten and the organization is asked to.
+// and nothing decides it, or the only one has another name and another address, nobody
+// is forgotten and the organization is asked to.
 func (t *Tx) patientDeleted(ctx context.Context, e hub.Event, p patient) error {
 	contacts := []Contact{{Phone: p.Phone}, {Email: p.Email}}
 	for _, phone := range p.Phones {
@@ -119,6 +120,9 @@ func (t *Tx) patientDeleted(ctx context.Context, e hub.Event, p patient) error {
 		return module.ErrIgnored
 	}
 	found := which(who, candidates)
+	if len(candidates) == 1 && who.Contradicts(persons(candidates)[0]) {
+		found = nil // what is forgotten does not come back: rather ask
+	}
 	// A number that was the patient's once may be somebody else's by now.
 	found = append(found, agreeing(who, others, found)...)
 	if len(found) == 0 {
