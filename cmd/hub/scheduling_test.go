@@ -39,7 +39,7 @@ func TestSchedulingConnects(t *testing.T) {
 		"webhook_url":"`+h.url+`/scheduling/api/v1/integrations/webhook","features":["reminders","booking_bot"]}`, &shown)
 	require.Equal(t, "active", shown["status"], shown)
 	require.Equal(t, []any{"reminders", "booking_bot"}, shown["enabled"])
-	require.Equal(t, "****"+local.APIKey[len(local.APIKey)-4:], shown["api_key_local"])
+	require.Equal(t, local.APIKey[len(local.APIKey)-4:]+"****", shown["api_key_local"])
 	require.Equal(t, h.url+"/board/api/v1", shown["api_url"])
 	require.NotContains(t, shown, "tenant_id", "document 3's")
 

@@ -89,7 +89,7 @@ func (c *club) did(name string) []string {
 
 // Spec implements [module.Module].
 func (*club) Spec() module.Spec {
-	return module.Spec{Name: "club", Title: "Club", KeyPrefix: "clu", Tenant: "club", Version: "1.0.0", Receives: []string{}, Sends: []string{}}
+	return module.Spec{Name: "club", Title: "Club", KeyPrefix: "clu", Tenant: "club", Version: "1.0.0", Receives: []string{}, Sends: []string{}, Limits: accounts.Limits()}
 }
 
 // Migrations implements [module.Module].
