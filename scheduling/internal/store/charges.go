@@ -260,6 +260,11 @@ func (t *Tx) cover(ctx context.Context, org Org, a *dbgen.Appointment) error {
 	if err := t.SetDeposit(ctx, dbgen.SetDepositParams{DepositStatus: a.DepositStatus, NeedsRefund: a.NeedsRefund, Now: t.now, OrgID: a.OrgID, ID: a.ID}); err != nil {
 		return err
 	}
+	return t.deposited(ctx, org, a)
+}
+
+// deposited confirms an appointment that waited for its deposit only.
+func (t *Tx) deposited(ctx context.Context, org Org, a *dbgen.Appointment) error {
 	if a.Status == booking.Scheduled && org.Policy.Initial(a.Source, a.DepositStatus) == booking.Confirmed {
 		return t.act(ctx, booking.Confirm, Change{Org: org, ID: a.ID, By: bySystem}, *a)
 	}

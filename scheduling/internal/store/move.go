@@ -48,10 +48,10 @@ func (s *Store) Move(ctx context.Context, m Move, c Change) (Booked, error) {
 		if err := tx.edit(ctx, m, c, was); err != nil {
 			return err
 		}
-		done.AppointmentDetail, err = tx.AppointmentByID(ctx, c.Org.ID, c.ID)
-		if err == nil && done.PriceCents < was.PriceCents {
-			err = tx.closeExcess(ctx, was, done.PriceCents-done.PaidCents)
+		if err := tx.cheaper(ctx, c.Org, was); err != nil {
+			return err
 		}
+		done.AppointmentDetail, err = tx.AppointmentByID(ctx, c.Org.ID, c.ID)
 		return err
 	})
 	if taken(err) {
@@ -63,6 +63,22 @@ func (s *Store) Move(ctx context.Context, m Move, c Change) (Booked, error) {
 		})
 	}
 	return done, err
+}
+
+// cheaper says what a lower price means for the money that is due: codes for more than
+// is left end, and what came in may be all of the deposit.
+func (t *Tx) cheaper(ctx context.Context, org Org, was dbgen.Appointment) error {
+	a, err := t.LockAppointment(ctx, org.ID, was.ID)
+	if err != nil || a.PriceCents >= was.PriceCents {
+		return err
+	}
+	if err := t.closeExcess(ctx, a, a.PriceCents-a.PaidCents); err != nil {
+		return err
+	}
+	if was.DepositStatus == booking.DepositPending && a.DepositStatus == booking.DepositNone {
+		return t.deposited(ctx, org, &a)
+	}
+	return t.cover(ctx, org, &a)
 }
 
 // target is where the appointment is to be.

@@ -326,7 +326,10 @@ func (q *Queries) DropReminders(ctx context.Context, orgID uuid.UUID, appointmen
 const editAppointment = `-- name: EditAppointment :exec
 update scheduling.appointments set client_id = $1, notes = $2,
     contact_name = case when client_id = $1 then contact_name end, contact_email = case when client_id = $1 then contact_email end,
-    price_cents = $3, version = version + 1, updated_at = $4
+    price_cents = $3,
+    deposit_cents = case when deposit_status = 'pending' then nullif(least(deposit_cents, $3), 0) else deposit_cents end,
+    deposit_status = case when deposit_status = 'pending' and $3 = 0 then 'none' else deposit_status end,
+    version = version + 1, updated_at = $4
 where org_id = $5 and id = $6
 `
 
@@ -339,6 +342,7 @@ type EditAppointmentParams struct {
 	ID         uuid.UUID
 }
 
+// A deposit that is due is never more than the price.
 func (q *Queries) EditAppointment(ctx context.Context, arg EditAppointmentParams) error {
 	_, err := q.db.Exec(ctx, editAppointment,
 		arg.ClientID,
@@ -553,6 +557,8 @@ func (q *Queries) LockAppointment(ctx context.Context, orgID uuid.UUID, iD uuid.
 const moveAppointment = `-- name: MoveAppointment :exec
 update scheduling.appointments set professional_id = $1, service_id = $2, start_at = $3, end_at = $4,
     price_cents = $5, capacity = $6, seat = $7, overbooked = $8, status = $9,
+    deposit_cents = case when deposit_status = 'pending' then nullif(least(deposit_cents, $5), 0) else deposit_cents end,
+    deposit_status = case when deposit_status = 'pending' and $5 = 0 then 'none' else deposit_status end,
     confirmed_at = case when $9 = 'scheduled' then null else confirmed_at end,
     rescheduled_count = rescheduled_count + 1, original_start_at = coalesce(original_start_at, start_at),
     ics_sequence = ics_sequence + 1, version = version + 1, updated_at = $10
@@ -574,6 +580,7 @@ type MoveAppointmentParams struct {
 	ID             uuid.UUID
 }
 
+// A deposit that is due is never more than the price.
 func (q *Queries) MoveAppointment(ctx context.Context, arg MoveAppointmentParams) error {
 	_, err := q.db.Exec(ctx, moveAppointment,
 		arg.ProfessionalID,

@@ -45,17 +45,24 @@ update scheduling.appointments set status = @status, version = version + 1, upda
 where org_id = @org_id and id = @id and status = any(@expected::text[]);
 
 -- name: MoveAppointment :exec
+-- A deposit that is due is never more than the price.
 update scheduling.appointments set professional_id = @professional_id, service_id = @service_id, start_at = @start_at, end_at = @end_at,
     price_cents = @price_cents, capacity = @capacity, seat = @seat, overbooked = @overbooked, status = @status,
+    deposit_cents = case when deposit_status = 'pending' then nullif(least(deposit_cents, @price_cents), 0) else deposit_cents end,
+    deposit_status = case when deposit_status = 'pending' and @price_cents = 0 then 'none' else deposit_status end,
     confirmed_at = case when @status = 'scheduled' then null else confirmed_at end,
     rescheduled_count = rescheduled_count + 1, original_start_at = coalesce(original_start_at, start_at),
     ics_sequence = ics_sequence + 1, version = version + 1, updated_at = @now
 where org_id = @org_id and id = @id;
 
 -- name: EditAppointment :exec
+-- A deposit that is due is never more than the price.
 update scheduling.appointments set client_id = @client_id, notes = @notes,
     contact_name = case when client_id = @client_id then contact_name end, contact_email = case when client_id = @client_id then contact_email end,
-    price_cents = @price_cents, version = version + 1, updated_at = @now
+    price_cents = @price_cents,
+    deposit_cents = case when deposit_status = 'pending' then nullif(least(deposit_cents, @price_cents), 0) else deposit_cents end,
+    deposit_status = case when deposit_status = 'pending' and @price_cents = 0 then 'none' else deposit_status end,
+    version = version + 1, updated_at = @now
 where org_id = @org_id and id = @id;
 
 -- name: RecordHistory :exec

@@ -1,0 +1,38 @@
+package scheduling_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// Who pays all of a price that was lowered below the deposit keeps the appointment.
+func TestAPriceBelowTheDeposit(t *testing.T) {
+	t.Parallel()
+	p := deposits(t)
+	wash := p.ok(201, "POST", "/services", object{"name": "Wash", "duration_minutes": 30, "price": 12})["id"].(string)
+	p.call("PUT", "/professionals/"+p.professional+"/services", object{"service_ids": []string{p.service, wash}})
+	p.ok(200, "PUT", "/organization/settings", object{"auto_confirm": true})
+	booked := func(after time.Duration) string {
+		return p.guest().ok(201, "POST", p.public("/appointments"), p.wish(after))["appointment_id"].(string)
+	}
+	priced, moved, free, half := booked(0), booked(time.Hour), booked(2*time.Hour), booked(150*time.Minute)
+	p.ok(200, "PUT", "/appointments/"+priced, object{"price": 10})
+	require.EqualValues(t, 10, p.appointment(priced)["deposit_amount"])
+	p.ok(200, "PUT", "/appointments/"+moved, object{"service_id": wash})
+	require.EqualValues(t, 12, p.appointment(moved)["deposit_amount"])
+	p.pay(p.ok(201, "POST", "/payments/pix", object{"appointment_id": priced, "kind": "deposit"})["txid"])
+	p.ok(201, "POST", "/payments", object{"appointment_id": moved, "amount": 12, "method": "cash"})
+	p.ok(200, "PUT", "/appointments/"+free, object{"price": 0})
+	require.Equal(t, "none", p.appointment(free)["deposit_status"])
+	p.ok(201, "POST", "/payments", object{"appointment_id": half, "amount": 15, "method": "cash"})
+	p.ok(200, "PUT", "/appointments/"+half, object{"price": 15})
+	p.later(time.Hour)
+	p.work("payments")
+	for _, id := range []string{priced, moved, free, half} {
+		kept := p.appointment(id)
+		require.Equal(t, "confirmed", kept["status"])
+		require.Contains(t, []string{"paid", "none"}, kept["deposit_status"])
+	}
+}
