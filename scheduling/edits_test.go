@@ -36,3 +36,19 @@ func TestAPriceBelowTheDeposit(t *testing.T) {
 		require.Contains(t, []string{"paid", "none"}, kept["deposit_status"])
 	}
 }
+
+// With the client of an appointment change who may cancel and move it.
+func TestTheLinkOfAFormerClient(t *testing.T) {
+	t.Parallel()
+	p := opened(t)
+	g := p.guest()
+	made := g.ok(201, "POST", p.public("/appointments"), p.wish(0))
+	id, looked := made["appointment_id"].(string), p.public("/appointment?token="+made["cancel_token"].(string))
+	p.ok(200, "PUT", "/appointments/"+id, object{"notes": "window seat", "client_id": p.appointment(id)["client_id"]})
+	g.ok(200, "GET", looked, nil)
+	other := p.ok(201, "POST", "/clients", object{"name": "Other"})["id"]
+	p.ok(200, "PUT", "/appointments/"+id, object{"client_id": other})
+	g.refused(404, "invalid_token", "GET", looked, nil)
+	g.refused(404, "invalid_token", "POST", p.public("/cancel"), object{"cancel_token": made["cancel_token"]})
+	require.Equal(t, "scheduled", p.appointment(id)["status"])
+}

@@ -326,6 +326,7 @@ func (q *Queries) DropReminders(ctx context.Context, orgID uuid.UUID, appointmen
 const editAppointment = `-- name: EditAppointment :exec
 update scheduling.appointments set client_id = $1, notes = $2,
     contact_name = case when client_id = $1 then contact_name end, contact_email = case when client_id = $1 then contact_email end,
+    token_version = token_version + case when client_id = $1 then 0 else 1 end,
     price_cents = $3,
     deposit_cents = case when deposit_status = 'pending' then nullif(least(deposit_cents, $3), 0) else deposit_cents end,
     deposit_status = case when deposit_status = 'pending' and $3 = 0 then 'none' else deposit_status end,
@@ -342,7 +343,7 @@ type EditAppointmentParams struct {
 	ID         uuid.UUID
 }
 
-// A deposit that is due is never more than the price.
+// A deposit that is due is never more than the price. A link is its client's.
 func (q *Queries) EditAppointment(ctx context.Context, arg EditAppointmentParams) error {
 	_, err := q.db.Exec(ctx, editAppointment,
 		arg.ClientID,

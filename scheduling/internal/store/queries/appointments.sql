@@ -56,9 +56,10 @@ update scheduling.appointments set professional_id = @professional_id, service_i
 where org_id = @org_id and id = @id;
 
 -- name: EditAppointment :exec
--- A deposit that is due is never more than the price.
+-- A deposit that is due is never more than the price. A link is its client's.
 update scheduling.appointments set client_id = @client_id, notes = @notes,
     contact_name = case when client_id = @client_id then contact_name end, contact_email = case when client_id = @client_id then contact_email end,
+    token_version = token_version + case when client_id = @client_id then 0 else 1 end,
     price_cents = @price_cents,
     deposit_cents = case when deposit_status = 'pending' then nullif(least(deposit_cents, @price_cents), 0) else deposit_cents end,
     deposit_status = case when deposit_status = 'pending' and @price_cents = 0 then 'none' else deposit_status end,
