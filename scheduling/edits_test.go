@@ -52,3 +52,21 @@ func TestTheLinkOfAFormerClient(t *testing.T) {
 	g.refused(404, "invalid_token", "POST", p.public("/cancel"), object{"cancel_token": made["cancel_token"]})
 	require.Equal(t, "scheduled", p.appointment(id)["status"])
 }
+
+// What is still to be paid is the new client's.
+func TestOpenChargesGoWithTheClient(t *testing.T) {
+	t.Parallel()
+	p := collecting(t)
+	p.ok(200, "PUT", "/loyalty/config", object{"enabled": true})
+	id := p.book(0)
+	charge := p.ok(201, "POST", "/payments/pix", object{"appointment_id": id})
+	other := p.ok(201, "POST", "/clients", object{"name": "Other"})["id"].(string)
+	p.ok(200, "PUT", "/appointments/"+id, object{"client_id": other})
+	again := p.ok(200, "POST", "/payments/pix", object{"appointment_id": id})
+	require.Equal(t, []any{charge["id"], other}, []any{again["id"], again["client_id"]})
+	p.pay(charge["txid"])
+	require.EqualValues(t, 0, p.spent())
+	require.EqualValues(t, 80, p.ok(200, "GET", "/clients/"+other, nil)["total_spent"])
+	require.EqualValues(t, 0, p.points(p.client)["balance"])
+	require.EqualValues(t, 80, p.points(other)["balance"])
+}

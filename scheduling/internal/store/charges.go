@@ -76,6 +76,7 @@ func (s *Store) AddCharge(ctx context.Context, org Org, n NewCharge, once *Once)
 			if err := n.still(owedOf(a)); err != nil {
 				return err
 			}
+			n.Client = a.ClientID // who may be another by now
 			open, found, err := tx.OpenChargeOf(ctx, n.NewPayment)
 			if err != nil {
 				return err

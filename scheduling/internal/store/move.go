@@ -158,12 +158,12 @@ func (t *Tx) edit(ctx context.Context, m Move, c Change, was dbgen.Appointment) 
 		return err
 	}
 	change := dbgen.EditAppointmentParams{OrgID: c.Org.ID, ID: c.ID, ClientID: was.ClientID, Notes: was.Notes, PriceCents: now.PriceCents, Now: t.now}
-	if m.Client != nil {
+	if m.Client != nil && *m.Client != was.ClientID {
 		client, err := t.Client(ctx, c.Org.ID, *m.Client)
 		if err != nil {
 			return err
 		}
-		if client.ID != was.ClientID && now.Status != booking.Scheduled && now.Status != booking.Confirmed {
+		if now.Status != booking.Scheduled && now.Status != booking.Confirmed {
 			// What the appointment counted for is the old client's.
 			return hub.Errorf(hub.ErrConflict, "appointment_over", "The client of an appointment can be changed while it is scheduled or confirmed; this one is %s.", now.Status)
 		}
@@ -174,6 +174,12 @@ func (t *Tx) edit(ctx context.Context, m Move, c Change, was dbgen.Appointment) 
 	}
 	if m.Price != nil {
 		change.PriceCents = *m.Price
+	}
+	if change.ClientID != was.ClientID {
+		err := t.GiveCharges(ctx, dbgen.GiveChargesParams{OrgID: c.Org.ID, AppointmentID: &c.ID, ClientID: change.ClientID, Now: t.now})
+		if err != nil {
+			return err
+		}
 	}
 	return t.EditAppointment(ctx, change)
 }

@@ -389,6 +389,29 @@ func (q *Queries) FinishRefund(ctx context.Context, arg FinishRefundParams) erro
 	return err
 }
 
+const giveCharges = `-- name: GiveCharges :exec
+update scheduling.payments set client_id = $1, updated_at = $2
+where org_id = $3 and appointment_id = $4 and status = 'pending'
+`
+
+type GiveChargesParams struct {
+	ClientID      uuid.UUID
+	Now           time.Time
+	OrgID         uuid.UUID
+	AppointmentID *uuid.UUID
+}
+
+// What is to be paid for an appointment is its client's to pay.
+func (q *Queries) GiveCharges(ctx context.Context, arg GiveChargesParams) error {
+	_, err := q.db.Exec(ctx, giveCharges,
+		arg.ClientID,
+		arg.Now,
+		arg.OrgID,
+		arg.AppointmentID,
+	)
+	return err
+}
+
 const holdLasts = `-- name: HoldLasts :one
 select exists (select from scheduling.holds where org_id = $1 and id = $2 and expires_at > $3::timestamptz)
 `

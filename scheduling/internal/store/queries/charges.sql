@@ -104,6 +104,11 @@ with closed as (
     and (sqlc.narg('more_than')::bigint is null or p.kind <> 'other' and p.amount_cents > sqlc.narg('more_than')) returning p.id
 ) update scheduling.charges c set due_at = sqlc.arg('now') from closed where c.org_id = @org_id and c.payment_id = closed.id;
 
+-- name: GiveCharges :exec
+-- What is to be paid for an appointment is its client's to pay.
+update scheduling.payments set client_id = @client_id, updated_at = @now
+where org_id = @org_id and appointment_id = @appointment_id and status = 'pending';
+
 -- name: PaymentPoints :one
 select coalesce(sum(points) filter (where type = 'earn'), 0)::bigint as earned,
        coalesce(-sum(points) filter (where type = 'reverse'), 0)::bigint as reversed
