@@ -70,3 +70,22 @@ func TestOpenChargesGoWithTheClient(t *testing.T) {
 	require.EqualValues(t, 0, p.points(p.client)["balance"])
 	require.EqualValues(t, 80, p.points(other)["balance"])
 }
+
+// What somebody had booked who was forgotten takes place, and is paid.
+func TestAppointmentsOfWhoWasForgotten(t *testing.T) {
+	t.Parallel()
+	p := collecting(t)
+	p.ok(200, "PUT", "/loyalty/config", object{"enabled": true, "accrual_type": "visit", "points_per_visit": 5})
+	done, open := p.book(0), p.book(time.Hour)
+	p.do(200, "complete", done, nil)
+	require.EqualValues(t, 5, p.points(p.client)["balance"])
+	p.ok(204, "DELETE", "/clients/"+p.client, nil)
+	p.do(200, "complete", open, nil)
+	p.do(200, "reopen", open, nil)
+	p.do(200, "reopen", done, nil)
+	p.ok(201, "POST", "/payments", object{"appointment_id": open, "amount": 30, "method": "cash"})
+	p.ok(201, "POST", "/payments", object{"appointment_id": open, "client_id": p.client, "amount": 50, "method": "cash"})
+	require.Equal(t, "paid", p.appointment(open)["payment_status"])
+	p.refused(404, "not_found", "POST", "/payments", object{"client_id": p.client, "amount": 30, "method": "cash"})
+	p.ok(200, "PUT", "/appointments/"+open, object{"client_id": p.client, "notes": "came with a friend"})
+}

@@ -111,7 +111,13 @@ func (t *Tx) credit(ctx context.Context, org Org, p dbgen.Payment, a *dbgen.Appo
 		Org: p.OrgID, Client: p.ClientID, Type: "earn", Points: program.ForPayment(p.AmountCents, service), Source: paymentSource(p),
 		Payment: &p.ID, Appointment: p.AppointmentID,
 	})
-	if errors.Is(err, hub.ErrNotFound) { // somebody who was forgotten meanwhile
+	return unlessForgotten(err)
+}
+
+// unlessForgotten lets points go that are for somebody who was forgotten: what they had
+// booked goes on without.
+func unlessForgotten(err error) error {
+	if errors.Is(err, hub.ErrNotFound) {
 		return nil
 	}
 	return err
@@ -204,10 +210,11 @@ func (t *Tx) earnVisit(ctx context.Context, a dbgen.Appointment) error {
 	if err != nil {
 		return err
 	}
-	return t.AddPoints(ctx, Points{
+	err = t.AddPoints(ctx, Points{
 		Org: a.OrgID, Client: a.ClientID, Type: "earn", Points: max(0, program.ForVisit(a.PriceCents, a.ServiceID)-kept),
 		Source: fmt.Sprintf("%s%d", visitSource(a), a.Version), Appointment: &a.ID,
 	})
+	return unlessForgotten(err)
 }
 
 // reverseVisit takes back what a completion earned, as far as it was not spent.
@@ -217,6 +224,9 @@ func (t *Tx) reverseVisit(ctx context.Context, a dbgen.Appointment) error {
 		return err
 	}
 	client, err := t.LockClient(ctx, a.OrgID, a.ClientID)
+	if errors.Is(err, pgx.ErrNoRows) { // who was forgotten
+		return nil
+	}
 	if err != nil {
 		return err
 	}
