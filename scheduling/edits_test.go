@@ -89,3 +89,22 @@ func TestAppointmentsOfWhoWasForgotten(t *testing.T) {
 	p.refused(404, "not_found", "POST", "/payments", object{"client_id": p.client, "amount": 30, "method": "cash"})
 	p.ok(200, "PUT", "/appointments/"+open, object{"client_id": p.client, "notes": "came with a friend"})
 }
+
+// A hold with anybody that ran out leaves the choice of who it is.
+func TestAHoldWithAnybodyThatRanOut(t *testing.T) {
+	t.Parallel()
+	p := opened(t)
+	p.studio.professional("Eva", p.service)
+	g := p.guest()
+	held := g.ok(201, "POST", p.public("/hold"), object{"service_id": p.service, "start_at": p.at(0)})
+	p.hub.Clock.Advance(5 * time.Minute)
+	first := p.wish(0)
+	first["professional_id"] = held["professional_id"]
+	g.ok(201, "POST", p.public("/appointments"), first)
+	late := p.wish(0)
+	delete(late, "professional_id")
+	late["hold_id"], late["client_phone"] = held["hold_id"], "+5511911112222"
+	id := g.ok(201, "POST", p.public("/appointments"), late)["appointment_id"].(string)
+	p.later(0)
+	require.NotEqual(t, held["professional_id"], p.appointment(id)["professional_id"])
+}

@@ -86,7 +86,7 @@ update scheduling.refunds set done_at = sqlc.narg('done_at'), failed_at = sqlc.n
 select coalesce(sum(amount_cents), 0)::bigint as amount from scheduling.refunds where org_id = $1 and payment_id = $2 and done_at is not null;
 
 -- name: TakeHold :one
-select * from scheduling.holds where org_id = $1 and id = $2 for update;
+select * from scheduling.holds where org_id = @org_id and id = @id and expires_at > @now::timestamptz for update;
 
 -- name: CreateHold :exec
 insert into scheduling.holds (org_id, id, professional_id, service_id, start_at, end_at, created_at, expires_at) values ($1, $2, $3, $4, $5, $6, $7, $8);
