@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"integrationhub/hub"
 )
 
 // Who pays all of a price that was lowered below the deposit keeps the appointment.
@@ -107,4 +109,33 @@ func TestAHoldWithAnybodyThatRanOut(t *testing.T) {
 	id := g.ok(201, "POST", p.public("/appointments"), late)["appointment_id"].(string)
 	p.later(0)
 	require.NotEqual(t, held["professional_id"], p.appointment(id)["professional_id"])
+}
+
+// Half a yen can be neither owed nor paid.
+func TestACurrencyThatAmountsDoNotFit(t *testing.T) {
+	t.Parallel()
+	p := collecting(t)
+	refused := func() {
+		p.refused(409, "currency_unsuitable", "PUT", "/organization", object{"currency": "JPY", "name": "New"})
+		require.Equal(t, "Studio", p.ok(200, "GET", "/organization", nil)["name"])
+	}
+	service, priced, paid := "/services/"+p.service, "/appointments/"+p.book(0), p.book(time.Hour)
+	p.ok(200, "PUT", service, object{"price": 80.5})
+	refused()
+	p.ok(200, "PUT", service, object{"price": 80, "requires_deposit": true, "deposit_amount": 10.5})
+	refused()
+	p.ok(200, "PUT", service, object{"requires_deposit": false})
+	p.ok(200, "PUT", priced, object{"price": 79.5})
+	refused()
+	p.ok(200, "PUT", priced, object{"price": 79})
+	open := p.ok(201, "POST", "/payments/pix", object{"appointment_id": paid, "amount": 0.5})
+	refused()
+	p.pay(open["txid"])
+	refused()
+	p.ok(200, "PUT", "/organization", object{"currency": "USD"})
+	refused()
+	p.do(200, "cancel", paid, nil)
+	p.ok(200, "PUT", "/organization", object{"currency": "JPY"})
+	require.ErrorIs(t, p.receive("evt_0123456789abcdef", "payment.received", object{"appointment_id": priced[14:], "amount": 10.5}), hub.ErrInvalid)
+	require.NoError(t, p.receive("evt_1123456789abcdef", "payment.received", object{"appointment_id": priced[14:], "amount": 10}))
 }
