@@ -139,3 +139,21 @@ func TestACurrencyThatAmountsDoNotFit(t *testing.T) {
 	require.ErrorIs(t, p.receive("evt_0123456789abcdef", "payment.received", object{"appointment_id": priced[14:], "amount": 10.5}), hub.ErrInvalid)
 	require.NoError(t, p.receive("evt_1123456789abcdef", "payment.received", object{"appointment_id": priced[14:], "amount": 10}))
 }
+
+// Who changed a price, a client or the notes can be read afterwards.
+func TestEditsAreInTheHistory(t *testing.T) {
+	t.Parallel()
+	p := opened(t)
+	id := p.book(0)
+	other := p.ok(201, "POST", "/clients", object{"name": "Other"})["id"]
+	for _, body := range []object{{"price": 60}, {"client_id": other, "notes": "x"}, {"price": 60, "client_id": other, "notes": "x"}, {"notes": "y"}} {
+		p.ok(200, "PUT", "/appointments/"+id, body)
+	}
+	var seen [][]any
+	for _, one := range p.appointment(id)["history"].([]any)[1:] {
+		row := one.(object)
+		require.Equal(t, []any{"edit", "staff", "Bia", "scheduled", "scheduled"}, []any{row["action"], row["by"], row["user"], row["from_status"], row["to_status"]})
+		seen = append(seen, []any{row["from_price"], row["to_price"], row["from_client_id"], row["to_client_id"]})
+	}
+	require.Equal(t, [][]any{{80.0, 60.0, nil, nil}, {nil, nil, p.client, other}, {nil, nil, nil, nil}}, seen)
+}

@@ -175,6 +175,9 @@ func (t *Tx) edit(ctx context.Context, m Move, c Change, was dbgen.Appointment) 
 	if m.Price != nil {
 		change.PriceCents = *m.Price
 	}
+	if err := t.noteEdit(ctx, c, now, change); err != nil {
+		return err
+	}
 	if change.ClientID != was.ClientID {
 		err := t.GiveCharges(ctx, dbgen.GiveChargesParams{OrgID: c.Org.ID, AppointmentID: &c.ID, ClientID: change.ClientID, Now: t.now})
 		if err != nil {
@@ -182,4 +185,20 @@ func (t *Tx) edit(ctx context.Context, m Move, c Change, was dbgen.Appointment) 
 		}
 	}
 	return t.EditAppointment(ctx, change)
+}
+
+// noteEdit writes down what an edit changes; nothing where it leaves all as it was.
+func (t *Tx) noteEdit(ctx context.Context, c Change, was dbgen.Appointment, to dbgen.EditAppointmentParams) error {
+	if to.Notes == was.Notes && to.PriceCents == was.PriceCents && to.ClientID == was.ClientID {
+		return nil
+	}
+	status := string(was.Status)
+	line := dbgen.RecordHistoryParams{Action: "edit", FromStatus: &status, ToStatus: status, Reason: c.Reason}
+	if to.PriceCents != was.PriceCents {
+		line.FromPriceCents, line.ToPriceCents = &was.PriceCents, &to.PriceCents
+	}
+	if to.ClientID != was.ClientID {
+		line.FromClientID, line.ToClientID = &was.ClientID, &to.ClientID
+	}
+	return t.note(ctx, c.Org.ID, c.ID, line, c.By)
 }

@@ -357,7 +357,7 @@ func (q *Queries) EditAppointment(ctx context.Context, arg EditAppointmentParams
 }
 
 const history = `-- name: History :many
-select h.org_id, h.id, h.appointment_id, h.at, h.action, h.actor, h.user_id, h.from_status, h.to_status, h.from_start_at, h.to_start_at, h.from_professional_id, h.to_professional_id, h.reason, u.name as user_name from scheduling.appointment_history h
+select h.org_id, h.id, h.appointment_id, h.at, h.action, h.actor, h.user_id, h.from_status, h.to_status, h.from_start_at, h.to_start_at, h.from_professional_id, h.to_professional_id, h.reason, h.from_price_cents, h.to_price_cents, h.from_client_id, h.to_client_id, u.name as user_name from scheduling.appointment_history h
 left join scheduling.users u on u.org_id = h.org_id and u.id = h.user_id
 where h.org_id = $1 and h.appointment_id = $2 order by h.id
 `
@@ -377,6 +377,10 @@ type HistoryRow struct {
 	FromProfessionalID *uuid.UUID
 	ToProfessionalID   *uuid.UUID
 	Reason             *string
+	FromPriceCents     *booking.Cents
+	ToPriceCents       *booking.Cents
+	FromClientID       *uuid.UUID
+	ToClientID         *uuid.UUID
 	UserName           *string
 }
 
@@ -404,6 +408,10 @@ func (q *Queries) History(ctx context.Context, orgID uuid.UUID, appointmentID uu
 			&i.FromProfessionalID,
 			&i.ToProfessionalID,
 			&i.Reason,
+			&i.FromPriceCents,
+			&i.ToPriceCents,
+			&i.FromClientID,
+			&i.ToClientID,
 			&i.UserName,
 		); err != nil {
 			return nil, err
@@ -631,8 +639,9 @@ func (q *Queries) PlanReminders(ctx context.Context, arg PlanRemindersParams) er
 
 const recordHistory = `-- name: RecordHistory :exec
 insert into scheduling.appointment_history (org_id, id, appointment_id, at, action, actor, user_id, from_status, to_status,
-    from_start_at, to_start_at, from_professional_id, to_professional_id, reason)
-values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)
+    from_start_at, to_start_at, from_professional_id, to_professional_id, reason,
+    from_price_cents, to_price_cents, from_client_id, to_client_id)
+values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)
 `
 
 type RecordHistoryParams struct {
@@ -650,6 +659,10 @@ type RecordHistoryParams struct {
 	FromProfessionalID *uuid.UUID
 	ToProfessionalID   *uuid.UUID
 	Reason             *string
+	FromPriceCents     *booking.Cents
+	ToPriceCents       *booking.Cents
+	FromClientID       *uuid.UUID
+	ToClientID         *uuid.UUID
 }
 
 func (q *Queries) RecordHistory(ctx context.Context, arg RecordHistoryParams) error {
@@ -668,6 +681,10 @@ func (q *Queries) RecordHistory(ctx context.Context, arg RecordHistoryParams) er
 		arg.FromProfessionalID,
 		arg.ToProfessionalID,
 		arg.Reason,
+		arg.FromPriceCents,
+		arg.ToPriceCents,
+		arg.FromClientID,
+		arg.ToClientID,
 	)
 	return err
 }

@@ -68,8 +68,9 @@ where org_id = @org_id and id = @id;
 
 -- name: RecordHistory :exec
 insert into scheduling.appointment_history (org_id, id, appointment_id, at, action, actor, user_id, from_status, to_status,
-    from_start_at, to_start_at, from_professional_id, to_professional_id, reason)
-values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14);
+    from_start_at, to_start_at, from_professional_id, to_professional_id, reason,
+    from_price_cents, to_price_cents, from_client_id, to_client_id)
+values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18);
 
 -- name: History :many
 select h.*, u.name as user_name from scheduling.appointment_history h
