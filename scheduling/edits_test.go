@@ -157,3 +157,14 @@ func TestEditsAreInTheHistory(t *testing.T) {
 	}
 	require.Equal(t, [][]any{{80.0, 60.0, nil, nil}, {nil, nil, p.client, other}, {nil, nil, nil, nil}}, seen)
 }
+
+// Who was blocked does not get around that through a connected product.
+func TestConnectedProductsDoNotBookForWhoWasBlocked(t *testing.T) {
+	t.Parallel()
+	p := besideNotes(t)
+	p.ok(200, "PUT", "/clients/"+p.client, object{"is_blocked": true})
+	wish := object{"phone": "+5511987654321", "name": "Caio", "service": "Cut", "start_at": p.at(0)}
+	require.NotContains(t, p.refused(403, "booking_refused", "POST", "/integrations/action/book", wish)["detail"], "Caio")
+	p.ok(200, "PUT", "/clients/"+p.client, object{"is_blocked": false})
+	p.ok(201, "POST", "/integrations/action/book", wish)
+}
