@@ -280,6 +280,35 @@ func TestCampaignByMessage(t *testing.T) {
 	require.Zero(t, p.count("scheduling.campaign_letters where sent_at is null"))
 }
 
+// What the messaging product refuses was not sent: it goes by mail, or the client is
+// free for the next campaign.
+func TestACampaignThatIsRefused(t *testing.T) {
+	t.Parallel()
+	m := &messenger{uses: []string{"remarketing"}}
+	p := lending(t, func(kit *module.Kit) { kit.Peers = m })
+	for i, name := range []string{"Ana", "Bia", "Caro"} {
+		p.consenting(name, object{"phone": "+551190000111" + string(rune('0'+i))})
+	}
+	p.ok(200, "PUT", "/clients/"+p.id("Caro"), object{"email": nil})
+	p.later(61 * 24 * time.Hour)
+	status := func(code int) error { return hub.Answer{Code: code}.Err() }
+	m.fails = []error{status(422), status(403), status(404)}
+	made := p.over(p.ok(202, "POST", campaigns, object{})["id"])
+	require.EqualValues(t, 3, made["recipients"])
+	require.EqualValues(t, 2, made["sent"])
+	require.Len(t, m.messages(), 3)
+	p.mails("ana@example.com", 1)
+	p.mails("bia@example.com", 1)
+	require.Contains(t, p.hub.Log(), "the messaging product refuses a letter of a campaign")
+
+	// Caro was not reached. What may have been sent counts as sent.
+	m.fails = []error{status(500)}
+	made = p.over(p.ok(202, "POST", campaigns, object{})["id"])
+	require.EqualValues(t, 1, made["recipients"])
+	require.EqualValues(t, 1, made["sent"])
+	require.Contains(t, p.hub.Log(), "a letter of a campaign may not have been sent")
+}
+
 // id finds a client by the name.
 func (p *plan) id(name string) string {
 	p.t.Helper()
