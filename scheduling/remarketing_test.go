@@ -191,7 +191,11 @@ func TestLeavingTheList(t *testing.T) {
 		require.Contains(t, page, `method="post"`)
 	}
 	require.Equal(t, true, agrees(ana))
-	p.ok(200, "PUT", "/organization", object{"slug": "renamed-" + p.slug}) // a letter may be older
+	// A letter may be older than the slug, by any time, and others may have the old one.
+	p.ok(200, "PUT", "/organization", object{"slug": "renamed-" + p.slug})
+	p.exec(`delete from scheduling.old_slugs where org_id = $1`, p.org)
+	other := another(t, p.hub)
+	other.ok(200, "PUT", "/organization", object{"slug": p.slug})
 	for range 2 {
 		status, page := send("POST", link("ana@example.com"), "List-Unsubscribe=One-Click")
 		require.Equal(t, 200, status)
@@ -208,8 +212,7 @@ func TestLeavingTheList(t *testing.T) {
 		status, _ = send("GET", wrong, "")
 		require.Equal(t, 404, status)
 	}
-	other := another(t, p.hub)
-	status, _ := send("POST", p.hub.URL+"/book/"+other.slug+"/unsubscribe?"+address.RawQuery, "List-Unsubscribe=One-Click")
+	status, _ := send("POST", p.hub.URL+"/book/"+p.slug+"/unsubscribe?"+address.RawQuery, "List-Unsubscribe=One-Click")
 	require.Equal(t, 404, status, "it is another organization's")
 	require.Equal(t, true, agrees(bia))
 	p.later(91 * 24 * time.Hour)
