@@ -26,8 +26,12 @@ const (
 )
 
 // Login trades an address and a password for tokens. Both wrong answer alike, after
-// the same time: [hub.ErrUnauthorized]; after ten failures [hub.ErrLimited].
+// the same time: [hub.ErrUnauthorized]; after ten failures, or far too many logins of one
+// address, [hub.ErrLimited].
 func (d *Desk) Login(ctx context.Context, email, password string) (Session, error) {
+	if err := d.kit.Limits.Allow(ctx, "logins", module.ClientIP(ctx)); err != nil {
+		return Session{}, err
+	}
 	one := attempt{d.accountHash(email), module.ClientIP(ctx), d.kit.Now().Truncate(time.Microsecond)}
 	// In line: good logins at the same moment would else be refused for each other's sake.
 	leave, err := d.logins.enter(ctx, string(one.account)+one.ip)

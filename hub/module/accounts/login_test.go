@@ -73,6 +73,21 @@ func TestParallelGuessesCannotOutrunTheLimit(t *testing.T) {
 	require.Zero(t, r.count(`select count(*) from login_failures where ip = '10.0.0.1' and at > $1`, r.hub.Clock.Now().Add(-time.Minute)))
 }
 
+// Ever new accounts are no way around it: passwords are hashed for so many of one address.
+func TestLoginsOfAnAddressAreLimited(t *testing.T) {
+	t.Parallel()
+	r := start(t, "HUB_PRODUCT_LIMITS=club.logins=3-M")
+	for _, email := range []string{"a@example.com", "b@example.com", "c@example.com"} {
+		_, err := r.login("10.0.0.1", email, password)
+		requireKind(t, hub.ErrUnauthorized, "invalid_credentials", err)
+	}
+	_, err := r.login("10.0.0.1", "d@example.com", password)
+	require.ErrorIs(t, err, hub.ErrLimited)
+	require.Equal(t, 3, r.count(`select count(*) from login_failures`), "not even looked at")
+	_, err = r.login("10.0.0.2", r.ana.Email, password)
+	require.NoError(t, err)
+}
+
 // Good logins at the same moment do not stand in each other's way, however near the
 // limit.
 func TestParallelGoodLogins(t *testing.T) {
