@@ -66,6 +66,9 @@ select * from scheduling.users where org_id = $1 order by name, id;
 -- name: LockUsers :many
 select * from scheduling.users where org_id = $1 order by id for update;
 
+-- name: LockUser :one
+select * from scheduling.users where id = $1 for no key update;
+
 -- name: UpdateUser :one
 update scheduling.users set name = $3, email = $4, role = $5, phone = $6, is_active = $7, updated_at = $8
 where org_id = $1 and id = $2 returning *;
