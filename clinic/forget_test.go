@@ -224,6 +224,8 @@ func TestDeletionByAPeerThatLeft(t *testing.T) {
 	s.answer(500)
 	path := p.deleted(p.patient(phone))
 	require.Equal(t, "waiting", p.get(path)["status"])
+	p.refused(409, "still_being_sent", "POST", path+"/peers/scheduling/acknowledge", nil)
+	require.Equal(t, map[string]string{"scheduling": "pending"}, peers(p.get(path)), "it may hear of it yet")
 	p.ok(200, "DELETE", "/integrations/"+p.call("GET", "/integrations/", nil).list[0]["id"].(string), nil)
 	require.Equal(t, "needs_attention", p.get(path)["status"])
 	require.Equal(t, map[string]string{"scheduling": "failed"}, peers(p.get(path)))
