@@ -83,9 +83,20 @@ func TestForgottenEverywhere(t *testing.T) {
 			require.NotEmpty(t, hubtest.FindInDatabase(t, p.hub.Database, trace), trace)
 		}
 	}
+	sealed := func(table string) {
+		t.Helper()
+		for _, trace := range append(traces, "office@", "zuleica@") {
+			for _, place := range hubtest.FindInDatabase(t, p.hub.Database, trace) {
+				require.False(t, strings.HasPrefix(place, table), "%s is in %s while that waits", trace, place)
+			}
+		}
+	}
+	sealed("clinic.earlier_contacts.")
 	s.answer(500)
 	path := p.deleted(id)
 	require.Eventually(t, func() bool { return len(m.arrived("patient.deleted")) == 1 }, soon, tick)
+	require.Equal(t, 1, p.count(`select count(*) from hub.erasure_traces where tenant_id = $1 and length(traces) > 50`), "what is to be erased waits for the other")
+	sealed("hub.erasure_traces.")
 	told := m.arrived("patient.deleted")[0].data
 	delete(told, "deletion_request_id")
 	delete(told, "requested_at")
@@ -224,6 +235,8 @@ func TestDeletionByAPeerThatLeft(t *testing.T) {
 	s.answer(500)
 	path := p.deleted(p.patient(phone))
 	require.Equal(t, "waiting", p.get(path)["status"])
+	p.refused(409, "still_being_sent", "POST", path+"/peers/scheduling/acknowledge", nil)
+	require.Equal(t, map[string]string{"scheduling": "pending"}, peers(p.get(path)), "it may hear of it yet")
 	p.ok(200, "DELETE", "/integrations/"+p.call("GET", "/integrations/", nil).list[0]["id"].(string), nil)
 	require.Equal(t, "needs_attention", p.get(path)["status"])
 	require.Equal(t, map[string]string{"scheduling": "failed"}, peers(p.get(path)))
