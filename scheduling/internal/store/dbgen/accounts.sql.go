@@ -349,7 +349,7 @@ const managersEmails = `-- name: ManagersEmails :many
 select email from scheduling.users where org_id = $1 and is_active and role in ('owner', 'admin') order by id
 `
 
-// Where owners and admins who can log in are written to.
+// Where owners and admins are written to.
 func (q *Queries) ManagersEmails(ctx context.Context, orgID uuid.UUID) ([]string, error) {
 	rows, err := q.db.Query(ctx, managersEmails, orgID)
 	if err != nil {
