@@ -89,6 +89,17 @@ func TestReadsAreOnRecord(t *testing.T) {
 	require.Equal(t, false, key.get("/integrations/search/patients?phone=%2B5521999990000")["found"])
 	require.Equal(t, recorded{"integrations.search-patients", "key", "live", ""}, c.onRecord("")[0], "what finds nobody is on record too")
 
+	for query, who := range map[string]string{"?search=11987654321": c.patient, "": "", "?search=nobody": ""} { // one is somebody, several are nobody in particular
+		if query == "" {
+			c.ok(201, "POST", "/patients", object{"name": "Gil"})
+		}
+		before := len(c.onRecord("&action=patients.list"))
+		staff.get("/patients" + query)
+		got := c.onRecord("&action=patients.list")
+		require.Len(t, got, before+1, "once")
+		require.Equal(t, recorded{"patients.list", "tenant_user", "live", who}, got[0], query)
+	}
+
 	// Live and test are told apart.
 	trial := c.on("test")
 	other := trial.ok(201, "POST", "/patients", object{"name": "Ana"})["id"].(string)
@@ -112,7 +123,7 @@ func TestRecordCannotBeAvoided(t *testing.T) {
 	}
 	_, err := db.Exec(t.Context(), `alter table hub.audit rename to audit_elsewhere`)
 	require.NoError(t, err)
-	for _, path := range []string{"/patients/" + c.patient, "/patients/" + c.patient + "/records", "/patients/" + c.patient + "/export?format=csv"} {
+	for _, path := range []string{"/patients", "/patients/" + c.patient, "/patients/" + c.patient + "/records", "/patients/" + c.patient + "/export?format=csv"} {
 		got := c.call("GET", path, nil)
 		require.GreaterOrEqual(t, got.status, 500, path)
 		require.NotContains(t, got.text, "dson", "%s: shown without being on record", path)

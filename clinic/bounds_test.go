@@ -1,7 +1,6 @@
 package clinic_test
 
 import (
-	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -173,17 +172,9 @@ func TestStaffUploadsNothing(t *testing.T) {
 	p := newPractice(t)
 	long := "nome\n" + strings.Repeat("Ana Souza\n", 200_000)
 	for name, file := range map[string]string{"long": long, "short": "nome\nAna\n"} {
-		got := p.staff3(name).upload("csv", file)
+		got := p.staff().upload("csv", file)
 		require.Equal(t, 403, got.status, "%s: %s", name, got.text)
 		require.Equal(t, "admin_only", got.body["code"])
 	}
 	require.Equal(t, 413, p.as("nobody").upload("csv", long).status)
-}
-
-// staff3 is a user who is no administrator, called by a word.
-func (p *practice) staff3(word string) *practice {
-	p.t.Helper()
-	email := fmt.Sprintf("%s-%s", word, p.email)
-	p.ok(201, "POST", "/users", object{"name": "Caio", "email": email, "password": password})
-	return p.as(p.as("").ok(200, "POST", "/auth/login", object{"email": email, "password": password})["access_token"].(string))
 }

@@ -1,6 +1,9 @@
 package clinic_test
 
 import (
+	"io"
+	"net/http"
+	"net/url"
 	"strings"
 	"testing"
 
@@ -175,4 +178,16 @@ func TestCanaries(t *testing.T) {
 		require.NotContains(t, p.hub.Log(), secret)
 	}
 	require.NotContains(t, p.hub.Log(), phone)
+	p.call("GET", "/fhir/Patient?name=Canary&phone="+url.QueryEscape(phone), nil)
+	p.call("GET", "/nowhere/"+digits+"/Canary", nil)
+	res, err := http.Get(p.hub.URL + "/metrics")
+	require.NoError(t, err)
+	defer res.Body.Close()
+	raw, err := io.ReadAll(res.Body)
+	require.NoError(t, err)
+	measured := string(raw)
+	require.Contains(t, measured, `"clinic"`, "what the clinic does is measured")
+	for _, secret := range []string{digits, written, content, p.token, m.secret, m.key, phone, phone[1:], phone[3:], "Canary", "Ana", id, p.email, p.id.String()} {
+		require.NotContains(t, measured, secret)
+	}
 }

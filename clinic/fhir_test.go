@@ -306,3 +306,23 @@ func TestFHIRTenancy(t *testing.T) {
 	}
 	require.Equal(t, http.StatusNotFound, stranger.call("GET", "/patients/"+c.patient+"/export", nil).status)
 }
+
+// The facade is for reading: nothing is written, changed or deleted through it.
+func TestFHIRIsReadOnly(t *testing.T) {
+	t.Parallel()
+	c := newChart(t)
+	before, key := c.snapshot(), c.key()
+	for _, name := range []string{
+		"Patient", "Patient/" + c.patient, "Patient/" + c.patient + "/$everything", "Appointment", "Appointment/" + c.appointment, "Encounter", "Encounter/" + c.visit,
+		"DocumentReference", "DocumentReference/" + c.record, "Communication", "Communication/" + c.interaction, "metadata",
+	} {
+		for _, method := range []string{"POST", "PUT", "PATCH", "DELETE"} {
+			for who, as := range map[string]*practice{"administrator": c.practice, "key": key} {
+				got := as.call(method, "/fhir/"+name, `{"resourceType":"Patient","name":[{"text":"X"}]}`, "Content-Type", fhirType)
+				require.Equal(t, 405, got.status, "%s %s by %s: %s", method, name, who, got.text)
+				require.Contains(t, got.header.Get("Allow"), "GET", "%s %s", method, name)
+			}
+		}
+	}
+	require.Equal(t, before, c.snapshot())
+}

@@ -83,9 +83,20 @@ func TestForgottenEverywhere(t *testing.T) {
 			require.NotEmpty(t, hubtest.FindInDatabase(t, p.hub.Database, trace), trace)
 		}
 	}
+	sealed := func(table string) {
+		t.Helper()
+		for _, trace := range append(traces, "office@", "zuleica@") {
+			for _, place := range hubtest.FindInDatabase(t, p.hub.Database, trace) {
+				require.False(t, strings.HasPrefix(place, table), "%s is in %s while that waits", trace, place)
+			}
+		}
+	}
+	sealed("clinic.earlier_contacts.")
 	s.answer(500)
 	path := p.deleted(id)
 	require.Eventually(t, func() bool { return len(m.arrived("patient.deleted")) == 1 }, soon, tick)
+	require.Equal(t, 1, p.count(`select count(*) from hub.erasure_traces where tenant_id = $1 and length(traces) > 50`), "what is to be erased waits for the other")
+	sealed("hub.erasure_traces.")
 	told := m.arrived("patient.deleted")[0].data
 	delete(told, "deletion_request_id")
 	delete(told, "requested_at")
@@ -224,6 +235,8 @@ func TestDeletionByAPeerThatLeft(t *testing.T) {
 	s.answer(500)
 	path := p.deleted(p.patient(phone))
 	require.Equal(t, "waiting", p.get(path)["status"])
+	p.refused(409, "still_being_sent", "POST", path+"/peers/scheduling/acknowledge", nil)
+	require.Equal(t, map[string]string{"scheduling": "pending"}, peers(p.get(path)), "it may hear of it yet")
 	p.ok(200, "DELETE", "/integrations/"+p.call("GET", "/integrations/", nil).list[0]["id"].(string), nil)
 	require.Equal(t, "needs_attention", p.get(path)["status"])
 	require.Equal(t, map[string]string{"scheduling": "failed"}, peers(p.get(path)))
@@ -272,6 +285,34 @@ func TestForgottenAreNotImported(t *testing.T) {
 	counts(t, p.imported("csv", strings.Join(strings.Split(file, "\n")[:2], "\n")), 0, 1, 0, 0)
 	p.another().imported("csv", file)
 	require.Equal(t, 0, p.count(`select count(*) from clinic.forgotten where clinic_id = $1 and env = 'test'`))
+}
+
+// Nor whom it has under an earlier name, number, address or tax id.
+func TestForgottenAreNotImportedByWhatTheyWere(t *testing.T) {
+	t.Parallel()
+	p := newPractice(t)
+	const head = "external_id;nome;telefone;email;cpf\n"
+	for _, one := range []struct {
+		line   string
+		change object
+	}{
+		{";Ana Souza;(11) 97777-0001;;", object{"phone": "+5511988880001"}},
+		{";Bia Lima;(11) 97777-0002;;", object{"name": "Beatriz Reis"}},
+		{";Caio Sá;;caio@example.com;", nil},
+		{";Davi Dias;;davi@example.com;", object{"email": "Dias@example.com", "name": "D. Dias"}},
+		{";Fábio Luz;;;709.481.400-38", object{"cpf": "529.982.247-25", "name": "F. Luz"}},
+	} {
+		counts(t, p.imported("csv", head+one.line), 1, 0, 0, 0)
+		id := p.items("/patients?status=active")[0]["id"].(string)
+		if one.change != nil {
+			p.ok(200, "PUT", "/patients/"+id, one.change)
+		}
+		p.deleted(id)
+		again := p.imported("csv", head+one.line)
+		counts(t, again, 0, 0, 1, 0)
+		require.Len(t, again["errors"], 1, one.line)
+		require.Equal(t, 0, p.count(`select count(*) from clinic.earlier_contacts where clinic_id = $1`))
+	}
 }
 
 // What somebody owed who was forgotten is still settled, and no other product hears of it.

@@ -62,15 +62,7 @@ func TestPatients(t *testing.T) {
 	p.ok(204, "DELETE", "/patients/"+other, nil)
 	require.Equal(t, "inactive", p.get("/patients/" + other)["status"])
 	require.Equal(t, []string{"Édson Lima"}, names("?status=inactive"))
-	p.staff2().refused(403, "admin_only", "DELETE", "/patients/"+id, nil)
-}
-
-// staff2 is one more user who is no administrator.
-func (p *practice) staff2() *practice {
-	p.t.Helper()
-	email := "second-" + p.email
-	p.ok(201, "POST", "/users", object{"name": "Caio", "email": email, "password": password})
-	return p.as(p.as("").ok(200, "POST", "/auth/login", object{"email": email, "password": password})["access_token"].(string))
+	p.staff().refused(403, "admin_only", "DELETE", "/patients/"+id, nil)
 }
 
 func TestBadPatients(t *testing.T) {

@@ -126,31 +126,3 @@ func TestOverdueJob(t *testing.T) {
 	}
 	require.Equal(t, []string{"payment.overdue", "payment.overdue"}, p.kinds(1))
 }
-
-// A clinic that moves has its midnight there; what is late when it is written down is
-// overdue with the next look; and there may be more than one look takes at once.
-func TestOverdueLater(t *testing.T) {
-	t.Parallel()
-	p := newPractice(t)
-	id := p.patient(phone)
-	niue, err := time.LoadLocation("Pacific/Niue")
-	require.NoError(t, err)
-	p.ok(200, "PUT", "/clinic", object{"timezone": "Pacific/Niue"})
-	made := p.ok(201, "POST", "/patients/"+id+"/payments", object{"amount": 1, "due_date": time.Now().In(niue).Format(time.DateOnly)})
-	require.Equal(t, "pending", made["status"])
-	run := func() any { return p.ok(200, "POST", "/payments/run-overdue", nil)["overdue"] }
-	require.EqualValues(t, 0, run())
-	p.ok(200, "PUT", "/clinic", object{"timezone": "Pacific/Kiritimati"})
-	require.EqualValues(t, 1, run())
-	require.Equal(t, "pending", p.ok(201, "POST", "/patients/"+id+"/payments", object{"amount": 1, "due_date": "2020-01-01"})["status"])
-	require.EqualValues(t, 1, run())
-
-	const many = 450
-	_, err = p.hub.Kit.Pool.Exec(t.Context(), `insert into clinic.payments (clinic_id, env, id, patient_id, amount, due_date)
-		select $1, 'live', gen_random_uuid(), $2, 1, '2020-01-01' from generate_series(1, $3)`, p.id, id, many)
-	require.NoError(t, err)
-	before := len(p.sent())
-	require.EqualValues(t, many, run())
-	require.Len(t, p.kinds(before), many)
-	require.EqualValues(t, 0, run())
-}

@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 
+	"integrationhub/hub/hubtest/fhirtest"
 	"integrationhub/hub/module"
 )
 
@@ -117,7 +118,11 @@ func TestFHIRSearchByForm(t *testing.T) {
 	p.ok(200, "PUT", "/patients/"+all[0], object{"cpf": "529.982.247-25"})
 	const form = "application/x-www-form-urlencoded"
 	find := func(body string) object {
-		return key.ok(200, "POST", "/fhir/Patient/_search", body, "Content-Type", form)
+		got := key.call("POST", "/fhir/Patient/_search", body, "Content-Type", form)
+		require.Equal(t, 200, got.status, got.text)
+		require.Equal(t, fhirType, got.header.Get("Content-Type"))
+		require.NoError(t, fhirtest.Check([]byte(got.text)), got.text)
+		return got.body
 	}
 	require.Equal(t, all[:1], ids(find("identifier=529.982.247-25")))
 	require.Equal(t, all, ids(find("phone=%2B5511987654321&name=zul")))
@@ -154,7 +159,9 @@ func TestFHIRSearchByForm(t *testing.T) {
 
 	require.Equal(t, 415, key.call("POST", "/fhir/Patient/_search", object{"phone": "x"}).status)
 	require.Equal(t, 415, key.call("POST", "/fhir/Patient/_search", "phone=1", "Content-Type", form, "Content-Encoding", "gzip").status)
-	require.Equal(t, 400, key.call("POST", "/fhir/Patient/_search", "phone=%zz", "Content-Type", form).status)
+	bad := key.call("POST", "/fhir/Patient/_search", "phone=%zz", "Content-Type", form)
+	require.Equal(t, 400, bad.status)
+	require.NoError(t, fhirtest.Check([]byte(bad.text)), bad.text)
 	require.Equal(t, 403, p.key("record.read").call("POST", "/fhir/Patient/_search", "phone=1187654321", "Content-Type", form).status)
 }
 

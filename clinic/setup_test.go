@@ -85,12 +85,12 @@ func (p *practice) on(environment string) *practice {
 	return &other
 }
 
-// staff makes a user who is no administrator.
+// staff makes one more user who is no administrator.
 func (p *practice) staff() *practice {
 	p.t.Helper()
-	email := "staff-" + p.email
+	email := fmt.Sprintf("staff%d-%s", practices.Add(1), p.email)
 	p.ok(201, "POST", "/users", object{"name": "Caio", "email": email, "password": password})
-	return p.as(p.ok(200, "POST", "/auth/login", object{"email": email, "password": password})["access_token"].(string))
+	return p.as(p.as("").ok(200, "POST", "/auth/login", object{"email": email, "password": password})["access_token"].(string))
 }
 
 // key makes an API key with some scopes; none: all.

@@ -3,11 +3,14 @@ package api
 import (
 	"context"
 	"encoding/base64"
+	"fmt"
 	"net/http"
 	"net/url"
 	"slices"
 	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/google/uuid"
@@ -75,6 +78,24 @@ func (in *fhirPatientSearch) params() url.Values {
 	return v
 }
 
+// How long what names a person may be in a search: PostgreSQL refuses longer words and
+// more of them, and nobody is called that.
+const (
+	mostLetters = 200
+	mostWords   = 40
+)
+
+// bounded refuses what is too long to be looked for.
+func (in *fhirPatientSearch) bounded() error {
+	for name, value := range map[string]string{"phone": in.Phone, "telecom": in.Telecom, "name": in.Name, "identifier": in.Identifier} {
+		words := strings.FieldsFunc(value, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
+		if utf8.RuneCountInString(value) > mostLetters || len(words) > mostWords {
+			return misread(name, fmt.Sprintf("must have at most %d letters and %d words", mostLetters, mostWords))
+		}
+	}
+	return nil
+}
+
 // private are the parameters that name a person.
 var private = []string{"phone", "telecom", "name", "identifier", "birthdate"}
 
@@ -120,6 +141,9 @@ func (a *API) searchFHIRPatients(ctx context.Context, in *fhirPatientSearch) (an
 		if in, err = a.unsealed(f.at, in.Page); err != nil {
 			return nil, err
 		}
+	}
+	if err := in.bounded(); err != nil {
+		return nil, err
 	}
 	asked := in.params()
 	q, err := in.begin(f)

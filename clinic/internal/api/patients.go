@@ -265,6 +265,10 @@ func (a *API) listPatients(ctx context.Context, in *patientsInput) (*struct{ Bod
 	if err != nil {
 		return nil, err
 	}
+	module.OnRecord(ctx) // what finds nobody too, as it is over FHIR
+	for _, row := range rows {
+		module.Concerns(ctx, row.ID.String())
+	}
 	list, err := a.shown(ctx, at, rows...)
 	return &struct{ Body rest.Page[Patient] }{rest.PageOf(list, total, in.Paging)}, err
 }

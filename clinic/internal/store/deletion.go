@@ -123,7 +123,7 @@ func (t *Tx) forget(ctx context.Context, at Scope, p dbgen.Patient, was *traces)
 			return err
 		}
 	}
-	if err := t.leaveTombstones(ctx, at, p); err != nil {
+	if err := t.leaveTombstones(ctx, at, p, was); err != nil {
 		return err
 	}
 	return t.AnonymizePatient(ctx, dbgen.AnonymizePatientParams{ClinicID: at.Clinic, Env: at.Env, ID: p.ID, AnonymizedAt: &t.now})
@@ -168,8 +168,13 @@ func (s *Store) Deletion(ctx context.Context, at Scope, id uuid.UUID) (Deletion,
 }
 
 // AcknowledgeDeletion records that people told a product by other means, and how.
-// Where it acknowledged already nothing changes. [hub.ErrNotFound].
+// Where it acknowledged already nothing changes. [hub.ErrNotFound]; [hub.ErrConflict]
+// while the event is on its way: with the last acknowledgement the hub erases it, and who
+// was not told by then never would be.
 func (s *Store) AcknowledgeDeletion(ctx context.Context, at Scope, id uuid.UUID, product, note string, by uuid.UUID) (d Deletion, err error) {
+	if _, err := s.Deletion(ctx, at, id); err != nil { // what came of the event meanwhile
+		return d, err
+	}
 	err = s.InTx(ctx, "acknowledging a deletion", func(tx *Tx) error {
 		d.DeletionRequest, err = tx.LockDeletionRequest(ctx, at.Clinic, at.Env, id)
 		if errors.Is(err, pgx.ErrNoRows) {
@@ -185,6 +190,9 @@ func (s *Store) AcknowledgeDeletion(ctx context.Context, at Scope, id uuid.UUID,
 		for _, peer := range peers {
 			if peer.Product != product {
 				continue
+			}
+			if peer.Status == peerPending {
+				return hub.Errorf(hub.ErrConflict, "still_being_sent", "The event is still on its way to this product; note it once that has failed.")
 			}
 			note := care.HideCPF(note)
 			_, err := tx.SettleDeletionPeer(ctx, dbgen.SettleDeletionPeerParams{

@@ -44,21 +44,28 @@ func TestBodyLimits(t *testing.T) {
 	for _, one := range []struct {
 		method, path, media, who string
 		size, status             int
-		code                     string
+		code, claims             string
 	}{
-		{"POST", "/one", form, "me", 200, 204, ""},
-		{"POST", "/one?x=1", form, "me", 200, 204, ""},
-		{"POST", "/one", form, "me", 201, 413, `"file_too_large"`},
-		{"POST", "/one", form, "you", 101, 413, `"file_too_large"`},
-		{"POST", "/one", "text/plain", "me", 101, 413, `"too_large"`},
-		{"PUT", "/one", form, "me", 101, 413, `"file_too_large"`},
-		{"PUT", "/two", form, "me", 300, 204, ""},
-		{"PUT", "/two", form, "me", 301, 413, `"file_too_large"`},
-		{"POST", "/three", form, "me", 100, 204, ""},
-		{"POST", "/three", form, "me", 101, 413, `"file_too_large"`},
-		{"POST", "/one", form, "staff", 150, 403, `"admin_only"`},
-		{"POST", "/one", form, "staff", 100, 204, ""},
-		{"POST", "/one/", form, "me", 101, 413, `"file_too_large"`},
+		{"POST", "/one", form, "me", 200, 204, "", ""},
+		{"POST", "/one?x=1", form, "me", 200, 204, "", ""},
+		{"POST", "/one", form, "me", 201, 413, `"file_too_large"`, ""},
+		{"POST", "/one", form, "you", 101, 413, `"file_too_large"`, ""},
+		{"POST", "/one", "text/plain", "me", 101, 413, `"too_large"`, ""},
+		{"PUT", "/one", form, "me", 101, 413, `"file_too_large"`, ""},
+		{"PUT", "/two", form, "me", 300, 204, "", ""},
+		{"PUT", "/two", form, "me", 301, 413, `"file_too_large"`, ""},
+		{"POST", "/three", form, "me", 100, 204, "", ""},
+		{"POST", "/three", form, "me", 101, 413, `"file_too_large"`, ""},
+		{"POST", "/one", form, "staff", 150, 403, `"admin_only"`, ""},
+		{"POST", "/one", form, "staff", 100, 204, "", ""},
+		{"POST", "/one/", form, "me", 101, 413, `"file_too_large"`, ""},
+		{"POST", "/one", strings.ToUpper(form[:9]) + form[9:], "me", 200, 204, "", ""}, // MULTIPART
+		// What a client says in the process's own header means nothing.
+		{"POST", "/one", "application/json", "me", 101, 413, `"too_large"`, "busy"},
+		{"POST", "/one", "application/json", "me", 101, 413, `"too_large"`, "admin"},
+		{"POST", "/one", "Multipart/x", "me", 101, 413, `"too_large"`, "busy"},
+		{"POST", "/one", form, "you", 101, 413, `"file_too_large"`, "busy"},
+		{"POST", "/one", form, "me", 200, 204, "", "admin"},
 	} {
 		for _, chunked := range []bool{false, true} {
 			var body io.Reader = strings.NewReader(begin + strings.Repeat("x", one.size-len(begin+end)) + end)
@@ -69,6 +76,7 @@ func TestBodyLimits(t *testing.T) {
 			require.NoError(t, err)
 			req.Header.Set("Content-Type", one.media)
 			req.Header.Set("Authorization", "Bearer "+one.who)
+			req.Header.Set(headerUpload, one.claims)
 			res, err := http.DefaultClient.Do(req)
 			require.NoError(t, err)
 			text, err := io.ReadAll(res.Body)
@@ -150,6 +158,55 @@ func TestRoomForUploads(t *testing.T) {
 	fourth := begin(300)
 	holds(300)
 	require.NoError(t, fourth.Close())
+	require.NoError(t, app.Shutdown())
+	require.NoError(t, <-done)
+}
+
+// Room for a body that is being handled lasts for as long as that takes.
+func TestRoomWhileHandled(t *testing.T) {
+	t.Parallel()
+	var clock atomic.Int64
+	uploads := NewUploads(500, func() time.Time { return time.Unix(clock.Load(), 0) })
+	app := fiber.New(fiber.Config{DisableStartupMessage: true, BodyLimit: 100, ErrorHandler: uploads.Errors(ErrorHandler(slog.New(slog.DiscardHandler)))})
+	app.Use(uploads.Handler)
+	begun, goOn := make(chan struct{}), make(chan struct{})
+	app.Post("/slow", func(c *fiber.Ctx) error {
+		begun <- struct{}{}
+		<-goOn
+		return c.SendStatus(http.StatusNoContent)
+	})
+	app.Post("/", func(c *fiber.Ctx) error { return c.SendStatus(http.StatusNoContent) })
+	uploads.BodyLimits(app, func(string, string, string) Admission { return Admission{Most: 300} })
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	done := make(chan error, 1)
+	go func() { done <- app.Listener(Linger(listener)) }()
+	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	post := func(path string) (int, error) {
+		const part, end = "--x\r\nContent-Disposition: form-data; name=f\r\n\r\n", "\r\n--x--\r\n"
+		res, err := client.Post("http://"+listener.Addr().String()+path, "multipart/form-data; boundary=x", strings.NewReader(part+strings.Repeat("x", 300-len(part+end))+end))
+		if err != nil {
+			return 0, err
+		}
+		return res.StatusCode, res.Body.Close()
+	}
+	slow := make(chan int, 1)
+	go func() {
+		status, _ := post("/slow")
+		slow <- status
+	}()
+	<-begun
+	clock.Add(10 * int64(longTimeout/time.Second))
+	status, err := post("/")
+	require.NoError(t, err)
+	require.Equal(t, 503, status, "the first is in memory still")
+	require.Equal(t, 300, uploads.Held())
+	close(goOn)
+	require.Equal(t, 204, <-slow)
+	require.Eventually(t, func() bool { return uploads.Held() == 0 }, 30*time.Second, time.Millisecond)
+	status, err = post("/")
+	require.NoError(t, err)
+	require.Equal(t, 204, status)
 	require.NoError(t, app.Shutdown())
 	require.NoError(t, <-done)
 }

@@ -21,14 +21,9 @@ const MaxHeld = 2 * 16 << 20
 const uploadRetry = 10 * time.Second
 
 // headerUpload carries, inside of the process, what was decided of a long body before it
-// was read: the id of its room, or why there is none. What a client sends there is removed.
+// was read: the id of its room, or why there is none. What a client sends there is none of
+// the process's words.
 const headerUpload = "X-Hub-Upload"
-
-// Why a long body has no room.
-const (
-	uploadBusy  = "busy"
-	uploadAdmin = "admin"
-)
 
 // Admission is what becomes of a body that is longer than [MaxBody].
 type Admission struct {
@@ -42,18 +37,21 @@ type Uploads struct {
 	most int               // bytes
 	held map[string]upload // by id
 	now  func() time.Time
+
+	// Why a long body has no room, in words that no client knows.
+	busy, admin string
 }
 
 // upload is room that somebody has. A sender who breaks off may leave it behind: it ends
-// when no more of the body would be read.
+// when no more of the body would be read, or, once that is handled, with the handling.
 type upload struct {
 	bytes int
-	until time.Time
+	until time.Time // zero: it is handled now
 }
 
 // NewUploads makes room for so many bytes.
 func NewUploads(most int, now func() time.Time) *Uploads {
-	return &Uploads{most: most, held: make(map[string]upload), now: now}
+	return &Uploads{most: most, held: make(map[string]upload), now: now, busy: uuid.NewString(), admin: uuid.NewString()}
 }
 
 // take gives room for a body; false where there is none.
@@ -62,7 +60,7 @@ func (u *Uploads) take(length int) (id string, ok bool) {
 	defer u.mu.Unlock()
 	now, sum := u.now(), length
 	for id, one := range u.held {
-		if !one.until.After(now) {
+		if !one.until.IsZero() && !one.until.After(now) {
 			delete(u.held, id)
 			continue
 		}
@@ -76,6 +74,15 @@ func (u *Uploads) take(length int) (id string, ok bool) {
 	return id, true
 }
 
+// keep has room for as long as the body is handled, however long that takes.
+func (u *Uploads) keep(id string) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if one, ok := u.held[id]; ok {
+		u.held[id] = upload{bytes: one.bytes}
+	}
+}
+
 func (u *Uploads) free(id string) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -85,6 +92,7 @@ func (u *Uploads) free(id string) {
 // Handler gives the room of a body back when it was handled.
 func (u *Uploads) Handler(c *fiber.Ctx) error {
 	if id := c.Get(headerUpload); id != "" {
+		u.keep(id)
 		defer u.free(id)
 	}
 	return c.Next()
@@ -100,9 +108,9 @@ func (u *Uploads) Errors(next fiber.ErrorHandler) fiber.ErrorHandler {
 			return next(c, err)
 		}
 		switch mark {
-		case uploadAdmin:
+		case u.admin:
 			err = hub.Errorf(hub.ErrForbidden, "admin_only", "Only administrators may do this.")
-		case uploadBusy:
+		case u.busy:
 			busy := hub.Errorf(hub.ErrUnavailable, "uploads_busy", "Other files are being uploaded; try again in a moment.")
 			busy.RetryAfter = uploadRetry
 			err = busy
@@ -120,10 +128,9 @@ func (u *Uploads) BodyLimits(app *fiber.App, admit func(method, path, authorizat
 	before := server.HeaderReceived
 	form := []byte(fiber.MIMEMultipartForm)
 	server.HeaderReceived = func(header *fasthttp.RequestHeader) fasthttp.RequestConfig {
-		if !bytes.HasPrefix(header.ContentType(), form) {
+		if media := header.ContentType(); len(media) < len(form) || !bytes.EqualFold(media[:len(form)], form) {
 			return fasthttp.RequestConfig{} // nearly all of them: no time to lose
 		}
-		header.Del(headerUpload)
 		if length := header.ContentLength(); length >= 0 && length <= app.Config().BodyLimit {
 			return fasthttp.RequestConfig{}
 		}
@@ -144,7 +151,7 @@ func (u *Uploads) admit(header *fasthttp.RequestHeader, admission Admission) fas
 	length := header.ContentLength()
 	switch {
 	case admission.AdminOnly:
-		header.Set(headerUpload, uploadAdmin)
+		header.Set(headerUpload, u.admin)
 		return fasthttp.RequestConfig{}
 	case length > admission.Most:
 		return fasthttp.RequestConfig{}
@@ -153,7 +160,7 @@ func (u *Uploads) admit(header *fasthttp.RequestHeader, admission Admission) fas
 	}
 	id, ok := u.take(length)
 	if !ok {
-		header.Set(headerUpload, uploadBusy)
+		header.Set(headerUpload, u.busy)
 		return fasthttp.RequestConfig{}
 	}
 	header.Set(headerUpload, id)

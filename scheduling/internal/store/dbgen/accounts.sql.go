@@ -368,6 +368,31 @@ func (q *Queries) LockUsers(ctx context.Context, orgID uuid.UUID) ([]User, error
 	return items, nil
 }
 
+const managersEmails = `-- name: ManagersEmails :many
+select email from scheduling.users where org_id = $1 and is_active and role in ('owner', 'admin') order by id
+`
+
+// Where owners and admins are written to.
+func (q *Queries) ManagersEmails(ctx context.Context, orgID uuid.UUID) ([]string, error) {
+	rows, err := q.db.Query(ctx, managersEmails, orgID)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []string{}
+	for rows.Next() {
+		var email string
+		if err := rows.Scan(&email); err != nil {
+			return nil, err
+		}
+		items = append(items, email)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const organization = `-- name: Organization :one
 select o.id, o.name, o.slug, o.logo_key, o.phone, o.email, o.address, o.timezone, o.currency, o.locale, o.plan, o.created_at, o.updated_at, s.org_id, s.booking_enabled, s.booking_disabled_message, s.auto_confirm, s.slot_interval_minutes, s.min_notice_minutes, s.max_advance_days, s.cancel_notice_minutes, s.reschedule_notice_minutes, s.allow_client_cancel, s.allow_client_reschedule, s.buffer_before_minutes, s.buffer_after_minutes, s.max_bookings_per_day, s.max_active_bookings_per_client, s.allow_any_professional, s.require_client_phone, s.require_client_email, s.reminders_enabled, s.reminder_offsets_minutes, s.reminder_channels, s.deposit_hold_minutes, s.deposit_refund_notice_minutes, s.inactive_after_days, s.waitlist_enabled, s.week_start, s.time_format, s.booking_page, s.notify_emails, s.updated_at, s.proof_of_work, s.remarketing_period_days, s.remarketing_message from scheduling.organizations o
 join scheduling.settings s on s.org_id = o.id where o.id = $1

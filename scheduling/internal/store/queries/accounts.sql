@@ -63,6 +63,10 @@ and exists (select from scheduling.refresh_tokens t where t.family_id = @login a
 -- name: ListUsers :many
 select * from scheduling.users where org_id = $1 order by name, id;
 
+-- name: ManagersEmails :many
+-- Where owners and admins are written to.
+select email from scheduling.users where org_id = $1 and is_active and role in ('owner', 'admin') order by id;
+
 -- name: LockUsers :many
 select * from scheduling.users where org_id = $1 order by id for update;
 
