@@ -157,3 +157,21 @@ func TestSlotIntervals(t *testing.T) {
 	p.ok(200, "PUT", "/organization/settings", object{"slot_interval_minutes": nil})
 	require.Equal(t, []string{"10:00", "10:30", "11:00", "11:30"}, p.slots("2026-03-02"))
 }
+
+// Clients see what a professional takes for a service, and how long, not what the
+// service says.
+func TestProfessionalsTellTheirOwnTerms(t *testing.T) {
+	t.Parallel()
+	p := opened(t)
+	eva := p.ok(201, "POST", "/professionals", object{"name": "Eva", "bio": "Ten years", "specialty": "Colour", "avatar_url": "https://example.com/eva.png"})["id"].(string)
+	p.call("PUT", "/professionals/"+eva+"/services", object{"service_ids": []string{p.service}, "overrides": object{p.service: object{"custom_duration": 20, "custom_price": 60.5}}})
+	terms := map[any]object{}
+	for _, one := range p.guest().list(p.public("/professionals?service_id=" + p.service)) {
+		terms[one["id"]] = one
+	}
+	require.Equal(t, object{
+		"id": eva, "name": "Eva", "bio": "Ten years", "specialty": "Colour", "avatar_url": "https://example.com/eva.png", "duration_minutes": 20.0, "price": 60.5,
+	}, terms[eva])
+	require.EqualValues(t, 30, terms[p.professional]["duration_minutes"])
+	require.EqualValues(t, 80, terms[p.professional]["price"])
+}

@@ -9,6 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"integrationhub/hub"
+	"integrationhub/hub/module"
+	"integrationhub/scheduling/internal/api"
 )
 
 var moment = regexp.MustCompile(`^\d{4}-\d\d-\d\dT`)
@@ -91,4 +93,14 @@ func TestInstantsAreInTheOrganizationsOffset(t *testing.T) {
 	} {
 		require.Positive(t, seen[at], "%s was not looked at, of %v", at, seen)
 	}
+}
+
+// Connections are shown where no organization's zone is known: in UTC, whatever the
+// machine's zone is.
+func TestMomentsOfConnections(t *testing.T) {
+	t.Parallel()
+	at := time.Date(2026, 3, 2, 9, 0, 0, 0, time.FixedZone("", 2*60*60))
+	shown := api.IntegrationOf(module.Integration{CreatedAt: at, LastHealthCheck: at})
+	require.Equal(t, time.Date(2026, 3, 2, 7, 0, 0, 0, time.UTC), shown.CreatedAt)
+	require.Equal(t, time.Date(2026, 3, 2, 7, 0, 0, 0, time.UTC), *shown.LastHealthCheck)
 }

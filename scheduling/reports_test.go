@@ -185,3 +185,24 @@ func TestClientOfWhatIsOver(t *testing.T) {
 		require.EqualValues(t, 0, got["no_show_count"])
 	}
 }
+
+// What was done of a service that is gone stays in the figures, under its name.
+func TestRemovedServicesStayInReports(t *testing.T) {
+	t.Parallel()
+	p := opened(t)
+	p.later(72*time.Hour - time.Minute)
+	done := p.book(0)
+	p.do(200, "complete", done, nil)
+	p.ok(201, "POST", "/payments", object{"appointment_id": done, "client_id": p.client, "amount": 80, "method": "pix"})
+	reports := []string{"/reports/dashboard", "/reports/occupancy?period=week", "/reports/revenue?period=week", "/reports/noshow", "/reports/services/popular"}
+	before := map[string]object{}
+	for _, path := range reports {
+		before[path] = p.ok(200, "GET", path, nil)
+	}
+	require.Equal(t, 204, p.call("DELETE", "/services/"+p.service, nil).status)
+	for _, path := range reports {
+		require.Equal(t, before[path], p.ok(200, "GET", path, nil), path)
+	}
+	require.Equal(t, "Cut", p.ok(200, "GET", reports[2], nil)["by_service"].([]any)[0].(object)["service_name"])
+	require.EqualValues(t, 1, p.ok(200, "GET", reports[4], nil)["items"].([]any)[0].(object)["appointments"])
+}

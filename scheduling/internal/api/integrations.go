@@ -267,7 +267,7 @@ func IntegrationOf(i module.Integration) Integration {
 	shown := Integration{
 		ID: i.ID, Product: i.Product, Status: i.Status, Features: append([]string{}, i.Features...), Enabled: append([]string{}, i.Enabled...),
 		APIURL: i.APIURL, WebhookURL: i.WebhookURL, APIKeyLocal: masked(i.LocalKeyLast4), APIKeyRemote: masked(i.RemoteKeyLast4),
-		LastHealthCheck: local(&i.LastHealthCheck, time.UTC), CreatedAt: i.CreatedAt,
+		LastHealthCheck: local(&i.LastHealthCheck, time.UTC), CreatedAt: i.CreatedAt.UTC(),
 	}
 	if i.LastError != "" {
 		shown.LastError = &i.LastError
