@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -159,4 +160,28 @@ func TestLinksToRecordsAndAppointmentsOpen(t *testing.T) {
 		require.NotContains(t, page, "Back in a week")
 		require.NotContains(t, page, "Cleaning")
 	}
+}
+
+// A refresh waits for whoever changes its user, and sees that all logins were ended.
+func TestARefreshWaitsForItsUser(t *testing.T) {
+	t.Parallel()
+	p := newPractice(t)
+	session := p.as("").ok(200, "POST", "/auth/login", object{"email": p.email, "password": password})
+	tx, err := p.hub.Kit.Pool.Begin(t.Context())
+	require.NoError(t, err)
+	defer func() { _ = tx.Rollback(t.Context()) }()
+	_, err = tx.Exec(t.Context(), `update clinic.users set updated_at = now() where email = $1`, p.email)
+	require.NoError(t, err)
+	answered := make(chan answer, 1)
+	go func() {
+		got, _ := p.as("").try("POST", "/auth/refresh", object{"refresh_token": session["refresh_token"]})
+		answered <- got
+	}()
+	require.Eventually(t, func() bool {
+		return p.count("select count(*) from pg_stat_activity where $1::uuid is not null and datname = current_database() and wait_event_type = 'Lock' and query like '%from clinic.users%'") == 1
+	}, 30*time.Second, 20*time.Millisecond)
+	_, err = tx.Exec(t.Context(), `update clinic.refresh_tokens set revoked_at = now()`)
+	require.NoError(t, err)
+	require.NoError(t, tx.Commit(t.Context()))
+	require.Equal(t, 401, (<-answered).status)
 }

@@ -287,6 +287,34 @@ func TestForgottenAreNotImported(t *testing.T) {
 	require.Equal(t, 0, p.count(`select count(*) from clinic.forgotten where clinic_id = $1 and env = 'test'`))
 }
 
+// Nor whom it has under an earlier name, number, address or tax id.
+func TestForgottenAreNotImportedByWhatTheyWere(t *testing.T) {
+	t.Parallel()
+	p := newPractice(t)
+	const head = "external_id;nome;telefone;email;cpf\n"
+	for _, one := range []struct {
+		line   string
+		change object
+	}{
+		{";Ana Souza;(11) 97777-0001;;", object{"phone": "+5511988880001"}},
+		{";Bia Lima;(11) 97777-0002;;", object{"name": "Beatriz Reis"}},
+		{";Caio Sá;;caio@example.com;", nil},
+		{";Davi Dias;;davi@example.com;", object{"email": "Dias@example.com", "name": "D. Dias"}},
+		{";Fábio Luz;;;709.481.400-38", object{"cpf": "529.982.247-25", "name": "F. Luz"}},
+	} {
+		counts(t, p.imported("csv", head+one.line), 1, 0, 0, 0)
+		id := p.items("/patients?status=active")[0]["id"].(string)
+		if one.change != nil {
+			p.ok(200, "PUT", "/patients/"+id, one.change)
+		}
+		p.deleted(id)
+		again := p.imported("csv", head+one.line)
+		counts(t, again, 0, 0, 1, 0)
+		require.Len(t, again["errors"], 1, one.line)
+		require.Equal(t, 0, p.count(`select count(*) from clinic.earlier_contacts where clinic_id = $1`))
+	}
+}
+
 // What somebody owed who was forgotten is still settled, and no other product hears of it.
 func TestPaymentsOfTheForgotten(t *testing.T) {
 	t.Parallel()

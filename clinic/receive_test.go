@@ -160,6 +160,22 @@ func TestLateNewsOfBookings(t *testing.T) {
 	require.Equal(t, "Back", one()["service"])
 	require.Equal(t, "cancelled", one()["status"])
 
+	// Where it is told to take place, it does again, unless that is older.
+	again := created(when, "Again")
+	again["status"] = "confirmed"
+	s.sendAt(now.Add(-4*time.Minute), "accepted", "appointment.cancelled", object{"appointment_id": "a-1", "reason": "ill"})
+	s.sendAt(now.Add(-210*time.Second), "accepted", "appointment.created", again)
+	require.Equal(t, "scheduled", one()["status"])
+	require.Nil(t, one()["reason"])
+	s.sendAt(now.Add(-220*time.Second), "accepted", "appointment.noshow", about)
+	require.Equal(t, "scheduled", one()["status"])
+	s.sendAt(now.Add(-190*time.Second), "accepted", "appointment.noshow", about)
+	s.sendAt(now.Add(-200*time.Second), "accepted", "appointment.created", again)
+	require.Equal(t, "no_show", one()["status"])
+	again["status"] = "completed"
+	s.sendAt(now.Add(-180*time.Second), "accepted", "appointment.created", again)
+	require.Equal(t, "no_show", one()["status"])
+
 	// What the clinic's users say counts too, from when they said it.
 	p.ok(200, "PUT", "/appointments/"+one()["id"].(string), object{"status": "confirmed", "service": "Ours"})
 	s.sendAt(now.Add(-time.Minute), "accepted", "appointment.noshow", about)

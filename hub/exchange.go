@@ -65,6 +65,19 @@ func unreachable(err error) error {
 	return Errorf(ErrPeer, CodePeerUnreachable, "The other product cannot be reached.").Because(err)
 }
 
+// PeerStatus is the HTTP status of a peer's answer, as the cause of the error of
+// [CodePeerFailed].
+type PeerStatus int
+
+// Error implements error.
+func (s PeerStatus) Error() string { return "status " + strconv.Itoa(int(s)) }
+
+// Refused tells whether the peer understood the request and did not do it: any 4xx but
+// 408, for which it may have been too slow only to answer.
+func (s PeerStatus) Refused() bool {
+	return s >= 400 && s <= 499 && s != http.StatusRequestTimeout
+}
+
 // Err is nil for a 2xx and else says what the status means when products connect:
 // [ErrInvalid] with [CodeKeyRejected] for 401 and 403; [ErrPeer] with
 // [CodePeerLimited] for 429, with [CodePeerFailed] for everything else, redirects
@@ -80,7 +93,7 @@ func (a Answer) Err() error {
 		err.RetryAfter = a.retryAfter()
 		return err
 	}
-	return Errorf(ErrPeer, CodePeerFailed, "The other product answered with status %d.", a.Code)
+	return Errorf(ErrPeer, CodePeerFailed, "The other product answered with status %d.", a.Code).Because(PeerStatus(a.Code))
 }
 
 // retryAfter reads Retry-After in seconds; 0 = not said.

@@ -282,3 +282,27 @@ func TestLinksToAppointmentsOpen(t *testing.T) {
 	require.Equal(t, 404, p.as("").call("GET", p.hub.URL+"/appointments/x", nil).status)
 	require.Equal(t, 405, p.as("").call("POST", found["url"].(string), nil).status)
 }
+
+// A refresh waits for whoever changes its user, and sees that all logins were ended.
+func TestARefreshWaitsForItsUser(t *testing.T) {
+	t.Parallel()
+	s := newStudio(t)
+	session := s.as("").ok(200, "POST", "/auth/login", object{"email": s.email, "password": password})
+	tx, err := s.hub.Kit.Pool.Begin(t.Context())
+	require.NoError(t, err)
+	defer func() { _ = tx.Rollback(t.Context()) }()
+	_, err = tx.Exec(t.Context(), `update scheduling.users set updated_at = now() where email = $1`, s.email)
+	require.NoError(t, err)
+	answered := make(chan answer, 1)
+	go func() {
+		got, _ := s.as("").try("POST", "/auth/refresh", object{"refresh_token": session["refresh_token"]})
+		answered <- got
+	}()
+	require.Eventually(t, func() bool {
+		return s.count("pg_stat_activity where datname = current_database() and wait_event_type = 'Lock' and query like '%from scheduling.users%'") == 1
+	}, 30*time.Second, 20*time.Millisecond)
+	_, err = tx.Exec(t.Context(), `update scheduling.refresh_tokens set revoked_at = now()`)
+	require.NoError(t, err)
+	require.NoError(t, tx.Commit(t.Context()))
+	require.Equal(t, 401, (<-answered).status)
+}

@@ -247,7 +247,7 @@ func TestRescheduleAndEdit(t *testing.T) {
 	require.Equal(t, "Eva", p.do(200, "reschedule", other, object{"start_at": p.at(time.Hour), "professional_id": eva})["professional"].(object)["name"])
 
 	history := p.ok(200, "GET", path, nil)["history"].([]any)
-	require.Len(t, history, 3)
+	require.Len(t, history, 5, "with two edits")
 	require.Equal(t, "create", history[0].(object)["action"])
 	require.Equal(t, "reschedule", history[1].(object)["action"])
 	require.Equal(t, "traffic", history[1].(object)["reason"])

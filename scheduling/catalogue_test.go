@@ -92,6 +92,27 @@ func TestProfessionalsAndTheirServices(t *testing.T) {
 	require.Equal(t, "Ana", p.list("/appointments")[0]["professional"].(object)["name"], "history stays")
 }
 
+// Copies of copies do not grow without end.
+func TestRulesAreBounded(t *testing.T) {
+	t.Parallel()
+	p := opened(t)
+	other := p.ok(201, "POST", "/professionals", object{"name": "Bia"})["id"].(string)
+	p.exec(`insert into scheduling.schedule_rules (org_id, id, professional_id, day_of_week, start_minute, end_minute, is_active)
+		select org_id, gen_random_uuid(), professional_id, day_of_week, start_minute, end_minute, true from scheduling.schedule_rules, generate_series(1, 39)
+		where professional_id = $1`, p.professional)
+	path := "/schedule-rules/copy/" + p.professional + "/" + other
+	require.EqualValues(t, 200, p.ok(201, "POST", path+"?mode=append", nil)["copied"])
+	p.invalid("path.toId", "POST", path+"?mode=append", nil)
+	require.Len(t, p.list("/schedule-rules?professional_id="+other), 200, "nothing was copied")
+	p.ok(201, "POST", path, nil) // in their place
+	p.invalid("body.professional_id", "POST", "/schedule-rules", object{"professional_id": other, "day_of_week": 1, "start_time": "09:00", "end_time": "10:00"})
+	third := p.ok(201, "POST", "/professionals", object{"name": "Caro"})["id"].(string)
+	rule := p.ok(201, "POST", "/schedule-rules", object{"professional_id": third, "day_of_week": 1, "start_time": "09:00", "end_time": "10:00"})["id"].(string)
+	p.invalid("body.professional_id", "PUT", "/schedule-rules/"+rule, object{"professional_id": other})
+	kept := p.list("/schedule-rules?professional_id=" + other)
+	p.ok(200, "PUT", "/schedule-rules/"+kept[0]["id"].(string), object{"end_time": "23:00"})
+}
+
 func TestScheduleRules(t *testing.T) {
 	t.Parallel()
 	p := opened(t)

@@ -16,6 +16,7 @@ func TestDefaultsOfLimits(t *testing.T) {
 	t.Parallel()
 	require.ElementsMatch(t, []module.Limit{
 		{Name: "users", Most: 1200, Period: time.Minute},
+		{Name: "logins", Most: 300, Period: time.Minute},
 		{Name: "sign-ups", Most: 100, Period: time.Hour},
 		{Name: "password-links", Most: 100, Period: time.Hour},
 		{Name: "passwords", Most: 300, Period: time.Hour},

@@ -64,7 +64,8 @@ func TestMoneyThatTheCurrencyDoesNotHave(t *testing.T) {
 	p.ok(200, "PUT", "/services/"+p.service, object{"price": 1500, "requires_deposit": true, "deposit_amount": 500})
 	p.ok(200, "PUT", "/services/"+p.service, object{"requires_deposit": false})
 	odd("BRL", false)
-	p.ok(200, "PUT", "/organization", object{"currency": "JPY"})
+	p.refused(409, "currency_unsuitable", "PUT", "/organization", object{"currency": "JPY"})
+	p.exec(`update scheduling.organizations set currency = 'JPY' where id = $1`, p.org) // as before that was refused
 	p.ok(200, "PUT", "/services/"+p.service, object{"name": "What was priced before can be renamed"})
 }
 

@@ -82,6 +82,25 @@ func TestDeletedPatientOfAFamily(t *testing.T) {
 	p.gone(map[string]bool{father: true})
 }
 
+// Where nobody is written to about bookings, those who run the organization are asked.
+func TestDeletedPatientAsksTheManagers(t *testing.T) {
+	t.Parallel()
+	p := opened(t)
+	p.ok(200, "PUT", "/organization/settings", object{"notify_emails": []string{}})
+	for _, role := range []string{"admin", "staff"} {
+		p.ok(201, "POST", "/users", object{"name": role, "email": role + p.email, "role": role})
+		p.mails(role+p.email, 1) // the invitation
+	}
+	ids := p.family(object{"name": "Ana Lúcia"}, object{"name": "Rui"})
+	require.ErrorIs(t, p.receive("evt_5123456789abcdef", "patient.deleted", object{"phone": "(11) 95555-6666", "name": "Somebody"}), module.ErrIgnored)
+	for to, n := range map[string]int{p.email: 1, "admin" + p.email: 2} {
+		_, text := p.mails(to, n)
+		require.Contains(t, text, ids[0])
+		require.Contains(t, text, ids[1])
+	}
+	p.mails("staff"+p.email, 1)
+}
+
 // Numbers that were the patient's may be somebody else's by now, and who has no number
 // is known by the address.
 func TestDeletedPatientUnderOtherNumbers(t *testing.T) {

@@ -136,6 +136,8 @@ func TestReopenANoShow(t *testing.T) {
 	require.Equal(t, "paid", back["deposit_status"])
 	require.Nil(t, back["no_show_at"])
 	require.EqualValues(t, 0, missed())
+	told := types(p)
+	require.Equal(t, []string{"appointment.cancelled", "appointment.created"}, told[len(told)-2:], "who was told of the no-show hears that it takes place")
 	p.refused(409, "slot_unavailable", "POST", "/appointments", p.draft(0))
 	require.Equal(t, back["version"], p.do(200, "confirm", id, nil)["version"], "in its own state nothing happens")
 	require.Equal(t, back["version"], p.do(200, "reopen", id, nil)["version"])

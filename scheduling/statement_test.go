@@ -157,3 +157,21 @@ func TestRemovedProfessionalsStayInPastReports(t *testing.T) {
 	p.refused(404, "not_found", "GET", "/reports/occupancy?professional_id="+uuid.NewString(), nil)
 	p.refused(404, "not_found", "GET", "/schedule-rules?professional_id="+p.professional, nil)
 }
+
+// What an appointment earned is found without reading what all others did.
+func TestPointsOfAnAppointmentAreFoundByAnIndex(t *testing.T) {
+	t.Parallel()
+	var s statements
+	p := s.traced(t)
+	p.ok(200, "PUT", "/loyalty/config", object{"enabled": true, "accrual_type": "visit", "points_per_visit": 5})
+	id := p.book(0)
+	p.do(200, "complete", id, nil)
+	p.exec(`insert into scheduling.loyalty_entries (org_id, id, client_id, type, points, balance_after, source, appointment_id)
+		select $1, gen_random_uuid(), $2, 'earn', 1, 1, 'payment:' || n, case when n % 100 = 0 then $3::uuid end from generate_series(1, 20000) n`, p.org, p.client, id)
+	p.exec("analyze scheduling.loyalty_entries")
+	p.do(200, "reopen", id, nil)
+	require.EqualValues(t, 0, p.points(p.client)["balance"], "what payments earned stays out of it")
+	plan := s.explain(p, "Accrued")
+	require.Contains(t, plan, "loyalty_entries_appointment", plan)
+	require.NotContains(t, plan, "Seq Scan", plan)
+}

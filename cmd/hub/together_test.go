@@ -118,6 +118,13 @@ func tellsTheStory(t *testing.T, clinic *account, studio *bookable) {
 	eventually(t, func() bool { return clinic.first(path + "/appointments")["status"] == "no_show" })
 	require.Equal(t, "appointment_noshow", clinic.first(path + "/interactions")["interaction_type"])
 
+	// That was a mistake, and is taken back, and made again.
+	studio.do(200, "POST", "/appointments/"+booked["id"].(string)+"/reopen", "")
+	eventually(t, func() bool { return clinic.first(path + "/appointments")["status"] == "scheduled" })
+	require.Equal(t, start.Format(time.RFC3339), clinic.do(200, "GET", path, "")["next_appointment"])
+	studio.do(200, "POST", "/appointments/"+booked["id"].(string)+"/noshow", "")
+	eventually(t, func() bool { return clinic.first(path + "/appointments")["status"] == "no_show" })
+
 	// Another one is cancelled.
 	second := studio.do(201, "POST", "/appointments", `{"client_id":"`+client+`","professional_id":"`+studio.professional+`","service_id":"`+studio.service+`","start_at":"`+start.Add(2*time.Hour).Format(time.RFC3339)+`"}`)
 	studio.do(200, "POST", "/appointments/"+second["id"].(string)+"/cancel", `{"reason":"ill"}`)

@@ -140,7 +140,7 @@ func (v *visit) answer(r *http.Request, one step, found bool) (reply, error) {
 	switch {
 	case !found:
 		return reply{}, hub.Errorf(hub.ErrNotFound, "not_found", "Page not found")
-	case v.org.Slug != v.slug && (v.step != stepLeave || !posted): // programs that post for people follow no redirection
+	case v.org.Slug != v.slug && v.step != stepLeave: // there programs post for people, which follow no redirection
 		return v.moved(r, posted), nil
 	case !posted && r.Method != http.MethodGet && r.Method != http.MethodHead, posted && one.post == nil:
 		return reply{}, errMethod
@@ -161,7 +161,11 @@ func (v *visit) answer(r *http.Request, one step, found bool) (reply, error) {
 
 // find loads the organization and how it looks.
 func (v *visit) find(acceptLanguage string) error {
-	org, err := v.desk.Organization(v.ctx, v.slug)
+	search := v.desk.Organization
+	if v.step == stepLeave {
+		search = v.desk.Letters
+	}
+	org, err := search(v.ctx, v.slug)
 	if err != nil {
 		return err
 	}

@@ -123,7 +123,7 @@ func (t *Tx) forget(ctx context.Context, at Scope, p dbgen.Patient, was *traces)
 			return err
 		}
 	}
-	if err := t.leaveTombstones(ctx, at, p); err != nil {
+	if err := t.leaveTombstones(ctx, at, p, was); err != nil {
 		return err
 	}
 	return t.AnonymizePatient(ctx, dbgen.AnonymizePatientParams{ClinicID: at.Clinic, Env: at.Env, ID: p.ID, AnonymizedAt: &t.now})

@@ -24,24 +24,36 @@ type traces struct {
 	phones []string        // as far as they are known, else their keys
 	shared map[string]bool // keys of numbers, and addresses in lower case, that another patient has too
 	events []string        // that stand on the history
+	cpfs   []string        // hashes of earlier tax ids, in hexadecimal
 }
 
-// Kinds of earlier contacts.
+// Kinds of what is kept of earlier.
 const (
 	earlierName  = "name"
 	earlierPhone = "phone"
 	earlierEmail = "email"
+	earlierCPF   = "cpf" // its keyed hash, in hexadecimal
 )
 
 func earlierContext(id uuid.UUID) string { return "earlier/" + id.String() }
 
 // keepEarlier keeps what a patient went by before a change, for the day they ask to be
-// forgotten: payloads of then have it.
+// forgotten: payloads of then have it, and files that are imported again.
 func (t *Tx) keepEarlier(ctx context.Context, at Scope, patient uuid.UUID, was, now PatientData) error {
+	hash := func(cpf *string) *string {
+		if cpf == nil {
+			return nil
+		}
+		hash := hex.EncodeToString(cpfHash(t.kit.Sealer.Derive("cpf"), at, *cpf))
+		return &hash
+	}
 	for _, one := range []struct {
 		kind     string
 		was, now *string
-	}{{earlierName, &was.Name, &now.Name}, {earlierPhone, was.Phone, now.Phone}, {earlierEmail, was.Email, now.Email}} {
+	}{
+		{earlierName, &was.Name, &now.Name}, {earlierPhone, was.Phone, now.Phone}, {earlierEmail, was.Email, now.Email},
+		{earlierCPF, hash(was.CPF), hash(now.CPF)},
+	} {
 		if one.was == nil || same(one.was, one.now) {
 			continue
 		}
@@ -82,6 +94,8 @@ func (t *Tx) traces(ctx context.Context, at Scope, p dbgen.Patient) (*traces, er
 			was.phones = append(was.phones, string(plain))
 		case earlierEmail:
 			was.emails = append(was.emails, string(plain))
+		case earlierCPF:
+			was.cpfs = append(was.cpfs, string(plain))
 		}
 	}
 	for _, name := range was.full {
@@ -184,10 +198,11 @@ func (w *traces) log() module.Traces {
 
 // Kinds of tombstones.
 const (
-	tombTicket = "ticket"
-	tombCPF    = "cpf"
-	tombRef    = "external_ref"
-	tombPerson = "person"
+	tombTicket  = "ticket"
+	tombCPF     = "cpf"
+	tombRef     = "external_ref"
+	tombPerson  = "person"  // a name with a number
+	tombAddress = "address" // a name with an e-mail address
 )
 
 // tombstone is what is kept of somebody who was forgotten: a keyed hash, to know them
@@ -211,9 +226,12 @@ func (t *Tx) Opaque(at Scope, id string) string {
 }
 
 // tombstones are those of a patient, or of what an import tells of one.
-func (t *Tx) tombstones(at Scope, name string, phone, ref *string, cpf []byte) (hashes [][]byte) {
+func (t *Tx) tombstones(at Scope, name string, phone, email, ref *string, cpf []byte) (hashes [][]byte) {
 	if phone != nil {
-		hashes = append(hashes, t.tombstone(at, tombPerson, folded(name), care.PhoneKey(*phone)))
+		hashes = append(hashes, t.personTomb(at, name, *phone))
+	}
+	if email != nil {
+		hashes = append(hashes, t.addressTomb(at, name, *email))
 	}
 	if ref != nil {
 		hashes = append(hashes, t.tombstone(at, tombRef, *ref))
@@ -224,9 +242,38 @@ func (t *Tx) tombstones(at Scope, name string, phone, ref *string, cpf []byte) (
 	return hashes
 }
 
+func (t *Tx) personTomb(at Scope, name, phone string) []byte {
+	return t.tombstone(at, tombPerson, folded(name), care.PhoneKey(phone))
+}
+
+func (t *Tx) addressTomb(at Scope, name, email string) []byte {
+	return t.tombstone(at, tombAddress, folded(name), strings.ToLower(email))
+}
+
+// earlierTombstones are those of what a patient went by earlier: each name with each
+// number and address that nobody else has.
+func (t *Tx) earlierTombstones(at Scope, was *traces) (hashes [][]byte) {
+	for _, name := range was.full {
+		for _, phone := range was.phones {
+			if !was.sharedPhone(&phone) {
+				hashes = append(hashes, t.personTomb(at, name, phone))
+			}
+		}
+		for _, email := range was.emails {
+			if !was.sharedEmail(&email) {
+				hashes = append(hashes, t.addressTomb(at, name, email))
+			}
+		}
+	}
+	for _, cpf := range was.cpfs {
+		hashes = append(hashes, t.tombstone(at, tombCPF, cpf))
+	}
+	return hashes
+}
+
 // leaveTombstones remembers a patient who is forgotten now, and their tickets.
-func (t *Tx) leaveTombstones(ctx context.Context, at Scope, p dbgen.Patient) error {
-	hashes := t.tombstones(at, p.Name, p.Phone, p.ExternalRef, p.CpfHmac)
+func (t *Tx) leaveTombstones(ctx context.Context, at Scope, p dbgen.Patient, was *traces) error {
+	hashes := append(t.tombstones(at, p.Name, p.Phone, p.Email, p.ExternalRef, p.CpfHmac), t.earlierTombstones(at, was)...)
 	tickets, err := t.ForgetTickets(ctx, at.Clinic, at.Env, p.ID)
 	if err != nil {
 		return err

@@ -93,7 +93,7 @@ func (p *party) mourn(ctx context.Context, batch []line) error {
 	var hashes [][]byte
 	for _, one := range batch {
 		if t, problem := p.check(one.Row); problem == "" {
-			hashes = append(hashes, p.tx.tombstones(p.at, t.Name, t.Phone, t.ExternalRef, t.hash)...)
+			hashes = append(hashes, p.tx.tombstones(p.at, t.Name, t.Phone, t.Email, t.ExternalRef, t.hash)...)
 		}
 	}
 	found, err := p.tx.Forgotten(ctx, p.at.Clinic, p.at.Env, hashes)
@@ -106,7 +106,7 @@ func (p *party) mourn(ctx context.Context, batch []line) error {
 
 // forgotten tells whether a line is about somebody who asked to be forgotten.
 func (p *party) forgotten(t told) bool {
-	return len(p.gone) > 0 && slices.ContainsFunc(p.tx.tombstones(p.at, t.Name, t.Phone, t.ExternalRef, t.hash), func(hash []byte) bool { return p.gone[string(hash)] })
+	return len(p.gone) > 0 && slices.ContainsFunc(p.tx.tombstones(p.at, t.Name, t.Phone, t.Email, t.ExternalRef, t.hash), func(hash []byte) bool { return p.gone[string(hash)] })
 }
 
 // remember notes which patients earlier lines were about.

@@ -53,6 +53,7 @@ type news struct {
 		Service       string `json:"service"`
 		Professional  string `json:"professional"`
 		Datetime      string `json:"datetime"`
+		Status        text   `json:"status"`
 		Reason        string `json:"reason"`
 		Email         string `json:"email"`
 	}
@@ -136,6 +137,11 @@ func (n *news) aboutBooking() bool { return strings.HasPrefix(n.kind, "appointme
 // laterOn tells whether the event is about what was done to an appointment that was
 // made before.
 func (n *news) laterOn() bool { return n.aboutBooking() && n.kind != appointmentCreated }
+
+// takesPlace tells whether the event says of an appointment that it will.
+func (n *news) takesPlace() bool {
+	return n.data.Status == text(care.Scheduled) || n.data.Status == text(care.Confirmed)
+}
 
 // subject names the ticket or appointment that an event is about, where it has an id.
 func (n *news) subject() *string {

@@ -20,29 +20,41 @@ func booked(service, professional string, at time.Time) string {
 
 // applyBooked makes the appointment that an event tells of, or brings it up to date, and
 // gives what to write on the history. News that are older than what is known change
-// nothing.
+// nothing. Where the event says that the appointment takes place, one that was called off
+// or missed does again.
 func (t *Tx) applyBooked(ctx context.Context, n *news, patient uuid.UUID) (summary string, err error) {
 	when, err := n.datetime()
 	if err != nil {
 		return "", malformed(err)
 	}
 	service, professional := care.Shorten(care.HideCPF(n.data.Service), 200), care.Shorten(care.HideCPF(n.data.Professional), 120)
+	var a dbgen.Appointment
 	if n.data.AppointmentID == "" {
-		_, err = t.UpsertNamelessBooking(ctx, dbgen.UpsertNamelessBookingParams{
+		a, err = t.UpsertNamelessBooking(ctx, dbgen.UpsertNamelessBookingParams{
 			ClinicID: n.at.Clinic, Env: n.at.Env, ID: NewID(), PatientID: patient, StartsAt: when, Service: service, Professional: professional,
 			Source: &n.source, DetailsAt: &n.time, CreatedAt: t.now,
 		})
 	} else {
 		id := string(n.data.AppointmentID)
-		_, err = t.UpsertBooking(ctx, dbgen.UpsertBookingParams{
+		a, err = t.UpsertBooking(ctx, dbgen.UpsertBookingParams{
 			ClinicID: n.at.Clinic, Env: n.at.Env, ID: NewID(), PatientID: patient, StartsAt: when, Service: service, Professional: professional,
 			Source: &n.source, ExternalID: &id, DetailsAt: &n.time, CreatedAt: t.now,
 		})
 	}
-	if errors.Is(err, pgx.ErrNoRows) {
+	switch {
+	case errors.Is(err, pgx.ErrNoRows):
 		err = nil
+	case err == nil && n.takesPlace() && (a.Status == care.Cancelled || a.Status == care.NoShow) && n.latest(a):
+		a.Status, a.Reason, a.StateAt = care.Scheduled, nil, &n.time
+		_, err = t.setAppointment(ctx, a)
 	}
 	return booked(service, professional, when), err
+}
+
+// latest tells whether nothing that happened later than the event is known of how an
+// appointment stands.
+func (n *news) latest(a dbgen.Appointment) bool {
+	return a.StateAt == nil || !n.time.Before(*a.StateAt)
 }
 
 // applyBooking changes the appointment that an event is about; nil where that is not
@@ -52,7 +64,7 @@ func (t *Tx) applyBooking(ctx context.Context, n *news, patient uuid.UUID) (*dbg
 	if err != nil || a == nil {
 		return nil, err
 	}
-	latest := a.StateAt == nil || !n.time.Before(*a.StateAt)
+	latest := n.latest(*a)
 	switch {
 	case n.kind == appointmentReminded && (a.RemindedAt == nil || n.time.After(*a.RemindedAt)):
 		a.RemindedAt = &n.time

@@ -26,8 +26,9 @@ import (
 type Users interface {
 	// ByEmail finds a user; [pgx.ErrNoRows] where there is none.
 	ByEmail(ctx context.Context, email string) (User, error)
-	// Active tells whether a user exists and may log in.
-	Active(ctx context.Context, tx pgx.Tx, user uuid.UUID) (bool, error)
+	// Lock finds a user and keeps everybody else from changing or locking the row until
+	// the transaction ends (for no key update); [pgx.ErrNoRows] where there is none.
+	Lock(ctx context.Context, tx pgx.Tx, user uuid.UUID) (User, error)
 	// SetPassword keeps the stored form of a user's new password.
 	SetPassword(ctx context.Context, tx pgx.Tx, user uuid.UUID, stored string) error
 	// Letter writes the mail that brings a user a link to set a password.
@@ -118,6 +119,16 @@ func refusedRefresh() *hub.Error {
 	return hub.Errorf(hub.ErrUnauthorized, "invalid_refresh_token", "Invalid refresh token")
 }
 
+// lock is what comes first wherever the tokens of a user that exists are made or ended:
+// whoever ends them would else miss those that are being made.
+func (d *Desk) lock(ctx context.Context, tx pgx.Tx, user uuid.UUID) (User, error) {
+	found, err := d.users.Lock(ctx, tx, user)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return User{}, nil
+	}
+	return found, err // not a refusal: who is told that a token is bad throws it away
+}
+
 // Refresh trades a refresh token for new tokens. One that was used before ends the
 // whole login: either its owner or a thief has the newer one. What is not good is a
 // [hub.ErrUnauthorized].
@@ -129,9 +140,20 @@ func (d *Desk) Refresh(ctx context.Context, token string) (Session, error) {
 		var expires time.Time
 		var used, revoked *time.Time
 		hash, now := hashOf(token), d.kit.Now()
-		err := tx.QueryRow(ctx, `select family_id, user_id, expires_at, used_at, revoked_at from refresh_tokens where hash = $1 for update`, hash).
-			Scan(&family, &user, &expires, &used, &revoked)
+		err := tx.QueryRow(ctx, `select user_id from refresh_tokens where hash = $1`, hash).Scan(&user)
 		if errors.Is(err, pgx.ErrNoRows) {
+			return refusedRefresh()
+		}
+		if err != nil {
+			return err
+		}
+		owner, err := d.lock(ctx, tx, user)
+		if err != nil {
+			return err
+		}
+		err = tx.QueryRow(ctx, `select family_id, expires_at, used_at, revoked_at from refresh_tokens where hash = $1 for update`, hash).
+			Scan(&family, &expires, &used, &revoked)
+		if errors.Is(err, pgx.ErrNoRows) { // removed with its user, meanwhile
 			return refusedRefresh()
 		}
 		if err != nil {
@@ -142,14 +164,7 @@ func (d *Desk) Refresh(ctx context.Context, token string) (Session, error) {
 			_, err := tx.Exec(ctx, `update refresh_tokens set revoked_at = $1 where family_id = $2 and revoked_at is null`, now, family)
 			return err
 		}
-		if revoked != nil || !expires.After(now) {
-			return refusedRefresh()
-		}
-		active, err := d.users.Active(ctx, tx, user)
-		if err != nil {
-			return err // not a refusal: who is told that a token is bad throws it away
-		}
-		if !active {
+		if revoked != nil || !expires.After(now) || !owner.Active {
 			return refusedRefresh()
 		}
 		if _, err = tx.Exec(ctx, `update refresh_tokens set used_at = $2 where hash = $1`, hash, now); err != nil {
@@ -164,9 +179,12 @@ func (d *Desk) Refresh(ctx context.Context, token string) (Session, error) {
 	return session, dberr.Failed("refreshing", err)
 }
 
-// Revoke ends all logins of a user.
-func (d *Desk) Revoke(ctx context.Context, db DB, user uuid.UUID) error {
-	_, err := db.Exec(ctx, `update refresh_tokens set revoked_at = $1 where user_id = $2 and revoked_at is null`, d.kit.Now(), user)
+// Revoke ends all logins of a user, those included that are being renewed at this moment.
+func (d *Desk) Revoke(ctx context.Context, tx pgx.Tx, user uuid.UUID) error {
+	if _, err := d.lock(ctx, tx, user); err != nil {
+		return fmt.Errorf("ending logins: %w", err)
+	}
+	_, err := tx.Exec(ctx, `update refresh_tokens set revoked_at = $1 where user_id = $2 and revoked_at is null`, d.kit.Now(), user)
 	if err != nil {
 		return fmt.Errorf("ending logins: %w", err)
 	}

@@ -29,6 +29,7 @@ const (
 func Limits() []module.Limit {
 	return []module.Limit{
 		{Name: "users", Most: 1200, Period: time.Minute},       // requests of one tenant's users
+		{Name: "logins", Most: 300, Period: time.Minute},       // tried, whosesoever: each is hashed for
 		{Name: "sign-ups", Most: 100, Period: time.Hour},       // tenants made
 		{Name: "password-links", Most: 100, Period: time.Hour}, // asked for
 		{Name: "passwords", Most: 300, Period: time.Hour},      // set, or the page for it opened

@@ -15,6 +15,7 @@ import (
 
 	"integrationhub/hub"
 	"integrationhub/hub/module"
+	"integrationhub/hub/module/dberr"
 )
 
 // Bad logins per account and address before further ones are refused unseen.
@@ -25,8 +26,12 @@ const (
 )
 
 // Login trades an address and a password for tokens. Both wrong answer alike, after
-// the same time: [hub.ErrUnauthorized]; after ten failures [hub.ErrLimited].
+// the same time: [hub.ErrUnauthorized]; after ten failures, or far too many logins of one
+// address, [hub.ErrLimited].
 func (d *Desk) Login(ctx context.Context, email, password string) (Session, error) {
+	if err := d.kit.Limits.Allow(ctx, "logins", module.ClientIP(ctx)); err != nil {
+		return Session{}, err
+	}
 	one := attempt{d.accountHash(email), module.ClientIP(ctx), d.kit.Now().Truncate(time.Microsecond)}
 	// In line: good logins at the same moment would else be refused for each other's sake.
 	leave, err := d.logins.enter(ctx, string(one.account)+one.ip)
@@ -38,6 +43,10 @@ func (d *Desk) Login(ctx context.Context, email, password string) (Session, erro
 		return Session{}, err
 	}
 	user, good, err := d.check(ctx, email, password)
+	var session Session
+	if err == nil && good {
+		session, good, err = d.admit(ctx, user, one)
+	}
 	switch {
 	case err != nil: // nobody learned anything
 		d.takeBack(ctx, one)
@@ -45,21 +54,36 @@ func (d *Desk) Login(ctx context.Context, email, password string) (Session, erro
 	case !good:
 		return Session{}, hub.Errorf(hub.ErrUnauthorized, "invalid_credentials", "Invalid credentials")
 	}
-	if _, err := d.kit.Pool.Exec(ctx, `delete from login_failures where account_hash = $1 and ip = $2`, one.account, one.ip); err != nil {
-		return Session{}, fmt.Errorf("forgetting failed logins: %w", err)
-	}
-	return d.Issue(ctx, d.kit.Pool, user, uuid.New())
+	return session, nil
 }
 
 // check tells whose address and password these are. It takes as long for an address
 // that nobody has.
-func (d *Desk) check(ctx context.Context, email, password string) (user uuid.UUID, good bool, err error) {
-	found, err := d.users.ByEmail(ctx, email)
+func (d *Desk) check(ctx context.Context, email, password string) (user User, good bool, err error) {
+	user, err = d.users.ByEmail(ctx, email)
 	if err != nil && !errors.Is(err, pgx.ErrNoRows) {
 		return user, false, err
 	}
-	matches, err := d.kit.Accounts.CheckPassword(ctx, found.Password, password)
-	return found.ID, matches && found.Active, err
+	matches, err := d.kit.Accounts.CheckPassword(ctx, user.Password, password)
+	return user, matches && user.Active, err
+}
+
+// admit hands out the tokens of a login, unless the user was changed while the password
+// was checked.
+func (d *Desk) admit(ctx context.Context, user User, one attempt) (session Session, good bool, err error) {
+	err = pgx.BeginFunc(ctx, d.kit.Pool, func(tx pgx.Tx) error {
+		now, err := d.lock(ctx, tx, user.ID)
+		if err != nil || !now.Active || now.Password != user.Password {
+			return err
+		}
+		good = true
+		if _, err := tx.Exec(ctx, `delete from login_failures where account_hash = $1 and ip = $2`, one.account, one.ip); err != nil {
+			return fmt.Errorf("forgetting failed logins: %w", err)
+		}
+		session, err = d.Issue(ctx, tx, user.ID, uuid.New())
+		return err
+	})
+	return session, good, dberr.Failed("logging in", err)
 }
 
 // attempt is one login that is tried.

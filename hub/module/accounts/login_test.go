@@ -92,6 +92,21 @@ func TestParallelGuessesCannotOutrunTheLimit(t *testing.T) {
 	require.Zero(t, r.count(`select count(*) from login_failures where ip = '10.0.0.1' and at > $1`, r.hub.Clock.Now().Add(-time.Minute)))
 }
 
+// Ever new accounts are no way around it: passwords are hashed for so many of one address.
+func TestLoginsOfAnAddressAreLimited(t *testing.T) {
+	t.Parallel()
+	r := start(t, "HUB_PRODUCT_LIMITS=club.logins=3-M")
+	for _, email := range []string{"a@example.com", "b@example.com", "c@example.com"} {
+		_, err := r.login("10.0.0.1", email, password)
+		requireKind(t, hub.ErrUnauthorized, "invalid_credentials", err)
+	}
+	_, err := r.login("10.0.0.1", "d@example.com", password)
+	require.ErrorIs(t, err, hub.ErrLimited)
+	require.Equal(t, 3, r.count(`select count(*) from login_failures`), "not even looked at")
+	_, err = r.login("10.0.0.2", r.ana.Email, password)
+	require.NoError(t, err)
+}
+
 // Good logins at the same moment do not stand in each other's way, however near the
 // limit.
 func TestParallelGoodLogins(t *testing.T) {
@@ -158,6 +173,67 @@ func TestRefresh(t *testing.T) {
 	r.hub.Clock.Advance(31 * 24 * time.Hour)
 	_, err = r.desk.Refresh(t.Context(), renewed.RefreshToken)
 	requireKind(t, hub.ErrUnauthorized, "invalid_refresh_token", err)
+}
+
+// during has something else begin while a user is locked on behalf of the context, and
+// waits until it has to wait; over waits for its end.
+func (r *running) during(something func()) (ctx context.Context, over func()) {
+	done := make(chan struct{})
+	return context.WithValue(r.from("10.0.0.1"), locked{}, func() {
+		go func() { defer close(done); something() }()
+		require.Eventually(r.t, func() bool {
+			return r.count(`select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock' and query like '%users%'`) == 1
+		}, soon, tick)
+	}), func() { <-done }
+}
+
+// A login that is renewed, or begins, while all logins of its user end, ends too.
+func TestNoLoginOutlivesItsEnd(t *testing.T) {
+	t.Parallel()
+	r := start(t)
+	begun := func() accounts.Session {
+		session, err := r.login("10.0.0.1", r.ana.Email, password)
+		require.NoError(t, err)
+		return session
+	}
+	refused := func(session accounts.Session) {
+		t.Helper()
+		_, err := r.desk.Refresh(t.Context(), session.RefreshToken)
+		requireKind(t, hub.ErrUnauthorized, "invalid_refresh_token", err)
+		require.Zero(t, r.count(`select count(*) from refresh_tokens where revoked_at is null`))
+	}
+
+	old := begun()
+	used, err := r.desk.Refresh(t.Context(), old.RefreshToken)
+	require.NoError(t, err)
+	var reuse error
+	ctx, over := r.during(func() { _, reuse = r.desk.Refresh(t.Context(), old.RefreshToken) })
+	renewed, err := r.desk.Refresh(ctx, used.RefreshToken)
+	require.NoError(t, err, "it came first")
+	over()
+	requireKind(t, hub.ErrUnauthorized, "invalid_refresh_token", reuse)
+	refused(renewed)
+
+	old = begun()
+	reset := tokenOf(t, r.invited(accounts.Reset))
+	var failed error
+	ctx, over = r.during(func() { failed = r.desk.SetPassword(r.from("10.0.0.2"), reset, "another horse") })
+	renewed, err = r.desk.Refresh(ctx, old.RefreshToken)
+	require.NoError(t, err, "it came first")
+	over()
+	require.NoError(t, failed)
+	refused(renewed)
+
+	// The old password was right when it was looked at.
+	late := context.WithValue(r.from("10.0.0.1"), found{}, func() {
+		stored, err := r.kit.Accounts.HashPassword(t.Context(), password)
+		require.NoError(t, err)
+		r.sql(`update users set password = $2 where id = $1`, r.ana.ID, stored)
+	})
+	_, err = r.desk.Login(late, r.ana.Email, "another horse")
+	requireKind(t, hub.ErrUnauthorized, "invalid_credentials", err)
+	require.Zero(t, r.count(`select count(*) from refresh_tokens where revoked_at is null`))
+	begun()
 }
 
 // A client throws a token away on 401: a database that fails must not look like one.

@@ -2,7 +2,6 @@ package accounts_test
 
 import (
 	"context"
-	"errors"
 	"io"
 	"io/fs"
 	"net/http"
@@ -130,16 +129,28 @@ func (*club) Authenticate(context.Context, string) (module.Caller, error) {
 // ByEmail implements [accounts.Users].
 func (c *club) ByEmail(ctx context.Context, email string) (u accounts.User, err error) {
 	err = c.kit.Pool.QueryRow(ctx, `select id, email, password, active from users where email = lower($1)`, email).Scan(&u.ID, &u.Email, &u.Password, &u.Active)
+	pause(ctx, found{})
 	return u, err
 }
 
-// Active implements [accounts.Users].
-func (c *club) Active(ctx context.Context, tx pgx.Tx, user uuid.UUID) (active bool, err error) {
-	err = tx.QueryRow(ctx, `select active from users where id = $1`, user).Scan(&active)
-	if errors.Is(err, pgx.ErrNoRows) {
-		return false, nil
+// Lock implements [accounts.Users].
+func (c *club) Lock(ctx context.Context, tx pgx.Tx, user uuid.UUID) (u accounts.User, err error) {
+	err = tx.QueryRow(ctx, `select id, email, password, active from users where id = $1 for no key update`, user).Scan(&u.ID, &u.Email, &u.Password, &u.Active)
+	pause(ctx, locked{})
+	return u, err
+}
+
+// Contexts have functions under these that are called when a user was found, or locked,
+// on their behalf.
+type (
+	found  struct{}
+	locked struct{}
+)
+
+func pause(ctx context.Context, when any) {
+	if then, ok := ctx.Value(when).(func()); ok {
+		then()
 	}
-	return active, err
 }
 
 // SetPassword implements [accounts.Users].

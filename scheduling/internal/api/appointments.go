@@ -84,17 +84,21 @@ type AppointmentSummary struct {
 
 // HistoryEntry is one change of an appointment.
 type HistoryEntry struct {
-	At                 time.Time  `json:"at"`
-	Action             string     `json:"action"`
-	By                 string     `json:"by" enum:"staff,client,system,integration"`
-	User               *string    `json:"user" doc:"Name of the user"`
-	FromStatus         *string    `json:"from_status"`
-	ToStatus           string     `json:"to_status"`
-	FromStartAt        *time.Time `json:"from_start_at"`
-	ToStartAt          *time.Time `json:"to_start_at"`
-	FromProfessionalID *uuid.UUID `json:"from_professional_id"`
-	ToProfessionalID   *uuid.UUID `json:"to_professional_id"`
-	Reason             *string    `json:"reason"`
+	At                 time.Time      `json:"at"`
+	Action             string         `json:"action" doc:"create, edit (price, client or notes), rebook, or the action that was done"`
+	By                 string         `json:"by" enum:"staff,client,system,integration"`
+	User               *string        `json:"user" doc:"Name of the user"`
+	FromStatus         *string        `json:"from_status"`
+	ToStatus           string         `json:"to_status"`
+	FromStartAt        *time.Time     `json:"from_start_at"`
+	ToStartAt          *time.Time     `json:"to_start_at"`
+	FromProfessionalID *uuid.UUID     `json:"from_professional_id"`
+	ToProfessionalID   *uuid.UUID     `json:"to_professional_id"`
+	FromPrice          *booking.Cents `json:"from_price" doc:"Where an edit changed the price"`
+	ToPrice            *booking.Cents `json:"to_price"`
+	FromClientID       *uuid.UUID     `json:"from_client_id" doc:"Where an edit changed the client"`
+	ToClientID         *uuid.UUID     `json:"to_client_id"`
+	Reason             *string        `json:"reason"`
 }
 
 // AppointmentDetail is an appointment with its payments and history.
@@ -283,6 +287,7 @@ func (a *API) getAppointment(ctx context.Context, in *ByID) (*struct{ Body Appoi
 				At: h.At.In(org.Zone), Action: h.Action, By: h.Actor, User: h.UserName, FromStatus: h.FromStatus, ToStatus: h.ToStatus,
 				FromStartAt: local(h.FromStartAt, org.Zone), ToStartAt: local(h.ToStartAt, org.Zone),
 				FromProfessionalID: h.FromProfessionalID, ToProfessionalID: h.ToProfessionalID, Reason: h.Reason,
+				FromPrice: h.FromPriceCents, ToPrice: h.ToPriceCents, FromClientID: h.FromClientID, ToClientID: h.ToClientID,
 			}
 		}),
 	}}, err

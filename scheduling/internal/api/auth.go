@@ -35,13 +35,10 @@ func (u users) ByEmail(ctx context.Context, email string) (accounts.User, error)
 	return accountOf(row), err
 }
 
-// Active implements [accounts.Users].
-func (u users) Active(ctx context.Context, tx pgx.Tx, user uuid.UUID) (bool, error) {
-	row, err := u.store.Join(tx).UserByID(ctx, user)
-	if errors.Is(err, pgx.ErrNoRows) {
-		return false, nil
-	}
-	return row.IsActive, err
+// Lock implements [accounts.Users].
+func (u users) Lock(ctx context.Context, tx pgx.Tx, user uuid.UUID) (accounts.User, error) {
+	row, err := u.store.Join(tx).LockUser(ctx, user)
+	return accountOf(row), err
 }
 
 // SetPassword implements [accounts.Users].

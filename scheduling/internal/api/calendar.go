@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/google/uuid"
@@ -37,6 +38,19 @@ type ruleFields struct {
 	BreakStart     optional[string]    `json:"break_start,omitempty"`
 	BreakEnd       optional[string]    `json:"break_end,omitempty"`
 	IsActive       optional[bool]      `json:"is_active,omitempty"`
+}
+
+// maxRules is how many rules a professional may have: every look for free times reads
+// them all.
+const maxRules = 200
+
+// fewRules refuses what made the rules of a professional too many.
+func fewRules(ctx context.Context, q *dbgen.Queries, org, professional uuid.UUID, location string) ([]dbgen.ScheduleRule, error) {
+	rows, err := q.ListRules(ctx, org, &professional)
+	if err == nil && len(rows) > maxRules {
+		err = hub.Invalid(location, fmt.Sprintf("would have more than %d rules", maxRules))
+	}
+	return rows, err
 }
 
 type ruleInput struct {
@@ -162,9 +176,17 @@ func (a *API) createRule(ctx context.Context, in *ruleInput) (*ruleOutput, error
 	if err := there(ctx, a.store.Queries, org.ID, r.ProfessionalID); err != nil {
 		return nil, err
 	}
-	made, err := a.store.CreateRule(ctx, dbgen.CreateRuleParams{
-		OrgID: org.ID, ID: store.NewID(), ProfessionalID: r.ProfessionalID, DayOfWeek: r.DayOfWeek, StartMinute: r.StartMinute, EndMinute: r.EndMinute,
-		BreakStartMinute: r.BreakStartMinute, BreakEndMinute: r.BreakEndMinute, IsActive: r.IsActive,
+	var made dbgen.ScheduleRule
+	err = a.store.InTx(ctx, "making a rule", func(tx *store.Tx) error {
+		made, err = tx.CreateRule(ctx, dbgen.CreateRuleParams{
+			OrgID: org.ID, ID: store.NewID(), ProfessionalID: r.ProfessionalID, DayOfWeek: r.DayOfWeek, StartMinute: r.StartMinute, EndMinute: r.EndMinute,
+			BreakStartMinute: r.BreakStartMinute, BreakEndMinute: r.BreakEndMinute, IsActive: r.IsActive,
+		})
+		if err != nil {
+			return err
+		}
+		_, err = fewRules(ctx, tx.Queries, org.ID, r.ProfessionalID, "body.professional_id")
+		return err
 	})
 	return &ruleOutput{ruleOf(made, org.Zone)}, err
 }
@@ -190,6 +212,9 @@ func (a *API) updateRule(ctx context.Context, in *oneRuleInput) (*ruleOutput, er
 			OrgID: org.ID, ID: r.ID, ProfessionalID: r.ProfessionalID, DayOfWeek: r.DayOfWeek, StartMinute: r.StartMinute, EndMinute: r.EndMinute,
 			BreakStartMinute: r.BreakStartMinute, BreakEndMinute: r.BreakEndMinute, IsActive: r.IsActive, UpdatedAt: tx.Now(),
 		})
+		if err == nil && in.Body.ProfessionalID.Given() {
+			_, err = fewRules(ctx, tx.Queries, org.ID, r.ProfessionalID, "body.professional_id")
+		}
 		return err
 	})
 	return &ruleOutput{ruleOf(done, org.Zone)}, err
@@ -245,7 +270,7 @@ func (a *API) copyRules(ctx context.Context, in *copyInput) (*copyOutput, error)
 			return err
 		}
 		out.Body.Copied = int(copied)
-		now, err := tx.ListRules(ctx, org.ID, &in.To)
+		now, err := fewRules(ctx, tx.Queries, org.ID, in.To, "path.toId")
 		out.Body.Rules = rest.Map(now, func(r dbgen.ScheduleRule) ScheduleRule { return ruleOf(r, org.Zone) })
 		return err
 	})

@@ -213,7 +213,11 @@ func (a *API) listClients(ctx context.Context, in *clientsInput) (*struct{ Body 
 		total = int(rows[0].Total)
 	} else if in.Page > 1 {
 		find.RowLimit, find.RowOffset = 1, 0
-		if first, err := a.store.SearchClients(ctx, find); err == nil && len(first) > 0 {
+		first, err := a.store.SearchClients(ctx, find)
+		if err != nil {
+			return nil, err
+		}
+		if len(first) > 0 {
 			total = int(first[0].Total)
 		}
 	}

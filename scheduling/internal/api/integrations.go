@@ -207,7 +207,11 @@ func (a *API) actionBook(ctx context.Context, in *actionBookInput) (*actionBookO
 		contact.Name = b.Phone
 	}
 	n.Client = func(ctx context.Context, tx *store.Tx) (dbgen.Client, error) {
-		return tx.Known(ctx, org.ID, contact)
+		client, err := tx.Known(ctx, org.ID, contact)
+		if err != nil {
+			return client, err
+		}
+		return client, public.Refused(client)
 	}
 	made, err := a.desk.Place(ctx, n, payment.Payer{Name: contact.Name, Email: contact.Email})
 	if err != nil {

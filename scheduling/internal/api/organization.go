@@ -11,6 +11,7 @@ import (
 
 	"integrationhub/hub"
 	"integrationhub/hub/module"
+	"integrationhub/scheduling/internal/booking"
 	"integrationhub/scheduling/internal/store"
 	"integrationhub/scheduling/internal/store/dbgen"
 )
@@ -46,7 +47,7 @@ type organizationInput struct {
 		Email    optional[string] `json:"email,omitempty"`
 		Address  optional[string] `json:"address,omitempty"`
 		Timezone optional[string] `json:"timezone,omitempty" doc:"IANA name"`
-		Currency optional[string] `json:"currency,omitempty" doc:"ISO 4217 code"`
+		Currency optional[string] `json:"currency,omitempty" doc:"ISO 4217 code; one without decimals is refused while amounts have some"`
 		Locale   optional[string] `json:"locale,omitempty"`
 	} `nameHint:"OrganizationFields"`
 }
@@ -110,6 +111,9 @@ func (a *API) updateOrganization(ctx context.Context, in *organizationInput) (*o
 		if err := in.into(&changed); err != nil {
 			return err
 		}
+		if err := suits(ctx, tx, changed, org); err != nil {
+			return err
+		}
 		if changed.Slug != org.Slug {
 			if who.Role != roleOwner {
 				return hub.Errorf(hub.ErrForbidden, "owner_only", "Only owners may change the slug.")
@@ -130,6 +134,18 @@ func (a *API) updateOrganization(ctx context.Context, in *organizationInput) (*o
 		return nil, accountTaken(err)
 	}
 	return a.getOrganization(ctx, nil)
+}
+
+// suits refuses a currency without decimals while amounts have some.
+func suits(ctx context.Context, tx *store.Tx, changed dbgen.Organization, org store.Org) error {
+	if changed.Currency == org.Currency || booking.Decimals(changed.Currency) > 0 {
+		return nil
+	}
+	found, err := tx.HasFractions(ctx, org.ID)
+	if err == nil && found {
+		err = hub.Errorf(hub.ErrConflict, "currency_unsuitable", "%s has no decimals, but prices, open appointments or payments of yours have. Change those first.", changed.Currency)
+	}
+	return err
 }
 
 func moveSlug(ctx context.Context, tx *store.Tx, org store.Org, slug string) error {

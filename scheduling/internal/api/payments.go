@@ -150,17 +150,29 @@ func (a *API) createPayment(ctx context.Context, in *paymentInput) (*struct{ Bod
 		return nil, err
 	}
 	made, err := a.store.Record(ctx, org.ID, once, func(tx *store.Tx) (dbgen.PaymentDetail, error) {
-		if n.Appointment != nil && !b.ClientID.Given() {
-			appointment, err := tx.AppointmentByID(ctx, org.ID, *n.Appointment)
-			if err != nil {
-				return dbgen.PaymentDetail{}, rest.Or404("Appointment", err)
-			}
-			n.Client = appointment.ClientID
-		}
-		if _, err := tx.Client(ctx, org.ID, n.Client); err != nil {
+		if err := payer(ctx, tx, &n); err != nil {
 			return dbgen.PaymentDetail{}, err
 		}
 		return tx.Pay(ctx, org, n)
 	})
 	return &struct{ Body Payment }{paymentOf(made, org.Zone)}, err
+}
+
+// payer finds who pays: the appointment's client where nobody else is named. An
+// appointment can be paid although its client was forgotten.
+func payer(ctx context.Context, tx *store.Tx, n *store.NewPayment) error {
+	if n.Appointment != nil {
+		appointment, err := tx.AppointmentByID(ctx, n.Org, *n.Appointment)
+		if err != nil {
+			return rest.Or404("Appointment", err)
+		}
+		if n.Client == uuid.Nil {
+			n.Client = appointment.ClientID
+		}
+		if n.Client == appointment.ClientID {
+			return nil
+		}
+	}
+	_, err := tx.Client(ctx, n.Org, n.Client)
+	return err
 }

@@ -97,6 +97,10 @@ func (o *Office) campaignLetter(ctx context.Context, l store.CampaignLetter, pee
 			return o.campaignMessage(ctx, l, peer)
 		}
 	}
+	return o.campaignMail(ctx, l)
+}
+
+func (o *Office) campaignMail(ctx context.Context, l store.CampaignLetter) error {
 	return o.store.SendLetter(ctx, l, func(tx *store.Tx, c dbgen.Client) (bool, error) {
 		f := o.invitation(l, c)
 		return o.send(ctx, tx, l.Org, envelope{to: text(c.Email), about: c.ID, leave: f.Leave}, letters.Campaign, f)
@@ -110,7 +114,8 @@ func (o *Office) invitation(l store.CampaignLetter, c dbgen.Client) letters.Fact
 	}
 }
 
-// campaignMessage sends a letter through the messaging product.
+// campaignMessage sends a letter through the messaging product. One that it refuses goes
+// by mail; where there is no address for that, the client is in no campaign.
 func (o *Office) campaignMessage(ctx context.Context, l store.CampaignLetter, peer uuid.UUID) error {
 	c, claimed, err := o.store.ClaimedLetter(ctx, l)
 	if err != nil || !claimed {
@@ -121,8 +126,16 @@ func (o *Office) campaignMessage(ctx context.Context, l store.CampaignLetter, pe
 	if err == nil {
 		came, err = o.hand(ctx, peer, booking.Digits(text(c.PhoneE164)), words.Text)
 	}
+	if refused(err) {
+		o.kit.Log.Warn("the messaging product refuses a letter of a campaign", "organization", l.Org.ID, "campaign", l.Campaign.ID, "error", err)
+		if err = o.campaignMail(ctx, l); err == nil {
+			return nil
+		}
+		came.Again = time.Minute
+	}
 	settled := o.store.LetterCame(context.WithoutCancel(ctx), l, came)
-	if came.Again == 0 { // sent, or never known
+	if err != nil && came.Again == 0 { // never known
+		o.kit.Log.Warn("a letter of a campaign may not have been sent", "organization", l.Org.ID, "campaign", l.Campaign.ID, "error", err)
 		err = nil
 	}
 	return errors.Join(err, settled)

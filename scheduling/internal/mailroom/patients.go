@@ -17,7 +17,8 @@ const (
 	searchPatients = "search/patients"
 )
 
-// unclear asks an organization who of its clients a deleted patient is.
+// unclear asks an organization who of its clients a deleted patient is: who is written to
+// about its bookings, or where that is nobody its owners and admins.
 func (o *Office) unclear(ctx context.Context, payload []byte) error {
 	var u store.Unclear
 	if len(payload) == 0 {
@@ -37,8 +38,14 @@ func (o *Office) unclear(ctx context.Context, payload []byte) error {
 	for _, id := range u.Clients {
 		f.List = append(f.List, id.String())
 	}
-	return o.store.InTx(ctx, "asking whom to forget", func(tx *store.Tx) error {
-		for _, to := range org.Settings.NotifyEmails {
+	return o.store.InTx(ctx, "asking whom to forget", func(tx *store.Tx) (err error) {
+		asked := org.Settings.NotifyEmails
+		if len(asked) == 0 {
+			if asked, err = tx.ManagersEmails(ctx, org.ID); err != nil {
+				return err
+			}
+		}
+		for _, to := range asked {
 			if _, err := o.send(ctx, tx, org, envelope{to: to}, letters.Unclear, f); err != nil {
 				return err
 			}

@@ -100,6 +100,14 @@ func surelyNotSent(err error) time.Duration {
 	return 0
 }
 
+// refused tells whether the other product answered that it will not send it: our key, or
+// its scope, or the number is not good.
+func refused(err error) bool {
+	var problem *hub.Error
+	var status hub.PeerStatus
+	return errors.As(err, &problem) && problem.Code == hub.CodeKeyRejected || errors.As(err, &status) && status.Refused()
+}
+
 // messenger finds the connection through which an organization sends messages of a use.
 func (o *Office) messenger(ctx context.Context, org uuid.UUID, use string) (uuid.UUID, bool, error) {
 	list, err := o.kit.Peers.List(ctx, org, hub.Live)

@@ -255,11 +255,19 @@ const (
 	waitsPerClient = 20
 )
 
+// Refused is a [hub.ErrForbidden] for a client who was blocked.
+func Refused(client dbgen.Client) error {
+	if client.IsBlocked {
+		return hub.Errorf(hub.ErrForbidden, "booking_refused", "This booking cannot be made online. Contact the business.")
+	}
+	return nil
+}
+
 // mayBook refuses clients who were blocked, or have as many bookings as allowed. They
 // book nothing else meanwhile: [store.Tx.Known] sees to that.
 func mayBook(ctx context.Context, tx *store.Tx, o store.Org, client dbgen.Client) error {
-	if client.IsBlocked {
-		return hub.Errorf(hub.ErrForbidden, "booking_refused", "This booking cannot be made online. Contact the business.")
+	if err := Refused(client); err != nil {
+		return err
 	}
 	most := o.Settings.MaxActiveBookingsPerClient
 	if most == nil {

@@ -5,6 +5,7 @@ import (
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/base64"
+	"errors"
 	"net/url"
 
 	"github.com/google/uuid"
@@ -15,8 +16,9 @@ import (
 )
 
 // LeaveURL is the page on which a client ends being written to; a POST to it does so.
+// It names the organization by its id: slugs change, and may become somebody else's.
 func (d *Desk) LeaveURL(o store.Org, client uuid.UUID) string {
-	return d.kit.URLs.Public + "/book/" + url.PathEscape(o.Slug) + "/unsubscribe?token=" + url.QueryEscape(d.leaveToken(o, client))
+	return d.kit.URLs.Public + "/book/" + o.ID.String() + "/unsubscribe?token=" + url.QueryEscape(d.leaveToken(o, client))
 }
 
 // leaveToken is good for ever: a letter may be read years later.
@@ -25,6 +27,17 @@ func (d *Desk) leaveToken(o store.Org, client uuid.UUID) string {
 	mac.Write(o.ID[:])
 	mac.Write(client[:])
 	return base64.RawURLEncoding.EncodeToString(append(client[:], mac.Sum(nil)...))
+}
+
+// Letters finds the organization whose letters a [Desk.LeaveURL] is about: by its id, or
+// as [Desk.Organization] does.
+func (d *Desk) Letters(ctx context.Context, name string) (store.Org, error) {
+	if id, err := uuid.Parse(name); err == nil {
+		if o, err := d.store.Org(ctx, id); !errors.Is(err, hub.ErrNotFound) {
+			return o, err
+		}
+	}
+	return d.Organization(ctx, name)
 }
 
 // Leaving tells whom a token of [Desk.LeaveURL] is of; [hub.ErrNotFound] for one that

@@ -177,10 +177,7 @@ func (t *Tx) effects(ctx context.Context, action booking.Action, c Change, was d
 		return t.earnVisit(ctx, was)
 	case booking.Reopen:
 		if was.Status == booking.NoShow {
-			if _, err := t.AddToClient(ctx, dbgen.AddToClientParams{OrgID: c.Org.ID, ID: was.ClientID, NoShows: -1}); err != nil {
-				return err
-			}
-			return t.planReminders(ctx, c.Org, c.ID, was.StartAt)
+			return t.expected(ctx, c, was)
 		}
 		if _, err := t.AddToClient(ctx, dbgen.AddToClientParams{OrgID: c.Org.ID, ID: was.ClientID, Appointments: -1}); err != nil {
 			return err
@@ -188,6 +185,23 @@ func (t *Tx) effects(ctx context.Context, action booking.Action, c Change, was d
 		return t.reverseVisit(ctx, was)
 	}
 	return nil
+}
+
+// expected takes a no-show back: who was told of it hears that the appointment takes
+// place.
+func (t *Tx) expected(ctx context.Context, c Change, was dbgen.Appointment) error {
+	client, err := t.AddToClient(ctx, dbgen.AddToClientParams{OrgID: c.Org.ID, ID: was.ClientID, NoShows: -1})
+	if err != nil {
+		return err
+	}
+	if err := t.planReminders(ctx, c.Org, c.ID, was.StartAt); err != nil {
+		return err
+	}
+	now, err := t.AppointmentByID(ctx, c.Org.ID, c.ID)
+	if err != nil {
+		return err
+	}
+	return t.announce(ctx, now, phoneOf(client))
 }
 
 // cancelled drops what was planned for an appointment, ends its open charges and has

@@ -76,6 +76,7 @@ func (s *Store) AddCharge(ctx context.Context, org Org, n NewCharge, once *Once)
 			if err := n.still(owedOf(a)); err != nil {
 				return err
 			}
+			n.Client = a.ClientID // who may be another by now
 			open, found, err := tx.OpenChargeOf(ctx, n.NewPayment)
 			if err != nil {
 				return err
@@ -260,6 +261,11 @@ func (t *Tx) cover(ctx context.Context, org Org, a *dbgen.Appointment) error {
 	if err := t.SetDeposit(ctx, dbgen.SetDepositParams{DepositStatus: a.DepositStatus, NeedsRefund: a.NeedsRefund, Now: t.now, OrgID: a.OrgID, ID: a.ID}); err != nil {
 		return err
 	}
+	return t.deposited(ctx, org, a)
+}
+
+// deposited confirms an appointment that waited for its deposit only.
+func (t *Tx) deposited(ctx context.Context, org Org, a *dbgen.Appointment) error {
 	if a.Status == booking.Scheduled && org.Policy.Initial(a.Source, a.DepositStatus) == booking.Confirmed {
 		return t.act(ctx, booking.Confirm, Change{Org: org, ID: a.ID, By: bySystem}, *a)
 	}

@@ -141,12 +141,12 @@ func (t *Tx) hold(ctx context.Context, id uuid.UUID, n NewAppointment, offers []
 
 // claimHold ends the hold that a booking takes the place of; until the transaction
 // commits it still keeps others out. Whose time was held is who gives the service
-// now. A hold that ran out, or was for something else, does nothing.
+// now; one that was for something else ends all the same, one that ran out does nothing.
 func (t *Tx) claimHold(ctx context.Context, n *NewAppointment, offers []dbgen.OffersRow) ([]dbgen.OffersRow, error) {
 	if n.Hold == uuid.Nil {
 		return offers, nil
 	}
-	held, err := t.TakeHold(ctx, n.Org.ID, n.Hold)
+	held, err := t.TakeHold(ctx, dbgen.TakeHoldParams{OrgID: n.Org.ID, ID: n.Hold, Now: t.now})
 	if errors.Is(err, pgx.ErrNoRows) {
 		n.Hold = uuid.Nil
 		return offers, nil

@@ -111,7 +111,13 @@ func (t *Tx) credit(ctx context.Context, org Org, p dbgen.Payment, a *dbgen.Appo
 		Org: p.OrgID, Client: p.ClientID, Type: "earn", Points: program.ForPayment(p.AmountCents, service), Source: paymentSource(p),
 		Payment: &p.ID, Appointment: p.AppointmentID,
 	})
-	if errors.Is(err, hub.ErrNotFound) { // somebody who was forgotten meanwhile
+	return unlessForgotten(err)
+}
+
+// unlessForgotten lets points go that are for somebody who was forgotten: what they had
+// booked goes on without.
+func unlessForgotten(err error) error {
+	if errors.Is(err, hub.ErrNotFound) {
 		return nil
 	}
 	return err
@@ -193,35 +199,39 @@ func (t *Tx) AddPoints(ctx context.Context, p Points) error {
 // visitSource names a completion. A corrected appointment may be completed again, so
 // the version is part of it; what an earlier completion earned and could not be taken
 // back is not earned again.
-func visitSource(a dbgen.Appointment) string { return fmt.Sprintf("visit:%s:", a.ID) }
+func visitSource(a dbgen.Appointment) string { return fmt.Sprintf("visit:%s:%d", a.ID, a.Version) }
 
 func (t *Tx) earnVisit(ctx context.Context, a dbgen.Appointment) error {
 	program, err := LoyaltyOf(ctx, t.Queries, a.OrgID)
 	if err != nil {
 		return err
 	}
-	kept, err := t.Accrued(ctx, a.OrgID, visitSource(a))
+	kept, err := t.Accrued(ctx, a.OrgID, &a.ID)
 	if err != nil {
 		return err
 	}
-	return t.AddPoints(ctx, Points{
+	err = t.AddPoints(ctx, Points{
 		Org: a.OrgID, Client: a.ClientID, Type: "earn", Points: max(0, program.ForVisit(a.PriceCents, a.ServiceID)-kept),
-		Source: fmt.Sprintf("%s%d", visitSource(a), a.Version), Appointment: &a.ID,
+		Source: visitSource(a), Appointment: &a.ID,
 	})
+	return unlessForgotten(err)
 }
 
 // reverseVisit takes back what a completion earned, as far as it was not spent.
 func (t *Tx) reverseVisit(ctx context.Context, a dbgen.Appointment) error {
-	earned, err := t.Accrued(ctx, a.OrgID, visitSource(a))
+	earned, err := t.Accrued(ctx, a.OrgID, &a.ID)
 	if err != nil || earned <= 0 {
 		return err
 	}
 	client, err := t.LockClient(ctx, a.OrgID, a.ClientID)
+	if errors.Is(err, pgx.ErrNoRows) { // who was forgotten
+		return nil
+	}
 	if err != nil {
 		return err
 	}
 	return t.AddPoints(ctx, Points{
 		Org: a.OrgID, Client: a.ClientID, Type: "reverse", Points: -min(earned, client.LoyaltyPoints),
-		Source: fmt.Sprintf("%s%d", visitSource(a), a.Version), Appointment: &a.ID,
+		Source: visitSource(a), Appointment: &a.ID,
 	})
 }

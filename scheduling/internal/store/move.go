@@ -48,10 +48,10 @@ func (s *Store) Move(ctx context.Context, m Move, c Change) (Booked, error) {
 		if err := tx.edit(ctx, m, c, was); err != nil {
 			return err
 		}
-		done.AppointmentDetail, err = tx.AppointmentByID(ctx, c.Org.ID, c.ID)
-		if err == nil && done.PriceCents < was.PriceCents {
-			err = tx.closeExcess(ctx, was, done.PriceCents-done.PaidCents)
+		if err := tx.cheaper(ctx, c.Org, was); err != nil {
+			return err
 		}
+		done.AppointmentDetail, err = tx.AppointmentByID(ctx, c.Org.ID, c.ID)
 		return err
 	})
 	if taken(err) {
@@ -63,6 +63,22 @@ func (s *Store) Move(ctx context.Context, m Move, c Change) (Booked, error) {
 		})
 	}
 	return done, err
+}
+
+// cheaper says what a lower price means for the money that is due: codes for more than
+// is left end, and what came in may be all of the deposit.
+func (t *Tx) cheaper(ctx context.Context, org Org, was dbgen.Appointment) error {
+	a, err := t.LockAppointment(ctx, org.ID, was.ID)
+	if err != nil || a.PriceCents >= was.PriceCents {
+		return err
+	}
+	if err := t.closeExcess(ctx, a, a.PriceCents-a.PaidCents); err != nil {
+		return err
+	}
+	if was.DepositStatus == booking.DepositPending && a.DepositStatus == booking.DepositNone {
+		return t.deposited(ctx, org, &a)
+	}
+	return t.cover(ctx, org, &a)
 }
 
 // target is where the appointment is to be.
@@ -142,12 +158,12 @@ func (t *Tx) edit(ctx context.Context, m Move, c Change, was dbgen.Appointment) 
 		return err
 	}
 	change := dbgen.EditAppointmentParams{OrgID: c.Org.ID, ID: c.ID, ClientID: was.ClientID, Notes: was.Notes, PriceCents: now.PriceCents, Now: t.now}
-	if m.Client != nil {
+	if m.Client != nil && *m.Client != was.ClientID {
 		client, err := t.Client(ctx, c.Org.ID, *m.Client)
 		if err != nil {
 			return err
 		}
-		if client.ID != was.ClientID && now.Status != booking.Scheduled && now.Status != booking.Confirmed {
+		if now.Status != booking.Scheduled && now.Status != booking.Confirmed {
 			// What the appointment counted for is the old client's.
 			return hub.Errorf(hub.ErrConflict, "appointment_over", "The client of an appointment can be changed while it is scheduled or confirmed; this one is %s.", now.Status)
 		}
@@ -159,5 +175,30 @@ func (t *Tx) edit(ctx context.Context, m Move, c Change, was dbgen.Appointment) 
 	if m.Price != nil {
 		change.PriceCents = *m.Price
 	}
+	if err := t.noteEdit(ctx, c, now, change); err != nil {
+		return err
+	}
+	if change.ClientID != was.ClientID {
+		err := t.GiveCharges(ctx, dbgen.GiveChargesParams{OrgID: c.Org.ID, AppointmentID: &c.ID, ClientID: change.ClientID, Now: t.now})
+		if err != nil {
+			return err
+		}
+	}
 	return t.EditAppointment(ctx, change)
+}
+
+// noteEdit writes down what an edit changes; nothing where it leaves all as it was.
+func (t *Tx) noteEdit(ctx context.Context, c Change, was dbgen.Appointment, to dbgen.EditAppointmentParams) error {
+	if to.Notes == was.Notes && to.PriceCents == was.PriceCents && to.ClientID == was.ClientID {
+		return nil
+	}
+	status := string(was.Status)
+	line := dbgen.RecordHistoryParams{Action: "edit", FromStatus: &status, ToStatus: status, Reason: c.Reason}
+	if to.PriceCents != was.PriceCents {
+		line.FromPriceCents, line.ToPriceCents = &was.PriceCents, &to.PriceCents
+	}
+	if to.ClientID != was.ClientID {
+		line.FromClientID, line.ToClientID = &was.ClientID, &to.ClientID
+	}
+	return t.note(ctx, c.Org.ID, c.ID, line, c.By)
 }

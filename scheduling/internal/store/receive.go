@@ -88,6 +88,9 @@ func (t *Tx) receivePayment(ctx context.Context, e hub.Event) error {
 	if err != nil {
 		return err
 	}
+	if !amount.Payable(org.Currency) {
+		return hub.Invalid("data.amount", "must not have decimals in this currency")
+	}
 	_, err = t.Pay(ctx, org, NewPayment{
 		Org: e.TenantID, Appointment: &appointment, Client: a.ClientID, Amount: amount, Method: method, Description: description, Kind: "other", SourceID: &source,
 	})

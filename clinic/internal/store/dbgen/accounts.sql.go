@@ -142,6 +142,27 @@ func (q *Queries) LockClinic(ctx context.Context, id uuid.UUID) (Clinic, error) 
 	return i, err
 }
 
+const lockUser = `-- name: LockUser :one
+select clinic_id, id, name, email, password_hash, role, is_active, created_at, updated_at from clinic.users where id = $1 for no key update
+`
+
+func (q *Queries) LockUser(ctx context.Context, id uuid.UUID) (User, error) {
+	row := q.db.QueryRow(ctx, lockUser, id)
+	var i User
+	err := row.Scan(
+		&i.ClinicID,
+		&i.ID,
+		&i.Name,
+		&i.Email,
+		&i.PasswordHash,
+		&i.Role,
+		&i.IsActive,
+		&i.CreatedAt,
+		&i.UpdatedAt,
+	)
+	return i, err
+}
+
 const lockUsers = `-- name: LockUsers :many
 select clinic_id, id, name, email, password_hash, role, is_active, created_at, updated_at from clinic.users where clinic_id = $1 order by id for update
 `

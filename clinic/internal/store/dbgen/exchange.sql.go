@@ -1265,7 +1265,7 @@ type UpsertBookingParams struct {
 }
 
 // An appointment as a connected product tells of it; no row: it told newer things of it already, or it is
-// kept for somebody who was forgotten. Its state stays: only other events change that.
+// kept for somebody who was forgotten. Its state stays.
 func (q *Queries) UpsertBooking(ctx context.Context, arg UpsertBookingParams) (Appointment, error) {
 	row := q.db.QueryRow(ctx, upsertBooking,
 		arg.ClinicID,

@@ -30,6 +30,9 @@ select * from clinic.users where clinic_id = @clinic_id order by name, id limit 
 -- name: LockUsers :many
 select * from clinic.users where clinic_id = $1 order by id for update;
 
+-- name: LockUser :one
+select * from clinic.users where id = $1 for no key update;
+
 -- name: UpdateUser :one
 update clinic.users set name = $3, email = $4, role = $5, is_active = $6, updated_at = $7 where clinic_id = $1 and id = $2 returning *;
 

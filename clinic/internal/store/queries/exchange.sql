@@ -12,7 +12,7 @@ where a.clinic_id = @clinic_id and a.env = @env and a.source = @source and a.ext
 
 -- name: UpsertBooking :one
 -- An appointment as a connected product tells of it; no row: it told newer things of it already, or it is
--- kept for somebody who was forgotten. Its state stays: only other events change that.
+-- kept for somebody who was forgotten. Its state stays.
 insert into clinic.appointments (clinic_id, env, id, patient_id, starts_at, service, professional, source, external_id, details_at, created_at, updated_at)
 values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $11)
 on conflict (clinic_id, env, source, external_id) do update

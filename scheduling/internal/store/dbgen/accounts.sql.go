@@ -309,6 +309,29 @@ func (q *Queries) LockOrganization(ctx context.Context, id uuid.UUID) (LockOrgan
 	return i, err
 }
 
+const lockUser = `-- name: LockUser :one
+select org_id, id, name, email, password_hash, role, phone, avatar_url, is_active, created_at, updated_at from scheduling.users where id = $1 for no key update
+`
+
+func (q *Queries) LockUser(ctx context.Context, id uuid.UUID) (User, error) {
+	row := q.db.QueryRow(ctx, lockUser, id)
+	var i User
+	err := row.Scan(
+		&i.OrgID,
+		&i.ID,
+		&i.Name,
+		&i.Email,
+		&i.PasswordHash,
+		&i.Role,
+		&i.Phone,
+		&i.AvatarUrl,
+		&i.IsActive,
+		&i.CreatedAt,
+		&i.UpdatedAt,
+	)
+	return i, err
+}
+
 const lockUsers = `-- name: LockUsers :many
 select org_id, id, name, email, password_hash, role, phone, avatar_url, is_active, created_at, updated_at from scheduling.users where org_id = $1 order by id for update
 `
@@ -338,6 +361,31 @@ func (q *Queries) LockUsers(ctx context.Context, orgID uuid.UUID) ([]User, error
 			return nil, err
 		}
 		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const managersEmails = `-- name: ManagersEmails :many
+select email from scheduling.users where org_id = $1 and is_active and role in ('owner', 'admin') order by id
+`
+
+// Where owners and admins are written to.
+func (q *Queries) ManagersEmails(ctx context.Context, orgID uuid.UUID) ([]string, error) {
+	rows, err := q.db.Query(ctx, managersEmails, orgID)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []string{}
+	for rows.Next() {
+		var email string
+		if err := rows.Scan(&email); err != nil {
+			return nil, err
+		}
+		items = append(items, email)
 	}
 	if err := rows.Err(); err != nil {
 		return nil, err

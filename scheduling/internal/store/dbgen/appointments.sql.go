@@ -326,7 +326,11 @@ func (q *Queries) DropReminders(ctx context.Context, orgID uuid.UUID, appointmen
 const editAppointment = `-- name: EditAppointment :exec
 update scheduling.appointments set client_id = $1, notes = $2,
     contact_name = case when client_id = $1 then contact_name end, contact_email = case when client_id = $1 then contact_email end,
-    price_cents = $3, version = version + 1, updated_at = $4
+    token_version = token_version + case when client_id = $1 then 0 else 1 end,
+    price_cents = $3,
+    deposit_cents = case when deposit_status = 'pending' then nullif(least(deposit_cents, $3), 0) else deposit_cents end,
+    deposit_status = case when deposit_status = 'pending' and $3 = 0 then 'none' else deposit_status end,
+    version = version + 1, updated_at = $4
 where org_id = $5 and id = $6
 `
 
@@ -339,6 +343,7 @@ type EditAppointmentParams struct {
 	ID         uuid.UUID
 }
 
+// A deposit that is due is never more than the price. A link is its client's.
 func (q *Queries) EditAppointment(ctx context.Context, arg EditAppointmentParams) error {
 	_, err := q.db.Exec(ctx, editAppointment,
 		arg.ClientID,
@@ -352,7 +357,7 @@ func (q *Queries) EditAppointment(ctx context.Context, arg EditAppointmentParams
 }
 
 const history = `-- name: History :many
-select h.org_id, h.id, h.appointment_id, h.at, h.action, h.actor, h.user_id, h.from_status, h.to_status, h.from_start_at, h.to_start_at, h.from_professional_id, h.to_professional_id, h.reason, u.name as user_name from scheduling.appointment_history h
+select h.org_id, h.id, h.appointment_id, h.at, h.action, h.actor, h.user_id, h.from_status, h.to_status, h.from_start_at, h.to_start_at, h.from_professional_id, h.to_professional_id, h.reason, h.from_price_cents, h.to_price_cents, h.from_client_id, h.to_client_id, u.name as user_name from scheduling.appointment_history h
 left join scheduling.users u on u.org_id = h.org_id and u.id = h.user_id
 where h.org_id = $1 and h.appointment_id = $2 order by h.id
 `
@@ -372,6 +377,10 @@ type HistoryRow struct {
 	FromProfessionalID *uuid.UUID
 	ToProfessionalID   *uuid.UUID
 	Reason             *string
+	FromPriceCents     *booking.Cents
+	ToPriceCents       *booking.Cents
+	FromClientID       *uuid.UUID
+	ToClientID         *uuid.UUID
 	UserName           *string
 }
 
@@ -399,6 +408,10 @@ func (q *Queries) History(ctx context.Context, orgID uuid.UUID, appointmentID uu
 			&i.FromProfessionalID,
 			&i.ToProfessionalID,
 			&i.Reason,
+			&i.FromPriceCents,
+			&i.ToPriceCents,
+			&i.FromClientID,
+			&i.ToClientID,
 			&i.UserName,
 		); err != nil {
 			return nil, err
@@ -553,6 +566,8 @@ func (q *Queries) LockAppointment(ctx context.Context, orgID uuid.UUID, iD uuid.
 const moveAppointment = `-- name: MoveAppointment :exec
 update scheduling.appointments set professional_id = $1, service_id = $2, start_at = $3, end_at = $4,
     price_cents = $5, capacity = $6, seat = $7, overbooked = $8, status = $9,
+    deposit_cents = case when deposit_status = 'pending' then nullif(least(deposit_cents, $5), 0) else deposit_cents end,
+    deposit_status = case when deposit_status = 'pending' and $5 = 0 then 'none' else deposit_status end,
     confirmed_at = case when $9 = 'scheduled' then null else confirmed_at end,
     rescheduled_count = rescheduled_count + 1, original_start_at = coalesce(original_start_at, start_at),
     ics_sequence = ics_sequence + 1, version = version + 1, updated_at = $10
@@ -574,6 +589,7 @@ type MoveAppointmentParams struct {
 	ID             uuid.UUID
 }
 
+// A deposit that is due is never more than the price.
 func (q *Queries) MoveAppointment(ctx context.Context, arg MoveAppointmentParams) error {
 	_, err := q.db.Exec(ctx, moveAppointment,
 		arg.ProfessionalID,
@@ -623,8 +639,9 @@ func (q *Queries) PlanReminders(ctx context.Context, arg PlanRemindersParams) er
 
 const recordHistory = `-- name: RecordHistory :exec
 insert into scheduling.appointment_history (org_id, id, appointment_id, at, action, actor, user_id, from_status, to_status,
-    from_start_at, to_start_at, from_professional_id, to_professional_id, reason)
-values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)
+    from_start_at, to_start_at, from_professional_id, to_professional_id, reason,
+    from_price_cents, to_price_cents, from_client_id, to_client_id)
+values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)
 `
 
 type RecordHistoryParams struct {
@@ -642,6 +659,10 @@ type RecordHistoryParams struct {
 	FromProfessionalID *uuid.UUID
 	ToProfessionalID   *uuid.UUID
 	Reason             *string
+	FromPriceCents     *booking.Cents
+	ToPriceCents       *booking.Cents
+	FromClientID       *uuid.UUID
+	ToClientID         *uuid.UUID
 }
 
 func (q *Queries) RecordHistory(ctx context.Context, arg RecordHistoryParams) error {
@@ -660,6 +681,10 @@ func (q *Queries) RecordHistory(ctx context.Context, arg RecordHistoryParams) er
 		arg.FromProfessionalID,
 		arg.ToProfessionalID,
 		arg.Reason,
+		arg.FromPriceCents,
+		arg.ToPriceCents,
+		arg.FromClientID,
+		arg.ToClientID,
 	)
 	return err
 }

@@ -345,6 +345,24 @@ func (q *Queries) DeleteService(ctx context.Context, arg DeleteServiceParams) (i
 	return result.RowsAffected(), nil
 }
 
+const hasFractions = `-- name: HasFractions :one
+select (exists (select from scheduling.services s where s.org_id = $1 and s.deleted_at is null and (s.price_cents % 100 <> 0 or s.deposit_cents % 100 <> 0))
+    or exists (select from scheduling.professional_services o join scheduling.services s on s.org_id = o.org_id and s.id = o.service_id
+        join scheduling.professionals p on p.org_id = o.org_id and p.id = o.professional_id
+        where o.org_id = $1 and s.deleted_at is null and p.deleted_at is null and o.custom_price_cents % 100 <> 0)
+    or exists (select from scheduling.appointments a where a.org_id = $1 and a.status in ('scheduled', 'confirmed')
+        and (a.price_cents % 100 <> 0 or a.deposit_cents % 100 <> 0 or a.paid_cents % 100 <> 0))
+    or exists (select from scheduling.payments p where p.org_id = $1 and p.status = 'pending' and p.amount_cents % 100 <> 0))::bool as found
+`
+
+// Whether what is offered, booked or to be paid has amounts that are not whole units.
+func (q *Queries) HasFractions(ctx context.Context, orgID uuid.UUID) (bool, error) {
+	row := q.db.QueryRow(ctx, hasFractions, orgID)
+	var found bool
+	err := row.Scan(&found)
+	return found, err
+}
+
 const listExceptions = `-- name: ListExceptions :many
 select org_id, id, professional_id, date, exception_type, start_minute, end_minute, reason, created_at, updated_at from scheduling.schedule_exceptions where org_id = $1 and date between $2 and $3
 and ($4::uuid is null or professional_id = $4)

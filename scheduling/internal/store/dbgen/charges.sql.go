@@ -389,6 +389,29 @@ func (q *Queries) FinishRefund(ctx context.Context, arg FinishRefundParams) erro
 	return err
 }
 
+const giveCharges = `-- name: GiveCharges :exec
+update scheduling.payments set client_id = $1, updated_at = $2
+where org_id = $3 and appointment_id = $4 and status = 'pending'
+`
+
+type GiveChargesParams struct {
+	ClientID      uuid.UUID
+	Now           time.Time
+	OrgID         uuid.UUID
+	AppointmentID *uuid.UUID
+}
+
+// What is to be paid for an appointment is its client's to pay.
+func (q *Queries) GiveCharges(ctx context.Context, arg GiveChargesParams) error {
+	_, err := q.db.Exec(ctx, giveCharges,
+		arg.ClientID,
+		arg.Now,
+		arg.OrgID,
+		arg.AppointmentID,
+	)
+	return err
+}
+
 const holdLasts = `-- name: HoldLasts :one
 select exists (select from scheduling.holds where org_id = $1 and id = $2 and expires_at > $3::timestamptz)
 `
@@ -708,11 +731,17 @@ func (q *Queries) SettlePayment(ctx context.Context, arg SettlePaymentParams) er
 }
 
 const takeHold = `-- name: TakeHold :one
-select org_id, id, professional_id, service_id, start_at, end_at, created_at, expires_at from scheduling.holds where org_id = $1 and id = $2 for update
+select org_id, id, professional_id, service_id, start_at, end_at, created_at, expires_at from scheduling.holds where org_id = $1 and id = $2 and expires_at > $3::timestamptz for update
 `
 
-func (q *Queries) TakeHold(ctx context.Context, orgID uuid.UUID, iD uuid.UUID) (Hold, error) {
-	row := q.db.QueryRow(ctx, takeHold, orgID, iD)
+type TakeHoldParams struct {
+	OrgID uuid.UUID
+	ID    uuid.UUID
+	Now   time.Time
+}
+
+func (q *Queries) TakeHold(ctx context.Context, arg TakeHoldParams) (Hold, error) {
+	row := q.db.QueryRow(ctx, takeHold, arg.OrgID, arg.ID, arg.Now)
 	var i Hold
 	err := row.Scan(
 		&i.OrgID,

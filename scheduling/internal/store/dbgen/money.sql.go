@@ -14,11 +14,13 @@ import (
 )
 
 const accrued = `-- name: Accrued :one
-select coalesce(sum(points), 0)::bigint from scheduling.loyalty_entries where org_id = $1 and type in ('earn', 'reverse') and source like $2::text || '%'
+select coalesce(sum(points), 0)::bigint from scheduling.loyalty_entries
+where org_id = $1 and appointment_id = $2 and type in ('earn', 'reverse') and source like 'visit:%'
 `
 
-func (q *Queries) Accrued(ctx context.Context, orgID uuid.UUID, source string) (int64, error) {
-	row := q.db.QueryRow(ctx, accrued, orgID, source)
+// The points that visits of an appointment earned, less those that were taken back.
+func (q *Queries) Accrued(ctx context.Context, orgID uuid.UUID, appointmentID *uuid.UUID) (int64, error) {
+	row := q.db.QueryRow(ctx, accrued, orgID, appointmentID)
 	var column_1 int64
 	err := row.Scan(&column_1)
 	return column_1, err

@@ -63,8 +63,15 @@ and exists (select from scheduling.refresh_tokens t where t.family_id = @login a
 -- name: ListUsers :many
 select * from scheduling.users where org_id = $1 order by name, id;
 
+-- name: ManagersEmails :many
+-- Where owners and admins are written to.
+select email from scheduling.users where org_id = $1 and is_active and role in ('owner', 'admin') order by id;
+
 -- name: LockUsers :many
 select * from scheduling.users where org_id = $1 order by id for update;
+
+-- name: LockUser :one
+select * from scheduling.users where id = $1 for no key update;
 
 -- name: UpdateUser :one
 update scheduling.users set name = $3, email = $4, role = $5, phone = $6, is_active = $7, updated_at = $8

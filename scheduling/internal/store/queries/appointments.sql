@@ -45,23 +45,32 @@ update scheduling.appointments set status = @status, version = version + 1, upda
 where org_id = @org_id and id = @id and status = any(@expected::text[]);
 
 -- name: MoveAppointment :exec
+-- A deposit that is due is never more than the price.
 update scheduling.appointments set professional_id = @professional_id, service_id = @service_id, start_at = @start_at, end_at = @end_at,
     price_cents = @price_cents, capacity = @capacity, seat = @seat, overbooked = @overbooked, status = @status,
+    deposit_cents = case when deposit_status = 'pending' then nullif(least(deposit_cents, @price_cents), 0) else deposit_cents end,
+    deposit_status = case when deposit_status = 'pending' and @price_cents = 0 then 'none' else deposit_status end,
     confirmed_at = case when @status = 'scheduled' then null else confirmed_at end,
     rescheduled_count = rescheduled_count + 1, original_start_at = coalesce(original_start_at, start_at),
     ics_sequence = ics_sequence + 1, version = version + 1, updated_at = @now
 where org_id = @org_id and id = @id;
 
 -- name: EditAppointment :exec
+-- A deposit that is due is never more than the price. A link is its client's.
 update scheduling.appointments set client_id = @client_id, notes = @notes,
     contact_name = case when client_id = @client_id then contact_name end, contact_email = case when client_id = @client_id then contact_email end,
-    price_cents = @price_cents, version = version + 1, updated_at = @now
+    token_version = token_version + case when client_id = @client_id then 0 else 1 end,
+    price_cents = @price_cents,
+    deposit_cents = case when deposit_status = 'pending' then nullif(least(deposit_cents, @price_cents), 0) else deposit_cents end,
+    deposit_status = case when deposit_status = 'pending' and @price_cents = 0 then 'none' else deposit_status end,
+    version = version + 1, updated_at = @now
 where org_id = @org_id and id = @id;
 
 -- name: RecordHistory :exec
 insert into scheduling.appointment_history (org_id, id, appointment_id, at, action, actor, user_id, from_status, to_status,
-    from_start_at, to_start_at, from_professional_id, to_professional_id, reason)
-values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14);
+    from_start_at, to_start_at, from_professional_id, to_professional_id, reason,
+    from_price_cents, to_price_cents, from_client_id, to_client_id)
+values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18);
 
 -- name: History :many
 select h.*, u.name as user_name from scheduling.appointment_history h

@@ -119,3 +119,13 @@ update scheduling.schedule_exceptions set professional_id = $3, date = $4, excep
 
 -- name: DeleteException :execrows
 delete from scheduling.schedule_exceptions where org_id = $1 and id = $2;
+
+-- name: HasFractions :one
+-- Whether what is offered, booked or to be paid has amounts that are not whole units.
+select (exists (select from scheduling.services s where s.org_id = @org_id and s.deleted_at is null and (s.price_cents % 100 <> 0 or s.deposit_cents % 100 <> 0))
+    or exists (select from scheduling.professional_services o join scheduling.services s on s.org_id = o.org_id and s.id = o.service_id
+        join scheduling.professionals p on p.org_id = o.org_id and p.id = o.professional_id
+        where o.org_id = @org_id and s.deleted_at is null and p.deleted_at is null and o.custom_price_cents % 100 <> 0)
+    or exists (select from scheduling.appointments a where a.org_id = @org_id and a.status in ('scheduled', 'confirmed')
+        and (a.price_cents % 100 <> 0 or a.deposit_cents % 100 <> 0 or a.paid_cents % 100 <> 0))
+    or exists (select from scheduling.payments p where p.org_id = @org_id and p.status = 'pending' and p.amount_cents % 100 <> 0))::bool as found;

@@ -86,7 +86,7 @@ update scheduling.refunds set done_at = sqlc.narg('done_at'), failed_at = sqlc.n
 select coalesce(sum(amount_cents), 0)::bigint as amount from scheduling.refunds where org_id = $1 and payment_id = $2 and done_at is not null;
 
 -- name: TakeHold :one
-select * from scheduling.holds where org_id = $1 and id = $2 for update;
+select * from scheduling.holds where org_id = @org_id and id = @id and expires_at > @now::timestamptz for update;
 
 -- name: CreateHold :exec
 insert into scheduling.holds (org_id, id, professional_id, service_id, start_at, end_at, created_at, expires_at) values ($1, $2, $3, $4, $5, $6, $7, $8);
@@ -103,6 +103,11 @@ with closed as (
     where p.org_id = @org_id and p.appointment_id = @appointment_id and p.status = 'pending' and p.method = 'pix'
     and (sqlc.narg('more_than')::bigint is null or p.kind <> 'other' and p.amount_cents > sqlc.narg('more_than')) returning p.id
 ) update scheduling.charges c set due_at = sqlc.arg('now') from closed where c.org_id = @org_id and c.payment_id = closed.id;
+
+-- name: GiveCharges :exec
+-- What is to be paid for an appointment is its client's to pay.
+update scheduling.payments set client_id = @client_id, updated_at = @now
+where org_id = @org_id and appointment_id = @appointment_id and status = 'pending';
 
 -- name: PaymentPoints :one
 select coalesce(sum(points) filter (where type = 'earn'), 0)::bigint as earned,

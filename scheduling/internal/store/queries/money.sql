@@ -55,7 +55,9 @@ on conflict (org_id, id) do update set name = excluded.name, points = excluded.p
 update scheduling.loyalty_rewards set deleted_at = @now::timestamptz where org_id = @org_id and deleted_at is null and not (id = any(@kept::uuid[]));
 
 -- name: Accrued :one
-select coalesce(sum(points), 0)::bigint from scheduling.loyalty_entries where org_id = $1 and type in ('earn', 'reverse') and source like @source::text || '%';
+-- The points that visits of an appointment earned, less those that were taken back.
+select coalesce(sum(points), 0)::bigint from scheduling.loyalty_entries
+where org_id = $1 and appointment_id = $2 and type in ('earn', 'reverse') and source like 'visit:%';
 
 -- name: HasEntry :one
 select exists(select from scheduling.loyalty_entries where org_id = $1 and type = $2 and source = $3) as found;
