@@ -2,6 +2,7 @@ package accounts_test
 
 import (
 	"context"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -28,6 +29,24 @@ func TestLogin(t *testing.T) {
 		_, err := r.login("10.0.0.1", email, word)
 		requireKind(t, hub.ErrUnauthorized, "invalid_credentials", err)
 	}
+}
+
+// Whether somebody has an address cannot be told by how long a refusal takes: each does
+// the work of comparing a password, which is measured by the memory that this takes.
+func TestRefusalsAreAllTheSameWork(t *testing.T) { //nolint:paralleltest // it measures the process's memory
+	r := start(t)
+	work := func(email, word string) uint64 {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		_, err := r.login("10.0.0.1", email, word)
+		runtime.ReadMemStats(&after)
+		requireKind(t, hub.ErrUnauthorized, "invalid_credentials", err)
+		return after.TotalAlloc - before.TotalAlloc
+	}
+	const most = 16 << 20 // bytes; argon2id takes 19 MiB
+	require.Greater(t, work(r.ana.Email, "wrong horse"), uint64(most))
+	require.Greater(t, work("nobody@example.com", password), uint64(most), "an address that nobody has")
+	require.Greater(t, work(r.other.Email, password), uint64(most), "somebody who may not log in")
 }
 
 // "10 bad logins in 15 minutes per account and address → 429", also when they come at
