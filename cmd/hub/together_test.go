@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"integrationhub/hub/hubtest"
 )
 
 // account is a product's tenant, by its administrator.
@@ -28,6 +30,15 @@ func (a *account) do(status int, method, path, body string) map[string]any {
 		require.NoError(a.t, json.Unmarshal([]byte(text), &answer))
 	}
 	return answer
+}
+
+// list gives what is answered as a list.
+func (a *account) list(path string) (items []map[string]any) {
+	a.t.Helper()
+	got, text := a.hub.call(a.t, http.MethodGet, a.base+"/api/v1"+path, "", "Authorization", "Bearer "+a.token)
+	require.Equal(a.t, 200, got, text)
+	require.NoError(a.t, json.Unmarshal([]byte(text), &items))
+	return items
 }
 
 // first gives the first item of a page, or nil.
@@ -87,13 +98,68 @@ func TestSchedulingAndClinic(t *testing.T) {
 				there, _ = ownHub(t)
 			}
 			studio := there.studio(t)
-			clinic := here.signUp(t, "/clinic", `{"clinic_name":"Clínica Sol","name":"Bia","email":"bia@example.com","password":"correct horse"}`)
-			key := studio.do(200, "POST", "/integrations/api-keys", "")["api_key"].(string)
-			connected := clinic.do(200, "POST", "/integrations/connect", `{"product":"scheduling","api_key":"`+key+`","api_url":"`+there.url+`/scheduling/api/v1"}`)
-			require.Equal(t, "active", connected["status"], "%v", connected)
-			tellsTheStory(t, clinic, studio)
+			tellsTheStory(t, here.clinicOf(t, studio), studio)
 		})
 	}
+}
+
+// clinicOf is a clinic that is connected with a studio.
+func (s *served) clinicOf(t *testing.T, studio *bookable) *account {
+	t.Helper()
+	clinic := s.signUp(t, "/clinic", `{"clinic_name":"Clínica Sol","name":"Bia","email":"bia@example.com","password":"correct horse"}`)
+	key := studio.do(200, "POST", "/integrations/api-keys", "")["api_key"].(string)
+	connected := clinic.do(200, "POST", "/integrations/connect", `{"product":"scheduling","api_key":"`+key+`","api_url":"`+studio.hub.url+`/scheduling/api/v1"}`)
+	require.Equal(t, "active", connected["status"], "%v", connected)
+	return clinic
+}
+
+// A product that is away while a patient is forgotten is told when it is back, and only
+// then has acknowledged.
+func TestDeletionWhileSchedulingIsAway(t *testing.T) {
+	t.Parallel()
+	here, _ := ownHub(t)
+	c := newCLI(t)
+	env := serverEnv(c.dir, hubtest.DatabaseURL(t), hubtest.RedisURL(t))
+	there := c.serve(env)
+	env["HUB_LISTEN"] = strings.TrimPrefix(there.url, "http://") // its peer knows it there
+	studio := there.studio(t)
+	clinic := here.clinicOf(t, studio)
+	person := `{"name":"Ana Souza","phone":"+5511987654321","email":"ana@example.com"}`
+	patient := clinic.do(201, "POST", "/patients", person)["id"].(string)
+	client := studio.do(201, "POST", "/clients", person)["id"].(string)
+	db := here.pool(t)
+	comesToBe := func(status string) {
+		t.Helper()
+		eventually(t, func() bool {
+			_, err := db.Exec(t.Context(), "update hub.integrations set next_probe_at = now() where product = 'scheduling' and status <> $1", status)
+			require.NoError(t, err)
+			return clinic.list("/integrations/")[0]["status"] == status
+		})
+	}
+
+	there.Kill()
+	comesToBe("error")
+	request := "/deletion-requests/" + clinic.do(202, "POST", "/patients/"+patient+"/deletion-request", "")["id"].(string)
+	eventually(t, func() bool {
+		var parked int
+		require.NoError(t, db.QueryRow(t.Context(), "select count(*) from hub.deliveries where event_type = 'patient.deleted' and status = 2").Scan(&parked))
+		return parked == 1
+	})
+	standing := func() (string, string) {
+		got := clinic.do(200, "GET", request, "")
+		return got["status"].(string), got["peers"].([]any)[0].(map[string]any)["status"].(string)
+	}
+	status, peer := standing()
+	require.Equal(t, "waiting", status)
+	require.Equal(t, "pending", peer)
+	require.Equal(t, "anonymized", clinic.do(200, "GET", "/patients/"+patient, "")["status"], "here it was done at once")
+
+	studio.hub = c.serve(env)
+	studio.do(200, "GET", "/clients/"+client, "")
+	comesToBe("active")
+	eventually(t, func() bool { status, peer = standing(); return status == "completed" })
+	require.Equal(t, "acknowledged", peer)
+	studio.do(404, "GET", "/clients/"+client, "")
 }
 
 func tellsTheStory(t *testing.T, clinic *account, studio *bookable) {
@@ -113,6 +179,12 @@ func tellsTheStory(t *testing.T, clinic *account, studio *bookable) {
 	require.Equal(t, "scheduling", seen["source"])
 	require.Equal(t, "appointment_created", clinic.first(path + "/interactions")["interaction_type"])
 	require.Equal(t, start.Format(time.RFC3339), clinic.do(200, "GET", path, "")["next_appointment"])
+
+	// Reminded, as by a plan whose time has come.
+	studio.hub.exec(t, `insert into scheduling.reminders (org_id, appointment_id, offset_minutes, channel, due_at)
+		select org_id, id, 1680, 'email', start_at - interval '28 hours' from scheduling.appointments where id = $1`, booked["id"])
+	require.Eventually(t, func() bool { return clinic.first(path + "/appointments")["reminded_at"] != nil }, 3*soon, 100*time.Millisecond)
+	require.Equal(t, "appointment_reminded", clinic.first(path + "/interactions")["interaction_type"])
 
 	studio.do(200, "POST", "/appointments/"+booked["id"].(string)+"/noshow", "")
 	eventually(t, func() bool { return clinic.first(path + "/appointments")["status"] == "no_show" })
