@@ -64,3 +64,58 @@ func TestReplicasMakeOneFirstOperator(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, list, 1)
 }
+
+// A login that is being renewed while a new password ends all logins ends with them.
+func TestNoLoginOutlivesAPassword(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	db := hubtest.Database(t)
+	s := auth.NewService(db, auth.Config{SigningKey: bytes.Repeat([]byte{1}, 32), AccessTTL: time.Minute, RefreshTTL: time.Hour, Now: time.Now})
+	_, password, err := s.EnsureFirstOperator(ctx, "", "")
+	require.NoError(t, err)
+	begun, err := s.Login(ctx, auth.DefaultEmail, password, "127.0.0.1")
+	require.NoError(t, err)
+
+	// The successor cannot be stored before the gate opens.
+	gate, err := db.Begin(ctx)
+	require.NoError(t, err)
+	defer func() { _ = gate.Rollback(context.WithoutCancel(ctx)) }()
+	for _, statement := range []string{
+		`create function public.gate() returns trigger language plpgsql as $$ begin perform pg_advisory_xact_lock(4711); return new; end $$`,
+		`create trigger gate before insert on hub.refresh_tokens for each row execute function public.gate()`,
+	} {
+		_, err = db.Exec(ctx, statement)
+		require.NoError(t, err)
+	}
+	_, err = gate.Exec(ctx, `select pg_advisory_xact_lock(4711)`)
+	require.NoError(t, err)
+	waiting := func(n int) {
+		require.Eventually(t, func() bool {
+			var found int
+			require.NoError(t, db.QueryRow(ctx, `select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`).Scan(&found))
+			return found == n
+		}, 30*time.Second, 5*time.Millisecond)
+	}
+	renewed, changed := make(chan error, 1), make(chan error, 1)
+	var successor auth.Session
+	go func() {
+		var err error
+		successor, err = s.Refresh(ctx, begun.RefreshToken)
+		renewed <- err
+	}()
+	waiting(1)
+	go func() {
+		_, err := s.Update(ctx, begun.Operator.ID, auth.Change{Email: auth.DefaultEmail, Name: "Admin", Role: auth.RoleAdmin, Password: "another long password"})
+		changed <- err
+	}()
+	waiting(2)
+	require.NoError(t, gate.Rollback(ctx))
+	require.NoError(t, <-renewed, "it came first")
+	require.NoError(t, <-changed)
+	_, err = s.Refresh(ctx, successor.RefreshToken)
+	require.ErrorIs(t, err, hub.ErrUnauthorized)
+	_, err = s.Verify(ctx, successor.AccessToken)
+	require.ErrorIs(t, err, hub.ErrUnauthorized)
+	_, err = s.Login(ctx, auth.DefaultEmail, "another long password", "127.0.0.1")
+	require.NoError(t, err)
+}

@@ -42,7 +42,7 @@ func (s *Service) Login(ctx context.Context, email, password, clientIP string) (
 	}
 	// Counted inside a place, so that a burst cannot try more than the limit and
 	// the few that are being checked.
-	operator, err := s.check(ctx, account, email, password, clientIP)
+	checked, err := s.check(ctx, account, email, password, clientIP)
 	leave()
 	if err != nil {
 		return Session{}, err
@@ -51,26 +51,43 @@ func (s *Service) Login(ctx context.Context, email, password, clientIP string) (
 	if err := queries.ForgetLoginFailures(ctx, account, clientIP); err != nil {
 		return Session{}, store.Failed("forgetting failed logins", err)
 	}
-	return s.issue(ctx, queries, operator, uuid.Must(uuid.NewV7()))
+	var session Session
+	err = store.InTx(ctx, s.db, func(tx pgx.Tx) error {
+		queries := dbgen.New(tx)
+		row, err := queries.LockOperator(ctx, checked.ID)
+		if errors.Is(err, pgx.ErrNoRows) || err == nil && (row.Disabled || row.PasswordHash != checked.PasswordHash) {
+			return refusedLogin() // it was changed while it was checked
+		}
+		if err != nil {
+			return store.Failed("loading the operator", err)
+		}
+		session, err = s.issue(ctx, queries, operatorOf(row), uuid.Must(uuid.NewV7()))
+		return err
+	})
+	return session, store.Failed("logging in", err)
 }
 
-func (s *Service) check(ctx context.Context, account []byte, email, password, clientIP string) (Operator, error) {
+func refusedLogin() error {
+	return hub.Errorf(hub.ErrUnauthorized, "invalid_credentials", "E-mail address or password is wrong.")
+}
+
+func (s *Service) check(ctx context.Context, account []byte, email, password, clientIP string) (dbgen.Operator, error) {
 	queries := dbgen.New(s.db)
 	now := s.config.Now()
 	failures, err := queries.RecentLoginFailures(ctx, dbgen.RecentLoginFailuresParams{
 		AccountHash: account, Ip: clientIP, Since: now.Add(-loginWindow), RowLimit: loginFailures,
 	})
 	if err != nil {
-		return Operator{}, store.Failed("counting failed logins", err)
+		return dbgen.Operator{}, store.Failed("counting failed logins", err)
 	}
 	if len(failures) >= loginFailures {
 		limited := hub.Errorf(hub.ErrLimited, "too_many_logins", "Too many failed logins for this account; wait and try again.")
 		limited.RetryAfter = max(time.Second, failures[len(failures)-1].Add(loginWindow).Sub(now))
-		return Operator{}, limited
+		return dbgen.Operator{}, limited
 	}
 	row, err := queries.OperatorByEmail(ctx, email)
 	if err != nil && !errors.Is(err, pgx.ErrNoRows) {
-		return Operator{}, store.Failed("loading the operator", err)
+		return dbgen.Operator{}, store.Failed("loading the operator", err)
 	}
 	stored := s.hasher.dummy
 	if err == nil {
@@ -78,11 +95,11 @@ func (s *Service) check(ctx context.Context, account []byte, email, password, cl
 	}
 	if matches := s.hasher.matches(stored, password); err != nil || !matches || row.Disabled {
 		if err := queries.RecordLoginFailure(ctx, dbgen.RecordLoginFailureParams{AccountHash: account, Ip: clientIP, At: now}); err != nil {
-			return Operator{}, store.Failed("recording a failed login", err)
+			return dbgen.Operator{}, store.Failed("recording a failed login", err)
 		}
-		return Operator{}, hub.Errorf(hub.ErrUnauthorized, "invalid_credentials", "E-mail address or password is wrong.")
+		return dbgen.Operator{}, refusedLogin()
 	}
-	return operatorOf(row), nil
+	return row, nil
 }
 
 // Refresh trades a refresh token for a new session. A token that was used before
@@ -92,11 +109,21 @@ func (s *Service) Refresh(ctx context.Context, refreshToken string) (Session, er
 	var reused bool
 	err := store.InTx(ctx, s.db, func(tx pgx.Tx) error {
 		queries := dbgen.New(tx)
-		token, err := queries.LockRefreshToken(ctx, hashToken(refreshToken))
+		token, err := queries.RefreshToken(ctx, hashToken(refreshToken))
 		if errors.Is(err, pgx.ErrNoRows) {
 			return refusedRefresh()
 		}
 		if err != nil {
+			return store.Failed("loading the refresh token", err)
+		}
+		row, err := queries.LockOperator(ctx, token.OperatorID)
+		if errors.Is(err, pgx.ErrNoRows) {
+			return refusedRefresh()
+		}
+		if err != nil {
+			return store.Failed("loading the operator", err)
+		}
+		if token, err = queries.LockRefreshToken(ctx, token.Hash); err != nil {
 			return store.Failed("loading the refresh token", err)
 		}
 		now := s.config.Now()
@@ -106,10 +133,6 @@ func (s *Service) Refresh(ctx context.Context, refreshToken string) (Session, er
 		}
 		if token.RevokedAt != nil || !token.ExpiresAt.After(now) {
 			return refusedRefresh()
-		}
-		row, err := queries.OperatorByID(ctx, token.OperatorID)
-		if err != nil {
-			return store.Failed("loading the operator", err)
 		}
 		if row.Disabled {
 			return refusedRefresh()
@@ -140,6 +163,11 @@ func (s *Service) Logout(ctx context.Context, accessToken, refreshToken string) 
 	}
 	return store.Failed("logging out", store.InTx(ctx, s.db, func(tx pgx.Tx) error {
 		queries := dbgen.New(tx)
+		if _, err := queries.LockOperator(ctx, operator); errors.Is(err, pgx.ErrNoRows) {
+			return nil
+		} else if err != nil {
+			return store.Failed("loading the operator", err)
+		}
 		if err := queries.RevokeFamily(ctx, family, &now); err != nil {
 			return store.Failed("ending a login", err)
 		}

@@ -115,6 +115,28 @@ func (q *Queries) ListOperators(ctx context.Context, before *uuid.UUID, rowLimit
 	return items, nil
 }
 
+const lockOperator = `-- name: LockOperator :one
+select id, email, name, role, password_hash, disabled, created_at, updated_at from hub.operators where id = $1 for no key update
+`
+
+// Who gives or ends logins of an operator takes this first: else one that is just being
+// given would outlive the end of all.
+func (q *Queries) LockOperator(ctx context.Context, id uuid.UUID) (Operator, error) {
+	row := q.db.QueryRow(ctx, lockOperator, id)
+	var i Operator
+	err := row.Scan(
+		&i.ID,
+		&i.Email,
+		&i.Name,
+		&i.Role,
+		&i.PasswordHash,
+		&i.Disabled,
+		&i.CreatedAt,
+		&i.UpdatedAt,
+	)
+	return i, err
+}
+
 const lockOperators = `-- name: LockOperators :exec
 select pg_advisory_xact_lock(7240912)
 `

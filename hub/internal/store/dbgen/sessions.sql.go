@@ -116,6 +116,25 @@ func (q *Queries) RecordLoginFailure(ctx context.Context, arg RecordLoginFailure
 	return err
 }
 
+const refreshToken = `-- name: RefreshToken :one
+select hash, family_id, operator_id, created_at, expires_at, used_at, revoked_at from hub.refresh_tokens where hash = $1
+`
+
+func (q *Queries) RefreshToken(ctx context.Context, hash []byte) (RefreshToken, error) {
+	row := q.db.QueryRow(ctx, refreshToken, hash)
+	var i RefreshToken
+	err := row.Scan(
+		&i.Hash,
+		&i.FamilyID,
+		&i.OperatorID,
+		&i.CreatedAt,
+		&i.ExpiresAt,
+		&i.UsedAt,
+		&i.RevokedAt,
+	)
+	return i, err
+}
+
 const revokeFamily = `-- name: RevokeFamily :exec
 update hub.refresh_tokens set revoked_at = $2 where family_id = $1 and revoked_at is null
 `

@@ -4,6 +4,11 @@ select * from hub.operators where lower(email) = lower($1);
 -- name: OperatorByID :one
 select * from hub.operators where id = $1;
 
+-- name: LockOperator :one
+-- Who gives or ends logins of an operator takes this first: else one that is just being
+-- given would outlive the end of all.
+select * from hub.operators where id = $1 for no key update;
+
 -- name: OperatorOfSession :one
 -- The operator behind an access token, as long as its login has not been ended.
 select o.* from hub.operators o

@@ -2,6 +2,9 @@
 insert into hub.refresh_tokens (hash, family_id, operator_id, created_at, expires_at)
 values ($1, $2, $3, $4, $5);
 
+-- name: RefreshToken :one
+select * from hub.refresh_tokens where hash = $1;
+
 -- name: LockRefreshToken :one
 select * from hub.refresh_tokens where hash = $1 for update;
 
