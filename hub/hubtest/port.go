@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"strconv"
 	"sync"
+	"syscall"
+	"time"
 
 	"integrationhub/hub/internal/filelock"
 )
@@ -49,14 +51,23 @@ func FreeAddress() (string, error) {
 			return "", fmt.Errorf("reserving a port: %w", err)
 		}
 		address := net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
-		listener, err := net.Listen("tcp", address)
-		if err != nil { // somebody else's
+		if !refuses(address) { // somebody else's
 			lock.Release()
 			continue
 		}
-		_ = listener.Close()
 		portLocks.held = append(portLocks.held, lock)
 		return address, nil
 	}
 	return "", fmt.Errorf("reserving a port: none of 200 between %d and %d is free", firstPort, lastPort)
+}
+
+// refuses tells whether nobody listens on an address. It does not listen itself to find
+// out: a process that is just being started keeps a copy of such a listener for some
+// milliseconds, and the server could not have the port yet.
+func refuses(address string) bool {
+	connection, err := net.DialTimeout("tcp", address, time.Second)
+	if err == nil {
+		_ = connection.Close()
+	}
+	return errors.Is(err, syscall.ECONNREFUSED)
 }
