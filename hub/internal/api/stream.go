@@ -116,6 +116,11 @@ type tail struct {
 func (t *tail) run(feed <-chan uuid.UUID) {
 	ctx, cancel := context.WithTimeout(context.Background(), streamFor)
 	defer cancel()
+	// The moment first: what happens once the client knows that the tail runs is told.
+	var err error
+	if t.looked, err = t.api.deps.Ledger.Now(ctx); err != nil {
+		return
+	}
 	if fmt.Fprint(t.w, "retry: 1000\n\n"); t.w.Flush() != nil || t.begin(ctx) != nil {
 		return
 	}
@@ -154,10 +159,10 @@ func (t *tail) run(feed <-chan uuid.UUID) {
 	}
 }
 
-// begin notes the moment and writes what changed since the client was last here.
-func (t *tail) begin(ctx context.Context) (err error) {
-	if t.looked, err = t.api.deps.Ledger.Now(ctx); err != nil || t.last == uuid.Nil {
-		return err
+// begin writes what changed since the client was last here.
+func (t *tail) begin(ctx context.Context) error {
+	if t.last == uuid.Nil {
+		return nil
 	}
 	t.sent[t.last] = t.lastAt
 	if t.lastAt.IsZero() {
