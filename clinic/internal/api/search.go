@@ -163,8 +163,7 @@ func (a *API) searchAppointments(ctx context.Context, in *searchAppointmentsInpu
 	}
 	rows, err := a.store.ListAppointments(ctx, dbgen.ListAppointmentsParams{ClinicID: at.Clinic, Env: at.Env, PatientID: in.PatientID, Status: in.Status, RowLimit: in.Limit})
 	out := &searchAppointmentsOutput{}
-	out.Body.Appointments = rest.Map(rows, func(r dbgen.ListAppointmentsRow) AppointmentSummary {
-		one := r.Appointment
+	out.Body.Appointments = rest.Map(rows, func(one dbgen.Appointment) AppointmentSummary {
 		return AppointmentSummary{one.ID, one.StartsAt.UTC(), care.Scrub(one.Service), care.HideCPF(one.Professional), one.Status, a.kit.URLs.Public + appointmentPages + one.ID.String()}
 	})
 	return out, err
