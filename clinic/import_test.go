@@ -204,7 +204,7 @@ func TestImportFHIR(t *testing.T) {
 	counts(t, got, 2, 0, 0, 1)
 	require.Equal(t, []any{object{"line": 2.0, "error": "resourceType must be Patient: no other resources are imported"}}, got["errors"])
 	counts(t, p.imported("fhir-ndjson", file), 0, 0, 2, 1)
-	require.Equal(t, "***.***.***-25", p.items("/patients?search=Souza")[0]["cpf"])
+	require.Equal(t, "***.***.***-25", itemsOf(p.search("Souza"))[0]["cpf"])
 	require.Equal(t, "inactive", p.items("/patients?status=inactive")[0]["status"])
 }
 

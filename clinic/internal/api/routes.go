@@ -90,7 +90,8 @@ func (a *API) patientRows() []route {
 		{put, v + "/professionals/{id}", rest.Admin, 200, "professionals.update", "Update a professional", rest.Handle(a.updateProfessional)},
 		{del, v + "/professionals/{id}", rest.Admin, 204, "professionals.delete", "Remove a professional", rest.Handle(a.deleteProfessional)},
 
-		{get, v + "/patients", rest.User, 200, "patients.list", "List or search patients", rest.Handle(a.listPatients)},
+		{get, v + "/patients", rest.User, 200, "patients.list", "List patients", rest.Handle(a.listPatients)},
+		{post, v + "/patients/search", rest.User, 200, "patients.search", "Find patients by name, e-mail address or phone", rest.Handle(a.findPatients)},
 		{post, v + "/patients", rest.User, 201, "patients.create", "Add a patient", rest.Handle(a.createPatient)},
 		{get, one, rest.User, 200, "patients.get", "Read a patient", rest.Handle(a.getPatient)},
 		{put, one, rest.User, 200, "patients.update", "Update a patient", rest.Handle(a.updatePatient)},
