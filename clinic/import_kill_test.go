@@ -34,29 +34,6 @@ var hubBinary = sync.OnceValues(func() (string, error) {
 	return binary, nil
 })
 
-// people are so many patients in a table.
-func people(n int) string {
-	var b strings.Builder
-	b.WriteString("id;nome;telefone;cpf;nascimento\n")
-	for i := range n {
-		fmt.Fprintf(&b, "%d;Paciente %d;+55119%08d;%s;%02d/%02d/19%02d\n", i, i, 60_000_000+i, taxID(i), i%28+1, i%12+1, i%90+10)
-	}
-	return b.String()
-}
-
-// taxID is a CPF with the right check digits.
-func taxID(n int) string {
-	digits := fmt.Sprintf("%09d", 100_000_000+n*7919%800_000_000)
-	for length := 9; length <= 10; length++ {
-		sum := 0
-		for i := range length {
-			sum += int(digits[i]-'0') * (length + 1 - i)
-		}
-		digits += fmt.Sprint(sum * 10 % 11 % 10)
-	}
-	return digits
-}
-
 // A hub that is killed in the middle of an import goes on with it: every patient is
 // there once, and told of once.
 func TestImportSurvivesKills(t *testing.T) {
