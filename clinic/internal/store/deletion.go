@@ -164,7 +164,15 @@ func (s *Store) Deletion(ctx context.Context, at Scope, id uuid.UUID) (Deletion,
 	if err != nil {
 		return Deletion{}, err
 	}
-	return s.follow(ctx, Deletion{request, peers}, s.kit.Peers.List)
+	d := Deletion{request, peers}
+	if d.Status == deletionCompleted {
+		return d, nil
+	}
+	sent, err := s.kit.Sent.Of(ctx, []hub.Event{announced(request)})
+	if err != nil {
+		return Deletion{}, err
+	}
+	return s.follow(ctx, d, sent[0])
 }
 
 // AcknowledgeDeletion records that people told a product by other means, and how.

@@ -429,6 +429,48 @@ func (q *Queries) PatientsByCPFs(ctx context.Context, clinicID uuid.UUID, env hu
 	return items, nil
 }
 
+const patientsByIDs = `-- name: PatientsByIDs :many
+select clinic_id, env, id, name, name_search, phone, phone_key, email, cpf_enc, cpf_hmac, cpf_last2, birth_date, status, external_ref, created_at, updated_at, anonymized_at from clinic.patients where clinic_id = $1 and env = $2 and id = any($3::uuid[])
+`
+
+func (q *Queries) PatientsByIDs(ctx context.Context, clinicID uuid.UUID, env hub.Environment, ids []uuid.UUID) ([]Patient, error) {
+	rows, err := q.db.Query(ctx, patientsByIDs, clinicID, env, ids)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []Patient{}
+	for rows.Next() {
+		var i Patient
+		if err := rows.Scan(
+			&i.ClinicID,
+			&i.Env,
+			&i.ID,
+			&i.Name,
+			&i.NameSearch,
+			&i.Phone,
+			&i.PhoneKey,
+			&i.Email,
+			&i.CpfEnc,
+			&i.CpfHmac,
+			&i.CpfLast2,
+			&i.BirthDate,
+			&i.Status,
+			&i.ExternalRef,
+			&i.CreatedAt,
+			&i.UpdatedAt,
+			&i.AnonymizedAt,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const patientsByPhones = `-- name: PatientsByPhones :many
 select clinic_id, env, id, name, name_search, phone, phone_key, email, cpf_enc, cpf_hmac, cpf_last2, birth_date, status, external_ref, created_at, updated_at, anonymized_at from clinic.patients where clinic_id = $1 and env = $2 and phone_key = any($3::text[]) and status <> 'anonymized'
 order by created_at, id

@@ -49,6 +49,9 @@ delete from clinic.import_matches where clinic_id = $1 and env = $2 and import_i
 -- name: PatientsByRefs :many
 select * from clinic.patients where clinic_id = @clinic_id and env = @env and external_ref = any(@refs::text[]);
 
+-- name: PatientsByIDs :many
+select * from clinic.patients where clinic_id = @clinic_id and env = @env and id = any(@ids::uuid[]);
+
 -- name: PatientsByCPFs :many
 select * from clinic.patients where clinic_id = @clinic_id and env = @env and cpf_hmac = any(@hashes::bytea[]);
 
