@@ -11,7 +11,8 @@ import (
 	"integrationhub/hub/module/rest"
 )
 
-// InboxEntry is an event that matched no patient.
+// InboxEntry is an event that matched no patient. [store.OpenFor] and [store.SettledFor]
+// say how long it is kept.
 type InboxEntry struct {
 	ID         uuid.UUID  `json:"id"`
 	EventID    string     `json:"event_id"`

@@ -167,15 +167,15 @@ func (t *Tx) forgetLinkings(ctx context.Context, at Scope, p dbgen.Patient, was 
 		return nil, err
 	}
 	for _, l := range linkings {
-		if err := t.LeaveTurns(ctx, dbgen.LeaveTurnsParams{
-			ClinicID: at.Clinic, Env: at.Env, PatientID: &p.ID, PhoneKey: l.PhoneKey, Source: l.Source, ExternalID: l.ExternalID,
-		}); err != nil {
-			return nil, err
-		}
 		entries, err := t.OnTheWay(ctx, dbgen.OnTheWayParams{
 			ClinicID: at.Clinic, Env: at.Env, PhoneKey: l.PhoneKey, Source: l.Source, ExternalID: l.ExternalID, AfterAt: l.AfterAt, AfterID: l.AfterID,
 		})
 		if err != nil {
+			return nil, err
+		}
+		if err := t.LeaveTurns(ctx, dbgen.LeaveTurnsParams{
+			ClinicID: at.Clinic, Env: at.Env, PatientID: &p.ID, PhoneKey: l.PhoneKey, Source: l.Source, ExternalID: l.ExternalID,
+		}); err != nil {
 			return nil, err
 		}
 		for _, entry := range entries {
