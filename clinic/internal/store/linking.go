@@ -18,7 +18,7 @@ import (
 )
 
 // LinkedAtOnce is how many inbox entries one transaction settles beside the one that it
-// is about: a request with so many takes a fifth of a second, and holds their locks no
+// is about: a request with so many takes a quarter of a second, and holds their locks no
 // longer than that. What is more is settled by the job.
 const LinkedAtOnce = 200
 
