@@ -115,7 +115,7 @@ func (a *API) patientRows() []route {
 func (a *API) exchangeRows() []route {
 	const v = "/api/v1"
 	return []route{
-		{get, v + "/integrations/inbox", rest.Admin, 200, "inbox.list", "Events that matched no patient", rest.Handle(a.listInbox)},
+		{get, v + "/integrations/inbox", rest.Admin, 200, "inbox.list", "Events that matched no patient: open ones for 180 days, settled ones for a year", rest.Handle(a.listInbox)},
 		{post, v + "/integrations/inbox/{id}/link", rest.Admin, 200, "inbox.link", "Say whom an event is about", rest.Handle(a.linkInbox)},
 		{post, v + "/integrations/inbox/{id}/dismiss", rest.Admin, 200, "inbox.dismiss", "Say that an event is about nobody", rest.Handle(a.dismissInbox)},
 		{post, v + "/patients/{id}/deletion-request", rest.Admin, 202, "deletions.request", "Forget who a patient was, here and in the connected products", rest.Handle(a.requestDeletion)},

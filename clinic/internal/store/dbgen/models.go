@@ -102,6 +102,8 @@ type InboxEntry struct {
 	SettledBy  *uuid.UUID
 	SettledAt  *time.Time
 	ReceivedAt time.Time
+	EmailHmac  []byte
+	MeantFor   *uuid.UUID
 }
 
 type Interaction struct {
@@ -116,6 +118,20 @@ type Interaction struct {
 	OccurredAt time.Time
 	CreatedAt  time.Time
 	Origin     string
+}
+
+type Linking struct {
+	ClinicID   uuid.UUID
+	Env        hub.Environment
+	ID         uuid.UUID
+	PatientID  uuid.UUID
+	PhoneKey   *string
+	Source     string
+	ExternalID *string
+	SettledBy  *uuid.UUID
+	AfterAt    time.Time
+	AfterID    uuid.UUID
+	CreatedAt  time.Time
 }
 
 type Patient struct {
