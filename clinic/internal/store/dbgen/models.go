@@ -38,6 +38,7 @@ type Clinic struct {
 	RevealCpf bool
 	CreatedAt time.Time
 	UpdatedAt time.Time
+	Locale    string
 }
 
 type DeletionPeer struct {
