@@ -11,6 +11,8 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
+
+	"integrationhub/hub/hubtest/fhirtest"
 )
 
 // operation is one of the product's own, from its document.
@@ -185,6 +187,20 @@ func bodyOf(text string) any {
 	return text
 }
 
+// mayNot requires that an operation is refused, in the shape that its errors have.
+func (p *practice) mayNot(status int, code string, op operation, path string) {
+	p.t.Helper()
+	if !strings.HasPrefix(path, "/fhir") {
+		p.refused(status, code, op.method, path, nil)
+		return
+	}
+	got := p.call(op.method, path, nil)
+	require.Equal(p.t, status, got.status, "%s: %s", op.id, got.text)
+	require.Equal(p.t, fhirType, got.header.Get("Content-Type"), op.id)
+	require.NoError(p.t, fhirtest.Check([]byte(got.text)), op.id)
+	require.Contains(p.t, got.text, `"text":"`+code+`"`, op.id)
+}
+
 // Staff gets 403 from every operation for administrators, keys and strangers get 401
 // from those of users.
 func TestRoles(t *testing.T) {
@@ -196,10 +212,10 @@ func TestRoles(t *testing.T) {
 		path := fill(op.path, owned)
 		if op.needs("bearer", "admin") {
 			admins++
-			staff.refused(403, "admin_only", op.method, path, nil)
+			staff.mayNot(403, "admin_only", op, path)
 		}
 		if op.needs("bearer", "") {
-			f.as("").refused(401, "unauthorized", op.method, path, nil)
+			f.as("").mayNot(401, "unauthorized", op, path)
 			if !op.needs("key", "") {
 				require.Equal(t, 401, key.call(op.method, path, nil).status, op.id)
 			}

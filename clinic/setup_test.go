@@ -19,9 +19,13 @@ import (
 	"integrationhub/hub"
 	"integrationhub/hub/hubtest"
 	"integrationhub/hub/hubtest/moduletest"
+	"integrationhub/hub/hubtest/openapitest"
 )
 
 func TestMain(m *testing.M) { hubtest.Main(m) }
+
+// contract is what the product says of itself: every answer that a test gets keeps it.
+var contract openapitest.Contract
 
 const (
 	password = "correct horse"
@@ -160,6 +164,9 @@ func (p *practice) try(method, path string, body any, headers ...string) (answer
 		err = json.Unmarshal(text, &got.body)
 	case bytes.HasPrefix(text, []byte("[")):
 		err = json.Unmarshal(text, &got.list)
+	}
+	if err == nil {
+		err = contract.Check(p.hub.Base, res, text)
 	}
 	return got, err
 }

@@ -38,6 +38,7 @@ type Module interface {
 type Spec struct {
 	Name      string   // product, PostgreSQL schema and default path: "scheduling"
 	Title     string   // for people
+	About     string   // how its API is used, for the reference: paragraphs with an empty line between them
 	KeyPrefix string   // of its API keys: "sch"
 	Tenant    string   // what status calls a tenant: "org" for org_id and org_name
 	Version   string   // major.minor.patch, as status reports it
@@ -79,6 +80,16 @@ type Instance interface {
 // ErrIgnored is what Handle returns for an event that was read and concerns nobody.
 // What was written to the transaction stays.
 var ErrIgnored = errors.New("event ignored")
+
+// MetadataErrors is the key in an operation's Metadata of its [ErrorShape].
+const MetadataErrors = "errors"
+
+// ErrorShape is how the errors of an operation look that does not have the hub's: those
+// its handler returns, and what is refused before that is called.
+type ErrorShape struct {
+	MediaType string
+	Write     func(status int, code, detail string) any
+}
 
 // Searcher is an instance that answers search/* of the integration interface.
 type Searcher interface {

@@ -3,9 +3,8 @@ package api
 import (
 	"context"
 	"encoding/json"
-	"errors"
+	"maps"
 	"net/http"
-	"strconv"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -15,7 +14,6 @@ import (
 	"integrationhub/clinic/internal/store"
 	"integrationhub/hub"
 	"integrationhub/hub/module"
-	"integrationhub/hub/module/dberr"
 	"integrationhub/hub/module/rest"
 )
 
@@ -33,19 +31,19 @@ var reader = rest.Who{{module.SchemeBearer: {module.RoleAdmin}}, {module.SchemeK
 func (a *API) fhirRows() []route {
 	const f = facadePath
 	return []route{
-		{get, f + "/metadata", rest.Anyone, 200, "fhir.metadata", "What the facade can do", fhirHandle(a, a.capabilities)},
-		{get, f + "/Patient", reader, 200, "fhir.search-patients", "Search Patient", fhirHandle(a, a.searchFHIRPatients)},
-		{post, f + "/Patient/_search", reader, 200, "fhir.find-patients", "Search Patient, with what names a person in the body and not in the address", fhirFormHandle(a, a.postFHIRPatients)},
-		{get, f + "/Patient/{id}", reader, 200, "fhir.read-patient", "Read a Patient", fhirHandle(a, a.readFHIR(a.fhirPatients))},
-		{get, f + "/Patient/{id}/$everything", reader, 200, "fhir.everything", "All of a patient's resources", a.everything},
-		{get, f + "/Appointment", reader, 200, "fhir.search-appointments", "Search Appointment", fhirHandle(a, a.searchFHIR(a.fhirAppointments))},
-		{get, f + "/Appointment/{id}", reader, 200, "fhir.read-appointment", "Read an Appointment", fhirHandle(a, a.readFHIR(a.fhirAppointments))},
-		{get, f + "/Encounter", reader, 200, "fhir.search-encounters", "Search Encounter: appointments that took place", fhirHandle(a, a.searchFHIR(a.fhirEncounters))},
-		{get, f + "/Encounter/{id}", reader, 200, "fhir.read-encounter", "Read an Encounter", fhirHandle(a, a.readFHIR(a.fhirEncounters))},
-		{get, f + "/DocumentReference", reader, 200, "fhir.search-documents", "Search DocumentReference: records", fhirHandle(a, a.searchFHIR(a.fhirDocuments))},
-		{get, f + "/DocumentReference/{id}", reader, 200, "fhir.read-document", "Read a DocumentReference", fhirHandle(a, a.readFHIR(a.fhirDocuments))},
-		{get, f + "/Communication", reader, 200, "fhir.search-communications", "Search Communication: what happened with patients", fhirHandle(a, a.searchFHIR(a.fhirCommunications))},
-		{get, f + "/Communication/{id}", reader, 200, "fhir.read-communication", "Read a Communication", fhirHandle(a, a.readFHIR(a.fhirCommunications))},
+		{get, f + "/metadata", rest.Anyone, 200, "fhir.metadata", "What the facade can do", fhirHandle(a.capabilities)},
+		{get, f + "/Patient", reader, 200, "fhir.search-patients", "Search Patient", fhirHandle(a.searchFHIRPatients)},
+		{post, f + "/Patient/_search", reader, 200, "fhir.find-patients", "Search Patient, with what names a person in the body and not in the address", fhirFormHandle(a.postFHIRPatients)},
+		{get, f + "/Patient/{id}", reader, 200, "fhir.read-patient", "Read a Patient", fhirHandle(a.readFHIR(a.fhirPatients))},
+		{get, f + "/Patient/{id}/$everything", reader, 200, "fhir.everything", "All of a patient's resources", withOutcomes(a.everything)},
+		{get, f + "/Appointment", reader, 200, "fhir.search-appointments", "Search Appointment", fhirHandle(a.searchFHIR(a.fhirAppointments))},
+		{get, f + "/Appointment/{id}", reader, 200, "fhir.read-appointment", "Read an Appointment", fhirHandle(a.readFHIR(a.fhirAppointments))},
+		{get, f + "/Encounter", reader, 200, "fhir.search-encounters", "Search Encounter: appointments that took place", fhirHandle(a.searchFHIR(a.fhirEncounters))},
+		{get, f + "/Encounter/{id}", reader, 200, "fhir.read-encounter", "Read an Encounter", fhirHandle(a.readFHIR(a.fhirEncounters))},
+		{get, f + "/DocumentReference", reader, 200, "fhir.search-documents", "Search DocumentReference: records", fhirHandle(a.searchFHIR(a.fhirDocuments))},
+		{get, f + "/DocumentReference/{id}", reader, 200, "fhir.read-document", "Read a DocumentReference", fhirHandle(a.readFHIR(a.fhirDocuments))},
+		{get, f + "/Communication", reader, 200, "fhir.search-communications", "Search Communication: what happened with patients", fhirHandle(a.searchFHIR(a.fhirCommunications))},
+		{get, f + "/Communication/{id}", reader, 200, "fhir.read-communication", "Read a Communication", fhirHandle(a.readFHIR(a.fhirCommunications))},
 	}
 }
 
@@ -68,58 +66,46 @@ func (resource) Schema(huma.Registry) *huma.Schema {
 
 type resourceOutput struct{ Body resource }
 
-// outcome is an error of the facade, as FHIR tells them.
-type outcome struct {
-	fhir.OperationOutcome
-	status int
-	detail string
-}
+// outcomes are the errors of the facade, whoever refuses a request to it.
+var outcomes = module.ErrorShape{MediaType: fhir.MediaType, Write: func(status int, code, detail string) any { return fhir.Outcome(status, code, detail) }}
 
-// Error implements error.
-func (o *outcome) Error() string { return o.detail }
-
-// GetStatus implements huma.StatusError.
-func (o *outcome) GetStatus() int { return o.status }
-
-// ContentType implements huma.ContentTypeFilter.
-func (*outcome) ContentType(string) string { return fhir.MediaType }
-
-// fhirHandle binds a handler of the facade to its row. What the hub refuses before a
-// handler is called has the hub's one shape; what a handler refuses has FHIR's.
-func fhirHandle[I any](a *API, handler func(context.Context, *I) (any, error)) func(huma.API, huma.Operation) {
+// withOutcomes documents how the facade answers, as well as does it.
+func withOutcomes(bind rest.Bind) rest.Bind {
 	return func(api huma.API, op huma.Operation) {
 		op.Errors = append(op.Errors, http.StatusBadRequest)
-		huma.Register(api, op, func(ctx context.Context, in *I) (*resourceOutput, error) {
-			value, err := handler(ctx, in)
-			module.OnRecord(ctx) // what finds nobody too
-			if err != nil {
-				return nil, a.outcomeOf(ctx, op, dberr.Failed(op.OperationID, err))
+		op.Metadata = map[string]any{module.MetadataErrors: outcomes}
+		if op.Responses == nil {
+			op.Responses = make(map[string]*huma.Response)
+		}
+		bind(api, op)
+		for status, answer := range op.Responses {
+			if status < "400" {
+				continue
 			}
-			return &resourceOutput{resource{value}}, nil
-		})
+			told := map[string]*huma.MediaType{fhir.MediaType: {Schema: outcomeSchema()}}
+			if status == "413" { // refused before it is known what it was for
+				maps.Copy(told, answer.Content)
+			}
+			answer.Content = told
+		}
 	}
 }
 
-// outcomeOf writes an error, with the status that the hub gives it.
-func (a *API) outcomeOf(ctx context.Context, op huma.Operation, err error) error {
-	status := huma.NewError(http.StatusInternalServerError, "", err).GetStatus()
-	o := &outcome{status: status, detail: "Something went wrong here; it is on record."}
-	code := "internal"
-	var told *hub.Error
-	headers := http.Header{}
-	if errors.As(err, &told) {
-		o.detail, code = told.Detail, told.Code
-		if told.RetryAfter > 0 {
-			headers.Set("Retry-After", strconv.Itoa(int((told.RetryAfter+time.Second-1)/time.Second)))
-		} else if status == http.StatusServiceUnavailable {
-			headers.Set("Retry-After", "1")
-		}
-	}
-	if status >= http.StatusInternalServerError {
-		a.kit.Log.ErrorContext(ctx, "a FHIR request failed", "operation", op.OperationID, "error", err)
-	}
-	o.OperationOutcome = fhir.Outcome(status, code, o.detail)
-	return huma.ErrorWithHeaders(o, headers)
+// outcomeSchema is what is documented of an error.
+func outcomeSchema() *huma.Schema {
+	s := resource{}.Schema(nil)
+	s.Description = "A FHIR R4 OperationOutcome"
+	s.Properties["resourceType"].Enum = []any{"OperationOutcome"}
+	return s
+}
+
+// fhirHandle binds a handler of the facade to its row.
+func fhirHandle[I any](handler func(context.Context, *I) (any, error)) rest.Bind {
+	return withOutcomes(rest.Handle(func(ctx context.Context, in *I) (*resourceOutput, error) {
+		value, err := handler(ctx, in)
+		module.OnRecord(ctx) // what finds nobody too
+		return &resourceOutput{resource{value}}, err
+	}))
 }
 
 // facade is how somebody sees the clinic.

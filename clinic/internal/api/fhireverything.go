@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"net/http"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/google/uuid"
@@ -19,10 +18,9 @@ type bundleOutput struct{ Body func(huma.Context) }
 
 // everything binds the operation that gives a patient with all that belongs to it.
 func (a *API) everything(api huma.API, op huma.Operation) {
-	op.Errors = append(op.Errors, http.StatusBadRequest)
-	op.Responses = map[string]*huma.Response{"200": {
+	op.Responses["200"] = &huma.Response{
 		Description: "A searchset", Content: map[string]*huma.MediaType{fhir.MediaType: {Schema: resource{}.Schema(nil)}},
-	}}
+	}
 	huma.Register(api, op, func(ctx context.Context, in *fhirID) (*bundleOutput, error) {
 		if who, known := module.CallerFrom(ctx); known && who.UserID != uuid.Nil {
 			module.OnRecord(ctx)
@@ -34,7 +32,7 @@ func (a *API) everything(api huma.API, op huma.Operation) {
 				return &bundleOutput{a.streamed(op, fhir.MediaType, write)}, nil
 			}
 		}
-		return nil, a.outcomeOf(ctx, op, dberr.Failed(op.OperationID, err))
+		return nil, dberr.Failed(op.OperationID, err)
 	})
 }
 

@@ -4,8 +4,8 @@ import (
 	"context"
 	"encoding/base64"
 	"fmt"
-	"net/http"
 	"net/url"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -19,6 +19,7 @@ import (
 	"integrationhub/clinic/internal/fhir"
 	"integrationhub/clinic/internal/store"
 	"integrationhub/hub/module/brazil"
+	"integrationhub/hub/module/rest"
 )
 
 // fhirPatientSearch is a search by GET: addresses end up in logs, which is why what
@@ -36,15 +37,20 @@ type fhirPatientSearch struct {
 
 // fhirForm is a search by POST: the same parameters in the body.
 type fhirForm struct {
-	RawBody []byte `contentType:"application/x-www-form-urlencoded" required:"false" doc:"The parameters of the search by GET"`
+	RawBody []byte `contentType:"application/x-www-form-urlencoded" required:"false"`
 }
 
-// fhirFormHandle binds a search by POST to its row.
-func fhirFormHandle(a *API, handler func(context.Context, *fhirForm) (any, error)) func(huma.API, huma.Operation) {
+// fhirFormHandle binds a search by POST to its row, and documents its form.
+func fhirFormHandle(handler func(context.Context, *fhirForm) (any, error)) rest.Bind {
+	bind := fhirHandle(handler)
 	return func(api huma.API, op huma.Operation) {
 		op.SkipValidateBody = true // the form is read by the handler
-		op.Errors = append(op.Errors, http.StatusBadRequest)
-		fhirHandle(a, handler)(api, op)
+		op.RequestBody = &huma.RequestBody{Content: make(map[string]*huma.MediaType)}
+		bind(api, op)
+		form := rest.Form(api.OpenAPI().Components.Schemas, reflect.TypeFor[fhirPatientSearch]())
+		for _, content := range op.RequestBody.Content {
+			content.Schema = form
+		}
 	}
 }
 

@@ -47,15 +47,15 @@ func (a *API) routes() []route {
 func (a *API) searches() []route {
 	return []route{
 		{get, "/patients", withScope(featurePatientSearch), 200, "integrations.search-patients", "Find a patient by phone", rest.Handle(a.searchPatients)},
-		{get, "/records", withScope(featureRecordRead), 200, "integrations.search-records", "Records of a patient", rest.Handle(a.searchRecords)},
-		{get, "/appointments", withScope(featureAppointmentRead), 200, "integrations.search-appointments", "Appointments of a patient", rest.Handle(a.searchAppointments)},
+		{get, "/records", withScope(featureRecordRead), 200, "integrations.search-records", "Records of a patient", rest.AlsoAnswers(rest.Handle(a.searchRecords), 404)},
+		{get, "/appointments", withScope(featureAppointmentRead), 200, "integrations.search-appointments", "Appointments of a patient", rest.AlsoAnswers(rest.Handle(a.searchAppointments), 404)},
 	}
 }
 
 // actions are the rows below action/*.
 func (a *API) actions() []route {
 	return []route{
-		{post, "/log-interaction", withScope(module.ScopeInteraction), 200, "integrations.log-interaction", "Put something on a patient's history", rest.Handle(a.logInteraction)},
+		{post, "/log-interaction", withScope(module.ScopeInteraction), 200, "integrations.log-interaction", "Put something on a patient's history", rest.AlsoAnswers(rest.Handle(a.logInteraction), 404)},
 	}
 }
 
@@ -67,8 +67,8 @@ func (a *API) accountRows() []route {
 	const v = "/api/v1"
 	return []route{
 		{post, v + "/auth/register", rest.Anyone, 201, "auth.register", "Register a clinic with its first administrator", rest.Handle(a.signUp)},
-		{post, v + "/auth/login", rest.Anyone, 200, "auth.login", "Log in", rest.Handle(a.login)},
-		{post, v + "/auth/refresh", rest.Anyone, 200, "auth.refresh", "Trade a refresh token for a new pair", rest.Handle(a.refresh)},
+		{post, v + "/auth/login", rest.Anyone, 200, "auth.login", "Log in", rest.AlsoAnswers(rest.Handle(a.login), 401)},
+		{post, v + "/auth/refresh", rest.Anyone, 200, "auth.refresh", "Trade a refresh token for a new pair", rest.AlsoAnswers(rest.Handle(a.refresh), 401)},
 		{post, v + "/auth/forgot-password", rest.Anyone, 200, "auth.forgot-password", "Ask for a link to set a new password", rest.Handle(a.forgot)},
 		{post, v + "/auth/reset-password", rest.Anyone, 200, "auth.reset-password", "Set a new password", rest.Handle(a.reset)},
 		{get, v + "/auth/me", rest.User, 200, "auth.me", "Who is logged in", rest.Handle(a.me)},

@@ -14,6 +14,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"integrationhub/hub"
+	"integrationhub/hub/module"
 )
 
 // The values huma gives an operation that sets neither.
@@ -63,13 +64,18 @@ func formatRule(format string, args ...any) string {
 	return fmt.Sprintf(format, args...)
 }
 
-// finishProblem gives an error answer of huma what only the request knows.
-func finishProblem(ctx huma.Context, log *slog.Logger, p *Problem) *Problem {
+// finishProblem gives an error answer of huma what only the request knows, in the shape
+// that its operation's errors have.
+func finishProblem(ctx huma.Context, log *slog.Logger, p *Problem) any {
 	done := *p // p may be a value that several requests share
 	done.RequestID = RequestID(ctx.Context())
 	done.headers(ctx.SetHeader)
 	op := ctx.Operation()
 	logProblem(ctx.Context(), log, &done, op.Method, op.Path)
+	if shape, ok := op.Metadata[module.MetadataErrors].(module.ErrorShape); ok {
+		ctx.SetHeader("Content-Type", shape.MediaType)
+		return shape.Write(done.Status, done.Code, done.Detail)
+	}
 	return &done
 }
 

@@ -63,6 +63,8 @@ var plain = map[int]outcome{
 
 // Problem is the one shape of every error answer.
 type Problem struct {
+	_ struct{} `additionalProperties:"true"`
+
 	Type      string         `json:"type" doc:"A URI naming the kind of problem; about:blank when the status says it all"`
 	Title     string         `json:"title" doc:"Short name of the status" example:"Unprocessable Entity"`
 	Status    int            `json:"status" doc:"HTTP status code" example:"422"`

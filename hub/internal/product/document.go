@@ -4,10 +4,14 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"reflect"
+	"strings"
 	"time"
 
+	"github.com/danielgtaylor/huma/v2"
 	"github.com/gofiber/fiber/v2"
 
+	"integrationhub/hub"
 	"integrationhub/hub/module"
 )
 
@@ -24,6 +28,38 @@ func Document(ctx context.Context, m module.Module) ([]byte, error) {
 		return nil, err
 	}
 	return p.OpenAPI()
+}
+
+// complete documents what every operation of its kind has, whoever registered it.
+func (p *Product) complete() {
+	document := p.api.OpenAPI()
+	for _, item := range document.Paths {
+		for _, op := range []*huma.Operation{item.Get, item.Post, item.Put, item.Patch, item.Delete} {
+			if op != nil && accessOf(op.Security).bearer {
+				op.Parameters = append(op.Parameters, &huma.Param{
+					Name: HeaderEnvironment, In: "header", Description: "For users: which data is meant. Keys have an environment of their own.",
+					Schema: &huma.Schema{Type: huma.TypeString, Enum: []any{string(hub.Live), string(hub.Test)}, Default: string(hub.Live)},
+				})
+			}
+		}
+	}
+	schemas := document.Components.Schemas
+	connected := schemas.SchemaFromRef(schemas.Schema(reflect.TypeFor[Connected](), true, "").Ref)
+	own := p.spec.Tenant + "_id"
+	connected.Properties[own] = &huma.Schema{Type: huma.TypeString, Format: "uuid", Description: "The same as tenant_id"}
+	connected.Required = append(connected.Required, own)
+}
+
+// introduction says how a product's API is used: what is its own, and what the hub has
+// for all of them.
+func introduction(spec module.Spec) string {
+	common := []string{
+		"Callers: users send `Authorization: Bearer` and the access token of a login. Connected products send `X-Integration-Key` and a key with the scopes that an operation asks for; administrators make keys at `POST /api/v1/integrations/api-keys`, or by connecting a product.",
+		"Environments: live and test data never mix. A key has its environment; a user's request is for live data unless `X-Environment: test` says otherwise.",
+		"Errors are `application/problem+json` with a stable `code` for programs, a `detail` for people, the wrong inputs in `errors` (never their values), and a `request_id`, which stands in the header `X-Request-Id` as well. 401: who calls is not known; 403: they may not; 404: it is not there, or another customer's; 409: it clashes with what is there; 422: an input breaks a rule.",
+		"Limits: 429 says in `Retry-After` how many seconds to wait; a 503 does too, and may simply be sent again. Answers to keys have `RateLimit-Limit`, `RateLimit-Remaining` and `RateLimit-Reset`. Bodies are JSON of 1 MiB at most where nothing else is said.",
+	}
+	return strings.TrimSpace(spec.About + "\n\n" + strings.Join(common, "\n\n"))
 }
 
 // paperSealer is for products that derive their keys when they are opened; nothing is

@@ -90,6 +90,7 @@ func Mount(app *fiber.App, path string, spec module.Spec, instance module.Instan
 	settings := huma.DefaultConfig(spec.Title, spec.Version)
 	settings.OpenAPIPath, settings.DocsPath, settings.SchemasPath = "", "", ""
 	settings.CreateHooks = nil // no $schema in answers
+	settings.Info.Description = introduction(spec)
 	settings.Servers = []*huma.Server{{URL: deps.BaseURL}}
 	settings.Components.SecuritySchemes = map[string]*huma.SecurityScheme{
 		module.SchemeBearer: {Type: "http", Scheme: "bearer", Description: "Access token of a user of the product."},
@@ -121,6 +122,7 @@ func Mount(app *fiber.App, path string, spec module.Spec, instance module.Instan
 		actor.Actions(huma.NewGroup(p.api, integrations+"/action"))
 	}
 	p.singleRoutes() // last: their paths would match others
+	p.complete()
 	var err error
 	p.long, err = longBodies(spec.Name, path, p.api.OpenAPI())
 	return p, err
@@ -188,6 +190,9 @@ func operation(method, path string, status int, action, summary string, who []ma
 	}
 	if method != http.MethodGet {
 		errors = append(errors, http.StatusBadRequest, http.StatusConflict, http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType)
+	}
+	if strings.Contains(path, "{") {
+		errors = append(errors, http.StatusNotFound)
 	}
 	return huma.Operation{
 		OperationID: action, Method: method, Path: integrations + path, Summary: summary, DefaultStatus: status,

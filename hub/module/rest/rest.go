@@ -41,12 +41,12 @@ type Route struct {
 	Status       int    // of success
 	ID           string // resource and what is done to it: "patients.create"
 	Summary      string
-	Bind         func(huma.API, huma.Operation)
+	Bind         Bind
 }
 
 // Handle binds a handler to its row. A database that is away is a 503, whichever
 // handler ran into it.
-func Handle[I, O any](handler func(context.Context, *I) (*O, error)) func(huma.API, huma.Operation) {
+func Handle[I, O any](handler func(context.Context, *I) (*O, error)) Bind {
 	return func(api huma.API, op huma.Operation) {
 		huma.Register(api, op, func(ctx context.Context, in *I) (*O, error) {
 			out, err := handler(ctx, in)
@@ -73,12 +73,18 @@ func Register(api huma.API, rows []Route, limit Limit) {
 			next(ctx)
 		}}
 		row.Bind(api, op)
-		if op := find(api.OpenAPI(), op); op != nil && op.RequestBody != nil {
-			for _, content := range op.RequestBody.Content {
+		documented := find(api.OpenAPI(), op)
+		if documented == nil {
+			continue
+		}
+		malformed(documented)
+		if documented.RequestBody != nil {
+			for _, content := range documented.RequestBody.Content {
 				ignoreUnknown(registry, content.Schema, make(map[*huma.Schema]bool))
 			}
 		}
 	}
+	nullable(registry)
 }
 
 func (r Route) operation() huma.Operation {
