@@ -91,9 +91,11 @@ func TestAccountOfAnIntegrationThatDoesNotWork(t *testing.T) {
 			b.later(24 * time.Hour)
 			require.Equal(b.t, connect.Inactive, b.get(made.ID).Status)
 		},
-		"its registration fails": func(b *bundle, p *plainPeer, _ connect.Integration) {
+		"not registered yet": func(b *bundle, p *plainPeer, made connect.Integration) {
+			_, err := b.Revoke(context.Background(), made.ID, connect.Filter{})
+			require.NoError(b.t, err)
 			p.set(func(p *plainPeer) { p.register = answering(500, `{}`) })
-			made, err := b.Connect(context.Background(), b.request(p))
+			made, err = b.Connect(context.Background(), b.request(p))
 			require.NoError(b.t, err)
 			require.Equal(b.t, connect.Error, made.Status)
 		},
