@@ -44,13 +44,20 @@ func accountOf(status hub.Status) *string {
 // claim lets an account have an integration: same where its key or registration is
 // that of the integration. An integration in force with another account is a
 // [hub.ErrConflict]. One that was ended begins anew, unless it is with the same
-// account: whoever had it before keeps nothing that works.
+// account: whoever had it before keeps nothing that works, and gets nothing more of
+// what is on its way; nor does who comes now.
 func claim(row *dbgen.Integration, same bool, account *string) (anew bool, err error) {
 	both := row.PeerAccount != nil && account != nil
 	same = same || both && *row.PeerAccount == *account
 	switch {
 	case same:
 	case !linked(*row):
+		if row.PeerAccount != nil {
+			row.AccountSince = row.RevokedAt
+			if row.AccountSince == nil {
+				row.AccountSince = &row.UpdatedAt
+			}
+		}
 		forget(row)
 		anew = true
 	case both:

@@ -27,6 +27,7 @@ const (
 	ReasonInactive  = "integration_inactive" // redelivered when it is active again
 	ReasonNotTaken  = "event_not_sent"       // the peer's interface has no such event
 	ReasonExpired   = "parked_too_long"      // 15 days in the park
+	ReasonAccount   = "other_account"        // the integration is with another account of its product by now
 	ReasonErased    = "erased"               // the person it was about was deleted
 )
 

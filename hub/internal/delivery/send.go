@@ -13,6 +13,7 @@ import (
 	"integrationhub/hub/internal/delivery/client"
 	"integrationhub/hub/internal/directory"
 	"integrationhub/hub/internal/failpoint"
+	"integrationhub/hub/internal/logid"
 )
 
 // Attempt is what is known after one attempt, ready to be stored.
@@ -66,7 +67,7 @@ func (d *Dispatcher) attempt(w *worker, l *lane, job Job) result {
 	if err != nil {
 		return result{skipped: true}
 	}
-	if verdict, decided := withoutSending(target, job.Spent); decided {
+	if verdict, decided := withoutSending(target, job); decided {
 		d.Log.Record(Attempt{Job: job, Verdict: verdict})
 		return result{healthy: true}
 	}
@@ -99,10 +100,13 @@ func pace(target *directory.Target) time.Duration {
 }
 
 // withoutSending decides about deliveries whose target takes none.
-func withoutSending(target *directory.Target, spent int) (Verdict, bool) {
+func withoutSending(target *directory.Target, job Job) (Verdict, bool) {
+	spent := job.Spent
 	switch {
 	case target == nil:
 		return Verdict{Status: Failed, Spent: spent, Reason: ReasonDeleted}, true
+	case target.Peer != nil && target.Peer.MetAfter(logid.Time(job.Event.Seq)):
+		return Verdict{Status: Failed, Spent: spent, Reason: ReasonAccount}, true
 	case target.Enabled:
 		return Verdict{}, false
 	case target.Peer == nil:

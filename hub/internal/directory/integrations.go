@@ -34,6 +34,12 @@ type Integration struct {
 // takes tells whether the peer can take events of a type.
 func (i *Integration) takes(eventType string) bool { return hub.Subscribed(i.sends, eventType) }
 
+// MetAfter tells whether an event that was accepted at a moment was for another account
+// of the peer's product, which the integration was with then.
+func (i *Integration) MetAfter(accepted time.Time) bool {
+	return i.row.AccountSince != nil && accepted.Before(*i.row.AccountSince)
+}
+
 // Connection is the integration as connectors see it at a moment.
 func (i *Integration) Connection(now time.Time) hub.Connection {
 	return i.secrets.Connection(i.row, i.own, now)

@@ -266,3 +266,37 @@ func TestTwoAccountsAtOnce(t *testing.T) {
 		require.Equal(t, one.body["webhook_secret"], a.only()["webhook_secret"])
 	}
 }
+
+// What was on its way to one account never reaches the one that comes after it.
+func TestWhatWaitsIsForTheAccountBefore(t *testing.T) {
+	t.Parallel()
+	n := start(t, nil)
+	salon, first, second := n.signUp("notes"), n.signUp("board"), n.signUp("board")
+	require.Equal(t, 200, salon.linkTo(first).status)
+	ours := salon.only()["id"]
+	_, err := n.db.Exec(t.Context(), `update hub.integrations set status = 'error', next_probe_at = now() + interval '1 day' where id = $1`, ours)
+	require.NoError(t, err)
+	require.Equal(t, 202, salon.publish("between us").status)
+	reason := func() (why string) { // of the oldest
+		require.NoError(t, n.db.QueryRow(t.Context(), `select coalesce(max(reason), '') from (select reason from hub.deliveries where target_id = $1 order by id limit 1) oldest`, ours).Scan(&why))
+		return why
+	}
+	require.Eventually(t, func() bool { return reason() == "peer_unavailable" }, soon, tick)
+
+	salon.do(200, "DELETE", "/"+ours.(string), "")
+	require.Equal(t, 200, salon.linkTo(second).status)
+	require.Equal(t, ours, salon.only()["id"])
+	require.Equal(t, 202, salon.publish("to the second").status)
+	require.Eventually(t, func() bool { return reason() == "other_account" }, soon, tick)
+	require.Eventually(t, func() bool { return slices.Contains(second.notes(), "to the second") }, soon, tick)
+	require.NotContains(t, second.notes(), "between us")
+	require.NotContains(t, first.notes(), "to the second")
+
+	// The same account again gets what waited for it.
+	_, err = n.db.Exec(t.Context(), `update hub.integrations set status = 'error', next_probe_at = now() + interval '1 day' where id = $1`, ours)
+	require.NoError(t, err)
+	require.Equal(t, 202, salon.publish("for later").status)
+	salon.do(200, "DELETE", "/"+ours.(string), "")
+	require.Equal(t, 200, salon.linkTo(second).status)
+	require.Eventually(t, func() bool { return slices.Contains(second.notes(), "for later") }, soon, tick)
+}

@@ -70,6 +70,7 @@ type Integration struct {
 	TrialAt           *time.Time
 	TrialID           *uuid.UUID
 	PeerAccount       *string
+	AccountSince      *time.Time
 }
 
 type Job struct {

@@ -51,7 +51,7 @@ set status = sqlc.arg(status), disabled = sqlc.arg(disabled), api_url = sqlc.arg
     previous_remote_key = sqlc.narg(previous_remote_key),
     pending_key = sqlc.narg(pending_key), pending_key_id = sqlc.narg(pending_key_id),
     features = sqlc.arg(features), enabled = sqlc.arg(enabled), event_types = sqlc.arg(event_types),
-    peer_integration_id = sqlc.narg(peer_integration_id), peer_account = sqlc.narg(peer_account), register_at = sqlc.narg(register_at), register_tries = sqlc.arg(register_tries),
+    peer_integration_id = sqlc.narg(peer_integration_id), peer_account = sqlc.narg(peer_account), account_since = sqlc.narg(account_since), register_at = sqlc.narg(register_at), register_tries = sqlc.arg(register_tries),
     registered_at = sqlc.narg(registered_at), peer_registered_at = sqlc.narg(peer_registered_at), last_error = sqlc.narg(last_error),
     failures = sqlc.arg(failures), successes = sqlc.arg(successes), unauthorized_since = sqlc.narg(unauthorized_since),
     next_probe_at = sqlc.narg(next_probe_at), revoked_at = sqlc.narg(revoked_at), updated_at = now()
