@@ -139,7 +139,7 @@ func TestInboxTellsWhatItIs(t *testing.T) {
 
 	// What the entry said is what the history says; the entry says it no more.
 	p.ok(200, "POST", p.entry("event_type = 'message.received'")+"/link", object{"patient_id": gil})
-	require.Equal(t, "My CPF is ***.***.***-09, I have ***", p.items("/patients/"+gil+"/interactions")[0]["summary"])
+	require.Equal(t, "My CPF is ***.***.***-09, I have ***", p.items("/patients/" + gil + "/interactions")[0]["summary"])
 	linked := p.items("/integrations/inbox?status=linked")[0]
 	require.Nil(t, linked["summary"])
 	require.Nil(t, linked["suggested_patient_id"])
