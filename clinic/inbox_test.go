@@ -55,7 +55,7 @@ func TestInboxUsesIndexes(t *testing.T) {
 			'ticket ' || n % 5000, 'x', decode(md5(n::text), 'hex') from generate_series(1, 30000) n`, p.another().id)
 	p.exec(`insert into clinic.inbox (clinic_id, env, id, source, event_id, event_type, occurred_at, status, settled_at)
 		select $1, 'live', gen_random_uuid(), 'messaging', 'd' || n, 'contact.created', now(), 'dismissed', now() - n * interval '1 second' from generate_series(1, 10000) n`)
-	p.exec(`insert into clinic.patients (clinic_id, env, id, name, phone) select $1, 'live', gen_random_uuid(), 'P', '+55119' || 80000000 + n from generate_series(1, 10000) n`)
+	p.exec(`insert into clinic.patients (clinic_id, env, id, name, phone) select $1, 'live', gen_random_uuid(), 'P', '+55119' || 80000000 + n from generate_series(1, 2000) n`)
 	p.exec(`insert into clinic.linked_phones (clinic_id, env, phone_key, patient_id) select $1, env, '+55' || phone_key, id from clinic.patients where clinic_id = $1`)
 	_, err := p.hub.Kit.Pool.Exec(t.Context(), `vacuum analyze clinic.inbox, clinic.patients, clinic.linked_phones`)
 	require.NoError(t, err)

@@ -60,10 +60,10 @@ func (a *API) organizationRows() []route {
 	const v = "/api/v1"
 	return []route{
 		{post, v + "/auth/register", anyone, 201, "auth.register", "Register an organization with its owner", handle(a.signUp)},
-		{post, v + "/auth/login", anyone, 200, "auth.login", "Log in", handle(a.login)},
-		{post, v + "/auth/refresh", anyone, 200, "auth.refresh", "Trade a refresh token for a new pair", handle(a.refresh)},
-		{post, v + "/auth/forgot-password", anyone, 200, "auth.forgot-password", "Ask for a link to set a new password", handle(a.forgot)},
-		{post, v + "/auth/reset-password", anyone, 200, "auth.reset-password", "Set a new password", handle(a.reset)},
+		{post, v + "/auth/login", anyone, 200, "auth.login", "Log in", handle(a.accounts.HandleLogin)},
+		{post, v + "/auth/refresh", anyone, 200, "auth.refresh", "Trade a refresh token for a new pair", handle(a.accounts.HandleRefresh)},
+		{post, v + "/auth/forgot-password", anyone, 200, "auth.forgot-password", "Ask for a link to set a new password", handle(a.accounts.HandleForgot)},
+		{post, v + "/auth/reset-password", anyone, 200, "auth.reset-password", "Set a new password", handle(a.accounts.HandleReset)},
 		{get, v + "/auth/me", user, 200, "auth.me", "Who is logged in", handle(a.me)},
 
 		{get, v + "/organization", user, 200, "organization.get", "Read the organization", handle(a.getOrganization)},
