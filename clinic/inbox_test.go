@@ -55,7 +55,9 @@ func TestInboxUsesIndexes(t *testing.T) {
 			'ticket ' || n % 5000, 'x', decode(md5(n::text), 'hex') from generate_series(1, 30000) n`, p.another().id)
 	p.exec(`insert into clinic.inbox (clinic_id, env, id, source, event_id, event_type, occurred_at, status, settled_at)
 		select $1, 'live', gen_random_uuid(), 'messaging', 'd' || n, 'contact.created', now(), 'dismissed', now() - n * interval '1 second' from generate_series(1, 10000) n`)
-	_, err := p.hub.Kit.Pool.Exec(t.Context(), `vacuum analyze clinic.inbox`)
+	p.exec(`insert into clinic.patients (clinic_id, env, id, name, phone) select $1, 'live', gen_random_uuid(), 'P', '+55119' || 80000000 + n from generate_series(1, 2000) n`)
+	p.exec(`insert into clinic.linked_phones (clinic_id, env, phone_key, patient_id) select $1, env, '+55' || phone_key, id from clinic.patients where clinic_id = $1`)
+	_, err := p.hub.Kit.Pool.Exec(t.Context(), `vacuum analyze clinic.inbox, clinic.patients, clinic.linked_phones`)
 	require.NoError(t, err)
 	source, err := os.ReadFile("internal/store/dbgen/inbox.sql.go")
 	require.NoError(t, err)
@@ -67,6 +69,7 @@ func TestInboxUsesIndexes(t *testing.T) {
 	}{
 		{"countInbox", []string{"inbox_list"}, []any{p.id, "live", "open", 100}},
 		{"listInbox", []string{"inbox_list"}, []any{p.id, "live", "open", 500, 20}},
+		{"onlyByPhone", []string{"patients_phone", "linked_phones_", "patients_pkey"}, []any{p.id, "live", []string{number}}},
 		{"waiting", []string{"inbox_open_phone", "inbox_open_subject", "inbox_meant"}, []any{p.id, "live", p.id, number, first, p.id, 201, "messaging", subject}},
 		{"inboxAbout", []string{"inbox_patient", "inbox_open_phone", "inbox_email", "inbox_unhashed", "inbox_meant"}, []any{p.id, "live", p.id, []string{number}, [][]byte{{1}}}},
 		{"onTheWay", []string{"inbox_open_phone", "inbox_open_subject"}, []any{p.id, "live", first, p.id, number, "messaging", subject}},
@@ -87,6 +90,63 @@ func TestInboxUsesIndexes(t *testing.T) {
 			require.Contains(t, plan, index, "%s: %s", c.query, plan)
 		}
 	}
+}
+
+// Who settles the inbox sees what an event tells, masked as on a history, and whom its
+// number is by now; only while the entry is open, and it is on record that it was shown.
+func TestInboxTellsWhatItIs(t *testing.T) {
+	t.Parallel()
+	p := newPractice(t)
+	m, s := p.connect("messaging"), p.connect("scheduling")
+	entries := func() map[string]object {
+		list := make(map[string]object)
+		for _, one := range p.items("/integrations/inbox?per_page=100") {
+			list[one["event_type"].(string)] = one
+		}
+		return list
+	}
+	when := "2026-03-02T09:00:00-03:00"
+	m.send("ignored", "message.received", object{"phone": stranger, "name": "Gil", "body": "My CPF is " + cpf + ", I have F32.1", "ticket_id": 7})
+	m.send("ignored", "ticket.created", object{"phone": "+5521933334445", "ticket_id": 8, "queue": "Front desk"})
+	m.send("ignored", "contact.created", object{"phone": "+5521933334446"})
+	s.send("ignored", "appointment.created", object{"client_phone": "+5521933334447", "service": "Cleaning of " + cpf, "professional": "Dr. Lima", "datetime": when})
+	s.send("ignored", "appointment.cancelled", object{"appointment_id": "a-9", "service": "Cut", "datetime": when, "reason": "Rain"})
+	s.send("ignored", "appointment.noshow", object{"appointment_id": "a-9", "client_phone": "+5521933334448"})
+	for kind, want := range map[string]any{
+		"message.received": "My CPF is ***.***.***-09, I have ***", "ticket.created": "Front desk", "contact.created": nil,
+		"appointment.created": "Cleaning of ***.***.***-09, Dr. Lima, 2026-03-02T12:00:00Z", "appointment.cancelled": "Cut, 2026-03-02T12:00:00Z: Rain", "appointment.noshow": nil,
+	} {
+		got := entries()[kind]
+		require.Contains(t, got, "summary", kind)
+		require.Equal(t, want, got["summary"], kind)
+		require.Contains(t, got, "suggested_patient_id", kind)
+		require.Nil(t, got["suggested_patient_id"], kind)
+	}
+	require.Equal(t, recorded{"inbox.list", "tenant_user", "live", ""}, p.onRecord("")[0])
+
+	// One patient with the number is suggested, also without a mobile's ninth digit; two are not;
+	// a patient of another clinic, or of the test environment, never.
+	p.another().patient(stranger)
+	p.on("test").patient(stranger)
+	require.Nil(t, entries()["message.received"]["suggested_patient_id"])
+	id := p.patient("+5521933334445")
+	require.Equal(t, id, entries()["ticket.created"]["suggested_patient_id"])
+	require.Equal(t, recorded{"inbox.list", "tenant_user", "live", id}, p.onRecord("")[0])
+	p.ok(201, "POST", "/patients", object{"name": "Another", "phone": "+5521933334445"})
+	require.Nil(t, entries()["ticket.created"]["suggested_patient_id"])
+	gil := p.patient(stranger)
+	require.Equal(t, gil, entries()["message.received"]["suggested_patient_id"])
+
+	// What the entry said is what the history says; the entry says it no more.
+	p.ok(200, "POST", p.entry("event_type = 'message.received'")+"/link", object{"patient_id": gil})
+	require.Equal(t, "My CPF is ***.***.***-09, I have ***", p.items("/patients/" + gil + "/interactions")[0]["summary"])
+	linked := p.items("/integrations/inbox?status=linked")[0]
+	require.Nil(t, linked["summary"])
+	require.Nil(t, linked["suggested_patient_id"])
+
+	// One that cannot be read is listed all the same.
+	p.exec(`update clinic.inbox set data_enc = 'broken' where clinic_id = $1 and event_type = 'ticket.created'`)
+	require.Nil(t, entries()["ticket.created"]["summary"])
 }
 
 // Nothing waits for ever: open entries go after half a year, settled ones after a year,

@@ -60,6 +60,7 @@ func TestDoctorWithoutHub(t *testing.T) {
 	require.Equal(t, 3, none.code)
 	require.Regexp(t, `(?m)^database +FAILED +no hub is running on \./data$`, none.out)
 	require.Contains(t, none.out, "→ start it with: hub serve")
+	require.Contains(t, none.out, "--data-dir", "it may run elsewhere")
 	require.Regexp(t, `(?m)^redis +ok`, none.out, "the other checks are made")
 	require.NoDirExists(t, filepath.Join(c.dir, "data"), "it changes nothing")
 	away := c.with("HUB_DATABASE_URL", "postgres://hub:canary@127.0.0.1:1/hub").run("doctor")

@@ -13,7 +13,7 @@ import (
 
 const root = "../.."
 
-var documents = []string{"README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md"}
+var documents = []string{"README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md", "clinic/README.md"}
 
 var (
 	codeBlock  = regexp.MustCompile("(?s)```sh\n(.*?)```")
@@ -110,7 +110,7 @@ func TestDocumentsLinkToWhatExists(t *testing.T) {
 	for _, name := range documents {
 		for _, m := range link.FindAllStringSubmatch(read(t, name), -1) {
 			if !strings.HasPrefix(m[1], "http") {
-				_, err := os.Stat(filepath.Join(root, filepath.FromSlash(m[1])))
+				_, err := os.Stat(filepath.Join(root, filepath.Dir(filepath.FromSlash(name)), filepath.FromSlash(m[1])))
 				require.NoError(t, err, "%s links to it", name)
 			}
 		}

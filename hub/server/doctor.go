@@ -49,7 +49,7 @@ func Doctor(ctx context.Context, cfg config.Config, modules []module.Module, rep
 	if url == "" {
 		running, ok := embedded.RunningURL(filepath.Join(cfg.DataDir, "postgres"))
 		if !ok {
-			report(Finding{"database", FindingFailed, "no hub is running on " + cfg.DataDir, "start it with: hub serve; or set HUB_DATABASE_URL"})
+			report(Finding{"database", FindingFailed, "no hub is running on " + cfg.DataDir, "start it with: hub serve; or name the data of the one that runs with --data-dir; or set HUB_DATABASE_URL"})
 			checkRedis(ctx, cfg, report)
 			checkEgress(ctx, cfg, report)
 			return

@@ -2,7 +2,6 @@ package api
 
 import (
 	"context"
-	"errors"
 	"strings"
 
 	"github.com/google/uuid"
@@ -70,29 +69,16 @@ type signUpInput struct {
 	} `nameHint:"Register"`
 }
 
-type loginInput struct {
-	Body struct {
-		Email    string `json:"email" maxLength:"254"`
-		Password string `json:"password" maxLength:"1000"`
-	} `nameHint:"Login"`
-}
+type signUpOutput struct{ Body Registered }
 
-type refreshInput struct {
-	Body struct {
-		RefreshToken string `json:"refresh_token" maxLength:"4096"`
-	} `nameHint:"Refresh"`
-}
-
-type sessionOutput struct{ Body Session }
-
-// Session is what a login hands out.
-type Session struct {
+// Registered is what registering hands out.
+type Registered struct {
 	accounts.Session
-	User   *User   `json:"user,omitempty" doc:"Only when registering"`
-	Clinic *Clinic `json:"clinic,omitempty" doc:"Only when registering"`
+	User   User   `json:"user"`
+	Clinic Clinic `json:"clinic"`
 }
 
-func (a *API) signUp(ctx context.Context, in *signUpInput) (*sessionOutput, error) {
+func (a *API) signUp(ctx context.Context, in *signUpInput) (*signUpOutput, error) {
 	b := &in.Body
 	b.ClinicName, b.Name = care.HideCPF(strings.TrimSpace(b.ClinicName)), care.HideCPF(strings.TrimSpace(b.Name))
 	var wrong rest.Faults
@@ -107,7 +93,7 @@ func (a *API) signUp(ctx context.Context, in *signUpInput) (*sessionOutput, erro
 		return nil, err
 	}
 	clinic := store.NewID()
-	out := &sessionOutput{}
+	out := &signUpOutput{}
 	err = a.store.InTx(ctx, "registering", func(tx *store.Tx) error {
 		if err := tx.CreateClinic(ctx, clinic, b.ClinicName, tx.Now()); err != nil {
 			return err
@@ -125,8 +111,7 @@ func (a *API) signUp(ctx context.Context, in *signUpInput) (*sessionOutput, erro
 		if err != nil {
 			return err
 		}
-		user, shown := userOf(admin), clinicOf(made)
-		out.Body.User, out.Body.Clinic = &user, &shown
+		out.Body.User, out.Body.Clinic = userOf(admin), clinicOf(made)
 		out.Body.Session, err = a.desk.Issue(ctx, tx.Raw, admin.ID, uuid.New())
 		return err
 	})
@@ -144,67 +129,14 @@ func emailTaken(err error) error {
 	return err
 }
 
-func (a *API) login(ctx context.Context, in *loginInput) (*sessionOutput, error) {
-	session, err := a.desk.Login(ctx, in.Body.Email, in.Body.Password)
-	return &sessionOutput{Session{Session: session}}, err
-}
-
-func (a *API) refresh(ctx context.Context, in *refreshInput) (*sessionOutput, error) {
-	session, err := a.desk.Refresh(ctx, in.Body.RefreshToken)
-	return &sessionOutput{Session{Session: session}}, err
-}
-
 // Authenticate implements the product's part of [module.Instance].
 func (a *API) Authenticate(ctx context.Context, token string) (module.Caller, error) {
-	refused := hub.Errorf(hub.ErrUnauthorized, "invalid_token", "A valid access token is needed: log in, or refresh it.")
-	id, login, ok := a.kit.Accounts.VerifyAccess(token)
-	if !ok {
-		return module.Caller{}, refused
-	}
-	user, err := a.store.UserOfLogin(ctx, id, login)
-	if errors.Is(err, pgx.ErrNoRows) {
-		return module.Caller{}, refused
-	}
-	if err != nil {
-		return module.Caller{}, dberr.Failed("loading the user", err)
-	}
-	return module.Caller{
-		TenantID: user.ClinicID, Environment: hub.Live, UserID: user.ID, Name: user.Name, Role: user.Role, Admin: user.Role == roleAdmin,
-	}, nil
-}
-
-type forgotInput struct {
-	Body struct {
-		Email string `json:"email" maxLength:"254"`
-	} `nameHint:"ForgotPassword"`
-}
-
-type messageOutput struct{ Body Message }
-
-// Message is an answer for people.
-type Message struct {
-	Message string `json:"message"`
-}
-
-// forgot answers the same for every address.
-func (a *API) forgot(ctx context.Context, in *forgotInput) (*messageOutput, error) {
-	var wrong rest.Faults
-	wrong.Email(&in.Body.Email, "body.email")
-	if err := wrong.Err(); err != nil {
-		return nil, err
-	}
-	return &messageOutput{Message{"If the e-mail is registered, a reset link was sent"}}, a.desk.Forgot(ctx, in.Body.Email)
-}
-
-type resetInput struct {
-	Body struct {
-		Token       string `json:"token" maxLength:"200"`
-		NewPassword string `json:"new_password" minLength:"8" maxLength:"128"`
-	} `nameHint:"ResetPassword"`
-}
-
-func (a *API) reset(ctx context.Context, in *resetInput) (*messageOutput, error) {
-	return &messageOutput{Message{"Password updated"}}, a.desk.SetPassword(ctx, in.Body.Token, in.Body.NewPassword)
+	return a.desk.Authenticate(ctx, token, func(ctx context.Context, id, login uuid.UUID) (module.Caller, error) {
+		user, err := a.store.UserOfLogin(ctx, id, login)
+		return module.Caller{
+			TenantID: user.ClinicID, Environment: hub.Live, UserID: user.ID, Name: user.Name, Role: user.Role, Admin: user.Role == roleAdmin,
+		}, err
+	})
 }
 
 func (a *API) me(ctx context.Context, _ *struct{}) (*userOutput, error) {

@@ -8,6 +8,7 @@ import (
 
 	"integrationhub/clinic/internal/store"
 	"integrationhub/clinic/internal/store/dbgen"
+	"integrationhub/hub/module"
 	"integrationhub/hub/module/rest"
 )
 
@@ -20,8 +21,10 @@ type InboxEntry struct {
 	Product    string     `json:"product" doc:"That sent it"`
 	Phone      *string    `json:"phone" doc:"As long as it is open"`
 	Name       *string    `json:"name" doc:"As long as it is open"`
+	Summary    *string    `json:"summary" doc:"What it tells, as it would stand on a patient's history: of a message its text, of a booking service, professional and time. As long as it is open"`
 	Status     string     `json:"status" enum:"open,linked,dismissed"`
 	PatientID  *uuid.UUID `json:"patient_id"`
+	Suggested  *uuid.UUID `json:"suggested_patient_id" doc:"The patient who has this number by now; null where nobody has, or several. As long as it is open"`
 	OccurredAt time.Time  `json:"occurred_at"`
 	ReceivedAt time.Time  `json:"received_at"`
 	SettledAt  *time.Time `json:"settled_at"`
@@ -45,7 +48,18 @@ func (a *API) listInbox(ctx context.Context, in *inboxInput) (*struct{ Body rest
 		return nil, err
 	}
 	rows, total, err := a.store.ListInbox(ctx, at, in.Status, in.PerPage, in.Offset())
-	return &struct{ Body rest.Page[InboxEntry] }{rest.PageOf(rest.Map(rows, inboxEntryOf), total, in.Paging)}, err
+	if in.Status == store.Open {
+		module.OnRecord(ctx) // what people wrote
+	}
+	list := rest.Map(rows, func(row store.InboxItem) InboxEntry {
+		if row.Suggested != nil {
+			module.Concerns(ctx, row.Suggested.String())
+		}
+		one := inboxEntryOf(row.InboxEntry)
+		one.Summary, one.Suggested = row.Summary, row.Suggested
+		return one
+	})
+	return &struct{ Body rest.Page[InboxEntry] }{rest.PageOf(list, total, in.Paging)}, err
 }
 
 type linkInput struct {

@@ -67,10 +67,10 @@ func (a *API) accountRows() []route {
 	const v = "/api/v1"
 	return []route{
 		{post, v + "/auth/register", rest.Anyone, 201, "auth.register", "Register a clinic with its first administrator", rest.Handle(a.signUp)},
-		{post, v + "/auth/login", rest.Anyone, 200, "auth.login", "Log in", rest.AlsoAnswers(rest.Handle(a.login), 401)},
-		{post, v + "/auth/refresh", rest.Anyone, 200, "auth.refresh", "Trade a refresh token for a new pair", rest.AlsoAnswers(rest.Handle(a.refresh), 401)},
-		{post, v + "/auth/forgot-password", rest.Anyone, 200, "auth.forgot-password", "Ask for a link to set a new password", rest.Handle(a.forgot)},
-		{post, v + "/auth/reset-password", rest.Anyone, 200, "auth.reset-password", "Set a new password", rest.Handle(a.reset)},
+		{post, v + "/auth/login", rest.Anyone, 200, "auth.login", "Log in", rest.AlsoAnswers(rest.Handle(a.desk.HandleLogin), 401)},
+		{post, v + "/auth/refresh", rest.Anyone, 200, "auth.refresh", "Trade a refresh token for a new pair", rest.AlsoAnswers(rest.Handle(a.desk.HandleRefresh), 401)},
+		{post, v + "/auth/forgot-password", rest.Anyone, 200, "auth.forgot-password", "Ask for a link to set a new password", rest.Handle(a.desk.HandleForgot)},
+		{post, v + "/auth/reset-password", rest.Anyone, 200, "auth.reset-password", "Set a new password", rest.Handle(a.desk.HandleReset)},
 		{get, v + "/auth/me", rest.User, 200, "auth.me", "Who is logged in", rest.Handle(a.me)},
 		{get, v + "/clinic", rest.User, 200, "clinic.get", "Read the clinic", rest.Handle(a.getClinic)},
 		{put, v + "/clinic", rest.Admin, 200, "clinic.update", "Update the clinic", rest.Handle(a.updateClinic)},

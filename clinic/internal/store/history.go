@@ -177,7 +177,7 @@ func (t *Tx) LogInteraction(ctx context.Context, at Scope, patient uuid.UUID, d 
 
 // addInteraction is [Tx.LogInteraction] for a patient who is held.
 func (t *Tx) addInteraction(ctx context.Context, at Scope, patient uuid.UUID, d InteractionData) (dbgen.Interaction, error) {
-	d.Summary = care.Shorten(care.Scrub(d.Summary), MaxSummary)
+	d.Summary = historyLine(d.Summary)
 	i, err := t.InsertInteraction(ctx, dbgen.InsertInteractionParams{
 		ClinicID: at.Clinic, Env: at.Env, ID: NewID(), PatientID: patient, Type: d.Type, Summary: d.Summary,
 		Source: d.Source, SourceID: d.SourceID, OccurredAt: d.At, Origin: string(d.Origin), CreatedAt: t.now,

@@ -137,14 +137,3 @@ func (t *Tx) Dismiss(ctx context.Context, at Scope, id, by uuid.UUID) (dbgen.Inb
 	}
 	return t.SettleInboxEntry(ctx, dbgen.SettleInboxEntryParams{ClinicID: at.Clinic, Env: at.Env, ID: id, Status: Dismissed, SettledBy: &by, SettledAt: &t.now})
 }
-
-// ListInbox gives a page of the entries with a status, the newest first, and how many
-// there are, counted up to [CountedAtMost].
-func (s *Store) ListInbox(ctx context.Context, at Scope, status string, limit, offset int) (rows []dbgen.InboxEntry, total int, err error) {
-	total, err = s.CountInbox(ctx, dbgen.CountInboxParams{ClinicID: at.Clinic, Env: at.Env, Status: status, Most: CountedAtMost})
-	if err != nil || offset >= total && total < CountedAtMost {
-		return nil, total, err
-	}
-	rows, err = s.Queries.ListInbox(ctx, dbgen.ListInboxParams{ClinicID: at.Clinic, Env: at.Env, Status: status, RowLimit: limit, RowOffset: offset})
-	return rows, total, err
-}

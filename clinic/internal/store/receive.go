@@ -378,14 +378,8 @@ func (t *Tx) wait(ctx context.Context, n *news) error {
 // appointment that cannot be told from others nothing happens, unless somebody said
 // that the event is the patient's: then it stands on the history, and that is all.
 func (t *Tx) apply(ctx context.Context, n *news, patient uuid.UUID, said bool) (applied bool, err error) {
-	summary := ""
+	summary := n.said()
 	switch n.kind {
-	case messageReceived, messageSent:
-		summary = n.data.Body
-	case ticketCreated:
-		summary = n.data.Queue
-	case ticketClosed:
-		summary = n.data.Resolution
 	case appointmentCreated:
 		if summary, err = t.applyBooked(ctx, n, patient); err != nil {
 			return false, err
@@ -395,7 +389,7 @@ func (t *Tx) apply(ctx context.Context, n *news, patient uuid.UUID, said bool) (
 		if err != nil || a == nil && !said {
 			return false, err
 		}
-		if summary = n.data.Reason; n.kind != appointmentCancelled && a != nil {
+		if n.kind != appointmentCancelled && a != nil {
 			summary = booked(a.Service, a.Professional, a.StartsAt)
 		}
 	}
@@ -411,13 +405,7 @@ func (t *Tx) apply(ctx context.Context, n *news, patient uuid.UUID, said bool) (
 }
 
 // reread reads an open inbox entry's event.
-func (t *Tx) reread(entry dbgen.InboxEntry) (news, error) {
-	raw, err := t.kit.Sealer.Open(entry.DataEnc, inboxContext(entry.ID))
-	if err != nil {
-		return news{}, err
-	}
-	return read(Scope{entry.ClinicID, entry.Env}, entry.Source, entry.EventID, entry.EventType, entry.OccurredAt, raw)
-}
+func (t *Tx) reread(entry dbgen.InboxEntry) (news, error) { return reread(t.kit.Sealer, entry) }
 
 // settle applies one open inbox entry to a patient; said as [Tx.apply] has it.
 func (t *Tx) settle(ctx context.Context, entry dbgen.InboxEntry, patient uuid.UUID, by *uuid.UUID, said bool) (settled bool, err error) {

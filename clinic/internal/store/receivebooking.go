@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"errors"
-	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -12,11 +11,6 @@ import (
 	"integrationhub/clinic/internal/care"
 	"integrationhub/clinic/internal/store/dbgen"
 )
-
-// booked is an appointment in a line of the history.
-func booked(service, professional string, at time.Time) string {
-	return strings.Trim(service+", "+professional+", "+at.UTC().Format(time.RFC3339), ", ")
-}
 
 // applyBooked makes the appointment that an event tells of, or brings it up to date, and
 // gives what to write on the history. News that are older than what is known change

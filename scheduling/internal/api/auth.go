@@ -2,7 +2,6 @@ package api
 
 import (
 	"context"
-	"errors"
 	"strings"
 
 	"github.com/google/uuid"
@@ -69,29 +68,16 @@ type signUpInput struct {
 	} `nameHint:"Register"`
 }
 
-type loginInput struct {
-	Body struct {
-		Email    string `json:"email" maxLength:"254"`
-		Password string `json:"password" maxLength:"1000"`
-	} `nameHint:"Login"`
-}
+type signUpOutput struct{ Body Registered }
 
-type refreshInput struct {
-	Body struct {
-		RefreshToken string `json:"refresh_token" maxLength:"4096"`
-	} `nameHint:"Refresh"`
-}
-
-type sessionOutput struct{ Body Session }
-
-// Session is what a login hands out.
-type Session struct {
+// Registered is what registering hands out.
+type Registered struct {
 	accounts.Session
-	User         *User         `json:"user,omitempty" doc:"Only when registering"`
-	Organization *Organization `json:"organization,omitempty" doc:"Only when registering"`
+	User         User         `json:"user"`
+	Organization Organization `json:"organization"`
 }
 
-func (a *API) signUp(ctx context.Context, in *signUpInput) (*sessionOutput, error) {
+func (a *API) signUp(ctx context.Context, in *signUpInput) (*signUpOutput, error) {
 	b := &in.Body
 	b.OrgName, b.Name = strings.TrimSpace(b.OrgName), strings.TrimSpace(b.Name)
 	var phone *string
@@ -112,7 +98,7 @@ func (a *API) signUp(ctx context.Context, in *signUpInput) (*sessionOutput, erro
 		return nil, err
 	}
 	org := store.NewID()
-	var session Session
+	var session Registered
 	var owner dbgen.User
 	err = a.store.InTx(ctx, "registering", func(tx *store.Tx) error {
 		if owner, err = a.found(ctx, tx, org, in, phone, hash); err != nil {
@@ -128,9 +114,8 @@ func (a *API) signUp(ctx context.Context, in *signUpInput) (*sessionOutput, erro
 	if err != nil {
 		return nil, err
 	}
-	shown, details := userOf(owner, made.Zone), a.organizationOf(made)
-	session.User, session.Organization = &shown, &details
-	return &sessionOutput{session}, nil
+	session.User, session.Organization = userOf(owner, made.Zone), a.organizationOf(made)
+	return &signUpOutput{session}, nil
 }
 
 // found makes an organization with its owner.
@@ -181,76 +166,14 @@ func accountTaken(err error) error {
 	return err
 }
 
-func (a *API) login(ctx context.Context, in *loginInput) (*sessionOutput, error) {
-	session, err := a.accounts.Login(ctx, in.Body.Email, in.Body.Password)
-	return &sessionOutput{Session{Session: session}}, err
-}
-
-func (a *API) refresh(ctx context.Context, in *refreshInput) (*sessionOutput, error) {
-	session, err := a.accounts.Refresh(ctx, in.Body.RefreshToken)
-	return &sessionOutput{Session{Session: session}}, err
-}
-
 // Authenticate implements the product's part of [module.Instance].
 func (a *API) Authenticate(ctx context.Context, token string) (module.Caller, error) {
-	refused := hub.Errorf(hub.ErrUnauthorized, "invalid_token", "A valid access token is needed: log in, or refresh it.")
-	id, login, ok := a.kit.Accounts.VerifyAccess(token)
-	if !ok {
-		return module.Caller{}, refused
-	}
-	user, err := a.store.UserOfLogin(ctx, id, login)
-	if errors.Is(err, pgx.ErrNoRows) {
-		return module.Caller{}, refused
-	}
-	if err != nil {
-		return module.Caller{}, dberr.Failed("loading the user", err)
-	}
-	return module.Caller{
-		TenantID: user.OrgID, Environment: hub.Live, UserID: user.ID, Name: user.Name, Role: user.Role,
-		Admin: user.Role == roleOwner || user.Role == roleAdmin,
-	}, nil
-}
-
-type forgotInput struct {
-	Body struct {
-		Email string `json:"email" maxLength:"254"`
-	} `nameHint:"ForgotPassword"`
-}
-
-type messageOutput struct{ Body Message }
-
-// Message is an answer for people.
-type Message struct {
-	Message string `json:"message"`
-}
-
-// forgot answers the same for every address.
-func (a *API) forgot(ctx context.Context, in *forgotInput) (*messageOutput, error) {
-	var wrong faults
-	wrong.Email(&in.Body.Email, "body.email")
-	if err := wrong.Err(); err != nil {
-		return nil, err
-	}
-	return &messageOutput{Message{"If the e-mail is registered, a reset link was sent"}}, a.accounts.Forgot(ctx, in.Body.Email)
-}
-
-type resetInput struct {
-	Body struct {
-		Token       string `json:"token" maxLength:"200"`
-		NewPassword string `json:"new_password,omitempty" minLength:"8" maxLength:"128"`
-		Password    string `json:"password,omitempty" minLength:"8" maxLength:"128" doc:"The same as new_password"`
-	} `nameHint:"ResetPassword"`
-}
-
-func (a *API) reset(ctx context.Context, in *resetInput) (*messageOutput, error) {
-	password := in.Body.NewPassword
-	if password == "" {
-		password = in.Body.Password
-	}
-	if password == "" {
-		return nil, hub.Invalid("body.new_password", "is required")
-	}
-	return &messageOutput{Message{"Password updated"}}, a.accounts.SetPassword(ctx, in.Body.Token, password)
+	return a.accounts.Authenticate(ctx, token, func(ctx context.Context, id, login uuid.UUID) (module.Caller, error) {
+		user, err := a.store.UserOfLogin(ctx, id, login)
+		return module.Caller{
+			TenantID: user.OrgID, Environment: hub.Live, UserID: user.ID, Name: user.Name, Role: user.Role, Admin: user.Role == roleOwner || user.Role == roleAdmin,
+		}, err
+	})
 }
 
 func (a *API) me(ctx context.Context, _ *struct{}) (*userOutput, error) {

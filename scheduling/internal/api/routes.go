@@ -60,10 +60,10 @@ func (a *API) organizationRows() []route {
 	const v = "/api/v1"
 	return []route{
 		{post, v + "/auth/register", anyone, 201, "auth.register", "Register an organization with its owner", handle(a.signUp)},
-		{post, v + "/auth/login", anyone, 200, "auth.login", "Log in", rest.AlsoAnswers(handle(a.login), 401)},
-		{post, v + "/auth/refresh", anyone, 200, "auth.refresh", "Trade a refresh token for a new pair", rest.AlsoAnswers(handle(a.refresh), 401)},
-		{post, v + "/auth/forgot-password", anyone, 200, "auth.forgot-password", "Ask for a link to set a new password", handle(a.forgot)},
-		{post, v + "/auth/reset-password", anyone, 200, "auth.reset-password", "Set a new password", handle(a.reset)},
+		{post, v + "/auth/login", anyone, 200, "auth.login", "Log in", rest.AlsoAnswers(handle(a.accounts.HandleLogin), 401)},
+		{post, v + "/auth/refresh", anyone, 200, "auth.refresh", "Trade a refresh token for a new pair", rest.AlsoAnswers(handle(a.accounts.HandleRefresh), 401)},
+		{post, v + "/auth/forgot-password", anyone, 200, "auth.forgot-password", "Ask for a link to set a new password", handle(a.accounts.HandleForgot)},
+		{post, v + "/auth/reset-password", anyone, 200, "auth.reset-password", "Set a new password", handle(a.accounts.HandleReset)},
 		{get, v + "/auth/me", user, 200, "auth.me", "Who is logged in", handle(a.me)},
 
 		{get, v + "/organization", user, 200, "organization.get", "Read the organization", handle(a.getOrganization)},

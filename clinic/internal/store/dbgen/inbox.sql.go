@@ -651,6 +651,41 @@ func (q *Queries) OnTheWay(ctx context.Context, arg OnTheWayParams) ([]OnTheWayR
 	return items, nil
 }
 
+const onlyByPhone = `-- name: OnlyByPhone :many
+select k.phone_key::text as phone_key, (array_agg(p.id))[1]::uuid as patient_id from (
+    select q.phone_key, q.id from clinic.patients q where q.clinic_id = $1 and q.env = $2 and q.phone_key = any($3::text[])
+    union
+    select l.phone_key, l.patient_id from clinic.linked_phones l where l.clinic_id = $1 and l.env = $2 and l.phone_key = any($3::text[])) k
+join clinic.patients p on p.clinic_id = $1 and p.env = $2 and p.id = k.id and p.status <> 'anonymized'
+group by k.phone_key having count(*) = 1
+`
+
+type OnlyByPhoneRow struct {
+	PhoneKey  string
+	PatientID uuid.UUID
+}
+
+// Of some numbers those that one patient has and nobody else, also by being linked.
+func (q *Queries) OnlyByPhone(ctx context.Context, clinicID uuid.UUID, env hub.Environment, phoneKeys []string) ([]OnlyByPhoneRow, error) {
+	rows, err := q.db.Query(ctx, onlyByPhone, clinicID, env, phoneKeys)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []OnlyByPhoneRow{}
+	for rows.Next() {
+		var i OnlyByPhoneRow
+		if err := rows.Scan(&i.PhoneKey, &i.PatientID); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const putLinking = `-- name: PutLinking :exec
 insert into clinic.linkings (clinic_id, env, id, patient_id, phone_key, source, external_id, settled_by, after_at, after_id, created_at)
 values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)

@@ -13,6 +13,15 @@ select o.* from clinic.inbox o where o.clinic_id = @clinic_id and o.env = @env a
     order by i.id desc limit @row_limit::int offset @row_offset::int))
 order by o.id desc;
 
+-- name: OnlyByPhone :many
+-- Of some numbers those that one patient has and nobody else, also by being linked.
+select k.phone_key::text as phone_key, (array_agg(p.id))[1]::uuid as patient_id from (
+    select q.phone_key, q.id from clinic.patients q where q.clinic_id = @clinic_id and q.env = @env and q.phone_key = any(@phone_keys::text[])
+    union
+    select l.phone_key, l.patient_id from clinic.linked_phones l where l.clinic_id = @clinic_id and l.env = @env and l.phone_key = any(@phone_keys::text[])) k
+join clinic.patients p on p.clinic_id = @clinic_id and p.env = @env and p.id = k.id and p.status <> 'anonymized'
+group by k.phone_key having count(*) = 1;
+
 -- name: LockInboxEntry :one
 select * from clinic.inbox where clinic_id = $1 and env = $2 and id = $3 for update;
 
