@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"time"
 
@@ -15,7 +16,8 @@ import (
 
 // booked is an appointment in a line of the history.
 func booked(service, professional string, at time.Time) string {
-	return strings.Trim(service+", "+professional+", "+at.UTC().Format(time.RFC3339), ", ")
+	said := []string{service, professional, at.UTC().Format(time.RFC3339)}
+	return strings.Join(slices.DeleteFunc(said, func(s string) bool { return s == "" }), ", ")
 }
 
 // applyBooked makes the appointment that an event tells of, or brings it up to date, and
