@@ -84,10 +84,7 @@ func (i *instance) Find(ctx context.Context, phone string) ([]module.Match, erro
 
 // Jobs implements [module.Worker].
 func (i *instance) Jobs() []module.Job {
-	overdue := func(ctx context.Context, _ []byte) error {
-		_, err := i.store.Overdue(ctx, nil)
-		return err
-	}
+	overdue := func(ctx context.Context, _ []byte) error { return i.store.EveryOverdue(ctx) }
 	deletions := func(ctx context.Context, _ []byte) error { return i.store.FollowDeletions(ctx) }
 	return append(i.api.Accounts().Jobs(),
 		i.store.Imports(),

@@ -50,6 +50,9 @@ func (p *practice) fixture(t *testing.T) *fixture {
 	p.connect("messaging").send("ignored", "message.received", object{"phone": "+5511911112222", "body": "Hi", "ticket_id": 1})
 	f.entry = p.items("/integrations/inbox")[0]["id"].(string)
 	f.deletion = p.ok(202, "POST", "/patients/"+p.patient("+5511900002222")+"/deletion-request", nil)["id"].(string)
+	require.Eventually(t, func() bool { // on its way it cannot be settled by hand
+		return peers(p.get("/deletion-requests/" + f.deletion))["messaging"] == "acknowledged"
+	}, soon, tick)
 	return f
 }
 

@@ -50,13 +50,36 @@ func TestPayments(t *testing.T) {
 		},
 		"body.due_date": {{"amount": 1, "due_date": "tomorrow"}, {"amount": 1}},
 		"body.status":   {{"amount": 1, "due_date": inDays(t, 1), "status": "overdue"}},
-		"body.paid_at":  {{"amount": 1, "due_date": inDays(t, 1), "status": "paid", "paid_at": "2999-01-01T00:00:00Z"}},
+		"body.paid_at": {
+			{"amount": 1, "due_date": inDays(t, 1), "status": "paid", "paid_at": "2999-01-01T00:00:00Z"},
+			{"amount": 1, "due_date": inDays(t, 1), "paid_at": "2026-01-01T00:00:00Z"}, {"amount": 1, "due_date": inDays(t, 1), "status": "pending", "paid_at": "2026-01-01T00:00:00Z"},
+		},
+		"body.method": {{"amount": 1, "due_date": inDays(t, 1), "method": "pix"}, {"amount": 1, "due_date": inDays(t, 1), "status": "pending", "method": "pix", "paid_at": "2026-01-01T00:00:00Z"}},
 	} {
 		for _, body := range bodies {
 			p.invalid(location, "POST", path, body)
 		}
 	}
 	require.Len(t, p.items(path), 3)
+}
+
+// A payment that is recorded as made is told as one that is paid later, to the cent.
+func TestPaymentsThatWereMade(t *testing.T) {
+	t.Parallel()
+	p := newPractice(t)
+	id := p.patient(phone)
+	for _, amount := range []string{"0.07", "19.99", "150.50", "4815162342.10"} {
+		before := len(p.sent())
+		made := p.ok(201, "POST", "/patients/"+id+"/payments", `{"amount":`+amount+`,"description":"Cleaning","due_date":"2026-03-02","status":"paid","method":"card","paid_at":"2026-03-01T12:00:00Z"}`)
+		require.Equal(t, "card", made["method"])
+		require.Equal(t, "2026-03-01T12:00:00Z", made["paid_at"])
+		require.Equal(t, []string{"payment.received"}, p.kinds(before))
+		require.Equal(t, object{"patient_id": id, "amount": made["amount"], "description": "Cleaning", "method": "card"}, p.sent()[before].data)
+		var body string
+		require.NoError(t, p.hub.Kit.Pool.QueryRow(t.Context(), `select convert_from(body, 'UTF8') from hub.events where tenant_id = $1 and product = 'clinic' order by seq desc limit 1`, p.id).Scan(&body))
+		require.Contains(t, body, `"amount":`+amount+`,`)
+	}
+	require.EqualValues(t, 0, p.get("/patients/" + id)["balance_due"])
 }
 
 // A payment of an appointment that came from elsewhere names it as it is called there.

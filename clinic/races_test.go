@@ -191,3 +191,28 @@ func TestLinkingAmidTheRest(t *testing.T) {
 		p.exec(`delete from clinic.interactions where clinic_id = $1`)
 	}
 }
+
+// An import takes the patients of a batch by their ids, in whatever order the file has
+// them: while it waits for the first, it holds none of the others.
+func TestImportsLockPatientsInOrder(t *testing.T) {
+	t.Parallel()
+	p := newPractice(t)
+	first := p.ok(201, "POST", "/patients", object{"name": "Ana", "cpf": cpf})["id"].(string)
+	last := p.ok(201, "POST", "/patients", object{"name": "Gil", "cpf": "529.982.247-25"})["id"].(string)
+	require.Less(t, first, last)
+	tx, err := p.hub.Kit.Pool.Begin(t.Context())
+	require.NoError(t, err)
+	defer func() { _ = tx.Rollback(t.Context()) }()
+	const lock = `select from clinic.patients where id = $1 for update`
+	_, err = tx.Exec(t.Context(), lock, first)
+	require.NoError(t, err)
+	made := p.upload("csv", "nome;cpf\nGil Lima;529.982.247-25\nAna Lima;"+cpf+"\n")
+	require.Equal(t, 202, made.status, made.text)
+	require.Eventually(t, func() bool {
+		return p.count("select count(*) from pg_stat_activity where $1::uuid is not null and datname = current_database() and wait_event_type = 'Lock' and query like '%from clinic.patients%for update%'") == 1
+	}, soon, tick)
+	_, err = tx.Exec(t.Context(), lock+" nowait", last)
+	require.NoError(t, err, "the import has the other one")
+	require.NoError(t, tx.Rollback(t.Context()))
+	counts(t, p.settled(made.body["id"].(string)), 0, 2, 0, 0)
+}

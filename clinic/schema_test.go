@@ -95,6 +95,31 @@ func TestEveryReferenceStaysInItsClinic(t *testing.T) {
 	require.Greater(t, len(tables), 12)
 }
 
+// What may be there once may be there once in a clinic and once in each environment, so
+// that no clinic learns from a refusal what another one has.
+func TestWhatIsUniqueIsSoInItsClinic(t *testing.T) {
+	t.Parallel()
+	p := newPractice(t)
+	rows, err := p.hub.Kit.Pool.Query(t.Context(), `
+		select c.relname::text, array(select coalesce(a.attname::text, '') from unnest(i.indkey) with ordinality k(attnum, n)
+			left join pg_attribute a on a.attrelid = i.indrelid and a.attnum = k.attnum order by k.n)
+		from pg_index i join pg_class c on c.oid = i.indexrelid
+		where i.indisunique and c.relnamespace = 'clinic'::regnamespace
+		and (select count(*) from pg_attribute a where a.attrelid = i.indrelid and a.attname in ('clinic_id', 'env')) = 2`)
+	require.NoError(t, err)
+	var name string
+	var columns []string
+	seen := 0
+	_, err = pgx.ForEachRow(rows, []any{&name, &columns}, func() error {
+		require.Greater(t, len(columns), 2, name)
+		require.Equal(t, []string{"clinic_id", "env"}, columns[:2], name)
+		seen++
+		return nil
+	})
+	require.NoError(t, err)
+	require.Greater(t, seen, 15)
+}
+
 // What the constraints say is so: every row that has a patient is copied with the patient
 // of another clinic, and with its own patient from live into test, and refused.
 func TestRowsCannotPointElsewhere(t *testing.T) {

@@ -38,7 +38,7 @@ const adminEmail = "bench@example.com"
 func (b *bench) buildHub(ctx context.Context) (string, error) {
 	b.hubOnce.Do(func() {
 		if b.options.hubBinary != "" {
-			b.hubPath = b.options.hubBinary
+			b.hubPath, b.hubErr = filepath.Abs(b.options.hubBinary) // the hub runs in a directory of its own
 			return
 		}
 		b.hubPath = filepath.Join(b.dir, "hub")

@@ -57,3 +57,14 @@ func withoutMissing(b Balance) Balance {
 	b.missing = nil
 	return b
 }
+
+// The hub runs in a directory of its own, where a path from here would lead elsewhere.
+func TestGivenHubIsFoundFromAnywhere(t *testing.T) {
+	t.Parallel()
+	b := &bench{options: runOptions{hubBinary: "./bin/hub"}}
+	path, err := b.buildHub(t.Context())
+	require.NoError(t, err)
+	here, err := os.Getwd()
+	require.NoError(t, err)
+	require.Equal(t, filepath.Join(here, "bin", "hub"), path)
+}

@@ -3,13 +3,10 @@ package api
 import (
 	"bytes"
 	"context"
-	"encoding/csv"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"reflect"
-	"strings"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -42,6 +39,8 @@ type Export struct {
 	ExportedAt   time.Time     `json:"exported_at"`
 	Clinic       ExportClinic  `json:"clinic"`
 	Patient      Patient       `json:"patient"`
+	LinkedPhones []string      `json:"linked_phones" nullable:"false" doc:"Further numbers that are the patient's, as numbers are compared: without a Brazilian mobile's ninth digit"`
+	ExternalRef  *string       `json:"external_ref" doc:"The patient's id where they were imported from"`
 	Records      []Record      `json:"records" nullable:"false"`
 	Appointments []Appointment `json:"appointments" nullable:"false"`
 	Payments     []Payment     `json:"payments" nullable:"false"`
@@ -50,9 +49,11 @@ type Export struct {
 
 // exportHead is how an [Export] begins.
 type exportHead struct {
-	ExportedAt time.Time    `json:"exported_at"`
-	Clinic     ExportClinic `json:"clinic"`
-	Patient    Patient      `json:"patient"`
+	ExportedAt   time.Time    `json:"exported_at"`
+	Clinic       ExportClinic `json:"clinic"`
+	Patient      Patient      `json:"patient"`
+	LinkedPhones []string     `json:"linked_phones"`
+	ExternalRef  *string      `json:"external_ref"`
 }
 
 // ExportClinic is whose patient it is.
@@ -128,7 +129,12 @@ func (a *API) exported(ctx context.Context, in *exportInput) (media string, writ
 	if err != nil {
 		return "", nil, err
 	}
-	of := exportHead{ExportedAt: a.kit.Now().UTC(), Clinic: ExportClinic{clinic.ID, clinic.Name}, Patient: shown[0]}
+	of := exportHead{ExportedAt: a.kit.Now().UTC(), Clinic: ExportClinic{clinic.ID, clinic.Name}, Patient: shown[0], LinkedPhones: []string{}, ExternalRef: row.ExternalRef}
+	linked, err := a.store.LinkedPhones(ctx, at.Clinic, at.Env, row.ID)
+	if err != nil {
+		return "", nil, err
+	}
+	of.LinkedPhones = append(of.LinkedPhones, linked...)
 	if in.Reveal != "" {
 		if of.Patient.CPF, err = a.reveal(ctx, at, row); err != nil {
 			return "", nil, err
@@ -263,61 +269,4 @@ func (a *API) writeObject(ctx context.Context, w io.Writer, of exportHead, q sto
 		_, err = io.WriteString(w, "]}")
 	}
 	return err
-}
-
-// writeTable writes an export as one table for a spreadsheet: a row for each thing.
-func (a *API) writeTable(ctx context.Context, w io.Writer, of exportHead, q store.Search) error {
-	if _, err := io.WriteString(w, "\ufeff"); err != nil { // spreadsheets take other files for Latin-1
-		return err
-	}
-	table := csv.NewWriter(w)
-	write := func(row ...string) error {
-		for i := range row {
-			row[i] = cell(row[i])
-		}
-		return table.Write(row)
-	}
-	err := errors.Join(
-		write("kind", "id", "date", "type", "professional", "status", "amount", "summary", "content"),
-		write("patient", of.Patient.ID.String(), text(of.Patient.BirthDate), "", "", of.Patient.Status, of.Patient.BalanceDue.String(), of.Patient.Name, of.Patient.contact()),
-	)
-	if err != nil {
-		return err
-	}
-	err = a.walk(ctx, q, things{
-		begin: func(string) error { return nil },
-		record: func(r Record) error {
-			return write("record", r.ID.String(), r.Date, r.Type, r.Professional, string(r.Sensitivity), "", r.Summary, r.Content)
-		},
-		appointment: func(r Appointment) error {
-			return write("appointment", r.ID.String(), r.Datetime.Format(time.RFC3339), r.Service, r.Professional, string(r.Status), "", "", text(r.Reason))
-		},
-		payment: func(r Payment) error {
-			return write("payment", r.ID.String(), r.DueDate, text(r.Method), "", string(r.Status), r.Amount.String(), r.Description, "")
-		},
-		interaction: func(r Interaction) error {
-			return write("interaction", r.ID.String(), r.OccurredAt.Format(time.RFC3339), r.Type, r.Source, "", "", r.Summary, "")
-		},
-	})
-	table.Flush()
-	return errors.Join(err, table.Error())
-}
-
-// contact is how to reach a patient, and the tax id as it is shown.
-func (p Patient) contact() string {
-	var parts []string
-	for _, one := range []*string{p.Phone, p.Email, p.CPF} {
-		if one != nil {
-			parts = append(parts, *one)
-		}
-	}
-	return strings.Join(parts, " ")
-}
-
-// cell keeps a text from being taken for a formula by a spreadsheet.
-func cell(s string) string {
-	if s != "" && strings.IndexByte("=+-@\t\r", s[0]) >= 0 {
-		return "'" + s
-	}
-	return s
 }

@@ -57,6 +57,7 @@ func (a *API) createInteraction(ctx context.Context, in *interactionInput) (*str
 	d := store.InteractionData{Type: in.Body.Type, Summary: in.Body.Summary, Source: ownSource, SourceID: uuid.NewString(), Origin: store.OriginEvent, At: a.kit.Now()}
 	if in.Body.OccurredAt.Given() {
 		d.At = wrong.Instant(in.Body.OccurredAt.Value, "body.occurred_at")
+		wrong.Need(!d.At.After(a.kit.Now().Add(clockSkew)), "body.occurred_at", "must not be in the future")
 	}
 	if err := wrong.Err(); err != nil {
 		return nil, err

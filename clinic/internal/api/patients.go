@@ -109,7 +109,7 @@ func emptied(o rest.Optional[string]) rest.Optional[string] {
 	return o
 }
 
-// into applies the fields and checks what comes out. today is a date of the clinic.
+// into applies the fields and checks what comes out. today is the clinic's.
 func (f *patientFields) into(d *store.PatientData, today time.Time) error {
 	var wrong rest.Faults
 	f.Name.Into(&d.Name)
@@ -144,9 +144,16 @@ func (f *patientFields) into(d *store.PatientData, today time.Time) error {
 	return wrong.Err()
 }
 
-// tomorrow is a bound for dates that must not be in the future, wherever a clinic is.
-func (a *API) tomorrow() time.Time {
-	return a.kit.Now().UTC().AddDate(0, 0, 1).Truncate(24 * time.Hour)
+// clockSkew is how far callers' clocks may be ahead of the hub's.
+const clockSkew = 5 * time.Minute
+
+// today is the date where a clinic is, as midnight UTC.
+func (a *API) today(ctx context.Context, at store.Scope) (time.Time, error) {
+	clinic, err := a.store.Clinic(ctx, at.Clinic)
+	if err != nil {
+		return time.Time{}, err
+	}
+	return store.Today(clinic.Timezone, a.kit.Now())
 }
 
 func (a *API) createPatient(ctx context.Context, in *patientInput) (*patientOutput, error) {
@@ -155,7 +162,11 @@ func (a *API) createPatient(ctx context.Context, in *patientInput) (*patientOutp
 		return nil, err
 	}
 	d := store.PatientData{Status: store.Active}
-	if err := in.Body.into(&d, a.tomorrow()); err != nil {
+	today, err := a.today(ctx, at)
+	if err != nil {
+		return nil, err
+	}
+	if err := in.Body.into(&d, today); err != nil {
 		return nil, err
 	}
 	var made dbgen.Patient
@@ -174,9 +185,13 @@ func (a *API) updatePatient(ctx context.Context, in *onePatientInput) (*patientO
 	if err != nil {
 		return nil, err
 	}
+	today, err := a.today(ctx, at)
+	if err != nil {
+		return nil, err
+	}
 	var done dbgen.Patient
 	err = a.store.InTx(ctx, "updating a patient", func(tx *store.Tx) error {
-		done, err = tx.ChangePatient(ctx, at, in.ID, func(d *store.PatientData) error { return in.Body.into(d, a.tomorrow()) })
+		done, err = tx.ChangePatient(ctx, at, in.ID, func(d *store.PatientData) error { return in.Body.into(d, today) })
 		return err
 	})
 	if err != nil {
@@ -185,8 +200,9 @@ func (a *API) updatePatient(ctx context.Context, in *onePatientInput) (*patientO
 	return a.patientOutput(ctx, at, done)
 }
 
-// deletePatient puts a patient away; the law has the records kept. Who asks to be
-// forgotten makes a deletion request.
+// deletePatient puts a patient away, as a change of the status does, so whoever may do
+// that may do this; the law has the records kept. Who asks to be forgotten makes a
+// deletion request.
 func (a *API) deletePatient(ctx context.Context, in *rest.ByID) (*rest.None, error) {
 	at, _, err := scope(ctx)
 	if err != nil {

@@ -58,7 +58,7 @@ func (a *API) paid(method, at rest.Optional[string], wrong *rest.Faults) (*strin
 	when := a.kit.Now()
 	if at.Given() {
 		when = wrong.Instant(at.Value, "body.paid_at")
-		wrong.Need(!when.After(a.kit.Now().Add(time.Minute)), "body.paid_at", "must not be in the future")
+		wrong.Need(!when.After(a.kit.Now().Add(clockSkew)), "body.paid_at", "must not be in the future")
 	}
 	return how, when
 }
@@ -76,6 +76,9 @@ func (a *API) createPayment(ctx context.Context, in *paymentInput) (*paymentOutp
 	wrong.Length(d.Description, "body.description", 0, 200)
 	if method, when := a.paid(b.Method, b.PaidAt, &wrong); d.Status == care.Paid {
 		d.Method, d.PaidAt = method, &when
+	} else {
+		wrong.Need(method == nil, "body.method", "is of a payment that is paid: say so with status paid")
+		wrong.Need(!b.PaidAt.Given(), "body.paid_at", "is of a payment that is paid: say so with status paid")
 	}
 	if err := wrong.Err(); err != nil {
 		return nil, err
@@ -161,6 +164,6 @@ func (a *API) runOverdue(ctx context.Context, _ *struct{}) (*overdueOutput, erro
 		return nil, err
 	}
 	out := &overdueOutput{}
-	out.Body.Overdue, err = a.store.Overdue(ctx, &at)
+	out.Body.Overdue, err = a.store.Overdue(ctx, at)
 	return out, err
 }

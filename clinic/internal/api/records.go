@@ -64,6 +64,10 @@ func (a *API) createRecord(ctx context.Context, in *recordInput) (*struct{ Body 
 	if err != nil {
 		return nil, err
 	}
+	today, err := a.today(ctx, at)
+	if err != nil {
+		return nil, err
+	}
 	b := &in.Body
 	var wrong rest.Faults
 	d := store.RecordData{
@@ -72,7 +76,7 @@ func (a *API) createRecord(ctx context.Context, in *recordInput) (*struct{ Body 
 	}
 	b.URL = emptied(b.URL)
 	b.URL.IntoNull(&d.URL)
-	wrong.Need(!d.Date.After(a.tomorrow()), "body.date", "must not be in the future")
+	wrong.Need(!d.Date.After(today), "body.date", "must not be in the future")
 	wrong.Length(d.Type, "body.type", 1, 60)
 	wrong.Length(d.Professional, "body.professional", 0, 120)
 	wrong.Length(d.Content, "body.content", 0, maxContent)

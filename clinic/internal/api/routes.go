@@ -95,7 +95,7 @@ func (a *API) patientRows() []route {
 		{post, v + "/patients", rest.User, 201, "patients.create", "Add a patient", rest.Handle(a.createPatient)},
 		{get, one, rest.User, 200, "patients.get", "Read a patient", rest.Handle(a.getPatient)},
 		{put, one, rest.User, 200, "patients.update", "Update a patient", rest.Handle(a.updatePatient)},
-		{del, one, rest.Admin, 204, "patients.delete", "Put a patient away", rest.Handle(a.deletePatient)},
+		{del, one, rest.User, 204, "patients.delete", "Put a patient away: the same as status inactive, and taken back with status active", rest.Handle(a.deletePatient)},
 		{get, one + "/records", rest.User, 200, "records.list", "Records of a patient", rest.Handle(a.listRecords)},
 		{post, one + "/records", rest.User, 201, "records.create", "Write a record", rest.Handle(a.createRecord)},
 		{get, one + "/appointments", rest.User, 200, "appointments.list", "Appointments of a patient", rest.Handle(a.listAppointments)},

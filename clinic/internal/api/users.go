@@ -92,7 +92,9 @@ func (a *API) updateClinic(ctx context.Context, in *clinicInput) (*clinicOutput,
 		c.Name = care.HideCPF(strings.TrimSpace(c.Name))
 		var wrong rest.Faults
 		wrong.Length(c.Name, "body.name", 1, 120)
-		wrong.Zone(c.Timezone, "body.timezone")
+		if in.Body.Timezone.Given() {
+			wrong.Zone(c.Timezone, "body.timezone")
+		}
 		wrong.Locale(c.Locale, "body.locale")
 		if err := wrong.Err(); err != nil {
 			return err

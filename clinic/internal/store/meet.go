@@ -6,8 +6,10 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
+	"time"
 	"unicode"
 
 	"github.com/google/uuid"
@@ -34,6 +36,7 @@ type party struct {
 	at     Scope
 	id     uuid.UUID // of the import
 	key    []byte    // of the hashes of tax ids
+	today  time.Time // where the clinic is
 	byID   map[uuid.UUID]*met
 	byRef  map[string]*met
 	byCPF  map[string]*met
@@ -52,6 +55,13 @@ type party struct {
 // meet finds whom a batch may be about, with a few questions for all of it.
 func (t *Tx) meet(ctx context.Context, at Scope, id uuid.UUID, batch []line) (*party, error) {
 	p := &party{tx: t, at: at, id: id, key: t.kit.Sealer.Derive("cpf"), byID: make(map[uuid.UUID]*met), byRef: make(map[string]*met), byCPF: make(map[string]*met), byName: make(map[string][]*met)}
+	clinic, err := t.Clinic(ctx, at.Clinic)
+	if err != nil {
+		return nil, err
+	}
+	if p.today, err = Today(clinic.Timezone, t.now); err != nil {
+		return nil, err
+	}
 	var refs, phones, names []string
 	var hashes [][]byte
 	var ids []uuid.UUID
@@ -88,11 +98,17 @@ func (t *Tx) meet(ctx context.Context, at Scope, id uuid.UUID, batch []line) (*p
 			}
 		}
 	}
+	if err := t.LockPatients(ctx, at.Clinic, at.Env, p.ids()); err != nil {
+		return nil, err
+	}
 	if err := p.mourn(ctx, batch); err != nil {
 		return nil, err
 	}
 	return p, p.remember(ctx)
 }
+
+// ids are those of the patients that are known.
+func (p *party) ids() []uuid.UUID { return slices.Collect(maps.Keys(p.byID)) }
 
 // mourn learns who of a batch was forgotten.
 func (p *party) mourn(ctx context.Context, batch []line) error {
@@ -117,11 +133,7 @@ func (p *party) forgotten(t told) bool {
 
 // remember notes which patients earlier lines were about.
 func (p *party) remember(ctx context.Context) error {
-	ids := make([]uuid.UUID, 0, len(p.byID))
-	for id := range p.byID {
-		ids = append(ids, id)
-	}
-	before, err := p.tx.ImportMatches(ctx, dbgen.ImportMatchesParams{ClinicID: p.at.Clinic, Env: p.at.Env, ImportID: p.id, Patients: ids})
+	before, err := p.tx.ImportMatches(ctx, dbgen.ImportMatchesParams{ClinicID: p.at.Clinic, Env: p.at.Env, ImportID: p.id, Patients: p.ids()})
 	for _, one := range before {
 		p.byID[one.PatientID].line = one.Line
 	}
@@ -185,7 +197,7 @@ func (p *party) check(l intake.Row) (t told, problem string) {
 	}
 	if l.BirthDate != "" {
 		born := wrong.Date(l.BirthDate, "birth_date")
-		wrong.Need(!born.After(p.tx.now.UTC().AddDate(0, 0, 1)), "birth_date", "must not be in the future")
+		wrong.Need(!born.After(p.today), "birth_date", "must not be in the future")
 		t.BirthDate = &born
 	}
 	if err := wrong.Err(); err != nil {

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/google/uuid"
@@ -127,21 +128,78 @@ func (t *Tx) Cancel(ctx context.Context, at Scope, id uuid.UUID) (dbgen.Payment,
 	return t.CancelPayment(ctx, dbgen.CancelPaymentParams{ClinicID: at.Clinic, Env: at.Env, ID: id, UpdatedAt: t.now})
 }
 
-// overdueBatch is how many payments become overdue in one transaction.
-const overdueBatch = 200
+const (
+	overdueBatch = 200            // payments that become overdue in one transaction
+	overduePage  = 200            // clinics that are looked up together
+	easternmost  = 14 * time.Hour // how far the first clinic's date is ahead of UTC
+)
 
-// Overdue finds the pending payments whose due date is over where their clinic is,
-// makes them overdue and tells the connected products, once for each payment, but of
-// nobody who was forgotten. nil looks at every clinic's. It gives how many there were.
-func (s *Store) Overdue(ctx context.Context, of *Scope) (n int, err error) {
-	find := dbgen.LockOverdueParams{RowLimit: overdueBatch}
-	if of != nil {
-		find.ClinicID, find.Env = &of.Clinic, string(of.Env)
+// Today is the date where a clinic is, as midnight UTC. What is no time zone is an
+// [hub.ErrConflict]: settings refuse it, so somebody changed the database.
+func Today(zone string, now time.Time) (time.Time, error) {
+	there, err := time.LoadLocation(zone)
+	if err != nil {
+		return time.Time{}, hub.Errorf(hub.ErrConflict, "timezone_unknown", "The clinic's time zone is not known: give it another in its settings.")
+	}
+	return dateOf(now.In(there)), nil
+}
+
+// dateOf is the date of an instant, where it is told, as midnight UTC.
+func dateOf(t time.Time) time.Time {
+	year, month, day := t.Date()
+	return time.Date(year, month, day, 0, 0, 0, 0, time.UTC)
+}
+
+// Overdue finds a clinic's pending payments whose due date is over where it is, makes
+// them overdue and tells the connected products, once for each payment, but of nobody
+// who was forgotten. It gives how many there were.
+func (s *Store) Overdue(ctx context.Context, of Scope) (n int, err error) {
+	c, err := s.Clinic(ctx, of.Clinic)
+	if err != nil {
+		return 0, err
+	}
+	return s.overdue(ctx, c.ID, c.Timezone, of.Env)
+}
+
+// EveryOverdue is [Store.Overdue] of all clinics, one after the other: one that fails
+// keeps no other from it, and the error is about those that did. What it did stays, so
+// that whoever runs it again goes on.
+func (s *Store) EveryOverdue(ctx context.Context) error {
+	var last uuid.UUID
+	var failed []error
+	for {
+		page, err := s.ClinicsWithDue(ctx, last, dateOf(s.kit.Now().UTC().Add(easternmost)), overduePage)
+		if err != nil {
+			return errors.Join(append(failed, err)...)
+		}
+		for _, c := range page {
+			last = c.ID
+			if _, err := Today(c.Timezone, s.kit.Now()); err != nil { // trying again does not mend it
+				s.kit.Log.ErrorContext(ctx, "a clinic's overdue payments cannot be told", "clinic", c.ID, "timezone", c.Timezone, "error", err)
+				continue
+			}
+			if _, err := s.overdue(ctx, c.ID, c.Timezone, hub.Live, hub.Test); err != nil {
+				failed = append(failed, fmt.Errorf("clinic %s: %w", c.ID, err))
+			}
+		}
+		if len(page) < overduePage || ctx.Err() != nil {
+			return errors.Join(failed...)
+		}
+	}
+}
+
+// overdue goes through a clinic's payments of some environments, a batch at a time.
+func (s *Store) overdue(ctx context.Context, clinic uuid.UUID, zone string, envs ...hub.Environment) (n int, err error) {
+	find := dbgen.LockOverdueParams{ClinicID: clinic, RowLimit: overdueBatch}
+	for _, env := range envs {
+		find.Envs = append(find.Envs, string(env))
 	}
 	for {
 		found := 0
-		err := s.InTx(ctx, "finding overdue payments", func(tx *Tx) error {
-			find.Now = tx.now
+		err := s.InTx(ctx, "finding overdue payments", func(tx *Tx) (err error) {
+			if find.Today, err = Today(zone, tx.now); err != nil {
+				return err
+			}
 			list, err := tx.LockOverdue(ctx, find)
 			if err != nil {
 				return err

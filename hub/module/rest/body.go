@@ -3,10 +3,12 @@ package rest
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/mail"
 	"net/url"
 	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -136,8 +138,16 @@ func (f *Faults) Length(s, location string, least, most int) {
 	case n < least && least == 1:
 		f.Need(false, location, "must not be empty")
 	case n < least || n > most:
-		f.Need(false, location, "is too short or too long")
+		f.Need(false, location, asked(least, most))
 	}
+}
+
+// asked says how many characters a text may have.
+func asked(least, most int) string {
+	if least <= 1 {
+		return fmt.Sprintf("must have at most %d characters", most)
+	}
+	return fmt.Sprintf("must have %d to %d characters", least, most)
 }
 
 // Email checks the form of an address, where there is one.
@@ -159,10 +169,13 @@ func (f *Faults) Link(s *string, location string) {
 	f.Need(err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "" && u.User == nil && len(*s) <= 2048, location, "must be an absolute http(s) URL")
 }
 
-// Zone checks the name of a time zone.
+// Zone checks the name of a time zone: of a place, as IANA has them, or UTC. A machine's
+// files have others, which mean something else elsewhere, such as Factory, localtime and
+// right/….
 func (f *Faults) Zone(name, location string) {
 	_, err := time.LoadLocation(name)
-	f.Need(err == nil && name != "" && name != "Local", location, "must be an IANA time zone")
+	region, _, below := strings.Cut(name, "/")
+	f.Need(err == nil && (below && slices.Contains(regions, region) || name == "UTC"), location, "must be an IANA time zone, such as America/Sao_Paulo")
 }
 
 var localeForm = regexp.MustCompile(`^[a-z]{2,3}(-[A-Z][a-z]{3})?(-([A-Z]{2}|[0-9]{3}))?$`)
@@ -172,10 +185,21 @@ func (f *Faults) Locale(tag, location string) {
 	f.Need(localeForm.MatchString(tag), location, "must be a language tag such as pt-BR")
 }
 
+// regions are what names of places in the time zone database begin with, earlier ones
+// too.
+var regions = []string{
+	"Africa", "America", "Antarctica", "Arctic", "Asia", "Atlantic", "Australia", "Europe", "Indian", "Pacific", "Etc",
+	"Brazil", "Canada", "Chile", "Mexico", "US",
+}
+
+// Years that are taken; others are slips, and databases and calendars end somewhere.
+const firstYear, lastYear = 1900, 9998
+
 // Date reads a day, YYYY-MM-DD, as midnight UTC.
 func (f *Faults) Date(s, location string) time.Time {
 	d, err := time.Parse(time.DateOnly, s)
-	f.Need(err == nil && d.Year() >= 1900 && d.Year() <= 9998, location, "must be YYYY-MM-DD")
+	f.Need(err == nil, location, "must be YYYY-MM-DD")
+	f.Need(err != nil || d.Year() >= firstYear && d.Year() <= lastYear, location, "must be from 1900-01-01 to 9998-12-31")
 	return d
 }
 
@@ -185,6 +209,7 @@ func (f *Faults) Instant(s, location string) time.Time {
 	if err != nil {
 		t, err = time.Parse("2006-01-02T15:04Z07:00", s)
 	}
-	f.Need(err == nil && t.Year() >= 1900 && t.Year() <= 9998, location, "must be an ISO 8601 date-time with its UTC offset, such as 2026-03-02T09:00:00-03:00")
+	f.Need(err == nil, location, "must be an ISO 8601 date-time with its UTC offset, such as 2026-03-02T09:00:00-03:00")
+	f.Need(err != nil || t.Year() >= firstYear && t.Year() <= lastYear, location, "must be from 1900 to 9998")
 	return t
 }

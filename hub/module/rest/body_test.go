@@ -52,6 +52,16 @@ func TestFaults(t *testing.T) {
 		"a path":              {func(f *rest.Faults) { f.Link(text("/a"), "x") }, false},
 		"a zone":              {func(f *rest.Faults) { f.Zone("America/Sao_Paulo", "x") }, true},
 		"the machine's zone":  {func(f *rest.Faults) { f.Zone("Local", "x") }, false},
+		"the machine's file":  {func(f *rest.Faults) { f.Zone("localtime", "x") }, false},
+		"a rule":              {func(f *rest.Faults) { f.Zone("posixrules", "x") }, false},
+		"nowhere":             {func(f *rest.Faults) { f.Zone("Factory", "x") }, false},
+		"with leap seconds":   {func(f *rest.Faults) { f.Zone("right/America/Sao_Paulo", "x") }, false},
+		"of a directory":      {func(f *rest.Faults) { f.Zone("posix/America/Sao_Paulo", "x") }, false},
+		"an abbreviation":     {func(f *rest.Faults) { f.Zone("EST5EDT", "x") }, false},
+		"no place":            {func(f *rest.Faults) { f.Zone("America/Olympus", "x") }, false},
+		"a region":            {func(f *rest.Faults) { f.Zone("America", "x") }, false},
+		"everywhere":          {func(f *rest.Faults) { f.Zone("UTC", "x") }, true},
+		"a place long named":  {func(f *rest.Faults) { f.Zone("Brazil/East", "x") }, true},
 		"no zone":             {func(f *rest.Faults) { f.Zone("", "x") }, false},
 		"characters":          {func(f *rest.Faults) { f.Length("ééé", "x", 1, 3) }, true},
 		"too many characters": {func(f *rest.Faults) { f.Length("éééé", "x", 1, 3) }, false},
@@ -65,6 +75,21 @@ func TestFaults(t *testing.T) {
 		var f rest.Faults
 		one.check(&f)
 		require.Equal(t, one.good, f.Err() == nil, name)
+	}
+	for want, check := range map[string]func(*rest.Faults){
+		"x must not be empty":                                    func(f *rest.Faults) { f.Length("", "x", 1, 3) },
+		"x must have at most 3 characters":                       func(f *rest.Faults) { f.Length("éééé", "x", 1, 3) },
+		"x must have 8 to 72 characters":                         func(f *rest.Faults) { f.Length("short", "x", 8, 72) },
+		"x must be YYYY-MM-DD":                                   func(f *rest.Faults) { f.Date("17/05/1990", "x") },
+		"x must be from 1900-01-01 to 9998-12-31":                func(f *rest.Faults) { f.Date("1850-01-01", "x") },
+		"x must be from 1900 to 9998":                            func(f *rest.Faults) { f.Instant("9999-01-01T00:00:00Z", "x") },
+		"x must be an IANA time zone, such as America/Sao_Paulo": func(f *rest.Faults) { f.Zone("Mars/Olympus", "x") },
+	} {
+		var f rest.Faults
+		check(&f)
+		var told *hub.Error
+		require.ErrorAs(t, f.Err(), &told)
+		require.Equal(t, want, told.Detail)
 	}
 	var f rest.Faults
 	require.Equal(t, time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC), f.Instant("2026-03-02T09:00:00-03:00", "x").UTC())

@@ -387,6 +387,16 @@ func (q *Queries) LockImport(ctx context.Context, clinicID uuid.UUID, env hub.En
 	return i, err
 }
 
+const lockPatients = `-- name: LockPatients :exec
+select from clinic.patients where clinic_id = $1 and env = $2 and id = any($3::uuid[]) order by id for update
+`
+
+// By their ids, as everybody does who locks several.
+func (q *Queries) LockPatients(ctx context.Context, clinicID uuid.UUID, env hub.Environment, ids []uuid.UUID) error {
+	_, err := q.db.Exec(ctx, lockPatients, clinicID, env, ids)
+	return err
+}
+
 const patientsByCPFs = `-- name: PatientsByCPFs :many
 select clinic_id, env, id, name, name_search, phone, phone_key, email, cpf_enc, cpf_hmac, cpf_last2, birth_date, status, external_ref, created_at, updated_at, anonymized_at from clinic.patients where clinic_id = $1 and env = $2 and cpf_hmac = any($3::bytea[])
 `

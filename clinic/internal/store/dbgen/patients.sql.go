@@ -169,46 +169,6 @@ func (q *Queries) DeleteProfessional(ctx context.Context, clinicID uuid.UUID, en
 	return result.RowsAffected(), nil
 }
 
-const externalAppointment = `-- name: ExternalAppointment :one
-select clinic_id, env, id, patient_id, starts_at, service, professional, status, reason, reminded_at, source, external_id, created_at, updated_at, details_at, state_at from clinic.appointments where clinic_id = $1 and env = $2 and source = $3 and external_id = $4
-`
-
-type ExternalAppointmentParams struct {
-	ClinicID   uuid.UUID
-	Env        hub.Environment
-	Source     *string
-	ExternalID *string
-}
-
-func (q *Queries) ExternalAppointment(ctx context.Context, arg ExternalAppointmentParams) (Appointment, error) {
-	row := q.db.QueryRow(ctx, externalAppointment,
-		arg.ClinicID,
-		arg.Env,
-		arg.Source,
-		arg.ExternalID,
-	)
-	var i Appointment
-	err := row.Scan(
-		&i.ClinicID,
-		&i.Env,
-		&i.ID,
-		&i.PatientID,
-		&i.StartsAt,
-		&i.Service,
-		&i.Professional,
-		&i.Status,
-		&i.Reason,
-		&i.RemindedAt,
-		&i.Source,
-		&i.ExternalID,
-		&i.CreatedAt,
-		&i.UpdatedAt,
-		&i.DetailsAt,
-		&i.StateAt,
-	)
-	return i, err
-}
-
 const figures = `-- name: Figures :many
 select p.id,
     coalesce((select max(a.starts_at) from clinic.appointments a where a.clinic_id = p.clinic_id and a.env = p.env and a.patient_id = p.id
@@ -529,6 +489,30 @@ func (q *Queries) InteractionOfSource(ctx context.Context, arg InteractionOfSour
 		&i.Origin,
 	)
 	return i, err
+}
+
+const linkedPhones = `-- name: LinkedPhones :many
+select phone_key from clinic.linked_phones where clinic_id = $1 and env = $2 and patient_id = $3 order by created_at, phone_key
+`
+
+func (q *Queries) LinkedPhones(ctx context.Context, clinicID uuid.UUID, env hub.Environment, patientID uuid.UUID) ([]string, error) {
+	rows, err := q.db.Query(ctx, linkedPhones, clinicID, env, patientID)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []string{}
+	for rows.Next() {
+		var phone_key string
+		if err := rows.Scan(&phone_key); err != nil {
+			return nil, err
+		}
+		items = append(items, phone_key)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
 }
 
 const listAppointments = `-- name: ListAppointments :many
@@ -889,64 +873,6 @@ func (q *Queries) Patient(ctx context.Context, clinicID uuid.UUID, env hub.Envir
 	return i, err
 }
 
-const patientByCPF = `-- name: PatientByCPF :one
-select clinic_id, env, id, name, name_search, phone, phone_key, email, cpf_enc, cpf_hmac, cpf_last2, birth_date, status, external_ref, created_at, updated_at, anonymized_at from clinic.patients where clinic_id = $1 and env = $2 and cpf_hmac = $3
-`
-
-func (q *Queries) PatientByCPF(ctx context.Context, clinicID uuid.UUID, env hub.Environment, cpfHmac []byte) (Patient, error) {
-	row := q.db.QueryRow(ctx, patientByCPF, clinicID, env, cpfHmac)
-	var i Patient
-	err := row.Scan(
-		&i.ClinicID,
-		&i.Env,
-		&i.ID,
-		&i.Name,
-		&i.NameSearch,
-		&i.Phone,
-		&i.PhoneKey,
-		&i.Email,
-		&i.CpfEnc,
-		&i.CpfHmac,
-		&i.CpfLast2,
-		&i.BirthDate,
-		&i.Status,
-		&i.ExternalRef,
-		&i.CreatedAt,
-		&i.UpdatedAt,
-		&i.AnonymizedAt,
-	)
-	return i, err
-}
-
-const patientByRef = `-- name: PatientByRef :one
-select clinic_id, env, id, name, name_search, phone, phone_key, email, cpf_enc, cpf_hmac, cpf_last2, birth_date, status, external_ref, created_at, updated_at, anonymized_at from clinic.patients where clinic_id = $1 and env = $2 and external_ref = $3
-`
-
-func (q *Queries) PatientByRef(ctx context.Context, clinicID uuid.UUID, env hub.Environment, externalRef *string) (Patient, error) {
-	row := q.db.QueryRow(ctx, patientByRef, clinicID, env, externalRef)
-	var i Patient
-	err := row.Scan(
-		&i.ClinicID,
-		&i.Env,
-		&i.ID,
-		&i.Name,
-		&i.NameSearch,
-		&i.Phone,
-		&i.PhoneKey,
-		&i.Email,
-		&i.CpfEnc,
-		&i.CpfHmac,
-		&i.CpfLast2,
-		&i.BirthDate,
-		&i.Status,
-		&i.ExternalRef,
-		&i.CreatedAt,
-		&i.UpdatedAt,
-		&i.AnonymizedAt,
-	)
-	return i, err
-}
-
 const patientsAnywhere = `-- name: PatientsAnywhere :many
 select p.clinic_id, p.env, p.id, p.name, p.name_search, p.phone, p.phone_key, p.email, p.cpf_enc, p.cpf_hmac, p.cpf_last2, p.birth_date, p.status, p.external_ref, p.created_at, p.updated_at, p.anonymized_at from clinic.patients p
 where p.env = 'live' and p.status <> 'anonymized' and (p.clinic_id, p.env, p.id) in (
@@ -1055,27 +981,6 @@ func (q *Queries) PatientsByPhone(ctx context.Context, arg PatientsByPhoneParams
 		return nil, err
 	}
 	return items, nil
-}
-
-const professional = `-- name: Professional :one
-select clinic_id, env, id, name, specialty, register, is_active, created_at, updated_at from clinic.professionals where clinic_id = $1 and env = $2 and id = $3
-`
-
-func (q *Queries) Professional(ctx context.Context, clinicID uuid.UUID, env hub.Environment, iD uuid.UUID) (Professional, error) {
-	row := q.db.QueryRow(ctx, professional, clinicID, env, iD)
-	var i Professional
-	err := row.Scan(
-		&i.ClinicID,
-		&i.Env,
-		&i.ID,
-		&i.Name,
-		&i.Specialty,
-		&i.Register,
-		&i.IsActive,
-		&i.CreatedAt,
-		&i.UpdatedAt,
-	)
-	return i, err
 }
 
 const record = `-- name: Record :one

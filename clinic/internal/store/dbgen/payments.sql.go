@@ -52,6 +52,39 @@ func (q *Queries) CancelPayment(ctx context.Context, arg CancelPaymentParams) (P
 	return i, err
 }
 
+const clinicsWithDue = `-- name: ClinicsWithDue :many
+select c.id, c.timezone from clinic.clinics c where c.id > $1::uuid and exists (
+    select from clinic.payments m where m.clinic_id = c.id and m.env in ('live', 'test') and m.status = 'pending' and m.overdue_notified_at is null
+    and m.due_date < $2::date)
+order by c.id limit $3::int
+`
+
+type ClinicsWithDueRow struct {
+	ID       uuid.UUID
+	Timezone string
+}
+
+// Those that have a payment to look at, as far as can be said without their time zones.
+func (q *Queries) ClinicsWithDue(ctx context.Context, after uuid.UUID, before time.Time, rowLimit int) ([]ClinicsWithDueRow, error) {
+	rows, err := q.db.Query(ctx, clinicsWithDue, after, before, rowLimit)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []ClinicsWithDueRow{}
+	for rows.Next() {
+		var i ClinicsWithDueRow
+		if err := rows.Scan(&i.ID, &i.Timezone); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const countPayments = `-- name: CountPayments :one
 select count(*)::int from (select 1 from clinic.payments where clinic_id = $1 and env = $2 and patient_id = $3 limit $4::int) n
 `
@@ -185,19 +218,16 @@ func (q *Queries) ListPayments(ctx context.Context, arg ListPaymentsParams) ([]P
 }
 
 const lockOverdue = `-- name: LockOverdue :many
-select m.clinic_id, m.env, m.id, m.patient_id, m.appointment_id, m.amount, m.description, m.due_date, m.status, m.method, m.paid_at, m.overdue_notified_at, m.created_at, m.updated_at, p.status as patient_status from clinic.payments m join clinic.clinics c on c.id = m.clinic_id
+select m.clinic_id, m.env, m.id, m.patient_id, m.appointment_id, m.amount, m.description, m.due_date, m.status, m.method, m.paid_at, m.overdue_notified_at, m.created_at, m.updated_at, p.status as patient_status from clinic.payments m
 join clinic.patients p on p.clinic_id = m.clinic_id and p.env = m.env and p.id = m.patient_id
-where m.status = 'pending' and m.overdue_notified_at is null
-and m.due_date < date(timezone(c.timezone, $1::timestamptz))
-and m.due_date < date($1) + 2 -- for the index: wherever a clinic is
-and ($2::uuid is null or m.clinic_id = $2) and ($3::text = '' or m.env = $3)
+where m.clinic_id = $1 and m.env = any($2::text[]) and m.status = 'pending' and m.overdue_notified_at is null and m.due_date < $3::date
 order by m.due_date, m.id limit $4::int for share of p skip locked for update of m skip locked
 `
 
 type LockOverdueParams struct {
-	Now      time.Time
-	ClinicID *uuid.UUID
-	Env      string
+	ClinicID uuid.UUID
+	Envs     []string
+	Today    time.Time
 	RowLimit int
 }
 
@@ -206,12 +236,12 @@ type LockOverdueRow struct {
 	PatientStatus string
 }
 
-// Pending payments whose due date is over where their clinic is. Nobody else's run has them.
+// A clinic's pending payments whose due date is over. Nobody else's run has them.
 func (q *Queries) LockOverdue(ctx context.Context, arg LockOverdueParams) ([]LockOverdueRow, error) {
 	rows, err := q.db.Query(ctx, lockOverdue,
-		arg.Now,
 		arg.ClinicID,
-		arg.Env,
+		arg.Envs,
+		arg.Today,
 		arg.RowLimit,
 	)
 	if err != nil {

@@ -46,6 +46,10 @@ delete from clinic.import_chunks where clinic_id = $1 and env = $2 and import_id
 -- name: DropImportMatches :exec
 delete from clinic.import_matches where clinic_id = $1 and env = $2 and import_id = $3;
 
+-- name: LockPatients :exec
+-- By their ids, as everybody does who locks several.
+select from clinic.patients where clinic_id = @clinic_id and env = @env and id = any(@ids::uuid[]) order by id for update;
+
 -- name: PatientsByRefs :many
 select * from clinic.patients where clinic_id = @clinic_id and env = @env and external_ref = any(@refs::text[]);
 
@@ -62,7 +66,6 @@ order by created_at, id;
 -- name: PatientsWithoutPhone :many
 select * from clinic.patients where clinic_id = @clinic_id and env = @env and name_search = any(@names::text[]) and phone is null and status <> 'anonymized'
 order by created_at, id;
-
 
 -- name: InsertPatients :batchexec
 insert into clinic.patients (clinic_id, env, id, name, phone, email, cpf_enc, cpf_hmac, cpf_last2, birth_date, status, external_ref, created_at, updated_at)

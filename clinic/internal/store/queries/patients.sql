@@ -2,9 +2,6 @@
 insert into clinic.professionals (clinic_id, env, id, name, specialty, register, is_active, created_at, updated_at)
 values ($1, $2, $3, $4, $5, $6, $7, $8, $8) returning *;
 
--- name: Professional :one
-select * from clinic.professionals where clinic_id = $1 and env = $2 and id = $3;
-
 -- name: LockProfessional :one
 select * from clinic.professionals where clinic_id = $1 and env = $2 and id = $3 for update;
 
@@ -36,12 +33,6 @@ select * from clinic.patients where clinic_id = $1 and env = $2 and id = $3 for 
 -- name: SharePatient :one
 select * from clinic.patients where clinic_id = $1 and env = $2 and id = $3 for share;
 
--- name: PatientByCPF :one
-select * from clinic.patients where clinic_id = $1 and env = $2 and cpf_hmac = $3;
-
--- name: PatientByRef :one
-select * from clinic.patients where clinic_id = $1 and env = $2 and external_ref = $3;
-
 -- name: PatientsByPhone :many
 -- Those with the very number first; then by who was there first.
 select p.* from clinic.patients p
@@ -50,6 +41,9 @@ where p.clinic_id = @clinic_id and p.env = @env and p.status <> 'anonymized' and
     union all
     select l.patient_id from clinic.linked_phones l where l.clinic_id = @clinic_id and l.env = @env and l.phone_key = @phone_key)
 order by (p.phone is not distinct from @phone::text) desc, (p.status = 'active') desc, p.created_at, p.id limit @row_limit::int;
+
+-- name: LinkedPhones :many
+select phone_key from clinic.linked_phones where clinic_id = @clinic_id and env = @env and patient_id = @patient_id order by created_at, phone_key;
 
 -- name: PatientsAnywhere :many
 -- Of all clinics, also by numbers that were linked.
@@ -94,9 +88,6 @@ select * from clinic.records where clinic_id = $1 and env = $2 and id = $3;
 -- name: InsertAppointment :one
 insert into clinic.appointments (clinic_id, env, id, patient_id, starts_at, service, professional, status, reason, source, external_id, created_at, updated_at)
 values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $12) returning *;
-
--- name: ExternalAppointment :one
-select * from clinic.appointments where clinic_id = $1 and env = $2 and source = @source and external_id = @external_id;
 
 -- name: SetAppointment :one
 update clinic.appointments set patient_id = $4, starts_at = $5, service = $6, professional = $7, status = $8, reason = $9, reminded_at = $10, external_id = $11,

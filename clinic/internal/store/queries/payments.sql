@@ -21,14 +21,18 @@ order by due_date desc, id desc limit @row_limit::int offset @row_offset::int;
 -- name: CountPayments :one
 select count(*)::int from (select 1 from clinic.payments where clinic_id = @clinic_id and env = @env and patient_id = @patient_id limit @most::int) n;
 
+-- name: ClinicsWithDue :many
+-- Those that have a payment to look at, as far as can be said without their time zones.
+select c.id, c.timezone from clinic.clinics c where c.id > @after::uuid and exists (
+    select from clinic.payments m where m.clinic_id = c.id and m.env in ('live', 'test') and m.status = 'pending' and m.overdue_notified_at is null
+    and m.due_date < @before::date)
+order by c.id limit @row_limit::int;
+
 -- name: LockOverdue :many
--- Pending payments whose due date is over where their clinic is. Nobody else's run has them.
-select sqlc.embed(m), p.status as patient_status from clinic.payments m join clinic.clinics c on c.id = m.clinic_id
+-- A clinic's pending payments whose due date is over. Nobody else's run has them.
+select sqlc.embed(m), p.status as patient_status from clinic.payments m
 join clinic.patients p on p.clinic_id = m.clinic_id and p.env = m.env and p.id = m.patient_id
-where m.status = 'pending' and m.overdue_notified_at is null
-and m.due_date < date(timezone(c.timezone, @now::timestamptz))
-and m.due_date < date(@now) + 2 -- for the index: wherever a clinic is
-and (sqlc.narg('clinic_id')::uuid is null or m.clinic_id = sqlc.narg('clinic_id')) and (@env::text = '' or m.env = @env)
+where m.clinic_id = @clinic_id and m.env = any(@envs::text[]) and m.status = 'pending' and m.overdue_notified_at is null and m.due_date < @today::date
 order by m.due_date, m.id limit @row_limit::int for share of p skip locked for update of m skip locked;
 
 -- name: MarkOverdue :exec
