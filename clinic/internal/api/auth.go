@@ -74,7 +74,7 @@ type signUpInput struct {
 
 type loginInput struct {
 	Body struct {
-		Email    string `json:"email" maxLength:"254"`
+		Email    string `json:"email" maxLength:"254" example:"bia@example.com"`
 		Password string `json:"password" maxLength:"1000"`
 	} `nameHint:"Login"`
 }
@@ -177,7 +177,7 @@ func (a *API) Authenticate(ctx context.Context, token string) (module.Caller, er
 
 type forgotInput struct {
 	Body struct {
-		Email string `json:"email" maxLength:"254"`
+		Email string `json:"email" maxLength:"254" example:"bia@example.com"`
 	} `nameHint:"ForgotPassword"`
 }
 
