@@ -86,19 +86,19 @@ func (a *API) patientRows() []route {
 	const v, one = "/api/v1", "/api/v1/patients/{id}"
 	return []route{
 		{get, v + "/professionals", rest.User, 200, "professionals.list", "List professionals", rest.Handle(a.listProfessionals)},
-		{post, v + "/professionals", rest.Admin, 201, "professionals.create", "Add a professional", rest.NewFields("NewProfessional", rest.Handle(a.createProfessional), "name")},
+		{post, v + "/professionals", rest.Admin, 201, "professionals.create", "Add a professional", rest.NewFields("NewProfessional", rest.Fields(rest.Handle(a.createProfessional)), "name")},
 		{put, v + "/professionals/{id}", rest.Admin, 200, "professionals.update", "Update a professional", rest.Fields(rest.Handle(a.updateProfessional))},
 		{del, v + "/professionals/{id}", rest.Admin, 204, "professionals.delete", "Remove a professional", rest.Handle(a.deleteProfessional)},
 
 		{get, v + "/patients", rest.User, 200, "patients.list", "List or search patients", rest.Handle(a.listPatients)},
-		{post, v + "/patients", rest.User, 201, "patients.create", "Add a patient", rest.NewFields("NewPatient", rest.Handle(a.createPatient), "name")},
+		{post, v + "/patients", rest.User, 201, "patients.create", "Add a patient", rest.NewFields("NewPatient", rest.Fields(rest.Handle(a.createPatient)), "name")},
 		{get, one, rest.User, 200, "patients.get", "Read a patient", rest.Handle(a.getPatient)},
 		{put, one, rest.User, 200, "patients.update", "Update a patient", rest.Fields(rest.Handle(a.updatePatient))},
 		{del, one, rest.Admin, 204, "patients.delete", "Put a patient away", rest.Handle(a.deletePatient)},
 		{get, one + "/records", rest.User, 200, "records.list", "Records of a patient", rest.Handle(a.listRecords)},
 		{post, one + "/records", rest.User, 201, "records.create", "Write a record", rest.Handle(a.createRecord)},
 		{get, one + "/appointments", rest.User, 200, "appointments.list", "Appointments of a patient", rest.Handle(a.listAppointments)},
-		{post, one + "/appointments", rest.User, 201, "appointments.create", "Make an appointment", rest.NewFields("NewAppointment", rest.Handle(a.createAppointment), "datetime")},
+		{post, one + "/appointments", rest.User, 201, "appointments.create", "Make an appointment", rest.NewFields("NewAppointment", rest.Fields(rest.Handle(a.createAppointment)), "datetime")},
 		{put, v + "/appointments/{id}", rest.User, 200, "appointments.update", "Change an appointment", rest.Fields(rest.Handle(a.updateAppointment))},
 		{get, one + "/payments", rest.User, 200, "payments.list", "Payments of a patient", rest.Handle(a.listPayments)},
 		{post, one + "/payments", rest.User, 201, "payments.create", "Ask for a payment, or record one", rest.Handle(a.createPayment)},

@@ -50,10 +50,10 @@ func Fields(bind Bind) Bind {
 	}
 }
 
-// NewFields is [Fields] of a row that makes a thing: its body is documented under a name
-// of its own, with the fields that it cannot do without.
+// NewFields documents the body of a row that makes a thing under a name of its own, with
+// the fields that it cannot do without; the same ones may be left out by the row that
+// changes the thing. What is answered where one is missing stays the handler's.
 func NewFields(name string, bind Bind, needed ...string) Bind {
-	bind = Fields(bind)
 	return func(api huma.API, op huma.Operation) {
 		bind(api, op)
 		body := find(api.OpenAPI(), op).RequestBody

@@ -72,26 +72,26 @@ func (a *API) organizationRows() []route {
 		{post, v + "/organization/logo", manager, 200, "organization.logo", "Upload the logo", upload(handle(a.uploadLogo))},
 
 		{get, v + "/services", user, 200, "services.list", "List services", handle(a.listServices)},
-		{post, v + "/services", user, 201, "services.create", "Add a service", handle(a.createService)},
+		{post, v + "/services", user, 201, "services.create", "Add a service", rest.NewFields("NewService", handle(a.createService), "name", "duration_minutes")},
 		{put, v + "/services/reorder", user, 200, "services.reorder", "Reorder services", rest.AlsoAnswers(handle(a.reorderServices), 404)},
 		{put, v + "/services/{id}", user, 200, "services.update", "Update a service", handle(a.updateService)},
 		{del, v + "/services/{id}", user, 204, "services.delete", "Remove a service", handle(a.deleteService)},
 
 		{get, v + "/professionals", user, 200, "professionals.list", "List professionals", handle(a.listProfessionals)},
-		{post, v + "/professionals", user, 201, "professionals.create", "Add a professional", handle(a.createProfessional)},
+		{post, v + "/professionals", user, 201, "professionals.create", "Add a professional", rest.NewFields("NewProfessional", handle(a.createProfessional), "name")},
 		{put, v + "/professionals/{id}", user, 200, "professionals.update", "Update a professional", handle(a.updateProfessional)},
 		{del, v + "/professionals/{id}", user, 204, "professionals.delete", "Remove a professional", handle(a.deleteProfessional)},
 		{get, v + "/professionals/{id}/services", user, 200, "professionals.services", "Services of a professional", handle(a.professionalServices)},
 		{put, v + "/professionals/{id}/services", user, 200, "professionals.set-services", "Set the services of a professional", handle(a.setProfessionalServices)},
 
 		{get, v + "/schedule-rules", user, 200, "schedule-rules.list", "Rules of a professional", rest.AlsoAnswers(handle(a.listRules), 404)},
-		{post, v + "/schedule-rules", user, 201, "schedule-rules.create", "Add a rule", rest.AlsoAnswers(handle(a.createRule), 404)},
+		{post, v + "/schedule-rules", user, 201, "schedule-rules.create", "Add a rule", rest.NewFields("NewScheduleRule", rest.AlsoAnswers(handle(a.createRule), 404), "professional_id", "day_of_week", "start_time", "end_time")},
 		{put, v + "/schedule-rules/{id}", user, 200, "schedule-rules.update", "Update a rule", handle(a.updateRule)},
 		{del, v + "/schedule-rules/{id}", user, 204, "schedule-rules.delete", "Remove a rule", handle(a.deleteRule)},
 		{post, v + "/schedule-rules/copy/{fromId}/{toId}", user, 201, "schedule-rules.copy", "Copy rules from one professional to another", handle(a.copyRules)},
 
 		{get, v + "/schedule-exceptions", user, 200, "schedule-exceptions.list", "Exceptions of a month", rest.AlsoAnswers(handle(a.listExceptions), 404)},
-		{post, v + "/schedule-exceptions", user, 201, "schedule-exceptions.create", "Add an exception", rest.AlsoAnswers(handle(a.createException), 404)},
+		{post, v + "/schedule-exceptions", user, 201, "schedule-exceptions.create", "Add an exception", rest.NewFields("NewScheduleException", rest.AlsoAnswers(handle(a.createException), 404), "professional_id", "date", "exception_type")},
 		{put, v + "/schedule-exceptions/{id}", user, 200, "schedule-exceptions.update", "Update an exception", handle(a.updateException)},
 		{del, v + "/schedule-exceptions/{id}", user, 204, "schedule-exceptions.delete", "Remove an exception", handle(a.deleteException)},
 
@@ -115,7 +115,7 @@ func (a *API) bookingRows() []route {
 
 		{get, v + "/clients", user, 200, "clients.list", "Search clients", handle(a.listClients)},
 		{get, v + "/clients/{id}", user, 200, "clients.get", "Show a client with the history", handle(a.getClient)},
-		{post, v + "/clients", user, 201, "clients.create", "Add a client", handle(a.createClient)},
+		{post, v + "/clients", user, 201, "clients.create", "Add a client", rest.NewFields("NewClient", handle(a.createClient), "name")},
 		{put, v + "/clients/{id}", user, 200, "clients.update", "Update a client", handle(a.updateClient)},
 		{get, v + "/clients/{id}/appointments", user, 200, "clients.appointments", "Appointments of a client", handle(a.clientAppointments)},
 		{get, v + "/clients/{id}/payments", user, 200, "clients.payments", "Payments of a client", handle(a.clientPayments)},
@@ -146,7 +146,7 @@ func (a *API) publicRows() []route {
 		{post, v + "/public/book/{slug}/cancel", anyone, 200, "public.cancel", "Cancel with the token", rest.AlsoAnswers(handle(a.publicCancel), 403)},
 
 		{get, v + "/loyalty/config", user, 200, "loyalty.config", "The loyalty program", handle(a.loyaltyConfig)},
-		{put, v + "/loyalty/config", manager, 200, "loyalty.configure", "Update the loyalty program", handle(a.configureLoyalty)},
+		{put, v + "/loyalty/config", manager, 200, "loyalty.configure", "Update the loyalty program", rest.AlsoAnswers(handle(a.configureLoyalty), 404)},
 		{get, v + "/loyalty/clients/{id}", user, 200, "loyalty.client", "Points of a client", handle(a.clientPoints)},
 	}
 }
@@ -167,7 +167,7 @@ func (a *API) additions() []route {
 		{del, v + "/organization/logo", manager, 204, "organization.delete-logo", "Remove the logo", handle(a.deleteLogo)},
 		{del, v + "/clients/{id}", manager, 204, "clients.delete", "Forget who a client was, for good; bookings and payments stay", handle(a.deleteClient)},
 		{get, v + "/users", manager, 200, "users.list", "List users", handle(a.listUsers)},
-		{post, v + "/users", manager, 201, "users.create", "Invite a user", handle(a.createUser)},
+		{post, v + "/users", manager, 201, "users.create", "Invite a user", rest.NewFields("NewUser", handle(a.createUser), "name", "email")},
 		{put, v + "/users/{id}", manager, 200, "users.update", "Update a user", handle(a.updateUser)},
 		{del, v + "/users/{id}", manager, 204, "users.delete", "Remove a user", handle(a.deleteUser)},
 		{get, v + "/availability/month", visitor, 200, "availability.month", "Days of a month with free slots", rest.AlsoAnswers(handle(a.availabilityMonth), 404)},
