@@ -122,7 +122,7 @@ func (a *API) bookingRows() []route {
 
 		{get, v + "/payments", user, 200, "payments.list", "Monthly statement", handle(a.listPayments)},
 		{post, v + "/payments", user, 201, "payments.create", "Record a payment", rest.AlsoAnswers(handle(a.createPayment), 404)},
-		{post, v + "/payments/pix", user, 201, "payments.pix", "Create an instant-payment charge", rest.AlsoSucceeds(rest.AlsoAnswers(handle(a.createCharge), 404), 200, "The charge that was there already")},
+		{post, v + "/payments/pix", user, 201, "payments.pix", "Create an instant-payment charge", rest.AlsoSucceeds(rest.AlsoAnswers(handle(a.createCharge), 404, 502, 504), 200, "The charge that was there already")},
 		{post, v + "/payments/webhook/{provider}", anyone, 200, "payments.webhook", "Notices of a payment provider", rest.AlsoAnswers(handle(a.receiveNotice), 401)},
 
 		{get, v + "/reports/dashboard", user, 200, "reports.dashboard", "KPIs", report(a.dashboard)},
