@@ -32,12 +32,23 @@ var _ module.Module = Module{}
 // Spec implements [module.Module].
 func (Module) Spec() module.Spec {
 	return module.Spec{
-		Name: "clinic", Title: "Clinic", KeyPrefix: "cli", Tenant: "clinic", Version: "1.0.0", Features: api.Features(),
+		Name: "clinic", Title: "Clinic", About: about, KeyPrefix: "cli", Tenant: "clinic", Version: "1.0.0", Features: api.Features(),
 		Receives: store.Received(),
 		Sends:    []string{"patient.created", "patient.updated", "patient.deleted", "record.created", "payment.received", "payment.overdue"},
 		Limits:   accounts.Limits(),
 	}
 }
+
+// about introduces the API.
+const about = `Patients, records, appointments, payments and what connected products did with a patient; a FHIR R4 facade to read them.
+
+Logging in: ` + "`POST /api/v1/auth/register`" + ` makes a clinic with its first administrator, ` + "`POST /api/v1/auth/login`" + ` logs a user in. Both answer an access token, which is sent with requests, and a refresh token, which ` + "`POST /api/v1/auth/refresh`" + ` trades for a new pair once.
+
+Roles: administrators may do everything; staff works with patients, and neither manages users, professionals and integrations, nor imports, exports, puts away or forgets patients.
+
+Lists are pages: ` + "`page`" + ` and ` + "`per_page`" + ` ask for one, and the answer has ` + "`items`" + ` and ` + "`total`" + `. Users and professionals are plain lists. Below ` + "`/fhir`" + ` errors are an OperationOutcome, and searches go on at the link ` + "`next`" + `.
+
+Tax ids (CPF) are masked, and reading a patient's data is on record.`
 
 // Migrations implements [module.Module].
 func (Module) Migrations() fs.FS { return migrations.FS() }

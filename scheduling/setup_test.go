@@ -16,10 +16,14 @@ import (
 
 	"integrationhub/hub/hubtest"
 	"integrationhub/hub/hubtest/moduletest"
+	"integrationhub/hub/hubtest/openapitest"
 	"integrationhub/scheduling"
 )
 
 func TestMain(m *testing.M) { hubtest.Main(m) }
+
+// contract is what the product says of itself: every answer that a test gets keeps it.
+var contract openapitest.Contract
 
 const password = "correct horse"
 
@@ -139,6 +143,9 @@ func (s *studio) try(method, path string, body any, headers ...string) (answer, 
 		err = json.Unmarshal(text, &got.body)
 	case bytes.HasPrefix(text, []byte("[")):
 		err = json.Unmarshal(text, &got.list)
+	}
+	if err == nil {
+		err = contract.Check(s.hub.Base, res, text)
 	}
 	return got, err
 }

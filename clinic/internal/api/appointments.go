@@ -36,11 +36,11 @@ func appointmentOf(a dbgen.Appointment) Appointment {
 }
 
 type appointmentFields struct {
-	Datetime     rest.Optional[string] `json:"datetime,omitempty" example:"2026-03-02T09:00:00-03:00"`
-	Service      rest.Optional[string] `json:"service,omitempty"`
-	Professional rest.Optional[string] `json:"professional,omitempty"`
-	Status       rest.Optional[string] `json:"status,omitempty" doc:"scheduled, confirmed, completed, cancelled or no_show"`
-	Reason       rest.Optional[string] `json:"reason,omitempty" doc:"Of a cancellation"`
+	Datetime     rest.Optional[string] `json:"datetime,omitempty" format:"date-time" doc:"With its UTC offset; the seconds may be left out" example:"2026-03-02T09:00:00-03:00"`
+	Service      rest.Optional[string] `json:"service,omitempty" maxLength:"200"`
+	Professional rest.Optional[string] `json:"professional,omitempty" maxLength:"120"`
+	Status       rest.Optional[string] `json:"status,omitempty" enum:"scheduled,confirmed,completed,cancelled,no_show" doc:"Of a new one: scheduled"`
+	Reason       rest.Optional[string] `json:"reason,omitempty" maxLength:"500" doc:"Of a cancellation"`
 }
 
 type appointmentInput struct {

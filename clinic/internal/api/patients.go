@@ -84,12 +84,12 @@ func (a *API) patientOutput(ctx context.Context, at store.Scope, p dbgen.Patient
 }
 
 type patientFields struct {
-	Name      rest.Optional[string] `json:"name,omitempty"`
-	Phone     rest.Optional[string] `json:"phone,omitempty" doc:"International, or Brazilian with its area code" example:"+5511987654321"`
-	Email     rest.Optional[string] `json:"email,omitempty"`
+	Name      rest.Optional[string] `json:"name,omitempty" minLength:"1" maxLength:"120" example:"Ana Souza"`
+	Phone     rest.Optional[string] `json:"phone,omitempty" maxLength:"40" doc:"International, or Brazilian with its area code" example:"+5511987654321"`
+	Email     rest.Optional[string] `json:"email,omitempty" format:"email" maxLength:"254" example:"ana@example.com"`
 	CPF       rest.Optional[string] `json:"cpf,omitempty" doc:"Its check digits have to be right" example:"529.982.247-25"`
-	BirthDate rest.Optional[string] `json:"birth_date,omitempty" example:"1990-05-17"`
-	Status    rest.Optional[string] `json:"status,omitempty" doc:"active or inactive"`
+	BirthDate rest.Optional[string] `json:"birth_date,omitempty" format:"date" doc:"Not in the future" example:"1990-05-17"`
+	Status    rest.Optional[string] `json:"status,omitempty" enum:"active,inactive" doc:"Of a new one: active"`
 }
 
 type patientInput struct {

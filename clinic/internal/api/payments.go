@@ -39,7 +39,7 @@ type paymentOutput struct{ Body Payment }
 type paymentInput struct {
 	rest.ByID
 	Body struct {
-		Amount        rest.Optional[care.Amount] `json:"amount"`
+		Amount        rest.Optional[care.Amount] `json:"amount" example:"150"`
 		Description   rest.Optional[string]      `json:"description,omitempty"`
 		DueDate       string                     `json:"due_date" example:"2026-03-02"`
 		Status        care.PaymentStatus         `json:"status,omitempty" enum:"pending,paid" default:"pending"`

@@ -30,10 +30,10 @@ func professionalOf(p dbgen.Professional) Professional {
 type professionalOutput struct{ Body Professional }
 
 type professionalFields struct {
-	Name      rest.Optional[string] `json:"name,omitempty"`
-	Specialty rest.Optional[string] `json:"specialty,omitempty"`
-	Register  rest.Optional[string] `json:"register,omitempty"`
-	IsActive  rest.Optional[bool]   `json:"is_active,omitempty"`
+	Name      rest.Optional[string] `json:"name,omitempty" minLength:"1" maxLength:"120" example:"Dra. Lia Prado"`
+	Specialty rest.Optional[string] `json:"specialty,omitempty" maxLength:"120"`
+	Register  rest.Optional[string] `json:"register,omitempty" maxLength:"60" doc:"Number at the professional council" example:"CRM/SP 123456"`
+	IsActive  rest.Optional[bool]   `json:"is_active,omitempty" doc:"Of a new one: true"`
 }
 
 func (f *professionalFields) into(p *dbgen.Professional) error {

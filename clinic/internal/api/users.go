@@ -120,7 +120,7 @@ func (a *API) listUsers(ctx context.Context, in *plainPage) (*struct{ Body []Use
 type createUserInput struct {
 	Body struct {
 		Name     string                `json:"name" minLength:"1" maxLength:"120"`
-		Email    string                `json:"email" maxLength:"254"`
+		Email    string                `json:"email" maxLength:"254" example:"caio@example.com"`
 		Role     string                `json:"role,omitempty" enum:"admin,staff" default:"staff"`
 		Password rest.Optional[string] `json:"password,omitempty" doc:"Absent: the user gets a link by e-mail to set one"`
 	} `nameHint:"NewUser"`

@@ -21,7 +21,7 @@ type registerInput struct {
 		RegistrationID string    `json:"registration_id,omitempty" maxLength:"200" doc:"The caller's own id of the connection, the same for every try"`
 		Product        string    `json:"product,omitempty" maxLength:"40" doc:"Who registers"`
 		Environment    string    `json:"environment,omitempty" maxLength:"10" doc:"live or test; that of the key"`
-		WebhookURL     string    `json:"webhook_url" minLength:"1" maxLength:"2048" doc:"Where the caller takes events"`
+		WebhookURL     string    `json:"webhook_url" minLength:"1" maxLength:"2048" doc:"Where the caller takes events" example:"https://messaging.example.com/api/v1/integrations/webhook"`
 		WebhookSecret  string    `json:"webhook_secret,omitempty" maxLength:"256" doc:"For both directions; absent: made here, and answered"`
 		APIKey         string    `json:"api_key,omitempty" maxLength:"512" doc:"The key with which the caller is called"`
 		Events         *[]string `json:"events,omitempty" maxItems:"200" doc:"Event types the caller wants: exact, with *, or a prefix such as patient.*; absent: all"`

@@ -42,12 +42,19 @@ func (o *Optional[T]) UnmarshalJSON(b []byte) error {
 	if err := json.Unmarshal(b, &o.Value); err != nil {
 		o.wrong = "does not have the documented form"
 		var fault Fault
-		if errors.As(err, &fault) {
+		var mismatch *json.UnmarshalTypeError
+		switch {
+		case errors.As(err, &fault):
 			o.wrong = fault.Fault()
+		case errors.As(err, &mismatch) && named[mismatch.Type.Kind()] != "":
+			o.wrong = "expected " + named[mismatch.Type.Kind()]
 		}
 	}
 	return nil
 }
+
+// named are kinds of values as JSON calls them.
+var named = map[reflect.Kind]string{reflect.String: "string", reflect.Bool: "boolean", reflect.Int: "integer", reflect.Int64: "integer"}
 
 // Schema is that of the value, or null.
 func (o Optional[T]) Schema(r huma.Registry) *huma.Schema {

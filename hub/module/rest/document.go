@@ -4,10 +4,10 @@ import (
 	"net/http"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
-	"github.com/google/uuid"
 )
 
 // Bind binds a row's handler, as [Handle] makes one.
@@ -21,6 +21,25 @@ func AlsoAnswers(bind Bind, statuses ...int) Bind {
 	}
 }
 
+// AlsoSucceeds documents another status that comes with the row's answer.
+func AlsoSucceeds(bind Bind, status int, when string) Bind {
+	return func(api huma.API, op huma.Operation) {
+		bind(api, op)
+		answers := find(api.OpenAPI(), op).Responses
+		other := *answers[strconv.Itoa(op.DefaultStatus)]
+		other.Description = when
+		answers[strconv.Itoa(status)] = &other
+	}
+}
+
+// Media documents that the row's answer is of a media type that is not JSON.
+func Media(bind Bind, media string) Bind {
+	return func(api huma.API, op huma.Operation) {
+		bind(api, op)
+		find(api.OpenAPI(), op).Responses[strconv.Itoa(op.DefaultStatus)].Content = map[string]*huma.MediaType{media: {Schema: &huma.Schema{Type: huma.TypeString}}}
+	}
+}
+
 // Fields binds a row whose body is a set of fields, each an [Optional], that the handler
 // checks as a whole, so that all that is wrong with them is told at once: the schema only
 // documents them.
@@ -31,10 +50,10 @@ func Fields(bind Bind) Bind {
 	}
 }
 
-// NewFields is [Fields] of a row that makes a thing: its body is documented under a name
-// of its own, with the fields that it cannot do without.
+// NewFields documents the body of a row that makes a thing under a name of its own, with
+// the fields that it cannot do without; the same ones may be left out by the row that
+// changes the thing. What is answered where one is missing stays the handler's.
 func NewFields(name string, bind Bind, needed ...string) Bind {
-	bind = Fields(bind)
 	return func(api huma.API, op huma.Operation) {
 		bind(api, op)
 		body := find(api.OpenAPI(), op).RequestBody
@@ -71,39 +90,56 @@ func Form(registry huma.Registry, request reflect.Type) *huma.Schema {
 const schemas = "#/components/schemas/"
 
 // nullable lets members be null that are pointers and always there: huma does so for
-// scalars that it knows, and neither for ids nor for objects.
+// scalars that it knows, and neither for ids and amounts nor for objects. Where a choice
+// may be null, that is one of its values.
 func nullable(registry huma.Registry) {
 	for name, s := range registry.Map() {
-		t := registry.TypeFromRef(schemas + name)
-		if t == nil || t.Kind() != reflect.Struct {
-			continue
-		}
-		for _, field := range reflect.VisibleFields(t) {
-			member, options, _ := strings.Cut(field.Tag.Get("json"), ",")
-			property := s.Properties[member]
-			if property == nil || field.Type.Kind() != reflect.Pointer || strings.Contains(options, "omitempty") {
-				continue
-			}
-			switch {
-			case field.Type.Elem() == reflect.TypeFor[uuid.UUID]():
-				property.Nullable = true
-			case property.Ref != "":
-				s.Properties[member] = &huma.Schema{
-					Description: property.Description, AnyOf: []*huma.Schema{{Ref: property.Ref}, {Type: "null"}},
+		if t := registry.TypeFromRef(schemas + name); t != nil && t.Kind() == reflect.Struct {
+			for _, field := range reflect.VisibleFields(t) {
+				member, options, _ := strings.Cut(field.Tag.Get("json"), ",")
+				if property := s.Properties[member]; property != nil && field.Type.Kind() == reflect.Pointer && !strings.Contains(options, "omitempty") {
+					s.Properties[member] = orNull(property)
 				}
+			}
+		}
+		for _, property := range s.Properties {
+			if property.Nullable && len(property.Enum) > 0 && !slices.Contains(property.Enum, nil) {
+				property.Enum = append(property.Enum, nil)
 			}
 		}
 	}
 }
 
-// malformed documents the answer to text in an address that no text can be, such as a
-// character without a meaning.
-func malformed(op *huma.Operation) {
-	text := slices.ContainsFunc(op.Parameters, func(p *huma.Param) bool {
-		return p.In != "header" && p.Schema != nil && textual(p.Schema)
-	})
-	if like := op.Responses["422"]; text && like != nil && op.Responses["400"] == nil {
-		op.Responses["400"] = &huma.Response{Description: http.StatusText(http.StatusBadRequest), Content: like.Content}
+func orNull(s *huma.Schema) *huma.Schema {
+	switch s.Type {
+	case huma.TypeBoolean, huma.TypeInteger, huma.TypeNumber, huma.TypeString:
+		s.Nullable = true
+	case "":
+		if s.Ref != "" {
+			return &huma.Schema{Description: s.Description, AnyOf: []*huma.Schema{{Ref: s.Ref}, {Type: "null"}}}
+		}
+	}
+	return s
+}
+
+// implied documents what the parameters of an operation imply: text in an address may be
+// none, such as a character without a meaning, and a version may be an old one.
+func implied(op *huma.Operation) {
+	like := op.Responses["422"]
+	if like == nil {
+		return
+	}
+	for _, p := range op.Parameters {
+		status := 0
+		switch {
+		case p.Name == "If-Match":
+			status = http.StatusPreconditionFailed
+		case p.In != "header" && p.Schema != nil && textual(p.Schema):
+			status = http.StatusBadRequest
+		}
+		if status != 0 {
+			op.Responses[strconv.Itoa(status)] = &huma.Response{Description: http.StatusText(status), Content: like.Content}
+		}
 	}
 }
 

@@ -77,7 +77,7 @@ func Register(api huma.API, rows []Route, limit Limit) {
 		if documented == nil {
 			continue
 		}
-		malformed(documented)
+		implied(documented)
 		if documented.RequestBody != nil {
 			for _, content := range documented.RequestBody.Content {
 				ignoreUnknown(registry, content.Schema, make(map[*huma.Schema]bool))

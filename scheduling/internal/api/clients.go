@@ -55,7 +55,7 @@ type ClientDetail struct {
 }
 
 type clientFields struct {
-	Name      optional[string]   `json:"name,omitempty"`
+	Name      optional[string]   `json:"name,omitempty" example:"Carla Dias"`
 	Phone     optional[string]   `json:"phone,omitempty"`
 	Email     optional[string]   `json:"email,omitempty"`
 	CPF       optional[string]   `json:"cpf,omitempty"`

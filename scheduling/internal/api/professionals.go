@@ -42,7 +42,7 @@ type professionalOutput struct{ Body Professional }
 
 type professionalFields struct {
 	UserID               optional[uuid.UUID] `json:"user_id,omitempty"`
-	Name                 optional[string]    `json:"name,omitempty"`
+	Name                 optional[string]    `json:"name,omitempty" example:"Ana Souza"`
 	Email                optional[string]    `json:"email,omitempty"`
 	Phone                optional[string]    `json:"phone,omitempty"`
 	Bio                  optional[string]    `json:"bio,omitempty"`

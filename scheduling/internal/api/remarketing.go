@@ -115,7 +115,7 @@ func (a *API) remarketing() []route {
 	return []route{
 		{get, v + "/clients/inactive", user, 200, "clients.inactive", "List clients who have not come for long", handle(a.inactiveClients)},
 		{get, v + "/remarketing/campaigns", manager, 200, "remarketing.list", "List campaigns, the newest first", handle(a.listCampaigns)},
-		{post, v + "/remarketing/campaigns", manager, 202, "remarketing.start", "Write to inactive clients who agreed to it, once a period each", handle(a.startCampaign)},
+		{post, v + "/remarketing/campaigns", manager, 202, "remarketing.start", "Write to inactive clients who agreed to it, once a period each", rest.AlsoSucceeds(handle(a.startCampaign), 200, "Nobody is to be written to")},
 	}
 }
 

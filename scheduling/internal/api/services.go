@@ -43,9 +43,9 @@ type Service struct {
 type serviceOutput struct{ Body Service }
 
 type serviceFields struct {
-	Name                optional[string]        `json:"name,omitempty"`
+	Name                optional[string]        `json:"name,omitempty" example:"Corte"`
 	Description         optional[string]        `json:"description,omitempty"`
-	DurationMinutes     optional[int]           `json:"duration_minutes,omitempty"`
+	DurationMinutes     optional[int]           `json:"duration_minutes,omitempty" example:"30"`
 	Price               optional[booking.Cents] `json:"price,omitempty"`
 	Color               optional[string]        `json:"color,omitempty"`
 	RequiresDeposit     optional[bool]          `json:"requires_deposit,omitempty"`

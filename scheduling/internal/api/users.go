@@ -37,8 +37,8 @@ type User struct {
 type userOutput struct{ Body User }
 
 type userFields struct {
-	Name     optional[string] `json:"name,omitempty"`
-	Email    optional[string] `json:"email,omitempty"`
+	Name     optional[string] `json:"name,omitempty" example:"Edu Lima"`
+	Email    optional[string] `json:"email,omitempty" example:"edu@example.com"`
 	Role     optional[string] `json:"role,omitempty" enum:"owner,admin,staff,professional"`
 	Phone    optional[string] `json:"phone,omitempty"`
 	IsActive optional[bool]   `json:"is_active,omitempty"`
