@@ -94,9 +94,9 @@ func TestTaxIDsInEveryField(t *testing.T) {
 		if body["email"] != nil {
 			body["email"] = strings.Replace(body["email"].(string), "@", string(rune('a'+n%26))+string(rune('a'+n/26))+"@", 1)
 		}
-		body[one.name] = "a " + canaries[n%2] + " z"
+		body[one.name] = "a 101 " + canaries[n%2] + " z"
 		if one.name == "url" {
-			body[one.name] = "https://x.example/" + canaries[n%2]
+			body[one.name] = "https://x.example/101/" + canaries[n%2]
 		}
 		who := f.practice
 		if one.operation == "integrations.log-interaction" {

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"integrationhub/clinic/internal/care"
+	"integrationhub/hub/hubtest"
 )
 
 func TestCPF(t *testing.T) {
@@ -56,6 +57,14 @@ func TestScrub(t *testing.T) {
 		got := care.Scrub(text)
 		require.Equal(t, want, got)
 		require.Equal(t, want, care.Scrub(got), "twice is once")
+	}
+}
+
+func TestHideCPF(t *testing.T) {
+	t.Parallel()
+	for _, one := range hubtest.TaxIDs {
+		require.Equal(t, one.Hidden, care.HideCPF(one.Text), "%q", one.Text)
+		require.Equal(t, one.Hidden, care.Scrub(one.Text), "%q", one.Text)
 	}
 }
 

@@ -1,6 +1,8 @@
 package brazil_test
 
 import (
+	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -59,6 +61,56 @@ func TestCPF(t *testing.T) {
 	require.Equal(t, "123.456.789-09", brazil.FormatCPF("12345678909"))
 	require.Equal(t, "123", brazil.FormatCPF("123"))
 	require.Equal(t, "***.***.***-09", brazil.MaskCPF("09"))
+}
+
+func TestHideCPF(t *testing.T) {
+	t.Parallel()
+	for _, one := range hubtest.TaxIDs {
+		hidden, changed := brazil.HideCPF(one.Text)
+		require.Equal(t, one.Hidden, hidden, "%q", one.Text)
+		require.Equal(t, one.Text != one.Hidden, changed, "%q", one.Text)
+		raw, _ := brazil.HideCPF([]byte(one.Text))
+		require.Equal(t, one.Hidden, string(raw), "%q", one.Text)
+	}
+}
+
+// groups is what can be a tax id in a text, by its form; G stands for what is between.
+var groups = regexp.MustCompile(strings.ReplaceAll(`^[0-9]{3}G[0-9]{3}G[0-9]{3}G[0-9]{2}`, "G", `[.,\-/_\\ \x{B7}\x{2022}\x{2212}\x{2044}\x{2215}\t-\r\p{Z}\p{Pd}\p{Cf}]{0,3}`))
+
+// plainlyHidden hides tax ids in the plainest way: it looks at every place of a text.
+func plainlyHidden(text string) string {
+	digitAt := func(i int) bool { return i >= 0 && i < len(text) && strings.IndexByte("0123456789", text[i]) >= 0 }
+	hidden := ""
+	for i := 0; i < len(text); {
+		found := groups.FindString(text[i:])
+		digits := brazil.Digits(found)
+		_, valid := brazil.CPF(digits)
+		if found == "" || digitAt(i-1) || digitAt(i+len(found)) || !valid && found != brazil.FormatCPF(digits) {
+			hidden += text[i : i+1]
+			i++
+			continue
+		}
+		hidden += brazil.MaskCPF(digits[9:])
+		i += len(found)
+	}
+	return hidden
+}
+
+func FuzzHideCPF(f *testing.F) {
+	for _, one := range hubtest.TaxIDs {
+		f.Add(one.Text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		// Fuzzing makes no check digits: the text with one put in at each end and between.
+		for _, text := range []string{text, text + "52998224725", "529.982.247-25" + text, text + "529 982 247 25" + text} {
+			hidden, changed := brazil.HideCPF(text)
+			require.Equal(t, plainlyHidden(text), hidden, "%q", text)
+			require.Equal(t, text != hidden, changed, "%q", text)
+			again, changed := brazil.HideCPF(hidden)
+			require.Equal(t, hidden, again)
+			require.False(t, changed)
+		}
+	})
 }
 
 func FuzzPhones(f *testing.F) {
