@@ -30,7 +30,7 @@ type Appointment struct {
 
 func appointmentOf(a dbgen.Appointment) Appointment {
 	return Appointment{
-		ID: a.ID, PatientID: a.PatientID, Datetime: a.StartsAt.UTC(), Service: a.Service, Professional: a.Professional, Status: a.Status,
+		ID: a.ID, PatientID: a.PatientID, Datetime: care.Moment(a.StartsAt), Service: a.Service, Professional: a.Professional, Status: a.Status,
 		Reason: a.Reason, RemindedAt: maybeMoment(a.RemindedAt), Source: a.Source, ExternalID: a.ExternalID, CreatedAt: a.CreatedAt.UTC(),
 	}
 }

@@ -51,7 +51,7 @@ func (a *API) fhirEncounters() kind {
 
 func appointmentRow(row dbgen.Appointment) fhir.AppointmentRow {
 	return fhir.AppointmentRow{
-		ID: row.ID, PatientID: row.PatientID, At: row.StartsAt, Service: care.Scrub(row.Service), Professional: care.HideCPF(row.Professional), Status: string(row.Status),
+		ID: row.ID, PatientID: row.PatientID, At: care.Moment(row.StartsAt), Service: care.Scrub(row.Service), Professional: care.HideCPF(row.Professional), Status: string(row.Status),
 		CreatedAt: row.CreatedAt, UpdatedAt: row.UpdatedAt,
 	}
 }

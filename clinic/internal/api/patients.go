@@ -35,7 +35,7 @@ func moment(t time.Time) *time.Time {
 	if t.Year() <= 1 {
 		return nil
 	}
-	t = t.UTC()
+	t = care.Moment(t)
 	return &t
 }
 

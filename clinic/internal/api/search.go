@@ -165,7 +165,7 @@ func (a *API) searchAppointments(ctx context.Context, in *searchAppointmentsInpu
 	out := &searchAppointmentsOutput{}
 	out.Body.Appointments = rest.Map(rows, func(r dbgen.ListAppointmentsRow) AppointmentSummary {
 		one := r.Appointment
-		return AppointmentSummary{one.ID, one.StartsAt.UTC(), care.Scrub(one.Service), care.HideCPF(one.Professional), one.Status, a.kit.URLs.Public + appointmentPages + one.ID.String()}
+		return AppointmentSummary{one.ID, care.Moment(one.StartsAt), care.Scrub(one.Service), care.HideCPF(one.Professional), one.Status, a.kit.URLs.Public + appointmentPages + one.ID.String()}
 	})
 	return out, err
 }
