@@ -221,7 +221,9 @@ func TestLongTextsOfEvents(t *testing.T) {
 	m, s := p.connect("messaging"), p.connect("scheduling")
 	const cpf, hidden = "529.982.247-25", "***.***.***-25"
 	long := func(before string) string { return before + " " + strings.Repeat("é", 5000) }
-	cut := func(before string, most int) string { return string([]rune(before + " " + strings.Repeat("é", 5000))[:most]) }
+	cut := func(before string, most int) string {
+		return string([]rune(before + " " + strings.Repeat("é", 5000))[:most])
+	}
 
 	s.send("accepted", "appointment.created", object{
 		"appointment_id": "a-1", "client_phone": phone, "service": long("S " + cpf), "professional": long("P " + cpf), "datetime": "2027-01-04T12:00:00Z",

@@ -1,10 +1,6 @@
 package care
 
-import (
-	"regexp"
-
-	"integrationhub/hub/module/brazil"
-)
+import "integrationhub/hub/module/brazil"
 
 // AppointmentStatus is where an appointment stands.
 type AppointmentStatus string
@@ -54,14 +50,9 @@ func (s Sensitivity) Outside(kind, summary string) *Shown {
 	return nil
 }
 
-var (
-	// Diagnoses by ICD-10 (CID-10 in Brazil): F32, F32.1, f32.1.
-	icdForm = regexp.MustCompile(`\b([A-Z][0-9]{2}(\.?[0-9]{1,2})?|[a-z][0-9]{2}\.[0-9]{1,2})\b`)
-)
-
 // Scrub hides tax ids and codes of diagnoses in what people wrote, for whoever is not of
 // the clinic.
-func Scrub(text string) string { return icdForm.ReplaceAllString(HideCPF(text), "***") }
+func Scrub(text string) string { return hideDiagnoses(HideCPF(text)) }
 
 // HideCPF hides tax ids, as [brazil.HideCPF] does, in a text that is kept as it is: they
 // stand nowhere but where they are encrypted.
