@@ -115,6 +115,7 @@ func FuzzPhones(f *testing.F) {
 	for _, one := range hubtest.Phones {
 		f.Add(one.Written)
 	}
+	f.Add("0150 119876 5432") // a carrier, and one more 0
 	f.Fuzz(func(t *testing.T, s string) {
 		number := brazil.E164(s)
 		if number == "" {

@@ -27,7 +27,9 @@ var anyCarrier = regexp.MustCompile(`(^|[^0-9])0[xX]{2}`)
 // dialled before a number is left out: 00 before the country, and 0, or 0 and a carrier,
 // before the area.
 func E164(phone string) string {
-	phone = strings.TrimSpace(anyCarrier.ReplaceAllString(phone, "${1}0"))
+	if phone = strings.TrimSpace(phone); strings.ContainsAny(phone, "xX") {
+		phone = anyCarrier.ReplaceAllString(phone, "${1}0")
+	}
 	if strings.Trim(phone, "0123456789 +-()./\t\u00a0") != "" {
 		return "" // letters stand for digits elsewhere, or begin an extension
 	}
@@ -59,7 +61,7 @@ func withoutTrunk(digits string) string {
 		return digits
 	}
 	if rest = strings.TrimLeft(rest, "0"); len(rest) == 12 || len(rest) == 13 {
-		rest = rest[2:]
+		return withoutTrunk(rest[2:])
 	}
 	return rest
 }
