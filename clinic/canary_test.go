@@ -59,6 +59,17 @@ func (p *practice) texts() (list []field) {
 	return list
 }
 
+// goodBodies are bodies with what each operation of the clinic's needs, by its id.
+func goodBodies() map[string]object {
+	return map[string]object{
+		"patients.create": {"name": "X"}, "records.create": {"date": "2026-03-02", "type": "x"}, "appointments.create": {"datetime": "2026-03-02T09:00:00Z"},
+		"payments.create": {"amount": 1, "due_date": "2026-03-02", "status": "paid"}, "payments.pay": {}, "interactions.create": {"interaction_type": "call", "summary": "x"},
+		"professionals.create": {"name": "X"}, "clinic.update": {}, "users.create": {"name": "X", "email": "x@example.com", "password": password},
+		"integrations.log-interaction": {"patient_phone": phone, "interaction_type": "call", "source": "x"},
+		"auth.register":                {"clinic_name": "X", "name": "X", "email": "y@example.com", "password": password},
+	}
+}
+
 // A tax id that somebody types into any field there is stands nowhere but where it is
 // encrypted: not in a column, an event, a log or an answer. Addresses are as they are: who
 // has a tax id in one wants letters there.
@@ -69,13 +80,7 @@ func TestTaxIDsInEveryField(t *testing.T) {
 	ids := f.owned()
 	ids["{product}"] = "messaging"
 	canaries := []string{"709.481.400-38", "70948140038"}
-	good := map[string]object{
-		"patients.create": {"name": "X"}, "records.create": {"date": "2026-03-02", "type": "x"}, "appointments.create": {"datetime": "2026-03-02T09:00:00Z"},
-		"payments.create": {"amount": 1, "due_date": "2026-03-02", "status": "paid"}, "payments.pay": {}, "interactions.create": {"interaction_type": "call", "summary": "x"},
-		"professionals.create": {"name": "X"}, "clinic.update": {}, "users.create": {"name": "X", "email": "x@example.com", "password": password},
-		"integrations.log-interaction": {"patient_phone": phone, "interaction_type": "call", "source": "x"},
-		"auth.register":                {"clinic_name": "X", "name": "X", "email": "y@example.com", "password": password},
-	}
+	good := goodBodies()
 	// What a tax id or a secret belongs into, and addresses.
 	apart := map[string]bool{"cpf": true, "password": true, "new_password": true, "email": true, "refresh_token": true, "token": true}
 	ours := map[string]bool{} // what the hub has under every product has its tests there
@@ -94,9 +99,9 @@ func TestTaxIDsInEveryField(t *testing.T) {
 		if body["email"] != nil {
 			body["email"] = strings.Replace(body["email"].(string), "@", string(rune('a'+n%26))+string(rune('a'+n/26))+"@", 1)
 		}
-		body[one.name] = "a " + canaries[n%2] + " z"
+		body[one.name] = "a 101 " + canaries[n%2] + " z"
 		if one.name == "url" {
-			body[one.name] = "https://x.example/" + canaries[n%2]
+			body[one.name] = "https://x.example/101/" + canaries[n%2]
 		}
 		who := f.practice
 		if one.operation == "integrations.log-interaction" {
@@ -148,11 +153,13 @@ func TestDiagnosesStayInTheClinic(t *testing.T) {
 	p := newPractice(t)
 	m := p.connect("messaging")
 	id := p.patient(phone)
-	p.ok(201, "POST", "/patients/"+id+"/records", object{"date": "2026-03-02", "type": "F32.1 follow-up", "summary": "F32.1"})
-	p.ok(201, "POST", "/patients/"+id+"/appointments", object{"datetime": "2026-03-02T09:00:00Z", "service": "Session F32.1", "status": "completed"})
+	p.ok(201, "POST", "/patients/"+id+"/records", object{"date": "2026-03-02", "type": "F32.1 follow-up", "professional": "Dr. Rui F32.1", "summary": "F32.1", "url": "https://x.example/F32.1"})
+	plain := p.ok(201, "POST", "/patients/"+id+"/records", object{"date": "2026-03-03", "type": "x", "url": "https://x.example/1b9d6bcd-bbfd-e123-9b5d-ab8dfbbd4bed"})
+	p.ok(201, "POST", "/patients/"+id+"/appointments", object{"datetime": "2026-03-02T09:00:00Z", "service": "Session F32.1", "professional": "Dr. Rui F32.1", "status": "completed"})
 	p.ok(201, "POST", "/patients/"+id+"/payments", object{"amount": 1, "due_date": "2026-03-02", "status": "paid", "description": "F32.1", "method": "plan F32.1"})
 	require.Equal(t, "Session F32.1", p.items("/patients/" + id + "/appointments")[0]["service"], "its own users read what they wrote")
-	require.Eventually(t, func() bool { return len(m.arrived("payment.received")) == 1 && len(m.arrived("record.created")) == 1 }, soon, tick)
+	require.Equal(t, "https://x.example/F32.1", p.items("/patients/" + id + "/records")[1]["url"])
+	require.Eventually(t, func() bool { return len(m.arrived("payment.received")) == 1 && len(m.arrived("record.created")) == 2 }, soon, tick)
 	for _, one := range m.got {
 		require.NotContains(t, text(t, one.data), "F32", one.kind)
 	}
@@ -165,4 +172,7 @@ func TestDiagnosesStayInTheClinic(t *testing.T) {
 		require.NotContains(t, got.text, "F32", path)
 		require.Contains(t, got.text, "***", path)
 	}
+	records := key.get("/integrations/search/records?patient_id=" + id)["records"].([]any)
+	require.Equal(t, plain["url"], records[0].(object)["url"])
+	require.Contains(t, records[1].(object)["url"], "/patients/records/"+records[1].(object)["id"].(string), "the page that says nothing")
 }

@@ -30,6 +30,18 @@ func (p *practice) upload(format, file string, headers ...string) answer {
 	return got
 }
 
+// Media types have no case, boundaries have.
+func TestMediaTypesInCapitals(t *testing.T) {
+	t.Parallel()
+	p := newPractice(t)
+	p.ok(201, "POST", "/patients", object{"name": "Ana"}, "Content-Type", "APPLICATION/JSON")
+	const form = "--aB\r\nContent-Disposition: form-data; name=\"format\"\r\n\r\ncsv\r\n--aB\r\nContent-Disposition: form-data; name=\"file\"; filename=\"x\"\r\n\r\nnome\nBia\n\r\n--aB--\r\n"
+	for _, media := range []string{"multipart/form-data; boundary=aB", "MULTIPART/Form-Data; boundary=aB"} {
+		p.ok(202, "POST", "/imports", form, "Content-Type", media)
+	}
+	require.Equal(t, 415, p.call("POST", "/imports", form, "Content-Type", "MULTIPART/mixed; boundary=aB").status)
+}
+
 // imported uploads a file and gives how it stands once all of it has been read.
 func (p *practice) imported(format, file string) object {
 	p.t.Helper()

@@ -2,6 +2,7 @@ package clinic_test
 
 import (
 	"net/url"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -18,7 +19,7 @@ func TestPhoneKeyOfTheDatabase(t *testing.T) {
 	there := make(map[string]string)
 	for _, one := range hubtest.Phones {
 		if there[one.E164] == "" {
-			there[one.E164] = p.patient(one.E164)
+			there[one.E164] = p.patient(one.Written)
 		}
 		forms := []string{one.Written, one.E164, one.E164[1:]}
 		if one.Short != "" {
@@ -40,6 +41,11 @@ func TestPhoneKeyOfTheDatabase(t *testing.T) {
 			where d.adrelid = 'clinic.inbox'::regclass and a.attname = 'phone_key'`).Scan(&made))
 		require.NoError(t, p.hub.Kit.Pool.QueryRow(t.Context(), `select `+made+` from (values ($1::text)) number (phone)`, one.E164).Scan(&made))
 		require.Equal(t, brazil.PhoneKey(one.E164), made, "of who is not known yet")
+	}
+	for _, none := range hubtest.NoPhones {
+		if strings.Trim(none, " ") != "" && !strings.Contains(none, "\x00") { // nothing is no number, and NUL no text
+			p.invalid("body.phone", "POST", "/patients", object{"name": "X", "phone": none})
+		}
 	}
 	require.Equal(t, false, key.get("/integrations/search/patients?phone=1122223333")["found"], "a landline that looks like a mobile's end")
 	require.Equal(t, true, key.get("/integrations/search/patients?phone=+12125551234")["found"], "a plus that nobody escaped")

@@ -2,7 +2,6 @@ package api
 
 import (
 	"context"
-	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -30,7 +29,7 @@ type Appointment struct {
 
 func appointmentOf(a dbgen.Appointment) Appointment {
 	return Appointment{
-		ID: a.ID, PatientID: a.PatientID, Datetime: a.StartsAt.UTC(), Service: a.Service, Professional: a.Professional, Status: a.Status,
+		ID: a.ID, PatientID: a.PatientID, Datetime: care.Moment(a.StartsAt), Service: a.Service, Professional: a.Professional, Status: a.Status,
 		Reason: a.Reason, RemindedAt: maybeMoment(a.RemindedAt), Source: a.Source, ExternalID: a.ExternalID, CreatedAt: a.CreatedAt.UTC(),
 	}
 }
@@ -56,8 +55,9 @@ func (f *appointmentFields) into(d *store.AppointmentData) error {
 	wrong.Need(f.Datetime.Given() || !d.StartsAt.IsZero(), "body.datetime", "is required")
 	f.Service.Into(&d.Service)
 	f.Professional.Into(&d.Professional)
+	f.Reason.Value = typed(f.Reason.Value)
 	f.Reason.IntoNull(&d.Reason)
-	d.Service, d.Professional = strings.TrimSpace(d.Service), strings.TrimSpace(d.Professional)
+	d.Service, d.Professional = typed(d.Service), typed(d.Professional)
 	wrong.Length(d.Service, "body.service", 0, 200)
 	wrong.Length(d.Professional, "body.professional", 0, 120)
 	wrong.Length(f.Reason.Value, "body.reason", 0, 500)

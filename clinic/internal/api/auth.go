@@ -2,12 +2,10 @@ package api
 
 import (
 	"context"
-	"strings"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
-	"integrationhub/clinic/internal/care"
 	"integrationhub/clinic/internal/store"
 	"integrationhub/clinic/internal/store/dbgen"
 	"integrationhub/hub"
@@ -80,10 +78,10 @@ type Registered struct {
 
 func (a *API) signUp(ctx context.Context, in *signUpInput) (*signUpOutput, error) {
 	b := &in.Body
-	b.ClinicName, b.Name = care.HideCPF(strings.TrimSpace(b.ClinicName)), care.HideCPF(strings.TrimSpace(b.Name))
+	b.ClinicName, b.Name = typed(b.ClinicName), typed(b.Name)
 	var wrong rest.Faults
-	wrong.Length(b.ClinicName, "body.clinic_name", 1, 120)
-	wrong.Length(b.Name, "body.name", 1, 120)
+	wrong.Name(b.ClinicName, "body.clinic_name", 120)
+	wrong.Name(b.Name, "body.name", 120)
 	wrong.Email(&b.Email, "body.email")
 	if err := wrong.Err(); err != nil {
 		return nil, err

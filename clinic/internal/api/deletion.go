@@ -2,7 +2,6 @@ package api
 
 import (
 	"context"
-	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -82,7 +81,7 @@ func (a *API) acknowledgeDeletion(ctx context.Context, in *acknowledgeInput) (*d
 	}
 	note := ""
 	if in.Body != nil {
-		note = strings.TrimSpace(in.Body.Note.Value)
+		note = typed(in.Body.Note.Value)
 	}
 	var wrong rest.Faults
 	wrong.Length(note, "body.note", 0, 500)

@@ -51,7 +51,7 @@ func (a *API) fhirEncounters() kind {
 
 func appointmentRow(row dbgen.Appointment) fhir.AppointmentRow {
 	return fhir.AppointmentRow{
-		ID: row.ID, PatientID: row.PatientID, At: row.StartsAt, Service: care.Scrub(row.Service), Professional: care.HideCPF(row.Professional), Status: string(row.Status),
+		ID: row.ID, PatientID: row.PatientID, At: care.Moment(row.StartsAt), Service: care.Scrub(row.Service), Professional: care.Scrub(row.Professional), Status: string(row.Status),
 		CreatedAt: row.CreatedAt, UpdatedAt: row.UpdatedAt,
 	}
 }
@@ -75,8 +75,11 @@ func (a *API) fhirDocuments() kind {
 			}
 		}
 		return writtenAs(ctx, rows, total, nil, func(r dbgen.Record) uuid.UUID { return r.PatientID }, func(r dbgen.Record) (fhir.Resource, bool) {
+			if r.Url != nil && f.Outside {
+				*r.Url = a.shownURL(r)
+			}
 			return f.DocumentReference(fhir.RecordRow{
-				ID: r.ID, PatientID: r.PatientID, Date: r.Date, Zone: f.zone, Type: care.Scrub(r.Type), Professional: care.HideCPF(r.Professional), Content: contents[r.ID],
+				ID: r.ID, PatientID: r.PatientID, Date: r.Date, Zone: f.zone, Type: care.Scrub(r.Type), Professional: care.Scrub(r.Professional), Content: contents[r.ID],
 				Summary: r.ExternalSummary, URL: text(r.Url), Sensitivity: string(r.Sensitivity), UpdatedAt: r.UpdatedAt,
 			})
 		})

@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"regexp"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -35,7 +36,7 @@ const ownSource = "clinic"
 var interactionType = regexp.MustCompile(`^[a-z][a-z0-9_]{0,59}$`)
 
 func needType(wrong *rest.Faults, s string) {
-	wrong.Need(interactionType.MatchString(s), "body.interaction_type", "must be lower-case letters, digits and underscores, such as message_received")
+	wrong.Need(interactionType.MatchString(s), "body.interaction_type", "must be at most 60 lower-case letters, digits and underscores, a letter first, such as message_received")
 }
 
 type interactionInput struct {
@@ -54,11 +55,12 @@ func (a *API) createInteraction(ctx context.Context, in *interactionInput) (*str
 	}
 	var wrong rest.Faults
 	needType(&wrong, in.Body.Type)
-	d := store.InteractionData{Type: in.Body.Type, Summary: in.Body.Summary, Source: ownSource, SourceID: uuid.NewString(), Origin: store.OriginEvent, At: a.kit.Now()}
+	d := store.InteractionData{Type: in.Body.Type, Summary: care.Scrub(in.Body.Summary), Source: ownSource, SourceID: uuid.NewString(), Origin: store.OriginEvent, At: a.kit.Now()}
 	if in.Body.OccurredAt.Given() {
 		d.At = wrong.Instant(in.Body.OccurredAt.Value, "body.occurred_at")
 		wrong.Need(!d.At.After(a.kit.Now().Add(clockSkew)), "body.occurred_at", "must not be in the future")
 	}
+	wrong.Length(d.Summary, "body.summary", 0, store.MaxSummary)
 	if err := wrong.Err(); err != nil {
 		return nil, err
 	}
@@ -113,7 +115,7 @@ func (a *API) logInteraction(ctx context.Context, in *logInteractionInput) (*log
 	}
 	b := &in.Body
 	d := store.InteractionData{
-		Type: b.Type, Summary: b.Summary.Value, Source: b.Source.Value, SourceID: b.SourceID.Value, Origin: store.OriginKey, At: a.kit.Now(),
+		Type: b.Type, Summary: care.Scrub(b.Summary.Value), Source: b.Source.Value, SourceID: b.SourceID.Value, Origin: store.OriginKey, At: a.kit.Now(),
 	}
 	if who.Peer != "" {
 		d.Origin = store.OriginPeer
@@ -131,9 +133,9 @@ func (a *API) logInteraction(ctx context.Context, in *logInteractionInput) (*log
 	needPhone(&wrong, b.PatientPhone, "body.patient_phone")
 	needType(&wrong, d.Type)
 	wrong.Length(d.Summary, "body.summary", 0, store.MaxSummary)
-	wrong.Length(d.Source, "body.source", 1, 60)
+	wrong.Name(d.Source, "body.source", 60)
 	wrong.Need(who.Peer == "" || d.Source == who.Peer, "body.source", "must be the product that the key belongs to")
-	wrong.Need(d.Source != ownSource, "body.source", "must not be the clinic itself")
+	wrong.Need(!strings.EqualFold(strings.TrimSpace(d.Source), ownSource), "body.source", "must not be the clinic itself")
 	wrong.Length(d.SourceID, "body.source_id", 1, 200)
 	for _, one := range []struct{ text, location string }{{d.Type, "body.interaction_type"}, {d.Source, "body.source"}} {
 		wrong.Need(care.HideCPF(one.text) == one.text, one.location, "must not have a CPF in it")

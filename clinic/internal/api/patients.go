@@ -35,7 +35,7 @@ func moment(t time.Time) *time.Time {
 	if t.Year() <= 1 {
 		return nil
 	}
-	t = t.UTC()
+	t = care.Moment(t)
 	return &t
 }
 
@@ -109,12 +109,15 @@ func emptied(o rest.Optional[string]) rest.Optional[string] {
 	return o
 }
 
+// typed is a text as it is kept of what somebody typed: lengths are those of what is kept.
+func typed(text string) string { return care.HideCPF(strings.TrimSpace(text)) }
+
 // into applies the fields and checks what comes out. today is the clinic's.
 func (f *patientFields) into(d *store.PatientData, today time.Time) error {
 	var wrong rest.Faults
 	f.Name.Into(&d.Name)
-	d.Name = care.HideCPF(strings.TrimSpace(d.Name))
-	wrong.Length(d.Name, "body.name", 1, 120)
+	d.Name = typed(d.Name)
+	wrong.Name(d.Name, "body.name", 120)
 	if f.Phone = emptied(f.Phone); f.Phone.Given() {
 		number := care.E164(f.Phone.Value)
 		wrong.Need(number != "", "body.phone", "must be a phone number of 8 to 15 digits")

@@ -53,6 +53,7 @@ type paymentInput struct {
 func (a *API) paid(method, at rest.Optional[string], wrong *rest.Faults) (*string, time.Time) {
 	var how *string
 	method = emptied(method)
+	method.Value = care.HideCPF(method.Value)
 	method.IntoNull(&how)
 	wrong.Length(method.Value, "body.method", 0, 40)
 	when := a.kit.Now()
@@ -70,7 +71,7 @@ func (a *API) createPayment(ctx context.Context, in *paymentInput) (*paymentOutp
 	}
 	b := &in.Body
 	var wrong rest.Faults
-	d := store.PaymentData{Amount: b.Amount.Value, Description: strings.TrimSpace(b.Description.Value), DueDate: wrong.Date(b.DueDate, "body.due_date"), Status: b.Status}
+	d := store.PaymentData{Amount: b.Amount.Value, Description: care.Scrub(strings.TrimSpace(b.Description.Value)), DueDate: wrong.Date(b.DueDate, "body.due_date"), Status: b.Status}
 	b.AppointmentID.IntoNull(&d.AppointmentID)
 	wrong.Need(d.Amount > 0 && d.Amount <= care.MaxAmount, "body.amount", "must be above 0 and at most "+care.MaxAmount.String())
 	wrong.Length(d.Description, "body.description", 0, 200)

@@ -2,7 +2,6 @@ package api
 
 import (
 	"context"
-	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -38,14 +37,14 @@ type professionalFields struct {
 
 func (f *professionalFields) into(p *dbgen.Professional) error {
 	f.Name.Into(&p.Name)
-	p.Name = care.HideCPF(strings.TrimSpace(p.Name))
+	p.Name = typed(p.Name)
 	f.Specialty, f.Register = emptied(f.Specialty), emptied(f.Register)
 	f.Specialty.Value, f.Register.Value = care.HideCPF(f.Specialty.Value), care.HideCPF(f.Register.Value)
 	f.Specialty.IntoNull(&p.Specialty)
 	f.Register.IntoNull(&p.Register)
 	f.IsActive.Into(&p.IsActive)
 	var wrong rest.Faults
-	wrong.Length(p.Name, "body.name", 1, 120)
+	wrong.Name(p.Name, "body.name", 120)
 	wrong.Length(f.Specialty.Value, "body.specialty", 0, 120)
 	wrong.Length(f.Register.Value, "body.register", 0, 60)
 	return wrong.Err()

@@ -44,6 +44,15 @@ func (a *API) recordURL(r dbgen.Record) string {
 	return a.kit.URLs.Public + recordPages + r.ID.String()
 }
 
+// shownURL is where others look at a record: the page that says nothing about it, where
+// the address itself says too much.
+func (a *API) shownURL(r dbgen.Record) string {
+	if r.Url != nil && care.Scrub(*r.Url) != *r.Url {
+		r.Url = nil
+	}
+	return a.recordURL(r)
+}
+
 type recordInput struct {
 	rest.ByID
 	Body struct {
@@ -71,8 +80,8 @@ func (a *API) createRecord(ctx context.Context, in *recordInput) (*struct{ Body 
 	b := &in.Body
 	var wrong rest.Faults
 	d := store.RecordData{
-		Date: wrong.Date(b.Date, "body.date"), Type: strings.TrimSpace(b.Type), Professional: b.Professional.Value, Content: b.Content.Value,
-		Summary: b.Summary.Value, Sensitivity: b.Sensitivity, By: &who.UserID,
+		Date: wrong.Date(b.Date, "body.date"), Type: typed(b.Type), Professional: typed(b.Professional.Value), Content: b.Content.Value,
+		Summary: care.Scrub(strings.TrimSpace(b.Summary.Value)), Sensitivity: b.Sensitivity, By: &who.UserID,
 	}
 	b.URL = emptied(b.URL)
 	b.URL.IntoNull(&d.URL)

@@ -124,7 +124,7 @@ func (a *API) searchRecords(ctx context.Context, in *OfPatient) (*searchRecordsO
 		if shown == nil {
 			continue
 		}
-		summary := RecordSummary{r.ID, day(r.Date), shown.Type, care.HideCPF(r.Professional), shown.Summary, a.recordURL(r)}
+		summary := RecordSummary{r.ID, day(r.Date), shown.Type, care.Scrub(r.Professional), shown.Summary, a.shownURL(r)}
 		if r.Sensitivity != care.Normal { // whom a patient sees, and where it is kept, tell what it is about
 			summary.Professional, summary.URL = shown.Summary, ""
 		}
@@ -165,7 +165,7 @@ func (a *API) searchAppointments(ctx context.Context, in *searchAppointmentsInpu
 	rows, err := a.store.ListAppointments(ctx, dbgen.ListAppointmentsParams{ClinicID: at.Clinic, Env: at.Env, PatientID: in.PatientID, Status: in.Status, RowLimit: in.Limit})
 	out := &searchAppointmentsOutput{}
 	out.Body.Appointments = rest.Map(rows, func(one dbgen.Appointment) AppointmentSummary {
-		return AppointmentSummary{one.ID, one.StartsAt.UTC(), care.Scrub(one.Service), care.HideCPF(one.Professional), one.Status, a.kit.URLs.Public + appointmentPages + one.ID.String()}
+		return AppointmentSummary{one.ID, care.Moment(one.StartsAt), care.Scrub(one.Service), care.Scrub(one.Professional), one.Status, a.kit.URLs.Public + appointmentPages + one.ID.String()}
 	})
 	return out, err
 }

@@ -3,12 +3,10 @@ package api
 import (
 	"context"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/google/uuid"
 
-	"integrationhub/clinic/internal/care"
 	"integrationhub/clinic/internal/store"
 	"integrationhub/clinic/internal/store/dbgen"
 	"integrationhub/hub"
@@ -89,9 +87,9 @@ func (a *API) updateClinic(ctx context.Context, in *clinicInput) (*clinicOutput,
 		in.Body.Timezone.Into(&c.Timezone)
 		in.Body.Locale.Into(&c.Locale)
 		in.Body.RevealCPF.Into(&c.RevealCpf)
-		c.Name = care.HideCPF(strings.TrimSpace(c.Name))
+		c.Name = typed(c.Name)
 		var wrong rest.Faults
-		wrong.Length(c.Name, "body.name", 1, 120)
+		wrong.Name(c.Name, "body.name", 120)
 		if in.Body.Timezone.Given() {
 			wrong.Zone(c.Timezone, "body.timezone")
 		}
@@ -132,9 +130,9 @@ func (a *API) createUser(ctx context.Context, in *createUserInput) (*userOutput,
 		return nil, err
 	}
 	b := &in.Body
-	b.Name = care.HideCPF(strings.TrimSpace(b.Name))
+	b.Name = typed(b.Name)
 	var wrong rest.Faults
-	wrong.Length(b.Name, "body.name", 1, 120)
+	wrong.Name(b.Name, "body.name", 120)
 	wrong.Email(&b.Email, "body.email")
 	if b.Password.Given() {
 		wrong.Length(b.Password.Value, "body.password", 8, 128)
@@ -204,9 +202,9 @@ func (a *API) updateUser(ctx context.Context, in *updateUserInput) (*userOutput,
 		in.Body.Email.Into(&user.Email)
 		in.Body.Role.Into(&user.Role)
 		in.Body.IsActive.Into(&user.IsActive)
-		user.Name = care.HideCPF(strings.TrimSpace(user.Name))
+		user.Name = typed(user.Name)
 		var wrong rest.Faults
-		wrong.Length(user.Name, "body.name", 1, 120)
+		wrong.Name(user.Name, "body.name", 120)
 		wrong.Email(&user.Email, "body.email")
 		wrong.Need(user.Role == roleAdmin || user.Role == roleStaff, "body.role", "must be admin or staff")
 		if err := wrong.Err(); err != nil {

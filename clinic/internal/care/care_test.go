@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"integrationhub/clinic/internal/care"
+	"integrationhub/hub/hubtest"
 )
 
 func TestCPF(t *testing.T) {
@@ -50,12 +51,26 @@ func TestScrub(t *testing.T) {
 	for text, want := range map[string]string{
 		"CPF 123.456.789-09.": "CPF ***.***.***-09.", "12345678909": "***.***.***-09", "123.456.789-00": "***.***.***-00",
 		"F32, F32.1, J45 and f32.1": "***, ***, *** and ***", "CID-10: M54.5": "CID-10: ***",
-		"call +5511987654321": "call +5511987654321", "order 123456789012": "order 123456789012", "12345678900": "12345678900",
+		"call +5511987654321": "call +5511987654321", "F32, f32.1 e F321": "***, *** e ***", "F32.1X, S72.001A": "***, ***", "_F32_ a_f32.1": "_***_ a_***", "f321": "***", "f321 f322, (f323)": "*** ***, (***)",
+		"cid f32": "cid ***", "CID F 32.1": "CID ***", "CID-10 f32": "CID-10 ***", "cid10: f-32": "cid10: ***", "CID f32, f41 e F33.2; retorno": "CID ***; retorno", "icd f32 after": "icd *** after",
+		"F32.Depois": "***.Depois", "Dr. Rui F32.1": "Dr. Rui ***", "https://x.example/F32.1?a=f32.1": "https://x.example/***?a=***",
+		// What is none, or cannot be told from what is none.
+		"Vitamina B12": "Vitamina B12", "vitamina B12 e B15": "vitamina B12 e ***", "f32": "f32", "cidade f32": "cidade f32", "às h14, sala b12": "às h14, sala b12", "A1 B2 c3": "A1 B2 c3",
+		"1b9d6bcd-bbfd-e123-9b5d-ab8dfbbd4bed": "1b9d6bcd-bbfd-e123-9b5d-ab8dfbbd4bed", "CRM/SP 123456": "CRM/SP 123456",
+		"order 123456789012": "order 123456789012", "12345678900": "12345678900",
 		"": "", "nothing to hide": "nothing to hide", "room A4": "room A4", "ABC123": "ABC123", "***.***.***-09": "***.***.***-09",
 	} {
 		got := care.Scrub(text)
 		require.Equal(t, want, got)
 		require.Equal(t, want, care.Scrub(got), "twice is once")
+	}
+}
+
+func TestHideCPF(t *testing.T) {
+	t.Parallel()
+	for _, one := range hubtest.TaxIDs {
+		require.Equal(t, one.Hidden, care.HideCPF(one.Text), "%q", one.Text)
+		require.Equal(t, one.Hidden, care.Scrub(one.Text), "%q", one.Text)
 	}
 }
 

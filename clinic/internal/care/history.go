@@ -1,9 +1,6 @@
 package care
 
-import (
-	"regexp"
-	"strings"
-)
+import "integrationhub/hub/module/brazil"
 
 // AppointmentStatus is where an appointment stands.
 type AppointmentStatus string
@@ -53,37 +50,15 @@ func (s Sensitivity) Outside(kind, summary string) *Shown {
 	return nil
 }
 
-var (
-	cpfForm = regexp.MustCompile(`[0-9]{3}[. ]?[0-9]{3}[. ]?[0-9]{3}[-. ]?[0-9]{2}`)
-	// Diagnoses by ICD-10 (CID-10 in Brazil): F32, F32.1, f32.1.
-	icdForm = regexp.MustCompile(`\b([A-Z][0-9]{2}(\.?[0-9]{1,2})?|[a-z][0-9]{2}\.[0-9]{1,2})\b`)
-)
-
 // Scrub hides tax ids and codes of diagnoses in what people wrote, for whoever is not of
 // the clinic.
-func Scrub(text string) string { return icdForm.ReplaceAllString(HideCPF(text), "***") }
+func Scrub(text string) string { return hideDiagnoses(HideCPF(text)) }
 
-// HideCPF hides tax ids in a text that is kept as it is: they stand nowhere but where
-// they are encrypted.
+// HideCPF hides tax ids, as [brazil.HideCPF] does, in a text that is kept as it is: they
+// stand nowhere but where they are encrypted.
 func HideCPF(text string) string {
-	var b strings.Builder
-	done := 0
-	for _, at := range cpfForm.FindAllStringIndex(text, -1) {
-		found := text[at[0]:at[1]]
-		if digitBeside(text, at[0], at[1]) || (CPF(found) == "" && !strings.Contains(found, "-")) {
-			continue // part of a longer number, or a number of another kind
-		}
-		b.WriteString(text[done:at[0]])
-		b.WriteString(MaskCPF(found[len(found)-2:]))
-		done = at[1]
-	}
-	b.WriteString(text[done:])
-	return b.String()
-}
-
-func digitBeside(text string, start, end int) bool {
-	digit := func(c byte) bool { return '0' <= c && c <= '9' }
-	return start > 0 && digit(text[start-1]) || end < len(text) && digit(text[end])
+	hidden, _ := brazil.HideCPF(text)
+	return hidden
 }
 
 // Shorten cuts a text to so many characters.

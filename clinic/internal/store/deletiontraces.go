@@ -292,6 +292,6 @@ func (t *Tx) forgottenTicket(ctx context.Context, n *news) (bool, error) {
 	if n.data.TicketID == "" || n.aboutBooking() {
 		return false, nil
 	}
-	found, err := t.Forgotten(ctx, n.at.Clinic, n.at.Env, [][]byte{t.tombstone(n.at, tombTicket, n.source, string(n.data.TicketID))})
+	found, err := t.Forgotten(ctx, n.at.Clinic, n.at.Env, [][]byte{t.tombstone(n.at, tombTicket, n.source, n.data.TicketID)})
 	return len(found) > 0, err
 }

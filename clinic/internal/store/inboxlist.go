@@ -77,8 +77,7 @@ func (s *Store) suggested(ctx context.Context, at Scope, entries []dbgen.InboxEn
 func (n *news) line() string {
 	said := n.said()
 	if n.aboutBooking() {
-		when, _ := n.datetime() // zero where it names no time
-		said = strings.Trim(booked(n.data.Service, n.data.Professional, when)+": "+said, ": ")
+		said = strings.Trim(booked(n.data.Service, n.data.Professional, n.when)+": "+said, ": ")
 	}
 	return historyLine(said)
 }

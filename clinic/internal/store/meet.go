@@ -170,7 +170,7 @@ type told struct {
 func (p *party) check(l intake.Row) (t told, problem string) {
 	var wrong rest.Faults
 	t.Name, t.status = care.HideCPF(l.Name), l.Status
-	wrong.Length(t.Name, "name", 1, 120)
+	wrong.Name(t.Name, "name", 120)
 	if l.Ref != "" {
 		wrong.Length(l.Ref, "external_id", 1, 200)
 		if id, err := uuid.Parse(l.Ref); err == nil {

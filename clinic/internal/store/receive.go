@@ -1,13 +1,10 @@
 package store
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
@@ -18,161 +15,13 @@ import (
 	"integrationhub/hub/module"
 )
 
-// text is a member that some products send as a string and others as a number.
-type text string
-
-// UnmarshalJSON implements json.Unmarshaler.
-func (t *text) UnmarshalJSON(b []byte) error {
-	if bytes.HasPrefix(b, []byte(`"`)) {
-		return json.Unmarshal(b, (*string)(t))
-	}
-	if string(b) != "null" {
-		*t = text(b)
-	}
-	return nil
-}
-
-// news is an event of a connected product, read.
-type news struct {
-	at     Scope
-	source string // product
-	id     string // of the event
-	kind   string // type of the event
-	time   time.Time
-	raw    []byte // its data
-
-	meantFor *uuid.UUID // patient, where it only waits for its turn
-
-	data struct {
-		Phone         string `json:"phone"`
-		ClientPhone   string `json:"client_phone"`
-		Name          string `json:"name"`
-		ClientName    string `json:"client_name"`
-		Body          string `json:"body"`
-		TicketID      text   `json:"ticket_id"`
-		Queue         string `json:"queue"`
-		Resolution    string `json:"resolution"`
-		AppointmentID text   `json:"appointment_id"`
-		Service       string `json:"service"`
-		Professional  string `json:"professional"`
-		Datetime      string `json:"datetime"`
-		Status        text   `json:"status"`
-		Reason        string `json:"reason"`
-		Email         string `json:"email"`
-	}
-}
-
-// Types of received events.
-const (
-	messageReceived      = "message.received"
-	messageSent          = "message.sent"
-	ticketCreated        = "ticket.created"
-	ticketClosed         = "ticket.closed"
-	contactCreated       = "contact.created"
-	appointmentCreated   = "appointment.created"
-	appointmentCancelled = "appointment.cancelled"
-	appointmentReminded  = "appointment.reminded"
-	appointmentNoshow    = "appointment.noshow"
-)
-
-// Received are the types of events that the clinic takes in.
-func Received() []string {
-	return []string{
-		messageReceived, messageSent, ticketCreated, ticketClosed, contactCreated,
-		appointmentCreated, appointmentCancelled, appointmentReminded, appointmentNoshow,
-	}
-}
-
-// maxID is how many characters the ids of other products have at most.
-const maxID = 200
-
-func malformed(because error) *hub.Error {
-	e := hub.Errorf(hub.ErrMalformed, "malformed", "The event's data does not have the documented form.")
-	if because != nil {
-		e = e.Because(because)
-	}
-	return e
-}
-
-func read(at Scope, source, id, kind string, when time.Time, raw []byte) (news, error) {
-	n := news{at: at, source: source, id: id, kind: kind, time: when, raw: raw}
-	if err := json.Unmarshal(raw, &n.data); err != nil {
-		return n, malformed(err)
-	}
-	if len(n.data.TicketID) > maxID || len(n.data.AppointmentID) > maxID {
-		return n, malformed(nil)
-	}
-	if kind == appointmentCreated {
-		if _, err := n.datetime(); err != nil {
-			return n, malformed(err)
-		}
-	}
-	return n, nil
-}
-
-func (n *news) datetime() (time.Time, error) {
-	when, err := time.Parse(time.RFC3339, n.data.Datetime)
-	if err != nil {
-		when, err = time.Parse("2006-01-02T15:04Z07:00", n.data.Datetime)
-	}
-	return when.UTC(), err
-}
-
-// phone is whose number the event names, "" where it names none.
-func (n *news) phone() string {
-	if n.data.ClientPhone != "" {
-		return n.data.ClientPhone
-	}
-	return n.data.Phone
-}
-
-// phoneKey is what its number is found by, nil where it names none.
-func (n *news) phoneKey() *string {
-	number := care.E164(n.phone())
-	if number == "" {
-		return nil
-	}
-	key := care.PhoneKey(number)
-	return &key
-}
-
-// name is whom the event names, "" where it names nobody.
-func (n *news) name() string {
-	if n.data.Name != "" {
-		return n.data.Name
-	}
-	return n.data.ClientName
-}
-
-// aboutBooking tells whether the event is about an appointment.
-func (n *news) aboutBooking() bool { return strings.HasPrefix(n.kind, "appointment.") }
-
-// laterOn tells whether the event is about what was done to an appointment that was
-// made before.
-func (n *news) laterOn() bool { return n.aboutBooking() && n.kind != appointmentCreated }
-
-// takesPlace tells whether the event says of an appointment that it will.
-func (n *news) takesPlace() bool {
-	return n.data.Status == text(care.Scheduled) || n.data.Status == text(care.Confirmed)
-}
-
-// subject names the ticket or appointment that an event is about, where it has an id.
-func (n *news) subject() *string {
-	var subject string
-	switch {
-	case n.aboutBooking() && n.data.AppointmentID != "":
-		subject = "appointment " + string(n.data.AppointmentID)
-	case !n.aboutBooking() && n.data.TicketID != "":
-		subject = "ticket " + string(n.data.TicketID)
-	default:
-		return nil
-	}
-	return &subject
-}
-
 // Receive takes in an event of a connected product. [module.ErrIgnored] is the answer
-// to one that matches no patient, or no appointment of theirs: it waits in the inbox.
+// to one that matches no patient, or no appointment of theirs: it waits in the inbox;
+// and to one that is not its product's to send.
 func (t *Tx) Receive(ctx context.Context, e hub.Event) error {
+	if !kinds[e.Type].from(e.Product) {
+		return module.ErrIgnored
+	}
 	n, err := read(Scope{e.TenantID, e.Environment}, e.Product, e.ID, e.Type, e.Time, e.Data)
 	if err != nil {
 		return err
@@ -309,10 +158,10 @@ func (t *Tx) whose(ctx context.Context, n *news) (*dbgen.Patient, error) {
 		case n.subject() == nil:
 			return p, pgx.ErrNoRows
 		case n.aboutBooking():
-			id := string(n.data.AppointmentID)
+			id := n.data.AppointmentID
 			return t.PatientOfAppointment(ctx, dbgen.PatientOfAppointmentParams{ClinicID: n.at.Clinic, Env: n.at.Env, Source: &n.source, ExternalID: &id})
 		}
-		return t.PatientOfTicket(ctx, dbgen.PatientOfTicketParams{ClinicID: n.at.Clinic, Env: n.at.Env, Source: n.source, TicketID: string(n.data.TicketID)})
+		return t.PatientOfTicket(ctx, dbgen.PatientOfTicketParams{ClinicID: n.at.Clinic, Env: n.at.Env, Source: n.source, TicketID: n.data.TicketID})
 	}
 	// Who a message is from, or a booking for, the number says; of what is done to them
 	// later, what is known of them already.
@@ -393,7 +242,7 @@ func (t *Tx) apply(ctx context.Context, n *news, patient uuid.UUID, said bool) (
 			summary = booked(a.Service, a.Professional, a.StartsAt)
 		}
 	}
-	if id := string(n.data.TicketID); id != "" && !n.aboutBooking() {
+	if id := n.data.TicketID; id != "" && !n.aboutBooking() {
 		if err := t.PutTicket(ctx, dbgen.PutTicketParams{ClinicID: n.at.Clinic, Env: n.at.Env, Source: n.source, TicketID: id, PatientID: patient}); err != nil {
 			return false, err
 		}

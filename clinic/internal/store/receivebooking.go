@@ -17,10 +17,7 @@ import (
 // nothing. Where the event says that the appointment takes place, one that was called off
 // or missed does again.
 func (t *Tx) applyBooked(ctx context.Context, n *news, patient uuid.UUID) (summary string, err error) {
-	when, err := n.datetime()
-	if err != nil {
-		return "", malformed(err)
-	}
+	when := n.when
 	service, professional := care.Shorten(care.HideCPF(n.data.Service), 200), care.Shorten(care.HideCPF(n.data.Professional), 120)
 	var a dbgen.Appointment
 	if n.data.AppointmentID == "" {
@@ -29,7 +26,7 @@ func (t *Tx) applyBooked(ctx context.Context, n *news, patient uuid.UUID) (summa
 			Source: &n.source, DetailsAt: &n.time, CreatedAt: t.now,
 		})
 	} else {
-		id := string(n.data.AppointmentID)
+		id := n.data.AppointmentID
 		a, err = t.UpsertBooking(ctx, dbgen.UpsertBookingParams{
 			ClinicID: n.at.Clinic, Env: n.at.Env, ID: NewID(), PatientID: patient, StartsAt: when, Service: service, Professional: professional,
 			Source: &n.source, ExternalID: &id, DetailsAt: &n.time, CreatedAt: t.now,
@@ -81,7 +78,7 @@ const missedWithin = 48 * time.Hour
 // later and no time, the appointment is known only where there is no other that can be
 // meant: of those to come, or that just began where it was missed, the only one.
 func (t *Tx) booking(ctx context.Context, n *news, patient uuid.UUID) (*dbgen.Appointment, error) {
-	id := string(n.data.AppointmentID)
+	id := n.data.AppointmentID
 	if id != "" {
 		a, err := t.LockExternalAppointment(ctx, dbgen.LockExternalAppointmentParams{ClinicID: n.at.Clinic, Env: n.at.Env, Source: &n.source, ExternalID: &id})
 		if !errors.Is(err, pgx.ErrNoRows) {
@@ -96,12 +93,8 @@ func (t *Tx) booking(ctx context.Context, n *news, patient uuid.UUID) (*dbgen.Ap
 }
 
 func (t *Tx) nameless(ctx context.Context, n *news, patient uuid.UUID) (*dbgen.Appointment, error) {
-	if n.data.Datetime != "" {
-		when, err := n.datetime()
-		if err != nil {
-			return nil, malformed(err)
-		}
-		a, err := t.LockNamelessAt(ctx, dbgen.LockNamelessAtParams{ClinicID: n.at.Clinic, Env: n.at.Env, Source: &n.source, PatientID: patient, StartsAt: when})
+	if !n.when.IsZero() {
+		a, err := t.LockNamelessAt(ctx, dbgen.LockNamelessAtParams{ClinicID: n.at.Clinic, Env: n.at.Env, Source: &n.source, PatientID: patient, StartsAt: n.when})
 		if errors.Is(err, pgx.ErrNoRows) {
 			return nil, nil
 		}

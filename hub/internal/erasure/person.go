@@ -11,6 +11,7 @@ import (
 	"integrationhub/hub"
 	"integrationhub/hub/internal/lookup"
 	"integrationhub/hub/module"
+	"integrationhub/hub/module/brazil"
 )
 
 // person is who is to be forgotten, by what a deletion event says of them, and by what its
@@ -324,6 +325,13 @@ func hasPhone(text []byte, phones map[string]bool) bool {
 			i++
 			continue
 		}
+		if bytes.HasPrefix(text[i:], []byte("0)")) && i > 0 && text[i-1] == '(' { // +44 (0)20: dialled only there
+			i++
+			if separated {
+				last = i
+			}
+			continue
+		}
 		if !separated {
 			digits, starts = digits[:0], starts[:0]
 		}
@@ -340,6 +348,11 @@ func hasPhone(text []byte, phones map[string]bool) bool {
 			group := bytes.TrimLeft(digits[start:], "0") // as dialled from elsewhere
 			if phones[string(group)] || phones[string(digits[start:])] {
 				return true
+			}
+			if len(group) < len(digits)-start || bytes.HasPrefix(group, []byte("550")) { // as dialled at home
+				if number := brazil.E164(string(digits[start:])); number != "" && phones[number[1:]] {
+					return true
+				}
 			}
 		}
 	}

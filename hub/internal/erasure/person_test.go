@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"integrationhub/hub"
+	"integrationhub/hub/hubtest"
 	"integrationhub/hub/module"
 )
 
@@ -43,6 +44,24 @@ func TestPersonIsFound(t *testing.T) {
 		`{"a":"11","b":"98765","c":"4321"}`, `[11,98765,4321]`, `11 - - 98765-4321`,
 	} {
 		require.False(t, who.in([]byte(text)), text)
+	}
+}
+
+// A number is found however it is written, by whoever writes it in any other way.
+func TestPhonesAreFound(t *testing.T) {
+	t.Parallel()
+	for _, one := range hubtest.Phones {
+		forms := []string{one.Written, one.E164}
+		if one.Short != "" {
+			forms = append(forms, one.Short)
+		}
+		for _, told := range forms {
+			who := readPerson([]byte(`{"data":{"phone":"` + told + `"}}`))
+			for _, form := range forms {
+				require.True(t, who.in([]byte(`{"a":"x","p":"`+form+`","b":7}`)), "told %q, written %q", told, form)
+			}
+			require.False(t, who.in([]byte(`{"p":"+5511987650000"}`)), told)
+		}
 	}
 }
 

@@ -35,10 +35,15 @@ func JSONBody(c *fiber.Ctx) ([]byte, error) {
 	if len(body) > MaxBody {
 		return nil, hub.Errorf(hub.ErrTooLarge, "too_large", "The body is longer than %d bytes.", MaxBody)
 	}
-	if len(body) > 0 && !isJSON(header.ContentType()) {
+	if len(body) == 0 || string(header.ContentType()) == fiber.MIMEApplicationJSON { // compared without a copy
+		return body, nil
+	}
+	media := mediaType(header.ContentType())
+	if !isJSON(string(media)) {
 		return nil, hub.Errorf(hub.ErrMediaType, "unsupported_media_type",
 			"Send the body as Content-Type: application/json.")
 	}
+	header.SetContentTypeBytes(media) // huma knows media types in small letters only
 	return body, nil
 }
 
@@ -60,17 +65,17 @@ func Body(rules JSONRules) fiber.Handler {
 	}
 }
 
-// isJSON tells whether a Content-Type is application/json or application/…+json,
-// whatever its parameters.
-func isJSON(contentType []byte) bool {
-	if string(contentType) == fiber.MIMEApplicationJSON { // compared without a copy
-		return true
-	}
+// mediaType is what a Content-Type names, in small letters and without parameters.
+func mediaType(contentType []byte) []byte {
 	media, _, _ := bytes.Cut(contentType, []byte(";"))
-	name := strings.ToLower(string(bytes.TrimSpace(media)))
-	if name == fiber.MIMEApplicationJSON {
+	return bytes.ToLower(bytes.TrimSpace(media))
+}
+
+// isJSON tells whether a media type is application/json or application/…+json.
+func isJSON(media string) bool {
+	if media == fiber.MIMEApplicationJSON {
 		return true
 	}
-	subtype, ok := strings.CutPrefix(name, "application/")
+	subtype, ok := strings.CutPrefix(media, "application/")
 	return ok && strings.HasSuffix(subtype, "+json") && len(subtype) > len("+json")
 }

@@ -370,6 +370,10 @@ func TestBodyRules(t *testing.T) {
 	}
 	// huma takes a full body as well, and none where none is needed.
 	require.Equal(t, 200, s.send(t, "POST", "/huma/any", strings.NewReader(fullObject), "Content-Type", asJSON).status)
+	for _, media := range []string{"APPLICATION/JSON", "Application/Json; Charset=UTF-8", "application/Problem+JSON", " application/json ;charset=utf-8"} {
+		require.Equal(t, 200, s.send(t, "POST", "/huma/any", strings.NewReader(`{"a":1}`), "Content-Type", media).status, media)
+	}
+	require.Equal(t, 415, s.send(t, "POST", "/huma/any", strings.NewReader(`{"a":1}`), "Content-Type", "TEXT/PLAIN").status)
 	require.Equal(t, 400, s.send(t, "POST", "/huma/any", nil).status)
 	require.Equal(t, 200, s.send(t, "POST", "/raw/echo", nil).status)
 }

@@ -26,6 +26,9 @@ const (
 	homeCode = 55
 )
 
+// areaMin is the shortest number with an area, in digits.
+const areaMin = 10
+
 // textMax is the longest text that is read as a number, in bytes.
 const textMax = 40
 
@@ -33,21 +36,23 @@ const textMax = 40
 // needs its area code. The error is a [hub.ErrInvalid].
 func Parse(text string) (Phone, error) {
 	refused := hub.Invalid("query.phone", "must be a phone number with its area code, such as +55 11 98765-4321")
-	if len(text) > textMax || strings.ContainsFunc(text, func(r rune) bool { return !strings.ContainsRune("+0123456789 ()-.", r) }) {
-		return Phone{}, refused // letters too: they stand for digits elsewhere
+	text = brazil.Asked(text)
+	e164 := brazil.E164(text)
+	if len(text) > textMax || e164 == "" || !strings.HasPrefix(strings.TrimSpace(text), "+") && len(brazil.Digits(text)) < areaMin {
+		return Phone{}, refused
 	}
-	number, err := phonenumbers.Parse(brazil.Asked(text), home)
+	number, err := phonenumbers.Parse(e164, home)
 	if err != nil || phonenumbers.IsPossibleNumberWithReason(number) != phonenumbers.IS_POSSIBLE {
 		return Phone{}, refused
 	}
-	if e164 := phonenumbers.Format(number, phonenumbers.E164); number.GetCountryCode() == homeCode {
+	if number.GetCountryCode() == homeCode {
 		if len(e164) < len("+551133334444") || len(e164) > len("+5511987654321") {
 			return Phone{}, refused // without its area it is everybody's
 		}
 		return brazilian(e164), nil
 	}
 	return Phone{
-		Forms: []string{phonenumbers.Format(number, phonenumbers.E164)},
+		Forms: []string{e164},
 		Words: []string{
 			phonenumbers.GetNationalSignificantNumber(number), // the international form ends with it
 			phonenumbers.Format(number, phonenumbers.NATIONAL), phonenumbers.Format(number, phonenumbers.INTERNATIONAL),

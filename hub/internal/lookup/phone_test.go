@@ -52,6 +52,10 @@ func TestParse(t *testing.T) {
 
 func TestParseRefuses(t *testing.T) {
 	t.Parallel()
+	for _, text := range hubtest.NoPhones {
+		_, err := lookup.Parse(text)
+		require.ErrorIs(t, err, hub.ErrInvalid, "%q", text)
+	}
 	for _, text := range []string{
 		"", " ", "+", "7", "98765-4321", "8765-4321", "+55", "+5511", "12345678901234567890", "+999 1234567", "0800-FLOWERS",
 		"11987654321; drop table", "11\x00987654321", "٠١٢٣٤٥٦٧٨٩", "+55 11 98765-4321 ext. 5", "tel:+5511987654321", "1111111111111111111111111111111111111111111",

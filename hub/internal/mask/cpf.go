@@ -5,29 +5,28 @@ package mask
 import (
 	"bytes"
 	"encoding/json"
+
+	"integrationhub/hub/module/brazil"
 )
 
 // cpfDigits is the length of a CPF (Brazilian taxpayer number), check digits included.
 const cpfDigits = 11
 
-// CPF hides the CPF numbers in a text, all but the check digits: ***.***.***-09.
-// A number is one in its usual form, ddd.ddd.ddd-dd, or eleven digits without all
-// of the separators whose check digits are right; it stands alone, not inside a
-// longer word or number. JSON stays JSON: escapes are seen through, and a number
-// becomes a string. The text itself is not changed; it is returned where it has
-// nothing to hide.
+// CPF hides the CPF numbers in a text, as [brazil.HideCPF] does. JSON stays JSON:
+// escapes are seen through, and a number becomes a string. The text itself is not
+// changed; it is returned where it has nothing to hide.
 func CPF(text []byte) []byte {
 	if json.Valid(text) {
 		return maskJSON(text)
 	}
-	masked, _ := maskText(text)
+	masked, _ := brazil.HideCPF(text)
 	return masked
 }
 
 // Text hides the CPF numbers in plain text, as [CPF] does.
 func Text(text string) string {
-	masked, _ := maskText([]byte(text))
-	return string(masked)
+	masked, _ := brazil.HideCPF(text)
+	return masked
 }
 
 // maskJSON masks the strings and the numbers of a valid JSON text.
@@ -46,10 +45,12 @@ func maskJSON(text []byte) []byte {
 				replace(i, end, masked)
 			}
 			i = end
-		case c == '-' || isDigit(c):
+		case c == '-' || '0' <= c && c <= '9':
 			end := numberEnd(text, i)
-			if found, ok := matchCPF(text[i:end]); ok && found.length == end-i {
-				replace(i, end, found.mask([]byte{'"'}, '"'))
+			if end-i == cpfDigits {
+				if masked, changed := brazil.HideCPF(text[i:end]); changed {
+					replace(i, end, []byte(`"`+string(masked)+`"`))
+				}
 			}
 			i = end
 		default:
@@ -82,98 +83,19 @@ func numberEnd(text []byte, i int) int {
 // there is something to mask behind them.
 func maskString(quoted []byte) (masked []byte, changed bool) {
 	if bytes.IndexByte(quoted, '\\') < 0 {
-		return maskText(quoted)
+		return brazil.HideCPF(quoted)
 	}
 	var plain string
 	if err := json.Unmarshal(quoted, &plain); err != nil { // cannot happen: the text is valid
 		return quoted, false
 	}
-	found, changed := maskText([]byte(plain))
+	found, changed := brazil.HideCPF(plain)
 	if !changed {
 		return quoted, false
 	}
-	masked, err := json.Marshal(string(found))
+	masked, err := json.Marshal(found)
 	if err != nil { // cannot happen: every string marshals
 		return quoted, false
 	}
 	return masked, true
-}
-
-// maskText masks a plain text.
-func maskText(text []byte) (masked []byte, changed bool) {
-	var out []byte
-	done := 0 // text[:done] is in out
-	for i := 0; i < len(text); i++ {
-		if !isDigit(text[i]) || i > 0 && isWord(text[i-1]) {
-			continue
-		}
-		found, ok := matchCPF(text[i:])
-		if !ok || i+found.length < len(text) && isWord(text[i+found.length]) {
-			continue
-		}
-		out = found.mask(append(out, text[done:i]...))
-		done = i + found.length
-		i = done - 1
-	}
-	if done == 0 {
-		return text, false
-	}
-	return append(out, text[done:]...), true
-}
-
-// match is a CPF that was found at the beginning of a text.
-type match struct {
-	length int     // bytes it takes in the text
-	check  [2]byte // its check digits
-}
-
-// mask appends the masked number, and what comes after it.
-func (m match) mask(dst []byte, after ...byte) []byte {
-	dst = append(dst, "***.***.***-"...)
-	return append(append(dst, m.check[:]...), after...)
-}
-
-// matchCPF looks for a CPF at the very beginning of text.
-func matchCPF(text []byte) (found match, ok bool) {
-	var digits [cpfDigits]byte
-	i, separators := 0, 0
-	for n := range digits {
-		if i < len(text) && (n == 3 || n == 6) && text[i] == '.' || i < len(text) && n == 9 && text[i] == '-' {
-			separators++
-			i++
-		}
-		if i >= len(text) || !isDigit(text[i]) {
-			return match{}, false
-		}
-		digits[n] = text[i]
-		i++
-	}
-	found = match{length: i, check: [2]byte(digits[9:])}
-	return found, separators == 3 || checks(digits)
-}
-
-// checks tells whether the check digits are right; eleven times the same digit is
-// no CPF, although they are then.
-func checks(digits [cpfDigits]byte) bool {
-	same := true
-	for _, d := range digits {
-		same = same && d == digits[0]
-	}
-	return !same && checkDigit(digits[:9]) == digits[9] && checkDigit(digits[:10]) == digits[10]
-}
-
-// checkDigit gives the digit that follows the given ones.
-func checkDigit(digits []byte) byte {
-	sum := 0
-	for i, d := range digits {
-		sum += int(d-'0') * (len(digits) + 1 - i)
-	}
-	return "00987654321"[sum%11]
-}
-
-func isDigit(c byte) bool { return '0' <= c && c <= '9' }
-
-// isWord tells whether c makes a longer word of the number beside it.
-func isWord(c byte) bool {
-	return isDigit(c) || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || c == '_'
 }

@@ -1,6 +1,8 @@
 package brazil_test
 
 import (
+	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -28,9 +30,7 @@ func TestPhones(t *testing.T) {
 			require.Equal(t, form, brazil.E164(form[3:]))
 		}
 	}
-	for _, none := range []string{
-		"", " ", "+", "1234567", "+1234567", "1234567890123456", "abc", "0800-FLOWERS", "+55 11 98765-4321 ramal 7", "tel:+5511987654321", "11\x00987654321", "٠١٢٣٤٥٦٧٨٩",
-	} {
+	for _, none := range hubtest.NoPhones {
 		require.Empty(t, brazil.E164(none), "%q", none)
 	}
 	require.Equal(t, "+12125551234", brazil.E164(brazil.Asked(" 12125551234")))
@@ -61,16 +61,68 @@ func TestCPF(t *testing.T) {
 	require.Equal(t, "***.***.***-09", brazil.MaskCPF("09"))
 }
 
+func TestHideCPF(t *testing.T) {
+	t.Parallel()
+	for _, one := range hubtest.TaxIDs {
+		hidden, changed := brazil.HideCPF(one.Text)
+		require.Equal(t, one.Hidden, hidden, "%q", one.Text)
+		require.Equal(t, one.Text != one.Hidden, changed, "%q", one.Text)
+		raw, _ := brazil.HideCPF([]byte(one.Text))
+		require.Equal(t, one.Hidden, string(raw), "%q", one.Text)
+	}
+}
+
+// groups is what can be a tax id in a text, by its form; G stands for what is between.
+var groups = regexp.MustCompile(strings.ReplaceAll(`^[0-9]{3}G[0-9]{3}G[0-9]{3}G[0-9]{2}`, "G", `[.,\-/_\\ \x{B7}\x{2022}\x{2212}\x{2044}\x{2215}\t-\r\p{Z}\p{Pd}\p{Cf}]{0,3}`))
+
+// plainlyHidden hides tax ids in the plainest way: it looks at every place of a text.
+func plainlyHidden(text string) string {
+	digitAt := func(i int) bool { return i >= 0 && i < len(text) && strings.IndexByte("0123456789", text[i]) >= 0 }
+	hidden := ""
+	for i := 0; i < len(text); {
+		found := groups.FindString(text[i:])
+		digits := brazil.Digits(found)
+		_, valid := brazil.CPF(digits)
+		if found == "" || digitAt(i-1) || digitAt(i+len(found)) || !valid && found != brazil.FormatCPF(digits) {
+			hidden += text[i : i+1]
+			i++
+			continue
+		}
+		hidden += brazil.MaskCPF(digits[9:])
+		i += len(found)
+	}
+	return hidden
+}
+
+func FuzzHideCPF(f *testing.F) {
+	for _, one := range hubtest.TaxIDs {
+		f.Add(one.Text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		// Fuzzing makes no check digits: the text with one put in at each end and between.
+		for _, text := range []string{text, text + "52998224725", "529.982.247-25" + text, text + "529 982 247 25" + text} {
+			hidden, changed := brazil.HideCPF(text)
+			require.Equal(t, plainlyHidden(text), hidden, "%q", text)
+			require.Equal(t, text != hidden, changed, "%q", text)
+			again, changed := brazil.HideCPF(hidden)
+			require.Equal(t, hidden, again)
+			require.False(t, changed)
+		}
+	})
+}
+
 func FuzzPhones(f *testing.F) {
 	for _, one := range hubtest.Phones {
 		f.Add(one.Written)
 	}
+	f.Add("0150 119876 5432") // a carrier, and one more 0
 	f.Fuzz(func(t *testing.T, s string) {
 		number := brazil.E164(s)
 		if number == "" {
 			return
 		}
-		require.Regexp(t, `^\+[0-9]{8,15}$`, number)
+		require.Regexp(t, `^\+[1-9][0-9]{7,14}$`, number)
+		require.Equal(t, number, brazil.E164(number), "what is international stays")
 		forms := brazil.PhoneForms(number)
 		require.Contains(t, forms, number)
 		for _, form := range forms {

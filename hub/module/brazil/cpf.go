@@ -15,15 +15,29 @@ func CPF(s string) (digits string, valid bool) {
 	if digits = Digits(s); len(digits) != cpfLength {
 		return "", false
 	}
-	valid = strings.Count(digits, digits[:1]) != cpfLength // the same digit throughout fits, and is nobody's
-	for _, n := range []int{9, 10} {
-		sum := 0
-		for i := range n {
-			sum += int(digits[i]-'0') * (n + 1 - i)
-		}
-		valid = valid && sum*10%11%10 == int(digits[n]-'0')
+	return digits, checks((*[cpfLength]byte)([]byte(digits)))
+}
+
+// checks tells whether the check digits fit. Eleven times the same digit fits, and is
+// nobody's.
+func checks(digits *[cpfLength]byte) bool {
+	same := true
+	for _, d := range digits {
+		same = same && d == digits[0]
 	}
-	return digits, valid
+	if same {
+		return false
+	}
+	for n := cpfLength - 2; n < cpfLength; n++ {
+		sum := 0
+		for i, d := range digits[:n] {
+			sum += int(d-'0') * (n + 1 - i)
+		}
+		if sum*10%11%10 != int(digits[n]-'0') {
+			return false
+		}
+	}
+	return true
 }
 
 // FormatCPF writes 11 digits as 000.000.000-00, and leaves anything else as it is.
@@ -34,5 +48,8 @@ func FormatCPF(digits string) string {
 	return digits[:3] + "." + digits[3:6] + "." + digits[6:9] + "-" + digits[9:]
 }
 
+// cpfHidden stands for all of a tax id but its check digits.
+const cpfHidden = "***.***.***-"
+
 // MaskCPF shows the last two digits of a tax id only.
-func MaskCPF(last2 string) string { return "***.***.***-" + last2 }
+func MaskCPF(last2 string) string { return cpfHidden + last2 }

@@ -19,24 +19,51 @@ func Digits(s string) string {
 
 const country = "55"
 
+// Where a number is printed for all carriers, two letters stand for the carrier's digits.
+var anyCarrier = regexp.MustCompile(`(^|[^0-9])0[xX]{2}`)
+
 // E164 writes a phone number in international form, +5511987654321; "" where that is
-// not possible. Numbers without a country, of 10 or 11 digits, are Brazilian.
+// not possible. Numbers without a country, of 10 or 11 digits, are Brazilian. What is
+// dialled before a number is left out: 00 before the country, and 0, or 0 and a carrier,
+// before the area.
 func E164(phone string) string {
-	phone = strings.TrimSpace(phone)
+	if phone = strings.TrimSpace(phone); strings.ContainsAny(phone, "xX") {
+		phone = anyCarrier.ReplaceAllString(phone, "${1}0")
+	}
 	if strings.Trim(phone, "0123456789 +-()./\t\u00a0") != "" {
 		return "" // letters stand for digits elsewhere, or begin an extension
 	}
-	digits := Digits(phone)
-	if !strings.HasPrefix(phone, "+") {
-		digits = strings.TrimLeft(digits, "0") // trunk prefix
-		if len(digits) == 10 || len(digits) == 11 {
+	digits, international := Digits(phone), strings.HasPrefix(phone, "+")
+	if !international {
+		digits, international = strings.CutPrefix(digits, "00")
+	}
+	if international && !strings.HasPrefix(digits, country) && strings.Contains(phone, "(0)") { // +44 (0)20: dialled only there
+		digits = strings.TrimPrefix(Digits(strings.Replace(phone, "(0)", "", 1)), "00")
+	}
+	if rest, found := strings.CutPrefix(digits, country+"0"); found && (international || len(digits) > 11) {
+		digits = country + withoutTrunk("0"+rest)
+	} else if !international {
+		if digits = withoutTrunk(digits); len(digits) == 10 || len(digits) == 11 {
 			digits = country + digits
 		}
 	}
-	if len(digits) < 8 || len(digits) > 15 {
+	if len(digits) < 8 || len(digits) > 15 || digits[0] == '0' { // no country begins with 0
 		return ""
 	}
 	return "+" + digits
+}
+
+// withoutTrunk leaves out the 0 that is dialled before an area in Brazil, and the two
+// digits of a carrier behind it.
+func withoutTrunk(digits string) string {
+	rest, found := strings.CutPrefix(digits, "0")
+	if !found {
+		return digits
+	}
+	if rest = strings.TrimLeft(rest, "0"); len(rest) == 12 || len(rest) == 13 {
+		return withoutTrunk(rest[2:])
+	}
+	return rest
 }
 
 // Asked is a number as a query has it: a plus that nobody escaped arrives as a space.

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -138,11 +139,12 @@ func (f Faults) Err() error {
 	return e
 }
 
-// Length checks a text's characters.
+// Length checks a text's characters. One that must not be empty has something in it that
+// can be seen.
 func (f *Faults) Length(s, location string, least, most int) {
 	n := len([]rune(s))
 	switch {
-	case n < least && least == 1:
+	case least == 1 && !strings.ContainsFunc(s, visible):
 		f.Need(false, location, "must not be empty")
 	case n < least || n > most:
 		f.Need(false, location, asked(least, most))
@@ -155,6 +157,21 @@ func asked(least, most int) string {
 		return fmt.Sprintf("must have at most %d characters", most)
 	}
 	return fmt.Sprintf("must have %d to %d characters", least, most)
+}
+
+func visible(r rune) bool { return unicode.IsGraphic(r) && !unicode.IsSpace(r) }
+
+// Name checks what somebody or something is called: a text of one line that is not empty,
+// without characters that turn around or hide what stands beside them.
+func (f *Faults) Name(s, location string, most int) {
+	f.Length(s, location, 1, most)
+	f.Need(!strings.ContainsFunc(s, misleading), location, "must be one line without control characters")
+}
+
+// misleading are controls and ends of lines, the signs that change the direction of a
+// text, and the byte order mark. Signs that join letters belong to some languages' names.
+func misleading(r rune) bool {
+	return unicode.IsControl(r) || r == '\u2028' || r == '\u2029' || '\u202a' <= r && r <= '\u202e' || '\u2066' <= r && r <= '\u2069' || r == '\ufeff'
 }
 
 // Email checks the form of an address, where there is one.

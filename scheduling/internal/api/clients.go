@@ -381,9 +381,10 @@ func (a *API) clientPayments(ctx context.Context, in *clientListInput) (*struct{
 
 // byPhone finds an organization's clients under a phone number.
 func (a *API) byPhone(ctx context.Context, q *dbgen.Queries, org uuid.UUID, phone string) ([]dbgen.Client, error) {
-	if n := len(booking.Digits(phone)); n < 8 || n > 15 {
+	forms := booking.PhoneForms(phone)
+	if len(forms) == 0 {
 		return nil, hub.Invalid("phone", "must be a phone number of 8 to 15 digits")
 	}
-	rows, err := q.ClientsByPhone(ctx, org, booking.PhoneForms(phone))
+	rows, err := q.ClientsByPhone(ctx, org, forms)
 	return slices.Clip(rows), err
 }

@@ -23,6 +23,12 @@ func TestPhoneForms(t *testing.T) {
 	for _, sent := range []string{"", "123", "+1234567", "1234567890123456", "11 98765-4321 ramal 7"} {
 		require.Nil(t, E164(sent), sent)
 	}
+	for _, one := range hubtest.Phones {
+		require.True(t, ValidPhone(one.Written), one.Written)
+	}
+	for _, none := range hubtest.NoPhones {
+		require.Nil(t, E164(none), none)
+	}
 	require.Equal(t, []string{"+5512125551234", "+12125551234"}, PhoneForms("12125551234"), "as it may be from elsewhere")
 }
 

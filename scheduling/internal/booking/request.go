@@ -46,10 +46,7 @@ func (r *Request) Validate(d Demands) error {
 }
 
 // ValidPhone tells whether a text has the digits of a phone number.
-func ValidPhone(s string) bool {
-	digits := Digits(s)
-	return len(digits) >= 8 && len(digits) <= 15 && len(s) <= 40
-}
+func ValidPhone(s string) bool { return len(PhoneForms(s)) > 0 && len(s) <= 40 }
 
 // ValidEmail tells whether a text has the form of an e-mail address, and nothing else.
 func ValidEmail(s string) bool {
