@@ -109,7 +109,8 @@ func writes() []write {
 func TestEveryWriteIsTried(t *testing.T) {
 	t.Parallel()
 	f := newPractice(t)
-	tried := map[string]bool{"auth.register": true, "auth.login": true, "auth.refresh": true, "auth.forgot-password": true, "auth.reset-password": true, "fhir.find-patients": true}
+	tried := map[string]bool{"auth.register": true, "auth.login": true, "auth.refresh": true, "auth.forgot-password": true, "auth.reset-password": true, "fhir.find-patients": true,
+		"fhir.find-appointments": true, "fhir.find-encounters": true, "fhir.find-documents": true, "fhir.find-communications": true}
 	for _, w := range writes() {
 		tried[w.name] = true
 	}

@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"net/url"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -23,7 +25,7 @@ import (
 const facadePath = "/fhir"
 
 // facadeChanged is when the abilities of the facade last changed.
-const facadeChanged = "2026-11-20"
+const facadeChanged = "2026-11-22"
 
 // reader lets administrators and connected products call; [API.facade] says what a
 // key needs.
@@ -34,17 +36,22 @@ func (a *API) fhirRows() []route {
 	const f = facadePath
 	return []route{
 		{get, f + "/metadata", rest.Anyone, 200, "fhir.metadata", "What the facade can do", fhirHandle(a, a.capabilities)},
-		{get, f + "/Patient", reader, 200, "fhir.search-patients", "Search Patient", fhirHandle(a, a.searchFHIRPatients)},
-		{post, f + "/Patient/_search", reader, 200, "fhir.find-patients", "Search Patient, with what names a person in the body and not in the address", fhirFormHandle(a, a.postFHIRPatients)},
+		{get, f + fhir.PathEverything, rest.Anyone, 200, "fhir.everything-definition", "What $everything can be asked", fhirHandle(a, a.everythingDefinition)},
+		{get, f + "/Patient", reader, 200, "fhir.search-patients", "Search Patient", a.search(a.fhirPatients)},
+		{post, f + "/Patient/_search", reader, 200, "fhir.find-patients", "Search Patient, with what names a person in the body and not in the address", a.search(a.fhirPatients)},
 		{get, f + "/Patient/{id}", reader, 200, "fhir.read-patient", "Read a Patient", fhirHandle(a, a.readFHIR(a.fhirPatients))},
 		{get, f + "/Patient/{id}/$everything", reader, 200, "fhir.everything", "All of a patient's resources", a.everything},
-		{get, f + "/Appointment", reader, 200, "fhir.search-appointments", "Search Appointment", fhirHandle(a, a.searchFHIR(a.fhirAppointments))},
+		{get, f + "/Appointment", reader, 200, "fhir.search-appointments", "Search Appointment", a.search(a.fhirAppointments)},
+		{post, f + "/Appointment/_search", reader, 200, "fhir.find-appointments", "Search Appointment by a form", a.search(a.fhirAppointments)},
 		{get, f + "/Appointment/{id}", reader, 200, "fhir.read-appointment", "Read an Appointment", fhirHandle(a, a.readFHIR(a.fhirAppointments))},
-		{get, f + "/Encounter", reader, 200, "fhir.search-encounters", "Search Encounter: appointments that took place", fhirHandle(a, a.searchFHIR(a.fhirEncounters))},
+		{get, f + "/Encounter", reader, 200, "fhir.search-encounters", "Search Encounter: appointments that took place", a.search(a.fhirEncounters)},
+		{post, f + "/Encounter/_search", reader, 200, "fhir.find-encounters", "Search Encounter by a form", a.search(a.fhirEncounters)},
 		{get, f + "/Encounter/{id}", reader, 200, "fhir.read-encounter", "Read an Encounter", fhirHandle(a, a.readFHIR(a.fhirEncounters))},
-		{get, f + "/DocumentReference", reader, 200, "fhir.search-documents", "Search DocumentReference: records", fhirHandle(a, a.searchFHIR(a.fhirDocuments))},
+		{get, f + "/DocumentReference", reader, 200, "fhir.search-documents", "Search DocumentReference: records", a.search(a.fhirDocuments)},
+		{post, f + "/DocumentReference/_search", reader, 200, "fhir.find-documents", "Search DocumentReference by a form", a.search(a.fhirDocuments)},
 		{get, f + "/DocumentReference/{id}", reader, 200, "fhir.read-document", "Read a DocumentReference", fhirHandle(a, a.readFHIR(a.fhirDocuments))},
-		{get, f + "/Communication", reader, 200, "fhir.search-communications", "Search Communication: what happened with patients", fhirHandle(a, a.searchFHIR(a.fhirCommunications))},
+		{get, f + "/Communication", reader, 200, "fhir.search-communications", "Search Communication: what happened with patients", a.search(a.fhirCommunications)},
+		{post, f + "/Communication/_search", reader, 200, "fhir.find-communications", "Search Communication by a form", a.search(a.fhirCommunications)},
 		{get, f + "/Communication/{id}", reader, 200, "fhir.read-communication", "Read a Communication", fhirHandle(a, a.readFHIR(a.fhirCommunications))},
 	}
 }
@@ -88,9 +95,10 @@ func (*outcome) ContentType(string) string { return fhir.MediaType }
 // handler is called has the hub's one shape; what a handler refuses has FHIR's.
 func fhirHandle[I any](a *API, handler func(context.Context, *I) (any, error)) func(huma.API, huma.Operation) {
 	return func(api huma.API, op huma.Operation) {
-		op.Errors = append(op.Errors, http.StatusBadRequest)
+		op.Errors = append(op.Errors, http.StatusBadRequest, http.StatusNotAcceptable)
+		op.Middlewares = append(op.Middlewares, noteAsking)
 		huma.Register(api, op, func(ctx context.Context, in *I) (*resourceOutput, error) {
-			value, err := handler(ctx, in)
+			value, err := answered(ctx, op, in, handler)
 			if who, known := module.CallerFrom(ctx); known && who.UserID != uuid.Nil {
 				module.OnRecord(ctx) // as the calls of keys are
 			}
@@ -102,25 +110,48 @@ func fhirHandle[I any](a *API, handler func(context.Context, *I) (any, error)) f
 	}
 }
 
+// answered has a handler answer who can read the answer. What a form asks for, its
+// handler knows.
+func answered[I any](ctx context.Context, op huma.Operation, in *I, handler func(context.Context, *I) (any, error)) (any, error) {
+	if op.Method == http.MethodGet {
+		asks := askingFrom(ctx)
+		asked, err := asks.parameters("")
+		if err == nil {
+			err = asks.answerable(asked.Get(fhir.ParamFormat))
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return handler(ctx, in)
+}
+
 // outcomeOf writes an error, with the status that the hub gives it.
 func (a *API) outcomeOf(ctx context.Context, op huma.Operation, err error) error {
 	status := huma.NewError(http.StatusInternalServerError, "", err).GetStatus()
 	o := &outcome{status: status, detail: "Something went wrong here; it is on record."}
 	code := "internal"
 	var told *hub.Error
+	var wrong []string
 	headers := http.Header{}
-	if errors.As(err, &told) {
+	switch {
+	case errors.Is(err, errOtherForm):
+		o.status, o.detail, code = http.StatusNotAcceptable, "Resources are sent as "+fhir.MediaType+" only.", "not_acceptable"
+	case errors.As(err, &told):
 		o.detail, code = told.Detail, told.Code
+		for _, one := range told.Fields {
+			wrong = append(wrong, strings.TrimPrefix(one.Location, parameterPrefix))
+		}
 		if told.RetryAfter > 0 {
 			headers.Set("Retry-After", strconv.Itoa(int((told.RetryAfter+time.Second-1)/time.Second)))
 		} else if status == http.StatusServiceUnavailable {
 			headers.Set("Retry-After", "1")
 		}
 	}
-	if status >= http.StatusInternalServerError {
+	if o.status >= http.StatusInternalServerError {
 		a.kit.Log.ErrorContext(ctx, "a FHIR request failed", "operation", op.OperationID, "error", err)
 	}
-	o.OperationOutcome = fhir.Outcome(status, code, o.detail)
+	o.OperationOutcome = fhir.Outcome(o.status, code, o.detail, wrong...)
 	return huma.ErrorWithHeaders(o, headers)
 }
 
@@ -164,15 +195,18 @@ func (a *API) facade(ctx context.Context, ownScope string) (facade, error) {
 type kind struct {
 	name  string
 	scope string // of keys
-	// statuses are the clinic's for FHIR's code.
+	// statuses are the clinic's for FHIR's code, which belongs to system; "" is any.
+	system   string
 	statuses func(code string) []string
+	// read reads what a search of it asks for, beside what all can ask for.
+	read func(of kind, f facade, q *store.Search, used url.Values) error
 	// find gives a page, and how many there are in all.
 	find func(ctx context.Context, f facade, q store.Search) (list []fhir.Resource, total int, err error)
 }
 
 func only(code, ours string) func(string) []string {
 	return func(asked string) []string {
-		if asked == code {
+		if asked == code || asked == "" {
 			return []string{ours}
 		}
 		return nil
@@ -193,4 +227,8 @@ func writtenAs[T any](ctx context.Context, rows []T, total int, err error, patie
 
 func (a *API) capabilities(context.Context, *struct{}) (any, error) {
 	return fhir.Capabilities(a.facadeBase(), "1.0.0", facadeChanged), nil
+}
+
+func (a *API) everythingDefinition(context.Context, *struct{}) (any, error) {
+	return fhir.EverythingDefinition(a.facadeBase(), facadeChanged), nil
 }

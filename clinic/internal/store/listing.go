@@ -15,10 +15,10 @@ import (
 // fewestDigits are what a search for a phone number has at least.
 const fewestDigits = 4
 
-// hasWords is the condition on words of a name: every word of what is looked for, %s,
-// begins one. The first two arguments of every search are whose data it is; of columns
+// hasWords is the condition on words of a name, in a table called %[1]s: every word of
+// what is looked for, %[2]s, begins one. The first two arguments of every search are whose data it is; of columns
 // instead, the index could not be asked.
-const hasWords = "clinic.name_words(q.clinic_id, q.env, q.name_search) @@ clinic.name_query($1, $2, %s)"
+const hasWords = "clinic.name_words(%[1]s.clinic_id, %[1]s.env, %[1]s.name_search) @@ clinic.name_query($1, $2, %[2]s)"
 
 // lastRune comes after everything that a text can go on with.
 const lastRune = "U&'\\+10FFFF'"
@@ -98,7 +98,7 @@ func (s *Store) listed(ctx context.Context, q PatientList) (ids []uuid.UUID, tot
 // meanings select whom a search term may mean.
 func (b *search) meanings(term, status string) []string {
 	mail := b.given(strings.ToLower(term))
-	conditions := []string{fmt.Sprintf(hasWords, b.given(term)), begins("lower(q.email)", mail)}
+	conditions := []string{fmt.Sprintf(hasWords, "q", b.given(term)), begins("lower(q.email)", mail)}
 	digits, number := care.Digits(term), ""
 	if len(digits) >= fewestDigits && strings.Trim(term, "0123456789+-(). ") == "" {
 		number = care.E164(term)
@@ -117,9 +117,9 @@ func (b *search) meanings(term, status string) []string {
 	return selects
 }
 
-// phoneIDs are whose a number is, by its key.
-func (s *Store) phoneIDs(ctx context.Context, at Scope, key string) ([]uuid.UUID, error) {
-	found, err := s.kit.Pool.Query(ctx, havingPhone("q.id", "$3"), at.Clinic, string(at.Env), key)
+// phoneIDs are whose one of several numbers is, by their keys.
+func (s *Store) phoneIDs(ctx context.Context, at Scope, keys []string) ([]uuid.UUID, error) {
+	found, err := s.kit.Pool.Query(ctx, havingPhone("q.id", "any($3)"), at.Clinic, string(at.Env), keys)
 	if err != nil {
 		return nil, err
 	}
