@@ -300,6 +300,39 @@ func declaredBy(kind object) string {
 	return names
 }
 
+// A connected product reads back what it did with a patient, by the key it got, and nothing
+// of what others did; a key of no product's reads nothing of it.
+func TestFHIROwnCommunications(t *testing.T) {
+	t.Parallel()
+	c := newChart(t)
+	logged := map[string]string{}
+	keys := map[string]*practice{"messaging": c.as(c.connect("messaging").key), "scheduling": c.as(c.connect("scheduling").key), "": c.key()}
+	for product, key := range keys {
+		body := object{"patient_phone": "+5511987654321", "interaction_type": "call", "summary": "by " + product}
+		if product == "" {
+			body["source"] = "elsewhere"
+		}
+		logged[product] = key.ok(200, "POST", "/integrations/action/log-interaction", body)["interaction_id"].(string)
+	}
+	for product, key := range keys {
+		want := []string{logged[product]}
+		if product == "" {
+			want = []string{}
+		}
+		require.Equal(t, want, ids(key.fhir(200, "/fhir/Communication")), product)
+		require.Equal(t, want, ids(key.fhir(200, "/fhir/Communication?patient="+c.patient)), product)
+		require.Equal(t, want, ids(key.fhir(200, "/fhir/Patient/"+c.patient+"/$everything?_type=Communication")), product)
+		for other, id := range logged {
+			status := 404
+			if other == product && product != "" {
+				status = 200
+			}
+			key.fhir(status, "/fhir/Communication/"+id)
+		}
+	}
+	require.Len(t, ids(c.fhir(200, "/fhir/Communication")), 4, "the clinic sees them all")
+}
+
 // $everything gives as much as it is asked for, and refuses what it cannot do.
 func TestEverythingOfSome(t *testing.T) {
 	t.Parallel()

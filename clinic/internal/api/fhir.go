@@ -185,8 +185,11 @@ func (a *API) facade(ctx context.Context, ownScope string) (facade, error) {
 		return facade{}, err
 	}
 	f := facade{Reader: fhir.Reader{Base: a.facadeBase(), Clinic: clinic.Name, Outside: outside}, at: at, zone: zone}
-	if outside {
-		f.sources = []string{who.Peer} // what others did with a patient is not its business
+	if outside { // what others did with a patient is not its business; a key of no product's is nobody
+		f.sources = []string{}
+		if who.Peer != "" {
+			f.sources = []string{who.Peer}
+		}
 	}
 	return f, nil
 }
