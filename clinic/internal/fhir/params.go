@@ -153,9 +153,9 @@ func shown(name string) string {
 }
 
 func namesOf(params []SearchParam) string {
-	names := make([]string, len(params))
-	for i, one := range params {
-		names[i] = one.Name
+	var names []string
+	for _, one := range params {
+		names = append(names, one.Name)
 	}
 	return strings.Join(append(names, Shaping...), ", ")
 }
