@@ -67,7 +67,7 @@ func TestConformance(t *testing.T) {
 	event := func(kind, data string) hub.Event { return hub.Event{Type: kind, Data: []byte(data)} }
 	moduletest.Run(t, moduletest.Case{
 		Module: clinic.New(),
-		Public: []string{"auth.register", "auth.login", "auth.refresh", "auth.forgot-password", "auth.reset-password", "fhir.metadata"},
+		Public: []string{"auth.register", "auth.login", "auth.refresh", "auth.forgot-password", "auth.reset-password", "fhir.metadata", "fhir.everything-definition"},
 		SignUp: func(t *testing.T, base string) moduletest.Account {
 			t.Helper()
 			var account struct {

@@ -188,6 +188,9 @@ func TestRecords(t *testing.T) {
 		p.invalid(location, "POST", path, bad)
 	}
 	p.invalid("body.sensitivity", "POST", path, object{"date": "2026-03-02", "type": "x", "sensitivity": "Z"})
+	for _, space := range []string{" ", "\u00a0", "\u2028"} { // FHIR has no addresses with one
+		p.invalid("body.url", "POST", path, object{"date": "2026-03-02", "type": "x", "url": "https://clinic.example.com/my" + space + "file"})
+	}
 }
 
 func TestFreeTextIsScrubbed(t *testing.T) {

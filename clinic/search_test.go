@@ -142,6 +142,10 @@ func TestTotalsAreBounded(t *testing.T) {
 	require.EqualValues(t, 10000, p.get("/patients?per_page=1")["total"])
 	require.EqualValues(t, 10000, p.search("ana")["total"])
 	require.Len(t, p.items("/patients?per_page=100&page=101"), 1, "what is not counted is there all the same")
+	for _, page := range []string{"1", "50", "51", "101"} { // whether they are among the first by name, or not
+		require.Equal(t, p.items("/patients?per_page=100&page="+page), p.items("/patients?search=ana&per_page=100&page="+page), "page %s", page)
+	}
+	require.Empty(t, p.items("/patients?search=ana&per_page=100&page=102"))
 	require.NotContains(t, p.ok(200, "GET", "/fhir/Patient?_count=1", nil), "total", "FHIR has no word for that many or more")
 	require.EqualValues(t, 10001, p.ok(200, "GET", "/fhir/Patient?_count=0", nil)["total"], "who asks only for the number is told it")
 
@@ -317,4 +321,46 @@ func TestLookupOfLinkedNumbers(t *testing.T) {
 		require.Equal(t, []string{id}, p.lookUp(phone), phone)
 	}
 	require.Empty(t, p.lookUp("+5521987650001"))
+}
+
+// What hardly anybody has is found by the facade without reading everybody's, whatever it
+// is asked by.
+func TestFHIRSearchesUseIndexes(t *testing.T) {
+	t.Parallel()
+	p := newPractice(t)
+	db := p.hub.Kit.Pool
+	const many = 20000
+	for _, sql := range []string{
+		`insert into clinic.patients (clinic_id, env, id, name, birth_date, status, updated_at)
+			select $1, 'live', gen_random_uuid(), 'Ana ' || n, date '1940-01-01' + n, case when n % 4000 = 0 then 'inactive' else 'active' end, now() - n * interval '1 minute' from generate_series(1, $2::int) n`,
+		`insert into clinic.appointments (clinic_id, env, id, patient_id, starts_at, status, updated_at)
+			select clinic_id, env, gen_random_uuid(), id, updated_at, case status when 'inactive' then 'no_show' else 'scheduled' end, updated_at from clinic.patients where clinic_id = $1 limit $2`,
+		`insert into clinic.records (clinic_id, env, id, patient_id, date, type, updated_at) select clinic_id, env, gen_random_uuid(), id, birth_date, 'x', updated_at from clinic.patients where clinic_id = $1 limit $2`,
+		`insert into clinic.interactions (clinic_id, env, id, patient_id, type, source, source_id, occurred_at, created_at)
+			select clinic_id, env, gen_random_uuid(), id, 'x', 'x', id::text, updated_at, updated_at from clinic.patients where clinic_id = $1 limit $2`,
+	} {
+		_, err := db.Exec(t.Context(), sql, p.id, many)
+		require.NoError(t, err)
+		_, err = db.Exec(t.Context(), `analyze clinic.patients, clinic.appointments, clinic.records, clinic.interactions`)
+		require.NoError(t, err)
+	}
+	var scans, rows int
+	read := func() {
+		require.NoError(t, db.QueryRow(t.Context(), `select sum(idx_scan + seq_scan), sum(seq_tup_read + idx_tup_fetch) from pg_stat_user_tables
+			where relid in ('clinic.patients'::regclass, 'clinic.appointments'::regclass, 'clinic.records'::regclass, 'clinic.interactions'::regclass)`).Scan(&scans, &rows))
+	}
+	const rounds = 12 // more often than PostgreSQL makes a plan of its own for each
+	for query, few := range map[string]int{
+		"Patient?birthdate=1950-01-01": 1, "Patient?birthdate=lt1900,gt2100": 0, "Patient?birthdate=1950-01-01,1951-01-01": 2, "Patient?_lastUpdated=gt2100": 0, "Patient?active=false": 5,
+		"Patient?name:exact=Ana+77": 1, "Patient?name=19977,19978": 2, "Appointment?status=noshow": 5, "Appointment?status=cancelled": 0, "Appointment?_lastUpdated=gt2100": 0, "Appointment?date=1950": 0,
+		"Encounter?status=finished": 0, "DocumentReference?_lastUpdated=gt2100": 0, "DocumentReference?date=1950-01-01": 1, "Communication?_lastUpdated=gt2100": 0, "Communication?sent=1950": 0,
+	} {
+		read()
+		before, least := rows, scans+rounds
+		for range rounds {
+			require.EqualValues(t, few, p.ok(200, "GET", "/fhir/"+query, nil)["total"], query)
+		}
+		require.Eventually(t, func() bool { read(); return scans >= least }, soon, tick, "%s: PostgreSQL counts a moment later", query)
+		require.Less(t, rows-before, many/2, "rows that %d times %s read", rounds, query)
+	}
 }

@@ -17,6 +17,7 @@ var (
 	ErrUnauthorized = errors.New("unauthorized")            // 401
 	ErrForbidden    = errors.New("forbidden")               // 403
 	ErrNotFound     = errors.New("not found")               // 404: also another tenant's id
+	ErrUnacceptable = errors.New("not acceptable")          // 406: asked for in a form that there is not
 	ErrConflict     = errors.New("conflict")                // 409
 	ErrChanged      = errors.New("changed meanwhile")       // 412: If-Match names another version
 	ErrTooLarge     = errors.New("too large")               // 413

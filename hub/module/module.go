@@ -88,7 +88,15 @@ const MetadataErrors = "errors"
 // its handler returns, and what is refused before that is called.
 type ErrorShape struct {
 	MediaType string
-	Write     func(status int, code, detail string) any
+	Write     func(ErrorTold) any
+}
+
+// ErrorTold is what an error tells whoever asked.
+type ErrorTold struct {
+	Status    int // HTTP
+	Code      string
+	Detail    string
+	Locations []string // of wrong inputs, such as query.limit
 }
 
 // Searcher is an instance that answers search/* of the integration interface.

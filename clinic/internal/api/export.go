@@ -118,7 +118,7 @@ func (a *API) exported(ctx context.Context, in *exportInput) (media string, writ
 		if err != nil {
 			return "", nil, err
 		}
-		write, err = a.bundle(ctx, f, in.ID.String())
+		write, err = a.bundle(ctx, f, in.ID.String(), fhir.Extent{})
 		return fhir.MediaType, write, err
 	}
 	clinic, err := a.store.Clinic(ctx, at.Clinic)
@@ -140,7 +140,7 @@ func (a *API) exported(ctx context.Context, in *exportInput) (media string, writ
 			return "", nil, err
 		}
 	}
-	q := store.Search{Scope: at, Patient: &row.ID, Limit: everythingPage, Uncounted: true}
+	q := store.Search{Scope: at, Patients: []uuid.UUID{row.ID}, Limit: everythingPage, Uncounted: true}
 	if in.Format == "csv" {
 		return "text/csv; charset=utf-8", func(ctx context.Context, w io.Writer) error { return a.writeTable(ctx, w, of, q) }, nil
 	}

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"maps"
 	"net/http"
+	"net/url"
+	"strings"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -21,7 +23,7 @@ import (
 const facadePath = "/fhir"
 
 // facadeChanged is when the abilities of the facade last changed.
-const facadeChanged = "2026-11-20"
+const facadeChanged = "2026-11-22"
 
 // reader lets administrators and connected products call; [API.facade] says what a
 // key needs.
@@ -32,17 +34,22 @@ func (a *API) fhirRows() []route {
 	const f = facadePath
 	return []route{
 		{get, f + "/metadata", rest.Anyone, 200, "fhir.metadata", "What the facade can do", fhirHandle(a.capabilities)},
-		{get, f + "/Patient", reader, 200, "fhir.search-patients", "Search Patient", fhirHandle(a.searchFHIRPatients)},
-		{post, f + "/Patient/_search", reader, 200, "fhir.find-patients", "Search Patient, with what names a person in the body and not in the address", fhirFormHandle(a.postFHIRPatients)},
+		{get, f + fhir.PathEverything, rest.Anyone, 200, "fhir.everything-definition", "What $everything can be asked", fhirHandle(a.everythingDefinition)},
+		{get, f + "/Patient", reader, 200, "fhir.search-patients", "Search Patient", a.search(a.fhirPatients)},
+		{post, f + "/Patient/_search", reader, 200, "fhir.find-patients", "Search Patient, with what names a person in the body and not in the address", a.search(a.fhirPatients)},
 		{get, f + "/Patient/{id}", reader, 200, "fhir.read-patient", "Read a Patient", fhirHandle(a.readFHIR(a.fhirPatients))},
 		{get, f + "/Patient/{id}/$everything", reader, 200, "fhir.everything", "All of a patient's resources", withOutcomes(a.everything)},
-		{get, f + "/Appointment", reader, 200, "fhir.search-appointments", "Search Appointment", fhirHandle(a.searchFHIR(a.fhirAppointments))},
+		{get, f + "/Appointment", reader, 200, "fhir.search-appointments", "Search Appointment", a.search(a.fhirAppointments)},
+		{post, f + "/Appointment/_search", reader, 200, "fhir.find-appointments", "Search Appointment by a form", a.search(a.fhirAppointments)},
 		{get, f + "/Appointment/{id}", reader, 200, "fhir.read-appointment", "Read an Appointment", fhirHandle(a.readFHIR(a.fhirAppointments))},
-		{get, f + "/Encounter", reader, 200, "fhir.search-encounters", "Search Encounter: appointments that took place", fhirHandle(a.searchFHIR(a.fhirEncounters))},
+		{get, f + "/Encounter", reader, 200, "fhir.search-encounters", "Search Encounter: appointments that took place", a.search(a.fhirEncounters)},
+		{post, f + "/Encounter/_search", reader, 200, "fhir.find-encounters", "Search Encounter by a form", a.search(a.fhirEncounters)},
 		{get, f + "/Encounter/{id}", reader, 200, "fhir.read-encounter", "Read an Encounter", fhirHandle(a.readFHIR(a.fhirEncounters))},
-		{get, f + "/DocumentReference", reader, 200, "fhir.search-documents", "Search DocumentReference: records", fhirHandle(a.searchFHIR(a.fhirDocuments))},
+		{get, f + "/DocumentReference", reader, 200, "fhir.search-documents", "Search DocumentReference: records", a.search(a.fhirDocuments)},
+		{post, f + "/DocumentReference/_search", reader, 200, "fhir.find-documents", "Search DocumentReference by a form", a.search(a.fhirDocuments)},
 		{get, f + "/DocumentReference/{id}", reader, 200, "fhir.read-document", "Read a DocumentReference", fhirHandle(a.readFHIR(a.fhirDocuments))},
-		{get, f + "/Communication", reader, 200, "fhir.search-communications", "Search Communication: what happened with patients", fhirHandle(a.searchFHIR(a.fhirCommunications))},
+		{get, f + "/Communication", reader, 200, "fhir.search-communications", "Search Communication: what happened with patients", a.search(a.fhirCommunications)},
+		{post, f + "/Communication/_search", reader, 200, "fhir.find-communications", "Search Communication by a form", a.search(a.fhirCommunications)},
 		{get, f + "/Communication/{id}", reader, 200, "fhir.read-communication", "Read a Communication", fhirHandle(a.readFHIR(a.fhirCommunications))},
 	}
 }
@@ -67,12 +74,16 @@ func (resource) Schema(huma.Registry) *huma.Schema {
 type resourceOutput struct{ Body resource }
 
 // outcomes are the errors of the facade, whoever refuses a request to it.
-var outcomes = module.ErrorShape{MediaType: fhir.MediaType, Write: func(status int, code, detail string) any { return fhir.Outcome(status, code, detail) }}
+var outcomes = module.ErrorShape{MediaType: fhir.MediaType, Write: func(e module.ErrorTold) any {
+	wrong := rest.Map(e.Locations, func(location string) string { return strings.TrimPrefix(location, parameterPrefix) })
+	return fhir.Outcome(e.Status, e.Code, e.Detail, wrong...)
+}}
 
 // withOutcomes documents how the facade answers, as well as does it.
 func withOutcomes(bind rest.Bind) rest.Bind {
 	return func(api huma.API, op huma.Operation) {
-		op.Errors = append(op.Errors, http.StatusBadRequest)
+		op.Errors = append(op.Errors, http.StatusBadRequest, http.StatusNotAcceptable)
+		op.Middlewares = append(op.Middlewares, noteAsking)
 		op.Metadata = map[string]any{module.MetadataErrors: outcomes}
 		if op.Responses == nil {
 			op.Responses = make(map[string]*huma.Response)
@@ -101,11 +112,29 @@ func outcomeSchema() *huma.Schema {
 
 // fhirHandle binds a handler of the facade to its row.
 func fhirHandle[I any](handler func(context.Context, *I) (any, error)) rest.Bind {
-	return withOutcomes(rest.Handle(func(ctx context.Context, in *I) (*resourceOutput, error) {
-		value, err := handler(ctx, in)
-		module.OnRecord(ctx) // what finds nobody too
-		return &resourceOutput{resource{value}}, err
-	}))
+	return func(api huma.API, op huma.Operation) {
+		withOutcomes(rest.Handle(func(ctx context.Context, in *I) (*resourceOutput, error) {
+			value, err := answered(ctx, op, in, handler)
+			module.OnRecord(ctx) // what finds nobody too
+			return &resourceOutput{resource{value}}, err
+		}))(api, op)
+	}
+}
+
+// answered has a handler answer who can read the answer. What a form asks for, its
+// handler knows.
+func answered[I any](ctx context.Context, op huma.Operation, in *I, handler func(context.Context, *I) (any, error)) (any, error) {
+	if op.Method == http.MethodGet {
+		asks := askingFrom(ctx)
+		asked, err := asks.parameters("")
+		if err == nil {
+			err = asks.answerable(asked.Get(fhir.ParamFormat))
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return handler(ctx, in)
 }
 
 // facade is how somebody sees the clinic.
@@ -138,8 +167,11 @@ func (a *API) facade(ctx context.Context, ownScope string) (facade, error) {
 		return facade{}, err
 	}
 	f := facade{Reader: fhir.Reader{Base: a.facadeBase(), Clinic: clinic.Name, Outside: outside}, at: at, zone: zone}
-	if outside {
-		f.sources = []string{who.Peer} // what others did with a patient is not its business
+	if outside { // what others did with a patient is not its business; a key of no product's is nobody
+		f.sources = []string{}
+		if who.Peer != "" {
+			f.sources = []string{who.Peer}
+		}
 	}
 	return f, nil
 }
@@ -148,15 +180,18 @@ func (a *API) facade(ctx context.Context, ownScope string) (facade, error) {
 type kind struct {
 	name  string
 	scope string // of keys
-	// statuses are the clinic's for FHIR's code.
+	// statuses are the clinic's for FHIR's code, which belongs to system; "" is any.
+	system   string
 	statuses func(code string) []string
+	// read reads what a search of it asks for, beside what all can ask for.
+	read func(of kind, f facade, q *store.Search, used url.Values) error
 	// find gives a page, and how many there are in all.
 	find func(ctx context.Context, f facade, q store.Search) (list []fhir.Resource, total int, err error)
 }
 
 func only(code, ours string) func(string) []string {
 	return func(asked string) []string {
-		if asked == code {
+		if asked == code || asked == "" {
 			return []string{ours}
 		}
 		return nil
@@ -177,4 +212,8 @@ func writtenAs[T any](ctx context.Context, rows []T, total int, err error, patie
 
 func (a *API) capabilities(context.Context, *struct{}) (any, error) {
 	return fhir.Capabilities(a.facadeBase(), "1.0.0", facadeChanged), nil
+}
+
+func (a *API) everythingDefinition(context.Context, *struct{}) (any, error) {
+	return fhir.EverythingDefinition(a.facadeBase(), facadeChanged), nil
 }

@@ -18,32 +18,54 @@ type bundleOutput struct{ Body func(huma.Context) }
 
 // everything binds the operation that gives a patient with all that belongs to it.
 func (a *API) everything(api huma.API, op huma.Operation) {
+	for _, one := range fhir.EverythingParams() {
+		op.Parameters = append(op.Parameters, &huma.Param{Name: one.Name, In: "query", Description: one.Documentation, Schema: &huma.Schema{Type: huma.TypeString}})
+	}
 	op.Responses["200"] = &huma.Response{
 		Description: "A searchset", Content: map[string]*huma.MediaType{fhir.MediaType: {Schema: resource{}.Schema(nil)}},
 	}
 	huma.Register(api, op, func(ctx context.Context, in *fhirID) (*bundleOutput, error) {
-		if who, known := module.CallerFrom(ctx); known && who.UserID != uuid.Nil {
-			module.OnRecord(ctx)
+		module.OnRecord(ctx)
+		write, err := a.askedBundle(ctx, in.ID)
+		if err != nil {
+			return nil, dberr.Failed(op.OperationID, err)
 		}
-		f, err := a.facade(ctx, featurePatientRead)
-		if err == nil {
-			var write writing
-			if write, err = a.bundle(ctx, f, in.ID); err == nil {
-				return &bundleOutput{a.streamed(op, fhir.MediaType, write)}, nil
-			}
-		}
-		return nil, dberr.Failed(op.OperationID, err)
+		return &bundleOutput{a.streamed(op, fhir.MediaType, write)}, nil
 	})
 }
 
-// bundle begins to write a patient with all that belongs to it.
-func (a *API) bundle(ctx context.Context, f facade, patient string) (writing, error) {
+// askedBundle begins to write as much of a patient as is asked for.
+func (a *API) askedBundle(ctx context.Context, patient string) (writing, error) {
+	f, err := a.facade(ctx, featurePatientRead)
+	if err != nil {
+		return nil, err
+	}
+	asks := askingFrom(ctx)
+	asked, err := asks.parameters("")
+	if err != nil {
+		return nil, err
+	}
+	if err := asks.answerable(asked.Get(fhir.ParamFormat)); err != nil {
+		return nil, err
+	}
+	extent, err := fhir.ExtentOf(asked, f.zone)
+	if err != nil {
+		return nil, told(err)
+	}
+	return a.bundle(ctx, f, patient, extent)
+}
+
+// bundle begins to write a patient with what is asked for of all that belongs to it.
+func (a *API) bundle(ctx context.Context, f facade, patient string, extent fhir.Extent) (writing, error) {
 	one, err := a.oneFHIR(ctx, a.fhirPatients(), f, patient)
 	if err != nil {
 		return nil, err
 	}
 	id := uuid.MustParse(patient)
 	address := f.Base + "/" + fhir.TypePatient + "/" + id.String() + "/$everything"
+	if query := extent.Query(); query != "" {
+		address += "?" + query
+	}
 	head := fhir.Searchset(fhir.Found{Base: f.Base, Self: address, At: fhir.Instant(a.kit.Now())})
 	return func(ctx context.Context, w io.Writer) error {
 		if err := opened(w, head); err != nil {
@@ -53,12 +75,20 @@ func (a *API) bundle(ctx context.Context, f facade, patient string) (writing, er
 			return err
 		}
 		entries := &series{w: w}
-		if err := entries.add(fhir.EntryOf(f.Base, one)); err != nil {
-			return err
+		total := 0
+		if extent.Has(fhir.TypePatient) {
+			total++
+			if err := entries.add(fhir.EntryOf(f.Base, one)); err != nil {
+				return err
+			}
 		}
-		total := 1
 		for _, of := range []kind{a.fhirAppointments(), a.fhirEncounters(), a.fhirDocuments(), a.fhirCommunications()} {
-			q := store.Search{Scope: f.at, Outside: f.Outside, Patient: &id, Limit: everythingPage, Uncounted: true}
+			if !extent.Has(of.name) {
+				continue
+			}
+			q := store.Search{
+				Scope: f.at, Outside: f.Outside, Patients: []uuid.UUID{id}, At: store.Spans{{store.Span(extent.Range)}}, Limit: everythingPage, Uncounted: true,
+			}
 			for {
 				list, _, err := of.find(ctx, f, q)
 				if err != nil {

@@ -10,11 +10,12 @@ import (
 	"integrationhub/clinic/internal/fhir"
 	"integrationhub/clinic/internal/store"
 	"integrationhub/clinic/internal/store/dbgen"
+	"integrationhub/hub/module/rest"
 )
 
 // fhirPatients are patients.
 func (a *API) fhirPatients() kind {
-	return kind{fhir.TypePatient, featurePatientRead, nil, func(ctx context.Context, f facade, q store.Search) ([]fhir.Resource, int, error) {
+	return kind{fhir.TypePatient, featurePatientRead, "", nil, a.readPatients, func(ctx context.Context, f facade, q store.Search) ([]fhir.Resource, int, error) {
 		rows, total, err := a.store.FindPatients(ctx, q)
 		return writtenAs(ctx, rows, total, err, func(p dbgen.Patient) uuid.UUID { return p.ID }, func(p dbgen.Patient) (fhir.Resource, bool) {
 			return f.Patient(fhir.PatientRow{
@@ -27,7 +28,8 @@ func (a *API) fhirPatients() kind {
 
 // fhirAppointments are appointments.
 func (a *API) fhirAppointments() kind {
-	return kind{fhir.TypeAppointment, featureAppointmentRead, fhir.AppointmentStatuses, func(ctx context.Context, f facade, q store.Search) ([]fhir.Resource, int, error) {
+	statuses := func(code string) []string { return plain(fhir.AppointmentStatuses(code)) }
+	return kind{fhir.TypeAppointment, featureAppointmentRead, fhir.SystemAppointmentStatus, statuses, readOfPatients, func(ctx context.Context, f facade, q store.Search) ([]fhir.Resource, int, error) {
 		rows, total, err := a.store.FindAppointments(ctx, q)
 		return writtenAs(ctx, rows, total, err, func(row dbgen.Appointment) uuid.UUID { return row.PatientID }, func(row dbgen.Appointment) (fhir.Resource, bool) {
 			return f.Appointment(appointmentRow(row)), true
@@ -38,7 +40,7 @@ func (a *API) fhirAppointments() kind {
 // fhirEncounters are appointments that took place.
 func (a *API) fhirEncounters() kind {
 	const took = string(care.Completed)
-	return kind{fhir.TypeEncounter, featureAppointmentRead, only("finished", took), func(ctx context.Context, f facade, q store.Search) ([]fhir.Resource, int, error) {
+	return kind{fhir.TypeEncounter, featureAppointmentRead, fhir.SystemEncounterStatus, only(fhir.CodeFinished, took), readOfPatients, func(ctx context.Context, f facade, q store.Search) ([]fhir.Resource, int, error) {
 		if q.Statuses == nil {
 			q.Statuses = []string{took}
 		}
@@ -49,19 +51,33 @@ func (a *API) fhirEncounters() kind {
 	}}
 }
 
+// plain are statuses as searches have them.
+func plain(statuses []care.AppointmentStatus) []string {
+	return rest.Map(statuses, func(one care.AppointmentStatus) string { return string(one) })
+}
+
+// daysOf are the days that begin in spans of time: records have a day, and what the
+// facade shows of it is when that begins.
+func daysOf(spans store.Spans, zone *time.Location) store.Spans {
+	return rest.Map(spans, func(span []store.Span) []store.Span {
+		return rest.Map(span, func(one store.Span) store.Span { return store.Span(fhir.Days(fhir.Range(one), zone)) })
+	})
+}
+
 func appointmentRow(row dbgen.Appointment) fhir.AppointmentRow {
 	return fhir.AppointmentRow{
-		ID: row.ID, PatientID: row.PatientID, At: care.Moment(row.StartsAt), Service: care.Scrub(row.Service), Professional: care.Scrub(row.Professional), Status: string(row.Status),
+		ID: row.ID, PatientID: row.PatientID, At: care.Moment(row.StartsAt), Service: care.Scrub(row.Service), Professional: care.Scrub(row.Professional), Status: row.Status,
 		CreatedAt: row.CreatedAt, UpdatedAt: row.UpdatedAt,
 	}
 }
 
 // fhirDocuments are records.
 func (a *API) fhirDocuments() kind {
-	return kind{fhir.TypeDocumentReference, featureRecordRead, only("current", ""), func(ctx context.Context, f facade, q store.Search) ([]fhir.Resource, int, error) {
+	return kind{fhir.TypeDocumentReference, featureRecordRead, fhir.SystemDocumentStatus, only(fhir.CodeCurrent, ""), readOfPatients, func(ctx context.Context, f facade, q store.Search) ([]fhir.Resource, int, error) {
 		if q.Statuses != nil && len(q.Statuses) == 0 {
 			return nil, 0, nil
 		}
+		q.At = daysOf(q.At, f.zone)
 		rows, total, err := a.store.FindRecords(ctx, q)
 		if err != nil {
 			return nil, 0, err
@@ -80,7 +96,7 @@ func (a *API) fhirDocuments() kind {
 			}
 			return f.DocumentReference(fhir.RecordRow{
 				ID: r.ID, PatientID: r.PatientID, Date: r.Date, Zone: f.zone, Type: care.Scrub(r.Type), Professional: care.Scrub(r.Professional), Content: contents[r.ID],
-				Summary: r.ExternalSummary, URL: text(r.Url), Sensitivity: string(r.Sensitivity), UpdatedAt: r.UpdatedAt,
+				Summary: r.ExternalSummary, URL: text(r.Url), Sensitivity: r.Sensitivity, UpdatedAt: r.UpdatedAt,
 			})
 		})
 	}}
@@ -88,7 +104,7 @@ func (a *API) fhirDocuments() kind {
 
 // fhirCommunications are interactions.
 func (a *API) fhirCommunications() kind {
-	return kind{fhir.TypeCommunication, featurePatientRead, only("completed", ""), func(ctx context.Context, f facade, q store.Search) ([]fhir.Resource, int, error) {
+	return kind{fhir.TypeCommunication, featurePatientRead, fhir.SystemEventStatus, only(fhir.CodeCompleted, ""), readOfPatients, func(ctx context.Context, f facade, q store.Search) ([]fhir.Resource, int, error) {
 		if q.Statuses != nil && len(q.Statuses) == 0 {
 			return nil, 0, nil
 		}

@@ -1,88 +1,19 @@
 package api
 
 import (
-	"context"
 	"encoding/base64"
 	"fmt"
 	"net/url"
-	"reflect"
-	"slices"
 	"strings"
 	"time"
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/danielgtaylor/huma/v2"
-	"github.com/google/uuid"
-
 	"integrationhub/clinic/internal/care"
 	"integrationhub/clinic/internal/fhir"
 	"integrationhub/clinic/internal/store"
 	"integrationhub/hub/module/brazil"
-	"integrationhub/hub/module/rest"
 )
-
-// fhirPatientSearch is a search by GET: addresses end up in logs, which is why what
-// names a person better goes into the body of a POST to _search.
-type fhirPatientSearch struct {
-	FHIRSearch
-	Phone      string   `query:"phone" doc:"As people write it; with or without the ninth digit. Better sent in the body of POST _search" example:"+5511987654321"`
-	Telecom    string   `query:"telecom" doc:"The same"`
-	Name       string   `query:"name" doc:"How parts of the name begin. Better sent in the body of POST _search"`
-	Identifier string   `query:"identifier" doc:"A CPF, with or without its system urn:oid:2.16.840.1.113883.13.237 and a | in front. Discouraged here: addresses are logged on their way; send it in the body of POST _search"`
-	Birthdate  []string `query:"birthdate,explode" example:"1980-03-02"`
-	Active     string   `query:"active" example:"true"`
-	Page       string   `query:"_page" doc:"Sealed parameters, as the links of an answer have them"`
-}
-
-// fhirForm is a search by POST: the same parameters in the body.
-type fhirForm struct {
-	RawBody []byte `contentType:"application/x-www-form-urlencoded" required:"false"`
-}
-
-// fhirFormHandle binds a search by POST to its row, and documents its form.
-func fhirFormHandle(handler func(context.Context, *fhirForm) (any, error)) rest.Bind {
-	bind := fhirHandle(handler)
-	return func(api huma.API, op huma.Operation) {
-		op.SkipValidateBody = true // the form is read by the handler
-		op.RequestBody = &huma.RequestBody{Content: make(map[string]*huma.MediaType)}
-		bind(api, op)
-		form := rest.Form(api.OpenAPI().Components.Schemas, reflect.TypeFor[fhirPatientSearch]())
-		for _, content := range op.RequestBody.Content {
-			content.Schema = form
-		}
-	}
-}
-
-// postFHIRPatients searches with the parameters of a form.
-func (a *API) postFHIRPatients(ctx context.Context, in *fhirForm) (any, error) {
-	values, err := url.ParseQuery(string(in.RawBody))
-	if err != nil {
-		return nil, misread("body", "must be a form: name=value&…")
-	}
-	return a.searchFHIRPatients(ctx, patientSearchOf(values))
-}
-
-// patientSearchOf reads parameters that came in a form or were sealed.
-func patientSearchOf(v url.Values) *fhirPatientSearch {
-	return &fhirPatientSearch{
-		FHIRSearch: FHIRSearch{IDs: v["_id"], Changed: v["_lastUpdated"], Count: v.Get("_count"), After: v.Get("_after")},
-		Phone:      v.Get("phone"), Telecom: v.Get("telecom"), Name: v.Get("name"), Identifier: v.Get("identifier"), Birthdate: v["birthdate"],
-		Active: v.Get("active"), Page: v.Get("_page"),
-	}
-}
-
-// params are the parameters of the search, as they were asked for.
-func (in *fhirPatientSearch) params() url.Values {
-	v := in.asked()
-	for name, value := range map[string]string{
-		"phone": in.Phone, "telecom": in.Telecom, "name": in.Name, "identifier": in.Identifier, "active": in.Active,
-	} {
-		keep(v, name, value)
-	}
-	keep(v, "birthdate", in.Birthdate...)
-	return v
-}
 
 // How long what names a person may be in a search: PostgreSQL refuses longer words and
 // more of them, and nobody is called that.
@@ -91,29 +22,27 @@ const (
 	mostWords   = 40
 )
 
+// private are the parameters that name a person: links end up in logs, and never have them.
+var private = []string{"phone", "telecom", "name", "name:exact", "identifier", "birthdate"}
+
 // bounded refuses what is too long to be looked for.
-func (in *fhirPatientSearch) bounded() error {
-	for name, value := range map[string]string{"phone": in.Phone, "telecom": in.Telecom, "name": in.Name, "identifier": in.Identifier} {
-		words := strings.FieldsFunc(value, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
-		if utf8.RuneCountInString(value) > mostLetters || len(words) > mostWords {
-			return misread(name, fmt.Sprintf("must have at most %d letters and %d words", mostLetters, mostWords))
+func bounded(used url.Values) error {
+	for _, name := range []string{"phone", "telecom", "name", "name:exact", "identifier"} {
+		for _, value := range used[name] {
+			words := strings.FieldsFunc(value, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
+			if utf8.RuneCountInString(value) > mostLetters || len(words) > mostWords {
+				return misread(name, fmt.Sprintf("must have at most %d letters and %d words", mostLetters, mostWords))
+			}
 		}
 	}
 	return nil
 }
 
-// private are the parameters that name a person.
-var private = []string{"phone", "telecom", "name", "identifier", "birthdate"}
-
-// sealedQuery writes parameters for a link: as they are, or sealed where they name a
-// person, for links end up in logs.
+// sealedQuery writes parameters that name a person for a link.
 func (a *API) sealedQuery(at store.Scope) func(url.Values) string {
-	return func(asked url.Values) string {
-		if !slices.ContainsFunc(private, asked.Has) {
-			return plainQuery(asked)
-		}
-		sealed := a.kit.Sealer.Seal([]byte(asked.Encode()), pageContext(at))
-		return url.Values{"_page": {base64.RawURLEncoding.EncodeToString(sealed)}}.Encode()
+	return func(used url.Values) string {
+		sealed := a.kit.Sealer.Seal([]byte(used.Encode()), pageContext(at))
+		return url.Values{fhir.ParamPage: {base64.RawURLEncoding.EncodeToString(sealed)}}.Encode()
 	}
 }
 
@@ -123,75 +52,119 @@ func pageContext(at store.Scope) string {
 }
 
 // unsealed opens the parameters of a link.
-func (a *API) unsealed(at store.Scope, page string) (*fhirPatientSearch, error) {
+func (a *API) unsealed(at store.Scope, page string) (url.Values, error) {
 	sealed, err := base64.RawURLEncoding.DecodeString(page)
 	if err == nil {
 		var plain []byte
 		if plain, err = a.kit.Sealer.Open(sealed, pageContext(at)); err == nil {
 			var values url.Values
 			if values, err = url.ParseQuery(string(plain)); err == nil {
-				return patientSearchOf(values), nil
+				return values, nil
 			}
 		}
 	}
-	return nil, misread("_page", "must come from the link of another page")
+	return nil, misread(fhir.ParamPage, "must come from the link of another page")
 }
 
-func (a *API) searchFHIRPatients(ctx context.Context, in *fhirPatientSearch) (any, error) {
-	of := a.fhirPatients()
-	f, err := a.facade(ctx, of.scope)
-	if err != nil {
-		return nil, err
+// readPatients reads what searches of patients can ask for.
+func (a *API) readPatients(_ kind, f facade, q *store.Search, used url.Values) error {
+	if err := bounded(used); err != nil {
+		return err
 	}
-	if in.Page != "" {
-		if in, err = a.unsealed(f.at, in.Page); err != nil {
-			return nil, err
+	for _, name := range []string{"phone", "telecom"} {
+		for _, value := range used[name] {
+			keys, err := phoneKeys(name, value)
+			if err != nil {
+				return err
+			}
+			q.PhoneKeys = append(q.PhoneKeys, keys)
 		}
 	}
-	if err := in.bounded(); err != nil {
-		return nil, err
+	for _, value := range used["name"] {
+		q.Names = append(q.Names, texts(value))
 	}
-	asked := in.params()
-	q, err := in.begin(f)
-	if err != nil {
-		return nil, err
+	for _, value := range used["name:exact"] {
+		q.WholeName = append(q.WholeName, texts(value))
 	}
-	if in.Phone == "" {
-		in.Phone = in.Telecom
-	}
-	if in.Phone != "" {
-		number := care.E164(brazil.Asked(in.Phone))
-		if number == "" {
-			return nil, misread("phone", "must be a phone number of 8 to 15 digits")
+	for _, value := range used["identifier"] {
+		hashes, err := a.taxIDs(f, value)
+		if err != nil {
+			return err
 		}
-		q.PhoneKey = care.PhoneKey(number)
+		q.CPFHashes = append(q.CPFHashes, hashes)
 	}
-	q.Name = strings.TrimSpace(in.Name)
-	if in.Identifier != "" {
-		a.identified(f, &q, in.Identifier)
+	for _, value := range used["active"] {
+		statuses, err := activities(value)
+		if err != nil {
+			return err
+		}
+		q.Statuses = narrowed(q.Statuses, statuses)
 	}
-	if q.Born, err = span("birthdate", in.Birthdate, time.UTC); err != nil {
-		return nil, err
+	for _, value := range used["birthdate"] {
+		if strings.Contains(value, "T") {
+			return misread("birthdate", "must be a day, a month or a year: nobody knows at what time")
+		}
 	}
-	switch in.Active {
-	case "":
-	case "true":
-		q.Statuses = []string{store.Active}
-	case "false":
-		q.Statuses = []string{store.Inactive, store.Anonymized}
-	default:
-		return nil, misread("active", "must be true or false")
-	}
-	return a.searchset(ctx, of, f, q, asked, a.sealedQuery(f.at))
+	var err error
+	q.Born, err = spans("birthdate", used, time.UTC)
+	return err
 }
 
-// identified narrows a search down to who has an identifier.
-func (a *API) identified(f facade, q *store.Search, identifier string) {
-	system, value := fhir.Token(identifier)
-	digits := care.CPF(value)
-	if digits == "" || system != "" && system != fhir.SystemCPF {
-		q.IDs = []uuid.UUID{} // patients have no other identifiers
-		return
+// texts are the alternatives of a string parameter.
+func texts(value string) []string {
+	list := fhir.Alternatives(value)
+	for i, one := range list {
+		list[i] = strings.TrimSpace(fhir.Text(one))
 	}
-	q.CPFHash = a.store.CPFHash(f.at, digits)
+	return list
+}
+
+// phoneKeys are the numbers that a parameter may mean.
+func phoneKeys(parameter, value string) ([]string, error) {
+	keys := []string{}
+	for _, one := range fhir.Alternatives(value) {
+		token := fhir.TokenOf(one)
+		number := care.E164(brazil.Asked(token.Code))
+		switch {
+		case token.System == "email" && token.Placed:
+			return nil, &fhir.Fault{Parameter: parameter, Message: "must be a phone number: e-mail addresses are not searched", Unsupported: true}
+		case number == "":
+			return nil, misread(parameter, "must be a phone number of 8 to 15 digits")
+		case token.In(fhir.Phones...):
+			keys = append(keys, care.PhoneKey(number))
+		}
+	}
+	return keys, nil
+}
+
+// taxIDs are what the tax ids that a parameter may mean are found by: patients have no
+// other identifiers.
+func (a *API) taxIDs(f facade, value string) ([][]byte, error) {
+	hashes := [][]byte{}
+	for _, one := range fhir.Alternatives(value) {
+		token := fhir.TokenOf(one)
+		if token.Code == "" {
+			return nil, &fhir.Fault{Parameter: "identifier", Message: "must have a value: whoever has any is not searched", Unsupported: true}
+		}
+		if digits := care.CPF(token.Code); digits != "" && token.In(fhir.SystemCPF) {
+			hashes = append(hashes, a.store.CPFHash(f.at, digits))
+		}
+	}
+	return hashes, nil
+}
+
+// activities are the statuses of patients who are active, or who are not.
+func activities(value string) ([]string, error) {
+	statuses := []string{}
+	for _, one := range fhir.Alternatives(value) {
+		token := fhir.TokenOf(one)
+		ours, known := map[string][]string{"true": {store.Active}, "false": {store.Inactive, store.Anonymized}}[token.Code]
+		if !known {
+			return nil, misread("active", "must be true or false")
+		}
+		if token.System == "" || token.In(fhir.Booleans...) {
+			statuses = append(statuses, ours...)
+		}
+	}
+	return statuses, nil
 }

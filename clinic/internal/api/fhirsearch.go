@@ -2,16 +2,19 @@ package api
 
 import (
 	"context"
+	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
-	"strings"
 	"time"
 
+	"github.com/danielgtaylor/huma/v2"
 	"github.com/google/uuid"
 
 	"integrationhub/clinic/internal/fhir"
 	"integrationhub/clinic/internal/store"
 	"integrationhub/hub"
+	"integrationhub/hub/module/rest"
 )
 
 // Sizes of pages.
@@ -20,132 +23,201 @@ const (
 	mostCount  = 200
 )
 
+// summaryCount is the _summary that only counts.
+const summaryCount = "count"
+
 // fhirID is the path of one resource. What can be no id is one that is not there.
 type fhirID struct {
 	ID string `path:"id"`
 }
 
-// FHIRSearch is what every search can ask for.
-type FHIRSearch struct {
-	IDs     []string `query:"_id,explode" doc:"Ids, with commas between them"`
-	Changed []string `query:"_lastUpdated,explode" doc:"ge2026-03-01"`
-	Count   string   `query:"_count" doc:"Resources on a page, 200 at most; 0 only counts" example:"50"`
-	After   string   `query:"_after" doc:"Of the next page; see the link in the answer"`
+// fhirForm is a search by POST: its parameters in the body, or in the address as well.
+type fhirForm struct {
+	RawBody []byte `contentType:"application/x-www-form-urlencoded" required:"false" doc:"The parameters of the search by GET"`
 }
 
-type fhirThingSearch struct {
-	FHIRSearch
-	Patient string   `query:"patient" doc:"An id, or Patient/ and an id"`
-	Subject string   `query:"subject" doc:"The same"`
-	Date    []string `query:"date,explode" doc:"2026-03-02, ge2026-03-02, lt2026-03-02T12:00:00Z; several narrow it down"`
-	Sent    []string `query:"sent,explode" doc:"The same, of Communication"`
-	Status  []string `query:"status,explode" doc:"FHIR's codes, with commas between them"`
-}
-
-// misread is a parameter that cannot be understood.
-func misread(parameter, message string) *hub.Error {
-	e := hub.Errorf(hub.ErrMalformed, "invalid_parameter", "%s %s", parameter, message)
-	e.Fields = []hub.FieldError{{Location: "query." + parameter, Message: message}}
-	return e
-}
-
-// begin reads what every search can ask for.
-func (in *FHIRSearch) begin(f facade) (store.Search, error) {
-	q := store.Search{Scope: f.at, Outside: f.Outside, Limit: usualCount}
-	if len(in.IDs) > 0 {
-		q.IDs = fhir.IDs(in.IDs)
+// search binds a search of a type to its rows: by GET, and by POST with a form.
+func (a *API) search(kinds func() kind) rest.Bind {
+	of := kinds()
+	return func(api huma.API, op huma.Operation) {
+		if op.Method == http.MethodPost {
+			op.SkipValidateBody = true // the form is read by the handler
+			op.RequestBody = &huma.RequestBody{Content: make(map[string]*huma.MediaType)}
+			fhirHandle(func(ctx context.Context, in *fhirForm) (any, error) { return a.found(ctx, of, string(in.RawBody)) })(api, op)
+			for _, content := range op.RequestBody.Content {
+				content.Schema = formOf(of.name)
+			}
+			return
+		}
+		op.Parameters = parametersOf(of.name)
+		fhirHandle(func(ctx context.Context, _ *struct{}) (any, error) { return a.found(ctx, of, "") })(api, op)
 	}
+}
+
+// formOf documents a search by POST.
+func formOf(name string) *huma.Schema {
+	form := &huma.Schema{Type: huma.TypeObject, Properties: make(map[string]*huma.Schema), AdditionalProperties: true}
+	for _, one := range parametersOf(name) {
+		form.Properties[one.Name] = &huma.Schema{Type: huma.TypeString, Description: one.Description}
+	}
+	return form
+}
+
+// parametersOf document a search by GET.
+func parametersOf(name string) []*huma.Param {
+	var list []*huma.Param
+	add := func(name, doc string) {
+		list = append(list, &huma.Param{Name: name, In: "query", Description: doc, Schema: &huma.Schema{Type: huma.TypeString}})
+	}
+	for _, one := range fhir.SearchParams(name) {
+		doc := one.Documentation
+		if slices.Contains(private, one.Name) {
+			doc += " Addresses are logged on their way: better sent in the body of POST _search."
+		}
+		add(one.Name, doc)
+	}
+	add(fhir.ParamCount, "Resources on a page, "+strconv.Itoa(usualCount)+" unless told, "+strconv.Itoa(mostCount)+" at most; 0 only counts")
+	add(fhir.ParamSummary, "count only counts, false is what is sent anyway; there are no others")
+	add(fhir.ParamFormat, "json is the only one there is")
+	add(fhir.ParamAfter, "Of the next page; see the link in the answer")
+	if name == fhir.TypePatient {
+		add(fhir.ParamPage, "Sealed parameters, as the links of an answer have them")
+	}
+	return list
+}
+
+// found answers a search with the parameters of the address and of a form.
+func (a *API) found(ctx context.Context, of kind, form string) (any, error) {
+	f, err := a.facade(ctx, of.scope)
+	if err != nil {
+		return nil, err
+	}
+	asks := askingFrom(ctx)
+	asked, err := asks.parameters(form)
+	if err != nil {
+		return nil, err
+	}
+	used, err := fhir.Understood(of.name, asked, asks.strict())
+	if err != nil {
+		return nil, told(err)
+	}
+	if err := asks.answerable(used.Get(fhir.ParamFormat)); err != nil {
+		return nil, err
+	}
+	used.Del(fhir.ParamPretty)
+	if page := used.Get(fhir.ParamPage); page != "" {
+		used.Del(fhir.ParamFormat)
+		if len(used) > 1 || of.name != fhir.TypePatient {
+			return nil, misread(fhir.ParamPage, "must stand alone: it holds all the others")
+		}
+		if used, err = a.unsealed(f.at, page); err != nil {
+			return nil, err
+		}
+	}
+	q, err := begun(f, used)
+	if err == nil {
+		err = of.read(of, f, &q, used)
+	}
+	if err != nil {
+		return nil, told(err)
+	}
+	written := plainQuery
+	if slices.ContainsFunc(private, used.Has) {
+		written = a.sealedQuery(f.at)
+	}
+	return a.searchset(ctx, of, f, q, used, written)
+}
+
+// begun reads what every search can ask for.
+func begun(f facade, used url.Values) (store.Search, error) {
+	q := store.Search{Scope: f.at, Outside: f.Outside, IDs: fhir.IDs(used["_id"]), Limit: usualCount}
 	var err error
-	if q.Changed, err = span("_lastUpdated", in.Changed, time.UTC); err != nil {
+	if q.Changed, err = spans("_lastUpdated", used, time.UTC); err != nil {
 		return q, err
 	}
-	if in.Count != "" {
-		if q.Limit, err = strconv.Atoi(in.Count); err != nil || q.Limit < 0 {
-			return q, misread("_count", "must be a number")
+	if count := used.Get(fhir.ParamCount); count != "" {
+		if q.Limit, err = strconv.Atoi(count); err != nil || q.Limit < 0 {
+			return q, misread(fhir.ParamCount, "must be a number")
 		}
 		q.Limit = min(q.Limit, mostCount)
+		used.Set(fhir.ParamCount, strconv.Itoa(q.Limit)) // what links tell is what was done
 	}
-	if in.After != "" {
-		if q.After, err = uuid.Parse(in.After); err != nil {
-			return q, misread("_after", "must come from the link of another page")
+	switch used.Get(fhir.ParamSummary) {
+	case "", "false":
+	case summaryCount:
+		q.Limit = 0
+	default:
+		return q, &fhir.Fault{Parameter: fhir.ParamSummary, Message: "must be count or false: other summaries are not supported", Unsupported: true}
+	}
+	if after := used.Get(fhir.ParamAfter); after != "" {
+		if q.After, err = uuid.Parse(after); err != nil {
+			return q, misread(fhir.ParamAfter, "must come from the link of another page")
 		}
 	}
 	return q, nil
 }
 
-func span(parameter string, values []string, zone *time.Location) (store.Span, error) {
-	r, err := fhir.Ranges(values, zone)
+// spans reads a date parameter.
+func spans(parameter string, used url.Values, zone *time.Location) (store.Spans, error) {
+	ranges, err := fhir.Ranges(used[parameter], zone)
 	if err != nil {
-		return store.Span{}, misread(parameter, err.Error())
+		return nil, misread(parameter, err.Error())
 	}
-	return store.Span(r), nil
+	return spansOf(ranges), nil
 }
 
-// asked are the parameters of a search, for the links of its pages.
-func (in *FHIRSearch) asked() url.Values {
-	v := url.Values{}
-	keep(v, "_id", in.IDs...)
-	keep(v, "_lastUpdated", in.Changed...)
-	keep(v, "_count", in.Count)
-	keep(v, "_after", in.After)
-	return v
-}
-
-func keep(v url.Values, name string, values ...string) {
-	for _, one := range values {
-		if one != "" {
-			v.Add(name, one)
+func spansOf(ranges [][]fhir.Range) store.Spans {
+	var all store.Spans
+	for _, either := range ranges {
+		span := make([]store.Span, len(either))
+		for i, one := range either {
+			span[i] = store.Span(one)
 		}
+		all = append(all, span)
 	}
+	return all
 }
 
-// searchFHIR searches what belongs to patients.
-func (a *API) searchFHIR(kinds func() kind) func(context.Context, *fhirThingSearch) (any, error) {
-	of := kinds()
-	return func(ctx context.Context, in *fhirThingSearch) (any, error) {
-		f, err := a.facade(ctx, of.scope)
+// readOfPatients reads what searches of a patient's things can ask for.
+func readOfPatients(of kind, f facade, q *store.Search, used url.Values) error {
+	q.Patients = fhir.Patients(slices.Concat(used["patient"], used["patient:Patient"], used["subject"], used["subject:Patient"]), f.Base)
+	for _, name := range []string{"date", "sent"} {
+		at, err := spans(name, used, f.zone)
 		if err != nil {
-			return nil, err
+			return err
 		}
-		q, err := in.begin(f)
-		if err != nil {
-			return nil, err
-		}
-		asked := in.asked()
-		for name, value := range map[string]string{"patient": in.Patient, "subject": in.Subject} {
-			if value == "" {
-				continue
-			}
-			id, ok := fhir.PatientID(value, f.Base)
-			if !ok || q.Patient != nil && *q.Patient != id {
-				q.IDs = []uuid.UUID{}
-			}
-			q.Patient = &id
-			keep(asked, name, value)
-		}
-		if q.At, err = span("date", append(in.Date, in.Sent...), f.zone); err != nil {
-			return nil, err
-		}
-		keep(asked, "date", in.Date...)
-		keep(asked, "sent", in.Sent...)
-		if len(in.Status) > 0 {
-			q.Statuses = []string{}
-			for code := range strings.SplitSeq(strings.Join(in.Status, ","), ",") {
-				_, code = fhir.Token(code)
-				q.Statuses = append(q.Statuses, of.statuses(code)...)
-			}
-			keep(asked, "status", in.Status...)
-		}
-		return a.searchset(ctx, of, f, q, asked, plainQuery)
+		q.At = append(q.At, at...)
 	}
+	for _, value := range used["status"] {
+		var either []string
+		for _, one := range fhir.Alternatives(value) {
+			token := fhir.TokenOf(one)
+			if known := token.System == of.system; known || token.System == "" && token.Code != "" {
+				either = append(either, of.statuses(token.Code)...)
+			}
+		}
+		q.Statuses = narrowed(q.Statuses, either)
+	}
+	return nil
+}
+
+// narrowed are what two conditions have in common; nil, of the first, is no condition.
+func narrowed(before, more []string) []string {
+	all := []string{}
+	for _, one := range more {
+		if before == nil || slices.Contains(before, one) {
+			all = append(all, one)
+		}
+	}
+	return all
 }
 
 // plainQuery writes the parameters of a search that names nobody.
-func plainQuery(asked url.Values) string { return asked.Encode() }
+func plainQuery(used url.Values) string { return used.Encode() }
 
 // searchset finds a page and puts it together; written is how links carry the
 // parameters that were asked for.
-func (a *API) searchset(ctx context.Context, of kind, f facade, q store.Search, asked url.Values, written func(url.Values) string) (any, error) {
+func (a *API) searchset(ctx context.Context, of kind, f facade, q store.Search, used url.Values, written func(url.Values) string) (any, error) {
 	if q.Limit > 0 {
 		q.Limit++ // one more tells whether there is a next page
 	}
@@ -159,10 +231,10 @@ func (a *API) searchset(ctx context.Context, of kind, f facade, q store.Search, 
 	}
 	link := func() string {
 		address := f.Base + "/" + of.name
-		if len(asked) == 0 {
+		if len(used) == 0 {
 			return address
 		}
-		return address + "?" + written(asked)
+		return address + "?" + written(used)
 	}
 	found := fhir.Found{Base: f.Base, Self: link(), At: fhir.Instant(a.kit.Now()), Matches: list}
 	if q.Limit == 0 || total < store.CountedAtMost {
@@ -170,7 +242,7 @@ func (a *API) searchset(ctx context.Context, of kind, f facade, q store.Search, 
 	}
 	if more {
 		_, last := list[len(list)-1].Name()
-		asked.Set("_after", last)
+		used.Set(fhir.ParamAfter, last)
 		found.Next = link()
 	}
 	return fhir.Searchset(found), nil

@@ -1,7 +1,5 @@
 package fhir
 
-import "slices"
-
 // Bundle is http://hl7.org/fhir/R4/bundle.html.
 type Bundle struct {
 	Base
@@ -30,11 +28,8 @@ type Search struct {
 	Mode string `json:"mode"`
 }
 
-// Why an entry is in the answer to a search.
-const (
-	modeMatch   = "match"   // it is what was asked for
-	modeInclude = "include" // it belongs to what was asked for
-)
+// match is the mode of what was asked for. Nothing else is sent.
+const match = "match"
 
 // Found is a page of what a search found.
 type Found struct {
@@ -44,7 +39,6 @@ type Found struct {
 	At      string // instant of the answer
 	Total   *int   // of all pages; nil = not counted
 	Matches []Resource
-	Include []Resource // what belongs to the matches
 }
 
 // Searchset writes what a search found.
@@ -53,13 +47,8 @@ func Searchset(f Found) Bundle {
 	if f.Next != "" {
 		b.Link = append(b.Link, Link{"next", f.Next})
 	}
-	for i, one := range slices.Concat(f.Matches, f.Include) {
-		mode := modeMatch
-		if i >= len(f.Matches) {
-			mode = modeInclude
-		}
-		kind, id := one.Name()
-		b.Entry = append(b.Entry, Entry{FullURL: f.Base + "/" + kind + "/" + id, Resource: one, Search: &Search{mode}})
+	for _, one := range f.Matches {
+		b.Entry = append(b.Entry, EntryOf(f.Base, one))
 	}
 	return b
 }
@@ -67,7 +56,7 @@ func Searchset(f Found) Bundle {
 // EntryOf is a resource as an entry of a searchset, as what was asked for.
 func EntryOf(base string, r Resource) Entry {
 	kind, id := r.Name()
-	return Entry{FullURL: base + "/" + kind + "/" + id, Resource: r, Search: &Search{modeMatch}}
+	return Entry{FullURL: base + "/" + kind + "/" + id, Resource: r, Search: &Search{match}}
 }
 
 // OperationOutcome is http://hl7.org/fhir/R4/operationoutcome.html: how errors are told.
@@ -82,25 +71,34 @@ type Issue struct {
 	Code        string           `json:"code"` // of the value set issue-type
 	Details     *CodeableConcept `json:"details,omitempty"`
 	Diagnostics string           `json:"diagnostics,omitempty"`
-	Expression  []string         `json:"expression,omitempty"`
+	Expression  []string         `json:"expression,omitempty"` // "http." and the parameter that is wrong
 }
 
 // issueTypes are the codes for HTTP statuses; whatever else is "exception".
 var issueTypes = map[int]string{
-	400: "invalid", 401: "login", 403: "forbidden", 404: "not-found", 405: "not-supported", 409: "conflict",
+	400: "invalid", 401: "login", 403: "forbidden", 404: "not-found", 405: "not-supported", 406: "not-supported", 409: "conflict",
 	410: "deleted", 415: "not-supported", 422: "invalid", 429: "throttled", 503: "transient", 504: "timeout",
 }
 
-// Outcome tells of an error: its HTTP status, the hub's own code for it and a
-// sentence for people.
-func Outcome(status int, code, detail string) OperationOutcome {
+// NotSupported is the hub's own code for what FHIR has and the facade has not.
+const NotSupported = "not_supported"
+
+// Outcome tells of an error: its HTTP status, the hub's own code for it, a sentence for
+// people, and the parameters that are wrong.
+func Outcome(status int, code, detail string, parameters ...string) OperationOutcome {
 	kind := issueTypes[status]
 	if kind == "" {
 		kind = "exception"
 	}
+	if code == NotSupported {
+		kind = "not-supported"
+	}
 	issue := Issue{Severity: "error", Code: kind, Diagnostics: detail}
 	if code != "" {
 		issue.Details = &CodeableConcept{Text: code}
+	}
+	for _, name := range parameters {
+		issue.Expression = append(issue.Expression, "http."+name)
 	}
 	return OperationOutcome{Base: Base{ResourceType: "OperationOutcome"}, Issue: []Issue{issue}}
 }

@@ -56,42 +56,12 @@ type Interaction struct {
 	Code string `json:"code"`
 }
 
-// SearchParam is a parameter of a search.
-type SearchParam struct {
-	Name          string `json:"name"`
-	Type          string `json:"type"`
-	Documentation string `json:"documentation,omitempty"`
-}
-
 // Operation is something beyond reading and searching.
 type Operation struct {
-	Name       string `json:"name"`
-	Definition string `json:"definition"`
+	Name          string `json:"name"`
+	Definition    string `json:"definition"`
+	Documentation string `json:"documentation,omitempty"`
 }
-
-// Parameters of searches that every type has, and those of each type.
-var (
-	paramsOfAll = []SearchParam{
-		{"_id", "token", "One or several ids, with commas between them."},
-		{"_lastUpdated", "date", "When the clinic last changed it: eq, gt, ge, lt, le, sa, eb."},
-	}
-	paramPatient = SearchParam{"patient", "reference", "An id, or Patient/ and an id."}
-	paramDate    = SearchParam{"date", "date", "With eq, gt, ge, lt, le, sa, eb; several narrow it down."}
-	paramsOf     = map[string][]SearchParam{
-		TypePatient: {
-			{"phone", "token", "As people write it; the country and the ninth digit may be missing."},
-			{"name", "string", "How a part of the name begins, whatever its case and accents."},
-			{"identifier", "token", SystemCPF + "| and a CPF."},
-			{"birthdate", "date", "A day, or a range of them."},
-			{"active", "token", "true or false."},
-		},
-		TypeAppointment:       {paramPatient, paramDate, {"status", "token", "booked, fulfilled, cancelled or noshow."}},
-		TypeEncounter:         {paramPatient, paramDate, {"status", "token", "finished is the only one there is."}},
-		TypeDocumentReference: {paramPatient, paramDate, {"status", "token", "current is the only one there is."}},
-		TypeCommunication:     {paramPatient, {"sent", "date", paramDate.Documentation}, {"status", "token", "completed is the only one there is."}},
-	}
-	types = []string{TypePatient, TypeAppointment, TypeEncounter, TypeDocumentReference, TypeCommunication}
-)
 
 // Capabilities tells what the facade at an address can do. released is the day its
 // abilities last changed.
@@ -107,10 +77,10 @@ func Capabilities(base, softwareVersion, released string) CapabilityStatement {
 	for _, name := range types {
 		one := RestResource{
 			Type: name, Interaction: []Interaction{{"read"}, {"search-type"}}, Versioning: "no-version",
-			SearchParam: append(append([]SearchParam{}, paramsOfAll...), paramsOf[name]...),
+			SearchParam: SearchParams(name),
 		}
 		if name == TypePatient {
-			one.Operation = []Operation{{"everything", "http://hl7.org/fhir/OperationDefinition/Patient-everything"}}
+			one.Operation = []Operation{{"everything", base + PathEverything, "With start, end and _type; the answer has no pages."}}
 		}
 		rest.Resource = append(rest.Resource, one)
 	}

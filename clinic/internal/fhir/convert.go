@@ -1,9 +1,14 @@
 package fhir
 
 import (
+	"net/url"
+	"strings"
 	"time"
+	"unicode"
 
 	"github.com/google/uuid"
+
+	"integrationhub/clinic/internal/care"
 )
 
 // language is what clinics write in.
@@ -60,29 +65,28 @@ type AppointmentRow struct {
 	At           time.Time
 	Service      string
 	Professional string
-	Status       string // scheduled, confirmed, completed, cancelled or no_show
+	Status       care.AppointmentStatus
 	CreatedAt    time.Time
 	UpdatedAt    time.Time
 }
 
-// Statuses of appointments in the clinic, and what FHIR calls them.
+// Codes of statuses that all resources of a type have.
 const (
-	statusCompleted = "completed"
-	codeFinished    = "finished"
-	codeCurrent     = "current"
-	codeCompleted   = "completed"
+	CodeFinished  = "finished"  // of encounters
+	CodeCurrent   = "current"   // of documents
+	CodeCompleted = "completed" // of communications
 )
 
-var appointmentCodes = map[string]string{
-	"scheduled": "booked", "confirmed": "booked", statusCompleted: "fulfilled", "cancelled": "cancelled", "no_show": "noshow",
+var appointmentCodes = map[care.AppointmentStatus]string{
+	care.Scheduled: "booked", care.Confirmed: "booked", care.Completed: "fulfilled", care.Cancelled: "cancelled", care.NoShow: "noshow",
 }
 
-// AppointmentStatuses gives the clinic's statuses for FHIR's code; none where no
-// appointment can have it.
-func AppointmentStatuses(code string) []string {
-	var list []string
+// AppointmentStatuses gives the clinic's statuses for FHIR's code, all of them for "";
+// none where no appointment can have it.
+func AppointmentStatuses(code string) []care.AppointmentStatus {
+	var list []care.AppointmentStatus
 	for ours, theirs := range appointmentCodes {
-		if theirs == code {
+		if theirs == code || code == "" {
 			list = append(list, ours)
 		}
 	}
@@ -97,10 +101,11 @@ func (r Reader) Appointment(row AppointmentRow) Appointment {
 	}
 	coming := "needs-action"
 	switch row.Status {
-	case "confirmed", statusCompleted:
+	case care.Confirmed, care.Completed:
 		coming = "accepted"
-	case "cancelled":
+	case care.Cancelled:
 		coming = "declined"
+	case care.Scheduled, care.NoShow:
 	}
 	a.Participant = []AppointmentParticipant{{patient(row.PatientID), coming}}
 	if row.Professional != "" {
@@ -113,7 +118,7 @@ func (r Reader) Appointment(row AppointmentRow) Appointment {
 // has the appointment's id.
 func (r Reader) Encounter(row AppointmentRow) Encounter {
 	e := Encounter{
-		Base: base(TypeEncounter, row.ID, row.UpdatedAt), Status: codeFinished,
+		Base: base(TypeEncounter, row.ID, row.UpdatedAt), Status: CodeFinished,
 		Class:   Coding{systemActCode, "AMB", "ambulatory"},
 		Subject: patient(row.PatientID), Appointment: []Reference{{Reference: TypeAppointment + "/" + row.ID.String()}},
 		Period: Period{Start: Instant(row.At), EndShown: absent(absentUnknown)}, ServiceProvider: &Reference{Type: "Organization", Display: r.Clinic},
@@ -138,18 +143,11 @@ type RecordRow struct {
 	Content      string // only for the clinic's own people
 	Summary      string // for connected products
 	URL          string
-	Sensitivity  string // N, R or V
+	Sensitivity  care.Sensitivity
 	UpdatedAt    time.Time
 }
 
-// Sensitivities of records; the letters are HL7's.
-const (
-	Normal         = "N"
-	Restricted     = "R"
-	VeryRestricted = "V"
-)
-
-var confidentiality = map[string]string{Normal: "normal", Restricted: "restricted", VeryRestricted: "very restricted"}
+var confidentiality = map[care.Sensitivity]string{care.Normal: "normal", care.Restricted: "restricted", care.VeryRestricted: "very restricted"}
 
 // hidden stands for a text that is not shown.
 const hidden = "***"
@@ -158,21 +156,21 @@ const hidden = "***"
 // know of. Of a restricted one connected products see that there is one; of the
 // others its summary, never the content.
 func (r Reader) DocumentReference(row RecordRow) (d DocumentReference, ok bool) {
-	if r.Outside && row.Sensitivity == VeryRestricted {
+	if r.Outside && row.Sensitivity == care.VeryRestricted {
 		return DocumentReference{}, false
 	}
 	d = DocumentReference{
-		Base: base(TypeDocumentReference, row.ID, row.UpdatedAt), Status: codeCurrent, Type: CodeableConcept{Text: row.Type},
+		Base: base(TypeDocumentReference, row.ID, row.UpdatedAt), Status: CodeCurrent, Type: CodeableConcept{Text: row.Type},
 		Subject: patient(row.PatientID), Date: Instant(startOf(row.Date, row.Zone)), Description: row.Summary,
-		SecurityLabel: []CodeableConcept{{Coding: []Coding{{systemConfidentiality, row.Sensitivity, confidentiality[row.Sensitivity]}}}},
+		SecurityLabel: []CodeableConcept{{Coding: []Coding{{systemConfidentiality, string(row.Sensitivity), confidentiality[row.Sensitivity]}}}},
 		Context:       DocumentContext{Period{Start: Date(row.Date)}},
 	}
 	if row.Professional != "" {
 		d.Author = []Reference{practitioner(row.Professional)}
 	}
-	attachment := Attachment{ContentType: "text/plain; charset=utf-8", Language: language, URL: row.URL}
+	attachment := Attachment{ContentType: "text/plain; charset=utf-8", Language: language, URL: address(row.URL)}
 	switch {
-	case r.Outside && row.Sensitivity == Restricted:
+	case r.Outside && row.Sensitivity == care.Restricted:
 		d.Type.Text, d.Description = "restricted", hidden
 		d.Author = nil
 		attachment = Attachment{ContentType: attachment.ContentType, DataShown: masked(hidden)}
@@ -203,7 +201,7 @@ type InteractionRow struct {
 // Communication writes an interaction.
 func (r Reader) Communication(row InteractionRow) Communication {
 	c := Communication{
-		Base: base(TypeCommunication, row.ID, row.CreatedAt), Status: codeCompleted, Category: named(row.Type),
+		Base: base(TypeCommunication, row.ID, row.CreatedAt), Status: CodeCompleted, Category: named(row.Type),
 		Medium: named(row.Source), Subject: patient(row.PatientID), Sent: Instant(row.At),
 		Identifier: []Identifier{{System: r.Base + "/NamingSystem/" + pathSegment(row.Source), Value: row.SourceID}},
 	}
@@ -213,10 +211,18 @@ func (r Reader) Communication(row InteractionRow) Communication {
 	return c
 }
 
-// startOf is when a day begins somewhere.
-func startOf(day time.Time, zone *time.Location) time.Time {
-	y, m, d := day.Date()
-	return time.Date(y, m, d, 0, 0, 0, 0, zone)
+// address writes the address of something elsewhere: FHIR has none with spaces, of any
+// kind, in it.
+func address(written string) string {
+	var b strings.Builder
+	for _, c := range written {
+		if c == ' ' || !unicode.IsPrint(c) {
+			b.WriteString(url.PathEscape(string(c)))
+		} else {
+			b.WriteRune(c)
+		}
+	}
+	return b.String()
 }
 
 func base(kind string, id uuid.UUID, updated time.Time) Base {

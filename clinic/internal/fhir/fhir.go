@@ -1,6 +1,6 @@
-// Package fhir writes what a clinic has as FHIR R4 resources (4.0.1), and reads the
-// searches and patients of others in that form. It holds only the elements the
-// clinic fills in: http://hl7.org/fhir/R4/ has the rest.
+// Package fhir writes what a clinic has as FHIR R4 resources (4.0.1), reads the
+// searches of others in that form, and tells what it can be asked. It holds only the
+// elements the clinic fills in: http://hl7.org/fhir/R4/ has the rest.
 package fhir
 
 import "time"
@@ -29,9 +29,7 @@ const (
 
 // Meta is what a server knows about a resource.
 type Meta struct {
-	LastUpdated string   `json:"lastUpdated,omitempty"` // instant
-	Security    []Coding `json:"security,omitempty"`
-	Tag         []Coding `json:"tag,omitempty"`
+	LastUpdated string `json:"lastUpdated,omitempty"` // instant
 }
 
 // Coding is a code of a system.
@@ -86,16 +84,12 @@ type HumanName struct {
 	Use       string   `json:"use,omitempty"`
 	Text      string   `json:"text,omitempty"`
 	TextShown *Element `json:"_text,omitempty"`
-	Family    string   `json:"family,omitempty"`
-	Given     []string `json:"given,omitempty"`
 }
 
 // ContactPoint is a telephone number or an address for mail.
 type ContactPoint struct {
 	System string `json:"system,omitempty"` // phone or email
 	Value  string `json:"value,omitempty"`
-	Use    string `json:"use,omitempty"`
-	Rank   int    `json:"rank,omitempty"` // 1 is the preferred one; 0 = not said
 }
 
 // Reference points to another resource, or only says its name.
@@ -105,10 +99,9 @@ type Reference struct {
 	Display   string `json:"display,omitempty"`
 }
 
-// Period is a time from start to end.
+// Period is a time from a start to an end, which nobody knows here.
 type Period struct {
 	Start    string   `json:"start,omitempty"`
-	End      string   `json:"end,omitempty"`
 	EndShown *Element `json:"_end,omitempty"`
 }
 

@@ -1,12 +1,15 @@
 package fhir_test
 
 import (
+	"net/url"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 
+	"integrationhub/clinic/internal/care"
 	"integrationhub/clinic/internal/fhir"
 )
 
@@ -28,40 +31,129 @@ func TestRanges(t *testing.T) {
 		"2026-03-02T09:30":            {From: day(2026, 3, 2).Add(9*time.Hour + 30*time.Minute), To: day(2026, 3, 2).Add(9*time.Hour + 31*time.Minute)},
 		"ge2026-03-02T12:30:00Z":      {From: day(2026, 3, 2).Add(9*time.Hour + 30*time.Minute)},
 		"le2026-03-02T12:30:00.250Z":  {To: day(2026, 3, 2).Add(9*time.Hour + 30*time.Minute + 251*time.Millisecond)},
+		"gt2026-03-02T12:30:00.000Z":  {From: day(2026, 3, 2).Add(9*time.Hour + 30*time.Minute + time.Millisecond)},
 		"ge2026-03-02T14:30:00 02:00": {From: day(2026, 3, 2).Add(9*time.Hour + 30*time.Minute)}, // a plus that nobody escaped
 	} {
 		got, err := fhir.Ranges([]string{value}, zone)
 		require.NoError(t, err, value)
-		require.True(t, want.From.Equal(got.From) && want.To.Equal(got.To), "%s: %v", value, got)
+		require.Len(t, got, 1)
+		require.Len(t, got[0], 1)
+		require.True(t, want.From.Equal(got[0][0].From) && want.To.Equal(got[0][0].To), "%s: %v", value, got)
 	}
-	both, err := fhir.Ranges([]string{"ge2026-03-02", "lt2026-04-01", "lt2026-05-01", "ge2026-01-01"}, zone)
+	both, err := fhir.Ranges([]string{"ge2026-03-02", "2026-04-01,2026-04-03"}, zone)
 	require.NoError(t, err)
-	require.True(t, both.From.Equal(day(2026, 3, 2)) && both.To.Equal(day(2026, 4, 1)))
-	for _, wrong := range []string{"", "ge", "tomorrow", "ne2026-03-02", "ap2026", "02/03/2026", "2026-13-01", "xx2026-03-02"} {
+	require.Equal(t, []int{1, 2}, []int{len(both[0]), len(both[1])}, "all of the values, one of the alternatives")
+	require.True(t, both[1][1].From.Equal(day(2026, 4, 3)))
+	for _, wrong := range []string{"", "ge", "tomorrow", "ne2026-03-02", "ap2026", "02/03/2026", "2026-13-01", "xx2026-03-02", "lt0001", "2026-03-02,x", "2026-04-05T12"} {
 		_, err := fhir.Ranges([]string{wrong}, zone)
 		require.Error(t, err, wrong)
-		if wrong != "" && wrong != "ge" {
+		if len(wrong) > len("ge") {
 			require.NotContains(t, err.Error(), wrong, "no submitted value")
 		}
 	}
+}
+
+// A day that is shown as the instant at which it begins is found by that instant, whatever
+// the zone and however its clocks change, and by its date.
+func TestDays(t *testing.T) {
+	t.Parallel()
+	for _, one := range []struct{ zone, day, begins string }{
+		{"America/Sao_Paulo", "2026-02-03", "2026-02-03T03:00:00.000Z"},
+		{"America/Sao_Paulo", "2018-11-04", "2018-11-04T03:00:00.000Z"}, // clocks skip midnight
+		{"America/Sao_Paulo", "2018-02-18", "2018-02-18T03:00:00.000Z"}, // the hour before comes twice
+		{"America/Havana", "2025-11-02", "2025-11-02T04:00:00.000Z"},    // midnight comes twice
+		{"Pacific/Kiritimati", "2026-02-03", "2026-02-02T10:00:00.000Z"},
+		{"Pacific/Kiritimati", "1994-12-31", "1994-12-31T10:00:00.000Z"}, // left out: as the next day
+		{"Pacific/Niue", "2026-02-03", "2026-02-03T11:00:00.000Z"},
+		{"UTC", "2026-02-03", "2026-02-03T00:00:00.000Z"},
+	} {
+		zone, err := time.LoadLocation(one.zone)
+		require.NoError(t, err)
+		day, err := time.Parse(time.DateOnly, one.day)
+		require.NoError(t, err)
+		document, _ := people.DocumentReference(fhir.RecordRow{ID: thing, PatientID: someone, Date: day, Zone: zone, Sensitivity: care.Normal})
+		require.Equal(t, one.begins, document.Date, "%s in %s", one.day, one.zone)
+		begins, err := time.Parse(time.RFC3339, one.begins)
+		require.NoError(t, err)
+		for value, found := range map[string]bool{
+			one.begins: true, "ge" + one.begins: true, "le" + one.begins: true, "gt" + one.begins: false, "lt" + one.begins: false, "sa" + one.begins: false,
+			"lt" + begins.Add(12*time.Hour).Format(time.RFC3339): true, "ge" + begins.Add(12*time.Hour).Format(time.RFC3339): false,
+			"gt" + begins.Add(30*time.Minute).Format(time.RFC3339): false, "gt" + begins.Add(-30*time.Minute).Format(time.RFC3339): true,
+			"le" + begins.Add(-time.Second).Format(time.RFC3339): false, "eb" + begins.Add(time.Second).Format(time.RFC3339): true,
+			one.day: true, "ge" + one.day: true, "le" + one.day: true, "gt" + one.day: false, "lt" + one.day: false, one.day[:7]: true, "lt" + one.day[:4]: false,
+		} {
+			if one.day == "1994-12-31" && !strings.Contains(value, "T") {
+				continue // no instant is of that day
+			}
+			ranges, err := fhir.Ranges([]string{value}, zone)
+			require.NoError(t, err)
+			days := fhir.Days(ranges[0][0], zone)
+			got := (days.From.IsZero() || !day.Before(days.From)) && (days.To.IsZero() || day.Before(days.To))
+			require.Equal(t, found, got, "%s in %s, asked for %s: %v", one.day, one.zone, value, days)
+		}
+	}
+}
+
+// What changes the meaning of a parameter is refused or done; what nobody knows does not
+// count, or is refused where that is asked for.
+func TestUnderstood(t *testing.T) {
+	t.Parallel()
+	for query, want := range map[string]string{
+		"patient=a&foo=b&_sort=date&status=&x.y=1": "patient=a", "patient:Patient=a": "patient%3APatient=a", "date=a&date=b": "date=a&date=b", "": "",
+	} {
+		asked, err := url.ParseQuery(query)
+		require.NoError(t, err)
+		used, err := fhir.Understood(fhir.TypeAppointment, asked, false)
+		require.NoError(t, err, query)
+		require.Equal(t, want, used.Encode(), query)
+	}
+	for query, wrong := range map[string]fhir.Fault{
+		"patient:Group=a": {Parameter: "patient:Group", Unsupported: true}, "status:not=a": {Parameter: "status:not", Unsupported: true}, "foo:bar=a": {Parameter: "foo:bar", Unsupported: true},
+		"patient:=a": {Parameter: "patient:", Unsupported: true}, "patient:Patient.name=a": {Parameter: "patient:Patient.name", Unsupported: true},
+		"_has:Encounter:patient:date=a": {Parameter: "_has:Encounter:patient:date", Unsupported: true}, "_count=1&_count=2": {Parameter: "_count"}, "status=%00": {Parameter: "status"},
+		"status=%ff": {Parameter: "status"}, "status=" + strings.Repeat("a,", 200): {Parameter: "status"}, strings.Repeat("status=a&", 11): {Parameter: "status"},
+	} {
+		asked, err := url.ParseQuery(query)
+		require.NoError(t, err)
+		_, err = fhir.Understood(fhir.TypeAppointment, asked, false)
+		var fault *fhir.Fault
+		require.ErrorAs(t, err, &fault, query)
+		require.Equal(t, wrong.Parameter, fault.Parameter, query)
+		require.Equal(t, wrong.Unsupported, fault.Unsupported, query)
+	}
+	for _, name := range []string{"family", "_sort", "patient.name", "sent"} {
+		_, err := fhir.Understood(fhir.TypeAppointment, url.Values{name: {"a"}}, true)
+		require.ErrorContains(t, err, name+" is not supported: _id, _lastUpdated, patient,")
+	}
+	_, err := fhir.Understood(fhir.TypeAppointment, url.Values{"a 529.982.247-25": {"a"}}, true)
+	require.NotContains(t, err.Error(), "529")
 }
 
 func TestReferences(t *testing.T) {
 	t.Parallel()
 	base := "https://hub.example.com/clinic/fhir"
 	for _, form := range []string{someone.String(), "Patient/" + someone.String(), base + "/Patient/" + someone.String()} {
-		id, ok := fhir.PatientID(form, base)
-		require.True(t, ok)
-		require.Equal(t, someone, id)
+		require.Equal(t, []uuid.UUID{someone}, fhir.Patients([]string{form}, base), form)
 	}
-	_, ok := fhir.PatientID("Patient/x", base)
-	require.False(t, ok)
-	require.Equal(t, []uuid.UUID{someone, thing}, fhir.IDs([]string{someone.String() + ",x", thing.String()}))
-	require.NotNil(t, fhir.IDs(nil), "none is not all")
-	for value, want := range map[string][2]string{
-		"urn:x|52998224725": {"urn:x", "52998224725"}, "52998224725": {"", "52998224725"}, "|52998224725": {"", "52998224725"},
+	for _, form := range []string{"Patient/x", "Group/" + someone.String(), "https://elsewhere.example.com/Patient/" + someone.String(), ""} {
+		require.Equal(t, []uuid.UUID{}, fhir.Patients([]string{form}, base), "none is not all")
+	}
+	require.Equal(t, []uuid.UUID{someone, thing}, fhir.IDs([]string{someone.String() + ",x," + thing.String()}))
+	require.Equal(t, []uuid.UUID{thing}, fhir.IDs([]string{someone.String() + "," + thing.String(), thing.String() + ",x"}), "all of the values")
+	require.Equal(t, []uuid.UUID{}, fhir.IDs([]string{someone.String(), thing.String()}))
+	require.Nil(t, fhir.IDs(nil), "no condition")
+}
+
+func TestTokens(t *testing.T) {
+	t.Parallel()
+	for value, want := range map[string]fhir.Token{
+		"urn:x|52998224725": {System: "urn:x", Code: "52998224725", Placed: true}, "52998224725": {Code: "52998224725"}, "|52998224725": {Code: "52998224725", Placed: true},
+		"urn:x|": {System: "urn:x", Placed: true}, `a\|b`: {Code: "a|b"}, `urn:x|a\,b`: {System: "urn:x", Code: "a,b", Placed: true},
 	} {
-		system, code := fhir.Token(value)
-		require.Equal(t, want, [2]string{system, code})
+		require.Equal(t, want, fhir.TokenOf(value), value)
 	}
+	require.Equal(t, []string{`a\,b`, "c", ""}, fhir.Alternatives(`a\,b,c,`))
+	require.True(t, fhir.Token{Code: "a"}.In("urn:x"), "of any system")
+	require.True(t, fhir.Token{System: "urn:x", Placed: true}.In("urn:y", "urn:x"))
+	require.False(t, fhir.Token{Placed: true}.In("urn:x"), "of none")
 }

@@ -99,7 +99,6 @@ type Attachment struct {
 	Data        []byte   `json:"data,omitempty"` // base64, as FHIR has it
 	DataShown   *Element `json:"_data,omitempty"`
 	URL         string   `json:"url,omitempty"`
-	Title       string   `json:"title,omitempty"`
 }
 
 // DocumentContext is when what a document tells took place.

@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 
+	"integrationhub/clinic/internal/care"
 	"integrationhub/clinic/internal/fhir"
 	"integrationhub/hub/hubtest/fhirtest"
 )
@@ -103,14 +104,14 @@ func TestForgottenPatient(t *testing.T) {
 func TestAppointment(t *testing.T) {
 	t.Parallel()
 	row := fhir.AppointmentRow{ID: thing, PatientID: someone, At: at, Service: "Consulta", Professional: "Dra. Lia", CreatedAt: at, UpdatedAt: at}
-	for ours, theirs := range map[string][2]string{
+	for ours, theirs := range map[care.AppointmentStatus][2]string{
 		"scheduled": {"booked", "needs-action"}, "confirmed": {"booked", "accepted"}, "completed": {"fulfilled", "accepted"},
 		"cancelled": {"cancelled", "declined"}, "no_show": {"noshow", "needs-action"},
 	} {
 		row.Status = ours
 		got := written(t, people.Appointment(row))
-		require.Equal(t, theirs[0], got["status"], ours)
-		require.Equal(t, theirs[1], pick(t, got, "participant", 0, "status"), ours)
+		require.Equal(t, theirs[0], got["status"], "%s", ours)
+		require.Equal(t, theirs[1], pick(t, got, "participant", 0, "status"), "%s", ours)
 		require.Equal(t, "Patient/"+someone.String(), pick(t, got, "participant", 0, "actor", "reference"))
 		require.Equal(t, "Dra. Lia", pick(t, got, "participant", 1, "actor", "display"))
 		require.Equal(t, "Consulta", pick(t, got, "serviceType", 0, "text"))
@@ -145,7 +146,7 @@ func TestDocumentReference(t *testing.T) {
 	content := func(d map[string]any) any { return pick(t, d, "content", 0, "attachment") }
 	for _, one := range []struct {
 		reader      fhir.Reader
-		sensitivity string
+		sensitivity care.Sensitivity
 		data        string // base64
 	}{
 		{people, "N", "dGhlIHdob2xlIHN0b3J5"}, {people, "R", "dGhlIHdob2xlIHN0b3J5"}, {people, "V", "dGhlIHdob2xlIHN0b3J5"}, {outside, "N", "c2Vlbg=="},
@@ -155,17 +156,23 @@ func TestDocumentReference(t *testing.T) {
 		require.True(t, ok)
 		got := written(t, document)
 		require.Equal(t, "evolution", pick(t, got, "type", "text"))
-		require.Equal(t, one.data, pick(t, content(got), "data"), one.sensitivity)
+		require.Equal(t, one.data, pick(t, content(got), "data"), "%s", one.sensitivity)
 		require.Equal(t, "https://clinic.example.com/r/1", pick(t, content(got), "url"))
 		require.Equal(t, "seen", got["description"])
-		require.Equal(t, one.sensitivity, pick(t, got, "securityLabel", 0, "coding", 0, "code"))
+		require.Equal(t, string(one.sensitivity), pick(t, got, "securityLabel", 0, "coding", 0, "code"))
 		require.Equal(t, "2026-03-01", pick(t, got, "context", "period", "start"))
 		require.Equal(t, "2026-03-01T03:00:00.000Z", got["date"])
 		require.Equal(t, "Dra. Lia", pick(t, got, "author", 0, "display"))
 	}
 
+	// One that was written before such addresses were refused.
+	row.URL, row.Sensitivity = "https://clinic.example.com/my file\u00a0\u2028.pdf?é=1", care.Normal
+	document, ok := people.DocumentReference(row)
+	require.True(t, ok)
+	require.Equal(t, "https://clinic.example.com/my%20file%C2%A0%E2%80%A8.pdf?é=1", pick(t, content(written(t, document)), "url"))
+
 	row.Sensitivity = "R"
-	document, ok := outside.DocumentReference(row)
+	document, ok = outside.DocumentReference(row)
 	require.True(t, ok)
 	got := written(t, document)
 	require.Equal(t, "restricted", pick(t, got, "type", "text"))
@@ -206,7 +213,6 @@ func TestBundle(t *testing.T) {
 	b := written(t, fhir.Searchset(fhir.Found{
 		Base: people.Base, Self: people.Base + "/Patient?_count=1", Next: people.Base + "/Patient?_count=1&_after=x", At: fhir.Instant(at), Total: &total,
 		Matches: []fhir.Resource{people.Patient(fhir.PatientRow{ID: someone, Name: "Ana", CPF: "***.***.***-09"})},
-		Include: []fhir.Resource{people.Appointment(fhir.AppointmentRow{ID: thing, PatientID: someone, At: at, Status: "scheduled"})},
 	}))
 	require.Equal(t, "searchset", b["type"])
 	require.EqualValues(t, 3, b["total"])
@@ -214,8 +220,7 @@ func TestBundle(t *testing.T) {
 	require.Equal(t, people.Base+"/Patient?_count=1&_after=x", pick(t, b, "link", 1, "url"))
 	require.Equal(t, people.Base+"/Patient/"+someone.String(), pick(t, b, "entry", 0, "fullUrl"))
 	require.Equal(t, "match", pick(t, b, "entry", 0, "search", "mode"))
-	require.Equal(t, "include", pick(t, b, "entry", 1, "search", "mode"))
-	require.Equal(t, "Appointment", pick(t, b, "entry", 1, "resource", "resourceType"))
+	require.Len(t, b["entry"], 1)
 
 	empty := written(t, fhir.Searchset(fhir.Found{Base: people.Base, Self: people.Base + "/Patient", Total: new(int)}))
 	require.EqualValues(t, 0, empty["total"])
@@ -230,6 +235,10 @@ func TestOutcome(t *testing.T) {
 	require.Equal(t, "error", pick(t, got, "issue", 0, "severity"))
 	require.Equal(t, "Patient not found", pick(t, got, "issue", 0, "diagnostics"))
 	require.Equal(t, "not_found", pick(t, got, "issue", 0, "details", "text"))
+	require.NotContains(t, pick(t, got, "issue", 0), "expression")
+	got = written(t, fhir.Outcome(400, "not_supported", "patient:Group has …", "patient:Group"))
+	require.Equal(t, "not-supported", pick(t, got, "issue", 0, "code"))
+	require.Equal(t, "http.patient:Group", pick(t, got, "issue", 0, "expression", 0))
 	require.Equal(t, "exception", pick(t, written(t, fhir.Outcome(500, "", "x")), "issue", 0, "code"))
 }
 
@@ -247,4 +256,7 @@ func TestCapabilities(t *testing.T) {
 	}
 	require.Equal(t, []any{"Patient", "Appointment", "Encounter", "DocumentReference", "Communication"}, names)
 	require.Equal(t, "everything", pick(t, got, "rest", 0, "resource", 0, "operation", 0, "name"))
+	definition := written(t, fhir.EverythingDefinition(people.Base, "2026-11-20"))
+	require.Equal(t, definition["url"], pick(t, got, "rest", 0, "resource", 0, "operation", 0, "definition"), "what the standard has is more")
+	require.Equal(t, "http://hl7.org/fhir/OperationDefinition/Patient-everything", definition["base"])
 }

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/google/uuid"
@@ -15,10 +16,10 @@ import (
 // fewestDigits are what a search for a phone number has at least.
 const fewestDigits = 4
 
-// hasWords is the condition on words of a name: every word of what is looked for, %s,
-// begins one. The first two arguments of every search are whose data it is; of columns
+// hasWords is the condition on words of a name, in a table called %[1]s: every word of
+// what is looked for, %[2]s, begins one. The first two arguments of every search are whose data it is; of columns
 // instead, the index could not be asked.
-const hasWords = "clinic.name_words(q.clinic_id, q.env, q.name_search) @@ clinic.name_query($1, $2, %s)"
+const hasWords = "clinic.name_words(%[1]s.clinic_id, %[1]s.env, %[1]s.name_search) @@ clinic.name_query($1, $2, %[2]s)"
 
 // lastRune comes after everything that a text can go on with.
 const lastRune = "U&'\\+10FFFF'"
@@ -26,7 +27,7 @@ const lastRune = "U&'\\+10FFFF'"
 // begins is a condition on how a text begins. Bounds, unlike a pattern in a parameter,
 // use the index whatever is asked for.
 func begins(column, parameter string) string {
-	return fmt.Sprintf("%[1]s ~>=~ %[2]s and %[1]s ~<~ (%[2]s || %[3]s)", column, parameter, lastRune)
+	return fmt.Sprintf("(%[1]s ~>=~ %[2]s and %[1]s ~<~ (%[2]s || %[3]s))", column, parameter, lastRune)
 }
 
 // given adds an argument and gives its place.
@@ -41,11 +42,13 @@ func patientsWhere(columns, condition string) string {
 	return "select " + columns + " from clinic.patients q where q.clinic_id = $1 and q.env = $2 and " + condition
 }
 
-// havingPhone selects the patients whose number, or linked number, has a key: $1 and $2
+// ofPhone are the conditions on whose number, or whose linked number, has a key: $1 and $2
 // are whose they are, the key's place is given.
-func havingPhone(columns, key string) string {
-	return patientsWhere(columns, "q.phone_key = "+key) + " union all " +
-		patientsWhere(columns, "q.id = any(array(select l.patient_id from clinic.linked_phones l where l.clinic_id = $1 and l.env = $2 and l.phone_key = "+key+"))")
+func ofPhone(key string) []string {
+	return []string{
+		"q.phone_key = " + key,
+		"q.id = any(array(select l.patient_id from clinic.linked_phones l where l.clinic_id = $1 and l.env = $2 and l.phone_key = " + key + "))",
+	}
 }
 
 // PatientList asks for a page of a clinic's patients, by name.
@@ -59,6 +62,9 @@ type PatientList struct {
 	Offset int
 }
 
+// byName is the order of lists: that of the index on names, whatever the database's language.
+const byName = "name_search using ~<~, id"
+
 // ListPatients gives a page of patients, and how many there are, counted up to
 // [CountedAtMost].
 func (s *Store) ListPatients(ctx context.Context, q PatientList) (rows []dbgen.Patient, total int, err error) {
@@ -66,7 +72,7 @@ func (s *Store) ListPatients(ctx context.Context, q PatientList) (rows []dbgen.P
 	if err != nil || len(ids) == 0 {
 		return nil, total, err
 	}
-	found, err := s.kit.Pool.Query(ctx, "select t.* from clinic.patients t where t.clinic_id = $1 and t.env = $2 and t.id = any($3) order by t.name_search, t.id",
+	found, err := s.kit.Pool.Query(ctx, "select t.* from clinic.patients t where t.clinic_id = $1 and t.env = $2 and t.id = any($3) order by "+byName,
 		q.Clinic, string(q.Env), ids)
 	if err != nil {
 		return nil, 0, err
@@ -75,51 +81,68 @@ func (s *Store) ListPatients(ctx context.Context, q PatientList) (rows []dbgen.P
 	return rows, total, err
 }
 
-// listed finds a page's ids. What a term means is found first and then put in order:
-// how many that are is a guess of PostgreSQL's, and a plan made for many reads all
-// patients.
+// gone is how many patients are gone through by name before all that a term means are put
+// in order.
+const gone = 5_000
+
+// listed finds a page's ids. Few are found first and then put in order: how many that are
+// is a guess of PostgreSQL's, and a plan made for many reads all patients. A term that
+// means more than are counted is likely to fill the page from the first by name.
 func (s *Store) listed(ctx context.Context, q PatientList) (ids []uuid.UUID, total int, err error) {
 	b := &search{args: []any{q.Clinic, string(q.Env)}}
 	status := "q.status <> 'anonymized'"
 	if q.Status != "" {
 		status = "q.status = " + b.given(q.Status)
 	}
-	most := b.given(CountedAtMost)
-	page := "order by name_search, id limit " + b.given(q.Limit) + " offset " + b.given(q.Offset)
-	sql := "select (select count(*) from (" + patientsWhere("1", status) + " limit " + most + ") n), array(" + patientsWhere("q.id", status) + " " + page + ")"
+	most, limit := b.given(CountedAtMost), b.given(q.Limit)
+	bound := " limit " + limit + " offset " + b.given(q.Offset)
+	page := " order by " + byName + bound
+	sql := "select (select count(*) from (" + patientsWhere("1", status) + " limit " + most + ") n), array(" + patientsWhere("q.id", status) + page + ")"
 	if q.Term != "" {
-		sql = "with found as materialized (" + strings.Join(b.meanings(q.Term, status), " union ") + ")" +
-			" select least(count(*), " + most + "::int), array(select id from found " + page + ") from found"
+		term := b.given(q.Term)
+		others := b.meanings(q.Term)
+		meanings := append([]string{fmt.Sprintf(hasWords, "q", term)}, others...)
+		var some, all []string
+		for _, one := range meanings {
+			all = append(all, patientsWhere("q.id, q.name_search", one+" and "+status))
+			some = append(some, "("+all[len(all)-1]+" limit "+most+")")
+		}
+		first := patientsWhere("q.id, "+anyOf(append(others, fmt.Sprintf(spelled, term)))+" as meant", status) + " order by " + byName + " limit " + b.given(gone)
+		sql = "with found as materialized (" + strings.Join(some, " union ") + "), counted as materialized (select count(*) as n from found)," +
+			" near as materialized (select array(select id from (" + first + ") first where meant" + bound + ") as ids)" +
+			" select least(n, " + most + "::int), case when n < " + most + "::int then array(select id from found" + page + ")" +
+			" when (select cardinality(ids) from near) = " + limit + "::int then (select ids from near)" +
+			" else array(select id from (" + strings.Join(all, " union ") + ") a" + page + ") end from counted"
 	}
-	err = s.kit.Pool.QueryRow(ctx, sql, b.args...).Scan(&total, &ids)
+	err = s.kit.Pool.QueryRow(ctx, sql, slices.Concat([]any{planned}, b.args)...).Scan(&total, &ids)
 	return ids, total, err
 }
 
-// meanings select whom a search term may mean.
-func (b *search) meanings(term, status string) []string {
-	mail := b.given(strings.ToLower(term))
-	conditions := []string{fmt.Sprintf(hasWords, b.given(term)), begins("lower(q.email)", mail)}
-	digits, number := care.Digits(term), ""
-	if len(digits) >= fewestDigits && strings.Trim(term, "0123456789+-(). ") == "" {
-		number = care.E164(term)
-		conditions = append(conditions, begins("q.phone", b.given("+"+digits)), begins("q.phone", b.given("+55"+digits)),
-			begins("reverse(q.phone)", "reverse("+b.given(digits)+"::text)"))
+// spelled is [hasWords] without the index: quicker for one name at a time.
+const spelled = `(clinic.name_query($1, $2, %[1]s) is not null and q.name_search ~ all(array(
+	select '(^|[^[:alnum:]])' || word from regexp_split_to_table(clinic.search_form(%[1]s), '[^[:alnum:]]+') word where word <> '')))`
+
+func anyOf(conditions []string) string { return "(" + strings.Join(conditions, " or ") + ")" }
+
+// meanings are the conditions on whom a search term may mean, beside words of a name.
+func (b *search) meanings(term string) []string {
+	conditions := []string{begins("lower(q.email)", b.given(strings.ToLower(term)))}
+	digits := care.Digits(term)
+	if len(digits) < fewestDigits || strings.Trim(term, "0123456789+-(). ") != "" {
+		return conditions
 	}
-	const columns = "q.id, q.name_search"
-	var selects []string
-	for _, condition := range conditions {
-		selects = append(selects, patientsWhere(columns, condition+" and "+status))
+	conditions = append(conditions, begins("q.phone", b.given("+"+digits)), begins("q.phone", b.given("+55"+digits)),
+		begins("reverse(q.phone)", "reverse("+b.given(digits)+"::text)"))
+	if number := care.E164(term); number != "" {
+		conditions = append(conditions, ofPhone(b.given(care.PhoneKey(number)))...)
 	}
-	if number != "" {
-		found := havingPhone("q.id, q.name_search, q.status", b.given(care.PhoneKey(number)))
-		selects = append(selects, "select "+columns+" from ("+found+") q where "+status)
-	}
-	return selects
+	return conditions
 }
 
-// phoneIDs are whose a number is, by its key.
-func (s *Store) phoneIDs(ctx context.Context, at Scope, key string) ([]uuid.UUID, error) {
-	found, err := s.kit.Pool.Query(ctx, havingPhone("q.id", "$3"), at.Clinic, string(at.Env), key)
+// phoneIDs are whose one of several numbers is, by their keys.
+func (s *Store) phoneIDs(ctx context.Context, at Scope, keys []string) ([]uuid.UUID, error) {
+	of := ofPhone("any($3)")
+	found, err := s.kit.Pool.Query(ctx, patientsWhere("q.id", of[0])+" union all "+patientsWhere("q.id", of[1]), at.Clinic, string(at.Env), keys)
 	if err != nil {
 		return nil, err
 	}

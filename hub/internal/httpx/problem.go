@@ -41,6 +41,7 @@ var outcomes = []outcome{
 	{hub.ErrUnauthorized, http.StatusUnauthorized, "unauthorized", "Valid credentials are needed."},
 	{hub.ErrForbidden, http.StatusForbidden, "forbidden", "These credentials do not allow this."},
 	{hub.ErrNotFound, http.StatusNotFound, "not_found", "There is nothing here."},
+	{hub.ErrUnacceptable, http.StatusNotAcceptable, "not_acceptable", "Answers are application/json."},
 	{hub.ErrConflict, http.StatusConflict, "conflict", "The request clashes with what is stored."},
 	{hub.ErrChanged, http.StatusPreconditionFailed, "version_mismatch", "This was changed by someone else."},
 	{hub.ErrTooLarge, http.StatusRequestEntityTooLarge, "too_large", "The request is too large."},
@@ -55,7 +56,6 @@ var outcomes = []outcome{
 // plain lists answers that no kind stands for: the server and the router make them.
 var plain = map[int]outcome{
 	http.StatusMethodNotAllowed:            {code: "method_not_allowed", detail: "This address does not know the method; the Allow header lists those it knows."},
-	http.StatusNotAcceptable:               {code: "not_acceptable", detail: "Answers are application/json."},
 	http.StatusRequestTimeout:              {code: "request_timeout", detail: "The request did not arrive in time."},
 	http.StatusRequestHeaderFieldsTooLarge: {code: "headers_too_large", detail: "The request's headers are too large."},
 	http.StatusInternalServerError:         {code: "internal", detail: "Something failed on our side; the request id finds it in the logs."},

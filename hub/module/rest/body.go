@@ -191,7 +191,11 @@ func (f *Faults) Link(s *string, location string) {
 	}
 	u, err := url.Parse(*s)
 	f.Need(err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "" && u.User == nil && len(*s) <= 2048, location, "must be an absolute http(s) URL")
+	f.Need(!strings.ContainsFunc(*s, spaced), location, "must have no spaces or invisible characters: write them as %20")
 }
+
+// spaced tells whether a character is a space of any kind, or cannot be seen.
+func spaced(c rune) bool { return c == ' ' || !unicode.IsPrint(c) }
 
 // Zone checks the name of a time zone: of a place, as IANA has them, or UTC. A machine's
 // files have others, which mean something else elsewhere, such as Factory, localtime and

@@ -74,18 +74,6 @@ func NewFields(name string, bind Bind, needed ...string) Bind {
 	}
 }
 
-// Form is the schema of a form that has the parameters of a query, as a type of requests
-// has them.
-func Form(registry huma.Registry, request reflect.Type) *huma.Schema {
-	form := &huma.Schema{Type: huma.TypeObject, Properties: make(map[string]*huma.Schema), AdditionalProperties: true}
-	for _, field := range reflect.VisibleFields(request) {
-		if name, _, _ := strings.Cut(field.Tag.Get("query"), ","); name != "" {
-			form.Properties[name] = huma.SchemaFromField(registry, field, "")
-		}
-	}
-	return form
-}
-
 // schemas is where those of a document are.
 const schemas = "#/components/schemas/"
 

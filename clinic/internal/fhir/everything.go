@@ -1,0 +1,112 @@
+package fhir
+
+import (
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+)
+
+// PathEverything is where the facade says what it understands by $everything.
+const PathEverything = "/OperationDefinition/Patient-everything"
+
+const standardEverything = "http://hl7.org/fhir/OperationDefinition/Patient-everything"
+
+// Parameters of $everything.
+const (
+	paramStart = "start"
+	paramEnd   = "end"
+	paramType  = "_type"
+)
+
+// OperationDefinition is http://hl7.org/fhir/R4/operationdefinition.html.
+type OperationDefinition struct {
+	Base
+	URL          string               `json:"url"`
+	Name         string               `json:"name"`
+	Status       string               `json:"status"`
+	Kind         string               `json:"kind"`
+	Date         string               `json:"date"`
+	Description  string               `json:"description"`
+	AffectsState bool                 `json:"affectsState"`
+	Code         string               `json:"code"`
+	BasedOn      string               `json:"base"`
+	Resource     []string             `json:"resource"`
+	System       bool                 `json:"system"`
+	OfType       bool                 `json:"type"`
+	Instance     bool                 `json:"instance"`
+	Parameter    []OperationParameter `json:"parameter"`
+}
+
+// OperationParameter is what goes into an operation or comes out of it.
+type OperationParameter struct {
+	Name          string `json:"name"`
+	Use           string `json:"use"` // in or out
+	Min           int    `json:"min"`
+	Max           string `json:"max"`
+	Documentation string `json:"documentation,omitempty"`
+	Type          string `json:"type"`
+}
+
+// EverythingParams are what $everything can be asked.
+func EverythingParams() []OperationParameter {
+	const in = "in"
+	return []OperationParameter{
+		{paramStart, in, 0, "1", "What took place on this day or later; the patient is there in any case.", "date"},
+		{paramEnd, in, 0, "1", "What took place on this day or earlier.", "date"},
+		{paramType, in, 0, "*", "Types of resources, with commas between them.", "code"},
+	}
+}
+
+// EverythingDefinition is what the facade at an address understands by $everything: less
+// than the standard has.
+func EverythingDefinition(base, released string) OperationDefinition {
+	return OperationDefinition{
+		Base: Base{ResourceType: "OperationDefinition", ID: "Patient-everything"}, URL: base + PathEverything, Name: "PatientEverything",
+		Status: "active", Kind: "operation", Date: released, Description: "A patient with all that belongs to it, by GET, in one answer without pages: _count and _since are refused.",
+		Code: "everything", BasedOn: standardEverything, Resource: []string{TypePatient}, Instance: true,
+		Parameter: append(EverythingParams(), OperationParameter{"return", "out", 1, "1", "A searchset", "Bundle"}),
+	}
+}
+
+// Extent is how much of a patient's things is asked for.
+type Extent struct {
+	types []string // nil = all
+	Range Range    // when they took place
+	used  url.Values
+}
+
+// Has tells whether a type is asked for.
+func (e Extent) Has(kind string) bool { return e.types == nil || slices.Contains(e.types, kind) }
+
+// Query are the parameters it was asked for with.
+func (e Extent) Query() string { return e.used.Encode() }
+
+// ExtentOf reads the parameters of $everything. zone is where days lie.
+func ExtentOf(asked url.Values, zone *time.Location) (Extent, error) {
+	e := Extent{used: url.Values{}}
+	for name, values := range asked {
+		values = slices.DeleteFunc(slices.Clone(values), func(one string) bool { return one == "" })
+		if len(values) == 0 || name == ParamFormat || name == ParamPretty {
+			continue
+		}
+		switch name {
+		case paramType:
+			e.types = strings.Split(strings.Join(values, ","), ",")
+		case paramStart, paramEnd:
+			low, high, ok := moment(values[0], zone)
+			if !ok || len(values) > 1 {
+				return e, &Fault{name, "must be one date such as 2026-03-02", false}
+			}
+			if name == paramStart {
+				e.Range.From = low
+			} else {
+				e.Range.To = high
+			}
+		default:
+			return e, &Fault{shown(name), "is not supported: " + strings.Join([]string{paramStart, paramEnd, paramType, ParamFormat, ParamPretty}, ", ") + " are", true}
+		}
+		e.used[name] = values
+	}
+	return e, nil
+}

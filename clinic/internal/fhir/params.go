@@ -1,0 +1,174 @@
+package fhir
+
+import (
+	"fmt"
+	"maps"
+	"net/url"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// SearchParam is a parameter of searches.
+type SearchParam struct {
+	Name          string   `json:"name"`
+	Type          string   `json:"type"` // token, reference, date or string
+	Documentation string   `json:"documentation,omitempty"`
+	Modifiers     []string `json:"-"` // what may stand behind the name and a colon
+}
+
+// Systems that codes of statuses belong to.
+const (
+	SystemAppointmentStatus = "http://hl7.org/fhir/appointmentstatus"
+	SystemEncounterStatus   = "http://hl7.org/fhir/encounter-status"
+	SystemDocumentStatus    = "http://hl7.org/fhir/document-reference-status"
+	SystemEventStatus       = "http://hl7.org/fhir/event-status"
+	SystemSpecialValues     = "http://terminology.hl7.org/CodeSystem/special-values"
+	systemSpecialValues     = "http://hl7.org/fhir/special-values" // as the pages on searching have it
+	systemPhone             = "phone"
+	dates                   = "With eq, gt, ge, lt, le, sa, eb; several narrow it down, commas widen it."
+)
+
+// Booleans are the systems that true and false belong to.
+var Booleans = []string{SystemSpecialValues, systemSpecialValues}
+
+// Phones is what stands for the system of a telephone number.
+var Phones = []string{systemPhone}
+
+// searchParams are the parameters of each type's searches, beside those of all types.
+var (
+	paramsOfAll = []SearchParam{
+		{"_id", "token", "One or several ids, with commas between them.", nil},
+		{"_lastUpdated", "date", "When the clinic last changed it. " + dates, nil},
+	}
+	paramsOfPatients = []SearchParam{
+		{"patient", "reference", "An id, or Patient/ and an id; also patient:Patient.", []string{TypePatient}},
+		{"subject", "reference", "The same as patient.", []string{TypePatient}},
+	}
+	searchParams = map[string][]SearchParam{
+		TypePatient: {
+			{"phone", "token", "As people write it; the country and the ninth digit may be missing.", nil},
+			{"telecom", "token", "The same as phone; phone| may stand in front. E-mail addresses are not searched.", nil},
+			{"name", "string", "How parts of the name begin, whatever its case and accents; name:exact is the whole name as it is written.", []string{"exact"}},
+			{"identifier", "token", "A CPF, with or without its system " + SystemCPF + "| in front.", nil},
+			{"birthdate", "date", "A day, or a range of them. " + dates, nil},
+			{"active", "token", "true or false.", nil},
+		},
+		TypeAppointment:       ofPatients(SearchParam{"date", "date", "When it begins. " + dates, nil}, "booked, fulfilled, cancelled or noshow."),
+		TypeEncounter:         ofPatients(SearchParam{"date", "date", "When it began. " + dates, nil}, "finished is the only one there is."),
+		TypeDocumentReference: ofPatients(SearchParam{"date", "date", "The instant at which the day it is about began, where the clinic is. " + dates, nil}, "current is the only one there is."),
+		TypeCommunication: ofPatients(SearchParam{"sent", "date", "When it happened. " + dates, nil}, "completed is the only one there is.",
+			SearchParam{"date", "date", "The same as sent.", nil}),
+	}
+	types = []string{TypePatient, TypeAppointment, TypeEncounter, TypeDocumentReference, TypeCommunication}
+)
+
+func ofPatients(date SearchParam, statuses string, more ...SearchParam) []SearchParam {
+	return append(slices.Concat(paramsOfPatients, []SearchParam{date, {"status", "token", statuses, nil}}), more...)
+}
+
+// SearchParams are the parameters that searches of a type have.
+func SearchParams(kind string) []SearchParam { return slices.Concat(paramsOfAll, searchParams[kind]) }
+
+// Parameters that say how an answer is to look, each given once.
+const (
+	ParamCount   = "_count"
+	ParamSummary = "_summary"
+	ParamAfter   = "_after" // where the page before ended
+	ParamPage    = "_page"  // sealed parameters, of searches that name a person
+	ParamFormat  = "_format"
+	ParamPretty  = "_pretty"
+)
+
+// Shaping are the parameters that say how the answer to a search is to look.
+var Shaping = []string{ParamCount, ParamSummary, ParamAfter, ParamPage, ParamFormat, ParamPretty}
+
+// Fault is a parameter that is not answered, and why. It holds no value.
+type Fault struct {
+	Parameter   string
+	Message     string // what it must be
+	Unsupported bool   // FHIR has it, the facade has not
+}
+
+// Error implements error.
+func (f *Fault) Error() string { return f.Parameter + " " + f.Message }
+
+// How much a search can ask for: each time a parameter is given is a condition, and each
+// value between commas one more way to meet it.
+const (
+	mostTimes        = 10
+	mostAlternatives = 200
+)
+
+// Understood are the parameters that a search is answered by. Those that nobody knows do
+// not count, or are refused where the asker wants them handled strictly; what would change
+// the meaning of a known one, a modifier, is always refused unless it is supported.
+func Understood(kind string, asked url.Values, strict bool) (url.Values, error) {
+	known := SearchParams(kind)
+	used := url.Values{}
+	for _, name := range slices.Sorted(maps.Keys(asked)) {
+		values := slices.DeleteFunc(slices.Clone(asked[name]), func(one string) bool { return one == "" })
+		if len(values) == 0 {
+			continue // as if it were not there: forms send fields that nobody filled in
+		}
+		bare, modifier, modified := strings.Cut(name, ":")
+		at := slices.IndexFunc(known, func(one SearchParam) bool { return one.Name == bare })
+		switch {
+		case modified && (at < 0 || !slices.Contains(known[at].Modifiers, modifier)):
+			return nil, &Fault{shown(name), "has a modifier that is not supported: " + modifiersOf(known), true}
+		case at >= 0:
+			if len(values) > mostTimes || slices.ContainsFunc(values, tooMany) {
+				return nil, &Fault{name, fmt.Sprintf("can be given %d times, each with %d values", mostTimes, mostAlternatives), false}
+			}
+		case slices.Contains(Shaping, name):
+			if len(values) > 1 {
+				return nil, &Fault{name, "can be given once", false}
+			}
+		case strict:
+			return nil, &Fault{shown(name), "is not supported: " + namesOf(known) + " are", true}
+		default:
+			continue
+		}
+		if slices.ContainsFunc(values, notText) {
+			return nil, &Fault{name, "must be text", false}
+		}
+		used[name] = values
+	}
+	return used, nil
+}
+
+func tooMany(value string) bool { return strings.Count(value, ",") >= mostAlternatives }
+
+func notText(value string) bool { return !utf8.ValidString(value) || strings.ContainsRune(value, 0) }
+
+// shown is a name that somebody else chose, as far as it is one that parameters have.
+func shown(name string) string {
+	const longest = 60
+	for i, c := range name {
+		if i >= longest || !strings.ContainsRune("_-:.", c) && (c < '0' || c > '9') && (c < 'A' || c > 'Z') && (c < 'a' || c > 'z') {
+			return name[:i] + "…"
+		}
+	}
+	return name
+}
+
+func namesOf(params []SearchParam) string {
+	var names []string
+	for _, one := range params {
+		names = append(names, one.Name)
+	}
+	return strings.Join(append(names, Shaping...), ", ")
+}
+
+func modifiersOf(params []SearchParam) string {
+	var names []string
+	for _, one := range params {
+		for _, modifier := range one.Modifiers {
+			names = append(names, one.Name+":"+modifier)
+		}
+	}
+	if len(names) == 0 {
+		return "there are none here"
+	}
+	return strings.Join(names, " and ") + " are all there is"
+}
