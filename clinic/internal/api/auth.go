@@ -46,7 +46,7 @@ func (u users) SetPassword(ctx context.Context, tx pgx.Tx, user uuid.UUID, store
 func (u users) Letter(ctx context.Context, tx pgx.Tx, user uuid.UUID, purpose accounts.Purpose, link string) (module.Mail, error) {
 	row, err := u.store.Join(tx).UserByID(ctx, user)
 	mail := module.Mail{
-		To: row.Email, Subject: "Set a new password",
+		TenantID: row.ClinicID, To: row.Email, Subject: "Set a new password",
 		Text: "Somebody, probably you, asked for a new password.\n\nSet it here within an hour:\n" + link + "\n\nIf it was not you, nothing needs to be done.\n",
 	}
 	if purpose == accounts.Invite {

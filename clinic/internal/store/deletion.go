@@ -105,14 +105,6 @@ func (t *Tx) forget(ctx context.Context, at Scope, p dbgen.Patient, was *traces)
 	if err := t.forgetInbox(ctx, at, p, was); err != nil {
 		return err
 	}
-	for _, email := range was.emails {
-		if was.sharedEmail(&email) {
-			continue // what waits for it may be for the other
-		}
-		if err := t.kit.Mail.Forget(ctx, t.Raw, email); err != nil {
-			return err
-		}
-	}
 	if err := t.LockRecords(ctx, dbgen.LockRecordsParams{Now: &t.now, ClinicID: at.Clinic, Env: at.Env, PatientID: p.ID}); err != nil {
 		return err
 	}

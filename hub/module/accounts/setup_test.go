@@ -161,7 +161,7 @@ func (c *club) SetPassword(ctx context.Context, tx pgx.Tx, user uuid.UUID, store
 
 // Letter implements [accounts.Users].
 func (c *club) Letter(ctx context.Context, tx pgx.Tx, user uuid.UUID, purpose accounts.Purpose, link string) (m module.Mail, err error) {
-	m.Subject, m.Text = string(purpose), link
+	m.TenantID, m.Subject, m.Text = uuid.New(), string(purpose), link
 	return m, tx.QueryRow(ctx, `select email from users where id = $1`, user).Scan(&m.To)
 }
 

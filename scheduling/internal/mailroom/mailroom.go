@@ -79,7 +79,7 @@ func (o *Office) send(ctx context.Context, tx *store.Tx, org store.Org, e envelo
 	if err != nil {
 		return false, err
 	}
-	mail := module.Mail{To: e.to, FromName: org.Name, ReplyTo: text(org.Email), Subject: l.Subject, Text: l.Text, HTML: l.HTML, Attachments: e.files}
+	mail := module.Mail{TenantID: org.ID, To: e.to, FromName: org.Name, ReplyTo: text(org.Email), Subject: l.Subject, Text: l.Text, HTML: l.HTML, Attachments: e.files}
 	mail.Unsubscribe = e.leave
 	if e.about != uuid.Nil {
 		mail.About = e.about.String()
@@ -99,7 +99,7 @@ func (o *Office) Link(ctx context.Context, tx *store.Tx, user dbgen.User, k lett
 		return module.Mail{}, err
 	}
 	l, err := letters.Write(k, row.Organization.Locale, letters.Facts{Business: row.Organization.Name, Client: user.Name, Link: link})
-	return module.Mail{To: user.Email, Subject: l.Subject, Text: l.Text, HTML: l.HTML}, err
+	return module.Mail{TenantID: user.OrgID, To: user.Email, Subject: l.Subject, Text: l.Text, HTML: l.HTML}, err
 }
 
 // letters tells people of a change.
