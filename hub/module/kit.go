@@ -51,7 +51,8 @@ type Publisher interface {
 // Deliveries tell what came of events that the module published.
 type Deliveries interface {
 	// Of gives the deliveries of a tenant's event to integrations: one for each that
-	// was active when it was published and wants it.
+	// was connected when it was published and wants it; a paused one gets only a
+	// [hub.PatientDeleted], once it is enabled.
 	Of(ctx context.Context, tenant uuid.UUID, environment hub.Environment, event string) ([]Delivery, error)
 }
 
@@ -69,7 +70,7 @@ type Erasures interface {
 	// are erased, and tells nobody.
 	Know(ctx context.Context, tx pgx.Tx, event hub.Event, traces Traces) error
 	// Release says that nobody waits any more for receivers that did not take the event:
-	// it goes too, which they could have been sent again.
+	// it goes too, which they could have been sent again, or is parked for integrations.
 	Release(ctx context.Context, tx pgx.Tx, event hub.Event) error
 }
 

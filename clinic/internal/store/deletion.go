@@ -61,8 +61,8 @@ func (t *Tx) requestDeletion(ctx context.Context, at Scope, patient, by uuid.UUI
 		return made, err
 	}
 	for _, peer := range peers {
-		if peer.Status == "inactive" {
-			continue
+		if peer.Status == "inactive" && !peer.Paused {
+			continue // it was disconnected
 		}
 		err := t.InsertDeletionPeer(ctx, dbgen.InsertDeletionPeerParams{ClinicID: at.Clinic, Env: at.Env, RequestID: id, Product: peer.Product, IntegrationID: peer.ID})
 		if err != nil {
@@ -161,10 +161,14 @@ func (s *Store) Deletion(ctx context.Context, at Scope, id uuid.UUID) (Deletion,
 
 // AcknowledgeDeletion records that people told a product by other means, and how.
 // Where it acknowledged already nothing changes. [hub.ErrNotFound]; [hub.ErrConflict]
-// while the event is on its way: with the last acknowledgement the hub erases it, and who
-// was not told by then never would be.
+// while the event is being sent: with the last acknowledgement the hub erases it, one that
+// is parked too, and who was not told by then never would be.
 func (s *Store) AcknowledgeDeletion(ctx context.Context, at Scope, id uuid.UUID, product, note string, by uuid.UUID) (d Deletion, err error) {
-	if _, err := s.Deletion(ctx, at, id); err != nil { // what came of the event meanwhile
+	if d, err = s.Deletion(ctx, at, id); err != nil { // what came of the event meanwhile
+		return d, err
+	}
+	sent, err := s.kit.Sent.Of(ctx, at.Clinic, at.Env, d.EventID)
+	if err != nil {
 		return d, err
 	}
 	err = s.InTx(ctx, "acknowledging a deletion", func(tx *Tx) error {
@@ -183,8 +187,8 @@ func (s *Store) AcknowledgeDeletion(ctx context.Context, at Scope, id uuid.UUID,
 			if peer.Product != product {
 				continue
 			}
-			if peer.Status == peerPending {
-				return hub.Errorf(hub.ErrConflict, "still_being_sent", "The event is still on its way to this product; note it once that has failed.")
+			if peer.Status == peerPending && !parked(sent, peer.IntegrationID) {
+				return hub.Errorf(hub.ErrConflict, "still_being_sent", "The event is being sent to this product; where it does not take it, this can be noted about a minute later.")
 			}
 			note := care.HideCPF(note)
 			_, err := tx.SettleDeletionPeer(ctx, dbgen.SettleDeletionPeerParams{

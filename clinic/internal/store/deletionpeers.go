@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -19,6 +20,10 @@ const (
 	peerAcknowledged = "acknowledged"
 	peerFailed       = "failed" // it did not take the event: it is sent again, or people have to tell it
 )
+
+// deliveryParked is the status of a delivery that goes out by itself when its receiver is
+// well, or enabled, again.
+const deliveryParked = "parked"
 
 // Statuses of requests to be forgotten.
 const (
@@ -63,6 +68,7 @@ func (s *Store) answers(ctx context.Context, d Deletion, list connected) (map[st
 	news := make(map[string]string)
 	var sent []module.Delivery
 	var active map[uuid.UUID]bool
+	overdue := s.kit.Now().Sub(d.RequestedAt) > parkedAtMost
 	for _, peer := range d.Peers {
 		if peer.Status == peerAcknowledged {
 			continue
@@ -82,29 +88,38 @@ func (s *Store) answers(ctx context.Context, d Deletion, list connected) (map[st
 			}
 			sent = append(make([]module.Delivery, 0, 1), sent...)
 		}
-		if now := answered(sent, peer.IntegrationID, active[peer.IntegrationID]); now != peer.Status && now != peerPending {
+		if now := answered(sent, peer.IntegrationID, active[peer.IntegrationID], overdue); now != peer.Status && now != peerPending {
 			news[peer.Product] = now
 		}
 	}
 	return news, nil
 }
 
+// parkedAtMost is how long a request waits for peers that have the event parked: people
+// are left time to tell them within the days that the law gives.
+const parkedAtMost = 24 * time.Hour
+
 // answered is what a peer did with the event. One that was sent nothing does not want
 // to hear of deletions, or it is so long ago that the log has it no more; one that was
-// disconnected meanwhile gets nothing until it is connected again.
-func answered(sent []module.Delivery, integration uuid.UUID, active bool) string {
+// disconnected or paused gets nothing until it is in use again.
+func answered(sent []module.Delivery, integration uuid.UUID, active, overdue bool) string {
 	for _, d := range sent {
 		switch {
 		case d.IntegrationID != integration:
 		case d.Status == "delivered":
 			return peerAcknowledged
-		case d.Status == "failed" || !active:
+		case d.Status == "failed" || !active || d.Status == deliveryParked && overdue:
 			return peerFailed
 		default:
 			return peerPending
 		}
 	}
 	return peerFailed
+}
+
+// parked tells whether an event waits for an integration to be well, or enabled, again.
+func parked(sent []module.Delivery, integration uuid.UUID) bool {
+	return slices.ContainsFunc(sent, func(d module.Delivery) bool { return d.IntegrationID == integration && d.Status == deliveryParked })
 }
 
 // statusOf is what the peers make of a request.

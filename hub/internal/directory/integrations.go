@@ -31,8 +31,12 @@ type Integration struct {
 	target  *Target
 }
 
-// takes tells whether the peer can take events of a type.
-func (i *Integration) takes(eventType string) bool { return hub.Subscribed(i.sends, eventType) }
+// takes tells whether the peer can take events of a type. One that is paused gets nothing
+// of what happens meanwhile but that somebody was deleted, whom it knows from before: that
+// is parked for it.
+func (i *Integration) takes(eventType string) bool {
+	return hub.Subscribed(i.sends, eventType) && (i.Status != connect.Inactive || eventType == hub.PatientDeleted)
+}
 
 // Connection is the integration as connectors see it at a moment.
 func (i *Integration) Connection(now time.Time) hub.Connection {
@@ -72,7 +76,7 @@ func (d *Directory) loadIntegration(ctx context.Context, id uuid.UUID) (*Integra
 // mostPeers is more than a tenant can have: one integration for each product.
 const mostPeers = 1000
 
-// loadPeers loads the peers a tenant's events go to.
+// loadPeers loads the peers a tenant's events go to, and the paused ones.
 func (d *Directory) loadPeers(ctx context.Context, tenant uuid.UUID, environment hub.Environment) ([]*Target, error) {
 	name := string(environment)
 	rows, err := dbgen.New(d.pool).ListIntegrations(ctx, dbgen.ListIntegrationsParams{TenantID: &tenant, Environment: &name, RowLimit: mostPeers})
@@ -81,7 +85,7 @@ func (d *Directory) loadPeers(ctx context.Context, tenant uuid.UUID, environment
 	}
 	var targets []*Target
 	for _, row := range rows {
-		if row.Integration.Status == connect.Inactive {
+		if row.Integration.Status == connect.Inactive && !connect.Paused(row.Integration) {
 			continue
 		}
 		found, err := d.peer(row.Integration, row.OwnProduct)
