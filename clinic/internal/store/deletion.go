@@ -105,15 +105,8 @@ func (t *Tx) forget(ctx context.Context, at Scope, p dbgen.Patient, was *traces)
 	if err := t.forgetInbox(ctx, at, p, was); err != nil {
 		return err
 	}
-	if err := t.LockRecords(ctx, dbgen.LockRecordsParams{Now: &t.now, ClinicID: at.Clinic, Env: at.Env, PatientID: p.ID}); err != nil {
+	if err := t.forgetTexts(ctx, at, p.ID, was); err != nil {
 		return err
-	}
-	for _, forget := range []func(context.Context, uuid.UUID, hub.Environment, uuid.UUID) error{
-		t.ForgetAppointments, t.ForgetPayments, t.ForgetInteractions,
-	} {
-		if err := forget(ctx, at.Clinic, at.Env, p.ID); err != nil {
-			return err
-		}
 	}
 	if err := t.leaveTombstones(ctx, at, p, was); err != nil {
 		return err

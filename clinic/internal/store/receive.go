@@ -167,6 +167,9 @@ func (t *Tx) Receive(ctx context.Context, e hub.Event) error {
 	if err := t.turn(ctx, &n); err != nil {
 		return err
 	}
+	if err := t.recall(ctx, &n); err != nil {
+		return err
+	}
 	patient, err := t.whose(ctx, &n)
 	if err != nil {
 		return err
@@ -357,6 +360,9 @@ func (t *Tx) reread(entry dbgen.InboxEntry) (news, error) {
 func (t *Tx) settle(ctx context.Context, entry dbgen.InboxEntry, patient uuid.UUID, by *uuid.UUID, said bool) (settled bool, err error) {
 	n, err := t.reread(entry)
 	if err != nil {
+		return false, err
+	}
+	if err := t.recall(ctx, &n); err != nil {
 		return false, err
 	}
 	if applied, err := t.apply(ctx, &n, patient, said); err != nil || !applied {

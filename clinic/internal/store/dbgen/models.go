@@ -116,6 +116,7 @@ type Interaction struct {
 	OccurredAt time.Time
 	CreatedAt  time.Time
 	Origin     string
+	UpdatedAt  *time.Time
 }
 
 type Patient struct {

@@ -251,7 +251,7 @@ func (q *Queries) InsertAppointment(ctx context.Context, arg InsertAppointmentPa
 
 const insertInteraction = `-- name: InsertInteraction :one
 insert into clinic.interactions (clinic_id, env, id, patient_id, type, summary, source, source_id, occurred_at, origin, created_at)
-values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) on conflict (clinic_id, env, source, source_id, origin) do nothing returning clinic_id, env, id, patient_id, type, summary, source, source_id, occurred_at, created_at, origin
+values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) on conflict (clinic_id, env, source, source_id, origin) do nothing returning clinic_id, env, id, patient_id, type, summary, source, source_id, occurred_at, created_at, origin, updated_at
 `
 
 type InsertInteractionParams struct {
@@ -296,6 +296,7 @@ func (q *Queries) InsertInteraction(ctx context.Context, arg InsertInteractionPa
 		&i.OccurredAt,
 		&i.CreatedAt,
 		&i.Origin,
+		&i.UpdatedAt,
 	)
 	return i, err
 }
@@ -422,7 +423,7 @@ func (q *Queries) InsertRecord(ctx context.Context, arg InsertRecordParams) (Rec
 }
 
 const interactionOfSource = `-- name: InteractionOfSource :one
-select clinic_id, env, id, patient_id, type, summary, source, source_id, occurred_at, created_at, origin from clinic.interactions where clinic_id = $1 and env = $2 and source = $3 and source_id = $4 and origin = $5
+select clinic_id, env, id, patient_id, type, summary, source, source_id, occurred_at, created_at, origin, updated_at from clinic.interactions where clinic_id = $1 and env = $2 and source = $3 and source_id = $4 and origin = $5
 `
 
 type InteractionOfSourceParams struct {
@@ -454,6 +455,7 @@ func (q *Queries) InteractionOfSource(ctx context.Context, arg InteractionOfSour
 		&i.OccurredAt,
 		&i.CreatedAt,
 		&i.Origin,
+		&i.UpdatedAt,
 	)
 	return i, err
 }
@@ -524,7 +526,7 @@ func (q *Queries) ListAppointments(ctx context.Context, arg ListAppointmentsPara
 }
 
 const listInteractions = `-- name: ListInteractions :many
-select i.clinic_id, i.env, i.id, i.patient_id, i.type, i.summary, i.source, i.source_id, i.occurred_at, i.created_at, i.origin, count(*) over () as total from clinic.interactions i
+select i.clinic_id, i.env, i.id, i.patient_id, i.type, i.summary, i.source, i.source_id, i.occurred_at, i.created_at, i.origin, i.updated_at, count(*) over () as total from clinic.interactions i
 where i.clinic_id = $1 and i.env = $2 and i.patient_id = $3
 order by i.occurred_at desc, i.id desc limit $5::int offset $4::int
 `
@@ -569,6 +571,7 @@ func (q *Queries) ListInteractions(ctx context.Context, arg ListInteractionsPara
 			&i.Interaction.OccurredAt,
 			&i.Interaction.CreatedAt,
 			&i.Interaction.Origin,
+			&i.Interaction.UpdatedAt,
 			&i.Total,
 		); err != nil {
 			return nil, err
