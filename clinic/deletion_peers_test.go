@@ -144,3 +144,44 @@ func TestDeletionAsksThePeersOfItsEnvironment(t *testing.T) {
 		require.Len(t, one.peace.arrived("patient.deleted"), before)
 	}
 }
+
+// Administrators find the requests that need them among the others.
+func TestDeletionsAreListed(t *testing.T) {
+	t.Parallel()
+	p := newPractice(t)
+	s := p.connect("scheduling")
+	done := p.deleted(p.patient(phone))
+	p.follows(done, "completed")
+	p.operate("scheduling", "disable")
+	stuck := p.deleted(p.patient("+5511977771111"))
+	p.operate("scheduling", "enable")
+	p.follows(stuck, "completed")
+	p.operate("scheduling", "disable")
+	stuck = p.deleted(p.patient("+5511977772222"))
+	s.answer(500)
+	p.on("test").deleted(p.on("test").patient(phone))
+	other := p.another()
+	other.deleted(other.patient(phone))
+
+	ids := func(query string) (list []string) {
+		for _, one := range p.items("/deletion-requests" + query) {
+			list = append(list, "/deletion-requests/"+one["id"].(string))
+		}
+		return list
+	}
+	all := ids("")
+	require.Len(t, all, 3)
+	require.Equal(t, stuck, all[0], "the newest first")
+	require.Equal(t, done, all[2])
+	require.Equal(t, []string{stuck}, ids("?status=needs_attention"))
+	require.Equal(t, all[1:], ids("?status=completed"))
+	require.Empty(t, ids("?status=waiting"))
+	require.Equal(t, p.get(stuck), p.items("/deletion-requests")[0], "with its peers")
+	page := p.get("/deletion-requests?per_page=1&page=2")
+	require.EqualValues(t, 3, page["total"])
+	require.Len(t, page["items"], 1)
+	require.Equal(t, all[1], "/deletion-requests/"+page["items"].([]any)[0].(object)["id"].(string))
+	p.invalid("query.status", "GET", "/deletion-requests?status=failed", nil)
+	p.staff().refused(403, "admin_only", "GET", "/deletion-requests", nil)
+	require.Equal(t, recorded{"deletions.list", "tenant_user", "live", ""}, p.onRecord("&action=deletions.list")[0])
+}

@@ -34,13 +34,15 @@ type DeletionPeer struct {
 
 type deletionOutput struct{ Body Deletion }
 
-func deletionOf(d store.Deletion) *deletionOutput {
-	return &deletionOutput{Deletion{
+func deletionOf(d store.Deletion) *deletionOutput { return &deletionOutput{shownDeletion(d)} }
+
+func shownDeletion(d store.Deletion) Deletion {
+	return Deletion{
 		ID: d.ID, PatientID: d.PatientID, Status: d.Status, RequestedAt: d.RequestedAt.UTC(), CompletedAt: maybeMoment(d.CompletedAt),
 		Peers: rest.Map(d.Peers, func(p dbgen.DeletionPeer) DeletionPeer {
 			return DeletionPeer{p.Product, p.Status, maybeMoment(p.AcknowledgedAt), p.AcknowledgedBy, p.Note}
 		}),
-	}}
+	}
 }
 
 func (a *API) requestDeletion(ctx context.Context, in *rest.ByID) (*deletionOutput, error) {
@@ -50,6 +52,22 @@ func (a *API) requestDeletion(ctx context.Context, in *rest.ByID) (*deletionOutp
 	}
 	done, err := a.store.RequestDeletion(ctx, at, in.ID, who.UserID)
 	return deletionOf(done), err
+}
+
+type deletionsInput struct {
+	rest.Paging
+	Status string `query:"status" enum:"waiting,needs_attention,completed" doc:"Absent: any. As the clinic last saw it: it looks every five minutes"`
+}
+
+// listDeletions shows which requests wait, and which need people.
+func (a *API) listDeletions(ctx context.Context, in *deletionsInput) (*struct{ Body rest.Page[Deletion] }, error) {
+	at, _, err := scope(ctx)
+	if err != nil {
+		return nil, err
+	}
+	module.OnRecord(ctx)
+	list, total, err := a.store.Deletions(ctx, at, in.Status, in.PerPage, in.Offset())
+	return &struct{ Body rest.Page[Deletion] }{rest.PageOf(rest.Map(list, shownDeletion), total, in.Paging)}, err
 }
 
 func (a *API) getDeletion(ctx context.Context, in *rest.ByID) (*deletionOutput, error) {

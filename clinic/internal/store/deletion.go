@@ -152,6 +152,24 @@ func (s *Store) Deletion(ctx context.Context, at Scope, id uuid.UUID) (Deletion,
 	return s.follow(ctx, Deletion{request, peers}, s.kit.Peers.List)
 }
 
+// Deletions gives a page of requests, the newest first, as they were when somebody last
+// looked after them: status "" is any. It tells how many there are in all.
+func (s *Store) Deletions(ctx context.Context, at Scope, status string, limit, offset int) (list []Deletion, total int, err error) {
+	rows, err := s.ListDeletions(ctx, dbgen.ListDeletionsParams{ClinicID: at.Clinic, Env: at.Env, Status: status, RowLimit: limit, RowOffset: offset})
+	if err != nil {
+		return nil, 0, err
+	}
+	page := make([]dbgen.DeletionRequest, len(rows))
+	for i, row := range rows {
+		page[i], total = row.DeletionRequest, int(row.Total)
+	}
+	peers, err := s.peersOf(ctx, page)
+	for _, r := range page {
+		list = append(list, Deletion{r, peers[r.ID]})
+	}
+	return list, total, err
+}
+
 // AcknowledgeDeletion records that people told a product by other means, and how.
 // Where it acknowledged already nothing changes. [hub.ErrNotFound]; [hub.ErrConflict]
 // while the event is being sent: with the last acknowledgement the hub erases it, one that

@@ -683,6 +683,62 @@ func (q *Queries) LinkPhone(ctx context.Context, arg LinkPhoneParams) error {
 	return err
 }
 
+const listDeletions = `-- name: ListDeletions :many
+select r.clinic_id, r.env, r.id, r.patient_id, r.status, r.event_id, r.requested_by, r.requested_at, r.completed_at, count(*) over () as total from clinic.deletion_requests r
+where r.clinic_id = $1 and r.env = $2 and ($3::text = '' or r.status = $3)
+order by r.id desc limit $5::int offset $4::int
+`
+
+type ListDeletionsParams struct {
+	ClinicID  uuid.UUID
+	Env       hub.Environment
+	Status    string
+	RowOffset int
+	RowLimit  int
+}
+
+type ListDeletionsRow struct {
+	DeletionRequest DeletionRequest
+	Total           int64
+}
+
+func (q *Queries) ListDeletions(ctx context.Context, arg ListDeletionsParams) ([]ListDeletionsRow, error) {
+	rows, err := q.db.Query(ctx, listDeletions,
+		arg.ClinicID,
+		arg.Env,
+		arg.Status,
+		arg.RowOffset,
+		arg.RowLimit,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []ListDeletionsRow{}
+	for rows.Next() {
+		var i ListDeletionsRow
+		if err := rows.Scan(
+			&i.DeletionRequest.ClinicID,
+			&i.DeletionRequest.Env,
+			&i.DeletionRequest.ID,
+			&i.DeletionRequest.PatientID,
+			&i.DeletionRequest.Status,
+			&i.DeletionRequest.EventID,
+			&i.DeletionRequest.RequestedBy,
+			&i.DeletionRequest.RequestedAt,
+			&i.DeletionRequest.CompletedAt,
+			&i.Total,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const listInbox = `-- name: ListInbox :many
 select i.clinic_id, i.env, i.id, i.source, i.event_id, i.event_type, i.occurred_at, i.phone, i.phone_key, i.name, i.external_id, i.data_enc, i.status, i.patient_id, i.settled_by, i.settled_at, i.received_at, count(*) over () as total from clinic.inbox i
 where i.clinic_id = $1 and i.env = $2 and i.status = $3::text

@@ -169,6 +169,11 @@ insert into clinic.deletion_requests (clinic_id, env, id, patient_id, event_id, 
 -- name: DeletionRequest :one
 select * from clinic.deletion_requests where clinic_id = $1 and env = $2 and id = $3;
 
+-- name: ListDeletions :many
+select sqlc.embed(r), count(*) over () as total from clinic.deletion_requests r
+where r.clinic_id = @clinic_id and r.env = @env and (@status::text = '' or r.status = @status)
+order by r.id desc limit @row_limit::int offset @row_offset::int;
+
 -- name: DeletionRequestOf :one
 select * from clinic.deletion_requests where clinic_id = $1 and env = $2 and patient_id = @patient_id;
 
