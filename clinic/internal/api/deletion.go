@@ -26,7 +26,7 @@ type Deletion struct {
 // DeletionPeer is a connected product that was asked to forget the patient.
 type DeletionPeer struct {
 	Product        string     `json:"product"`
-	Status         string     `json:"status" enum:"pending,acknowledged,failed" doc:"failed: it did not take the event, or was disconnected; the event is sent again where somebody retries it, else people have to tell it"`
+	Status         string     `json:"status" enum:"pending,acknowledged,failed" doc:"failed: it did not take the event for a day, or is paused or disconnected. It is still sent the event when it is enabled or answers again; else somebody retries it, or people have to tell it"`
 	AcknowledgedAt *time.Time `json:"acknowledged_at"`
 	AcknowledgedBy *uuid.UUID `json:"acknowledged_by" doc:"The user who noted that the product was told by other means; null: it took the event"`
 	Note           *string    `json:"note"`

@@ -37,13 +37,16 @@ func (p Person) Named(text string) bool {
 	})
 }
 
+// shortestName is how many letters a first name has that names anybody by itself.
+const shortestName = 3
+
 // Called is Named, or has the person's first name in it: for texts that are about them
 // and nobody else.
 func (p Person) Called(text string) bool {
 	said := strings.Fields(words(text))
 	return p.Named(text) || slices.ContainsFunc(p.Names, func(name string) bool {
 		first, _, _ := strings.Cut(words(name), " ")
-		return first != "" && slices.Contains(said, first)
+		return len(first) >= shortestName && slices.Contains(said, first)
 	})
 }
 
