@@ -95,6 +95,41 @@ func TestForgottenPassword(t *testing.T) {
 	p.as("").ok(200, "POST", "/auth/login", object{"email": p.email, "password": "another password"})
 }
 
+// Letters are in the clinic's language and name, as text and as HTML.
+func TestLettersAreInTheClinicsLanguage(t *testing.T) {
+	t.Parallel()
+	p := newPractice(t)
+	require.Equal(t, "pt-BR", p.get("/clinic")["locale"])
+	p.ok(200, "PUT", "/clinic", object{"name": "Clínica Lua"})
+	for _, one := range []struct{ locale, invitation, invited, reset string }{
+		{"pt-BR", "Sua conta em Clínica Lua", "Olá, Davi!\n\nCriaram uma conta para você em Clínica Lua. ", "Defina uma nova senha"},
+		{"en-US", "Your account at Clínica Lua", "Hello Davi,\n\nAn account was made for you at Clínica Lua. ", "Set a new password"},
+		{"es", "Tu cuenta en Clínica Lua", "Hola, Davi:\n\nCrearon una cuenta para ti en Clínica Lua. ", "Define una nueva contraseña"},
+	} {
+		p.ok(200, "PUT", "/clinic", object{"locale": one.locale})
+		address := one.locale + p.email
+		p.ok(201, "POST", "/users", object{"name": "Davi", "email": address})
+		p.mailed(address)
+		require.Contains(t, p.hub.Mails(address)[0], one.invited)
+		require.Equal(t, []string{"Clínica Lua", one.invitation, one.locale[:2]}, p.letter(address))
+		p.as("").ok(200, "POST", "/auth/forgot-password", object{"email": address})
+		p.mailed(address)
+		require.Contains(t, p.hub.Mails(address)[0], "Clínica Lua")
+		require.Equal(t, []string{"Clínica Lua", one.reset, one.locale[:2]}, p.letter(address))
+	}
+	p.invalid("body.locale", "PUT", "/clinic", object{"locale": "Portuguese"})
+}
+
+// letter gives the sender's name and the subject of the last mail to an address, and the
+// language of its HTML.
+func (p *practice) letter(address string) []string {
+	p.t.Helper()
+	var from, subject, language string
+	require.NoError(p.t, p.hub.Kit.Pool.QueryRow(p.t.Context(), `select from_name, subject, substring(html from '<html lang="(..)') from hub.mails
+		where recipient = $1 order by id desc limit 1`, address).Scan(&from, &subject, &language))
+	return []string{from, subject, language}
+}
+
 func TestClinicSettings(t *testing.T) {
 	t.Parallel()
 	p := newPractice(t)

@@ -89,10 +89,15 @@ func TestReadsAreOnRecord(t *testing.T) {
 	require.Equal(t, false, key.get("/integrations/search/patients?phone=%2B5521999990000")["found"])
 	require.Equal(t, recorded{"integrations.search-patients", "key", "live", ""}, c.onRecord("")[0], "what finds nobody is on record too")
 
-	for query, who := range map[string]string{"?search=11987654321": c.patient, "": "", "?search=nobody": ""} { // one is somebody, several are nobody in particular
-		if query == "" {
-			c.ok(201, "POST", "/patients", object{"name": "Gil"})
-		}
+	c.ok(201, "POST", "/patients", object{"name": "Gil"})
+	for term, who := range map[string]string{"11987654321": c.patient, "": "", "nobody": ""} { // one is somebody, several are nobody in particular
+		before := len(c.onRecord("&action=patients.search"))
+		staff.search(term)
+		got := c.onRecord("&action=patients.search")
+		require.Len(t, got, before+1, "once")
+		require.Equal(t, recorded{"patients.search", "tenant_user", "live", who}, got[0], term)
+	}
+	for query, who := range map[string]string{"": "", "?per_page=1": c.patient, "?status=inactive": ""} {
 		before := len(c.onRecord("&action=patients.list"))
 		staff.get("/patients" + query)
 		got := c.onRecord("&action=patients.list")
@@ -116,7 +121,7 @@ func TestReadsAreOnRecord(t *testing.T) {
 func TestRecordCannotBeAvoided(t *testing.T) {
 	t.Parallel()
 	c := newChart(t)
-	db := c.hub.Kit.Pool
+	key, db := c.key(), c.hub.Kit.Pool
 	for _, statement := range []string{`update hub.audit set subject_id = null`, `delete from hub.audit`, `truncate hub.audit`} {
 		_, err := db.Exec(t.Context(), statement)
 		require.ErrorContains(t, err, "audit is append-only", statement)
@@ -128,6 +133,18 @@ func TestRecordCannotBeAvoided(t *testing.T) {
 		require.GreaterOrEqual(t, got.status, 500, path)
 		require.NotContains(t, got.text, "dson", "%s: shown without being on record", path)
 		require.Empty(t, got.header.Get("Content-Disposition"))
+	}
+	// So it is with searches by POST, and with whether there is anybody.
+	const form = "application/x-www-form-urlencoded"
+	for _, phone := range []string{"11987654321", "21999990000"} {
+		for _, got := range []answer{
+			c.call("POST", "/patients/search", object{"search": phone}), key.call("GET", "/integrations/search/patients?phone="+phone, nil),
+			c.call("POST", "/fhir/Patient/_search", "phone="+phone, "Content-Type", form), key.call("POST", "/fhir/Patient/_search", "phone="+phone, "Content-Type", form),
+		} {
+			require.GreaterOrEqual(t, got.status, 500, got.text)
+			require.NotContains(t, got.body, "total")
+			require.NotContains(t, got.body, "found")
+		}
 	}
 	_, err = db.Exec(t.Context(), `alter table hub.audit_elsewhere rename to audit`)
 	require.NoError(t, err)

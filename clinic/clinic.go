@@ -91,8 +91,10 @@ func (i *instance) Jobs() []module.Job {
 	deletions := func(ctx context.Context, _ []byte) error { return i.store.FollowDeletions(ctx) }
 	return append(i.api.Accounts().Jobs(),
 		i.store.Imports(),
+		i.store.Linkings(),
 		module.Job{Name: "overdue", Every: time.Hour, Timeout: 10 * time.Minute, Run: overdue},
 		module.Job{Name: "deletions", Every: 5 * time.Minute, Timeout: 5 * time.Minute, Run: deletions},
+		module.Job{Name: "inbox", Every: time.Hour, Timeout: 10 * time.Minute, Run: func(ctx context.Context, _ []byte) error { return i.store.KeepInbox(ctx) }},
 	)
 }
 

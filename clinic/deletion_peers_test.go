@@ -6,13 +6,6 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// exec changes the database behind the clinic's back.
-func (p *practice) exec(sql string, args ...any) {
-	p.t.Helper()
-	_, err := p.hub.Kit.Pool.Exec(p.t.Context(), sql, args...)
-	require.NoError(p.t, err)
-}
-
 // operate has an operator do something with the integration with a product.
 func (p *practice) operate(product, action string) {
 	p.t.Helper()

@@ -112,7 +112,8 @@ func writes() []write {
 func TestEveryWriteIsTried(t *testing.T) {
 	t.Parallel()
 	f := newPractice(t)
-	tried := map[string]bool{"auth.register": true, "auth.login": true, "auth.refresh": true, "auth.forgot-password": true, "auth.reset-password": true, "fhir.find-patients": true}
+	tried := map[string]bool{"auth.register": true, "auth.login": true, "auth.refresh": true, "auth.forgot-password": true, "auth.reset-password": true}
+	tried["fhir.find-patients"], tried["patients.search"] = true, true // they only read
 	for _, w := range writes() {
 		tried[w.name] = true
 	}

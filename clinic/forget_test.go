@@ -1,6 +1,7 @@
 package clinic_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -379,4 +380,29 @@ func TestDeletionsAreFollowedOneByOne(t *testing.T) {
 		require.ErrorContains(t, p.job("deletions").Run(t.Context(), nil), "broken by the test")
 		return p.count(`select count(*) from clinic.deletion_requests where clinic_id = $1 and status = 'completed'`) == 2
 	}, 2*soon, 10*tick)
+}
+
+// Following many requests asks the database as often as following one, where nothing is new.
+func TestDeletionsAreFollowedTogether(t *testing.T) {
+	t.Parallel()
+	p := newPractice(t)
+	m := p.connect("messaging")
+	m.answer(500)
+	other := p.another()
+	other.connect("messaging").answer(500)
+	paths := []string{p.deleted(p.patient("+5511977770000"))}
+	took := func() int64 {
+		before := p.hub.Queries.Load()
+		require.NoError(t, p.job("deletions").Run(t.Context(), nil))
+		return p.hub.Queries.Load() - before
+	}
+	one := took()
+	for i := range 8 {
+		paths = append(paths, p.deleted(p.patient(fmt.Sprintf("+551197777%04d", i+1))))
+		other.deleted(other.patient(fmt.Sprintf("+551197777%04d", i+1)))
+	}
+	require.Equal(t, one, took())
+	m.answer(0)
+	p.follows(paths[0], "completed")
+	p.follows(paths[8], "completed")
 }

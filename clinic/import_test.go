@@ -2,6 +2,7 @@ package clinic_test
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"io"
 	"mime/multipart"
@@ -9,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 )
 
@@ -46,6 +48,29 @@ func (p *practice) settled(id string) object {
 	require.NotNil(p.t, got["finished_at"])
 	require.Equal(p.t, got["total"], got["processed"])
 	return got
+}
+
+// people are so many patients in a table.
+func people(n int) string {
+	var b strings.Builder
+	b.WriteString("id;nome;telefone;cpf;nascimento\n")
+	for i := range n {
+		fmt.Fprintf(&b, "%d;Paciente %d;+55119%08d;%s;%02d/%02d/19%02d\n", i, i, 60_000_000+i, taxID(i), i%28+1, i%12+1, i%90+10)
+	}
+	return b.String()
+}
+
+// taxID is a CPF with the right check digits.
+func taxID(n int) string {
+	digits := fmt.Sprintf("%09d", 100_000_000+n*7919%800_000_000)
+	for length := 9; length <= 10; length++ {
+		sum := 0
+		for i := range length {
+			sum += int(digits[i]-'0') * (length + 1 - i)
+		}
+		digits += fmt.Sprint(sum * 10 % 11 % 10)
+	}
+	return digits
 }
 
 // counts requires what came of the lines of an import.
@@ -193,6 +218,48 @@ func TestImportIsWholeOrNot(t *testing.T) {
 	require.Len(t, p.sent(), 3)
 }
 
+// How far an import is can be seen while it runs: each batch as soon as it is in.
+func TestImportProgress(t *testing.T) {
+	t.Parallel()
+	p := newPractice(t)
+	const total = 250 // two batches and a half
+	held := map[int]pgx.Tx{}
+	for _, n := range []int{120, 220} { // each batch after the first changes a patient that is held
+		id := p.ok(201, "POST", "/patients", object{"name": "Somebody", "cpf": taxID(n)})["id"]
+		tx, err := p.hub.Kit.Pool.Begin(t.Context())
+		require.NoError(t, err)
+		t.Cleanup(func() { _ = tx.Rollback(context.Background()) })
+		_, err = tx.Exec(t.Context(), `select from clinic.patients where clinic_id = $1 and id = $2 for update`, p.id, id)
+		require.NoError(t, err)
+		held[n] = tx
+	}
+	made := p.upload("csv", people(total))
+	require.Equal(t, 202, made.status, made.text)
+	path := "/imports/" + made.body["id"].(string)
+	seen := []float64{0}
+	reaches := func(processed int) object {
+		var got object
+		require.Eventually(t, func() bool {
+			got = p.get(path)
+			require.EqualValues(t, total, got["total"])
+			seen = append(seen, got["processed"].(float64))
+			return got["processed"] == float64(processed)
+		}, soon, tick)
+		require.IsNonDecreasing(t, seen)
+		return got
+	}
+	for _, step := range []struct{ processed, release int }{{100, 120}, {200, 220}} {
+		got := reaches(step.processed)
+		require.Equal(t, "running", got["status"])
+		require.Nil(t, got["finished_at"])
+		require.InDelta(t, got["processed"], got["created"].(float64)+got["updated"].(float64), 0)
+		require.Equal(t, "running", p.items("/imports")[0]["status"])
+		require.NoError(t, held[step.release].Rollback(t.Context()))
+	}
+	reaches(total)
+	counts(t, p.settled(made.body["id"].(string)), total-2, 2, 0, 0)
+}
+
 func TestImportFHIR(t *testing.T) {
 	t.Parallel()
 	p := newPractice(t)
@@ -204,7 +271,7 @@ func TestImportFHIR(t *testing.T) {
 	counts(t, got, 2, 0, 0, 1)
 	require.Equal(t, []any{object{"line": 2.0, "error": "resourceType must be Patient: no other resources are imported"}}, got["errors"])
 	counts(t, p.imported("fhir-ndjson", file), 0, 0, 2, 1)
-	require.Equal(t, "***.***.***-25", p.items("/patients?search=Souza")[0]["cpf"])
+	require.Equal(t, "***.***.***-25", itemsOf(p.search("Souza"))[0]["cpf"])
 	require.Equal(t, "inactive", p.items("/patients?status=inactive")[0]["status"])
 }
 

@@ -74,6 +74,10 @@ func TestBadQueries(t *testing.T) {
 			require.Less(t, got.status, 500, "%s with %s: %.300s", name, what, got.text)
 		}
 	}
+	for what, value := range bad {
+		got := f.call("POST", "/patients/search", object{"search": value})
+		require.Less(t, got.status, 500, "%s: %.300s", what, got.text)
+	}
 	for _, name := range []string{"name", "phone", "telecom", "identifier"} {
 		for _, value := range []string{strings.Repeat("x", 201), strings.Repeat("b ", 41)} {
 			got := f.call("POST", "/fhir/Patient/_search", url.Values{name: {value}}.Encode(), "Content-Type", form)

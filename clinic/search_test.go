@@ -2,11 +2,12 @@ package clinic_test
 
 import (
 	"fmt"
-	"net/url"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
 	"integrationhub/hub/hubtest/fhirtest"
@@ -28,10 +29,10 @@ func TestSearchOfTheList(t *testing.T) {
 		"+5511987654321": true, "5511987654321": true, "11987654321": true, "(11) 98765-4321": true, "1187654321": true, "119876": true, "+55 11 9876": true,
 		"4321": true, "98765-4321": true, "321": false, "5432": false, "'": false, `\`: false, ":*": false, "%": false, "_": false, "&": false,
 	} {
-		page := p.get("/patients?search=" + url.QueryEscape(term))
+		page := p.search(term)
 		var ids []string
-		for _, one := range page["items"].([]any) {
-			ids = append(ids, one.(object)["id"].(string))
+		for _, one := range itemsOf(page) {
+			ids = append(ids, one["id"].(string))
 		}
 		if found {
 			require.Equal(t, []string{id}, ids, term)
@@ -40,20 +41,160 @@ func TestSearchOfTheList(t *testing.T) {
 		}
 		require.EqualValues(t, len(ids), page["total"], term)
 	}
-	require.Len(t, p.items("/patients?search=ed"), 2, "a name and an address")
+	require.EqualValues(t, 2, p.search("ed")["total"], "a name and an address")
 }
 
-// However many patients there are, totals of pages are counted up to a number only.
+// What the clinic's users look for goes into a body; pages are as the list has them.
+func TestSearchByPost(t *testing.T) {
+	t.Parallel()
+	p := newPractice(t)
+	for n := range 25 {
+		p.ok(201, "POST", "/patients", object{"name": fmt.Sprintf("Zuleica %02d", n)})
+	}
+	p.ok(204, "DELETE", "/patients/"+itemsOf(p.search("zul 00"))[0]["id"].(string), nil)
+	const path = "/patients/search"
+	find := func(body object) object { return p.staff().ok(200, "POST", path, body) }
+	require.Equal(t, p.get("/patients"), find(object{"search": " "}), "nothing to look for")
+	require.Equal(t, p.get("/patients?page=2&per_page=7"), find(object{"search": "zul", "page": 2, "per_page": 7}))
+	require.Equal(t, p.get("/patients?status=inactive"), find(object{"search": "Zuleica", "status": "inactive", "clinic_id": p.id, "unknown": []int{1}}))
+	require.Empty(t, find(object{"search": "zul", "status": "anonymized"})["items"])
+	require.EqualValues(t, 0, find(object{"search": strings.Repeat("é", 200)})["total"])
+	for location, bad := range map[string][]object{
+		"body.search":   {{}, {"search": nil}, {"search": 7}, {"search": strings.Repeat("x", 201)}},
+		"body.status":   {{"search": "x", "status": "gone"}, {"search": "x", "status": ""}},
+		"body.page":     {{"search": "x", "page": 0}, {"search": "x", "page": 100_001}, {"search": "x", "page": "2"}},
+		"body.per_page": {{"search": "x", "per_page": 0}, {"search": "x", "per_page": 101}, {"search": "x", "per_page": 1.5}},
+	} {
+		for _, body := range bad {
+			p.invalid(location, "POST", path, body)
+		}
+	}
+	require.Equal(t, 400, p.call("POST", path, nil).status, "no body")
+	require.Empty(t, p.on("test").search("zul")["items"])
+
+	// In an address it is refused, not overlooked, and not repeated.
+	for _, query := range []string{"?search=Zuleica", "?status=active&search=Zuleica", "?search=" + strings.Repeat("Zuleica", 200)} {
+		p.invalid("query.search", "GET", "/patients"+query, nil)
+		got := p.call("GET", "/patients"+query, nil)
+		require.Contains(t, got.text, "POST /patients/search")
+		require.NotContains(t, got.text, "Zuleica")
+	}
+	require.NotContains(t, p.queried()["patients.list"], "search")
+}
+
+// What documents have in an address gets into no line of the log, whatever comes of the
+// request.
+func TestAddressesAreNotLogged(t *testing.T) {
+	t.Parallel()
+	p := newPractice(t)
+	id := p.ok(201, "POST", "/patients", object{"name": "Zuleica Prado", "phone": "+5511987654321"})["id"].(string)
+	key := p.key()
+	paths := []string{
+		"/integrations/search/patients?phone=%2B5511987654321", "/integrations/search/patients?phone=(11)+98765-4321", "/integrations/search/patients?phone=Zuleica",
+		"/fhir/Patient?name=Zuleica", "/fhir/Patient?phone=11987654321", "/fhir/Patient?phone=Zuleica", "/patients?search=Zuleica",
+	}
+	ask := func() (statuses []int) {
+		for _, path := range paths {
+			who := key
+			if strings.HasPrefix(path, "/patients") {
+				who = p
+			}
+			statuses = append(statuses, who.call("GET", path, nil).status)
+			for _, stranger := range []*practice{p.as(""), p.key("message.send"), p.as("cli_live_x")} {
+				require.Contains(t, []int{401, 403}, stranger.call("GET", path, nil).status, path)
+			}
+		}
+		return statuses
+	}
+	require.Equal(t, []int{200, 200, 422, 200, 200, 400, 422}, ask())
+	require.Equal(t, []string{id}, ids(key.ok(200, "GET", paths[3], nil)))
+	for _, statement := range []string{`alter table clinic.patients rename to elsewhere`, `alter table clinic.elsewhere rename to patients`} {
+		_, err := p.hub.Kit.Pool.Exec(t.Context(), statement)
+		require.NoError(t, err)
+		if strings.HasSuffix(statement, "elsewhere") {
+			require.Equal(t, []int{500, 500, 422, 500, 500, 400, 422}, ask())
+		}
+	}
+	log := p.hub.Log()
+	for _, action := range []string{"/integrations/search/patients", "fhir.search-patients"} {
+		require.Contains(t, log, action, "what failed is in the log")
+	}
+	for _, private := range []string{"98765", "uleica", "phone=", "name=", "search="} {
+		require.NotContains(t, log, private)
+	}
+}
+
+// However many patients there are, totals of pages are counted up to a number only, and
+// so are those of what a patient has.
 func TestTotalsAreBounded(t *testing.T) {
 	t.Parallel()
 	p := newPractice(t)
-	_, err := p.hub.Kit.Pool.Exec(t.Context(), `insert into clinic.patients (clinic_id, env, id, name) select $1, 'live', gen_random_uuid(), 'Ana ' || n from generate_series(1, 10001) n`, p.id)
+	db, err := pgx.Connect(t.Context(), p.hub.Database)
 	require.NoError(t, err)
+	defer db.Close(t.Context())
+	fill := func(sql string, args ...any) {
+		_, err := db.Exec(t.Context(), "insert into clinic."+sql+" from generate_series(1, 10001) n", args...)
+		require.NoError(t, err)
+	}
+	_, err = db.Exec(t.Context(), `set session_replication_role = replica`) // without checking every reference
+	require.NoError(t, err)
+	fill(`patients (clinic_id, env, id, name) select $1, 'live', gen_random_uuid(), 'Ana ' || n`, p.id)
 	require.EqualValues(t, 10000, p.get("/patients?per_page=1")["total"])
-	require.EqualValues(t, 10000, p.get("/patients?search=ana&per_page=1")["total"])
+	require.EqualValues(t, 10000, p.search("ana")["total"])
 	require.Len(t, p.items("/patients?per_page=100&page=101"), 1, "what is not counted is there all the same")
 	require.NotContains(t, p.ok(200, "GET", "/fhir/Patient?_count=1", nil), "total", "FHIR has no word for that many or more")
 	require.EqualValues(t, 10001, p.ok(200, "GET", "/fhir/Patient?_count=0", nil)["total"], "who asks only for the number is told it")
+
+	id := p.patient(phone)
+	for kind, sql := range map[string]string{
+		"/records":                       `records (clinic_id, env, id, patient_id, date, type) select $1, 'live', gen_random_uuid(), $2, date '2026-01-01', 'x'`,
+		"/appointments?status=cancelled": `appointments (clinic_id, env, id, patient_id, starts_at, status) select $1, 'live', gen_random_uuid(), $2, now(), 'cancelled'`,
+		"/payments":                      `payments (clinic_id, env, id, patient_id, amount, due_date) select $1, 'live', gen_random_uuid(), $2, 1, '2099-01-02'`,
+		"/interactions":                  `interactions (clinic_id, env, id, patient_id, type, source, source_id, occurred_at) select $1, 'live', gen_random_uuid(), $2, 'call', 'x', n::text, now()`,
+	} {
+		fill(sql, p.id, id)
+		require.EqualValues(t, 10000, p.get("/patients/" + id + kind)["total"], kind)
+	}
+	fill(`imports (clinic_id, env, id, format, status, total, position, line, finished_at) select $1, 'live', gen_random_uuid(), 'csv', 'done', 1, 0, 1, now()`, p.id)
+	require.EqualValues(t, 10000, p.get("/imports")["total"])
+}
+
+// A page beyond the last is empty and says how many there are, on every list.
+func TestPagesBeyondTheLast(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	owned, names := f.owned(), f.queried()
+	const beyond = "?per_page=2&page=900"
+	counted, plain := 0, 0
+	for _, op := range f.operations() {
+		if !slices.Contains(names[op.id], "page") || op.id == "inbox.list" {
+			continue
+		}
+		path := strings.Replace(op.path, "{id}", owned[kindOf(op.path)], 1)
+		first, got := f.call("GET", path, nil), f.call("GET", path+beyond, nil)
+		require.Equal(t, 200, got.status, "%s: %s", op.id, got.text)
+		if first.list != nil { // without counts
+			require.NotEmpty(t, first.list, op.id)
+			require.Equal(t, "[]", strings.TrimSpace(got.text), op.id)
+			plain++
+			continue
+		}
+		require.Equal(t, []any{}, got.body["items"], op.id)
+		require.Positive(t, first.body["total"], op.id)
+		require.Len(t, first.body["items"], int(first.body["total"].(float64)), op.id)
+		require.Equal(t, first.body["total"], got.body["total"], op.id)
+		require.EqualValues(t, int(first.body["total"].(float64)+1)/2, got.body["pages"], op.id)
+		require.EqualValues(t, 900, got.body["page"], op.id)
+		counted++
+	}
+	require.Equal(t, 6, counted)
+	require.Equal(t, 2, plain)
+	for _, term := range []string{"", "Ana"} {
+		got := f.ok(200, "POST", "/patients/search", object{"search": term, "page": 900})
+		require.Empty(t, got["items"])
+		require.Equal(t, f.search(term)["total"], got["total"])
+		require.Positive(t, got["total"])
+	}
 }
 
 // Every search of patients is answered by an index that begins with the clinic.
@@ -80,7 +221,7 @@ func TestSearchesUseIndexes(t *testing.T) {
 		require.Len(t, ids(key.ok(200, "GET", "/fhir/Patient?phone="+phone, nil)), 1)
 		require.Len(t, ids(key.ok(200, "GET", "/fhir/Patient?name="+p.nameOf(phone), nil)), 1)
 		for _, term := range []string{phone, p.nameOf(phone), fmt.Sprintf("ana%d@", 10000+n)} {
-			require.Len(t, p.items("/patients?search="+url.QueryEscape(term)), 1, term)
+			require.Len(t, p.search(term)["items"], 1, term)
 		}
 	}
 	least := scans + rounds*6

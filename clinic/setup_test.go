@@ -188,11 +188,20 @@ func (p *practice) get(path string) object {
 // items requires 200 and gives the items of a page.
 func (p *practice) items(path string) []object {
 	p.t.Helper()
-	var list []object
-	for _, one := range p.get(path)["items"].([]any) {
+	return itemsOf(p.get(path))
+}
+
+func itemsOf(page object) (list []object) {
+	for _, one := range page["items"].([]any) {
 		list = append(list, one.(object))
 	}
 	return list
+}
+
+// search is the first page of the patients that the clinic's users find by a term.
+func (p *practice) search(term string) object {
+	p.t.Helper()
+	return p.ok(200, "POST", "/patients/search", object{"search": term})
 }
 
 // refused requires an error in the one shape.

@@ -213,15 +213,16 @@ func (s Status) Usable(product string) error {
 
 // Codes of errors that peers cause.
 const (
-	CodeKeyRejected       = "remote_key_rejected" // 422: the peer refused our key (its 401 or 403)
-	CodeUnexpectedProduct = "unexpected_product"  // 422: another product answers there
-	CodePeerNotActive     = "peer_not_active"     // 422
-	CodePeerUnreachable   = "peer_unreachable"    // 502: no connection, or it broke
-	CodePeerTimeout       = "peer_timeout"        // 504
-	CodePeerAnswer        = "peer_answer"         // 502: not JSON, too long, or not what was asked for
-	CodePeerFailed        = "peer_failed"         // 502: an error status, a redirect included
-	CodePeerLimited       = "peer_limited"        // 502: its 429; RetryAfter as it said
-	CodeSignature         = "invalid_signature"   // 401
+	CodeKeyRejected       = "remote_key_rejected"     // 422: the peer refused our key (its 401 or 403)
+	CodeUnexpectedProduct = "unexpected_product"      // 422: another product answers there
+	CodePeerNotActive     = "peer_not_active"         // 422
+	CodeOtherAccount      = "other_account_connected" // 409: connected to another account of that product
+	CodePeerUnreachable   = "peer_unreachable"        // 502: no connection, or it broke
+	CodePeerTimeout       = "peer_timeout"            // 504
+	CodePeerAnswer        = "peer_answer"             // 502: not JSON, too long, or not what was asked for
+	CodePeerFailed        = "peer_failed"             // 502: an error status, a redirect included
+	CodePeerLimited       = "peer_limited"            // 502: its 429; RetryAfter as it said
+	CodeSignature         = "invalid_signature"       // 401
 )
 
 // Registration is what a product tells its peer when they connect (interface

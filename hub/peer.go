@@ -171,10 +171,15 @@ func (p Peer) Encode(c Connection, e Event) (Outbound, error) {
 }
 
 // Register implements [Registrar]: POST …/webhook/register. Any 2xx is a success, as
-// the documents do not show the answer; what it says is read where it is JSON.
+// the documents do not show the answer; what it says is read where it is JSON. A hub
+// whose account is connected to another of ours answers [CodeOtherAccount]; then so
+// does Register, as an [ErrConflict].
 func (p Peer) Register(ctx context.Context, do Doer, c Connection, r Registration) (Registered, error) {
 	answer, err := post(ctx, do, c, peerRegister, r)
-	if err == nil {
+	switch {
+	case err == nil && answer.Code == http.StatusConflict && answer.code() == CodeOtherAccount:
+		err = Errorf(ErrConflict, CodeOtherAccount, "The other side is connected to another account of %s already: that integration has to be revoked there first.", r.Product)
+	case err == nil:
 		err = answer.Err()
 	}
 	if err != nil {

@@ -107,6 +107,26 @@ func TestPeerRegister(t *testing.T) {
 	}
 }
 
+// A hub that is connected to another account says so; any other 409 is a failure.
+func TestPeerRegisterWithAnotherAccount(t *testing.T) {
+	t.Parallel()
+	for code, want := range map[string]struct {
+		kind error
+		code string
+	}{hub.CodeOtherAccount: {hub.ErrConflict, hub.CodeOtherAccount}, "key_in_use": {hub.ErrPeer, hub.CodePeerFailed}} {
+		p := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(http.StatusConflict)
+			_, _ = io.WriteString(w, `{"code":"`+code+`"}`)
+		}))
+		t.Cleanup(p.Close)
+		_, err := hub.AnyPeer("clinic", "Clinic").Register(t.Context(), p.Client(), connection(p.URL), hub.Registration{Product: "scheduling"})
+		require.ErrorIs(t, err, want.kind)
+		var told *hub.Error
+		require.ErrorAs(t, err, &told)
+		require.Equal(t, want.code, told.Code)
+	}
+}
+
 func TestPeerAct(t *testing.T) {
 	t.Parallel()
 	p := newPeer(t, map[string]string{"/integrations/search/patients": `{"found":false,"patient":null}`, "/integrations/action/log-interaction": `{"logged":true}`})

@@ -246,8 +246,28 @@ func TestRescheduleAndEdit(t *testing.T) {
 	eva := p.studio.professional("Eva", p.service)
 	require.Equal(t, "Eva", p.do(200, "reschedule", other, object{"start_at": p.at(time.Hour), "professional_id": eva})["professional"].(object)["name"])
 
+	// Each new time, and who else gives the service, is told under the same id; notes and prices are not.
+	events := p.hub.Events(p.org)
+	require.Len(t, events, 5, "two bookings, three moves")
+	for _, move := range []struct {
+		event        int
+		id, at, with string
+	}{{2, id, p.at(15 * time.Minute), "Ana"}, {3, id, p.at(2 * time.Hour), "Ana"}, {4, other, p.at(time.Hour), "Eva"}} {
+		told := events[move.event]
+		require.Equal(t, "appointment.created", told.Type)
+		require.Equal(t, move.id, told.Data["appointment_id"])
+		require.Equal(t, move.with, told.Data["professional"])
+		when, err := time.Parse(time.RFC3339, move.at)
+		require.NoError(t, err)
+		require.Equal(t, when.UTC().Format(time.RFC3339), told.Data["datetime"])
+	}
+	p.ok(200, "PUT", path, object{"client_id": p.ok(201, "POST", "/clients", object{"name": "Rui", "phone": "+351912345678"})["id"]})
+	events = p.hub.Events(p.org)
+	require.Len(t, events, 6)
+	require.Equal(t, "+351912345678", events[5].Data["client_phone"], "it is somebody else's now")
+
 	history := p.ok(200, "GET", path, nil)["history"].([]any)
-	require.Len(t, history, 5, "with two edits")
+	require.Len(t, history, 6, "with three edits")
 	require.Equal(t, "create", history[0].(object)["action"])
 	require.Equal(t, "reschedule", history[1].(object)["action"])
 	require.Equal(t, "traffic", history[1].(object)["reason"])
@@ -303,6 +323,10 @@ func TestEventsAndChangesStandOrFallTogether(t *testing.T) {
 		func() answer { return p.call("POST", "/appointments", p.draft(2*time.Hour)) },
 		func() answer { return p.call("POST", "/appointments/"+kept+"/cancel", object{"reason": "x"}) },
 		func() answer { return p.call("POST", "/appointments/"+missed+"/noshow", nil) },
+		func() answer {
+			return p.call("POST", "/appointments/"+kept+"/reschedule", object{"start_at": p.at(3 * time.Hour)})
+		},
+		func() answer { return p.call("PUT", "/appointments/"+kept, object{"start_at": p.at(3 * time.Hour)}) },
 	} {
 		require.Equal(t, 500, change().status)
 	}

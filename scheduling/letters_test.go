@@ -127,6 +127,11 @@ func TestLettersAreInTheOrganizationsLanguage(t *testing.T) {
 	p.ok(201, "POST", "/users", object{"name": "Edu", "email": "edu@example.com"})
 	subjects, text := p.mails("edu@example.com", 1)
 	require.Equal(t, "Your account at Studio", subjects[0])
+	require.Contains(t, text, "Hello Edu,\n\nAn account was made for you at Studio. ")
+	var from, form string
+	require.NoError(t, p.hub.Kit.Pool.QueryRow(t.Context(), `select from_name, html from hub.mails where recipient = 'edu@example.com'`).Scan(&from, &form))
+	require.Equal(t, "Studio", from)
+	require.Contains(t, form, `<html lang="en">`)
 	require.Contains(t, text, "/reset-password?token=")
 	p.guest().ok(200, "POST", "/auth/forgot-password", object{"email": p.email})
 	subjects, _ = p.mails(p.email, 4) // the owner is told of the three bookings

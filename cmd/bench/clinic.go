@@ -20,7 +20,7 @@ import (
 const (
 	figurePhoneSearch = "search_p95_ms" // search/patients, by phone
 	figureFHIRPhone   = "fhir_p95_ms"   // FHIR's search by phone
-	figureClinicList  = "list_p95_ms"   // the users' list by name, e-mail and phone
+	figureClinicList  = "list_p95_ms"   // the users' search by name, e-mail and phone
 )
 
 // What the clinics have.
@@ -150,6 +150,7 @@ type patientQuestion struct {
 	who          http.Header
 	path         func(n int) string // n differs each time
 	body         func(n int) string // nil: a GET
+	media        string             // of the body
 	found        int
 }
 
@@ -174,10 +175,10 @@ func (c *consulting) questions() []patientQuestion {
 		list = append(list,
 			patientQuestion{"a number " + one.name, figurePhoneSearch, c.key, func(n int) string {
 				return "/clinic/api/v1/integrations/search/patients?phone=" + url.QueryEscape(one.number(n))
-			}, nil, one.found},
+			}, nil, "", one.found},
 			patientQuestion{"FHIR, a number " + one.name, figureFHIRPhone, c.key, func(int) string { return "/clinic/fhir/Patient/_search" }, func(n int) string {
 				return "phone=" + url.QueryEscape(one.number(n))
-			}, one.found})
+			}, "application/x-www-form-urlencoded", one.found})
 	}
 	for _, one := range []struct {
 		name  string
@@ -190,9 +191,9 @@ func (c *consulting) questions() []patientQuestion {
 		{"the list, by the end of a number", func(n int) string { return fmt.Sprint(80_003_000 + n*317%90_000) }, 1},
 		{"the list, by a name that nobody has", func(n int) string { return fmt.Sprintf("zuleica%d", n) }, 0},
 	} {
-		list = append(list, patientQuestion{one.name, figureClinicList, c.user, func(n int) string {
-			return "/clinic/api/v1/patients?search=" + url.QueryEscape(one.term(n))
-		}, nil, one.found})
+		list = append(list, patientQuestion{one.name, figureClinicList, c.user, func(int) string { return "/clinic/api/v1/patients/search" }, func(n int) string {
+			return fmt.Sprintf(`{"search":%q}`, one.term(n))
+		}, "application/json", one.found})
 	}
 	return list
 }
@@ -229,17 +230,17 @@ func (c *consulting) ask(ctx context.Context, q patientQuestion) (QueryTiming, e
 }
 
 func (c *consulting) send(ctx context.Context, q patientQuestion, n int) (answer []byte, took time.Duration, err error) {
-	method, body, media := http.MethodGet, "", ""
+	method, body := http.MethodGet, ""
 	if q.body != nil {
-		method, body, media = http.MethodPost, q.body(n), "application/x-www-form-urlencoded"
+		method, body = http.MethodPost, q.body(n)
 	}
 	req, err := http.NewRequestWithContext(ctx, method, c.gateway.base+q.path(n), strings.NewReader(body))
 	if err != nil {
 		return nil, 0, fmt.Errorf("making request: %w", err)
 	}
 	req.Header = q.who.Clone()
-	if media != "" {
-		req.Header.Set("Content-Type", media)
+	if q.media != "" {
+		req.Header.Set("Content-Type", q.media)
 	}
 	sent := time.Now()
 	resp, err := http.DefaultClient.Do(req)

@@ -24,7 +24,8 @@ peer's administrator issues a key there; give it in HUB_PEER_KEY. API_URL is the
 under which the peer's /integrations lies and usually ends in /api/v1.
 
 The hub asks the peer who it is, registers its own webhook there, and hands over a
-secret and a key. Connecting again renews both. Where the peer takes the key but not
+secret and a key. Connecting again renews both. Another account of the same product is
+refused until the integration there is has been revoked. Where the peer takes the key but not
 the registration, the integration is made, the hub goes on trying, and the exit code
 is 6. Where the peer is not what was said, nothing is made.`,
 		Example: `  HUB_PEER_KEY=cli_live_… hub connect https://clinic.example.com/api/v1 --tenant Acme --peer clinic
@@ -79,7 +80,8 @@ func newLink(a *app) *cobra.Command {
 		Long: `Connect two tenants of different products that both live in this hub: keys are issued
 for both, and they shake hands as products elsewhere do. Each is named by its id, its
 name or its external reference, with its product before it where that is not unique:
-clinic/Acme.`,
+clinic/Acme. Linking them again renews the keys. Where one is connected to another
+account of the other's product, nothing is changed: revoke that integration first.`,
 		Example: `  hub link scheduling/Acme clinic/Acme
   hub link scheduling/Acme clinic/Acme --environment test --feature reminders`,
 		Args: exactly("TENANT", "PEER"),

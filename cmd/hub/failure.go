@@ -106,6 +106,8 @@ func (a *app) hint(err error) string {
 	switch {
 	case problem.Code == "url_not_allowed":
 		return "the hub's egress rules refuse this address; its setting HUB_EGRESS_ALLOW opens named networks"
+	case problem.Code == "other_account_connected":
+		return "find the integration with: hub integrations list, and end it with: hub integrations revoke ID"
 	case problem.Status == http.StatusUnauthorized && a.usedKey:
 		return "the key is unknown, revoked or expired: check HUB_KEY, or make one with: hub keys create"
 	case problem.Status == http.StatusUnauthorized:

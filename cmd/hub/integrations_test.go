@@ -111,6 +111,10 @@ func TestIntegrations(t *testing.T) {
 	made := strings.Fields(h.run("link", "notes/Acme", "board/Acme", "-q").ok())
 	require.Len(t, made, 2)
 	require.Regexp(t, `(?m)^`+made[0]+` +notes +Acme +board +live +active`, h.run("link", "notes/Acme", "board/Acme").ok(), "again is fine, and keeps the id")
+	h.signUp("board", "Beta")
+	h.run("link", "notes/Acme", "board/Beta").fails(1, "Acme is connected to another account of board already: revoke that integration first. (other_account_connected, request ",
+		"hub integrations revoke ID")
+	h.run("link", "board/Beta", "notes/Acme").fails(1, "Acme is connected to another account of board already")
 	listed := h.run("integrations", "list").ok()
 	require.Contains(t, listed, made[0])
 	require.Contains(t, listed, made[1])

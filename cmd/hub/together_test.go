@@ -180,6 +180,13 @@ func tellsTheStory(t *testing.T, clinic *account, studio *bookable) {
 	require.Equal(t, "appointment_created", clinic.first(path + "/interactions")["interaction_type"])
 	require.Equal(t, start.Format(time.RFC3339), clinic.do(200, "GET", path, "")["next_appointment"])
 
+	// Moved, and back.
+	for _, at := range []time.Time{start.Add(3 * time.Hour), start} {
+		studio.do(200, "POST", "/appointments/"+booked["id"].(string)+"/reschedule", `{"start_at":"`+at.Format(time.RFC3339)+`"}`)
+		eventually(t, func() bool { return clinic.first(path + "/appointments")["datetime"] == at.Format(time.RFC3339) })
+		require.EqualValues(t, 1, clinic.do(200, "GET", path+"/appointments", "")["total"], "it is the same appointment")
+	}
+
 	// Reminded, as by a plan whose time has come.
 	studio.hub.exec(t, `insert into scheduling.reminders (org_id, appointment_id, offset_minutes, channel, due_at)
 		select org_id, id, 1680, 'email', start_at - interval '28 hours' from scheduling.appointments where id = $1`, booked["id"])

@@ -50,16 +50,18 @@ type Publisher interface {
 
 // Deliveries tell what came of events that the module published.
 type Deliveries interface {
-	// Of gives the deliveries of a tenant's event to integrations: one for each that
-	// was connected when it was published and wants it; a paused one gets only a
-	// [hub.PatientDeleted], once it is enabled.
-	Of(ctx context.Context, tenant uuid.UUID, environment hub.Environment, event string) ([]Delivery, error)
+	// Of gives the deliveries of events to integrations, in the order of the events: one
+	// for each integration that was connected when the event was published and wants it;
+	// a paused one gets only a [hub.PatientDeleted], once it is enabled. Of the events ID,
+	// TenantID and Environment count. It asks once for all of them.
+	Of(ctx context.Context, events []hub.Event) ([][]Delivery, error)
 }
 
 // Delivery is what came of sending an event to an integration.
 type Delivery struct {
 	IntegrationID uuid.UUID
 	Status        string // pending, delivered, parked or failed
+	Connected     bool   // the integration is in use, neither paused nor revoked: what waits for it will be sent
 }
 
 // Erasures are what becomes of the log when a [hub.PatientDeleted] is published or

@@ -8,6 +8,7 @@ type Trail struct {
 	subject string
 	several bool
 	wanted  bool
+	reads   bool
 }
 
 type trailKey struct{}
@@ -29,6 +30,9 @@ func (t *Trail) Subject() string {
 // Wanted tells whether the request is to be on record, even where it only reads.
 func (t *Trail) Wanted() bool { return t.wanted }
 
+// Reads tells whether the request was noted to only read, whatever its method.
+func (t *Trail) Reads() bool { return t.reads }
+
 // Concerns notes that the request under way is about a person, such as a patient, by the
 // product's id: the audit log has it with that person, also where it only reads, and
 // where it cannot be written the caller of a read gets nothing. Several persons are
@@ -40,11 +44,12 @@ func Concerns(ctx context.Context, subjectID string) {
 	}
 }
 
-// OnRecord has the request under way put on record, also where it only reads and is about
-// nobody in particular.
+// OnRecord has the request under way put on record as one that only reads, also where it
+// is about nobody in particular: where that cannot be written, its caller gets nothing,
+// whatever the method.
 func OnRecord(ctx context.Context) {
 	if t, ok := ctx.Value(trailKey{}).(*Trail); ok {
-		t.wanted = true
+		t.wanted, t.reads = true, true
 	}
 }
 

@@ -130,18 +130,18 @@ func (m moduleAudit) Record(ctx context.Context, action, resourceID string) erro
 type moduleDeliveries struct{ log *ledger.Reader }
 
 // Of implements [module.Deliveries].
-func (m moduleDeliveries) Of(ctx context.Context, tenant uuid.UUID, environment hub.Environment, event string) ([]module.Delivery, error) {
-	items, err := m.log.List(ctx, ledger.Filter{TenantID: &tenant, Environment: string(environment), Direction: "outbound", EventID: event}, nil, mostPeers)
+func (m moduleDeliveries) Of(ctx context.Context, events []hub.Event) ([][]module.Delivery, error) {
+	answers, err := m.log.Answers(ctx, events)
 	if err != nil {
 		return nil, err
 	}
-	var list []module.Delivery
-	for _, item := range items {
-		if item.IntegrationID != nil {
-			list = append(list, module.Delivery{IntegrationID: *item.IntegrationID, Status: item.Status})
+	lists := make([][]module.Delivery, len(answers))
+	for i, list := range answers {
+		for _, one := range list {
+			lists[i] = append(lists[i], module.Delivery{IntegrationID: one.IntegrationID, Status: one.Status.String(), Connected: one.Connected})
 		}
 	}
-	return list, nil
+	return lists, nil
 }
 
 // modulePeers are the connections of one product's tenants.

@@ -114,10 +114,9 @@ func (a *API) listAppointments(ctx context.Context, in *appointmentsInput) (*str
 	rows, err := a.store.ListAppointments(ctx, dbgen.ListAppointmentsParams{
 		ClinicID: at.Clinic, Env: at.Env, PatientID: in.ID, Status: in.Status, RowLimit: in.PerPage, RowOffset: in.Offset(),
 	})
-	total := 0
-	items := rest.Map(rows, func(r dbgen.ListAppointmentsRow) Appointment {
-		total = int(r.Total)
-		return appointmentOf(r.Appointment)
-	})
-	return &struct{ Body rest.Page[Appointment] }{rest.PageOf(items, total, in.Paging)}, err
+	if err != nil {
+		return nil, err
+	}
+	total, err := a.store.CountAppointments(ctx, dbgen.CountAppointmentsParams{ClinicID: at.Clinic, Env: at.Env, PatientID: in.ID, Status: in.Status, Most: store.CountedAtMost})
+	return &struct{ Body rest.Page[Appointment] }{rest.PageOf(rest.Map(rows, appointmentOf), total, in.Paging)}, err
 }

@@ -42,17 +42,15 @@ func (u users) SetPassword(ctx context.Context, tx pgx.Tx, user uuid.UUID, store
 	return joined.SetPassword(ctx, user, &stored, joined.Now())
 }
 
-// Letter implements [accounts.Users].
-func (u users) Letter(ctx context.Context, tx pgx.Tx, user uuid.UUID, purpose accounts.Purpose, link string) (module.Mail, error) {
-	row, err := u.store.Join(tx).UserByID(ctx, user)
-	mail := module.Mail{
-		TenantID: row.ClinicID, To: row.Email, Subject: "Set a new password",
-		Text: "Somebody, probably you, asked for a new password.\n\nSet it here within an hour:\n" + link + "\n\nIf it was not you, nothing needs to be done.\n",
+// Reader implements [accounts.Users].
+func (u users) Reader(ctx context.Context, tx pgx.Tx, user uuid.UUID) (accounts.Reader, error) {
+	joined := u.store.Join(tx)
+	row, err := joined.UserByID(ctx, user)
+	if err != nil {
+		return accounts.Reader{}, err
 	}
-	if purpose == accounts.Invite {
-		mail.Subject, mail.Text = "Your account", "An account was made for you.\n\nSet your password here within a week:\n"+link+"\n"
-	}
-	return mail, err
+	clinic, err := joined.Clinic(ctx, row.ClinicID)
+	return accounts.Reader{Name: row.Name, Email: row.Email, Tenant: module.Tenant{ID: clinic.ID, Name: clinic.Name}, Locale: clinic.Locale}, err
 }
 
 func accountOf(row dbgen.User) accounts.User {

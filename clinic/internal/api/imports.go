@@ -127,10 +127,6 @@ func (a *API) listImports(ctx context.Context, in *rest.Paging) (*struct{ Body r
 	if err != nil {
 		return nil, err
 	}
-	total := 0
-	if len(rows) > 0 {
-		total = int(rows[0].Total)
-	}
-	items := rest.Map(rows, func(r dbgen.ListImportsRow) Import { return importOf(r.Import) })
-	return &struct{ Body rest.Page[Import] }{rest.PageOf(items, total, *in)}, nil
+	total, err := a.store.CountImports(ctx, at.Clinic, at.Env, store.CountedAtMost)
+	return &struct{ Body rest.Page[Import] }{rest.PageOf(rest.Map(rows, importOf), total, *in)}, err
 }

@@ -11,7 +11,8 @@ import (
 	"integrationhub/hub/module/rest"
 )
 
-// InboxEntry is an event that matched no patient.
+// InboxEntry is an event that matched no patient. [store.OpenFor] and [store.SettledFor]
+// say how long it is kept.
 type InboxEntry struct {
 	ID         uuid.UUID  `json:"id"`
 	EventID    string     `json:"event_id"`
@@ -43,13 +44,8 @@ func (a *API) listInbox(ctx context.Context, in *inboxInput) (*struct{ Body rest
 	if err != nil {
 		return nil, err
 	}
-	rows, err := a.store.ListInbox(ctx, dbgen.ListInboxParams{ClinicID: at.Clinic, Env: at.Env, Status: in.Status, RowLimit: in.PerPage, RowOffset: in.Offset()})
-	total := 0
-	items := rest.Map(rows, func(r dbgen.ListInboxRow) InboxEntry {
-		total = int(r.Total)
-		return inboxEntryOf(r.InboxEntry)
-	})
-	return &struct{ Body rest.Page[InboxEntry] }{rest.PageOf(items, total, in.Paging)}, err
+	rows, total, err := a.store.ListInbox(ctx, at, in.Status, in.PerPage, in.Offset())
+	return &struct{ Body rest.Page[InboxEntry] }{rest.PageOf(rest.Map(rows, inboxEntryOf), total, in.Paging)}, err
 }
 
 type linkInput struct {
@@ -62,7 +58,8 @@ type linkInput struct {
 type linkOutput struct {
 	Body struct {
 		InboxEntry
-		AlsoLinked int `json:"also_linked" doc:"Other entries from the same number, or about the same ticket or appointment, that followed"`
+		AlsoLinked   int  `json:"also_linked" doc:"Other entries from the same number, or about the same ticket or appointment, that followed in this request: at most 200, the oldest first"`
+		StillLinking bool `json:"still_linking" doc:"There are more of them; they follow in the background within minutes, and are open until then"`
 	} `nameHint:"InboxLinked"`
 }
 
@@ -73,8 +70,8 @@ func (a *API) linkInbox(ctx context.Context, in *linkInput) (*linkOutput, error)
 	}
 	out := &linkOutput{}
 	err = a.store.InTx(ctx, "linking an event", func(tx *store.Tx) error {
-		entry, others, err := tx.Link(ctx, at, in.ID, in.Body.PatientID, who.UserID)
-		out.Body.InboxEntry, out.Body.AlsoLinked = inboxEntryOf(entry), others
+		done, err := tx.Link(ctx, at, in.ID, in.Body.PatientID, who.UserID)
+		out.Body.InboxEntry, out.Body.AlsoLinked, out.Body.StillLinking = inboxEntryOf(done.InboxEntry), done.Others, done.StillLinking
 		return err
 	})
 	return out, err

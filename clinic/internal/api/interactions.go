@@ -78,12 +78,11 @@ func (a *API) listInteractions(ctx context.Context, in *PatientList) (*struct{ B
 		return nil, err
 	}
 	rows, err := a.store.ListInteractions(ctx, dbgen.ListInteractionsParams{ClinicID: at.Clinic, Env: at.Env, PatientID: in.ID, RowLimit: in.PerPage, RowOffset: in.Offset()})
-	total := 0
-	items := rest.Map(rows, func(r dbgen.ListInteractionsRow) Interaction {
-		total = int(r.Total)
-		return interactionOf(r.Interaction)
-	})
-	return &struct{ Body rest.Page[Interaction] }{rest.PageOf(items, total, in.Paging)}, err
+	if err != nil {
+		return nil, err
+	}
+	total, err := a.store.CountInteractions(ctx, dbgen.CountInteractionsParams{ClinicID: at.Clinic, Env: at.Env, PatientID: in.ID, Most: store.CountedAtMost})
+	return &struct{ Body rest.Page[Interaction] }{rest.PageOf(rest.Map(rows, interactionOf), total, in.Paging)}, err
 }
 
 type logInteractionInput struct {

@@ -250,18 +250,42 @@ func (a *API) reveal(ctx context.Context, at store.Scope, p dbgen.Patient) (*str
 
 type patientsInput struct {
 	rest.Paging
-	Search string `query:"search" maxLength:"200" doc:"How words of a name begin, how an e-mail address begins, or a phone number: whole, as it begins or as it ends, of four digits or more. The total is counted up to 10,000"`
-	Status string `query:"status" enum:"active,inactive,anonymized"`
+	Status string `query:"status" enum:"active,inactive,anonymized" doc:"Absent: all that were not anonymized. The total is counted up to 10,000"`
+	// Search is refused: what names a person has no place in an address. Overlooked,
+	// it would be answered with everybody.
+	Search string `query:"search" hidden:"true"`
 }
 
-func (a *API) listPatients(ctx context.Context, in *patientsInput) (*struct{ Body rest.Page[Patient] }, error) {
+type patientsOutput struct{ Body rest.Page[Patient] }
+
+func (a *API) listPatients(ctx context.Context, in *patientsInput) (*patientsOutput, error) {
+	if in.Search != "" {
+		return nil, hub.Invalid("query.search", "must not be in an address, which is logged on its way: send it in the body of POST /patients/search")
+	}
+	return a.pageOfPatients(ctx, "", in.Status, in.Paging)
+}
+
+type patientSearchInput struct {
+	Body struct {
+		Search string `json:"search" maxLength:"200" doc:"How words of a name begin, how an e-mail address begins, or a phone number: whole, as it begins or as it ends, of four digits or more. Empty: all. The total is counted up to 10,000"`
+		Status string `json:"status,omitempty" enum:"active,inactive,anonymized" doc:"Absent: all that were not anonymized"`
+		rest.Paging
+	} `nameHint:"SearchPatients"`
+}
+
+// findPatients searches by POST, so that what names a person is in no address.
+func (a *API) findPatients(ctx context.Context, in *patientSearchInput) (*patientsOutput, error) {
+	return a.pageOfPatients(ctx, strings.TrimSpace(in.Body.Search), in.Body.Status, in.Body.Paging)
+}
+
+// pageOfPatients reads a page of who may be meant by a term, or of all, and has it on
+// record.
+func (a *API) pageOfPatients(ctx context.Context, term, status string, page rest.Paging) (*patientsOutput, error) {
 	at, _, err := scope(ctx)
 	if err != nil {
 		return nil, err
 	}
-	rows, total, err := a.store.ListPatients(ctx, store.PatientList{
-		Scope: at, Status: in.Status, Term: strings.TrimSpace(in.Search), Limit: in.PerPage, Offset: in.Offset(),
-	})
+	rows, total, err := a.store.ListPatients(ctx, store.PatientList{Scope: at, Status: status, Term: term, Limit: page.PerPage, Offset: page.Offset()})
 	if err != nil {
 		return nil, err
 	}
@@ -270,7 +294,7 @@ func (a *API) listPatients(ctx context.Context, in *patientsInput) (*struct{ Bod
 		module.Concerns(ctx, row.ID.String())
 	}
 	list, err := a.shown(ctx, at, rows...)
-	return &struct{ Body rest.Page[Patient] }{rest.PageOf(list, total, in.Paging)}, err
+	return &patientsOutput{rest.PageOf(list, total, page)}, err
 }
 
 // known requires that a patient is there for whoever asks.

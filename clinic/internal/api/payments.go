@@ -97,12 +97,11 @@ func (a *API) listPayments(ctx context.Context, in *PatientList) (*struct{ Body 
 		return nil, err
 	}
 	rows, err := a.store.ListPayments(ctx, dbgen.ListPaymentsParams{ClinicID: at.Clinic, Env: at.Env, PatientID: in.ID, RowLimit: in.PerPage, RowOffset: in.Offset()})
-	total := 0
-	items := rest.Map(rows, func(r dbgen.ListPaymentsRow) Payment {
-		total = int(r.Total)
-		return paymentOf(r.Payment)
-	})
-	return &struct{ Body rest.Page[Payment] }{rest.PageOf(items, total, in.Paging)}, err
+	if err != nil {
+		return nil, err
+	}
+	total, err := a.store.CountPayments(ctx, dbgen.CountPaymentsParams{ClinicID: at.Clinic, Env: at.Env, PatientID: in.ID, Most: store.CountedAtMost})
+	return &struct{ Body rest.Page[Payment] }{rest.PageOf(rest.Map(rows, paymentOf), total, in.Paging)}, err
 }
 
 type payFields struct {

@@ -112,12 +112,12 @@ func (a *API) listRecords(ctx context.Context, in *PatientList) (*struct{ Body r
 	if err != nil {
 		return nil, err
 	}
-	items, total := make([]Record, len(rows)), 0
+	items := make([]Record, len(rows))
 	for i, r := range rows {
-		total = int(r.Total)
-		if items[i], err = a.recordOf(r.Record); err != nil {
+		if items[i], err = a.recordOf(r); err != nil {
 			return nil, err
 		}
 	}
-	return &struct{ Body rest.Page[Record] }{rest.PageOf(items, total, in.Paging)}, nil
+	total, err := a.store.CountRecords(ctx, dbgen.CountRecordsParams{ClinicID: at.Clinic, Env: at.Env, PatientID: in.ID, Most: store.CountedAtMost})
+	return &struct{ Body rest.Page[Record] }{rest.PageOf(items, total, in.Paging)}, err
 }

@@ -90,7 +90,8 @@ func (a *API) patientRows() []route {
 		{put, v + "/professionals/{id}", rest.Admin, 200, "professionals.update", "Update a professional", rest.Handle(a.updateProfessional)},
 		{del, v + "/professionals/{id}", rest.Admin, 204, "professionals.delete", "Remove a professional", rest.Handle(a.deleteProfessional)},
 
-		{get, v + "/patients", rest.User, 200, "patients.list", "List or search patients", rest.Handle(a.listPatients)},
+		{get, v + "/patients", rest.User, 200, "patients.list", "List patients", rest.Handle(a.listPatients)},
+		{post, v + "/patients/search", rest.User, 200, "patients.search", "Find patients by name, e-mail address or phone", rest.Handle(a.findPatients)},
 		{post, v + "/patients", rest.User, 201, "patients.create", "Add a patient", rest.Handle(a.createPatient)},
 		{get, one, rest.User, 200, "patients.get", "Read a patient", rest.Handle(a.getPatient)},
 		{put, one, rest.User, 200, "patients.update", "Update a patient", rest.Handle(a.updatePatient)},
@@ -114,7 +115,7 @@ func (a *API) patientRows() []route {
 func (a *API) exchangeRows() []route {
 	const v = "/api/v1"
 	return []route{
-		{get, v + "/integrations/inbox", rest.Admin, 200, "inbox.list", "Events that matched no patient", rest.Handle(a.listInbox)},
+		{get, v + "/integrations/inbox", rest.Admin, 200, "inbox.list", "Events that matched no patient: open ones for 180 days, settled ones for a year", rest.Handle(a.listInbox)},
 		{post, v + "/integrations/inbox/{id}/link", rest.Admin, 200, "inbox.link", "Say whom an event is about", rest.Handle(a.linkInbox)},
 		{post, v + "/integrations/inbox/{id}/dismiss", rest.Admin, 200, "inbox.dismiss", "Say that an event is about nobody", rest.Handle(a.dismissInbox)},
 		{post, v + "/patients/{id}/deletion-request", rest.Admin, 202, "deletions.request", "Forget who a patient was, here and in the connected products", rest.Handle(a.requestDeletion)},

@@ -55,6 +55,7 @@ func (a *API) searchPatients(ctx context.Context, in *searchPatientsInput) (*sea
 		return nil, err
 	}
 	out := &searchPatientsOutput{}
+	module.OnRecord(ctx) // what finds nobody too
 	rows, err := a.store.ByPhone(ctx, at, in.Phone)
 	if err != nil || len(rows) == 0 {
 		return out, err
@@ -163,8 +164,7 @@ func (a *API) searchAppointments(ctx context.Context, in *searchAppointmentsInpu
 	}
 	rows, err := a.store.ListAppointments(ctx, dbgen.ListAppointmentsParams{ClinicID: at.Clinic, Env: at.Env, PatientID: in.PatientID, Status: in.Status, RowLimit: in.Limit})
 	out := &searchAppointmentsOutput{}
-	out.Body.Appointments = rest.Map(rows, func(r dbgen.ListAppointmentsRow) AppointmentSummary {
-		one := r.Appointment
+	out.Body.Appointments = rest.Map(rows, func(one dbgen.Appointment) AppointmentSummary {
 		return AppointmentSummary{one.ID, one.StartsAt.UTC(), care.Scrub(one.Service), care.HideCPF(one.Professional), one.Status, a.kit.URLs.Public + appointmentPages + one.ID.String()}
 	})
 	return out, err

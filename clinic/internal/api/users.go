@@ -45,6 +45,7 @@ type Clinic struct {
 	ID        uuid.UUID `json:"id"`
 	Name      string    `json:"name"`
 	Timezone  string    `json:"timezone" example:"America/Sao_Paulo"`
+	Locale    string    `json:"locale" example:"pt-BR" doc:"Letters to users are in this language, where it is Portuguese, English or Spanish, else in Portuguese"`
 	RevealCPF bool      `json:"reveal_cpf" doc:"Administrators may ask for whole tax ids; each time is on record"`
 	CreatedAt time.Time `json:"created_at"`
 }
@@ -52,7 +53,7 @@ type Clinic struct {
 type clinicOutput struct{ Body Clinic }
 
 func clinicOf(c dbgen.Clinic) Clinic {
-	return Clinic{c.ID, c.Name, c.Timezone, c.RevealCpf, c.CreatedAt.UTC()}
+	return Clinic{c.ID, c.Name, c.Timezone, c.Locale, c.RevealCpf, c.CreatedAt.UTC()}
 }
 
 func (a *API) getClinic(ctx context.Context, _ *struct{}) (*clinicOutput, error) {
@@ -68,6 +69,7 @@ type clinicInput struct {
 	Body struct {
 		Name      rest.Optional[string] `json:"name,omitempty"`
 		Timezone  rest.Optional[string] `json:"timezone,omitempty"`
+		Locale    rest.Optional[string] `json:"locale,omitempty"`
 		RevealCPF rest.Optional[bool]   `json:"reveal_cpf,omitempty"`
 	} `nameHint:"ClinicFields"`
 }
@@ -85,18 +87,20 @@ func (a *API) updateClinic(ctx context.Context, in *clinicInput) (*clinicOutput,
 		}
 		in.Body.Name.Into(&c.Name)
 		in.Body.Timezone.Into(&c.Timezone)
+		in.Body.Locale.Into(&c.Locale)
 		in.Body.RevealCPF.Into(&c.RevealCpf)
 		c.Name = care.HideCPF(strings.TrimSpace(c.Name))
 		var wrong rest.Faults
 		wrong.Length(c.Name, "body.name", 1, 120)
 		wrong.Zone(c.Timezone, "body.timezone")
+		wrong.Locale(c.Locale, "body.locale")
 		if err := wrong.Err(); err != nil {
 			return err
 		}
 		if err := a.kit.Tenants.Put(ctx, tx.Raw, module.Tenant{ID: c.ID, Name: c.Name}); err != nil {
 			return err
 		}
-		done, err = tx.UpdateClinic(ctx, dbgen.UpdateClinicParams{ID: c.ID, Name: c.Name, Timezone: c.Timezone, RevealCpf: c.RevealCpf, UpdatedAt: tx.Now()})
+		done, err = tx.UpdateClinic(ctx, dbgen.UpdateClinicParams{ID: c.ID, Name: c.Name, Timezone: c.Timezone, RevealCpf: c.RevealCpf, Locale: c.Locale, UpdatedAt: tx.Now()})
 		return err
 	})
 	return &clinicOutput{clinicOf(done)}, err

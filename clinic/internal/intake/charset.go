@@ -29,8 +29,11 @@ const (
 
 // Text gives a file as UTF-8 without a mark at its start: it may be UTF-8, UTF-16
 // with a mark, or one byte for each letter (Windows-1252, Latin-1). It reads the file
-// twice and holds none of it.
+// twice, from its start wherever it stands, and holds none of it.
 func Text(file io.ReadSeeker) (io.Reader, error) {
+	if _, err := file.Seek(0, io.SeekStart); err != nil {
+		return nil, fmt.Errorf("reading the file: %w", err)
+	}
 	head := make([]byte, longestMark)
 	n, err := io.ReadFull(file, head)
 	if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) && !errors.Is(err, io.EOF) {

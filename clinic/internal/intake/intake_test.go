@@ -143,6 +143,57 @@ func TestFHIR(t *testing.T) {
 	require.Len(t, rows, 10)
 }
 
+// What Brazilian programs call their columns, and what spreadsheets make of rows.
+func TestHeadings(t *testing.T) {
+	t.Parallel()
+	ana := intake.Row{Line: 2, Ref: "17", Name: "Ana Souza", Phone: "11 98765-4321", Email: "ana@example.com", CPF: "529.982.247-25", BirthDate: "1980-03-02", Status: "active"}
+	const row = "17;Ana Souza;11 98765-4321;ana@example.com;529.982.247-25;02/03/1980;Ativo"
+	for _, head := range []string{
+		"Código;Nome;Telefone;E-mail;CPF;Data de Nascimento;Situação", "Nº Prontuário;Nome Completo;Celular/WhatsApp;Email;CPF/CNPJ;Nascimento;Status",
+		"COD.;CLIENTE;TEL. CELULAR;E-MAIL;Nº CPF;DT. NASC.;ATIVO", "Matri\u0301cula;Nome do cliente;Fone;Correio Eletro\u0302nico;CPF do paciente;Data de Nasc.;ativo",
+		"id_paciente;nome_paciente;telefone 1;e-mail 1;cpf_paciente;data_nascimento;status", " ID ;\"Paciente\";Whatsapp;Mail;cpf;Anivers\u00e1rio;Situacao",
+	} {
+		require.Equal(t, []intake.Row{ana}, table(t, head+"\n"+row+"\n"), head)
+		require.Equal(t, []intake.Row{ana}, table(t, head+"\n"+row+";; \n;;;;;;;;\n\n"), "cells that once held something: %s", head)
+		further := ana
+		further.Line = 4
+		require.Equal(t, []intake.Row{further}, table(t, "\r\n;;;\r\n"+head+"\n"+row), "a sheet that begins further down")
+	}
+	require.Equal(t, []intake.Row{{Line: 2, Name: "Ana", Phone: "1"}, {Line: 3, Name: "Bia", Phone: "2"}, {Line: 4, Name: "Caio", Phone: "3"}},
+		table(t, "nome;telefone;nome;telefone\nAna;1;Other;9\n;2;Bia;\nCaio;;;3\n"), "of columns with one name the first that says something")
+	for _, day := range []string{"02/03/1980", "2/3/1980", "02-03-1980", "02.03.1980", "1980-03-02", "02/03/1980 00:00", "1980-03-02T00:00:00Z"} {
+		require.Equal(t, []intake.Row{{Line: 2, Name: "Ana", BirthDate: "1980-03-02"}}, table(t, "nome;nascimento\nAna;"+day+"\n"), day)
+	}
+}
+
+// What is said of a Patient in many ways, and what a file has beside patients.
+func TestFHIRVariants(t *testing.T) {
+	t.Parallel()
+	for line, want := range map[string]intake.Row{
+		`"meta":{"profile":["x"]},"extension":[{"url":"u","valueString":"v"}],"text":{"div":"<div/>"},"name":[{"text":"Ana"}],"_birthDate":{"extension":[]}`: {Name: "Ana"},
+		`"name":[{"family":"Souza","given":["Ana"],"prefix":["Dra."]}]`:                                                                                      {Name: "Ana Souza"},
+		`"name":[{"given":["Ana"]},{"use":"old","text":"Lima"}]`:                                                                                             {Name: "Ana"},
+		`"name":[{"use":"nickname","text":"Aninha"}]`:                                                                                                        {Name: "Aninha"},
+		`"name":[{"text":" "},{"use":"usual","family":"Souza"}]`:                                                                                             {Name: "Souza"},
+		`"active":false,"name":[{"text":"Ana"}]`:                                                                                                             {Name: "Ana", Status: "inactive"},
+		`"active":true,"deceasedBoolean":false,"name":[{"text":"Ana"}]`:                                                                                      {Name: "Ana", Status: "active"},
+		`"active":true,"deceasedBoolean":true,"name":[{"text":"Ana"}]`:                                                                                       {Name: "Ana", Status: "inactive"},
+		`"deceasedDateTime":"2020-01","name":[{"text":"Ana"}]`:                                                                                               {Name: "Ana", Status: "inactive"},
+		`"telecom":[{"system":"fax","value":"1"},{"system":"phone","value":"2","use":"work"},{"system":"email","value":"a@b.co"},{"system":"sms","value":"3","use":"mobile"},{"system":"url","value":"4"}]`: {Phone: "3", Email: "a@b.co"},
+		`"identifier":[{"system":"http://rnds.saude.gov.br/fhir/r4/NamingSystem/cns","value":"7"},{"system":"http://rnds.saude.gov.br/fhir/r4/NamingSystem/cpf","value":"529.982.247-25"}]`:                 {CPF: "529.982.247-25"},
+		`"identifier":[{"system":"urn:oid:2.16.840.1.113883.13.237","_value":{"extension":[{"url":"x","valueCode":"masked"}]}}]`:                                                                            {},
+		`"name":null,"telecom":null,"birthDate":null,"active":null`: {},
+	} {
+		want.Line = 1
+		require.Equal(t, []intake.Row{want}, resumed(t, `{"resourceType":"Patient",`+line+`}`, nil, intake.Start), line)
+	}
+	rows := resumed(t, `{"resourceType":"Bundle","entry":[]}`+"\n"+`{"resourceType":"Practitioner"}`+"\n{}\n", nil, intake.Start)
+	for i, want := range []string{"is a Bundle: write each Patient", "resourceType must be Patient", "resourceType must be Patient"} {
+		require.Equal(t, i+1, rows[i].Line)
+		require.Contains(t, rows[i].Problem, want)
+	}
+}
+
 func TestCharsets(t *testing.T) {
 	t.Parallel()
 	const text = "nome;obs\nJosé Conceição;€ “x” 𝄞\n"
@@ -165,11 +216,14 @@ func TestCharsets(t *testing.T) {
 		"short":        {"a", "a"},
 		"nothing":      {"", ""},
 	} {
-		in, err := intake.Text(strings.NewReader(one[0]))
-		require.NoError(t, err)
-		got, err := io.ReadAll(iotest.OneByteReader(in))
-		require.NoError(t, err, name)
-		require.Equal(t, one[1], string(got), name)
+		file := strings.NewReader(one[0])
+		for range 2 { // a file is read several times
+			in, err := intake.Text(file)
+			require.NoError(t, err)
+			got, err := io.ReadAll(iotest.OneByteReader(in))
+			require.NoError(t, err, name)
+			require.Equal(t, one[1], string(got), name)
+		}
 	}
 }
 

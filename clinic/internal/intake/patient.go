@@ -26,6 +26,9 @@ type resource struct {
 	Name         []humanName
 	Telecom      []contact
 	BirthDate    string
+
+	DeceasedBoolean  bool
+	DeceasedDateTime string
 }
 
 type humanName struct {
@@ -48,6 +51,9 @@ func patient(line []byte) (row Row, blank bool) {
 	if !utf8.Valid(line) || json.Unmarshal(line, &p) != nil {
 		return Row{Problem: "is not a FHIR resource in JSON"}, false
 	}
+	if p.ResourceType == "Bundle" {
+		return Row{Problem: "is a Bundle: write each Patient of it on a line of its own"}, false
+	}
 	if p.ResourceType != "Patient" {
 		return Row{Problem: "resourceType must be Patient: no other resources are imported"}, false
 	}
@@ -57,7 +63,10 @@ func patient(line []byte) (row Row, blank bool) {
 			put(&row.CPF, one.Value)
 		}
 	}
-	if p.Active != nil {
+	switch {
+	case p.DeceasedBoolean || p.DeceasedDateTime != "": // whatever else is said: nobody writes to them
+		row.Status = inactive
+	case p.Active != nil:
 		row.Status = map[bool]string{true: active, false: inactive}[*p.Active]
 	}
 	if p.BirthDate != "" {

@@ -27,15 +27,16 @@ const (
 // headings are the names that columns go by, as [plain] writes them.
 var headings = map[string]column{
 	"externalid": ref, "externalref": ref, "id": ref, "code": ref, "patientid": ref,
-	"codigo": ref, "idexterno": ref, "prontuario": ref, "matricula": ref, "idpaciente": ref,
+	"codigo": ref, "cod": ref, "idexterno": ref, "prontuario": ref, "nprontuario": ref, "numerodoprontuario": ref, "matricula": ref, "idpaciente": ref, "codigopaciente": ref, "codigodopaciente": ref,
 	"name": name, "fullname": name, "patient": name, "patientname": name,
-	"nome": name, "nomecompleto": name, "paciente": name, "nomedopaciente": name, "nomepaciente": name,
+	"nome": name, "nomecompleto": name, "paciente": name, "nomedopaciente": name, "nomepaciente": name, "cliente": name, "nomedocliente": name, "nomecliente": name,
 	"phone": phone, "phonenumber": phone, "mobile": phone, "mobilephone": phone, "cellphone": phone, "telephone": phone, "whatsapp": phone,
-	"telefone": phone, "celular": phone, "fone": phone, "tel": phone, "telefonecelular": phone,
-	"email": email, "mail": email, "emailaddress": email, "correioeletronico": email,
-	"cpf": cpf, "taxid": cpf, "cpfdopaciente": cpf, "cpfpaciente": cpf,
+	"telefone": phone, "celular": phone, "fone": phone, "tel": phone, "cel": phone, "telefonecelular": phone, "telcelular": phone, "telefone1": phone, "celular1": phone,
+	"telefonewhatsapp": phone, "celularwhatsapp": phone, "telefonecelularwhatsapp": phone, "telefonefixo": phone, "telefoneresidencial": phone, "contato": phone,
+	"email": email, "mail": email, "emailaddress": email, "correioeletronico": email, "email1": email, "enderecodeemail": email,
+	"cpf": cpf, "taxid": cpf, "cpfdopaciente": cpf, "cpfpaciente": cpf, "ncpf": cpf, "numerodocpf": cpf, "cpfcnpj": cpf,
 	"birthdate": birthDate, "dateofbirth": birthDate, "dob": birthDate, "birthday": birthDate, "born": birthDate,
-	"datadenascimento": birthDate, "datanascimento": birthDate, "nascimento": birthDate, "dtnascimento": birthDate, "datanasc": birthDate, "dtnasc": birthDate,
+	"datadenascimento": birthDate, "datanascimento": birthDate, "nascimento": birthDate, "dtnascimento": birthDate, "dtdenascimento": birthDate, "datanasc": birthDate, "datadenasc": birthDate, "dtnasc": birthDate, "nasc": birthDate, "aniversario": birthDate,
 	"status": status, "situacao": status, "active": status, "ativo": status,
 }
 
@@ -44,12 +45,6 @@ type Table struct {
 	separator byte
 	columns   []column
 }
-
-// Errors of the first line, for people.
-var (
-	ErrNoHead = errors.New("must name its columns in the first line")
-	ErrNoName = errors.New("must have a column called name (or nome)")
-)
 
 const separators = ",;\t|"
 
@@ -60,6 +55,9 @@ func ReadHead(in io.Reader) (*Table, Position, error) {
 	r := Open(in, Start, first)
 	raw, err := r.line()
 	if err == nil && bytes.HasPrefix(bytes.ToLower(raw), []byte("sep=")) { // Excel's own word for it
+		raw, err = r.line()
+	}
+	for err == nil && len(bytes.Trim(raw, separators+" \r\n")) == 0 { // sheets that begin further down
 		raw, err = r.line()
 	}
 	switch {
@@ -141,6 +139,9 @@ func (t *Table) row(line []byte) (row Row, blank bool) {
 	if blank {
 		return row, true
 	}
+	for len(cells) > len(t.columns) && strings.TrimSpace(cells[len(cells)-1]) == "" {
+		cells = cells[:len(cells)-1] // spreadsheets write cells that once held something
+	}
 	if len(cells) > len(t.columns) {
 		return Row{Problem: "has more cells than the first line has columns"}, false
 	}
@@ -215,12 +216,12 @@ func leadingZeros(digits string) string {
 	return strings.Repeat("0", whole-len(digits)) + digits
 }
 
-// date reads a day: 1980-03-02, 02/03/1980 or 2/3/1980, also with a time behind it,
-// as spreadsheets write it.
+// date reads a day: 1980-03-02, 02/03/1980, 2/3/1980, 02-03-1980 or 02.03.1980, also with
+// a time behind it, as spreadsheets write it.
 func date(text string) (day string, ok bool) {
 	text, _, _ = strings.Cut(text, " ")
 	text, _, _ = strings.Cut(text, "T")
-	for _, layout := range []string{time.DateOnly, "2/1/2006"} {
+	for _, layout := range []string{time.DateOnly, "2/1/2006", "2-1-2006", "2.1.2006"} {
 		if at, err := time.Parse(layout, text); err == nil && at.Year() > 0 {
 			return at.Format(time.DateOnly), true
 		}

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"errors"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -116,13 +117,20 @@ func (t *Tx) forget(ctx context.Context, at Scope, p dbgen.Patient, was *traces)
 
 // forgetInbox removes the entries about a patient.
 func (t *Tx) forgetInbox(ctx context.Context, at Scope, p dbgen.Patient, was *traces) error {
-	entries, err := t.InboxAbout(ctx, dbgen.InboxAboutParams{ClinicID: at.Clinic, Env: at.Env, PatientID: p.ID, PhoneKeys: was.keys()})
+	ids, err := t.forgetLinkings(ctx, at, p, was)
 	if err != nil {
 		return err
 	}
-	var ids []uuid.UUID
+	about := dbgen.InboxAboutParams{ClinicID: at.Clinic, Env: at.Env, PatientID: p.ID, PhoneKeys: was.keys(), Emails: [][]byte{}}
+	for _, email := range was.emails {
+		about.Emails = append(about.Emails, t.inboxEmail(at, email))
+	}
+	entries, err := t.InboxAbout(ctx, about)
+	if err != nil {
+		return err
+	}
 	for _, entry := range entries {
-		if entry.Status == Open {
+		if entry.Status == Open && entry.MeantFor == nil {
 			n, err := t.reread(entry)
 			if err != nil {
 				return err
@@ -134,6 +142,38 @@ func (t *Tx) forgetInbox(ctx context.Context, at Scope, p dbgen.Patient, was *tr
 		ids = append(ids, entry.ID)
 	}
 	return t.ForgetInbox(ctx, dbgen.ForgetInboxParams{ClinicID: at.Clinic, Env: at.Env, PatientID: p.ID, Ids: ids})
+}
+
+// forgetLinkings ends what is on its way to a patient, and gives the entries: somebody
+// said that they are the patient's, and their tickets are too.
+func (t *Tx) forgetLinkings(ctx context.Context, at Scope, p dbgen.Patient, was *traces) (ids []uuid.UUID, err error) {
+	linkings, err := t.ForgetLinkings(ctx, at.Clinic, at.Env, p.ID)
+	if err != nil {
+		return nil, err
+	}
+	for _, l := range linkings {
+		entries, err := t.OnTheWay(ctx, dbgen.OnTheWayParams{
+			ClinicID: at.Clinic, Env: at.Env, PhoneKey: l.PhoneKey, Source: l.Source, ExternalID: l.ExternalID, AfterAt: l.AfterAt, AfterID: l.AfterID,
+		})
+		if err != nil {
+			return nil, err
+		}
+		if err := t.LeaveTurns(ctx, dbgen.LeaveTurnsParams{
+			ClinicID: at.Clinic, Env: at.Env, PatientID: &p.ID, PhoneKey: l.PhoneKey, Source: l.Source, ExternalID: l.ExternalID,
+		}); err != nil {
+			return nil, err
+		}
+		for _, entry := range entries {
+			ids = append(ids, entry.ID)
+			if entry.ExternalID == nil {
+				continue
+			}
+			if ticket, ok := strings.CutPrefix(*entry.ExternalID, "ticket "); ok {
+				was.tickets = append(was.tickets, t.tombstone(at, tombTicket, entry.Source, ticket))
+			}
+		}
+	}
+	return ids, nil
 }
 
 // Deletion gives a request as it stands now.
@@ -149,7 +189,15 @@ func (s *Store) Deletion(ctx context.Context, at Scope, id uuid.UUID) (Deletion,
 	if err != nil {
 		return Deletion{}, err
 	}
-	return s.follow(ctx, Deletion{request, peers}, s.kit.Peers.List)
+	d := Deletion{request, peers}
+	if d.Status == deletionCompleted {
+		return d, nil
+	}
+	sent, err := s.kit.Sent.Of(ctx, []hub.Event{announced(request)})
+	if err != nil {
+		return Deletion{}, err
+	}
+	return s.follow(ctx, d, sent[0])
 }
 
 // Deletions gives a page of requests, the newest first, as they were when somebody last
@@ -178,7 +226,7 @@ func (s *Store) AcknowledgeDeletion(ctx context.Context, at Scope, id uuid.UUID,
 	if d, err = s.Deletion(ctx, at, id); err != nil { // what came of the event meanwhile
 		return d, err
 	}
-	sent, err := s.kit.Sent.Of(ctx, at.Clinic, at.Env, d.EventID)
+	sent, err := s.kit.Sent.Of(ctx, []hub.Event{announced(d.DeletionRequest)})
 	if err != nil {
 		return d, err
 	}
@@ -198,7 +246,7 @@ func (s *Store) AcknowledgeDeletion(ctx context.Context, at Scope, id uuid.UUID,
 			if peer.Product != product {
 				continue
 			}
-			if peer.Status == peerPending && !parked(sent, peer.IntegrationID) {
+			if peer.Status == peerPending && !parked(sent[0], peer.IntegrationID) {
 				return hub.Errorf(hub.ErrConflict, "still_being_sent", "The event is being sent to this product; where it does not take it, this can be noted about a minute later.")
 			}
 			note := care.HideCPF(note)

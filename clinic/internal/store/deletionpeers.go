@@ -32,18 +32,17 @@ const (
 	deletionCompleted = "completed"       // everybody acknowledged
 )
 
-// connected lists the integrations of a clinic.
-type connected func(ctx context.Context, clinic uuid.UUID, env hub.Environment) ([]module.Integration, error)
+// announced is the event that tells the peers of a request.
+func announced(r dbgen.DeletionRequest) hub.Event {
+	return hub.Event{ID: r.EventID, TenantID: r.ClinicID, Environment: r.Env}
+}
 
-// follow writes down what the peers answered meanwhile: a 2xx on patient.deleted is an
-// acknowledgement, whenever it comes.
-func (s *Store) follow(ctx context.Context, d Deletion, list connected) (Deletion, error) {
-	if d.Status == deletionCompleted {
+// follow writes down what the peers answered meanwhile, which is what became of the event:
+// a 2xx on patient.deleted is an acknowledgement, whenever it comes.
+func (s *Store) follow(ctx context.Context, d Deletion, sent []module.Delivery) (_ Deletion, err error) {
+	news := s.answers(d, sent)
+	if d.Status == deletionCompleted || len(news) == 0 && d.Status == statusOf(d.Peers) {
 		return d, nil
-	}
-	news, err := s.answers(ctx, d, list)
-	if err != nil || len(news) == 0 && d.Status == statusOf(d.Peers) {
-		return d, err
 	}
 	err = s.InTx(ctx, "following a deletion", func(tx *Tx) error {
 		if d.DeletionRequest, err = tx.LockDeletionRequest(ctx, d.ClinicID, d.Env, d.ID); err != nil {
@@ -64,35 +63,18 @@ func (s *Store) follow(ctx context.Context, d Deletion, list connected) (Deletio
 }
 
 // answers are the statuses of peers that changed, by product.
-func (s *Store) answers(ctx context.Context, d Deletion, list connected) (map[string]string, error) {
+func (s *Store) answers(d Deletion, sent []module.Delivery) map[string]string {
 	news := make(map[string]string)
-	var sent []module.Delivery
-	var active map[uuid.UUID]bool
 	overdue := s.kit.Now().Sub(d.RequestedAt) > parkedAtMost
 	for _, peer := range d.Peers {
 		if peer.Status == peerAcknowledged {
 			continue
 		}
-		if sent == nil {
-			var err error
-			if sent, err = s.kit.Sent.Of(ctx, d.ClinicID, d.Env, d.EventID); err != nil {
-				return nil, err
-			}
-			integrations, err := list(ctx, d.ClinicID, d.Env)
-			if err != nil {
-				return nil, err
-			}
-			active = make(map[uuid.UUID]bool, len(integrations))
-			for _, one := range integrations {
-				active[one.ID] = one.Status != "inactive"
-			}
-			sent = append(make([]module.Delivery, 0, 1), sent...)
-		}
-		if now := answered(sent, peer.IntegrationID, active[peer.IntegrationID], overdue); now != peer.Status && now != peerPending {
+		if now := answered(sent, peer.IntegrationID, overdue); now != peer.Status && now != peerPending {
 			news[peer.Product] = now
 		}
 	}
-	return news, nil
+	return news
 }
 
 // parkedAtMost is how long a request waits for peers that have the event parked: people
@@ -102,13 +84,13 @@ const parkedAtMost = 24 * time.Hour
 // answered is what a peer did with the event. One that was sent nothing does not want
 // to hear of deletions, or it is so long ago that the log has it no more; one that was
 // disconnected or paused gets nothing until it is in use again.
-func answered(sent []module.Delivery, integration uuid.UUID, active, overdue bool) string {
+func answered(sent []module.Delivery, integration uuid.UUID, overdue bool) string {
 	for _, d := range sent {
 		switch {
 		case d.IntegrationID != integration:
 		case d.Status == "delivered":
 			return peerAcknowledged
-		case d.Status == "failed" || !active || d.Status == deliveryParked && overdue:
+		case d.Status == "failed" || !d.Connected || d.Status == deliveryParked && overdue:
 			return peerFailed
 		default:
 			return peerPending
@@ -149,7 +131,7 @@ func (t *Tx) settleDeletion(ctx context.Context, d *Deletion) (err error) {
 	set := dbgen.SetDeletionStatusParams{ClinicID: d.ClinicID, Env: d.Env, ID: d.ID, Status: status}
 	if status == deletionCompleted {
 		set.CompletedAt = &t.now
-		if err := t.kit.Erasures.Release(ctx, t.Raw, hub.Event{ID: d.EventID, TenantID: d.ClinicID, Environment: d.Env}); err != nil {
+		if err := t.kit.Erasures.Release(ctx, t.Raw, announced(d.DeletionRequest)); err != nil {
 			return err
 		}
 	}
@@ -177,9 +159,16 @@ func (s *Store) FollowDeletions(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		list := remembered(s.kit.Peers.List)
-		for _, r := range page {
-			if _, err := s.follow(ctx, Deletion{r, peers[r.ID]}, list); err != nil {
+		events := make([]hub.Event, len(page))
+		for i, r := range page {
+			events[i] = announced(r)
+		}
+		sent, err := s.kit.Sent.Of(ctx, events)
+		if err != nil {
+			return err
+		}
+		for i, r := range page {
+			if _, err := s.follow(ctx, Deletion{r, peers[r.ID]}, sent[i]); err != nil {
 				failed = append(failed, fmt.Errorf("deletion request %s: %w", r.ID, err))
 			}
 		}
@@ -204,19 +193,4 @@ func (s *Store) peersOf(ctx context.Context, page []dbgen.DeletionRequest) (map[
 		peers[peer.RequestID] = append(peers[peer.RequestID], peer)
 	}
 	return peers, err
-}
-
-// remembered asks for the integrations of each clinic once.
-func remembered(list connected) connected {
-	known := make(map[Scope][]module.Integration)
-	return func(ctx context.Context, clinic uuid.UUID, env hub.Environment) ([]module.Integration, error) {
-		if found, ok := known[Scope{clinic, env}]; ok {
-			return found, nil
-		}
-		found, err := list(ctx, clinic, env)
-		if err == nil {
-			known[Scope{clinic, env}] = found
-		}
-		return found, err
-	}
 }

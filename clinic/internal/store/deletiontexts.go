@@ -124,8 +124,8 @@ func (t *Tx) taken(ctx context.Context, at Scope, d InteractionData) (bool, erro
 	})
 }
 
-// recall has an event about an appointment of somebody who was forgotten name it as it is
-// kept now.
+// recall tells an event about an appointment of somebody who was forgotten under which id
+// that is kept now.
 func (t *Tx) recall(ctx context.Context, n *news) error {
 	id := string(n.data.AppointmentID)
 	if id == "" || !n.aboutBooking() || drawnForm.MatchString(id) {
@@ -137,7 +137,7 @@ func (t *Tx) recall(ctx context.Context, n *news) error {
 	case errors.Is(err, pgx.ErrNoRows):
 		return nil
 	case err == nil:
-		n.data.AppointmentID = text(hidden)
+		n.kept = hidden
 	}
 	return err
 }

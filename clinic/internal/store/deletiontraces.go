@@ -23,8 +23,10 @@ type traces struct {
 	emails []string        //
 	phones []string        // as far as they are known, else their keys
 	shared map[string]bool // keys of numbers, and addresses in lower case, that another patient has too
-	events []string        // that stand on the history
+	events []string        // that stand on the history, or are on their way there
 	cpfs   []string        // hashes of earlier tax ids, in hexadecimal
+
+	tickets [][]byte // tombstones of those whose news were on their way
 }
 
 // Kinds of what is kept of earlier.
@@ -278,6 +280,7 @@ func (t *Tx) leaveTombstones(ctx context.Context, at Scope, p dbgen.Patient, was
 	if err != nil {
 		return err
 	}
+	hashes = append(hashes, was.tickets...)
 	for _, one := range tickets {
 		hashes = append(hashes, t.tombstone(at, tombTicket, one.Source, one.TicketID))
 	}

@@ -62,6 +62,10 @@ type Upload struct {
 // cannot be one is a [hub.ErrInvalid].
 func (s *Store) StoreImport(ctx context.Context, at Scope, u Upload) (uuid.UUID, error) {
 	start, total, err := survey(u)
+	var unfit intake.UnfitError
+	if errors.As(err, &unfit) {
+		return uuid.Nil, hub.Invalid("body.file", unfit.Error())
+	}
 	if err != nil {
 		return uuid.Nil, err
 	}
@@ -86,6 +90,9 @@ func (s *Store) StoreImport(ctx context.Context, at Scope, u Upload) (uuid.UUID,
 
 // survey reads a file once: where its rows begin and how many there are.
 func survey(u Upload) (start intake.Position, total int, err error) {
+	if err := intake.Recognize(u.File, u.Format); err != nil {
+		return start, 0, err
+	}
 	text, err := intake.Text(u.File)
 	if err != nil {
 		return start, 0, err
@@ -93,16 +100,13 @@ func survey(u Upload) (start intake.Position, total int, err error) {
 	var table *intake.Table
 	start = intake.Start
 	if u.Format == intake.CSV {
-		if table, start, err = intake.ReadHead(text); errors.Is(err, intake.ErrNoHead) || errors.Is(err, intake.ErrNoName) {
-			return start, 0, hub.Invalid("body.file", err.Error())
+		if table, start, err = intake.ReadHead(text); err != nil {
+			return start, 0, err
 		}
-		if err == nil {
-			text, err = intake.Text(u.File)
+		if text, err = intake.Text(u.File); err != nil {
+			return start, 0, err
 		}
-		if err == nil {
-			_, err = io.CopyN(io.Discard, text, start.Offset)
-		}
-		if err != nil {
+		if _, err = io.CopyN(io.Discard, text, start.Offset); err != nil {
 			return start, 0, fmt.Errorf("reading the file: %w", err)
 		}
 	}

@@ -27,7 +27,8 @@ type met struct {
 }
 
 // party is whom a batch of an import may be about: the patients that the clinic has
-// under its references, tax ids and phone numbers, and those it makes.
+// under its references, tax ids and phone numbers, those that it gave out itself, and those
+// it makes.
 type party struct {
 	tx     *Tx
 	at     Scope
@@ -53,7 +54,11 @@ func (t *Tx) meet(ctx context.Context, at Scope, id uuid.UUID, batch []line) (*p
 	p := &party{tx: t, at: at, id: id, key: t.kit.Sealer.Derive("cpf"), byID: make(map[uuid.UUID]*met), byRef: make(map[string]*met), byCPF: make(map[string]*met), byName: make(map[string][]*met)}
 	var refs, phones, names []string
 	var hashes [][]byte
+	var ids []uuid.UUID
 	for _, one := range batch {
+		if id, err := uuid.Parse(one.Ref); err == nil {
+			ids = append(ids, id)
+		}
 		if one.Ref != "" {
 			refs = append(refs, t.Opaque(at, one.Ref))
 		}
@@ -67,6 +72,7 @@ func (t *Tx) meet(ctx context.Context, at Scope, id uuid.UUID, batch []line) (*p
 		}
 	}
 	for _, find := range []func() ([]dbgen.Patient, error){
+		func() ([]dbgen.Patient, error) { return t.PatientsByIDs(ctx, at.Clinic, at.Env, ids) },
 		func() ([]dbgen.Patient, error) { return t.PatientsByRefs(ctx, at.Clinic, at.Env, refs) },
 		func() ([]dbgen.Patient, error) { return t.PatientsByCPFs(ctx, at.Clinic, at.Env, hashes) },
 		func() ([]dbgen.Patient, error) { return t.PatientsByPhones(ctx, at.Clinic, at.Env, phones) },
@@ -145,6 +151,7 @@ type told struct {
 	PatientData
 	status string // "" = not told
 	hash   []byte // of the tax id
+	own    *met   // whose id here the reference is: the file came from this clinic
 }
 
 // check reads what a line tells. problem is for people, without values.
@@ -154,8 +161,12 @@ func (p *party) check(l intake.Row) (t told, problem string) {
 	wrong.Length(t.Name, "name", 1, 120)
 	if l.Ref != "" {
 		wrong.Length(l.Ref, "external_id", 1, 200)
-		ref := p.tx.Opaque(p.at, l.Ref)
-		t.ExternalRef = &ref
+		if id, err := uuid.Parse(l.Ref); err == nil {
+			t.own = p.byID[id]
+		}
+		if ref := p.tx.Opaque(p.at, l.Ref); t.own == nil {
+			t.ExternalRef = &ref
+		}
 	}
 	if l.Phone != "" {
 		number := care.E164(l.Phone)
@@ -183,14 +194,14 @@ func (p *party) check(l intake.Row) (t told, problem string) {
 	return t, ""
 }
 
-// find is whom a line is about, nil for somebody new: by its reference, else by its
-// tax id, else by phone, name and day of birth together.
+// find is whom a line is about, nil for somebody new: by its reference or id here, else
+// by its tax id, else by phone, name and day of birth together.
 func (p *party) find(t told) (found *met, problem string) {
 	var owner *met // of the tax id
 	if t.hash != nil {
 		owner = p.byCPF[hex.EncodeToString(t.hash)]
 	}
-	if t.ExternalRef != nil {
+	if found = t.own; t.ExternalRef != nil {
 		found = p.byRef[*t.ExternalRef]
 	}
 	switch {
@@ -286,7 +297,7 @@ func (p *party) take(ctx context.Context, l intake.Row) error {
 	case problem != "":
 		p.fail(l, problem)
 		return nil
-	case found == nil && p.forgotten(t):
+	case found == nil && p.forgotten(t), found != nil && found.Status == Anonymized:
 		p.skipped++
 		p.note(l, "skipped: this patient asked to be forgotten; who comes back is added by hand")
 		return nil

@@ -40,7 +40,11 @@ type news struct {
 	kind   string // type of the event
 	time   time.Time
 	raw    []byte // its data
-	data   struct {
+
+	meantFor *uuid.UUID // patient, where it only waits for its turn
+	kept     string     // as which an appointment of somebody who was forgotten is kept; "" = as it is named
+
+	data struct {
 		Phone         string `json:"phone"`
 		ClientPhone   string `json:"client_phone"`
 		Name          string `json:"name"`
@@ -123,12 +127,30 @@ func (n *news) phone() string {
 	return n.data.Phone
 }
 
+// phoneKey is what its number is found by, nil where it names none.
+func (n *news) phoneKey() *string {
+	number := care.E164(n.phone())
+	if number == "" {
+		return nil
+	}
+	key := care.PhoneKey(number)
+	return &key
+}
+
 // name is whom the event names, "" where it names nobody.
 func (n *news) name() string {
 	if n.data.Name != "" {
 		return n.data.Name
 	}
 	return n.data.ClientName
+}
+
+// booking is the id that the appointment is kept under, "" where the event names none.
+func (n *news) booking() string {
+	if n.kept != "" {
+		return n.kept
+	}
+	return string(n.data.AppointmentID)
 }
 
 // aboutBooking tells whether the event is about an appointment.
@@ -191,28 +213,97 @@ func (t *Tx) Receive(ctx context.Context, e hub.Event) error {
 	if held.Status == Anonymized {
 		return module.ErrIgnored
 	}
-	waiting, err := t.waiting(ctx, &n)
+	behind, err := t.waitsBehind(ctx, &n)
 	if err != nil {
 		return err
 	}
-	switch applied, err := t.apply(ctx, &n, patient.ID, false); {
+	if behind {
+		n.meantFor = &patient.ID
+		return t.wait(ctx, &n)
+	}
+	switch applied, err := t.take(ctx, &n, patient.ID, uuid.Nil); {
 	case err != nil:
 		return err
 	case !applied:
 		return t.wait(ctx, &n)
 	}
-	_, err = t.settleAll(ctx, waiting, patient.ID, nil)
-	return err
+	return nil
+}
+
+// take gives an event its effect on a patient, who is held, and settles what waits in the
+// inbox for its ticket or appointment; itself is the event's own entry, if it has one.
+func (t *Tx) take(ctx context.Context, n *news, patient, itself uuid.UUID) (applied bool, err error) {
+	l := dbgen.Linking{ClinicID: n.at.Clinic, Env: n.at.Env, ID: itself, PatientID: patient, Source: n.source, ExternalID: n.subject()}
+	var rows []dbgen.WaitingRow
+	var waiting []dbgen.InboxEntry
+	if l.ExternalID != nil {
+		if rows, err = t.lookAnew(ctx, l); err != nil {
+			return false, err
+		}
+	}
+	if len(rows) > 0 { // locked before appointments are
+		if waiting, err = t.hold(ctx, n.at, step(rows), uuid.Nil); err != nil {
+			return false, err
+		}
+	}
+	if applied, err = t.apply(ctx, n, patient, false); err != nil || !applied || len(rows) == 0 {
+		return applied, err
+	}
+	if l.ID == uuid.Nil {
+		l.ID = NewID()
+	}
+	_, _, err = t.follow(ctx, l, rows, waiting)
+	return true, err
 }
 
 // turn has the news of one ticket or appointment wait for each other: the second must
-// see what the first one did, or left in the inbox.
+// see what the first one did, or left in the inbox. News of one number do not; but they
+// wait for who says whose it is, or are seen by them.
 func (t *Tx) turn(ctx context.Context, n *news) error {
-	if n.subject() == nil {
+	var number, subject string
+	if key := n.phoneKey(); key != nil {
+		number = numberTurn(n.at, *key)
+	}
+	if n.subject() != nil {
+		subject = subjectTurn(n.at, n.source, *n.subject())
+	}
+	if number == "" && subject == "" {
 		return nil
 	}
-	_, err := t.Raw.Exec(ctx, "select pg_advisory_xact_lock(hashtextextended($1, 0))", n.at.Clinic.String()+"/"+string(n.at.Env)+"/"+n.source+"/"+*n.subject())
+	_, err := t.Raw.Exec(ctx, `select case when $1 <> '' then pg_advisory_xact_lock_shared(hashtextextended($1, 0)) end,
+		case when $2 <> '' then pg_advisory_xact_lock(hashtextextended($2, 0)) end`, number, subject)
 	return err
+}
+
+func numberTurn(at Scope, key string) string {
+	return at.Clinic.String() + "/" + string(at.Env) + "//" + key
+}
+
+func subjectTurn(at Scope, source, subject string) string {
+	return at.Clinic.String() + "/" + string(at.Env) + "/" + source + "/" + subject
+}
+
+// turns takes the turns of all news of a number, and of those of tickets and
+// appointments: the number's first, then the others in one order, as everybody does.
+func (t *Tx) turns(ctx context.Context, at Scope, number *string, rows []dbgen.WaitingRow) error {
+	if number != nil {
+		if _, err := t.Raw.Exec(ctx, "select pg_advisory_xact_lock(hashtextextended($1, 0))", numberTurn(at, *number)); err != nil {
+			return err
+		}
+	}
+	var subjects []string
+	for _, row := range rows {
+		if row.ExternalID != nil {
+			subjects = append(subjects, subjectTurn(at, row.Source, *row.ExternalID))
+		}
+	}
+	slices.Sort(subjects)
+	for _, subject := range slices.Compact(subjects) {
+		if _, err := t.Raw.Exec(ctx, "select pg_advisory_xact_lock(hashtextextended($1, 0))", subject); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // whose finds the patient that an event is about: by the ticket or appointment that it
@@ -230,7 +321,7 @@ func (t *Tx) whose(ctx context.Context, n *news) (*dbgen.Patient, error) {
 		case n.subject() == nil:
 			return p, pgx.ErrNoRows
 		case n.aboutBooking():
-			id := string(n.data.AppointmentID)
+			id := n.booking()
 			return t.PatientOfAppointment(ctx, dbgen.PatientOfAppointmentParams{ClinicID: n.at.Clinic, Env: n.at.Env, Source: &n.source, ExternalID: &id})
 		}
 		return t.PatientOfTicket(ctx, dbgen.PatientOfTicketParams{ClinicID: n.at.Clinic, Env: n.at.Env, Source: n.source, TicketID: string(n.data.TicketID)})
@@ -266,12 +357,21 @@ func likeliest(list []dbgen.Patient, n *news) int {
 // inboxContext binds the sealed data of an event to its inbox entry.
 func inboxContext(id uuid.UUID) string { return "inbox/" + id.String() }
 
+// inboxEmail is what the e-mail address that an entry tells is found by while the entry is
+// open; empty where it tells none.
+func (t *Tx) inboxEmail(at Scope, email string) []byte {
+	if email = strings.ToLower(strings.TrimSpace(email)); email == "" {
+		return []byte{}
+	}
+	return t.tombstone(at, "inbox_email", email)
+}
+
 // wait puts an event into the inbox and gives [module.ErrIgnored].
 func (t *Tx) wait(ctx context.Context, n *news) error {
 	id := NewID()
 	entry := dbgen.InsertInboxEntryParams{
 		ClinicID: n.at.Clinic, Env: n.at.Env, ID: id, Source: n.source, EventID: n.id, EventType: n.kind, OccurredAt: n.time, ExternalID: n.subject(),
-		DataEnc: t.kit.Sealer.Seal(n.raw, inboxContext(id)), ReceivedAt: t.now,
+		DataEnc: t.kit.Sealer.Seal(n.raw, inboxContext(id)), EmailHmac: t.inboxEmail(n.at, n.data.Email), MeantFor: n.meantFor, ReceivedAt: t.now,
 	}
 	if number := care.E164(n.phone()); number != "" {
 		entry.Phone = &number
@@ -320,31 +420,6 @@ func (t *Tx) apply(ctx context.Context, n *news, patient uuid.UUID, said bool) (
 		Type: strings.ReplaceAll(n.kind, ".", "_"), Summary: summary, Source: n.source, SourceID: n.id, Origin: OriginEvent, At: n.time,
 	})
 	return err == nil, err
-}
-
-// waiting locks what waits in the inbox for the ticket or appointment that an event is
-// about.
-func (t *Tx) waiting(ctx context.Context, n *news) ([]dbgen.InboxEntry, error) {
-	if n.subject() == nil {
-		return nil, nil
-	}
-	return t.LockWaiting(ctx, dbgen.LockWaitingParams{ClinicID: n.at.Clinic, Env: n.at.Env, Source: n.source, ExternalID: n.subject()})
-}
-
-// settleAll applies open inbox entries to a patient who is held, in the order in which
-// they happened, and gives how many. Those whose appointment is not known stay.
-func (t *Tx) settleAll(ctx context.Context, entries []dbgen.InboxEntry, patient uuid.UUID, by *uuid.UUID) (n int, err error) {
-	slices.SortStableFunc(entries, func(a, b dbgen.InboxEntry) int { return a.OccurredAt.Compare(b.OccurredAt) })
-	for _, entry := range entries {
-		settled, err := t.settle(ctx, entry, patient, by, false)
-		if err != nil {
-			return n, err
-		}
-		if settled {
-			n++
-		}
-	}
-	return n, nil
 }
 
 // reread reads an open inbox entry's event.

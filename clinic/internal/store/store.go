@@ -45,10 +45,12 @@ type Tx struct {
 // done anew where PostgreSQL ended it to let another transaction go on.
 //
 // Whoever locks rows of a clinic locks them in this order, so that nobody waits in a
-// circle: patients, inbox entries by their ids, appointments, payments, requests to be
-// forgotten. What belongs to a patient is changed while the patient is held: shared for
+// circle: the turns of a number's news and of tickets and appointments ([Tx.turns]),
+// patients by their ids, linkings, inbox entries by their ids, appointments, payments,
+// requests to be forgotten. What belongs to a patient is changed while the patient is held: shared for
 // what is added or settled, alone for who they are. The job that finds overdue payments
-// takes what nobody has, and waits for nothing.
+// takes what nobody has, and waits for nothing; so does the
+// upkeep of the inbox.
 func (s *Store) InTx(ctx context.Context, doing string, work func(tx *Tx) error) error {
 	var err error
 	for range attempts {

@@ -2,6 +2,7 @@ package connect
 
 import (
 	"context"
+	"errors"
 	"strings"
 
 	"github.com/google/uuid"
@@ -57,26 +58,7 @@ func (s *Service) Accept(ctx context.Context, who keys.Principal, r Registration
 			return Accepted{}, err
 		}
 	}
-	var row dbgen.Integration
-	var made string
-	err := store.InTx(ctx, s.DB, func(tx pgx.Tx) (err error) {
-		queries := dbgen.New(tx)
-		row, err = queries.EnsureIntegration(ctx, dbgen.EnsureIntegrationParams{
-			ID: uuid.Must(uuid.NewV7()), TenantID: who.TenantID, Environment: who.Environment, Product: r.Product, WebhookUrl: own.webhookURL(),
-		})
-		if err != nil {
-			return err
-		}
-		if err := bind(ctx, queries, who.KeyID, &row); err != nil {
-			return err
-		}
-		if made, err = s.accept(&row, r); err != nil {
-			return err
-		}
-		row, err = queries.SaveIntegration(ctx, saving(row))
-		failpoint.Here("registration_before_commit")
-		return err
-	})
+	row, made, err := s.admit(ctx, own, who, r)
 	if err != nil {
 		return Accepted{}, store.Failed("storing the registration", err)
 	}
@@ -84,6 +66,38 @@ func (s *Service) Accept(ctx context.Context, who keys.Principal, r Registration
 	return Accepted{
 		IntegrationID: row.ID, WebhookURL: row.WebhookUrl, Features: cleaned(own.Spec.Features), Status: row.Status, Secret: made,
 	}, nil
+}
+
+// admit stores a registration, once it is known whose it is.
+func (s *Service) admit(ctx context.Context, own Product, who keys.Principal, r Registration) (row dbgen.Integration, made string, err error) {
+	for range admissions {
+		seen, account, err := s.registrant(ctx, who, r)
+		if err != nil {
+			return row, "", err
+		}
+		err = store.InTx(ctx, s.DB, func(tx pgx.Tx) (err error) {
+			queries := dbgen.New(tx)
+			row, err = queries.EnsureIntegration(ctx, dbgen.EnsureIntegrationParams{
+				ID: uuid.Must(uuid.NewV7()), TenantID: who.TenantID, Environment: who.Environment, Product: r.Product, WebhookUrl: own.webhookURL(),
+			})
+			if err != nil {
+				return err
+			}
+			if err := s.admitAccount(ctx, queries, who, r, &row, seen, account); err != nil {
+				return err
+			}
+			if made, err = s.accept(&row, r); err != nil {
+				return err
+			}
+			row, err = queries.SaveIntegration(ctx, saving(row))
+			failpoint.Here("registration_before_commit")
+			return err
+		})
+		if !errors.Is(err, errMeanwhile) {
+			return row, made, err
+		}
+	}
+	return row, "", hub.Errorf(hub.ErrUnavailable, "handshake_under_way", "Another connect is under way; try again.")
 }
 
 func (s *Service) checkRegistration(who keys.Principal, r Registration) error {
@@ -196,15 +210,22 @@ func (s *Service) acceptSecret(row *dbgen.Integration, secret string) (made stri
 	return made, nil
 }
 
-// Unregister is the peer leaving: it sends nothing any more and wants nothing.
+// Unregister is the peer leaving: it sends nothing any more and wants nothing. A key
+// that a handshake has replaced cannot end what the new one serves: it is refused
+// like one that was revoked.
 func (s *Service) Unregister(ctx context.Context, who keys.Principal) (Integration, error) {
 	if who.Integration == uuid.Nil {
 		return Integration{}, hub.Errorf(hub.ErrNotFound, "not_registered", "This key belongs to no integration.")
 	}
-	row, err := s.change(ctx, who.Integration, Filter{TenantID: &who.TenantID}, func(row *dbgen.Integration, _ *dbgen.Queries) error {
-		if row.RevokedAt == nil {
-			idle(row, "The other product ended the connection.")
-			row.RegisteredAt, row.PeerRegisteredAt = nil, nil // neither knows the other's registration any more
+	row, err := s.change(ctx, who.Integration, Filter{TenantID: &who.TenantID}, func(row *dbgen.Integration, queries *dbgen.Queries) error {
+		key, err := queries.KeyByID(ctx, dbgen.KeyByIDParams{ID: who.KeyID, TenantID: who.TenantID, Environment: who.Environment})
+		switch {
+		case err != nil:
+			return err
+		case key.Superseded:
+			return keys.Refused()
+		case row.RevokedAt == nil:
+			left(row, "The other product ended the connection.")
 		}
 		return nil
 	})
@@ -212,6 +233,13 @@ func (s *Service) Unregister(ctx context.Context, who keys.Principal) (Integrati
 		return Integration{}, err
 	}
 	return s.view(ctx, row)
+}
+
+// left ends an integration from the peer's side: neither knows the other's
+// registration any more.
+func left(row *dbgen.Integration, why string) {
+	idle(row, why)
+	row.RegisteredAt, row.PeerRegisteredAt = nil, nil
 }
 
 // idle makes an integration inactive: nothing is probed, retried or sent.

@@ -64,6 +64,9 @@ func (s *Service) Connect(ctx context.Context, r Request) (Integration, error) {
 		r.APIURL = status.URL
 	}
 	failpoint.Here("handshake_asked")
+	if _, err := s.standing(ctx, r.TenantID, r.OwnProduct, r.Environment, r.Product, r.Key); err != nil {
+		return Integration{}, err
+	}
 	row, err := s.begin(ctx, own, r, status)
 	if err != nil {
 		return Integration{}, err
@@ -156,12 +159,22 @@ func peerTrouble(err error) error {
 }
 
 // begin is the third step: one row, a secret and a key for the peer. An integration
-// that works goes on working with what it has until the registration succeeds.
+// that works goes on working with what it has until the registration succeeds; one
+// with another account of the product is left as it is.
 func (s *Service) begin(ctx context.Context, own Product, r Request, status hub.Status) (row dbgen.Integration, err error) {
 	err = store.InTx(ctx, s.DB, func(tx pgx.Tx) error {
-		row, err = dbgen.New(tx).BeginHandshake(ctx, dbgen.BeginHandshakeParams{
+		queries := dbgen.New(tx)
+		row, err = queries.BeginHandshake(ctx, dbgen.BeginHandshakeParams{
 			ID: uuid.Must(uuid.NewV7()), TenantID: r.TenantID, Environment: r.Environment, Product: r.Product, WebhookUrl: r.WebhookURL,
 		})
+		if err != nil {
+			return err
+		}
+		secrets, err := OpenSecrets(s.Box, row)
+		if err != nil {
+			return err
+		}
+		anew, err := claim(&row, secrets.key == r.Key, accountOf(status))
 		if err != nil {
 			return err
 		}
@@ -179,9 +192,14 @@ func (s *Service) begin(ctx context.Context, own Product, r Request, status hub.
 		if err := s.renewKey(ctx, tx, own, &row, r.LocalKey); err != nil {
 			return err
 		}
+		if anew {
+			if err := queries.EndOtherKeys(ctx, dbgen.EndOtherKeysParams{Until: s.Now(), IntegrationID: row.ID, Keep: *row.PendingKeyID}); err != nil {
+				return err
+			}
+		}
 		row.RegisterTries, row.NextProbeAt = 0, nil
 		row.RegisterAt = new(s.Now().Add(retryFirst)) // for another process, should this one die
-		row, err = dbgen.New(tx).SaveIntegration(ctx, saving(row))
+		row, err = queries.SaveIntegration(ctx, saving(row))
 		return err
 	})
 	return row, store.Failed("storing the integration", err)

@@ -152,16 +152,19 @@ func (s *Service) record(ctx context.Context, asked dbgen.Integration, found Che
 		if row.RegisterAt == nil && row.Status != Inactive {
 			s.judge(&row, found)
 		}
+		if account := accountOf(found.Peer); account != nil && bytes.Equal(row.RemoteKey, asked.RemoteKey) {
+			row.PeerAccount = account
+		}
 		recovered = before == Error && row.Status == Active
 		if row.Status == before && slices.Equal(row.Features, known) {
 			return queries.RecordProbe(ctx, dbgen.RecordProbeParams{
 				ID: row.ID, At: *row.LastHealthCheck, Failures: row.Failures, Successes: row.Successes,
-				UnauthorizedSince: row.UnauthorizedSince, LastError: row.LastError, NextProbeAt: row.NextProbeAt,
+				UnauthorizedSince: row.UnauthorizedSince, LastError: row.LastError, NextProbeAt: row.NextProbeAt, PeerAccount: row.PeerAccount,
 			})
 		}
 		return queries.ChangeHealth(ctx, dbgen.ChangeHealthParams{
 			ID: row.ID, Status: row.Status, Features: row.Features, At: *row.LastHealthCheck, Failures: row.Failures, Successes: row.Successes,
-			UnauthorizedSince: row.UnauthorizedSince, LastError: row.LastError, NextProbeAt: row.NextProbeAt,
+			UnauthorizedSince: row.UnauthorizedSince, LastError: row.LastError, NextProbeAt: row.NextProbeAt, PeerAccount: row.PeerAccount,
 		})
 	})
 	if err == nil && recovered {

@@ -205,7 +205,7 @@ func saving(row dbgen.Integration) dbgen.SaveIntegrationParams {
 		RemoteKey: row.RemoteKey, RemoteLast4: row.RemoteLast4,
 		PreviousRemoteKey: row.PreviousRemoteKey,
 		PendingKey:        row.PendingKey, PendingKeyID: row.PendingKeyID, Features: row.Features, Enabled: row.Enabled, EventTypes: row.EventTypes,
-		PeerIntegrationID: row.PeerIntegrationID, RegisterAt: row.RegisterAt, RegisterTries: row.RegisterTries,
+		PeerIntegrationID: row.PeerIntegrationID, PeerAccount: row.PeerAccount, RegisterAt: row.RegisterAt, RegisterTries: row.RegisterTries,
 		RegisteredAt: row.RegisteredAt, PeerRegisteredAt: row.PeerRegisteredAt, LastError: row.LastError,
 		Failures: row.Failures, Successes: row.Successes, UnauthorizedSince: row.UnauthorizedSince, NextProbeAt: row.NextProbeAt,
 		RevokedAt: row.RevokedAt,

@@ -63,11 +63,15 @@ func (s *Service) leave(ctx context.Context, row dbgen.Integration, own string) 
 	if !ok || row.ApiUrl == "" || len(row.RemoteKey) == 0 {
 		return
 	}
-	c, _, err := s.connection(row, own)
+	c, secrets, err := s.connection(row, own)
 	if err == nil {
 		limited, cancel := context.WithTimeout(ctx, callTimeout)
 		defer cancel()
 		err = registrar.Unregister(limited, s.Do, c)
+		if keyRejected(err) && secrets.previousKey != "" { // where two handshakes crossed, that one may count there
+			c.Key = secrets.previousKey
+			err = registrar.Unregister(limited, s.Do, c)
+		}
 	}
 	if err != nil {
 		s.Log.InfoContext(ctx, "the peer was not told that the integration ended", "integration_id", row.ID, "error", err)
@@ -246,7 +250,8 @@ type LinkRequest struct {
 }
 
 // Link issues a key of the other tenant and runs the ordinary handshake with it, over
-// HTTP. It returns both sides' integrations, the first tenant's first.
+// HTTP. It returns both sides' integrations, the first tenant's first. Where either is
+// connected to another account of the other's product, nothing is changed.
 func (s *Service) Link(ctx context.Context, r LinkRequest) ([2]Integration, error) {
 	var both [2]Integration
 	queries := dbgen.New(s.DB)
@@ -261,6 +266,11 @@ func (s *Service) Link(ctx context.Context, r LinkRequest) ([2]Integration, erro
 	peer, hosted := s.Products(other.Product)
 	if !hosted {
 		return both, hub.Errorf(hub.ErrInvalid, "product_not_hosted", "Only tenants of products that this hub runs can be linked; connect the others.")
+	}
+	for _, side := range [][2]dbgen.Tenant{{mine, other}, {other, mine}} {
+		if err := s.freeFor(ctx, side[0], side[1], r.Environment); err != nil {
+			return both, err
+		}
 	}
 	key, plain, err := s.Keys.Create(ctx, keys.Draft{TenantID: other.ID, Name: mine.Product, Environment: r.Environment, ForPeer: true})
 	if err != nil {

@@ -16,7 +16,8 @@ import (
 )
 
 // register is the fourth and fifth step: the peer is told where we receive, and what
-// came of it is stored. Trouble with the peer is no error but the row's status.
+// came of it is stored. Trouble with the peer is no error but the row's status, unless
+// the peer is connected to another account: no other try will change that.
 func (s *Service) register(ctx context.Context, row dbgen.Integration, own string) (dbgen.Integration, error) {
 	answer, trouble, err := s.tell(ctx, row, own)
 	if err != nil {
@@ -28,6 +29,9 @@ func (s *Service) register(ctx context.Context, row dbgen.Integration, own strin
 	failpoint.Here("handshake_registered")
 	row, err = s.finish(ctx, row, answer, trouble)
 	failpoint.Here("handshake_finished")
+	if err == nil && takenThere(trouble) {
+		err = trouble
+	}
 	return row, err
 }
 
@@ -79,6 +83,8 @@ func (s *Service) finish(ctx context.Context, sent dbgen.Integration, answer hub
 			// Another process connected meanwhile. Whose registration reached the peer
 			// last is not known: tell it once more what is in force now.
 			row.RegisterAt = &now
+		case takenThere(trouble):
+			left(&row, reason(trouble))
 		case trouble != nil:
 			row.Status, row.LastError, row.NextProbeAt = Error, new(reason(trouble)), nil
 			row.RegisterTries++

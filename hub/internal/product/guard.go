@@ -108,7 +108,7 @@ func (p *Product) guard(ctx huma.Context, serve func(huma.Context)) {
 	if !strings.HasPrefix(op.Path, integrations) && who.key == nil && op.Method == http.MethodGet && !trail.Wanted() {
 		return
 	}
-	if err := p.record(bounded, c, op.OperationID, who); err != nil && trail.Wanted() && op.Method == http.MethodGet {
+	if err := p.record(bounded, c, op.OperationID, who); err != nil && trail.Wanted() && (op.Method == http.MethodGet || trail.Reads()) {
 		c.Response().ResetBody() // what is not on record is not shown
 		c.Response().Header.Del(fiber.HeaderContentDisposition)
 		_ = huma.WriteErr(p.api, huma.WithContext(ctx, bounded), http.StatusServiceUnavailable, "", store.Failed("recording who read", err))

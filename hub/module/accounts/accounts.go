@@ -31,8 +31,8 @@ type Users interface {
 	Lock(ctx context.Context, tx pgx.Tx, user uuid.UUID) (User, error)
 	// SetPassword keeps the stored form of a user's new password.
 	SetPassword(ctx context.Context, tx pgx.Tx, user uuid.UUID, stored string) error
-	// Letter writes the mail that brings a user a link to set a password.
-	Letter(ctx context.Context, tx pgx.Tx, user uuid.UUID, purpose Purpose, link string) (module.Mail, error)
+	// Reader says how to write to a user.
+	Reader(ctx context.Context, tx pgx.Tx, user uuid.UUID) (Reader, error)
 }
 
 // User is what logging in needs to know of one.
@@ -41,6 +41,14 @@ type User struct {
 	Email    string
 	Password string // stored form; "" = none was set yet
 	Active   bool
+}
+
+// Reader is who a letter is for.
+type Reader struct {
+	Name, Email string
+	Tenant      module.Tenant // whose user it is
+	ReplyTo     string        // an address of the tenant's, or ""
+	Locale      string        // to write in, such as pt-BR
 }
 
 // DB is the database or a transaction.

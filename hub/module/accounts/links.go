@@ -111,11 +111,11 @@ func (d *Desk) MailLink(ctx context.Context, tx pgx.Tx, user User, purpose Purpo
 	if err != nil {
 		return fmt.Errorf("making a link: %w", err)
 	}
-	mail, err := d.users.Letter(ctx, tx, user.ID, purpose, d.kit.URLs.Public+d.place.Page+"?token="+url.QueryEscape(token))
+	reader, err := d.users.Reader(ctx, tx, user.ID)
 	if err != nil {
-		return fmt.Errorf("writing a letter: %w", err)
+		return fmt.Errorf("addressing a letter: %w", err)
 	}
-	return d.kit.Mail.Send(ctx, tx, mail)
+	return d.kit.Mail.Send(ctx, tx, write(reader, purpose, d.kit.URLs.Public+d.place.Page+"?token="+url.QueryEscape(token)))
 }
 
 // refusedLink is the answer to the token of no good link.

@@ -2,7 +2,7 @@ package accounts
 
 import "integrationhub/hub/module/sheet"
 
-// words are the texts of the page in one language.
+// words are the texts of the page and the letters in one language.
 type words struct {
 	ResetTitle, ResetText   string
 	InviteTitle, InviteText string
@@ -21,6 +21,11 @@ type words struct {
 	UnavailableTitle, UnavailableText string
 	BrokenTitle, BrokenText           string
 	MethodTitle, MethodText           string
+
+	Hello                       string // the reader's name is put in
+	InviteSubject, InviteLetter string // the tenant's
+	ResetSubject, ResetLetter   string // the tenant's, in the letter
+	NotYou                      string
 }
 
 // languages are the words of every language that sheets speak.
@@ -39,6 +44,10 @@ var languages = map[string]*words{
 		UnavailableTitle: "Voltamos já", UnavailableText: "O serviço está fora do ar. O seu link continua valendo: tente de novo em instantes.",
 		BrokenTitle: "Algo deu errado", BrokenText: "A falha é nossa, não sua. Tente de novo em instantes.",
 		MethodTitle: "Isto não é possível aqui", MethodText: "Abra o link do e-mail que você recebeu.",
+		Hello:         "Olá, %s!",
+		InviteSubject: "Sua conta em %s", InviteLetter: "Criaram uma conta para você em %s. Defina a sua senha nos próximos sete dias:",
+		ResetSubject: "Defina uma nova senha", ResetLetter: "Alguém, provavelmente você, pediu uma nova senha para a sua conta em %s. Defina-a dentro de uma hora:",
+		NotYou: "Se não foi você, não é preciso fazer nada.",
 	},
 	sheet.English: {
 		ResetTitle: "Set a new password", ResetText: "It is good from now on. Whoever is logged in to your account will have to log in again.",
@@ -54,6 +63,10 @@ var languages = map[string]*words{
 		UnavailableTitle: "Back in a moment", UnavailableText: "The service is down. Your link stays good: try again in a moment.",
 		BrokenTitle: "Something went wrong", BrokenText: "The fault is ours, not yours. Try again in a moment.",
 		MethodTitle: "This cannot be done here", MethodText: "Open the link of the e-mail that you received.",
+		Hello:         "Hello %s,",
+		InviteSubject: "Your account at %s", InviteLetter: "An account was made for you at %s. Set your password within a week:",
+		ResetSubject: "Set a new password", ResetLetter: "Somebody, probably you, asked for a new password for your account at %s. Set it within an hour:",
+		NotYou: "If it was not you, nothing needs to be done.",
 	},
 	sheet.Spanish: {
 		ResetTitle: "Define una nueva contraseña", ResetText: "Vale desde ahora. Quien esté conectado a tu cuenta tendrá que entrar de nuevo.",
@@ -69,5 +82,9 @@ var languages = map[string]*words{
 		UnavailableTitle: "Volvemos enseguida", UnavailableText: "El servicio no está disponible. Tu enlace sigue valiendo: inténtalo de nuevo en unos instantes.",
 		BrokenTitle: "Algo salió mal", BrokenText: "La falla es nuestra, no tuya. Inténtalo de nuevo en unos instantes.",
 		MethodTitle: "Esto no se puede hacer aquí", MethodText: "Abre el enlace del correo que recibiste.",
+		Hello:         "Hola, %s:",
+		InviteSubject: "Tu cuenta en %s", InviteLetter: "Crearon una cuenta para ti en %s. Define tu contraseña dentro de siete días:",
+		ResetSubject: "Define una nueva contraseña", ResetLetter: "Alguien, probablemente tú, pidió una nueva contraseña para tu cuenta en %s. Defínela dentro de una hora:",
+		NotYou: "Si no fuiste tú, no hace falta hacer nada.",
 	},
 }

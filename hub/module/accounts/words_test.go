@@ -18,5 +18,8 @@ func TestEveryLanguageHasEveryText(t *testing.T) {
 			require.NotEmpty(t, all.Field(i).String(), "%s: %s", tag, all.Type().Field(i).Name)
 		}
 		require.Equal(t, 1, strings.Count(l.LimitedText, "%d"), tag)
+		for _, named := range []string{l.Hello, l.InviteSubject, l.InviteLetter, l.ResetLetter} {
+			require.Equal(t, 1, strings.Count(named, "%s"), "%s: %s", tag, named)
+		}
 	}
 }

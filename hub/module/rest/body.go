@@ -6,6 +6,7 @@ import (
 	"net/mail"
 	"net/url"
 	"reflect"
+	"regexp"
 	"strings"
 	"time"
 
@@ -162,6 +163,13 @@ func (f *Faults) Link(s *string, location string) {
 func (f *Faults) Zone(name, location string) {
 	_, err := time.LoadLocation(name)
 	f.Need(err == nil && name != "" && name != "Local", location, "must be an IANA time zone")
+}
+
+var localeForm = regexp.MustCompile(`^[a-z]{2,3}(-[A-Z][a-z]{3})?(-([A-Z]{2}|[0-9]{3}))?$`)
+
+// Locale checks a language tag.
+func (f *Faults) Locale(tag, location string) {
+	f.Need(localeForm.MatchString(tag), location, "must be a language tag such as pt-BR")
 }
 
 // Date reads a day, YYYY-MM-DD, as midnight UTC.

@@ -151,10 +151,10 @@ type ByID struct {
 	ID uuid.UUID `path:"id" format:"uuid"`
 }
 
-// Paging asks for a page of a list.
+// Paging asks for a page of a list, in a query or in a body.
 type Paging struct {
-	Page    int `query:"page" minimum:"1" maximum:"100000" default:"1"`
-	PerPage int `query:"per_page" minimum:"1" maximum:"100" default:"20"`
+	Page    int `query:"page" json:"page,omitempty" minimum:"1" maximum:"100000" default:"1"`
+	PerPage int `query:"per_page" json:"per_page,omitempty" minimum:"1" maximum:"100" default:"20"`
 }
 
 // Offset is how many things come before the page.

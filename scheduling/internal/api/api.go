@@ -40,7 +40,7 @@ type API struct {
 
 // New makes the interface of an opened product.
 func New(kit module.Kit, s *store.Store, c *cashier.Cashier, desk *public.Desk, office *mailroom.Office) *API {
-	a := &API{kit: kit, store: s, cashier: c, desk: desk, office: office, accounts: accounts.New(kit, place, users{s, office}), pictures: picture.NewIntake()}
+	a := &API{kit: kit, store: s, cashier: c, desk: desk, office: office, accounts: accounts.New(kit, place, users{s}), pictures: picture.NewIntake()}
 	a.rows = append(a.routes(), a.additions()...)
 	if kit.Settings.Development {
 		a.rows = append(a.rows, a.developers()...)

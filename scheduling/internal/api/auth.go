@@ -14,8 +14,6 @@ import (
 	"integrationhub/hub/module/dberr"
 	"integrationhub/hub/module/rest"
 	"integrationhub/scheduling/internal/booking"
-	"integrationhub/scheduling/internal/letters"
-	"integrationhub/scheduling/internal/mailroom"
 	"integrationhub/scheduling/internal/store"
 	"integrationhub/scheduling/internal/store/dbgen"
 )
@@ -24,10 +22,7 @@ import (
 var place = accounts.Place{Product: "Scheduling", Prefix: "schr_", Page: "/reset-password"}
 
 // users is where the desk for accounts finds them.
-type users struct {
-	store  *store.Store
-	office *mailroom.Office
-}
+type users struct{ store *store.Store }
 
 // ByEmail implements [accounts.Users].
 func (u users) ByEmail(ctx context.Context, email string) (accounts.User, error) {
@@ -47,18 +42,16 @@ func (u users) SetPassword(ctx context.Context, tx pgx.Tx, user uuid.UUID, store
 	return joined.SetPassword(ctx, dbgen.SetPasswordParams{ID: user, PasswordHash: &stored, UpdatedAt: joined.Now()})
 }
 
-// Letter implements [accounts.Users].
-func (u users) Letter(ctx context.Context, tx pgx.Tx, user uuid.UUID, purpose accounts.Purpose, link string) (module.Mail, error) {
+// Reader implements [accounts.Users].
+func (u users) Reader(ctx context.Context, tx pgx.Tx, user uuid.UUID) (accounts.Reader, error) {
 	joined := u.store.Join(tx)
 	row, err := joined.UserByID(ctx, user)
 	if err != nil {
-		return module.Mail{}, err
+		return accounts.Reader{}, err
 	}
-	letter := letters.Reset
-	if purpose == accounts.Invite {
-		letter = letters.Invite
-	}
-	return u.office.Link(ctx, joined, row, letter, link)
+	found, err := joined.Organization(ctx, row.OrgID)
+	org := found.Organization
+	return accounts.Reader{Name: row.Name, Email: row.Email, Tenant: module.Tenant{ID: org.ID, Name: org.Name}, ReplyTo: text(org.Email), Locale: org.Locale}, err
 }
 
 func accountOf(row dbgen.User) accounts.User {

@@ -71,7 +71,6 @@ func (a *API) getOrganization(ctx context.Context, _ *struct{}) (*organizationOu
 var (
 	e164Form     = regexp.MustCompile(`^\+[1-9][0-9]{7,14}$`)
 	currencyForm = regexp.MustCompile(`^[A-Z]{3}$`)
-	localeForm   = regexp.MustCompile(`^[a-z]{2,3}(-[A-Z][a-z]{3})?(-([A-Z]{2}|[0-9]{3}))?$`)
 )
 
 func (in *organizationInput) into(o *dbgen.Organization) error {
@@ -93,7 +92,7 @@ func (in *organizationInput) into(o *dbgen.Organization) error {
 	wrong.Length(text(o.Address), "body.address", 0, 500)
 	wrong.Zone(o.Timezone, "body.timezone")
 	wrong.Need(currencyForm.MatchString(o.Currency) && knownCurrency(o.Currency), "body.currency", "must be an ISO 4217 code")
-	wrong.Need(localeForm.MatchString(o.Locale), "body.locale", "must be a language tag such as pt-BR")
+	wrong.Locale(o.Locale, "body.locale")
 	return wrong.Err()
 }
 

@@ -6,18 +6,19 @@ package letters
 import (
 	"embed"
 	"fmt"
-	"html"
 	"regexp"
 	"strings"
 	"text/template"
 	"time"
+
+	"integrationhub/hub/module/letter"
 )
 
 // Kind is what a letter is about.
 type Kind string
 
-// The kinds of letters. Those with Staff and Unclear are for the organization, Invite
-// and Reset for its users, the others for clients.
+// The kinds of letters. Those with Staff and Unclear are for the organization, the others
+// for clients.
 const (
 	Received        Kind = "received"  // a booking, which is still to be confirmed
 	Confirmed       Kind = "confirmed" // a booking
@@ -30,8 +31,6 @@ const (
 	StaffBooked     Kind = "staff_booked"
 	StaffCancelled  Kind = "staff_cancelled"
 	StaffMoved      Kind = "staff_moved"
-	Invite          Kind = "invite"
-	Reset           Kind = "reset"
 	Campaign        Kind = "campaign"         // to clients who have not come for long
 	CampaignMessage Kind = "campaign_message" // the same in one line
 	Unclear         Kind = "unclear"          // whom the clinic deleted may be one of several clients
@@ -52,7 +51,7 @@ type Facts struct {
 	Until        time.Time // by when it is to be paid
 	Code         string    // Pix copy and paste
 	Reason       string
-	Link         string // to change or cancel; to book; to set a password
+	Link         string // to change or cancel; to book
 	Reference    string // of a request elsewhere
 	Message      string // of a campaign; "" = words of ours
 	Leave        string // link with which clients leave the list
@@ -117,7 +116,7 @@ func Write(k Kind, locale string, f Facts) (Letter, error) {
 		}
 	}
 	text := tidy(parts[1].String())
-	return Letter{Subject: strings.TrimSpace(parts[0].String()), Text: text, HTML: page(l.tag, text)}, nil
+	return Letter{Subject: strings.TrimSpace(parts[0].String()), Text: text, HTML: letter.HTML(l.tag, text)}, nil
 }
 
 // when writes a moment: segunda-feira, 2 de março de 2026 às 09:00.
@@ -140,23 +139,4 @@ var blankLines = regexp.MustCompile(`\n{3,}`)
 // tidy takes out the lines that what was left out leaves empty.
 func tidy(text string) string {
 	return blankLines.ReplaceAllString(strings.TrimSpace(text), "\n\n") + "\n"
-}
-
-// page is a text as simple HTML: its paragraphs and links.
-func page(tag, text string) string {
-	var b strings.Builder
-	b.WriteString(`<!doctype html><html lang="` + tag + `"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width"></head>` +
-		`<body style="margin:0;padding:24px;font:16px/1.5 sans-serif;color:#1f2933"><div style="max-width:560px;margin:0 auto">`)
-	for paragraph := range strings.SplitSeq(strings.TrimSpace(text), "\n\n") {
-		lines := strings.Split(paragraph, "\n")
-		for i, line := range lines {
-			lines[i] = html.EscapeString(line)
-			if strings.HasPrefix(line, "https://") || strings.HasPrefix(line, "http://") {
-				lines[i] = `<a href="` + lines[i] + `">` + lines[i] + `</a>`
-			}
-		}
-		b.WriteString(`<p style="overflow-wrap:anywhere">` + strings.Join(lines, "<br>") + "</p>")
-	}
-	b.WriteString("</div></body></html>")
-	return b.String()
 }

@@ -23,7 +23,7 @@ func facts(t *testing.T) letters.Facts {
 
 var kinds = []letters.Kind{
 	letters.Received, letters.Confirmed, letters.Deposit, letters.Cancelled, letters.Moved, letters.Reminder, letters.Message, letters.Waitlist,
-	letters.StaffBooked, letters.StaffCancelled, letters.StaffMoved, letters.Invite, letters.Reset, letters.Unclear, letters.Campaign, letters.CampaignMessage,
+	letters.StaffBooked, letters.StaffCancelled, letters.StaffMoved, letters.Unclear, letters.Campaign, letters.CampaignMessage,
 }
 
 // Every letter exists in every language, says something else in each, and leaves out

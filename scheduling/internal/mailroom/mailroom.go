@@ -1,5 +1,5 @@
 // Package mailroom tells people: clients of their bookings and reminders, organizations
-// of what clients do, users of their links. It runs in the background, on what the
+// of what clients do. It runs in the background, on what the
 // transactions of the changes left for it; letters go out through the hub's mail, in
 // a transaction of their own.
 package mailroom
@@ -90,16 +90,6 @@ func (o *Office) send(ctx context.Context, tx *store.Tx, org store.Org, e envelo
 		return false, nil
 	}
 	return err == nil, err
-}
-
-// Link writes to a user with a link to set a password with.
-func (o *Office) Link(ctx context.Context, tx *store.Tx, user dbgen.User, k letters.Kind, link string) (module.Mail, error) {
-	row, err := tx.Organization(ctx, user.OrgID)
-	if err != nil {
-		return module.Mail{}, err
-	}
-	l, err := letters.Write(k, row.Organization.Locale, letters.Facts{Business: row.Organization.Name, Client: user.Name, Link: link})
-	return module.Mail{TenantID: user.OrgID, To: user.Email, Subject: l.Subject, Text: l.Text, HTML: l.HTML}, err
 }
 
 // letters tells people of a change.

@@ -2,9 +2,11 @@ package store
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
 
 	"integrationhub/hub"
 	"integrationhub/scheduling/internal/booking"
@@ -51,8 +53,10 @@ func (s *Store) Move(ctx context.Context, m Move, c Change) (Booked, error) {
 		if err := tx.cheaper(ctx, c.Org, was); err != nil {
 			return err
 		}
-		done.AppointmentDetail, err = tx.AppointmentByID(ctx, c.Org.ID, c.ID)
-		return err
+		if done.AppointmentDetail, err = tx.AppointmentByID(ctx, c.Org.ID, c.ID); err != nil {
+			return err
+		}
+		return tx.announceAnew(ctx, was, done.AppointmentDetail)
 	})
 	if taken(err) {
 		start, choice := m.target(was)
@@ -63,6 +67,23 @@ func (s *Store) Move(ctx context.Context, m Move, c Change) (Booked, error) {
 		})
 	}
 	return done, err
+}
+
+// announceAnew tells who heard of an appointment what it has become: it is created again,
+// under the same id. Document 1 has no event of its own for that, and who keeps the
+// appointment too would go on expecting the client at the former time.
+func (t *Tx) announceAnew(ctx context.Context, was dbgen.Appointment, d dbgen.AppointmentDetail) error {
+	if d.StartAt.Equal(was.StartAt) && d.ProfessionalID == was.ProfessionalID && d.ServiceID == was.ServiceID && d.ClientID == was.ClientID {
+		return nil
+	}
+	client, err := t.ClientByID(ctx, d.OrgID, d.ClientID)
+	if errors.Is(err, pgx.ErrNoRows) { // somebody who was forgotten
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return t.announce(ctx, d, phoneOf(client))
 }
 
 // cheaper says what a lower price means for the money that is due: codes for more than

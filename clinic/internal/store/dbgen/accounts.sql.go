@@ -13,7 +13,7 @@ import (
 )
 
 const clinic = `-- name: Clinic :one
-select id, name, timezone, reveal_cpf, created_at, updated_at from clinic.clinics where id = $1
+select id, name, timezone, reveal_cpf, created_at, updated_at, locale from clinic.clinics where id = $1
 `
 
 func (q *Queries) Clinic(ctx context.Context, id uuid.UUID) (Clinic, error) {
@@ -26,6 +26,7 @@ func (q *Queries) Clinic(ctx context.Context, id uuid.UUID) (Clinic, error) {
 		&i.RevealCpf,
 		&i.CreatedAt,
 		&i.UpdatedAt,
+		&i.Locale,
 	)
 	return i, err
 }
@@ -125,7 +126,7 @@ func (q *Queries) ListUsers(ctx context.Context, clinicID uuid.UUID, rowOffset i
 }
 
 const lockClinic = `-- name: LockClinic :one
-select id, name, timezone, reveal_cpf, created_at, updated_at from clinic.clinics where id = $1 for update
+select id, name, timezone, reveal_cpf, created_at, updated_at, locale from clinic.clinics where id = $1 for update
 `
 
 func (q *Queries) LockClinic(ctx context.Context, id uuid.UUID) (Clinic, error) {
@@ -138,6 +139,7 @@ func (q *Queries) LockClinic(ctx context.Context, id uuid.UUID) (Clinic, error) 
 		&i.RevealCpf,
 		&i.CreatedAt,
 		&i.UpdatedAt,
+		&i.Locale,
 	)
 	return i, err
 }
@@ -207,7 +209,7 @@ func (q *Queries) SetPassword(ctx context.Context, iD uuid.UUID, passwordHash *s
 }
 
 const updateClinic = `-- name: UpdateClinic :one
-update clinic.clinics set name = $2, timezone = $3, reveal_cpf = $4, updated_at = $5 where id = $1 returning id, name, timezone, reveal_cpf, created_at, updated_at
+update clinic.clinics set name = $2, timezone = $3, reveal_cpf = $4, locale = $5, updated_at = $6 where id = $1 returning id, name, timezone, reveal_cpf, created_at, updated_at, locale
 `
 
 type UpdateClinicParams struct {
@@ -215,6 +217,7 @@ type UpdateClinicParams struct {
 	Name      string
 	Timezone  string
 	RevealCpf bool
+	Locale    string
 	UpdatedAt time.Time
 }
 
@@ -224,6 +227,7 @@ func (q *Queries) UpdateClinic(ctx context.Context, arg UpdateClinicParams) (Cli
 		arg.Name,
 		arg.Timezone,
 		arg.RevealCpf,
+		arg.Locale,
 		arg.UpdatedAt,
 	)
 	var i Clinic
@@ -234,6 +238,7 @@ func (q *Queries) UpdateClinic(ctx context.Context, arg UpdateClinicParams) (Cli
 		&i.RevealCpf,
 		&i.CreatedAt,
 		&i.UpdatedAt,
+		&i.Locale,
 	)
 	return i, err
 }

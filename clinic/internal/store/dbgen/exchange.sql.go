@@ -147,10 +147,16 @@ func (q *Queries) DeletionRequestOf(ctx context.Context, clinicID uuid.UUID, env
 }
 
 const eventsOf = `-- name: EventsOf :many
-select source_id from clinic.interactions where clinic_id = $1 and env = $2 and patient_id = $3 and origin = 'event' and source_id like 'evt\_%'
+select h.source_id from clinic.interactions h where h.clinic_id = $1 and h.env = $2 and h.patient_id = $3 and h.origin = 'event' and h.source_id like 'evt\_%'
+union
+select i.event_id from clinic.linkings l join clinic.inbox i on i.clinic_id = l.clinic_id and i.env = l.env and i.status = 'open' and i.meant_for is null
+    and (i.phone_key = l.phone_key or i.source = l.source and i.external_id = l.external_id) and (i.occurred_at, i.id) > (l.after_at, l.after_id)
+where l.clinic_id = $1 and l.env = $2 and l.patient_id = $3 and i.event_id like 'evt\_%'
+union
+select i.event_id from clinic.inbox i where i.clinic_id = $1 and i.env = $2 and i.meant_for = $3 and i.event_id like 'evt\_%'
 `
 
-// The events of connected products that stand on a patient's history.
+// The events of connected products that stand on a patient's history, or are on their way there.
 func (q *Queries) EventsOf(ctx context.Context, clinicID uuid.UUID, env hub.Environment, patientID uuid.UUID) ([]string, error) {
 	rows, err := q.db.Query(ctx, eventsOf, clinicID, env, patientID)
 	if err != nil {
@@ -255,30 +261,6 @@ func (q *Queries) ForgetEarlier(ctx context.Context, clinicID uuid.UUID, env hub
 		return nil, err
 	}
 	return items, nil
-}
-
-const forgetInbox = `-- name: ForgetInbox :exec
-delete from clinic.inbox d where d.clinic_id = $1 and d.env = $2 and d.id in (
-    select i.id from clinic.inbox i where i.clinic_id = $1 and i.env = $2 and i.id = any($3::uuid[])
-    and (i.patient_id = $4::uuid or i.status = 'open') order by i.id for update)
-`
-
-type ForgetInboxParams struct {
-	ClinicID  uuid.UUID
-	Env       hub.Environment
-	Ids       []uuid.UUID
-	PatientID uuid.UUID
-}
-
-// Locked by id, as everybody locks them. Who was linked to another patient meanwhile is theirs.
-func (q *Queries) ForgetInbox(ctx context.Context, arg ForgetInboxParams) error {
-	_, err := q.db.Exec(ctx, forgetInbox,
-		arg.ClinicID,
-		arg.Env,
-		arg.Ids,
-		arg.PatientID,
-	)
-	return err
 }
 
 const forgetInteractions = `-- name: ForgetInteractions :exec
@@ -444,91 +426,6 @@ func (q *Queries) ForgottenSource(ctx context.Context, arg ForgottenSourceParams
 	return exists, err
 }
 
-const inboxAbout = `-- name: InboxAbout :many
-select clinic_id, env, id, source, event_id, event_type, occurred_at, phone, phone_key, name, external_id, data_enc, status, patient_id, settled_by, settled_at, received_at from clinic.inbox where clinic_id = $1 and env = $2
-and (patient_id = $3::uuid or status = 'open' and (phone_key = any($4::text[]) or event_type = 'contact.created'))
-`
-
-type InboxAboutParams struct {
-	ClinicID  uuid.UUID
-	Env       hub.Environment
-	PatientID uuid.UUID
-	PhoneKeys []string
-}
-
-// Entries that may be about a patient: linked to them, or open with one of their numbers, or with an address.
-func (q *Queries) InboxAbout(ctx context.Context, arg InboxAboutParams) ([]InboxEntry, error) {
-	rows, err := q.db.Query(ctx, inboxAbout,
-		arg.ClinicID,
-		arg.Env,
-		arg.PatientID,
-		arg.PhoneKeys,
-	)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	items := []InboxEntry{}
-	for rows.Next() {
-		var i InboxEntry
-		if err := rows.Scan(
-			&i.ClinicID,
-			&i.Env,
-			&i.ID,
-			&i.Source,
-			&i.EventID,
-			&i.EventType,
-			&i.OccurredAt,
-			&i.Phone,
-			&i.PhoneKey,
-			&i.Name,
-			&i.ExternalID,
-			&i.DataEnc,
-			&i.Status,
-			&i.PatientID,
-			&i.SettledBy,
-			&i.SettledAt,
-			&i.ReceivedAt,
-		); err != nil {
-			return nil, err
-		}
-		items = append(items, i)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
-}
-
-const inboxEntry = `-- name: InboxEntry :one
-select clinic_id, env, id, source, event_id, event_type, occurred_at, phone, phone_key, name, external_id, data_enc, status, patient_id, settled_by, settled_at, received_at from clinic.inbox where clinic_id = $1 and env = $2 and id = $3
-`
-
-func (q *Queries) InboxEntry(ctx context.Context, clinicID uuid.UUID, env hub.Environment, iD uuid.UUID) (InboxEntry, error) {
-	row := q.db.QueryRow(ctx, inboxEntry, clinicID, env, iD)
-	var i InboxEntry
-	err := row.Scan(
-		&i.ClinicID,
-		&i.Env,
-		&i.ID,
-		&i.Source,
-		&i.EventID,
-		&i.EventType,
-		&i.OccurredAt,
-		&i.Phone,
-		&i.PhoneKey,
-		&i.Name,
-		&i.ExternalID,
-		&i.DataEnc,
-		&i.Status,
-		&i.PatientID,
-		&i.SettledBy,
-		&i.SettledAt,
-		&i.ReceivedAt,
-	)
-	return i, err
-}
-
 const insertDeletionPeer = `-- name: InsertDeletionPeer :exec
 insert into clinic.deletion_peers (clinic_id, env, request_id, product, integration_id) values ($1, $2, $3, $4, $5)
 `
@@ -591,44 +488,6 @@ func (q *Queries) InsertDeletionRequest(ctx context.Context, arg InsertDeletionR
 	return i, err
 }
 
-const insertInboxEntry = `-- name: InsertInboxEntry :exec
-insert into clinic.inbox (clinic_id, env, id, source, event_id, event_type, occurred_at, phone, name, external_id, data_enc, received_at)
-values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) on conflict (clinic_id, env, source, event_id) do nothing
-`
-
-type InsertInboxEntryParams struct {
-	ClinicID   uuid.UUID
-	Env        hub.Environment
-	ID         uuid.UUID
-	Source     string
-	EventID    string
-	EventType  string
-	OccurredAt time.Time
-	Phone      *string
-	Name       *string
-	ExternalID *string
-	DataEnc    []byte
-	ReceivedAt time.Time
-}
-
-func (q *Queries) InsertInboxEntry(ctx context.Context, arg InsertInboxEntryParams) error {
-	_, err := q.db.Exec(ctx, insertInboxEntry,
-		arg.ClinicID,
-		arg.Env,
-		arg.ID,
-		arg.Source,
-		arg.EventID,
-		arg.EventType,
-		arg.OccurredAt,
-		arg.Phone,
-		arg.Name,
-		arg.ExternalID,
-		arg.DataEnc,
-		arg.ReceivedAt,
-	)
-	return err
-}
-
 const keepEarlier = `-- name: KeepEarlier :exec
 insert into clinic.earlier_contacts (clinic_id, env, id, patient_id, kind, value_enc, value_hmac, created_at) values ($1, $2, $3, $4, $5, $6, $7, $8)
 on conflict (clinic_id, env, patient_id, kind, value_hmac) do nothing
@@ -654,30 +513,6 @@ func (q *Queries) KeepEarlier(ctx context.Context, arg KeepEarlierParams) error 
 		arg.Kind,
 		arg.ValueEnc,
 		arg.ValueHmac,
-		arg.CreatedAt,
-	)
-	return err
-}
-
-const linkPhone = `-- name: LinkPhone :exec
-insert into clinic.linked_phones (clinic_id, env, phone_key, patient_id, created_at) values ($1, $2, $3, $4, $5)
-on conflict (clinic_id, env, phone_key) do update set patient_id = excluded.patient_id, created_at = excluded.created_at
-`
-
-type LinkPhoneParams struct {
-	ClinicID  uuid.UUID
-	Env       hub.Environment
-	PhoneKey  string
-	PatientID uuid.UUID
-	CreatedAt time.Time
-}
-
-func (q *Queries) LinkPhone(ctx context.Context, arg LinkPhoneParams) error {
-	_, err := q.db.Exec(ctx, linkPhone,
-		arg.ClinicID,
-		arg.Env,
-		arg.PhoneKey,
-		arg.PatientID,
 		arg.CreatedAt,
 	)
 	return err
@@ -739,70 +574,6 @@ func (q *Queries) ListDeletions(ctx context.Context, arg ListDeletionsParams) ([
 	return items, nil
 }
 
-const listInbox = `-- name: ListInbox :many
-select i.clinic_id, i.env, i.id, i.source, i.event_id, i.event_type, i.occurred_at, i.phone, i.phone_key, i.name, i.external_id, i.data_enc, i.status, i.patient_id, i.settled_by, i.settled_at, i.received_at, count(*) over () as total from clinic.inbox i
-where i.clinic_id = $1 and i.env = $2 and i.status = $3::text
-order by i.id desc limit $5::int offset $4::int
-`
-
-type ListInboxParams struct {
-	ClinicID  uuid.UUID
-	Env       hub.Environment
-	Status    string
-	RowOffset int
-	RowLimit  int
-}
-
-type ListInboxRow struct {
-	InboxEntry InboxEntry
-	Total      int64
-}
-
-func (q *Queries) ListInbox(ctx context.Context, arg ListInboxParams) ([]ListInboxRow, error) {
-	rows, err := q.db.Query(ctx, listInbox,
-		arg.ClinicID,
-		arg.Env,
-		arg.Status,
-		arg.RowOffset,
-		arg.RowLimit,
-	)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	items := []ListInboxRow{}
-	for rows.Next() {
-		var i ListInboxRow
-		if err := rows.Scan(
-			&i.InboxEntry.ClinicID,
-			&i.InboxEntry.Env,
-			&i.InboxEntry.ID,
-			&i.InboxEntry.Source,
-			&i.InboxEntry.EventID,
-			&i.InboxEntry.EventType,
-			&i.InboxEntry.OccurredAt,
-			&i.InboxEntry.Phone,
-			&i.InboxEntry.PhoneKey,
-			&i.InboxEntry.Name,
-			&i.InboxEntry.ExternalID,
-			&i.InboxEntry.DataEnc,
-			&i.InboxEntry.Status,
-			&i.InboxEntry.PatientID,
-			&i.InboxEntry.SettledBy,
-			&i.InboxEntry.SettledAt,
-			&i.InboxEntry.ReceivedAt,
-			&i.Total,
-		); err != nil {
-			return nil, err
-		}
-		items = append(items, i)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
-}
-
 const lockDeletionRequest = `-- name: LockDeletionRequest :one
 select clinic_id, env, id, patient_id, status, event_id, requested_by, requested_at, completed_at from clinic.deletion_requests where clinic_id = $1 and env = $2 and id = $3 for update
 `
@@ -820,35 +591,6 @@ func (q *Queries) LockDeletionRequest(ctx context.Context, clinicID uuid.UUID, e
 		&i.RequestedBy,
 		&i.RequestedAt,
 		&i.CompletedAt,
-	)
-	return i, err
-}
-
-const lockInboxEntry = `-- name: LockInboxEntry :one
-select clinic_id, env, id, source, event_id, event_type, occurred_at, phone, phone_key, name, external_id, data_enc, status, patient_id, settled_by, settled_at, received_at from clinic.inbox where clinic_id = $1 and env = $2 and id = $3 for update
-`
-
-func (q *Queries) LockInboxEntry(ctx context.Context, clinicID uuid.UUID, env hub.Environment, iD uuid.UUID) (InboxEntry, error) {
-	row := q.db.QueryRow(ctx, lockInboxEntry, clinicID, env, iD)
-	var i InboxEntry
-	err := row.Scan(
-		&i.ClinicID,
-		&i.Env,
-		&i.ID,
-		&i.Source,
-		&i.EventID,
-		&i.EventType,
-		&i.OccurredAt,
-		&i.Phone,
-		&i.PhoneKey,
-		&i.Name,
-		&i.ExternalID,
-		&i.DataEnc,
-		&i.Status,
-		&i.PatientID,
-		&i.SettledBy,
-		&i.SettledAt,
-		&i.ReceivedAt,
 	)
 	return i, err
 }
@@ -985,67 +727,6 @@ func (q *Queries) LockRecords(ctx context.Context, arg LockRecordsParams) error 
 		arg.PatientID,
 	)
 	return err
-}
-
-const lockWaiting = `-- name: LockWaiting :many
-select clinic_id, env, id, source, event_id, event_type, occurred_at, phone, phone_key, name, external_id, data_enc, status, patient_id, settled_by, settled_at, received_at from clinic.inbox where clinic_id = $1 and env = $2 and (id = $3::uuid or status = 'open'
-    and (source = $4::text and external_id = $5::text or phone_key = $6::text))
-order by id for update
-`
-
-type LockWaitingParams struct {
-	ClinicID   uuid.UUID
-	Env        hub.Environment
-	ID         *uuid.UUID
-	Source     string
-	ExternalID *string
-	PhoneKey   *string
-}
-
-// An entry, and the open ones about the same ticket or appointment, or from the same number; by id, as everybody locks them.
-func (q *Queries) LockWaiting(ctx context.Context, arg LockWaitingParams) ([]InboxEntry, error) {
-	rows, err := q.db.Query(ctx, lockWaiting,
-		arg.ClinicID,
-		arg.Env,
-		arg.ID,
-		arg.Source,
-		arg.ExternalID,
-		arg.PhoneKey,
-	)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	items := []InboxEntry{}
-	for rows.Next() {
-		var i InboxEntry
-		if err := rows.Scan(
-			&i.ClinicID,
-			&i.Env,
-			&i.ID,
-			&i.Source,
-			&i.EventID,
-			&i.EventType,
-			&i.OccurredAt,
-			&i.Phone,
-			&i.PhoneKey,
-			&i.Name,
-			&i.ExternalID,
-			&i.DataEnc,
-			&i.Status,
-			&i.PatientID,
-			&i.SettledBy,
-			&i.SettledAt,
-			&i.ReceivedAt,
-		); err != nil {
-			return nil, err
-		}
-		items = append(items, i)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
 }
 
 const methodsOfPayments = `-- name: MethodsOfPayments :many
@@ -1300,54 +981,6 @@ func (q *Queries) SettleDeletionPeer(ctx context.Context, arg SettleDeletionPeer
 		return 0, err
 	}
 	return result.RowsAffected(), nil
-}
-
-const settleInboxEntry = `-- name: SettleInboxEntry :one
-update clinic.inbox set status = $4, patient_id = $5, settled_by = $6, settled_at = $7, data_enc = null, phone = null, name = null
-where clinic_id = $1 and env = $2 and id = $3 returning clinic_id, env, id, source, event_id, event_type, occurred_at, phone, phone_key, name, external_id, data_enc, status, patient_id, settled_by, settled_at, received_at
-`
-
-type SettleInboxEntryParams struct {
-	ClinicID  uuid.UUID
-	Env       hub.Environment
-	ID        uuid.UUID
-	Status    string
-	PatientID *uuid.UUID
-	SettledBy *uuid.UUID
-	SettledAt *time.Time
-}
-
-func (q *Queries) SettleInboxEntry(ctx context.Context, arg SettleInboxEntryParams) (InboxEntry, error) {
-	row := q.db.QueryRow(ctx, settleInboxEntry,
-		arg.ClinicID,
-		arg.Env,
-		arg.ID,
-		arg.Status,
-		arg.PatientID,
-		arg.SettledBy,
-		arg.SettledAt,
-	)
-	var i InboxEntry
-	err := row.Scan(
-		&i.ClinicID,
-		&i.Env,
-		&i.ID,
-		&i.Source,
-		&i.EventID,
-		&i.EventType,
-		&i.OccurredAt,
-		&i.Phone,
-		&i.PhoneKey,
-		&i.Name,
-		&i.ExternalID,
-		&i.DataEnc,
-		&i.Status,
-		&i.PatientID,
-		&i.SettledBy,
-		&i.SettledAt,
-		&i.ReceivedAt,
-	)
-	return i, err
 }
 
 const sharedEmails = `-- name: SharedEmails :many

@@ -75,6 +75,17 @@ func (q *Queries) Chunk(ctx context.Context, arg ChunkParams) ([]byte, error) {
 	return content, err
 }
 
+const countImports = `-- name: CountImports :one
+select count(*)::int from (select 1 from clinic.imports where clinic_id = $1 and env = $2 limit $3::int) n
+`
+
+func (q *Queries) CountImports(ctx context.Context, clinicID uuid.UUID, env hub.Environment, most int) (int, error) {
+	row := q.db.QueryRow(ctx, countImports, clinicID, env, most)
+	var column_1 int
+	err := row.Scan(&column_1)
+	return column_1, err
+}
+
 const dropImportFile = `-- name: DropImportFile :exec
 delete from clinic.import_chunks where clinic_id = $1 and env = $2 and import_id = $3
 `
@@ -296,8 +307,7 @@ func (q *Queries) InsertImportMatches(ctx context.Context, arg InsertImportMatch
 }
 
 const listImports = `-- name: ListImports :many
-select i.clinic_id, i.env, i.id, i.format, i.status, i.total, i.created, i.updated, i.skipped, i.failed, i.created_by, i.created_at, i.finished_at, i.position, i.line, i.problem, count(*) over () as total from clinic.imports i
-where i.clinic_id = $1 and i.env = $2 order by i.id desc limit $4::int offset $3::int
+select clinic_id, env, id, format, status, total, created, updated, skipped, failed, created_by, created_at, finished_at, position, line, problem from clinic.imports where clinic_id = $1 and env = $2 order by id desc limit $4::int offset $3::int
 `
 
 type ListImportsParams struct {
@@ -307,12 +317,7 @@ type ListImportsParams struct {
 	RowLimit  int
 }
 
-type ListImportsRow struct {
-	Import Import
-	Total  int64
-}
-
-func (q *Queries) ListImports(ctx context.Context, arg ListImportsParams) ([]ListImportsRow, error) {
+func (q *Queries) ListImports(ctx context.Context, arg ListImportsParams) ([]Import, error) {
 	rows, err := q.db.Query(ctx, listImports,
 		arg.ClinicID,
 		arg.Env,
@@ -323,27 +328,26 @@ func (q *Queries) ListImports(ctx context.Context, arg ListImportsParams) ([]Lis
 		return nil, err
 	}
 	defer rows.Close()
-	items := []ListImportsRow{}
+	items := []Import{}
 	for rows.Next() {
-		var i ListImportsRow
+		var i Import
 		if err := rows.Scan(
-			&i.Import.ClinicID,
-			&i.Import.Env,
-			&i.Import.ID,
-			&i.Import.Format,
-			&i.Import.Status,
-			&i.Import.Total,
-			&i.Import.Created,
-			&i.Import.Updated,
-			&i.Import.Skipped,
-			&i.Import.Failed,
-			&i.Import.CreatedBy,
-			&i.Import.CreatedAt,
-			&i.Import.FinishedAt,
-			&i.Import.Position,
-			&i.Import.Line,
-			&i.Import.Problem,
+			&i.ClinicID,
+			&i.Env,
+			&i.ID,
+			&i.Format,
+			&i.Status,
 			&i.Total,
+			&i.Created,
+			&i.Updated,
+			&i.Skipped,
+			&i.Failed,
+			&i.CreatedBy,
+			&i.CreatedAt,
+			&i.FinishedAt,
+			&i.Position,
+			&i.Line,
+			&i.Problem,
 		); err != nil {
 			return nil, err
 		}
@@ -389,6 +393,48 @@ select clinic_id, env, id, name, name_search, phone, phone_key, email, cpf_enc, 
 
 func (q *Queries) PatientsByCPFs(ctx context.Context, clinicID uuid.UUID, env hub.Environment, hashes [][]byte) ([]Patient, error) {
 	rows, err := q.db.Query(ctx, patientsByCPFs, clinicID, env, hashes)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []Patient{}
+	for rows.Next() {
+		var i Patient
+		if err := rows.Scan(
+			&i.ClinicID,
+			&i.Env,
+			&i.ID,
+			&i.Name,
+			&i.NameSearch,
+			&i.Phone,
+			&i.PhoneKey,
+			&i.Email,
+			&i.CpfEnc,
+			&i.CpfHmac,
+			&i.CpfLast2,
+			&i.BirthDate,
+			&i.Status,
+			&i.ExternalRef,
+			&i.CreatedAt,
+			&i.UpdatedAt,
+			&i.AnonymizedAt,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const patientsByIDs = `-- name: PatientsByIDs :many
+select clinic_id, env, id, name, name_search, phone, phone_key, email, cpf_enc, cpf_hmac, cpf_last2, birth_date, status, external_ref, created_at, updated_at, anonymized_at from clinic.patients where clinic_id = $1 and env = $2 and id = any($3::uuid[])
+`
+
+func (q *Queries) PatientsByIDs(ctx context.Context, clinicID uuid.UUID, env hub.Environment, ids []uuid.UUID) ([]Patient, error) {
+	rows, err := q.db.Query(ctx, patientsByIDs, clinicID, env, ids)
 	if err != nil {
 		return nil, err
 	}

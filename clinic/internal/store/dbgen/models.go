@@ -38,6 +38,7 @@ type Clinic struct {
 	RevealCpf bool
 	CreatedAt time.Time
 	UpdatedAt time.Time
+	Locale    string
 }
 
 type DeletionPeer struct {
@@ -102,6 +103,8 @@ type InboxEntry struct {
 	SettledBy  *uuid.UUID
 	SettledAt  *time.Time
 	ReceivedAt time.Time
+	EmailHmac  []byte
+	MeantFor   *uuid.UUID
 }
 
 type Interaction struct {
@@ -117,6 +120,20 @@ type Interaction struct {
 	CreatedAt  time.Time
 	Origin     string
 	UpdatedAt  *time.Time
+}
+
+type Linking struct {
+	ClinicID   uuid.UUID
+	Env        hub.Environment
+	ID         uuid.UUID
+	PatientID  uuid.UUID
+	PhoneKey   *string
+	Source     string
+	ExternalID *string
+	SettledBy  *uuid.UUID
+	AfterAt    time.Time
+	AfterID    uuid.UUID
+	CreatedAt  time.Time
 }
 
 type Patient struct {

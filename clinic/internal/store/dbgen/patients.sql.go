@@ -42,6 +42,79 @@ func (q *Queries) Appointment(ctx context.Context, clinicID uuid.UUID, env hub.E
 	return i, err
 }
 
+const countAppointments = `-- name: CountAppointments :one
+select count(*)::int from (select 1 from clinic.appointments
+    where clinic_id = $1 and env = $2 and patient_id = $3 and ($4::text = '' or status = $4) limit $5::int) n
+`
+
+type CountAppointmentsParams struct {
+	ClinicID  uuid.UUID
+	Env       hub.Environment
+	PatientID uuid.UUID
+	Status    string
+	Most      int
+}
+
+func (q *Queries) CountAppointments(ctx context.Context, arg CountAppointmentsParams) (int, error) {
+	row := q.db.QueryRow(ctx, countAppointments,
+		arg.ClinicID,
+		arg.Env,
+		arg.PatientID,
+		arg.Status,
+		arg.Most,
+	)
+	var column_1 int
+	err := row.Scan(&column_1)
+	return column_1, err
+}
+
+const countInteractions = `-- name: CountInteractions :one
+select count(*)::int from (select 1 from clinic.interactions where clinic_id = $1 and env = $2 and patient_id = $3 limit $4::int) n
+`
+
+type CountInteractionsParams struct {
+	ClinicID  uuid.UUID
+	Env       hub.Environment
+	PatientID uuid.UUID
+	Most      int
+}
+
+func (q *Queries) CountInteractions(ctx context.Context, arg CountInteractionsParams) (int, error) {
+	row := q.db.QueryRow(ctx, countInteractions,
+		arg.ClinicID,
+		arg.Env,
+		arg.PatientID,
+		arg.Most,
+	)
+	var column_1 int
+	err := row.Scan(&column_1)
+	return column_1, err
+}
+
+const countRecords = `-- name: CountRecords :one
+select count(*)::int from (select 1 from clinic.records where clinic_id = $1 and env = $2 and patient_id = $3 limit $4::int) n
+`
+
+type CountRecordsParams struct {
+	ClinicID  uuid.UUID
+	Env       hub.Environment
+	PatientID uuid.UUID
+	Most      int
+}
+
+// Beside the list, not in its rows: a page beyond the last has none. So are the other lists counted.
+func (q *Queries) CountRecords(ctx context.Context, arg CountRecordsParams) (int, error) {
+	row := q.db.QueryRow(ctx, countRecords,
+		arg.ClinicID,
+		arg.Env,
+		arg.PatientID,
+		arg.Most,
+	)
+	var column_1 int
+	err := row.Scan(&column_1)
+	return column_1, err
+}
+
 const createProfessional = `-- name: CreateProfessional :one
 insert into clinic.professionals (clinic_id, env, id, name, specialty, register, is_active, created_at, updated_at)
 values ($1, $2, $3, $4, $5, $6, $7, $8, $8) returning clinic_id, env, id, name, specialty, register, is_active, created_at, updated_at
@@ -461,9 +534,8 @@ func (q *Queries) InteractionOfSource(ctx context.Context, arg InteractionOfSour
 }
 
 const listAppointments = `-- name: ListAppointments :many
-select a.clinic_id, a.env, a.id, a.patient_id, a.starts_at, a.service, a.professional, a.status, a.reason, a.reminded_at, a.source, a.external_id, a.created_at, a.updated_at, a.details_at, a.state_at, count(*) over () as total from clinic.appointments a
-where a.clinic_id = $1 and a.env = $2 and a.patient_id = $3 and ($4::text = '' or a.status = $4)
-order by a.starts_at desc, a.id desc limit $6::int offset $5::int
+select clinic_id, env, id, patient_id, starts_at, service, professional, status, reason, reminded_at, source, external_id, created_at, updated_at, details_at, state_at from clinic.appointments where clinic_id = $1 and env = $2 and patient_id = $3 and ($4::text = '' or status = $4)
+order by starts_at desc, id desc limit $6::int offset $5::int
 `
 
 type ListAppointmentsParams struct {
@@ -475,12 +547,7 @@ type ListAppointmentsParams struct {
 	RowLimit  int
 }
 
-type ListAppointmentsRow struct {
-	Appointment Appointment
-	Total       int64
-}
-
-func (q *Queries) ListAppointments(ctx context.Context, arg ListAppointmentsParams) ([]ListAppointmentsRow, error) {
+func (q *Queries) ListAppointments(ctx context.Context, arg ListAppointmentsParams) ([]Appointment, error) {
 	rows, err := q.db.Query(ctx, listAppointments,
 		arg.ClinicID,
 		arg.Env,
@@ -493,27 +560,26 @@ func (q *Queries) ListAppointments(ctx context.Context, arg ListAppointmentsPara
 		return nil, err
 	}
 	defer rows.Close()
-	items := []ListAppointmentsRow{}
+	items := []Appointment{}
 	for rows.Next() {
-		var i ListAppointmentsRow
+		var i Appointment
 		if err := rows.Scan(
-			&i.Appointment.ClinicID,
-			&i.Appointment.Env,
-			&i.Appointment.ID,
-			&i.Appointment.PatientID,
-			&i.Appointment.StartsAt,
-			&i.Appointment.Service,
-			&i.Appointment.Professional,
-			&i.Appointment.Status,
-			&i.Appointment.Reason,
-			&i.Appointment.RemindedAt,
-			&i.Appointment.Source,
-			&i.Appointment.ExternalID,
-			&i.Appointment.CreatedAt,
-			&i.Appointment.UpdatedAt,
-			&i.Appointment.DetailsAt,
-			&i.Appointment.StateAt,
-			&i.Total,
+			&i.ClinicID,
+			&i.Env,
+			&i.ID,
+			&i.PatientID,
+			&i.StartsAt,
+			&i.Service,
+			&i.Professional,
+			&i.Status,
+			&i.Reason,
+			&i.RemindedAt,
+			&i.Source,
+			&i.ExternalID,
+			&i.CreatedAt,
+			&i.UpdatedAt,
+			&i.DetailsAt,
+			&i.StateAt,
 		); err != nil {
 			return nil, err
 		}
@@ -526,9 +592,8 @@ func (q *Queries) ListAppointments(ctx context.Context, arg ListAppointmentsPara
 }
 
 const listInteractions = `-- name: ListInteractions :many
-select i.clinic_id, i.env, i.id, i.patient_id, i.type, i.summary, i.source, i.source_id, i.occurred_at, i.created_at, i.origin, i.updated_at, count(*) over () as total from clinic.interactions i
-where i.clinic_id = $1 and i.env = $2 and i.patient_id = $3
-order by i.occurred_at desc, i.id desc limit $5::int offset $4::int
+select clinic_id, env, id, patient_id, type, summary, source, source_id, occurred_at, created_at, origin, updated_at from clinic.interactions where clinic_id = $1 and env = $2 and patient_id = $3
+order by occurred_at desc, id desc limit $5::int offset $4::int
 `
 
 type ListInteractionsParams struct {
@@ -539,12 +604,7 @@ type ListInteractionsParams struct {
 	RowLimit  int
 }
 
-type ListInteractionsRow struct {
-	Interaction Interaction
-	Total       int64
-}
-
-func (q *Queries) ListInteractions(ctx context.Context, arg ListInteractionsParams) ([]ListInteractionsRow, error) {
+func (q *Queries) ListInteractions(ctx context.Context, arg ListInteractionsParams) ([]Interaction, error) {
 	rows, err := q.db.Query(ctx, listInteractions,
 		arg.ClinicID,
 		arg.Env,
@@ -556,23 +616,22 @@ func (q *Queries) ListInteractions(ctx context.Context, arg ListInteractionsPara
 		return nil, err
 	}
 	defer rows.Close()
-	items := []ListInteractionsRow{}
+	items := []Interaction{}
 	for rows.Next() {
-		var i ListInteractionsRow
+		var i Interaction
 		if err := rows.Scan(
-			&i.Interaction.ClinicID,
-			&i.Interaction.Env,
-			&i.Interaction.ID,
-			&i.Interaction.PatientID,
-			&i.Interaction.Type,
-			&i.Interaction.Summary,
-			&i.Interaction.Source,
-			&i.Interaction.SourceID,
-			&i.Interaction.OccurredAt,
-			&i.Interaction.CreatedAt,
-			&i.Interaction.Origin,
-			&i.Interaction.UpdatedAt,
-			&i.Total,
+			&i.ClinicID,
+			&i.Env,
+			&i.ID,
+			&i.PatientID,
+			&i.Type,
+			&i.Summary,
+			&i.Source,
+			&i.SourceID,
+			&i.OccurredAt,
+			&i.CreatedAt,
+			&i.Origin,
+			&i.UpdatedAt,
 		); err != nil {
 			return nil, err
 		}
@@ -631,9 +690,8 @@ func (q *Queries) ListProfessionals(ctx context.Context, arg ListProfessionalsPa
 }
 
 const listRecords = `-- name: ListRecords :many
-select r.clinic_id, r.env, r.id, r.patient_id, r.date, r.type, r.professional, r.content_enc, r.external_summary, r.url, r.sensitivity, r.external_ref, r.created_by, r.locked_at, r.created_at, r.updated_at, count(*) over () as total from clinic.records r
-where r.clinic_id = $1 and r.env = $2 and r.patient_id = $3
-order by r.date desc, r.id desc limit $5::int offset $4::int
+select clinic_id, env, id, patient_id, date, type, professional, content_enc, external_summary, url, sensitivity, external_ref, created_by, locked_at, created_at, updated_at from clinic.records where clinic_id = $1 and env = $2 and patient_id = $3
+order by date desc, id desc limit $5::int offset $4::int
 `
 
 type ListRecordsParams struct {
@@ -644,12 +702,7 @@ type ListRecordsParams struct {
 	RowLimit  int
 }
 
-type ListRecordsRow struct {
-	Record Record
-	Total  int64
-}
-
-func (q *Queries) ListRecords(ctx context.Context, arg ListRecordsParams) ([]ListRecordsRow, error) {
+func (q *Queries) ListRecords(ctx context.Context, arg ListRecordsParams) ([]Record, error) {
 	rows, err := q.db.Query(ctx, listRecords,
 		arg.ClinicID,
 		arg.Env,
@@ -661,27 +714,26 @@ func (q *Queries) ListRecords(ctx context.Context, arg ListRecordsParams) ([]Lis
 		return nil, err
 	}
 	defer rows.Close()
-	items := []ListRecordsRow{}
+	items := []Record{}
 	for rows.Next() {
-		var i ListRecordsRow
+		var i Record
 		if err := rows.Scan(
-			&i.Record.ClinicID,
-			&i.Record.Env,
-			&i.Record.ID,
-			&i.Record.PatientID,
-			&i.Record.Date,
-			&i.Record.Type,
-			&i.Record.Professional,
-			&i.Record.ContentEnc,
-			&i.Record.ExternalSummary,
-			&i.Record.Url,
-			&i.Record.Sensitivity,
-			&i.Record.ExternalRef,
-			&i.Record.CreatedBy,
-			&i.Record.LockedAt,
-			&i.Record.CreatedAt,
-			&i.Record.UpdatedAt,
-			&i.Total,
+			&i.ClinicID,
+			&i.Env,
+			&i.ID,
+			&i.PatientID,
+			&i.Date,
+			&i.Type,
+			&i.Professional,
+			&i.ContentEnc,
+			&i.ExternalSummary,
+			&i.Url,
+			&i.Sensitivity,
+			&i.ExternalRef,
+			&i.CreatedBy,
+			&i.LockedAt,
+			&i.CreatedAt,
+			&i.UpdatedAt,
 		); err != nil {
 			return nil, err
 		}

@@ -52,6 +52,29 @@ func (q *Queries) CancelPayment(ctx context.Context, arg CancelPaymentParams) (P
 	return i, err
 }
 
+const countPayments = `-- name: CountPayments :one
+select count(*)::int from (select 1 from clinic.payments where clinic_id = $1 and env = $2 and patient_id = $3 limit $4::int) n
+`
+
+type CountPaymentsParams struct {
+	ClinicID  uuid.UUID
+	Env       hub.Environment
+	PatientID uuid.UUID
+	Most      int
+}
+
+func (q *Queries) CountPayments(ctx context.Context, arg CountPaymentsParams) (int, error) {
+	row := q.db.QueryRow(ctx, countPayments,
+		arg.ClinicID,
+		arg.Env,
+		arg.PatientID,
+		arg.Most,
+	)
+	var column_1 int
+	err := row.Scan(&column_1)
+	return column_1, err
+}
+
 const insertPayment = `-- name: InsertPayment :one
 insert into clinic.payments (clinic_id, env, id, patient_id, appointment_id, amount, description, due_date, status, method, paid_at, created_at, updated_at)
 values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $12) returning clinic_id, env, id, patient_id, appointment_id, amount, description, due_date, status, method, paid_at, overdue_notified_at, created_at, updated_at
@@ -108,9 +131,8 @@ func (q *Queries) InsertPayment(ctx context.Context, arg InsertPaymentParams) (P
 }
 
 const listPayments = `-- name: ListPayments :many
-select m.clinic_id, m.env, m.id, m.patient_id, m.appointment_id, m.amount, m.description, m.due_date, m.status, m.method, m.paid_at, m.overdue_notified_at, m.created_at, m.updated_at, count(*) over () as total from clinic.payments m
-where m.clinic_id = $1 and m.env = $2 and m.patient_id = $3
-order by m.due_date desc, m.id desc limit $5::int offset $4::int
+select clinic_id, env, id, patient_id, appointment_id, amount, description, due_date, status, method, paid_at, overdue_notified_at, created_at, updated_at from clinic.payments where clinic_id = $1 and env = $2 and patient_id = $3
+order by due_date desc, id desc limit $5::int offset $4::int
 `
 
 type ListPaymentsParams struct {
@@ -121,12 +143,7 @@ type ListPaymentsParams struct {
 	RowLimit  int
 }
 
-type ListPaymentsRow struct {
-	Payment Payment
-	Total   int64
-}
-
-func (q *Queries) ListPayments(ctx context.Context, arg ListPaymentsParams) ([]ListPaymentsRow, error) {
+func (q *Queries) ListPayments(ctx context.Context, arg ListPaymentsParams) ([]Payment, error) {
 	rows, err := q.db.Query(ctx, listPayments,
 		arg.ClinicID,
 		arg.Env,
@@ -138,25 +155,24 @@ func (q *Queries) ListPayments(ctx context.Context, arg ListPaymentsParams) ([]L
 		return nil, err
 	}
 	defer rows.Close()
-	items := []ListPaymentsRow{}
+	items := []Payment{}
 	for rows.Next() {
-		var i ListPaymentsRow
+		var i Payment
 		if err := rows.Scan(
-			&i.Payment.ClinicID,
-			&i.Payment.Env,
-			&i.Payment.ID,
-			&i.Payment.PatientID,
-			&i.Payment.AppointmentID,
-			&i.Payment.Amount,
-			&i.Payment.Description,
-			&i.Payment.DueDate,
-			&i.Payment.Status,
-			&i.Payment.Method,
-			&i.Payment.PaidAt,
-			&i.Payment.OverdueNotifiedAt,
-			&i.Payment.CreatedAt,
-			&i.Payment.UpdatedAt,
-			&i.Total,
+			&i.ClinicID,
+			&i.Env,
+			&i.ID,
+			&i.PatientID,
+			&i.AppointmentID,
+			&i.Amount,
+			&i.Description,
+			&i.DueDate,
+			&i.Status,
+			&i.Method,
+			&i.PaidAt,
+			&i.OverdueNotifiedAt,
+			&i.CreatedAt,
+			&i.UpdatedAt,
 		); err != nil {
 			return nil, err
 		}

@@ -8,7 +8,7 @@ select * from clinic.clinics where id = $1;
 select * from clinic.clinics where id = $1 for update;
 
 -- name: UpdateClinic :one
-update clinic.clinics set name = $2, timezone = $3, reveal_cpf = $4, updated_at = $5 where id = $1 returning *;
+update clinic.clinics set name = $2, timezone = $3, reveal_cpf = $4, locale = $5, updated_at = $6 where id = $1 returning *;
 
 -- name: CreateUser :one
 insert into clinic.users (clinic_id, id, name, email, password_hash, role, is_active, created_at, updated_at)

@@ -41,35 +41,6 @@ and starts_at = @starts_at for update;
 select * from clinic.appointments where clinic_id = @clinic_id and env = @env and source = @source and patient_id = @patient_id and external_id is null
 and status in ('scheduled', 'confirmed') and starts_at > @after and starts_at <= @upto order by id limit 2 for update;
 
--- name: InsertInboxEntry :exec
-insert into clinic.inbox (clinic_id, env, id, source, event_id, event_type, occurred_at, phone, name, external_id, data_enc, received_at)
-values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) on conflict (clinic_id, env, source, event_id) do nothing;
-
--- name: ListInbox :many
-select sqlc.embed(i), count(*) over () as total from clinic.inbox i
-where i.clinic_id = @clinic_id and i.env = @env and i.status = @status::text
-order by i.id desc limit @row_limit::int offset @row_offset::int;
-
--- name: LockInboxEntry :one
-select * from clinic.inbox where clinic_id = $1 and env = $2 and id = $3 for update;
-
--- name: InboxEntry :one
-select * from clinic.inbox where clinic_id = $1 and env = $2 and id = $3;
-
--- name: LockWaiting :many
--- An entry, and the open ones about the same ticket or appointment, or from the same number; by id, as everybody locks them.
-select * from clinic.inbox where clinic_id = @clinic_id and env = @env and (id = sqlc.narg('id')::uuid or status = 'open'
-    and (source = @source::text and external_id = sqlc.narg('external_id')::text or phone_key = sqlc.narg('phone_key')::text))
-order by id for update;
-
--- name: SettleInboxEntry :one
-update clinic.inbox set status = $4, patient_id = $5, settled_by = $6, settled_at = $7, data_enc = null, phone = null, name = null
-where clinic_id = $1 and env = $2 and id = $3 returning *;
-
--- name: LinkPhone :exec
-insert into clinic.linked_phones (clinic_id, env, phone_key, patient_id, created_at) values ($1, $2, $3, $4, $5)
-on conflict (clinic_id, env, phone_key) do update set patient_id = excluded.patient_id, created_at = excluded.created_at;
-
 -- name: AnonymizePatient :exec
 update clinic.patients set name = 'Removed', phone = null, email = null, cpf_enc = null, cpf_hmac = null, cpf_last2 = null, birth_date = null,
     external_ref = null, status = 'anonymized', anonymized_at = $4, updated_at = $4 where clinic_id = $1 and env = $2 and id = $3;
@@ -124,17 +95,6 @@ delete from clinic.tickets where clinic_id = @clinic_id and env = @env and patie
 -- name: ForgetPhones :many
 delete from clinic.linked_phones where clinic_id = @clinic_id and env = @env and patient_id = @patient_id returning phone_key;
 
--- name: InboxAbout :many
--- Entries that may be about a patient: linked to them, or open with one of their numbers, or with an address.
-select * from clinic.inbox where clinic_id = @clinic_id and env = @env
-and (patient_id = @patient_id::uuid or status = 'open' and (phone_key = any(@phone_keys::text[]) or event_type = 'contact.created'));
-
--- name: ForgetInbox :exec
--- Locked by id, as everybody locks them. Who was linked to another patient meanwhile is theirs.
-delete from clinic.inbox d where d.clinic_id = @clinic_id and d.env = @env and d.id in (
-    select i.id from clinic.inbox i where i.clinic_id = @clinic_id and i.env = @env and i.id = any(@ids::uuid[])
-    and (i.patient_id = @patient_id::uuid or i.status = 'open') order by i.id for update);
-
 -- name: SharedPhones :many
 -- Which of some numbers another patient has too.
 select k.key::text from unnest(@phone_keys::text[]) k(key)
@@ -147,8 +107,14 @@ select e.email::text from unnest(@emails::text[]) e(email)
 where exists (select from clinic.patients p where p.clinic_id = @clinic_id and p.env = @env and lower(p.email) = e.email and p.status <> 'anonymized' and p.id <> @patient_id);
 
 -- name: EventsOf :many
--- The events of connected products that stand on a patient's history.
-select source_id from clinic.interactions where clinic_id = @clinic_id and env = @env and patient_id = @patient_id and origin = 'event' and source_id like 'evt\_%';
+-- The events of connected products that stand on a patient's history, or are on their way there.
+select h.source_id from clinic.interactions h where h.clinic_id = @clinic_id and h.env = @env and h.patient_id = @patient_id and h.origin = 'event' and h.source_id like 'evt\_%'
+union
+select i.event_id from clinic.linkings l join clinic.inbox i on i.clinic_id = l.clinic_id and i.env = l.env and i.status = 'open' and i.meant_for is null
+    and (i.phone_key = l.phone_key or i.source = l.source and i.external_id = l.external_id) and (i.occurred_at, i.id) > (l.after_at, l.after_id)
+where l.clinic_id = @clinic_id and l.env = @env and l.patient_id = @patient_id and i.event_id like 'evt\_%'
+union
+select i.event_id from clinic.inbox i where i.clinic_id = @clinic_id and i.env = @env and i.meant_for = @patient_id and i.event_id like 'evt\_%';
 
 -- name: KeepEarlier :exec
 insert into clinic.earlier_contacts (clinic_id, env, id, patient_id, kind, value_enc, value_hmac, created_at) values ($1, $2, $3, $4, $5, $6, $7, $8)

@@ -15,8 +15,10 @@ select * from clinic.imports where clinic_id = $1 and env = $2 and id = $3;
 select * from clinic.imports where clinic_id = $1 and env = $2 and id = $3 for update;
 
 -- name: ListImports :many
-select sqlc.embed(i), count(*) over () as total from clinic.imports i
-where i.clinic_id = @clinic_id and i.env = @env order by i.id desc limit @row_limit::int offset @row_offset::int;
+select * from clinic.imports where clinic_id = @clinic_id and env = @env order by id desc limit @row_limit::int offset @row_offset::int;
+
+-- name: CountImports :one
+select count(*)::int from (select 1 from clinic.imports where clinic_id = @clinic_id and env = @env limit @most::int) n;
 
 -- name: ImportErrors :many
 select line, error from clinic.import_errors where clinic_id = $1 and env = $2 and import_id = $3 order by line;
@@ -46,6 +48,9 @@ delete from clinic.import_matches where clinic_id = $1 and env = $2 and import_i
 
 -- name: PatientsByRefs :many
 select * from clinic.patients where clinic_id = @clinic_id and env = @env and external_ref = any(@refs::text[]);
+
+-- name: PatientsByIDs :many
+select * from clinic.patients where clinic_id = @clinic_id and env = @env and id = any(@ids::uuid[]);
 
 -- name: PatientsByCPFs :many
 select * from clinic.patients where clinic_id = @clinic_id and env = @env and cpf_hmac = any(@hashes::bytea[]);

@@ -76,9 +76,12 @@ insert into clinic.records (clinic_id, env, id, patient_id, date, type, professi
 values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $14) returning *;
 
 -- name: ListRecords :many
-select sqlc.embed(r), count(*) over () as total from clinic.records r
-where r.clinic_id = @clinic_id and r.env = @env and r.patient_id = @patient_id
-order by r.date desc, r.id desc limit @row_limit::int offset @row_offset::int;
+select * from clinic.records where clinic_id = @clinic_id and env = @env and patient_id = @patient_id
+order by date desc, id desc limit @row_limit::int offset @row_offset::int;
+
+-- name: CountRecords :one
+-- Beside the list, not in its rows: a page beyond the last has none. So are the other lists counted.
+select count(*)::int from (select 1 from clinic.records where clinic_id = @clinic_id and env = @env and patient_id = @patient_id limit @most::int) n;
 
 -- name: VisibleRecords :many
 -- What connected products may know of: not what is very restricted.
@@ -110,9 +113,12 @@ select * from clinic.appointments where clinic_id = $1 and env = $2 and id = $3 
 select * from clinic.appointments where clinic_id = $1 and env = $2 and source = @source and external_id = @external_id for update;
 
 -- name: ListAppointments :many
-select sqlc.embed(a), count(*) over () as total from clinic.appointments a
-where a.clinic_id = @clinic_id and a.env = @env and a.patient_id = @patient_id and (@status::text = '' or a.status = @status)
-order by a.starts_at desc, a.id desc limit @row_limit::int offset @row_offset::int;
+select * from clinic.appointments where clinic_id = @clinic_id and env = @env and patient_id = @patient_id and (@status::text = '' or status = @status)
+order by starts_at desc, id desc limit @row_limit::int offset @row_offset::int;
+
+-- name: CountAppointments :one
+select count(*)::int from (select 1 from clinic.appointments
+    where clinic_id = @clinic_id and env = @env and patient_id = @patient_id and (@status::text = '' or status = @status) limit @most::int) n;
 
 -- name: InsertInteraction :one
 -- No row: it is on the history already.
@@ -123,6 +129,8 @@ values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) on conflict (clinic_id, en
 select * from clinic.interactions where clinic_id = $1 and env = $2 and source = @source and source_id = @source_id and origin = @origin;
 
 -- name: ListInteractions :many
-select sqlc.embed(i), count(*) over () as total from clinic.interactions i
-where i.clinic_id = @clinic_id and i.env = @env and i.patient_id = @patient_id
-order by i.occurred_at desc, i.id desc limit @row_limit::int offset @row_offset::int;
+select * from clinic.interactions where clinic_id = @clinic_id and env = @env and patient_id = @patient_id
+order by occurred_at desc, id desc limit @row_limit::int offset @row_offset::int;
+
+-- name: CountInteractions :one
+select count(*)::int from (select 1 from clinic.interactions where clinic_id = @clinic_id and env = @env and patient_id = @patient_id limit @most::int) n;

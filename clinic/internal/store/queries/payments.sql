@@ -15,9 +15,11 @@ update clinic.payments set status = 'paid', method = $4, paid_at = $5, updated_a
 update clinic.payments set status = 'cancelled', updated_at = $4 where clinic_id = $1 and env = $2 and id = $3 returning *;
 
 -- name: ListPayments :many
-select sqlc.embed(m), count(*) over () as total from clinic.payments m
-where m.clinic_id = @clinic_id and m.env = @env and m.patient_id = @patient_id
-order by m.due_date desc, m.id desc limit @row_limit::int offset @row_offset::int;
+select * from clinic.payments where clinic_id = @clinic_id and env = @env and patient_id = @patient_id
+order by due_date desc, id desc limit @row_limit::int offset @row_offset::int;
+
+-- name: CountPayments :one
+select count(*)::int from (select 1 from clinic.payments where clinic_id = @clinic_id and env = @env and patient_id = @patient_id limit @most::int) n;
 
 -- name: LockOverdue :many
 -- Pending payments whose due date is over where their clinic is. Nobody else's run has them.

@@ -18,7 +18,7 @@ insert into hub.integrations (id, tenant_id, environment, product, status, webho
 values ($1, $2, $3, $4, 'inactive', $5, 1)
 on conflict (tenant_id, environment, product) do update
 set handshake = hub.integrations.handshake + 1, updated_at = now()
-returning id, tenant_id, environment, product, status, disabled, api_url, webhook_url, peer_webhook_url, secret, previous_secret, previous_expires_at, pending_secret, remote_key, remote_last4, previous_remote_key, pending_key, pending_key_id, features, enabled, event_types, peer_integration_id, handshake, register_at, register_tries, registered_at, peer_registered_at, last_error, last_health_check, failures, successes, unauthorized_since, next_probe_at, revoked_at, created_at, updated_at, draining_since, trial_at, trial_id
+returning id, tenant_id, environment, product, status, disabled, api_url, webhook_url, peer_webhook_url, secret, previous_secret, previous_expires_at, pending_secret, remote_key, remote_last4, previous_remote_key, pending_key, pending_key_id, features, enabled, event_types, peer_integration_id, handshake, register_at, register_tries, registered_at, peer_registered_at, last_error, last_health_check, failures, successes, unauthorized_since, next_probe_at, revoked_at, created_at, updated_at, draining_since, trial_at, trial_id, peer_account
 `
 
 type BeginHandshakeParams struct {
@@ -80,12 +80,13 @@ func (q *Queries) BeginHandshake(ctx context.Context, arg BeginHandshakeParams) 
 		&i.DrainingSince,
 		&i.TrialAt,
 		&i.TrialID,
+		&i.PeerAccount,
 	)
 	return i, err
 }
 
 const bindKey = `-- name: BindKey :execrows
-update hub.keys set integration_id = $1::uuid
+update hub.keys set integration_id = $1::uuid, superseded = false
 where id = $2 and tenant_id = $3
   and (integration_id is null or integration_id = $1::uuid)
 `
@@ -96,7 +97,8 @@ type BindKeyParams struct {
 	TenantID      uuid.UUID
 }
 
-// A key speaks for one integration; binding it again to the same one changes nothing.
+// A key speaks for one integration; binding it again to the same one takes it back
+// into use, where another had replaced it.
 func (q *Queries) BindKey(ctx context.Context, arg BindKeyParams) (int64, error) {
 	result, err := q.db.Exec(ctx, bindKey, arg.IntegrationID, arg.ID, arg.TenantID)
 	if err != nil {
@@ -109,8 +111,8 @@ const changeHealth = `-- name: ChangeHealth :exec
 update hub.integrations
 set status = $1, features = $2, last_health_check = $3::timestamptz,
     failures = $4, successes = $5, unauthorized_since = $6,
-    last_error = $7, next_probe_at = $8, updated_at = now()
-where id = $9
+    last_error = $7, next_probe_at = $8, peer_account = $9, updated_at = now()
+where id = $10
 `
 
 type ChangeHealthParams struct {
@@ -122,6 +124,7 @@ type ChangeHealthParams struct {
 	UnauthorizedSince *time.Time
 	LastError         *string
 	NextProbeAt       *time.Time
+	PeerAccount       *string
 	ID                uuid.UUID
 }
 
@@ -136,6 +139,7 @@ func (q *Queries) ChangeHealth(ctx context.Context, arg ChangeHealthParams) erro
 		arg.UnauthorizedSince,
 		arg.LastError,
 		arg.NextProbeAt,
+		arg.PeerAccount,
 		arg.ID,
 	)
 	return err
@@ -224,9 +228,9 @@ func (q *Queries) DropReceived(ctx context.Context, before time.Time, rowLimit i
 }
 
 const endOtherKeys = `-- name: EndOtherKeys :exec
-update hub.keys set expires_at = least(expires_at, $1::timestamptz)
+update hub.keys set expires_at = least(expires_at, $1::timestamptz), superseded = true
 where integration_id = $2::uuid and id <> $3::uuid and revoked_at is null
-  and (expires_at is null or expires_at > $1::timestamptz)
+  and (not superseded or expires_at > $1::timestamptz)
 `
 
 type EndOtherKeysParams struct {
@@ -245,7 +249,7 @@ const ensureIntegration = `-- name: EnsureIntegration :one
 insert into hub.integrations (id, tenant_id, environment, product, status, webhook_url)
 values ($1, $2, $3, $4, 'inactive', $5)
 on conflict (tenant_id, environment, product) do update set updated_at = now()
-returning id, tenant_id, environment, product, status, disabled, api_url, webhook_url, peer_webhook_url, secret, previous_secret, previous_expires_at, pending_secret, remote_key, remote_last4, previous_remote_key, pending_key, pending_key_id, features, enabled, event_types, peer_integration_id, handshake, register_at, register_tries, registered_at, peer_registered_at, last_error, last_health_check, failures, successes, unauthorized_since, next_probe_at, revoked_at, created_at, updated_at, draining_since, trial_at, trial_id
+returning id, tenant_id, environment, product, status, disabled, api_url, webhook_url, peer_webhook_url, secret, previous_secret, previous_expires_at, pending_secret, remote_key, remote_last4, previous_remote_key, pending_key, pending_key_id, features, enabled, event_types, peer_integration_id, handshake, register_at, register_tries, registered_at, peer_registered_at, last_error, last_health_check, failures, successes, unauthorized_since, next_probe_at, revoked_at, created_at, updated_at, draining_since, trial_at, trial_id, peer_account
 `
 
 type EnsureIntegrationParams struct {
@@ -306,12 +310,13 @@ func (q *Queries) EnsureIntegration(ctx context.Context, arg EnsureIntegrationPa
 		&i.DrainingSince,
 		&i.TrialAt,
 		&i.TrialID,
+		&i.PeerAccount,
 	)
 	return i, err
 }
 
 const integrationByID = `-- name: IntegrationByID :one
-select id, tenant_id, environment, product, status, disabled, api_url, webhook_url, peer_webhook_url, secret, previous_secret, previous_expires_at, pending_secret, remote_key, remote_last4, previous_remote_key, pending_key, pending_key_id, features, enabled, event_types, peer_integration_id, handshake, register_at, register_tries, registered_at, peer_registered_at, last_error, last_health_check, failures, successes, unauthorized_since, next_probe_at, revoked_at, created_at, updated_at, draining_since, trial_at, trial_id from hub.integrations
+select id, tenant_id, environment, product, status, disabled, api_url, webhook_url, peer_webhook_url, secret, previous_secret, previous_expires_at, pending_secret, remote_key, remote_last4, previous_remote_key, pending_key, pending_key_id, features, enabled, event_types, peer_integration_id, handshake, register_at, register_tries, registered_at, peer_registered_at, last_error, last_health_check, failures, successes, unauthorized_since, next_probe_at, revoked_at, created_at, updated_at, draining_since, trial_at, trial_id, peer_account from hub.integrations
 where id = $1
   and ($2::uuid is null or tenant_id = $2)
   and ($3::text is null or environment = $3::text)
@@ -367,12 +372,72 @@ func (q *Queries) IntegrationByID(ctx context.Context, arg IntegrationByIDParams
 		&i.DrainingSince,
 		&i.TrialAt,
 		&i.TrialID,
+		&i.PeerAccount,
+	)
+	return i, err
+}
+
+const integrationWith = `-- name: IntegrationWith :one
+select id, tenant_id, environment, product, status, disabled, api_url, webhook_url, peer_webhook_url, secret, previous_secret, previous_expires_at, pending_secret, remote_key, remote_last4, previous_remote_key, pending_key, pending_key_id, features, enabled, event_types, peer_integration_id, handshake, register_at, register_tries, registered_at, peer_registered_at, last_error, last_health_check, failures, successes, unauthorized_since, next_probe_at, revoked_at, created_at, updated_at, draining_since, trial_at, trial_id, peer_account from hub.integrations where tenant_id = $1 and environment = $2 and product = $3
+`
+
+type IntegrationWithParams struct {
+	TenantID    uuid.UUID
+	Environment hub.Environment
+	Product     string
+}
+
+// A tenant's integration with a product.
+func (q *Queries) IntegrationWith(ctx context.Context, arg IntegrationWithParams) (Integration, error) {
+	row := q.db.QueryRow(ctx, integrationWith, arg.TenantID, arg.Environment, arg.Product)
+	var i Integration
+	err := row.Scan(
+		&i.ID,
+		&i.TenantID,
+		&i.Environment,
+		&i.Product,
+		&i.Status,
+		&i.Disabled,
+		&i.ApiUrl,
+		&i.WebhookUrl,
+		&i.PeerWebhookUrl,
+		&i.Secret,
+		&i.PreviousSecret,
+		&i.PreviousExpiresAt,
+		&i.PendingSecret,
+		&i.RemoteKey,
+		&i.RemoteLast4,
+		&i.PreviousRemoteKey,
+		&i.PendingKey,
+		&i.PendingKeyID,
+		&i.Features,
+		&i.Enabled,
+		&i.EventTypes,
+		&i.PeerIntegrationID,
+		&i.Handshake,
+		&i.RegisterAt,
+		&i.RegisterTries,
+		&i.RegisteredAt,
+		&i.PeerRegisteredAt,
+		&i.LastError,
+		&i.LastHealthCheck,
+		&i.Failures,
+		&i.Successes,
+		&i.UnauthorizedSince,
+		&i.NextProbeAt,
+		&i.RevokedAt,
+		&i.CreatedAt,
+		&i.UpdatedAt,
+		&i.DrainingSince,
+		&i.TrialAt,
+		&i.TrialID,
+		&i.PeerAccount,
 	)
 	return i, err
 }
 
 const keyByHash = `-- name: KeyByHash :one
-select id, tenant_id, name, environment, hash, prefix, last4, scopes, rate, created_at, expires_at, revoked_at, replaced_by, last_used_at, integration_id from hub.keys where hash = $1 and tenant_id = $2 and environment = $3
+select id, tenant_id, name, environment, hash, prefix, last4, scopes, rate, created_at, expires_at, revoked_at, replaced_by, last_used_at, integration_id, superseded from hub.keys where hash = $1 and tenant_id = $2 and environment = $3
   and revoked_at is null and (expires_at is null or expires_at > $4::timestamptz)
 `
 
@@ -407,6 +472,7 @@ func (q *Queries) KeyByHash(ctx context.Context, arg KeyByHashParams) (Key, erro
 		&i.ReplacedBy,
 		&i.LastUsedAt,
 		&i.IntegrationID,
+		&i.Superseded,
 	)
 	return i, err
 }
@@ -451,7 +517,7 @@ func (q *Queries) KeysOfIntegrations(ctx context.Context, ids []uuid.UUID, at ti
 }
 
 const listIntegrations = `-- name: ListIntegrations :many
-select i.id, i.tenant_id, i.environment, i.product, i.status, i.disabled, i.api_url, i.webhook_url, i.peer_webhook_url, i.secret, i.previous_secret, i.previous_expires_at, i.pending_secret, i.remote_key, i.remote_last4, i.previous_remote_key, i.pending_key, i.pending_key_id, i.features, i.enabled, i.event_types, i.peer_integration_id, i.handshake, i.register_at, i.register_tries, i.registered_at, i.peer_registered_at, i.last_error, i.last_health_check, i.failures, i.successes, i.unauthorized_since, i.next_probe_at, i.revoked_at, i.created_at, i.updated_at, i.draining_since, i.trial_at, i.trial_id, t.product as own_product, t.name as tenant_name
+select i.id, i.tenant_id, i.environment, i.product, i.status, i.disabled, i.api_url, i.webhook_url, i.peer_webhook_url, i.secret, i.previous_secret, i.previous_expires_at, i.pending_secret, i.remote_key, i.remote_last4, i.previous_remote_key, i.pending_key, i.pending_key_id, i.features, i.enabled, i.event_types, i.peer_integration_id, i.handshake, i.register_at, i.register_tries, i.registered_at, i.peer_registered_at, i.last_error, i.last_health_check, i.failures, i.successes, i.unauthorized_since, i.next_probe_at, i.revoked_at, i.created_at, i.updated_at, i.draining_since, i.trial_at, i.trial_id, i.peer_account, t.product as own_product, t.name as tenant_name
 from hub.integrations i join hub.tenants t on t.id = i.tenant_id
 where ($1::uuid is null or i.tenant_id = $1)
   and ($2::text is null or i.environment = $2::text)
@@ -532,6 +598,7 @@ func (q *Queries) ListIntegrations(ctx context.Context, arg ListIntegrationsPara
 			&i.Integration.DrainingSince,
 			&i.Integration.TrialAt,
 			&i.Integration.TrialID,
+			&i.Integration.PeerAccount,
 			&i.OwnProduct,
 			&i.TenantName,
 		); err != nil {
@@ -546,7 +613,7 @@ func (q *Queries) ListIntegrations(ctx context.Context, arg ListIntegrationsPara
 }
 
 const lockIntegration = `-- name: LockIntegration :one
-select id, tenant_id, environment, product, status, disabled, api_url, webhook_url, peer_webhook_url, secret, previous_secret, previous_expires_at, pending_secret, remote_key, remote_last4, previous_remote_key, pending_key, pending_key_id, features, enabled, event_types, peer_integration_id, handshake, register_at, register_tries, registered_at, peer_registered_at, last_error, last_health_check, failures, successes, unauthorized_since, next_probe_at, revoked_at, created_at, updated_at, draining_since, trial_at, trial_id from hub.integrations where id = $1 for update
+select id, tenant_id, environment, product, status, disabled, api_url, webhook_url, peer_webhook_url, secret, previous_secret, previous_expires_at, pending_secret, remote_key, remote_last4, previous_remote_key, pending_key, pending_key_id, features, enabled, event_types, peer_integration_id, handshake, register_at, register_tries, registered_at, peer_registered_at, last_error, last_health_check, failures, successes, unauthorized_since, next_probe_at, revoked_at, created_at, updated_at, draining_since, trial_at, trial_id, peer_account from hub.integrations where id = $1 for update
 `
 
 func (q *Queries) LockIntegration(ctx context.Context, id uuid.UUID) (Integration, error) {
@@ -592,15 +659,33 @@ func (q *Queries) LockIntegration(ctx context.Context, id uuid.UUID) (Integratio
 		&i.DrainingSince,
 		&i.TrialAt,
 		&i.TrialID,
+		&i.PeerAccount,
 	)
 	return i, err
+}
+
+const noteAccount = `-- name: NoteAccount :exec
+update hub.integrations set peer_account = $1::text where id = $2 and remote_key = $3
+`
+
+type NoteAccountParams struct {
+	Account   string
+	ID        uuid.UUID
+	RemoteKey []byte
+}
+
+// Whose the peer's key is, unless it was replaced meanwhile.
+func (q *Queries) NoteAccount(ctx context.Context, arg NoteAccountParams) error {
+	_, err := q.db.Exec(ctx, noteAccount, arg.Account, arg.ID, arg.RemoteKey)
+	return err
 }
 
 const recordProbe = `-- name: RecordProbe :exec
 update hub.integrations
 set last_health_check = $1::timestamptz, failures = $2, successes = $3,
-    unauthorized_since = $4, last_error = $5, next_probe_at = $6
-where id = $7
+    unauthorized_since = $4, last_error = $5, next_probe_at = $6,
+    peer_account = $7
+where id = $8
 `
 
 type RecordProbeParams struct {
@@ -610,6 +695,7 @@ type RecordProbeParams struct {
 	UnauthorizedSince *time.Time
 	LastError         *string
 	NextProbeAt       *time.Time
+	PeerAccount       *string
 	ID                uuid.UUID
 }
 
@@ -622,6 +708,7 @@ func (q *Queries) RecordProbe(ctx context.Context, arg RecordProbeParams) error 
 		arg.UnauthorizedSince,
 		arg.LastError,
 		arg.NextProbeAt,
+		arg.PeerAccount,
 		arg.ID,
 	)
 	return err
@@ -645,12 +732,12 @@ set status = $1, disabled = $2, api_url = $3, webhook_url = $4, peer_webhook_url
     previous_remote_key = $12,
     pending_key = $13, pending_key_id = $14,
     features = $15, enabled = $16, event_types = $17,
-    peer_integration_id = $18, register_at = $19, register_tries = $20,
-    registered_at = $21, peer_registered_at = $22, last_error = $23,
-    failures = $24, successes = $25, unauthorized_since = $26,
-    next_probe_at = $27, revoked_at = $28, updated_at = now()
-where id = $29
-returning id, tenant_id, environment, product, status, disabled, api_url, webhook_url, peer_webhook_url, secret, previous_secret, previous_expires_at, pending_secret, remote_key, remote_last4, previous_remote_key, pending_key, pending_key_id, features, enabled, event_types, peer_integration_id, handshake, register_at, register_tries, registered_at, peer_registered_at, last_error, last_health_check, failures, successes, unauthorized_since, next_probe_at, revoked_at, created_at, updated_at, draining_since, trial_at, trial_id
+    peer_integration_id = $18, peer_account = $19, register_at = $20, register_tries = $21,
+    registered_at = $22, peer_registered_at = $23, last_error = $24,
+    failures = $25, successes = $26, unauthorized_since = $27,
+    next_probe_at = $28, revoked_at = $29, updated_at = now()
+where id = $30
+returning id, tenant_id, environment, product, status, disabled, api_url, webhook_url, peer_webhook_url, secret, previous_secret, previous_expires_at, pending_secret, remote_key, remote_last4, previous_remote_key, pending_key, pending_key_id, features, enabled, event_types, peer_integration_id, handshake, register_at, register_tries, registered_at, peer_registered_at, last_error, last_health_check, failures, successes, unauthorized_since, next_probe_at, revoked_at, created_at, updated_at, draining_since, trial_at, trial_id, peer_account
 `
 
 type SaveIntegrationParams struct {
@@ -672,6 +759,7 @@ type SaveIntegrationParams struct {
 	Enabled           []string
 	EventTypes        []string
 	PeerIntegrationID *string
+	PeerAccount       *string
 	RegisterAt        *time.Time
 	RegisterTries     int32
 	RegisteredAt      *time.Time
@@ -706,6 +794,7 @@ func (q *Queries) SaveIntegration(ctx context.Context, arg SaveIntegrationParams
 		arg.Enabled,
 		arg.EventTypes,
 		arg.PeerIntegrationID,
+		arg.PeerAccount,
 		arg.RegisterAt,
 		arg.RegisterTries,
 		arg.RegisteredAt,
@@ -759,6 +848,7 @@ func (q *Queries) SaveIntegration(ctx context.Context, arg SaveIntegrationParams
 		&i.DrainingSince,
 		&i.TrialAt,
 		&i.TrialID,
+		&i.PeerAccount,
 	)
 	return i, err
 }

@@ -15,7 +15,7 @@ import (
 
 const createKey = `-- name: CreateKey :one
 insert into hub.keys (id, tenant_id, name, environment, hash, prefix, last4, scopes, rate, expires_at, integration_id)
-values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) returning id, tenant_id, name, environment, hash, prefix, last4, scopes, rate, created_at, expires_at, revoked_at, replaced_by, last_used_at, integration_id
+values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) returning id, tenant_id, name, environment, hash, prefix, last4, scopes, rate, created_at, expires_at, revoked_at, replaced_by, last_used_at, integration_id, superseded
 `
 
 type CreateKeyParams struct {
@@ -63,12 +63,13 @@ func (q *Queries) CreateKey(ctx context.Context, arg CreateKeyParams) (Key, erro
 		&i.ReplacedBy,
 		&i.LastUsedAt,
 		&i.IntegrationID,
+		&i.Superseded,
 	)
 	return i, err
 }
 
 const keyByID = `-- name: KeyByID :one
-select id, tenant_id, name, environment, hash, prefix, last4, scopes, rate, created_at, expires_at, revoked_at, replaced_by, last_used_at, integration_id from hub.keys where id = $1 and tenant_id = $2 and environment = $3
+select id, tenant_id, name, environment, hash, prefix, last4, scopes, rate, created_at, expires_at, revoked_at, replaced_by, last_used_at, integration_id, superseded from hub.keys where id = $1 and tenant_id = $2 and environment = $3
 `
 
 type KeyByIDParams struct {
@@ -97,12 +98,13 @@ func (q *Queries) KeyByID(ctx context.Context, arg KeyByIDParams) (Key, error) {
 		&i.ReplacedBy,
 		&i.LastUsedAt,
 		&i.IntegrationID,
+		&i.Superseded,
 	)
 	return i, err
 }
 
 const listKeys = `-- name: ListKeys :many
-select k.id, k.tenant_id, k.name, k.environment, k.hash, k.prefix, k.last4, k.scopes, k.rate, k.created_at, k.expires_at, k.revoked_at, k.replaced_by, k.last_used_at, k.integration_id, t.product, t.name as tenant_name from hub.keys k join hub.tenants t on t.id = k.tenant_id
+select k.id, k.tenant_id, k.name, k.environment, k.hash, k.prefix, k.last4, k.scopes, k.rate, k.created_at, k.expires_at, k.revoked_at, k.replaced_by, k.last_used_at, k.integration_id, k.superseded, t.product, t.name as tenant_name from hub.keys k join hub.tenants t on t.id = k.tenant_id
 where ($1::uuid is null or k.tenant_id = $1)
   and ($2::text is null or t.product = $2)
   and ($3::text is null or k.environment = $3::text)
@@ -155,6 +157,7 @@ func (q *Queries) ListKeys(ctx context.Context, arg ListKeysParams) ([]ListKeysR
 			&i.Key.ReplacedBy,
 			&i.Key.LastUsedAt,
 			&i.Key.IntegrationID,
+			&i.Key.Superseded,
 			&i.Product,
 			&i.TenantName,
 		); err != nil {
@@ -169,7 +172,7 @@ func (q *Queries) ListKeys(ctx context.Context, arg ListKeysParams) ([]ListKeysR
 }
 
 const lockKey = `-- name: LockKey :one
-select id, tenant_id, name, environment, hash, prefix, last4, scopes, rate, created_at, expires_at, revoked_at, replaced_by, last_used_at, integration_id from hub.keys where id = $1 for update
+select id, tenant_id, name, environment, hash, prefix, last4, scopes, rate, created_at, expires_at, revoked_at, replaced_by, last_used_at, integration_id, superseded from hub.keys where id = $1 for update
 `
 
 func (q *Queries) LockKey(ctx context.Context, id uuid.UUID) (Key, error) {
@@ -191,12 +194,13 @@ func (q *Queries) LockKey(ctx context.Context, id uuid.UUID) (Key, error) {
 		&i.ReplacedBy,
 		&i.LastUsedAt,
 		&i.IntegrationID,
+		&i.Superseded,
 	)
 	return i, err
 }
 
 const lookUpKey = `-- name: LookUpKey :one
-select k.id, k.tenant_id, k.name, k.environment, k.hash, k.prefix, k.last4, k.scopes, k.rate, k.created_at, k.expires_at, k.revoked_at, k.replaced_by, k.last_used_at, k.integration_id, t.product, t.name as tenant_name, t.external_ref
+select k.id, k.tenant_id, k.name, k.environment, k.hash, k.prefix, k.last4, k.scopes, k.rate, k.created_at, k.expires_at, k.revoked_at, k.replaced_by, k.last_used_at, k.integration_id, k.superseded, t.product, t.name as tenant_name, t.external_ref
 from hub.keys k join hub.tenants t on t.id = k.tenant_id
 where k.hash = $1 and k.revoked_at is null
   and (k.expires_at is null or k.expires_at > $2::timestamptz)
@@ -228,6 +232,7 @@ func (q *Queries) LookUpKey(ctx context.Context, hash []byte, at time.Time) (Loo
 		&i.Key.ReplacedBy,
 		&i.Key.LastUsedAt,
 		&i.Key.IntegrationID,
+		&i.Key.Superseded,
 		&i.Product,
 		&i.TenantName,
 		&i.ExternalRef,

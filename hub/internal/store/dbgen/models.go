@@ -69,6 +69,7 @@ type Integration struct {
 	DrainingSince     *time.Time
 	TrialAt           *time.Time
 	TrialID           *uuid.UUID
+	PeerAccount       *string
 }
 
 type Job struct {
@@ -101,6 +102,7 @@ type Key struct {
 	ReplacedBy    *uuid.UUID
 	LastUsedAt    *time.Time
 	IntegrationID *uuid.UUID
+	Superseded    bool
 }
 
 type Operator struct {

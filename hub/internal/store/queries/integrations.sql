@@ -21,6 +21,14 @@ where id = sqlc.arg(id)
   and (sqlc.narg(tenant_id)::uuid is null or tenant_id = sqlc.narg(tenant_id))
   and (sqlc.narg(environment)::text is null or environment = sqlc.narg(environment)::text);
 
+-- name: IntegrationWith :one
+-- A tenant's integration with a product.
+select * from hub.integrations where tenant_id = sqlc.arg(tenant_id) and environment = sqlc.arg(environment) and product = sqlc.arg(product);
+
+-- name: NoteAccount :exec
+-- Whose the peer's key is, unless it was replaced meanwhile.
+update hub.integrations set peer_account = sqlc.arg(account)::text where id = sqlc.arg(id) and remote_key = sqlc.arg(remote_key);
+
 -- name: LockIntegration :one
 select * from hub.integrations where id = $1 for update;
 
@@ -43,7 +51,7 @@ set status = sqlc.arg(status), disabled = sqlc.arg(disabled), api_url = sqlc.arg
     previous_remote_key = sqlc.narg(previous_remote_key),
     pending_key = sqlc.narg(pending_key), pending_key_id = sqlc.narg(pending_key_id),
     features = sqlc.arg(features), enabled = sqlc.arg(enabled), event_types = sqlc.arg(event_types),
-    peer_integration_id = sqlc.narg(peer_integration_id), register_at = sqlc.narg(register_at), register_tries = sqlc.arg(register_tries),
+    peer_integration_id = sqlc.narg(peer_integration_id), peer_account = sqlc.narg(peer_account), register_at = sqlc.narg(register_at), register_tries = sqlc.arg(register_tries),
     registered_at = sqlc.narg(registered_at), peer_registered_at = sqlc.narg(peer_registered_at), last_error = sqlc.narg(last_error),
     failures = sqlc.arg(failures), successes = sqlc.arg(successes), unauthorized_since = sqlc.narg(unauthorized_since),
     next_probe_at = sqlc.narg(next_probe_at), revoked_at = sqlc.narg(revoked_at), updated_at = now()
@@ -69,7 +77,8 @@ returning id;
 -- A probe that changed nothing but the counters.
 update hub.integrations
 set last_health_check = sqlc.arg(at)::timestamptz, failures = sqlc.arg(failures), successes = sqlc.arg(successes),
-    unauthorized_since = sqlc.narg(unauthorized_since), last_error = sqlc.narg(last_error), next_probe_at = sqlc.narg(next_probe_at)
+    unauthorized_since = sqlc.narg(unauthorized_since), last_error = sqlc.narg(last_error), next_probe_at = sqlc.narg(next_probe_at),
+    peer_account = sqlc.narg(peer_account)
 where id = sqlc.arg(id);
 
 -- name: ChangeHealth :exec
@@ -77,20 +86,21 @@ where id = sqlc.arg(id);
 update hub.integrations
 set status = sqlc.arg(status), features = sqlc.arg(features), last_health_check = sqlc.arg(at)::timestamptz,
     failures = sqlc.arg(failures), successes = sqlc.arg(successes), unauthorized_since = sqlc.narg(unauthorized_since),
-    last_error = sqlc.narg(last_error), next_probe_at = sqlc.narg(next_probe_at), updated_at = now()
+    last_error = sqlc.narg(last_error), next_probe_at = sqlc.narg(next_probe_at), peer_account = sqlc.narg(peer_account), updated_at = now()
 where id = sqlc.arg(id);
 
 -- name: BindKey :execrows
--- A key speaks for one integration; binding it again to the same one changes nothing.
-update hub.keys set integration_id = sqlc.arg(integration_id)::uuid
+-- A key speaks for one integration; binding it again to the same one takes it back
+-- into use, where another had replaced it.
+update hub.keys set integration_id = sqlc.arg(integration_id)::uuid, superseded = false
 where id = sqlc.arg(id) and tenant_id = sqlc.arg(tenant_id)
   and (integration_id is null or integration_id = sqlc.arg(integration_id)::uuid);
 
 -- name: EndOtherKeys :exec
 -- The keys an integration had before its new one end with the overlap.
-update hub.keys set expires_at = least(expires_at, sqlc.arg(until)::timestamptz)
+update hub.keys set expires_at = least(expires_at, sqlc.arg(until)::timestamptz), superseded = true
 where integration_id = sqlc.arg(integration_id)::uuid and id <> sqlc.arg(keep)::uuid and revoked_at is null
-  and (expires_at is null or expires_at > sqlc.arg(until)::timestamptz);
+  and (not superseded or expires_at > sqlc.arg(until)::timestamptz);
 
 -- name: RevokeKeysOf :exec
 update hub.keys set revoked_at = sqlc.arg(at)::timestamptz

@@ -1,0 +1,141 @@
+package clinic_test
+
+import (
+	"archive/zip"
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"unicode/utf16"
+
+	"github.com/stretchr/testify/require"
+)
+
+// latin writes a text with one byte for each letter, as Excel does in Brazil.
+func latin(text string) string {
+	var b strings.Builder
+	for _, c := range text {
+		b.WriteByte(byte(c))
+	}
+	return b.String()
+}
+
+// wide writes a text as Excel's "Unicode text": UTF-16 with a mark.
+func wide(text string) string {
+	b := []byte("\xff\xfe")
+	for _, unit := range utf16.Encode([]rune(text)) {
+		b = append(b, byte(unit), byte(unit>>8))
+	}
+	return string(b)
+}
+
+// The table as Excel in Portuguese saves it, in each of its character sets.
+func TestImportFromExcel(t *testing.T) {
+	t.Parallel()
+	const sheet = "Cód.;Nome do Paciente;Telefone (Celular);E-mail;CPF;Dt. Nasc.;Observações;Situação\r\n" +
+		"7;\"José \r\nda Conceição\";(11) 98765-4321;jose@example.com;529.982.247-25;02/03/1980;\"toma \"\"AAS\"\";\r\nveio 2x\";Ativo\r\n" +
+		"8;Mãe d'Água;11 91234-5678;;111.444.777-35;3/2/1975 00:00;;Inativo;;\r\n" +
+		";;;;;;;\r\n" +
+		"9;Íris Muñoz;+55 (21) 3456-7890;;;31-12-1990;;\r\n" +
+		";;;;;;;\r\n\r\n\r\n"
+	for name, file := range map[string]string{"Windows-1252": latin(sheet), "UTF-8": "\xef\xbb\xbf" + sheet, "UTF-16": wide(sheet)} {
+		p := newPractice(t)
+		counts(t, p.imported("csv", file), 3, 0, 0, 0)
+		found := map[string][]any{}
+		for _, one := range p.items("/patients") {
+			found[one["name"].(string)] = []any{one["phone"], one["email"], one["cpf"], one["birth_date"], one["status"]}
+		}
+		require.Equal(t, map[string][]any{
+			"José da Conceição": {"+5511987654321", "jose@example.com", "***.***.***-25", "1980-03-02", "active"},
+			"Mãe d'Água":        {"+5511912345678", nil, "***.***.***-35", "1975-02-03", "inactive"},
+			"Íris Muñoz":        {"+552134567890", nil, nil, "1990-12-31", "active"},
+		}, found, name)
+	}
+}
+
+// A file that is none is refused with what to do about it, before anything is kept.
+func TestImportOfOtherFiles(t *testing.T) {
+	t.Parallel()
+	p := newPractice(t)
+	var workbook bytes.Buffer
+	archive := zip.NewWriter(&workbook)
+	sheet, err := archive.Create("xl/worksheets/sheet1.xml")
+	require.NoError(t, err)
+	_, err = sheet.Write([]byte("<worksheet/>"))
+	require.NoError(t, err)
+	require.NoError(t, archive.Close())
+	bundle, err := json.MarshalIndent(object{"resourceType": "Bundle", "entry": []any{}}, "", " ")
+	require.NoError(t, err)
+	for _, one := range []struct{ format, file, says string }{
+		{"csv", "", "empty"},
+		{"csv", "\xef\xbb\xbf \r\n\r\n", "is empty"},
+		{"csv", "telefone;cpf\n11987654321;\n", "column called name (or nome)"},
+		{"csv", "Ana Souza;11987654321\nBia;\n", "column called name (or nome)"},
+		{"csv", "nome;telefone\n;\n", "holds no patients"},
+		{"csv", workbook.String(), "save the sheet as CSV"},
+		{"fhir-ndjson", workbook.String(), "save the sheet as CSV"},
+		{"csv", "\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "save the sheet as CSV"},
+		{"csv", "%PDF-1.7\n%\xe2\xe3\xcf\xd3\n", "is a PDF"},
+		{"csv", "<html><table><tr><td>nome</td></tr></table>", "is HTML"},
+		{"csv", "nome\x00;cpf\x00\n", "is no text"},
+		{"csv", `{"resourceType":"Patient"}`, "fhir-ndjson"},
+		{"fhir-ndjson", table, "one FHIR resource in JSON on each line"},
+		{"fhir-ndjson", `[{"resourceType":"Patient"}]`, "one JSON array"},
+		{"fhir-ndjson", string(bundle), "over several lines"},
+	} {
+		got := p.upload(one.format, one.file)
+		require.Equal(t, 422, got.status, "%q: %s", one.file, got.text)
+		require.Equal(t, "validation_failed", got.body["code"])
+		require.Contains(t, fmt.Sprint(got.body["errors"]), one.says, "%q", one.file)
+		require.NotContains(t, got.text, "Ana Souza", "values are not repeated")
+	}
+	require.Empty(t, p.items("/imports"))
+	require.Zero(t, p.count(`select count(*) from clinic.import_chunks where clinic_id = $1`))
+}
+
+// What the clinic gives out of a patient it takes in again: as the same one here, as a new
+// one elsewhere. Tax ids are masked on the way.
+func TestImportOfItsOwnExport(t *testing.T) {
+	t.Parallel()
+	p := newPractice(t)
+	id := p.ok(201, "POST", "/patients", object{"name": "Ana Souza", "phone": "+5511987654321", "email": "ana@example.com", "cpf": cpf, "birth_date": "1980-03-02"})["id"].(string)
+	namesake := p.ok(201, "POST", "/patients", object{"name": "Ana Souza"})["id"].(string)
+	gone := p.patient("+5511955554444")
+	p.ok(200, "PUT", "/patients/"+namesake, object{"status": "inactive"})
+	before := p.get("/patients/" + id)
+	var lines []string
+	add := func(resource any) {
+		raw, err := json.Marshal(resource)
+		require.NoError(t, err)
+		lines = append(lines, string(raw))
+	}
+	for _, one := range []string{id, namesake, gone} {
+		add(p.get("/fhir/Patient/" + one))
+	}
+	for _, one := range p.get("/patients/" + id + "/export?format=fhir")["entry"].([]any) {
+		add(one.(object)["resource"])
+	}
+	p.ok(202, "POST", "/patients/"+gone+"/deletion-request", nil)
+	file := strings.Join(lines, "\n")
+	sent := len(p.sent())
+	got := p.imported("fhir-ndjson", file)
+	counts(t, got, 0, 0, 4, 0)
+	require.Contains(t, fmt.Sprint(got["errors"]), "asked to be forgotten")
+	require.Equal(t, before, p.get("/patients/"+id))
+	require.Len(t, p.items("/patients?status=inactive"), 1)
+	require.Empty(t, p.kinds(sent), "nobody is told of nothing")
+
+	other := p.another()
+	counts(t, other.imported("fhir-ndjson", strings.Join(lines[:2], "\n")), 2, 0, 0, 0)
+	taken := other.items("/patients?status=active")[0]
+	for _, field := range []string{"name", "phone", "email", "birth_date", "status"} {
+		require.Equal(t, before[field], taken[field], field)
+	}
+	require.Nil(t, taken["cpf"])
+	require.NotEqual(t, id, taken["id"])
+	require.Equal(t, "Ana Souza", other.items("/patients?status=inactive")[0]["name"])
+	changed := strings.ReplaceAll(lines[0], "ana@example.com", "souza@example.com")
+	counts(t, p.imported("fhir-ndjson", changed), 0, 1, 0, 0)
+	require.Equal(t, "souza@example.com", p.get("/patients/" + id)["email"])
+}

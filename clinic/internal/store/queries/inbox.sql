@@ -1,0 +1,136 @@
+-- name: InsertInboxEntry :exec
+insert into clinic.inbox (clinic_id, env, id, source, event_id, event_type, occurred_at, phone, name, external_id, data_enc, email_hmac, meant_for, received_at)
+values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14) on conflict (clinic_id, env, source, event_id) do nothing;
+
+-- name: CountInbox :one
+-- As far as most.
+select count(*)::int from (select from clinic.inbox i where i.clinic_id = @clinic_id and i.env = @env and i.status = @status::text limit @most::int) n;
+
+-- name: ListInbox :many
+-- What comes before the page is read in the index alone.
+select o.* from clinic.inbox o where o.clinic_id = @clinic_id and o.env = @env and o.id = any(array(
+    select i.id from clinic.inbox i where i.clinic_id = @clinic_id and i.env = @env and i.status = @status::text
+    order by i.id desc limit @row_limit::int offset @row_offset::int))
+order by o.id desc;
+
+-- name: LockInboxEntry :one
+select * from clinic.inbox where clinic_id = $1 and env = $2 and id = $3 for update;
+
+-- name: InboxEntry :one
+select * from clinic.inbox where clinic_id = $1 and env = $2 and id = $3;
+
+-- name: Waiting :many
+-- The oldest open entries from a number, or about a ticket or appointment, after one that was looked at before; and, wherever they
+-- stand, those that wait only for their turn. Not the one that has the id itself.
+select i.id, i.occurred_at, i.source, i.external_id, i.meant_for from clinic.inbox i
+where i.clinic_id = @clinic_id and i.env = @env and i.id <> @id and i.id = any(array(
+    select x.id from (select a.id from clinic.inbox a where a.clinic_id = @clinic_id and a.env = @env and a.status = 'open' and a.phone_key = sqlc.narg('phone_key')::text
+        and (a.occurred_at, a.id) > (@after_at::timestamptz, @after_id::uuid) order by a.occurred_at, a.id limit @row_limit::int) x
+    union all
+    select y.id from (select b.id from clinic.inbox b where b.clinic_id = @clinic_id and b.env = @env and b.status = 'open' and b.source = @source::text and b.external_id = sqlc.narg('external_id')::text
+        and (b.occurred_at, b.id) > (@after_at::timestamptz, @after_id::uuid) order by b.occurred_at, b.id limit @row_limit::int) y
+    union all
+    select z.id from (select c.id from clinic.inbox c where c.clinic_id = @clinic_id and c.env = @env and c.status = 'open' and c.meant_for is not null
+        and (c.phone_key = sqlc.narg('phone_key')::text or c.source = @source::text and c.external_id = sqlc.narg('external_id')::text)
+        order by c.occurred_at, c.id limit @row_limit::int) z))
+order by i.occurred_at, i.id limit @row_limit::int;
+
+-- name: LockEntries :many
+-- An entry, and those of others that are open still; by id, as everybody locks them.
+select * from clinic.inbox where clinic_id = @clinic_id and env = @env and id = any(@ids::uuid[]) and (status = 'open' or id = @id) order by id for update;
+
+-- name: SettleInboxEntry :one
+update clinic.inbox set status = $4, patient_id = $5, settled_by = $6, settled_at = $7, data_enc = null, phone = null, name = null, email_hmac = null, meant_for = null
+where clinic_id = $1 and env = $2 and id = $3 returning *;
+
+-- name: LeaveInboxEntry :exec
+-- It waits for somebody to say what it means.
+update clinic.inbox set meant_for = null where clinic_id = $1 and env = $2 and id = $3;
+
+-- name: LinkPhone :exec
+insert into clinic.linked_phones (clinic_id, env, phone_key, patient_id, created_at) values ($1, $2, $3, $4, $5)
+on conflict (clinic_id, env, phone_key) do update set patient_id = excluded.patient_id, created_at = excluded.created_at;
+
+-- name: PutLinking :exec
+insert into clinic.linkings (clinic_id, env, id, patient_id, phone_key, source, external_id, settled_by, after_at, after_id, created_at)
+values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11);
+
+-- name: Linking :one
+select * from clinic.linkings where clinic_id = $1 and env = $2 and id = $3;
+
+-- name: LockLinking :one
+select * from clinic.linkings where clinic_id = $1 and env = $2 and id = $3 for update;
+
+-- name: LinkingOf :one
+-- What is under way for a number, or for a ticket or appointment.
+select * from clinic.linkings where clinic_id = @clinic_id and env = @env
+and (phone_key = sqlc.narg('phone_key')::text or source = @source::text and external_id = sqlc.narg('external_id')::text)
+order by created_at, id limit 1;
+
+-- name: ShareLinkingOf :one
+-- The same, and it does not end before the transaction does.
+select * from clinic.linkings where clinic_id = @clinic_id and env = @env
+and (phone_key = sqlc.narg('phone_key')::text or source = @source::text and external_id = sqlc.narg('external_id')::text)
+order by created_at, id limit 1 for share;
+
+-- name: AdvanceLinking :exec
+update clinic.linkings set after_at = $4, after_id = $5 where clinic_id = $1 and env = $2 and id = $3;
+
+-- name: DropLinking :exec
+delete from clinic.linkings where clinic_id = $1 and env = $2 and id = $3;
+
+-- name: ForgetLinkings :many
+delete from clinic.linkings where clinic_id = @clinic_id and env = @env and patient_id = @patient_id returning *;
+
+-- name: LeaveTurns :exec
+-- What waited for its turn behind others that are not settled any more waits for somebody to look at it.
+update clinic.inbox set meant_for = null where clinic_id = @clinic_id and env = @env and meant_for is not null and meant_for <> @patient_id
+and (phone_key = sqlc.narg('phone_key')::text or source = @source::text and external_id = sqlc.narg('external_id')::text);
+
+-- name: OnTheWay :many
+-- Open entries that were to be a patient's, without what they hold.
+select i.id, i.source, i.external_id from clinic.inbox i where i.clinic_id = @clinic_id and i.env = @env and i.status = 'open' and i.meant_for is null
+and (i.occurred_at, i.id) > (@after_at::timestamptz, @after_id::uuid)
+and (i.phone_key = sqlc.narg('phone_key')::text or i.source = @source::text and i.external_id = sqlc.narg('external_id')::text);
+
+-- name: InboxAbout :many
+-- Entries that may be about a patient: linked to them, or open with one of their numbers or addresses. Of some that are older than
+-- the hashes nobody knows yet what address they tell.
+select * from clinic.inbox i where i.clinic_id = @clinic_id and i.env = @env and i.patient_id = @patient_id::uuid
+union all
+select * from clinic.inbox i where i.clinic_id = @clinic_id and i.env = @env and i.status = 'open' and (i.meant_for is null or i.meant_for = @patient_id)
+and i.id = any(array(
+    select a.id from clinic.inbox a where a.clinic_id = @clinic_id and a.env = @env and a.meant_for = @patient_id
+    union all
+    select b.id from clinic.inbox b where b.clinic_id = @clinic_id and b.env = @env and b.status = 'open' and b.phone_key = any(@phone_keys::text[])
+    union all
+    select c.id from clinic.inbox c where c.clinic_id = @clinic_id and c.env = @env and c.status = 'open' and c.email_hmac = any(@emails::bytea[])
+    union all
+    select d.id from clinic.inbox d where d.clinic_id = @clinic_id and d.env = @env and d.status = 'open' and d.email_hmac is null and d.event_type = 'contact.created'));
+
+-- name: ForgetInbox :exec
+-- Locked by id, as everybody locks them. Who was linked to another patient meanwhile is theirs.
+delete from clinic.inbox d where d.clinic_id = @clinic_id and d.env = @env and d.id in (
+    select i.id from clinic.inbox i where i.clinic_id = @clinic_id and i.env = @env and i.id = any(@ids::uuid[])
+    and (i.patient_id = @patient_id::uuid or i.status = 'open') order by i.id for update);
+
+-- name: Unhashed :many
+-- Open entries of all clinics that are older than the hashes of addresses.
+select * from clinic.inbox where status = 'open' and email_hmac is null and (clinic_id, env, id) > (@clinic_id::uuid, @env::text, @id::uuid)
+order by clinic_id, env, id limit @row_limit::int for update skip locked;
+
+-- name: SetInboxEmail :exec
+update clinic.inbox set email_hmac = $4 where clinic_id = $1 and env = $2 and id = $3 and status = 'open';
+
+-- name: DropUnsettled :execrows
+-- Open entries of all clinics that nobody looked at; not those that are on their way to a patient.
+delete from clinic.inbox d where (d.clinic_id, d.env, d.id) in (
+    select i.clinic_id, i.env, i.id from clinic.inbox i where i.status = 'open' and i.received_at < @before and i.meant_for is null
+    and not exists (select from clinic.linkings l where l.clinic_id = i.clinic_id and l.env = i.env
+        and (l.phone_key = i.phone_key or l.source = i.source and l.external_id = i.external_id))
+    order by i.received_at limit @row_limit::int for update of i skip locked);
+
+-- name: DropSettled :execrows
+delete from clinic.inbox d where (d.clinic_id, d.env, d.id) in (
+    select i.clinic_id, i.env, i.id from clinic.inbox i where i.status <> 'open' and i.settled_at < @before
+    order by i.settled_at limit @row_limit::int for update of i skip locked);

@@ -1,0 +1,6 @@
+-- The language that a clinic's users are written to in.
+-- +goose Up
+alter table clinic.clinics add column locale text not null default 'pt-BR';
+
+-- +goose Down
+alter table clinic.clinics drop column locale;

@@ -1,0 +1,41 @@
+package accounts_test
+
+import (
+	"html"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"integrationhub/hub/module/accounts"
+)
+
+// Letters are in the tenant's language and name, as text and as HTML.
+func TestLetters(t *testing.T) {
+	t.Parallel()
+	r := start(t)
+	for _, one := range []struct {
+		locale, language string
+		purpose          accounts.Purpose
+		subject, begins  string
+	}{
+		{"pt-BR", "pt-BR", accounts.Invite, "Sua conta em Club & Co", "Olá, Zoe <b>!\n\nCriaram uma conta para você em Club & Co. "},
+		{"pt-BR", "pt-BR", accounts.Reset, "Defina uma nova senha", "Olá, Zoe <b>!\n\nAlguém, provavelmente você, pediu uma nova senha para a sua conta em Club & Co. "},
+		{"en-GB", "en", accounts.Invite, "Your account at Club & Co", "Hello Zoe <b>,\n\nAn account was made for you at Club & Co. "},
+		{"en", "en", accounts.Reset, "Set a new password", "Hello Zoe <b>,\n\nSomebody, probably you, asked for a new password for your account at Club & Co. "},
+		{"es", "es", accounts.Invite, "Tu cuenta en Club & Co", "Hola, Zoe <b>:\n\nCrearon una cuenta para ti en Club & Co. "},
+		{"es-AR", "es", accounts.Reset, "Define una nueva contraseña", "Hola, Zoe <b>:\n\nAlguien, probablemente tú, pidió una nueva contraseña para tu cuenta en Club & Co. "},
+		{"fr", "pt-BR", accounts.Invite, "Sua conta em Club & Co", "Olá, Zoe <b>!"},
+	} {
+		r.locale = one.locale
+		link := r.invited(one.purpose)
+		var from, replyTo, subject, text, form string
+		require.NoError(t, r.db.QueryRow(t.Context(), `select from_name, reply_to, subject, body, html from hub.mails order by id desc limit 1`).
+			Scan(&from, &replyTo, &subject, &text, &form))
+		require.Equal(t, []string{"Club & Co", "desk@example.com", one.subject}, []string{from, replyTo, subject}, one.locale)
+		require.Contains(t, text, one.begins)
+		require.Contains(t, text, "\n"+link+"\n")
+		require.Contains(t, form, `<html lang="`+one.language+`">`)
+		require.Contains(t, form, html.EscapeString(link)+"</a>")
+		require.NotContains(t, form, "<b>", "what people typed is text")
+	}
+}
