@@ -59,7 +59,7 @@ func TestDeletionWhileAPeerIsGivenUp(t *testing.T) {
 	p := newPractice(t)
 	s := p.connect("scheduling")
 	s.refuse(true)
-	p.exec(`update hub.integrations set unauthorized_since = now() - interval '25 hours', next_probe_at = now() where tenant_id = $1`, p.id)
+	p.exec(`update hub.integrations set unauthorized_since = now() - interval '25 hours', next_probe_at = now() where tenant_id = $1`)
 	require.Eventually(t, func() bool {
 		return p.count(`select count(*) from hub.integrations where tenant_id = $1 and status = 'inactive' and not disabled`) == 1
 	}, soon, tick)
@@ -102,10 +102,10 @@ func TestDeletionThatIsParked(t *testing.T) {
 	require.Equal(t, "waiting", p.get(path)["status"])
 	require.Equal(t, map[string]string{"scheduling": "pending"}, peers(p.get(path)))
 
-	p.exec(`update clinic.deletion_requests set requested_at = requested_at - interval '25 hours' where clinic_id = $1`, p.id)
+	p.exec(`update clinic.deletion_requests set requested_at = requested_at - interval '25 hours' where clinic_id = $1`)
 	require.Equal(t, map[string]string{"scheduling": "failed"}, peers(p.follows(path, "needs_attention")))
 	s.answer(0)
-	p.exec(`update hub.integrations set trial_at = now() where tenant_id = $1`, p.id)
+	p.exec(`update hub.integrations set trial_at = now() where tenant_id = $1`)
 	require.Equal(t, map[string]string{"scheduling": "acknowledged"}, peers(p.follows(path, "completed")))
 	require.Len(t, s.arrived("patient.deleted"), 1)
 

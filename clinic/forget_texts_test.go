@@ -35,16 +35,10 @@ func (p *practice) known(name, number, email string) (id string) {
 	p.ok(200, "PUT", "/patients/"+id, object{"birth_date": "1990-05-17", "name": name + " Lima"})
 	p.ok(201, "POST", "/patients/"+id+"/records", object{"date": "2026-03-02", "type": "consultation"})
 	p.ok(201, "POST", "/patients/"+id+"/payments", object{"amount": 1, "due_date": inDays(p.t, 1), "status": "paid", "method": "pix"})
-	p.ok(200, "POST", "/integrations/inbox/"+p.waits(m)+"/link", object{"patient_id": id})
+	m.send("ignored", "message.received", object{"phone": "+5521955554444", "name": "Z", "body": "x", "ticket_id": 1})
+	p.ok(200, "POST", "/integrations/inbox/"+p.items("/integrations/inbox")[0]["id"].(string)+"/link", object{"patient_id": id})
 	p.connect("scheduling").send("accepted", "appointment.created", object{"appointment_id": "a-1", "client_phone": number, "datetime": "2027-01-04T12:00:00Z", "service": "Check"})
 	return id
-}
-
-// waits has an event wait in the inbox, and gives the entry's id.
-func (p *practice) waits(m *peer) string {
-	p.t.Helper()
-	m.send("ignored", "message.received", object{"phone": "+5521955554444", "name": "Z", "body": "x", "ticket_id": 1})
-	return p.items("/integrations/inbox")[0]["id"].(string)
 }
 
 // In whatever column somebody wrote a name, a number or an address of a patient, one that is
@@ -179,9 +173,9 @@ func TestForgettingIsAChange(t *testing.T) {
 	p := newPractice(t)
 	id := p.known("Zuleica Canario", "+5511977771234", "zuleica@canario.example")
 	for _, table := range []string{"patients", "records", "appointments", "payments"} {
-		p.exec(`update clinic.`+table+` set updated_at = now() - interval '1 hour' where clinic_id = $1`, p.id)
+		p.exec(`update clinic.` + table + ` set updated_at = now() - interval '1 hour' where clinic_id = $1`)
 	}
-	p.exec(`update clinic.interactions set created_at = now() - interval '1 hour' where clinic_id = $1`, p.id)
+	p.exec(`update clinic.interactions set created_at = now() - interval '1 hour' where clinic_id = $1`)
 	since := "?_lastUpdated=" + url.QueryEscape("gt"+time.Now().Add(-time.Minute).UTC().Format(time.RFC3339))
 	changed := map[string]int{"Patient": 1, "DocumentReference": 1, "Appointment": 1, "Communication": 2}
 	for kind := range changed {
