@@ -9,7 +9,6 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
-	"integrationhub/clinic/internal/care"
 	"integrationhub/clinic/internal/store/dbgen"
 )
 
@@ -26,15 +25,15 @@ func (t *Tx) hidden(at Scope, source, id string) string {
 }
 
 // person is who is to be forgotten, to be found in texts.
-func (w *traces) person() care.Person {
-	return care.Person{Names: w.full, Phones: w.phones, Emails: w.emails}
+func (w *traces) person() Person {
+	return Person{Names: w.full, Phones: w.phones, Emails: w.emails}
 }
 
 // forgetTexts removes from what is kept of a patient what was written about them, and
 // whatever else names them. All of it counts as changed: copies of it have to be read anew.
 func (t *Tx) forgetTexts(ctx context.Context, at Scope, patient uuid.UUID, was *traces) error {
 	who := was.person()
-	for _, forget := range []func(context.Context, Scope, uuid.UUID, care.Person) error{
+	for _, forget := range []func(context.Context, Scope, uuid.UUID, Person) error{
 		t.forgetRecords, t.forgetAppointments, t.forgetPayments, t.forgetInteractions,
 	} {
 		if err := forget(ctx, at, patient, who); err != nil {
@@ -44,7 +43,7 @@ func (t *Tx) forgetTexts(ctx context.Context, at Scope, patient uuid.UUID, was *
 	return nil
 }
 
-func (t *Tx) forgetRecords(ctx context.Context, at Scope, patient uuid.UUID, who care.Person) error {
+func (t *Tx) forgetRecords(ctx context.Context, at Scope, patient uuid.UUID, who Person) error {
 	rows, err := t.TextsOfRecords(ctx, at.Clinic, at.Env, patient)
 	if err != nil {
 		return err
@@ -61,7 +60,7 @@ func (t *Tx) forgetRecords(ctx context.Context, at Scope, patient uuid.UUID, who
 	return t.LockRecords(ctx, lock)
 }
 
-func (t *Tx) forgetAppointments(ctx context.Context, at Scope, patient uuid.UUID, who care.Person) error {
+func (t *Tx) forgetAppointments(ctx context.Context, at Scope, patient uuid.UUID, who Person) error {
 	rows, err := t.TextsOfAppointments(ctx, at.Clinic, at.Env, patient)
 	if err != nil {
 		return err
@@ -81,7 +80,7 @@ func (t *Tx) forgetAppointments(ctx context.Context, at Scope, patient uuid.UUID
 	return t.ForgetAppointments(ctx, forget)
 }
 
-func (t *Tx) forgetPayments(ctx context.Context, at Scope, patient uuid.UUID, who care.Person) error {
+func (t *Tx) forgetPayments(ctx context.Context, at Scope, patient uuid.UUID, who Person) error {
 	rows, err := t.MethodsOfPayments(ctx, at.Clinic, at.Env, patient)
 	if err != nil {
 		return err
@@ -95,7 +94,7 @@ func (t *Tx) forgetPayments(ctx context.Context, at Scope, patient uuid.UUID, wh
 	return t.ForgetPayments(ctx, forget)
 }
 
-func (t *Tx) forgetInteractions(ctx context.Context, at Scope, patient uuid.UUID, who care.Person) error {
+func (t *Tx) forgetInteractions(ctx context.Context, at Scope, patient uuid.UUID, who Person) error {
 	rows, err := t.TextsOfInteractions(ctx, at.Clinic, at.Env, patient)
 	if err != nil {
 		return err

@@ -1,4 +1,4 @@
-package care
+package store
 
 import (
 	"slices"
@@ -6,6 +6,8 @@ import (
 	"unicode"
 
 	"golang.org/x/text/unicode/norm"
+
+	"integrationhub/clinic/internal/care"
 )
 
 // Person is what somebody goes by, to be found in what people wrote.
@@ -18,10 +20,10 @@ type Person struct {
 // Reached tells whether a text has a number or an address of the person's in it. Numbers
 // are known by their last eight digits, whatever stands between those.
 func (p Person) Reached(text string) bool {
-	lower, digits := strings.ToLower(text), Digits(text)
+	lower, digits := strings.ToLower(text), care.Digits(text)
 	return slices.ContainsFunc(p.Emails, func(email string) bool { return strings.Contains(lower, strings.ToLower(email)) }) ||
 		slices.ContainsFunc(p.Phones, func(phone string) bool {
-			number := Digits(phone)
+			number := care.Digits(phone)
 			return len(number) >= 8 && strings.Contains(digits, number[len(number)-8:])
 		})
 }

@@ -1,16 +1,16 @@
-package care_test
+package store_test
 
 import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
-	"integrationhub/clinic/internal/care"
+	"integrationhub/clinic/internal/store"
 )
 
 func TestPersonInTexts(t *testing.T) {
 	t.Parallel()
-	who := care.Person{Names: []string{"João da Silva", "J. P. Lima"}, Phones: []string{"+5511977771234", "+12025550123"}, Emails: []string{"Joao@Example.com"}}
+	who := store.Person{Names: []string{"João da Silva", "J. P. Lima"}, Phones: []string{"+5511977771234", "+12025550123"}, Emails: []string{"Joao@Example.com"}}
 	for text, want := range map[string][3]bool{ // reached, named, called
 		"":                           {},
 		"Consulta":                   {},
@@ -33,7 +33,7 @@ func TestPersonInTexts(t *testing.T) {
 	} {
 		require.Equal(t, want, [3]bool{who.Reached(text), who.Named(text), who.Called(text)}, text)
 	}
-	nobody := care.Person{Names: []string{"", "…"}, Phones: []string{"", "123"}}
+	nobody := store.Person{Names: []string{"", "…"}, Phones: []string{"", "123"}}
 	for _, text := range []string{"", "anything 123", "…"} {
 		require.False(t, nobody.Called(text), text)
 	}
