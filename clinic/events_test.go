@@ -1,6 +1,7 @@
 package clinic_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -49,10 +50,9 @@ func (p *practice) fixture(t *testing.T) *fixture {
 	f.professional = p.ok(201, "POST", "/professionals", object{"name": "Dra. Lima", "register": "CRM/SP 1"})["id"].(string)
 	p.connect("messaging").send("ignored", "message.received", object{"phone": "+5511911112222", "body": "Hi", "ticket_id": 1})
 	f.entry = p.items("/integrations/inbox")[0]["id"].(string)
-	f.deletion = p.ok(202, "POST", "/patients/"+p.patient("+5511900002222")+"/deletion-request", nil)["id"].(string)
-	require.Eventually(t, func() bool { // on its way it cannot be settled by hand
-		return peers(p.get("/deletion-requests/" + f.deletion))["messaging"] == "acknowledged"
-	}, soon, tick)
+	path := p.deleted(p.patient("+5511900002222"))
+	p.follows(path, "completed") // so that it can be acknowledged
+	f.deletion = strings.TrimPrefix(path, "/deletion-requests/")
 	return f
 }
 

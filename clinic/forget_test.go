@@ -244,6 +244,21 @@ func TestDeletionByAPeerThatLeft(t *testing.T) {
 	require.Equal(t, "completed", p.ok(200, "POST", path+"/peers/scheduling/acknowledge", nil)["status"])
 }
 
+// The clinic writes to its users only: a patient who has the address of one, here or in
+// another clinic, takes none of that along.
+func TestForgettingLeavesUsersTheirMail(t *testing.T) {
+	t.Parallel()
+	p := newPractice(t)
+	q := p.another()
+	q.as("").ok(200, "POST", "/auth/forgot-password", object{"email": q.email})
+	token := q.mailed(q.email)
+	for _, one := range []*practice{p, q} {
+		one.deleted(one.ok(201, "POST", "/patients", object{"name": "Bia", "email": q.email})["id"].(string))
+	}
+	require.Equal(t, token, q.mailed(q.email))
+	require.Equal(t, 1, q.count(`select count(*) from hub.mails where tenant_id = $1`))
+}
+
 // Who has no phone is forgotten by the address and the name.
 func TestForgettingWithoutPhone(t *testing.T) {
 	t.Parallel()

@@ -29,6 +29,7 @@ type peer struct {
 	secret string
 	key    string // of the clinic, for the peer
 	status int    // answered to webhooks; 0 = 200
+	closed bool   // the clinic's key is refused
 	got    []event
 }
 
@@ -62,6 +63,10 @@ func (e *peer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
 	switch r.URL.Path {
 	case "/api/v1/integrations/status":
+		if e.closed {
+			w.WriteHeader(http.StatusUnauthorized)
+			return
+		}
 		fmt.Fprintf(w, `{"product":%q,"version":"1.0.0","features":[],"status":"active"}`, e.product)
 	case "/api/v1/integrations/webhook/register":
 		e.secret, e.key = said.Secret, said.Key
@@ -80,6 +85,13 @@ func (e *peer) answer(status int) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.status = status
+}
+
+// refuse has the clinic's key refused, or taken again.
+func (e *peer) refuse(closed bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.closed = closed
 }
 
 // arrived are the events of a type that the peer got.

@@ -178,6 +178,35 @@ func TestNothingIsLeftOfWhoWasForgotten(t *testing.T) {
 	require.ErrorContains(t, err, "append-only")
 }
 
+// Who is forgotten takes along the letters about them, in one organization: what others
+// wrote to the same address stays, and so does what is written to its users.
+func TestMailOfWhoWasForgotten(t *testing.T) {
+	t.Parallel()
+	p := opened(t)
+	q := another(t, p.hub).open()
+	var clients []string
+	for _, one := range []*plan{p, q} {
+		one.ok(200, "PUT", "/organization/settings", object{"notify_emails": []string{}})
+		client := one.ok(201, "POST", "/clients", object{"name": "Gil", "email": p.email})["id"].(string)
+		draft := one.draft(0)
+		draft["client_id"] = client
+		one.ok(201, "POST", "/appointments", draft)
+		clients = append(clients, client)
+	}
+	p.mails(p.email, 2)
+	p.as("").ok(200, "POST", "/auth/forgot-password", object{"email": p.email})
+	p.mails(p.email, 3)
+	about := func(org uuid.UUID, client string) int {
+		return p.count("hub.mails where tenant_id = $1 and about = $2 and recipient = $3", org, client, p.email)
+	}
+	require.Equal(t, 1, about(p.org, clients[0]))
+	p.ok(204, "DELETE", "/clients/"+clients[0], nil)
+	require.Zero(t, about(p.org, clients[0]))
+	require.Equal(t, 1, about(q.org, clients[1]), "another organization's")
+	p.mails(p.email, 2)
+	p.as("").ok(200, "POST", "/auth/reset-password", object{"token": p.mailed(p.email), "new_password": "another password"})
+}
+
 // clinicPeer stands for the clinic that an organization is connected to.
 type clinicPeer struct {
 	module.Peers

@@ -15,5 +15,3 @@ drop index concurrently if exists clinic.appointments_changed;
 create index concurrently appointments_changed on clinic.appointments (clinic_id, env, updated_at);
 drop index concurrently if exists clinic.records_changed;
 create index concurrently records_changed on clinic.records (clinic_id, env, updated_at);
-drop index concurrently if exists clinic.interactions_changed;
-create index concurrently interactions_changed on clinic.interactions (clinic_id, env, created_at);

@@ -12,6 +12,3 @@ alter table clinic.appointments drop constraint if exists appointments_starts_at
 alter table clinic.appointments add constraint appointments_starts_at
     check (starts_at >= '1899-12-31 00:00:00Z' and starts_at < '9999-01-02 00:00:00Z') not valid; -- the years 1900 to 9998, at any offset
 alter table clinic.appointments validate constraint appointments_starts_at;
-
--- +goose Down
-alter table clinic.appointments drop constraint if exists appointments_starts_at;

@@ -1,6 +1,3 @@
 -- The language that a clinic's users are written to in.
 -- +goose Up
 alter table clinic.clinics add column locale text not null default 'pt-BR';
-
--- +goose Down
-alter table clinic.clinics drop column locale;

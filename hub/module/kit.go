@@ -51,8 +51,9 @@ type Publisher interface {
 // Deliveries tell what came of events that the module published.
 type Deliveries interface {
 	// Of gives the deliveries of events to integrations, in the order of the events: one
-	// for each integration that was active when the event was published and wants it. Of
-	// the events ID, TenantID and Environment count. It asks once for all of them.
+	// for each integration that was connected when the event was published and wants it;
+	// a paused one gets only a [hub.PatientDeleted], once it is enabled. Of the events ID,
+	// TenantID and Environment count. It asks once for all of them.
 	Of(ctx context.Context, events []hub.Event) ([][]Delivery, error)
 }
 
@@ -60,7 +61,7 @@ type Deliveries interface {
 type Delivery struct {
 	IntegrationID uuid.UUID
 	Status        string // pending, delivered, parked or failed
-	Connected     bool   // the integration is not revoked: what waits for it will be sent
+	Connected     bool   // the integration is in use, neither paused nor revoked: what waits for it will be sent
 }
 
 // Erasures are what becomes of the log when a [hub.PatientDeleted] is published or
@@ -71,7 +72,7 @@ type Erasures interface {
 	// are erased, and tells nobody.
 	Know(ctx context.Context, tx pgx.Tx, event hub.Event, traces Traces) error
 	// Release says that nobody waits any more for receivers that did not take the event:
-	// it goes too, which they could have been sent again.
+	// it goes too, which they could have been sent again, or is parked for integrations.
 	Release(ctx context.Context, tx pgx.Tx, event hub.Event) error
 }
 

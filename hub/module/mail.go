@@ -3,6 +3,7 @@ package module
 import (
 	"context"
 
+	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 )
 
@@ -13,21 +14,23 @@ type Mailer interface {
 	// up with a line in the log. It may arrive twice. [hub.ErrInvalid] for an
 	// address that is none, [hub.ErrTooLarge].
 	Send(ctx context.Context, tx pgx.Tx, m Mail) error
-	// Forget drops what the product has waiting or kept for an address, or what has who
-	// as its About, in the caller's transaction: for people who asked to be forgotten.
-	Forget(ctx context.Context, tx pgx.Tx, who string) error
+	// Forget drops what the product has waiting or kept of a tenant with this About, in
+	// the caller's transaction: for people who asked to be forgotten. Other mail to the
+	// same address stays, such as a user's own.
+	Forget(ctx context.Context, tx pgx.Tx, tenant uuid.UUID, about string) error
 }
 
 // Mail is a message to one person.
 type Mail struct {
-	To          string // one address, nothing else
-	FromName    string // put to the hub's own address as the sender's name; "" = the hub's
-	ReplyTo     string // an address, or ""
-	Subject     string // line breaks become spaces; cut at 200 characters
-	Text        string // plain text, at most 1 MiB
-	HTML        string // the same for programs that show it with form, at most 1 MiB; "" = none
+	TenantID    uuid.UUID // whose it is
+	To          string    // one address, nothing else
+	FromName    string    // put to the hub's own address as the sender's name; "" = the hub's
+	ReplyTo     string    // an address, or ""
+	Subject     string    // line breaks become spaces; cut at 200 characters
+	Text        string    // plain text, at most 1 MiB
+	HTML        string    // the same for programs that show it with form, at most 1 MiB; "" = none
 	Attachments []Attachment
-	About       string // whom it tells of, such as a client's id: see [Mailer]'s Forget; "" = nobody but who gets it
+	About       string // whom it tells of, such as a client's id: see [Mailer]'s Forget; "" = nobody who can ask for that
 	Unsubscribe string // address at which a POST ends a list for who gets it (RFC 8058); "" = it is of no list
 }
 

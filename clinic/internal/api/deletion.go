@@ -25,7 +25,7 @@ type Deletion struct {
 // DeletionPeer is a connected product that was asked to forget the patient.
 type DeletionPeer struct {
 	Product        string     `json:"product"`
-	Status         string     `json:"status" enum:"pending,acknowledged,failed" doc:"failed: it did not take the event, or was disconnected; the event is sent again where somebody retries it, else people have to tell it"`
+	Status         string     `json:"status" enum:"pending,acknowledged,failed" doc:"failed: it did not take the event for a day, or is paused or disconnected. It is still sent the event when it is enabled or answers again; else somebody retries it, or people have to tell it"`
 	AcknowledgedAt *time.Time `json:"acknowledged_at"`
 	AcknowledgedBy *uuid.UUID `json:"acknowledged_by" doc:"The user who noted that the product was told by other means; null: it took the event"`
 	Note           *string    `json:"note"`
@@ -33,13 +33,15 @@ type DeletionPeer struct {
 
 type deletionOutput struct{ Body Deletion }
 
-func deletionOf(d store.Deletion) *deletionOutput {
-	return &deletionOutput{Deletion{
+func deletionOf(d store.Deletion) *deletionOutput { return &deletionOutput{shownDeletion(d)} }
+
+func shownDeletion(d store.Deletion) Deletion {
+	return Deletion{
 		ID: d.ID, PatientID: d.PatientID, Status: d.Status, RequestedAt: d.RequestedAt.UTC(), CompletedAt: maybeMoment(d.CompletedAt),
 		Peers: rest.Map(d.Peers, func(p dbgen.DeletionPeer) DeletionPeer {
 			return DeletionPeer{p.Product, p.Status, maybeMoment(p.AcknowledgedAt), p.AcknowledgedBy, p.Note}
 		}),
-	}}
+	}
 }
 
 func (a *API) requestDeletion(ctx context.Context, in *rest.ByID) (*deletionOutput, error) {
@@ -49,6 +51,22 @@ func (a *API) requestDeletion(ctx context.Context, in *rest.ByID) (*deletionOutp
 	}
 	done, err := a.store.RequestDeletion(ctx, at, in.ID, who.UserID)
 	return deletionOf(done), err
+}
+
+type deletionsInput struct {
+	rest.Paging
+	Status string `query:"status" enum:"waiting,needs_attention,completed" doc:"Absent: any. As the clinic last saw it: it looks every five minutes"`
+}
+
+// listDeletions shows which requests wait, and which need people.
+func (a *API) listDeletions(ctx context.Context, in *deletionsInput) (*struct{ Body rest.Page[Deletion] }, error) {
+	at, _, err := scope(ctx)
+	if err != nil {
+		return nil, err
+	}
+	module.OnRecord(ctx)
+	list, total, err := a.store.Deletions(ctx, at, in.Status, in.PerPage, in.Offset())
+	return &struct{ Body rest.Page[Deletion] }{rest.PageOf(rest.Map(list, shownDeletion), total, in.Paging)}, err
 }
 
 func (a *API) getDeletion(ctx context.Context, in *rest.ByID) (*deletionOutput, error) {

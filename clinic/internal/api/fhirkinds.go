@@ -112,7 +112,7 @@ func (a *API) fhirCommunications() kind {
 		rows, total, err := a.store.FindInteractions(ctx, q)
 		return writtenAs(ctx, rows, total, err, func(i dbgen.Interaction) uuid.UUID { return i.PatientID }, func(i dbgen.Interaction) (fhir.Resource, bool) {
 			return f.Communication(fhir.InteractionRow{
-				ID: i.ID, PatientID: i.PatientID, Type: i.Type, Summary: i.Summary, Source: i.Source, SourceID: i.SourceID, At: i.OccurredAt, CreatedAt: i.CreatedAt,
+				ID: i.ID, PatientID: i.PatientID, Type: i.Type, Summary: i.Summary, Source: i.Source, SourceID: i.SourceID, At: i.OccurredAt, UpdatedAt: changedAt(i),
 			}), true
 		})
 	}}
@@ -131,4 +131,12 @@ func dateOr(t *time.Time) time.Time {
 		return time.Time{}
 	}
 	return *t
+}
+
+// changedAt is when an interaction was written, or its patient forgotten.
+func changedAt(i dbgen.Interaction) time.Time {
+	if i.UpdatedAt != nil {
+		return *i.UpdatedAt
+	}
+	return i.CreatedAt
 }

@@ -119,6 +119,7 @@ func (a *API) exchangeRows() []route {
 		{post, v + "/integrations/inbox/{id}/link", rest.Admin, 200, "inbox.link", "Say whom an event is about", rest.Handle(a.linkInbox)},
 		{post, v + "/integrations/inbox/{id}/dismiss", rest.Admin, 200, "inbox.dismiss", "Say that an event is about nobody", rest.Handle(a.dismissInbox)},
 		{post, v + "/patients/{id}/deletion-request", rest.Admin, 202, "deletions.request", "Forget who a patient was, here and in the connected products", rest.Handle(a.requestDeletion)},
+		{get, v + "/deletion-requests", rest.Admin, 200, "deletions.list", "Requests to be forgotten, and where they stand", rest.Handle(a.listDeletions)},
 		{get, v + "/deletion-requests/{id}", rest.Admin, 200, "deletions.get", "Where a deletion stands", rest.Handle(a.getDeletion)},
 		{post, v + "/deletion-requests/{id}/peers/{product}/acknowledge", rest.Admin, 200, "deletions.acknowledge", "Note that a product was told by other means", rest.Handle(a.acknowledgeDeletion)},
 	}

@@ -195,13 +195,13 @@ type InteractionRow struct {
 	Source    string // the product
 	SourceID  string // its id there
 	At        time.Time
-	CreatedAt time.Time
+	UpdatedAt time.Time
 }
 
 // Communication writes an interaction.
 func (r Reader) Communication(row InteractionRow) Communication {
 	c := Communication{
-		Base: base(TypeCommunication, row.ID, row.CreatedAt), Status: CodeCompleted, Category: named(row.Type),
+		Base: base(TypeCommunication, row.ID, row.UpdatedAt), Status: CodeCompleted, Category: named(row.Type),
 		Medium: named(row.Source), Subject: patient(row.PatientID), Sent: Instant(row.At),
 		Identifier: []Identifier{{System: r.Base + "/NamingSystem/" + pathSegment(row.Source), Value: row.SourceID}},
 	}

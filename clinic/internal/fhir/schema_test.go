@@ -95,7 +95,7 @@ func TestPatient(t *testing.T) {
 
 func TestForgottenPatient(t *testing.T) {
 	t.Parallel()
-	got := written(t, people.Patient(fhir.PatientRow{ID: someone, Name: "Anonymized", Anonymized: true, UpdatedAt: at}))
+	got := written(t, people.Patient(fhir.PatientRow{ID: someone, Name: "Removed", Anonymized: true, UpdatedAt: at}))
 	require.NotContains(t, pick(t, got, "name", 0), "text")
 	require.Equal(t, "masked", pick(t, got, "name", 0, "_text", "extension", 0, "valueCode"))
 	require.Equal(t, false, got["active"])
@@ -194,7 +194,7 @@ func TestDocumentReference(t *testing.T) {
 
 func TestCommunication(t *testing.T) {
 	t.Parallel()
-	row := fhir.InteractionRow{ID: thing, PatientID: someone, Type: "message_received", Summary: "Olá", Source: "my messages", SourceID: "evt_0123456789abcdef", At: at, CreatedAt: at}
+	row := fhir.InteractionRow{ID: thing, PatientID: someone, Type: "message_received", Summary: "Olá", Source: "my messages", SourceID: "evt_0123456789abcdef", At: at, UpdatedAt: at}
 	got := written(t, people.Communication(row))
 	require.Equal(t, "completed", got["status"])
 	require.Equal(t, "message_received", pick(t, got, "category", 0, "text"))

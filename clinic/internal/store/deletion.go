@@ -62,8 +62,8 @@ func (t *Tx) requestDeletion(ctx context.Context, at Scope, patient, by uuid.UUI
 		return made, err
 	}
 	for _, peer := range peers {
-		if peer.Status == "inactive" {
-			continue
+		if peer.Status == "inactive" && !peer.Paused {
+			continue // it was disconnected
 		}
 		err := t.InsertDeletionPeer(ctx, dbgen.InsertDeletionPeerParams{ClinicID: at.Clinic, Env: at.Env, RequestID: id, Product: peer.Product, IntegrationID: peer.ID})
 		if err != nil {
@@ -106,23 +106,8 @@ func (t *Tx) forget(ctx context.Context, at Scope, p dbgen.Patient, was *traces)
 	if err := t.forgetInbox(ctx, at, p, was); err != nil {
 		return err
 	}
-	for _, email := range was.emails {
-		if was.sharedEmail(&email) {
-			continue // what waits for it may be for the other
-		}
-		if err := t.kit.Mail.Forget(ctx, t.Raw, email); err != nil {
-			return err
-		}
-	}
-	if err := t.LockRecords(ctx, dbgen.LockRecordsParams{Now: &t.now, ClinicID: at.Clinic, Env: at.Env, PatientID: p.ID}); err != nil {
+	if err := t.forgetTexts(ctx, at, p.ID, was); err != nil {
 		return err
-	}
-	for _, forget := range []func(context.Context, uuid.UUID, hub.Environment, uuid.UUID) error{
-		t.ForgetAppointments, t.ForgetPayments, t.ForgetInteractions,
-	} {
-		if err := forget(ctx, at.Clinic, at.Env, p.ID); err != nil {
-			return err
-		}
 	}
 	if err := t.leaveTombstones(ctx, at, p, was); err != nil {
 		return err
@@ -215,12 +200,34 @@ func (s *Store) Deletion(ctx context.Context, at Scope, id uuid.UUID) (Deletion,
 	return s.follow(ctx, d, sent[0])
 }
 
+// Deletions gives a page of requests, the newest first, as they were when somebody last
+// looked after them: status "" is any. It tells how many there are in all.
+func (s *Store) Deletions(ctx context.Context, at Scope, status string, limit, offset int) (list []Deletion, total int, err error) {
+	rows, err := s.ListDeletions(ctx, dbgen.ListDeletionsParams{ClinicID: at.Clinic, Env: at.Env, Status: status, RowLimit: limit, RowOffset: offset})
+	if err != nil {
+		return nil, 0, err
+	}
+	page := make([]dbgen.DeletionRequest, len(rows))
+	for i, row := range rows {
+		page[i], total = row.DeletionRequest, int(row.Total)
+	}
+	peers, err := s.peersOf(ctx, page)
+	for _, r := range page {
+		list = append(list, Deletion{r, peers[r.ID]})
+	}
+	return list, total, err
+}
+
 // AcknowledgeDeletion records that people told a product by other means, and how.
 // Where it acknowledged already nothing changes. [hub.ErrNotFound]; [hub.ErrConflict]
-// while the event is on its way: with the last acknowledgement the hub erases it, and who
-// was not told by then never would be.
+// while the event is being sent: with the last acknowledgement the hub erases it, one that
+// is parked too, and who was not told by then never would be.
 func (s *Store) AcknowledgeDeletion(ctx context.Context, at Scope, id uuid.UUID, product, note string, by uuid.UUID) (d Deletion, err error) {
-	if _, err := s.Deletion(ctx, at, id); err != nil { // what came of the event meanwhile
+	if d, err = s.Deletion(ctx, at, id); err != nil { // what came of the event meanwhile
+		return d, err
+	}
+	sent, err := s.kit.Sent.Of(ctx, []hub.Event{announced(d.DeletionRequest)})
+	if err != nil {
 		return d, err
 	}
 	err = s.InTx(ctx, "acknowledging a deletion", func(tx *Tx) error {
@@ -239,8 +246,8 @@ func (s *Store) AcknowledgeDeletion(ctx context.Context, at Scope, id uuid.UUID,
 			if peer.Product != product {
 				continue
 			}
-			if peer.Status == peerPending {
-				return hub.Errorf(hub.ErrConflict, "still_being_sent", "The event is still on its way to this product; note it once that has failed.")
+			if peer.Status == peerPending && !parked(sent[0], peer.IntegrationID) {
+				return hub.Errorf(hub.ErrConflict, "still_being_sent", "The event is being sent to this product; where it does not take it, this can be noted about a minute later.")
 			}
 			note := care.HideCPF(note)
 			_, err := tx.SettleDeletionPeer(ctx, dbgen.SettleDeletionPeerParams{

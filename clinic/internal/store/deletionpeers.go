@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -20,6 +21,10 @@ const (
 	peerFailed       = "failed" // it did not take the event: it is sent again, or people have to tell it
 )
 
+// deliveryParked is the status of a delivery that goes out by itself when its receiver is
+// well, or enabled, again.
+const deliveryParked = "parked"
+
 // Statuses of requests to be forgotten.
 const (
 	deletionWaiting   = "waiting"         // for peers
@@ -35,7 +40,7 @@ func announced(r dbgen.DeletionRequest) hub.Event {
 // follow writes down what the peers answered meanwhile, which is what became of the event:
 // a 2xx on patient.deleted is an acknowledgement, whenever it comes.
 func (s *Store) follow(ctx context.Context, d Deletion, sent []module.Delivery) (_ Deletion, err error) {
-	news := answers(d, sent)
+	news := s.answers(d, sent)
 	if d.Status == deletionCompleted || len(news) == 0 && d.Status == statusOf(d.Peers) {
 		return d, nil
 	}
@@ -58,35 +63,45 @@ func (s *Store) follow(ctx context.Context, d Deletion, sent []module.Delivery) 
 }
 
 // answers are the statuses of peers that changed, by product.
-func answers(d Deletion, sent []module.Delivery) map[string]string {
+func (s *Store) answers(d Deletion, sent []module.Delivery) map[string]string {
 	news := make(map[string]string)
+	overdue := s.kit.Now().Sub(d.RequestedAt) > parkedAtMost
 	for _, peer := range d.Peers {
 		if peer.Status == peerAcknowledged {
 			continue
 		}
-		if now := answered(sent, peer.IntegrationID); now != peer.Status && now != peerPending {
+		if now := answered(sent, peer.IntegrationID, overdue); now != peer.Status && now != peerPending {
 			news[peer.Product] = now
 		}
 	}
 	return news
 }
 
+// parkedAtMost is how long a request waits for peers that have the event parked: people
+// are left time to tell them within the days that the law gives.
+const parkedAtMost = 24 * time.Hour
+
 // answered is what a peer did with the event. One that was sent nothing does not want
 // to hear of deletions, or it is so long ago that the log has it no more; one that was
-// disconnected meanwhile gets nothing until it is connected again.
-func answered(sent []module.Delivery, integration uuid.UUID) string {
+// disconnected or paused gets nothing until it is in use again.
+func answered(sent []module.Delivery, integration uuid.UUID, overdue bool) string {
 	for _, d := range sent {
 		switch {
 		case d.IntegrationID != integration:
 		case d.Status == "delivered":
 			return peerAcknowledged
-		case d.Status == "failed" || !d.Connected:
+		case d.Status == "failed" || !d.Connected || d.Status == deliveryParked && overdue:
 			return peerFailed
 		default:
 			return peerPending
 		}
 	}
 	return peerFailed
+}
+
+// parked tells whether an event waits for an integration to be well, or enabled, again.
+func parked(sent []module.Delivery, integration uuid.UUID) bool {
+	return slices.ContainsFunc(sent, func(d module.Delivery) bool { return d.IntegrationID == integration && d.Status == deliveryParked })
 }
 
 // statusOf is what the peers make of a request.

@@ -219,7 +219,7 @@ func (s *Store) FindRecords(ctx context.Context, q Search) ([]dbgen.Record, int,
 
 // FindInteractions searches interactions.
 func (s *Store) FindInteractions(ctx context.Context, q Search) ([]dbgen.Interaction, int, error) {
-	b := q.begin("interactions", "t.created_at", "")
+	b := q.begin("interactions", "coalesce(t.updated_at, t.created_at)", "")
 	q.ofPatients(b)
 	b.within("t.occurred_at", q.At)
 	if q.Sources != nil {

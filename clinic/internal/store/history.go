@@ -172,7 +172,20 @@ func (t *Tx) LogInteraction(ctx context.Context, at Scope, patient uuid.UUID, d 
 	if err := t.keep(ctx, at, patient); err != nil {
 		return dbgen.Interaction{}, err
 	}
-	return t.addInteraction(ctx, at, patient, d)
+	i, err := t.addInteraction(ctx, at, patient, d)
+	if err != nil || d.Origin == OriginEvent { // whose ids are drawn
+		return i, err
+	}
+	// Looked at after the row is there: who is forgotten at this moment has been by now.
+	taken, err := t.taken(ctx, at, d)
+	if err == nil && taken {
+		err = sourceReused()
+	}
+	return i, err
+}
+
+func sourceReused() *hub.Error {
+	return hub.Errorf(hub.ErrConflict, "source_id_reused", "Another interaction was logged under this source_id before.")
 }
 
 // addInteraction is [Tx.LogInteraction] for a patient who is held.
@@ -187,7 +200,7 @@ func (t *Tx) addInteraction(ctx context.Context, at Scope, patient uuid.UUID, d 
 	}
 	i, err = t.InteractionOfSource(ctx, dbgen.InteractionOfSourceParams{ClinicID: at.Clinic, Env: at.Env, Source: d.Source, SourceID: d.SourceID, Origin: string(d.Origin)})
 	if err == nil && (i.PatientID != patient || i.Type != d.Type || i.Summary != d.Summary) {
-		err = hub.Errorf(hub.ErrConflict, "source_id_reused", "Another interaction was logged under this source_id before.")
+		err = sourceReused()
 	}
 	return i, err
 }

@@ -26,6 +26,7 @@ type news struct {
 	when   time.Time // of the appointment; zero where the event does not tell
 
 	meantFor *uuid.UUID // patient, where it only waits for its turn
+	kept     string     // as which an appointment of somebody who was forgotten is kept; "" = as it is named
 }
 
 // newsData are the members of events' data. An event has those that its kind has.
@@ -190,6 +191,14 @@ func (n *news) name() string {
 		return n.data.Name
 	}
 	return n.data.ClientName
+}
+
+// booking is the id that the appointment is kept under, "" where the event names none.
+func (n *news) booking() string {
+	if n.kept != "" {
+		return n.kept
+	}
+	return n.data.AppointmentID
 }
 
 // aboutBooking tells whether the event is about an appointment.

@@ -29,6 +29,9 @@ func (t *Tx) Receive(ctx context.Context, e hub.Event) error {
 	if err := t.turn(ctx, &n); err != nil {
 		return err
 	}
+	if err := t.recall(ctx, &n); err != nil {
+		return err
+	}
 	patient, err := t.whose(ctx, &n)
 	if err != nil {
 		return err
@@ -158,7 +161,7 @@ func (t *Tx) whose(ctx context.Context, n *news) (*dbgen.Patient, error) {
 		case n.subject() == nil:
 			return p, pgx.ErrNoRows
 		case n.aboutBooking():
-			id := n.data.AppointmentID
+			id := n.booking()
 			return t.PatientOfAppointment(ctx, dbgen.PatientOfAppointmentParams{ClinicID: n.at.Clinic, Env: n.at.Env, Source: &n.source, ExternalID: &id})
 		}
 		return t.PatientOfTicket(ctx, dbgen.PatientOfTicketParams{ClinicID: n.at.Clinic, Env: n.at.Env, Source: n.source, TicketID: n.data.TicketID})
@@ -260,6 +263,9 @@ func (t *Tx) reread(entry dbgen.InboxEntry) (news, error) { return reread(t.kit.
 func (t *Tx) settle(ctx context.Context, entry dbgen.InboxEntry, patient uuid.UUID, by *uuid.UUID, said bool) (settled bool, err error) {
 	n, err := t.reread(entry)
 	if err != nil {
+		return false, err
+	}
+	if err := t.recall(ctx, &n); err != nil {
 		return false, err
 	}
 	if applied, err := t.apply(ctx, &n, patient, said); err != nil || !applied {

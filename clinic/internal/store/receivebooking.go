@@ -26,7 +26,7 @@ func (t *Tx) applyBooked(ctx context.Context, n *news, patient uuid.UUID) (summa
 			Source: &n.source, DetailsAt: &n.time, CreatedAt: t.now,
 		})
 	} else {
-		id := n.data.AppointmentID
+		id := n.booking()
 		a, err = t.UpsertBooking(ctx, dbgen.UpsertBookingParams{
 			ClinicID: n.at.Clinic, Env: n.at.Env, ID: NewID(), PatientID: patient, StartsAt: when, Service: service, Professional: professional,
 			Source: &n.source, ExternalID: &id, DetailsAt: &n.time, CreatedAt: t.now,
@@ -78,7 +78,7 @@ const missedWithin = 48 * time.Hour
 // later and no time, the appointment is known only where there is no other that can be
 // meant: of those to come, or that just began where it was missed, the only one.
 func (t *Tx) booking(ctx context.Context, n *news, patient uuid.UUID) (*dbgen.Appointment, error) {
-	id := n.data.AppointmentID
+	id := n.booking()
 	if id != "" {
 		a, err := t.LockExternalAppointment(ctx, dbgen.LockExternalAppointmentParams{ClinicID: n.at.Clinic, Env: n.at.Env, Source: &n.source, ExternalID: &id})
 		if !errors.Is(err, pgx.ErrNoRows) {

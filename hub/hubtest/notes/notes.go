@@ -272,7 +272,7 @@ func (i *instance) use(ctx context.Context, in *struct{ Body Note }) (*struct{ B
 		return nil, err
 	}
 	err = pgx.BeginFunc(ctx, i.kit.Pool, func(tx pgx.Tx) error {
-		err := i.kit.Mail.Send(ctx, tx, module.Mail{To: in.Body.Author, FromName: "Notes", Subject: "A note", Text: in.Body.Text})
+		err := i.kit.Mail.Send(ctx, tx, module.Mail{TenantID: uuid.New(), To: in.Body.Author, FromName: "Notes", Subject: "A note", Text: in.Body.Text})
 		if err == nil && strings.HasPrefix(in.Body.Author, "undo") {
 			err = hub.Errorf(hub.ErrConflict, "undone", "It was taken back.")
 		}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/gofiber/fiber/v2"
+	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
@@ -19,7 +20,7 @@ func TestDevelopersReadMail(t *testing.T) {
 	b := setup(t)
 	for _, to := range []string{"bia@example.com", "caio@example.com", "bia@example.com"} {
 		require.NoError(t, pgx.BeginFunc(t.Context(), b.db, func(tx pgx.Tx) error {
-			return b.mail.For("scheduling").Send(t.Context(), tx, module.Mail{To: to, Subject: "To " + to, Text: "Text\n"})
+			return b.mail.For("scheduling").Send(t.Context(), tx, module.Mail{TenantID: uuid.New(), To: to, Subject: "To " + to, Text: "Text\n"})
 		}))
 	}
 	b.refused(401, "unauthorized", "GET", "/dev/mail", "", "")

@@ -101,6 +101,12 @@ func (s *Service) connection(row dbgen.Integration, own string) (hub.Connection,
 	return secrets.Connection(row, own, s.Now()), secrets, nil
 }
 
+// Paused tells whether a stored integration is not in use until somebody enables it: an
+// administrator stopped it, or its key was refused for too long. Neither side has ended it.
+func Paused(row dbgen.Integration) bool {
+	return row.Status == Inactive && row.RevokedAt == nil && (row.RegisteredAt != nil || row.PeerRegisteredAt != nil)
+}
+
 // Filter narrows a list of integrations; zero fields match everything.
 type Filter struct {
 	TenantID    *uuid.UUID
@@ -182,7 +188,7 @@ func (s *Service) viewOf(row dbgen.Integration, own, tenantName string) Integrat
 	return Integration{
 		SecretLast4: keys.Last4(secrets.current),
 		Integration: module.Integration{
-			ID: row.ID, TenantID: row.TenantID, Environment: row.Environment, Product: row.Product, Status: row.Status,
+			ID: row.ID, TenantID: row.TenantID, Environment: row.Environment, Product: row.Product, Status: row.Status, Paused: Paused(row),
 			LastError: value(row.LastError), Features: row.Features, Enabled: row.Enabled, APIURL: row.ApiUrl, WebhookURL: row.WebhookUrl,
 			RemoteKeyLast4: row.RemoteLast4, LastHealthCheck: value(row.LastHealthCheck), CreatedAt: row.CreatedAt, UpdatedAt: row.UpdatedAt,
 		},

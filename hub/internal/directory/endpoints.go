@@ -42,7 +42,7 @@ func (t *Target) Signers(now time.Time) (current, previous *hub.Signer) {
 func (t *Target) Wants(eventType string) bool { return hub.Subscribed(t.patterns, eventType) }
 
 // Subscribers are a tenant's targets that want an event type: its enabled endpoints,
-// and its integrations but those that are inactive.
+// and its integrations but those that are inactive: see [Integration.takes].
 func (d *Directory) Subscribers(ctx context.Context, tenant uuid.UUID, environment hub.Environment, eventType string) ([]*Target, error) {
 	generation := d.current.Load()
 	key := scope{tenant, environment}

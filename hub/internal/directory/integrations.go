@@ -31,8 +31,12 @@ type Integration struct {
 	target  *Target
 }
 
-// takes tells whether the peer can take events of a type.
-func (i *Integration) takes(eventType string) bool { return hub.Subscribed(i.sends, eventType) }
+// takes tells whether the peer can take events of a type. One that is paused gets nothing
+// of what happens meanwhile but that somebody was deleted, whom it knows from before: that
+// is parked for it.
+func (i *Integration) takes(eventType string) bool {
+	return hub.Subscribed(i.sends, eventType) && (i.Status != connect.Inactive || eventType == hub.PatientDeleted)
+}
 
 // MetAfter tells whether an event that was accepted at a moment was for another account
 // of the peer's product, which the integration was with then.
@@ -78,7 +82,7 @@ func (d *Directory) loadIntegration(ctx context.Context, id uuid.UUID) (*Integra
 // mostPeers is more than a tenant can have: one integration for each product.
 const mostPeers = 1000
 
-// loadPeers loads the peers a tenant's events go to.
+// loadPeers loads the peers a tenant's events go to, and the paused ones.
 func (d *Directory) loadPeers(ctx context.Context, tenant uuid.UUID, environment hub.Environment) ([]*Target, error) {
 	name := string(environment)
 	rows, err := dbgen.New(d.pool).ListIntegrations(ctx, dbgen.ListIntegrationsParams{TenantID: &tenant, Environment: &name, RowLimit: mostPeers})
@@ -87,7 +91,7 @@ func (d *Directory) loadPeers(ctx context.Context, tenant uuid.UUID, environment
 	}
 	var targets []*Target
 	for _, row := range rows {
-		if row.Integration.Status == connect.Inactive {
+		if row.Integration.Status == connect.Inactive && !connect.Paused(row.Integration) {
 			continue
 		}
 		found, err := d.peer(row.Integration, row.OwnProduct)

@@ -229,3 +229,13 @@ func settledOf(ctx context.Context, tx pgx.Tx, events []event) (settled, failed 
 	}
 	return settled, failed, nil
 }
+
+// parkedOf counts the deliveries of an event that are parked for integrations.
+func parkedOf(ctx context.Context, tx pgx.Tx, one event) (n int, err error) {
+	err = tx.QueryRow(ctx, `select count(*) from hub.deliveries_`+logid.Partition(one.seq)+` where id = any($1) and status = 2 and integration`,
+		deliveriesOf([]event{one})).Scan(&n)
+	if err != nil {
+		return 0, fmt.Errorf("counting what is parked: %w", err)
+	}
+	return n, nil
+}

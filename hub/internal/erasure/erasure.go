@@ -326,20 +326,26 @@ func (j *job) finish(ctx context.Context, tx pgx.Tx) (done, error) {
 }
 
 // over tells whether the deletion event has no more to do: its deliveries are settled, and
-// those that failed are nobody's concern. An event that came in failed here, and is not
-// sent again by us.
+// those that failed, or are parked for integrations, are nobody's concern. An event that
+// came in failed here, and is not sent again by us.
 func (j *job) over(ctx context.Context, tx pgx.Tx, events []event) (bool, error) {
 	if len(events) == 0 {
 		return true, nil
 	}
 	settled, failed, err := settledOf(ctx, tx, events)
-	if err != nil || settled[j.seq] < events[0].deliveries {
+	if err != nil {
 		return false, err
 	}
-	if failed[j.seq] == 0 {
+	waiting := events[0].deliveries - settled[j.seq]
+	if waiting == 0 && failed[j.seq] == 0 {
 		return true, nil
 	}
-	return j.released(ctx, tx, events[0].id)
+	released, err := j.released(ctx, tx, events[0].id)
+	if err != nil || !released || waiting == 0 {
+		return released, err
+	}
+	parked, err := parkedOf(ctx, tx, events[0])
+	return parked == waiting, err
 }
 
 // person reads whom the deletion event is about.

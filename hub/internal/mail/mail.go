@@ -8,6 +8,7 @@ import (
 	"context"
 	"crypto/tls"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -69,6 +70,9 @@ const (
 
 // Send implements [module.Mailer].
 func (m mailer) Send(ctx context.Context, tx pgx.Tx, mail module.Mail) error {
+	if mail.TenantID == uuid.Nil {
+		return errors.New("mail of no tenant")
+	}
 	to, err := address("to", mail.To)
 	if err != nil {
 		return err
@@ -99,7 +103,7 @@ func (m mailer) Send(ctx context.Context, tx pgx.Tx, mail module.Mail) error {
 		status = statusSent // nowhere but here
 	}
 	err = dbgen.New(tx).CreateMail(ctx, dbgen.CreateMailParams{
-		ID: uuid.Must(uuid.NewV7()), Product: m.product, Recipient: to, FromName: line(mail.FromName, maxName), ReplyTo: replyTo,
+		ID: uuid.Must(uuid.NewV7()), Product: m.product, TenantID: mail.TenantID, Recipient: to, FromName: line(mail.FromName, maxName), ReplyTo: replyTo,
 		Subject: line(mail.Subject, maxSubject), Body: storable(mail.Text), Html: storable(mail.HTML),
 		Attachments: attachments, Status: status, About: mail.About, Unsubscribe: mail.Unsubscribe,
 	})
@@ -107,8 +111,8 @@ func (m mailer) Send(ctx context.Context, tx pgx.Tx, mail module.Mail) error {
 }
 
 // Forget implements [module.Mailer].
-func (m mailer) Forget(ctx context.Context, tx pgx.Tx, who string) error {
-	return store.Failed("forgetting mail", dbgen.New(tx).ForgetMails(ctx, m.product, who))
+func (m mailer) Forget(ctx context.Context, tx pgx.Tx, tenant uuid.UUID, about string) error {
+	return store.Failed("forgetting mail", dbgen.New(tx).ForgetMails(ctx, dbgen.ForgetMailsParams{Product: m.product, TenantID: tenant, About: about}))
 }
 
 // address checks that a text is one address and nothing else; control characters,

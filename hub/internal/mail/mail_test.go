@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
@@ -35,12 +36,13 @@ type bundle struct {
 	db     *pgxpool.Pool
 	outbox *mail.Outbox
 	mailer module.Mailer
+	tenant uuid.UUID // whose mail it is where a test does not say
 	log    *lockedBuffer
 }
 
 func setup(t *testing.T, change func(*mail.Config)) *bundle {
 	t.Helper()
-	b := &bundle{t: t, db: hubtest.Database(t), log: &lockedBuffer{}}
+	b := &bundle{t: t, db: hubtest.Database(t), tenant: uuid.New(), log: &lockedBuffer{}}
 	config := mail.Config{DB: b.db, From: netmail.Address{Name: "Hub", Address: "hub@example.com"}, Log: slog.New(slog.NewTextHandler(b.log, nil))}
 	change(&config)
 	b.outbox = mail.New(config)
@@ -76,6 +78,9 @@ func (b *bundle) send(m module.Mail) {
 }
 
 func (b *bundle) try(m module.Mail) error {
+	if m.TenantID == uuid.Nil {
+		m.TenantID = b.tenant
+	}
 	return pgx.BeginFunc(b.t.Context(), b.db, func(tx pgx.Tx) error { return b.mailer.Send(b.t.Context(), tx, m) })
 }
 
@@ -211,7 +216,7 @@ func TestMailBelongsToItsTransaction(t *testing.T) {
 	b := to(t, s)
 	undone := errors.New("undone")
 	err := pgx.BeginFunc(t.Context(), b.db, func(tx pgx.Tx) error {
-		require.NoError(t, b.mailer.Send(t.Context(), tx, module.Mail{To: "nobody@example.com", Text: "never"}))
+		require.NoError(t, b.mailer.Send(t.Context(), tx, module.Mail{TenantID: b.tenant, To: "nobody@example.com", Text: "never"}))
 		return undone
 	})
 	require.ErrorIs(t, err, undone)
@@ -365,12 +370,6 @@ func TestOutboxOfDevelopersKeepsMail(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, list[1:], rest)
 
-		other := b.outbox.For("clinic")
-		require.NoError(t, pgx.BeginFunc(t.Context(), b.db, func(tx pgx.Tx) error { return other.Forget(t.Context(), tx, "bia@example.com") }))
-		require.Equal(t, 3, b.rows("true"), "a product forgets its own")
-		require.NoError(t, pgx.BeginFunc(t.Context(), b.db, func(tx pgx.Tx) error { return b.mailer.Forget(t.Context(), tx, "Bia@example.com") }))
-		require.Equal(t, 1, b.rows("true"))
-
 		b.exec(`update hub.mails set created_at = now() - interval '8 days'`)
 		b.run() // prunes when it starts
 		require.Eventually(t, func() bool { return b.rows("true") == 0 }, 10*time.Second, 10*time.Millisecond)
@@ -478,9 +477,8 @@ func TestParseServer(t *testing.T) {
 	}
 }
 
-// Who leaves a list does so with one POST (RFC 8058), and who asks to be forgotten takes
-// along what tells others of them.
-func TestMailOfListsAndAboutPeople(t *testing.T) {
+// Who leaves a list does so with one POST (RFC 8058).
+func TestMailOfLists(t *testing.T) {
 	t.Parallel()
 	s := startSMTP(t, &smtpServer{}, nil)
 	b := to(t, s)
@@ -492,16 +490,36 @@ func TestMailOfListsAndAboutPeople(t *testing.T) {
 		require.ErrorIs(t, b.try(module.Mail{To: "bia@example.com", Text: "T", Unsubscribe: evil}), hub.ErrInvalid)
 	}
 
-	kept := setup(t, func(c *mail.Config) { c.Keep = true })
-	kept.send(module.Mail{To: "desk@example.com", Subject: "Gil booked", Text: "T", About: "gil"})
-	kept.send(module.Mail{To: "desk@example.com", Subject: "Eva booked", Text: "T", About: "eva"})
-	kept.send(module.Mail{To: "desk@example.com", Subject: "S", Text: "T"})
-	forget := func(who string) {
-		require.NoError(t, pgx.BeginFunc(t.Context(), kept.db, func(tx pgx.Tx) error { return kept.mailer.Forget(t.Context(), tx, who) }))
+}
+
+// Forgetting takes along what tells of somebody in one tenant of one product, and nothing
+// else: not another tenant's, not mail to the same address that is not about them.
+func TestMailIsForgottenByItsTenant(t *testing.T) {
+	t.Parallel()
+	b := setup(t, func(c *mail.Config) { c.Keep = true })
+	ours, theirs := uuid.New(), uuid.New()
+	for _, tenant := range []uuid.UUID{ours, theirs} {
+		b.send(module.Mail{TenantID: tenant, To: "gil@example.com", Subject: "Your booking", Text: "T", About: "gil"})
+		b.send(module.Mail{TenantID: tenant, To: "desk@example.com", Subject: "Gil booked", Text: "T", About: "gil"})
+		b.send(module.Mail{TenantID: tenant, To: "desk@example.com", Subject: "Eva booked", Text: "T", About: "eva"})
+		b.send(module.Mail{TenantID: tenant, To: "gil@example.com", Subject: "Set a new password", Text: "T"})
 	}
-	forget("")
-	require.Equal(t, 3, kept.rows("true"))
-	forget("gil")
-	require.Zero(t, kept.rows("about = 'gil'"))
-	require.Equal(t, 2, kept.rows("true"))
+	b.exec(`insert into hub.mails (id, product, recipient, subject, body, about) values (gen_random_uuid(), 'scheduling', 'gil@example.com', 'From before tenants', 'T', 'gil')`)
+	forget := func(product string, tenant uuid.UUID, who string) {
+		t.Helper()
+		require.NoError(t, pgx.BeginFunc(t.Context(), b.db, func(tx pgx.Tx) error { return b.outbox.For(product).Forget(t.Context(), tx, tenant, who) }))
+	}
+	forget("clinic", ours, "gil")
+	forget("scheduling", uuid.New(), "gil")
+	forget("scheduling", ours, "")
+	forget("scheduling", ours, "gil@example.com")
+	require.Equal(t, 9, b.rows("true"))
+	forget("scheduling", ours, "gil")
+	require.Equal(t, 2, b.rows("tenant_id = '"+ours.String()+"'"))
+	require.Zero(t, b.rows("tenant_id = '"+ours.String()+"' and about = 'gil'"))
+	require.Equal(t, 4, b.rows("tenant_id = '"+theirs.String()+"'"))
+	require.Equal(t, 1, b.rows("tenant_id is null"))
+	require.ErrorContains(t, pgx.BeginFunc(t.Context(), b.db, func(tx pgx.Tx) error {
+		return b.mailer.Send(t.Context(), tx, module.Mail{To: "gil@example.com", Text: "T"})
+	}), "of no tenant")
 }

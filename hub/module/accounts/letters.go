@@ -20,5 +20,7 @@ func write(to Reader, purpose Purpose, link string) module.Mail {
 		subject, text = fmt.Sprintf(t.InviteSubject, to.Tenant.Name), fmt.Sprintf(t.InviteLetter, to.Tenant.Name)+"\n"+link
 	}
 	text = fmt.Sprintf(t.Hello, to.Name) + "\n\n" + text + "\n"
-	return module.Mail{To: to.Email, FromName: to.Tenant.Name, ReplyTo: to.ReplyTo, Subject: subject, Text: text, HTML: letter.HTML(tag, text)}
+	return module.Mail{
+		TenantID: to.Tenant.ID, To: to.Email, FromName: to.Tenant.Name, ReplyTo: to.ReplyTo, Subject: subject, Text: text, HTML: letter.HTML(tag, text),
+	}
 }

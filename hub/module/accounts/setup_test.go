@@ -163,6 +163,7 @@ func (c *club) SetPassword(ctx context.Context, tx pgx.Tx, user uuid.UUID, store
 
 // Reader implements [accounts.Users].
 func (c *club) Reader(ctx context.Context, tx pgx.Tx, user uuid.UUID) (r accounts.Reader, err error) {
+	r.Tenant.ID = user
 	r.Name, r.Tenant.Name, r.ReplyTo, r.Locale = "Zoe <b>", "Club & Co", "desk@example.com", c.locale
 	return r, tx.QueryRow(ctx, `select email from users where id = $1`, user).Scan(&r.Email)
 }

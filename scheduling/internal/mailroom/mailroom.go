@@ -79,7 +79,7 @@ func (o *Office) send(ctx context.Context, tx *store.Tx, org store.Org, e envelo
 	if err != nil {
 		return false, err
 	}
-	mail := module.Mail{To: e.to, FromName: org.Name, ReplyTo: text(org.Email), Subject: l.Subject, Text: l.Text, HTML: l.HTML, Attachments: e.files}
+	mail := module.Mail{TenantID: org.ID, To: e.to, FromName: org.Name, ReplyTo: text(org.Email), Subject: l.Subject, Text: l.Text, HTML: l.HTML, Attachments: e.files}
 	mail.Unsubscribe = e.leave
 	if e.about != uuid.Nil {
 		mail.About = e.about.String()

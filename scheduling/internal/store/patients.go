@@ -284,13 +284,8 @@ func namesakes(who booking.Person, clients []dbgen.Client) (list []dbgen.Client)
 
 // Forget keeps a client's bookings and money and forgets who it was.
 func (t *Tx) Forget(ctx context.Context, c dbgen.Client) error {
-	if err := t.kit.Mail.Forget(ctx, t.Raw, c.ID.String()); err != nil {
+	if err := t.kit.Mail.Forget(ctx, t.Raw, c.OrgID, c.ID.String()); err != nil {
 		return err
-	}
-	if c.Email != nil {
-		if err := t.kit.Mail.Forget(ctx, t.Raw, *c.Email); err != nil {
-			return err
-		}
 	}
 	if err := t.ClearTracesOfClient(ctx, c.OrgID, c.ID); err != nil {
 		return err

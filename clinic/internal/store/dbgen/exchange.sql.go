@@ -199,11 +199,37 @@ func (q *Queries) Forget(ctx context.Context, arg ForgetParams) error {
 }
 
 const forgetAppointments = `-- name: ForgetAppointments :exec
-update clinic.appointments set reason = null where clinic_id = $1 and env = $2 and patient_id = $3
+update clinic.appointments a set reason = null, updated_at = $1,
+    service = case when a.id = any($2::uuid[]) then '' else a.service end,
+    professional = case when a.id = any($3::uuid[]) then '' else a.professional end,
+    external_id = coalesce(f.hidden, a.external_id)
+from clinic.appointments o left join (select unnest($7::uuid[]) as id, unnest($8::text[]) as hidden) f on f.id = o.id
+where (a.clinic_id, a.env, a.id) = (o.clinic_id, o.env, o.id) and o.clinic_id = $4 and o.env = $5 and o.patient_id = $6
 `
 
-func (q *Queries) ForgetAppointments(ctx context.Context, clinicID uuid.UUID, env hub.Environment, patientID uuid.UUID) error {
-	_, err := q.db.Exec(ctx, forgetAppointments, clinicID, env, patientID)
+type ForgetAppointmentsParams struct {
+	Now           time.Time
+	Services      []uuid.UUID
+	Professionals []uuid.UUID
+	ClinicID      uuid.UUID
+	Env           hub.Environment
+	PatientID     uuid.UUID
+	Ids           []uuid.UUID
+	Hidden        []string
+}
+
+// Ids and hidden go together.
+func (q *Queries) ForgetAppointments(ctx context.Context, arg ForgetAppointmentsParams) error {
+	_, err := q.db.Exec(ctx, forgetAppointments,
+		arg.Now,
+		arg.Services,
+		arg.Professionals,
+		arg.ClinicID,
+		arg.Env,
+		arg.PatientID,
+		arg.Ids,
+		arg.Hidden,
+	)
 	return err
 }
 
@@ -238,20 +264,63 @@ func (q *Queries) ForgetEarlier(ctx context.Context, clinicID uuid.UUID, env hub
 }
 
 const forgetInteractions = `-- name: ForgetInteractions :exec
-update clinic.interactions set summary = '' where clinic_id = $1 and env = $2 and patient_id = $3
+update clinic.interactions i set summary = '', updated_at = $1,
+    type = case when i.id = any($2::uuid[]) then $3::text else i.type end,
+    source = case when i.id = any($4::uuid[]) then $3 else i.source end,
+    source_id = coalesce(f.hidden, i.source_id)
+from clinic.interactions o left join (select unnest($8::uuid[]) as id, unnest($9::text[]) as hidden) f on f.id = o.id
+where (i.clinic_id, i.env, i.id) = (o.clinic_id, o.env, o.id) and o.clinic_id = $5 and o.env = $6 and o.patient_id = $7
 `
 
-func (q *Queries) ForgetInteractions(ctx context.Context, clinicID uuid.UUID, env hub.Environment, patientID uuid.UUID) error {
-	_, err := q.db.Exec(ctx, forgetInteractions, clinicID, env, patientID)
+type ForgetInteractionsParams struct {
+	Now       *time.Time
+	Types     []uuid.UUID
+	Nobody    string
+	Sources   []uuid.UUID
+	ClinicID  uuid.UUID
+	Env       hub.Environment
+	PatientID uuid.UUID
+	Ids       []uuid.UUID
+	Hidden    []string
+}
+
+// Ids and hidden go together.
+func (q *Queries) ForgetInteractions(ctx context.Context, arg ForgetInteractionsParams) error {
+	_, err := q.db.Exec(ctx, forgetInteractions,
+		arg.Now,
+		arg.Types,
+		arg.Nobody,
+		arg.Sources,
+		arg.ClinicID,
+		arg.Env,
+		arg.PatientID,
+		arg.Ids,
+		arg.Hidden,
+	)
 	return err
 }
 
 const forgetPayments = `-- name: ForgetPayments :exec
-update clinic.payments set description = '' where clinic_id = $1 and env = $2 and patient_id = $3
+update clinic.payments set description = '', updated_at = $1, method = case when id = any($2::uuid[]) then null else method end
+where clinic_id = $3 and env = $4 and patient_id = $5
 `
 
-func (q *Queries) ForgetPayments(ctx context.Context, clinicID uuid.UUID, env hub.Environment, patientID uuid.UUID) error {
-	_, err := q.db.Exec(ctx, forgetPayments, clinicID, env, patientID)
+type ForgetPaymentsParams struct {
+	Now       time.Time
+	Methods   []uuid.UUID
+	ClinicID  uuid.UUID
+	Env       hub.Environment
+	PatientID uuid.UUID
+}
+
+func (q *Queries) ForgetPayments(ctx context.Context, arg ForgetPaymentsParams) error {
+	_, err := q.db.Exec(ctx, forgetPayments,
+		arg.Now,
+		arg.Methods,
+		arg.ClinicID,
+		arg.Env,
+		arg.PatientID,
+	)
 	return err
 }
 
@@ -330,6 +399,31 @@ func (q *Queries) Forgotten(ctx context.Context, clinicID uuid.UUID, env hub.Env
 		return nil, err
 	}
 	return items, nil
+}
+
+const forgottenSource = `-- name: ForgottenSource :one
+select exists (select from clinic.interactions where clinic_id = $1 and env = $2 and source = any($3::text[]) and source_id = $4 and origin = $5)
+`
+
+type ForgottenSourceParams struct {
+	ClinicID uuid.UUID
+	Env      hub.Environment
+	Sources  []string
+	SourceID string
+	Origin   string
+}
+
+func (q *Queries) ForgottenSource(ctx context.Context, arg ForgottenSourceParams) (bool, error) {
+	row := q.db.QueryRow(ctx, forgottenSource,
+		arg.ClinicID,
+		arg.Env,
+		arg.Sources,
+		arg.SourceID,
+		arg.Origin,
+	)
+	var exists bool
+	err := row.Scan(&exists)
+	return exists, err
 }
 
 const insertDeletionPeer = `-- name: InsertDeletionPeer :exec
@@ -422,6 +516,62 @@ func (q *Queries) KeepEarlier(ctx context.Context, arg KeepEarlierParams) error 
 		arg.CreatedAt,
 	)
 	return err
+}
+
+const listDeletions = `-- name: ListDeletions :many
+select r.clinic_id, r.env, r.id, r.patient_id, r.status, r.event_id, r.requested_by, r.requested_at, r.completed_at, count(*) over () as total from clinic.deletion_requests r
+where r.clinic_id = $1 and r.env = $2 and ($3::text = '' or r.status = $3)
+order by r.id desc limit $5::int offset $4::int
+`
+
+type ListDeletionsParams struct {
+	ClinicID  uuid.UUID
+	Env       hub.Environment
+	Status    string
+	RowOffset int
+	RowLimit  int
+}
+
+type ListDeletionsRow struct {
+	DeletionRequest DeletionRequest
+	Total           int64
+}
+
+func (q *Queries) ListDeletions(ctx context.Context, arg ListDeletionsParams) ([]ListDeletionsRow, error) {
+	rows, err := q.db.Query(ctx, listDeletions,
+		arg.ClinicID,
+		arg.Env,
+		arg.Status,
+		arg.RowOffset,
+		arg.RowLimit,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []ListDeletionsRow{}
+	for rows.Next() {
+		var i ListDeletionsRow
+		if err := rows.Scan(
+			&i.DeletionRequest.ClinicID,
+			&i.DeletionRequest.Env,
+			&i.DeletionRequest.ID,
+			&i.DeletionRequest.PatientID,
+			&i.DeletionRequest.Status,
+			&i.DeletionRequest.EventID,
+			&i.DeletionRequest.RequestedBy,
+			&i.DeletionRequest.RequestedAt,
+			&i.DeletionRequest.CompletedAt,
+			&i.Total,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
 }
 
 const lockDeletionRequest = `-- name: LockDeletionRequest :one
@@ -549,25 +699,63 @@ func (q *Queries) LockNamelessBetween(ctx context.Context, arg LockNamelessBetwe
 }
 
 const lockRecords = `-- name: LockRecords :exec
-update clinic.records set locked_at = $1, external_summary = '', url = null, external_ref = null
-where clinic_id = $2 and env = $3 and patient_id = $4
+update clinic.records set locked_at = $1::timestamptz, updated_at = $1, external_summary = '', url = null, external_ref = null,
+    type = case when id = any($2::uuid[]) then $3::text else type end,
+    professional = case when id = any($4::uuid[]) then '' else professional end
+where clinic_id = $5 and env = $6 and patient_id = $7
 `
 
 type LockRecordsParams struct {
-	Now       *time.Time
-	ClinicID  uuid.UUID
-	Env       hub.Environment
-	PatientID uuid.UUID
+	Now           time.Time
+	Types         []uuid.UUID
+	Nobody        string
+	Professionals []uuid.UUID
+	ClinicID      uuid.UUID
+	Env           hub.Environment
+	PatientID     uuid.UUID
 }
 
+// Those whose type or professional names the patient lose that too.
 func (q *Queries) LockRecords(ctx context.Context, arg LockRecordsParams) error {
 	_, err := q.db.Exec(ctx, lockRecords,
 		arg.Now,
+		arg.Types,
+		arg.Nobody,
+		arg.Professionals,
 		arg.ClinicID,
 		arg.Env,
 		arg.PatientID,
 	)
 	return err
+}
+
+const methodsOfPayments = `-- name: MethodsOfPayments :many
+select id, method::text from clinic.payments where clinic_id = $1 and env = $2 and patient_id = $3 and method is not null
+`
+
+type MethodsOfPaymentsRow struct {
+	ID     uuid.UUID
+	Method string
+}
+
+func (q *Queries) MethodsOfPayments(ctx context.Context, clinicID uuid.UUID, env hub.Environment, patientID uuid.UUID) ([]MethodsOfPaymentsRow, error) {
+	rows, err := q.db.Query(ctx, methodsOfPayments, clinicID, env, patientID)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []MethodsOfPaymentsRow{}
+	for rows.Next() {
+		var i MethodsOfPaymentsRow
+		if err := rows.Scan(&i.ID, &i.Method); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
 }
 
 const openDeletions = `-- name: OpenDeletions :many
@@ -865,6 +1053,110 @@ func (q *Queries) SharedPhones(ctx context.Context, arg SharedPhonesParams) ([]s
 			return nil, err
 		}
 		items = append(items, k_key)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const textsOfAppointments = `-- name: TextsOfAppointments :many
+select id, service, professional, source, external_id from clinic.appointments where clinic_id = $1 and env = $2 and patient_id = $3
+`
+
+type TextsOfAppointmentsRow struct {
+	ID           uuid.UUID
+	Service      string
+	Professional string
+	Source       *string
+	ExternalID   *string
+}
+
+func (q *Queries) TextsOfAppointments(ctx context.Context, clinicID uuid.UUID, env hub.Environment, patientID uuid.UUID) ([]TextsOfAppointmentsRow, error) {
+	rows, err := q.db.Query(ctx, textsOfAppointments, clinicID, env, patientID)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []TextsOfAppointmentsRow{}
+	for rows.Next() {
+		var i TextsOfAppointmentsRow
+		if err := rows.Scan(
+			&i.ID,
+			&i.Service,
+			&i.Professional,
+			&i.Source,
+			&i.ExternalID,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const textsOfInteractions = `-- name: TextsOfInteractions :many
+select id, type, source, source_id from clinic.interactions where clinic_id = $1 and env = $2 and patient_id = $3
+`
+
+type TextsOfInteractionsRow struct {
+	ID       uuid.UUID
+	Type     string
+	Source   string
+	SourceID string
+}
+
+func (q *Queries) TextsOfInteractions(ctx context.Context, clinicID uuid.UUID, env hub.Environment, patientID uuid.UUID) ([]TextsOfInteractionsRow, error) {
+	rows, err := q.db.Query(ctx, textsOfInteractions, clinicID, env, patientID)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []TextsOfInteractionsRow{}
+	for rows.Next() {
+		var i TextsOfInteractionsRow
+		if err := rows.Scan(
+			&i.ID,
+			&i.Type,
+			&i.Source,
+			&i.SourceID,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const textsOfRecords = `-- name: TextsOfRecords :many
+select id, type, professional from clinic.records where clinic_id = $1 and env = $2 and patient_id = $3
+`
+
+type TextsOfRecordsRow struct {
+	ID           uuid.UUID
+	Type         string
+	Professional string
+}
+
+func (q *Queries) TextsOfRecords(ctx context.Context, clinicID uuid.UUID, env hub.Environment, patientID uuid.UUID) ([]TextsOfRecordsRow, error) {
+	rows, err := q.db.Query(ctx, textsOfRecords, clinicID, env, patientID)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []TextsOfRecordsRow{}
+	for rows.Next() {
+		var i TextsOfRecordsRow
+		if err := rows.Scan(&i.ID, &i.Type, &i.Professional); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
 	}
 	if err := rows.Err(); err != nil {
 		return nil, err

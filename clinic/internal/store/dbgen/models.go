@@ -119,6 +119,7 @@ type Interaction struct {
 	OccurredAt time.Time
 	CreatedAt  time.Time
 	Origin     string
+	UpdatedAt  *time.Time
 }
 
 type Linking struct {

@@ -169,6 +169,46 @@ func (q *Queries) DeleteProfessional(ctx context.Context, clinicID uuid.UUID, en
 	return result.RowsAffected(), nil
 }
 
+const externalAppointment = `-- name: ExternalAppointment :one
+select clinic_id, env, id, patient_id, starts_at, service, professional, status, reason, reminded_at, source, external_id, created_at, updated_at, details_at, state_at from clinic.appointments where clinic_id = $1 and env = $2 and source = $3 and external_id = $4
+`
+
+type ExternalAppointmentParams struct {
+	ClinicID   uuid.UUID
+	Env        hub.Environment
+	Source     *string
+	ExternalID *string
+}
+
+func (q *Queries) ExternalAppointment(ctx context.Context, arg ExternalAppointmentParams) (Appointment, error) {
+	row := q.db.QueryRow(ctx, externalAppointment,
+		arg.ClinicID,
+		arg.Env,
+		arg.Source,
+		arg.ExternalID,
+	)
+	var i Appointment
+	err := row.Scan(
+		&i.ClinicID,
+		&i.Env,
+		&i.ID,
+		&i.PatientID,
+		&i.StartsAt,
+		&i.Service,
+		&i.Professional,
+		&i.Status,
+		&i.Reason,
+		&i.RemindedAt,
+		&i.Source,
+		&i.ExternalID,
+		&i.CreatedAt,
+		&i.UpdatedAt,
+		&i.DetailsAt,
+		&i.StateAt,
+	)
+	return i, err
+}
+
 const figures = `-- name: Figures :many
 select p.id,
     coalesce((select max(a.starts_at) from clinic.appointments a where a.clinic_id = p.clinic_id and a.env = p.env and a.patient_id = p.id
@@ -284,7 +324,7 @@ func (q *Queries) InsertAppointment(ctx context.Context, arg InsertAppointmentPa
 
 const insertInteraction = `-- name: InsertInteraction :one
 insert into clinic.interactions (clinic_id, env, id, patient_id, type, summary, source, source_id, occurred_at, origin, created_at)
-values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) on conflict (clinic_id, env, source, source_id, origin) do nothing returning clinic_id, env, id, patient_id, type, summary, source, source_id, occurred_at, created_at, origin
+values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) on conflict (clinic_id, env, source, source_id, origin) do nothing returning clinic_id, env, id, patient_id, type, summary, source, source_id, occurred_at, created_at, origin, updated_at
 `
 
 type InsertInteractionParams struct {
@@ -329,6 +369,7 @@ func (q *Queries) InsertInteraction(ctx context.Context, arg InsertInteractionPa
 		&i.OccurredAt,
 		&i.CreatedAt,
 		&i.Origin,
+		&i.UpdatedAt,
 	)
 	return i, err
 }
@@ -455,7 +496,7 @@ func (q *Queries) InsertRecord(ctx context.Context, arg InsertRecordParams) (Rec
 }
 
 const interactionOfSource = `-- name: InteractionOfSource :one
-select clinic_id, env, id, patient_id, type, summary, source, source_id, occurred_at, created_at, origin from clinic.interactions where clinic_id = $1 and env = $2 and source = $3 and source_id = $4 and origin = $5
+select clinic_id, env, id, patient_id, type, summary, source, source_id, occurred_at, created_at, origin, updated_at from clinic.interactions where clinic_id = $1 and env = $2 and source = $3 and source_id = $4 and origin = $5
 `
 
 type InteractionOfSourceParams struct {
@@ -487,6 +528,7 @@ func (q *Queries) InteractionOfSource(ctx context.Context, arg InteractionOfSour
 		&i.OccurredAt,
 		&i.CreatedAt,
 		&i.Origin,
+		&i.UpdatedAt,
 	)
 	return i, err
 }
@@ -574,7 +616,7 @@ func (q *Queries) ListAppointments(ctx context.Context, arg ListAppointmentsPara
 }
 
 const listInteractions = `-- name: ListInteractions :many
-select clinic_id, env, id, patient_id, type, summary, source, source_id, occurred_at, created_at, origin from clinic.interactions where clinic_id = $1 and env = $2 and patient_id = $3
+select clinic_id, env, id, patient_id, type, summary, source, source_id, occurred_at, created_at, origin, updated_at from clinic.interactions where clinic_id = $1 and env = $2 and patient_id = $3
 order by occurred_at desc, id desc limit $5::int offset $4::int
 `
 
@@ -613,6 +655,7 @@ func (q *Queries) ListInteractions(ctx context.Context, arg ListInteractionsPara
 			&i.OccurredAt,
 			&i.CreatedAt,
 			&i.Origin,
+			&i.UpdatedAt,
 		); err != nil {
 			return nil, err
 		}

@@ -45,18 +45,49 @@ and status in ('scheduled', 'confirmed') and starts_at > @after and starts_at <=
 update clinic.patients set name = 'Removed', phone = null, email = null, cpf_enc = null, cpf_hmac = null, cpf_last2 = null, birth_date = null,
     external_ref = null, status = 'anonymized', anonymized_at = $4, updated_at = $4 where clinic_id = $1 and env = $2 and id = $3;
 
+-- name: TextsOfRecords :many
+select id, type, professional from clinic.records where clinic_id = $1 and env = $2 and patient_id = @patient_id;
+
 -- name: LockRecords :exec
-update clinic.records set locked_at = @now, external_summary = '', url = null, external_ref = null
+-- Those whose type or professional names the patient lose that too.
+update clinic.records set locked_at = @now::timestamptz, updated_at = @now, external_summary = '', url = null, external_ref = null,
+    type = case when id = any(@types::uuid[]) then @nobody::text else type end,
+    professional = case when id = any(@professionals::uuid[]) then '' else professional end
 where clinic_id = @clinic_id and env = @env and patient_id = @patient_id;
 
+-- name: TextsOfInteractions :many
+select id, type, source, source_id from clinic.interactions where clinic_id = $1 and env = $2 and patient_id = @patient_id;
+
 -- name: ForgetInteractions :exec
-update clinic.interactions set summary = '' where clinic_id = @clinic_id and env = @env and patient_id = @patient_id;
+-- Ids and hidden go together.
+update clinic.interactions i set summary = '', updated_at = @now,
+    type = case when i.id = any(@types::uuid[]) then @nobody::text else i.type end,
+    source = case when i.id = any(@sources::uuid[]) then @nobody else i.source end,
+    source_id = coalesce(f.hidden, i.source_id)
+from clinic.interactions o left join (select unnest(@ids::uuid[]) as id, unnest(@hidden::text[]) as hidden) f on f.id = o.id
+where (i.clinic_id, i.env, i.id) = (o.clinic_id, o.env, o.id) and o.clinic_id = @clinic_id and o.env = @env and o.patient_id = @patient_id;
+
+-- name: ForgottenSource :one
+select exists (select from clinic.interactions where clinic_id = @clinic_id and env = @env and source = any(@sources::text[]) and source_id = @source_id and origin = @origin);
+
+-- name: TextsOfAppointments :many
+select id, service, professional, source, external_id from clinic.appointments where clinic_id = $1 and env = $2 and patient_id = @patient_id;
 
 -- name: ForgetAppointments :exec
-update clinic.appointments set reason = null where clinic_id = @clinic_id and env = @env and patient_id = @patient_id;
+-- Ids and hidden go together.
+update clinic.appointments a set reason = null, updated_at = @now,
+    service = case when a.id = any(@services::uuid[]) then '' else a.service end,
+    professional = case when a.id = any(@professionals::uuid[]) then '' else a.professional end,
+    external_id = coalesce(f.hidden, a.external_id)
+from clinic.appointments o left join (select unnest(@ids::uuid[]) as id, unnest(@hidden::text[]) as hidden) f on f.id = o.id
+where (a.clinic_id, a.env, a.id) = (o.clinic_id, o.env, o.id) and o.clinic_id = @clinic_id and o.env = @env and o.patient_id = @patient_id;
+
+-- name: MethodsOfPayments :many
+select id, method::text from clinic.payments where clinic_id = $1 and env = $2 and patient_id = @patient_id and method is not null;
 
 -- name: ForgetPayments :exec
-update clinic.payments set description = '' where clinic_id = @clinic_id and env = @env and patient_id = @patient_id;
+update clinic.payments set description = '', updated_at = @now, method = case when id = any(@methods::uuid[]) then null else method end
+where clinic_id = @clinic_id and env = @env and patient_id = @patient_id;
 
 -- name: ForgetTickets :many
 delete from clinic.tickets where clinic_id = @clinic_id and env = @env and patient_id = @patient_id returning source, ticket_id;
@@ -103,6 +134,11 @@ insert into clinic.deletion_requests (clinic_id, env, id, patient_id, event_id, 
 
 -- name: DeletionRequest :one
 select * from clinic.deletion_requests where clinic_id = $1 and env = $2 and id = $3;
+
+-- name: ListDeletions :many
+select sqlc.embed(r), count(*) over () as total from clinic.deletion_requests r
+where r.clinic_id = @clinic_id and r.env = @env and (@status::text = '' or r.status = @status)
+order by r.id desc limit @row_limit::int offset @row_offset::int;
 
 -- name: DeletionRequestOf :one
 select * from clinic.deletion_requests where clinic_id = $1 and env = $2 and patient_id = @patient_id;

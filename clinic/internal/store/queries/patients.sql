@@ -100,6 +100,9 @@ select * from clinic.appointments where clinic_id = $1 and env = $2 and id = $3;
 -- name: LockAppointment :one
 select * from clinic.appointments where clinic_id = $1 and env = $2 and id = $3 for update;
 
+-- name: ExternalAppointment :one
+select * from clinic.appointments where clinic_id = $1 and env = $2 and source = @source and external_id = @external_id;
+
 -- name: LockExternalAppointment :one
 select * from clinic.appointments where clinic_id = $1 and env = $2 and source = @source and external_id = @external_id for update;
 

@@ -73,8 +73,8 @@ func (q *Queries) ClaimMails(ctx context.Context, leaseSeconds float64, rowLimit
 }
 
 const createMail = `-- name: CreateMail :exec
-insert into hub.mails (id, product, recipient, from_name, reply_to, subject, body, html, attachments, status, about, unsubscribe)
-values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
+insert into hub.mails (id, product, tenant_id, recipient, from_name, reply_to, subject, body, html, attachments, status, about, unsubscribe)
+values ($1, $2, $13::uuid, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
 `
 
 type CreateMailParams struct {
@@ -90,6 +90,7 @@ type CreateMailParams struct {
 	Status      string
 	About       string
 	Unsubscribe string
+	TenantID    uuid.UUID
 }
 
 func (q *Queries) CreateMail(ctx context.Context, arg CreateMailParams) error {
@@ -106,6 +107,7 @@ func (q *Queries) CreateMail(ctx context.Context, arg CreateMailParams) error {
 		arg.Status,
 		arg.About,
 		arg.Unsubscribe,
+		arg.TenantID,
 	)
 	return err
 }
@@ -130,12 +132,18 @@ func (q *Queries) DeleteMail(ctx context.Context, id uuid.UUID) error {
 }
 
 const forgetMails = `-- name: ForgetMails :exec
-delete from hub.mails where product = $1
-  and (lower(recipient) = lower($2::text) or about <> '' and about = $2::text)
+delete from hub.mails where product = $1 and tenant_id = $2::uuid
+  and about = $3::text and about <> ''
 `
 
-func (q *Queries) ForgetMails(ctx context.Context, product string, who string) error {
-	_, err := q.db.Exec(ctx, forgetMails, product, who)
+type ForgetMailsParams struct {
+	Product  string
+	TenantID uuid.UUID
+	About    string
+}
+
+func (q *Queries) ForgetMails(ctx context.Context, arg ForgetMailsParams) error {
+	_, err := q.db.Exec(ctx, forgetMails, arg.Product, arg.TenantID, arg.About)
 	return err
 }
 

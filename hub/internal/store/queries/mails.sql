@@ -1,6 +1,6 @@
 -- name: CreateMail :exec
-insert into hub.mails (id, product, recipient, from_name, reply_to, subject, body, html, attachments, status, about, unsubscribe)
-values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12);
+insert into hub.mails (id, product, tenant_id, recipient, from_name, reply_to, subject, body, html, attachments, status, about, unsubscribe)
+values ($1, $2, sqlc.arg(tenant_id)::uuid, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12);
 
 -- name: ClaimMails :many
 -- Leases what is due to this process. The database's clock counts.
@@ -26,8 +26,8 @@ update hub.mails set status = $2 where id = $1;
 delete from hub.mails where id = $1;
 
 -- name: ForgetMails :exec
-delete from hub.mails where product = sqlc.arg(product)
-  and (lower(recipient) = lower(sqlc.arg(who)::text) or about <> '' and about = sqlc.arg(who)::text);
+delete from hub.mails where product = sqlc.arg(product) and tenant_id = sqlc.arg(tenant_id)::uuid
+  and about = sqlc.arg(about)::text and about <> '';
 
 -- name: PruneMails :exec
 delete from hub.mails where status <> 'waiting' and created_at < now() - make_interval(secs => sqlc.arg(seconds)::float8);
