@@ -30,7 +30,7 @@ func TestLengthsOfEveryField(t *testing.T) {
 	// Texts with a form of their own, whose bounds are that form.
 	formed := map[string]bool{
 		"phone": true, "patient_phone": true, "email": true, "cpf": true, "birth_date": true, "date": true, "due_date": true, "paid_at": true, "occurred_at": true, "datetime": true,
-		"status": true, "sensitivity": true, "url": true, "role": true, "timezone": true, "password": true, "new_password": true, "refresh_token": true, "token": true,
+		"status": true, "sensitivity": true, "url": true, "role": true, "timezone": true, "locale": true, "search": true, "password": true, "new_password": true, "refresh_token": true, "token": true,
 		"patient_id": true, "appointment_id": true,
 	}
 	// Texts that hold no tax id: they are refused with one, or kept as a hash.

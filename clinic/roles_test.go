@@ -17,7 +17,7 @@ import (
 // route's callers has to say so twice.
 var (
 	forAnyone = []string{
-		"auth.register", "auth.login", "auth.refresh", "auth.forgot-password", "auth.reset-password", "fhir.metadata",
+		"auth.register", "auth.login", "auth.refresh", "auth.forgot-password", "auth.reset-password", "fhir.metadata", "fhir.everything-definition",
 	}
 	forUsers = []string{
 		"auth.me", "clinic.get", "professionals.list",
@@ -28,7 +28,7 @@ var (
 	forAdministrators = []string{
 		"clinic.update", "users.list", "users.create", "users.update", "users.delete",
 		"professionals.create", "professionals.update", "professionals.delete", "payments.run-overdue", "patients.export",
-		"deletions.request", "deletions.get", "deletions.acknowledge", "imports.list", "imports.create", "imports.get",
+		"deletions.request", "deletions.list", "deletions.get", "deletions.acknowledge", "imports.list", "imports.create", "imports.get",
 		"inbox.list", "inbox.link", "inbox.dismiss",
 		"integrations.list", "integrations.get", "integrations.connect", "integrations.revoke", "integrations.test", "integrations.rotate-secret",
 		"api-keys.list", "api-keys.create", "api-keys.revoke", "api-keys.rotate", "audit-log.list", "webhook-logs.list",
@@ -41,10 +41,10 @@ var (
 	// forReaders are for administrators, and for keys with patient.read or this scope.
 	forReaders = map[string]string{
 		"fhir.search-patients": "patient.read", "fhir.find-patients": "patient.read", "fhir.read-patient": "patient.read", "fhir.everything": "patient.read",
-		"fhir.search-appointments": "appointment.read", "fhir.read-appointment": "appointment.read",
-		"fhir.search-encounters": "appointment.read", "fhir.read-encounter": "appointment.read",
-		"fhir.search-documents": "record.read", "fhir.read-document": "record.read",
-		"fhir.search-communications": "patient.read", "fhir.read-communication": "patient.read",
+		"fhir.search-appointments": "appointment.read", "fhir.find-appointments": "appointment.read", "fhir.read-appointment": "appointment.read",
+		"fhir.search-encounters": "appointment.read", "fhir.find-encounters": "appointment.read", "fhir.read-encounter": "appointment.read",
+		"fhir.search-documents": "record.read", "fhir.find-documents": "record.read", "fhir.read-document": "record.read",
+		"fhir.search-communications": "patient.read", "fhir.find-communications": "patient.read", "fhir.read-communication": "patient.read",
 	}
 	// forAnyKey are the hub's own, for whoever has a key.
 	forAnyKey        = []string{"integrations.register", "integrations.unregister", "integrations.webhook"}

@@ -1,8 +1,10 @@
 package clinic_test
 
 import (
+	"context"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -142,10 +144,15 @@ func TestTotalsAreBounded(t *testing.T) {
 	require.EqualValues(t, 10000, p.get("/patients?per_page=1")["total"])
 	require.EqualValues(t, 10000, p.search("ana")["total"])
 	require.Len(t, p.items("/patients?per_page=100&page=101"), 1, "what is not counted is there all the same")
-	for _, page := range []string{"1", "50", "51", "101"} { // whether they are among the first by name, or not
-		require.Equal(t, p.items("/patients?per_page=100&page="+page), p.items("/patients?search=ana&per_page=100&page="+page), "page %s", page)
+	found := func(page string) []object {
+		n, err := strconv.Atoi(page)
+		require.NoError(t, err)
+		return itemsOf(p.ok(200, "POST", "/patients/search", object{"search": "ana", "per_page": 100, "page": n}))
 	}
-	require.Empty(t, p.items("/patients?search=ana&per_page=100&page=102"))
+	for _, page := range []string{"1", "50", "51", "101"} { // whether they are among the first by name, or not
+		require.Equal(t, p.items("/patients?per_page=100&page="+page), found(page), "page %s", page)
+	}
+	require.Empty(t, found("102"))
 	require.NotContains(t, p.ok(200, "GET", "/fhir/Patient?_count=1", nil), "total", "FHIR has no word for that many or more")
 	require.EqualValues(t, 10001, p.ok(200, "GET", "/fhir/Patient?_count=0", nil)["total"], "who asks only for the number is told it")
 
@@ -191,7 +198,7 @@ func TestPagesBeyondTheLast(t *testing.T) {
 		require.EqualValues(t, 900, got.body["page"], op.id)
 		counted++
 	}
-	require.Equal(t, 7, counted)
+	require.Equal(t, 8, counted)
 	require.Equal(t, 2, plain)
 	for _, term := range []string{"", "Ana"} {
 		got := f.ok(200, "POST", "/patients/search", object{"search": term, "page": 900})
@@ -205,13 +212,17 @@ func TestPagesBeyondTheLast(t *testing.T) {
 func TestSearchesUseIndexes(t *testing.T) {
 	t.Parallel()
 	p := newPractice(t)
-	db := p.hub.Kit.Pool
-	_, err := db.Exec(t.Context(), `insert into clinic.patients (clinic_id, env, id, name, phone, email)
+	db, err := pgx.Connect(t.Context(), p.hub.Database)
+	require.NoError(t, err)
+	defer func() { _ = db.Close(context.Background()) }()
+	_, err = db.Exec(t.Context(), `insert into clinic.patients (clinic_id, env, id, name, phone, email)
 		select $1, 'live', gen_random_uuid(), 'Ana ' || md5(n::text), '+55119' || 80000000 + n, 'ana' || n || '@example.com' from generate_series(1, 20000) n`, p.id)
 	require.NoError(t, err)
 	_, err = db.Exec(t.Context(), `analyze clinic.patients`)
 	require.NoError(t, err)
 	key := p.key("patient.read", "patient.search")
+	_, err = db.Exec(t.Context(), `select pg_stat_force_next_flush()`) // what filling them read is counted before the first search
+	require.NoError(t, err)
 	var scans, rows int
 	read := func() {
 		require.NoError(t, db.QueryRow(t.Context(), `select idx_scan, seq_tup_read + idx_tup_fetch from pg_stat_user_tables where relid = 'clinic.patients'::regclass`).Scan(&scans, &rows))
@@ -328,7 +339,9 @@ func TestLookupOfLinkedNumbers(t *testing.T) {
 func TestFHIRSearchesUseIndexes(t *testing.T) {
 	t.Parallel()
 	p := newPractice(t)
-	db := p.hub.Kit.Pool
+	db, err := pgx.Connect(t.Context(), p.hub.Database)
+	require.NoError(t, err)
+	defer func() { _ = db.Close(context.Background()) }()
 	const many = 20000
 	for _, sql := range []string{
 		`insert into clinic.patients (clinic_id, env, id, name, birth_date, status, updated_at)
@@ -344,6 +357,8 @@ func TestFHIRSearchesUseIndexes(t *testing.T) {
 		_, err = db.Exec(t.Context(), `analyze clinic.patients, clinic.appointments, clinic.records, clinic.interactions`)
 		require.NoError(t, err)
 	}
+	_, err = db.Exec(t.Context(), `select pg_stat_force_next_flush()`) // what filling them read is counted before the first search
+	require.NoError(t, err)
 	var scans, rows int
 	read := func() {
 		require.NoError(t, db.QueryRow(t.Context(), `select sum(idx_scan + seq_scan), sum(seq_tup_read + idx_tup_fetch) from pg_stat_user_tables

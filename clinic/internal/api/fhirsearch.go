@@ -59,6 +59,9 @@ func formOf(name string) *huma.Schema {
 	form := &huma.Schema{Type: huma.TypeObject, Properties: make(map[string]*huma.Schema), AdditionalProperties: true}
 	for _, one := range parametersOf(name) {
 		form.Properties[one.Name] = &huma.Schema{Type: huma.TypeString, Description: one.Description}
+		if one.Name == fhir.ParamCount {
+			form.Properties[one.Name].Examples = []any{strconv.Itoa(usualCount)}
+		}
 	}
 	return form
 }

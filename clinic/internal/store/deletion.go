@@ -207,12 +207,11 @@ func (s *Store) Deletions(ctx context.Context, at Scope, status string, limit, o
 	if err != nil {
 		return nil, 0, err
 	}
-	page := make([]dbgen.DeletionRequest, len(rows))
-	for i, row := range rows {
-		page[i], total = row.DeletionRequest, int(row.Total)
+	if total, err = s.CountDeletions(ctx, dbgen.CountDeletionsParams{ClinicID: at.Clinic, Env: at.Env, Status: status, Most: CountedAtMost}); err != nil {
+		return nil, 0, err
 	}
-	peers, err := s.peersOf(ctx, page)
-	for _, r := range page {
+	peers, err := s.peersOf(ctx, rows)
+	for _, r := range rows {
 		list = append(list, Deletion{r, peers[r.ID]})
 	}
 	return list, total, err

@@ -35,6 +35,30 @@ func (q *Queries) AnonymizePatient(ctx context.Context, arg AnonymizePatientPara
 	return err
 }
 
+const countDeletions = `-- name: CountDeletions :one
+select count(*)::int from (select 1 from clinic.deletion_requests
+    where clinic_id = $1 and env = $2 and ($3::text = '' or status = $3) limit $4::int) n
+`
+
+type CountDeletionsParams struct {
+	ClinicID uuid.UUID
+	Env      hub.Environment
+	Status   string
+	Most     int
+}
+
+func (q *Queries) CountDeletions(ctx context.Context, arg CountDeletionsParams) (int, error) {
+	row := q.db.QueryRow(ctx, countDeletions,
+		arg.ClinicID,
+		arg.Env,
+		arg.Status,
+		arg.Most,
+	)
+	var column_1 int
+	err := row.Scan(&column_1)
+	return column_1, err
+}
+
 const deletionPeers = `-- name: DeletionPeers :many
 select clinic_id, env, request_id, product, integration_id, status, acknowledged_at, acknowledged_by, note from clinic.deletion_peers where clinic_id = $1 and env = $2 and request_id = $3 order by product
 `
@@ -519,9 +543,9 @@ func (q *Queries) KeepEarlier(ctx context.Context, arg KeepEarlierParams) error 
 }
 
 const listDeletions = `-- name: ListDeletions :many
-select r.clinic_id, r.env, r.id, r.patient_id, r.status, r.event_id, r.requested_by, r.requested_at, r.completed_at, count(*) over () as total from clinic.deletion_requests r
-where r.clinic_id = $1 and r.env = $2 and ($3::text = '' or r.status = $3)
-order by r.id desc limit $5::int offset $4::int
+select clinic_id, env, id, patient_id, status, event_id, requested_by, requested_at, completed_at from clinic.deletion_requests
+where clinic_id = $1 and env = $2 and ($3::text = '' or status = $3)
+order by id desc limit $5::int offset $4::int
 `
 
 type ListDeletionsParams struct {
@@ -532,12 +556,7 @@ type ListDeletionsParams struct {
 	RowLimit  int
 }
 
-type ListDeletionsRow struct {
-	DeletionRequest DeletionRequest
-	Total           int64
-}
-
-func (q *Queries) ListDeletions(ctx context.Context, arg ListDeletionsParams) ([]ListDeletionsRow, error) {
+func (q *Queries) ListDeletions(ctx context.Context, arg ListDeletionsParams) ([]DeletionRequest, error) {
 	rows, err := q.db.Query(ctx, listDeletions,
 		arg.ClinicID,
 		arg.Env,
@@ -549,20 +568,19 @@ func (q *Queries) ListDeletions(ctx context.Context, arg ListDeletionsParams) ([
 		return nil, err
 	}
 	defer rows.Close()
-	items := []ListDeletionsRow{}
+	items := []DeletionRequest{}
 	for rows.Next() {
-		var i ListDeletionsRow
+		var i DeletionRequest
 		if err := rows.Scan(
-			&i.DeletionRequest.ClinicID,
-			&i.DeletionRequest.Env,
-			&i.DeletionRequest.ID,
-			&i.DeletionRequest.PatientID,
-			&i.DeletionRequest.Status,
-			&i.DeletionRequest.EventID,
-			&i.DeletionRequest.RequestedBy,
-			&i.DeletionRequest.RequestedAt,
-			&i.DeletionRequest.CompletedAt,
-			&i.Total,
+			&i.ClinicID,
+			&i.Env,
+			&i.ID,
+			&i.PatientID,
+			&i.Status,
+			&i.EventID,
+			&i.RequestedBy,
+			&i.RequestedAt,
+			&i.CompletedAt,
 		); err != nil {
 			return nil, err
 		}

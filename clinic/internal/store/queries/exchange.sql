@@ -136,9 +136,13 @@ insert into clinic.deletion_requests (clinic_id, env, id, patient_id, event_id, 
 select * from clinic.deletion_requests where clinic_id = $1 and env = $2 and id = $3;
 
 -- name: ListDeletions :many
-select sqlc.embed(r), count(*) over () as total from clinic.deletion_requests r
-where r.clinic_id = @clinic_id and r.env = @env and (@status::text = '' or r.status = @status)
-order by r.id desc limit @row_limit::int offset @row_offset::int;
+select * from clinic.deletion_requests
+where clinic_id = @clinic_id and env = @env and (@status::text = '' or status = @status)
+order by id desc limit @row_limit::int offset @row_offset::int;
+
+-- name: CountDeletions :one
+select count(*)::int from (select 1 from clinic.deletion_requests
+    where clinic_id = @clinic_id and env = @env and (@status::text = '' or status = @status) limit @most::int) n;
 
 -- name: DeletionRequestOf :one
 select * from clinic.deletion_requests where clinic_id = $1 and env = $2 and patient_id = @patient_id;
