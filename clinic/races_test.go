@@ -164,7 +164,7 @@ func TestLinkingAmidTheRest(t *testing.T) {
 		for n := range 4 {
 			calls = append(calls, call(n, "/link", object{"patient_id": id}), call(4+n, "/link", object{"patient_id": other}), call(n, "/dismiss", nil), call(8+n, "/dismiss", nil),
 				func() answer {
-					return m.deliver(hub.NewEventID(), "message.received", object{"phone": number, "body": "New", "ticket_id": 7 + n})
+					return m.deliver(hub.NewEventID(), "message.received", object{"phone": number, "body": "New", "ticket_id": 10*round + n}) // a ticket tells whose its messages are as well
 				},
 				func() answer {
 					return s.deliver(hub.NewEventID(), "appointment.cancelled", object{"appointment_id": fmt.Sprintf("r-%d-%d", round, n), "client_phone": number})
