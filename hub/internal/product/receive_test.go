@@ -204,9 +204,9 @@ func TestReceiveFailingEffect(t *testing.T) {
 	t.Parallel()
 	l := pair(start(t, nil))
 	for _, kind := range []string{"note.broken", "note.panics"} {
-		id := newID()
+		body := envelope(newID(), "board", kind, "x") // with its time: the same event is the same bytes
 		for range 2 {
-			require.Equal(t, 500, l.send(envelope(id, "board", kind, "x")).status)
+			require.Equal(t, 500, l.send(body).status)
 		}
 	}
 	var all sync.WaitGroup
