@@ -44,6 +44,7 @@ type Limiter struct {
 	mu    sync.Mutex                    // held while store is made
 	store atomic.Pointer[limiter.Store] // counts in Redis; nil until Redis has answered once
 	retry atomic.Int64                  // unix nanoseconds when Redis is tried again; 0 = it works
+	back  atomic.Int64                  // unix nanoseconds when Redis last came back; 0 = it was never away
 }
 
 // Result is the decision about one request.
@@ -93,10 +94,14 @@ func (l *Limiter) Allow(ctx context.Context, name, key string, rate Rate) Result
 	}
 	counter := name + ":" + key
 	want := limiter.Rate{Limit: rate.Limit, Period: rate.Period}
-	// Counted here as well, so that the count does not begin anew when Redis is lost.
+	// Counted here as well, so that the count does not begin anew when Redis is lost, nor
+	// when it is back.
 	local, err := l.local.Get(ctx, counter, want)
 	if l.client != nil {
 		if state, ok := l.shared(ctx, counter, want); ok {
+			if err == nil && stricter(local, state) && l.now().Before(time.Unix(0, l.back.Load()).Add(rate.Period)) {
+				state = local // Redis has not heard of what was counted while it was away
+			}
 			return l.result(rate, state)
 		}
 		if l.onLocal != nil {
@@ -107,6 +112,11 @@ func (l *Limiter) Allow(ctx context.Context, name, key string, rate Rate) Result
 		return Result{Allowed: true}
 	}
 	return l.result(rate, local)
+}
+
+// stricter tells whether a count leaves less than another one.
+func stricter(a, b limiter.Context) bool {
+	return a.Reached && !b.Reached || a.Reached == b.Reached && a.Remaining < b.Remaining
 }
 
 // result completes what the store says. Its end of the period is in whole seconds,
@@ -139,6 +149,7 @@ func (l *Limiter) shared(ctx context.Context, counter string, rate limiter.Rate)
 	switch {
 	case err == nil:
 		if retry != 0 && l.retry.Swap(0) != 0 {
+			l.back.Store(l.now().UnixNano())
 			l.log.Info("rate limits are counted in Redis again")
 		}
 		return state, true

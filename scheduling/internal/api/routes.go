@@ -45,7 +45,7 @@ func (a *API) searches() []route {
 // actions are the rows below the hub's own action/*.
 func (a *API) actions() []route {
 	return []route{
-		{post, "/book", rest.UserOrKey(featureBook), 201, "integrations.book", "Book for somebody, by phone", rest.AlsoAnswers(handle(a.actionBook), 404)},
+		{post, "/book", rest.UserOrKey(featureBook), 201, "integrations.book", "Book for somebody, by phone", rest.AlsoAnswers(handle(a.actionBook), 404, 502, 504)},
 	}
 }
 
@@ -78,7 +78,7 @@ func (a *API) organizationRows() []route {
 		{del, v + "/services/{id}", user, 204, "services.delete", "Remove a service", handle(a.deleteService)},
 
 		{get, v + "/professionals", user, 200, "professionals.list", "List professionals", handle(a.listProfessionals)},
-		{post, v + "/professionals", user, 201, "professionals.create", "Add a professional", rest.NewFields("NewProfessional", handle(a.createProfessional), "name")},
+		{post, v + "/professionals", user, 201, "professionals.create", "Add a professional", rest.NewFields("NewProfessional", rest.AlsoAnswers(handle(a.createProfessional), 404), "name")},
 		{put, v + "/professionals/{id}", user, 200, "professionals.update", "Update a professional", handle(a.updateProfessional)},
 		{del, v + "/professionals/{id}", user, 204, "professionals.delete", "Remove a professional", handle(a.deleteProfessional)},
 		{get, v + "/professionals/{id}/services", user, 200, "professionals.services", "Services of a professional", handle(a.professionalServices)},
@@ -125,12 +125,12 @@ func (a *API) bookingRows() []route {
 		{post, v + "/payments/pix", user, 201, "payments.pix", "Create an instant-payment charge", rest.AlsoSucceeds(rest.AlsoAnswers(handle(a.createCharge), 404, 502, 504), 200, "The charge that was there already")},
 		{post, v + "/payments/webhook/{provider}", anyone, 200, "payments.webhook", "Notices of a payment provider", rest.AlsoAnswers(handle(a.receiveNotice), 401)},
 
-		{get, v + "/reports/dashboard", user, 200, "reports.dashboard", "KPIs", report(a.dashboard)},
+		{get, v + "/reports/dashboard", user, 200, "reports.dashboard", "KPIs", rest.AlsoAnswers(report(a.dashboard), 404)},
 		{get, v + "/reports/occupancy", user, 200, "reports.occupancy", "Occupancy per professional", rest.AlsoAnswers(report(a.occupancy), 404)},
-		{get, v + "/reports/revenue", user, 200, "reports.revenue", "Revenue per period", report(a.revenue)},
-		{get, v + "/reports/noshow", user, 200, "reports.noshow", "No-show rate", report(a.noShows)},
+		{get, v + "/reports/revenue", user, 200, "reports.revenue", "Revenue per period", rest.AlsoAnswers(report(a.revenue), 404)},
+		{get, v + "/reports/noshow", user, 200, "reports.noshow", "No-show rate", rest.AlsoAnswers(report(a.noShows), 404)},
 		{get, v + "/reports/clients/inactive", user, 200, "reports.inactive", "Inactive clients", report(a.inactive)},
-		{get, v + "/reports/services/popular", user, 200, "reports.popular", "Most booked services", report(a.popular)},
+		{get, v + "/reports/services/popular", user, 200, "reports.popular", "Most booked services", rest.AlsoAnswers(report(a.popular), 404)},
 	}
 }
 
@@ -142,7 +142,7 @@ func (a *API) publicRows() []route {
 		{get, v + "/public/book/{slug}/services", anyone, 200, "public.services", "Available services", handle(a.publicServices)},
 		{get, v + "/public/book/{slug}/professionals", anyone, 200, "public.professionals", "Professionals for a service", handle(a.publicProfessionals)},
 		{get, v + "/public/book/{slug}/availability", anyone, 200, "public.availability", "Free slots of a day", handle(a.publicAvailability)},
-		{post, v + "/public/book/{slug}/appointments", anyone, 201, "public.book", "Book", rest.AlsoAnswers(handle(a.publicBook), 403)},
+		{post, v + "/public/book/{slug}/appointments", anyone, 201, "public.book", "Book", rest.AlsoAnswers(handle(a.publicBook), 403, 502, 504)},
 		{post, v + "/public/book/{slug}/cancel", anyone, 200, "public.cancel", "Cancel with the token", rest.AlsoAnswers(handle(a.publicCancel), 403)},
 
 		{get, v + "/loyalty/config", user, 200, "loyalty.config", "The loyalty program", handle(a.loyaltyConfig)},
