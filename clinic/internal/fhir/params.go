@@ -115,7 +115,7 @@ func Understood(kind string, asked url.Values, strict bool) (url.Values, error) 
 		at := slices.IndexFunc(known, func(one SearchParam) bool { return one.Name == bare })
 		switch {
 		case modified && (at < 0 || !slices.Contains(known[at].Modifiers, modifier)):
-			return nil, &Fault{shown(name), "has a modifier that is not supported: " + modifiersOf(known), true}
+			return nil, &Fault{shown(name), "has a modifier that is not supported; " + modifiersOf(known), true}
 		case at >= 0:
 			if len(values) > mostTimes || slices.ContainsFunc(values, tooMany) {
 				return nil, &Fault{name, fmt.Sprintf("can be given %d times, each with %d values", mostTimes, mostAlternatives), false}
@@ -168,7 +168,7 @@ func modifiersOf(params []SearchParam) string {
 		}
 	}
 	if len(names) == 0 {
-		return "there are none here"
+		return "no parameter has one here"
 	}
-	return strings.Join(names, " and ") + " are all there is"
+	return "there are only " + strings.Join(names, " and ")
 }
