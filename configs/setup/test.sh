@@ -25,7 +25,7 @@ fi
 
 go vet "$@"
 status=0
-go test "${race[@]}" -count=1 -timeout 14m "$@" 2>&1 | tee "$log" || status=$?
+go test "${race[@]}" -count=1 -timeout 25m "$@" 2>&1 | tee "$log" || status=$?
 
 passed=$(grep -c '^ok  ' "$log" || true)
 failed=$(grep -cE '^FAIL[[:space:]]+[^[:space:]]' "$log" || true)
