@@ -100,7 +100,7 @@ func TestNamesThatNobodyCanRead(t *testing.T) {
 	p := newPractice(t)
 	id := p.patient(phone)
 	professional := p.ok(201, "POST", "/professionals", object{"name": "Dra. Lima"})["id"].(string)
-	for _, name := range []string{"", "  ", "\u200b", "\ufeff", "\u202e", "\u00a0\u2003", "\x01", "\x1b[2J", "Ana\nSouza", "Ana\u2028Souza", "Ana\u202eSouza", "Ana\tSouza"} {
+	for _, name := range []string{"", "  ", "\u200b", "\ufeff", "\u202e", "\u00a0\u2003", "\x01", "\x1b[2J", "Ana\nSouza", "Ana\u2028Souza", "Ana\u202eSouza", "Ana\ufeffSouza", "Ana\tSouza"} {
 		for path, body := range map[string]object{
 			"POST /patients": {"name": name}, "PUT /patients/" + id: {"name": name}, "POST /professionals": {"name": name}, "PUT /professionals/" + professional: {"name": name},
 			"POST /users": {"name": name, "email": "x@example.com", "password": password}, "PUT /clinic": {"name": name},
