@@ -1,10 +1,7 @@
 package clinic_test
 
 import (
-	"context"
 	"encoding/base64"
-	"encoding/json"
-	"maps"
 	"strings"
 	"testing"
 	"time"
@@ -19,44 +16,13 @@ import (
 	"integrationhub/hub/module"
 )
 
-// lender is another product of the hub, whose kit the test gets.
-type lender struct {
-	module.Module
-	kit *module.Kit
-}
-
-// Open implements [module.Module].
-func (l lender) Open(ctx context.Context, kit module.Kit) (module.Instance, error) {
-	*l.kit = kit
-	return l.Module.Open(ctx, kit)
-}
-
-// forged gives a token with other header members and claims, signed by sign.
-func forged(t *testing.T, token string, header, claims object, sign func(text string) string) string {
-	t.Helper()
-	parts := strings.Split(token, ".")
-	require.Len(t, parts, 3)
-	for i, change := range []object{header, claims} {
-		raw, err := base64.RawURLEncoding.DecodeString(parts[i])
-		require.NoError(t, err)
-		var members object
-		require.NoError(t, json.Unmarshal(raw, &members))
-		maps.Copy(members, change)
-		raw, err = json.Marshal(members)
-		require.NoError(t, err)
-		parts[i] = base64.RawURLEncoding.EncodeToString(raw)
-	}
-	text := parts[0] + "." + parts[1]
-	return text + "." + sign(text)
-}
-
 // Only access tokens that the clinic signed itself, for somebody who may still log in, are
 // let through, by the interface and by the FHIR facade.
 func TestForgedTokens(t *testing.T) {
 	t.Parallel()
 	var other module.Kit
 	p := practiceAt(t, moduletest.Start(t, clinic.New(), moduletest.Options{
-		Now: time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC), Beside: []module.Module{lender{notes.New("notes"), &other}},
+		Now: time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC), Beside: []module.Module{moduletest.Lender{Module: notes.New("notes"), Kit: &other}},
 	}))
 	signature := p.token[strings.LastIndex(p.token, ".")+1:]
 	kept := func(string) string { return signature }
@@ -77,17 +43,17 @@ func TestForgedTokens(t *testing.T) {
 	ended, err := p.hub.Kit.Accounts.SignAccess(user, uuid.New())
 	require.NoError(t, err)
 	for name, token := range map[string]string{
-		"no algorithm":              forged(t, p.token, object{"alg": "none"}, nil, none),
-		"no algorithm, signed":      forged(t, p.token, object{"alg": "none"}, nil, kept),
-		"another spelling of none":  forged(t, p.token, object{"alg": "nOnE"}, nil, none),
-		"RS256":                     forged(t, p.token, object{"alg": "RS256"}, nil, kept),
-		"HS512 by nothing":          forged(t, p.token, object{"alg": "HS512"}, nil, with("", jwt.SigningMethodHS512)),
-		"signed with nothing":       forged(t, p.token, nil, nil, with("", jwt.SigningMethodHS256)),
-		"another key's id":          forged(t, p.token, object{"kid": "../../dev/null"}, nil, with("", jwt.SigningMethodHS256)),
-		"an id that is a query":     forged(t, p.token, object{"kid": "' or 1=1 --"}, nil, with("1", jwt.SigningMethodHS256)),
-		"longer validity":           forged(t, p.token, nil, object{"exp": 4_000_000_000}, kept),
-		"somebody else's":           forged(t, p.token, nil, object{"sub": uuid.NewString()}, kept),
-		"another audience":          forged(t, p.token, nil, object{"aud": []string{"scheduling"}}, kept),
+		"no algorithm":              moduletest.Forged(t, p.token, object{"alg": "none"}, nil, none),
+		"no algorithm, signed":      moduletest.Forged(t, p.token, object{"alg": "none"}, nil, kept),
+		"another spelling of none":  moduletest.Forged(t, p.token, object{"alg": "nOnE"}, nil, none),
+		"RS256":                     moduletest.Forged(t, p.token, object{"alg": "RS256"}, nil, kept),
+		"HS512 by nothing":          moduletest.Forged(t, p.token, object{"alg": "HS512"}, nil, with("", jwt.SigningMethodHS512)),
+		"signed with nothing":       moduletest.Forged(t, p.token, nil, nil, with("", jwt.SigningMethodHS256)),
+		"another key's id":          moduletest.Forged(t, p.token, object{"kid": "../../dev/null"}, nil, with("", jwt.SigningMethodHS256)),
+		"an id that is a query":     moduletest.Forged(t, p.token, object{"kid": "' or 1=1 --"}, nil, with("1", jwt.SigningMethodHS256)),
+		"longer validity":           moduletest.Forged(t, p.token, nil, object{"exp": 4_000_000_000}, kept),
+		"somebody else's":           moduletest.Forged(t, p.token, nil, object{"sub": uuid.NewString()}, kept),
+		"another audience":          moduletest.Forged(t, p.token, nil, object{"aud": []string{"scheduling"}}, kept),
 		"no signature":              p.token[:strings.LastIndex(p.token, ".")],
 		"of another product":        elsewhere,
 		"of a user who never was":   stranger,

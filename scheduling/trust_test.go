@@ -1,11 +1,9 @@
 package scheduling_test
 
 import (
-	"context"
 	"encoding/base64"
 	"encoding/json"
 	"io"
-	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -23,44 +21,13 @@ import (
 	"integrationhub/scheduling"
 )
 
-// lender is another product of the hub, whose kit the test gets.
-type lender struct {
-	module.Module
-	kit *module.Kit
-}
-
-// Open implements [module.Module].
-func (l lender) Open(ctx context.Context, kit module.Kit) (module.Instance, error) {
-	*l.kit = kit
-	return l.Module.Open(ctx, kit)
-}
-
-// forged gives a token with other header members and claims, signed by sign.
-func forged(t *testing.T, token string, header, claims object, sign func(text string) string) string {
-	t.Helper()
-	parts := strings.Split(token, ".")
-	require.Len(t, parts, 3)
-	for i, change := range []object{header, claims} {
-		raw, err := base64.RawURLEncoding.DecodeString(parts[i])
-		require.NoError(t, err)
-		var members object
-		require.NoError(t, json.Unmarshal(raw, &members))
-		maps.Copy(members, change)
-		raw, err = json.Marshal(members)
-		require.NoError(t, err)
-		parts[i] = base64.RawURLEncoding.EncodeToString(raw)
-	}
-	text := parts[0] + "." + parts[1]
-	return text + "." + sign(text)
-}
-
 // Only access tokens that this service signed itself, for somebody who may still log
 // in, are let through.
 func TestForgedTokens(t *testing.T) {
 	t.Parallel()
 	var other module.Kit
 	h := moduletest.Start(t, scheduling.New(), moduletest.Options{
-		Now: monday, Beside: []module.Module{lender{notes.New("notes"), &other}},
+		Now: monday, Beside: []module.Module{moduletest.Lender{Module: notes.New("notes"), Kit: &other}},
 	})
 	s := another(t, h)
 	s.ok(200, "GET", "/auth/me", nil)
@@ -83,19 +50,19 @@ func TestForgedTokens(t *testing.T) {
 	require.NoError(t, err)
 	session := s.as("").ok(200, "POST", "/auth/login", object{"email": s.email, "password": password})
 	for name, token := range map[string]string{
-		"no algorithm":                forged(t, s.token, object{"alg": "none"}, nil, func(string) string { return "" }),
-		"no algorithm, signed":        forged(t, s.token, object{"alg": "none"}, nil, kept),
-		"another spelling of none":    forged(t, s.token, object{"alg": "nOnE"}, nil, func(string) string { return "" }),
-		"RS256":                       forged(t, s.token, object{"alg": "RS256"}, nil, kept),
-		"ES256":                       forged(t, s.token, object{"alg": "ES256"}, nil, kept),
-		"HS512 of the id of the key":  forged(t, s.token, object{"alg": "HS512"}, nil, with([]byte("kid"), jwt.SigningMethodHS512)),
-		"signed with nothing":         forged(t, s.token, nil, nil, with(nil, jwt.SigningMethodHS256)),
-		"another key's id":            forged(t, s.token, object{"kid": "../../dev/null"}, nil, with(nil, jwt.SigningMethodHS256)),
-		"an id that is a query":       forged(t, s.token, object{"kid": "' or 1=1 --"}, nil, kept),
-		"a key of its own":            forged(t, s.token, object{"jwk": object{"kty": "oct", "k": "AA"}, "jku": "http://127.0.0.1:1"}, nil, with([]byte{0}, jwt.SigningMethodHS256)),
-		"longer validity":             forged(t, s.token, nil, object{"exp": 4_000_000_000}, kept),
-		"somebody else's":             forged(t, s.token, nil, object{"sub": uuid.NewString()}, kept),
-		"another audience":            forged(t, s.token, nil, object{"aud": []string{"notes"}}, kept),
+		"no algorithm":                moduletest.Forged(t, s.token, object{"alg": "none"}, nil, func(string) string { return "" }),
+		"no algorithm, signed":        moduletest.Forged(t, s.token, object{"alg": "none"}, nil, kept),
+		"another spelling of none":    moduletest.Forged(t, s.token, object{"alg": "nOnE"}, nil, func(string) string { return "" }),
+		"RS256":                       moduletest.Forged(t, s.token, object{"alg": "RS256"}, nil, kept),
+		"ES256":                       moduletest.Forged(t, s.token, object{"alg": "ES256"}, nil, kept),
+		"HS512 of the id of the key":  moduletest.Forged(t, s.token, object{"alg": "HS512"}, nil, with([]byte("kid"), jwt.SigningMethodHS512)),
+		"signed with nothing":         moduletest.Forged(t, s.token, nil, nil, with(nil, jwt.SigningMethodHS256)),
+		"another key's id":            moduletest.Forged(t, s.token, object{"kid": "../../dev/null"}, nil, with(nil, jwt.SigningMethodHS256)),
+		"an id that is a query":       moduletest.Forged(t, s.token, object{"kid": "' or 1=1 --"}, nil, kept),
+		"a key of its own":            moduletest.Forged(t, s.token, object{"jwk": object{"kty": "oct", "k": "AA"}, "jku": "http://127.0.0.1:1"}, nil, with([]byte{0}, jwt.SigningMethodHS256)),
+		"longer validity":             moduletest.Forged(t, s.token, nil, object{"exp": 4_000_000_000}, kept),
+		"somebody else's":             moduletest.Forged(t, s.token, nil, object{"sub": uuid.NewString()}, kept),
+		"another audience":            moduletest.Forged(t, s.token, nil, object{"aud": []string{"notes"}}, kept),
 		"a signature cut short":       s.token[:len(s.token)-4],
 		"no signature":                s.token[:strings.LastIndex(s.token, ".")],
 		"of another product":          elsewhere,

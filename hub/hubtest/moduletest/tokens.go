@@ -1,0 +1,45 @@
+package moduletest
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"maps"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"integrationhub/hub/module"
+)
+
+// Lender is another product of the hub, which hands what it is lent to the test.
+type Lender struct {
+	module.Module
+	Kit *module.Kit
+}
+
+// Open implements [module.Module].
+func (l Lender) Open(ctx context.Context, kit module.Kit) (module.Instance, error) {
+	*l.Kit = kit
+	return l.Module.Open(ctx, kit)
+}
+
+// Forged gives a token with other header members and claims, signed by sign.
+func Forged(t *testing.T, token string, header, claims map[string]any, sign func(text string) string) string {
+	t.Helper()
+	parts := strings.Split(token, ".")
+	require.Len(t, parts, 3)
+	for i, change := range []map[string]any{header, claims} {
+		raw, err := base64.RawURLEncoding.DecodeString(parts[i])
+		require.NoError(t, err)
+		var members map[string]any
+		require.NoError(t, json.Unmarshal(raw, &members))
+		maps.Copy(members, change)
+		raw, err = json.Marshal(members)
+		require.NoError(t, err)
+		parts[i] = base64.RawURLEncoding.EncodeToString(raw)
+	}
+	text := parts[0] + "." + parts[1]
+	return text + "." + sign(text)
+}
