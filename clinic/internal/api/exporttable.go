@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"integrationhub/clinic/internal/store"
+	"integrationhub/hub/module/rest"
 )
 
 // columns are those of an exported table, in their order.
@@ -29,7 +30,7 @@ func (a *API) writeTable(ctx context.Context, w io.Writer, of exportHead, q stor
 	write := func(one line) error {
 		cells := make([]string, len(columns))
 		for i, name := range columns {
-			cells[i] = cell(one[name])
+			cells[i] = rest.Cell(one[name])
 		}
 		return table.Write(cells)
 	}
@@ -78,12 +79,4 @@ func stamp(t *time.Time) string {
 		return ""
 	}
 	return t.Format(time.RFC3339)
-}
-
-// cell keeps a text from being taken for a formula by a spreadsheet.
-func cell(s string) string {
-	if s != "" && strings.IndexByte("=+-@\t\r", s[0]) >= 0 {
-		return "'" + s
-	}
-	return s
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"integrationhub/hub/module/dberr"
+	"integrationhub/hub/module/rest"
 	"integrationhub/scheduling/internal/booking"
 )
 
@@ -73,17 +74,13 @@ func written(accept string, found tabular) (media string, body []byte, err error
 	return mediaCSV + "; charset=utf-8", b.Bytes(), w.Error()
 }
 
-// cell writes a value. A text that a spreadsheet would take for a formula gets a
-// quote in front.
+// cell writes a value.
 func cell(value any) string {
 	switch v := value.(type) {
 	case nil:
 		return ""
 	case string:
-		if v != "" && strings.ContainsRune("=+-@\t\r", rune(v[0])) {
-			return "'" + v
-		}
-		return v
+		return rest.Cell(v)
 	case *string:
 		if v == nil {
 			return ""

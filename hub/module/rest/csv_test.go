@@ -1,0 +1,19 @@
+package rest_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"integrationhub/hub/module/rest"
+)
+
+func TestCell(t *testing.T) {
+	t.Parallel()
+	for _, formula := range []string{"=1+1", "+1", "-1", "@x", "\tx", "\rx"} {
+		require.Equal(t, "'"+formula, rest.Cell(formula))
+	}
+	for _, text := range []string{"", "Ana", "a=1", " =1", "'=1", "çedilha"} {
+		require.Equal(t, text, rest.Cell(text))
+	}
+}
