@@ -105,7 +105,7 @@ func startShared(t testing.TB) {
 }
 
 func startPostgres() error {
-	dir, err := scratchDir("pg")
+	dir, err := inMemory.make("pg")
 	if err != nil {
 		return err
 	}
@@ -185,7 +185,7 @@ type PostgresServer struct {
 // stopped when the test ends.
 func OwnPostgres(t testing.TB) *PostgresServer {
 	t.Helper()
-	dir, err := scratchDir("own-pg")
+	dir, err := onDisk.make("own-pg")
 	require.NoError(t, err)
 	return OwnPostgresIn(t, dir)
 }
