@@ -127,7 +127,7 @@ func TestLettersAreInTheClinicsLanguage(t *testing.T) {
 func (p *practice) letter(address string) []string {
 	p.t.Helper()
 	var from, subject, language string
-	require.NoError(p.t, p.hub.Kit.Pool.QueryRow(p.t.Context(), `select from_name, subject, substring(html from '<html lang="(..)') from hub.mails
+	require.NoError(p.t, p.hub.Host.Pool.QueryRow(p.t.Context(), `select from_name, subject, substring(html from '<html lang="(..)') from hub.mails
 		where recipient = $1 order by id desc limit 1`, address).Scan(&from, &subject, &language))
 	return []string{from, subject, language}
 }
@@ -204,7 +204,7 @@ func TestARefreshWaitsForItsUser(t *testing.T) {
 	t.Parallel()
 	p := newPractice(t)
 	session := p.as("").ok(200, "POST", "/auth/login", object{"email": p.email, "password": password})
-	tx, err := p.hub.Kit.Pool.Begin(t.Context())
+	tx, err := p.hub.Host.Pool.Begin(t.Context())
 	require.NoError(t, err)
 	defer func() { _ = tx.Rollback(t.Context()) }()
 	_, err = tx.Exec(t.Context(), `update clinic.users set updated_at = now() where email = $1`, p.email)

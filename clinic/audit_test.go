@@ -52,7 +52,7 @@ func TestWritesAreOnRecord(t *testing.T) {
 			require.Contains(t, f.onRecord("&patient_id="+f.patient), got[0])
 		}
 		var all string
-		require.NoError(t, p.hub.Kit.Pool.QueryRow(t.Context(), `select string_agg(a::text, ' ') from hub.audit a where tenant_id = $1`, f.id).Scan(&all))
+		require.NoError(t, p.hub.Host.Pool.QueryRow(t.Context(), `select string_agg(a::text, ' ') from hub.audit a where tenant_id = $1`, f.id).Scan(&all))
 		for _, value := range []string{"Ana", phone, phone[3:], cpf, "12345678909", "ana@example.com", "Davi", "CRM", "cash", "Lua"} {
 			require.NotContains(t, all, value, "%s: values", w.name)
 		}
@@ -121,7 +121,7 @@ func TestReadsAreOnRecord(t *testing.T) {
 func TestRecordCannotBeAvoided(t *testing.T) {
 	t.Parallel()
 	c := newChart(t)
-	key, db := c.key(), c.hub.Kit.Pool
+	key, db := c.key(), c.hub.Host.Pool
 	for _, statement := range []string{`update hub.audit set subject_id = null`, `delete from hub.audit`, `truncate hub.audit`} {
 		_, err := db.Exec(t.Context(), statement)
 		require.ErrorContains(t, err, "audit is append-only", statement)

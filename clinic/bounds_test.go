@@ -19,7 +19,7 @@ func TestSearchLimits(t *testing.T) {
 		`insert into clinic.records (clinic_id, env, id, patient_id, date, type) select $1, 'live', gen_random_uuid(), $2, date '2026-01-01' + n, 'x' from generate_series(1, 101) n`,
 		`insert into clinic.appointments (clinic_id, env, id, patient_id, starts_at, status) select $1, 'live', gen_random_uuid(), $2, now() + n * interval '1 hour', case n % 2 when 0 then 'cancelled' else 'scheduled' end from generate_series(1, 101) n`,
 	} {
-		_, err := p.hub.Kit.Pool.Exec(t.Context(), sql, p.id, id)
+		_, err := p.hub.Host.Pool.Exec(t.Context(), sql, p.id, id)
 		require.NoError(t, err)
 	}
 	key := p.key("record.read", "appointment.read")
@@ -100,7 +100,7 @@ func TestOverdueAtItsEdges(t *testing.T) {
 	require.Equal(t, 0, p.count(`select count(*) from clinic.payments where clinic_id = $1 and id = $2 and status <> 'pending'`, late["id"]))
 	require.EqualValues(t, 1, run())
 
-	_, err = p.hub.Kit.Pool.Exec(t.Context(), `insert into clinic.payments (clinic_id, env, id, patient_id, amount, due_date) select $1, 'live', gen_random_uuid(), $2, 1, '2026-01-02' from generate_series(1, 450)`, p.id, id)
+	_, err = p.hub.Host.Pool.Exec(t.Context(), `insert into clinic.payments (clinic_id, env, id, patient_id, amount, due_date) select $1, 'live', gen_random_uuid(), $2, 1, '2026-01-02' from generate_series(1, 450)`, p.id, id)
 	require.NoError(t, err)
 	before := len(p.sent())
 	require.EqualValues(t, 450, run())
@@ -114,7 +114,7 @@ func TestEverythingOfMany(t *testing.T) {
 	p := newPractice(t)
 	id := p.patient(phone)
 	const many = 1203
-	_, err := p.hub.Kit.Pool.Exec(t.Context(), `insert into clinic.interactions (clinic_id, env, id, patient_id, type, summary, source, source_id, occurred_at)
+	_, err := p.hub.Host.Pool.Exec(t.Context(), `insert into clinic.interactions (clinic_id, env, id, patient_id, type, summary, source, source_id, occurred_at)
 		select $1, 'live', gen_random_uuid(), $2, 'call', 'number ' || n, 'elsewhere', n::text, now() from generate_series(1, $3::int) n`, p.id, id, many)
 	require.NoError(t, err)
 	distinct := func(list []any, text func(object) any) map[any]bool {
@@ -151,7 +151,7 @@ func TestImportKeepsSoManyErrors(t *testing.T) {
 func TestWaitingImportIsSealed(t *testing.T) {
 	t.Parallel()
 	p := newPractice(t)
-	tx, err := p.hub.Kit.Pool.Begin(t.Context())
+	tx, err := p.hub.Host.Pool.Begin(t.Context())
 	require.NoError(t, err)
 	defer func() { _ = tx.Rollback(t.Context()) }()
 	_, err = tx.Exec(t.Context(), `lock table clinic.patients in exclusive mode`) // so that nobody is taken in yet

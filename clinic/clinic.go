@@ -32,7 +32,7 @@ var _ module.Module = Module{}
 // Spec implements [module.Module].
 func (Module) Spec() module.Spec {
 	return module.Spec{
-		Name: "clinic", Title: "Clinic", About: about, KeyPrefix: "cli", Tenant: "clinic", Version: "1.0.0", Features: api.Features(),
+		Name: "clinic", Title: "Clinic", Description: about, KeyPrefix: "cli", TenantPrefix: "clinic", Version: "1.0.0", Features: api.Features(),
 		Receives: store.Received(),
 		Sends:    []string{"patient.created", "patient.updated", "patient.deleted", "record.created", "payment.received", "payment.overdue"},
 		Limits:   accounts.Limits(),
@@ -54,9 +54,9 @@ Tax ids (CPF) are masked, and reading a patient's data is on record.`
 func (Module) Migrations() fs.FS { return migrations.FS() }
 
 // Open implements [module.Module].
-func (Module) Open(_ context.Context, kit module.Kit) (module.Instance, error) {
-	s := store.New(kit)
-	return &instance{api: api.New(kit, s), store: s}, nil
+func (Module) Open(_ context.Context, host module.Host) (module.Instance, error) {
+	s := store.New(host)
+	return &instance{api: api.New(host, s), store: s}, nil
 }
 
 // instance is the product at work.
@@ -66,12 +66,12 @@ type instance struct {
 }
 
 var (
-	_ module.Instance = (*instance)(nil)
-	_ module.Searcher = (*instance)(nil)
-	_ module.Actor    = (*instance)(nil)
-	_ module.Finder   = (*instance)(nil)
-	_ module.Worker   = (*instance)(nil)
-	_ module.Pages    = (*instance)(nil)
+	_ module.Instance      = (*instance)(nil)
+	_ module.Searcher      = (*instance)(nil)
+	_ module.Actor         = (*instance)(nil)
+	_ module.PhoneSearcher = (*instance)(nil)
+	_ module.Worker        = (*instance)(nil)
+	_ module.Pages         = (*instance)(nil)
 )
 
 // Routes implements [module.Instance].
@@ -88,9 +88,9 @@ func (i *instance) Searches(api huma.API) { i.api.Searches(api) }
 // Actions implements [module.Actor].
 func (i *instance) Actions(api huma.API) { i.api.Actions(api) }
 
-// Find implements [module.Finder].
-func (i *instance) Find(ctx context.Context, phone string) ([]module.Match, error) {
-	return i.api.Find(ctx, phone)
+// SearchPhone implements [module.PhoneSearcher].
+func (i *instance) SearchPhone(ctx context.Context, phone string) ([]module.Match, error) {
+	return i.api.SearchPhone(ctx, phone)
 }
 
 // Jobs implements [module.Worker].

@@ -10,7 +10,7 @@ import (
 func (p *practice) operate(product, action string) {
 	p.t.Helper()
 	var id string
-	require.NoError(p.t, p.hub.Kit.Pool.QueryRow(p.t.Context(), `select id from hub.integrations where tenant_id = $1 and product = $2`, p.id, product).Scan(&id))
+	require.NoError(p.t, p.hub.Host.Pool.QueryRow(p.t.Context(), `select id from hub.integrations where tenant_id = $1 and product = $2`, p.id, product).Scan(&id))
 	p.hub.Operate("POST", "/api/v1/integrations/"+id+"/"+action, nil, &object{})
 }
 
@@ -18,7 +18,7 @@ func (p *practice) operate(product, action string) {
 func (p *practice) parks(product string) (reason string) {
 	p.t.Helper()
 	require.Eventually(p.t, func() bool {
-		err := p.hub.Kit.Pool.QueryRow(p.t.Context(), `
+		err := p.hub.Host.Pool.QueryRow(p.t.Context(), `
 			select d.reason from hub.deliveries d join hub.integrations i on i.id = d.target_id
 			where d.tenant_id = $1 and i.product = $2 and d.event_type = 'patient.deleted' and d.status = 2`, p.id, product).Scan(&reason)
 		return err == nil

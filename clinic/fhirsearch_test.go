@@ -105,7 +105,7 @@ func TestFHIRUnknownParameters(t *testing.T) {
 func TestFHIRSeveralValues(t *testing.T) {
 	t.Parallel()
 	c, other, theirs := family(t)
-	_, err := c.hub.Kit.Pool.Exec(t.Context(), `insert into clinic.linked_phones (clinic_id, env, phone_key, patient_id) values ($1, 'live', '+552187650000', $2)`, c.id, uuid.MustParse(c.patient))
+	_, err := c.hub.Host.Pool.Exec(t.Context(), `insert into clinic.linked_phones (clinic_id, env, phone_key, patient_id) values ($1, 'live', '+552187650000', $2)`, c.id, uuid.MustParse(c.patient))
 	require.NoError(t, err)
 	hers := []string{c.appointment, c.visit, c.cancelled}
 	all := append(append([]string{}, hers...), theirs)

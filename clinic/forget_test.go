@@ -44,7 +44,7 @@ func (p *practice) follows(path, status string) object {
 // hurry has the hub look now at what it looks at less and less often.
 func (p *practice) hurry() {
 	p.t.Helper()
-	_, err := p.hub.Kit.Pool.Exec(p.t.Context(), "update hub.erasures set due_at = now() where finished_at is null")
+	_, err := p.hub.Host.Pool.Exec(p.t.Context(), "update hub.erasures set due_at = now() where finished_at is null")
 	require.NoError(p.t, err)
 }
 
@@ -197,7 +197,7 @@ func TestDeletionThatAPeerMissed(t *testing.T) {
 		require.Eventually(t, func() bool { return peers(p.get(path))["messaging"] == "acknowledged" }, soon, tick)
 		// As after fifteen days in the park.
 		require.Eventually(t, func() bool {
-			_, err := p.hub.Kit.Pool.Exec(t.Context(), `update hub.deliveries set status = 3, reason = 'expired', next_attempt_at = null, finished_at = now()
+			_, err := p.hub.Host.Pool.Exec(t.Context(), `update hub.deliveries set status = 3, reason = 'expired', next_attempt_at = null, finished_at = now()
 				where event_type = 'patient.deleted' and (status = 2 or status = 0 and next_attempt_at is not null)`)
 			require.NoError(t, err)
 			return p.get(path)["status"] == "needs_attention"
@@ -214,7 +214,7 @@ func TestDeletionThatAPeerMissed(t *testing.T) {
 	path := fails("+5511977771111")
 	s.answer(0)
 	var failed string
-	require.NoError(t, p.hub.Kit.Pool.QueryRow(t.Context(), `select id from hub.deliveries where event_type = 'patient.deleted' and status = 3`).Scan(&failed))
+	require.NoError(t, p.hub.Host.Pool.QueryRow(t.Context(), `select id from hub.deliveries where event_type = 'patient.deleted' and status = 3`).Scan(&failed))
 	p.hub.Operate("POST", "/api/v1/deliveries/"+failed+"/retry", nil, &object{})
 	require.Eventually(t, func() bool { return len(s.arrived("patient.deleted")) == 1 }, soon, tick)
 	require.Equal(t, map[string]string{"messaging": "acknowledged", "scheduling": "acknowledged"}, peers(p.follows(path, "completed")))
@@ -365,15 +365,15 @@ func TestDeletionsAreFollowedOneByOne(t *testing.T) {
 	for _, number := range []string{"+5511977771111", "+5511977772222", "+5511977773333"} {
 		paths = append(paths, p.deleted(p.patient(number)))
 	}
-	_, err := p.hub.Kit.Pool.Exec(t.Context(), `
+	_, err := p.hub.Host.Pool.Exec(t.Context(), `
 		update clinic.deletion_requests set event_id = 'broken' where id = $1`, strings.TrimPrefix(paths[0], "/deletion-requests/"))
 	require.NoError(t, err)
 	// Nothing can be written about the first one.
-	_, err = p.hub.Kit.Pool.Exec(t.Context(), `
+	_, err = p.hub.Host.Pool.Exec(t.Context(), `
 		create function clinic.refuse() returns trigger language plpgsql as $$ begin
 			if new.event_id = 'broken' then raise 'broken by the test'; end if; return new; end $$`)
 	require.NoError(t, err)
-	_, err = p.hub.Kit.Pool.Exec(t.Context(), `create trigger refuse before update on clinic.deletion_requests for each row execute function clinic.refuse()`)
+	_, err = p.hub.Host.Pool.Exec(t.Context(), `create trigger refuse before update on clinic.deletion_requests for each row execute function clinic.refuse()`)
 	require.NoError(t, err)
 	m.answer(0)
 	require.Eventually(t, func() bool {

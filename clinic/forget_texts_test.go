@@ -15,7 +15,7 @@ import (
 // wordy reads the columns, as "table.column", that hold texts of the tables with rows of patients.
 func (p *practice) wordy() (list []string) {
 	p.t.Helper()
-	rows, err := p.hub.Kit.Pool.Query(p.t.Context(), `
+	rows, err := p.hub.Host.Pool.Query(p.t.Context(), `
 		select table_name || '.' || column_name from information_schema.columns c
 		where table_schema = 'clinic' and is_generated = 'NEVER' and data_type in ('text', 'character varying', 'json', 'jsonb', 'ARRAY')
 		and (table_name = 'patients' or exists (
@@ -73,7 +73,7 @@ func TestForgettingEveryColumn(t *testing.T) {
 			key := map[bool]string{true: "id", false: "patient_id"}[table == "patients"]
 			taken := false
 			for _, form := range one.forms {
-				done, err := p.hub.Kit.Pool.Exec(t.Context(), `update clinic.`+table+` set `+column+` = $1 || '_' || substr(md5(random()::text), 1, 6) where clinic_id = $2 and `+key+` = $3`, form, p.id, id)
+				done, err := p.hub.Host.Pool.Exec(t.Context(), `update clinic.`+table+` set `+column+` = $1 || '_' || substr(md5(random()::text), 1, 6) where clinic_id = $2 and `+key+` = $3`, form, p.id, id)
 				if taken = err == nil && done.RowsAffected() > 0; taken {
 					break
 				}

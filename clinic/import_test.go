@@ -148,7 +148,7 @@ func TestImport(t *testing.T) {
 	require.Len(t, list, 3)
 	require.Equal(t, "done", list[0]["status"])
 	var files, matches int
-	require.NoError(t, p.hub.Kit.Pool.QueryRow(t.Context(), `select (select count(*) from clinic.import_chunks where clinic_id = $1), (select count(*) from clinic.import_matches where clinic_id = $1)`, p.id).Scan(&files, &matches))
+	require.NoError(t, p.hub.Host.Pool.QueryRow(t.Context(), `select (select count(*) from clinic.import_chunks where clinic_id = $1), (select count(*) from clinic.import_matches where clinic_id = $1)`, p.id).Scan(&files, &matches))
 	require.Zero(t, files, "what was read is not kept")
 	require.Zero(t, matches)
 }
@@ -219,7 +219,7 @@ func TestImportIsWholeOrNot(t *testing.T) {
 	id := made.body["id"].(string)
 	require.Eventually(t, func() bool {
 		var tried bool
-		require.NoError(t, p.hub.Kit.Pool.QueryRow(t.Context(), `select exists (select from hub.jobs where job = 'import' and key = $1 and tries > 0)`, id).Scan(&tried))
+		require.NoError(t, p.hub.Host.Pool.QueryRow(t.Context(), `select exists (select from hub.jobs where job = 'import' and key = $1 and tries > 0)`, id).Scan(&tried))
 		return tried
 	}, soon, tick)
 	require.Empty(t, p.items("/patients"))
@@ -238,7 +238,7 @@ func TestImportProgress(t *testing.T) {
 	held := map[int]pgx.Tx{}
 	for _, n := range []int{120, 220} { // each batch after the first changes a patient that is held
 		id := p.ok(201, "POST", "/patients", object{"name": "Somebody", "cpf": taxID(n)})["id"]
-		tx, err := p.hub.Kit.Pool.Begin(t.Context())
+		tx, err := p.hub.Host.Pool.Begin(t.Context())
 		require.NoError(t, err)
 		t.Cleanup(func() { _ = tx.Rollback(context.Background()) })
 		_, err = tx.Exec(t.Context(), `select from clinic.patients where clinic_id = $1 and id = $2 for update`, p.id, id)

@@ -19,7 +19,7 @@ import (
 // exec changes the database; $1 is the clinic.
 func (p *practice) exec(query string, args ...any) {
 	p.t.Helper()
-	_, err := p.hub.Kit.Pool.Exec(p.t.Context(), query, append([]any{p.id}, args...)...)
+	_, err := p.hub.Host.Pool.Exec(p.t.Context(), query, append([]any{p.id}, args...)...)
 	require.NoError(p.t, err)
 }
 
@@ -57,7 +57,7 @@ func TestInboxUsesIndexes(t *testing.T) {
 		select $1, 'live', gen_random_uuid(), 'messaging', 'd' || n, 'contact.created', now(), 'dismissed', now() - n * interval '1 second' from generate_series(1, 10000) n`)
 	p.exec(`insert into clinic.patients (clinic_id, env, id, name, phone) select $1, 'live', gen_random_uuid(), 'P', '+55119' || 80000000 + n from generate_series(1, 2000) n`)
 	p.exec(`insert into clinic.linked_phones (clinic_id, env, phone_key, patient_id) select $1, env, '+55' || phone_key, id from clinic.patients where clinic_id = $1`)
-	_, err := p.hub.Kit.Pool.Exec(t.Context(), `vacuum analyze clinic.inbox, clinic.patients, clinic.linked_phones`)
+	_, err := p.hub.Host.Pool.Exec(t.Context(), `vacuum analyze clinic.inbox, clinic.patients, clinic.linked_phones`)
 	require.NoError(t, err)
 	source, err := os.ReadFile("internal/store/dbgen/inbox.sql.go")
 	require.NoError(t, err)
@@ -80,7 +80,7 @@ func TestInboxUsesIndexes(t *testing.T) {
 		_, query, _ := strings.Cut(string(source), "const "+c.query+" = `")
 		query, _, found := strings.Cut(query, "`")
 		require.True(t, found, c.query)
-		rows, err := p.hub.Kit.Pool.Query(t.Context(), "explain "+query, append([]any{pgx.QueryExecModeSimpleProtocol}, c.args...)...)
+		rows, err := p.hub.Host.Pool.Query(t.Context(), "explain "+query, append([]any{pgx.QueryExecModeSimpleProtocol}, c.args...)...)
 		require.NoError(t, err)
 		lines, err := pgx.CollectRows(rows, pgx.RowTo[string])
 		require.NoError(t, err, c.query)

@@ -45,10 +45,10 @@ func (p *practice) waits(number string, list ...strange) {
 		}
 		rows[i] = []any{
 			p.id, "live", id, source, fmt.Sprintf("evt_%s-%d", number, at), one.kind, began.Add(time.Duration(at) * time.Minute), from, subject,
-			p.hub.Kit.Sealer.Seal(raw, "inbox/"+id.String()), []byte{},
+			p.hub.Host.Sealer.Seal(raw, "inbox/"+id.String()), []byte{},
 		}
 	}
-	_, err := p.hub.Kit.Pool.CopyFrom(p.t.Context(), pgx.Identifier{"clinic", "inbox"}, []string{
+	_, err := p.hub.Host.Pool.CopyFrom(p.t.Context(), pgx.Identifier{"clinic", "inbox"}, []string{
 		"clinic_id", "env", "id", "source", "event_id", "event_type", "occurred_at", "phone", "external_id", "data_enc", "email_hmac",
 	}, pgx.CopyFromRows(rows))
 	require.NoError(p.t, err)
@@ -67,7 +67,7 @@ func messages(n int, number string) []strange {
 // paused keeps every process from running a job until it is called.
 func (p *practice) paused(job string) (resume func()) {
 	p.t.Helper()
-	tx, err := p.hub.Kit.Pool.Begin(p.t.Context())
+	tx, err := p.hub.Host.Pool.Begin(p.t.Context())
 	require.NoError(p.t, err)
 	_, err = tx.Exec(p.t.Context(), "select pg_advisory_xact_lock(hashtextextended('hub.jobs/clinic/' || $1, 0))", job)
 	require.NoError(p.t, err)
@@ -80,7 +80,7 @@ func (p *practice) entry(where string, args ...any) string {
 	p.t.Helper()
 	var id uuid.UUID
 	query := "select id from clinic.inbox where clinic_id = $1 and " + where + " limit 1"
-	require.NoError(p.t, p.hub.Kit.Pool.QueryRow(p.t.Context(), query, append([]any{p.id}, args...)...).Scan(&id))
+	require.NoError(p.t, p.hub.Host.Pool.QueryRow(p.t.Context(), query, append([]any{p.id}, args...)...).Scan(&id))
 	return "/integrations/inbox/" + id.String()
 }
 
@@ -142,7 +142,7 @@ func TestLinkingWhatThousandsWaitFor(t *testing.T) {
 func TestLinkingSurvivesLosingItsProcess(t *testing.T) {
 	t.Parallel()
 	p := newPractice(t)
-	id, db := p.patient(phone), p.hub.Kit.Pool
+	id, db := p.patient(phone), p.hub.Host.Pool
 	const all, held = 900, 500
 	p.waits(stranger, messages(all, stranger)...)
 	p.connect("messaging").send("ignored", "contact.created", object{"phone": stranger, "name": "Ana"})
@@ -216,7 +216,7 @@ func TestATicketsNewsFollowInSteps(t *testing.T) {
 		list[i].subject = "ticket 7"
 	}
 	p.waits("", list...)
-	_, err := p.hub.Kit.Pool.Exec(t.Context(), `update clinic.inbox set data_enc = 'broken' where clinic_id = $1 and event_id in ('evt_-100', 'evt_-300')`, p.id)
+	_, err := p.hub.Host.Pool.Exec(t.Context(), `update clinic.inbox set data_enc = 'broken' where clinic_id = $1 and event_id in ('evt_-100', 'evt_-300')`, p.id)
 	require.NoError(t, err)
 	resume := p.paused("linking")
 	m := p.connect("messaging")

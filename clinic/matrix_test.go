@@ -123,7 +123,7 @@ func fill(text string, ids map[string]string) string {
 // snapshot is everything a clinic owns.
 func (p *practice) snapshot() string {
 	p.t.Helper()
-	rows, err := p.hub.Kit.Pool.Query(p.t.Context(), `select c.relname::text from pg_class c join pg_attribute a on a.attrelid = c.oid and a.attname = 'clinic_id'
+	rows, err := p.hub.Host.Pool.Query(p.t.Context(), `select c.relname::text from pg_class c join pg_attribute a on a.attrelid = c.oid and a.attname = 'clinic_id'
 		where c.relnamespace = 'clinic'::regnamespace and c.relkind = 'r' order by 1`)
 	require.NoError(p.t, err)
 	names, err := pgx.CollectRows(rows, pgx.RowTo[string])
@@ -132,7 +132,7 @@ func (p *practice) snapshot() string {
 	var all strings.Builder
 	for _, name := range names {
 		var text *string
-		require.NoError(p.t, p.hub.Kit.Pool.QueryRow(p.t.Context(), fmt.Sprintf(`select string_agg(t::text, E'\n' order by t::text) from clinic.%s t where clinic_id = $1`, name), p.id).Scan(&text))
+		require.NoError(p.t, p.hub.Host.Pool.QueryRow(p.t.Context(), fmt.Sprintf(`select string_agg(t::text, E'\n' order by t::text) from clinic.%s t where clinic_id = $1`, name), p.id).Scan(&text))
 		if text != nil {
 			all.WriteString(name + "\n" + *text + "\n")
 		}

@@ -109,10 +109,10 @@ func TestConformance(t *testing.T) {
 			event("appointment.reminded", `{"appointment_id":"a","client_phone":"+5511987654321"}`),
 			event("appointment.noshow", `{"appointment_id":"a","client_phone":"+5511987654321"}`),
 		},
-		State: func(t *testing.T, kit module.Kit, tenant uuid.UUID) string {
+		State: func(t *testing.T, host module.Host, tenant uuid.UUID) string {
 			t.Helper()
 			var interactions, waiting int
-			require.NoError(t, kit.Pool.QueryRow(t.Context(), `select (select count(*) from interactions where clinic_id = $1), (select count(*) from inbox where clinic_id = $1)`, tenant).Scan(&interactions, &waiting))
+			require.NoError(t, host.Pool.QueryRow(t.Context(), `select (select count(*) from interactions where clinic_id = $1), (select count(*) from inbox where clinic_id = $1)`, tenant).Scan(&interactions, &waiting))
 			return fmt.Sprint(interactions, waiting)
 		},
 	})

@@ -126,7 +126,7 @@ func TestMembersOfEvents(t *testing.T) {
 		}
 	}
 	for _, one = range documentedEvents() {
-		got := peers[one.product].post([]byte(strings.Replace(string(peers[one.product].envelope(hub.NewEventID(), one.kind, nil, p.hub.Kit.Now())), `"data":null`, `"data":[]`, 1)))
+		got := peers[one.product].post([]byte(strings.Replace(string(peers[one.product].envelope(hub.NewEventID(), one.kind, nil, p.hub.Host.Now())), `"data":null`, `"data":[]`, 1)))
 		require.GreaterOrEqual(t, got.status, 400, "%s: %s", one.kind, got.text)
 		require.Less(t, got.status, 500)
 	}
@@ -161,14 +161,14 @@ func TestTimesOutsideTheCalendar(t *testing.T) {
 	p := newPractice(t)
 	id := p.patient(phone)
 	insert := func(at string) error {
-		_, err := p.hub.Kit.Pool.Exec(t.Context(), `insert into clinic.appointments (clinic_id, env, id, patient_id, starts_at, status) values ($1, 'live', gen_random_uuid(), $2, $3::text::timestamptz, 'completed')`, p.id, id, at)
+		_, err := p.hub.Host.Pool.Exec(t.Context(), `insert into clinic.appointments (clinic_id, env, id, patient_id, starts_at, status) values ($1, 'live', gen_random_uuid(), $2, $3::text::timestamptz, 'completed')`, p.id, id, at)
 		return err
 	}
 	outside := []string{"10000-01-01 00:00:59Z", "20000-01-01 00:00:00Z", "0002-01-01 00:00:00Z BC", "4000-01-01 00:00:00Z BC"}
 	for _, at := range append(outside, "9999-01-02 00:00:00Z", "1899-12-30 23:59:59Z", "infinity", "-infinity") {
 		require.ErrorContains(t, insert(at), "appointments_starts_at", at)
 	}
-	_, err := p.hub.Kit.Pool.Exec(t.Context(), `alter table clinic.appointments drop constraint appointments_starts_at`)
+	_, err := p.hub.Host.Pool.Exec(t.Context(), `alter table clinic.appointments drop constraint appointments_starts_at`)
 	require.NoError(t, err)
 	for _, at := range outside {
 		require.NoError(t, insert(at))
@@ -261,8 +261,8 @@ func TestUnreadableInboxEntries(t *testing.T) {
 	s.send("ignored", "appointment.reminded", object{"client_phone": stranger, "appointment_id": "a-2"})
 	list := p.items("/integrations/inbox")
 	entry := list[1]["id"].(string)
-	_, err := p.hub.Kit.Pool.Exec(t.Context(), `update clinic.inbox set data_enc = $3 where clinic_id = $1 and id = $2`, p.id, entry,
-		p.hub.Kit.Sealer.Seal([]byte(`{"client_phone":"`+stranger+`","appointment_id":"a-1","datetime":"soon"}`), "inbox/"+entry))
+	_, err := p.hub.Host.Pool.Exec(t.Context(), `update clinic.inbox set data_enc = $3 where clinic_id = $1 and id = $2`, p.id, entry,
+		p.hub.Host.Sealer.Seal([]byte(`{"client_phone":"`+stranger+`","appointment_id":"a-1","datetime":"soon"}`), "inbox/"+entry))
 	require.NoError(t, err)
 	p.ok(200, "POST", "/integrations/inbox/"+list[0]["id"].(string)+"/link", object{"patient_id": id})
 	require.Len(t, p.items("/integrations/inbox"), 1)

@@ -27,7 +27,7 @@ func (p *practice) due(date string) string {
 // stands is the status of a payment.
 func (p *practice) stands(payment string) (status string) {
 	p.t.Helper()
-	require.NoError(p.t, p.hub.Kit.Pool.QueryRow(p.t.Context(), `select status from clinic.payments where clinic_id = $1 and id = $2`, p.id, payment).Scan(&status))
+	require.NoError(p.t, p.hub.Host.Pool.QueryRow(p.t.Context(), `select status from clinic.payments where clinic_id = $1 and id = $2`, p.id, payment).Scan(&status))
 	return status
 }
 

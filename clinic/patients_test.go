@@ -291,7 +291,7 @@ func TestPatientSearch(t *testing.T) {
 	}
 	p.key("record.read").refused(403, "missing_scope", "GET", "/integrations/search/patients?phone=11987654321", nil)
 	p.refused(401, "invalid_key", "GET", "/integrations/search/patients?phone=11987654321", nil)
-	matches, err := p.hub.Instance.(module.Finder).Find(t.Context(), "+5511987654321")
+	matches, err := p.hub.Instance.(module.PhoneSearcher).SearchPhone(t.Context(), "+5511987654321")
 	require.NoError(t, err)
 	ids := map[string]bool{}
 	for _, m := range matches {

@@ -76,7 +76,7 @@ func TestPaymentsThatWereMade(t *testing.T) {
 		require.Equal(t, []string{"payment.received"}, p.kinds(before))
 		require.Equal(t, object{"patient_id": id, "amount": made["amount"], "description": "Cleaning", "method": "card"}, p.sent()[before].data)
 		var body string
-		require.NoError(t, p.hub.Kit.Pool.QueryRow(t.Context(), `select convert_from(body, 'UTF8') from hub.events where tenant_id = $1 and product = 'clinic' order by seq desc limit 1`, p.id).Scan(&body))
+		require.NoError(t, p.hub.Host.Pool.QueryRow(t.Context(), `select convert_from(body, 'UTF8') from hub.events where tenant_id = $1 and product = 'clinic' order by seq desc limit 1`, p.id).Scan(&body))
 		require.Contains(t, body, `"amount":`+amount+`,`)
 	}
 	require.EqualValues(t, 0, p.get("/patients/" + id)["balance_due"])

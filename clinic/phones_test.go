@@ -35,11 +35,11 @@ func TestPhoneKeyOfTheDatabase(t *testing.T) {
 			require.Equal(t, one.E164, got["patient"].(object)["phone"])
 		}
 		var made string
-		require.NoError(t, p.hub.Kit.Pool.QueryRow(t.Context(), `select phone_key from clinic.patients where id = $1`, there[one.E164]).Scan(&made))
+		require.NoError(t, p.hub.Host.Pool.QueryRow(t.Context(), `select phone_key from clinic.patients where id = $1`, there[one.E164]).Scan(&made))
 		require.Equal(t, brazil.PhoneKey(one.E164), made)
-		require.NoError(t, p.hub.Kit.Pool.QueryRow(t.Context(), `select pg_get_expr(adbin, adrelid) from pg_attrdef d join pg_attribute a on a.attrelid = d.adrelid and a.attnum = d.adnum
+		require.NoError(t, p.hub.Host.Pool.QueryRow(t.Context(), `select pg_get_expr(adbin, adrelid) from pg_attrdef d join pg_attribute a on a.attrelid = d.adrelid and a.attnum = d.adnum
 			where d.adrelid = 'clinic.inbox'::regclass and a.attname = 'phone_key'`).Scan(&made))
-		require.NoError(t, p.hub.Kit.Pool.QueryRow(t.Context(), `select `+made+` from (values ($1::text)) number (phone)`, one.E164).Scan(&made))
+		require.NoError(t, p.hub.Host.Pool.QueryRow(t.Context(), `select `+made+` from (values ($1::text)) number (phone)`, one.E164).Scan(&made))
 		require.Equal(t, brazil.PhoneKey(one.E164), made, "of who is not known yet")
 	}
 	for _, none := range hubtest.NoPhones {

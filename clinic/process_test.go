@@ -85,7 +85,7 @@ func (k *killable) start() {
 // practice registers a clinic there.
 func (k *killable) practice() *practice {
 	k.t.Helper()
-	return practiceAt(k.t, &moduletest.Hub{URL: "http://" + k.address, Base: "http://" + k.address + "/clinic", Kit: module.Kit{Pool: k.db}})
+	return practiceAt(k.t, &moduletest.Hub{URL: "http://" + k.address, Base: "http://" + k.address + "/clinic", Host: module.Host{Pool: k.db}})
 }
 
 // killed kills the hub and starts it again; a job that ran goes on at once, not when the

@@ -200,7 +200,7 @@ func TestImportsLockPatientsInOrder(t *testing.T) {
 	first := p.ok(201, "POST", "/patients", object{"name": "Ana", "cpf": cpf})["id"].(string)
 	last := p.ok(201, "POST", "/patients", object{"name": "Gil", "cpf": "529.982.247-25"})["id"].(string)
 	require.Less(t, first, last)
-	tx, err := p.hub.Kit.Pool.Begin(t.Context())
+	tx, err := p.hub.Host.Pool.Begin(t.Context())
 	require.NoError(t, err)
 	defer func() { _ = tx.Rollback(t.Context()) }()
 	const lock = `select from clinic.patients where id = $1 for update`

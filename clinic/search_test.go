@@ -111,7 +111,7 @@ func TestAddressesAreNotLogged(t *testing.T) {
 	require.Equal(t, []int{200, 200, 422, 200, 200, 400, 422}, ask())
 	require.Equal(t, []string{id}, ids(key.ok(200, "GET", paths[3], nil)))
 	for _, statement := range []string{`alter table clinic.patients rename to elsewhere`, `alter table clinic.elsewhere rename to patients`} {
-		_, err := p.hub.Kit.Pool.Exec(t.Context(), statement)
+		_, err := p.hub.Host.Pool.Exec(t.Context(), statement)
 		require.NoError(t, err)
 		if strings.HasSuffix(statement, "elsewhere") {
 			require.Equal(t, []int{500, 500, 422, 500, 500, 400, 422}, ask())
@@ -247,14 +247,14 @@ func TestSearchesUseIndexes(t *testing.T) {
 // nameOf is the second word of the name of who has a number.
 func (p *practice) nameOf(phone string) (word string) {
 	p.t.Helper()
-	require.NoError(p.t, p.hub.Kit.Pool.QueryRow(p.t.Context(), `select split_part(name, ' ', 2) from clinic.patients where clinic_id = $1 and env = 'live' and phone = $2`, p.id, "+55"+phone).Scan(&word))
+	require.NoError(p.t, p.hub.Host.Pool.QueryRow(p.t.Context(), `select split_part(name, ' ', 2) from clinic.patients where clinic_id = $1 and env = 'live' and phone = $2`, p.id, "+55"+phone).Scan(&word))
 	return word
 }
 
 // lookUp gives whose a number is, as the console finds them.
 func (p *practice) lookUp(phone string) (found []string) {
 	p.t.Helper()
-	matches, err := p.hub.Instance.(module.Finder).Find(p.t.Context(), phone)
+	matches, err := p.hub.Instance.(module.PhoneSearcher).SearchPhone(p.t.Context(), phone)
 	require.NoError(p.t, err)
 	for _, one := range matches {
 		found = append(found, one.ID)
@@ -326,7 +326,7 @@ func TestLookupOfLinkedNumbers(t *testing.T) {
 	t.Parallel()
 	p := newPractice(t)
 	id := p.patient("+5511987654321")
-	_, err := p.hub.Kit.Pool.Exec(t.Context(), `insert into clinic.linked_phones (clinic_id, env, phone_key, patient_id) values ($1, 'live', '+552187650000', $2)`, p.id, uuid.MustParse(id))
+	_, err := p.hub.Host.Pool.Exec(t.Context(), `insert into clinic.linked_phones (clinic_id, env, phone_key, patient_id) values ($1, 'live', '+552187650000', $2)`, p.id, uuid.MustParse(id))
 	require.NoError(t, err)
 	for _, phone := range []string{"+5511987654321", "+5521987650000", "2187650000"} {
 		require.Equal(t, []string{id}, p.lookUp(phone), phone)

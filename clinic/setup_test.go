@@ -243,7 +243,7 @@ type event struct {
 // sent are the events the clinic published so far, in order.
 func (p *practice) sent() []event {
 	p.t.Helper()
-	rows, err := p.hub.Kit.Pool.Query(p.t.Context(), `select event_type, environment, body from hub.events where tenant_id = $1 and product = 'clinic' order by seq`, p.id)
+	rows, err := p.hub.Host.Pool.Query(p.t.Context(), `select event_type, environment, body from hub.events where tenant_id = $1 and product = 'clinic' order by seq`, p.id)
 	require.NoError(p.t, err)
 	list, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (event, error) {
 		var e event
@@ -275,6 +275,6 @@ func (p *practice) kinds(after int) []string {
 // count asks the database for a number; $1 is the clinic.
 func (p *practice) count(query string, args ...any) (n int) {
 	p.t.Helper()
-	require.NoError(p.t, p.hub.Kit.Pool.QueryRow(p.t.Context(), query, append([]any{p.id}, args...)...).Scan(&n))
+	require.NoError(p.t, p.hub.Host.Pool.QueryRow(p.t.Context(), query, append([]any{p.id}, args...)...).Scan(&n))
 	return n
 }

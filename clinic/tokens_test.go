@@ -20,9 +20,9 @@ import (
 // let through, by the interface and by the FHIR facade.
 func TestForgedTokens(t *testing.T) {
 	t.Parallel()
-	var other module.Kit
+	var other module.Host
 	p := practiceAt(t, moduletest.Start(t, clinic.New(), moduletest.Options{
-		Now: time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC), Beside: []module.Module{moduletest.Lender{Module: notes.New("notes"), Kit: &other}},
+		Now: time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC), Beside: []module.Module{moduletest.HostCapture{Module: notes.New("notes"), Host: &other}},
 	}))
 	signature := p.token[strings.LastIndex(p.token, ".")+1:]
 	kept := func(string) string { return signature }
@@ -34,13 +34,13 @@ func TestForgedTokens(t *testing.T) {
 			return base64.RawURLEncoding.EncodeToString(raw)
 		}
 	}
-	user, login, ok := p.hub.Kit.Accounts.VerifyAccess(p.token)
+	user, login, ok := p.hub.Host.Accounts.VerifyAccess(p.token)
 	require.True(t, ok)
 	elsewhere, err := other.Accounts.SignAccess(user, login)
 	require.NoError(t, err)
-	stranger, err := p.hub.Kit.Accounts.SignAccess(uuid.New(), login)
+	stranger, err := p.hub.Host.Accounts.SignAccess(uuid.New(), login)
 	require.NoError(t, err)
-	ended, err := p.hub.Kit.Accounts.SignAccess(user, uuid.New())
+	ended, err := p.hub.Host.Accounts.SignAccess(user, uuid.New())
 	require.NoError(t, err)
 	for name, token := range map[string]string{
 		"no algorithm":              moduletest.Forged(t, p.token, object{"alg": "none"}, nil, none),

@@ -14,37 +14,37 @@ import (
 	"time"
 )
 
-// MaxAnswer is how much of a peer's answer is read, in bytes.
-const MaxAnswer = 64 << 10
+// MaxResponseBytes is how much of a peer's answer is read, in bytes.
+const MaxResponseBytes = 64 << 10
 
 // maxRetryAfter is the longest Retry-After that is honoured.
 const maxRetryAfter = time.Hour
 
-// Answer is what a peer answered, read to its end.
-type Answer struct {
-	Code   int
+// Response is what a peer answered, read to its end.
+type Response struct {
+	Status int
 	Header http.Header
 	Body   []byte // at most MaxAnswer
 }
 
 // Exchange sends a connector's request and reads the answer, whatever its status.
 // Errors: [ErrPeerTimeout]; [ErrPeer] with [CodePeerUnreachable], or with
-// [CodePeerAnswer] where more than [MaxAnswer] came; [*Error]s of the Doer as they
+// [CodePeerAnswer] where more than [MaxResponseBytes] came; [*Error]s of the Doer as they
 // are. None repeats the address.
-func Exchange(do Doer, req *http.Request) (Answer, error) {
+func Exchange(do Doer, req *http.Request) (Response, error) {
 	res, err := do.Do(req)
 	if err != nil {
-		return Answer{}, unreachable(err)
+		return Response{}, unreachable(err)
 	}
 	defer func() { _ = res.Body.Close() }()
-	body, err := io.ReadAll(io.LimitReader(res.Body, MaxAnswer+1))
+	body, err := io.ReadAll(io.LimitReader(res.Body, MaxResponseBytes+1))
 	if err != nil {
-		return Answer{}, unreachable(err)
+		return Response{}, unreachable(err)
 	}
-	if len(body) > MaxAnswer {
-		return Answer{}, Errorf(ErrPeer, CodePeerAnswer, "The other product answered more than %d KiB.", MaxAnswer>>10)
+	if len(body) > MaxResponseBytes {
+		return Response{}, Errorf(ErrPeer, CodePeerAnswer, "The other product answered more than %d KiB.", MaxResponseBytes>>10)
 	}
-	return Answer{Code: res.StatusCode, Header: res.Header, Body: body}, nil
+	return Response{Status: res.StatusCode, Header: res.Header, Body: body}, nil
 }
 
 // unreachable turns an error of a connection into one for callers. The address is
@@ -82,22 +82,22 @@ func (s PeerStatus) Refused() bool {
 // [ErrInvalid] with [CodeKeyRejected] for 401 and 403; [ErrPeer] with
 // [CodePeerLimited] for 429, with [CodePeerFailed] for everything else, redirects
 // and 404 included.
-func (a Answer) Err() error {
+func (a Response) Err() error {
 	switch {
-	case a.Code >= 200 && a.Code <= 299:
+	case a.Status >= 200 && a.Status <= 299:
 		return nil
-	case a.Code == http.StatusUnauthorized || a.Code == http.StatusForbidden:
+	case a.Status == http.StatusUnauthorized || a.Status == http.StatusForbidden:
 		return Errorf(ErrInvalid, CodeKeyRejected, "The other product refuses the key: copy it anew, or issue another one there.")
-	case a.Code == http.StatusTooManyRequests:
+	case a.Status == http.StatusTooManyRequests:
 		err := Errorf(ErrPeer, CodePeerLimited, "The other product takes no more requests for the moment.")
 		err.RetryAfter = a.retryAfter()
 		return err
 	}
-	return Errorf(ErrPeer, CodePeerFailed, "The other product answered with status %d.", a.Code).Because(PeerStatus(a.Code))
+	return Errorf(ErrPeer, CodePeerFailed, "The other product answered with status %d.", a.Status).Because(PeerStatus(a.Status))
 }
 
 // retryAfter reads Retry-After in seconds; 0 = not said.
-func (a Answer) retryAfter() time.Duration {
+func (a Response) retryAfter() time.Duration {
 	seconds, err := strconv.ParseUint(a.Header.Get("Retry-After"), 10, 32)
 	if err != nil {
 		return 0
@@ -106,7 +106,7 @@ func (a Answer) retryAfter() time.Duration {
 }
 
 // JSON reads the body; [ErrPeer] with [CodePeerAnswer] where it does not fit.
-func (a Answer) JSON(into any) error {
+func (a Response) JSON(into any) error {
 	if err := json.Unmarshal(a.Body, into); err != nil {
 		// Without the cause, which may quote the body.
 		return Errorf(ErrPeer, CodePeerAnswer, "The other product answered something else than was asked for; is it the address of its API?")
@@ -134,14 +134,14 @@ func NewRequest(ctx context.Context, method, address string, body []byte) (*http
 
 // Result is the JSON that answers a [Call]. An error of the peer's keeps its meaning
 // and the code it gave: 400 and 422 [ErrInvalid], 404 [ErrNotFound], 409
-// [ErrConflict]; all others are [Answer.Err]'s.
-func (a Answer) Result() (json.RawMessage, error) {
+// [ErrConflict]; all others are [Response.Err]'s.
+func (a Response) Result() (json.RawMessage, error) {
 	kind := map[int]error{
 		http.StatusBadRequest: ErrInvalid, http.StatusUnprocessableEntity: ErrInvalid,
 		http.StatusNotFound: ErrNotFound, http.StatusConflict: ErrConflict,
-	}[a.Code]
+	}[a.Status]
 	if kind != nil {
-		return nil, Errorf(kind, a.code(), "The other product refused: status %d.", a.Code)
+		return nil, Errorf(kind, a.code(), "The other product refused: status %d.", a.Status)
 	}
 	if err := a.Err(); err != nil {
 		return nil, err
@@ -154,7 +154,7 @@ func (a Answer) Result() (json.RawMessage, error) {
 }
 
 // code is the code of an error in the hub's shape, where the answer is one.
-func (a Answer) code() string {
+func (a Response) code() string {
 	var problem struct {
 		Code string `json:"code"`
 	}

@@ -65,7 +65,7 @@ func (p Peer) Probe(ctx context.Context, do Doer, c Connection) (Status, error) 
 	base := strings.TrimRight(c.URL, "/")
 	answer, err := get(ctx, do, base+peerStatus, c.Key)
 	found := ""
-	if err == nil && answer.Code == http.StatusNotFound && !strings.HasSuffix(base, peerBase) {
+	if err == nil && answer.Status == http.StatusNotFound && !strings.HasSuffix(base, peerBase) {
 		found = base + peerBase
 		answer, err = get(ctx, do, found+peerStatus, c.Key)
 	}
@@ -84,10 +84,10 @@ func (p Peer) Probe(ctx context.Context, do Doer, c Connection) (Status, error) 
 	return status, nil
 }
 
-func get(ctx context.Context, do Doer, address, key string) (Answer, error) {
+func get(ctx context.Context, do Doer, address, key string) (Response, error) {
 	req, err := NewRequest(ctx, http.MethodGet, address, nil)
 	if err != nil {
-		return Answer{}, err
+		return Response{}, err
 	}
 	req.Header.Set(HeaderKey, key)
 	return Exchange(do, req)
@@ -177,7 +177,7 @@ func (p Peer) Encode(c Connection, e Event) (Outbound, error) {
 func (p Peer) Register(ctx context.Context, do Doer, c Connection, r Registration) (Registered, error) {
 	answer, err := post(ctx, do, c, peerRegister, r)
 	switch {
-	case err == nil && answer.Code == http.StatusConflict && answer.code() == CodeOtherAccount:
+	case err == nil && answer.Status == http.StatusConflict && answer.code() == CodeOtherAccount:
 		err = Errorf(ErrConflict, CodeOtherAccount, "The other side is connected to another account of %s already: that integration has to be revoked there first.", r.Product)
 	case err == nil:
 		err = answer.Err()
@@ -199,21 +199,21 @@ func (p Peer) Unregister(ctx context.Context, do Doer, c Connection) error {
 	if err != nil {
 		return err
 	}
-	switch answer.Code {
+	switch answer.Status {
 	case http.StatusNotFound, http.StatusMethodNotAllowed, http.StatusGone, http.StatusNotImplemented:
 		return nil
 	}
 	return answer.Err()
 }
 
-func post(ctx context.Context, do Doer, c Connection, path string, body any) (Answer, error) {
+func post(ctx context.Context, do Doer, c Connection, path string, body any) (Response, error) {
 	raw, err := json.Marshal(body)
 	if err != nil {
-		return Answer{}, Errorf(ErrInvalid, "body_unwritable", "The request cannot be written as JSON.").Because(err)
+		return Response{}, Errorf(ErrInvalid, "body_unwritable", "The request cannot be written as JSON.").Because(err)
 	}
 	req, err := NewRequest(ctx, http.MethodPost, strings.TrimRight(c.URL, "/")+path, raw)
 	if err != nil {
-		return Answer{}, err
+		return Response{}, err
 	}
 	req.Header.Set(HeaderKey, c.Key)
 	return Exchange(do, req)
@@ -226,7 +226,7 @@ func (p Peer) Act(ctx context.Context, do Doer, c Connection, call Call) (json.R
 	if !Subscribed(p.Kind.Calls, call.Name) || !callName(name) {
 		return nil, Errorf(ErrInvalid, "unknown_call", "The other product has no such search or action.")
 	}
-	var answer Answer
+	var answer Response
 	var err error
 	if kind == "search" {
 		answer, err = get(ctx, do, strings.TrimRight(c.URL, "/")+peerCalls+call.Name+"?"+call.Query.Encode(), c.Key)

@@ -146,7 +146,7 @@ func TestPeerAct(t *testing.T) {
 func TestExchangeReadsRetryAfter(t *testing.T) {
 	t.Parallel()
 	for header, want := range map[string]time.Duration{"": 0, "7": 7 * time.Second, "-1": 0, "soon": 0, "7200": time.Hour, "4294967295": time.Hour} {
-		err := hub.Answer{Code: 429, Header: http.Header{"Retry-After": {header}}}.Err()
+		err := hub.Response{Status: 429, Header: http.Header{"Retry-After": {header}}}.Err()
 		var ours *hub.Error
 		require.ErrorAs(t, err, &ours)
 		require.Equal(t, hub.CodePeerLimited, ours.Code)

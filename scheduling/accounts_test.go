@@ -288,7 +288,7 @@ func TestARefreshWaitsForItsUser(t *testing.T) {
 	t.Parallel()
 	s := newStudio(t)
 	session := s.as("").ok(200, "POST", "/auth/login", object{"email": s.email, "password": password})
-	tx, err := s.hub.Kit.Pool.Begin(t.Context())
+	tx, err := s.hub.Host.Pool.Begin(t.Context())
 	require.NoError(t, err)
 	defer func() { _ = tx.Rollback(t.Context()) }()
 	_, err = tx.Exec(t.Context(), `update scheduling.users set updated_at = now() where email = $1`, s.email)

@@ -24,20 +24,20 @@ import (
 	"integrationhub/scheduling"
 )
 
-// lent is the service with a kit that the test changed.
+// lent is the service with a host that the test changed.
 type lent struct {
 	module.Module
-	change func(*module.Kit)
+	change func(*module.Host)
 }
 
 // Open implements module.Module.
-func (l lent) Open(ctx context.Context, kit module.Kit) (module.Instance, error) {
-	l.change(&kit)
-	return l.Module.Open(ctx, kit)
+func (l lent) Open(ctx context.Context, host module.Host) (module.Instance, error) {
+	l.change(&host)
+	return l.Module.Open(ctx, host)
 }
 
-// lending opens a studio whose kit the test changed.
-func lending(t testing.TB, change func(*module.Kit)) *plan {
+// lending opens a studio whose host the test changed.
+func lending(t testing.TB, change func(*module.Host)) *plan {
 	t.Helper()
 	return another(t, moduletest.Start(t, lent{scheduling.New(), change}, moduletest.Options{Now: monday.Add(-72 * time.Hour)})).open()
 }
@@ -92,14 +92,14 @@ func (p *plan) points(client string) object {
 // exec changes the database behind the service's back.
 func (s *studio) exec(sql string, args ...any) {
 	s.t.Helper()
-	_, err := s.hub.Kit.Pool.Exec(s.t.Context(), sql, args...)
+	_, err := s.hub.Host.Pool.Exec(s.t.Context(), sql, args...)
 	require.NoError(s.t, err)
 }
 
 // count counts rows.
 func (s *studio) count(sql string, args ...any) (n int) {
 	s.t.Helper()
-	require.NoError(s.t, s.hub.Kit.Pool.QueryRow(s.t.Context(), "select count(*) from "+sql, args...).Scan(&n))
+	require.NoError(s.t, s.hub.Host.Pool.QueryRow(s.t.Context(), "select count(*) from "+sql, args...).Scan(&n))
 	return n
 }
 
@@ -249,8 +249,8 @@ func TestWithoutAProvider(t *testing.T) {
 
 func TestTheDevelopersCallIsForDevelopersOnly(t *testing.T) {
 	t.Parallel()
-	p := lending(t, func(kit *module.Kit) {
-		kit.Settings.PaymentProvider, kit.Settings.Development = "sandbox", false
+	p := lending(t, func(host *module.Host) {
+		host.Settings.PaymentProvider, host.Settings.Development = "sandbox", false
 	})
 	made := p.ok(201, "POST", "/payments/pix", object{"client_id": p.client, "amount": 5})
 	require.Equal(t, 404, p.guest().call("POST", "/dev/payments/"+made["txid"].(string)+"/pay", nil).status)
@@ -268,9 +268,9 @@ func (p *plan) notice(secret, id, charge string) answer {
 func TestPaymentWebhook(t *testing.T) {
 	t.Parallel()
 	var secret string
-	p := lending(t, func(kit *module.Kit) {
-		kit.Settings.PaymentProvider = "sandbox"
-		secret = base64.RawStdEncoding.EncodeToString(kit.Sealer.Derive("sandbox payments"))
+	p := lending(t, func(host *module.Host) {
+		host.Settings.PaymentProvider = "sandbox"
+		secret = base64.RawStdEncoding.EncodeToString(host.Sealer.Derive("sandbox payments"))
 	})
 	g := p.guest()
 	id := p.book(0)
@@ -337,9 +337,9 @@ func mercadoPago(t testing.TB, answer func(w http.ResponseWriter, r *http.Reques
 		answer(w, r, string(body))
 	}))
 	t.Cleanup(server.Close)
-	return lending(t, func(kit *module.Kit) {
-		kit.Settings.PaymentProvider, kit.Settings.PaymentToken, kit.Settings.PaymentSecret = "mercadopago", "token", "secret"
-		kit.HTTP = toServer{server}
+	return lending(t, func(host *module.Host) {
+		host.Settings.PaymentProvider, host.Settings.PaymentToken, host.Settings.PaymentSecret = "mercadopago", "token", "secret"
+		host.HTTP = toServer{server}
 	})
 }
 

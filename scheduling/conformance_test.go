@@ -38,9 +38,9 @@ func TestConformance(t *testing.T) {
 			{Type: "patient.updated", Data: []byte(`{"phone":"+5511987654321","patient_id":"p-1","changed_fields":["birth_date"]}`)},
 			{Type: "payment.received", Data: []byte(`{"amount":80}`)},
 		},
-		State: func(t *testing.T, kit module.Kit, tenant uuid.UUID) string {
+		State: func(t *testing.T, host module.Host, tenant uuid.UUID) string {
 			t.Helper()
-			return rowsOf(t, kit.Pool, tenant)
+			return rowsOf(t, host.Pool, tenant)
 		},
 	})
 }

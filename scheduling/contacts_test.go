@@ -11,7 +11,7 @@ import (
 // file gives the newest attachment sent to an address, its lines unfolded.
 func (s *studio) file(to string) (text string) {
 	s.t.Helper()
-	require.NoError(s.t, s.hub.Kit.Pool.QueryRow(s.t.Context(), `select convert_from(decode(attachments->0->>'Content', 'base64'), 'UTF8')
+	require.NoError(s.t, s.hub.Host.Pool.QueryRow(s.t.Context(), `select convert_from(decode(attachments->0->>'Content', 'base64'), 'UTF8')
 		from hub.mails where recipient = $1 order by id desc limit 1`, to).Scan(&text))
 	return strings.ReplaceAll(text, "\r\n ", "")
 }

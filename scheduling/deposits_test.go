@@ -18,7 +18,7 @@ func deposits(t testing.TB) *plan {
 // txid finds the charge of an appointment's deposit.
 func (p *plan) txid(appointment any) (txid string) {
 	p.t.Helper()
-	require.NoError(p.t, p.hub.Kit.Pool.QueryRow(p.t.Context(), `select c.txid from scheduling.charges c join scheduling.payments p on p.id = c.payment_id
+	require.NoError(p.t, p.hub.Host.Pool.QueryRow(p.t.Context(), `select c.txid from scheduling.charges c join scheduling.payments p on p.id = c.payment_id
 		where p.appointment_id = $1 order by c.created_at desc limit 1`, appointment).Scan(&txid))
 	return txid
 }

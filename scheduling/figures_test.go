@@ -21,16 +21,16 @@ func (p *plan) busyMonth() {
 		insert into scheduling.schedule_rules (org_id, id, professional_id, day_of_week, start_minute, end_minute)
 		select $1, gen_random_uuid(), id, d, 540, 1080 from people, generate_series(0, 4) d
 	) select count(*) from people`
-	_, err := p.hub.Kit.Pool.Exec(p.t.Context(), sql, p.org, p.service)
+	_, err := p.hub.Host.Pool.Exec(p.t.Context(), sql, p.org, p.service)
 	require.NoError(p.t, err)
-	_, err = p.hub.Kit.Pool.Exec(p.t.Context(), `
+	_, err = p.hub.Host.Pool.Exec(p.t.Context(), `
 	insert into scheduling.appointments (org_id, id, client_id, professional_id, service_id, start_at, end_at, price_cents, status, source)
 	select $1, gen_random_uuid(), $3, p.id, $2, s, s + interval '30 minutes', 8000, 'scheduled', 'web'
 	from scheduling.professionals p, generate_series(0, 21) d, generate_series(0, 9) k,
 	lateral (select ('2026-03-02 12:00Z'::timestamptz + (d + d / 5 * 2) * interval '1 day' + k * interval '45 minutes') s) x
 	where p.org_id = $1 limit 10000`, p.org, p.service, p.client)
 	require.NoError(p.t, err)
-	_, err = p.hub.Kit.Pool.Exec(p.t.Context(), `analyze`)
+	_, err = p.hub.Host.Pool.Exec(p.t.Context(), `analyze`)
 	require.NoError(p.t, err)
 }
 

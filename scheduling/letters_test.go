@@ -71,7 +71,7 @@ func TestClientsAndOrganizationsAreToldByMail(t *testing.T) {
 		require.NotContains(t, text, "cancel?token", "the client's link is the client's")
 	}
 	var html, attachment, from, replyTo string
-	require.NoError(t, p.hub.Kit.Pool.QueryRow(t.Context(), `select html, convert_from(decode(attachments->0->>'Content', 'base64'), 'UTF8'), from_name, reply_to
+	require.NoError(t, p.hub.Host.Pool.QueryRow(t.Context(), `select html, convert_from(decode(attachments->0->>'Content', 'base64'), 'UTF8'), from_name, reply_to
 		from hub.mails where recipient = 'gil@example.com'`).Scan(&html, &attachment, &from, &replyTo))
 	require.Contains(t, html, "<a href=")
 	require.Contains(t, attachment, "METHOD:REQUEST")
@@ -99,7 +99,7 @@ func TestClientsAndOrganizationsAreToldByMail(t *testing.T) {
 	require.Equal(t, "Agendamento cancelado: Cut, "+monday9, subjects[4])
 	require.Contains(t, text, "Motivo: Chuva")
 	p.mails("desk@example.com", 3)
-	require.NoError(t, p.hub.Kit.Pool.QueryRow(t.Context(), `select convert_from(decode(attachments->0->>'Content', 'base64'), 'UTF8')
+	require.NoError(t, p.hub.Host.Pool.QueryRow(t.Context(), `select convert_from(decode(attachments->0->>'Content', 'base64'), 'UTF8')
 		from hub.mails where recipient = 'gil@example.com' order by id desc limit 1`).Scan(&attachment))
 	require.Contains(t, attachment, "METHOD:CANCEL")
 	g.ok(200, "POST", p.public("/cancel"), object{"cancel_token": made["cancel_token"]})
@@ -129,7 +129,7 @@ func TestLettersAreInTheOrganizationsLanguage(t *testing.T) {
 	require.Equal(t, "Your account at Studio", subjects[0])
 	require.Contains(t, text, "Hello Edu,\n\nAn account was made for you at Studio. ")
 	var from, form string
-	require.NoError(t, p.hub.Kit.Pool.QueryRow(t.Context(), `select from_name, html from hub.mails where recipient = 'edu@example.com'`).Scan(&from, &form))
+	require.NoError(t, p.hub.Host.Pool.QueryRow(t.Context(), `select from_name, html from hub.mails where recipient = 'edu@example.com'`).Scan(&from, &form))
 	require.Equal(t, "Studio", from)
 	require.Contains(t, form, `<html lang="en">`)
 	require.Contains(t, text, "/reset-password?token=")
@@ -282,7 +282,7 @@ func TestRemindersByMessage(t *testing.T) {
 	refused := hub.Errorf(hub.ErrPeer, hub.CodePeerUnreachable, "away").Because(&net.OpError{Op: "dial", Err: io.EOF})
 	silent := hub.Errorf(hub.ErrPeerTimeout, hub.CodePeerTimeout, "silent")
 	m := &messenger{}
-	p := lending(t, func(kit *module.Kit) { kit.Peers = m })
+	p := lending(t, func(host *module.Host) { host.Peers = m })
 	p.ok(200, "PUT", "/organization/settings", object{"reminder_channels": []string{"whatsapp"}, "reminder_offsets_minutes": []int{1440}})
 	id := p.guest().ok(201, "POST", p.public("/appointments"), p.wish(0))["appointment_id"].(string)
 	p.hub.Clock.Advance(48 * time.Hour)
@@ -325,7 +325,7 @@ func TestRemindersByMessage(t *testing.T) {
 func TestAClaimedReminderIsNotSentAgain(t *testing.T) {
 	t.Parallel()
 	m := &messenger{}
-	p := lending(t, func(kit *module.Kit) { kit.Peers = m })
+	p := lending(t, func(host *module.Host) { host.Peers = m })
 	p.ok(200, "PUT", "/organization/settings", object{"reminder_channels": []string{"whatsapp"}, "reminder_offsets_minutes": []int{1440}})
 	p.guest().ok(201, "POST", p.public("/appointments"), p.wish(0))
 	p.exec(`update scheduling.reminders set claimed_at = due_at, retry_at = due_at + interval '5 minutes', attempts = 1 where org_id = $1`, p.org)

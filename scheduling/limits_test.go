@@ -15,14 +15,14 @@ import (
 func TestDefaultsOfLimits(t *testing.T) {
 	t.Parallel()
 	require.ElementsMatch(t, []module.Limit{
-		{Name: "users", Most: 1200, Period: time.Minute},
-		{Name: "logins", Most: 300, Period: time.Minute},
-		{Name: "sign-ups", Most: 100, Period: time.Hour},
-		{Name: "password-links", Most: 100, Period: time.Hour},
-		{Name: "passwords", Most: 300, Period: time.Hour},
-		{Name: "public-reads", Most: 300, Period: time.Minute},
-		{Name: "public-writes", Most: 120, Period: time.Minute},
-		{Name: "holds", Most: 30, Period: time.Minute},
+		{Name: "users", Max: 1200, Period: time.Minute},
+		{Name: "logins", Max: 300, Period: time.Minute},
+		{Name: "sign-ups", Max: 100, Period: time.Hour},
+		{Name: "password-links", Max: 100, Period: time.Hour},
+		{Name: "passwords", Max: 300, Period: time.Hour},
+		{Name: "public-reads", Max: 300, Period: time.Minute},
+		{Name: "public-writes", Max: 120, Period: time.Minute},
+		{Name: "holds", Max: 30, Period: time.Minute},
 	}, scheduling.New().Spec().Limits)
 }
 

@@ -140,7 +140,7 @@ func TestRenamingDoesNotWaitForBookings(t *testing.T) {
 	wash := p.ok(201, "POST", "/services", object{"name": "Wash", "duration_minutes": 30})["id"].(string)
 	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
 	defer stop()
-	require.NoError(t, pgx.BeginFunc(ctx, p.hub.Kit.Pool, func(tx pgx.Tx) error {
+	require.NoError(t, pgx.BeginFunc(ctx, p.hub.Host.Pool, func(tx pgx.Tx) error {
 		_, err := tx.Exec(ctx, `insert into scheduling.appointments (org_id, id, client_id, professional_id, service_id, start_at, end_at, price_cents, status, source)
 			values ($1, $2, $3, $4, $5, $6, $7, 0, 'scheduled', 'web')`, p.org, uuid.New(), p.client, p.professional, p.service, monday, monday.Add(time.Hour))
 		require.NoError(t, err)
@@ -161,7 +161,7 @@ func TestKeysOfConnectionsAreMasked(t *testing.T) {
 	got := p.ok(200, "GET", "/integrations/status", nil)["integrations"].([]any)
 	require.Len(t, got, 1)
 	var local, remote string
-	require.NoError(t, p.hub.Kit.Pool.QueryRow(t.Context(), `select k.last4, i.remote_last4 from hub.integrations i join hub.keys k on k.integration_id = i.id
+	require.NoError(t, p.hub.Host.Pool.QueryRow(t.Context(), `select k.last4, i.remote_last4 from hub.integrations i join hub.keys k on k.integration_id = i.id
 		where i.id = $1 and k.revoked_at is null`, id).Scan(&local, &remote))
 	require.Len(t, local, 4)
 	require.Len(t, remote, 4)

@@ -41,7 +41,7 @@ func (p *plan) owned() map[string]string {
 // snapshot reads everything an organization owns.
 func (p *plan) snapshot() string {
 	p.t.Helper()
-	return rowsOf(p.t, p.hub.Kit.Pool, p.org)
+	return rowsOf(p.t, p.hub.Host.Pool, p.org)
 }
 
 // rowsOf reads an organization's rows in the service's tables, and its keys and

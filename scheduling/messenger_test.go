@@ -29,8 +29,8 @@ type message struct {
 }
 
 // Open implements module.Module.
-func (p *texting) Open(ctx context.Context, kit module.Kit) (module.Instance, error) {
-	opened, err := p.Module.Open(ctx, kit)
+func (p *texting) Open(ctx context.Context, host module.Host) (module.Instance, error) {
+	opened, err := p.Module.Open(ctx, host)
 	return textingInstance{opened, p}, err
 }
 

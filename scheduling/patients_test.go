@@ -170,11 +170,11 @@ func TestNothingIsLeftOfWhoWasForgotten(t *testing.T) {
 		require.Empty(t, where(needle), needle)
 	}
 	// The ledger still only grows.
-	_, err := p.hub.Kit.Pool.Exec(t.Context(), `update scheduling.loyalty_entries set points = points + 1 where org_id = $1`, p.org)
+	_, err := p.hub.Host.Pool.Exec(t.Context(), `update scheduling.loyalty_entries set points = points + 1 where org_id = $1`, p.org)
 	require.ErrorContains(t, err, "append-only")
-	_, err = p.hub.Kit.Pool.Exec(t.Context(), `update scheduling.loyalty_entries set description = 'x' where org_id = $1`, p.org)
+	_, err = p.hub.Host.Pool.Exec(t.Context(), `update scheduling.loyalty_entries set description = 'x' where org_id = $1`, p.org)
 	require.ErrorContains(t, err, "append-only")
-	_, err = p.hub.Kit.Pool.Exec(t.Context(), `delete from scheduling.loyalty_entries where org_id = $1`, p.org)
+	_, err = p.hub.Host.Pool.Exec(t.Context(), `delete from scheduling.loyalty_entries where org_id = $1`, p.org)
 	require.ErrorContains(t, err, "append-only")
 }
 
@@ -251,7 +251,7 @@ func (c *clinicPeer) calls() int {
 func TestChangedPatientsAreReadBack(t *testing.T) {
 	t.Parallel()
 	peer := &clinicPeer{features: []string{"patient.search"}, patient: `{"found":true,"patient":{"id":"p-1","name":"Ana Lima","email":"ana@example.com"}}`}
-	p := lending(t, func(kit *module.Kit) { kit.Peers = peer })
+	p := lending(t, func(host *module.Host) { host.Peers = peer })
 	client := p.family(object{"name": "Ana"})[0]
 	shown := func() (name, email any) {
 		c := p.ok(200, "GET", "/clients/"+client, nil)
@@ -346,6 +346,6 @@ func TestNewPatients(t *testing.T) {
 // source is who told a client's address.
 func (p *plan) source(client string) (source string) {
 	p.t.Helper()
-	require.NoError(p.t, p.hub.Kit.Pool.QueryRow(p.t.Context(), `select email_source from scheduling.clients where id = $1`, client).Scan(&source))
+	require.NoError(p.t, p.hub.Host.Pool.QueryRow(p.t.Context(), `select email_source from scheduling.clients where id = $1`, client).Scan(&source))
 	return source
 }

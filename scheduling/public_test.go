@@ -216,7 +216,7 @@ func TestIntegrations(t *testing.T) {
 	p.as(p.hub.Key(p.org, hub.Test)).refused(404, "not_found", "GET", base+"/search/clients?phone="+phone, nil)
 	p.as("").refused(401, "unauthorized", "GET", base+"/search/clients?phone="+phone, nil)
 
-	matches, err := p.hub.Instance.(module.Finder).Find(t.Context(), "+5511987654321")
+	matches, err := p.hub.Instance.(module.PhoneSearcher).SearchPhone(t.Context(), "+5511987654321")
 	require.NoError(t, err)
 	found2 := false
 	for _, m := range matches {
@@ -231,7 +231,7 @@ func (p *plan) receive(id, eventType string, data object) error {
 	raw, err := json.Marshal(data)
 	require.NoError(p.t, err)
 	var ignored error
-	err = pgx.BeginFunc(p.t.Context(), p.hub.Kit.Pool, func(tx pgx.Tx) error {
+	err = pgx.BeginFunc(p.t.Context(), p.hub.Host.Pool, func(tx pgx.Tx) error {
 		err := p.hub.Instance.Handle(p.t.Context(), tx, hub.Event{ID: id, TenantID: p.org, Environment: hub.Live, Product: "clinic", Type: eventType, Data: raw})
 		if errors.Is(err, module.ErrIgnored) {
 			ignored, err = err, nil

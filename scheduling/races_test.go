@@ -119,7 +119,7 @@ func TestNobodyWaitsInACircle(t *testing.T) {
 	for _, worst := range atOnce(requests...) {
 		require.Less(t, worst.status, 500, worst.text)
 	}
-	require.Zero(t, deadlocks(t, p.hub.Kit.Pool))
+	require.Zero(t, deadlocks(t, p.hub.Host.Pool))
 }
 
 // crowd is many who do something to one client and a few professionals at once.

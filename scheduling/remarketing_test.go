@@ -135,10 +135,10 @@ func TestCampaign(t *testing.T) {
 	require.Contains(t, text, "Temos um corte novo.")
 	require.Contains(t, text, p.hub.URL+"/book/"+p.slug+"\n")
 	var header string
-	require.NoError(t, p.hub.Kit.Pool.QueryRow(t.Context(), `select unsubscribe from hub.mails where recipient = 'ana@example.com'`).Scan(&header))
+	require.NoError(t, p.hub.Host.Pool.QueryRow(t.Context(), `select unsubscribe from hub.mails where recipient = 'ana@example.com'`).Scan(&header))
 	require.Contains(t, text, header, "the link of the letter is that of its List-Unsubscribe")
 	require.Zero(t, p.ok(200, "POST", campaigns, object{"dry_run": true})["recipients"])
-	_, err := p.hub.Kit.Pool.Exec(t.Context(), `insert into scheduling.campaign_letters (org_id, campaign_id, client_id, period)
+	_, err := p.hub.Host.Pool.Exec(t.Context(), `insert into scheduling.campaign_letters (org_id, campaign_id, client_id, period)
 		select org_id, (select min(id::text)::uuid from scheduling.campaigns where recipients = 0), client_id, tstzrange($1::timestamptz, $1::timestamptz + interval '1 day') from scheduling.campaign_letters`, p.hub.Clock.Now())
 	require.ErrorContains(t, err, "campaign_letters_one_a_period", "the database itself allows no second one")
 
@@ -169,7 +169,7 @@ func TestLeavingTheList(t *testing.T) {
 	p.later(61 * 24 * time.Hour)
 	p.over(p.ok(202, "POST", campaigns, object{})["id"])
 	link := func(to string) (address string) {
-		require.NoError(t, p.hub.Kit.Pool.QueryRow(t.Context(), `select unsubscribe from hub.mails where recipient = $1`, to).Scan(&address))
+		require.NoError(t, p.hub.Host.Pool.QueryRow(t.Context(), `select unsubscribe from hub.mails where recipient = $1`, to).Scan(&address))
 		return address
 	}
 	send := func(method, address, body string) (int, string) {
@@ -230,7 +230,7 @@ func TestLeavingTheList(t *testing.T) {
 func TestCampaignByMessage(t *testing.T) {
 	t.Parallel()
 	m := &messenger{uses: []string{"remarketing"}}
-	p := lending(t, func(kit *module.Kit) { kit.Peers = m })
+	p := lending(t, func(host *module.Host) { host.Peers = m })
 	phones := map[string]string{}
 	for i, name := range []string{"Ana", "Bia", "Caro"} {
 		phones[name] = "+551190000111" + string(rune('0'+i))
@@ -288,13 +288,13 @@ func TestCampaignByMessage(t *testing.T) {
 func TestACampaignThatIsRefused(t *testing.T) {
 	t.Parallel()
 	m := &messenger{uses: []string{"remarketing"}}
-	p := lending(t, func(kit *module.Kit) { kit.Peers = m })
+	p := lending(t, func(host *module.Host) { host.Peers = m })
 	for i, name := range []string{"Ana", "Bia", "Caro"} {
 		p.consenting(name, object{"phone": "+551190000111" + string(rune('0'+i))})
 	}
 	p.ok(200, "PUT", "/clients/"+p.id("Caro"), object{"email": nil})
 	p.later(61 * 24 * time.Hour)
-	status := func(code int) error { return hub.Answer{Code: code}.Err() }
+	status := func(code int) error { return hub.Response{Status: code}.Err() }
 	m.fails = []error{status(422), status(403), status(404)}
 	made := p.over(p.ok(202, "POST", campaigns, object{})["id"])
 	require.EqualValues(t, 3, made["recipients"])

@@ -37,7 +37,7 @@ var _ module.Module = Module{}
 // Spec implements [module.Module].
 func (Module) Spec() module.Spec {
 	return module.Spec{
-		Name: "scheduling", Title: "Scheduling", About: about, KeyPrefix: "sch", Tenant: "org", Version: "1.0.0", Features: api.Features(),
+		Name: "scheduling", Title: "Scheduling", Description: about, KeyPrefix: "sch", TenantPrefix: "org", Version: "1.0.0", Features: api.Features(),
 		Receives: []string{"patient.created", "patient.updated", "patient.deleted", "payment.received"},
 		Sends:    []string{"appointment.created", "appointment.cancelled", "appointment.reminded", "appointment.noshow"},
 		Limits:   append(accounts.Limits(), public.Limits()...),
@@ -59,16 +59,16 @@ Lists that can be long are pages: ` + "`page`" + ` and ` + "`per_page`" + ` ask 
 func (Module) Migrations() fs.FS { return migrations.FS() }
 
 // Open implements [module.Module].
-func (Module) Open(_ context.Context, kit module.Kit) (module.Instance, error) {
-	s := store.New(kit)
-	c, err := cashier.New(kit, s)
+func (Module) Open(_ context.Context, host module.Host) (module.Instance, error) {
+	s := store.New(host)
+	c, err := cashier.New(host, s)
 	if err != nil {
 		return nil, err
 	}
-	desk := public.New(kit, s, c)
-	office := mailroom.New(kit, s, desk)
-	i := &instance{api: api.New(kit, s, c, desk, office), store: s, pages: pages.New(kit, desk)}
-	i.jobs = slices.Concat(c.Jobs(), office.Jobs(), upkeep.New(kit, s).Jobs(), i.api.Accounts().Jobs())
+	desk := public.New(host, s, c)
+	office := mailroom.New(host, s, desk)
+	i := &instance{api: api.New(host, s, c, desk, office), store: s, pages: pages.New(host, desk)}
+	i.jobs = slices.Concat(c.Jobs(), office.Jobs(), upkeep.New(host, s).Jobs(), i.api.Accounts().Jobs())
 	return i, nil
 }
 
@@ -81,13 +81,13 @@ type instance struct {
 }
 
 var (
-	_ module.Instance  = (*instance)(nil)
-	_ module.Searcher  = (*instance)(nil)
-	_ module.Actor     = (*instance)(nil)
-	_ module.Presenter = (*instance)(nil)
-	_ module.Finder    = (*instance)(nil)
-	_ module.Pages     = (*instance)(nil)
-	_ module.Worker    = (*instance)(nil)
+	_ module.Instance      = (*instance)(nil)
+	_ module.Searcher      = (*instance)(nil)
+	_ module.Actor         = (*instance)(nil)
+	_ module.Presenter     = (*instance)(nil)
+	_ module.PhoneSearcher = (*instance)(nil)
+	_ module.Pages         = (*instance)(nil)
+	_ module.Worker        = (*instance)(nil)
 )
 
 // Routes implements [module.Instance].
@@ -110,9 +110,9 @@ func (i *instance) PresentConnect(one module.Integration) any { return api.Integ
 // PresentStatus implements [module.Presenter].
 func (i *instance) PresentStatus(list []module.Integration) any { return api.IntegrationsOf(list) }
 
-// Find implements [module.Finder].
-func (i *instance) Find(ctx context.Context, phone string) ([]module.Match, error) {
-	return i.api.Find(ctx, phone)
+// SearchPhone implements [module.PhoneSearcher].
+func (i *instance) SearchPhone(ctx context.Context, phone string) ([]module.Match, error) {
+	return i.api.SearchPhone(ctx, phone)
 }
 
 // Pages implements [module.Pages].

@@ -81,7 +81,7 @@ func TestSearchesUseIndexes(t *testing.T) {
 		{"clients_cpf", []any{p.org, "52998224725", "52998224725", []string{"+5552998224725"}, []byte("hash"), nil, 20, 0}},
 		{"clients_search", []any{p.org, "souza", "", nil, nil, nil, 20, 0}},
 	} {
-		rows, err := p.hub.Kit.Pool.Query(t.Context(), "explain "+query, append([]any{pgx.QueryExecModeSimpleProtocol}, c.args...)...)
+		rows, err := p.hub.Host.Pool.Query(t.Context(), "explain "+query, append([]any{pgx.QueryExecModeSimpleProtocol}, c.args...)...)
 		require.NoError(t, err)
 		lines, err := pgx.CollectRows(rows, pgx.RowTo[string])
 		require.NoError(t, err)

@@ -36,13 +36,13 @@ func (*statements) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndDa
 
 // traced opens a studio whose statements are kept.
 func (s *statements) traced(t *testing.T) *plan {
-	return lending(t, func(kit *module.Kit) {
-		settings := kit.Pool.Config()
+	return lending(t, func(host *module.Host) {
+		settings := host.Pool.Config()
 		settings.ConnConfig.Tracer = s
 		pool, err := pgxpool.NewWithConfig(context.Background(), settings)
 		require.NoError(t, err)
 		t.Cleanup(pool.Close)
-		kit.Pool = pool
+		host.Pool = pool
 	})
 }
 
@@ -54,7 +54,7 @@ func (s *statements) explain(p *plan, name string) string {
 	places := slices.Compact(slices.Sorted(slices.Values(regexp.MustCompile(`\$\d+`).FindAllString(sql.(string), -1))))
 	nulls := strings.TrimSuffix(strings.Repeat("null, ", len(places)), ", ")
 	var lines []string
-	require.NoError(p.t, pgx.BeginFunc(p.t.Context(), p.hub.Kit.Pool, func(tx pgx.Tx) error {
+	require.NoError(p.t, pgx.BeginFunc(p.t.Context(), p.hub.Host.Pool, func(tx pgx.Tx) error {
 		for _, one := range []string{"set local plan_cache_mode = force_generic_plan", "prepare asked as " + sql.(string)} {
 			_, err := tx.Exec(p.t.Context(), one, pgx.QueryExecModeSimpleProtocol)
 			require.NoError(p.t, err)

@@ -25,9 +25,9 @@ import (
 // in, are let through.
 func TestForgedTokens(t *testing.T) {
 	t.Parallel()
-	var other module.Kit
+	var other module.Host
 	h := moduletest.Start(t, scheduling.New(), moduletest.Options{
-		Now: monday, Beside: []module.Module{moduletest.Lender{Module: notes.New("notes"), Kit: &other}},
+		Now: monday, Beside: []module.Module{moduletest.HostCapture{Module: notes.New("notes"), Host: &other}},
 	})
 	s := another(t, h)
 	s.ok(200, "GET", "/auth/me", nil)
@@ -40,13 +40,13 @@ func TestForgedTokens(t *testing.T) {
 			return base64.RawURLEncoding.EncodeToString(raw)
 		}
 	}
-	user, login, ok := h.Kit.Accounts.VerifyAccess(s.token)
+	user, login, ok := h.Host.Accounts.VerifyAccess(s.token)
 	require.True(t, ok)
 	elsewhere, err := other.Accounts.SignAccess(user, login)
 	require.NoError(t, err)
-	stranger, err := h.Kit.Accounts.SignAccess(uuid.New(), login)
+	stranger, err := h.Host.Accounts.SignAccess(uuid.New(), login)
 	require.NoError(t, err)
-	ended, err := h.Kit.Accounts.SignAccess(user, uuid.New())
+	ended, err := h.Host.Accounts.SignAccess(user, uuid.New())
 	require.NoError(t, err)
 	session := s.as("").ok(200, "POST", "/auth/login", object{"email": s.email, "password": password})
 	for name, token := range map[string]string{

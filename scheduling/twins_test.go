@@ -37,8 +37,8 @@ func newTwin(name string) twin {
 func (w twin) Spec() module.Spec { return w.spec }
 
 // Open implements [module.Module].
-func (w twin) Open(ctx context.Context, kit module.Kit) (module.Instance, error) {
-	instance, err := w.Module.Open(ctx, kit)
+func (w twin) Open(ctx context.Context, host module.Host) (module.Instance, error) {
+	instance, err := w.Module.Open(ctx, host)
 	return twinInstance{instance, w.got}, err
 }
 
@@ -111,7 +111,7 @@ func TestTwoHubs(t *testing.T) {
 	}
 
 	// What the peer asks and does, with the key it was given.
-	of := there.Kit.Peers
+	of := there.Host.Peers
 	links, err := of.List(t.Context(), account.TenantID, hub.Live)
 	require.NoError(t, err)
 	require.Len(t, links, 1)
@@ -134,8 +134,8 @@ func TestTwoHubs(t *testing.T) {
 	send := func(kind string, data object) {
 		raw, err := json.Marshal(data)
 		require.NoError(t, err)
-		require.NoError(t, pgx.BeginFunc(t.Context(), there.Kit.Pool, func(tx pgx.Tx) error {
-			_, err := there.Kit.Events.Publish(t.Context(), tx, hub.Event{TenantID: account.TenantID, Environment: hub.Live, Type: kind, Data: raw})
+		require.NoError(t, pgx.BeginFunc(t.Context(), there.Host.Pool, func(tx pgx.Tx) error {
+			_, err := there.Host.Events.Publish(t.Context(), tx, hub.Event{TenantID: account.TenantID, Environment: hub.Live, Type: kind, Data: raw})
 			return err
 		}))
 	}

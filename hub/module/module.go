@@ -31,28 +31,28 @@ type Module interface {
 	// Open puts the product together over a migrated database. It starts no
 	// goroutine: work in the background is [Worker]'s. It does not use the database or
 	// the network yet: to write down a product's operations the hub opens it without.
-	Open(ctx context.Context, kit Kit) (Instance, error)
+	Open(ctx context.Context, host Host) (Instance, error)
 }
 
 // Spec describes a product.
 type Spec struct {
-	Name      string   // product, PostgreSQL schema and default path: "scheduling"
-	Title     string   // for people
-	About     string   // how its API is used, for the reference: paragraphs with an empty line between them
-	KeyPrefix string   // of its API keys: "sch"
-	Tenant    string   // what status calls a tenant: "org" for org_id and org_name
-	Version   string   // major.minor.patch, as status reports it
-	Features  []string // as status reports them; also the scopes of its keys
-	Receives  []string // event types [Instance] handles; others are answered "ignored"
-	Sends     []string // event types it publishes
-	Limits    []Limit  // on requests that need no key; HUB_PRODUCT_LIMITS sets others
+	Name         string   // product, PostgreSQL schema and default path: "scheduling"
+	Title        string   // for people
+	Description  string   // how its API is used, for the reference: paragraphs with an empty line between them
+	KeyPrefix    string   // of its API keys: "sch"
+	TenantPrefix string   // what status calls a tenant: "org" for org_id and org_name
+	Version      string   // major.minor.patch, as status reports it
+	Features     []string // as status reports them; also the scopes of its keys
+	Receives     []string // event types [Instance] handles; others are answered "ignored"
+	Sends        []string // event types it publishes
+	Limits       []Limit  // on requests that need no key; HUB_PRODUCT_LIMITS sets others
 }
 
 // Limit is how many requests of one subject, such as an address, a product lets
 // through.
 type Limit struct {
 	Name   string // "public-reads"
-	Most   int64  // in a period; 0 = no limit
+	Max    int64  // in a period; 0 = no limit
 	Period time.Duration
 }
 
@@ -88,11 +88,11 @@ const MetadataErrors = "errors"
 // its handler returns, and what is refused before that is called.
 type ErrorShape struct {
 	MediaType string
-	Write     func(ErrorTold) any
+	Write     func(ErrorResponse) any
 }
 
-// ErrorTold is what an error tells whoever asked.
-type ErrorTold struct {
+// ErrorResponse is what an error tells whoever asked.
+type ErrorResponse struct {
 	Status    int // HTTP
 	Code      string
 	Detail    string
@@ -113,11 +113,11 @@ type Actor interface {
 	Actions(api huma.API)
 }
 
-// Finder is an instance that knows people by their phone, for the console's lookup.
-type Finder interface {
-	// Find gives what any tenant knows under a phone number, in international format
+// PhoneSearcher is an instance that knows people by their phone, for the console's lookup.
+type PhoneSearcher interface {
+	// SearchPhone gives what any tenant knows under a phone number, in international format
 	// with a leading plus. At most a hundred.
-	Find(ctx context.Context, phone string) ([]Match, error)
+	SearchPhone(ctx context.Context, phone string) ([]Match, error)
 }
 
 // Match is one thing found under a phone number.

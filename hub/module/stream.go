@@ -24,7 +24,7 @@ func Stream(c huma.Context, write func(ctx context.Context, w io.Writer) error, 
 	request := humafiber.Unwrap(c).Context()
 	conn := request.Conn()
 	// The request's trail is read when the handler has returned.
-	own, _ := WithTrail(context.WithoutCancel(c.Context()))
+	own, _ := WithAuditTrail(context.WithoutCancel(c.Context()))
 	request.SetBodyStreamWriter(func(w *bufio.Writer) {
 		ctx, cancel := context.WithTimeout(own, streamTime)
 		defer cancel()

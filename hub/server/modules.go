@@ -90,8 +90,8 @@ func (p *products) features(name string) []string {
 func (p *products) finders() []lookup.Finder {
 	var list []lookup.Finder
 	for _, one := range p.list {
-		if finder, ok := one.instance.(module.Finder); ok {
-			list = append(list, lookup.Finder{Product: one.spec.Name, Find: finder.Find})
+		if finder, ok := one.instance.(module.PhoneSearcher); ok {
+			list = append(list, lookup.Finder{Product: one.spec.Name, Find: finder.SearchPhone})
 		}
 	}
 	return list
@@ -236,11 +236,11 @@ func (s *Server) open(ctx context.Context, one *hosted, operators *auth.Service,
 	if err != nil {
 		return err
 	}
-	one.instance, err = one.module.Open(ctx, module.Kit{
+	one.instance, err = one.module.Open(ctx, module.Host{
 		Pool: one.pool, Events: outbox.Product{Outbox: s.engine.outbox, Name: name}, Tenants: moduleTenants{s.storage.api, name}, Peers: modulePeers{s.products.connect, name},
 		Jobs: jobs.Queue{Product: name, Now: now}, Sealer: moduleSealer{s.storage.box, name},
 		Accounts: operators.NewAccounts(name, s.storage.box.Derive("product/"+name+"/access-tokens"), cfg.AccessTTL, now),
-		Limits:   allowed, Audit: moduleAudit{audit.NewRecorder(s.storage.api)}, Sent: moduleDeliveries{s.engine.reader}, Erasures: erasure.Known{Box: s.storage.box},
+		Limits:   allowed, Audit: moduleAudit{audit.NewRecorder(s.storage.api)}, Deliveries: moduleDeliveries{s.engine.reader}, Erasures: erasure.Known{Box: s.storage.box},
 		Mail: s.mail.For(name), Files: s.products.files.For(name), HTTP: s.products.http,
 		URLs:     module.URLs{Public: s.publicURL(), Base: one.base},
 		Settings: settingsFor(cfg),

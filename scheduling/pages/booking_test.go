@@ -29,7 +29,7 @@ func (s *studio) booked(v *visitor, start string) *page {
 func (s *studio) appointments() int {
 	s.t.Helper()
 	var n int
-	require.NoError(s.t, s.hub.Kit.Pool.QueryRow(s.t.Context(), `select count(*) from scheduling.appointments a join scheduling.organizations o on o.id = a.org_id where o.slug = $1`, s.slug).Scan(&n))
+	require.NoError(s.t, s.hub.Host.Pool.QueryRow(s.t.Context(), `select count(*) from scheduling.appointments a join scheduling.organizations o on o.id = a.org_id where o.slug = $1`, s.slug).Scan(&n))
 	return n
 }
 
@@ -97,7 +97,7 @@ func TestBookingInThreeLanguages(t *testing.T) {
 	}
 	require.Equal(t, 3, s.appointments())
 	var source, reason, by, notes string
-	require.NoError(t, s.hub.Kit.Pool.QueryRow(t.Context(), `select source, cancel_reason, cancelled_by, notes from scheduling.appointments limit 1`).Scan(&source, &reason, &by, &notes))
+	require.NoError(t, s.hub.Host.Pool.QueryRow(t.Context(), `select source, cancel_reason, cancelled_by, notes from scheduling.appointments limit 1`).Scan(&source, &reason, &by, &notes))
 	require.Equal(t, []string{"web", "Mudei de ideia", "client", "Franja curta"}, []string{source, reason, by, notes})
 }
 
@@ -251,7 +251,7 @@ func TestDeposit(t *testing.T) {
 	require.Equal(t, p.path, p.link("Já paguei"))
 
 	var txid string
-	require.NoError(t, s.hub.Kit.Pool.QueryRow(t.Context(), `select txid from scheduling.charges`).Scan(&txid))
+	require.NoError(t, s.hub.Host.Pool.QueryRow(t.Context(), `select txid from scheduling.charges`).Scan(&txid))
 	s.api(200, "POST", "/dev/payments/"+txid+"/pay", nil)
 	require.Eventually(t, func() bool { return len(v.get(200, p.path).all("p", "class=note")) == 1 }, 30*time.Second, 20*time.Millisecond)
 	paid := v.get(200, p.path)
@@ -277,7 +277,7 @@ func TestBookingsThatAreRefused(t *testing.T) {
 	require.Equal(t, "Carla Dias", second.value("name"))
 
 	var client string
-	require.NoError(t, s.hub.Kit.Pool.QueryRow(t.Context(), `select id::text from scheduling.clients`).Scan(&client))
+	require.NoError(t, s.hub.Host.Pool.QueryRow(t.Context(), `select id::text from scheduling.clients`).Scan(&client))
 	s.api(200, "PUT", "/clients/"+client, object{"is_blocked": true})
 	blocked := v.submit(s.details(v, "2026-03-02T09:30:00-03:00"), "name", "Carla Dias", "phone", "(11) 98765-4321")
 	require.Equal(t, 403, blocked.status)

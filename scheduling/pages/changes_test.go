@@ -18,7 +18,7 @@ func TestCancelling(t *testing.T) {
 	done := s.booked(v, monday)
 	token := token(t, done.path)
 	status := func() (status string) {
-		require.NoError(t, s.hub.Kit.Pool.QueryRow(t.Context(), `select status from scheduling.appointments`).Scan(&status))
+		require.NoError(t, s.hub.Host.Pool.QueryRow(t.Context(), `select status from scheduling.appointments`).Scan(&status))
 		return status
 	}
 	var p *page
@@ -107,7 +107,7 @@ func TestMoving(t *testing.T) {
 	require.Equal(t, moved.path, v.follow(v.submit(question)).path, "twice is once")
 	require.Contains(t, v.send("GET", s.path("calendar.ics", "token", token(t, done.path)), "").body, "SEQUENCE:1\r\n")
 	var times int
-	require.NoError(t, s.hub.Kit.Pool.QueryRow(t.Context(), `select rescheduled_count from scheduling.appointments`).Scan(&times))
+	require.NoError(t, s.hub.Host.Pool.QueryRow(t.Context(), `select rescheduled_count from scheduling.appointments`).Scan(&times))
 	require.Equal(t, 1, times)
 
 	question = v.get(200, s.path("move", "token", token(t, done.path), "start", "2026-03-02T11:00:00-03:00"))

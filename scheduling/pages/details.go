@@ -95,7 +95,7 @@ func (v *visit) emptyForm(c chosen, at time.Time) *form {
 	if v.org.Settings.ProofOfWork {
 		challenge, err := json.Marshal(v.desk.Challenge(v.org))
 		if err != nil {
-			v.kit.Log.ErrorContext(v.ctx, "a challenge could not be written", "error", err)
+			v.host.Log.ErrorContext(v.ctx, "a challenge could not be written", "error", err)
 		}
 		f.Proof = string(challenge)
 	}
@@ -173,7 +173,7 @@ func (v *visit) notBooked(err error, c chosen, at time.Time, f *form) (reply, er
 		f.Alert = t.UnavailableHint
 		return v.detailsPage(http.StatusConflict, c, at, f), nil
 	case errors.Is(err, hub.ErrPeer), errors.Is(err, hub.ErrPeerTimeout): // nothing was booked, and the form can be sent again
-		v.kit.Log.WarnContext(v.ctx, "a deposit could not be asked for", "error", err)
+		v.host.Log.WarnContext(v.ctx, "a deposit could not be asked for", "error", err)
 		f.Alert = t.NoCharge
 		return v.detailsPage(http.StatusServiceUnavailable, c, at, f), nil
 	case errors.Is(err, hub.ErrInvalid) && v.wrong(f, told.Fields):

@@ -26,12 +26,12 @@ const Root = "/book/"
 
 // Pages serves them. It is safe for concurrent use.
 type Pages struct {
-	kit  module.Kit
+	host module.Host
 	desk *public.Desk
 }
 
 // New makes the pages of an opened product.
-func New(kit module.Kit, desk *public.Desk) *Pages { return &Pages{kit, desk} }
+func New(host module.Host, desk *public.Desk) *Pages { return &Pages{host, desk} }
 
 // visit is one request for a page.
 type visit struct {
@@ -114,7 +114,7 @@ func (p *Pages) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		serveAsset(w, r, path)
 		return
 	}
-	v := &visit{Pages: p, ctx: r.Context(), query: r.URL.Query(), slug: slug, step: path, now: p.kit.Now()}
+	v := &visit{Pages: p, ctx: r.Context(), query: r.URL.Query(), slug: slug, step: path, now: p.host.Now()}
 	v.lang, v.asked = chooseLanguage(v.query.Get("lang"), r.Header.Get("Accept-Language"), "")
 	one, found := steps()[path]
 	answer, err := v.answer(r, one, found)
@@ -209,7 +209,7 @@ func (v *visit) own(r *http.Request) error {
 		return nil
 	}
 	sender, err := url.Parse(origin)
-	if err != nil || sender.Host != r.Host && !strings.EqualFold(origin, originOf(v.kit.URLs.Public)) {
+	if err != nil || sender.Host != r.Host && !strings.EqualFold(origin, originOf(v.host.URLs.Public)) {
 		return foreign
 	}
 	return nil

@@ -59,10 +59,10 @@ func (v *visit) problem(err error, header http.Header) reply {
 		return page(http.StatusTooManyRequests, "clock", t.LimitedTitle, fmt.Sprintf(t.LimitedHint, seconds))
 	case errors.Is(err, hub.ErrUnavailable), errors.Is(err, hub.ErrPeer), errors.Is(err, hub.ErrPeerTimeout):
 		retryAfter(told, header)
-		v.kit.Log.WarnContext(v.ctx, "a booking page could not be shown", "step", v.step, "error", err)
+		v.host.Log.WarnContext(v.ctx, "a booking page could not be shown", "step", v.step, "error", err)
 		return page(http.StatusServiceUnavailable, "clock", t.UnavailableTitle, t.UnavailableHint)
 	}
-	v.kit.Log.ErrorContext(v.ctx, "a booking page failed", "step", v.step, "error", err)
+	v.host.Log.ErrorContext(v.ctx, "a booking page failed", "step", v.step, "error", err)
 	return page(http.StatusInternalServerError, "alert", t.BrokenTitle, t.BrokenHint)
 }
 

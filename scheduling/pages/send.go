@@ -89,7 +89,7 @@ func (v *visit) send(w http.ResponseWriter, r *http.Request, answer reply, index
 	page.Indexed = indexed
 	var out bytes.Buffer
 	if err := templates[answer.template].ExecuteTemplate(&out, "layout", page); err != nil {
-		v.kit.Log.ErrorContext(v.ctx, "a booking page could not be drawn", "page", answer.template, "error", err)
+		v.host.Log.ErrorContext(v.ctx, "a booking page could not be drawn", "page", answer.template, "error", err)
 		http.Error(w, v.t().BrokenTitle, http.StatusInternalServerError)
 		return
 	}

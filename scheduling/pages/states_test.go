@@ -178,7 +178,7 @@ func TestDatabaseAway(t *testing.T) {
 	s := newStudio(t)
 	v := s.visitor("en")
 	form := s.details(v, monday)
-	s.hub.Kit.Pool.Close()
+	s.hub.Host.Pool.Close()
 	for _, p := range []*page{v.send(http.MethodGet, s.path(""), ""), v.submit(form, "name", "Carla Dias", "phone", "(11) 98765-4321")} {
 		require.Equal(t, 503, p.status)
 		require.NotEmpty(t, p.header.Get("Retry-After"))

@@ -21,18 +21,18 @@ import (
 
 // API is the interface.
 type API struct {
-	kit   module.Kit
+	host  module.Host
 	store *store.Store
-	desk  *accounts.Desk
+	desk  *accounts.Authenticator
 }
 
 // New makes the interface of an opened product.
-func New(kit module.Kit, s *store.Store) *API {
-	return &API{kit, s, accounts.New(kit, place, users{s})}
+func New(host module.Host, s *store.Store) *API {
+	return &API{host, s, accounts.New(host, place, users{s})}
 }
 
 // Accounts is the desk that logs users in.
-func (a *API) Accounts() *accounts.Desk { return a.desk }
+func (a *API) Accounts() *accounts.Authenticator { return a.desk }
 
 // Routes registers every row of the table.
 func (a *API) Routes(api huma.API) { a.register(api, a.routes()) }
@@ -66,7 +66,7 @@ func concerned(ctx huma.Context, next func(huma.Context)) {
 		return
 	}
 	if id, err := uuid.Parse(ctx.Param("id")); err == nil && ctx.Status() != http.StatusNotFound {
-		module.Concerns(ctx.Context(), id.String())
+		module.SetSubject(ctx.Context(), id.String())
 	}
 }
 
@@ -76,9 +76,9 @@ func (a *API) limit(ctx context.Context, r rest.Route) error {
 	who, known := module.CallerFrom(ctx)
 	switch {
 	case known && who.UserID != uuid.Nil:
-		return a.kit.Limits.Allow(ctx, "users", who.TenantID.String())
+		return a.host.Limits.Allow(ctx, "users", who.TenantID.String())
 	case r.ID == "auth.register":
-		return a.kit.Limits.Allow(ctx, "sign-ups", module.ClientIP(ctx))
+		return a.host.Limits.Allow(ctx, "sign-ups", module.ClientIP(ctx))
 	}
 	return nil
 }

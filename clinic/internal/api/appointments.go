@@ -48,7 +48,7 @@ type appointmentInput struct {
 }
 
 func (f *appointmentFields) into(d *store.AppointmentData) error {
-	var wrong rest.Faults
+	var wrong rest.FieldErrors
 	if f.Datetime.Given() {
 		d.StartsAt = wrong.Instant(f.Datetime.Value, "body.datetime")
 	}

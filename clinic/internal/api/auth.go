@@ -16,7 +16,7 @@ import (
 )
 
 // place is where accounts are the clinic's own.
-var place = accounts.Place{Product: "Clinic", Prefix: "clir_", Page: "/reset-password/clinic"}
+var place = accounts.Options{Product: "Clinic", Prefix: "clir_", Page: "/reset-password/clinic"}
 
 // users is where the desk finds them.
 type users struct{ store *store.Store }
@@ -39,15 +39,15 @@ func (u users) SetPassword(ctx context.Context, tx pgx.Tx, user uuid.UUID, store
 	return joined.SetPassword(ctx, user, &stored, joined.Now())
 }
 
-// Reader implements [accounts.Users].
-func (u users) Reader(ctx context.Context, tx pgx.Tx, user uuid.UUID) (accounts.Reader, error) {
+// Recipient implements [accounts.Users].
+func (u users) Recipient(ctx context.Context, tx pgx.Tx, user uuid.UUID) (accounts.Recipient, error) {
 	joined := u.store.Join(tx)
 	row, err := joined.UserByID(ctx, user)
 	if err != nil {
-		return accounts.Reader{}, err
+		return accounts.Recipient{}, err
 	}
 	clinic, err := joined.Clinic(ctx, row.ClinicID)
-	return accounts.Reader{Name: row.Name, Email: row.Email, Tenant: module.Tenant{ID: clinic.ID, Name: clinic.Name}, Locale: clinic.Locale}, err
+	return accounts.Recipient{Name: row.Name, Email: row.Email, Tenant: module.Tenant{ID: clinic.ID, Name: clinic.Name}, Locale: clinic.Locale}, err
 }
 
 func accountOf(row dbgen.User) accounts.User {
@@ -79,14 +79,14 @@ type Registered struct {
 func (a *API) signUp(ctx context.Context, in *signUpInput) (*signUpOutput, error) {
 	b := &in.Body
 	b.ClinicName, b.Name = typed(b.ClinicName), typed(b.Name)
-	var wrong rest.Faults
+	var wrong rest.FieldErrors
 	wrong.Name(b.ClinicName, "body.clinic_name", 120)
 	wrong.Name(b.Name, "body.name", 120)
 	wrong.Email(&b.Email, "body.email")
 	if err := wrong.Err(); err != nil {
 		return nil, err
 	}
-	hash, err := a.kit.Accounts.HashPassword(ctx, b.Password)
+	hash, err := a.host.Accounts.HashPassword(ctx, b.Password)
 	if err != nil {
 		return nil, err
 	}
@@ -96,7 +96,7 @@ func (a *API) signUp(ctx context.Context, in *signUpInput) (*signUpOutput, error
 		if err := tx.CreateClinic(ctx, clinic, b.ClinicName, tx.Now()); err != nil {
 			return err
 		}
-		if err := a.kit.Tenants.Put(ctx, tx.Raw, module.Tenant{ID: clinic, Name: b.ClinicName}); err != nil {
+		if err := a.host.Tenants.Put(ctx, tx.Raw, module.Tenant{ID: clinic, Name: b.ClinicName}); err != nil {
 			return err
 		}
 		admin, err := tx.CreateUser(ctx, dbgen.CreateUserParams{
@@ -121,7 +121,7 @@ func (a *API) signUp(ctx context.Context, in *signUpInput) (*signUpOutput, error
 
 // emailTaken answers for an address that somebody else has.
 func emailTaken(err error) error {
-	if dberr.Violated(err) == "users_email" {
+	if dberr.ConstraintName(err) == "users_email" {
 		return hub.Errorf(hub.ErrConflict, "email_taken", "Email already registered")
 	}
 	return err
@@ -143,5 +143,5 @@ func (a *API) me(ctx context.Context, _ *struct{}) (*userOutput, error) {
 		return nil, err
 	}
 	user, err := a.store.UserByID(ctx, who.UserID)
-	return &userOutput{userOf(user)}, rest.Or404("User", err)
+	return &userOutput{userOf(user)}, rest.NotFoundIfNoRows("User", err)
 }

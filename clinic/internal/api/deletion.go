@@ -64,7 +64,7 @@ func (a *API) listDeletions(ctx context.Context, in *deletionsInput) (*struct{ B
 	if err != nil {
 		return nil, err
 	}
-	module.OnRecord(ctx)
+	module.RequireAudit(ctx)
 	list, total, err := a.store.Deletions(ctx, at, in.Status, in.PerPage, in.Offset())
 	return &struct{ Body rest.Page[Deletion] }{rest.PageOf(rest.Map(list, shownDeletion), total, in.Paging)}, err
 }
@@ -76,7 +76,7 @@ func (a *API) getDeletion(ctx context.Context, in *rest.ByID) (*deletionOutput, 
 	}
 	found, err := a.store.Deletion(ctx, at, in.ID)
 	if err == nil {
-		module.Concerns(ctx, found.PatientID.String())
+		module.SetSubject(ctx, found.PatientID.String())
 	}
 	return deletionOf(found), err
 }
@@ -101,14 +101,14 @@ func (a *API) acknowledgeDeletion(ctx context.Context, in *acknowledgeInput) (*d
 	if in.Body != nil {
 		note = typed(in.Body.Note.Value)
 	}
-	var wrong rest.Faults
+	var wrong rest.FieldErrors
 	wrong.Length(note, "body.note", 0, 500)
 	if err := wrong.Err(); err != nil {
 		return nil, err
 	}
 	done, err := a.store.AcknowledgeDeletion(ctx, at, in.ID, in.Product, note, who.UserID)
 	if err == nil {
-		module.Concerns(ctx, done.PatientID.String())
+		module.SetSubject(ctx, done.PatientID.String())
 	}
 	return deletionOf(done), err
 }

@@ -80,7 +80,7 @@ func (a *API) export(api huma.API, op huma.Operation) {
 	huma.Register(api, op, func(ctx context.Context, in *exportInput) (*exportOutput, error) {
 		media, write, err := a.exported(ctx, in)
 		if err != nil {
-			return nil, dberr.Failed(op.OperationID, err)
+			return nil, dberr.Wrap(op.OperationID, err)
 		}
 		extension := map[string]string{"csv": "csv", "fhir": "json", "json": "json"}[in.Format]
 		return &exportOutput{fmt.Sprintf(`attachment; filename="patient-%s.%s"`, in.ID, extension), a.streamed(op, media, write)}, nil
@@ -95,7 +95,7 @@ func (a *API) streamed(op huma.Operation, media string, write writing) func(huma
 	return func(c huma.Context) {
 		c.SetHeader("Content-Type", media)
 		module.Stream(c, write, func(err error) {
-			a.kit.Log.Error("an answer broke off", "operation", op.OperationID, "error", err)
+			a.host.Log.Error("an answer broke off", "operation", op.OperationID, "error", err)
 		})
 	}
 }
@@ -111,7 +111,7 @@ func (a *API) exported(ctx context.Context, in *exportInput) (media string, writ
 	}
 	row, err := a.store.Patient(ctx, at.Clinic, at.Env, in.ID)
 	if err != nil {
-		return "", nil, rest.Or404("Patient", err)
+		return "", nil, rest.NotFoundIfNoRows("Patient", err)
 	}
 	if in.Format == "fhir" {
 		f, err := a.facade(ctx, featurePatientRead)
@@ -129,7 +129,7 @@ func (a *API) exported(ctx context.Context, in *exportInput) (media string, writ
 	if err != nil {
 		return "", nil, err
 	}
-	of := exportHead{ExportedAt: a.kit.Now().UTC(), Clinic: ExportClinic{clinic.ID, clinic.Name}, Patient: shown[0], LinkedPhones: []string{}, ExternalRef: row.ExternalRef}
+	of := exportHead{ExportedAt: a.host.Now().UTC(), Clinic: ExportClinic{clinic.ID, clinic.Name}, Patient: shown[0], LinkedPhones: []string{}, ExternalRef: row.ExternalRef}
 	linked, err := a.store.LinkedPhones(ctx, at.Clinic, at.Env, row.ID)
 	if err != nil {
 		return "", nil, err

@@ -27,7 +27,7 @@ const facadeChanged = "2026-11-22"
 
 // reader lets administrators and connected products call; [API.facade] says what a
 // key needs.
-var reader = rest.Who{{module.SchemeBearer: {module.RoleAdmin}}, {module.SchemeKey: {}}}
+var reader = rest.Access{{module.SchemeBearer: {module.RoleAdmin}}, {module.SchemeKey: {}}}
 
 // fhirRows are the FHIR R4 facade.
 func (a *API) fhirRows() []route {
@@ -74,13 +74,13 @@ func (resource) Schema(huma.Registry) *huma.Schema {
 type resourceOutput struct{ Body resource }
 
 // outcomes are the errors of the facade, whoever refuses a request to it.
-var outcomes = module.ErrorShape{MediaType: fhir.MediaType, Write: func(e module.ErrorTold) any {
+var outcomes = module.ErrorShape{MediaType: fhir.MediaType, Write: func(e module.ErrorResponse) any {
 	wrong := rest.Map(e.Locations, func(location string) string { return strings.TrimPrefix(location, parameterPrefix) })
 	return fhir.Outcome(e.Status, e.Code, e.Detail, wrong...)
 }}
 
 // withOutcomes documents how the facade answers, as well as does it.
-func withOutcomes(bind rest.Bind) rest.Bind {
+func withOutcomes(bind rest.Binder) rest.Binder {
 	return func(api huma.API, op huma.Operation) {
 		op.Errors = append(op.Errors, http.StatusBadRequest, http.StatusNotAcceptable)
 		op.Middlewares = append(op.Middlewares, noteAsking)
@@ -111,11 +111,11 @@ func outcomeSchema() *huma.Schema {
 }
 
 // fhirHandle binds a handler of the facade to its row.
-func fhirHandle[I any](handler func(context.Context, *I) (any, error)) rest.Bind {
+func fhirHandle[I any](handler func(context.Context, *I) (any, error)) rest.Binder {
 	return func(api huma.API, op huma.Operation) {
 		withOutcomes(rest.Handle(func(ctx context.Context, in *I) (*resourceOutput, error) {
 			value, err := answered(ctx, op, in, handler)
-			module.OnRecord(ctx) // what finds nobody too
+			module.RequireAudit(ctx) // what finds nobody too
 			return &resourceOutput{resource{value}}, err
 		}))(api, op)
 	}
@@ -145,7 +145,7 @@ type facade struct {
 	sources []string // of interactions; nil = all
 }
 
-func (a *API) facadeBase() string { return a.kit.URLs.Base + facadePath }
+func (a *API) facadeBase() string { return a.host.URLs.Base + facadePath }
 
 // facade is the clinic as whoever asks may see it: an administrator, or a key with
 // the scope patient.read or one that is the resource's own.
@@ -202,7 +202,7 @@ func only(code, ours string) func(string) []string {
 func writtenAs[T any](ctx context.Context, rows []T, total int, err error, patient func(T) uuid.UUID, write func(T) (fhir.Resource, bool)) ([]fhir.Resource, int, error) {
 	list := make([]fhir.Resource, 0, len(rows))
 	for _, row := range rows {
-		module.Concerns(ctx, patient(row).String())
+		module.SetSubject(ctx, patient(row).String())
 		if one, ok := write(row); ok {
 			list = append(list, one)
 		}

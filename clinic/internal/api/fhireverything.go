@@ -25,10 +25,10 @@ func (a *API) everything(api huma.API, op huma.Operation) {
 		Description: "A searchset", Content: map[string]*huma.MediaType{fhir.MediaType: {Schema: resource{}.Schema(nil)}},
 	}
 	huma.Register(api, op, func(ctx context.Context, in *fhirID) (*bundleOutput, error) {
-		module.OnRecord(ctx)
+		module.RequireAudit(ctx)
 		write, err := a.askedBundle(ctx, in.ID)
 		if err != nil {
-			return nil, dberr.Failed(op.OperationID, err)
+			return nil, dberr.Wrap(op.OperationID, err)
 		}
 		return &bundleOutput{a.streamed(op, fhir.MediaType, write)}, nil
 	})
@@ -66,7 +66,7 @@ func (a *API) bundle(ctx context.Context, f facade, patient string, extent fhir.
 	if query := extent.Query(); query != "" {
 		address += "?" + query
 	}
-	head := fhir.Searchset(fhir.Found{Base: f.Base, Self: address, At: fhir.Instant(a.kit.Now())})
+	head := fhir.Searchset(fhir.Found{Base: f.Base, Self: address, At: fhir.Instant(a.host.Now())})
 	return func(ctx context.Context, w io.Writer) error {
 		if err := opened(w, head); err != nil {
 			return err

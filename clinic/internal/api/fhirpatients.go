@@ -41,7 +41,7 @@ func bounded(used url.Values) error {
 // sealedQuery writes parameters that name a person for a link.
 func (a *API) sealedQuery(at store.Scope) func(url.Values) string {
 	return func(used url.Values) string {
-		sealed := a.kit.Sealer.Seal([]byte(used.Encode()), pageContext(at))
+		sealed := a.host.Sealer.Seal([]byte(used.Encode()), pageContext(at))
 		return url.Values{fhir.ParamPage: {base64.RawURLEncoding.EncodeToString(sealed)}}.Encode()
 	}
 }
@@ -56,7 +56,7 @@ func (a *API) unsealed(at store.Scope, page string) (url.Values, error) {
 	sealed, err := base64.RawURLEncoding.DecodeString(page)
 	if err == nil {
 		var plain []byte
-		if plain, err = a.kit.Sealer.Open(sealed, pageContext(at)); err == nil {
+		if plain, err = a.host.Sealer.Open(sealed, pageContext(at)); err == nil {
 			var values url.Values
 			if values, err = url.ParseQuery(string(plain)); err == nil {
 				return values, nil

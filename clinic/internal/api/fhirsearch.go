@@ -37,7 +37,7 @@ type fhirForm struct {
 }
 
 // search binds a search of a type to its rows: by GET, and by POST with a form.
-func (a *API) search(kinds func() kind) rest.Bind {
+func (a *API) search(kinds func() kind) rest.Binder {
 	of := kinds()
 	return func(api huma.API, op huma.Operation) {
 		if op.Method == http.MethodPost {
@@ -239,7 +239,7 @@ func (a *API) searchset(ctx context.Context, of kind, f facade, q store.Search, 
 		}
 		return address + "?" + written(used)
 	}
-	found := fhir.Found{Base: f.Base, Self: link(), At: fhir.Instant(a.kit.Now()), Matches: list}
+	found := fhir.Found{Base: f.Base, Self: link(), At: fhir.Instant(a.host.Now()), Matches: list}
 	if q.Limit == 0 || total < store.CountedAtMost {
 		found.Total = &total // FHIR knows no "or more": it is left out
 	}

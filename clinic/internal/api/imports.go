@@ -48,7 +48,7 @@ func (a *API) importFile(api huma.API, op huma.Operation) {
 	op.MaxBodyBytes = maxImport
 	huma.Register(api, op, func(ctx context.Context, in *importInput) (*importMade, error) {
 		out, err := a.createImport(ctx, in)
-		return out, dberr.Failed(op.OperationID, err)
+		return out, dberr.Wrap(op.OperationID, err)
 	})
 }
 
@@ -109,7 +109,7 @@ func (a *API) getImport(ctx context.Context, in *rest.ByID) (*struct{ Body Impor
 	}
 	row, err := a.store.ImportByID(ctx, at.Clinic, at.Env, in.ID)
 	if err != nil {
-		return nil, rest.Or404("Import", err)
+		return nil, rest.NotFoundIfNoRows("Import", err)
 	}
 	wrong, err := a.store.ImportErrors(ctx, at.Clinic, at.Env, in.ID)
 	if err != nil {

@@ -49,11 +49,11 @@ func (a *API) listInbox(ctx context.Context, in *inboxInput) (*struct{ Body rest
 	}
 	rows, total, err := a.store.ListInbox(ctx, at, in.Status, in.PerPage, in.Offset())
 	if in.Status == store.Open {
-		module.OnRecord(ctx) // what people wrote
+		module.RequireAudit(ctx) // what people wrote
 	}
 	list := rest.Map(rows, func(row store.InboxItem) InboxEntry {
 		if row.Suggested != nil {
-			module.Concerns(ctx, row.Suggested.String())
+			module.SetSubject(ctx, row.Suggested.String())
 		}
 		one := inboxEntryOf(row.InboxEntry)
 		one.Summary, one.Suggested = row.Summary, row.Suggested

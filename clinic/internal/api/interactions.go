@@ -35,7 +35,7 @@ const ownSource = "clinic"
 
 var interactionType = regexp.MustCompile(`^[a-z][a-z0-9_]{0,59}$`)
 
-func needType(wrong *rest.Faults, s string) {
+func needType(wrong *rest.FieldErrors, s string) {
 	wrong.Need(interactionType.MatchString(s), "body.interaction_type", "must be at most 60 lower-case letters, digits and underscores, a letter first, such as message_received")
 }
 
@@ -53,12 +53,12 @@ func (a *API) createInteraction(ctx context.Context, in *interactionInput) (*str
 	if err != nil {
 		return nil, err
 	}
-	var wrong rest.Faults
+	var wrong rest.FieldErrors
 	needType(&wrong, in.Body.Type)
-	d := store.InteractionData{Type: in.Body.Type, Summary: care.Scrub(in.Body.Summary), Source: ownSource, SourceID: uuid.NewString(), Origin: store.OriginEvent, At: a.kit.Now()}
+	d := store.InteractionData{Type: in.Body.Type, Summary: care.Scrub(in.Body.Summary), Source: ownSource, SourceID: uuid.NewString(), Origin: store.OriginEvent, At: a.host.Now()}
 	if in.Body.OccurredAt.Given() {
 		d.At = wrong.Instant(in.Body.OccurredAt.Value, "body.occurred_at")
-		wrong.Need(!d.At.After(a.kit.Now().Add(clockSkew)), "body.occurred_at", "must not be in the future")
+		wrong.Need(!d.At.After(a.host.Now().Add(clockSkew)), "body.occurred_at", "must not be in the future")
 	}
 	wrong.Length(d.Summary, "body.summary", 0, store.MaxSummary)
 	if err := wrong.Err(); err != nil {
@@ -115,7 +115,7 @@ func (a *API) logInteraction(ctx context.Context, in *logInteractionInput) (*log
 	}
 	b := &in.Body
 	d := store.InteractionData{
-		Type: b.Type, Summary: care.Scrub(b.Summary.Value), Source: b.Source.Value, SourceID: b.SourceID.Value, Origin: store.OriginKey, At: a.kit.Now(),
+		Type: b.Type, Summary: care.Scrub(b.Summary.Value), Source: b.Source.Value, SourceID: b.SourceID.Value, Origin: store.OriginKey, At: a.host.Now(),
 	}
 	if who.Peer != "" {
 		d.Origin = store.OriginPeer
@@ -129,7 +129,7 @@ func (a *API) logInteraction(ctx context.Context, in *logInteractionInput) (*log
 	if d.SourceID == "" {
 		d.SourceID = uuid.NewString()
 	}
-	var wrong rest.Faults
+	var wrong rest.FieldErrors
 	needPhone(&wrong, b.PatientPhone, "body.patient_phone")
 	needType(&wrong, d.Type)
 	wrong.Length(d.Summary, "body.summary", 0, store.MaxSummary)

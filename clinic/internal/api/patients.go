@@ -51,7 +51,7 @@ func day(t time.Time) string { return t.Format(time.DateOnly) }
 // shown adds to rows what is known beside them.
 func (a *API) shown(ctx context.Context, at store.Scope, rows ...dbgen.Patient) ([]Patient, error) {
 	ids := rest.Map(rows, func(p dbgen.Patient) uuid.UUID { return p.ID })
-	figures, err := a.store.Figures(ctx, dbgen.FiguresParams{Now: a.kit.Now(), ClinicID: at.Clinic, Env: at.Env, Ids: ids})
+	figures, err := a.store.Figures(ctx, dbgen.FiguresParams{Now: a.host.Now(), ClinicID: at.Clinic, Env: at.Env, Ids: ids})
 	if err != nil {
 		return nil, err
 	}
@@ -114,7 +114,7 @@ func typed(text string) string { return care.HideCPF(strings.TrimSpace(text)) }
 
 // into applies the fields and checks what comes out. today is the clinic's.
 func (f *patientFields) into(d *store.PatientData, today time.Time) error {
-	var wrong rest.Faults
+	var wrong rest.FieldErrors
 	f.Name.Into(&d.Name)
 	d.Name = typed(d.Name)
 	wrong.Name(d.Name, "body.name", 120)
@@ -156,7 +156,7 @@ func (a *API) today(ctx context.Context, at store.Scope) (time.Time, error) {
 	if err != nil {
 		return time.Time{}, err
 	}
-	return store.Today(clinic.Timezone, a.kit.Now())
+	return store.Today(clinic.Timezone, a.host.Now())
 }
 
 func (a *API) createPatient(ctx context.Context, in *patientInput) (*patientOutput, error) {
@@ -232,7 +232,7 @@ func (a *API) getPatient(ctx context.Context, in *patientQuery) (*patientOutput,
 	}
 	row, err := a.store.Patient(ctx, at.Clinic, at.Env, in.ID)
 	if err != nil {
-		return nil, rest.Or404("Patient", err)
+		return nil, rest.NotFoundIfNoRows("Patient", err)
 	}
 	out, err := a.patientOutput(ctx, at, row)
 	if err != nil || in.Reveal == "" {
@@ -259,8 +259,8 @@ func (a *API) reveal(ctx context.Context, at store.Scope, p dbgen.Patient) (*str
 	if err != nil || digits == nil {
 		return nil, err
 	}
-	module.Concerns(ctx, p.ID.String())
-	if err := a.kit.Audit.Record(ctx, "patients.reveal-cpf", p.ID.String()); err != nil {
+	module.SetSubject(ctx, p.ID.String())
+	if err := a.host.Audit.Record(ctx, "patients.reveal-cpf", p.ID.String()); err != nil {
 		return nil, err
 	}
 	whole := care.FormatCPF(*digits)
@@ -308,9 +308,9 @@ func (a *API) pageOfPatients(ctx context.Context, term, status string, page rest
 	if err != nil {
 		return nil, err
 	}
-	module.OnRecord(ctx) // what finds nobody too, as it is over FHIR
+	module.RequireAudit(ctx) // what finds nobody too, as it is over FHIR
 	for _, row := range rows {
-		module.Concerns(ctx, row.ID.String())
+		module.SetSubject(ctx, row.ID.String())
 	}
 	list, err := a.shown(ctx, at, rows...)
 	return &patientsOutput{rest.PageOf(list, total, page)}, err
@@ -319,5 +319,5 @@ func (a *API) pageOfPatients(ctx context.Context, term, status string, page rest
 // known requires that a patient is there for whoever asks.
 func (a *API) known(ctx context.Context, at store.Scope, id uuid.UUID) error {
 	_, err := a.store.Patient(ctx, at.Clinic, at.Env, id)
-	return rest.Or404("Patient", err)
+	return rest.NotFoundIfNoRows("Patient", err)
 }

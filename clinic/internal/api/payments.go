@@ -50,16 +50,16 @@ type paymentInput struct {
 }
 
 // paid reads how and when a payment was made.
-func (a *API) paid(method, at rest.Optional[string], wrong *rest.Faults) (*string, time.Time) {
+func (a *API) paid(method, at rest.Optional[string], wrong *rest.FieldErrors) (*string, time.Time) {
 	var how *string
 	method = emptied(method)
 	method.Value = care.HideCPF(method.Value)
 	method.IntoNull(&how)
 	wrong.Length(method.Value, "body.method", 0, 40)
-	when := a.kit.Now()
+	when := a.host.Now()
 	if at.Given() {
 		when = wrong.Instant(at.Value, "body.paid_at")
-		wrong.Need(!when.After(a.kit.Now().Add(clockSkew)), "body.paid_at", "must not be in the future")
+		wrong.Need(!when.After(a.host.Now().Add(clockSkew)), "body.paid_at", "must not be in the future")
 	}
 	return how, when
 }
@@ -70,7 +70,7 @@ func (a *API) createPayment(ctx context.Context, in *paymentInput) (*paymentOutp
 		return nil, err
 	}
 	b := &in.Body
-	var wrong rest.Faults
+	var wrong rest.FieldErrors
 	d := store.PaymentData{Amount: b.Amount.Value, Description: care.Scrub(strings.TrimSpace(b.Description.Value)), DueDate: wrong.Date(b.DueDate, "body.due_date"), Status: b.Status}
 	b.AppointmentID.IntoNull(&d.AppointmentID)
 	wrong.Need(d.Amount > 0 && d.Amount <= care.MaxAmount, "body.amount", "must be above 0 and at most "+care.MaxAmount.String())
@@ -127,7 +127,7 @@ func (a *API) pay(ctx context.Context, in *payInput) (*paymentOutput, error) {
 	if in.Body != nil {
 		how = *in.Body
 	}
-	var wrong rest.Faults
+	var wrong rest.FieldErrors
 	method, when := a.paid(how.Method, how.PaidAt, &wrong)
 	if err := wrong.Err(); err != nil {
 		return nil, err

@@ -43,7 +43,7 @@ func (f *professionalFields) into(p *dbgen.Professional) error {
 	f.Specialty.IntoNull(&p.Specialty)
 	f.Register.IntoNull(&p.Register)
 	f.IsActive.Into(&p.IsActive)
-	var wrong rest.Faults
+	var wrong rest.FieldErrors
 	wrong.Name(p.Name, "body.name", 120)
 	wrong.Length(f.Specialty.Value, "body.specialty", 0, 120)
 	wrong.Length(f.Register.Value, "body.register", 0, 60)
@@ -79,7 +79,7 @@ func (a *API) createProfessional(ctx context.Context, in *struct {
 		return nil, err
 	}
 	made, err := a.store.CreateProfessional(ctx, dbgen.CreateProfessionalParams{
-		ClinicID: at.Clinic, Env: at.Env, ID: store.NewID(), Name: p.Name, Specialty: p.Specialty, Register: p.Register, IsActive: p.IsActive, CreatedAt: a.kit.Now(),
+		ClinicID: at.Clinic, Env: at.Env, ID: store.NewID(), Name: p.Name, Specialty: p.Specialty, Register: p.Register, IsActive: p.IsActive, CreatedAt: a.host.Now(),
 	})
 	return &professionalOutput{professionalOf(made)}, err
 }
@@ -96,7 +96,7 @@ func (a *API) updateProfessional(ctx context.Context, in *struct {
 	err = a.store.InTx(ctx, "updating a professional", func(tx *store.Tx) error {
 		p, err := tx.LockProfessional(ctx, at.Clinic, at.Env, in.ID)
 		if err != nil {
-			return rest.Or404("Professional", err)
+			return rest.NotFoundIfNoRows("Professional", err)
 		}
 		if err := in.Body.into(&p); err != nil {
 			return err
@@ -116,7 +116,7 @@ func (a *API) deleteProfessional(ctx context.Context, in *rest.ByID) (*rest.None
 	}
 	rows, err := a.store.DeleteProfessional(ctx, at.Clinic, at.Env, in.ID)
 	if err == nil && rows == 0 {
-		err = rest.Missing("Professional")
+		err = rest.NotFound("Professional")
 	}
 	return nil, err
 }

@@ -41,7 +41,7 @@ func (a *API) recordURL(r dbgen.Record) string {
 	if r.Url != nil {
 		return *r.Url
 	}
-	return a.kit.URLs.Public + recordPages + r.ID.String()
+	return a.host.URLs.Public + recordPages + r.ID.String()
 }
 
 // shownURL is where others look at a record: the page that says nothing about it, where
@@ -78,7 +78,7 @@ func (a *API) createRecord(ctx context.Context, in *recordInput) (*struct{ Body 
 		return nil, err
 	}
 	b := &in.Body
-	var wrong rest.Faults
+	var wrong rest.FieldErrors
 	d := store.RecordData{
 		Date: wrong.Date(b.Date, "body.date"), Type: typed(b.Type), Professional: typed(b.Professional.Value), Content: b.Content.Value,
 		Summary: care.Scrub(strings.TrimSpace(b.Summary.Value)), Sensitivity: b.Sensitivity, By: &who.UserID,

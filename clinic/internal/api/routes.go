@@ -60,7 +60,7 @@ func (a *API) actions() []route {
 }
 
 // withScope lets keys with a scope call.
-func withScope(scope string) rest.Who { return rest.Who{{module.SchemeKey: {scope}}} }
+func withScope(scope string) rest.Access { return rest.Access{{module.SchemeKey: {scope}}} }
 
 // accountRows are the clinic and who works there.
 func (a *API) accountRows() []route {

@@ -39,7 +39,7 @@ type searchPatientsOutput struct {
 	} `nameHint:"PatientSearch"`
 }
 
-func needPhone(wrong *rest.Faults, phone, location string) {
+func needPhone(wrong *rest.FieldErrors, phone, location string) {
 	wrong.Need(care.E164(phone) != "", location, "must be a phone number of 8 to 15 digits")
 }
 
@@ -49,13 +49,13 @@ func (a *API) searchPatients(ctx context.Context, in *searchPatientsInput) (*sea
 		return nil, err
 	}
 	in.Phone = brazil.Asked(in.Phone)
-	var wrong rest.Faults
+	var wrong rest.FieldErrors
 	needPhone(&wrong, in.Phone, "query.phone")
 	if err := wrong.Err(); err != nil {
 		return nil, err
 	}
 	out := &searchPatientsOutput{}
-	module.OnRecord(ctx) // what finds nobody too
+	module.RequireAudit(ctx) // what finds nobody too
 	rows, err := a.store.ByPhone(ctx, at, in.Phone)
 	if err != nil || len(rows) == 0 {
 		return out, err
@@ -65,7 +65,7 @@ func (a *API) searchPatients(ctx context.Context, in *searchPatientsInput) (*sea
 		return nil, err
 	}
 	p := list[0]
-	module.Concerns(ctx, p.ID.String())
+	module.SetSubject(ctx, p.ID.String())
 	out.Body.Found = true
 	out.Body.Patient = &FoundPatient{
 		p.ID, p.Name, p.Phone, p.Email, p.CPF, p.BirthDate, p.LastAppointment, p.NextAppointment, p.BalanceDue, p.Status,
@@ -84,12 +84,12 @@ type OfPatient struct {
 func (a *API) visible(ctx context.Context, at store.Scope, id uuid.UUID) error {
 	p, err := a.store.Patient(ctx, at.Clinic, at.Env, id)
 	if err == nil {
-		module.Concerns(ctx, id.String())
+		module.SetSubject(ctx, id.String())
 	}
 	if err == nil && p.Status == store.Anonymized {
-		return rest.Missing("Patient")
+		return rest.NotFound("Patient")
 	}
-	return rest.Or404("Patient", err)
+	return rest.NotFoundIfNoRows("Patient", err)
 }
 
 // RecordSummary is a record as connected products see it.
@@ -165,13 +165,13 @@ func (a *API) searchAppointments(ctx context.Context, in *searchAppointmentsInpu
 	rows, err := a.store.ListAppointments(ctx, dbgen.ListAppointmentsParams{ClinicID: at.Clinic, Env: at.Env, PatientID: in.PatientID, Status: in.Status, RowLimit: in.Limit})
 	out := &searchAppointmentsOutput{}
 	out.Body.Appointments = rest.Map(rows, func(one dbgen.Appointment) AppointmentSummary {
-		return AppointmentSummary{one.ID, care.Moment(one.StartsAt), care.Scrub(one.Service), care.Scrub(one.Professional), one.Status, a.kit.URLs.Public + appointmentPages + one.ID.String()}
+		return AppointmentSummary{one.ID, care.Moment(one.StartsAt), care.Scrub(one.Service), care.Scrub(one.Professional), one.Status, a.host.URLs.Public + appointmentPages + one.ID.String()}
 	})
 	return out, err
 }
 
-// Find gives what any clinic knows under a phone number, for the console's lookup.
-func (a *API) Find(ctx context.Context, phone string) ([]module.Match, error) {
+// SearchPhone gives what any clinic knows under a phone number, for the console's lookup.
+func (a *API) SearchPhone(ctx context.Context, phone string) ([]module.Match, error) {
 	number := care.E164(phone)
 	if number == "" {
 		return nil, nil

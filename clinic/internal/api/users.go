@@ -60,7 +60,7 @@ func (a *API) getClinic(ctx context.Context, _ *struct{}) (*clinicOutput, error)
 		return nil, err
 	}
 	row, err := a.store.Clinic(ctx, at.Clinic)
-	return &clinicOutput{clinicOf(row)}, rest.Or404("Clinic", err)
+	return &clinicOutput{clinicOf(row)}, rest.NotFoundIfNoRows("Clinic", err)
 }
 
 type clinicInput struct {
@@ -88,7 +88,7 @@ func (a *API) updateClinic(ctx context.Context, in *clinicInput) (*clinicOutput,
 		in.Body.Locale.Into(&c.Locale)
 		in.Body.RevealCPF.Into(&c.RevealCpf)
 		c.Name = typed(c.Name)
-		var wrong rest.Faults
+		var wrong rest.FieldErrors
 		wrong.Name(c.Name, "body.name", 120)
 		if in.Body.Timezone.Given() {
 			wrong.Zone(c.Timezone, "body.timezone")
@@ -97,7 +97,7 @@ func (a *API) updateClinic(ctx context.Context, in *clinicInput) (*clinicOutput,
 		if err := wrong.Err(); err != nil {
 			return err
 		}
-		if err := a.kit.Tenants.Put(ctx, tx.Raw, module.Tenant{ID: c.ID, Name: c.Name}); err != nil {
+		if err := a.host.Tenants.Put(ctx, tx.Raw, module.Tenant{ID: c.ID, Name: c.Name}); err != nil {
 			return err
 		}
 		done, err = tx.UpdateClinic(ctx, dbgen.UpdateClinicParams{ID: c.ID, Name: c.Name, Timezone: c.Timezone, RevealCpf: c.RevealCpf, Locale: c.Locale, UpdatedAt: tx.Now()})
@@ -131,7 +131,7 @@ func (a *API) createUser(ctx context.Context, in *createUserInput) (*userOutput,
 	}
 	b := &in.Body
 	b.Name = typed(b.Name)
-	var wrong rest.Faults
+	var wrong rest.FieldErrors
 	wrong.Name(b.Name, "body.name", 120)
 	wrong.Email(&b.Email, "body.email")
 	if b.Password.Given() {
@@ -142,7 +142,7 @@ func (a *API) createUser(ctx context.Context, in *createUserInput) (*userOutput,
 	}
 	draft := dbgen.CreateUserParams{ClinicID: at.Clinic, ID: store.NewID(), Name: b.Name, Email: b.Email, Role: b.Role, IsActive: true}
 	if b.Password.Given() {
-		hash, err := a.kit.Accounts.HashPassword(ctx, b.Password.Value)
+		hash, err := a.host.Accounts.HashPassword(ctx, b.Password.Value)
 		if err != nil {
 			return nil, err
 		}
@@ -184,7 +184,7 @@ func (a *API) changeUser(ctx context.Context, id uuid.UUID, work func(tx *store.
 		}
 		i := slices.IndexFunc(all, func(u dbgen.User) bool { return u.ID == id })
 		if i < 0 {
-			return rest.Missing("User")
+			return rest.NotFound("User")
 		}
 		others := slices.ContainsFunc(all, func(u dbgen.User) bool { return u.ID != id && u.Role == roleAdmin && u.IsActive })
 		return work(tx, all[i], all[i].Role == roleAdmin && all[i].IsActive && !others)
@@ -203,7 +203,7 @@ func (a *API) updateUser(ctx context.Context, in *updateUserInput) (*userOutput,
 		in.Body.Role.Into(&user.Role)
 		in.Body.IsActive.Into(&user.IsActive)
 		user.Name = typed(user.Name)
-		var wrong rest.Faults
+		var wrong rest.FieldErrors
 		wrong.Name(user.Name, "body.name", 120)
 		wrong.Email(&user.Email, "body.email")
 		wrong.Need(user.Role == roleAdmin || user.Role == roleStaff, "body.role", "must be admin or staff")

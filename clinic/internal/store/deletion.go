@@ -46,7 +46,7 @@ func (t *Tx) requestDeletion(ctx context.Context, at Scope, patient, by uuid.UUI
 	if p.Status == Anonymized {
 		return t.DeletionRequestOf(ctx, at.Clinic, at.Env, patient)
 	}
-	peers, err := t.kit.Peers.List(ctx, at.Clinic, at.Env)
+	peers, err := t.host.Peers.List(ctx, at.Clinic, at.Env)
 	if err != nil {
 		return dbgen.DeletionRequest{}, err
 	}
@@ -95,7 +95,7 @@ func (t *Tx) tellDeleted(ctx context.Context, at Scope, p dbgen.Patient, request
 	if err != nil {
 		return "", err
 	}
-	if err := t.kit.Erasures.Know(ctx, t.Raw, hub.Event{ID: event, TenantID: at.Clinic, Environment: at.Env}, was.log()); err != nil {
+	if err := t.host.Erasures.AddTraces(ctx, t.Raw, hub.Event{ID: event, TenantID: at.Clinic, Environment: at.Env}, was.log()); err != nil {
 		return "", err
 	}
 	return event, t.forget(ctx, at, p, was)
@@ -193,7 +193,7 @@ func (s *Store) Deletion(ctx context.Context, at Scope, id uuid.UUID) (Deletion,
 	if d.Status == deletionCompleted {
 		return d, nil
 	}
-	sent, err := s.kit.Sent.Of(ctx, []hub.Event{announced(request)})
+	sent, err := s.host.Deliveries.ForEvents(ctx, []hub.Event{announced(request)})
 	if err != nil {
 		return Deletion{}, err
 	}
@@ -225,7 +225,7 @@ func (s *Store) AcknowledgeDeletion(ctx context.Context, at Scope, id uuid.UUID,
 	if d, err = s.Deletion(ctx, at, id); err != nil { // what came of the event meanwhile
 		return d, err
 	}
-	sent, err := s.kit.Sent.Of(ctx, []hub.Event{announced(d.DeletionRequest)})
+	sent, err := s.host.Deliveries.ForEvents(ctx, []hub.Event{announced(d.DeletionRequest)})
 	if err != nil {
 		return d, err
 	}

@@ -65,7 +65,7 @@ func (s *Store) follow(ctx context.Context, d Deletion, sent []module.Delivery) 
 // answers are the statuses of peers that changed, by product.
 func (s *Store) answers(d Deletion, sent []module.Delivery) map[string]string {
 	news := make(map[string]string)
-	overdue := s.kit.Now().Sub(d.RequestedAt) > parkedAtMost
+	overdue := s.host.Now().Sub(d.RequestedAt) > parkedAtMost
 	for _, peer := range d.Peers {
 		if peer.Status == peerAcknowledged {
 			continue
@@ -131,7 +131,7 @@ func (t *Tx) settleDeletion(ctx context.Context, d *Deletion) (err error) {
 	set := dbgen.SetDeletionStatusParams{ClinicID: d.ClinicID, Env: d.Env, ID: d.ID, Status: status}
 	if status == deletionCompleted {
 		set.CompletedAt = &t.now
-		if err := t.kit.Erasures.Release(ctx, t.Raw, announced(d.DeletionRequest)); err != nil {
+		if err := t.host.Erasures.Release(ctx, t.Raw, announced(d.DeletionRequest)); err != nil {
 			return err
 		}
 	}
@@ -147,7 +147,7 @@ const (
 // FollowDeletions brings every request that is not completed up to date. One that fails
 // keeps no other from it; the error is about those that did.
 func (s *Store) FollowDeletions(ctx context.Context) error {
-	now := s.kit.Now()
+	now := s.host.Now()
 	next := dbgen.OpenDeletionsParams{Since: now.Add(-deletionAge), AfterAt: now.Add(-deletionAge), RowLimit: deletionPage}
 	var failed []error
 	for {
@@ -163,7 +163,7 @@ func (s *Store) FollowDeletions(ctx context.Context) error {
 		for i, r := range page {
 			events[i] = announced(r)
 		}
-		sent, err := s.kit.Sent.Of(ctx, events)
+		sent, err := s.host.Deliveries.ForEvents(ctx, events)
 		if err != nil {
 			return err
 		}

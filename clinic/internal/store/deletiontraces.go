@@ -46,7 +46,7 @@ func (t *Tx) keepEarlier(ctx context.Context, at Scope, patient uuid.UUID, was, 
 		if cpf == nil {
 			return nil
 		}
-		hash := hex.EncodeToString(cpfHash(t.kit.Sealer.Derive("cpf"), at, *cpf))
+		hash := hex.EncodeToString(cpfHash(t.host.Sealer.Derive("cpf"), at, *cpf))
 		return &hash
 	}
 	for _, one := range []struct {
@@ -61,7 +61,7 @@ func (t *Tx) keepEarlier(ctx context.Context, at Scope, patient uuid.UUID, was, 
 		}
 		id := NewID()
 		err := t.KeepEarlier(ctx, dbgen.KeepEarlierParams{
-			ClinicID: at.Clinic, Env: at.Env, ID: id, PatientID: patient, Kind: one.kind, ValueEnc: t.kit.Sealer.Seal([]byte(*one.was), earlierContext(id)),
+			ClinicID: at.Clinic, Env: at.Env, ID: id, PatientID: patient, Kind: one.kind, ValueEnc: t.host.Sealer.Seal([]byte(*one.was), earlierContext(id)),
 			ValueHmac: t.tombstone(at, one.kind, *one.was), CreatedAt: t.now,
 		})
 		if err != nil {
@@ -85,7 +85,7 @@ func (t *Tx) traces(ctx context.Context, at Scope, p dbgen.Patient) (*traces, er
 		return nil, err
 	}
 	for _, one := range earlier {
-		plain, err := t.kit.Sealer.Open(one.ValueEnc, earlierContext(one.ID))
+		plain, err := t.host.Sealer.Open(one.ValueEnc, earlierContext(one.ID))
 		if err != nil {
 			return nil, fmt.Errorf("opening an earlier contact: %w", err)
 		}
@@ -210,7 +210,7 @@ const (
 // tombstone is what is kept of somebody who was forgotten: a keyed hash, to know them
 // again where their news or their line of an import comes.
 func (t *Tx) tombstone(at Scope, kind string, values ...string) []byte {
-	mac := hmac.New(sha256.New, t.kit.Sealer.Derive("forgotten"))
+	mac := hmac.New(sha256.New, t.host.Sealer.Derive("forgotten"))
 	mac.Write(at.Clinic[:])
 	for _, part := range append([]string{string(at.Env), kind}, values...) {
 		fmt.Fprintf(mac, "/%d/%s", len(part), part)

@@ -130,7 +130,7 @@ func (b *search) count(ctx context.Context, s *Store, most int) (total int, err 
 		bound = fmt.Sprintf(" limit $%d", len(args))
 		args = append(args, most)
 	}
-	err = s.kit.Pool.QueryRow(ctx, "select count(*) from (select "+b.rows()+bound+") n", args...).Scan(&total)
+	err = s.host.Pool.QueryRow(ctx, "select count(*) from (select "+b.rows()+bound+") n", args...).Scan(&total)
 	return total, err
 }
 
@@ -161,7 +161,7 @@ func find[T any](ctx context.Context, s *Store, b *search, q Search) (rows []T, 
 		from += " and t.id > " + b.given(q.After)
 	}
 	from += " order by t.id limit " + b.given(q.Limit)
-	found, err := s.kit.Pool.Query(ctx, "select t.* "+from, slices.Concat([]any{planned}, b.args)...)
+	found, err := s.host.Pool.Query(ctx, "select t.* "+from, slices.Concat([]any{planned}, b.args)...)
 	if err != nil {
 		return nil, 0, err
 	}

@@ -35,7 +35,7 @@ func (s *Store) Content(r dbgen.Record) (string, error) {
 	if r.ContentEnc == nil {
 		return "", nil
 	}
-	content, err := s.kit.Sealer.Open(r.ContentEnc, contentContext(r.ID))
+	content, err := s.host.Sealer.Open(r.ContentEnc, contentContext(r.ID))
 	if err != nil {
 		return "", fmt.Errorf("opening a record: %w", err)
 	}
@@ -52,7 +52,7 @@ func (t *Tx) CreateRecord(ctx context.Context, at Scope, patient uuid.UUID, d Re
 	id := NewID()
 	var content []byte
 	if d.Content != "" {
-		content = t.kit.Sealer.Seal([]byte(d.Content), contentContext(id))
+		content = t.host.Sealer.Seal([]byte(d.Content), contentContext(id))
 	}
 	r, err := t.InsertRecord(ctx, dbgen.InsertRecordParams{
 		ClinicID: at.Clinic, Env: at.Env, ID: id, PatientID: patient, Date: d.Date, Type: care.HideCPF(d.Type), Professional: care.HideCPF(d.Professional), ContentEnc: content,

@@ -132,7 +132,7 @@ func (t *Tx) storeFile(ctx context.Context, at Scope, id uuid.UUID, file io.Read
 	for n := 0; ; n++ {
 		length, err := io.ReadFull(text, buffer)
 		if length > 0 {
-			sealed := t.kit.Sealer.Seal(buffer[:length], chunkContext(id, n))
+			sealed := t.host.Sealer.Seal(buffer[:length], chunkContext(id, n))
 			if err := t.InsertChunk(ctx, dbgen.InsertChunkParams{ClinicID: at.Clinic, Env: at.Env, ImportID: id, N: n, Content: sealed}); err != nil {
 				return err
 			}
@@ -151,7 +151,7 @@ func (t *Tx) enqueueImport(ctx context.Context, run importRun) error {
 	if err != nil {
 		return fmt.Errorf("planning an import: %w", err)
 	}
-	return t.kit.Jobs.Enqueue(ctx, t.Raw, module.Run{Job: jobImport, Key: run.ID.String(), Payload: payload})
+	return t.host.Jobs.Enqueue(ctx, t.Raw, module.JobRun{Job: jobImport, Key: run.ID.String(), Payload: payload})
 }
 
 // errUnreadable is a stored file that cannot be read any more: no repetition helps.
@@ -177,7 +177,7 @@ func (c *chunks) Read(p []byte) (int, error) {
 		if err != nil {
 			return 0, err
 		}
-		if c.rest, err = c.s.kit.Sealer.Open(sealed, chunkContext(c.id, c.next)); err != nil {
+		if c.rest, err = c.s.host.Sealer.Open(sealed, chunkContext(c.id, c.next)); err != nil {
 			return 0, errors.Join(errUnreadable, err)
 		}
 		c.next++
@@ -224,14 +224,14 @@ func (s *Store) continueImport(ctx context.Context, payload []byte) error {
 		return nil
 	}
 	if err != nil {
-		return dberr.Failed("reading an import", err)
+		return dberr.Wrap("reading an import", err)
 	}
 	err = s.readOn(ctx, run, row, time.Now().Add(importSlice))
 	switch {
 	case errors.Is(err, errOvertaken):
 		return nil
 	case errors.Is(err, errUnreadable):
-		s.kit.Log.ErrorContext(ctx, "an import failed", "import_id", run.ID, "error", err)
+		s.host.Log.ErrorContext(ctx, "an import failed", "import_id", run.ID, "error", err)
 		return s.giveUp(ctx, run)
 	}
 	return err
@@ -308,7 +308,7 @@ func (s *Store) takeIn(ctx context.Context, run importRun, at intake.Position, b
 }
 
 func refusedRow(err error) bool {
-	return errors.Is(err, hub.ErrConflict) || errors.Is(err, hub.ErrMalformed) || dberr.Violated(err) != ""
+	return errors.Is(err, hub.ErrConflict) || errors.Is(err, hub.ErrMalformed) || dberr.ConstraintName(err) != ""
 }
 
 func (s *Store) takeInAll(ctx context.Context, run importRun, at intake.Position, batch []line, problem string) error {

@@ -41,7 +41,7 @@ func (s *Store) ListInbox(ctx context.Context, at Scope, status string, limit, o
 		if entry.Status != Open {
 			continue
 		}
-		if n, err := reread(s.kit.Sealer, entry); err == nil { // upkeep says which cannot be read
+		if n, err := reread(s.host.Sealer, entry); err == nil { // upkeep says which cannot be read
 			if line := n.line(); line != "" {
 				list[i].Summary = &line
 			}

@@ -92,7 +92,7 @@ func (t *Tx) enqueueLinking(ctx context.Context, run linkingRun) error {
 	if err != nil {
 		return fmt.Errorf("planning a linking: %w", err)
 	}
-	return t.kit.Jobs.Enqueue(ctx, t.Raw, module.Run{Job: jobLinking, Key: run.ID.String(), Payload: payload})
+	return t.host.Jobs.Enqueue(ctx, t.Raw, module.JobRun{Job: jobLinking, Key: run.ID.String(), Payload: payload})
 }
 
 // settleAll applies open inbox entries to the patient of a linking, or whom they are
@@ -120,7 +120,7 @@ func (t *Tx) settleAll(ctx context.Context, entries []dbgen.InboxEntry, l dbgen.
 		case gaveWay(err) || ctx.Err() != nil:
 			return n, err
 		default:
-			t.kit.Log.ErrorContext(ctx, "an inbox entry cannot be linked; it stays open", "entry_id", entry.ID, "error", err)
+			t.host.Log.ErrorContext(ctx, "an inbox entry cannot be linked; it stays open", "entry_id", entry.ID, "error", err)
 			if err := t.LeaveInboxEntry(ctx, l.ClinicID, l.Env, entry.ID); err != nil {
 				return n, err
 			}
@@ -139,7 +139,7 @@ func inOrder(a, b time.Time, first, second uuid.UUID) int {
 
 // within does a part of the transaction's work, which is undone alone where it fails.
 func (t *Tx) within(ctx context.Context, work func(in *Tx) error) error {
-	return pgx.BeginFunc(ctx, t.Raw, func(raw pgx.Tx) error { return work(&Tx{dbgen.New(raw), raw, t.kit, t.now}) })
+	return pgx.BeginFunc(ctx, t.Raw, func(raw pgx.Tx) error { return work(&Tx{dbgen.New(raw), raw, t.host, t.now}) })
 }
 
 func (t *Tx) settleEach(ctx context.Context, entries []dbgen.InboxEntry, l dbgen.Linking) (n int, err error) {

@@ -72,7 +72,7 @@ func (s *Store) ListPatients(ctx context.Context, q PatientList) (rows []dbgen.P
 	if err != nil || len(ids) == 0 {
 		return nil, total, err
 	}
-	found, err := s.kit.Pool.Query(ctx, "select t.* from clinic.patients t where t.clinic_id = $1 and t.env = $2 and t.id = any($3) order by "+byName,
+	found, err := s.host.Pool.Query(ctx, "select t.* from clinic.patients t where t.clinic_id = $1 and t.env = $2 and t.id = any($3) order by "+byName,
 		q.Clinic, string(q.Env), ids)
 	if err != nil {
 		return nil, 0, err
@@ -114,7 +114,7 @@ func (s *Store) listed(ctx context.Context, q PatientList) (ids []uuid.UUID, tot
 			" when (select cardinality(ids) from near) = " + limit + "::int then (select ids from near)" +
 			" else array(select id from (" + strings.Join(all, " union ") + ") a" + page + ") end from counted"
 	}
-	err = s.kit.Pool.QueryRow(ctx, sql, slices.Concat([]any{planned}, b.args)...).Scan(&total, &ids)
+	err = s.host.Pool.QueryRow(ctx, sql, slices.Concat([]any{planned}, b.args)...).Scan(&total, &ids)
 	return ids, total, err
 }
 
@@ -142,7 +142,7 @@ func (b *search) meanings(term string) []string {
 // phoneIDs are whose one of several numbers is, by their keys.
 func (s *Store) phoneIDs(ctx context.Context, at Scope, keys []string) ([]uuid.UUID, error) {
 	of := ofPhone("any($3)")
-	found, err := s.kit.Pool.Query(ctx, patientsWhere("q.id", of[0])+" union all "+patientsWhere("q.id", of[1]), at.Clinic, string(at.Env), keys)
+	found, err := s.host.Pool.Query(ctx, patientsWhere("q.id", of[0])+" union all "+patientsWhere("q.id", of[1]), at.Clinic, string(at.Env), keys)
 	if err != nil {
 		return nil, err
 	}

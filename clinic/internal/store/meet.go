@@ -54,7 +54,7 @@ type party struct {
 
 // meet finds whom a batch may be about, with a few questions for all of it.
 func (t *Tx) meet(ctx context.Context, at Scope, id uuid.UUID, batch []line) (*party, error) {
-	p := &party{tx: t, at: at, id: id, key: t.kit.Sealer.Derive("cpf"), byID: make(map[uuid.UUID]*met), byRef: make(map[string]*met), byCPF: make(map[string]*met), byName: make(map[string][]*met)}
+	p := &party{tx: t, at: at, id: id, key: t.host.Sealer.Derive("cpf"), byID: make(map[uuid.UUID]*met), byRef: make(map[string]*met), byCPF: make(map[string]*met), byName: make(map[string][]*met)}
 	clinic, err := t.Clinic(ctx, at.Clinic)
 	if err != nil {
 		return nil, err
@@ -168,7 +168,7 @@ type told struct {
 
 // check reads what a line tells. problem is for people, without values.
 func (p *party) check(l intake.Row) (t told, problem string) {
-	var wrong rest.Faults
+	var wrong rest.FieldErrors
 	t.Name, t.status = care.HideCPF(l.Name), l.Status
 	wrong.Name(t.Name, "name", 120)
 	if l.Ref != "" {
@@ -433,7 +433,7 @@ func (t *Tx) createPatients(ctx context.Context, at Scope, list []dbgen.Patient)
 	if failed != nil {
 		return failed
 	}
-	if _, err := t.kit.Events.PublishAll(ctx, t.Raw, events); err != nil {
+	if _, err := t.host.Events.PublishAll(ctx, t.Raw, events); err != nil {
 		return fmt.Errorf("publishing %s: %w", patientCreated, err)
 	}
 	return nil

@@ -41,7 +41,7 @@ func cpfContext(id uuid.UUID) string { return "patient/" + id.String() + "/cpf" 
 
 // CPFHash is what a tax id is found by, in one clinic's live or test data.
 func (s *Store) CPFHash(at Scope, digits string) []byte {
-	return cpfHash(s.kit.Sealer.Derive("cpf"), at, digits)
+	return cpfHash(s.host.Sealer.Derive("cpf"), at, digits)
 }
 
 func cpfHash(key []byte, at Scope, digits string) []byte {
@@ -59,7 +59,7 @@ func (t *Tx) cpf(p dbgen.Patient) (*string, error) {
 	if p.CpfEnc == nil {
 		return nil, nil
 	}
-	digits, err := t.kit.Sealer.Open(p.CpfEnc, cpfContext(p.ID))
+	digits, err := t.host.Sealer.Open(p.CpfEnc, cpfContext(p.ID))
 	if err != nil {
 		return nil, fmt.Errorf("opening a tax id: %w", err)
 	}
@@ -82,7 +82,7 @@ func (t *Tx) sealed(at Scope, id uuid.UUID, digits *string) (enc, hash []byte, l
 		return nil, nil, nil
 	}
 	end := (*digits)[len(*digits)-2:]
-	return t.kit.Sealer.Seal([]byte(*digits), cpfContext(id)), cpfHash(t.kit.Sealer.Derive("cpf"), at, *digits), &end
+	return t.host.Sealer.Seal([]byte(*digits), cpfContext(id)), cpfHash(t.host.Sealer.Derive("cpf"), at, *digits), &end
 }
 
 // CreatePatient makes a patient and tells the connected products. [hub.ErrConflict]
@@ -97,14 +97,14 @@ func (t *Tx) CreatePatient(ctx context.Context, at Scope, d PatientData) (dbgen.
 	if err != nil {
 		return p, patientTaken(err)
 	}
-	module.Concerns(ctx, id.String())
+	module.SetSubject(ctx, id.String())
 	_, err = t.publish(ctx, at, patientCreated, createdOf(p))
 	return p, err
 }
 
 // patientTaken answers for what another patient has.
 func patientTaken(err error) error {
-	switch dberr.Violated(err) {
+	switch dberr.ConstraintName(err) {
 	case "patients_cpf":
 		return hub.Errorf(hub.ErrConflict, "cpf_taken", "Another patient of the clinic has this CPF.")
 	case "patients_external_ref":
@@ -190,7 +190,7 @@ func same[T comparable](a, b *T) bool { return a == b || a != nil && b != nil &&
 func (t *Tx) keep(ctx context.Context, at Scope, id uuid.UUID) error {
 	p, err := t.SharePatient(ctx, at.Clinic, at.Env, id)
 	if err == nil {
-		module.Concerns(ctx, id.String())
+		module.SetSubject(ctx, id.String())
 	}
 	switch {
 	case errors.Is(err, pgx.ErrNoRows):

@@ -81,7 +81,7 @@ func (t *Tx) lockPayment(ctx context.Context, at Scope, id uuid.UUID) (p dbgen.P
 	if err != nil {
 		return p, false, err
 	}
-	module.Concerns(ctx, p.PatientID.String())
+	module.SetSubject(ctx, p.PatientID.String())
 	patient, err := t.SharePatient(ctx, at.Clinic, at.Env, p.PatientID)
 	if err != nil {
 		return p, false, err
@@ -168,14 +168,14 @@ func (s *Store) EveryOverdue(ctx context.Context) error {
 	var last uuid.UUID
 	var failed []error
 	for {
-		page, err := s.ClinicsWithDue(ctx, last, dateOf(s.kit.Now().UTC().Add(easternmost)), overduePage)
+		page, err := s.ClinicsWithDue(ctx, last, dateOf(s.host.Now().UTC().Add(easternmost)), overduePage)
 		if err != nil {
 			return errors.Join(append(failed, err)...)
 		}
 		for _, c := range page {
 			last = c.ID
-			if _, err := Today(c.Timezone, s.kit.Now()); err != nil { // trying again does not mend it
-				s.kit.Log.ErrorContext(ctx, "a clinic's overdue payments cannot be told", "clinic", c.ID, "timezone", c.Timezone, "error", err)
+			if _, err := Today(c.Timezone, s.host.Now()); err != nil { // trying again does not mend it
+				s.host.Log.ErrorContext(ctx, "a clinic's overdue payments cannot be told", "clinic", c.ID, "timezone", c.Timezone, "error", err)
 				continue
 			}
 			if _, err := s.overdue(ctx, c.ID, c.Timezone, hub.Live, hub.Test); err != nil {

@@ -211,7 +211,7 @@ func (t *Tx) wait(ctx context.Context, n *news) error {
 	id := NewID()
 	entry := dbgen.InsertInboxEntryParams{
 		ClinicID: n.at.Clinic, Env: n.at.Env, ID: id, Source: n.source, EventID: n.id, EventType: n.kind, OccurredAt: n.time, ExternalID: n.subject(),
-		DataEnc: t.kit.Sealer.Seal(n.raw, inboxContext(id)), EmailHmac: t.inboxEmail(n.at, n.data.Email), MeantFor: n.meantFor, ReceivedAt: t.now,
+		DataEnc: t.host.Sealer.Seal(n.raw, inboxContext(id)), EmailHmac: t.inboxEmail(n.at, n.data.Email), MeantFor: n.meantFor, ReceivedAt: t.now,
 	}
 	if number := care.E164(n.phone()); number != "" {
 		entry.Phone = &number
@@ -257,7 +257,7 @@ func (t *Tx) apply(ctx context.Context, n *news, patient uuid.UUID, said bool) (
 }
 
 // reread reads an open inbox entry's event.
-func (t *Tx) reread(entry dbgen.InboxEntry) (news, error) { return reread(t.kit.Sealer, entry) }
+func (t *Tx) reread(entry dbgen.InboxEntry) (news, error) { return reread(t.host.Sealer, entry) }
 
 // settle applies one open inbox entry to a patient; said as [Tx.apply] has it.
 func (t *Tx) settle(ctx context.Context, entry dbgen.InboxEntry, patient uuid.UUID, by *uuid.UUID, said bool) (settled bool, err error) {

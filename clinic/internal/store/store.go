@@ -26,18 +26,18 @@ import (
 // Store is the clinic's database. The statements it embeds run by themselves.
 type Store struct {
 	*dbgen.Queries
-	kit module.Kit
+	host module.Host
 }
 
 // New makes the store of an opened product.
-func New(kit module.Kit) *Store { return &Store{dbgen.New(kit.Pool), kit} }
+func New(host module.Host) *Store { return &Store{dbgen.New(host.Pool), host} }
 
 // Tx is a transaction at work.
 type Tx struct {
 	*dbgen.Queries
-	Raw pgx.Tx
-	kit module.Kit
-	now time.Time
+	Raw  pgx.Tx
+	host module.Host
+	now  time.Time
 }
 
 // InTx runs work in one transaction: committed when it returns nil, else rolled
@@ -55,12 +55,12 @@ type Tx struct {
 func (s *Store) InTx(ctx context.Context, doing string, work func(tx *Tx) error) error {
 	var err error
 	for range attempts {
-		err = pgx.BeginFunc(ctx, s.kit.Pool, func(raw pgx.Tx) error { return work(s.Join(raw)) })
+		err = pgx.BeginFunc(ctx, s.host.Pool, func(raw pgx.Tx) error { return work(s.Join(raw)) })
 		if !gaveWay(err) {
 			break
 		}
 	}
-	return dberr.Failed(doing, err)
+	return dberr.Wrap(doing, err)
 }
 
 // attempts is how often work is begun that gave way to others.
@@ -74,7 +74,7 @@ func gaveWay(err error) bool {
 
 // Join is a transaction that somebody else began and will end.
 func (s *Store) Join(raw pgx.Tx) *Tx {
-	return &Tx{dbgen.New(raw), raw, s.kit, s.kit.Now().Truncate(time.Microsecond)}
+	return &Tx{dbgen.New(raw), raw, s.host, s.host.Now().Truncate(time.Microsecond)}
 }
 
 // Now is the time of the transaction's changes.
@@ -92,7 +92,7 @@ func (t *Tx) publish(ctx context.Context, scope Scope, eventType string, data an
 	if err != nil {
 		return "", fmt.Errorf("writing %s: %w", eventType, err)
 	}
-	id, err = t.kit.Events.Publish(ctx, t.Raw, hub.Event{TenantID: scope.Clinic, Environment: scope.Env, Type: eventType, Data: raw})
+	id, err = t.host.Events.Publish(ctx, t.Raw, hub.Event{TenantID: scope.Clinic, Environment: scope.Env, Type: eventType, Data: raw})
 	if err != nil {
 		return "", fmt.Errorf("publishing %s: %w", eventType, err)
 	}

@@ -223,17 +223,17 @@ func broken() map[string]breakage {
 			return hub.Status{}, errors.New("too long")
 		})}, "probe"},
 		"never closes": {changed{Peer: p, probe: status(func(res *http.Response, c hub.Connection) (hub.Status, error) {
-			body, _ := io.ReadAll(io.LimitReader(res.Body, hub.MaxAnswer+1))
-			answer := hub.Answer{Code: res.StatusCode, Header: res.Header, Body: body}
+			body, _ := io.ReadAll(io.LimitReader(res.Body, hub.MaxResponseBytes+1))
+			answer := hub.Response{Status: res.StatusCode, Header: res.Header, Body: body}
 			return hub.Status{Product: "acme", Active: true}, answer.Err()
 		})}, "not closed"},
 		"quotes the answer": {changed{Peer: p, probe: status(func(res *http.Response, c hub.Connection) (hub.Status, error) {
 			defer res.Body.Close()
-			body, _ := io.ReadAll(io.LimitReader(res.Body, hub.MaxAnswer+1))
+			body, _ := io.ReadAll(io.LimitReader(res.Body, hub.MaxResponseBytes+1))
 			if res.StatusCode != http.StatusOK {
 				return hub.Status{}, hub.Errorf(hub.ErrInvalid, hub.CodeKeyRejected, "It said: %s", body)
 			}
-			answer := hub.Answer{Code: 200, Body: body}
+			answer := hub.Response{Status: 200, Body: body}
 			var s struct{ Product, Status string }
 			err := answer.JSON(&s)
 			return hub.Status{Product: s.Product, Active: s.Status == "active"}, err

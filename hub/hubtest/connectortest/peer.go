@@ -84,7 +84,7 @@ func probe(t *testing.T, c Case) {
 
 	rows := append(broken(), notJSON()...)
 	rows = append(rows, row{"404", echo(404), hub.ErrPeer, hub.CodePeerFailed}, row{"410", echo(410), hub.ErrPeer, hub.CodePeerFailed},
-		row{"long and good", say(200, good+strings.Repeat(" ", hub.MaxAnswer)), hub.ErrPeer, hub.CodePeerAnswer})
+		row{"long and good", say(200, good+strings.Repeat(" ", hub.MaxResponseBytes)), hub.ErrPeer, hub.CodePeerAnswer})
 	c.refuses(t, rows, func(ctx context.Context, do hub.Doer, at hub.Connection) error {
 		_, err := c.Connector.Probe(ctx, do, at)
 		return err

@@ -100,7 +100,7 @@ func (s *standIn) requireTidy(t *testing.T, name string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	require.Zero(t, s.open, "%s: an answer was not closed", name)
-	require.LessOrEqual(t, s.read, int64(hub.MaxAnswer+4096), "%s: too much was read", name)
+	require.LessOrEqual(t, s.read, int64(hub.MaxResponseBytes+4096), "%s: too much was read", name)
 }
 
 // watched counts what is read of an answer and notes its closing.
@@ -180,7 +180,7 @@ func broken() []row {
 				}
 			}
 		}, hub.ErrPeer, hub.CodePeerAnswer},
-		{"64 KiB and a byte", say(200, "{}"+strings.Repeat(" ", hub.MaxAnswer-1)), hub.ErrPeer, hub.CodePeerAnswer},
+		{"64 KiB and a byte", say(200, "{}"+strings.Repeat(" ", hub.MaxResponseBytes-1)), hub.ErrPeer, hub.CodePeerAnswer},
 	}
 }
 

@@ -72,10 +72,10 @@ func intact() moduletest.Case {
 			return map[string]string{"/api/v1/notes/{text}": "/api/v1/notes/" + text}
 		},
 		Events: []hub.Event{{Type: notes.Created, Data: []byte(`{"text":"x"}`)}, {Type: notes.Boring, Data: []byte(`{"text":"x"}`)}},
-		State: func(t *testing.T, kit module.Kit, tenant uuid.UUID) string {
+		State: func(t *testing.T, host module.Host, tenant uuid.UUID) string {
 			t.Helper()
 			var n int
-			require.NoError(t, kit.Pool.QueryRow(t.Context(), `select count(*) from notes where tenant_id = $1`, tenant).Scan(&n))
+			require.NoError(t, host.Pool.QueryRow(t.Context(), `select count(*) from notes where tenant_id = $1`, tenant).Scan(&n))
 			return fmt.Sprint(n)
 		},
 	}
@@ -85,7 +85,7 @@ func intact() moduletest.Case {
 type changed struct {
 	module.Module
 	spec   func(*module.Spec)
-	handle func(ctx context.Context, kit module.Kit, tx pgx.Tx, e hub.Event, intact module.Instance) error
+	handle func(ctx context.Context, host module.Host, tx pgx.Tx, e hub.Event, intact module.Instance) error
 	routes func(huma.API)
 	accept bool // any token
 }
@@ -102,20 +102,20 @@ func (c changed) Spec() module.Spec {
 	return s
 }
 
-func (c changed) Open(ctx context.Context, kit module.Kit) (module.Instance, error) {
-	instance, err := c.Module.Open(ctx, kit)
-	return &product{instance, c, kit}, err
+func (c changed) Open(ctx context.Context, host module.Host) (module.Instance, error) {
+	instance, err := c.Module.Open(ctx, host)
+	return &product{instance, c, host}, err
 }
 
 type product struct {
 	module.Instance
 	changed changed
-	kit     module.Kit
+	host    module.Host
 }
 
 func (p *product) Handle(ctx context.Context, tx pgx.Tx, e hub.Event) error {
 	if p.changed.handle != nil {
-		return p.changed.handle(ctx, p.kit, tx, e, p.Instance)
+		return p.changed.handle(ctx, p.host, tx, e, p.Instance)
 	}
 	return p.Instance.Handle(ctx, tx, e)
 }
@@ -155,15 +155,15 @@ func broken() map[string]struct {
 		change changed
 		says   string
 	}{
-		"writes beside the transaction": {changed{handle: func(ctx context.Context, kit module.Kit, tx pgx.Tx, e hub.Event, intact module.Instance) error {
-			_, err := kit.Pool.Exec(ctx, `insert into notes (tenant_id, environment, author, event_id, text) values ($1, 'live', 'x', '', 'y')`, e.TenantID)
+		"writes beside the transaction": {changed{handle: func(ctx context.Context, host module.Host, tx pgx.Tx, e hub.Event, intact module.Instance) error {
+			_, err := host.Pool.Exec(ctx, `insert into notes (tenant_id, environment, author, event_id, text) values ($1, 'live', 'x', '', 'y')`, e.TenantID)
 			return err
 		}}, "what is rolled back has no effect"},
-		"everybody's notes": {changed{handle: func(ctx context.Context, _ module.Kit, tx pgx.Tx, e hub.Event, intact module.Instance) error {
+		"everybody's notes": {changed{handle: func(ctx context.Context, _ module.Host, tx pgx.Tx, e hub.Event, intact module.Instance) error {
 			_, err := tx.Exec(ctx, `insert into notes (tenant_id, environment, author, event_id, text) select distinct tenant_id, 'live', 'x', '', 'y' from users`)
 			return err
 		}}, "another tenant's data"},
-		"does nothing": {changed{handle: func(context.Context, module.Kit, pgx.Tx, hub.Event, module.Instance) error { return nil }}, "has no effect and is not ignored"},
+		"does nothing": {changed{handle: func(context.Context, module.Host, pgx.Tx, hub.Event, module.Instance) error { return nil }}, "has no effect and is not ignored"},
 		"open door":    {changed{routes: extra("/api/v1/extra")}, "names no security scheme"},
 		"one for all":  {changed{routes: extra("/api/v1/extra/{text}", map[string][]string{module.SchemeBearer: {}})}, "has no resource"},
 		"any token":    {changed{accept: true}, "TestSuite/tokens"},

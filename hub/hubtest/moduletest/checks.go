@@ -31,7 +31,7 @@ func checkSpec(t *testing.T, c Case) {
 	require.Regexp(t, productName, spec.Name)
 	require.Regexp(t, keyPrefix, spec.KeyPrefix)
 	require.Regexp(t, semver, spec.Version)
-	require.Regexp(t, productName, spec.Tenant)
+	require.Regexp(t, productName, spec.TenantPrefix)
 	require.NotEmpty(t, spec.Title)
 	for name, list := range map[string][]string{"features": spec.Features, "receives": spec.Receives, "sends": spec.Sends} {
 		sorted := slices.Sorted(slices.Values(list))
@@ -53,7 +53,7 @@ func migrationsOf(t *testing.T, c Case, h *Hub) {
 	require.NoError(t, err)
 	require.Empty(t, again, "applied twice")
 	var outside []string
-	require.NoError(t, h.Kit.Pool.QueryRow(t.Context(), `
+	require.NoError(t, h.Host.Pool.QueryRow(t.Context(), `
 		select coalesce(array_agg(schemaname || '.' || tablename), '{}') from pg_tables
 		where schemaname not in ('hub', 'pg_catalog', 'information_schema', $1) and tablename not like 'goose%'`, c.Module.Spec().Name).Scan(&outside))
 	require.Empty(t, outside, "tables outside the product's schema")
@@ -167,7 +167,7 @@ func tokens(t *testing.T, c Case, h *Hub) {
 	require.Equal(t, a.Tenant, who.TenantID)
 	require.True(t, who.Admin)
 	require.NotEmpty(t, who.Name, "for the audit log")
-	known, err := h.Kit.Tenants.Get(t.Context(), a.Tenant)
+	known, err := h.Host.Tenants.Get(t.Context(), a.Tenant)
 	require.NoError(t, err, "the hub knows the tenant")
 	require.NotEmpty(t, known.Name)
 }
@@ -206,32 +206,32 @@ func handle(t *testing.T, c Case, h *Hub) {
 		handled[e.Type] = true
 		owner, other := c.SignUp(t, h.Base), c.SignUp(t, h.Base)
 		e.ID, e.TenantID, e.Environment, e.Product, e.Time = hub.NewEventID(), owner.Tenant, hub.Live, "peer", time.Now()
-		before, others := c.State(t, h.Kit, owner.Tenant), c.State(t, h.Kit, other.Tenant)
+		before, others := c.State(t, h.Host, owner.Tenant), c.State(t, h.Host, other.Tenant)
 		for range 2 { // the same event again, after a rollback
-			err := pgx.BeginFunc(t.Context(), h.Kit.Pool, func(tx pgx.Tx) error {
+			err := pgx.BeginFunc(t.Context(), h.Host.Pool, func(tx pgx.Tx) error {
 				if err := h.Instance.Handle(t.Context(), tx, e); err != nil && !errors.Is(err, module.ErrIgnored) {
 					return err
 				}
 				return errUndo
 			})
 			require.ErrorIs(t, err, errUndo, e.Type)
-			require.Equal(t, before, c.State(t, h.Kit, owner.Tenant), "%s: what is rolled back has no effect", e.Type)
+			require.Equal(t, before, c.State(t, h.Host, owner.Tenant), "%s: what is rolled back has no effect", e.Type)
 		}
 		var outcome error
-		require.NoError(t, pgx.BeginFunc(t.Context(), h.Kit.Pool, func(tx pgx.Tx) error {
+		require.NoError(t, pgx.BeginFunc(t.Context(), h.Host.Pool, func(tx pgx.Tx) error {
 			if outcome = h.Instance.Handle(t.Context(), tx, e); errors.Is(outcome, module.ErrIgnored) {
 				return nil
 			}
 			return outcome
 		}), e.Type)
 		if outcome == nil {
-			require.NotEqual(t, before, c.State(t, h.Kit, owner.Tenant), "%s has no effect and is not ignored", e.Type)
+			require.NotEqual(t, before, c.State(t, h.Host, owner.Tenant), "%s has no effect and is not ignored", e.Type)
 		}
-		require.Equal(t, others, c.State(t, h.Kit, other.Tenant), "%s: another tenant's data", e.Type)
+		require.Equal(t, others, c.State(t, h.Host, other.Tenant), "%s: another tenant's data", e.Type)
 
 		e.ID, e.Data = hub.NewEventID(), json.RawMessage(`{}`)
 		require.NotPanics(t, func() {
-			_ = pgx.BeginFunc(t.Context(), h.Kit.Pool, func(tx pgx.Tx) error { _ = h.Instance.Handle(t.Context(), tx, e); return errUndo })
+			_ = pgx.BeginFunc(t.Context(), h.Host.Pool, func(tx pgx.Tx) error { _ = h.Instance.Handle(t.Context(), tx, e); return errUndo })
 		}, "%s without its fields", e.Type)
 	}
 	for _, kind := range c.Module.Spec().Receives {
@@ -272,8 +272,8 @@ func workAndPages(t *testing.T, _ Case, h *Hub) {
 			require.NotNil(t, page, path)
 		}
 	}
-	if finder, ok := h.Instance.(module.Finder); ok {
-		found, err := finder.Find(t.Context(), "+5511987654321")
+	if finder, ok := h.Instance.(module.PhoneSearcher); ok {
+		found, err := finder.SearchPhone(t.Context(), "+5511987654321")
 		require.NoError(t, err)
 		require.LessOrEqual(t, len(found), 100)
 	}

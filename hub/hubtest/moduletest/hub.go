@@ -47,7 +47,7 @@ type Hub struct {
 	DataDir  string
 	Database string         // its URL
 	Clock    *hubtest.Clock // the product's; nil: the machine's
-	Kit      module.Kit
+	Host     module.Host
 	Instance module.Instance
 
 	Queries    atomic.Int64 // that the product has made so far
@@ -80,7 +80,7 @@ func Start(t testing.TB, m module.Module, o Options) *Hub {
 	require.NoError(t, err)
 	t.Cleanup(func() {
 		running.Stop()
-		h.Kit.Pool.Close()
+		h.Host.Pool.Close()
 		if t.Failed() {
 			t.Log(h.complaints())
 		}
@@ -119,16 +119,16 @@ type watched struct {
 }
 
 // Open implements [module.Module].
-func (w watched) Open(ctx context.Context, kit module.Kit) (module.Instance, error) {
-	settings := kit.Pool.Config()
+func (w watched) Open(ctx context.Context, host module.Host) (module.Instance, error) {
+	settings := host.Pool.Config()
 	settings.ConnConfig.Tracer = counter{&w.hub.Queries}
 	pool, err := pgxpool.NewWithConfig(context.Background(), settings)
 	if err != nil {
 		return nil, err
 	}
-	kit.Pool, kit.Events = pool, publisher{kit.Events, &w.hub.FailEvents}
-	instance, err := w.Module.Open(ctx, kit)
-	w.hub.Kit, w.hub.Instance = kit, instance
+	host.Pool, host.Events = pool, publisher{host.Events, &w.hub.FailEvents}
+	instance, err := w.Module.Open(ctx, host)
+	w.hub.Host, w.hub.Instance = host, instance
 	return instance, err
 }
 
@@ -218,7 +218,7 @@ type Published struct {
 // Events are what the product published for a tenant, in order.
 func (h *Hub) Events(tenant uuid.UUID) []Published {
 	h.t.Helper()
-	rows, err := h.Kit.Pool.Query(h.t.Context(), `select body from hub.events where tenant_id = $1 order by seq`, tenant)
+	rows, err := h.Host.Pool.Query(h.t.Context(), `select body from hub.events where tenant_id = $1 order by seq`, tenant)
 	require.NoError(h.t, err)
 	list, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (one Published, err error) {
 		var envelope []byte

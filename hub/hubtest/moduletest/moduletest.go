@@ -28,7 +28,7 @@ type Case struct {
 	// product can handle. Only Type and Data are read.
 	Events []hub.Event
 	// State tells two states of what the product keeps about a tenant apart.
-	State func(t *testing.T, kit module.Kit, tenant uuid.UUID) string
+	State func(t *testing.T, host module.Host, tenant uuid.UUID) string
 }
 
 // Account is a tenant of the product and its administrator's bearer token.

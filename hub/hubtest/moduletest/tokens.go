@@ -13,16 +13,16 @@ import (
 	"integrationhub/hub/module"
 )
 
-// Lender is another product of the hub, which hands what it is lent to the test.
-type Lender struct {
+// HostCapture is another product of the hub, which hands what it is lent to the test.
+type HostCapture struct {
 	module.Module
-	Kit *module.Kit
+	Host *module.Host
 }
 
 // Open implements [module.Module].
-func (l Lender) Open(ctx context.Context, kit module.Kit) (module.Instance, error) {
-	*l.Kit = kit
-	return l.Module.Open(ctx, kit)
+func (l HostCapture) Open(ctx context.Context, host module.Host) (module.Instance, error) {
+	*l.Host = host
+	return l.Module.Open(ctx, host)
 }
 
 // Forged gives a token with other header members and claims, signed by sign.

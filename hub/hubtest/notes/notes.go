@@ -43,7 +43,7 @@ type Module struct {
 // New makes a product under a name whose first three letters are its keys' prefix.
 func New(name string) Module {
 	return Module{spec: module.Spec{
-		Name: name, Title: name, KeyPrefix: name[:3], Tenant: "owner", Version: "1.2.3",
+		Name: name, Title: name, KeyPrefix: name[:3], TenantPrefix: "owner", Version: "1.2.3",
 		Features: []string{"note.search", "note.write"}, Receives: []string{Created, Seen, Boring, Broken, Panics}, Sends: []string{Created},
 	}}
 }
@@ -69,11 +69,11 @@ func (m Module) Migrations() fs.FS {
 }
 
 // Open implements [module.Module].
-func (m Module) Open(_ context.Context, kit module.Kit) (module.Instance, error) {
+func (m Module) Open(_ context.Context, host module.Host) (module.Instance, error) {
 	if m.presents {
-		return &presenting{instance{kit: kit}}, nil
+		return &presenting{instance{host: host}}, nil
 	}
-	return &instance{kit: kit}, nil
+	return &instance{host: host}, nil
 }
 
 // presenting is an instance with a shape of its own for administrators.
@@ -95,14 +95,14 @@ func (p *presenting) PresentStatus(list []module.Integration) any {
 	return map[string]any{"peers": shown}
 }
 
-type instance struct{ kit module.Kit }
+type instance struct{ host module.Host }
 
 var (
-	_ module.Searcher = (*instance)(nil)
-	_ module.Actor    = (*instance)(nil)
-	_ module.Finder   = (*instance)(nil)
-	_ module.Worker   = (*instance)(nil)
-	_ module.Pages    = (*instance)(nil)
+	_ module.Searcher      = (*instance)(nil)
+	_ module.Actor         = (*instance)(nil)
+	_ module.PhoneSearcher = (*instance)(nil)
+	_ module.Worker        = (*instance)(nil)
+	_ module.Pages         = (*instance)(nil)
 )
 
 // Note is one note.
@@ -170,8 +170,8 @@ func (i *instance) Actions(api huma.API) {
 func (i *instance) register(ctx context.Context, in *registerInput) (*registerOutput, error) {
 	out := &registerOutput{}
 	out.Body.TenantID, out.Body.Token, out.Body.StaffToken = uuid.Must(uuid.NewV7()), uuid.NewString(), uuid.NewString()
-	err := pgx.BeginFunc(ctx, i.kit.Pool, func(tx pgx.Tx) error {
-		if err := i.kit.Tenants.Put(ctx, tx, module.Tenant{ID: out.Body.TenantID, Name: in.Body.Name}); err != nil {
+	err := pgx.BeginFunc(ctx, i.host.Pool, func(tx pgx.Tx) error {
+		if err := i.host.Tenants.Put(ctx, tx, module.Tenant{ID: out.Body.TenantID, Name: in.Body.Name}); err != nil {
 			return err
 		}
 		_, err := tx.Exec(ctx, `insert into users (id, tenant_id, token, admin) values ($1, $3, $4, true), ($2, $3, $5, false)`,
@@ -183,7 +183,7 @@ func (i *instance) register(ctx context.Context, in *registerInput) (*registerOu
 
 func (i *instance) list(ctx context.Context, _ *struct{}) (*notesOutput, error) {
 	who, _ := module.CallerFrom(ctx)
-	rows, err := i.kit.Pool.Query(ctx, `select author, text from notes where tenant_id = $1 and environment = $2 order by text`, who.TenantID, who.Environment)
+	rows, err := i.host.Pool.Query(ctx, `select author, text from notes where tenant_id = $1 and environment = $2 order by text`, who.TenantID, who.Environment)
 	if err != nil {
 		return nil, err
 	}
@@ -198,7 +198,7 @@ func (i *instance) get(ctx context.Context, in *struct {
 }) (*struct{ Body Note }, error) {
 	who, _ := module.CallerFrom(ctx)
 	out := &struct{ Body Note }{}
-	err := i.kit.Pool.QueryRow(ctx, `select author, text from notes where tenant_id = $1 and environment = $2 and text = $3 limit 1`,
+	err := i.host.Pool.QueryRow(ctx, `select author, text from notes where tenant_id = $1 and environment = $2 and text = $3 limit 1`,
 		who.TenantID, who.Environment, in.Text).Scan(&out.Body.Author, &out.Body.Text)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return nil, hub.Errorf(hub.ErrNotFound, "no_note", "There is no such note.")
@@ -208,15 +208,15 @@ func (i *instance) get(ctx context.Context, in *struct {
 
 func (i *instance) write(ctx context.Context, in *struct{ Body Note }) (*struct{ Body Note }, error) {
 	who, _ := module.CallerFrom(ctx)
-	_, err := i.kit.Pool.Exec(ctx, `insert into notes (tenant_id, environment, author, event_id, text) values ($1, $2, $3, '', $4)`,
+	_, err := i.host.Pool.Exec(ctx, `insert into notes (tenant_id, environment, author, event_id, text) values ($1, $2, $3, '', $4)`,
 		who.TenantID, who.Environment, who.Peer, in.Body.Text)
 	return &struct{ Body Note }{Note{who.Peer, in.Body.Text}}, err
 }
 
 // echo has the job "echo" write its payload down.
 func (i *instance) echo(ctx context.Context, in *struct{ Body Note }) (*struct{}, error) {
-	return nil, pgx.BeginFunc(ctx, i.kit.Pool, func(tx pgx.Tx) error {
-		return i.kit.Jobs.Enqueue(ctx, tx, module.Run{Job: "echo", Key: in.Body.Author, Payload: []byte(in.Body.Text)})
+	return nil, pgx.BeginFunc(ctx, i.host.Pool, func(tx pgx.Tx) error {
+		return i.host.Jobs.Enqueue(ctx, tx, module.JobRun{Job: "echo", Key: in.Body.Author, Payload: []byte(in.Body.Text)})
 	})
 }
 
@@ -229,13 +229,13 @@ func (i *instance) publish(ctx context.Context, in *struct{ Body Note }) (*struc
 		return nil, err
 	}
 	out := &struct{ Body Published }{}
-	err = pgx.BeginFunc(ctx, i.kit.Pool, func(tx pgx.Tx) error {
+	err = pgx.BeginFunc(ctx, i.host.Pool, func(tx pgx.Tx) error {
 		_, err := tx.Exec(ctx, `insert into notes (tenant_id, environment, author, event_id, text) values ($1, $2, 'self', '', $3)`,
 			who.TenantID, who.Environment, in.Body.Text)
 		if err != nil {
 			return err
 		}
-		out.Body.ID, err = i.kit.Events.Publish(ctx, tx, hub.Event{TenantID: who.TenantID, Environment: who.Environment, Type: Created, Data: data})
+		out.Body.ID, err = i.host.Events.Publish(ctx, tx, hub.Event{TenantID: who.TenantID, Environment: who.Environment, Type: Created, Data: data})
 		if err == nil && strings.HasPrefix(in.Body.Text, "undo") {
 			err = hub.Errorf(hub.ErrConflict, "undone", "It was taken back.")
 		}
@@ -259,33 +259,33 @@ type Used struct {
 // use sends a note to its author by mail, keeps it as a picture and asks the hub how
 // it does. An author "undo@…" gets no mail.
 func (i *instance) use(ctx context.Context, in *struct{ Body Note }) (*struct{ Body Used }, error) {
-	name, err := i.kit.Files.Put(ctx, module.Picture{Type: "image/png", Content: []byte(in.Body.Text)})
+	name, err := i.host.Files.Put(ctx, module.Picture{Type: "image/png", Content: []byte(in.Body.Text)})
 	if err != nil {
 		return nil, err
 	}
-	req, err := hub.NewRequest(ctx, http.MethodGet, i.kit.URLs.Public+"/health", nil)
+	req, err := hub.NewRequest(ctx, http.MethodGet, i.host.URLs.Public+"/health", nil)
 	if err != nil {
 		return nil, err
 	}
-	health, err := hub.Exchange(i.kit.HTTP, req)
+	health, err := hub.Exchange(i.host.HTTP, req)
 	if err != nil {
 		return nil, err
 	}
-	err = pgx.BeginFunc(ctx, i.kit.Pool, func(tx pgx.Tx) error {
-		err := i.kit.Mail.Send(ctx, tx, module.Mail{TenantID: uuid.New(), To: in.Body.Author, FromName: "Notes", Subject: "A note", Text: in.Body.Text})
+	err = pgx.BeginFunc(ctx, i.host.Pool, func(tx pgx.Tx) error {
+		err := i.host.Mail.Send(ctx, tx, module.Email{TenantID: uuid.New(), To: in.Body.Author, FromName: "Notes", Subject: "A note", Text: in.Body.Text})
 		if err == nil && strings.HasPrefix(in.Body.Author, "undo") {
 			err = hub.Errorf(hub.ErrConflict, "undone", "It was taken back.")
 		}
 		return err
 	})
-	out := Used{URL: i.kit.Files.URL(name), Health: health.Code, Payment: i.kit.Settings.PaymentProvider}
+	out := Used{URL: i.host.Files.URL(name), Health: health.Status, Payment: i.host.Settings.PaymentProvider}
 	return &struct{ Body Used }{out}, err
 }
 
 // Authenticate implements [module.Instance].
 func (i *instance) Authenticate(ctx context.Context, token string) (module.Caller, error) {
 	who := module.Caller{Name: "somebody", Role: "staff"}
-	err := i.kit.Pool.QueryRow(ctx, `select id, tenant_id, admin from users where token = $1`, token).Scan(&who.UserID, &who.TenantID, &who.Admin)
+	err := i.host.Pool.QueryRow(ctx, `select id, tenant_id, admin from users where token = $1`, token).Scan(&who.UserID, &who.TenantID, &who.Admin)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return who, hub.Errorf(hub.ErrUnauthorized, "invalid_token", "This token is not good.")
 	}
@@ -318,11 +318,11 @@ func (i *instance) Handle(ctx context.Context, tx pgx.Tx, e hub.Event) error {
 	return nil
 }
 
-// Find implements [module.Finder]: a note's first word may be a phone number, and the
+// SearchPhone implements [module.PhoneSearcher]: a note's first word may be a phone number, and the
 // rest is a name.
-func (i *instance) Find(ctx context.Context, phone string) ([]module.Match, error) {
-	rows, err := i.kit.Pool.Query(ctx, `select tenant_id, 'note', id::text, substr(text, length($1) + 2), $2 || '/notes/' || id
-		from notes where split_part(text, ' ', 1) = $1 order by id limit 100`, phone, i.kit.URLs.Base)
+func (i *instance) SearchPhone(ctx context.Context, phone string) ([]module.Match, error) {
+	rows, err := i.host.Pool.Query(ctx, `select tenant_id, 'note', id::text, substr(text, length($1) + 2), $2 || '/notes/' || id
+		from notes where split_part(text, ' ', 1) = $1 order by id limit 100`, phone, i.host.URLs.Base)
 	if err != nil {
 		return nil, err
 	}
@@ -332,7 +332,7 @@ func (i *instance) Find(ctx context.Context, phone string) ([]module.Match, erro
 // Jobs implements [module.Worker].
 func (i *instance) Jobs() []module.Job {
 	run := func(ctx context.Context, payload []byte) error {
-		_, err := i.kit.Pool.Exec(ctx, `insert into runs (payload) values ($1)`, string(payload))
+		_, err := i.host.Pool.Exec(ctx, `insert into runs (payload) values ($1)`, string(payload))
 		return err
 	}
 	return []module.Job{

@@ -20,7 +20,7 @@ func TestDevelopersReadMail(t *testing.T) {
 	b := setup(t)
 	for _, to := range []string{"bia@example.com", "caio@example.com", "bia@example.com"} {
 		require.NoError(t, pgx.BeginFunc(t.Context(), b.db, func(tx pgx.Tx) error {
-			return b.mail.For("scheduling").Send(t.Context(), tx, module.Mail{TenantID: uuid.New(), To: to, Subject: "To " + to, Text: "Text\n"})
+			return b.mail.For("scheduling").Send(t.Context(), tx, module.Email{TenantID: uuid.New(), To: to, Subject: "To " + to, Text: "Text\n"})
 		}))
 	}
 	b.refused(401, "unauthorized", "GET", "/dev/mail", "", "")

@@ -26,8 +26,8 @@ func traceContext(tenant, environment string, event int64) string {
 
 var errEventID = errors.New("not an event's id")
 
-// Know implements [module.Erasures].
-func (k Known) Know(ctx context.Context, tx pgx.Tx, e hub.Event, traces module.Traces) error {
+// AddTraces implements [module.Erasures].
+func (k Known) AddTraces(ctx context.Context, tx pgx.Tx, e hub.Event, traces module.Traces) error {
 	bits, ok := hub.ParseEventID(e.ID)
 	if !ok {
 		return fmt.Errorf("keeping traces of a person: %w", errEventID)

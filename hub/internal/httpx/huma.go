@@ -74,7 +74,7 @@ func finishProblem(ctx huma.Context, log *slog.Logger, p *Problem) any {
 	logProblem(ctx.Context(), log, &done, op.Method, op.Path)
 	if shape, ok := op.Metadata[module.MetadataErrors].(module.ErrorShape); ok {
 		ctx.SetHeader("Content-Type", shape.MediaType)
-		told := module.ErrorTold{Status: done.Status, Code: done.Code, Detail: done.Detail}
+		told := module.ErrorResponse{Status: done.Status, Code: done.Code, Detail: done.Detail}
 		for _, wrong := range done.Errors {
 			told.Locations = append(told.Locations, wrong.Location)
 		}

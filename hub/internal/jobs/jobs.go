@@ -37,7 +37,7 @@ type Queue struct {
 }
 
 // Enqueue implements [module.Jobs].
-func (q Queue) Enqueue(ctx context.Context, tx pgx.Tx, run module.Run) error {
+func (q Queue) Enqueue(ctx context.Context, tx pgx.Tx, run module.JobRun) error {
 	due := run.At
 	if due.IsZero() {
 		due = q.Now()

@@ -49,7 +49,7 @@ func (b *bundle) runner() *jobs.Runner {
 func (b *bundle) enqueue(key, payload string, in time.Duration) {
 	b.t.Helper()
 	require.NoError(b.t, pgx.BeginFunc(context.Background(), b.db, func(tx pgx.Tx) error {
-		run := module.Run{Job: "work", Key: key, Payload: []byte(payload)}
+		run := module.JobRun{Job: "work", Key: key, Payload: []byte(payload)}
 		if in > 0 {
 			run.At = b.clock.Now().Add(in)
 		}

@@ -69,7 +69,7 @@ const (
 )
 
 // Send implements [module.Mailer].
-func (m mailer) Send(ctx context.Context, tx pgx.Tx, mail module.Mail) error {
+func (m mailer) Send(ctx context.Context, tx pgx.Tx, mail module.Email) error {
 	if mail.TenantID == uuid.Nil {
 		return errors.New("mail of no tenant")
 	}
@@ -105,7 +105,7 @@ func (m mailer) Send(ctx context.Context, tx pgx.Tx, mail module.Mail) error {
 	err = dbgen.New(tx).CreateMail(ctx, dbgen.CreateMailParams{
 		ID: uuid.Must(uuid.NewV7()), Product: m.product, TenantID: mail.TenantID, Recipient: to, FromName: line(mail.FromName, maxName), ReplyTo: replyTo,
 		Subject: line(mail.Subject, maxSubject), Body: storable(mail.Text), Html: storable(mail.HTML),
-		Attachments: attachments, Status: status, About: mail.About, Unsubscribe: mail.Unsubscribe,
+		Attachments: attachments, Status: status, About: mail.SubjectID, Unsubscribe: mail.Unsubscribe,
 	})
 	return store.Failed("storing a mail", err)
 }

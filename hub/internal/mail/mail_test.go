@@ -72,12 +72,12 @@ func (b *bundle) run() {
 	b.t.Cleanup(func() { cancel(); <-done })
 }
 
-func (b *bundle) send(m module.Mail) {
+func (b *bundle) send(m module.Email) {
 	b.t.Helper()
 	require.NoError(b.t, b.try(m))
 }
 
-func (b *bundle) try(m module.Mail) error {
+func (b *bundle) try(m module.Email) error {
 	if m.TenantID == uuid.Nil {
 		m.TenantID = b.tenant
 	}
@@ -121,7 +121,7 @@ func TestMailArrivesAsItWasWritten(t *testing.T) {
 	s := startSMTP(t, &smtpServer{}, nil)
 	b := to(t, s)
 	text := "Olá, Conceição!\n\n.Uma linha que começa com um ponto\n" + strings.Repeat("muito longa ", 200) + "\nFim"
-	b.send(module.Mail{
+	b.send(module.Email{
 		To: "bia@example.com", FromName: "Studio Açaí", ReplyTo: "studio@example.com", Subject: "Sua reserva está confirmada: sexta-feira às 14:00, com a professora Conceição", Text: text,
 		Attachments: []module.Attachment{{Name: "reserva.ics", Type: "text/calendar; method=REQUEST; charset=utf-8", Content: []byte(calendar)}},
 	})
@@ -178,7 +178,7 @@ func TestMailInTwoForms(t *testing.T) {
 	t.Parallel()
 	s := startSMTP(t, &smtpServer{}, nil)
 	b := to(t, s)
-	b.send(module.Mail{To: "bia@example.com", Subject: "S", Text: "Olá", HTML: "<p>Ol\u00e1</p>"})
+	b.send(module.Email{To: "bia@example.com", Subject: "S", Text: "Olá", HTML: "<p>Ol\u00e1</p>"})
 	m := s.wait(1)[0].message
 	kind, parameters, err := mime.ParseMediaType(m.Header.Get("Content-Type"))
 	require.NoError(t, err)
@@ -194,7 +194,7 @@ func TestMailInTwoForms(t *testing.T) {
 	}
 	_, err = reader.NextPart()
 	require.ErrorIs(t, err, io.EOF)
-	require.ErrorIs(t, b.try(module.Mail{To: "bia@example.com", HTML: strings.Repeat("x", 1<<20+1)}), hub.ErrTooLarge)
+	require.ErrorIs(t, b.try(module.Email{To: "bia@example.com", HTML: strings.Repeat("x", 1<<20+1)}), hub.ErrTooLarge)
 }
 
 func TestMailThatIsSentLeavesNothingBehind(t *testing.T) {
@@ -202,7 +202,7 @@ func TestMailThatIsSentLeavesNothingBehind(t *testing.T) {
 	s := startSMTP(t, &smtpServer{}, nil)
 	b := to(t, s)
 	for range 12 { // more than two batches
-		b.send(module.Mail{To: "bia@example.com", Subject: "S", Text: "T"})
+		b.send(module.Email{To: "bia@example.com", Subject: "S", Text: "T"})
 	}
 	s.wait(12)
 	require.Eventually(t, func() bool { return b.rows("true") == 0 }, 10*time.Second, 10*time.Millisecond)
@@ -216,11 +216,11 @@ func TestMailBelongsToItsTransaction(t *testing.T) {
 	b := to(t, s)
 	undone := errors.New("undone")
 	err := pgx.BeginFunc(t.Context(), b.db, func(tx pgx.Tx) error {
-		require.NoError(t, b.mailer.Send(t.Context(), tx, module.Mail{TenantID: b.tenant, To: "nobody@example.com", Text: "never"}))
+		require.NoError(t, b.mailer.Send(t.Context(), tx, module.Email{TenantID: b.tenant, To: "nobody@example.com", Text: "never"}))
 		return undone
 	})
 	require.ErrorIs(t, err, undone)
-	b.send(module.Mail{To: "bia@example.com", Text: "T"})
+	b.send(module.Email{To: "bia@example.com", Text: "T"})
 	require.Equal(t, "bia@example.com", s.wait(1)[0].to)
 	require.Eventually(t, func() bool { return b.rows("true") == 0 }, 10*time.Second, 10*time.Millisecond)
 	require.Len(t, s.got(), 1)
@@ -232,7 +232,7 @@ func TestHeadersCannotBeInjected(t *testing.T) {
 	s := startSMTP(t, &smtpServer{}, nil)
 	b := to(t, s)
 	evil := "x\r\nBcc: evil@example.com\r\n\r\nbody\n.\r\nMAIL FROM:<evil@example.com>\x00\u2028"
-	b.send(module.Mail{To: "bia@example.com", FromName: evil, Subject: evil, Text: evil,
+	b.send(module.Email{To: "bia@example.com", FromName: evil, Subject: evil, Text: evil,
 		Attachments: []module.Attachment{{Name: evil + `";x="`, Type: "text/plain" + evil, Content: []byte(evil)}}})
 	got := s.wait(1)[0]
 	require.Empty(t, got.message.Header.Get("Bcc"))
@@ -247,13 +247,13 @@ func TestHeadersCannotBeInjected(t *testing.T) {
 		"", "bia", "bia@", "@example.com", "bia@example.com\r\nBcc: evil@example.com", "bia@example.com, evil@example.com", "Bia <bia@example.com>", "<bia@example.com>",
 		"bia@example.com\x00", " bia@example.com", "bia@exa\tmple.com", "\"a\r\nb\"@example.com", "bia@example.com>\r\nRCPT TO:<evil@example.com", strings.Repeat("a", 250) + "@example.com",
 	} {
-		err := b.try(module.Mail{To: address, Text: "T"})
+		err := b.try(module.Email{To: address, Text: "T"})
 		require.ErrorIs(t, err, hub.ErrInvalid, "%q", address)
 		if address != "" {
-			require.ErrorIs(t, b.try(module.Mail{To: "bia@example.com", ReplyTo: address}), hub.ErrInvalid, "%q", address)
+			require.ErrorIs(t, b.try(module.Email{To: "bia@example.com", ReplyTo: address}), hub.ErrInvalid, "%q", address)
 		}
 	}
-	require.ErrorIs(t, b.try(module.Mail{To: "bia@example.com", Text: strings.Repeat("x", 1<<20+1)}), hub.ErrTooLarge)
+	require.ErrorIs(t, b.try(module.Email{To: "bia@example.com", Text: strings.Repeat("x", 1<<20+1)}), hub.ErrTooLarge)
 }
 
 // What the server does not take now is tried again, later each time.
@@ -272,7 +272,7 @@ func TestMailIsTriedAgain(t *testing.T) {
 		return text
 	}}, nil)
 	b := to(t, s)
-	b.send(module.Mail{To: "bia@example.com", Subject: "Segredo", Text: "T"})
+	b.send(module.Email{To: "bia@example.com", Subject: "Segredo", Text: "T"})
 	for i, pause := range []string{"10 seconds", "30 seconds", "1 minute"} {
 		b.becomes("attempts = " + string(rune('1'+i)) + " and due_at between now() + interval '" + pause + "' - interval '9 seconds' and now() + interval '" + pause + "'")
 		b.exec(`update hub.mails set due_at = now()`)
@@ -301,7 +301,7 @@ func TestMailIsGivenUp(t *testing.T) {
 		return ""
 	}}, nil)
 	b := to(t, s)
-	b.send(module.Mail{To: "bia@example.com", Subject: "Segredo", Text: "T"})
+	b.send(module.Email{To: "bia@example.com", Subject: "Segredo", Text: "T"})
 	require.Eventually(t, func() bool { return b.rows("true") == 0 }, 10*time.Second, 10*time.Millisecond)
 	require.Contains(t, b.log.String(), "mail was given up")
 	require.Contains(t, b.log.String(), "refused the recipient with 550 5.1.1")
@@ -318,7 +318,7 @@ func TestMailIsGivenUpAfterADay(t *testing.T) {
 		return ""
 	}}, nil)
 	b := to(t, s)
-	b.send(module.Mail{To: "bia@example.com", Text: "T"})
+	b.send(module.Email{To: "bia@example.com", Text: "T"})
 	b.becomes("status = 'waiting' and attempts = 1 and due_at between now() and now() + interval '1 minute'")
 	b.exec(`update hub.mails set created_at = now() - interval '23 hours 59 minutes', due_at = now()`)
 	b.becomes("attempts = 2 and due_at between now() and now() + interval '1 minute'")
@@ -332,12 +332,12 @@ func TestLeasesKeepProcessesApart(t *testing.T) {
 	t.Parallel()
 	s := startSMTP(t, &smtpServer{}, nil)
 	b := setup(t, func(c *mail.Config) { c.Server = server(t, "smtp://"+s.address) })
-	b.send(module.Mail{To: "bia@example.com", Text: "leased"})
+	b.send(module.Email{To: "bia@example.com", Text: "leased"})
 	b.exec(`update hub.mails set due_at = now() + interval '4 minutes', attempts = 1`)
 	b.run()
 	b.run()
 	for range 20 {
-		b.send(module.Mail{To: "caio@example.com", Text: "T"})
+		b.send(module.Email{To: "caio@example.com", Text: "T"})
 	}
 	s.wait(20)
 	require.Eventually(t, func() bool { return b.rows("true") == 1 }, 10*time.Second, 10*time.Millisecond)
@@ -354,7 +354,7 @@ func TestOutboxOfDevelopersKeepsMail(t *testing.T) {
 	for _, b := range []*bundle{with, without} {
 		b.run()
 		for _, name := range []string{"bia", "caio", "bia"} {
-			b.send(module.Mail{To: name + "@example.com", Subject: "To " + name, Text: "T"})
+			b.send(module.Email{To: name + "@example.com", Subject: "To " + name, Text: "T"})
 		}
 		require.Eventually(t, func() bool { return b.rows("status = 'sent'") == 3 }, 10*time.Second, 10*time.Millisecond)
 		all, err := b.outbox.List(t.Context(), "", nil, 10)
@@ -381,7 +381,7 @@ func TestMailWaitsForAServer(t *testing.T) {
 	t.Parallel()
 	b := setup(t, func(*mail.Config) {})
 	b.run()
-	b.send(module.Mail{To: "bia@example.com", Text: "T"})
+	b.send(module.Email{To: "bia@example.com", Text: "T"})
 	b.becomes("status = 'waiting' and attempts = 1 and due_at between now() and now() + interval '1 minute'")
 	require.Contains(t, b.log.String(), "no mail server is set (HUB_SMTP_URL)")
 }
@@ -436,7 +436,7 @@ func TestTransport(t *testing.T) {
 				}
 			})
 			b.run()
-			b.send(module.Mail{To: "bia@example.com", Text: "T"})
+			b.send(module.Email{To: "bia@example.com", Text: "T"})
 			if test.refused != "" {
 				b.becomes("status = 'waiting' and attempts = 1 and due_at > now() and due_at < now() + interval '1 minute'")
 				require.Contains(t, b.log.String(), test.refused)
@@ -482,12 +482,12 @@ func TestMailOfLists(t *testing.T) {
 	t.Parallel()
 	s := startSMTP(t, &smtpServer{}, nil)
 	b := to(t, s)
-	b.send(module.Mail{To: "bia@example.com", Subject: "S", Text: "T", Unsubscribe: "https://example.com/book/s/unsubscribe?token=x"})
+	b.send(module.Email{To: "bia@example.com", Subject: "S", Text: "T", Unsubscribe: "https://example.com/book/s/unsubscribe?token=x"})
 	got := s.wait(1)[0]
 	require.Equal(t, "<https://example.com/book/s/unsubscribe?token=x>", got.message.Header.Get("List-Unsubscribe"))
 	require.Equal(t, "List-Unsubscribe=One-Click", got.message.Header.Get("List-Unsubscribe-Post"))
 	for _, evil := range []string{"https://example.com\r\nBcc: evil@example.com", "https://example.com>, <mailto:evil@example.com"} {
-		require.ErrorIs(t, b.try(module.Mail{To: "bia@example.com", Text: "T", Unsubscribe: evil}), hub.ErrInvalid)
+		require.ErrorIs(t, b.try(module.Email{To: "bia@example.com", Text: "T", Unsubscribe: evil}), hub.ErrInvalid)
 	}
 
 }
@@ -499,10 +499,10 @@ func TestMailIsForgottenByItsTenant(t *testing.T) {
 	b := setup(t, func(c *mail.Config) { c.Keep = true })
 	ours, theirs := uuid.New(), uuid.New()
 	for _, tenant := range []uuid.UUID{ours, theirs} {
-		b.send(module.Mail{TenantID: tenant, To: "gil@example.com", Subject: "Your booking", Text: "T", About: "gil"})
-		b.send(module.Mail{TenantID: tenant, To: "desk@example.com", Subject: "Gil booked", Text: "T", About: "gil"})
-		b.send(module.Mail{TenantID: tenant, To: "desk@example.com", Subject: "Eva booked", Text: "T", About: "eva"})
-		b.send(module.Mail{TenantID: tenant, To: "gil@example.com", Subject: "Set a new password", Text: "T"})
+		b.send(module.Email{TenantID: tenant, To: "gil@example.com", Subject: "Your booking", Text: "T", SubjectID: "gil"})
+		b.send(module.Email{TenantID: tenant, To: "desk@example.com", Subject: "Gil booked", Text: "T", SubjectID: "gil"})
+		b.send(module.Email{TenantID: tenant, To: "desk@example.com", Subject: "Eva booked", Text: "T", SubjectID: "eva"})
+		b.send(module.Email{TenantID: tenant, To: "gil@example.com", Subject: "Set a new password", Text: "T"})
 	}
 	b.exec(`insert into hub.mails (id, product, recipient, subject, body, about) values (gen_random_uuid(), 'scheduling', 'gil@example.com', 'From before tenants', 'T', 'gil')`)
 	forget := func(product string, tenant uuid.UUID, who string) {
@@ -520,6 +520,6 @@ func TestMailIsForgottenByItsTenant(t *testing.T) {
 	require.Equal(t, 4, b.rows("tenant_id = '"+theirs.String()+"'"))
 	require.Equal(t, 1, b.rows("tenant_id is null"))
 	require.ErrorContains(t, pgx.BeginFunc(t.Context(), b.db, func(tx pgx.Tx) error {
-		return b.mailer.Send(t.Context(), tx, module.Mail{To: "gil@example.com", Text: "T"})
+		return b.mailer.Send(t.Context(), tx, module.Email{To: "gil@example.com", Text: "T"})
 	}), "of no tenant")
 }

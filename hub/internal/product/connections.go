@@ -178,7 +178,7 @@ func (p *Product) status(ctx context.Context, _ *struct{}) (*connectedOutput, er
 		return &connectedOutput{map[string]any{
 			"product": p.spec.Name, "version": p.spec.Version, "features": append([]string{}, p.spec.Features...), "status": connect.Active,
 			"tenant_id": who.key.TenantID, "tenant_name": who.key.TenantName, "environment": who.key.Environment,
-			p.spec.Tenant + "_id": id, p.spec.Tenant + "_name": who.key.TenantName,
+			p.spec.TenantPrefix + "_id": id, p.spec.TenantPrefix + "_name": who.key.TenantName,
 		}}, nil
 	}
 	rows, err := p.all(ctx)
@@ -253,7 +253,7 @@ func (p *Product) connectedOf(i connect.Integration) Connected {
 		Features: append([]string{}, i.Features...), Enabled: append([]string{}, i.Enabled...), APIURL: i.APIURL, WebhookURL: i.WebhookURL,
 		APIKeyLocal: ending(i.LocalKeyLast4), APIKeyRemote: ending(i.RemoteKeyLast4), WebhookSecret: ending(i.SecretLast4),
 		LastHealthCheck: givenTime(i.LastHealthCheck), RevokedAt: i.RevokedAt, CreatedAt: i.CreatedAt, UpdatedAt: i.UpdatedAt,
-		tenant: p.spec.Tenant,
+		tenant: p.spec.TenantPrefix,
 	}
 }
 

@@ -19,7 +19,7 @@ import (
 // running hub. The product's address in it is its usual path.
 func Document(ctx context.Context, m module.Module) ([]byte, error) {
 	spec, log := m.Spec(), slog.New(slog.DiscardHandler)
-	instance, err := m.Open(ctx, module.Kit{Sealer: paperSealer{}, Log: log, Now: time.Now})
+	instance, err := m.Open(ctx, module.Host{Sealer: paperSealer{}, Log: log, Now: time.Now})
 	if err != nil {
 		return nil, fmt.Errorf("opening product %s: %w", spec.Name, err)
 	}
@@ -45,7 +45,7 @@ func (p *Product) complete() {
 	}
 	schemas := document.Components.Schemas
 	connected := schemas.SchemaFromRef(schemas.Schema(reflect.TypeFor[Connected](), true, "").Ref)
-	own := p.spec.Tenant + "_id"
+	own := p.spec.TenantPrefix + "_id"
 	connected.Properties[own] = &huma.Schema{Type: huma.TypeString, Format: "uuid", Description: "The same as tenant_id"}
 	connected.Required = append(connected.Required, own)
 }
@@ -59,7 +59,7 @@ func introduction(spec module.Spec) string {
 		"Errors are `application/problem+json` with a stable `code` for programs, a `detail` for people, the wrong inputs in `errors` (never their values), and a `request_id`, which stands in the header `X-Request-Id` as well. 401: who calls is not known; 403: they may not; 404: it is not there, or another customer's; 409: it clashes with what is there; 422: an input breaks a rule.",
 		"Limits: 429 says in `Retry-After` how many seconds to wait; a 503 does too, and may simply be sent again. Answers to keys have `RateLimit-Limit`, `RateLimit-Remaining` and `RateLimit-Reset`. Bodies are JSON of 1 MiB at most where nothing else is said.",
 	}
-	return strings.TrimSpace(spec.About + "\n\n" + strings.Join(common, "\n\n"))
+	return strings.TrimSpace(spec.Description + "\n\n" + strings.Join(common, "\n\n"))
 }
 
 // paperSealer is for products that derive their keys when they are opened; nothing is

@@ -85,7 +85,7 @@ func touched(ctx context.Context, id uuid.UUID) { aboutOf(ctx).resourceID = id.S
 func (p *Product) guard(ctx huma.Context, serve func(huma.Context)) {
 	op, c := ctx.Operation(), humafiber.Unwrap(ctx)
 	who := &about{clientIP: httpx.ClientIP(c, p.deps.TrustedProxies)}
-	trailed, trail := module.WithTrail(context.WithValue(ctx.Context(), aboutKey{}, who))
+	trailed, trail := module.WithAuditTrail(context.WithValue(ctx.Context(), aboutKey{}, who))
 	bounded, cancel := context.WithTimeout(trailed, handlingTime)
 	defer cancel()
 	needs := accessOf(op.Security)
@@ -105,10 +105,10 @@ func (p *Product) guard(ctx huma.Context, serve func(huma.Context)) {
 		_ = huma.WriteErr(p.api, huma.WithContext(ctx, bounded), http.StatusInternalServerError, "", err)
 	}
 	who.subjectID = trail.Subject()
-	if !strings.HasPrefix(op.Path, integrations) && who.key == nil && op.Method == http.MethodGet && !trail.Wanted() {
+	if !strings.HasPrefix(op.Path, integrations) && who.key == nil && op.Method == http.MethodGet && !trail.Required() {
 		return
 	}
-	if err := p.record(bounded, c, op.OperationID, who); err != nil && trail.Wanted() && (op.Method == http.MethodGet || trail.Reads()) {
+	if err := p.record(bounded, c, op.OperationID, who); err != nil && trail.Required() && (op.Method == http.MethodGet || trail.ReadOnly()) {
 		c.Response().ResetBody() // what is not on record is not shown
 		c.Response().Header.Del(fiber.HeaderContentDisposition)
 		_ = huma.WriteErr(p.api, huma.WithContext(ctx, bounded), http.StatusServiceUnavailable, "", store.Failed("recording who read", err))

@@ -13,11 +13,11 @@ import (
 )
 
 // Failed tells what went wrong while doing something in the database, as an error
-// that can be returned to a caller; see [dberr.Failed].
-func Failed(doing string, err error) error { return dberr.Failed(doing, err) }
+// that can be returned to a caller; see [dberr.Wrap].
+func Failed(doing string, err error) error { return dberr.Wrap(doing, err) }
 
-// Violated gives the name of the constraint that a write broke; see [dberr.Violated].
-func Violated(err error) string { return dberr.Violated(err) }
+// Violated gives the name of the constraint that a write broke; see [dberr.ConstraintName].
+func Violated(err error) string { return dberr.ConstraintName(err) }
 
 // InTx runs work in one transaction: committed when it returns nil, else rolled back.
 func InTx(ctx context.Context, db Beginner, work func(tx pgx.Tx) error) error {

@@ -1,7 +1,7 @@
 // Package accounts logs users of hosted products in: access and refresh tokens,
 // counted failures, links to set a password and the page behind them. A product that
 // uses it has the tables refresh_tokens, login_failures and mailed_tokens in its
-// schema, runs [Desk.Jobs] and serves [Desk.Pages].
+// schema, runs [Authenticator.Jobs] and serves [Authenticator.Pages].
 package accounts
 
 import (
@@ -31,8 +31,8 @@ type Users interface {
 	Lock(ctx context.Context, tx pgx.Tx, user uuid.UUID) (User, error)
 	// SetPassword keeps the stored form of a user's new password.
 	SetPassword(ctx context.Context, tx pgx.Tx, user uuid.UUID, stored string) error
-	// Reader says how to write to a user.
-	Reader(ctx context.Context, tx pgx.Tx, user uuid.UUID) (Reader, error)
+	// Recipient says how to write to a user.
+	Recipient(ctx context.Context, tx pgx.Tx, user uuid.UUID) (Recipient, error)
 }
 
 // User is what logging in needs to know of one.
@@ -43,8 +43,8 @@ type User struct {
 	Active   bool
 }
 
-// Reader is who a letter is for.
-type Reader struct {
+// Recipient is who a letter is for.
+type Recipient struct {
 	Name, Email string
 	Tenant      module.Tenant // whose user it is
 	ReplyTo     string        // an address of the tenant's, or ""
@@ -66,28 +66,28 @@ type Session struct {
 	ExpiresIn    int    `json:"expires_in" doc:"Seconds until the access token expires" example:"1800"`
 }
 
-// Desk logs the users of one product in. It is safe for concurrent use.
-type Desk struct {
-	kit    module.Kit
-	place  Place
+// Authenticator logs the users of one product in. It is safe for concurrent use.
+type Authenticator struct {
+	host   module.Host
+	place  Options
 	users  Users
 	logins queue
 }
 
-// Place is what sets a product's accounts apart from those of others.
-type Place struct {
+// Options is what sets a product's accounts apart from those of others.
+type Options struct {
 	Product string // for people: "Scheduling"
 	Prefix  string // of its refresh tokens
 	Page    string // path of the page behind mailed links, at the hub's own root: "/reset-password"
 }
 
 // New makes the desk of an opened product.
-func New(kit module.Kit, place Place, users Users) *Desk {
-	return &Desk{kit: kit, place: place, users: users}
+func New(host module.Host, place Options, users Users) *Authenticator {
+	return &Authenticator{host: host, place: place, users: users}
 }
 
 // Jobs is what the desk does in the background.
-func (d *Desk) Jobs() []module.Job {
+func (d *Authenticator) Jobs() []module.Job {
 	return []module.Job{
 		{Name: jobForgotten, Run: d.answerForgotten},
 		{Name: "expired-logins", Every: time.Hour, Timeout: 10 * time.Minute, Run: d.forgetExpired},
@@ -95,19 +95,19 @@ func (d *Desk) Jobs() []module.Job {
 }
 
 // Issue makes the tokens of a login, which has a new id or goes on.
-func (d *Desk) Issue(ctx context.Context, db DB, user, login uuid.UUID) (Session, error) {
-	access, err := d.kit.Accounts.SignAccess(user, login)
+func (d *Authenticator) Issue(ctx context.Context, db DB, user, login uuid.UUID) (Session, error) {
+	access, err := d.host.Accounts.SignAccess(user, login)
 	if err != nil {
 		return Session{}, err
 	}
 	refresh, hash := newSecret(d.place.Prefix)
-	now := d.kit.Now()
+	now := d.host.Now()
 	_, err = db.Exec(ctx, `insert into refresh_tokens (hash, family_id, user_id, created_at, expires_at) values ($1, $2, $3, $4, $5)`,
-		hash, login, user, now, now.Add(d.kit.Settings.RefreshTTL))
+		hash, login, user, now, now.Add(d.host.Settings.RefreshTTL))
 	if err != nil {
 		return Session{}, fmt.Errorf("issuing a refresh token: %w", err)
 	}
-	return Session{AccessToken: access, RefreshToken: refresh, TokenType: "bearer", ExpiresIn: int(d.kit.Settings.AccessTTL.Seconds())}, nil
+	return Session{AccessToken: access, RefreshToken: refresh, TokenType: "bearer", ExpiresIn: int(d.host.Settings.AccessTTL.Seconds())}, nil
 }
 
 // newSecret makes 256 random bits as text; its hash is what is stored.
@@ -129,7 +129,7 @@ func refusedRefresh() *hub.Error {
 
 // lock is what comes first wherever the tokens of a user that exists are made or ended:
 // whoever ends them would else miss those that are being made.
-func (d *Desk) lock(ctx context.Context, tx pgx.Tx, user uuid.UUID) (User, error) {
+func (d *Authenticator) lock(ctx context.Context, tx pgx.Tx, user uuid.UUID) (User, error) {
 	found, err := d.users.Lock(ctx, tx, user)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return User{}, nil
@@ -140,14 +140,14 @@ func (d *Desk) lock(ctx context.Context, tx pgx.Tx, user uuid.UUID) (User, error
 // Refresh trades a refresh token for new tokens. One that was used before ends the
 // whole login: either its owner or a thief has the newer one. What is not good is a
 // [hub.ErrUnauthorized].
-func (d *Desk) Refresh(ctx context.Context, token string) (Session, error) {
+func (d *Authenticator) Refresh(ctx context.Context, token string) (Session, error) {
 	var session Session
 	reused := false
-	err := pgx.BeginFunc(ctx, d.kit.Pool, func(tx pgx.Tx) error {
+	err := pgx.BeginFunc(ctx, d.host.Pool, func(tx pgx.Tx) error {
 		var family, user uuid.UUID
 		var expires time.Time
 		var used, revoked *time.Time
-		hash, now := hashOf(token), d.kit.Now()
+		hash, now := hashOf(token), d.host.Now()
 		err := tx.QueryRow(ctx, `select user_id from refresh_tokens where hash = $1`, hash).Scan(&user)
 		if errors.Is(err, pgx.ErrNoRows) {
 			return refusedRefresh()
@@ -184,15 +184,15 @@ func (d *Desk) Refresh(ctx context.Context, token string) (Session, error) {
 	if err == nil && reused {
 		err = refusedRefresh()
 	}
-	return session, dberr.Failed("refreshing", err)
+	return session, dberr.Wrap("refreshing", err)
 }
 
 // Revoke ends all logins of a user, those included that are being renewed at this moment.
-func (d *Desk) Revoke(ctx context.Context, tx pgx.Tx, user uuid.UUID) error {
+func (d *Authenticator) Revoke(ctx context.Context, tx pgx.Tx, user uuid.UUID) error {
 	if _, err := d.lock(ctx, tx, user); err != nil {
 		return fmt.Errorf("ending logins: %w", err)
 	}
-	_, err := tx.Exec(ctx, `update refresh_tokens set revoked_at = $1 where user_id = $2 and revoked_at is null`, d.kit.Now(), user)
+	_, err := tx.Exec(ctx, `update refresh_tokens set revoked_at = $1 where user_id = $2 and revoked_at is null`, d.host.Now(), user)
 	if err != nil {
 		return fmt.Errorf("ending logins: %w", err)
 	}

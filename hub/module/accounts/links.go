@@ -28,11 +28,11 @@ const (
 // address, and wide, for a whole office may share one. What is guessed at has 256 bits.
 func Limits() []module.Limit {
 	return []module.Limit{
-		{Name: "users", Most: 1200, Period: time.Minute},       // requests of one tenant's users
-		{Name: "logins", Most: 300, Period: time.Minute},       // tried, whosesoever: each is hashed for
-		{Name: "sign-ups", Most: 100, Period: time.Hour},       // tenants made
-		{Name: "password-links", Most: 100, Period: time.Hour}, // asked for
-		{Name: "passwords", Most: 300, Period: time.Hour},      // set, or the page for it opened
+		{Name: "users", Max: 1200, Period: time.Minute},       // requests of one tenant's users
+		{Name: "logins", Max: 300, Period: time.Minute},       // tried, whosesoever: each is hashed for
+		{Name: "sign-ups", Max: 100, Period: time.Hour},       // tenants made
+		{Name: "password-links", Max: 100, Period: time.Hour}, // asked for
+		{Name: "passwords", Max: 300, Period: time.Hour},      // set, or the page for it opened
 	}
 }
 
@@ -57,23 +57,23 @@ const (
 // Forgot has the link of [Reset] sent to a user. Whether there is one is looked at
 // later, by a job, so that every address is answered after the same work.
 // [hub.ErrLimited] for who asks too often.
-func (d *Desk) Forgot(ctx context.Context, email string) error {
-	if err := d.kit.Limits.Allow(ctx, "password-links", module.ClientIP(ctx)); err != nil {
+func (d *Authenticator) Forgot(ctx context.Context, email string) error {
+	if err := d.host.Limits.Allow(ctx, "password-links", module.ClientIP(ctx)); err != nil {
 		return err
 	}
-	err := pgx.BeginFunc(ctx, d.kit.Pool, func(tx pgx.Tx) error {
-		return d.kit.Jobs.Enqueue(ctx, tx, module.Run{
-			Job: jobForgotten, Key: hex.EncodeToString(d.accountHash(email)), Payload: d.kit.Sealer.Seal([]byte(email), jobForgotten),
+	err := pgx.BeginFunc(ctx, d.host.Pool, func(tx pgx.Tx) error {
+		return d.host.Jobs.Enqueue(ctx, tx, module.JobRun{
+			Job: jobForgotten, Key: hex.EncodeToString(d.accountHash(email)), Payload: d.host.Sealer.Seal([]byte(email), jobForgotten),
 		})
 	})
-	return dberr.Failed("asking for a link", err)
+	return dberr.Wrap("asking for a link", err)
 }
 
 // answerForgotten sends a link, where the address is a user's who had not too many yet.
-func (d *Desk) answerForgotten(ctx context.Context, payload []byte) error {
-	email, err := d.kit.Sealer.Open(payload, jobForgotten)
+func (d *Authenticator) answerForgotten(ctx context.Context, payload []byte) error {
+	email, err := d.host.Sealer.Open(payload, jobForgotten)
 	if err != nil { // the master key is another now: trying again would not help
-		d.kit.Log.ErrorContext(ctx, "a request for a link cannot be read", "error", err)
+		d.host.Log.ErrorContext(ctx, "a request for a link cannot be read", "error", err)
 		return nil
 	}
 	user, err := d.users.ByEmail(ctx, string(email))
@@ -83,39 +83,39 @@ func (d *Desk) answerForgotten(ctx context.Context, payload []byte) error {
 	if err != nil {
 		return err
 	}
-	err = pgx.BeginFunc(ctx, d.kit.Pool, func(tx pgx.Tx) error {
+	err = pgx.BeginFunc(ctx, d.host.Pool, func(tx pgx.Tx) error {
 		var sent int
-		err := tx.QueryRow(ctx, `select count(*) from mailed_tokens where user_id = $1 and created_at > $2`, user.ID, d.kit.Now().Add(-linkWindow)).Scan(&sent)
+		err := tx.QueryRow(ctx, `select count(*) from mailed_tokens where user_id = $1 and created_at > $2`, user.ID, d.host.Now().Add(-linkWindow)).Scan(&sent)
 		if err != nil || sent >= linksAtMost {
 			return err
 		}
 		return d.MailLink(ctx, tx, user, Reset)
 	})
 	if errors.Is(err, hub.ErrInvalid) {
-		d.kit.Log.WarnContext(ctx, "an address that mail cannot go to", "user", user.ID)
+		d.host.Log.WarnContext(ctx, "an address that mail cannot go to", "user", user.ID)
 		return nil
 	}
 	return err
 }
 
 // MailLink sends a user a link to set a password, in the caller's transaction.
-func (d *Desk) MailLink(ctx context.Context, tx pgx.Tx, user User, purpose Purpose) error {
+func (d *Authenticator) MailLink(ctx context.Context, tx pgx.Tx, user User, purpose Purpose) error {
 	token, hash := newSecret("")
 	valid := resetTime
 	if purpose == Invite {
 		valid = inviteTime
 	}
-	now := d.kit.Now()
+	now := d.host.Now()
 	_, err := tx.Exec(ctx, `insert into mailed_tokens (hash, user_id, purpose, created_at, expires_at) values ($1, $2, $3, $4, $5)`,
 		hash, user.ID, string(purpose), now, now.Add(valid))
 	if err != nil {
 		return fmt.Errorf("making a link: %w", err)
 	}
-	reader, err := d.users.Reader(ctx, tx, user.ID)
+	reader, err := d.users.Recipient(ctx, tx, user.ID)
 	if err != nil {
 		return fmt.Errorf("addressing a letter: %w", err)
 	}
-	return d.kit.Mail.Send(ctx, tx, write(reader, purpose, d.kit.URLs.Public+d.place.Page+"?token="+url.QueryEscape(token)))
+	return d.host.Mail.Send(ctx, tx, write(reader, purpose, d.host.URLs.Public+d.place.Page+"?token="+url.QueryEscape(token)))
 }
 
 // refusedLink is the answer to the token of no good link.
@@ -125,7 +125,7 @@ func refusedLink() *hub.Error {
 
 // link looks at the token of a mailed link and leaves it good: what it is for, and
 // whose it is. [hub.ErrMalformed] for one that is not good.
-func (d *Desk) link(ctx context.Context, db DB, token, lock string) (user uuid.UUID, purpose Purpose, err error) {
+func (d *Authenticator) link(ctx context.Context, db DB, token, lock string) (user uuid.UUID, purpose Purpose, err error) {
 	var used *time.Time
 	var expires time.Time
 	err = db.QueryRow(ctx, `select user_id, purpose, used_at, expires_at from mailed_tokens where hash = $1 `+lock, hashOf(token)).
@@ -133,42 +133,42 @@ func (d *Desk) link(ctx context.Context, db DB, token, lock string) (user uuid.U
 	if err != nil && !errors.Is(err, pgx.ErrNoRows) {
 		return user, purpose, fmt.Errorf("looking at a link: %w", err)
 	}
-	if err != nil || used != nil || !expires.After(d.kit.Now()) {
+	if err != nil || used != nil || !expires.After(d.host.Now()) {
 		return user, purpose, refusedLink()
 	}
 	return user, purpose, nil
 }
 
 // look is link for who opens the page, or sets a password: as often as an address may.
-func (d *Desk) look(ctx context.Context, token string) (Purpose, error) {
-	if err := d.kit.Limits.Allow(ctx, "passwords", module.ClientIP(ctx)); err != nil {
+func (d *Authenticator) look(ctx context.Context, token string) (Purpose, error) {
+	if err := d.host.Limits.Allow(ctx, "passwords", module.ClientIP(ctx)); err != nil {
 		return "", err
 	}
-	_, purpose, err := d.link(ctx, d.kit.Pool, token, "")
-	return purpose, dberr.Failed("looking at a link", err)
+	_, purpose, err := d.link(ctx, d.host.Pool, token, "")
+	return purpose, dberr.Wrap("looking at a link", err)
 }
 
 // SetPassword sets the password of whom a mailed link was sent to, ends the user's
 // logins, and makes all of the user's links useless. [hub.ErrMalformed] for a token that
 // is not good, [hub.ErrInvalid] for a password that is too short or too long,
 // [hub.ErrLimited] for who tries too often.
-func (d *Desk) SetPassword(ctx context.Context, token, password string) error {
+func (d *Authenticator) SetPassword(ctx context.Context, token, password string) error {
 	if length := len([]rune(password)); length < shortestPassword || length > longestPassword {
 		return hub.Invalid("body.new_password", fmt.Sprintf("must have %d to %d characters", shortestPassword, longestPassword))
 	}
 	if _, err := d.look(ctx, token); err != nil { // hashing is dear: not for tokens that are made up
 		return err
 	}
-	stored, err := d.kit.Accounts.HashPassword(ctx, password)
+	stored, err := d.host.Accounts.HashPassword(ctx, password)
 	if err != nil {
 		return err
 	}
-	err = pgx.BeginFunc(ctx, d.kit.Pool, func(tx pgx.Tx) error {
+	err = pgx.BeginFunc(ctx, d.host.Pool, func(tx pgx.Tx) error {
 		user, _, err := d.link(ctx, tx, token, "for update")
 		if err != nil {
 			return err
 		}
-		if _, err := tx.Exec(ctx, `update mailed_tokens set used_at = $1 where user_id = $2 and used_at is null`, d.kit.Now(), user); err != nil {
+		if _, err := tx.Exec(ctx, `update mailed_tokens set used_at = $1 where user_id = $2 and used_at is null`, d.host.Now(), user); err != nil {
 			return err
 		}
 		if err := d.users.SetPassword(ctx, tx, user, stored); err != nil {
@@ -176,5 +176,5 @@ func (d *Desk) SetPassword(ctx context.Context, token, password string) error {
 		}
 		return d.Revoke(ctx, tx, user)
 	})
-	return dberr.Failed("setting a password", err)
+	return dberr.Wrap("setting a password", err)
 }

@@ -28,11 +28,11 @@ const (
 // Login trades an address and a password for tokens. Both wrong answer alike, after
 // the same time: [hub.ErrUnauthorized]; after ten failures, or far too many logins of one
 // address, [hub.ErrLimited].
-func (d *Desk) Login(ctx context.Context, email, password string) (Session, error) {
-	if err := d.kit.Limits.Allow(ctx, "logins", module.ClientIP(ctx)); err != nil {
+func (d *Authenticator) Login(ctx context.Context, email, password string) (Session, error) {
+	if err := d.host.Limits.Allow(ctx, "logins", module.ClientIP(ctx)); err != nil {
 		return Session{}, err
 	}
-	one := attempt{d.accountHash(email), module.ClientIP(ctx), d.kit.Now().Truncate(time.Microsecond)}
+	one := attempt{d.accountHash(email), module.ClientIP(ctx), d.host.Now().Truncate(time.Microsecond)}
 	// In line: good logins at the same moment would else be refused for each other's sake.
 	leave, err := d.logins.enter(ctx, string(one.account)+one.ip)
 	if err != nil {
@@ -59,19 +59,19 @@ func (d *Desk) Login(ctx context.Context, email, password string) (Session, erro
 
 // check tells whose address and password these are. It takes as long for an address
 // that nobody has.
-func (d *Desk) check(ctx context.Context, email, password string) (user User, good bool, err error) {
+func (d *Authenticator) check(ctx context.Context, email, password string) (user User, good bool, err error) {
 	user, err = d.users.ByEmail(ctx, email)
 	if err != nil && !errors.Is(err, pgx.ErrNoRows) {
 		return user, false, err
 	}
-	matches, err := d.kit.Accounts.CheckPassword(ctx, user.Password, password)
+	matches, err := d.host.Accounts.CheckPassword(ctx, user.Password, password)
 	return user, matches && user.Active, err
 }
 
 // admit hands out the tokens of a login, unless the user was changed while the password
 // was checked.
-func (d *Desk) admit(ctx context.Context, user User, one attempt) (session Session, good bool, err error) {
-	err = pgx.BeginFunc(ctx, d.kit.Pool, func(tx pgx.Tx) error {
+func (d *Authenticator) admit(ctx context.Context, user User, one attempt) (session Session, good bool, err error) {
+	err = pgx.BeginFunc(ctx, d.host.Pool, func(tx pgx.Tx) error {
 		now, err := d.lock(ctx, tx, user.ID)
 		if err != nil || !now.Active || now.Password != user.Password {
 			return err
@@ -83,7 +83,7 @@ func (d *Desk) admit(ctx context.Context, user User, one attempt) (session Sessi
 		session, err = d.Issue(ctx, tx, user.ID, uuid.New())
 		return err
 	})
-	return session, good, dberr.Failed("logging in", err)
+	return session, good, dberr.Wrap("logging in", err)
 }
 
 // attempt is one login that is tried.
@@ -96,11 +96,11 @@ type attempt struct {
 // begin counts an attempt as failed before anything is looked at, so that attempts at
 // the same moment cannot outrun the count, whichever process they reach; or refuses it
 // where too many failed lately.
-func (d *Desk) begin(ctx context.Context, one attempt) error {
+func (d *Authenticator) begin(ctx context.Context, one attempt) error {
 	since := one.at.Add(-failureWindow)
 	var counted bool
 	var oldest *time.Time
-	err := pgx.BeginFunc(ctx, d.kit.Pool, func(tx pgx.Tx) error {
+	err := pgx.BeginFunc(ctx, d.host.Pool, func(tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, `select pg_advisory_xact_lock(hashtextextended(encode($1::bytea, 'hex') || $2, 0))`, one.account, one.ip); err != nil {
 			return err
 		}
@@ -121,20 +121,20 @@ func (d *Desk) begin(ctx context.Context, one attempt) error {
 }
 
 // takeBack uncounts an attempt that came to nothing.
-func (d *Desk) takeBack(ctx context.Context, one attempt) {
+func (d *Authenticator) takeBack(ctx context.Context, one attempt) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settlingTime)
 	defer cancel()
-	_, err := d.kit.Pool.Exec(ctx, `delete from login_failures where ctid = (
+	_, err := d.host.Pool.Exec(ctx, `delete from login_failures where ctid = (
 		select ctid from login_failures where account_hash = $1 and ip = $2 and at = $3 limit 1)`, one.account, one.ip, one.at)
 	if err != nil {
-		d.kit.Log.WarnContext(ctx, "an attempt to log in stays counted", "error", err)
+		d.host.Log.WarnContext(ctx, "an attempt to log in stays counted", "error", err)
 	}
 }
 
 // accountHash is what failed logins are counted under: keyed, so that the table does
 // not tell which addresses were tried.
-func (d *Desk) accountHash(email string) []byte {
-	mac := hmac.New(sha256.New, d.kit.Sealer.Derive("login failures"))
+func (d *Authenticator) accountHash(email string) []byte {
+	mac := hmac.New(sha256.New, d.host.Sealer.Derive("login failures"))
 	mac.Write([]byte(strings.ToLower(email)))
 	return mac.Sum(nil)
 }

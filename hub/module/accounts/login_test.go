@@ -22,7 +22,7 @@ func TestLogin(t *testing.T) {
 	require.Equal(t, "bearer", session.TokenType)
 	require.Equal(t, 1800, session.ExpiresIn)
 	require.Regexp(t, `^clur_[A-Za-z0-9_-]{43}$`, session.RefreshToken)
-	user, _, ok := r.kit.Accounts.VerifyAccess(session.AccessToken)
+	user, _, ok := r.host.Accounts.VerifyAccess(session.AccessToken)
 	require.True(t, ok)
 	require.Equal(t, r.ana.ID, user)
 	for email, word := range map[string]string{"ana@example.com": "wrong horse", "nobody@example.com": password, r.other.Email: password} {
@@ -55,10 +55,10 @@ func TestParallelGuessesCannotOutrunTheLimit(t *testing.T) {
 	t.Parallel()
 	r := start(t)
 	// More processes of the hub: each has a queue of its own.
-	desks := []*accounts.Desk{r.desk}
+	desks := []*accounts.Authenticator{r.desk}
 	for range 15 {
 		elsewhere := &club{}
-		_, err := elsewhere.Open(t.Context(), r.kit)
+		_, err := elsewhere.Open(t.Context(), r.host)
 		require.NoError(t, err)
 		t.Cleanup(elsewhere.db.Close)
 		desks = append(desks, elsewhere.desk)
@@ -226,7 +226,7 @@ func TestNoLoginOutlivesItsEnd(t *testing.T) {
 
 	// The old password was right when it was looked at.
 	late := context.WithValue(r.from("10.0.0.1"), found{}, func() {
-		stored, err := r.kit.Accounts.HashPassword(t.Context(), password)
+		stored, err := r.host.Accounts.HashPassword(t.Context(), password)
 		require.NoError(t, err)
 		r.sql(`update users set password = $2 where id = $1`, r.ana.ID, stored)
 	})

@@ -55,21 +55,21 @@ type Message struct {
 	Message string `json:"message"`
 }
 
-// HandleLogin is the operation for [Desk.Login].
-func (d *Desk) HandleLogin(ctx context.Context, in *LoginInput) (*SessionOutput, error) {
+// HandleLogin is the operation for [Authenticator.Login].
+func (d *Authenticator) HandleLogin(ctx context.Context, in *LoginInput) (*SessionOutput, error) {
 	session, err := d.Login(ctx, in.Body.Email, in.Body.Password)
 	return &SessionOutput{session}, err
 }
 
-// HandleRefresh is the operation for [Desk.Refresh].
-func (d *Desk) HandleRefresh(ctx context.Context, in *RefreshInput) (*SessionOutput, error) {
+// HandleRefresh is the operation for [Authenticator.Refresh].
+func (d *Authenticator) HandleRefresh(ctx context.Context, in *RefreshInput) (*SessionOutput, error) {
 	session, err := d.Refresh(ctx, in.Body.RefreshToken)
 	return &SessionOutput{session}, err
 }
 
-// HandleForgot is the operation for [Desk.Forgot]. It answers the same for every address.
-func (d *Desk) HandleForgot(ctx context.Context, in *ForgotInput) (*MessageOutput, error) {
-	var wrong rest.Faults
+// HandleForgot is the operation for [Authenticator.Forgot]. It answers the same for every address.
+func (d *Authenticator) HandleForgot(ctx context.Context, in *ForgotInput) (*MessageOutput, error) {
+	var wrong rest.FieldErrors
 	wrong.Email(&in.Body.Email, "body.email")
 	if err := wrong.Err(); err != nil {
 		return nil, err
@@ -77,8 +77,8 @@ func (d *Desk) HandleForgot(ctx context.Context, in *ForgotInput) (*MessageOutpu
 	return &MessageOutput{Message{"If the e-mail is registered, a reset link was sent"}}, d.Forgot(ctx, in.Body.Email)
 }
 
-// HandleReset is the operation for [Desk.SetPassword].
-func (d *Desk) HandleReset(ctx context.Context, in *ResetInput) (*MessageOutput, error) {
+// HandleReset is the operation for [Authenticator.SetPassword].
+func (d *Authenticator) HandleReset(ctx context.Context, in *ResetInput) (*MessageOutput, error) {
 	password := in.Body.NewPassword
 	if password == "" {
 		password = in.Body.Password
@@ -91,9 +91,9 @@ func (d *Desk) HandleReset(ctx context.Context, in *ResetInput) (*MessageOutput,
 
 // Authenticate tells who has an access token: find gives the user of a login,
 // [pgx.ErrNoRows] where it has ended. [hub.ErrUnauthorized] for a token that is not good.
-func (d *Desk) Authenticate(ctx context.Context, token string, find func(ctx context.Context, user, login uuid.UUID) (module.Caller, error)) (module.Caller, error) {
+func (d *Authenticator) Authenticate(ctx context.Context, token string, find func(ctx context.Context, user, login uuid.UUID) (module.Caller, error)) (module.Caller, error) {
 	refused := hub.Errorf(hub.ErrUnauthorized, "invalid_token", "A valid access token is needed: log in, or refresh it.")
-	user, login, ok := d.kit.Accounts.VerifyAccess(token)
+	user, login, ok := d.host.Accounts.VerifyAccess(token)
 	if !ok {
 		return module.Caller{}, refused
 	}
@@ -101,5 +101,5 @@ func (d *Desk) Authenticate(ctx context.Context, token string, find func(ctx con
 	if errors.Is(err, pgx.ErrNoRows) {
 		return module.Caller{}, refused
 	}
-	return who, dberr.Failed("loading the user", err)
+	return who, dberr.Wrap("loading the user", err)
 }

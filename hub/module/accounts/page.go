@@ -23,13 +23,13 @@ var pageFiles embed.FS
 var forms = template.Must(template.ParseFS(pageFiles, "page/forms.html"))
 
 // Pages are the pages behind mailed links, by their paths at the hub's root.
-func (d *Desk) Pages() map[string]http.Handler {
+func (d *Authenticator) Pages() map[string]http.Handler {
 	return map[string]http.Handler{d.place.Page: page{d}}
 }
 
 // page is where a link leads to: it sets a password, or sends another link. It needs no
 // JavaScript. Opening it leaves the link good, as programs that look at mail do that.
-type page struct{ *Desk }
+type page struct{ *Authenticator }
 
 // shown is what the page shows; page/forms.html draws the form.
 type shown struct {
@@ -121,7 +121,7 @@ func (p page) post(r *http.Request, one *shown) error {
 
 // ask has a link sent to an address.
 func (p page) ask(ctx context.Context, one *shown, email string) error {
-	var wrong rest.Faults
+	var wrong rest.FieldErrors
 	if wrong.Email(&email, formEmail); wrong.Err() != nil {
 		one.say(http.StatusUnprocessableEntity, one.T.AskTitle, one.T.AskText)
 		one.Form, one.Email, one.WrongEmail = formEmail, email, one.T.WrongEmail
@@ -151,10 +151,10 @@ func (p page) problem(ctx context.Context, header http.Header, one *shown, err e
 		one.say(http.StatusTooManyRequests, t.LimitedTitle, fmt.Sprintf(t.LimitedText, (seconds+59)/60))
 	case errors.Is(err, hub.ErrUnavailable):
 		header.Set("Retry-After", "5")
-		p.kit.Log.WarnContext(ctx, "the page for passwords could not be shown", "error", err)
+		p.host.Log.WarnContext(ctx, "the page for passwords could not be shown", "error", err)
 		one.say(http.StatusServiceUnavailable, t.UnavailableTitle, t.UnavailableText)
 	default:
-		p.kit.Log.ErrorContext(ctx, "the page for passwords failed", "error", err)
+		p.host.Log.ErrorContext(ctx, "the page for passwords failed", "error", err)
 		one.say(http.StatusInternalServerError, t.BrokenTitle, t.BrokenText)
 	}
 }
@@ -174,7 +174,7 @@ func (p page) send(ctx context.Context, w http.ResponseWriter, tag string, one *
 		}.Write(w)
 	}
 	if err != nil {
-		p.kit.Log.ErrorContext(ctx, "the page for passwords could not be drawn", "error", err)
+		p.host.Log.ErrorContext(ctx, "the page for passwords could not be drawn", "error", err)
 		http.Error(w, one.T.BrokenTitle, http.StatusInternalServerError)
 	}
 }

@@ -36,9 +36,9 @@ const (
 
 // club is a small product: users, and nothing they could do but log in.
 type club struct {
-	kit  module.Kit
-	desk *accounts.Desk
-	db   *pgxpool.Pool // of kit, with every statement on record
+	host module.Host
+	desk *accounts.Authenticator
+	db   *pgxpool.Pool // of host, with every statement on record
 
 	locale string // of letters
 
@@ -90,24 +90,24 @@ func (c *club) did(name string) []string {
 
 // Spec implements [module.Module].
 func (*club) Spec() module.Spec {
-	return module.Spec{Name: "club", Title: "Club", KeyPrefix: "clu", Tenant: "club", Version: "1.0.0", Receives: []string{}, Sends: []string{}, Limits: accounts.Limits()}
+	return module.Spec{Name: "club", Title: "Club", KeyPrefix: "clu", TenantPrefix: "club", Version: "1.0.0", Receives: []string{}, Sends: []string{}, Limits: accounts.Limits()}
 }
 
 // Migrations implements [module.Module].
 func (*club) Migrations() fs.FS { return os.DirFS("testdata/migrations") }
 
 // Open implements [module.Module].
-func (c *club) Open(ctx context.Context, kit module.Kit) (module.Instance, error) {
-	settings := kit.Pool.Config()
+func (c *club) Open(ctx context.Context, host module.Host) (module.Instance, error) {
+	settings := host.Pool.Config()
 	settings.ConnConfig.Tracer = c
 	settings.MaxConns = 4 // for many of them at one database
 	var err error
 	if c.db, err = pgxpool.NewWithConfig(context.WithoutCancel(ctx), settings); err != nil {
 		return nil, err
 	}
-	kit.Pool, kit.Accounts = c.db, hashing{kit.Accounts, &c.hashed}
-	c.kit, c.statements = kit, make(map[any][]string)
-	c.desk = accounts.New(kit, accounts.Place{Product: "Club", Prefix: "clur_", Page: "/club/password"}, c)
+	host.Pool, host.Accounts = c.db, hashing{host.Accounts, &c.hashed}
+	c.host, c.statements = host, make(map[any][]string)
+	c.desk = accounts.New(host, accounts.Options{Product: "Club", Prefix: "clur_", Page: "/club/password"}, c)
 	return c, nil
 }
 
@@ -130,7 +130,7 @@ func (*club) Authenticate(context.Context, string) (module.Caller, error) {
 
 // ByEmail implements [accounts.Users].
 func (c *club) ByEmail(ctx context.Context, email string) (u accounts.User, err error) {
-	err = c.kit.Pool.QueryRow(ctx, `select id, email, password, active from users where email = lower($1)`, email).Scan(&u.ID, &u.Email, &u.Password, &u.Active)
+	err = c.host.Pool.QueryRow(ctx, `select id, email, password, active from users where email = lower($1)`, email).Scan(&u.ID, &u.Email, &u.Password, &u.Active)
 	pause(ctx, found{})
 	return u, err
 }
@@ -161,8 +161,8 @@ func (c *club) SetPassword(ctx context.Context, tx pgx.Tx, user uuid.UUID, store
 	return err
 }
 
-// Reader implements [accounts.Users].
-func (c *club) Reader(ctx context.Context, tx pgx.Tx, user uuid.UUID) (r accounts.Reader, err error) {
+// Recipient implements [accounts.Users].
+func (c *club) Recipient(ctx context.Context, tx pgx.Tx, user uuid.UUID) (r accounts.Recipient, err error) {
 	r.Tenant.ID = user
 	r.Name, r.Tenant.Name, r.ReplyTo, r.Locale = "Zoe <b>", "Club & Co", "desk@example.com", c.locale
 	return r, tx.QueryRow(ctx, `select email from users where id = $1`, user).Scan(&r.Email)
@@ -184,7 +184,7 @@ func start(t *testing.T, settings ...string) *running {
 	c := &club{}
 	r := &running{club: c, t: t, hub: moduletest.Start(t, c, moduletest.Options{Now: noon, Settings: settings})}
 	t.Cleanup(c.db.Close)
-	stored, err := c.kit.Accounts.HashPassword(t.Context(), password)
+	stored, err := c.host.Accounts.HashPassword(t.Context(), password)
 	require.NoError(t, err)
 	r.ana = accounts.User{ID: uuid.New(), Email: "ana@example.com", Password: stored, Active: true}
 	r.other = accounts.User{ID: uuid.New(), Email: "bob@example.com", Password: stored}

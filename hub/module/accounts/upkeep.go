@@ -17,7 +17,7 @@ const (
 const forgottenAtOnce = 1000
 
 // forgetExpired removes tokens, links and failures that are of no use any more.
-func (d *Desk) forgetExpired(ctx context.Context, _ []byte) error {
+func (d *Authenticator) forgetExpired(ctx context.Context, _ []byte) error {
 	var failed []error
 	for _, one := range []struct {
 		what, sql string
@@ -27,7 +27,7 @@ func (d *Desk) forgetExpired(ctx context.Context, _ []byte) error {
 		{"links", `delete from mailed_tokens where hash = any(array(select hash from mailed_tokens where expires_at < $1 limit $2))`, keepTokens},
 		{"failed logins", `delete from login_failures where ctid = any(array(select ctid from login_failures where at < $1 limit $2))`, keepFailures},
 	} {
-		if err := d.forget(ctx, one.sql, d.kit.Now().Add(-one.kept)); err != nil {
+		if err := d.forget(ctx, one.sql, d.host.Now().Add(-one.kept)); err != nil {
 			failed = append(failed, fmt.Errorf("forgetting %s: %w", one.what, err))
 		}
 	}
@@ -35,9 +35,9 @@ func (d *Desk) forgetExpired(ctx context.Context, _ []byte) error {
 }
 
 // forget removes rows from before some time, until there are none.
-func (d *Desk) forget(ctx context.Context, sql string, before time.Time) error {
+func (d *Authenticator) forget(ctx context.Context, sql string, before time.Time) error {
 	for {
-		done, err := d.kit.Pool.Exec(ctx, sql, before, forgottenAtOnce)
+		done, err := d.host.Pool.Exec(ctx, sql, before, forgottenAtOnce)
 		if err != nil || done.RowsAffected() < forgottenAtOnce {
 			return err
 		}

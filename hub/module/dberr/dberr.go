@@ -15,12 +15,12 @@ import (
 	"integrationhub/hub"
 )
 
-// Failed tells what went wrong while doing something in the database, as an error
+// Wrap tells what went wrong while doing something in the database, as an error
 // that can be returned to a caller: no row is a [hub.ErrNotFound], text PostgreSQL
 // cannot hold is a [hub.ErrMalformed], a database that is away, full or shutting
 // down is a [hub.ErrUnavailable]; anything else stays an internal failure. An error
 // that already is a *[hub.Error] passes unchanged, and nil stays nil.
-func Failed(doing string, err error) error {
+func Wrap(doing string, err error) error {
 	if err == nil {
 		return nil
 	}
@@ -40,9 +40,9 @@ func Failed(doing string, err error) error {
 	return cause
 }
 
-// Violated gives the name of the constraint that a write broke, "" where err is
+// ConstraintName gives the name of the constraint that a write broke, "" where err is
 // something else: a unique index, a foreign key or a check.
-func Violated(err error) string {
+func ConstraintName(err error) string {
 	var refused *pgconn.PgError
 	if errors.As(err, &refused) && strings.HasPrefix(refused.Code, "23") {
 		return refused.ConstraintName

@@ -115,18 +115,18 @@ var (
 	_ huma.SchemaProvider   = Optional[int]{}
 )
 
-// Faults gathers what is wrong with a request.
-type Faults []hub.FieldError
+// FieldErrors gathers what is wrong with a request.
+type FieldErrors []hub.FieldError
 
 // Need notes a fault unless ok.
-func (f *Faults) Need(ok bool, location, message string) {
+func (f *FieldErrors) Need(ok bool, location, message string) {
 	if !ok {
 		*f = append(*f, hub.FieldError{Location: location, Message: message})
 	}
 }
 
 // Err is nil, or a [hub.ErrInvalid] that names every fault.
-func (f Faults) Err() error {
+func (f FieldErrors) Err() error {
 	if len(f) == 0 {
 		return nil
 	}
@@ -141,7 +141,7 @@ func (f Faults) Err() error {
 
 // Length checks a text's characters. One that must not be empty has something in it that
 // can be seen.
-func (f *Faults) Length(s, location string, least, most int) {
+func (f *FieldErrors) Length(s, location string, least, most int) {
 	n := len([]rune(s))
 	switch {
 	case least == 1 && !strings.ContainsFunc(s, visible):
@@ -163,7 +163,7 @@ func visible(r rune) bool { return unicode.IsGraphic(r) && !unicode.IsSpace(r) }
 
 // Name checks what somebody or something is called: a text of one line that is not empty,
 // without characters that turn around or hide what stands beside them.
-func (f *Faults) Name(s, location string, most int) {
+func (f *FieldErrors) Name(s, location string, most int) {
 	f.Length(s, location, 1, most)
 	f.Need(!strings.ContainsFunc(s, misleading), location, "must be one line without control characters")
 }
@@ -175,7 +175,7 @@ func misleading(r rune) bool {
 }
 
 // Email checks the form of an address, where there is one.
-func (f *Faults) Email(s *string, location string) {
+func (f *FieldErrors) Email(s *string, location string) {
 	if s == nil {
 		return
 	}
@@ -185,7 +185,7 @@ func (f *Faults) Email(s *string, location string) {
 }
 
 // Link checks an absolute http(s) address, where there is one.
-func (f *Faults) Link(s *string, location string) {
+func (f *FieldErrors) Link(s *string, location string) {
 	if s == nil {
 		return
 	}
@@ -200,7 +200,7 @@ func spaced(c rune) bool { return c == ' ' || !unicode.IsPrint(c) }
 // Zone checks the name of a time zone: of a place, as IANA has them, or UTC. A machine's
 // files have others, which mean something else elsewhere, such as Factory, localtime and
 // right/….
-func (f *Faults) Zone(name, location string) {
+func (f *FieldErrors) Zone(name, location string) {
 	_, err := time.LoadLocation(name)
 	region, _, below := strings.Cut(name, "/")
 	f.Need(err == nil && (below && slices.Contains(regions, region) || name == "UTC"), location, "must be an IANA time zone, such as America/Sao_Paulo")
@@ -209,7 +209,7 @@ func (f *Faults) Zone(name, location string) {
 var localeForm = regexp.MustCompile(`^[a-z]{2,3}(-[A-Z][a-z]{3})?(-([A-Z]{2}|[0-9]{3}))?$`)
 
 // Locale checks a language tag.
-func (f *Faults) Locale(tag, location string) {
+func (f *FieldErrors) Locale(tag, location string) {
 	f.Need(localeForm.MatchString(tag), location, "must be a language tag such as pt-BR")
 }
 
@@ -224,7 +224,7 @@ var regions = []string{
 const firstYear, lastYear = 1900, 9998
 
 // Date reads a day, YYYY-MM-DD, as midnight UTC.
-func (f *Faults) Date(s, location string) time.Time {
+func (f *FieldErrors) Date(s, location string) time.Time {
 	d, err := time.Parse(time.DateOnly, s)
 	f.Need(err == nil, location, "must be YYYY-MM-DD")
 	f.Need(err != nil || d.Year() >= firstYear && d.Year() <= lastYear, location, "must be from 1900-01-01 to 9998-12-31")
@@ -232,7 +232,7 @@ func (f *Faults) Date(s, location string) time.Time {
 }
 
 // Instant reads a moment with its UTC offset.
-func (f *Faults) Instant(s, location string) time.Time {
+func (f *FieldErrors) Instant(s, location string) time.Time {
 	t, err := time.Parse(time.RFC3339, s)
 	if err != nil {
 		t, err = time.Parse("2006-01-02T15:04Z07:00", s)

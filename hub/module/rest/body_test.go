@@ -36,76 +36,76 @@ func TestFaults(t *testing.T) {
 	t.Parallel()
 	text := func(s string) *string { return &s }
 	for name, one := range map[string]struct {
-		check func(*rest.Faults)
+		check func(*rest.FieldErrors)
 		good  bool
 	}{
-		"an address":          {func(f *rest.Faults) { f.Email(text("ana@example.com"), "x") }, true},
-		"no address at all":   {func(f *rest.Faults) { f.Email(nil, "x") }, true},
-		"a name with it":      {func(f *rest.Faults) { f.Email(text("Ana <ana@example.com>"), "x") }, false},
-		"two addresses":       {func(f *rest.Faults) { f.Email(text("a@example.com, b@example.com"), "x") }, false},
-		"a host alone":        {func(f *rest.Faults) { f.Email(text("ana@localhost"), "x") }, false},
-		"a dot at the end":    {func(f *rest.Faults) { f.Email(text("ana@example."), "x") }, false},
-		"a long address":      {func(f *rest.Faults) { f.Email(text(strings.Repeat("a", 250)+"@example.com"), "x") }, false},
-		"a link":              {func(f *rest.Faults) { f.Link(text("https://example.com/a?b"), "x") }, true},
-		"a script":            {func(f *rest.Faults) { f.Link(text("javascript:alert(1)"), "x") }, false},
-		"a link with a user":  {func(f *rest.Faults) { f.Link(text("https://u:p@example.com"), "x") }, false},
-		"a path":              {func(f *rest.Faults) { f.Link(text("/a"), "x") }, false},
-		"a link with letters": {func(f *rest.Faults) { f.Link(text("https://example.com/á%20b"), "x") }, true},
-		"a link with a space": {func(f *rest.Faults) { f.Link(text("https://example.com/a b"), "x") }, false},
-		"a space that stays":  {func(f *rest.Faults) { f.Link(text("https://example.com/a\u00a0b"), "x") }, false},
-		"the end of a line":   {func(f *rest.Faults) { f.Link(text("https://example.com/a\u2028b"), "x") }, false},
-		"a mark of an order":  {func(f *rest.Faults) { f.Link(text("https://example.com/a\ufeffb"), "x") }, false},
-		"a zone":              {func(f *rest.Faults) { f.Zone("America/Sao_Paulo", "x") }, true},
-		"the machine's zone":  {func(f *rest.Faults) { f.Zone("Local", "x") }, false},
-		"the machine's file":  {func(f *rest.Faults) { f.Zone("localtime", "x") }, false},
-		"a rule":              {func(f *rest.Faults) { f.Zone("posixrules", "x") }, false},
-		"nowhere":             {func(f *rest.Faults) { f.Zone("Factory", "x") }, false},
-		"with leap seconds":   {func(f *rest.Faults) { f.Zone("right/America/Sao_Paulo", "x") }, false},
-		"of a directory":      {func(f *rest.Faults) { f.Zone("posix/America/Sao_Paulo", "x") }, false},
-		"an abbreviation":     {func(f *rest.Faults) { f.Zone("EST5EDT", "x") }, false},
-		"no place":            {func(f *rest.Faults) { f.Zone("America/Olympus", "x") }, false},
-		"a region":            {func(f *rest.Faults) { f.Zone("America", "x") }, false},
-		"everywhere":          {func(f *rest.Faults) { f.Zone("UTC", "x") }, true},
-		"a place long named":  {func(f *rest.Faults) { f.Zone("Brazil/East", "x") }, true},
-		"no zone":             {func(f *rest.Faults) { f.Zone("", "x") }, false},
-		"characters":          {func(f *rest.Faults) { f.Length("ééé", "x", 1, 3) }, true},
-		"too many characters": {func(f *rest.Faults) { f.Length("éééé", "x", 1, 3) }, false},
-		"none":                {func(f *rest.Faults) { f.Length("", "x", 1, 3) }, false},
-		"nothing to see":      {func(f *rest.Faults) { f.Length("\u200b \ufeff\x01\u202e", "x", 1, 9) }, false},
-		"nothing needed":      {func(f *rest.Faults) { f.Length("", "x", 0, 9) }, true},
-		"a name":              {func(f *rest.Faults) { f.Name("Zoë O'Hara-Łuk\u200d\u0915", "x", 20) }, true},
-		"a long name":         {func(f *rest.Faults) { f.Name("éééé", "x", 3) }, false},
-		"a name of spaces":    {func(f *rest.Faults) { f.Name(" \u00a0", "x", 9) }, false},
-		"a name of two lines": {func(f *rest.Faults) { f.Name("a\nb", "x", 9) }, false},
-		"an old line end":     {func(f *rest.Faults) { f.Name("a\u2028b", "x", 9) }, false},
-		"a name turned round": {func(f *rest.Faults) { f.Name("a\u202eb", "x", 9) }, false},
-		"a name with a mark":  {func(f *rest.Faults) { f.Name("\ufeffAna", "x", 9) }, false},
-		"a day":               {func(f *rest.Faults) { f.Date("2024-02-29", "x") }, true},
-		"no such day":         {func(f *rest.Faults) { f.Date("2023-02-29", "x") }, false},
-		"a day long ago":      {func(f *rest.Faults) { f.Date("1899-12-31", "x") }, false},
-		"an instant":          {func(f *rest.Faults) { f.Instant("2026-03-02T09:00-03:00", "x") }, true},
-		"an instant anywhere": {func(f *rest.Faults) { f.Instant("2026-03-02T09:00:00", "x") }, false},
+		"an address":          {func(f *rest.FieldErrors) { f.Email(text("ana@example.com"), "x") }, true},
+		"no address at all":   {func(f *rest.FieldErrors) { f.Email(nil, "x") }, true},
+		"a name with it":      {func(f *rest.FieldErrors) { f.Email(text("Ana <ana@example.com>"), "x") }, false},
+		"two addresses":       {func(f *rest.FieldErrors) { f.Email(text("a@example.com, b@example.com"), "x") }, false},
+		"a host alone":        {func(f *rest.FieldErrors) { f.Email(text("ana@localhost"), "x") }, false},
+		"a dot at the end":    {func(f *rest.FieldErrors) { f.Email(text("ana@example."), "x") }, false},
+		"a long address":      {func(f *rest.FieldErrors) { f.Email(text(strings.Repeat("a", 250)+"@example.com"), "x") }, false},
+		"a link":              {func(f *rest.FieldErrors) { f.Link(text("https://example.com/a?b"), "x") }, true},
+		"a script":            {func(f *rest.FieldErrors) { f.Link(text("javascript:alert(1)"), "x") }, false},
+		"a link with a user":  {func(f *rest.FieldErrors) { f.Link(text("https://u:p@example.com"), "x") }, false},
+		"a path":              {func(f *rest.FieldErrors) { f.Link(text("/a"), "x") }, false},
+		"a link with letters": {func(f *rest.FieldErrors) { f.Link(text("https://example.com/á%20b"), "x") }, true},
+		"a link with a space": {func(f *rest.FieldErrors) { f.Link(text("https://example.com/a b"), "x") }, false},
+		"a space that stays":  {func(f *rest.FieldErrors) { f.Link(text("https://example.com/a\u00a0b"), "x") }, false},
+		"the end of a line":   {func(f *rest.FieldErrors) { f.Link(text("https://example.com/a\u2028b"), "x") }, false},
+		"a mark of an order":  {func(f *rest.FieldErrors) { f.Link(text("https://example.com/a\ufeffb"), "x") }, false},
+		"a zone":              {func(f *rest.FieldErrors) { f.Zone("America/Sao_Paulo", "x") }, true},
+		"the machine's zone":  {func(f *rest.FieldErrors) { f.Zone("Local", "x") }, false},
+		"the machine's file":  {func(f *rest.FieldErrors) { f.Zone("localtime", "x") }, false},
+		"a rule":              {func(f *rest.FieldErrors) { f.Zone("posixrules", "x") }, false},
+		"nowhere":             {func(f *rest.FieldErrors) { f.Zone("Factory", "x") }, false},
+		"with leap seconds":   {func(f *rest.FieldErrors) { f.Zone("right/America/Sao_Paulo", "x") }, false},
+		"of a directory":      {func(f *rest.FieldErrors) { f.Zone("posix/America/Sao_Paulo", "x") }, false},
+		"an abbreviation":     {func(f *rest.FieldErrors) { f.Zone("EST5EDT", "x") }, false},
+		"no place":            {func(f *rest.FieldErrors) { f.Zone("America/Olympus", "x") }, false},
+		"a region":            {func(f *rest.FieldErrors) { f.Zone("America", "x") }, false},
+		"everywhere":          {func(f *rest.FieldErrors) { f.Zone("UTC", "x") }, true},
+		"a place long named":  {func(f *rest.FieldErrors) { f.Zone("Brazil/East", "x") }, true},
+		"no zone":             {func(f *rest.FieldErrors) { f.Zone("", "x") }, false},
+		"characters":          {func(f *rest.FieldErrors) { f.Length("ééé", "x", 1, 3) }, true},
+		"too many characters": {func(f *rest.FieldErrors) { f.Length("éééé", "x", 1, 3) }, false},
+		"none":                {func(f *rest.FieldErrors) { f.Length("", "x", 1, 3) }, false},
+		"nothing to see":      {func(f *rest.FieldErrors) { f.Length("\u200b \ufeff\x01\u202e", "x", 1, 9) }, false},
+		"nothing needed":      {func(f *rest.FieldErrors) { f.Length("", "x", 0, 9) }, true},
+		"a name":              {func(f *rest.FieldErrors) { f.Name("Zoë O'Hara-Łuk\u200d\u0915", "x", 20) }, true},
+		"a long name":         {func(f *rest.FieldErrors) { f.Name("éééé", "x", 3) }, false},
+		"a name of spaces":    {func(f *rest.FieldErrors) { f.Name(" \u00a0", "x", 9) }, false},
+		"a name of two lines": {func(f *rest.FieldErrors) { f.Name("a\nb", "x", 9) }, false},
+		"an old line end":     {func(f *rest.FieldErrors) { f.Name("a\u2028b", "x", 9) }, false},
+		"a name turned round": {func(f *rest.FieldErrors) { f.Name("a\u202eb", "x", 9) }, false},
+		"a name with a mark":  {func(f *rest.FieldErrors) { f.Name("\ufeffAna", "x", 9) }, false},
+		"a day":               {func(f *rest.FieldErrors) { f.Date("2024-02-29", "x") }, true},
+		"no such day":         {func(f *rest.FieldErrors) { f.Date("2023-02-29", "x") }, false},
+		"a day long ago":      {func(f *rest.FieldErrors) { f.Date("1899-12-31", "x") }, false},
+		"an instant":          {func(f *rest.FieldErrors) { f.Instant("2026-03-02T09:00-03:00", "x") }, true},
+		"an instant anywhere": {func(f *rest.FieldErrors) { f.Instant("2026-03-02T09:00:00", "x") }, false},
 	} {
-		var f rest.Faults
+		var f rest.FieldErrors
 		one.check(&f)
 		require.Equal(t, one.good, f.Err() == nil, name)
 	}
-	for want, check := range map[string]func(*rest.Faults){
-		"x must not be empty":                                    func(f *rest.Faults) { f.Length("", "x", 1, 3) },
-		"x must have at most 3 characters":                       func(f *rest.Faults) { f.Length("éééé", "x", 1, 3) },
-		"x must have 8 to 72 characters":                         func(f *rest.Faults) { f.Length("short", "x", 8, 72) },
-		"x must be YYYY-MM-DD":                                   func(f *rest.Faults) { f.Date("17/05/1990", "x") },
-		"x must be from 1900-01-01 to 9998-12-31":                func(f *rest.Faults) { f.Date("1850-01-01", "x") },
-		"x must be from 1900 to 9998":                            func(f *rest.Faults) { f.Instant("9999-01-01T00:00:00Z", "x") },
-		"x must be an IANA time zone, such as America/Sao_Paulo": func(f *rest.Faults) { f.Zone("Mars/Olympus", "x") },
+	for want, check := range map[string]func(*rest.FieldErrors){
+		"x must not be empty":                                    func(f *rest.FieldErrors) { f.Length("", "x", 1, 3) },
+		"x must have at most 3 characters":                       func(f *rest.FieldErrors) { f.Length("éééé", "x", 1, 3) },
+		"x must have 8 to 72 characters":                         func(f *rest.FieldErrors) { f.Length("short", "x", 8, 72) },
+		"x must be YYYY-MM-DD":                                   func(f *rest.FieldErrors) { f.Date("17/05/1990", "x") },
+		"x must be from 1900-01-01 to 9998-12-31":                func(f *rest.FieldErrors) { f.Date("1850-01-01", "x") },
+		"x must be from 1900 to 9998":                            func(f *rest.FieldErrors) { f.Instant("9999-01-01T00:00:00Z", "x") },
+		"x must be an IANA time zone, such as America/Sao_Paulo": func(f *rest.FieldErrors) { f.Zone("Mars/Olympus", "x") },
 	} {
-		var f rest.Faults
+		var f rest.FieldErrors
 		check(&f)
 		var told *hub.Error
 		require.ErrorAs(t, f.Err(), &told)
 		require.Equal(t, want, told.Detail)
 	}
-	var f rest.Faults
+	var f rest.FieldErrors
 	require.Equal(t, time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC), f.Instant("2026-03-02T09:00:00-03:00", "x").UTC())
 	require.NoError(t, f.Err())
 	f.Need(false, "body.a", "is required")

@@ -2,9 +2,9 @@ package rest
 
 import "strings"
 
-// Cell is a text as a cell of a CSV table: what a spreadsheet would take for a formula
+// CSVCell is a text as a cell of a CSV table: what a spreadsheet would take for a formula
 // gets a quote in front.
-func Cell(text string) string {
+func CSVCell(text string) string {
 	if text != "" && strings.IndexByte("=+-@\t\r", text[0]) >= 0 {
 		return "'" + text
 	}

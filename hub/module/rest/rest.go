@@ -19,38 +19,38 @@ import (
 	"integrationhub/hub/module/dberr"
 )
 
-// Who may call a route, as huma.Operation.Security has it.
-type Who []map[string][]string
+// Access may call a route, as huma.Operation.Security has it.
+type Access []map[string][]string
 
 // The usual callers.
 var (
-	Anyone Who                                              // without asking
-	User   = Who{{module.SchemeBearer: {}}}                 // of the product
-	Admin  = Who{{module.SchemeBearer: {module.RoleAdmin}}} // of the product
+	Anyone Access                                              // without asking
+	User   = Access{{module.SchemeBearer: {}}}                 // of the product
+	Admin  = Access{{module.SchemeBearer: {module.RoleAdmin}}} // of the product
 )
 
 // UserOrKey lets users call, and keys with a scope.
-func UserOrKey(scope string) Who {
-	return Who{{module.SchemeBearer: {}}, {module.SchemeKey: {scope}}}
+func UserOrKey(scope string) Access {
+	return Access{{module.SchemeBearer: {}}, {module.SchemeKey: {scope}}}
 }
 
 // Route is one row of a product's table.
 type Route struct {
 	Method, Path string
-	Who          Who
+	Access       Access
 	Status       int    // of success
 	ID           string // resource and what is done to it: "patients.create"
 	Summary      string
-	Bind         Bind
+	Bind         Binder
 }
 
 // Handle binds a handler to its row. A database that is away is a 503, whichever
 // handler ran into it.
-func Handle[I, O any](handler func(context.Context, *I) (*O, error)) Bind {
+func Handle[I, O any](handler func(context.Context, *I) (*O, error)) Binder {
 	return func(api huma.API, op huma.Operation) {
 		huma.Register(api, op, func(ctx context.Context, in *I) (*O, error) {
 			out, err := handler(ctx, in)
-			return out, dberr.Failed(op.OperationID, err)
+			return out, dberr.Wrap(op.OperationID, err)
 		})
 	}
 }
@@ -90,7 +90,7 @@ func Register(api huma.API, rows []Route, limit Limit) {
 func (r Route) operation() huma.Operation {
 	tag, _, _ := strings.Cut(r.ID, ".")
 	errors := []int{422, 429, 503}
-	if len(r.Who) > 0 {
+	if len(r.Access) > 0 {
 		errors = append(errors, 401, 403)
 	}
 	if r.Method != http.MethodGet {
@@ -101,7 +101,7 @@ func (r Route) operation() huma.Operation {
 	}
 	return huma.Operation{
 		OperationID: r.ID, Method: r.Method, Path: r.Path, Summary: r.Summary, DefaultStatus: r.Status,
-		Security: r.Who, Errors: errors, Tags: []string{tag},
+		Security: r.Access, Errors: errors, Tags: []string{tag},
 	}
 }
 
@@ -201,15 +201,15 @@ func Caller(ctx context.Context) (module.Caller, error) {
 	return who, nil
 }
 
-// Missing is the answer to an id that is not there for whoever asks.
-func Missing(what string) *hub.Error {
+// NotFound is the answer to an id that is not there for whoever asks.
+func NotFound(what string) *hub.Error {
 	return hub.Errorf(hub.ErrNotFound, "not_found", "%s not found", what)
 }
 
-// Or404 names what a row that is not there would have been.
-func Or404(what string, err error) error {
+// NotFoundIfNoRows names what a row that is not there would have been.
+func NotFoundIfNoRows(what string, err error) error {
 	if errors.Is(err, pgx.ErrNoRows) {
-		return Missing(what)
+		return NotFound(what)
 	}
 	return err
 }

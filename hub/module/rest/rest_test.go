@@ -32,7 +32,7 @@ type shelf struct{}
 // Spec implements [module.Module].
 func (shelf) Spec() module.Spec {
 	return module.Spec{
-		Name: "shelf", Title: "Shelf", KeyPrefix: "she", Tenant: "shelf", Version: "1.0.0",
+		Name: "shelf", Title: "Shelf", KeyPrefix: "she", TenantPrefix: "shelf", Version: "1.0.0",
 		Features: []string{"book.read"}, Receives: []string{}, Sends: []string{},
 	}
 }
@@ -41,7 +41,7 @@ func (shelf) Spec() module.Spec {
 func (shelf) Migrations() fs.FS { return os.DirFS("testdata") }
 
 // Open implements [module.Module].
-func (shelf) Open(context.Context, module.Kit) (module.Instance, error) { return shelf{}, nil }
+func (shelf) Open(context.Context, module.Host) (module.Instance, error) { return shelf{}, nil }
 
 // Handle implements [module.Instance].
 func (shelf) Handle(context.Context, pgx.Tx, hub.Event) error { return module.ErrIgnored }
@@ -105,7 +105,7 @@ func (shelf) Routes(api huma.API) {
 		return &struct{ Body rest.Page[int] }{rest.PageOf(all[at:min(at+in.PerPage, len(all))], len(all), *in)}, nil
 	}
 	one := func(_ context.Context, in *rest.ByID) (*struct{ Body Told }, error) {
-		return nil, rest.Or404("Book", pgx.ErrNoRows)
+		return nil, rest.NotFoundIfNoRows("Book", pgx.ErrNoRows)
 	}
 	gone := func(context.Context, *struct{}) (*rest.None, error) { return nil, context.DeadlineExceeded }
 	me := func(ctx context.Context, _ *struct{}) (*struct{ Body []string }, error) {

@@ -70,7 +70,7 @@ func TestSheets(t *testing.T) {
 func TestSignposts(t *testing.T) {
 	t.Parallel()
 	words := map[string]sheet.Words{sheet.Portuguese: {"Um", "texto"}, sheet.English: {"One", "text"}, sheet.Spanish: {"Uno", "texto"}}
-	server := httptest.NewServer(sheet.Signpost("Club", words))
+	server := httptest.NewServer(sheet.LinkLandingPage("Club", words))
 	t.Cleanup(server.Close)
 	for method, status := range map[string]int{"GET": 200, "HEAD": 200, "POST": 405} {
 		got := get(t, method, server.URL+"/things/"+uuid.NewString(), "en")

@@ -10,12 +10,12 @@ import (
 // Words are what a signpost says in one language.
 type Words struct{ Title, Text string }
 
-// Signpost is the page behind the links that connected products show to one thing, such
+// LinkLandingPage is the page behind the links that connected products show to one thing, such
 // as an appointment: the address is a path with its id. It says where to look for the
 // thing, and nothing about it, not even whether it is there: whoever has the link need
 // not be somebody who may know. Products that get an application for their users put
 // the thing itself in its place. words are by language, in all three.
-func Signpost(brand string, words map[string]Words) http.Handler {
+func LinkLandingPage(brand string, words map[string]Words) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodGet && r.Method != http.MethodHead {
 			w.Header().Set("Allow", "GET, HEAD")

@@ -28,28 +28,28 @@ import (
 
 // API is the interface.
 type API struct {
-	kit      module.Kit
+	host     module.Host
 	store    *store.Store
 	cashier  *cashier.Cashier
 	desk     *public.Desk
 	office   *mailroom.Office
-	accounts *accounts.Desk
+	accounts *accounts.Authenticator
 	pictures *picture.Intake
 	rows     []route
 }
 
 // New makes the interface of an opened product.
-func New(kit module.Kit, s *store.Store, c *cashier.Cashier, desk *public.Desk, office *mailroom.Office) *API {
-	a := &API{kit: kit, store: s, cashier: c, desk: desk, office: office, accounts: accounts.New(kit, place, users{s}), pictures: picture.NewIntake()}
+func New(host module.Host, s *store.Store, c *cashier.Cashier, desk *public.Desk, office *mailroom.Office) *API {
+	a := &API{host: host, store: s, cashier: c, desk: desk, office: office, accounts: accounts.New(host, place, users{s}), pictures: picture.NewIntake()}
 	a.rows = append(a.routes(), a.additions()...)
-	if kit.Settings.Development {
+	if host.Settings.Development {
 		a.rows = append(a.rows, a.developers()...)
 	}
 	return a
 }
 
 // Accounts is the desk that logs users in.
-func (a *API) Accounts() *accounts.Desk { return a.accounts }
+func (a *API) Accounts() *accounts.Authenticator { return a.accounts }
 
 // Routes registers every row of the table.
 func (a *API) Routes(api huma.API) { a.register(api, a.rows) }
@@ -149,7 +149,7 @@ func staff(ctx context.Context) store.Actor {
 // changedOne is nil where a statement changed a row.
 func changedOne(what string, rows int64, err error) error {
 	if err == nil && rows == 0 {
-		return rest.Missing(what)
+		return rest.NotFound(what)
 	}
 	return err
 }

@@ -251,7 +251,7 @@ func (a *API) links(in *appointmentsInput, total int) string {
 		if link != "" {
 			link += ", "
 		}
-		link += fmt.Sprintf(`<%s/api/v1/appointments?%s>; rel=%q`, a.kit.URLs.Base, query.Encode(), rel)
+		link += fmt.Sprintf(`<%s/api/v1/appointments?%s>; rel=%q`, a.host.URLs.Base, query.Encode(), rel)
 	}
 	last := max(1, (total+in.PerPage-1)/in.PerPage)
 	if in.Page > 1 {
@@ -272,7 +272,7 @@ func (a *API) getAppointment(ctx context.Context, in *ByID) (*struct{ Body Appoi
 	}
 	row, err := a.store.AppointmentByID(ctx, org.ID, in.ID)
 	if err != nil {
-		return nil, rest.Or404("Appointment", err)
+		return nil, rest.NotFoundIfNoRows("Appointment", err)
 	}
 	history, err := a.store.History(ctx, org.ID, in.ID)
 	if err != nil {

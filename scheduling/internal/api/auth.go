@@ -18,7 +18,7 @@ import (
 )
 
 // place is where accounts are the scheduling service's own.
-var place = accounts.Place{Product: "Scheduling", Prefix: "schr_", Page: "/reset-password"}
+var place = accounts.Options{Product: "Scheduling", Prefix: "schr_", Page: "/reset-password"}
 
 // users is where the desk for accounts finds them.
 type users struct{ store *store.Store }
@@ -41,16 +41,16 @@ func (u users) SetPassword(ctx context.Context, tx pgx.Tx, user uuid.UUID, store
 	return joined.SetPassword(ctx, dbgen.SetPasswordParams{ID: user, PasswordHash: &stored, UpdatedAt: joined.Now()})
 }
 
-// Reader implements [accounts.Users].
-func (u users) Reader(ctx context.Context, tx pgx.Tx, user uuid.UUID) (accounts.Reader, error) {
+// Recipient implements [accounts.Users].
+func (u users) Recipient(ctx context.Context, tx pgx.Tx, user uuid.UUID) (accounts.Recipient, error) {
 	joined := u.store.Join(tx)
 	row, err := joined.UserByID(ctx, user)
 	if err != nil {
-		return accounts.Reader{}, err
+		return accounts.Recipient{}, err
 	}
 	found, err := joined.Organization(ctx, row.OrgID)
 	org := found.Organization
-	return accounts.Reader{Name: row.Name, Email: row.Email, Tenant: module.Tenant{ID: org.ID, Name: org.Name}, ReplyTo: text(org.Email), Locale: org.Locale}, err
+	return accounts.Recipient{Name: row.Name, Email: row.Email, Tenant: module.Tenant{ID: org.ID, Name: org.Name}, ReplyTo: text(org.Email), Locale: org.Locale}, err
 }
 
 func accountOf(row dbgen.User) accounts.User {
@@ -93,7 +93,7 @@ func (a *API) signUp(ctx context.Context, in *signUpInput) (*signUpOutput, error
 	if err := wrong.Err(); err != nil {
 		return nil, err
 	}
-	hash, err := a.kit.Accounts.HashPassword(ctx, b.Password)
+	hash, err := a.host.Accounts.HashPassword(ctx, b.Password)
 	if err != nil {
 		return nil, err
 	}
@@ -133,7 +133,7 @@ func (a *API) found(ctx context.Context, tx *store.Tx, org uuid.UUID, in *signUp
 	if err := tx.CreateLoyaltyProgram(ctx, org); err != nil {
 		return dbgen.User{}, err
 	}
-	if err := a.kit.Tenants.Put(ctx, tx.Raw, module.Tenant{ID: org, Name: b.OrgName}); err != nil {
+	if err := a.host.Tenants.Put(ctx, tx.Raw, module.Tenant{ID: org, Name: b.OrgName}); err != nil {
 		return dbgen.User{}, err
 	}
 	return tx.CreateUser(ctx, dbgen.CreateUserParams{
@@ -157,7 +157,7 @@ func slugTaken() *hub.Error {
 
 // accountTaken answers for names that somebody else has.
 func accountTaken(err error) error {
-	switch dberr.Violated(err) {
+	switch dberr.ConstraintName(err) {
 	case "users_email":
 		return hub.Errorf(hub.ErrMalformed, "email_taken", "Email already registered")
 	case "organizations_slug_key":
@@ -186,5 +186,5 @@ func (a *API) me(ctx context.Context, _ *struct{}) (*userOutput, error) {
 		return nil, err
 	}
 	user, err := a.store.UserByID(ctx, who.UserID)
-	return &userOutput{userOf(user, org.Zone)}, rest.Or404("User", err)
+	return &userOutput{userOf(user, org.Zone)}, rest.NotFoundIfNoRows("User", err)
 }

@@ -81,9 +81,9 @@ type monthOutput struct{ Body MonthAvailability }
 func (a *API) viewOf(ctx context.Context, org store.Org) public.View {
 	who, known := module.CallerFrom(ctx)
 	if known && who.UserID != uuid.Nil {
-		return public.View{Org: org, Limits: booking.StaffLimits(a.kit.Now())}
+		return public.View{Org: org, Limits: booking.StaffLimits(a.host.Now())}
 	}
-	return public.View{Org: org, Online: true, Limits: org.Policy.PublicLimits(a.kit.Now(), org.Zone)}
+	return public.View{Org: org, Online: true, Limits: org.Policy.PublicLimits(a.host.Now(), org.Zone)}
 }
 
 // viewFor finds out whose time is asked about: that of the caller's organization,
@@ -95,7 +95,7 @@ func (a *API) viewFor(ctx context.Context, service uuid.UUID) (public.View, erro
 	}
 	row, err := a.store.OrganizationOfService(ctx, service)
 	if err != nil {
-		return public.View{}, rest.Or404("Service", err)
+		return public.View{}, rest.NotFoundIfNoRows("Service", err)
 	}
 	org, err := store.OrgOf(row.Organization, row.Settings)
 	return a.desk.View(org), err
@@ -166,7 +166,7 @@ func (a *API) availabilityMonth(ctx context.Context, in *monthInput) (*monthOutp
 	if err != nil {
 		return nil, err
 	}
-	first, last, err := month(in.Month, a.kit.Now(), v.Org.Zone)
+	first, last, err := month(in.Month, a.host.Now(), v.Org.Zone)
 	if err != nil {
 		return nil, err
 	}

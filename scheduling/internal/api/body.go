@@ -18,13 +18,13 @@ import (
 type optional[T any] = rest.Optional[T]
 
 // faults gathers what is wrong with a request.
-type faults struct{ rest.Faults }
+type faults struct{ rest.FieldErrors }
 
 // also takes over what the rules found.
 func (f *faults) also(err error) error {
 	var invalid *hub.Error
 	if errors.As(err, &invalid) && errors.Is(err, hub.ErrInvalid) {
-		f.Faults = append(f.Faults, invalid.Fields...)
+		f.FieldErrors = append(f.FieldErrors, invalid.Fields...)
 		return nil
 	}
 	return err

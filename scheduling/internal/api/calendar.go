@@ -117,7 +117,7 @@ func (f *ruleFields) into(r *dbgen.ScheduleRule) error {
 func there(ctx context.Context, q *dbgen.Queries, org, professional uuid.UUID) error {
 	rows, err := q.ListProfessionals(ctx, org, &professional)
 	if err == nil && len(rows) == 0 {
-		return rest.Missing("Professional")
+		return rest.NotFound("Professional")
 	}
 	return err
 }
@@ -200,7 +200,7 @@ func (a *API) updateRule(ctx context.Context, in *oneRuleInput) (*ruleOutput, er
 	err = a.store.InTx(ctx, "updating a rule", func(tx *store.Tx) error {
 		r, err := tx.LockRule(ctx, org.ID, in.ID)
 		if err != nil {
-			return rest.Or404("Schedule rule", err)
+			return rest.NotFoundIfNoRows("Schedule rule", err)
 		}
 		if err := in.Body.into(&r); err != nil {
 			return err

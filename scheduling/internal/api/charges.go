@@ -130,7 +130,7 @@ func (in *pixInput) request(ctx context.Context, tx *store.Tx, org store.Org) (c
 	if r.Appointment != nil {
 		appointment, err := tx.AppointmentByID(ctx, org.ID, *r.Appointment)
 		if err != nil {
-			return r, rest.Or404("Appointment", err)
+			return r, rest.NotFoundIfNoRows("Appointment", err)
 		}
 		if err := in.forAppointment(appointment, &r, tx.Now()); err != nil {
 			return r, err

@@ -89,7 +89,7 @@ func (a *API) cpf(c *dbgen.Client) (*string, error) {
 // clients shows rows with the appointments around now.
 func (a *API) clients(ctx context.Context, org store.Org, rows []dbgen.Client) ([]Client, error) {
 	ids := rest.Map(rows, func(c dbgen.Client) uuid.UUID { return c.ID })
-	around, err := a.store.NeighboursOf(ctx, dbgen.NeighboursOfParams{Now: a.kit.Now(), OrgID: org.ID, ClientIds: ids})
+	around, err := a.store.NeighboursOf(ctx, dbgen.NeighboursOfParams{Now: a.host.Now(), OrgID: org.ID, ClientIds: ids})
 	if err != nil {
 		return nil, err
 	}
@@ -130,7 +130,7 @@ func (a *API) into(f *clientFields, c *dbgen.Client, today booking.Date) (warnin
 	}
 	f.Tags.Into(&c.Tags)
 	f.IsBlocked.Into(&c.IsBlocked)
-	f.agreed(c, a.kit.Now())
+	f.agreed(c, a.host.Now())
 	c.Name = strings.TrimSpace(c.Name)
 	var wrong faults
 	wrong.Length(c.Name, "body.name", 1, 120)
@@ -252,7 +252,7 @@ func (a *API) createClient(ctx context.Context, in *clientInput) (*struct{ Body 
 		return nil, err
 	}
 	c := dbgen.Client{OrgID: org.ID, ID: store.NewID()}
-	warnings, err := a.into(&in.Body, &c, booking.DateOf(a.kit.Now(), org.Zone))
+	warnings, err := a.into(&in.Body, &c, booking.DateOf(a.host.Now(), org.Zone))
 	if err != nil {
 		return nil, err
 	}
@@ -277,9 +277,9 @@ func (a *API) updateClient(ctx context.Context, in *oneClientInput) (*struct{ Bo
 	err = a.store.InTx(ctx, "updating a client", func(tx *store.Tx) error {
 		c, err := tx.LockClient(ctx, org.ID, in.ID)
 		if err != nil {
-			return rest.Or404("Client", err)
+			return rest.NotFoundIfNoRows("Client", err)
 		}
-		if warnings, err = a.into(&in.Body, &c, booking.DateOf(a.kit.Now(), org.Zone)); err != nil {
+		if warnings, err = a.into(&in.Body, &c, booking.DateOf(a.host.Now(), org.Zone)); err != nil {
 			return err
 		}
 		if in.Body.Name.Given() {
@@ -321,7 +321,7 @@ func (a *API) getClient(ctx context.Context, in *ByID) (*struct{ Body ClientDeta
 	}
 	row, err := a.store.ClientByID(ctx, org.ID, in.ID)
 	if err != nil {
-		return nil, rest.Or404("Client", err)
+		return nil, rest.NotFoundIfNoRows("Client", err)
 	}
 	list, err := a.clients(ctx, org, []dbgen.Client{row})
 	if err != nil {
@@ -350,7 +350,7 @@ func (a *API) clientAppointments(ctx context.Context, in *clientListInput) (*str
 		return nil, err
 	}
 	if _, err := a.store.ClientByID(ctx, org.ID, in.ID); err != nil {
-		return nil, rest.Or404("Client", err)
+		return nil, rest.NotFoundIfNoRows("Client", err)
 	}
 	rows, err := a.store.ListAppointments(ctx, dbgen.ListAppointmentsParams{
 		OrgID: org.ID, ClientID: &in.ID, Statuses: []string{}, Descending: true, RowLimit: in.PerPage, RowOffset: in.Offset(),
@@ -369,7 +369,7 @@ func (a *API) clientPayments(ctx context.Context, in *clientListInput) (*struct{
 		return nil, err
 	}
 	if _, err := a.store.ClientByID(ctx, org.ID, in.ID); err != nil {
-		return nil, rest.Or404("Client", err)
+		return nil, rest.NotFoundIfNoRows("Client", err)
 	}
 	rows, err := a.store.ClientPayments(ctx, dbgen.ClientPaymentsParams{OrgID: org.ID, ClientID: in.ID, RowLimit: in.PerPage, RowOffset: in.Offset()})
 	if err != nil {

@@ -39,7 +39,7 @@ func report[I any, O tabular](handler func(context.Context, *I) (O, error)) func
 		huma.Register(api, op, func(ctx context.Context, in *I) (*reportOutput, error) {
 			found, err := handler(ctx, in)
 			if err != nil {
-				return nil, told(dberr.Failed(op.OperationID, err))
+				return nil, told(dberr.Wrap(op.OperationID, err))
 			}
 			return &reportOutput{func(c huma.Context) {
 				media, body, err := written(c.Header("Accept"), found)
@@ -80,7 +80,7 @@ func cell(value any) string {
 	case nil:
 		return ""
 	case string:
-		return rest.Cell(v)
+		return rest.CSVCell(v)
 	case *string:
 		if v == nil {
 			return ""

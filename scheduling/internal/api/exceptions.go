@@ -106,7 +106,7 @@ func (a *API) listExceptions(ctx context.Context, in *exceptionsInput) (*listOut
 	if err != nil {
 		return nil, err
 	}
-	first, last, err := month(in.Month, a.kit.Now(), org.Zone)
+	first, last, err := month(in.Month, a.host.Now(), org.Zone)
 	if err != nil {
 		return nil, err
 	}
@@ -214,7 +214,7 @@ func (a *API) updateException(ctx context.Context, in *oneExceptionInput) (*stru
 	err = a.store.InTx(ctx, "updating an exception", func(tx *store.Tx) error {
 		e, err := tx.LockException(ctx, org.ID, in.ID)
 		if err != nil {
-			return rest.Or404("Schedule exception", err)
+			return rest.NotFoundIfNoRows("Schedule exception", err)
 		}
 		if err := in.Body.into(&e); err != nil {
 			return err

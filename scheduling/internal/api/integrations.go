@@ -114,7 +114,7 @@ func (a *API) searchAppointments(ctx context.Context, in *searchAppointmentsInpu
 	out.Body.Appointments = rest.Map(rows, func(d dbgen.AppointmentDetail) FoundAppointment {
 		return FoundAppointment{
 			ID: d.ID, Datetime: d.StartAt.UTC(), Service: d.ServiceName, Professional: d.ProfessionalName, Status: d.Status,
-			URL: a.kit.URLs.Public + AppointmentPages + d.ID.String(),
+			URL: a.host.URLs.Public + AppointmentPages + d.ID.String(),
 		}
 	})
 	return out, err
@@ -288,10 +288,10 @@ func masked(last4 string) string {
 	return last4 + "****"
 }
 
-// Find gives what any organization knows under a phone number; at most a hundred.
-func (a *API) Find(ctx context.Context, phone string) ([]module.Match, error) {
+// SearchPhone gives what any organization knows under a phone number; at most a hundred.
+func (a *API) SearchPhone(ctx context.Context, phone string) ([]module.Match, error) {
 	rows, err := a.store.ClientsAnywhere(ctx, booking.PhoneForms(phone))
 	return rest.Map(rows, func(c dbgen.Client) module.Match {
 		return module.Match{TenantID: c.OrgID, Kind: "client", ID: c.ID.String(), Name: c.Name}
-	}), dberr.Failed("finding clients", err)
+	}), dberr.Wrap("finding clients", err)
 }

@@ -44,7 +44,7 @@ func (a *API) uploadLogo(ctx context.Context, in *logoInput) (*logoOutput, error
 	if err != nil {
 		return nil, err
 	}
-	name, err := a.kit.Files.Put(ctx, taken)
+	name, err := a.host.Files.Put(ctx, taken)
 	if err != nil {
 		return nil, err
 	}
@@ -53,7 +53,7 @@ func (a *API) uploadLogo(ctx context.Context, in *logoInput) (*logoOutput, error
 		return nil, err
 	}
 	out := &logoOutput{}
-	out.Body.LogoURL = a.kit.Files.URL(name)
+	out.Body.LogoURL = a.host.Files.URL(name)
 	return out, nil
 }
 
@@ -84,7 +84,7 @@ func (a *API) replaceLogo(ctx context.Context, id uuid.UUID, name *string) error
 
 // dropFile removes a picture that nothing names any more; one that stays does no harm.
 func (a *API) dropFile(ctx context.Context, name string) {
-	if err := a.kit.Files.Delete(ctx, name); err != nil {
-		a.kit.Log.WarnContext(ctx, "a picture stays behind", "name", name, "error", err)
+	if err := a.host.Files.Delete(ctx, name); err != nil {
+		a.host.Log.WarnContext(ctx, "a picture stays behind", "name", name, "error", err)
 	}
 }

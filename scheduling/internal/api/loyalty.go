@@ -137,7 +137,7 @@ func (in *loyaltyInput) rewards(org uuid.UUID, kept []dbgen.LoyaltyReward) (list
 		r := dbgen.LoyaltyReward{OrgID: org, ID: store.NewID(), Name: f.Name, Points: f.Points, Type: string(f.Type), Value: int64(f.Value.Value), IsActive: true, Position: i}
 		if f.ID.Given() {
 			if r.ID = f.ID.Value; !known[r.ID] {
-				return nil, rest.Missing("Reward")
+				return nil, rest.NotFound("Reward")
 			}
 			delete(known, r.ID) // named once only
 		}
@@ -218,7 +218,7 @@ func servicesThere(ctx context.Context, tx *store.Tx, org uuid.UUID, ids []uuid.
 	}
 	n, err := tx.CountServices(ctx, org, list)
 	if err == nil && n != len(list) {
-		return rest.Missing("Service")
+		return rest.NotFound("Service")
 	}
 	return err
 }
@@ -281,7 +281,7 @@ func (a *API) clientPoints(ctx context.Context, in *clientListInput) (*pointsOut
 	}
 	client, err := a.store.ClientByID(ctx, org.ID, in.ID)
 	if err != nil {
-		return nil, rest.Or404("Client", err)
+		return nil, rest.NotFoundIfNoRows("Client", err)
 	}
 	program, err := store.LoyaltyOf(ctx, a.store.Queries, org.ID)
 	if err != nil {
@@ -309,7 +309,7 @@ func (a *API) clientPoints(ctx context.Context, in *clientListInput) (*pointsOut
 	lots := rest.Map(ledger, func(r dbgen.LedgerRow) booking.LedgerEntry {
 		return booking.LedgerEntry{Points: r.Points, At: r.CreatedAt}
 	})
-	_, expiring, at := program.Expiry(lots, a.kit.Now(), org.Zone)
+	_, expiring, at := program.Expiry(lots, a.host.Now(), org.Zone)
 	shown.ExpiringPoints, shown.ExpiringAt = expiring, local(&at, org.Zone)
 	shown.History = rest.PageOf(rest.Map(entries, func(e dbgen.EntriesRow) PointsEntry {
 		return PointsEntry{e.ID, e.Type, e.Points, e.BalanceAfter, e.AppointmentID, e.PaymentID, e.RewardID, e.Description, e.CreatedAt.In(org.Zone)}

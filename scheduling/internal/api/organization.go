@@ -121,7 +121,7 @@ func (a *API) updateOrganization(ctx context.Context, in *organizationInput) (*o
 				return err
 			}
 		}
-		if err := a.kit.Tenants.Put(ctx, tx.Raw, module.Tenant{ID: org.ID, Name: changed.Name}); err != nil {
+		if err := a.host.Tenants.Put(ctx, tx.Raw, module.Tenant{ID: org.ID, Name: changed.Name}); err != nil {
 			return err
 		}
 		return tx.UpdateOrganization(ctx, dbgen.UpdateOrganizationParams{

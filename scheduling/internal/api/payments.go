@@ -74,7 +74,7 @@ func (a *API) listPayments(ctx context.Context, in *paymentsInput) (*struct{ Bod
 	if err != nil {
 		return nil, err
 	}
-	first, last, err := month(in.Month, a.kit.Now(), org.Zone)
+	first, last, err := month(in.Month, a.host.Now(), org.Zone)
 	if err != nil {
 		return nil, err
 	}
@@ -164,7 +164,7 @@ func payer(ctx context.Context, tx *store.Tx, n *store.NewPayment) error {
 	if n.Appointment != nil {
 		appointment, err := tx.AppointmentByID(ctx, n.Org, *n.Appointment)
 		if err != nil {
-			return rest.Or404("Appointment", err)
+			return rest.NotFoundIfNoRows("Appointment", err)
 		}
 		if n.Client == uuid.Nil {
 			n.Client = appointment.ClientID

@@ -103,9 +103,9 @@ func (f *professionalFields) into(p *dbgen.Professional) error {
 
 // professionalTaken answers for a user who is not there or is somebody else's.
 func professionalTaken(err error) error {
-	switch dberr.Violated(err) {
+	switch dberr.ConstraintName(err) {
 	case "professionals_org_id_user_id_fkey":
-		return rest.Missing("User")
+		return rest.NotFound("User")
 	case "professionals_user":
 		return hub.Errorf(hub.ErrConflict, "user_taken", "Another professional has this user.")
 	}
@@ -131,7 +131,7 @@ func (a *API) showProfessional(ctx context.Context, id uuid.UUID) (*professional
 		return nil, err
 	}
 	if len(rows) == 0 {
-		return nil, rest.Missing("Professional")
+		return nil, rest.NotFound("Professional")
 	}
 	return &professionalOutput{a.professionalOf(rows[0], org.Zone)}, nil
 }
@@ -166,7 +166,7 @@ func (a *API) updateProfessional(ctx context.Context, in *oneProfessionalInput) 
 	err = a.store.InTx(ctx, "updating a professional", func(tx *store.Tx) error {
 		p, err := tx.LockProfessional(ctx, org, in.ID)
 		if err != nil {
-			return rest.Or404("Professional", err)
+			return rest.NotFoundIfNoRows("Professional", err)
 		}
 		if err := in.Body.into(&p); err != nil {
 			return err
@@ -189,7 +189,7 @@ func (a *API) deleteProfessional(ctx context.Context, in *ByID) (*none, error) {
 	if err != nil {
 		return nil, err
 	}
-	n, err := a.store.DeleteProfessional(ctx, dbgen.DeleteProfessionalParams{OrgID: org, ID: in.ID, Now: a.kit.Now()})
+	n, err := a.store.DeleteProfessional(ctx, dbgen.DeleteProfessionalParams{OrgID: org, ID: in.ID, Now: a.host.Now()})
 	return nil, changedOne("Professional", n, err)
 }
 
@@ -292,14 +292,14 @@ func (a *API) setProfessionalServices(ctx context.Context, in *setServicesInput)
 	ids := slices.Compact(in.Body.ServiceIDs)
 	err = a.store.InTx(ctx, "setting services", func(tx *store.Tx) error {
 		if _, err := tx.LockProfessional(ctx, org.ID, in.ID); err != nil {
-			return rest.Or404("Professional", err)
+			return rest.NotFoundIfNoRows("Professional", err)
 		}
 		known, err := tx.CountServices(ctx, org.ID, ids)
 		if err != nil {
 			return err
 		}
 		if known != len(ids) {
-			return rest.Missing("Service")
+			return rest.NotFound("Service")
 		}
 		if err := tx.ClearProfessionalServices(ctx, org.ID, in.ID); err != nil {
 			return err

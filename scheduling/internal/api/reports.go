@@ -74,9 +74,9 @@ func (a *API) scope(ctx context.Context, in *ReportQuery) (scope, error) {
 		return s, hub.Invalid("query.period", "cannot be combined with month")
 	case in.Month != "":
 		s.period = "month"
-		s.first, s.last, err = month(in.Month, a.kit.Now(), org.Zone)
+		s.first, s.last, err = month(in.Month, a.host.Now(), org.Zone)
 	default:
-		s.first, s.last = periodOf(in.Period, booking.DateOf(a.kit.Now(), org.Zone), 0)
+		s.first, s.last = periodOf(in.Period, booking.DateOf(a.host.Now(), org.Zone), 0)
 	}
 	if err != nil {
 		return s, err
@@ -95,7 +95,7 @@ func (a *API) scope(ctx context.Context, in *ReportQuery) (scope, error) {
 func (a *API) worked(ctx context.Context, org, professional uuid.UUID) error {
 	known, err := a.store.WasProfessional(ctx, org, professional)
 	if err == nil && !known {
-		return rest.Missing("Professional")
+		return rest.NotFound("Professional")
 	}
 	return err
 }
@@ -131,7 +131,7 @@ func (a *API) dashboard(ctx context.Context, in *ReportQuery) (Dashboard, error)
 	if err != nil {
 		return Dashboard{}, err
 	}
-	today := booking.DateOf(a.kit.Now(), s.org.Zone)
+	today := booking.DateOf(a.host.Now(), s.org.Zone)
 	day, tomorrow := bounds(today, today, s.org.Zone)
 	counts, err := a.store.DashboardCounts(ctx, dbgen.DashboardCountsParams{
 		OrgID: s.org.ID, Today: day, Tomorrow: tomorrow, Since: s.since, Until: s.until, ProfessionalID: s.professional,
@@ -351,7 +351,7 @@ func (a *API) inactiveOf(ctx context.Context, in *inactiveInput, consented bool)
 	if in.Days == 0 {
 		in.Days = org.Settings.InactiveAfterDays
 	}
-	now := a.kit.Now()
+	now := a.host.Now()
 	rows, err := a.store.Inactive(ctx, dbgen.InactiveParams{OrgID: org.ID, Consented: consented, Now: now, Before: now.AddDate(0, 0, -in.Days), RowLimit: in.PerPage, RowOffset: in.Offset()})
 	if err != nil {
 		return InactiveReport{}, err

@@ -13,7 +13,7 @@ import (
 type route rest.Route
 
 // who may call a row.
-type who = rest.Who
+type who = rest.Access
 
 var (
 	anyone  = rest.Anyone

@@ -155,7 +155,7 @@ func (a *API) updateService(ctx context.Context, in *oneServiceInput) (*serviceO
 	err = a.store.InTx(ctx, "updating a service", func(tx *store.Tx) error {
 		s, err := tx.LockService(ctx, org.ID, in.ID)
 		if err != nil {
-			return rest.Or404("Service", err)
+			return rest.NotFoundIfNoRows("Service", err)
 		}
 		if err := in.Body.into(&s, org.Currency); err != nil {
 			return err
@@ -177,7 +177,7 @@ func (a *API) deleteService(ctx context.Context, in *ByID) (*none, error) {
 	if err != nil {
 		return nil, err
 	}
-	n, err := a.store.DeleteService(ctx, dbgen.DeleteServiceParams{OrgID: org, ID: in.ID, Now: a.kit.Now()})
+	n, err := a.store.DeleteService(ctx, dbgen.DeleteServiceParams{OrgID: org, ID: in.ID, Now: a.host.Now()})
 	return nil, changedOne("Service", n, err)
 }
 
@@ -240,7 +240,7 @@ func inOrder(named []uuid.UUID, all []dbgen.Service, location string) ([]uuid.UU
 		others, known := left[id]
 		switch {
 		case !known:
-			return nil, rest.Missing("Service")
+			return nil, rest.NotFound("Service")
 		case !others:
 			return nil, hub.Invalid(location, "must not name a service twice")
 		}

@@ -20,19 +20,19 @@ import (
 
 // Cashier collects. Without a provider it answers [payment.NotConfigured].
 type Cashier struct {
-	kit      module.Kit
+	host     module.Host
 	store    *store.Store
 	provider payment.Provider // nil: none
 }
 
 // New makes a cashier with the provider that the hub's settings name.
-func New(kit module.Kit, s *store.Store) (*Cashier, error) {
+func New(host module.Host, s *store.Store) (*Cashier, error) {
 	provider, err := payment.Open(payment.Config{
-		Provider: kit.Settings.PaymentProvider, Token: kit.Settings.PaymentToken, Secret: kit.Settings.PaymentSecret,
-		SandboxSecret: base64.RawStdEncoding.EncodeToString(kit.Sealer.Derive("sandbox payments")),
-		DB:            kit.Pool, Do: kit.HTTP, Now: kit.Now,
+		Provider: host.Settings.PaymentProvider, Token: host.Settings.PaymentToken, Secret: host.Settings.PaymentSecret,
+		SandboxSecret: base64.RawStdEncoding.EncodeToString(host.Sealer.Derive("sandbox payments")),
+		DB:            host.Pool, Do: host.HTTP, Now: host.Now,
 	})
-	return &Cashier{kit, s, provider}, err
+	return &Cashier{host, s, provider}, err
 }
 
 // Collects tells whether there is a provider.
@@ -71,7 +71,7 @@ func (c *Cashier) order(ctx context.Context, org store.Org, r Request) (store.Ne
 	n := store.NewCharge{NewPayment: r.NewPayment, ID: store.NewID(), Provider: c.provider.Name(), ExpiresAt: r.ExpiresAt}
 	charge, err := c.provider.Create(ctx, payment.Order{
 		ID: n.ID, Amount: r.Amount, Currency: org.Currency, Description: r.Description, ExpiresAt: r.ExpiresAt, Payer: r.Payer,
-		Payee: payment.Payee{Name: org.Name, City: "Brasil"}, NotifyURL: c.kit.URLs.Base + "/api/v1/payments/webhook/" + c.provider.Name(),
+		Payee: payment.Payee{Name: org.Name, City: "Brasil"}, NotifyURL: c.host.URLs.Base + "/api/v1/payments/webhook/" + c.provider.Name(),
 	})
 	n.Charge = charge
 	return n, err
@@ -81,7 +81,7 @@ func (c *Cashier) order(ctx context.Context, org store.Org, r Request) (store.Ne
 // its code.
 func (c *Cashier) drop(ctx context.Context, n store.NewCharge) {
 	if err := c.provider.Cancel(context.WithoutCancel(ctx), n.Charge.ID); err != nil {
-		c.kit.Log.Warn("ending a charge that is not needed failed; it runs out by itself", "charge", n.Charge.ID, "error", err)
+		c.host.Log.Warn("ending a charge that is not needed failed; it runs out by itself", "charge", n.Charge.ID, "error", err)
 	}
 }
 
@@ -143,7 +143,7 @@ func (c *Cashier) bookHeld(ctx context.Context, n store.NewAppointment, held sto
 		var charge store.NewCharge
 		charge, err = c.order(ctx, n.Org, Request{
 			NewPayment: store.NewPayment{Org: n.Org.ID, Amount: held.Deposit, Description: held.Service, Kind: store.KindDeposit},
-			ExpiresAt:  n.Org.Policy.HoldEnds(c.kit.Now().Truncate(time.Microsecond)), Payer: payer,
+			ExpiresAt:  n.Org.Policy.HoldEnds(c.host.Now().Truncate(time.Microsecond)), Payer: payer,
 		})
 		n.Charge = &charge
 	}
@@ -155,7 +155,7 @@ func (c *Cashier) bookHeld(ctx context.Context, n store.NewAppointment, held sto
 	}
 	if err != nil || made.Before {
 		if failed := c.store.Release(context.WithoutCancel(ctx), n.Org.ID, held.ID); failed != nil {
-			c.kit.Log.Warn("letting go of a held time failed; it runs out by itself", "error", failed)
+			c.host.Log.Warn("letting go of a held time failed; it runs out by itself", "error", failed)
 		}
 		return made, nil, err
 	}
@@ -192,7 +192,7 @@ func (c *Cashier) Receive(ctx context.Context, provider string, in payment.Inbou
 	notice, err := c.provider.Notice(in)
 	switch {
 	case errors.Is(err, hub.ErrMalformed): // the provider would send it again and again
-		c.kit.Log.Warn("a webhook of the payment provider cannot be read", "provider", provider)
+		c.host.Log.Warn("a webhook of the payment provider cannot be read", "provider", provider)
 		return nil
 	case err != nil:
 		return err

@@ -34,7 +34,7 @@ func (c *Cashier) Jobs() []module.Job {
 // time, slots whose deposit was not paid, refunds. Each is a transaction of its own,
 // and whatever fails is tried again later.
 func (c *Cashier) Work(ctx context.Context) error {
-	r := &round{Cashier: c, now: c.kit.Now()}
+	r := &round{Cashier: c, now: c.host.Now()}
 	for _, part := range []func(context.Context) error{r.notices, r.charges, r.holds, r.refunds} {
 		if err := part(ctx); err != nil {
 			return err
@@ -92,11 +92,11 @@ func (r *round) notices(ctx context.Context) error {
 			over = true
 		case errors.Is(err, payment.ErrMismatch):
 			over = true
-			r.kit.Log.Error("a charge is not what was ordered; it does not count as paid", "charge", n.ChargeID)
+			r.host.Log.Error("a charge is not what was ordered; it does not count as paid", "charge", n.ChargeID)
 		case errors.Is(err, store.ErrUnknownCharge), errors.Is(err, hub.ErrNotFound):
 			over = n.Attempts >= unknownTries
 		default:
-			r.kit.Log.Warn("settling a payment failed", "charge", n.ChargeID, "attempt", n.Attempts, "last", over, "error", err)
+			r.host.Log.Warn("settling a payment failed", "charge", n.ChargeID, "attempt", n.Attempts, "last", over, "error", err)
 		}
 		if over {
 			if err := r.store.FinishNotice(ctx, dbgen.FinishNoticeParams{Now: r.now, Provider: name, EventID: n.EventID}); err != nil {
@@ -121,7 +121,7 @@ func (r *round) charges(ctx context.Context) error {
 			err = r.store.Settle(ctx, due.Provider, charge)
 		}
 		if errors.Is(err, payment.ErrMismatch) {
-			r.kit.Log.Error("a charge is not what was ordered; it does not count as paid", "charge", due.ProviderPaymentID)
+			r.host.Log.Error("a charge is not what was ordered; it does not count as paid", "charge", due.ProviderPaymentID)
 		}
 		if err := r.store.Expire(ctx, due.OrgID, due.PaymentID); err != nil {
 			return err
@@ -145,7 +145,7 @@ func (r *round) putOff(ctx context.Context, due dbgen.DueChargesRow, failed erro
 	case failed == nil, errors.Is(failed, hub.ErrNotFound), errors.Is(failed, payment.ErrMismatch), r.now.Sub(due.ExpiresAt) > askAtMost:
 		again = nil
 	case !errors.Is(failed, errAway):
-		r.kit.Log.Warn("ending a charge failed", append(about(due.OrgID, due.PaymentID), "error", failed)...)
+		r.host.Log.Warn("ending a charge failed", append(about(due.OrgID, due.PaymentID), "error", failed)...)
 	}
 	return r.store.PutOffCharge(ctx, dbgen.PutOffChargeParams{DueAt: again, OrgID: due.OrgID, PaymentID: due.PaymentID})
 }
@@ -158,7 +158,7 @@ func (r *round) holds(ctx context.Context) error {
 	}
 	for _, a := range list {
 		if err := r.store.LetGo(ctx, a.OrgID, a.ID); err != nil {
-			r.kit.Log.Warn("letting go of a slot failed", "organization", a.OrgID, "appointment", a.ID, "error", err)
+			r.host.Log.Warn("letting go of a slot failed", "organization", a.OrgID, "appointment", a.ID, "error", err)
 		}
 	}
 	return nil
@@ -177,7 +177,7 @@ func (r *round) refunds(ctx context.Context) error {
 	for _, due := range list {
 		if err := r.refund(ctx, due.ID, *due.ProviderPaymentID, payment.Refund{ID: due.ID, Amount: due.AmountCents}); err != nil {
 			last := due.Attempts >= refundTries
-			r.kit.Log.Warn("giving a deposit back failed", append(about(due.OrgID, due.PaymentID), "attempt", due.Attempts, "last", last, "error", err)...)
+			r.host.Log.Warn("giving a deposit back failed", append(about(due.OrgID, due.PaymentID), "attempt", due.Attempts, "last", last, "error", err)...)
 			if last {
 				if err := r.store.RefundFailed(ctx, due.OrgID, due.ID, due.AppointmentID); err != nil {
 					return err

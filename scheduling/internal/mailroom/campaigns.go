@@ -51,7 +51,7 @@ func (o *Office) campaigns(ctx context.Context, payload []byte) error {
 	if err != nil {
 		return store.Ignored(err)
 	}
-	over := o.kit.Now().Sub(campaign.CreatedAt) > campaignTime
+	over := o.host.Now().Sub(campaign.CreatedAt) > campaignTime
 	peer, found, err := o.messenger(ctx, org.ID, useRemarketing)
 	if err != nil {
 		return err
@@ -74,7 +74,7 @@ func (o *Office) campaigns(ctx context.Context, payload []byte) error {
 			}
 			if err != nil {
 				failed++
-				o.kit.Log.Warn("a letter of a campaign could not be sent", "organization", org.ID, "campaign", campaign.ID, "error", err)
+				o.host.Log.Warn("a letter of a campaign could not be sent", "organization", org.ID, "campaign", campaign.ID, "error", err)
 			}
 			after = client
 		}
@@ -85,7 +85,7 @@ func (o *Office) campaigns(ctx context.Context, payload []byte) error {
 	if failed > 0 {
 		return fmt.Errorf("sending a campaign: %d letters could not be sent", failed)
 	}
-	return o.store.CampaignDone(ctx, dbgen.CampaignDoneParams{Now: o.kit.Now(), OrgID: org.ID, ID: campaign.ID})
+	return o.store.CampaignDone(ctx, dbgen.CampaignDoneParams{Now: o.host.Now(), OrgID: org.ID, ID: campaign.ID})
 }
 
 // campaignLetter sends one letter: by message where that is how the organization reaches
@@ -110,7 +110,7 @@ func (o *Office) campaignMail(ctx context.Context, l store.CampaignLetter) error
 func (o *Office) invitation(l store.CampaignLetter, c dbgen.Client) letters.Facts {
 	return letters.Facts{
 		Business: l.Org.Name, Phone: text(l.Org.Phone), Client: c.Name, Message: l.Campaign.Message,
-		Link: o.kit.URLs.Public + "/book/" + url.PathEscape(l.Org.Slug), Leave: o.desk.LeaveURL(l.Org, c.ID),
+		Link: o.host.URLs.Public + "/book/" + url.PathEscape(l.Org.Slug), Leave: o.desk.LeaveURL(l.Org, c.ID),
 	}
 }
 
@@ -127,7 +127,7 @@ func (o *Office) campaignMessage(ctx context.Context, l store.CampaignLetter, pe
 		came, err = o.hand(ctx, peer, booking.Digits(text(c.PhoneE164)), words.Text)
 	}
 	if refused(err) {
-		o.kit.Log.Warn("the messaging product refuses a letter of a campaign", "organization", l.Org.ID, "campaign", l.Campaign.ID, "error", err)
+		o.host.Log.Warn("the messaging product refuses a letter of a campaign", "organization", l.Org.ID, "campaign", l.Campaign.ID, "error", err)
 		if err = o.campaignMail(ctx, l); err == nil {
 			return nil
 		}
@@ -135,7 +135,7 @@ func (o *Office) campaignMessage(ctx context.Context, l store.CampaignLetter, pe
 	}
 	settled := o.store.LetterCame(context.WithoutCancel(ctx), l, came)
 	if err != nil && came.Again == 0 { // never known
-		o.kit.Log.Warn("a letter of a campaign may not have been sent", "organization", l.Org.ID, "campaign", l.Campaign.ID, "error", err)
+		o.host.Log.Warn("a letter of a campaign may not have been sent", "organization", l.Org.ID, "campaign", l.Campaign.ID, "error", err)
 		err = nil
 	}
 	return errors.Join(err, settled)
@@ -147,7 +147,7 @@ func (o *Office) hand(ctx context.Context, peer uuid.UUID, number, words string)
 	if err != nil {
 		return store.Outcome{}, err
 	}
-	if _, err = o.kit.Peers.Call(ctx, peer, hub.Call{Name: sendMessage, Body: body}); err != nil {
+	if _, err = o.host.Peers.Call(ctx, peer, hub.Call{Name: sendMessage, Body: body}); err != nil {
 		return store.Outcome{Again: surelyNotSent(err)}, err
 	}
 	return store.Outcome{Sent: true}, nil

@@ -25,13 +25,13 @@ import (
 
 // Office writes and sends.
 type Office struct {
-	kit   module.Kit
+	host  module.Host
 	store *store.Store
 	desk  *public.Desk
 }
 
 // New makes the office of an opened product.
-func New(kit module.Kit, s *store.Store, desk *public.Desk) *Office { return &Office{kit, s, desk} }
+func New(host module.Host, s *store.Store, desk *public.Desk) *Office { return &Office{host, s, desk} }
 
 // Jobs is what it does in the background.
 func (o *Office) Jobs() []module.Job {
@@ -79,14 +79,14 @@ func (o *Office) send(ctx context.Context, tx *store.Tx, org store.Org, e envelo
 	if err != nil {
 		return false, err
 	}
-	mail := module.Mail{TenantID: org.ID, To: e.to, FromName: org.Name, ReplyTo: text(org.Email), Subject: l.Subject, Text: l.Text, HTML: l.HTML, Attachments: e.files}
+	mail := module.Email{TenantID: org.ID, To: e.to, FromName: org.Name, ReplyTo: text(org.Email), Subject: l.Subject, Text: l.Text, HTML: l.HTML, Attachments: e.files}
 	mail.Unsubscribe = e.leave
 	if e.about != uuid.Nil {
-		mail.About = e.about.String()
+		mail.SubjectID = e.about.String()
 	}
-	err = o.kit.Mail.Send(ctx, tx.Raw, mail)
+	err = o.host.Mail.Send(ctx, tx.Raw, mail)
 	if errors.Is(err, hub.ErrInvalid) {
-		o.kit.Log.Warn("an address that mail cannot go to", "organization", org.ID, "letter", string(k))
+		o.host.Log.Warn("an address that mail cannot go to", "organization", org.ID, "letter", string(k))
 		return false, nil
 	}
 	return err == nil, err
@@ -261,7 +261,7 @@ func (o *Office) offer(ctx context.Context, org store.Org, w dbgen.Waiting, free
 		f := letters.Facts{
 			Business: org.Name, Client: name, Service: shown.Offers[0].Service.Name, Professional: shown.Offers[0].ProfessionalName,
 			Start: slot.Start.In(org.Zone), TwelveHours: org.Settings.TimeFormat == "12h", Place: text(org.Address),
-			Link: o.kit.URLs.Public + "/book/" + url.PathEscape(org.Slug),
+			Link: o.host.URLs.Public + "/book/" + url.PathEscape(org.Slug),
 		}
 		n, err := tx.OfferWaiting(ctx, dbgen.OfferWaitingParams{Now: tx.Now(), OrgID: org.ID, ID: w.ID})
 		if err != nil || n == 0 {

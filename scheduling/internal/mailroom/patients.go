@@ -64,7 +64,7 @@ func (o *Office) patients(ctx context.Context, payload []byte) error {
 	if err := json.Unmarshal(payload, &c); err != nil {
 		return err
 	}
-	list, err := o.kit.Peers.List(ctx, c.Org, hub.Live)
+	list, err := o.host.Peers.List(ctx, c.Org, hub.Live)
 	if err != nil {
 		return err
 	}
@@ -72,7 +72,7 @@ func (o *Office) patients(ctx context.Context, payload []byte) error {
 		if one.Product != c.Product || one.Status == "inactive" || !slices.Contains(one.Features, findsPatients) {
 			continue
 		}
-		raw, err := o.kit.Peers.Call(ctx, one.ID, hub.Call{Name: searchPatients, Query: url.Values{"phone": {c.Phone}}})
+		raw, err := o.host.Peers.Call(ctx, one.ID, hub.Call{Name: searchPatients, Query: url.Values{"phone": {c.Phone}}})
 		if err != nil {
 			return o.unread(c, err)
 		}
@@ -95,9 +95,9 @@ func (o *Office) patients(ctx context.Context, payload []byte) error {
 // away is asked again until that is of no use any more, one that refuses is not.
 func (o *Office) unread(c store.Changed, err error) error {
 	away := errors.Is(err, hub.ErrPeer) || errors.Is(err, hub.ErrPeerTimeout) || errors.Is(err, hub.ErrUnavailable)
-	if away && o.kit.Now().Before(c.Until) {
+	if away && o.host.Now().Before(c.Until) {
 		return err
 	}
-	o.kit.Log.Warn("a patient who changed could not be read back", "organization", c.Org, "error", err)
+	o.host.Log.Warn("a patient who changed could not be read back", "organization", c.Org, "error", err)
 	return nil
 }

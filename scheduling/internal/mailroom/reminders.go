@@ -28,7 +28,7 @@ const (
 // reminders sends those whose time has come.
 func (o *Office) reminders(ctx context.Context, _ []byte) error {
 	for {
-		list, err := o.store.DueReminders(ctx, o.kit.Now(), remindersAtOnce)
+		list, err := o.store.DueReminders(ctx, o.host.Now(), remindersAtOnce)
 		if err != nil {
 			return err
 		}
@@ -36,7 +36,7 @@ func (o *Office) reminders(ctx context.Context, _ []byte) error {
 		for _, due := range list {
 			if err := o.remind(ctx, due); err != nil {
 				failed = true
-				o.kit.Log.Warn("sending a reminder failed", "organization", due.OrgID, "appointment", due.AppointmentID, "error", err)
+				o.host.Log.Warn("sending a reminder failed", "organization", due.OrgID, "appointment", due.AppointmentID, "error", err)
 			}
 		}
 		if failed || len(list) < remindersAtOnce || ctx.Err() != nil {
@@ -80,7 +80,7 @@ func (o *Office) message(ctx context.Context, org store.Org, about store.Reminde
 	}
 	came, err := o.hand(ctx, peer, number, l.Text)
 	if err != nil {
-		o.kit.Log.Warn("sending a reminder through the messaging product failed", "organization", org.ID, "appointment", about.ID, "again", came.Again.String(), "error", err)
+		o.host.Log.Warn("sending a reminder through the messaging product failed", "organization", org.ID, "appointment", about.ID, "again", came.Again.String(), "error", err)
 	}
 	return came
 }
@@ -110,7 +110,7 @@ func refused(err error) bool {
 
 // messenger finds the connection through which an organization sends messages of a use.
 func (o *Office) messenger(ctx context.Context, org uuid.UUID, use string) (uuid.UUID, bool, error) {
-	list, err := o.kit.Peers.List(ctx, org, hub.Live)
+	list, err := o.host.Peers.List(ctx, org, hub.Live)
 	if err != nil {
 		return uuid.Nil, false, err
 	}

@@ -169,8 +169,8 @@ func payerOf(p Payer) mpPayer {
 }
 
 // again tells whether it is not known if the provider did what it was asked.
-func again(ctx context.Context, answer hub.Answer, err error) bool {
-	return ctx.Err() == nil && (err != nil || answer.Code >= http.StatusInternalServerError)
+func again(ctx context.Context, answer hub.Response, err error) bool {
+	return ctx.Err() == nil && (err != nil || answer.Status >= http.StatusInternalServerError)
 }
 
 // mpID is the form of its ids; nothing else may become part of a path.
@@ -231,10 +231,10 @@ func (m *MercadoPago) Refund(ctx context.Context, id string, r Refund) error {
 	return nil
 }
 
-func (m *MercadoPago) ask(ctx context.Context, method, path string, key uuid.UUID, body []byte) (hub.Answer, error) {
+func (m *MercadoPago) ask(ctx context.Context, method, path string, key uuid.UUID, body []byte) (hub.Response, error) {
 	req, err := hub.NewRequest(ctx, method, m.config.URL+path, body)
 	if err != nil {
-		return hub.Answer{}, err
+		return hub.Response{}, err
 	}
 	req.Header.Set("Authorization", "Bearer "+m.config.Token)
 	if key != uuid.Nil {
@@ -245,8 +245,8 @@ func (m *MercadoPago) ask(ctx context.Context, method, path string, key uuid.UUI
 
 // refusal is nil for a 2xx. The text of an error answer repeats what was sent, so
 // only its numbers are kept.
-func refusal(answer hub.Answer) error {
-	if answer.Code >= 200 && answer.Code <= 299 {
+func refusal(answer hub.Response) error {
+	if answer.Status >= 200 && answer.Status <= 299 {
 		return nil
 	}
 	var problem struct {
@@ -260,7 +260,7 @@ func refusal(answer hub.Answer) error {
 			codes += " " + one.Code.String()
 		}
 	}
-	switch answer.Code {
+	switch answer.Status {
 	case http.StatusNotFound:
 		return unknownCharge()
 	case http.StatusBadRequest, http.StatusUnprocessableEntity:
@@ -269,7 +269,7 @@ func refusal(answer hub.Answer) error {
 			return wrongState()
 		}
 	}
-	return failed(fmt.Errorf("the provider answered %d, codes%s", answer.Code, codes))
+	return failed(fmt.Errorf("the provider answered %d, codes%s", answer.Status, codes))
 }
 
 // mpStatus are its statuses in our words.
@@ -279,7 +279,7 @@ var mpStatus = map[string]Status{
 	"rejected": Failed, "cancelled": Cancelled, "refunded": Refunded, "charged_back": Refunded,
 }
 
-func chargeOf(answer hub.Answer, err error) (Charge, error) {
+func chargeOf(answer hub.Response, err error) (Charge, error) {
 	if err != nil {
 		return Charge{}, failed(err)
 	}

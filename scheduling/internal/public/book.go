@@ -75,13 +75,13 @@ func (d *Desk) shown(ctx context.Context, o store.Org, a dbgen.AppointmentDetail
 
 // CancelURL is the page on which a client changes a booking.
 func (d *Desk) CancelURL(o store.Org, token string) string {
-	return d.kit.URLs.Public + "/book/" + o.Slug + "/cancel?token=" + url.QueryEscape(token)
+	return d.host.URLs.Public + "/book/" + o.Slug + "/cancel?token=" + url.QueryEscape(token)
 }
 
 // Token is what a client changes an appointment with. It is derived, so that later
 // mails can carry the same link.
 func (d *Desk) Token(id uuid.UUID, version int) string {
-	mac := hmac.New(sha256.New, d.kit.Sealer.Derive("client link"))
+	mac := hmac.New(sha256.New, d.host.Sealer.Derive("client link"))
 	mac.Write(id[:])
 	mac.Write([]byte(strconv.Itoa(version)))
 	return base64.RawURLEncoding.EncodeToString(append(id[:], mac.Sum(nil)...))
@@ -135,7 +135,7 @@ func (d *Desk) Book(ctx context.Context, o store.Org, r booking.Request, once *s
 	}
 	made, err := d.Place(ctx, store.NewAppointment{
 		Org: o, Choice: store.Choice{Service: r.Service, Professional: r.Professional, Online: true}, Start: r.Start, Notes: r.Notes, Source: booking.Web,
-		By: store.Actor{Kind: booking.Client}, Limits: o.Policy.PublicLimits(d.kit.Now(), o.Zone), Once: once, Hold: r.Hold, Contact: &contact,
+		By: store.Actor{Kind: booking.Client}, Limits: o.Policy.PublicLimits(d.host.Now(), o.Zone), Once: once, Hold: r.Hold, Contact: &contact,
 		Client: func(ctx context.Context, tx *store.Tx) (dbgen.Client, error) {
 			if err := spend(ctx, tx, o, solved); err != nil {
 				return dbgen.Client{}, err
@@ -154,7 +154,7 @@ func (d *Desk) Book(ctx context.Context, o store.Org, r booking.Request, once *s
 // Errors as [Desk.Book] has them.
 func (d *Desk) Place(ctx context.Context, n store.NewAppointment, payer payment.Payer) (Booked, error) {
 	made, charge, err := d.cashier.Book(ctx, n, payer)
-	if dberr.Violated(err) == "appointments_source" { // the same request, at the same time
+	if dberr.ConstraintName(err) == "appointments_source" { // the same request, at the same time
 		made, charge, err = d.cashier.Book(ctx, n, payer)
 	}
 	switch {
@@ -182,12 +182,12 @@ func (d *Desk) Hold(ctx context.Context, o store.Org, c Choice, start time.Time,
 	case c.Professional == nil && !o.Settings.AllowAnyProfessional:
 		return store.Held{}, hub.Invalid("body.professional_id", "is required")
 	}
-	if err := d.kit.Limits.Allow(ctx, "holds", module.ClientIP(ctx)); err != nil {
+	if err := d.host.Limits.Allow(ctx, "holds", module.ClientIP(ctx)); err != nil {
 		return store.Held{}, err
 	}
 	return d.store.Hold(ctx, store.NewAppointment{
 		Org: o, Choice: store.Choice{Service: c.Service, Professional: c.Professional, Online: true}, Start: start, Hold: before,
-		Limits: o.Policy.PublicLimits(d.kit.Now(), o.Zone),
+		Limits: o.Policy.PublicLimits(d.host.Now(), o.Zone),
 	}, holdTime)
 }
 
@@ -198,7 +198,7 @@ func disabled() *hub.Error {
 // Wait puts a client on the list of those who are told when a time becomes free from
 // one day to another. The same wish again is the same entry.
 func (d *Desk) Wait(ctx context.Context, o store.Org, c Choice, contact store.Contact, first, last booking.Date) (id uuid.UUID, err error) {
-	today := booking.DateOf(d.kit.Now(), o.Zone)
+	today := booking.DateOf(d.host.Now(), o.Zone)
 	switch {
 	case !o.Settings.BookingEnabled:
 		return id, disabled()
@@ -289,7 +289,7 @@ func (d *Desk) Cancel(ctx context.Context, o store.Org, token string, reason *st
 	return d.store.Act(ctx, booking.Cancel, store.Change{
 		Org: o, ID: found.ID, By: store.Actor{Kind: booking.Client}, Reason: reason,
 		Check: func(was dbgen.Appointment) error {
-			return o.Policy.ClientMayCancel(was.StartAt.In(o.Zone), d.kit.Now())
+			return o.Policy.ClientMayCancel(was.StartAt.In(o.Zone), d.host.Now())
 		},
 	})
 }
@@ -303,7 +303,7 @@ func (d *Desk) Reschedule(ctx context.Context, o store.Org, token string, start 
 	done, err := d.store.Move(ctx, store.Move{Start: &start, Online: true, Explicit: true, Limits: d.View(o).Limits}, store.Change{
 		Org: o, ID: found.ID, By: store.Actor{Kind: booking.Client},
 		Check: func(was dbgen.Appointment) error {
-			return o.Policy.ClientMayReschedule(was.StartAt.In(o.Zone), d.kit.Now())
+			return o.Policy.ClientMayReschedule(was.StartAt.In(o.Zone), d.host.Now())
 		},
 	})
 	if err != nil {

@@ -30,7 +30,7 @@ func (d *Desk) Calendar(o store.Org, b Booked) (file []byte, name string) {
 // It comes from the organization's address, or where it told none from the hub's.
 func (d *Desk) Invitation(o store.Org, a dbgen.AppointmentDetail, to dbgen.ContactOfRow) (calendar.Method, []byte) {
 	e := event(o, a, d.CancelURL(o, d.Token(a.ID, a.TokenVersion)))
-	e.Organizer, e.Attendee = calendar.Person{Name: o.Name, Email: d.kit.Settings.MailFrom}, calendar.Person{Name: to.Name, Email: to.Email}
+	e.Organizer, e.Attendee = calendar.Person{Name: o.Name, Email: d.host.Settings.MailFrom}, calendar.Person{Name: to.Name, Email: to.Email}
 	if o.Email != nil {
 		e.Organizer.Email = *o.Email
 	}
@@ -56,11 +56,11 @@ func event(o store.Org, a dbgen.AppointmentDetail, link string) calendar.Event {
 
 // FeedURL is the secret address of a professional's calendar, until it is rotated.
 func (d *Desk) FeedURL(p dbgen.Professional) string {
-	return fmt.Sprintf("%s/calendar/%s/%s.ics", d.kit.URLs.Base, p.ID, d.feedSecret(p))
+	return fmt.Sprintf("%s/calendar/%s/%s.ics", d.host.URLs.Base, p.ID, d.feedSecret(p))
 }
 
 func (d *Desk) feedSecret(p dbgen.Professional) string {
-	mac := hmac.New(sha256.New, d.kit.Sealer.Derive("calendar feed"))
+	mac := hmac.New(sha256.New, d.host.Sealer.Derive("calendar feed"))
 	mac.Write(p.ID[:])
 	mac.Write([]byte(strconv.Itoa(p.FeedVersion)))
 	return base64.RawURLEncoding.EncodeToString(mac.Sum(nil))
@@ -91,7 +91,7 @@ func (d *Desk) Feed(ctx context.Context, professional uuid.UUID, secret string) 
 	if err != nil {
 		return nil, err
 	}
-	since, until := d.kit.Now().Add(-feedBack), d.kit.Now().Add(feedAhead)
+	since, until := d.host.Now().Add(-feedBack), d.host.Now().Add(feedAhead)
 	rows, err := d.store.ListAppointments(ctx, dbgen.ListAppointmentsParams{
 		OrgID: o.ID, ProfessionalID: &p.ID, Since: &since, Until: &until, Statuses: []string{}, RowLimit: feedEntries,
 	})

@@ -18,12 +18,12 @@ import (
 // LeaveURL is the page on which a client ends being written to; a POST to it does so.
 // It names the organization by its id: slugs change, and may become somebody else's.
 func (d *Desk) LeaveURL(o store.Org, client uuid.UUID) string {
-	return d.kit.URLs.Public + "/book/" + o.ID.String() + "/unsubscribe?token=" + url.QueryEscape(d.leaveToken(o, client))
+	return d.host.URLs.Public + "/book/" + o.ID.String() + "/unsubscribe?token=" + url.QueryEscape(d.leaveToken(o, client))
 }
 
 // leaveToken is good for ever: a letter may be read years later.
 func (d *Desk) leaveToken(o store.Org, client uuid.UUID) string {
-	mac := hmac.New(sha256.New, d.kit.Sealer.Derive("unsubscribe"))
+	mac := hmac.New(sha256.New, d.host.Sealer.Derive("unsubscribe"))
 	mac.Write(o.ID[:])
 	mac.Write(client[:])
 	return base64.RawURLEncoding.EncodeToString(append(client[:], mac.Sum(nil)...))

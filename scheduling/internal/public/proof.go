@@ -16,7 +16,7 @@ const proofTime = time.Hour
 
 // proofKey signs an organization's challenges.
 func (d *Desk) proofKey(o store.Org) []byte {
-	return d.kit.Sealer.Derive("proof of work " + o.ID.String())
+	return d.host.Sealer.Derive("proof of work " + o.ID.String())
 }
 
 // Challenge is work for a client's machine, for one booking with the organization.
@@ -24,7 +24,7 @@ func (d *Desk) Challenge(o store.Org) proof.Challenge {
 	random := make([]byte, 24)
 	_, _ = rand.Read(random) // it never fails
 	number := int(binary.BigEndian.Uint64(random[16:]) % (proof.Most + 1))
-	return proof.New(d.proofKey(o), random[:16], number, d.kit.Now().Add(proofTime))
+	return proof.New(d.proofKey(o), random[:16], number, d.host.Now().Add(proofTime))
 }
 
 // proven checks the proof of work that comes with a booking, where one is wanted.
@@ -32,7 +32,7 @@ func (d *Desk) proven(o store.Org, answer string) (proof.Solved, error) {
 	if !o.Settings.ProofOfWork {
 		return proof.Solved{}, nil
 	}
-	return proof.Check(d.proofKey(o), answer, d.kit.Now())
+	return proof.Check(d.proofKey(o), answer, d.host.Now())
 }
 
 // spend takes a proof of work, once.

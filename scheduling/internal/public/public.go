@@ -19,33 +19,33 @@ import (
 
 // Desk serves clients. It is safe for concurrent use.
 type Desk struct {
-	kit     module.Kit
+	host    module.Host
 	store   *store.Store
 	cashier *cashier.Cashier
 }
 
 // New makes the desk of an opened product.
-func New(kit module.Kit, s *store.Store, c *cashier.Cashier) *Desk { return &Desk{kit, s, c} }
+func New(host module.Host, s *store.Store, c *cashier.Cashier) *Desk { return &Desk{host, s, c} }
 
 // Limits are of one address: wide, for a clinic's clients often share one.
 func Limits() []module.Limit {
 	return []module.Limit{
-		{Name: "public-reads", Most: 300, Period: time.Minute},
-		{Name: "public-writes", Most: 120, Period: time.Minute},
-		{Name: "holds", Most: 30, Period: time.Minute}, // which keep times from others
+		{Name: "public-reads", Max: 300, Period: time.Minute},
+		{Name: "public-writes", Max: 120, Period: time.Minute},
+		{Name: "holds", Max: 30, Period: time.Minute}, // which keep times from others
 	}
 }
 
 // AllowRead counts a request that changes nothing; over the limit it is a
 // [hub.ErrLimited].
 func (d *Desk) AllowRead(ctx context.Context) error {
-	return d.kit.Limits.Allow(ctx, "public-reads", module.ClientIP(ctx))
+	return d.host.Limits.Allow(ctx, "public-reads", module.ClientIP(ctx))
 }
 
 // AllowWrite counts a request that may change something; over the limit it is a
 // [hub.ErrLimited].
 func (d *Desk) AllowWrite(ctx context.Context) error {
-	return d.kit.Limits.Allow(ctx, "public-writes", module.ClientIP(ctx))
+	return d.host.Limits.Allow(ctx, "public-writes", module.ClientIP(ctx))
 }
 
 // Organization finds an organization by its slug, or by one it had until lately:
@@ -59,7 +59,7 @@ func (d *Desk) LogoURL(o store.Org) *string {
 	if o.LogoKey == nil {
 		return nil
 	}
-	link := d.kit.Files.URL(*o.LogoKey)
+	link := d.host.Files.URL(*o.LogoKey)
 	return &link
 }
 
@@ -90,7 +90,7 @@ type View struct {
 
 // View is what clients see: nothing where the organization takes no bookings online.
 func (d *Desk) View(o store.Org) View {
-	v := View{o, true, o.Policy.PublicLimits(d.kit.Now(), o.Zone)}
+	v := View{o, true, o.Policy.PublicLimits(d.host.Now(), o.Zone)}
 	if !o.Settings.BookingEnabled {
 		v.Limits.LastDate = new(booking.Date) // nothing can be booked
 	}
@@ -118,7 +118,7 @@ func (d *Desk) Calendars(ctx context.Context, v View, c Choice, first, last book
 	if err != nil {
 		return nil, nil, err
 	}
-	days := store.Days{First: first, Last: last, Now: d.kit.Now()}
+	days := store.Days{First: first, Last: last, Now: d.host.Now()}
 	if c.Moved != nil {
 		days.Without = c.Moved.ID
 	}

@@ -89,7 +89,7 @@ func (s *Store) Book(ctx context.Context, n NewAppointment) (Booked, error) {
 
 // taken tells whether a transaction failed because the time was.
 func taken(err error) bool {
-	return errors.Is(err, errTaken) || strings.HasPrefix(dberr.Violated(err), "appointments_no_double_")
+	return errors.Is(err, errTaken) || strings.HasPrefix(dberr.ConstraintName(err), "appointments_no_double_")
 }
 
 // slotTaken looks for other times to propose.
@@ -104,7 +104,7 @@ func (s *Store) slotTaken(ctx context.Context, org Org, c Choice, start time.Tim
 		}
 	}
 	if !c.Online {
-		l = booking.StaffLimits(s.kit.Now())
+		l = booking.StaffLimits(s.host.Now())
 	}
 	return booking.SlotTaken(booking.Alternatives(org.Zone, l, start, alternatives, calendars))
 }
@@ -119,7 +119,7 @@ func (s *Store) fortnight(ctx context.Context, org Org, c Choice, start time.Tim
 	if err != nil {
 		return nil, err
 	}
-	return Calendars(ctx, s.DB, org, offers, Days{First: day, Last: day + 14, Now: s.kit.Now()})
+	return Calendars(ctx, s.DB, org, offers, Days{First: day, Last: day + 14, Now: s.host.Now()})
 }
 
 func (t *Tx) bookOnce(ctx context.Context, n NewAppointment) (Booked, error) {

@@ -36,7 +36,7 @@ func (c Choice) notOffered() *hub.Error {
 func OffersOf(ctx context.Context, q *dbgen.Queries, org uuid.UUID, c Choice) ([]dbgen.OffersRow, error) {
 	all, err := q.Offers(ctx, org, c.Service)
 	if err != nil {
-		return nil, dberr.Failed("loading offers", err)
+		return nil, dberr.Wrap("loading offers", err)
 	}
 	if err := serviceThere(ctx, q, org, c, all); err != nil {
 		return nil, err
@@ -58,7 +58,7 @@ func OffersOf(ctx context.Context, q *dbgen.Queries, org uuid.UUID, c Choice) ([
 		people, err := q.ListProfessionals(ctx, org, c.Professional)
 		switch {
 		case err != nil:
-			return nil, dberr.Failed("loading the professional", err)
+			return nil, dberr.Wrap("loading the professional", err)
 		case len(people) == 0 || c.Online && (!people[0].Professional.IsActive || !people[0].Professional.AcceptsOnlineBooking):
 			return nil, missing("Professional")
 		}
@@ -76,7 +76,7 @@ func serviceThere(ctx context.Context, q *dbgen.Queries, org uuid.UUID, c Choice
 		if service, err = q.ServiceByID(ctx, org, c.Service); errors.Is(err, pgx.ErrNoRows) {
 			return missing("Service")
 		} else if err != nil {
-			return dberr.Failed("loading the service", err)
+			return dberr.Wrap("loading the service", err)
 		}
 	}
 	if c.Online && (!service.IsActive || !service.IsPublic) {
@@ -114,7 +114,7 @@ func Calendars(ctx context.Context, db DB, org Org, offers []dbgen.OffersRow, da
 		c.Busy = append(c.Busy, b)
 	})
 	if err != nil {
-		return nil, dberr.Failed("loading what is taken", err)
+		return nil, dberr.Wrap("loading what is taken", err)
 	}
 	return calendars, nil
 }
@@ -123,7 +123,7 @@ func Calendars(ctx context.Context, db DB, org Org, offers []dbgen.OffersRow, da
 func addHours(ctx context.Context, q *dbgen.Queries, org uuid.UUID, ids []uuid.UUID, days Days, of func(uuid.UUID) *booking.Calendar) error {
 	rows, err := q.Hours(ctx, dbgen.HoursParams{OrgID: org, ProfessionalIds: ids, First: days.First.Time(), Last: days.Last.Time()})
 	if err != nil {
-		return dberr.Failed("loading working hours", err)
+		return dberr.Wrap("loading working hours", err)
 	}
 	for _, r := range rows {
 		c := of(r.ProfessionalID)

@@ -186,7 +186,7 @@ func (s *Store) settle(ctx context.Context, provider string, c payment.Charge, r
 		return ErrUnknownCharge
 	}
 	if err != nil {
-		return dberr.Failed("finding a charge", err)
+		return dberr.Wrap("finding a charge", err)
 	}
 	if err := c.Check(known.PaymentID, known.AmountCents, payment.Currency); err != nil {
 		return err
@@ -416,5 +416,5 @@ const JobPayments = "payments"
 
 // nudge has the job look soon for what the transaction leaves it.
 func (t *Tx) nudge(ctx context.Context) error {
-	return t.kit.Jobs.Enqueue(ctx, t.Raw, module.Run{Job: JobPayments, Key: "now"})
+	return t.host.Jobs.Enqueue(ctx, t.Raw, module.JobRun{Job: JobPayments, Key: "now"})
 }

@@ -51,6 +51,6 @@ func (t *Tx) lockContact(ctx context.Context, org uuid.UUID, list ...Contact) er
 // is taken back, and the locks it took are let go of.
 func (t *Tx) within(ctx context.Context, work func(tx *Tx) error) error {
 	return pgx.BeginFunc(ctx, t.Raw, func(inner pgx.Tx) error {
-		return work(&Tx{DB: dbOf(inner), Raw: inner, kit: t.kit, now: t.now})
+		return work(&Tx{DB: dbOf(inner), Raw: inner, host: t.host, now: t.now})
 	})
 }

@@ -21,7 +21,7 @@ func (t *Tx) Client(ctx context.Context, org, id uuid.UUID) (dbgen.Client, error
 	if errors.Is(err, pgx.ErrNoRows) {
 		return c, missing("Client")
 	}
-	return c, dberr.Failed("loading the client", err)
+	return c, dberr.Wrap("loading the client", err)
 }
 
 // NewPayment is money that was received.
@@ -65,7 +65,7 @@ func (t *Tx) Pay(ctx context.Context, org Org, n NewPayment) (dbgen.PaymentDetai
 		locked, err := t.lock(ctx, Change{Org: org, ID: *n.Appointment}, nil)
 		switch {
 		case err != nil:
-			return dbgen.PaymentDetail{}, dberr.Failed("loading the appointment", err)
+			return dbgen.PaymentDetail{}, dberr.Wrap("loading the appointment", err)
 		case locked.ClientID != n.Client:
 			return dbgen.PaymentDetail{}, hub.Invalid("body.client_id", "is not the appointment's client")
 		}
@@ -129,11 +129,11 @@ func paymentSource(p dbgen.Payment) string { return "payment:" + p.ID.String() }
 func LoyaltyOf(ctx context.Context, q *dbgen.Queries, org uuid.UUID) (booking.Loyalty, error) {
 	p, err := q.LoyaltyProgram(ctx, org)
 	if err != nil {
-		return booking.Loyalty{}, dberr.Failed("loading the loyalty program", err)
+		return booking.Loyalty{}, dberr.Wrap("loading the loyalty program", err)
 	}
 	rewards, err := q.Rewards(ctx, org)
 	if err != nil {
-		return booking.Loyalty{}, dberr.Failed("loading rewards", err)
+		return booking.Loyalty{}, dberr.Wrap("loading rewards", err)
 	}
 	return RulesOf(p, rewards), nil
 }

@@ -26,19 +26,19 @@ type Org struct {
 func (s *Store) Org(ctx context.Context, id uuid.UUID) (Org, error) {
 	row, err := s.Organization(ctx, id)
 	if err != nil {
-		return Org{}, dberr.Failed("loading the organization", err)
+		return Org{}, dberr.Wrap("loading the organization", err)
 	}
 	return OrgOf(row.Organization, row.Settings)
 }
 
 // OrgBySlug loads an organization by its slug, or by one it had until lately.
 func (s *Store) OrgBySlug(ctx context.Context, slug string) (Org, error) {
-	row, err := s.OrganizationBySlug(ctx, slug, s.kit.Now())
+	row, err := s.OrganizationBySlug(ctx, slug, s.host.Now())
 	if errors.Is(err, pgx.ErrNoRows) {
 		return Org{}, missing("Organization")
 	}
 	if err != nil {
-		return Org{}, dberr.Failed("loading the organization", err)
+		return Org{}, dberr.Wrap("loading the organization", err)
 	}
 	return OrgOf(row.Organization, row.Settings)
 }
@@ -47,7 +47,7 @@ func (s *Store) OrgBySlug(ctx context.Context, slug string) (Org, error) {
 func (t *Tx) LockOrg(ctx context.Context, id uuid.UUID) (Org, error) {
 	row, err := t.LockOrganization(ctx, id)
 	if err != nil {
-		return Org{}, dberr.Failed("loading the organization", err)
+		return Org{}, dberr.Wrap("loading the organization", err)
 	}
 	return OrgOf(row.Organization, row.Settings)
 }

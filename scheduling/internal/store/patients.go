@@ -161,7 +161,7 @@ func (t *Tx) traces(ctx context.Context, e hub.Event, found []dbgen.Client) erro
 			known.Phones = append(known.Phones, *c.PhoneE164)
 		}
 	}
-	return t.kit.Erasures.Know(ctx, t.Raw, e, known)
+	return t.host.Erasures.AddTraces(ctx, t.Raw, e, known)
 }
 
 // Unclear is a patient whom the clinic deleted and who may be one of several clients.
@@ -182,12 +182,12 @@ func (t *Tx) unclear(ctx context.Context, e hub.Event, p patient, candidates []d
 			told.Clients = append(told.Clients, c.ID)
 		}
 	}
-	t.kit.Log.Warn("a deleted patient may be one of several clients; nobody was forgotten", "organization", e.TenantID, "event", e.ID, "clients", len(told.Clients))
+	t.host.Log.Warn("a deleted patient may be one of several clients; nobody was forgotten", "organization", e.TenantID, "event", e.ID, "clients", len(told.Clients))
 	payload, err := json.Marshal(told)
 	if err != nil {
 		return err
 	}
-	if err := t.kit.Jobs.Enqueue(ctx, t.Raw, module.Run{Job: JobUnclear, Payload: payload}); err != nil {
+	if err := t.host.Jobs.Enqueue(ctx, t.Raw, module.JobRun{Job: JobUnclear, Payload: payload}); err != nil {
 		return err
 	}
 	return module.ErrIgnored
@@ -259,7 +259,7 @@ func (t *Tx) patientUpdated(ctx context.Context, e hub.Event, p patient) error {
 	if err != nil {
 		return err
 	}
-	return t.kit.Jobs.Enqueue(ctx, t.Raw, module.Run{Job: JobPatients, Payload: payload})
+	return t.host.Jobs.Enqueue(ctx, t.Raw, module.JobRun{Job: JobPatients, Payload: payload})
 }
 
 const sourceClinic = "clinic"
@@ -284,7 +284,7 @@ func namesakes(who booking.Person, clients []dbgen.Client) (list []dbgen.Client)
 
 // Forget keeps a client's bookings and money and forgets who it was.
 func (t *Tx) Forget(ctx context.Context, c dbgen.Client) error {
-	if err := t.kit.Mail.Forget(ctx, t.Raw, c.OrgID, c.ID.String()); err != nil {
+	if err := t.host.Mail.Forget(ctx, t.Raw, c.OrgID, c.ID.String()); err != nil {
 		return err
 	}
 	if err := t.ClearTracesOfClient(ctx, c.OrgID, c.ID); err != nil {

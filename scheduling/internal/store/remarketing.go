@@ -32,7 +32,7 @@ func span(org Org, now time.Time) (since, until time.Time) {
 
 // Reachable counts those to whom a campaign would go.
 func (s *Store) Reachable(ctx context.Context, n NewCampaign) (int, error) {
-	now := s.kit.Now()
+	now := s.host.Now()
 	since, _ := span(n.Org, now)
 	return s.CountReachable(ctx, dbgen.CountReachableParams{OrgID: n.Org.ID, ByMessage: n.ByMessage, Since: since, Now: now, Before: now.AddDate(0, 0, -n.Days)})
 }
@@ -77,7 +77,7 @@ func (t *Tx) sendLater(ctx context.Context, org, campaign uuid.UUID) error {
 	if err != nil {
 		return err
 	}
-	return t.kit.Jobs.Enqueue(ctx, t.Raw, module.Run{Job: JobCampaigns, Key: campaign.String(), Payload: payload})
+	return t.host.Jobs.Enqueue(ctx, t.Raw, module.JobRun{Job: JobCampaigns, Key: campaign.String(), Payload: payload})
 }
 
 // CampaignLetter is one letter of a campaign.

@@ -22,7 +22,7 @@ func (s *Store) SealCPF(c *dbgen.Client, digits string) {
 	if c.CpfSealed, c.CpfHash, c.CpfParts = nil, nil, nil; digits == "" {
 		return
 	}
-	c.CpfSealed, c.CpfHash, c.CpfParts = s.kit.Sealer.Seal([]byte(digits), cpfContext(c.ID)), s.CPFHash(c.OrgID, digits), s.cpfParts(c.OrgID, digits)
+	c.CpfSealed, c.CpfHash, c.CpfParts = s.host.Sealer.Seal([]byte(digits), cpfContext(c.ID)), s.CPFHash(c.OrgID, digits), s.cpfParts(c.OrgID, digits)
 }
 
 // OpenCPF gives the digits of a client's tax id, "" where there is none.
@@ -30,7 +30,7 @@ func (s *Store) OpenCPF(c *dbgen.Client) (string, error) {
 	if c.CpfSealed == nil {
 		return "", nil
 	}
-	digits, err := s.kit.Sealer.Open(c.CpfSealed, cpfContext(c.ID))
+	digits, err := s.host.Sealer.Open(c.CpfSealed, cpfContext(c.ID))
 	if err != nil {
 		return "", fmt.Errorf("opening a tax id: %w", err)
 	}
@@ -41,7 +41,7 @@ func (s *Store) OpenCPF(c *dbgen.Client) (string, error) {
 func (s *Store) CPFHash(org uuid.UUID, digits string) []byte { return s.cpfMAC(org, digits) }
 
 func (s *Store) cpfMAC(org uuid.UUID, text string) []byte {
-	mac := hmac.New(sha256.New, s.kit.Sealer.Derive("cpf"))
+	mac := hmac.New(sha256.New, s.host.Sealer.Derive("cpf"))
 	mac.Write(org[:])
 	mac.Write([]byte(text))
 	return mac.Sum(nil)

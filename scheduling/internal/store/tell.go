@@ -49,7 +49,7 @@ func (t *Tx) tell(ctx context.Context, n News) error {
 	if err != nil {
 		return err
 	}
-	return t.kit.Jobs.Enqueue(ctx, t.Raw, module.Run{Job: JobLetters, Payload: payload})
+	return t.host.Jobs.Enqueue(ctx, t.Raw, module.JobRun{Job: JobLetters, Payload: payload})
 }
 
 // Freed is time that somebody gave back.
@@ -68,7 +68,7 @@ func (t *Tx) freed(ctx context.Context, org Org, a dbgen.Appointment) error {
 	if err != nil {
 		return err
 	}
-	return t.kit.Jobs.Enqueue(ctx, t.Raw, module.Run{Job: JobWaitlist, Payload: payload})
+	return t.host.Jobs.Enqueue(ctx, t.Raw, module.JobRun{Job: JobWaitlist, Payload: payload})
 }
 
 // Due is a reminder whose time has come.

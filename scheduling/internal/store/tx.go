@@ -25,7 +25,7 @@ import (
 // Store is the service's database. The statements it embeds run by themselves.
 type Store struct {
 	DB
-	kit   module.Kit
+	host  module.Host
 	turns turns
 }
 
@@ -38,27 +38,27 @@ type DB struct {
 func dbOf(conn dbgen.DBTX) DB { return DB{dbgen.New(conn), conn} }
 
 // New makes the store of an opened product.
-func New(kit module.Kit) *Store { return &Store{DB: dbOf(kit.Pool), kit: kit} }
+func New(host module.Host) *Store { return &Store{DB: dbOf(host.Pool), host: host} }
 
 // Tx is a transaction at work.
 type Tx struct {
 	DB
-	Raw pgx.Tx
-	kit module.Kit
-	now time.Time
+	Raw  pgx.Tx
+	host module.Host
+	now  time.Time
 }
 
 // InTx runs work in one transaction: committed when it returns nil, else rolled
 // back. Errors of the database become errors for callers; doing names the work.
 func (s *Store) InTx(ctx context.Context, doing string, work func(tx *Tx) error) error {
-	return dberr.Failed(doing, pgx.BeginFunc(ctx, s.kit.Pool, func(raw pgx.Tx) error {
+	return dberr.Wrap(doing, pgx.BeginFunc(ctx, s.host.Pool, func(raw pgx.Tx) error {
 		return work(s.Join(raw))
 	}))
 }
 
 // Join is a transaction that somebody else began and will end.
 func (s *Store) Join(raw pgx.Tx) *Tx {
-	return &Tx{DB: dbOf(raw), Raw: raw, kit: s.kit, now: s.kit.Now().Truncate(time.Microsecond)}
+	return &Tx{DB: dbOf(raw), Raw: raw, host: s.host, now: s.host.Now().Truncate(time.Microsecond)}
 }
 
 // Now is the time of the transaction's changes.
@@ -70,7 +70,7 @@ func (t *Tx) publish(ctx context.Context, org uuid.UUID, eventType string, data 
 	if err != nil {
 		return fmt.Errorf("writing %s: %w", eventType, err)
 	}
-	_, err = t.kit.Events.Publish(ctx, t.Raw, hub.Event{TenantID: org, Environment: hub.Live, Type: eventType, Data: raw})
+	_, err = t.host.Events.Publish(ctx, t.Raw, hub.Event{TenantID: org, Environment: hub.Live, Type: eventType, Data: raw})
 	if err != nil {
 		return fmt.Errorf("publishing %s: %w", eventType, err)
 	}

@@ -19,12 +19,12 @@ import (
 
 // Keeper does it.
 type Keeper struct {
-	kit   module.Kit
+	host  module.Host
 	store *store.Store
 }
 
 // New makes the keeper of an opened product.
-func New(kit module.Kit, s *store.Store) *Keeper { return &Keeper{kit, s} }
+func New(host module.Host, s *store.Store) *Keeper { return &Keeper{host, s} }
 
 // Jobs is what it does in the background.
 func (k *Keeper) Jobs() []module.Job {
@@ -76,7 +76,7 @@ func (k *Keeper) expire(ctx context.Context, org store.Org, program booking.Loya
 	if program.ExpirationDays == nil {
 		return nil
 	}
-	before := k.kit.Now().AddDate(0, 0, -*program.ExpirationDays)
+	before := k.host.Now().AddDate(0, 0, -*program.ExpirationDays)
 	for after := uuid.Nil; ; {
 		clients, err := k.store.ClientsWithOldPoints(ctx, dbgen.ClientsWithOldPointsParams{OrgID: org.ID, Before: before, After: after, RowLimit: atOnce})
 		if err != nil || len(clients) == 0 {
@@ -116,7 +116,7 @@ func (k *Keeper) expireOf(ctx context.Context, org store.Org, program booking.Lo
 // congratulate gives the points of birthdays, once a year. Who was born on 29
 // February has theirs on the 28th where there is no 29th.
 func (k *Keeper) congratulate(ctx context.Context, org store.Org, program booking.Loyalty) error {
-	today := k.kit.Now().In(org.Zone)
+	today := k.host.Now().In(org.Zone)
 	days := []int{today.Day()}
 	if today.Month() == time.February && today.Day() == 28 && today.AddDate(0, 0, 1).Month() == time.March {
 		days = append(days, 29)
@@ -151,7 +151,7 @@ const (
 
 // cleanup forgets what nobody needs any more.
 func (k *Keeper) cleanup(ctx context.Context, _ []byte) error {
-	now := k.kit.Now()
+	now := k.host.Now()
 	var failed []error
 	for _, one := range []struct {
 		what   string

@@ -13,26 +13,26 @@ import (
 	"integrationhub/hub"
 )
 
-// Kit is what the hub lends a module. Everything in it is safe for concurrent use.
-type Kit struct {
-	Pool     *pgxpool.Pool    // the hub's database, with the product's schema first in search_path
-	Events   Publisher        //
-	Sent     Deliveries       //
-	Erasures Erasures         //
-	Tenants  Tenants          //
-	Peers    Peers            //
-	Jobs     Jobs             //
-	Sealer   Sealer           //
-	Accounts Accounts         //
-	Limits   Limits           //
-	Audit    Auditor          //
-	Mail     Mailer           //
-	Files    Files            //
-	HTTP     hub.Doer         // for requests to others: 10 s each, no redirects, by the egress rules
-	URLs     URLs             //
-	Settings Settings         //
-	Log      *slog.Logger     // names the product already
-	Now      func() time.Time // the hub's clock
+// Host is what the hub lends a module. Everything in it is safe for concurrent use.
+type Host struct {
+	Pool       *pgxpool.Pool    // the hub's database, with the product's schema first in search_path
+	Events     Publisher        //
+	Deliveries Deliveries       //
+	Erasures   Erasures         //
+	Tenants    Tenants          //
+	Peers      Peers            //
+	Jobs       Jobs             //
+	Sealer     Sealer           //
+	Accounts   Accounts         //
+	Limits     Limits           //
+	Audit      Auditor          //
+	Mail       Mailer           //
+	Files      Files            //
+	HTTP       hub.Doer         // for requests to others: 10 s each, no redirects, by the egress rules
+	URLs       URLs             //
+	Settings   Settings         //
+	Log        *slog.Logger     // names the product already
+	Now        func() time.Time // the hub's clock
 }
 
 // Publisher makes events durable.
@@ -50,11 +50,11 @@ type Publisher interface {
 
 // Deliveries tell what came of events that the module published.
 type Deliveries interface {
-	// Of gives the deliveries of events to integrations, in the order of the events: one
+	// ForEvents gives the deliveries of events to integrations, in the order of the events: one
 	// for each integration that was connected when the event was published and wants it;
 	// a paused one gets only a [hub.PatientDeleted], once it is enabled. Of the events ID,
 	// TenantID and Environment count. It asks once for all of them.
-	Of(ctx context.Context, events []hub.Event) ([][]Delivery, error)
+	ForEvents(ctx context.Context, events []hub.Event) ([][]Delivery, error)
 }
 
 // Delivery is what came of sending an event to an integration.
@@ -67,10 +67,10 @@ type Delivery struct {
 // Erasures are what becomes of the log when a [hub.PatientDeleted] is published or
 // taken in.
 type Erasures interface {
-	// Know tells what else in the log is about the person, in the transaction that
+	// AddTraces tells what else in the log is about the person, in the transaction that
 	// publishes or takes in the event. The hub keeps it, encrypted, until the payloads
 	// are erased, and tells nobody.
-	Know(ctx context.Context, tx pgx.Tx, event hub.Event, traces Traces) error
+	AddTraces(ctx context.Context, tx pgx.Tx, event hub.Event, traces Traces) error
 	// Release says that nobody waits any more for receivers that did not take the event:
 	// it goes too, which they could have been sent again, or is parked for integrations.
 	Release(ctx context.Context, tx pgx.Tx, event hub.Event) error
@@ -87,8 +87,8 @@ type Traces struct {
 }
 
 // Auditor adds to the hub's audit log. Calls of keys, the integration interface and
-// everything that is no GET are on record without it, and so is what [Concerns] or
-// [OnRecord] was called for: it is for what has to be on record under a name of its own.
+// everything that is no GET are on record without it, and so is what [SetSubject] or
+// [RequireAudit] was called for: it is for what has to be on record under a name of its own.
 type Auditor interface {
 	// Record notes that the caller of the request did something, such as
 	// "patients.reveal-cpf", with the resource of an id. Where it fails, the caller
@@ -128,11 +128,11 @@ type Jobs interface {
 	// Enqueue adds a run of one of the module's jobs at a time or soon after, in the
 	// caller's transaction. Of runs with the same non-empty key only one waits; the
 	// first stays.
-	Enqueue(ctx context.Context, tx pgx.Tx, run Run) error
+	Enqueue(ctx context.Context, tx pgx.Tx, run JobRun) error
 }
 
-// Run is one run of a job.
-type Run struct {
+// JobRun is one run of a job.
+type JobRun struct {
 	Job     string    // its Name
 	Key     string    // "" = never the same as another
 	Payload []byte    // for the job's Run

@@ -5,14 +5,14 @@ import (
 	"fmt"
 
 	"integrationhub/hub/module"
+	"integrationhub/hub/module/email"
 	"integrationhub/hub/module/language"
-	"integrationhub/hub/module/letter"
 	"integrationhub/hub/module/sheet"
 )
 
 // write writes the letter that brings a user a link to set a password: in the language of
 // the tenant and in its name.
-func write(to Reader, purpose Purpose, link string) module.Mail {
+func write(to Recipient, purpose Purpose, link string) module.Email {
 	tag := cmp.Or(language.Match(to.Locale, sheet.Portuguese, sheet.English, sheet.Spanish), sheet.Portuguese)
 	t := languages[tag]
 	subject, text := t.ResetSubject, fmt.Sprintf(t.ResetLetter, to.Tenant.Name)+"\n"+link+"\n\n"+t.NotYou
@@ -20,7 +20,7 @@ func write(to Reader, purpose Purpose, link string) module.Mail {
 		subject, text = fmt.Sprintf(t.InviteSubject, to.Tenant.Name), fmt.Sprintf(t.InviteLetter, to.Tenant.Name)+"\n"+link
 	}
 	text = fmt.Sprintf(t.Hello, to.Name) + "\n\n" + text + "\n"
-	return module.Mail{
-		TenantID: to.Tenant.ID, To: to.Email, FromName: to.Tenant.Name, ReplyTo: to.ReplyTo, Subject: subject, Text: text, HTML: letter.HTML(tag, text),
+	return module.Email{
+		TenantID: to.Tenant.ID, To: to.Email, FromName: to.Tenant.Name, ReplyTo: to.ReplyTo, Subject: subject, Text: text, HTML: email.HTML(tag, text),
 	}
 }

@@ -1,5 +1,5 @@
-// Package letter gives the texts of mails their form.
-package letter
+// Package email gives the texts of mails their form.
+package email
 
 import (
 	"html"

@@ -13,15 +13,15 @@ type Mailer interface {
 	// sent, tried again for a day where the server does not take it, and then given
 	// up with a line in the log. It may arrive twice. [hub.ErrInvalid] for an
 	// address that is none, [hub.ErrTooLarge].
-	Send(ctx context.Context, tx pgx.Tx, m Mail) error
+	Send(ctx context.Context, tx pgx.Tx, m Email) error
 	// Forget drops what the product has waiting or kept of a tenant with this About, in
 	// the caller's transaction: for people who asked to be forgotten. Other mail to the
 	// same address stays, such as a user's own.
 	Forget(ctx context.Context, tx pgx.Tx, tenant uuid.UUID, about string) error
 }
 
-// Mail is a message to one person.
-type Mail struct {
+// Email is a message to one person.
+type Email struct {
 	TenantID    uuid.UUID // whose it is
 	To          string    // one address, nothing else
 	FromName    string    // put to the hub's own address as the sender's name; "" = the hub's
@@ -30,7 +30,7 @@ type Mail struct {
 	Text        string    // plain text, at most 1 MiB
 	HTML        string    // the same for programs that show it with form, at most 1 MiB; "" = none
 	Attachments []Attachment
-	About       string // whom it tells of, such as a client's id: see [Mailer]'s Forget; "" = nobody who can ask for that
+	SubjectID   string // whom it tells of, such as a client's id: see [Mailer]'s Forget; "" = nobody who can ask for that
 	Unsubscribe string // address at which a POST ends a list for who gets it (RFC 8058); "" = it is of no list
 }
 

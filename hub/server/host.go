@@ -76,7 +76,7 @@ type moduleLimits struct {
 func newModuleLimits(limiter *limit.Limiter, spec module.Spec, set config.Assignments) (moduleLimits, error) {
 	m := moduleLimits{limiter, spec.Name, make(map[string]limit.Rate, len(spec.Limits))}
 	for _, l := range spec.Limits {
-		m.rates[l.Name] = limit.Rate{Limit: l.Most, Period: l.Period}
+		m.rates[l.Name] = limit.Rate{Limit: l.Max, Period: l.Period}
 	}
 	for key, text := range set {
 		product, name, _ := strings.Cut(key, ".")
@@ -118,7 +118,7 @@ func (m moduleAudit) Record(ctx context.Context, action, resourceID string) erro
 	entry := audit.Entry{
 		ActorType: audit.ActorTenantUser, ActorID: who.UserID.String(), ActorLabel: who.Name, Action: action, Resource: resource, ResourceID: resourceID,
 		TenantID: &who.TenantID, IP: module.ClientIP(ctx), RequestID: httpx.RequestID(ctx), Status: http.StatusOK,
-		Environment: who.Environment, SubjectID: module.ConcernOf(ctx),
+		Environment: who.Environment, SubjectID: module.AuditSubject(ctx),
 	}
 	if who.KeyID != uuid.Nil {
 		entry.ActorType, entry.ActorID = audit.ActorKey, who.KeyID.String()
@@ -129,8 +129,8 @@ func (m moduleAudit) Record(ctx context.Context, action, resourceID string) erro
 // moduleDeliveries reads what came of products' events in the log.
 type moduleDeliveries struct{ log *ledger.Reader }
 
-// Of implements [module.Deliveries].
-func (m moduleDeliveries) Of(ctx context.Context, events []hub.Event) ([][]module.Delivery, error) {
+// ForEvents implements [module.Deliveries].
+func (m moduleDeliveries) ForEvents(ctx context.Context, events []hub.Event) ([][]module.Delivery, error) {
 	answers, err := m.log.Answers(ctx, events)
 	if err != nil {
 		return nil, err
