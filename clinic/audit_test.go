@@ -10,10 +10,10 @@ import (
 // recorded is an entry of the audit log, as the clinic's administrators read it.
 type recorded struct{ action, actor, environment, patient string }
 
-// onRecord are the newest entries that match a query, the newest first.
-func (p *practice) onRecord(query string) (list []recorded) {
-	p.t.Helper()
-	for _, one := range p.items("/integrations/audit-log?limit=50" + query) {
+// AuditEntries are the newest entries that match a query, the newest first.
+func (p *Clinic) AuditEntries(query string) (list []recorded) {
+	p.T.Helper()
+	for _, one := range p.Items("/integrations/audit-log?limit=50" + query) {
 		list = append(list, recorded{
 			one["action"].(string), one["actor"].(object)["type"].(string), one["environment"].(string), one["subject_id"].(string),
 		})
@@ -24,7 +24,7 @@ func (p *practice) onRecord(query string) (list []recorded) {
 // Every write is on record, with who made it, whose data it was about, and no values.
 func TestWritesAreOnRecord(t *testing.T) {
 	t.Parallel()
-	p := newPractice(t)
+	p := NewClinic(t)
 	nobodys := map[string]bool{ // about no patient, or several
 		"professionals.create": true, "professionals.update": true, "professionals.delete": true, "clinic.update": true, "users.create": true,
 		"payments.run-overdue": true, "inbox.dismiss": true,
@@ -33,13 +33,13 @@ func TestWritesAreOnRecord(t *testing.T) {
 		if w.do == nil {
 			continue
 		}
-		f := p.another().fixture(t)
-		require.Less(t, w.do(f).status, 300, w.name)
+		f := p.AnotherClinic().WithRecords(t)
+		require.Less(t, w.do(f).Status, 300, w.name)
 		actor := "tenant_user"
 		if w.name == "integrations.log-interaction" {
 			actor = "key"
 		}
-		got := f.onRecord("&action=" + w.name)
+		got := f.AuditEntries("&action=" + w.name)
 		require.NotEmpty(t, got, w.name)
 		require.Equal(t, recorded{w.name, actor, "live", got[0].patient}, got[0])
 		switch {
@@ -48,12 +48,12 @@ func TestWritesAreOnRecord(t *testing.T) {
 		case w.name == "patients.create", w.name == "deletions.acknowledge": // of a patient of its own
 			require.NoError(t, uuid.Validate(got[0].patient))
 		default:
-			require.Equal(t, f.patient, got[0].patient, w.name)
-			require.Contains(t, f.onRecord("&patient_id="+f.patient), got[0])
+			require.Equal(t, f.PatientID, got[0].patient, w.name)
+			require.Contains(t, f.AuditEntries("&patient_id="+f.PatientID), got[0])
 		}
 		var all string
-		require.NoError(t, p.hub.Host.Pool.QueryRow(t.Context(), `select string_agg(a::text, ' ') from hub.audit a where tenant_id = $1`, f.id).Scan(&all))
-		for _, value := range []string{"Ana", phone, phone[3:], cpf, "12345678909", "ana@example.com", "Davi", "CRM", "cash", "Lua"} {
+		require.NoError(t, p.Hub.Host.Pool.QueryRow(t.Context(), `select string_agg(a::text, ' ') from hub.audit a where tenant_id = $1`, f.ID).Scan(&all))
+		for _, value := range []string{"Ana", Phone, Phone[3:], CPF, "12345678909", "ana@example.com", "Davi", "CRM", "cash", "Lua"} {
 			require.NotContains(t, all, value, "%s: values", w.name)
 		}
 	}
@@ -63,65 +63,65 @@ func TestWritesAreOnRecord(t *testing.T) {
 func TestReadsAreOnRecord(t *testing.T) {
 	t.Parallel()
 	c := newChart(t)
-	staff := c.staff()
+	staff := c.AddStaff()
 	for path, action := range map[string]string{
 		"": "patients.get", "/records": "records.list", "/appointments": "appointments.list", "/payments": "payments.list", "/interactions": "interactions.list",
 	} {
-		staff.get("/patients/" + c.patient + path)
-		require.Equal(t, recorded{action, "tenant_user", "live", c.patient}, c.onRecord("&action=" + action)[0])
+		staff.Get("/patients/" + c.patient + path)
+		require.Equal(t, recorded{action, "tenant_user", "live", c.patient}, c.AuditEntries("&action=" + action)[0])
 	}
 	for path, action := range map[string]string{
 		"/api/v1/patients/" + c.patient + "/export": "patients.export", "/fhir/Patient/" + c.patient: "fhir.read-patient",
 		"/fhir/Patient/" + c.patient + "/$everything": "fhir.everything", "/fhir/DocumentReference/" + c.record: "fhir.read-document",
 		"/fhir/Encounter?patient=" + c.patient: "fhir.search-encounters", "/fhir/Patient?phone=11987654321": "fhir.search-patients",
 	} {
-		require.Equal(t, 200, c.call("GET", path, nil).status)
-		require.Equal(t, []recorded{{action, "tenant_user", "live", c.patient}}, c.onRecord("&action="+action), "once")
+		require.Equal(t, 200, c.Call("GET", path, nil).Status)
+		require.Equal(t, []recorded{{action, "tenant_user", "live", c.patient}}, c.AuditEntries("&action="+action), "once")
 	}
-	key := c.key()
+	key := c.NewKey()
 	for path, action := range map[string]string{
 		"patients?phone=5511987654321": "integrations.search-patients", "records?patient_id=" + c.patient: "integrations.search-records",
 		"appointments?patient_id=" + c.patient: "integrations.search-appointments",
 	} {
-		key.get("/integrations/search/" + path)
-		require.Equal(t, []recorded{{action, "key", "live", c.patient}}, c.onRecord("&action="+action))
+		key.Get("/integrations/search/" + path)
+		require.Equal(t, []recorded{{action, "key", "live", c.patient}}, c.AuditEntries("&action="+action))
 	}
-	require.Equal(t, false, key.get("/integrations/search/patients?phone=%2B5521999990000")["found"])
-	require.Equal(t, recorded{"integrations.search-patients", "key", "live", ""}, c.onRecord("")[0], "what finds nobody is on record too")
+	require.Equal(t, false, key.Get("/integrations/search/patients?phone=%2B5521999990000")["found"])
+	require.Equal(t, recorded{"integrations.search-patients", "key", "live", ""}, c.AuditEntries("")[0], "what finds nobody is on record too")
 
-	c.ok(201, "POST", "/patients", object{"name": "Gil"})
+	c.OK(201, "POST", "/patients", object{"name": "Gil"})
 	for term, who := range map[string]string{"11987654321": c.patient, "": "", "nobody": ""} { // one is somebody, several are nobody in particular
-		before := len(c.onRecord("&action=patients.search"))
-		staff.search(term)
-		got := c.onRecord("&action=patients.search")
+		before := len(c.AuditEntries("&action=patients.search"))
+		staff.SearchPatients(term)
+		got := c.AuditEntries("&action=patients.search")
 		require.Len(t, got, before+1, "once")
 		require.Equal(t, recorded{"patients.search", "tenant_user", "live", who}, got[0], term)
 	}
 	for query, who := range map[string]string{"": "", "?per_page=1": c.patient, "?status=inactive": ""} {
-		before := len(c.onRecord("&action=patients.list"))
-		staff.get("/patients" + query)
-		got := c.onRecord("&action=patients.list")
+		before := len(c.AuditEntries("&action=patients.list"))
+		staff.Get("/patients" + query)
+		got := c.AuditEntries("&action=patients.list")
 		require.Len(t, got, before+1, "once")
 		require.Equal(t, recorded{"patients.list", "tenant_user", "live", who}, got[0], query)
 	}
 
 	// Live and test are told apart.
-	trial := c.on("test")
-	other := trial.ok(201, "POST", "/patients", object{"name": "Ana"})["id"].(string)
-	trial.get("/patients/" + other)
-	require.Equal(t, []recorded{{"patients.get", "tenant_user", "test", other}, {"patients.create", "tenant_user", "test", other}}, c.onRecord("&environment=test"))
+	trial := c.InEnvironment("test")
+	other := trial.OK(201, "POST", "/patients", object{"name": "Ana"})["id"].(string)
+	trial.Get("/patients/" + other)
+	require.Equal(t, []recorded{{"patients.get", "tenant_user", "test", other}, {"patients.create", "tenant_user", "test", other}}, c.AuditEntries("&environment=test"))
 
 	// Another clinic's patient is nobody here, and its record nobody else's.
-	foreign := c.another()
-	require.Equal(t, 404, foreign.call("GET", "/patients/"+c.patient, nil).status)
-	require.Empty(t, foreign.onRecord("&patient_id="+c.patient))
+	foreign := c.AnotherClinic()
+	require.Equal(t, 404, foreign.Call("GET", "/patients/"+c.patient, nil).Status)
+	require.Empty(t, foreign.AuditEntries("&patient_id="+c.patient))
 }
 
 // What cannot be put on record is not shown, and the record stays as it is.
 func TestRecordCannotBeAvoided(t *testing.T) {
 	t.Parallel()
 	c := newChart(t)
-	key, db := c.key(), c.hub.Host.Pool
+	key, db := c.NewKey(), c.Hub.Host.Pool
 	for _, statement := range []string{`update hub.audit set subject_id = null`, `delete from hub.audit`, `truncate hub.audit`} {
 		_, err := db.Exec(t.Context(), statement)
 		require.ErrorContains(t, err, "audit is append-only", statement)
@@ -129,24 +129,24 @@ func TestRecordCannotBeAvoided(t *testing.T) {
 	_, err := db.Exec(t.Context(), `alter table hub.audit rename to audit_elsewhere`)
 	require.NoError(t, err)
 	for _, path := range []string{"/patients", "/patients/" + c.patient, "/patients/" + c.patient + "/records", "/patients/" + c.patient + "/export?format=csv"} {
-		got := c.call("GET", path, nil)
-		require.GreaterOrEqual(t, got.status, 500, path)
-		require.NotContains(t, got.text, "dson", "%s: shown without being on record", path)
-		require.Empty(t, got.header.Get("Content-Disposition"))
+		got := c.Call("GET", path, nil)
+		require.GreaterOrEqual(t, got.Status, 500, path)
+		require.NotContains(t, got.Text, "dson", "%s: shown without being on record", path)
+		require.Empty(t, got.Header.Get("Content-Disposition"))
 	}
 	// So it is with searches by POST, and with whether there is anybody.
 	const form = "application/x-www-form-urlencoded"
 	for _, phone := range []string{"11987654321", "21999990000"} {
 		for _, got := range []answer{
-			c.call("POST", "/patients/search", object{"search": phone}), key.call("GET", "/integrations/search/patients?phone="+phone, nil),
-			c.call("POST", "/fhir/Patient/_search", "phone="+phone, "Content-Type", form), key.call("POST", "/fhir/Patient/_search", "phone="+phone, "Content-Type", form),
+			c.Call("POST", "/patients/search", object{"search": phone}), key.Call("GET", "/integrations/search/patients?phone="+phone, nil),
+			c.Call("POST", "/fhir/Patient/_search", "phone="+phone, "Content-Type", form), key.Call("POST", "/fhir/Patient/_search", "phone="+phone, "Content-Type", form),
 		} {
-			require.GreaterOrEqual(t, got.status, 500, got.text)
-			require.NotContains(t, got.body, "total")
-			require.NotContains(t, got.body, "found")
+			require.GreaterOrEqual(t, got.Status, 500, got.Text)
+			require.NotContains(t, got.Body, "total")
+			require.NotContains(t, got.Body, "found")
 		}
 	}
 	_, err = db.Exec(t.Context(), `alter table hub.audit_elsewhere rename to audit`)
 	require.NoError(t, err)
-	require.Contains(t, c.call("GET", "/patients/"+c.patient, nil).text, "dson")
+	require.Contains(t, c.Call("GET", "/patients/"+c.patient, nil).Text, "dson")
 }

@@ -14,8 +14,8 @@ import (
 // BenchmarkPhoneSearch searches among 100,000 patients with appointments and payments,
 // over HTTP, and reports the 95th percentile.
 func BenchmarkPhoneSearch(b *testing.B) {
-	p := newPractice(b)
-	db, err := pgx.Connect(b.Context(), p.hub.Database) // without the product's limit of time
+	p := NewClinic(b)
+	db, err := pgx.Connect(b.Context(), p.Hub.Database) // without the product's limit of time
 	require.NoError(b, err)
 	defer db.Close(b.Context())
 	_, err = db.Exec(b.Context(), `set session_replication_role = replica`) // without checking every reference
@@ -26,19 +26,19 @@ func BenchmarkPhoneSearch(b *testing.B) {
 			from clinic.patients, generate_series(1, 2) k where clinic_id = $1`,
 		`insert into clinic.payments (clinic_id, env, id, patient_id, amount, due_date) select clinic_id, env, gen_random_uuid(), id, 50, now() + interval '9 days' from clinic.patients where clinic_id = $1`,
 	} {
-		_, err := db.Exec(b.Context(), sql, p.id)
+		_, err := db.Exec(b.Context(), sql, p.ID)
 		require.NoError(b, err)
 	}
 	_, err = db.Exec(b.Context(), `analyze clinic.patients, clinic.appointments, clinic.payments`)
 	require.NoError(b, err)
-	key := p.key("patient.search")
+	key := p.NewKey("patient.search")
 	var took []time.Duration
 	for b.Loop() {
 		phone := fmt.Sprintf("5511%08d", 80000001+rand.IntN(100000)) // without the ninth digit
 		began := time.Now()
-		got := key.call("GET", "/integrations/search/patients?phone="+phone, nil)
+		got := key.Call("GET", "/integrations/search/patients?phone="+phone, nil)
 		took = append(took, time.Since(began))
-		require.Equal(b, true, got.body["found"], got.text)
+		require.Equal(b, true, got.Body["found"], got.Text)
 	}
 	slices.Sort(took)
 	b.ReportMetric(float64(took[len(took)*95/100].Microseconds())/1000, "p95-ms")

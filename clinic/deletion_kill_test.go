@@ -16,20 +16,20 @@ func TestDeletionSurvivesKills(t *testing.T) {
 	t.Parallel()
 	k := startKillable(t)
 	p := k.practice()
-	m := p.connect("messaging")
-	m.answer(503)
-	path := p.deleted(p.patient(phone))
-	require.Equal(t, "waiting", p.get(path)["status"])
+	m := p.ConnectPeer("messaging")
+	m.SetStatus(503)
+	path := p.RequestDeletion(p.AddPatient(Phone))
+	require.Equal(t, "waiting", p.Get(path)["status"])
 	k.Kill()
-	require.Empty(t, m.arrived("patient.deleted"))
-	m.answer(0)
+	require.Empty(t, m.Received("patient.deleted"))
+	m.SetStatus(0)
 	k.killed("deletions") // for it may have been at work
-	require.Eventually(t, func() bool { return len(m.arrived("patient.deleted")) == 1 }, 4*soon, tick, "the event that waited is sent")
+	require.Eventually(t, func() bool { return len(m.Received("patient.deleted")) == 1 }, 4*Timeout, Tick, "the event that waited is sent")
 	require.Eventually(t, func() bool {
-		return p.count(`select count(*) from hub.deliveries where tenant_id = $1 and event_type = 'patient.deleted' and status = 1`) == 1
-	}, 2*soon, tick)
+		return p.QueryInt(`select count(*) from hub.deliveries where tenant_id = $1 and event_type = 'patient.deleted' and status = 1`) == 1
+	}, 2*Timeout, Tick)
 	status := func() (s string) {
-		require.NoError(t, k.db.QueryRow(t.Context(), `select status from clinic.deletion_requests where clinic_id = $1`, p.id).Scan(&s))
+		require.NoError(t, k.db.QueryRow(t.Context(), `select status from clinic.deletion_requests where clinic_id = $1`, p.ID).Scan(&s))
 		return s
 	}
 	require.Equal(t, "waiting", status(), "the job has not seen it yet")
@@ -37,19 +37,19 @@ func TestDeletionSurvivesKills(t *testing.T) {
 	held, err := k.db.Begin(t.Context())
 	require.NoError(t, err)
 	defer func() { _ = held.Rollback(context.Background()) }()
-	_, err = held.Exec(t.Context(), `select from clinic.deletion_requests where clinic_id = $1 for update`, p.id)
+	_, err = held.Exec(t.Context(), `select from clinic.deletion_requests where clinic_id = $1 for update`, p.ID)
 	require.NoError(t, err)
 	k.exec(`update hub.jobs set due_at = now() where job = 'deletions'`) // or wait for five minutes
 	require.Eventually(t, func() bool {
-		return p.count(`select count(*) from hub.jobs j where $1::uuid is not null and job = 'deletions' and leased_to > now()
+		return p.QueryInt(`select count(*) from hub.jobs j where $1::uuid is not null and job = 'deletions' and leased_to > now()
 			and exists (select from pg_stat_activity where wait_event_type = 'Lock' and query like '%clinic.deletion_requests%')`) == 1
-	}, 2*soon, tick, "the job is at work")
+	}, 2*Timeout, Tick, "the job is at work")
 	k.Kill()
 	require.NoError(t, held.Rollback(t.Context()))
 	require.Equal(t, "waiting", status())
 	k.killed("deletions")
-	require.Eventually(t, func() bool { return status() == "completed" }, 2*soon, tick, "%s", k.Log())
-	done := p.get(path)
+	require.Eventually(t, func() bool { return status() == "completed" }, 2*Timeout, Tick, "%s", k.Log())
+	done := p.Get(path)
 	require.Equal(t, map[string]string{"messaging": "acknowledged"}, peers(done))
 	require.NotNil(t, done["completed_at"])
 }

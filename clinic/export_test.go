@@ -8,13 +8,13 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// exported are the rows of a patient's table, by column.
-func (p *practice) exported(patient string) (rows []map[string]string) {
-	p.t.Helper()
-	got := p.call("GET", "/patients/"+patient+"/export?format=csv", nil)
-	require.Equal(p.t, 200, got.status, got.text)
-	read, err := csv.NewReader(strings.NewReader(strings.TrimPrefix(got.text, "\ufeff"))).ReadAll()
-	require.NoError(p.t, err)
+// ExportRows are the rows of a patient's table, by column.
+func (p *Clinic) ExportRows(patient string) (rows []map[string]string) {
+	p.T.Helper()
+	got := p.Call("GET", "/patients/"+patient+"/export?format=csv", nil)
+	require.Equal(p.T, 200, got.Status, got.Text)
+	read, err := csv.NewReader(strings.NewReader(strings.TrimPrefix(got.Text, "\ufeff"))).ReadAll()
+	require.NoError(p.T, err)
 	for _, cells := range read[1:] {
 		row := map[string]string{}
 		for i, name := range read[0] {
@@ -30,29 +30,29 @@ func (p *practice) exported(patient string) (rows []map[string]string) {
 // All that the clinic has is in the exports, each in a column that says what it is.
 func TestExportsAreWhole(t *testing.T) {
 	t.Parallel()
-	p := newPractice(t)
-	counts(t, p.imported("csv", "external_id;nome;telefone;email;cpf;nascimento\nA-7;Ana Souza;11 98765-4321;ana@example.com;"+cpf+";1990-05-17\n"), 1, 0, 0, 0)
-	id := p.items("/patients")[0]["id"].(string)
+	p := NewClinic(t)
+	counts(t, p.Import("csv", "external_id;nome;telefone;email;cpf;nascimento\nA-7;Ana Souza;11 98765-4321;ana@example.com;"+CPF+";1990-05-17\n"), 1, 0, 0, 0)
+	id := p.Items("/patients")[0]["id"].(string)
 	one := "/patients/" + id
-	s := p.connect("scheduling")
-	m := p.connect("messaging")
-	m.send("ignored", "message.received", object{"phone": "+5521976543210", "body": "Hi", "ticket_id": 1})
-	p.ok(200, "POST", "/integrations/inbox/"+p.items("/integrations/inbox")[0]["id"].(string)+"/link", object{"patient_id": id})
-	s.send("accepted", "appointment.created", object{"appointment_id": "b-1", "client_phone": phone, "service": "Cleaning", "professional": "Dra. Lima", "datetime": "2027-01-04T12:00:00Z"})
-	s.send("accepted", "appointment.reminded", object{"appointment_id": "b-1", "client_phone": phone})
-	record := p.ok(201, "POST", one+"/records", object{"date": "2026-03-02", "type": "consultation", "professional": "Dra. Lima", "content": "All of it", "summary": "Fine", "url": "https://files.example.com/7"})
-	paid := p.ok(201, "POST", one+"/payments", object{"amount": 12.5, "description": "Cleaning", "due_date": "2026-03-02", "status": "paid", "method": "pix", "paid_at": "2026-03-01T12:00:00Z"})
-	visit := p.items(one + "/appointments")[0]
-	p.exec(`delete from clinic.interactions where clinic_id = $1 and type <> 'message_received'`)
-	call := p.items(one + "/interactions")[0]
+	s := p.ConnectPeer("scheduling")
+	m := p.ConnectPeer("messaging")
+	m.Send("ignored", "message.received", object{"phone": "+5521976543210", "body": "Hi", "ticket_id": 1})
+	p.OK(200, "POST", "/integrations/inbox/"+p.Items("/integrations/inbox")[0]["id"].(string)+"/link", object{"patient_id": id})
+	s.Send("accepted", "appointment.created", object{"appointment_id": "b-1", "client_phone": Phone, "service": "Cleaning", "professional": "Dra. Lima", "datetime": "2027-01-04T12:00:00Z"})
+	s.Send("accepted", "appointment.reminded", object{"appointment_id": "b-1", "client_phone": Phone})
+	record := p.OK(201, "POST", one+"/records", object{"date": "2026-03-02", "type": "consultation", "professional": "Dra. Lima", "content": "All of it", "summary": "Fine", "url": "https://files.example.com/7"})
+	paid := p.OK(201, "POST", one+"/payments", object{"amount": 12.5, "description": "Cleaning", "due_date": "2026-03-02", "status": "paid", "method": "pix", "paid_at": "2026-03-01T12:00:00Z"})
+	visit := p.Items(one + "/appointments")[0]
+	p.Exec(`delete from clinic.interactions where clinic_id = $1 and type <> 'message_received'`)
+	call := p.Items(one + "/interactions")[0]
 
-	whole := p.get(one + "/export")
+	whole := p.Get(one + "/export")
 	require.Equal(t, []any{"+552176543210"}, whole["linked_phones"])
 	require.Equal(t, "A-7", whole["external_ref"])
 	require.NotNil(t, visit["reminded_at"])
 	require.Equal(t, []map[string]string{
 		{
-			"kind": "patient", "id": id, "date": "1990-05-17", "status": "active", "amount": "0.00", "summary": "Ana Souza", "phone": "'" + phone, "email": "ana@example.com",
+			"kind": "patient", "id": id, "date": "1990-05-17", "status": "active", "amount": "0.00", "summary": "Ana Souza", "phone": "'" + Phone, "email": "ana@example.com",
 			"cpf": "***.***.***-09", "linked_phones": "'+552176543210", "external_ref": "A-7",
 		},
 		{
@@ -71,26 +71,26 @@ func TestExportsAreWhole(t *testing.T) {
 			"kind": "interaction", "id": call["id"].(string), "date": call["occurred_at"].(string)[:19] + "Z", "type": "message_received", "summary": "Hi",
 			"source": "messaging", "source_id": call["source_id"].(string),
 		},
-	}, p.exported(id))
+	}, p.ExportRows(id))
 
 	// Who has none of it has empty lists, and another clinic's are not there.
-	bare := p.ok(201, "POST", "/patients", object{"name": "Gil"})["id"].(string)
-	require.Equal(t, []any{}, p.get("/patients/" + bare + "/export")["linked_phones"])
-	require.Nil(t, p.get("/patients/" + bare + "/export")["external_ref"])
+	bare := p.OK(201, "POST", "/patients", object{"name": "Gil"})["id"].(string)
+	require.Equal(t, []any{}, p.Get("/patients/" + bare + "/export")["linked_phones"])
+	require.Nil(t, p.Get("/patients/" + bare + "/export")["external_ref"])
 }
 
 // A spreadsheet takes a cell that begins so for a formula, whatever stands behind it.
 func TestExportedCellsAreNoFormulas(t *testing.T) {
 	t.Parallel()
-	p := newPractice(t)
-	id := p.ok(201, "POST", "/patients", object{"name": "Ana"})["id"].(string)
+	p := NewClinic(t)
+	id := p.OK(201, "POST", "/patients", object{"name": "Ana"})["id"].(string)
 	for text, want := range map[string]string{
 		"=1+1": "'=1+1", "+1": "'+1", "-1": "'-1", "@SUM(A1)": "'@SUM(A1)", "\t=1": "'\t=1", "\r=1": "'\r=1", "=": "'=",
 		"a=1": "a=1", "1-1": "1-1", " =1": " =1", "'=1": "'=1", "é": "é",
 	} {
-		p.exec(`delete from clinic.interactions where clinic_id = $1`)
-		p.exec(`insert into clinic.interactions (clinic_id, env, id, patient_id, type, summary, source, source_id, occurred_at) values ($1, 'live', gen_random_uuid(), $2, 'call', $3, $3, '7', now())`, id, text)
-		row := p.exported(id)[1]
+		p.Exec(`delete from clinic.interactions where clinic_id = $1`)
+		p.Exec(`insert into clinic.interactions (clinic_id, env, id, patient_id, type, summary, source, source_id, occurred_at) values ($1, 'live', gen_random_uuid(), $2, 'call', $3, $3, '7', now())`, id, text)
+		row := p.ExportRows(id)[1]
 		require.Equal(t, want, row["summary"], "%q", text)
 		require.Equal(t, want, row["source"], "%q", text)
 	}

@@ -35,8 +35,8 @@ func selfOf(t *testing.T, bundle object) string {
 func family(t *testing.T) (c *chart, other, theirs string) {
 	t.Helper()
 	c = newChart(t)
-	other = c.ok(201, "POST", "/patients", object{"name": "Silvana 100%", "phone": "+5521912345678", "cpf": "529.982.247-25", "birth_date": "1990-01-01", "status": "inactive"})["id"].(string)
-	theirs = c.ok(201, "POST", "/patients/"+other+"/appointments", object{"datetime": "2026-03-04T09:00:00-03:00", "service": "Consulta"})["id"].(string)
+	other = c.OK(201, "POST", "/patients", object{"name": "Silvana 100%", "phone": "+5521912345678", "cpf": "529.982.247-25", "birth_date": "1990-01-01", "status": "inactive"})["id"].(string)
+	theirs = c.OK(201, "POST", "/patients/"+other+"/appointments", object{"datetime": "2026-03-04T09:00:00-03:00", "service": "Consulta"})["id"].(string)
 	return c, other, theirs
 }
 
@@ -50,7 +50,7 @@ func TestFHIRModifiers(t *testing.T) {
 		"Patient?name:contains=ilva", "Patient?identifier:not=52998224725", "Patient?active:not=true", "Patient?birthdate:missing=true", "Patient?foo:bar=x", "Patient?name:=x",
 		"Patient?_has:Appointment:patient:date=2026", "DocumentReference?date:missing=true", "Communication?sent:missing=false", "Encounter?subject:identifier=x",
 	} {
-		got := c.fhir(400, "/fhir/"+query)
+		got := c.FHIR(400, "/fhir/"+query)
 		code, expression := issue(t, got)
 		require.Equal(t, "not-supported", code, query)
 		name, _, _ := strings.Cut(strings.SplitN(query, "?", 2)[1], "=")
@@ -64,7 +64,7 @@ func TestFHIRModifiers(t *testing.T) {
 		"Patient?name:exact=Silvana+100%25": {other}, "Patient?name:exact=silvana+100%25": {}, "Patient?name:exact=Silvana": {}, "Patient?name:exact=x,%C3%89dson+da+Silva": {c.patient},
 		"Patient?name:exact=Edson+da+Silva": {},
 	} {
-		require.Equal(t, want, ids(c.fhir(200, "/fhir/"+query)), query)
+		require.Equal(t, want, ids(c.FHIR(200, "/fhir/"+query)), query)
 	}
 }
 
@@ -74,30 +74,30 @@ func TestFHIRUnknownParameters(t *testing.T) {
 	t.Parallel()
 	c, other, theirs := family(t)
 	for _, query := range []string{"email=a@b.example", "family=x", "gender=female", "general-practitioner.name=x", "_sort=name", "_include=Patient:organization", "phone2="} {
-		got := c.fhir(200, "/fhir/Patient?active=false&"+query)
+		got := c.FHIR(200, "/fhir/Patient?active=false&"+query)
 		require.Equal(t, []string{other}, ids(got))
 		require.Equal(t, "active=false", selfOf(t, got), "it did not count")
 		for _, prefer := range []string{"handling=strict", `return=minimal; Handling="strict"`, "respond-async, handling=strict"} {
-			got := c.call("GET", "/fhir/Patient?active=false&"+query, nil, "Prefer", prefer)
+			got := c.Call("GET", "/fhir/Patient?active=false&"+query, nil, "Prefer", prefer)
 			if query == "phone2=" {
-				require.Equal(t, 200, got.status, "what has no value is not there")
+				require.Equal(t, 200, got.Status, "what has no value is not there")
 				continue
 			}
-			require.Equal(t, 400, got.status, query)
-			require.NoError(t, fhirtest.Check([]byte(got.text)), got.text)
-			code, expression := issue(t, got.body)
+			require.Equal(t, 400, got.Status, query)
+			require.NoError(t, fhirtest.Check([]byte(got.Text)), got.Text)
+			code, expression := issue(t, got.Body)
 			require.Equal(t, "not-supported", code)
 			name, _, _ := strings.Cut(query, "=")
 			require.Equal(t, "http."+name, expression)
 		}
 	}
-	require.Equal(t, 200, c.call("GET", "/fhir/Appointment?_format=json&_pretty=true&_count=1&patient="+other, nil, "Prefer", "handling=strict").status)
-	require.Equal(t, 200, c.call("GET", "/fhir/Appointment?sent=2026", nil, "Prefer", "handling=lenient").status)
-	require.Equal(t, 400, c.call("GET", "/fhir/Appointment?sent=2026", nil, "Prefer", "handling=strict").status, "that is Communication's")
-	got := c.call("POST", "/fhir/Appointment/_search?date=2026-03", "patient="+other+"&foo=x", "Content-Type", formType)
-	require.Equal(t, []string{theirs}, ids(got.body))
-	require.Equal(t, 400, c.call("POST", "/fhir/Appointment/_search", "patient="+other+"&foo=x", "Content-Type", formType, "Prefer", "handling=strict").status)
-	require.Equal(t, 400, c.call("POST", "/fhir/Appointment/_search?patient:Group=x", "patient="+other, "Content-Type", formType).status)
+	require.Equal(t, 200, c.Call("GET", "/fhir/Appointment?_format=json&_pretty=true&_count=1&patient="+other, nil, "Prefer", "handling=strict").Status)
+	require.Equal(t, 200, c.Call("GET", "/fhir/Appointment?sent=2026", nil, "Prefer", "handling=lenient").Status)
+	require.Equal(t, 400, c.Call("GET", "/fhir/Appointment?sent=2026", nil, "Prefer", "handling=strict").Status, "that is Communication's")
+	got := c.Call("POST", "/fhir/Appointment/_search?date=2026-03", "patient="+other+"&foo=x", "Content-Type", formType)
+	require.Equal(t, []string{theirs}, ids(got.Body))
+	require.Equal(t, 400, c.Call("POST", "/fhir/Appointment/_search", "patient="+other+"&foo=x", "Content-Type", formType, "Prefer", "handling=strict").Status)
+	require.Equal(t, 400, c.Call("POST", "/fhir/Appointment/_search?patient:Group=x", "patient="+other, "Content-Type", formType).Status)
 }
 
 // Parameters that are given several times hold at once; of values with commas between
@@ -105,7 +105,7 @@ func TestFHIRUnknownParameters(t *testing.T) {
 func TestFHIRSeveralValues(t *testing.T) {
 	t.Parallel()
 	c, other, theirs := family(t)
-	_, err := c.hub.Host.Pool.Exec(t.Context(), `insert into clinic.linked_phones (clinic_id, env, phone_key, patient_id) values ($1, 'live', '+552187650000', $2)`, c.id, uuid.MustParse(c.patient))
+	_, err := c.Hub.Host.Pool.Exec(t.Context(), `insert into clinic.linked_phones (clinic_id, env, phone_key, patient_id) values ($1, 'live', '+552187650000', $2)`, c.ID, uuid.MustParse(c.patient))
 	require.NoError(t, err)
 	hers := []string{c.appointment, c.visit, c.cancelled}
 	all := append(append([]string{}, hers...), theirs)
@@ -157,7 +157,7 @@ func TestFHIRSeveralValues(t *testing.T) {
 		"Patient?active=" + url.QueryEscape("|false"):                                                    {other},
 		"Patient?active=" + url.QueryEscape("urn:x|true"):                                                {},
 	} {
-		got := c.fhir(200, "/fhir/"+query)
+		got := c.FHIR(200, "/fhir/"+query)
 		require.ElementsMatch(t, want, ids(got), query)
 		require.EqualValues(t, len(want), got["total"], query)
 	}
@@ -168,10 +168,10 @@ func TestFHIRSeveralValues(t *testing.T) {
 		"Appointment?date=2026-01,ne2026-02": "date", "Appointment?_page=x": "_page", "Patient?_page=x&name=y": "_page", "Patient?name=%00": "name",
 		"Appointment?" + strings.Repeat("status=booked&", 11): "status", "Appointment?status=" + strings.Repeat("booked,", 200): "status",
 	} {
-		_, expression := issue(t, c.fhir(400, "/fhir/"+query))
+		_, expression := issue(t, c.FHIR(400, "/fhir/"+query))
 		require.Equal(t, "http."+name, expression, query)
 	}
-	c.fhir(400, "/fhir/Patient?name=%zz")
+	c.FHIR(400, "/fhir/Patient?name=%zz")
 }
 
 // Who only wants the number gets that, and who wants another form is told so.
@@ -179,13 +179,13 @@ func TestFHIRForms(t *testing.T) {
 	t.Parallel()
 	c := newChart(t)
 	for _, query := range []string{"_summary=count", "_summary=count&_count=1", "_count=0"} {
-		got := c.fhir(200, "/fhir/Appointment?"+query)
+		got := c.FHIR(200, "/fhir/Appointment?"+query)
 		require.EqualValues(t, 3, got["total"])
 		require.NotContains(t, got, "entry")
 	}
-	require.Len(t, ids(c.fhir(200, "/fhir/Appointment?_summary=false")), 3)
-	require.Equal(t, "_count=200", selfOf(t, c.fhir(200, "/fhir/Appointment?_count=5000")), "what was done, not what was asked")
-	key := c.key("patient.read")
+	require.Len(t, ids(c.FHIR(200, "/fhir/Appointment?_summary=false")), 3)
+	require.Equal(t, "_count=200", selfOf(t, c.FHIR(200, "/fhir/Appointment?_count=5000")), "what was done, not what was asked")
+	key := c.NewKey("patient.read")
 	for _, path := range []string{
 		"metadata", "OperationDefinition/Patient-everything", "Patient", "Patient/" + c.patient, "Patient/" + c.patient + "/$everything", "Appointment?patient=" + c.patient, "Appointment/" + c.appointment,
 	} {
@@ -193,14 +193,14 @@ func TestFHIRForms(t *testing.T) {
 			"application/fhir+xml": 406, "text/html, application/xml;q=0.9": 406, "application/json;q=0": 406, "x": 406, "application/fhir+json; fhirVersion=4.0": 200,
 			"text/html, */*;q=0.1": 200, "application/json": 200, "": 200,
 		} {
-			got := key.call("GET", "/fhir/"+path, nil, "Accept", accept)
-			require.Equal(t, want, got.status, "%s as %s: %s", path, accept, got.text)
-			require.Equal(t, fhirType, got.header.Get("Content-Type"))
+			got := key.Call("GET", "/fhir/"+path, nil, "Accept", accept)
+			require.Equal(t, want, got.Status, "%s as %s: %s", path, accept, got.Text)
+			require.Equal(t, fhirType, got.Header.Get("Content-Type"))
 			if want == 406 {
-				require.NoError(t, fhirtest.Check([]byte(got.text)), got.text)
-				code, _ := issue(t, got.body)
+				require.NoError(t, fhirtest.Check([]byte(got.Text)), got.Text)
+				code, _ := issue(t, got.Body)
 				require.Equal(t, "not-supported", code)
-				require.NotContains(t, got.text, "dson")
+				require.NotContains(t, got.Text, "dson")
 			}
 		}
 		join := "?"
@@ -208,11 +208,11 @@ func TestFHIRForms(t *testing.T) {
 			join = "&"
 		}
 		for format, want := range map[string]int{"xml": 406, "application/fhir%2Bxml": 406, "json": 200, "application/fhir+json": 200, "application/json": 200} {
-			require.Equal(t, want, key.call("GET", "/fhir/"+path+join+"_format="+format, nil, "Accept", "application/fhir+xml").status, "%s as %s", path, format)
+			require.Equal(t, want, key.Call("GET", "/fhir/"+path+join+"_format="+format, nil, "Accept", "application/fhir+xml").Status, "%s as %s", path, format)
 		}
 	}
-	require.Equal(t, 406, key.call("POST", "/fhir/Patient/_search", "_format=xml", "Content-Type", formType).status)
-	require.Equal(t, 200, key.call("POST", "/fhir/Patient/_search", "_format=json", "Content-Type", formType, "Accept", "text/html").status)
+	require.Equal(t, 406, key.Call("POST", "/fhir/Patient/_search", "_format=xml", "Content-Type", formType).Status)
+	require.Equal(t, 200, key.Call("POST", "/fhir/Patient/_search", "_format=json", "Content-Type", formType, "Accept", "text/html").Status)
 }
 
 // A record is found by the instant that the facade shows of it, wherever the clinic is.
@@ -220,8 +220,8 @@ func TestFHIRDaysOfDocuments(t *testing.T) {
 	t.Parallel()
 	c := newChart(t)
 	for _, zone := range []string{"America/Sao_Paulo", "Pacific/Kiritimati", "Pacific/Niue"} {
-		c.ok(200, "PUT", "/clinic", object{"timezone": zone})
-		shown := c.fhir(200, "/fhir/DocumentReference/"+c.restricted)["date"].(string)
+		c.OK(200, "PUT", "/clinic", object{"timezone": zone})
+		shown := c.FHIR(200, "/fhir/DocumentReference/"+c.restricted)["date"].(string)
 		day := shown[:len("2026-02-03")]
 		if zone == "America/Sao_Paulo" {
 			require.Equal(t, "2026-02-03T03:00:00.000Z", shown)
@@ -230,7 +230,7 @@ func TestFHIRDaysOfDocuments(t *testing.T) {
 			shown: {c.restricted}, "le" + shown: {c.record, c.restricted}, "gt" + shown: {c.secret}, "lt" + shown: {c.record}, "2026-02-03": {c.restricted},
 			"lt" + day + "T23:59:59Z": {c.record, c.restricted}, "ge" + day + "T23:59:59Z": {c.secret}, "gt" + day + "T23:30:00Z": {c.secret},
 		} {
-			require.Equal(t, want, ids(c.fhir(200, "/fhir/DocumentReference?date="+value)), "%s in %s", value, zone)
+			require.Equal(t, want, ids(c.FHIR(200, "/fhir/DocumentReference?date="+value)), "%s in %s", value, zone)
 		}
 	}
 }
@@ -246,7 +246,7 @@ func TestFHIRCapabilities(t *testing.T) {
 	one := map[string]string{
 		"Patient": c.patient, "Appointment": c.appointment, "Encounter": c.visit, "DocumentReference": c.record, "Communication": c.interaction,
 	}
-	statement := c.fhir(200, "/fhir/metadata")
+	statement := c.FHIR(200, "/fhir/metadata")
 	types := statement["rest"].([]any)[0].(object)["resource"].([]any)
 	require.Len(t, types, len(one))
 	declared := map[string]bool{}
@@ -258,35 +258,35 @@ func TestFHIRCapabilities(t *testing.T) {
 			does = append(does, interaction.(object)["code"])
 		}
 		require.Equal(t, []any{"read", "search-type"}, does)
-		require.Equal(t, one[name], c.fhir(200, "/fhir/"+name+"/"+one[name])["id"])
-		require.NotEmpty(t, ids(c.fhir(200, "/fhir/"+name)))
+		require.Equal(t, one[name], c.FHIR(200, "/fhir/"+name+"/"+one[name])["id"])
+		require.NotEmpty(t, ids(c.FHIR(200, "/fhir/"+name)))
 		for _, param := range kind["searchParam"].([]any) {
 			declared[param.(object)["name"].(string)] = true
 			query := param.(object)["name"].(string) + "=" + url.QueryEscape(nothing[param.(object)["name"].(string)])
 			for _, got := range []answer{
-				c.call("GET", "/fhir/"+name+"?"+query, nil, "Prefer", "handling=strict"),
-				c.call("POST", "/fhir/"+name+"/_search", query, "Content-Type", formType, "Prefer", "handling=strict"),
+				c.Call("GET", "/fhir/"+name+"?"+query, nil, "Prefer", "handling=strict"),
+				c.Call("POST", "/fhir/"+name+"/_search", query, "Content-Type", formType, "Prefer", "handling=strict"),
 			} {
-				require.Equal(t, 200, got.status, "%s?%s: %s", name, query, got.text)
-				require.EqualValues(t, 0, got.body["total"], "%s?%s", name, query)
-				require.NotContains(t, got.body, "entry")
+				require.Equal(t, 200, got.Status, "%s?%s: %s", name, query, got.Text)
+				require.EqualValues(t, 0, got.Body["total"], "%s?%s", name, query)
+				require.NotContains(t, got.Body, "entry")
 			}
 		}
 		for param := range nothing { // of the other types
 			if !strings.Contains(declaredBy(kind), " "+param+" ") {
-				require.Equal(t, 400, c.call("GET", "/fhir/"+name+"?"+param+"=x", nil, "Prefer", "handling=strict").status, "%s?%s", name, param)
+				require.Equal(t, 400, c.Call("GET", "/fhir/"+name+"?"+param+"=x", nil, "Prefer", "handling=strict").Status, "%s?%s", name, param)
 			}
 		}
 		operations, _ := kind["operation"].([]any)
 		for _, operation := range operations {
-			c.fhir(200, "/fhir/"+name+"/"+one[name]+"/$"+operation.(object)["name"].(string))
-			c.as("").fhir(200, strings.TrimPrefix(operation.(object)["definition"].(string), c.hub.Base))
+			c.FHIR(200, "/fhir/"+name+"/"+one[name]+"/$"+operation.(object)["name"].(string))
+			c.As("").FHIR(200, strings.TrimPrefix(operation.(object)["definition"].(string), c.Hub.Base))
 		}
 		require.Equal(t, name == "Patient", len(operations) == 1)
-		require.Equal(t, 404, c.call("GET", "/fhir/"+name+"/"+one[name]+"/_history", nil).status, "no history")
-		require.Equal(t, 404, c.call("GET", "/fhir/"+name+"/"+one[name]+"/$validate", nil).status)
-		require.Equal(t, 405, c.call("POST", "/fhir/"+name, object{}).status, "no create")
-		require.Equal(t, 405, c.call("DELETE", "/fhir/"+name+"/"+one[name], nil).status)
+		require.Equal(t, 404, c.Call("GET", "/fhir/"+name+"/"+one[name]+"/_history", nil).Status, "no history")
+		require.Equal(t, 404, c.Call("GET", "/fhir/"+name+"/"+one[name]+"/$validate", nil).Status)
+		require.Equal(t, 405, c.Call("POST", "/fhir/"+name, object{}).Status, "no create")
+		require.Equal(t, 405, c.Call("DELETE", "/fhir/"+name+"/"+one[name], nil).Status)
 	}
 	require.Len(t, declared, len(nothing))
 }
@@ -306,31 +306,31 @@ func TestFHIROwnCommunications(t *testing.T) {
 	t.Parallel()
 	c := newChart(t)
 	logged := map[string]string{}
-	keys := map[string]*practice{"messaging": c.as(c.connect("messaging").key), "scheduling": c.as(c.connect("scheduling").key), "": c.key()}
+	keys := map[string]*Clinic{"messaging": c.As(c.ConnectPeer("messaging").key), "scheduling": c.As(c.ConnectPeer("scheduling").key), "": c.NewKey()}
 	for product, key := range keys {
 		body := object{"patient_phone": "+5511987654321", "interaction_type": "call", "summary": "by " + product}
 		if product == "" {
 			body["source"] = "elsewhere"
 		}
-		logged[product] = key.ok(200, "POST", "/integrations/action/log-interaction", body)["interaction_id"].(string)
+		logged[product] = key.OK(200, "POST", "/integrations/action/log-interaction", body)["interaction_id"].(string)
 	}
 	for product, key := range keys {
 		want := []string{logged[product]}
 		if product == "" {
 			want = []string{}
 		}
-		require.Equal(t, want, ids(key.fhir(200, "/fhir/Communication")), product)
-		require.Equal(t, want, ids(key.fhir(200, "/fhir/Communication?patient="+c.patient)), product)
-		require.Equal(t, want, ids(key.fhir(200, "/fhir/Patient/"+c.patient+"/$everything?_type=Communication")), product)
+		require.Equal(t, want, ids(key.FHIR(200, "/fhir/Communication")), product)
+		require.Equal(t, want, ids(key.FHIR(200, "/fhir/Communication?patient="+c.patient)), product)
+		require.Equal(t, want, ids(key.FHIR(200, "/fhir/Patient/"+c.patient+"/$everything?_type=Communication")), product)
 		for other, id := range logged {
 			status := 404
 			if other == product && product != "" {
 				status = 200
 			}
-			key.fhir(status, "/fhir/Communication/"+id)
+			key.FHIR(status, "/fhir/Communication/"+id)
 		}
 	}
-	require.Len(t, ids(c.fhir(200, "/fhir/Communication")), 4, "the clinic sees them all")
+	require.Len(t, ids(c.FHIR(200, "/fhir/Communication")), 4, "the clinic sees them all")
 }
 
 // $everything gives as much as it is asked for, and refuses what it cannot do.
@@ -346,13 +346,13 @@ func TestEverythingOfSome(t *testing.T) {
 		"start=2026-02-03T03:00:00Z&end=2026-02-03T03:00:00Z&_type=DocumentReference": {c.restricted},
 		"_format=json&start=&_pretty=true&_type=Communication":                        {c.interaction},
 	} {
-		got := c.fhir(200, path+"?"+query)
+		got := c.FHIR(200, path+"?"+query)
 		require.Equal(t, want, ids(got), query)
 		require.EqualValues(t, len(want), got["total"], query)
 	}
-	require.Equal(t, "_type=Patient&start=2026", selfOf(t, c.fhir(200, path+"?start=2026&_pretty=true&_type=Patient")))
+	require.Equal(t, "_type=Patient&start=2026", selfOf(t, c.FHIR(200, path+"?start=2026&_pretty=true&_type=Patient")))
 	for query, code := range map[string]string{"_count=1": "not-supported", "_since=2026-01-01T00:00:00Z": "not-supported", "foo=1": "not-supported", "start=x": "invalid", "end=2026&end=2027": "invalid"} {
-		got, expression := issue(t, c.fhir(400, path+"?"+query))
+		got, expression := issue(t, c.FHIR(400, path+"?"+query))
 		require.Equal(t, code, got, query)
 		require.Equal(t, "http."+strings.SplitN(query, "=", 2)[0], expression)
 	}

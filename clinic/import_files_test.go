@@ -40,10 +40,10 @@ func TestImportFromExcel(t *testing.T) {
 		"9;Íris Muñoz;+55 (21) 3456-7890;;;31-12-1990;;\r\n" +
 		";;;;;;;\r\n\r\n\r\n"
 	for name, file := range map[string]string{"Windows-1252": latin(sheet), "UTF-8": "\xef\xbb\xbf" + sheet, "UTF-16": wide(sheet)} {
-		p := newPractice(t)
-		counts(t, p.imported("csv", file), 3, 0, 0, 0)
+		p := NewClinic(t)
+		counts(t, p.Import("csv", file), 3, 0, 0, 0)
 		found := map[string][]any{}
-		for _, one := range p.items("/patients") {
+		for _, one := range p.Items("/patients") {
 			found[one["name"].(string)] = []any{one["phone"], one["email"], one["cpf"], one["birth_date"], one["status"]}
 		}
 		require.Equal(t, map[string][]any{
@@ -57,7 +57,7 @@ func TestImportFromExcel(t *testing.T) {
 // A file that is none is refused with what to do about it, before anything is kept.
 func TestImportOfOtherFiles(t *testing.T) {
 	t.Parallel()
-	p := newPractice(t)
+	p := NewClinic(t)
 	var workbook bytes.Buffer
 	archive := zip.NewWriter(&workbook)
 	sheet, err := archive.Create("xl/worksheets/sheet1.xml")
@@ -84,26 +84,26 @@ func TestImportOfOtherFiles(t *testing.T) {
 		{"fhir-ndjson", `[{"resourceType":"Patient"}]`, "one JSON array"},
 		{"fhir-ndjson", string(bundle), "over several lines"},
 	} {
-		got := p.upload(one.format, one.file)
-		require.Equal(t, 422, got.status, "%q: %s", one.file, got.text)
-		require.Equal(t, "validation_failed", got.body["code"])
-		require.Contains(t, fmt.Sprint(got.body["errors"]), one.says, "%q", one.file)
-		require.NotContains(t, got.text, "Ana Souza", "values are not repeated")
+		got := p.UploadImport(one.format, one.file)
+		require.Equal(t, 422, got.Status, "%q: %s", one.file, got.Text)
+		require.Equal(t, "validation_failed", got.Body["code"])
+		require.Contains(t, fmt.Sprint(got.Body["errors"]), one.says, "%q", one.file)
+		require.NotContains(t, got.Text, "Ana Souza", "values are not repeated")
 	}
-	require.Empty(t, p.items("/imports"))
-	require.Zero(t, p.count(`select count(*) from clinic.import_chunks where clinic_id = $1`))
+	require.Empty(t, p.Items("/imports"))
+	require.Zero(t, p.QueryInt(`select count(*) from clinic.import_chunks where clinic_id = $1`))
 }
 
 // What the clinic gives out of a patient it takes in again: as the same one here, as a new
 // one elsewhere. Tax ids are masked on the way.
 func TestImportOfItsOwnExport(t *testing.T) {
 	t.Parallel()
-	p := newPractice(t)
-	id := p.ok(201, "POST", "/patients", object{"name": "Ana Souza", "phone": "+5511987654321", "email": "ana@example.com", "cpf": cpf, "birth_date": "1980-03-02"})["id"].(string)
-	namesake := p.ok(201, "POST", "/patients", object{"name": "Ana Souza"})["id"].(string)
-	gone := p.patient("+5511955554444")
-	p.ok(200, "PUT", "/patients/"+namesake, object{"status": "inactive"})
-	before := p.get("/patients/" + id)
+	p := NewClinic(t)
+	id := p.OK(201, "POST", "/patients", object{"name": "Ana Souza", "phone": "+5511987654321", "email": "ana@example.com", "cpf": CPF, "birth_date": "1980-03-02"})["id"].(string)
+	namesake := p.OK(201, "POST", "/patients", object{"name": "Ana Souza"})["id"].(string)
+	gone := p.AddPatient("+5511955554444")
+	p.OK(200, "PUT", "/patients/"+namesake, object{"status": "inactive"})
+	before := p.Get("/patients/" + id)
 	var lines []string
 	add := func(resource any) {
 		raw, err := json.Marshal(resource)
@@ -111,31 +111,31 @@ func TestImportOfItsOwnExport(t *testing.T) {
 		lines = append(lines, string(raw))
 	}
 	for _, one := range []string{id, namesake, gone} {
-		add(p.get("/fhir/Patient/" + one))
+		add(p.Get("/fhir/Patient/" + one))
 	}
-	for _, one := range p.get("/patients/" + id + "/export?format=fhir")["entry"].([]any) {
+	for _, one := range p.Get("/patients/" + id + "/export?format=fhir")["entry"].([]any) {
 		add(one.(object)["resource"])
 	}
-	p.ok(202, "POST", "/patients/"+gone+"/deletion-request", nil)
+	p.OK(202, "POST", "/patients/"+gone+"/deletion-request", nil)
 	file := strings.Join(lines, "\n")
-	sent := len(p.sent())
-	got := p.imported("fhir-ndjson", file)
+	sent := len(p.Events())
+	got := p.Import("fhir-ndjson", file)
 	counts(t, got, 0, 0, 4, 0)
 	require.Contains(t, fmt.Sprint(got["errors"]), "asked to be forgotten")
-	require.Equal(t, before, p.get("/patients/"+id))
-	require.Len(t, p.items("/patients?status=inactive"), 1)
-	require.Empty(t, p.kinds(sent), "nobody is told of nothing")
+	require.Equal(t, before, p.Get("/patients/"+id))
+	require.Len(t, p.Items("/patients?status=inactive"), 1)
+	require.Empty(t, p.EventTypes(sent), "nobody is told of nothing")
 
-	other := p.another()
-	counts(t, other.imported("fhir-ndjson", strings.Join(lines[:2], "\n")), 2, 0, 0, 0)
-	taken := other.items("/patients?status=active")[0]
+	other := p.AnotherClinic()
+	counts(t, other.Import("fhir-ndjson", strings.Join(lines[:2], "\n")), 2, 0, 0, 0)
+	taken := other.Items("/patients?status=active")[0]
 	for _, field := range []string{"name", "phone", "email", "birth_date", "status"} {
 		require.Equal(t, before[field], taken[field], field)
 	}
 	require.Nil(t, taken["cpf"])
 	require.NotEqual(t, id, taken["id"])
-	require.Equal(t, "Ana Souza", other.items("/patients?status=inactive")[0]["name"])
+	require.Equal(t, "Ana Souza", other.Items("/patients?status=inactive")[0]["name"])
 	changed := strings.ReplaceAll(lines[0], "ana@example.com", "souza@example.com")
-	counts(t, p.imported("fhir-ndjson", changed), 0, 1, 0, 0)
-	require.Equal(t, "souza@example.com", p.get("/patients/" + id)["email"])
+	counts(t, p.Import("fhir-ndjson", changed), 0, 1, 0, 0)
+	require.Equal(t, "souza@example.com", p.Get("/patients/" + id)["email"])
 }

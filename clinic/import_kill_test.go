@@ -15,24 +15,24 @@ func TestImportSurvivesKills(t *testing.T) {
 	k := startKillable(t)
 	p := k.practice()
 	const patients = 4000
-	made := p.upload("csv", people(patients))
-	require.Equal(t, 202, made.status, made.text)
-	id := made.body["id"].(string)
+	made := p.UploadImport("csv", people(patients))
+	require.Equal(t, 202, made.Status, made.Text)
+	id := made.Body["id"].(string)
 	far := 0
 	for range 3 {
 		require.Eventually(t, func() bool {
-			row := p.count(`select processed from (select created + updated + skipped + failed as processed from clinic.imports where clinic_id = $1) i`)
+			row := p.QueryInt(`select processed from (select created + updated + skipped + failed as processed from clinic.imports where clinic_id = $1) i`)
 			ahead := row > far
 			far = max(far, row)
 			return ahead
-		}, 2*soon, tick)
+		}, 2*Timeout, Tick)
 		require.Less(t, far, patients, "it was killed in the middle")
 		k.killed("import")
 	}
-	require.Eventually(t, func() bool { return p.get("/imports/" + id)["status"] == "done" }, 4*soon, tick)
-	counts(t, p.get("/imports/"+id), patients, 0, 0, 0)
-	require.Equal(t, patients, p.count(`select count(distinct cpf_hmac) from clinic.patients where clinic_id = $1`))
-	require.Equal(t, patients, p.count(`select count(*) from clinic.patients where clinic_id = $1`))
-	require.Equal(t, patients, p.count(`select count(*) from hub.events where tenant_id = $1 and event_type = 'patient.created'`))
-	require.Equal(t, patients, p.count(`select count(distinct convert_from(body, 'UTF8')::jsonb->'data'->>'patient_id') from hub.events where tenant_id = $1`))
+	require.Eventually(t, func() bool { return p.Get("/imports/" + id)["status"] == "done" }, 4*Timeout, Tick)
+	counts(t, p.Get("/imports/"+id), patients, 0, 0, 0)
+	require.Equal(t, patients, p.QueryInt(`select count(distinct cpf_hmac) from clinic.patients where clinic_id = $1`))
+	require.Equal(t, patients, p.QueryInt(`select count(*) from clinic.patients where clinic_id = $1`))
+	require.Equal(t, patients, p.QueryInt(`select count(*) from hub.events where tenant_id = $1 and event_type = 'patient.created'`))
+	require.Equal(t, patients, p.QueryInt(`select count(distinct convert_from(body, 'UTF8')::jsonb->'data'->>'patient_id') from hub.events where tenant_id = $1`))
 }

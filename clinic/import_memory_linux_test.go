@@ -24,7 +24,7 @@ func (k *killable) most() (mib int) {
 
 // importing gives the memory of a hub that took in a file, and of another that read it,
 // both just started.
-func (k *killable) importing(p *practice, lines int) (uploading, reading int) {
+func (k *killable) importing(p *Clinic, lines int) (uploading, reading int) {
 	k.t.Helper()
 	const line = "Ana Souza;529.982.247-25;"
 	file := "nome;cpf;obs\n" + strings.Repeat(line+strings.Repeat("x", 166-len(line))+"\n", lines)
@@ -34,15 +34,15 @@ func (k *killable) importing(p *practice, lines int) (uploading, reading int) {
 	defer func() { _ = held.Rollback(context.Background()) }()
 	_, err = held.Exec(k.t.Context(), `lock table clinic.patients in exclusive mode`) // so that nobody is taken in yet
 	require.NoError(k.t, err)
-	made := p.upload("csv", file)
-	require.Equal(k.t, 202, made.status, made.text)
+	made := p.UploadImport("csv", file)
+	require.Equal(k.t, 202, made.Status, made.Text)
 	uploading = k.most()
 	k.Kill()
 	require.NoError(k.t, held.Rollback(k.t.Context()))
 	k.killed("import")
-	path := "/imports/" + made.body["id"].(string)
-	require.Eventually(k.t, func() bool { return p.get(path)["status"] == "done" }, 8*soon, 5*tick, "%s", k.Log())
-	require.EqualValues(k.t, lines, p.get(path)["processed"])
+	path := "/imports/" + made.Body["id"].(string)
+	require.Eventually(k.t, func() bool { return p.Get(path)["status"] == "done" }, 8*Timeout, 5*Tick, "%s", k.Log())
+	require.EqualValues(k.t, lines, p.Get(path)["processed"])
 	return uploading, k.most()
 }
 

@@ -12,7 +12,7 @@ import (
 // a new text has to be given its bound here.
 func TestLengthsOfEveryField(t *testing.T) {
 	t.Parallel()
-	f := newFixture(t)
+	f := NewChartedClinic(t)
 	limits := map[string]int{
 		"patients.create name": 120, "patients.update name": 120,
 		"records.create type": 60, "records.create professional": 120, "records.create content": 200_000, "records.create summary": 500,
@@ -36,10 +36,10 @@ func TestLengthsOfEveryField(t *testing.T) {
 	// Texts that hold no tax id: they are refused with one, or kept as a hash.
 	without := map[string]bool{"interaction_type": true, "source": true, "source_id": true, "content": true}
 	ours := map[string]bool{}
-	for _, op := range f.operations() {
-		ours[op.id] = true
+	for _, op := range f.Operations() {
+		ours[op.ID] = true
 	}
-	ids, key, good := f.owned(), f.key(), goodBodies()
+	ids, key, good := f.ResourceIDs(), f.NewKey(), goodBodies()
 	tried := 0
 	for _, one := range f.texts() {
 		if !ours[one.operation] || formed[one.name] {
@@ -47,7 +47,7 @@ func TestLengthsOfEveryField(t *testing.T) {
 		}
 		limit := limits[one.operation+" "+one.name]
 		require.NotZero(t, limit, "%v has no bound here", one)
-		who := f.practice
+		who := f.Clinic
 		if one.operation == "integrations.log-interaction" {
 			who = key
 		}
@@ -62,7 +62,7 @@ func TestLengthsOfEveryField(t *testing.T) {
 				body["email"] = strings.Replace(body["email"].(string), "@", strings.Repeat("a", tried%40)+string(rune('a'+tried/40))+"@", 1)
 			}
 			body[one.name] = value
-			return who.call(one.method, path, body)
+			return who.Call(one.method, path, body)
 		}
 		char := "é"
 		if one.name == "interaction_type" {
@@ -71,13 +71,13 @@ func TestLengthsOfEveryField(t *testing.T) {
 		accepts := func(value string) {
 			t.Helper()
 			got := send(value)
-			require.Less(t, got.status, 300, "%v: %s", one, got.text)
+			require.Less(t, got.Status, 300, "%v: %s", one, got.Text)
 		}
 		refuses := func(value string) {
 			t.Helper()
 			got := send(value)
-			require.Equal(t, 422, got.status, "%v: %s", one, got.text)
-			require.Contains(t, got.text, "body."+one.name, "%v", one)
+			require.Equal(t, 422, got.Status, "%v: %s", one, got.Text)
+			require.Contains(t, got.Text, "body."+one.name, "%v", one)
 		}
 		accepts(strings.Repeat(char, limit))
 		refuses(strings.Repeat(char, limit+1))
@@ -97,42 +97,42 @@ func TestLengthsOfEveryField(t *testing.T) {
 // What names somebody is one line that can be read.
 func TestNamesThatNobodyCanRead(t *testing.T) {
 	t.Parallel()
-	p := newPractice(t)
-	id := p.patient(phone)
-	professional := p.ok(201, "POST", "/professionals", object{"name": "Dra. Lima"})["id"].(string)
+	p := NewClinic(t)
+	id := p.AddPatient(Phone)
+	professional := p.OK(201, "POST", "/professionals", object{"name": "Dra. Lima"})["id"].(string)
 	for _, name := range []string{"", "  ", "\u200b", "\ufeff", "\u202e", "\u00a0\u2003", "\x01", "\x1b[2J", "Ana\nSouza", "Ana\u2028Souza", "Ana\u202eSouza", "Ana\ufeffSouza", "Ana\tSouza"} {
 		for path, body := range map[string]object{
 			"POST /patients": {"name": name}, "PUT /patients/" + id: {"name": name}, "POST /professionals": {"name": name}, "PUT /professionals/" + professional: {"name": name},
-			"POST /users": {"name": name, "email": "x@example.com", "password": password}, "PUT /clinic": {"name": name},
+			"POST /users": {"name": name, "email": "x@example.com", "password": Password}, "PUT /clinic": {"name": name},
 		} {
 			method, path, _ := strings.Cut(path, " ")
-			got := p.call(method, path, body)
-			require.Equal(t, 422, got.status, "%s %s %q: %s", method, path, name, got.text)
-			require.Contains(t, got.text, "body.name")
+			got := p.Call(method, path, body)
+			require.Equal(t, 422, got.Status, "%s %s %q: %s", method, path, name, got.Text)
+			require.Contains(t, got.Text, "body.name")
 		}
 	}
-	p.invalid("body.type", "POST", "/patients/"+id+"/records", object{"date": "2026-03-02", "type": "\u200b"})
-	p.ok(201, "POST", "/patients", object{"name": "नर्\u200dस Łukasz O'Hara"})
-	counts(t, p.imported("csv", "nome;telefone\n\u200b;11 98888-7777\nAna\u202e;11 98888-7777\n"), 0, 0, 0, 2)
+	p.Invalid("body.type", "POST", "/patients/"+id+"/records", object{"date": "2026-03-02", "type": "\u200b"})
+	p.OK(201, "POST", "/patients", object{"name": "नर्\u200dस Łukasz O'Hara"})
+	counts(t, p.Import("csv", "nome;telefone\n\u200b;11 98888-7777\nAna\u202e;11 98888-7777\n"), 0, 0, 0, 2)
 }
 
 // A key says whose its interactions are: not nobody's, and not the clinic's own.
 func TestSourcesOfInteractions(t *testing.T) {
 	t.Parallel()
-	p := newPractice(t)
-	id := p.patient(phone)
-	key := p.key("interaction.write")
+	p := NewClinic(t)
+	id := p.AddPatient(Phone)
+	key := p.NewKey("interaction.write")
 	const path = "/integrations/action/log-interaction"
 	for member, values := range map[string][]string{
 		"source": {" ", "\u200b", "clinic", "Clinic", "CLINIC ", " clinic", "a\nb"}, "source_id": {" ", "\u200b"}, "interaction_type": {"", "Call", "1call", "_call", strings.Repeat("a", 61)},
 	} {
 		for _, value := range values {
-			body := object{"patient_phone": phone, "interaction_type": "call", member: value}
-			key.invalid("body."+member, "POST", path, body)
+			body := object{"patient_phone": Phone, "interaction_type": "call", member: value}
+			key.Invalid("body."+member, "POST", path, body)
 		}
 	}
-	require.Contains(t, key.call("POST", path, object{"patient_phone": phone, "interaction_type": strings.Repeat("a", 61)}).text, "60")
-	require.Empty(t, p.history(id))
-	made := p.ok(201, "POST", "/patients/"+id+"/records", object{"date": "2026-03-02", "type": " x ", "professional": " Dra. Lima ", "summary": " fine "})
+	require.Contains(t, key.Call("POST", path, object{"patient_phone": Phone, "interaction_type": strings.Repeat("a", 61)}).Text, "60")
+	require.Empty(t, p.History(id))
+	made := p.OK(201, "POST", "/patients/"+id+"/records", object{"date": "2026-03-02", "type": " x ", "professional": " Dra. Lima ", "summary": " fine "})
 	require.Equal(t, []any{"x", "Dra. Lima", "fine"}, []any{made["type"], made["professional"], made["summary"]})
 }

@@ -15,29 +15,29 @@ import (
 
 // operation is one of the product's own, from its document.
 type operation struct {
-	id, method, path string
-	security         []map[string][]string
-	body             bool
+	ID, Method, Path string
+	Security         []map[string][]string
+	HasBody          bool
 }
 
-// operations are the product's own. What the hub has under every product has its tests there.
-func (p *practice) operations() (list []operation) {
-	p.t.Helper()
+// Operations are the product's own. What the hub has under every product has its tests there.
+func (p *Clinic) Operations() (list []operation) {
+	p.T.Helper()
 	ours := regexp.MustCompile(`^/api/v1/integrations/(search|action|inbox)`)
-	for _, op := range p.document() {
-		if !strings.HasPrefix(op.path, "/api/v1/integrations") || ours.MatchString(op.path) {
+	for _, op := range p.DocumentedOperations() {
+		if !strings.HasPrefix(op.Path, "/api/v1/integrations") || ours.MatchString(op.Path) {
 			list = append(list, op)
 		}
 	}
-	require.NotEmpty(p.t, list)
+	require.NotEmpty(p.T, list)
 	return list
 }
 
-// document are all operations of the document that is served.
-func (p *practice) document() []operation {
-	p.t.Helper()
-	t := p.t
-	res, err := http.Get(p.hub.Base + "/openapi.json")
+// DocumentedOperations are all operations of the document that is served.
+func (p *Clinic) DocumentedOperations() []operation {
+	p.T.Helper()
+	t := p.T
+	res, err := http.Get(p.Hub.Base + "/openapi.json")
 	require.NoError(t, err)
 	defer res.Body.Close()
 	var document struct {
@@ -60,8 +60,8 @@ func (p *practice) document() []operation {
 	return list
 }
 
-func (o operation) needs(scheme, role string) bool {
-	for _, one := range o.security {
+func (o operation) Requires(scheme, role string) bool {
+	for _, one := range o.Security {
 		if roles, ok := one[scheme]; ok && (role == "" || len(roles) > 0 && roles[0] == role) {
 			return true
 		}
@@ -99,18 +99,18 @@ func kindOf(path string) string {
 	return ""
 }
 
-// owned are the ids of everything a clinic has, by what stands for them.
-func (f *fixture) owned() map[string]string {
-	f.t.Helper()
-	c := &chart{practice: f.practice}
-	c.seen(f.patient)
-	imported := f.upload("csv", "nome;cpf\nGil;529.982.247-25\n").body["id"].(string)
-	f.settled(imported)
+// ResourceIDs are the ids of everything a clinic has, by what stands for them.
+func (f *ChartedClinic) ResourceIDs() map[string]string {
+	f.T.Helper()
+	c := &chart{Clinic: f.Clinic}
+	c.seen(f.PatientID)
+	imported := f.UploadImport("csv", "nome;cpf\nGil;529.982.247-25\n").Body["id"].(string)
+	f.WaitForImport(imported)
 	return map[string]string{
 		"{visit}": c.visit, "{record}": c.record, "{interaction}": c.interaction, "{import}": imported,
-		"{patient}": f.patient, "{appointment}": f.appointment, "{payment}": f.pending, "{professional}": f.professional, "{entry}": f.entry,
-		"{user}":     f.staff().get("/auth/me")["id"].(string),
-		"{deletion}": f.ok(202, "POST", "/patients/"+f.other+"/deletion-request", nil)["id"].(string),
+		"{patient}": f.PatientID, "{appointment}": f.AppointmentID, "{payment}": f.PendingPaymentID, "{professional}": f.ProfessionalID, "{entry}": f.InboxEntryID,
+		"{user}":     f.AddStaff().Get("/auth/me")["id"].(string),
+		"{deletion}": f.OK(202, "POST", "/patients/"+f.OtherPatientID+"/deletion-request", nil)["id"].(string),
 	}
 }
 
@@ -120,19 +120,19 @@ func fill(text string, ids map[string]string) string {
 	return placeholder.ReplaceAllStringFunc(text, func(s string) string { return ids[s] })
 }
 
-// snapshot is everything a clinic owns.
-func (p *practice) snapshot() string {
-	p.t.Helper()
-	rows, err := p.hub.Host.Pool.Query(p.t.Context(), `select c.relname::text from pg_class c join pg_attribute a on a.attrelid = c.oid and a.attname = 'clinic_id'
+// Snapshot is everything a clinic owns.
+func (p *Clinic) Snapshot() string {
+	p.T.Helper()
+	rows, err := p.Hub.Host.Pool.Query(p.T.Context(), `select c.relname::text from pg_class c join pg_attribute a on a.attrelid = c.oid and a.attname = 'clinic_id'
 		where c.relnamespace = 'clinic'::regnamespace and c.relkind = 'r' order by 1`)
-	require.NoError(p.t, err)
+	require.NoError(p.T, err)
 	names, err := pgx.CollectRows(rows, pgx.RowTo[string])
-	require.NoError(p.t, err)
-	require.NotEmpty(p.t, names)
+	require.NoError(p.T, err)
+	require.NotEmpty(p.T, names)
 	var all strings.Builder
 	for _, name := range names {
 		var text *string
-		require.NoError(p.t, p.hub.Host.Pool.QueryRow(p.t.Context(), fmt.Sprintf(`select string_agg(t::text, E'\n' order by t::text) from clinic.%s t where clinic_id = $1`, name), p.id).Scan(&text))
+		require.NoError(p.T, p.Hub.Host.Pool.QueryRow(p.T.Context(), fmt.Sprintf(`select string_agg(t::text, E'\n' order by t::text) from clinic.%s t where clinic_id = $1`, name), p.ID).Scan(&text))
 		if text != nil {
 			all.WriteString(name + "\n" + *text + "\n")
 		}
@@ -144,48 +144,48 @@ func (p *practice) snapshot() string {
 // environment's: 404, and nothing is changed.
 func TestForeignThingsDoNotExist(t *testing.T) {
 	t.Parallel()
-	me := newFixture(t)
-	them := me.another().fixture(t)
-	mine, theirs := me.owned(), them.owned()
-	before, own := them.snapshot(), me.snapshot()
+	me := NewChartedClinic(t)
+	them := me.AnotherClinic().WithRecords(t)
+	mine, theirs := me.ResourceIDs(), them.ResourceIDs()
+	before, own := them.Snapshot(), me.Snapshot()
 	tried := 0
-	for _, op := range me.operations() {
-		as := me.practice
-		if op.needs("key", "") && !op.needs("bearer", "") {
-			as = me.key()
+	for _, op := range me.Operations() {
+		as := me.Clinic
+		if op.Requires("key", "") && !op.Requires("bearer", "") {
+			as = me.NewKey()
 		}
-		path, query, body := strings.Replace(op.path, "{product}", "messaging", 1), queries[op.id], bodies[op.id]
-		if op.body && op.method != "GET" && strings.Contains(path, "{") {
-			require.NotEmpty(t, body, "give %s a body in this test", op.id)
+		path, query, body := strings.Replace(op.Path, "{product}", "messaging", 1), queries[op.ID], bodies[op.ID]
+		if op.HasBody && op.Method != "GET" && strings.Contains(path, "{") {
+			require.NotEmpty(t, body, "give %s a body in this test", op.ID)
 		}
 		if kind := kindOf(path); strings.Contains(path, "{") {
 			require.NotEmpty(t, kind, "tell what %s names", path)
 			own := fill(body, mine)
 			for what, id := range map[string]string{"foreign": theirs[kind], "unknown": uuid.NewString()} {
-				got := as.call(op.method, strings.Replace(path, "{id}", id, 1), bodyOf(own))
-				require.Equal(t, 404, got.status, "%s with a %s id: %s", op.id, what, got.text)
+				got := as.Call(op.Method, strings.Replace(path, "{id}", id, 1), bodyOf(own))
+				require.Equal(t, 404, got.Status, "%s with a %s id: %s", op.ID, what, got.Text)
 				tried++
 			}
 			if kind != "{user}" { // people work on both
-				got := as.on("test").call(op.method, strings.Replace(path, "{id}", mine[kind], 1), bodyOf(own))
-				require.Equal(t, 404, got.status, "%s in the other environment: %s", op.id, got.text)
+				got := as.InEnvironment("test").Call(op.Method, strings.Replace(path, "{id}", mine[kind], 1), bodyOf(own))
+				require.Equal(t, 404, got.Status, "%s in the other environment: %s", op.ID, got.Text)
 				tried++
 			}
 			if placeholder.MatchString(body) {
-				got := as.call(op.method, strings.Replace(path, "{id}", mine[kind], 1), bodyOf(fill(body, theirs)))
-				require.Equal(t, 404, got.status, "%s with a foreign id in the body: %s", op.id, got.text)
+				got := as.Call(op.Method, strings.Replace(path, "{id}", mine[kind], 1), bodyOf(fill(body, theirs)))
+				require.Equal(t, 404, got.Status, "%s with a foreign id in the body: %s", op.ID, got.Text)
 				tried++
 			}
 		}
 		if query != "" {
-			require.Equal(t, 404, as.call(op.method, path+fill(query, theirs), nil).status, op.id)
-			require.Equal(t, 200, as.call(op.method, path+fill(query, mine), nil).status, op.id)
+			require.Equal(t, 404, as.Call(op.Method, path+fill(query, theirs), nil).Status, op.ID)
+			require.Equal(t, 200, as.Call(op.Method, path+fill(query, mine), nil).Status, op.ID)
 			tried++
 		}
 	}
 	require.Greater(t, tried, 60)
-	require.Equal(t, before, them.snapshot(), "theirs is as it was")
-	require.Equal(t, own, me.snapshot(), "and so is mine")
+	require.Equal(t, before, them.Snapshot(), "theirs is as it was")
+	require.Equal(t, own, me.Snapshot(), "and so is mine")
 }
 
 func bodyOf(text string) any {
@@ -198,44 +198,44 @@ func bodyOf(text string) any {
 // Bad bodies are never a 5xx, on any operation that takes one.
 func TestBadBodies(t *testing.T) {
 	t.Parallel()
-	f := newFixture(t)
-	owned := f.owned()
+	f := NewChartedClinic(t)
+	owned := f.ResourceIDs()
 	deep := strings.Repeat("[", 100) + strings.Repeat("]", 100)
-	for _, op := range f.operations() {
-		if !op.body {
+	for _, op := range f.Operations() {
+		if !op.HasBody {
 			continue
 		}
-		as := f.practice
-		if op.needs("key", "") {
-			as = f.key()
+		as := f.Clinic
+		if op.Requires("key", "") {
+			as = f.NewKey()
 		}
-		path := strings.Replace(op.path, "{id}", owned[kindOf(op.path)], 1)
+		path := strings.Replace(op.Path, "{id}", owned[kindOf(op.Path)], 1)
 		for text, want := range map[string]int{
 			`{`: 400, `{"a":1}}`: 400, "{\"a\":\"\xff\"}": 400, `{"a":"\u0000"}`: 400, `{"a":"\ud800"}`: 400, `{"a":` + deep + `}`: 400,
 			`{"a":1` + strings.Repeat("0", 40) + `}`: 400, `{"a":1,"a":2}`: 400, `[]`: 422, `7`: 422, `"x"`: 422,
 			`{"a":"` + strings.Repeat("x", 1<<20) + `"}`: 413,
 		} {
-			got := as.call(op.method, path, text)
-			require.Equal(t, want, got.status, "%s with %.40q: %.200s", op.id, text, got.text)
+			got := as.Call(op.Method, path, text)
+			require.Equal(t, want, got.Status, "%s with %.40q: %.200s", op.ID, text, got.Text)
 		}
-		got := as.call(op.method, path, `{}`, "Content-Encoding", "gzip")
-		require.Equal(t, 415, got.status, op.id)
-		got = as.call(op.method, path, `{}`, "Content-Type", "text/plain")
-		require.Equal(t, 415, got.status, op.id)
+		got := as.Call(op.Method, path, `{}`, "Content-Encoding", "gzip")
+		require.Equal(t, 415, got.Status, op.ID)
+		got = as.Call(op.Method, path, `{}`, "Content-Type", "text/plain")
+		require.Equal(t, 415, got.Status, op.ID)
 		for _, value := range []string{`null`, `7`, `"x"`, `[]`, `{}`, `true`} {
-			wrong := regexp.MustCompile(`:("[^"]*"|[0-9]+)`).ReplaceAllString(fill(bodies[op.id], owned), ":"+value)
+			wrong := regexp.MustCompile(`:("[^"]*"|[0-9]+)`).ReplaceAllString(fill(bodies[op.ID], owned), ":"+value)
 			if wrong != "" && wrong != "{}" {
-				got := as.call(op.method, path, wrong)
-				require.Less(t, got.status, 500, "%s with %s: %s", op.id, wrong, got.text)
+				got := as.Call(op.Method, path, wrong)
+				require.Less(t, got.Status, 500, "%s with %s: %s", op.ID, wrong, got.Text)
 			}
 		}
 	}
 	// Names of columns that nobody may set are ignored.
-	p := f.another()
-	made := p.ok(201, "POST", "/patients", object{
+	p := f.AnotherClinic()
+	made := p.OK(201, "POST", "/patients", object{
 		"name": "A", "id": uuid.NewString(), "clinic_id": uuid.NewString(), "env": "test", "balance_due": 99, "anonymized_at": "2026-01-01T00:00:00Z",
 	})
 	require.EqualValues(t, 0, made["balance_due"])
 	require.Equal(t, "active", made["status"])
-	require.Len(t, p.items("/patients"), 1)
+	require.Len(t, p.Items("/patients"), 1)
 }

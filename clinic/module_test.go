@@ -45,12 +45,12 @@ func made(t *testing.T, method, url, token string, body any, into any) {
 // of each.
 func charted(t *testing.T, base, token string) map[string]string {
 	t.Helper()
-	c := &chart{practice: &practice{t: t, hub: &moduletest.Hub{Base: base}, token: token}}
+	c := &chart{Clinic: &Clinic{T: t, Hub: &moduletest.Hub{Base: base}, Token: token}}
 	c.chart()
-	imported := c.upload("csv", table)
-	require.Equal(t, 202, imported.status, imported.text)
+	imported := c.UploadImport("csv", table)
+	require.Equal(t, 202, imported.Status, imported.Text)
 	return map[string]string{
-		"/api/v1/patients/{id}/export": "/api/v1/patients/" + c.patient + "/export", "/api/v1/imports/{id}": "/api/v1/imports/" + imported.body["id"].(string),
+		"/api/v1/patients/{id}/export": "/api/v1/patients/" + c.patient + "/export", "/api/v1/imports/{id}": "/api/v1/imports/" + imported.Body["id"].(string),
 		"/fhir/Patient/{id}": "/fhir/Patient/" + c.patient, "/fhir/Patient/{id}/$everything": "/fhir/Patient/" + c.patient + "/$everything",
 		"/fhir/Appointment/{id}": "/fhir/Appointment/" + c.appointment, "/fhir/Encounter/{id}": "/fhir/Encounter/" + c.visit,
 		"/fhir/DocumentReference/{id}": "/fhir/DocumentReference/" + c.record, "/fhir/Communication/{id}": "/fhir/Communication/" + c.interaction,
@@ -61,7 +61,7 @@ func TestConformance(t *testing.T) {
 	t.Parallel()
 	patient := func(t *testing.T, base, token string) string {
 		var one struct{ ID string }
-		made(t, "POST", base+"/api/v1/patients", token, object{"name": "Ana", "phone": phone}, &one)
+		made(t, "POST", base+"/api/v1/patients", token, object{"name": "Ana", "phone": Phone}, &one)
 		return one.ID
 	}
 	event := func(kind, data string) hub.Event { return hub.Event{Type: kind, Data: []byte(data)} }
@@ -76,7 +76,7 @@ func TestConformance(t *testing.T) {
 					ID uuid.UUID `json:"id"`
 				} `json:"clinic"`
 			}
-			made(t, "POST", base+"/api/v1/auth/register", "", object{"clinic_name": "C", "name": "B", "email": uuid.NewString() + "@example.com", "password": password}, &account)
+			made(t, "POST", base+"/api/v1/auth/register", "", object{"clinic_name": "C", "name": "B", "email": uuid.NewString() + "@example.com", "password": Password}, &account)
 			patient(t, base, account.Token)
 			return moduletest.Account{Tenant: account.Clinic.ID, Token: account.Token}
 		},

@@ -11,20 +11,20 @@ import (
 	"integrationhub/hub/module"
 )
 
-// cpf is valid; design and documents use it.
-const cpf = "123.456.789-09"
+// CPF is valid; design and documents use it.
+const CPF = "123.456.789-09"
 
-// patient makes one with a phone number and gives the id.
-func (p *practice) patient(phone string) string {
-	p.t.Helper()
-	return p.ok(201, "POST", "/patients", object{"name": "Ana Souza", "phone": phone})["id"].(string)
+// AddPatient makes one with a phone number and gives the id.
+func (p *Clinic) AddPatient(phone string) string {
+	p.T.Helper()
+	return p.OK(201, "POST", "/patients", object{"name": "Ana Souza", "phone": phone})["id"].(string)
 }
 
 func TestPatients(t *testing.T) {
 	t.Parallel()
-	p := newPractice(t)
-	made := p.staff().ok(201, "POST", "/patients", object{
-		"name": " Ana Souza ", "phone": "(11) 98765-4321", "email": "ana@example.com", "cpf": cpf, "birth_date": "1990-05-17",
+	p := NewClinic(t)
+	made := p.AddStaff().OK(201, "POST", "/patients", object{
+		"name": " Ana Souza ", "phone": "(11) 98765-4321", "email": "ana@example.com", "cpf": CPF, "birth_date": "1990-05-17",
 		"clinic_id": "0190b5a2-0000-7000-8000-000000000000", "balance_due": 7, "status": "active",
 	})
 	id := made["id"].(string)
@@ -34,46 +34,46 @@ func TestPatients(t *testing.T) {
 	require.Equal(t, "1990-05-17", made["birth_date"])
 	require.EqualValues(t, 0, made["balance_due"])
 	require.Nil(t, made["last_appointment"])
-	require.Equal(t, made, p.get("/patients/"+id))
+	require.Equal(t, made, p.Get("/patients/"+id))
 
 	// A part of the fields; null empties.
-	done := p.ok(200, "PUT", "/patients/"+id, object{"email": nil, "name": "Ana Lima"})
+	done := p.OK(200, "PUT", "/patients/"+id, object{"email": nil, "name": "Ana Lima"})
 	require.Equal(t, "Ana Lima", done["name"])
 	require.Nil(t, done["email"])
 	require.Equal(t, made["phone"], done["phone"])
 	require.Equal(t, made["cpf"], done["cpf"])
 
-	other := p.ok(201, "POST", "/patients", object{"name": "Édson Lima"})["id"].(string)
+	other := p.OK(201, "POST", "/patients", object{"name": "Édson Lima"})["id"].(string)
 	names := func(page object) (list []string) {
-		for _, one := range itemsOf(page) {
+		for _, one := range ItemsOf(page) {
 			list = append(list, one["name"].(string))
 		}
 		return list
 	}
-	require.Equal(t, []string{"Ana Lima", "Édson Lima"}, names(p.get("/patients")))
-	require.Equal(t, []string{"Édson Lima"}, names(p.search("EDSON")))
-	require.Equal(t, []string{"Ana Lima"}, names(p.search("98765-4321")))
-	require.Empty(t, names(p.search("%")))
-	page := p.get("/patients?per_page=1&page=2")
+	require.Equal(t, []string{"Ana Lima", "Édson Lima"}, names(p.Get("/patients")))
+	require.Equal(t, []string{"Édson Lima"}, names(p.SearchPatients("EDSON")))
+	require.Equal(t, []string{"Ana Lima"}, names(p.SearchPatients("98765-4321")))
+	require.Empty(t, names(p.SearchPatients("%")))
+	page := p.Get("/patients?per_page=1&page=2")
 	require.EqualValues(t, 2, page["total"])
 	require.Equal(t, "Édson Lima", page["items"].([]any)[0].(object)["name"])
 
 	// Nobody is deleted: the law has the records kept.
-	p.ok(204, "DELETE", "/patients/"+other, nil)
-	require.Equal(t, "inactive", p.get("/patients/" + other)["status"])
-	require.Equal(t, []string{"Édson Lima"}, names(p.get("/patients?status=inactive")))
+	p.OK(204, "DELETE", "/patients/"+other, nil)
+	require.Equal(t, "inactive", p.Get("/patients/" + other)["status"])
+	require.Equal(t, []string{"Édson Lima"}, names(p.Get("/patients?status=inactive")))
 
 	// Front desks put patients away and bring them back, by either way.
-	desk := p.staff()
-	desk.ok(204, "DELETE", "/patients/"+id, nil)
-	require.Equal(t, "active", desk.ok(200, "PUT", "/patients/"+id, object{"status": "active"})["status"])
-	require.Equal(t, "inactive", desk.ok(200, "PUT", "/patients/"+id, object{"status": "inactive"})["status"])
-	require.Equal(t, "active", desk.ok(200, "PUT", "/patients/"+other, object{"status": "active"})["status"])
+	desk := p.AddStaff()
+	desk.OK(204, "DELETE", "/patients/"+id, nil)
+	require.Equal(t, "active", desk.OK(200, "PUT", "/patients/"+id, object{"status": "active"})["status"])
+	require.Equal(t, "inactive", desk.OK(200, "PUT", "/patients/"+id, object{"status": "inactive"})["status"])
+	require.Equal(t, "active", desk.OK(200, "PUT", "/patients/"+other, object{"status": "active"})["status"])
 }
 
 func TestBadPatients(t *testing.T) {
 	t.Parallel()
-	p := newPractice(t)
+	p := NewClinic(t)
 	for location, bad := range map[string][]object{
 		"body.name":       {{"name": ""}, {"name": " "}, {"name": strings.Repeat("x", 121)}, {}},
 		"body.phone":      {{"name": "A", "phone": "123"}, {"name": "A", "phone": "0800-FLOWERS"}, {"name": "A", "phone": "+1234567890123456"}},
@@ -83,87 +83,87 @@ func TestBadPatients(t *testing.T) {
 		"body.status":     {{"name": "A", "status": "anonymized"}, {"name": "A", "status": "x"}},
 	} {
 		for _, body := range bad {
-			p.invalid(location, "POST", "/patients", body)
+			p.Invalid(location, "POST", "/patients", body)
 		}
 	}
-	require.Empty(t, p.items("/patients"))
-	require.Empty(t, p.sent())
+	require.Empty(t, p.Items("/patients"))
+	require.Empty(t, p.Events())
 
 	// One CPF, one patient; another clinic may have the same person.
-	p.ok(201, "POST", "/patients", object{"name": "A", "cpf": "12345678909"})
-	p.refused(409, "cpf_taken", "POST", "/patients", object{"name": "B", "cpf": cpf})
-	other := p.ok(201, "POST", "/patients", object{"name": "B"})["id"].(string)
-	p.refused(409, "cpf_taken", "PUT", "/patients/"+other, object{"cpf": cpf})
-	p.another().ok(201, "POST", "/patients", object{"name": "A", "cpf": cpf})
+	p.OK(201, "POST", "/patients", object{"name": "A", "cpf": "12345678909"})
+	p.Refused(409, "cpf_taken", "POST", "/patients", object{"name": "B", "cpf": CPF})
+	other := p.OK(201, "POST", "/patients", object{"name": "B"})["id"].(string)
+	p.Refused(409, "cpf_taken", "PUT", "/patients/"+other, object{"cpf": CPF})
+	p.AnotherClinic().OK(201, "POST", "/patients", object{"name": "A", "cpf": CPF})
 }
 
 func TestTestDataIsApart(t *testing.T) {
 	t.Parallel()
-	p := newPractice(t)
-	sandbox := p.on("test")
-	live := p.ok(201, "POST", "/patients", object{"name": "Ana", "phone": "+5511987654321", "cpf": cpf})["id"].(string)
-	test := sandbox.ok(201, "POST", "/patients", object{"name": "Test", "phone": "+5511987654321", "cpf": cpf})["id"].(string)
-	sandbox.refused(404, "not_found", "GET", "/patients/"+live, nil)
-	p.refused(404, "not_found", "GET", "/patients/"+test, nil)
-	require.Len(t, sandbox.items("/patients"), 1)
-	liveKey, testKey := p.key(), sandbox.key()
-	require.Contains(t, testKey.token, "cli_test_")
-	testKey.headers = nil
-	require.Equal(t, live, liveKey.get("/integrations/search/patients?phone=%2B5511987654321")["patient"].(object)["id"])
-	require.Equal(t, test, testKey.get("/integrations/search/patients?phone=%2B5511987654321")["patient"].(object)["id"])
+	p := NewClinic(t)
+	sandbox := p.InEnvironment("test")
+	live := p.OK(201, "POST", "/patients", object{"name": "Ana", "phone": "+5511987654321", "cpf": CPF})["id"].(string)
+	test := sandbox.OK(201, "POST", "/patients", object{"name": "Test", "phone": "+5511987654321", "cpf": CPF})["id"].(string)
+	sandbox.Refused(404, "not_found", "GET", "/patients/"+live, nil)
+	p.Refused(404, "not_found", "GET", "/patients/"+test, nil)
+	require.Len(t, sandbox.Items("/patients"), 1)
+	liveKey, testKey := p.NewKey(), sandbox.NewKey()
+	require.Contains(t, testKey.Token, "cli_test_")
+	testKey.Headers = nil
+	require.Equal(t, live, liveKey.Get("/integrations/search/patients?phone=%2B5511987654321")["patient"].(object)["id"])
+	require.Equal(t, test, testKey.Get("/integrations/search/patients?phone=%2B5511987654321")["patient"].(object)["id"])
 	for _, path := range []string{"records", "appointments"} {
-		testKey.refused(404, "not_found", "GET", "/integrations/search/"+path+"?patient_id="+live, nil)
+		testKey.Refused(404, "not_found", "GET", "/integrations/search/"+path+"?patient_id="+live, nil)
 	}
 	environments := map[string]string{}
-	for _, e := range p.sent() {
-		environments[e.data["name"].(string)] = e.env
+	for _, e := range p.Events() {
+		environments[e.Data["name"].(string)] = e.Environment
 	}
 	require.Equal(t, map[string]string{"Ana": "live", "Test": "test"}, environments)
-	p.on("both").invalid("header.X-Environment", "GET", "/patients", nil)
+	p.InEnvironment("both").Invalid("header.X-Environment", "GET", "/patients", nil)
 }
 
 func TestRevealedCPF(t *testing.T) {
 	t.Parallel()
-	p := newPractice(t)
-	staff := p.staff()
-	id := p.ok(201, "POST", "/patients", object{"name": "Ana", "cpf": cpf})["id"].(string)
+	p := NewClinic(t)
+	staff := p.AddStaff()
+	id := p.OK(201, "POST", "/patients", object{"name": "Ana", "cpf": CPF})["id"].(string)
 	path := "/patients/" + id + "?reveal=cpf"
 	shown := func() int {
-		return p.count(`select count(*) from hub.audit where tenant_id = $1 and action = 'patients.reveal-cpf'`)
+		return p.QueryInt(`select count(*) from hub.audit where tenant_id = $1 and action = 'patients.reveal-cpf'`)
 	}
-	p.refused(403, "reveal_forbidden", "GET", path, nil) // off by default
-	p.ok(200, "PUT", "/clinic", object{"reveal_cpf": true})
-	staff.refused(403, "reveal_forbidden", "GET", path, nil)
+	p.Refused(403, "reveal_forbidden", "GET", path, nil) // off by default
+	p.OK(200, "PUT", "/clinic", object{"reveal_cpf": true})
+	staff.Refused(403, "reveal_forbidden", "GET", path, nil)
 	require.Zero(t, shown())
-	require.Equal(t, cpf, p.get(path)["cpf"])
+	require.Equal(t, CPF, p.Get(path)["cpf"])
 	require.Equal(t, 1, shown())
-	require.Equal(t, 1, p.count(`select count(*) from hub.audit where tenant_id = $1 and action = 'patients.reveal-cpf' and resource_id = $2 and ip is not null`, id))
-	require.Equal(t, "***.***.***-09", p.get("/patients/" + id)["cpf"])
-	p.key("patient.search").refused(401, "unauthorized", "GET", path, nil)
+	require.Equal(t, 1, p.QueryInt(`select count(*) from hub.audit where tenant_id = $1 and action = 'patients.reveal-cpf' and resource_id = $2 and ip is not null`, id))
+	require.Equal(t, "***.***.***-09", p.Get("/patients/" + id)["cpf"])
+	p.NewKey("patient.search").Refused(401, "unauthorized", "GET", path, nil)
 	require.Equal(t, 1, shown())
 }
 
 func TestRecords(t *testing.T) {
 	t.Parallel()
-	p := newPractice(t)
-	id := p.patient("+5511987654321")
+	p := NewClinic(t)
+	id := p.AddPatient("+5511987654321")
 	path := "/patients/" + id + "/records"
-	made := p.staff().ok(201, "POST", path, object{
+	made := p.AddStaff().OK(201, "POST", path, object{
 		"date": "2026-03-02", "type": "consultation", "professional": "Dra. Lima", "content": "Long story, F32.1", "summary": "Back in a week",
 		"url": "https://clinic.example.com/r/7",
 	})
 	require.Equal(t, "N", made["sensitivity"])
 	require.Equal(t, "Long story, F32.1", made["content"])
 	require.Equal(t, "https://clinic.example.com/r/7", made["url"])
-	p.ok(201, "POST", path, object{"date": "2026-03-04", "type": "psychiatry", "professional": "Dr. Rui", "url": "https://files.example/psychiatry/1", "summary": "secret R", "sensitivity": "R"})
-	p.ok(201, "POST", path, object{"date": "2026-03-03", "type": "hiv", "summary": "secret V", "sensitivity": "V"})
-	list := p.items(path)
+	p.OK(201, "POST", path, object{"date": "2026-03-04", "type": "psychiatry", "professional": "Dr. Rui", "url": "https://files.example/psychiatry/1", "summary": "secret R", "sensitivity": "R"})
+	p.OK(201, "POST", path, object{"date": "2026-03-03", "type": "hiv", "summary": "secret V", "sensitivity": "V"})
+	list := p.Items(path)
 	require.Len(t, list, 3)
 	require.Equal(t, made, list[2])
-	require.Equal(t, 0, p.count(`select count(*) from clinic.records where clinic_id = $1 and position('story' in encode(content_enc, 'escape')) > 0`))
+	require.Equal(t, 0, p.QueryInt(`select count(*) from clinic.records where clinic_id = $1 and position('story' in encode(content_enc, 'escape')) > 0`))
 
-	key := p.key("record.read")
-	got := key.get("/integrations/search/records?patient_id=" + id)["records"].([]any)
+	key := p.NewKey("record.read")
+	got := key.Get("/integrations/search/records?patient_id=" + id)["records"].([]any)
 	require.Len(t, got, 2, "what is very restricted is not there")
 	restricted, normal := got[0].(object), got[1].(object)
 	require.Equal(t, "restricted", restricted["type"])
@@ -173,11 +173,11 @@ func TestRecords(t *testing.T) {
 	require.Equal(t, object{
 		"id": made["id"], "date": "2026-03-02", "type": "consultation", "professional": "Dra. Lima", "summary": "Back in a week", "url": "https://clinic.example.com/r/7",
 	}, normal)
-	require.Len(t, key.get("/integrations/search/records?limit=1&patient_id=" + id)["records"], 1)
+	require.Len(t, key.Get("/integrations/search/records?limit=1&patient_id=" + id)["records"], 1)
 	for _, limit := range []string{"0", "101", "x", "-1"} {
-		require.Equal(t, 422, key.call("GET", "/integrations/search/records?patient_id="+id+"&limit="+limit, nil).status)
+		require.Equal(t, 422, key.Call("GET", "/integrations/search/records?patient_id="+id+"&limit="+limit, nil).Status)
 	}
-	p.key("patient.search").refused(403, "missing_scope", "GET", "/integrations/search/records?patient_id="+id, nil)
+	p.NewKey("patient.search").Refused(403, "missing_scope", "GET", "/integrations/search/records?patient_id="+id, nil)
 
 	for location, bad := range map[string]object{
 		"body.date":    {"date": "2026-13-01", "type": "x"},
@@ -185,27 +185,27 @@ func TestRecords(t *testing.T) {
 		"body.url":     {"date": "2026-03-02", "type": "x", "url": "javascript:alert(1)"},
 		"body.summary": {"date": "2026-03-02", "type": "x", "summary": strings.Repeat("x", 501)},
 	} {
-		p.invalid(location, "POST", path, bad)
+		p.Invalid(location, "POST", path, bad)
 	}
-	p.invalid("body.sensitivity", "POST", path, object{"date": "2026-03-02", "type": "x", "sensitivity": "Z"})
+	p.Invalid("body.sensitivity", "POST", path, object{"date": "2026-03-02", "type": "x", "sensitivity": "Z"})
 	for _, space := range []string{" ", "\u00a0", "\u2028"} { // FHIR has no addresses with one
-		p.invalid("body.url", "POST", path, object{"date": "2026-03-02", "type": "x", "url": "https://clinic.example.com/my" + space + "file"})
+		p.Invalid("body.url", "POST", path, object{"date": "2026-03-02", "type": "x", "url": "https://clinic.example.com/my" + space + "file"})
 	}
 }
 
 func TestFreeTextIsScrubbed(t *testing.T) {
 	t.Parallel()
-	p := newPractice(t)
-	id := p.patient("+5511987654321")
+	p := NewClinic(t)
+	id := p.AddPatient("+5511987654321")
 	const text = "CPF 123.456.789-09, diagnosis F32.1 and J45"
 	const scrubbed = "CPF ***.***.***-09, diagnosis *** and ***"
-	require.Equal(t, scrubbed, p.ok(201, "POST", "/patients/"+id+"/records", object{"date": "2026-03-02", "type": "x", "summary": text})["summary"])
-	require.Equal(t, scrubbed, p.ok(201, "POST", "/patients/"+id+"/interactions", object{"interaction_type": "call", "summary": text})["summary"])
-	require.Equal(t, scrubbed, p.ok(201, "POST", "/patients/"+id+"/payments", object{"amount": 1, "description": text, "due_date": "2026-03-02", "status": "paid"})["description"])
-	for _, e := range p.sent() {
+	require.Equal(t, scrubbed, p.OK(201, "POST", "/patients/"+id+"/records", object{"date": "2026-03-02", "type": "x", "summary": text})["summary"])
+	require.Equal(t, scrubbed, p.OK(201, "POST", "/patients/"+id+"/interactions", object{"interaction_type": "call", "summary": text})["summary"])
+	require.Equal(t, scrubbed, p.OK(201, "POST", "/patients/"+id+"/payments", object{"amount": 1, "description": text, "due_date": "2026-03-02", "status": "paid"})["description"])
+	for _, e := range p.Events() {
 		for _, field := range []string{"summary", "description"} {
-			if said, ok := e.data[field]; ok {
-				require.Equal(t, scrubbed, said, e.kind)
+			if said, ok := e.Data[field]; ok {
+				require.Equal(t, scrubbed, said, e.Type)
 			}
 		}
 	}
@@ -213,54 +213,54 @@ func TestFreeTextIsScrubbed(t *testing.T) {
 
 func TestAppointments(t *testing.T) {
 	t.Parallel()
-	p := newPractice(t)
-	id := p.patient("+5511987654321")
+	p := NewClinic(t)
+	id := p.AddPatient("+5511987654321")
 	path := "/patients/" + id + "/appointments"
 	at := func(d time.Duration) string {
 		return time.Now().Add(d).UTC().Truncate(time.Second).Format(time.RFC3339)
 	}
-	past := p.ok(201, "POST", path, object{"datetime": at(-48 * time.Hour), "service": "Cleaning", "professional": "Dra. Lima", "status": "completed"})
-	p.ok(201, "POST", path, object{"datetime": at(-24 * time.Hour), "service": "Cleaning", "status": "no_show"})
-	next := p.staff().ok(201, "POST", path, object{"datetime": at(24 * time.Hour), "service": "Check", "professional": "Dr. Reis"})
-	p.ok(201, "POST", path, object{"datetime": at(12 * time.Hour), "status": "cancelled", "reason": "travelling"})
+	past := p.OK(201, "POST", path, object{"datetime": at(-48 * time.Hour), "service": "Cleaning", "professional": "Dra. Lima", "status": "completed"})
+	p.OK(201, "POST", path, object{"datetime": at(-24 * time.Hour), "service": "Cleaning", "status": "no_show"})
+	next := p.AddStaff().OK(201, "POST", path, object{"datetime": at(24 * time.Hour), "service": "Check", "professional": "Dr. Reis"})
+	p.OK(201, "POST", path, object{"datetime": at(12 * time.Hour), "status": "cancelled", "reason": "travelling"})
 	require.Equal(t, "scheduled", next["status"])
-	patient := p.get("/patients/" + id)
+	patient := p.Get("/patients/" + id)
 	require.Equal(t, past["datetime"], patient["last_appointment"])
 	require.Equal(t, next["datetime"], patient["next_appointment"])
 
-	key := p.key("appointment.read")
-	require.Len(t, key.get("/integrations/search/appointments?patient_id=" + id)["appointments"], 4)
-	found := key.get("/integrations/search/appointments?status=scheduled&patient_id=" + id)["appointments"].([]any)
+	key := p.NewKey("appointment.read")
+	require.Len(t, key.Get("/integrations/search/appointments?patient_id=" + id)["appointments"], 4)
+	found := key.Get("/integrations/search/appointments?status=scheduled&patient_id=" + id)["appointments"].([]any)
 	require.Len(t, found, 1)
 	one := found[0].(object)
 	require.True(t, strings.HasSuffix(one["url"].(string), next["id"].(string)))
 	delete(one, "url")
 	require.Equal(t, object{"id": next["id"], "datetime": next["datetime"], "service": "Check", "professional": "Dr. Reis", "status": "scheduled"}, one)
-	key.refused(422, "validation_failed", "GET", "/integrations/search/appointments?status=late&patient_id="+id, nil)
-	p.key("record.read").refused(403, "missing_scope", "GET", "/integrations/search/appointments?patient_id="+id, nil)
+	key.Refused(422, "validation_failed", "GET", "/integrations/search/appointments?status=late&patient_id="+id, nil)
+	p.NewKey("record.read").Refused(403, "missing_scope", "GET", "/integrations/search/appointments?patient_id="+id, nil)
 
-	done := p.ok(200, "PUT", "/appointments/"+next["id"].(string), object{"status": "confirmed"})
+	done := p.OK(200, "PUT", "/appointments/"+next["id"].(string), object{"status": "confirmed"})
 	require.Equal(t, "confirmed", done["status"])
 	require.Equal(t, next["datetime"], done["datetime"])
 	for location, bad := range map[string]object{
 		"body.datetime": {"service": "x"}, "body.status": {"datetime": at(0), "status": "late"}, "body.service": {"datetime": at(0), "service": strings.Repeat("x", 201)},
 	} {
-		p.invalid(location, "POST", path, bad)
+		p.Invalid(location, "POST", path, bad)
 	}
-	p.invalid("body.datetime", "POST", path, object{"datetime": "2026-03-02T09:00:00"})
-	require.Len(t, p.items(path+"?status=no_show"), 1)
+	p.Invalid("body.datetime", "POST", path, object{"datetime": "2026-03-02T09:00:00"})
+	require.Len(t, p.Items(path+"?status=no_show"), 1)
 }
 
 func TestPatientSearch(t *testing.T) {
 	t.Parallel()
-	p := newPractice(t)
-	id := p.ok(201, "POST", "/patients", object{"name": "Ana Souza", "phone": "+5511987654321", "email": "ana@example.com", "cpf": cpf, "birth_date": "1990-05-17"})["id"].(string)
-	landline := p.patient("+551133334444")
-	foreign := p.patient("+12125551234")
-	old := p.patient("+552187651111") // a mobile that was written down without its ninth digit
-	key := p.key("patient.search")
+	p := NewClinic(t)
+	id := p.OK(201, "POST", "/patients", object{"name": "Ana Souza", "phone": "+5511987654321", "email": "ana@example.com", "cpf": CPF, "birth_date": "1990-05-17"})["id"].(string)
+	landline := p.AddPatient("+551133334444")
+	foreign := p.AddPatient("+12125551234")
+	old := p.AddPatient("+552187651111") // a mobile that was written down without its ninth digit
+	key := p.NewKey("patient.search")
 	found := func(query string) any {
-		got := key.get("/integrations/search/patients?phone=" + query)
+		got := key.Get("/integrations/search/patients?phone=" + query)
 		if got["found"] == false {
 			require.Nil(t, got["patient"])
 			return nil
@@ -279,23 +279,23 @@ func TestPatientSearch(t *testing.T) {
 	require.Equal(t, foreign, found("+12125551234"))
 	require.Equal(t, old, found("%2B5521987651111"))
 	require.Nil(t, found("%2B5511900000000"))
-	require.Nil(t, p.another().key().get("/integrations/search/patients?phone=%2B5511987654321")["patient"])
+	require.Nil(t, p.AnotherClinic().NewKey().Get("/integrations/search/patients?phone=%2B5511987654321")["patient"])
 
-	got := key.get("/integrations/search/patients?phone=%2B5511987654321")["patient"]
+	got := key.Get("/integrations/search/patients?phone=%2B5511987654321")["patient"]
 	require.Equal(t, object{
 		"id": id, "name": "Ana Souza", "phone": "+5511987654321", "email": "ana@example.com", "cpf": "***.***.***-09", "birth_date": "1990-05-17",
 		"last_appointment": nil, "next_appointment": nil, "balance_due": 0.0, "status": "active",
 	}, got)
 	for _, bad := range []string{"", "?phone=", "?phone=123", "?phone=abc", "?phone=%2B1234567890123456"} {
-		require.Equal(t, 422, key.call("GET", "/integrations/search/patients"+bad, nil).status, bad)
+		require.Equal(t, 422, key.Call("GET", "/integrations/search/patients"+bad, nil).Status, bad)
 	}
-	p.key("record.read").refused(403, "missing_scope", "GET", "/integrations/search/patients?phone=11987654321", nil)
-	p.refused(401, "invalid_key", "GET", "/integrations/search/patients?phone=11987654321", nil)
-	matches, err := p.hub.Instance.(module.PhoneSearcher).SearchPhone(t.Context(), "+5511987654321")
+	p.NewKey("record.read").Refused(403, "missing_scope", "GET", "/integrations/search/patients?phone=11987654321", nil)
+	p.Refused(401, "invalid_key", "GET", "/integrations/search/patients?phone=11987654321", nil)
+	matches, err := p.Hub.Instance.(module.PhoneSearcher).SearchPhone(t.Context(), "+5511987654321")
 	require.NoError(t, err)
 	ids := map[string]bool{}
 	for _, m := range matches {
 		ids[m.TenantID.String()+" "+m.Kind+" "+m.ID] = true
 	}
-	require.True(t, ids[p.id.String()+" patient "+id])
+	require.True(t, ids[p.ID.String()+" patient "+id])
 }

@@ -18,11 +18,11 @@ import (
 	"integrationhub/hub"
 )
 
-// peer is a product elsewhere that knows the documents, connected to a clinic.
-type peer struct {
+// Peer is a product elsewhere that knows the documents, connected to a clinic.
+type Peer struct {
 	*httptest.Server
 	t       testing.TB
-	clinic  *practice
+	clinic  *Clinic
 	product string
 
 	mu     sync.Mutex
@@ -33,23 +33,23 @@ type peer struct {
 	got    []event
 }
 
-// connect connects the clinic to a product.
-func (p *practice) connect(product string) *peer {
-	p.t.Helper()
-	e := &peer{t: p.t, clinic: p, product: product}
+// ConnectPeer connects the clinic to a product.
+func (p *Clinic) ConnectPeer(product string) *Peer {
+	p.T.Helper()
+	e := &Peer{t: p.T, clinic: p, product: product}
 	e.Server = httptest.NewServer(e)
-	p.t.Cleanup(e.Close)
+	p.T.Cleanup(e.Close)
 	environment := "live"
-	if len(p.headers) > 0 {
-		environment = p.headers[1]
+	if len(p.Headers) > 0 {
+		environment = p.Headers[1]
 	}
-	got := p.ok(200, "POST", "/integrations/connect", object{"product": product, "api_key": "xyz_" + environment + "_key", "api_url": e.URL + "/api/v1"})
-	require.Equal(p.t, "active", got["status"], "%v", got)
+	got := p.OK(200, "POST", "/integrations/connect", object{"product": product, "api_key": "xyz_" + environment + "_key", "api_url": e.URL + "/api/v1"})
+	require.Equal(p.T, "active", got["status"], "%v", got)
 	return e
 }
 
 // ServeHTTP implements http.Handler.
-func (e *peer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (e *Peer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	raw, _ := io.ReadAll(r.Body)
@@ -76,38 +76,38 @@ func (e *peer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			w.WriteHeader(e.status)
 			return
 		}
-		e.got = append(e.got, event{kind: said.Type, data: said.Data})
+		e.got = append(e.got, event{Type: said.Type, Data: said.Data})
 	}
 }
 
-// answer has webhooks answered with a status; 0: taken.
-func (e *peer) answer(status int) {
+// SetStatus has webhooks answered with a status; 0: taken.
+func (e *Peer) SetStatus(status int) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.status = status
 }
 
-// refuse has the clinic's key refused, or taken again.
-func (e *peer) refuse(closed bool) {
+// SetRefusing has the clinic's key refused, or taken again.
+func (e *Peer) SetRefusing(closed bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.closed = closed
 }
 
-// arrived are the events of a type that the peer got.
-func (e *peer) arrived(kind string) (list []event) {
+// Received are the events of a type that the peer got.
+func (e *Peer) Received(kind string) (list []event) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for _, one := range e.got {
-		if one.kind == kind {
+		if one.Type == kind {
 			list = append(list, one)
 		}
 	}
 	return list
 }
 
-// envelope is an event of the peer's.
-func (e *peer) envelope(id, kind string, data object, at time.Time) []byte {
+// Envelope is an event of the peer's.
+func (e *Peer) Envelope(id, kind string, data object, at time.Time) []byte {
 	e.t.Helper()
 	raw, err := json.Marshal(object{
 		"id": id, "product": e.product, "event_type": kind, "timestamp": at.UTC().Format(time.RFC3339), "correlation_id": "corr-" + id, "data": data,
@@ -116,33 +116,33 @@ func (e *peer) envelope(id, kind string, data object, at time.Time) []byte {
 	return raw
 }
 
-// deliver sends an event to the clinic, signed, and gives the status of the answer.
-func (e *peer) deliver(id, kind string, data object) answer {
+// Deliver sends an event to the clinic, signed, and gives the status of the answer.
+func (e *Peer) Deliver(id, kind string, data object) answer {
 	e.t.Helper()
-	return e.post(e.envelope(id, kind, data, time.Now()))
+	return e.Post(e.Envelope(id, kind, data, time.Now()))
 }
 
-func (e *peer) post(raw []byte) answer {
+func (e *Peer) Post(raw []byte) answer {
 	e.t.Helper()
 	mac := hmac.New(sha256.New, []byte(e.secret))
 	mac.Write(raw)
-	return e.clinic.as("").call("POST", "/integrations/webhook", string(raw), "X-Integration-Key", e.key, "X-Webhook-Signature", "sha256="+hex.EncodeToString(mac.Sum(nil)))
+	return e.clinic.As("").Call("POST", "/integrations/webhook", string(raw), "X-Integration-Key", e.key, "X-Webhook-Signature", "sha256="+hex.EncodeToString(mac.Sum(nil)))
 }
 
-// send delivers a new event and requires an outcome.
-func (e *peer) send(outcome, kind string, data object) (id string) {
+// Send delivers a new event and requires an outcome.
+func (e *Peer) Send(outcome, kind string, data object) (id string) {
 	e.t.Helper()
 	id = hub.NewEventID()
-	got := e.deliver(id, kind, data)
-	require.Equal(e.t, 200, got.status, got.text)
-	require.Equal(e.t, outcome, got.body["status"], got.text)
+	got := e.Deliver(id, kind, data)
+	require.Equal(e.t, 200, got.Status, got.Text)
+	require.Equal(e.t, outcome, got.Body["status"], got.Text)
 	return id
 }
 
-// sendAt is [peer.send] of an event that happened at a time.
-func (e *peer) sendAt(at time.Time, outcome, kind string, data object) {
+// SendAt is [peer.send] of an event that happened at a time.
+func (e *Peer) SendAt(at time.Time, outcome, kind string, data object) {
 	e.t.Helper()
-	got := e.post(e.envelope(hub.NewEventID(), kind, data, at))
-	require.Equal(e.t, 200, got.status, got.text)
-	require.Equal(e.t, outcome, got.body["status"], got.text)
+	got := e.Post(e.Envelope(hub.NewEventID(), kind, data, at))
+	require.Equal(e.t, 200, got.Status, got.Text)
+	require.Equal(e.t, outcome, got.Body["status"], got.Text)
 }

@@ -79,13 +79,13 @@ func (k *killable) start() {
 		}
 		require.NoError(k.t, res.Body.Close())
 		return res.StatusCode == 200
-	}, 2*soon, tick, "the hub does not start: %s", k.Log())
+	}, 2*Timeout, Tick, "the hub does not start: %s", k.Log())
 }
 
 // practice registers a clinic there.
-func (k *killable) practice() *practice {
+func (k *killable) practice() *Clinic {
 	k.t.Helper()
-	return practiceAt(k.t, &moduletest.Hub{URL: "http://" + k.address, Base: "http://" + k.address + "/clinic", Host: module.Host{Pool: k.db}})
+	return RegisterClinic(k.t, &moduletest.Hub{URL: "http://" + k.address, Base: "http://" + k.address + "/clinic", Host: module.Host{Pool: k.db}})
 }
 
 // killed kills the hub and starts it again; a job that ran goes on at once, not when the

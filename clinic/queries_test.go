@@ -11,10 +11,10 @@ import (
 )
 
 // queried gives the names of the query parameters of the document's GET operations, by id.
-func (p *practice) queried() map[string][]string {
-	p.t.Helper()
-	res, err := http.Get(p.hub.Base + "/openapi.json")
-	require.NoError(p.t, err)
+func (p *Clinic) queried() map[string][]string {
+	p.T.Helper()
+	res, err := http.Get(p.Hub.Base + "/openapi.json")
+	require.NoError(p.T, err)
 	defer res.Body.Close()
 	var document struct {
 		Paths map[string]map[string]struct {
@@ -22,7 +22,7 @@ func (p *practice) queried() map[string][]string {
 			Parameters  []struct{ Name, In string } `json:"parameters"`
 		} `json:"paths"`
 	}
-	require.NoError(p.t, json.NewDecoder(res.Body).Decode(&document))
+	require.NoError(p.T, json.NewDecoder(res.Body).Decode(&document))
 	names := map[string][]string{}
 	for _, methods := range document.Paths {
 		if op, ok := methods["get"]; ok {
@@ -40,26 +40,26 @@ func (p *practice) queried() map[string][]string {
 // refused, and what names a person gets into no log on the way.
 func TestBadQueries(t *testing.T) {
 	t.Parallel()
-	f := newFixture(t)
-	owned, names, key := f.owned(), f.queried(), f.key()
+	f := NewChartedClinic(t)
+	owned, names, key := f.ResourceIDs(), f.queried(), f.NewKey()
 	bad := map[string]string{
 		"letters": strings.Repeat("canary", 500), "words": strings.Repeat("canary ", 700), "commas": strings.Repeat("a,", 1500), "digits": strings.Repeat("9", 3000),
 		"NUL": "canary\x00", "broken UTF-8": "canary\xff\xfe", "operators": "canary & | ! :* ' \\ ( <->", "overlong": "canary\xc0\x80", "surrogate": "canary\xed\xa0\x80",
 	}
 	tried := 0
-	for _, op := range f.operations() {
-		if op.method != "GET" {
+	for _, op := range f.Operations() {
+		if op.Method != "GET" {
 			continue
 		}
-		as := f.practice
-		if op.needs("key", "") && !op.needs("bearer", "") {
+		as := f.Clinic
+		if op.Requires("key", "") && !op.Requires("bearer", "") {
 			as = key
 		}
-		path := strings.Replace(op.path, "{id}", owned[kindOf(op.path)], 1)
-		for _, name := range names[op.id] {
+		path := strings.Replace(op.Path, "{id}", owned[kindOf(op.Path)], 1)
+		for _, name := range names[op.ID] {
 			for what, value := range bad {
-				got := as.call("GET", path+"?"+url.Values{name: {value}}.Encode(), nil)
-				require.Less(t, got.status, 500, "%s?%s with %s: %.300s", op.path, name, what, got.text)
+				got := as.Call("GET", path+"?"+url.Values{name: {value}}.Encode(), nil)
+				require.Less(t, got.Status, 500, "%s?%s with %s: %.300s", op.Path, name, what, got.Text)
 				tried++
 			}
 		}
@@ -70,20 +70,20 @@ func TestBadQueries(t *testing.T) {
 	const form = "application/x-www-form-urlencoded"
 	for _, name := range names["fhir.search-patients"] {
 		for what, value := range bad {
-			got := f.call("POST", "/fhir/Patient/_search", url.Values{name: {value}}.Encode(), "Content-Type", form)
-			require.Less(t, got.status, 500, "%s with %s: %.300s", name, what, got.text)
+			got := f.Call("POST", "/fhir/Patient/_search", url.Values{name: {value}}.Encode(), "Content-Type", form)
+			require.Less(t, got.Status, 500, "%s with %s: %.300s", name, what, got.Text)
 		}
 	}
 	for what, value := range bad {
-		got := f.call("POST", "/patients/search", object{"search": value})
-		require.Less(t, got.status, 500, "%s: %.300s", what, got.text)
+		got := f.Call("POST", "/patients/search", object{"search": value})
+		require.Less(t, got.Status, 500, "%s: %.300s", what, got.Text)
 	}
 	for _, name := range []string{"name", "phone", "telecom", "identifier"} {
 		for _, value := range []string{strings.Repeat("x", 201), strings.Repeat("b ", 41)} {
-			got := f.call("POST", "/fhir/Patient/_search", url.Values{name: {value}}.Encode(), "Content-Type", form)
-			require.Equal(t, 400, got.status, "%s: %.300s", name, got.text)
+			got := f.Call("POST", "/fhir/Patient/_search", url.Values{name: {value}}.Encode(), "Content-Type", form)
+			require.Equal(t, 400, got.Status, "%s: %.300s", name, got.Text)
 		}
 	}
-	f.ok(200, "POST", "/fhir/Patient/_search", url.Values{"name": {strings.Repeat("x", 200)}}.Encode(), "Content-Type", form)
-	require.NotContains(t, f.hub.Log(), "canary")
+	f.OK(200, "POST", "/fhir/Patient/_search", url.Values{"name": {strings.Repeat("x", 200)}}.Encode(), "Content-Type", form)
+	require.NotContains(t, f.Hub.Log(), "canary")
 }

@@ -23,7 +23,7 @@ func atOnce(calls ...func() answer) (statuses map[int]int, answers []answer) {
 	group.Wait()
 	statuses = map[int]int{}
 	for _, one := range answers {
-		statuses[one.status]++
+		statuses[one.Status]++
 	}
 	return statuses, answers
 }
@@ -39,11 +39,11 @@ func times(n int, call func() answer) []func() answer {
 
 func TestAtOnce(t *testing.T) {
 	t.Parallel()
-	p := newPractice(t)
-	m := p.connect("messaging")
-	post := func(path string, body any) func() answer { return func() answer { return p.call("POST", path, body) } }
+	p := NewClinic(t)
+	m := p.ConnectPeer("messaging")
+	post := func(path string, body any) func() answer { return func() answer { return p.Call("POST", path, body) } }
 	count := func(after int, kind string) (n int) {
-		for _, one := range p.kinds(after) {
+		for _, one := range p.EventTypes(after) {
 			if one == kind {
 				n++
 			}
@@ -51,35 +51,35 @@ func TestAtOnce(t *testing.T) {
 		return n
 	}
 
-	statuses, _ := atOnce(times(8, post("/patients", object{"name": "Ana", "cpf": cpf}))...)
+	statuses, _ := atOnce(times(8, post("/patients", object{"name": "Ana", "cpf": CPF}))...)
 	require.Equal(t, map[int]int{201: 1, 409: 7}, statuses, "one has the tax id")
 	require.Equal(t, 1, count(0, "patient.created"))
 
-	id := p.patient(phone)
-	owed := p.ok(201, "POST", "/patients/"+id+"/payments", object{"amount": 5, "due_date": inDays(t, 5)})["id"].(string)
+	id := p.AddPatient(Phone)
+	owed := p.OK(201, "POST", "/patients/"+id+"/payments", object{"amount": 5, "due_date": DateIn(t, 5)})["id"].(string)
 	statuses, answers := atOnce(append(times(6, post("/payments/"+owed+"/pay", object{"method": "pix"})), times(2, post("/payments/"+owed+"/cancel", nil))...)...)
 	require.Equal(t, 8, statuses[200]+statuses[409], "%v", answers)
-	if p.items("/patients/" + id + "/payments")[0]["status"] == "paid" {
+	if p.Items("/patients/" + id + "/payments")[0]["status"] == "paid" {
 		require.Equal(t, 1, count(0, "payment.received"))
 	} else {
 		require.Zero(t, count(0, "payment.received"))
 	}
 
 	for range 30 {
-		p.ok(201, "POST", "/patients/"+id+"/payments", object{"amount": 1, "due_date": inDays(t, -3)})
+		p.OK(201, "POST", "/patients/"+id+"/payments", object{"amount": 1, "due_date": DateIn(t, -3)})
 	}
 	_, answers = atOnce(times(4, post("/payments/run-overdue", nil))...)
 	found := 0
 	for _, one := range answers {
-		require.Equal(t, 200, one.status, one.text)
-		found += int(one.body["overdue"].(float64))
+		require.Equal(t, 200, one.Status, one.Text)
+		found += int(one.Body["overdue"].(float64))
 	}
 	require.Equal(t, 30, found)
 	require.Equal(t, 30, count(0, "payment.overdue"), "each once")
 
 	for n := range 5 {
-		m.send("ignored", "message.received", object{"phone": fmt.Sprintf("+552199990000%d", n), "body": "Hi", "ticket_id": n + 100})
-		entry := "/integrations/inbox/" + p.items("/integrations/inbox")[0]["id"].(string)
+		m.Send("ignored", "message.received", object{"phone": fmt.Sprintf("+552199990000%d", n), "body": "Hi", "ticket_id": n + 100})
+		entry := "/integrations/inbox/" + p.Items("/integrations/inbox")[0]["id"].(string)
 		statuses, answers = atOnce(post(entry+"/link", object{"patient_id": id}), post(entry+"/dismiss", nil))
 		require.Equal(t, map[int]int{200: 1, 409: 1}, statuses, "%v", answers)
 	}
@@ -87,7 +87,7 @@ func TestAtOnce(t *testing.T) {
 	statuses, answers = atOnce(times(8, post("/patients/"+id+"/deletion-request", nil))...)
 	require.Equal(t, map[int]int{202: 8}, statuses, "%v", answers)
 	for _, one := range answers {
-		require.Equal(t, answers[0].body["id"], one.body["id"])
+		require.Equal(t, answers[0].Body["id"], one.Body["id"])
 	}
 	require.Equal(t, 1, count(0, "patient.deleted"))
 }
@@ -96,27 +96,27 @@ func TestAtOnce(t *testing.T) {
 // each request has an answer that is no failure of ours, and afterwards nothing is left.
 func TestForgettingAmidTheRest(t *testing.T) {
 	t.Parallel()
-	p := newPractice(t)
-	m, s := p.connect("messaging"), p.connect("scheduling")
-	post := func(path string, body any) func() answer { return func() answer { return p.call("POST", path, body) } }
+	p := NewClinic(t)
+	m, s := p.ConnectPeer("messaging"), p.ConnectPeer("scheduling")
+	post := func(path string, body any) func() answer { return func() answer { return p.Call("POST", path, body) } }
 	when := time.Now().Add(48 * time.Hour).UTC().Truncate(time.Second).Format(time.RFC3339)
 	for round := range 12 {
 		number, other := fmt.Sprintf("+5511966660%03d", round), fmt.Sprintf("+5521966660%03d", round)
-		id := p.ok(201, "POST", "/patients", object{"name": "Zuleica", "phone": number})["id"].(string)
-		relative := p.ok(201, "POST", "/patients", object{"name": "Bia", "phone": number})["id"].(string)
+		id := p.OK(201, "POST", "/patients", object{"name": "Zuleica", "phone": number})["id"].(string)
+		relative := p.OK(201, "POST", "/patients", object{"name": "Bia", "phone": number})["id"].(string)
 		path, booking, ticket := "/patients/"+id, fmt.Sprintf("a-%d", round), 1000+round
 		booked := object{"appointment_id": booking, "client_phone": number, "client_name": "Zuleica", "service": "Check", "datetime": when}
-		s.send("accepted", "appointment.created", booked)
-		appointment := p.items(path + "/appointments")[0]["id"].(string)
-		payment := p.ok(201, "POST", path+"/payments", object{"amount": 5, "due_date": inDays(t, -1)})["id"].(string)
-		m.send("ignored", "message.received", object{"phone": other, "name": "Zuleica", "body": "Hi", "ticket_id": ticket})
-		m.send("ignored", "contact.created", object{"phone": other, "name": "Zuleica"})
-		entries := p.items("/integrations/inbox")
+		s.Send("accepted", "appointment.created", booked)
+		appointment := p.Items(path + "/appointments")[0]["id"].(string)
+		payment := p.OK(201, "POST", path+"/payments", object{"amount": 5, "due_date": DateIn(t, -1)})["id"].(string)
+		m.Send("ignored", "message.received", object{"phone": other, "name": "Zuleica", "body": "Hi", "ticket_id": ticket})
+		m.Send("ignored", "contact.created", object{"phone": other, "name": "Zuleica"})
+		entries := p.Items("/integrations/inbox")
 		link := func(n int, patient string) func() answer {
 			return post("/integrations/inbox/"+entries[n]["id"].(string)+"/link", object{"patient_id": patient})
 		}
-		event := func(from *peer, kind string, data object) func() answer {
-			return func() answer { return from.deliver(hub.NewEventID(), kind, data) }
+		event := func(from *Peer, kind string, data object) func() answer {
+			return func() answer { return from.Deliver(hub.NewEventID(), kind, data) }
 		}
 		_, answers := atOnce(
 			post(path+"/deletion-request", nil), link(0, id), link(1, relative), link(1, id),
@@ -125,70 +125,70 @@ func TestForgettingAmidTheRest(t *testing.T) {
 			event(s, "appointment.created", booked), event(s, "appointment.cancelled", object{"appointment_id": booking, "reason": "x"}),
 			event(s, "appointment.noshow", object{"appointment_id": booking, "client_phone": number}),
 			func() answer {
-				return p.call("PUT", "/appointments/"+appointment, object{"status": "confirmed", "reason": "x"})
+				return p.Call("PUT", "/appointments/"+appointment, object{"status": "confirmed", "reason": "x"})
 			},
-			func() answer { return p.call("PUT", path, object{"name": "Zuleica Lima", "phone": other}) },
+			func() answer { return p.Call("PUT", path, object{"name": "Zuleica Lima", "phone": other}) },
 			post("/payments/"+payment+"/pay", nil), post("/payments/run-overdue", nil),
 			post(path+"/interactions", object{"interaction_type": "call", "summary": "x"}), post(path+"/records", object{"date": "2026-03-02", "type": "x"}),
 			post("/patients/"+relative+"/deletion-request", nil),
 		)
 		for i, one := range answers {
-			require.Less(t, one.status, 500, "%d: %s", i, one.text)
-			require.NotZero(t, one.status)
+			require.Less(t, one.Status, 500, "%d: %s", i, one.Text)
+			require.NotZero(t, one.Status)
 		}
-		require.Equal(t, 202, answers[0].status, answers[0].text)
-		require.Equal(t, "anonymized", p.get(path)["status"])
-		for _, entry := range p.items("/integrations/inbox") { // what came too late waits for somebody to look at it
-			p.ok(200, "POST", "/integrations/inbox/"+entry["id"].(string)+"/dismiss", nil)
+		require.Equal(t, 202, answers[0].Status, answers[0].Text)
+		require.Equal(t, "anonymized", p.Get(path)["status"])
+		for _, entry := range p.Items("/integrations/inbox") { // what came too late waits for somebody to look at it
+			p.OK(200, "POST", "/integrations/inbox/"+entry["id"].(string)+"/dismiss", nil)
 		}
 	}
-	require.Zero(t, p.count(`select count(*) from clinic.interactions i join clinic.patients p on p.id = i.patient_id where i.clinic_id = $1 and p.status = 'anonymized' and summary <> ''`))
-	require.Zero(t, p.count(`select count(*) from clinic.linked_phones l join clinic.patients p on p.id = l.patient_id where l.clinic_id = $1 and p.status = 'anonymized'`))
+	require.Zero(t, p.QueryInt(`select count(*) from clinic.interactions i join clinic.patients p on p.id = i.patient_id where i.clinic_id = $1 and p.status = 'anonymized' and summary <> ''`))
+	require.Zero(t, p.QueryInt(`select count(*) from clinic.linked_phones l join clinic.patients p on p.id = l.patient_id where l.clinic_id = $1 and p.status = 'anonymized'`))
 }
 
 // A number that hundreds wait from is linked, dismissed, heard of and forgotten at once:
 // nobody waits in a circle, and each event is on one history once or in the inbox.
 func TestLinkingAmidTheRest(t *testing.T) {
 	t.Parallel()
-	p := newPractice(t)
-	m, s := p.connect("messaging"), p.connect("scheduling")
+	p := NewClinic(t)
+	m, s := p.ConnectPeer("messaging"), p.ConnectPeer("scheduling")
 	for round := range 4 {
 		number := fmt.Sprintf("+5511955550%03d", round)
-		id, other := p.patient(fmt.Sprintf("+5511944440%03d", round)), p.patient(fmt.Sprintf("+5511933330%03d", round))
-		p.waits(number, messages(450, number)...)
-		entries := p.items("/integrations/inbox?per_page=20")
+		id, other := p.AddPatient(fmt.Sprintf("+5511944440%03d", round)), p.AddPatient(fmt.Sprintf("+5511933330%03d", round))
+		p.AddWaitingEvents(number, messages(450, number)...)
+		entries := p.Items("/integrations/inbox?per_page=20")
 		call := func(n int, what string, body any) func() answer {
-			return func() answer { return p.call("POST", "/integrations/inbox/"+entries[n]["id"].(string)+what, body) }
+			return func() answer { return p.Call("POST", "/integrations/inbox/"+entries[n]["id"].(string)+what, body) }
 		}
 		var calls []func() answer
 		for n := range 4 {
 			calls = append(calls, call(n, "/link", object{"patient_id": id}), call(4+n, "/link", object{"patient_id": other}), call(n, "/dismiss", nil), call(8+n, "/dismiss", nil),
 				func() answer {
-					return m.deliver(hub.NewEventID(), "message.received", object{"phone": number, "body": "New", "ticket_id": 10*round + n}) // a ticket tells whose its messages are as well
+					return m.Deliver(hub.NewEventID(), "message.received", object{"phone": number, "body": "New", "ticket_id": 10*round + n}) // a ticket tells whose its messages are as well
 				},
 				func() answer {
-					return s.deliver(hub.NewEventID(), "appointment.cancelled", object{"appointment_id": fmt.Sprintf("r-%d-%d", round, n), "client_phone": number})
+					return s.Deliver(hub.NewEventID(), "appointment.cancelled", object{"appointment_id": fmt.Sprintf("r-%d-%d", round, n), "client_phone": number})
 				})
 		}
 		if round%2 == 1 {
-			calls = append(calls, func() answer { return p.call("POST", "/patients/"+id+"/deletion-request", nil) })
+			calls = append(calls, func() answer { return p.Call("POST", "/patients/"+id+"/deletion-request", nil) })
 		}
 		_, answers := atOnce(calls...)
 		for i, one := range answers {
-			require.NotZero(t, one.status)
-			require.Less(t, one.status, 500, "%d: %s", i, one.text)
+			require.NotZero(t, one.Status)
+			require.Less(t, one.Status, 500, "%d: %s", i, one.Text)
 		}
-		p.linked()
+		p.WaitForLinking()
 		if round%2 == 0 {
-			require.Equal(t, 450+8, p.count(`select count(*) from clinic.inbox where clinic_id = $1`)+
-				p.count(`select count(*) from clinic.interactions i where clinic_id = $1 and not exists (select from clinic.inbox b where b.clinic_id = i.clinic_id and b.event_id = i.source_id)`), "nothing is lost")
-			require.Equal(t, 1, p.count(`select count(distinct patient_id) from clinic.interactions where clinic_id = $1`), "one of them has the number")
+			require.Equal(t, 450+8, p.QueryInt(`select count(*) from clinic.inbox where clinic_id = $1`)+
+				p.QueryInt(`select count(*) from clinic.interactions i where clinic_id = $1 and not exists (select from clinic.inbox b where b.clinic_id = i.clinic_id and b.event_id = i.source_id)`), "nothing is lost")
+			require.Equal(t, 1, p.QueryInt(`select count(distinct patient_id) from clinic.interactions where clinic_id = $1`), "one of them has the number")
 		}
-		require.Zero(t, p.count(`select count(*) from clinic.inbox b where clinic_id = $1 and (meant_for is not null
+		require.Zero(t, p.QueryInt(`select count(*) from clinic.inbox b where clinic_id = $1 and (meant_for is not null
 			or (status = 'open') = exists (select from clinic.interactions i where i.clinic_id = b.clinic_id and i.source_id = b.event_id) and status <> 'dismissed')`))
-		require.Zero(t, p.count(`select count(*) from clinic.interactions i join clinic.patients p on p.id = i.patient_id where i.clinic_id = $1 and p.status = 'anonymized' and summary <> ''`))
-		p.exec(`delete from clinic.inbox where clinic_id = $1`)
-		p.exec(`delete from clinic.interactions where clinic_id = $1`)
+		require.Zero(t, p.QueryInt(`select count(*) from clinic.interactions i join clinic.patients p on p.id = i.patient_id where i.clinic_id = $1 and p.status = 'anonymized' and summary <> ''`))
+		p.Exec(`delete from clinic.inbox where clinic_id = $1`)
+		p.Exec(`delete from clinic.interactions where clinic_id = $1`)
 	}
 }
 
@@ -196,23 +196,23 @@ func TestLinkingAmidTheRest(t *testing.T) {
 // them: while it waits for the first, it holds none of the others.
 func TestImportsLockPatientsInOrder(t *testing.T) {
 	t.Parallel()
-	p := newPractice(t)
-	first := p.ok(201, "POST", "/patients", object{"name": "Ana", "cpf": cpf})["id"].(string)
-	last := p.ok(201, "POST", "/patients", object{"name": "Gil", "cpf": "529.982.247-25"})["id"].(string)
+	p := NewClinic(t)
+	first := p.OK(201, "POST", "/patients", object{"name": "Ana", "cpf": CPF})["id"].(string)
+	last := p.OK(201, "POST", "/patients", object{"name": "Gil", "cpf": "529.982.247-25"})["id"].(string)
 	require.Less(t, first, last)
-	tx, err := p.hub.Host.Pool.Begin(t.Context())
+	tx, err := p.Hub.Host.Pool.Begin(t.Context())
 	require.NoError(t, err)
 	defer func() { _ = tx.Rollback(t.Context()) }()
 	const lock = `select from clinic.patients where id = $1 for update`
 	_, err = tx.Exec(t.Context(), lock, first)
 	require.NoError(t, err)
-	made := p.upload("csv", "nome;cpf\nGil Lima;529.982.247-25\nAna Lima;"+cpf+"\n")
-	require.Equal(t, 202, made.status, made.text)
+	made := p.UploadImport("csv", "nome;cpf\nGil Lima;529.982.247-25\nAna Lima;"+CPF+"\n")
+	require.Equal(t, 202, made.Status, made.Text)
 	require.Eventually(t, func() bool {
-		return p.count("select count(*) from pg_stat_activity where $1::uuid is not null and datname = current_database() and wait_event_type = 'Lock' and query like '%from clinic.patients%for update%'") == 1
-	}, soon, tick)
+		return p.QueryInt("select count(*) from pg_stat_activity where $1::uuid is not null and datname = current_database() and wait_event_type = 'Lock' and query like '%from clinic.patients%for update%'") == 1
+	}, Timeout, Tick)
 	_, err = tx.Exec(t.Context(), lock+" nowait", last)
 	require.NoError(t, err, "the import has the other one")
 	require.NoError(t, tx.Rollback(t.Context()))
-	counts(t, p.settled(made.body["id"].(string)), 0, 2, 0, 0)
+	counts(t, p.WaitForImport(made.Body["id"].(string)), 0, 2, 0, 0)
 }

@@ -14,12 +14,12 @@ import (
 // stands at: nothing is wrong with the command's form, whatever ids are in it.
 func TestCommandsOfTheReference(t *testing.T) {
 	t.Parallel()
-	p := newPractice(t)
-	p.ok(200, "PUT", "/clinic", object{"reveal_cpf": true})
-	reader := openapitest.Reader{Token: p.token, Key: p.key().token, File: "nome;telefone\nAna;11 98765-4321\n"}
-	commands := openapitest.Commands(t, p.hub.Base)
-	for _, op := range p.operations() {
-		require.Contains(t, commands, op.id)
+	p := NewClinic(t)
+	p.OK(200, "PUT", "/clinic", object{"reveal_cpf": true})
+	reader := openapitest.Reader{Token: p.Token, Key: p.NewKey().Token, File: "nome;telefone\nAna;11 98765-4321\n"}
+	commands := openapitest.Commands(t, p.Hub.Base)
+	for _, op := range p.Operations() {
+		require.Contains(t, commands, op.ID)
 	}
 	delete(commands, "integrations.connect") // it would call out
 	var wrong []string

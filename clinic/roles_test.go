@@ -71,52 +71,52 @@ func TestEveryOperationHasItsCallers(t *testing.T) {
 		}
 	}
 	served := map[string]bool{}
-	for _, op := range newPractice(t).document() {
-		served[op.id] = true
-		require.Len(t, listed[op.id], 1, "say in one list who may call %s (%s %s)", op.id, op.method, op.path)
-		want := securityOfAccess[listed[op.id][0]]
-		if scope, ok := forKeys[op.id]; ok {
+	for _, op := range NewClinic(t).DocumentedOperations() {
+		served[op.ID] = true
+		require.Len(t, listed[op.ID], 1, "say in one list who may call %s (%s %s)", op.ID, op.Method, op.Path)
+		want := securityOfAccess[listed[op.ID][0]]
+		if scope, ok := forKeys[op.ID]; ok {
 			want = []map[string][]string{{"key": {scope}}}
 		}
-		require.ElementsMatch(t, want, op.security, op.id)
+		require.ElementsMatch(t, want, op.Security, op.ID)
 	}
 	for id := range listed {
 		require.True(t, served[id], "%s is not served", id)
 	}
 }
 
-// asked calls an operation with ids that nobody has and no body: who may call it is
+// CallOperation calls an operation with ids that nobody has and no body: who may call it is
 // told that, and nobody else.
-func (p *practice) asked(op operation) answer {
-	p.t.Helper()
-	path := fill(op.path, map[string]string{"{id}": uuid.NewString(), "{product}": "messaging"})
-	if strings.HasPrefix(op.id, "fhir.find-") {
-		return p.call(op.method, path, "name=nobody", "Content-Type", "application/x-www-form-urlencoded")
+func (p *Clinic) CallOperation(op operation) answer {
+	p.T.Helper()
+	path := fill(op.Path, map[string]string{"{id}": uuid.NewString(), "{product}": "messaging"})
+	if strings.HasPrefix(op.ID, "fhir.find-") {
+		return p.Call(op.Method, path, "name=nobody", "Content-Type", "application/x-www-form-urlencoded")
 	}
-	return p.call(op.method, path, nil)
+	return p.Call(op.Method, path, nil)
 }
 
 // Staff gets 403 from what is for administrators, with good ids and bodies, and nothing
 // is changed.
 func TestStaffMayNot(t *testing.T) {
 	t.Parallel()
-	f := newFixture(t)
-	staff, owned := f.staff(), f.owned()
+	f := NewChartedClinic(t)
+	staff, owned := f.AddStaff(), f.ResourceIDs()
 	kept := func() string {
-		return f.snapshot() + f.call("GET", "/integrations/", nil).text + f.call("GET", "/integrations/api-keys", nil).text
+		return f.Snapshot() + f.Call("GET", "/integrations/", nil).Text + f.Call("GET", "/integrations/api-keys", nil).Text
 	}
-	f.key()
-	owned["{integration}"] = f.call("GET", "/integrations/", nil).list[0]["id"].(string)
-	owned["{key}"] = f.get("/integrations/api-keys")["items"].([]any)[0].(object)["id"].(string)
+	f.NewKey()
+	owned["{integration}"] = f.Call("GET", "/integrations/", nil).List[0]["id"].(string)
+	owned["{key}"] = f.Get("/integrations/api-keys")["items"].([]any)[0].(object)["id"].(string)
 	before, tried := kept(), 0
-	for _, op := range f.document() {
-		if !slices.Contains(forAdministrators, op.id) {
+	for _, op := range f.DocumentedOperations() {
+		if !slices.Contains(forAdministrators, op.ID) {
 			continue
 		}
 		tried++
-		path := strings.NewReplacer("{id}", owned[kindOf(op.path)], "{product}", "messaging").Replace(op.path)
-		body := bodies[op.id] + bodiesOfTheHubs[op.id]
-		staff.refused(403, "admin_only", op.method, path, bodyOf(fill(body, owned)))
+		path := strings.NewReplacer("{id}", owned[kindOf(op.Path)], "{product}", "messaging").Replace(op.Path)
+		body := bodies[op.ID] + bodiesOfTheHubs[op.ID]
+		staff.Refused(403, "admin_only", op.Method, path, bodyOf(fill(body, owned)))
 	}
 	require.Len(t, forAdministrators, tried)
 	require.Equal(t, before, kept())
@@ -125,59 +125,59 @@ func TestStaffMayNot(t *testing.T) {
 // Who is listed is let in, whoever is not is 401, or 403 where it is known who that is.
 func TestRoles(t *testing.T) {
 	t.Parallel()
-	f := newFixture(t)
-	staff, nobody, key := f.staff(), f.as(""), f.key()
-	with := map[string]*practice{}
+	f := NewChartedClinic(t)
+	staff, nobody, key := f.AddStaff(), f.As(""), f.NewKey()
+	with := map[string]*Clinic{}
 	for _, scope := range everyScope {
-		with[scope] = f.key(scope)
+		with[scope] = f.NewKey(scope)
 	}
-	without := func(scopes ...string) *practice {
-		return f.key(slices.DeleteFunc(slices.Clone(everyScope), func(s string) bool { return slices.Contains(scopes, s) })...)
+	without := func(scopes ...string) *Clinic {
+		return f.NewKey(slices.DeleteFunc(slices.Clone(everyScope), func(s string) bool { return slices.Contains(scopes, s) })...)
 	}
-	let := func(op operation, who *practice, as string) {
-		require.NotContains(t, []int{401, 403}, who.asked(op).status, "%s as %s", op.id, as)
+	let := func(op operation, who *Clinic, as string) {
+		require.NotContains(t, []int{401, 403}, who.CallOperation(op).Status, "%s as %s", op.ID, as)
 	}
-	shut := func(status int, op operation, who *practice, as string) {
-		got := who.asked(op)
-		require.Equal(t, status, got.status, "%s as %s", op.id, as)
-		if strings.HasPrefix(op.path, "/fhir") { // whoever refuses, in FHIR's form
-			require.Equal(t, fhirType, got.header.Get("Content-Type"), op.id)
-			require.NoError(t, fhirtest.Check([]byte(got.text)), op.id)
+	shut := func(status int, op operation, who *Clinic, as string) {
+		got := who.CallOperation(op)
+		require.Equal(t, status, got.Status, "%s as %s", op.ID, as)
+		if strings.HasPrefix(op.Path, "/fhir") { // whoever refuses, in FHIR's form
+			require.Equal(t, fhirType, got.Header.Get("Content-Type"), op.ID)
+			require.NoError(t, fhirtest.Check([]byte(got.Text)), op.ID)
 		}
 	}
-	for _, op := range f.document() {
-		if op.id == "integrations.revoke" || op.id == "auth.refresh" || op.id == "auth.login" {
+	for _, op := range f.DocumentedOperations() {
+		if op.ID == "integrations.revoke" || op.ID == "auth.refresh" || op.ID == "auth.login" {
 			continue // they answer 401 and 404 by what is in the body or path
 		}
-		if scope, ok := forKeys[op.id]; ok {
+		if scope, ok := forKeys[op.ID]; ok {
 			let(op, with[scope], scope)
 			shut(403, op, without(scope), "another scope")
-			shut(401, op, f.practice, "administrator")
+			shut(401, op, f.Clinic, "administrator")
 			shut(401, op, nobody, "nobody")
 			continue
 		}
-		if scope, ok := forReaders[op.id]; ok {
+		if scope, ok := forReaders[op.ID]; ok {
 			let(op, with[scope], scope)
 			let(op, with["patient.read"], "patient.read")
-			let(op, f.practice, "administrator")
+			let(op, f.Clinic, "administrator")
 			shut(403, op, without(scope, "patient.read"), "another scope")
 			shut(403, op, staff, "staff")
 			shut(401, op, nobody, "nobody")
 			continue
 		}
 		switch {
-		case slices.Contains(forAnyone, op.id):
+		case slices.Contains(forAnyone, op.ID):
 			let(op, nobody, "nobody")
-		case slices.Contains(forUsers, op.id):
+		case slices.Contains(forUsers, op.ID):
 			let(op, staff, "staff")
-			let(op, f.practice, "administrator")
+			let(op, f.Clinic, "administrator")
 			shut(401, op, key, "a key")
 			shut(401, op, nobody, "nobody")
-		case slices.Contains(forAdministrators, op.id):
-			let(op, f.practice, "administrator")
+		case slices.Contains(forAdministrators, op.ID):
+			let(op, f.Clinic, "administrator")
 			shut(401, op, key, "a key")
 			shut(401, op, nobody, "nobody")
-		case slices.Contains(forUsersAndKeys, op.id):
+		case slices.Contains(forUsersAndKeys, op.ID):
 			let(op, staff, "staff")
 			let(op, with["message.send"], "a key")
 			shut(401, op, nobody, "nobody")

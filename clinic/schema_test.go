@@ -24,27 +24,27 @@ type reference struct {
 }
 
 // references reads every foreign key of the clinic's schema.
-func (p *practice) references() []reference {
-	p.t.Helper()
-	rows, err := p.hub.Host.Pool.Query(p.t.Context(), `
+func (p *Clinic) references() []reference {
+	p.T.Helper()
+	rows, err := p.Hub.Host.Pool.Query(p.T.Context(), `
 		select c.conname, (select 'clinic.' || relname from pg_class where oid = c.conrelid), (select 'clinic.' || relname from pg_class where oid = c.confrelid),
 			array(select a.attname::text from unnest(c.conkey) k join pg_attribute a on a.attrelid = c.conrelid and a.attnum = k)
 		from pg_constraint c join pg_namespace n on n.oid = c.connamespace where n.nspname = 'clinic' and c.contype = 'f' order by 1, 2`)
-	require.NoError(p.t, err)
+	require.NoError(p.T, err)
 	list, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (r reference, err error) {
 		err = row.Scan(&r.name, &r.from, &r.to, &r.columns)
 		return r, err
 	})
-	require.NoError(p.t, err)
+	require.NoError(p.T, err)
 	return list
 }
 
 // columnsOf reads the columns of every table of the clinic's schema.
-func (p *practice) columnsOf() map[string][]string {
-	p.t.Helper()
-	rows, err := p.hub.Host.Pool.Query(p.t.Context(), `select 'clinic.' || table_name, array_agg(column_name::text) from information_schema.columns
+func (p *Clinic) columnsOf() map[string][]string {
+	p.T.Helper()
+	rows, err := p.Hub.Host.Pool.Query(p.T.Context(), `select 'clinic.' || table_name, array_agg(column_name::text) from information_schema.columns
 		where table_schema = 'clinic' and table_name <> 'goose_db_version' group by 1`)
-	require.NoError(p.t, err)
+	require.NoError(p.T, err)
 	tables := make(map[string][]string)
 	var table string
 	var columns []string
@@ -52,7 +52,7 @@ func (p *practice) columnsOf() map[string][]string {
 		tables[table] = slices.Clone(columns)
 		return nil
 	})
-	require.NoError(p.t, err)
+	require.NoError(p.T, err)
 	return tables
 }
 
@@ -60,7 +60,7 @@ func (p *practice) columnsOf() map[string][]string {
 // primary key: no row can point into another clinic, or from live into test.
 func TestEveryReferenceStaysInItsClinic(t *testing.T) {
 	t.Parallel()
-	p := newPractice(t)
+	p := NewClinic(t)
 	tables := p.columnsOf()
 	has := func(table string, columns ...string) bool {
 		return !slices.ContainsFunc(columns, func(one string) bool { return !slices.Contains(tables[table], one) })
@@ -87,7 +87,7 @@ func TestEveryReferenceStaysInItsClinic(t *testing.T) {
 		}
 		if has(table, "env") {
 			var primary []string
-			require.NoError(t, p.hub.Host.Pool.QueryRow(t.Context(), `select array(select a.attname::text from pg_index i join pg_attribute a on a.attrelid = i.indrelid and a.attnum = any(i.indkey)
+			require.NoError(t, p.Hub.Host.Pool.QueryRow(t.Context(), `select array(select a.attname::text from pg_index i join pg_attribute a on a.attrelid = i.indrelid and a.attnum = any(i.indkey)
 				where i.indrelid = $1::regclass and i.indisprimary)`, table).Scan(&primary))
 			require.Subset(t, primary, []string{"clinic_id", "env"}, "primary key of %s", table)
 		}
@@ -99,8 +99,8 @@ func TestEveryReferenceStaysInItsClinic(t *testing.T) {
 // that no clinic learns from a refusal what another one has.
 func TestWhatIsUniqueIsSoInItsClinic(t *testing.T) {
 	t.Parallel()
-	p := newPractice(t)
-	rows, err := p.hub.Host.Pool.Query(t.Context(), `
+	p := NewClinic(t)
+	rows, err := p.Hub.Host.Pool.Query(t.Context(), `
 		select c.relname::text, array(select coalesce(a.attname::text, '') from unnest(i.indkey) with ordinality k(attnum, n)
 			left join pg_attribute a on a.attrelid = i.indrelid and a.attnum = k.attnum order by k.n)
 		from pg_index i join pg_class c on c.oid = i.indexrelid
@@ -124,11 +124,11 @@ func TestWhatIsUniqueIsSoInItsClinic(t *testing.T) {
 // of another clinic, and with its own patient from live into test, and refused.
 func TestRowsCannotPointElsewhere(t *testing.T) {
 	t.Parallel()
-	f := newFixture(t)
-	c := &chart{practice: f.practice}
-	c.seen(f.patient)
-	db := f.hub.Host.Pool
-	foreign := f.another().patient("+5511911113333")
+	f := NewChartedClinic(t)
+	c := &chart{Clinic: f.Clinic}
+	c.seen(f.PatientID)
+	db := f.Hub.Host.Pool
+	foreign := f.AnotherClinic().AddPatient("+5511911113333")
 	tried := 0
 	for table, columns := range f.columnsOf() {
 		if !slices.Contains(columns, "patient_id") {
@@ -153,7 +153,7 @@ func TestRowsCannotPointElsewhere(t *testing.T) {
 			}
 			err := pgx.BeginFunc(t.Context(), db, func(tx pgx.Tx) error {
 				tag, err := tx.Exec(t.Context(), fmt.Sprintf("insert into %s (%s) select %s from %s where clinic_id = $1 and patient_id is not null limit 1",
-					table, strings.Join(columns, ", "), strings.Join(values, ", "), table), f.id)
+					table, strings.Join(columns, ", "), strings.Join(values, ", "), table), f.ID)
 				if err == nil && tag.RowsAffected() == 0 {
 					return errNothing
 				}

@@ -20,20 +20,20 @@ import (
 // address and a number by how they begin, a number also by how it ends.
 func TestSearchOfTheList(t *testing.T) {
 	t.Parallel()
-	p := newPractice(t)
-	id := p.ok(201, "POST", "/patients", object{"name": "Édson D'Ávila-Nunes", "phone": "+5511987654321", "email": "Edson.Nunes@example.com"})["id"].(string)
-	p.ok(201, "POST", "/patients", object{"name": "100% Natural", "phone": "+12125550100", "email": "edna@example.com"})
-	p.another().ok(201, "POST", "/patients", object{"name": "Édson Nunes", "phone": "+5511987654321", "email": "edson.nunes@example.com"})
-	p.on("test").ok(201, "POST", "/patients", object{"name": "Édson Nunes", "phone": "+5511987654321"})
+	p := NewClinic(t)
+	id := p.OK(201, "POST", "/patients", object{"name": "Édson D'Ávila-Nunes", "phone": "+5511987654321", "email": "Edson.Nunes@example.com"})["id"].(string)
+	p.OK(201, "POST", "/patients", object{"name": "100% Natural", "phone": "+12125550100", "email": "edna@example.com"})
+	p.AnotherClinic().OK(201, "POST", "/patients", object{"name": "Édson Nunes", "phone": "+5511987654321", "email": "edson.nunes@example.com"})
+	p.InEnvironment("test").OK(201, "POST", "/patients", object{"name": "Édson Nunes", "phone": "+5511987654321"})
 	for term, found := range map[string]bool{
 		"edson": true, "ÉDS": true, "nunes édson": true, "avila": true, "d'av": true, "d'ávila-nunes": true, "dson": false, "edson xavier": false,
 		"edson.nunes@": true, "EDSON.NUNES@EXAMPLE.COM": true, "nunes@example": false,
 		"+5511987654321": true, "5511987654321": true, "11987654321": true, "(11) 98765-4321": true, "1187654321": true, "119876": true, "+55 11 9876": true,
 		"4321": true, "98765-4321": true, "321": false, "5432": false, "'": false, `\`: false, ":*": false, "%": false, "_": false, "&": false,
 	} {
-		page := p.search(term)
+		page := p.SearchPatients(term)
 		var ids []string
-		for _, one := range itemsOf(page) {
+		for _, one := range ItemsOf(page) {
 			ids = append(ids, one["id"].(string))
 		}
 		if found {
@@ -43,22 +43,22 @@ func TestSearchOfTheList(t *testing.T) {
 		}
 		require.EqualValues(t, len(ids), page["total"], term)
 	}
-	require.EqualValues(t, 2, p.search("ed")["total"], "a name and an address")
+	require.EqualValues(t, 2, p.SearchPatients("ed")["total"], "a name and an address")
 }
 
 // What the clinic's users look for goes into a body; pages are as the list has them.
 func TestSearchByPost(t *testing.T) {
 	t.Parallel()
-	p := newPractice(t)
+	p := NewClinic(t)
 	for n := range 25 {
-		p.ok(201, "POST", "/patients", object{"name": fmt.Sprintf("Zuleica %02d", n)})
+		p.OK(201, "POST", "/patients", object{"name": fmt.Sprintf("Zuleica %02d", n)})
 	}
-	p.ok(204, "DELETE", "/patients/"+itemsOf(p.search("zul 00"))[0]["id"].(string), nil)
+	p.OK(204, "DELETE", "/patients/"+ItemsOf(p.SearchPatients("zul 00"))[0]["id"].(string), nil)
 	const path = "/patients/search"
-	find := func(body object) object { return p.staff().ok(200, "POST", path, body) }
-	require.Equal(t, p.get("/patients"), find(object{"search": " "}), "nothing to look for")
-	require.Equal(t, p.get("/patients?page=2&per_page=7"), find(object{"search": "zul", "page": 2, "per_page": 7}))
-	require.Equal(t, p.get("/patients?status=inactive"), find(object{"search": "Zuleica", "status": "inactive", "clinic_id": p.id, "unknown": []int{1}}))
+	find := func(body object) object { return p.AddStaff().OK(200, "POST", path, body) }
+	require.Equal(t, p.Get("/patients"), find(object{"search": " "}), "nothing to look for")
+	require.Equal(t, p.Get("/patients?page=2&per_page=7"), find(object{"search": "zul", "page": 2, "per_page": 7}))
+	require.Equal(t, p.Get("/patients?status=inactive"), find(object{"search": "Zuleica", "status": "inactive", "clinic_id": p.ID, "unknown": []int{1}}))
 	require.Empty(t, find(object{"search": "zul", "status": "anonymized"})["items"])
 	require.EqualValues(t, 0, find(object{"search": strings.Repeat("é", 200)})["total"])
 	for location, bad := range map[string][]object{
@@ -68,18 +68,18 @@ func TestSearchByPost(t *testing.T) {
 		"body.per_page": {{"search": "x", "per_page": 0}, {"search": "x", "per_page": 101}, {"search": "x", "per_page": 1.5}},
 	} {
 		for _, body := range bad {
-			p.invalid(location, "POST", path, body)
+			p.Invalid(location, "POST", path, body)
 		}
 	}
-	require.Equal(t, 400, p.call("POST", path, nil).status, "no body")
-	require.Empty(t, p.on("test").search("zul")["items"])
+	require.Equal(t, 400, p.Call("POST", path, nil).Status, "no body")
+	require.Empty(t, p.InEnvironment("test").SearchPatients("zul")["items"])
 
 	// In an address it is refused, not overlooked, and not repeated.
 	for _, query := range []string{"?search=Zuleica", "?status=active&search=Zuleica", "?search=" + strings.Repeat("Zuleica", 200)} {
-		p.invalid("query.search", "GET", "/patients"+query, nil)
-		got := p.call("GET", "/patients"+query, nil)
-		require.Contains(t, got.text, "POST /patients/search")
-		require.NotContains(t, got.text, "Zuleica")
+		p.Invalid("query.search", "GET", "/patients"+query, nil)
+		got := p.Call("GET", "/patients"+query, nil)
+		require.Contains(t, got.Text, "POST /patients/search")
+		require.NotContains(t, got.Text, "Zuleica")
 	}
 	require.NotContains(t, p.queried()["patients.list"], "search")
 }
@@ -88,9 +88,9 @@ func TestSearchByPost(t *testing.T) {
 // request.
 func TestAddressesAreNotLogged(t *testing.T) {
 	t.Parallel()
-	p := newPractice(t)
-	id := p.ok(201, "POST", "/patients", object{"name": "Zuleica Prado", "phone": "+5511987654321"})["id"].(string)
-	key := p.key()
+	p := NewClinic(t)
+	id := p.OK(201, "POST", "/patients", object{"name": "Zuleica Prado", "phone": "+5511987654321"})["id"].(string)
+	key := p.NewKey()
 	paths := []string{
 		"/integrations/search/patients?phone=%2B5511987654321", "/integrations/search/patients?phone=(11)+98765-4321", "/integrations/search/patients?phone=Zuleica",
 		"/fhir/Patient?name=Zuleica", "/fhir/Patient?phone=11987654321", "/fhir/Patient?phone=Zuleica", "/patients?search=Zuleica",
@@ -101,23 +101,23 @@ func TestAddressesAreNotLogged(t *testing.T) {
 			if strings.HasPrefix(path, "/patients") {
 				who = p
 			}
-			statuses = append(statuses, who.call("GET", path, nil).status)
-			for _, stranger := range []*practice{p.as(""), p.key("message.send"), p.as("cli_live_x")} {
-				require.Contains(t, []int{401, 403}, stranger.call("GET", path, nil).status, path)
+			statuses = append(statuses, who.Call("GET", path, nil).Status)
+			for _, stranger := range []*Clinic{p.As(""), p.NewKey("message.send"), p.As("cli_live_x")} {
+				require.Contains(t, []int{401, 403}, stranger.Call("GET", path, nil).Status, path)
 			}
 		}
 		return statuses
 	}
 	require.Equal(t, []int{200, 200, 422, 200, 200, 400, 422}, ask())
-	require.Equal(t, []string{id}, ids(key.ok(200, "GET", paths[3], nil)))
+	require.Equal(t, []string{id}, ids(key.OK(200, "GET", paths[3], nil)))
 	for _, statement := range []string{`alter table clinic.patients rename to elsewhere`, `alter table clinic.elsewhere rename to patients`} {
-		_, err := p.hub.Host.Pool.Exec(t.Context(), statement)
+		_, err := p.Hub.Host.Pool.Exec(t.Context(), statement)
 		require.NoError(t, err)
 		if strings.HasSuffix(statement, "elsewhere") {
 			require.Equal(t, []int{500, 500, 422, 500, 500, 400, 422}, ask())
 		}
 	}
-	log := p.hub.Log()
+	log := p.Hub.Log()
 	for _, action := range []string{"/integrations/search/patients", "fhir.search-patients"} {
 		require.Contains(t, log, action, "what failed is in the log")
 	}
@@ -130,8 +130,8 @@ func TestAddressesAreNotLogged(t *testing.T) {
 // so are those of what a patient has.
 func TestTotalsAreBounded(t *testing.T) {
 	t.Parallel()
-	p := newPractice(t)
-	db, err := pgx.Connect(t.Context(), p.hub.Database)
+	p := NewClinic(t)
+	db, err := pgx.Connect(t.Context(), p.Hub.Database)
 	require.NoError(t, err)
 	defer db.Close(t.Context())
 	fill := func(sql string, args ...any) {
@@ -140,70 +140,70 @@ func TestTotalsAreBounded(t *testing.T) {
 	}
 	_, err = db.Exec(t.Context(), `set session_replication_role = replica`) // without checking every reference
 	require.NoError(t, err)
-	fill(`patients (clinic_id, env, id, name) select $1, 'live', gen_random_uuid(), 'Ana ' || n`, p.id)
-	require.EqualValues(t, 10000, p.get("/patients?per_page=1")["total"])
-	require.EqualValues(t, 10000, p.search("ana")["total"])
-	require.Len(t, p.items("/patients?per_page=100&page=101"), 1, "what is not counted is there all the same")
+	fill(`patients (clinic_id, env, id, name) select $1, 'live', gen_random_uuid(), 'Ana ' || n`, p.ID)
+	require.EqualValues(t, 10000, p.Get("/patients?per_page=1")["total"])
+	require.EqualValues(t, 10000, p.SearchPatients("ana")["total"])
+	require.Len(t, p.Items("/patients?per_page=100&page=101"), 1, "what is not counted is there all the same")
 	found := func(page string) []object {
 		n, err := strconv.Atoi(page)
 		require.NoError(t, err)
-		return itemsOf(p.ok(200, "POST", "/patients/search", object{"search": "ana", "per_page": 100, "page": n}))
+		return ItemsOf(p.OK(200, "POST", "/patients/search", object{"search": "ana", "per_page": 100, "page": n}))
 	}
 	for _, page := range []string{"1", "50", "51", "101"} { // whether they are among the first by name, or not
-		require.Equal(t, p.items("/patients?per_page=100&page="+page), found(page), "page %s", page)
+		require.Equal(t, p.Items("/patients?per_page=100&page="+page), found(page), "page %s", page)
 	}
 	require.Empty(t, found("102"))
-	require.NotContains(t, p.ok(200, "GET", "/fhir/Patient?_count=1", nil), "total", "FHIR has no word for that many or more")
-	require.EqualValues(t, 10001, p.ok(200, "GET", "/fhir/Patient?_count=0", nil)["total"], "who asks only for the number is told it")
+	require.NotContains(t, p.OK(200, "GET", "/fhir/Patient?_count=1", nil), "total", "FHIR has no word for that many or more")
+	require.EqualValues(t, 10001, p.OK(200, "GET", "/fhir/Patient?_count=0", nil)["total"], "who asks only for the number is told it")
 
-	id := p.patient(phone)
+	id := p.AddPatient(Phone)
 	for kind, sql := range map[string]string{
 		"/records":                       `records (clinic_id, env, id, patient_id, date, type) select $1, 'live', gen_random_uuid(), $2, date '2026-01-01', 'x'`,
 		"/appointments?status=cancelled": `appointments (clinic_id, env, id, patient_id, starts_at, status) select $1, 'live', gen_random_uuid(), $2, now(), 'cancelled'`,
 		"/payments":                      `payments (clinic_id, env, id, patient_id, amount, due_date) select $1, 'live', gen_random_uuid(), $2, 1, '2099-01-02'`,
 		"/interactions":                  `interactions (clinic_id, env, id, patient_id, type, source, source_id, occurred_at) select $1, 'live', gen_random_uuid(), $2, 'call', 'x', n::text, now()`,
 	} {
-		fill(sql, p.id, id)
-		require.EqualValues(t, 10000, p.get("/patients/" + id + kind)["total"], kind)
+		fill(sql, p.ID, id)
+		require.EqualValues(t, 10000, p.Get("/patients/" + id + kind)["total"], kind)
 	}
-	fill(`imports (clinic_id, env, id, format, status, total, position, line, finished_at) select $1, 'live', gen_random_uuid(), 'csv', 'done', 1, 0, 1, now()`, p.id)
-	require.EqualValues(t, 10000, p.get("/imports")["total"])
+	fill(`imports (clinic_id, env, id, format, status, total, position, line, finished_at) select $1, 'live', gen_random_uuid(), 'csv', 'done', 1, 0, 1, now()`, p.ID)
+	require.EqualValues(t, 10000, p.Get("/imports")["total"])
 }
 
 // A page beyond the last is empty and says how many there are, on every list.
 func TestPagesBeyondTheLast(t *testing.T) {
 	t.Parallel()
-	f := newFixture(t)
-	owned, names := f.owned(), f.queried()
+	f := NewChartedClinic(t)
+	owned, names := f.ResourceIDs(), f.queried()
 	const beyond = "?per_page=2&page=900"
 	counted, plain := 0, 0
-	for _, op := range f.operations() {
-		if !slices.Contains(names[op.id], "page") {
+	for _, op := range f.Operations() {
+		if !slices.Contains(names[op.ID], "page") {
 			continue
 		}
-		path := strings.Replace(op.path, "{id}", owned[kindOf(op.path)], 1)
-		first, got := f.call("GET", path, nil), f.call("GET", path+beyond, nil)
-		require.Equal(t, 200, got.status, "%s: %s", op.id, got.text)
-		if first.list != nil { // without counts
-			require.NotEmpty(t, first.list, op.id)
-			require.Equal(t, "[]", strings.TrimSpace(got.text), op.id)
+		path := strings.Replace(op.Path, "{id}", owned[kindOf(op.Path)], 1)
+		first, got := f.Call("GET", path, nil), f.Call("GET", path+beyond, nil)
+		require.Equal(t, 200, got.Status, "%s: %s", op.ID, got.Text)
+		if first.List != nil { // without counts
+			require.NotEmpty(t, first.List, op.ID)
+			require.Equal(t, "[]", strings.TrimSpace(got.Text), op.ID)
 			plain++
 			continue
 		}
-		require.Equal(t, []any{}, got.body["items"], op.id)
-		require.Positive(t, first.body["total"], op.id)
-		require.Len(t, first.body["items"], int(first.body["total"].(float64)), op.id)
-		require.Equal(t, first.body["total"], got.body["total"], op.id)
-		require.EqualValues(t, int(first.body["total"].(float64)+1)/2, got.body["pages"], op.id)
-		require.EqualValues(t, 900, got.body["page"], op.id)
+		require.Equal(t, []any{}, got.Body["items"], op.ID)
+		require.Positive(t, first.Body["total"], op.ID)
+		require.Len(t, first.Body["items"], int(first.Body["total"].(float64)), op.ID)
+		require.Equal(t, first.Body["total"], got.Body["total"], op.ID)
+		require.EqualValues(t, int(first.Body["total"].(float64)+1)/2, got.Body["pages"], op.ID)
+		require.EqualValues(t, 900, got.Body["page"], op.ID)
 		counted++
 	}
 	require.Equal(t, 8, counted)
 	require.Equal(t, 2, plain)
 	for _, term := range []string{"", "Ana"} {
-		got := f.ok(200, "POST", "/patients/search", object{"search": term, "page": 900})
+		got := f.OK(200, "POST", "/patients/search", object{"search": term, "page": 900})
 		require.Empty(t, got["items"])
-		require.Equal(t, f.search(term)["total"], got["total"])
+		require.Equal(t, f.SearchPatients(term)["total"], got["total"])
 		require.Positive(t, got["total"])
 	}
 }
@@ -211,16 +211,16 @@ func TestPagesBeyondTheLast(t *testing.T) {
 // Every search of patients is answered by an index that begins with the clinic.
 func TestSearchesUseIndexes(t *testing.T) {
 	t.Parallel()
-	p := newPractice(t)
-	db, err := pgx.Connect(t.Context(), p.hub.Database)
+	p := NewClinic(t)
+	db, err := pgx.Connect(t.Context(), p.Hub.Database)
 	require.NoError(t, err)
 	defer func() { _ = db.Close(context.Background()) }()
 	_, err = db.Exec(t.Context(), `insert into clinic.patients (clinic_id, env, id, name, phone, email)
-		select $1, 'live', gen_random_uuid(), 'Ana ' || md5(n::text), '+55119' || 80000000 + n, 'ana' || n || '@example.com' from generate_series(1, 20000) n`, p.id)
+		select $1, 'live', gen_random_uuid(), 'Ana ' || md5(n::text), '+55119' || 80000000 + n, 'ana' || n || '@example.com' from generate_series(1, 20000) n`, p.ID)
 	require.NoError(t, err)
 	_, err = db.Exec(t.Context(), `analyze clinic.patients`)
 	require.NoError(t, err)
-	key := p.key("patient.read", "patient.search")
+	key := p.NewKey("patient.read", "patient.search")
 	_, err = db.Exec(t.Context(), `select pg_stat_force_next_flush()`) // what filling them read is counted before the first search
 	require.NoError(t, err)
 	var scans, rows int
@@ -232,30 +232,30 @@ func TestSearchesUseIndexes(t *testing.T) {
 	const rounds = 12 // more often than PostgreSQL makes a plan of its own for each
 	for n := range rounds {
 		phone := fmt.Sprintf("119%d", 80000100+n)
-		require.Equal(t, true, key.get("/integrations/search/patients?phone=" + phone)["found"])
-		require.Len(t, ids(key.ok(200, "GET", "/fhir/Patient?phone="+phone, nil)), 1)
-		require.Len(t, ids(key.ok(200, "GET", "/fhir/Patient?name="+p.nameOf(phone), nil)), 1)
+		require.Equal(t, true, key.Get("/integrations/search/patients?phone=" + phone)["found"])
+		require.Len(t, ids(key.OK(200, "GET", "/fhir/Patient?phone="+phone, nil)), 1)
+		require.Len(t, ids(key.OK(200, "GET", "/fhir/Patient?name="+p.nameOf(phone), nil)), 1)
 		for _, term := range []string{phone, p.nameOf(phone), fmt.Sprintf("ana%d@", 10000+n)} {
-			require.Len(t, p.search(term)["items"], 1, term)
+			require.Len(t, p.SearchPatients(term)["items"], 1, term)
 		}
 	}
 	least := scans + rounds*6
-	require.Eventually(t, func() bool { read(); return scans >= least }, soon, tick, "PostgreSQL counts a moment later")
+	require.Eventually(t, func() bool { read(); return scans >= least }, Timeout, Tick, "PostgreSQL counts a moment later")
 	require.Less(t, rows-before, 20000, "rows that %d searches read", rounds*6)
 }
 
 // nameOf is the second word of the name of who has a number.
-func (p *practice) nameOf(phone string) (word string) {
-	p.t.Helper()
-	require.NoError(p.t, p.hub.Host.Pool.QueryRow(p.t.Context(), `select split_part(name, ' ', 2) from clinic.patients where clinic_id = $1 and env = 'live' and phone = $2`, p.id, "+55"+phone).Scan(&word))
+func (p *Clinic) nameOf(phone string) (word string) {
+	p.T.Helper()
+	require.NoError(p.T, p.Hub.Host.Pool.QueryRow(p.T.Context(), `select split_part(name, ' ', 2) from clinic.patients where clinic_id = $1 and env = 'live' and phone = $2`, p.ID, "+55"+phone).Scan(&word))
 	return word
 }
 
 // lookUp gives whose a number is, as the console finds them.
-func (p *practice) lookUp(phone string) (found []string) {
-	p.t.Helper()
-	matches, err := p.hub.Instance.(module.PhoneSearcher).SearchPhone(p.t.Context(), phone)
-	require.NoError(p.t, err)
+func (p *Clinic) lookUp(phone string) (found []string) {
+	p.T.Helper()
+	matches, err := p.Hub.Instance.(module.PhoneSearcher).SearchPhone(p.T.Context(), phone)
+	require.NoError(p.T, err)
 	for _, one := range matches {
 		found = append(found, one.ID)
 	}
@@ -265,20 +265,20 @@ func (p *practice) lookUp(phone string) (found []string) {
 // What names a person goes into a body, and into no address that the facade writes.
 func TestFHIRSearchByForm(t *testing.T) {
 	t.Parallel()
-	p := newPractice(t)
-	key := p.key("patient.read")
+	p := NewClinic(t)
+	key := p.NewKey("patient.read")
 	var all []string
 	for range 3 {
-		all = append(all, p.ok(201, "POST", "/patients", object{"name": "Zuleica Prado", "phone": "+5511987654321", "birth_date": "1980-03-02"})["id"].(string))
+		all = append(all, p.OK(201, "POST", "/patients", object{"name": "Zuleica Prado", "phone": "+5511987654321", "birth_date": "1980-03-02"})["id"].(string))
 	}
-	p.ok(200, "PUT", "/patients/"+all[0], object{"cpf": "529.982.247-25"})
+	p.OK(200, "PUT", "/patients/"+all[0], object{"cpf": "529.982.247-25"})
 	const form = "application/x-www-form-urlencoded"
 	find := func(body string) object {
-		got := key.call("POST", "/fhir/Patient/_search", body, "Content-Type", form)
-		require.Equal(t, 200, got.status, got.text)
-		require.Equal(t, fhirType, got.header.Get("Content-Type"))
-		require.NoError(t, fhirtest.Check([]byte(got.text)), got.text)
-		return got.body
+		got := key.Call("POST", "/fhir/Patient/_search", body, "Content-Type", form)
+		require.Equal(t, 200, got.Status, got.Text)
+		require.Equal(t, fhirType, got.Header.Get("Content-Type"))
+		require.NoError(t, fhirtest.Check([]byte(got.Text)), got.Text)
+		return got.Body
 	}
 	require.Equal(t, all[:1], ids(find("identifier=529.982.247-25")))
 	require.Equal(t, all, ids(find("phone=%2B5511987654321&name=zul")))
@@ -286,7 +286,7 @@ func TestFHIRSearchByForm(t *testing.T) {
 
 	for _, first := range []object{
 		find("phone=%2B5511987654321&name=zuleica&birthdate=1980-03-02&_count=1"),
-		key.ok(200, "GET", "/fhir/Patient?telecom=%2B5511987654321&name=zuleica&birthdate=1980-03-02&_count=1", nil),
+		key.OK(200, "GET", "/fhir/Patient?telecom=%2B5511987654321&name=zuleica&birthdate=1980-03-02&_count=1", nil),
 	} {
 		seen, page := ids(first), first
 		for range 5 {
@@ -297,36 +297,36 @@ func TestFHIRSearchByForm(t *testing.T) {
 					require.NotContains(t, address, private)
 				}
 			}
-			require.Equal(t, ids(page), ids(key.ok(200, "GET", strings.TrimPrefix(links[0].(object)["url"].(string), p.hub.Base), nil)), "the link to itself leads to the same page")
+			require.Equal(t, ids(page), ids(key.OK(200, "GET", strings.TrimPrefix(links[0].(object)["url"].(string), p.Hub.Base), nil)), "the link to itself leads to the same page")
 			if len(links) < 2 {
 				break
 			}
-			page = key.ok(200, "GET", strings.TrimPrefix(links[1].(object)["url"].(string), p.hub.Base), nil)
+			page = key.OK(200, "GET", strings.TrimPrefix(links[1].(object)["url"].(string), p.Hub.Base), nil)
 			seen = append(seen, ids(page)...)
 		}
 		require.Equal(t, all, seen)
 		// Another clinic, and the same one's test data, cannot read it.
-		link := strings.TrimPrefix(first["link"].([]any)[1].(object)["url"].(string), p.hub.Base)
-		for _, other := range []*practice{p.another(), p.on("test")} {
-			require.Equal(t, 400, other.call("GET", link, nil).status)
+		link := strings.TrimPrefix(first["link"].([]any)[1].(object)["url"].(string), p.Hub.Base)
+		for _, other := range []*Clinic{p.AnotherClinic(), p.InEnvironment("test")} {
+			require.Equal(t, 400, other.Call("GET", link, nil).Status)
 		}
-		require.Equal(t, 400, key.call("GET", link[:len(link)-4], nil).status)
+		require.Equal(t, 400, key.Call("GET", link[:len(link)-4], nil).Status)
 	}
 
-	require.Equal(t, 415, key.call("POST", "/fhir/Patient/_search", object{"phone": "x"}).status)
-	require.Equal(t, 415, key.call("POST", "/fhir/Patient/_search", "phone=1", "Content-Type", form, "Content-Encoding", "gzip").status)
-	bad := key.call("POST", "/fhir/Patient/_search", "phone=%zz", "Content-Type", form)
-	require.Equal(t, 400, bad.status)
-	require.NoError(t, fhirtest.Check([]byte(bad.text)), bad.text)
-	require.Equal(t, 403, p.key("record.read").call("POST", "/fhir/Patient/_search", "phone=1187654321", "Content-Type", form).status)
+	require.Equal(t, 415, key.Call("POST", "/fhir/Patient/_search", object{"phone": "x"}).Status)
+	require.Equal(t, 415, key.Call("POST", "/fhir/Patient/_search", "phone=1", "Content-Type", form, "Content-Encoding", "gzip").Status)
+	bad := key.Call("POST", "/fhir/Patient/_search", "phone=%zz", "Content-Type", form)
+	require.Equal(t, 400, bad.Status)
+	require.NoError(t, fhirtest.Check([]byte(bad.Text)), bad.Text)
+	require.Equal(t, 403, p.NewKey("record.read").Call("POST", "/fhir/Patient/_search", "phone=1187654321", "Content-Type", form).Status)
 }
 
 // The console finds whose a linked number is.
 func TestLookupOfLinkedNumbers(t *testing.T) {
 	t.Parallel()
-	p := newPractice(t)
-	id := p.patient("+5511987654321")
-	_, err := p.hub.Host.Pool.Exec(t.Context(), `insert into clinic.linked_phones (clinic_id, env, phone_key, patient_id) values ($1, 'live', '+552187650000', $2)`, p.id, uuid.MustParse(id))
+	p := NewClinic(t)
+	id := p.AddPatient("+5511987654321")
+	_, err := p.Hub.Host.Pool.Exec(t.Context(), `insert into clinic.linked_phones (clinic_id, env, phone_key, patient_id) values ($1, 'live', '+552187650000', $2)`, p.ID, uuid.MustParse(id))
 	require.NoError(t, err)
 	for _, phone := range []string{"+5511987654321", "+5521987650000", "2187650000"} {
 		require.Equal(t, []string{id}, p.lookUp(phone), phone)
@@ -338,8 +338,8 @@ func TestLookupOfLinkedNumbers(t *testing.T) {
 // is asked by.
 func TestFHIRSearchesUseIndexes(t *testing.T) {
 	t.Parallel()
-	p := newPractice(t)
-	db, err := pgx.Connect(t.Context(), p.hub.Database)
+	p := NewClinic(t)
+	db, err := pgx.Connect(t.Context(), p.Hub.Database)
 	require.NoError(t, err)
 	defer func() { _ = db.Close(context.Background()) }()
 	const many = 20000
@@ -352,7 +352,7 @@ func TestFHIRSearchesUseIndexes(t *testing.T) {
 		`insert into clinic.interactions (clinic_id, env, id, patient_id, type, source, source_id, occurred_at, created_at)
 			select clinic_id, env, gen_random_uuid(), id, 'x', 'x', id::text, updated_at, updated_at from clinic.patients where clinic_id = $1 limit $2`,
 	} {
-		_, err := db.Exec(t.Context(), sql, p.id, many)
+		_, err := db.Exec(t.Context(), sql, p.ID, many)
 		require.NoError(t, err)
 		_, err = db.Exec(t.Context(), `analyze clinic.patients, clinic.appointments, clinic.records, clinic.interactions`)
 		require.NoError(t, err)
@@ -373,9 +373,9 @@ func TestFHIRSearchesUseIndexes(t *testing.T) {
 		read()
 		before, least := rows, scans+rounds
 		for range rounds {
-			require.EqualValues(t, few, p.ok(200, "GET", "/fhir/"+query, nil)["total"], query)
+			require.EqualValues(t, few, p.OK(200, "GET", "/fhir/"+query, nil)["total"], query)
 		}
-		require.Eventually(t, func() bool { read(); return scans >= least }, soon, tick, "%s: PostgreSQL counts a moment later", query)
+		require.Eventually(t, func() bool { read(); return scans >= least }, Timeout, Tick, "%s: PostgreSQL counts a moment later", query)
 		require.Less(t, rows-before, many/2, "rows that %d times %s read", rounds, query)
 	}
 }

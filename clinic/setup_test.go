@@ -28,98 +28,98 @@ func TestMain(m *testing.M) { hubtest.Main(m) }
 var contract openapitest.Contract
 
 const (
-	password = "correct horse"
-	tick     = 20 * time.Millisecond
-	soon     = 30 * time.Second
+	Password = "correct horse"
+	Tick     = 20 * time.Millisecond
+	Timeout  = 30 * time.Second
 )
 
 // object is a JSON object.
 type object = map[string]any
 
-func anyPeer(name string) hub.Connector {
+func AnyPeer(name string) hub.Connector {
 	peer := hub.AnyPeer(name, name)
 	peer.Kind.RatePerMinute = 100_000
 	return peer
 }
 
-// practice is a clinic, to somebody with a token or a key.
-type practice struct {
-	t       testing.TB
-	hub     *moduletest.Hub
-	id      uuid.UUID
-	email   string
-	token   string // "" = nobody
-	headers []string
+// Clinic is a clinic, to somebody with a token or a key.
+type Clinic struct {
+	T       testing.TB
+	Hub     *moduletest.Hub
+	ID      uuid.UUID
+	Email   string
+	Token   string // "" = nobody
+	Headers []string
 }
 
 var practices atomic.Int64
 
-// newPractice starts a hub, registers a clinic there and is its administrator.
-func newPractice(t testing.TB) *practice {
+// NewClinic starts a hub, registers a clinic there and is its administrator.
+func NewClinic(t testing.TB) *Clinic {
 	t.Helper()
-	return practiceAt(t, moduletest.Start(t, clinic.New(), moduletest.Options{Connectors: []hub.Connector{anyPeer("messaging"), anyPeer("scheduling")}}))
+	return RegisterClinic(t, moduletest.Start(t, clinic.New(), moduletest.Options{Connectors: []hub.Connector{AnyPeer("messaging"), AnyPeer("scheduling")}}))
 }
 
-// another registers one more clinic at the same hub.
-func (p *practice) another() *practice {
-	p.t.Helper()
-	return practiceAt(p.t, p.hub)
+// AnotherClinic registers one more clinic at the same hub.
+func (p *Clinic) AnotherClinic() *Clinic {
+	p.T.Helper()
+	return RegisterClinic(p.T, p.Hub)
 }
 
-func practiceAt(t testing.TB, h *moduletest.Hub) *practice {
+func RegisterClinic(t testing.TB, h *moduletest.Hub) *Clinic {
 	t.Helper()
-	p := &practice{t: t, hub: h, email: fmt.Sprintf("admin%d@example.com", practices.Add(1))}
-	made := p.ok(201, "POST", "/auth/register", object{"clinic_name": "Clínica Sol", "name": "Bia", "email": p.email, "password": password})
-	p.token = made["access_token"].(string)
-	p.id = uuid.MustParse(made["clinic"].(object)["id"].(string))
+	p := &Clinic{T: t, Hub: h, Email: fmt.Sprintf("admin%d@example.com", practices.Add(1))}
+	made := p.OK(201, "POST", "/auth/register", object{"clinic_name": "Clínica Sol", "name": "Bia", "email": p.Email, "password": Password})
+	p.Token = made["access_token"].(string)
+	p.ID = uuid.MustParse(made["clinic"].(object)["id"].(string))
 	return p
 }
 
-// as is the same clinic to somebody else: another token or key, or "".
-func (p *practice) as(token string) *practice {
+// As is the same clinic to somebody else: another token or key, or "".
+func (p *Clinic) As(token string) *Clinic {
 	other := *p
-	other.token = token
+	other.Token = token
 	return &other
 }
 
-// on is the same clinic's other data.
-func (p *practice) on(environment string) *practice {
+// InEnvironment is the same clinic's other data.
+func (p *Clinic) InEnvironment(environment string) *Clinic {
 	other := *p
-	other.headers = []string{"X-Environment", environment}
+	other.Headers = []string{"X-Environment", environment}
 	return &other
 }
 
-// staff makes one more user who is no administrator.
-func (p *practice) staff() *practice {
-	p.t.Helper()
-	email := fmt.Sprintf("staff%d-%s", practices.Add(1), p.email)
-	p.ok(201, "POST", "/users", object{"name": "Caio", "email": email, "password": password})
-	return p.as(p.as("").ok(200, "POST", "/auth/login", object{"email": email, "password": password})["access_token"].(string))
+// AddStaff makes one more user who is no administrator.
+func (p *Clinic) AddStaff() *Clinic {
+	p.T.Helper()
+	email := fmt.Sprintf("staff%d-%s", practices.Add(1), p.Email)
+	p.OK(201, "POST", "/users", object{"name": "Caio", "email": email, "password": Password})
+	return p.As(p.As("").OK(200, "POST", "/auth/login", object{"email": email, "password": Password})["access_token"].(string))
 }
 
-// key makes an API key with some scopes; none: all.
-func (p *practice) key(scopes ...string) *practice {
-	p.t.Helper()
+// NewKey makes an API key with some scopes; none: all.
+func (p *Clinic) NewKey(scopes ...string) *Clinic {
+	p.T.Helper()
 	body := object{}
 	if len(scopes) > 0 {
 		body["scopes"] = scopes
 	}
-	return p.as(p.ok(200, "POST", "/integrations/api-keys", body)["api_key"].(string))
+	return p.As(p.OK(200, "POST", "/integrations/api-keys", body)["api_key"].(string))
 }
 
 // answer is what came back.
 type answer struct {
-	status int
-	header http.Header
-	text   string
-	body   object
-	list   []object
+	Status int
+	Header http.Header
+	Text   string
+	Body   object
+	List   []object
 }
 
 var client = &http.Client{Timeout: time.Minute, Transport: &http.Transport{MaxIdleConnsPerHost: 64}}
 
-// try sends a request; headers come in pairs. A body that is a string is sent as it is.
-func (p *practice) try(method, path string, body any, headers ...string) (answer, error) {
+// Try sends a request; headers come in pairs. A body that is a string is sent as it is.
+func (p *Clinic) Try(method, path string, body any, headers ...string) (answer, error) {
 	var raw []byte
 	switch b := body.(type) {
 	case nil:
@@ -134,7 +134,7 @@ func (p *practice) try(method, path string, body any, headers ...string) (answer
 	if !strings.HasPrefix(path, "/api") && !strings.HasPrefix(path, "/fhir") {
 		path = "/api/v1" + path
 	}
-	req, err := http.NewRequestWithContext(p.t.Context(), method, p.hub.Base+path, bytes.NewReader(raw))
+	req, err := http.NewRequestWithContext(p.T.Context(), method, p.Hub.Base+path, bytes.NewReader(raw))
 	if err != nil {
 		return answer{}, err
 	}
@@ -142,12 +142,12 @@ func (p *practice) try(method, path string, body any, headers ...string) (answer
 		req.Header.Set("Content-Type", "application/json")
 	}
 	switch {
-	case strings.HasPrefix(p.token, "cli_"):
-		req.Header.Set("X-Integration-Key", p.token)
-	case p.token != "":
-		req.Header.Set("Authorization", "Bearer "+p.token)
+	case strings.HasPrefix(p.Token, "cli_"):
+		req.Header.Set("X-Integration-Key", p.Token)
+	case p.Token != "":
+		req.Header.Set("Authorization", "Bearer "+p.Token)
 	}
-	headers = append(headers, p.headers...)
+	headers = append(headers, p.Headers...)
 	for i := 0; i < len(headers); i += 2 {
 		req.Header.Set(headers[i], headers[i+1])
 	}
@@ -157,124 +157,124 @@ func (p *practice) try(method, path string, body any, headers ...string) (answer
 	}
 	defer res.Body.Close()
 	text, err := io.ReadAll(res.Body)
-	got := answer{status: res.StatusCode, header: res.Header, text: string(text)}
+	got := answer{Status: res.StatusCode, Header: res.Header, Text: string(text)}
 	switch {
 	case err != nil:
 	case bytes.HasPrefix(text, []byte("{")):
-		err = json.Unmarshal(text, &got.body)
+		err = json.Unmarshal(text, &got.Body)
 	case bytes.HasPrefix(text, []byte("[")):
-		err = json.Unmarshal(text, &got.list)
+		err = json.Unmarshal(text, &got.List)
 	}
 	if err == nil {
-		err = contract.Check(p.hub.Base, res, text)
+		err = contract.Check(p.Hub.Base, res, text)
 	}
 	return got, err
 }
 
-func (p *practice) call(method, path string, body any, headers ...string) answer {
-	p.t.Helper()
-	got, err := p.try(method, path, body, headers...)
-	require.NoError(p.t, err)
+func (p *Clinic) Call(method, path string, body any, headers ...string) answer {
+	p.T.Helper()
+	got, err := p.Try(method, path, body, headers...)
+	require.NoError(p.T, err)
 	return got
 }
 
-// ok requires a status and gives the object of the answer.
-func (p *practice) ok(status int, method, path string, body any, headers ...string) object {
-	p.t.Helper()
-	got := p.call(method, path, body, headers...)
-	require.Equal(p.t, status, got.status, "%s %s: %s", method, path, got.text)
-	return got.body
+// OK requires a status and gives the object of the answer.
+func (p *Clinic) OK(status int, method, path string, body any, headers ...string) object {
+	p.T.Helper()
+	got := p.Call(method, path, body, headers...)
+	require.Equal(p.T, status, got.Status, "%s %s: %s", method, path, got.Text)
+	return got.Body
 }
 
-// get requires 200 and gives the object of the answer.
-func (p *practice) get(path string) object {
-	p.t.Helper()
-	return p.ok(200, "GET", path, nil)
+// Get requires 200 and gives the object of the answer.
+func (p *Clinic) Get(path string) object {
+	p.T.Helper()
+	return p.OK(200, "GET", path, nil)
 }
 
-// items requires 200 and gives the items of a page.
-func (p *practice) items(path string) []object {
-	p.t.Helper()
-	return itemsOf(p.get(path))
+// Items requires 200 and gives the items of a page.
+func (p *Clinic) Items(path string) []object {
+	p.T.Helper()
+	return ItemsOf(p.Get(path))
 }
 
-func itemsOf(page object) (list []object) {
+func ItemsOf(page object) (list []object) {
 	for _, one := range page["items"].([]any) {
 		list = append(list, one.(object))
 	}
 	return list
 }
 
-// search is the first page of the patients that the clinic's users find by a term.
-func (p *practice) search(term string) object {
-	p.t.Helper()
-	return p.ok(200, "POST", "/patients/search", object{"search": term})
+// SearchPatients is the first page of the patients that the clinic's users find by a term.
+func (p *Clinic) SearchPatients(term string) object {
+	p.T.Helper()
+	return p.OK(200, "POST", "/patients/search", object{"search": term})
 }
 
-// refused requires an error in the one shape.
-func (p *practice) refused(status int, code, method, path string, body any, headers ...string) object {
-	p.t.Helper()
-	got := p.call(method, path, body, headers...)
-	require.Equal(p.t, status, got.status, "%s %s: %s", method, path, got.text)
-	require.Equal(p.t, "application/problem+json", got.header.Get("Content-Type"))
-	require.Equal(p.t, code, got.body["code"], got.text)
-	require.NotEmpty(p.t, got.body["detail"])
-	return got.body
+// Refused requires an error in the one shape.
+func (p *Clinic) Refused(status int, code, method, path string, body any, headers ...string) object {
+	p.T.Helper()
+	got := p.Call(method, path, body, headers...)
+	require.Equal(p.T, status, got.Status, "%s %s: %s", method, path, got.Text)
+	require.Equal(p.T, "application/problem+json", got.Header.Get("Content-Type"))
+	require.Equal(p.T, code, got.Body["code"], got.Text)
+	require.NotEmpty(p.T, got.Body["detail"])
+	return got.Body
 }
 
-// invalid requires a 422 that names a field.
-func (p *practice) invalid(location, method, path string, body any) {
-	p.t.Helper()
-	got := p.refused(422, "validation_failed", method, path, body)
+// Invalid requires a 422 that names a field.
+func (p *Clinic) Invalid(location, method, path string, body any) {
+	p.T.Helper()
+	got := p.Refused(422, "validation_failed", method, path, body)
 	var named []string
 	for _, one := range got["errors"].([]any) {
 		named = append(named, one.(object)["location"].(string))
 	}
-	require.Contains(p.t, named, location, "%v", got)
+	require.Contains(p.T, named, location, "%v", got)
 }
 
 // event is one that the clinic published.
 type event struct {
-	kind string
-	env  string
-	data object
+	Type        string
+	Environment string
+	Data        object
 }
 
-// sent are the events the clinic published so far, in order.
-func (p *practice) sent() []event {
-	p.t.Helper()
-	rows, err := p.hub.Host.Pool.Query(p.t.Context(), `select event_type, environment, body from hub.events where tenant_id = $1 and product = 'clinic' order by seq`, p.id)
-	require.NoError(p.t, err)
+// Events are the events the clinic published so far, in order.
+func (p *Clinic) Events() []event {
+	p.T.Helper()
+	rows, err := p.Hub.Host.Pool.Query(p.T.Context(), `select event_type, environment, body from hub.events where tenant_id = $1 and product = 'clinic' order by seq`, p.ID)
+	require.NoError(p.T, err)
 	list, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (event, error) {
 		var e event
 		var raw []byte
-		if err := row.Scan(&e.kind, &e.env, &raw); err != nil {
+		if err := row.Scan(&e.Type, &e.Environment, &raw); err != nil {
 			return e, err
 		}
 		var envelope struct {
 			Data object `json:"data"`
 		}
 		err := json.Unmarshal(raw, &envelope)
-		e.data = envelope.Data
+		e.Data = envelope.Data
 		return e, err
 	})
-	require.NoError(p.t, err)
+	require.NoError(p.T, err)
 	return list
 }
 
-// kinds are the types of the events the clinic published since it had published some.
-func (p *practice) kinds(after int) []string {
-	p.t.Helper()
+// EventTypes are the types of the events the clinic published since it had published some.
+func (p *Clinic) EventTypes(after int) []string {
+	p.T.Helper()
 	list := []string{}
-	for _, e := range p.sent()[after:] {
-		list = append(list, e.kind)
+	for _, e := range p.Events()[after:] {
+		list = append(list, e.Type)
 	}
 	return list
 }
 
-// count asks the database for a number; $1 is the clinic.
-func (p *practice) count(query string, args ...any) (n int) {
-	p.t.Helper()
-	require.NoError(p.t, p.hub.Host.Pool.QueryRow(p.t.Context(), query, append([]any{p.id}, args...)...).Scan(&n))
+// QueryInt asks the database for a number; $1 is the clinic.
+func (p *Clinic) QueryInt(query string, args ...any) (n int) {
+	p.T.Helper()
+	require.NoError(p.T, p.Hub.Host.Pool.QueryRow(p.T.Context(), query, append([]any{p.ID}, args...)...).Scan(&n))
 	return n
 }

@@ -19,8 +19,8 @@ func TestConformance(t *testing.T) {
 		Module: scheduling.New(),
 		SignUp: func(t *testing.T, base string) moduletest.Account {
 			t.Helper()
-			p := at(t, base).open()
-			return moduletest.Account{Tenant: p.org, Token: p.token}
+			p := RegisterOrganization(t, moduletest.Attach(t, "scheduling", "", base, module.Host{})).MakeBookable()
+			return moduletest.Account{Tenant: p.ID, Token: p.Token}
 		},
 		Public: []string{
 			"auth.register", "auth.login", "auth.refresh", "auth.forgot-password", "auth.reset-password", "payments.webhook",
@@ -29,7 +29,7 @@ func TestConformance(t *testing.T) {
 		},
 		Resources: func(t *testing.T, base string, a moduletest.Account) map[string]string {
 			t.Helper()
-			p := &plan{studio: &studio{t: t, hub: &moduletest.Hub{Base: base}, token: a.Token}}
+			p := &Bookable{Organization: OrganizationAt(t, base, a)}
 			return p.resources()
 		},
 		Events: []hub.Event{
@@ -46,27 +46,27 @@ func TestConformance(t *testing.T) {
 }
 
 // resources gives a path of the organization's own for every path with a parameter.
-func (p *plan) resources() map[string]string {
-	p.t.Helper()
-	p.service = p.list("/services")[0]["id"].(string)
-	p.professional = p.list("/professionals")[0]["id"].(string)
-	clients := p.ok(200, "GET", "/clients", nil)["items"].([]any)
-	p.client = clients[0].(object)["id"].(string)
-	ids := map[string]string{"service": p.service, "professional": p.professional, "client": p.client}
-	made := p.ok(201, "POST", "/appointments", object{
-		"client_id": p.client, "professional_id": p.professional, "service_id": p.service, "start_at": "2031-03-03T09:00:00-03:00",
+func (p *Bookable) resources() map[string]string {
+	p.T.Helper()
+	p.ServiceID = p.List("/services")[0]["id"].(string)
+	p.ProfessionalID = p.List("/professionals")[0]["id"].(string)
+	clients := p.OK(200, "GET", "/clients", nil)["items"].([]any)
+	p.ClientID = clients[0].(object)["id"].(string)
+	ids := map[string]string{"service": p.ServiceID, "professional": p.ProfessionalID, "client": p.ClientID}
+	made := p.OK(201, "POST", "/appointments", object{
+		"client_id": p.ClientID, "professional_id": p.ProfessionalID, "service_id": p.ServiceID, "start_at": "2031-03-03T09:00:00-03:00",
 	})
 	ids["appointment"] = made["id"].(string)
-	ids["rule"] = p.list("/schedule-rules?professional_id=" + p.professional)[0]["id"].(string)
-	ids["exception"] = p.ok(201, "POST", "/schedule-exceptions", object{"professional_id": p.professional, "date": "2031-03-12", "exception_type": "block"})["id"].(string)
-	ids["user"] = p.ok(200, "GET", "/auth/me", nil)["id"].(string)
+	ids["rule"] = p.List("/schedule-rules?professional_id=" + p.ProfessionalID)[0]["id"].(string)
+	ids["exception"] = p.OK(201, "POST", "/schedule-exceptions", object{"professional_id": p.ProfessionalID, "date": "2031-03-12", "exception_type": "block"})["id"].(string)
+	ids["user"] = p.OK(200, "GET", "/auth/me", nil)["id"].(string)
 	paths := make(map[string]string)
-	for _, op := range operations(p.studio) {
-		if parameter.MatchString(op.Path) && !op.public() {
+	for _, op := range p.Operations() {
+		if parameter.MatchString(op.Path) && !op.IsPublic() {
 			kind := kindOf(op.Path)
 			paths[op.Path] = parameter.ReplaceAllString(op.Path, ids[kind])
 		}
 	}
-	require.NotEmpty(p.t, paths)
+	require.NotEmpty(p.T, paths)
 	return paths
 }

@@ -88,11 +88,11 @@ GET /health No`
 // Every row is served, and asks for a token where the document says so.
 func TestEveryRowOfTheDocument(t *testing.T) {
 	t.Parallel()
-	s := newStudio(t)
+	s := NewOrganization(t)
 	list := strings.Split(strings.TrimSpace(rows), "\n")
 	require.Len(t, list, 72)
 	var have []string
-	for _, op := range operations(s) {
+	for _, op := range s.Operations() {
 		have = append(have, op.Method+" "+op.Path)
 	}
 	for _, row := range list {
@@ -101,20 +101,20 @@ func TestEveryRowOfTheDocument(t *testing.T) {
 		if path != "/health" {
 			require.Contains(t, have, method+" "+path)
 		}
-		at := s.hub.Base + strings.NewReplacer("{slug}", s.slug, "{provider}", "sandbox").Replace(path)
-		got := s.as("").call(method, parameter.ReplaceAllString(at, uuid.NewString()), nil)
+		at := s.Hub.Base + strings.NewReplacer("{slug}", s.Slug, "{provider}", "sandbox").Replace(path)
+		got := s.As("").Call(method, parameter.ReplaceAllString(at, uuid.NewString()), nil)
 		switch words[2] {
 		case "Yes":
-			require.Equal(t, 401, got.status, "%s without a token: %s", row, got.text)
-			require.Equal(t, "unauthorized", got.body["code"], row)
-			signedIn := s.call(method, parameter.ReplaceAllString(at, uuid.NewString()), nil)
-			require.NotContains(t, []int{401, 403, 405}, signedIn.status, "%s with a token: %s", row, signedIn.text)
-			require.Less(t, signedIn.status, 500, row)
+			require.Equal(t, 401, got.Status, "%s without a token: %s", row, got.Text)
+			require.Equal(t, "unauthorized", got.Body["code"], row)
+			signedIn := s.Call(method, parameter.ReplaceAllString(at, uuid.NewString()), nil)
+			require.NotContains(t, []int{401, 403, 405}, signedIn.Status, "%s with a token: %s", row, signedIn.Text)
+			require.Less(t, signedIn.Status, 500, row)
 		case "key":
-			require.Equal(t, 401, got.status, row)
+			require.Equal(t, 401, got.Status, row)
 		case "No":
-			require.NotContains(t, []int{401, 403, 405}, got.status, "%s: %s", row, got.text)
-			require.Less(t, got.status, 500, row)
+			require.NotContains(t, []int{401, 403, 405}, got.Status, "%s: %s", row, got.Text)
+			require.Less(t, got.Status, 500, row)
 		}
 	}
 }
@@ -122,10 +122,10 @@ func TestEveryRowOfTheDocument(t *testing.T) {
 // The table of errors, with the document's own sentences.
 func TestErrorsOfTheDocument(t *testing.T) {
 	t.Parallel()
-	s := newStudio(t)
-	someone := s.as("")
+	s := NewOrganization(t)
+	someone := s.As("")
 	draft := func(name string, value any) object {
-		d := object{"org_name": "Other", "org_slug": "other-" + s.slug, "name": "Ana", "email": "ana-" + s.email, "password": password}
+		d := object{"org_name": "Other", "org_slug": "other-" + s.Slug, "name": "Ana", "email": "ana-" + s.Email, "password": Password}
 		if d[name] = value; value == nil {
 			delete(d, name)
 		}
@@ -133,122 +133,122 @@ func TestErrorsOfTheDocument(t *testing.T) {
 	}
 	says := func(status int, sentence, path string, body any) {
 		t.Helper()
-		got := someone.call("POST", path, body)
-		require.Equal(t, status, got.status, got.text)
-		require.Equal(t, sentence, got.body["detail"])
+		got := someone.Call("POST", path, body)
+		require.Equal(t, status, got.Status, got.Text)
+		require.Equal(t, sentence, got.Body["detail"])
 	}
-	says(400, "Email already registered", "/auth/register", draft("email", s.email))
-	says(400, "Organization slug already taken", "/auth/register", draft("org_slug", s.slug))
-	someone.invalid("body.email", "POST", "/auth/register", draft("email", "not-an-address"))
-	someone.invalid("body.org_name", "POST", "/auth/register", draft("org_name", nil))
-	says(401, "Invalid credentials", "/auth/login", object{"email": s.email, "password": "another one"})
-	says(401, "Invalid credentials", "/auth/login", object{"email": "nobody@example.com", "password": password})
+	says(400, "Email already registered", "/auth/register", draft("email", s.Email))
+	says(400, "Organization slug already taken", "/auth/register", draft("org_slug", s.Slug))
+	someone.Invalid("body.email", "POST", "/auth/register", draft("email", "not-an-address"))
+	someone.Invalid("body.org_name", "POST", "/auth/register", draft("org_name", nil))
+	says(401, "Invalid credentials", "/auth/login", object{"email": s.Email, "password": "another one"})
+	says(401, "Invalid credentials", "/auth/login", object{"email": "nobody@example.com", "password": Password})
 	says(401, "Invalid refresh token", "/auth/refresh", object{"refresh_token": "nonsense"})
-	says(401, "Invalid refresh token", "/auth/refresh", object{"refresh_token": s.token})
-	require.Equal(t, 401, someone.call("GET", "/auth/me", nil).status)
-	s.hub.Clock.Advance(31 * time.Minute)
-	require.Equal(t, 401, s.call("GET", "/auth/me", nil).status, "expired")
+	says(401, "Invalid refresh token", "/auth/refresh", object{"refresh_token": s.Token})
+	require.Equal(t, 401, someone.Call("GET", "/auth/me", nil).Status)
+	s.Hub.Clock.Advance(31 * time.Minute)
+	require.Equal(t, 401, s.Call("GET", "/auth/me", nil).Status, "expired")
 }
 
 // The document from its first page to its last, as an organization lives it.
 func TestTheDocumentsFlow(t *testing.T) {
 	t.Parallel()
-	h := mount(t)
+	h := StartHub(t)
 
 	// An organization registers together with its owner.
-	visitor := &studio{t: t, hub: h}
-	registered := visitor.ok(201, "POST", "/auth/register", object{
+	visitor := &Organization{T: t, Hub: h}
+	registered := visitor.OK(201, "POST", "/auth/register", object{
 		"org_name": "Barbearia Central", "org_slug": "barbearia-central", "name": "Bia Souza", "email": "bia@example.com", "password": "uma senha longa", "phone": "+5511912345678",
 	})
-	login := visitor.ok(200, "POST", "/auth/login", object{"email": "bia@example.com", "password": "uma senha longa"})
-	fresh := visitor.ok(200, "POST", "/auth/refresh", object{"refresh_token": login["refresh_token"]})
-	owner := visitor.as(fresh["access_token"].(string))
-	me := owner.ok(200, "GET", "/auth/me", nil)
+	login := visitor.OK(200, "POST", "/auth/login", object{"email": "bia@example.com", "password": "uma senha longa"})
+	fresh := visitor.OK(200, "POST", "/auth/refresh", object{"refresh_token": login["refresh_token"]})
+	owner := visitor.As(fresh["access_token"].(string))
+	me := owner.OK(200, "GET", "/auth/me", nil)
 	require.Equal(t, "owner", me["role"])
 	require.Equal(t, true, me["is_active"])
-	org := owner.ok(200, "GET", "/organization", nil)
+	org := owner.OK(200, "GET", "/organization", nil)
 	require.Equal(t, "free", org["plan"])
 	require.Equal(t, me["org_id"], org["id"])
 	require.NotEmpty(t, registered["refresh_token"])
-	for name, value := range owner.ok(200, "GET", "/reports/dashboard", nil) {
+	for name, value := range owner.OK(200, "GET", "/reports/dashboard", nil) {
 		if number, ok := value.(float64); ok {
 			require.Zero(t, number, "a new organization starts with zero KPIs: %s", name)
 		}
 	}
 
 	// It says what it offers, who does it, and when.
-	service := owner.ok(201, "POST", "/services", object{
+	service := owner.OK(201, "POST", "/services", object{
 		"name": "Corte", "description": "Corte e barba", "duration_minutes": 60, "price": 120.5, "color": "#1A2B3C", "requires_deposit": false, "deposit_amount": nil,
 	})
 	require.Nil(t, service["deposit_amount"])
-	beard := owner.ok(201, "POST", "/services", object{"name": "Barba", "duration_minutes": 30, "price": 40})
-	owner.ok(200, "PUT", "/services/reorder", object{"service_ids": []any{beard["id"], service["id"]}})
-	require.Equal(t, []string{"Barba", "Corte"}, names(owner.list("/services")))
-	professional := owner.ok(201, "POST", "/professionals", object{"name": "Ana"})["id"].(string)
-	owner.call("PUT", "/professionals/"+professional+"/services", object{
+	beard := owner.OK(201, "POST", "/services", object{"name": "Barba", "duration_minutes": 30, "price": 40})
+	owner.OK(200, "PUT", "/services/reorder", object{"service_ids": []any{beard["id"], service["id"]}})
+	require.Equal(t, []string{"Barba", "Corte"}, namesOf(owner.List("/services")))
+	professional := owner.OK(201, "POST", "/professionals", object{"name": "Ana"})["id"].(string)
+	owner.Call("PUT", "/professionals/"+professional+"/services", object{
 		"service_ids": []any{service["id"], beard["id"]}, "overrides": object{service["id"].(string): object{"custom_duration": 45, "custom_price": 100.0}},
 	})
 	for day := range 5 {
-		owner.ok(201, "POST", "/schedule-rules", object{
+		owner.OK(201, "POST", "/schedule-rules", object{
 			"professional_id": professional, "day_of_week": day, "start_time": "09:00", "end_time": "12:00", "break_start": "10:30", "break_end": "11:00", "is_active": true,
 		})
 	}
-	owner.ok(201, "POST", "/schedule-exceptions", object{
+	owner.OK(201, "POST", "/schedule-exceptions", object{
 		"professional_id": professional, "date": "2026-03-03", "start_time": nil, "end_time": nil, "reason": "Férias", "exception_type": "block",
 	})
-	require.Len(t, owner.list("/schedule-exceptions?month=2026-03"), 1)
+	require.Len(t, owner.List("/schedule-exceptions?month=2026-03"), 1)
 
 	// Free times: nobody needs to be logged in.
 	free := func(date string) object {
-		return visitor.ok(200, "GET", "/availability?professional_id="+professional+"&service_id="+service["id"].(string)+"&date="+date, nil)
+		return visitor.OK(200, "GET", "/availability?professional_id="+professional+"&service_id="+service["id"].(string)+"&date="+date, nil)
 	}
 	monday := free("2026-03-02")
 	require.Equal(t, "2026-03-02", monday["date"])
 	require.Equal(t, "Ana", monday["professional"])
 	require.Equal(t, "Corte", monday["service"])
 	require.EqualValues(t, 45, monday["duration"])
-	require.Equal(t, []string{"09:00", "09:45", "11:00"}, starts(monday), "the break is left out")
-	require.Empty(t, starts(free("2026-03-03")), "a day off")
+	require.Equal(t, []string{"09:00", "09:45", "11:00"}, SlotTimesOf(monday), "the break is left out")
+	require.Empty(t, SlotTimesOf(free("2026-03-03")), "a day off")
 
 	// A client, an appointment, confirmed and completed, and a payment.
-	client := owner.ok(201, "POST", "/clients", object{
+	client := owner.OK(201, "POST", "/clients", object{
 		"name": "Caio Prado", "phone": "+5511987654321", "email": "caio@example.com", "cpf": "111.444.777-35", "birth_date": "1990-05-01", "notes": "gosta de chá",
 	})["id"].(string)
-	appointment := owner.ok(201, "POST", "/appointments", object{
+	appointment := owner.OK(201, "POST", "/appointments", object{
 		"client_id": client, "professional_id": professional, "service_id": service["id"], "start_at": "2026-03-02T09:00:00-03:00", "notes": "primeira vez",
 	})
 	require.Equal(t, "scheduled", appointment["status"])
 	id := appointment["id"].(string)
-	require.Len(t, owner.list("/appointments?date=2026-03-02&status=scheduled&professional_id="+professional+"&client_id="+client), 1)
-	require.Equal(t, "confirmed", owner.ok(200, "POST", "/appointments/"+id+"/confirm", nil)["status"])
-	require.Equal(t, "completed", owner.ok(200, "POST", "/appointments/"+id+"/complete", nil)["status"])
-	owner.ok(201, "POST", "/payments", object{"appointment_id": id, "client_id": client, "amount": 100.0, "method": "pix", "description": "Corte"})
-	totals := owner.ok(200, "GET", "/clients/"+client, nil)
+	require.Len(t, owner.List("/appointments?date=2026-03-02&status=scheduled&professional_id="+professional+"&client_id="+client), 1)
+	require.Equal(t, "confirmed", owner.OK(200, "POST", "/appointments/"+id+"/confirm", nil)["status"])
+	require.Equal(t, "completed", owner.OK(200, "POST", "/appointments/"+id+"/complete", nil)["status"])
+	owner.OK(201, "POST", "/payments", object{"appointment_id": id, "client_id": client, "amount": 100.0, "method": "pix", "description": "Corte"})
+	totals := owner.OK(200, "GET", "/clients/"+client, nil)
 	require.EqualValues(t, 1, totals["total_appointments"], "one completed appointment")
 	require.EqualValues(t, 100, totals["total_spent"], "and that payment")
-	require.EqualValues(t, 1, owner.ok(200, "GET", "/payments?month=2026-02&status=paid&client_id="+client, nil)["total"])
-	require.EqualValues(t, 1, owner.ok(200, "GET", "/clients/"+client+"/appointments", nil)["total"])
-	require.EqualValues(t, 1, owner.ok(200, "GET", "/clients/"+client+"/payments", nil)["total"])
-	require.EqualValues(t, 100, owner.ok(200, "GET", "/reports/dashboard", nil)["revenue_month"])
+	require.EqualValues(t, 1, owner.OK(200, "GET", "/payments?month=2026-02&status=paid&client_id="+client, nil)["total"])
+	require.EqualValues(t, 1, owner.OK(200, "GET", "/clients/"+client+"/appointments", nil)["total"])
+	require.EqualValues(t, 1, owner.OK(200, "GET", "/clients/"+client+"/payments", nil)["total"])
+	require.EqualValues(t, 100, owner.OK(200, "GET", "/reports/dashboard", nil)["revenue_month"])
 
 	// Public booking, addressed by the slug; and the end client cancels with the token.
 	public := "/public/book/barbearia-central"
-	page := visitor.ok(200, "GET", public, nil)
+	page := visitor.OK(200, "GET", public, nil)
 	require.Equal(t, "Barbearia Central", page["name"])
 	require.Equal(t, "America/Sao_Paulo", page["timezone"])
 	require.Equal(t, "BRL", page["currency"])
-	require.Len(t, visitor.list(public+"/services"), 2)
-	require.Equal(t, []string{"Ana"}, names(visitor.list(public+"/professionals?service_id="+service["id"].(string))))
-	wednesday := visitor.ok(200, "GET", public+"/availability?professional_id="+professional+"&service_id="+service["id"].(string)+"&date=2026-03-04", nil)
-	booked := visitor.ok(201, "POST", public+"/appointments", object{
+	require.Len(t, visitor.List(public+"/services"), 2)
+	require.Equal(t, []string{"Ana"}, namesOf(visitor.List(public+"/professionals?service_id="+service["id"].(string))))
+	wednesday := visitor.OK(200, "GET", public+"/availability?professional_id="+professional+"&service_id="+service["id"].(string)+"&date=2026-03-04", nil)
+	booked := visitor.OK(201, "POST", public+"/appointments", object{
 		"service_id": service["id"], "professional_id": professional, "start_at": wednesday["slots"].([]any)[0].(object)["start_at"],
 		"client_name": "Gil Moura", "client_phone": "+5511900000001", "client_email": "gil@example.com", "notes": "",
 	})
-	require.Equal(t, "web", owner.ok(200, "GET", "/appointments/"+booked["appointment_id"].(string), nil)["source"])
+	require.Equal(t, "web", owner.OK(200, "GET", "/appointments/"+booked["appointment_id"].(string), nil)["source"])
 	require.Equal(t, h.URL+"/book/barbearia-central/cancel?token="+booked["cancel_token"].(string), booked["cancel_url"])
-	require.Len(t, starts(free("2026-03-04")), 2)
-	visitor.ok(200, "POST", public+"/cancel", object{"cancel_token": booked["cancel_token"]})
-	require.Len(t, starts(free("2026-03-04")), 3, "the time is free again")
+	require.Len(t, SlotTimesOf(free("2026-03-04")), 2)
+	visitor.OK(200, "POST", public+"/cancel", object{"cancel_token": booked["cancel_token"]})
+	require.Len(t, SlotTimesOf(free("2026-03-04")), 3, "the time is free again")
 
 	// All of it was told, in the transaction that did it.
 	var told []string
@@ -260,13 +260,13 @@ func TestTheDocumentsFlow(t *testing.T) {
 
 func TestChargesWithoutAProvider(t *testing.T) {
 	t.Parallel()
-	p := opened(t, "HUB_PAYMENT_PROVIDER=none")
-	id := p.book(0)
-	p.refused(409, "provider_not_configured", "POST", "/payments/pix", object{"appointment_id": id})
-	p.invalid("body.amount", "POST", "/payments/pix", object{"client_id": p.client})
-	p.refused(422, "validation_failed", "POST", "/payments/pix", object{"appointment_id": id, "expires_in_minutes": 1})
-	p.ok(201, "POST", "/payments", object{"appointment_id": id, "amount": 80, "method": "cash"})
-	p.refused(409, "already_paid", "POST", "/payments/pix", object{"appointment_id": id})
-	p.as("").refused(404, "not_found", "POST", "/payments/webhook/unheard-of", object{})
-	require.EqualValues(t, 1, p.ok(200, "GET", "/payments?month=2026-02", nil)["total"], "no charge is kept")
+	p := NewBookable(t, "HUB_PAYMENT_PROVIDER=none")
+	id := p.Book(0)
+	p.Refused(409, "provider_not_configured", "POST", "/payments/pix", object{"appointment_id": id})
+	p.Invalid("body.amount", "POST", "/payments/pix", object{"client_id": p.ClientID})
+	p.Refused(422, "validation_failed", "POST", "/payments/pix", object{"appointment_id": id, "expires_in_minutes": 1})
+	p.OK(201, "POST", "/payments", object{"appointment_id": id, "amount": 80, "method": "cash"})
+	p.Refused(409, "already_paid", "POST", "/payments/pix", object{"appointment_id": id})
+	p.As("").Refused(404, "not_found", "POST", "/payments/webhook/unheard-of", object{})
+	require.EqualValues(t, 1, p.OK(200, "GET", "/payments?month=2026-02", nil)["total"], "no charge is kept")
 }

@@ -14,11 +14,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"integrationhub/hub"
+	"integrationhub/hub/hubtest/moduletest"
 )
 
 // patient is a provider that makes charges, and answers once it is let: each charge is
 // announced first.
-func patient(t testing.TB) (p *plan, asked chan string, let chan struct{}) {
+func patient(t testing.TB) (p *Bookable, asked chan string, let chan struct{}) {
 	t.Helper()
 	asked, let = make(chan string, 100), make(chan struct{})
 	var n atomic.Int64
@@ -37,40 +38,40 @@ func patient(t testing.TB) (p *plan, asked chan string, let chan struct{}) {
 			"point_of_interaction": object{"transaction_data": object{"qr_code": "00020126580014br.gov.bcb.pix"}},
 		})
 	})
-	p.ok(200, "PUT", "/services/"+p.service, object{"requires_deposit": true, "deposit_amount": 20})
+	p.OK(200, "PUT", "/services/"+p.ServiceID, object{"requires_deposit": true, "deposit_amount": 20})
 	return p, asked, let
 }
 
 // sent posts the form of the page as a browser without JavaScript does, and gives the
 // answer with where it leads as its text.
-func (p *plan) sent(form url.Values) answer {
-	r, err := http.NewRequestWithContext(p.t.Context(), http.MethodPost, p.hub.URL+"/book/"+p.slug+"/details", strings.NewReader(form.Encode()))
+func (p *Bookable) sent(form url.Values) answer {
+	r, err := http.NewRequestWithContext(p.T.Context(), http.MethodPost, p.Hub.URL+"/book/"+p.Slug+"/details", strings.NewReader(form.Encode()))
 	if err != nil {
-		return answer{text: err.Error()}
+		return answer{Text: err.Error()}
 	}
 	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	res, err := http.DefaultTransport.RoundTrip(r)
 	if err != nil {
-		return answer{text: err.Error()}
+		return answer{Text: err.Error()}
 	}
 	defer res.Body.Close()
 	page, err := io.ReadAll(res.Body)
 	if err != nil {
-		return answer{text: err.Error()}
+		return answer{Text: err.Error()}
 	}
-	return answer{status: res.StatusCode, text: res.Header.Get("Location") + string(page)}
+	return answer{Status: res.StatusCode, Text: res.Header.Get("Location") + string(page)}
 }
 
 // onceAsked does something several times: the others while the provider is asked for the
 // first, for as long as some other requests take.
-func (p *plan) onceAsked(asked chan string, let chan struct{}, do func() answer) []answer {
-	p.t.Helper()
+func (p *Bookable) onceAsked(asked chan string, let chan struct{}, do func() answer) []answer {
+	p.T.Helper()
 	first := make(chan answer, 1)
 	go func() { first <- do() }()
 	select {
 	case <-asked:
 	case got := <-first:
-		require.Fail(p.t, "nobody asked the provider", "%d %s", got.status, got.text)
+		require.Fail(p.T, "nobody asked the provider", "%d %s", got.Status, got.Text)
 	}
 	requests := make([]func() answer, 7)
 	for i := range requests[1:] {
@@ -78,12 +79,12 @@ func (p *plan) onceAsked(asked chan string, let chan struct{}, do func() answer)
 	}
 	requests[6] = func() answer {
 		for range 30 {
-			_, _ = p.try("GET", "/services", nil)
+			_, _ = p.Try("GET", "/services", nil)
 		}
 		close(let)
 		return <-first
 	}
-	return atOnce(requests...)
+	return moduletest.Concurrently(requests...)
 }
 
 // A form with a deposit that is sent twice is one booking, also while the provider is
@@ -94,9 +95,9 @@ func TestADepositSentTwiceIsOneBooking(t *testing.T) {
 		t.Run(professional, func(t *testing.T) {
 			t.Parallel()
 			p, asked, let := patient(t)
-			p.studio.professional("Eva", p.service)
+			p.Organization.AddProfessional("Eva", p.ServiceID)
 			form := url.Values{
-				"service": {p.service}, "professional": {p.professional}, "start": {p.at(0)}, "key": {uuid.NewString()},
+				"service": {p.ServiceID}, "professional": {p.ProfessionalID}, "start": {p.At(0)}, "key": {uuid.NewString()},
 				"name": {"Gil Reis"}, "phone": {"11 98765-0000"}, "email": {"gil@example.com"},
 			}
 			if professional != "" {
@@ -104,12 +105,12 @@ func TestADepositSentTwiceIsOneBooking(t *testing.T) {
 			}
 			answers := p.onceAsked(asked, let, func() answer { return p.sent(form) })
 			for _, one := range answers {
-				require.Equal(t, 303, one.status, one.text)
-				require.Equal(t, answers[0].text, one.text)
+				require.Equal(t, 303, one.Status, one.Text)
+				require.Equal(t, answers[0].Text, one.Text)
 			}
-			require.Len(t, p.list("/appointments"), 1)
+			require.Len(t, p.List("/appointments"), 1)
 			require.Empty(t, asked, "one charge was asked for")
-			require.Zero(t, p.count("scheduling.holds where org_id = $1", p.org))
+			require.Zero(t, p.Count("scheduling.holds where org_id = $1", p.ID))
 		})
 	}
 }
@@ -118,92 +119,92 @@ func TestADepositSentTwiceIsOneBooking(t *testing.T) {
 func TestAConnectedProductBooksWithTheDeposit(t *testing.T) {
 	t.Parallel()
 	p, asked, let := patient(t)
-	p.ok(200, "PUT", "/organization/settings", object{"auto_confirm": true})
-	key := p.as(p.hub.Key(p.org, hub.Live, "appointment.book"))
-	wish := object{"phone": "+5511987654321", "email": "caio@example.com", "service_id": p.service, "start_at": p.at(0), "source_id": "t-1"}
+	p.OK(200, "PUT", "/organization/settings", object{"auto_confirm": true})
+	key := p.As(p.Hub.Key(p.ID, hub.Live, "appointment.book"))
+	wish := object{"phone": "+5511987654321", "email": "caio@example.com", "service_id": p.ServiceID, "start_at": p.At(0), "source_id": "t-1"}
 	var ids []any
 	for _, one := range p.onceAsked(asked, let, func() answer {
-		got, _ := key.try("POST", "/integrations/action/book", wish)
+		got, _ := key.Try("POST", "/integrations/action/book", wish)
 		return got
 	}) {
-		require.Equal(t, 201, one.status, one.text)
-		require.Equal(t, "scheduled", one.body["status"], "auto_confirm waits for the deposit")
-		require.Equal(t, "00020126580014br.gov.bcb.pix", one.body["deposit"].(object)["pix_copy_paste"])
-		ids = append(ids, one.body["appointment_id"])
+		require.Equal(t, 201, one.Status, one.Text)
+		require.Equal(t, "scheduled", one.Body["status"], "auto_confirm waits for the deposit")
+		require.Equal(t, "00020126580014br.gov.bcb.pix", one.Body["deposit"].(object)["pix_copy_paste"])
+		ids = append(ids, one.Body["appointment_id"])
 	}
-	require.Len(t, p.list("/appointments"), 1)
-	require.Equal(t, "pending", p.appointment(ids[0].(string))["deposit_status"])
+	require.Len(t, p.List("/appointments"), 1)
+	require.Equal(t, "pending", p.Appointment(ids[0].(string))["deposit_status"])
 	require.Equal(t, ids[0], ids[6])
 	require.Empty(t, asked)
 
-	wish["start_at"], wish["source_id"] = p.at(time.Hour), "t-2"
+	wish["start_at"], wish["source_id"] = p.At(time.Hour), "t-2"
 	delete(wish, "email")
-	key.invalid2("payer_email_required", "body.email", "POST", "/integrations/action/book", wish)
+	key.InvalidWith("payer_email_required", "body.email", "POST", "/integrations/action/book", wish)
 	wish["email"] = "caio@example.com"
-	require.NotNil(t, p.ok(201, "POST", "/integrations/action/book", wish)["deposit"], "nor do users who ask for it")
+	require.NotNil(t, p.OK(201, "POST", "/integrations/action/book", wish)["deposit"], "nor do users who ask for it")
 }
 
 // Where nothing is to be paid, or nothing can be, nobody is asked for it.
 func TestDepositsThatCannotBe(t *testing.T) {
 	t.Parallel()
-	p := deposits(t)
-	g := p.guest()
-	eva := p.studio.professional("Eva", p.service)
-	free := object{"service_ids": []string{p.service}, "overrides": object{p.service: object{"custom_price": 0}}}
-	p.call("PUT", "/professionals/"+p.professional+"/services", free)
-	made := g.ok(201, "POST", p.public("/appointments"), p.wish(0))
+	p := NewDepositBookable(t)
+	g := p.Guest()
+	eva := p.Organization.AddProfessional("Eva", p.ServiceID)
+	free := object{"service_ids": []string{p.ServiceID}, "overrides": object{p.ServiceID: object{"custom_price": 0}}}
+	p.Call("PUT", "/professionals/"+p.ProfessionalID+"/services", free)
+	made := g.OK(201, "POST", p.PublicPath("/appointments"), p.BookingBody(0))
 	require.Nil(t, made["deposit"], "nothing of 0 is due")
-	require.Equal(t, "none", p.appointment(made["appointment_id"].(string))["deposit_status"])
+	require.Equal(t, "none", p.Appointment(made["appointment_id"].(string))["deposit_status"])
 
 	// With anybody it depends on whom it comes to: Ana is booked already, so Eva is next.
-	anybody := p.wish(time.Hour)
+	anybody := p.BookingBody(time.Hour)
 	delete(anybody, "professional_id")
 	for _, one := range []struct {
 		who     string
 		deposit bool
 	}{{"Eva", true}, {"Ana", false}} {
-		made := g.ok(201, "POST", p.public("/appointments"), anybody)
+		made := g.OK(201, "POST", p.PublicPath("/appointments"), anybody)
 		require.Equal(t, one.who, made["professional"])
 		require.Equal(t, one.deposit, made["deposit"] != nil, one.who)
 	}
-	require.Zero(t, p.count("scheduling.holds where org_id = $1", p.org))
+	require.Zero(t, p.Count("scheduling.holds where org_id = $1", p.ID))
 
-	p.ok(200, "PUT", "/organization", object{"currency": "USD"})
-	wish := p.wish(2 * time.Hour)
+	p.OK(200, "PUT", "/organization", object{"currency": "USD"})
+	wish := p.BookingBody(2 * time.Hour)
 	wish["professional_id"] = eva
-	g.refused(409, "currency_not_supported", "POST", p.public("/appointments"), wish)
-	form := url.Values{"service": {p.service}, "professional": {eva}, "start": {p.at(2 * time.Hour)}, "key": {uuid.NewString()}, "name": {"Gil Reis"}, "phone": {"11 98765-0000"}}
-	require.Equal(t, 409, p.sent(form).status)
-	require.Len(t, p.list("/appointments"), 3, "a refused booking is none")
+	g.Refused(409, "currency_not_supported", "POST", p.PublicPath("/appointments"), wish)
+	form := url.Values{"service": {p.ServiceID}, "professional": {eva}, "start": {p.At(2 * time.Hour)}, "key": {uuid.NewString()}, "name": {"Gil Reis"}, "phone": {"11 98765-0000"}}
+	require.Equal(t, 409, p.sent(form).Status)
+	require.Len(t, p.List("/appointments"), 3, "a refused booking is none")
 }
 
 // What was typed stays where the provider needs more of the client, or does not answer.
 func TestThePageOfADepositThatFails(t *testing.T) {
 	t.Parallel()
 	p := mercadoPago(t, func(w http.ResponseWriter, _ *http.Request, _ string) { w.WriteHeader(http.StatusInternalServerError) })
-	p.ok(200, "PUT", "/organization", object{"locale": "en"})
+	p.OK(200, "PUT", "/organization", object{"locale": "en"})
 	mails := func() bool {
-		page := get(t, p.hub.URL+"/book/"+p.slug+"/details?"+url.Values{"service": {p.service}, "professional": {p.professional}, "start": {p.at(0)}}.Encode())
+		page := get(t, p.Hub.URL+"/book/"+p.Slug+"/details?"+url.Values{"service": {p.ServiceID}, "professional": {p.ProfessionalID}, "start": {p.At(0)}}.Encode())
 		return strings.Contains(page, `maxlength="254" required`)
 	}
 	require.False(t, mails())
-	p.ok(200, "PUT", "/services/"+p.service, object{"requires_deposit": true, "deposit_amount": 20})
+	p.OK(200, "PUT", "/services/"+p.ServiceID, object{"requires_deposit": true, "deposit_amount": 20})
 	require.True(t, mails(), "the form says what the provider needs")
 	form := url.Values{
-		"service": {p.service}, "professional": {p.professional}, "start": {p.at(0)}, "key": {uuid.NewString()}, "name": {"Gil Reis"}, "phone": {"11 98765-0000"},
+		"service": {p.ServiceID}, "professional": {p.ProfessionalID}, "start": {p.At(0)}, "key": {uuid.NewString()}, "name": {"Gil Reis"}, "phone": {"11 98765-0000"},
 	}
 	kept := func(status int, says string) {
 		t.Helper()
 		got := p.sent(form)
-		require.Equal(t, status, got.status, got.text)
+		require.Equal(t, status, got.Status, got.Text)
 		for _, text := range []string{says, `value="Gil Reis"`, `value="11 98765-0000"`, form.Get("key")} {
-			require.Contains(t, got.text, text)
+			require.Contains(t, got.Text, text)
 		}
 	}
 	kept(422, `id="email-error"`)
 	form.Set("email", "gil@example.com")
 	kept(503, "nothing was booked")
-	p.ok(200, "PUT", "/organization", object{"currency": "USD"})
+	p.OK(200, "PUT", "/organization", object{"currency": "USD"})
 	kept(409, "cannot be paid online")
-	require.Empty(t, p.list("/appointments"))
+	require.Empty(t, p.List("/appointments"))
 }

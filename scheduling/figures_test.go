@@ -9,8 +9,8 @@ import (
 )
 
 // busyMonth fills March: fifty professionals, ten thousand appointments.
-func (p *plan) busyMonth() {
-	p.t.Helper()
+func (p *Bookable) busyMonth() {
+	p.T.Helper()
 	const sql = `
 	with people as (
 		insert into scheduling.professionals (org_id, id, name, position)
@@ -21,34 +21,34 @@ func (p *plan) busyMonth() {
 		insert into scheduling.schedule_rules (org_id, id, professional_id, day_of_week, start_minute, end_minute)
 		select $1, gen_random_uuid(), id, d, 540, 1080 from people, generate_series(0, 4) d
 	) select count(*) from people`
-	_, err := p.hub.Host.Pool.Exec(p.t.Context(), sql, p.org, p.service)
-	require.NoError(p.t, err)
-	_, err = p.hub.Host.Pool.Exec(p.t.Context(), `
+	_, err := p.Hub.Host.Pool.Exec(p.T.Context(), sql, p.ID, p.ServiceID)
+	require.NoError(p.T, err)
+	_, err = p.Hub.Host.Pool.Exec(p.T.Context(), `
 	insert into scheduling.appointments (org_id, id, client_id, professional_id, service_id, start_at, end_at, price_cents, status, source)
 	select $1, gen_random_uuid(), $3, p.id, $2, s, s + interval '30 minutes', 8000, 'scheduled', 'web'
 	from scheduling.professionals p, generate_series(0, 21) d, generate_series(0, 9) k,
 	lateral (select ('2026-03-02 12:00Z'::timestamptz + (d + d / 5 * 2) * interval '1 day' + k * interval '45 minutes') s) x
-	where p.org_id = $1 limit 10000`, p.org, p.service, p.client)
-	require.NoError(p.t, err)
-	_, err = p.hub.Host.Pool.Exec(p.t.Context(), `analyze`)
-	require.NoError(p.t, err)
+	where p.org_id = $1 limit 10000`, p.ID, p.ServiceID, p.ClientID)
+	require.NoError(p.T, err)
+	_, err = p.Hub.Host.Pool.Exec(p.T.Context(), `analyze`)
+	require.NoError(p.T, err)
 }
 
 // A month of fifty professionals takes as many queries as one of a single one, and
 // no more than four.
 func TestAMonthTakesFourQueries(t *testing.T) {
 	t.Parallel()
-	p := opened(t)
+	p := NewBookable(t)
 	p.busyMonth()
-	path := "/availability/month?service_id=" + p.service + "&month=2026-03"
-	guest := p.as("")
+	path := "/availability/month?service_id=" + p.ServiceID + "&month=2026-03"
+	guest := p.As("")
 	count := func() int64 {
-		before := p.hub.Queries.Load()
-		guest.ok(200, "GET", path, nil)
-		return p.hub.Queries.Load() - before
+		before := p.Hub.Queries.Load()
+		guest.OK(200, "GET", path, nil)
+		return p.Hub.Queries.Load() - before
 	}
 	require.EqualValues(t, 4, count())
-	days := guest.ok(200, "GET", path, nil)["days"].([]any)
+	days := guest.OK(200, "GET", path, nil)["days"].([]any)
 	require.Len(t, days, 31)
 	require.Positive(t, days[1].(object)["free"])
 	require.EqualValues(t, 0, days[0].(object)["free"], "a Sunday")
@@ -57,30 +57,30 @@ func TestAMonthTakesFourQueries(t *testing.T) {
 // The benchmarks report the 95th percentile over HTTP, the client included.
 
 func BenchmarkMonth(b *testing.B) {
-	p := opened(b)
+	p := NewBookable(b)
 	p.busyMonth()
-	percentile(b, p.studio, "/availability/month?month=2026-03&service_id="+p.service)
+	percentile(b, p.Organization, "/availability/month?month=2026-03&service_id="+p.ServiceID)
 }
 
 func BenchmarkDay(b *testing.B) {
-	p := opened(b)
+	p := NewBookable(b)
 	p.busyMonth()
-	percentile(b, p.studio, "/availability?date=2026-03-04&service_id="+p.service+"&professional_id="+p.professional)
+	percentile(b, p.Organization, "/availability?date=2026-03-04&service_id="+p.ServiceID+"&professional_id="+p.ProfessionalID)
 }
 
 func BenchmarkDashboard(b *testing.B) {
-	p := opened(b)
+	p := NewBookable(b)
 	p.busyMonth()
-	p.later(5 * 24 * time.Hour)
-	percentile(b, p.studio, "/reports/dashboard")
+	p.AdvanceClock(5 * 24 * time.Hour)
+	percentile(b, p.Organization, "/reports/dashboard")
 }
 
-func percentile(b *testing.B, s *studio, path string) {
+func percentile(b *testing.B, s *Organization, path string) {
 	took := make([]time.Duration, 0, 1000)
-	s.ok(200, "GET", path, nil)
+	s.OK(200, "GET", path, nil)
 	for b.Loop() {
 		began := time.Now()
-		s.ok(200, "GET", path, nil)
+		s.OK(200, "GET", path, nil)
 		took = append(took, time.Since(began))
 	}
 	slices.Sort(took)

@@ -30,44 +30,44 @@ func TestDefaultsOfLimits(t *testing.T) {
 // hour to one e-mail.
 func TestLimitsOfAccounts(t *testing.T) {
 	t.Parallel()
-	s := newStudio(t)
-	other := another(t, s.hub)
-	guest := s.as("")
+	s := NewOrganization(t)
+	other := RegisterOrganization(t, s.Hub)
+	guest := s.As("")
 	login := func(email, password string) int {
-		return guest.call("POST", "/auth/login", object{"email": email, "password": password}).status
+		return guest.Call("POST", "/auth/login", object{"email": email, "password": password}).Status
 	}
 	for range 9 {
-		require.Equal(t, 401, login(s.email, "wrong password"))
+		require.Equal(t, 401, login(s.Email, "wrong password"))
 	}
-	require.Equal(t, 200, login(s.email, password), "the tenth may succeed")
+	require.Equal(t, 200, login(s.Email, Password), "the tenth may succeed")
 	for range 10 {
-		require.Equal(t, 401, login(s.email, "wrong password"))
+		require.Equal(t, 401, login(s.Email, "wrong password"))
 	}
-	require.Equal(t, 429, login(s.email, password))
-	require.Equal(t, 200, login(other.email, password), "nobody else is held up")
-	s.hub.Clock.Advance(15 * time.Minute)
-	require.Equal(t, 200, login(s.email, password))
+	require.Equal(t, 429, login(s.Email, Password))
+	require.Equal(t, 200, login(other.Email, Password), "nobody else is held up")
+	s.Hub.Clock.Advance(15 * time.Minute)
+	require.Equal(t, 200, login(s.Email, Password))
 
-	forgot := func() { guest.ok(200, "POST", "/auth/forgot-password", object{"email": s.email}) }
+	forgot := func() { guest.OK(200, "POST", "/auth/forgot-password", object{"email": s.Email}) }
 	sent := func(email string, n int) {
-		require.Eventually(t, func() bool { return len(s.hub.Mails(email)) == n }, 30*time.Second, 20*time.Millisecond)
+		require.Eventually(t, func() bool { return len(s.Hub.Mails(email)) == n }, 30*time.Second, 20*time.Millisecond)
 	}
 	others := 0
 	refused := func(n int) {
 		forgot()
 		others++
-		guest.ok(200, "POST", "/auth/forgot-password", object{"email": other.email}) // comes after that
-		sent(other.email, others)
-		require.Len(t, s.hub.Mails(s.email), n)
+		guest.OK(200, "POST", "/auth/forgot-password", object{"email": other.Email}) // comes after that
+		sent(other.Email, others)
+		require.Len(t, s.Hub.Mails(s.Email), n)
 	}
 	for n := range 5 {
 		forgot()
-		sent(s.email, n+1)
+		sent(s.Email, n+1)
 	}
 	refused(5)
-	s.hub.Clock.Advance(59 * time.Minute)
+	s.Hub.Clock.Advance(59 * time.Minute)
 	refused(5)
-	s.hub.Clock.Advance(time.Minute + time.Second)
+	s.Hub.Clock.Advance(time.Minute + time.Second)
 	forgot()
-	sent(s.email, 6)
+	sent(s.Email, 6)
 }

@@ -20,28 +20,28 @@ import (
 	"integrationhub/scheduling"
 )
 
-// owned are the ids of everything an organization has.
-func (p *plan) owned() map[string]string {
-	p.t.Helper()
-	ids := map[string]string{"service": p.service, "professional": p.professional, "client": p.client, "slug": p.slug}
-	p.ok(200, "PUT", "/organization/settings", object{"waitlist_enabled": true})
-	ids["appointment"] = p.book(0)
-	ids["token"] = p.guest().ok(201, "POST", p.public("/appointments"), p.wish(3*24*3600*1e9))["cancel_token"].(string)
-	ids["rule"] = p.list("/schedule-rules?professional_id=" + p.professional)[0]["id"].(string)
-	ids["exception"] = p.ok(201, "POST", "/schedule-exceptions", object{"professional_id": p.professional, "date": "2026-03-12", "exception_type": "block"})["id"].(string)
-	ids["user"] = p.ok(201, "POST", "/users", object{"name": "Edu", "email": "u-" + p.email})["id"].(string)
-	config := p.ok(200, "PUT", "/loyalty/config", object{"rewards": []object{{"name": "R", "points": 5, "type": "free_service"}}})
+// ResourceIDs are the ids of everything an organization has.
+func (p *Bookable) ResourceIDs() map[string]string {
+	p.T.Helper()
+	ids := map[string]string{"service": p.ServiceID, "professional": p.ProfessionalID, "client": p.ClientID, "slug": p.Slug}
+	p.OK(200, "PUT", "/organization/settings", object{"waitlist_enabled": true})
+	ids["appointment"] = p.Book(0)
+	ids["token"] = p.Guest().OK(201, "POST", p.PublicPath("/appointments"), p.BookingBody(3*24*3600*1e9))["cancel_token"].(string)
+	ids["rule"] = p.List("/schedule-rules?professional_id=" + p.ProfessionalID)[0]["id"].(string)
+	ids["exception"] = p.OK(201, "POST", "/schedule-exceptions", object{"professional_id": p.ProfessionalID, "date": "2026-03-12", "exception_type": "block"})["id"].(string)
+	ids["user"] = p.OK(201, "POST", "/users", object{"name": "Edu", "email": "u-" + p.Email})["id"].(string)
+	config := p.OK(200, "PUT", "/loyalty/config", object{"rewards": []object{{"name": "R", "points": 5, "type": "free_service"}}})
 	ids["reward"] = config["rewards"].([]any)[0].(object)["id"].(string)
-	ids["key"] = p.ok(200, "POST", "/integrations/api-keys", nil)["id"].(string)
-	ids["integration"] = p.linked()
+	ids["key"] = p.OK(200, "POST", "/integrations/api-keys", nil)["id"].(string)
+	ids["integration"] = p.LinkPeer()
 	ids["endpoint"] = uuid.NewString()
 	return ids
 }
 
-// snapshot reads everything an organization owns.
-func (p *plan) snapshot() string {
-	p.t.Helper()
-	return rowsOf(p.t, p.hub.Host.Pool, p.org)
+// Snapshot reads everything an organization owns.
+func (p *Bookable) Snapshot() string {
+	p.T.Helper()
+	return rowsOf(p.T, p.Hub.Host.Pool, p.ID)
 }
 
 // rowsOf reads an organization's rows in the service's tables, and its keys and
@@ -72,35 +72,35 @@ func rowsOf(t testing.TB, db *pgxpool.Pool, org uuid.UUID) string {
 	return all.String()
 }
 
-// linked connects the organization with a tenant of another product of its hub, and
+// LinkPeer connects the organization with a tenant of another product of its hub, and
 // gives the integration's id.
-func (p *plan) linked() string {
-	p.t.Helper()
+func (p *Bookable) LinkPeer() string {
+	p.T.Helper()
 	var peer struct {
 		TenantID string `json:"tenant_id"`
 	}
-	p.hub.Operate("POST", "/notes/api/v1/auth/register", object{"name": "Peer"}, &peer)
+	p.Hub.Operate("POST", "/notes/api/v1/auth/register", object{"name": "Peer"}, &peer)
 	var made struct{ Integrations []struct{ ID string } }
-	p.hub.Operate("POST", "/api/v1/integrations/link", object{"tenant_id": p.org, "peer_tenant_id": peer.TenantID}, &made)
+	p.Hub.Operate("POST", "/api/v1/integrations/link", object{"tenant_id": p.ID, "peer_tenant_id": peer.TenantID}, &made)
 	return made.Integrations[0].ID
 }
 
 // besideNotes makes a studio in a hub that hosts another product too.
-func besideNotes(t *testing.T) *plan {
+func besideNotes(t *testing.T) *Bookable {
 	t.Helper()
-	return another(t, moduletest.Start(t, scheduling.New(), moduletest.Options{
-		Now: monday.Add(-72 * time.Hour), Beside: []module.Module{notes.New("notes")},
-	})).open()
+	return RegisterOrganization(t, moduletest.Start(t, scheduling.New(), moduletest.Options{
+		Now: Monday.Add(-72 * time.Hour), Beside: []module.Module{notes.New("notes")},
+	})).MakeBookable()
 }
 
 // attempt is a request that reaches for somebody else's thing.
 type attempt struct{ method, path, body, what string }
 
-// attempts are all requests of an operation, on behalf of an organization with its
+// foreignAttempts returns all requests of an operation, on behalf of an organization with its
 // own ids, that have a foreign id in one place.
-func (op operation) attempts(mine, theirs map[string]string) []attempt {
-	body := bodies[op.OperationID]
-	path := op.Path + queries[op.OperationID]
+func foreignAttempts(op operation, mine, theirs map[string]string) []attempt {
+	body := bodies[op.ID]
+	path := op.Path + queries[op.ID]
 	kind := kindOf(op.Path)
 	ownPath := func(s string) string {
 		s = fill(s, func(k string) string { return mine[k] })
@@ -113,7 +113,7 @@ func (op operation) attempts(mine, theirs map[string]string) []attempt {
 			list = append(list, attempt{op.Method, ownPath(strings.Replace(path, name, theirs[kind], 1)), own(body), "path " + name})
 		}
 	}
-	for place, text := range map[string]string{"body": body, "query": queries[op.OperationID]} {
+	for place, text := range map[string]string{"body": body, "query": queries[op.ID]} {
 		for at, name := range placeholder.FindAllString(text, -1) {
 			if name == "{slug}" {
 				continue
@@ -140,42 +140,42 @@ func (op operation) attempts(mine, theirs map[string]string) []attempt {
 func TestForeignOrganizationsDoNotExist(t *testing.T) {
 	t.Parallel()
 	me := besideNotes(t)
-	them := another(t, me.hub).open()
-	mine, theirs := me.owned(), them.owned()
-	key := me.hub.Key(me.org, hub.Live)
-	before := them.snapshot()
+	them := RegisterOrganization(t, me.Hub).MakeBookable()
+	mine, theirs := me.ResourceIDs(), them.ResourceIDs()
+	key := me.Hub.Key(me.ID, hub.Live)
+	before := them.Snapshot()
 	tried := 0
-	for _, op := range operations(me.studio) {
-		op.complete(me.studio)
-		for _, one := range op.attempts(mine, theirs) {
+	for _, op := range me.Operations() {
+		requireTableEntries(me.Organization, op)
+		for _, one := range foreignAttempts(op, mine, theirs) {
 			tried++
 			var body any
 			if one.body != "" {
 				body = one.body
 			}
-			got := op.caller(me, key).call(one.method, one.path, body)
-			about := fmt.Sprintf("%s %s, %s: %s", op.OperationID, one.path, one.what, got.text)
-			if slices.Contains([]string{"appointments.list", "payments.list", "webhook-logs.list", "audit-log.list"}, op.OperationID) { // filters
-				require.Equal(t, 200, got.status, about)
-				require.NotContains(t, got.text, theirs["client"], about)
-				require.NotContains(t, got.text, theirs["integration"], about)
+			got := callerOf(op, me, key).Call(one.method, one.path, body)
+			about := fmt.Sprintf("%s %s, %s: %s", op.ID, one.path, one.what, got.Text)
+			if slices.Contains([]string{"appointments.list", "payments.list", "webhook-logs.list", "audit-log.list"}, op.ID) { // filters
+				require.Equal(t, 200, got.Status, about)
+				require.NotContains(t, got.Text, theirs["client"], about)
+				require.NotContains(t, got.Text, theirs["integration"], about)
 				continue
 			}
-			require.Equal(t, 404, got.status, about)
-			require.Contains(t, []any{"not_found", "invalid_token"}, got.body["code"], about)
+			require.Equal(t, 404, got.Status, about)
+			require.Contains(t, []any{"not_found", "invalid_token"}, got.Body["code"], about)
 		}
 	}
 	require.Greater(t, tried, 70)
-	require.Equal(t, before, them.snapshot(), "nothing of theirs changed")
+	require.Equal(t, before, them.Snapshot(), "nothing of theirs changed")
 	for _, path := range []string{
 		"/services", "/professionals", "/schedule-rules", "/clients", "/appointments", "/users", "/payments",
 		"/integrations/", "/integrations/api-keys", "/integrations/webhook-logs",
 	} {
-		got := me.call("GET", path, nil)
-		require.Equal(t, 200, got.status, got.text)
-		require.NotContains(t, got.text, them.org.String(), path)
+		got := me.Call("GET", path, nil)
+		require.Equal(t, 200, got.Status, got.Text)
+		require.NotContains(t, got.Text, them.ID.String(), path)
 		for kind, id := range theirs {
-			require.NotContains(t, got.text, id, "%s: the %s of somebody else", path, kind)
+			require.NotContains(t, got.Text, id, "%s: the %s of somebody else", path, kind)
 		}
 	}
 }
@@ -184,28 +184,28 @@ func TestForeignOrganizationsDoNotExist(t *testing.T) {
 func TestNobodySetsWhatIsNotTheirs(t *testing.T) {
 	t.Parallel()
 	me := besideNotes(t)
-	them := another(t, me.hub).open()
-	mine := me.owned()
-	them.owned()
-	before := them.snapshot()
-	extra := fmt.Sprintf(`"org_id":%q,"tenant_id":%q,"role":"owner","plan":"gold","total_spent":99,"total_appointments":99,"loyalty_points":99,"balance_due":0,"status":"paid","created_by":%[1]q,`, them.org, them.org)
+	them := RegisterOrganization(t, me.Hub).MakeBookable()
+	mine := me.ResourceIDs()
+	them.ResourceIDs()
+	before := them.Snapshot()
+	extra := fmt.Sprintf(`"org_id":%q,"tenant_id":%q,"role":"owner","plan":"gold","total_spent":99,"total_appointments":99,"loyalty_points":99,"balance_due":0,"status":"paid","created_by":%[1]q,`, them.ID, them.ID)
 	tried := 0
-	for _, op := range operations(me.studio) {
-		body := bodies[op.OperationID]
-		if strings.HasPrefix(op.Path, "/api/v1/auth/") || strings.HasPrefix(op.OperationID, "users.") || body == "" {
+	for _, op := range me.Operations() {
+		body := bodies[op.ID]
+		if strings.HasPrefix(op.Path, "/api/v1/auth/") || strings.HasPrefix(op.ID, "users.") || body == "" {
 			continue // roles of users are an owner's to give
 		}
 		idOf := func(kind string) string { return mine[kind] }
 		path := parameter.ReplaceAllStringFunc(fill(op.Path, idOf), func(string) string { return mine[kindOf(op.Path)] })
-		got := op.caller(me, me.hub.Key(me.org, hub.Live)).call(op.Method, path, strings.Replace(fill(body, idOf), "{", "{"+extra, 1))
-		require.Less(t, got.status, 500, "%s: %s", op.OperationID, got.text)
-		require.NotContains(t, got.text, them.org.String(), op.OperationID)
+		got := callerOf(op, me, me.Hub.Key(me.ID, hub.Live)).Call(op.Method, path, strings.Replace(fill(body, idOf), "{", "{"+extra, 1))
+		require.Less(t, got.Status, 500, "%s: %s", op.ID, got.Text)
+		require.NotContains(t, got.Text, them.ID.String(), op.ID)
 		tried++
 	}
 	require.Greater(t, tried, 25)
-	require.Equal(t, before, them.snapshot())
-	require.Equal(t, "free", me.ok(200, "GET", "/organization", nil)["plan"])
-	for _, c := range me.ok(200, "GET", "/clients", nil)["items"].([]any) {
+	require.Equal(t, before, them.Snapshot())
+	require.Equal(t, "free", me.OK(200, "GET", "/organization", nil)["plan"])
+	for _, c := range me.OK(200, "GET", "/clients", nil)["items"].([]any) {
 		require.NotEqual(t, 99.0, c.(object)["total_spent"])
 		require.NotEqual(t, 99.0, c.(object)["total_appointments"])
 		require.NotEqual(t, 99.0, c.(object)["loyalty_points"])
@@ -216,43 +216,43 @@ func TestNobodySetsWhatIsNotTheirs(t *testing.T) {
 func TestWhoMayCall(t *testing.T) {
 	t.Parallel()
 	p := besideNotes(t)
-	mine := p.owned()
-	p.as("").ok(200, "POST", "/auth/reset-password", object{"token": p.mailed("u-" + p.email), "password": password})
-	staff := p.as(p.as("").ok(200, "POST", "/auth/login", object{"email": "u-" + p.email, "password": password})["access_token"].(string))
-	powerless := p.as(p.hub.Key(p.org, hub.Live, "events.publish"))
+	mine := p.ResourceIDs()
+	p.As("").OK(200, "POST", "/auth/reset-password", object{"token": p.ResetToken("u-" + p.Email), "password": Password})
+	staff := p.As(p.As("").OK(200, "POST", "/auth/login", object{"email": "u-" + p.Email, "password": Password})["access_token"].(string))
+	powerless := p.As(p.Hub.Key(p.ID, hub.Live, "events.publish"))
 	var managers, scoped []string
-	for _, op := range operations(p.studio) {
+	for _, op := range p.Operations() {
 		idOf := func(k string) string { return mine[k] }
-		path := parameter.ReplaceAllString(op.Path, uuid.NewString()) + fill(queries[op.OperationID], idOf)
+		path := parameter.ReplaceAllString(op.Path, uuid.NewString()) + fill(queries[op.ID], idOf)
 		var body any
-		if text := bodies[op.OperationID]; text != "" {
+		if text := bodies[op.ID]; text != "" {
 			body = fill(text, idOf)
 		}
-		roles, bearer := op.accepts("bearer")
-		scopes, key := op.accepts("key")
+		roles, bearer := op.Accepts("bearer")
+		scopes, key := op.Accepts("key")
 		if len(roles) > 0 {
-			managers = append(managers, op.OperationID)
-			staff.refused(403, "admin_only", op.Method, path, body)
+			managers = append(managers, op.ID)
+			staff.Refused(403, "admin_only", op.Method, path, body)
 		}
 		if len(scopes) > 0 {
-			scoped = append(scoped, op.OperationID)
-			powerless.refused(403, "missing_scope", op.Method, path, body)
+			scoped = append(scoped, op.ID)
+			powerless.Refused(403, "missing_scope", op.Method, path, body)
 		}
-		if slices.ContainsFunc(op.Security, func(one map[string][]string) bool { return len(one) == 0 }) || op.public() {
+		if slices.ContainsFunc(op.Security, func(one map[string][]string) bool { return len(one) == 0 }) || op.IsPublic() {
 			continue
 		}
 		switch {
 		case bearer:
-			p.as("").refused(401, "unauthorized", op.Method, path, body)
-			p.as("eyJhbGciOiJub25lIn0.e30.").refused(401, "invalid_token", op.Method, path, body)
+			p.As("").Refused(401, "unauthorized", op.Method, path, body)
+			p.As("eyJhbGciOiJub25lIn0.e30.").Refused(401, "invalid_token", op.Method, path, body)
 		case key:
-			p.as("").refused(401, "invalid_key", op.Method, path, body)
-			p.refused(401, "invalid_key", op.Method, path, body)
+			p.As("").Refused(401, "invalid_key", op.Method, path, body)
+			p.Refused(401, "invalid_key", op.Method, path, body)
 		}
 		if key {
-			p.as("sch_live_0123456789abcdefghijABCDEFGHIJ").refused(401, "invalid_key", op.Method, path, body)
+			p.As("sch_live_0123456789abcdefghijABCDEFGHIJ").Refused(401, "invalid_key", op.Method, path, body)
 		} else {
-			p.as(p.hub.Key(p.org, hub.Live)).refused(401, "unauthorized", op.Method, path, body)
+			p.As(p.Hub.Key(p.ID, hub.Live)).Refused(401, "unauthorized", op.Method, path, body)
 		}
 	}
 	require.Subset(t, managers, []string{
@@ -269,23 +269,23 @@ func TestWhoMayCall(t *testing.T) {
 func TestBadBodies(t *testing.T) {
 	t.Parallel()
 	p := besideNotes(t)
-	key := p.hub.Key(p.org, hub.Live)
-	for _, op := range operations(p.studio) {
-		if !op.takesJSON() || op.OperationID == "integrations.webhook" { // what is not signed is not read
+	key := p.Hub.Key(p.ID, hub.Live)
+	for _, op := range p.Operations() {
+		if !op.TakesJSON() || op.ID == "integrations.webhook" { // what is not signed is not read
 			continue
 		}
-		as := op.caller(p, key)
+		as := callerOf(op, p, key)
 		path := parameter.ReplaceAllString(op.Path, uuid.NewString())
 		for body, want := range map[string]int{
 			`{`: 400, `{"a":1,"a":2}`: 400, `{"a":"\u0000"}`: 400, `{"a":1}x`: 400, `{"a":"\ud800"}`: 400, "{\"a\":\"\xff\"}": 400,
 			`{"a":` + strings.Repeat("[", 64) + strings.Repeat("]", 64) + `}`: 400, `{"a":` + strings.Repeat("1", 33) + `}`: 400,
 			`[]`: 422, `"x"`: 422, `{"a":"` + strings.Repeat("x", 1<<20) + `"}`: 413,
 		} {
-			got := as.call(op.Method, path, body)
-			require.Equal(t, want, got.status, "%s %.40q: %.300s", op.OperationID, body, got.text)
+			got := as.Call(op.Method, path, body)
+			require.Equal(t, want, got.Status, "%s %.40q: %.300s", op.ID, body, got.Text)
 		}
-		require.Equal(t, 415, as.call(op.Method, path, `{}`, "Content-Type", "text/plain").status, op.OperationID)
-		require.Equal(t, 415, as.call(op.Method, path, `{}`, "Content-Encoding", "gzip").status, op.OperationID)
+		require.Equal(t, 415, as.Call(op.Method, path, `{}`, "Content-Type", "text/plain").Status, op.ID)
+		require.Equal(t, 415, as.Call(op.Method, path, `{}`, "Content-Encoding", "gzip").Status, op.ID)
 	}
 }
 
@@ -293,25 +293,25 @@ func TestBadBodies(t *testing.T) {
 func TestWrongTypes(t *testing.T) {
 	t.Parallel()
 	p := besideNotes(t)
-	key := p.hub.Key(p.org, hub.Live)
+	key := p.Hub.Key(p.ID, hub.Live)
 	tried := 0
-	for _, op := range operations(p.studio) {
-		if !op.takesJSON() || op.OperationID == "integrations.webhook" {
+	for _, op := range p.Operations() {
+		if !op.TakesJSON() || op.ID == "integrations.webhook" {
 			continue
 		}
 		path := parameter.ReplaceAllString(op.Path, uuid.NewString())
-		for name, wrong := range op.fields() {
+		for name, wrong := range op.MistypedMembers() {
 			var body object
-			require.NoError(t, json.Unmarshal([]byte(fill(bodies[op.OperationID], func(string) string { return uuid.NewString() })), &body))
+			require.NoError(t, json.Unmarshal([]byte(fill(bodies[op.ID], func(string) string { return uuid.NewString() })), &body))
 			body[name] = wrong
-			got := op.caller(p, key).call(op.Method, path, body)
-			require.Equal(t, 422, got.status, "%s with a wrong %s: %s", op.OperationID, name, got.text)
+			got := callerOf(op, p, key).Call(op.Method, path, body)
+			require.Equal(t, 422, got.Status, "%s with a wrong %s: %s", op.ID, name, got.Text)
 			var places []string
-			for _, one := range got.body["errors"].([]any) {
+			for _, one := range got.Body["errors"].([]any) {
 				place, _, _ := strings.Cut(strings.TrimPrefix(one.(object)["location"].(string), "body."), "[")
 				places = append(places, place)
 			}
-			require.Contains(t, places, name, "%s: %s", op.OperationID, got.text)
+			require.Contains(t, places, name, "%s: %s", op.ID, got.Text)
 			tried++
 		}
 	}

@@ -56,26 +56,26 @@ func (i textingInstance) Actions(api huma.API) {
 func TestRemindersGoThroughTheConnectedMessagingProduct(t *testing.T) {
 	t.Parallel()
 	product := &texting{Module: notes.New("messaging")}
-	p := another(t, moduletest.Start(t, scheduling.New(), moduletest.Options{
-		Now: monday.Add(-72 * time.Hour), Beside: []module.Module{product},
-	})).open()
-	p.ok(200, "PUT", "/organization/settings", object{"reminder_channels": []string{"email", "whatsapp"}, "reminder_offsets_minutes": []int{1440}})
+	p := RegisterOrganization(t, moduletest.Start(t, scheduling.New(), moduletest.Options{
+		Now: Monday.Add(-72 * time.Hour), Beside: []module.Module{product},
+	})).MakeBookable()
+	p.OK(200, "PUT", "/organization/settings", object{"reminder_channels": []string{"email", "whatsapp"}, "reminder_offsets_minutes": []int{1440}})
 	var peer struct {
 		TenantID string `json:"tenant_id"`
 	}
-	p.hub.Operate("POST", "/messaging/api/v1/auth/register", object{"name": "Company"}, &peer)
+	p.Hub.Operate("POST", "/messaging/api/v1/auth/register", object{"name": "Company"}, &peer)
 	var made struct{ Integrations []struct{ ID string } }
-	p.hub.Operate("POST", "/api/v1/integrations/link", object{"tenant_id": p.org, "peer_tenant_id": peer.TenantID, "features": []string{"reminders"}}, &made)
-	p.guest().ok(201, "POST", p.public("/appointments"), p.wish(0))
-	p.mails("gil@example.com", 1)
-	p.hub.Clock.Advance(48 * time.Hour)
+	p.Hub.Operate("POST", "/api/v1/integrations/link", object{"tenant_id": p.ID, "peer_tenant_id": peer.TenantID, "features": []string{"reminders"}}, &made)
+	p.Guest().OK(201, "POST", p.PublicPath("/appointments"), p.BookingBody(0))
+	p.WaitForEmails("gil@example.com", 1)
+	p.Hub.Clock.Advance(48 * time.Hour)
 	require.Eventually(t, func() bool { // the hub's own runner finds what is due
 		product.mu.Lock()
 		defer product.mu.Unlock()
 		return len(product.sent) > 0
 	}, 30*time.Second, 50*time.Millisecond)
-	p.mails("gil@example.com", 2)
-	p.work("reminders")
+	p.WaitForEmails("gil@example.com", 2)
+	p.RunJob("reminders")
 	product.mu.Lock()
 	defer product.mu.Unlock()
 	require.Len(t, product.sent, 1)

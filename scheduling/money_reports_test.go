@@ -12,36 +12,36 @@ import (
 
 // refunded pays what an appointment costs by Pix, and gives some of it back at the
 // provider.
-func (p *plan) refunded(appointment string, amount, back float64) {
-	p.t.Helper()
-	made := p.ok(201, "POST", "/payments/pix", object{"appointment_id": appointment, "amount": amount, "kind": "other"})
-	p.pay(made["txid"])
-	p.exec(`update scheduling.sandbox_charges set refunded_cents = $2, status = case when $2 = amount_cents then 'refunded' else status end where txid = $1`,
+func (p *Bookable) refunded(appointment string, amount, back float64) {
+	p.T.Helper()
+	made := p.OK(201, "POST", "/payments/pix", object{"appointment_id": appointment, "amount": amount, "kind": "other"})
+	p.PayCharge(made["txid"])
+	p.Exec(`update scheduling.sandbox_charges set refunded_cents = $2, status = case when $2 = amount_cents then 'refunded' else status end where txid = $1`,
 		made["txid"], int64(back*100))
-	p.exec(`update scheduling.provider_events set processed_at = null, due_at = received_at where charge_id = $1`, made["provider_payment_id"])
-	p.work("payments")
+	p.Exec(`update scheduling.provider_events set processed_at = null, due_at = received_at where charge_id = $1`, made["provider_payment_id"])
+	p.RunJob("payments")
 }
 
 // Whatever is told of money has what was given back taken off.
 func TestRefundsInFigures(t *testing.T) {
 	t.Parallel()
-	p := collecting(t)
-	wash := p.ok(201, "POST", "/services", object{"name": "Wash", "duration_minutes": 30, "price": 50})["id"].(string)
-	p.call("PUT", "/professionals/"+p.professional+"/services", object{"service_ids": []string{p.service, wash}})
-	february := p.book(-2 * 24 * time.Hour) // paid on February 27
+	p := NewPaidBookable(t)
+	wash := p.OK(201, "POST", "/services", object{"name": "Wash", "duration_minutes": 30, "price": 50})["id"].(string)
+	p.Call("PUT", "/professionals/"+p.ProfessionalID+"/services", object{"service_ids": []string{p.ServiceID, wash}})
+	february := p.Book(-2 * 24 * time.Hour) // paid on February 27
 	p.refunded(february, 80, 30)
-	p.ok(201, "POST", "/payments", object{"client_id": p.client, "amount": 10, "method": "cash"})
-	p.later(72 * time.Hour) // Monday, March 2
-	cut, draft := p.book(0), p.draft(time.Hour)
+	p.OK(201, "POST", "/payments", object{"client_id": p.ClientID, "amount": 10, "method": "cash"})
+	p.AdvanceClock(72 * time.Hour) // Monday, March 2
+	cut, draft := p.Book(0), p.AppointmentBody(time.Hour)
 	draft["service_id"] = wash
-	washed := p.ok(201, "POST", "/appointments", draft)["id"].(string)
-	p.do(200, "cancel", p.book(2*time.Hour), nil)
+	washed := p.OK(201, "POST", "/appointments", draft)["id"].(string)
+	p.Transition(200, "cancel", p.Book(2*time.Hour), nil)
 	p.refunded(cut, 80, 20)
 	p.refunded(washed, 50, 50)
-	p.ok(201, "POST", "/payments", object{"appointment_id": washed, "amount": 15.5, "method": "cash"})
-	p.ok(201, "POST", "/payments/pix", object{"client_id": p.client, "amount": 33})
+	p.OK(201, "POST", "/payments", object{"appointment_id": washed, "amount": 15.5, "method": "cash"})
+	p.OK(201, "POST", "/payments/pix", object{"client_id": p.ClientID, "amount": 33})
 
-	revenue := p.ok(200, "GET", "/reports/revenue", nil)
+	revenue := p.OK(200, "GET", "/reports/revenue", nil)
 	require.InDelta(t, 75.5, revenue["total"], 1e-9)
 	require.EqualValues(t, 3, revenue["payments_count"])
 	require.InDelta(t, 25.17, revenue["average_ticket"], 1e-9)
@@ -49,38 +49,38 @@ func TestRefundsInFigures(t *testing.T) {
 	require.InDelta(t, 0.2583, revenue["change_rate"], 1e-9, "15.50 more than 60")
 	require.Equal(t, object{"date": "2026-03-02", "amount": 75.5, "count": 3.0}, revenue["series"].([]any)[1])
 	require.Equal(t, []any{object{"method": "pix", "amount": 60.0, "count": 2.0}, object{"method": "cash", "amount": 15.5, "count": 1.0}}, revenue["by_method"])
-	require.Equal(t, []any{object{"professional_id": p.professional, "professional_name": "Ana", "amount": 75.5, "count": 3.0}}, revenue["by_professional"])
+	require.Equal(t, []any{object{"professional_id": p.ProfessionalID, "professional_name": "Ana", "amount": 75.5, "count": 3.0}}, revenue["by_professional"])
 	require.Equal(t, []any{
-		object{"service_id": p.service, "service_name": "Cut", "amount": 60.0, "count": 1.0},
+		object{"service_id": p.ServiceID, "service_name": "Cut", "amount": 60.0, "count": 1.0},
 		object{"service_id": wash, "service_name": "Wash", "amount": 15.5, "count": 2.0},
 	}, revenue["by_service"])
-	require.InDelta(t, 75.5, p.ok(200, "GET", "/reports/dashboard", nil)["revenue_month"], 1e-9)
-	require.InDelta(t, 75.5, p.ok(200, "GET", "/reports/dashboard?professional_id="+p.professional, nil)["revenue_month"], 1e-9)
-	week := p.ok(200, "GET", "/reports/revenue?period=week", nil)
+	require.InDelta(t, 75.5, p.OK(200, "GET", "/reports/dashboard", nil)["revenue_month"], 1e-9)
+	require.InDelta(t, 75.5, p.OK(200, "GET", "/reports/dashboard?professional_id="+p.ProfessionalID, nil)["revenue_month"], 1e-9)
+	week := p.OK(200, "GET", "/reports/revenue?period=week", nil)
 	require.Equal(t, []any{75.5, 60.0, 0.2583}, []any{week["total"], week["previous_total"], week["change_rate"]}, "the Friday before is in the week before")
-	fell := p.ok(200, "GET", "/reports/revenue?month=2026-04", nil)
+	fell := p.OK(200, "GET", "/reports/revenue?month=2026-04", nil)
 	require.Equal(t, []any{0.0, 75.5, -1.0}, []any{fell["total"], fell["previous_total"], fell["change_rate"]})
-	require.Nil(t, p.ok(200, "GET", "/reports/revenue?month=2026-02", nil)["change_rate"], "there was nothing before")
+	require.Nil(t, p.OK(200, "GET", "/reports/revenue?month=2026-02", nil)["change_rate"], "there was nothing before")
 
-	statement := p.ok(200, "GET", "/payments", nil)
+	statement := p.OK(200, "GET", "/payments", nil)
 	require.InDelta(t, 145.5, statement["total_paid"], 1e-9)
 	require.EqualValues(t, 70, statement["total_refunded"])
 	require.EqualValues(t, 33, statement["total_pending"])
 	require.EqualValues(t, 4, statement["total"])
 	require.Equal(t, []any{object{"method": "cash", "amount": 15.5, "count": 1.0}, object{"method": "pix", "amount": 60.0, "count": 2.0}}, statement["by_method"])
-	require.EqualValues(t, 50, p.ok(200, "GET", "/payments?status=refunded", nil)["total_refunded"])
-	require.EqualValues(t, 30, p.ok(200, "GET", "/payments?month=2026-02", nil)["total_refunded"])
-	require.InDelta(t, 135.5, p.spent(), 1e-9, "of both months")
+	require.EqualValues(t, 50, p.OK(200, "GET", "/payments?status=refunded", nil)["total_refunded"])
+	require.EqualValues(t, 30, p.OK(200, "GET", "/payments?month=2026-02", nil)["total_refunded"])
+	require.InDelta(t, 135.5, p.TotalSpent(), 1e-9, "of both months")
 
-	popular := p.ok(200, "GET", "/reports/services/popular", nil)["items"].([]any)
+	popular := p.OK(200, "GET", "/reports/services/popular", nil)["items"].([]any)
 	require.Equal(t, []any{
-		object{"service_id": p.service, "name": "Cut", "appointments": 1.0, "revenue": 60.0, "share": 0.5},
+		object{"service_id": p.ServiceID, "name": "Cut", "appointments": 1.0, "revenue": 60.0, "share": 0.5},
 		object{"service_id": wash, "name": "Wash", "appointments": 1.0, "revenue": 15.5, "share": 0.5},
 	}, popular)
-	one := p.ok(200, "GET", "/reports/services/popular?limit=1", nil)["items"].([]any)
+	one := p.OK(200, "GET", "/reports/services/popular?limit=1", nil)["items"].([]any)
 	require.Equal(t, popular[:1], one, "and its share is still of all")
 	for _, limit := range []int{0, 51} {
-		p.invalid("query.limit", "GET", fmt.Sprintf("/reports/services/popular?limit=%d", limit), nil)
+		p.Invalid("query.limit", "GET", fmt.Sprintf("/reports/services/popular?limit=%d", limit), nil)
 	}
 }
 
@@ -101,64 +101,64 @@ func TestReportsInAZoneFarFromUTC(t *testing.T) {
 	} {
 		t.Run(one.name, func(t *testing.T) {
 			t.Parallel()
-			p := opened(t)
-			p.ok(200, "PUT", "/organization", object{"timezone": one.zone})
+			p := NewBookable(t)
+			p.OK(200, "PUT", "/organization", object{"timezone": one.zone})
 			at, err := time.Parse(time.RFC3339, one.now)
 			require.NoError(t, err)
-			for _, rule := range p.list("/schedule-rules") {
-				p.ok(204, "DELETE", "/schedule-rules/"+rule["id"].(string), nil)
+			for _, rule := range p.List("/schedule-rules") {
+				p.OK(204, "DELETE", "/schedule-rules/"+rule["id"].(string), nil)
 			}
 			for day := range 7 {
-				p.ok(201, "POST", "/schedule-rules", object{"professional_id": p.professional, "day_of_week": day, "start_time": "00:00", "end_time": "23:59"})
+				p.OK(201, "POST", "/schedule-rules", object{"professional_id": p.ProfessionalID, "day_of_week": day, "start_time": "00:00", "end_time": "23:59"})
 			}
-			p.later(at.Sub(p.hub.Clock.Now()))
+			p.AdvanceClock(at.Sub(p.Hub.Clock.Now()))
 			book := func(start string) string {
-				draft := p.draft(0)
+				draft := p.AppointmentBody(0)
 				draft["start_at"] = start
-				return p.ok(201, "POST", "/appointments", draft)["id"].(string)
+				return p.OK(201, "POST", "/appointments", draft)["id"].(string)
 			}
 			evening, morning := book(one.evening), book(one.morning)
-			p.do(200, "noshow", evening, nil)
-			p.do(200, "complete", morning, nil)
-			p.ok(201, "POST", "/payments", object{"appointment_id": morning, "amount": 80, "method": "cash"}) // on March 31
-			p.ok(201, "POST", "/clients", object{"name": "New"})
+			p.Transition(200, "noshow", evening, nil)
+			p.Transition(200, "complete", morning, nil)
+			p.OK(201, "POST", "/payments", object{"appointment_id": morning, "amount": 80, "method": "cash"}) // on March 31
+			p.OK(201, "POST", "/clients", object{"name": "New"})
 
-			march := p.ok(200, "GET", "/reports/dashboard", nil)
+			march := p.OK(200, "GET", "/reports/dashboard", nil)
 			require.Equal(t, []any{"2026-03-01", "2026-03-31", one.zone}, []any{march["start_date"], march["end_date"], march["timezone"]})
 			require.EqualValues(t, 1, march["appointments_today"])
 			require.EqualValues(t, 1, march["appointments_month"])
 			require.EqualValues(t, 80, march["revenue_month"])
 			require.EqualValues(t, 1, march["noshow_rate"])
 			require.EqualValues(t, 1, march["new_clients_month"])
-			april := p.ok(200, "GET", "/reports/dashboard?month=2026-04", nil)
+			april := p.OK(200, "GET", "/reports/dashboard?month=2026-04", nil)
 			require.EqualValues(t, 1, april["appointments_month"])
 			require.EqualValues(t, 0, april["revenue_month"])
 			require.EqualValues(t, 0, april["noshow_rate"])
 			require.EqualValues(t, 0, april["new_clients_month"])
 
-			series := p.ok(200, "GET", "/reports/revenue", nil)["series"].([]any)
+			series := p.OK(200, "GET", "/reports/revenue", nil)["series"].([]any)
 			require.Len(t, series, 31)
 			require.Equal(t, object{"date": "2026-03-31", "amount": 80.0, "count": 1.0}, series[30])
-			year := p.ok(200, "GET", "/reports/revenue?period=year", nil)["series"].([]any)
+			year := p.OK(200, "GET", "/reports/revenue?period=year", nil)["series"].([]any)
 			require.Equal(t, object{"date": "2026-03-01", "amount": 80.0, "count": 1.0}, year[2])
 
-			missed := p.ok(200, "GET", "/reports/noshow?period=quarter", nil)
+			missed := p.OK(200, "GET", "/reports/noshow?period=quarter", nil)
 			require.EqualValues(t, 1, missed["total"], "the first quarter")
 			require.EqualValues(t, 1, missed["by_weekday"].([]any)[1].(object)["noshow_count"], "a Tuesday")
-			missed = p.ok(200, "GET", "/reports/noshow?period=week", nil)
+			missed = p.OK(200, "GET", "/reports/noshow?period=week", nil)
 			require.EqualValues(t, 2, missed["total"], "both days are in the week")
 			require.EqualValues(t, 1, missed["by_weekday"].([]any)[2].(object)["total"], "a Wednesday")
 
-			ana := p.ok(200, "GET", "/reports/occupancy?month=2026-03", nil)["professionals"].([]any)[0].(object)
+			ana := p.OK(200, "GET", "/reports/occupancy?month=2026-03", nil)["professionals"].([]any)[0].(object)
 			require.InDelta(t, one.march, ana["available_minutes"], 1e-9, "every minute there is")
 			require.EqualValues(t, 0, ana["booked_minutes"], "who did not come did not take it")
-			ana = p.ok(200, "GET", "/reports/occupancy?month=2026-04", nil)["professionals"].([]any)[0].(object)
+			ana = p.OK(200, "GET", "/reports/occupancy?month=2026-04", nil)["professionals"].([]any)[0].(object)
 			require.InDelta(t, one.april, ana["available_minutes"], 1e-9)
 			require.EqualValues(t, 30, ana["booked_minutes"])
 			require.EqualValues(t, 1, ana["appointments"])
 
-			require.Len(t, p.list("/appointments?date=2026-04-01"), 1)
-			popular := p.ok(200, "GET", "/reports/services/popular?month=2026-04", nil)["items"].([]any)
+			require.Len(t, p.List("/appointments?date=2026-04-01"), 1)
+			popular := p.OK(200, "GET", "/reports/services/popular?month=2026-04", nil)["items"].([]any)
 			require.EqualValues(t, 1, popular[0].(object)["appointments"])
 		})
 	}
@@ -167,46 +167,46 @@ func TestReportsInAZoneFarFromUTC(t *testing.T) {
 // What a spreadsheet gets, cell by cell: nothing of it is a formula.
 func TestReportsAsCSV(t *testing.T) {
 	t.Parallel()
-	p := opened(t)
-	p.later(72*time.Hour - time.Minute) // Monday, a minute before nine
-	p.ok(200, "PUT", "/services/"+p.service, object{"name": `=1+1,"x"`})
-	p.ok(200, "PUT", "/professionals/"+p.professional, object{"name": "-Ana"})
-	p.ok(200, "PUT", "/clients/"+p.client, object{"email": "caio@example.com"})
-	done, missed := p.book(0), p.book(30*time.Minute)
-	p.do(200, "complete", done, nil)
-	p.do(200, "noshow", missed, nil)
-	p.ok(201, "POST", "/payments", object{"appointment_id": done, "amount": 80, "method": "cash"})
+	p := NewBookable(t)
+	p.AdvanceClock(72*time.Hour - time.Minute) // Monday, a minute before nine
+	p.OK(200, "PUT", "/services/"+p.ServiceID, object{"name": `=1+1,"x"`})
+	p.OK(200, "PUT", "/professionals/"+p.ProfessionalID, object{"name": "-Ana"})
+	p.OK(200, "PUT", "/clients/"+p.ClientID, object{"email": "caio@example.com"})
+	done, missed := p.Book(0), p.Book(30*time.Minute)
+	p.Transition(200, "complete", done, nil)
+	p.Transition(200, "noshow", missed, nil)
+	p.OK(201, "POST", "/payments", object{"appointment_id": done, "amount": 80, "method": "cash"})
 	ids := map[string]string{}
 	for _, name := range []string{"+Plus", "@At", "Tab", "Return", "Line", "fine"} {
-		ids[name] = p.ok(201, "POST", "/clients", object{"name": name})["id"].(string)
+		ids[name] = p.OK(201, "POST", "/clients", object{"name": name})["id"].(string)
 	}
 	for name, stored := range map[string]string{"Tab": "\tTab", "Return": "\rReturn", "Line": "two\nlines"} {
-		p.exec(`update scheduling.clients set name = $2 where id = $1`, ids[name], stored)
+		p.Exec(`update scheduling.clients set name = $2 where id = $1`, ids[name], stored)
 	}
-	p.exec(`update scheduling.clients set created_at = '2026-03-02T12:00Z'::timestamptz + case when id = $2 then interval '0' else interval '1 minute' end where org_id = $1`, p.org, p.client)
+	p.Exec(`update scheduling.clients set created_at = '2026-03-02T12:00Z'::timestamptz + case when id = $2 then interval '0' else interval '1 minute' end where org_id = $1`, p.ID, p.ClientID)
 	for path, want := range map[string]string{
 		"dashboard?period=month": "appointments_today,appointments_month,revenue_month,occupancy_rate,noshow_rate,new_clients_month\n" +
 			"2,2,80.00,0.0076,0.5,7\n",
 		"occupancy?period=week": "professional_id,professional_name,available_minutes,booked_minutes,appointments,occupancy_rate\n" +
-			p.professional + ",'-Ana,900,30,1,0.0333\n",
+			p.ProfessionalID + ",'-Ana,900,30,1,0.0333\n",
 		"revenue?period=week": "date,amount,count\n2026-03-02,80.00,1\n2026-03-03,0.00,0\n2026-03-04,0.00,0\n2026-03-05,0.00,0\n2026-03-06,0.00,0\n2026-03-07,0.00,0\n2026-03-08,0.00,0\n",
 		"noshow": "professional_id,professional_name,total,noshow_count,noshow_rate\n" +
-			p.professional + ",'-Ana,2,1,0.5\n",
+			p.ProfessionalID + ",'-Ana,2,1,0.5\n",
 		"services/popular": "service_id,name,appointments,revenue,share\n" +
-			p.service + `,"'=1+1,""x""",2,80.00,1` + "\n",
+			p.ServiceID + `,"'=1+1,""x""",2,80.00,1` + "\n",
 	} {
-		got := p.call("GET", "/reports/"+path, nil, "Accept", "text/csv")
-		require.Equal(t, 200, got.status, path)
-		require.Equal(t, "text/csv; charset=utf-8", got.header.Get("Content-Type"), path)
-		require.Equal(t, want, got.text, path)
+		got := p.Call("GET", "/reports/"+path, nil, "Accept", "text/csv")
+		require.Equal(t, 200, got.Status, path)
+		require.Equal(t, "text/csv; charset=utf-8", got.Header.Get("Content-Type"), path)
+		require.Equal(t, want, got.Text, path)
 	}
 
-	p.later(40 * 24 * time.Hour)
-	got := p.call("GET", "/reports/clients/inactive?days=20", nil, "Accept", "text/csv").text
+	p.AdvanceClock(40 * 24 * time.Hour)
+	got := p.Call("GET", "/reports/clients/inactive?days=20", nil, "Accept", "text/csv").Text
 	lines, err := csv.NewReader(strings.NewReader(got)).ReadAll()
 	require.NoError(t, err)
 	require.Equal(t, []string{"client_id", "name", "phone", "email", "last_appointment_at", "days_inactive", "total_appointments", "total_spent", "favorite_service"}, lines[0])
-	require.Equal(t, []string{p.client, "Caio", "'+5511987654321", "caio@example.com", "2026-03-02T09:00:00-03:00", "40", "1", "80.00", `'=1+1,"x"`}, lines[1])
+	require.Equal(t, []string{p.ClientID, "Caio", "'+5511987654321", "caio@example.com", "2026-03-02T09:00:00-03:00", "40", "1", "80.00", `'=1+1,"x"`}, lines[1])
 	told := map[string]string{}
 	for _, line := range lines[2:] {
 		told[line[0]] = line[1]

@@ -38,40 +38,40 @@ func moments(at string, value any, found func(at, text string)) {
 func TestInstantsAreInTheOrganizationsOffset(t *testing.T) {
 	t.Parallel()
 	p := besideNotes(t)
-	mine := p.owned()
-	p.ok(200, "PUT", "/loyalty/config", object{"enabled": true, "points_expiration_days": 300})
-	p.ok(201, "POST", "/payments", object{"appointment_id": mine["appointment"], "amount": 80, "method": "cash"})
-	p.ok(201, "POST", "/payments/pix", object{"client_id": p.client, "amount": 5})
-	p.do(200, "confirm", mine["appointment"], nil)
-	p.do(200, "reschedule", mine["appointment"], object{"start_at": p.at(2 * time.Hour)})
-	p.do(200, "cancel", mine["appointment"], nil)
-	p.do(200, "complete", p.book(-3*24*time.Hour), nil)
-	p.ok(201, "POST", "/appointments", object{"client_id": p.client, "professional_id": p.professional, "service_id": p.service, "start_at": "2026-06-01T09:00:00-03:00"})
-	p.ok(200, "PUT", "/organization", object{"timezone": "America/St_Johns"})
+	mine := p.ResourceIDs()
+	p.OK(200, "PUT", "/loyalty/config", object{"enabled": true, "points_expiration_days": 300})
+	p.OK(201, "POST", "/payments", object{"appointment_id": mine["appointment"], "amount": 80, "method": "cash"})
+	p.OK(201, "POST", "/payments/pix", object{"client_id": p.ClientID, "amount": 5})
+	p.Transition(200, "confirm", mine["appointment"], nil)
+	p.Transition(200, "reschedule", mine["appointment"], object{"start_at": p.At(2 * time.Hour)})
+	p.Transition(200, "cancel", mine["appointment"], nil)
+	p.Transition(200, "complete", p.Book(-3*24*time.Hour), nil)
+	p.OK(201, "POST", "/appointments", object{"client_id": p.ClientID, "professional_id": p.ProfessionalID, "service_id": p.ServiceID, "start_at": "2026-06-01T09:00:00-03:00"})
+	p.OK(200, "PUT", "/organization", object{"timezone": "America/St_Johns"})
 	zone, err := time.LoadLocation("America/St_Johns")
 	require.NoError(t, err)
 
 	// Not the product's own answers, or in UTC as their document says.
 	others := regexp.MustCompile(`^/api/v1/(integrations/|dev/)`)
-	key := p.hub.Key(p.org, hub.Live)
+	key := p.Hub.Key(p.ID, hub.Live)
 	seen, tried := map[string]int{}, 0
-	for _, op := range operations(p.studio) {
+	for _, op := range p.Operations() {
 		if op.Method != "GET" || others.MatchString(op.Path) {
 			continue
 		}
 		idOf := func(kind string) string { return mine[kind] }
-		path := fill(op.Path+queries[op.OperationID], idOf)
+		path := fill(op.Path+queries[op.ID], idOf)
 		path = parameter.ReplaceAllStringFunc(path, func(string) string { return mine[kindOf(op.Path)] })
-		if op.OperationID == "schedule-exceptions.list" {
+		if op.ID == "schedule-exceptions.list" {
 			path += "&month=2026-03"
 		}
-		got := op.caller(p, key).call("GET", path, nil)
+		got := callerOf(op, p, key).Call("GET", path, nil)
 		var body any
-		if got.status != 200 || json.Unmarshal([]byte(got.text), &body) != nil {
+		if got.Status != 200 || json.Unmarshal([]byte(got.Text), &body) != nil {
 			continue // a calendar
 		}
 		tried++
-		moments(op.OperationID, body, func(at, text string) {
+		moments(op.ID, body, func(at, text string) {
 			seen[at]++
 			when, err := time.Parse(time.RFC3339, text)
 			require.NoError(t, err, "%s: %s", at, text)
@@ -79,9 +79,9 @@ func TestInstantsAreInTheOrganizationsOffset(t *testing.T) {
 		})
 	}
 	require.GreaterOrEqual(t, tried, 30)
-	p.ok(200, "PUT", "/organization/settings", object{"cancel_notice_minutes": 43200, "reschedule_notice_minutes": 43200})
+	p.OK(200, "PUT", "/organization/settings", object{"cancel_notice_minutes": 43200, "reschedule_notice_minutes": 43200})
 	for _, action := range []string{"cancel", "reschedule"} {
-		late := p.guest().refused(409, action+"_window_closed", "POST", p.public("/"+action), object{"cancel_token": mine["token"], "start_at": p.at(0)})
+		late := p.Guest().Refused(409, action+"_window_closed", "POST", p.PublicPath("/"+action), object{"cancel_token": mine["token"], "start_at": p.At(0)})
 		require.Regexp(t, `-03:30$`, late["deadline"])
 	}
 	for _, at := range []string{

@@ -1,8 +1,7 @@
 package scheduling_test
 
 import (
-	"encoding/json"
-	"maps"
+	"integrationhub/hub/hubtest/moduletest"
 	"regexp"
 	"slices"
 	"strings"
@@ -73,78 +72,17 @@ var queries = map[string]string{
 	"audit-log.list": "?actor_id={user}&subject_id={client}&patient_id={client}",
 }
 
-// operation is one of the interface, as its document has it.
-type operation struct {
-	OperationID string                `json:"operationId"`
-	Security    []map[string][]string `json:"security"`
-	Parameters  []struct{ Name, In string }
-	RequestBody *struct {
-		Required bool
-		Content  map[string]struct{ Schema schema }
-	} `json:"requestBody"`
-	Method, Path string
+type operation = moduletest.Operation
 
-	schemas map[string]schema
-}
-
-// schema is what is read of a JSON schema.
-type schema struct {
-	Ref        string `json:"$ref"`
-	Type       any    // a name, or a list of them
-	Items      *schema
-	Properties map[string]schema
-}
-
-// operations reads the document of everything under the product's base, what the hub
-// adds included: the tests below hold for every route there is.
-func operations(s *studio) []operation {
-	s.t.Helper()
-	res, err := client.Get(s.hub.Base + "/openapi.json")
-	require.NoError(s.t, err)
-	defer res.Body.Close()
-	var document struct {
-		Paths      map[string]map[string]operation
-		Components struct{ Schemas map[string]schema }
+// callerOf returns a caller that an operation takes: nobody, the owner, or a key.
+func callerOf(op operation, p *Bookable, key string) *Organization {
+	if op.IsPublic() {
+		return p.As("")
 	}
-	require.NoError(s.t, json.NewDecoder(res.Body).Decode(&document))
-	var list []operation
-	for _, path := range slices.Sorted(maps.Keys(document.Paths)) {
-		for method, op := range document.Paths[path] {
-			op.Method, op.Path, op.schemas = strings.ToUpper(method), path, document.Components.Schemas
-			list = append(list, op)
-		}
+	if _, ok := op.Accepts("bearer"); ok {
+		return p.Organization
 	}
-	return list
-}
-
-// takesJSON tells whether an operation has a JSON body.
-func (op operation) takesJSON() bool {
-	return op.RequestBody != nil && op.RequestBody.Content["application/json"].Schema.Ref != ""
-}
-
-// public tells whether nobody is asked who calls.
-func (op operation) public() bool { return len(op.Security) == 0 }
-
-// accepts tells whether a scheme of credentials is good for an operation, and with
-// which scopes.
-func (op operation) accepts(scheme string) (scopes []string, ok bool) {
-	for _, alternative := range op.Security {
-		if scopes, ok = alternative[scheme]; ok {
-			return scopes, true
-		}
-	}
-	return nil, false
-}
-
-// caller gives who may call an operation on behalf of an organization.
-func (op operation) caller(p *plan, key string) *studio {
-	if op.public() {
-		return p.as("")
-	}
-	if _, ok := op.accepts("bearer"); ok {
-		return p.studio
-	}
-	return p.as(key)
+	return p.As(key)
 }
 
 var (
@@ -175,73 +113,26 @@ func kindOf(path string) string {
 	return ""
 }
 
-// resolved follows a reference.
-func (op operation) resolved(s schema) schema {
-	if s.Ref != "" {
-		return op.schemas[s.Ref[strings.LastIndex(s.Ref, "/")+1:]]
-	}
-	return s
-}
-
-// fields are the members of an operation's JSON body, each with a value of a wrong type.
-func (op operation) fields() map[string]any {
-	wrong := make(map[string]any)
-	for name, one := range op.resolved(op.RequestBody.Content["application/json"].Schema).Properties {
-		wrong[name] = object{"wrong": []int{1}}
-		if one = op.resolved(one); one.Type == "object" || one.Type == nil || slices.Contains(typesOf(one), "object") {
-			wrong[name] = "wrong"
-		}
-	}
-	return wrong
-}
-
-func typesOf(s schema) (names []string) {
-	list, _ := s.Type.([]any)
-	for _, one := range list {
-		name, _ := one.(string)
-		names = append(names, name)
-	}
-	return names
-}
-
-// members are the names of everything a schema can hold, at any depth.
-func (op operation) members(s schema, seen map[string]bool) (names []string) {
-	if s.Ref != "" {
-		if seen[s.Ref] {
-			return nil
-		}
-		seen[s.Ref] = true
-		s = op.resolved(s)
-	}
-	for name, one := range s.Properties {
-		names = append(append(names, name), op.members(one, seen)...)
-	}
-	if s.Items != nil {
-		names = append(names, op.members(*s.Items, seen)...)
-	}
-	return names
-}
-
-// complete requires that the tables above know everything an operation takes: a new
+// requireTableEntries requires that the tables above know everything an operation takes: a new
 // route, or a new id in an old one, has to be written there.
-func (op operation) complete(s *studio) {
-	s.t.Helper()
+func requireTableEntries(s *Organization, op operation) {
+	s.T.Helper()
 	for _, one := range op.Parameters {
 		if one.In == "path" && !slices.Contains([]string{"slug", "provider", "token", "file"}, one.Name) {
-			require.NotEmpty(s.t, kindOf(op.Path), "say in kindOf what %s names by %s", op.Path, one.Name)
+			require.NotEmpty(s.T, kindOf(op.Path), "say in kindOf what %s names by %s", op.Path, one.Name)
 		}
 		if one.In == "query" && idMember.MatchString(one.Name) && !slices.Contains(notIDs, one.Name) {
-			require.Contains(s.t, queries[op.OperationID], one.Name+"=", "give %s this query in the table", op.OperationID)
+			require.Contains(s.T, queries[op.ID], one.Name+"=", "give %s this query in the table", op.ID)
 		}
 	}
-	if !op.takesJSON() {
+	if !op.TakesJSON() {
 		return
 	}
-	body, known := bodies[op.OperationID]
-	require.True(s.t, known, "give %s a body in the table", op.OperationID)
-	for _, name := range op.members(op.RequestBody.Content["application/json"].Schema, map[string]bool{}) {
+	body, known := bodies[op.ID]
+	require.True(s.T, known, "give %s a body in the table", op.ID)
+	for _, name := range op.MemberNames() {
 		if idMember.MatchString(name) && !slices.Contains(notIDs, name) {
-			require.Contains(s.t, body, `"`+name+`"`, "the body of %s in the table lacks an id", op.OperationID)
+			require.Contains(s.T, body, `"`+name+`"`, "the body of %s in the table lacks an id", op.ID)
 		}
 	}
 }

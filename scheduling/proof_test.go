@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 
+	"integrationhub/hub/hubtest/moduletest"
 	"integrationhub/scheduling/internal/proof"
 )
 
@@ -25,40 +26,40 @@ func solve(t testing.TB, challenge string) string {
 }
 
 // proven books with a proof of work, which the organization wants from now on.
-func (p *plan) proven(wish object) object {
-	p.t.Helper()
-	p.ok(200, "PUT", "/organization/settings", object{"proof_of_work": true})
-	g := p.guest()
-	wish["altcha"] = solve(p.t, g.call("GET", p.public("/challenge"), nil).text)
-	return g.ok(201, "POST", p.public("/appointments"), wish)
+func (p *Bookable) proven(wish object) object {
+	p.T.Helper()
+	p.OK(200, "PUT", "/organization/settings", object{"proof_of_work": true})
+	g := p.Guest()
+	wish["altcha"] = solve(p.T, g.Call("GET", p.PublicPath("/challenge"), nil).Text)
+	return g.OK(201, "POST", p.PublicPath("/appointments"), wish)
 }
 
 // "optional proof-of-work": off unless an organization wants it, and then every booking
 // takes an answer of its own.
 func TestProofOfWork(t *testing.T) {
 	t.Parallel()
-	p := opened(t)
-	g := p.guest()
+	p := NewBookable(t)
+	g := p.Guest()
 	const code = "proof_of_work_required"
-	require.Equal(t, false, g.ok(200, "GET", p.public(""), nil)["proof_of_work"])
-	wish := p.wish(0)
+	require.Equal(t, false, g.OK(200, "GET", p.PublicPath(""), nil)["proof_of_work"])
+	wish := p.BookingBody(0)
 	p.proven(wish)
-	require.Equal(t, true, g.ok(200, "GET", p.public(""), nil)["proof_of_work"])
-	wish["start_at"] = p.at(time.Hour)
-	g.invalid2(code, "body.altcha", "POST", p.public("/appointments"), wish) // spent
+	require.Equal(t, true, g.OK(200, "GET", p.PublicPath(""), nil)["proof_of_work"])
+	wish["start_at"] = p.At(time.Hour)
+	g.InvalidWith(code, "body.altcha", "POST", p.PublicPath("/appointments"), wish) // spent
 	for _, none := range []any{nil, "x"} {
 		if wish["altcha"] = none; none == nil {
 			delete(wish, "altcha")
 		}
-		g.invalid2(code, "body.altcha", "POST", p.public("/appointments"), wish)
+		g.InvalidWith(code, "body.altcha", "POST", p.PublicPath("/appointments"), wish)
 	}
-	other := another(t, p.hub).open()
-	wish["altcha"] = solve(t, other.guest().call("GET", other.public("/challenge"), nil).text)
-	g.invalid2(code, "body.altcha", "POST", p.public("/appointments"), wish)
+	other := RegisterOrganization(t, p.Hub).MakeBookable()
+	wish["altcha"] = solve(t, other.Guest().Call("GET", other.PublicPath("/challenge"), nil).Text)
+	g.InvalidWith(code, "body.altcha", "POST", p.PublicPath("/appointments"), wish)
 
 	// What could not be booked did not spend it; at once it counts once.
-	wish["altcha"], wish["start_at"] = solve(t, g.call("GET", p.public("/challenge"), nil).text), p.at(0)
-	g.refused(409, "slot_unavailable", "POST", p.public("/appointments"), wish)
+	wish["altcha"], wish["start_at"] = solve(t, g.Call("GET", p.PublicPath("/challenge"), nil).Text), p.At(0)
+	g.Refused(409, "slot_unavailable", "POST", p.PublicPath("/appointments"), wish)
 	requests := make([]func() answer, 5)
 	for i := range requests {
 		requests[i] = func() answer {
@@ -66,17 +67,17 @@ func TestProofOfWork(t *testing.T) {
 			for name, value := range wish {
 				mine[name] = value
 			}
-			mine["start_at"] = p.at(time.Duration(i+1) * 30 * time.Minute)
-			got, _ := g.try("POST", p.public("/appointments"), mine)
+			mine["start_at"] = p.At(time.Duration(i+1) * 30 * time.Minute)
+			got, _ := g.Try("POST", p.PublicPath("/appointments"), mine)
 			return got
 		}
 	}
-	require.Equal(t, map[string]int{"201": 1, "422 " + code: 4}, codes(atOnce(requests...)))
-	wish["altcha"], wish["start_at"] = solve(t, g.call("GET", p.public("/challenge"), nil).text), p.at(24*time.Hour)
-	p.hub.Clock.Advance(time.Hour)
-	g.invalid2(code, "body.altcha", "POST", p.public("/appointments"), wish)
-	p.later(0)
-	p.ok(201, "POST", "/appointments", p.draft(24*time.Hour)) // staff need none
+	require.Equal(t, map[string]int{"201": 1, "422 " + code: 4}, codes(moduletest.Concurrently(requests...)))
+	wish["altcha"], wish["start_at"] = solve(t, g.Call("GET", p.PublicPath("/challenge"), nil).Text), p.At(24*time.Hour)
+	p.Hub.Clock.Advance(time.Hour)
+	g.InvalidWith(code, "body.altcha", "POST", p.PublicPath("/appointments"), wish)
+	p.AdvanceClock(0)
+	p.OK(201, "POST", "/appointments", p.AppointmentBody(24*time.Hour)) // staff need none
 }
 
 var challenged = regexp.MustCompile(`data-proof="([^"]+)"`)
@@ -84,23 +85,23 @@ var challenged = regexp.MustCompile(`data-proof="([^"]+)"`)
 // The page brings its challenge along; without JavaScript it says what is missing.
 func TestThePageWithProofOfWork(t *testing.T) {
 	t.Parallel()
-	p := opened(t)
-	p.ok(200, "PUT", "/organization", object{"locale": "en"})
-	form := url.Values{"service": {p.service}, "professional": {p.professional}, "start": {p.at(0)}, "key": {uuid.NewString()}, "name": {"Gil Reis"}, "phone": {"11 98765-0000"}}
-	address := p.hub.URL + "/book/" + p.slug + "/details?" + form.Encode()
+	p := NewBookable(t)
+	p.OK(200, "PUT", "/organization", object{"locale": "en"})
+	form := url.Values{"service": {p.ServiceID}, "professional": {p.ProfessionalID}, "start": {p.At(0)}, "key": {uuid.NewString()}, "name": {"Gil Reis"}, "phone": {"11 98765-0000"}}
+	address := p.Hub.URL + "/book/" + p.Slug + "/details?" + form.Encode()
 	require.NotContains(t, get(t, address), "data-proof")
-	p.ok(200, "PUT", "/organization/settings", object{"proof_of_work": true})
+	p.OK(200, "PUT", "/organization/settings", object{"proof_of_work": true})
 	page := get(t, address)
 	require.Contains(t, page, "<noscript>")
 	without := p.sent(form)
-	require.Equal(t, 422, without.status)
-	require.Contains(t, without.text, "needs JavaScript")
-	require.Contains(t, without.text, `value="Gil Reis"`)
-	again := challenged.FindStringSubmatch(without.text)[1]
+	require.Equal(t, 422, without.Status)
+	require.Contains(t, without.Text, "needs JavaScript")
+	require.Contains(t, without.Text, `value="Gil Reis"`)
+	again := challenged.FindStringSubmatch(without.Text)[1]
 	require.NotEqual(t, challenged.FindStringSubmatch(page)[1], again)
 	form.Set("altcha", solve(t, html.UnescapeString(again)))
 	done := p.sent(form)
-	require.Equal(t, 303, done.status, done.text)
-	require.Equal(t, done.text, p.sent(form).text, "sent again it is the same booking")
-	require.Len(t, p.list("/appointments"), 1)
+	require.Equal(t, 303, done.Status, done.Text)
+	require.Equal(t, done.Text, p.sent(form).Text, "sent again it is the same booking")
+	require.Len(t, p.List("/appointments"), 1)
 }

@@ -2,6 +2,7 @@ package scheduling_test
 
 import (
 	"fmt"
+	"integrationhub/hub/hubtest/moduletest"
 	"math/rand/v2"
 	"sync"
 	"testing"
@@ -14,28 +15,12 @@ import (
 // unlimited lets a test's address ask as often as it likes.
 const unlimited = "HUB_PRODUCT_LIMITS=scheduling.public-writes=100000-M,scheduling.public-reads=100000-M,scheduling.users=100000-M,scheduling.holds=100000-M"
 
-// atOnce sends several requests together and gives their answers in the same order.
-func atOnce(requests ...func() answer) []answer {
-	answers := make([]answer, len(requests))
-	var ready, done sync.WaitGroup
-	ready.Add(1)
-	for i, ask := range requests {
-		done.Go(func() {
-			ready.Wait()
-			answers[i] = ask()
-		})
-	}
-	ready.Done()
-	done.Wait()
-	return answers
-}
-
 // codes counts what answers say: their status, and the code of those that refuse.
 func codes(answers []answer) map[string]int {
 	counted := map[string]int{}
 	for _, one := range answers {
-		said := fmt.Sprint(one.status)
-		if code, refused := one.body["code"].(string); refused {
+		said := fmt.Sprint(one.Status)
+		if code, refused := one.Body["code"].(string); refused {
 			said += " " + code
 		}
 		counted[said]++
@@ -44,34 +29,34 @@ func codes(answers []answer) map[string]int {
 }
 
 // spread are bookings of one person with everybody at every time of a Monday, all at once.
-func (p *plan) spread(people []string, who object) []answer {
-	g := p.guest()
+func (p *Bookable) spread(people []string, who object) []answer {
+	g := p.Guest()
 	var requests []func() answer
 	for _, professional := range people {
 		for slot := range 6 {
 			requests = append(requests, func() answer {
-				wish := p.wish(time.Duration(slot) * 30 * time.Minute)
+				wish := p.BookingBody(time.Duration(slot) * 30 * time.Minute)
 				wish["professional_id"] = professional
 				for field, value := range who {
 					wish[field] = value
 				}
-				got, _ := g.try("POST", p.public("/appointments"), wish)
+				got, _ := g.Try("POST", p.PublicPath("/appointments"), wish)
 				return got
 			})
 		}
 	}
-	return atOnce(requests...)
+	return moduletest.Concurrently(requests...)
 }
 
 // Somebody who books for the first time, many times at once, is one client, and has no
 // more bookings than are allowed.
 func TestFirstBookingsAtOnceAreOfOneClient(t *testing.T) {
 	t.Parallel()
-	p := opened(t)
-	people := []string{p.professional, p.studio.professional("Eva", p.service), p.studio.professional("Rui", p.service)}
-	p.ok(200, "PUT", "/organization/settings", object{"max_active_bookings_per_client": 2, "require_client_phone": false})
+	p := NewBookable(t)
+	people := []string{p.ProfessionalID, p.Organization.AddProfessional("Eva", p.ServiceID), p.Organization.AddProfessional("Rui", p.ServiceID)}
+	p.OK(200, "PUT", "/organization/settings", object{"max_active_bookings_per_client": 2, "require_client_phone": false})
 	known := func(sql string, value string) int {
-		return p.count("scheduling.clients where org_id = $1 and "+sql, p.org, value)
+		return p.Count("scheduling.clients where org_id = $1 and "+sql, p.ID, value)
 	}
 
 	forms := []string{"11 98765-0000", "+55 11 8765-0000", "5511987650000"} // of one number
@@ -89,42 +74,42 @@ func TestFirstBookingsAtOnceAreOfOneClient(t *testing.T) {
 	got = codes(p.spread(people, object{"client_phone": nil, "client_email": "Ada@Example.com"}))
 	require.Equal(t, 2, got["201"], got)
 	require.Equal(t, 1, known("lower(email) = $2", "ada@example.com"))
-	again := p.wish(24 * time.Hour)
+	again := p.BookingBody(24 * time.Hour)
 	again["client_phone"], again["client_email"] = nil, "ada@example.com"
-	p.guest().refused(409, "too_many_bookings", "POST", p.public("/appointments"), again)
+	p.Guest().Refused(409, "too_many_bookings", "POST", p.PublicPath("/appointments"), again)
 	// Bookings are counted under something.
 	delete(again, "client_email")
-	p.guest().invalid("body.client_phone", "POST", p.public("/appointments"), again)
-	p.ok(200, "PUT", "/organization/settings", object{"max_active_bookings_per_client": nil})
-	p.guest().ok(201, "POST", p.public("/appointments"), again)
+	p.Guest().Invalid("body.client_phone", "POST", p.PublicPath("/appointments"), again)
+	p.OK(200, "PUT", "/organization/settings", object{"max_active_bookings_per_client": nil})
+	p.Guest().OK(201, "POST", p.PublicPath("/appointments"), again)
 }
 
 // Whatever is done at once to one client and the same professionals, nobody waits for
 // each other in a circle: every path takes its locks in one order.
 func TestNobodyWaitsInACircle(t *testing.T) {
 	t.Parallel()
-	p := opened(t, unlimited)
-	p.ok(200, "PUT", "/organization/settings", object{"max_active_bookings_per_client": 50, "waitlist_enabled": true})
-	p.ok(200, "PUT", "/loyalty/config", object{"enabled": true, "accrual_type": "visit", "points_per_visit": 10})
-	people := []string{p.professional, p.studio.professional("Eva", p.service), p.studio.professional("Rui", p.service)}
-	phone := p.wish(0)["client_phone"]
-	me := p.ok(201, "POST", "/clients", object{"name": "Gil", "phone": phone})["id"].(string)
-	program := p.ok(200, "PUT", "/loyalty/config", object{"rewards": []object{{"name": "R", "points": 1, "type": "fixed_discount", "value": 1}}})
-	c := &crowd{plan: p, people: people, me: me, reward: program["rewards"].([]any)[0].(object)["id"].(string)}
+	p := NewBookable(t, unlimited)
+	p.OK(200, "PUT", "/organization/settings", object{"max_active_bookings_per_client": 50, "waitlist_enabled": true})
+	p.OK(200, "PUT", "/loyalty/config", object{"enabled": true, "accrual_type": "visit", "points_per_visit": 10})
+	people := []string{p.ProfessionalID, p.Organization.AddProfessional("Eva", p.ServiceID), p.Organization.AddProfessional("Rui", p.ServiceID)}
+	phone := p.BookingBody(0)["client_phone"]
+	me := p.OK(201, "POST", "/clients", object{"name": "Gil", "phone": phone})["id"].(string)
+	program := p.OK(200, "PUT", "/loyalty/config", object{"rewards": []object{{"name": "R", "points": 1, "type": "fixed_discount", "value": 1}}})
+	c := &crowd{Bookable: p, people: people, me: me, reward: program["rewards"].([]any)[0].(object)["id"].(string)}
 	const workers, rounds = 12, 40
 	requests := make([]func() answer, workers)
 	for w := range workers {
 		requests[w] = func() answer { return c.meddle(rand.New(rand.NewPCG(1, uint64(w))), rounds) }
 	}
-	for _, worst := range atOnce(requests...) {
-		require.Less(t, worst.status, 500, worst.text)
+	for _, worst := range moduletest.Concurrently(requests...) {
+		require.Less(t, worst.Status, 500, worst.Text)
 	}
-	require.Zero(t, deadlocks(t, p.hub.Host.Pool))
+	require.Zero(t, deadlocks(t, p.Hub.Host.Pool))
 }
 
 // crowd is many who do something to one client and a few professionals at once.
 type crowd struct {
-	*plan
+	*Bookable
 	people     []string
 	me, reward string
 	booked     sync.Map
@@ -133,7 +118,7 @@ type crowd struct {
 // meddle does something at random many times, and gives the first answer that is a
 // failure of the service, else the last.
 func (p *crowd) meddle(r *rand.Rand, rounds int) (last answer) {
-	g := p.guest()
+	g := p.Guest()
 	some := func() string {
 		found := "00000000-0000-0000-0000-000000000000"
 		n := r.IntN(20)
@@ -147,16 +132,16 @@ func (p *crowd) meddle(r *rand.Rand, rounds int) (last answer) {
 	for range rounds {
 		start := time.Duration(r.IntN(5))*24*time.Hour + time.Duration(r.IntN(6))*30*time.Minute
 		person := p.people[r.IntN(len(p.people))]
-		method, path, body, as := "POST", "/appointments/"+some(), any(nil), p.plan
+		method, path, body, as := "POST", "/appointments/"+some(), any(nil), p.Bookable
 		switch n := r.IntN(17); n {
 		case 0, 1, 2:
-			wish := p.wish(start)
+			wish := p.BookingBody(start)
 			if wish["professional_id"] = person; n == 0 {
 				delete(wish, "professional_id")
 			}
-			path, body, as = p.public("/appointments"), wish, g
+			path, body, as = p.PublicPath("/appointments"), wish, g
 		case 3:
-			draft := p.draft(start)
+			draft := p.AppointmentBody(start)
 			draft["client_id"], draft["professional_id"] = p.me, person
 			path, body = "/appointments", draft
 		case 4, 5:
@@ -166,7 +151,7 @@ func (p *crowd) meddle(r *rand.Rand, rounds int) (last answer) {
 		case 7, 8:
 			path += "/reopen"
 		case 9:
-			path, body = path+"/reschedule", object{"start_at": p.at(start), "professional_id": person}
+			path, body = path+"/reschedule", object{"start_at": p.At(start), "professional_id": person}
 		case 10:
 			path, body = path+"/cancel", object{}
 		case 11:
@@ -176,24 +161,24 @@ func (p *crowd) meddle(r *rand.Rand, rounds int) (last answer) {
 		case 13:
 			method, path, body = "PUT", "/clients/"+p.me, object{"notes": "x"}
 		case 14:
-			path, body, as = p.public("/waitlist"), object{
-				"service_id": p.service, "first_date": "2026-03-02", "last_date": "2026-03-06", "client_name": "Gil", "client_phone": "11 98765-0000", "client_email": "gil@example.com",
+			path, body, as = p.PublicPath("/waitlist"), object{
+				"service_id": p.ServiceID, "first_date": "2026-03-02", "last_date": "2026-03-06", "client_name": "Gil", "client_phone": "11 98765-0000", "client_email": "gil@example.com",
 			}, g
 		case 15:
 			path, body = "/loyalty/clients/"+p.me+"/redeem", object{"reward_id": p.reward, "appointment_id": some()}
 		case 16:
-			method, body = "PUT", object{"client_id": []string{p.me, p.client}[r.IntN(2)], "price": r.IntN(100)}
+			method, body = "PUT", object{"client_id": []string{p.me, p.ClientID}[r.IntN(2)], "price": r.IntN(100)}
 		}
-		got, err := as.try(method, path, body)
+		got, err := as.Try(method, path, body)
 		if err != nil {
-			return answer{status: 599, text: err.Error()}
+			return answer{Status: 599, Text: err.Error()}
 		}
-		if got.status >= 500 {
-			got.text = method + " " + path + ": " + got.text
+		if got.Status >= 500 {
+			got.Text = method + " " + path + ": " + got.Text
 			return got
 		}
 		for _, field := range []string{"id", "appointment_id"} {
-			if id, made := got.body[field].(string); made && got.status == 201 && (path == "/appointments" || as == g) {
+			if id, made := got.Body[field].(string); made && got.Status == 201 && (path == "/appointments" || as == g) {
 				p.booked.Store(id, true)
 			}
 		}

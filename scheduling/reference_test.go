@@ -14,11 +14,11 @@ import (
 // stands at: nothing is wrong with the command's form, whatever ids are in it.
 func TestCommandsOfTheReference(t *testing.T) {
 	t.Parallel()
-	s := newStudio(t)
-	key := s.ok(200, "POST", "/integrations/api-keys", object{})["api_key"].(string)
-	reader := openapitest.Reader{Token: s.token, Key: key}
-	commands := openapitest.Commands(t, s.hub.Base)
-	require.Len(t, commands, len(operations(s)))
+	s := NewOrganization(t)
+	key := s.OK(200, "POST", "/integrations/api-keys", object{})["api_key"].(string)
+	reader := openapitest.Reader{Token: s.Token, Key: key}
+	commands := openapitest.Commands(t, s.Hub.Base)
+	require.Len(t, commands, len(s.Operations()))
 	delete(commands, "integrations.connect") // it would call out
 	var wrong []string
 	for id, command := range commands {

@@ -9,8 +9,8 @@ import (
 
 func TestANewOrganizationHasZeroKPIs(t *testing.T) {
 	t.Parallel()
-	s := newStudio(t)
-	kpis := s.ok(200, "GET", "/reports/dashboard", nil)
+	s := NewOrganization(t)
+	kpis := s.OK(200, "GET", "/reports/dashboard", nil)
 	for _, name := range []string{"appointments_today", "appointments_month", "revenue_month", "occupancy_rate", "noshow_rate", "new_clients_month"} {
 		require.EqualValues(t, 0, kpis[name], name)
 	}
@@ -20,17 +20,17 @@ func TestANewOrganizationHasZeroKPIs(t *testing.T) {
 
 func TestReports(t *testing.T) {
 	t.Parallel()
-	p := opened(t)
-	p.later(72*time.Hour - time.Minute) // Monday, a minute before nine
-	done, missed := p.book(0), p.book(30*time.Minute)
-	p.book(time.Hour)
-	p.do(200, "cancel", p.book(2*time.Hour), nil)
-	p.do(200, "complete", done, nil)
-	p.do(200, "noshow", missed, nil)
-	p.ok(201, "POST", "/payments", object{"appointment_id": done, "client_id": p.client, "amount": 80, "method": "pix"})
-	p.ok(201, "POST", "/payments", object{"client_id": p.client, "amount": 20.5, "method": "cash"})
+	p := NewBookable(t)
+	p.AdvanceClock(72*time.Hour - time.Minute) // Monday, a minute before nine
+	done, missed := p.Book(0), p.Book(30*time.Minute)
+	p.Book(time.Hour)
+	p.Transition(200, "cancel", p.Book(2*time.Hour), nil)
+	p.Transition(200, "complete", done, nil)
+	p.Transition(200, "noshow", missed, nil)
+	p.OK(201, "POST", "/payments", object{"appointment_id": done, "client_id": p.ClientID, "amount": 80, "method": "pix"})
+	p.OK(201, "POST", "/payments", object{"client_id": p.ClientID, "amount": 20.5, "method": "cash"})
 
-	kpis := p.ok(200, "GET", "/reports/dashboard", nil)
+	kpis := p.OK(200, "GET", "/reports/dashboard", nil)
 	require.EqualValues(t, 3, kpis["appointments_today"])
 	require.EqualValues(t, 3, kpis["appointments_month"])
 	require.InDelta(t, 100.5, kpis["revenue_month"], 1e-9)
@@ -38,7 +38,7 @@ func TestReports(t *testing.T) {
 	require.EqualValues(t, 0, kpis["new_clients_month"], "made in February")
 	require.InDelta(t, 60.0/(22*180), kpis["occupancy_rate"], 0.0001)
 
-	week := p.ok(200, "GET", "/reports/occupancy?period=week", nil)
+	week := p.OK(200, "GET", "/reports/occupancy?period=week", nil)
 	require.Equal(t, "2026-03-02", week["start_date"])
 	require.Equal(t, "2026-03-08", week["end_date"])
 	ana := week["professionals"].([]any)[0].(object)
@@ -46,7 +46,7 @@ func TestReports(t *testing.T) {
 	require.EqualValues(t, 60, ana["booked_minutes"])
 	require.EqualValues(t, 2, ana["appointments"])
 
-	revenue := p.ok(200, "GET", "/reports/revenue?period=week", nil)
+	revenue := p.OK(200, "GET", "/reports/revenue?period=week", nil)
 	require.Equal(t, "BRL", revenue["currency"])
 	require.InDelta(t, 100.5, revenue["total"], 1e-9)
 	require.EqualValues(t, 2, revenue["payments_count"])
@@ -57,62 +57,62 @@ func TestReports(t *testing.T) {
 	require.Equal(t, object{"method": "pix", "amount": 80.0, "count": 1.0}, revenue["by_method"].([]any)[0])
 	require.EqualValues(t, 80, revenue["by_professional"].([]any)[0].(object)["amount"])
 	require.Equal(t, "Cut", revenue["by_service"].([]any)[0].(object)["service_name"])
-	require.Len(t, p.ok(200, "GET", "/reports/revenue?period=year", nil)["series"], 12)
-	require.Len(t, p.ok(200, "GET", "/reports/revenue?period=quarter", nil)["series"], 14)
-	require.Len(t, p.ok(200, "GET", "/reports/revenue?month=2026-02", nil)["series"], 28)
-	require.EqualValues(t, 80, p.ok(200, "GET", "/reports/revenue?professional_id="+p.professional, nil)["total"])
+	require.Len(t, p.OK(200, "GET", "/reports/revenue?period=year", nil)["series"], 12)
+	require.Len(t, p.OK(200, "GET", "/reports/revenue?period=quarter", nil)["series"], 14)
+	require.Len(t, p.OK(200, "GET", "/reports/revenue?month=2026-02", nil)["series"], 28)
+	require.EqualValues(t, 80, p.OK(200, "GET", "/reports/revenue?professional_id="+p.ProfessionalID, nil)["total"])
 
-	noshow := p.ok(200, "GET", "/reports/noshow", nil)
+	noshow := p.OK(200, "GET", "/reports/noshow", nil)
 	require.EqualValues(t, 2, noshow["total"])
 	require.InDelta(t, 0.5, noshow["noshow_rate"], 1e-9)
 	require.EqualValues(t, 80, noshow["estimated_loss"])
 	require.EqualValues(t, 1, noshow["by_weekday"].([]any)[0].(object)["noshow_count"])
 	require.Len(t, noshow["by_weekday"], 7)
 
-	popular := p.ok(200, "GET", "/reports/services/popular", nil)["items"].([]any)
+	popular := p.OK(200, "GET", "/reports/services/popular", nil)["items"].([]any)
 	require.EqualValues(t, 3, popular[0].(object)["appointments"])
 	require.EqualValues(t, 1, popular[0].(object)["share"])
 	require.EqualValues(t, 80, popular[0].(object)["revenue"])
 
 	for _, path := range []string{"dashboard", "occupancy", "revenue", "noshow", "services/popular"} {
-		p.invalid("query.month", "GET", "/reports/"+path+"?month=2026-1", nil)
-		p.refused(422, "validation_failed", "GET", "/reports/"+path+"?period=century", nil)
-		csv := p.call("GET", "/reports/"+path, nil, "Accept", "text/csv")
-		require.Equal(t, "text/csv; charset=utf-8", csv.header.Get("Content-Type"), path)
-		require.Contains(t, csv.text, ",")
+		p.Invalid("query.month", "GET", "/reports/"+path+"?month=2026-1", nil)
+		p.Refused(422, "validation_failed", "GET", "/reports/"+path+"?period=century", nil)
+		csv := p.Call("GET", "/reports/"+path, nil, "Accept", "text/csv")
+		require.Equal(t, "text/csv; charset=utf-8", csv.Header.Get("Content-Type"), path)
+		require.Contains(t, csv.Text, ",")
 	}
 }
 
 func TestInactiveClients(t *testing.T) {
 	t.Parallel()
-	p := opened(t)
-	p.later(72*time.Hour - time.Minute)
-	p.do(200, "complete", p.book(0), nil)
-	p.ok(201, "POST", "/clients", object{"name": "=HYPERLINK(1)", "phone": "+5511900000000"})
-	p.later(30 * 24 * time.Hour)
-	require.EqualValues(t, 0, p.ok(200, "GET", "/reports/clients/inactive", nil)["total"])
-	report := p.ok(200, "GET", "/reports/clients/inactive?days=20", nil)
+	p := NewBookable(t)
+	p.AdvanceClock(72*time.Hour - time.Minute)
+	p.Transition(200, "complete", p.Book(0), nil)
+	p.OK(201, "POST", "/clients", object{"name": "=HYPERLINK(1)", "phone": "+5511900000000"})
+	p.AdvanceClock(30 * 24 * time.Hour)
+	require.EqualValues(t, 0, p.OK(200, "GET", "/reports/clients/inactive", nil)["total"])
+	report := p.OK(200, "GET", "/reports/clients/inactive?days=20", nil)
 	require.EqualValues(t, 2, report["total"])
 	caio := report["items"].([]any)[1].(object)
 	require.Equal(t, "Caio", caio["name"])
 	require.EqualValues(t, 30, caio["days_inactive"])
 	require.Equal(t, "Cut", caio["favorite_service"])
-	csv := p.call("GET", "/reports/clients/inactive?days=20", nil, "Accept", "text/csv").text
+	csv := p.Call("GET", "/reports/clients/inactive?days=20", nil, "Accept", "text/csv").Text
 	require.Contains(t, csv, ",'=HYPERLINK(1),'+5511900000000,")
-	p.book(40 * 24 * time.Hour)
-	require.EqualValues(t, 1, p.ok(200, "GET", "/reports/clients/inactive?days=20", nil)["total"], "who has an appointment is coming")
+	p.Book(40 * 24 * time.Hour)
+	require.EqualValues(t, 1, p.OK(200, "GET", "/reports/clients/inactive?days=20", nil)["total"], "who has an appointment is coming")
 }
 
 func TestLoyalty(t *testing.T) {
 	t.Parallel()
-	p := opened(t)
-	config := p.ok(200, "GET", "/loyalty/config", nil)
+	p := NewBookable(t)
+	config := p.OK(200, "GET", "/loyalty/config", nil)
 	require.Equal(t, false, config["enabled"])
 	require.EqualValues(t, 1, config["points_per_currency_unit"])
 	require.Empty(t, config["rewards"])
-	config = p.ok(200, "PUT", "/loyalty/config", object{
+	config = p.OK(200, "PUT", "/loyalty/config", object{
 		"enabled": true, "program_name": "Club", "points_per_currency_unit": 0.5, "signup_bonus": 5, "points_expiration_days": 30,
-		"rewards":     []object{{"name": "Ten off", "points": 30, "type": "fixed_discount", "value": 10}, {"name": "Big", "points": 500, "type": "free_service", "service_id": p.service}},
+		"rewards":     []object{{"name": "Ten off", "points": 30, "type": "fixed_discount", "value": 10}, {"name": "Big", "points": 500, "type": "free_service", "service_id": p.ServiceID}},
 		"terminology": object{"one": "star", "other": "stars"},
 	})
 	require.InDelta(t, 0.5, config["points_per_currency_unit"], 1e-9)
@@ -122,13 +122,13 @@ func TestLoyalty(t *testing.T) {
 		"body.points_per_visit": {"points_per_visit": -1}, "body.rewards[0].points": {"rewards": []object{{"name": "x", "points": 0, "type": "free_service"}}},
 		"body.points_expiration_days": {"points_expiration_days": 0}, "body.accrual_type": {"accrual_type": "hope"},
 	} {
-		p.invalid(location, "PUT", "/loyalty/config", body)
+		p.Invalid(location, "PUT", "/loyalty/config", body)
 	}
-	id := p.book(0)
-	p.do(200, "complete", id, nil)
-	p.ok(201, "POST", "/payments", object{"appointment_id": id, "client_id": p.client, "amount": 81, "method": "cash"})
-	path := "/loyalty/clients/" + p.client
-	points := p.ok(200, "GET", path, nil)
+	id := p.Book(0)
+	p.Transition(200, "complete", id, nil)
+	p.OK(201, "POST", "/payments", object{"appointment_id": id, "client_id": p.ClientID, "amount": 81, "method": "cash"})
+	path := "/loyalty/clients/" + p.ClientID
+	points := p.OK(200, "GET", path, nil)
 	require.EqualValues(t, 40, points["balance"])
 	require.EqualValues(t, 40, points["lifetime_earned"])
 	require.Equal(t, "Big", points["next_reward"].(object)["name"])
@@ -136,51 +136,51 @@ func TestLoyalty(t *testing.T) {
 	require.EqualValues(t, 40, points["expiring_points"])
 	require.Equal(t, "2026-03-30T00:00:00-03:00", points["expiring_at"])
 	reward := rewards[0].(object)["id"]
-	points = p.ok(200, "POST", path+"/redeem", object{"reward_id": reward})
+	points = p.OK(200, "POST", path+"/redeem", object{"reward_id": reward})
 	require.EqualValues(t, 10, points["balance"])
 	require.EqualValues(t, 30, points["lifetime_redeemed"])
-	p.refused(409, "insufficient_points", "POST", path+"/redeem", object{"reward_id": reward})
-	points = p.ok(200, "POST", path+"/adjust", object{"points": -10, "reason": "mistake"})
+	p.Refused(409, "insufficient_points", "POST", path+"/redeem", object{"reward_id": reward})
+	points = p.OK(200, "POST", path+"/adjust", object{"points": -10, "reason": "mistake"})
 	require.EqualValues(t, 0, points["balance"])
 	require.EqualValues(t, 3, points["history"].(object)["total"])
-	require.EqualValues(t, 5, p.ok(201, "POST", "/clients", object{"name": "New"})["loyalty_points"])
-	config = p.ok(200, "PUT", "/loyalty/config", object{"accrual_type": "visit", "points_per_visit": 7, "rewards": []any{rewards[0]}})
+	require.EqualValues(t, 5, p.OK(201, "POST", "/clients", object{"name": "New"})["loyalty_points"])
+	config = p.OK(200, "PUT", "/loyalty/config", object{"accrual_type": "visit", "points_per_visit": 7, "rewards": []any{rewards[0]}})
 	require.Len(t, config["rewards"], 1)
-	second := p.book(time.Hour)
+	second := p.Book(time.Hour)
 	for _, want := range []int{7, 0, 7} {
 		action := "complete"
 		if want == 0 {
 			action = "reopen"
 		}
-		p.do(200, action, second, nil)
-		require.EqualValues(t, want, p.ok(200, "GET", path, nil)["balance"])
+		p.Transition(200, action, second, nil)
+		require.EqualValues(t, want, p.OK(200, "GET", path, nil)["balance"])
 	}
-	p.ok(200, "POST", path+"/adjust", object{"points": -7, "reason": "spent"})
+	p.OK(200, "POST", path+"/adjust", object{"points": -7, "reason": "spent"})
 	for _, action := range []string{"reopen", "complete"} {
-		p.do(200, action, second, nil)
-		require.EqualValues(t, 0, p.ok(200, "GET", path, nil)["balance"], "one visit earns once: %s", action)
+		p.Transition(200, action, second, nil)
+		require.EqualValues(t, 0, p.OK(200, "GET", path, nil)["balance"], "one visit earns once: %s", action)
 	}
 }
 
 // What an appointment counted for stays with whom it was counted for.
 func TestClientOfWhatIsOver(t *testing.T) {
 	t.Parallel()
-	p := opened(t)
-	other := p.ok(201, "POST", "/clients", object{"name": "Other"})["id"].(string)
+	p := NewBookable(t)
+	other := p.OK(201, "POST", "/clients", object{"name": "Other"})["id"].(string)
 	for _, action := range []string{"complete", "noshow"} {
-		id := p.book(0)
-		p.ok(200, "PUT", "/appointments/"+id, object{"client_id": other})
-		p.ok(200, "PUT", "/appointments/"+id, object{"client_id": p.client})
-		p.do(200, action, id, nil)
-		p.refused(409, "appointment_over", "PUT", "/appointments/"+id, object{"client_id": other})
-		p.ok(200, "PUT", "/appointments/"+id, object{"client_id": p.client, "notes": "the same client"})
-		p.do(200, "reopen", id, nil)
-		require.Equal(t, 2, p.count("scheduling.reminders where appointment_id = $1", id), "what did not happen is still to come")
-		p.ok(200, "PUT", "/appointments/"+id, object{"client_id": other})
-		p.do(200, "cancel", id, nil)
+		id := p.Book(0)
+		p.OK(200, "PUT", "/appointments/"+id, object{"client_id": other})
+		p.OK(200, "PUT", "/appointments/"+id, object{"client_id": p.ClientID})
+		p.Transition(200, action, id, nil)
+		p.Refused(409, "appointment_over", "PUT", "/appointments/"+id, object{"client_id": other})
+		p.OK(200, "PUT", "/appointments/"+id, object{"client_id": p.ClientID, "notes": "the same client"})
+		p.Transition(200, "reopen", id, nil)
+		require.Equal(t, 2, p.Count("scheduling.reminders where appointment_id = $1", id), "what did not happen is still to come")
+		p.OK(200, "PUT", "/appointments/"+id, object{"client_id": other})
+		p.Transition(200, "cancel", id, nil)
 	}
-	for _, client := range []string{p.client, other} {
-		got := p.ok(200, "GET", "/clients/"+client, nil)
+	for _, client := range []string{p.ClientID, other} {
+		got := p.OK(200, "GET", "/clients/"+client, nil)
 		require.EqualValues(t, 0, got["total_appointments"])
 		require.EqualValues(t, 0, got["no_show_count"])
 	}
@@ -189,20 +189,20 @@ func TestClientOfWhatIsOver(t *testing.T) {
 // What was done of a service that is gone stays in the figures, under its name.
 func TestRemovedServicesStayInReports(t *testing.T) {
 	t.Parallel()
-	p := opened(t)
-	p.later(72*time.Hour - time.Minute)
-	done := p.book(0)
-	p.do(200, "complete", done, nil)
-	p.ok(201, "POST", "/payments", object{"appointment_id": done, "client_id": p.client, "amount": 80, "method": "pix"})
+	p := NewBookable(t)
+	p.AdvanceClock(72*time.Hour - time.Minute)
+	done := p.Book(0)
+	p.Transition(200, "complete", done, nil)
+	p.OK(201, "POST", "/payments", object{"appointment_id": done, "client_id": p.ClientID, "amount": 80, "method": "pix"})
 	reports := []string{"/reports/dashboard", "/reports/occupancy?period=week", "/reports/revenue?period=week", "/reports/noshow", "/reports/services/popular"}
 	before := map[string]object{}
 	for _, path := range reports {
-		before[path] = p.ok(200, "GET", path, nil)
+		before[path] = p.OK(200, "GET", path, nil)
 	}
-	require.Equal(t, 204, p.call("DELETE", "/services/"+p.service, nil).status)
+	require.Equal(t, 204, p.Call("DELETE", "/services/"+p.ServiceID, nil).Status)
 	for _, path := range reports {
-		require.Equal(t, before[path], p.ok(200, "GET", path, nil), path)
+		require.Equal(t, before[path], p.OK(200, "GET", path, nil), path)
 	}
-	require.Equal(t, "Cut", p.ok(200, "GET", reports[2], nil)["by_service"].([]any)[0].(object)["service_name"])
-	require.EqualValues(t, 1, p.ok(200, "GET", reports[4], nil)["items"].([]any)[0].(object)["appointments"])
+	require.Equal(t, "Cut", p.OK(200, "GET", reports[2], nil)["by_service"].([]any)[0].(object)["service_name"])
+	require.EqualValues(t, 1, p.OK(200, "GET", reports[4], nil)["items"].([]any)[0].(object)["appointments"])
 }

@@ -11,10 +11,10 @@ import (
 )
 
 // found are the names of the clients that a search finds.
-func (s *studio) found(term string) (names []string) {
-	s.t.Helper()
+func (s *Organization) found(term string) (names []string) {
+	s.T.Helper()
 	names = []string{}
-	for _, one := range s.ok(200, "GET", "/clients?search="+url.QueryEscape(term), nil)["items"].([]any) {
+	for _, one := range s.OK(200, "GET", "/clients?search="+url.QueryEscape(term), nil)["items"].([]any) {
 		names = append(names, one.(object)["name"].(string))
 	}
 	return names
@@ -24,10 +24,10 @@ func (s *studio) found(term string) (names []string) {
 // either end.
 func TestSearchingClients(t *testing.T) {
 	t.Parallel()
-	p := newStudio(t)
-	p.ok(201, "POST", "/clients", object{"name": "Ana", "phone": "(11) 98765-4321", "cpf": "529.982.247-25", "email": "Ana.Souza@example.com"})
-	p.ok(201, "POST", "/clients", object{"name": "Bia", "phone": "+351 912 345 678", "cpf": "123.456.789-09"})
-	id := p.ok(201, "POST", "/clients", object{"name": "Caio", "phone": "1187654321"})["id"].(string)
+	p := NewOrganization(t)
+	p.OK(201, "POST", "/clients", object{"name": "Ana", "phone": "(11) 98765-4321", "cpf": "529.982.247-25", "email": "Ana.Souza@example.com"})
+	p.OK(201, "POST", "/clients", object{"name": "Bia", "phone": "+351 912 345 678", "cpf": "123.456.789-09"})
+	id := p.OK(201, "POST", "/clients", object{"name": "Caio", "phone": "1187654321"})["id"].(string)
 	for term, want := range map[string][]string{
 		"+5511987654321": {"Ana", "Caio"}, "+55 11 98765-4321": {"Ana", "Caio"}, "5511987": {"Ana"}, "98765": {"Ana"}, "+351912": {"Bia"}, "551187654321": {"Ana", "Caio"},
 		"529": {"Ana"}, "529.982": {"Ana"}, "529.982.247-25": {"Ana"}, "247-25": {"Ana"}, "25": {"Ana"}, "5299822472": {"Ana"}, "29982247": {},
@@ -35,25 +35,25 @@ func TestSearchingClients(t *testing.T) {
 	} {
 		require.Equal(t, want, p.found(term), term)
 	}
-	another(t, p.hub).ok(201, "POST", "/clients", object{"name": "Eva", "cpf": "529.982.247-25"})
+	RegisterOrganization(t, p.Hub).OK(201, "POST", "/clients", object{"name": "Eva", "cpf": "529.982.247-25"})
 	require.Equal(t, []string{"Ana"}, p.found("529.982"), "not what others have")
 
 	// A tax id that is changed or taken out is not found any more; one that was stored
 	// before its ends were is, once that was made up for.
-	p.ok(200, "PUT", "/clients/"+id, object{"cpf": "111.444.777-35"})
+	p.OK(200, "PUT", "/clients/"+id, object{"cpf": "111.444.777-35"})
 	require.Equal(t, []string{"Caio"}, p.found("111.444"))
-	p.ok(200, "PUT", "/clients/"+id, object{"name": "Caio P"})
+	p.OK(200, "PUT", "/clients/"+id, object{"name": "Caio P"})
 	require.Equal(t, []string{"Caio P"}, p.found("777-35"))
-	p.exec(`update scheduling.clients set cpf_parts = null`)
+	p.Exec(`update scheduling.clients set cpf_parts = null`)
 	require.Empty(t, p.found("777-35"))
-	p.exec(`update scheduling.clients set cpf_sealed = 'broken' where name = 'Eva'`)
-	for _, one := range p.jobs() {
+	p.Exec(`update scheduling.clients set cpf_sealed = 'broken' where name = 'Eva'`)
+	for _, one := range p.Hub.Jobs() {
 		if one.Name == "tax-ids" {
 			require.ErrorContains(t, one.Run(t.Context(), nil), "opening a tax id", "one that cannot be read holds up no other")
 		}
 	}
 	require.Equal(t, []string{"Caio P"}, p.found("777-35"))
-	p.ok(200, "PUT", "/clients/"+id, object{"cpf": nil})
+	p.OK(200, "PUT", "/clients/"+id, object{"cpf": nil})
 	require.Empty(t, p.found("777-35"))
 	require.Empty(t, p.found("11144477735"))
 }
@@ -61,11 +61,11 @@ func TestSearchingClients(t *testing.T) {
 // Whatever is searched for, no search reads every client.
 func TestSearchesUseIndexes(t *testing.T) {
 	t.Parallel()
-	p := newStudio(t)
-	p.exec(`insert into scheduling.clients (org_id, id, name, phone, phone_e164, email, cpf_sealed, cpf_hash, cpf_parts)
+	p := NewOrganization(t)
+	p.Exec(`insert into scheduling.clients (org_id, id, name, phone, phone_e164, email, cpf_sealed, cpf_hash, cpf_parts)
 		select $1, gen_random_uuid(), 'Client ' || md5(n::text), '119' || lpad(n::text, 8, '0'), '+55119' || lpad(n::text, 8, '0'), md5(n::text) || '@example.com',
-			'x', decode(md5(n::text), 'hex'), array[n * 7::bigint, n * 11::bigint] from generate_series(1, 20000) n`, p.org)
-	p.exec(`vacuum analyze scheduling.clients`) // as the autovacuum does
+			'x', decode(md5(n::text), 'hex'), array[n * 7::bigint, n * 11::bigint] from generate_series(1, 20000) n`, p.ID)
+	p.Exec(`vacuum analyze scheduling.clients`) // as the autovacuum does
 	source, err := os.ReadFile("internal/store/dbgen/clients.sql.go")
 	require.NoError(t, err)
 	_, query, _ := strings.Cut(string(source), "const searchClients = `")
@@ -75,13 +75,13 @@ func TestSearchesUseIndexes(t *testing.T) {
 		index string
 		args  []any // as the query has them: organization, term, digits, phones, whole tax id, part of one, limit, offset
 	}{
-		{"clients_search", []any{p.org, "+5511900004321", "5511900004321", []string{"+5511900004321", "+551100004321"}, nil, nil, 20, 0}},
-		{"clients_search", []any{p.org, "00004321", "00004321", []string{}, nil, []int64{1, 2}, 20, 0}},
-		{"clients_cpf_parts", []any{p.org, "529.982", "529982", []string{}, nil, []int64{77, 78}, 20, 0}},
-		{"clients_cpf", []any{p.org, "52998224725", "52998224725", []string{"+5552998224725"}, []byte("hash"), nil, 20, 0}},
-		{"clients_search", []any{p.org, "souza", "", nil, nil, nil, 20, 0}},
+		{"clients_search", []any{p.ID, "+5511900004321", "5511900004321", []string{"+5511900004321", "+551100004321"}, nil, nil, 20, 0}},
+		{"clients_search", []any{p.ID, "00004321", "00004321", []string{}, nil, []int64{1, 2}, 20, 0}},
+		{"clients_cpf_parts", []any{p.ID, "529.982", "529982", []string{}, nil, []int64{77, 78}, 20, 0}},
+		{"clients_cpf", []any{p.ID, "52998224725", "52998224725", []string{"+5552998224725"}, []byte("hash"), nil, 20, 0}},
+		{"clients_search", []any{p.ID, "souza", "", nil, nil, nil, 20, 0}},
 	} {
-		rows, err := p.hub.Host.Pool.Query(t.Context(), "explain "+query, append([]any{pgx.QueryExecModeSimpleProtocol}, c.args...)...)
+		rows, err := p.Hub.Host.Pool.Query(t.Context(), "explain "+query, append([]any{pgx.QueryExecModeSimpleProtocol}, c.args...)...)
 		require.NoError(t, err)
 		lines, err := pgx.CollectRows(rows, pgx.RowTo[string])
 		require.NoError(t, err)

@@ -53,8 +53,9 @@ type Hub struct {
 	Queries    atomic.Int64 // that the product has made so far
 	FailEvents atomic.Bool  // publishing fails
 
-	t   testing.TB
-	log lockedBuffer
+	t       testing.TB
+	product string
+	log     lockedBuffer
 }
 
 // Start starts a hub with a product on servers of its own, and stops it when the test
@@ -62,7 +63,7 @@ type Hub struct {
 func Start(t testing.TB, m module.Module, o Options) *Hub {
 	t.Helper()
 	spec := m.Spec()
-	h := &Hub{t: t, DataDir: t.TempDir(), Database: prepared(t, m)}
+	h := &Hub{t: t, product: spec.Name, DataDir: t.TempDir(), Database: prepared(t, m)}
 	cfg, _, err := config.Load(config.Sources{Environ: append([]string{"HUB_KEY_RATE=0"}, o.Settings...)})
 	require.NoError(t, err)
 	cfg.Listen, cfg.DataDir, cfg.LogLevel, cfg.ShutdownGrace = "127.0.0.1:0", h.DataDir, "debug", time.Second
@@ -207,28 +208,6 @@ func (h *Hub) Operate(method, path string, body, into any) {
 	defer res.Body.Close()
 	require.Less(h.t, res.StatusCode, 300, "%s %s", method, path)
 	require.NoError(h.t, json.NewDecoder(res.Body).Decode(into))
-}
-
-// Published is an event as the product published it.
-type Published struct {
-	Type string         `json:"event_type"`
-	Data map[string]any `json:"data"`
-}
-
-// Events are what the product published for a tenant, in order.
-func (h *Hub) Events(tenant uuid.UUID) []Published {
-	h.t.Helper()
-	rows, err := h.Host.Pool.Query(h.t.Context(), `select body from hub.events where tenant_id = $1 order by seq`, tenant)
-	require.NoError(h.t, err)
-	list, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (one Published, err error) {
-		var envelope []byte
-		if err := row.Scan(&envelope); err != nil {
-			return one, err
-		}
-		return one, json.Unmarshal(envelope, &one)
-	})
-	require.NoError(h.t, err)
-	return list
 }
 
 // Files are the names of the pictures that are kept.

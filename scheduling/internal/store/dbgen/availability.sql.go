@@ -9,8 +9,9 @@ import (
 	"context"
 	"time"
 
-	"github.com/google/uuid"
 	"integrationhub/scheduling/internal/booking"
+
+	"github.com/google/uuid"
 )
 
 const freeSeat = `-- name: FreeSeat :one
