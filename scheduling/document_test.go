@@ -156,7 +156,7 @@ func TestTheDocumentsFlow(t *testing.T) {
 	h := StartHub(t)
 
 	// An organization registers together with its owner.
-	visitor := &Organization{T: t, Hub: h}
+	visitor := NewVisitor(t, h)
 	registered := visitor.OK(201, "POST", "/auth/register", object{
 		"org_name": "Barbearia Central", "org_slug": "barbearia-central", "name": "Bia Souza", "email": "bia@example.com", "password": "uma senha longa", "phone": "+5511912345678",
 	})

@@ -57,6 +57,11 @@ func OrganizationAt(t testing.TB, base string, account moduletest.Account) *Orga
 	return &Organization{Client: newClient(t, moduletest.Attach(t, "scheduling", "", base, module.Host{}), account.Token), ID: account.Tenant}
 }
 
+// NewVisitor returns a caller without an account.
+func NewVisitor(t testing.TB, hub *moduletest.Hub) *Organization {
+	return &Organization{Client: newClient(t, hub, "")}
+}
+
 func newClient(t testing.TB, hub *moduletest.Hub, token string) moduletest.Client {
 	return moduletest.Client{T: t, Hub: hub, Token: token, Contract: &contract, KeyPrefix: "sch_"}
 }

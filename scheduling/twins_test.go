@@ -66,7 +66,7 @@ func TestTwoHubs(t *testing.T) {
 		Token    string    `json:"token"`
 	}
 	there.Operate("POST", "/clinic/api/v1/auth/register", object{"name": "Clínica"}, &account)
-	peer := &Organization{T: t, Hub: there, Token: account.Token}
+	peer := &moduletest.Client{T: t, Hub: there, Token: account.Token}
 	key := peer.OK(200, "POST", "/integrations/api-keys", nil)["api_key"].(string)
 
 	// The document's request; the key that this service issues is made where none is given.
