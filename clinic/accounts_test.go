@@ -1,8 +1,6 @@
 package clinic_test
 
 import (
-	"io"
-	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -168,16 +166,10 @@ func (p *Clinic) ResetToken(address string) string {
 // OpenLink requires that a link leads to a page, and gives it.
 func (p *Clinic) OpenLink(link string) string {
 	p.T.Helper()
-	req, err := http.NewRequestWithContext(p.T.Context(), http.MethodGet, link, nil)
-	require.NoError(p.T, err)
-	res, err := client.Do(req)
-	require.NoError(p.T, err)
-	defer res.Body.Close()
-	page, err := io.ReadAll(res.Body)
-	require.NoError(p.T, err)
-	require.Equal(p.T, 200, res.StatusCode, "%s: %s", link, page)
-	require.Contains(p.T, res.Header.Get("Content-Type"), "text/html")
-	return string(page)
+	page := p.As("").Call("GET", link, nil)
+	require.Equal(p.T, 200, page.Status, "%s: %s", link, page.Text)
+	require.Contains(p.T, page.Header.Get("Content-Type"), "text/html")
+	return page.Text
 }
 
 // The links that connected products show open, and tell nothing to whoever has one.

@@ -156,7 +156,7 @@ func TestCanaries(t *testing.T) {
 	require.Eventually(t, func() bool { return len(m.Received("record.created")) == 1 && len(m.Received("patient.created")) == 1 }, Timeout, Tick)
 	for _, one := range m.got {
 		for _, secret := range []string{digits, written, content} {
-			require.NotContains(t, text(t, one.Data), secret, one.Type)
+			require.NotContains(t, JSON(t, one.Data), secret, one.Type)
 		}
 	}
 	for _, path := range []string{

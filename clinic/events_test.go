@@ -6,20 +6,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-
-	"integrationhub/hub/module"
 )
-
-func (p *Clinic) Job(name string) module.Job {
-	p.T.Helper()
-	for _, job := range p.Hub.Instance.(module.Worker).Jobs() {
-		if job.Name == name {
-			return job
-		}
-	}
-	require.Fail(p.T, "no such job", name)
-	return module.Job{}
-}
 
 // write is one path that changes data, and the events of it.
 type write struct {
@@ -121,7 +108,7 @@ func TestEveryWriteIsTried(t *testing.T) {
 	for _, w := range writes() {
 		tried[w.name] = true
 	}
-	for _, op := range f.Operations() {
+	for _, op := range f.OwnOperations() {
 		if op.Method != "GET" {
 			require.True(t, tried[op.ID], "%s %s (%s): add it to writes()", op.Method, op.Path, op.ID)
 		}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"integrationhub/hub/hubtest/moduletest"
 	"io"
 	"mime/multipart"
 	"net/http"
@@ -283,7 +284,7 @@ func TestImportFHIR(t *testing.T) {
 	counts(t, got, 2, 0, 0, 1)
 	require.Equal(t, []any{object{"line": 2.0, "error": "resourceType must be Patient: no other resources are imported"}}, got["errors"])
 	counts(t, p.Import("fhir-ndjson", file), 0, 0, 2, 1)
-	require.Equal(t, "***.***.***-25", ItemsOf(p.SearchPatients("Souza"))[0]["cpf"])
+	require.Equal(t, "***.***.***-25", moduletest.Items(p.SearchPatients("Souza"))[0]["cpf"])
 	require.Equal(t, "inactive", p.Items("/patients?status=inactive")[0]["status"])
 }
 

@@ -36,7 +36,7 @@ func TestLengthsOfEveryField(t *testing.T) {
 	// Texts that hold no tax id: they are refused with one, or kept as a hash.
 	without := map[string]bool{"interaction_type": true, "source": true, "source_id": true, "content": true}
 	ours := map[string]bool{}
-	for _, op := range f.Operations() {
+	for _, op := range f.OwnOperations() {
 		ours[op.ID] = true
 	}
 	ids, key, good := f.ResourceIDs(), f.NewKey(), goodBodies()

@@ -1,9 +1,7 @@
 package clinic_test
 
 import (
-	"encoding/json"
 	"fmt"
-	"net/http"
 	"regexp"
 	"strings"
 	"testing"
@@ -13,60 +11,18 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// operation is one of the product's own, from its document.
-type operation struct {
-	ID, Method, Path string
-	Security         []map[string][]string
-	HasBody          bool
-}
-
-// Operations are the product's own. What the hub has under every product has its tests there.
-func (p *Clinic) Operations() (list []operation) {
+// OwnOperations returns the product's own operations. Those that the hub adds to every
+// product have their tests in the hub.
+func (p *Clinic) OwnOperations() (operations []operation) {
 	p.T.Helper()
-	ours := regexp.MustCompile(`^/api/v1/integrations/(search|action|inbox)`)
-	for _, op := range p.DocumentedOperations() {
-		if !strings.HasPrefix(op.Path, "/api/v1/integrations") || ours.MatchString(op.Path) {
-			list = append(list, op)
+	own := regexp.MustCompile(`^/api/v1/integrations/(search|action|inbox)`)
+	for _, op := range p.Client.Operations() {
+		if !strings.HasPrefix(op.Path, "/api/v1/integrations") || own.MatchString(op.Path) {
+			operations = append(operations, op)
 		}
 	}
-	require.NotEmpty(p.T, list)
-	return list
-}
-
-// DocumentedOperations are all operations of the document that is served.
-func (p *Clinic) DocumentedOperations() []operation {
-	p.T.Helper()
-	t := p.T
-	res, err := http.Get(p.Hub.Base + "/openapi.json")
-	require.NoError(t, err)
-	defer res.Body.Close()
-	var document struct {
-		Paths map[string]map[string]struct {
-			OperationID string                `json:"operationId"`
-			Security    []map[string][]string `json:"security"`
-			RequestBody *struct {
-				Content map[string]any `json:"content"`
-			} `json:"requestBody"`
-		} `json:"paths"`
-	}
-	require.NoError(t, json.NewDecoder(res.Body).Decode(&document))
-	var list []operation
-	for path, methods := range document.Paths {
-		for method, op := range methods {
-			list = append(list, operation{op.OperationID, strings.ToUpper(method), path, op.Security, op.RequestBody != nil && op.RequestBody.Content["application/json"] != nil})
-		}
-	}
-	require.NotEmpty(t, list)
-	return list
-}
-
-func (o operation) Requires(scheme, role string) bool {
-	for _, one := range o.Security {
-		if roles, ok := one[scheme]; ok && (role == "" || len(roles) > 0 && roles[0] == role) {
-			return true
-		}
-	}
-	return false
+	require.NotEmpty(p.T, operations)
+	return operations
 }
 
 // bodies are good ones for operations that reach another clinic's things; {patient} and
@@ -149,13 +105,13 @@ func TestForeignThingsDoNotExist(t *testing.T) {
 	mine, theirs := me.ResourceIDs(), them.ResourceIDs()
 	before, own := them.Snapshot(), me.Snapshot()
 	tried := 0
-	for _, op := range me.Operations() {
+	for _, op := range me.OwnOperations() {
 		as := me.Clinic
 		if op.Requires("key", "") && !op.Requires("bearer", "") {
 			as = me.NewKey()
 		}
 		path, query, body := strings.Replace(op.Path, "{product}", "messaging", 1), queries[op.ID], bodies[op.ID]
-		if op.HasBody && op.Method != "GET" && strings.Contains(path, "{") {
+		if op.TakesJSON() && op.Method != "GET" && strings.Contains(path, "{") {
 			require.NotEmpty(t, body, "give %s a body in this test", op.ID)
 		}
 		if kind := kindOf(path); strings.Contains(path, "{") {
@@ -201,8 +157,8 @@ func TestBadBodies(t *testing.T) {
 	f := NewChartedClinic(t)
 	owned := f.ResourceIDs()
 	deep := strings.Repeat("[", 100) + strings.Repeat("]", 100)
-	for _, op := range f.Operations() {
-		if !op.HasBody {
+	for _, op := range f.OwnOperations() {
+		if !op.TakesJSON() {
 			continue
 		}
 		as := f.Clinic

@@ -1,10 +1,8 @@
 package clinic_test
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
-	"net/http"
+	"maps"
 	"testing"
 
 	"github.com/google/uuid"
@@ -16,36 +14,11 @@ import (
 	"integrationhub/hub/module"
 )
 
-func text(t testing.TB, data any) string {
-	t.Helper()
-	raw, err := json.Marshal(data)
-	require.NoError(t, err)
-	return string(raw)
-}
-
-// make calls the product under a base and reads its answer.
-func made(t *testing.T, method, url, token string, body any, into any) {
-	t.Helper()
-	raw, err := json.Marshal(body)
-	require.NoError(t, err)
-	req, err := http.NewRequestWithContext(t.Context(), method, url, bytes.NewReader(raw))
-	require.NoError(t, err)
-	req.Header.Set("Content-Type", "application/json")
-	if token != "" {
-		req.Header.Set("Authorization", "Bearer "+token)
-	}
-	res, err := client.Do(req)
-	require.NoError(t, err)
-	defer res.Body.Close()
-	require.Less(t, res.StatusCode, 300, url)
-	require.NoError(t, json.NewDecoder(res.Body).Decode(into))
-}
-
 // charted makes what the FHIR facade shows, an export and an import, and gives the path
 // of each.
-func charted(t *testing.T, base, token string) map[string]string {
-	t.Helper()
-	c := &chart{Clinic: &Clinic{T: t, Hub: &moduletest.Hub{Base: base}, Token: token}}
+func charted(clinic *Clinic) map[string]string {
+	t := clinic.T
+	c := &chart{Clinic: clinic}
 	c.chart()
 	imported := c.UploadImport("csv", table)
 	require.Equal(t, 202, imported.Status, imported.Text)
@@ -59,43 +32,30 @@ func charted(t *testing.T, base, token string) map[string]string {
 
 func TestConformance(t *testing.T) {
 	t.Parallel()
-	patient := func(t *testing.T, base, token string) string {
-		var one struct{ ID string }
-		made(t, "POST", base+"/api/v1/patients", token, object{"name": "Ana", "phone": Phone}, &one)
-		return one.ID
-	}
 	event := func(kind, data string) hub.Event { return hub.Event{Type: kind, Data: []byte(data)} }
 	moduletest.Run(t, moduletest.Case{
 		Module: clinic.New(),
 		Public: []string{"auth.register", "auth.login", "auth.refresh", "auth.forgot-password", "auth.reset-password", "fhir.metadata", "fhir.everything-definition"},
 		SignUp: func(t *testing.T, base string) moduletest.Account {
 			t.Helper()
-			var account struct {
-				Token  string `json:"access_token"`
-				Clinic struct {
-					ID uuid.UUID `json:"id"`
-				} `json:"clinic"`
-			}
-			made(t, "POST", base+"/api/v1/auth/register", "", object{"clinic_name": "C", "name": "B", "email": uuid.NewString() + "@example.com", "password": Password}, &account)
-			patient(t, base, account.Token)
-			return moduletest.Account{Tenant: account.Clinic.ID, Token: account.Token}
+			registered := RegisterClinic(t, moduletest.Attach(t, "clinic", "", base, module.Host{}))
+			registered.AddPatient(Phone)
+			return moduletest.Account{Tenant: registered.ID, Token: registered.Token}
 		},
-		Resources: func(t *testing.T, base string, a moduletest.Account) map[string]string {
+		Resources: func(t *testing.T, base string, account moduletest.Account) map[string]string {
 			t.Helper()
-			id := patient(t, base, a.Token)
+			registered := ClinicAt(t, moduletest.Attach(t, "clinic", "", base, module.Host{}), account)
+			id := registered.AddPatient(Phone)
 			paths := map[string]string{}
 			for _, below := range []string{"", "/records", "/appointments", "/payments", "/interactions", "/deletion-request"} {
 				paths["/api/v1/patients/{id}"+below] = "/api/v1/patients/" + id + below
 			}
-			var done struct{ ID string }
-			made(t, "POST", base+"/api/v1/patients/"+patient(t, base, a.Token)+"/deletion-request", a.Token, nil, &done)
-			paths["/api/v1/deletion-requests/{id}"] = "/api/v1/deletion-requests/" + done.ID
+			deletion := registered.OK(202, "POST", "/patients/"+registered.AddPatient(Phone)+"/deletion-request", nil)
+			paths["/api/v1/deletion-requests/{id}"] = "/api/v1/deletion-requests/" + deletion["id"].(string)
 			for _, other := range []string{"users/{id}", "professionals/{id}", "appointments/{id}", "payments/{id}/pay", "payments/{id}/cancel", "deletion-requests/{id}/peers/{product}/acknowledge"} {
 				paths["/api/v1/"+other] = "/api/v1/none" // no GET: TestForeignThingsDoNotExist
 			}
-			for path, one := range charted(t, base, a.Token) {
-				paths[path] = one
-			}
+			maps.Copy(paths, charted(registered))
 			return paths
 		},
 		Events: []hub.Event{

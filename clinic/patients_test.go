@@ -8,6 +8,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"integrationhub/hub"
+	"integrationhub/hub/hubtest/moduletest"
 	"integrationhub/hub/module"
 )
 
@@ -45,7 +47,7 @@ func TestPatients(t *testing.T) {
 
 	other := p.OK(201, "POST", "/patients", object{"name": "Édson Lima"})["id"].(string)
 	names := func(page object) (list []string) {
-		for _, one := range ItemsOf(page) {
+		for _, one := range moduletest.Items(page) {
 			list = append(list, one["name"].(string))
 		}
 		return list
@@ -114,11 +116,11 @@ func TestTestDataIsApart(t *testing.T) {
 	for _, path := range []string{"records", "appointments"} {
 		testKey.Refused(404, "not_found", "GET", "/integrations/search/"+path+"?patient_id="+live, nil)
 	}
-	environments := map[string]string{}
+	environments := map[string]hub.Environment{}
 	for _, e := range p.Events() {
 		environments[e.Data["name"].(string)] = e.Environment
 	}
-	require.Equal(t, map[string]string{"Ana": "live", "Test": "test"}, environments)
+	require.Equal(t, map[string]hub.Environment{"Ana": "live", "Test": "test"}, environments)
 	p.InEnvironment("both").Invalid("header.X-Environment", "GET", "/patients", nil)
 }
 

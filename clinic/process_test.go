@@ -5,6 +5,7 @@ package clinic_test
 import (
 	"encoding/base64"
 	"fmt"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -73,7 +74,7 @@ func (k *killable) start() {
 		"HUB_MASTER_KEY="+base64.StdEncoding.EncodeToString([]byte("0123456789abcdef0123456789abcdef")))
 	k.Process = hubtest.Run(k.t, "hub", k.dir, cmd)
 	require.Eventually(k.t, func() bool {
-		res, err := client.Get("http://" + k.address + "/ready")
+		res, err := http.Get("http://" + k.address + "/ready")
 		if err != nil {
 			return false
 		}
@@ -85,7 +86,7 @@ func (k *killable) start() {
 // practice registers a clinic there.
 func (k *killable) practice() *Clinic {
 	k.t.Helper()
-	return RegisterClinic(k.t, &moduletest.Hub{URL: "http://" + k.address, Base: "http://" + k.address + "/clinic", Host: module.Host{Pool: k.db}})
+	return RegisterClinic(k.t, moduletest.Attach(k.t, "clinic", "http://"+k.address, "http://"+k.address+"/clinic", module.Host{Pool: k.db}))
 }
 
 // killed kills the hub and starts it again; a job that ran goes on at once, not when the

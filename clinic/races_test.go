@@ -2,40 +2,14 @@ package clinic_test
 
 import (
 	"fmt"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"integrationhub/hub"
+	"integrationhub/hub/hubtest/moduletest"
 )
-
-// atOnce makes requests at the same time and counts their statuses.
-func atOnce(calls ...func() answer) (statuses map[int]int, answers []answer) {
-	answers = make([]answer, len(calls))
-	start := make(chan struct{})
-	var group sync.WaitGroup
-	for i, call := range calls {
-		group.Go(func() { <-start; answers[i] = call() })
-	}
-	close(start)
-	group.Wait()
-	statuses = map[int]int{}
-	for _, one := range answers {
-		statuses[one.Status]++
-	}
-	return statuses, answers
-}
-
-// times is the same request several times.
-func times(n int, call func() answer) []func() answer {
-	calls := make([]func() answer, n)
-	for i := range calls {
-		calls[i] = call
-	}
-	return calls
-}
 
 func TestAtOnce(t *testing.T) {
 	t.Parallel()
@@ -51,14 +25,14 @@ func TestAtOnce(t *testing.T) {
 		return n
 	}
 
-	statuses, _ := atOnce(times(8, post("/patients", object{"name": "Ana", "cpf": CPF}))...)
-	require.Equal(t, map[int]int{201: 1, 409: 7}, statuses, "one has the tax id")
+	responses := moduletest.Concurrently(moduletest.Repeat(8, post("/patients", object{"name": "Ana", "cpf": CPF}))...)
+	require.Equal(t, map[int]int{201: 1, 409: 7}, moduletest.CountStatuses(responses), "one has the tax id")
 	require.Equal(t, 1, count(0, "patient.created"))
 
 	id := p.AddPatient(Phone)
 	owed := p.OK(201, "POST", "/patients/"+id+"/payments", object{"amount": 5, "due_date": DateIn(t, 5)})["id"].(string)
-	statuses, answers := atOnce(append(times(6, post("/payments/"+owed+"/pay", object{"method": "pix"})), times(2, post("/payments/"+owed+"/cancel", nil))...)...)
-	require.Equal(t, 8, statuses[200]+statuses[409], "%v", answers)
+	responses = moduletest.Concurrently(append(moduletest.Repeat(6, post("/payments/"+owed+"/pay", object{"method": "pix"})), moduletest.Repeat(2, post("/payments/"+owed+"/cancel", nil))...)...)
+	require.Equal(t, 8, moduletest.CountStatuses(responses)[200]+moduletest.CountStatuses(responses)[409], "%v", responses)
 	if p.Items("/patients/" + id + "/payments")[0]["status"] == "paid" {
 		require.Equal(t, 1, count(0, "payment.received"))
 	} else {
@@ -68,9 +42,9 @@ func TestAtOnce(t *testing.T) {
 	for range 30 {
 		p.OK(201, "POST", "/patients/"+id+"/payments", object{"amount": 1, "due_date": DateIn(t, -3)})
 	}
-	_, answers = atOnce(times(4, post("/payments/run-overdue", nil))...)
+	responses = moduletest.Concurrently(moduletest.Repeat(4, post("/payments/run-overdue", nil))...)
 	found := 0
-	for _, one := range answers {
+	for _, one := range responses {
 		require.Equal(t, 200, one.Status, one.Text)
 		found += int(one.Body["overdue"].(float64))
 	}
@@ -80,14 +54,14 @@ func TestAtOnce(t *testing.T) {
 	for n := range 5 {
 		m.Send("ignored", "message.received", object{"phone": fmt.Sprintf("+552199990000%d", n), "body": "Hi", "ticket_id": n + 100})
 		entry := "/integrations/inbox/" + p.Items("/integrations/inbox")[0]["id"].(string)
-		statuses, answers = atOnce(post(entry+"/link", object{"patient_id": id}), post(entry+"/dismiss", nil))
-		require.Equal(t, map[int]int{200: 1, 409: 1}, statuses, "%v", answers)
+		responses = moduletest.Concurrently(post(entry+"/link", object{"patient_id": id}), post(entry+"/dismiss", nil))
+		require.Equal(t, map[int]int{200: 1, 409: 1}, moduletest.CountStatuses(responses), "%v", responses)
 	}
 
-	statuses, answers = atOnce(times(8, post("/patients/"+id+"/deletion-request", nil))...)
-	require.Equal(t, map[int]int{202: 8}, statuses, "%v", answers)
-	for _, one := range answers {
-		require.Equal(t, answers[0].Body["id"], one.Body["id"])
+	responses = moduletest.Concurrently(moduletest.Repeat(8, post("/patients/"+id+"/deletion-request", nil))...)
+	require.Equal(t, map[int]int{202: 8}, moduletest.CountStatuses(responses), "%v", responses)
+	for _, one := range responses {
+		require.Equal(t, responses[0].Body["id"], one.Body["id"])
 	}
 	require.Equal(t, 1, count(0, "patient.deleted"))
 }
@@ -118,7 +92,7 @@ func TestForgettingAmidTheRest(t *testing.T) {
 		event := func(from *Peer, kind string, data object) func() answer {
 			return func() answer { return from.Deliver(hub.NewEventID(), kind, data) }
 		}
-		_, answers := atOnce(
+		responses := moduletest.Concurrently(
 			post(path+"/deletion-request", nil), link(0, id), link(1, relative), link(1, id),
 			event(m, "message.received", object{"phone": number, "name": "Zuleica", "body": "x", "ticket_id": ticket}),
 			event(m, "ticket.closed", object{"ticket_id": ticket, "resolution": "x"}),
@@ -132,11 +106,11 @@ func TestForgettingAmidTheRest(t *testing.T) {
 			post(path+"/interactions", object{"interaction_type": "call", "summary": "x"}), post(path+"/records", object{"date": "2026-03-02", "type": "x"}),
 			post("/patients/"+relative+"/deletion-request", nil),
 		)
-		for i, one := range answers {
+		for i, one := range responses {
 			require.Less(t, one.Status, 500, "%d: %s", i, one.Text)
 			require.NotZero(t, one.Status)
 		}
-		require.Equal(t, 202, answers[0].Status, answers[0].Text)
+		require.Equal(t, 202, responses[0].Status, responses[0].Text)
 		require.Equal(t, "anonymized", p.Get(path)["status"])
 		for _, entry := range p.Items("/integrations/inbox") { // what came too late waits for somebody to look at it
 			p.OK(200, "POST", "/integrations/inbox/"+entry["id"].(string)+"/dismiss", nil)
@@ -173,8 +147,8 @@ func TestLinkingAmidTheRest(t *testing.T) {
 		if round%2 == 1 {
 			calls = append(calls, func() answer { return p.Call("POST", "/patients/"+id+"/deletion-request", nil) })
 		}
-		_, answers := atOnce(calls...)
-		for i, one := range answers {
+		responses := moduletest.Concurrently(calls...)
+		for i, one := range responses {
 			require.NotZero(t, one.Status)
 			require.Less(t, one.Status, 500, "%d: %s", i, one.Text)
 		}

@@ -327,7 +327,7 @@ func TestLogInteractionOfAnotherSource(t *testing.T) {
 	key.OK(200, "POST", path, body(nil))
 	for _, change := range []object{{"patient_phone": "+5511900001111"}, {"summary": "Bye"}, {"interaction_type": "visit"}} {
 		got := key.Refused(409, "source_id_reused", "POST", path, body(change))
-		require.NotContains(t, text(t, got), id)
+		require.NotContains(t, JSON(t, got), id)
 	}
 	require.Empty(t, p.History(other))
 	key.Invalid("body.source", "POST", path, body(object{"source": "clinic"}))

@@ -71,7 +71,7 @@ func TestEveryOperationHasItsCallers(t *testing.T) {
 		}
 	}
 	served := map[string]bool{}
-	for _, op := range NewClinic(t).DocumentedOperations() {
+	for _, op := range NewClinic(t).Operations() {
 		served[op.ID] = true
 		require.Len(t, listed[op.ID], 1, "say in one list who may call %s (%s %s)", op.ID, op.Method, op.Path)
 		want := securityOfAccess[listed[op.ID][0]]
@@ -109,7 +109,7 @@ func TestStaffMayNot(t *testing.T) {
 	owned["{integration}"] = f.Call("GET", "/integrations/", nil).List[0]["id"].(string)
 	owned["{key}"] = f.Get("/integrations/api-keys")["items"].([]any)[0].(object)["id"].(string)
 	before, tried := kept(), 0
-	for _, op := range f.DocumentedOperations() {
+	for _, op := range f.Operations() {
 		if !slices.Contains(forAdministrators, op.ID) {
 			continue
 		}
@@ -145,7 +145,7 @@ func TestRoles(t *testing.T) {
 			require.NoError(t, fhirtest.Check([]byte(got.Text)), op.ID)
 		}
 	}
-	for _, op := range f.DocumentedOperations() {
+	for _, op := range f.Operations() {
 		if op.ID == "integrations.revoke" || op.ID == "auth.refresh" || op.ID == "auth.login" {
 			continue // they answer 401 and 404 by what is in the body or path
 		}

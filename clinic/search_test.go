@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"integrationhub/hub/hubtest/fhirtest"
+	"integrationhub/hub/hubtest/moduletest"
 	"integrationhub/hub/module"
 )
 
@@ -33,7 +34,7 @@ func TestSearchOfTheList(t *testing.T) {
 	} {
 		page := p.SearchPatients(term)
 		var ids []string
-		for _, one := range ItemsOf(page) {
+		for _, one := range moduletest.Items(page) {
 			ids = append(ids, one["id"].(string))
 		}
 		if found {
@@ -53,7 +54,7 @@ func TestSearchByPost(t *testing.T) {
 	for n := range 25 {
 		p.OK(201, "POST", "/patients", object{"name": fmt.Sprintf("Zuleica %02d", n)})
 	}
-	p.OK(204, "DELETE", "/patients/"+ItemsOf(p.SearchPatients("zul 00"))[0]["id"].(string), nil)
+	p.OK(204, "DELETE", "/patients/"+moduletest.Items(p.SearchPatients("zul 00"))[0]["id"].(string), nil)
 	const path = "/patients/search"
 	find := func(body object) object { return p.AddStaff().OK(200, "POST", path, body) }
 	require.Equal(t, p.Get("/patients"), find(object{"search": " "}), "nothing to look for")
@@ -147,7 +148,7 @@ func TestTotalsAreBounded(t *testing.T) {
 	found := func(page string) []object {
 		n, err := strconv.Atoi(page)
 		require.NoError(t, err)
-		return ItemsOf(p.OK(200, "POST", "/patients/search", object{"search": "ana", "per_page": 100, "page": n}))
+		return moduletest.Items(p.OK(200, "POST", "/patients/search", object{"search": "ana", "per_page": 100, "page": n}))
 	}
 	for _, page := range []string{"1", "50", "51", "101"} { // whether they are among the first by name, or not
 		require.Equal(t, p.Items("/patients?per_page=100&page="+page), found(page), "page %s", page)
@@ -177,7 +178,7 @@ func TestPagesBeyondTheLast(t *testing.T) {
 	owned, names := f.ResourceIDs(), f.queried()
 	const beyond = "?per_page=2&page=900"
 	counted, plain := 0, 0
-	for _, op := range f.Operations() {
+	for _, op := range f.OwnOperations() {
 		if !slices.Contains(names[op.ID], "page") {
 			continue
 		}

@@ -1,18 +1,13 @@
 package clinic_test
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
-	"io"
-	"net/http"
-	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
 	"integrationhub/clinic"
@@ -20,6 +15,7 @@ import (
 	"integrationhub/hub/hubtest"
 	"integrationhub/hub/hubtest/moduletest"
 	"integrationhub/hub/hubtest/openapitest"
+	"integrationhub/hub/module"
 )
 
 func TestMain(m *testing.M) { hubtest.Main(m) }
@@ -33,8 +29,13 @@ const (
 	Timeout  = 30 * time.Second
 )
 
-// object is a JSON object.
-type object = map[string]any
+type object = moduletest.Object
+
+type answer = moduletest.Response
+
+type event = moduletest.PublishedEvent
+
+type operation = moduletest.Operation
 
 func AnyPeer(name string) hub.Connector {
 	peer := hub.AnyPeer(name, name)
@@ -42,14 +43,11 @@ func AnyPeer(name string) hub.Connector {
 	return peer
 }
 
-// Clinic is a clinic, to somebody with a token or a key.
+// Clinic is a clinic as one caller sees it.
 type Clinic struct {
-	T       testing.TB
-	Hub     *moduletest.Hub
-	ID      uuid.UUID
-	Email   string
-	Token   string // "" = nobody
-	Headers []string
+	moduletest.Client
+	ID    uuid.UUID
+	Email string // its first administrator's
 }
 
 var practices atomic.Int64
@@ -66,9 +64,19 @@ func (p *Clinic) AnotherClinic() *Clinic {
 	return RegisterClinic(p.T, p.Hub)
 }
 
+// ClinicAt returns a registered clinic; without an account, a caller that has none.
+func ClinicAt(t testing.TB, hub *moduletest.Hub, account moduletest.Account) *Clinic {
+	return &Clinic{
+		Client: moduletest.Client{T: t, Hub: hub, Token: account.Token, Contract: &contract, KeyPrefix: "cli_", Roots: []string{"/fhir"}},
+		ID:     account.Tenant,
+	}
+}
+
+// RegisterClinic registers a clinic and returns it as its administrator sees it.
 func RegisterClinic(t testing.TB, h *moduletest.Hub) *Clinic {
 	t.Helper()
-	p := &Clinic{T: t, Hub: h, Email: fmt.Sprintf("admin%d@example.com", practices.Add(1))}
+	p := ClinicAt(t, h, moduletest.Account{})
+	p.Email = fmt.Sprintf("admin%d@example.com", practices.Add(1))
 	made := p.OK(201, "POST", "/auth/register", object{"clinic_name": "Clínica Sol", "name": "Bia", "email": p.Email, "password": Password})
 	p.Token = made["access_token"].(string)
 	p.ID = uuid.MustParse(made["clinic"].(object)["id"].(string))
@@ -107,169 +115,28 @@ func (p *Clinic) NewKey(scopes ...string) *Clinic {
 	return p.As(p.OK(200, "POST", "/integrations/api-keys", body)["api_key"].(string))
 }
 
-// answer is what came back.
-type answer struct {
-	Status int
-	Header http.Header
-	Text   string
-	Body   object
-	List   []object
-}
-
-var client = &http.Client{Timeout: time.Minute, Transport: &http.Transport{MaxIdleConnsPerHost: 64}}
-
-// Try sends a request; headers come in pairs. A body that is a string is sent as it is.
-func (p *Clinic) Try(method, path string, body any, headers ...string) (answer, error) {
-	var raw []byte
-	switch b := body.(type) {
-	case nil:
-	case string:
-		raw = []byte(b)
-	default:
-		var err error
-		if raw, err = json.Marshal(b); err != nil {
-			return answer{}, err
-		}
-	}
-	if !strings.HasPrefix(path, "/api") && !strings.HasPrefix(path, "/fhir") {
-		path = "/api/v1" + path
-	}
-	req, err := http.NewRequestWithContext(p.T.Context(), method, p.Hub.Base+path, bytes.NewReader(raw))
-	if err != nil {
-		return answer{}, err
-	}
-	if raw != nil {
-		req.Header.Set("Content-Type", "application/json")
-	}
-	switch {
-	case strings.HasPrefix(p.Token, "cli_"):
-		req.Header.Set("X-Integration-Key", p.Token)
-	case p.Token != "":
-		req.Header.Set("Authorization", "Bearer "+p.Token)
-	}
-	headers = append(headers, p.Headers...)
-	for i := 0; i < len(headers); i += 2 {
-		req.Header.Set(headers[i], headers[i+1])
-	}
-	res, err := client.Do(req)
-	if err != nil {
-		return answer{}, err
-	}
-	defer res.Body.Close()
-	text, err := io.ReadAll(res.Body)
-	got := answer{Status: res.StatusCode, Header: res.Header, Text: string(text)}
-	switch {
-	case err != nil:
-	case bytes.HasPrefix(text, []byte("{")):
-		err = json.Unmarshal(text, &got.Body)
-	case bytes.HasPrefix(text, []byte("[")):
-		err = json.Unmarshal(text, &got.List)
-	}
-	if err == nil {
-		err = contract.Check(p.Hub.Base, res, text)
-	}
-	return got, err
-}
-
-func (p *Clinic) Call(method, path string, body any, headers ...string) answer {
-	p.T.Helper()
-	got, err := p.Try(method, path, body, headers...)
-	require.NoError(p.T, err)
-	return got
-}
-
-// OK requires a status and gives the object of the answer.
-func (p *Clinic) OK(status int, method, path string, body any, headers ...string) object {
-	p.T.Helper()
-	got := p.Call(method, path, body, headers...)
-	require.Equal(p.T, status, got.Status, "%s %s: %s", method, path, got.Text)
-	return got.Body
-}
-
-// Get requires 200 and gives the object of the answer.
-func (p *Clinic) Get(path string) object {
-	p.T.Helper()
-	return p.OK(200, "GET", path, nil)
-}
-
-// Items requires 200 and gives the items of a page.
-func (p *Clinic) Items(path string) []object {
-	p.T.Helper()
-	return ItemsOf(p.Get(path))
-}
-
-func ItemsOf(page object) (list []object) {
-	for _, one := range page["items"].([]any) {
-		list = append(list, one.(object))
-	}
-	return list
-}
-
 // SearchPatients is the first page of the patients that the clinic's users find by a term.
 func (p *Clinic) SearchPatients(term string) object {
 	p.T.Helper()
 	return p.OK(200, "POST", "/patients/search", object{"search": term})
 }
 
-// Refused requires an error in the one shape.
-func (p *Clinic) Refused(status int, code, method, path string, body any, headers ...string) object {
-	p.T.Helper()
-	got := p.Call(method, path, body, headers...)
-	require.Equal(p.T, status, got.Status, "%s %s: %s", method, path, got.Text)
-	require.Equal(p.T, "application/problem+json", got.Header.Get("Content-Type"))
-	require.Equal(p.T, code, got.Body["code"], got.Text)
-	require.NotEmpty(p.T, got.Body["detail"])
-	return got.Body
-}
-
-// Invalid requires a 422 that names a field.
-func (p *Clinic) Invalid(location, method, path string, body any) {
-	p.T.Helper()
-	got := p.Refused(422, "validation_failed", method, path, body)
-	var named []string
-	for _, one := range got["errors"].([]any) {
-		named = append(named, one.(object)["location"].(string))
-	}
-	require.Contains(p.T, named, location, "%v", got)
-}
-
-// event is one that the clinic published.
-type event struct {
-	Type        string
-	Environment string
-	Data        object
-}
-
-// Events are the events the clinic published so far, in order.
+// Events returns the events the clinic published so far, in order.
 func (p *Clinic) Events() []event {
 	p.T.Helper()
-	rows, err := p.Hub.Host.Pool.Query(p.T.Context(), `select event_type, environment, body from hub.events where tenant_id = $1 and product = 'clinic' order by seq`, p.ID)
-	require.NoError(p.T, err)
-	list, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (event, error) {
-		var e event
-		var raw []byte
-		if err := row.Scan(&e.Type, &e.Environment, &raw); err != nil {
-			return e, err
-		}
-		var envelope struct {
-			Data object `json:"data"`
-		}
-		err := json.Unmarshal(raw, &envelope)
-		e.Data = envelope.Data
-		return e, err
-	})
-	require.NoError(p.T, err)
-	return list
+	return p.Hub.Events(p.ID)
 }
 
-// EventTypes are the types of the events the clinic published since it had published some.
-func (p *Clinic) EventTypes(after int) []string {
+// EventTypes returns the types of the events the clinic published after the first n.
+func (p *Clinic) EventTypes(n int) []string {
 	p.T.Helper()
-	list := []string{}
-	for _, e := range p.Events()[after:] {
-		list = append(list, e.Type)
-	}
-	return list
+	return p.Hub.EventTypes(p.ID)[n:]
+}
+
+// Job returns a background job of the product.
+func (p *Clinic) Job(name string) module.Job {
+	p.T.Helper()
+	return p.Hub.Job(name)
 }
 
 // QueryInt asks the database for a number; $1 is the clinic.
@@ -277,4 +144,12 @@ func (p *Clinic) QueryInt(query string, args ...any) (n int) {
 	p.T.Helper()
 	require.NoError(p.T, p.Hub.Host.Pool.QueryRow(p.T.Context(), query, append([]any{p.ID}, args...)...).Scan(&n))
 	return n
+}
+
+// JSON returns a value as JSON text.
+func JSON(t testing.TB, value any) string {
+	t.Helper()
+	text, err := json.Marshal(value)
+	require.NoError(t, err)
+	return string(text)
 }

@@ -351,7 +351,7 @@ func TestCalendars(t *testing.T) {
 
 	feed := p.List("/professionals")[0]["calendar_feed_url"].(string)
 	read := func(address string) (int, string) {
-		res, err := client.Get(address)
+		res, err := http.Get(address)
 		require.NoError(t, err)
 		defer res.Body.Close()
 		body, err := io.ReadAll(res.Body)

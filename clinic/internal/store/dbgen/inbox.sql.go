@@ -9,8 +9,9 @@ import (
 	"context"
 	"time"
 
-	"github.com/google/uuid"
 	"integrationhub/hub"
+
+	"github.com/google/uuid"
 )
 
 const advanceLinking = `-- name: AdvanceLinking :exec

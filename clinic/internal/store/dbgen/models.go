@@ -7,9 +7,10 @@ package dbgen
 import (
 	"time"
 
-	"github.com/google/uuid"
 	"integrationhub/clinic/internal/care"
 	"integrationhub/hub"
+
+	"github.com/google/uuid"
 )
 
 type Appointment struct {

@@ -9,9 +9,10 @@ import (
 	"context"
 	"time"
 
-	"github.com/google/uuid"
 	"integrationhub/clinic/internal/care"
 	"integrationhub/hub"
+
+	"github.com/google/uuid"
 )
 
 const cancelPayment = `-- name: CancelPayment :one
