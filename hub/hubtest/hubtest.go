@@ -74,6 +74,15 @@ func Main(m *testing.M, after ...func()) {
 // parallel is how many tests of a package run at once, at least.
 const parallel = 6
 
+// SkipShort leaves the test out where go test has -short, as make test-fast does: what
+// a developer need not wait for after every change.
+func SkipShort(t testing.TB) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("left out by -short")
+	}
+}
+
 const scratchPrefix = "hub-test-"
 
 // scratch is a directory of this process. Its lock tells other runs that we live.
