@@ -3,6 +3,7 @@ package scheduling_test
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -41,7 +42,7 @@ func TestAvailability(t *testing.T) {
 	p.Invalid("query.date", "GET", "/availability?service_id="+p.ServiceID+"&professional_id="+p.ProfessionalID+"&date=tomorrow", nil)
 	p.Refused(404, "not_found", "GET", "/availability?service_id="+uuid.NewString()+"&professional_id="+p.ProfessionalID+"&date=2026-03-02", nil)
 	p.Refused(404, "not_found", "GET", "/availability?service_id="+p.ServiceID+"&professional_id="+uuid.NewString()+"&date=2026-03-02", nil)
-	p.Refused(422, "service_not_offered", "GET", "/availability?service_id="+p.ServiceID+"&professional_id="+p.addUnscheduledProfessional("Eva")+"&date=2026-03-02", nil)
+	p.Refused(422, "service_not_offered", "GET", "/availability?service_id="+p.ServiceID+"&professional_id="+p.AddUnscheduledProfessional("Eva")+"&date=2026-03-02", nil)
 
 	stranger := &Bookable{Organization: p.As(""), ServiceID: p.ServiceID, ProfessionalID: p.ProfessionalID}
 	require.Len(t, SlotTimesOf(stranger.Availability("&date=2026-03-02")), 5)
@@ -103,7 +104,7 @@ func TestBook(t *testing.T) {
 	p.Refused(409, "slot_unavailable", "POST", "/appointments", p.AppointmentBody(30*time.Minute))
 
 	for location, change := range map[string]object{
-		"body.start_at": {"start_at": "2026-03-02T09:00:00"}, "body.client_id": {"client_id": "x"}, "body.notes": {"notes": longText(2001)},
+		"body.start_at": {"start_at": "2026-03-02T09:00:00"}, "body.client_id": {"client_id": "x"}, "body.notes": {"notes": strings.Repeat("x", 2001)},
 	} {
 		draft := p.AppointmentBody(time.Hour)
 		for name, value := range change {
@@ -117,7 +118,7 @@ func TestBook(t *testing.T) {
 		p.Refused(404, "not_found", "POST", "/appointments", draft)
 	}
 	draft := p.AppointmentBody(time.Hour)
-	draft["professional_id"] = p.addUnscheduledProfessional("Eva")
+	draft["professional_id"] = p.AddUnscheduledProfessional("Eva")
 	p.Refused(422, "service_not_offered", "POST", "/appointments", draft)
 	require.Len(t, p.List("/appointments"), 4)
 }
@@ -214,7 +215,7 @@ func TestCancelFreesTheTime(t *testing.T) {
 	require.Equal(t, "staff", done["cancelled_by"])
 	require.NotNil(t, done["cancelled_at"])
 	p.Book(0)
-	p.Invalid("body.reason", "POST", "/appointments/"+id+"/cancel", object{"reason": longText(501)})
+	p.Invalid("body.reason", "POST", "/appointments/"+id+"/cancel", object{"reason": strings.Repeat("x", 501)})
 }
 
 func TestRescheduleAndEdit(t *testing.T) {
@@ -424,7 +425,7 @@ func TestClients(t *testing.T) {
 		for _, one := range s.OK(200, "GET", "/clients?search="+term, nil)["items"].([]any) {
 			found = append(found, one.(object))
 		}
-		return namesOf(found)
+		return NamesOf(found)
 	}
 	for term, want := range map[string][]string{
 		"joao": {"João da Silva"}, "JO%C3%83O": {"João da Silva"}, "silva": {"João da Silva"}, "98765": {"João da Silva", "Maria 100%"},

@@ -1,13 +1,14 @@
 package scheduling_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 )
 
-func namesOf(list []object) []string {
+func NamesOf(list []object) []string {
 	var found []string
 	for _, one := range list {
 		found = append(found, one["name"].(string))
@@ -49,15 +50,15 @@ func TestServices(t *testing.T) {
 	}
 	got := s.Call("PUT", "/services/reorder", object{"service_ids": []string{ids["Dye"]}})
 	require.Equal(t, 200, got.Status, got.Text)
-	require.Equal(t, []string{"Dye", "Cut", "Wash"}, namesOf(got.List))
+	require.Equal(t, []string{"Dye", "Cut", "Wash"}, NamesOf(got.List))
 	got = s.Call("PUT", "/services/reorder", object{"items": []object{{"id": ids["Wash"], "position": 1}, {"id": ids["Cut"], "position": 0}}})
-	require.Equal(t, []string{"Cut", "Wash", "Dye"}, namesOf(got.List), got.Text)
+	require.Equal(t, []string{"Cut", "Wash", "Dye"}, NamesOf(got.List), got.Text)
 	s.Invalid("body.service_ids", "PUT", "/services/reorder", object{"service_ids": []string{ids["Dye"], ids["Dye"]}})
 	s.Refused(404, "not_found", "PUT", "/services/reorder", object{"service_ids": []string{uuid.NewString()}})
 	s.OK(204, "DELETE", path, nil)
 	s.Refused(404, "not_found", "DELETE", path, nil)
 	s.Refused(404, "not_found", "PUT", path, object{"name": "X"})
-	require.Equal(t, []string{"Wash", "Dye"}, namesOf(s.List("/services")))
+	require.Equal(t, []string{"Wash", "Dye"}, NamesOf(s.List("/services")))
 }
 
 func TestProfessionalsAndTheirServices(t *testing.T) {
@@ -134,7 +135,7 @@ func TestScheduleRules(t *testing.T) {
 	p.Invalid("body.professional_id", "POST", "/schedule-rules", object{"day_of_week": 0, "start_time": "09:00", "end_time": "10:00"})
 	p.Refused(404, "not_found", "GET", "/schedule-rules?professional_id="+uuid.NewString(), nil)
 
-	eva := p.addUnscheduledProfessional("Eva")
+	eva := p.AddUnscheduledProfessional("Eva")
 	copied := p.OK(201, "POST", "/schedule-rules/copy/"+p.ProfessionalID+"/"+eva, nil)
 	require.EqualValues(t, 5, copied["copied"])
 	require.EqualValues(t, 0, copied["replaced"])
@@ -146,8 +147,8 @@ func TestScheduleRules(t *testing.T) {
 	p.Refused(404, "not_found", "DELETE", path, nil)
 }
 
-// addUnscheduledProfessional is one without hours and services.
-func (p *Bookable) addUnscheduledProfessional(name string) string {
+// AddUnscheduledProfessional is one without hours and services.
+func (p *Bookable) AddUnscheduledProfessional(name string) string {
 	p.T.Helper()
 	return p.OK(201, "POST", "/professionals", object{"name": name})["id"].(string)
 }
@@ -170,7 +171,7 @@ func TestScheduleExceptions(t *testing.T) {
 	require.Len(t, p.List("/schedule-exceptions?month=2026-04&professional_id="+p.ProfessionalID), 2)
 	for location, body := range map[string]object{
 		"body.date": {"date": "2026-02-30"}, "body.exception_type": {"exception_type": "other"}, "body.end_time": {"start_time": "10:00", "end_time": nil},
-		"body.reason": {"reason": longText(201)},
+		"body.reason": {"reason": strings.Repeat("x", 201)},
 	} {
 		p.Invalid(location, "PUT", path, body)
 	}
@@ -178,12 +179,4 @@ func TestScheduleExceptions(t *testing.T) {
 	p.Invalid("body.date_to", "POST", "/schedule-exceptions", object{"professional_id": p.ProfessionalID, "date": "2026-03-02", "date_to": "2028-03-02", "exception_type": "block"})
 	p.OK(204, "DELETE", path, nil)
 	p.Refused(404, "not_found", "PUT", path, object{"reason": "x"})
-}
-
-func longText(n int) string {
-	text := make([]byte, n)
-	for i := range text {
-		text[i] = 'x'
-	}
-	return string(text)
 }

@@ -40,7 +40,7 @@ func TestConformance(t *testing.T) {
 		},
 		State: func(t *testing.T, host module.Host, tenant uuid.UUID) string {
 			t.Helper()
-			return rowsOf(t, host.Pool, tenant)
+			return TenantRows(t, host.Pool, tenant)
 		},
 	})
 }
@@ -62,9 +62,9 @@ func (p *Bookable) resources() map[string]string {
 	ids["user"] = p.OK(200, "GET", "/auth/me", nil)["id"].(string)
 	paths := make(map[string]string)
 	for _, op := range p.Operations() {
-		if parameter.MatchString(op.Path) && !op.IsPublic() {
-			kind := kindOf(op.Path)
-			paths[op.Path] = parameter.ReplaceAllString(op.Path, ids[kind])
+		if PathParameter.MatchString(op.Path) && !op.IsPublic() {
+			kind := ResourceKind(op.Path)
+			paths[op.Path] = PathParameter.ReplaceAllString(op.Path, ids[kind])
 		}
 	}
 	require.NotEmpty(p.T, paths)

@@ -65,7 +65,7 @@ func TestWhoBooksIsWhoIsTold(t *testing.T) {
 	}
 
 	// Waiting as well.
-	wait := p.wait("2026-03-02", "2026-03-03", "leo@example.com")
+	wait := p.WaitlistBody("2026-03-02", "2026-03-03", "leo@example.com")
 	wait["client_phone"], wait["client_name"] = "+5511987650000", "Leo"
 	g.OK(201, "POST", p.PublicPath("/waitlist"), wait)
 	g.OK(200, "POST", p.PublicPath("/cancel"), object{"cancel_token": made["cancel_token"]})

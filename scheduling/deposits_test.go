@@ -24,13 +24,6 @@ func (p *Bookable) DepositTxID(appointment any) (DepositTxID string) {
 	return DepositTxID
 }
 
-func types(p *Bookable) (list []string) {
-	for _, e := range p.Hub.Events(p.ID) {
-		list = append(list, e.Type)
-	}
-	return list
-}
-
 func TestDepositBooking(t *testing.T) {
 	t.Parallel()
 	p := NewDepositBookable(t)
@@ -50,7 +43,7 @@ func TestDepositBooking(t *testing.T) {
 	require.EqualValues(t, 20, detail["deposit_amount"])
 	require.Equal(t, "deposit", detail["payments"].([]any)[0].(object)["kind"])
 	g.Refused(409, "slot_unavailable", "POST", p.PublicPath("/appointments"), p.BookingBody(0))
-	require.Equal(t, []string{"appointment.created"}, types(p))
+	require.Equal(t, []string{"appointment.created"}, p.EventTypes())
 
 	p.PayCharge(p.DepositTxID(id))
 	paid := p.Appointment(id)
@@ -89,7 +82,7 @@ func TestAnUnpaidDepositLetsGoOfItsSlot(t *testing.T) {
 	require.Equal(t, "cancel", history[1].(object)["action"])
 	require.Equal(t, "system", history[1].(object)["by"])
 	require.Equal(t, "Deposit not paid in time", history[1].(object)["reason"])
-	require.Equal(t, []string{"appointment.created", "appointment.cancelled"}, types(p))
+	require.Equal(t, []string{"appointment.created", "appointment.cancelled"}, p.EventTypes())
 	require.Len(t, SlotTimesOf(p.Availability("&date=2026-03-02")), 6, "the time is free again")
 	g.OK(201, "POST", p.PublicPath("/appointments"), p.BookingBody(0))
 }
@@ -141,7 +134,7 @@ func TestALateDepositBooksAgainWhereTheTimeIsFree(t *testing.T) {
 	last := back["history"].([]any)[2].(object)
 	require.Equal(t, "rebook", last["action"])
 	require.Equal(t, "system", last["by"])
-	require.Equal(t, []string{"appointment.created", "appointment.cancelled", "appointment.created"}, types(p))
+	require.Equal(t, []string{"appointment.created", "appointment.cancelled", "appointment.created"}, p.EventTypes())
 	require.Len(t, SlotTimesOf(p.Availability("&date=2026-03-02")), 5)
 	require.Equal(t, 2, p.Count("scheduling.reminders where appointment_id = $1", id), "reminders are planned again")
 }

@@ -102,12 +102,12 @@ func TestEveryRowOfTheDocument(t *testing.T) {
 			require.Contains(t, have, method+" "+path)
 		}
 		at := s.Hub.Base + strings.NewReplacer("{slug}", s.Slug, "{provider}", "sandbox").Replace(path)
-		got := s.As("").Call(method, parameter.ReplaceAllString(at, uuid.NewString()), nil)
+		got := s.As("").Call(method, PathParameter.ReplaceAllString(at, uuid.NewString()), nil)
 		switch words[2] {
 		case "Yes":
 			require.Equal(t, 401, got.Status, "%s without a token: %s", row, got.Text)
 			require.Equal(t, "unauthorized", got.Body["code"], row)
-			signedIn := s.Call(method, parameter.ReplaceAllString(at, uuid.NewString()), nil)
+			signedIn := s.Call(method, PathParameter.ReplaceAllString(at, uuid.NewString()), nil)
 			require.NotContains(t, []int{401, 403, 405}, signedIn.Status, "%s with a token: %s", row, signedIn.Text)
 			require.Less(t, signedIn.Status, 500, row)
 		case "key":
@@ -183,7 +183,7 @@ func TestTheDocumentsFlow(t *testing.T) {
 	require.Nil(t, service["deposit_amount"])
 	beard := owner.OK(201, "POST", "/services", object{"name": "Barba", "duration_minutes": 30, "price": 40})
 	owner.OK(200, "PUT", "/services/reorder", object{"service_ids": []any{beard["id"], service["id"]}})
-	require.Equal(t, []string{"Barba", "Corte"}, namesOf(owner.List("/services")))
+	require.Equal(t, []string{"Barba", "Corte"}, NamesOf(owner.List("/services")))
 	professional := owner.OK(201, "POST", "/professionals", object{"name": "Ana"})["id"].(string)
 	owner.Call("PUT", "/professionals/"+professional+"/services", object{
 		"service_ids": []any{service["id"], beard["id"]}, "overrides": object{service["id"].(string): object{"custom_duration": 45, "custom_price": 100.0}},
@@ -238,7 +238,7 @@ func TestTheDocumentsFlow(t *testing.T) {
 	require.Equal(t, "America/Sao_Paulo", page["timezone"])
 	require.Equal(t, "BRL", page["currency"])
 	require.Len(t, visitor.List(public+"/services"), 2)
-	require.Equal(t, []string{"Ana"}, namesOf(visitor.List(public+"/professionals?service_id="+service["id"].(string))))
+	require.Equal(t, []string{"Ana"}, NamesOf(visitor.List(public+"/professionals?service_id="+service["id"].(string))))
 	wednesday := visitor.OK(200, "GET", public+"/availability?professional_id="+professional+"&service_id="+service["id"].(string)+"&date=2026-03-04", nil)
 	booked := visitor.OK(201, "POST", public+"/appointments", object{
 		"service_id": service["id"], "professional_id": professional, "start_at": wednesday["slots"].([]any)[0].(object)["start_at"],

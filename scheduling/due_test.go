@@ -42,9 +42,9 @@ func patient(t testing.TB) (p *Bookable, asked chan string, let chan struct{}) {
 	return p, asked, let
 }
 
-// sent posts the form of the page as a browser without JavaScript does, and gives the
+// SubmitBookingForm posts the form of the page as a browser without JavaScript does, and gives the
 // answer with where it leads as its text.
-func (p *Bookable) sent(form url.Values) answer {
+func (p *Bookable) SubmitBookingForm(form url.Values) answer {
 	r, err := http.NewRequestWithContext(p.T.Context(), http.MethodPost, p.Hub.URL+"/book/"+p.Slug+"/details", strings.NewReader(form.Encode()))
 	if err != nil {
 		return answer{Text: err.Error()}
@@ -103,7 +103,7 @@ func TestADepositSentTwiceIsOneBooking(t *testing.T) {
 			if professional != "" {
 				form.Set("professional", professional)
 			}
-			answers := p.onceAsked(asked, let, func() answer { return p.sent(form) })
+			answers := p.onceAsked(asked, let, func() answer { return p.SubmitBookingForm(form) })
 			for _, one := range answers {
 				require.Equal(t, 303, one.Status, one.Text)
 				require.Equal(t, answers[0].Text, one.Text)
@@ -174,7 +174,7 @@ func TestDepositsThatCannotBe(t *testing.T) {
 	wish["professional_id"] = eva
 	g.Refused(409, "currency_not_supported", "POST", p.PublicPath("/appointments"), wish)
 	form := url.Values{"service": {p.ServiceID}, "professional": {eva}, "start": {p.At(2 * time.Hour)}, "key": {uuid.NewString()}, "name": {"Gil Reis"}, "phone": {"11 98765-0000"}}
-	require.Equal(t, 409, p.sent(form).Status)
+	require.Equal(t, 409, p.SubmitBookingForm(form).Status)
 	require.Len(t, p.List("/appointments"), 3, "a refused booking is none")
 }
 
@@ -184,7 +184,7 @@ func TestThePageOfADepositThatFails(t *testing.T) {
 	p := mercadoPago(t, func(w http.ResponseWriter, _ *http.Request, _ string) { w.WriteHeader(http.StatusInternalServerError) })
 	p.OK(200, "PUT", "/organization", object{"locale": "en"})
 	mails := func() bool {
-		page := get(t, p.Hub.URL+"/book/"+p.Slug+"/details?"+url.Values{"service": {p.ServiceID}, "professional": {p.ProfessionalID}, "start": {p.At(0)}}.Encode())
+		page := GetPage(t, p.Hub.URL+"/book/"+p.Slug+"/details?"+url.Values{"service": {p.ServiceID}, "professional": {p.ProfessionalID}, "start": {p.At(0)}}.Encode())
 		return strings.Contains(page, `maxlength="254" required`)
 	}
 	require.False(t, mails())
@@ -195,7 +195,7 @@ func TestThePageOfADepositThatFails(t *testing.T) {
 	}
 	kept := func(status int, says string) {
 		t.Helper()
-		got := p.sent(form)
+		got := p.SubmitBookingForm(form)
 		require.Equal(t, status, got.Status, got.Text)
 		for _, text := range []string{says, `value="Gil Reis"`, `value="11 98765-0000"`, form.Get("key")} {
 			require.Contains(t, got.Text, text)

@@ -161,7 +161,7 @@ func TestEditsAreInTheHistory(t *testing.T) {
 // Who was blocked does not get around that through a connected product.
 func TestConnectedProductsDoNotBookForWhoWasBlocked(t *testing.T) {
 	t.Parallel()
-	p := besideNotes(t)
+	p := NewBookableBesidePeer(t)
 	p.OK(200, "PUT", "/clients/"+p.ClientID, object{"is_blocked": true})
 	wish := object{"phone": "+5511987654321", "name": "Caio", "service": "Cut", "start_at": p.At(0)}
 	require.NotContains(t, p.Refused(403, "booking_refused", "POST", "/integrations/action/book", wish)["detail"], "Caio")

@@ -117,7 +117,7 @@ func TestFiftyHoldsAtOnce(t *testing.T) {
 	require.Equal(t, map[int]int{409: 5, 429: 20}, limited, "an address cannot keep others out")
 }
 
-func (p *Bookable) wait(first, last, email string) object {
+func (p *Bookable) WaitlistBody(first, last, email string) object {
 	return object{
 		"service_id": p.ServiceID, "first_date": first, "last_date": last, "client_name": "Rui", "client_phone": "+55119" + email[:1] + "1112222", "client_email": email,
 	}
@@ -127,28 +127,28 @@ func TestWaitlist(t *testing.T) {
 	t.Parallel()
 	p := NewBookable(t)
 	g := p.Guest()
-	g.Refused(403, "waitlist_disabled", "POST", p.PublicPath("/waitlist"), p.wait("2026-03-02", "2026-03-03", "1@example.com"))
+	g.Refused(403, "waitlist_disabled", "POST", p.PublicPath("/waitlist"), p.WaitlistBody("2026-03-02", "2026-03-03", "1@example.com"))
 	p.OK(200, "PUT", "/organization/settings", object{"waitlist_enabled": true})
 	var booked []string
 	for i := range 6 {
 		booked = append(booked, p.Book(time.Duration(i)*30*time.Minute))
 	}
-	g.OK(201, "POST", p.PublicPath("/waitlist"), p.wait("2026-03-03", "2026-03-10", "3@example.com"))
-	first := g.OK(201, "POST", p.PublicPath("/waitlist"), p.wait("2026-02-20", "2026-03-10", "1@example.com"))
-	require.Equal(t, first["id"], g.OK(201, "POST", p.PublicPath("/waitlist"), p.wait("2026-02-20", "2026-03-10", "1@example.com"))["id"], "the same wish is the same entry")
+	g.OK(201, "POST", p.PublicPath("/waitlist"), p.WaitlistBody("2026-03-03", "2026-03-10", "3@example.com"))
+	first := g.OK(201, "POST", p.PublicPath("/waitlist"), p.WaitlistBody("2026-02-20", "2026-03-10", "1@example.com"))
+	require.Equal(t, first["id"], g.OK(201, "POST", p.PublicPath("/waitlist"), p.WaitlistBody("2026-02-20", "2026-03-10", "1@example.com"))["id"], "the same wish is the same entry")
 	p.Hub.Clock.Advance(time.Second)
-	g.OK(201, "POST", p.PublicPath("/waitlist"), p.wait("2026-03-02", "2026-03-02", "2@example.com"))
+	g.OK(201, "POST", p.PublicPath("/waitlist"), p.WaitlistBody("2026-03-02", "2026-03-02", "2@example.com"))
 	for location, change := range map[string]object{
 		"body.last_date": {"last_date": "2026-02-01"}, "body.first_date": {"first_date": "soon"}, "body.client_email": {"client_email": ""},
 		"body.client_name": {"client_name": "x"}, "body.website": {"website": "x"},
 	} {
-		wish := p.wait("2026-03-02", "2026-03-03", "1@example.com")
+		wish := p.WaitlistBody("2026-03-02", "2026-03-03", "1@example.com")
 		for name, value := range change {
 			wish[name] = value
 		}
 		g.Invalid(location, "POST", p.PublicPath("/waitlist"), wish)
 	}
-	g.Invalid("body.last_date", "POST", p.PublicPath("/waitlist"), p.wait("2026-03-02", "2026-06-03", "1@example.com"))
+	g.Invalid("body.last_date", "POST", p.PublicPath("/waitlist"), p.WaitlistBody("2026-03-02", "2026-06-03", "1@example.com"))
 
 	p.Transition(200, "cancel", booked[2], object{})
 	subjects, text := p.WaitForEmails("1@example.com", 1)

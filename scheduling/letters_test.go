@@ -222,7 +222,7 @@ func TestRemindersThatAreLate(t *testing.T) {
 	p.RunJob("reminders")
 	p.WaitForEmails("gil@example.com", 2)
 	require.Zero(t, p.Count("scheduling.reminders where org_id = $1 and sent_at is null", p.ID))
-	require.Equal(t, []string{"appointment.created", "appointment.reminded"}, types(p))
+	require.Equal(t, []string{"appointment.created", "appointment.reminded"}, p.EventTypes())
 	p.OK(200, "PUT", "/organization/settings", object{"reminder_offsets_minutes": []int{10}})
 	p.Guest().OK(201, "POST", p.PublicPath("/appointments"), p.BookingBody(2*time.Hour))
 	p.WaitForEmails("gil@example.com", 3)
@@ -293,7 +293,7 @@ func TestRemindersByMessage(t *testing.T) {
 	}
 	done.Wait()
 	require.Len(t, m.messages(), 1, "claimed by one")
-	require.Equal(t, []string{"appointment.created"}, types(p), "it surely was not sent")
+	require.Equal(t, []string{"appointment.created"}, p.EventTypes(), "it surely was not sent")
 	p.Hub.Clock.Advance(time.Minute)
 	p.RunJob("reminders")
 	p.Hub.Clock.Advance(time.Minute)
@@ -301,7 +301,7 @@ func TestRemindersByMessage(t *testing.T) {
 	require.Len(t, m.messages(), 3)
 	require.Equal(t, "5511987650000", m.messages()[2]["number"])
 	require.Contains(t, m.messages()[2]["body"], "Olá, Gil! Lembrete de Studio: Cut, "+monday9)
-	require.Equal(t, []string{"appointment.created", "appointment.reminded"}, types(p))
+	require.Equal(t, []string{"appointment.created", "appointment.reminded"}, p.EventTypes())
 	p.Hub.Clock.Advance(time.Hour)
 	p.RunJob("reminders")
 	require.Len(t, m.messages(), 3, "never twice")
@@ -317,7 +317,7 @@ func TestRemindersByMessage(t *testing.T) {
 	p.RunJob("reminders")
 	require.Len(t, m.messages(), 4)
 	require.Zero(t, p.Count("scheduling.reminders where appointment_id = $1", second))
-	require.Equal(t, []string{"appointment.created", "appointment.reminded", "appointment.created"}, types(p))
+	require.Equal(t, []string{"appointment.created", "appointment.reminded", "appointment.created"}, p.EventTypes())
 }
 
 // A process that died while a message was being sent leaves a claim, and nobody knows

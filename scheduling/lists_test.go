@@ -77,7 +77,7 @@ func TestManyAreWrittenAtOnce(t *testing.T) {
 	for n := range 30 {
 		ids = append(ids, p.OK(201, "POST", "/services", object{"name": fmt.Sprint("S", n), "duration_minutes": 30})["id"].(string))
 	}
-	eva, gil := p.addUnscheduledProfessional("Eva"), p.addUnscheduledProfessional("Gil")
+	eva, gil := p.AddUnscheduledProfessional("Eva"), p.AddUnscheduledProfessional("Gil")
 	queries := func(method, path string, body any) int64 {
 		before := p.Hub.Queries.Load()
 		got := p.Call(method, path, body)
@@ -95,7 +95,7 @@ func TestManyAreWrittenAtOnce(t *testing.T) {
 
 	few := queries("PUT", "/services/reorder", object{"service_ids": ids[28:]})
 	require.Equal(t, few, queries("PUT", "/services/reorder", object{"service_ids": ids}))
-	require.Equal(t, append(ids, p.ServiceID), idsOf(p.List("/services")))
+	require.Equal(t, append(ids, p.ServiceID), IDsOf(p.List("/services")))
 
 	few = queries("PUT", "/professionals/"+eva+"/services", object{"service_ids": ids[:2]})
 	require.Equal(t, few, queries("PUT", "/professionals/"+eva+"/services", object{"service_ids": ids, "overrides": object{
@@ -125,7 +125,7 @@ func TestManyAreWrittenAtOnce(t *testing.T) {
 	require.Equal(t, []any{"10:00", "10:30", "09:00", "12:00"}, []any{copied[0]["break_start"], copied[0]["break_end"], copied[0]["start_time"], copied[0]["end_time"]})
 }
 
-func idsOf(list []object) (ids []string) {
+func IDsOf(list []object) (ids []string) {
 	for _, one := range list {
 		ids = append(ids, one["id"].(string))
 	}
@@ -150,13 +150,13 @@ func TestRenamingDoesNotWaitForBookings(t *testing.T) {
 		p.OK(200, "PUT", "/professionals/"+p.ProfessionalID, object{"name": "Ann"})
 		return nil
 	}))
-	require.Equal(t, []string{"Rinse", "Trim"}, namesOf(p.List("/services")))
+	require.Equal(t, []string{"Rinse", "Trim"}, NamesOf(p.List("/services")))
 }
 
 // Of the keys of a connection nobody sees more than four characters.
 func TestKeysOfConnectionsAreMasked(t *testing.T) {
 	t.Parallel()
-	p := besideNotes(t)
+	p := NewBookableBesidePeer(t)
 	id := p.LinkPeer()
 	got := p.OK(200, "GET", "/integrations/status", nil)["integrations"].([]any)
 	require.Len(t, got, 1)

@@ -41,12 +41,12 @@ func (p *Bookable) ResourceIDs() map[string]string {
 // Snapshot reads everything an organization owns.
 func (p *Bookable) Snapshot() string {
 	p.T.Helper()
-	return rowsOf(p.T, p.Hub.Host.Pool, p.ID)
+	return TenantRows(p.T, p.Hub.Host.Pool, p.ID)
 }
 
-// rowsOf reads an organization's rows in the service's tables, and its keys and
+// TenantRows reads an organization's rows in the service's tables, and its keys and
 // integrations.
-func rowsOf(t testing.TB, db *pgxpool.Pool, org uuid.UUID) string {
+func TenantRows(t testing.TB, db *pgxpool.Pool, org uuid.UUID) string {
 	t.Helper()
 	tables, err := db.Query(t.Context(), `select c.relname::text from pg_class c join pg_attribute a on a.attrelid = c.oid and a.attname = 'org_id'
 		where c.relnamespace = 'scheduling'::regnamespace and c.relkind = 'r' order by 1`)
@@ -85,8 +85,8 @@ func (p *Bookable) LinkPeer() string {
 	return made.Integrations[0].ID
 }
 
-// besideNotes makes a studio in a hub that hosts another product too.
-func besideNotes(t *testing.T) *Bookable {
+// NewBookableBesidePeer makes a studio in a hub that hosts another product too.
+func NewBookableBesidePeer(t *testing.T) *Bookable {
 	t.Helper()
 	return RegisterOrganization(t, moduletest.Start(t, scheduling.New(), moduletest.Options{
 		Now: Monday.Add(-72 * time.Hour), Beside: []module.Module{notes.New("notes")},
@@ -101,14 +101,14 @@ type attempt struct{ method, path, body, what string }
 func foreignAttempts(op operation, mine, theirs map[string]string) []attempt {
 	body := bodies[op.ID]
 	path := op.Path + queries[op.ID]
-	kind := kindOf(op.Path)
+	kind := ResourceKind(op.Path)
 	ownPath := func(s string) string {
 		s = fill(s, func(k string) string { return mine[k] })
-		return parameter.ReplaceAllStringFunc(s, func(string) string { return mine[kind] })
+		return PathParameter.ReplaceAllStringFunc(s, func(string) string { return mine[kind] })
 	}
 	own := func(s string) string { return fill(s, func(k string) string { return mine[k] }) }
 	var list []attempt
-	for _, name := range parameter.FindAllString(op.Path, -1) {
+	for _, name := range PathParameter.FindAllString(op.Path, -1) {
 		if name != "{slug}" && kind != "" {
 			list = append(list, attempt{op.Method, ownPath(strings.Replace(path, name, theirs[kind], 1)), own(body), "path " + name})
 		}
@@ -139,7 +139,7 @@ func foreignAttempts(op operation, mine, theirs map[string]string) []attempt {
 // the body: 404, and nothing of theirs is changed or told.
 func TestForeignOrganizationsDoNotExist(t *testing.T) {
 	t.Parallel()
-	me := besideNotes(t)
+	me := NewBookableBesidePeer(t)
 	them := RegisterOrganization(t, me.Hub).MakeBookable()
 	mine, theirs := me.ResourceIDs(), them.ResourceIDs()
 	key := me.Hub.Key(me.ID, hub.Live)
@@ -183,7 +183,7 @@ func TestForeignOrganizationsDoNotExist(t *testing.T) {
 // Members that are not the caller's to set are not applied, whatever they say.
 func TestNobodySetsWhatIsNotTheirs(t *testing.T) {
 	t.Parallel()
-	me := besideNotes(t)
+	me := NewBookableBesidePeer(t)
 	them := RegisterOrganization(t, me.Hub).MakeBookable()
 	mine := me.ResourceIDs()
 	them.ResourceIDs()
@@ -196,7 +196,7 @@ func TestNobodySetsWhatIsNotTheirs(t *testing.T) {
 			continue // roles of users are an owner's to give
 		}
 		idOf := func(kind string) string { return mine[kind] }
-		path := parameter.ReplaceAllStringFunc(fill(op.Path, idOf), func(string) string { return mine[kindOf(op.Path)] })
+		path := PathParameter.ReplaceAllStringFunc(fill(op.Path, idOf), func(string) string { return mine[ResourceKind(op.Path)] })
 		got := callerOf(op, me, me.Hub.Key(me.ID, hub.Live)).Call(op.Method, path, strings.Replace(fill(body, idOf), "{", "{"+extra, 1))
 		require.Less(t, got.Status, 500, "%s: %s", op.ID, got.Text)
 		require.NotContains(t, got.Text, them.ID.String(), op.ID)
@@ -215,7 +215,7 @@ func TestNobodySetsWhatIsNotTheirs(t *testing.T) {
 // Without credentials, with bad ones, and with some of too small a role.
 func TestWhoMayCall(t *testing.T) {
 	t.Parallel()
-	p := besideNotes(t)
+	p := NewBookableBesidePeer(t)
 	mine := p.ResourceIDs()
 	p.As("").OK(200, "POST", "/auth/reset-password", object{"token": p.ResetToken("u-" + p.Email), "password": Password})
 	staff := p.As(p.As("").OK(200, "POST", "/auth/login", object{"email": "u-" + p.Email, "password": Password})["access_token"].(string))
@@ -223,7 +223,7 @@ func TestWhoMayCall(t *testing.T) {
 	var managers, scoped []string
 	for _, op := range p.Operations() {
 		idOf := func(k string) string { return mine[k] }
-		path := parameter.ReplaceAllString(op.Path, uuid.NewString()) + fill(queries[op.ID], idOf)
+		path := PathParameter.ReplaceAllString(op.Path, uuid.NewString()) + fill(queries[op.ID], idOf)
 		var body any
 		if text := bodies[op.ID]; text != "" {
 			body = fill(text, idOf)
@@ -268,14 +268,14 @@ func TestWhoMayCall(t *testing.T) {
 // The rules for bodies, on every operation that takes one; never a 5xx.
 func TestBadBodies(t *testing.T) {
 	t.Parallel()
-	p := besideNotes(t)
+	p := NewBookableBesidePeer(t)
 	key := p.Hub.Key(p.ID, hub.Live)
 	for _, op := range p.Operations() {
 		if !op.TakesJSON() || op.ID == "integrations.webhook" { // what is not signed is not read
 			continue
 		}
 		as := callerOf(op, p, key)
-		path := parameter.ReplaceAllString(op.Path, uuid.NewString())
+		path := PathParameter.ReplaceAllString(op.Path, uuid.NewString())
 		for body, want := range map[string]int{
 			`{`: 400, `{"a":1,"a":2}`: 400, `{"a":"\u0000"}`: 400, `{"a":1}x`: 400, `{"a":"\ud800"}`: 400, "{\"a\":\"\xff\"}": 400,
 			`{"a":` + strings.Repeat("[", 64) + strings.Repeat("]", 64) + `}`: 400, `{"a":` + strings.Repeat("1", 33) + `}`: 400,
@@ -292,14 +292,14 @@ func TestBadBodies(t *testing.T) {
 // A value of the wrong type is a 422 that names its member, on every member of every body.
 func TestWrongTypes(t *testing.T) {
 	t.Parallel()
-	p := besideNotes(t)
+	p := NewBookableBesidePeer(t)
 	key := p.Hub.Key(p.ID, hub.Live)
 	tried := 0
 	for _, op := range p.Operations() {
 		if !op.TakesJSON() || op.ID == "integrations.webhook" {
 			continue
 		}
-		path := parameter.ReplaceAllString(op.Path, uuid.NewString())
+		path := PathParameter.ReplaceAllString(op.Path, uuid.NewString())
 		for name, wrong := range op.MistypedMembers() {
 			var body object
 			require.NoError(t, json.Unmarshal([]byte(fill(bodies[op.ID], func(string) string { return uuid.NewString() })), &body))

@@ -81,6 +81,6 @@ func TestRemindersGoThroughTheConnectedMessagingProduct(t *testing.T) {
 	require.Len(t, product.sent, 1)
 	require.Equal(t, "5511987650000", product.sent[0].Number)
 	require.Contains(t, product.sent[0].Body, "Lembrete de Studio: Cut")
-	require.Eventually(t, func() bool { return len(types(p)) == 3 }, 30*time.Second, 50*time.Millisecond)
-	require.Equal(t, []string{"appointment.created", "appointment.reminded", "appointment.reminded"}, types(p), "one for each that was sent")
+	require.Eventually(t, func() bool { return len(p.EventTypes()) == 3 }, 30*time.Second, 50*time.Millisecond)
+	require.Equal(t, []string{"appointment.created", "appointment.reminded", "appointment.reminded"}, p.EventTypes(), "one for each that was sent")
 }

@@ -59,7 +59,7 @@ func TestServiceNotOfferedNamesTheField(t *testing.T) {
 	t.Parallel()
 	p := NewBookable(t)
 	g := p.Guest()
-	eva := p.addUnscheduledProfessional("Eva")
+	eva := p.AddUnscheduledProfessional("Eva")
 	const code = "service_not_offered"
 	query := "service_id=" + p.ServiceID + "&professional_id=" + eva
 	for _, path := range []string{"/availability?date=2026-03-02&", "/availability/month?month=2026-03&", p.PublicPath("/availability?date=2026-03-02&")} {

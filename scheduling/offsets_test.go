@@ -37,7 +37,7 @@ func moments(at string, value any, found func(at, text string)) {
 // server's is: here one of a zone that is half an hour off and has summer time.
 func TestInstantsAreInTheOrganizationsOffset(t *testing.T) {
 	t.Parallel()
-	p := besideNotes(t)
+	p := NewBookableBesidePeer(t)
 	mine := p.ResourceIDs()
 	p.OK(200, "PUT", "/loyalty/config", object{"enabled": true, "points_expiration_days": 300})
 	p.OK(201, "POST", "/payments", object{"appointment_id": mine["appointment"], "amount": 80, "method": "cash"})
@@ -61,7 +61,7 @@ func TestInstantsAreInTheOrganizationsOffset(t *testing.T) {
 		}
 		idOf := func(kind string) string { return mine[kind] }
 		path := fill(op.Path+queries[op.ID], idOf)
-		path = parameter.ReplaceAllStringFunc(path, func(string) string { return mine[kindOf(op.Path)] })
+		path = PathParameter.ReplaceAllStringFunc(path, func(string) string { return mine[ResourceKind(op.Path)] })
 		if op.ID == "schedule-exceptions.list" {
 			path += "&month=2026-03"
 		}

@@ -87,9 +87,11 @@ func callerOf(op operation, p *Bookable, key string) *Organization {
 
 var (
 	placeholder = regexp.MustCompile(`\{(service|professional|client|appointment|user|reward|token|slug|integration|endpoint)\}`)
-	parameter   = regexp.MustCompile(`\{([A-Za-z]+)\}`)
 	idMember    = regexp.MustCompile(`_ids?$`)
 )
+
+// PathParameter matches a parameter of an operation's path.
+var PathParameter = regexp.MustCompile(`\{([A-Za-z]+)\}`)
 
 // notIDs are members that end like ids and name nothing of an organization's.
 var notIDs = []string{"registration_id", "correlation_id", "event_id", "source_id"}
@@ -99,8 +101,8 @@ func fill(text string, idOf func(kind string) string) string {
 	return placeholder.ReplaceAllStringFunc(text, func(s string) string { return idOf(strings.Trim(s, "{}")) })
 }
 
-// kindOf is what an operation's path names by {id}.
-func kindOf(path string) string {
+// ResourceKind is what an operation's path names by {id}.
+func ResourceKind(path string) string {
 	for part, kind := range map[string]string{
 		"/api/v1/services/": "service", "/api/v1/professionals/": "professional", "/schedule-rules/copy": "professional",
 		"/schedule-rules/{": "rule", "/schedule-exceptions/": "exception", "/api/v1/appointments/": "appointment",
@@ -119,7 +121,7 @@ func requireTableEntries(s *Organization, op operation) {
 	s.T.Helper()
 	for _, one := range op.Parameters {
 		if one.In == "path" && !slices.Contains([]string{"slug", "provider", "token", "file"}, one.Name) {
-			require.NotEmpty(s.T, kindOf(op.Path), "say in kindOf what %s names by %s", op.Path, one.Name)
+			require.NotEmpty(s.T, ResourceKind(op.Path), "say in kindOf what %s names by %s", op.Path, one.Name)
 		}
 		if one.In == "query" && idMember.MatchString(one.Name) && !slices.Contains(notIDs, one.Name) {
 			require.Contains(s.T, queries[op.ID], one.Name+"=", "give %s this query in the table", op.ID)

@@ -30,8 +30,8 @@ func (p *Bookable) AddClients(people ...object) (ids []string) {
 	return ids
 }
 
-// gone requires of each client whether it was forgotten.
-func (p *Bookable) gone(want map[string]bool) {
+// RequireErased requires of each client whether it was forgotten.
+func (p *Bookable) RequireErased(want map[string]bool) {
 	p.T.Helper()
 	for id, gone := range want {
 		require.Equal(p.T, gone, p.Call("GET", "/clients/"+id, nil).Status == 404, id)
@@ -53,7 +53,7 @@ func TestDeletedPatientOfAFamily(t *testing.T) {
 	}
 	require.ErrorIs(t, deleted("evt_5123456789abcdef", object{"email": nil}), module.ErrIgnored)
 	require.ErrorIs(t, deleted("evt_6123456789abcdef", object{"email": "x@example.com", "name": "Somebody"}), module.ErrIgnored)
-	p.gone(map[string]bool{mother: false, father: false, child: false, other: false})
+	p.RequireErased(map[string]bool{mother: false, father: false, child: false, other: false})
 	subjects, text := p.WaitForEmails("desk@example.com", 2)
 	require.Equal(t, "De quem são os dados a excluir?", subjects[0])
 	for _, id := range append(ids, request, "DELETE /api/v1/clients/{id}") {
@@ -68,18 +68,18 @@ func TestDeletedPatientOfAFamily(t *testing.T) {
 	require.Zero(t, p.Count("hub.erasure_traces"))
 	require.NoError(t, deleted("evt_7123456789abcdef", object{"email": "ANA@example.com"}))
 	require.Equal(t, 1, p.Count("hub.erasure_traces where tenant_id = $1", p.ID), "the log hears what she went by here")
-	p.gone(map[string]bool{mother: true, father: false, child: false, other: false})
+	p.RequireErased(map[string]bool{mother: true, father: false, child: false, other: false})
 	require.NoError(t, deleted("evt_8123456789abcdef", object{"email": "ana@example.com", "name": "TEO", "phone_shared": true}))
-	p.gone(map[string]bool{other: true, father: false, child: false})
+	p.RequireErased(map[string]bool{other: true, father: false, child: false})
 
 	// What staff decides.
 	p.OK(204, "DELETE", "/clients/"+child, nil)
 	p.Refused(404, "not_found", "DELETE", "/clients/"+child, nil)
 	require.ErrorIs(t, deleted("evt_9123456789abcdef", object{"name": "Ana", "phone_shared": true}), module.ErrIgnored)
-	p.gone(map[string]bool{father: false})
+	p.RequireErased(map[string]bool{father: false})
 	p.WaitForEmails("desk@example.com", 3)
 	require.NoError(t, deleted("evt_a123456789abcdef", object{"name": "Rui Souza", "phone_shared": false}), "a single client is who has the number")
-	p.gone(map[string]bool{father: true})
+	p.RequireErased(map[string]bool{father: true})
 }
 
 // Where nobody is written to about bookings, those who run the organization are asked.
@@ -114,15 +114,15 @@ func TestDeletedPatientUnderOtherNumbers(t *testing.T) {
 	require.NoError(t, p.ReceiveEvent("evt_1123456789abcdef", "patient.deleted", object{
 		"phone": "+5511944440000", "phones": []string{"+5511911110000", "+5511922220000"}, "name": "Ana Souza", "email": "ANA@example.com", "phone_shared": false,
 	}))
-	p.gone(map[string]bool{ids[0]: true, ids[1]: false, ids[2]: true, ids[3]: false, ids[4]: true})
+	p.RequireErased(map[string]bool{ids[0]: true, ids[1]: false, ids[2]: true, ids[3]: false, ids[4]: true})
 	contradicted := p.AddClients(object{"name": "Rita Lima", "phone": "+5511955550000", "email": "rita@example.com"})[0]
 	require.ErrorIs(t, p.ReceiveEvent("evt_5123456789abcdef", "patient.deleted", object{"phone": "+5511955550000", "name": "Ivo Lima", "email": "ivo@example.com"}), module.ErrIgnored)
-	p.gone(map[string]bool{contradicted: false})
+	p.RequireErased(map[string]bool{contradicted: false})
 	require.NoError(t, p.ReceiveEvent("evt_2123456789abcdef", "patient.deleted", object{"phone": nil, "email": "eva@example.com"}))
-	p.gone(map[string]bool{ids[1]: false, ids[3]: true})
+	p.RequireErased(map[string]bool{ids[1]: false, ids[3]: true})
 	require.ErrorIs(t, p.ReceiveEvent("evt_3123456789abcdef", "patient.deleted", object{"phone": nil, "email": nil}), module.ErrIgnored)
 	require.ErrorIs(t, p.ReceiveEvent("evt_4123456789abcdef", "patient.deleted", object{"phone": nil, "phones": nil, "name": "Rui"}), module.ErrIgnored)
-	p.gone(map[string]bool{ids[1]: false})
+	p.RequireErased(map[string]bool{ids[1]: false})
 }
 
 // Nothing in the service's schema, nor mail on its way, knows somebody who was forgotten.
@@ -165,7 +165,7 @@ func TestNothingIsLeftOfWhoWasForgotten(t *testing.T) {
 		require.Contains(t, where(name), place, "what is looked for is there to be found")
 	}
 	require.NoError(t, p.ReceiveEvent("evt_1123456789abcdef", "patient.deleted", object{"phone": "+5511987112233", "email": email}))
-	p.gone(map[string]bool{client: true})
+	p.RequireErased(map[string]bool{client: true})
 	for _, needle := range []string{name, "Zuleica", email, number, "98711-2233", "52998224725", "529.982.247-25"} {
 		require.Empty(t, where(needle), needle)
 	}

@@ -15,8 +15,8 @@ import (
 	"integrationhub/scheduling/internal/proofofwork"
 )
 
-// solve does the work that a challenge asks for.
-func solve(t testing.TB, challenge string) string {
+// SolveChallenge does the work that a challenge asks for.
+func SolveChallenge(t testing.TB, challenge string) string {
 	t.Helper()
 	var c proofofwork.Challenge
 	require.NoError(t, json.Unmarshal([]byte(challenge), &c))
@@ -25,12 +25,12 @@ func solve(t testing.TB, challenge string) string {
 	return answer
 }
 
-// proven books with a proof of work, which the organization wants from now on.
-func (p *Bookable) proven(wish object) object {
+// BookingBodyWithProof books with a proof of work, which the organization wants from now on.
+func (p *Bookable) BookingBodyWithProof(wish object) object {
 	p.T.Helper()
 	p.OK(200, "PUT", "/organization/settings", object{"proof_of_work": true})
 	g := p.Guest()
-	wish["altcha"] = solve(p.T, g.Call("GET", p.PublicPath("/challenge"), nil).Text)
+	wish["altcha"] = SolveChallenge(p.T, g.Call("GET", p.PublicPath("/challenge"), nil).Text)
 	return g.OK(201, "POST", p.PublicPath("/appointments"), wish)
 }
 
@@ -43,7 +43,7 @@ func TestProofOfWork(t *testing.T) {
 	const code = "proof_of_work_required"
 	require.Equal(t, false, g.OK(200, "GET", p.PublicPath(""), nil)["proof_of_work"])
 	wish := p.BookingBody(0)
-	p.proven(wish)
+	p.BookingBodyWithProof(wish)
 	require.Equal(t, true, g.OK(200, "GET", p.PublicPath(""), nil)["proof_of_work"])
 	wish["start_at"] = p.At(time.Hour)
 	g.InvalidWith(code, "body.altcha", "POST", p.PublicPath("/appointments"), wish) // spent
@@ -54,11 +54,11 @@ func TestProofOfWork(t *testing.T) {
 		g.InvalidWith(code, "body.altcha", "POST", p.PublicPath("/appointments"), wish)
 	}
 	other := RegisterOrganization(t, p.Hub).MakeBookable()
-	wish["altcha"] = solve(t, other.Guest().Call("GET", other.PublicPath("/challenge"), nil).Text)
+	wish["altcha"] = SolveChallenge(t, other.Guest().Call("GET", other.PublicPath("/challenge"), nil).Text)
 	g.InvalidWith(code, "body.altcha", "POST", p.PublicPath("/appointments"), wish)
 
 	// What could not be booked did not spend it; at once it counts once.
-	wish["altcha"], wish["start_at"] = solve(t, g.Call("GET", p.PublicPath("/challenge"), nil).Text), p.At(0)
+	wish["altcha"], wish["start_at"] = SolveChallenge(t, g.Call("GET", p.PublicPath("/challenge"), nil).Text), p.At(0)
 	g.Refused(409, "slot_unavailable", "POST", p.PublicPath("/appointments"), wish)
 	requests := make([]func() answer, 5)
 	for i := range requests {
@@ -72,8 +72,8 @@ func TestProofOfWork(t *testing.T) {
 			return got
 		}
 	}
-	require.Equal(t, map[string]int{"201": 1, "422 " + code: 4}, codes(moduletest.Concurrently(requests...)))
-	wish["altcha"], wish["start_at"] = solve(t, g.Call("GET", p.PublicPath("/challenge"), nil).Text), p.At(24*time.Hour)
+	require.Equal(t, map[string]int{"201": 1, "422 " + code: 4}, moduletest.CountCodes(moduletest.Concurrently(requests...)))
+	wish["altcha"], wish["start_at"] = SolveChallenge(t, g.Call("GET", p.PublicPath("/challenge"), nil).Text), p.At(24*time.Hour)
 	p.Hub.Clock.Advance(time.Hour)
 	g.InvalidWith(code, "body.altcha", "POST", p.PublicPath("/appointments"), wish)
 	p.AdvanceClock(0)
@@ -89,19 +89,19 @@ func TestThePageWithProofOfWork(t *testing.T) {
 	p.OK(200, "PUT", "/organization", object{"locale": "en"})
 	form := url.Values{"service": {p.ServiceID}, "professional": {p.ProfessionalID}, "start": {p.At(0)}, "key": {uuid.NewString()}, "name": {"Gil Reis"}, "phone": {"11 98765-0000"}}
 	address := p.Hub.URL + "/book/" + p.Slug + "/details?" + form.Encode()
-	require.NotContains(t, get(t, address), "data-proof")
+	require.NotContains(t, GetPage(t, address), "data-proof")
 	p.OK(200, "PUT", "/organization/settings", object{"proof_of_work": true})
-	page := get(t, address)
+	page := GetPage(t, address)
 	require.Contains(t, page, "<noscript>")
-	without := p.sent(form)
+	without := p.SubmitBookingForm(form)
 	require.Equal(t, 422, without.Status)
 	require.Contains(t, without.Text, "needs JavaScript")
 	require.Contains(t, without.Text, `value="Gil Reis"`)
 	again := challenged.FindStringSubmatch(without.Text)[1]
 	require.NotEqual(t, challenged.FindStringSubmatch(page)[1], again)
-	form.Set("altcha", solve(t, html.UnescapeString(again)))
-	done := p.sent(form)
+	form.Set("altcha", SolveChallenge(t, html.UnescapeString(again)))
+	done := p.SubmitBookingForm(form)
 	require.Equal(t, 303, done.Status, done.Text)
-	require.Equal(t, done.Text, p.sent(form).Text, "sent again it is the same booking")
+	require.Equal(t, done.Text, p.SubmitBookingForm(form).Text, "sent again it is the same booking")
 	require.Len(t, p.List("/appointments"), 1)
 }

@@ -42,8 +42,8 @@ func TestPublicBooking(t *testing.T) {
 		require.Contains(t, org, field)
 	}
 	require.Equal(t, "Organization not found", g.Refused(404, "not_found", "GET", "/public/book/nobody-here", nil)["detail"])
-	require.Equal(t, []string{"Cut"}, namesOf(g.List(p.PublicPath("/services"))))
-	require.Equal(t, []string{"Ana"}, namesOf(g.List(p.PublicPath("/professionals?service_id="+p.ServiceID))))
+	require.Equal(t, []string{"Cut"}, NamesOf(g.List(p.PublicPath("/services"))))
+	require.Equal(t, []string{"Ana"}, NamesOf(g.List(p.PublicPath("/professionals?service_id="+p.ServiceID))))
 	g.Refused(404, "not_found", "GET", p.PublicPath("/professionals?service_id="+uuid.NewString()), nil)
 	day := g.OK(200, "GET", p.PublicPath("/availability?service_id="+p.ServiceID+"&professional_id="+p.ProfessionalID+"&date=2026-03-02"), nil)
 	require.Len(t, day["slots"], 6)
@@ -73,7 +73,7 @@ func TestPublicBooking(t *testing.T) {
 
 	for location, change := range map[string]object{
 		"body.client_name": {"client_name": "G"}, "body.client_phone": {"client_phone": "123"}, "body.client_email": {"client_email": "x"},
-		"body.notes": {"notes": longText(501)}, "body.start_at": {"start_at": "soon"}, "body.website": {"website": "http://spam"},
+		"body.notes": {"notes": strings.Repeat("x", 501)}, "body.start_at": {"start_at": "soon"}, "body.website": {"website": "http://spam"},
 	} {
 		wish := p.BookingBody(2 * time.Hour)
 		for name, value := range change {
@@ -112,7 +112,7 @@ func TestPublicCancelAndReschedule(t *testing.T) {
 	require.Nil(t, done["refund"])
 	require.Equal(t, done, g.OK(200, "POST", p.PublicPath("/cancel"), object{"cancel_token": token}))
 	require.Equal(t, "client", p.OK(200, "GET", "/appointments/"+made["appointment_id"].(string), nil)["cancelled_by"])
-	require.Equal(t, []string{"appointment.created", "appointment.created", "appointment.cancelled"}, types(p), "the move is told as well")
+	require.Equal(t, []string{"appointment.created", "appointment.created", "appointment.cancelled"}, p.EventTypes(), "the move is told as well")
 }
 
 func TestPublicLimits(t *testing.T) {
@@ -131,7 +131,7 @@ func TestPublicLimits(t *testing.T) {
 	p.OK(200, "PUT", "/services/"+p.ServiceID, object{"requires_deposit": true, "deposit_amount": 10})
 	third["start_at"] = p.At(24 * time.Hour)
 	g.Refused(409, "provider_not_configured", "POST", p.PublicPath("/appointments"), third)
-	require.Equal(t, []string{"Caio", "Gil", "Gil"}, clientNames(p), "a refused booking leaves no client")
+	require.Equal(t, []string{"Caio", "Gil", "Gil"}, ClientNames(p), "a refused booking leaves no client")
 	p.OK(200, "PUT", "/organization/settings", object{"booking_enabled": false})
 	g.Refused(403, "booking_disabled", "POST", p.PublicPath("/appointments"), third)
 	require.Empty(t, SlotTimesOf(g.OK(200, "GET", p.PublicPath("/availability?service_id="+p.ServiceID+"&date=2026-03-04"), nil)))
@@ -139,12 +139,12 @@ func TestPublicLimits(t *testing.T) {
 	require.Empty(t, g.List(p.PublicPath("/professionals?service_id="+p.ServiceID)))
 }
 
-func clientNames(p *Bookable) []string {
+func ClientNames(p *Bookable) []string {
 	var list []object
 	for _, one := range p.OK(200, "GET", "/clients", nil)["items"].([]any) {
 		list = append(list, one.(object))
 	}
-	return namesOf(list)
+	return NamesOf(list)
 }
 
 func TestFiftyGuestsAtOnceGetEachProfessionalOnce(t *testing.T) {

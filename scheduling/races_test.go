@@ -1,7 +1,6 @@
 package scheduling_test
 
 import (
-	"fmt"
 	"integrationhub/hub/hubtest/moduletest"
 	"math/rand/v2"
 	"sync"
@@ -14,21 +13,8 @@ import (
 	"integrationhub/hub/hubtest"
 )
 
-// unlimited lets a test's address ask as often as it likes.
-const unlimited = "HUB_PRODUCT_LIMITS=scheduling.public-writes=100000-M,scheduling.public-reads=100000-M,scheduling.users=100000-M,scheduling.holds=100000-M"
-
-// codes counts what answers say: their status, and the code of those that refuse.
-func codes(answers []answer) map[string]int {
-	counted := map[string]int{}
-	for _, one := range answers {
-		said := fmt.Sprint(one.Status)
-		if code, refused := one.Body["code"].(string); refused {
-			said += " " + code
-		}
-		counted[said]++
-	}
-	return counted
-}
+// Unlimited lets a test's address ask as often as it likes.
+const Unlimited = "HUB_PRODUCT_LIMITS=scheduling.public-writes=100000-M,scheduling.public-reads=100000-M,scheduling.users=100000-M,scheduling.holds=100000-M"
 
 // spread are bookings of one person with everybody at every time of a Monday, all at once.
 func (p *Bookable) spread(people []string, who object) []answer {
@@ -64,7 +50,7 @@ func TestFirstBookingsAtOnceAreOfOneClient(t *testing.T) {
 	forms := []string{"11 98765-0000", "+55 11 8765-0000", "5511987650000"} // of one number
 	got := map[string]int{}
 	for i, answers := range [][]answer{p.spread(people, object{"client_phone": forms[0]}), p.spread(people, object{"client_phone": forms[1]})} {
-		for said, n := range codes(answers) {
+		for said, n := range moduletest.CountCodes(answers) {
 			got[said] += n
 		}
 		require.Equal(t, 1, known("phone_e164 like $2", "+5511%87650000"), "round %d", i)
@@ -73,7 +59,7 @@ func TestFirstBookingsAtOnceAreOfOneClient(t *testing.T) {
 	require.Equal(t, 36, got["201"]+got["409 too_many_bookings"]+got["409 slot_unavailable"], got)
 
 	// Who leaves no phone number is known by the e-mail address.
-	got = codes(p.spread(people, object{"client_phone": nil, "client_email": "Ada@Example.com"}))
+	got = moduletest.CountCodes(p.spread(people, object{"client_phone": nil, "client_email": "Ada@Example.com"}))
 	require.Equal(t, 2, got["201"], got)
 	require.Equal(t, 1, known("lower(email) = $2", "ada@example.com"))
 	again := p.BookingBody(24 * time.Hour)
@@ -90,7 +76,7 @@ func TestFirstBookingsAtOnceAreOfOneClient(t *testing.T) {
 // each other in a circle: every path takes its locks in one order.
 func TestNobodyWaitsInACircle(t *testing.T) {
 	t.Parallel()
-	p := NewBookable(t, unlimited)
+	p := NewBookable(t, Unlimited)
 	p.OK(200, "PUT", "/organization/settings", object{"max_active_bookings_per_client": 50, "waitlist_enabled": true})
 	p.OK(200, "PUT", "/loyalty/config", object{"enabled": true, "accrual_type": "visit", "points_per_visit": 10})
 	people := []string{p.ProfessionalID, p.Organization.AddProfessional("Eva", p.ServiceID), p.Organization.AddProfessional("Rui", p.ServiceID)}

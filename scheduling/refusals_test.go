@@ -12,7 +12,7 @@ import (
 // apart: one gets it.
 func TestFiftyGuestsAtOnceForOneProfessional(t *testing.T) {
 	t.Parallel()
-	p := NewBookable(t, unlimited)
+	p := NewBookable(t, Unlimited)
 	p.OK(200, "PUT", "/services/"+p.ServiceID, object{"slot_interval_minutes": 15})
 	g := p.Guest()
 	for round, apart := range []time.Duration{0, 15 * time.Minute} {
@@ -25,7 +25,7 @@ func TestFiftyGuestsAtOnceForOneProfessional(t *testing.T) {
 				return got
 			}
 		}
-		require.Equal(t, map[string]int{"201": 1, "409 slot_unavailable": 49}, codes(moduletest.Concurrently(requests...)))
+		require.Equal(t, map[string]int{"201": 1, "409 slot_unavailable": 49}, moduletest.CountCodes(moduletest.Concurrently(requests...)))
 		require.Len(t, p.List("/appointments?date=2026-03-0"+[]string{"2", "3"}[round]), 1)
 	}
 	require.Equal(t, 3, p.Count("scheduling.clients where org_id = $1", p.ID), "who was refused left no client")
@@ -137,7 +137,7 @@ func TestReopenANoShow(t *testing.T) {
 	require.Equal(t, "paid", back["deposit_status"])
 	require.Nil(t, back["no_show_at"])
 	require.EqualValues(t, 0, missed())
-	told := types(p)
+	told := p.EventTypes()
 	require.Equal(t, []string{"appointment.cancelled", "appointment.created"}, told[len(told)-2:], "who was told of the no-show hears that it takes place")
 	p.Refused(409, "slot_unavailable", "POST", "/appointments", p.AppointmentBody(0))
 	require.Equal(t, back["version"], p.Transition(200, "confirm", id, nil)["version"], "in its own state nothing happens")

@@ -217,7 +217,7 @@ func TestLeavingTheList(t *testing.T) {
 	require.Equal(t, true, agrees(bia))
 	p.AdvanceClock(91 * 24 * time.Hour)
 	require.EqualValues(t, 1, p.OK(200, "POST", campaigns, object{"dry_run": true})["recipients"])
-	p.gone(map[string]bool{ana: false})
+	p.RequireErased(map[string]bool{ana: false})
 	p.OK(204, "DELETE", "/clients/"+bia, nil)
 	status, _ = send("POST", p.Hub.URL+"/book/renamed-"+p.Slug+"/unsubscribe?"+address.RawQuery, "List-Unsubscribe=One-Click")
 	require.Equal(t, 200, status, "who is forgotten is on no list")

@@ -152,3 +152,9 @@ func (s *Organization) AdvanceClock(d time.Duration) {
 	s.Hub.Clock.Advance(d)
 	s.Token = s.As("").OK(200, "POST", "/auth/login", object{"email": s.Email, "password": Password})["access_token"].(string)
 }
+
+// EventTypes returns the types of the events the organization published, in order.
+func (s *Organization) EventTypes() []string {
+	s.T.Helper()
+	return s.Hub.EventTypes(s.ID)
+}

@@ -92,7 +92,7 @@ func TestForgedTokens(t *testing.T) {
 // What nobody may read stands in no log, no metric and no answer to anybody else.
 func TestSecretsAreNotTold(t *testing.T) {
 	t.Parallel()
-	p := besideNotes(t)
+	p := NewBookableBesidePeer(t)
 	const canary, cpf = "canary-of-a-password", "111.444.777-35"
 	p.As("").OK(201, "POST", "/auth/register", object{"org_name": "C", "org_slug": "canary-" + p.Slug, "name": "C", "email": "c-" + p.Email, "password": canary})
 	session := p.As("").OK(200, "POST", "/auth/login", object{"email": "c-" + p.Email, "password": canary})
@@ -136,7 +136,7 @@ func TestSecretsAreNotTold(t *testing.T) {
 	p.Hub.Operate("GET", "/api/v1/deliveries?limit=200", nil, &deliveries)
 	for name, value := range secrets {
 		require.NotContains(t, p.Hub.Log(), value, "%s in the log", name)
-		require.NotContains(t, get(t, p.Hub.URL+"/metrics"), value, "%s in the metrics", name)
+		require.NotContains(t, GetPage(t, p.Hub.URL+"/metrics"), value, "%s in the metrics", name)
 		require.NotContains(t, answers.String(), value, "%s in an answer", name)
 		require.NotContains(t, string(audit)+string(deliveries), value, "%s in the logs of the hub", name)
 	}
@@ -144,8 +144,8 @@ func TestSecretsAreNotTold(t *testing.T) {
 	require.NotContains(t, answers.String(), `"status":5`)
 }
 
-// get reads an address as anybody.
-func get(t *testing.T, url string) string {
+// GetPage reads an address as anybody.
+func GetPage(t *testing.T, url string) string {
 	t.Helper()
 	res, err := http.Get(url)
 	require.NoError(t, err)
@@ -160,8 +160,8 @@ func TestHealthReferenceAndOrigins(t *testing.T) {
 	t.Parallel()
 	s := NewOrganization(t)
 	require.Equal(t, object{"status": "ok", "service": "scheduling", "version": "1.0.0", "db": "connected", "redis": "connected"}, s.As("").OK(200, "GET", s.Hub.Base+"/health", nil))
-	require.Contains(t, get(t, s.Hub.Base+"/docs"), "<html")
-	require.Contains(t, get(t, s.Hub.Base+"/openapi.json"), `"openapi": "3.1`)
+	require.Contains(t, GetPage(t, s.Hub.Base+"/docs"), "<html")
+	require.Contains(t, GetPage(t, s.Hub.Base+"/openapi.json"), `"openapi": "3.1`)
 	production := NewOrganization(t, "HUB_ENV=production", "HUB_PUBLIC_URL=https://hub.example.com", "HUB_KEY_RATE=100-M")
 	for path, status := range map[string]int{"/docs": 404, "/openapi.json": 404, "/health": 200} {
 		require.Equal(t, status, production.As("").Call("GET", production.Hub.Base+path, nil).Status, path)

@@ -1,6 +1,9 @@
 package moduletest
 
-import "sync"
+import (
+	"fmt"
+	"sync"
+)
 
 // Concurrently makes requests at the same moment and returns their responses in the same
 // order.
@@ -41,4 +44,18 @@ func CountStatuses(responses []Response) map[int]int {
 // their status.
 func SendTogether(n int, request func() Response) map[int]int {
 	return CountStatuses(Concurrently(Repeat(n, request)...))
+}
+
+// CountCodes counts responses by their status and, of errors, their code, such as
+// "409 slot_unavailable".
+func CountCodes(responses []Response) map[string]int {
+	counts := make(map[string]int)
+	for _, response := range responses {
+		outcome := fmt.Sprint(response.Status)
+		if code, isError := response.Body["code"].(string); isError {
+			outcome += " " + code
+		}
+		counts[outcome]++
+	}
+	return counts
 }
