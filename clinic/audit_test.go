@@ -7,14 +7,14 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// recorded is an entry of the audit log, as the clinic's administrators read it.
-type recorded struct{ action, actor, environment, patient string }
+// AuditEntry is an entry of the audit log, as the clinic's administrators read it.
+type AuditEntry struct{ Action, Actor, Environment, PatientID string }
 
 // AuditEntries are the newest entries that match a query, the newest first.
-func (p *Clinic) AuditEntries(query string) (list []recorded) {
+func (p *Clinic) AuditEntries(query string) (list []AuditEntry) {
 	p.T.Helper()
 	for _, one := range p.Items("/integrations/audit-log?limit=50" + query) {
-		list = append(list, recorded{
+		list = append(list, AuditEntry{
 			one["action"].(string), one["actor"].(object)["type"].(string), one["environment"].(string), one["subject_id"].(string),
 		})
 	}
@@ -41,14 +41,14 @@ func TestWritesAreOnRecord(t *testing.T) {
 		}
 		got := f.AuditEntries("&action=" + w.name)
 		require.NotEmpty(t, got, w.name)
-		require.Equal(t, recorded{w.name, actor, "live", got[0].patient}, got[0])
+		require.Equal(t, AuditEntry{w.name, actor, "live", got[0].PatientID}, got[0])
 		switch {
 		case nobodys[w.name]:
-			require.Empty(t, got[0].patient, w.name)
+			require.Empty(t, got[0].PatientID, w.name)
 		case w.name == "patients.create", w.name == "deletions.acknowledge": // of a patient of its own
-			require.NoError(t, uuid.Validate(got[0].patient))
+			require.NoError(t, uuid.Validate(got[0].PatientID))
 		default:
-			require.Equal(t, f.PatientID, got[0].patient, w.name)
+			require.Equal(t, f.PatientID, got[0].PatientID, w.name)
 			require.Contains(t, f.AuditEntries("&patient_id="+f.PatientID), got[0])
 		}
 		var all string
@@ -62,65 +62,65 @@ func TestWritesAreOnRecord(t *testing.T) {
 // Reading a patient's data is on record, whoever reads it, and so is a search by a key.
 func TestReadsAreOnRecord(t *testing.T) {
 	t.Parallel()
-	c := newChart(t)
+	c := NewChart(t)
 	staff := c.AddStaff()
 	for path, action := range map[string]string{
 		"": "patients.get", "/records": "records.list", "/appointments": "appointments.list", "/payments": "payments.list", "/interactions": "interactions.list",
 	} {
-		staff.Get("/patients/" + c.patient + path)
-		require.Equal(t, recorded{action, "tenant_user", "live", c.patient}, c.AuditEntries("&action=" + action)[0])
+		staff.Get("/patients/" + c.PatientID + path)
+		require.Equal(t, AuditEntry{action, "tenant_user", "live", c.PatientID}, c.AuditEntries("&action=" + action)[0])
 	}
 	for path, action := range map[string]string{
-		"/api/v1/patients/" + c.patient + "/export": "patients.export", "/fhir/Patient/" + c.patient: "fhir.read-patient",
-		"/fhir/Patient/" + c.patient + "/$everything": "fhir.everything", "/fhir/DocumentReference/" + c.record: "fhir.read-document",
-		"/fhir/Encounter?patient=" + c.patient: "fhir.search-encounters", "/fhir/Patient?phone=11987654321": "fhir.search-patients",
+		"/api/v1/patients/" + c.PatientID + "/export": "patients.export", "/fhir/Patient/" + c.PatientID: "fhir.read-patient",
+		"/fhir/Patient/" + c.PatientID + "/$everything": "fhir.everything", "/fhir/DocumentReference/" + c.RecordID: "fhir.read-document",
+		"/fhir/Encounter?patient=" + c.PatientID: "fhir.search-encounters", "/fhir/Patient?phone=11987654321": "fhir.search-patients",
 	} {
 		require.Equal(t, 200, c.Call("GET", path, nil).Status)
-		require.Equal(t, []recorded{{action, "tenant_user", "live", c.patient}}, c.AuditEntries("&action="+action), "once")
+		require.Equal(t, []AuditEntry{{action, "tenant_user", "live", c.PatientID}}, c.AuditEntries("&action="+action), "once")
 	}
 	key := c.NewKey()
 	for path, action := range map[string]string{
-		"patients?phone=5511987654321": "integrations.search-patients", "records?patient_id=" + c.patient: "integrations.search-records",
-		"appointments?patient_id=" + c.patient: "integrations.search-appointments",
+		"patients?phone=5511987654321": "integrations.search-patients", "records?patient_id=" + c.PatientID: "integrations.search-records",
+		"appointments?patient_id=" + c.PatientID: "integrations.search-appointments",
 	} {
 		key.Get("/integrations/search/" + path)
-		require.Equal(t, []recorded{{action, "key", "live", c.patient}}, c.AuditEntries("&action="+action))
+		require.Equal(t, []AuditEntry{{action, "key", "live", c.PatientID}}, c.AuditEntries("&action="+action))
 	}
 	require.Equal(t, false, key.Get("/integrations/search/patients?phone=%2B5521999990000")["found"])
-	require.Equal(t, recorded{"integrations.search-patients", "key", "live", ""}, c.AuditEntries("")[0], "what finds nobody is on record too")
+	require.Equal(t, AuditEntry{"integrations.search-patients", "key", "live", ""}, c.AuditEntries("")[0], "what finds nobody is on record too")
 
 	c.OK(201, "POST", "/patients", object{"name": "Gil"})
-	for term, who := range map[string]string{"11987654321": c.patient, "": "", "nobody": ""} { // one is somebody, several are nobody in particular
+	for term, who := range map[string]string{"11987654321": c.PatientID, "": "", "nobody": ""} { // one is somebody, several are nobody in particular
 		before := len(c.AuditEntries("&action=patients.search"))
 		staff.SearchPatients(term)
 		got := c.AuditEntries("&action=patients.search")
 		require.Len(t, got, before+1, "once")
-		require.Equal(t, recorded{"patients.search", "tenant_user", "live", who}, got[0], term)
+		require.Equal(t, AuditEntry{"patients.search", "tenant_user", "live", who}, got[0], term)
 	}
-	for query, who := range map[string]string{"": "", "?per_page=1": c.patient, "?status=inactive": ""} {
+	for query, who := range map[string]string{"": "", "?per_page=1": c.PatientID, "?status=inactive": ""} {
 		before := len(c.AuditEntries("&action=patients.list"))
 		staff.Get("/patients" + query)
 		got := c.AuditEntries("&action=patients.list")
 		require.Len(t, got, before+1, "once")
-		require.Equal(t, recorded{"patients.list", "tenant_user", "live", who}, got[0], query)
+		require.Equal(t, AuditEntry{"patients.list", "tenant_user", "live", who}, got[0], query)
 	}
 
 	// Live and test are told apart.
 	trial := c.InEnvironment("test")
 	other := trial.OK(201, "POST", "/patients", object{"name": "Ana"})["id"].(string)
 	trial.Get("/patients/" + other)
-	require.Equal(t, []recorded{{"patients.get", "tenant_user", "test", other}, {"patients.create", "tenant_user", "test", other}}, c.AuditEntries("&environment=test"))
+	require.Equal(t, []AuditEntry{{"patients.get", "tenant_user", "test", other}, {"patients.create", "tenant_user", "test", other}}, c.AuditEntries("&environment=test"))
 
 	// Another clinic's patient is nobody here, and its record nobody else's.
 	foreign := c.AnotherClinic()
-	require.Equal(t, 404, foreign.Call("GET", "/patients/"+c.patient, nil).Status)
-	require.Empty(t, foreign.AuditEntries("&patient_id="+c.patient))
+	require.Equal(t, 404, foreign.Call("GET", "/patients/"+c.PatientID, nil).Status)
+	require.Empty(t, foreign.AuditEntries("&patient_id="+c.PatientID))
 }
 
 // What cannot be put on record is not shown, and the record stays as it is.
 func TestRecordCannotBeAvoided(t *testing.T) {
 	t.Parallel()
-	c := newChart(t)
+	c := NewChart(t)
 	key, db := c.NewKey(), c.Hub.Host.Pool
 	for _, statement := range []string{`update hub.audit set subject_id = null`, `delete from hub.audit`, `truncate hub.audit`} {
 		_, err := db.Exec(t.Context(), statement)
@@ -128,7 +128,7 @@ func TestRecordCannotBeAvoided(t *testing.T) {
 	}
 	_, err := db.Exec(t.Context(), `alter table hub.audit rename to audit_elsewhere`)
 	require.NoError(t, err)
-	for _, path := range []string{"/patients", "/patients/" + c.patient, "/patients/" + c.patient + "/records", "/patients/" + c.patient + "/export?format=csv"} {
+	for _, path := range []string{"/patients", "/patients/" + c.PatientID, "/patients/" + c.PatientID + "/records", "/patients/" + c.PatientID + "/export?format=csv"} {
 		got := c.Call("GET", path, nil)
 		require.GreaterOrEqual(t, got.Status, 500, path)
 		require.NotContains(t, got.Text, "dson", "%s: shown without being on record", path)
@@ -148,5 +148,5 @@ func TestRecordCannotBeAvoided(t *testing.T) {
 	}
 	_, err = db.Exec(t.Context(), `alter table hub.audit_elsewhere rename to audit`)
 	require.NoError(t, err)
-	require.Contains(t, c.Call("GET", "/patients/"+c.patient, nil).Text, "dson")
+	require.Contains(t, c.Call("GET", "/patients/"+c.PatientID, nil).Text, "dson")
 }

@@ -142,7 +142,7 @@ func TestImportKeepsSoManyErrors(t *testing.T) {
 	t.Parallel()
 	p := NewClinic(t)
 	got := p.Import("csv", "nome;cpf\n"+strings.Repeat("Ana;11111111111\n", 1001)+"Bia;\n")
-	counts(t, got, 1, 0, 0, 1001)
+	RequireImportCounts(t, got, 1, 0, 0, 1001)
 	require.Len(t, got["errors"], 1000)
 	require.EqualValues(t, 1001, got["errors"].([]any)[999].(object)["line"])
 }
@@ -163,7 +163,7 @@ func TestWaitingImportIsSealed(t *testing.T) {
 		require.Empty(t, hubtest.FindInDatabase(t, p.Hub.Database, needle))
 	}
 	require.NoError(t, tx.Rollback(t.Context()))
-	counts(t, p.WaitForImport(made.Body["id"].(string)), 1, 0, 0, 0)
+	RequireImportCounts(t, p.WaitForImport(made.Body["id"].(string)), 1, 0, 0, 0)
 }
 
 // Who may not import sends nothing: a long file is refused before it was read.

@@ -128,8 +128,8 @@ func TestTaxIDsInEveryField(t *testing.T) {
 	} {
 		require.True(t, stored[one], "%s: not tried with success: %v", one, stored)
 	}
-	counts(t, f.Import("csv", "external_id;nome;telefone\n709.481.400-38;Gil 70948140038;11 98888-7777\n"), 1, 0, 0, 0)
-	counts(t, f.Import("csv", "external_id;nome;telefone\n709.481.400-38;Gil 70948140038;11 98888-7777\n"), 0, 0, 1, 0)
+	RequireImportCounts(t, f.Import("csv", "external_id;nome;telefone\n709.481.400-38;Gil 70948140038;11 98888-7777\n"), 1, 0, 0, 0)
+	RequireImportCounts(t, f.Import("csv", "external_id;nome;telefone\n709.481.400-38;Gil 70948140038;11 98888-7777\n"), 0, 0, 1, 0)
 
 	for _, path := range []string{
 		"/integrations/search/records?patient_id=" + f.PatientID, "/integrations/search/appointments?patient_id=" + f.PatientID, "/integrations/search/patients?phone=%2B5511987654321",
@@ -160,7 +160,7 @@ func TestDiagnosesStayInTheClinic(t *testing.T) {
 	require.Equal(t, "Session F32.1", p.Items("/patients/" + id + "/appointments")[0]["service"], "its own users read what they wrote")
 	require.Equal(t, "https://x.example/F32.1", p.Items("/patients/" + id + "/records")[1]["url"])
 	require.Eventually(t, func() bool { return len(m.Received("payment.received")) == 1 && len(m.Received("record.created")) == 2 }, Timeout, Tick)
-	for _, one := range m.got {
+	for _, one := range m.Events {
 		require.NotContains(t, JSON(t, one.Data), "F32", one.Type)
 	}
 	key := p.NewKey()

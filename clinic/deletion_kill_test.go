@@ -14,8 +14,8 @@ import (
 // asks for it meanwhile: that would follow it too.
 func TestDeletionSurvivesKills(t *testing.T) {
 	t.Parallel()
-	k := startKillable(t)
-	p := k.practice()
+	k := StartHubProcess(t)
+	p := k.RegisterClinic()
 	m := p.ConnectPeer("messaging")
 	m.SetStatus(503)
 	path := p.RequestDeletion(p.AddPatient(Phone))
@@ -23,23 +23,23 @@ func TestDeletionSurvivesKills(t *testing.T) {
 	k.Kill()
 	require.Empty(t, m.Received("patient.deleted"))
 	m.SetStatus(0)
-	k.killed("deletions") // for it may have been at work
+	k.KillAndRestart("deletions") // for it may have been at work
 	require.Eventually(t, func() bool { return len(m.Received("patient.deleted")) == 1 }, 4*Timeout, Tick, "the event that waited is sent")
 	require.Eventually(t, func() bool {
 		return p.QueryInt(`select count(*) from hub.deliveries where tenant_id = $1 and event_type = 'patient.deleted' and status = 1`) == 1
 	}, 2*Timeout, Tick)
 	status := func() (s string) {
-		require.NoError(t, k.db.QueryRow(t.Context(), `select status from clinic.deletion_requests where clinic_id = $1`, p.ID).Scan(&s))
+		require.NoError(t, k.DB.QueryRow(t.Context(), `select status from clinic.deletion_requests where clinic_id = $1`, p.ID).Scan(&s))
 		return s
 	}
 	require.Equal(t, "waiting", status(), "the job has not seen it yet")
 
-	held, err := k.db.Begin(t.Context())
+	held, err := k.DB.Begin(t.Context())
 	require.NoError(t, err)
 	defer func() { _ = held.Rollback(context.Background()) }()
 	_, err = held.Exec(t.Context(), `select from clinic.deletion_requests where clinic_id = $1 for update`, p.ID)
 	require.NoError(t, err)
-	k.exec(`update hub.jobs set due_at = now() where job = 'deletions'`) // or wait for five minutes
+	k.Exec(`update hub.jobs set due_at = now() where job = 'deletions'`) // or wait for five minutes
 	require.Eventually(t, func() bool {
 		return p.QueryInt(`select count(*) from hub.jobs j where $1::uuid is not null and job = 'deletions' and leased_to > now()
 			and exists (select from pg_stat_activity where wait_event_type = 'Lock' and query like '%clinic.deletion_requests%')`) == 1
@@ -47,7 +47,7 @@ func TestDeletionSurvivesKills(t *testing.T) {
 	k.Kill()
 	require.NoError(t, held.Rollback(t.Context()))
 	require.Equal(t, "waiting", status())
-	k.killed("deletions")
+	k.KillAndRestart("deletions")
 	require.Eventually(t, func() bool { return status() == "completed" }, 2*Timeout, Tick, "%s", k.Log())
 	done := p.Get(path)
 	require.Equal(t, map[string]string{"messaging": "acknowledged"}, peers(done))

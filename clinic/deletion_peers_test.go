@@ -39,7 +39,7 @@ func TestDeletionWhileAPeerIsPaused(t *testing.T) {
 	require.Equal(t, map[string]string{"messaging": "acknowledged", "scheduling": "failed"}, peers(p.Get(path)))
 	require.Equal(t, "needs_attention", p.Get(path)["status"])
 	require.Equal(t, "integration_inactive", p.ParkReason("scheduling"))
-	require.Empty(t, s.got)
+	require.Empty(t, s.Events)
 	require.Len(t, m.Received("patient.created"), 1)
 
 	p.OperatePeer("scheduling", "enable")
@@ -47,7 +47,7 @@ func TestDeletionWhileAPeerIsPaused(t *testing.T) {
 	told := s.Received("patient.deleted")
 	require.Len(t, told, 1)
 	require.Equal(t, "+5511977771111", told[0].Data["phone"], "by which it knows whom to forget")
-	require.Len(t, s.got, 1)
+	require.Len(t, s.Events, 1)
 	require.Len(t, m.Received("patient.deleted"), 1)
 	p.HurryJobs()
 	p.RequireNoTrace("977771111")
@@ -176,5 +176,5 @@ func TestDeletionsAreListed(t *testing.T) {
 	require.Equal(t, all[1], "/deletion-requests/"+page["items"].([]any)[0].(object)["id"].(string))
 	p.Invalid("query.status", "GET", "/deletion-requests?status=failed", nil)
 	p.AddStaff().Refused(403, "admin_only", "GET", "/deletion-requests", nil)
-	require.Equal(t, recorded{"deletions.list", "tenant_user", "live", ""}, p.AuditEntries("&action=deletions.list")[0])
+	require.Equal(t, AuditEntry{"deletions.list", "tenant_user", "live", ""}, p.AuditEntries("&action=deletions.list")[0])
 }

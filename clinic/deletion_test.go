@@ -114,7 +114,7 @@ func TestDeletionUnheard(t *testing.T) {
 	again := p.As("").Call("POST", "/integrations/webhook/register", object{
 		"registration_id": "0190b5a2-0000-7000-8000-000000000001", "product": "messaging", "environment": "live", "webhook_url": m.URL + "/hook",
 		"webhook_secret": "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", "api_key": "xyz_live_key", "events": []string{"payment.received"}, "features": []string{},
-	}, "X-Integration-Key", m.key)
+	}, "X-Integration-Key", m.Key)
 	require.Equal(t, 200, again.Status, again.Text)
 	done := p.OK(202, "POST", "/patients/"+p.AddPatient(Phone)+"/deletion-request", nil)
 	require.Equal(t, map[string]string{"messaging": "failed"}, peers(done))
@@ -154,7 +154,7 @@ func TestCanaries(t *testing.T) {
 	p.OK(200, "PUT", "/clinic", object{"reveal_cpf": true})
 	require.Equal(t, written, p.Get("/patients/" + id + "?reveal=cpf")["cpf"])
 	require.Eventually(t, func() bool { return len(m.Received("record.created")) == 1 && len(m.Received("patient.created")) == 1 }, Timeout, Tick)
-	for _, one := range m.got {
+	for _, one := range m.Events {
 		for _, secret := range []string{digits, written, content} {
 			require.NotContains(t, JSON(t, one.Data), secret, one.Type)
 		}
@@ -167,7 +167,7 @@ func TestCanaries(t *testing.T) {
 		require.NotContains(t, got.Text, digits, path)
 		require.NotContains(t, got.Text, written, path)
 	}
-	for _, secret := range []string{digits, written, content, p.Token, m.secret, m.key} {
+	for _, secret := range []string{digits, written, content, p.Token, m.Secret, m.Key} {
 		require.NotContains(t, p.Hub.Log(), secret)
 		require.NotContains(t, p.Snapshot(), secret)
 	}
@@ -187,7 +187,7 @@ func TestCanaries(t *testing.T) {
 	require.NoError(t, err)
 	measured := string(raw)
 	require.Contains(t, measured, `"clinic"`, "what the clinic does is measured")
-	for _, secret := range []string{digits, written, content, p.Token, m.secret, m.key, Phone, Phone[1:], Phone[3:], "Canary", "Ana", id, p.Email, p.ID.String()} {
+	for _, secret := range []string{digits, written, content, p.Token, m.Secret, m.Key, Phone, Phone[1:], Phone[3:], "Canary", "Ana", id, p.Email, p.ID.String()} {
 		require.NotContains(t, measured, secret)
 	}
 }

@@ -124,7 +124,7 @@ func TestHistoryLines(t *testing.T) {
 	said := object{"patient_phone": Phone, "interaction_type": "call", "summary": "x"}
 	p.NewKey().OK(200, "POST", "/integrations/action/log-interaction", said)
 	require.Equal(t, "integration", p.Items("/patients/" + id + "/interactions")[0]["source"])
-	p.As(s.key).OK(200, "POST", "/integrations/action/log-interaction", said)
+	p.As(s.Key).OK(200, "POST", "/integrations/action/log-interaction", said)
 	require.Equal(t, "scheduling", p.Items("/patients/" + id + "/interactions")[0]["source"])
 	for _, booked := range []object{
 		{"appointment_id": "a-1", "service": "Cleaning", "professional": "Dra. Lima"}, {"appointment_id": "a-2", "service": "Cleaning", "professional": ""},

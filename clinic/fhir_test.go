@@ -32,8 +32,8 @@ func (p *Clinic) FHIR(status int, path string) object {
 	return got.Body
 }
 
-// ids are those of the resources in a bundle, in order.
-func ids(bundle object) []string {
+// BundleIDs are those of the resources in a bundle, in order.
+func BundleIDs(bundle object) []string {
 	list := []string{}
 	entries, _ := bundle["entry"].([]any)
 	for _, one := range entries {
@@ -42,66 +42,66 @@ func ids(bundle object) []string {
 	return list
 }
 
-// chart is a patient with one of everything.
-type chart struct {
+// Chart is a patient with one of everything.
+type Chart struct {
 	*Clinic
-	patient, appointment, visit, cancelled, record, restricted, secret, payment, interaction string
+	PatientID, AppointmentID, VisitID, CancelledAppointmentID, RecordID, RestrictedRecordID, SecretRecordID, PaymentID, InteractionID string
 }
 
-func newChart(t *testing.T) *chart {
+func NewChart(t *testing.T) *Chart {
 	t.Helper()
-	c := &chart{Clinic: NewClinic(t)}
-	c.chart()
+	c := &Chart{Clinic: NewClinic(t)}
+	c.AddPatientWithChart()
 	return c
 }
 
-// chart makes the patient too.
-func (c *chart) chart() {
+// AddPatientWithChart makes the patient too.
+func (c *Chart) AddPatientWithChart() {
 	c.T.Helper()
-	c.seen(c.OK(201, "POST", "/patients", object{
+	c.AddChart(c.OK(201, "POST", "/patients", object{
 		"name": "Édson da Silva", "phone": "+5511987654321", "email": "edson@example.com", "cpf": CPF, "birth_date": "1980-03-02",
 	})["id"].(string))
 }
 
-// seen gives a patient one of everything.
-func (c *chart) seen(patient string) {
+// AddChart gives a patient one of everything.
+func (c *Chart) AddChart(patient string) {
 	c.T.Helper()
 	add := func(path string, body object) string {
 		c.T.Helper()
 		return c.OK(201, "POST", "/patients/"+patient+path, body)["id"].(string)
 	}
-	c.patient = patient
-	c.appointment = add("/appointments", object{"datetime": "2026-03-02T09:00:00-03:00", "service": "Consulta", "professional": "Dra. Lia"})
-	c.visit = add("/appointments", object{"datetime": "2026-02-02T09:00:00-03:00", "service": "Retorno", "professional": "Dra. Lia", "status": "completed"})
-	c.cancelled = add("/appointments", object{"datetime": "2026-01-02T09:00:00-03:00", "status": "cancelled"})
-	c.record = add("/records", object{"date": "2026-02-02", "type": "evolution", "professional": "Dra. Lia", "content": "the whole story", "summary": "seen, all is well"})
-	c.restricted = add("/records", object{"date": "2026-02-03", "type": "psychiatry", "professional": "Dr. Rui", "content": "a restricted story", "summary": "told to nobody", "sensitivity": "R"})
-	c.secret = add("/records", object{"date": "2026-02-04", "type": "serology", "content": "a secret story", "summary": "not even that it is", "sensitivity": "V"})
-	c.payment = add("/payments", object{"amount": 150.5, "description": "Consulta", "due_date": "2026-03-02"})
-	c.interaction = add("/interactions", object{"interaction_type": "phone_call", "summary": "=HYPERLINK(1)", "occurred_at": "2026-02-05T10:00:00Z"})
+	c.PatientID = patient
+	c.AppointmentID = add("/appointments", object{"datetime": "2026-03-02T09:00:00-03:00", "service": "Consulta", "professional": "Dra. Lia"})
+	c.VisitID = add("/appointments", object{"datetime": "2026-02-02T09:00:00-03:00", "service": "Retorno", "professional": "Dra. Lia", "status": "completed"})
+	c.CancelledAppointmentID = add("/appointments", object{"datetime": "2026-01-02T09:00:00-03:00", "status": "cancelled"})
+	c.RecordID = add("/records", object{"date": "2026-02-02", "type": "evolution", "professional": "Dra. Lia", "content": "the whole story", "summary": "seen, all is well"})
+	c.RestrictedRecordID = add("/records", object{"date": "2026-02-03", "type": "psychiatry", "professional": "Dr. Rui", "content": "a restricted story", "summary": "told to nobody", "sensitivity": "R"})
+	c.SecretRecordID = add("/records", object{"date": "2026-02-04", "type": "serology", "content": "a secret story", "summary": "not even that it is", "sensitivity": "V"})
+	c.PaymentID = add("/payments", object{"amount": 150.5, "description": "Consulta", "due_date": "2026-03-02"})
+	c.InteractionID = add("/interactions", object{"interaction_type": "phone_call", "summary": "=HYPERLINK(1)", "occurred_at": "2026-02-05T10:00:00Z"})
 }
 
 func TestFHIRResources(t *testing.T) {
 	t.Parallel()
-	c := newChart(t)
-	patient := c.FHIR(200, "/fhir/Patient/"+c.patient)
+	c := NewChart(t)
+	patient := c.FHIR(200, "/fhir/Patient/"+c.PatientID)
 	require.Equal(t, "Édson da Silva", patient["name"].([]any)[0].(object)["text"])
 	require.NotContains(t, patient["identifier"].([]any)[0], "value")
 	require.Equal(t, "Clínica Sol", patient["managingOrganization"].(object)["display"])
 
-	require.Equal(t, "booked", c.FHIR(200, "/fhir/Appointment/"+c.appointment)["status"])
-	require.Equal(t, "2026-03-02T12:00:00.000Z", c.FHIR(200, "/fhir/Appointment/"+c.appointment)["start"])
-	require.Equal(t, "finished", c.FHIR(200, "/fhir/Encounter/"+c.visit)["status"])
-	c.FHIR(404, "/fhir/Encounter/"+c.appointment) // it has not taken place
-	for id, content := range map[string]string{c.record: "the whole story", c.restricted: "a restricted story", c.secret: "a secret story"} {
+	require.Equal(t, "booked", c.FHIR(200, "/fhir/Appointment/"+c.AppointmentID)["status"])
+	require.Equal(t, "2026-03-02T12:00:00.000Z", c.FHIR(200, "/fhir/Appointment/"+c.AppointmentID)["start"])
+	require.Equal(t, "finished", c.FHIR(200, "/fhir/Encounter/"+c.VisitID)["status"])
+	c.FHIR(404, "/fhir/Encounter/"+c.AppointmentID) // it has not taken place
+	for id, content := range map[string]string{c.RecordID: "the whole story", c.RestrictedRecordID: "a restricted story", c.SecretRecordID: "a secret story"} {
 		document := c.FHIR(200, "/fhir/DocumentReference/"+id)
 		data := document["content"].([]any)[0].(object)["attachment"].(object)["data"].(string)
 		raw, err := base64.StdEncoding.DecodeString(data)
 		require.NoError(t, err)
 		require.Equal(t, content, string(raw), "the clinic's own people read it")
 	}
-	require.Equal(t, "2026-02-02T03:00:00.000Z", c.FHIR(200, "/fhir/DocumentReference/"+c.record)["date"], "midnight in São Paulo")
-	communication := c.FHIR(200, "/fhir/Communication/"+c.interaction)
+	require.Equal(t, "2026-02-02T03:00:00.000Z", c.FHIR(200, "/fhir/DocumentReference/"+c.RecordID)["date"], "midnight in São Paulo")
+	communication := c.FHIR(200, "/fhir/Communication/"+c.InteractionID)
 	require.Equal(t, "=HYPERLINK(1)", communication["payload"].([]any)[0].(object)["contentString"])
 	require.Equal(t, c.Hub.Base+"/fhir/NamingSystem/clinic", communication["identifier"].([]any)[0].(object)["system"])
 
@@ -109,7 +109,7 @@ func TestFHIRResources(t *testing.T) {
 	require.Equal(t, "4.0.1", statement["fhirVersion"])
 	require.Equal(t, c.Hub.Base+"/fhir", statement["implementation"].(object)["url"])
 
-	for _, missing := range []string{"/fhir/Patient/x", "/fhir/Patient/" + uuid.NewString(), "/fhir/Communication/" + c.record, "/fhir/Patient/x/$everything"} {
+	for _, missing := range []string{"/fhir/Patient/x", "/fhir/Patient/" + uuid.NewString(), "/fhir/Communication/" + c.RecordID, "/fhir/Patient/x/$everything"} {
 		got := c.FHIR(404, missing)
 		require.Equal(t, "not-found", got["issue"].([]any)[0].(object)["code"])
 	}
@@ -120,23 +120,23 @@ func TestFHIRResources(t *testing.T) {
 // but that they are there, nothing at all of very restricted ones.
 func TestFHIROutside(t *testing.T) {
 	t.Parallel()
-	c := newChart(t)
-	peer := &chart{Clinic: c.NewKey("patient.read")}
-	documents := peer.FHIR(200, "/fhir/DocumentReference?patient="+c.patient)
-	require.ElementsMatch(t, []string{c.record, c.restricted}, ids(documents))
+	c := NewChart(t)
+	peer := &Chart{Clinic: c.NewKey("patient.read")}
+	documents := peer.FHIR(200, "/fhir/DocumentReference?patient="+c.PatientID)
+	require.ElementsMatch(t, []string{c.RecordID, c.RestrictedRecordID}, BundleIDs(documents))
 	require.EqualValues(t, 2, documents["total"])
-	peer.FHIR(404, "/fhir/DocumentReference/"+c.secret)
-	all := peer.Call("GET", "/fhir/Patient/"+c.patient+"/$everything", nil)
+	peer.FHIR(404, "/fhir/DocumentReference/"+c.SecretRecordID)
+	all := peer.Call("GET", "/fhir/Patient/"+c.PatientID+"/$everything", nil)
 	require.Equal(t, 200, all.Status)
 	require.NoError(t, fhirtest.Check([]byte(all.Text)))
-	for _, text := range []string{all.Text, peer.Call("GET", "/fhir/DocumentReference?patient="+c.patient, nil).Text} {
-		for _, hidden := range []string{"psychiatry", "serology", "Dr. Rui", "story", "told to nobody", "not even", c.secret, "123456789", CPF, base64.StdEncoding.EncodeToString([]byte("the whole story"))} {
+	for _, text := range []string{all.Text, peer.Call("GET", "/fhir/DocumentReference?patient="+c.PatientID, nil).Text} {
+		for _, hidden := range []string{"psychiatry", "serology", "Dr. Rui", "story", "told to nobody", "not even", c.SecretRecordID, "123456789", CPF, base64.StdEncoding.EncodeToString([]byte("the whole story"))} {
 			require.NotContains(t, text, hidden)
 		}
 		require.Contains(t, text, base64.StdEncoding.EncodeToString([]byte("seen, all is well")))
 		require.Contains(t, text, `"restricted"`)
 	}
-	require.Empty(t, ids(peer.FHIR(200, "/fhir/Communication")), "the clinic's own notes are its own")
+	require.Empty(t, BundleIDs(peer.FHIR(200, "/fhir/Communication")), "the clinic's own notes are its own")
 
 	// One scope for everything, or the resource's own.
 	for scope, allowed := range map[string][]string{
@@ -154,57 +154,57 @@ func TestFHIROutside(t *testing.T) {
 			key.FHIR(want, "/fhir/"+name)
 		}
 	}
-	require.Equal(t, 403, c.NewKey("record.read").Call("GET", "/fhir/Patient/"+c.patient+"/$everything", nil).Status)
+	require.Equal(t, 403, c.NewKey("record.read").Call("GET", "/fhir/Patient/"+c.PatientID+"/$everything", nil).Status)
 	require.Equal(t, 401, c.As("").Call("GET", "/fhir/Patient", nil).Status)
 	require.Equal(t, 403, c.AddStaff().Call("GET", "/fhir/Patient", nil).Status)
 }
 
 func TestFHIRSearch(t *testing.T) {
 	t.Parallel()
-	c := newChart(t)
+	c := NewChart(t)
 	other := c.OK(201, "POST", "/patients", object{"name": "Silvana 100%", "phone": "+5521912345678", "birth_date": "1990-01-01", "status": "inactive"})["id"].(string)
-	everybody := []string{c.patient, other}
+	everybody := []string{c.PatientID, other}
 	today := time.Now().UTC().Format(time.DateOnly)
 	for query, want := range map[string][]string{
-		"": everybody, "phone=%2B5511987654321": {c.patient}, "phone=+5511987654321": {c.patient}, "phone=1187654321": {c.patient}, "telecom=11987654321": {c.patient},
-		"name=EDSON": {c.patient}, "name=silv": everybody, "name=da+sil": {c.patient}, "name=ilva": {}, "name=100%25": {other}, "name=%25": {},
-		"identifier=12345678909": {c.patient}, "identifier=" + url.QueryEscape("urn:oid:2.16.840.1.113883.13.237|"+CPF): {c.patient},
+		"": everybody, "phone=%2B5511987654321": {c.PatientID}, "phone=+5511987654321": {c.PatientID}, "phone=1187654321": {c.PatientID}, "telecom=11987654321": {c.PatientID},
+		"name=EDSON": {c.PatientID}, "name=silv": everybody, "name=da+sil": {c.PatientID}, "name=ilva": {}, "name=100%25": {other}, "name=%25": {},
+		"identifier=12345678909": {c.PatientID}, "identifier=" + url.QueryEscape("urn:oid:2.16.840.1.113883.13.237|"+CPF): {c.PatientID},
 		"identifier=urn:x|12345678909": {}, "identifier=52998224725": {}, "identifier=1": {},
-		"_id=" + c.patient + "," + other: everybody, "_id=x": {}, "_id=" + c.visit: {},
-		"birthdate=1980-03-02": {c.patient}, "birthdate=ge1985": {other}, "active=true": {c.patient}, "active=false": {other},
+		"_id=" + c.PatientID + "," + other: everybody, "_id=x": {}, "_id=" + c.VisitID: {},
+		"birthdate=1980-03-02": {c.PatientID}, "birthdate=ge1985": {other}, "active=true": {c.PatientID}, "active=false": {other},
 		"_lastUpdated=ge" + today: everybody, "_lastUpdated=lt2026-01-01": {}, "unknown=x": everybody, "phone=%2B5511987654321&name=silvana": {},
 	} {
 		got := c.FHIR(200, "/fhir/Patient?"+query)
-		require.Equal(t, want, ids(got), query)
+		require.Equal(t, want, BundleIDs(got), query)
 		require.EqualValues(t, len(want), got["total"], query)
 		require.NotContains(t, got["link"].([]any)[0].(object)["url"], "12345678909", "no tax id in an address")
 	}
 	for path, want := range map[string][]string{
-		"Appointment":                                            {c.appointment, c.visit, c.cancelled},
-		"Appointment?patient=" + c.patient:                       {c.appointment, c.visit, c.cancelled},
-		"Appointment?patient=Patient/" + c.patient:               {c.appointment, c.visit, c.cancelled},
-		"Appointment?patient=" + other:                           {},
-		"Appointment?patient=x":                                  {},
-		"Appointment?patient=" + c.patient + "&subject=" + other: {},
-		"Appointment?status=booked,fulfilled":                    {c.appointment, c.visit},
-		"Appointment?status=cancelled":                           {c.cancelled},
-		"Appointment?status=arrived":                             {},
-		"Appointment?date=2026-03-02":                            {c.appointment},
-		"Appointment?date=ge2026-02-01&date=lt2026-03-01":        {c.visit},
-		"Encounter":                           {c.visit},
-		"Encounter?status=finished":           {c.visit},
+		"Appointment":                                              {c.AppointmentID, c.VisitID, c.CancelledAppointmentID},
+		"Appointment?patient=" + c.PatientID:                       {c.AppointmentID, c.VisitID, c.CancelledAppointmentID},
+		"Appointment?patient=Patient/" + c.PatientID:               {c.AppointmentID, c.VisitID, c.CancelledAppointmentID},
+		"Appointment?patient=" + other:                             {},
+		"Appointment?patient=x":                                    {},
+		"Appointment?patient=" + c.PatientID + "&subject=" + other: {},
+		"Appointment?status=booked,fulfilled":                      {c.AppointmentID, c.VisitID},
+		"Appointment?status=cancelled":                             {c.CancelledAppointmentID},
+		"Appointment?status=arrived":                               {},
+		"Appointment?date=2026-03-02":                              {c.AppointmentID},
+		"Appointment?date=ge2026-02-01&date=lt2026-03-01":          {c.VisitID},
+		"Encounter":                           {c.VisitID},
+		"Encounter?status=finished":           {c.VisitID},
 		"Encounter?status=planned":            {},
 		"Encounter?date=2026-03":              {},
-		"DocumentReference":                   {c.record, c.restricted, c.secret},
-		"DocumentReference?date=2026-02-03":   {c.restricted},
-		"DocumentReference?date=gt2026-02-02": {c.restricted, c.secret},
-		"DocumentReference?status=current":    {c.record, c.restricted, c.secret},
+		"DocumentReference":                   {c.RecordID, c.RestrictedRecordID, c.SecretRecordID},
+		"DocumentReference?date=2026-02-03":   {c.RestrictedRecordID},
+		"DocumentReference?date=gt2026-02-02": {c.RestrictedRecordID, c.SecretRecordID},
+		"DocumentReference?status=current":    {c.RecordID, c.RestrictedRecordID, c.SecretRecordID},
 		"DocumentReference?status=superseded": {},
-		"Communication?sent=2026-02-05":       {c.interaction},
+		"Communication?sent=2026-02-05":       {c.InteractionID},
 		"Communication?date=2026-02-06":       {},
-		"Communication?status=completed":      {c.interaction},
+		"Communication?status=completed":      {c.InteractionID},
 	} {
-		require.Equal(t, want, ids(c.FHIR(200, "/fhir/"+path)), path)
+		require.Equal(t, want, BundleIDs(c.FHIR(200, "/fhir/"+path)), path)
 	}
 	for _, bad := range []string{"Patient?_count=x", "Patient?_count=-1", "Patient?phone=abc", "Patient?active=maybe", "Patient?birthdate=x", "Patient?_lastUpdated=ne2026", "Appointment?date=02/03/2026", "Appointment?_after=x"} {
 		got := c.FHIR(400, "/fhir/"+bad)
@@ -212,10 +212,10 @@ func TestFHIRSearch(t *testing.T) {
 	}
 
 	// Pages lead to each other.
-	next, seen := "/fhir/Appointment?_count=2&patient="+c.patient, []string{}
+	next, seen := "/fhir/Appointment?_count=2&patient="+c.PatientID, []string{}
 	for next != "" {
 		page := c.FHIR(200, next)
-		seen = append(seen, ids(page)...)
+		seen = append(seen, BundleIDs(page)...)
 		require.EqualValues(t, 3, page["total"])
 		next = ""
 		for _, link := range page["link"].([]any) {
@@ -224,7 +224,7 @@ func TestFHIRSearch(t *testing.T) {
 			}
 		}
 	}
-	require.Equal(t, []string{c.appointment, c.visit, c.cancelled}, seen)
+	require.Equal(t, []string{c.AppointmentID, c.VisitID, c.CancelledAppointmentID}, seen)
 	counted := c.FHIR(200, "/fhir/Appointment?_count=0")
 	require.EqualValues(t, 3, counted["total"])
 	require.NotContains(t, counted, "entry")
@@ -234,17 +234,17 @@ func TestFHIRSearch(t *testing.T) {
 // Everything a clinic's own administrator and a connected product take along.
 func TestEverything(t *testing.T) {
 	t.Parallel()
-	c := newChart(t)
-	bundle := c.FHIR(200, "/fhir/Patient/"+c.patient+"/$everything")
+	c := NewChart(t)
+	bundle := c.FHIR(200, "/fhir/Patient/"+c.PatientID+"/$everything")
 	require.Equal(t, "searchset", bundle["type"])
-	require.Equal(t, []string{c.patient, c.appointment, c.visit, c.cancelled, c.visit, c.record, c.restricted, c.secret, c.interaction}, ids(bundle))
+	require.Equal(t, []string{c.PatientID, c.AppointmentID, c.VisitID, c.CancelledAppointmentID, c.VisitID, c.RecordID, c.RestrictedRecordID, c.SecretRecordID, c.InteractionID}, BundleIDs(bundle))
 	require.EqualValues(t, 9, bundle["total"])
-	require.Equal(t, c.Hub.Base+"/fhir/Patient/"+c.patient, bundle["entry"].([]any)[0].(object)["fullUrl"])
-	require.Equal(t, 1, c.QueryInt(`select count(*) from hub.audit where tenant_id = $1 and action = 'fhir.everything' and resource_id = $2`, c.patient))
+	require.Equal(t, c.Hub.Base+"/fhir/Patient/"+c.PatientID, bundle["entry"].([]any)[0].(object)["fullUrl"])
+	require.Equal(t, 1, c.QueryInt(`select count(*) from hub.audit where tenant_id = $1 and action = 'fhir.everything' and resource_id = $2`, c.PatientID))
 
-	export := c.Get("/patients/" + c.patient + "/export")
+	export := c.Get("/patients/" + c.PatientID + "/export")
 	for kind, want := range map[string][]string{
-		"records": {c.record, c.restricted, c.secret}, "appointments": {c.appointment, c.visit, c.cancelled}, "payments": {c.payment}, "interactions": {c.interaction},
+		"records": {c.RecordID, c.RestrictedRecordID, c.SecretRecordID}, "appointments": {c.AppointmentID, c.VisitID, c.CancelledAppointmentID}, "payments": {c.PaymentID}, "interactions": {c.InteractionID},
 	} {
 		var got []string
 		for _, one := range export[kind].([]any) {
@@ -255,16 +255,16 @@ func TestEverything(t *testing.T) {
 	require.Equal(t, "the whole story", export["records"].([]any)[0].(object)["content"])
 	require.Equal(t, "***.***.***-09", export["patient"].(object)["cpf"])
 	require.Equal(t, "Clínica Sol", export["clinic"].(object)["name"])
-	require.Equal(t, 1, c.QueryInt(`select count(*) from hub.audit where tenant_id = $1 and action = 'patients.export' and resource_id = $2`, c.patient))
+	require.Equal(t, 1, c.QueryInt(`select count(*) from hub.audit where tenant_id = $1 and action = 'patients.export' and resource_id = $2`, c.PatientID))
 
-	got := c.Call("GET", "/patients/"+c.patient+"/export?format=fhir", nil)
+	got := c.Call("GET", "/patients/"+c.PatientID+"/export?format=fhir", nil)
 	require.Equal(t, fhirType, got.Header.Get("Content-Type"))
 	require.NoError(t, fhirtest.Check([]byte(got.Text)))
-	require.Equal(t, ids(bundle), ids(got.Body))
+	require.Equal(t, BundleIDs(bundle), BundleIDs(got.Body))
 
-	got = c.Call("GET", "/patients/"+c.patient+"/export?format=csv", nil)
+	got = c.Call("GET", "/patients/"+c.PatientID+"/export?format=csv", nil)
 	require.Equal(t, "text/csv; charset=utf-8", got.Header.Get("Content-Type"))
-	require.Equal(t, `attachment; filename="patient-`+c.patient+`.csv"`, got.Header.Get("Content-Disposition"))
+	require.Equal(t, `attachment; filename="patient-`+c.PatientID+`.csv"`, got.Header.Get("Content-Disposition"))
 	rows, err := csv.NewReader(strings.NewReader(strings.TrimPrefix(got.Text, "\ufeff"))).ReadAll()
 	require.NoError(t, err)
 	require.Len(t, rows, 10)
@@ -277,44 +277,44 @@ func TestEverything(t *testing.T) {
 	require.Contains(t, got.Text, "'+5511987654321")
 
 	// The whole tax id, where the clinic allows it.
-	c.Refused(403, "reveal_forbidden", "GET", "/patients/"+c.patient+"/export?reveal=cpf", nil)
+	c.Refused(403, "reveal_forbidden", "GET", "/patients/"+c.PatientID+"/export?reveal=cpf", nil)
 	c.OK(200, "PUT", "/clinic", object{"reveal_cpf": true})
-	require.Equal(t, CPF, c.Get("/patients/" + c.patient + "/export?reveal=cpf")["patient"].(object)["cpf"])
+	require.Equal(t, CPF, c.Get("/patients/" + c.PatientID + "/export?reveal=cpf")["patient"].(object)["cpf"])
 
 	c.Refused(404, "not_found", "GET", "/patients/"+uuid.NewString()+"/export", nil)
-	require.Equal(t, 403, c.AddStaff().Call("GET", "/patients/"+c.patient+"/export", nil).Status)
-	require.Equal(t, 401, c.NewKey().Call("GET", "/patients/"+c.patient+"/export", nil).Status)
+	require.Equal(t, 403, c.AddStaff().Call("GET", "/patients/"+c.PatientID+"/export", nil).Status)
+	require.Equal(t, 401, c.NewKey().Call("GET", "/patients/"+c.PatientID+"/export", nil).Status)
 }
 
 // Another clinic's ids, and those of test data, are not there.
 func TestFHIRTenancy(t *testing.T) {
 	t.Parallel()
-	c := newChart(t)
+	c := NewChart(t)
 	stranger := c.AnotherClinic()
 	for _, who := range []*Clinic{stranger, stranger.NewKey(), c.InEnvironment("test")} {
 		for path, id := range map[string]string{
-			"Patient/": c.patient, "Appointment/": c.appointment, "Encounter/": c.visit, "DocumentReference/": c.record, "Communication/": c.interaction,
+			"Patient/": c.PatientID, "Appointment/": c.AppointmentID, "Encounter/": c.VisitID, "DocumentReference/": c.RecordID, "Communication/": c.InteractionID,
 		} {
 			who.FHIR(404, "/fhir/"+path+id)
-			require.Empty(t, ids(who.FHIR(200, "/fhir/"+strings.TrimSuffix(path, "/"))), path)
-			require.Empty(t, ids(who.FHIR(200, "/fhir/"+strings.TrimSuffix(path, "/")+"?_id="+id)), path)
+			require.Empty(t, BundleIDs(who.FHIR(200, "/fhir/"+strings.TrimSuffix(path, "/"))), path)
+			require.Empty(t, BundleIDs(who.FHIR(200, "/fhir/"+strings.TrimSuffix(path, "/")+"?_id="+id)), path)
 		}
-		who.FHIR(404, "/fhir/Patient/"+c.patient+"/$everything")
+		who.FHIR(404, "/fhir/Patient/"+c.PatientID+"/$everything")
 		for _, name := range []string{"Appointment", "Encounter", "DocumentReference", "Communication"} {
-			require.Empty(t, ids(who.FHIR(200, "/fhir/"+name+"?patient="+c.patient)), name)
+			require.Empty(t, BundleIDs(who.FHIR(200, "/fhir/"+name+"?patient="+c.PatientID)), name)
 		}
 	}
-	require.Equal(t, http.StatusNotFound, stranger.Call("GET", "/patients/"+c.patient+"/export", nil).Status)
+	require.Equal(t, http.StatusNotFound, stranger.Call("GET", "/patients/"+c.PatientID+"/export", nil).Status)
 }
 
 // The facade is for reading: nothing is written, changed or deleted through it.
 func TestFHIRIsReadOnly(t *testing.T) {
 	t.Parallel()
-	c := newChart(t)
+	c := NewChart(t)
 	before, key := c.Snapshot(), c.NewKey()
 	for _, name := range []string{
-		"Patient", "Patient/" + c.patient, "Patient/" + c.patient + "/$everything", "Appointment", "Appointment/" + c.appointment, "Encounter", "Encounter/" + c.visit,
-		"DocumentReference", "DocumentReference/" + c.record, "Communication", "Communication/" + c.interaction, "metadata",
+		"Patient", "Patient/" + c.PatientID, "Patient/" + c.PatientID + "/$everything", "Appointment", "Appointment/" + c.AppointmentID, "Encounter", "Encounter/" + c.VisitID,
+		"DocumentReference", "DocumentReference/" + c.RecordID, "Communication", "Communication/" + c.InteractionID, "metadata",
 	} {
 		for _, method := range []string{"POST", "PUT", "PATCH", "DELETE"} {
 			for who, as := range map[string]*Clinic{"administrator": c.Clinic, "key": key} {

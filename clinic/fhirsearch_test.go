@@ -32,9 +32,9 @@ func selfOf(t *testing.T, bundle object) string {
 }
 
 // family is a clinic with two patients, of whom each has an appointment.
-func family(t *testing.T) (c *chart, other, theirs string) {
+func family(t *testing.T) (c *Chart, other, theirs string) {
 	t.Helper()
-	c = newChart(t)
+	c = NewChart(t)
 	other = c.OK(201, "POST", "/patients", object{"name": "Silvana 100%", "phone": "+5521912345678", "cpf": "529.982.247-25", "birth_date": "1990-01-01", "status": "inactive"})["id"].(string)
 	theirs = c.OK(201, "POST", "/patients/"+other+"/appointments", object{"datetime": "2026-03-04T09:00:00-03:00", "service": "Consulta"})["id"].(string)
 	return c, other, theirs
@@ -61,10 +61,10 @@ func TestFHIRModifiers(t *testing.T) {
 	}
 	for query, want := range map[string][]string{
 		"Appointment?patient:Patient=" + other: {theirs}, "Appointment?subject:Patient=Patient/" + other: {theirs}, "Appointment?patient:Patient=x": {},
-		"Patient?name:exact=Silvana+100%25": {other}, "Patient?name:exact=silvana+100%25": {}, "Patient?name:exact=Silvana": {}, "Patient?name:exact=x,%C3%89dson+da+Silva": {c.patient},
+		"Patient?name:exact=Silvana+100%25": {other}, "Patient?name:exact=silvana+100%25": {}, "Patient?name:exact=Silvana": {}, "Patient?name:exact=x,%C3%89dson+da+Silva": {c.PatientID},
 		"Patient?name:exact=Edson+da+Silva": {},
 	} {
-		require.Equal(t, want, ids(c.FHIR(200, "/fhir/"+query)), query)
+		require.Equal(t, want, BundleIDs(c.FHIR(200, "/fhir/"+query)), query)
 	}
 }
 
@@ -75,7 +75,7 @@ func TestFHIRUnknownParameters(t *testing.T) {
 	c, other, theirs := family(t)
 	for _, query := range []string{"email=a@b.example", "family=x", "gender=female", "general-practitioner.name=x", "_sort=name", "_include=Patient:organization", "phone2="} {
 		got := c.FHIR(200, "/fhir/Patient?active=false&"+query)
-		require.Equal(t, []string{other}, ids(got))
+		require.Equal(t, []string{other}, BundleIDs(got))
 		require.Equal(t, "active=false", selfOf(t, got), "it did not count")
 		for _, prefer := range []string{"handling=strict", `return=minimal; Handling="strict"`, "respond-async, handling=strict"} {
 			got := c.Call("GET", "/fhir/Patient?active=false&"+query, nil, "Prefer", prefer)
@@ -95,7 +95,7 @@ func TestFHIRUnknownParameters(t *testing.T) {
 	require.Equal(t, 200, c.Call("GET", "/fhir/Appointment?sent=2026", nil, "Prefer", "handling=lenient").Status)
 	require.Equal(t, 400, c.Call("GET", "/fhir/Appointment?sent=2026", nil, "Prefer", "handling=strict").Status, "that is Communication's")
 	got := c.Call("POST", "/fhir/Appointment/_search?date=2026-03", "patient="+other+"&foo=x", "Content-Type", formType)
-	require.Equal(t, []string{theirs}, ids(got.Body))
+	require.Equal(t, []string{theirs}, BundleIDs(got.Body))
 	require.Equal(t, 400, c.Call("POST", "/fhir/Appointment/_search", "patient="+other+"&foo=x", "Content-Type", formType, "Prefer", "handling=strict").Status)
 	require.Equal(t, 400, c.Call("POST", "/fhir/Appointment/_search?patient:Group=x", "patient="+other, "Content-Type", formType).Status)
 }
@@ -105,60 +105,60 @@ func TestFHIRUnknownParameters(t *testing.T) {
 func TestFHIRSeveralValues(t *testing.T) {
 	t.Parallel()
 	c, other, theirs := family(t)
-	_, err := c.Hub.Host.Pool.Exec(t.Context(), `insert into clinic.linked_phones (clinic_id, env, phone_key, patient_id) values ($1, 'live', '+552187650000', $2)`, c.ID, uuid.MustParse(c.patient))
+	_, err := c.Hub.Host.Pool.Exec(t.Context(), `insert into clinic.linked_phones (clinic_id, env, phone_key, patient_id) values ($1, 'live', '+552187650000', $2)`, c.ID, uuid.MustParse(c.PatientID))
 	require.NoError(t, err)
-	hers := []string{c.appointment, c.visit, c.cancelled}
+	hers := []string{c.AppointmentID, c.VisitID, c.CancelledAppointmentID}
 	all := append(append([]string{}, hers...), theirs)
 	const cpfSystem = "urn:oid:2.16.840.1.113883.13.237|"
 	for query, want := range map[string][]string{
-		"Appointment?patient=" + c.patient + "," + other:                                                 all,
+		"Appointment?patient=" + c.PatientID + "," + other:                                               all,
 		"Appointment?patient=x," + other:                                                                 {theirs},
-		"Appointment?patient=" + c.patient + "&patient=" + other:                                         {},
+		"Appointment?patient=" + c.PatientID + "&patient=" + other:                                       {},
 		"Appointment?patient=" + other + "&patient:Patient=" + other:                                     {theirs},
-		"Appointment?patient=" + c.patient + "," + other + "&subject=" + other:                           {theirs},
+		"Appointment?patient=" + c.PatientID + "," + other + "&subject=" + other:                         {theirs},
 		"Appointment?status=booked&status=fulfilled":                                                     {},
-		"Appointment?status=booked,fulfilled&status=fulfilled":                                           {c.visit},
-		"Appointment?status=,cancelled":                                                                  {c.cancelled},
-		"Appointment?status=" + url.QueryEscape("http://hl7.org/fhir/appointmentstatus|cancelled"):       {c.cancelled},
+		"Appointment?status=booked,fulfilled&status=fulfilled":                                           {c.VisitID},
+		"Appointment?status=,cancelled":                                                                  {c.CancelledAppointmentID},
+		"Appointment?status=" + url.QueryEscape("http://hl7.org/fhir/appointmentstatus|cancelled"):       {c.CancelledAppointmentID},
 		"Appointment?status=" + url.QueryEscape("http://hl7.org/fhir/appointmentstatus|"):                all,
 		"Appointment?status=" + url.QueryEscape("urn:x|cancelled"):                                       {},
 		"Appointment?status=" + url.QueryEscape("urn:x|"):                                                {},
-		"Appointment?date=2026-01,2026-02":                                                               {c.visit, c.cancelled},
-		"Appointment?date=2026-01,2026-02&date=ge2026-01-15":                                             {c.visit},
+		"Appointment?date=2026-01,2026-02":                                                               {c.VisitID, c.CancelledAppointmentID},
+		"Appointment?date=2026-01,2026-02&date=ge2026-01-15":                                             {c.VisitID},
 		"Appointment?_lastUpdated=lt2000,gt2020":                                                         all,
 		"Encounter?status=finished&status=planned":                                                       {},
-		"Encounter?status=planned,finished":                                                              {c.visit},
-		"DocumentReference?date=2026-02-02,2026-02-04":                                                   {c.record, c.secret},
-		"Communication?sent=2026-02-05&date=2026-02-05":                                                  {c.interaction},
+		"Encounter?status=planned,finished":                                                              {c.VisitID},
+		"DocumentReference?date=2026-02-02,2026-02-04":                                                   {c.RecordID, c.SecretRecordID},
+		"Communication?sent=2026-02-05&date=2026-02-05":                                                  {c.InteractionID},
 		"Communication?sent=2026-02-05&date=2026-02-06":                                                  {},
-		"Patient?_id=" + c.patient + "&_id=" + other:                                                     {},
-		"Patient?_id=" + c.patient + "," + other + "&_id=" + other:                                       {other},
-		"Patient?phone=11987654321,21912345678":                                                          {c.patient, other},
+		"Patient?_id=" + c.PatientID + "&_id=" + other:                                                   {},
+		"Patient?_id=" + c.PatientID + "," + other + "&_id=" + other:                                     {other},
+		"Patient?phone=11987654321,21912345678":                                                          {c.PatientID, other},
 		"Patient?phone=11987654321&phone=21912345678":                                                    {},
-		"Patient?phone=11987654321&phone=2187650000":                                                     {c.patient}, // has both
+		"Patient?phone=11987654321&phone=2187650000":                                                     {c.PatientID}, // has both
 		"Patient?phone=11987654321&telecom=21912345678":                                                  {},
-		"Patient?phone=11987654321&telecom=2187650000":                                                   {c.patient},
-		"Patient?telecom=" + url.QueryEscape("phone|+5511987654321"):                                     {c.patient},
-		"Patient?phone=" + url.QueryEscape("phone|+5511987654321"):                                       {c.patient},
+		"Patient?phone=11987654321&telecom=2187650000":                                                   {c.PatientID},
+		"Patient?telecom=" + url.QueryEscape("phone|+5511987654321"):                                     {c.PatientID},
+		"Patient?phone=" + url.QueryEscape("phone|+5511987654321"):                                       {c.PatientID},
 		"Patient?phone=" + url.QueryEscape("fax|+5511987654321"):                                         {},
-		"Patient?name=edson,silvana":                                                                     {c.patient, other},
-		"Patient?name=silv&name=edson":                                                                   {c.patient},
+		"Patient?name=edson,silvana":                                                                     {c.PatientID, other},
+		"Patient?name=silv&name=edson":                                                                   {c.PatientID},
 		"Patient?name=edson&name=silvana":                                                                {},
 		`Patient?name=edson%5C,silvana`:                                                                  {}, // an escaped comma is a part of the name
-		"Patient?identifier=12345678909,52998224725":                                                     {c.patient, other},
+		"Patient?identifier=12345678909,52998224725":                                                     {c.PatientID, other},
 		"Patient?identifier=12345678909&identifier=52998224725":                                          {},
 		"Patient?identifier=" + url.QueryEscape("urn:x|1,"+cpfSystem+"52998224725"):                      {other},
 		"Patient?identifier=" + url.QueryEscape("|52998224725"):                                          {}, // none without a system
-		"Patient?birthdate=1980-03-02,1990":                                                              {c.patient, other},
-		"Patient?birthdate=ge1980&birthdate=lt1985":                                                      {c.patient},
-		"Patient?active=true,false":                                                                      {c.patient, other},
+		"Patient?birthdate=1980-03-02,1990":                                                              {c.PatientID, other},
+		"Patient?birthdate=ge1980&birthdate=lt1985":                                                      {c.PatientID},
+		"Patient?active=true,false":                                                                      {c.PatientID, other},
 		"Patient?active=true&active=false":                                                               {},
-		"Patient?active=" + url.QueryEscape("http://terminology.hl7.org/CodeSystem/special-values|true"): {c.patient},
+		"Patient?active=" + url.QueryEscape("http://terminology.hl7.org/CodeSystem/special-values|true"): {c.PatientID},
 		"Patient?active=" + url.QueryEscape("|false"):                                                    {other},
 		"Patient?active=" + url.QueryEscape("urn:x|true"):                                                {},
 	} {
 		got := c.FHIR(200, "/fhir/"+query)
-		require.ElementsMatch(t, want, ids(got), query)
+		require.ElementsMatch(t, want, BundleIDs(got), query)
 		require.EqualValues(t, len(want), got["total"], query)
 	}
 	for query, name := range map[string]string{
@@ -177,17 +177,17 @@ func TestFHIRSeveralValues(t *testing.T) {
 // Who only wants the number gets that, and who wants another form is told so.
 func TestFHIRForms(t *testing.T) {
 	t.Parallel()
-	c := newChart(t)
+	c := NewChart(t)
 	for _, query := range []string{"_summary=count", "_summary=count&_count=1", "_count=0"} {
 		got := c.FHIR(200, "/fhir/Appointment?"+query)
 		require.EqualValues(t, 3, got["total"])
 		require.NotContains(t, got, "entry")
 	}
-	require.Len(t, ids(c.FHIR(200, "/fhir/Appointment?_summary=false")), 3)
+	require.Len(t, BundleIDs(c.FHIR(200, "/fhir/Appointment?_summary=false")), 3)
 	require.Equal(t, "_count=200", selfOf(t, c.FHIR(200, "/fhir/Appointment?_count=5000")), "what was done, not what was asked")
 	key := c.NewKey("patient.read")
 	for _, path := range []string{
-		"metadata", "OperationDefinition/Patient-everything", "Patient", "Patient/" + c.patient, "Patient/" + c.patient + "/$everything", "Appointment?patient=" + c.patient, "Appointment/" + c.appointment,
+		"metadata", "OperationDefinition/Patient-everything", "Patient", "Patient/" + c.PatientID, "Patient/" + c.PatientID + "/$everything", "Appointment?patient=" + c.PatientID, "Appointment/" + c.AppointmentID,
 	} {
 		for accept, want := range map[string]int{
 			"application/fhir+xml": 406, "text/html, application/xml;q=0.9": 406, "application/json;q=0": 406, "x": 406, "application/fhir+json; fhirVersion=4.0": 200,
@@ -218,19 +218,19 @@ func TestFHIRForms(t *testing.T) {
 // A record is found by the instant that the facade shows of it, wherever the clinic is.
 func TestFHIRDaysOfDocuments(t *testing.T) {
 	t.Parallel()
-	c := newChart(t)
+	c := NewChart(t)
 	for _, zone := range []string{"America/Sao_Paulo", "Pacific/Kiritimati", "Pacific/Niue"} {
 		c.OK(200, "PUT", "/clinic", object{"timezone": zone})
-		shown := c.FHIR(200, "/fhir/DocumentReference/"+c.restricted)["date"].(string)
+		shown := c.FHIR(200, "/fhir/DocumentReference/"+c.RestrictedRecordID)["date"].(string)
 		day := shown[:len("2026-02-03")]
 		if zone == "America/Sao_Paulo" {
 			require.Equal(t, "2026-02-03T03:00:00.000Z", shown)
 		}
 		for value, want := range map[string][]string{
-			shown: {c.restricted}, "le" + shown: {c.record, c.restricted}, "gt" + shown: {c.secret}, "lt" + shown: {c.record}, "2026-02-03": {c.restricted},
-			"lt" + day + "T23:59:59Z": {c.record, c.restricted}, "ge" + day + "T23:59:59Z": {c.secret}, "gt" + day + "T23:30:00Z": {c.secret},
+			shown: {c.RestrictedRecordID}, "le" + shown: {c.RecordID, c.RestrictedRecordID}, "gt" + shown: {c.SecretRecordID}, "lt" + shown: {c.RecordID}, "2026-02-03": {c.RestrictedRecordID},
+			"lt" + day + "T23:59:59Z": {c.RecordID, c.RestrictedRecordID}, "ge" + day + "T23:59:59Z": {c.SecretRecordID}, "gt" + day + "T23:30:00Z": {c.SecretRecordID},
 		} {
-			require.Equal(t, want, ids(c.FHIR(200, "/fhir/DocumentReference?date="+value)), "%s in %s", value, zone)
+			require.Equal(t, want, BundleIDs(c.FHIR(200, "/fhir/DocumentReference?date="+value)), "%s in %s", value, zone)
 		}
 	}
 }
@@ -238,13 +238,13 @@ func TestFHIRDaysOfDocuments(t *testing.T) {
 // Everything that is declared answers, and what is not does not.
 func TestFHIRCapabilities(t *testing.T) {
 	t.Parallel()
-	c := newChart(t)
+	c := NewChart(t)
 	nothing := map[string]string{
 		"_id": uuid.NewString(), "_lastUpdated": "lt1970", "patient": uuid.NewString(), "subject": uuid.NewString(), "date": "1970", "sent": "1970", "status": "entered-in-error",
 		"phone": "+5531900000000", "telecom": "+5531900000000", "name": "Zuleica", "identifier": "70948140038", "birthdate": "1970", "active": "false",
 	}
 	one := map[string]string{
-		"Patient": c.patient, "Appointment": c.appointment, "Encounter": c.visit, "DocumentReference": c.record, "Communication": c.interaction,
+		"Patient": c.PatientID, "Appointment": c.AppointmentID, "Encounter": c.VisitID, "DocumentReference": c.RecordID, "Communication": c.InteractionID,
 	}
 	statement := c.FHIR(200, "/fhir/metadata")
 	types := statement["rest"].([]any)[0].(object)["resource"].([]any)
@@ -259,7 +259,7 @@ func TestFHIRCapabilities(t *testing.T) {
 		}
 		require.Equal(t, []any{"read", "search-type"}, does)
 		require.Equal(t, one[name], c.FHIR(200, "/fhir/"+name+"/"+one[name])["id"])
-		require.NotEmpty(t, ids(c.FHIR(200, "/fhir/"+name)))
+		require.NotEmpty(t, BundleIDs(c.FHIR(200, "/fhir/"+name)))
 		for _, param := range kind["searchParam"].([]any) {
 			declared[param.(object)["name"].(string)] = true
 			query := param.(object)["name"].(string) + "=" + url.QueryEscape(nothing[param.(object)["name"].(string)])
@@ -304,9 +304,9 @@ func declaredBy(kind object) string {
 // of what others did; a key of no product's reads nothing of it.
 func TestFHIROwnCommunications(t *testing.T) {
 	t.Parallel()
-	c := newChart(t)
+	c := NewChart(t)
 	logged := map[string]string{}
-	keys := map[string]*Clinic{"messaging": c.As(c.ConnectPeer("messaging").key), "scheduling": c.As(c.ConnectPeer("scheduling").key), "": c.NewKey()}
+	keys := map[string]*Clinic{"messaging": c.As(c.ConnectPeer("messaging").Key), "scheduling": c.As(c.ConnectPeer("scheduling").Key), "": c.NewKey()}
 	for product, key := range keys {
 		body := object{"patient_phone": "+5511987654321", "interaction_type": "call", "summary": "by " + product}
 		if product == "" {
@@ -319,9 +319,9 @@ func TestFHIROwnCommunications(t *testing.T) {
 		if product == "" {
 			want = []string{}
 		}
-		require.Equal(t, want, ids(key.FHIR(200, "/fhir/Communication")), product)
-		require.Equal(t, want, ids(key.FHIR(200, "/fhir/Communication?patient="+c.patient)), product)
-		require.Equal(t, want, ids(key.FHIR(200, "/fhir/Patient/"+c.patient+"/$everything?_type=Communication")), product)
+		require.Equal(t, want, BundleIDs(key.FHIR(200, "/fhir/Communication")), product)
+		require.Equal(t, want, BundleIDs(key.FHIR(200, "/fhir/Communication?patient="+c.PatientID)), product)
+		require.Equal(t, want, BundleIDs(key.FHIR(200, "/fhir/Patient/"+c.PatientID+"/$everything?_type=Communication")), product)
 		for other, id := range logged {
 			status := 404
 			if other == product && product != "" {
@@ -330,24 +330,24 @@ func TestFHIROwnCommunications(t *testing.T) {
 			key.FHIR(status, "/fhir/Communication/"+id)
 		}
 	}
-	require.Len(t, ids(c.FHIR(200, "/fhir/Communication")), 4, "the clinic sees them all")
+	require.Len(t, BundleIDs(c.FHIR(200, "/fhir/Communication")), 4, "the clinic sees them all")
 }
 
 // $everything gives as much as it is asked for, and refuses what it cannot do.
 func TestEverythingOfSome(t *testing.T) {
 	t.Parallel()
-	c := newChart(t)
-	path := "/fhir/Patient/" + c.patient + "/$everything"
+	c := NewChart(t)
+	path := "/fhir/Patient/" + c.PatientID + "/$everything"
 	for query, want := range map[string][]string{
-		"_type=Patient": {c.patient}, "_type=Encounter,Communication": {c.visit, c.interaction}, "_type=Patient&_type=Encounter": {c.patient, c.visit}, "_type=Observation": {},
-		"start=2026-02-03": {c.patient, c.appointment, c.restricted, c.secret, c.interaction},
-		"end=2026-02-02":   {c.patient, c.visit, c.cancelled, c.visit, c.record},
-		"start=2026-02&end=2026-02&_type=Appointment,DocumentReference":               {c.visit, c.record, c.restricted, c.secret},
-		"start=2026-02-03T03:00:00Z&end=2026-02-03T03:00:00Z&_type=DocumentReference": {c.restricted},
-		"_format=json&start=&_pretty=true&_type=Communication":                        {c.interaction},
+		"_type=Patient": {c.PatientID}, "_type=Encounter,Communication": {c.VisitID, c.InteractionID}, "_type=Patient&_type=Encounter": {c.PatientID, c.VisitID}, "_type=Observation": {},
+		"start=2026-02-03": {c.PatientID, c.AppointmentID, c.RestrictedRecordID, c.SecretRecordID, c.InteractionID},
+		"end=2026-02-02":   {c.PatientID, c.VisitID, c.CancelledAppointmentID, c.VisitID, c.RecordID},
+		"start=2026-02&end=2026-02&_type=Appointment,DocumentReference":               {c.VisitID, c.RecordID, c.RestrictedRecordID, c.SecretRecordID},
+		"start=2026-02-03T03:00:00Z&end=2026-02-03T03:00:00Z&_type=DocumentReference": {c.RestrictedRecordID},
+		"_format=json&start=&_pretty=true&_type=Communication":                        {c.InteractionID},
 	} {
 		got := c.FHIR(200, path+"?"+query)
-		require.Equal(t, want, ids(got), query)
+		require.Equal(t, want, BundleIDs(got), query)
 		require.EqualValues(t, len(want), got["total"], query)
 	}
 	require.Equal(t, "_type=Patient&start=2026", selfOf(t, c.FHIR(200, path+"?start=2026&_pretty=true&_type=Patient")))

@@ -286,19 +286,19 @@ func TestForgottenAreNotImported(t *testing.T) {
 		"1;Ana Souza;(11) 98765-4321;ana@example.com;529.982.247-25;02/03/1980",
 		"2;Bia Lima;(11) 98765-1111;;;", ";Caio Reis;(11) 98765-2222;;;", ";Davi Sá;;;709.481.400-38;", "5;Eva Dias;(11) 98765-4321;;;",
 	}, "\n")
-	counts(t, p.Import("csv", file), 5, 0, 0, 0)
+	RequireImportCounts(t, p.Import("csv", file), 5, 0, 0, 0)
 	for _, one := range p.Items("/patients") {
 		if one["name"] != "Eva Dias" {
 			p.RequestDeletion(one["id"].(string))
 		}
 	}
 	again := p.Import("csv", file)
-	counts(t, again, 0, 0, 5, 0)
+	RequireImportCounts(t, again, 0, 0, 5, 0)
 	require.Len(t, again["errors"], 4)
 	require.Contains(t, again["errors"].([]any)[0].(object)["error"], "asked to be forgotten")
 	require.Len(t, p.Items("/patients"), 1)
 	p.OK(201, "POST", "/patients", object{"name": "Ana Souza", "phone": Phone, "cpf": "529.982.247-25"}) // she came back
-	counts(t, p.Import("csv", strings.Join(strings.Split(file, "\n")[:2], "\n")), 0, 1, 0, 0)
+	RequireImportCounts(t, p.Import("csv", strings.Join(strings.Split(file, "\n")[:2], "\n")), 0, 1, 0, 0)
 	p.AnotherClinic().Import("csv", file)
 	require.Equal(t, 0, p.QueryInt(`select count(*) from clinic.forgotten where clinic_id = $1 and env = 'test'`))
 }
@@ -318,14 +318,14 @@ func TestForgottenAreNotImportedByWhatTheyWere(t *testing.T) {
 		{";Davi Dias;;davi@example.com;", object{"email": "Dias@example.com", "name": "D. Dias"}},
 		{";Fábio Luz;;;709.481.400-38", object{"cpf": "529.982.247-25", "name": "F. Luz"}},
 	} {
-		counts(t, p.Import("csv", head+one.line), 1, 0, 0, 0)
+		RequireImportCounts(t, p.Import("csv", head+one.line), 1, 0, 0, 0)
 		id := p.Items("/patients?status=active")[0]["id"].(string)
 		if one.change != nil {
 			p.OK(200, "PUT", "/patients/"+id, one.change)
 		}
 		p.RequestDeletion(id)
 		again := p.Import("csv", head+one.line)
-		counts(t, again, 0, 0, 1, 0)
+		RequireImportCounts(t, again, 0, 0, 1, 0)
 		require.Len(t, again["errors"], 1, one.line)
 		require.Equal(t, 0, p.QueryInt(`select count(*) from clinic.earlier_contacts where clinic_id = $1`))
 	}

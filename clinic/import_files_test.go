@@ -41,7 +41,7 @@ func TestImportFromExcel(t *testing.T) {
 		";;;;;;;\r\n\r\n\r\n"
 	for name, file := range map[string]string{"Windows-1252": latin(sheet), "UTF-8": "\xef\xbb\xbf" + sheet, "UTF-16": wide(sheet)} {
 		p := NewClinic(t)
-		counts(t, p.Import("csv", file), 3, 0, 0, 0)
+		RequireImportCounts(t, p.Import("csv", file), 3, 0, 0, 0)
 		found := map[string][]any{}
 		for _, one := range p.Items("/patients") {
 			found[one["name"].(string)] = []any{one["phone"], one["email"], one["cpf"], one["birth_date"], one["status"]}
@@ -80,7 +80,7 @@ func TestImportOfOtherFiles(t *testing.T) {
 		{"csv", "<html><table><tr><td>nome</td></tr></table>", "is HTML"},
 		{"csv", "nome\x00;cpf\x00\n", "is no text"},
 		{"csv", `{"resourceType":"Patient"}`, "fhir-ndjson"},
-		{"fhir-ndjson", table, "one FHIR resource in JSON on each line"},
+		{"fhir-ndjson", ImportTable, "one FHIR resource in JSON on each line"},
 		{"fhir-ndjson", `[{"resourceType":"Patient"}]`, "one JSON array"},
 		{"fhir-ndjson", string(bundle), "over several lines"},
 	} {
@@ -120,14 +120,14 @@ func TestImportOfItsOwnExport(t *testing.T) {
 	file := strings.Join(lines, "\n")
 	sent := len(p.Events())
 	got := p.Import("fhir-ndjson", file)
-	counts(t, got, 0, 0, 4, 0)
+	RequireImportCounts(t, got, 0, 0, 4, 0)
 	require.Contains(t, fmt.Sprint(got["errors"]), "asked to be forgotten")
 	require.Equal(t, before, p.Get("/patients/"+id))
 	require.Len(t, p.Items("/patients?status=inactive"), 1)
 	require.Empty(t, p.EventTypes(sent), "nobody is told of nothing")
 
 	other := p.AnotherClinic()
-	counts(t, other.Import("fhir-ndjson", strings.Join(lines[:2], "\n")), 2, 0, 0, 0)
+	RequireImportCounts(t, other.Import("fhir-ndjson", strings.Join(lines[:2], "\n")), 2, 0, 0, 0)
 	taken := other.Items("/patients?status=active")[0]
 	for _, field := range []string{"name", "phone", "email", "birth_date", "status"} {
 		require.Equal(t, before[field], taken[field], field)
@@ -136,6 +136,6 @@ func TestImportOfItsOwnExport(t *testing.T) {
 	require.NotEqual(t, id, taken["id"])
 	require.Equal(t, "Ana Souza", other.Items("/patients?status=inactive")[0]["name"])
 	changed := strings.ReplaceAll(lines[0], "ana@example.com", "souza@example.com")
-	counts(t, p.Import("fhir-ndjson", changed), 0, 1, 0, 0)
+	RequireImportCounts(t, p.Import("fhir-ndjson", changed), 0, 1, 0, 0)
 	require.Equal(t, "souza@example.com", p.Get("/patients/" + id)["email"])
 }

@@ -12,8 +12,8 @@ import (
 // there once, and told of once.
 func TestImportSurvivesKills(t *testing.T) {
 	t.Parallel()
-	k := startKillable(t)
-	p := k.practice()
+	k := StartHubProcess(t)
+	p := k.RegisterClinic()
 	const patients = 4000
 	made := p.UploadImport("csv", people(patients))
 	require.Equal(t, 202, made.Status, made.Text)
@@ -27,10 +27,10 @@ func TestImportSurvivesKills(t *testing.T) {
 			return ahead
 		}, 2*Timeout, Tick)
 		require.Less(t, far, patients, "it was killed in the middle")
-		k.killed("import")
+		k.KillAndRestart("import")
 	}
 	require.Eventually(t, func() bool { return p.Get("/imports/" + id)["status"] == "done" }, 4*Timeout, Tick)
-	counts(t, p.Get("/imports/"+id), patients, 0, 0, 0)
+	RequireImportCounts(t, p.Get("/imports/"+id), patients, 0, 0, 0)
 	require.Equal(t, patients, p.QueryInt(`select count(distinct cpf_hmac) from clinic.patients where clinic_id = $1`))
 	require.Equal(t, patients, p.QueryInt(`select count(*) from clinic.patients where clinic_id = $1`))
 	require.Equal(t, patients, p.QueryInt(`select count(*) from hub.events where tenant_id = $1 and event_type = 'patient.created'`))

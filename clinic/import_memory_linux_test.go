@@ -11,38 +11,38 @@ import (
 )
 
 // most is the most memory that the process had at once, in MiB.
-func (k *killable) most() (mib int) {
-	k.t.Helper()
+func (k *HubProcess) most() (mib int) {
+	k.T.Helper()
 	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", k.Pid()))
-	require.NoError(k.t, err)
+	require.NoError(k.T, err)
 	_, after, found := strings.Cut(string(raw), "VmHWM:")
-	require.True(k.t, found)
+	require.True(k.T, found)
 	_, err = fmt.Sscan(after, &mib)
-	require.NoError(k.t, err)
+	require.NoError(k.T, err)
 	return mib >> 10
 }
 
 // importing gives the memory of a hub that took in a file, and of another that read it,
 // both just started.
-func (k *killable) importing(p *Clinic, lines int) (uploading, reading int) {
-	k.t.Helper()
+func (k *HubProcess) importing(p *Clinic, lines int) (uploading, reading int) {
+	k.T.Helper()
 	const line = "Ana Souza;529.982.247-25;"
 	file := "nome;cpf;obs\n" + strings.Repeat(line+strings.Repeat("x", 166-len(line))+"\n", lines)
-	k.killed("import")
-	held, err := k.db.Begin(k.t.Context())
-	require.NoError(k.t, err)
+	k.KillAndRestart("import")
+	held, err := k.DB.Begin(k.T.Context())
+	require.NoError(k.T, err)
 	defer func() { _ = held.Rollback(context.Background()) }()
-	_, err = held.Exec(k.t.Context(), `lock table clinic.patients in exclusive mode`) // so that nobody is taken in yet
-	require.NoError(k.t, err)
+	_, err = held.Exec(k.T.Context(), `lock table clinic.patients in exclusive mode`) // so that nobody is taken in yet
+	require.NoError(k.T, err)
 	made := p.UploadImport("csv", file)
-	require.Equal(k.t, 202, made.Status, made.Text)
+	require.Equal(k.T, 202, made.Status, made.Text)
 	uploading = k.most()
 	k.Kill()
-	require.NoError(k.t, held.Rollback(k.t.Context()))
-	k.killed("import")
+	require.NoError(k.T, held.Rollback(k.T.Context()))
+	k.KillAndRestart("import")
 	path := "/imports/" + made.Body["id"].(string)
-	require.Eventually(k.t, func() bool { return p.Get(path)["status"] == "done" }, 8*Timeout, 5*Tick, "%s", k.Log())
-	require.EqualValues(k.t, lines, p.Get(path)["processed"])
+	require.Eventually(k.T, func() bool { return p.Get(path)["status"] == "done" }, 8*Timeout, 5*Tick, "%s", k.Log())
+	require.EqualValues(k.T, lines, p.Get(path)["processed"])
 	return uploading, k.most()
 }
 
@@ -50,8 +50,8 @@ func (k *killable) importing(p *Clinic, lines int) (uploading, reading int) {
 // over, and no more than a short one while it is read.
 func TestImportMemory(t *testing.T) {
 	t.Parallel()
-	k := startKillable(t)
-	p := k.practice()
+	k := StartHubProcess(t)
+	p := k.RegisterClinic()
 	const longest, file = 100_000, 16 // lines of 167 bytes; with the form some bytes less than 16 MiB
 	shortUp, shortRead := k.importing(p, longest/10)
 	longUp, longRead := k.importing(p, longest)

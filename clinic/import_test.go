@@ -86,14 +86,14 @@ func taxID(n int) string {
 	return digits
 }
 
-// counts requires what came of the lines of an import.
-func counts(t *testing.T, got object, created, updated, skipped, failed int) {
+// RequireImportCounts requires what came of the lines of an import.
+func RequireImportCounts(t *testing.T, got object, created, updated, skipped, failed int) {
 	t.Helper()
 	require.Equal(t, []any{float64(created), float64(updated), float64(skipped), float64(failed)},
 		[]any{got["created"], got["updated"], got["skipped"], got["failed"]}, "%v", got)
 }
 
-const table = `external_id;nome;telefone;email;cpf;nascimento
+const ImportTable = `external_id;nome;telefone;email;cpf;nascimento
 1;Ana Souza;(11) 98765-4321;ana@example.com;529.982.247-25;02/03/1980
 2;"Caio
 Lima";11 91234-5678;;;1975-12-31
@@ -103,8 +103,8 @@ Lima";11 91234-5678;;;1975-12-31
 func TestImport(t *testing.T) {
 	t.Parallel()
 	p := NewClinic(t)
-	got := p.Import("csv", table)
-	counts(t, got, 3, 0, 0, 0)
+	got := p.Import("csv", ImportTable)
+	RequireImportCounts(t, got, 3, 0, 0, 0)
 	require.EqualValues(t, 3, got["total"])
 	require.Equal(t, []any{}, got["errors"])
 	require.Equal(t, "csv", got["format"])
@@ -131,12 +131,12 @@ func TestImport(t *testing.T) {
 	}
 
 	// The same file again: nothing new, nobody is told.
-	counts(t, p.Import("csv", table), 0, 0, 3, 0)
+	RequireImportCounts(t, p.Import("csv", ImportTable), 0, 0, 3, 0)
 	require.Len(t, p.Events(), 3)
 
 	// A file that knows more: the patients change, and what it leaves out stays.
-	more := strings.ReplaceAll(strings.ReplaceAll(table, "ana@example.com", "souza@example.com"), ";;jose@", ";21 3456-7890;jose@")
-	counts(t, p.Import("csv", strings.ReplaceAll(more, "529.982.247-25", "")), 0, 2, 1, 0)
+	more := strings.ReplaceAll(strings.ReplaceAll(ImportTable, "ana@example.com", "souza@example.com"), ";;jose@", ";21 3456-7890;jose@")
+	RequireImportCounts(t, p.Import("csv", strings.ReplaceAll(more, "529.982.247-25", "")), 0, 2, 1, 0)
 	changed := map[string]any{}
 	for _, e := range p.Events()[3:] {
 		require.Equal(t, "patient.updated", e.Type)
@@ -168,9 +168,9 @@ func TestImportFindsPatients(t *testing.T) {
 		",Jose Conceicao,(11) 98765-4321,,1981-03-02\n" + // a son of the same name
 		",bia,,,1990-01-01\n" +
 		",Bia,,,1991-01-01\n"
-	counts(t, p.Import("csv", file), 2, 3, 0, 0)
-	counts(t, p.Import("csv", file), 0, 0, 5, 0)
-	counts(t, p.Import("csv", "id,name,birth_date\na,Ana Lima,\n"), 0, 1, 0, 0) // by the reference
+	RequireImportCounts(t, p.Import("csv", file), 2, 3, 0, 0)
+	RequireImportCounts(t, p.Import("csv", file), 0, 0, 5, 0)
+	RequireImportCounts(t, p.Import("csv", "id,name,birth_date\na,Ana Lima,\n"), 0, 1, 0, 0) // by the reference
 	require.Len(t, p.Items("/patients"), 5)
 }
 
@@ -189,7 +189,7 @@ func TestImportErrors(t *testing.T) {
 6,Eva,,,,1,2,3
 1,Rui,,,11144477735,
 `+"7,Gi\x01l,,,,\n")
-	counts(t, got, 1, 0, 1, 7)
+	RequireImportCounts(t, got, 1, 0, 1, 7)
 	said := map[float64]string{}
 	for _, one := range got["errors"].([]any) {
 		said[one.(object)["line"].(float64)] = one.(object)["error"].(string)
@@ -215,7 +215,7 @@ func TestImportIsWholeOrNot(t *testing.T) {
 	t.Parallel()
 	p := NewClinic(t)
 	p.Hub.FailEvents.Store(true)
-	made := p.UploadImport("csv", table)
+	made := p.UploadImport("csv", ImportTable)
 	require.Equal(t, 202, made.Status, made.Text)
 	id := made.Body["id"].(string)
 	require.Eventually(t, func() bool {
@@ -227,7 +227,7 @@ func TestImportIsWholeOrNot(t *testing.T) {
 	require.Empty(t, p.Events())
 	require.EqualValues(t, 0, p.Get("/imports/" + id)["processed"])
 	p.Hub.FailEvents.Store(false)
-	counts(t, p.WaitForImport(id), 3, 0, 0, 0)
+	RequireImportCounts(t, p.WaitForImport(id), 3, 0, 0, 0)
 	require.Len(t, p.Events(), 3)
 }
 
@@ -270,7 +270,7 @@ func TestImportProgress(t *testing.T) {
 		require.NoError(t, held[step.release].Rollback(t.Context()))
 	}
 	reaches(total)
-	counts(t, p.WaitForImport(made.Body["id"].(string)), total-2, 2, 0, 0)
+	RequireImportCounts(t, p.WaitForImport(made.Body["id"].(string)), total-2, 2, 0, 0)
 }
 
 func TestImportFHIR(t *testing.T) {
@@ -281,9 +281,9 @@ func TestImportFHIR(t *testing.T) {
 {"resourceType":"Patient","id":"x2","active":false,"name":[{"text":"Caio"}]}
 `
 	got := p.Import("fhir-ndjson", file)
-	counts(t, got, 2, 0, 0, 1)
+	RequireImportCounts(t, got, 2, 0, 0, 1)
 	require.Equal(t, []any{object{"line": 2.0, "error": "resourceType must be Patient: no other resources are imported"}}, got["errors"])
-	counts(t, p.Import("fhir-ndjson", file), 0, 0, 2, 1)
+	RequireImportCounts(t, p.Import("fhir-ndjson", file), 0, 0, 2, 1)
 	require.Equal(t, "***.***.***-25", moduletest.Items(p.SearchPatients("Souza"))[0]["cpf"])
 	require.Equal(t, "inactive", p.Items("/patients?status=inactive")[0]["status"])
 }
@@ -291,26 +291,26 @@ func TestImportFHIR(t *testing.T) {
 func TestImportRefusals(t *testing.T) {
 	t.Parallel()
 	p := NewClinic(t)
-	require.Equal(t, 401, p.As("").UploadImport("csv", table).Status)
-	require.Equal(t, 403, p.AddStaff().UploadImport("csv", table).Status)
-	require.Equal(t, 401, p.NewKey().UploadImport("csv", table).Status)
-	for format, file := range map[string]string{"xlsx": table, "csv": "telefone\n1\n", "fhir-ndjson": "\n\n"} {
+	require.Equal(t, 401, p.As("").UploadImport("csv", ImportTable).Status)
+	require.Equal(t, 403, p.AddStaff().UploadImport("csv", ImportTable).Status)
+	require.Equal(t, 401, p.NewKey().UploadImport("csv", ImportTable).Status)
+	for format, file := range map[string]string{"xlsx": ImportTable, "csv": "telefone\n1\n", "fhir-ndjson": "\n\n"} {
 		require.Equal(t, 422, p.UploadImport(format, file).Status, format)
 	}
 	require.Equal(t, 422, p.UploadImport("csv", "").Status)
 	require.Equal(t, 422, p.UploadImport("csv", "nome\n\n").Status)
-	require.Equal(t, 415, p.UploadImport("csv", table, "Content-Encoding", "gzip").Status, "what it unpacks to has no bounds")
+	require.Equal(t, 415, p.UploadImport("csv", ImportTable, "Content-Encoding", "gzip").Status, "what it unpacks to has no bounds")
 	p.Refused(415, "unsupported_media_type", "POST", "/imports", object{"file": "x"})
 
 	// Longer than other bodies, for those who are known; and not endless.
 	long := "nome;obs\n" + strings.Repeat("Ana;"+strings.Repeat("x", 50_000)+"\n", 100) // 5 MB
-	counts(t, p.Import("csv", long), 1, 0, 99, 0)
+	RequireImportCounts(t, p.Import("csv", long), 1, 0, 99, 0)
 	require.Equal(t, 413, p.As("").UploadImport("csv", long).Status)
 	require.Equal(t, 413, p.As("x").UploadImport("csv", long).Status)
 	require.Equal(t, 413, p.UploadImport("csv", strings.Repeat(long, 4)).Status)
 
 	// Test data stay apart, and so do other clinics.
-	id := p.InEnvironment("test").UploadImport("csv", table).Body["id"].(string)
+	id := p.InEnvironment("test").UploadImport("csv", ImportTable).Body["id"].(string)
 	p.InEnvironment("test").WaitForImport(id)
 	require.Len(t, p.InEnvironment("test").Items("/patients"), 3)
 	p.Refused(404, "not_found", "GET", "/imports/"+id, nil)

@@ -122,7 +122,7 @@ func TestInboxTellsWhatItIs(t *testing.T) {
 		require.Contains(t, got, "suggested_patient_id", kind)
 		require.Nil(t, got["suggested_patient_id"], kind)
 	}
-	require.Equal(t, recorded{"inbox.list", "tenant_user", "live", ""}, p.AuditEntries("")[0])
+	require.Equal(t, AuditEntry{"inbox.list", "tenant_user", "live", ""}, p.AuditEntries("")[0])
 
 	// One patient with the number is suggested, also without a mobile's ninth digit; two are not;
 	// a patient of another clinic, or of the test environment, never.
@@ -131,7 +131,7 @@ func TestInboxTellsWhatItIs(t *testing.T) {
 	require.Nil(t, entries()["message.received"]["suggested_patient_id"])
 	id := p.AddPatient("+5521933334445")
 	require.Equal(t, id, entries()["ticket.created"]["suggested_patient_id"])
-	require.Equal(t, recorded{"inbox.list", "tenant_user", "live", id}, p.AuditEntries("")[0])
+	require.Equal(t, AuditEntry{"inbox.list", "tenant_user", "live", id}, p.AuditEntries("")[0])
 	p.OK(201, "POST", "/patients", object{"name": "Another", "phone": "+5521933334445"})
 	require.Nil(t, entries()["ticket.created"]["suggested_patient_id"])
 	gil := p.AddPatient(stranger)

@@ -58,12 +58,12 @@ func kindOf(path string) string {
 // ResourceIDs are the ids of everything a clinic has, by what stands for them.
 func (f *ChartedClinic) ResourceIDs() map[string]string {
 	f.T.Helper()
-	c := &chart{Clinic: f.Clinic}
-	c.seen(f.PatientID)
+	c := &Chart{Clinic: f.Clinic}
+	c.AddChart(f.PatientID)
 	imported := f.UploadImport("csv", "nome;cpf\nGil;529.982.247-25\n").Body["id"].(string)
 	f.WaitForImport(imported)
 	return map[string]string{
-		"{visit}": c.visit, "{record}": c.record, "{interaction}": c.interaction, "{import}": imported,
+		"{visit}": c.VisitID, "{record}": c.RecordID, "{interaction}": c.InteractionID, "{import}": imported,
 		"{patient}": f.PatientID, "{appointment}": f.AppointmentID, "{payment}": f.PendingPaymentID, "{professional}": f.ProfessionalID, "{entry}": f.InboxEntryID,
 		"{user}":     f.AddStaff().Get("/auth/me")["id"].(string),
 		"{deletion}": f.OK(202, "POST", "/patients/"+f.OtherPatientID+"/deletion-request", nil)["id"].(string),

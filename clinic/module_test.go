@@ -18,15 +18,15 @@ import (
 // of each.
 func charted(clinic *Clinic) map[string]string {
 	t := clinic.T
-	c := &chart{Clinic: clinic}
-	c.chart()
-	imported := c.UploadImport("csv", table)
+	c := &Chart{Clinic: clinic}
+	c.AddPatientWithChart()
+	imported := c.UploadImport("csv", ImportTable)
 	require.Equal(t, 202, imported.Status, imported.Text)
 	return map[string]string{
-		"/api/v1/patients/{id}/export": "/api/v1/patients/" + c.patient + "/export", "/api/v1/imports/{id}": "/api/v1/imports/" + imported.Body["id"].(string),
-		"/fhir/Patient/{id}": "/fhir/Patient/" + c.patient, "/fhir/Patient/{id}/$everything": "/fhir/Patient/" + c.patient + "/$everything",
-		"/fhir/Appointment/{id}": "/fhir/Appointment/" + c.appointment, "/fhir/Encounter/{id}": "/fhir/Encounter/" + c.visit,
-		"/fhir/DocumentReference/{id}": "/fhir/DocumentReference/" + c.record, "/fhir/Communication/{id}": "/fhir/Communication/" + c.interaction,
+		"/api/v1/patients/{id}/export": "/api/v1/patients/" + c.PatientID + "/export", "/api/v1/imports/{id}": "/api/v1/imports/" + imported.Body["id"].(string),
+		"/fhir/Patient/{id}": "/fhir/Patient/" + c.PatientID, "/fhir/Patient/{id}/$everything": "/fhir/Patient/" + c.PatientID + "/$everything",
+		"/fhir/Appointment/{id}": "/fhir/Appointment/" + c.AppointmentID, "/fhir/Encounter/{id}": "/fhir/Encounter/" + c.VisitID,
+		"/fhir/DocumentReference/{id}": "/fhir/DocumentReference/" + c.RecordID, "/fhir/Communication/{id}": "/fhir/Communication/" + c.InteractionID,
 	}
 }
 

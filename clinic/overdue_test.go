@@ -153,7 +153,7 @@ func TestNothingIsFromTheFuture(t *testing.T) {
 		p.Invalid("body.birth_date", "PUT", one, object{"birth_date": tomorrow})
 		p.OK(201, "POST", one+"/records", record(today))
 		p.Invalid("body.date", "POST", one+"/records", record(tomorrow))
-		counts(t, p.Import("csv", "nome;nascimento\nEva;"+today+"\nIda;"+tomorrow+"\n"), 1, 0, 0, 1)
+		RequireImportCounts(t, p.Import("csv", "nome;nascimento\nEva;"+today+"\nIda;"+tomorrow+"\n"), 1, 0, 0, 1)
 		p.Exec(`delete from clinic.patients where clinic_id = $1 and name = 'Eva'`)
 	}
 	happened := func(at string) object {

@@ -26,11 +26,11 @@ type Peer struct {
 	product string
 
 	mu     sync.Mutex
-	secret string
-	key    string // of the clinic, for the peer
+	Secret string
+	Key    string // of the clinic, for the peer
 	status int    // answered to webhooks; 0 = 200
 	closed bool   // the clinic's key is refused
-	got    []event
+	Events []event
 }
 
 // ConnectPeer connects the clinic to a product.
@@ -69,14 +69,14 @@ func (e *Peer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 		fmt.Fprintf(w, `{"product":%q,"version":"1.0.0","features":[],"status":"active"}`, e.product)
 	case "/api/v1/integrations/webhook/register":
-		e.secret, e.key = said.Secret, said.Key
+		e.Secret, e.Key = said.Secret, said.Key
 		fmt.Fprintf(w, `{"integration_id":"7","webhook_url":%q}`, e.URL+"/hook")
 	case "/hook":
 		if e.status != 0 {
 			w.WriteHeader(e.status)
 			return
 		}
-		e.got = append(e.got, event{Type: said.Type, Data: said.Data})
+		e.Events = append(e.Events, event{Type: said.Type, Data: said.Data})
 	}
 }
 
@@ -98,7 +98,7 @@ func (e *Peer) SetRefusing(closed bool) {
 func (e *Peer) Received(kind string) (list []event) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	for _, one := range e.got {
+	for _, one := range e.Events {
 		if one.Type == kind {
 			list = append(list, one)
 		}
@@ -124,9 +124,9 @@ func (e *Peer) Deliver(id, kind string, data object) answer {
 
 func (e *Peer) Post(raw []byte) answer {
 	e.t.Helper()
-	mac := hmac.New(sha256.New, []byte(e.secret))
+	mac := hmac.New(sha256.New, []byte(e.Secret))
 	mac.Write(raw)
-	return e.clinic.As("").Call("POST", "/integrations/webhook", string(raw), "X-Integration-Key", e.key, "X-Webhook-Signature", "sha256="+hex.EncodeToString(mac.Sum(nil)))
+	return e.clinic.As("").Call("POST", "/integrations/webhook", string(raw), "X-Integration-Key", e.Key, "X-Webhook-Signature", "sha256="+hex.EncodeToString(mac.Sum(nil)))
 }
 
 // Send delivers a new event and requires an outcome.

@@ -34,37 +34,37 @@ var hubBinary = sync.OnceValues(func() (string, error) {
 	return binary, nil
 })
 
-// killable is the hub as it is delivered, in a process of its own.
-type killable struct {
+// HubProcess is the hub as it is delivered, in a process of its own.
+type HubProcess struct {
 	*hubtest.Process
-	t        *testing.T
+	T        *testing.T
 	binary   string
 	address  string
 	dir      string
 	database string
 	redis    string
-	db       *pgxpool.Pool
+	DB       *pgxpool.Pool
 }
 
-// startKillable starts the hub on servers of its own.
-func startKillable(t *testing.T) *killable {
+// StartHubProcess starts the hub on servers of its own.
+func StartHubProcess(t *testing.T) *HubProcess {
 	t.Helper()
 	hubtest.SkipShort(t)
 	binary, err := hubBinary()
 	require.NoError(t, err)
 	address, err := hubtest.FreeAddress()
 	require.NoError(t, err)
-	k := &killable{t: t, binary: binary, address: address, dir: t.TempDir(), database: hubtest.DatabaseURL(t), redis: hubtest.RedisURL(t)}
-	k.db, err = pgxpool.New(t.Context(), k.database)
+	k := &HubProcess{T: t, binary: binary, address: address, dir: t.TempDir(), database: hubtest.DatabaseURL(t), redis: hubtest.RedisURL(t)}
+	k.DB, err = pgxpool.New(t.Context(), k.database)
 	require.NoError(t, err)
-	t.Cleanup(k.db.Close)
+	t.Cleanup(k.DB.Close)
 	k.start()
 	return k
 }
 
 // start starts the hub again once it is gone.
-func (k *killable) start() {
-	k.t.Helper()
+func (k *HubProcess) start() {
+	k.T.Helper()
 	cmd := exec.Command(k.binary, "serve")
 	for _, one := range os.Environ() {
 		if !strings.HasPrefix(one, "HUB_") {
@@ -73,34 +73,34 @@ func (k *killable) start() {
 	}
 	cmd.Env = append(cmd.Env, "HUB_LISTEN="+k.address, "HUB_DATA_DIR="+k.dir, "HUB_DATABASE_URL="+k.database, "HUB_REDIS_URL="+k.redis,
 		"HUB_MASTER_KEY="+base64.StdEncoding.EncodeToString([]byte("0123456789abcdef0123456789abcdef")))
-	k.Process = hubtest.Run(k.t, "hub", k.dir, cmd)
-	require.Eventually(k.t, func() bool {
+	k.Process = hubtest.Run(k.T, "hub", k.dir, cmd)
+	require.Eventually(k.T, func() bool {
 		res, err := http.Get("http://" + k.address + "/ready")
 		if err != nil {
 			return false
 		}
-		require.NoError(k.t, res.Body.Close())
+		require.NoError(k.T, res.Body.Close())
 		return res.StatusCode == 200
 	}, 2*Timeout, Tick, "the hub does not start: %s", k.Log())
 }
 
-// practice registers a clinic there.
-func (k *killable) practice() *Clinic {
-	k.t.Helper()
-	return RegisterClinic(k.t, moduletest.Attach(k.t, "clinic", "http://"+k.address, "http://"+k.address+"/clinic", module.Host{Pool: k.db}))
+// RegisterClinic registers a clinic there.
+func (k *HubProcess) RegisterClinic() *Clinic {
+	k.T.Helper()
+	return RegisterClinic(k.T, moduletest.Attach(k.T, "clinic", "http://"+k.address, "http://"+k.address+"/clinic", module.Host{Pool: k.DB}))
 }
 
-// killed kills the hub and starts it again; a job that ran goes on at once, not when the
+// KillAndRestart kills the hub and starts it again; a job that ran goes on at once, not when the
 // killed process's lease is over.
-func (k *killable) killed(job string) {
-	k.t.Helper()
+func (k *HubProcess) KillAndRestart(job string) {
+	k.T.Helper()
 	k.Kill()
-	k.exec(`update hub.jobs set leased_to = now() - interval '1 second' where job = $1 and leased_to is not null`, job)
+	k.Exec(`update hub.jobs set leased_to = now() - interval '1 second' where job = $1 and leased_to is not null`, job)
 	k.start()
 }
 
-func (k *killable) exec(sql string, args ...any) {
-	k.t.Helper()
-	_, err := k.db.Exec(k.t.Context(), sql, args...)
-	require.NoError(k.t, err)
+func (k *HubProcess) Exec(sql string, args ...any) {
+	k.T.Helper()
+	_, err := k.DB.Exec(k.T.Context(), sql, args...)
+	require.NoError(k.T, err)
 }

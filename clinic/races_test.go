@@ -188,5 +188,5 @@ func TestImportsLockPatientsInOrder(t *testing.T) {
 	_, err = tx.Exec(t.Context(), lock+" nowait", last)
 	require.NoError(t, err, "the import has the other one")
 	require.NoError(t, tx.Rollback(t.Context()))
-	counts(t, p.WaitForImport(made.Body["id"].(string)), 0, 2, 0, 0)
+	RequireImportCounts(t, p.WaitForImport(made.Body["id"].(string)), 0, 2, 0, 0)
 }

@@ -315,7 +315,7 @@ func TestLogInteractionOfAnotherSource(t *testing.T) {
 	id, other := p.AddPatient(Phone), p.AddPatient("+5511900001111")
 	m := p.ConnectPeer("messaging")
 	const path = "/integrations/action/log-interaction"
-	key, own := p.NewKey("interaction.write"), p.As(m.key)
+	key, own := p.NewKey("interaction.write"), p.As(m.Key)
 	event := hub.NewEventID()
 	body := func(change object) object {
 		b := object{"patient_phone": Phone, "interaction_type": "call", "summary": "Hello", "source": "messaging", "source_id": event}

@@ -125,8 +125,8 @@ func TestWhatIsUniqueIsSoInItsClinic(t *testing.T) {
 func TestRowsCannotPointElsewhere(t *testing.T) {
 	t.Parallel()
 	f := NewChartedClinic(t)
-	c := &chart{Clinic: f.Clinic}
-	c.seen(f.PatientID)
+	c := &Chart{Clinic: f.Clinic}
+	c.AddChart(f.PatientID)
 	db := f.Hub.Host.Pool
 	foreign := f.AnotherClinic().AddPatient("+5511911113333")
 	tried := 0

@@ -111,7 +111,7 @@ func TestAddressesAreNotLogged(t *testing.T) {
 		return statuses
 	}
 	require.Equal(t, []int{200, 200, 422, 200, 200, 400, 422}, ask())
-	require.Equal(t, []string{id}, ids(key.OK(200, "GET", paths[3], nil)))
+	require.Equal(t, []string{id}, BundleIDs(key.OK(200, "GET", paths[3], nil)))
 	for _, statement := range []string{`alter table clinic.patients rename to elsewhere`, `alter table clinic.elsewhere rename to patients`} {
 		_, err := p.Hub.Host.Pool.Exec(t.Context(), statement)
 		require.NoError(t, err)
@@ -236,8 +236,8 @@ func TestSearchesUseIndexes(t *testing.T) {
 	for n := range rounds {
 		phone := fmt.Sprintf("119%d", 80000100+n)
 		require.Equal(t, true, key.Get("/integrations/search/patients?phone=" + phone)["found"])
-		require.Len(t, ids(key.OK(200, "GET", "/fhir/Patient?phone="+phone, nil)), 1)
-		require.Len(t, ids(key.OK(200, "GET", "/fhir/Patient?name="+p.nameOf(phone), nil)), 1)
+		require.Len(t, BundleIDs(key.OK(200, "GET", "/fhir/Patient?phone="+phone, nil)), 1)
+		require.Len(t, BundleIDs(key.OK(200, "GET", "/fhir/Patient?name="+p.nameOf(phone), nil)), 1)
 		for _, term := range []string{phone, p.nameOf(phone), fmt.Sprintf("ana%d@", 10000+n)} {
 			require.Len(t, p.SearchPatients(term)["items"], 1, term)
 		}
@@ -283,15 +283,15 @@ func TestFHIRSearchByForm(t *testing.T) {
 		require.NoError(t, fhirtest.Check([]byte(got.Text)), got.Text)
 		return got.Body
 	}
-	require.Equal(t, all[:1], ids(find("identifier=529.982.247-25")))
-	require.Equal(t, all, ids(find("phone=%2B5511987654321&name=zul")))
-	require.Empty(t, ids(find("name=maria")))
+	require.Equal(t, all[:1], BundleIDs(find("identifier=529.982.247-25")))
+	require.Equal(t, all, BundleIDs(find("phone=%2B5511987654321&name=zul")))
+	require.Empty(t, BundleIDs(find("name=maria")))
 
 	for _, first := range []object{
 		find("phone=%2B5511987654321&name=zuleica&birthdate=1980-03-02&_count=1"),
 		key.OK(200, "GET", "/fhir/Patient?telecom=%2B5511987654321&name=zuleica&birthdate=1980-03-02&_count=1", nil),
 	} {
-		seen, page := ids(first), first
+		seen, page := BundleIDs(first), first
 		for range 5 {
 			links := page["link"].([]any)
 			for _, one := range links {
@@ -300,12 +300,12 @@ func TestFHIRSearchByForm(t *testing.T) {
 					require.NotContains(t, address, private)
 				}
 			}
-			require.Equal(t, ids(page), ids(key.OK(200, "GET", strings.TrimPrefix(links[0].(object)["url"].(string), p.Hub.Base), nil)), "the link to itself leads to the same page")
+			require.Equal(t, BundleIDs(page), BundleIDs(key.OK(200, "GET", strings.TrimPrefix(links[0].(object)["url"].(string), p.Hub.Base), nil)), "the link to itself leads to the same page")
 			if len(links) < 2 {
 				break
 			}
 			page = key.OK(200, "GET", strings.TrimPrefix(links[1].(object)["url"].(string), p.Hub.Base), nil)
-			seen = append(seen, ids(page)...)
+			seen = append(seen, BundleIDs(page)...)
 		}
 		require.Equal(t, all, seen)
 		// Another clinic, and the same one's test data, cannot read it.

@@ -10,6 +10,7 @@ import (
 	"integrationhub/hub/hubtest/moduletest"
 	"integrationhub/hub/module"
 	"integrationhub/scheduling"
+	"integrationhub/scheduling/internal/schedulingtest"
 )
 
 // TestConformance holds the service to what the hub asks of every product.
@@ -19,7 +20,7 @@ func TestConformance(t *testing.T) {
 		Module: scheduling.New(),
 		SignUp: func(t *testing.T, base string) moduletest.Account {
 			t.Helper()
-			p := RegisterOrganization(t, moduletest.Attach(t, "scheduling", "", base, module.Host{})).MakeBookable()
+			p := schedulingtest.RegisterOrganization(t, moduletest.Attach(t, "scheduling", "", base, module.Host{})).MakeBookable()
 			return moduletest.Account{Tenant: p.ID, Token: p.Token}
 		},
 		Public: []string{
@@ -29,8 +30,8 @@ func TestConformance(t *testing.T) {
 		},
 		Resources: func(t *testing.T, base string, a moduletest.Account) map[string]string {
 			t.Helper()
-			p := &Bookable{Organization: OrganizationAt(t, base, a)}
-			return p.resources()
+			p := &schedulingtest.Bookable{Organization: schedulingtest.OrganizationAt(t, base, a)}
+			return resources(p)
 		},
 		Events: []hub.Event{
 			{Type: "patient.deleted", Data: []byte(`{"phone":"+5511987654321"}`)},
@@ -40,13 +41,13 @@ func TestConformance(t *testing.T) {
 		},
 		State: func(t *testing.T, host module.Host, tenant uuid.UUID) string {
 			t.Helper()
-			return TenantRows(t, host.Pool, tenant)
+			return schedulingtest.TenantRows(t, host.Pool, tenant)
 		},
 	})
 }
 
 // resources gives a path of the organization's own for every path with a parameter.
-func (p *Bookable) resources() map[string]string {
+func resources(p *schedulingtest.Bookable) map[string]string {
 	p.T.Helper()
 	p.ServiceID = p.List("/services")[0]["id"].(string)
 	p.ProfessionalID = p.List("/professionals")[0]["id"].(string)
@@ -62,9 +63,9 @@ func (p *Bookable) resources() map[string]string {
 	ids["user"] = p.OK(200, "GET", "/auth/me", nil)["id"].(string)
 	paths := make(map[string]string)
 	for _, op := range p.Operations() {
-		if PathParameter.MatchString(op.Path) && !op.IsPublic() {
-			kind := ResourceKind(op.Path)
-			paths[op.Path] = PathParameter.ReplaceAllString(op.Path, ids[kind])
+		if schedulingtest.PathParameter.MatchString(op.Path) && !op.IsPublic() {
+			kind := schedulingtest.ResourceKind(op.Path)
+			paths[op.Path] = schedulingtest.PathParameter.ReplaceAllString(op.Path, ids[kind])
 		}
 	}
 	require.NotEmpty(p.T, paths)

@@ -7,6 +7,8 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
+
+	"integrationhub/scheduling/internal/schedulingtest"
 )
 
 // rows are the endpoint tables of interface document 1 with their column Auth; "key" is
@@ -88,7 +90,7 @@ GET /health No`
 // Every row is served, and asks for a token where the document says so.
 func TestEveryRowOfTheDocument(t *testing.T) {
 	t.Parallel()
-	s := NewOrganization(t)
+	s := schedulingtest.NewOrganization(t)
 	list := strings.Split(strings.TrimSpace(rows), "\n")
 	require.Len(t, list, 72)
 	var have []string
@@ -102,12 +104,12 @@ func TestEveryRowOfTheDocument(t *testing.T) {
 			require.Contains(t, have, method+" "+path)
 		}
 		at := s.Hub.Base + strings.NewReplacer("{slug}", s.Slug, "{provider}", "sandbox").Replace(path)
-		got := s.As("").Call(method, PathParameter.ReplaceAllString(at, uuid.NewString()), nil)
+		got := s.As("").Call(method, schedulingtest.PathParameter.ReplaceAllString(at, uuid.NewString()), nil)
 		switch words[2] {
 		case "Yes":
 			require.Equal(t, 401, got.Status, "%s without a token: %s", row, got.Text)
 			require.Equal(t, "unauthorized", got.Body["code"], row)
-			signedIn := s.Call(method, PathParameter.ReplaceAllString(at, uuid.NewString()), nil)
+			signedIn := s.Call(method, schedulingtest.PathParameter.ReplaceAllString(at, uuid.NewString()), nil)
 			require.NotContains(t, []int{401, 403, 405}, signedIn.Status, "%s with a token: %s", row, signedIn.Text)
 			require.Less(t, signedIn.Status, 500, row)
 		case "key":
@@ -122,10 +124,10 @@ func TestEveryRowOfTheDocument(t *testing.T) {
 // The table of errors, with the document's own sentences.
 func TestErrorsOfTheDocument(t *testing.T) {
 	t.Parallel()
-	s := NewOrganization(t)
+	s := schedulingtest.NewOrganization(t)
 	someone := s.As("")
 	draft := func(name string, value any) object {
-		d := object{"org_name": "Other", "org_slug": "other-" + s.Slug, "name": "Ana", "email": "ana-" + s.Email, "password": Password}
+		d := object{"org_name": "Other", "org_slug": "other-" + s.Slug, "name": "Ana", "email": "ana-" + s.Email, "password": schedulingtest.Password}
 		if d[name] = value; value == nil {
 			delete(d, name)
 		}
@@ -142,7 +144,7 @@ func TestErrorsOfTheDocument(t *testing.T) {
 	someone.Invalid("body.email", "POST", "/auth/register", draft("email", "not-an-address"))
 	someone.Invalid("body.org_name", "POST", "/auth/register", draft("org_name", nil))
 	says(401, "Invalid credentials", "/auth/login", object{"email": s.Email, "password": "another one"})
-	says(401, "Invalid credentials", "/auth/login", object{"email": "nobody@example.com", "password": Password})
+	says(401, "Invalid credentials", "/auth/login", object{"email": "nobody@example.com", "password": schedulingtest.Password})
 	says(401, "Invalid refresh token", "/auth/refresh", object{"refresh_token": "nonsense"})
 	says(401, "Invalid refresh token", "/auth/refresh", object{"refresh_token": s.Token})
 	require.Equal(t, 401, someone.Call("GET", "/auth/me", nil).Status)
@@ -153,10 +155,10 @@ func TestErrorsOfTheDocument(t *testing.T) {
 // The document from its first page to its last, as an organization lives it.
 func TestTheDocumentsFlow(t *testing.T) {
 	t.Parallel()
-	h := StartHub(t)
+	h := schedulingtest.StartHub(t)
 
 	// An organization registers together with its owner.
-	visitor := NewVisitor(t, h)
+	visitor := schedulingtest.NewVisitor(t, h)
 	registered := visitor.OK(201, "POST", "/auth/register", object{
 		"org_name": "Barbearia Central", "org_slug": "barbearia-central", "name": "Bia Souza", "email": "bia@example.com", "password": "uma senha longa", "phone": "+5511912345678",
 	})
@@ -183,7 +185,7 @@ func TestTheDocumentsFlow(t *testing.T) {
 	require.Nil(t, service["deposit_amount"])
 	beard := owner.OK(201, "POST", "/services", object{"name": "Barba", "duration_minutes": 30, "price": 40})
 	owner.OK(200, "PUT", "/services/reorder", object{"service_ids": []any{beard["id"], service["id"]}})
-	require.Equal(t, []string{"Barba", "Corte"}, NamesOf(owner.List("/services")))
+	require.Equal(t, []string{"Barba", "Corte"}, schedulingtest.NamesOf(owner.List("/services")))
 	professional := owner.OK(201, "POST", "/professionals", object{"name": "Ana"})["id"].(string)
 	owner.Call("PUT", "/professionals/"+professional+"/services", object{
 		"service_ids": []any{service["id"], beard["id"]}, "overrides": object{service["id"].(string): object{"custom_duration": 45, "custom_price": 100.0}},
@@ -207,8 +209,8 @@ func TestTheDocumentsFlow(t *testing.T) {
 	require.Equal(t, "Ana", monday["professional"])
 	require.Equal(t, "Corte", monday["service"])
 	require.EqualValues(t, 45, monday["duration"])
-	require.Equal(t, []string{"09:00", "09:45", "11:00"}, SlotTimesOf(monday), "the break is left out")
-	require.Empty(t, SlotTimesOf(free("2026-03-03")), "a day off")
+	require.Equal(t, []string{"09:00", "09:45", "11:00"}, schedulingtest.SlotTimesOf(monday), "the break is left out")
+	require.Empty(t, schedulingtest.SlotTimesOf(free("2026-03-03")), "a day off")
 
 	// A client, an appointment, confirmed and completed, and a payment.
 	client := owner.OK(201, "POST", "/clients", object{
@@ -238,7 +240,7 @@ func TestTheDocumentsFlow(t *testing.T) {
 	require.Equal(t, "America/Sao_Paulo", page["timezone"])
 	require.Equal(t, "BRL", page["currency"])
 	require.Len(t, visitor.List(public+"/services"), 2)
-	require.Equal(t, []string{"Ana"}, NamesOf(visitor.List(public+"/professionals?service_id="+service["id"].(string))))
+	require.Equal(t, []string{"Ana"}, schedulingtest.NamesOf(visitor.List(public+"/professionals?service_id="+service["id"].(string))))
 	wednesday := visitor.OK(200, "GET", public+"/availability?professional_id="+professional+"&service_id="+service["id"].(string)+"&date=2026-03-04", nil)
 	booked := visitor.OK(201, "POST", public+"/appointments", object{
 		"service_id": service["id"], "professional_id": professional, "start_at": wednesday["slots"].([]any)[0].(object)["start_at"],
@@ -246,9 +248,9 @@ func TestTheDocumentsFlow(t *testing.T) {
 	})
 	require.Equal(t, "web", owner.OK(200, "GET", "/appointments/"+booked["appointment_id"].(string), nil)["source"])
 	require.Equal(t, h.URL+"/book/barbearia-central/cancel?token="+booked["cancel_token"].(string), booked["cancel_url"])
-	require.Len(t, SlotTimesOf(free("2026-03-04")), 2)
+	require.Len(t, schedulingtest.SlotTimesOf(free("2026-03-04")), 2)
 	visitor.OK(200, "POST", public+"/cancel", object{"cancel_token": booked["cancel_token"]})
-	require.Len(t, SlotTimesOf(free("2026-03-04")), 3, "the time is free again")
+	require.Len(t, schedulingtest.SlotTimesOf(free("2026-03-04")), 3, "the time is free again")
 
 	// All of it was told, in the transaction that did it.
 	var told []string
@@ -260,7 +262,7 @@ func TestTheDocumentsFlow(t *testing.T) {
 
 func TestChargesWithoutAProvider(t *testing.T) {
 	t.Parallel()
-	p := NewBookable(t, "HUB_PAYMENT_PROVIDER=none")
+	p := schedulingtest.NewBookable(t, "HUB_PAYMENT_PROVIDER=none")
 	id := p.Book(0)
 	p.Refused(409, "provider_not_configured", "POST", "/payments/pix", object{"appointment_id": id})
 	p.Invalid("body.amount", "POST", "/payments/pix", object{"client_id": p.ClientID})

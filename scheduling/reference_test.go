@@ -8,13 +8,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"integrationhub/hub/hubtest/openapitest"
+	"integrationhub/scheduling/internal/schedulingtest"
 )
 
 // Whoever copies a command from the reference page is answered by the operation that it
 // stands at: nothing is wrong with the command's form, whatever ids are in it.
 func TestCommandsOfTheReference(t *testing.T) {
 	t.Parallel()
-	s := NewOrganization(t)
+	s := schedulingtest.NewOrganization(t)
 	key := s.OK(200, "POST", "/integrations/api-keys", object{})["api_key"].(string)
 	reader := openapitest.Reader{Token: s.Token, Key: key}
 	commands := openapitest.Commands(t, s.Hub.Base)

@@ -16,6 +16,7 @@ import (
 	"integrationhub/hub/hubtest/moduletest"
 	"integrationhub/hub/hubtest/notes"
 	"integrationhub/hub/module"
+	"integrationhub/scheduling/internal/schedulingtest"
 )
 
 // twin is another product in a hub of its own: it remembers what it is sent.
@@ -60,7 +61,7 @@ func TestTwoHubs(t *testing.T) {
 	t.Parallel()
 	clinic := newTwin("clinic")
 	there := moduletest.Start(t, clinic, moduletest.Options{})
-	p := NewBookable(t)
+	p := schedulingtest.NewBookable(t)
 	var account struct {
 		TenantID uuid.UUID `json:"tenant_id"`
 		Token    string    `json:"token"`

@@ -1,0 +1,60 @@
+package api_test
+
+import (
+	"bytes"
+	"crypto/rand"
+	"image"
+	"image/png"
+	"mime/multipart"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"integrationhub/scheduling/internal/schedulingtest"
+)
+
+func TestLogo(t *testing.T) {
+	t.Parallel()
+	s := schedulingtest.NewOrganization(t)
+	upload := func(field string, content []byte) answer {
+		var body bytes.Buffer
+		form := multipart.NewWriter(&body)
+		part, err := form.CreateFormFile(field, "../../logo.svg")
+		require.NoError(t, err)
+		_, err = part.Write(content)
+		require.NoError(t, err)
+		require.NoError(t, form.Close())
+		return s.Call("POST", "/organization/logo", body.String(), "Content-Type", form.FormDataContentType())
+	}
+	var picture bytes.Buffer
+	require.NoError(t, png.Encode(&picture, image.NewGray(image.Rect(0, 0, 30, 20))))
+	var links []any
+	for range 2 {
+		got := upload("file", picture.Bytes())
+		require.Equal(t, 200, got.Status, got.Text)
+		require.Equal(t, got.Body["logo_url"], s.OK(200, "GET", "/organization", nil)["logo_url"])
+		links = append(links, got.Body["logo_url"])
+	}
+	require.NotEqual(t, links[0], links[1])
+	require.Len(t, s.Hub.Files(), 1, "the one before is gone")
+	noise := image.NewRGBA(image.Rect(0, 0, 700, 700)) // more than a JSON body may have
+	_, _ = rand.Read(noise.Pix)
+	var large bytes.Buffer
+	require.NoError(t, png.Encode(&large, noise))
+	require.Greater(t, large.Len(), 1<<20)
+	require.Less(t, large.Len(), 2<<20)
+	require.Equal(t, 200, upload("file", large.Bytes()).Status)
+	padded := func(size int) []byte { return append(picture.Bytes(), make([]byte, size-picture.Len())...) }
+	require.Equal(t, 415, upload("file", padded(2<<20)).Status, "not too large; but bytes behind the picture")
+	for _, size := range []int{2<<20 + 1, 3 << 20, 20 << 20} {
+		got := upload("file", padded(size))
+		require.Equal(t, 413, got.Status, "%d bytes: %s", size, got.Text)
+		require.Equal(t, "file_too_large", got.Body["code"], got.Text)
+	}
+	require.Len(t, s.Hub.Files(), 1)
+	require.Equal(t, 415, upload("file", []byte("<svg xmlns='http://www.w3.org/2000/svg'/>")).Status)
+	require.Equal(t, 422, upload("other", picture.Bytes()).Status)
+	s.OK(204, "DELETE", "/organization/logo", nil)
+	require.Nil(t, s.OK(200, "GET", "/organization", nil)["logo_url"])
+	require.Empty(t, s.Hub.Files())
+}

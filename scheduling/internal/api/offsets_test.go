@@ -1,0 +1,107 @@
+package api_test
+
+import (
+	"encoding/json"
+	"regexp"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"integrationhub/hub"
+	"integrationhub/hub/module"
+	"integrationhub/scheduling/internal/api"
+	"integrationhub/scheduling/internal/schedulingtest"
+)
+
+var moment = regexp.MustCompile(`^\d{4}-\d\d-\d\dT`)
+
+// moments finds the instants in an answer.
+func moments(at string, value any, found func(at, text string)) {
+	switch v := value.(type) {
+	case string:
+		if moment.MatchString(v) {
+			found(at, v)
+		}
+	case []any:
+		for _, one := range v {
+			moments(at+"[]", one, found)
+		}
+	case object:
+		for name, one := range v {
+			moments(at+"."+name, one, found)
+		}
+	}
+}
+
+// Every answer to a GET has its instants in the organization's offset, whatever the
+// server's is: here one of a zone that is half an hour off and has summer time.
+func TestInstantsAreInTheOrganizationsOffset(t *testing.T) {
+	t.Parallel()
+	p := schedulingtest.NewBookableBesidePeer(t)
+	mine := ResourceIDs(p)
+	p.OK(200, "PUT", "/loyalty/config", object{"enabled": true, "points_expiration_days": 300})
+	p.OK(201, "POST", "/payments", object{"appointment_id": mine["appointment"], "amount": 80, "method": "cash"})
+	p.OK(201, "POST", "/payments/pix", object{"client_id": p.ClientID, "amount": 5})
+	p.Transition(200, "confirm", mine["appointment"], nil)
+	p.Transition(200, "reschedule", mine["appointment"], object{"start_at": p.At(2 * time.Hour)})
+	p.Transition(200, "cancel", mine["appointment"], nil)
+	p.Transition(200, "complete", p.Book(-3*24*time.Hour), nil)
+	p.OK(201, "POST", "/appointments", object{"client_id": p.ClientID, "professional_id": p.ProfessionalID, "service_id": p.ServiceID, "start_at": "2026-06-01T09:00:00-03:00"})
+	p.OK(200, "PUT", "/organization", object{"timezone": "America/St_Johns"})
+	zone, err := time.LoadLocation("America/St_Johns")
+	require.NoError(t, err)
+
+	// Not the product's own answers, or in UTC as their document says.
+	others := regexp.MustCompile(`^/api/v1/(integrations/|dev/)`)
+	key := p.Hub.Key(p.ID, hub.Live)
+	seen, tried := map[string]int{}, 0
+	for _, op := range p.Operations() {
+		if op.Method != "GET" || others.MatchString(op.Path) {
+			continue
+		}
+		idOf := func(kind string) string { return mine[kind] }
+		path := fill(op.Path+queries[op.ID], idOf)
+		path = schedulingtest.PathParameter.ReplaceAllStringFunc(path, func(string) string { return mine[schedulingtest.ResourceKind(op.Path)] })
+		if op.ID == "schedule-exceptions.list" {
+			path += "&month=2026-03"
+		}
+		got := callerOf(op, p, key).Call("GET", path, nil)
+		var body any
+		if got.Status != 200 || json.Unmarshal([]byte(got.Text), &body) != nil {
+			continue // a calendar
+		}
+		tried++
+		moments(op.ID, body, func(at, text string) {
+			seen[at]++
+			when, err := time.Parse(time.RFC3339, text)
+			require.NoError(t, err, "%s: %s", at, text)
+			require.Equal(t, when.In(zone).Format("-07:00"), when.Format("-07:00"), "%s: %s", at, text)
+		})
+	}
+	require.GreaterOrEqual(t, tried, 30)
+	p.OK(200, "PUT", "/organization/settings", object{"cancel_notice_minutes": 43200, "reschedule_notice_minutes": 43200})
+	for _, action := range []string{"cancel", "reschedule"} {
+		late := p.Guest().Refused(409, action+"_window_closed", "POST", p.PublicPath("/"+action), object{"cancel_token": mine["token"], "start_at": p.At(0)})
+		require.Regexp(t, `-03:30$`, late["deadline"])
+	}
+	for _, at := range []string{
+		"services.list[].created_at", "services.list[].updated_at", "professionals.list[].created_at", "professionals.list[].updated_at",
+		"schedule-rules.list[].created_at", "schedule-exceptions.list[].updated_at", "users.list[].created_at", "auth.me.created_at",
+		"appointments.list[].start_at", "appointments.get.history[].at", "clients.get.created_at", "clients.get.next_appointment_at",
+		"clients.get.last_appointment_at", "payments.list.items[].paid_at", "payments.list.items[].expires_at", "organization.get.updated_at",
+		"availability.day.slots[].start_at", "loyalty.client.history.items[].created_at", "loyalty.client.expiring_at", "public.appointment.start_at",
+	} {
+		require.Positive(t, seen[at], "%s was not looked at, of %v", at, seen)
+	}
+}
+
+// Connections are shown where no organization's zone is known: in UTC, whatever the
+// machine's zone is.
+func TestMomentsOfConnections(t *testing.T) {
+	t.Parallel()
+	at := time.Date(2026, 3, 2, 9, 0, 0, 0, time.FixedZone("", 2*60*60))
+	shown := api.IntegrationOf(module.Integration{CreatedAt: at, LastHealthCheck: at})
+	require.Equal(t, time.Date(2026, 3, 2, 7, 0, 0, 0, time.UTC), shown.CreatedAt)
+	require.Equal(t, time.Date(2026, 3, 2, 7, 0, 0, 0, time.UTC), *shown.LastHealthCheck)
+}

@@ -1,0 +1,137 @@
+package notify_test
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"net"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+
+	"integrationhub/hub"
+	"integrationhub/hub/module"
+	"integrationhub/scheduling/internal/schedulingtest"
+)
+
+// clinicPeer stands for the clinic that an organization is connected to.
+type clinicPeer struct {
+	module.Peers
+	mu       sync.Mutex
+	features []string
+	patient  string // the answer
+	fails    []error
+	asked    []string
+}
+
+// List implements module.Peers.
+func (c *clinicPeer) List(_ context.Context, tenant uuid.UUID, _ hub.Environment) ([]module.Integration, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return []module.Integration{
+		{ID: uuid.New(), TenantID: tenant, Product: "messaging", Status: "active", Features: []string{"patient.search"}},
+		{ID: uuid.New(), TenantID: tenant, Product: "clinic", Status: "active", Features: c.features},
+	}, nil
+}
+
+// Call implements module.Peers.
+func (c *clinicPeer) Call(_ context.Context, _ uuid.UUID, call hub.Call) (json.RawMessage, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.asked = append(c.asked, call.Name+" "+call.Query.Get("phone"))
+	if len(c.fails) > 0 {
+		err := c.fails[0]
+		c.fails = c.fails[1:]
+		return nil, err
+	}
+	return json.RawMessage(c.patient), nil
+}
+
+func (c *clinicPeer) calls() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.asked)
+}
+
+// A patient who changed is read back from the clinic: what it told before is refreshed,
+// an address is taken where there is none, and what others typed stays.
+func TestChangedPatientsAreReadBack(t *testing.T) {
+	t.Parallel()
+	peer := &clinicPeer{features: []string{"patient.search"}, patient: `{"found":true,"patient":{"id":"p-1","name":"Ana Lima","email":"ana@example.com"}}`}
+	p := schedulingtest.NewBookableOn(t, func(host *module.Host) { host.Peers = peer })
+	client := p.AddClients(object{"name": "Ana"})[0]
+	shown := func() (name, email any) {
+		c := p.OK(200, "GET", "/clients/"+client, nil)
+		return c["name"], c["email"]
+	}
+	n := 0
+	updated := func(fields ...string) error {
+		n++
+		return p.ReceiveEvent("evt_"+strings.Repeat("0", 15-len(string(rune('a'+n))))+string(rune('a'+n)), "patient.updated", object{"patient_id": "p-1", "changed_fields": fields, "phone": "+5511955556666"})
+	}
+	waiting := func() int { return p.Count("hub.jobs where product = 'scheduling' and job = 'patients'") }
+	settled := func() {
+		t.Helper()
+		require.Eventually(t, func() bool { return waiting() == 0 }, 30*time.Second, 20*time.Millisecond)
+	}
+	require.ErrorIs(t, updated("birth_date"), module.ErrIgnored)
+
+	// Away, then limited, then there: each time is later.
+	peer.fails = []error{
+		hub.Errorf(hub.ErrPeer, hub.CodePeerUnreachable, "away").Because(&net.OpError{Op: "dial", Err: io.EOF}), hub.Errorf(hub.ErrPeerTimeout, hub.CodePeerTimeout, "silent"),
+	}
+	require.NoError(t, updated("name", "email"))
+	for calls := 1; calls <= 3; calls++ {
+		require.Eventually(t, func() bool { return peer.calls() == calls }, 30*time.Second, 20*time.Millisecond)
+		if calls < 3 {
+			require.Eventually(t, func() bool { return p.Count("hub.jobs where job = 'patients' and tries = $1", calls) == 1 }, 30*time.Second, 20*time.Millisecond)
+			p.AdvanceClock(15 * time.Minute)
+		}
+	}
+	settled()
+	require.Equal(t, "search/patients +5511955556666", peer.asked[0])
+	name, email := shown()
+	require.Equal(t, "Ana", name, "staff typed it")
+	require.Equal(t, "ana@example.com", email, "there was none")
+
+	// What came from the clinic follows it.
+	peer.patient = `{"found":true,"patient":{"id":"p-1","name":"Ana Reis","email":"reis@example.com"}}`
+	p.Exec(`update scheduling.clients set name_source = 'clinic' where id = $1`, client)
+	require.NoError(t, updated("email"))
+	settled()
+	name, email = shown()
+	require.Equal(t, "Ana Reis", name)
+	require.Equal(t, "reis@example.com", email)
+
+	// Somebody else under that phone is none of the client's business.
+	peer.patient = `{"found":true,"patient":{"id":"p-2","name":"Rui","email":"rui@example.com"}}`
+	require.NoError(t, updated("email"))
+	settled()
+	_, email = shown()
+	require.Equal(t, "reis@example.com", email)
+
+	// What staff typed stays; and without the feature nothing is asked, and nothing fails.
+	peer.patient = `{"found":true,"patient":{"id":"p-1","name":"X Y","email":"x@example.com"}}`
+	p.OK(200, "PUT", "/clients/"+client, object{"email": "typed@example.com", "name": "Typed"})
+	require.ErrorIs(t, updated("name", "email"), module.ErrIgnored)
+	p.Exec(`update scheduling.clients set name_source = 'clinic' where id = $1`, client)
+	before := peer.calls()
+	peer.mu.Lock()
+	peer.features = nil
+	peer.mu.Unlock()
+	require.NoError(t, updated("name"))
+	settled()
+	require.Equal(t, before, peer.calls())
+	peer.mu.Lock()
+	peer.features, peer.fails = []string{"patient.search"}, []error{hub.Errorf(hub.ErrInvalid, hub.CodeKeyRejected, "no such scope")}
+	peer.mu.Unlock()
+	require.NoError(t, updated("name"))
+	settled()
+	name, email = shown()
+	require.Equal(t, "Typed", name)
+	require.Equal(t, "typed@example.com", email)
+}

@@ -1,0 +1,57 @@
+package schedulingtest
+
+import (
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// ResetToken is the token of the last link sent to an address, once those asked for are
+// sent. The link opens the page that it promises.
+func (s *Organization) ResetToken(to string) string {
+	s.T.Helper()
+	require.Eventually(s.T, func() bool { return s.Count("hub.jobs where job = 'forgotten-passwords'") == 0 }, 30*time.Second, 20*time.Millisecond)
+	mails := s.Hub.Mails(to)
+	require.NotEmpty(s.T, mails, to)
+	_, token, found := strings.Cut(mails[0], s.Hub.URL+"/reset-password?token=")
+	require.True(s.T, found, mails[0])
+	token, _, _ = strings.Cut(token, "\n")
+	page := s.As("").Call("GET", s.Hub.URL+"/reset-password?token="+token, nil)
+	require.Equal(s.T, 200, page.Status, page.Text)
+	require.Contains(s.T, page.Text, `type="password"`)
+	token, err := url.QueryUnescape(token)
+	require.NoError(s.T, err)
+	return token
+}
+
+// WaitForEmails waits until as many mails were sent to an address as there should be, and
+// gives their subjects, oldest first, and the newest text.
+func (s *Organization) WaitForEmails(to string, n int) (subjects []string, text string) {
+	s.T.Helper()
+	require.Eventually(s.T, func() bool {
+		var page struct {
+			Items []struct{ Subject, Text string }
+		}
+		s.Hub.Operate("GET", "/api/v1/dev/mail?to="+url.QueryEscape(to), nil, &page)
+		subjects = nil
+		for i, one := range page.Items {
+			if i == 0 {
+				text = one.Text
+			}
+			subjects = append([]string{one.Subject}, subjects...)
+		}
+		return len(subjects) >= n
+	}, 30*time.Second, 50*time.Millisecond, "%d mails to %s", n, to)
+	require.Len(s.T, subjects, n)
+	return subjects, text
+}
+
+// WaitForJobs waits until no letter is to be written any more.
+func (s *Organization) WaitForJobs() {
+	s.T.Helper()
+	require.Eventually(s.T, func() bool {
+		return s.Count("hub.jobs where product = 'scheduling' and key is null and due_at <= $1 and not repeats", s.Hub.Clock.Now()) == 0
+	}, 30*time.Second, 50*time.Millisecond)
+}

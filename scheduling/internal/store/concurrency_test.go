@@ -1,0 +1,299 @@
+package store_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/stretchr/testify/require"
+
+	"integrationhub/hub/hubtest"
+	"integrationhub/hub/hubtest/moduletest"
+	"integrationhub/scheduling/internal/schedulingtest"
+)
+
+// Fifty at once for one time, and for times that overlap by a quarter of an hour.
+func TestFiftyAtOnceBookOnce(t *testing.T) {
+	t.Parallel()
+	p := schedulingtest.NewBookable(t)
+	for round, apart := range []time.Duration{0, 15 * time.Minute} {
+		results := make(chan answer, 50)
+		var ready, done sync.WaitGroup
+		ready.Add(1)
+		for i := range 50 {
+			done.Go(func() {
+				ready.Wait()
+				draft := p.AppointmentBody(time.Duration(round)*24*time.Hour + time.Duration(i%2)*apart)
+				got, err := p.Try("POST", "/appointments", draft)
+				if err != nil {
+					got.Text = err.Error()
+				}
+				results <- got
+			})
+		}
+		ready.Done()
+		done.Wait()
+		made := 0
+		for range 50 {
+			switch got := <-results; got.Status {
+			case 201:
+				made++
+			default:
+				require.Equal(t, 409, got.Status, got.Text)
+				require.Equal(t, "slot_unavailable", got.Body["code"])
+			}
+		}
+		require.Equal(t, 1, made)
+		require.Len(t, p.List(fmt.Sprintf("/appointments?date=2026-03-0%d", 2+round)), 1)
+	}
+}
+
+// However much is written at once, it takes as many statements.
+func TestManyAreWrittenAtOnce(t *testing.T) {
+	t.Parallel()
+	p := schedulingtest.NewBookable(t)
+	var ids []string
+	for n := range 30 {
+		ids = append(ids, p.OK(201, "POST", "/services", object{"name": fmt.Sprint("S", n), "duration_minutes": 30})["id"].(string))
+	}
+	eva, gil := p.AddUnscheduledProfessional("Eva"), p.AddUnscheduledProfessional("Gil")
+	queries := func(method, path string, body any) int64 {
+		before := p.Hub.Queries.Load()
+		got := p.Call(method, path, body)
+		require.Less(t, got.Status, 300, got.Text)
+		return p.Hub.Queries.Load() - before
+	}
+	exceptions := func(to string) object {
+		return object{"professional_id": p.ProfessionalID, "date": "2027-01-01", "date_to": to, "exception_type": "block", "start_time": "09:00", "end_time": "10:00", "reason": "Fair"}
+	}
+	require.Equal(t, queries("POST", "/schedule-exceptions", exceptions("2027-01-02")), queries("POST", "/schedule-exceptions", exceptions("2027-12-31")))
+	march := p.List("/schedule-exceptions?month=2027-03")
+	require.Len(t, march, 31)
+	require.Equal(t, "2027-03-31", march[30]["date"])
+	require.Equal(t, "09:00", march[30]["start_time"])
+
+	few := queries("PUT", "/services/reorder", object{"service_ids": ids[28:]})
+	require.Equal(t, few, queries("PUT", "/services/reorder", object{"service_ids": ids}))
+	require.Equal(t, append(ids, p.ServiceID), schedulingtest.IDsOf(p.List("/services")))
+
+	few = queries("PUT", "/professionals/"+eva+"/services", object{"service_ids": ids[:2]})
+	require.Equal(t, few, queries("PUT", "/professionals/"+eva+"/services", object{"service_ids": ids, "overrides": object{
+		ids[7]: object{"custom_duration": 45}, ids[8]: object{"custom_price": 0},
+	}}))
+	given := p.List("/professionals/" + eva + "/services")
+	require.Len(t, given, 30)
+	for _, one := range given {
+		duration, price := any(nil), any(nil)
+		switch one["service_id"] {
+		case ids[7]:
+			duration = 45.0
+		case ids[8]:
+			price = 0.0
+		}
+		require.Equal(t, []any{duration, price}, []any{one["custom_duration"], one["custom_price"]})
+	}
+
+	p.OK(200, "PUT", "/schedule-rules/"+p.List("/schedule-rules?professional_id=" + p.ProfessionalID)[0]["id"].(string), object{"break_start": "10:00", "break_end": "10:30"})
+	few = queries("POST", "/schedule-rules/copy/"+p.ProfessionalID+"/"+eva, nil)
+	for range 3 {
+		p.OK(201, "POST", "/schedule-rules/copy/"+eva+"/"+p.ProfessionalID+"?mode=append", nil)
+	}
+	require.Equal(t, few, queries("POST", "/schedule-rules/copy/"+p.ProfessionalID+"/"+gil, nil))
+	copied := p.List("/schedule-rules?professional_id=" + gil)
+	require.Len(t, copied, 20)
+	require.Equal(t, []any{"10:00", "10:30", "09:00", "12:00"}, []any{copied[0]["break_start"], copied[0]["break_end"], copied[0]["start_time"], copied[0]["end_time"]})
+}
+
+// A booking that is not committed yet holds what it refers to: neither renaming that
+// nor renaming another waits for it.
+func TestRenamingDoesNotWaitForBookings(t *testing.T) {
+	t.Parallel()
+	p := schedulingtest.NewBookable(t)
+	wash := p.OK(201, "POST", "/services", object{"name": "Wash", "duration_minutes": 30})["id"].(string)
+	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
+	defer stop()
+	require.NoError(t, pgx.BeginFunc(ctx, p.Hub.Host.Pool, func(tx pgx.Tx) error {
+		_, err := tx.Exec(ctx, `insert into scheduling.appointments (org_id, id, client_id, professional_id, service_id, start_at, end_at, price_cents, status, source)
+			values ($1, $2, $3, $4, $5, $6, $7, 0, 'scheduled', 'web')`, p.ID, uuid.New(), p.ClientID, p.ProfessionalID, p.ServiceID, schedulingtest.Monday, schedulingtest.Monday.Add(time.Hour))
+		require.NoError(t, err)
+		p.OK(200, "PUT", "/services/"+p.ServiceID, object{"name": "Trim"})
+		p.OK(200, "PUT", "/services/"+wash, object{"name": "Rinse"})
+		require.Equal(t, 200, p.Call("PUT", "/services/reorder", object{"service_ids": []string{wash, p.ServiceID}}).Status)
+		p.OK(200, "PUT", "/professionals/"+p.ProfessionalID, object{"name": "Ann"})
+		return nil
+	}))
+	require.Equal(t, []string{"Rinse", "Trim"}, schedulingtest.NamesOf(p.List("/services")))
+}
+
+// spread are bookings of one person with everybody at every time of a Monday, all at once.
+func spread(p *schedulingtest.Bookable, people []string, who object) []answer {
+	g := p.Guest()
+	var requests []func() answer
+	for _, professional := range people {
+		for slot := range 6 {
+			requests = append(requests, func() answer {
+				wish := p.BookingBody(time.Duration(slot) * 30 * time.Minute)
+				wish["professional_id"] = professional
+				for field, value := range who {
+					wish[field] = value
+				}
+				got, _ := g.Try("POST", p.PublicPath("/appointments"), wish)
+				return got
+			})
+		}
+	}
+	return moduletest.Concurrently(requests...)
+}
+
+// Somebody who books for the first time, many times at once, is one client, and has no
+// more bookings than are allowed.
+func TestFirstBookingsAtOnceAreOfOneClient(t *testing.T) {
+	t.Parallel()
+	p := schedulingtest.NewBookable(t)
+	people := []string{p.ProfessionalID, p.Organization.AddProfessional("Eva", p.ServiceID), p.Organization.AddProfessional("Rui", p.ServiceID)}
+	p.OK(200, "PUT", "/organization/settings", object{"max_active_bookings_per_client": 2, "require_client_phone": false})
+	known := func(sql string, value string) int {
+		return p.Count("scheduling.clients where org_id = $1 and "+sql, p.ID, value)
+	}
+
+	forms := []string{"11 98765-0000", "+55 11 8765-0000", "5511987650000"} // of one number
+	got := map[string]int{}
+	for i, answers := range [][]answer{spread(p, people, object{"client_phone": forms[0]}), spread(p, people, object{"client_phone": forms[1]})} {
+		for said, n := range moduletest.CountCodes(answers) {
+			got[said] += n
+		}
+		require.Equal(t, 1, known("phone_e164 like $2", "+5511%87650000"), "round %d", i)
+	}
+	require.Equal(t, 2, got["201"], got)
+	require.Equal(t, 36, got["201"]+got["409 too_many_bookings"]+got["409 slot_unavailable"], got)
+
+	// Who leaves no phone number is known by the e-mail address.
+	got = moduletest.CountCodes(spread(p, people, object{"client_phone": nil, "client_email": "Ada@Example.com"}))
+	require.Equal(t, 2, got["201"], got)
+	require.Equal(t, 1, known("lower(email) = $2", "ada@example.com"))
+	again := p.BookingBody(24 * time.Hour)
+	again["client_phone"], again["client_email"] = nil, "ada@example.com"
+	p.Guest().Refused(409, "too_many_bookings", "POST", p.PublicPath("/appointments"), again)
+	// Bookings are counted under something.
+	delete(again, "client_email")
+	p.Guest().Invalid("body.client_phone", "POST", p.PublicPath("/appointments"), again)
+	p.OK(200, "PUT", "/organization/settings", object{"max_active_bookings_per_client": nil})
+	p.Guest().OK(201, "POST", p.PublicPath("/appointments"), again)
+}
+
+// Whatever is done at once to one client and the same professionals, nobody waits for
+// each other in a circle: every path takes its locks in one order.
+func TestNobodyWaitsInACircle(t *testing.T) {
+	t.Parallel()
+	p := schedulingtest.NewBookable(t, schedulingtest.Unlimited)
+	p.OK(200, "PUT", "/organization/settings", object{"max_active_bookings_per_client": 50, "waitlist_enabled": true})
+	p.OK(200, "PUT", "/loyalty/config", object{"enabled": true, "accrual_type": "visit", "points_per_visit": 10})
+	people := []string{p.ProfessionalID, p.Organization.AddProfessional("Eva", p.ServiceID), p.Organization.AddProfessional("Rui", p.ServiceID)}
+	phone := p.BookingBody(0)["client_phone"]
+	me := p.OK(201, "POST", "/clients", object{"name": "Gil", "phone": phone})["id"].(string)
+	program := p.OK(200, "PUT", "/loyalty/config", object{"rewards": []object{{"name": "R", "points": 1, "type": "fixed_discount", "value": 1}}})
+	c := &crowd{Bookable: p, people: people, me: me, reward: program["rewards"].([]any)[0].(object)["id"].(string)}
+	const workers, rounds = 12, 40
+	requests := make([]func() answer, workers)
+	for w := range workers {
+		requests[w] = func() answer { return c.meddle(rand.New(rand.NewPCG(1, uint64(w))), rounds) }
+	}
+	for _, worst := range moduletest.Concurrently(requests...) {
+		require.Less(t, worst.Status, 500, worst.Text)
+	}
+	require.Zero(t, deadlocks(t, p.Hub.Host.Pool))
+}
+
+// crowd is many who do something to one client and a few professionals at once.
+type crowd struct {
+	*schedulingtest.Bookable
+	people     []string
+	me, reward string
+	booked     sync.Map
+}
+
+// meddle does something at random many times, and gives the first answer that is a
+// failure of the service, else the last.
+func (p *crowd) meddle(r *rand.Rand, rounds int) (last answer) {
+	g := p.Guest()
+	some := func() string {
+		found := "00000000-0000-0000-0000-000000000000"
+		n := r.IntN(20)
+		p.booked.Range(func(id, _ any) bool {
+			found = id.(string)
+			n--
+			return n > 0
+		})
+		return found
+	}
+	for range rounds {
+		start := time.Duration(r.IntN(5))*24*time.Hour + time.Duration(r.IntN(6))*30*time.Minute
+		person := p.people[r.IntN(len(p.people))]
+		method, path, body, as := "POST", "/appointments/"+some(), any(nil), p.Bookable
+		switch n := r.IntN(17); n {
+		case 0, 1, 2:
+			wish := p.BookingBody(start)
+			if wish["professional_id"] = person; n == 0 {
+				delete(wish, "professional_id")
+			}
+			path, body, as = p.PublicPath("/appointments"), wish, g
+		case 3:
+			draft := p.AppointmentBody(start)
+			draft["client_id"], draft["professional_id"] = p.me, person
+			path, body = "/appointments", draft
+		case 4, 5:
+			path += "/complete"
+		case 6:
+			path += "/noshow"
+		case 7, 8:
+			path += "/reopen"
+		case 9:
+			path, body = path+"/reschedule", object{"start_at": p.At(start), "professional_id": person}
+		case 10:
+			path, body = path+"/cancel", object{}
+		case 11:
+			path, body = "/payments", object{"client_id": p.me, "appointment_id": some(), "amount": 1, "method": "cash"}
+		case 12:
+			path, body = "/loyalty/clients/"+p.me+"/adjust", object{"points": 1, "reason": "x"}
+		case 13:
+			method, path, body = "PUT", "/clients/"+p.me, object{"notes": "x"}
+		case 14:
+			path, body, as = p.PublicPath("/waitlist"), object{
+				"service_id": p.ServiceID, "first_date": "2026-03-02", "last_date": "2026-03-06", "client_name": "Gil", "client_phone": "11 98765-0000", "client_email": "gil@example.com",
+			}, g
+		case 15:
+			path, body = "/loyalty/clients/"+p.me+"/redeem", object{"reward_id": p.reward, "appointment_id": some()}
+		case 16:
+			method, body = "PUT", object{"client_id": []string{p.me, p.ClientID}[r.IntN(2)], "price": r.IntN(100)}
+		}
+		got, err := as.Try(method, path, body)
+		if err != nil {
+			return answer{Status: 599, Text: err.Error()}
+		}
+		if got.Status >= 500 {
+			got.Text = method + " " + path + ": " + got.Text
+			return got
+		}
+		for _, field := range []string{"id", "appointment_id"} {
+			if id, made := got.Body[field].(string); made && got.Status == 201 && (path == "/appointments" || as == g) {
+				p.booked.Store(id, true)
+			}
+		}
+		last = got
+	}
+	return last
+}
+
+// deadlocks are how many PostgreSQL had to break.
+func deadlocks(t *testing.T, pool *pgxpool.Pool) (n int) {
+	t.Helper()
+	hubtest.FlushStatistics(t, pool)
+	require.NoError(t, pool.QueryRow(t.Context(), `select deadlocks from pg_stat_database where datname = current_database()`).Scan(&n))
+	return n
+}

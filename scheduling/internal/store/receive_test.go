@@ -1,0 +1,44 @@
+package store_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"integrationhub/hub"
+	"integrationhub/hub/module"
+	"integrationhub/scheduling/internal/schedulingtest"
+)
+
+func TestEventsOfConnectedProducts(t *testing.T) {
+	t.Parallel()
+	p := schedulingtest.NewBookable(t)
+	id := p.Book(0)
+	p.OK(200, "PUT", "/appointments/"+id, object{"notes": "Caio likes tea"})
+	for range 2 {
+		require.NoError(t, p.ReceiveEvent("evt_0123456789abcdef", "payment.received", object{"appointment_id": id, "amount": 80, "description": "x"}))
+	}
+	require.EqualValues(t, 80, p.OK(200, "GET", "/clients/"+p.ClientID, nil)["total_spent"])
+	require.ErrorIs(t, p.ReceiveEvent("evt_1123456789abcdef", "payment.received", object{"amount": 80}), module.ErrIgnored)
+	for _, amount := range []any{0, -1, 100000000} {
+		err := p.ReceiveEvent("evt_a123456789abcdef", "payment.received", object{"appointment_id": id, "amount": amount})
+		require.ErrorIs(t, err, hub.ErrInvalid, "%v", amount)
+	}
+	require.ErrorIs(t, p.ReceiveEvent("evt_b123456789abcdef", "payment.received", object{"appointment_id": id, "amount": "much"}), hub.ErrMalformed)
+	require.Equal(t, 1, p.Count("scheduling.payments where appointment_id = $1", id))
+	require.NoError(t, p.ReceiveEvent("evt_c123456789abcdef", "payment.received", object{"appointment_id": id, "amount": 0.5, "method": "barter", "description": strings.Repeat("é", 201)}))
+	require.NoError(t, p.ReceiveEvent("evt_d123456789abcdef", "payment.received", object{"appointment_id": id, "amount": 0.25, "method": "credit_card"}))
+	var methods []string
+	for _, one := range p.OK(200, "GET", "/clients/"+p.ClientID+"/payments", nil)["items"].([]any) {
+		methods = append(methods, one.(object)["method"].(string))
+	}
+	require.ElementsMatch(t, []string{"cash", "cash", "credit_card"}, methods, "what is not known counts as cash")
+	require.ErrorIs(t, p.ReceiveEvent("evt_2123456789abcdef", "patient.deleted", object{"phone": "+351900000000"}), module.ErrIgnored)
+	require.NoError(t, p.ReceiveEvent("evt_4123456789abcdef", "patient.deleted", object{"phone": "+5511987654321"}))
+	p.Refused(404, "not_found", "GET", "/clients/"+p.ClientID, nil)
+	gone := p.Call("GET", "/appointments/"+id, nil)
+	require.Equal(t, 200, gone.Status, "the booking stays")
+	require.NotContains(t, gone.Text, "Caio")
+	require.NotContains(t, gone.Text, "987654321")
+}

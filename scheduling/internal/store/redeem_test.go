@@ -1,0 +1,136 @@
+package store_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"integrationhub/hub/hubtest/moduletest"
+	"integrationhub/scheduling/internal/schedulingtest"
+)
+
+// club is a studio with a loyalty program whose client has points.
+func club(t testing.TB, points int, rewards ...object) (p *schedulingtest.Bookable, ids []string) {
+	t.Helper()
+	p = schedulingtest.NewPaidBookable(t)
+	made := p.OK(200, "PUT", "/loyalty/config", object{"enabled": true, "rewards": rewards})
+	for _, one := range made["rewards"].([]any) {
+		ids = append(ids, one.(object)["id"].(string))
+	}
+	p.OK(200, "POST", "/loyalty/clients/"+p.ClientID+"/adjust", object{"points": points, "reason": "welcome"})
+	return p, ids
+}
+
+func TestADoubleClickRedeemsOnce(t *testing.T) {
+	t.Parallel()
+	p, reward := club(t, 100, object{"name": "Ten off", "points": 10, "type": "fixed_discount", "value": 10})
+	path := "/loyalty/clients/" + p.ClientID
+	redeem := func(key string) func() answer {
+		return func() answer {
+			got, _ := p.Try("POST", path+"/redeem", object{"reward_id": reward[0]}, "Idempotency-Key", key)
+			return got
+		}
+	}
+	require.Equal(t, map[int]int{200: 10}, moduletest.SendTogether(10, redeem("one")))
+	require.EqualValues(t, 90, p.LoyaltyAccount(p.ClientID)["balance"])
+	require.Equal(t, 200, redeem("two")().Status)
+	require.EqualValues(t, 80, p.LoyaltyAccount(p.ClientID)["balance"], "another request")
+	id := p.Book(0)
+	p.Refused(409, "idempotency_key_reused", "POST", path+"/redeem", object{"reward_id": reward[0], "appointment_id": id}, "Idempotency-Key", "one")
+	require.Equal(t, map[int]int{200: 10}, moduletest.SendTogether(10, func() answer {
+		got, _ := p.Try("POST", path+"/redeem", object{"reward_id": reward[0], "appointment_id": id})
+		return got
+	}), "an appointment has a reward once, without a key too")
+	require.EqualValues(t, 70, p.LoyaltyAccount(p.ClientID)["balance"])
+	require.EqualValues(t, 70, p.Appointment(id)["price"])
+
+	for range 2 {
+		p.OK(200, "POST", path+"/adjust", object{"points": 5, "reason": "sorry"}, "Idempotency-Key", "a")
+		p.OK(201, "POST", "/payments", object{"client_id": p.ClientID, "amount": 7, "method": "cash"}, "Idempotency-Key", "p")
+	}
+	require.EqualValues(t, 7, p.TotalSpent(), "nor is money taken in twice")
+	require.EqualValues(t, 70+5+7, p.LoyaltyAccount(p.ClientID)["balance"])
+	p.Refused(409, "idempotency_key_reused", "POST", "/payments", object{"client_id": p.ClientID, "amount": 8, "method": "cash"}, "Idempotency-Key", "p")
+
+	p.OK(200, "PUT", "/loyalty/config", object{"enabled": false})
+	p.Refused(409, "loyalty_disabled", "POST", path+"/redeem", object{"reward_id": reward[0]})
+	require.EqualValues(t, 82, p.LoyaltyAccount(p.ClientID)["balance"])
+}
+
+func TestRewardsAreTakenOffThePrice(t *testing.T) {
+	t.Parallel()
+	p, rewards := club(t, 1000,
+		object{"name": "Ten off", "points": 10, "type": "fixed_discount", "value": 10}, object{"name": "An eighth", "points": 10, "type": "percent_discount", "value": 12.5},
+		object{"name": "Free", "points": 100, "type": "free_service"})
+	fixed, percent, free := rewards[0], rewards[1], rewards[2]
+	redeem := "/loyalty/clients/" + p.ClientID + "/redeem"
+	on := func(reward, appointment string) object {
+		return object{"reward_id": reward, "appointment_id": appointment}
+	}
+
+	id := p.Book(0)
+	version := p.Appointment(id)["version"].(float64)
+	charge := p.OK(201, "POST", "/payments/pix", object{"appointment_id": id})
+	p.OK(200, "POST", redeem, on(fixed, id))
+	got := p.Appointment(id)
+	require.EqualValues(t, 70, got["price"])
+	require.Greater(t, got["version"], version)
+	entry := p.LoyaltyAccount(p.ClientID)["history"].(object)["items"].([]any)[0].(object)
+	require.Equal(t, []any{"redeem", -10.0, id, fixed, "Ten off"}, []any{entry["type"], entry["points"], entry["appointment_id"], entry["reward_id"], entry["description"]})
+	p.RunJob("payments")
+	p.Guest().Refused(409, "charge_state", "POST", "/dev/payments/"+charge["txid"].(string)+"/pay", nil)
+	require.EqualValues(t, 70, p.OK(201, "POST", "/payments/pix", object{"appointment_id": id})["amount"])
+	p.OK(200, "POST", redeem, on(percent, id))
+	require.InDelta(t, 61.25, p.Appointment(id)["price"], 1e-9, "of what it costs now")
+	p.Transition(200, "complete", id, nil)
+	p.OK(201, "POST", "/payments", object{"appointment_id": id, "amount": 50, "method": "cash"})
+	p.OK(200, "POST", redeem, on(free, id))
+	require.EqualValues(t, 50, p.Appointment(id)["price"], "what was paid stays paid")
+	require.Equal(t, "paid", p.Appointment(id)["payment_status"])
+
+	before := p.LoyaltyAccount(p.ClientID)["balance"]
+	refused := func(status int, code string, body object) {
+		p.Refused(status, code, "POST", redeem, body)
+		require.Equal(t, before, p.LoyaltyAccount(p.ClientID)["balance"])
+	}
+	wash := p.OK(201, "POST", "/services", object{"name": "Wash", "duration_minutes": 30})["id"].(string)
+	config := p.OK(200, "PUT", "/loyalty/config", object{"rewards": []object{
+		{"id": fixed, "name": "Ten off", "points": 10, "type": "fixed_discount", "value": 10}, {"name": "A wash", "points": 10, "type": "free_service", "service_id": wash}}})
+	paid := p.Book(3600e9)
+	p.OK(201, "POST", "/payments", object{"appointment_id": paid, "amount": 80, "method": "cash"})
+	before = p.LoyaltyAccount(p.ClientID)["balance"]
+	refused(409, "already_paid", on(fixed, paid))
+	gone := p.Book(2 * 3600e9)
+	refused(422, "validation_failed", on(config["rewards"].([]any)[1].(object)["id"].(string), gone))
+	p.Transition(200, "cancel", gone, nil)
+	refused(409, "appointment_over", on(fixed, gone))
+	refused(404, "not_found", on(free, gone))
+}
+
+// A deposit that is due stays due: a reward takes off what is beyond it.
+func TestARewardLeavesTheDeposit(t *testing.T) {
+	t.Parallel()
+	p, reward := club(t, 10, object{"name": "Free", "points": 10, "type": "free_service"})
+	p.OK(200, "PUT", "/services/"+p.ServiceID, object{"requires_deposit": true, "deposit_amount": 20})
+	id := p.Guest().OK(201, "POST", p.PublicPath("/appointments"), p.BookingBody(0))["appointment_id"].(string)
+	client := p.Appointment(id)["client_id"].(string)
+	if client != p.ClientID {
+		p.OK(200, "POST", "/loyalty/clients/"+client+"/adjust", object{"points": 10, "reason": "welcome"})
+	}
+	p.OK(200, "POST", "/loyalty/clients/"+client+"/redeem", object{"reward_id": reward[0], "appointment_id": id})
+	require.EqualValues(t, 20, p.Appointment(id)["price"])
+	p.PayCharge(p.DepositTxID(id))
+	require.Equal(t, "paid", p.Appointment(id)["payment_status"])
+	require.Equal(t, "paid", p.Appointment(id)["deposit_status"])
+}
+
+// Half a yen does not exist.
+func TestARewardInACurrencyWithoutCents(t *testing.T) {
+	t.Parallel()
+	p, reward := club(t, 10, object{"name": "An eighth", "points": 10, "type": "percent_discount", "value": 12.5})
+	p.OK(200, "PUT", "/organization", object{"currency": "JPY"})
+	p.OK(200, "PUT", "/services/"+p.ServiceID, object{"price": 1001})
+	id := p.Book(0)
+	p.OK(200, "POST", "/loyalty/clients/"+p.ClientID+"/redeem", object{"reward_id": reward[0], "appointment_id": id})
+	require.EqualValues(t, 1001-125, p.Appointment(id)["price"])
+}
