@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"integrationhub/clinic/internal/clinictest"
 	"integrationhub/hub/hubtest/openapitest"
 )
 
@@ -14,7 +15,7 @@ import (
 // stands at: nothing is wrong with the command's form, whatever ids are in it.
 func TestCommandsOfTheReference(t *testing.T) {
 	t.Parallel()
-	p := NewClinic(t)
+	p := clinictest.NewClinic(t)
 	p.OK(200, "PUT", "/clinic", object{"reveal_cpf": true})
 	reader := openapitest.Reader{Token: p.Token, Key: p.NewKey().Token, File: "nome;telefone\nAna;11 98765-4321\n"}
 	commands := openapitest.Commands(t, p.Hub.Base)

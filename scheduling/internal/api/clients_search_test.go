@@ -68,7 +68,7 @@ func TestSearchesUseIndexes(t *testing.T) {
 		select $1, gen_random_uuid(), 'Client ' || md5(n::text), '119' || lpad(n::text, 8, '0'), '+55119' || lpad(n::text, 8, '0'), md5(n::text) || '@example.com',
 			'x', decode(md5(n::text), 'hex'), array[n * 7::bigint, n * 11::bigint] from generate_series(1, 20000) n`, p.ID)
 	p.Exec(`vacuum analyze scheduling.clients`) // as the autovacuum does
-	source, err := os.ReadFile("internal/store/dbgen/clients.sql.go")
+	source, err := os.ReadFile("../store/dbgen/clients.sql.go")
 	require.NoError(t, err)
 	_, query, _ := strings.Cut(string(source), "const searchClients = `")
 	query, _, found := strings.Cut(query, "`")

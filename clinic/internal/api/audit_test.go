@@ -1,0 +1,140 @@
+package api_test
+
+import (
+	"testing"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+
+	"integrationhub/clinic/internal/clinictest"
+)
+
+// Every write is on record, with who made it, whose data it was about, and no values.
+func TestWritesAreOnRecord(t *testing.T) {
+	t.Parallel()
+	p := clinictest.NewClinic(t)
+	nobodys := map[string]bool{ // about no patient, or several
+		"professionals.create": true, "professionals.update": true, "professionals.delete": true, "clinic.update": true, "users.create": true,
+		"payments.run-overdue": true, "inbox.dismiss": true,
+	}
+	for _, w := range writes() {
+		if w.do == nil {
+			continue
+		}
+		f := p.AnotherClinic().WithRecords(t)
+		require.Less(t, w.do(f).Status, 300, w.name)
+		actor := "tenant_user"
+		if w.name == "integrations.log-interaction" {
+			actor = "key"
+		}
+		got := f.AuditEntries("&action=" + w.name)
+		require.NotEmpty(t, got, w.name)
+		require.Equal(t, clinictest.AuditEntry{Action: w.name, Actor: actor, Environment: "live", PatientID: got[0].PatientID}, got[0])
+		switch {
+		case nobodys[w.name]:
+			require.Empty(t, got[0].PatientID, w.name)
+		case w.name == "patients.create", w.name == "deletions.acknowledge": // of a patient of its own
+			require.NoError(t, uuid.Validate(got[0].PatientID))
+		default:
+			require.Equal(t, f.PatientID, got[0].PatientID, w.name)
+			require.Contains(t, f.AuditEntries("&patient_id="+f.PatientID), got[0])
+		}
+		var all string
+		require.NoError(t, p.Hub.Host.Pool.QueryRow(t.Context(), `select string_agg(a::text, ' ') from hub.audit a where tenant_id = $1`, f.ID).Scan(&all))
+		for _, value := range []string{"Ana", clinictest.Phone, clinictest.Phone[3:], clinictest.CPF, "12345678909", "ana@example.com", "Davi", "CRM", "cash", "Lua"} {
+			require.NotContains(t, all, value, "%s: values", w.name)
+		}
+	}
+}
+
+// Reading a patient's data is on record, whoever reads it, and so is a search by a key.
+func TestReadsAreOnRecord(t *testing.T) {
+	t.Parallel()
+	c := clinictest.NewChart(t)
+	staff := c.AddStaff()
+	for path, action := range map[string]string{
+		"": "patients.get", "/records": "records.list", "/appointments": "appointments.list", "/payments": "payments.list", "/interactions": "interactions.list",
+	} {
+		staff.Get("/patients/" + c.PatientID + path)
+		require.Equal(t, clinictest.AuditEntry{Action: action, Actor: "tenant_user", Environment: "live", PatientID: c.PatientID}, c.AuditEntries("&action=" + action)[0])
+	}
+	for path, action := range map[string]string{
+		"/api/v1/patients/" + c.PatientID + "/export": "patients.export", "/fhir/Patient/" + c.PatientID: "fhir.read-patient",
+		"/fhir/Patient/" + c.PatientID + "/$everything": "fhir.everything", "/fhir/DocumentReference/" + c.RecordID: "fhir.read-document",
+		"/fhir/Encounter?patient=" + c.PatientID: "fhir.search-encounters", "/fhir/Patient?phone=11987654321": "fhir.search-patients",
+	} {
+		require.Equal(t, 200, c.Call("GET", path, nil).Status)
+		require.Equal(t, []clinictest.AuditEntry{{Action: action, Actor: "tenant_user", Environment: "live", PatientID: c.PatientID}}, c.AuditEntries("&action="+action), "once")
+	}
+	key := c.NewKey()
+	for path, action := range map[string]string{
+		"patients?phone=5511987654321": "integrations.search-patients", "records?patient_id=" + c.PatientID: "integrations.search-records",
+		"appointments?patient_id=" + c.PatientID: "integrations.search-appointments",
+	} {
+		key.Get("/integrations/search/" + path)
+		require.Equal(t, []clinictest.AuditEntry{{Action: action, Actor: "key", Environment: "live", PatientID: c.PatientID}}, c.AuditEntries("&action="+action))
+	}
+	require.Equal(t, false, key.Get("/integrations/search/patients?phone=%2B5521999990000")["found"])
+	require.Equal(t, clinictest.AuditEntry{Action: "integrations.search-patients", Actor: "key", Environment: "live", PatientID: ""}, c.AuditEntries("")[0], "what finds nobody is on record too")
+
+	c.OK(201, "POST", "/patients", object{"name": "Gil"})
+	for term, who := range map[string]string{"11987654321": c.PatientID, "": "", "nobody": ""} { // one is somebody, several are nobody in particular
+		before := len(c.AuditEntries("&action=patients.search"))
+		staff.SearchPatients(term)
+		got := c.AuditEntries("&action=patients.search")
+		require.Len(t, got, before+1, "once")
+		require.Equal(t, clinictest.AuditEntry{Action: "patients.search", Actor: "tenant_user", Environment: "live", PatientID: who}, got[0], term)
+	}
+	for query, who := range map[string]string{"": "", "?per_page=1": c.PatientID, "?status=inactive": ""} {
+		before := len(c.AuditEntries("&action=patients.list"))
+		staff.Get("/patients" + query)
+		got := c.AuditEntries("&action=patients.list")
+		require.Len(t, got, before+1, "once")
+		require.Equal(t, clinictest.AuditEntry{Action: "patients.list", Actor: "tenant_user", Environment: "live", PatientID: who}, got[0], query)
+	}
+
+	// Live and test are told apart.
+	trial := c.InEnvironment("test")
+	other := trial.OK(201, "POST", "/patients", object{"name": "Ana"})["id"].(string)
+	trial.Get("/patients/" + other)
+	require.Equal(t, []clinictest.AuditEntry{{Action: "patients.get", Actor: "tenant_user", Environment: "test", PatientID: other}, {Action: "patients.create", Actor: "tenant_user", Environment: "test", PatientID: other}}, c.AuditEntries("&environment=test"))
+
+	// Another clinic's patient is nobody here, and its record nobody else's.
+	foreign := c.AnotherClinic()
+	require.Equal(t, 404, foreign.Call("GET", "/patients/"+c.PatientID, nil).Status)
+	require.Empty(t, foreign.AuditEntries("&patient_id="+c.PatientID))
+}
+
+// What cannot be put on record is not shown, and the record stays as it is.
+func TestRecordCannotBeAvoided(t *testing.T) {
+	t.Parallel()
+	c := clinictest.NewChart(t)
+	key, db := c.NewKey(), c.Hub.Host.Pool
+	for _, statement := range []string{`update hub.audit set subject_id = null`, `delete from hub.audit`, `truncate hub.audit`} {
+		_, err := db.Exec(t.Context(), statement)
+		require.ErrorContains(t, err, "audit is append-only", statement)
+	}
+	_, err := db.Exec(t.Context(), `alter table hub.audit rename to audit_elsewhere`)
+	require.NoError(t, err)
+	for _, path := range []string{"/patients", "/patients/" + c.PatientID, "/patients/" + c.PatientID + "/records", "/patients/" + c.PatientID + "/export?format=csv"} {
+		got := c.Call("GET", path, nil)
+		require.GreaterOrEqual(t, got.Status, 500, path)
+		require.NotContains(t, got.Text, "dson", "%s: shown without being on record", path)
+		require.Empty(t, got.Header.Get("Content-Disposition"))
+	}
+	// So it is with searches by POST, and with whether there is anybody.
+	const form = "application/x-www-form-urlencoded"
+	for _, phone := range []string{"11987654321", "21999990000"} {
+		for _, got := range []answer{
+			c.Call("POST", "/patients/search", object{"search": phone}), key.Call("GET", "/integrations/search/patients?phone="+phone, nil),
+			c.Call("POST", "/fhir/Patient/_search", "phone="+phone, "Content-Type", form), key.Call("POST", "/fhir/Patient/_search", "phone="+phone, "Content-Type", form),
+		} {
+			require.GreaterOrEqual(t, got.Status, 500, got.Text)
+			require.NotContains(t, got.Body, "total")
+			require.NotContains(t, got.Body, "found")
+		}
+	}
+	_, err = db.Exec(t.Context(), `alter table hub.audit_elsewhere rename to audit`)
+	require.NoError(t, err)
+	require.Contains(t, c.Call("GET", "/patients/"+c.PatientID, nil).Text, "dson")
+}

@@ -1,0 +1,91 @@
+package api_test
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"integrationhub/clinic/internal/clinictest"
+)
+
+// queried gives the names of the query parameters of the document's GET operations, by id.
+func queried(p *clinictest.Clinic) map[string][]string {
+	p.T.Helper()
+	res, err := http.Get(p.Hub.Base + "/openapi.json")
+	require.NoError(p.T, err)
+	defer res.Body.Close()
+	var document struct {
+		Paths map[string]map[string]struct {
+			OperationID string                      `json:"operationId"`
+			Parameters  []struct{ Name, In string } `json:"parameters"`
+		} `json:"paths"`
+	}
+	require.NoError(p.T, json.NewDecoder(res.Body).Decode(&document))
+	names := map[string][]string{}
+	for _, methods := range document.Paths {
+		if op, ok := methods["get"]; ok {
+			for _, one := range op.Parameters {
+				if one.In == "query" {
+					names[op.OperationID] = append(names[op.OperationID], one.Name)
+				}
+			}
+		}
+	}
+	return names
+}
+
+// Whatever stands in a parameter of an address or in a field of a form is understood or
+// refused, and what names a person gets into no log on the way.
+func TestBadQueries(t *testing.T) {
+	t.Parallel()
+	f := clinictest.NewChartedClinic(t)
+	owned, names, key := ResourceIDs(f), queried(f.Clinic), f.NewKey()
+	bad := map[string]string{
+		"letters": strings.Repeat("canary", 500), "words": strings.Repeat("canary ", 700), "commas": strings.Repeat("a,", 1500), "digits": strings.Repeat("9", 3000),
+		"NUL": "canary\x00", "broken UTF-8": "canary\xff\xfe", "operators": "canary & | ! :* ' \\ ( <->", "overlong": "canary\xc0\x80", "surrogate": "canary\xed\xa0\x80",
+	}
+	tried := 0
+	for _, op := range f.OwnOperations() {
+		if op.Method != "GET" {
+			continue
+		}
+		as := f.Clinic
+		if op.Requires("key", "") && !op.Requires("bearer", "") {
+			as = key
+		}
+		path := strings.Replace(op.Path, "{id}", owned[kindOf(op.Path)], 1)
+		for _, name := range names[op.ID] {
+			for what, value := range bad {
+				got := as.Call("GET", path+"?"+url.Values{name: {value}}.Encode(), nil)
+				require.Less(t, got.Status, 500, "%s?%s with %s: %.300s", op.Path, name, what, got.Text)
+				tried++
+			}
+		}
+	}
+	require.Greater(t, tried, 400)
+
+	bad["long letters"], bad["very many words"], bad["very many commas"] = strings.Repeat("canary", 100_000), strings.Repeat("b ", 100_000), strings.Repeat("a,", 100_000)
+	const form = "application/x-www-form-urlencoded"
+	for _, name := range names["fhir.search-patients"] {
+		for what, value := range bad {
+			got := f.Call("POST", "/fhir/Patient/_search", url.Values{name: {value}}.Encode(), "Content-Type", form)
+			require.Less(t, got.Status, 500, "%s with %s: %.300s", name, what, got.Text)
+		}
+	}
+	for what, value := range bad {
+		got := f.Call("POST", "/patients/search", object{"search": value})
+		require.Less(t, got.Status, 500, "%s: %.300s", what, got.Text)
+	}
+	for _, name := range []string{"name", "phone", "telecom", "identifier"} {
+		for _, value := range []string{strings.Repeat("x", 201), strings.Repeat("b ", 41)} {
+			got := f.Call("POST", "/fhir/Patient/_search", url.Values{name: {value}}.Encode(), "Content-Type", form)
+			require.Equal(t, 400, got.Status, "%s: %.300s", name, got.Text)
+		}
+	}
+	f.OK(200, "POST", "/fhir/Patient/_search", url.Values{"name": {strings.Repeat("x", 200)}}.Encode(), "Content-Type", form)
+	require.NotContains(t, f.Hub.Log(), "canary")
+}

@@ -1,0 +1,190 @@
+package api_test
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+
+	"integrationhub/clinic/internal/clinictest"
+	"integrationhub/hub/hubtest/fhirtest"
+)
+
+// Who may call what. Every operation that is served stands in one of these, once: they
+// are written down here and not read from the table of routes, so that whoever changes a
+// route's callers has to say so twice.
+var (
+	forAnyone = []string{
+		"auth.register", "auth.login", "auth.refresh", "auth.forgot-password", "auth.reset-password", "fhir.metadata", "fhir.everything-definition",
+	}
+	forUsers = []string{
+		"auth.me", "clinic.get", "professionals.list",
+		"patients.list", "patients.search", "patients.create", "patients.get", "patients.update", "patients.delete",
+		"records.list", "records.create", "appointments.list", "appointments.create", "appointments.update",
+		"payments.list", "payments.create", "payments.pay", "payments.cancel", "interactions.list", "interactions.create",
+	}
+	forAdministrators = []string{
+		"clinic.update", "users.list", "users.create", "users.update", "users.delete",
+		"professionals.create", "professionals.update", "professionals.delete", "payments.run-overdue", "patients.export",
+		"deletions.request", "deletions.list", "deletions.get", "deletions.acknowledge", "imports.list", "imports.create", "imports.get",
+		"inbox.list", "inbox.link", "inbox.dismiss",
+		"integrations.list", "integrations.get", "integrations.connect", "integrations.revoke", "integrations.test", "integrations.rotate-secret",
+		"api-keys.list", "api-keys.create", "api-keys.revoke", "api-keys.rotate", "audit-log.list", "webhook-logs.list",
+	}
+	// forKeys need a scope.
+	forKeys = map[string]string{
+		"integrations.search-patients": "patient.search", "integrations.search-records": "record.read",
+		"integrations.search-appointments": "appointment.read", "integrations.log-interaction": "interaction.write",
+	}
+	// forReaders are for administrators, and for keys with patient.read or this scope.
+	forReaders = map[string]string{
+		"fhir.search-patients": "patient.read", "fhir.find-patients": "patient.read", "fhir.read-patient": "patient.read", "fhir.everything": "patient.read",
+		"fhir.search-appointments": "appointment.read", "fhir.find-appointments": "appointment.read", "fhir.read-appointment": "appointment.read",
+		"fhir.search-encounters": "appointment.read", "fhir.find-encounters": "appointment.read", "fhir.read-encounter": "appointment.read",
+		"fhir.search-documents": "record.read", "fhir.find-documents": "record.read", "fhir.read-document": "record.read",
+		"fhir.search-communications": "patient.read", "fhir.find-communications": "patient.read", "fhir.read-communication": "patient.read",
+	}
+	// forAnyKey are the hub's own, for whoever has a key.
+	forAnyKey        = []string{"integrations.register", "integrations.unregister", "integrations.webhook"}
+	forUsersAndKeys  = []string{"integrations.status"}
+	everyScope       = []string{"patient.search", "patient.read", "record.read", "appointment.read", "payment.read", "message.send", "interaction.write"}
+	bodiesOfTheHubs  = map[string]string{"api-keys.create": `{}`, "integrations.connect": `{"product":"messaging","api_key":"xyz_live_key","api_url":"https://peer.example.com/api/v1"}`}
+	securityOfAccess = map[string][]map[string][]string{
+		"anyone": nil, "users": {{"bearer": {}}}, "administrators": {{"bearer": {"admin"}}}, "any key": {{"key": {}}}, "users and keys": {{"bearer": {}}, {"key": {}}},
+		"readers": {{"bearer": {"admin"}}, {"key": {}}},
+	}
+)
+
+// TestEveryOperationHasItsCallers finds operations that nobody listed, and lists that the
+// document contradicts.
+func TestEveryOperationHasItsCallers(t *testing.T) {
+	t.Parallel()
+	listed := map[string][]string{}
+	for access, ids := range map[string][]string{
+		"anyone": forAnyone, "users": forUsers, "administrators": forAdministrators, "any key": forAnyKey, "users and keys": forUsersAndKeys,
+		"scope": slices.Collect(maps.Keys(forKeys)), "readers": slices.Collect(maps.Keys(forReaders)),
+	} {
+		for _, id := range ids {
+			listed[id] = append(listed[id], access)
+		}
+	}
+	served := map[string]bool{}
+	for _, op := range clinictest.NewClinic(t).Operations() {
+		served[op.ID] = true
+		require.Len(t, listed[op.ID], 1, "say in one list who may call %s (%s %s)", op.ID, op.Method, op.Path)
+		want := securityOfAccess[listed[op.ID][0]]
+		if scope, ok := forKeys[op.ID]; ok {
+			want = []map[string][]string{{"key": {scope}}}
+		}
+		require.ElementsMatch(t, want, op.Security, op.ID)
+	}
+	for id := range listed {
+		require.True(t, served[id], "%s is not served", id)
+	}
+}
+
+// CallOperation calls an operation with ids that nobody has and no body: who may call it is
+// told that, and nobody else.
+func CallOperation(p *clinictest.Clinic, op operation) answer {
+	p.T.Helper()
+	path := fill(op.Path, map[string]string{"{id}": uuid.NewString(), "{product}": "messaging"})
+	if strings.HasPrefix(op.ID, "fhir.find-") {
+		return p.Call(op.Method, path, "name=nobody", "Content-Type", "application/x-www-form-urlencoded")
+	}
+	return p.Call(op.Method, path, nil)
+}
+
+// Staff gets 403 from what is for administrators, with good ids and bodies, and nothing
+// is changed.
+func TestStaffMayNot(t *testing.T) {
+	t.Parallel()
+	f := clinictest.NewChartedClinic(t)
+	staff, owned := f.AddStaff(), ResourceIDs(f)
+	kept := func() string {
+		return f.Snapshot() + f.Call("GET", "/integrations/", nil).Text + f.Call("GET", "/integrations/api-keys", nil).Text
+	}
+	f.NewKey()
+	owned["{integration}"] = f.Call("GET", "/integrations/", nil).List[0]["id"].(string)
+	owned["{key}"] = f.Get("/integrations/api-keys")["items"].([]any)[0].(object)["id"].(string)
+	before, tried := kept(), 0
+	for _, op := range f.Operations() {
+		if !slices.Contains(forAdministrators, op.ID) {
+			continue
+		}
+		tried++
+		path := strings.NewReplacer("{id}", owned[kindOf(op.Path)], "{product}", "messaging").Replace(op.Path)
+		body := bodies[op.ID] + bodiesOfTheHubs[op.ID]
+		staff.Refused(403, "admin_only", op.Method, path, bodyOf(fill(body, owned)))
+	}
+	require.Len(t, forAdministrators, tried)
+	require.Equal(t, before, kept())
+}
+
+// Who is listed is let in, whoever is not is 401, or 403 where it is known who that is.
+func TestRoles(t *testing.T) {
+	t.Parallel()
+	f := clinictest.NewChartedClinic(t)
+	staff, nobody, key := f.AddStaff(), f.As(""), f.NewKey()
+	with := map[string]*clinictest.Clinic{}
+	for _, scope := range everyScope {
+		with[scope] = f.NewKey(scope)
+	}
+	without := func(scopes ...string) *clinictest.Clinic {
+		return f.NewKey(slices.DeleteFunc(slices.Clone(everyScope), func(s string) bool { return slices.Contains(scopes, s) })...)
+	}
+	let := func(op operation, who *clinictest.Clinic, as string) {
+		require.NotContains(t, []int{401, 403}, CallOperation(who, op).Status, "%s as %s", op.ID, as)
+	}
+	shut := func(status int, op operation, who *clinictest.Clinic, as string) {
+		got := CallOperation(who, op)
+		require.Equal(t, status, got.Status, "%s as %s", op.ID, as)
+		if strings.HasPrefix(op.Path, "/fhir") { // whoever refuses, in FHIR's form
+			require.Equal(t, fhirType, got.Header.Get("Content-Type"), op.ID)
+			require.NoError(t, fhirtest.Check([]byte(got.Text)), op.ID)
+		}
+	}
+	for _, op := range f.Operations() {
+		if op.ID == "integrations.revoke" || op.ID == "auth.refresh" || op.ID == "auth.login" {
+			continue // they answer 401 and 404 by what is in the body or path
+		}
+		if scope, ok := forKeys[op.ID]; ok {
+			let(op, with[scope], scope)
+			shut(403, op, without(scope), "another scope")
+			shut(401, op, f.Clinic, "administrator")
+			shut(401, op, nobody, "nobody")
+			continue
+		}
+		if scope, ok := forReaders[op.ID]; ok {
+			let(op, with[scope], scope)
+			let(op, with["patient.read"], "patient.read")
+			let(op, f.Clinic, "administrator")
+			shut(403, op, without(scope, "patient.read"), "another scope")
+			shut(403, op, staff, "staff")
+			shut(401, op, nobody, "nobody")
+			continue
+		}
+		switch {
+		case slices.Contains(forAnyone, op.ID):
+			let(op, nobody, "nobody")
+		case slices.Contains(forUsers, op.ID):
+			let(op, staff, "staff")
+			let(op, f.Clinic, "administrator")
+			shut(401, op, key, "a key")
+			shut(401, op, nobody, "nobody")
+		case slices.Contains(forAdministrators, op.ID):
+			let(op, f.Clinic, "administrator")
+			shut(401, op, key, "a key")
+			shut(401, op, nobody, "nobody")
+		case slices.Contains(forUsersAndKeys, op.ID):
+			let(op, staff, "staff")
+			let(op, with["message.send"], "a key")
+			shut(401, op, nobody, "nobody")
+		default:
+			shut(401, op, staff, "staff")
+			shut(401, op, nobody, "nobody")
+		}
+	}
+}

@@ -1,0 +1,26 @@
+package api_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"integrationhub/clinic/internal/clinictest"
+)
+
+func TestClinicSettings(t *testing.T) {
+	t.Parallel()
+	p := clinictest.NewClinic(t)
+	require.Equal(t, "America/Sao_Paulo", p.Get("/clinic")["timezone"])
+	require.Equal(t, false, p.Get("/clinic")["reveal_cpf"])
+	done := p.OK(200, "PUT", "/clinic", object{"name": "Clínica Lua", "timezone": "America/Manaus", "reveal_cpf": true})
+	require.Equal(t, done, p.Get("/clinic"))
+	status := p.NewKey().Get("/integrations/status")
+	require.Equal(t, "Clínica Lua", status["clinic_name"])
+	require.Equal(t, p.ID.String(), status["clinic_id"])
+	require.Equal(t, "clinic", status["product"])
+	require.Equal(t, []any{"patient.search", "patient.read", "record.read", "appointment.read", "payment.read", "message.send"}, status["features"])
+	p.Invalid("body.timezone", "PUT", "/clinic", object{"timezone": "Mars"})
+	p.AddStaff().Refused(403, "admin_only", "PUT", "/clinic", object{"name": "X"})
+	require.Equal(t, "Clínica Lua", p.Get("/clinic")["name"])
+}

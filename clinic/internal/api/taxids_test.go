@@ -1,0 +1,149 @@
+package api_test
+
+import (
+	"encoding/json"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"integrationhub/clinic/internal/clinictest"
+	"integrationhub/hub/hubtest"
+)
+
+// field is a text that an operation's body can have.
+type field struct {
+	operation, method, path, name string
+}
+
+// texts are the texts of all JSON bodies that the document describes.
+func texts(p *clinictest.Clinic) (list []field) {
+	t := p.T
+	t.Helper()
+	res, err := http.Get(p.Hub.Base + "/openapi.json")
+	require.NoError(t, err)
+	defer res.Body.Close()
+	type schema struct {
+		Ref        string          `json:"$ref"`
+		Type       json.RawMessage `json:"type"`
+		Format     string          `json:"format"`
+		Properties map[string]schema
+	}
+	var document struct {
+		Components struct{ Schemas map[string]schema }
+		Paths      map[string]map[string]struct {
+			OperationID string `json:"operationId"`
+			RequestBody *struct {
+				Content map[string]struct{ Schema schema }
+			} `json:"requestBody"`
+		}
+	}
+	require.NoError(t, json.NewDecoder(res.Body).Decode(&document))
+	for path, methods := range document.Paths {
+		for method, op := range methods {
+			if op.RequestBody == nil {
+				continue
+			}
+			body := op.RequestBody.Content["application/json"].Schema
+			if name, ok := strings.CutPrefix(body.Ref, "#/components/schemas/"); ok {
+				body = document.Components.Schemas[name]
+			}
+			for name, property := range body.Properties {
+				if strings.Contains(string(property.Type), `"string"`) {
+					list = append(list, field{op.OperationID, strings.ToUpper(method), path, name})
+				}
+			}
+		}
+	}
+	require.Greater(t, len(list), 30)
+	return list
+}
+
+// goodBodies are bodies with what each operation of the clinic's needs, by its id.
+func goodBodies() map[string]object {
+	return map[string]object{
+		"patients.create": {"name": "X"}, "records.create": {"date": "2026-03-02", "type": "x"}, "appointments.create": {"datetime": "2026-03-02T09:00:00Z"},
+		"payments.create": {"amount": 1, "due_date": "2026-03-02", "status": "paid"}, "payments.pay": {}, "interactions.create": {"interaction_type": "call", "summary": "x"},
+		"professionals.create": {"name": "X"}, "clinic.update": {}, "users.create": {"name": "X", "email": "x@example.com", "password": clinictest.Password},
+		"integrations.log-interaction": {"patient_phone": clinictest.Phone, "interaction_type": "call", "source": "x"},
+		"auth.register":                {"clinic_name": "X", "name": "X", "email": "y@example.com", "password": clinictest.Password},
+	}
+}
+
+// A tax id that somebody types into any field there is stands nowhere but where it is
+// encrypted: not in a column, an event, a log or an answer. Addresses are as they are: who
+// has a tax id in one wants letters there.
+func TestTaxIDsInEveryField(t *testing.T) {
+	t.Parallel()
+	f := clinictest.NewChartedClinic(t)
+	f.OK(200, "PUT", "/clinic", object{"reveal_cpf": false})
+	ids := ResourceIDs(f)
+	ids["{product}"] = "messaging"
+	canaries := []string{"709.481.400-38", "70948140038"}
+	good := goodBodies()
+	// What a tax id or a secret belongs into, and addresses.
+	apart := map[string]bool{"cpf": true, "password": true, "new_password": true, "email": true, "refresh_token": true, "token": true}
+	ours := map[string]bool{} // what the hub has under every product has its tests there
+	for _, op := range f.OwnOperations() {
+		ours[op.ID] = true
+	}
+	key, stored := f.NewKey(), map[string]bool{}
+	for n, one := range texts(f.Clinic) {
+		if apart[one.name] || !ours[one.operation] || strings.HasPrefix(one.operation, "auth.") && one.operation != "auth.register" {
+			continue
+		}
+		body := object{}
+		for name, value := range good[one.operation] {
+			body[name] = value
+		}
+		if body["email"] != nil {
+			body["email"] = strings.Replace(body["email"].(string), "@", string(rune('a'+n%26))+string(rune('a'+n/26))+"@", 1)
+		}
+		body[one.name] = "a 101 " + canaries[n%2] + " z"
+		if one.name == "url" {
+			body[one.name] = "https://x.example/101/" + canaries[n%2]
+		}
+		who := f.Clinic
+		if one.operation == "integrations.log-interaction" {
+			who = key
+		}
+		path := strings.ReplaceAll(strings.ReplaceAll(one.path, "{id}", kindOf(one.path)), "{product}", "messaging")
+		got := who.Call(one.method, fill(path, ids), body)
+		require.Less(t, got.Status, 500, "%v: %s", one, got.Text)
+		for _, canary := range canaries {
+			if one.name != "content" { // which users of the clinic read
+				require.NotContains(t, got.Text, canary, "%v", one)
+			}
+		}
+		if got.Status < 300 {
+			stored[one.operation+" "+one.name] = true
+		}
+	}
+	for _, one := range []string{
+		"patients.create name", "patients.update name", "records.create type", "records.create professional", "records.create summary", "records.create content",
+		"appointments.create service", "appointments.create professional", "appointments.create reason", "appointments.update reason", "payments.create description",
+		"payments.create method", "interactions.create summary", "integrations.log-interaction summary", "integrations.log-interaction source_id",
+		"professionals.create name", "professionals.create specialty", "professionals.create register", "users.create name", "clinic.update name",
+		"deletions.acknowledge note", "auth.register name", "auth.register clinic_name",
+	} {
+		require.True(t, stored[one], "%s: not tried with success: %v", one, stored)
+	}
+	clinictest.RequireImportCounts(t, f.Import("csv", "external_id;nome;telefone\n709.481.400-38;Gil 70948140038;11 98888-7777\n"), 1, 0, 0, 0)
+	clinictest.RequireImportCounts(t, f.Import("csv", "external_id;nome;telefone\n709.481.400-38;Gil 70948140038;11 98888-7777\n"), 0, 0, 1, 0)
+
+	for _, path := range []string{
+		"/integrations/search/records?patient_id=" + f.PatientID, "/integrations/search/appointments?patient_id=" + f.PatientID, "/integrations/search/patients?phone=%2B5511987654321",
+		"/fhir/Patient", "/fhir/Appointment", "/fhir/Encounter", "/fhir/DocumentReference", "/fhir/Communication",
+	} {
+		got := key.Call("GET", path, nil)
+		require.Equal(t, 200, got.Status, got.Text)
+		for _, canary := range canaries {
+			require.NotContains(t, got.Text, canary, path)
+		}
+	}
+	for _, canary := range canaries {
+		require.Empty(t, hubtest.FindInDatabase(t, f.Hub.Database, canary), canary)
+		require.NotContains(t, f.Hub.Log(), canary)
+	}
+}

@@ -1,0 +1,182 @@
+package erasure_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"integrationhub/clinic/internal/clinictest"
+)
+
+// OperatePeer has an operator do something with the integration with a product.
+func OperatePeer(p *clinictest.Clinic, product, action string) {
+	p.T.Helper()
+	var id string
+	require.NoError(p.T, p.Hub.Host.Pool.QueryRow(p.T.Context(), `select id from hub.integrations where tenant_id = $1 and product = $2`, p.ID, product).Scan(&id))
+	p.Hub.Operate("POST", "/api/v1/integrations/"+id+"/"+action, nil, &object{})
+}
+
+// ParkReason waits until the deletion event is parked for a peer, and gives why.
+func ParkReason(p *clinictest.Clinic, product string) (reason string) {
+	p.T.Helper()
+	require.Eventually(p.T, func() bool {
+		err := p.Hub.Host.Pool.QueryRow(p.T.Context(), `
+			select d.reason from hub.deliveries d join hub.integrations i on i.id = d.target_id
+			where d.tenant_id = $1 and i.product = $2 and d.event_type = 'patient.deleted' and d.status = 2`, p.ID, product).Scan(&reason)
+		return err == nil
+	}, 3*clinictest.Timeout, clinictest.Tick)
+	return reason
+}
+
+// A product that is paused is not forgotten with the patient: it is shown, and hears of the
+// deletion, and of nothing else that happened meanwhile, once it is enabled.
+func TestDeletionWhileAPeerIsPaused(t *testing.T) {
+	t.Parallel()
+	p := clinictest.NewClinic(t)
+	m, s := p.ConnectPeer("messaging"), p.ConnectPeer("scheduling")
+	OperatePeer(p, "scheduling", "disable")
+	id := p.OK(201, "POST", "/patients", object{"name": "Zuleica", "phone": "+5511977771111"})["id"].(string)
+	path := p.RequestDeletion(id)
+	require.Eventually(t, func() bool { return peers(p.Get(path))["messaging"] == "acknowledged" }, clinictest.Timeout, clinictest.Tick)
+	require.Equal(t, map[string]string{"messaging": "acknowledged", "scheduling": "failed"}, peers(p.Get(path)))
+	require.Equal(t, "needs_attention", p.Get(path)["status"])
+	require.Equal(t, "integration_inactive", ParkReason(p, "scheduling"))
+	require.Empty(t, s.Events)
+	require.Len(t, m.Received("patient.created"), 1)
+
+	OperatePeer(p, "scheduling", "enable")
+	require.Equal(t, map[string]string{"messaging": "acknowledged", "scheduling": "acknowledged"}, peers(p.WaitForDeletion(path, "completed")))
+	told := s.Received("patient.deleted")
+	require.Len(t, told, 1)
+	require.Equal(t, "+5511977771111", told[0].Data["phone"], "by which it knows whom to forget")
+	require.Len(t, s.Events, 1)
+	require.Len(t, m.Received("patient.deleted"), 1)
+	p.HurryJobs()
+	RequireNoTrace(p, "977771111")
+}
+
+// So is one whose key was refused for a day, and which nobody switched off.
+func TestDeletionWhileAPeerIsGivenUp(t *testing.T) {
+	t.Parallel()
+	p := clinictest.NewClinic(t)
+	s := p.ConnectPeer("scheduling")
+	s.SetRefusing(true)
+	p.Exec(`update hub.integrations set unauthorized_since = now() - interval '25 hours', next_probe_at = now() where tenant_id = $1`)
+	require.Eventually(t, func() bool {
+		return p.QueryInt(`select count(*) from hub.integrations where tenant_id = $1 and status = 'inactive' and not disabled`) == 1
+	}, clinictest.Timeout, clinictest.Tick)
+	path := p.RequestDeletion(p.AddPatient(clinictest.Phone))
+	require.Equal(t, "needs_attention", p.Get(path)["status"])
+	require.Equal(t, map[string]string{"scheduling": "failed"}, peers(p.Get(path)))
+	s.SetRefusing(false)
+	OperatePeer(p, "scheduling", "enable")
+	p.WaitForDeletion(path, "completed")
+	require.Len(t, s.Received("patient.deleted"), 1)
+}
+
+// Who is told by people while it is paused is not told again by the hub, which erases the event.
+func TestPausedPeerThatPeopleTold(t *testing.T) {
+	t.Parallel()
+	p := clinictest.NewClinic(t)
+	s := p.ConnectPeer("scheduling")
+	OperatePeer(p, "scheduling", "disable")
+	path := p.RequestDeletion(p.AddPatient("+5511977771111"))
+	ParkReason(p, "scheduling")
+	require.Equal(t, "completed", p.OK(200, "POST", path+"/peers/scheduling/acknowledge", object{"note": "by phone"})["status"])
+	p.HurryJobs()
+	RequireNoTrace(p, "977771111")
+	OperatePeer(p, "scheduling", "enable")
+	p.AddPatient(clinictest.Phone)
+	require.Eventually(t, func() bool { return len(s.Received("patient.created")) == 1 }, clinictest.Timeout, clinictest.Tick)
+	require.Empty(t, s.Received("patient.deleted"))
+}
+
+// A peer that answers that it is gone has not acknowledged. The event is parked, and taken
+// when the peer answers otherwise; people can note at once that they told it, and are asked
+// to after a day.
+func TestDeletionThatIsParked(t *testing.T) {
+	t.Parallel()
+	p := clinictest.NewClinic(t)
+	s := p.ConnectPeer("scheduling")
+	s.SetStatus(410)
+	path := p.RequestDeletion(p.AddPatient("+5511977771111"))
+	require.Equal(t, "gone", ParkReason(p, "scheduling"))
+	require.Equal(t, "waiting", p.Get(path)["status"])
+	require.Equal(t, map[string]string{"scheduling": "pending"}, peers(p.Get(path)))
+
+	p.Exec(`update clinic.deletion_requests set requested_at = requested_at - interval '25 hours' where clinic_id = $1`)
+	require.Equal(t, map[string]string{"scheduling": "failed"}, peers(p.WaitForDeletion(path, "needs_attention")))
+	s.SetStatus(0)
+	p.Exec(`update hub.integrations set trial_at = now() where tenant_id = $1`)
+	require.Equal(t, map[string]string{"scheduling": "acknowledged"}, peers(p.WaitForDeletion(path, "completed")))
+	require.Len(t, s.Received("patient.deleted"), 1)
+
+	s.SetStatus(410)
+	path = p.RequestDeletion(p.AddPatient("+5511977772222"))
+	ParkReason(p, "scheduling")
+	require.Equal(t, map[string]string{"scheduling": "pending"}, peers(p.Get(path)))
+	told := p.OK(200, "POST", path+"/peers/scheduling/acknowledge", object{"note": "by phone"})
+	require.Equal(t, "completed", told["status"])
+	p.HurryJobs()
+	RequireNoTrace(p, "977771111", "977772222")
+	require.Len(t, s.Received("patient.deleted"), 1)
+}
+
+// Only the products that are connected to the patient's own data are asked.
+func TestDeletionAsksThePeersOfItsEnvironment(t *testing.T) {
+	t.Parallel()
+	p := clinictest.NewClinic(t)
+	live, test := p.ConnectPeer("messaging"), p.InEnvironment("test").ConnectPeer("scheduling")
+	for _, one := range []struct {
+		clinic       *clinictest.Clinic
+		asked        string
+		hears, peace *clinictest.Peer
+	}{{p.InEnvironment("test"), "scheduling", test, live}, {p, "messaging", live, test}} {
+		before := len(one.peace.Received("patient.deleted"))
+		path := one.clinic.RequestDeletion(one.clinic.AddPatient(clinictest.Phone))
+		require.Equal(t, map[string]string{one.asked: "acknowledged"}, peers(one.clinic.WaitForDeletion(path, "completed")))
+		require.Len(t, one.hears.Received("patient.deleted"), 1)
+		require.Len(t, one.peace.Received("patient.deleted"), before)
+	}
+}
+
+// Administrators find the requests that need them among the others.
+func TestDeletionsAreListed(t *testing.T) {
+	t.Parallel()
+	p := clinictest.NewClinic(t)
+	s := p.ConnectPeer("scheduling")
+	done := p.RequestDeletion(p.AddPatient(clinictest.Phone))
+	p.WaitForDeletion(done, "completed")
+	OperatePeer(p, "scheduling", "disable")
+	stuck := p.RequestDeletion(p.AddPatient("+5511977771111"))
+	OperatePeer(p, "scheduling", "enable")
+	p.WaitForDeletion(stuck, "completed")
+	OperatePeer(p, "scheduling", "disable")
+	stuck = p.RequestDeletion(p.AddPatient("+5511977772222"))
+	s.SetStatus(500)
+	p.InEnvironment("test").RequestDeletion(p.InEnvironment("test").AddPatient(clinictest.Phone))
+	other := p.AnotherClinic()
+	other.RequestDeletion(other.AddPatient(clinictest.Phone))
+
+	ids := func(query string) (list []string) {
+		for _, one := range p.Items("/deletion-requests" + query) {
+			list = append(list, "/deletion-requests/"+one["id"].(string))
+		}
+		return list
+	}
+	all := ids("")
+	require.Len(t, all, 3)
+	require.Equal(t, stuck, all[0], "the newest first")
+	require.Equal(t, done, all[2])
+	require.Equal(t, []string{stuck}, ids("?status=needs_attention"))
+	require.Equal(t, all[1:], ids("?status=completed"))
+	require.Empty(t, ids("?status=waiting"))
+	require.Equal(t, p.Get(stuck), p.Items("/deletion-requests")[0], "with its peers")
+	page := p.Get("/deletion-requests?per_page=1&page=2")
+	require.EqualValues(t, 3, page["total"])
+	require.Len(t, page["items"], 1)
+	require.Equal(t, all[1], "/deletion-requests/"+page["items"].([]any)[0].(object)["id"].(string))
+	p.Invalid("query.status", "GET", "/deletion-requests?status=failed", nil)
+	p.AddStaff().Refused(403, "admin_only", "GET", "/deletion-requests", nil)
+	require.Equal(t, clinictest.AuditEntry{Action: "deletions.list", Actor: "tenant_user", Environment: "live", PatientID: ""}, p.AuditEntries("&action=deletions.list")[0])
+}

@@ -1,0 +1,34 @@
+package imports_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"integrationhub/clinic/internal/clinictest"
+)
+
+// An import takes the patients of a batch by their ids, in whatever order the file has
+// them: while it waits for the first, it holds none of the others.
+func TestImportsLockPatientsInOrder(t *testing.T) {
+	t.Parallel()
+	p := clinictest.NewClinic(t)
+	first := p.OK(201, "POST", "/patients", object{"name": "Ana", "cpf": clinictest.CPF})["id"].(string)
+	last := p.OK(201, "POST", "/patients", object{"name": "Gil", "cpf": "529.982.247-25"})["id"].(string)
+	require.Less(t, first, last)
+	tx, err := p.Hub.Host.Pool.Begin(t.Context())
+	require.NoError(t, err)
+	defer func() { _ = tx.Rollback(t.Context()) }()
+	const lock = `select from clinic.patients where id = $1 for update`
+	_, err = tx.Exec(t.Context(), lock, first)
+	require.NoError(t, err)
+	made := p.UploadImport("csv", "nome;cpf\nGil Lima;529.982.247-25\nAna Lima;"+clinictest.CPF+"\n")
+	require.Equal(t, 202, made.Status, made.Text)
+	require.Eventually(t, func() bool {
+		return p.QueryInt("select count(*) from pg_stat_activity where $1::uuid is not null and datname = current_database() and wait_event_type = 'Lock' and query like '%from clinic.patients%for update%'") == 1
+	}, clinictest.Timeout, clinictest.Tick)
+	_, err = tx.Exec(t.Context(), lock+" nowait", last)
+	require.NoError(t, err, "the import has the other one")
+	require.NoError(t, tx.Rollback(t.Context()))
+	clinictest.RequireImportCounts(t, p.WaitForImport(made.Body["id"].(string)), 0, 2, 0, 0)
+}

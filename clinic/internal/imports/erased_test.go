@@ -1,0 +1,64 @@
+package imports_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"integrationhub/clinic/internal/clinictest"
+)
+
+// The file that a clinic imports every night makes nobody anew who asked to be forgotten.
+func TestForgottenAreNotImported(t *testing.T) {
+	t.Parallel()
+	p := clinictest.NewClinic(t)
+	file := strings.Join([]string{
+		"external_id;nome;telefone;email;cpf;nascimento",
+		"1;Ana Souza;(11) 98765-4321;ana@example.com;529.982.247-25;02/03/1980",
+		"2;Bia Lima;(11) 98765-1111;;;", ";Caio Reis;(11) 98765-2222;;;", ";Davi Sá;;;709.481.400-38;", "5;Eva Dias;(11) 98765-4321;;;",
+	}, "\n")
+	clinictest.RequireImportCounts(t, p.Import("csv", file), 5, 0, 0, 0)
+	for _, one := range p.Items("/patients") {
+		if one["name"] != "Eva Dias" {
+			p.RequestDeletion(one["id"].(string))
+		}
+	}
+	again := p.Import("csv", file)
+	clinictest.RequireImportCounts(t, again, 0, 0, 5, 0)
+	require.Len(t, again["errors"], 4)
+	require.Contains(t, again["errors"].([]any)[0].(object)["error"], "asked to be forgotten")
+	require.Len(t, p.Items("/patients"), 1)
+	p.OK(201, "POST", "/patients", object{"name": "Ana Souza", "phone": clinictest.Phone, "cpf": "529.982.247-25"}) // she came back
+	clinictest.RequireImportCounts(t, p.Import("csv", strings.Join(strings.Split(file, "\n")[:2], "\n")), 0, 1, 0, 0)
+	p.AnotherClinic().Import("csv", file)
+	require.Equal(t, 0, p.QueryInt(`select count(*) from clinic.forgotten where clinic_id = $1 and env = 'test'`))
+}
+
+// Nor whom it has under an earlier name, number, address or tax id.
+func TestForgottenAreNotImportedByWhatTheyWere(t *testing.T) {
+	t.Parallel()
+	p := clinictest.NewClinic(t)
+	const head = "external_id;nome;telefone;email;cpf\n"
+	for _, one := range []struct {
+		line   string
+		change object
+	}{
+		{";Ana Souza;(11) 97777-0001;;", object{"phone": "+5511988880001"}},
+		{";Bia Lima;(11) 97777-0002;;", object{"name": "Beatriz Reis"}},
+		{";Caio Sá;;caio@example.com;", nil},
+		{";Davi Dias;;davi@example.com;", object{"email": "Dias@example.com", "name": "D. Dias"}},
+		{";Fábio Luz;;;709.481.400-38", object{"cpf": "529.982.247-25", "name": "F. Luz"}},
+	} {
+		clinictest.RequireImportCounts(t, p.Import("csv", head+one.line), 1, 0, 0, 0)
+		id := p.Items("/patients?status=active")[0]["id"].(string)
+		if one.change != nil {
+			p.OK(200, "PUT", "/patients/"+id, one.change)
+		}
+		p.RequestDeletion(id)
+		again := p.Import("csv", head+one.line)
+		clinictest.RequireImportCounts(t, again, 0, 0, 1, 0)
+		require.Len(t, again["errors"], 1, one.line)
+		require.Equal(t, 0, p.QueryInt(`select count(*) from clinic.earlier_contacts where clinic_id = $1`))
+	}
+}

@@ -1,0 +1,143 @@
+package imports_test
+
+import (
+	"archive/zip"
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"unicode/utf16"
+
+	"github.com/stretchr/testify/require"
+
+	"integrationhub/clinic/internal/clinictest"
+)
+
+// latin writes a text with one byte for each letter, as Excel does in Brazil.
+func latin(text string) string {
+	var b strings.Builder
+	for _, c := range text {
+		b.WriteByte(byte(c))
+	}
+	return b.String()
+}
+
+// wide writes a text as Excel's "Unicode text": UTF-16 with a mark.
+func wide(text string) string {
+	b := []byte("\xff\xfe")
+	for _, unit := range utf16.Encode([]rune(text)) {
+		b = append(b, byte(unit), byte(unit>>8))
+	}
+	return string(b)
+}
+
+// The table as Excel in Portuguese saves it, in each of its character sets.
+func TestImportFromExcel(t *testing.T) {
+	t.Parallel()
+	const sheet = "Cód.;Nome do Paciente;Telefone (Celular);E-mail;CPF;Dt. Nasc.;Observações;Situação\r\n" +
+		"7;\"José \r\nda Conceição\";(11) 98765-4321;jose@example.com;529.982.247-25;02/03/1980;\"toma \"\"AAS\"\";\r\nveio 2x\";Ativo\r\n" +
+		"8;Mãe d'Água;11 91234-5678;;111.444.777-35;3/2/1975 00:00;;Inativo;;\r\n" +
+		";;;;;;;\r\n" +
+		"9;Íris Muñoz;+55 (21) 3456-7890;;;31-12-1990;;\r\n" +
+		";;;;;;;\r\n\r\n\r\n"
+	for name, file := range map[string]string{"Windows-1252": latin(sheet), "UTF-8": "\xef\xbb\xbf" + sheet, "UTF-16": wide(sheet)} {
+		p := clinictest.NewClinic(t)
+		clinictest.RequireImportCounts(t, p.Import("csv", file), 3, 0, 0, 0)
+		found := map[string][]any{}
+		for _, one := range p.Items("/patients") {
+			found[one["name"].(string)] = []any{one["phone"], one["email"], one["cpf"], one["birth_date"], one["status"]}
+		}
+		require.Equal(t, map[string][]any{
+			"José da Conceição": {"+5511987654321", "jose@example.com", "***.***.***-25", "1980-03-02", "active"},
+			"Mãe d'Água":        {"+5511912345678", nil, "***.***.***-35", "1975-02-03", "inactive"},
+			"Íris Muñoz":        {"+552134567890", nil, nil, "1990-12-31", "active"},
+		}, found, name)
+	}
+}
+
+// A file that is none is refused with what to do about it, before anything is kept.
+func TestImportOfOtherFiles(t *testing.T) {
+	t.Parallel()
+	p := clinictest.NewClinic(t)
+	var workbook bytes.Buffer
+	archive := zip.NewWriter(&workbook)
+	sheet, err := archive.Create("xl/worksheets/sheet1.xml")
+	require.NoError(t, err)
+	_, err = sheet.Write([]byte("<worksheet/>"))
+	require.NoError(t, err)
+	require.NoError(t, archive.Close())
+	bundle, err := json.MarshalIndent(object{"resourceType": "Bundle", "entry": []any{}}, "", " ")
+	require.NoError(t, err)
+	for _, one := range []struct{ format, file, says string }{
+		{"csv", "", "empty"},
+		{"csv", "\xef\xbb\xbf \r\n\r\n", "is empty"},
+		{"csv", "telefone;cpf\n11987654321;\n", "column called name (or nome)"},
+		{"csv", "Ana Souza;11987654321\nBia;\n", "column called name (or nome)"},
+		{"csv", "nome;telefone\n;\n", "holds no patients"},
+		{"csv", workbook.String(), "save the sheet as CSV"},
+		{"fhir-ndjson", workbook.String(), "save the sheet as CSV"},
+		{"csv", "\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "save the sheet as CSV"},
+		{"csv", "%PDF-1.7\n%\xe2\xe3\xcf\xd3\n", "is a PDF"},
+		{"csv", "<html><table><tr><td>nome</td></tr></table>", "is HTML"},
+		{"csv", "nome\x00;cpf\x00\n", "is no text"},
+		{"csv", `{"resourceType":"Patient"}`, "fhir-ndjson"},
+		{"fhir-ndjson", clinictest.ImportTable, "one FHIR resource in JSON on each line"},
+		{"fhir-ndjson", `[{"resourceType":"Patient"}]`, "one JSON array"},
+		{"fhir-ndjson", string(bundle), "over several lines"},
+	} {
+		got := p.UploadImport(one.format, one.file)
+		require.Equal(t, 422, got.Status, "%q: %s", one.file, got.Text)
+		require.Equal(t, "validation_failed", got.Body["code"])
+		require.Contains(t, fmt.Sprint(got.Body["errors"]), one.says, "%q", one.file)
+		require.NotContains(t, got.Text, "Ana Souza", "values are not repeated")
+	}
+	require.Empty(t, p.Items("/imports"))
+	require.Zero(t, p.QueryInt(`select count(*) from clinic.import_chunks where clinic_id = $1`))
+}
+
+// What the clinic gives out of a patient it takes in again: as the same one here, as a new
+// one elsewhere. Tax ids are masked on the way.
+func TestImportOfItsOwnExport(t *testing.T) {
+	t.Parallel()
+	p := clinictest.NewClinic(t)
+	id := p.OK(201, "POST", "/patients", object{"name": "Ana Souza", "phone": "+5511987654321", "email": "ana@example.com", "cpf": clinictest.CPF, "birth_date": "1980-03-02"})["id"].(string)
+	namesake := p.OK(201, "POST", "/patients", object{"name": "Ana Souza"})["id"].(string)
+	gone := p.AddPatient("+5511955554444")
+	p.OK(200, "PUT", "/patients/"+namesake, object{"status": "inactive"})
+	before := p.Get("/patients/" + id)
+	var lines []string
+	add := func(resource any) {
+		raw, err := json.Marshal(resource)
+		require.NoError(t, err)
+		lines = append(lines, string(raw))
+	}
+	for _, one := range []string{id, namesake, gone} {
+		add(p.Get("/fhir/Patient/" + one))
+	}
+	for _, one := range p.Get("/patients/" + id + "/export?format=fhir")["entry"].([]any) {
+		add(one.(object)["resource"])
+	}
+	p.OK(202, "POST", "/patients/"+gone+"/deletion-request", nil)
+	file := strings.Join(lines, "\n")
+	sent := len(p.Events())
+	got := p.Import("fhir-ndjson", file)
+	clinictest.RequireImportCounts(t, got, 0, 0, 4, 0)
+	require.Contains(t, fmt.Sprint(got["errors"]), "asked to be forgotten")
+	require.Equal(t, before, p.Get("/patients/"+id))
+	require.Len(t, p.Items("/patients?status=inactive"), 1)
+	require.Empty(t, p.EventTypes(sent), "nobody is told of nothing")
+
+	other := p.AnotherClinic()
+	clinictest.RequireImportCounts(t, other.Import("fhir-ndjson", strings.Join(lines[:2], "\n")), 2, 0, 0, 0)
+	taken := other.Items("/patients?status=active")[0]
+	for _, field := range []string{"name", "phone", "email", "birth_date", "status"} {
+		require.Equal(t, before[field], taken[field], field)
+	}
+	require.Nil(t, taken["cpf"])
+	require.NotEqual(t, id, taken["id"])
+	require.Equal(t, "Ana Souza", other.Items("/patients?status=inactive")[0]["name"])
+	changed := strings.ReplaceAll(lines[0], "ana@example.com", "souza@example.com")
+	clinictest.RequireImportCounts(t, p.Import("fhir-ndjson", changed), 0, 1, 0, 0)
+	require.Equal(t, "souza@example.com", p.Get("/patients/" + id)["email"])
+}

@@ -1,0 +1,255 @@
+package inbox_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/require"
+
+	"integrationhub/clinic/internal/clinictest"
+	"integrationhub/clinic/internal/store"
+)
+
+const stranger = "+5521933334444"
+
+// strange is what waits in the inbox from somebody.
+type strange struct {
+	kind, subject string
+	data          object
+}
+
+// AddWaitingEvents puts entries into the inbox as they wait there, a minute apart, long ago. They do
+// not come in the order in which they happened.
+func AddWaitingEvents(p *clinictest.Clinic, number string, list ...strange) {
+	p.T.Helper()
+	began := time.Now().Add(-240 * time.Hour).Truncate(time.Second)
+	rows := make([][]any, len(list))
+	for i := range list {
+		id, at := store.NewID(), (i*7919)%len(list)
+		one := list[at]
+		raw, err := json.Marshal(one.data)
+		require.NoError(p.T, err)
+		var subject, from *string
+		if one.subject != "" {
+			subject = &one.subject
+		}
+		if number != "" {
+			from = &number
+		}
+		source := "messaging"
+		if one.data["service"] != nil {
+			source = "scheduling"
+		}
+		rows[i] = []any{
+			p.ID, "live", id, source, fmt.Sprintf("evt_%s-%d", number, at), one.kind, began.Add(time.Duration(at) * time.Minute), from, subject,
+			p.Hub.Host.Sealer.Seal(raw, "inbox/"+id.String()), []byte{},
+		}
+	}
+	_, err := p.Hub.Host.Pool.CopyFrom(p.T.Context(), pgx.Identifier{"clinic", "inbox"}, []string{
+		"clinic_id", "env", "id", "source", "event_id", "event_type", "occurred_at", "phone", "external_id", "data_enc", "email_hmac",
+	}, pgx.CopyFromRows(rows))
+	require.NoError(p.T, err)
+}
+
+// messages are so many of a number's, about two tickets.
+func messages(n int, number string) []strange {
+	list := make([]strange, n)
+	for i := range list {
+		ticket := 7 + i%2
+		list[i] = strange{"message.received", fmt.Sprintf("ticket %d", ticket), object{"phone": number, "body": fmt.Sprintf("Message %d", i), "ticket_id": ticket}}
+	}
+	return list
+}
+
+// PauseJob keeps every process from running a job until it is called.
+func PauseJob(p *clinictest.Clinic, job string) (resume func()) {
+	p.T.Helper()
+	tx, err := p.Hub.Host.Pool.Begin(p.T.Context())
+	require.NoError(p.T, err)
+	_, err = tx.Exec(p.T.Context(), "select pg_advisory_xact_lock(hashtextextended('hub.jobs/clinic/' || $1, 0))", job)
+	require.NoError(p.T, err)
+	p.T.Cleanup(func() { _ = tx.Rollback(p.T.Context()) })
+	return func() { require.NoError(p.T, tx.Rollback(p.T.Context())) }
+}
+
+// InboxEntry is the path of one that is so.
+func InboxEntry(p *clinictest.Clinic, where string, args ...any) string {
+	p.T.Helper()
+	var id uuid.UUID
+	query := "select id from clinic.inbox where clinic_id = $1 and " + where + " limit 1"
+	require.NoError(p.T, p.Hub.Host.Pool.QueryRow(p.T.Context(), query, append([]any{p.ID}, args...)...).Scan(&id))
+	return "/integrations/inbox/" + id.String()
+}
+
+// WaitForLinking waits until nothing is on its way to a patient any more.
+func WaitForLinking(p *clinictest.Clinic) {
+	p.T.Helper()
+	require.Eventually(p.T, func() bool { return p.QueryInt(`select count(*) from clinic.linkings where clinic_id = $1`) == 0 }, 4*clinictest.Timeout, clinictest.Tick)
+}
+
+// eachOnce requires that so many events stand on a patient's history, each once, written
+// in the order in which they happened but for the last one, which was linked first.
+func eachOnce(p *clinictest.Clinic, patient string, n int) {
+	p.T.Helper()
+	id := uuid.MustParse(patient)
+	require.Equal(p.T, n, p.QueryInt(`select count(*) from clinic.interactions where clinic_id = $1 and patient_id = $2`, id))
+	require.Equal(p.T, n, p.QueryInt(`select count(distinct source_id) from clinic.interactions where clinic_id = $1 and patient_id = $2`, id))
+	require.Equal(p.T, 1, p.QueryInt(`select count(*) from (select occurred_at, lag(occurred_at) over (order by id) as before from clinic.interactions
+		where clinic_id = $1 and patient_id = $2) i where before > occurred_at`, id), "in order")
+}
+
+// However many wait from a number, the request that links it settles some of them, and
+// the job the others: each once, in order.
+func TestLinkingWhatThousandsWaitFor(t *testing.T) {
+	t.Parallel()
+	p := clinictest.NewClinic(t)
+	id, other := p.AddPatient(clinictest.Phone), p.AddPatient("+5511900001111")
+	const all = 5000
+	AddWaitingEvents(p, stranger, messages(all, stranger)...)
+	p.ConnectPeer("messaging").Send("ignored", "contact.created", object{"phone": stranger, "name": "Ana"})
+	last := InboxEntry(p, "event_type = 'contact.created'")
+	path := last + "/link"
+	resume := PauseJob(p, "linking")
+	began := time.Now()
+	done := p.OK(200, "POST", path, object{"patient_id": id})
+	t.Logf("200 of %d were linked in %v", all, time.Since(began))
+	require.EqualValues(t, 200, done["also_linked"], "no more than somebody can wait for")
+	require.Equal(t, true, done["still_linking"])
+	require.Equal(t, "linked", done["status"])
+	require.Equal(t, 201, p.QueryInt(`select count(*) from clinic.inbox where clinic_id = $1 and status = 'linked'`))
+	require.Equal(t, 1, p.QueryInt(`select count(*) from hub.jobs, clinic.clinics c where c.id = $1 and job = 'linking'`))
+
+	// The others are as good as linked.
+	waiting := InboxEntry(p, "status = 'open'")
+	p.Refused(409, "already_settled", "POST", waiting+"/dismiss", nil)
+	p.Refused(409, "already_settled", "POST", waiting+"/link", object{"patient_id": other})
+	again := p.OK(200, "POST", path, object{"patient_id": id})
+	require.EqualValues(t, 0, again["also_linked"])
+	require.Equal(t, true, again["still_linking"])
+	resume()
+	WaitForLinking(p)
+	eachOnce(p, id, all+1)
+	require.Zero(t, p.QueryInt(`select count(*) from clinic.inbox where clinic_id = $1 and (status <> 'linked' or data_enc is not null or phone is not null)`))
+	require.Equal(t, false, p.OK(200, "POST", path, object{"patient_id": id})["still_linking"])
+	require.Empty(t, p.History(other))
+}
+
+// A process that dies in the middle of a step has done the ones before, and nothing of
+// that one; another goes on from there.
+func TestLinkingSurvivesLosingItsProcess(t *testing.T) {
+	t.Parallel()
+	p := clinictest.NewClinic(t)
+	id, db := p.AddPatient(clinictest.Phone), p.Hub.Host.Pool
+	const all, held = 900, 500
+	AddWaitingEvents(p, stranger, messages(all, stranger)...)
+	p.ConnectPeer("messaging").Send("ignored", "contact.created", object{"phone": stranger, "name": "Ana"})
+	tx, err := db.Begin(t.Context())
+	require.NoError(t, err)
+	defer func() { _ = tx.Rollback(t.Context()) }()
+	var me int
+	require.NoError(t, tx.QueryRow(t.Context(), `select pg_backend_pid() from clinic.inbox where clinic_id = $1 and event_id = $2 for update`, p.ID, fmt.Sprintf("evt_%s-%d", stranger, held)).Scan(&me))
+	p.OK(200, "POST", InboxEntry(p, "event_type = 'contact.created'")+"/link", object{"patient_id": id})
+	var stuck int
+	require.Eventually(t, func() bool {
+		return db.QueryRow(t.Context(), `select coalesce(min(pid), 0) from pg_stat_activity where $1 = any(pg_blocking_pids(pid))`, me).Scan(&stuck) == nil && stuck != 0
+	}, clinictest.Timeout, clinictest.Tick)
+	linked := `select count(*) from clinic.inbox where clinic_id = $1 and status = 'linked'`
+	require.Equal(t, 2*store.LinkedAtOnce+1, p.QueryInt(linked))
+	_, err = db.Exec(t.Context(), `select pg_terminate_backend($1)`, stuck)
+	require.NoError(t, err)
+	require.Eventually(t, func() bool {
+		return p.QueryInt(`select count(*) from hub.jobs, clinic.clinics c where c.id = $1 and job = 'linking' and tries > 0`) == 1
+	}, clinictest.Timeout, clinictest.Tick)
+	require.Equal(t, 2*store.LinkedAtOnce+1, p.QueryInt(linked))
+	require.Equal(t, 2*store.LinkedAtOnce+1, p.QueryInt(`select count(*) from clinic.interactions where clinic_id = $1`))
+	require.NoError(t, tx.Rollback(t.Context()))
+	WaitForLinking(p)
+	eachOnce(p, id, all+1)
+}
+
+// News of a number overtake nothing that is on its way to the patient: a cancellation of
+// an appointment that is known there finds it, and means no other.
+func TestNewsWaitBehindWhatIsLinked(t *testing.T) {
+	t.Parallel()
+	p := clinictest.NewClinic(t)
+	id := p.AddPatient(clinictest.Phone)
+	m, s := p.ConnectPeer("messaging"), p.ConnectPeer("scheduling")
+	day := time.Now().Add(72 * time.Hour).UTC().Truncate(time.Second)
+	list := messages(260, stranger)
+	list[250] = strange{"appointment.created", "appointment a-1", object{
+		"appointment_id": "a-1", "client_phone": stranger, "service": "Waiting", "datetime": day.Format(time.RFC3339),
+	}}
+	AddWaitingEvents(p, stranger, list...)
+	s.Send("accepted", "appointment.created", object{"client_phone": clinictest.Phone, "service": "Nameless", "datetime": day.Add(time.Hour).Format(time.RFC3339)})
+	m.Send("ignored", "contact.created", object{"phone": stranger, "name": "Ana"})
+	resume := PauseJob(p, "linking")
+	require.Equal(t, true, p.OK(200, "POST", InboxEntry(p, "event_type = 'contact.created'")+"/link", object{"patient_id": id})["still_linking"])
+	s.Send("ignored", "appointment.cancelled", object{"appointment_id": "a-1", "client_phone": stranger, "reason": "late"})
+	s.Send("ignored", "appointment.noshow", object{"appointment_id": "a-2", "client_phone": stranger, "reason": "unknown"})
+	m.Send("accepted", "message.received", object{"phone": clinictest.Phone, "body": "From another number", "ticket_id": 99})
+	resume()
+	WaitForLinking(p)
+	standing := map[any]any{}
+	for _, one := range p.Items("/patients/" + id + "/appointments") {
+		standing[one["service"]] = one["status"]
+	}
+	require.Equal(t, map[any]any{"Waiting": "cancelled", "Nameless": "scheduled"}, standing)
+	require.Zero(t, p.QueryInt(`select count(*) from clinic.inbox where clinic_id = $1 and meant_for is not null`))
+	left := p.Items("/integrations/inbox")
+	require.Len(t, left, 1, "what is not known waits for somebody, as ever")
+	require.Equal(t, "appointment.noshow", left[0]["event_type"])
+	p.OK(200, "POST", "/integrations/inbox/"+left[0]["id"].(string)+"/dismiss", nil)
+	s.Send("accepted", "appointment.noshow", object{"appointment_id": "a-1", "client_phone": stranger})
+}
+
+// One event brings up everything that waits about its ticket, also in steps; one that
+// cannot be read stays and keeps no other.
+func TestATicketsNewsFollowInSteps(t *testing.T) {
+	t.Parallel()
+	p := clinictest.NewClinic(t)
+	id := p.AddPatient(clinictest.Phone)
+	list := messages(450, "")
+	for i := range list {
+		list[i].subject = "ticket 7"
+	}
+	AddWaitingEvents(p, "", list...)
+	_, err := p.Hub.Host.Pool.Exec(t.Context(), `update clinic.inbox set data_enc = 'broken' where clinic_id = $1 and event_id in ('evt_-100', 'evt_-300')`, p.ID)
+	require.NoError(t, err)
+	resume := PauseJob(p, "linking")
+	m := p.ConnectPeer("messaging")
+	m.Send("accepted", "message.received", object{"phone": clinictest.Phone, "body": "Hers", "ticket_id": 7})
+	require.Equal(t, store.LinkedAtOnce-1, p.QueryInt(`select count(*) from clinic.inbox where clinic_id = $1 and status = 'linked'`))
+	m.Send("ignored", "ticket.closed", object{"ticket_id": 7, "resolution": "done"})
+	resume()
+	WaitForLinking(p)
+	require.Equal(t, 2, p.QueryInt(`select count(*) from clinic.inbox where clinic_id = $1 and status = 'open'`))
+	require.Equal(t, 450, p.QueryInt(`select count(distinct source_id) from clinic.interactions where clinic_id = $1`), "all but two, the message and the end")
+	require.Equal(t, "ticket_closed: done", p.History(id)[0])
+}
+
+// Who is forgotten while their news are on the way takes all of them along.
+func TestForgettingAmidALinking(t *testing.T) {
+	t.Parallel()
+	p := clinictest.NewClinic(t)
+	id := p.AddPatient(clinictest.Phone)
+	relative := p.OK(201, "POST", "/patients", object{"name": "Zoe", "phone": stranger})["id"].(string) // the number is hers too
+	m := p.ConnectPeer("messaging")
+	AddWaitingEvents(p, stranger, messages(300, stranger)...)
+	resume := PauseJob(p, "linking")
+	require.Equal(t, true, p.OK(200, "POST", InboxEntry(p, "true")+"/link", object{"patient_id": id})["still_linking"])
+	m.Send("ignored", "message.received", object{"phone": stranger, "name": "Zoe", "body": "Not hers", "ticket_id": 9})
+	p.RequestDeletion(id)
+	left := p.Items("/integrations/inbox")
+	require.Len(t, left, 1)
+	require.Equal(t, "Zoe", left[0]["name"], "what is another's stays")
+	require.Zero(t, p.QueryInt(`select count(*) from clinic.linkings where clinic_id = $1`))
+	resume()
+	p.OK(200, "POST", "/integrations/inbox/"+left[0]["id"].(string)+"/link", object{"patient_id": relative})
+	require.Equal(t, []string{"message_received: Not hers"}, p.History(relative))
+	m.Send("ignored", "ticket.closed", object{"ticket_id": 8, "resolution": "x"})
+	require.Empty(t, p.Items("/integrations/inbox"), "a ticket of hers that was not linked yet is known as forgotten")
+}

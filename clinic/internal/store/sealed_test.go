@@ -1,0 +1,33 @@
+package store_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"integrationhub/clinic/internal/clinictest"
+)
+
+// What is encrypted opens in its own row only: copied to another one, of the same clinic
+// even, it does not.
+func TestSealedValuesAreBoundToTheirRows(t *testing.T) {
+	t.Parallel()
+	p := clinictest.NewClinic(t)
+	p.OK(200, "PUT", "/clinic", object{"reveal_cpf": true})
+	ana := p.OK(201, "POST", "/patients", object{"name": "Ana", "cpf": clinictest.CPF})["id"].(string)
+	gil := p.OK(201, "POST", "/patients", object{"name": "Gil", "cpf": "529.982.247-25"})["id"].(string)
+	first := p.OK(201, "POST", "/patients/"+ana+"/records", object{"date": "2026-03-02", "type": "x", "content": "What Ana told"})["id"]
+	p.OK(201, "POST", "/patients/"+gil+"/records", object{"date": "2026-03-02", "type": "x", "content": "What Gil told"})
+	require.Equal(t, clinictest.CPF, p.Get("/patients/" + ana + "?reveal=cpf")["cpf"])
+	require.Equal(t, "What Gil told", p.Items("/patients/" + gil + "/records")[0]["content"])
+
+	p.Exec(`update clinic.records r set content_enc = (select o.content_enc from clinic.records o where o.clinic_id = $1 and o.id = $2) where clinic_id = $1 and patient_id = $3`, first, gil)
+	p.Exec(`update clinic.patients r set cpf_enc = (select o.cpf_enc from clinic.patients o where o.clinic_id = $1 and o.id = $2) where clinic_id = $1 and id = $3`, ana, gil)
+	for _, path := range []string{"/records", "?reveal=cpf"} {
+		got := p.Call("GET", "/patients/"+gil+path, nil)
+		require.Equal(t, 500, got.Status, got.Text)
+		require.NotContains(t, got.Text, "Ana")
+		require.NotContains(t, got.Text, clinictest.CPF)
+		require.Equal(t, 200, p.Call("GET", "/patients/"+ana+path, nil).Status, "its own row's is as it was")
+	}
+}
