@@ -149,7 +149,7 @@ func staff(ctx context.Context) store.Actor {
 // changedOne is nil where a statement changed a row.
 func changedOne(what string, rows int64, err error) error {
 	if err == nil && rows == 0 {
-		return rest.NotFound(what)
+		return hub.NotFound(what)
 	}
 	return err
 }
