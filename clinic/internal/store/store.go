@@ -1,7 +1,7 @@
-// Package store keeps the SQL of the clinic: queries/*.sql, the code sqlc makes of
-// them in dbgen, and the changes that take more than one statement. What a change
-// tells other products is published here, in its transaction, so that no path can
-// skip it.
+// Package store holds the clinic's SQL (queries/*.sql, with the code that sqlc generates
+// from it in dbgen) and the changes of patients, records, appointments, interactions and
+// payments. A change publishes its events in its own transaction, so that no caller can
+// forget them.
 package store
 
 //go:generate make -C ../../.. generate
@@ -23,16 +23,16 @@ import (
 	"integrationhub/hub/module/dberr"
 )
 
-// Store is the clinic's database. The statements it embeds run by themselves.
+// Store is the clinic's database. The embedded queries run outside of transactions.
 type Store struct {
 	*dbgen.Queries
 	host module.Host
 }
 
-// New makes the store of an opened product.
+// New returns the store of an opened product.
 func New(host module.Host) *Store { return &Store{dbgen.New(host.Pool), host} }
 
-// Tx is a transaction at work.
+// Tx is a transaction. The embedded queries run in it.
 type Tx struct {
 	*dbgen.Queries
 	Raw  pgx.Tx
@@ -40,57 +40,71 @@ type Tx struct {
 	now  time.Time
 }
 
-// InTx runs work in one transaction: committed when it returns nil, else rolled
-// back. Errors of the database become errors for callers; doing names the work. Work is
-// done anew where PostgreSQL ended it to let another transaction go on.
+// InTx runs work in one transaction. It commits if work returns nil, and rolls back
+// otherwise. If PostgreSQL aborts the transaction because of a serialization failure or
+// a deadlock, InTx runs work again. Database errors become errors for callers; action
+// describes the work, such as "storing an import".
 //
-// Whoever locks rows of a clinic locks them in this order, so that nobody waits in a
-// circle: the turns of a number's news and of tickets and appointments ([Tx.turns], which
-// are advisory locks), imports, patients by their ids, linkings, inbox entries by their
-// ids, appointments, payments, requests to be forgotten. What belongs to a patient is
-// changed while the patient is held: shared for what is added or settled, alone for who
-// they are. A batch of an import takes all the patients whom it may be about first. The
-// job that finds overdue payments takes what nobody has, and waits for nothing; so does
-// the upkeep of the inbox.
-func (s *Store) InTx(ctx context.Context, doing string, work func(tx *Tx) error) error {
+// To avoid deadlocks, every transaction locks rows in this order:
+//  1. the advisory locks of phone numbers, tickets and appointments (package inbox)
+//  2. imports
+//  3. patients, by id
+//  4. linkings
+//  5. inbox entries, by id
+//  6. appointments
+//  7. payments
+//  8. deletion requests
+//
+// A change of a patient's data holds the patient: with a shared lock if it adds or
+// settles something, with an exclusive lock if it changes the patient's own row. A batch
+// of an import first locks all patients that it may match. The jobs for overdue payments
+// and inbox upkeep skip locked rows, so they wait for nothing.
+func (s *Store) InTx(ctx context.Context, action string, work func(tx *Tx) error) error {
 	var err error
-	for range attempts {
+	for range maxAttempts {
 		err = pgx.BeginFunc(ctx, s.host.Pool, func(raw pgx.Tx) error { return work(s.Join(raw)) })
-		if !gaveWay(err) {
+		if !IsSerializationFailure(err) {
 			break
 		}
 	}
-	return dberr.Wrap(doing, err)
+	return dberr.Wrap(action, err)
 }
 
-// attempts is how often work is begun that gave way to others.
-const attempts = 5
+// maxAttempts is how often InTx runs work that PostgreSQL aborts.
+const maxAttempts = 5
 
-// gaveWay tells whether PostgreSQL ended a transaction for the sake of another one.
-func gaveWay(err error) bool {
-	var refused *pgconn.PgError
-	return errors.As(err, &refused) && (refused.Code == "40P01" || refused.Code == "40001")
+// IsSerializationFailure reports whether PostgreSQL aborted a transaction in favour of
+// another one.
+func IsSerializationFailure(err error) bool {
+	var pgErr *pgconn.PgError
+	return errors.As(err, &pgErr) && (pgErr.Code == "40P01" || pgErr.Code == "40001")
 }
 
-// Join is a transaction that somebody else began and will end.
+// Join returns a Tx for a transaction that the caller began and will end.
 func (s *Store) Join(raw pgx.Tx) *Tx {
 	return &Tx{dbgen.New(raw), raw, s.host, s.host.Now().Truncate(time.Microsecond)}
 }
 
-// Now is the time of the transaction's changes.
+// Savepoint runs work in a nested transaction: if it fails, only its own changes are
+// rolled back.
+func (t *Tx) Savepoint(ctx context.Context, work func(nested *Tx) error) error {
+	return pgx.BeginFunc(ctx, t.Raw, func(raw pgx.Tx) error { return work(&Tx{dbgen.New(raw), raw, t.host, t.now}) })
+}
+
+// Now returns the time of the transaction's changes.
 func (t *Tx) Now() time.Time { return t.now }
 
-// Scope is whose data a request is about, and which: live or test.
+// Scope is a clinic and its environment, live or test. All data belongs to one scope.
 type Scope struct {
 	Clinic uuid.UUID
 	Env    hub.Environment
 }
 
-// publish makes an event of a clinic part of the transaction.
-func (t *Tx) publish(ctx context.Context, scope Scope, eventType string, data any) (id string, err error) {
+// Publish publishes an event of a clinic in the transaction and returns the event's id.
+func (t *Tx) Publish(ctx context.Context, scope Scope, eventType string, data any) (id string, err error) {
 	raw, err := json.Marshal(data)
 	if err != nil {
-		return "", fmt.Errorf("writing %s: %w", eventType, err)
+		return "", fmt.Errorf("encoding %s: %w", eventType, err)
 	}
 	id, err = t.host.Events.Publish(ctx, t.Raw, hub.Event{TenantID: scope.Clinic, Environment: scope.Env, Type: eventType, Data: raw})
 	if err != nil {
@@ -99,10 +113,11 @@ func (t *Tx) publish(ctx context.Context, scope Scope, eventType string, data an
 	return id, nil
 }
 
-// NewID makes an id that grows with time.
+// NewID returns a new id (UUIDv7). Later ids sort after earlier ones.
 func NewID() uuid.UUID { return uuid.Must(uuid.NewV7()) }
 
-// missing is the answer to an id that is not this clinic's, whoever else's.
-func missing(what string) *hub.Error {
-	return hub.Errorf(hub.ErrNotFound, "not_found", "%s not found", what)
+// NotFound is the error for an id that does not exist in the clinic. It is the same
+// whether or not another clinic has the id.
+func NotFound(resource string) *hub.Error {
+	return hub.Errorf(hub.ErrNotFound, "not_found", "%s not found", resource)
 }

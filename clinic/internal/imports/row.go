@@ -1,0 +1,92 @@
+package imports
+
+import (
+	"bytes"
+
+	"github.com/google/uuid"
+
+	"integrationhub/clinic/internal/care"
+	"integrationhub/clinic/internal/importfile"
+	"integrationhub/clinic/internal/store"
+	"integrationhub/clinic/internal/store/dbgen"
+	"integrationhub/hub/module/rest"
+)
+
+// parsedRow is a valid row of a file. Its Status is "" if the file does not say it.
+type parsedRow struct {
+	store.PatientData
+	cpfHash []byte
+	byID    *candidate // the patient whose id the row has: the clinic exported the file itself
+}
+
+// parse validates a row. problem is for users and has no values of the row; "" if the row
+// is valid.
+func (m *patientMatcher) parse(line importfile.Row) (row parsedRow, problem string) {
+	var errs rest.FieldErrors
+	row.Name, row.Status = care.HideCPF(line.Name), line.Status
+	errs.Name(row.Name, "name", 120)
+	if line.Ref != "" {
+		errs.Length(line.Ref, "external_id", 1, 200)
+		if id, err := uuid.Parse(line.Ref); err == nil {
+			row.byID = m.byID[id]
+		}
+		if ref := m.tx.MaskExternalID(m.key.scope(), line.Ref); row.byID == nil {
+			row.ExternalRef = &ref
+		}
+	}
+	if line.Phone != "" {
+		number := care.E164(line.Phone)
+		errs.Need(number != "", "phone", "must be a phone number of 8 to 15 digits")
+		row.Phone = &number
+	}
+	if line.Email != "" {
+		row.Email = &line.Email
+		errs.Email(row.Email, "email")
+	}
+	if line.CPF != "" {
+		digits := care.CPF(line.CPF)
+		errs.Need(digits != "", "cpf", "must be a CPF: 11 digits with the right check digits")
+		row.CPF = &digits
+		row.cpfHash = m.hashCPF(digits)
+	}
+	if line.BirthDate != "" {
+		birthDate := errs.Date(line.BirthDate, "birth_date")
+		errs.Need(!birthDate.After(m.today), "birth_date", "must not be in the future")
+		row.BirthDate = &birthDate
+	}
+	if err := errs.Err(); err != nil {
+		return row, err.Error()
+	}
+	return row, ""
+}
+
+// changes reports whether the row has something that the patient does not. An external
+// reference counts only if the patient has none, as patients may come from several systems.
+func (r parsedRow) changes(p dbgen.Patient) bool {
+	differs := func(value, current *string) bool {
+		return value != nil && (current == nil || *value != *current)
+	}
+	return r.Name != p.Name || differs(r.Phone, p.Phone) || differs(r.Email, p.Email) || r.cpfHash != nil && !bytes.Equal(r.cpfHash, p.CpfHmac) ||
+		r.BirthDate != nil && (p.BirthDate == nil || !r.BirthDate.Equal(*p.BirthDate)) || r.Status != "" && r.Status != p.Status ||
+		r.ExternalRef != nil && p.ExternalRef == nil
+}
+
+// apply writes what the row has into a patient's data, for [store.Tx.ChangePatient].
+func (r parsedRow) apply(d *store.PatientData) error {
+	d.Name = r.Name
+	for _, field := range []struct{ value, target **string }{{&r.Phone, &d.Phone}, {&r.Email, &d.Email}, {&r.CPF, &d.CPF}} {
+		if *field.value != nil {
+			*field.target = *field.value
+		}
+	}
+	if r.BirthDate != nil {
+		d.BirthDate = r.BirthDate
+	}
+	if r.Status != "" {
+		d.Status = r.Status
+	}
+	if d.ExternalRef == nil {
+		d.ExternalRef = r.ExternalRef
+	}
+	return nil
+}
