@@ -20,6 +20,7 @@ import (
 	"integrationhub/clinic/internal/store"
 	"integrationhub/clinic/migrations"
 	"integrationhub/hub"
+	"integrationhub/hub/events"
 	"integrationhub/hub/module"
 	"integrationhub/hub/module/accounts"
 )
@@ -37,7 +38,7 @@ func (Module) Spec() module.Spec {
 	return module.Spec{
 		Name: "clinic", Title: "Clinic", Description: about, KeyPrefix: "cli", TenantPrefix: "clinic", Version: "1.0.0", Features: api.Features(),
 		Receives: inbox.EventTypes(),
-		Sends:    []string{"patient.created", "patient.updated", "patient.deleted", "record.created", "payment.received", "payment.overdue"},
+		Sends:    events.FromClinic(),
 		Limits:   accounts.Limits(),
 	}
 }

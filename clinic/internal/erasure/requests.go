@@ -12,6 +12,7 @@ import (
 	"integrationhub/clinic/internal/store"
 	"integrationhub/clinic/internal/store/dbgen"
 	"integrationhub/hub"
+	"integrationhub/hub/events"
 )
 
 // Statuses of deletion requests.
@@ -45,7 +46,7 @@ func (s *Service) RequestDeletion(ctx context.Context, scope store.Scope, patien
 func (s *Service) requestDeletion(ctx context.Context, tx *store.Tx, scope store.Scope, patient, user uuid.UUID) (dbgen.DeletionRequest, error) {
 	p, err := tx.LockPatient(ctx, scope.Clinic, scope.Env, patient)
 	if errors.Is(err, pgx.ErrNoRows) {
-		return dbgen.DeletionRequest{}, store.NotFound("Patient")
+		return dbgen.DeletionRequest{}, hub.NotFound("Patient")
 	}
 	if err != nil {
 		return dbgen.DeletionRequest{}, err
@@ -88,7 +89,7 @@ func (s *Service) publishAndErase(ctx context.Context, tx *store.Tx, scope store
 	if err != nil {
 		return "", err
 	}
-	eventID, err = tx.Publish(ctx, scope, hub.PatientDeleted, struct {
+	eventID, err = tx.Publish(ctx, scope, events.TypePatientDeleted, struct {
 		PatientID   uuid.UUID `json:"patient_id"`
 		Name        string    `json:"name"`
 		Phone       *string   `json:"phone"`
@@ -127,7 +128,7 @@ func otherPhones(identity *store.Identity, present *string) []string {
 func (s *Service) Request(ctx context.Context, scope store.Scope, id uuid.UUID) (Request, error) {
 	row, err := s.store.DeletionRequest(ctx, scope.Clinic, scope.Env, id)
 	if errors.Is(err, pgx.ErrNoRows) {
-		return Request{}, store.NotFound("Deletion request")
+		return Request{}, hub.NotFound("Deletion request")
 	}
 	if err != nil {
 		return Request{}, err
@@ -179,7 +180,7 @@ func (s *Service) Acknowledge(ctx context.Context, scope store.Scope, id uuid.UU
 	err = s.store.InTx(ctx, "acknowledging a deletion", func(tx *store.Tx) error {
 		request.DeletionRequest, err = tx.LockDeletionRequest(ctx, scope.Clinic, scope.Env, id)
 		if errors.Is(err, pgx.ErrNoRows) {
-			return store.NotFound("Deletion request")
+			return hub.NotFound("Deletion request")
 		}
 		if err != nil {
 			return err
@@ -204,7 +205,7 @@ func (s *Service) Acknowledge(ctx context.Context, scope store.Scope, id uuid.UU
 			}
 			return s.updateStatus(ctx, tx, &request)
 		}
-		return store.NotFound("Product")
+		return hub.NotFound("Product")
 	})
 	return request, err
 }

@@ -31,7 +31,7 @@ func checkSettled(entry dbgen.InboxEntry, status string) (settled bool, err erro
 
 func mapNoEntry(err error) error {
 	if errors.Is(err, pgx.ErrNoRows) {
-		return store.NotFound("Inbox entry")
+		return hub.NotFound("Inbox entry")
 	}
 	return err
 }
@@ -86,7 +86,7 @@ func (t *transaction) link(ctx context.Context, scope store.Scope, id, patient, 
 	}
 	own := slices.IndexFunc(waiting, func(e dbgen.InboxEntry) bool { return e.ID == id })
 	if own < 0 {
-		return result, store.NotFound("Inbox entry") // an erasure deleted it meanwhile
+		return result, hub.NotFound("Inbox entry") // an erasure deleted it meanwhile
 	}
 	entry = waiting[own]
 	waiting = slices.Delete(waiting, own, own+1)

@@ -38,7 +38,7 @@ func (t *Tx) CreateAppointment(ctx context.Context, scope Scope, patient uuid.UU
 func (t *Tx) ChangeAppointment(ctx context.Context, scope Scope, id uuid.UUID, edit func(*AppointmentData) error) (dbgen.Appointment, error) {
 	a, err := t.Appointment(ctx, scope.Clinic, scope.Env, id)
 	if errors.Is(err, pgx.ErrNoRows) {
-		return a, NotFound("Appointment")
+		return a, hub.NotFound("Appointment")
 	}
 	if err != nil {
 		return a, err

@@ -144,7 +144,7 @@ func errPatientAnonymized() *hub.Error {
 func (t *Tx) ChangePatient(ctx context.Context, scope Scope, id uuid.UUID, edit func(*PatientData) error) (dbgen.Patient, error) {
 	current, err := t.LockPatient(ctx, scope.Clinic, scope.Env, id)
 	if errors.Is(err, pgx.ErrNoRows) {
-		return current, NotFound("Patient")
+		return current, hub.NotFound("Patient")
 	}
 	if err != nil {
 		return current, err
@@ -217,7 +217,7 @@ func (t *Tx) HoldPatient(ctx context.Context, scope Scope, id uuid.UUID) error {
 	}
 	switch {
 	case errors.Is(err, pgx.ErrNoRows):
-		return NotFound("Patient")
+		return hub.NotFound("Patient")
 	case err == nil && p.Status == Anonymized:
 		return errPatientAnonymized()
 	}

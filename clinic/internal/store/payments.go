@@ -35,7 +35,7 @@ func (t *Tx) CreatePayment(ctx context.Context, scope Scope, patient uuid.UUID, 
 	if d.AppointmentID != nil {
 		a, err := t.Appointment(ctx, scope.Clinic, scope.Env, *d.AppointmentID)
 		if errors.Is(err, pgx.ErrNoRows) || err == nil && a.PatientID != patient {
-			return dbgen.Payment{}, NotFound("Appointment")
+			return dbgen.Payment{}, hub.NotFound("Appointment")
 		}
 		if err != nil {
 			return dbgen.Payment{}, err
@@ -76,7 +76,7 @@ func (t *Tx) publishPaymentReceived(ctx context.Context, scope Scope, p dbgen.Pa
 func (t *Tx) holdPayment(ctx context.Context, scope Scope, id uuid.UUID) (p dbgen.Payment, anonymized bool, err error) {
 	p, err = t.Payment(ctx, scope.Clinic, scope.Env, id)
 	if errors.Is(err, pgx.ErrNoRows) {
-		return p, false, NotFound("Payment")
+		return p, false, hub.NotFound("Payment")
 	}
 	if err != nil {
 		return p, false, err

@@ -115,9 +115,3 @@ func (t *Tx) Publish(ctx context.Context, scope Scope, eventType string, data an
 
 // NewID returns a new id (UUIDv7). Later ids sort after earlier ones.
 func NewID() uuid.UUID { return uuid.Must(uuid.NewV7()) }
-
-// NotFound is the error for an id that does not exist in the clinic. It is the same
-// whether or not another clinic has the id.
-func NotFound(resource string) *hub.Error {
-	return hub.Errorf(hub.ErrNotFound, "not_found", "%s not found", resource)
-}
