@@ -15,12 +15,6 @@ import (
 	"integrationhub/clinic/internal/store/dbgen"
 )
 
-// candidate is a patient that rows of a batch may describe.
-type candidate struct {
-	dbgen.Patient
-	line int // the line of the import that described this patient; 0 = none so far
-}
-
 // patientMatcher finds the patients that the rows of a batch describe: by external
 // reference, id, CPF, phone number or name. Patients that the batch creates count as well.
 type patientMatcher struct {

@@ -90,3 +90,9 @@ func (r parsedRow) apply(d *store.PatientData) error {
 	}
 	return nil
 }
+
+// importLine is a row of the file and where the next one begins.
+type importLine struct {
+	importfile.Row
+	end importfile.Position
+}

@@ -67,12 +67,6 @@ func (s *Service) importRows(ctx context.Context, key importKey, row dbgen.Impor
 	}
 }
 
-// importLine is a row of the file and where the next one begins.
-type importLine struct {
-	importfile.Row
-	end importfile.Position
-}
-
 // readBatch reads up to [batchSize] rows; fewer are the last.
 func readBatch(rows *importfile.Reader) ([]importLine, error) {
 	var batch []importLine

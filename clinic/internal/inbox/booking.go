@@ -11,6 +11,7 @@ import (
 	"integrationhub/clinic/internal/care"
 	"integrationhub/clinic/internal/store"
 	"integrationhub/clinic/internal/store/dbgen"
+	"integrationhub/hub/events"
 )
 
 // saveBooking creates the appointment of an event, or updates it, and returns the summary
@@ -51,12 +52,12 @@ func (t *transaction) updateBooking(ctx context.Context, event *inboundEvent, pa
 	}
 	isNewer := event.isNewerThan(*a)
 	switch {
-	case event.eventType == appointmentReminded && (a.RemindedAt == nil || event.time.After(*a.RemindedAt)):
+	case event.eventType == events.TypeAppointmentReminded && (a.RemindedAt == nil || event.time.After(*a.RemindedAt)):
 		a.RemindedAt = &event.time
-	case event.eventType == appointmentCancelled && isNewer:
+	case event.eventType == events.TypeAppointmentCancelled && isNewer:
 		reason := care.Shorten(care.Scrub(event.data.Reason), 500)
 		a.Status, a.Reason, a.StateAt = care.Cancelled, &reason, &event.time
-	case event.eventType == appointmentNoShow && isNewer:
+	case event.eventType == events.TypeAppointmentNoShow && isNewer:
 		a.Status, a.StateAt = care.NoShow, &event.time
 	}
 	saved, err := t.SaveAppointment(ctx, *a)
@@ -99,7 +100,7 @@ func (t *transaction) lockUnidentifiedBooking(ctx context.Context, event *inboun
 		return &a, err
 	}
 	after, until := event.time, event.time.AddDate(100, 0, 0)
-	if event.eventType == appointmentNoShow {
+	if event.eventType == events.TypeAppointmentNoShow {
 		after, until = event.time.Add(-noShowWindow), event.time
 	}
 	bookings, err := t.LockUnidentifiedBookings(ctx, dbgen.LockUnidentifiedBookingsParams{

@@ -13,13 +13,6 @@ import (
 	"integrationhub/hub"
 )
 
-// Statuses of entries.
-const (
-	Open      = "open"
-	Linked    = "linked"
-	Dismissed = "dismissed"
-)
-
 // checkSettled reports whether an entry has the status already that it is about to get. It
 // is a [hub.ErrConflict] if the entry was settled otherwise.
 func checkSettled(entry dbgen.InboxEntry, status string) (settled bool, err error) {
@@ -124,26 +117,6 @@ func (t *transaction) linkEntry(ctx context.Context, entry dbgen.InboxEntry, lin
 	return t.SaveLinkedPhone(ctx, dbgen.SaveLinkedPhoneParams{
 		ClinicID: linking.ClinicID, Env: linking.Env, PhoneKey: *entry.PhoneKey, PatientID: linking.PatientID, CreatedAt: t.Now(),
 	})
-}
-
-// settle applies an open entry to a patient and marks it as linked. byUser is that of
-// [transaction.apply]; user is nil unless a user linked it.
-func (t *transaction) settle(ctx context.Context, entry dbgen.InboxEntry, patient uuid.UUID, user *uuid.UUID, byUser bool) (settled bool, err error) {
-	event, err := t.openEntry(entry)
-	if err != nil {
-		return false, err
-	}
-	if err := t.resolveErasedAppointment(ctx, &event); err != nil {
-		return false, err
-	}
-	if applied, err := t.apply(ctx, &event, patient, byUser); err != nil || !applied {
-		return false, err
-	}
-	now := t.Now()
-	_, err = t.SettleInboxEntry(ctx, dbgen.SettleInboxEntryParams{
-		ClinicID: entry.ClinicID, Env: entry.Env, ID: entry.ID, Status: Linked, PatientID: &patient, SettledBy: user, SettledAt: &now,
-	})
-	return err == nil, err
 }
 
 // Dismiss marks an entry as being about no patient, and deletes its data. user is who

@@ -15,6 +15,7 @@ import (
 	"integrationhub/clinic/internal/store"
 	"integrationhub/clinic/internal/store/dbgen"
 	"integrationhub/hub"
+	"integrationhub/hub/events"
 	"integrationhub/hub/module"
 )
 
@@ -41,26 +42,8 @@ type eventData struct {
 	TicketID, AppointmentID                     string
 }
 
-// Types of received events.
-const (
-	messageReceived      = "message.received"
-	messageSent          = "message.sent"
-	ticketCreated        = "ticket.created"
-	ticketClosed         = "ticket.closed"
-	contactCreated       = "contact.created"
-	appointmentCreated   = "appointment.created"
-	appointmentCancelled = "appointment.cancelled"
-	appointmentReminded  = "appointment.reminded"
-	appointmentNoShow    = "appointment.noshow"
-)
-
 // EventTypes returns the types of events that the clinic receives.
-func EventTypes() []string {
-	return []string{
-		messageReceived, messageSent, ticketCreated, ticketClosed, contactCreated,
-		appointmentCreated, appointmentCancelled, appointmentReminded, appointmentNoShow,
-	}
-}
+func EventTypes() []string { return slices.Concat(events.FromMessaging(), events.FromScheduling()) }
 
 // The products whose events docs/interfaces/clinic.md describes.
 const (
@@ -81,15 +64,15 @@ type eventRules struct {
 var contactHints = []string{"phone", "client_phone", "name", "client_name", "email"}
 
 var rulesByType = map[string]eventRules{
-	messageReceived:      {messaging, []string{"phone", "name", "body"}, []string{"ticket_id"}, contactHints},
-	messageSent:          {messaging, []string{"phone", "body"}, []string{"ticket_id"}, contactHints},
-	ticketCreated:        {messaging, []string{"phone", "name", "queue"}, []string{"ticket_id"}, contactHints},
-	ticketClosed:         {messaging, []string{"resolution"}, []string{"ticket_id"}, contactHints},
-	contactCreated:       {messaging, []string{"phone", "name", "email"}, nil, contactHints},
-	appointmentCreated:   {scheduling, []string{"client_phone", "service", "professional", "datetime"}, []string{"appointment_id"}, append([]string{"status"}, contactHints...)},
-	appointmentCancelled: {scheduling, []string{"reason", "datetime"}, []string{"appointment_id"}, contactHints},
-	appointmentReminded:  {scheduling, []string{"client_phone", "datetime"}, []string{"appointment_id"}, contactHints},
-	appointmentNoShow:    {scheduling, []string{"client_phone", "datetime"}, []string{"appointment_id"}, contactHints},
+	events.TypeMessageReceived:      {messaging, []string{"phone", "name", "body"}, []string{"ticket_id"}, contactHints},
+	events.TypeMessageSent:          {messaging, []string{"phone", "body"}, []string{"ticket_id"}, contactHints},
+	events.TypeTicketCreated:        {messaging, []string{"phone", "name", "queue"}, []string{"ticket_id"}, contactHints},
+	events.TypeTicketClosed:         {messaging, []string{"resolution"}, []string{"ticket_id"}, contactHints},
+	events.TypeContactCreated:       {messaging, []string{"phone", "name", "email"}, nil, contactHints},
+	events.TypeAppointmentCreated:   {scheduling, []string{"client_phone", "service", "professional", "datetime"}, []string{"appointment_id"}, append([]string{"status"}, contactHints...)},
+	events.TypeAppointmentCancelled: {scheduling, []string{"reason", "datetime"}, []string{"appointment_id"}, contactHints},
+	events.TypeAppointmentReminded:  {scheduling, []string{"client_phone", "datetime"}, []string{"appointment_id"}, contactHints},
+	events.TypeAppointmentNoShow:    {scheduling, []string{"client_phone", "datetime"}, []string{"appointment_id"}, contactHints},
 }
 
 // mayComeFrom reports whether a product may send this type of event. Messaging and
@@ -159,7 +142,7 @@ func (d *eventData) fields() map[string]*string {
 // parseTime parses the time of the appointment.
 func (e *inboundEvent) parseTime() error {
 	if e.data.Datetime == "" {
-		if e.eventType == appointmentCreated {
+		if e.eventType == events.TypeAppointmentCreated {
 			return errMalformed("datetime", "is required")
 		}
 		return nil
@@ -214,7 +197,7 @@ func (e *inboundEvent) isAboutAppointment() bool {
 // isAppointmentUpdate reports whether the event changes an appointment that was created
 // before.
 func (e *inboundEvent) isAppointmentUpdate() bool {
-	return e.isAboutAppointment() && e.eventType != appointmentCreated
+	return e.isAboutAppointment() && e.eventType != events.TypeAppointmentCreated
 }
 
 // saysItTakesPlace reports whether the event has a status by which its appointment takes
@@ -249,11 +232,11 @@ func (e *inboundEvent) subject() *string {
 // text returns what a person wrote in the event.
 func (e *inboundEvent) text() string {
 	switch e.eventType {
-	case messageReceived, messageSent:
+	case events.TypeMessageReceived, events.TypeMessageSent:
 		return e.data.Body
-	case ticketCreated:
+	case events.TypeTicketCreated:
 		return e.data.Queue
-	case ticketClosed:
+	case events.TypeTicketClosed:
 		return e.data.Resolution
 	}
 	return e.data.Reason

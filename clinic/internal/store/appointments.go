@@ -29,7 +29,7 @@ func (t *Tx) CreateAppointment(ctx context.Context, scope Scope, patient uuid.UU
 	}
 	return t.InsertAppointment(ctx, dbgen.InsertAppointmentParams{
 		ClinicID: scope.Clinic, Env: scope.Env, ID: NewID(), PatientID: patient, StartsAt: d.StartsAt, Service: care.HideCPF(d.Service), Professional: care.HideCPF(d.Professional),
-		Status: d.Status, Reason: hideCPF(d.Reason), CreatedAt: t.now,
+		Status: d.Status, Reason: hideCPF(d.Reason), CreatedAt: t.Now(),
 	})
 }
 
@@ -58,7 +58,7 @@ func (t *Tx) ChangeAppointment(ctx context.Context, scope Scope, id uuid.UUID, e
 	if err := edit(&after); err != nil {
 		return a, err
 	}
-	now := t.now.Truncate(time.Second) // the times of peers' events are whole seconds
+	now := t.Now().Truncate(time.Second) // the times of peers' events are whole seconds
 	if after.Status != before.Status {
 		a.StateAt = &now
 	}
@@ -73,7 +73,7 @@ func (t *Tx) ChangeAppointment(ctx context.Context, scope Scope, id uuid.UUID, e
 func (t *Tx) SaveAppointment(ctx context.Context, a dbgen.Appointment) (dbgen.Appointment, error) {
 	return t.SetAppointment(ctx, dbgen.SetAppointmentParams{
 		ClinicID: a.ClinicID, Env: a.Env, ID: a.ID, PatientID: a.PatientID, StartsAt: a.StartsAt, Service: a.Service, Professional: a.Professional,
-		Status: a.Status, Reason: a.Reason, RemindedAt: a.RemindedAt, ExternalID: a.ExternalID, DetailsAt: a.DetailsAt, StateAt: a.StateAt, UpdatedAt: t.now,
+		Status: a.Status, Reason: a.Reason, RemindedAt: a.RemindedAt, ExternalID: a.ExternalID, DetailsAt: a.DetailsAt, StateAt: a.StateAt, UpdatedAt: t.Now(),
 	})
 }
 

@@ -53,8 +53,8 @@ func (t *Tx) saveEarlierContacts(ctx context.Context, scope Scope, patient uuid.
 		id := NewID()
 		err := t.InsertEarlierContact(ctx, dbgen.InsertEarlierContactParams{
 			ClinicID: scope.Clinic, Env: scope.Env, ID: id, PatientID: patient, Kind: contact.kind,
-			ValueEnc:  t.host.Sealer.Seal([]byte(*contact.before), contactContext(id)),
-			ValueHmac: t.keyedHash(scope, contact.kind, *contact.before), CreatedAt: t.now,
+			ValueEnc:  t.Host.Sealer.Seal([]byte(*contact.before), contactContext(id)),
+			ValueHmac: t.keyedHash(scope, contact.kind, *contact.before), CreatedAt: t.Now(),
 		})
 		if err != nil {
 			return err
@@ -70,7 +70,7 @@ func (t *Tx) TakeEarlierContacts(ctx context.Context, scope Scope, patient uuid.
 		return contacts, err
 	}
 	for _, row := range rows {
-		plain, err := t.host.Sealer.Open(row.ValueEnc, contactContext(row.ID))
+		plain, err := t.Host.Sealer.Open(row.ValueEnc, contactContext(row.ID))
 		if err != nil {
 			return contacts, fmt.Errorf("decrypting an earlier contact: %w", err)
 		}

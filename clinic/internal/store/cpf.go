@@ -22,7 +22,7 @@ func (s *Store) CPFHash(scope Scope, digits string) []byte {
 // CPFHasher returns [Store.CPFHash] for one scope. It derives the key once, for callers
 // that hash many.
 func (t *Tx) CPFHasher(scope Scope) func(digits string) []byte {
-	key := t.host.Sealer.Derive("cpf")
+	key := t.Host.Sealer.Derive("cpf")
 	return func(digits string) []byte { return cpfHash(key, scope, digits) }
 }
 
@@ -41,7 +41,7 @@ func (t *Tx) cpf(patient dbgen.Patient) (*string, error) {
 	if patient.CpfEnc == nil {
 		return nil, nil
 	}
-	plain, err := t.host.Sealer.Open(patient.CpfEnc, cpfContext(patient.ID))
+	plain, err := t.Host.Sealer.Open(patient.CpfEnc, cpfContext(patient.ID))
 	if err != nil {
 		return nil, fmt.Errorf("decrypting a CPF: %w", err)
 	}
@@ -65,5 +65,5 @@ func (t *Tx) sealCPF(scope Scope, patient uuid.UUID, digits *string) (encrypted,
 		return nil, nil, nil
 	}
 	end := (*digits)[len(*digits)-2:]
-	return t.host.Sealer.Seal([]byte(*digits), cpfContext(patient)), t.CPFHasher(scope)(*digits), &end
+	return t.Host.Sealer.Seal([]byte(*digits), cpfContext(patient)), t.CPFHasher(scope)(*digits), &end
 }

@@ -65,7 +65,7 @@ func (t *Tx) AddInteraction(ctx context.Context, scope Scope, patient uuid.UUID,
 	d.Summary = HistorySummary(d.Summary)
 	interaction, err := t.InsertInteraction(ctx, dbgen.InsertInteractionParams{
 		ClinicID: scope.Clinic, Env: scope.Env, ID: NewID(), PatientID: patient, Type: d.Type, Summary: d.Summary,
-		Source: d.Source, SourceID: d.SourceID, OccurredAt: d.At, Origin: string(d.Origin), CreatedAt: t.now,
+		Source: d.Source, SourceID: d.SourceID, OccurredAt: d.At, Origin: string(d.Origin), CreatedAt: t.Now(),
 	})
 	if !errors.Is(err, pgx.ErrNoRows) {
 		return interaction, err
@@ -80,3 +80,11 @@ func (t *Tx) AddInteraction(ctx context.Context, scope Scope, patient uuid.UUID,
 // HistorySummary returns a text as a history stores it: without CPFs and diagnosis codes,
 // at most [MaxSummary] characters.
 func HistorySummary(text string) string { return care.Shorten(care.Scrub(text), MaxSummary) }
+
+// isErasedSource reports whether an erased patient's history has an interaction with the
+// same source.
+func (t *Tx) isErasedSource(ctx context.Context, scope Scope, d InteractionData) (bool, error) {
+	return t.ErasedSourceExists(ctx, dbgen.ErasedSourceExistsParams{
+		ClinicID: scope.Clinic, Env: scope.Env, Sources: []string{d.Source, ErasedPlaceholder}, SourceID: t.ErasedExternalID(scope, d.Source, d.SourceID), Origin: string(d.Origin),
+	})
+}

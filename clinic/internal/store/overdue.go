@@ -8,9 +8,9 @@ import (
 
 	"github.com/google/uuid"
 
-	"integrationhub/clinic/internal/care"
 	"integrationhub/clinic/internal/store/dbgen"
 	"integrationhub/hub"
+	"integrationhub/hub/events"
 )
 
 const (
@@ -66,7 +66,7 @@ func (s *Store) markOverdue(ctx context.Context, clinic uuid.UUID, timezone stri
 	for {
 		marked := 0
 		err := s.InTx(ctx, "finding overdue payments", func(tx *Tx) (err error) {
-			if params.Today, err = Today(timezone, tx.now); err != nil {
+			if params.Today, err = Today(timezone, tx.Now()); err != nil {
 				return err
 			}
 			rows, err := tx.LockOverduePayments(ctx, params)
@@ -88,13 +88,11 @@ func (s *Store) markOverdue(ctx context.Context, clinic uuid.UUID, timezone stri
 }
 
 func (t *Tx) markPaymentOverdue(ctx context.Context, p dbgen.Payment, anonymized bool) error {
-	if err := t.MarkPaymentOverdue(ctx, dbgen.MarkPaymentOverdueParams{Now: t.now, ClinicID: p.ClinicID, Env: p.Env, ID: p.ID}); err != nil || anonymized {
+	if err := t.MarkPaymentOverdue(ctx, dbgen.MarkPaymentOverdueParams{Now: t.Now(), ClinicID: p.ClinicID, Env: p.Env, ID: p.ID}); err != nil || anonymized {
 		return err
 	}
-	_, err := t.Publish(ctx, Scope{p.ClinicID, p.Env}, "payment.overdue", struct {
-		PatientID uuid.UUID   `json:"patient_id"`
-		Amount    care.Amount `json:"amount"`
-		DueDate   string      `json:"due_date"`
-	}{p.PatientID, p.Amount, p.DueDate.Format(time.DateOnly)})
+	_, err := t.Publish(ctx, p.ClinicID, p.Env, events.PaymentOverdue{
+		PatientID: p.PatientID.String(), Amount: events.Decimal(p.Amount.String()), DueDate: p.DueDate.Format(time.DateOnly),
+	})
 	return err
 }

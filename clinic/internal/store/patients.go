@@ -2,22 +2,18 @@ package store
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
-	"strings"
-	"time"
-	"unicode"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
-	"golang.org/x/text/unicode/norm"
 
 	"integrationhub/clinic/internal/care"
 	"integrationhub/clinic/internal/store/dbgen"
 	"integrationhub/hub"
+	"integrationhub/hub/events"
 	"integrationhub/hub/module"
 	"integrationhub/hub/module/dberr"
+	"integrationhub/hub/module/tx"
 )
 
 // Statuses of patients.
@@ -27,40 +23,8 @@ const (
 	Anonymized = "anonymized" // erased
 )
 
-// PatientData are the fields of a patient that users and imports write.
-type PatientData struct {
-	Name        string
-	Phone       *string    // as [care.E164] returns it
-	Email       *string    //
-	CPF         *string    // 11 digits, as [care.CPF] returns them
-	BirthDate   *time.Time // midnight UTC
-	Status      string     // active or inactive
-	ExternalRef *string    // the id in the system it was imported from
-}
-
-// FoldName returns a name in lower case without accents, like the column name_search.
-func FoldName(name string) string {
-	return strings.Map(func(r rune) rune {
-		if unicode.Is(unicode.Mn, r) {
-			return -1
-		}
-		return r
-	}, norm.NFD.String(strings.ToLower(name)))
-}
-
-const patientCreated = "patient.created"
-
-// patientCreatedData is the data of the event patient.created.
-type patientCreatedData struct {
-	PatientID uuid.UUID `json:"patient_id"`
-	Phone     *string   `json:"phone"`
-	Name      string    `json:"name"`
-	Email     *string   `json:"email"`
-	CPF       *string   `json:"cpf"`
-}
-
-func patientCreatedDataOf(p dbgen.Patient) patientCreatedData {
-	return patientCreatedData{p.ID, p.Phone, p.Name, p.Email, MaskedCPF(p)}
+func patientCreated(p dbgen.Patient) events.PatientCreated {
+	return events.PatientCreated{PatientID: p.ID.String(), Phone: p.Phone, Name: p.Name, Email: p.Email, CPF: MaskedCPF(p)}
 }
 
 // CreatePatient inserts a patient and publishes patient.created. It is a
@@ -69,13 +33,13 @@ func (t *Tx) CreatePatient(ctx context.Context, scope Scope, d PatientData) (dbg
 	draft := t.DraftPatient(scope, d)
 	p, err := t.InsertPatient(ctx, dbgen.InsertPatientParams{
 		ClinicID: draft.ClinicID, Env: draft.Env, ID: draft.ID, Name: draft.Name, Phone: draft.Phone, Email: draft.Email, CpfEnc: draft.CpfEnc, CpfHmac: draft.CpfHmac,
-		CpfLast2: draft.CpfLast2, BirthDate: draft.BirthDate, Status: draft.Status, ExternalRef: draft.ExternalRef, CreatedAt: t.now,
+		CpfLast2: draft.CpfLast2, BirthDate: draft.BirthDate, Status: draft.Status, ExternalRef: draft.ExternalRef, CreatedAt: t.Now(),
 	})
 	if err != nil {
 		return p, mapPatientConflict(err)
 	}
 	module.SetSubject(ctx, p.ID.String())
-	_, err = t.Publish(ctx, scope, patientCreated, patientCreatedDataOf(p))
+	_, err = t.Publish(ctx, scope.Clinic, scope.Env, patientCreated(p))
 	return p, err
 }
 
@@ -96,17 +60,13 @@ func (t *Tx) CreatePatients(ctx context.Context, scope Scope, drafts []dbgen.Pat
 	if len(drafts) == 0 {
 		return nil
 	}
-	rows, events := make([]dbgen.InsertPatientsParams, len(drafts)), make([]hub.Event, len(drafts))
+	rows, created := make([]dbgen.InsertPatientsParams, len(drafts)), make([]events.PatientCreated, len(drafts))
 	for i, p := range drafts {
 		rows[i] = dbgen.InsertPatientsParams{
 			ClinicID: p.ClinicID, Env: p.Env, ID: p.ID, Name: p.Name, Phone: p.Phone, Email: p.Email, CpfEnc: p.CpfEnc, CpfHmac: p.CpfHmac, CpfLast2: p.CpfLast2,
-			BirthDate: p.BirthDate, Status: p.Status, ExternalRef: p.ExternalRef, CreatedAt: t.now,
+			BirthDate: p.BirthDate, Status: p.Status, ExternalRef: p.ExternalRef, CreatedAt: t.Now(),
 		}
-		data, err := json.Marshal(patientCreatedDataOf(p))
-		if err != nil {
-			return fmt.Errorf("encoding %s: %w", patientCreated, err)
-		}
-		events[i] = hub.Event{TenantID: scope.Clinic, Environment: scope.Env, Type: patientCreated, Data: data}
+		created[i] = patientCreated(p)
 	}
 	var insertErr error
 	t.InsertPatients(ctx, rows).Exec(func(_ int, err error) {
@@ -117,10 +77,7 @@ func (t *Tx) CreatePatients(ctx context.Context, scope Scope, drafts []dbgen.Pat
 	if insertErr != nil {
 		return insertErr
 	}
-	if _, err := t.host.Events.PublishAll(ctx, t.Raw, events); err != nil {
-		return fmt.Errorf("publishing %s: %w", patientCreated, err)
-	}
-	return nil
+	return tx.PublishAll(ctx, t.Tx, scope.Clinic, scope.Env, created)
 }
 
 // mapPatientConflict turns violations of unique indexes into errors for callers.
@@ -167,7 +124,7 @@ func (t *Tx) ChangePatient(ctx context.Context, scope Scope, id uuid.UUID, edit 
 	}
 	params := dbgen.SetPatientParams{
 		ClinicID: scope.Clinic, Env: scope.Env, ID: id, Name: after.Name, Phone: after.Phone, Email: after.Email, CpfEnc: current.CpfEnc, CpfHmac: current.CpfHmac,
-		CpfLast2: current.CpfLast2, BirthDate: after.BirthDate, Status: after.Status, ExternalRef: after.ExternalRef, UpdatedAt: t.now,
+		CpfLast2: current.CpfLast2, BirthDate: after.BirthDate, Status: after.Status, ExternalRef: after.ExternalRef, UpdatedAt: t.Now(),
 	}
 	if err := t.saveEarlierContacts(ctx, scope, id, before, after); err != nil {
 		return current, err
@@ -179,33 +136,9 @@ func (t *Tx) ChangePatient(ctx context.Context, scope Scope, id uuid.UUID, edit 
 	if err != nil {
 		return p, mapPatientConflict(err)
 	}
-	_, err = t.Publish(ctx, scope, "patient.updated", struct {
-		PatientID uuid.UUID `json:"patient_id"`
-		Changed   []string  `json:"changed_fields"`
-		Phone     *string   `json:"phone"` // the number before the change: peers know the patient by it
-	}{id, changed, current.Phone})
+	_, err = t.Publish(ctx, scope.Clinic, scope.Env, events.PatientUpdated{PatientID: id.String(), ChangedFields: changed, Phone: current.Phone})
 	return p, err
 }
-
-// changedFields returns the API names of the fields in which d and other differ.
-func (d PatientData) changedFields(other PatientData) []string {
-	var names []string
-	for _, field := range []struct {
-		name  string
-		equal bool
-	}{
-		{"name", d.Name == other.Name}, {"phone", equal(d.Phone, other.Phone)}, {"email", equal(d.Email, other.Email)}, {"cpf", equal(d.CPF, other.CPF)},
-		{"birth_date", equal(d.BirthDate, other.BirthDate)}, {"status", d.Status == other.Status}, {"external_ref", equal(d.ExternalRef, other.ExternalRef)},
-	} {
-		if !field.equal {
-			names = append(names, field.name)
-		}
-	}
-	return names
-}
-
-// equal reports whether two optional values are the same.
-func equal[T comparable](a, b *T) bool { return a == b || a != nil && b != nil && *a == *b }
 
 // HoldPatient locks a patient with a shared lock, so that something can be added to it: it
 // is not changed or erased before the transaction ends. Errors: [hub.ErrNotFound];

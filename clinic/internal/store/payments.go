@@ -11,6 +11,7 @@ import (
 	"integrationhub/clinic/internal/care"
 	"integrationhub/clinic/internal/store/dbgen"
 	"integrationhub/hub"
+	"integrationhub/hub/events"
 	"integrationhub/hub/module"
 )
 
@@ -43,7 +44,7 @@ func (t *Tx) CreatePayment(ctx context.Context, scope Scope, patient uuid.UUID, 
 	}
 	p, err := t.InsertPayment(ctx, dbgen.InsertPaymentParams{
 		ClinicID: scope.Clinic, Env: scope.Env, ID: NewID(), PatientID: patient, AppointmentID: d.AppointmentID, Amount: d.Amount,
-		Description: care.Scrub(d.Description), DueDate: d.DueDate, Status: d.Status, Method: hideCPF(d.Method), PaidAt: d.PaidAt, CreatedAt: t.now,
+		Description: care.Scrub(d.Description), DueDate: d.DueDate, Status: d.Status, Method: hideCPF(d.Method), PaidAt: d.PaidAt, CreatedAt: t.Now(),
 	})
 	if err != nil || p.Status != care.Paid {
 		return p, err
@@ -60,13 +61,9 @@ func (t *Tx) publishPaymentReceived(ctx context.Context, scope Scope, p dbgen.Pa
 		}
 		externalID = a.ExternalID
 	}
-	_, err := t.Publish(ctx, scope, "payment.received", struct {
-		PatientID     uuid.UUID   `json:"patient_id"`
-		Amount        care.Amount `json:"amount"`
-		Description   string      `json:"description"`
-		Method        *string     `json:"method,omitempty"`
-		AppointmentID *string     `json:"appointment_id,omitempty"`
-	}{p.PatientID, p.Amount, p.Description, scrub(p.Method), externalID})
+	_, err := t.Publish(ctx, scope.Clinic, scope.Env, events.PaymentReceived{
+		PatientID: p.PatientID.String(), Amount: events.Decimal(p.Amount.String()), Description: p.Description, Method: scrub(p.Method), AppointmentID: externalID,
+	})
 	return err
 }
 
@@ -100,7 +97,7 @@ func (t *Tx) Pay(ctx context.Context, scope Scope, id uuid.UUID, method *string,
 	if p.Status == care.CancelledPayment {
 		return p, hub.Errorf(hub.ErrConflict, "payment_cancelled", "This payment was cancelled.")
 	}
-	p, err = t.MarkPaymentPaid(ctx, dbgen.MarkPaymentPaidParams{ClinicID: scope.Clinic, Env: scope.Env, ID: id, Method: hideCPF(method), PaidAt: &paidAt, UpdatedAt: t.now})
+	p, err = t.MarkPaymentPaid(ctx, dbgen.MarkPaymentPaidParams{ClinicID: scope.Clinic, Env: scope.Env, ID: id, Method: hideCPF(method), PaidAt: &paidAt, UpdatedAt: t.Now()})
 	if err != nil || anonymized {
 		return p, err
 	}
@@ -126,5 +123,5 @@ func (t *Tx) CancelPayment(ctx context.Context, scope Scope, id uuid.UUID) (dbge
 	if p.Status == care.Paid {
 		return p, hub.Errorf(hub.ErrConflict, "payment_paid", "This payment was made already.")
 	}
-	return t.MarkPaymentCancelled(ctx, dbgen.MarkPaymentCancelledParams{ClinicID: scope.Clinic, Env: scope.Env, ID: id, UpdatedAt: t.now})
+	return t.MarkPaymentCancelled(ctx, dbgen.MarkPaymentCancelledParams{ClinicID: scope.Clinic, Env: scope.Env, ID: id, UpdatedAt: t.Now()})
 }

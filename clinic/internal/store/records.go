@@ -9,6 +9,7 @@ import (
 
 	"integrationhub/clinic/internal/care"
 	"integrationhub/clinic/internal/store/dbgen"
+	"integrationhub/hub/events"
 )
 
 // RecordData are the fields of a new record.
@@ -48,11 +49,11 @@ func (t *Tx) CreateRecord(ctx context.Context, scope Scope, patient uuid.UUID, d
 	id := NewID()
 	var content []byte
 	if d.Content != "" {
-		content = t.host.Sealer.Seal([]byte(d.Content), contentContext(id))
+		content = t.Host.Sealer.Seal([]byte(d.Content), contentContext(id))
 	}
 	r, err := t.InsertRecord(ctx, dbgen.InsertRecordParams{
 		ClinicID: scope.Clinic, Env: scope.Env, ID: id, PatientID: patient, Date: d.Date, Type: care.HideCPF(d.Type), Professional: care.HideCPF(d.Professional), ContentEnc: content,
-		ExternalSummary: care.Scrub(d.Summary), Url: d.URL, Sensitivity: d.Sensitivity, ExternalRef: d.ExternalRef, CreatedBy: d.By, CreatedAt: t.now,
+		ExternalSummary: care.Scrub(d.Summary), Url: d.URL, Sensitivity: d.Sensitivity, ExternalRef: d.ExternalRef, CreatedBy: d.By, CreatedAt: t.Now(),
 	})
 	if err != nil {
 		return r, err
@@ -61,10 +62,6 @@ func (t *Tx) CreateRecord(ctx context.Context, scope Scope, patient uuid.UUID, d
 	if view == nil {
 		return r, nil
 	}
-	_, err = t.Publish(ctx, scope, "record.created", struct {
-		PatientID  uuid.UUID `json:"patient_id"`
-		RecordType string    `json:"record_type"`
-		Summary    string    `json:"summary"`
-	}{patient, view.Type, view.Summary})
+	_, err = t.Publish(ctx, scope.Clinic, scope.Env, events.RecordCreated{PatientID: patient.String(), RecordType: view.Type, Summary: view.Summary})
 	return r, err
 }

@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"integrationhub/clinic/internal/care"
-	"integrationhub/clinic/internal/store/dbgen"
 )
 
 // Kinds of keyed hashes. They are part of what is hashed: stored hashes depend on them.
@@ -28,7 +27,7 @@ const (
 // keyedHash hashes values of a scope under a key of the clinic product. What an erasure
 // keeps are such hashes: they show that a value occurs again, and not which value it is.
 func (t *Tx) keyedHash(scope Scope, kind string, values ...string) []byte {
-	mac := hmac.New(sha256.New, t.host.Sealer.Derive("forgotten"))
+	mac := hmac.New(sha256.New, t.Host.Sealer.Derive("forgotten"))
 	mac.Write(scope.Clinic[:])
 	for _, part := range append([]string{string(scope.Env), kind}, values...) {
 		fmt.Fprintf(mac, "/%d/%s", len(part), part)
@@ -109,11 +108,3 @@ var generatedID = regexp.MustCompile(`^(evt_[0-9a-f]{16}|[0-9a-f]{8}(-[0-9a-f]{4
 // IsGeneratedID reports whether an id was generated at random, so that it identifies
 // nobody and survives an erasure.
 func IsGeneratedID(id string) bool { return generatedID.MatchString(id) }
-
-// isErasedSource reports whether an erased patient's history has an interaction with the
-// same source.
-func (t *Tx) isErasedSource(ctx context.Context, scope Scope, d InteractionData) (bool, error) {
-	return t.ErasedSourceExists(ctx, dbgen.ErasedSourceExistsParams{
-		ClinicID: scope.Clinic, Env: scope.Env, Sources: []string{d.Source, ErasedPlaceholder}, SourceID: t.ErasedExternalID(scope, d.Source, d.SourceID), Origin: string(d.Origin),
-	})
-}

@@ -29,11 +29,6 @@ const (
 	deliveryParked    = "parked" // sent when its receiver is healthy or enabled again
 )
 
-// deletionEvent returns the key of the event that a request published.
-func deletionEvent(r dbgen.DeletionRequest) hub.Event {
-	return hub.Event{ID: r.EventID, TenantID: r.ClinicID, Environment: r.Env}
-}
-
 // update stores what the deliveries of the event show: a peer that answered it with a 2xx
 // has acknowledged, however late.
 func (s *Service) update(ctx context.Context, request Request, deliveries []module.Delivery) (_ Request, err error) {

@@ -15,19 +15,6 @@ import (
 	"integrationhub/hub/events"
 )
 
-// Statuses of deletion requests.
-const (
-	requestWaiting        = "waiting"         // for peers
-	requestNeedsAttention = "needs_attention" // somebody has to inform a peer by other means
-	requestCompleted      = "completed"       // all peers have acknowledged
-)
-
-// Request is a deletion request with the state of each connected product.
-type Request struct {
-	dbgen.DeletionRequest
-	Peers []dbgen.DeletionPeer
-}
-
 // RequestDeletion erases a patient at once, and asks the connected products to do the same.
 // If the patient is erased already, it returns the earlier request. user is who asks for
 // it.
@@ -89,19 +76,10 @@ func (s *Service) publishAndErase(ctx context.Context, tx *store.Tx, scope store
 	if err != nil {
 		return "", err
 	}
-	eventID, err = tx.Publish(ctx, scope, events.TypePatientDeleted, struct {
-		PatientID   uuid.UUID `json:"patient_id"`
-		Name        string    `json:"name"`
-		Phone       *string   `json:"phone"`
-		Email       *string   `json:"email"`
-		PhoneShared bool      `json:"phone_shared"` // another patient has the number too
-		Phones      []string  `json:"phones"`       // earlier and linked numbers
-		EmailShared bool      `json:"email_shared"` // another patient has the address too
-		RequestID   uuid.UUID `json:"deletion_request_id"`
-		RequestedAt time.Time `json:"requested_at"`
-	}{
-		p.ID, p.Name, p.Phone, p.Email, p.Phone != nil && identity.IsSharedPhone(*p.Phone), otherPhones(identity, p.Phone),
-		p.Email != nil && identity.IsSharedEmail(*p.Email), request, tx.Now().UTC().Truncate(time.Second),
+	eventID, err = tx.Publish(ctx, scope.Clinic, scope.Env, events.PatientDeleted{
+		PatientID: p.ID.String(), Name: p.Name, Phone: p.Phone, Email: p.Email,
+		PhoneShared: p.Phone != nil && identity.IsSharedPhone(*p.Phone), Phones: otherPhones(identity, p.Phone),
+		EmailShared: p.Email != nil && identity.IsSharedEmail(*p.Email), DeletionRequestID: request.String(), RequestedAt: tx.Now().UTC().Truncate(time.Second),
 	})
 	if err != nil {
 		return "", err
