@@ -6,11 +6,11 @@ import (
 	"encoding/hex"
 	"maps"
 	"slices"
-	"time"
 
 	"github.com/google/uuid"
 
 	"integrationhub/clinic/internal/care"
+	"integrationhub/clinic/internal/importfile"
 	"integrationhub/clinic/internal/store"
 	"integrationhub/clinic/internal/store/dbgen"
 )
@@ -18,10 +18,9 @@ import (
 // patientMatcher finds the patients that the rows of a batch describe: by external
 // reference, id, CPF, phone number or name. Patients that the batch creates count as well.
 type patientMatcher struct {
-	tx      *store.Tx
-	key     importKey
-	hashCPF func(digits string) []byte
-	today   time.Time // in the clinic's time zone
+	tx     *store.Tx
+	key    importKey
+	parser *rowParser
 
 	byID   map[uuid.UUID]*candidate
 	byRef  map[string]*candidate
@@ -33,16 +32,17 @@ type patientMatcher struct {
 // newPatientMatcher loads and locks the candidates of a batch, with a few queries for all
 // of its rows.
 func newPatientMatcher(ctx context.Context, tx *store.Tx, key importKey, batch []importLine) (*patientMatcher, error) {
-	m := &patientMatcher{
-		tx: tx, key: key, hashCPF: tx.CPFHasher(key.scope()),
-		byID: make(map[uuid.UUID]*candidate), byRef: make(map[string]*candidate), byCPF: make(map[string]*candidate), byName: make(map[string][]*candidate),
-	}
 	clinic, err := tx.Clinic(ctx, key.Clinic)
 	if err != nil {
 		return nil, err
 	}
-	if m.today, err = store.Today(clinic.Timezone, tx.Now()); err != nil {
+	today, err := store.Today(clinic.Timezone, tx.Now())
+	if err != nil {
 		return nil, err
+	}
+	m := &patientMatcher{
+		tx: tx, key: key, parser: &rowParser{tx, key.scope(), today, tx.CPFHasher(key.scope())},
+		byID: make(map[uuid.UUID]*candidate), byRef: make(map[string]*candidate), byCPF: make(map[string]*candidate), byName: make(map[string][]*candidate),
 	}
 	if err := m.loadCandidates(ctx, batch); err != nil {
 		return nil, err
@@ -62,14 +62,14 @@ func (m *patientMatcher) loadCandidates(ctx context.Context, batch []importLine)
 	var hashes [][]byte
 	var ids []uuid.UUID
 	for _, line := range batch {
-		if id, err := uuid.Parse(line.Ref); err == nil {
+		if id, err := uuid.Parse(line.ExternalID); err == nil {
 			ids = append(ids, id)
 		}
-		if line.Ref != "" {
-			refs = append(refs, m.tx.MaskExternalID(m.key.scope(), line.Ref))
+		if line.ExternalID != "" {
+			refs = append(refs, m.tx.MaskExternalID(m.key.scope(), line.ExternalID))
 		}
 		if digits := care.CPF(line.CPF); digits != "" {
-			hashes = append(hashes, m.hashCPF(digits))
+			hashes = append(hashes, m.parser.hashCPF(digits))
 		}
 		if number := care.E164(line.Phone); number != "" {
 			phones = append(phones, care.PhoneKey(number))
@@ -118,8 +118,18 @@ func (m *patientMatcher) loadTombstones(ctx context.Context, batch []importLine)
 	return err
 }
 
+// parse validates a row. A row with the id of a candidate has no external reference: the
+// clinic exported the file itself.
+func (m *patientMatcher) parse(line importfile.Row) (row parsedRow, problem string) {
+	row, problem = m.parser.parse(line)
+	if row.own = m.byID[row.id]; row.own != nil {
+		row.ExternalRef = nil
+	}
+	return row, problem
+}
+
 func (m *patientMatcher) tombstones(row parsedRow) [][]byte {
-	return m.tx.Tombstones(m.key.scope(), store.Identifiers{Name: row.Name, Phone: row.Phone, Email: row.Email, ExternalRef: row.ExternalRef, CPFHash: row.cpfHash})
+	return m.tx.Tombstones(m.key.scope(), row.identifiers())
 }
 
 // isErased reports whether a row describes an erased patient.
@@ -159,7 +169,7 @@ func (m *patientMatcher) match(row parsedRow) (match *candidate, problem string)
 	if row.cpfHash != nil {
 		cpfOwner = m.byCPF[hex.EncodeToString(row.cpfHash)]
 	}
-	if match = row.byID; row.ExternalRef != nil {
+	if match = row.own; row.ExternalRef != nil {
 		match = m.byRef[*row.ExternalRef]
 	}
 	switch {

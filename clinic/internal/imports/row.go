@@ -2,6 +2,7 @@ package imports
 
 import (
 	"bytes"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -16,23 +17,31 @@ import (
 type parsedRow struct {
 	store.PatientData
 	cpfHash []byte
-	byID    *candidate // the patient whose id the row has: the clinic exported the file itself
+	id      uuid.UUID  // the external reference, if it is a UUID
+	own     *candidate // the patient with that id: the clinic exported the file itself
+}
+
+// rowParser validates the rows of a clinic's file.
+type rowParser struct {
+	tx      *store.Tx
+	scope   store.Scope
+	today   time.Time // in the clinic's time zone
+	hashCPF func(digits string) []byte
 }
 
 // parse validates a row. problem is for users and has no values of the row; "" if the row
 // is valid.
-func (m *patientMatcher) parse(line importfile.Row) (row parsedRow, problem string) {
+func (p *rowParser) parse(line importfile.Row) (row parsedRow, problem string) {
 	var errs rest.FieldErrors
 	row.Name, row.Status = care.HideCPF(line.Name), line.Status
 	errs.Name(row.Name, "name", 120)
-	if line.Ref != "" {
-		errs.Length(line.Ref, "external_id", 1, 200)
-		if id, err := uuid.Parse(line.Ref); err == nil {
-			row.byID = m.byID[id]
+	if line.ExternalID != "" {
+		errs.Length(line.ExternalID, "external_id", 1, 200)
+		if id, err := uuid.Parse(line.ExternalID); err == nil {
+			row.id = id
 		}
-		if ref := m.tx.MaskExternalID(m.key.scope(), line.Ref); row.byID == nil {
-			row.ExternalRef = &ref
-		}
+		ref := p.tx.MaskExternalID(p.scope, line.ExternalID)
+		row.ExternalRef = &ref
 	}
 	if line.Phone != "" {
 		number := care.E164(line.Phone)
@@ -47,11 +56,11 @@ func (m *patientMatcher) parse(line importfile.Row) (row parsedRow, problem stri
 		digits := care.CPF(line.CPF)
 		errs.Need(digits != "", "cpf", "must be a CPF: 11 digits with the right check digits")
 		row.CPF = &digits
-		row.cpfHash = m.hashCPF(digits)
+		row.cpfHash = p.hashCPF(digits)
 	}
 	if line.BirthDate != "" {
 		birthDate := errs.Date(line.BirthDate, "birth_date")
-		errs.Need(!birthDate.After(m.today), "birth_date", "must not be in the future")
+		errs.Need(!birthDate.After(p.today), "birth_date", "must not be in the future")
 		row.BirthDate = &birthDate
 	}
 	if err := errs.Err(); err != nil {
@@ -95,4 +104,9 @@ func (r parsedRow) apply(d *store.PatientData) error {
 type importLine struct {
 	importfile.Row
 	end importfile.Position
+}
+
+// identifiers returns what an erased patient would be recognized by.
+func (r parsedRow) identifiers() store.Identifiers {
+	return store.Identifiers{Name: r.Name, Phone: r.Phone, Email: r.Email, ExternalRef: r.ExternalRef, CPFHash: r.cpfHash}
 }

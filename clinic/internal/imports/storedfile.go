@@ -88,11 +88,11 @@ func (s *Service) openText(ctx context.Context, key importKey, offset int64) (io
 
 // openRows returns the rows of a stored file that its import has not processed.
 func (s *Service) openRows(ctx context.Context, key importKey, row dbgen.Import) (*importfile.Reader, error) {
-	var table *importfile.Table
+	var header *importfile.Header
 	if row.Format == string(importfile.CSV) {
 		text, err := s.openText(ctx, key, 0)
 		if err == nil {
-			table, _, err = importfile.ReadHead(text)
+			header, _, err = importfile.ReadHeader(text)
 		}
 		if err != nil {
 			return nil, err
@@ -102,5 +102,5 @@ func (s *Service) openRows(ctx context.Context, key importKey, row dbgen.Import)
 	if err != nil {
 		return nil, err
 	}
-	return importfile.Open(text, importfile.Position{Offset: row.Position, Line: row.Line}, table), nil
+	return importfile.NewReader(text, importfile.Position{Offset: row.Position, Line: row.Line}, header), nil
 }

@@ -25,9 +25,9 @@ type Upload struct {
 // the import. A file that cannot be read as its format is a [hub.ErrInvalid].
 func (s *Service) Create(ctx context.Context, scope store.Scope, upload Upload) (uuid.UUID, error) {
 	start, total, err := countRows(upload)
-	var unfit importfile.UnfitError
-	if errors.As(err, &unfit) {
-		return uuid.Nil, hub.Invalid("body.file", unfit.Error())
+	var formatErr importfile.FormatError
+	if errors.As(err, &formatErr) {
+		return uuid.Nil, hub.Invalid("body.file", formatErr.Error())
 	}
 	if err != nil {
 		return uuid.Nil, err
@@ -53,17 +53,17 @@ func (s *Service) Create(ctx context.Context, scope store.Scope, upload Upload) 
 
 // countRows reads a file once. It returns where the rows begin and how many there are.
 func countRows(upload Upload) (start importfile.Position, total int, err error) {
-	if err := importfile.Recognize(upload.File, upload.Format); err != nil {
+	if err := importfile.CheckFormat(upload.File, upload.Format); err != nil {
 		return start, 0, err
 	}
 	text, err := importfile.Text(upload.File)
 	if err != nil {
 		return start, 0, err
 	}
-	var table *importfile.Table
+	var header *importfile.Header
 	start = importfile.Start
 	if upload.Format == importfile.CSV {
-		if table, start, err = importfile.ReadHead(text); err != nil {
+		if header, start, err = importfile.ReadHeader(text); err != nil {
 			return start, 0, err
 		}
 		if text, err = importfile.Text(upload.File); err != nil {
@@ -73,7 +73,7 @@ func countRows(upload Upload) (start importfile.Position, total int, err error) 
 			return start, 0, fmt.Errorf("reading the file: %w", err)
 		}
 	}
-	for rows := importfile.Open(text, start, table); ; total++ {
+	for rows := importfile.NewReader(text, start, header); ; total++ {
 		if _, err := rows.Next(); errors.Is(err, io.EOF) {
 			return start, total, nil
 		} else if err != nil {

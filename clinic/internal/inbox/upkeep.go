@@ -89,7 +89,7 @@ func (s *Service) addEmailHashes(ctx context.Context) error {
 		params.ClinicID, params.Env, params.ID = last.ClinicID, string(last.Env), last.ID
 	}
 	if unreadable > 0 {
-		return fmt.Errorf("%d inbox entries cannot be decrypted", unreadable)
+		return fmt.Errorf("%d inbox entries cannot be opened", unreadable)
 	}
 	return nil
 }

@@ -20,19 +20,19 @@ import (
 // must tell the same.
 func table(t *testing.T, text string) []importfile.Row {
 	t.Helper()
-	head, at, err := importfile.ReadHead(strings.NewReader(text))
+	head, at, err := importfile.ReadHeader(strings.NewReader(text))
 	require.NoError(t, err)
 	return resumed(t, text, head, at)
 }
 
-func resumed(t testing.TB, text string, head *importfile.Table, at importfile.Position) []importfile.Row {
+func resumed(t testing.TB, text string, head *importfile.Header, at importfile.Position) []importfile.Row {
 	t.Helper()
-	r := importfile.Open(iotest.OneByteReader(strings.NewReader(text[at.Offset:])), at, head)
+	r := importfile.NewReader(iotest.OneByteReader(strings.NewReader(text[at.Offset:])), at, head)
 	var rows []importfile.Row
 	for {
 		from := r.Position()
 		row, err := r.Next()
-		again, errAgain := importfile.Open(strings.NewReader(text[from.Offset:]), from, head).Next()
+		again, errAgain := importfile.NewReader(strings.NewReader(text[from.Offset:]), from, head).Next()
 		require.Equal(t, err, errAgain)
 		require.Equal(t, row, again, "going on at %v", from)
 		if errors.Is(err, io.EOF) {
@@ -46,7 +46,7 @@ func resumed(t testing.TB, text string, head *importfile.Table, at importfile.Po
 
 func TestTables(t *testing.T) {
 	t.Parallel()
-	ana := importfile.Row{Line: 2, Ref: "17", Name: "Ana Souza", Phone: "(11) 98765-4321", Email: "ana@example.com", CPF: "529.982.247-25", BirthDate: "1980-03-02"}
+	ana := importfile.Row{Line: 2, ExternalID: "17", Name: "Ana Souza", Phone: "(11) 98765-4321", Email: "ana@example.com", CPF: "529.982.247-25", BirthDate: "1980-03-02"}
 	for name, text := range map[string]string{
 		"English":    "external_id,name,phone,email,cpf,birth_date\n17,Ana Souza,(11) 98765-4321,ana@example.com,529.982.247-25,1980-03-02\n",
 		"Portuguese": "Código;Nome Completo;Telefone;E-mail;CPF;Data de Nascimento\r\n17;Ana Souza;(11) 98765-4321;ana@example.com;529.982.247-25;02/03/1980\r\n",
@@ -104,14 +104,14 @@ func TestProblems(t *testing.T) {
 func TestHeads(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]error{
-		"": importfile.ErrNoHead, "telefone;cpf\n1;2\n": importfile.ErrNoName, "Ana;11987654321\n": importfile.ErrNoName,
-		strings.Repeat("x", 200_000): importfile.ErrNoHead, "\"nome": importfile.ErrNoHead,
+		"": importfile.ErrNoHeader, "telefone;cpf\n1;2\n": importfile.ErrNoNameColumn, "Ana;11987654321\n": importfile.ErrNoNameColumn,
+		strings.Repeat("x", 200_000): importfile.ErrNoHeader, "\"nome": importfile.ErrNoHeader,
 	} {
-		_, _, err := importfile.ReadHead(strings.NewReader(text))
+		_, _, err := importfile.ReadHeader(strings.NewReader(text))
 		require.ErrorIs(t, err, want)
 	}
 	broken := errors.New("broken")
-	_, _, err := importfile.ReadHead(iotest.ErrReader(broken))
+	_, _, err := importfile.ReadHeader(iotest.ErrReader(broken))
 	require.ErrorIs(t, err, broken)
 }
 
@@ -133,20 +133,20 @@ func TestFHIR(t *testing.T) {
 		`"` + "\n" +
 		`{"resourceType":"Patient","id":"last"}`
 	rows := resumed(t, text, nil, importfile.Start)
-	require.Equal(t, importfile.Row{Line: 1, Ref: "a-1", Name: "Ana Maria Souza", Phone: "+55 11 98765-4321", Email: "ana@example.com", CPF: "52998224725", BirthDate: "1980-03-02", Status: "active"}, rows[0])
+	require.Equal(t, importfile.Row{Line: 1, ExternalID: "a-1", Name: "Ana Maria Souza", Phone: "+55 11 98765-4321", Email: "ana@example.com", CPF: "52998224725", BirthDate: "1980-03-02", Status: "active"}, rows[0])
 	require.Equal(t, importfile.Row{Line: 3, Name: `Bia "B" Lima`, Status: "inactive"}, rows[1])
 	for i, want := range []string{"resourceType", "birthDate", "not a FHIR resource", "not a FHIR resource", "no text", "longer", "not a FHIR resource"} {
 		require.Equal(t, i+4, rows[i+2].Line)
 		require.Contains(t, rows[i+2].Problem, want)
 	}
-	require.Equal(t, importfile.Row{Line: 11, Ref: "last"}, rows[9])
+	require.Equal(t, importfile.Row{Line: 11, ExternalID: "last"}, rows[9])
 	require.Len(t, rows, 10)
 }
 
 // What Brazilian programs call their columns, and what spreadsheets make of rows.
 func TestHeadings(t *testing.T) {
 	t.Parallel()
-	ana := importfile.Row{Line: 2, Ref: "17", Name: "Ana Souza", Phone: "11 98765-4321", Email: "ana@example.com", CPF: "529.982.247-25", BirthDate: "1980-03-02", Status: "active"}
+	ana := importfile.Row{Line: 2, ExternalID: "17", Name: "Ana Souza", Phone: "11 98765-4321", Email: "ana@example.com", CPF: "529.982.247-25", BirthDate: "1980-03-02", Status: "active"}
 	const row = "17;Ana Souza;11 98765-4321;ana@example.com;529.982.247-25;02/03/1980;Ativo"
 	for _, head := range []string{
 		"Código;Nome;Telefone;E-mail;CPF;Data de Nascimento;Situação", "Nº Prontuário;Nome Completo;Celular/WhatsApp;Email;CPF/CNPJ;Nascimento;Status",
@@ -241,9 +241,9 @@ func (e *endless) Read(p []byte) (int, error) {
 
 // What is held of a file does not grow with it.
 func TestMemory(t *testing.T) { //nolint:paralleltest // it measures the process's memory
-	head, _, err := importfile.ReadHead(strings.NewReader("nome;telefone;obs;cpf\n"))
+	head, _, err := importfile.ReadHeader(strings.NewReader("nome;telefone;obs;cpf\n"))
 	require.NoError(t, err)
-	r := importfile.Open(&endless{left: 5000}, importfile.Start, head) // 20 MB
+	r := importfile.NewReader(&endless{left: 5000}, importfile.Start, head) // 20 MB
 	var most uint64
 	for n := 0; ; n++ {
 		_, err := r.Next()
@@ -269,7 +269,7 @@ func FuzzReader(f *testing.F) {
 	f.Add("nome,a\r\n5\"\",\"\n")
 	f.Fuzz(func(t *testing.T, text string) {
 		text = text[:min(len(text), 4096)] // what is read again from every row takes the square of the time
-		if head, at, err := importfile.ReadHead(strings.NewReader(text)); err == nil {
+		if head, at, err := importfile.ReadHeader(strings.NewReader(text)); err == nil {
 			resumed(t, text, head, at)
 		}
 		resumed(t, text, nil, importfile.Start)
