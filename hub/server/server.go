@@ -160,7 +160,7 @@ func (s *Server) mountAPI(ctx context.Context, guard *egress.Guard) error {
 	if err := config.WriteLocal(cfg.DataDir, config.Local{URL: config.LocalURL(s.listener.Addr().String()), Token: plain, PID: os.Getpid()}); err != nil {
 		return err
 	}
-	limits := keyLimits{s.storage.limiter(log, e.metrics.LimitedLocally), e.metrics}
+	limits := keyLimits{s.storage.limiter(log, e.metrics.CountLocalLimit), e.metrics}
 	if err := s.openProducts(ctx, guard, limits, operators); err != nil {
 		return err
 	}
@@ -267,7 +267,7 @@ func (s *Server) Stop() {
 	case <-time.After(min(drainTime, grace/5)):
 	case <-ctx.Done():
 	}
-	s.engine.dispatcher.Hold()
+	s.engine.dispatcher.StopAccepting()
 	if err := s.app.ShutdownWithContext(ctx); err != nil {
 		s.options.Log.Warn("some requests did not end in time", "error", err)
 	}

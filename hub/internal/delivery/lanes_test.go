@@ -58,7 +58,7 @@ func TestLateJobsAreGivenBack(t *testing.T) {
 	target := uuid.New()
 	jobs := []Job{
 		{ID: uuid.UUID{1}, Target: target, LeasedAt: now.Add(-startWithin - time.Second)},
-		{ID: uuid.UUID{2}, Target: target, LeasedAt: now.Add(-Lease + time.Second)},
+		{ID: uuid.UUID{2}, Target: target, LeasedAt: now.Add(-LeaseDuration + time.Second)},
 	}
 	d.admit(jobs)
 	require.Eventually(t, func() bool { queued, inFlight := d.Depth(); return queued+inFlight == 0 }, 10*time.Second, time.Millisecond)

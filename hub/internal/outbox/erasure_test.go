@@ -38,7 +38,7 @@ func TestErasuresAreAskedFor(t *testing.T) {
 		return ids
 	}
 	publication := func(eventType, key string) *Publication {
-		return &Publication{TenantID: tenant, Environment: hub.Test, Product: "shop", Type: eventType, Data: []byte(`{}`), Idempotency: key, To: []*directory.Target{}}
+		return &Publication{TenantID: tenant, Environment: hub.Test, Product: "shop", Type: eventType, Data: []byte(`{}`), IdempotencyKey: key, Targets: []*directory.Target{}}
 	}
 	results, err := o.PublishAll(ctx, []*Publication{publication("patient.created", ""), publication("patient.deleted", ""), publication("patient.deleted.not", "")})
 	require.NoError(t, err)

@@ -70,7 +70,7 @@ func (p Product) PublishAll(ctx context.Context, tx pgx.Tx, events []hub.Event) 
 			return nil, fmt.Errorf("announcing event %s: %w", events[0].Type, err)
 		}
 	}
-	p.Outbox.record.Accepted(p.Name, len(all), deliveries)
+	p.Outbox.record.CountAccepted(p.Name, len(all), deliveries)
 	return ids, nil
 }
 
@@ -90,7 +90,7 @@ func (p Product) publication(e hub.Event) (*Publication, error) {
 	}
 	return &Publication{
 		TenantID: e.TenantID, Environment: e.Environment, Product: p.Name, Type: e.Type, CorrelationID: e.CorrelationID,
-		Data: e.Data, ID: e.ID, At: e.Time,
+		Data: e.Data, ID: e.ID, OccurredAt: e.Time,
 	}, nil
 }
 

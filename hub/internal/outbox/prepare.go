@@ -24,7 +24,7 @@ type prepared struct {
 
 // prepare resolves a publication against the configuration as cached now.
 func (o *Outbox) prepare(ctx context.Context, p *Publication) (*prepared, error) {
-	targets := p.To
+	targets := p.Targets
 	if targets == nil {
 		if p.Key != nil {
 			if _, err := o.directory.Revalidate(ctx, p.Key); err != nil {
@@ -49,11 +49,11 @@ func (o *Outbox) prepare(ctx context.Context, p *Publication) (*prepared, error)
 		id = hub.FormatEventID(bits)
 	}
 	event := &delivery.Event{
-		Seq: logid.NewSeq(now), ID: id, Bits: signed(bits), TenantID: p.TenantID, Environment: p.Environment,
-		Product: p.Product, Type: p.Type, Correlation: p.CorrelationID, Trace: p.Trace,
+		Seq: logid.NewSeq(now), ID: id, IDBits: signed(bits), TenantID: p.TenantID, Environment: p.Environment,
+		Product: p.Product, Type: p.Type, CorrelationID: p.CorrelationID, Trace: p.Trace,
 	}
-	if !p.At.IsZero() {
-		now = p.At
+	if !p.OccurredAt.IsZero() {
+		now = p.OccurredAt
 	}
 	event.Body = hub.AppendEnvelope(make([]byte, 0, len(p.Data)+len(p.Type)+len(p.Product)+len(p.CorrelationID)+160), hub.Event{
 		ID: id, Product: p.Product, Type: p.Type, Time: now, CorrelationID: p.CorrelationID, Data: p.Data,
@@ -68,11 +68,11 @@ func (o *Outbox) reserve(all []*prepared) *delivery.Leased {
 	for _, p := range all {
 		for i, target := range p.targets {
 			if p.leased[i] = o.dispatch.Reserve(target); p.leased[i] {
-				leased.Open++
+				leased.WithoutRow++
 			}
 		}
 	}
-	if leased.Open == 0 {
+	if leased.WithoutRow == 0 {
 		return nil
 	}
 	leased.ID = logid.New(leased.TakenAt)
@@ -101,15 +101,15 @@ func (l *lane) committed(all []*prepared, leased *delivery.Leased) {
 	for _, p := range all {
 		for i, target := range p.targets {
 			if !p.leased[i] {
-				l.dispatch.Left(target.ID)
+				l.dispatch.MarkBacklog(target.ID)
 				continue
 			}
 			jobs = append(jobs, delivery.Job{
-				ID: logid.Delivery(p.event.Seq, i+1), Target: target.ID, Peer: target.Peer != nil, Event: p.event,
+				ID: logid.Delivery(p.event.Seq, i+1), Target: target.ID, ToIntegration: target.Peer != nil, Event: p.event,
 				RoundAt: now, DueAt: now, LeasedAt: leased.TakenAt, Leased: leased,
 			})
 		}
-		l.record.Accepted(p.Product, 1, len(p.targets))
+		l.record.CountAccepted(p.Product, 1, len(p.targets))
 	}
 	l.dispatch.Dispatch(jobs, leased)
 	failpoint.Here("after_dispatch")

@@ -57,7 +57,7 @@ func queueEvents(batch *bulk.Batch, columns *bulk.Columns, all []*prepared, part
 	c := *columns
 	for _, p := range all {
 		c[0].UUID(p.event.Seq)
-		c[1].Int8(p.event.Bits)
+		c[1].Int8(p.event.IDBits)
 		c[2].UUID(p.TenantID)
 		c[3].Text(string(p.Environment))
 		c[4].Text(p.Product)
@@ -84,7 +84,7 @@ func queueDeliveries(batch *bulk.Batch, columns *bulk.Columns, all []*prepared, 
 			}
 			found = true
 			c[0].UUID(logid.Delivery(p.event.Seq, i+1))
-			c[1].Int8(p.event.Bits)
+			c[1].Int8(p.event.IDBits)
 			c[2].UUID(p.TenantID)
 			c[3].UUID(target.ID)
 			c[4].Text(string(p.Environment))

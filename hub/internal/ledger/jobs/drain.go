@@ -49,7 +49,7 @@ func (d *Drainer) Run(ctx context.Context) {
 			return
 		case <-timer.C:
 		}
-		busy, err := d.Round(ctx)
+		busy, err := d.DrainOnce(ctx)
 		if err != nil && !failing && ctx.Err() == nil {
 			d.log.Warn("draining parked deliveries failed; trying again", "error", err)
 		}
@@ -69,8 +69,8 @@ type parkedPeer struct {
 	trial    *uuid.UUID // under way
 }
 
-// Round does what is due now; busy tells whether something drains.
-func (d *Drainer) Round(ctx context.Context) (busy bool, err error) {
+// DrainOnce does what is due now; busy tells whether something drains.
+func (d *Drainer) DrainOnce(ctx context.Context) (busy bool, err error) {
 	var moved []uuid.UUID
 	err = pgx.BeginFunc(ctx, d.pool, func(tx pgx.Tx) error {
 		rows, err := tx.Query(ctx, `

@@ -26,10 +26,10 @@ func NewCommit(t *testing.T, pool *pgxpool.Pool, deliveries int) *Commit {
 	t.Helper()
 	now := time.Now()
 	event := &delivery.Event{
-		Seq: logid.NewSeq(now), ID: hub.FormatEventID(7), Bits: 7, TenantID: uuid.New(), Environment: "test",
-		Product: "shop", Type: "a.b", Correlation: "story", Body: []byte("{}"),
+		Seq: logid.NewSeq(now), ID: hub.FormatEventID(7), IDBits: 7, TenantID: uuid.New(), Environment: "test",
+		Product: "shop", Type: "a.b", CorrelationID: "story", Body: []byte("{}"),
 	}
-	c := &Commit{pool: pool, Leased: &delivery.Leased{ID: logid.New(now), TakenAt: now, Open: deliveries}}
+	c := &Commit{pool: pool, Leased: &delivery.Leased{ID: logid.New(now), TakenAt: now, WithoutRow: deliveries}}
 	var promised []byte
 	for n := range deliveries {
 		job := delivery.Job{ID: logid.Delivery(event.Seq, n+1), Target: uuid.New(), Event: event, Leased: c.Leased}
@@ -48,11 +48,11 @@ func NewCommit(t *testing.T, pool *pgxpool.Pool, deliveries int) *Commit {
 // Attempt is what came of the n-th delivery.
 func (c *Commit) Attempt(n int, status delivery.Status) delivery.Attempt {
 	a := delivery.Attempt{
-		Job: c.Jobs[n], Made: true, StartedAt: time.Now(), Code: 200, Header: []byte("A: b"), Body: []byte("ok"),
+		Job: c.Jobs[n], Sent: true, StartedAt: time.Now(), StatusCode: 200, ResponseHeader: []byte("A: b"), ResponseBody: []byte("ok"),
 		Verdict: delivery.Verdict{Status: status, Spent: 1},
 	}
 	if status != delivery.Delivered {
-		a.Code, a.Verdict.Wait, a.Error = 0, time.Second, "timed out"
+		a.StatusCode, a.Verdict.Wait, a.Error = 0, time.Second, "timed out"
 	}
 	return a
 }

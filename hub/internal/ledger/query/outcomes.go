@@ -27,10 +27,10 @@ type published struct {
 	seq uuid.UUID
 }
 
-// Answers gives the deliveries of tenants' events to integrations, in the order of the
+// IntegrationDeliveries gives the deliveries of tenants' events to integrations, in the order of the
 // events, of which ID, TenantID and Environment count. Its statements are one for each day
 // on which the events were published and two more, however many events these are.
-func (r *Reader) Answers(ctx context.Context, events []hub.Event) ([][]Answer, error) {
+func (r *Reader) IntegrationDeliveries(ctx context.Context, events []hub.Event) ([][]Answer, error) {
 	answers := make([][]Answer, len(events))
 	if len(events) == 0 {
 		return answers, nil

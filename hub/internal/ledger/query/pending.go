@@ -38,8 +38,8 @@ var (
 	parkedDesc  = prometheus.NewDesc("hub_deliveries_parked", "Deliveries in the park, counted up to 100000.", []string{"product"}, nil)
 )
 
-// NewPending makes the collector.
-func NewPending(reader *Reader, now func() time.Time) *Pending {
+// NewPendingCollector makes the collector.
+func NewPendingCollector(reader *Reader, now func() time.Time) *Pending {
 	return &Pending{reader: reader, now: now}
 }
 

@@ -15,22 +15,22 @@ type Sum struct {
 	Accepted, Delivered, Parked, Pending, Failed int64
 }
 
-// Holds tells whether every accepted delivery stands somewhere, and none besides.
-func (s Sum) Holds() bool { return s.Accepted == s.Delivered+s.Parked+s.Pending+s.Failed }
+// IsBalanced tells whether every accepted delivery stands somewhere, and none besides.
+func (s Sum) IsBalanced() bool { return s.Accepted == s.Delivered+s.Parked+s.Pending+s.Failed }
 
 // String writes the sum.
 func (s Sum) String() string {
 	sign := "="
-	if !s.Holds() {
+	if !s.IsBalanced() {
 		sign = "≠"
 	}
 	return fmt.Sprintf("accepted %d %s delivered %d + parked %d + pending %d + failed %d",
 		s.Accepted, sign, s.Delivered, s.Parked, s.Pending, s.Failed)
 }
 
-// Sums gives the balance of every day that is still in the log, oldest first, read
+// DailyBalances gives the balance of every day that is still in the log, oldest first, read
 // in one snapshot. It counts every row: for the doctor and for tests.
-func (r *Reader) Sums(ctx context.Context) ([]Sum, error) {
+func (r *Reader) DailyBalances(ctx context.Context) ([]Sum, error) {
 	rows, err := r.pool.Query(ctx, `
 		with days as (
 			select to_date(right(c.relname, 8), 'YYYYMMDD') as day

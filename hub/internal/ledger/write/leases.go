@@ -19,21 +19,21 @@ const (
 	lookEvery = 250 * time.Millisecond
 )
 
-// Took remembers deliveries that have no rows yet.
-func (w *Writer) Took(leased *delivery.Leased) {
+// TrackLease remembers deliveries that have no rows yet.
+func (w *Writer) TrackLease(leased *delivery.Leased) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.open = append(w.open, leased)
 }
 
 // fresh tells whether an attempt's delivery has no row yet.
-func fresh(a *delivery.Attempt) bool { return a.Leased != nil && !a.Leased.Stored }
+func fresh(a *delivery.Attempt) bool { return a.Leased != nil && !a.Leased.Materialized }
 
 // settle books the rows that a batch gave to deliveries.
 func settle(batch []delivery.Attempt) {
 	for i := range batch {
 		if fresh(&batch[i]) {
-			batch[i].Leased.Open--
+			batch[i].Leased.WithoutRow--
 		}
 	}
 }
@@ -48,7 +48,7 @@ func completed(batch []delivery.Attempt) []uuid.UUID {
 	}
 	ids := make([]uuid.UUID, 0, len(counts))
 	for leased, n := range counts {
-		if leased.Open == n {
+		if leased.WithoutRow == n {
 			ids = append(ids, leased.ID)
 		}
 	}
@@ -62,7 +62,7 @@ func (w *Writer) unfoldOld() {
 	var old []*delivery.Leased
 	w.mu.Lock()
 	w.open = slices.DeleteFunc(w.open, func(leased *delivery.Leased) bool {
-		if leased.Open == 0 || leased.Stored {
+		if leased.WithoutRow == 0 || leased.Materialized {
 			return true
 		}
 		if leased.TakenAt.Before(before) {
@@ -85,7 +85,7 @@ func (w *Writer) unfoldOld() {
 		return
 	}
 	for _, leased := range old {
-		leased.Stored = true
+		leased.Materialized = true
 	}
 }
 
@@ -117,7 +117,7 @@ func (w *Writer) conflict(ctx context.Context, batch []delivery.Attempt) (commit
 		committed = committed || ours
 		if a := leases[id]; a != nil && !ours {
 			found = true
-			a.Leased.Stored = true
+			a.Leased.Materialized = true
 		}
 		return nil
 	})
