@@ -172,7 +172,7 @@ func checkSum(ctx context.Context, db *pgxpool.Pool, report func(Finding)) {
 		report(Finding{"sum", FindingFailed, err.Error(), ""})
 		return
 	}
-	var total query.Sum
+	var total query.Balance
 	for _, day := range sums {
 		total.Accepted += day.Accepted
 		total.Delivered += day.Delivered

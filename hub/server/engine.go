@@ -75,7 +75,7 @@ func startEngine(cfg config.Config, s *storage, guard *egress.Guard, speaks dire
 	})
 	e.retrier = delivery.NewRetrier(s.redis, e.dispatcher, log)
 	e.outbox = outbox.New(s.engine, e.directory, e.dispatcher, e.metrics, log, now)
-	e.replays = jobs.NewReplays(s.api, log, now, e.dispatcher.Kick)
+	e.replays = jobs.NewReplays(s.api, log, now, e.dispatcher.Wake)
 	e.retries = jobs.NewRetries(s.api, e.reader)
 	e.metrics.Gauge("hub_queue_depth", "Leased deliveries waiting in this process.", func() float64 {
 		queued, _ := e.dispatcher.Depth()
@@ -90,7 +90,7 @@ func startEngine(cfg config.Config, s *storage, guard *egress.Guard, speaks dire
 
 	ctx, cancel := context.WithCancel(context.Background())
 	e.cancel = cancel
-	drainer := jobs.NewDrainer(s.api, log, e.dispatcher.Kick)
+	drainer := jobs.NewDrainer(s.api, log, e.dispatcher.Wake)
 	eraser := erasure.New(s.api, log, e.metrics, s.box, e.dispatcher.SetErasingTenants)
 	maintenance := jobs.NewMaintenance(s.api, log, now, cfg.Retention, e.metrics.CountFailedUnsent)
 	for _, work := range append(more,

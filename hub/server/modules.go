@@ -237,7 +237,7 @@ func (s *Server) open(ctx context.Context, one *hosted, operators *auth.Service,
 		return err
 	}
 	one.instance, err = one.module.Open(ctx, module.Host{
-		Pool: one.pool, Events: outbox.Product{Outbox: s.engine.outbox, Name: name}, Tenants: moduleTenants{s.storage.api, name}, Peers: modulePeers{s.products.connect, name},
+		Pool: one.pool, Events: outbox.ProductPublisher{Outbox: s.engine.outbox, Name: name}, Tenants: moduleTenants{s.storage.api, name}, Peers: modulePeers{s.products.connect, name},
 		Jobs: jobs.Queue{Product: name, Now: now}, Sealer: moduleSealer{s.storage.box, name},
 		Accounts: operators.NewAccounts(name, s.storage.box.Derive("product/"+name+"/access-tokens"), cfg.AccessTTL, now),
 		Limits:   allowed, Audit: moduleAudit{audit.NewRecorder(s.storage.api)}, Deliveries: moduleDeliveries{s.engine.reader}, Erasures: erasure.Known{Box: s.storage.box},

@@ -119,6 +119,6 @@ func (a *API) retryDelivery(ctx context.Context, in *idPath) (*struct{ Body Retr
 	if err != nil {
 		return nil, err
 	}
-	a.deps.Kick(target)
+	a.deps.Wake(target)
 	return &struct{ Body Retried }{Retried{in.ID, status.String()}}, nil
 }

@@ -64,7 +64,7 @@ func (e *engine) start(b *bundle, log *slog.Logger) {
 		Pool: b.db, Directory: e.directory, Client: sender, Log: writer, Logger: log, Now: b.clock.Now, Concurrency: 8, EndpointConcurrency: 4,
 	})
 	e.outbox = outbox.New(b.db, e.directory, e.dispatcher, metrics.New(), log, b.clock.Now)
-	e.replays = jobs.NewReplays(b.db, log, b.clock.Now, e.dispatcher.Kick)
+	e.replays = jobs.NewReplays(b.db, log, b.clock.Now, e.dispatcher.Wake)
 	e.retries = jobs.NewRetries(b.db, query.NewReader(b.db))
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup

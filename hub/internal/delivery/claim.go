@@ -120,8 +120,8 @@ func (d *Dispatcher) unlease(ctx context.Context, jobs []Job) error {
 	var leases []uuid.UUID
 	for i, job := range jobs {
 		ids[i] = job.ID
-		if job.Leased != nil && !slices.Contains(leases, job.Leased.ID) {
-			leases = append(leases, job.Leased.ID)
+		if job.Lease != nil && !slices.Contains(leases, job.Lease.ID) {
+			leases = append(leases, job.Lease.ID)
 		}
 	}
 	statements := &pgx.Batch{}

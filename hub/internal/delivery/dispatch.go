@@ -14,11 +14,11 @@ import (
 	"integrationhub/hub/internal/directory"
 )
 
-// Log stores what came of attempts. Record may block: that is the back-pressure
+// AttemptLog stores what came of attempts. Record may block: that is the back-pressure
 // on dispatch when the database cannot keep up. Took tells of deliveries that have
 // no rows yet, before the first of their attempts is recorded.
-type Log interface {
-	TrackLease(*Leased)
+type AttemptLog interface {
+	TrackLease(*Lease)
 	Record(Attempt)
 }
 
@@ -34,7 +34,7 @@ type Config struct {
 	Pool                *pgxpool.Pool
 	Directory           *directory.Directory
 	Client              *client.Client
-	Log                 Log
+	Log                 AttemptLog
 	Pacer               Pacer // nil: this process only
 	Logger              *slog.Logger
 	Now                 func() time.Time
@@ -63,13 +63,13 @@ type Dispatcher struct {
 	stopping bool
 	idle     *sync.Cond // inFlight or claiming fell while stopping
 
-	kicks chan uuid.UUID // targets with room again, to be filled from the database
+	wakeups chan uuid.UUID // targets with room again, to be filled from the database
 }
 
 // NewDispatcher makes a dispatcher; nothing runs until it is given work.
 func NewDispatcher(config Config) *Dispatcher {
 	d := &Dispatcher{
-		Config: config, lanes: make(map[uuid.UUID]*lane), kicks: make(chan uuid.UUID, 1024),
+		Config: config, lanes: make(map[uuid.UUID]*lane), wakeups: make(chan uuid.UUID, 1024),
 		work: make(chan assignment), stopped: make(chan struct{}),
 	}
 	d.idle = sync.NewCond(&d.mu)
@@ -131,23 +131,23 @@ func (d *Dispatcher) MarkBacklog(target uuid.UUID) {
 		go d.WakeOthers(target)
 	}
 	if empty {
-		d.Kick(target)
+		d.Wake(target)
 	}
 }
 
-// Kick asks for a target's due rows to be fetched soon.
-func (d *Dispatcher) Kick(target uuid.UUID) {
+// Wake asks for a target's due rows to be fetched soon.
+func (d *Dispatcher) Wake(target uuid.UUID) {
 	select {
-	case d.kicks <- target:
+	case d.wakeups <- target:
 	default: // the sweep finds them within a second
 	}
 }
 
 // Dispatch queues committed jobs whose places were reserved. leased stands for those
 // that have no rows yet; nil: all have one.
-func (d *Dispatcher) Dispatch(jobs []Job, leased *Leased) {
-	if leased != nil {
-		d.Log.TrackLease(leased)
+func (d *Dispatcher) Dispatch(jobs []Job, lease *Lease) {
+	if lease != nil {
+		d.Log.TrackLease(lease)
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -230,7 +230,7 @@ func (d *Dispatcher) take(l *lane) Job {
 	}
 	if l.left && (l.waiting() == 0 || 2*l.room(d.EndpointConcurrency) >= l.size(d.EndpointConcurrency)) {
 		l.left = false
-		d.Kick(l.target)
+		d.Wake(l.target)
 	}
 	return job
 }

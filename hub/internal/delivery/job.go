@@ -35,10 +35,10 @@ type Event struct {
 	Trace         *trace.SpanContext // of the publication, in the process that accepted it; nil = not traced
 }
 
-// Leased stands for the deliveries of one commit that this process took on at once.
+// Lease stands for the deliveries of one commit that this process took on at once.
 // They have no rows in the log until they are settled, or have waited a while; the
 // row of the lease stands for them.
-type Leased struct {
+type Lease struct {
 	ID           uuid.UUID
 	TakenAt      time.Time // local clock
 	WithoutRow   int       // deliveries without a row; counted by the log's writer alone
@@ -56,7 +56,7 @@ type Job struct {
 	RoundAt       time.Time // when this round of attempts began, database clock
 	DueAt         time.Time // when the attempt became due, local clock
 	LeasedAt      time.Time // when the lease was asked for, local clock
-	Leased        *Leased   // nil: the delivery has a row
+	Lease         *Lease    // nil: the delivery has a row
 	paced         bool      // has its turn among this process' attempts at a paced target
 }
 

@@ -87,7 +87,7 @@ func TestFillWithoutRoomDoesNotKickItself(t *testing.T) {
 	d.queued = maxQueued
 	target := uuid.New()
 	require.NoError(t, d.fill(t.Context(), target))
-	require.Empty(t, d.kicks)
+	require.Empty(t, d.wakeups)
 	require.True(t, d.lanes[target].left, "it is remembered that rows wait")
 }
 

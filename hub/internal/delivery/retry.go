@@ -106,7 +106,7 @@ func (r *Retrier) Run(ctx context.Context) error {
 	})
 	mux.HandleFunc(wakeTask, func(_ context.Context, task *asynq.Task) error {
 		if target, err := uuid.FromBytes(task.Payload()); err == nil {
-			r.dispatcher.Kick(target)
+			r.dispatcher.Wake(target)
 		}
 		return nil
 	})

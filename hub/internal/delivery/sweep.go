@@ -45,7 +45,7 @@ func (d *Dispatcher) Sweep(ctx context.Context) {
 		case <-tidy.C:
 			d.forgetIdle()
 			continue
-		case target := <-d.kicks:
+		case target := <-d.wakeups:
 			err = d.fill(ctx, target)
 		case <-tick.C:
 			err = d.sweepAll(ctx)

@@ -49,7 +49,7 @@ func TestErasuresAreAskedFor(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []string{results[1].ID, keyed.ID}, asked(), "once for what was published once")
 
-	clinic := Product{Outbox: o, Name: "clinic"}
+	clinic := ProductPublisher{Outbox: o, Name: "clinic"}
 	event := hub.Event{TenantID: tenant, Environment: hub.Live, Type: "patient.deleted", Data: []byte(`{}`)}
 	undone := errors.New("undone")
 	require.ErrorIs(t, pgx.BeginFunc(ctx, pool, func(tx pgx.Tx) error {

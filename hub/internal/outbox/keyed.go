@@ -92,7 +92,7 @@ func (l *lane) tryKeyed(ctx context.Context, batch []*request) {
 		if len(batch) == 0 {
 			return
 		}
-		var leased *delivery.Leased
+		var lease *delivery.Lease
 		var fresh []*prepared
 		var known map[idempotencyKey]first
 		err = pgx.BeginFunc(ctx, l.pool, func(tx pgx.Tx) error {
@@ -103,15 +103,15 @@ func (l *lane) tryKeyed(ctx context.Context, batch []*request) {
 			if len(batch) == 1 && reuses(batch[0].publications, known) {
 				return errReused // all or nothing: what it claimed is given back
 			}
-			leased = l.reserve(fresh)
+			lease = l.reserve(fresh)
 			inserts := &bulk.Batch{}
-			l.rows.queue(inserts, fresh, leased)
+			l.rows.queue(inserts, fresh, lease)
 			failpoint.Here("before_commit")
 			return inserts.RunOn(ctx, tx.Conn())
 		})
 		if err == nil {
 			failpoint.Here("after_commit")
-			l.committed(fresh, leased)
+			l.committed(fresh, lease)
 			finishKeyed(batch, all, known)
 			return
 		}

@@ -61,7 +61,7 @@ type Dispatcher interface {
 	Release(target uuid.UUID)
 	// Dispatch queues committed deliveries whose places were reserved; leased stands
 	// for them in the database.
-	Dispatch(jobs []delivery.Job, leased *delivery.Leased)
+	Dispatch(jobs []delivery.Job, lease *delivery.Lease)
 	// MarkBacklog tells that committed deliveries of a target were left without a place.
 	MarkBacklog(target uuid.UUID)
 }

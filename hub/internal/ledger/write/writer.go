@@ -47,7 +47,7 @@ type Writer struct {
 	done      sync.WaitGroup
 
 	mu   sync.Mutex
-	open []*delivery.Leased // oldest first; those that are settled go when they are looked at
+	open []*delivery.Lease // oldest first; those that are settled go when they are looked at
 }
 
 // NewWriter starts the writer; [Writer.Close] ends it.

@@ -88,7 +88,7 @@ func TestAnswers(t *testing.T) {
 	gone := hub.Event{ID: hub.NewEventID(), TenantID: a.tenant, Environment: hub.Live}
 	got, err := b.reader.IntegrationDeliveries(t.Context(), []hub.Event{long, gone, both, other, chosen, test, endpoint, {ID: "broken", TenantID: a.tenant, Environment: hub.Live}})
 	require.NoError(t, err)
-	require.Equal(t, [][]query.Answer{
+	require.Equal(t, [][]query.IntegrationDelivery{
 		{{a.revoked, delivery.Failed, false}}, nil,
 		{{a.revoked, delivery.Delivered, false}, {a.active, delivery.Delivered, true}}, nil,
 		{{a.active, delivery.Parked, true}}, nil, nil, nil,
@@ -119,7 +119,7 @@ func TestAnswersAreAskedForAtOnce(t *testing.T) {
 		got, err := reader.IntegrationDeliveries(t.Context(), events)
 		require.NoError(t, err)
 		for _, one := range got {
-			require.Equal(t, []query.Answer{{a.active, delivery.Pending, true}}, one)
+			require.Equal(t, []query.IntegrationDelivery{{a.active, delivery.Pending, true}}, one)
 		}
 		return counted.Load() - before
 	}
