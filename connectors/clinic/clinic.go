@@ -4,8 +4,8 @@ package clinic
 
 import "integrationhub/hub"
 
-// Connector is a [hub.Peer]: the document's interface as it stands.
-type Connector struct{ hub.Peer }
+// Connector is a [hub.PeerConnector]: the document's interface as it stands.
+type Connector struct{ hub.PeerConnector }
 
 var (
 	_ hub.Connector = Connector{}
@@ -15,11 +15,11 @@ var (
 
 // New makes the connector.
 func New() Connector {
-	return Connector{hub.Peer{Kind: hub.Spec{
+	return Connector{hub.PeerConnector{PeerSpec: hub.Spec{
 		Name:          "clinic",
 		Title:         "Clinic management",
 		Fields:        hub.PeerFields(),
-		RatePerMinute: hub.PeerRate,
+		RatePerMinute: hub.PeerRatePerMinute,
 		Receives: []string{ // the document's "Sent"
 			"patient.created", "patient.updated", "patient.deleted", "record.created", "payment.received", "payment.overdue",
 		},

@@ -29,7 +29,7 @@ func (a *API) exportRows() []route {
 }
 
 type exportInput struct {
-	rest.ByID
+	rest.IDParam
 	Format string `query:"format" enum:"json,csv,fhir" default:"json"`
 	Reveal string `query:"reveal" enum:"cpf" doc:"Where the clinic allows it; on record. Not with format=fhir, which never shows whole tax ids (422)"`
 }

@@ -47,15 +47,15 @@ func (a *API) routes() []route {
 func (a *API) searches() []route {
 	return []route{
 		{get, "/patients", withScope(featurePatientSearch), 200, "integrations.search-patients", "Find a patient by phone", rest.Handle(a.searchPatients)},
-		{get, "/records", withScope(featureRecordRead), 200, "integrations.search-records", "Records of a patient", rest.AlsoAnswers(rest.Handle(a.searchRecords), 404)},
-		{get, "/appointments", withScope(featureAppointmentRead), 200, "integrations.search-appointments", "Appointments of a patient", rest.AlsoAnswers(rest.Handle(a.searchAppointments), 404)},
+		{get, "/records", withScope(featureRecordRead), 200, "integrations.search-records", "Records of a patient", rest.WithErrors(rest.Handle(a.searchRecords), 404)},
+		{get, "/appointments", withScope(featureAppointmentRead), 200, "integrations.search-appointments", "Appointments of a patient", rest.WithErrors(rest.Handle(a.searchAppointments), 404)},
 	}
 }
 
 // actions are the rows below action/*.
 func (a *API) actions() []route {
 	return []route{
-		{post, "/log-interaction", withScope(module.ScopeInteraction), 200, "integrations.log-interaction", "Put something on a patient's history", rest.AlsoAnswers(rest.Handle(a.logInteraction), 404)},
+		{post, "/log-interaction", withScope(module.ScopeInteraction), 200, "integrations.log-interaction", "Put something on a patient's history", rest.WithErrors(rest.Handle(a.logInteraction), 404)},
 	}
 }
 
@@ -67,10 +67,10 @@ func (a *API) accountRows() []route {
 	const v = "/api/v1"
 	return []route{
 		{post, v + "/auth/register", rest.Anyone, 201, "auth.register", "Register a clinic with its first administrator", rest.Handle(a.signUp)},
-		{post, v + "/auth/login", rest.Anyone, 200, "auth.login", "Log in", rest.AlsoAnswers(rest.Handle(a.desk.HandleLogin), 401)},
-		{post, v + "/auth/refresh", rest.Anyone, 200, "auth.refresh", "Trade a refresh token for a new pair", rest.AlsoAnswers(rest.Handle(a.desk.HandleRefresh), 401)},
-		{post, v + "/auth/forgot-password", rest.Anyone, 200, "auth.forgot-password", "Ask for a link to set a new password", rest.Handle(a.desk.HandleForgot)},
-		{post, v + "/auth/reset-password", rest.Anyone, 200, "auth.reset-password", "Set a new password", rest.Handle(a.desk.HandleReset)},
+		{post, v + "/auth/login", rest.Anyone, 200, "auth.login", "Log in", rest.WithErrors(rest.Handle(a.desk.HandleLogin), 401)},
+		{post, v + "/auth/refresh", rest.Anyone, 200, "auth.refresh", "Trade a refresh token for a new pair", rest.WithErrors(rest.Handle(a.desk.HandleRefresh), 401)},
+		{post, v + "/auth/forgot-password", rest.Anyone, 200, "auth.forgot-password", "Ask for a link to set a new password", rest.Handle(a.desk.HandleForgotPassword)},
+		{post, v + "/auth/reset-password", rest.Anyone, 200, "auth.reset-password", "Set a new password", rest.Handle(a.desk.HandleResetPassword)},
 		{get, v + "/auth/me", rest.User, 200, "auth.me", "Who is logged in", rest.Handle(a.me)},
 		{get, v + "/clinic", rest.User, 200, "clinic.get", "Read the clinic", rest.Handle(a.getClinic)},
 		{put, v + "/clinic", rest.Admin, 200, "clinic.update", "Update the clinic", rest.Handle(a.updateClinic)},
@@ -86,21 +86,21 @@ func (a *API) patientRows() []route {
 	const v, one = "/api/v1", "/api/v1/patients/{id}"
 	return []route{
 		{get, v + "/professionals", rest.User, 200, "professionals.list", "List professionals", rest.Handle(a.listProfessionals)},
-		{post, v + "/professionals", rest.Admin, 201, "professionals.create", "Add a professional", rest.NewFields("NewProfessional", rest.Fields(rest.Handle(a.createProfessional)), "name")},
-		{put, v + "/professionals/{id}", rest.Admin, 200, "professionals.update", "Update a professional", rest.Fields(rest.Handle(a.updateProfessional))},
+		{post, v + "/professionals", rest.Admin, 201, "professionals.create", "Add a professional", rest.WithRequiredFields("NewProfessional", rest.WithHandlerValidation(rest.Handle(a.createProfessional)), "name")},
+		{put, v + "/professionals/{id}", rest.Admin, 200, "professionals.update", "Update a professional", rest.WithHandlerValidation(rest.Handle(a.updateProfessional))},
 		{del, v + "/professionals/{id}", rest.Admin, 204, "professionals.delete", "Remove a professional", rest.Handle(a.deleteProfessional)},
 
 		{get, v + "/patients", rest.User, 200, "patients.list", "List patients", rest.Handle(a.listPatients)},
 		{post, v + "/patients/search", rest.User, 200, "patients.search", "Find patients by name, e-mail address or phone", rest.Handle(a.findPatients)},
-		{post, v + "/patients", rest.User, 201, "patients.create", "Add a patient", rest.NewFields("NewPatient", rest.Fields(rest.Handle(a.createPatient)), "name")},
+		{post, v + "/patients", rest.User, 201, "patients.create", "Add a patient", rest.WithRequiredFields("NewPatient", rest.WithHandlerValidation(rest.Handle(a.createPatient)), "name")},
 		{get, one, rest.User, 200, "patients.get", "Read a patient", rest.Handle(a.getPatient)},
-		{put, one, rest.User, 200, "patients.update", "Update a patient", rest.Fields(rest.Handle(a.updatePatient))},
+		{put, one, rest.User, 200, "patients.update", "Update a patient", rest.WithHandlerValidation(rest.Handle(a.updatePatient))},
 		{del, one, rest.User, 204, "patients.delete", "Put a patient away: the same as status inactive, and taken back with status active", rest.Handle(a.deletePatient)},
 		{get, one + "/records", rest.User, 200, "records.list", "Records of a patient", rest.Handle(a.listRecords)},
 		{post, one + "/records", rest.User, 201, "records.create", "Write a record", rest.Handle(a.createRecord)},
 		{get, one + "/appointments", rest.User, 200, "appointments.list", "Appointments of a patient", rest.Handle(a.listAppointments)},
-		{post, one + "/appointments", rest.User, 201, "appointments.create", "Make an appointment", rest.NewFields("NewAppointment", rest.Fields(rest.Handle(a.createAppointment)), "datetime")},
-		{put, v + "/appointments/{id}", rest.User, 200, "appointments.update", "Change an appointment", rest.Fields(rest.Handle(a.updateAppointment))},
+		{post, one + "/appointments", rest.User, 201, "appointments.create", "Make an appointment", rest.WithRequiredFields("NewAppointment", rest.WithHandlerValidation(rest.Handle(a.createAppointment)), "datetime")},
+		{put, v + "/appointments/{id}", rest.User, 200, "appointments.update", "Change an appointment", rest.WithHandlerValidation(rest.Handle(a.updateAppointment))},
 		{get, one + "/payments", rest.User, 200, "payments.list", "Payments of a patient", rest.Handle(a.listPayments)},
 		{post, one + "/payments", rest.User, 201, "payments.create", "Ask for a payment, or record one", rest.Handle(a.createPayment)},
 		{post, v + "/payments/{id}/pay", rest.User, 200, "payments.pay", "Record that a payment was made", rest.Handle(a.pay)},
