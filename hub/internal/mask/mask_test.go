@@ -17,7 +17,7 @@ func TestCPF(t *testing.T) {
 	t.Parallel()
 	const m = "***.***.***-25"
 	for text, want := range map[string]string{
-		// plain text; more of it is in hubtest.TaxIDs
+		// plain text; more of it is in hubtest.CPFTexts
 		"":                                 "",
 		`{"cpf":"529.982.247-25","cut":"a`: `{"cpf":"` + m + `","cut":"a`, // cut JSON is text
 		// JSON

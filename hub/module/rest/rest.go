@@ -201,15 +201,10 @@ func RequireCaller(ctx context.Context) (module.Caller, error) {
 	return who, nil
 }
 
-// NotFound is the answer to an id that is not there for whoever asks.
-func NotFound(what string) *hub.Error {
-	return hub.Errorf(hub.ErrNotFound, "not_found", "%s not found", what)
-}
-
 // NotFoundIfNoRows names what a row that is not there would have been.
 func NotFoundIfNoRows(what string, err error) error {
 	if errors.Is(err, pgx.ErrNoRows) {
-		return NotFound(what)
+		return hub.NotFound(what)
 	}
 	return err
 }

@@ -19,10 +19,10 @@ import (
 	"integrationhub/hub/module/accounts"
 	"integrationhub/hub/module/rest"
 	"integrationhub/scheduling/internal/booking"
-	"integrationhub/scheduling/internal/cashier"
-	"integrationhub/scheduling/internal/mailroom"
-	"integrationhub/scheduling/internal/picture"
-	"integrationhub/scheduling/internal/public"
+	"integrationhub/scheduling/internal/imageupload"
+	"integrationhub/scheduling/internal/notify"
+	"integrationhub/scheduling/internal/payment"
+	"integrationhub/scheduling/internal/publicbooking"
 	"integrationhub/scheduling/internal/store"
 )
 
@@ -30,17 +30,17 @@ import (
 type API struct {
 	host     module.Host
 	store    *store.Store
-	cashier  *cashier.Cashier
-	desk     *public.Desk
-	office   *mailroom.Office
+	cashier  *payment.Cashier
+	desk     *publicbooking.Desk
+	office   *notify.Office
 	accounts *accounts.Authenticator
-	pictures *picture.Intake
+	pictures *imageupload.Intake
 	rows     []route
 }
 
 // New makes the interface of an opened product.
-func New(host module.Host, s *store.Store, c *cashier.Cashier, desk *public.Desk, office *mailroom.Office) *API {
-	a := &API{host: host, store: s, cashier: c, desk: desk, office: office, accounts: accounts.New(host, place, users{s}), pictures: picture.NewIntake()}
+func New(host module.Host, s *store.Store, c *payment.Cashier, desk *publicbooking.Desk, office *notify.Office) *API {
+	a := &API{host: host, store: s, cashier: c, desk: desk, office: office, accounts: accounts.New(host, place, users{s}), pictures: imageupload.NewIntake()}
 	a.rows = append(a.routes(), a.additions()...)
 	if host.Settings.Development {
 		a.rows = append(a.rows, a.developers()...)
@@ -149,7 +149,7 @@ func staff(ctx context.Context) store.Actor {
 // changedOne is nil where a statement changed a row.
 func changedOne(what string, rows int64, err error) error {
 	if err == nil && rows == 0 {
-		return rest.NotFound(what)
+		return hub.NotFound(what)
 	}
 	return err
 }
