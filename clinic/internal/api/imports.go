@@ -20,16 +20,6 @@ import (
 // file is stored.
 const maxImport = 16 << 20
 
-// importRows are patients that are brought from elsewhere.
-func (a *API) importRows() []route {
-	const v = "/api/v1"
-	return []route{
-		{post, v + "/imports", rest.Admin, 202, "imports.create", "Import patients from a file", a.importFile},
-		{get, v + "/imports", rest.Admin, 200, "imports.list", "List imports", rest.Handle(a.listImports)},
-		{get, v + "/imports/{id}", rest.Admin, 200, "imports.get", "How an import does", rest.Handle(a.getImport)},
-	}
-}
-
 type importInput struct {
 	RawBody huma.MultipartFormFiles[struct {
 		File   huma.FormFile `form:"file" required:"true" doc:"A table with names of columns in its first line (external_id, name, phone, email, cpf, birth_date, status, or in Portuguese), or FHIR R4 patients, one on each line; 16 MiB at most"`
@@ -102,7 +92,7 @@ type ImportDetail struct {
 	Errors []ImportError `json:"errors" nullable:"false" doc:"The first thousand"`
 }
 
-func (a *API) getImport(ctx context.Context, in *rest.ByID) (*struct{ Body ImportDetail }, error) {
+func (a *API) getImport(ctx context.Context, in *rest.IDParam) (*struct{ Body ImportDetail }, error) {
 	at, _, err := scope(ctx)
 	if err != nil {
 		return nil, err
@@ -118,7 +108,7 @@ func (a *API) getImport(ctx context.Context, in *rest.ByID) (*struct{ Body Impor
 	return &struct{ Body ImportDetail }{ImportDetail{importOf(row), rest.Map(wrong, func(e dbgen.ImportErrorsRow) ImportError { return ImportError(e) })}}, nil
 }
 
-func (a *API) listImports(ctx context.Context, in *rest.Paging) (*struct{ Body rest.Page[Import] }, error) {
+func (a *API) listImports(ctx context.Context, in *rest.PageParams) (*struct{ Body rest.Page[Import] }, error) {
 	at, _, err := scope(ctx)
 	if err != nil {
 		return nil, err
@@ -128,5 +118,5 @@ func (a *API) listImports(ctx context.Context, in *rest.Paging) (*struct{ Body r
 		return nil, err
 	}
 	total, err := a.store.CountImports(ctx, at.Clinic, at.Env, store.CountedAtMost)
-	return &struct{ Body rest.Page[Import] }{rest.PageOf(rest.Map(rows, importOf), total, *in)}, err
+	return &struct{ Body rest.Page[Import] }{rest.NewPage(rest.Map(rows, importOf), total, *in)}, err
 }

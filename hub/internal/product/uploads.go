@@ -13,6 +13,7 @@ import (
 
 	"integrationhub/hub"
 	"integrationhub/hub/internal/httpx"
+	"integrationhub/hub/module/rest"
 )
 
 // admissionTime is how long finding out who wants to send a long body may take.
@@ -37,7 +38,7 @@ func longBodies(product, base string, document *huma.OpenAPI) (map[string]longBo
 		if strings.Contains(path, "{") {
 			return nil, fmt.Errorf("mounting %s: %s has a body limit of its own and a path with parameters", product, op.OperationID)
 		}
-		limits[base+path] = longBody{int(op.MaxBodyBytes), accessOf(op.Security).admin}
+		limits[base+path] = longBody{int(op.MaxBodyBytes), rest.Access(op.Security).Credentials().Admin}
 	}
 	return limits, nil
 }
@@ -66,11 +67,11 @@ func (p *Product) LongBody(method, path, authorization string) httpx.Admission {
 func checkForm(media string) func(*fiber.Ctx) error {
 	return func(c *fiber.Ctx) error {
 		if encoding := c.Get(fiber.HeaderContentEncoding); encoding != "" && !strings.EqualFold(encoding, "identity") {
-			return hub.Errorf(hub.ErrMediaType, "content_encoding_not_supported", "Send the body without compression: Content-Encoding is not supported.")
+			return hub.Errorf(hub.ErrUnsupportedMediaType, "content_encoding_not_supported", "Send the body without compression: Content-Encoding is not supported.")
 		}
 		given := c.Request().Header.ContentType()
 		if name, _, err := mime.ParseMediaType(string(given)); err != nil || name != media {
-			return hub.Errorf(hub.ErrMediaType, "unsupported_media_type", "Send the body as Content-Type: %s.", media)
+			return hub.Errorf(hub.ErrUnsupportedMediaType, "unsupported_media_type", "Send the body as Content-Type: %s.", media)
 		}
 		if rest := bytes.TrimLeft(given, " \t"); !bytes.HasPrefix(rest, []byte(media)) { // what reads the form compares case
 			c.Request().Header.SetContentType(media + string(rest[len(media):]))

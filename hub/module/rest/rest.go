@@ -19,29 +19,40 @@ import (
 	"integrationhub/hub/module/dberr"
 )
 
-// Access may call a route, as huma.Operation.Security has it.
-type Access []map[string][]string
-
-// The usual callers.
-var (
-	Anyone Access                                              // without asking
-	User   = Access{{module.SchemeBearer: {}}}                 // of the product
-	Admin  = Access{{module.SchemeBearer: {module.RoleAdmin}}} // of the product
-)
-
-// UserOrKey lets users call, and keys with a scope.
-func UserOrKey(scope string) Access {
-	return Access{{module.SchemeBearer: {}}, {module.SchemeKey: {scope}}}
-}
-
-// Route is one row of a product's table.
+// Route is one row of a table of routes: the hub's, or a product's.
 type Route struct {
 	Method, Path string
 	Access       Access
 	Status       int    // of success
-	ID           string // resource and what is done to it: "patients.create"
+	ID           string // operation id and action in the audit log: resource, dot, verb ("patients.create")
 	Summary      string
 	Bind         Binder
+}
+
+// Get returns a row that reads.
+func Get(path string, access Access, status int, id, summary string, bind Binder) Route {
+	return Route{http.MethodGet, path, access, status, id, summary, bind}
+}
+
+// Post returns a row that creates something, or acts.
+func Post(path string, access Access, status int, id, summary string, bind Binder) Route {
+	return Route{http.MethodPost, path, access, status, id, summary, bind}
+}
+
+// Put returns a row that changes something.
+func Put(path string, access Access, status int, id, summary string, bind Binder) Route {
+	return Route{http.MethodPut, path, access, status, id, summary, bind}
+}
+
+// Delete returns a row that deletes something.
+func Delete(path string, access Access, status int, id, summary string, bind Binder) Route {
+	return Route{http.MethodDelete, path, access, status, id, summary, bind}
+}
+
+// Tag returns the resource of the row: the part of its id before the dot.
+func (r Route) Tag() string {
+	resource, _, _ := strings.Cut(r.ID, ".")
+	return resource
 }
 
 // Handle binds a handler to its row. A database that is away is a 503, whichever
@@ -55,12 +66,12 @@ func Handle[I, O any](handler func(context.Context, *I) (*O, error)) Binder {
 	}
 }
 
-// Limit may refuse a request to a route.
-type Limit func(ctx context.Context, r Route) error
+// Limiter may refuse a request to a route.
+type Limiter func(ctx context.Context, r Route) error
 
 // Register registers the rows of a table. Request bodies may have members that
 // nobody knows.
-func Register(api huma.API, rows []Route, limit Limit) {
+func Register(api huma.API, rows []Route, limit Limiter) {
 	registry := api.OpenAPI().Components.Schemas
 	registry.RegisterTypeAlias(reflect.TypeFor[uuid.UUID](), reflect.TypeFor[uuidSchema]())
 	for _, row := range rows {
@@ -88,7 +99,6 @@ func Register(api huma.API, rows []Route, limit Limit) {
 }
 
 func (r Route) operation() huma.Operation {
-	tag, _, _ := strings.Cut(r.ID, ".")
 	errors := []int{422, 429, 503}
 	if len(r.Access) > 0 {
 		errors = append(errors, 401, 403)
@@ -101,7 +111,7 @@ func (r Route) operation() huma.Operation {
 	}
 	return huma.Operation{
 		OperationID: r.ID, Method: r.Method, Path: r.Path, Summary: r.Summary, DefaultStatus: r.Status,
-		Security: r.Access, Errors: errors, Tags: []string{tag},
+		Security: r.Access, Errors: errors, Tags: []string{r.Tag()},
 	}
 }
 
@@ -149,22 +159,22 @@ func (uuidSchema) Schema(huma.Registry) *huma.Schema {
 	return &huma.Schema{Type: huma.TypeString, Format: "uuid"}
 }
 
-// None is the answer without a body.
-type None struct{}
+// NoContent is the answer without a body.
+type NoContent struct{}
 
-// ByID is the path of a single thing.
-type ByID struct {
+// IDParam is the path of a single thing.
+type IDParam struct {
 	ID uuid.UUID `path:"id" format:"uuid"`
 }
 
-// Paging asks for a page of a list, in a query or in a body.
-type Paging struct {
+// PageParams asks for a page of a list, in a query or in a body.
+type PageParams struct {
 	Page    int `query:"page" json:"page,omitempty" minimum:"1" maximum:"100000" default:"1"`
 	PerPage int `query:"per_page" json:"per_page,omitempty" minimum:"1" maximum:"100" default:"20"`
 }
 
 // Offset is how many things come before the page.
-func (p Paging) Offset() int { return (p.Page - 1) * p.PerPage }
+func (p PageParams) Offset() int { return (p.Page - 1) * p.PerPage }
 
 // Page is one page of a list.
 type Page[T any] struct {
@@ -175,8 +185,8 @@ type Page[T any] struct {
 	Pages   int `json:"pages"`
 }
 
-// PageOf puts a page together.
-func PageOf[T any](items []T, total int, p Paging) Page[T] {
+// NewPage puts a page together.
+func NewPage[T any](items []T, total int, p PageParams) Page[T] {
 	if items == nil {
 		items = []T{}
 	}
@@ -192,8 +202,8 @@ func Map[A, B any](list []A, convert func(A) B) []B {
 	return out
 }
 
-// Caller is who makes the request; [hub.ErrUnauthorized] where nobody was asked.
-func Caller(ctx context.Context) (module.Caller, error) {
+// RequireCaller is who makes the request; [hub.ErrUnauthorized] where nobody was asked.
+func RequireCaller(ctx context.Context) (module.Caller, error) {
 	who, ok := module.CallerFrom(ctx)
 	if !ok {
 		return who, hub.Errorf(hub.ErrUnauthorized, "unauthorized", "Log in first, and send the access token as Authorization: Bearer.")

@@ -6,7 +6,6 @@ package api
 import (
 	"context"
 	"errors"
-	"net/http"
 	"reflect"
 	"strconv"
 	"strings"
@@ -35,38 +34,32 @@ type API struct {
 	office   *notify.Office
 	accounts *accounts.Authenticator
 	pictures *imageupload.Intake
-	rows     []route
 }
 
 // New makes the interface of an opened product.
 func New(host module.Host, s *store.Store, c *payment.Cashier, desk *publicbooking.Desk, office *notify.Office) *API {
-	a := &API{host: host, store: s, cashier: c, desk: desk, office: office, accounts: accounts.New(host, place, users{s}), pictures: imageupload.NewIntake()}
-	a.rows = append(a.routes(), a.additions()...)
-	if host.Settings.Development {
-		a.rows = append(a.rows, a.developers()...)
-	}
-	return a
+	return &API{host: host, store: s, cashier: c, desk: desk, office: office, accounts: accounts.New(host, place, users{s}), pictures: imageupload.NewIntake()}
 }
 
 // Accounts is the desk that logs users in.
 func (a *API) Accounts() *accounts.Authenticator { return a.accounts }
 
 // Routes registers every row of the table.
-func (a *API) Routes(api huma.API) { a.register(api, a.rows) }
+func (a *API) Routes(api huma.API) { a.register(api, a.routes()) }
 
-// Searches registers the rows below search/*.
-func (a *API) Searches(api huma.API) { a.register(api, a.searches()) }
+// RegisterSearches registers the rows below search/*.
+func (a *API) RegisterSearches(api huma.API) { a.register(api, a.searchRoutes()) }
 
-// Actions registers the rows below action/*.
-func (a *API) Actions(api huma.API) { a.register(api, a.actions()) }
+// RegisterActions registers the rows below action/*.
+func (a *API) RegisterActions(api huma.API) { a.register(api, a.actionRoutes()) }
 
-func (a *API) register(api huma.API, rows []route) {
+func (a *API) register(api huma.API, rows []rest.Route) {
 	api.OpenAPI().Components.Schemas.RegisterTypeAlias(reflect.TypeFor[booking.Cents](), reflect.TypeFor[float64]())
-	rest.Register(api, rest.Map(rows, func(r route) rest.Route { return rest.Route(r) }), a.limit)
+	rest.Register(api, rows, a.limit)
 }
 
 // handle binds a handler to its row; errors of the rules bring their members.
-func handle[I, O any](handler func(context.Context, *I) (*O, error)) func(huma.API, huma.Operation) {
+func handle[I, O any](handler func(context.Context, *I) (*O, error)) rest.Binder {
 	return rest.Handle(func(ctx context.Context, in *I) (*O, error) {
 		out, err := handler(ctx, in)
 		return out, told(err)
@@ -82,7 +75,7 @@ func told(err error) error {
 	var slot *booking.SlotTakenError
 	var transition *booking.TransitionError
 	var window *booking.WindowClosedError
-	members := hub.Members{}
+	members := hub.Extensions{}
 	switch {
 	case errors.As(err, &slot):
 		alternatives := make([]alternative, len(slot.Alternatives))
@@ -98,24 +91,24 @@ func told(err error) error {
 		return err
 	}
 	with := *problem
-	with.Members = members
+	with.Extensions = members
 	return &with
 }
 
-type none = rest.None
+type none = rest.NoContent
 
 // ByID is the path of a single thing.
-type ByID = rest.ByID
+type ByID = rest.IDParam
 
 // Paging asks for a page of a list.
-type Paging = rest.Paging
+type Paging = rest.PageParams
 
 // Page is one page of a list.
 type Page[T any] = rest.Page[T]
 
 // caller is who is signed in.
 func caller(ctx context.Context) (module.Caller, error) {
-	who, err := rest.Caller(ctx)
+	who, err := rest.RequireCaller(ctx)
 	if err == nil && who.Environment == hub.Test {
 		return who, hub.Errorf(hub.ErrNotFound, "not_found", "There is no test data in this product.")
 	}
@@ -175,11 +168,3 @@ func versionOf(header string) (*int, error) {
 	}
 	return &n, nil
 }
-
-// Methods of the table.
-const (
-	get  = http.MethodGet
-	post = http.MethodPost
-	put  = http.MethodPut
-	del  = http.MethodDelete
-)
