@@ -34,9 +34,9 @@ type rowParser struct {
 func (p *rowParser) parse(line importfile.Row) (row parsedRow, problem string) {
 	var errs rest.FieldErrors
 	row.Name, row.Status = care.HideCPF(line.Name), line.Status
-	errs.Name(row.Name, "name", 120)
+	errs.CheckName(row.Name, "name", 120)
 	if line.ExternalID != "" {
-		errs.Length(line.ExternalID, "external_id", 1, 200)
+		errs.CheckLength(line.ExternalID, "external_id", 1, 200)
 		if id, err := uuid.Parse(line.ExternalID); err == nil {
 			row.id = id
 		}
@@ -45,22 +45,22 @@ func (p *rowParser) parse(line importfile.Row) (row parsedRow, problem string) {
 	}
 	if line.Phone != "" {
 		number := care.E164(line.Phone)
-		errs.Need(number != "", "phone", "must be a phone number of 8 to 15 digits")
+		errs.Check(number != "", "phone", "must be a phone number of 8 to 15 digits")
 		row.Phone = &number
 	}
 	if line.Email != "" {
 		row.Email = &line.Email
-		errs.Email(row.Email, "email")
+		errs.CheckEmail(row.Email, "email")
 	}
 	if line.CPF != "" {
 		digits := care.CPF(line.CPF)
-		errs.Need(digits != "", "cpf", "must be a CPF: 11 digits with the right check digits")
+		errs.Check(digits != "", "cpf", "must be a CPF: 11 digits with the right check digits")
 		row.CPF = &digits
 		row.cpfHash = p.hashCPF(digits)
 	}
 	if line.BirthDate != "" {
-		birthDate := errs.Date(line.BirthDate, "birth_date")
-		errs.Need(!birthDate.After(p.today), "birth_date", "must not be in the future")
+		birthDate := errs.ParseDate(line.BirthDate, "birth_date")
+		errs.Check(!birthDate.After(p.today), "birth_date", "must not be in the future")
 		row.BirthDate = &birthDate
 	}
 	if err := errs.Err(); err != nil {
