@@ -125,7 +125,7 @@ func (i *instance) Pages() map[string]http.Handler {
 
 // Handle implements [module.Instance].
 func (i *instance) Handle(ctx context.Context, tx pgx.Tx, e hub.Event) error {
-	return i.store.Join(tx).Receive(ctx, e)
+	return i.store.Join(tx).HandleEvent(ctx, e)
 }
 
 // Jobs implements [module.Worker].

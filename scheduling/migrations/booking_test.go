@@ -210,7 +210,7 @@ func TestFiftyRaceThroughTheRules(t *testing.T) {
 				return err
 			}
 			if rules.SeatsAt(start, offer, busy) == 0 {
-				return rules.SlotTaken(nil)
+				return rules.NewSlotTakenError(nil)
 			}
 			_, err = tx.Exec(t.Context(), insertAppointment, s.org, uuid.New(), s.client, s.professional, s.cut, start, start.Add(time.Hour), "scheduled", 1, 1, false)
 			return err

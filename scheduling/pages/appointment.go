@@ -236,6 +236,6 @@ func (v *visit) calendarFile() (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	bytes, name := v.desk.Calendar(v.org, b)
-	return reply{file: &file{name, calendar.Publish.Type(), bytes}}, nil
+	bytes, name := v.desk.CalendarFile(v.org, b)
+	return reply{file: &file{name, calendar.Publish.MediaType(), bytes}}, nil
 }

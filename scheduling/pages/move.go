@@ -34,7 +34,7 @@ func (v *visit) moving() (reply, error) {
 		day:   func(d booking.Date) string { return v.link("move", "token", b.Token, "date", d.String()) },
 		start: func(at time.Time) string { return v.link("move", "token", b.Token, fieldStart, v.stamp(at)) },
 	}
-	choice, about := publicbooking.Moving(b.AppointmentDetail), v.movingSummary(b)
+	choice, about := publicbooking.RescheduleChoice(b.AppointmentDetail), v.movingSummary(b)
 	switch {
 	case v.query.Get(fieldStart) != "":
 		at, err := start(v.query.Get(fieldStart))

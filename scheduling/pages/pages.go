@@ -163,7 +163,7 @@ func (v *visit) answer(r *http.Request, one step, found bool) (reply, error) {
 func (v *visit) find(acceptLanguage string) error {
 	search := v.desk.Organization
 	if v.step == stepLeave {
-		search = v.desk.Letters
+		search = v.desk.UnsubscribeOrganization
 	}
 	org, err := search(v.ctx, v.slug)
 	if err != nil {

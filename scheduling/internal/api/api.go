@@ -40,7 +40,7 @@ type API struct {
 
 // New makes the interface of an opened product.
 func New(host module.Host, s *store.Store, c *payment.Cashier, desk *publicbooking.Desk, office *notify.Office) *API {
-	a := &API{host: host, store: s, cashier: c, desk: desk, office: office, accounts: accounts.New(host, place, users{s}), pictures: imageupload.NewIntake()}
+	a := &API{host: host, store: s, cashier: c, desk: desk, office: office, accounts: accounts.New(host, place, users{s}), pictures: imageupload.NewProcessor()}
 	a.rows = append(a.routes(), a.additions()...)
 	if host.Settings.Development {
 		a.rows = append(a.rows, a.developers()...)
@@ -134,14 +134,14 @@ func (a *API) org(ctx context.Context) (store.Org, error) {
 	if err != nil {
 		return store.Org{}, err
 	}
-	return a.store.Org(ctx, id)
+	return a.store.LoadOrg(ctx, id)
 }
 
 // staff is who is signed in, as the history names them.
 func staff(ctx context.Context) store.Actor {
 	who, _ := module.CallerFrom(ctx)
 	if who.UserID == uuid.Nil {
-		return store.Actor{Kind: booking.ByConnected}
+		return store.Actor{Kind: booking.IntegrationActor}
 	}
 	return store.Actor{Kind: booking.Staff, User: &who.UserID, Manager: who.Admin}
 }

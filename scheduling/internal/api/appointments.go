@@ -327,11 +327,11 @@ func (a *API) createAppointment(ctx context.Context, in *createAppointmentInput)
 	n := store.NewAppointment{
 		Org: org, Choice: store.Choice{Service: b.ServiceID, Professional: &b.ProfessionalID}, Start: start, Notes: b.Notes.Value,
 		Source: booking.Dashboard, By: by, Overbook: b.Overbook,
-		Client: func(ctx context.Context, tx *store.Tx) (dbgen.Client, error) {
-			return tx.Client(ctx, org.ID, b.ClientID)
+		ResolveClient: func(ctx context.Context, tx *store.Tx) (dbgen.Client, error) {
+			return tx.LoadClient(ctx, org.ID, b.ClientID)
 		},
 	}
-	if n.Once, err = onceOf("appointments.create", in.IdempotencyKey, b); err != nil {
+	if n.Idempotency, err = onceOf("appointments.create", in.IdempotencyKey, b); err != nil {
 		return nil, err
 	}
 	made, err := a.store.Book(ctx, n)
@@ -404,7 +404,7 @@ func (a *API) move(ctx context.Context, ifMatch string, m store.Move, c store.Ch
 	if m.Overbook && !c.By.Manager {
 		return nil, managersOnly()
 	}
-	done, err := a.store.Move(ctx, m, c)
+	done, err := a.store.UpdateAppointment(ctx, m, c)
 	if err != nil {
 		return nil, err
 	}
@@ -432,13 +432,13 @@ func (a *API) reschedule(ctx context.Context, in *rescheduleInput) (*bookedOutpu
 	if err != nil {
 		return nil, err
 	}
-	m := store.Move{Start: &start, Overbook: in.Body.Overbook, Explicit: true}
+	m := store.Move{Start: &start, Overbook: in.Body.Overbook, Reschedule: true}
 	in.Body.ProfessionalID.IntoNull(&m.Professional)
 	reason, err := reasonOf(in.Body.Reason)
 	if err != nil {
 		return nil, err
 	}
-	return a.move(ctx, in.IfMatch, m, store.Change{Org: org, ID: in.ID, By: staff(ctx), Reason: reason, Quiet: in.Body.NotifyClient.Given() && !in.Body.NotifyClient.Value})
+	return a.move(ctx, in.IfMatch, m, store.Change{Org: org, ID: in.ID, By: staff(ctx), Reason: reason, SkipClient: in.Body.NotifyClient.Given() && !in.Body.NotifyClient.Value})
 }
 
 // reasonOf reads why somebody changes an appointment.
@@ -473,7 +473,7 @@ func (a *API) act(ctx context.Context, action booking.Action, in *OnAppointment,
 	if err != nil {
 		return nil, err
 	}
-	done, err := a.store.Act(ctx, action, store.Change{Org: org, ID: in.ID, By: staff(ctx), Reason: reason, Version: version})
+	done, err := a.store.ApplyAction(ctx, action, store.Change{Org: org, ID: in.ID, By: staff(ctx), Reason: reason, Version: version})
 	if err != nil {
 		return nil, err
 	}

@@ -208,7 +208,7 @@ func (a *API) occupied(ctx context.Context, s scope) ([]Occupied, error) {
 		return nil, err
 	}
 	ids := rest.Map(rows, func(r dbgen.ReportPeopleRow) uuid.UUID { return r.ID })
-	weeks, err := a.store.Week(ctx, s.org.ID, ids, s.first, s.last)
+	weeks, err := a.store.LoadWeeks(ctx, s.org.ID, ids, s.first, s.last)
 	if err != nil {
 		return nil, err
 	}

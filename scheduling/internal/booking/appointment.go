@@ -41,9 +41,9 @@ const (
 	Integration Source = "integration" // a connected product
 )
 
-// Initial is the status of a new appointment. Staff's start scheduled, whatever
+// InitialStatus is the status of a new appointment. Staff's start scheduled, whatever
 // auto_confirm says; so does one whose deposit is still to be paid.
-func (p Policy) Initial(source Source, deposit DepositStatus) Status {
+func (p Policy) InitialStatus(source Source, deposit DepositStatus) Status {
 	if p.AutoConfirm && deposit != DepositPending && (source == Web || source == Integration) {
 		return Confirmed
 	}
@@ -55,10 +55,10 @@ type Actor string
 
 // The actors.
 const (
-	Staff       Actor = "staff"
-	Client      Actor = "client"      // by the appointment's token
-	System      Actor = "system"      // e.g. an unpaid deposit
-	ByConnected Actor = "integration" // a connected product
+	Staff            Actor = "staff"
+	Client           Actor = "client"      // by the appointment's token
+	System           Actor = "system"      // e.g. an unpaid deposit
+	IntegrationActor Actor = "integration" // a connected product
 )
 
 // Action is something done to an appointment that decides its status.
@@ -105,16 +105,16 @@ func (a Action) rule() rule {
 	}
 }
 
-// From are the states in which the action changes something: the guard of the
+// StartStates are the states in which the action changes something: the guard of the
 // statement that writes the change.
-func (a Action) From() []Status { return a.rule().from }
+func (a Action) StartStates() []Status { return a.rule().from }
 
-// Allowed are the actions that change something in a state. Managers (owners and
+// AllowedActions are the actions that change something in a state. Managers (owners and
 // administrators) may also reopen.
-func Allowed(s Status, manager bool) []Action {
+func AllowedActions(s Status, manager bool) []Action {
 	allowed := []Action{}
 	for _, a := range Actions() {
-		if slices.Contains(a.From(), s) && (a != Reopen || manager) {
+		if slices.Contains(a.StartStates(), s) && (a != Reopen || manager) {
 			allowed = append(allowed, a)
 		}
 	}
@@ -156,7 +156,7 @@ func (a Action) Apply(s Status, by Actor, manager bool, p Policy) (Transition, e
 	case !slices.Contains(r.from, s):
 		return Transition{}, &TransitionError{
 			Problem: hub.Errorf(hub.ErrConflict, "invalid_transition", "Cannot %s an appointment with status '%s'", a.verb(), s),
-			Status:  s, Allowed: Allowed(s, manager),
+			Status:  s, Allowed: AllowedActions(s, manager),
 		}
 	case a == Reschedule:
 		if s == Confirmed && by == Client && !p.AutoConfirm {

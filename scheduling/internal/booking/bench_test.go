@@ -33,7 +33,7 @@ func busyMonth(b *testing.B) (*time.Location, Limits, Date, Date, []Calendar) {
 func BenchmarkMonth50Professionals10000Appointments(b *testing.B) {
 	loc, limits, first, last, calendars := busyMonth(b)
 	for b.Loop() {
-		days := Month(loc, limits, first, last, calendars)
+		days := FreeDays(loc, limits, first, last, calendars)
 		if days[1].Free == 0 {
 			b.Fatal("no slot")
 		}
@@ -43,7 +43,7 @@ func BenchmarkMonth50Professionals10000Appointments(b *testing.B) {
 func BenchmarkDayOneProfessional(b *testing.B) {
 	loc, limits, first, _, calendars := busyMonth(b)
 	for b.Loop() {
-		if len(Day(loc, limits, first+1, calendars[:1])) == 0 {
+		if len(FreeSlots(loc, limits, first+1, calendars[:1])) == 0 {
 			b.Fatal("no slot")
 		}
 	}
@@ -52,7 +52,7 @@ func BenchmarkDayOneProfessional(b *testing.B) {
 func BenchmarkDayAnyOf50(b *testing.B) {
 	loc, limits, first, _, calendars := busyMonth(b)
 	for b.Loop() {
-		if len(Day(loc, limits, first+1, calendars)) == 0 {
+		if len(FreeSlots(loc, limits, first+1, calendars)) == 0 {
 			b.Fatal("no slot")
 		}
 	}

@@ -114,7 +114,7 @@ func (c *availabilityCase) calendar(t *testing.T) Calendar {
 	cal := Calendar{
 		Professional: named(professional),
 		Offer:        NewOffer(service, override, c.Settings.Policy),
-		MaxPerDay:    c.Settings.PerDay(nil),
+		MaxPerDay:    c.Settings.MaxPerDay(nil),
 	}
 	for _, r := range c.Rules {
 		rule := Rule{Weekday: r.Weekday, Start: clockOf(t, r.Start), End: clockOf(t, r.End), Active: r.Active}
@@ -171,14 +171,14 @@ func TestAvailabilityCases(t *testing.T) {
 			loc, d := zoneOf(t, c.Timezone), dateOf(t, c.Date)
 			limits := c.Settings.PublicLimits(c.Now, loc)
 			calendars := []Calendar{c.calendar(t)}
-			slots := Day(loc, limits, d, calendars)
+			slots := FreeSlots(loc, limits, d, calendars)
 			require.Equal(t, c.Expected, inCaseForm(slots))
 
 			// The whole month around it agrees, whatever its other days hold.
 			first, last, err := ParseMonth(c.Date[:7])
 			require.NoError(t, err)
-			for _, free := range Month(loc, limits, first, last, calendars) {
-				require.Len(t, Day(loc, limits, free.Date, calendars), free.Free, free.Date)
+			for _, free := range FreeDays(loc, limits, first, last, calendars) {
+				require.Len(t, FreeSlots(loc, limits, free.Date, calendars), free.Free, free.Date)
 				if free.Date == d && free.Free > 0 {
 					require.Equal(t, c.Expected[0].StartAt, inCaseForm([]Slot{{Start: free.First}})[0].StartAt)
 				}

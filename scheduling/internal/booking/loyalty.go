@@ -31,22 +31,22 @@ type Loyalty struct {
 	Rewards          []Reward
 }
 
-// eligible tells whether a service earns points; uuid.Nil is no service.
-func (l *Loyalty) eligible(service uuid.UUID) bool {
+// isEligible tells whether a service earns points; uuid.Nil is no service.
+func (l *Loyalty) isEligible(service uuid.UUID) bool {
 	return l.Enabled && (l.EligibleServices == nil || slices.Contains(l.EligibleServices, service))
 }
 
-// ForPayment is what a payment earns.
-func (l *Loyalty) ForPayment(amount Cents, service uuid.UUID) int64 {
-	if l.Accrual != Spend || amount <= 0 || amount < l.MinSpend || l.PointsPerUnit <= 0 || !l.eligible(service) {
+// PaymentPoints is what a payment earns.
+func (l *Loyalty) PaymentPoints(amount Cents, service uuid.UUID) int64 {
+	if l.Accrual != Spend || amount <= 0 || amount < l.MinSpend || l.PointsPerUnit <= 0 || !l.isEligible(service) {
 		return 0
 	}
 	return l.Rounding.MulDiv(int64(amount), int64(l.PointsPerUnit), 100*100)
 }
 
-// ForVisit is what a completed appointment earns.
-func (l *Loyalty) ForVisit(price Cents, service uuid.UUID) int64 {
-	if l.Accrual != Visit || price < l.MinSpend || !l.eligible(service) {
+// VisitPoints is what a completed appointment earns.
+func (l *Loyalty) VisitPoints(price Cents, service uuid.UUID) int64 {
+	if l.Accrual != Visit || price < l.MinSpend || !l.isEligible(service) {
 		return 0
 	}
 	return max(0, l.PointsPerVisit)
@@ -111,9 +111,9 @@ func (l *Loyalty) Reward(id uuid.UUID) *Reward {
 	return &l.Rewards[at]
 }
 
-// Next is the cheapest active reward that a balance does not reach yet, and the
+// NextReward is the cheapest active reward that a balance does not reach yet, and the
 // points it still takes; nil and 0 where it reaches them all.
-func (l *Loyalty) Next(balance int64) (next *Reward, missing int64) {
+func (l *Loyalty) NextReward(balance int64) (next *Reward, missing int64) {
 	for i := range l.Rewards {
 		r := &l.Rewards[i]
 		if r.Active && r.Points > balance && (next == nil || r.Points < next.Points) {

@@ -113,31 +113,31 @@ func TestPointsEarned(t *testing.T) {
 	t.Parallel()
 	cut, color := named("cut"), named("color")
 	l := Loyalty{Enabled: true, Accrual: Spend, PointsPerUnit: 100, Rounding: Floor}
-	require.Equal(t, int64(80), l.ForPayment(80_50, cut))
-	require.Equal(t, int64(80), l.ForPayment(80_50, uuid.Nil), "all services: money for none counts too")
-	require.Zero(t, l.ForVisit(80_50, cut), "points are for money")
+	require.Equal(t, int64(80), l.PaymentPoints(80_50, cut))
+	require.Equal(t, int64(80), l.PaymentPoints(80_50, uuid.Nil), "all services: money for none counts too")
+	require.Zero(t, l.VisitPoints(80_50, cut), "points are for money")
 	l.Rounding = Nearest
-	require.Equal(t, int64(81), l.ForPayment(80_50, cut))
+	require.Equal(t, int64(81), l.PaymentPoints(80_50, cut))
 	l.PointsPerUnit = 25 // a quarter point
-	require.Equal(t, int64(20), l.ForPayment(80_50, cut))
+	require.Equal(t, int64(20), l.PaymentPoints(80_50, cut))
 	l.Rounding = Ceil
-	require.Equal(t, int64(21), l.ForPayment(80_50, cut))
+	require.Equal(t, int64(21), l.PaymentPoints(80_50, cut))
 	l.MinSpend = 100_00
-	require.Zero(t, l.ForPayment(99_99, cut))
-	require.Equal(t, int64(25), l.ForPayment(100_00, cut))
-	require.Zero(t, l.ForPayment(-200_00, cut))
+	require.Zero(t, l.PaymentPoints(99_99, cut))
+	require.Equal(t, int64(25), l.PaymentPoints(100_00, cut))
+	require.Zero(t, l.PaymentPoints(-200_00, cut))
 	l.EligibleServices = []uuid.UUID{color}
-	require.Zero(t, l.ForPayment(100_00, cut))
-	require.Zero(t, l.ForPayment(100_00, uuid.Nil))
-	require.Equal(t, int64(25), l.ForPayment(100_00, color))
+	require.Zero(t, l.PaymentPoints(100_00, cut))
+	require.Zero(t, l.PaymentPoints(100_00, uuid.Nil))
+	require.Equal(t, int64(25), l.PaymentPoints(100_00, color))
 
 	l.Accrual, l.PointsPerVisit = Visit, 3
-	require.Zero(t, l.ForPayment(100_00, color), "points are for visits")
-	require.Equal(t, int64(3), l.ForVisit(100_00, color))
-	require.Zero(t, l.ForVisit(99_99, color))
-	require.Zero(t, l.ForVisit(100_00, cut))
+	require.Zero(t, l.PaymentPoints(100_00, color), "points are for visits")
+	require.Equal(t, int64(3), l.VisitPoints(100_00, color))
+	require.Zero(t, l.VisitPoints(99_99, color))
+	require.Zero(t, l.VisitPoints(100_00, cut))
 	l.Enabled = false
-	require.Zero(t, l.ForVisit(100_00, color))
+	require.Zero(t, l.VisitPoints(100_00, color))
 }
 
 func TestReversal(t *testing.T) {
@@ -164,10 +164,10 @@ func TestRewards(t *testing.T) {
 	require.Zero(t, (&Reward{Type: "gift"}).Discount(50_00, cut))
 
 	l := Loyalty{Rewards: []Reward{{Points: 500, Active: true}, {Points: 100, Active: true}, {Points: 120}, {Points: 200, Active: true}}}
-	next, missing := l.Next(100)
+	next, missing := l.NextReward(100)
 	require.Equal(t, int64(200), next.Points, "100 is reached, 120 is switched off")
 	require.Equal(t, int64(100), missing)
-	next, missing = l.Next(500)
+	next, missing = l.NextReward(500)
 	require.Nil(t, next)
 	require.Zero(t, missing)
 }

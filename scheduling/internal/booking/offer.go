@@ -46,12 +46,12 @@ type Offer struct {
 func NewOffer(s Service, o Override, p Policy) Offer {
 	offer := Offer{
 		Service:      s.ID,
-		Duration:     minutes(or(o.DurationMinutes, s.DurationMinutes)),
-		Step:         minutes(or(s.SlotIntervalMinutes, or(p.SlotIntervalMinutes, 0))),
-		BufferBefore: minutes(or(s.BufferBeforeMinutes, p.BufferBeforeMinutes)),
-		BufferAfter:  minutes(or(s.BufferAfterMinutes, p.BufferAfterMinutes)),
+		Duration:     minutes(valueOr(o.DurationMinutes, s.DurationMinutes)),
+		Step:         minutes(valueOr(s.SlotIntervalMinutes, valueOr(p.SlotIntervalMinutes, 0))),
+		BufferBefore: minutes(valueOr(s.BufferBeforeMinutes, p.BufferBeforeMinutes)),
+		BufferAfter:  minutes(valueOr(s.BufferAfterMinutes, p.BufferAfterMinutes)),
 		Capacity:     max(s.Capacity, 1),
-		Price:        or(o.Price, s.Price),
+		Price:        valueOr(o.Price, s.Price),
 	}
 	if s.RequiresDeposit {
 		offer.DepositAmount = min(s.DepositAmount, offer.Price)
@@ -59,15 +59,15 @@ func NewOffer(s Service, o Override, p Policy) Offer {
 	return offer
 }
 
-// Keeping is the offer for an appointment that moves: its length and price stay
+// WithDurationAndPrice is the offer for an appointment that moves: its length and price stay
 // what they were when it was booked.
-func (o Offer) Keeping(length time.Duration, price Cents) Offer {
+func (o Offer) WithDurationAndPrice(length time.Duration, price Cents) Offer {
 	o.Duration, o.Price = length, price
 	return o
 }
 
-// or is the value behind p, or other where there is none.
-func or[T any](p *T, other T) T {
+// valueOr is the value behind p, or other where there is none.
+func valueOr[T any](p *T, other T) T {
 	if p == nil {
 		return other
 	}

@@ -29,11 +29,11 @@ func (p Person) Contradicts(c Person) bool {
 	return !p.Agrees(c) && p.Name != "" && c.Name != "" && p.Email != "" && c.Email != ""
 }
 
-// Which finds the person among the clients under a phone number, by their places in
+// Match finds the person among the clients under a phone number, by their places in
 // the list. A single client is the person, unless somebody else is known under the
 // number and nothing agrees. Among several, name and e-mail address decide; where they
 // leave it open, or contradict each other, there is none.
-func (p Person) Which(clients []Person) []int {
+func (p Person) Match(clients []Person) []int {
 	if len(clients) == 1 {
 		if p.Shared && !p.Agrees(clients[0]) {
 			return nil

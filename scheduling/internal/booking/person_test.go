@@ -48,6 +48,6 @@ func TestWhichClientSomebodyIs(t *testing.T) {
 		{"namesakes with different addresses", booking.Person{Name: "ana souza"}, people{{Name: "ana souza", Email: "son@example.com"}, ana}, nil},
 		{"one person twice", booking.Person{Name: "ana souza"}, people{{Name: "ana souza"}, rui, ana}, []int{0, 2}},
 	} {
-		require.Equal(t, c.want, c.who.Which(c.clients), c.about)
+		require.Equal(t, c.want, c.who.Match(c.clients), c.about)
 	}
 }

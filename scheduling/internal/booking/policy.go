@@ -33,10 +33,10 @@ func DefaultPolicy() Policy {
 	}
 }
 
-// PerDay is the bound for [Calendar.MaxPerDay]: the professional's own, else the
+// MaxPerDay is the bound for [Calendar.MaxPerDay]: the professional's own, else the
 // organization's, else 0.
-func (p Policy) PerDay(professional *int) int {
-	return or(professional, or(p.MaxBookingsPerDay, 0))
+func (p Policy) MaxPerDay(professional *int) int {
+	return valueOr(professional, valueOr(p.MaxBookingsPerDay, 0))
 }
 
 // WindowClosedError tells a client that it is too late to change an appointment
@@ -95,8 +95,8 @@ func (e *SlotTakenError) Error() string { return e.Problem.Error() }
 // Unwrap gives the hub's error.
 func (e *SlotTakenError) Unwrap() error { return e.Problem }
 
-// SlotTaken makes a [SlotTakenError].
-func SlotTaken(alternatives []Slot) *SlotTakenError {
+// NewSlotTakenError makes a [SlotTakenError].
+func NewSlotTakenError(alternatives []Slot) *SlotTakenError {
 	return &SlotTakenError{hub.Errorf(hub.ErrConflict, "slot_unavailable", "Time slot not available"), alternatives}
 }
 
@@ -138,7 +138,7 @@ func DepositAfterNoShow(s DepositStatus) DepositStatus {
 	return s
 }
 
-// HoldEnds is when an unpaid deposit lets go of its slot.
-func (p Policy) HoldEnds(bookedAt time.Time) time.Time {
+// DepositHoldEnd is when an unpaid deposit lets go of its slot.
+func (p Policy) DepositHoldEnd(bookedAt time.Time) time.Time {
 	return bookedAt.Add(minutes(p.DepositHoldMinutes))
 }

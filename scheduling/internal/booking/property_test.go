@@ -11,7 +11,7 @@ func TestEngineAgreesWithTheNaiveOne(t *testing.T) {
 	t.Parallel()
 	offered := 0
 	eachScene(t, 1, func(s scene, _ *draws) {
-		slots := Day(s.loc, s.limits, s.date, s.calendars)
+		slots := FreeSlots(s.loc, s.limits, s.date, s.calendars)
 		require.Equal(t, naiveDay(s.loc, s.limits, s.date, &s.calendars[0]), slots, "%v %v %+v", s.loc, s.date, s.calendars[0])
 		offered += len(slots)
 	})
@@ -27,7 +27,7 @@ func TestSlotsKeepTheirPromises(t *testing.T) {
 func requireSound(t *testing.T, s scene) {
 	t.Helper()
 	c := &s.calendars[0]
-	slots := Day(s.loc, s.limits, s.date, s.calendars[:1])
+	slots := FreeSlots(s.loc, s.limits, s.date, s.calendars[:1])
 	for i, slot := range slots {
 		require.True(t, i == 0 || slots[i-1].Start.Before(slot.Start), "not in order, or twice")
 		require.Equal(t, s.date, DateOf(slot.Start, s.loc))
@@ -39,7 +39,7 @@ func requireSound(t *testing.T, s scene) {
 			session := c.Offer.Capacity > 1 && b.Service == c.Offer.Service && b.Start.Equal(slot.Start) && b.End.Equal(slot.End)
 			require.True(t, session || !b.Start.Before(slot.End) || !slot.Start.Before(b.End), "overlaps a busy time")
 		}
-		found, ok := Offered(s.loc, s.limits, slot.Start, s.calendars[:1])
+		found, ok := FindSlot(s.loc, s.limits, slot.Start, s.calendars[:1])
 		require.True(t, ok)
 		require.Equal(t, slot, found)
 	}
@@ -49,12 +49,12 @@ func TestAddingAnAppointmentNeverAddsASlot(t *testing.T) {
 	t.Parallel()
 	eachScene(t, 1, func(s scene, d *draws) {
 		before := map[int64]int{}
-		for _, slot := range Day(s.loc, s.limits, s.date, s.calendars) {
+		for _, slot := range FreeSlots(s.loc, s.limits, s.date, s.calendars) {
 			before[slot.Start.Unix()] = slot.Remaining
 		}
 		c := &s.calendars[0]
 		c.Busy = append(c.Busy, d.busy(&s, c.Offer))
-		for _, slot := range Day(s.loc, s.limits, s.date, s.calendars) {
+		for _, slot := range FreeSlots(s.loc, s.limits, s.date, s.calendars) {
 			require.LessOrEqual(t, slot.Remaining, before[slot.Start.Unix()])
 		}
 	})
@@ -65,13 +65,13 @@ func TestBookingASlotTakesASeat(t *testing.T) {
 	eachScene(t, 1, func(s scene, d *draws) {
 		c := &s.calendars[0]
 		c.MaxPerDay = 0
-		slots := Day(s.loc, s.limits, s.date, s.calendars)
+		slots := FreeSlots(s.loc, s.limits, s.date, s.calendars)
 		if len(slots) == 0 {
 			return
 		}
 		slot := slots[d.below(len(slots))]
 		c.Busy = append(c.Busy, Busy{Start: slot.Start, End: slot.End, Service: c.Offer.Service, BufferBefore: c.Offer.BufferBefore, BufferAfter: c.Offer.BufferAfter})
-		after, ok := Offered(s.loc, s.limits, slot.Start, s.calendars)
+		after, ok := FindSlot(s.loc, s.limits, slot.Start, s.calendars)
 		require.Equal(t, slot.Remaining > 1, ok)
 		require.Equal(t, slot.Remaining-1, after.Remaining)
 		require.Equal(t, slot.Remaining-1, SeatsAt(slot.Start, c.Offer, c.Busy))
@@ -83,10 +83,10 @@ func TestMonthAgreesWithItsDays(t *testing.T) {
 	eachScene(t, 3, func(s scene, _ *draws) {
 		for _, calendars := range [][]Calendar{s.calendars[:1], s.calendars} {
 			first := s.date - 1
-			month := Month(s.loc, s.limits, first, s.date+1, calendars)
+			month := FreeDays(s.loc, s.limits, first, s.date+1, calendars)
 			require.Len(t, month, 3)
 			for i, free := range month {
-				slots := Day(s.loc, s.limits, first+Date(i), calendars)
+				slots := FreeSlots(s.loc, s.limits, first+Date(i), calendars)
 				require.Equal(t, first+Date(i), free.Date)
 				require.Len(t, slots, free.Free)
 				if len(slots) > 0 {
@@ -111,13 +111,13 @@ func TestAnyProfessionalIsTheUnion(t *testing.T) {
 					bookings++
 				}
 			}
-			for _, slot := range Day(s.loc, s.limits, s.date, s.calendars[i:i+1]) {
+			for _, slot := range FreeSlots(s.loc, s.limits, s.date, s.calendars[i:i+1]) {
 				if had, ok := best[slot.Start.Unix()]; !ok || bookings < had.bookings {
 					best[slot.Start.Unix()] = choice{bookings, i}
 				}
 			}
 		}
-		slots := Day(s.loc, s.limits, s.date, s.calendars)
+		slots := FreeSlots(s.loc, s.limits, s.date, s.calendars)
 		require.Len(t, slots, len(best))
 		for i, slot := range slots {
 			require.True(t, i == 0 || slots[i-1].Start.Before(slot.Start))
@@ -158,6 +158,6 @@ func FuzzDay(f *testing.F) {
 		d := &draws{data}
 		s := d.scene(t, 1)
 		requireSound(t, s)
-		require.Equal(t, naiveDay(s.loc, s.limits, s.date, &s.calendars[0]), Day(s.loc, s.limits, s.date, s.calendars))
+		require.Equal(t, naiveDay(s.loc, s.limits, s.date, &s.calendars[0]), FreeSlots(s.loc, s.limits, s.date, s.calendars))
 	})
 }

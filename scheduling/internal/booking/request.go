@@ -25,7 +25,7 @@ type Request struct {
 // Demands are what an organization wants of a request.
 type Demands struct {
 	Phone, Email bool
-	Contact      bool // one of them at least: bookings are counted under it
+	PhoneOrEmail bool // one of them at least: bookings are counted under it
 	Professional bool // anybody will not do
 }
 
@@ -35,13 +35,13 @@ func (r *Request) Validate(d Demands) error {
 	r.Name, r.Phone, r.Email = strings.TrimSpace(r.Name), strings.TrimSpace(r.Phone), strings.TrimSpace(r.Email)
 	var p problems
 	name := len([]rune(r.Name))
-	p.need(name >= 2 && name <= 120, "client_name", "is too short or too long")
-	p.need(r.Phone != "" || !d.Phone && (r.Email != "" || !d.Contact), "client_phone", "is required")
-	p.need(r.Phone == "" || ValidPhone(r.Phone), "client_phone", "must be a phone number of 8 to 15 digits")
-	p.need(r.Email != "" || !d.Email, "client_email", "is required")
-	p.need(r.Email == "" || ValidEmail(r.Email), "client_email", "must be an e-mail address")
-	p.need(len([]rune(r.Notes)) <= 500, "notes", "is too short or too long")
-	p.need(r.Professional != nil || !d.Professional, "professional_id", "is required")
+	p.check(name >= 2 && name <= 120, "client_name", "is too short or too long")
+	p.check(r.Phone != "" || !d.Phone && (r.Email != "" || !d.PhoneOrEmail), "client_phone", "is required")
+	p.check(r.Phone == "" || ValidPhone(r.Phone), "client_phone", "must be a phone number of 8 to 15 digits")
+	p.check(r.Email != "" || !d.Email, "client_email", "is required")
+	p.check(r.Email == "" || ValidEmail(r.Email), "client_email", "must be an e-mail address")
+	p.check(len([]rune(r.Notes)) <= 500, "notes", "is too short or too long")
+	p.check(r.Professional != nil || !d.Professional, "professional_id", "is required")
 	return p.err()
 }
 

@@ -47,9 +47,9 @@ type Slot struct {
 
 // taken is a busy time prepared for comparison, in Unix seconds.
 type taken struct {
-	from, to   int64 // with its buffers
-	start, end int64
-	same       bool // a seat in a session of the service that is being looked for
+	blockedFrom, blockedUntil int64 // with its buffers
+	start, end                int64
+	sameSession               bool // a seat in a session of the service that is being looked for
 }
 
 // engine works through the calendars of one question. Its slices are used again
@@ -61,17 +61,17 @@ type engine struct {
 	first    Date // the first day asked about; perDay counts from here
 	fullDays bool
 
-	cal         *Calendar
-	length      int64
-	step        int64
-	hours       day
-	taken       []taken
-	latest      []int64 // latest[i] is the latest to of taken[0..i]
-	perDay      []int   // bookings that start on each day
-	before      int64
-	after       int64
-	seatsInAll  int
-	bookingsMax int
+	calendar     *Calendar
+	length       int64
+	step         int64
+	hours        day
+	taken        []taken
+	latestEnd    []int64 // latest[i] is the latest to of taken[0..i]
+	perDay       []int   // bookings that start on each day
+	bufferBefore int64
+	bufferAfter  int64
+	capacity     int
+	maxPerDay    int
 }
 
 func newEngine(loc *time.Location, l Limits, first, last Date) *engine {
@@ -85,74 +85,74 @@ func newEngine(loc *time.Location, l Limits, first, last Date) *engine {
 	return e
 }
 
-// use prepares a calendar. Each neighbour of a slot keeps its own buffers, so
+// loadCalendar prepares a calendar. Each neighbour of a slot keeps its own buffers, so
 // the needed gap is the earlier one's buffer after and the later one's before:
 // the same as both with their buffers not overlapping.
-func (e *engine) use(c *Calendar) {
+func (e *engine) loadCalendar(c *Calendar) {
 	o := &c.Offer
-	e.cal = c
+	e.calendar = c
 	e.length, e.step = seconds(o.Duration), seconds(o.Step)
 	if e.step <= 0 {
 		e.step = e.length
 	}
-	e.before, e.after = seconds(o.BufferBefore), seconds(o.BufferAfter)
-	e.seatsInAll, e.bookingsMax = max(o.Capacity, 1), c.MaxPerDay
-	e.taken, e.latest = e.taken[:0], e.latest[:0]
+	e.bufferBefore, e.bufferAfter = seconds(o.BufferBefore), seconds(o.BufferAfter)
+	e.capacity, e.maxPerDay = max(o.Capacity, 1), c.MaxPerDay
+	e.taken, e.latestEnd = e.taken[:0], e.latestEnd[:0]
 	clear(e.perDay)
 	inOrder := true
 	for i := range c.Busy {
 		b := &c.Busy[i]
 		start, end := b.Start.Unix(), ceilUnix(b.End)
 		t := taken{
-			from: start - seconds(b.BufferBefore), to: end + seconds(b.BufferAfter),
+			blockedFrom: start - seconds(b.BufferBefore), blockedUntil: end + seconds(b.BufferAfter),
 			start: start, end: end,
-			same: e.seatsInAll > 1 && b.Service == o.Service,
+			sameSession: e.capacity > 1 && b.Service == o.Service,
 		}
-		inOrder = inOrder && (i == 0 || e.taken[i-1].from <= t.from)
+		inOrder = inOrder && (i == 0 || e.taken[i-1].blockedFrom <= t.blockedFrom)
 		e.taken = append(e.taken, t)
 		if n := e.zone.date(start) - e.first; n >= 0 && int(n) < len(e.perDay) {
 			e.perDay[n]++
 		}
 	}
 	if !inOrder {
-		slices.SortFunc(e.taken, func(a, b taken) int { return cmp.Compare(a.from, b.from) })
+		slices.SortFunc(e.taken, func(a, b taken) int { return cmp.Compare(a.blockedFrom, b.blockedFrom) })
 	}
 	for i := range e.taken {
-		to := e.taken[i].to
+		to := e.taken[i].blockedUntil
 		if i > 0 {
-			to = max(to, e.latest[i-1])
+			to = max(to, e.latestEnd[i-1])
 		}
-		e.latest = append(e.latest, to)
+		e.latestEnd = append(e.latestEnd, to)
 	}
 }
 
 func seconds(d time.Duration) int64 { return int64(d / time.Second) }
 
-// bookings is how many bookings of the calendar in use start on a day.
-func (e *engine) bookings(d Date) int { return e.perDay[d-e.first] }
+// bookingsOn is how many bookings of the calendar in use start on a day.
+func (e *engine) bookingsOn(d Date) int { return e.perDay[d-e.first] }
 
-// each calls yield with every slot of a day, in order. A slot starts at its
+// eachSlot calls yield with every slot of a day, in order. A slot starts at its
 // window's start and then every step; blocks and busy times take slots away and
 // do not move the others.
-func (e *engine) each(d Date, yield func(start int64, remaining int)) {
+func (e *engine) eachSlot(d Date, yield func(start int64, remaining int)) {
 	if d > e.last || e.length <= 0 || e.zone.dayStart(d+1) <= e.earliest {
 		return
 	}
-	if e.bookingsMax > 0 && e.bookings(d) >= e.bookingsMax && !e.fullDays {
+	if e.maxPerDay > 0 && e.bookingsOn(d) >= e.maxPerDay && !e.fullDays {
 		return
 	}
-	e.hours.read(&e.zone, d, e.cal.Rules, e.cal.Exceptions)
+	e.hours.load(&e.zone, d, e.calendar.Rules, e.calendar.Exceptions)
 	if len(e.hours.windows) == 0 {
 		return
 	}
-	next, _ := slices.BinarySearch(e.latest, e.hours.windows[0].from-e.before)
+	next, _ := slices.BinarySearch(e.latestEnd, e.hours.windows[0].from-e.bufferBefore)
 	for _, w := range e.hours.windows {
-		for start := w.from; start+e.length <= w.to; start += e.step {
+		for start := w.from; start+e.length <= w.until; start += e.step {
 			end := start + e.length
-			if start < e.earliest || e.zone.date(start) != d || e.hours.blocked(start, end) {
+			if start < e.earliest || e.zone.date(start) != d || e.hours.isBlocked(start, end) {
 				continue
 			}
-			for next < len(e.latest) && e.latest[next] <= start-e.before {
+			for next < len(e.latestEnd) && e.latestEnd[next] <= start-e.bufferBefore {
 				next++
 			}
 			if remaining := e.remaining(next, start, end); remaining > 0 {
@@ -166,15 +166,15 @@ func (e *engine) each(d Date, yield func(start int64, remaining int)) {
 // is busy with something else, which is everything but the very same session.
 // Busy times before index next are over by then.
 func (e *engine) remaining(next int, start, end int64) int {
-	free := e.seatsInAll
+	free := e.capacity
 	for _, t := range e.taken[next:] {
-		if t.from >= end+e.after {
+		if t.blockedFrom >= end+e.bufferAfter {
 			break
 		}
-		if t.to <= start-e.before {
+		if t.blockedUntil <= start-e.bufferBefore {
 			continue
 		}
-		if !t.same || t.start != start || t.end != end {
+		if !t.sameSession || t.start != start || t.end != end {
 			return 0
 		}
 		free--
@@ -188,15 +188,15 @@ func (e *engine) remaining(next int, start, end int64) int {
 func SeatsAt(start time.Time, offer Offer, busy []Busy) int {
 	d := DateOf(start, time.UTC)
 	e := newEngine(time.UTC, Limits{}, d, d)
-	e.use(&Calendar{Offer: offer, Busy: busy})
+	e.loadCalendar(&Calendar{Offer: offer, Busy: busy})
 	from := start.Unix()
 	return max(0, e.remaining(0, from, ceilUnix(start.Add(offer.Duration))))
 }
 
-// Day lists the slots of a date in order. With several calendars it is "any
+// FreeSlots lists the slots of a date in order. With several calendars it is "any
 // professional": every start once, with the professional who has the fewest
 // bookings that day; between equals the one whose calendar comes first.
-func Day(loc *time.Location, l Limits, d Date, calendars []Calendar) []Slot {
+func FreeSlots(loc *time.Location, l Limits, d Date, calendars []Calendar) []Slot {
 	type candidate struct {
 		start     int64
 		bookings  int
@@ -207,9 +207,9 @@ func Day(loc *time.Location, l Limits, d Date, calendars []Calendar) []Slot {
 	e := newEngine(loc, l, d, d)
 	var found []candidate
 	for i := range calendars {
-		e.use(&calendars[i])
-		e.each(d, func(start int64, remaining int) {
-			found = append(found, candidate{start, e.bookings(d), i, e.length, remaining})
+		e.loadCalendar(&calendars[i])
+		e.eachSlot(d, func(start int64, remaining int) {
+			found = append(found, candidate{start, e.bookingsOn(d), i, e.length, remaining})
 		})
 	}
 	if len(calendars) > 1 {

@@ -43,9 +43,9 @@ type Hours struct {
 }
 
 // span is the instants [from, to), in Unix seconds.
-type span struct{ from, to int64 }
+type span struct{ from, until int64 }
 
-func (s span) overlaps(from, to int64) bool { return s.from < to && from < s.to }
+func (s span) overlaps(from, to int64) bool { return s.from < to && from < s.until }
 
 // day is the hours of one professional on one date, as instants. Its slices are
 // used again for the next day.
@@ -54,10 +54,10 @@ type day struct {
 	blocks  []span
 }
 
-// read works out the hours of a date. Bounds are resolved one by one and only
+// load works out the hours of a date. Bounds are resolved one by one and only
 // then compared, so hours that the clocks skip are empty and hours they repeat
 // are long.
-func (h *day) read(z *zone, d Date, rules []Rule, exceptions []Exception) {
+func (h *day) load(z *zone, d Date, rules []Rule, exceptions []Exception) {
 	h.windows, h.blocks = h.windows[:0], h.blocks[:0]
 	weekday := d.Weekday()
 	for i := range rules {
@@ -69,11 +69,11 @@ func (h *day) read(z *zone, d Date, rules []Rule, exceptions []Exception) {
 		if r.Break != nil {
 			pause, resume := z.start(d, r.Break.Start), z.end(d, r.Break.End)
 			if pause < resume && pause < to && from < resume {
-				h.open(from, pause)
+				h.addWindow(from, pause)
 				from = resume
 			}
 		}
-		h.open(from, to)
+		h.addWindow(from, to)
 	}
 	for i := range exceptions {
 		e := &exceptions[i]
@@ -86,22 +86,22 @@ func (h *day) read(z *zone, d Date, rules []Rule, exceptions []Exception) {
 		}
 		switch {
 		case e.Kind == Extra:
-			h.open(whole.from, whole.to)
-		case e.Kind == Block && whole.from < whole.to:
+			h.addWindow(whole.from, whole.until)
+		case e.Kind == Block && whole.from < whole.until:
 			h.blocks = append(h.blocks, whole)
 		}
 	}
-	h.windows = union(h.windows)
+	h.windows = mergeSpans(h.windows)
 }
 
-func (h *day) open(from, to int64) {
+func (h *day) addWindow(from, to int64) {
 	if from < to {
 		h.windows = append(h.windows, span{from, to})
 	}
 }
 
-// blocked tells whether any block overlaps [from, to).
-func (h *day) blocked(from, to int64) bool {
+// isBlocked tells whether any block overlaps [from, to).
+func (h *day) isBlocked(from, to int64) bool {
 	for _, b := range h.blocks {
 		if b.overlaps(from, to) {
 			return true
@@ -110,39 +110,39 @@ func (h *day) blocked(from, to int64) bool {
 	return false
 }
 
-// working gives the windows without the blocks.
-func (h *day) working() []span {
+// workingSpans gives the windows without the blocks.
+func (h *day) workingSpans() []span {
 	var out []span
-	blocks := union(slices.Clone(h.blocks))
+	blocks := mergeSpans(slices.Clone(h.blocks))
 	for _, w := range h.windows {
 		for _, b := range blocks {
-			if !b.overlaps(w.from, w.to) {
+			if !b.overlaps(w.from, w.until) {
 				continue
 			}
 			if w.from < b.from {
 				out = append(out, span{w.from, b.from})
 			}
-			w.from = b.to
+			w.from = b.until
 		}
-		if w.from < w.to {
+		if w.from < w.until {
 			out = append(out, w)
 		}
 	}
 	return out
 }
 
-// union sorts spans and merges those that overlap or touch; empty ones vanish.
+// mergeSpans sorts spans and merges those that overlap or touch; empty ones vanish.
 // It works in place.
-func union(spans []span) []span {
-	spans = slices.DeleteFunc(spans, func(s span) bool { return s.from >= s.to })
+func mergeSpans(spans []span) []span {
+	spans = slices.DeleteFunc(spans, func(s span) bool { return s.from >= s.until })
 	if len(spans) < 2 {
 		return spans
 	}
 	slices.SortFunc(spans, func(a, b span) int { return cmp.Compare(a.from, b.from) })
 	n := 0
 	for _, s := range spans[1:] {
-		if s.from <= spans[n].to {
-			spans[n].to = max(spans[n].to, s.to)
+		if s.from <= spans[n].until {
+			spans[n].until = max(spans[n].until, s.until)
 			continue
 		}
 		n++
@@ -164,11 +164,11 @@ func WithinHours(loc *time.Location, start, end time.Time, rules []Rule, excepti
 	var open []span
 	var h day
 	for d := first; d <= last; d++ {
-		h.read(&z, d, rules, exceptions)
-		open = append(open, h.working()...)
+		h.load(&z, d, rules, exceptions)
+		open = append(open, h.workingSpans()...)
 	}
-	for _, w := range union(open) {
-		if w.from <= from && to <= w.to {
+	for _, w := range mergeSpans(open) {
+		if w.from <= from && to <= w.until {
 			return true
 		}
 	}
@@ -184,21 +184,21 @@ func Occupancy(loc *time.Location, first, last Date, rules []Rule, exceptions []
 	var open, taken []span
 	var h day
 	for d := first; d <= last; d++ {
-		h.read(&z, d, rules, exceptions)
-		open = append(open, h.working()...)
+		h.load(&z, d, rules, exceptions)
+		open = append(open, h.workingSpans()...)
 	}
 	for i := range busy {
 		taken = append(taken, span{busy[i].Start.Unix(), ceilUnix(busy[i].End)})
 	}
-	open, taken = union(open), union(taken)
+	open, taken = mergeSpans(open), mergeSpans(taken)
 	next := 0
 	for _, w := range open {
-		available += w.to - w.from
-		for next < len(taken) && taken[next].to <= w.from {
+		available += w.until - w.from
+		for next < len(taken) && taken[next].until <= w.from {
 			next++
 		}
-		for i := next; i < len(taken) && taken[i].from < w.to; i++ {
-			booked += min(w.to, taken[i].to) - max(w.from, taken[i].from)
+		for i := next; i < len(taken) && taken[i].from < w.until; i++ {
+			booked += min(w.until, taken[i].until) - max(w.from, taken[i].from)
 		}
 	}
 	return available / 60, booked / 60

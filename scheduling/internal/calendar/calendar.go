@@ -21,8 +21,8 @@ const (
 	Cancel  Method = "CANCEL"  // take it out
 )
 
-// Type is the media type of a calendar, for downloads and attachments.
-func (m Method) Type() string { return "text/calendar; charset=utf-8; method=" + string(m) }
+// MediaType is the media type of a calendar, for downloads and attachments.
+func (m Method) MediaType() string { return "text/calendar; charset=utf-8; method=" + string(m) }
 
 // Calendar is one .ics file.
 type Calendar struct {
@@ -55,68 +55,68 @@ type Person struct {
 // Bytes writes the file: lines of at most 75 octets, ended by CRLF.
 func (c Calendar) Bytes() []byte {
 	var w writer
-	w.line("BEGIN", "VCALENDAR")
-	w.line("VERSION", "2.0")
-	w.line("PRODID", "-//Integration Hub//Scheduling//EN")
-	w.line("CALSCALE", "GREGORIAN")
-	w.line("METHOD", string(c.Method))
+	w.writeLine("BEGIN", "VCALENDAR")
+	w.writeLine("VERSION", "2.0")
+	w.writeLine("PRODID", "-//Integration Hub//Scheduling//EN")
+	w.writeLine("CALSCALE", "GREGORIAN")
+	w.writeLine("METHOD", string(c.Method))
 	if c.Name != "" {
-		w.text("NAME", c.Name)         // RFC 7986
-		w.text("X-WR-CALNAME", c.Name) // what came before it, and most programs read
+		w.writeText("NAME", c.Name)         // RFC 7986
+		w.writeText("X-WR-CALNAME", c.Name) // what came before it, and most programs read
 	}
 	for _, zone := range zonesOf(c.Events) {
-		w.zone(zone)
+		w.writeZone(zone)
 	}
 	for _, e := range c.Events {
-		w.event(e, c.Method == Cancel)
+		w.writeEvent(e, c.Method == Cancel)
 	}
-	w.line("END", "VCALENDAR")
+	w.writeLine("END", "VCALENDAR")
 	return w.out.Bytes()
 }
 
 // writer collects lines.
 type writer struct{ out bytes.Buffer }
 
-func (w *writer) event(e Event, cancel bool) {
-	w.line("BEGIN", "VEVENT")
-	w.line("UID", escape(e.UID))
-	w.line("DTSTAMP", e.Stamp.UTC().Format(formUTC))
-	w.line("SEQUENCE", fmt.Sprint(e.Sequence))
-	w.time("DTSTART", e.Start)
-	w.time("DTEND", e.End)
-	w.text("SUMMARY", e.Summary)
-	w.text("DESCRIPTION", e.Description)
-	w.text("LOCATION", e.Location)
+func (w *writer) writeEvent(e Event, cancel bool) {
+	w.writeLine("BEGIN", "VEVENT")
+	w.writeLine("UID", escapeText(e.UID))
+	w.writeLine("DTSTAMP", e.Stamp.UTC().Format(formUTC))
+	w.writeLine("SEQUENCE", fmt.Sprint(e.Sequence))
+	w.writeTime("DTSTART", e.Start)
+	w.writeTime("DTEND", e.End)
+	w.writeText("SUMMARY", e.Summary)
+	w.writeText("DESCRIPTION", e.Description)
+	w.writeText("LOCATION", e.Location)
 	if e.URL != "" {
-		w.line("URL", printable(e.URL))
+		w.writeLine("URL", stripControls(e.URL))
 	}
-	w.person("ORGANIZER", "", e.Organizer)
-	w.person("ATTENDEE", ";ROLE=REQ-PARTICIPANT;PARTSTAT=ACCEPTED;RSVP=FALSE", e.Attendee)
+	w.writePerson("ORGANIZER", "", e.Organizer)
+	w.writePerson("ATTENDEE", ";ROLE=REQ-PARTICIPANT;PARTSTAT=ACCEPTED;RSVP=FALSE", e.Attendee)
 	status := "CONFIRMED"
 	if cancel || e.Cancelled {
 		status = "CANCELLED"
 	}
-	w.line("STATUS", status)
-	w.line("END", "VEVENT")
+	w.writeLine("STATUS", status)
+	w.writeLine("END", "VEVENT")
 }
 
-// text writes a property of type TEXT, nothing for "".
-func (w *writer) text(name, value string) {
+// writeText writes a property of type TEXT, nothing for "".
+func (w *writer) writeText(name, value string) {
 	if value != "" {
-		w.line(name, escape(value))
+		w.writeLine(name, escapeText(value))
 	}
 }
 
-// person writes a calendar user; the name is a parameter in quotes, which cannot
+// writePerson writes a calendar user; the name is a parameter in quotes, which cannot
 // hold any.
-func (w *writer) person(name, parameters string, p Person) {
+func (w *writer) writePerson(name, parameters string, p Person) {
 	if p.Email == "" {
 		return
 	}
-	if common := strings.ReplaceAll(printable(p.Name), `"`, "'"); common != "" {
+	if common := strings.ReplaceAll(stripControls(p.Name), `"`, "'"); common != "" {
 		parameters += `;CN="` + common + `"`
 	}
-	w.line(name+parameters, "mailto:"+strings.ReplaceAll(printable(p.Email), " ", "%20"))
+	w.writeLine(name+parameters, "mailto:"+strings.ReplaceAll(stripControls(p.Email), " ", "%20"))
 }
 
 // Forms of a time (RFC 5545, 3.3.5).
@@ -125,36 +125,36 @@ const (
 	formLocal = "20060102T150405"
 )
 
-// time writes a time in its zone. The second pass of an hour that clocks repeat has
+// writeTime writes a time in its zone. The second pass of an hour that clocks repeat has
 // no form of its own there, so it is written as UTC.
-func (w *writer) time(name string, t time.Time) {
-	if !named(t) || repeated(t) {
-		w.line(name, t.UTC().Format(formUTC))
+func (w *writer) writeTime(name string, t time.Time) {
+	if !hasZoneName(t) || isRepeatedHour(t) {
+		w.writeLine(name, t.UTC().Format(formUTC))
 		return
 	}
-	w.line(name+";TZID="+t.Location().String(), t.Format(formLocal))
+	w.writeLine(name+";TZID="+t.Location().String(), t.Format(formLocal))
 }
 
-// named tells whether a time's zone has an IANA name.
-func named(t time.Time) bool { return strings.Contains(t.Location().String(), "/") }
+// hasZoneName tells whether a time's zone has an IANA name.
+func hasZoneName(t time.Time) bool { return strings.Contains(t.Location().String(), "/") }
 
-// repeated tells whether clocks showed the same time before, at a larger offset.
-func repeated(t time.Time) bool {
+// isRepeatedHour tells whether clocks showed the same time before, at a larger offset.
+func isRepeatedHour(t time.Time) bool {
 	began, _ := t.ZoneBounds()
 	if began.IsZero() {
 		return false
 	}
-	return t.Sub(began) < time.Duration(offset(began.Add(-time.Second))-offset(t))*time.Second
+	return t.Sub(began) < time.Duration(utcOffsetSeconds(began.Add(-time.Second))-utcOffsetSeconds(t))*time.Second
 }
 
-func offset(t time.Time) int {
+func utcOffsetSeconds(t time.Time) int {
 	_, seconds := t.Zone()
 	return seconds
 }
 
 // zone is a VTIMEZONE to be written: a place, and the span that has to be right.
 type zone struct {
-	place    *time.Location
+	loc      *time.Location
 	from, to time.Time
 }
 
@@ -163,10 +163,10 @@ func zonesOf(events []Event) []zone {
 	var list []zone
 	for _, e := range events {
 		for _, t := range []time.Time{e.Start, e.End} {
-			if !named(t) {
+			if !hasZoneName(t) {
 				continue
 			}
-			i := slices.IndexFunc(list, func(z zone) bool { return z.place.String() == t.Location().String() })
+			i := slices.IndexFunc(list, func(z zone) bool { return z.loc.String() == t.Location().String() })
 			if i < 0 {
 				list = append(list, zone{t.Location(), t, t})
 				continue
@@ -182,39 +182,39 @@ func zonesOf(events []Event) []zone {
 	return list
 }
 
-// zone writes the offsets that hold during the span, each from the moment it begins
+// writeZone writes the offsets that hold during the span, each from the moment it begins
 // on; the first where it is not known since when: from 1970.
-func (w *writer) zone(z zone) {
-	w.line("BEGIN", "VTIMEZONE")
-	w.line("TZID", z.place.String())
-	for t := z.from.In(z.place); ; {
+func (w *writer) writeZone(z zone) {
+	w.writeLine("BEGIN", "VTIMEZONE")
+	w.writeLine("TZID", z.loc.String())
+	for t := z.from.In(z.loc); ; {
 		began, ended := t.ZoneBounds()
-		since, before := time.Date(1970, 1, 1, 0, 0, 0, 0, time.UTC), offset(t)
+		since, before := time.Date(1970, 1, 1, 0, 0, 0, 0, time.UTC), utcOffsetSeconds(t)
 		if !began.IsZero() {
-			before = offset(began.Add(-time.Second))
+			before = utcOffsetSeconds(began.Add(-time.Second))
 			since = began.UTC().Add(time.Duration(before) * time.Second) // the wall clock just before
 		}
 		kind := "STANDARD"
 		if t.IsDST() {
 			kind = "DAYLIGHT"
 		}
-		w.line("BEGIN", kind)
-		w.line("DTSTART", since.Format(formLocal))
-		w.line("TZOFFSETFROM", utcOffset(before))
-		w.line("TZOFFSETTO", utcOffset(offset(t)))
+		w.writeLine("BEGIN", kind)
+		w.writeLine("DTSTART", since.Format(formLocal))
+		w.writeLine("TZOFFSETFROM", formatUTCOffset(before))
+		w.writeLine("TZOFFSETTO", formatUTCOffset(utcOffsetSeconds(t)))
 		name, _ := t.Zone()
-		w.line("TZNAME", escape(name))
-		w.line("END", kind)
+		w.writeLine("TZNAME", escapeText(name))
+		w.writeLine("END", kind)
 		if ended.IsZero() || ended.After(z.to) {
 			break
 		}
 		t = ended
 	}
-	w.line("END", "VTIMEZONE")
+	w.writeLine("END", "VTIMEZONE")
 }
 
-// utcOffset writes an offset, with seconds where it has some (3.3.14).
-func utcOffset(seconds int) string {
+// formatUTCOffset writes an offset, with seconds where it has some (3.3.14).
+func formatUTCOffset(seconds int) string {
 	sign := '+'
 	if seconds < 0 {
 		sign, seconds = '-', -seconds
@@ -226,12 +226,12 @@ func utcOffset(seconds int) string {
 	return text
 }
 
-// longestLine is what a line may have, without its end (3.1), in octets.
-const longestLine = 75
+// maxLineOctets is what a line may have, without its end (3.1), in octets.
+const maxLineOctets = 75
 
-// line writes one content line, folded between characters.
-func (w *writer) line(name, value string) {
-	rest, room := name+":"+value, longestLine
+// writeLine writes one content line, folded between characters.
+func (w *writer) writeLine(name, value string) {
+	rest, room := name+":"+value, maxLineOctets
 	for len(rest) > room {
 		cut := room
 		for !utf8.RuneStart(rest[cut]) {
@@ -239,25 +239,25 @@ func (w *writer) line(name, value string) {
 		}
 		w.out.WriteString(rest[:cut])
 		w.out.WriteString("\r\n ")
-		rest, room = rest[cut:], longestLine-1
+		rest, room = rest[cut:], maxLineOctets-1
 	}
 	w.out.WriteString(rest)
 	w.out.WriteString("\r\n")
 }
 
-// escape writes a value of type TEXT (3.3.11).
-func escape(text string) string {
+// escapeText writes a value of type TEXT (3.3.11).
+func escapeText(text string) string {
 	text = strings.ReplaceAll(strings.ReplaceAll(text, "\r\n", "\n"), "\r", "\n")
 	lines := strings.Split(text, "\n")
 	for i, one := range lines {
-		lines[i] = strings.NewReplacer(`\`, `\\`, ";", `\;`, ",", `\,`).Replace(printable(one))
+		lines[i] = strings.NewReplacer(`\`, `\\`, ";", `\;`, ",", `\,`).Replace(stripControls(one))
 	}
 	return strings.Join(lines, `\n`)
 }
 
-// printable is a text without control characters, which no value may have, and as
+// stripControls is a text without control characters, which no value may have, and as
 // valid UTF-8.
-func printable(text string) string {
+func stripControls(text string) string {
 	return strings.Map(func(r rune) rune {
 		if r < ' ' && r != '\t' || r >= 0x7F && r < 0xA0 {
 			return -1

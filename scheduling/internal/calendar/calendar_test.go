@@ -64,7 +64,7 @@ END:VEVENT
 END:VCALENDAR
 `
 	require.Equal(t, strings.ReplaceAll(want, "\n", "\r\n"), got)
-	require.Equal(t, "text/calendar; charset=utf-8; method=REQUEST", calendar.Request.Type())
+	require.Equal(t, "text/calendar; charset=utf-8; method=REQUEST", calendar.Request.MediaType())
 }
 
 // property is a content line taken apart.

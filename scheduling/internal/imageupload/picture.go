@@ -22,33 +22,33 @@ import (
 
 // Bounds of an upload and of what is kept.
 const (
-	MaxBytes  = 2 << 20
-	MaxSide   = 4096 // pixels
-	KeptSide  = 512  // pixels of the longer side
-	keptGrade = 85   // of JPEG
+	MaxBytes    = 2 << 20
+	MaxSide     = 4096 // pixels
+	OutputSide  = 512  // pixels of the longer side
+	jpegQuality = 85   // of JPEG
 )
 
 // Intake takes in pictures, one at a time: decoding the largest that is allowed
 // takes up to 250 MiB. It is safe for concurrent use.
-type Intake struct{ turn chan struct{} }
+type Intake struct{ decoding chan struct{} }
 
-// NewIntake makes an intake.
-func NewIntake() *Intake { return &Intake{turn: make(chan struct{}, 1)} }
+// NewProcessor makes an intake.
+func NewProcessor() *Intake { return &Intake{decoding: make(chan struct{}, 1)} }
 
 // format is a kind of picture that is taken.
 type format struct {
 	config func(io.Reader) (image.Config, error)
 	decode func(io.Reader) (image.Image, error)
-	// whole walks through the container: a picture ends where its file ends. It
+	// checkContainer walks through the container: a picture ends where its file ends. It
 	// gives the largest side that any part of it claims.
-	whole func(raw []byte) (side int, err error)
+	checkContainer func(raw []byte) (side int, err error)
 }
 
-// Take reads an upload and gives what is to be kept. Errors: [hub.ErrTooLarge] over
+// Process reads an upload and gives what is to be kept. Errors: [hub.ErrTooLarge] over
 // [MaxBytes]; [hub.ErrMediaType] for anything that is not, from its first byte to its
 // last, a PNG, JPEG or WebP picture; [hub.ErrInvalid] for none at all, one over
 // [MaxSide] pixels or one that is cut or broken; ctx's.
-func (i *Intake) Take(ctx context.Context, r io.Reader) (module.Picture, error) {
+func (i *Intake) Process(ctx context.Context, r io.Reader) (module.Picture, error) {
 	raw, err := io.ReadAll(io.LimitReader(r, MaxBytes+1))
 	switch {
 	case err != nil:
@@ -60,46 +60,46 @@ func (i *Intake) Take(ctx context.Context, r io.Reader) (module.Picture, error) 
 	}
 	kind := formatOf(raw)
 	if kind == nil {
-		return module.Picture{}, notAPicture(nil)
+		return module.Picture{}, mediaTypeError(nil)
 	}
-	side, err := kind.whole(raw)
-	if errors.Is(err, errMore) {
-		return module.Picture{}, notAPicture(err)
+	side, err := kind.checkContainer(raw)
+	if errors.Is(err, errTrailingData) {
+		return module.Picture{}, mediaTypeError(err)
 	}
 	if err != nil {
-		return module.Picture{}, broken(err)
+		return module.Picture{}, unreadableError(err)
 	}
 	config, err := kind.config(bytes.NewReader(raw))
 	switch {
 	case err != nil:
-		return module.Picture{}, broken(err)
+		return module.Picture{}, unreadableError(err)
 	case max(side, config.Width, config.Height) > MaxSide:
 		return module.Picture{}, hub.Errorf(hub.ErrInvalid, "image_too_large", "The picture may have %d × %d pixels at most.", MaxSide, MaxSide)
 	case config.Width < 1 || config.Height < 1:
-		return module.Picture{}, broken(errors.New("no pixels"))
+		return module.Picture{}, unreadableError(errors.New("no pixels"))
 	}
 	select {
-	case i.turn <- struct{}{}:
-		defer func() { <-i.turn }()
+	case i.decoding <- struct{}{}:
+		defer func() { <-i.decoding }()
 	case <-ctx.Done():
 		return module.Picture{}, fmt.Errorf("waiting to read a picture: %w", ctx.Err())
 	}
 	decoded, err := kind.decode(bytes.NewReader(raw))
 	if err != nil {
-		return module.Picture{}, broken(err)
+		return module.Picture{}, unreadableError(err)
 	}
 	return encode(shrink(decoded), kind == &formatJPEG, orientation(raw))
 }
 
 var (
-	formatPNG  = format{png.DecodeConfig, png.Decode, wholePNG}
-	formatJPEG = format{jpeg.DecodeConfig, jpeg.Decode, wholeJPEG}
-	formatWebP = format{webp.DecodeConfig, webp.Decode, wholeWebP}
+	formatPNG  = format{png.DecodeConfig, png.Decode, checkPNG}
+	formatJPEG = format{jpeg.DecodeConfig, jpeg.Decode, checkJPEG}
+	formatWebP = format{webp.DecodeConfig, webp.Decode, checkWebP}
 )
 
 func formatOf(raw []byte) *format {
 	switch {
-	case bytes.HasPrefix(raw, []byte(signaturePNG)):
+	case bytes.HasPrefix(raw, []byte(pngSignature)):
 		return &formatPNG
 	case bytes.HasPrefix(raw, []byte{0xFF, markerStart, 0xFF}):
 		return &formatJPEG
@@ -109,19 +109,19 @@ func formatOf(raw []byte) *format {
 	return nil
 }
 
-func notAPicture(cause error) *hub.Error {
+func mediaTypeError(cause error) *hub.Error {
 	return hub.Errorf(hub.ErrMediaType, "unsupported_media_type", "The file must be a PNG, JPEG or WebP picture, and nothing else.").Because(cause)
 }
 
-func broken(cause error) *hub.Error {
+func unreadableError(cause error) *hub.Error {
 	return hub.Errorf(hub.ErrInvalid, "image_unreadable", "The picture is cut or broken.").Because(cause)
 }
 
 // shrink draws a picture anew, its longer side at most KeptSide.
 func shrink(from image.Image) *image.RGBA {
 	width, height := from.Bounds().Dx(), from.Bounds().Dy()
-	if longer := max(width, height); longer > KeptSide {
-		width, height = max(1, width*KeptSide/longer), max(1, height*KeptSide/longer)
+	if longer := max(width, height); longer > OutputSide {
+		width, height = max(1, width*OutputSide/longer), max(1, height*OutputSide/longer)
 	}
 	to := image.NewRGBA(image.Rect(0, 0, width, height))
 	if to.Bounds().Size() == from.Bounds().Size() {
@@ -136,7 +136,7 @@ func shrink(from image.Image) *image.RGBA {
 func encode(p *image.RGBA, photograph bool, turned int) (module.Picture, error) {
 	var out bytes.Buffer
 	if photograph {
-		if err := jpeg.Encode(&out, upright(p, turned), &jpeg.Options{Quality: keptGrade}); err != nil {
+		if err := jpeg.Encode(&out, upright(p, turned), &jpeg.Options{Quality: jpegQuality}); err != nil {
 			return module.Picture{}, fmt.Errorf("encoding a picture: %w", err)
 		}
 		return module.Picture{Type: "image/jpeg", Content: out.Bytes()}, nil

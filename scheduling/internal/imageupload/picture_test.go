@@ -69,7 +69,7 @@ func decode64(t *testing.T, text string) []byte {
 
 func take(t *testing.T, raw []byte) (module.Picture, error) {
 	t.Helper()
-	return imageupload.NewIntake().Take(t.Context(), bytes.NewReader(raw))
+	return imageupload.NewProcessor().Process(t.Context(), bytes.NewReader(raw))
 }
 
 func taken(t *testing.T, raw []byte) (image.Image, module.Picture) {
@@ -263,15 +263,15 @@ func TestCamerasPadWithZeros(t *testing.T) {
 func TestUploadThatBreaksOff(t *testing.T) {
 	t.Parallel()
 	away := errors.New("the client is gone")
-	_, err := imageupload.NewIntake().Take(t.Context(), io.MultiReader(bytes.NewReader(asPNG(t, halves(9, 9))), iotest.ErrReader(away)))
+	_, err := imageupload.NewProcessor().Process(t.Context(), io.MultiReader(bytes.NewReader(asPNG(t, halves(9, 9))), iotest.ErrReader(away)))
 	require.ErrorIs(t, err, away)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	intake := imageupload.NewIntake()
-	_, err = intake.Take(t.Context(), bytes.NewReader(asPNG(t, halves(9, 9))))
+	intake := imageupload.NewProcessor()
+	_, err = intake.Process(t.Context(), bytes.NewReader(asPNG(t, halves(9, 9))))
 	require.NoError(t, err)
 	require.Eventually(t, func() bool { // with a free turn either may win
-		_, err = intake.Take(ctx, bytes.NewReader(asPNG(t, halves(9, 9))))
+		_, err = intake.Process(ctx, bytes.NewReader(asPNG(t, halves(9, 9))))
 		return errors.Is(err, context.Canceled)
 	}, 1e10, 1)
 }
@@ -289,9 +289,9 @@ func FuzzTake(f *testing.F) {
 		f.Add(raw)
 	}
 	f.Add(extendedWebP(2))
-	intake := imageupload.NewIntake()
+	intake := imageupload.NewProcessor()
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		p, err := intake.Take(t.Context(), bytes.NewReader(raw))
+		p, err := intake.Process(t.Context(), bytes.NewReader(raw))
 		if err != nil {
 			var told *hub.Error
 			require.ErrorAs(t, err, &told)
@@ -299,6 +299,6 @@ func FuzzTake(f *testing.F) {
 		}
 		config, _, err := image.DecodeConfig(bytes.NewReader(p.Content))
 		require.NoError(t, err)
-		require.LessOrEqual(t, max(config.Width, config.Height), imageupload.KeptSide)
+		require.LessOrEqual(t, max(config.Width, config.Height), imageupload.OutputSide)
 	})
 }

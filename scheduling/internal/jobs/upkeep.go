@@ -29,17 +29,17 @@ func New(host module.Host, s *store.Store) *Keeper { return &Keeper{host, s} }
 // Jobs is what it does in the background.
 func (k *Keeper) Jobs() []module.Job {
 	return []module.Job{
-		{Name: "loyalty", Every: time.Hour, Timeout: 10 * time.Minute, Run: k.loyalty},
-		{Name: "tax-ids", Every: 24 * time.Hour, Timeout: 10 * time.Minute, Run: func(ctx context.Context, _ []byte) error { return k.store.PrepareCPFs(ctx) }},
-		{Name: "cleanup", Every: time.Hour, Timeout: 10 * time.Minute, Run: k.cleanup},
+		{Name: "loyalty", Every: time.Hour, Timeout: 10 * time.Minute, Run: k.updateLoyaltyPoints},
+		{Name: "tax-ids", Every: 24 * time.Hour, Timeout: 10 * time.Minute, Run: func(ctx context.Context, _ []byte) error { return k.store.IndexCPFs(ctx) }},
+		{Name: "cleanup", Every: time.Hour, Timeout: 10 * time.Minute, Run: k.deleteExpiredRows},
 	}
 }
 
-// atOnce is how many clients are read at a time.
-const atOnce = 500
+// clientBatch is how many clients are read at a time.
+const clientBatch = 500
 
-// loyalty takes points that have run out and gives those of birthdays.
-func (k *Keeper) loyalty(ctx context.Context, _ []byte) error {
+// updateLoyaltyPoints takes points that have run out and gives those of birthdays.
+func (k *Keeper) updateLoyaltyPoints(ctx context.Context, _ []byte) error {
 	expiring, err := k.store.ExpiringPrograms(ctx)
 	if err != nil {
 		return err
@@ -50,40 +50,40 @@ func (k *Keeper) loyalty(ctx context.Context, _ []byte) error {
 	}
 	var failed []error
 	for _, id := range expiring {
-		failed = append(failed, k.each(ctx, id, k.expire))
+		failed = append(failed, k.forOrg(ctx, id, k.expirePoints))
 	}
 	for _, id := range birthdays {
-		failed = append(failed, k.each(ctx, id, k.congratulate))
+		failed = append(failed, k.forOrg(ctx, id, k.grantBirthdayPoints))
 	}
 	return errors.Join(failed...)
 }
 
-// each does something for one organization; another's failure is none of its concern.
-func (k *Keeper) each(ctx context.Context, id uuid.UUID, do func(context.Context, store.Org, booking.Loyalty) error) error {
-	org, err := k.store.Org(ctx, id)
+// forOrg does something for one organization; another's failure is none of its concern.
+func (k *Keeper) forOrg(ctx context.Context, id uuid.UUID, do func(context.Context, store.Org, booking.Loyalty) error) error {
+	org, err := k.store.LoadOrg(ctx, id)
 	if err != nil {
 		return err
 	}
-	program, err := store.LoyaltyOf(ctx, k.store.Queries, id)
+	program, err := store.LoadLoyalty(ctx, k.store.Queries, id)
 	if err != nil {
 		return err
 	}
 	return do(ctx, org, program)
 }
 
-// expire takes the points of clients that have run out.
-func (k *Keeper) expire(ctx context.Context, org store.Org, program booking.Loyalty) error {
+// expirePoints takes the points of clients that have run out.
+func (k *Keeper) expirePoints(ctx context.Context, org store.Org, program booking.Loyalty) error {
 	if program.ExpirationDays == nil {
 		return nil
 	}
 	before := k.host.Now().AddDate(0, 0, -*program.ExpirationDays)
 	for after := uuid.Nil; ; {
-		clients, err := k.store.ClientsWithOldPoints(ctx, dbgen.ClientsWithOldPointsParams{OrgID: org.ID, Before: before, After: after, RowLimit: atOnce})
+		clients, err := k.store.ClientsWithOldPoints(ctx, dbgen.ClientsWithOldPointsParams{OrgID: org.ID, Before: before, After: after, RowLimit: clientBatch})
 		if err != nil || len(clients) == 0 {
 			return err
 		}
 		for _, id := range clients {
-			if err := k.expireOf(ctx, org, program, id); err != nil {
+			if err := k.expireClientPoints(ctx, org, program, id); err != nil {
 				return err
 			}
 		}
@@ -91,11 +91,11 @@ func (k *Keeper) expire(ctx context.Context, org store.Org, program booking.Loya
 	}
 }
 
-func (k *Keeper) expireOf(ctx context.Context, org store.Org, program booking.Loyalty, client uuid.UUID) error {
+func (k *Keeper) expireClientPoints(ctx context.Context, org store.Org, program booking.Loyalty, client uuid.UUID) error {
 	return k.store.InTx(ctx, "taking points that ran out", func(tx *store.Tx) error {
 		locked, err := tx.LockClient(ctx, org.ID, client)
 		if err != nil {
-			return store.Ignored(err)
+			return store.IgnoreNotFound(err)
 		}
 		rows, err := tx.Ledger(ctx, org.ID, client)
 		if err != nil {
@@ -113,9 +113,9 @@ func (k *Keeper) expireOf(ctx context.Context, org store.Org, program booking.Lo
 	})
 }
 
-// congratulate gives the points of birthdays, once a year. Who was born on 29
+// grantBirthdayPoints gives the points of birthdays, once a year. Who was born on 29
 // February has theirs on the 28th where there is no 29th.
-func (k *Keeper) congratulate(ctx context.Context, org store.Org, program booking.Loyalty) error {
+func (k *Keeper) grantBirthdayPoints(ctx context.Context, org store.Org, program booking.Loyalty) error {
 	today := k.host.Now().In(org.Zone)
 	days := []int{today.Day()}
 	if today.Month() == time.February && today.Day() == 28 && today.AddDate(0, 0, 1).Month() == time.March {
@@ -123,7 +123,7 @@ func (k *Keeper) congratulate(ctx context.Context, org store.Org, program bookin
 	}
 	year := strconv.Itoa(today.Year())
 	for {
-		clients, err := k.store.Birthdays(ctx, dbgen.BirthdaysParams{OrgID: org.ID, Month: int(today.Month()), Days: days, Year: year, RowLimit: atOnce})
+		clients, err := k.store.Birthdays(ctx, dbgen.BirthdaysParams{OrgID: org.ID, Month: int(today.Month()), Days: days, Year: year, RowLimit: clientBatch})
 		if err != nil || len(clients) == 0 {
 			return err
 		}
@@ -142,15 +142,15 @@ func (k *Keeper) congratulate(ctx context.Context, org store.Org, program bookin
 
 // How long things are kept once they are of no use.
 const (
-	keepAnswers = 24 * time.Hour      // to requests with an Idempotency-Key
-	keepNotices = 90 * 24 * time.Hour // of payment providers, which repeat for days
-	keepHolds   = time.Minute
-	keepSlugs   = 0
-	keepWaiting = 7 * 24 * time.Hour
+	answerRetention   = 24 * time.Hour      // to requests with an Idempotency-Key
+	noticeRetention   = 90 * 24 * time.Hour // of payment providers, which repeat for days
+	holdRetention     = time.Minute
+	slugRetention     = 0
+	waitlistRetention = 7 * 24 * time.Hour
 )
 
-// cleanup forgets what nobody needs any more.
-func (k *Keeper) cleanup(ctx context.Context, _ []byte) error {
+// deleteExpiredRows forgets what nobody needs any more.
+func (k *Keeper) deleteExpiredRows(ctx context.Context, _ []byte) error {
 	now := k.host.Now()
 	var failed []error
 	for _, one := range []struct {
@@ -158,12 +158,12 @@ func (k *Keeper) cleanup(ctx context.Context, _ []byte) error {
 		forget func(context.Context, time.Time) (int64, error)
 		kept   time.Duration
 	}{
-		{"answers", k.store.ForgetIdempotency, keepAnswers},
-		{"held times", k.store.ForgetHolds, keepHolds},
+		{"answers", k.store.ForgetIdempotency, answerRetention},
+		{"held times", k.store.ForgetHolds, holdRetention},
 		{"spent proofs", k.store.ForgetProofs, 0},
-		{"old slugs", k.store.ForgetOldSlugs, keepSlugs},
-		{"payment notices", k.store.ForgetNotices, keepNotices},
-		{"waiting clients", k.store.ForgetWaiting, keepWaiting},
+		{"old slugs", k.store.ForgetOldSlugs, slugRetention},
+		{"payment notices", k.store.ForgetNotices, noticeRetention},
+		{"waiting clients", k.store.ForgetWaiting, waitlistRetention},
 	} {
 		if _, err := one.forget(ctx, now.Add(-one.kept)); err != nil {
 			failed = append(failed, fmt.Errorf("forgetting %s: %w", one.what, err))

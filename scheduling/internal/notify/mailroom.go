@@ -25,9 +25,9 @@ import (
 
 // Office writes and sends.
 type Office struct {
-	host  module.Host
-	store *store.Store
-	desk  *publicbooking.Desk
+	host          module.Host
+	store         *store.Store
+	publicBooking *publicbooking.Desk
 }
 
 // New makes the office of an opened product.
@@ -38,25 +38,25 @@ func New(host module.Host, s *store.Store, desk *publicbooking.Desk) *Office {
 // Jobs is what it does in the background.
 func (o *Office) Jobs() []module.Job {
 	return []module.Job{
-		{Name: store.JobLetters, Run: o.letters},
-		{Name: store.JobWaitlist, Run: o.waitlist},
-		{Name: store.JobUnclear, Run: o.unclear},
-		{Name: store.JobPatients, Run: o.patients},
-		{Name: store.JobCampaigns, Timeout: 10 * time.Minute, Run: o.campaigns},
-		{Name: "reminders", Every: 20 * time.Second, Timeout: 10 * time.Minute, Run: o.reminders},
+		{Name: store.JobNotifications, Run: o.SendChangeEmails},
+		{Name: store.JobWaitlist, Run: o.OfferFreedTime},
+		{Name: store.JobAmbiguousErasure, Run: o.AskWhichClient},
+		{Name: store.JobPatientRefresh, Run: o.RefreshPatient},
+		{Name: store.JobCampaigns, Timeout: 10 * time.Minute, Run: o.SendCampaign},
+		{Name: "reminders", Every: 20 * time.Second, Timeout: 10 * time.Minute, Run: o.SendReminders},
 	}
 }
 
-// facts are what letters say of an appointment to its client, who is called name.
-func (o *Office) facts(org store.Org, d dbgen.AppointmentDetail, name string) emails.Facts {
+// appointmentFacts are what letters say of an appointment to its client, who is called name.
+func (o *Office) appointmentFacts(org store.Org, d dbgen.AppointmentDetail, name string) emails.Facts {
 	return emails.Facts{
-		Business: org.Name, Place: text(org.Address), Phone: text(org.Phone), Client: name, Service: d.ServiceName, Professional: d.ProfessionalName,
-		Start: d.StartAt.In(org.Zone), TwelveHours: org.Settings.TimeFormat == "12h", Reason: text(d.CancelReason),
-		Link: o.desk.CancelURL(org, o.desk.Token(d.ID, d.TokenVersion)),
+		Business: org.Name, Place: valueOrEmpty(org.Address), Phone: valueOrEmpty(org.Phone), Client: name, Service: d.ServiceName, Professional: d.ProfessionalName,
+		Start: d.StartAt.In(org.Zone), TwelveHours: org.Settings.TimeFormat == "12h", Reason: valueOrEmpty(d.CancelReason),
+		Link: o.publicBooking.CancelURL(org, o.publicBooking.BookingToken(d.ID, d.TokenVersion)),
 	}
 }
 
-func text(s *string) string {
+func valueOrEmpty(s *string) string {
 	if s == nil {
 		return ""
 	}
@@ -65,26 +65,26 @@ func text(s *string) string {
 
 // envelope is where a letter goes.
 type envelope struct {
-	to    string
-	about uuid.UUID // the client it tells of: whoever is forgotten has it dropped; zero: none
-	files []module.Attachment
-	leave string // address at which they leave the list; "" = it is of none
+	to          string
+	subject     uuid.UUID // the client it tells of: whoever is forgotten has it dropped; zero: none
+	attachments []module.Attachment
+	unsubscribe string // address at which they leave the list; "" = it is of none
 }
 
-// send writes a letter and hands it to the hub in the transaction; nobody to send it
+// sendEmail writes a letter and hands it to the hub in the transaction; nobody to send it
 // to, or an address that is none, is no error but not sent.
-func (o *Office) send(ctx context.Context, tx *store.Tx, org store.Org, e envelope, k emails.Kind, f emails.Facts) (sent bool, err error) {
+func (o *Office) sendEmail(ctx context.Context, tx *store.Tx, org store.Org, e envelope, k emails.Kind, f emails.Facts) (sent bool, err error) {
 	if e.to == "" {
 		return false, nil
 	}
-	l, err := emails.Write(k, org.Locale, f)
+	l, err := emails.Render(k, org.Locale, f)
 	if err != nil {
 		return false, err
 	}
-	mail := module.Email{TenantID: org.ID, To: e.to, FromName: org.Name, ReplyTo: text(org.Email), Subject: l.Subject, Text: l.Text, HTML: l.HTML, Attachments: e.files}
-	mail.Unsubscribe = e.leave
-	if e.about != uuid.Nil {
-		mail.SubjectID = e.about.String()
+	mail := module.Email{TenantID: org.ID, To: e.to, FromName: org.Name, ReplyTo: valueOrEmpty(org.Email), Subject: l.Subject, Text: l.Text, HTML: l.HTML, Attachments: e.attachments}
+	mail.Unsubscribe = e.unsubscribe
+	if e.subject != uuid.Nil {
+		mail.SubjectID = e.subject.String()
 	}
 	err = o.host.Mail.Send(ctx, tx.Raw, mail)
 	if errors.Is(err, hub.ErrInvalid) {
@@ -94,8 +94,8 @@ func (o *Office) send(ctx context.Context, tx *store.Tx, org store.Org, e envelo
 	return err == nil, err
 }
 
-// letters tells people of a change.
-func (o *Office) letters(ctx context.Context, payload []byte) error {
+// SendChangeEmails tells people of a change.
+func (o *Office) SendChangeEmails(ctx context.Context, payload []byte) error {
 	var n store.News
 	if len(payload) == 0 {
 		return nil
@@ -103,7 +103,7 @@ func (o *Office) letters(ctx context.Context, payload []byte) error {
 	if err := json.Unmarshal(payload, &n); err != nil {
 		return err
 	}
-	org, err := o.store.Org(ctx, n.Org)
+	org, err := o.store.LoadOrg(ctx, n.Org)
 	if errors.Is(err, hub.ErrNotFound) {
 		return nil
 	}
@@ -119,25 +119,25 @@ func (o *Office) letters(ctx context.Context, payload []byte) error {
 		if err != nil {
 			return err
 		}
-		f := o.facts(org, d, contact.Name)
-		if !n.Before.IsZero() {
-			f.Before = n.Before.In(org.Zone)
+		f := o.appointmentFacts(org, d, contact.Name)
+		if !n.PreviousStart.IsZero() {
+			f.Before = n.PreviousStart.In(org.Zone)
 		}
-		if k, files, err := o.forClient(ctx, tx, org, d, n, contact, &f); err != nil {
+		if k, files, err := o.clientEmail(ctx, tx, org, d, n, contact, &f); err != nil {
 			return err
 		} else if k != "" {
-			if _, err := o.send(ctx, tx, org, envelope{to: contact.Email, about: d.ClientID, files: files}, k, f); err != nil {
+			if _, err := o.sendEmail(ctx, tx, org, envelope{to: contact.Email, subject: d.ClientID, attachments: files}, k, f); err != nil {
 				return err
 			}
 		}
 		f.Client = d.ClientName
-		k := forStaff(n)
+		k := staffEmailKind(n)
 		for _, to := range org.Settings.NotifyEmails {
 			if k == "" {
 				break
 			}
 			f.Link, f.Place = "", ""
-			if _, err := o.send(ctx, tx, org, envelope{to: to, about: d.ClientID}, k, f); err != nil {
+			if _, err := o.sendEmail(ctx, tx, org, envelope{to: to, subject: d.ClientID}, k, f); err != nil {
 				return err
 			}
 		}
@@ -145,53 +145,53 @@ func (o *Office) letters(ctx context.Context, payload []byte) error {
 	})
 }
 
-// forClient says which letter a change is worth to the client, by where the
+// clientEmail says which letter a change is worth to the client, by where the
 // appointment stands now; "" for none: it is over, or another letter is on its way.
-func (o *Office) forClient(ctx context.Context, tx *store.Tx, org store.Org, d dbgen.AppointmentDetail, n store.News, contact dbgen.ContactOfRow, f *emails.Facts) (emails.Kind, []module.Attachment, error) {
+func (o *Office) clientEmail(ctx context.Context, tx *store.Tx, org store.Org, d dbgen.AppointmentDetail, n store.News, contact dbgen.ContactOfRow, f *emails.Facts) (emails.Kind, []module.Attachment, error) {
 	open := d.Status == booking.Scheduled || d.Status == booking.Confirmed
-	if n.Quiet || contact.Email == "" || !d.StartAt.After(tx.Now()) {
+	if n.SkipClient || contact.Email == "" || !d.StartAt.After(tx.Now()) {
 		return "", nil, nil
 	}
 	var k emails.Kind
 	switch {
-	case n.What == store.NewsCancelled && d.Status == booking.Cancelled:
+	case n.Change == store.ChangeCancelled && d.Status == booking.Cancelled:
 		k = emails.Cancelled
-	case n.What == store.NewsMoved && open:
+	case n.Change == store.ChangeMoved && open:
 		k = emails.Moved
-	case n.What == store.NewsBooked && open && d.DepositStatus == booking.DepositPending:
+	case n.Change == store.ChangeBooked && open && d.DepositStatus == booking.DepositPending:
 		charge, err := tx.OpenDeposit(ctx, d.OrgID, &d.ID)
 		if err != nil {
-			return "", nil, store.Ignored(err)
+			return "", nil, store.IgnoreNotFound(err)
 		}
-		f.Amount, f.Code = amount(charge.AmountCents, org), text(charge.PixCopyPaste)
+		f.Amount, f.Code = formatAmount(charge.AmountCents, org), valueOrEmpty(charge.PixCopyPaste)
 		if d.HoldUntil != nil {
 			f.Until = d.HoldUntil.In(org.Zone)
 		}
 		return emails.Deposit, nil, nil // the calendar comes once it is paid
-	case (n.What == store.NewsBooked || n.What == store.NewsConfirmed) && d.Status == booking.Confirmed:
+	case (n.Change == store.ChangeBooked || n.Change == store.ChangeConfirmed) && d.Status == booking.Confirmed:
 		k = emails.Confirmed
-	case n.What == store.NewsBooked && d.Status == booking.Scheduled:
+	case n.Change == store.ChangeBooked && d.Status == booking.Scheduled:
 		k = emails.Received
 	default:
 		return "", nil, nil
 	}
-	method, file := o.desk.Invitation(org, d, contact)
-	return k, []module.Attachment{{Name: "appointment.ics", Type: method.Type(), Content: file}}, nil
+	method, file := o.publicBooking.CalendarInvite(org, d, contact)
+	return k, []module.Attachment{{Name: "appointment.ics", Type: method.MediaType(), Content: file}}, nil
 }
 
-// forStaff says which letter a change is worth to the organization: what it does
+// staffEmailKind says which letter a change is worth to the organization: what it does
 // itself it knows.
-func forStaff(n store.News) emails.Kind {
+func staffEmailKind(n store.News) emails.Kind {
 	if n.By == booking.Staff {
 		return ""
 	}
 	return map[string]emails.Kind{
-		store.NewsBooked: emails.StaffBooked, store.NewsCancelled: emails.StaffCancelled, store.NewsMoved: emails.StaffMoved,
-	}[n.What]
+		store.ChangeBooked: emails.StaffBooked, store.ChangeCancelled: emails.StaffCancelled, store.ChangeMoved: emails.StaffMoved,
+	}[n.Change]
 }
 
-// amount writes money for people: R$ 20,00.
-func amount(c booking.Cents, org store.Org) string {
+// formatAmount writes money for people: R$ 20,00.
+func formatAmount(c booking.Cents, org store.Org) string {
 	number := c.String()
 	if booking.Decimals(org.Currency) == 0 {
 		number, _, _ = strings.Cut(number, ".")
@@ -206,8 +206,8 @@ func amount(c booking.Cents, org store.Org) string {
 	return symbol + "\u00a0" + number
 }
 
-// waitlist tells the first of those who wait for a time that it has become free.
-func (o *Office) waitlist(ctx context.Context, payload []byte) error {
+// OfferFreedTime tells the first of those who wait for a time that it has become free.
+func (o *Office) OfferFreedTime(ctx context.Context, payload []byte) error {
 	var freed store.Freed
 	if len(payload) == 0 {
 		return nil
@@ -215,7 +215,7 @@ func (o *Office) waitlist(ctx context.Context, payload []byte) error {
 	if err := json.Unmarshal(payload, &freed); err != nil {
 		return err
 	}
-	org, err := o.store.Org(ctx, freed.Org)
+	org, err := o.store.LoadOrg(ctx, freed.Org)
 	if errors.Is(err, hub.ErrNotFound) {
 		return nil
 	}
@@ -228,7 +228,7 @@ func (o *Office) waitlist(ctx context.Context, payload []byte) error {
 		return err
 	}
 	for _, w := range rows {
-		told, err := o.offer(ctx, org, w, freed, day)
+		told, err := o.offerTo(ctx, org, w, freed, day)
 		if err != nil || told {
 			return err
 		}
@@ -236,9 +236,9 @@ func (o *Office) waitlist(ctx context.Context, payload []byte) error {
 	return nil
 }
 
-// offer tells somebody who waits, where what became free is long enough for them.
-func (o *Office) offer(ctx context.Context, org store.Org, w dbgen.Waiting, freed store.Freed, day booking.Date) (told bool, err error) {
-	shown, err := o.desk.Day(ctx, o.desk.View(org), publicbooking.Choice{Service: w.ServiceID, Professional: &freed.Professional}, day)
+// offerTo tells somebody who waits, where what became free is long enough for them.
+func (o *Office) offerTo(ctx context.Context, org store.Org, w dbgen.Waiting, freed store.Freed, day booking.Date) (told bool, err error) {
+	shown, err := o.publicBooking.FreeSlots(ctx, o.publicBooking.ClientView(org), publicbooking.Choice{Service: w.ServiceID, Professional: &freed.Professional}, day)
 	if errors.Is(err, hub.ErrNotFound) || errors.Is(err, hub.ErrInvalid) || err == nil && len(shown.Slots) == 0 {
 		return false, nil
 	}
@@ -252,24 +252,24 @@ func (o *Office) offer(ctx context.Context, org store.Org, w dbgen.Waiting, free
 		}
 	}
 	err = o.store.InTx(ctx, "telling who waits", func(tx *store.Tx) error {
-		client, err := tx.Client(ctx, org.ID, w.ClientID)
+		client, err := tx.LoadClient(ctx, org.ID, w.ClientID)
 		if err != nil {
-			return store.Ignored(err)
+			return store.IgnoreNotFound(err)
 		}
-		name, email := client.Name, text(client.Email)
+		name, email := client.Name, valueOrEmpty(client.Email)
 		if w.ContactEmail != nil {
-			name, email = text(w.ContactName), *w.ContactEmail
+			name, email = valueOrEmpty(w.ContactName), *w.ContactEmail
 		}
 		f := emails.Facts{
 			Business: org.Name, Client: name, Service: shown.Offers[0].Service.Name, Professional: shown.Offers[0].ProfessionalName,
-			Start: slot.Start.In(org.Zone), TwelveHours: org.Settings.TimeFormat == "12h", Place: text(org.Address),
+			Start: slot.Start.In(org.Zone), TwelveHours: org.Settings.TimeFormat == "12h", Place: valueOrEmpty(org.Address),
 			Link: o.host.URLs.Public + "/book/" + url.PathEscape(org.Slug),
 		}
 		n, err := tx.OfferWaiting(ctx, dbgen.OfferWaitingParams{Now: tx.Now(), OrgID: org.ID, ID: w.ID})
 		if err != nil || n == 0 {
 			return err
 		}
-		told, err = o.send(ctx, tx, org, envelope{to: email, about: client.ID}, emails.Waitlist, f)
+		told, err = o.sendEmail(ctx, tx, org, envelope{to: email, subject: client.ID}, emails.Waitlist, f)
 		return err
 	})
 	return told, err

@@ -35,38 +35,40 @@ func New(host module.Host, s *store.Store) (*Cashier, error) {
 	return &Cashier{host, s, provider}, err
 }
 
-// Collects tells whether there is a provider.
-func (c *Cashier) Collects() bool { return c.provider != nil }
+// HasProvider tells whether there is a provider.
+func (c *Cashier) HasProvider() bool { return c.provider != nil }
 
-// NeedsEmail tells whether who pays has to have an e-mail address.
-func (c *Cashier) NeedsEmail() bool { return c.provider != nil && c.provider.NeedsEmail() }
+// RequiresPayerEmail tells whether who pays has to have an e-mail address.
+func (c *Cashier) RequiresPayerEmail() bool {
+	return c.provider != nil && c.provider.RequiresPayerEmail()
+}
 
 // Request is a charge that somebody wants made.
 type Request struct {
 	store.NewPayment
-	ExpiresAt time.Time
-	Payer     provider.Payer
-	Once      *store.Once
+	ExpiresAt   time.Time
+	Payer       provider.Payer
+	Idempotency *store.Once
 }
 
-// Charge has the provider make a charge, and stores it. Where one for the same became
+// CreateCharge has the provider make a charge, and stores it. Where one for the same became
 // open meanwhile it is that one, and made is false.
-func (c *Cashier) Charge(ctx context.Context, org store.Org, r Request) (p dbgen.PaymentDetail, made bool, err error) {
-	n, err := c.order(ctx, org, r)
+func (c *Cashier) CreateCharge(ctx context.Context, org store.Org, r Request) (p dbgen.PaymentDetail, made bool, err error) {
+	n, err := c.requestCharge(ctx, org, r)
 	if err != nil {
 		return p, false, err
 	}
-	p, made, err = c.store.AddCharge(ctx, org, n, r.Once)
+	p, made, err = c.store.AddCharge(ctx, org, n, r.Idempotency)
 	if !made {
-		c.drop(ctx, n)
+		c.cancelUnusedCharge(ctx, n)
 	}
 	return p, made, err
 }
 
-// order asks the provider.
-func (c *Cashier) order(ctx context.Context, org store.Org, r Request) (store.NewCharge, error) {
+// requestCharge asks the provider.
+func (c *Cashier) requestCharge(ctx context.Context, org store.Org, r Request) (store.NewCharge, error) {
 	if c.provider == nil {
-		return store.NewCharge{}, provider.NotConfigured()
+		return store.NewCharge{}, provider.NotConfiguredError()
 	}
 	n := store.NewCharge{NewPayment: r.NewPayment, ID: store.NewID(), Provider: c.provider.Name(), ExpiresAt: r.ExpiresAt}
 	charge, err := c.provider.Create(ctx, provider.Order{
@@ -77,84 +79,84 @@ func (c *Cashier) order(ctx context.Context, org store.Org, r Request) (store.Ne
 	return n, err
 }
 
-// drop ends a charge that was made for nothing, as far as that works: nobody has seen
+// cancelUnusedCharge ends a charge that was made for nothing, as far as that works: nobody has seen
 // its code.
-func (c *Cashier) drop(ctx context.Context, n store.NewCharge) {
+func (c *Cashier) cancelUnusedCharge(ctx context.Context, n store.NewCharge) {
 	if err := c.provider.Cancel(context.WithoutCancel(ctx), n.Charge.ID); err != nil {
 		c.host.Log.Warn("ending a charge that is not needed failed; it runs out by itself", "charge", n.Charge.ID, "error", err)
 	}
 }
 
-// askingTime is how long a time is held while the provider is asked: longer than its
+// providerHoldTTL is how long a time is held while the provider is asked: longer than its
 // answer may take.
-const askingTime = 2 * time.Minute
+const providerHoldTTL = 2 * time.Minute
 
 // A request that was sent twice is looked at again this often, and for this long, while
 // the other one is asking the provider.
 const (
-	glance   = 50 * time.Millisecond
-	patience = 30 * time.Second
+	repeatInterval = 50 * time.Millisecond
+	repeatTimeout  = 30 * time.Second
 )
 
 // Book books for a client. What has a deposit is booked together with the charge for it:
 // the time is held while the provider is asked, and where that fails nothing stays.
 // deposit is nil where none is due, or it was booked before. Errors as
-// [store.Store.Book] and [store.Store.Hold] have them, and the provider's.
+// [store.Store.Book] and [store.Store.HoldSlot] have them, and the provider's.
 func (c *Cashier) Book(ctx context.Context, n store.NewAppointment, payer provider.Payer) (made store.Booked, deposit *dbgen.PaymentDetail, err error) {
-	waiting, cancel := context.WithTimeout(ctx, patience)
+	waiting, cancel := context.WithTimeout(ctx, repeatTimeout)
 	defer cancel()
 	for {
 		if made, err = c.store.Book(ctx, n); !errors.Is(err, store.ErrDepositDue) {
 			return made, nil, err
 		}
-		if err := c.takes(n.Org.Currency); err != nil {
+		if err := c.checkCurrency(n.Org.Currency); err != nil {
 			return made, nil, err
 		}
-		held, err := c.store.Hold(ctx, n, askingTime)
+		held, err := c.store.HoldSlot(ctx, n, providerHoldTTL)
 		if err == nil {
 			made, deposit, err = c.bookHeld(ctx, n, held, payer)
 		}
-		if !errors.Is(err, store.ErrUnderWay) && !errors.Is(err, store.ErrDepositDue) { // the price was changed meanwhile
+		if !errors.Is(err, store.ErrRequestInProgress) && !errors.Is(err, store.ErrDepositDue) { // the price was changed meanwhile
 			return made, deposit, err
 		}
 		select {
-		case <-time.After(glance):
+		case <-time.After(repeatInterval):
 		case <-waiting.Done():
 			return made, nil, err
 		}
 	}
 }
 
-// takes refuses what cannot be collected.
-func (c *Cashier) takes(currency string) error {
+// checkCurrency refuses what cannot be collected.
+func (c *Cashier) checkCurrency(currency string) error {
 	switch {
 	case c.provider == nil:
-		return provider.NotConfigured()
+		return provider.NotConfiguredError()
 	case currency != provider.Currency:
-		return provider.NotInCurrency()
+		return provider.CurrencyError()
 	}
 	return nil
 }
 
 // bookHeld books a time that is held for it, with the charge for its deposit.
 func (c *Cashier) bookHeld(ctx context.Context, n store.NewAppointment, held store.Held, payer provider.Payer) (made store.Booked, deposit *dbgen.PaymentDetail, err error) {
-	n.Hold, n.Professional = held.ID, &held.Professional
+	n.HoldID, n.Professional = held.ID, &held.Professional
 	if held.Deposit > 0 { // else it came to somebody who asks for none
 		var charge store.NewCharge
-		charge, err = c.order(ctx, n.Org, Request{
+		charge, err = c.requestCharge(ctx, n.Org, Request{
 			NewPayment: store.NewPayment{Org: n.Org.ID, Amount: held.Deposit, Description: held.Service, Kind: store.KindDeposit},
-			ExpiresAt:  n.Org.Policy.HoldEnds(c.host.Now().Truncate(time.Microsecond)), Payer: payer,
+			ExpiresAt:  n.Org.Policy.DepositHoldEnd(c.host.Now().Truncate(time.Microsecond)), Payer: payer,
 		})
 		n.Charge = &charge
 	}
 	if err == nil {
 		made, err = c.store.Book(ctx, n)
-		if n.Charge != nil && (err != nil || made.Before) {
-			c.drop(ctx, *n.Charge)
+		if n.Charge != nil && (err != nil || made.Repeated) {
+			c.cancelUnusedCharge(ctx, *n.Charge)
 		}
 	}
-	if err != nil || made.Before {
-		if failed := c.store.Release(context.WithoutCancel(ctx), n.Org.ID, held.ID); failed != nil {
+	if err != nil || made.Repeated {
+		if failed := c.store.ReleaseHold(context.WithoutCancel(ctx), n.Org.ID, held.ID); failed != nil {
 			c.host.Log.Warn("letting go of a held time failed; it runs out by itself", "error", failed)
 		}
 		return made, nil, err
@@ -166,9 +168,9 @@ func (c *Cashier) bookHeld(ctx context.Context, n store.NewAppointment, held sto
 	return made, &p, err
 }
 
-// Payerless names the field that is wrong where a provider needs the payer's e-mail
+// WithPayerEmailField names the field that is wrong where a provider needs the payer's e-mail
 // address; other errors pass unchanged.
-func Payerless(err error, location string) error {
+func WithPayerEmailField(err error, location string) error {
 	var problem *hub.Error
 	if !errors.As(err, &problem) || problem.Code != provider.CodePayerEmail {
 		return err
@@ -178,10 +180,10 @@ func Payerless(err error, location string) error {
 	return &with
 }
 
-// Receive takes in a webhook of a provider: checked, stored, settled by [Cashier.Work].
+// ReceiveWebhook takes in a webhook of a provider: checked, stored, settled by [Cashier.ProcessDue].
 // [hub.ErrNotFound] for a provider that is not ours, [hub.ErrUnauthorized] for a
 // webhook that is not the provider's.
-func (c *Cashier) Receive(ctx context.Context, provider string, in provider.Inbound) error {
+func (c *Cashier) ReceiveWebhook(ctx context.Context, provider string, in provider.Inbound) error {
 	if c.provider == nil || c.provider.Name() != provider {
 		return hub.Errorf(hub.ErrNotFound, "not_found", "Payment provider not found")
 	}
@@ -189,7 +191,7 @@ func (c *Cashier) Receive(ctx context.Context, provider string, in provider.Inbo
 	if len(in.Body) > longest {
 		return hub.Errorf(hub.ErrTooLarge, "body_too_large", "A webhook may have 256 KiB.")
 	}
-	notice, err := c.provider.Notice(in)
+	notice, err := c.provider.DecodeNotice(in)
 	switch {
 	case errors.Is(err, hub.ErrMalformed): // the provider would send it again and again
 		c.host.Log.Warn("a webhook of the payment provider cannot be read", "provider", provider)
@@ -199,12 +201,12 @@ func (c *Cashier) Receive(ctx context.Context, provider string, in provider.Inbo
 	case notice.Charge == "":
 		return nil
 	}
-	return c.store.KeepNotice(ctx, provider, notice, in.Body)
+	return c.store.StoreNotice(ctx, provider, notice, in.Body)
 }
 
-// Pay pays a charge of the sandbox by its transaction id, as a person with a phone
+// PaySandboxCharge pays a charge of the sandbox by its transaction id, as a person with a phone
 // would; [hub.ErrNotFound] where another provider collects.
-func (c *Cashier) Pay(ctx context.Context, txid string) (provider.Charge, error) {
+func (c *Cashier) PaySandboxCharge(ctx context.Context, txid string) (provider.Charge, error) {
 	sandbox, ok := c.provider.(*provider.Sandbox)
 	if !ok {
 		return provider.Charge{}, hub.Errorf(hub.ErrNotFound, "not_found", "There is no sandbox here.")
@@ -213,4 +215,4 @@ func (c *Cashier) Pay(ctx context.Context, txid string) (provider.Charge, error)
 }
 
 // ids for logs: nothing of people.
-func about(org, id uuid.UUID) []any { return []any{"organization", org, "payment", id} }
+func logIDs(org, id uuid.UUID) []any { return []any{"organization", org, "payment", id} }

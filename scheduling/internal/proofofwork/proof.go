@@ -18,9 +18,9 @@ import (
 	"integrationhub/hub"
 )
 
-// Most is the largest number that may be looked for: half of it is tried on average,
+// MaxNumber is the largest number that may be looked for: half of it is tried on average,
 // about a second of a browser's time.
-const Most = 50_000
+const MaxNumber = 50_000
 
 // algorithm is the only one there is.
 const algorithm = "SHA-256"
@@ -36,18 +36,18 @@ type Challenge struct {
 }
 
 // New makes a challenge that can be solved until expires. random are at least 16 bytes
-// of chance; number is the answer, by chance too, from 0 to [Most].
+// of chance; number is the answer, by chance too, from 0 to [MaxNumber].
 func New(key, random []byte, number int, expires time.Time) Challenge {
 	// The mark at the end keeps digits from moving between the salt and the number.
 	salt := hex.EncodeToString(random) + "?expires=" + strconv.FormatInt(expires.Unix(), 10) + "&"
-	sum := hashed(salt, number)
-	return Challenge{algorithm, sum, Most, salt, signed(key, sum)}
+	sum := hash(salt, number)
+	return Challenge{algorithm, sum, MaxNumber, salt, sign(key, sum)}
 }
 
 // Solve does the work, as a browser does; ok is false where there is no answer.
 func (c Challenge) Solve() (answer string, ok bool) {
 	for number := range c.MaxNumber + 1 {
-		if hashed(c.Salt, number) == c.Challenge {
+		if hash(c.Salt, number) == c.Challenge {
 			raw, err := json.Marshal(solution{c.Algorithm, c.Challenge, number, c.Salt, c.Signature})
 			return base64.StdEncoding.EncodeToString(raw), err == nil
 		}
@@ -70,44 +70,44 @@ type Solved struct {
 	Expires   time.Time
 }
 
-// Check reads an answer to a challenge of this key. One that does not hold, or comes too
-// late, is a [Wanting].
-func Check(key []byte, answer string, now time.Time) (Solved, error) {
+// Verify reads an answer to a challenge of this key. One that does not hold, or comes too
+// late, is a [RequiredError].
+func Verify(key []byte, answer string, now time.Time) (Solved, error) {
 	const longest = 2000
 	raw, err := base64.StdEncoding.DecodeString(answer)
 	var s solution
 	if err != nil || len(answer) > longest || json.Unmarshal(raw, &s) != nil || s.Algorithm != algorithm || s.Number < 0 || !strings.HasSuffix(s.Salt, "&") {
-		return Solved{}, Wanting()
+		return Solved{}, RequiredError()
 	}
 	_, query, _ := strings.Cut(strings.TrimSuffix(s.Salt, "&"), "?")
 	told, err := url.ParseQuery(query)
 	if err != nil {
-		return Solved{}, Wanting()
+		return Solved{}, RequiredError()
 	}
 	at, err := strconv.ParseInt(told.Get("expires"), 10, 64)
 	expires := time.Unix(at, 0)
-	if err != nil || !hmac.Equal([]byte(signed(key, s.Challenge)), []byte(s.Signature)) || hashed(s.Salt, s.Number) != s.Challenge || !now.Before(expires) {
-		return Solved{}, Wanting()
+	if err != nil || !hmac.Equal([]byte(sign(key, s.Challenge)), []byte(s.Signature)) || hash(s.Salt, s.Number) != s.Challenge || !now.Before(expires) {
+		return Solved{}, RequiredError()
 	}
 	return Solved{s.Challenge, expires}, nil
 }
 
-// CodeWanting is the code of [Wanting].
-const CodeWanting = "proof_of_work_required"
+// CodeRequired is the code of [RequiredError].
+const CodeRequired = "proof_of_work_required"
 
-// Wanting is the 422 for a request without an answer that holds and was not used before.
-func Wanting() *hub.Error {
-	e := hub.Errorf(hub.ErrInvalid, CodeWanting, "This business wants a solved challenge with every booking; each counts once.")
+// RequiredError is the 422 for a request without an answer that holds and was not used before.
+func RequiredError() *hub.Error {
+	e := hub.Errorf(hub.ErrInvalid, CodeRequired, "This business wants a solved challenge with every booking; each counts once.")
 	e.Fields = []hub.FieldError{{Location: "body.altcha", Message: "must be the answer to a new challenge"}}
 	return e
 }
 
-func hashed(salt string, number int) string {
+func hash(salt string, number int) string {
 	sum := sha256.Sum256([]byte(salt + strconv.Itoa(number)))
 	return hex.EncodeToString(sum[:])
 }
 
-func signed(key []byte, sum string) string {
+func sign(key []byte, sum string) string {
 	mac := hmac.New(sha256.New, key)
 	mac.Write([]byte(sum))
 	return hex.EncodeToString(mac.Sum(nil))

@@ -37,10 +37,10 @@ func changed(t *testing.T, answer string, change map[string]any) string {
 func TestSolvedChallengesHold(t *testing.T) {
 	t.Parallel()
 	c := proofofwork.New(key, []byte("sixteen bytes or"), 4321, now.Add(time.Hour))
-	require.Equal(t, proofofwork.Most, c.MaxNumber)
+	require.Equal(t, proofofwork.MaxNumber, c.MaxNumber)
 	answer, ok := c.Solve()
 	require.True(t, ok)
-	solved, err := proofofwork.Check(key, answer, now.Add(time.Hour-time.Second))
+	solved, err := proofofwork.Verify(key, answer, now.Add(time.Hour-time.Second))
 	require.NoError(t, err)
 	require.Equal(t, c.Challenge, solved.Challenge)
 	require.True(t, solved.Expires.Equal(now.Add(time.Hour)))
@@ -49,7 +49,7 @@ func TestSolvedChallengesHold(t *testing.T) {
 
 	refused := func(key []byte, answer string, at time.Time) {
 		t.Helper()
-		_, err := proofofwork.Check(key, answer, at)
+		_, err := proofofwork.Verify(key, answer, at)
 		require.ErrorIs(t, err, hub.ErrInvalid)
 	}
 	refused(key, answer, now.Add(time.Hour))

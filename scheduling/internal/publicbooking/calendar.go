@@ -19,17 +19,17 @@ import (
 	"integrationhub/scheduling/internal/store/dbgen"
 )
 
-// Calendar is a booking as a file for its client's own calendar, and the name of the file.
-func (d *Desk) Calendar(o store.Org, b Booked) (file []byte, name string) {
-	event := event(o, b.AppointmentDetail, b.CancelURL)
+// CalendarFile is a booking as a file for its client's own calendar, and the name of the file.
+func (d *Desk) CalendarFile(o store.Org, b Booked) (file []byte, name string) {
+	event := calendarEvent(o, b.AppointmentDetail, b.CancelURL)
 	return calendar.Calendar{Method: calendar.Publish, Events: []calendar.Event{event}}.Bytes(), o.Slug + ".ics"
 }
 
-// Invitation is an appointment for the calendar of its client, to be sent by mail:
+// CalendarInvite is an appointment for the calendar of its client, to be sent by mail:
 // the client's program puts it there, changes it or takes it out.
 // It comes from the organization's address, or where it told none from the hub's.
-func (d *Desk) Invitation(o store.Org, a dbgen.AppointmentDetail, to dbgen.ContactOfRow) (calendar.Method, []byte) {
-	e := event(o, a, d.CancelURL(o, d.Token(a.ID, a.TokenVersion)))
+func (d *Desk) CalendarInvite(o store.Org, a dbgen.AppointmentDetail, to dbgen.ContactOfRow) (calendar.Method, []byte) {
+	e := calendarEvent(o, a, d.CancelURL(o, d.BookingToken(a.ID, a.TokenVersion)))
 	e.Organizer, e.Attendee = calendar.Person{Name: o.Name, Email: d.host.Settings.MailFrom}, calendar.Person{Name: to.Name, Email: to.Email}
 	if o.Email != nil {
 		e.Organizer.Email = *o.Email
@@ -41,9 +41,9 @@ func (d *Desk) Invitation(o store.Org, a dbgen.AppointmentDetail, to dbgen.Conta
 	return method, calendar.Calendar{Method: method, Events: []calendar.Event{e}}.Bytes()
 }
 
-// event is an appointment as its client's calendar shows it: the same one, however it
+// calendarEvent is an appointment as its client's calendar shows it: the same one, however it
 // got there.
-func event(o store.Org, a dbgen.AppointmentDetail, link string) calendar.Event {
+func calendarEvent(o store.Org, a dbgen.AppointmentDetail, link string) calendar.Event {
 	e := calendar.Event{
 		UID: a.ID.String() + "@scheduling", Sequence: a.IcsSequence, Stamp: a.UpdatedAt, Start: a.StartAt.In(o.Zone), End: a.EndAt.In(o.Zone),
 		Summary: a.ServiceName + " · " + o.Name, Description: a.ProfessionalName + "\n" + link, URL: link, Cancelled: !a.Status.Blocks(),
@@ -68,9 +68,9 @@ func (d *Desk) feedSecret(p dbgen.Professional) string {
 
 // A feed shows a month of what was and a year of what will be.
 const (
-	feedBack    = 30 * 24 * time.Hour
-	feedAhead   = 365 * 24 * time.Hour
-	feedEntries = 5000
+	feedPast       = 30 * 24 * time.Hour
+	feedFuture     = 365 * 24 * time.Hour
+	maxFeedEntries = 5000
 )
 
 // Feed is a professional's calendar, as an .ics file. [hub.ErrNotFound] for a secret
@@ -87,20 +87,20 @@ func (d *Desk) Feed(ctx context.Context, professional uuid.UUID, secret string) 
 	if !hmac.Equal([]byte(d.feedSecret(p)), []byte(secret)) {
 		return nil, unknown
 	}
-	o, err := d.store.Org(ctx, p.OrgID)
+	o, err := d.store.LoadOrg(ctx, p.OrgID)
 	if err != nil {
 		return nil, err
 	}
-	since, until := d.host.Now().Add(-feedBack), d.host.Now().Add(feedAhead)
+	since, until := d.host.Now().Add(-feedPast), d.host.Now().Add(feedFuture)
 	rows, err := d.store.ListAppointments(ctx, dbgen.ListAppointmentsParams{
-		OrgID: o.ID, ProfessionalID: &p.ID, Since: &since, Until: &until, Statuses: []string{}, RowLimit: feedEntries,
+		OrgID: o.ID, ProfessionalID: &p.ID, Since: &since, Until: &until, Statuses: []string{}, RowLimit: maxFeedEntries,
 	})
 	if err != nil {
 		return nil, err
 	}
 	feed := calendar.Calendar{Method: calendar.Publish, Name: p.Name + " · " + o.Name}
 	for _, a := range rows {
-		e := event(o, a, "")
+		e := calendarEvent(o, a, "")
 		e.Summary, e.Description = a.ClientName+" · "+a.ServiceName, a.Notes
 		if a.ClientPhone != nil {
 			e.Description = *a.ClientPhone + "\n" + a.Notes

@@ -19,9 +19,9 @@ import (
 
 // Desk serves clients. It is safe for concurrent use.
 type Desk struct {
-	host    module.Host
-	store   *store.Store
-	cashier *payment.Cashier
+	host     module.Host
+	store    *store.Store
+	payments *payment.Cashier
 }
 
 // New makes the desk of an opened product.
@@ -51,7 +51,7 @@ func (d *Desk) AllowWrite(ctx context.Context) error {
 // Organization finds an organization by its slug, or by one it had until lately:
 // its Slug is the present one. [hub.ErrNotFound] where there is none.
 func (d *Desk) Organization(ctx context.Context, slug string) (store.Org, error) {
-	return d.store.OrgBySlug(ctx, slug)
+	return d.store.LoadOrgBySlug(ctx, slug)
 }
 
 // LogoURL is where an organization's logo is; nil where it has none.
@@ -78,7 +78,7 @@ func (d *Desk) Services(ctx context.Context, o store.Org) ([]dbgen.Service, erro
 // Professionals are those with whom clients can book a service. [hub.ErrNotFound]
 // where clients cannot book it.
 func (d *Desk) Professionals(ctx context.Context, o store.Org, service uuid.UUID) ([]dbgen.OffersRow, error) {
-	return store.OffersOf(ctx, d.store.Queries, o.ID, store.Choice{Service: service, Online: true})
+	return store.LoadOffers(ctx, d.store.Queries, o.ID, store.Choice{Service: service, Online: true})
 }
 
 // View is what somebody may see of an organization's time.
@@ -88,8 +88,8 @@ type View struct {
 	Limits booking.Limits
 }
 
-// View is what clients see: nothing where the organization takes no bookings online.
-func (d *Desk) View(o store.Org) View {
+// ClientView is what clients see: nothing where the organization takes no bookings online.
+func (d *Desk) ClientView(o store.Org) View {
 	v := View{o, true, o.Policy.PublicLimits(d.host.Now(), o.Zone)}
 	if !o.Settings.BookingEnabled {
 		v.Limits.LastDate = new(booking.Date) // nothing can be booked
@@ -106,26 +106,26 @@ type Choice struct {
 	Moved *dbgen.AppointmentDetail
 }
 
-// Moving is the choice of a client who moves a booking.
-func Moving(a dbgen.AppointmentDetail) Choice {
+// RescheduleChoice is the choice of a client who moves a booking.
+func RescheduleChoice(a dbgen.AppointmentDetail) Choice {
 	return Choice{Service: a.ServiceID, Professional: &a.ProfessionalID, Moved: &a}
 }
 
-// Calendars loads what slots are made of, and who offers the service. Errors as
-// [store.OffersOf] has them.
-func (d *Desk) Calendars(ctx context.Context, v View, c Choice, first, last booking.Date) ([]dbgen.OffersRow, []booking.Calendar, error) {
-	offers, err := store.OffersOf(ctx, d.store.Queries, v.Org.ID, store.Choice{Service: c.Service, Professional: c.Professional, Online: v.Online, Named: "query.service_id"})
+// LoadCalendars loads what slots are made of, and who offers the service. Errors as
+// [store.LoadOffers] has them.
+func (d *Desk) LoadCalendars(ctx context.Context, v View, c Choice, first, last booking.Date) ([]dbgen.OffersRow, []booking.Calendar, error) {
+	offers, err := store.LoadOffers(ctx, d.store.Queries, v.Org.ID, store.Choice{Service: c.Service, Professional: c.Professional, Online: v.Online, Field: "query.service_id"})
 	if err != nil {
 		return nil, nil, err
 	}
 	days := store.Days{First: first, Last: last, Now: d.host.Now()}
 	if c.Moved != nil {
-		days.Without = c.Moved.ID
+		days.ExceptID = c.Moved.ID
 	}
-	calendars, err := store.Calendars(ctx, d.store.DB, v.Org, offers, days)
+	calendars, err := store.LoadCalendars(ctx, d.store.DB, v.Org, offers, days)
 	for i := range calendars {
 		if m := c.Moved; m != nil {
-			calendars[i].Offer = calendars[i].Offer.Keeping(m.EndAt.Sub(m.StartAt), m.PriceCents)
+			calendars[i].Offer = calendars[i].Offer.WithDurationAndPrice(m.EndAt.Sub(m.StartAt), m.PriceCents)
 		}
 	}
 	return offers, calendars, err
@@ -138,47 +138,47 @@ type Day struct {
 	Slots     []booking.Slot
 }
 
-// Day gives the free slots of a day. Errors as [store.OffersOf] has them.
-func (d *Desk) Day(ctx context.Context, v View, c Choice, day booking.Date) (Day, error) {
-	if err := v.allows(c); err != nil {
+// FreeSlots gives the free slots of a day. Errors as [store.LoadOffers] has them.
+func (d *Desk) FreeSlots(ctx context.Context, v View, c Choice, day booking.Date) (Day, error) {
+	if err := v.checkChoice(c); err != nil {
 		return Day{}, err
 	}
-	offers, calendars, err := d.Calendars(ctx, v, c, day, day)
-	return Day{offers, calendars, booking.Day(v.Org.Zone, v.Limits, day, calendars)}, err
+	offers, calendars, err := d.LoadCalendars(ctx, v, c, day, day)
+	return Day{offers, calendars, booking.FreeSlots(v.Org.Zone, v.Limits, day, calendars)}, err
 }
 
-// allows refuses clients who leave the professional open where they may not.
-func (v View) allows(c Choice) error {
+// checkChoice refuses clients who leave the professional open where they may not.
+func (v View) checkChoice(c Choice) error {
 	if c.Professional == nil && v.Online && !v.Org.Settings.AllowAnyProfessional {
 		return hub.Invalid("query.professional_id", "is required")
 	}
 	return nil
 }
 
-// Days sums up the days first to last. Errors as [store.OffersOf] has them.
-func (d *Desk) Days(ctx context.Context, v View, c Choice, first, last booking.Date) ([]booking.DayFree, error) {
-	if err := v.allows(c); err != nil {
+// FreeDays sums up the days first to last. Errors as [store.LoadOffers] has them.
+func (d *Desk) FreeDays(ctx context.Context, v View, c Choice, first, last booking.Date) ([]booking.DayFree, error) {
+	if err := v.checkChoice(c); err != nil {
 		return nil, err
 	}
-	_, calendars, err := d.Calendars(ctx, v, c, first, last)
-	return booking.Month(v.Org.Zone, v.Limits, first, last, calendars), err
+	_, calendars, err := d.LoadCalendars(ctx, v, c, first, last)
+	return booking.FreeDays(v.Org.Zone, v.Limits, first, last, calendars), err
 }
 
-// How far ahead [Desk.NextFree] looks, and how many days at once.
+// How far ahead [Desk.NextFreeDay] looks, and how many days at once.
 const (
-	farthest = 366
-	stretch  = 61
+	nextFreeDays  = 366
+	nextFreeChunk = 61
 )
 
-// NextFree finds the first day from a day on that has free slots, within a year; ok is
+// NextFreeDay finds the first day from a day on that has free slots, within a year; ok is
 // false where there is none.
-func (d *Desk) NextFree(ctx context.Context, v View, c Choice, from booking.Date) (found booking.DayFree, ok bool, err error) {
-	last := from + farthest
+func (d *Desk) NextFreeDay(ctx context.Context, v View, c Choice, from booking.Date) (found booking.DayFree, ok bool, err error) {
+	last := from + nextFreeDays
 	if v.Limits.LastDate != nil {
 		last = min(last, *v.Limits.LastDate)
 	}
-	for first := from; first <= last; first += stretch {
-		days, err := d.Days(ctx, v, c, first, min(last, first+stretch-1))
+	for first := from; first <= last; first += nextFreeChunk {
+		days, err := d.FreeDays(ctx, v, c, first, min(last, first+nextFreeChunk-1))
 		if err != nil {
 			return found, false, err
 		}

@@ -15,23 +15,23 @@ import (
 
 // Change is something done to an appointment.
 type Change struct {
-	Org     Org
-	ID      uuid.UUID
-	By      Actor
-	Reason  *string
-	Version *int // the caller has seen this one; nil: any
-	Quiet   bool // the client is not told
+	Org        Org
+	ID         uuid.UUID
+	By         Actor
+	Reason     *string
+	Version    *int // the caller has seen this one; nil: any
+	SkipClient bool // the client is not told
 	// Check may refuse the change once the appointment is locked and the action is
 	// possible in its state; nil: it is fine.
 	Check func(a dbgen.Appointment) error
 }
 
-// lock loads the appointment for the change, and takes the locks of the time it has
+// lockForChange loads the appointment for the change, and takes the locks of the time it has
 // and of the professional it may go to, before its row: as those do who book.
-func (t *Tx) lock(ctx context.Context, c Change, also *uuid.UUID) (dbgen.Appointment, error) {
+func (t *Tx) lockForChange(ctx context.Context, c Change, also *uuid.UUID) (dbgen.Appointment, error) {
 	seen, err := t.AppointmentByID(ctx, c.Org.ID, c.ID)
 	if errors.Is(err, pgx.ErrNoRows) {
-		return dbgen.Appointment{}, missing("Appointment")
+		return dbgen.Appointment{}, notFound("Appointment")
 	}
 	if err != nil {
 		return dbgen.Appointment{}, err
@@ -60,29 +60,29 @@ func (t *Tx) lock(ctx context.Context, c Change, also *uuid.UUID) (dbgen.Appoint
 	return a, nil
 }
 
-// Act does an action that changes the status and leaves the time alone. Doing it
+// ApplyAction does an action that changes the status and leaves the time alone. Doing it
 // again is no error and has no effect. What is not possible is a
 // *[booking.TransitionError].
-func (s *Store) Act(ctx context.Context, action booking.Action, c Change) (dbgen.AppointmentDetail, error) {
+func (s *Store) ApplyAction(ctx context.Context, action booking.Action, c Change) (dbgen.AppointmentDetail, error) {
 	var done dbgen.AppointmentDetail
 	var was dbgen.Appointment
 	err := s.InTx(ctx, string(action), func(tx *Tx) (err error) {
-		if was, err = tx.lock(ctx, c, nil); err != nil {
+		if was, err = tx.lockForChange(ctx, c, nil); err != nil {
 			return err
 		}
-		if err := tx.act(ctx, action, c, was); err != nil {
+		if err := tx.applyAction(ctx, action, c, was); err != nil {
 			return err
 		}
 		done, err = tx.AppointmentByID(ctx, c.Org.ID, c.ID)
 		return err
 	})
-	if taken(err) {
-		return done, s.slotTaken(ctx, c.Org, Choice{Service: was.ServiceID, Professional: &was.ProfessionalID}, was.StartAt, booking.Limits{}, nil)
+	if isSlotConflict(err) {
+		return done, s.slotTakenError(ctx, c.Org, Choice{Service: was.ServiceID, Professional: &was.ProfessionalID}, was.StartAt, booking.Limits{}, nil)
 	}
 	return done, err
 }
 
-func (t *Tx) act(ctx context.Context, action booking.Action, c Change, was dbgen.Appointment) error {
+func (t *Tx) applyAction(ctx context.Context, action booking.Action, c Change, was dbgen.Appointment) error {
 	next, err := action.Apply(was.Status, c.By.Kind, c.By.Manager, c.Org.Policy)
 	if err != nil || !next.Changed {
 		return err
@@ -93,7 +93,7 @@ func (t *Tx) act(ctx context.Context, action booking.Action, c Change, was dbgen
 		}
 	}
 	if action == booking.Reopen && was.Status == booking.NoShow && !was.Overbooked {
-		if err := t.stillFree(ctx, c.Org, was); err != nil {
+		if err := t.checkSlotFree(ctx, c.Org, was); err != nil {
 			return err
 		}
 	}
@@ -106,29 +106,29 @@ func (t *Tx) act(ctx context.Context, action booking.Action, c Change, was dbgen
 		return err
 	}
 	from := string(was.Status)
-	if err := t.note(ctx, c.Org.ID, c.ID, dbgen.RecordHistoryParams{Action: string(action), FromStatus: &from, ToStatus: string(next.To), Reason: c.Reason}, c.By); err != nil {
+	if err := t.recordHistory(ctx, c.Org.ID, c.ID, dbgen.RecordHistoryParams{Action: string(action), FromStatus: &from, ToStatus: string(next.To), Reason: c.Reason}, c.By); err != nil {
 		return err
 	}
-	return t.effects(ctx, action, c, was)
+	return t.applyActionEffects(ctx, action, c, was)
 }
 
-// stillFree checks that nobody took the time of an appointment that comes back.
+// checkSlotFree checks that nobody took the time of an appointment that comes back.
 // Where it is no longer offered, the constraint decides.
-func (t *Tx) stillFree(ctx context.Context, org Org, a dbgen.Appointment) error {
-	_, _, err := t.placeOf(ctx, org, a)
+func (t *Tx) checkSlotFree(ctx context.Context, org Org, a dbgen.Appointment) error {
+	_, _, err := t.findFormerPlacement(ctx, org, a)
 	return err
 }
 
-// placeOf finds the place of an appointment that comes back; offered is false where
+// findFormerPlacement finds the place of an appointment that comes back; offered is false where
 // its professional does not give the service any more.
-func (t *Tx) placeOf(ctx context.Context, org Org, a dbgen.Appointment) (place spot, offered bool, err error) {
+func (t *Tx) findFormerPlacement(ctx context.Context, org Org, a dbgen.Appointment) (place spot, offered bool, err error) {
 	offers, err := t.Offers(ctx, org.ID, a.ServiceID)
 	if err != nil {
 		return place, false, err
 	}
 	for _, o := range offers {
 		if o.ProfessionalID == a.ProfessionalID {
-			place, err = t.fit(ctx, org, o, OfferOf(o, org.Policy).Keeping(a.EndAt.Sub(a.StartAt), a.PriceCents), a.StartAt, a.ID, fitting{})
+			place, err = t.findPlacement(ctx, org, o, ResolveOffer(o, org.Policy).WithDurationAndPrice(a.EndAt.Sub(a.StartAt), a.PriceCents), a.StartAt, a.ID, fitting{})
 			return place, true, err
 		}
 	}
@@ -147,13 +147,13 @@ func depositAfter(action booking.Action, p booking.Policy, a dbgen.Appointment, 
 	return a.DepositStatus
 }
 
-// effects are what an action does besides changing the status.
-func (t *Tx) effects(ctx context.Context, action booking.Action, c Change, was dbgen.Appointment) error {
+// applyActionEffects are what an action does besides changing the status.
+func (t *Tx) applyActionEffects(ctx context.Context, action booking.Action, c Change, was dbgen.Appointment) error {
 	switch action {
 	case booking.Confirm:
-		return t.tell(ctx, News{Org: c.Org.ID, Appointment: c.ID, What: NewsConfirmed, By: c.By.Kind})
+		return t.enqueueNotification(ctx, News{Org: c.Org.ID, Appointment: c.ID, Change: ChangeConfirmed, By: c.By.Kind})
 	case booking.Cancel:
-		if err := t.cancelled(ctx, c, was); err != nil {
+		if err := t.applyCancellation(ctx, c, was); err != nil {
 			return err
 		}
 		reason := ""
@@ -169,27 +169,27 @@ func (t *Tx) effects(ctx context.Context, action booking.Action, c Change, was d
 		if err := t.DropReminders(ctx, c.Org.ID, c.ID); err != nil {
 			return err
 		}
-		return t.publish(ctx, c.Org.ID, "appointment.noshow", map[string]any{"appointment_id": c.ID, "client_phone": phoneOf(client)})
+		return t.publish(ctx, c.Org.ID, "appointment.noshow", map[string]any{"appointment_id": c.ID, "client_phone": clientPhone(client)})
 	case booking.Complete:
 		if _, err := t.AddToClient(ctx, dbgen.AddToClientParams{OrgID: c.Org.ID, ID: was.ClientID, Appointments: 1}); err != nil {
 			return err
 		}
-		return t.earnVisit(ctx, was)
+		return t.earnVisitPoints(ctx, was)
 	case booking.Reopen:
 		if was.Status == booking.NoShow {
-			return t.expected(ctx, c, was)
+			return t.undoNoShow(ctx, c, was)
 		}
 		if _, err := t.AddToClient(ctx, dbgen.AddToClientParams{OrgID: c.Org.ID, ID: was.ClientID, Appointments: -1}); err != nil {
 			return err
 		}
-		return t.reverseVisit(ctx, was)
+		return t.reverseVisitPoints(ctx, was)
 	}
 	return nil
 }
 
-// expected takes a no-show back: who was told of it hears that the appointment takes
+// undoNoShow takes a no-show back: who was told of it hears that the appointment takes
 // place.
-func (t *Tx) expected(ctx context.Context, c Change, was dbgen.Appointment) error {
+func (t *Tx) undoNoShow(ctx context.Context, c Change, was dbgen.Appointment) error {
 	client, err := t.AddToClient(ctx, dbgen.AddToClientParams{OrgID: c.Org.ID, ID: was.ClientID, NoShows: -1})
 	if err != nil {
 		return err
@@ -201,30 +201,30 @@ func (t *Tx) expected(ctx context.Context, c Change, was dbgen.Appointment) erro
 	if err != nil {
 		return err
 	}
-	return t.announce(ctx, now, phoneOf(client))
+	return t.publishCreated(ctx, now, clientPhone(client))
 }
 
-// cancelled drops what was planned for an appointment, ends its open charges and has
+// applyCancellation drops what was planned for an appointment, ends its open charges and has
 // its deposit go back where it does.
-func (t *Tx) cancelled(ctx context.Context, c Change, was dbgen.Appointment) error {
+func (t *Tx) applyCancellation(ctx context.Context, c Change, was dbgen.Appointment) error {
 	if err := t.DropReminders(ctx, c.Org.ID, c.ID); err != nil {
 		return err
 	}
-	if err := t.tell(ctx, News{Org: c.Org.ID, Appointment: c.ID, What: NewsCancelled, By: c.By.Kind}); err != nil {
+	if err := t.enqueueNotification(ctx, News{Org: c.Org.ID, Appointment: c.ID, Change: ChangeCancelled, By: c.By.Kind}); err != nil {
 		return err
 	}
-	if err := t.freed(ctx, c.Org, was); err != nil {
+	if err := t.enqueueFreedTime(ctx, c.Org, was); err != nil {
 		return err
 	}
 	status := paymentCancelled
 	if c.By.Kind == booking.System {
 		status = paymentExpired
 	}
-	if err := t.closeCharges(ctx, was, status); err != nil {
+	if err := t.closeOpenCharges(ctx, was, status); err != nil {
 		return err
 	}
 	if was.DepositStatus == booking.DepositPaid && depositAfter(booking.Cancel, c.Org.Policy, was, t.now) == booking.DepositRefunded {
-		return t.returnDeposit(ctx, was)
+		return t.enqueueDepositRefund(ctx, was)
 	}
 	return nil
 }

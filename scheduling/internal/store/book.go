@@ -27,19 +27,19 @@ type Actor struct {
 
 // NewAppointment is one to be made.
 type NewAppointment struct {
-	Org    Org
-	Client func(ctx context.Context, tx *Tx) (dbgen.Client, error) // finds or makes who it is for
+	Org           Org
+	ResolveClient func(ctx context.Context, tx *Tx) (dbgen.Client, error) // finds or makes who it is for
 	Choice
-	Start    time.Time
-	Notes    string
-	Source   booking.Source
-	SourceID *string // of a connected product, which may ask twice
-	By       Actor
-	Overbook bool           // staff: even where the time is taken
-	Limits   booking.Limits // for clients; staff have none but what is taken
-	Once     *Once          // nil: every request counts
-	Contact  *Contact       // who books, where that is not staff; nil: the client itself
-	Hold     uuid.UUID      // of this time, which it takes the place of; zero: none
+	Start       time.Time
+	Notes       string
+	Source      booking.Source
+	SourceID    *string // of a connected product, which may ask twice
+	By          Actor
+	Overbook    bool           // staff: even where the time is taken
+	Limits      booking.Limits // for clients; staff have none but what is taken
+	Idempotency *Once          // nil: every request counts
+	Contact     *Contact       // who books, where that is not staff; nil: the client itself
+	HoldID      uuid.UUID      // of this time, which it takes the place of; zero: none
 	// Charge is what the provider was asked to collect as the deposit. Without one
 	// clients cannot book what has a deposit: that is [ErrDepositDue].
 	Charge *NewCharge
@@ -55,22 +55,22 @@ type Once struct {
 type Booked struct {
 	dbgen.AppointmentDetail
 	Warnings []string // outside_working_hours, in_the_past, daily_limit_reached
-	Before   bool     // it had been made before, by the same request
+	Repeated bool     // it had been made before, by the same request
 }
 
-// idempotencyTime is how long an Idempotency-Key is remembered.
-const idempotencyTime = 24 * time.Hour
+// idempotencyTTL is how long an Idempotency-Key is remembered.
+const idempotencyTTL = 24 * time.Hour
 
-// errTaken stops a transaction whose time is taken.
-var errTaken = errors.New("the time is taken")
+// errSlotTaken stops a transaction whose time is taken.
+var errSlotTaken = errors.New("the time is taken")
 
 // Book makes an appointment. A time that is taken, or for clients not offered, is a
 // *[booking.SlotTakenError] with other times.
 func (s *Store) Book(ctx context.Context, n NewAppointment) (Booked, error) {
 	// What may have been booked before, or is held for this very request, is not to be
 	// told that its own time is taken.
-	if n.Online && n.Professional != nil && n.Once == nil && n.SourceID == nil && n.Hold == uuid.Nil {
-		done, err := s.queue(ctx, n)
+	if n.Online && n.Professional != nil && n.Idempotency == nil && n.SourceID == nil && n.HoldID == uuid.Nil {
+		done, err := s.enterGate(ctx, n)
 		if err != nil {
 			return Booked{}, err
 		}
@@ -81,20 +81,20 @@ func (s *Store) Book(ctx context.Context, n NewAppointment) (Booked, error) {
 		made, err = tx.bookOnce(ctx, n)
 		return err
 	})
-	if taken(err) {
-		return Booked{}, s.slotTaken(ctx, n.Org, n.Choice, n.Start, n.Limits, nil)
+	if isSlotConflict(err) {
+		return Booked{}, s.slotTakenError(ctx, n.Org, n.Choice, n.Start, n.Limits, nil)
 	}
 	return made, err
 }
 
-// taken tells whether a transaction failed because the time was.
-func taken(err error) bool {
-	return errors.Is(err, errTaken) || strings.HasPrefix(dberr.ConstraintName(err), "appointments_no_double_")
+// isSlotConflict tells whether a transaction failed because the time was.
+func isSlotConflict(err error) bool {
+	return errors.Is(err, errSlotTaken) || strings.HasPrefix(dberr.ConstraintName(err), "appointments_no_double_")
 }
 
-// slotTaken looks for other times to propose.
-func (s *Store) slotTaken(ctx context.Context, org Org, c Choice, start time.Time, l booking.Limits, keep func(*booking.Offer)) error {
-	calendars, err := s.fortnight(ctx, org, c, start)
+// slotTakenError looks for other times to propose.
+func (s *Store) slotTakenError(ctx context.Context, org Org, c Choice, start time.Time, l booking.Limits, keep func(*booking.Offer)) error {
+	calendars, err := s.loadTwoWeeks(ctx, org, c, start)
 	if err != nil {
 		return err
 	}
@@ -106,28 +106,28 @@ func (s *Store) slotTaken(ctx context.Context, org Org, c Choice, start time.Tim
 	if !c.Online {
 		l = booking.StaffLimits(s.host.Now())
 	}
-	return booking.SlotTaken(booking.Alternatives(org.Zone, l, start, alternatives, calendars))
+	return booking.NewSlotTakenError(booking.Alternatives(org.Zone, l, start, maxAlternatives, calendars))
 }
 
-// alternatives is how many other times are proposed.
-const alternatives = 3
+// maxAlternatives is how many other times are proposed.
+const maxAlternatives = 3
 
-// fortnight loads the calendars of a choice for the day of a time and those after it.
-func (s *Store) fortnight(ctx context.Context, org Org, c Choice, start time.Time) ([]booking.Calendar, error) {
+// loadTwoWeeks loads the calendars of a choice for the day of a time and those after it.
+func (s *Store) loadTwoWeeks(ctx context.Context, org Org, c Choice, start time.Time) ([]booking.Calendar, error) {
 	day := booking.DateOf(start, org.Zone)
-	offers, err := OffersOf(ctx, s.Queries, org.ID, c)
+	offers, err := LoadOffers(ctx, s.Queries, org.ID, c)
 	if err != nil {
 		return nil, err
 	}
-	return Calendars(ctx, s.DB, org, offers, Days{First: day, Last: day + 14, Now: s.host.Now()})
+	return LoadCalendars(ctx, s.DB, org, offers, Days{First: day, Last: day + 14, Now: s.host.Now()})
 }
 
 func (t *Tx) bookOnce(ctx context.Context, n NewAppointment) (Booked, error) {
-	if n.Once == nil {
+	if n.Idempotency == nil {
 		return t.book(ctx, n)
 	}
 	var before rememberedBooking
-	found, err := t.claim(ctx, n.Org.ID, *n.Once, &before)
+	found, err := t.claimIdempotencyKey(ctx, n.Org.ID, *n.Idempotency, &before)
 	if err != nil {
 		return Booked{}, err
 	}
@@ -139,7 +139,7 @@ func (t *Tx) bookOnce(ctx context.Context, n NewAppointment) (Booked, error) {
 	if err != nil {
 		return Booked{}, err
 	}
-	return made, t.keep(ctx, n.Org.ID, *n.Once, rememberedBooking{made.ID, made.Warnings})
+	return made, t.storeAnswer(ctx, n.Org.ID, *n.Idempotency, rememberedBooking{made.ID, made.Warnings})
 }
 
 // rememberedBooking is what is kept of a booking for a repeated request.
@@ -148,11 +148,11 @@ type rememberedBooking struct {
 	Warnings []string  `json:"warnings"`
 }
 
-// claim takes an Idempotency-Key for this request, or reads what was kept under it
+// claimIdempotencyKey takes an Idempotency-Key for this request, or reads what was kept under it
 // before; one that was used for another request is a [hub.ErrConflict].
-func (t *Tx) claim(ctx context.Context, org uuid.UUID, once Once, before any) (found bool, err error) {
+func (t *Tx) claimIdempotencyKey(ctx context.Context, org uuid.UUID, once Once, before any) (found bool, err error) {
 	claimed, err := t.ClaimIdempotency(ctx, dbgen.ClaimIdempotencyParams{
-		OrgID: org, Operation: once.Operation, Key: once.Key, RequestHash: once.RequestHash, CreatedAt: t.now, Expired: t.now.Add(-idempotencyTime),
+		OrgID: org, Operation: once.Operation, Key: once.Key, RequestHash: once.RequestHash, CreatedAt: t.now, Expired: t.now.Add(-idempotencyTTL),
 	})
 	if err != nil || claimed > 0 {
 		return false, err
@@ -161,19 +161,19 @@ func (t *Tx) claim(ctx context.Context, org uuid.UUID, once Once, before any) (f
 	if err != nil {
 		return false, err
 	}
-	return true, answered(kept, once, before)
+	return true, decodeStoredAnswer(kept, once, before)
 }
 
-// answered reads what a request was answered before.
-func answered(kept dbgen.Idempotency, once Once, before any) error {
+// decodeStoredAnswer reads what a request was answered before.
+func decodeStoredAnswer(kept dbgen.Idempotency, once Once, before any) error {
 	if !bytes.Equal(kept.RequestHash, once.RequestHash) {
 		return hub.Errorf(hub.ErrConflict, "idempotency_key_reused", "This Idempotency-Key was used for another request.")
 	}
 	return json.Unmarshal(kept.Answer, before)
 }
 
-// keep remembers what came of a request.
-func (t *Tx) keep(ctx context.Context, org uuid.UUID, once Once, what any) error {
+// storeAnswer remembers what came of a request.
+func (t *Tx) storeAnswer(ctx context.Context, org uuid.UUID, once Once, what any) error {
 	answer, err := json.Marshal(what)
 	if err != nil {
 		return err
@@ -186,43 +186,43 @@ func (t *Tx) book(ctx context.Context, n NewAppointment) (Booked, error) {
 	if n.SourceID != nil {
 		before, err := t.AppointmentBySource(ctx, n.Org.ID, n.SourceID)
 		if !errors.Is(err, pgx.ErrNoRows) {
-			return Booked{AppointmentDetail: before, Before: true}, err
+			return Booked{AppointmentDetail: before, Repeated: true}, err
 		}
 	}
-	offers, err := OffersOf(ctx, t.Queries, n.Org.ID, n.Choice)
+	offers, err := LoadOffers(ctx, t.Queries, n.Org.ID, n.Choice)
 	if err != nil {
 		return Booked{}, err
 	}
-	if n.asksDeposit() && len(offers) > 0 && !slices.ContainsFunc(offers, func(o dbgen.OffersRow) bool { return OfferOf(o, n.Org.Policy).DepositAmount == 0 }) {
+	if n.requiresDeposit() && len(offers) > 0 && !slices.ContainsFunc(offers, func(o dbgen.OffersRow) bool { return ResolveOffer(o, n.Org.Policy).DepositAmount == 0 }) {
 		return Booked{}, ErrDepositDue // whoever gives it
 	}
-	return t.bookFrom(ctx, n, offers)
+	return t.bookWithOffers(ctx, n, offers)
 }
 
 // ErrDepositDue is the answer to a client's booking that needs a charge for its deposit.
 var ErrDepositDue = errors.New("a deposit is due")
 
-// asksDeposit tells whether a deposit is due where what is booked has one: from clients,
+// requiresDeposit tells whether a deposit is due where what is booked has one: from clients,
 // wherever they book. Staff decide for themselves.
-func (n NewAppointment) asksDeposit() bool {
+func (n NewAppointment) requiresDeposit() bool {
 	return n.Charge == nil && (n.Source == booking.Web || n.Source == booking.Integration)
 }
 
-// bookFrom books with one of those who give the service.
-func (t *Tx) bookFrom(ctx context.Context, n NewAppointment, offers []dbgen.OffersRow) (Booked, error) {
-	client, err := n.Client(ctx, t)
+// bookWithOffers books with one of those who give the service.
+func (t *Tx) bookWithOffers(ctx context.Context, n NewAppointment, offers []dbgen.OffersRow) (Booked, error) {
+	client, err := n.ResolveClient(ctx, t)
 	if err != nil {
 		return Booked{}, err
 	}
-	offers, err = t.claimHold(ctx, &n, offers)
+	offers, err = t.consumeHold(ctx, &n, offers)
 	if err != nil {
 		return Booked{}, err
 	}
-	chosen, spot, err := t.choose(ctx, n, offers)
+	chosen, spot, err := t.choosePlacement(ctx, n, offers)
 	if err != nil {
 		return Booked{}, err
 	}
-	if n.asksDeposit() && spot.offer.DepositAmount > 0 {
+	if n.requiresDeposit() && spot.offer.DepositAmount > 0 {
 		return Booked{}, ErrDepositDue
 	}
 	a := dbgen.CreateAppointmentParams{
@@ -231,7 +231,7 @@ func (t *Tx) bookFrom(ctx context.Context, n NewAppointment, offers []dbgen.Offe
 		DepositStatus: booking.DepositNone, Capacity: spot.offer.Capacity, Seat: spot.seat, Overbooked: spot.overbooked,
 		CreatedBy: n.By.User, CreatedAt: t.now,
 	}
-	contact, err := t.contact(ctx, n.Contact, client)
+	contact, err := t.resolveRecipient(ctx, n.Contact, client)
 	if err != nil {
 		return Booked{}, err
 	}
@@ -239,18 +239,18 @@ func (t *Tx) bookFrom(ctx context.Context, n NewAppointment, offers []dbgen.Offe
 	if n.Charge != nil {
 		a.DepositStatus, a.DepositCents, a.HoldUntil = booking.DepositPending, &n.Charge.Amount, &n.Charge.ExpiresAt
 	}
-	if a.Status = n.Org.Policy.Initial(n.Source, a.DepositStatus); a.Status == booking.Confirmed {
+	if a.Status = n.Org.Policy.InitialStatus(n.Source, a.DepositStatus); a.Status == booking.Confirmed {
 		a.ConfirmedAt = &t.now
 	}
 	if err := t.CreateAppointment(ctx, a); err != nil {
 		return Booked{}, err
 	}
-	if err := t.note(ctx, n.Org.ID, a.ID, dbgen.RecordHistoryParams{Action: "create", ToStatus: string(a.Status), ToStartAt: &a.StartAt, ToProfessionalID: &a.ProfessionalID}, n.By); err != nil {
+	if err := t.recordHistory(ctx, n.Org.ID, a.ID, dbgen.RecordHistoryParams{Action: "create", ToStatus: string(a.Status), ToStartAt: &a.StartAt, ToProfessionalID: &a.ProfessionalID}, n.By); err != nil {
 		return Booked{}, err
 	}
 	if n.Charge != nil {
 		n.Charge.Org, n.Charge.Appointment, n.Charge.Client = n.Org.ID, &a.ID, client.ID
-		if _, err := t.addCharge(ctx, *n.Charge); err != nil {
+		if _, err := t.storeCharge(ctx, *n.Charge); err != nil {
 			return Booked{}, err
 		}
 	}
@@ -261,24 +261,24 @@ func (t *Tx) bookFrom(ctx context.Context, n NewAppointment, offers []dbgen.Offe
 	if err != nil {
 		return Booked{}, err
 	}
-	if contact.toldOf(client) || len(n.Org.Settings.NotifyEmails) > 0 && n.Source != booking.Dashboard {
-		if err := t.tell(ctx, News{Org: n.Org.ID, Appointment: a.ID, What: NewsBooked, By: n.By.Kind}); err != nil {
+	if contact.hasEmail(client) || len(n.Org.Settings.NotifyEmails) > 0 && n.Source != booking.Dashboard {
+		if err := t.enqueueNotification(ctx, News{Org: n.Org.ID, Appointment: a.ID, Change: ChangeBooked, By: n.By.Kind}); err != nil {
 			return Booked{}, err
 		}
 	}
-	if n.Contact != nil && n.Contact.Agrees {
-		if err := t.agree(ctx, client, *n.Contact); err != nil {
+	if n.Contact != nil && n.Contact.MarketingConsent {
+		if err := t.recordConsent(ctx, client, *n.Contact); err != nil {
 			return Booked{}, err
 		}
 	}
-	return Booked{AppointmentDetail: detail, Warnings: spot.warnings}, t.announce(ctx, detail, phoneOf(client))
+	return Booked{AppointmentDetail: detail, Warnings: spot.warnings}, t.publishCreated(ctx, detail, clientPhone(client))
 }
 
-// announce publishes that an appointment takes place.
-func (t *Tx) announce(ctx context.Context, d dbgen.AppointmentDetail, phone string) error {
+// publishCreated publishes that an appointment takes place.
+func (t *Tx) publishCreated(ctx context.Context, d dbgen.AppointmentDetail, phone string) error {
 	return t.publish(ctx, d.OrgID, "appointment.created", map[string]any{
 		"appointment_id": d.ID, "client_phone": phone, "service": d.ServiceName, "professional": d.ProfessionalName,
-		"datetime": utc(d.StartAt), "end_at": utc(d.EndAt), "status": d.Status, "source": d.Source,
+		"datetime": formatUTC(d.StartAt), "end_at": formatUTC(d.EndAt), "status": d.Status, "source": d.Source,
 	})
 }
 
@@ -290,20 +290,20 @@ type spot struct {
 	warnings   []string
 }
 
-// choose takes the professional's lock and a place. With anybody, it tries those
+// choosePlacement takes the professional's lock and a place. With anybody, it tries those
 // who offer the time in turn, the least booked of them first.
-func (t *Tx) choose(ctx context.Context, n NewAppointment, offers []dbgen.OffersRow) (dbgen.OffersRow, spot, error) {
+func (t *Tx) choosePlacement(ctx context.Context, n NewAppointment, offers []dbgen.OffersRow) (dbgen.OffersRow, spot, error) {
 	if n.Professional != nil {
-		place, err := t.place(ctx, n, offers[0])
+		place, err := t.lockAndPlace(ctx, n, offers[0])
 		return offers[0], place, err
 	}
 	day := booking.DateOf(n.Start, n.Org.Zone)
 	for len(offers) > 0 {
-		calendars, err := Calendars(ctx, t.DB, n.Org, offers, Days{First: day, Last: day, Without: n.Hold, Now: t.now})
+		calendars, err := LoadCalendars(ctx, t.DB, n.Org, offers, Days{First: day, Last: day, ExceptID: n.HoldID, Now: t.now})
 		if err != nil {
 			return dbgen.OffersRow{}, spot{}, err
 		}
-		slot, ok := booking.Offered(n.Org.Zone, n.Limits, n.Start, calendars)
+		slot, ok := booking.FindSlot(n.Org.Zone, n.Limits, n.Start, calendars)
 		if !ok {
 			break
 		}
@@ -313,28 +313,28 @@ func (t *Tx) choose(ctx context.Context, n NewAppointment, offers []dbgen.Offers
 				rest = append(rest, o)
 				continue
 			}
-			place, err := t.tryPlace(ctx, n, o)
-			if err == nil || !errors.Is(err, errTaken) {
+			place, err := t.tryPlacement(ctx, n, o)
+			if err == nil || !errors.Is(err, errSlotTaken) {
 				return o, place, err
 			}
 		}
 		offers = rest
 	}
-	return dbgen.OffersRow{}, spot{}, errTaken
+	return dbgen.OffersRow{}, spot{}, errSlotTaken
 }
 
-func (t *Tx) place(ctx context.Context, n NewAppointment, o dbgen.OffersRow) (spot, error) {
+func (t *Tx) lockAndPlace(ctx context.Context, n NewAppointment, o dbgen.OffersRow) (spot, error) {
 	if err := t.LockTime(ctx, o.ProfessionalID); err != nil {
 		return spot{}, err
 	}
-	return t.fit(ctx, n.Org, o, OfferOf(o, n.Org.Policy), n.Start, n.Hold, fitting{online: n.Online, limits: n.Limits, overbook: n.Overbook})
+	return t.findPlacement(ctx, n.Org, o, ResolveOffer(o, n.Org.Policy), n.Start, n.HoldID, fitting{online: n.Online, limits: n.Limits, overbook: n.Overbook})
 }
 
-// tryPlace is [Tx.place] for one of several professionals: where there is no place the
+// tryPlacement is [Tx.lockAndPlace] for one of several professionals: where there is no place the
 // lock is let go of before the next one is tried.
-func (t *Tx) tryPlace(ctx context.Context, n NewAppointment, o dbgen.OffersRow) (place spot, err error) {
-	err = t.within(ctx, func(tx *Tx) error {
-		place, err = tx.place(ctx, n, o)
+func (t *Tx) tryPlacement(ctx context.Context, n NewAppointment, o dbgen.OffersRow) (place spot, err error) {
+	err = t.withSavepoint(ctx, func(tx *Tx) error {
+		place, err = tx.lockAndPlace(ctx, n, o)
 		return err
 	})
 	return place, err
@@ -347,12 +347,12 @@ type fitting struct {
 	overbook bool
 }
 
-// fit finds a seat at a time, as if the appointment or hold called without were not
+// findPlacement finds a seat at a time, as if the appointment or hold called without were not
 // there. The professional's lock is held.
-func (t *Tx) fit(ctx context.Context, org Org, o dbgen.OffersRow, offer booking.Offer, start time.Time, without uuid.UUID, f fitting) (spot, error) {
+func (t *Tx) findPlacement(ctx context.Context, org Org, o dbgen.OffersRow, offer booking.Offer, start time.Time, without uuid.UUID, f fitting) (spot, error) {
 	day := booking.DateOf(start, org.Zone)
 	last := booking.DateOf(start.Add(offer.Duration), org.Zone)
-	calendars, err := Calendars(ctx, t.DB, org, []dbgen.OffersRow{o}, Days{First: min(day, last), Last: max(day, last), Without: without, Now: t.now})
+	calendars, err := LoadCalendars(ctx, t.DB, org, []dbgen.OffersRow{o}, Days{First: min(day, last), Last: max(day, last), ExceptID: without, Now: t.now})
 	if err != nil {
 		return spot{}, err
 	}
@@ -360,11 +360,11 @@ func (t *Tx) fit(ctx context.Context, org Org, o dbgen.OffersRow, offer booking.
 	c.Offer = offer
 	found := spot{offer: offer}
 	if f.online {
-		if _, ok := booking.Offered(org.Zone, f.limits, start, calendars); !ok {
-			return spot{}, errTaken
+		if _, ok := booking.FindSlot(org.Zone, f.limits, start, calendars); !ok {
+			return spot{}, errSlotTaken
 		}
 	} else {
-		found.warnings = warnings(org, c, start, t.now)
+		found.warnings = staffWarnings(org, c, start, t.now)
 	}
 	if booking.SeatsAt(start, offer, c.Busy) > 0 {
 		found.seat, err = t.FreeSeat(ctx, dbgen.FreeSeatParams{
@@ -376,14 +376,14 @@ func (t *Tx) fit(ctx context.Context, org Org, o dbgen.OffersRow, offer booking.
 	}
 	if found.seat == 0 {
 		if !f.overbook {
-			return spot{}, errTaken
+			return spot{}, errSlotTaken
 		}
 		found.seat, found.overbooked = 1, true
 	}
 	return found, nil
 }
 
-func warnings(org Org, c *booking.Calendar, start, now time.Time) []string {
+func staffWarnings(org Org, c *booking.Calendar, start, now time.Time) []string {
 	var list []string
 	if !booking.WithinHours(org.Zone, start, start.Add(c.Offer.Duration), c.Rules, c.Exceptions) {
 		list = append(list, "outside_working_hours")
@@ -397,8 +397,8 @@ func warnings(org Org, c *booking.Calendar, start, now time.Time) []string {
 	return list
 }
 
-// note adds a line to an appointment's history.
-func (t *Tx) note(ctx context.Context, org, appointment uuid.UUID, line dbgen.RecordHistoryParams, by Actor) error {
+// recordHistory adds a line to an appointment's history.
+func (t *Tx) recordHistory(ctx context.Context, org, appointment uuid.UUID, line dbgen.RecordHistoryParams, by Actor) error {
 	line.OrgID, line.ID, line.AppointmentID, line.At, line.Actor, line.UserID = org, NewID(), appointment, t.now, string(by.Kind), by.User
 	return t.RecordHistory(ctx, line)
 }
@@ -413,8 +413,8 @@ func (t *Tx) planReminders(ctx context.Context, org Org, appointment uuid.UUID, 
 	})
 }
 
-// phoneOf is a client's phone as other products know it.
-func phoneOf(c dbgen.Client) string {
+// clientPhone is a client's phone as other products know it.
+func clientPhone(c dbgen.Client) string {
 	switch {
 	case c.PhoneE164 != nil:
 		return *c.PhoneE164
@@ -424,4 +424,4 @@ func phoneOf(c dbgen.Client) string {
 	return ""
 }
 
-func utc(t time.Time) string { return t.UTC().Format(time.RFC3339) }
+func formatUTC(t time.Time) string { return t.UTC().Format(time.RFC3339) }

@@ -12,8 +12,8 @@ import (
 	"integrationhub/scheduling/internal/booking"
 )
 
-// busy gives what professionals have given away in a stretch of time, oldest first.
-const busy = `select a.professional_id, a.start_at, a.end_at, a.service_id, s.buffer_before_minutes, s.buffer_after_minutes
+// busySQL gives what professionals have given away in a stretch of time, oldest first.
+const busySQL = `select a.professional_id, a.start_at, a.end_at, a.service_id, s.buffer_before_minutes, s.buffer_after_minutes
 from scheduling.appointments a join scheduling.services s on s.org_id = a.org_id and s.id = a.service_id
 where a.org_id = $1 and a.professional_id = any($2::uuid[]) and a.start_at < $3::timestamptz
   and a.start_at > $4::timestamptz - interval '24 hours' and a.end_at > $4::timestamptz
@@ -31,47 +31,47 @@ type Taken struct {
 	Org           uuid.UUID
 	Professionals []uuid.UUID
 	Since, Until  time.Time
-	Without       uuid.UUID
+	ExceptID      uuid.UUID
 	Now           time.Time
 }
 
-var errBusyForm = errors.New("reading what is taken: the answer does not have the expected form")
+var errBusyFormat = errors.New("reading what is taken: the answer does not have the expected form")
 
 // EachBusy reads what is taken straight from the wire: a month of a large
 // organization has ten thousand rows, and scanning them value by value took most of
 // the time of the whole answer.
 func (d DB) EachBusy(ctx context.Context, t Taken, p booking.Policy, yield func(professional uuid.UUID, b booking.Busy)) error {
-	rows, err := d.conn.Query(ctx, busy, t.Org, t.Professionals, t.Until, t.Since, t.Without, t.Now)
+	rows, err := d.conn.Query(ctx, busySQL, t.Org, t.Professionals, t.Until, t.Since, t.ExceptID, t.Now)
 	if err != nil {
 		return err
 	}
 	defer rows.Close()
 	for _, column := range rows.FieldDescriptions() {
 		if column.Format != pgx.BinaryFormatCode {
-			return errBusyForm
+			return errBusyFormat
 		}
 	}
 	for rows.Next() {
 		raw := rows.RawValues()
 		if len(raw) != 6 || len(raw[0]) != 16 || len(raw[1]) != 8 || len(raw[2]) != 8 || len(raw[3]) != 16 {
-			return errBusyForm
+			return errBusyFormat
 		}
 		yield(uuid.UUID(raw[0]), booking.Busy{
-			Start: moment(raw[1]), End: moment(raw[2]), Service: uuid.UUID(raw[3]),
-			BufferBefore: buffer(raw[4], p.BufferBeforeMinutes), BufferAfter: buffer(raw[5], p.BufferAfterMinutes),
+			Start: decodeTimestamp(raw[1]), End: decodeTimestamp(raw[2]), Service: uuid.UUID(raw[3]),
+			BufferBefore: decodeBuffer(raw[4], p.BufferBeforeMinutes), BufferAfter: decodeBuffer(raw[5], p.BufferAfterMinutes),
 		})
 	}
 	return rows.Err()
 }
 
-// moment reads a timestamptz: microseconds since 2000.
-func moment(raw []byte) time.Time {
+// decodeTimestamp reads a timestamptz: microseconds since 2000.
+func decodeTimestamp(raw []byte) time.Time {
 	const epoch = 946684800
 	return time.UnixMicro(int64(binary.BigEndian.Uint64(raw)) + epoch*1e6)
 }
 
-// buffer reads minutes; null is the organization's.
-func buffer(raw []byte, otherwise int) time.Duration {
+// decodeBuffer reads minutes; null is the organization's.
+func decodeBuffer(raw []byte, otherwise int) time.Duration {
 	if len(raw) == 4 {
 		otherwise = int(int32(binary.BigEndian.Uint32(raw)))
 	}

@@ -20,25 +20,25 @@ type Choice struct {
 	Service      uuid.UUID
 	Professional *uuid.UUID // nil: anybody who gives it
 	Online       bool       // by a client: only what is active and public
-	Named        string     // the field that asks, for errors; "" is body.service_id
+	Field        string     // the field that asks, for errors; "" is body.service_id
 }
 
-// notOffered is the answer where a professional does not give a service.
-func (c Choice) notOffered() *hub.Error {
+// notOfferedError is the answer where a professional does not give a service.
+func (c Choice) notOfferedError() *hub.Error {
 	e := hub.Errorf(hub.ErrInvalid, "service_not_offered", "Professional does not offer this service")
-	e.Fields = []hub.FieldError{{Location: cmp.Or(c.Named, "body.service_id"), Message: "does not fit: the professional does not offer the service"}}
+	e.Fields = []hub.FieldError{{Location: cmp.Or(c.Field, "body.service_id"), Message: "does not fit: the professional does not offer the service"}}
 	return e
 }
 
-// OffersOf finds who gives the service of a choice. A service or professional that
+// LoadOffers finds who gives the service of a choice. A service or professional that
 // is not there for whoever asks is a [hub.ErrNotFound]; a professional who does not
 // give the service is a [hub.ErrInvalid], service_not_offered. With anybody, the list may be empty.
-func OffersOf(ctx context.Context, q *dbgen.Queries, org uuid.UUID, c Choice) ([]dbgen.OffersRow, error) {
+func LoadOffers(ctx context.Context, q *dbgen.Queries, org uuid.UUID, c Choice) ([]dbgen.OffersRow, error) {
 	all, err := q.Offers(ctx, org, c.Service)
 	if err != nil {
 		return nil, dberr.Wrap("loading offers", err)
 	}
-	if err := serviceThere(ctx, q, org, c, all); err != nil {
+	if err := checkService(ctx, q, org, c, all); err != nil {
 		return nil, err
 	}
 	var found []dbgen.OffersRow
@@ -48,7 +48,7 @@ func OffersOf(ctx context.Context, q *dbgen.Queries, org uuid.UUID, c Choice) ([
 		}
 		if c.Online && (!o.ProfessionalActive || !o.AcceptsOnlineBooking) {
 			if c.Professional != nil {
-				return nil, missing("Professional")
+				return nil, notFound("Professional")
 			}
 			continue
 		}
@@ -60,27 +60,27 @@ func OffersOf(ctx context.Context, q *dbgen.Queries, org uuid.UUID, c Choice) ([
 		case err != nil:
 			return nil, dberr.Wrap("loading the professional", err)
 		case len(people) == 0 || c.Online && (!people[0].Professional.IsActive || !people[0].Professional.AcceptsOnlineBooking):
-			return nil, missing("Professional")
+			return nil, notFound("Professional")
 		}
-		return nil, c.notOffered()
+		return nil, c.notOfferedError()
 	}
 	return found, nil
 }
 
-func serviceThere(ctx context.Context, q *dbgen.Queries, org uuid.UUID, c Choice, offers []dbgen.OffersRow) error {
+func checkService(ctx context.Context, q *dbgen.Queries, org uuid.UUID, c Choice, offers []dbgen.OffersRow) error {
 	var service dbgen.Service
 	if len(offers) > 0 {
 		service = offers[0].Service
 	} else {
 		var err error
 		if service, err = q.ServiceByID(ctx, org, c.Service); errors.Is(err, pgx.ErrNoRows) {
-			return missing("Service")
+			return notFound("Service")
 		} else if err != nil {
 			return dberr.Wrap("loading the service", err)
 		}
 	}
 	if c.Online && (!service.IsActive || !service.IsPublic) {
-		return missing("Service")
+		return notFound("Service")
 	}
 	return nil
 }
@@ -89,12 +89,12 @@ func serviceThere(ctx context.Context, q *dbgen.Queries, org uuid.UUID, c Choice
 // time does not count as taken; the zero id is none.
 type Days struct {
 	First, Last booking.Date
-	Without     uuid.UUID
+	ExceptID    uuid.UUID
 	Now         time.Time
 }
 
-// Calendars loads the calendars of offers, in two queries however many they are.
-func Calendars(ctx context.Context, db DB, org Org, offers []dbgen.OffersRow, days Days) ([]booking.Calendar, error) {
+// LoadCalendars loads the calendars of offers, in two queries however many they are.
+func LoadCalendars(ctx context.Context, db DB, org Org, offers []dbgen.OffersRow, days Days) ([]booking.Calendar, error) {
 	if len(offers) == 0 {
 		return nil, nil
 	}
@@ -103,13 +103,13 @@ func Calendars(ctx context.Context, db DB, org Org, offers []dbgen.OffersRow, da
 	calendars := make([]booking.Calendar, len(offers))
 	for i, o := range offers {
 		ids[i], at[o.ProfessionalID] = o.ProfessionalID, i
-		calendars[i] = booking.Calendar{Professional: o.ProfessionalID, Offer: OfferOf(o, org.Policy), MaxPerDay: org.Policy.PerDay(o.MaxBookingsPerDay)}
+		calendars[i] = booking.Calendar{Professional: o.ProfessionalID, Offer: ResolveOffer(o, org.Policy), MaxPerDay: org.Policy.MaxPerDay(o.MaxBookingsPerDay)}
 	}
-	if err := addHours(ctx, db.Queries, org.ID, ids, days, func(id uuid.UUID) *booking.Calendar { return &calendars[at[id]] }); err != nil {
+	if err := loadHours(ctx, db.Queries, org.ID, ids, days, func(id uuid.UUID) *booking.Calendar { return &calendars[at[id]] }); err != nil {
 		return nil, err
 	}
 	since, until := booking.LoadRange(org.Zone, days.First, days.Last)
-	err := db.EachBusy(ctx, Taken{org.ID, ids, since, until, days.Without, days.Now}, org.Policy, func(id uuid.UUID, b booking.Busy) {
+	err := db.EachBusy(ctx, Taken{org.ID, ids, since, until, days.ExceptID, days.Now}, org.Policy, func(id uuid.UUID, b booking.Busy) {
 		c := &calendars[at[id]]
 		c.Busy = append(c.Busy, b)
 	})
@@ -119,8 +119,8 @@ func Calendars(ctx context.Context, db DB, org Org, offers []dbgen.OffersRow, da
 	return calendars, nil
 }
 
-// addHours loads the rules and exceptions of professionals.
-func addHours(ctx context.Context, q *dbgen.Queries, org uuid.UUID, ids []uuid.UUID, days Days, of func(uuid.UUID) *booking.Calendar) error {
+// loadHours loads the rules and exceptions of professionals.
+func loadHours(ctx context.Context, q *dbgen.Queries, org uuid.UUID, ids []uuid.UUID, days Days, of func(uuid.UUID) *booking.Calendar) error {
 	rows, err := q.Hours(ctx, dbgen.HoursParams{OrgID: org, ProfessionalIds: ids, First: days.First.Time(), Last: days.Last.Time()})
 	if err != nil {
 		return dberr.Wrap("loading working hours", err)
@@ -145,8 +145,8 @@ func addHours(ctx context.Context, q *dbgen.Queries, org uuid.UUID, ids []uuid.U
 	return nil
 }
 
-// ServiceOf is what the rules read of a service.
-func ServiceOf(s dbgen.Service) booking.Service {
+// ServiceRules is what the rules read of a service.
+func ServiceRules(s dbgen.Service) booking.Service {
 	rules := booking.Service{
 		ID: s.ID, DurationMinutes: s.DurationMinutes, Price: s.PriceCents, Capacity: s.Capacity, SlotIntervalMinutes: s.SlotIntervalMinutes,
 		BufferBeforeMinutes: s.BufferBeforeMinutes, BufferAfterMinutes: s.BufferAfterMinutes, RequiresDeposit: s.RequiresDeposit,
@@ -157,16 +157,16 @@ func ServiceOf(s dbgen.Service) booking.Service {
 	return rules
 }
 
-// OfferOf resolves an offer.
-func OfferOf(o dbgen.OffersRow, p booking.Policy) booking.Offer {
-	return booking.NewOffer(ServiceOf(o.Service), booking.Override{DurationMinutes: o.CustomDurationMinutes, Price: o.CustomPriceCents}, p)
+// ResolveOffer resolves an offer.
+func ResolveOffer(o dbgen.OffersRow, p booking.Policy) booking.Offer {
+	return booking.NewOffer(ServiceRules(o.Service), booking.Override{DurationMinutes: o.CustomDurationMinutes, Price: o.CustomPriceCents}, p)
 }
 
-// Week loads the rules and exceptions of professionals for some days, for reports.
-func (s *Store) Week(ctx context.Context, org uuid.UUID, ids []uuid.UUID, first, last booking.Date) (map[uuid.UUID]*booking.Calendar, error) {
+// LoadWeeks loads the rules and exceptions of professionals for some days, for reports.
+func (s *Store) LoadWeeks(ctx context.Context, org uuid.UUID, ids []uuid.UUID, first, last booking.Date) (map[uuid.UUID]*booking.Calendar, error) {
 	weeks := make(map[uuid.UUID]*booking.Calendar, len(ids))
 	for _, id := range ids {
 		weeks[id] = &booking.Calendar{Professional: id}
 	}
-	return weeks, addHours(ctx, s.Queries, org, ids, Days{First: first, Last: last}, func(id uuid.UUID) *booking.Calendar { return weeks[id] })
+	return weeks, loadHours(ctx, s.Queries, org, ids, Days{First: first, Last: last}, func(id uuid.UUID) *booking.Calendar { return weeks[id] })
 }

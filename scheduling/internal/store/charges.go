@@ -33,8 +33,8 @@ type NewCharge struct {
 	ExpiresAt time.Time
 }
 
-// addCharge stores a charge with its payment, which is pending.
-func (t *Tx) addCharge(ctx context.Context, n NewCharge) (dbgen.PaymentDetail, error) {
+// storeCharge stores a charge with its payment, which is pending.
+func (t *Tx) storeCharge(ctx context.Context, n NewCharge) (dbgen.PaymentDetail, error) {
 	_, err := t.CreatePayment(ctx, dbgen.CreatePaymentParams{
 		OrgID: n.Org, ID: n.ID, AppointmentID: n.Appointment, ClientID: n.Client, AmountCents: n.Amount, Method: "pix", Description: n.Description,
 		Status: paymentPending, Kind: n.Kind, CreatedBy: n.By, CreatedAt: t.now,
@@ -62,42 +62,42 @@ func (t *Tx) addCharge(ctx context.Context, n NewCharge) (dbgen.PaymentDetail, e
 func (s *Store) AddCharge(ctx context.Context, org Org, n NewCharge, once *Once) (p dbgen.PaymentDetail, made bool, err error) {
 	err = s.InTx(ctx, "storing a charge", func(tx *Tx) error {
 		if once != nil {
-			before, found, err := tx.chargedBefore(ctx, n.Org, *once)
+			before, found, err := tx.claimPaymentKey(ctx, n.Org, *once)
 			if err != nil || found {
 				p = before
 				return err
 			}
 		}
 		if n.Appointment != nil {
-			a, err := tx.lock(ctx, Change{Org: org, ID: *n.Appointment}, nil)
+			a, err := tx.lockForChange(ctx, Change{Org: org, ID: *n.Appointment}, nil)
 			if err != nil {
 				return err
 			}
-			if err := n.still(owedOf(a)); err != nil {
+			if err := n.checkStillDue(balanceOf(a)); err != nil {
 				return err
 			}
 			n.Client = a.ClientID // who may be another by now
-			open, found, err := tx.OpenChargeOf(ctx, n.NewPayment)
+			open, found, err := tx.FindOpenCharge(ctx, n.NewPayment)
 			if err != nil {
 				return err
 			}
 			if found {
 				p = open
-				return tx.keepCharge(ctx, n.Org, once, open.ID)
+				return tx.storePaymentAnswer(ctx, n.Org, once, open.ID)
 			}
 		}
 		made = true
-		if p, err = tx.addCharge(ctx, n); err != nil {
+		if p, err = tx.storeCharge(ctx, n); err != nil {
 			return err
 		}
-		return tx.keepCharge(ctx, n.Org, once, n.ID)
+		return tx.storePaymentAnswer(ctx, n.Org, once, n.ID)
 	})
 	return p, made && err == nil, err
 }
 
-// OpenChargeOf finds the charge for the same appointment, purpose and amount that
+// FindOpenCharge finds the charge for the same appointment, purpose and amount that
 // can still be paid. One whose time is over is ended on the way.
-func (t *Tx) OpenChargeOf(ctx context.Context, n NewPayment) (p dbgen.PaymentDetail, found bool, err error) {
+func (t *Tx) FindOpenCharge(ctx context.Context, n NewPayment) (p dbgen.PaymentDetail, found bool, err error) {
 	if n.Appointment == nil {
 		return p, false, nil
 	}
@@ -108,47 +108,47 @@ func (t *Tx) OpenChargeOf(ctx context.Context, n NewPayment) (p dbgen.PaymentDet
 	case err != nil:
 		return p, false, err
 	case p.ExpiresAt != nil && !p.ExpiresAt.After(t.now):
-		return p, false, t.settled(ctx, dbgen.Payment{OrgID: p.OrgID, ID: p.ID}, paymentExpired)
+		return p, false, t.endPayment(ctx, dbgen.Payment{OrgID: p.OrgID, ID: p.ID}, paymentExpired)
 	}
 	return p, true, nil
 }
 
-// closeCharges ends the open charges of an appointment; the job ends them at the
+// closeOpenCharges ends the open charges of an appointment; the job ends them at the
 // provider, or settles what was paid at the last moment.
-func (t *Tx) closeCharges(ctx context.Context, a dbgen.Appointment, status string) error {
+func (t *Tx) closeOpenCharges(ctx context.Context, a dbgen.Appointment, status string) error {
 	return t.CloseCharges(ctx, dbgen.CloseChargesParams{Status: status, Now: &t.now, OrgID: a.OrgID, AppointmentID: &a.ID})
 }
 
-// closeExcess ends the charges for more of an appointment's price than is left to pay.
-func (t *Tx) closeExcess(ctx context.Context, a dbgen.Appointment, left booking.Cents) error {
+// closeExcessCharges ends the charges for more of an appointment's price than is left to pay.
+func (t *Tx) closeExcessCharges(ctx context.Context, a dbgen.Appointment, left booking.Cents) error {
 	most := int64(left)
 	return t.CloseCharges(ctx, dbgen.CloseChargesParams{Status: paymentCancelled, Now: &t.now, OrgID: a.OrgID, AppointmentID: &a.ID, MoreThan: &most})
 }
 
-// settled ends a payment without money.
-func (t *Tx) settled(ctx context.Context, p dbgen.Payment, status string) error {
+// endPayment ends a payment without money.
+func (t *Tx) endPayment(ctx context.Context, p dbgen.Payment, status string) error {
 	return t.SettlePayment(ctx, dbgen.SettlePaymentParams{Status: status, Now: t.now, OrgID: p.OrgID, ID: p.ID})
 }
 
-// chargedBefore claims an Idempotency-Key, or finds what it stands for.
-func (t *Tx) chargedBefore(ctx context.Context, org uuid.UUID, once Once) (p dbgen.PaymentDetail, found bool, err error) {
+// claimPaymentKey claims an Idempotency-Key, or finds what it stands for.
+func (t *Tx) claimPaymentKey(ctx context.Context, org uuid.UUID, once Once) (p dbgen.PaymentDetail, found bool, err error) {
 	var id uuid.UUID
-	if found, err = t.claim(ctx, org, once, &id); err != nil || !found {
+	if found, err = t.claimIdempotencyKey(ctx, org, once, &id); err != nil || !found {
 		return p, found, err
 	}
 	p, err = t.PaymentByID(ctx, org, id)
 	return p, true, err
 }
 
-// ChargeAnswered finds what a request with an Idempotency-Key was answered before.
-func (t *Tx) ChargeAnswered(ctx context.Context, org uuid.UUID, once Once) (p dbgen.PaymentDetail, found bool, err error) {
+// FindAnsweredCharge finds what a request with an Idempotency-Key was answered before.
+func (t *Tx) FindAnsweredCharge(ctx context.Context, org uuid.UUID, once Once) (p dbgen.PaymentDetail, found bool, err error) {
 	kept, err := t.IdempotentAnswer(ctx, dbgen.IdempotentAnswerParams{OrgID: org, Operation: once.Operation, Key: once.Key})
-	if errors.Is(err, pgx.ErrNoRows) || err == nil && !kept.CreatedAt.After(t.now.Add(-idempotencyTime)) {
+	if errors.Is(err, pgx.ErrNoRows) || err == nil && !kept.CreatedAt.After(t.now.Add(-idempotencyTTL)) {
 		return p, false, nil
 	}
 	var id uuid.UUID
 	if err == nil {
-		err = answered(kept, once, &id)
+		err = decodeStoredAnswer(kept, once, &id)
 	}
 	if err != nil {
 		return p, false, err
@@ -157,30 +157,30 @@ func (t *Tx) ChargeAnswered(ctx context.Context, org uuid.UUID, once Once) (p db
 	return p, true, err
 }
 
-func (t *Tx) keepCharge(ctx context.Context, org uuid.UUID, once *Once, id uuid.UUID) error {
+func (t *Tx) storePaymentAnswer(ctx context.Context, org uuid.UUID, once *Once, id uuid.UUID) error {
 	if once == nil {
 		return nil
 	}
-	return t.keep(ctx, org, *once, id)
+	return t.storeAnswer(ctx, org, *once, id)
 }
 
 // ErrUnknownCharge is a charge that no payment is for.
 var ErrUnknownCharge = errors.New("no payment is for this charge")
 
-// Settle brings a payment to where its charge stands at the provider, and whatever
+// SettleCharge brings a payment to where its charge stands at the provider, and whatever
 // follows from that, in one transaction; once, however often it is told.
 // [ErrUnknownCharge] for a charge that is not ours, [payment.ErrMismatch] for one that
 // is not what was ordered: it does not count.
-func (s *Store) Settle(ctx context.Context, provider string, c provider.Charge) error {
-	return s.settle(ctx, provider, c, nil)
+func (s *Store) SettleCharge(ctx context.Context, provider string, c provider.Charge) error {
+	return s.settleCharge(ctx, provider, c, nil)
 }
 
-// Refunded is [Store.Settle] after a refund of ours.
-func (s *Store) Refunded(ctx context.Context, providerName string, c provider.Charge, refund uuid.UUID) error {
-	return s.settle(ctx, providerName, c, &refund)
+// SettleRefund is [Store.SettleCharge] after a refund of ours.
+func (s *Store) SettleRefund(ctx context.Context, providerName string, c provider.Charge, refund uuid.UUID) error {
+	return s.settleCharge(ctx, providerName, c, &refund)
 }
 
-func (s *Store) settle(ctx context.Context, providerName string, c provider.Charge, refund *uuid.UUID) error {
+func (s *Store) settleCharge(ctx context.Context, providerName string, c provider.Charge, refund *uuid.UUID) error {
 	known, err := s.ChargeAtProvider(ctx, providerName, c.ID)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return ErrUnknownCharge
@@ -191,14 +191,14 @@ func (s *Store) settle(ctx context.Context, providerName string, c provider.Char
 	if err := c.Check(known.PaymentID, known.AmountCents, provider.Currency); err != nil {
 		return err
 	}
-	org, err := s.Org(ctx, known.OrgID)
+	org, err := s.LoadOrg(ctx, known.OrgID)
 	if err != nil {
 		return err
 	}
 	return s.InTx(ctx, "settling a payment", func(tx *Tx) error {
 		var a *dbgen.Appointment
 		if known.AppointmentID != nil {
-			locked, err := tx.lock(ctx, Change{Org: org, ID: *known.AppointmentID}, nil)
+			locked, err := tx.lockForChange(ctx, Change{Org: org, ID: *known.AppointmentID}, nil)
 			if err != nil {
 				return err
 			}
@@ -213,11 +213,11 @@ func (s *Store) settle(ctx context.Context, providerName string, c provider.Char
 				return err
 			}
 		}
-		return tx.settle(ctx, org, p, a, c)
+		return tx.settlePayment(ctx, org, p, a, c)
 	})
 }
 
-func (t *Tx) settle(ctx context.Context, org Org, p dbgen.Payment, a *dbgen.Appointment, c provider.Charge) error {
+func (t *Tx) settlePayment(ctx context.Context, org Org, p dbgen.Payment, a *dbgen.Appointment, c provider.Charge) error {
 	switch {
 	case c.Status == provider.Paid || c.Status == provider.Refunded:
 		if p.PaidAt == nil {
@@ -229,18 +229,18 @@ func (t *Tx) settle(ctx context.Context, org Org, p dbgen.Payment, a *dbgen.Appo
 			if err := t.SettlePayment(ctx, dbgen.SettlePaymentParams{Status: p.Status, PaidAt: p.PaidAt, Now: t.now, OrgID: p.OrgID, ID: p.ID}); err != nil {
 				return err
 			}
-			if err := t.credit(ctx, org, p, a); err != nil {
+			if err := t.creditPayment(ctx, org, p, a); err != nil {
 				return err
 			}
-			if err := t.tooLate(ctx, org, p, a, known != paymentPending); err != nil {
+			if err := t.handleLatePayment(ctx, org, p, a, known != paymentPending); err != nil {
 				return err
 			}
 		}
-		if err := t.giveBack(ctx, p, a, c.GivenBack()); err != nil {
+		if err := t.applyRefund(ctx, p, a, c.RefundedAmount()); err != nil {
 			return err
 		}
 	case p.Status == paymentPending && c.Status != provider.Pending:
-		if err := t.settled(ctx, p, string(c.Status)); err != nil {
+		if err := t.endPayment(ctx, p, string(c.Status)); err != nil {
 			return err
 		}
 	}
@@ -250,9 +250,9 @@ func (t *Tx) settle(ctx context.Context, org Org, p dbgen.Payment, a *dbgen.Appo
 	return t.PutOffCharge(ctx, dbgen.PutOffChargeParams{OrgID: p.OrgID, PaymentID: p.ID})
 }
 
-// cover says what money means for an appointment's deposit: one that is due counts as
+// coverDeposit says what money means for an appointment's deposit: one that is due counts as
 // paid once as much has come in.
-func (t *Tx) cover(ctx context.Context, org Org, a *dbgen.Appointment) error {
+func (t *Tx) coverDeposit(ctx context.Context, org Org, a *dbgen.Appointment) error {
 	open := a.Status == booking.Scheduled || a.Status == booking.Confirmed
 	if !open || a.DepositStatus != booking.DepositPending || a.PaidCents < *a.DepositCents {
 		return nil
@@ -261,19 +261,19 @@ func (t *Tx) cover(ctx context.Context, org Org, a *dbgen.Appointment) error {
 	if err := t.SetDeposit(ctx, dbgen.SetDepositParams{DepositStatus: a.DepositStatus, NeedsRefund: a.NeedsRefund, Now: t.now, OrgID: a.OrgID, ID: a.ID}); err != nil {
 		return err
 	}
-	return t.deposited(ctx, org, a)
+	return t.confirmAfterDeposit(ctx, org, a)
 }
 
-// deposited confirms an appointment that waited for its deposit only.
-func (t *Tx) deposited(ctx context.Context, org Org, a *dbgen.Appointment) error {
-	if a.Status == booking.Scheduled && org.Policy.Initial(a.Source, a.DepositStatus) == booking.Confirmed {
-		return t.act(ctx, booking.Confirm, Change{Org: org, ID: a.ID, By: bySystem}, *a)
+// confirmAfterDeposit confirms an appointment that waited for its deposit only.
+func (t *Tx) confirmAfterDeposit(ctx context.Context, org Org, a *dbgen.Appointment) error {
+	if a.Status == booking.Scheduled && org.Policy.InitialStatus(a.Source, a.DepositStatus) == booking.Confirmed {
+		return t.applyAction(ctx, booking.Confirm, Change{Org: org, ID: a.ID, By: systemActor}, *a)
 	}
 	return nil
 }
 
-// giveBack counts what went back of a payment, up to refunded in all.
-func (t *Tx) giveBack(ctx context.Context, p dbgen.Payment, a *dbgen.Appointment, refunded booking.Cents) error {
+// applyRefund counts what went back of a payment, up to refunded in all.
+func (t *Tx) applyRefund(ctx context.Context, p dbgen.Payment, a *dbgen.Appointment, refunded booking.Cents) error {
 	ours, err := t.RefundsDone(ctx, p.OrgID, p.ID)
 	if err != nil {
 		return err
@@ -325,45 +325,45 @@ func (t *Tx) reversePoints(ctx context.Context, p dbgen.Payment, refunded bookin
 	}
 	return t.AddPoints(ctx, Points{
 		Org: p.OrgID, Client: p.ClientID, Type: "reverse", Points: -min(due, client.LoyaltyPoints),
-		Source: paymentSource(p) + ":" + refunded.String(), Payment: &p.ID, Appointment: p.AppointmentID,
+		Source: paymentPointsSource(p) + ":" + refunded.String(), Payment: &p.ID, Appointment: p.AppointmentID,
 	})
 }
 
-// Expire ends a payment whose charge was not paid in time. It may still be paid at
-// the provider: [Store.Settle] knows what to do then.
-func (s *Store) Expire(ctx context.Context, org, id uuid.UUID) error {
+// ExpireCharge ends a payment whose charge was not paid in time. It may still be paid at
+// the provider: [Store.SettleCharge] knows what to do then.
+func (s *Store) ExpireCharge(ctx context.Context, org, id uuid.UUID) error {
 	return s.InTx(ctx, "ending a charge", func(tx *Tx) error {
 		p, err := tx.LockPayment(ctx, org, id)
 		if err != nil || p.Status != paymentPending {
 			return err
 		}
-		return tx.settled(ctx, p, paymentExpired)
+		return tx.endPayment(ctx, p, paymentExpired)
 	})
 }
 
-// LetGo cancels an appointment whose deposit was not paid while the slot was held.
-func (s *Store) LetGo(ctx context.Context, orgID, id uuid.UUID) error {
-	org, err := s.Org(ctx, orgID)
+// CancelUnpaid cancels an appointment whose deposit was not paid while the slot was held.
+func (s *Store) CancelUnpaid(ctx context.Context, orgID, id uuid.UUID) error {
+	org, err := s.LoadOrg(ctx, orgID)
 	if err != nil {
 		return err
 	}
 	reason := "Deposit not paid in time"
 	return s.InTx(ctx, "letting go of a slot", func(tx *Tx) error {
-		c := Change{Org: org, ID: id, By: bySystem, Reason: &reason}
-		was, err := tx.lock(ctx, c, nil)
+		c := Change{Org: org, ID: id, By: systemActor, Reason: &reason}
+		was, err := tx.lockForChange(ctx, c, nil)
 		if err != nil {
 			return err
 		}
 		if was.Status != booking.Scheduled || was.DepositStatus != booking.DepositPending || was.HoldUntil == nil || was.HoldUntil.After(tx.now) {
 			return nil
 		}
-		return tx.act(ctx, booking.Cancel, c, was)
+		return tx.applyAction(ctx, booking.Cancel, c, was)
 	})
 }
 
-// returnDeposit has a paid deposit go back through the provider that collected it.
+// enqueueDepositRefund has a paid deposit go back through the provider that collected it.
 // One that came in otherwise is for people to give back.
-func (t *Tx) returnDeposit(ctx context.Context, a dbgen.Appointment) error {
+func (t *Tx) enqueueDepositRefund(ctx context.Context, a dbgen.Appointment) error {
 	paid, err := t.PaidDeposits(ctx, a.OrgID, &a.ID)
 	if err != nil {
 		return err
@@ -377,11 +377,11 @@ func (t *Tx) returnDeposit(ctx context.Context, a dbgen.Appointment) error {
 	if len(paid) == 0 {
 		return t.SetDeposit(ctx, dbgen.SetDepositParams{DepositStatus: booking.DepositRefunded, NeedsRefund: true, Now: t.now, OrgID: a.OrgID, ID: a.ID})
 	}
-	return t.nudge(ctx)
+	return t.wakePaymentsJob(ctx)
 }
 
-// RefundFailed leaves a refund that the provider does not make to people.
-func (s *Store) RefundFailed(ctx context.Context, org, refund uuid.UUID, appointment *uuid.UUID) error {
+// MarkRefundFailed leaves a refund that the provider does not make to people.
+func (s *Store) MarkRefundFailed(ctx context.Context, org, refund uuid.UUID, appointment *uuid.UUID) error {
 	return s.InTx(ctx, "giving up a refund", func(tx *Tx) error {
 		finish := func() error {
 			return tx.FinishRefund(ctx, dbgen.FinishRefundParams{FailedAt: &tx.now, OrgID: org, ID: refund})
@@ -400,21 +400,21 @@ func (s *Store) RefundFailed(ctx context.Context, org, refund uuid.UUID, appoint
 	})
 }
 
-// KeepNotice stores what a provider told, once, to be settled by a job.
-func (s *Store) KeepNotice(ctx context.Context, provider string, n provider.Notice, body []byte) error {
+// StoreNotice stores what a provider told, once, to be settled by a job.
+func (s *Store) StoreNotice(ctx context.Context, provider string, n provider.Notice, body []byte) error {
 	return s.InTx(ctx, "storing a notice", func(tx *Tx) error {
 		added, err := tx.AddNotice(ctx, dbgen.AddNoticeParams{Provider: provider, EventID: n.ID, ChargeID: n.Charge, Body: body, ReceivedAt: tx.now})
 		if err != nil || added == 0 {
 			return err
 		}
-		return tx.nudge(ctx)
+		return tx.wakePaymentsJob(ctx)
 	})
 }
 
-// JobPayments is the job that [Store.KeepNotice] and cancelled deposits leave work for.
+// JobPayments is the job that [Store.StoreNotice] and cancelled deposits leave work for.
 const JobPayments = "payments"
 
-// nudge has the job look soon for what the transaction leaves it.
-func (t *Tx) nudge(ctx context.Context) error {
+// wakePaymentsJob has the job look soon for what the transaction leaves it.
+func (t *Tx) wakePaymentsJob(ctx context.Context) error {
 	return t.host.Jobs.Enqueue(ctx, t.Raw, module.JobRun{Job: JobPayments, Key: "now"})
 }

@@ -14,18 +14,18 @@ type Owed struct {
 	DepositStatus booking.DepositStatus
 }
 
-func owedOf(a dbgen.Appointment) Owed {
+func balanceOf(a dbgen.Appointment) Owed {
 	return Owed{a.Status, a.PriceCents, a.PaidCents, a.DepositCents, a.DepositStatus}
 }
 
-// Ask checks that an appointment's payment can be asked for, and where nobody named an
+// SetDueAmount checks that an appointment's payment can be asked for, and where nobody named an
 // amount says what is due. [hub.ErrConflict] for what is cancelled or paid,
 // [hub.ErrInvalid] where an amount has to be named.
-func (n *NewPayment) Ask(o Owed) error {
+func (n *NewPayment) SetDueAmount(o Owed) error {
 	due, paid := o.Price-o.Paid, o.Price > 0 && o.Paid >= o.Price
 	switch n.Kind {
 	case "other":
-		if !n.Named {
+		if !n.AmountGiven {
 			return hub.Invalid("body.amount", "is required for this kind")
 		}
 		return nil
@@ -33,25 +33,25 @@ func (n *NewPayment) Ask(o Owed) error {
 		if due = 0; o.Deposit != nil {
 			due = *o.Deposit
 			paid = paid || o.DepositStatus == booking.DepositPaid
-		} else if !n.Named {
+		} else if !n.AmountGiven {
 			return hub.Invalid("body.amount", "is required: the appointment has no deposit")
 		}
 	}
 	switch {
 	case o.Status == booking.Cancelled:
 		return hub.Errorf(hub.ErrConflict, "appointment_cancelled", "This appointment is cancelled.")
-	case paid, !n.Named && due <= 0:
+	case paid, !n.AmountGiven && due <= 0:
 		return hub.Errorf(hub.ErrConflict, "already_paid", "This appointment is paid.")
-	case !n.Named:
+	case !n.AmountGiven:
 		n.Amount = due
 	}
 	return nil
 }
 
-// still checks that what a provider was asked for is what is owed now.
-func (n NewPayment) still(o Owed) error {
+// checkStillDue checks that what a provider was asked for is what is owed now.
+func (n NewPayment) checkStillDue(o Owed) error {
 	now := n
-	if err := now.Ask(o); err != nil {
+	if err := now.SetDueAmount(o); err != nil {
 		return err
 	}
 	if now.Amount != n.Amount {

@@ -22,7 +22,7 @@ func (t *Tx) AddClient(ctx context.Context, c dbgen.Client, source string) (dbge
 	if err != nil {
 		return made, err
 	}
-	program, err := LoyaltyOf(ctx, t.Queries, c.OrgID)
+	program, err := LoadLoyalty(ctx, t.Queries, c.OrgID)
 	if err != nil || !program.Enabled || program.SignupBonus == 0 {
 		return made, err
 	}
@@ -35,18 +35,18 @@ func (t *Tx) AddClient(ctx context.Context, c dbgen.Client, source string) (dbge
 type Contact struct {
 	Name, Phone, Email string // the last two may be ""
 	Source             string // as [Tx.AddClient] has it
-	Agrees             bool   // to be written to now and then
+	MarketingConsent   bool   // to be written to now and then
 }
 
-// Known finds the client with somebody's phone, or of somebody who tells none with their
+// FindOrCreateClient finds the client with somebody's phone, or of somebody who tells none with their
 // e-mail address, or makes one. What is stored of a client is neither changed nor told.
 // Until the transaction ends nobody else finds or makes the same one.
-func (t *Tx) Known(ctx context.Context, org uuid.UUID, c Contact) (dbgen.Client, error) {
+func (t *Tx) FindOrCreateClient(ctx context.Context, org uuid.UUID, c Contact) (dbgen.Client, error) {
 	made := dbgen.Client{OrgID: org, ID: NewID(), Name: c.Name}
-	if err := t.lockContact(ctx, org, c); err != nil {
+	if err := t.lockContacts(ctx, org, c); err != nil {
 		return made, err
 	}
-	known, found, err := t.knownBefore(ctx, org, c)
+	known, found, err := t.findClient(ctx, org, c)
 	if err != nil || found {
 		return known, err
 	}
@@ -59,7 +59,7 @@ func (t *Tx) Known(ctx context.Context, org uuid.UUID, c Contact) (dbgen.Client,
 	return t.AddClient(ctx, made, c.Source)
 }
 
-func (t *Tx) knownBefore(ctx context.Context, org uuid.UUID, c Contact) (known dbgen.Client, found bool, err error) {
+func (t *Tx) findClient(ctx context.Context, org uuid.UUID, c Contact) (known dbgen.Client, found bool, err error) {
 	switch {
 	case c.Phone != "":
 		same, err := t.ClientsByPhone(ctx, org, booking.PhoneForms(c.Phone))
@@ -81,10 +81,10 @@ func (t *Tx) knownBefore(ctx context.Context, org uuid.UUID, c Contact) (known d
 // them.
 type contact struct{ name, email *string }
 
-// contact says who is told of a booking. Several people may share a client's phone:
+// resolveRecipient says who is told of a booking. Several people may share a client's phone:
 // the one who books is told under the name and address they typed, and the address on
 // file is used for who has the client's name.
-func (t *Tx) contact(ctx context.Context, c *Contact, client dbgen.Client) (contact, error) {
+func (t *Tx) resolveRecipient(ctx context.Context, c *Contact, client dbgen.Client) (contact, error) {
 	if c == nil {
 		return contact{}, nil
 	}
@@ -102,8 +102,8 @@ func (t *Tx) contact(ctx context.Context, c *Contact, client dbgen.Client) (cont
 	return contact{&name, &email}, nil
 }
 
-// toldOf tells whether there is an address to write to.
-func (c contact) toldOf(client dbgen.Client) bool {
+// hasEmail tells whether there is an address to write to.
+func (c contact) hasEmail(client dbgen.Client) bool {
 	if c.email != nil {
 		return *c.email != ""
 	}

@@ -14,12 +14,12 @@ import (
 	"integrationhub/scheduling/internal/store/dbgen"
 )
 
-// Client finds a client that the transaction needs; [hub.ErrNotFound] where the
+// LoadClient finds a client that the transaction needs; [hub.ErrNotFound] where the
 // organization has none with this id.
-func (t *Tx) Client(ctx context.Context, org, id uuid.UUID) (dbgen.Client, error) {
+func (t *Tx) LoadClient(ctx context.Context, org, id uuid.UUID) (dbgen.Client, error) {
 	c, err := t.ClientByID(ctx, org, id)
 	if errors.Is(err, pgx.ErrNoRows) {
-		return c, missing("Client")
+		return c, notFound("Client")
 	}
 	return c, dberr.Wrap("loading the client", err)
 }
@@ -30,7 +30,7 @@ type NewPayment struct {
 	Appointment *uuid.UUID
 	Client      uuid.UUID
 	Amount      booking.Cents
-	Named       bool // the amount, by somebody: it is not what happens to be due
+	AmountGiven bool // the amount, by somebody: it is not what happens to be due
 	Method      string
 	Description string
 	Kind        string
@@ -38,12 +38,12 @@ type NewPayment struct {
 	By          *uuid.UUID // user
 }
 
-// Record stores a payment; a request with an Idempotency-Key that was made before gives
+// RecordPayment stores a payment; a request with an Idempotency-Key that was made before gives
 // what it gave.
-func (s *Store) Record(ctx context.Context, org uuid.UUID, once *Once, pay func(*Tx) (dbgen.PaymentDetail, error)) (p dbgen.PaymentDetail, err error) {
+func (s *Store) RecordPayment(ctx context.Context, org uuid.UUID, once *Once, pay func(*Tx) (dbgen.PaymentDetail, error)) (p dbgen.PaymentDetail, err error) {
 	err = s.InTx(ctx, "recording a payment", func(tx *Tx) error {
 		if once != nil {
-			before, found, err := tx.chargedBefore(ctx, org, *once)
+			before, found, err := tx.claimPaymentKey(ctx, org, *once)
 			if err != nil || found {
 				p = before
 				return err
@@ -52,17 +52,17 @@ func (s *Store) Record(ctx context.Context, org uuid.UUID, once *Once, pay func(
 		if p, err = pay(tx); err != nil {
 			return err
 		}
-		return tx.keepCharge(ctx, org, once, p.ID)
+		return tx.storePaymentAnswer(ctx, org, once, p.ID)
 	})
 	return p, err
 }
 
-// Pay records money that was received: the payment, the client's and the
+// AddPayment records money that was received: the payment, the client's and the
 // appointment's totals, the deposit it covers and the points it earns.
-func (t *Tx) Pay(ctx context.Context, org Org, n NewPayment) (dbgen.PaymentDetail, error) {
+func (t *Tx) AddPayment(ctx context.Context, org Org, n NewPayment) (dbgen.PaymentDetail, error) {
 	var a *dbgen.Appointment
 	if n.Appointment != nil {
-		locked, err := t.lock(ctx, Change{Org: org, ID: *n.Appointment}, nil)
+		locked, err := t.lockForChange(ctx, Change{Org: org, ID: *n.Appointment}, nil)
 		switch {
 		case err != nil:
 			return dbgen.PaymentDetail{}, dberr.Wrap("loading the appointment", err)
@@ -78,14 +78,14 @@ func (t *Tx) Pay(ctx context.Context, org Org, n NewPayment) (dbgen.PaymentDetai
 	if err != nil {
 		return dbgen.PaymentDetail{}, err
 	}
-	if err := t.credit(ctx, org, payment, a); err != nil {
+	if err := t.creditPayment(ctx, org, payment, a); err != nil {
 		return dbgen.PaymentDetail{}, err
 	}
 	return t.PaymentByID(ctx, n.Org, payment.ID)
 }
 
-// credit counts money that came in: for the client, the appointment and the points.
-func (t *Tx) credit(ctx context.Context, org Org, p dbgen.Payment, a *dbgen.Appointment) error {
+// creditPayment counts money that came in: for the client, the appointment and the points.
+func (t *Tx) creditPayment(ctx context.Context, org Org, p dbgen.Payment, a *dbgen.Appointment) error {
 	service := uuid.Nil
 	if a != nil {
 		service = a.ServiceID
@@ -93,40 +93,40 @@ func (t *Tx) credit(ctx context.Context, org Org, p dbgen.Payment, a *dbgen.Appo
 			return err
 		}
 		a.PaidCents += p.AmountCents
-		if err := t.closeExcess(ctx, *a, a.PriceCents-a.PaidCents); err != nil {
+		if err := t.closeExcessCharges(ctx, *a, a.PriceCents-a.PaidCents); err != nil {
 			return err
 		}
-		if err := t.cover(ctx, org, a); err != nil {
+		if err := t.coverDeposit(ctx, org, a); err != nil {
 			return err
 		}
 	}
 	if _, err := t.AddToClient(ctx, dbgen.AddToClientParams{OrgID: p.OrgID, ID: p.ClientID, Spent: int64(p.AmountCents)}); err != nil {
 		return err
 	}
-	program, err := LoyaltyOf(ctx, t.Queries, p.OrgID)
+	program, err := LoadLoyalty(ctx, t.Queries, p.OrgID)
 	if err != nil {
 		return err
 	}
 	err = t.AddPoints(ctx, Points{
-		Org: p.OrgID, Client: p.ClientID, Type: "earn", Points: program.ForPayment(p.AmountCents, service), Source: paymentSource(p),
+		Org: p.OrgID, Client: p.ClientID, Type: "earn", Points: program.PaymentPoints(p.AmountCents, service), Source: paymentPointsSource(p),
 		Payment: &p.ID, Appointment: p.AppointmentID,
 	})
-	return unlessForgotten(err)
+	return ignoreErased(err)
 }
 
-// unlessForgotten lets points go that are for somebody who was forgotten: what they had
+// ignoreErased lets points go that are for somebody who was forgotten: what they had
 // booked goes on without.
-func unlessForgotten(err error) error {
+func ignoreErased(err error) error {
 	if errors.Is(err, hub.ErrNotFound) {
 		return nil
 	}
 	return err
 }
 
-func paymentSource(p dbgen.Payment) string { return "payment:" + p.ID.String() }
+func paymentPointsSource(p dbgen.Payment) string { return "payment:" + p.ID.String() }
 
-// LoyaltyOf loads a programme as the rules read it.
-func LoyaltyOf(ctx context.Context, q *dbgen.Queries, org uuid.UUID) (booking.Loyalty, error) {
+// LoadLoyalty loads a programme as the rules read it.
+func LoadLoyalty(ctx context.Context, q *dbgen.Queries, org uuid.UUID) (booking.Loyalty, error) {
 	p, err := q.LoyaltyProgram(ctx, org)
 	if err != nil {
 		return booking.Loyalty{}, dberr.Wrap("loading the loyalty program", err)
@@ -135,11 +135,11 @@ func LoyaltyOf(ctx context.Context, q *dbgen.Queries, org uuid.UUID) (booking.Lo
 	if err != nil {
 		return booking.Loyalty{}, dberr.Wrap("loading rewards", err)
 	}
-	return RulesOf(p, rewards), nil
+	return LoyaltyRules(p, rewards), nil
 }
 
-// RulesOf is a programme as the rules read it.
-func RulesOf(p dbgen.LoyaltyProgram, rewards []dbgen.LoyaltyReward) booking.Loyalty {
+// LoyaltyRules is a programme as the rules read it.
+func LoyaltyRules(p dbgen.LoyaltyProgram, rewards []dbgen.LoyaltyReward) booking.Loyalty {
 	l := booking.Loyalty{
 		Enabled: p.Enabled, Accrual: booking.Accrual(p.AccrualType), PointsPerUnit: booking.Cents(p.PointsPerHundred), PointsPerVisit: p.PointsPerVisit,
 		MinSpend: p.MinSpendCents, Rounding: booking.Rounding(p.Rounding), EligibleServices: p.EligibleServiceIds, ExpirationDays: p.PointsExpirationDays,
@@ -173,7 +173,7 @@ func (t *Tx) AddPoints(ctx context.Context, p Points) error {
 	}
 	client, err := t.LockClient(ctx, p.Org, p.Client)
 	if errors.Is(err, pgx.ErrNoRows) {
-		return missing("Client")
+		return notFound("Client")
 	}
 	if err != nil {
 		return err
@@ -196,13 +196,15 @@ func (t *Tx) AddPoints(ctx context.Context, p Points) error {
 	return err
 }
 
-// visitSource names a completion. A corrected appointment may be completed again, so
+// visitPointsSource names a completion. A corrected appointment may be completed again, so
 // the version is part of it; what an earlier completion earned and could not be taken
 // back is not earned again.
-func visitSource(a dbgen.Appointment) string { return fmt.Sprintf("visit:%s:%d", a.ID, a.Version) }
+func visitPointsSource(a dbgen.Appointment) string {
+	return fmt.Sprintf("visit:%s:%d", a.ID, a.Version)
+}
 
-func (t *Tx) earnVisit(ctx context.Context, a dbgen.Appointment) error {
-	program, err := LoyaltyOf(ctx, t.Queries, a.OrgID)
+func (t *Tx) earnVisitPoints(ctx context.Context, a dbgen.Appointment) error {
+	program, err := LoadLoyalty(ctx, t.Queries, a.OrgID)
 	if err != nil {
 		return err
 	}
@@ -211,14 +213,14 @@ func (t *Tx) earnVisit(ctx context.Context, a dbgen.Appointment) error {
 		return err
 	}
 	err = t.AddPoints(ctx, Points{
-		Org: a.OrgID, Client: a.ClientID, Type: "earn", Points: max(0, program.ForVisit(a.PriceCents, a.ServiceID)-kept),
-		Source: visitSource(a), Appointment: &a.ID,
+		Org: a.OrgID, Client: a.ClientID, Type: "earn", Points: max(0, program.VisitPoints(a.PriceCents, a.ServiceID)-kept),
+		Source: visitPointsSource(a), Appointment: &a.ID,
 	})
-	return unlessForgotten(err)
+	return ignoreErased(err)
 }
 
-// reverseVisit takes back what a completion earned, as far as it was not spent.
-func (t *Tx) reverseVisit(ctx context.Context, a dbgen.Appointment) error {
+// reverseVisitPoints takes back what a completion earned, as far as it was not spent.
+func (t *Tx) reverseVisitPoints(ctx context.Context, a dbgen.Appointment) error {
 	earned, err := t.Accrued(ctx, a.OrgID, &a.ID)
 	if err != nil || earned <= 0 {
 		return err
@@ -232,6 +234,6 @@ func (t *Tx) reverseVisit(ctx context.Context, a dbgen.Appointment) error {
 	}
 	return t.AddPoints(ctx, Points{
 		Org: a.OrgID, Client: a.ClientID, Type: "reverse", Points: -min(earned, client.LoyaltyPoints),
-		Source: visitSource(a), Appointment: &a.ID,
+		Source: visitPointsSource(a), Appointment: &a.ID,
 	})
 }

@@ -16,48 +16,48 @@ type Redemption struct {
 	Appointment    *uuid.UUID // nil: the reward is given at the desk
 }
 
-// Redeem takes the points of a reward, and its discount off the appointment's price.
+// RedeemReward takes the points of a reward, and its discount off the appointment's price.
 // For one appointment a reward counts once, however often it is asked for; without an
 // appointment only once tells a repeated request from another. [hub.ErrConflict] while
 // the program is disabled, for too few points, and for an appointment that does not
 // take place or is paid.
-func (s *Store) Redeem(ctx context.Context, org Org, r Redemption, once *Once) error {
+func (s *Store) RedeemReward(ctx context.Context, org Org, r Redemption, once *Once) error {
 	return s.InTx(ctx, "redeeming points", func(tx *Tx) error {
-		return tx.atMostOnce(ctx, org.ID, once, func() error { return tx.redeem(ctx, org, r) })
+		return tx.runOnce(ctx, org.ID, once, func() error { return tx.redeemReward(ctx, org, r) })
 	})
 }
 
-// Adjust corrects a client's points by hand.
-func (s *Store) Adjust(ctx context.Context, p Points, once *Once) error {
+// AdjustPoints corrects a client's points by hand.
+func (s *Store) AdjustPoints(ctx context.Context, p Points, once *Once) error {
 	return s.InTx(ctx, "adjusting points", func(tx *Tx) error {
-		return tx.atMostOnce(ctx, p.Org, once, func() error { return tx.AddPoints(ctx, p) })
+		return tx.runOnce(ctx, p.Org, once, func() error { return tx.AddPoints(ctx, p) })
 	})
 }
 
-// atMostOnce does what a request with an Idempotency-Key asks for, unless it was done.
-func (t *Tx) atMostOnce(ctx context.Context, org uuid.UUID, once *Once, work func() error) error {
+// runOnce does what a request with an Idempotency-Key asks for, unless it was done.
+func (t *Tx) runOnce(ctx context.Context, org uuid.UUID, once *Once, work func() error) error {
 	if once == nil {
 		return work()
 	}
 	var done bool
-	if found, err := t.claim(ctx, org, *once, &done); err != nil || found {
+	if found, err := t.claimIdempotencyKey(ctx, org, *once, &done); err != nil || found {
 		return err
 	}
 	if err := work(); err != nil {
 		return err
 	}
-	return t.keep(ctx, org, *once, true)
+	return t.storeAnswer(ctx, org, *once, true)
 }
 
-func (t *Tx) redeem(ctx context.Context, org Org, r Redemption) error {
-	if _, err := t.Client(ctx, org.ID, r.Client); err != nil {
+func (t *Tx) redeemReward(ctx context.Context, org Org, r Redemption) error {
+	if _, err := t.LoadClient(ctx, org.ID, r.Client); err != nil {
 		return err
 	}
 	p := Points{Org: org.ID, Client: r.Client, Type: "redeem", Source: "redeem:" + NewID().String(), Appointment: r.Appointment}
 	var a dbgen.Appointment
 	if r.Appointment != nil {
 		var err error
-		if a, err = t.lock(ctx, Change{Org: org, ID: *r.Appointment}, nil); err != nil {
+		if a, err = t.lockForChange(ctx, Change{Org: org, ID: *r.Appointment}, nil); err != nil {
 			return err
 		}
 		if a.ClientID != r.Client {
@@ -69,29 +69,29 @@ func (t *Tx) redeem(ctx context.Context, org Org, r Redemption) error {
 			return err
 		}
 	}
-	program, err := LoyaltyOf(ctx, t.Queries, org.ID)
+	program, err := LoadLoyalty(ctx, t.Queries, org.ID)
 	if err != nil {
 		return err
 	}
 	reward := program.Reward(r.Reward)
 	switch {
 	case reward == nil:
-		return missing("Reward")
+		return notFound("Reward")
 	case !program.Enabled:
 		return hub.Errorf(hub.ErrConflict, "loyalty_disabled", "The loyalty program is disabled.")
 	}
 	p.Points, p.Reward, p.Description = -reward.Points, &reward.ID, reward.Name
 	if r.Appointment != nil {
-		if err := t.discount(ctx, org, a, reward); err != nil {
+		if err := t.applyDiscount(ctx, org, a, reward); err != nil {
 			return err
 		}
 	}
 	return t.AddPoints(ctx, p)
 }
 
-// discount takes a reward off an appointment's price. What was paid, and a deposit that
+// applyDiscount takes a reward off an appointment's price. What was paid, and a deposit that
 // is due, stay as they are; codes for more than is left end.
-func (t *Tx) discount(ctx context.Context, org Org, a dbgen.Appointment, reward *booking.Reward) error {
+func (t *Tx) applyDiscount(ctx context.Context, org Org, a dbgen.Appointment, reward *booking.Reward) error {
 	if a.Status == booking.Cancelled || a.Status == booking.NoShow {
 		return hub.Errorf(hub.ErrConflict, "appointment_over", "A reward counts for appointments that take place; this one is %s.", a.Status)
 	}
@@ -112,5 +112,5 @@ func (t *Tx) discount(ctx context.Context, org Org, a dbgen.Appointment, reward 
 	if err != nil {
 		return err
 	}
-	return t.closeExcess(ctx, a, a.PriceCents-off-a.PaidCents)
+	return t.closeExcessCharges(ctx, a, a.PriceCents-off-a.PaidCents)
 }

@@ -25,54 +25,54 @@ type Move struct {
 	Overbook     bool
 	Online       bool // by a client: to an offered slot within the limits
 	Limits       booking.Limits
-	Explicit     bool // it was asked to be moved, so its status has to allow that
+	Reschedule   bool // it was asked to be moved, so its status has to allow that
 }
 
-// moves tells whether the appointment's place in time changes.
-func (m Move) moves(a dbgen.Appointment) bool {
-	return m.Explicit || m.Start != nil && !m.Start.Equal(a.StartAt) ||
+// isReschedule tells whether the appointment's place in time changes.
+func (m Move) isReschedule(a dbgen.Appointment) bool {
+	return m.Reschedule || m.Start != nil && !m.Start.Equal(a.StartAt) ||
 		m.Professional != nil && *m.Professional != a.ProfessionalID || m.Service != nil && *m.Service != a.ServiceID
 }
 
-// Move changes an appointment. Errors as [Store.Book] and [Store.Act] have them.
-func (s *Store) Move(ctx context.Context, m Move, c Change) (Booked, error) {
+// UpdateAppointment changes an appointment. Errors as [Store.Book] and [Store.ApplyAction] have them.
+func (s *Store) UpdateAppointment(ctx context.Context, m Move, c Change) (Booked, error) {
 	var done Booked
 	var was dbgen.Appointment
 	err := s.InTx(ctx, "changing the appointment", func(tx *Tx) (err error) {
-		if was, err = tx.lock(ctx, c, m.Professional); err != nil {
+		if was, err = tx.lockForChange(ctx, c, m.Professional); err != nil {
 			return err
 		}
-		if m.moves(was) {
-			if done.Warnings, err = tx.move(ctx, m, c, was); err != nil {
+		if m.isReschedule(was) {
+			if done.Warnings, err = tx.reschedule(ctx, m, c, was); err != nil {
 				return err
 			}
 		}
-		if err := tx.edit(ctx, m, c, was); err != nil {
+		if err := tx.editDetails(ctx, m, c, was); err != nil {
 			return err
 		}
-		if err := tx.cheaper(ctx, c.Org, was); err != nil {
+		if err := tx.applyLowerPrice(ctx, c.Org, was); err != nil {
 			return err
 		}
 		if done.AppointmentDetail, err = tx.AppointmentByID(ctx, c.Org.ID, c.ID); err != nil {
 			return err
 		}
-		return tx.announceAnew(ctx, was, done.AppointmentDetail)
+		return tx.publishRescheduled(ctx, was, done.AppointmentDetail)
 	})
-	if taken(err) {
+	if isSlotConflict(err) {
 		start, choice := m.target(was)
-		return Booked{}, s.slotTaken(ctx, c.Org, choice, start, m.Limits, func(o *booking.Offer) {
+		return Booked{}, s.slotTakenError(ctx, c.Org, choice, start, m.Limits, func(o *booking.Offer) {
 			if choice.Service == was.ServiceID {
-				*o = o.Keeping(was.EndAt.Sub(was.StartAt), was.PriceCents)
+				*o = o.WithDurationAndPrice(was.EndAt.Sub(was.StartAt), was.PriceCents)
 			}
 		})
 	}
 	return done, err
 }
 
-// announceAnew tells who heard of an appointment what it has become: it is created again,
+// publishRescheduled tells who heard of an appointment what it has become: it is created again,
 // under the same id. Document 1 has no event of its own for that, and who keeps the
 // appointment too would go on expecting the client at the former time.
-func (t *Tx) announceAnew(ctx context.Context, was dbgen.Appointment, d dbgen.AppointmentDetail) error {
+func (t *Tx) publishRescheduled(ctx context.Context, was dbgen.Appointment, d dbgen.AppointmentDetail) error {
 	if d.StartAt.Equal(was.StartAt) && d.ProfessionalID == was.ProfessionalID && d.ServiceID == was.ServiceID && d.ClientID == was.ClientID {
 		return nil
 	}
@@ -83,23 +83,23 @@ func (t *Tx) announceAnew(ctx context.Context, was dbgen.Appointment, d dbgen.Ap
 	if err != nil {
 		return err
 	}
-	return t.announce(ctx, d, phoneOf(client))
+	return t.publishCreated(ctx, d, clientPhone(client))
 }
 
-// cheaper says what a lower price means for the money that is due: codes for more than
+// applyLowerPrice says what a lower price means for the money that is due: codes for more than
 // is left end, and what came in may be all of the deposit.
-func (t *Tx) cheaper(ctx context.Context, org Org, was dbgen.Appointment) error {
+func (t *Tx) applyLowerPrice(ctx context.Context, org Org, was dbgen.Appointment) error {
 	a, err := t.LockAppointment(ctx, org.ID, was.ID)
 	if err != nil || a.PriceCents >= was.PriceCents {
 		return err
 	}
-	if err := t.closeExcess(ctx, a, a.PriceCents-a.PaidCents); err != nil {
+	if err := t.closeExcessCharges(ctx, a, a.PriceCents-a.PaidCents); err != nil {
 		return err
 	}
 	if was.DepositStatus == booking.DepositPending && a.DepositStatus == booking.DepositNone {
-		return t.deposited(ctx, org, &a)
+		return t.confirmAfterDeposit(ctx, org, &a)
 	}
-	return t.cover(ctx, org, &a)
+	return t.coverDeposit(ctx, org, &a)
 }
 
 // target is where the appointment is to be.
@@ -114,12 +114,12 @@ func (m Move) target(was dbgen.Appointment) (time.Time, Choice) {
 	if m.Service != nil {
 		choice.Service = *m.Service
 	} else {
-		choice.Named = "body.professional_id"
+		choice.Field = "body.professional_id"
 	}
 	return start, choice
 }
 
-func (t *Tx) move(ctx context.Context, m Move, c Change, was dbgen.Appointment) (warned []string, err error) {
+func (t *Tx) reschedule(ctx context.Context, m Move, c Change, was dbgen.Appointment) (warned []string, err error) {
 	next, err := booking.Reschedule.Apply(was.Status, c.By.Kind, c.By.Manager, c.Org.Policy)
 	if err != nil {
 		return nil, err
@@ -130,15 +130,15 @@ func (t *Tx) move(ctx context.Context, m Move, c Change, was dbgen.Appointment) 
 		}
 	}
 	start, choice := m.target(was)
-	offers, err := OffersOf(ctx, t.Queries, c.Org.ID, choice)
+	offers, err := LoadOffers(ctx, t.Queries, c.Org.ID, choice)
 	if err != nil {
 		return nil, err
 	}
-	offer := OfferOf(offers[0], c.Org.Policy)
+	offer := ResolveOffer(offers[0], c.Org.Policy)
 	if choice.Service == was.ServiceID {
-		offer = offer.Keeping(was.EndAt.Sub(was.StartAt), was.PriceCents)
+		offer = offer.WithDurationAndPrice(was.EndAt.Sub(was.StartAt), was.PriceCents)
 	}
-	place, err := t.fit(ctx, c.Org, offers[0], offer, start, was.ID, fitting{online: m.Online, limits: m.Limits, overbook: m.Overbook})
+	place, err := t.findPlacement(ctx, c.Org, offers[0], offer, start, was.ID, fitting{online: m.Online, limits: m.Limits, overbook: m.Overbook})
 	if err != nil {
 		return nil, err
 	}
@@ -150,7 +150,7 @@ func (t *Tx) move(ctx context.Context, m Move, c Change, was dbgen.Appointment) 
 		return nil, err
 	}
 	from := string(was.Status)
-	err = t.note(ctx, c.Org.ID, c.ID, dbgen.RecordHistoryParams{
+	err = t.recordHistory(ctx, c.Org.ID, c.ID, dbgen.RecordHistoryParams{
 		Action: string(booking.Reschedule), FromStatus: &from, ToStatus: string(next.To), FromStartAt: &was.StartAt, ToStartAt: &start,
 		FromProfessionalID: &was.ProfessionalID, ToProfessionalID: choice.Professional, Reason: c.Reason,
 	}, c.By)
@@ -160,17 +160,17 @@ func (t *Tx) move(ctx context.Context, m Move, c Change, was dbgen.Appointment) 
 	if err := t.DropReminders(ctx, c.Org.ID, c.ID); err != nil {
 		return nil, err
 	}
-	if err := t.tell(ctx, News{Org: c.Org.ID, Appointment: c.ID, What: NewsMoved, By: c.By.Kind, Before: was.StartAt, Quiet: c.Quiet}); err != nil {
+	if err := t.enqueueNotification(ctx, News{Org: c.Org.ID, Appointment: c.ID, Change: ChangeMoved, By: c.By.Kind, PreviousStart: was.StartAt, SkipClient: c.SkipClient}); err != nil {
 		return nil, err
 	}
-	if err := t.freed(ctx, c.Org, was); err != nil {
+	if err := t.enqueueFreedTime(ctx, c.Org, was); err != nil {
 		return nil, err
 	}
 	return place.warnings, t.planReminders(ctx, c.Org, c.ID, start)
 }
 
-// edit changes what has nothing to do with time.
-func (t *Tx) edit(ctx context.Context, m Move, c Change, was dbgen.Appointment) error {
+// editDetails changes what has nothing to do with time.
+func (t *Tx) editDetails(ctx context.Context, m Move, c Change, was dbgen.Appointment) error {
 	if m.Client == nil && m.Notes == nil && m.Price == nil {
 		return nil
 	}
@@ -180,7 +180,7 @@ func (t *Tx) edit(ctx context.Context, m Move, c Change, was dbgen.Appointment) 
 	}
 	change := dbgen.EditAppointmentParams{OrgID: c.Org.ID, ID: c.ID, ClientID: was.ClientID, Notes: was.Notes, PriceCents: now.PriceCents, Now: t.now}
 	if m.Client != nil && *m.Client != was.ClientID {
-		client, err := t.Client(ctx, c.Org.ID, *m.Client)
+		client, err := t.LoadClient(ctx, c.Org.ID, *m.Client)
 		if err != nil {
 			return err
 		}
@@ -196,7 +196,7 @@ func (t *Tx) edit(ctx context.Context, m Move, c Change, was dbgen.Appointment) 
 	if m.Price != nil {
 		change.PriceCents = *m.Price
 	}
-	if err := t.noteEdit(ctx, c, now, change); err != nil {
+	if err := t.recordEdit(ctx, c, now, change); err != nil {
 		return err
 	}
 	if change.ClientID != was.ClientID {
@@ -208,8 +208,8 @@ func (t *Tx) edit(ctx context.Context, m Move, c Change, was dbgen.Appointment) 
 	return t.EditAppointment(ctx, change)
 }
 
-// noteEdit writes down what an edit changes; nothing where it leaves all as it was.
-func (t *Tx) noteEdit(ctx context.Context, c Change, was dbgen.Appointment, to dbgen.EditAppointmentParams) error {
+// recordEdit writes down what an edit changes; nothing where it leaves all as it was.
+func (t *Tx) recordEdit(ctx context.Context, c Change, was dbgen.Appointment, to dbgen.EditAppointmentParams) error {
 	if to.Notes == was.Notes && to.PriceCents == was.PriceCents && to.ClientID == was.ClientID {
 		return nil
 	}
@@ -221,5 +221,5 @@ func (t *Tx) noteEdit(ctx context.Context, c Change, was dbgen.Appointment, to d
 	if to.ClientID != was.ClientID {
 		line.FromClientID, line.ToClientID = &was.ClientID, &to.ClientID
 	}
-	return t.note(ctx, c.Org.ID, c.ID, line, c.By)
+	return t.recordHistory(ctx, c.Org.ID, c.ID, line, c.By)
 }

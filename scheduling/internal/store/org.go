@@ -22,25 +22,25 @@ type Org struct {
 	Policy   booking.Policy
 }
 
-// Org loads an organization; [hub.ErrNotFound] where there is none.
-func (s *Store) Org(ctx context.Context, id uuid.UUID) (Org, error) {
+// LoadOrg loads an organization; [hub.ErrNotFound] where there is none.
+func (s *Store) LoadOrg(ctx context.Context, id uuid.UUID) (Org, error) {
 	row, err := s.Organization(ctx, id)
 	if err != nil {
 		return Org{}, dberr.Wrap("loading the organization", err)
 	}
-	return OrgOf(row.Organization, row.Settings)
+	return NewOrg(row.Organization, row.Settings)
 }
 
-// OrgBySlug loads an organization by its slug, or by one it had until lately.
-func (s *Store) OrgBySlug(ctx context.Context, slug string) (Org, error) {
+// LoadOrgBySlug loads an organization by its slug, or by one it had until lately.
+func (s *Store) LoadOrgBySlug(ctx context.Context, slug string) (Org, error) {
 	row, err := s.OrganizationBySlug(ctx, slug, s.host.Now())
 	if errors.Is(err, pgx.ErrNoRows) {
-		return Org{}, missing("Organization")
+		return Org{}, notFound("Organization")
 	}
 	if err != nil {
 		return Org{}, dberr.Wrap("loading the organization", err)
 	}
-	return OrgOf(row.Organization, row.Settings)
+	return NewOrg(row.Organization, row.Settings)
 }
 
 // LockOrg loads an organization that the transaction is going to change.
@@ -49,11 +49,11 @@ func (t *Tx) LockOrg(ctx context.Context, id uuid.UUID) (Org, error) {
 	if err != nil {
 		return Org{}, dberr.Wrap("loading the organization", err)
 	}
-	return OrgOf(row.Organization, row.Settings)
+	return NewOrg(row.Organization, row.Settings)
 }
 
-// OrgOf puts an organization together.
-func OrgOf(organization dbgen.Organization, settings dbgen.Settings) (Org, error) {
+// NewOrg puts an organization together.
+func NewOrg(organization dbgen.Organization, settings dbgen.Settings) (Org, error) {
 	zone, err := time.LoadLocation(organization.Timezone)
 	if err != nil {
 		return Org{}, fmt.Errorf("loading the organization's time zone: %w", err)

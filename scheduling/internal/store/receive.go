@@ -13,47 +13,47 @@ import (
 	"integrationhub/scheduling/internal/booking"
 )
 
-// Receive takes in an event of a connected product. [module.ErrIgnored] is the
+// HandleEvent takes in an event of a connected product. [module.ErrIgnored] is the
 // answer to one that concerns nobody here.
-func (t *Tx) Receive(ctx context.Context, e hub.Event) error {
+func (t *Tx) HandleEvent(ctx context.Context, e hub.Event) error {
 	if e.Environment == hub.Test {
 		return module.ErrIgnored
 	}
 	if e.Type == "payment.received" {
-		return t.receivePayment(ctx, e)
+		return t.handlePaymentReceived(ctx, e)
 	}
 	var p patient
-	if err := read(e, &p); err != nil {
+	if err := decodeEventData(e, &p); err != nil {
 		return err
 	}
 	switch e.Type {
 	case "patient.created":
-		return t.patientCreated(ctx, e.TenantID, p)
+		return t.handlePatientCreated(ctx, e.TenantID, p)
 	case "patient.updated":
-		return t.patientUpdated(ctx, e, p)
+		return t.handlePatientUpdated(ctx, e, p)
 	case hub.PatientDeleted:
-		return t.patientDeleted(ctx, e, p)
+		return t.handlePatientDeleted(ctx, e, p)
 	}
 	return module.ErrIgnored
 }
 
-// read reads an event's data.
-func read(e hub.Event, into any) error {
+// decodeEventData reads an event's data.
+func decodeEventData(e hub.Event, into any) error {
 	if err := json.Unmarshal(e.Data, into); err != nil {
 		return hub.Errorf(hub.ErrMalformed, "malformed", "The event's data does not have the documented form.").Because(err)
 	}
 	return nil
 }
 
-// receivePayment records a payment of a linked appointment, once.
-func (t *Tx) receivePayment(ctx context.Context, e hub.Event) error {
+// handlePaymentReceived records a payment of a linked appointment, once.
+func (t *Tx) handlePaymentReceived(ctx context.Context, e hub.Event) error {
 	var data struct {
 		AppointmentID uuid.UUID     `json:"appointment_id"`
 		Amount        booking.Cents `json:"amount"`
 		Method        string        `json:"method"`
 		Description   string        `json:"description"`
 	}
-	if err := read(e, &data); err != nil {
+	if err := decodeEventData(e, &data); err != nil {
 		return err
 	}
 	appointment, amount, method, description := data.AppointmentID, data.Amount, data.Method, data.Description
@@ -84,14 +84,14 @@ func (t *Tx) receivePayment(ctx context.Context, e hub.Event) error {
 	if err != nil {
 		return err
 	}
-	org, err := OrgOf(row.Organization, row.Settings)
+	org, err := NewOrg(row.Organization, row.Settings)
 	if err != nil {
 		return err
 	}
 	if !amount.Payable(org.Currency) {
 		return hub.Invalid("data.amount", "must not have decimals in this currency")
 	}
-	_, err = t.Pay(ctx, org, NewPayment{
+	_, err = t.AddPayment(ctx, org, NewPayment{
 		Org: e.TenantID, Appointment: &appointment, Client: a.ClientID, Amount: amount, Method: method, Description: description, Kind: "other", SourceID: &source,
 	})
 	return err

@@ -22,7 +22,7 @@ func (s *Store) SealCPF(c *dbgen.Client, digits string) {
 	if c.CpfSealed, c.CpfHash, c.CpfParts = nil, nil, nil; digits == "" {
 		return
 	}
-	c.CpfSealed, c.CpfHash, c.CpfParts = s.host.Sealer.Seal([]byte(digits), cpfContext(c.ID)), s.CPFHash(c.OrgID, digits), s.cpfParts(c.OrgID, digits)
+	c.CpfSealed, c.CpfHash, c.CpfParts = s.host.Sealer.Seal([]byte(digits), cpfContext(c.ID)), s.CPFHash(c.OrgID, digits), s.cpfPartHashes(c.OrgID, digits)
 }
 
 // OpenCPF gives the digits of a client's tax id, "" where there is none.
@@ -47,33 +47,33 @@ func (s *Store) cpfMAC(org uuid.UUID, text string) []byte {
 	return mac.Sum(nil)
 }
 
-// CPFPart is what a tax id is found by of which somebody typed the first or the last
+// CPFPartHashes is what a tax id is found by of which somebody typed the first or the last
 // digits. What stands between is not kept in any form: from all pieces of all tax ids
 // the digits could be worked out without the key.
-func (s *Store) CPFPart(org uuid.UUID, digits string) []int64 {
-	return []int64{s.cpfPart(org, "first", digits), s.cpfPart(org, "last", digits)}
+func (s *Store) CPFPartHashes(org uuid.UUID, digits string) []int64 {
+	return []int64{s.cpfPartHash(org, "first", digits), s.cpfPartHash(org, "last", digits)}
 }
 
-func (s *Store) cpfPart(org uuid.UUID, end, digits string) int64 {
+func (s *Store) cpfPartHash(org uuid.UUID, end, digits string) int64 {
 	return int64(binary.BigEndian.Uint64(s.cpfMAC(org, end+":"+digits)))
 }
 
-func (s *Store) cpfParts(org uuid.UUID, digits string) []int64 {
+func (s *Store) cpfPartHashes(org uuid.UUID, digits string) []int64 {
 	var parts []int64
 	for n := 1; n < len(digits); n++ {
-		parts = append(parts, s.cpfPart(org, "first", digits[:n]), s.cpfPart(org, "last", digits[n:]))
+		parts = append(parts, s.cpfPartHash(org, "first", digits[:n]), s.cpfPartHash(org, "last", digits[n:]))
 	}
 	return parts
 }
 
-// cpfsAtOnce is how many tax ids are prepared at a time.
-const cpfsAtOnce = 500
+// cpfBatch is how many tax ids are prepared at a time.
+const cpfBatch = 500
 
-// PrepareCPFs makes what tax ids are found by, for clients who were stored without.
-func (s *Store) PrepareCPFs(ctx context.Context) error {
+// IndexCPFs makes what tax ids are found by, for clients who were stored without.
+func (s *Store) IndexCPFs(ctx context.Context) error {
 	var failed []error
 	for org, after := uuid.Nil, uuid.Nil; ; {
-		rows, err := s.UnpreparedCPFs(ctx, dbgen.UnpreparedCPFsParams{AfterOrg: org, After: after, RowLimit: cpfsAtOnce})
+		rows, err := s.UnpreparedCPFs(ctx, dbgen.UnpreparedCPFsParams{AfterOrg: org, After: after, RowLimit: cpfBatch})
 		if err != nil || len(rows) == 0 {
 			return errors.Join(append(failed, err)...)
 		}
@@ -84,7 +84,7 @@ func (s *Store) PrepareCPFs(ctx context.Context) error {
 				failed = append(failed, fmt.Errorf("client %s: %w", c.ID, err))
 				continue
 			}
-			err = s.PrepareCPF(ctx, dbgen.PrepareCPFParams{Parts: s.cpfParts(c.OrgID, digits), OrgID: c.OrgID, ID: c.ID, CpfHash: c.CpfHash})
+			err = s.PrepareCPF(ctx, dbgen.PrepareCPFParams{Parts: s.cpfPartHashes(c.OrgID, digits), OrgID: c.OrgID, ID: c.ID, CpfHash: c.CpfHash})
 			if err != nil {
 				return err
 			}

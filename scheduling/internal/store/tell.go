@@ -16,40 +16,40 @@ import (
 
 // Jobs that transactions leave work for.
 const (
-	JobLetters  = "letters"  // a [News]: who is to be told writes themselves what it came to
-	JobWaitlist = "waitlist" // a [Freed]
-	JobUnclear  = "unclear"  // an [Unclear]
-	JobPatients = "patients" // a [Changed]
+	JobNotifications    = "letters"  // a [News]: who is to be told writes themselves what it came to
+	JobWaitlist         = "waitlist" // a [Freed]
+	JobAmbiguousErasure = "unclear"  // an [Unclear]
+	JobPatientRefresh   = "patients" // a [Changed]
 
 	JobCampaigns = "campaigns" // a [Sending]
 )
 
 // News is a change of an appointment that people are told of.
 type News struct {
-	Org         uuid.UUID     `json:"org_id"`
-	Appointment uuid.UUID     `json:"appointment_id"`
-	What        string        `json:"what"` // one of the constants below
-	By          booking.Actor `json:"by"`
-	Before      time.Time     `json:"before,omitzero"` // where it was moved from
-	Quiet       bool          `json:"quiet,omitempty"` // the client is not told
+	Org           uuid.UUID     `json:"org_id"`
+	Appointment   uuid.UUID     `json:"appointment_id"`
+	Change        string        `json:"what"` // one of the constants below
+	By            booking.Actor `json:"by"`
+	PreviousStart time.Time     `json:"before,omitzero"` // where it was moved from
+	SkipClient    bool          `json:"quiet,omitempty"` // the client is not told
 }
 
 // What happened to an appointment.
 const (
-	NewsBooked    = "booked"
-	NewsConfirmed = "confirmed"
-	NewsCancelled = "cancelled"
-	NewsMoved     = "moved"
+	ChangeBooked    = "booked"
+	ChangeConfirmed = "confirmed"
+	ChangeCancelled = "cancelled"
+	ChangeMoved     = "moved"
 )
 
-// tell has people told of a change once the transaction has committed: a row for a
+// enqueueNotification has people told of a change once the transaction has committed: a row for a
 // job, which costs the change less than writing the letters.
-func (t *Tx) tell(ctx context.Context, n News) error {
+func (t *Tx) enqueueNotification(ctx context.Context, n News) error {
 	payload, err := json.Marshal(n)
 	if err != nil {
 		return err
 	}
-	return t.host.Jobs.Enqueue(ctx, t.Raw, module.JobRun{Job: JobLetters, Payload: payload})
+	return t.host.Jobs.Enqueue(ctx, t.Raw, module.JobRun{Job: JobNotifications, Payload: payload})
 }
 
 // Freed is time that somebody gave back.
@@ -59,8 +59,8 @@ type Freed struct {
 	Start        time.Time `json:"start"`
 }
 
-// freed has those told who wait for a time like this.
-func (t *Tx) freed(ctx context.Context, org Org, a dbgen.Appointment) error {
+// enqueueFreedTime has those told who wait for a time like this.
+func (t *Tx) enqueueFreedTime(ctx context.Context, org Org, a dbgen.Appointment) error {
 	if !org.Settings.WaitlistEnabled || !a.StartAt.After(t.now) {
 		return nil
 	}
@@ -82,10 +82,10 @@ type Reminded struct {
 	Contact dbgen.ContactOfRow // who is reminded by mail
 }
 
-// remindable loads what a reminder is about, while nobody else can change it; false
+// lockReminder loads what a reminder is about, while nobody else can change it; false
 // where it is not to be sent, and then it is dropped: the appointment was moved or is
 // over, or a nearer reminder is due as well.
-func (t *Tx) remindable(ctx context.Context, due Due) (about Reminded, r dbgen.Reminder, ok bool, err error) {
+func (t *Tx) lockReminder(ctx context.Context, due Due) (about Reminded, r dbgen.Reminder, ok bool, err error) {
 	a, err := t.LockAppointment(ctx, due.OrgID, due.AppointmentID)
 	if err != nil {
 		return about, r, false, err
@@ -104,25 +104,25 @@ func (t *Tx) remindable(ctx context.Context, due Due) (about Reminded, r dbgen.R
 	open := a.Status == booking.Scheduled || a.Status == booking.Confirmed
 	planned := a.StartAt.Add(-time.Duration(due.OffsetMinutes) * time.Minute).Equal(due.DueAt)
 	if !open || !planned || nearer || !a.StartAt.After(t.now) {
-		return about, r, false, t.dropped(ctx, due)
+		return about, r, false, t.dropReminder(ctx, due)
 	}
 	if about.AppointmentDetail, err = t.AppointmentByID(ctx, due.OrgID, due.AppointmentID); err != nil {
 		return about, r, false, err
 	}
 	client, err := t.ClientByID(ctx, due.OrgID, a.ClientID)
 	if errors.Is(err, pgx.ErrNoRows) { // somebody who was forgotten
-		return about, r, false, t.dropped(ctx, due)
+		return about, r, false, t.dropReminder(ctx, due)
 	}
 	if err != nil {
 		return about, r, false, err
 	}
-	about.Phone = phoneOf(client)
+	about.Phone = clientPhone(client)
 	about.Contact, err = t.ContactOf(ctx, due.OrgID, due.AppointmentID)
 	return about, r, err == nil, err
 }
 
-// sent notes that a reminder went out, and tells other products.
-func (t *Tx) sent(ctx context.Context, due Due, about Reminded) error {
+// markReminderSent notes that a reminder went out, and tells other products.
+func (t *Tx) markReminderSent(ctx context.Context, due Due, about Reminded) error {
 	err := t.ReminderSent(ctx, dbgen.ReminderSentParams{
 		Now: t.now, OrgID: due.OrgID, AppointmentID: due.AppointmentID, OffsetMinutes: due.OffsetMinutes, Channel: due.Channel, DueAt: due.DueAt,
 	})
@@ -132,11 +132,11 @@ func (t *Tx) sent(ctx context.Context, due Due, about Reminded) error {
 	return t.publish(ctx, due.OrgID, "appointment.reminded", map[string]any{"appointment_id": due.AppointmentID, "client_phone": about.Phone})
 }
 
-// Remind sends a reminder that goes out with the transaction: send hands it over, and
+// SendReminder sends a reminder that goes out with the transaction: send hands it over, and
 // false is that there is nobody to send it to.
-func (s *Store) Remind(ctx context.Context, due Due, send func(tx *Tx, about Reminded) (bool, error)) error {
+func (s *Store) SendReminder(ctx context.Context, due Due, send func(tx *Tx, about Reminded) (bool, error)) error {
 	return s.InTx(ctx, "sending a reminder", func(tx *Tx) error {
-		about, _, ok, err := tx.remindable(ctx, due)
+		about, _, ok, err := tx.lockReminder(ctx, due)
 		if err != nil || !ok {
 			return err
 		}
@@ -145,24 +145,24 @@ func (s *Store) Remind(ctx context.Context, due Due, send func(tx *Tx, about Rem
 		case err != nil:
 			return err
 		case !done:
-			return tx.dropped(ctx, due)
+			return tx.dropReminder(ctx, due)
 		}
-		return tx.sent(ctx, due, about)
+		return tx.markReminderSent(ctx, due, about)
 	})
 }
 
-func (t *Tx) dropped(ctx context.Context, due Due) error {
+func (t *Tx) dropReminder(ctx context.Context, due Due) error {
 	return t.DropReminder(ctx, dbgen.DropReminderParams(due))
 }
 
-// Claim takes a reminder that goes out through somebody else, outside of every
-// transaction; [Store.Claimed] says what came of it. One that was claimed before and
+// ClaimReminder takes a reminder that goes out through somebody else, outside of every
+// transaction; [Store.SettleReminder] says what came of it. One that was claimed before and
 // of which nothing was heard since may have arrived: it is dropped, and claimed is
 // false, as it is where it is not to be sent any more.
-func (s *Store) Claim(ctx context.Context, due Due) (about Reminded, claimed bool, err error) {
+func (s *Store) ClaimReminder(ctx context.Context, due Due) (about Reminded, claimed bool, err error) {
 	err = s.InTx(ctx, "claiming a reminder", func(tx *Tx) error {
 		var r dbgen.Reminder
-		if about, r, claimed, err = tx.remindable(ctx, due); err != nil || !claimed {
+		if about, r, claimed, err = tx.lockReminder(ctx, due); err != nil || !claimed {
 			return err
 		}
 		if r.RetryAt != nil && r.RetryAt.After(tx.now) { // somebody else has it
@@ -171,9 +171,9 @@ func (s *Store) Claim(ctx context.Context, due Due) (about Reminded, claimed boo
 		}
 		if r.ClaimedAt != nil {
 			claimed = false
-			return tx.dropped(ctx, due)
+			return tx.dropReminder(ctx, due)
 		}
-		later := tx.now.Add(claimTime)
+		later := tx.now.Add(reminderClaimTTL)
 		return tx.ReminderClaimed(ctx, dbgen.ReminderClaimedParams{
 			ClaimedAt: &tx.now, RetryAt: &later, Attempts: r.Attempts + 1, OrgID: due.OrgID, AppointmentID: due.AppointmentID,
 			OffsetMinutes: due.OffsetMinutes, Channel: due.Channel, DueAt: due.DueAt,
@@ -183,19 +183,19 @@ func (s *Store) Claim(ctx context.Context, due Due) (about Reminded, claimed boo
 }
 
 const (
-	claimTime     = 5 * time.Minute // longer than sending may take
-	reminderTries = 4
+	reminderClaimTTL    = 5 * time.Minute // longer than sending may take
+	maxReminderAttempts = 4
 )
 
 // Outcome is what came of sending a claimed reminder.
 type Outcome struct {
-	Sent  bool
-	Again time.Duration // it surely was not sent: when to try again; 0 = nobody knows, or it never will be
+	Sent       bool
+	RetryAfter time.Duration // it surely was not sent: when to try again; 0 = nobody knows, or it never will be
 }
 
-// Claimed notes what came of a claimed reminder. Unless it is to be tried again it is
+// SettleReminder notes what came of a claimed reminder. Unless it is to be tried again it is
 // over.
-func (s *Store) Claimed(ctx context.Context, due Due, about Reminded, came Outcome) error {
+func (s *Store) SettleReminder(ctx context.Context, due Due, about Reminded, came Outcome) error {
 	return s.InTx(ctx, "settling a reminder", func(tx *Tx) error {
 		r, err := tx.LockReminder(ctx, dbgen.LockReminderParams(due))
 		gone := errors.Is(err, pgx.ErrNoRows) // moved or cancelled meanwhile
@@ -203,13 +203,13 @@ func (s *Store) Claimed(ctx context.Context, due Due, about Reminded, came Outco
 		case err != nil && !gone:
 			return err
 		case came.Sent:
-			return tx.sent(ctx, due, about)
+			return tx.markReminderSent(ctx, due, about)
 		case gone:
 			return nil
-		case came.Again == 0 || r.Attempts >= reminderTries:
-			return tx.dropped(ctx, due)
+		case came.RetryAfter == 0 || r.Attempts >= maxReminderAttempts:
+			return tx.dropReminder(ctx, due)
 		}
-		later := tx.now.Add(came.Again)
+		later := tx.now.Add(came.RetryAfter)
 		return tx.ReminderClaimed(ctx, dbgen.ReminderClaimedParams{
 			RetryAt: &later, Attempts: r.Attempts, OrgID: due.OrgID, AppointmentID: due.AppointmentID,
 			OffsetMinutes: due.OffsetMinutes, Channel: due.Channel, DueAt: due.DueAt,

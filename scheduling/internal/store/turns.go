@@ -17,9 +17,9 @@ type turns struct {
 	underWay map[uuid.UUID]chan struct{} // by professional, closed when it ends
 }
 
-// enter begins a booking, which ends with done; or, while another is under way in this
+// acquire begins a booking, which ends with done; or, while another is under way in this
 // process, waits until that one has ended.
-func (t *turns) enter(ctx context.Context, professional uuid.UUID) (done func(), waited bool, err error) {
+func (t *turns) acquire(ctx context.Context, professional uuid.UUID) (done func(), waited bool, err error) {
 	t.mu.Lock()
 	other, busy := t.underWay[professional]
 	if !busy {
@@ -45,21 +45,21 @@ func (t *turns) enter(ctx context.Context, professional uuid.UUID) (done func(),
 	}
 }
 
-// queue waits for a client's turn, at most twice: then it is tried in any case. Who has
+// enterGate waits for a client's turn, at most twice: then it is tried in any case. Who has
 // waited looks first whether the time is still offered; where it is not, the answer is a
 // *[booking.SlotTakenError].
-func (s *Store) queue(ctx context.Context, n NewAppointment) (done func(), err error) {
+func (s *Store) enterGate(ctx context.Context, n NewAppointment) (done func(), err error) {
 	for range 2 {
-		done, waited, err := s.turns.enter(ctx, *n.Professional)
+		done, waited, err := s.gate.acquire(ctx, *n.Professional)
 		if err != nil || !waited {
 			return done, err
 		}
-		calendars, err := s.fortnight(ctx, n.Org, n.Choice, n.Start)
+		calendars, err := s.loadTwoWeeks(ctx, n.Org, n.Choice, n.Start)
 		if err != nil {
 			return nil, err
 		}
-		if _, ok := booking.Offered(n.Org.Zone, n.Limits, n.Start, calendars); !ok {
-			return nil, booking.SlotTaken(booking.Alternatives(n.Org.Zone, n.Limits, n.Start, alternatives, calendars))
+		if _, ok := booking.FindSlot(n.Org.Zone, n.Limits, n.Start, calendars); !ok {
+			return nil, booking.NewSlotTakenError(booking.Alternatives(n.Org.Zone, n.Limits, n.Start, maxAlternatives, calendars))
 		}
 	}
 	return func() {}, nil

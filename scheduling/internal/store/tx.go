@@ -25,8 +25,8 @@ import (
 // Store is the service's database. The statements it embeds run by themselves.
 type Store struct {
 	DB
-	host  module.Host
-	turns turns
+	host module.Host
+	gate turns
 }
 
 // DB is where statements run: by themselves, or in a transaction.
@@ -77,8 +77,8 @@ func (t *Tx) publish(ctx context.Context, org uuid.UUID, eventType string, data 
 	return nil
 }
 
-// Ignored is nil for something that is not there, or not any more, and else err.
-func Ignored(err error) error {
+// IgnoreNotFound is nil for something that is not there, or not any more, and else err.
+func IgnoreNotFound(err error) error {
 	if errors.Is(err, pgx.ErrNoRows) || errors.Is(err, hub.ErrNotFound) {
 		return nil
 	}
@@ -88,7 +88,7 @@ func Ignored(err error) error {
 // NewID makes an id that grows with time.
 func NewID() uuid.UUID { return uuid.Must(uuid.NewV7()) }
 
-// missing is the answer to an id that is not this organization's, whoever else's.
-func missing(what string) *hub.Error {
+// notFound is the answer to an id that is not this organization's, whoever else's.
+func notFound(what string) *hub.Error {
 	return hub.Errorf(hub.ErrNotFound, "not_found", "%s not found", what)
 }

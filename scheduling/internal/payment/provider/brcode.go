@@ -41,18 +41,18 @@ const (
 	idTxID        = "05" // in idAdditional
 )
 
-// longestField is what a length of two digits can tell.
-const longestField = 99
+// maxFieldLength is what a length of two digits can tell.
+const maxFieldLength = 99
 
 // String is the payload, checksum included.
 func (c brCode) String() string {
 	account := field(idGUI, "br.gov.bcb.pix") + field(idKey, c.key)
-	if text := latin(c.description, longestField-len(account)-len(idDescription)-2); text != "" {
+	if text := plainASCII(c.description, maxFieldLength-len(account)-len(idDescription)-2); text != "" {
 		account += field(idDescription, text)
 	}
 	payload := field(idFormat, "01") + field(idMerchant, account) + field(idCategory, "0000") + field(idCurrency, "986") +
-		field(idAmount, c.amount.String()) + field(idCountry, "BR") + field(idName, orDash(latin(c.merchant, 25))) +
-		field(idCity, orDash(latin(c.city, 15))) + field(idAdditional, field(idTxID, c.txid)) + idCRC + "04"
+		field(idAmount, c.amount.String()) + field(idCountry, "BR") + field(idName, orDash(plainASCII(c.merchant, 25))) +
+		field(idCity, orDash(plainASCII(c.city, 15))) + field(idAdditional, field(idTxID, c.txid)) + idCRC + "04"
 	return payload + fmt.Sprintf("%04X", crc16(payload))
 }
 
@@ -75,9 +75,9 @@ func crc16(text string) uint16 {
 	return crc
 }
 
-// latin writes a text without accents and in ASCII, as banks read it best, cut to
+// plainASCII writes a text without accents and in ASCII, as banks read it best, cut to
 // so many characters.
-func latin(text string, longest int) string {
+func plainASCII(text string, longest int) string {
 	plain, _, err := transform.String(transform.Chain(norm.NFD, runes.Remove(runes.In(unicode.Mn))), text)
 	if err != nil {
 		plain = text

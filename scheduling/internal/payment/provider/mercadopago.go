@@ -52,15 +52,15 @@ func NewMercadoPago(c MercadoPagoConfig) *MercadoPago {
 // Name implements [Provider].
 func (m *MercadoPago) Name() string { return NameMercadoPago }
 
-// NeedsEmail implements [Provider].
-func (m *MercadoPago) NeedsEmail() bool { return true }
+// RequiresPayerEmail implements [Provider].
+func (m *MercadoPago) RequiresPayerEmail() bool { return true }
 
-// mpTime is how it writes times.
-const mpTime = "2006-01-02T15:04:05.000-07:00"
+// mpTimeFormat is how it writes times.
+const mpTimeFormat = "2006-01-02T15:04:05.000-07:00"
 
-// mpShortest is the least life of a Pix charge there. Ours may end sooner: whoever
+// mpMinLifetime is the least life of a Pix charge there. Ours may end sooner: whoever
 // ordered it cancels it then.
-const mpShortest = 30 * time.Minute
+const mpMinLifetime = 30 * time.Minute
 
 type mpOrder struct {
 	Amount      booking.Cents `json:"transaction_amount"`
@@ -116,26 +116,26 @@ func (m *MercadoPago) Create(ctx context.Context, o Order) (Charge, error) {
 		return Charge{}, hub.Errorf(hub.ErrInvalid, CodePayerEmail, "Mercado Pago needs the payer's e-mail address.")
 	}
 	expires := o.ExpiresAt
-	if least := now.Add(mpShortest + time.Minute); expires.Before(least) { // a minute for clocks that differ
+	if least := now.Add(mpMinLifetime + time.Minute); expires.Before(least) { // a minute for clocks that differ
 		expires = least
 	}
 	body, err := json.Marshal(mpOrder{
-		Amount: o.Amount, Description: o.Description, Method: "pix", Reference: o.ID, NotifyURL: webhooksOnly(o.NotifyURL),
-		ExpiresAt: expires.UTC().Format(mpTime), Payer: payerOf(o.Payer),
+		Amount: o.Amount, Description: o.Description, Method: "pix", Reference: o.ID, NotifyURL: withSignedWebhooks(o.NotifyURL),
+		ExpiresAt: expires.UTC().Format(mpTimeFormat), Payer: newMPPayer(o.Payer),
 	})
 	if err != nil {
 		return Charge{}, fmt.Errorf("encoding an order: %w", err)
 	}
-	answer, err := m.ask(ctx, http.MethodPost, "/v1/payments", o.ID, body)
-	if again(ctx, answer, err) { // the key makes it the same charge
-		answer, err = m.ask(ctx, http.MethodPost, "/v1/payments", o.ID, body)
+	answer, err := m.send(ctx, http.MethodPost, "/v1/payments", o.ID, body)
+	if isUncertain(ctx, answer, err) { // the key makes it the same charge
+		answer, err = m.send(ctx, http.MethodPost, "/v1/payments", o.ID, body)
 	}
-	charge, err := chargeOf(answer, err)
+	charge, err := decodeCharge(answer, err)
 	if err != nil {
 		return Charge{}, err
 	}
 	if err := charge.Check(o.ID, o.Amount, o.Currency); err != nil || charge.Code == "" {
-		return Charge{}, failed(fmt.Errorf("reading the new charge %s: %w", charge.ID, errors.Join(err, errors.New("it does not fit the order"))))
+		return Charge{}, providerError(fmt.Errorf("reading the new charge %s: %w", charge.ID, errors.Join(err, errors.New("it does not fit the order"))))
 	}
 	if charge.ExpiresAt.IsZero() || charge.ExpiresAt.After(o.ExpiresAt) {
 		charge.ExpiresAt = o.ExpiresAt
@@ -143,8 +143,8 @@ func (m *MercadoPago) Create(ctx context.Context, o Order) (Charge, error) {
 	return charge, nil
 }
 
-// webhooksOnly asks for signed webhooks; the older kind of notice has no signature.
-func webhooksOnly(address string) string {
+// withSignedWebhooks asks for signed webhooks; the older kind of notice has no signature.
+func withSignedWebhooks(address string) string {
 	if address == "" {
 		return ""
 	}
@@ -155,7 +155,7 @@ func webhooksOnly(address string) string {
 	return address + separator + "source_news=webhooks"
 }
 
-func payerOf(p Payer) mpPayer {
+func newMPPayer(p Payer) mpPayer {
 	first, last, _ := strings.Cut(strings.TrimSpace(p.Name), " ")
 	payer := mpPayer{Email: p.Email, FirstName: first, LastName: strings.TrimSpace(last)}
 	const cpf, cnpj = 11, 14
@@ -168,8 +168,8 @@ func payerOf(p Payer) mpPayer {
 	return payer
 }
 
-// again tells whether it is not known if the provider did what it was asked.
-func again(ctx context.Context, answer hub.Response, err error) bool {
+// isUncertain tells whether it is not known if the provider did what it was asked.
+func isUncertain(ctx context.Context, answer hub.Response, err error) bool {
 	return ctx.Err() == nil && (err != nil || answer.Status >= http.StatusInternalServerError)
 }
 
@@ -179,22 +179,22 @@ var mpID = regexp.MustCompile(`^[0-9]{1,20}$`)
 // Read implements [Provider].
 func (m *MercadoPago) Read(ctx context.Context, id string) (Charge, error) {
 	if !mpID.MatchString(id) {
-		return Charge{}, unknownCharge()
+		return Charge{}, unknownChargeError()
 	}
-	return chargeOf(m.ask(ctx, http.MethodGet, "/v1/payments/"+id, uuid.Nil, nil))
+	return decodeCharge(m.send(ctx, http.MethodGet, "/v1/payments/"+id, uuid.Nil, nil))
 }
 
 // Cancel implements [Provider].
 func (m *MercadoPago) Cancel(ctx context.Context, id string) error {
 	if !mpID.MatchString(id) {
-		return unknownCharge()
+		return unknownChargeError()
 	}
-	charge, err := chargeOf(m.ask(ctx, http.MethodPut, "/v1/payments/"+id, uuid.Nil, []byte(`{"status":"cancelled"}`)))
+	charge, err := decodeCharge(m.send(ctx, http.MethodPut, "/v1/payments/"+id, uuid.Nil, []byte(`{"status":"cancelled"}`)))
 	switch {
 	case err != nil:
 		return err
 	case charge.Status != Cancelled && charge.Status != Expired:
-		return wrongState()
+		return chargeStateError()
 	}
 	return nil
 }
@@ -202,20 +202,20 @@ func (m *MercadoPago) Cancel(ctx context.Context, id string) error {
 // Refund implements [Provider].
 func (m *MercadoPago) Refund(ctx context.Context, id string, r Refund) error {
 	if !mpID.MatchString(id) {
-		return unknownCharge()
+		return unknownChargeError()
 	}
 	if r.Amount <= 0 {
 		return hub.Invalid("body.amount", "must be more than 0")
 	}
 	body := []byte(`{"amount":` + r.Amount.String() + `}`)
-	answer, err := m.ask(ctx, http.MethodPost, "/v1/payments/"+id+"/refunds", r.ID, body)
-	if again(ctx, answer, err) {
-		answer, err = m.ask(ctx, http.MethodPost, "/v1/payments/"+id+"/refunds", r.ID, body)
+	answer, err := m.send(ctx, http.MethodPost, "/v1/payments/"+id+"/refunds", r.ID, body)
+	if isUncertain(ctx, answer, err) {
+		answer, err = m.send(ctx, http.MethodPost, "/v1/payments/"+id+"/refunds", r.ID, body)
 	}
 	if err != nil {
-		return failed(err)
+		return providerError(err)
 	}
-	if err := refusal(answer); err != nil {
+	if err := statusError(answer); err != nil {
 		return err
 	}
 	var done struct {
@@ -223,15 +223,15 @@ func (m *MercadoPago) Refund(ctx context.Context, id string, r Refund) error {
 		Status string        `json:"status"`
 	}
 	if err := answer.JSON(&done); err != nil {
-		return failed(err)
+		return providerError(err)
 	}
 	if done.Amount != r.Amount || done.Status == "rejected" || done.Status == "cancelled" {
-		return failed(fmt.Errorf("refunding: the provider says %q", done.Status))
+		return providerError(fmt.Errorf("refunding: the provider says %q", done.Status))
 	}
 	return nil
 }
 
-func (m *MercadoPago) ask(ctx context.Context, method, path string, key uuid.UUID, body []byte) (hub.Response, error) {
+func (m *MercadoPago) send(ctx context.Context, method, path string, key uuid.UUID, body []byte) (hub.Response, error) {
 	req, err := hub.NewRequest(ctx, method, m.config.URL+path, body)
 	if err != nil {
 		return hub.Response{}, err
@@ -243,9 +243,9 @@ func (m *MercadoPago) ask(ctx context.Context, method, path string, key uuid.UUI
 	return hub.Exchange(m.config.Do, req)
 }
 
-// refusal is nil for a 2xx. The text of an error answer repeats what was sent, so
+// statusError is nil for a 2xx. The text of an error answer repeats what was sent, so
 // only its numbers are kept.
-func refusal(answer hub.Response) error {
+func statusError(answer hub.Response) error {
 	if answer.Status >= 200 && answer.Status <= 299 {
 		return nil
 	}
@@ -262,14 +262,14 @@ func refusal(answer hub.Response) error {
 	}
 	switch answer.Status {
 	case http.StatusNotFound:
-		return unknownCharge()
+		return unknownChargeError()
 	case http.StatusBadRequest, http.StatusUnprocessableEntity:
 		const notInThisState = " 2063" // "The action requested is not valid for the current payment state"
 		if strings.Contains(codes, notInThisState) {
-			return wrongState()
+			return chargeStateError()
 		}
 	}
-	return failed(fmt.Errorf("the provider answered %d, codes%s", answer.Status, codes))
+	return providerError(fmt.Errorf("the provider answered %d, codes%s", answer.Status, codes))
 }
 
 // mpStatus are its statuses in our words.
@@ -279,20 +279,20 @@ var mpStatus = map[string]Status{
 	"rejected": Failed, "cancelled": Cancelled, "refunded": Refunded, "charged_back": Refunded,
 }
 
-func chargeOf(answer hub.Response, err error) (Charge, error) {
+func decodeCharge(answer hub.Response, err error) (Charge, error) {
 	if err != nil {
-		return Charge{}, failed(err)
+		return Charge{}, providerError(err)
 	}
-	if err := refusal(answer); err != nil {
+	if err := statusError(answer); err != nil {
 		return Charge{}, err
 	}
 	var p mpPayment
 	if err := answer.JSON(&p); err != nil {
-		return Charge{}, failed(err)
+		return Charge{}, providerError(err)
 	}
 	status, known := mpStatus[p.Status]
 	if !known || !mpID.MatchString(p.ID.String()) || p.Method != "pix" {
-		return Charge{}, failed(errors.New("reading a charge: unknown status, id or method"))
+		return Charge{}, providerError(errors.New("reading a charge: unknown status, id or method"))
 	}
 	if status == Cancelled && p.Detail == "expired" {
 		status = Expired
@@ -312,29 +312,29 @@ func chargeOf(answer hub.Response, err error) (Charge, error) {
 		c.ExpiresAt = *p.ExpiresAt
 	}
 	if c.QR, err = base64.StdEncoding.DecodeString(p.Point.Data.QR); err != nil {
-		return Charge{}, failed(fmt.Errorf("reading the QR code of charge %s: %w", c.ID, err))
+		return Charge{}, providerError(fmt.Errorf("reading the QR code of charge %s: %w", c.ID, err))
 	}
 	return c, nil
 }
 
-// Notice implements [Provider]. x-signature is "ts=…,v1=…": v1 is the HMAC-SHA256, in
+// DecodeNotice implements [Provider]. x-signature is "ts=…,v1=…": v1 is the HMAC-SHA256, in
 // hex, of "id:<data.id of the query>;request-id:<x-request-id>;ts:<ts>;" without the
 // parts that are absent. The body is not signed, so nothing is believed of it. There
 // is no limit of age: retries come days later, and what is repeated has no effect
 // but reading the charge.
-func (m *MercadoPago) Notice(in Inbound) (Notice, error) {
+func (m *MercadoPago) DecodeNotice(in Inbound) (Notice, error) {
 	sent := make(map[string]string)
 	for part := range strings.SplitSeq(in.Header.Get("X-Signature"), ",") {
 		name, value, _ := strings.Cut(strings.TrimSpace(part), "=")
 		sent[name] = value
 	}
 	id := strings.ToLower(in.Query.Get("data.id"))
-	manifest := part("id", id) + part("request-id", in.Header.Get("X-Request-Id")) + part("ts", sent["ts"])
+	manifest := manifestPart("id", id) + manifestPart("request-id", in.Header.Get("X-Request-Id")) + manifestPart("ts", sent["ts"])
 	mac := hmac.New(sha256.New, []byte(m.config.Secret))
 	mac.Write([]byte(manifest))
 	given, err := hex.DecodeString(sent["v1"])
 	if err != nil || sent["ts"] == "" || id == "" || m.config.Secret == "" || !hmac.Equal(given, mac.Sum(nil)) {
-		return Notice{}, unauthorized()
+		return Notice{}, signatureError()
 	}
 	var body struct {
 		Type string `json:"type"`
@@ -343,7 +343,7 @@ func (m *MercadoPago) Notice(in Inbound) (Notice, error) {
 		} `json:"data"`
 	}
 	if json.Unmarshal(in.Body, &body) != nil || strings.ToLower(strings.Trim(string(body.Data.ID), `"`)) != id {
-		return Notice{}, unreadable()
+		return Notice{}, malformedError()
 	}
 	hash := sha256.Sum256([]byte(manifest))
 	notice := Notice{ID: hex.EncodeToString(hash[:])}
@@ -353,7 +353,7 @@ func (m *MercadoPago) Notice(in Inbound) (Notice, error) {
 	return notice, nil
 }
 
-func part(name, value string) string {
+func manifestPart(name, value string) string {
 	if value == "" {
 		return ""
 	}

@@ -21,7 +21,7 @@ type Config struct {
 }
 
 // Open gives the provider that was chosen, nil for none: then charges are answered
-// with [NotConfigured].
+// with [NotConfiguredError].
 func Open(c Config) (Provider, error) {
 	switch c.Provider {
 	case "":

@@ -23,8 +23,8 @@ import (
 type Provider interface {
 	// Name is the provider's in settings and in the path of its webhook.
 	Name() string
-	// NeedsEmail tells whether orders need the payer's e-mail address.
-	NeedsEmail() bool
+	// RequiresPayerEmail tells whether orders need the payer's e-mail address.
+	RequiresPayerEmail() bool
 	// Create asks for a payment. The same order, by its ID, is the same charge: after
 	// an error it may be asked again. [hub.ErrInvalid] for an order the provider
 	// cannot take.
@@ -35,10 +35,10 @@ type Provider interface {
 	Cancel(ctx context.Context, id string) error
 	// Refund gives money back, once for each refund's ID.
 	Refund(ctx context.Context, id string, r Refund) error
-	// Notice checks that a webhook is the provider's and tells which charge it is
+	// DecodeNotice checks that a webhook is the provider's and tells which charge it is
 	// about. [hub.ErrUnauthorized] for one that is not, [hub.ErrMalformed] for one
 	// that cannot be read. A notice tells no facts: those are read back.
-	Notice(in Inbound) (Notice, error)
+	DecodeNotice(in Inbound) (Notice, error)
 }
 
 // Codes of errors.
@@ -99,7 +99,7 @@ type Charge struct {
 	Order     uuid.UUID // zero where the provider has it from somebody else
 	Status    Status
 	Amount    booking.Cents
-	Refunded  booking.Cents // as far as the provider tells; see [Charge.GivenBack]
+	Refunded  booking.Cents // as far as the provider tells; see [Charge.RefundedAmount]
 	Currency  string
 	Code      string // BR Code: Pix copy and paste
 	QR        []byte // the same as a picture, PNG
@@ -119,9 +119,9 @@ func (c Charge) Check(order uuid.UUID, amount booking.Cents, currency string) er
 	return nil
 }
 
-// GivenBack is how much of the money went back. A charge that is refunded, or that the
+// RefundedAmount is how much of the money went back. A charge that is refunded, or that the
 // payer's bank took back, is so altogether, also where the provider tells no amount.
-func (c Charge) GivenBack() booking.Cents {
+func (c Charge) RefundedAmount() booking.Cents {
 	if c.Status == Refunded {
 		return c.Amount
 	}
@@ -147,35 +147,35 @@ type Notice struct {
 	Charge string // "" = about something else: to be answered and forgotten
 }
 
-// NotConfigured is the 409 where there is no provider.
-func NotConfigured() *hub.Error {
+// NotConfiguredError is the 409 where there is no provider.
+func NotConfiguredError() *hub.Error {
 	return hub.Errorf(hub.ErrConflict, CodeNotConfigured, "No payment provider is set up here.")
 }
 
-// NotInCurrency is the 409 for a client's deposit in a currency that cannot be
+// CurrencyError is the 409 for a client's deposit in a currency that cannot be
 // collected: the organization's affair, not the client's.
-func NotInCurrency() *hub.Error {
+func CurrencyError() *hub.Error {
 	return hub.Errorf(hub.ErrConflict, CodeCurrency, "This business cannot collect the deposit online. Contact the business.")
 }
 
-// unauthorized is the 401 for a webhook that is not the provider's.
-func unauthorized() *hub.Error {
+// signatureError is the 401 for a webhook that is not the provider's.
+func signatureError() *hub.Error {
 	return hub.Errorf(hub.ErrUnauthorized, hub.CodeSignature, "The webhook's signature does not hold.")
 }
 
-func unreadable() *hub.Error {
+func malformedError() *hub.Error {
 	return hub.Errorf(hub.ErrMalformed, "malformed", "The webhook cannot be read.")
 }
 
-func unknownCharge() *hub.Error {
+func unknownChargeError() *hub.Error {
 	return hub.Errorf(hub.ErrNotFound, CodeUnknownCharge, "The payment provider does not know this charge.")
 }
 
-func wrongState() *hub.Error {
+func chargeStateError() *hub.Error {
 	return hub.Errorf(hub.ErrConflict, CodeChargeState, "The charge is in a state in which this cannot be done.")
 }
 
-func failed(cause error) *hub.Error {
+func providerError(cause error) *hub.Error {
 	return hub.Errorf(hub.ErrPeer, CodeProvider, "The payment provider did not do what it was asked; try again.").Because(cause)
 }
 

@@ -40,8 +40,8 @@ func NewSandbox(c SandboxConfig) *Sandbox { return &Sandbox{config: c} }
 // Name implements [Provider].
 func (s *Sandbox) Name() string { return NameSandbox }
 
-// NeedsEmail implements [Provider].
-func (s *Sandbox) NeedsEmail() bool { return false }
+// RequiresPayerEmail implements [Provider].
+func (s *Sandbox) RequiresPayerEmail() bool { return false }
 
 // Create implements [Provider].
 func (s *Sandbox) Create(ctx context.Context, o Order) (Charge, error) {
@@ -59,14 +59,14 @@ func (s *Sandbox) Create(ctx context.Context, o Order) (Charge, error) {
 		values ($1, $2, $3, $4, $5, $6, $7) on conflict (order_id) do nothing`,
 		"sbx_"+txid, o.ID, txid, int64(o.Amount), code, o.NotifyURL, o.ExpiresAt)
 	if err != nil {
-		return Charge{}, failed(fmt.Errorf("storing a charge: %w", err))
+		return Charge{}, providerError(fmt.Errorf("storing a charge: %w", err))
 	}
-	charge, _, err := s.find(ctx, s.config.DB, "order_id = $1", o.ID)
+	charge, _, err := s.loadCharge(ctx, s.config.DB, "order_id = $1", o.ID)
 	if err != nil {
 		return Charge{}, err
 	}
 	if err := charge.Check(o.ID, o.Amount, o.Currency); err != nil {
-		return Charge{}, failed(err) // the same ID with another amount
+		return Charge{}, providerError(err) // the same ID with another amount
 	}
 	return charge, nil
 }
@@ -76,8 +76,8 @@ type querier interface {
 	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
 }
 
-// find reads the charge that fits a condition, and where its webhook goes.
-func (s *Sandbox) find(ctx context.Context, db querier, where string, value any) (Charge, string, error) {
+// loadCharge reads the charge that fits a condition, and where its webhook goes.
+func (s *Sandbox) loadCharge(ctx context.Context, db querier, where string, value any) (Charge, string, error) {
 	c := Charge{Currency: Currency}
 	var amount, refunded int64
 	var paid *time.Time
@@ -88,9 +88,9 @@ func (s *Sandbox) find(ctx context.Context, db querier, where string, value any)
 		Scan(&c.ID, &c.Order, &c.TxID, &c.Status, &amount, &refunded, &c.Code, &notify, &c.ExpiresAt, &paid)
 	switch {
 	case errors.Is(err, pgx.ErrNoRows):
-		return Charge{}, "", unknownCharge()
+		return Charge{}, "", unknownChargeError()
 	case err != nil:
-		return Charge{}, "", failed(fmt.Errorf("reading a charge: %w", err))
+		return Charge{}, "", providerError(fmt.Errorf("reading a charge: %w", err))
 	}
 	c.Amount, c.Refunded = booking.Cents(amount), booking.Cents(refunded)
 	if paid != nil {
@@ -99,40 +99,40 @@ func (s *Sandbox) find(ctx context.Context, db querier, where string, value any)
 	if c.Status == Pending && !c.ExpiresAt.After(s.config.Now()) {
 		c.Status = Expired
 	}
-	if c.QR, err = QR(c.Code); err != nil {
-		return Charge{}, "", failed(err)
+	if c.QR, err = EncodeQR(c.Code); err != nil {
+		return Charge{}, "", providerError(err)
 	}
 	return c, notify, nil
 }
 
 // Read implements [Provider].
 func (s *Sandbox) Read(ctx context.Context, id string) (Charge, error) {
-	charge, _, err := s.find(ctx, s.config.DB, "id = $1", id)
+	charge, _, err := s.loadCharge(ctx, s.config.DB, "id = $1", id)
 	return charge, err
 }
 
-// change does something to a charge while nobody else can.
-func (s *Sandbox) change(ctx context.Context, where, value string, change func(tx pgx.Tx, c Charge) error) (Charge, string, error) {
+// changeCharge does something to a charge while nobody else can.
+func (s *Sandbox) changeCharge(ctx context.Context, where, value string, changeCharge func(tx pgx.Tx, c Charge) error) (Charge, string, error) {
 	var charge Charge
 	var notify string
 	err := pgx.BeginFunc(ctx, s.config.DB, func(tx pgx.Tx) (err error) {
-		if charge, notify, err = s.find(ctx, tx, where+" for update", value); err != nil {
+		if charge, notify, err = s.loadCharge(ctx, tx, where+" for update", value); err != nil {
 			return err
 		}
-		return change(tx, charge)
+		return changeCharge(tx, charge)
 	})
 	var told *hub.Error
 	if err != nil && !errors.As(err, &told) {
-		err = failed(fmt.Errorf("changing a charge: %w", err))
+		err = providerError(fmt.Errorf("changing a charge: %w", err))
 	}
 	return charge, notify, err
 }
 
 // Cancel implements [Provider].
 func (s *Sandbox) Cancel(ctx context.Context, id string) error {
-	_, _, err := s.change(ctx, "id = $1", id, func(tx pgx.Tx, c Charge) error {
+	_, _, err := s.changeCharge(ctx, "id = $1", id, func(tx pgx.Tx, c Charge) error {
 		if c.Status != Pending && c.Status != Expired {
-			return wrongState()
+			return chargeStateError()
 		}
 		_, err := tx.Exec(ctx, `update scheduling.sandbox_charges set status = 'cancelled' where id = $1`, id)
 		return err
@@ -145,13 +145,13 @@ func (s *Sandbox) Refund(ctx context.Context, id string, r Refund) error {
 	if r.Amount <= 0 {
 		return hub.Invalid("body.amount", "must be more than 0")
 	}
-	_, _, err := s.change(ctx, "id = $1", id, func(tx pgx.Tx, c Charge) error {
+	_, _, err := s.changeCharge(ctx, "id = $1", id, func(tx pgx.Tx, c Charge) error {
 		made, err := tx.Exec(ctx, `insert into scheduling.sandbox_refunds (id, charge_id) values ($1, $2) on conflict (id) do nothing`, r.ID, id)
 		if err != nil || made.RowsAffected() == 0 {
 			return err // it was made before
 		}
 		if c.Status != Paid || c.Refunded+r.Amount > c.Amount {
-			return wrongState()
+			return chargeStateError()
 		}
 		_, err = tx.Exec(ctx, `
 			update scheduling.sandbox_charges set refunded_cents = refunded_cents + $2,
@@ -172,7 +172,7 @@ type sandboxNotice struct {
 // Pay pays a charge, by its transaction id, as a person with a phone would, and
 // sends the webhook, signed. A charge that is paid is only told of once more.
 func (s *Sandbox) Pay(ctx context.Context, txid string) (Charge, error) {
-	charge, notify, err := s.change(ctx, "txid = $1", txid, func(tx pgx.Tx, c Charge) error {
+	charge, notify, err := s.changeCharge(ctx, "txid = $1", txid, func(tx pgx.Tx, c Charge) error {
 		switch c.Status {
 		case Paid:
 			return nil
@@ -180,18 +180,18 @@ func (s *Sandbox) Pay(ctx context.Context, txid string) (Charge, error) {
 			_, err := tx.Exec(ctx, `update scheduling.sandbox_charges set status = 'paid', paid_at = $2 where id = $1`, c.ID, s.config.Now())
 			return err
 		}
-		return wrongState()
+		return chargeStateError()
 	})
 	if err != nil {
 		return Charge{}, err
 	}
-	if err := s.notify(ctx, notify, charge.ID); err != nil {
+	if err := s.sendWebhook(ctx, notify, charge.ID); err != nil {
 		return Charge{}, err
 	}
 	return s.Read(ctx, charge.ID)
 }
 
-func (s *Sandbox) notify(ctx context.Context, address, charge string) error {
+func (s *Sandbox) sendWebhook(ctx context.Context, address, charge string) error {
 	if address == "" {
 		return nil
 	}
@@ -209,20 +209,20 @@ func (s *Sandbox) notify(ctx context.Context, address, charge string) error {
 		err = answer.Err()
 	}
 	if err != nil {
-		return failed(fmt.Errorf("sending the webhook: %w", err))
+		return providerError(fmt.Errorf("sending the webhook: %w", err))
 	}
 	return nil
 }
 
-// Notice implements [Provider]: X-Webhook-Signature signs the body.
-func (s *Sandbox) Notice(in Inbound) (Notice, error) {
+// DecodeNotice implements [Provider]: X-Webhook-Signature signs the body.
+func (s *Sandbox) DecodeNotice(in Inbound) (Notice, error) {
 	values := in.Header.Values(hub.HeaderSignature)
 	if len(values) != 1 || s.config.Secret == "" || !hub.VerifyBody(values[0], in.Body, s.config.Secret) {
-		return Notice{}, unauthorized()
+		return Notice{}, signatureError()
 	}
 	var body sandboxNotice
 	if json.Unmarshal(in.Body, &body) != nil || body.ID == "" {
-		return Notice{}, unreadable()
+		return Notice{}, malformedError()
 	}
 	if body.Type != "charge.paid" {
 		body.Charge = ""

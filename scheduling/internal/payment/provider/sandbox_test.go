@@ -120,10 +120,10 @@ func TestSandboxCollects(t *testing.T) {
 	_, err = p.Pay(t.Context(), charge.TxID)
 	require.NoError(t, err)
 	require.Len(t, n.list, 2, "told twice")
-	first, err := p.Notice(n.list[0])
+	first, err := p.DecodeNotice(n.list[0])
 	require.NoError(t, err)
 	require.Equal(t, charge.ID, first.Charge)
-	second, err := p.Notice(n.list[1])
+	second, err := p.DecodeNotice(n.list[1])
 	require.NoError(t, err)
 	require.Equal(t, first, second)
 	again, err := sandbox(t, clock).Read(t.Context(), charge.ID)
@@ -209,11 +209,11 @@ func TestSandboxWebhookIsSentAgain(t *testing.T) {
 	} {
 		in := provider.Inbound{Header: good.Header.Clone(), Body: good.Body}
 		change(&in)
-		_, err := p.Notice(in)
+		_, err := p.DecodeNotice(in)
 		require.ErrorIs(t, err, hub.ErrUnauthorized, name)
 	}
 	for body, want := range map[string]error{"x": hub.ErrMalformed, `{"type":"charge.paid"}`: hub.ErrMalformed, `{"id":"e","type":"other","charge":"c"}`: nil} {
-		notice, err := p.Notice(provider.Inbound{Header: http.Header{hub.HeaderSignature: {hub.SignBody("sandbox-secret", []byte(body))}}, Body: []byte(body)})
+		notice, err := p.DecodeNotice(provider.Inbound{Header: http.Header{hub.HeaderSignature: {hub.SignBody("sandbox-secret", []byte(body))}}, Body: []byte(body)})
 		if want != nil {
 			require.ErrorIs(t, err, want)
 			continue
@@ -222,7 +222,7 @@ func TestSandboxWebhookIsSentAgain(t *testing.T) {
 		require.Equal(t, provider.Notice{ID: "e"}, notice)
 	}
 	unsigned := provider.NewSandbox(provider.SandboxConfig{})
-	_, err = unsigned.Notice(provider.Inbound{Header: http.Header{hub.HeaderSignature: {hub.SignBody("", good.Body)}}, Body: good.Body})
+	_, err = unsigned.DecodeNotice(provider.Inbound{Header: http.Header{hub.HeaderSignature: {hub.SignBody("", good.Body)}}, Body: good.Body})
 	require.ErrorIs(t, err, hub.ErrUnauthorized)
 }
 
@@ -274,7 +274,7 @@ func TestOpen(t *testing.T) {
 	none, err := provider.Open(provider.Config{})
 	require.NoError(t, err)
 	require.Nil(t, none)
-	require.ErrorIs(t, provider.NotConfigured(), hub.ErrConflict)
+	require.ErrorIs(t, provider.NotConfiguredError(), hub.ErrConflict)
 	_, err = provider.Open(provider.Config{Provider: "paypal"})
 	require.ErrorContains(t, err, "paypal")
 }
