@@ -111,11 +111,11 @@ func (a Action) StartStates() []Status { return a.rule().from }
 
 // AllowedActions are the actions that change something in a state. Managers (owners and
 // administrators) may also reopen.
-func AllowedActions(s Status, manager bool) []Action {
+func AllowedActions(status Status, manager bool) []Action {
 	allowed := []Action{}
-	for _, a := range Actions() {
-		if slices.Contains(a.StartStates(), s) && (a != Reopen || manager) {
-			allowed = append(allowed, a)
+	for _, action := range Actions() {
+		if slices.Contains(action.StartStates(), status) && (action != Reopen || manager) {
+			allowed = append(allowed, action)
 		}
 	}
 	return allowed
@@ -148,23 +148,23 @@ type Transition struct {
 // organization confirms by itself. manager counts for what an error says is
 // allowed; whether the actor may do it at all is decided elsewhere. The error is
 // a *[TransitionError].
-func (a Action) Apply(s Status, by Actor, manager bool, p Policy) (Transition, error) {
-	r := a.rule()
+func (a Action) Apply(status Status, actor Actor, manager bool, policy Policy) (Transition, error) {
+	rule := a.rule()
 	switch {
-	case r.to != "" && s == r.to:
-		return Transition{To: s}, nil
-	case !slices.Contains(r.from, s):
+	case rule.to != "" && status == rule.to:
+		return Transition{To: status}, nil
+	case !slices.Contains(rule.from, status):
 		return Transition{}, &TransitionError{
-			Problem: hub.Errorf(hub.ErrConflict, "invalid_transition", "Cannot %s an appointment with status '%s'", a.verb(), s),
-			Status:  s, Allowed: AllowedActions(s, manager),
+			Problem: hub.Errorf(hub.ErrConflict, "invalid_transition", "Cannot %s an appointment with status '%s'", a.verb(), status),
+			Status:  status, Allowed: AllowedActions(status, manager),
 		}
 	case a == Reschedule:
-		if s == Confirmed && by == Client && !p.AutoConfirm {
+		if status == Confirmed && actor == Client && !policy.AutoConfirm {
 			return Transition{To: Scheduled, Changed: true}, nil
 		}
-		return Transition{To: s, Changed: true}, nil
+		return Transition{To: status, Changed: true}, nil
 	default:
-		return Transition{To: r.to, Changed: true}, nil
+		return Transition{To: rule.to, Changed: true}, nil
 	}
 }
 

@@ -49,9 +49,9 @@ func readMachine(t *testing.T) machine {
 
 func TestStates(t *testing.T) {
 	t.Parallel()
-	m := readMachine(t)
-	require.Len(t, Statuses(), len(m.States))
-	for status, state := range m.States {
+	machine := readMachine(t)
+	require.Len(t, Statuses(), len(machine.States))
+	for status, state := range machine.States {
 		require.True(t, status.Valid())
 		require.Equal(t, state.Blocks, status.Blocks(), status)
 		require.Equal(t, state.Terminal, status.Terminal(), status)
@@ -61,15 +61,15 @@ func TestStates(t *testing.T) {
 
 func TestActionsOfTheCases(t *testing.T) {
 	t.Parallel()
-	m := readMachine(t)
-	require.Len(t, Actions(), len(m.Actions))
-	for name, want := range m.Actions {
+	machine := readMachine(t)
+	require.Len(t, Actions(), len(machine.Actions))
+	for name, want := range machine.Actions {
 		action := Action(strings.TrimSuffix(name, " (extension)"))
 		require.Contains(t, Actions(), action)
 		require.Len(t, action.StartStates(), len(want.From), action)
-		for from, to := range want.From {
+		for from, address := range want.From {
 			require.Contains(t, action.StartStates(), from)
-			staff, forClient, _ := strings.Cut(to, " (staff) | ")
+			staff, forClient, _ := strings.Cut(address, " (staff) | ")
 			got, err := action.Apply(from, Staff, true, Policy{})
 			require.NoError(t, err)
 			require.Equal(t, Transition{Status(staff), true}, got, "%s from %s", action, from)
@@ -93,12 +93,12 @@ func TestActionsOfTheCases(t *testing.T) {
 
 func TestMatrixOfTheCases(t *testing.T) {
 	t.Parallel()
-	m := readMachine(t)
+	machine := readMachine(t)
 	var columns []Status
-	require.NoError(t, json.Unmarshal(m.Matrix["columns"], &columns))
-	delete(m.Matrix, "columns")
-	require.Len(t, m.Matrix, 5)
-	for action, row := range m.Matrix {
+	require.NoError(t, json.Unmarshal(machine.Matrix["columns"], &columns))
+	delete(machine.Matrix, "columns")
+	require.Len(t, machine.Matrix, 5)
+	for action, row := range machine.Matrix {
 		var statuses []int
 		require.NoError(t, json.Unmarshal(row, &statuses))
 		for i, from := range columns {
@@ -208,9 +208,9 @@ func TestDeposits(t *testing.T) {
 	require.Equal(t, DepositRefunded, policy.DepositAfterCancel(DepositPaid, start, start.Add(-24*time.Hour)))
 	require.Equal(t, DepositForfeited, policy.DepositAfterCancel(DepositPaid, start, start.Add(-24*time.Hour+time.Second)))
 	require.Equal(t, DepositNone, policy.DepositAfterCancel(DepositPending, start, start))
-	for _, s := range []DepositStatus{DepositNone, DepositRefunded, DepositForfeited} {
-		require.Equal(t, s, policy.DepositAfterCancel(s, start, start.Add(-72*time.Hour)))
-		require.Equal(t, s, DepositAfterNoShow(s))
+	for _, status := range []DepositStatus{DepositNone, DepositRefunded, DepositForfeited} {
+		require.Equal(t, status, policy.DepositAfterCancel(status, start, start.Add(-72*time.Hour)))
+		require.Equal(t, status, DepositAfterNoShow(status))
 	}
 	policy.DepositRefundNoticeMinutes = nil
 	require.Equal(t, DepositForfeited, policy.DepositAfterCancel(DepositPaid, start, start.Add(-720*time.Hour)))

@@ -11,20 +11,20 @@ func busyMonth(b *testing.B) (*time.Location, Limits, Date, Date, []Calendar) {
 	b.Helper()
 	loc := zoneOf(b, "Europe/Lisbon")
 	first, last, _ := ParseMonth("2026-03")
-	z := newZone(loc, first, last)
+	zone := newZone(loc, first, last)
 	calendars := make([]Calendar, 50)
 	for p := range calendars {
-		c := &calendars[p]
-		c.Professional = named(string(rune('A' + p)))
-		c.Offer = NewOffer(Service{ID: named("S0"), DurationMinutes: 30, Capacity: 1}, Override{}, Policy{})
+		calendar := &calendars[p]
+		calendar.Professional = named(string(rune('A' + p)))
+		calendar.Offer = NewOffer(Service{ID: named("S0"), DurationMinutes: 30, Capacity: 1}, Override{}, Policy{})
 		for weekday := range 6 {
-			c.Rules = append(c.Rules, Rule{Weekday: weekday, Start: 8 * 60, End: 18 * 60, Break: &Break{12 * 60, 13 * 60}, Active: true})
+			calendar.Rules = append(calendar.Rules, Rule{Weekday: weekday, Start: 8 * 60, End: 18 * 60, Break: &Break{12 * 60, 13 * 60}, Active: true})
 		}
-		c.Exceptions = []Exception{{Date: first + Date(p%30), Kind: Block}, {Date: first + Date(p%28), Kind: Extra, Hours: &Hours{19 * 60, 21 * 60}}}
+		calendar.Exceptions = []Exception{{Date: first + Date(p%30), Kind: Block}, {Date: first + Date(p%28), Kind: Extra, Hours: &Hours{19 * 60, 21 * 60}}}
 		for n := range 200 {
-			d := first + Date(n*31/200)
-			start := z.time(z.start(d, Clock(8*60+(n*7+p)%18*30)))
-			c.Busy = append(c.Busy, Busy{Start: start, End: start.Add(30 * time.Minute), Service: named("S1")})
+			date := first + Date(n*31/200)
+			start := zone.time(zone.start(date, Clock(8*60+(n*7+p)%18*30)))
+			calendar.Busy = append(calendar.Busy, Busy{Start: start, End: start.Add(30 * time.Minute), Service: named("S1")})
 		}
 	}
 	return loc, StaffLimits(first.Time().AddDate(0, 0, -1)), first, last, calendars

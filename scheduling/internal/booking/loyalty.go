@@ -104,7 +104,7 @@ func (r *Reward) Discount(price Cents, service uuid.UUID) Cents {
 
 // Reward finds an active reward; nil where there is none with this id.
 func (l *Loyalty) Reward(id uuid.UUID) *Reward {
-	at := slices.IndexFunc(l.Rewards, func(r Reward) bool { return r.ID == id && r.Active })
+	at := slices.IndexFunc(l.Rewards, func(reward Reward) bool { return reward.ID == id && reward.Active })
 	if at < 0 {
 		return nil
 	}
@@ -115,9 +115,9 @@ func (l *Loyalty) Reward(id uuid.UUID) *Reward {
 // points it still takes; nil and 0 where it reaches them all.
 func (l *Loyalty) NextReward(balance int64) (next *Reward, missing int64) {
 	for i := range l.Rewards {
-		r := &l.Rewards[i]
-		if r.Active && r.Points > balance && (next == nil || r.Points < next.Points) {
-			next = r
+		reward := &l.Rewards[i]
+		if reward.Active && reward.Points > balance && (next == nil || reward.Points < next.Points) {
+			next = reward
 		}
 	}
 	if next == nil {
@@ -142,12 +142,12 @@ func (l *Loyalty) Expiry(entries []LedgerEntry, now time.Time, loc *time.Locatio
 		return 0, 0, time.Time{}
 	}
 	var lots []LedgerEntry
-	for _, e := range entries {
-		if e.Points > 0 {
-			lots = append(lots, e)
+	for _, entry := range entries {
+		if entry.Points > 0 {
+			lots = append(lots, entry)
 			continue
 		}
-		for take := -e.Points; take > 0 && len(lots) > 0; {
+		for take := -entry.Points; take > 0 && len(lots) > 0; {
 			used := min(take, lots[0].Points)
 			take -= used
 			if lots[0].Points -= used; lots[0].Points == 0 {
@@ -158,8 +158,8 @@ func (l *Loyalty) Expiry(entries []LedgerEntry, now time.Time, loc *time.Locatio
 	for _, lot := range lots {
 		given := DateOf(lot.At, loc)
 		day := given + Date(*l.ExpirationDays) + 1
-		z := newZone(loc, day, day)
-		end := z.time(z.dayStart(day))
+		zone := newZone(loc, day, day)
+		end := zone.time(zone.dayStart(day))
 		switch {
 		case !end.After(now):
 			overdue += lot.Points

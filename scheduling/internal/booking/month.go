@@ -16,26 +16,26 @@ type DayFree struct {
 
 // FreeDays sums up the days first to last, all of them in order. What it says of a
 // day agrees with [FreeSlots] for the same calendars.
-func FreeDays(loc *time.Location, l Limits, first, last Date, calendars []Calendar) []DayFree {
+func FreeDays(loc *time.Location, limits Limits, first, last Date, calendars []Calendar) []DayFree {
 	if last < first {
 		return nil
 	}
-	e := newEngine(loc, l, first, last)
-	marks := newMarks(&e.zone, first, last)
+	engine := newEngine(loc, limits, first, last)
+	marks := newMarks(&engine.zone, first, last)
 	for i := range calendars {
-		e.loadCalendar(&calendars[i])
-		for d := first; d <= last; d++ {
-			starts := marks.wordsOf(d)
-			begin := marks.dayStarts[d-first]
-			e.eachSlot(d, func(start int64, _ int) {
+		engine.loadCalendar(&calendars[i])
+		for date := first; date <= last; date++ {
+			starts := marks.wordsOf(date)
+			begin := marks.dayStarts[date-first]
+			engine.eachSlot(date, func(start int64, _ int) {
 				minute := (start - begin) / 60
 				starts[minute/64] |= 1 << (minute % 64)
 			})
 		}
 	}
 	days := make([]DayFree, 0, len(marks.dayStarts)-1)
-	for d := first; d <= last; d++ {
-		days = append(days, marks.summarize(&e.zone, d))
+	for date := first; date <= last; date++ {
+		days = append(days, marks.summarize(&engine.zone, date))
 	}
 	return days
 }
@@ -62,17 +62,17 @@ func newMarks(z *zone, first, last Date) *marks {
 	return m
 }
 
-func (m *marks) wordsOf(d Date) []uint64 {
-	i := d - m.first
+func (m *marks) wordsOf(date Date) []uint64 {
+	i := date - m.first
 	return m.words[m.wordOffsets[i]:m.wordOffsets[i+1]]
 }
 
-func (m *marks) summarize(z *zone, d Date) DayFree {
-	free := DayFree{Date: d}
-	for i, word := range m.wordsOf(d) {
+func (m *marks) summarize(z *zone, date Date) DayFree {
+	free := DayFree{Date: date}
+	for i, word := range m.wordsOf(date) {
 		if word != 0 && free.Free == 0 {
 			minute := int64(i*64 + bits.TrailingZeros64(word))
-			free.First = z.time(m.dayStarts[d-m.first] + minute*60)
+			free.First = z.time(m.dayStarts[date-m.first] + minute*60)
 		}
 		free.Free += bits.OnesCount64(word)
 	}
@@ -85,14 +85,14 @@ const alternativeDays = 14
 // Alternatives proposes up to n slots for a time that is taken: those of the
 // same day nearest to it, then those of the following days, at most 14. They are
 // given in order of time and never at the wanted start itself.
-func Alternatives(loc *time.Location, l Limits, wanted time.Time, n int, calendars []Calendar) []Slot {
-	d := DateOf(wanted, loc)
-	found := slices.DeleteFunc(FreeSlots(loc, l, d, calendars), func(s Slot) bool { return s.Start.Equal(wanted) })
+func Alternatives(loc *time.Location, limits Limits, wanted time.Time, n int, calendars []Calendar) []Slot {
+	date := DateOf(wanted, loc)
+	found := slices.DeleteFunc(FreeSlots(loc, limits, date, calendars), func(slot Slot) bool { return slot.Start.Equal(wanted) })
 	slices.SortStableFunc(found, func(a, b Slot) int {
 		return cmp.Compare(a.Start.Sub(wanted).Abs(), b.Start.Sub(wanted).Abs())
 	})
-	for next := d + 1; len(found) < n && next <= d+alternativeDays; next++ {
-		found = append(found, FreeSlots(loc, l, next, calendars)...)
+	for next := date + 1; len(found) < n && next <= date+alternativeDays; next++ {
+		found = append(found, FreeSlots(loc, limits, next, calendars)...)
 	}
 	found = found[:min(n, len(found))]
 	slices.SortFunc(found, func(a, b Slot) int { return a.Start.Compare(b.Start) })
@@ -101,10 +101,10 @@ func Alternatives(loc *time.Location, l Limits, wanted time.Time, n int, calenda
 
 // FindSlot finds the slot that starts exactly at start; ok is false where there
 // is none.
-func FindSlot(loc *time.Location, l Limits, start time.Time, calendars []Calendar) (slot Slot, ok bool) {
-	for _, s := range FreeSlots(loc, l, DateOf(start, loc), calendars) {
-		if s.Start.Equal(start) {
-			return s, true
+func FindSlot(loc *time.Location, limits Limits, start time.Time, calendars []Calendar) (slot Slot, ok bool) {
+	for _, slot := range FreeSlots(loc, limits, DateOf(start, loc), calendars) {
+		if slot.Start.Equal(start) {
+			return slot, true
 		}
 	}
 	return Slot{}, false

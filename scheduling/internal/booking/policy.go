@@ -114,8 +114,8 @@ const (
 
 // DepositAfterCancel says what becomes of a deposit when its appointment is
 // cancelled now. A paid one goes back where the notice was kept, whoever cancels.
-func (p Policy) DepositAfterCancel(s DepositStatus, start, now time.Time) DepositStatus {
-	switch s {
+func (p Policy) DepositAfterCancel(status DepositStatus, start, now time.Time) DepositStatus {
+	switch status {
 	case DepositPending:
 		return DepositNone
 	case DepositPaid:
@@ -125,17 +125,17 @@ func (p Policy) DepositAfterCancel(s DepositStatus, start, now time.Time) Deposi
 		}
 		return DepositRefunded
 	default:
-		return s
+		return status
 	}
 }
 
 // DepositAfterNoShow says what becomes of a deposit when the client did not come:
 // it is kept.
-func DepositAfterNoShow(s DepositStatus) DepositStatus {
-	if s == DepositPaid {
+func DepositAfterNoShow(status DepositStatus) DepositStatus {
+	if status == DepositPaid {
 		return DepositForfeited
 	}
-	return s
+	return status
 }
 
 // DepositHoldEnd is when an unpaid deposit lets go of its slot.

@@ -28,10 +28,10 @@ type Calendar struct {
 }
 
 // Full tells whether as many bookings start on a day as [Calendar.MaxPerDay] allows.
-func (c *Calendar) Full(loc *time.Location, d Date) bool {
+func (c *Calendar) Full(loc *time.Location, date Date) bool {
 	n := 0
 	for i := range c.Busy {
-		if DateOf(c.Busy[i].Start, loc) == d {
+		if DateOf(c.Busy[i].Start, loc) == date {
 			n++
 		}
 	}
@@ -74,13 +74,13 @@ type engine struct {
 	maxPerDay    int
 }
 
-func newEngine(loc *time.Location, l Limits, first, last Date) *engine {
+func newEngine(loc *time.Location, limits Limits, first, last Date) *engine {
 	e := &engine{
-		zone: newZone(loc, first, last), earliest: ceilUnix(l.Earliest),
-		first: first, last: last, fullDays: l.FullDays, perDay: make([]int, max(0, int(last)-int(first)+1)),
+		zone: newZone(loc, first, last), earliest: ceilUnix(limits.Earliest),
+		first: first, last: last, fullDays: limits.FullDays, perDay: make([]int, max(0, int(last)-int(first)+1)),
 	}
-	if l.LastDate != nil && *l.LastDate < last {
-		e.last = *l.LastDate
+	if limits.LastDate != nil && *limits.LastDate < last {
+		e.last = *limits.LastDate
 	}
 	return e
 }
@@ -88,25 +88,25 @@ func newEngine(loc *time.Location, l Limits, first, last Date) *engine {
 // loadCalendar prepares a calendar. Each neighbour of a slot keeps its own buffers, so
 // the needed gap is the earlier one's buffer after and the later one's before:
 // the same as both with their buffers not overlapping.
-func (e *engine) loadCalendar(c *Calendar) {
-	o := &c.Offer
-	e.calendar = c
-	e.length, e.step = seconds(o.Duration), seconds(o.Step)
+func (e *engine) loadCalendar(calendar *Calendar) {
+	offer := &calendar.Offer
+	e.calendar = calendar
+	e.length, e.step = seconds(offer.Duration), seconds(offer.Step)
 	if e.step <= 0 {
 		e.step = e.length
 	}
-	e.bufferBefore, e.bufferAfter = seconds(o.BufferBefore), seconds(o.BufferAfter)
-	e.capacity, e.maxPerDay = max(o.Capacity, 1), c.MaxPerDay
+	e.bufferBefore, e.bufferAfter = seconds(offer.BufferBefore), seconds(offer.BufferAfter)
+	e.capacity, e.maxPerDay = max(offer.Capacity, 1), calendar.MaxPerDay
 	e.taken, e.latestEnd = e.taken[:0], e.latestEnd[:0]
 	clear(e.perDay)
 	inOrder := true
-	for i := range c.Busy {
-		b := &c.Busy[i]
-		start, end := b.Start.Unix(), ceilUnix(b.End)
+	for i := range calendar.Busy {
+		busy := &calendar.Busy[i]
+		start, end := busy.Start.Unix(), ceilUnix(busy.End)
 		t := taken{
-			blockedFrom: start - seconds(b.BufferBefore), blockedUntil: end + seconds(b.BufferAfter),
+			blockedFrom: start - seconds(busy.BufferBefore), blockedUntil: end + seconds(busy.BufferAfter),
 			start: start, end: end,
-			sameSession: e.capacity > 1 && b.Service == o.Service,
+			sameSession: e.capacity > 1 && busy.Service == offer.Service,
 		}
 		inOrder = inOrder && (i == 0 || e.taken[i-1].blockedFrom <= t.blockedFrom)
 		e.taken = append(e.taken, t)
@@ -118,38 +118,38 @@ func (e *engine) loadCalendar(c *Calendar) {
 		slices.SortFunc(e.taken, func(a, b taken) int { return cmp.Compare(a.blockedFrom, b.blockedFrom) })
 	}
 	for i := range e.taken {
-		to := e.taken[i].blockedUntil
+		until := e.taken[i].blockedUntil
 		if i > 0 {
-			to = max(to, e.latestEnd[i-1])
+			until = max(until, e.latestEnd[i-1])
 		}
-		e.latestEnd = append(e.latestEnd, to)
+		e.latestEnd = append(e.latestEnd, until)
 	}
 }
 
-func seconds(d time.Duration) int64 { return int64(d / time.Second) }
+func seconds(duration time.Duration) int64 { return int64(duration / time.Second) }
 
 // bookingsOn is how many bookings of the calendar in use start on a day.
-func (e *engine) bookingsOn(d Date) int { return e.perDay[d-e.first] }
+func (e *engine) bookingsOn(date Date) int { return e.perDay[date-e.first] }
 
 // eachSlot calls yield with every slot of a day, in order. A slot starts at its
 // window's start and then every step; blocks and busy times take slots away and
 // do not move the others.
-func (e *engine) eachSlot(d Date, yield func(start int64, remaining int)) {
-	if d > e.last || e.length <= 0 || e.zone.dayStart(d+1) <= e.earliest {
+func (e *engine) eachSlot(date Date, yield func(start int64, remaining int)) {
+	if date > e.last || e.length <= 0 || e.zone.dayStart(date+1) <= e.earliest {
 		return
 	}
-	if e.maxPerDay > 0 && e.bookingsOn(d) >= e.maxPerDay && !e.fullDays {
+	if e.maxPerDay > 0 && e.bookingsOn(date) >= e.maxPerDay && !e.fullDays {
 		return
 	}
-	e.hours.load(&e.zone, d, e.calendar.Rules, e.calendar.Exceptions)
+	e.hours.load(&e.zone, date, e.calendar.Rules, e.calendar.Exceptions)
 	if len(e.hours.windows) == 0 {
 		return
 	}
 	next, _ := slices.BinarySearch(e.latestEnd, e.hours.windows[0].from-e.bufferBefore)
-	for _, w := range e.hours.windows {
-		for start := w.from; start+e.length <= w.until; start += e.step {
+	for _, window := range e.hours.windows {
+		for start := window.from; start+e.length <= window.until; start += e.step {
 			end := start + e.length
-			if start < e.earliest || e.zone.date(start) != d || e.hours.isBlocked(start, end) {
+			if start < e.earliest || e.zone.date(start) != date || e.hours.isBlocked(start, end) {
 				continue
 			}
 			for next < len(e.latestEnd) && e.latestEnd[next] <= start-e.bufferBefore {
@@ -186,17 +186,17 @@ func (e *engine) remaining(next int, start, end int64) int {
 // the hours and the grid say: the check of a write. 0 means that the time is
 // taken. MaxPerDay plays no part.
 func SeatsAt(start time.Time, offer Offer, busy []Busy) int {
-	d := DateOf(start, time.UTC)
-	e := newEngine(time.UTC, Limits{}, d, d)
-	e.loadCalendar(&Calendar{Offer: offer, Busy: busy})
+	date := DateOf(start, time.UTC)
+	engine := newEngine(time.UTC, Limits{}, date, date)
+	engine.loadCalendar(&Calendar{Offer: offer, Busy: busy})
 	from := start.Unix()
-	return max(0, e.remaining(0, from, ceilUnix(start.Add(offer.Duration))))
+	return max(0, engine.remaining(0, from, ceilUnix(start.Add(offer.Duration))))
 }
 
 // FreeSlots lists the slots of a date in order. With several calendars it is "any
 // professional": every start once, with the professional who has the fewest
 // bookings that day; between equals the one whose calendar comes first.
-func FreeSlots(loc *time.Location, l Limits, d Date, calendars []Calendar) []Slot {
+func FreeSlots(loc *time.Location, limits Limits, date Date, calendars []Calendar) []Slot {
 	type candidate struct {
 		start     int64
 		bookings  int
@@ -204,12 +204,12 @@ func FreeSlots(loc *time.Location, l Limits, d Date, calendars []Calendar) []Slo
 		length    int64
 		remaining int
 	}
-	e := newEngine(loc, l, d, d)
+	engine := newEngine(loc, limits, date, date)
 	var found []candidate
 	for i := range calendars {
-		e.loadCalendar(&calendars[i])
-		e.eachSlot(d, func(start int64, remaining int) {
-			found = append(found, candidate{start, e.bookingsOn(d), i, e.length, remaining})
+		engine.loadCalendar(&calendars[i])
+		engine.eachSlot(date, func(start int64, remaining int) {
+			found = append(found, candidate{start, engine.bookingsOn(date), i, engine.length, remaining})
 		})
 	}
 	if len(calendars) > 1 {
@@ -222,7 +222,7 @@ func FreeSlots(loc *time.Location, l Limits, d Date, calendars []Calendar) []Slo
 	for i, c := range found {
 		slots[i] = Slot{
 			Professional: calendars[c.calendar].Professional,
-			Start:        e.zone.time(c.start), End: e.zone.time(c.start + c.length),
+			Start:        engine.zone.time(c.start), End: engine.zone.time(c.start + c.length),
 			Remaining: c.remaining,
 		}
 	}

@@ -38,9 +38,9 @@ func (m *monday) at(clock string) time.Time {
 }
 
 // busy adds an appointment with the offer's buffers.
-func (m *monday) busy(service, from, to string) {
+func (m *monday) busy(service, from, address string) {
 	m.cal.Busy = append(m.cal.Busy, Busy{
-		Start: m.at(from), End: m.at(to), Service: named(service),
+		Start: m.at(from), End: m.at(address), Service: named(service),
 		BufferBefore: m.cal.Offer.BufferBefore, BufferAfter: m.cal.Offer.BufferAfter,
 	})
 }

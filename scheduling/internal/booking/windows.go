@@ -45,7 +45,7 @@ type Hours struct {
 // span is the instants [from, to), in Unix seconds.
 type span struct{ from, until int64 }
 
-func (s span) overlaps(from, to int64) bool { return s.from < to && from < s.until }
+func (s span) overlaps(from, until int64) bool { return s.from < until && from < s.until }
 
 // day is the hours of one professional on one date, as instants. Its slices are
 // used again for the next day.
@@ -57,53 +57,53 @@ type day struct {
 // load works out the hours of a date. Bounds are resolved one by one and only
 // then compared, so hours that the clocks skip are empty and hours they repeat
 // are long.
-func (h *day) load(z *zone, d Date, rules []Rule, exceptions []Exception) {
+func (h *day) load(z *zone, date Date, rules []Rule, exceptions []Exception) {
 	h.windows, h.blocks = h.windows[:0], h.blocks[:0]
-	weekday := d.Weekday()
+	weekday := date.Weekday()
 	for i := range rules {
-		r := &rules[i]
-		if !r.Active || r.Weekday != weekday {
+		rule := &rules[i]
+		if !rule.Active || rule.Weekday != weekday {
 			continue
 		}
-		from, to := z.start(d, r.Start), z.end(d, r.End)
-		if r.Break != nil {
-			pause, resume := z.start(d, r.Break.Start), z.end(d, r.Break.End)
-			if pause < resume && pause < to && from < resume {
+		from, until := z.start(date, rule.Start), z.end(date, rule.End)
+		if rule.Break != nil {
+			pause, resume := z.start(date, rule.Break.Start), z.end(date, rule.Break.End)
+			if pause < resume && pause < until && from < resume {
 				h.addWindow(from, pause)
 				from = resume
 			}
 		}
-		h.addWindow(from, to)
+		h.addWindow(from, until)
 	}
 	for i := range exceptions {
-		e := &exceptions[i]
-		if e.Date != d {
+		exception := &exceptions[i]
+		if exception.Date != date {
 			continue
 		}
-		whole := span{z.dayStart(d), z.dayStart(d + 1)}
-		if e.Hours != nil {
-			whole = span{z.start(d, e.Hours.Start), z.end(d, e.Hours.End)}
+		whole := span{z.dayStart(date), z.dayStart(date + 1)}
+		if exception.Hours != nil {
+			whole = span{z.start(date, exception.Hours.Start), z.end(date, exception.Hours.End)}
 		}
 		switch {
-		case e.Kind == Extra:
+		case exception.Kind == Extra:
 			h.addWindow(whole.from, whole.until)
-		case e.Kind == Block && whole.from < whole.until:
+		case exception.Kind == Block && whole.from < whole.until:
 			h.blocks = append(h.blocks, whole)
 		}
 	}
 	h.windows = mergeSpans(h.windows)
 }
 
-func (h *day) addWindow(from, to int64) {
-	if from < to {
-		h.windows = append(h.windows, span{from, to})
+func (h *day) addWindow(from, until int64) {
+	if from < until {
+		h.windows = append(h.windows, span{from, until})
 	}
 }
 
 // isBlocked tells whether any block overlaps [from, to).
-func (h *day) isBlocked(from, to int64) bool {
+func (h *day) isBlocked(from, until int64) bool {
 	for _, b := range h.blocks {
-		if b.overlaps(from, to) {
+		if b.overlaps(from, until) {
 			return true
 		}
 	}
@@ -114,18 +114,18 @@ func (h *day) isBlocked(from, to int64) bool {
 func (h *day) workingSpans() []span {
 	var out []span
 	blocks := mergeSpans(slices.Clone(h.blocks))
-	for _, w := range h.windows {
+	for _, window := range h.windows {
 		for _, b := range blocks {
-			if !b.overlaps(w.from, w.until) {
+			if !b.overlaps(window.from, window.until) {
 				continue
 			}
-			if w.from < b.from {
-				out = append(out, span{w.from, b.from})
+			if window.from < b.from {
+				out = append(out, span{window.from, b.from})
 			}
-			w.from = b.until
+			window.from = b.until
 		}
-		if w.from < w.until {
-			out = append(out, w)
+		if window.from < window.until {
+			out = append(out, window)
 		}
 	}
 	return out
@@ -155,20 +155,20 @@ func mergeSpans(spans []span) []span {
 // rules or extra hours and not blocked. It may run past midnight into the next
 // day's hours.
 func WithinHours(loc *time.Location, start, end time.Time, rules []Rule, exceptions []Exception) bool {
-	from, to := start.Unix(), ceilUnix(end)
+	from, until := start.Unix(), ceilUnix(end)
 	first, last := DateOf(start, loc), DateOf(end, loc)
 	if last < first { // clocks were put back past midnight in between
 		first, last = last, first
 	}
-	z := newZone(loc, first, last)
+	zone := newZone(loc, first, last)
 	var open []span
-	var h day
-	for d := first; d <= last; d++ {
-		h.load(&z, d, rules, exceptions)
-		open = append(open, h.workingSpans()...)
+	var hours day
+	for date := first; date <= last; date++ {
+		hours.load(&zone, date, rules, exceptions)
+		open = append(open, hours.workingSpans()...)
 	}
-	for _, w := range mergeSpans(open) {
-		if w.from <= from && to <= w.until {
+	for _, window := range mergeSpans(open) {
+		if window.from <= from && until <= window.until {
 			return true
 		}
 	}
@@ -180,25 +180,25 @@ func WithinHours(loc *time.Location, start, end time.Time, rules []Rule, excepti
 // count as far as they lie in working time, and time taken twice (a group, an
 // overbooking) counts once.
 func Occupancy(loc *time.Location, first, last Date, rules []Rule, exceptions []Exception, busy []Busy) (available, booked int64) {
-	z := newZone(loc, first, last)
+	zone := newZone(loc, first, last)
 	var open, taken []span
-	var h day
-	for d := first; d <= last; d++ {
-		h.load(&z, d, rules, exceptions)
-		open = append(open, h.workingSpans()...)
+	var hours day
+	for date := first; date <= last; date++ {
+		hours.load(&zone, date, rules, exceptions)
+		open = append(open, hours.workingSpans()...)
 	}
 	for i := range busy {
 		taken = append(taken, span{busy[i].Start.Unix(), ceilUnix(busy[i].End)})
 	}
 	open, taken = mergeSpans(open), mergeSpans(taken)
 	next := 0
-	for _, w := range open {
-		available += w.until - w.from
-		for next < len(taken) && taken[next].until <= w.from {
+	for _, window := range open {
+		available += window.until - window.from
+		for next < len(taken) && taken[next].until <= window.from {
 			next++
 		}
-		for i := next; i < len(taken) && taken[i].from < w.until; i++ {
-			booked += min(w.until, taken[i].until) - max(w.from, taken[i].from)
+		for i := next; i < len(taken) && taken[i].from < window.until; i++ {
+			booked += min(window.until, taken[i].until) - max(window.from, taken[i].from)
 		}
 	}
 	return available / 60, booked / 60

@@ -67,8 +67,8 @@ func (c Calendar) Bytes() []byte {
 	for _, zone := range zonesOf(c.Events) {
 		w.writeZone(zone)
 	}
-	for _, e := range c.Events {
-		w.writeEvent(e, c.Method == Cancel)
+	for _, event := range c.Events {
+		w.writeEvent(event, c.Method == Cancel)
 	}
 	w.writeLine("END", "VCALENDAR")
 	return w.out.Bytes()
@@ -77,23 +77,23 @@ func (c Calendar) Bytes() []byte {
 // writer collects lines.
 type writer struct{ out bytes.Buffer }
 
-func (w *writer) writeEvent(e Event, cancel bool) {
+func (w *writer) writeEvent(event Event, cancel bool) {
 	w.writeLine("BEGIN", "VEVENT")
-	w.writeLine("UID", escapeText(e.UID))
-	w.writeLine("DTSTAMP", e.Stamp.UTC().Format(formUTC))
-	w.writeLine("SEQUENCE", fmt.Sprint(e.Sequence))
-	w.writeTime("DTSTART", e.Start)
-	w.writeTime("DTEND", e.End)
-	w.writeText("SUMMARY", e.Summary)
-	w.writeText("DESCRIPTION", e.Description)
-	w.writeText("LOCATION", e.Location)
-	if e.URL != "" {
-		w.writeLine("URL", stripControls(e.URL))
+	w.writeLine("UID", escapeText(event.UID))
+	w.writeLine("DTSTAMP", event.Stamp.UTC().Format(formUTC))
+	w.writeLine("SEQUENCE", fmt.Sprint(event.Sequence))
+	w.writeTime("DTSTART", event.Start)
+	w.writeTime("DTEND", event.End)
+	w.writeText("SUMMARY", event.Summary)
+	w.writeText("DESCRIPTION", event.Description)
+	w.writeText("LOCATION", event.Location)
+	if event.URL != "" {
+		w.writeLine("URL", stripControls(event.URL))
 	}
-	w.writePerson("ORGANIZER", "", e.Organizer)
-	w.writePerson("ATTENDEE", ";ROLE=REQ-PARTICIPANT;PARTSTAT=ACCEPTED;RSVP=FALSE", e.Attendee)
+	w.writePerson("ORGANIZER", "", event.Organizer)
+	w.writePerson("ATTENDEE", ";ROLE=REQ-PARTICIPANT;PARTSTAT=ACCEPTED;RSVP=FALSE", event.Attendee)
 	status := "CONFIRMED"
-	if cancel || e.Cancelled {
+	if cancel || event.Cancelled {
 		status = "CANCELLED"
 	}
 	w.writeLine("STATUS", status)
@@ -109,14 +109,14 @@ func (w *writer) writeText(name, value string) {
 
 // writePerson writes a calendar user; the name is a parameter in quotes, which cannot
 // hold any.
-func (w *writer) writePerson(name, parameters string, p Person) {
-	if p.Email == "" {
+func (w *writer) writePerson(name, parameters string, person Person) {
+	if person.Email == "" {
 		return
 	}
-	if common := strings.ReplaceAll(stripControls(p.Name), `"`, "'"); common != "" {
+	if common := strings.ReplaceAll(stripControls(person.Name), `"`, "'"); common != "" {
 		parameters += `;CN="` + common + `"`
 	}
-	w.writeLine(name+parameters, "mailto:"+strings.ReplaceAll(stripControls(p.Email), " ", "%20"))
+	w.writeLine(name+parameters, "mailto:"+strings.ReplaceAll(stripControls(person.Email), " ", "%20"))
 }
 
 // Forms of a time (RFC 5545, 3.3.5).
@@ -161,8 +161,8 @@ type zone struct {
 // zonesOf gives each zone that the events' times name, once.
 func zonesOf(events []Event) []zone {
 	var list []zone
-	for _, e := range events {
-		for _, t := range []time.Time{e.Start, e.End} {
+	for _, event := range events {
+		for _, t := range []time.Time{event.Start, event.End} {
 			if !hasZoneName(t) {
 				continue
 			}
@@ -249,8 +249,8 @@ func (w *writer) writeLine(name, value string) {
 func escapeText(text string) string {
 	text = strings.ReplaceAll(strings.ReplaceAll(text, "\r\n", "\n"), "\r", "\n")
 	lines := strings.Split(text, "\n")
-	for i, one := range lines {
-		lines[i] = strings.NewReplacer(`\`, `\\`, ";", `\;`, ",", `\,`).Replace(stripControls(one))
+	for i, line := range lines {
+		lines[i] = strings.NewReplacer(`\`, `\\`, ";", `\;`, ",", `\,`).Replace(stripControls(line))
 	}
 	return strings.Join(lines, `\n`)
 }
@@ -258,10 +258,10 @@ func escapeText(text string) string {
 // stripControls is a text without control characters, which no value may have, and as
 // valid UTF-8.
 func stripControls(text string) string {
-	return strings.Map(func(r rune) rune {
-		if r < ' ' && r != '\t' || r >= 0x7F && r < 0xA0 {
+	return strings.Map(func(char rune) rune {
+		if char < ' ' && char != '\t' || char >= 0x7F && char < 0xA0 {
 			return -1
 		}
-		return r
+		return char
 	}, strings.ToValidUTF8(text, "\uFFFD"))
 }

@@ -102,30 +102,30 @@ func languageFor(locale string) language {
 }
 
 // Render writes a letter in the language of a locale.
-func Render(k Kind, locale string, f Facts) (Letter, error) {
-	l := languageFor(locale)
-	words, err := template.New(l.tag).Funcs(template.FuncMap{"when": func(t time.Time) string { return l.formatTime(t, f.TwelveHours) }}).
-		Option("missingkey=error").ParseFS(files, "words/"+l.tag+".txt")
+func Render(kind Kind, locale string, facts Facts) (Letter, error) {
+	lang := languageFor(locale)
+	templates, err := template.New(lang.tag).Funcs(template.FuncMap{"when": func(t time.Time) string { return lang.formatTime(t, facts.TwelveHours) }}).
+		Option("missingkey=error").ParseFS(files, "words/"+lang.tag+".txt")
 	if err != nil {
-		return Letter{}, fmt.Errorf("reading the words of %s: %w", l.tag, err)
+		return Letter{}, fmt.Errorf("reading the words of %s: %w", lang.tag, err)
 	}
 	var parts [2]strings.Builder
 	for i, part := range []string{".subject", ".text"} {
-		if err := words.ExecuteTemplate(&parts[i], string(k)+part, f); err != nil {
+		if err := templates.ExecuteTemplate(&parts[i], string(kind)+part, facts); err != nil {
 			return Letter{}, fmt.Errorf("writing a letter: %w", err)
 		}
 	}
 	text := collapseBlankLines(parts[1].String())
-	return Letter{Subject: strings.TrimSpace(parts[0].String()), Text: text, HTML: email.HTML(l.tag, text)}, nil
+	return Letter{Subject: strings.TrimSpace(parts[0].String()), Text: text, HTML: email.HTML(lang.tag, text)}, nil
 }
 
 // formatTime writes a moment: segunda-feira, 2 de março de 2026 às 09:00.
-func (l language) formatTime(t time.Time, twelve bool) string {
+func (l language) formatTime(t time.Time, use12Hours bool) string {
 	if t.IsZero() {
 		return ""
 	}
 	clock := t.Format("15:04")
-	if twelve {
+	if use12Hours {
 		clock = t.Format("3:04 PM")
 	}
 	day := strings.NewReplacer(

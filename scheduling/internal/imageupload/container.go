@@ -18,17 +18,17 @@ const pngSignature = "\x89PNG\r\n\x1a\n"
 // checkPNG walks the chunks (RFC 2083): length, name, data and checksum, IEND last.
 func checkPNG(raw []byte) (side int, err error) {
 	rest := raw[len(pngSignature):]
-	const around = 12 // bytes of a chunk besides its data
+	const overhead = 12 // bytes of a chunk besides its data
 	for {
-		if len(rest) < around {
+		if len(rest) < overhead {
 			return 0, errTruncated
 		}
 		length := int64(binary.BigEndian.Uint32(rest))
-		if length > int64(len(rest)-around) {
+		if length > int64(len(rest)-overhead) {
 			return 0, errTruncated
 		}
 		name := string(rest[4:8])
-		rest = rest[around+length:]
+		rest = rest[overhead+length:]
 		if name == "IEND" {
 			return 0, checkNoTrailingData(rest)
 		}
@@ -112,8 +112,8 @@ func eachSegment(raw []byte, visit func(marker byte, data []byte, after int) boo
 // checkWebP compares the size that RIFF names with the file's, and looks at the size
 // of every frame: an extended header may claim less than the frame has.
 func checkWebP(raw []byte) (side int, err error) {
-	const header, around = 12, 8 // bytes
-	size := int64(binary.LittleEndian.Uint32(raw[4:])) + around
+	const header, overhead = 12, 8 // bytes
+	size := int64(binary.LittleEndian.Uint32(raw[4:])) + overhead
 	size += size & 1
 	switch {
 	case int64(len(raw)) > size:
@@ -122,15 +122,15 @@ func checkWebP(raw []byte) (side int, err error) {
 		return 0, errTruncated
 	}
 	for rest := raw[header:]; len(rest) > 0; {
-		if len(rest) < around {
+		if len(rest) < overhead {
 			return 0, errMalformed
 		}
 		length := int64(binary.LittleEndian.Uint32(rest[4:]))
-		if length > int64(len(rest)-around) {
+		if length > int64(len(rest)-overhead) {
 			return 0, errTruncated
 		}
-		side = max(side, frameSide(string(rest[:4]), rest[around:around+length]))
-		rest = rest[min(around+length+length&1, int64(len(rest))):]
+		side = max(side, frameSide(string(rest[:4]), rest[overhead:overhead+length]))
+		rest = rest[min(overhead+length+length&1, int64(len(rest))):]
 	}
 	return side, nil
 }
@@ -151,18 +151,18 @@ func frameSide(name string, data []byte) int {
 
 // orientation is how EXIF says a JPEG was held, 1 (upright) where it says nothing.
 func orientation(raw []byte) int {
-	turned := 1
+	orientation := 1
 	if !bytes.HasPrefix(raw, []byte{0xFF, markerStart}) {
-		return turned
+		return orientation
 	}
 	_ = eachSegment(raw, func(marker byte, data []byte, _ int) bool { // what it found out before an error counts
-		if tiff, is := bytes.CutPrefix(data, []byte("Exif\x00\x00")); marker == markerAPP1 && is {
-			turned = tiffOrientation(tiff)
+		if tiff, isExif := bytes.CutPrefix(data, []byte("Exif\x00\x00")); marker == markerAPP1 && isExif {
+			orientation = tiffOrientation(tiff)
 			return false
 		}
 		return marker != markerScan
 	})
-	return turned
+	return orientation
 }
 
 // tiffOrientation reads tag 0x0112 of the first directory (TIFF 6.0, section 8).

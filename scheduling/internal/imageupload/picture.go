@@ -123,25 +123,25 @@ func shrink(from image.Image) *image.RGBA {
 	if longer := max(width, height); longer > OutputSide {
 		width, height = max(1, width*OutputSide/longer), max(1, height*OutputSide/longer)
 	}
-	to := image.NewRGBA(image.Rect(0, 0, width, height))
-	if to.Bounds().Size() == from.Bounds().Size() {
-		draw.Draw(to, to.Bounds(), from, from.Bounds().Min, draw.Src)
+	out := image.NewRGBA(image.Rect(0, 0, width, height))
+	if out.Bounds().Size() == from.Bounds().Size() {
+		draw.Draw(out, out.Bounds(), from, from.Bounds().Min, draw.Src)
 	} else {
-		draw.CatmullRom.Scale(to, to.Bounds(), from, from.Bounds(), draw.Src, nil)
+		draw.CatmullRom.Scale(out, out.Bounds(), from, from.Bounds(), draw.Src, nil)
 	}
-	return to
+	return out
 }
 
 // encode writes photographs as JPEG, upright, and everything else as PNG.
-func encode(p *image.RGBA, photograph bool, turned int) (module.Picture, error) {
+func encode(img *image.RGBA, photograph bool, orientation int) (module.Picture, error) {
 	var out bytes.Buffer
 	if photograph {
-		if err := jpeg.Encode(&out, upright(p, turned), &jpeg.Options{Quality: jpegQuality}); err != nil {
+		if err := jpeg.Encode(&out, upright(img, orientation), &jpeg.Options{Quality: jpegQuality}); err != nil {
 			return module.Picture{}, fmt.Errorf("encoding a picture: %w", err)
 		}
 		return module.Picture{Type: "image/jpeg", Content: out.Bytes()}, nil
 	}
-	if err := png.Encode(&out, p); err != nil {
+	if err := png.Encode(&out, img); err != nil {
 		return module.Picture{}, fmt.Errorf("encoding a picture: %w", err)
 	}
 	return module.Picture{Type: "image/png", Content: out.Bytes()}, nil
@@ -149,20 +149,20 @@ func encode(p *image.RGBA, photograph bool, turned int) (module.Picture, error) 
 
 // upright turns a picture the way EXIF says it was held (1 to 8), for that goes with
 // the rest of EXIF.
-func upright(p *image.RGBA, turned int) *image.RGBA {
-	width, height := p.Bounds().Dx(), p.Bounds().Dy()
-	if turned < 2 || turned > 8 {
-		return p
+func upright(img *image.RGBA, orientation int) *image.RGBA {
+	width, height := img.Bounds().Dx(), img.Bounds().Dy()
+	if orientation < 2 || orientation > 8 {
+		return img
 	}
 	size := image.Rect(0, 0, width, height)
-	if turned >= 5 { // on its side
+	if orientation >= 5 { // on its side
 		size = image.Rect(0, 0, height, width)
 	}
-	to := image.NewRGBA(size)
+	out := image.NewRGBA(size)
 	for y := range height {
 		for x := range width {
 			tx, ty := x, y
-			switch turned {
+			switch orientation {
 			case 2:
 				tx = width - 1 - x
 			case 3:
@@ -178,8 +178,8 @@ func upright(p *image.RGBA, turned int) *image.RGBA {
 			case 8:
 				tx, ty = y, width-1-x
 			}
-			to.SetRGBA(tx, ty, p.RGBAAt(x, y))
+			out.SetRGBA(tx, ty, img.RGBAAt(x, y))
 		}
 	}
-	return to
+	return out
 }

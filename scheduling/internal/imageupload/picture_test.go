@@ -27,30 +27,30 @@ import (
 
 // halves is red on the left and blue on the right.
 func halves(width, height int) *image.RGBA {
-	p := image.NewRGBA(image.Rect(0, 0, width, height))
+	img := image.NewRGBA(image.Rect(0, 0, width, height))
 	for y := range height {
 		for x := range width {
-			c := color.RGBA{R: 255, A: 255}
+			shade := color.RGBA{R: 255, A: 255}
 			if x >= width/2 {
-				c = color.RGBA{B: 255, A: 255}
+				shade = color.RGBA{B: 255, A: 255}
 			}
-			p.SetRGBA(x, y, c)
+			img.SetRGBA(x, y, shade)
 		}
 	}
-	return p
+	return img
 }
 
-func asPNG(t *testing.T, p image.Image) []byte {
+func asPNG(t *testing.T, img image.Image) []byte {
 	t.Helper()
 	var b bytes.Buffer
-	require.NoError(t, png.Encode(&b, p))
+	require.NoError(t, png.Encode(&b, img))
 	return b.Bytes()
 }
 
-func asJPEG(t *testing.T, p image.Image) []byte {
+func asJPEG(t *testing.T, img image.Image) []byte {
 	t.Helper()
 	var b bytes.Buffer
-	require.NoError(t, jpeg.Encode(&b, p, nil))
+	require.NoError(t, jpeg.Encode(&b, img, nil))
 	return b.Bytes()
 }
 
@@ -74,12 +74,12 @@ func take(t *testing.T, raw []byte) (module.Picture, error) {
 
 func taken(t *testing.T, raw []byte) (image.Image, module.Picture) {
 	t.Helper()
-	p, err := take(t, raw)
+	picture, err := take(t, raw)
 	require.NoError(t, err)
-	decoded, kind, err := image.Decode(bytes.NewReader(p.Content))
+	decoded, kind, err := image.Decode(bytes.NewReader(picture.Content))
 	require.NoError(t, err)
-	require.Equal(t, p.Type, "image/"+kind)
-	return decoded, p
+	require.Equal(t, picture.Type, "image/"+kind)
+	return decoded, picture
 }
 
 func TestPicturesAreKeptSmaller(t *testing.T) {
@@ -101,8 +101,8 @@ func TestPicturesAreKeptSmaller(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			decoded, p := taken(t, test.raw)
-			require.Equal(t, test.kind, p.Type)
+			decoded, picture := taken(t, test.raw)
+			require.Equal(t, test.kind, picture.Type)
 			require.Equal(t, image.Pt(test.width, test.height), decoded.Bounds().Size())
 			if test.width >= 100 && name != "gray" && name != "16 bits" {
 				requireColor(t, decoded, 2, 0, color.RGBA{R: 255, A: 255})
@@ -116,9 +116,9 @@ func TestPicturesAreKeptSmaller(t *testing.T) {
 	require.Zero(t, alpha, "what is transparent stays so")
 }
 
-func requireColor(t *testing.T, p image.Image, x, y int, want color.RGBA) {
+func requireColor(t *testing.T, img image.Image, x, y int, want color.RGBA) {
 	t.Helper()
-	r, g, b, _ := p.At(x, y).RGBA()
+	r, g, b, _ := img.At(x, y).RGBA()
 	require.InDelta(t, want.R, r>>8, 20)
 	require.InDelta(t, want.G, g>>8, 20)
 	require.InDelta(t, want.B, b>>8, 20)
@@ -160,9 +160,9 @@ func TestPhotographsStandUpright(t *testing.T) {
 		for _, order := range []binary.AppendByteOrder{binary.LittleEndian, binary.BigEndian} {
 			raw := exif(plain, order, turned)
 			require.Contains(t, string(raw), "canary")
-			decoded, p := taken(t, raw)
-			require.NotContains(t, string(p.Content), "canary", "where it was taken is nobody's business")
-			require.NotContains(t, string(p.Content), "Exif")
+			decoded, picture := taken(t, raw)
+			require.NotContains(t, string(picture.Content), "canary", "where it was taken is nobody's business")
+			require.NotContains(t, string(picture.Content), "Exif")
 			size := decoded.Bounds().Size()
 			require.Equal(t, turned >= 5 && turned <= 8, size == image.Pt(32, 64), "%d", turned)
 			for i, name := range want {
@@ -243,12 +243,12 @@ func TestUploadsThatAreRefused(t *testing.T) {
 		_, err := take(t, test.raw)
 		runtime.ReadMemStats(&after)
 		require.ErrorIs(t, err, test.kind, name)
-		var told *hub.Error
-		require.ErrorAs(t, err, &told)
+		var hubErr *hub.Error
+		require.ErrorAs(t, err, &hubErr)
 		if test.code != "" {
-			require.Equal(t, test.code, told.Code, name)
+			require.Equal(t, test.code, hubErr.Code, name)
 		}
-		if told.Code == "image_too_large" {
+		if hubErr.Code == "image_too_large" {
 			require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(32<<20), name) // others allocate meanwhile
 		}
 	}
@@ -256,8 +256,8 @@ func TestUploadsThatAreRefused(t *testing.T) {
 
 func TestCamerasPadWithZeros(t *testing.T) {
 	t.Parallel()
-	_, p := taken(t, append(asJPEG(t, halves(60, 60)), 0, 0, 0))
-	require.Equal(t, "image/jpeg", p.Type)
+	_, picture := taken(t, append(asJPEG(t, halves(60, 60)), 0, 0, 0))
+	require.Equal(t, "image/jpeg", picture.Type)
 }
 
 func TestUploadThatBreaksOff(t *testing.T) {
@@ -291,13 +291,13 @@ func FuzzTake(f *testing.F) {
 	f.Add(extendedWebP(2))
 	intake := imageupload.NewProcessor()
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		p, err := intake.Process(t.Context(), bytes.NewReader(raw))
+		picture, err := intake.Process(t.Context(), bytes.NewReader(raw))
 		if err != nil {
-			var told *hub.Error
-			require.ErrorAs(t, err, &told)
+			var hubErr *hub.Error
+			require.ErrorAs(t, err, &hubErr)
 			return
 		}
-		config, _, err := image.DecodeConfig(bytes.NewReader(p.Content))
+		config, _, err := image.DecodeConfig(bytes.NewReader(picture.Content))
 		require.NoError(t, err)
 		require.LessOrEqual(t, max(config.Width, config.Height), imageupload.OutputSide)
 	})

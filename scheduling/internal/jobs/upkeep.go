@@ -59,7 +59,7 @@ func (k *Keeper) updateLoyaltyPoints(ctx context.Context, _ []byte) error {
 }
 
 // forOrg does something for one organization; another's failure is none of its concern.
-func (k *Keeper) forOrg(ctx context.Context, id uuid.UUID, do func(context.Context, store.Org, booking.Loyalty) error) error {
+func (k *Keeper) forOrg(ctx context.Context, id uuid.UUID, update func(context.Context, store.Org, booking.Loyalty) error) error {
 	org, err := k.store.LoadOrg(ctx, id)
 	if err != nil {
 		return err
@@ -68,7 +68,7 @@ func (k *Keeper) forOrg(ctx context.Context, id uuid.UUID, do func(context.Conte
 	if err != nil {
 		return err
 	}
-	return do(ctx, org, program)
+	return update(ctx, org, program)
 }
 
 // expirePoints takes the points of clients that have run out.
@@ -102,8 +102,8 @@ func (k *Keeper) expireClientPoints(ctx context.Context, org store.Org, program 
 			return err
 		}
 		entries := make([]booking.LedgerEntry, len(rows))
-		for i, r := range rows {
-			entries[i] = booking.LedgerEntry{Points: r.Points, At: r.CreatedAt}
+		for i, row := range rows {
+			entries[i] = booking.LedgerEntry{Points: row.Points, At: row.CreatedAt}
 		}
 		overdue, _, _ := program.Expiry(entries, tx.Now(), org.Zone)
 		return tx.AddPoints(ctx, store.Points{
@@ -153,7 +153,7 @@ const (
 func (k *Keeper) deleteExpiredRows(ctx context.Context, _ []byte) error {
 	now := k.host.Now()
 	var failed []error
-	for _, one := range []struct {
+	for _, table := range []struct {
 		what   string
 		forget func(context.Context, time.Time) (int64, error)
 		kept   time.Duration
@@ -165,8 +165,8 @@ func (k *Keeper) deleteExpiredRows(ctx context.Context, _ []byte) error {
 		{"payment notices", k.store.ForgetNotices, noticeRetention},
 		{"waiting clients", k.store.ForgetWaiting, waitlistRetention},
 	} {
-		if _, err := one.forget(ctx, now.Add(-one.kept)); err != nil {
-			failed = append(failed, fmt.Errorf("forgetting %s: %w", one.what, err))
+		if _, err := table.forget(ctx, now.Add(-table.kept)); err != nil {
+			failed = append(failed, fmt.Errorf("forgetting %s: %w", table.what, err))
 		}
 	}
 	return errors.Join(failed...)

@@ -33,25 +33,25 @@ func (o *Office) UsesMessagingForCampaigns(ctx context.Context, org uuid.UUID) (
 // SendCampaign sends what waits of a campaign. Each letter is settled by itself: whoever
 // comes after a process that died goes on where it stopped.
 func (o *Office) SendCampaign(ctx context.Context, payload []byte) error {
-	var s store.Sending
+	var run store.Sending
 	if len(payload) == 0 {
 		return nil
 	}
-	if err := json.Unmarshal(payload, &s); err != nil {
+	if err := json.Unmarshal(payload, &run); err != nil {
 		return err
 	}
-	org, err := o.store.LoadOrg(ctx, s.Org)
+	org, err := o.store.LoadOrg(ctx, run.Org)
 	if errors.Is(err, hub.ErrNotFound) {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	campaign, err := o.store.Campaign(ctx, s.Org, s.Campaign)
+	campaign, err := o.store.Campaign(ctx, run.Org, run.Campaign)
 	if err != nil {
 		return store.IgnoreNotFound(err)
 	}
-	over := o.host.Now().Sub(campaign.CreatedAt) > campaignTTL
+	finished := o.host.Now().Sub(campaign.CreatedAt) > campaignTTL
 	peer, found, err := o.findMessagingIntegration(ctx, org.ID, useRemarketing)
 	if err != nil {
 		return err
@@ -63,14 +63,14 @@ func (o *Office) SendCampaign(ctx context.Context, payload []byte) error {
 			return err
 		}
 		for _, client := range list {
-			l := store.CampaignLetter{Org: org, Campaign: campaign, Client: client}
+			message := store.CampaignLetter{Org: org, Campaign: campaign, Client: client}
 			switch {
 			case ctx.Err() != nil:
 				return ctx.Err()
-			case over:
+			case finished:
 				err = o.store.DropLetter(ctx, dbgen.DropLetterParams{OrgID: org.ID, CampaignID: campaign.ID, ClientID: client})
 			default:
-				err = o.sendCampaignMessage(ctx, l, peer, found)
+				err = o.sendCampaignMessage(ctx, message, peer, found)
 			}
 			if err != nil {
 				failed++
@@ -90,52 +90,52 @@ func (o *Office) SendCampaign(ctx context.Context, payload []byte) error {
 
 // sendCampaignMessage sends one letter: by message where that is how the organization reaches
 // its clients, and this one has a phone, else by mail.
-func (o *Office) sendCampaignMessage(ctx context.Context, l store.CampaignLetter, peer uuid.UUID, messaged bool) error {
+func (o *Office) sendCampaignMessage(ctx context.Context, message store.CampaignLetter, peer uuid.UUID, messaged bool) error {
 	if messaged {
-		c, err := o.store.ClientByID(ctx, l.Org.ID, l.Client)
-		if err == nil && c.PhoneE164 != nil {
-			return o.sendCampaignText(ctx, l, peer)
+		client, err := o.store.ClientByID(ctx, message.Org.ID, message.Client)
+		if err == nil && client.PhoneE164 != nil {
+			return o.sendCampaignText(ctx, message, peer)
 		}
 	}
-	return o.sendCampaignEmail(ctx, l)
+	return o.sendCampaignEmail(ctx, message)
 }
 
-func (o *Office) sendCampaignEmail(ctx context.Context, l store.CampaignLetter) error {
-	return o.store.SendCampaignMessage(ctx, l, func(tx *store.Tx, c dbgen.Client) (bool, error) {
-		f := o.campaignFacts(l, c)
-		return o.sendEmail(ctx, tx, l.Org, envelope{to: valueOrEmpty(c.Email), subject: c.ID, unsubscribe: f.Leave}, emails.Campaign, f)
+func (o *Office) sendCampaignEmail(ctx context.Context, message store.CampaignLetter) error {
+	return o.store.SendCampaignMessage(ctx, message, func(tx *store.Tx, client dbgen.Client) (bool, error) {
+		facts := o.campaignFacts(message, client)
+		return o.sendEmail(ctx, tx, message.Org, envelope{to: valueOrEmpty(client.Email), subject: client.ID, unsubscribe: facts.Leave}, emails.Campaign, facts)
 	})
 }
 
-func (o *Office) campaignFacts(l store.CampaignLetter, c dbgen.Client) emails.Facts {
+func (o *Office) campaignFacts(message store.CampaignLetter, client dbgen.Client) emails.Facts {
 	return emails.Facts{
-		Business: l.Org.Name, Phone: valueOrEmpty(l.Org.Phone), Client: c.Name, Message: l.Campaign.Message,
-		Link: o.host.URLs.Public + "/book/" + url.PathEscape(l.Org.Slug), Leave: o.publicBooking.UnsubscribeURL(l.Org, c.ID),
+		Business: message.Org.Name, Phone: valueOrEmpty(message.Org.Phone), Client: client.Name, Message: message.Campaign.Message,
+		Link: o.host.URLs.Public + "/book/" + url.PathEscape(message.Org.Slug), Leave: o.publicBooking.UnsubscribeURL(message.Org, client.ID),
 	}
 }
 
 // sendCampaignText sends a letter through the messaging product. One that it refuses goes
 // by mail; where there is no address for that, the client is in no campaign.
-func (o *Office) sendCampaignText(ctx context.Context, l store.CampaignLetter, peer uuid.UUID) error {
-	c, claimed, err := o.store.ClaimCampaignMessage(ctx, l)
+func (o *Office) sendCampaignText(ctx context.Context, message store.CampaignLetter, peer uuid.UUID) error {
+	client, claimed, err := o.store.ClaimCampaignMessage(ctx, message)
 	if err != nil || !claimed {
 		return err
 	}
-	came := store.Outcome{}
-	words, err := emails.Render(emails.CampaignMessage, l.Org.Locale, o.campaignFacts(l, c))
+	outcome := store.Outcome{}
+	text, err := emails.Render(emails.CampaignMessage, message.Org.Locale, o.campaignFacts(message, client))
 	if err == nil {
-		came, err = o.sendText(ctx, peer, booking.Digits(valueOrEmpty(c.PhoneE164)), words.Text)
+		outcome, err = o.sendText(ctx, peer, booking.Digits(valueOrEmpty(client.PhoneE164)), text.Text)
 	}
 	if isRefusal(err) {
-		o.host.Log.Warn("the messaging product refuses a letter of a campaign", "organization", l.Org.ID, "campaign", l.Campaign.ID, "error", err)
-		if err = o.sendCampaignEmail(ctx, l); err == nil {
+		o.host.Log.Warn("the messaging product refuses a letter of a campaign", "organization", message.Org.ID, "campaign", message.Campaign.ID, "error", err)
+		if err = o.sendCampaignEmail(ctx, message); err == nil {
 			return nil
 		}
-		came.RetryAfter = time.Minute
+		outcome.RetryAfter = time.Minute
 	}
-	settled := o.store.SettleCampaignMessage(context.WithoutCancel(ctx), l, came)
-	if err != nil && came.RetryAfter == 0 { // never known
-		o.host.Log.Warn("a letter of a campaign may not have been sent", "organization", l.Org.ID, "campaign", l.Campaign.ID, "error", err)
+	settled := o.store.SettleCampaignMessage(context.WithoutCancel(ctx), message, outcome)
+	if err != nil && outcome.RetryAfter == 0 { // never known
+		o.host.Log.Warn("a letter of a campaign may not have been sent", "organization", message.Org.ID, "campaign", message.Campaign.ID, "error", err)
 		err = nil
 	}
 	return errors.Join(err, settled)

@@ -31,8 +31,8 @@ type Office struct {
 }
 
 // New makes the office of an opened product.
-func New(host module.Host, s *store.Store, desk *publicbooking.Desk) *Office {
-	return &Office{host, s, desk}
+func New(host module.Host, s *store.Store, publicBooking *publicbooking.Desk) *Office {
+	return &Office{host, s, publicBooking}
 }
 
 // Jobs is what it does in the background.
@@ -48,19 +48,19 @@ func (o *Office) Jobs() []module.Job {
 }
 
 // appointmentFacts are what letters say of an appointment to its client, who is called name.
-func (o *Office) appointmentFacts(org store.Org, d dbgen.AppointmentDetail, name string) emails.Facts {
+func (o *Office) appointmentFacts(org store.Org, appointment dbgen.AppointmentDetail, name string) emails.Facts {
 	return emails.Facts{
-		Business: org.Name, Place: valueOrEmpty(org.Address), Phone: valueOrEmpty(org.Phone), Client: name, Service: d.ServiceName, Professional: d.ProfessionalName,
-		Start: d.StartAt.In(org.Zone), TwelveHours: org.Settings.TimeFormat == "12h", Reason: valueOrEmpty(d.CancelReason),
-		Link: o.publicBooking.CancelURL(org, o.publicBooking.BookingToken(d.ID, d.TokenVersion)),
+		Business: org.Name, Place: valueOrEmpty(org.Address), Phone: valueOrEmpty(org.Phone), Client: name, Service: appointment.ServiceName, Professional: appointment.ProfessionalName,
+		Start: appointment.StartAt.In(org.Zone), TwelveHours: org.Settings.TimeFormat == "12h", Reason: valueOrEmpty(appointment.CancelReason),
+		Link: o.publicBooking.CancelURL(org, o.publicBooking.BookingToken(appointment.ID, appointment.TokenVersion)),
 	}
 }
 
-func valueOrEmpty(s *string) string {
-	if s == nil {
+func valueOrEmpty(value *string) string {
+	if value == nil {
 		return ""
 	}
-	return *s
+	return *value
 }
 
 // envelope is where a letter goes.
@@ -73,22 +73,22 @@ type envelope struct {
 
 // sendEmail writes a letter and hands it to the hub in the transaction; nobody to send it
 // to, or an address that is none, is no error but not sent.
-func (o *Office) sendEmail(ctx context.Context, tx *store.Tx, org store.Org, e envelope, k emails.Kind, f emails.Facts) (sent bool, err error) {
+func (o *Office) sendEmail(ctx context.Context, tx *store.Tx, org store.Org, e envelope, kind emails.Kind, facts emails.Facts) (sent bool, err error) {
 	if e.to == "" {
 		return false, nil
 	}
-	l, err := emails.Render(k, org.Locale, f)
+	email, err := emails.Render(kind, org.Locale, facts)
 	if err != nil {
 		return false, err
 	}
-	mail := module.Email{TenantID: org.ID, To: e.to, FromName: org.Name, ReplyTo: valueOrEmpty(org.Email), Subject: l.Subject, Text: l.Text, HTML: l.HTML, Attachments: e.attachments}
+	mail := module.Email{TenantID: org.ID, To: e.to, FromName: org.Name, ReplyTo: valueOrEmpty(org.Email), Subject: email.Subject, Text: email.Text, HTML: email.HTML, Attachments: e.attachments}
 	mail.Unsubscribe = e.unsubscribe
 	if e.subject != uuid.Nil {
 		mail.SubjectID = e.subject.String()
 	}
 	err = o.host.Mail.Send(ctx, tx.Raw, mail)
 	if errors.Is(err, hub.ErrInvalid) {
-		o.host.Log.Warn("an address that mail cannot go to", "organization", org.ID, "letter", string(k))
+		o.host.Log.Warn("an address that mail cannot go to", "organization", org.ID, "letter", string(kind))
 		return false, nil
 	}
 	return err == nil, err
@@ -96,14 +96,14 @@ func (o *Office) sendEmail(ctx context.Context, tx *store.Tx, org store.Org, e e
 
 // SendChangeEmails tells people of a change.
 func (o *Office) SendChangeEmails(ctx context.Context, payload []byte) error {
-	var n store.News
+	var notification store.News
 	if len(payload) == 0 {
 		return nil
 	}
-	if err := json.Unmarshal(payload, &n); err != nil {
+	if err := json.Unmarshal(payload, &notification); err != nil {
 		return err
 	}
-	org, err := o.store.LoadOrg(ctx, n.Org)
+	org, err := o.store.LoadOrg(ctx, notification.Org)
 	if errors.Is(err, hub.ErrNotFound) {
 		return nil
 	}
@@ -111,33 +111,33 @@ func (o *Office) SendChangeEmails(ctx context.Context, payload []byte) error {
 		return err
 	}
 	return o.store.InTx(ctx, "writing letters", func(tx *store.Tx) error {
-		d, err := tx.AppointmentByID(ctx, n.Org, n.Appointment)
+		appointment, err := tx.AppointmentByID(ctx, notification.Org, notification.Appointment)
 		if err != nil {
 			return err
 		}
-		contact, err := tx.ContactOf(ctx, n.Org, n.Appointment)
+		contact, err := tx.ContactOf(ctx, notification.Org, notification.Appointment)
 		if err != nil {
 			return err
 		}
-		f := o.appointmentFacts(org, d, contact.Name)
-		if !n.PreviousStart.IsZero() {
-			f.Before = n.PreviousStart.In(org.Zone)
+		facts := o.appointmentFacts(org, appointment, contact.Name)
+		if !notification.PreviousStart.IsZero() {
+			facts.Before = notification.PreviousStart.In(org.Zone)
 		}
-		if k, files, err := o.clientEmail(ctx, tx, org, d, n, contact, &f); err != nil {
+		if kind, files, err := o.clientEmail(ctx, tx, org, appointment, notification, contact, &facts); err != nil {
 			return err
-		} else if k != "" {
-			if _, err := o.sendEmail(ctx, tx, org, envelope{to: contact.Email, subject: d.ClientID, attachments: files}, k, f); err != nil {
+		} else if kind != "" {
+			if _, err := o.sendEmail(ctx, tx, org, envelope{to: contact.Email, subject: appointment.ClientID, attachments: files}, kind, facts); err != nil {
 				return err
 			}
 		}
-		f.Client = d.ClientName
-		k := staffEmailKind(n)
-		for _, to := range org.Settings.NotifyEmails {
-			if k == "" {
+		facts.Client = appointment.ClientName
+		kind := staffEmailKind(notification)
+		for _, address := range org.Settings.NotifyEmails {
+			if kind == "" {
 				break
 			}
-			f.Link, f.Place = "", ""
-			if _, err := o.sendEmail(ctx, tx, org, envelope{to: to, subject: d.ClientID}, k, f); err != nil {
+			facts.Link, facts.Place = "", ""
+			if _, err := o.sendEmail(ctx, tx, org, envelope{to: address, subject: appointment.ClientID}, kind, facts); err != nil {
 				return err
 			}
 		}
@@ -147,52 +147,52 @@ func (o *Office) SendChangeEmails(ctx context.Context, payload []byte) error {
 
 // clientEmail says which letter a change is worth to the client, by where the
 // appointment stands now; "" for none: it is over, or another letter is on its way.
-func (o *Office) clientEmail(ctx context.Context, tx *store.Tx, org store.Org, d dbgen.AppointmentDetail, n store.News, contact dbgen.ContactOfRow, f *emails.Facts) (emails.Kind, []module.Attachment, error) {
-	open := d.Status == booking.Scheduled || d.Status == booking.Confirmed
-	if n.SkipClient || contact.Email == "" || !d.StartAt.After(tx.Now()) {
+func (o *Office) clientEmail(ctx context.Context, tx *store.Tx, org store.Org, appointment dbgen.AppointmentDetail, notification store.News, contact dbgen.ContactOfRow, facts *emails.Facts) (emails.Kind, []module.Attachment, error) {
+	open := appointment.Status == booking.Scheduled || appointment.Status == booking.Confirmed
+	if notification.SkipClient || contact.Email == "" || !appointment.StartAt.After(tx.Now()) {
 		return "", nil, nil
 	}
-	var k emails.Kind
+	var kind emails.Kind
 	switch {
-	case n.Change == store.ChangeCancelled && d.Status == booking.Cancelled:
-		k = emails.Cancelled
-	case n.Change == store.ChangeMoved && open:
-		k = emails.Moved
-	case n.Change == store.ChangeBooked && open && d.DepositStatus == booking.DepositPending:
-		charge, err := tx.OpenDeposit(ctx, d.OrgID, &d.ID)
+	case notification.Change == store.ChangeCancelled && appointment.Status == booking.Cancelled:
+		kind = emails.Cancelled
+	case notification.Change == store.ChangeMoved && open:
+		kind = emails.Moved
+	case notification.Change == store.ChangeBooked && open && appointment.DepositStatus == booking.DepositPending:
+		charge, err := tx.OpenDeposit(ctx, appointment.OrgID, &appointment.ID)
 		if err != nil {
 			return "", nil, store.IgnoreNotFound(err)
 		}
-		f.Amount, f.Code = formatAmount(charge.AmountCents, org), valueOrEmpty(charge.PixCopyPaste)
-		if d.HoldUntil != nil {
-			f.Until = d.HoldUntil.In(org.Zone)
+		facts.Amount, facts.Code = formatAmount(charge.AmountCents, org), valueOrEmpty(charge.PixCopyPaste)
+		if appointment.HoldUntil != nil {
+			facts.Until = appointment.HoldUntil.In(org.Zone)
 		}
 		return emails.Deposit, nil, nil // the calendar comes once it is paid
-	case (n.Change == store.ChangeBooked || n.Change == store.ChangeConfirmed) && d.Status == booking.Confirmed:
-		k = emails.Confirmed
-	case n.Change == store.ChangeBooked && d.Status == booking.Scheduled:
-		k = emails.Received
+	case (notification.Change == store.ChangeBooked || notification.Change == store.ChangeConfirmed) && appointment.Status == booking.Confirmed:
+		kind = emails.Confirmed
+	case notification.Change == store.ChangeBooked && appointment.Status == booking.Scheduled:
+		kind = emails.Received
 	default:
 		return "", nil, nil
 	}
-	method, file := o.publicBooking.CalendarInvite(org, d, contact)
-	return k, []module.Attachment{{Name: "appointment.ics", Type: method.MediaType(), Content: file}}, nil
+	method, file := o.publicBooking.CalendarInvite(org, appointment, contact)
+	return kind, []module.Attachment{{Name: "appointment.ics", Type: method.MediaType(), Content: file}}, nil
 }
 
 // staffEmailKind says which letter a change is worth to the organization: what it does
 // itself it knows.
-func staffEmailKind(n store.News) emails.Kind {
-	if n.By == booking.Staff {
+func staffEmailKind(notification store.News) emails.Kind {
+	if notification.By == booking.Staff {
 		return ""
 	}
 	return map[string]emails.Kind{
 		store.ChangeBooked: emails.StaffBooked, store.ChangeCancelled: emails.StaffCancelled, store.ChangeMoved: emails.StaffMoved,
-	}[n.Change]
+	}[notification.Change]
 }
 
 // formatAmount writes money for people: R$ 20,00.
-func formatAmount(c booking.Cents, org store.Org) string {
-	number := c.String()
+func formatAmount(amount booking.Cents, org store.Org) string {
+	number := amount.String()
 	if booking.Decimals(org.Currency) == 0 {
 		number, _, _ = strings.Cut(number, ".")
 	}
@@ -227,9 +227,9 @@ func (o *Office) OfferFreedTime(ctx context.Context, payload []byte) error {
 	if err != nil {
 		return err
 	}
-	for _, w := range rows {
-		told, err := o.offerTo(ctx, org, w, freed, day)
-		if err != nil || told {
+	for _, entry := range rows {
+		sent, err := o.offerTo(ctx, org, entry, freed, day)
+		if err != nil || sent {
 			return err
 		}
 	}
@@ -237,8 +237,8 @@ func (o *Office) OfferFreedTime(ctx context.Context, payload []byte) error {
 }
 
 // offerTo tells somebody who waits, where what became free is long enough for them.
-func (o *Office) offerTo(ctx context.Context, org store.Org, w dbgen.Waiting, freed store.Freed, day booking.Date) (told bool, err error) {
-	shown, err := o.publicBooking.FreeSlots(ctx, o.publicBooking.ClientView(org), publicbooking.Choice{Service: w.ServiceID, Professional: &freed.Professional}, day)
+func (o *Office) offerTo(ctx context.Context, org store.Org, entry dbgen.Waiting, freed store.Freed, day booking.Date) (sent bool, err error) {
+	shown, err := o.publicBooking.FreeSlots(ctx, o.publicBooking.ClientView(org), publicbooking.Choice{Service: entry.ServiceID, Professional: &freed.Professional}, day)
 	if errors.Is(err, hub.ErrNotFound) || errors.Is(err, hub.ErrInvalid) || err == nil && len(shown.Slots) == 0 {
 		return false, nil
 	}
@@ -246,31 +246,31 @@ func (o *Office) offerTo(ctx context.Context, org store.Org, w dbgen.Waiting, fr
 		return false, err
 	}
 	slot := shown.Slots[0]
-	for _, one := range shown.Slots {
-		if !one.Start.After(freed.Start) {
-			slot = one
+	for _, candidate := range shown.Slots {
+		if !candidate.Start.After(freed.Start) {
+			slot = candidate
 		}
 	}
 	err = o.store.InTx(ctx, "telling who waits", func(tx *store.Tx) error {
-		client, err := tx.LoadClient(ctx, org.ID, w.ClientID)
+		client, err := tx.LoadClient(ctx, org.ID, entry.ClientID)
 		if err != nil {
 			return store.IgnoreNotFound(err)
 		}
 		name, email := client.Name, valueOrEmpty(client.Email)
-		if w.ContactEmail != nil {
-			name, email = valueOrEmpty(w.ContactName), *w.ContactEmail
+		if entry.ContactEmail != nil {
+			name, email = valueOrEmpty(entry.ContactName), *entry.ContactEmail
 		}
-		f := emails.Facts{
+		facts := emails.Facts{
 			Business: org.Name, Client: name, Service: shown.Offers[0].Service.Name, Professional: shown.Offers[0].ProfessionalName,
 			Start: slot.Start.In(org.Zone), TwelveHours: org.Settings.TimeFormat == "12h", Place: valueOrEmpty(org.Address),
 			Link: o.host.URLs.Public + "/book/" + url.PathEscape(org.Slug),
 		}
-		n, err := tx.OfferWaiting(ctx, dbgen.OfferWaitingParams{Now: tx.Now(), OrgID: org.ID, ID: w.ID})
+		n, err := tx.OfferWaiting(ctx, dbgen.OfferWaitingParams{Now: tx.Now(), OrgID: org.ID, ID: entry.ID})
 		if err != nil || n == 0 {
 			return err
 		}
-		told, err = o.sendEmail(ctx, tx, org, envelope{to: email, subject: client.ID}, emails.Waitlist, f)
+		sent, err = o.sendEmail(ctx, tx, org, envelope{to: email, subject: client.ID}, emails.Waitlist, facts)
 		return err
 	})
-	return told, err
+	return sent, err
 }

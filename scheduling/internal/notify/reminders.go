@@ -53,36 +53,36 @@ func (o *Office) sendReminder(ctx context.Context, due store.Due) error {
 	if due.Channel == "whatsapp" {
 		return o.sendClaimedReminder(ctx, org, due)
 	}
-	return o.store.SendReminder(ctx, due, func(tx *store.Tx, about store.Reminded) (bool, error) {
-		return o.sendEmail(ctx, tx, org, envelope{to: about.Contact.Email, subject: about.ClientID}, emails.Reminder, o.appointmentFacts(org, about.AppointmentDetail, about.Contact.Name))
+	return o.store.SendReminder(ctx, due, func(tx *store.Tx, reminder store.Reminded) (bool, error) {
+		return o.sendEmail(ctx, tx, org, envelope{to: reminder.Contact.Email, subject: reminder.ClientID}, emails.Reminder, o.appointmentFacts(org, reminder.AppointmentDetail, reminder.Contact.Name))
 	})
 }
 
 // sendClaimedReminder sends a reminder through the messaging product: claimed first, sent
 // while no transaction is open, and settled by what came of it.
 func (o *Office) sendClaimedReminder(ctx context.Context, org store.Org, due store.Due) error {
-	about, claimed, err := o.store.ClaimReminder(ctx, due)
+	reminder, claimed, err := o.store.ClaimReminder(ctx, due)
 	if err != nil || !claimed {
 		return err
 	}
-	return o.store.SettleReminder(context.WithoutCancel(ctx), due, about, o.sendReminderText(ctx, org, about))
+	return o.store.SettleReminder(context.WithoutCancel(ctx), due, reminder, o.sendReminderText(ctx, org, reminder))
 }
 
-func (o *Office) sendReminderText(ctx context.Context, org store.Org, about store.Reminded) store.Outcome {
+func (o *Office) sendReminderText(ctx context.Context, org store.Org, reminder store.Reminded) store.Outcome {
 	peer, found, err := o.findMessagingIntegration(ctx, org.ID, useReminders)
-	number := booking.Digits(about.Phone)
+	number := booking.Digits(reminder.Phone)
 	if err != nil || !found || number == "" {
 		return store.Outcome{}
 	}
-	l, err := emails.Render(emails.Message, org.Locale, o.appointmentFacts(org, about.AppointmentDetail, about.Contact.Name))
+	email, err := emails.Render(emails.Message, org.Locale, o.appointmentFacts(org, reminder.AppointmentDetail, reminder.Contact.Name))
 	if err != nil {
 		return store.Outcome{}
 	}
-	came, err := o.sendText(ctx, peer, number, l.Text)
+	outcome, err := o.sendText(ctx, peer, number, email.Text)
 	if err != nil {
-		o.host.Log.Warn("sending a reminder through the messaging product failed", "organization", org.ID, "appointment", about.ID, "again", came.RetryAfter.String(), "error", err)
+		o.host.Log.Warn("sending a reminder through the messaging product failed", "organization", org.ID, "appointment", reminder.ID, "again", outcome.RetryAfter.String(), "error", err)
 	}
-	return came
+	return outcome
 }
 
 // retryDelay tells when to try again what the other product did not take: it had
@@ -109,14 +109,14 @@ func isRefusal(err error) bool {
 }
 
 // findMessagingIntegration finds the connection through which an organization sends messages of a use.
-func (o *Office) findMessagingIntegration(ctx context.Context, org uuid.UUID, use string) (uuid.UUID, bool, error) {
-	list, err := o.host.Peers.List(ctx, org, hub.Live)
+func (o *Office) findMessagingIntegration(ctx context.Context, org uuid.UUID, purpose string) (uuid.UUID, bool, error) {
+	integrations, err := o.host.Peers.List(ctx, org, hub.Live)
 	if err != nil {
 		return uuid.Nil, false, err
 	}
-	for _, one := range list {
-		if one.Product == messagingProduct && one.Status == "active" && slices.Contains(one.Enabled, use) {
-			return one.ID, true, nil
+	for _, integration := range integrations {
+		if integration.Product == messagingProduct && integration.Status == "active" && slices.Contains(integration.Enabled, purpose) {
+			return integration.ID, true, nil
 		}
 	}
 	return uuid.Nil, false, nil

@@ -81,25 +81,25 @@ func (r *round) settleNotices(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for _, n := range list {
-		charge, err := r.readCharge(ctx, n.ChargeID)
+	for _, notice := range list {
+		charge, err := r.readCharge(ctx, notice.ChargeID)
 		if err == nil {
 			err = r.store.SettleCharge(ctx, name, charge)
 		}
-		over := n.Attempts >= maxNoticeAttempts
+		finished := notice.Attempts >= maxNoticeAttempts
 		switch {
 		case err == nil:
-			over = true
+			finished = true
 		case errors.Is(err, provider.ErrMismatch):
-			over = true
-			r.host.Log.Error("a charge is not what was ordered; it does not count as paid", "charge", n.ChargeID)
+			finished = true
+			r.host.Log.Error("a charge is not what was ordered; it does not count as paid", "charge", notice.ChargeID)
 		case errors.Is(err, store.ErrUnknownCharge), errors.Is(err, hub.ErrNotFound):
-			over = n.Attempts >= maxUnknownChargeAttempts
+			finished = notice.Attempts >= maxUnknownChargeAttempts
 		default:
-			r.host.Log.Warn("settling a payment failed", "charge", n.ChargeID, "attempt", n.Attempts, "last", over, "error", err)
+			r.host.Log.Warn("settling a payment failed", "charge", notice.ChargeID, "attempt", notice.Attempts, "last", finished, "error", err)
 		}
-		if over {
-			if err := r.store.FinishNotice(ctx, dbgen.FinishNoticeParams{Now: r.now, Provider: name, EventID: n.EventID}); err != nil {
+		if finished {
+			if err := r.store.FinishNotice(ctx, dbgen.FinishNoticeParams{Now: r.now, Provider: name, EventID: notice.EventID}); err != nil {
 				return err
 			}
 		}
@@ -156,9 +156,9 @@ func (r *round) cancelUnpaidAppointments(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for _, a := range list {
-		if err := r.store.CancelUnpaid(ctx, a.OrgID, a.ID); err != nil {
-			r.host.Log.Warn("letting go of a slot failed", "organization", a.OrgID, "appointment", a.ID, "error", err)
+	for _, appointment := range list {
+		if err := r.store.CancelUnpaid(ctx, appointment.OrgID, appointment.ID); err != nil {
+			r.host.Log.Warn("letting go of a slot failed", "organization", appointment.OrgID, "appointment", appointment.ID, "error", err)
 		}
 	}
 	return nil
@@ -190,15 +190,15 @@ func (r *round) sendDueRefunds(ctx context.Context) error {
 
 func (r *round) sendRefund(ctx context.Context, id uuid.UUID, charge string, sendRefund provider.Refund) error {
 	err := r.callProvider(func() error { return r.provider.Refund(ctx, charge, sendRefund) })
-	state := errors.Is(err, hub.ErrConflict) // somebody else gave it back, perhaps
-	if err != nil && !state {
+	isStateConflict := errors.Is(err, hub.ErrConflict) // somebody else gave it back, perhaps
+	if err != nil && !isStateConflict {
 		return err
 	}
 	now, readErr := r.readCharge(ctx, charge)
 	if readErr != nil {
 		return readErr
 	}
-	if state && now.RefundedAmount() < sendRefund.Amount {
+	if isStateConflict && now.RefundedAmount() < sendRefund.Amount {
 		return err
 	}
 	return r.store.SettleRefund(ctx, r.provider.Name(), now, id)

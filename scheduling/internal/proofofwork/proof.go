@@ -73,23 +73,23 @@ type Solved struct {
 // Verify reads an answer to a challenge of this key. One that does not hold, or comes too
 // late, is a [RequiredError].
 func Verify(key []byte, answer string, now time.Time) (Solved, error) {
-	const longest = 2000
+	const maxLength = 2000
 	raw, err := base64.StdEncoding.DecodeString(answer)
-	var s solution
-	if err != nil || len(answer) > longest || json.Unmarshal(raw, &s) != nil || s.Algorithm != algorithm || s.Number < 0 || !strings.HasSuffix(s.Salt, "&") {
+	var answered solution
+	if err != nil || len(answer) > maxLength || json.Unmarshal(raw, &answered) != nil || answered.Algorithm != algorithm || answered.Number < 0 || !strings.HasSuffix(answered.Salt, "&") {
 		return Solved{}, RequiredError()
 	}
-	_, query, _ := strings.Cut(strings.TrimSuffix(s.Salt, "&"), "?")
-	told, err := url.ParseQuery(query)
+	_, query, _ := strings.Cut(strings.TrimSuffix(answered.Salt, "&"), "?")
+	params, err := url.ParseQuery(query)
 	if err != nil {
 		return Solved{}, RequiredError()
 	}
-	at, err := strconv.ParseInt(told.Get("expires"), 10, 64)
+	at, err := strconv.ParseInt(params.Get("expires"), 10, 64)
 	expires := time.Unix(at, 0)
-	if err != nil || !hmac.Equal([]byte(sign(key, s.Challenge)), []byte(s.Signature)) || hash(s.Salt, s.Number) != s.Challenge || !now.Before(expires) {
+	if err != nil || !hmac.Equal([]byte(sign(key, answered.Challenge)), []byte(answered.Signature)) || hash(answered.Salt, answered.Number) != answered.Challenge || !now.Before(expires) {
 		return Solved{}, RequiredError()
 	}
-	return Solved{s.Challenge, expires}, nil
+	return Solved{answered.Challenge, expires}, nil
 }
 
 // CodeRequired is the code of [RequiredError].
@@ -97,9 +97,9 @@ const CodeRequired = "proof_of_work_required"
 
 // RequiredError is the 422 for a request without an answer that holds and was not used before.
 func RequiredError() *hub.Error {
-	e := hub.Errorf(hub.ErrInvalid, CodeRequired, "This business wants a solved challenge with every booking; each counts once.")
-	e.Fields = []hub.FieldError{{Location: "body.altcha", Message: "must be the answer to a new challenge"}}
-	return e
+	problem := hub.Errorf(hub.ErrInvalid, CodeRequired, "This business wants a solved challenge with every booking; each counts once.")
+	problem.Fields = []hub.FieldError{{Location: "body.altcha", Message: "must be the answer to a new challenge"}}
+	return problem
 }
 
 func hash(salt string, number int) string {

@@ -36,16 +36,16 @@ func changed(t *testing.T, answer string, change map[string]any) string {
 
 func TestSolvedChallengesHold(t *testing.T) {
 	t.Parallel()
-	c := proofofwork.New(key, []byte("sixteen bytes or"), 4321, now.Add(time.Hour))
-	require.Equal(t, proofofwork.MaxNumber, c.MaxNumber)
-	answer, ok := c.Solve()
+	challenge := proofofwork.New(key, []byte("sixteen bytes or"), 4321, now.Add(time.Hour))
+	require.Equal(t, proofofwork.MaxNumber, challenge.MaxNumber)
+	answer, ok := challenge.Solve()
 	require.True(t, ok)
 	solved, err := proofofwork.Verify(key, answer, now.Add(time.Hour-time.Second))
 	require.NoError(t, err)
-	require.Equal(t, c.Challenge, solved.Challenge)
+	require.Equal(t, challenge.Challenge, solved.Challenge)
 	require.True(t, solved.Expires.Equal(now.Add(time.Hour)))
 	other := proofofwork.New(key, []byte("others, as many "), 4321, now.Add(time.Hour))
-	require.NotEqual(t, c.Challenge, other.Challenge)
+	require.NotEqual(t, challenge.Challenge, other.Challenge)
 
 	refused := func(key []byte, answer string, at time.Time) {
 		t.Helper()
@@ -60,8 +60,8 @@ func TestSolvedChallengesHold(t *testing.T) {
 	// Digits of the number cannot make the challenge last longer.
 	later := "?expires=" + strconv.FormatInt(now.Add(time.Hour).Unix(), 10)
 	for _, change := range []map[string]any{
-		{"number": 4322}, {"number": -1}, {"number": 1.5}, {"algorithm": "MD5"}, {"salt": c.Salt[:len(c.Salt)-1]}, {"salt": strings.Replace(c.Salt, later, later+"0", 1)},
-		{"salt": c.Salt + "4", "number": 321}, {"salt": c.Salt + "4&", "number": 321}, {"salt": other.Salt}, {"signature": other.Signature}, {"challenge": other.Challenge},
+		{"number": 4322}, {"number": -1}, {"number": 1.5}, {"algorithm": "MD5"}, {"salt": challenge.Salt[:len(challenge.Salt)-1]}, {"salt": strings.Replace(challenge.Salt, later, later+"0", 1)},
+		{"salt": challenge.Salt + "4", "number": 321}, {"salt": challenge.Salt + "4&", "number": 321}, {"salt": other.Salt}, {"signature": other.Signature}, {"challenge": other.Challenge},
 	} {
 		refused(key, changed(t, answer, change), now)
 	}

@@ -41,41 +41,41 @@ type Deposit struct {
 
 // newBooking shows an appointment to its client; charge is the one for its deposit, nil
 // where there is none.
-func (d *Desk) newBooking(o store.Org, a dbgen.AppointmentDetail, charge *dbgen.PaymentDetail) (Booked, error) {
-	b := Booked{AppointmentDetail: a, Token: d.BookingToken(a.ID, a.TokenVersion)}
-	b.CancelURL = d.CancelURL(o, b.Token)
-	if a.DepositStatus != booking.DepositPending || a.DepositCents == nil || a.HoldUntil == nil {
-		return b, nil
+func (d *Desk) newBooking(org store.Org, appointment dbgen.AppointmentDetail, charge *dbgen.PaymentDetail) (Booked, error) {
+	booked := Booked{AppointmentDetail: appointment, Token: d.BookingToken(appointment.ID, appointment.TokenVersion)}
+	booked.CancelURL = d.CancelURL(org, booked.Token)
+	if appointment.DepositStatus != booking.DepositPending || appointment.DepositCents == nil || appointment.HoldUntil == nil {
+		return booked, nil
 	}
-	expires := a.HoldUntil.In(o.Zone)
-	b.Deposit = &Deposit{Amount: *a.DepositCents, ExpiresAt: &expires}
+	expires := appointment.HoldUntil.In(org.Zone)
+	booked.Deposit = &Deposit{Amount: *appointment.DepositCents, ExpiresAt: &expires}
 	if charge == nil || charge.PixCopyPaste == nil {
-		return b, nil
+		return booked, nil
 	}
 	picture, err := provider.EncodeQR(*charge.PixCopyPaste)
 	encoded := base64.StdEncoding.EncodeToString(picture)
-	b.Deposit.PixCopyPaste, b.Deposit.QRCode = charge.PixCopyPaste, &encoded
-	return b, err
+	booked.Deposit.PixCopyPaste, booked.Deposit.QRCode = charge.PixCopyPaste, &encoded
+	return booked, err
 }
 
 // loadBooking is [Desk.newBooking] with the charge looked up.
-func (d *Desk) loadBooking(ctx context.Context, o store.Org, a dbgen.AppointmentDetail) (Booked, error) {
-	if a.DepositStatus != booking.DepositPending {
-		return d.newBooking(o, a, nil)
+func (d *Desk) loadBooking(ctx context.Context, org store.Org, appointment dbgen.AppointmentDetail) (Booked, error) {
+	if appointment.DepositStatus != booking.DepositPending {
+		return d.newBooking(org, appointment, nil)
 	}
-	charge, err := d.store.OpenDeposit(ctx, o.ID, &a.ID)
+	charge, err := d.store.OpenDeposit(ctx, org.ID, &appointment.ID)
 	switch {
 	case errors.Is(err, pgx.ErrNoRows):
-		return d.newBooking(o, a, nil)
+		return d.newBooking(org, appointment, nil)
 	case err != nil:
 		return Booked{}, err
 	}
-	return d.newBooking(o, a, &charge)
+	return d.newBooking(org, appointment, &charge)
 }
 
 // CancelURL is the page on which a client changes a booking.
-func (d *Desk) CancelURL(o store.Org, token string) string {
-	return d.host.URLs.Public + "/book/" + o.Slug + "/cancel?token=" + url.QueryEscape(token)
+func (d *Desk) CancelURL(org store.Org, token string) string {
+	return d.host.URLs.Public + "/book/" + org.Slug + "/cancel?token=" + url.QueryEscape(token)
 }
 
 // BookingToken is what a client changes an appointment with. It is derived, so that later
@@ -88,82 +88,82 @@ func (d *Desk) BookingToken(id uuid.UUID, version int) string {
 }
 
 // appointmentByToken finds the appointment of an organization that a client's token is for.
-func (d *Desk) appointmentByToken(ctx context.Context, o store.Org, token string) (dbgen.AppointmentDetail, error) {
-	unknown := hub.Errorf(hub.ErrNotFound, "invalid_token", "Invalid cancel token")
+func (d *Desk) appointmentByToken(ctx context.Context, org store.Org, token string) (dbgen.AppointmentDetail, error) {
+	notFound := hub.Errorf(hub.ErrNotFound, "invalid_token", "Invalid cancel token")
 	raw, err := base64.RawURLEncoding.Strict().DecodeString(token)
 	if err != nil || len(raw) != 16+sha256.Size {
-		return dbgen.AppointmentDetail{}, unknown
+		return dbgen.AppointmentDetail{}, notFound
 	}
-	a, err := d.store.AppointmentByID(ctx, o.ID, uuid.UUID(raw[:16]))
+	appointment, err := d.store.AppointmentByID(ctx, org.ID, uuid.UUID(raw[:16]))
 	if errors.Is(err, pgx.ErrNoRows) {
-		return a, unknown
+		return appointment, notFound
 	}
-	if err == nil && !hmac.Equal([]byte(d.BookingToken(a.ID, a.TokenVersion)), []byte(token)) {
-		return dbgen.AppointmentDetail{}, unknown
+	if err == nil && !hmac.Equal([]byte(d.BookingToken(appointment.ID, appointment.TokenVersion)), []byte(token)) {
+		return dbgen.AppointmentDetail{}, notFound
 	}
-	return a, err
+	return appointment, err
 }
 
 // Appointment is what a client booked; [hub.ErrNotFound] for a token that is not one.
-func (d *Desk) Appointment(ctx context.Context, o store.Org, token string) (Booked, error) {
-	found, err := d.appointmentByToken(ctx, o, token)
+func (d *Desk) Appointment(ctx context.Context, org store.Org, token string) (Booked, error) {
+	found, err := d.appointmentByToken(ctx, org, token)
 	if err != nil {
 		return Booked{}, err
 	}
-	return d.loadBooking(ctx, o, found)
+	return d.loadBooking(ctx, org, found)
 }
 
 // Book books for a client. once makes repetitions of the same request count once;
 // nil: every one counts. A time that is not offered is a *[booking.SlotTakenError]; what
 // needs a deposit is booked together with the charge for it, and a provider that does
 // not make one is a [hub.ErrPeer].
-func (d *Desk) Book(ctx context.Context, o store.Org, r booking.Request, once *store.Once) (Booked, error) {
-	if !o.Settings.BookingEnabled {
+func (d *Desk) Book(ctx context.Context, org store.Org, request booking.Request, key *store.Once) (Booked, error) {
+	if !org.Settings.BookingEnabled {
 		return Booked{}, bookingDisabledError()
 	}
-	err := r.Validate(booking.Demands{
-		Phone: o.Settings.RequireClientPhone, Email: o.Settings.RequireClientEmail, Professional: !o.Settings.AllowAnyProfessional,
-		PhoneOrEmail: o.Settings.MaxActiveBookingsPerClient != nil,
+	err := request.Validate(booking.Demands{
+		Phone: org.Settings.RequireClientPhone, Email: org.Settings.RequireClientEmail, Professional: !org.Settings.AllowAnyProfessional,
+		PhoneOrEmail: org.Settings.MaxActiveBookingsPerClient != nil,
 	})
 	if err != nil {
 		return Booked{}, err
 	}
-	contact := store.Contact{Name: r.Name, Phone: r.Phone, Email: r.Email, Source: "client", MarketingConsent: r.Consent}
-	solved, err := d.verifyProof(o, r.Proof)
+	contact := store.Contact{Name: request.Name, Phone: request.Phone, Email: request.Email, Source: "client", MarketingConsent: request.Consent}
+	solved, err := d.verifyProof(org, request.Proof)
 	if err != nil {
 		return Booked{}, err
 	}
-	made, err := d.BookWithDeposit(ctx, store.NewAppointment{
-		Org: o, Choice: store.Choice{Service: r.Service, Professional: r.Professional, Online: true}, Start: r.Start, Notes: r.Notes, Source: booking.Web,
-		By: store.Actor{Kind: booking.Client}, Limits: o.Policy.PublicLimits(d.host.Now(), o.Zone), Idempotency: once, HoldID: r.Hold, Contact: &contact,
+	booked, err := d.BookWithDeposit(ctx, store.NewAppointment{
+		Org: org, Choice: store.Choice{Service: request.Service, Professional: request.Professional, Online: true}, Start: request.Start, Notes: request.Notes, Source: booking.Web,
+		By: store.Actor{Kind: booking.Client}, Limits: org.Policy.PublicLimits(d.host.Now(), org.Zone), Idempotency: key, HoldID: request.Hold, Contact: &contact,
 		ResolveClient: func(ctx context.Context, tx *store.Tx) (dbgen.Client, error) {
-			if err := spendProof(ctx, tx, o, solved); err != nil {
+			if err := spendProof(ctx, tx, org, solved); err != nil {
 				return dbgen.Client{}, err
 			}
-			client, err := tx.FindOrCreateClient(ctx, o.ID, contact)
+			client, err := tx.FindOrCreateClient(ctx, org.ID, contact)
 			if err != nil {
 				return client, err
 			}
-			return client, checkMayBook(ctx, tx, o, client)
+			return client, checkMayBook(ctx, tx, org, client)
 		},
 	}, provider.Payer{Name: contact.Name, Email: contact.Email})
-	return made, payment.WithPayerEmailField(err, "body.client_email")
+	return booked, payment.WithPayerEmailField(err, "body.client_email")
 }
 
 // BookWithDeposit makes a client's booking, with the charge for the deposit where one is due.
 // Errors as [Desk.Book] has them.
-func (d *Desk) BookWithDeposit(ctx context.Context, n store.NewAppointment, payer provider.Payer) (Booked, error) {
-	made, charge, err := d.payments.Book(ctx, n, payer)
+func (d *Desk) BookWithDeposit(ctx context.Context, request store.NewAppointment, payer provider.Payer) (Booked, error) {
+	booked, charge, err := d.payments.Book(ctx, request, payer)
 	if dberr.ConstraintName(err) == "appointments_source" { // the same request, at the same time
-		made, charge, err = d.payments.Book(ctx, n, payer)
+		booked, charge, err = d.payments.Book(ctx, request, payer)
 	}
 	switch {
 	case err != nil:
 		return Booked{}, err
-	case made.Repeated:
-		return d.loadBooking(ctx, n.Org, made.AppointmentDetail)
+	case booked.Repeated:
+		return d.loadBooking(ctx, request.Org, booked.AppointmentDetail)
 	}
-	return d.newBooking(n.Org, made.AppointmentDetail, charge)
+	return d.newBooking(request.Org, booked.AppointmentDetail, charge)
 }
 
 // DepositNeedsEmail tells whether who pays a deposit has to have an e-mail address.
@@ -175,19 +175,19 @@ const formHoldTTL = 5 * time.Minute
 // Hold keeps an offered time for a client who is about to book it, in place of the
 // one they held before (zero: none). A time that is not offered is a
 // *[booking.SlotTakenError].
-func (d *Desk) Hold(ctx context.Context, o store.Org, c Choice, start time.Time, before uuid.UUID) (store.Held, error) {
+func (d *Desk) Hold(ctx context.Context, org store.Org, choice Choice, start time.Time, before uuid.UUID) (store.Held, error) {
 	switch {
-	case !o.Settings.BookingEnabled:
+	case !org.Settings.BookingEnabled:
 		return store.Held{}, bookingDisabledError()
-	case c.Professional == nil && !o.Settings.AllowAnyProfessional:
+	case choice.Professional == nil && !org.Settings.AllowAnyProfessional:
 		return store.Held{}, hub.Invalid("body.professional_id", "is required")
 	}
 	if err := d.host.Limits.Allow(ctx, "holds", module.ClientIP(ctx)); err != nil {
 		return store.Held{}, err
 	}
 	return d.store.HoldSlot(ctx, store.NewAppointment{
-		Org: o, Choice: store.Choice{Service: c.Service, Professional: c.Professional, Online: true}, Start: start, HoldID: before,
-		Limits: o.Policy.PublicLimits(d.host.Now(), o.Zone),
+		Org: org, Choice: store.Choice{Service: choice.Service, Professional: choice.Professional, Online: true}, Start: start, HoldID: before,
+		Limits: org.Policy.PublicLimits(d.host.Now(), org.Zone),
 	}, formHoldTTL)
 }
 
@@ -197,12 +197,12 @@ func bookingDisabledError() *hub.Error {
 
 // JoinWaitlist puts a client on the list of those who are told when a time becomes free from
 // one day to another. The same wish again is the same entry.
-func (d *Desk) JoinWaitlist(ctx context.Context, o store.Org, c Choice, contact store.Contact, first, last booking.Date) (id uuid.UUID, err error) {
-	today := booking.DateOf(d.host.Now(), o.Zone)
+func (d *Desk) JoinWaitlist(ctx context.Context, org store.Org, choice Choice, contact store.Contact, first, last booking.Date) (id uuid.UUID, err error) {
+	today := booking.DateOf(d.host.Now(), org.Zone)
 	switch {
-	case !o.Settings.BookingEnabled:
+	case !org.Settings.BookingEnabled:
 		return id, bookingDisabledError()
-	case !o.Settings.WaitlistEnabled:
+	case !org.Settings.WaitlistEnabled:
 		return id, hub.Errorf(hub.ErrForbidden, "waitlist_disabled", "This business keeps no waiting list.")
 	case last < first:
 		return id, hub.Invalid("body.last_date", "must not be before first_date")
@@ -212,14 +212,14 @@ func (d *Desk) JoinWaitlist(ctx context.Context, o store.Org, c Choice, contact 
 		return id, hub.Invalid("body.last_date", "must be at most 92 days after first_date")
 	}
 	err = d.store.InTx(ctx, "waiting", func(tx *store.Tx) error {
-		offers, err := store.LoadOffers(ctx, tx.Queries, o.ID, store.Choice{Service: c.Service, Professional: c.Professional, Online: true})
+		offers, err := store.LoadOffers(ctx, tx.Queries, org.ID, store.Choice{Service: choice.Service, Professional: choice.Professional, Online: true})
 		if err != nil {
 			return err
 		}
 		if len(offers) == 0 {
 			return hub.Invalid("body.service_id", "is not offered by anybody")
 		}
-		client, err := tx.FindOrCreateClient(ctx, o.ID, contact)
+		client, err := tx.FindOrCreateClient(ctx, org.ID, contact)
 		if err != nil {
 			return err
 		}
@@ -228,12 +228,12 @@ func (d *Desk) JoinWaitlist(ctx context.Context, o store.Org, c Choice, contact 
 		}
 		// Two wishes at once are one: nobody else has this client now.
 		id, err = tx.SameWaiting(ctx, dbgen.SameWaitingParams{
-			OrgID: o.ID, ServiceID: c.Service, ClientID: client.ID, ProfessionalID: c.Professional, FirstDate: first.Time(), LastDate: last.Time(), ContactEmail: &contact.Email,
+			OrgID: org.ID, ServiceID: choice.Service, ClientID: client.ID, ProfessionalID: choice.Professional, FirstDate: first.Time(), LastDate: last.Time(), ContactEmail: &contact.Email,
 		})
 		if !errors.Is(err, pgx.ErrNoRows) {
 			return err
 		}
-		n, err := tx.CountWaiting(ctx, o.ID, client.ID)
+		n, err := tx.CountWaiting(ctx, org.ID, client.ID)
 		if err != nil {
 			return err
 		}
@@ -242,7 +242,7 @@ func (d *Desk) JoinWaitlist(ctx context.Context, o store.Org, c Choice, contact 
 		}
 		id = store.NewID()
 		return tx.AddWaiting(ctx, dbgen.AddWaitingParams{
-			OrgID: o.ID, ID: id, ServiceID: c.Service, ProfessionalID: c.Professional, ClientID: client.ID,
+			OrgID: org.ID, ID: id, ServiceID: choice.Service, ProfessionalID: choice.Professional, ClientID: client.ID,
 			FirstDate: first.Time(), LastDate: last.Time(), CreatedAt: tx.Now(), ContactName: &contact.Name, ContactEmail: &contact.Email,
 		})
 	})
@@ -265,49 +265,49 @@ func CheckNotBlocked(client dbgen.Client) error {
 
 // checkMayBook refuses clients who were blocked, or have as many bookings as allowed. They
 // book nothing else meanwhile: [store.Tx.FindOrCreateClient] sees to that.
-func checkMayBook(ctx context.Context, tx *store.Tx, o store.Org, client dbgen.Client) error {
+func checkMayBook(ctx context.Context, tx *store.Tx, org store.Org, client dbgen.Client) error {
 	if err := CheckNotBlocked(client); err != nil {
 		return err
 	}
-	most := o.Settings.MaxActiveBookingsPerClient
-	if most == nil {
+	limit := org.Settings.MaxActiveBookingsPerClient
+	if limit == nil {
 		return nil
 	}
-	n, err := tx.ActiveBookings(ctx, dbgen.ActiveBookingsParams{OrgID: o.ID, ClientID: client.ID, Now: tx.Now()})
-	if err == nil && n >= *most {
+	n, err := tx.ActiveBookings(ctx, dbgen.ActiveBookingsParams{OrgID: org.ID, ClientID: client.ID, Now: tx.Now()})
+	if err == nil && n >= *limit {
 		err = hub.Errorf(hub.ErrConflict, "too_many_bookings", "There are too many open bookings under this phone number.")
 	}
 	return err
 }
 
 // Cancel cancels what a client booked. Again is no error.
-func (d *Desk) Cancel(ctx context.Context, o store.Org, token string, reason *string) (dbgen.AppointmentDetail, error) {
-	found, err := d.appointmentByToken(ctx, o, token)
+func (d *Desk) Cancel(ctx context.Context, org store.Org, token string, reason *string) (dbgen.AppointmentDetail, error) {
+	found, err := d.appointmentByToken(ctx, org, token)
 	if err != nil {
 		return found, err
 	}
 	return d.store.ApplyAction(ctx, booking.Cancel, store.Change{
-		Org: o, ID: found.ID, By: store.Actor{Kind: booking.Client}, Reason: reason,
-		Check: func(was dbgen.Appointment) error {
-			return o.Policy.ClientMayCancel(was.StartAt.In(o.Zone), d.host.Now())
+		Org: org, ID: found.ID, By: store.Actor{Kind: booking.Client}, Reason: reason,
+		Check: func(before dbgen.Appointment) error {
+			return org.Policy.ClientMayCancel(before.StartAt.In(org.Zone), d.host.Now())
 		},
 	})
 }
 
 // Reschedule moves what a client booked to another offered time.
-func (d *Desk) Reschedule(ctx context.Context, o store.Org, token string, start time.Time) (Booked, error) {
-	found, err := d.appointmentByToken(ctx, o, token)
+func (d *Desk) Reschedule(ctx context.Context, org store.Org, token string, start time.Time) (Booked, error) {
+	found, err := d.appointmentByToken(ctx, org, token)
 	if err != nil {
 		return Booked{}, err
 	}
-	done, err := d.store.UpdateAppointment(ctx, store.Move{Start: &start, Online: true, Reschedule: true, Limits: d.ClientView(o).Limits}, store.Change{
-		Org: o, ID: found.ID, By: store.Actor{Kind: booking.Client},
-		Check: func(was dbgen.Appointment) error {
-			return o.Policy.ClientMayReschedule(was.StartAt.In(o.Zone), d.host.Now())
+	updated, err := d.store.UpdateAppointment(ctx, store.Move{Start: &start, Online: true, Reschedule: true, Limits: d.ClientView(org).Limits}, store.Change{
+		Org: org, ID: found.ID, By: store.Actor{Kind: booking.Client},
+		Check: func(before dbgen.Appointment) error {
+			return org.Policy.ClientMayReschedule(before.StartAt.In(org.Zone), d.host.Now())
 		},
 	})
 	if err != nil {
 		return Booked{}, err
 	}
-	return d.loadBooking(ctx, o, done.AppointmentDetail)
+	return d.loadBooking(ctx, org, updated.AppointmentDetail)
 }

@@ -17,14 +17,14 @@ import (
 
 // UnsubscribeURL is the page on which a client ends being written to; a POST to it does so.
 // It names the organization by its id: slugs change, and may become somebody else's.
-func (d *Desk) UnsubscribeURL(o store.Org, client uuid.UUID) string {
-	return d.host.URLs.Public + "/book/" + o.ID.String() + "/unsubscribe?token=" + url.QueryEscape(d.unsubscribeToken(o, client))
+func (d *Desk) UnsubscribeURL(org store.Org, client uuid.UUID) string {
+	return d.host.URLs.Public + "/book/" + org.ID.String() + "/unsubscribe?token=" + url.QueryEscape(d.unsubscribeToken(org, client))
 }
 
 // unsubscribeToken is good for ever: a letter may be read years later.
-func (d *Desk) unsubscribeToken(o store.Org, client uuid.UUID) string {
+func (d *Desk) unsubscribeToken(org store.Org, client uuid.UUID) string {
 	mac := hmac.New(sha256.New, d.host.Sealer.Derive("unsubscribe"))
-	mac.Write(o.ID[:])
+	mac.Write(org.ID[:])
 	mac.Write(client[:])
 	return base64.RawURLEncoding.EncodeToString(append(client[:], mac.Sum(nil)...))
 }
@@ -33,8 +33,8 @@ func (d *Desk) unsubscribeToken(o store.Org, client uuid.UUID) string {
 // as [Desk.Organization] does.
 func (d *Desk) UnsubscribeOrganization(ctx context.Context, name string) (store.Org, error) {
 	if id, err := uuid.Parse(name); err == nil {
-		if o, err := d.store.LoadOrg(ctx, id); !errors.Is(err, hub.ErrNotFound) {
-			return o, err
+		if org, err := d.store.LoadOrg(ctx, id); !errors.Is(err, hub.ErrNotFound) {
+			return org, err
 		}
 	}
 	return d.Organization(ctx, name)
@@ -42,12 +42,12 @@ func (d *Desk) UnsubscribeOrganization(ctx context.Context, name string) (store.
 
 // VerifyUnsubscribeToken tells whom a token of [Desk.UnsubscribeURL] is of; [hub.ErrNotFound] for one that
 // is none.
-func (d *Desk) VerifyUnsubscribeToken(o store.Org, token string) (client uuid.UUID, err error) {
+func (d *Desk) VerifyUnsubscribeToken(org store.Org, token string) (client uuid.UUID, err error) {
 	raw, err := base64.RawURLEncoding.Strict().DecodeString(token)
 	if err == nil && len(raw) == 16+sha256.Size {
 		client = uuid.UUID(raw[:16])
 	}
-	if client == uuid.Nil || !hmac.Equal([]byte(d.unsubscribeToken(o, client)), []byte(token)) {
+	if client == uuid.Nil || !hmac.Equal([]byte(d.unsubscribeToken(org, client)), []byte(token)) {
 		return uuid.Nil, hub.Errorf(hub.ErrNotFound, "invalid_token", "Invalid token")
 	}
 	return client, nil
@@ -55,13 +55,13 @@ func (d *Desk) VerifyUnsubscribeToken(o store.Org, token string) (client uuid.UU
 
 // Unsubscribe ends that a client is written to. Again, or for who is not there any more, is no
 // error.
-func (d *Desk) Unsubscribe(ctx context.Context, o store.Org, token string) error {
-	client, err := d.VerifyUnsubscribeToken(o, token)
+func (d *Desk) Unsubscribe(ctx context.Context, org store.Org, token string) error {
+	client, err := d.VerifyUnsubscribeToken(org, token)
 	if err != nil {
 		return err
 	}
 	return d.store.InTx(ctx, "leaving a list", func(tx *store.Tx) error {
-		_, err := tx.WithdrawConsent(ctx, dbgen.WithdrawConsentParams{OrgID: o.ID, ID: client, Now: tx.Now()})
+		_, err := tx.WithdrawConsent(ctx, dbgen.WithdrawConsentParams{OrgID: org.ID, ID: client, Now: tx.Now()})
 		return err
 	})
 }

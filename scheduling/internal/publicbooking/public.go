@@ -25,7 +25,9 @@ type Desk struct {
 }
 
 // New makes the desk of an opened product.
-func New(host module.Host, s *store.Store, c *payment.Cashier) *Desk { return &Desk{host, s, c} }
+func New(host module.Host, s *store.Store, payments *payment.Cashier) *Desk {
+	return &Desk{host, s, payments}
+}
 
 // Limits are of one address: wide, for a clinic's clients often share one.
 func Limits() []module.Limit {
@@ -55,21 +57,21 @@ func (d *Desk) Organization(ctx context.Context, slug string) (store.Org, error)
 }
 
 // LogoURL is where an organization's logo is; nil where it has none.
-func (d *Desk) LogoURL(o store.Org) *string {
-	if o.LogoKey == nil {
+func (d *Desk) LogoURL(org store.Org) *string {
+	if org.LogoKey == nil {
 		return nil
 	}
-	link := d.host.Files.URL(*o.LogoKey)
+	link := d.host.Files.URL(*org.LogoKey)
 	return &link
 }
 
 // Services are what clients can book, in their order.
-func (d *Desk) Services(ctx context.Context, o store.Org) ([]dbgen.Service, error) {
-	all, err := d.store.ListServices(ctx, o.ID)
+func (d *Desk) Services(ctx context.Context, org store.Org) ([]dbgen.Service, error) {
+	all, err := d.store.ListServices(ctx, org.ID)
 	var list []dbgen.Service
-	for _, s := range all {
-		if s.IsActive && s.IsPublic {
-			list = append(list, s)
+	for _, service := range all {
+		if service.IsActive && service.IsPublic {
+			list = append(list, service)
 		}
 	}
 	return list, err
@@ -77,8 +79,8 @@ func (d *Desk) Services(ctx context.Context, o store.Org) ([]dbgen.Service, erro
 
 // Professionals are those with whom clients can book a service. [hub.ErrNotFound]
 // where clients cannot book it.
-func (d *Desk) Professionals(ctx context.Context, o store.Org, service uuid.UUID) ([]dbgen.OffersRow, error) {
-	return store.LoadOffers(ctx, d.store.Queries, o.ID, store.Choice{Service: service, Online: true})
+func (d *Desk) Professionals(ctx context.Context, org store.Org, service uuid.UUID) ([]dbgen.OffersRow, error) {
+	return store.LoadOffers(ctx, d.store.Queries, org.ID, store.Choice{Service: service, Online: true})
 }
 
 // View is what somebody may see of an organization's time.
@@ -89,12 +91,12 @@ type View struct {
 }
 
 // ClientView is what clients see: nothing where the organization takes no bookings online.
-func (d *Desk) ClientView(o store.Org) View {
-	v := View{o, true, o.Policy.PublicLimits(d.host.Now(), o.Zone)}
-	if !o.Settings.BookingEnabled {
-		v.Limits.LastDate = new(booking.Date) // nothing can be booked
+func (d *Desk) ClientView(org store.Org) View {
+	view := View{org, true, org.Policy.PublicLimits(d.host.Now(), org.Zone)}
+	if !org.Settings.BookingEnabled {
+		view.Limits.LastDate = new(booking.Date) // nothing can be booked
 	}
-	return v
+	return view
 }
 
 // Choice is which service is asked about, and of whom.
@@ -107,25 +109,25 @@ type Choice struct {
 }
 
 // RescheduleChoice is the choice of a client who moves a booking.
-func RescheduleChoice(a dbgen.AppointmentDetail) Choice {
-	return Choice{Service: a.ServiceID, Professional: &a.ProfessionalID, Moved: &a}
+func RescheduleChoice(appointment dbgen.AppointmentDetail) Choice {
+	return Choice{Service: appointment.ServiceID, Professional: &appointment.ProfessionalID, Moved: &appointment}
 }
 
 // LoadCalendars loads what slots are made of, and who offers the service. Errors as
 // [store.LoadOffers] has them.
-func (d *Desk) LoadCalendars(ctx context.Context, v View, c Choice, first, last booking.Date) ([]dbgen.OffersRow, []booking.Calendar, error) {
-	offers, err := store.LoadOffers(ctx, d.store.Queries, v.Org.ID, store.Choice{Service: c.Service, Professional: c.Professional, Online: v.Online, Field: "query.service_id"})
+func (d *Desk) LoadCalendars(ctx context.Context, view View, choice Choice, first, last booking.Date) ([]dbgen.OffersRow, []booking.Calendar, error) {
+	offers, err := store.LoadOffers(ctx, d.store.Queries, view.Org.ID, store.Choice{Service: choice.Service, Professional: choice.Professional, Online: view.Online, Field: "query.service_id"})
 	if err != nil {
 		return nil, nil, err
 	}
 	days := store.Days{First: first, Last: last, Now: d.host.Now()}
-	if c.Moved != nil {
-		days.ExceptID = c.Moved.ID
+	if choice.Moved != nil {
+		days.ExceptID = choice.Moved.ID
 	}
-	calendars, err := store.LoadCalendars(ctx, d.store.DB, v.Org, offers, days)
+	calendars, err := store.LoadCalendars(ctx, d.store.DB, view.Org, offers, days)
 	for i := range calendars {
-		if m := c.Moved; m != nil {
-			calendars[i].Offer = calendars[i].Offer.WithDurationAndPrice(m.EndAt.Sub(m.StartAt), m.PriceCents)
+		if moved := choice.Moved; moved != nil {
+			calendars[i].Offer = calendars[i].Offer.WithDurationAndPrice(moved.EndAt.Sub(moved.StartAt), moved.PriceCents)
 		}
 	}
 	return offers, calendars, err
@@ -139,29 +141,29 @@ type Day struct {
 }
 
 // FreeSlots gives the free slots of a day. Errors as [store.LoadOffers] has them.
-func (d *Desk) FreeSlots(ctx context.Context, v View, c Choice, day booking.Date) (Day, error) {
-	if err := v.checkChoice(c); err != nil {
+func (d *Desk) FreeSlots(ctx context.Context, view View, choice Choice, day booking.Date) (Day, error) {
+	if err := view.checkChoice(choice); err != nil {
 		return Day{}, err
 	}
-	offers, calendars, err := d.LoadCalendars(ctx, v, c, day, day)
-	return Day{offers, calendars, booking.FreeSlots(v.Org.Zone, v.Limits, day, calendars)}, err
+	offers, calendars, err := d.LoadCalendars(ctx, view, choice, day, day)
+	return Day{offers, calendars, booking.FreeSlots(view.Org.Zone, view.Limits, day, calendars)}, err
 }
 
 // checkChoice refuses clients who leave the professional open where they may not.
-func (v View) checkChoice(c Choice) error {
-	if c.Professional == nil && v.Online && !v.Org.Settings.AllowAnyProfessional {
+func (v View) checkChoice(choice Choice) error {
+	if choice.Professional == nil && v.Online && !v.Org.Settings.AllowAnyProfessional {
 		return hub.Invalid("query.professional_id", "is required")
 	}
 	return nil
 }
 
 // FreeDays sums up the days first to last. Errors as [store.LoadOffers] has them.
-func (d *Desk) FreeDays(ctx context.Context, v View, c Choice, first, last booking.Date) ([]booking.DayFree, error) {
-	if err := v.checkChoice(c); err != nil {
+func (d *Desk) FreeDays(ctx context.Context, view View, choice Choice, first, last booking.Date) ([]booking.DayFree, error) {
+	if err := view.checkChoice(choice); err != nil {
 		return nil, err
 	}
-	_, calendars, err := d.LoadCalendars(ctx, v, c, first, last)
-	return booking.FreeDays(v.Org.Zone, v.Limits, first, last, calendars), err
+	_, calendars, err := d.LoadCalendars(ctx, view, choice, first, last)
+	return booking.FreeDays(view.Org.Zone, view.Limits, first, last, calendars), err
 }
 
 // How far ahead [Desk.NextFreeDay] looks, and how many days at once.
@@ -172,13 +174,13 @@ const (
 
 // NextFreeDay finds the first day from a day on that has free slots, within a year; ok is
 // false where there is none.
-func (d *Desk) NextFreeDay(ctx context.Context, v View, c Choice, from booking.Date) (found booking.DayFree, ok bool, err error) {
+func (d *Desk) NextFreeDay(ctx context.Context, view View, choice Choice, from booking.Date) (found booking.DayFree, ok bool, err error) {
 	last := from + nextFreeDays
-	if v.Limits.LastDate != nil {
-		last = min(last, *v.Limits.LastDate)
+	if view.Limits.LastDate != nil {
+		last = min(last, *view.Limits.LastDate)
 	}
 	for first := from; first <= last; first += nextFreeChunk {
-		days, err := d.FreeDays(ctx, v, c, first, min(last, first+nextFreeChunk-1))
+		days, err := d.FreeDays(ctx, view, choice, first, min(last, first+nextFreeChunk-1))
 		if err != nil {
 			return found, false, err
 		}

@@ -28,17 +28,17 @@ type Change struct {
 
 // lockForChange loads the appointment for the change, and takes the locks of the time it has
 // and of the professional it may go to, before its row: as those do who book.
-func (t *Tx) lockForChange(ctx context.Context, c Change, also *uuid.UUID) (dbgen.Appointment, error) {
-	seen, err := t.AppointmentByID(ctx, c.Org.ID, c.ID)
+func (t *Tx) lockForChange(ctx context.Context, change Change, otherProfessional *uuid.UUID) (dbgen.Appointment, error) {
+	current, err := t.AppointmentByID(ctx, change.Org.ID, change.ID)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return dbgen.Appointment{}, notFound("Appointment")
 	}
 	if err != nil {
 		return dbgen.Appointment{}, err
 	}
-	first := seen.ProfessionalID
-	if also != nil && *also != first {
-		second := *also
+	first := current.ProfessionalID
+	if otherProfessional != nil && *otherProfessional != first {
+		second := *otherProfessional
 		if second.String() < first.String() {
 			first, second = second, first
 		}
@@ -50,181 +50,181 @@ func (t *Tx) lockForChange(ctx context.Context, c Change, also *uuid.UUID) (dbge
 	if err := t.LockTime(ctx, first); err != nil {
 		return dbgen.Appointment{}, err
 	}
-	a, err := t.LockAppointment(ctx, c.Org.ID, c.ID)
+	appointment, err := t.LockAppointment(ctx, change.Org.ID, change.ID)
 	switch {
 	case err != nil:
-		return a, err
-	case a.ProfessionalID != seen.ProfessionalID, c.Version != nil && *c.Version != a.Version:
-		return a, hub.Errorf(hub.ErrChanged, "version_mismatch", "Appointment was changed by someone else")
+		return appointment, err
+	case appointment.ProfessionalID != current.ProfessionalID, change.Version != nil && *change.Version != appointment.Version:
+		return appointment, hub.Errorf(hub.ErrChanged, "version_mismatch", "Appointment was changed by someone else")
 	}
-	return a, nil
+	return appointment, nil
 }
 
 // ApplyAction does an action that changes the status and leaves the time alone. Doing it
 // again is no error and has no effect. What is not possible is a
 // *[booking.TransitionError].
-func (s *Store) ApplyAction(ctx context.Context, action booking.Action, c Change) (dbgen.AppointmentDetail, error) {
-	var done dbgen.AppointmentDetail
-	var was dbgen.Appointment
+func (s *Store) ApplyAction(ctx context.Context, action booking.Action, change Change) (dbgen.AppointmentDetail, error) {
+	var updated dbgen.AppointmentDetail
+	var before dbgen.Appointment
 	err := s.InTx(ctx, string(action), func(tx *Tx) (err error) {
-		if was, err = tx.lockForChange(ctx, c, nil); err != nil {
+		if before, err = tx.lockForChange(ctx, change, nil); err != nil {
 			return err
 		}
-		if err := tx.applyAction(ctx, action, c, was); err != nil {
+		if err := tx.applyAction(ctx, action, change, before); err != nil {
 			return err
 		}
-		done, err = tx.AppointmentByID(ctx, c.Org.ID, c.ID)
+		updated, err = tx.AppointmentByID(ctx, change.Org.ID, change.ID)
 		return err
 	})
 	if isSlotConflict(err) {
-		return done, s.slotTakenError(ctx, c.Org, Choice{Service: was.ServiceID, Professional: &was.ProfessionalID}, was.StartAt, booking.Limits{}, nil)
+		return updated, s.slotTakenError(ctx, change.Org, Choice{Service: before.ServiceID, Professional: &before.ProfessionalID}, before.StartAt, booking.Limits{}, nil)
 	}
-	return done, err
+	return updated, err
 }
 
-func (t *Tx) applyAction(ctx context.Context, action booking.Action, c Change, was dbgen.Appointment) error {
-	next, err := action.Apply(was.Status, c.By.Kind, c.By.Manager, c.Org.Policy)
+func (t *Tx) applyAction(ctx context.Context, action booking.Action, change Change, before dbgen.Appointment) error {
+	next, err := action.Apply(before.Status, change.By.Kind, change.By.Manager, change.Org.Policy)
 	if err != nil || !next.Changed {
 		return err
 	}
-	if c.Check != nil {
-		if err := c.Check(was); err != nil {
+	if change.Check != nil {
+		if err := change.Check(before); err != nil {
 			return err
 		}
 	}
-	if action == booking.Reopen && was.Status == booking.NoShow && !was.Overbooked {
-		if err := t.checkSlotFree(ctx, c.Org, was); err != nil {
+	if action == booking.Reopen && before.Status == booking.NoShow && !before.Overbooked {
+		if err := t.checkSlotFree(ctx, change.Org, before); err != nil {
 			return err
 		}
 	}
-	set := dbgen.SetStatusParams{OrgID: c.Org.ID, ID: c.ID, Status: next.To, Now: t.now, Expected: []string{string(was.Status)}, DepositStatus: depositAfter(action, c.Org.Policy, was, t.now)}
+	params := dbgen.SetStatusParams{OrgID: change.Org.ID, ID: change.ID, Status: next.To, Now: t.now, Expected: []string{string(before.Status)}, DepositStatus: depositAfter(action, change.Org.Policy, before, t.now)}
 	if action == booking.Cancel {
-		by := string(c.By.Kind)
-		set.CancelledBy, set.CancelReason = &by, c.Reason
+		cancelledBy := string(change.By.Kind)
+		params.CancelledBy, params.CancelReason = &cancelledBy, change.Reason
 	}
-	if _, err := t.SetStatus(ctx, set); err != nil {
+	if _, err := t.SetStatus(ctx, params); err != nil {
 		return err
 	}
-	from := string(was.Status)
-	if err := t.recordHistory(ctx, c.Org.ID, c.ID, dbgen.RecordHistoryParams{Action: string(action), FromStatus: &from, ToStatus: string(next.To), Reason: c.Reason}, c.By); err != nil {
+	from := string(before.Status)
+	if err := t.recordHistory(ctx, change.Org.ID, change.ID, dbgen.RecordHistoryParams{Action: string(action), FromStatus: &from, ToStatus: string(next.To), Reason: change.Reason}, change.By); err != nil {
 		return err
 	}
-	return t.applyActionEffects(ctx, action, c, was)
+	return t.applyActionEffects(ctx, action, change, before)
 }
 
 // checkSlotFree checks that nobody took the time of an appointment that comes back.
 // Where it is no longer offered, the constraint decides.
-func (t *Tx) checkSlotFree(ctx context.Context, org Org, a dbgen.Appointment) error {
-	_, _, err := t.findFormerPlacement(ctx, org, a)
+func (t *Tx) checkSlotFree(ctx context.Context, org Org, appointment dbgen.Appointment) error {
+	_, _, err := t.findFormerPlacement(ctx, org, appointment)
 	return err
 }
 
 // findFormerPlacement finds the place of an appointment that comes back; offered is false where
 // its professional does not give the service any more.
-func (t *Tx) findFormerPlacement(ctx context.Context, org Org, a dbgen.Appointment) (place spot, offered bool, err error) {
-	offers, err := t.Offers(ctx, org.ID, a.ServiceID)
+func (t *Tx) findFormerPlacement(ctx context.Context, org Org, appointment dbgen.Appointment) (placement spot, offered bool, err error) {
+	offers, err := t.Offers(ctx, org.ID, appointment.ServiceID)
 	if err != nil {
-		return place, false, err
+		return placement, false, err
 	}
-	for _, o := range offers {
-		if o.ProfessionalID == a.ProfessionalID {
-			place, err = t.findPlacement(ctx, org, o, ResolveOffer(o, org.Policy).WithDurationAndPrice(a.EndAt.Sub(a.StartAt), a.PriceCents), a.StartAt, a.ID, fitting{})
-			return place, true, err
+	for _, offer := range offers {
+		if offer.ProfessionalID == appointment.ProfessionalID {
+			placement, err = t.findPlacement(ctx, org, offer, ResolveOffer(offer, org.Policy).WithDurationAndPrice(appointment.EndAt.Sub(appointment.StartAt), appointment.PriceCents), appointment.StartAt, appointment.ID, fitting{})
+			return placement, true, err
 		}
 	}
-	return place, false, nil
+	return placement, false, nil
 }
 
-func depositAfter(action booking.Action, p booking.Policy, a dbgen.Appointment, now time.Time) booking.DepositStatus {
+func depositAfter(action booking.Action, policy booking.Policy, appointment dbgen.Appointment, now time.Time) booking.DepositStatus {
 	switch {
 	case action == booking.Cancel:
-		return p.DepositAfterCancel(a.DepositStatus, a.StartAt, now)
+		return policy.DepositAfterCancel(appointment.DepositStatus, appointment.StartAt, now)
 	case action == booking.MarkNoShow:
-		return booking.DepositAfterNoShow(a.DepositStatus)
-	case action == booking.Reopen && a.DepositStatus == booking.DepositForfeited:
+		return booking.DepositAfterNoShow(appointment.DepositStatus)
+	case action == booking.Reopen && appointment.DepositStatus == booking.DepositForfeited:
 		return booking.DepositPaid
 	}
-	return a.DepositStatus
+	return appointment.DepositStatus
 }
 
 // applyActionEffects are what an action does besides changing the status.
-func (t *Tx) applyActionEffects(ctx context.Context, action booking.Action, c Change, was dbgen.Appointment) error {
+func (t *Tx) applyActionEffects(ctx context.Context, action booking.Action, change Change, before dbgen.Appointment) error {
 	switch action {
 	case booking.Confirm:
-		return t.enqueueNotification(ctx, News{Org: c.Org.ID, Appointment: c.ID, Change: ChangeConfirmed, By: c.By.Kind})
+		return t.enqueueNotification(ctx, News{Org: change.Org.ID, Appointment: change.ID, Change: ChangeConfirmed, By: change.By.Kind})
 	case booking.Cancel:
-		if err := t.applyCancellation(ctx, c, was); err != nil {
+		if err := t.applyCancellation(ctx, change, before); err != nil {
 			return err
 		}
 		reason := ""
-		if c.Reason != nil {
-			reason = *c.Reason
+		if change.Reason != nil {
+			reason = *change.Reason
 		}
-		return t.publish(ctx, c.Org.ID, "appointment.cancelled", map[string]any{"appointment_id": c.ID, "reason": reason})
+		return t.publish(ctx, change.Org.ID, "appointment.cancelled", map[string]any{"appointment_id": change.ID, "reason": reason})
 	case booking.MarkNoShow:
-		client, err := t.AddToClient(ctx, dbgen.AddToClientParams{OrgID: c.Org.ID, ID: was.ClientID, NoShows: 1})
+		client, err := t.AddToClient(ctx, dbgen.AddToClientParams{OrgID: change.Org.ID, ID: before.ClientID, NoShows: 1})
 		if err != nil {
 			return err
 		}
-		if err := t.DropReminders(ctx, c.Org.ID, c.ID); err != nil {
+		if err := t.DropReminders(ctx, change.Org.ID, change.ID); err != nil {
 			return err
 		}
-		return t.publish(ctx, c.Org.ID, "appointment.noshow", map[string]any{"appointment_id": c.ID, "client_phone": clientPhone(client)})
+		return t.publish(ctx, change.Org.ID, "appointment.noshow", map[string]any{"appointment_id": change.ID, "client_phone": clientPhone(client)})
 	case booking.Complete:
-		if _, err := t.AddToClient(ctx, dbgen.AddToClientParams{OrgID: c.Org.ID, ID: was.ClientID, Appointments: 1}); err != nil {
+		if _, err := t.AddToClient(ctx, dbgen.AddToClientParams{OrgID: change.Org.ID, ID: before.ClientID, Appointments: 1}); err != nil {
 			return err
 		}
-		return t.earnVisitPoints(ctx, was)
+		return t.earnVisitPoints(ctx, before)
 	case booking.Reopen:
-		if was.Status == booking.NoShow {
-			return t.undoNoShow(ctx, c, was)
+		if before.Status == booking.NoShow {
+			return t.undoNoShow(ctx, change, before)
 		}
-		if _, err := t.AddToClient(ctx, dbgen.AddToClientParams{OrgID: c.Org.ID, ID: was.ClientID, Appointments: -1}); err != nil {
+		if _, err := t.AddToClient(ctx, dbgen.AddToClientParams{OrgID: change.Org.ID, ID: before.ClientID, Appointments: -1}); err != nil {
 			return err
 		}
-		return t.reverseVisitPoints(ctx, was)
+		return t.reverseVisitPoints(ctx, before)
 	}
 	return nil
 }
 
 // undoNoShow takes a no-show back: who was told of it hears that the appointment takes
 // place.
-func (t *Tx) undoNoShow(ctx context.Context, c Change, was dbgen.Appointment) error {
-	client, err := t.AddToClient(ctx, dbgen.AddToClientParams{OrgID: c.Org.ID, ID: was.ClientID, NoShows: -1})
+func (t *Tx) undoNoShow(ctx context.Context, change Change, before dbgen.Appointment) error {
+	client, err := t.AddToClient(ctx, dbgen.AddToClientParams{OrgID: change.Org.ID, ID: before.ClientID, NoShows: -1})
 	if err != nil {
 		return err
 	}
-	if err := t.planReminders(ctx, c.Org, c.ID, was.StartAt); err != nil {
+	if err := t.planReminders(ctx, change.Org, change.ID, before.StartAt); err != nil {
 		return err
 	}
-	now, err := t.AppointmentByID(ctx, c.Org.ID, c.ID)
+	current, err := t.AppointmentByID(ctx, change.Org.ID, change.ID)
 	if err != nil {
 		return err
 	}
-	return t.publishCreated(ctx, now, clientPhone(client))
+	return t.publishCreated(ctx, current, clientPhone(client))
 }
 
 // applyCancellation drops what was planned for an appointment, ends its open charges and has
 // its deposit go back where it does.
-func (t *Tx) applyCancellation(ctx context.Context, c Change, was dbgen.Appointment) error {
-	if err := t.DropReminders(ctx, c.Org.ID, c.ID); err != nil {
+func (t *Tx) applyCancellation(ctx context.Context, change Change, before dbgen.Appointment) error {
+	if err := t.DropReminders(ctx, change.Org.ID, change.ID); err != nil {
 		return err
 	}
-	if err := t.enqueueNotification(ctx, News{Org: c.Org.ID, Appointment: c.ID, Change: ChangeCancelled, By: c.By.Kind}); err != nil {
+	if err := t.enqueueNotification(ctx, News{Org: change.Org.ID, Appointment: change.ID, Change: ChangeCancelled, By: change.By.Kind}); err != nil {
 		return err
 	}
-	if err := t.enqueueFreedTime(ctx, c.Org, was); err != nil {
+	if err := t.enqueueFreedTime(ctx, change.Org, before); err != nil {
 		return err
 	}
 	status := paymentCancelled
-	if c.By.Kind == booking.System {
+	if change.By.Kind == booking.System {
 		status = paymentExpired
 	}
-	if err := t.closeOpenCharges(ctx, was, status); err != nil {
+	if err := t.closeOpenCharges(ctx, before, status); err != nil {
 		return err
 	}
-	if was.DepositStatus == booking.DepositPaid && depositAfter(booking.Cancel, c.Org.Policy, was, t.now) == booking.DepositRefunded {
-		return t.enqueueDepositRefund(ctx, was)
+	if before.DepositStatus == booking.DepositPaid && depositAfter(booking.Cancel, change.Org.Policy, before, t.now) == booking.DepositRefunded {
+		return t.enqueueDepositRefund(ctx, before)
 	}
 	return nil
 }

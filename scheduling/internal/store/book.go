@@ -66,25 +66,25 @@ var errSlotTaken = errors.New("the time is taken")
 
 // Book makes an appointment. A time that is taken, or for clients not offered, is a
 // *[booking.SlotTakenError] with other times.
-func (s *Store) Book(ctx context.Context, n NewAppointment) (Booked, error) {
+func (s *Store) Book(ctx context.Context, request NewAppointment) (Booked, error) {
 	// What may have been booked before, or is held for this very request, is not to be
 	// told that its own time is taken.
-	if n.Online && n.Professional != nil && n.Idempotency == nil && n.SourceID == nil && n.HoldID == uuid.Nil {
-		done, err := s.enterGate(ctx, n)
+	if request.Online && request.Professional != nil && request.Idempotency == nil && request.SourceID == nil && request.HoldID == uuid.Nil {
+		done, err := s.enterGate(ctx, request)
 		if err != nil {
 			return Booked{}, err
 		}
 		defer done()
 	}
-	var made Booked
+	var booked Booked
 	err := s.InTx(ctx, "booking", func(tx *Tx) (err error) {
-		made, err = tx.bookOnce(ctx, n)
+		booked, err = tx.bookOnce(ctx, request)
 		return err
 	})
 	if isSlotConflict(err) {
-		return Booked{}, s.slotTakenError(ctx, n.Org, n.Choice, n.Start, n.Limits, nil)
+		return Booked{}, s.slotTakenError(ctx, request.Org, request.Choice, request.Start, request.Limits, nil)
 	}
-	return made, err
+	return booked, err
 }
 
 // isSlotConflict tells whether a transaction failed because the time was.
@@ -93,8 +93,8 @@ func isSlotConflict(err error) bool {
 }
 
 // slotTakenError looks for other times to propose.
-func (s *Store) slotTakenError(ctx context.Context, org Org, c Choice, start time.Time, l booking.Limits, keep func(*booking.Offer)) error {
-	calendars, err := s.loadTwoWeeks(ctx, org, c, start)
+func (s *Store) slotTakenError(ctx context.Context, org Org, choice Choice, start time.Time, limits booking.Limits, keep func(*booking.Offer)) error {
+	calendars, err := s.loadTwoWeeks(ctx, org, choice, start)
 	if err != nil {
 		return err
 	}
@@ -103,43 +103,43 @@ func (s *Store) slotTakenError(ctx context.Context, org Org, c Choice, start tim
 			keep(&calendars[i].Offer)
 		}
 	}
-	if !c.Online {
-		l = booking.StaffLimits(s.host.Now())
+	if !choice.Online {
+		limits = booking.StaffLimits(s.host.Now())
 	}
-	return booking.NewSlotTakenError(booking.Alternatives(org.Zone, l, start, maxAlternatives, calendars))
+	return booking.NewSlotTakenError(booking.Alternatives(org.Zone, limits, start, maxAlternatives, calendars))
 }
 
 // maxAlternatives is how many other times are proposed.
 const maxAlternatives = 3
 
 // loadTwoWeeks loads the calendars of a choice for the day of a time and those after it.
-func (s *Store) loadTwoWeeks(ctx context.Context, org Org, c Choice, start time.Time) ([]booking.Calendar, error) {
+func (s *Store) loadTwoWeeks(ctx context.Context, org Org, choice Choice, start time.Time) ([]booking.Calendar, error) {
 	day := booking.DateOf(start, org.Zone)
-	offers, err := LoadOffers(ctx, s.Queries, org.ID, c)
+	offers, err := LoadOffers(ctx, s.Queries, org.ID, choice)
 	if err != nil {
 		return nil, err
 	}
 	return LoadCalendars(ctx, s.DB, org, offers, Days{First: day, Last: day + 14, Now: s.host.Now()})
 }
 
-func (t *Tx) bookOnce(ctx context.Context, n NewAppointment) (Booked, error) {
-	if n.Idempotency == nil {
-		return t.book(ctx, n)
+func (t *Tx) bookOnce(ctx context.Context, request NewAppointment) (Booked, error) {
+	if request.Idempotency == nil {
+		return t.book(ctx, request)
 	}
-	var before rememberedBooking
-	found, err := t.claimIdempotencyKey(ctx, n.Org.ID, *n.Idempotency, &before)
+	var stored rememberedBooking
+	found, err := t.claimIdempotencyKey(ctx, request.Org.ID, *request.Idempotency, &stored)
 	if err != nil {
 		return Booked{}, err
 	}
 	if found {
-		detail, err := t.AppointmentByID(ctx, n.Org.ID, before.ID)
-		return Booked{detail, before.Warnings, true}, err
+		detail, err := t.AppointmentByID(ctx, request.Org.ID, stored.ID)
+		return Booked{detail, stored.Warnings, true}, err
 	}
-	made, err := t.book(ctx, n)
+	booked, err := t.book(ctx, request)
 	if err != nil {
 		return Booked{}, err
 	}
-	return made, t.storeAnswer(ctx, n.Org.ID, *n.Idempotency, rememberedBooking{made.ID, made.Warnings})
+	return booked, t.storeAnswer(ctx, request.Org.ID, *request.Idempotency, rememberedBooking{booked.ID, booked.Warnings})
 }
 
 // rememberedBooking is what is kept of a booking for a repeated request.
@@ -150,53 +150,53 @@ type rememberedBooking struct {
 
 // claimIdempotencyKey takes an Idempotency-Key for this request, or reads what was kept under it
 // before; one that was used for another request is a [hub.ErrConflict].
-func (t *Tx) claimIdempotencyKey(ctx context.Context, org uuid.UUID, once Once, before any) (found bool, err error) {
-	claimed, err := t.ClaimIdempotency(ctx, dbgen.ClaimIdempotencyParams{
-		OrgID: org, Operation: once.Operation, Key: once.Key, RequestHash: once.RequestHash, CreatedAt: t.now, Expired: t.now.Add(-idempotencyTTL),
+func (t *Tx) claimIdempotencyKey(ctx context.Context, org uuid.UUID, key Once, stored any) (found bool, err error) {
+	inserted, err := t.ClaimIdempotency(ctx, dbgen.ClaimIdempotencyParams{
+		OrgID: org, Operation: key.Operation, Key: key.Key, RequestHash: key.RequestHash, CreatedAt: t.now, Expired: t.now.Add(-idempotencyTTL),
 	})
-	if err != nil || claimed > 0 {
+	if err != nil || inserted > 0 {
 		return false, err
 	}
-	kept, err := t.IdempotentAnswer(ctx, dbgen.IdempotentAnswerParams{OrgID: org, Operation: once.Operation, Key: once.Key})
+	kept, err := t.IdempotentAnswer(ctx, dbgen.IdempotentAnswerParams{OrgID: org, Operation: key.Operation, Key: key.Key})
 	if err != nil {
 		return false, err
 	}
-	return true, decodeStoredAnswer(kept, once, before)
+	return true, decodeStoredAnswer(kept, key, stored)
 }
 
 // decodeStoredAnswer reads what a request was answered before.
-func decodeStoredAnswer(kept dbgen.Idempotency, once Once, before any) error {
-	if !bytes.Equal(kept.RequestHash, once.RequestHash) {
+func decodeStoredAnswer(stored dbgen.Idempotency, key Once, before any) error {
+	if !bytes.Equal(stored.RequestHash, key.RequestHash) {
 		return hub.Errorf(hub.ErrConflict, "idempotency_key_reused", "This Idempotency-Key was used for another request.")
 	}
-	return json.Unmarshal(kept.Answer, before)
+	return json.Unmarshal(stored.Answer, before)
 }
 
 // storeAnswer remembers what came of a request.
-func (t *Tx) storeAnswer(ctx context.Context, org uuid.UUID, once Once, what any) error {
+func (t *Tx) storeAnswer(ctx context.Context, org uuid.UUID, key Once, what any) error {
 	answer, err := json.Marshal(what)
 	if err != nil {
 		return err
 	}
 	created := 201
-	return t.KeepAnswer(ctx, dbgen.KeepAnswerParams{OrgID: org, Operation: once.Operation, Key: once.Key, Status: &created, Answer: answer})
+	return t.KeepAnswer(ctx, dbgen.KeepAnswerParams{OrgID: org, Operation: key.Operation, Key: key.Key, Status: &created, Answer: answer})
 }
 
-func (t *Tx) book(ctx context.Context, n NewAppointment) (Booked, error) {
-	if n.SourceID != nil {
-		before, err := t.AppointmentBySource(ctx, n.Org.ID, n.SourceID)
+func (t *Tx) book(ctx context.Context, request NewAppointment) (Booked, error) {
+	if request.SourceID != nil {
+		existing, err := t.AppointmentBySource(ctx, request.Org.ID, request.SourceID)
 		if !errors.Is(err, pgx.ErrNoRows) {
-			return Booked{AppointmentDetail: before, Repeated: true}, err
+			return Booked{AppointmentDetail: existing, Repeated: true}, err
 		}
 	}
-	offers, err := LoadOffers(ctx, t.Queries, n.Org.ID, n.Choice)
+	offers, err := LoadOffers(ctx, t.Queries, request.Org.ID, request.Choice)
 	if err != nil {
 		return Booked{}, err
 	}
-	if n.requiresDeposit() && len(offers) > 0 && !slices.ContainsFunc(offers, func(o dbgen.OffersRow) bool { return ResolveOffer(o, n.Org.Policy).DepositAmount == 0 }) {
+	if request.requiresDeposit() && len(offers) > 0 && !slices.ContainsFunc(offers, func(offer dbgen.OffersRow) bool { return ResolveOffer(offer, request.Org.Policy).DepositAmount == 0 }) {
 		return Booked{}, ErrDepositDue // whoever gives it
 	}
-	return t.bookWithOffers(ctx, n, offers)
+	return t.bookWithOffers(ctx, request, offers)
 }
 
 // ErrDepositDue is the answer to a client's booking that needs a charge for its deposit.
@@ -209,76 +209,76 @@ func (n NewAppointment) requiresDeposit() bool {
 }
 
 // bookWithOffers books with one of those who give the service.
-func (t *Tx) bookWithOffers(ctx context.Context, n NewAppointment, offers []dbgen.OffersRow) (Booked, error) {
-	client, err := n.ResolveClient(ctx, t)
+func (t *Tx) bookWithOffers(ctx context.Context, request NewAppointment, offers []dbgen.OffersRow) (Booked, error) {
+	client, err := request.ResolveClient(ctx, t)
 	if err != nil {
 		return Booked{}, err
 	}
-	offers, err = t.consumeHold(ctx, &n, offers)
+	offers, err = t.consumeHold(ctx, &request, offers)
 	if err != nil {
 		return Booked{}, err
 	}
-	chosen, spot, err := t.choosePlacement(ctx, n, offers)
+	chosen, placement, err := t.choosePlacement(ctx, request, offers)
 	if err != nil {
 		return Booked{}, err
 	}
-	if n.requiresDeposit() && spot.offer.DepositAmount > 0 {
+	if request.requiresDeposit() && placement.offer.DepositAmount > 0 {
 		return Booked{}, ErrDepositDue
 	}
-	a := dbgen.CreateAppointmentParams{
-		OrgID: n.Org.ID, ID: NewID(), ClientID: client.ID, ProfessionalID: chosen.ProfessionalID, ServiceID: n.Service,
-		StartAt: n.Start, EndAt: n.Start.Add(spot.offer.Duration), PriceCents: spot.offer.Price, Source: n.Source, SourceID: n.SourceID, Notes: n.Notes,
-		DepositStatus: booking.DepositNone, Capacity: spot.offer.Capacity, Seat: spot.seat, Overbooked: spot.overbooked,
-		CreatedBy: n.By.User, CreatedAt: t.now,
+	params := dbgen.CreateAppointmentParams{
+		OrgID: request.Org.ID, ID: NewID(), ClientID: client.ID, ProfessionalID: chosen.ProfessionalID, ServiceID: request.Service,
+		StartAt: request.Start, EndAt: request.Start.Add(placement.offer.Duration), PriceCents: placement.offer.Price, Source: request.Source, SourceID: request.SourceID, Notes: request.Notes,
+		DepositStatus: booking.DepositNone, Capacity: placement.offer.Capacity, Seat: placement.seat, Overbooked: placement.overbooked,
+		CreatedBy: request.By.User, CreatedAt: t.now,
 	}
-	contact, err := t.resolveRecipient(ctx, n.Contact, client)
+	contact, err := t.resolveRecipient(ctx, request.Contact, client)
 	if err != nil {
 		return Booked{}, err
 	}
-	a.ContactName, a.ContactEmail = contact.name, contact.email
-	if n.Charge != nil {
-		a.DepositStatus, a.DepositCents, a.HoldUntil = booking.DepositPending, &n.Charge.Amount, &n.Charge.ExpiresAt
+	params.ContactName, params.ContactEmail = contact.name, contact.email
+	if request.Charge != nil {
+		params.DepositStatus, params.DepositCents, params.HoldUntil = booking.DepositPending, &request.Charge.Amount, &request.Charge.ExpiresAt
 	}
-	if a.Status = n.Org.Policy.InitialStatus(n.Source, a.DepositStatus); a.Status == booking.Confirmed {
-		a.ConfirmedAt = &t.now
+	if params.Status = request.Org.Policy.InitialStatus(request.Source, params.DepositStatus); params.Status == booking.Confirmed {
+		params.ConfirmedAt = &t.now
 	}
-	if err := t.CreateAppointment(ctx, a); err != nil {
+	if err := t.CreateAppointment(ctx, params); err != nil {
 		return Booked{}, err
 	}
-	if err := t.recordHistory(ctx, n.Org.ID, a.ID, dbgen.RecordHistoryParams{Action: "create", ToStatus: string(a.Status), ToStartAt: &a.StartAt, ToProfessionalID: &a.ProfessionalID}, n.By); err != nil {
+	if err := t.recordHistory(ctx, request.Org.ID, params.ID, dbgen.RecordHistoryParams{Action: "create", ToStatus: string(params.Status), ToStartAt: &params.StartAt, ToProfessionalID: &params.ProfessionalID}, request.By); err != nil {
 		return Booked{}, err
 	}
-	if n.Charge != nil {
-		n.Charge.Org, n.Charge.Appointment, n.Charge.Client = n.Org.ID, &a.ID, client.ID
-		if _, err := t.storeCharge(ctx, *n.Charge); err != nil {
+	if request.Charge != nil {
+		request.Charge.Org, request.Charge.Appointment, request.Charge.Client = request.Org.ID, &params.ID, client.ID
+		if _, err := t.storeCharge(ctx, *request.Charge); err != nil {
 			return Booked{}, err
 		}
 	}
-	if err := t.planReminders(ctx, n.Org, a.ID, a.StartAt); err != nil {
+	if err := t.planReminders(ctx, request.Org, params.ID, params.StartAt); err != nil {
 		return Booked{}, err
 	}
-	detail, err := t.AppointmentByID(ctx, n.Org.ID, a.ID)
+	detail, err := t.AppointmentByID(ctx, request.Org.ID, params.ID)
 	if err != nil {
 		return Booked{}, err
 	}
-	if contact.hasEmail(client) || len(n.Org.Settings.NotifyEmails) > 0 && n.Source != booking.Dashboard {
-		if err := t.enqueueNotification(ctx, News{Org: n.Org.ID, Appointment: a.ID, Change: ChangeBooked, By: n.By.Kind}); err != nil {
+	if contact.hasEmail(client) || len(request.Org.Settings.NotifyEmails) > 0 && request.Source != booking.Dashboard {
+		if err := t.enqueueNotification(ctx, News{Org: request.Org.ID, Appointment: params.ID, Change: ChangeBooked, By: request.By.Kind}); err != nil {
 			return Booked{}, err
 		}
 	}
-	if n.Contact != nil && n.Contact.MarketingConsent {
-		if err := t.recordConsent(ctx, client, *n.Contact); err != nil {
+	if request.Contact != nil && request.Contact.MarketingConsent {
+		if err := t.recordConsent(ctx, client, *request.Contact); err != nil {
 			return Booked{}, err
 		}
 	}
-	return Booked{AppointmentDetail: detail, Warnings: spot.warnings}, t.publishCreated(ctx, detail, clientPhone(client))
+	return Booked{AppointmentDetail: detail, Warnings: placement.warnings}, t.publishCreated(ctx, detail, clientPhone(client))
 }
 
 // publishCreated publishes that an appointment takes place.
-func (t *Tx) publishCreated(ctx context.Context, d dbgen.AppointmentDetail, phone string) error {
-	return t.publish(ctx, d.OrgID, "appointment.created", map[string]any{
-		"appointment_id": d.ID, "client_phone": phone, "service": d.ServiceName, "professional": d.ProfessionalName,
-		"datetime": formatUTC(d.StartAt), "end_at": formatUTC(d.EndAt), "status": d.Status, "source": d.Source,
+func (t *Tx) publishCreated(ctx context.Context, appointment dbgen.AppointmentDetail, phone string) error {
+	return t.publish(ctx, appointment.OrgID, "appointment.created", map[string]any{
+		"appointment_id": appointment.ID, "client_phone": phone, "service": appointment.ServiceName, "professional": appointment.ProfessionalName,
+		"datetime": formatUTC(appointment.StartAt), "end_at": formatUTC(appointment.EndAt), "status": appointment.Status, "source": appointment.Source,
 	})
 }
 
@@ -292,30 +292,30 @@ type spot struct {
 
 // choosePlacement takes the professional's lock and a place. With anybody, it tries those
 // who offer the time in turn, the least booked of them first.
-func (t *Tx) choosePlacement(ctx context.Context, n NewAppointment, offers []dbgen.OffersRow) (dbgen.OffersRow, spot, error) {
-	if n.Professional != nil {
-		place, err := t.lockAndPlace(ctx, n, offers[0])
-		return offers[0], place, err
+func (t *Tx) choosePlacement(ctx context.Context, request NewAppointment, offers []dbgen.OffersRow) (dbgen.OffersRow, spot, error) {
+	if request.Professional != nil {
+		placement, err := t.lockAndPlace(ctx, request, offers[0])
+		return offers[0], placement, err
 	}
-	day := booking.DateOf(n.Start, n.Org.Zone)
+	day := booking.DateOf(request.Start, request.Org.Zone)
 	for len(offers) > 0 {
-		calendars, err := LoadCalendars(ctx, t.DB, n.Org, offers, Days{First: day, Last: day, ExceptID: n.HoldID, Now: t.now})
+		calendars, err := LoadCalendars(ctx, t.DB, request.Org, offers, Days{First: day, Last: day, ExceptID: request.HoldID, Now: t.now})
 		if err != nil {
 			return dbgen.OffersRow{}, spot{}, err
 		}
-		slot, ok := booking.FindSlot(n.Org.Zone, n.Limits, n.Start, calendars)
+		slot, ok := booking.FindSlot(request.Org.Zone, request.Limits, request.Start, calendars)
 		if !ok {
 			break
 		}
 		var rest []dbgen.OffersRow
-		for _, o := range offers {
-			if o.ProfessionalID != slot.Professional {
-				rest = append(rest, o)
+		for _, offer := range offers {
+			if offer.ProfessionalID != slot.Professional {
+				rest = append(rest, offer)
 				continue
 			}
-			place, err := t.tryPlacement(ctx, n, o)
+			placement, err := t.tryPlacement(ctx, request, offer)
 			if err == nil || !errors.Is(err, errSlotTaken) {
-				return o, place, err
+				return offer, placement, err
 			}
 		}
 		offers = rest
@@ -323,21 +323,21 @@ func (t *Tx) choosePlacement(ctx context.Context, n NewAppointment, offers []dbg
 	return dbgen.OffersRow{}, spot{}, errSlotTaken
 }
 
-func (t *Tx) lockAndPlace(ctx context.Context, n NewAppointment, o dbgen.OffersRow) (spot, error) {
-	if err := t.LockTime(ctx, o.ProfessionalID); err != nil {
+func (t *Tx) lockAndPlace(ctx context.Context, request NewAppointment, offer dbgen.OffersRow) (spot, error) {
+	if err := t.LockTime(ctx, offer.ProfessionalID); err != nil {
 		return spot{}, err
 	}
-	return t.findPlacement(ctx, n.Org, o, ResolveOffer(o, n.Org.Policy), n.Start, n.HoldID, fitting{online: n.Online, limits: n.Limits, overbook: n.Overbook})
+	return t.findPlacement(ctx, request.Org, offer, ResolveOffer(offer, request.Org.Policy), request.Start, request.HoldID, fitting{online: request.Online, limits: request.Limits, overbook: request.Overbook})
 }
 
 // tryPlacement is [Tx.lockAndPlace] for one of several professionals: where there is no place the
 // lock is let go of before the next one is tried.
-func (t *Tx) tryPlacement(ctx context.Context, n NewAppointment, o dbgen.OffersRow) (place spot, err error) {
+func (t *Tx) tryPlacement(ctx context.Context, request NewAppointment, offer dbgen.OffersRow) (placement spot, err error) {
 	err = t.withSavepoint(ctx, func(tx *Tx) error {
-		place, err = tx.lockAndPlace(ctx, n, o)
+		placement, err = tx.lockAndPlace(ctx, request, offer)
 		return err
 	})
-	return place, err
+	return placement, err
 }
 
 // fitting is how much a place is asked to fit.
@@ -349,57 +349,57 @@ type fitting struct {
 
 // findPlacement finds a seat at a time, as if the appointment or hold called without were not
 // there. The professional's lock is held.
-func (t *Tx) findPlacement(ctx context.Context, org Org, o dbgen.OffersRow, offer booking.Offer, start time.Time, without uuid.UUID, f fitting) (spot, error) {
+func (t *Tx) findPlacement(ctx context.Context, org Org, o dbgen.OffersRow, offer booking.Offer, start time.Time, exceptID uuid.UUID, options fitting) (spot, error) {
 	day := booking.DateOf(start, org.Zone)
 	last := booking.DateOf(start.Add(offer.Duration), org.Zone)
-	calendars, err := LoadCalendars(ctx, t.DB, org, []dbgen.OffersRow{o}, Days{First: min(day, last), Last: max(day, last), ExceptID: without, Now: t.now})
+	calendars, err := LoadCalendars(ctx, t.DB, org, []dbgen.OffersRow{o}, Days{First: min(day, last), Last: max(day, last), ExceptID: exceptID, Now: t.now})
 	if err != nil {
 		return spot{}, err
 	}
-	c := &calendars[0]
-	c.Offer = offer
-	found := spot{offer: offer}
-	if f.online {
-		if _, ok := booking.FindSlot(org.Zone, f.limits, start, calendars); !ok {
+	calendar := &calendars[0]
+	calendar.Offer = offer
+	placement := spot{offer: offer}
+	if options.online {
+		if _, ok := booking.FindSlot(org.Zone, options.limits, start, calendars); !ok {
 			return spot{}, errSlotTaken
 		}
 	} else {
-		found.warnings = staffWarnings(org, c, start, t.now)
+		placement.warnings = staffWarnings(org, calendar, start, t.now)
 	}
-	if booking.SeatsAt(start, offer, c.Busy) > 0 {
-		found.seat, err = t.FreeSeat(ctx, dbgen.FreeSeatParams{
-			Capacity: offer.Capacity, ProfessionalID: o.ProfessionalID, ServiceID: o.Service.ID, StartAt: start, EndAt: start.Add(offer.Duration), MovedID: without,
+	if booking.SeatsAt(start, offer, calendar.Busy) > 0 {
+		placement.seat, err = t.FreeSeat(ctx, dbgen.FreeSeatParams{
+			Capacity: offer.Capacity, ProfessionalID: o.ProfessionalID, ServiceID: o.Service.ID, StartAt: start, EndAt: start.Add(offer.Duration), MovedID: exceptID,
 		})
 		if err != nil {
 			return spot{}, err
 		}
 	}
-	if found.seat == 0 {
-		if !f.overbook {
+	if placement.seat == 0 {
+		if !options.overbook {
 			return spot{}, errSlotTaken
 		}
-		found.seat, found.overbooked = 1, true
+		placement.seat, placement.overbooked = 1, true
 	}
-	return found, nil
+	return placement, nil
 }
 
-func staffWarnings(org Org, c *booking.Calendar, start, now time.Time) []string {
+func staffWarnings(org Org, calendar *booking.Calendar, start, now time.Time) []string {
 	var list []string
-	if !booking.WithinHours(org.Zone, start, start.Add(c.Offer.Duration), c.Rules, c.Exceptions) {
+	if !booking.WithinHours(org.Zone, start, start.Add(calendar.Offer.Duration), calendar.Rules, calendar.Exceptions) {
 		list = append(list, "outside_working_hours")
 	}
 	if start.Before(now) {
 		list = append(list, "in_the_past")
 	}
-	if c.Full(org.Zone, booking.DateOf(start, org.Zone)) {
+	if calendar.Full(org.Zone, booking.DateOf(start, org.Zone)) {
 		list = append(list, "daily_limit_reached")
 	}
 	return list
 }
 
 // recordHistory adds a line to an appointment's history.
-func (t *Tx) recordHistory(ctx context.Context, org, appointment uuid.UUID, line dbgen.RecordHistoryParams, by Actor) error {
-	line.OrgID, line.ID, line.AppointmentID, line.At, line.Actor, line.UserID = org, NewID(), appointment, t.now, string(by.Kind), by.User
+func (t *Tx) recordHistory(ctx context.Context, org, appointment uuid.UUID, line dbgen.RecordHistoryParams, actor Actor) error {
+	line.OrgID, line.ID, line.AppointmentID, line.At, line.Actor, line.UserID = org, NewID(), appointment, t.now, string(actor.Kind), actor.User
 	return t.RecordHistory(ctx, line)
 }
 
@@ -414,12 +414,12 @@ func (t *Tx) planReminders(ctx context.Context, org Org, appointment uuid.UUID, 
 }
 
 // clientPhone is a client's phone as other products know it.
-func clientPhone(c dbgen.Client) string {
+func clientPhone(client dbgen.Client) string {
 	switch {
-	case c.PhoneE164 != nil:
-		return *c.PhoneE164
-	case c.Phone != nil:
-		return *c.Phone
+	case client.PhoneE164 != nil:
+		return *client.PhoneE164
+	case client.Phone != nil:
+		return *client.Phone
 	}
 	return ""
 }

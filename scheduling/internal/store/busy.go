@@ -40,7 +40,7 @@ var errBusyFormat = errors.New("reading what is taken: the answer does not have 
 // EachBusy reads what is taken straight from the wire: a month of a large
 // organization has ten thousand rows, and scanning them value by value took most of
 // the time of the whole answer.
-func (d DB) EachBusy(ctx context.Context, t Taken, p booking.Policy, yield func(professional uuid.UUID, b booking.Busy)) error {
+func (d DB) EachBusy(ctx context.Context, t Taken, policy booking.Policy, yield func(professional uuid.UUID, busy booking.Busy)) error {
 	rows, err := d.conn.Query(ctx, busySQL, t.Org, t.Professionals, t.Until, t.Since, t.ExceptID, t.Now)
 	if err != nil {
 		return err
@@ -58,7 +58,7 @@ func (d DB) EachBusy(ctx context.Context, t Taken, p booking.Policy, yield func(
 		}
 		yield(uuid.UUID(raw[0]), booking.Busy{
 			Start: decodeTimestamp(raw[1]), End: decodeTimestamp(raw[2]), Service: uuid.UUID(raw[3]),
-			BufferBefore: decodeBuffer(raw[4], p.BufferBeforeMinutes), BufferAfter: decodeBuffer(raw[5], p.BufferAfterMinutes),
+			BufferBefore: decodeBuffer(raw[4], policy.BufferBeforeMinutes), BufferAfter: decodeBuffer(raw[5], policy.BufferAfterMinutes),
 		})
 	}
 	return rows.Err()

@@ -25,61 +25,61 @@ type Choice struct {
 
 // notOfferedError is the answer where a professional does not give a service.
 func (c Choice) notOfferedError() *hub.Error {
-	e := hub.Errorf(hub.ErrInvalid, "service_not_offered", "Professional does not offer this service")
-	e.Fields = []hub.FieldError{{Location: cmp.Or(c.Field, "body.service_id"), Message: "does not fit: the professional does not offer the service"}}
-	return e
+	problem := hub.Errorf(hub.ErrInvalid, "service_not_offered", "Professional does not offer this service")
+	problem.Fields = []hub.FieldError{{Location: cmp.Or(c.Field, "body.service_id"), Message: "does not fit: the professional does not offer the service"}}
+	return problem
 }
 
 // LoadOffers finds who gives the service of a choice. A service or professional that
 // is not there for whoever asks is a [hub.ErrNotFound]; a professional who does not
 // give the service is a [hub.ErrInvalid], service_not_offered. With anybody, the list may be empty.
-func LoadOffers(ctx context.Context, q *dbgen.Queries, org uuid.UUID, c Choice) ([]dbgen.OffersRow, error) {
-	all, err := q.Offers(ctx, org, c.Service)
+func LoadOffers(ctx context.Context, queries *dbgen.Queries, org uuid.UUID, choice Choice) ([]dbgen.OffersRow, error) {
+	all, err := queries.Offers(ctx, org, choice.Service)
 	if err != nil {
 		return nil, dberr.Wrap("loading offers", err)
 	}
-	if err := checkService(ctx, q, org, c, all); err != nil {
+	if err := checkService(ctx, queries, org, choice, all); err != nil {
 		return nil, err
 	}
 	var found []dbgen.OffersRow
-	for _, o := range all {
-		if c.Professional != nil && o.ProfessionalID != *c.Professional {
+	for _, offer := range all {
+		if choice.Professional != nil && offer.ProfessionalID != *choice.Professional {
 			continue
 		}
-		if c.Online && (!o.ProfessionalActive || !o.AcceptsOnlineBooking) {
-			if c.Professional != nil {
+		if choice.Online && (!offer.ProfessionalActive || !offer.AcceptsOnlineBooking) {
+			if choice.Professional != nil {
 				return nil, notFound("Professional")
 			}
 			continue
 		}
-		found = append(found, o)
+		found = append(found, offer)
 	}
-	if c.Professional != nil && len(found) == 0 {
-		people, err := q.ListProfessionals(ctx, org, c.Professional)
+	if choice.Professional != nil && len(found) == 0 {
+		people, err := queries.ListProfessionals(ctx, org, choice.Professional)
 		switch {
 		case err != nil:
 			return nil, dberr.Wrap("loading the professional", err)
-		case len(people) == 0 || c.Online && (!people[0].Professional.IsActive || !people[0].Professional.AcceptsOnlineBooking):
+		case len(people) == 0 || choice.Online && (!people[0].Professional.IsActive || !people[0].Professional.AcceptsOnlineBooking):
 			return nil, notFound("Professional")
 		}
-		return nil, c.notOfferedError()
+		return nil, choice.notOfferedError()
 	}
 	return found, nil
 }
 
-func checkService(ctx context.Context, q *dbgen.Queries, org uuid.UUID, c Choice, offers []dbgen.OffersRow) error {
+func checkService(ctx context.Context, queries *dbgen.Queries, org uuid.UUID, choice Choice, offers []dbgen.OffersRow) error {
 	var service dbgen.Service
 	if len(offers) > 0 {
 		service = offers[0].Service
 	} else {
 		var err error
-		if service, err = q.ServiceByID(ctx, org, c.Service); errors.Is(err, pgx.ErrNoRows) {
+		if service, err = queries.ServiceByID(ctx, org, choice.Service); errors.Is(err, pgx.ErrNoRows) {
 			return notFound("Service")
 		} else if err != nil {
 			return dberr.Wrap("loading the service", err)
 		}
 	}
-	if c.Online && (!service.IsActive || !service.IsPublic) {
+	if choice.Online && (!service.IsActive || !service.IsPublic) {
 		return notFound("Service")
 	}
 	return nil
@@ -101,17 +101,17 @@ func LoadCalendars(ctx context.Context, db DB, org Org, offers []dbgen.OffersRow
 	ids := make([]uuid.UUID, len(offers))
 	at := make(map[uuid.UUID]int, len(offers))
 	calendars := make([]booking.Calendar, len(offers))
-	for i, o := range offers {
-		ids[i], at[o.ProfessionalID] = o.ProfessionalID, i
-		calendars[i] = booking.Calendar{Professional: o.ProfessionalID, Offer: ResolveOffer(o, org.Policy), MaxPerDay: org.Policy.MaxPerDay(o.MaxBookingsPerDay)}
+	for i, offer := range offers {
+		ids[i], at[offer.ProfessionalID] = offer.ProfessionalID, i
+		calendars[i] = booking.Calendar{Professional: offer.ProfessionalID, Offer: ResolveOffer(offer, org.Policy), MaxPerDay: org.Policy.MaxPerDay(offer.MaxBookingsPerDay)}
 	}
 	if err := loadHours(ctx, db.Queries, org.ID, ids, days, func(id uuid.UUID) *booking.Calendar { return &calendars[at[id]] }); err != nil {
 		return nil, err
 	}
 	since, until := booking.LoadRange(org.Zone, days.First, days.Last)
-	err := db.EachBusy(ctx, Taken{org.ID, ids, since, until, days.ExceptID, days.Now}, org.Policy, func(id uuid.UUID, b booking.Busy) {
-		c := &calendars[at[id]]
-		c.Busy = append(c.Busy, b)
+	err := db.EachBusy(ctx, Taken{org.ID, ids, since, until, days.ExceptID, days.Now}, org.Policy, func(id uuid.UUID, busy booking.Busy) {
+		calendar := &calendars[at[id]]
+		calendar.Busy = append(calendar.Busy, busy)
 	})
 	if err != nil {
 		return nil, dberr.Wrap("loading what is taken", err)
@@ -120,46 +120,46 @@ func LoadCalendars(ctx context.Context, db DB, org Org, offers []dbgen.OffersRow
 }
 
 // loadHours loads the rules and exceptions of professionals.
-func loadHours(ctx context.Context, q *dbgen.Queries, org uuid.UUID, ids []uuid.UUID, days Days, of func(uuid.UUID) *booking.Calendar) error {
-	rows, err := q.Hours(ctx, dbgen.HoursParams{OrgID: org, ProfessionalIds: ids, First: days.First.Time(), Last: days.Last.Time()})
+func loadHours(ctx context.Context, queries *dbgen.Queries, org uuid.UUID, ids []uuid.UUID, days Days, of func(uuid.UUID) *booking.Calendar) error {
+	rows, err := queries.Hours(ctx, dbgen.HoursParams{OrgID: org, ProfessionalIds: ids, First: days.First.Time(), Last: days.Last.Time()})
 	if err != nil {
 		return dberr.Wrap("loading working hours", err)
 	}
-	for _, r := range rows {
-		c := of(r.ProfessionalID)
-		hours := booking.Hours{Start: booking.Clock(r.Starts), End: booking.Clock(r.Ends)}
-		if r.Kind == "rule" {
-			rule := booking.Rule{Weekday: r.Weekday, Start: hours.Start, End: hours.End, Active: true}
-			if r.BreakStarts >= 0 {
-				rule.Break = &booking.Break{Start: booking.Clock(r.BreakStarts), End: booking.Clock(r.BreakEnds)}
+	for _, row := range rows {
+		calendar := of(row.ProfessionalID)
+		hours := booking.Hours{Start: booking.Clock(row.Starts), End: booking.Clock(row.Ends)}
+		if row.Kind == "rule" {
+			rule := booking.Rule{Weekday: row.Weekday, Start: hours.Start, End: hours.End, Active: true}
+			if row.BreakStarts >= 0 {
+				rule.Break = &booking.Break{Start: booking.Clock(row.BreakStarts), End: booking.Clock(row.BreakEnds)}
 			}
-			c.Rules = append(c.Rules, rule)
+			calendar.Rules = append(calendar.Rules, rule)
 			continue
 		}
-		e := booking.Exception{Date: booking.NewDate(r.Date.Date()), Kind: booking.ExceptionKind(r.Kind)}
-		if r.Starts >= 0 {
-			e.Hours = &hours
+		exception := booking.Exception{Date: booking.NewDate(row.Date.Date()), Kind: booking.ExceptionKind(row.Kind)}
+		if row.Starts >= 0 {
+			exception.Hours = &hours
 		}
-		c.Exceptions = append(c.Exceptions, e)
+		calendar.Exceptions = append(calendar.Exceptions, exception)
 	}
 	return nil
 }
 
 // ServiceRules is what the rules read of a service.
-func ServiceRules(s dbgen.Service) booking.Service {
+func ServiceRules(service dbgen.Service) booking.Service {
 	rules := booking.Service{
-		ID: s.ID, DurationMinutes: s.DurationMinutes, Price: s.PriceCents, Capacity: s.Capacity, SlotIntervalMinutes: s.SlotIntervalMinutes,
-		BufferBeforeMinutes: s.BufferBeforeMinutes, BufferAfterMinutes: s.BufferAfterMinutes, RequiresDeposit: s.RequiresDeposit,
+		ID: service.ID, DurationMinutes: service.DurationMinutes, Price: service.PriceCents, Capacity: service.Capacity, SlotIntervalMinutes: service.SlotIntervalMinutes,
+		BufferBeforeMinutes: service.BufferBeforeMinutes, BufferAfterMinutes: service.BufferAfterMinutes, RequiresDeposit: service.RequiresDeposit,
 	}
-	if s.DepositCents != nil {
-		rules.DepositAmount = *s.DepositCents
+	if service.DepositCents != nil {
+		rules.DepositAmount = *service.DepositCents
 	}
 	return rules
 }
 
 // ResolveOffer resolves an offer.
-func ResolveOffer(o dbgen.OffersRow, p booking.Policy) booking.Offer {
-	return booking.NewOffer(ServiceRules(o.Service), booking.Override{DurationMinutes: o.CustomDurationMinutes, Price: o.CustomPriceCents}, p)
+func ResolveOffer(offer dbgen.OffersRow, policy booking.Policy) booking.Offer {
+	return booking.NewOffer(ServiceRules(offer.Service), booking.Override{DurationMinutes: offer.CustomDurationMinutes, Price: offer.CustomPriceCents}, policy)
 }
 
 // LoadWeeks loads the rules and exceptions of professionals for some days, for reports.

@@ -14,15 +14,15 @@ type Owed struct {
 	DepositStatus booking.DepositStatus
 }
 
-func balanceOf(a dbgen.Appointment) Owed {
-	return Owed{a.Status, a.PriceCents, a.PaidCents, a.DepositCents, a.DepositStatus}
+func balanceOf(appointment dbgen.Appointment) Owed {
+	return Owed{appointment.Status, appointment.PriceCents, appointment.PaidCents, appointment.DepositCents, appointment.DepositStatus}
 }
 
 // SetDueAmount checks that an appointment's payment can be asked for, and where nobody named an
 // amount says what is due. [hub.ErrConflict] for what is cancelled or paid,
 // [hub.ErrInvalid] where an amount has to be named.
-func (n *NewPayment) SetDueAmount(o Owed) error {
-	due, paid := o.Price-o.Paid, o.Price > 0 && o.Paid >= o.Price
+func (n *NewPayment) SetDueAmount(balance Owed) error {
+	due, paid := balance.Price-balance.Paid, balance.Price > 0 && balance.Paid >= balance.Price
 	switch n.Kind {
 	case "other":
 		if !n.AmountGiven {
@@ -30,15 +30,15 @@ func (n *NewPayment) SetDueAmount(o Owed) error {
 		}
 		return nil
 	case KindDeposit:
-		if due = 0; o.Deposit != nil {
-			due = *o.Deposit
-			paid = paid || o.DepositStatus == booking.DepositPaid
+		if due = 0; balance.Deposit != nil {
+			due = *balance.Deposit
+			paid = paid || balance.DepositStatus == booking.DepositPaid
 		} else if !n.AmountGiven {
 			return hub.Invalid("body.amount", "is required: the appointment has no deposit")
 		}
 	}
 	switch {
-	case o.Status == booking.Cancelled:
+	case balance.Status == booking.Cancelled:
 		return hub.Errorf(hub.ErrConflict, "appointment_cancelled", "This appointment is cancelled.")
 	case paid, !n.AmountGiven && due <= 0:
 		return hub.Errorf(hub.ErrConflict, "already_paid", "This appointment is paid.")
@@ -49,12 +49,12 @@ func (n *NewPayment) SetDueAmount(o Owed) error {
 }
 
 // checkStillDue checks that what a provider was asked for is what is owed now.
-func (n NewPayment) checkStillDue(o Owed) error {
-	now := n
-	if err := now.SetDueAmount(o); err != nil {
+func (n NewPayment) checkStillDue(balance Owed) error {
+	recomputed := n
+	if err := recomputed.SetDueAmount(balance); err != nil {
 		return err
 	}
-	if now.Amount != n.Amount {
+	if recomputed.Amount != n.Amount {
 		return hub.Errorf(hub.ErrConflict, "amount_changed", "What is due for this appointment has changed meanwhile; ask again.")
 	}
 	return nil

@@ -13,22 +13,22 @@ import (
 
 // AddClient stores a client, with the points new clients get. source is who told
 // its name: staff, client, or a connected product.
-func (t *Tx) AddClient(ctx context.Context, c dbgen.Client, source string) (dbgen.Client, error) {
-	made, err := t.CreateClient(ctx, dbgen.CreateClientParams{
-		OrgID: c.OrgID, ID: c.ID, Name: c.Name, Phone: c.Phone, PhoneE164: c.PhoneE164, Email: c.Email, CpfSealed: c.CpfSealed, CpfHash: c.CpfHash,
-		BirthDate: c.BirthDate, Notes: c.Notes, Tags: append([]string{}, c.Tags...), IsBlocked: c.IsBlocked, NameSource: source, CreatedAt: t.now, CpfParts: c.CpfParts,
-		MarketingConsentAt: c.MarketingConsentAt, MarketingConsentSource: c.MarketingConsentSource,
+func (t *Tx) AddClient(ctx context.Context, client dbgen.Client, source string) (dbgen.Client, error) {
+	created, err := t.CreateClient(ctx, dbgen.CreateClientParams{
+		OrgID: client.OrgID, ID: client.ID, Name: client.Name, Phone: client.Phone, PhoneE164: client.PhoneE164, Email: client.Email, CpfSealed: client.CpfSealed, CpfHash: client.CpfHash,
+		BirthDate: client.BirthDate, Notes: client.Notes, Tags: append([]string{}, client.Tags...), IsBlocked: client.IsBlocked, NameSource: source, CreatedAt: t.now, CpfParts: client.CpfParts,
+		MarketingConsentAt: client.MarketingConsentAt, MarketingConsentSource: client.MarketingConsentSource,
 	})
 	if err != nil {
-		return made, err
+		return created, err
 	}
-	program, err := LoadLoyalty(ctx, t.Queries, c.OrgID)
+	program, err := LoadLoyalty(ctx, t.Queries, client.OrgID)
 	if err != nil || !program.Enabled || program.SignupBonus == 0 {
-		return made, err
+		return created, err
 	}
-	err = t.AddPoints(ctx, Points{Org: c.OrgID, Client: c.ID, Type: "bonus", Points: program.SignupBonus, Source: "signup:" + c.ID.String()})
-	made.LoyaltyPoints = program.SignupBonus
-	return made, err
+	err = t.AddPoints(ctx, Points{Org: client.OrgID, Client: client.ID, Type: "bonus", Points: program.SignupBonus, Source: "signup:" + client.ID.String()})
+	created.LoyaltyPoints = program.SignupBonus
+	return created, err
 }
 
 // Contact is somebody as they present themselves.
@@ -41,40 +41,40 @@ type Contact struct {
 // FindOrCreateClient finds the client with somebody's phone, or of somebody who tells none with their
 // e-mail address, or makes one. What is stored of a client is neither changed nor told.
 // Until the transaction ends nobody else finds or makes the same one.
-func (t *Tx) FindOrCreateClient(ctx context.Context, org uuid.UUID, c Contact) (dbgen.Client, error) {
-	made := dbgen.Client{OrgID: org, ID: NewID(), Name: c.Name}
-	if err := t.lockContacts(ctx, org, c); err != nil {
-		return made, err
+func (t *Tx) FindOrCreateClient(ctx context.Context, org uuid.UUID, contact Contact) (dbgen.Client, error) {
+	created := dbgen.Client{OrgID: org, ID: NewID(), Name: contact.Name}
+	if err := t.lockContacts(ctx, org, contact); err != nil {
+		return created, err
 	}
-	known, found, err := t.findClient(ctx, org, c)
+	client, found, err := t.findClient(ctx, org, contact)
 	if err != nil || found {
-		return known, err
+		return client, err
 	}
-	if c.Phone != "" {
-		made.Phone, made.PhoneE164 = &c.Phone, booking.E164(c.Phone)
+	if contact.Phone != "" {
+		created.Phone, created.PhoneE164 = &contact.Phone, booking.E164(contact.Phone)
 	}
-	if c.Email != "" {
-		made.Email = &c.Email
+	if contact.Email != "" {
+		created.Email = &contact.Email
 	}
-	return t.AddClient(ctx, made, c.Source)
+	return t.AddClient(ctx, created, contact.Source)
 }
 
-func (t *Tx) findClient(ctx context.Context, org uuid.UUID, c Contact) (known dbgen.Client, found bool, err error) {
+func (t *Tx) findClient(ctx context.Context, org uuid.UUID, contact Contact) (client dbgen.Client, found bool, err error) {
 	switch {
-	case c.Phone != "":
-		same, err := t.ClientsByPhone(ctx, org, booking.PhoneForms(c.Phone))
-		if err != nil || len(same) == 0 {
-			return known, false, err
+	case contact.Phone != "":
+		matches, err := t.ClientsByPhone(ctx, org, booking.PhoneForms(contact.Phone))
+		if err != nil || len(matches) == 0 {
+			return client, false, err
 		}
-		return same[0], true, nil
-	case c.Email != "":
-		known, err = t.ClientByEmail(ctx, org, c.Email)
+		return matches[0], true, nil
+	case contact.Email != "":
+		client, err = t.ClientByEmail(ctx, org, contact.Email)
 		if errors.Is(err, pgx.ErrNoRows) {
-			return known, false, nil
+			return client, false, nil
 		}
-		return known, err == nil, err
+		return client, err == nil, err
 	}
-	return known, false, nil
+	return client, false, nil
 }
 
 // contact is who is told of an appointment: name and address as an appointment keeps

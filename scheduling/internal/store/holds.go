@@ -33,50 +33,50 @@ var ErrRequestInProgress = hub.Errorf(hub.ErrConflict, "request_under_way", "The
 // it is found out whether they may book. A request that counts once has one hold: while
 // it lasts, or once it is booked, the answer is [ErrRequestInProgress]. Errors as [Store.Book]
 // has them.
-func (s *Store) HoldSlot(ctx context.Context, n NewAppointment, last time.Duration) (Held, error) {
+func (s *Store) HoldSlot(ctx context.Context, request NewAppointment, ttl time.Duration) (Held, error) {
 	var held Held
 	err := s.InTx(ctx, "holding a time", func(tx *Tx) error {
-		id, err := tx.claimRequestHold(ctx, n)
+		id, err := tx.claimRequestHold(ctx, request)
 		if err != nil {
 			return err
 		}
-		offers, err := LoadOffers(ctx, tx.Queries, n.Org.ID, n.Choice)
+		offers, err := LoadOffers(ctx, tx.Queries, request.Org.ID, request.Choice)
 		if err != nil {
 			return err
 		}
-		if n.ResolveClient != nil {
-			if err := tx.checkClientMayBook(ctx, n); err != nil {
+		if request.ResolveClient != nil {
+			if err := tx.checkClientMayBook(ctx, request); err != nil {
 				return err
 			}
 		}
-		held, err = tx.storeHold(ctx, id, n, offers, last)
+		held, err = tx.storeHold(ctx, id, request, offers, ttl)
 		return err
 	})
 	if isSlotConflict(err) {
-		err = s.slotTakenError(ctx, n.Org, n.Choice, n.Start, n.Limits, nil)
+		err = s.slotTakenError(ctx, request.Org, request.Choice, request.Start, request.Limits, nil)
 	}
 	return held, err
 }
 
 // claimRequestHold gives the id of a request's hold. A request that counts once meets itself here,
 // sent again: one of them goes on, the others hear [ErrRequestInProgress].
-func (t *Tx) claimRequestHold(ctx context.Context, n NewAppointment) (hold uuid.UUID, err error) {
+func (t *Tx) claimRequestHold(ctx context.Context, request NewAppointment) (hold uuid.UUID, err error) {
 	var name string
 	switch {
-	case n.Idempotency != nil:
-		name = n.Idempotency.Operation + " " + n.Idempotency.Key
-	case n.SourceID != nil:
-		name = "source " + *n.SourceID
+	case request.Idempotency != nil:
+		name = request.Idempotency.Operation + " " + request.Idempotency.Key
+	case request.SourceID != nil:
+		name = "source " + *request.SourceID
 	default:
 		return uuid.New(), nil
 	}
-	hold = uuid.NewSHA1(n.Org.ID, []byte(name))
+	hold = uuid.NewSHA1(request.Org.ID, []byte(name))
 	if err := t.LockNames(ctx, []string{hold.String()}); err != nil {
 		return hold, err
 	}
-	underWay, err := t.HoldLasts(ctx, dbgen.HoldLastsParams{OrgID: n.Org.ID, ID: hold, Now: t.now})
+	underWay, err := t.HoldLasts(ctx, dbgen.HoldLastsParams{OrgID: request.Org.ID, ID: hold, Now: t.now})
 	if err == nil && !underWay {
-		underWay, err = t.isAlreadyBooked(ctx, n)
+		underWay, err = t.isAlreadyBooked(ctx, request)
 	}
 	switch {
 	case err != nil:
@@ -84,32 +84,32 @@ func (t *Tx) claimRequestHold(ctx context.Context, n NewAppointment) (hold uuid.
 	case underWay:
 		return hold, ErrRequestInProgress
 	}
-	return hold, t.DropHold(ctx, n.Org.ID, hold) // which ran out
+	return hold, t.DropHold(ctx, request.Org.ID, hold) // which ran out
 }
 
 // isAlreadyBooked tells whether a request that counts once has been booked: its hold ends
 // in the same transaction.
-func (t *Tx) isAlreadyBooked(ctx context.Context, n NewAppointment) (bool, error) {
+func (t *Tx) isAlreadyBooked(ctx context.Context, request NewAppointment) (bool, error) {
 	var err error
-	var kept dbgen.Idempotency
-	if n.Idempotency == nil {
-		_, err = t.AppointmentBySource(ctx, n.Org.ID, n.SourceID)
+	var stored dbgen.Idempotency
+	if request.Idempotency == nil {
+		_, err = t.AppointmentBySource(ctx, request.Org.ID, request.SourceID)
 	} else {
-		kept, err = t.IdempotentAnswer(ctx, dbgen.IdempotentAnswerParams{OrgID: n.Org.ID, Operation: n.Idempotency.Operation, Key: n.Idempotency.Key})
+		stored, err = t.IdempotentAnswer(ctx, dbgen.IdempotentAnswerParams{OrgID: request.Org.ID, Operation: request.Idempotency.Operation, Key: request.Idempotency.Key})
 	}
 	if errors.Is(err, pgx.ErrNoRows) {
 		return false, nil
 	}
-	return err == nil && (n.Idempotency == nil || kept.CreatedAt.After(t.now.Add(-idempotencyTTL))), err
+	return err == nil && (request.Idempotency == nil || stored.CreatedAt.After(t.now.Add(-idempotencyTTL))), err
 }
 
 var errRollback = errors.New("tried")
 
 // checkClientMayBook finds out whether the client may book, and takes back what was written
 // for that.
-func (t *Tx) checkClientMayBook(ctx context.Context, n NewAppointment) error {
+func (t *Tx) checkClientMayBook(ctx context.Context, request NewAppointment) error {
 	err := t.withSavepoint(ctx, func(tx *Tx) error {
-		if _, err := n.ResolveClient(ctx, tx); err != nil {
+		if _, err := request.ResolveClient(ctx, tx); err != nil {
 			return err
 		}
 		return errRollback
@@ -120,21 +120,21 @@ func (t *Tx) checkClientMayBook(ctx context.Context, n NewAppointment) error {
 	return err
 }
 
-func (t *Tx) storeHold(ctx context.Context, id uuid.UUID, n NewAppointment, offers []dbgen.OffersRow, last time.Duration) (Held, error) {
-	offers, err := t.consumeHold(ctx, &n, offers)
+func (t *Tx) storeHold(ctx context.Context, id uuid.UUID, request NewAppointment, offers []dbgen.OffersRow, ttl time.Duration) (Held, error) {
+	offers, err := t.consumeHold(ctx, &request, offers)
 	if err != nil {
 		return Held{}, err
 	}
-	chosen, spot, err := t.choosePlacement(ctx, n, offers)
+	chosen, placement, err := t.choosePlacement(ctx, request, offers)
 	if err != nil {
 		return Held{}, err
 	}
 	held := Held{
-		ID: id, Professional: chosen.ProfessionalID, Service: chosen.Service.Name, Start: n.Start, End: n.Start.Add(spot.offer.Duration),
-		Price: spot.offer.Price, Deposit: spot.offer.DepositAmount, ExpiresAt: t.now.Add(last),
+		ID: id, Professional: chosen.ProfessionalID, Service: chosen.Service.Name, Start: request.Start, End: request.Start.Add(placement.offer.Duration),
+		Price: placement.offer.Price, Deposit: placement.offer.DepositAmount, ExpiresAt: t.now.Add(ttl),
 	}
 	return held, t.CreateHold(ctx, dbgen.CreateHoldParams{
-		OrgID: n.Org.ID, ID: held.ID, ProfessionalID: held.Professional, ServiceID: n.Service, StartAt: held.Start, EndAt: held.End,
+		OrgID: request.Org.ID, ID: held.ID, ProfessionalID: held.Professional, ServiceID: request.Service, StartAt: held.Start, EndAt: held.End,
 		CreatedAt: t.now, ExpiresAt: held.ExpiresAt,
 	})
 }
@@ -142,23 +142,23 @@ func (t *Tx) storeHold(ctx context.Context, id uuid.UUID, n NewAppointment, offe
 // consumeHold ends the hold that a booking takes the place of; until the transaction
 // commits it still keeps others out. Whose time was held is who gives the service
 // now; one that was for something else ends all the same, one that ran out does nothing.
-func (t *Tx) consumeHold(ctx context.Context, n *NewAppointment, offers []dbgen.OffersRow) ([]dbgen.OffersRow, error) {
-	if n.HoldID == uuid.Nil {
+func (t *Tx) consumeHold(ctx context.Context, request *NewAppointment, offers []dbgen.OffersRow) ([]dbgen.OffersRow, error) {
+	if request.HoldID == uuid.Nil {
 		return offers, nil
 	}
-	held, err := t.TakeHold(ctx, dbgen.TakeHoldParams{OrgID: n.Org.ID, ID: n.HoldID, Now: t.now})
+	held, err := t.TakeHold(ctx, dbgen.TakeHoldParams{OrgID: request.Org.ID, ID: request.HoldID, Now: t.now})
 	if errors.Is(err, pgx.ErrNoRows) {
-		n.HoldID = uuid.Nil
+		request.HoldID = uuid.Nil
 		return offers, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	at := slices.IndexFunc(offers, func(o dbgen.OffersRow) bool { return o.ProfessionalID == held.ProfessionalID })
-	if at >= 0 && held.ServiceID == n.Service && held.StartAt.Equal(n.Start) {
-		n.Professional, offers = &held.ProfessionalID, offers[at:at+1]
+	at := slices.IndexFunc(offers, func(offer dbgen.OffersRow) bool { return offer.ProfessionalID == held.ProfessionalID })
+	if at >= 0 && held.ServiceID == request.Service && held.StartAt.Equal(request.Start) {
+		request.Professional, offers = &held.ProfessionalID, offers[at:at+1]
 	}
-	return offers, t.DropHold(ctx, n.Org.ID, n.HoldID)
+	return offers, t.DropHold(ctx, request.Org.ID, request.HoldID)
 }
 
 // ReleaseHold lets go of a held time.

@@ -33,11 +33,11 @@ import (
 // at once.
 func (t *Tx) lockContacts(ctx context.Context, org uuid.UUID, list ...Contact) error {
 	var keys []string
-	for _, c := range list {
-		if c.Phone != "" {
-			keys = append(keys, booking.PhoneForms(c.Phone)...)
-		} else if c.Email != "" {
-			keys = append(keys, strings.ToLower(c.Email))
+	for _, contact := range list {
+		if contact.Phone != "" {
+			keys = append(keys, booking.PhoneForms(contact.Phone)...)
+		} else if contact.Email != "" {
+			keys = append(keys, strings.ToLower(contact.Email))
 		}
 	}
 	for i := range keys {

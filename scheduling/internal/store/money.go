@@ -17,11 +17,11 @@ import (
 // LoadClient finds a client that the transaction needs; [hub.ErrNotFound] where the
 // organization has none with this id.
 func (t *Tx) LoadClient(ctx context.Context, org, id uuid.UUID) (dbgen.Client, error) {
-	c, err := t.ClientByID(ctx, org, id)
+	client, err := t.ClientByID(ctx, org, id)
 	if errors.Is(err, pgx.ErrNoRows) {
-		return c, notFound("Client")
+		return client, notFound("Client")
 	}
-	return c, dberr.Wrap("loading the client", err)
+	return client, dberr.Wrap("loading the client", err)
 }
 
 // NewPayment is money that was received.
@@ -40,27 +40,27 @@ type NewPayment struct {
 
 // RecordPayment stores a payment; a request with an Idempotency-Key that was made before gives
 // what it gave.
-func (s *Store) RecordPayment(ctx context.Context, org uuid.UUID, once *Once, pay func(*Tx) (dbgen.PaymentDetail, error)) (p dbgen.PaymentDetail, err error) {
+func (s *Store) RecordPayment(ctx context.Context, org uuid.UUID, key *Once, pay func(*Tx) (dbgen.PaymentDetail, error)) (payment dbgen.PaymentDetail, err error) {
 	err = s.InTx(ctx, "recording a payment", func(tx *Tx) error {
-		if once != nil {
-			before, found, err := tx.claimPaymentKey(ctx, org, *once)
+		if key != nil {
+			existing, found, err := tx.claimPaymentKey(ctx, org, *key)
 			if err != nil || found {
-				p = before
+				payment = existing
 				return err
 			}
 		}
-		if p, err = pay(tx); err != nil {
+		if payment, err = pay(tx); err != nil {
 			return err
 		}
-		return tx.storePaymentAnswer(ctx, org, once, p.ID)
+		return tx.storePaymentAnswer(ctx, org, key, payment.ID)
 	})
-	return p, err
+	return payment, err
 }
 
 // AddPayment records money that was received: the payment, the client's and the
 // appointment's totals, the deposit it covers and the points it earns.
 func (t *Tx) AddPayment(ctx context.Context, org Org, n NewPayment) (dbgen.PaymentDetail, error) {
-	var a *dbgen.Appointment
+	var appointment *dbgen.Appointment
 	if n.Appointment != nil {
 		locked, err := t.lockForChange(ctx, Change{Org: org, ID: *n.Appointment}, nil)
 		switch {
@@ -69,7 +69,7 @@ func (t *Tx) AddPayment(ctx context.Context, org Org, n NewPayment) (dbgen.Payme
 		case locked.ClientID != n.Client:
 			return dbgen.PaymentDetail{}, hub.Invalid("body.client_id", "is not the appointment's client")
 		}
-		a = &locked
+		appointment = &locked
 	}
 	payment, err := t.CreatePayment(ctx, dbgen.CreatePaymentParams{
 		OrgID: n.Org, ID: NewID(), AppointmentID: n.Appointment, ClientID: n.Client, AmountCents: n.Amount, Method: n.Method, Description: n.Description,
@@ -78,38 +78,38 @@ func (t *Tx) AddPayment(ctx context.Context, org Org, n NewPayment) (dbgen.Payme
 	if err != nil {
 		return dbgen.PaymentDetail{}, err
 	}
-	if err := t.creditPayment(ctx, org, payment, a); err != nil {
+	if err := t.creditPayment(ctx, org, payment, appointment); err != nil {
 		return dbgen.PaymentDetail{}, err
 	}
 	return t.PaymentByID(ctx, n.Org, payment.ID)
 }
 
 // creditPayment counts money that came in: for the client, the appointment and the points.
-func (t *Tx) creditPayment(ctx context.Context, org Org, p dbgen.Payment, a *dbgen.Appointment) error {
+func (t *Tx) creditPayment(ctx context.Context, org Org, payment dbgen.Payment, appointment *dbgen.Appointment) error {
 	service := uuid.Nil
-	if a != nil {
-		service = a.ServiceID
-		if err := t.AddPaid(ctx, dbgen.AddPaidParams{OrgID: p.OrgID, ID: a.ID, Amount: int64(p.AmountCents), Now: t.now}); err != nil {
+	if appointment != nil {
+		service = appointment.ServiceID
+		if err := t.AddPaid(ctx, dbgen.AddPaidParams{OrgID: payment.OrgID, ID: appointment.ID, Amount: int64(payment.AmountCents), Now: t.now}); err != nil {
 			return err
 		}
-		a.PaidCents += p.AmountCents
-		if err := t.closeExcessCharges(ctx, *a, a.PriceCents-a.PaidCents); err != nil {
+		appointment.PaidCents += payment.AmountCents
+		if err := t.closeExcessCharges(ctx, *appointment, appointment.PriceCents-appointment.PaidCents); err != nil {
 			return err
 		}
-		if err := t.coverDeposit(ctx, org, a); err != nil {
+		if err := t.coverDeposit(ctx, org, appointment); err != nil {
 			return err
 		}
 	}
-	if _, err := t.AddToClient(ctx, dbgen.AddToClientParams{OrgID: p.OrgID, ID: p.ClientID, Spent: int64(p.AmountCents)}); err != nil {
+	if _, err := t.AddToClient(ctx, dbgen.AddToClientParams{OrgID: payment.OrgID, ID: payment.ClientID, Spent: int64(payment.AmountCents)}); err != nil {
 		return err
 	}
-	program, err := LoadLoyalty(ctx, t.Queries, p.OrgID)
+	program, err := LoadLoyalty(ctx, t.Queries, payment.OrgID)
 	if err != nil {
 		return err
 	}
 	err = t.AddPoints(ctx, Points{
-		Org: p.OrgID, Client: p.ClientID, Type: "earn", Points: program.PaymentPoints(p.AmountCents, service), Source: paymentPointsSource(p),
-		Payment: &p.ID, Appointment: p.AppointmentID,
+		Org: payment.OrgID, Client: payment.ClientID, Type: "earn", Points: program.PaymentPoints(payment.AmountCents, service), Source: paymentPointsSource(payment),
+		Payment: &payment.ID, Appointment: payment.AppointmentID,
 	})
 	return ignoreErased(err)
 }
@@ -123,31 +123,31 @@ func ignoreErased(err error) error {
 	return err
 }
 
-func paymentPointsSource(p dbgen.Payment) string { return "payment:" + p.ID.String() }
+func paymentPointsSource(payment dbgen.Payment) string { return "payment:" + payment.ID.String() }
 
 // LoadLoyalty loads a programme as the rules read it.
-func LoadLoyalty(ctx context.Context, q *dbgen.Queries, org uuid.UUID) (booking.Loyalty, error) {
-	p, err := q.LoyaltyProgram(ctx, org)
+func LoadLoyalty(ctx context.Context, queries *dbgen.Queries, org uuid.UUID) (booking.Loyalty, error) {
+	program, err := queries.LoyaltyProgram(ctx, org)
 	if err != nil {
 		return booking.Loyalty{}, dberr.Wrap("loading the loyalty program", err)
 	}
-	rewards, err := q.Rewards(ctx, org)
+	rewards, err := queries.Rewards(ctx, org)
 	if err != nil {
 		return booking.Loyalty{}, dberr.Wrap("loading rewards", err)
 	}
-	return LoyaltyRules(p, rewards), nil
+	return LoyaltyRules(program, rewards), nil
 }
 
 // LoyaltyRules is a programme as the rules read it.
-func LoyaltyRules(p dbgen.LoyaltyProgram, rewards []dbgen.LoyaltyReward) booking.Loyalty {
+func LoyaltyRules(program dbgen.LoyaltyProgram, rewards []dbgen.LoyaltyReward) booking.Loyalty {
 	l := booking.Loyalty{
-		Enabled: p.Enabled, Accrual: booking.Accrual(p.AccrualType), PointsPerUnit: booking.Cents(p.PointsPerHundred), PointsPerVisit: p.PointsPerVisit,
-		MinSpend: p.MinSpendCents, Rounding: booking.Rounding(p.Rounding), EligibleServices: p.EligibleServiceIds, ExpirationDays: p.PointsExpirationDays,
-		SignupBonus: p.SignupBonus, BirthdayBonus: p.BirthdayBonus,
+		Enabled: program.Enabled, Accrual: booking.Accrual(program.AccrualType), PointsPerUnit: booking.Cents(program.PointsPerHundred), PointsPerVisit: program.PointsPerVisit,
+		MinSpend: program.MinSpendCents, Rounding: booking.Rounding(program.Rounding), EligibleServices: program.EligibleServiceIds, ExpirationDays: program.PointsExpirationDays,
+		SignupBonus: program.SignupBonus, BirthdayBonus: program.BirthdayBonus,
 	}
-	for _, r := range rewards {
+	for _, reward := range rewards {
 		l.Rewards = append(l.Rewards, booking.Reward{
-			ID: r.ID, Name: r.Name, Points: r.Points, Type: booking.RewardType(r.Type), Value: booking.Cents(r.Value), Service: r.ServiceID, Active: r.IsActive,
+			ID: reward.ID, Name: reward.Name, Points: reward.Points, Type: booking.RewardType(reward.Type), Value: booking.Cents(reward.Value), Service: reward.ServiceID, Active: reward.IsActive,
 		})
 	}
 	return l
@@ -167,31 +167,31 @@ type Points struct {
 
 // AddPoints writes a change of a client's balance, once; 0 points are none. A
 // balance cannot fall below 0: that is a [hub.ErrConflict], insufficient_points.
-func (t *Tx) AddPoints(ctx context.Context, p Points) error {
-	if p.Points == 0 {
+func (t *Tx) AddPoints(ctx context.Context, points Points) error {
+	if points.Points == 0 {
 		return nil
 	}
-	client, err := t.LockClient(ctx, p.Org, p.Client)
+	client, err := t.LockClient(ctx, points.Org, points.Client)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return notFound("Client")
 	}
 	if err != nil {
 		return err
 	}
-	before, err := t.HasEntry(ctx, dbgen.HasEntryParams{OrgID: p.Org, Type: p.Type, Source: p.Source})
-	if err != nil || before {
+	exists, err := t.HasEntry(ctx, dbgen.HasEntryParams{OrgID: points.Org, Type: points.Type, Source: points.Source})
+	if err != nil || exists {
 		return err
 	}
-	balance := client.LoyaltyPoints + p.Points
+	balance := client.LoyaltyPoints + points.Points
 	if balance < 0 {
 		return hub.Errorf(hub.ErrConflict, "insufficient_points", "The client has %d points.", client.LoyaltyPoints)
 	}
-	if _, err := t.AddToClient(ctx, dbgen.AddToClientParams{OrgID: p.Org, ID: p.Client, Points: p.Points}); err != nil {
+	if _, err := t.AddToClient(ctx, dbgen.AddToClientParams{OrgID: points.Org, ID: points.Client, Points: points.Points}); err != nil {
 		return err
 	}
 	_, err = t.AddEntry(ctx, dbgen.AddEntryParams{
-		OrgID: p.Org, ID: NewID(), ClientID: p.Client, Type: p.Type, Points: p.Points, BalanceAfter: balance, Source: p.Source,
-		AppointmentID: p.Appointment, PaymentID: p.Payment, RewardID: p.Reward, Description: p.Description, CreatedAt: t.now,
+		OrgID: points.Org, ID: NewID(), ClientID: points.Client, Type: points.Type, Points: points.Points, BalanceAfter: balance, Source: points.Source,
+		AppointmentID: points.Appointment, PaymentID: points.Payment, RewardID: points.Reward, Description: points.Description, CreatedAt: t.now,
 	})
 	return err
 }
@@ -199,8 +199,8 @@ func (t *Tx) AddPoints(ctx context.Context, p Points) error {
 // visitPointsSource names a completion. A corrected appointment may be completed again, so
 // the version is part of it; what an earlier completion earned and could not be taken
 // back is not earned again.
-func visitPointsSource(a dbgen.Appointment) string {
-	return fmt.Sprintf("visit:%s:%d", a.ID, a.Version)
+func visitPointsSource(appointment dbgen.Appointment) string {
+	return fmt.Sprintf("visit:%s:%d", appointment.ID, appointment.Version)
 }
 
 func (t *Tx) earnVisitPoints(ctx context.Context, a dbgen.Appointment) error {

@@ -21,51 +21,51 @@ type Redemption struct {
 // appointment only once tells a repeated request from another. [hub.ErrConflict] while
 // the program is disabled, for too few points, and for an appointment that does not
 // take place or is paid.
-func (s *Store) RedeemReward(ctx context.Context, org Org, r Redemption, once *Once) error {
+func (s *Store) RedeemReward(ctx context.Context, org Org, redemption Redemption, key *Once) error {
 	return s.InTx(ctx, "redeeming points", func(tx *Tx) error {
-		return tx.runOnce(ctx, org.ID, once, func() error { return tx.redeemReward(ctx, org, r) })
+		return tx.runOnce(ctx, org.ID, key, func() error { return tx.redeemReward(ctx, org, redemption) })
 	})
 }
 
 // AdjustPoints corrects a client's points by hand.
-func (s *Store) AdjustPoints(ctx context.Context, p Points, once *Once) error {
+func (s *Store) AdjustPoints(ctx context.Context, points Points, key *Once) error {
 	return s.InTx(ctx, "adjusting points", func(tx *Tx) error {
-		return tx.runOnce(ctx, p.Org, once, func() error { return tx.AddPoints(ctx, p) })
+		return tx.runOnce(ctx, points.Org, key, func() error { return tx.AddPoints(ctx, points) })
 	})
 }
 
 // runOnce does what a request with an Idempotency-Key asks for, unless it was done.
-func (t *Tx) runOnce(ctx context.Context, org uuid.UUID, once *Once, work func() error) error {
-	if once == nil {
+func (t *Tx) runOnce(ctx context.Context, org uuid.UUID, key *Once, work func() error) error {
+	if key == nil {
 		return work()
 	}
 	var done bool
-	if found, err := t.claimIdempotencyKey(ctx, org, *once, &done); err != nil || found {
+	if found, err := t.claimIdempotencyKey(ctx, org, *key, &done); err != nil || found {
 		return err
 	}
 	if err := work(); err != nil {
 		return err
 	}
-	return t.storeAnswer(ctx, org, *once, true)
+	return t.storeAnswer(ctx, org, *key, true)
 }
 
-func (t *Tx) redeemReward(ctx context.Context, org Org, r Redemption) error {
-	if _, err := t.LoadClient(ctx, org.ID, r.Client); err != nil {
+func (t *Tx) redeemReward(ctx context.Context, org Org, redemption Redemption) error {
+	if _, err := t.LoadClient(ctx, org.ID, redemption.Client); err != nil {
 		return err
 	}
-	p := Points{Org: org.ID, Client: r.Client, Type: "redeem", Source: "redeem:" + NewID().String(), Appointment: r.Appointment}
-	var a dbgen.Appointment
-	if r.Appointment != nil {
+	points := Points{Org: org.ID, Client: redemption.Client, Type: "redeem", Source: "redeem:" + NewID().String(), Appointment: redemption.Appointment}
+	var appointment dbgen.Appointment
+	if redemption.Appointment != nil {
 		var err error
-		if a, err = t.lockForChange(ctx, Change{Org: org, ID: *r.Appointment}, nil); err != nil {
+		if appointment, err = t.lockForChange(ctx, Change{Org: org, ID: *redemption.Appointment}, nil); err != nil {
 			return err
 		}
-		if a.ClientID != r.Client {
+		if appointment.ClientID != redemption.Client {
 			return hub.Invalid("body.appointment_id", "is not an appointment of this client")
 		}
-		p.Source = "redeem:" + a.ID.String() + ":" + r.Reward.String()
-		before, err := t.HasEntry(ctx, dbgen.HasEntryParams{OrgID: org.ID, Type: p.Type, Source: p.Source})
-		if err != nil || before {
+		points.Source = "redeem:" + appointment.ID.String() + ":" + redemption.Reward.String()
+		exists, err := t.HasEntry(ctx, dbgen.HasEntryParams{OrgID: org.ID, Type: points.Type, Source: points.Source})
+		if err != nil || exists {
 			return err
 		}
 	}
@@ -73,44 +73,44 @@ func (t *Tx) redeemReward(ctx context.Context, org Org, r Redemption) error {
 	if err != nil {
 		return err
 	}
-	reward := program.Reward(r.Reward)
+	reward := program.Reward(redemption.Reward)
 	switch {
 	case reward == nil:
 		return notFound("Reward")
 	case !program.Enabled:
 		return hub.Errorf(hub.ErrConflict, "loyalty_disabled", "The loyalty program is disabled.")
 	}
-	p.Points, p.Reward, p.Description = -reward.Points, &reward.ID, reward.Name
-	if r.Appointment != nil {
-		if err := t.applyDiscount(ctx, org, a, reward); err != nil {
+	points.Points, points.Reward, points.Description = -reward.Points, &reward.ID, reward.Name
+	if redemption.Appointment != nil {
+		if err := t.applyDiscount(ctx, org, appointment, reward); err != nil {
 			return err
 		}
 	}
-	return t.AddPoints(ctx, p)
+	return t.AddPoints(ctx, points)
 }
 
 // applyDiscount takes a reward off an appointment's price. What was paid, and a deposit that
 // is due, stay as they are; codes for more than is left end.
-func (t *Tx) applyDiscount(ctx context.Context, org Org, a dbgen.Appointment, reward *booking.Reward) error {
-	if a.Status == booking.Cancelled || a.Status == booking.NoShow {
-		return hub.Errorf(hub.ErrConflict, "appointment_over", "A reward counts for appointments that take place; this one is %s.", a.Status)
+func (t *Tx) applyDiscount(ctx context.Context, org Org, appointment dbgen.Appointment, reward *booking.Reward) error {
+	if appointment.Status == booking.Cancelled || appointment.Status == booking.NoShow {
+		return hub.Errorf(hub.ErrConflict, "appointment_over", "A reward counts for appointments that take place; this one is %s.", appointment.Status)
 	}
-	left := a.PriceCents - a.PaidCents
-	if a.DepositStatus == booking.DepositPending {
-		left = min(left, a.PriceCents-*a.DepositCents)
+	remaining := appointment.PriceCents - appointment.PaidCents
+	if appointment.DepositStatus == booking.DepositPending {
+		remaining = min(remaining, appointment.PriceCents-*appointment.DepositCents)
 	}
-	if left <= 0 {
+	if remaining <= 0 {
 		return hub.Errorf(hub.ErrConflict, "already_paid", "Nothing is left to pay for this appointment.")
 	}
-	off := min(reward.Discount(a.PriceCents, a.ServiceID), left).Whole(org.Currency)
-	if off <= 0 {
+	discount := min(reward.Discount(appointment.PriceCents, appointment.ServiceID), remaining).Whole(org.Currency)
+	if discount <= 0 {
 		return hub.Invalid("body.reward_id", "takes nothing off the price of this appointment")
 	}
 	err := t.EditAppointment(ctx, dbgen.EditAppointmentParams{
-		OrgID: a.OrgID, ID: a.ID, ClientID: a.ClientID, Notes: a.Notes, PriceCents: a.PriceCents - off, Now: t.now,
+		OrgID: appointment.OrgID, ID: appointment.ID, ClientID: appointment.ClientID, Notes: appointment.Notes, PriceCents: appointment.PriceCents - discount, Now: t.now,
 	})
 	if err != nil {
 		return err
 	}
-	return t.closeExcessCharges(ctx, a, a.PriceCents-off-a.PaidCents)
+	return t.closeExcessCharges(ctx, appointment, appointment.PriceCents-discount-appointment.PaidCents)
 }

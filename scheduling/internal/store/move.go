@@ -29,82 +29,82 @@ type Move struct {
 }
 
 // isReschedule tells whether the appointment's place in time changes.
-func (m Move) isReschedule(a dbgen.Appointment) bool {
-	return m.Reschedule || m.Start != nil && !m.Start.Equal(a.StartAt) ||
-		m.Professional != nil && *m.Professional != a.ProfessionalID || m.Service != nil && *m.Service != a.ServiceID
+func (m Move) isReschedule(appointment dbgen.Appointment) bool {
+	return m.Reschedule || m.Start != nil && !m.Start.Equal(appointment.StartAt) ||
+		m.Professional != nil && *m.Professional != appointment.ProfessionalID || m.Service != nil && *m.Service != appointment.ServiceID
 }
 
 // UpdateAppointment changes an appointment. Errors as [Store.Book] and [Store.ApplyAction] have them.
-func (s *Store) UpdateAppointment(ctx context.Context, m Move, c Change) (Booked, error) {
-	var done Booked
-	var was dbgen.Appointment
+func (s *Store) UpdateAppointment(ctx context.Context, update Move, change Change) (Booked, error) {
+	var updated Booked
+	var before dbgen.Appointment
 	err := s.InTx(ctx, "changing the appointment", func(tx *Tx) (err error) {
-		if was, err = tx.lockForChange(ctx, c, m.Professional); err != nil {
+		if before, err = tx.lockForChange(ctx, change, update.Professional); err != nil {
 			return err
 		}
-		if m.isReschedule(was) {
-			if done.Warnings, err = tx.reschedule(ctx, m, c, was); err != nil {
+		if update.isReschedule(before) {
+			if updated.Warnings, err = tx.reschedule(ctx, update, change, before); err != nil {
 				return err
 			}
 		}
-		if err := tx.editDetails(ctx, m, c, was); err != nil {
+		if err := tx.editDetails(ctx, update, change, before); err != nil {
 			return err
 		}
-		if err := tx.applyLowerPrice(ctx, c.Org, was); err != nil {
+		if err := tx.applyLowerPrice(ctx, change.Org, before); err != nil {
 			return err
 		}
-		if done.AppointmentDetail, err = tx.AppointmentByID(ctx, c.Org.ID, c.ID); err != nil {
+		if updated.AppointmentDetail, err = tx.AppointmentByID(ctx, change.Org.ID, change.ID); err != nil {
 			return err
 		}
-		return tx.publishRescheduled(ctx, was, done.AppointmentDetail)
+		return tx.publishRescheduled(ctx, before, updated.AppointmentDetail)
 	})
 	if isSlotConflict(err) {
-		start, choice := m.target(was)
-		return Booked{}, s.slotTakenError(ctx, c.Org, choice, start, m.Limits, func(o *booking.Offer) {
-			if choice.Service == was.ServiceID {
-				*o = o.WithDurationAndPrice(was.EndAt.Sub(was.StartAt), was.PriceCents)
+		start, choice := update.target(before)
+		return Booked{}, s.slotTakenError(ctx, change.Org, choice, start, update.Limits, func(offer *booking.Offer) {
+			if choice.Service == before.ServiceID {
+				*offer = offer.WithDurationAndPrice(before.EndAt.Sub(before.StartAt), before.PriceCents)
 			}
 		})
 	}
-	return done, err
+	return updated, err
 }
 
 // publishRescheduled tells who heard of an appointment what it has become: it is created again,
 // under the same id. Document 1 has no event of its own for that, and who keeps the
 // appointment too would go on expecting the client at the former time.
-func (t *Tx) publishRescheduled(ctx context.Context, was dbgen.Appointment, d dbgen.AppointmentDetail) error {
-	if d.StartAt.Equal(was.StartAt) && d.ProfessionalID == was.ProfessionalID && d.ServiceID == was.ServiceID && d.ClientID == was.ClientID {
+func (t *Tx) publishRescheduled(ctx context.Context, before dbgen.Appointment, appointment dbgen.AppointmentDetail) error {
+	if appointment.StartAt.Equal(before.StartAt) && appointment.ProfessionalID == before.ProfessionalID && appointment.ServiceID == before.ServiceID && appointment.ClientID == before.ClientID {
 		return nil
 	}
-	client, err := t.ClientByID(ctx, d.OrgID, d.ClientID)
+	client, err := t.ClientByID(ctx, appointment.OrgID, appointment.ClientID)
 	if errors.Is(err, pgx.ErrNoRows) { // somebody who was forgotten
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	return t.publishCreated(ctx, d, clientPhone(client))
+	return t.publishCreated(ctx, appointment, clientPhone(client))
 }
 
 // applyLowerPrice says what a lower price means for the money that is due: codes for more than
 // is left end, and what came in may be all of the deposit.
-func (t *Tx) applyLowerPrice(ctx context.Context, org Org, was dbgen.Appointment) error {
-	a, err := t.LockAppointment(ctx, org.ID, was.ID)
-	if err != nil || a.PriceCents >= was.PriceCents {
+func (t *Tx) applyLowerPrice(ctx context.Context, org Org, before dbgen.Appointment) error {
+	appointment, err := t.LockAppointment(ctx, org.ID, before.ID)
+	if err != nil || appointment.PriceCents >= before.PriceCents {
 		return err
 	}
-	if err := t.closeExcessCharges(ctx, a, a.PriceCents-a.PaidCents); err != nil {
+	if err := t.closeExcessCharges(ctx, appointment, appointment.PriceCents-appointment.PaidCents); err != nil {
 		return err
 	}
-	if was.DepositStatus == booking.DepositPending && a.DepositStatus == booking.DepositNone {
-		return t.confirmAfterDeposit(ctx, org, &a)
+	if before.DepositStatus == booking.DepositPending && appointment.DepositStatus == booking.DepositNone {
+		return t.confirmAfterDeposit(ctx, org, &appointment)
 	}
-	return t.coverDeposit(ctx, org, &a)
+	return t.coverDeposit(ctx, org, &appointment)
 }
 
 // target is where the appointment is to be.
-func (m Move) target(was dbgen.Appointment) (time.Time, Choice) {
-	start, choice := was.StartAt, Choice{Service: was.ServiceID, Professional: &was.ProfessionalID, Online: m.Online}
+func (m Move) target(before dbgen.Appointment) (time.Time, Choice) {
+	start, choice := before.StartAt, Choice{Service: before.ServiceID, Professional: &before.ProfessionalID, Online: m.Online}
 	if m.Start != nil {
 		start = *m.Start
 	}
@@ -119,87 +119,87 @@ func (m Move) target(was dbgen.Appointment) (time.Time, Choice) {
 	return start, choice
 }
 
-func (t *Tx) reschedule(ctx context.Context, m Move, c Change, was dbgen.Appointment) (warned []string, err error) {
-	next, err := booking.Reschedule.Apply(was.Status, c.By.Kind, c.By.Manager, c.Org.Policy)
+func (t *Tx) reschedule(ctx context.Context, update Move, change Change, before dbgen.Appointment) (warnings []string, err error) {
+	next, err := booking.Reschedule.Apply(before.Status, change.By.Kind, change.By.Manager, change.Org.Policy)
 	if err != nil {
 		return nil, err
 	}
-	if c.Check != nil {
-		if err := c.Check(was); err != nil {
+	if change.Check != nil {
+		if err := change.Check(before); err != nil {
 			return nil, err
 		}
 	}
-	start, choice := m.target(was)
-	offers, err := LoadOffers(ctx, t.Queries, c.Org.ID, choice)
+	start, choice := update.target(before)
+	offers, err := LoadOffers(ctx, t.Queries, change.Org.ID, choice)
 	if err != nil {
 		return nil, err
 	}
-	offer := ResolveOffer(offers[0], c.Org.Policy)
-	if choice.Service == was.ServiceID {
-		offer = offer.WithDurationAndPrice(was.EndAt.Sub(was.StartAt), was.PriceCents)
+	offer := ResolveOffer(offers[0], change.Org.Policy)
+	if choice.Service == before.ServiceID {
+		offer = offer.WithDurationAndPrice(before.EndAt.Sub(before.StartAt), before.PriceCents)
 	}
-	place, err := t.findPlacement(ctx, c.Org, offers[0], offer, start, was.ID, fitting{online: m.Online, limits: m.Limits, overbook: m.Overbook})
+	placement, err := t.findPlacement(ctx, change.Org, offers[0], offer, start, before.ID, fitting{online: update.Online, limits: update.Limits, overbook: update.Overbook})
 	if err != nil {
 		return nil, err
 	}
 	err = t.MoveAppointment(ctx, dbgen.MoveAppointmentParams{
-		OrgID: c.Org.ID, ID: c.ID, ProfessionalID: *choice.Professional, ServiceID: choice.Service, StartAt: start, EndAt: start.Add(offer.Duration),
-		PriceCents: offer.Price, Capacity: offer.Capacity, Seat: place.seat, Overbooked: place.overbooked, Status: next.To, Now: t.now,
+		OrgID: change.Org.ID, ID: change.ID, ProfessionalID: *choice.Professional, ServiceID: choice.Service, StartAt: start, EndAt: start.Add(offer.Duration),
+		PriceCents: offer.Price, Capacity: offer.Capacity, Seat: placement.seat, Overbooked: placement.overbooked, Status: next.To, Now: t.now,
 	})
 	if err != nil {
 		return nil, err
 	}
-	from := string(was.Status)
-	err = t.recordHistory(ctx, c.Org.ID, c.ID, dbgen.RecordHistoryParams{
-		Action: string(booking.Reschedule), FromStatus: &from, ToStatus: string(next.To), FromStartAt: &was.StartAt, ToStartAt: &start,
-		FromProfessionalID: &was.ProfessionalID, ToProfessionalID: choice.Professional, Reason: c.Reason,
-	}, c.By)
+	from := string(before.Status)
+	err = t.recordHistory(ctx, change.Org.ID, change.ID, dbgen.RecordHistoryParams{
+		Action: string(booking.Reschedule), FromStatus: &from, ToStatus: string(next.To), FromStartAt: &before.StartAt, ToStartAt: &start,
+		FromProfessionalID: &before.ProfessionalID, ToProfessionalID: choice.Professional, Reason: change.Reason,
+	}, change.By)
 	if err != nil {
 		return nil, err
 	}
-	if err := t.DropReminders(ctx, c.Org.ID, c.ID); err != nil {
+	if err := t.DropReminders(ctx, change.Org.ID, change.ID); err != nil {
 		return nil, err
 	}
-	if err := t.enqueueNotification(ctx, News{Org: c.Org.ID, Appointment: c.ID, Change: ChangeMoved, By: c.By.Kind, PreviousStart: was.StartAt, SkipClient: c.SkipClient}); err != nil {
+	if err := t.enqueueNotification(ctx, News{Org: change.Org.ID, Appointment: change.ID, Change: ChangeMoved, By: change.By.Kind, PreviousStart: before.StartAt, SkipClient: change.SkipClient}); err != nil {
 		return nil, err
 	}
-	if err := t.enqueueFreedTime(ctx, c.Org, was); err != nil {
+	if err := t.enqueueFreedTime(ctx, change.Org, before); err != nil {
 		return nil, err
 	}
-	return place.warnings, t.planReminders(ctx, c.Org, c.ID, start)
+	return placement.warnings, t.planReminders(ctx, change.Org, change.ID, start)
 }
 
 // editDetails changes what has nothing to do with time.
-func (t *Tx) editDetails(ctx context.Context, m Move, c Change, was dbgen.Appointment) error {
-	if m.Client == nil && m.Notes == nil && m.Price == nil {
+func (t *Tx) editDetails(ctx context.Context, update Move, c Change, before dbgen.Appointment) error {
+	if update.Client == nil && update.Notes == nil && update.Price == nil {
 		return nil
 	}
-	now, err := t.LockAppointment(ctx, c.Org.ID, c.ID)
+	current, err := t.LockAppointment(ctx, c.Org.ID, c.ID)
 	if err != nil {
 		return err
 	}
-	change := dbgen.EditAppointmentParams{OrgID: c.Org.ID, ID: c.ID, ClientID: was.ClientID, Notes: was.Notes, PriceCents: now.PriceCents, Now: t.now}
-	if m.Client != nil && *m.Client != was.ClientID {
-		client, err := t.LoadClient(ctx, c.Org.ID, *m.Client)
+	change := dbgen.EditAppointmentParams{OrgID: c.Org.ID, ID: c.ID, ClientID: before.ClientID, Notes: before.Notes, PriceCents: current.PriceCents, Now: t.now}
+	if update.Client != nil && *update.Client != before.ClientID {
+		client, err := t.LoadClient(ctx, c.Org.ID, *update.Client)
 		if err != nil {
 			return err
 		}
-		if now.Status != booking.Scheduled && now.Status != booking.Confirmed {
+		if current.Status != booking.Scheduled && current.Status != booking.Confirmed {
 			// What the appointment counted for is the old client's.
-			return hub.Errorf(hub.ErrConflict, "appointment_over", "The client of an appointment can be changed while it is scheduled or confirmed; this one is %s.", now.Status)
+			return hub.Errorf(hub.ErrConflict, "appointment_over", "The client of an appointment can be changed while it is scheduled or confirmed; this one is %s.", current.Status)
 		}
 		change.ClientID = client.ID
 	}
-	if m.Notes != nil {
-		change.Notes = *m.Notes
+	if update.Notes != nil {
+		change.Notes = *update.Notes
 	}
-	if m.Price != nil {
-		change.PriceCents = *m.Price
+	if update.Price != nil {
+		change.PriceCents = *update.Price
 	}
-	if err := t.recordEdit(ctx, c, now, change); err != nil {
+	if err := t.recordEdit(ctx, c, current, change); err != nil {
 		return err
 	}
-	if change.ClientID != was.ClientID {
+	if change.ClientID != before.ClientID {
 		err := t.GiveCharges(ctx, dbgen.GiveChargesParams{OrgID: c.Org.ID, AppointmentID: &c.ID, ClientID: change.ClientID, Now: t.now})
 		if err != nil {
 			return err
@@ -209,17 +209,17 @@ func (t *Tx) editDetails(ctx context.Context, m Move, c Change, was dbgen.Appoin
 }
 
 // recordEdit writes down what an edit changes; nothing where it leaves all as it was.
-func (t *Tx) recordEdit(ctx context.Context, c Change, was dbgen.Appointment, to dbgen.EditAppointmentParams) error {
-	if to.Notes == was.Notes && to.PriceCents == was.PriceCents && to.ClientID == was.ClientID {
+func (t *Tx) recordEdit(ctx context.Context, change Change, before dbgen.Appointment, edit dbgen.EditAppointmentParams) error {
+	if edit.Notes == before.Notes && edit.PriceCents == before.PriceCents && edit.ClientID == before.ClientID {
 		return nil
 	}
-	status := string(was.Status)
-	line := dbgen.RecordHistoryParams{Action: "edit", FromStatus: &status, ToStatus: status, Reason: c.Reason}
-	if to.PriceCents != was.PriceCents {
-		line.FromPriceCents, line.ToPriceCents = &was.PriceCents, &to.PriceCents
+	status := string(before.Status)
+	line := dbgen.RecordHistoryParams{Action: "edit", FromStatus: &status, ToStatus: status, Reason: change.Reason}
+	if edit.PriceCents != before.PriceCents {
+		line.FromPriceCents, line.ToPriceCents = &before.PriceCents, &edit.PriceCents
 	}
-	if to.ClientID != was.ClientID {
-		line.FromClientID, line.ToClientID = &was.ClientID, &to.ClientID
+	if edit.ClientID != before.ClientID {
+		line.FromClientID, line.ToClientID = &before.ClientID, &edit.ClientID
 	}
-	return t.recordHistory(ctx, c.Org.ID, c.ID, line, c.By)
+	return t.recordHistory(ctx, change.Org.ID, change.ID, line, change.By)
 }

@@ -62,12 +62,12 @@ func NewOrg(organization dbgen.Organization, settings dbgen.Settings) (Org, erro
 }
 
 // PolicyOf is the part of settings that the rules read.
-func PolicyOf(s dbgen.Settings) booking.Policy {
+func PolicyOf(settings dbgen.Settings) booking.Policy {
 	return booking.Policy{
-		AutoConfirm: s.AutoConfirm, SlotIntervalMinutes: s.SlotIntervalMinutes, MinNoticeMinutes: s.MinNoticeMinutes,
-		MaxAdvanceDays: s.MaxAdvanceDays, CancelNoticeMinutes: s.CancelNoticeMinutes, RescheduleNoticeMinutes: s.RescheduleNoticeMinutes,
-		AllowClientCancel: s.AllowClientCancel, AllowClientReschedule: s.AllowClientReschedule,
-		BufferBeforeMinutes: s.BufferBeforeMinutes, BufferAfterMinutes: s.BufferAfterMinutes, MaxBookingsPerDay: s.MaxBookingsPerDay,
-		DepositHoldMinutes: s.DepositHoldMinutes, DepositRefundNoticeMinutes: s.DepositRefundNoticeMinutes,
+		AutoConfirm: settings.AutoConfirm, SlotIntervalMinutes: settings.SlotIntervalMinutes, MinNoticeMinutes: settings.MinNoticeMinutes,
+		MaxAdvanceDays: settings.MaxAdvanceDays, CancelNoticeMinutes: settings.CancelNoticeMinutes, RescheduleNoticeMinutes: settings.RescheduleNoticeMinutes,
+		AllowClientCancel: settings.AllowClientCancel, AllowClientReschedule: settings.AllowClientReschedule,
+		BufferBeforeMinutes: settings.BufferBeforeMinutes, BufferAfterMinutes: settings.BufferAfterMinutes, MaxBookingsPerDay: settings.MaxBookingsPerDay,
+		DepositHoldMinutes: settings.DepositHoldMinutes, DepositRefundNoticeMinutes: settings.DepositRefundNoticeMinutes,
 	}
 }

@@ -50,18 +50,18 @@ func (t *Tx) personOf(ctx context.Context, p patient) (booking.Person, error) {
 
 func personsOf(clients []dbgen.Client) []booking.Person {
 	list := make([]booking.Person, len(clients))
-	for i, c := range clients {
-		list[i] = booking.Person{Name: c.NameSearch}
-		if c.Email != nil {
-			list[i].Email = *c.Email
+	for i, client := range clients {
+		list[i] = booking.Person{Name: client.NameSearch}
+		if client.Email != nil {
+			list[i].Email = *client.Email
 		}
 	}
 	return list
 }
 
 // matchingClients are those of the clients who are somebody.
-func matchingClients(who booking.Person, clients []dbgen.Client) (list []dbgen.Client) {
-	for _, i := range who.Match(personsOf(clients)) {
+func matchingClients(person booking.Person, clients []dbgen.Client) (list []dbgen.Client) {
+	for _, i := range person.Match(personsOf(clients)) {
 		list = append(list, clients[i])
 	}
 	return list
@@ -69,9 +69,9 @@ func matchingClients(who booking.Person, clients []dbgen.Client) (list []dbgen.C
 
 // agreeingClients are those of the clients who have somebody's name or address, without those
 // in the list already.
-func agreeingClients(who booking.Person, clients, without []dbgen.Client) (list []dbgen.Client) {
-	for i, one := range personsOf(clients) {
-		if who.Agrees(one) && !containsClient(without, clients[i].ID) {
+func agreeingClients(person booking.Person, clients, excluded []dbgen.Client) (list []dbgen.Client) {
+	for i, candidate := range personsOf(clients) {
+		if person.Agrees(candidate) && !containsClient(excluded, clients[i].ID) {
 			list = append(list, clients[i])
 		}
 	}
@@ -79,60 +79,60 @@ func agreeingClients(who booking.Person, clients, without []dbgen.Client) (list 
 }
 
 func containsClient(list []dbgen.Client, id uuid.UUID) bool {
-	return slices.ContainsFunc(list, func(c dbgen.Client) bool { return c.ID == id })
+	return slices.ContainsFunc(list, func(client dbgen.Client) bool { return client.ID == id })
 }
 
 // handlePatientDeleted forgets the client who is the patient. Where that may be one of several
 // and nothing decides it, or the only one has another name and another address, nobody
 // is forgotten and the organization is asked to.
-func (t *Tx) handlePatientDeleted(ctx context.Context, e hub.Event, p patient) error {
+func (t *Tx) handlePatientDeleted(ctx context.Context, event hub.Event, p patient) error {
 	contacts := []Contact{{Phone: p.Phone}, {Email: p.Email}}
 	for _, phone := range p.Phones {
 		contacts = append(contacts, Contact{Phone: phone})
 	}
-	if err := t.lockContacts(ctx, e.TenantID, contacts...); err != nil { // who books at this moment is forgotten with it
+	if err := t.lockContacts(ctx, event.TenantID, contacts...); err != nil { // who books at this moment is forgotten with it
 		return err
 	}
-	who, err := t.personOf(ctx, p)
+	person, err := t.personOf(ctx, p)
 	if err != nil {
 		return err
 	}
-	candidates, err := t.clientsWithPhones(ctx, e.TenantID, p.Phone)
+	candidates, err := t.clientsWithPhones(ctx, event.TenantID, p.Phone)
 	if err != nil {
 		return err
 	}
-	others, err := t.clientsWithPhones(ctx, e.TenantID, p.Phones...)
+	others, err := t.clientsWithPhones(ctx, event.TenantID, p.Phones...)
 	if err != nil {
 		return err
 	}
 	if p.Email != "" {
-		mailed, err := t.ClientsByEmail(ctx, e.TenantID, p.Email)
+		mailed, err := t.ClientsByEmail(ctx, event.TenantID, p.Email)
 		if err != nil {
 			return err
 		}
 		if len(candidates)+len(others) == 0 {
 			candidates = mailed
 		} else if p.Name != "" { // the name besides: the patient under yet another number
-			others = append(others, clientsNamed(who, mailed)...)
+			others = append(others, clientsNamed(person, mailed)...)
 		}
 	}
 	if len(candidates)+len(others) == 0 {
 		return module.ErrIgnored
 	}
-	found := matchingClients(who, candidates)
-	if len(candidates) == 1 && who.Contradicts(personsOf(candidates)[0]) {
+	found := matchingClients(person, candidates)
+	if len(candidates) == 1 && person.Contradicts(personsOf(candidates)[0]) {
 		found = nil // what is forgotten does not come back: rather ask
 	}
 	// A number that was the patient's once may be somebody else's by now.
-	found = append(found, agreeingClients(who, others, found)...)
+	found = append(found, agreeingClients(person, others, found)...)
 	if len(found) == 0 {
-		return t.enqueueAmbiguousErasure(ctx, e, p, append(candidates, others...))
+		return t.enqueueAmbiguousErasure(ctx, event, p, append(candidates, others...))
 	}
-	if err := t.addErasureTraces(ctx, e, found); err != nil {
+	if err := t.addErasureTraces(ctx, event, found); err != nil {
 		return err
 	}
-	for _, c := range found {
-		if err := t.EraseClient(ctx, c); err != nil {
+	for _, client := range found {
+		if err := t.EraseClient(ctx, client); err != nil {
 			return err
 		}
 	}
@@ -141,27 +141,27 @@ func (t *Tx) handlePatientDeleted(ctx context.Context, e hub.Event, p patient) e
 
 // addErasureTraces tells the hub's log what the clients went by here, and which of their numbers
 // are other clients' too.
-func (t *Tx) addErasureTraces(ctx context.Context, e hub.Event, found []dbgen.Client) error {
-	var known module.Traces
-	for _, c := range found {
-		known.Names = append(known.Names, c.Name)
-		if c.Email != nil {
-			known.Emails = append(known.Emails, *c.Email)
+func (t *Tx) addErasureTraces(ctx context.Context, event hub.Event, found []dbgen.Client) error {
+	var traces module.Traces
+	for _, client := range found {
+		traces.Names = append(traces.Names, client.Name)
+		if client.Email != nil {
+			traces.Emails = append(traces.Emails, *client.Email)
 		}
-		if c.PhoneE164 == nil {
+		if client.PhoneE164 == nil {
 			continue
 		}
-		same, err := t.clientsWithPhones(ctx, c.OrgID, *c.PhoneE164)
+		matches, err := t.clientsWithPhones(ctx, client.OrgID, *client.PhoneE164)
 		if err != nil {
 			return err
 		}
-		if slices.ContainsFunc(same, func(one dbgen.Client) bool { return !containsClient(found, one.ID) }) {
-			known.Shared = append(known.Shared, *c.PhoneE164)
+		if slices.ContainsFunc(matches, func(client dbgen.Client) bool { return !containsClient(found, client.ID) }) {
+			traces.Shared = append(traces.Shared, *client.PhoneE164)
 		} else {
-			known.Phones = append(known.Phones, *c.PhoneE164)
+			traces.Phones = append(traces.Phones, *client.PhoneE164)
 		}
 	}
-	return t.host.Erasures.AddTraces(ctx, t.Raw, e, known)
+	return t.host.Erasures.AddTraces(ctx, t.Raw, event, traces)
 }
 
 // Unclear is a patient whom the clinic deleted and who may be one of several clients.
@@ -172,18 +172,18 @@ type Unclear struct {
 }
 
 // enqueueAmbiguousErasure has the organization asked who a deleted patient is.
-func (t *Tx) enqueueAmbiguousErasure(ctx context.Context, e hub.Event, p patient, candidates []dbgen.Client) error {
-	told := Unclear{Org: e.TenantID}
+func (t *Tx) enqueueAmbiguousErasure(ctx context.Context, event hub.Event, p patient, candidates []dbgen.Client) error {
+	erasure := Unclear{Org: event.TenantID}
 	if id, err := uuid.Parse(p.Request); err == nil {
-		told.RequestID = id.String()
+		erasure.RequestID = id.String()
 	}
-	for _, c := range candidates {
-		if !slices.Contains(told.Clients, c.ID) && len(told.Clients) < maxAmbiguousClients {
-			told.Clients = append(told.Clients, c.ID)
+	for _, client := range candidates {
+		if !slices.Contains(erasure.Clients, client.ID) && len(erasure.Clients) < maxAmbiguousClients {
+			erasure.Clients = append(erasure.Clients, client.ID)
 		}
 	}
-	t.host.Log.Warn("a deleted patient may be one of several clients; nobody was forgotten", "organization", e.TenantID, "event", e.ID, "clients", len(told.Clients))
-	payload, err := json.Marshal(told)
+	t.host.Log.Warn("a deleted patient may be one of several clients; nobody was forgotten", "organization", event.TenantID, "event", event.ID, "clients", len(erasure.Clients))
+	payload, err := json.Marshal(erasure)
 	if err != nil {
 		return err
 	}
@@ -212,11 +212,11 @@ func (t *Tx) refreshClient(ctx context.Context, org uuid.UUID, p patient) (n int
 	if err != nil {
 		return 0, err
 	}
-	who, err := t.personOf(ctx, p)
+	person, err := t.personOf(ctx, p)
 	if err != nil {
 		return 0, err
 	}
-	if clients = matchingClients(who, clients); len(clients) != 1 {
+	if clients = matchingClients(person, clients); len(clients) != 1 {
 		return 0, nil
 	}
 	if name := []rune(p.Name); len(name) > 120 {
@@ -242,20 +242,20 @@ type Changed struct {
 const patientRefreshTTL = 3 * 24 * time.Hour
 
 // handlePatientUpdated has a patient read back where that can change a client.
-func (t *Tx) handlePatientUpdated(ctx context.Context, e hub.Event, p patient) error {
+func (t *Tx) handlePatientUpdated(ctx context.Context, event hub.Event, p patient) error {
 	if !slices.Contains(p.Changed, "name") && !slices.Contains(p.Changed, "email") {
 		return module.ErrIgnored
 	}
-	clients, err := t.clientsWithPhones(ctx, e.TenantID, p.Phone)
+	clients, err := t.clientsWithPhones(ctx, event.TenantID, p.Phone)
 	if err != nil {
 		return err
 	}
-	if !slices.ContainsFunc(clients, func(c dbgen.Client) bool {
-		return c.Email == nil || c.EmailSource == nameSourceClinic || c.NameSource == nameSourceClinic
+	if !slices.ContainsFunc(clients, func(client dbgen.Client) bool {
+		return client.Email == nil || client.EmailSource == nameSourceClinic || client.NameSource == nameSourceClinic
 	}) {
 		return module.ErrIgnored
 	}
-	payload, err := json.Marshal(Changed{e.TenantID, e.Product, p.ID, p.Phone, t.now.Add(patientRefreshTTL)})
+	payload, err := json.Marshal(Changed{event.TenantID, event.Product, p.ID, p.Phone, t.now.Add(patientRefreshTTL)})
 	if err != nil {
 		return err
 	}
@@ -265,17 +265,17 @@ func (t *Tx) handlePatientUpdated(ctx context.Context, e hub.Event, p patient) e
 const nameSourceClinic = "clinic"
 
 // RefreshPatient takes what the clinic answered about a patient who changed.
-func (s *Store) RefreshPatient(ctx context.Context, c Changed, name, email string) error {
+func (s *Store) RefreshPatient(ctx context.Context, change Changed, name, email string) error {
 	return s.InTx(ctx, "refreshing a client", func(tx *Tx) error {
-		_, err := tx.refreshClient(ctx, c.Org, patient{Phone: c.Phone, Name: name, Email: email})
+		_, err := tx.refreshClient(ctx, change.Org, patient{Phone: change.Phone, Name: name, Email: email})
 		return err
 	})
 }
 
 // clientsNamed are those of the clients who have somebody's name.
-func clientsNamed(who booking.Person, clients []dbgen.Client) (list []dbgen.Client) {
-	for i, one := range personsOf(clients) {
-		if (booking.Person{Name: who.Name}).Agrees(one) {
+func clientsNamed(person booking.Person, clients []dbgen.Client) (list []dbgen.Client) {
+	for i, candidate := range personsOf(clients) {
+		if (booking.Person{Name: person.Name}).Agrees(candidate) {
 			list = append(list, clients[i])
 		}
 	}
@@ -283,20 +283,20 @@ func clientsNamed(who booking.Person, clients []dbgen.Client) (list []dbgen.Clie
 }
 
 // EraseClient keeps a client's bookings and money and forgets who it was.
-func (t *Tx) EraseClient(ctx context.Context, c dbgen.Client) error {
-	if err := t.host.Mail.Forget(ctx, t.Raw, c.OrgID, c.ID.String()); err != nil {
+func (t *Tx) EraseClient(ctx context.Context, client dbgen.Client) error {
+	if err := t.host.Mail.Forget(ctx, t.Raw, client.OrgID, client.ID.String()); err != nil {
 		return err
 	}
-	if err := t.ClearTracesOfClient(ctx, c.OrgID, c.ID); err != nil {
+	if err := t.ClearTracesOfClient(ctx, client.OrgID, client.ID); err != nil {
 		return err
 	}
-	return t.AnonymizeClient(ctx, dbgen.AnonymizeClientParams{OrgID: c.OrgID, ID: c.ID, Now: t.now})
+	return t.AnonymizeClient(ctx, dbgen.AnonymizeClientParams{OrgID: client.OrgID, ID: client.ID, Now: t.now})
 }
 
 // EraseClientByID is [Tx.EraseClient] for a client by its id; [hub.ErrNotFound].
 func (s *Store) EraseClientByID(ctx context.Context, org, id uuid.UUID) error {
 	return s.InTx(ctx, "forgetting a client", func(tx *Tx) error {
-		c, err := tx.ClientByID(ctx, org, id)
+		client, err := tx.ClientByID(ctx, org, id)
 		if errors.Is(err, pgx.ErrNoRows) {
 			return notFound("Client")
 		}
@@ -304,15 +304,15 @@ func (s *Store) EraseClientByID(ctx context.Context, org, id uuid.UUID) error {
 			return err
 		}
 		contacts := []Contact{{}, {}}
-		if c.Phone != nil {
-			contacts[0].Phone = *c.Phone
+		if client.Phone != nil {
+			contacts[0].Phone = *client.Phone
 		}
-		if c.Email != nil {
-			contacts[1].Email = *c.Email
+		if client.Email != nil {
+			contacts[1].Email = *client.Email
 		}
 		if err := tx.lockContacts(ctx, org, contacts...); err != nil {
 			return err
 		}
-		return tx.EraseClient(ctx, c)
+		return tx.EraseClient(ctx, client)
 	})
 }

@@ -15,58 +15,58 @@ import (
 
 // HandleEvent takes in an event of a connected product. [module.ErrIgnored] is the
 // answer to one that concerns nobody here.
-func (t *Tx) HandleEvent(ctx context.Context, e hub.Event) error {
-	if e.Environment == hub.Test {
+func (t *Tx) HandleEvent(ctx context.Context, event hub.Event) error {
+	if event.Environment == hub.Test {
 		return module.ErrIgnored
 	}
-	if e.Type == "payment.received" {
-		return t.handlePaymentReceived(ctx, e)
+	if event.Type == "payment.received" {
+		return t.handlePaymentReceived(ctx, event)
 	}
 	var p patient
-	if err := decodeEventData(e, &p); err != nil {
+	if err := decodeEventData(event, &p); err != nil {
 		return err
 	}
-	switch e.Type {
+	switch event.Type {
 	case "patient.created":
-		return t.handlePatientCreated(ctx, e.TenantID, p)
+		return t.handlePatientCreated(ctx, event.TenantID, p)
 	case "patient.updated":
-		return t.handlePatientUpdated(ctx, e, p)
+		return t.handlePatientUpdated(ctx, event, p)
 	case hub.PatientDeleted:
-		return t.handlePatientDeleted(ctx, e, p)
+		return t.handlePatientDeleted(ctx, event, p)
 	}
 	return module.ErrIgnored
 }
 
 // decodeEventData reads an event's data.
-func decodeEventData(e hub.Event, into any) error {
-	if err := json.Unmarshal(e.Data, into); err != nil {
+func decodeEventData(event hub.Event, into any) error {
+	if err := json.Unmarshal(event.Data, into); err != nil {
 		return hub.Errorf(hub.ErrMalformed, "malformed", "The event's data does not have the documented form.").Because(err)
 	}
 	return nil
 }
 
 // handlePaymentReceived records a payment of a linked appointment, once.
-func (t *Tx) handlePaymentReceived(ctx context.Context, e hub.Event) error {
+func (t *Tx) handlePaymentReceived(ctx context.Context, event hub.Event) error {
 	var data struct {
 		AppointmentID uuid.UUID     `json:"appointment_id"`
 		Amount        booking.Cents `json:"amount"`
 		Method        string        `json:"method"`
 		Description   string        `json:"description"`
 	}
-	if err := decodeEventData(e, &data); err != nil {
+	if err := decodeEventData(event, &data); err != nil {
 		return err
 	}
 	appointment, amount, method, description := data.AppointmentID, data.Amount, data.Method, data.Description
-	a, err := t.AppointmentByID(ctx, e.TenantID, appointment)
+	a, err := t.AppointmentByID(ctx, event.TenantID, appointment)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return module.ErrIgnored
 	}
 	if err != nil {
 		return err
 	}
-	source := e.Product + ":" + e.ID
-	before, err := t.PaymentOfSource(ctx, e.TenantID, &source)
-	if err != nil || before {
+	source := event.Product + ":" + event.ID
+	exists, err := t.PaymentOfSource(ctx, event.TenantID, &source)
+	if err != nil || exists {
 		return err
 	}
 	if amount <= 0 || amount > booking.MaxPrice {
@@ -80,7 +80,7 @@ func (t *Tx) handlePaymentReceived(ctx context.Context, e hub.Event) error {
 	if text := []rune(description); len(text) > 200 {
 		description = string(text[:200])
 	}
-	row, err := t.Organization(ctx, e.TenantID)
+	row, err := t.Organization(ctx, event.TenantID)
 	if err != nil {
 		return err
 	}
@@ -92,7 +92,7 @@ func (t *Tx) handlePaymentReceived(ctx context.Context, e hub.Event) error {
 		return hub.Invalid("data.amount", "must not have decimals in this currency")
 	}
 	_, err = t.AddPayment(ctx, org, NewPayment{
-		Org: e.TenantID, Appointment: &appointment, Client: a.ClientID, Amount: amount, Method: method, Description: description, Kind: "other", SourceID: &source,
+		Org: event.TenantID, Appointment: &appointment, Client: a.ClientID, Amount: amount, Method: method, Description: description, Kind: "other", SourceID: &source,
 	})
 	return err
 }

@@ -18,19 +18,19 @@ func cpfContext(client uuid.UUID) string { return "client/" + client.String() + 
 
 // SealCPF puts a tax id of 11 digits into a client, encrypted, and what it is found by.
 // "" takes it out.
-func (s *Store) SealCPF(c *dbgen.Client, digits string) {
-	if c.CpfSealed, c.CpfHash, c.CpfParts = nil, nil, nil; digits == "" {
+func (s *Store) SealCPF(client *dbgen.Client, digits string) {
+	if client.CpfSealed, client.CpfHash, client.CpfParts = nil, nil, nil; digits == "" {
 		return
 	}
-	c.CpfSealed, c.CpfHash, c.CpfParts = s.host.Sealer.Seal([]byte(digits), cpfContext(c.ID)), s.CPFHash(c.OrgID, digits), s.cpfPartHashes(c.OrgID, digits)
+	client.CpfSealed, client.CpfHash, client.CpfParts = s.host.Sealer.Seal([]byte(digits), cpfContext(client.ID)), s.CPFHash(client.OrgID, digits), s.cpfPartHashes(client.OrgID, digits)
 }
 
 // OpenCPF gives the digits of a client's tax id, "" where there is none.
-func (s *Store) OpenCPF(c *dbgen.Client) (string, error) {
-	if c.CpfSealed == nil {
+func (s *Store) OpenCPF(client *dbgen.Client) (string, error) {
+	if client.CpfSealed == nil {
 		return "", nil
 	}
-	digits, err := s.host.Sealer.Open(c.CpfSealed, cpfContext(c.ID))
+	digits, err := s.host.Sealer.Open(client.CpfSealed, cpfContext(client.ID))
 	if err != nil {
 		return "", fmt.Errorf("opening a tax id: %w", err)
 	}
@@ -78,13 +78,13 @@ func (s *Store) IndexCPFs(ctx context.Context) error {
 			return errors.Join(append(failed, err)...)
 		}
 		for i := range rows {
-			c := &rows[i]
-			digits, err := s.OpenCPF(c)
+			client := &rows[i]
+			digits, err := s.OpenCPF(client)
 			if err != nil {
-				failed = append(failed, fmt.Errorf("client %s: %w", c.ID, err))
+				failed = append(failed, fmt.Errorf("client %s: %w", client.ID, err))
 				continue
 			}
-			err = s.PrepareCPF(ctx, dbgen.PrepareCPFParams{Parts: s.cpfPartHashes(c.OrgID, digits), OrgID: c.OrgID, ID: c.ID, CpfHash: c.CpfHash})
+			err = s.PrepareCPF(ctx, dbgen.PrepareCPFParams{Parts: s.cpfPartHashes(client.OrgID, digits), OrgID: client.OrgID, ID: client.ID, CpfHash: client.CpfHash})
 			if err != nil {
 				return err
 			}

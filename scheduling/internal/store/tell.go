@@ -44,8 +44,8 @@ const (
 
 // enqueueNotification has people told of a change once the transaction has committed: a row for a
 // job, which costs the change less than writing the letters.
-func (t *Tx) enqueueNotification(ctx context.Context, n News) error {
-	payload, err := json.Marshal(n)
+func (t *Tx) enqueueNotification(ctx context.Context, notification News) error {
+	payload, err := json.Marshal(notification)
 	if err != nil {
 		return err
 	}
@@ -60,11 +60,11 @@ type Freed struct {
 }
 
 // enqueueFreedTime has those told who wait for a time like this.
-func (t *Tx) enqueueFreedTime(ctx context.Context, org Org, a dbgen.Appointment) error {
-	if !org.Settings.WaitlistEnabled || !a.StartAt.After(t.now) {
+func (t *Tx) enqueueFreedTime(ctx context.Context, org Org, appointment dbgen.Appointment) error {
+	if !org.Settings.WaitlistEnabled || !appointment.StartAt.After(t.now) {
 		return nil
 	}
-	payload, err := json.Marshal(Freed{org.ID, a.ProfessionalID, a.StartAt})
+	payload, err := json.Marshal(Freed{org.ID, appointment.ProfessionalID, appointment.StartAt})
 	if err != nil {
 		return err
 	}
@@ -85,69 +85,69 @@ type Reminded struct {
 // lockReminder loads what a reminder is about, while nobody else can change it; false
 // where it is not to be sent, and then it is dropped: the appointment was moved or is
 // over, or a nearer reminder is due as well.
-func (t *Tx) lockReminder(ctx context.Context, due Due) (about Reminded, r dbgen.Reminder, ok bool, err error) {
-	a, err := t.LockAppointment(ctx, due.OrgID, due.AppointmentID)
+func (t *Tx) lockReminder(ctx context.Context, due Due) (reminder Reminded, r dbgen.Reminder, ok bool, err error) {
+	appointment, err := t.LockAppointment(ctx, due.OrgID, due.AppointmentID)
 	if err != nil {
-		return about, r, false, err
+		return reminder, r, false, err
 	}
 	if r, err = t.LockReminder(ctx, dbgen.LockReminderParams(due)); errors.Is(err, pgx.ErrNoRows) {
-		return about, r, false, nil // sent, or dropped
+		return reminder, r, false, nil // sent, or dropped
 	} else if err != nil {
-		return about, r, false, err
+		return reminder, r, false, err
 	}
 	nearer, err := t.NearerReminder(ctx, dbgen.NearerReminderParams{
 		OrgID: due.OrgID, AppointmentID: due.AppointmentID, Channel: due.Channel, OffsetMinutes: due.OffsetMinutes, Now: t.now,
 	})
 	if err != nil {
-		return about, r, false, err
+		return reminder, r, false, err
 	}
-	open := a.Status == booking.Scheduled || a.Status == booking.Confirmed
-	planned := a.StartAt.Add(-time.Duration(due.OffsetMinutes) * time.Minute).Equal(due.DueAt)
-	if !open || !planned || nearer || !a.StartAt.After(t.now) {
-		return about, r, false, t.dropReminder(ctx, due)
+	open := appointment.Status == booking.Scheduled || appointment.Status == booking.Confirmed
+	planned := appointment.StartAt.Add(-time.Duration(due.OffsetMinutes) * time.Minute).Equal(due.DueAt)
+	if !open || !planned || nearer || !appointment.StartAt.After(t.now) {
+		return reminder, r, false, t.dropReminder(ctx, due)
 	}
-	if about.AppointmentDetail, err = t.AppointmentByID(ctx, due.OrgID, due.AppointmentID); err != nil {
-		return about, r, false, err
+	if reminder.AppointmentDetail, err = t.AppointmentByID(ctx, due.OrgID, due.AppointmentID); err != nil {
+		return reminder, r, false, err
 	}
-	client, err := t.ClientByID(ctx, due.OrgID, a.ClientID)
+	client, err := t.ClientByID(ctx, due.OrgID, appointment.ClientID)
 	if errors.Is(err, pgx.ErrNoRows) { // somebody who was forgotten
-		return about, r, false, t.dropReminder(ctx, due)
+		return reminder, r, false, t.dropReminder(ctx, due)
 	}
 	if err != nil {
-		return about, r, false, err
+		return reminder, r, false, err
 	}
-	about.Phone = clientPhone(client)
-	about.Contact, err = t.ContactOf(ctx, due.OrgID, due.AppointmentID)
-	return about, r, err == nil, err
+	reminder.Phone = clientPhone(client)
+	reminder.Contact, err = t.ContactOf(ctx, due.OrgID, due.AppointmentID)
+	return reminder, r, err == nil, err
 }
 
 // markReminderSent notes that a reminder went out, and tells other products.
-func (t *Tx) markReminderSent(ctx context.Context, due Due, about Reminded) error {
+func (t *Tx) markReminderSent(ctx context.Context, due Due, reminder Reminded) error {
 	err := t.ReminderSent(ctx, dbgen.ReminderSentParams{
 		Now: t.now, OrgID: due.OrgID, AppointmentID: due.AppointmentID, OffsetMinutes: due.OffsetMinutes, Channel: due.Channel, DueAt: due.DueAt,
 	})
 	if err != nil {
 		return err
 	}
-	return t.publish(ctx, due.OrgID, "appointment.reminded", map[string]any{"appointment_id": due.AppointmentID, "client_phone": about.Phone})
+	return t.publish(ctx, due.OrgID, "appointment.reminded", map[string]any{"appointment_id": due.AppointmentID, "client_phone": reminder.Phone})
 }
 
 // SendReminder sends a reminder that goes out with the transaction: send hands it over, and
 // false is that there is nobody to send it to.
-func (s *Store) SendReminder(ctx context.Context, due Due, send func(tx *Tx, about Reminded) (bool, error)) error {
+func (s *Store) SendReminder(ctx context.Context, due Due, send func(tx *Tx, reminder Reminded) (bool, error)) error {
 	return s.InTx(ctx, "sending a reminder", func(tx *Tx) error {
-		about, _, ok, err := tx.lockReminder(ctx, due)
+		reminder, _, ok, err := tx.lockReminder(ctx, due)
 		if err != nil || !ok {
 			return err
 		}
-		done, err := send(tx, about)
+		done, err := send(tx, reminder)
 		switch {
 		case err != nil:
 			return err
 		case !done:
 			return tx.dropReminder(ctx, due)
 		}
-		return tx.markReminderSent(ctx, due, about)
+		return tx.markReminderSent(ctx, due, reminder)
 	})
 }
 
@@ -159,10 +159,10 @@ func (t *Tx) dropReminder(ctx context.Context, due Due) error {
 // transaction; [Store.SettleReminder] says what came of it. One that was claimed before and
 // of which nothing was heard since may have arrived: it is dropped, and claimed is
 // false, as it is where it is not to be sent any more.
-func (s *Store) ClaimReminder(ctx context.Context, due Due) (about Reminded, claimed bool, err error) {
+func (s *Store) ClaimReminder(ctx context.Context, due Due) (reminder Reminded, claimed bool, err error) {
 	err = s.InTx(ctx, "claiming a reminder", func(tx *Tx) error {
 		var r dbgen.Reminder
-		if about, r, claimed, err = tx.lockReminder(ctx, due); err != nil || !claimed {
+		if reminder, r, claimed, err = tx.lockReminder(ctx, due); err != nil || !claimed {
 			return err
 		}
 		if r.RetryAt != nil && r.RetryAt.After(tx.now) { // somebody else has it
@@ -179,7 +179,7 @@ func (s *Store) ClaimReminder(ctx context.Context, due Due) (about Reminded, cla
 			OffsetMinutes: due.OffsetMinutes, Channel: due.Channel, DueAt: due.DueAt,
 		})
 	})
-	return about, claimed && err == nil, err
+	return reminder, claimed && err == nil, err
 }
 
 const (
@@ -195,21 +195,21 @@ type Outcome struct {
 
 // SettleReminder notes what came of a claimed reminder. Unless it is to be tried again it is
 // over.
-func (s *Store) SettleReminder(ctx context.Context, due Due, about Reminded, came Outcome) error {
+func (s *Store) SettleReminder(ctx context.Context, due Due, reminder Reminded, outcome Outcome) error {
 	return s.InTx(ctx, "settling a reminder", func(tx *Tx) error {
 		r, err := tx.LockReminder(ctx, dbgen.LockReminderParams(due))
-		gone := errors.Is(err, pgx.ErrNoRows) // moved or cancelled meanwhile
+		cancelledMeanwhile := errors.Is(err, pgx.ErrNoRows) // moved or cancelled meanwhile
 		switch {
-		case err != nil && !gone:
+		case err != nil && !cancelledMeanwhile:
 			return err
-		case came.Sent:
-			return tx.markReminderSent(ctx, due, about)
-		case gone:
+		case outcome.Sent:
+			return tx.markReminderSent(ctx, due, reminder)
+		case cancelledMeanwhile:
 			return nil
-		case came.RetryAfter == 0 || r.Attempts >= maxReminderAttempts:
+		case outcome.RetryAfter == 0 || r.Attempts >= maxReminderAttempts:
 			return tx.dropReminder(ctx, due)
 		}
-		later := tx.now.Add(came.RetryAfter)
+		later := tx.now.Add(outcome.RetryAfter)
 		return tx.ReminderClaimed(ctx, dbgen.ReminderClaimedParams{
 			RetryAt: &later, Attempts: r.Attempts, OrgID: due.OrgID, AppointmentID: due.AppointmentID,
 			OffsetMinutes: due.OffsetMinutes, Channel: due.Channel, DueAt: due.DueAt,

@@ -48,18 +48,18 @@ func (t *turns) acquire(ctx context.Context, professional uuid.UUID) (done func(
 // enterGate waits for a client's turn, at most twice: then it is tried in any case. Who has
 // waited looks first whether the time is still offered; where it is not, the answer is a
 // *[booking.SlotTakenError].
-func (s *Store) enterGate(ctx context.Context, n NewAppointment) (done func(), err error) {
+func (s *Store) enterGate(ctx context.Context, request NewAppointment) (done func(), err error) {
 	for range 2 {
-		done, waited, err := s.gate.acquire(ctx, *n.Professional)
+		done, waited, err := s.gate.acquire(ctx, *request.Professional)
 		if err != nil || !waited {
 			return done, err
 		}
-		calendars, err := s.loadTwoWeeks(ctx, n.Org, n.Choice, n.Start)
+		calendars, err := s.loadTwoWeeks(ctx, request.Org, request.Choice, request.Start)
 		if err != nil {
 			return nil, err
 		}
-		if _, ok := booking.FindSlot(n.Org.Zone, n.Limits, n.Start, calendars); !ok {
-			return nil, booking.NewSlotTakenError(booking.Alternatives(n.Org.Zone, n.Limits, n.Start, maxAlternatives, calendars))
+		if _, ok := booking.FindSlot(request.Org.Zone, request.Limits, request.Start, calendars); !ok {
+			return nil, booking.NewSlotTakenError(booking.Alternatives(request.Org.Zone, request.Limits, request.Start, maxAlternatives, calendars))
 		}
 	}
 	return func() {}, nil

@@ -77,19 +77,19 @@ func crc16(text string) uint16 {
 
 // plainASCII writes a text without accents and in ASCII, as banks read it best, cut to
 // so many characters.
-func plainASCII(text string, longest int) string {
+func plainASCII(text string, maxLength int) string {
 	plain, _, err := transform.String(transform.Chain(norm.NFD, runes.Remove(runes.In(unicode.Mn))), text)
 	if err != nil {
 		plain = text
 	}
-	plain = strings.Map(func(r rune) rune {
-		if r < ' ' || r > '~' {
+	plain = strings.Map(func(char rune) rune {
+		if char < ' ' || char > '~' {
 			return ' '
 		}
-		return r
+		return char
 	}, plain)
 	plain = strings.Join(strings.Fields(plain), " ")
-	return strings.TrimSpace(plain[:min(len(plain), max(longest, 0))])
+	return strings.TrimSpace(plain[:min(len(plain), max(maxLength, 0))])
 }
 
 // orDash is for fields that must not be empty.

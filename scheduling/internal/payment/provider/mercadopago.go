@@ -41,12 +41,12 @@ type MercadoPago struct{ config MercadoPagoConfig }
 var _ Provider = (*MercadoPago)(nil)
 
 // NewMercadoPago makes the provider.
-func NewMercadoPago(c MercadoPagoConfig) *MercadoPago {
-	if c.URL == "" {
-		c.URL = mercadoPagoURL
+func NewMercadoPago(config MercadoPagoConfig) *MercadoPago {
+	if config.URL == "" {
+		config.URL = mercadoPagoURL
 	}
-	c.URL = strings.TrimRight(c.URL, "/")
-	return &MercadoPago{config: c}
+	config.URL = strings.TrimRight(config.URL, "/")
+	return &MercadoPago{config: config}
 }
 
 // Name implements [Provider].
@@ -107,38 +107,38 @@ type mpPayment struct {
 }
 
 // Create implements [Provider]. The payer needs an e-mail address.
-func (m *MercadoPago) Create(ctx context.Context, o Order) (Charge, error) {
+func (m *MercadoPago) Create(ctx context.Context, order Order) (Charge, error) {
 	now := m.config.Now()
-	if err := o.check(now); err != nil {
+	if err := order.check(now); err != nil {
 		return Charge{}, err
 	}
-	if o.Payer.Email == "" {
+	if order.Payer.Email == "" {
 		return Charge{}, hub.Errorf(hub.ErrInvalid, CodePayerEmail, "Mercado Pago needs the payer's e-mail address.")
 	}
-	expires := o.ExpiresAt
-	if least := now.Add(mpMinLifetime + time.Minute); expires.Before(least) { // a minute for clocks that differ
-		expires = least
+	expires := order.ExpiresAt
+	if earliest := now.Add(mpMinLifetime + time.Minute); expires.Before(earliest) { // a minute for clocks that differ
+		expires = earliest
 	}
 	body, err := json.Marshal(mpOrder{
-		Amount: o.Amount, Description: o.Description, Method: "pix", Reference: o.ID, NotifyURL: withSignedWebhooks(o.NotifyURL),
-		ExpiresAt: expires.UTC().Format(mpTimeFormat), Payer: newMPPayer(o.Payer),
+		Amount: order.Amount, Description: order.Description, Method: "pix", Reference: order.ID, NotifyURL: withSignedWebhooks(order.NotifyURL),
+		ExpiresAt: expires.UTC().Format(mpTimeFormat), Payer: newMPPayer(order.Payer),
 	})
 	if err != nil {
 		return Charge{}, fmt.Errorf("encoding an order: %w", err)
 	}
-	answer, err := m.send(ctx, http.MethodPost, "/v1/payments", o.ID, body)
+	answer, err := m.send(ctx, http.MethodPost, "/v1/payments", order.ID, body)
 	if isUncertain(ctx, answer, err) { // the key makes it the same charge
-		answer, err = m.send(ctx, http.MethodPost, "/v1/payments", o.ID, body)
+		answer, err = m.send(ctx, http.MethodPost, "/v1/payments", order.ID, body)
 	}
 	charge, err := decodeCharge(answer, err)
 	if err != nil {
 		return Charge{}, err
 	}
-	if err := charge.Check(o.ID, o.Amount, o.Currency); err != nil || charge.Code == "" {
+	if err := charge.Check(order.ID, order.Amount, order.Currency); err != nil || charge.Code == "" {
 		return Charge{}, providerError(fmt.Errorf("reading the new charge %s: %w", charge.ID, errors.Join(err, errors.New("it does not fit the order"))))
 	}
-	if charge.ExpiresAt.IsZero() || charge.ExpiresAt.After(o.ExpiresAt) {
-		charge.ExpiresAt = o.ExpiresAt
+	if charge.ExpiresAt.IsZero() || charge.ExpiresAt.After(order.ExpiresAt) {
+		charge.ExpiresAt = order.ExpiresAt
 	}
 	return charge, nil
 }
@@ -200,17 +200,17 @@ func (m *MercadoPago) Cancel(ctx context.Context, id string) error {
 }
 
 // Refund implements [Provider].
-func (m *MercadoPago) Refund(ctx context.Context, id string, r Refund) error {
+func (m *MercadoPago) Refund(ctx context.Context, id string, refund Refund) error {
 	if !mpID.MatchString(id) {
 		return unknownChargeError()
 	}
-	if r.Amount <= 0 {
+	if refund.Amount <= 0 {
 		return hub.Invalid("body.amount", "must be more than 0")
 	}
-	body := []byte(`{"amount":` + r.Amount.String() + `}`)
-	answer, err := m.send(ctx, http.MethodPost, "/v1/payments/"+id+"/refunds", r.ID, body)
+	body := []byte(`{"amount":` + refund.Amount.String() + `}`)
+	answer, err := m.send(ctx, http.MethodPost, "/v1/payments/"+id+"/refunds", refund.ID, body)
 	if isUncertain(ctx, answer, err) {
-		answer, err = m.send(ctx, http.MethodPost, "/v1/payments/"+id+"/refunds", r.ID, body)
+		answer, err = m.send(ctx, http.MethodPost, "/v1/payments/"+id+"/refunds", refund.ID, body)
 	}
 	if err != nil {
 		return providerError(err)
@@ -225,7 +225,7 @@ func (m *MercadoPago) Refund(ctx context.Context, id string, r Refund) error {
 	if err := answer.JSON(&done); err != nil {
 		return providerError(err)
 	}
-	if done.Amount != r.Amount || done.Status == "rejected" || done.Status == "cancelled" {
+	if done.Amount != refund.Amount || done.Status == "rejected" || done.Status == "cancelled" {
 		return providerError(fmt.Errorf("refunding: the provider says %q", done.Status))
 	}
 	return nil
@@ -256,8 +256,8 @@ func statusError(answer hub.Response) error {
 	}
 	codes := ""
 	if answer.JSON(&problem) == nil {
-		for _, one := range problem.Cause {
-			codes += " " + one.Code.String()
+		for _, cause := range problem.Cause {
+			codes += " " + cause.Code.String()
 		}
 	}
 	switch answer.Status {
@@ -286,35 +286,35 @@ func decodeCharge(answer hub.Response, err error) (Charge, error) {
 	if err := statusError(answer); err != nil {
 		return Charge{}, err
 	}
-	var p mpPayment
-	if err := answer.JSON(&p); err != nil {
+	var payment mpPayment
+	if err := answer.JSON(&payment); err != nil {
 		return Charge{}, providerError(err)
 	}
-	status, known := mpStatus[p.Status]
-	if !known || !mpID.MatchString(p.ID.String()) || p.Method != "pix" {
+	status, known := mpStatus[payment.Status]
+	if !known || !mpID.MatchString(payment.ID.String()) || payment.Method != "pix" {
 		return Charge{}, providerError(errors.New("reading a charge: unknown status, id or method"))
 	}
-	if status == Cancelled && p.Detail == "expired" {
+	if status == Cancelled && payment.Detail == "expired" {
 		status = Expired
 	}
-	c := Charge{
-		ID: p.ID.String(), TxID: p.Point.Data.TxID, Status: status, Amount: p.Amount, Refunded: p.Refunded, Currency: p.Currency,
-		Code: p.Point.Data.Code, QRURL: p.Point.Data.TicketURL,
+	charge := Charge{
+		ID: payment.ID.String(), TxID: payment.Point.Data.TxID, Status: status, Amount: payment.Amount, Refunded: payment.Refunded, Currency: payment.Currency,
+		Code: payment.Point.Data.Code, QRURL: payment.Point.Data.TicketURL,
 	}
-	if c.TxID == "" {
-		c.TxID = c.ID
+	if charge.TxID == "" {
+		charge.TxID = charge.ID
 	}
-	c.Order, _ = uuid.Parse(p.Reference) // zero: made by somebody else
-	if p.Approved != nil && (status == Paid || status == Refunded) {
-		c.PaidAt = *p.Approved
+	charge.Order, _ = uuid.Parse(payment.Reference) // zero: made by somebody else
+	if payment.Approved != nil && (status == Paid || status == Refunded) {
+		charge.PaidAt = *payment.Approved
 	}
-	if p.ExpiresAt != nil {
-		c.ExpiresAt = *p.ExpiresAt
+	if payment.ExpiresAt != nil {
+		charge.ExpiresAt = *payment.ExpiresAt
 	}
-	if c.QR, err = base64.StdEncoding.DecodeString(p.Point.Data.QR); err != nil {
-		return Charge{}, providerError(fmt.Errorf("reading the QR code of charge %s: %w", c.ID, err))
+	if charge.QR, err = base64.StdEncoding.DecodeString(payment.Point.Data.QR); err != nil {
+		return Charge{}, providerError(fmt.Errorf("reading the QR code of charge %s: %w", charge.ID, err))
 	}
-	return c, nil
+	return charge, nil
 }
 
 // DecodeNotice implements [Provider]. x-signature is "ts=…,v1=…": v1 is the HMAC-SHA256, in
@@ -322,14 +322,14 @@ func decodeCharge(answer hub.Response, err error) (Charge, error) {
 // parts that are absent. The body is not signed, so nothing is believed of it. There
 // is no limit of age: retries come days later, and what is repeated has no effect
 // but reading the charge.
-func (m *MercadoPago) DecodeNotice(in Inbound) (Notice, error) {
+func (m *MercadoPago) DecodeNotice(webhook Inbound) (Notice, error) {
 	sent := make(map[string]string)
-	for part := range strings.SplitSeq(in.Header.Get("X-Signature"), ",") {
+	for part := range strings.SplitSeq(webhook.Header.Get("X-Signature"), ",") {
 		name, value, _ := strings.Cut(strings.TrimSpace(part), "=")
 		sent[name] = value
 	}
-	id := strings.ToLower(in.Query.Get("data.id"))
-	manifest := manifestPart("id", id) + manifestPart("request-id", in.Header.Get("X-Request-Id")) + manifestPart("ts", sent["ts"])
+	id := strings.ToLower(webhook.Query.Get("data.id"))
+	manifest := manifestPart("id", id) + manifestPart("request-id", webhook.Header.Get("X-Request-Id")) + manifestPart("ts", sent["ts"])
 	mac := hmac.New(sha256.New, []byte(m.config.Secret))
 	mac.Write([]byte(manifest))
 	given, err := hex.DecodeString(sent["v1"])
@@ -342,7 +342,7 @@ func (m *MercadoPago) DecodeNotice(in Inbound) (Notice, error) {
 			ID json.RawMessage `json:"id"` // a string or a number
 		} `json:"data"`
 	}
-	if json.Unmarshal(in.Body, &body) != nil || strings.ToLower(strings.Trim(string(body.Data.ID), `"`)) != id {
+	if json.Unmarshal(webhook.Body, &body) != nil || strings.ToLower(strings.Trim(string(body.Data.ID), `"`)) != id {
 		return Notice{}, malformedError()
 	}
 	hash := sha256.Sum256([]byte(manifest))

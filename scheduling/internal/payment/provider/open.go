@@ -22,14 +22,14 @@ type Config struct {
 
 // Open gives the provider that was chosen, nil for none: then charges are answered
 // with [NotConfiguredError].
-func Open(c Config) (Provider, error) {
-	switch c.Provider {
+func Open(config Config) (Provider, error) {
+	switch config.Provider {
 	case "":
 		return nil, nil
 	case NameSandbox:
-		return NewSandbox(SandboxConfig{DB: c.DB, Secret: c.SandboxSecret, Do: c.Do, Now: c.Now}), nil
+		return NewSandbox(SandboxConfig{DB: config.DB, Secret: config.SandboxSecret, Do: config.Do, Now: config.Now}), nil
 	case NameMercadoPago:
-		return NewMercadoPago(MercadoPagoConfig{Token: c.Token, Secret: c.Secret, Do: c.Do, Now: c.Now}), nil
+		return NewMercadoPago(MercadoPagoConfig{Token: config.Token, Secret: config.Secret, Do: config.Do, Now: config.Now}), nil
 	}
-	return nil, fmt.Errorf("choosing a payment provider: there is none called %q", c.Provider)
+	return nil, fmt.Errorf("choosing a payment provider: there is none called %q", config.Provider)
 }

@@ -43,7 +43,7 @@ func EncodeQR(text string) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-func isDark(c color.Color) bool {
-	r, _, _, _ := c.RGBA()
+func isDark(shade color.Color) bool {
+	r, _, _, _ := shade.RGBA()
 	return r == 0
 }
