@@ -212,7 +212,7 @@ func (v *visit) timesOf(c publicbooking.Choice, p planner) (dayView, error) {
 }
 
 // parts divides a day's slots into its parts.
-func (v *visit) parts(day publicbooking.Day, p planner) []part {
+func (v *visit) parts(day publicbooking.DaySlots, p planner) []part {
 	t := v.t()
 	names, ends := []string{t.Morning, t.Afternoon, t.Evening}, []int{12, 18, 24}
 	seen := map[string]int{}

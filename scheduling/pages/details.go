@@ -133,7 +133,7 @@ func (v *visit) book() (reply, error) {
 		Service: c.service.ID, Professional: professionalID(c), Start: at, Name: f.Name.Value, Phone: f.Phone.Value, Email: f.Email.Value, Notes: f.Notes.Value,
 		Consent: f.Agreed,
 		Proof:   v.form.Get(fieldProof),
-	}, &store.Once{Operation: "page.book", Key: f.Key, RequestHash: []byte("page")})
+	}, &store.IdempotencyKey{Operation: "page.book", Key: f.Key, RequestHash: []byte("page")})
 	if err != nil {
 		return v.notBooked(err, c, at, f)
 	}

@@ -27,11 +27,11 @@ const Root = "/book/"
 // Pages serves them. It is safe for concurrent use.
 type Pages struct {
 	host module.Host
-	desk *publicbooking.Desk
+	desk *publicbooking.PublicBooking
 }
 
 // New makes the pages of an opened product.
-func New(host module.Host, desk *publicbooking.Desk) *Pages { return &Pages{host, desk} }
+func New(host module.Host, desk *publicbooking.PublicBooking) *Pages { return &Pages{host, desk} }
 
 // visit is one request for a page.
 type visit struct {

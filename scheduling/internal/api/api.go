@@ -30,16 +30,16 @@ import (
 type API struct {
 	host     module.Host
 	store    *store.Store
-	cashier  *payment.Cashier
-	desk     *publicbooking.Desk
-	office   *notify.Office
+	cashier  *payment.Service
+	desk     *publicbooking.PublicBooking
+	office   *notify.Notifier
 	accounts *accounts.Authenticator
-	pictures *imageupload.Intake
+	pictures *imageupload.Processor
 	rows     []route
 }
 
 // New makes the interface of an opened product.
-func New(host module.Host, s *store.Store, c *payment.Cashier, desk *publicbooking.Desk, office *notify.Office) *API {
+func New(host module.Host, s *store.Store, c *payment.Service, desk *publicbooking.PublicBooking, office *notify.Notifier) *API {
 	a := &API{host: host, store: s, cashier: c, desk: desk, office: office, accounts: accounts.New(host, place, users{s}), pictures: imageupload.NewProcessor()}
 	a.rows = append(a.routes(), a.additions()...)
 	if host.Settings.Development {

@@ -75,7 +75,7 @@ func (a *API) createCharge(ctx context.Context, in *pixInput) (*chargeOutput, er
 	if err := in.check(org.Currency); err != nil {
 		return nil, err
 	}
-	var r payment.Request
+	var r payment.ChargeRequest
 	var found dbgen.PaymentDetail
 	status := 0
 	err = a.store.InTx(ctx, "charging", func(tx *store.Tx) error {
@@ -116,9 +116,9 @@ func (a *API) createCharge(ctx context.Context, in *pixInput) (*chargeOutput, er
 }
 
 // request says what is to be charged, by the appointment where there is one.
-func (in *pixInput) request(ctx context.Context, tx *store.Tx, org store.Org) (payment.Request, error) {
+func (in *pixInput) request(ctx context.Context, tx *store.Tx, org store.Org) (payment.ChargeRequest, error) {
 	b := &in.Body
-	r := payment.Request{ExpiresAt: tx.Now().Add(time.Duration(b.ExpiresInMinutes) * time.Minute)}
+	r := payment.ChargeRequest{ExpiresAt: tx.Now().Add(time.Duration(b.ExpiresInMinutes) * time.Minute)}
 	r.NewPayment = store.NewPayment{Org: org.ID, Amount: b.Amount.Value, AmountGiven: b.Amount.Given(), Kind: b.Kind, Description: b.Description.Value, By: staff(ctx).User}
 	b.ClientID.Into(&r.Client)
 	b.AppointmentID.IntoNull(&r.Appointment)
@@ -146,7 +146,7 @@ func (in *pixInput) request(ctx context.Context, tx *store.Tx, org store.Org) (p
 }
 
 // forAppointment says what is to be paid for an appointment.
-func (in *pixInput) forAppointment(d dbgen.AppointmentDetail, r *payment.Request, now time.Time) error {
+func (in *pixInput) forAppointment(d dbgen.AppointmentDetail, r *payment.ChargeRequest, now time.Time) error {
 	if in.Body.ClientID.Given() && d.ClientID != r.Client {
 		return hub.Invalid("body.client_id", "is not the appointment's client")
 	}
@@ -159,7 +159,7 @@ func (in *pixInput) forAppointment(d dbgen.AppointmentDetail, r *payment.Request
 	if held && d.HoldUntil.After(now) && r.ExpiresAt.After(*d.HoldUntil) {
 		r.ExpiresAt = *d.HoldUntil
 	}
-	return r.SetDueAmount(store.Owed{Status: d.Status, Price: d.PriceCents, Paid: d.PaidCents, Deposit: d.DepositCents, DepositStatus: d.DepositStatus})
+	return r.SetDueAmount(store.Balance{Status: d.Status, Price: d.PriceCents, Paid: d.PaidCents, Deposit: d.DepositCents, DepositStatus: d.DepositStatus})
 }
 
 type noticeInput struct {

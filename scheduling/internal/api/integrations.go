@@ -187,7 +187,7 @@ func (a *API) actionBook(ctx context.Context, in *actionBookInput) (*actionBookO
 	who, _ := module.CallerFrom(ctx)
 	b, v := &in.Body, a.viewOf(ctx, org)
 	n := store.NewAppointment{
-		Org: org, Choice: store.Choice{Service: service, Online: v.Online}, Start: start, Notes: b.Notes.Value, Source: booking.Integration,
+		Org: org, ServiceChoice: store.ServiceChoice{Service: service, Online: v.Online}, Start: start, Notes: b.Notes.Value, Source: booking.Integration,
 		By: staff(ctx), Limits: v.Limits,
 	}
 	b.ProfessionalID.IntoNull(&n.Professional)

@@ -360,7 +360,7 @@ func (a *API) adjust(ctx context.Context, in *adjustInput) (*pointsOutput, error
 	if in.Body.Points == 0 {
 		return nil, hub.Invalid("body.points", "must not be 0")
 	}
-	p := store.Points{Org: org, Client: in.ID, Type: "adjust", Points: in.Body.Points, Description: in.Body.Reason}
+	p := store.PointsChange{Org: org, Client: in.ID, Type: "adjust", Points: in.Body.Points, Description: in.Body.Reason}
 	once, err := onceOf("loyalty.adjust", in.IdempotencyKey, p)
 	if err != nil {
 		return nil, err

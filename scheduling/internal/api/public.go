@@ -157,7 +157,7 @@ type PublicBooked struct {
 	Deposit       *publicbooking.Deposit `json:"deposit"`
 }
 
-func publicBooked(o store.Org, b publicbooking.Booked) *struct{ Body PublicBooked } {
+func publicBooked(o store.Org, b publicbooking.Booking) *struct{ Body PublicBooked } {
 	return &struct{ Body PublicBooked }{PublicBooked{
 		AppointmentID: b.ID, CancelToken: b.Token, CancelURL: b.CancelURL, Status: b.Status, StartAt: b.StartAt.In(o.Zone), EndAt: b.EndAt.In(o.Zone),
 		Timezone: o.Timezone, Service: b.ServiceName, Professional: b.ProfessionalName, Deposit: b.Deposit,
@@ -351,7 +351,7 @@ func (a *API) publicWait(ctx context.Context, in *publicWaitInput) (*struct{ Bod
 		return nil, err
 	}
 	who := booking.Request{Name: b.ClientName, Phone: b.ClientPhone.Value, Email: b.ClientEmail}
-	if err := who.Validate(booking.Demands{Phone: o.Settings.RequireClientPhone, Email: true}); err != nil {
+	if err := who.Validate(booking.RequiredFields{Phone: o.Settings.RequireClientPhone, Email: true}); err != nil {
 		return nil, err
 	}
 	choice := publicbooking.Choice{Service: b.ServiceID}

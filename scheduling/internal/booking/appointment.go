@@ -79,29 +79,29 @@ func Actions() []Action {
 	return []Action{Confirm, Cancel, Complete, MarkNoShow, Reschedule, Reopen}
 }
 
-// rule is what an action does: the states it starts from and the one it ends in.
-type rule struct {
+// transitionRule is what an action does: the states it starts from and the one it ends in.
+type transitionRule struct {
 	from []Status
 	to   Status // empty: the state stays, but see Action.Apply
 }
 
-func (a Action) rule() rule {
+func (a Action) rule() transitionRule {
 	open := []Status{Scheduled, Confirmed}
 	switch a {
 	case Confirm:
-		return rule{from: []Status{Scheduled}, to: Confirmed}
+		return transitionRule{from: []Status{Scheduled}, to: Confirmed}
 	case Cancel:
-		return rule{from: open, to: Cancelled}
+		return transitionRule{from: open, to: Cancelled}
 	case Complete:
-		return rule{from: open, to: Completed}
+		return transitionRule{from: open, to: Completed}
 	case MarkNoShow:
-		return rule{from: open, to: NoShow}
+		return transitionRule{from: open, to: NoShow}
 	case Reschedule:
-		return rule{from: open}
+		return transitionRule{from: open}
 	case Reopen:
-		return rule{from: []Status{Completed, NoShow}, to: Confirmed}
+		return transitionRule{from: []Status{Completed, NoShow}, to: Confirmed}
 	default:
-		return rule{}
+		return transitionRule{}
 	}
 }
 

@@ -16,19 +16,19 @@ const MaxPrice Cents = 99_999_999_99
 
 // What [ParseCents] finds wrong with an amount.
 var (
-	ErrNotANumber      error = fault("must be a number")
-	ErrTooManyDecimals error = fault("must have at most two decimals")
-	ErrAmountTooLarge  error = fault("is too large")
+	ErrNotANumber      error = fieldError("must be a number")
+	ErrTooManyDecimals error = fieldError("must have at most two decimals")
+	ErrAmountTooLarge  error = fieldError("is too large")
 )
 
-// fault is an error that callers are told as it is.
-type fault string
+// fieldError is an error that callers are told as it is.
+type fieldError string
 
 // Error implements error.
-func (f fault) Error() string { return string(f) }
+func (f fieldError) Error() string { return string(f) }
 
 // Fault is what callers are told.
-func (f fault) Fault() string { return string(f) }
+func (f fieldError) Fault() string { return string(f) }
 
 // maxExponent bounds the power of ten of a JSON number; what is beyond it is
 // either 0 or far too large, and is not worth writing out.

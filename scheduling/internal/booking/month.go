@@ -15,7 +15,7 @@ type DayFree struct {
 }
 
 // FreeDays sums up the days first to last, all of them in order. What it says of a
-// day agrees with [FreeSlots] for the same calendars.
+// dayHours agrees with [FreeSlots] for the same calendars.
 func FreeDays(loc *time.Location, limits Limits, first, last Date, calendars []Calendar) []DayFree {
 	if last < first {
 		return nil
@@ -40,18 +40,18 @@ func FreeDays(loc *time.Location, limits Limits, first, last Date, calendars []C
 	return days
 }
 
-// marks has one bit for every minute of some days: is there a slot that starts
+// startMarks has one bit for every minute of some days: is there a slot that starts
 // then. Professionals whose slots start together so count once, without sorting.
-type marks struct {
+type startMarks struct {
 	first       Date
 	dayStarts   []int64 // the first instant of each day, and the end of the last
 	wordOffsets []int   // where the words of each day begin
 	words       []uint64
 }
 
-func newMarks(z *zone, first, last Date) *marks {
+func newMarks(z *zone, first, last Date) *startMarks {
 	n := int(last) - int(first) + 1
-	m := &marks{first: first, dayStarts: make([]int64, n+1), wordOffsets: make([]int, n+1)}
+	m := &startMarks{first: first, dayStarts: make([]int64, n+1), wordOffsets: make([]int, n+1)}
 	m.dayStarts[0] = z.dayStart(first)
 	for i := range n {
 		m.dayStarts[i+1] = z.dayStart(first + Date(i) + 1)
@@ -62,12 +62,12 @@ func newMarks(z *zone, first, last Date) *marks {
 	return m
 }
 
-func (m *marks) wordsOf(date Date) []uint64 {
+func (m *startMarks) wordsOf(date Date) []uint64 {
 	i := date - m.first
 	return m.words[m.wordOffsets[i]:m.wordOffsets[i+1]]
 }
 
-func (m *marks) summarize(z *zone, date Date) DayFree {
+func (m *startMarks) summarize(z *zone, date Date) DayFree {
 	free := DayFree{Date: date}
 	for i, word := range m.wordsOf(date) {
 		if word != 0 && free.Free == 0 {

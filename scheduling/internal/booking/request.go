@@ -22,8 +22,8 @@ type Request struct {
 	Proof        string    // of work, where the organization wants one
 }
 
-// Demands are what an organization wants of a request.
-type Demands struct {
+// RequiredFields are what an organization wants of a request.
+type RequiredFields struct {
 	Phone, Email bool
 	PhoneOrEmail bool // one of them at least: bookings are counted under it
 	Professional bool // anybody will not do
@@ -31,9 +31,9 @@ type Demands struct {
 
 // Validate checks what a client typed, trimming it. The error is a [hub.Error] that
 // names every field as the interface does: body.client_name.
-func (r *Request) Validate(demands Demands) error {
+func (r *Request) Validate(demands RequiredFields) error {
 	r.Name, r.Phone, r.Email = strings.TrimSpace(r.Name), strings.TrimSpace(r.Phone), strings.TrimSpace(r.Email)
-	var errs problems
+	var errs fieldErrors
 	name := len([]rune(r.Name))
 	errs.check(name >= 2 && name <= 120, "client_name", "is too short or too long")
 	errs.check(r.Phone != "" || !demands.Phone && (r.Email != "" || !demands.PhoneOrEmail), "client_phone", "is required")

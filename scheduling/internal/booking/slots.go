@@ -45,16 +45,16 @@ type Slot struct {
 	Remaining    int       // free seats, at least 1
 }
 
-// taken is a busy time prepared for comparison, in Unix seconds.
-type taken struct {
+// busySpan is a busy time prepared for comparison, in Unix seconds.
+type busySpan struct {
 	blockedFrom, blockedUntil int64 // with its buffers
 	start, end                int64
 	sameSession               bool // a seat in a session of the service that is being looked for
 }
 
-// engine works through the calendars of one question. Its slices are used again
+// slotFinder works through the calendars of one question. Its slices are used again
 // for each of them.
-type engine struct {
+type slotFinder struct {
 	zone     zone
 	earliest int64
 	last     Date // no slot starts on a later day
@@ -64,8 +64,8 @@ type engine struct {
 	calendar     *Calendar
 	length       int64
 	step         int64
-	hours        day
-	taken        []taken
+	hours        dayHours
+	taken        []busySpan
 	latestEnd    []int64 // latest[i] is the latest to of taken[0..i]
 	perDay       []int   // bookings that start on each day
 	bufferBefore int64
@@ -74,8 +74,8 @@ type engine struct {
 	maxPerDay    int
 }
 
-func newEngine(loc *time.Location, limits Limits, first, last Date) *engine {
-	e := &engine{
+func newEngine(loc *time.Location, limits Limits, first, last Date) *slotFinder {
+	e := &slotFinder{
 		zone: newZone(loc, first, last), earliest: ceilUnix(limits.Earliest),
 		first: first, last: last, fullDays: limits.FullDays, perDay: make([]int, max(0, int(last)-int(first)+1)),
 	}
@@ -88,7 +88,7 @@ func newEngine(loc *time.Location, limits Limits, first, last Date) *engine {
 // loadCalendar prepares a calendar. Each neighbour of a slot keeps its own buffers, so
 // the needed gap is the earlier one's buffer after and the later one's before:
 // the same as both with their buffers not overlapping.
-func (e *engine) loadCalendar(calendar *Calendar) {
+func (e *slotFinder) loadCalendar(calendar *Calendar) {
 	offer := &calendar.Offer
 	e.calendar = calendar
 	e.length, e.step = seconds(offer.Duration), seconds(offer.Step)
@@ -103,7 +103,7 @@ func (e *engine) loadCalendar(calendar *Calendar) {
 	for i := range calendar.Busy {
 		busy := &calendar.Busy[i]
 		start, end := busy.Start.Unix(), ceilUnix(busy.End)
-		t := taken{
+		t := busySpan{
 			blockedFrom: start - seconds(busy.BufferBefore), blockedUntil: end + seconds(busy.BufferAfter),
 			start: start, end: end,
 			sameSession: e.capacity > 1 && busy.Service == offer.Service,
@@ -115,7 +115,7 @@ func (e *engine) loadCalendar(calendar *Calendar) {
 		}
 	}
 	if !inOrder {
-		slices.SortFunc(e.taken, func(a, b taken) int { return cmp.Compare(a.blockedFrom, b.blockedFrom) })
+		slices.SortFunc(e.taken, func(a, b busySpan) int { return cmp.Compare(a.blockedFrom, b.blockedFrom) })
 	}
 	for i := range e.taken {
 		until := e.taken[i].blockedUntil
@@ -129,12 +129,12 @@ func (e *engine) loadCalendar(calendar *Calendar) {
 func seconds(duration time.Duration) int64 { return int64(duration / time.Second) }
 
 // bookingsOn is how many bookings of the calendar in use start on a day.
-func (e *engine) bookingsOn(date Date) int { return e.perDay[date-e.first] }
+func (e *slotFinder) bookingsOn(date Date) int { return e.perDay[date-e.first] }
 
 // eachSlot calls yield with every slot of a day, in order. A slot starts at its
 // window's start and then every step; blocks and busy times take slots away and
 // do not move the others.
-func (e *engine) eachSlot(date Date, yield func(start int64, remaining int)) {
+func (e *slotFinder) eachSlot(date Date, yield func(start int64, remaining int)) {
 	if date > e.last || e.length <= 0 || e.zone.dayStart(date+1) <= e.earliest {
 		return
 	}
@@ -165,7 +165,7 @@ func (e *engine) eachSlot(date Date, yield func(start int64, remaining int)) {
 // remaining counts the free seats in [start, end): none where the professional
 // is busy with something else, which is everything but the very same session.
 // Busy times before index next are over by then.
-func (e *engine) remaining(next int, start, end int64) int {
+func (e *slotFinder) remaining(next int, start, end int64) int {
 	free := e.capacity
 	for _, t := range e.taken[next:] {
 		if t.blockedFrom >= end+e.bufferAfter {
@@ -184,7 +184,7 @@ func (e *engine) remaining(next int, start, end int64) int {
 
 // SeatsAt counts the seats that are free at start for a professional, whatever
 // the hours and the grid say: the check of a write. 0 means that the time is
-// taken. MaxPerDay plays no part.
+// busySpan. MaxPerDay plays no part.
 func SeatsAt(start time.Time, offer Offer, busy []Busy) int {
 	date := DateOf(start, time.UTC)
 	engine := newEngine(time.UTC, Limits{}, date, date)

@@ -8,27 +8,27 @@ import (
 	"integrationhub/hub"
 )
 
-// problems gathers what is wrong with a body, field by field.
-type problems []hub.FieldError
+// fieldErrors gathers what is wrong with a body, field by field.
+type fieldErrors []hub.FieldError
 
 // check notes that a field of the body breaks a rule, unless ok.
-func (p *problems) check(ok bool, field, message string) {
+func (p *fieldErrors) check(ok bool, field, message string) {
 	if !ok {
 		*p = append(*p, hub.FieldError{Location: "body." + field, Message: message})
 	}
 }
 
-func (p *problems) checkRange(n, least, most int, field string) {
+func (p *fieldErrors) checkRange(n, least, most int, field string) {
 	p.check(least <= n && n <= most, field, fmt.Sprintf("must be %d to %d", least, most))
 }
 
 // checkOptionalRange lets null pass.
-func (p *problems) checkOptionalRange(n *int, least, most int, field string) {
+func (p *fieldErrors) checkOptionalRange(n *int, least, most int, field string) {
 	p.checkRange(valueOr(n, least), least, most, field)
 }
 
 // err is nil, or a [hub.Error] of kind ErrInvalid that names every field.
-func (p problems) err() error {
+func (p fieldErrors) err() error {
 	if len(p) == 0 {
 		return nil
 	}
@@ -43,7 +43,7 @@ func (p problems) err() error {
 
 // Validate checks the rules for schedule rules. The error is a [hub.Error].
 func (r Rule) Validate() error {
-	var errs problems
+	var errs fieldErrors
 	errs.checkRange(r.Weekday, 0, 6, "day_of_week")
 	errs.check(r.Start < r.End, "end_time", "must be after start_time")
 	if r.Break != nil {
@@ -54,7 +54,7 @@ func (r Rule) Validate() error {
 
 // Validate checks the rules for schedule exceptions. The error is a [hub.Error].
 func (e Exception) Validate() error {
-	var errs problems
+	var errs fieldErrors
 	errs.check(e.Kind == Block || e.Kind == Extra, "exception_type", "must be block or extra")
 	if e.Hours != nil {
 		errs.check(e.Hours.Start < e.Hours.End, "end_time", "must be after start_time")
@@ -66,7 +66,7 @@ func (e Exception) Validate() error {
 // and the hours of exceptions do. Both nil gives nil. The fields name them in the
 // error, which is a [hub.Error].
 func ParsePair(start, end *string, startField, endField string) (*Hours, error) {
-	var errs problems
+	var errs fieldErrors
 	errs.check(start != nil || end == nil, startField, "is needed with "+endField)
 	errs.check(end != nil || start == nil, endField, "is needed with "+startField)
 	if len(errs) > 0 || start == nil {
@@ -90,7 +90,7 @@ const (
 
 // Validate checks the rules for services. The error is a [hub.Error].
 func (s Service) Validate() error {
-	var errs problems
+	var errs fieldErrors
 	errs.checkRange(s.DurationMinutes, minDuration, maxDuration, "duration_minutes")
 	errs.check(0 <= s.Price && s.Price <= MaxPrice, "price", "must be 0 to "+MaxPrice.String())
 	errs.checkRange(s.Capacity, 1, 100, "capacity")
@@ -106,7 +106,7 @@ func (s Service) Validate() error {
 // Validate checks the rules for a professional's overrides of one service; path is
 // where it stands in the body, e.g. overrides.<id>. The error is a [hub.Error].
 func (o Override) Validate(path string) error {
-	var errs problems
+	var errs fieldErrors
 	errs.check(o.DurationMinutes == nil || minDuration <= *o.DurationMinutes && *o.DurationMinutes <= maxDuration,
 		path+".custom_duration", fmt.Sprintf("must be %d to %d", minDuration, maxDuration))
 	errs.check(o.Price == nil || 0 <= *o.Price && *o.Price <= MaxPrice, path+".custom_price", "must be 0 to "+MaxPrice.String())
@@ -122,7 +122,7 @@ const (
 // Validate checks the limits of the settings. The error is a [hub.Error].
 func (p Policy) Validate() error {
 	const month = 43200 // minutes
-	var errs problems
+	var errs fieldErrors
 	errs.checkOptionalRange(p.SlotIntervalMinutes, minInterval, maxInterval, "slot_interval_minutes")
 	errs.checkRange(p.MinNoticeMinutes, 0, month, "min_notice_minutes")
 	errs.checkOptionalRange(p.MaxAdvanceDays, 1, 730, "max_advance_days")
@@ -138,7 +138,7 @@ func (p Policy) Validate() error {
 
 // Validate checks the rules for the programme. The error is a [hub.Error].
 func (l *Loyalty) Validate() error {
-	var errs problems
+	var errs fieldErrors
 	errs.check(l.Accrual == Spend || l.Accrual == Visit, "accrual_type", "must be spend or visit")
 	errs.check(l.Rounding.Valid(), "rounding", "must be floor, round or ceil")
 	errs.check(0 <= l.PointsPerUnit && l.PointsPerUnit <= maxPoints*100, "points_per_currency_unit", fmt.Sprintf("must be 0 to %d", maxPoints))
@@ -162,7 +162,7 @@ const (
 	maxExpiration = 3650 // days
 )
 
-func (r *Reward) check(errs *problems, path string) {
+func (r *Reward) check(errs *fieldErrors, path string) {
 	errs.check(strings.TrimSpace(r.Name) != "", path+"name", "must not be empty")
 	errs.check(0 < r.Points && r.Points <= maxPoints, path+"points", fmt.Sprintf("must be 1 to %d", maxPoints))
 	switch r.Type {

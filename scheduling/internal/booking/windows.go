@@ -47,9 +47,9 @@ type span struct{ from, until int64 }
 
 func (s span) overlaps(from, until int64) bool { return s.from < until && from < s.until }
 
-// day is the hours of one professional on one date, as instants. Its slices are
+// dayHours is the hours of one professional on one date, as instants. Its slices are
 // used again for the next day.
-type day struct {
+type dayHours struct {
 	windows []span // open hours before blocks are taken out; in order, apart from each other
 	blocks  []span
 }
@@ -57,7 +57,7 @@ type day struct {
 // load works out the hours of a date. Bounds are resolved one by one and only
 // then compared, so hours that the clocks skip are empty and hours they repeat
 // are long.
-func (h *day) load(z *zone, date Date, rules []Rule, exceptions []Exception) {
+func (h *dayHours) load(z *zone, date Date, rules []Rule, exceptions []Exception) {
 	h.windows, h.blocks = h.windows[:0], h.blocks[:0]
 	weekday := date.Weekday()
 	for i := range rules {
@@ -94,14 +94,14 @@ func (h *day) load(z *zone, date Date, rules []Rule, exceptions []Exception) {
 	h.windows = mergeSpans(h.windows)
 }
 
-func (h *day) addWindow(from, until int64) {
+func (h *dayHours) addWindow(from, until int64) {
 	if from < until {
 		h.windows = append(h.windows, span{from, until})
 	}
 }
 
 // isBlocked tells whether any block overlaps [from, to).
-func (h *day) isBlocked(from, until int64) bool {
+func (h *dayHours) isBlocked(from, until int64) bool {
 	for _, b := range h.blocks {
 		if b.overlaps(from, until) {
 			return true
@@ -111,7 +111,7 @@ func (h *day) isBlocked(from, until int64) bool {
 }
 
 // workingSpans gives the windows without the blocks.
-func (h *day) workingSpans() []span {
+func (h *dayHours) workingSpans() []span {
 	var out []span
 	blocks := mergeSpans(slices.Clone(h.blocks))
 	for _, window := range h.windows {
@@ -153,7 +153,7 @@ func mergeSpans(spans []span) []span {
 
 // WithinHours tells whether the whole of [start, end) is working time: open by
 // rules or extra hours and not blocked. It may run past midnight into the next
-// day's hours.
+// dayHours's hours.
 func WithinHours(loc *time.Location, start, end time.Time, rules []Rule, exceptions []Exception) bool {
 	from, until := start.Unix(), ceilUnix(end)
 	first, last := DateOf(start, loc), DateOf(end, loc)
@@ -162,7 +162,7 @@ func WithinHours(loc *time.Location, start, end time.Time, rules []Rule, excepti
 	}
 	zone := newZone(loc, first, last)
 	var open []span
-	var hours day
+	var hours dayHours
 	for date := first; date <= last; date++ {
 		hours.load(&zone, date, rules, exceptions)
 		open = append(open, hours.workingSpans()...)
@@ -182,7 +182,7 @@ func WithinHours(loc *time.Location, start, end time.Time, rules []Rule, excepti
 func Occupancy(loc *time.Location, first, last Date, rules []Rule, exceptions []Exception, busy []Busy) (available, booked int64) {
 	zone := newZone(loc, first, last)
 	var open, taken []span
-	var hours day
+	var hours dayHours
 	for date := first; date <= last; date++ {
 		hours.load(&zone, date, rules, exceptions)
 		open = append(open, hours.workingSpans()...)

@@ -1,5 +1,5 @@
-// Package calendar writes iCalendar (RFC 5545, and RFC 5546 for its methods): the
-// appointments people take into their own calendars. It is pure.
+// Package calendar writes iCalendar files (RFC 5545, methods of RFC 5546) for
+// appointments. It is pure.
 package calendar
 
 import (
@@ -11,17 +11,17 @@ import (
 	"unicode/utf8"
 )
 
-// Method is what the receiver is to do.
+// Method is what the receiver does with the calendar.
 type Method string
 
-// The methods of RFC 5546 that are used.
+// The supported methods of RFC 5546.
 const (
 	Publish Method = "PUBLISH" // take note: downloads and feeds
 	Request Method = "REQUEST" // put it into the calendar, or change what is there
 	Cancel  Method = "CANCEL"  // take it out
 )
 
-// MediaType is the media type of a calendar, for downloads and attachments.
+// MediaType returns the media type of the file, for downloads and attachments.
 func (m Method) MediaType() string { return "text/calendar; charset=utf-8; method=" + string(m) }
 
 // Calendar is one .ics file.
@@ -52,7 +52,7 @@ type Person struct {
 	Email string // "" = nobody
 }
 
-// Bytes writes the file: lines of at most 75 octets, ended by CRLF.
+// Bytes returns the file: lines of at most 75 octets, ended by CRLF.
 func (c Calendar) Bytes() []byte {
 	var w writer
 	w.writeLine("BEGIN", "VCALENDAR")
@@ -74,7 +74,7 @@ func (c Calendar) Bytes() []byte {
 	return w.out.Bytes()
 }
 
-// writer collects lines.
+// writer collects content lines.
 type writer struct{ out bytes.Buffer }
 
 func (w *writer) writeEvent(event Event, cancel bool) {
@@ -100,15 +100,15 @@ func (w *writer) writeEvent(event Event, cancel bool) {
 	w.writeLine("END", "VEVENT")
 }
 
-// writeText writes a property of type TEXT, nothing for "".
+// writeText writes a property of type TEXT, and nothing for "".
 func (w *writer) writeText(name, value string) {
 	if value != "" {
 		w.writeLine(name, escapeText(value))
 	}
 }
 
-// writePerson writes a calendar user; the name is a parameter in quotes, which cannot
-// hold any.
+// writePerson writes a calendar user. The name is a quoted parameter and cannot contain
+// quotes.
 func (w *writer) writePerson(name, parameters string, person Person) {
 	if person.Email == "" {
 		return
@@ -119,14 +119,14 @@ func (w *writer) writePerson(name, parameters string, person Person) {
 	w.writeLine(name+parameters, "mailto:"+strings.ReplaceAll(stripControls(person.Email), " ", "%20"))
 }
 
-// Forms of a time (RFC 5545, 3.3.5).
+// Time formats (RFC 5545, 3.3.5).
 const (
 	formUTC   = "20060102T150405Z"
 	formLocal = "20060102T150405"
 )
 
-// writeTime writes a time in its zone. The second pass of an hour that clocks repeat has
-// no form of its own there, so it is written as UTC.
+// writeTime writes a time in its zone. The second pass of a repeated hour has no local
+// form, so it is written as UTC.
 func (w *writer) writeTime(name string, t time.Time) {
 	if !hasZoneName(t) || isRepeatedHour(t) {
 		w.writeLine(name, t.UTC().Format(formUTC))
@@ -135,10 +135,10 @@ func (w *writer) writeTime(name string, t time.Time) {
 	w.writeLine(name+";TZID="+t.Location().String(), t.Format(formLocal))
 }
 
-// hasZoneName tells whether a time's zone has an IANA name.
+// hasZoneName reports whether a time's zone has an IANA name.
 func hasZoneName(t time.Time) bool { return strings.Contains(t.Location().String(), "/") }
 
-// isRepeatedHour tells whether clocks showed the same time before, at a larger offset.
+// isRepeatedHour reports whether clocks showed the same time before, at a larger offset.
 func isRepeatedHour(t time.Time) bool {
 	began, _ := t.ZoneBounds()
 	if began.IsZero() {
@@ -152,13 +152,13 @@ func utcOffsetSeconds(t time.Time) int {
 	return seconds
 }
 
-// zone is a VTIMEZONE to be written: a place, and the span that has to be right.
+// zone is a VTIMEZONE to write, with the range of times it must cover.
 type zone struct {
 	loc      *time.Location
 	from, to time.Time
 }
 
-// zonesOf gives each zone that the events' times name, once.
+// zonesOf returns each zone of the events' times once.
 func zonesOf(events []Event) []zone {
 	var list []zone
 	for _, event := range events {
@@ -182,8 +182,8 @@ func zonesOf(events []Event) []zone {
 	return list
 }
 
-// writeZone writes the offsets that hold during the span, each from the moment it begins
-// on; the first where it is not known since when: from 1970.
+// writeZone writes the offsets in force during the range, each with its start. The
+// first one starts in 1970 where its start is unknown.
 func (w *writer) writeZone(z zone) {
 	w.writeLine("BEGIN", "VTIMEZONE")
 	w.writeLine("TZID", z.loc.String())
@@ -213,7 +213,7 @@ func (w *writer) writeZone(z zone) {
 	w.writeLine("END", "VTIMEZONE")
 }
 
-// formatUTCOffset writes an offset, with seconds where it has some (3.3.14).
+// formatUTCOffset formats an offset, with seconds if it has some (3.3.14).
 func formatUTCOffset(seconds int) string {
 	sign := '+'
 	if seconds < 0 {
@@ -226,7 +226,7 @@ func formatUTCOffset(seconds int) string {
 	return text
 }
 
-// maxLineOctets is what a line may have, without its end (3.1), in octets.
+// maxLineOctets is the length limit of a line without its end (3.1).
 const maxLineOctets = 75
 
 // writeLine writes one content line, folded between characters.
@@ -245,7 +245,7 @@ func (w *writer) writeLine(name, value string) {
 	w.out.WriteString("\r\n")
 }
 
-// escapeText writes a value of type TEXT (3.3.11).
+// escapeText escapes a value of type TEXT (3.3.11).
 func escapeText(text string) string {
 	text = strings.ReplaceAll(strings.ReplaceAll(text, "\r\n", "\n"), "\r", "\n")
 	lines := strings.Split(text, "\n")
@@ -255,8 +255,8 @@ func escapeText(text string) string {
 	return strings.Join(lines, `\n`)
 }
 
-// stripControls is a text without control characters, which no value may have, and as
-// valid UTF-8.
+// stripControls removes control characters, which no value may contain, and invalid
+// UTF-8.
 func stripControls(text string) string {
 	return strings.Map(func(char rune) rune {
 		if char < ' ' && char != '\t' || char >= 0x7F && char < 0xA0 {

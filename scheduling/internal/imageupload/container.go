@@ -6,7 +6,7 @@ import (
 	"errors"
 )
 
-// What is wrong with a container.
+// Errors of containers.
 var (
 	errTrailingData = errors.New("something follows the picture") // a file that is two things at once
 	errTruncated    = errors.New("the file ends before the picture does")
@@ -50,7 +50,7 @@ const (
 	markerAPP1  = 0xE1
 )
 
-// checkJPEG walks the segments and scans, to the end marker.
+// checkJPEG walks the segments and scans up to the end marker.
 func checkJPEG(raw []byte) (side int, err error) {
 	end := -1
 	err = eachSegment(raw, func(marker byte, _ []byte, after int) bool {
@@ -66,8 +66,8 @@ func checkJPEG(raw []byte) (side int, err error) {
 	return 0, checkNoTrailingData(bytes.TrimRight(raw[end:], "\x00"))
 }
 
-// eachSegment calls visit for every segment of a JPEG, with its data and where the file
-// goes on after it, until that says false. Entropy-coded data is skipped.
+// eachSegment calls visit for each segment of a JPEG, with its data and the offset after
+// it, until visit returns false. It skips entropy-coded data.
 func eachSegment(raw []byte, visit func(marker byte, data []byte, after int) bool) error {
 	at := 2
 	for {
@@ -109,8 +109,8 @@ func eachSegment(raw []byte, visit func(marker byte, data []byte, after int) boo
 	}
 }
 
-// checkWebP compares the size that RIFF names with the file's, and looks at the size
-// of every frame: an extended header may claim less than the frame has.
+// checkWebP compares the RIFF size with the file's and reads the size of each frame: an
+// extended header may claim less than a frame has.
 func checkWebP(raw []byte) (side int, err error) {
 	const header, overhead = 12, 8 // bytes
 	size := int64(binary.LittleEndian.Uint32(raw[4:])) + overhead
@@ -135,7 +135,7 @@ func checkWebP(raw []byte) (side int, err error) {
 	return side, nil
 }
 
-// frameSide is the longer side of a frame (RFC 6386, 9.1; RFC 9649, 3.4), 0 for
+// frameSide returns the longer side of a frame (RFC 6386, 9.1; RFC 9649, 3.4), and 0 for
 // other chunks.
 func frameSide(name string, data []byte) int {
 	const mask = 1<<14 - 1
@@ -149,7 +149,7 @@ func frameSide(name string, data []byte) int {
 	return 0
 }
 
-// orientation is how EXIF says a JPEG was held, 1 (upright) where it says nothing.
+// orientation returns a JPEG's EXIF orientation, 1 (upright) without one.
 func orientation(raw []byte) int {
 	orientation := 1
 	if !bytes.HasPrefix(raw, []byte{0xFF, markerStart}) {

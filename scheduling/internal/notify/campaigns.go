@@ -24,16 +24,18 @@ const (
 	campaignTTL = 7 * 24 * time.Hour
 )
 
-// UsesMessagingForCampaigns tells whether an organization's campaigns go through a messaging product.
-func (o *Office) UsesMessagingForCampaigns(ctx context.Context, org uuid.UUID) (bool, error) {
+// UsesMessagingForCampaigns reports whether an organization's campaigns go through a
+// messaging product.
+func (o *Notifier) UsesMessagingForCampaigns(ctx context.Context, org uuid.UUID) (bool, error) {
 	_, found, err := o.findMessagingIntegration(ctx, org, useRemarketing)
 	return found, err
 }
 
-// SendCampaign sends what waits of a campaign. Each letter is settled by itself: whoever
-// comes after a process that died goes on where it stopped.
-func (o *Office) SendCampaign(ctx context.Context, payload []byte) error {
-	var run store.Sending
+// SendCampaign sends the waiting messages of a campaign. Each message is settled on its
+// own, so a later run continues where a stopped one ended. The payload is a
+// [store.CampaignRun].
+func (o *Notifier) SendCampaign(ctx context.Context, payload []byte) error {
+	var run store.CampaignRun
 	if len(payload) == 0 {
 		return nil
 	}
@@ -63,7 +65,7 @@ func (o *Office) SendCampaign(ctx context.Context, payload []byte) error {
 			return err
 		}
 		for _, client := range list {
-			message := store.CampaignLetter{Org: org, Campaign: campaign, Client: client}
+			message := store.CampaignMessage{Org: org, Campaign: campaign, Client: client}
 			switch {
 			case ctx.Err() != nil:
 				return ctx.Err()
@@ -88,9 +90,9 @@ func (o *Office) SendCampaign(ctx context.Context, payload []byte) error {
 	return o.store.CampaignDone(ctx, dbgen.CampaignDoneParams{Now: o.host.Now(), OrgID: org.ID, ID: campaign.ID})
 }
 
-// sendCampaignMessage sends one letter: by message where that is how the organization reaches
-// its clients, and this one has a phone, else by mail.
-func (o *Office) sendCampaignMessage(ctx context.Context, message store.CampaignLetter, peer uuid.UUID, messaged bool) error {
+// sendCampaignMessage sends one message: through the messaging product where the
+// organization uses one and the client has a phone, else by e-mail.
+func (o *Notifier) sendCampaignMessage(ctx context.Context, message store.CampaignMessage, peer uuid.UUID, messaged bool) error {
 	if messaged {
 		client, err := o.store.ClientByID(ctx, message.Org.ID, message.Client)
 		if err == nil && client.PhoneE164 != nil {
@@ -100,23 +102,23 @@ func (o *Office) sendCampaignMessage(ctx context.Context, message store.Campaign
 	return o.sendCampaignEmail(ctx, message)
 }
 
-func (o *Office) sendCampaignEmail(ctx context.Context, message store.CampaignLetter) error {
+func (o *Notifier) sendCampaignEmail(ctx context.Context, message store.CampaignMessage) error {
 	return o.store.SendCampaignMessage(ctx, message, func(tx *store.Tx, client dbgen.Client) (bool, error) {
 		facts := o.campaignFacts(message, client)
-		return o.sendEmail(ctx, tx, message.Org, envelope{to: valueOrEmpty(client.Email), subject: client.ID, unsubscribe: facts.Leave}, emails.Campaign, facts)
+		return o.sendEmail(ctx, tx, message.Org, recipient{to: valueOrEmpty(client.Email), subject: client.ID, unsubscribe: facts.Leave}, emails.Campaign, facts)
 	})
 }
 
-func (o *Office) campaignFacts(message store.CampaignLetter, client dbgen.Client) emails.Facts {
-	return emails.Facts{
+func (o *Notifier) campaignFacts(message store.CampaignMessage, client dbgen.Client) emails.Data {
+	return emails.Data{
 		Business: message.Org.Name, Phone: valueOrEmpty(message.Org.Phone), Client: client.Name, Message: message.Campaign.Message,
 		Link: o.host.URLs.Public + "/book/" + url.PathEscape(message.Org.Slug), Leave: o.publicBooking.UnsubscribeURL(message.Org, client.ID),
 	}
 }
 
-// sendCampaignText sends a letter through the messaging product. One that it refuses goes
-// by mail; where there is no address for that, the client is in no campaign.
-func (o *Office) sendCampaignText(ctx context.Context, message store.CampaignLetter, peer uuid.UUID) error {
+// sendCampaignText sends a message through the messaging product. A refused message is
+// sent by e-mail instead.
+func (o *Notifier) sendCampaignText(ctx context.Context, message store.CampaignMessage, peer uuid.UUID) error {
 	client, claimed, err := o.store.ClaimCampaignMessage(ctx, message)
 	if err != nil || !claimed {
 		return err
@@ -141,8 +143,8 @@ func (o *Office) sendCampaignText(ctx context.Context, message store.CampaignLet
 	return errors.Join(err, settled)
 }
 
-// sendText hands a text over to the messaging product.
-func (o *Office) sendText(ctx context.Context, peer uuid.UUID, number, words string) (store.Outcome, error) {
+// sendText passes a text to the messaging product.
+func (o *Notifier) sendText(ctx context.Context, peer uuid.UUID, number, words string) (store.Outcome, error) {
 	body, err := json.Marshal(map[string]string{"number": number, "body": words})
 	if err != nil {
 		return store.Outcome{}, err

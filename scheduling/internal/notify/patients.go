@@ -17,10 +17,11 @@ const (
 	callSearchPatients   = "search/patients"
 )
 
-// AskWhichClient asks an organization who of its clients a deleted patient is: who is written to
-// about its bookings, or where that is nobody its owners and admins.
-func (o *Office) AskWhichClient(ctx context.Context, payload []byte) error {
-	var erasure store.Unclear
+// AskWhichClient asks an organization which client a deleted patient is. It writes to
+// the notification addresses, or without any to owners and admins. The payload is a
+// [store.AmbiguousErasure].
+func (o *Notifier) AskWhichClient(ctx context.Context, payload []byte) error {
+	var erasure store.AmbiguousErasure
 	if len(payload) == 0 {
 		return nil
 	}
@@ -34,7 +35,7 @@ func (o *Office) AskWhichClient(ctx context.Context, payload []byte) error {
 	if err != nil {
 		return err
 	}
-	facts := emails.Facts{Business: org.Name, Reference: erasure.RequestID}
+	facts := emails.Data{Business: org.Name, Reference: erasure.RequestID}
 	for _, id := range erasure.Clients {
 		facts.List = append(facts.List, id.String())
 	}
@@ -46,7 +47,7 @@ func (o *Office) AskWhichClient(ctx context.Context, payload []byte) error {
 			}
 		}
 		for _, address := range recipients {
-			if _, err := o.sendEmail(ctx, tx, org, envelope{to: address}, emails.AmbiguousErasure, facts); err != nil {
+			if _, err := o.sendEmail(ctx, tx, org, recipient{to: address}, emails.AmbiguousErasure, facts); err != nil {
 				return err
 			}
 		}
@@ -54,10 +55,11 @@ func (o *Office) AskWhichClient(ctx context.Context, payload []byte) error {
 	})
 }
 
-// RefreshPatient reads a patient back whom the clinic changed: its event does not say what
-// the name and the address are now. A clinic that is away is asked again later.
-func (o *Office) RefreshPatient(ctx context.Context, payload []byte) error {
-	var change store.Changed
+// RefreshPatient reads a changed patient from the clinic, because the event does not
+// contain the new name and address. An unreachable clinic is asked again later. The
+// payload is a [store.PatientChange].
+func (o *Notifier) RefreshPatient(ctx context.Context, payload []byte) error {
+	var change store.PatientChange
 	if len(payload) == 0 {
 		return nil
 	}
@@ -91,9 +93,9 @@ func (o *Office) RefreshPatient(ctx context.Context, payload []byte) error {
 	return nil
 }
 
-// handleUnreadPatient decides what becomes of a patient who could not be read: a product that is
-// away is asked again until that is of no use any more, one that refuses is not.
-func (o *Office) handleUnreadPatient(change store.Changed, err error) error {
+// handleUnreadPatient returns err while reading the patient can be retried. A clinic
+// that refuses is not asked again.
+func (o *Notifier) handleUnreadPatient(change store.PatientChange, err error) error {
 	away := errors.Is(err, hub.ErrPeer) || errors.Is(err, hub.ErrPeerTimeout) || errors.Is(err, hub.ErrUnavailable)
 	if away && o.host.Now().Before(change.GiveUpAt) {
 		return err

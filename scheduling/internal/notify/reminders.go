@@ -25,8 +25,8 @@ const (
 	callSendMessage  = "action/send-message"
 )
 
-// SendReminders sends those whose time has come.
-func (o *Office) SendReminders(ctx context.Context, _ []byte) error {
+// SendReminders sends the reminders that are due.
+func (o *Notifier) SendReminders(ctx context.Context) error {
 	for {
 		list, err := o.store.DueReminders(ctx, o.host.Now(), reminderBatch)
 		if err != nil {
@@ -45,7 +45,7 @@ func (o *Office) SendReminders(ctx context.Context, _ []byte) error {
 	}
 }
 
-func (o *Office) sendReminder(ctx context.Context, due store.Due) error {
+func (o *Notifier) sendReminder(ctx context.Context, due store.DueReminder) error {
 	org, err := o.store.LoadOrg(ctx, due.OrgID)
 	if err != nil {
 		return err
@@ -53,14 +53,14 @@ func (o *Office) sendReminder(ctx context.Context, due store.Due) error {
 	if due.Channel == "whatsapp" {
 		return o.sendClaimedReminder(ctx, org, due)
 	}
-	return o.store.SendReminder(ctx, due, func(tx *store.Tx, reminder store.Reminded) (bool, error) {
-		return o.sendEmail(ctx, tx, org, envelope{to: reminder.Contact.Email, subject: reminder.ClientID}, emails.Reminder, o.appointmentFacts(org, reminder.AppointmentDetail, reminder.Contact.Name))
+	return o.store.SendReminder(ctx, due, func(tx *store.Tx, reminder store.ReminderDetails) (bool, error) {
+		return o.sendEmail(ctx, tx, org, recipient{to: reminder.Contact.Email, subject: reminder.ClientID}, emails.Reminder, o.appointmentFacts(org, reminder.AppointmentDetail, reminder.Contact.Name))
 	})
 }
 
-// sendClaimedReminder sends a reminder through the messaging product: claimed first, sent
-// while no transaction is open, and settled by what came of it.
-func (o *Office) sendClaimedReminder(ctx context.Context, org store.Org, due store.Due) error {
+// sendClaimedReminder sends a reminder through the messaging product: claimed first,
+// sent without an open transaction, then settled.
+func (o *Notifier) sendClaimedReminder(ctx context.Context, org store.Org, due store.DueReminder) error {
 	reminder, claimed, err := o.store.ClaimReminder(ctx, due)
 	if err != nil || !claimed {
 		return err
@@ -68,7 +68,7 @@ func (o *Office) sendClaimedReminder(ctx context.Context, org store.Org, due sto
 	return o.store.SettleReminder(context.WithoutCancel(ctx), due, reminder, o.sendReminderText(ctx, org, reminder))
 }
 
-func (o *Office) sendReminderText(ctx context.Context, org store.Org, reminder store.Reminded) store.Outcome {
+func (o *Notifier) sendReminderText(ctx context.Context, org store.Org, reminder store.ReminderDetails) store.Outcome {
 	peer, found, err := o.findMessagingIntegration(ctx, org.ID, useReminders)
 	number := booking.Digits(reminder.Phone)
 	if err != nil || !found || number == "" {
@@ -85,9 +85,9 @@ func (o *Office) sendReminderText(ctx context.Context, org store.Org, reminder s
 	return outcome
 }
 
-// retryDelay tells when to try again what the other product did not take: it had
-// too many requests, or could not be connected to. 0 where it may have been sent, or
-// is not wanted.
+// retryDelay returns when to retry a message that was certainly not sent: the product
+// limits its rate, or the connection failed. It returns 0 where the message may have
+// been sent or was refused.
 func retryDelay(err error) time.Duration {
 	var problem *hub.Error
 	var dialling *net.OpError
@@ -100,16 +100,17 @@ func retryDelay(err error) time.Duration {
 	return 0
 }
 
-// isRefusal tells whether the other product answered that it will not send it: our key, or
-// its scope, or the number is not good.
+// isRefusal reports whether the product refuses the message for its key, scope or
+// number.
 func isRefusal(err error) bool {
 	var problem *hub.Error
 	var status hub.PeerStatus
 	return errors.As(err, &problem) && problem.Code == hub.CodeKeyRejected || errors.As(err, &status) && status.Refused()
 }
 
-// findMessagingIntegration finds the connection through which an organization sends messages of a use.
-func (o *Office) findMessagingIntegration(ctx context.Context, org uuid.UUID, purpose string) (uuid.UUID, bool, error) {
+// findMessagingIntegration finds the integration with the messaging product that is
+// enabled for a purpose.
+func (o *Notifier) findMessagingIntegration(ctx context.Context, org uuid.UUID, purpose string) (uuid.UUID, bool, error) {
 	integrations, err := o.host.Peers.List(ctx, org, hub.Live)
 	if err != nil {
 		return uuid.Nil, false, err

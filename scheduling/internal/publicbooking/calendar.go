@@ -19,16 +19,16 @@ import (
 	"integrationhub/scheduling/internal/store/dbgen"
 )
 
-// CalendarFile is a booking as a file for its client's own calendar, and the name of the file.
-func (d *Desk) CalendarFile(org store.Org, booked Booked) (file []byte, name string) {
+// CalendarFile returns a booking as an .ics file and the file's name.
+func (d *PublicBooking) CalendarFile(org store.Org, booked Booking) (file []byte, name string) {
 	event := calendarEvent(org, booked.AppointmentDetail, booked.CancelURL)
 	return calendar.Calendar{Method: calendar.Publish, Events: []calendar.Event{event}}.Bytes(), org.Slug + ".ics"
 }
 
-// CalendarInvite is an appointment for the calendar of its client, to be sent by mail:
-// the client's program puts it there, changes it or takes it out.
-// It comes from the organization's address, or where it told none from the hub's.
-func (d *Desk) CalendarInvite(org store.Org, appointment dbgen.AppointmentDetail, contact dbgen.ContactOfRow) (calendar.Method, []byte) {
+// CalendarInvite returns an appointment as an iCalendar message for an e-mail. The
+// client's program adds, changes or removes it. The organizer is the organization's
+// address, or the hub's where it has none.
+func (d *PublicBooking) CalendarInvite(org store.Org, appointment dbgen.AppointmentDetail, contact dbgen.ContactOfRow) (calendar.Method, []byte) {
 	event := calendarEvent(org, appointment, d.CancelURL(org, d.BookingToken(appointment.ID, appointment.TokenVersion)))
 	event.Organizer, event.Attendee = calendar.Person{Name: org.Name, Email: d.host.Settings.MailFrom}, calendar.Person{Name: contact.Name, Email: contact.Email}
 	if org.Email != nil {
@@ -41,8 +41,7 @@ func (d *Desk) CalendarInvite(org store.Org, appointment dbgen.AppointmentDetail
 	return method, calendar.Calendar{Method: method, Events: []calendar.Event{event}}.Bytes()
 }
 
-// calendarEvent is an appointment as its client's calendar shows it: the same one, however it
-// got there.
+// calendarEvent converts an appointment. Every copy has the same UID.
 func calendarEvent(org store.Org, appointment dbgen.AppointmentDetail, link string) calendar.Event {
 	event := calendar.Event{
 		UID: appointment.ID.String() + "@scheduling", Sequence: appointment.IcsSequence, Stamp: appointment.UpdatedAt, Start: appointment.StartAt.In(org.Zone), End: appointment.EndAt.In(org.Zone),
@@ -54,28 +53,29 @@ func calendarEvent(org store.Org, appointment dbgen.AppointmentDetail, link stri
 	return event
 }
 
-// FeedURL is the secret address of a professional's calendar, until it is rotated.
-func (d *Desk) FeedURL(professional dbgen.Professional) string {
+// FeedURL returns the secret address of a professional's calendar feed. Rotating the
+// feed changes it.
+func (d *PublicBooking) FeedURL(professional dbgen.Professional) string {
 	return fmt.Sprintf("%s/calendar/%s/%s.ics", d.host.URLs.Base, professional.ID, d.feedSecret(professional))
 }
 
-func (d *Desk) feedSecret(professional dbgen.Professional) string {
+func (d *PublicBooking) feedSecret(professional dbgen.Professional) string {
 	mac := hmac.New(sha256.New, d.host.Sealer.Derive("calendar feed"))
 	mac.Write(professional.ID[:])
 	mac.Write([]byte(strconv.Itoa(professional.FeedVersion)))
 	return base64.RawURLEncoding.EncodeToString(mac.Sum(nil))
 }
 
-// A feed shows a month of what was and a year of what will be.
+// A feed contains the past month and the coming year.
 const (
 	feedPast       = 30 * 24 * time.Hour
 	feedFuture     = 365 * 24 * time.Hour
 	maxFeedEntries = 5000
 )
 
-// Feed is a professional's calendar, as an .ics file. [hub.ErrNotFound] for a secret
-// that is not, or not any more, the professional's.
-func (d *Desk) Feed(ctx context.Context, professional uuid.UUID, secret string) ([]byte, error) {
+// Feed returns a professional's calendar as an .ics file, or [hub.ErrNotFound] for a
+// secret that is not valid or was rotated.
+func (d *PublicBooking) Feed(ctx context.Context, professional uuid.UUID, secret string) ([]byte, error) {
 	notFound := hub.Errorf(hub.ErrNotFound, "not_found", "Calendar not found")
 	p, err := d.store.ProfessionalAnywhere(ctx, professional)
 	if errors.Is(err, pgx.ErrNoRows) {

@@ -15,7 +15,7 @@ import (
 	"integrationhub/scheduling/internal/store/dbgen"
 )
 
-// Statuses of a payment that are written here.
+// Statuses of payments.
 const (
 	paymentPending   = string(provider.Pending)
 	paymentPaid      = string(provider.Paid)
@@ -33,7 +33,7 @@ type NewCharge struct {
 	ExpiresAt time.Time
 }
 
-// storeCharge stores a charge with its payment, which is pending.
+// storeCharge stores a charge with its pending payment.
 func (t *Tx) storeCharge(ctx context.Context, charge NewCharge) (dbgen.PaymentDetail, error) {
 	_, err := t.CreatePayment(ctx, dbgen.CreatePaymentParams{
 		OrgID: charge.Org, ID: charge.ID, AppointmentID: charge.Appointment, ClientID: charge.Client, AmountCents: charge.Amount, Method: "pix", Description: charge.Description,
@@ -56,10 +56,10 @@ func (t *Tx) storeCharge(ctx context.Context, charge NewCharge) (dbgen.PaymentDe
 	return t.PaymentByID(ctx, charge.Org, charge.ID)
 }
 
-// AddCharge stores a charge, unless one for the same is open: then it is that one,
-// and made is false. The answer of a request with a key is kept as once says. What was
-// cancelled or paid while the provider was asked is a [hub.ErrConflict].
-func (s *Store) AddCharge(ctx context.Context, org Org, charge NewCharge, key *Once) (payment dbgen.PaymentDetail, created bool, err error) {
+// AddCharge stores a charge. If a charge for the same purpose is already open it
+// returns that one, with created false. An appointment that was cancelled or paid while
+// the provider was being asked is a [hub.ErrConflict].
+func (s *Store) AddCharge(ctx context.Context, org Org, charge NewCharge, key *IdempotencyKey) (payment dbgen.PaymentDetail, created bool, err error) {
 	err = s.InTx(ctx, "storing a charge", func(tx *Tx) error {
 		if key != nil {
 			existing, found, err := tx.claimPaymentKey(ctx, charge.Org, *key)
@@ -69,7 +69,7 @@ func (s *Store) AddCharge(ctx context.Context, org Org, charge NewCharge, key *O
 			}
 		}
 		if charge.Appointment != nil {
-			appointment, err := tx.lockForChange(ctx, Change{Org: org, ID: *charge.Appointment}, nil)
+			appointment, err := tx.lockForChange(ctx, AppointmentChange{Org: org, ID: *charge.Appointment}, nil)
 			if err != nil {
 				return err
 			}
@@ -95,8 +95,8 @@ func (s *Store) AddCharge(ctx context.Context, org Org, charge NewCharge, key *O
 	return payment, created && err == nil, err
 }
 
-// FindOpenCharge finds the charge for the same appointment, purpose and amount that
-// can still be paid. One whose time is over is ended on the way.
+// FindOpenCharge finds a payable charge for the same appointment, kind and amount. An
+// expired one is ended instead.
 func (t *Tx) FindOpenCharge(ctx context.Context, payment NewPayment) (p dbgen.PaymentDetail, found bool, err error) {
 	if payment.Appointment == nil {
 		return p, false, nil
@@ -113,25 +113,25 @@ func (t *Tx) FindOpenCharge(ctx context.Context, payment NewPayment) (p dbgen.Pa
 	return p, true, nil
 }
 
-// closeOpenCharges ends the open charges of an appointment; the job ends them at the
-// provider, or settles what was paid at the last moment.
+// closeOpenCharges ends the open charges of an appointment. The payments job cancels
+// them at the provider, or settles those paid at the last moment.
 func (t *Tx) closeOpenCharges(ctx context.Context, appointment dbgen.Appointment, status string) error {
 	return t.CloseCharges(ctx, dbgen.CloseChargesParams{Status: status, Now: &t.now, OrgID: appointment.OrgID, AppointmentID: &appointment.ID})
 }
 
-// closeExcessCharges ends the charges for more of an appointment's price than is left to pay.
+// closeExcessCharges ends the charges that exceed what is left to pay.
 func (t *Tx) closeExcessCharges(ctx context.Context, appointment dbgen.Appointment, remaining booking.Cents) error {
 	limit := int64(remaining)
 	return t.CloseCharges(ctx, dbgen.CloseChargesParams{Status: paymentCancelled, Now: &t.now, OrgID: appointment.OrgID, AppointmentID: &appointment.ID, MoreThan: &limit})
 }
 
-// endPayment ends a payment without money.
+// endPayment sets a final status on a payment that brought no money.
 func (t *Tx) endPayment(ctx context.Context, payment dbgen.Payment, status string) error {
 	return t.SettlePayment(ctx, dbgen.SettlePaymentParams{Status: status, Now: t.now, OrgID: payment.OrgID, ID: payment.ID})
 }
 
-// claimPaymentKey claims an Idempotency-Key, or finds what it stands for.
-func (t *Tx) claimPaymentKey(ctx context.Context, org uuid.UUID, key Once) (payment dbgen.PaymentDetail, found bool, err error) {
+// claimPaymentKey claims an Idempotency-Key, or returns the payment stored under it.
+func (t *Tx) claimPaymentKey(ctx context.Context, org uuid.UUID, key IdempotencyKey) (payment dbgen.PaymentDetail, found bool, err error) {
 	var id uuid.UUID
 	if found, err = t.claimIdempotencyKey(ctx, org, key, &id); err != nil || !found {
 		return payment, found, err
@@ -140,8 +140,8 @@ func (t *Tx) claimPaymentKey(ctx context.Context, org uuid.UUID, key Once) (paym
 	return payment, true, err
 }
 
-// FindAnsweredCharge finds what a request with an Idempotency-Key was answered before.
-func (t *Tx) FindAnsweredCharge(ctx context.Context, org uuid.UUID, key Once) (payment dbgen.PaymentDetail, found bool, err error) {
+// FindAnsweredCharge returns the payment that answered an earlier request with the key.
+func (t *Tx) FindAnsweredCharge(ctx context.Context, org uuid.UUID, key IdempotencyKey) (payment dbgen.PaymentDetail, found bool, err error) {
 	stored, err := t.IdempotentAnswer(ctx, dbgen.IdempotentAnswerParams{OrgID: org, Operation: key.Operation, Key: key.Key})
 	if errors.Is(err, pgx.ErrNoRows) || err == nil && !stored.CreatedAt.After(t.now.Add(-idempotencyTTL)) {
 		return payment, false, nil
@@ -157,25 +157,25 @@ func (t *Tx) FindAnsweredCharge(ctx context.Context, org uuid.UUID, key Once) (p
 	return payment, true, err
 }
 
-func (t *Tx) storePaymentAnswer(ctx context.Context, org uuid.UUID, key *Once, id uuid.UUID) error {
+func (t *Tx) storePaymentAnswer(ctx context.Context, org uuid.UUID, key *IdempotencyKey, id uuid.UUID) error {
 	if key == nil {
 		return nil
 	}
 	return t.storeAnswer(ctx, org, *key, id)
 }
 
-// ErrUnknownCharge is a charge that no payment is for.
+// ErrUnknownCharge is returned for a charge without a payment.
 var ErrUnknownCharge = errors.New("no payment is for this charge")
 
-// SettleCharge brings a payment to where its charge stands at the provider, and whatever
-// follows from that, in one transaction; once, however often it is told.
-// [ErrUnknownCharge] for a charge that is not ours, [payment.ErrMismatch] for one that
-// is not what was ordered: it does not count.
+// SettleCharge updates a payment to the state of its charge at the provider, with all
+// consequences, in one transaction. Repeating it has no effect. It returns
+// [ErrUnknownCharge] for an unknown charge and [provider.ErrMismatch] for one that
+// differs from the order, which does not count as paid.
 func (s *Store) SettleCharge(ctx context.Context, provider string, charge provider.Charge) error {
 	return s.settleCharge(ctx, provider, charge, nil)
 }
 
-// SettleRefund is [Store.SettleCharge] after a refund of ours.
+// SettleRefund is [Store.SettleCharge] after a refund that this service requested.
 func (s *Store) SettleRefund(ctx context.Context, providerName string, charge provider.Charge, refund uuid.UUID) error {
 	return s.settleCharge(ctx, providerName, charge, &refund)
 }
@@ -198,7 +198,7 @@ func (s *Store) settleCharge(ctx context.Context, providerName string, charge pr
 	return s.InTx(ctx, "settling a payment", func(tx *Tx) error {
 		var appointment *dbgen.Appointment
 		if ordered.AppointmentID != nil {
-			locked, err := tx.lockForChange(ctx, Change{Org: org, ID: *ordered.AppointmentID}, nil)
+			locked, err := tx.lockForChange(ctx, AppointmentChange{Org: org, ID: *ordered.AppointmentID}, nil)
 			if err != nil {
 				return err
 			}
@@ -250,8 +250,7 @@ func (t *Tx) settlePayment(ctx context.Context, org Org, payment dbgen.Payment, 
 	return t.PutOffCharge(ctx, dbgen.PutOffChargeParams{OrgID: payment.OrgID, PaymentID: payment.ID})
 }
 
-// coverDeposit says what money means for an appointment's deposit: one that is due counts as
-// paid once as much has come in.
+// coverDeposit marks a pending deposit as paid once enough money was received.
 func (t *Tx) coverDeposit(ctx context.Context, org Org, appointment *dbgen.Appointment) error {
 	open := appointment.Status == booking.Scheduled || appointment.Status == booking.Confirmed
 	if !open || appointment.DepositStatus != booking.DepositPending || appointment.PaidCents < *appointment.DepositCents {
@@ -264,15 +263,15 @@ func (t *Tx) coverDeposit(ctx context.Context, org Org, appointment *dbgen.Appoi
 	return t.confirmAfterDeposit(ctx, org, appointment)
 }
 
-// confirmAfterDeposit confirms an appointment that waited for its deposit only.
+// confirmAfterDeposit confirms an appointment that only waited for its deposit.
 func (t *Tx) confirmAfterDeposit(ctx context.Context, org Org, appointment *dbgen.Appointment) error {
 	if appointment.Status == booking.Scheduled && org.Policy.InitialStatus(appointment.Source, appointment.DepositStatus) == booking.Confirmed {
-		return t.applyAction(ctx, booking.Confirm, Change{Org: org, ID: appointment.ID, By: systemActor}, *appointment)
+		return t.applyAction(ctx, booking.Confirm, AppointmentChange{Org: org, ID: appointment.ID, By: systemActor}, *appointment)
 	}
 	return nil
 }
 
-// applyRefund counts what went back of a payment, up to refunded in all.
+// applyRefund records the refunded amount of a payment.
 func (t *Tx) applyRefund(ctx context.Context, payment dbgen.Payment, appointment *dbgen.Appointment, refunded booking.Cents) error {
 	refundedByUs, err := t.RefundsDone(ctx, payment.OrgID, payment.ID)
 	if err != nil {
@@ -308,8 +307,8 @@ func (t *Tx) applyRefund(ctx context.Context, payment dbgen.Payment, appointment
 	return t.reversePoints(ctx, payment, refunded)
 }
 
-// reversePoints takes back what a payment earned for the share that was refunded, as
-// far as it was not spent.
+// reversePoints deducts the points earned by the refunded share, as far as they were
+// not spent.
 func (t *Tx) reversePoints(ctx context.Context, payment dbgen.Payment, refunded booking.Cents) error {
 	points, err := t.PaymentPoints(ctx, payment.OrgID, &payment.ID)
 	if err != nil {
@@ -323,14 +322,14 @@ func (t *Tx) reversePoints(ctx context.Context, payment dbgen.Payment, refunded 
 	if err != nil {
 		return err
 	}
-	return t.AddPoints(ctx, Points{
+	return t.AddPoints(ctx, PointsChange{
 		Org: payment.OrgID, Client: payment.ClientID, Type: "reverse", Points: -min(due, client.LoyaltyPoints),
 		Source: paymentPointsSource(payment) + ":" + refunded.String(), Payment: &payment.ID, Appointment: payment.AppointmentID,
 	})
 }
 
-// ExpireCharge ends a payment whose charge was not paid in time. It may still be paid at
-// the provider: [Store.SettleCharge] knows what to do then.
+// ExpireCharge ends a payment whose charge was not paid in time. It may still be paid
+// at the provider; [Store.SettleCharge] handles that.
 func (s *Store) ExpireCharge(ctx context.Context, org, id uuid.UUID) error {
 	return s.InTx(ctx, "ending a charge", func(tx *Tx) error {
 		payment, err := tx.LockPayment(ctx, org, id)
@@ -341,7 +340,7 @@ func (s *Store) ExpireCharge(ctx context.Context, org, id uuid.UUID) error {
 	})
 }
 
-// CancelUnpaid cancels an appointment whose deposit was not paid while the slot was held.
+// CancelUnpaid cancels an appointment whose deposit was not paid in time.
 func (s *Store) CancelUnpaid(ctx context.Context, orgID, id uuid.UUID) error {
 	org, err := s.LoadOrg(ctx, orgID)
 	if err != nil {
@@ -349,7 +348,7 @@ func (s *Store) CancelUnpaid(ctx context.Context, orgID, id uuid.UUID) error {
 	}
 	reason := "Deposit not paid in time"
 	return s.InTx(ctx, "letting go of a slot", func(tx *Tx) error {
-		change := Change{Org: org, ID: id, By: systemActor, Reason: &reason}
+		change := AppointmentChange{Org: org, ID: id, By: systemActor, Reason: &reason}
 		before, err := tx.lockForChange(ctx, change, nil)
 		if err != nil {
 			return err
@@ -361,8 +360,8 @@ func (s *Store) CancelUnpaid(ctx context.Context, orgID, id uuid.UUID) error {
 	})
 }
 
-// enqueueDepositRefund has a paid deposit go back through the provider that collected it.
-// One that came in otherwise is for people to give back.
+// enqueueDepositRefund schedules the refund of a paid deposit with the provider that
+// collected it. Money received otherwise is marked for staff to refund.
 func (t *Tx) enqueueDepositRefund(ctx context.Context, appointment dbgen.Appointment) error {
 	paid, err := t.PaidDeposits(ctx, appointment.OrgID, &appointment.ID)
 	if err != nil {
@@ -380,7 +379,7 @@ func (t *Tx) enqueueDepositRefund(ctx context.Context, appointment dbgen.Appoint
 	return t.wakePaymentsJob(ctx)
 }
 
-// MarkRefundFailed leaves a refund that the provider does not make to people.
+// MarkRefundFailed leaves a refund that the provider refuses to staff.
 func (s *Store) MarkRefundFailed(ctx context.Context, org, refund uuid.UUID, appointment *uuid.UUID) error {
 	return s.InTx(ctx, "giving up a refund", func(tx *Tx) error {
 		finish := func() error {
@@ -400,7 +399,7 @@ func (s *Store) MarkRefundFailed(ctx context.Context, org, refund uuid.UUID, app
 	})
 }
 
-// StoreNotice stores what a provider told, once, to be settled by a job.
+// StoreNotice stores a provider's webhook once. The payments job settles it.
 func (s *Store) StoreNotice(ctx context.Context, provider string, notice provider.Notice, body []byte) error {
 	return s.InTx(ctx, "storing a notice", func(tx *Tx) error {
 		added, err := tx.AddNotice(ctx, dbgen.AddNoticeParams{Provider: provider, EventID: notice.ID, ChargeID: notice.Charge, Body: body, ReceivedAt: tx.now})
@@ -411,10 +410,10 @@ func (s *Store) StoreNotice(ctx context.Context, provider string, notice provide
 	})
 }
 
-// JobPayments is the job that [Store.StoreNotice] and cancelled deposits leave work for.
+// JobPayments is the job that settles notices and sends refunds.
 const JobPayments = "payments"
 
-// wakePaymentsJob has the job look soon for what the transaction leaves it.
+// wakePaymentsJob runs the payments job soon after the commit.
 func (t *Tx) wakePaymentsJob(ctx context.Context) error {
 	return t.host.Jobs.Enqueue(ctx, t.Raw, module.JobRun{Job: JobPayments, Key: "now"})
 }

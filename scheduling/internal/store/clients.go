@@ -11,8 +11,8 @@ import (
 	"integrationhub/scheduling/internal/store/dbgen"
 )
 
-// AddClient stores a client, with the points new clients get. source is who told
-// its name: staff, client, or a connected product.
+// AddClient stores a client, with the sign-up bonus of the loyalty program. source says
+// who entered the name: staff, client, or a connected product.
 func (t *Tx) AddClient(ctx context.Context, client dbgen.Client, source string) (dbgen.Client, error) {
 	created, err := t.CreateClient(ctx, dbgen.CreateClientParams{
 		OrgID: client.OrgID, ID: client.ID, Name: client.Name, Phone: client.Phone, PhoneE164: client.PhoneE164, Email: client.Email, CpfSealed: client.CpfSealed, CpfHash: client.CpfHash,
@@ -26,21 +26,21 @@ func (t *Tx) AddClient(ctx context.Context, client dbgen.Client, source string) 
 	if err != nil || !program.Enabled || program.SignupBonus == 0 {
 		return created, err
 	}
-	err = t.AddPoints(ctx, Points{Org: client.OrgID, Client: client.ID, Type: "bonus", Points: program.SignupBonus, Source: "signup:" + client.ID.String()})
+	err = t.AddPoints(ctx, PointsChange{Org: client.OrgID, Client: client.ID, Type: "bonus", Points: program.SignupBonus, Source: "signup:" + client.ID.String()})
 	created.LoyaltyPoints = program.SignupBonus
 	return created, err
 }
 
-// Contact is somebody as they present themselves.
+// Contact is the name and address a person gives when booking.
 type Contact struct {
 	Name, Phone, Email string // the last two may be ""
 	Source             string // as [Tx.AddClient] has it
 	MarketingConsent   bool   // to be written to now and then
 }
 
-// FindOrCreateClient finds the client with somebody's phone, or of somebody who tells none with their
-// e-mail address, or makes one. What is stored of a client is neither changed nor told.
-// Until the transaction ends nobody else finds or makes the same one.
+// FindOrCreateClient finds the client with the contact's phone, or without a phone by
+// e-mail address, or creates one. Stored details are neither changed nor disclosed. No
+// other transaction finds or creates the same client until this one ends.
 func (t *Tx) FindOrCreateClient(ctx context.Context, org uuid.UUID, contact Contact) (dbgen.Client, error) {
 	created := dbgen.Client{OrgID: org, ID: NewID(), Name: contact.Name}
 	if err := t.lockContacts(ctx, org, contact); err != nil {
@@ -77,33 +77,33 @@ func (t *Tx) findClient(ctx context.Context, org uuid.UUID, contact Contact) (cl
 	return client, false, nil
 }
 
-// contact is who is told of an appointment: name and address as an appointment keeps
-// them.
-type contact struct{ name, email *string }
+// recipient is the name and address an appointment's e-mails go to, where they differ
+// from the client's.
+type recipient struct{ name, email *string }
 
-// resolveRecipient says who is told of a booking. Several people may share a client's phone:
-// the one who books is told under the name and address they typed, and the address on
-// file is used for who has the client's name.
-func (t *Tx) resolveRecipient(ctx context.Context, c *Contact, client dbgen.Client) (contact, error) {
+// resolveRecipient returns where e-mails about a booking go. Several people may share
+// a client's phone, so the name and address that were typed are used. The stored
+// address is used only where the name is the client's.
+func (t *Tx) resolveRecipient(ctx context.Context, c *Contact, client dbgen.Client) (recipient, error) {
 	if c == nil {
-		return contact{}, nil
+		return recipient{}, nil
 	}
 	name, email := c.Name, c.Email
 	if name == "" {
 		name = client.Name
 	}
 	if email != "" {
-		return contact{&name, &email}, nil
+		return recipient{&name, &email}, nil
 	}
 	form, err := t.SearchForm(ctx, name)
 	if err != nil || (booking.Person{Name: form}).Agrees(booking.Person{Name: client.NameSearch}) {
-		return contact{}, err
+		return recipient{}, err
 	}
-	return contact{&name, &email}, nil
+	return recipient{&name, &email}, nil
 }
 
-// hasEmail tells whether there is an address to write to.
-func (c contact) hasEmail(client dbgen.Client) bool {
+// hasEmail reports whether there is an address to write to.
+func (c recipient) hasEmail(client dbgen.Client) bool {
 	if c.email != nil {
 		return *c.email != ""
 	}

@@ -14,8 +14,8 @@ import (
 	"integrationhub/scheduling/internal/store/dbgen"
 )
 
-// Held is a time that is kept for somebody for a while.
-type Held struct {
+// HeldSlot is a time reserved for a client until it expires.
+type HeldSlot struct {
 	ID           uuid.UUID
 	Professional uuid.UUID
 	Service      string // name
@@ -25,22 +25,22 @@ type Held struct {
 	ExpiresAt    time.Time
 }
 
-// ErrRequestInProgress is the answer to a request that is being worked at already: it was sent
-// twice. Whoever asks again a little later hears what came of it.
+// ErrRequestInProgress is returned to a repeated request while the first one is still
+// running. Repeating it later returns the first one's answer.
 var ErrRequestInProgress = hub.Errorf(hub.ErrConflict, "request_under_way", "The same request is being worked at; ask again in a moment.")
 
-// HoldSlot keeps an offered time, in place of the hold that n names. Where n has a client
-// it is found out whether they may book. A request that counts once has one hold: while
-// it lasts, or once it is booked, the answer is [ErrRequestInProgress]. Errors as [Store.Book]
-// has them.
-func (s *Store) HoldSlot(ctx context.Context, request NewAppointment, ttl time.Duration) (Held, error) {
-	var held Held
+// HoldSlot reserves an offered time, replacing the hold the request names. If the
+// request resolves a client, it also checks that they may book. A request with an
+// idempotency key has one hold; while it lasts, or once it is booked, the error is
+// [ErrRequestInProgress]. Other errors are those of [Store.Book].
+func (s *Store) HoldSlot(ctx context.Context, request NewAppointment, ttl time.Duration) (HeldSlot, error) {
+	var held HeldSlot
 	err := s.InTx(ctx, "holding a time", func(tx *Tx) error {
 		id, err := tx.claimRequestHold(ctx, request)
 		if err != nil {
 			return err
 		}
-		offers, err := LoadOffers(ctx, tx.Queries, request.Org.ID, request.Choice)
+		offers, err := LoadOffers(ctx, tx.Queries, request.Org.ID, request.ServiceChoice)
 		if err != nil {
 			return err
 		}
@@ -53,13 +53,14 @@ func (s *Store) HoldSlot(ctx context.Context, request NewAppointment, ttl time.D
 		return err
 	})
 	if isSlotConflict(err) {
-		err = s.slotTakenError(ctx, request.Org, request.Choice, request.Start, request.Limits, nil)
+		err = s.slotTakenError(ctx, request.Org, request.ServiceChoice, request.Start, request.Limits, nil)
 	}
 	return held, err
 }
 
-// claimRequestHold gives the id of a request's hold. A request that counts once meets itself here,
-// sent again: one of them goes on, the others hear [ErrRequestInProgress].
+// claimRequestHold returns the id of the request's hold. For a request with an
+// idempotency key the id is derived from the key, so a concurrent repetition gets
+// [ErrRequestInProgress].
 func (t *Tx) claimRequestHold(ctx context.Context, request NewAppointment) (hold uuid.UUID, err error) {
 	var name string
 	switch {
@@ -87,8 +88,7 @@ func (t *Tx) claimRequestHold(ctx context.Context, request NewAppointment) (hold
 	return hold, t.DropHold(ctx, request.Org.ID, hold) // which ran out
 }
 
-// isAlreadyBooked tells whether a request that counts once has been booked: its hold ends
-// in the same transaction.
+// isAlreadyBooked reports whether a request with an idempotency key has been booked.
 func (t *Tx) isAlreadyBooked(ctx context.Context, request NewAppointment) (bool, error) {
 	var err error
 	var stored dbgen.Idempotency
@@ -105,8 +105,7 @@ func (t *Tx) isAlreadyBooked(ctx context.Context, request NewAppointment) (bool,
 
 var errRollback = errors.New("tried")
 
-// checkClientMayBook finds out whether the client may book, and takes back what was written
-// for that.
+// checkClientMayBook resolves the client in a savepoint that is rolled back.
 func (t *Tx) checkClientMayBook(ctx context.Context, request NewAppointment) error {
 	err := t.withSavepoint(ctx, func(tx *Tx) error {
 		if _, err := request.ResolveClient(ctx, tx); err != nil {
@@ -120,16 +119,16 @@ func (t *Tx) checkClientMayBook(ctx context.Context, request NewAppointment) err
 	return err
 }
 
-func (t *Tx) storeHold(ctx context.Context, id uuid.UUID, request NewAppointment, offers []dbgen.OffersRow, ttl time.Duration) (Held, error) {
+func (t *Tx) storeHold(ctx context.Context, id uuid.UUID, request NewAppointment, offers []dbgen.OffersRow, ttl time.Duration) (HeldSlot, error) {
 	offers, err := t.consumeHold(ctx, &request, offers)
 	if err != nil {
-		return Held{}, err
+		return HeldSlot{}, err
 	}
 	chosen, placement, err := t.choosePlacement(ctx, request, offers)
 	if err != nil {
-		return Held{}, err
+		return HeldSlot{}, err
 	}
-	held := Held{
+	held := HeldSlot{
 		ID: id, Professional: chosen.ProfessionalID, Service: chosen.Service.Name, Start: request.Start, End: request.Start.Add(placement.offer.Duration),
 		Price: placement.offer.Price, Deposit: placement.offer.DepositAmount, ExpiresAt: t.now.Add(ttl),
 	}
@@ -139,9 +138,9 @@ func (t *Tx) storeHold(ctx context.Context, id uuid.UUID, request NewAppointment
 	})
 }
 
-// consumeHold ends the hold that a booking takes the place of; until the transaction
-// commits it still keeps others out. Whose time was held is who gives the service
-// now; one that was for something else ends all the same, one that ran out does nothing.
+// consumeHold deletes the hold that a booking replaces; it still blocks others until
+// the transaction commits. A hold for this very time narrows the offers to its
+// professional. An expired hold has no effect.
 func (t *Tx) consumeHold(ctx context.Context, request *NewAppointment, offers []dbgen.OffersRow) ([]dbgen.OffersRow, error) {
 	if request.HoldID == uuid.Nil {
 		return offers, nil
@@ -161,7 +160,7 @@ func (t *Tx) consumeHold(ctx context.Context, request *NewAppointment, offers []
 	return offers, t.DropHold(ctx, request.Org.ID, request.HoldID)
 }
 
-// ReleaseHold lets go of a held time.
+// ReleaseHold deletes a hold.
 func (s *Store) ReleaseHold(ctx context.Context, org, hold uuid.UUID) error {
 	return s.DropHold(ctx, org, hold)
 }

@@ -28,9 +28,9 @@ import (
 // Rows are locked "for no key update". A plain "for update" also waits for those who
 // have only inserted something that refers to the row, and who may be waiting in turn.
 
-// lockContacts keeps others from finding or making a client by the same phone number, in
-// whichever form, or where there is none by the same e-mail address. Several are taken
-// at once.
+// lockContacts prevents other transactions from finding or creating clients with the
+// same phone number, in any form, or without a phone the same e-mail address. All
+// locks are taken at once.
 func (t *Tx) lockContacts(ctx context.Context, org uuid.UUID, list ...Contact) error {
 	var keys []string
 	for _, contact := range list {
@@ -47,8 +47,8 @@ func (t *Tx) lockContacts(ctx context.Context, org uuid.UUID, list ...Contact) e
 	return t.LockNames(ctx, keys)
 }
 
-// withSavepoint does work in a transaction inside of this one: where it fails, what it wrote
-// is taken back, and the locks it took are let go of.
+// withSavepoint runs work in a nested transaction. If it fails, its writes are rolled
+// back and its locks released.
 func (t *Tx) withSavepoint(ctx context.Context, work func(tx *Tx) error) error {
 	return pgx.BeginFunc(ctx, t.Raw, func(inner pgx.Tx) error {
 		return work(&Tx{DB: dbOf(inner), Raw: inner, host: t.host, now: t.now})

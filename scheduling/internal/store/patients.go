@@ -16,8 +16,8 @@ import (
 	"integrationhub/scheduling/internal/store/dbgen"
 )
 
-// patient is what events of the clinic tell of one.
-type patient struct {
+// patientEvent is the data of the clinic's patient events.
+type patientEvent struct {
 	ID      string   `json:"patient_id"`
 	Phone   string   `json:"phone"`
 	Phones  []string `json:"phones"` // that were the patient's, or still are
@@ -28,7 +28,7 @@ type patient struct {
 	Request string   `json:"deletion_request_id"`
 }
 
-// clientsWithPhones finds the clients under any of the phones; none where those are "".
+// clientsWithPhones finds the clients with any of the phones, ignoring empty ones.
 func (t *Tx) clientsWithPhones(ctx context.Context, org uuid.UUID, phones ...string) ([]dbgen.Client, error) {
 	var forms []string
 	for _, phone := range phones {
@@ -42,8 +42,8 @@ func (t *Tx) clientsWithPhones(ctx context.Context, org uuid.UUID, phones ...str
 	return t.ClientsByPhone(ctx, org, forms)
 }
 
-// personOf is the patient as clients are compared with.
-func (t *Tx) personOf(ctx context.Context, p patient) (booking.Person, error) {
+// personOf returns the patient in the form clients are compared with.
+func (t *Tx) personOf(ctx context.Context, p patientEvent) (booking.Person, error) {
 	name, err := t.SearchForm(ctx, p.Name)
 	return booking.Person{Name: name, Email: p.Email, Shared: p.Shared}, err
 }
@@ -59,7 +59,7 @@ func personsOf(clients []dbgen.Client) []booking.Person {
 	return list
 }
 
-// matchingClients are those of the clients who are somebody.
+// matchingClients returns the clients that are the person; see [booking.Person.Match].
 func matchingClients(person booking.Person, clients []dbgen.Client) (list []dbgen.Client) {
 	for _, i := range person.Match(personsOf(clients)) {
 		list = append(list, clients[i])
@@ -67,8 +67,8 @@ func matchingClients(person booking.Person, clients []dbgen.Client) (list []dbge
 	return list
 }
 
-// agreeingClients are those of the clients who have somebody's name or address, without those
-// in the list already.
+// agreeingClients returns the clients with the person's name or address, without those
+// in excluded.
 func agreeingClients(person booking.Person, clients, excluded []dbgen.Client) (list []dbgen.Client) {
 	for i, candidate := range personsOf(clients) {
 		if person.Agrees(candidate) && !containsClient(excluded, clients[i].ID) {
@@ -82,10 +82,10 @@ func containsClient(list []dbgen.Client, id uuid.UUID) bool {
 	return slices.ContainsFunc(list, func(client dbgen.Client) bool { return client.ID == id })
 }
 
-// handlePatientDeleted forgets the client who is the patient. Where that may be one of several
-// and nothing decides it, or the only one has another name and another address, nobody
-// is forgotten and the organization is asked to.
-func (t *Tx) handlePatientDeleted(ctx context.Context, event hub.Event, p patient) error {
+// handlePatientDeleted erases the client who is the patient. If several clients may be
+// the patient, or the only one has another name and address, no client is erased and
+// the organization is asked.
+func (t *Tx) handlePatientDeleted(ctx context.Context, event hub.Event, p patientEvent) error {
 	contacts := []Contact{{Phone: p.Phone}, {Email: p.Email}}
 	for _, phone := range p.Phones {
 		contacts = append(contacts, Contact{Phone: phone})
@@ -139,8 +139,8 @@ func (t *Tx) handlePatientDeleted(ctx context.Context, event hub.Event, p patien
 	return nil
 }
 
-// addErasureTraces tells the hub's log what the clients went by here, and which of their numbers
-// are other clients' too.
+// addErasureTraces passes the clients' names and addresses to the erasure of the
+// hub's log, and which of their numbers other clients share.
 func (t *Tx) addErasureTraces(ctx context.Context, event hub.Event, found []dbgen.Client) error {
 	var traces module.Traces
 	for _, client := range found {
@@ -164,16 +164,16 @@ func (t *Tx) addErasureTraces(ctx context.Context, event hub.Event, found []dbge
 	return t.host.Erasures.AddTraces(ctx, t.Raw, event, traces)
 }
 
-// Unclear is a patient whom the clinic deleted and who may be one of several clients.
-type Unclear struct {
+// AmbiguousErasure is a deleted patient who may be one of several clients.
+type AmbiguousErasure struct {
 	Org       uuid.UUID   `json:"org_id"`
 	RequestID string      `json:"deletion_request_id"` // the clinic's
 	Clients   []uuid.UUID `json:"clients"`             // who it may be
 }
 
-// enqueueAmbiguousErasure has the organization asked who a deleted patient is.
-func (t *Tx) enqueueAmbiguousErasure(ctx context.Context, event hub.Event, p patient, candidates []dbgen.Client) error {
-	erasure := Unclear{Org: event.TenantID}
+// enqueueAmbiguousErasure asks the organization which client the deleted patient is.
+func (t *Tx) enqueueAmbiguousErasure(ctx context.Context, event hub.Event, p patientEvent, candidates []dbgen.Client) error {
+	erasure := AmbiguousErasure{Org: event.TenantID}
 	if id, err := uuid.Parse(p.Request); err == nil {
 		erasure.RequestID = id.String()
 	}
@@ -195,9 +195,9 @@ func (t *Tx) enqueueAmbiguousErasure(ctx context.Context, event hub.Event, p pat
 
 const maxAmbiguousClients = 10 // clients whom a letter names
 
-// handlePatientCreated takes the address of a new patient for the client who is the patient
-// and has none.
-func (t *Tx) handlePatientCreated(ctx context.Context, org uuid.UUID, p patient) error {
+// handlePatientCreated stores a new patient's e-mail address with the client who is
+// the patient and has none.
+func (t *Tx) handlePatientCreated(ctx context.Context, org uuid.UUID, p patientEvent) error {
 	n, err := t.refreshClient(ctx, org, p)
 	if err == nil && n == 0 {
 		err = module.ErrIgnored
@@ -205,9 +205,9 @@ func (t *Tx) handlePatientCreated(ctx context.Context, org uuid.UUID, p patient)
 	return err
 }
 
-// refreshClient takes a patient's name and address for the client who is the patient, where
-// there are none but the clinic's; n tells how many clients changed.
-func (t *Tx) refreshClient(ctx context.Context, org uuid.UUID, p patient) (n int64, err error) {
+// refreshClient updates name and address of the client who is the patient, where the
+// stored ones came from the clinic or are missing. n is the number of updated clients.
+func (t *Tx) refreshClient(ctx context.Context, org uuid.UUID, p patientEvent) (n int64, err error) {
 	clients, err := t.clientsWithPhones(ctx, org, p.Phone)
 	if err != nil {
 		return 0, err
@@ -228,9 +228,9 @@ func (t *Tx) refreshClient(ctx context.Context, org uuid.UUID, p patient) (n int
 	return t.RefreshClient(ctx, dbgen.RefreshClientParams{OrgID: org, ID: clients[0].ID, Name: p.Name, Email: p.Email, Now: t.now})
 }
 
-// Changed is a patient whose name or address the clinic changed. The event says that
-// it did, not to what: [Store.RefreshPatient] takes what the clinic answered.
-type Changed struct {
+// PatientChange is a patient whose name or address the clinic changed. The event does
+// not contain the new values; [Store.RefreshPatient] stores what the clinic answers.
+type PatientChange struct {
 	Org       uuid.UUID `json:"org_id"`
 	Product   string    `json:"product"` // that told
 	PatientID string    `json:"patient_id"`
@@ -238,11 +238,11 @@ type Changed struct {
 	GiveUpAt  time.Time `json:"until"` // when it is given up
 }
 
-// patientRefreshTTL is how long a clinic that is away is asked again.
+// patientRefreshTTL is how long an unreachable clinic is asked again.
 const patientRefreshTTL = 3 * 24 * time.Hour
 
-// handlePatientUpdated has a patient read back where that can change a client.
-func (t *Tx) handlePatientUpdated(ctx context.Context, event hub.Event, p patient) error {
+// handlePatientUpdated enqueues reading a patient where that can change a client.
+func (t *Tx) handlePatientUpdated(ctx context.Context, event hub.Event, p patientEvent) error {
 	if !slices.Contains(p.Changed, "name") && !slices.Contains(p.Changed, "email") {
 		return module.ErrIgnored
 	}
@@ -255,7 +255,7 @@ func (t *Tx) handlePatientUpdated(ctx context.Context, event hub.Event, p patien
 	}) {
 		return module.ErrIgnored
 	}
-	payload, err := json.Marshal(Changed{event.TenantID, event.Product, p.ID, p.Phone, t.now.Add(patientRefreshTTL)})
+	payload, err := json.Marshal(PatientChange{event.TenantID, event.Product, p.ID, p.Phone, t.now.Add(patientRefreshTTL)})
 	if err != nil {
 		return err
 	}
@@ -264,15 +264,15 @@ func (t *Tx) handlePatientUpdated(ctx context.Context, event hub.Event, p patien
 
 const nameSourceClinic = "clinic"
 
-// RefreshPatient takes what the clinic answered about a patient who changed.
-func (s *Store) RefreshPatient(ctx context.Context, change Changed, name, email string) error {
+// RefreshPatient stores the name and address the clinic answered.
+func (s *Store) RefreshPatient(ctx context.Context, change PatientChange, name, email string) error {
 	return s.InTx(ctx, "refreshing a client", func(tx *Tx) error {
-		_, err := tx.refreshClient(ctx, change.Org, patient{Phone: change.Phone, Name: name, Email: email})
+		_, err := tx.refreshClient(ctx, change.Org, patientEvent{Phone: change.Phone, Name: name, Email: email})
 		return err
 	})
 }
 
-// clientsNamed are those of the clients who have somebody's name.
+// clientsNamed returns the clients with the person's name.
 func clientsNamed(person booking.Person, clients []dbgen.Client) (list []dbgen.Client) {
 	for i, candidate := range personsOf(clients) {
 		if (booking.Person{Name: person.Name}).Agrees(candidate) {
@@ -282,7 +282,7 @@ func clientsNamed(person booking.Person, clients []dbgen.Client) (list []dbgen.C
 	return list
 }
 
-// EraseClient keeps a client's bookings and money and forgets who it was.
+// EraseClient removes a client's personal data and keeps appointments and payments.
 func (t *Tx) EraseClient(ctx context.Context, client dbgen.Client) error {
 	if err := t.host.Mail.Forget(ctx, t.Raw, client.OrgID, client.ID.String()); err != nil {
 		return err
@@ -293,7 +293,7 @@ func (t *Tx) EraseClient(ctx context.Context, client dbgen.Client) error {
 	return t.AnonymizeClient(ctx, dbgen.AnonymizeClientParams{OrgID: client.OrgID, ID: client.ID, Now: t.now})
 }
 
-// EraseClientByID is [Tx.EraseClient] for a client by its id; [hub.ErrNotFound].
+// EraseClientByID is [Tx.EraseClient] by id; [hub.ErrNotFound] where there is none.
 func (s *Store) EraseClientByID(ctx context.Context, org, id uuid.UUID) error {
 	return s.InTx(ctx, "forgetting a client", func(tx *Tx) error {
 		client, err := tx.ClientByID(ctx, org, id)

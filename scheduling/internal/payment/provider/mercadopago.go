@@ -20,13 +20,13 @@ import (
 	"integrationhub/scheduling/internal/booking"
 )
 
-// NameMercadoPago is Mercado Pago's in the settings.
+// NameMercadoPago is Mercado Pago's name in the settings.
 const NameMercadoPago = "mercadopago"
 
-// mercadoPagoURL is where its API is.
+// mercadoPagoURL is the address of Mercado Pago's API.
 const mercadoPagoURL = "https://api.mercadopago.com"
 
-// MercadoPagoConfig is what [MercadoPago] works with.
+// MercadoPagoConfig configures a [MercadoPago].
 type MercadoPagoConfig struct {
 	Token  string           // access token
 	Secret string           // signs webhooks
@@ -40,7 +40,7 @@ type MercadoPago struct{ config MercadoPagoConfig }
 
 var _ Provider = (*MercadoPago)(nil)
 
-// NewMercadoPago makes the provider.
+// NewMercadoPago returns the provider.
 func NewMercadoPago(config MercadoPagoConfig) *MercadoPago {
 	if config.URL == "" {
 		config.URL = mercadoPagoURL
@@ -55,11 +55,11 @@ func (m *MercadoPago) Name() string { return NameMercadoPago }
 // RequiresPayerEmail implements [Provider].
 func (m *MercadoPago) RequiresPayerEmail() bool { return true }
 
-// mpTimeFormat is how it writes times.
+// mpTimeFormat is the format of times in the API.
 const mpTimeFormat = "2006-01-02T15:04:05.000-07:00"
 
-// mpMinLifetime is the least life of a Pix charge there. Ours may end sooner: whoever
-// ordered it cancels it then.
+// mpMinLifetime is the shortest lifetime the API accepts for a Pix charge. Orders may
+// end sooner; then the charge is cancelled.
 const mpMinLifetime = 30 * time.Minute
 
 type mpOrder struct {
@@ -84,7 +84,7 @@ type mpIdentification struct {
 	Number string `json:"number"`
 }
 
-// mpPayment is what is read of its answers.
+// mpPayment is the part of an answer that is read.
 type mpPayment struct {
 	ID        json.Number   `json:"id"`
 	Status    string        `json:"status"`
@@ -143,7 +143,7 @@ func (m *MercadoPago) Create(ctx context.Context, order Order) (Charge, error) {
 	return charge, nil
 }
 
-// withSignedWebhooks asks for signed webhooks; the older kind of notice has no signature.
+// withSignedWebhooks requests signed webhooks; the older kind has no signature.
 func withSignedWebhooks(address string) string {
 	if address == "" {
 		return ""
@@ -168,12 +168,13 @@ func newMPPayer(p Payer) mpPayer {
 	return payer
 }
 
-// isUncertain tells whether it is not known if the provider did what it was asked.
+// isUncertain reports whether the provider may have done what was requested, although
+// the call failed.
 func isUncertain(ctx context.Context, answer hub.Response, err error) bool {
 	return ctx.Err() == nil && (err != nil || answer.Status >= http.StatusInternalServerError)
 }
 
-// mpID is the form of its ids; nothing else may become part of a path.
+// mpID matches the provider's ids. Nothing else may become part of a path.
 var mpID = regexp.MustCompile(`^[0-9]{1,20}$`)
 
 // Read implements [Provider].
@@ -243,8 +244,8 @@ func (m *MercadoPago) send(ctx context.Context, method, path string, key uuid.UU
 	return hub.Exchange(m.config.Do, req)
 }
 
-// statusError is nil for a 2xx. The text of an error answer repeats what was sent, so
-// only its numbers are kept.
+// statusError returns nil for a 2xx. The text of an error answer repeats the request,
+// so only its codes are kept.
 func statusError(answer hub.Response) error {
 	if answer.Status >= 200 && answer.Status <= 299 {
 		return nil
@@ -272,7 +273,7 @@ func statusError(answer hub.Response) error {
 	return providerError(fmt.Errorf("the provider answered %d, codes%s", answer.Status, codes))
 }
 
-// mpStatus are its statuses in our words.
+// mpStatus maps the provider's statuses.
 var mpStatus = map[string]Status{
 	"pending": Pending, "in_process": Pending, "authorized": Pending,
 	"approved": Paid, "in_mediation": Paid, // a dispute that is not decided
@@ -317,11 +318,10 @@ func decodeCharge(answer hub.Response, err error) (Charge, error) {
 	return charge, nil
 }
 
-// DecodeNotice implements [Provider]. x-signature is "ts=…,v1=…": v1 is the HMAC-SHA256, in
-// hex, of "id:<data.id of the query>;request-id:<x-request-id>;ts:<ts>;" without the
-// parts that are absent. The body is not signed, so nothing is believed of it. There
-// is no limit of age: retries come days later, and what is repeated has no effect
-// but reading the charge.
+// DecodeNotice implements [Provider]. x-signature is "ts=…,v1=…": v1 is the HMAC-SHA256,
+// in hex, of "id:<data.id of the query>;request-id:<x-request-id>;ts:<ts>;" without the
+// absent parts. The body is not signed and not trusted. There is no age limit: retries
+// come days later, and a repetition only reads the charge again.
 func (m *MercadoPago) DecodeNotice(webhook Inbound) (Notice, error) {
 	sent := make(map[string]string)
 	for part := range strings.SplitSeq(webhook.Header.Get("X-Signature"), ",") {

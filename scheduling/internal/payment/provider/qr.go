@@ -16,8 +16,8 @@ const (
 	moduleSize = 6 // pixels
 )
 
-// EncodeQR draws a BR Code as a QR code: PNG, black on white with its quiet zone. There is
-// none for a code that was forgotten with its client, "".
+// EncodeQR draws a BR Code as a QR code: PNG, black on white with a quiet zone. It
+// returns nil for "", the code of an erased client.
 func EncodeQR(text string) ([]byte, error) {
 	if text == "" {
 		return nil, nil

@@ -17,10 +17,10 @@ import (
 	"integrationhub/scheduling/internal/booking"
 )
 
-// NameSandbox is the sandbox's in the settings.
+// NameSandbox is the sandbox's name in the settings.
 const NameSandbox = "sandbox"
 
-// SandboxConfig is what a [Sandbox] works with.
+// SandboxConfig configures a [Sandbox].
 type SandboxConfig struct {
 	DB     *pgxpool.Pool    // with the product's schema; the charges are kept there
 	Secret string           // signs its webhooks
@@ -28,13 +28,13 @@ type SandboxConfig struct {
 	Now    func() time.Time //
 }
 
-// Sandbox is a provider for developers: its charges are real in form, no bank knows
-// them, and [Sandbox.Pay] pays them.
+// Sandbox is a provider for development. Its charges have the real format but no bank
+// knows them; [Sandbox.Pay] pays them.
 type Sandbox struct{ config SandboxConfig }
 
 var _ Provider = (*Sandbox)(nil)
 
-// NewSandbox makes the provider.
+// NewSandbox returns a sandbox provider.
 func NewSandbox(config SandboxConfig) *Sandbox { return &Sandbox{config: config} }
 
 // Name implements [Provider].
@@ -76,7 +76,7 @@ type querier interface {
 	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
 }
 
-// loadCharge reads the charge that fits a condition, and where its webhook goes.
+// loadCharge loads the charge that matches a condition, and the address of its webhook.
 func (s *Sandbox) loadCharge(ctx context.Context, db querier, where string, value any) (Charge, string, error) {
 	charge := Charge{Currency: Currency}
 	var amount, refunded int64
@@ -111,7 +111,7 @@ func (s *Sandbox) Read(ctx context.Context, id string) (Charge, error) {
 	return charge, err
 }
 
-// changeCharge does something to a charge while nobody else can.
+// changeCharge runs change on a locked charge.
 func (s *Sandbox) changeCharge(ctx context.Context, where, value string, changeCharge func(tx pgx.Tx, charge Charge) error) (Charge, string, error) {
 	var charge Charge
 	var notify string
@@ -162,15 +162,15 @@ func (s *Sandbox) Refund(ctx context.Context, id string, refund Refund) error {
 	return err
 }
 
-// sandboxNotice is the body of its webhooks.
+// sandboxNotice is the body of the sandbox's webhooks.
 type sandboxNotice struct {
 	ID     string `json:"id"`
 	Type   string `json:"type"`
 	Charge string `json:"charge"`
 }
 
-// Pay pays a charge, by its transaction id, as a person with a phone would, and
-// sends the webhook, signed. A charge that is paid is only told of once more.
+// Pay pays a charge by its transaction id and sends the signed webhook. For a paid
+// charge it only sends the webhook again.
 func (s *Sandbox) Pay(ctx context.Context, txid string) (Charge, error) {
 	charge, notify, err := s.changeCharge(ctx, "txid = $1", txid, func(tx pgx.Tx, charge Charge) error {
 		switch charge.Status {

@@ -1,7 +1,6 @@
-// Package notify tells people: clients of their bookings and reminders, organizations
-// of what clients do. It runs in the background, on what the
-// transactions of the changes left for it; letters go out through the hub's mail, in
-// a transaction of their own.
+// Package notify sends e-mails and messages: to clients about their bookings, and to
+// organizations about what clients do. It runs as jobs that the changes enqueue. E-mails
+// go out through the hub's mail, in a transaction of their own.
 package notify
 
 import (
@@ -10,7 +9,6 @@ import (
 	"errors"
 	"net/url"
 	"strings"
-	"time"
 
 	"github.com/google/uuid"
 
@@ -23,33 +21,22 @@ import (
 	"integrationhub/scheduling/internal/store/dbgen"
 )
 
-// Office writes and sends.
-type Office struct {
+// Notifier renders and sends e-mails and messages.
+type Notifier struct {
 	host          module.Host
 	store         *store.Store
-	publicBooking *publicbooking.Desk
+	publicBooking *publicbooking.PublicBooking
 }
 
-// New makes the office of an opened product.
-func New(host module.Host, s *store.Store, publicBooking *publicbooking.Desk) *Office {
-	return &Office{host, s, publicBooking}
+// New returns the notifier of an opened product.
+func New(host module.Host, s *store.Store, publicBooking *publicbooking.PublicBooking) *Notifier {
+	return &Notifier{host, s, publicBooking}
 }
 
-// Jobs is what it does in the background.
-func (o *Office) Jobs() []module.Job {
-	return []module.Job{
-		{Name: store.JobNotifications, Run: o.SendChangeEmails},
-		{Name: store.JobWaitlist, Run: o.OfferFreedTime},
-		{Name: store.JobAmbiguousErasure, Run: o.AskWhichClient},
-		{Name: store.JobPatientRefresh, Run: o.RefreshPatient},
-		{Name: store.JobCampaigns, Timeout: 10 * time.Minute, Run: o.SendCampaign},
-		{Name: "reminders", Every: 20 * time.Second, Timeout: 10 * time.Minute, Run: o.SendReminders},
-	}
-}
-
-// appointmentFacts are what letters say of an appointment to its client, who is called name.
-func (o *Office) appointmentFacts(org store.Org, appointment dbgen.AppointmentDetail, name string) emails.Facts {
-	return emails.Facts{
+// appointmentFacts returns the data for e-mails about an appointment; name is its
+// client's.
+func (o *Notifier) appointmentFacts(org store.Org, appointment dbgen.AppointmentDetail, name string) emails.Data {
+	return emails.Data{
 		Business: org.Name, Place: valueOrEmpty(org.Address), Phone: valueOrEmpty(org.Phone), Client: name, Service: appointment.ServiceName, Professional: appointment.ProfessionalName,
 		Start: appointment.StartAt.In(org.Zone), TwelveHours: org.Settings.TimeFormat == "12h", Reason: valueOrEmpty(appointment.CancelReason),
 		Link: o.publicBooking.CancelURL(org, o.publicBooking.BookingToken(appointment.ID, appointment.TokenVersion)),
@@ -63,17 +50,17 @@ func valueOrEmpty(value *string) string {
 	return *value
 }
 
-// envelope is where a letter goes.
-type envelope struct {
+// recipient is where an e-mail goes.
+type recipient struct {
 	to          string
 	subject     uuid.UUID // the client it tells of: whoever is forgotten has it dropped; zero: none
 	attachments []module.Attachment
 	unsubscribe string // address at which they leave the list; "" = it is of none
 }
 
-// sendEmail writes a letter and hands it to the hub in the transaction; nobody to send it
-// to, or an address that is none, is no error but not sent.
-func (o *Office) sendEmail(ctx context.Context, tx *store.Tx, org store.Org, e envelope, kind emails.Kind, facts emails.Facts) (sent bool, err error) {
+// sendEmail renders an e-mail and passes it to the hub's mail in the transaction. Sent
+// is false without an address, or for an invalid one.
+func (o *Notifier) sendEmail(ctx context.Context, tx *store.Tx, org store.Org, e recipient, kind emails.Kind, facts emails.Data) (sent bool, err error) {
 	if e.to == "" {
 		return false, nil
 	}
@@ -94,9 +81,10 @@ func (o *Office) sendEmail(ctx context.Context, tx *store.Tx, org store.Org, e e
 	return err == nil, err
 }
 
-// SendChangeEmails tells people of a change.
-func (o *Office) SendChangeEmails(ctx context.Context, payload []byte) error {
-	var notification store.News
+// SendChangeEmails sends the e-mails about a change of an appointment. The payload is a
+// [store.Notification].
+func (o *Notifier) SendChangeEmails(ctx context.Context, payload []byte) error {
+	var notification store.Notification
 	if len(payload) == 0 {
 		return nil
 	}
@@ -126,7 +114,7 @@ func (o *Office) SendChangeEmails(ctx context.Context, payload []byte) error {
 		if kind, files, err := o.clientEmail(ctx, tx, org, appointment, notification, contact, &facts); err != nil {
 			return err
 		} else if kind != "" {
-			if _, err := o.sendEmail(ctx, tx, org, envelope{to: contact.Email, subject: appointment.ClientID, attachments: files}, kind, facts); err != nil {
+			if _, err := o.sendEmail(ctx, tx, org, recipient{to: contact.Email, subject: appointment.ClientID, attachments: files}, kind, facts); err != nil {
 				return err
 			}
 		}
@@ -137,7 +125,7 @@ func (o *Office) SendChangeEmails(ctx context.Context, payload []byte) error {
 				break
 			}
 			facts.Link, facts.Place = "", ""
-			if _, err := o.sendEmail(ctx, tx, org, envelope{to: address, subject: appointment.ClientID}, kind, facts); err != nil {
+			if _, err := o.sendEmail(ctx, tx, org, recipient{to: address, subject: appointment.ClientID}, kind, facts); err != nil {
 				return err
 			}
 		}
@@ -145,9 +133,10 @@ func (o *Office) SendChangeEmails(ctx context.Context, payload []byte) error {
 	})
 }
 
-// clientEmail says which letter a change is worth to the client, by where the
-// appointment stands now; "" for none: it is over, or another letter is on its way.
-func (o *Office) clientEmail(ctx context.Context, tx *store.Tx, org store.Org, appointment dbgen.AppointmentDetail, notification store.News, contact dbgen.ContactOfRow, facts *emails.Facts) (emails.Kind, []module.Attachment, error) {
+// clientEmail chooses the client's e-mail for a change by the appointment's current
+// state. The kind is "" where none is due: the appointment ended, or another e-mail
+// follows.
+func (o *Notifier) clientEmail(ctx context.Context, tx *store.Tx, org store.Org, appointment dbgen.AppointmentDetail, notification store.Notification, contact dbgen.ContactOfRow, facts *emails.Data) (emails.Kind, []module.Attachment, error) {
 	open := appointment.Status == booking.Scheduled || appointment.Status == booking.Confirmed
 	if notification.SkipClient || contact.Email == "" || !appointment.StartAt.After(tx.Now()) {
 		return "", nil, nil
@@ -179,9 +168,8 @@ func (o *Office) clientEmail(ctx context.Context, tx *store.Tx, org store.Org, a
 	return kind, []module.Attachment{{Name: "appointment.ics", Type: method.MediaType(), Content: file}}, nil
 }
 
-// staffEmailKind says which letter a change is worth to the organization: what it does
-// itself it knows.
-func staffEmailKind(notification store.News) emails.Kind {
+// staffEmailKind returns the organization's e-mail for a change, "" for its own changes.
+func staffEmailKind(notification store.Notification) emails.Kind {
 	if notification.By == booking.Staff {
 		return ""
 	}
@@ -190,7 +178,7 @@ func staffEmailKind(notification store.News) emails.Kind {
 	}[notification.Change]
 }
 
-// formatAmount writes money for people: R$ 20,00.
+// formatAmount formats money for people: R$ 20,00.
 func formatAmount(amount booking.Cents, org store.Org) string {
 	number := amount.String()
 	if booking.Decimals(org.Currency) == 0 {
@@ -206,9 +194,10 @@ func formatAmount(amount booking.Cents, org store.Org) string {
 	return symbol + "\u00a0" + number
 }
 
-// OfferFreedTime tells the first of those who wait for a time that it has become free.
-func (o *Office) OfferFreedTime(ctx context.Context, payload []byte) error {
-	var freed store.Freed
+// OfferFreedTime offers a freed time to the first matching waitlist entry. The payload
+// is a [store.FreedTime].
+func (o *Notifier) OfferFreedTime(ctx context.Context, payload []byte) error {
+	var freed store.FreedTime
 	if len(payload) == 0 {
 		return nil
 	}
@@ -236,8 +225,8 @@ func (o *Office) OfferFreedTime(ctx context.Context, payload []byte) error {
 	return nil
 }
 
-// offerTo tells somebody who waits, where what became free is long enough for them.
-func (o *Office) offerTo(ctx context.Context, org store.Org, entry dbgen.Waiting, freed store.Freed, day booking.Date) (sent bool, err error) {
+// offerTo offers a freed time to a waitlist entry if it is long enough for its service.
+func (o *Notifier) offerTo(ctx context.Context, org store.Org, entry dbgen.Waiting, freed store.FreedTime, day booking.Date) (sent bool, err error) {
 	shown, err := o.publicBooking.FreeSlots(ctx, o.publicBooking.ClientView(org), publicbooking.Choice{Service: entry.ServiceID, Professional: &freed.Professional}, day)
 	if errors.Is(err, hub.ErrNotFound) || errors.Is(err, hub.ErrInvalid) || err == nil && len(shown.Slots) == 0 {
 		return false, nil
@@ -260,7 +249,7 @@ func (o *Office) offerTo(ctx context.Context, org store.Org, entry dbgen.Waiting
 		if entry.ContactEmail != nil {
 			name, email = valueOrEmpty(entry.ContactName), *entry.ContactEmail
 		}
-		facts := emails.Facts{
+		facts := emails.Data{
 			Business: org.Name, Client: name, Service: shown.Offers[0].Service.Name, Professional: shown.Offers[0].ProfessionalName,
 			Start: slot.Start.In(org.Zone), TwelveHours: org.Settings.TimeFormat == "12h", Place: valueOrEmpty(org.Address),
 			Link: o.host.URLs.Public + "/book/" + url.PathEscape(org.Slug),
@@ -269,7 +258,7 @@ func (o *Office) offerTo(ctx context.Context, org store.Org, entry dbgen.Waiting
 		if err != nil || n == 0 {
 			return err
 		}
-		sent, err = o.sendEmail(ctx, tx, org, envelope{to: email, subject: client.ID}, emails.Waitlist, facts)
+		sent, err = o.sendEmail(ctx, tx, org, recipient{to: email, subject: client.ID}, emails.Waitlist, facts)
 		return err
 	})
 	return sent, err

@@ -8,7 +8,6 @@ import (
 	"github.com/google/uuid"
 
 	"integrationhub/hub"
-	"integrationhub/hub/module"
 	"integrationhub/scheduling/internal/payment/provider"
 	"integrationhub/scheduling/internal/store"
 	"integrationhub/scheduling/internal/store/dbgen"
@@ -23,18 +22,11 @@ const (
 	cancelRetryLimit         = 2 * 24 * time.Hour // after its time was over
 )
 
-// Jobs is what it does in the background.
-func (c *Cashier) Jobs() []module.Job {
-	return []module.Job{
-		{Name: store.JobPayments, Every: 20 * time.Second, Timeout: 10 * time.Minute, Run: func(ctx context.Context, _ []byte) error { return c.ProcessDue(ctx) }},
-	}
-}
-
-// ProcessDue does what is due: notices of the provider, charges that were not paid in
-// time, slots whose deposit was not paid, refunds. Each is a transaction of its own,
-// and whatever fails is tried again later.
-func (c *Cashier) ProcessDue(ctx context.Context) error {
-	r := &round{Cashier: c, now: c.host.Now()}
+// ProcessDue settles notices, ends unpaid charges, cancels appointments without a
+// deposit and sends refunds. Each item has its own transaction and is retried later if
+// it fails.
+func (c *Service) ProcessDue(ctx context.Context) error {
+	r := &paymentRun{Service: c, now: c.host.Now()}
 	for _, part := range []func(context.Context) error{r.settleNotices, r.endDueCharges, r.cancelUnpaidAppointments, r.sendDueRefunds} {
 		if err := part(ctx); err != nil {
 			return err
@@ -43,19 +35,19 @@ func (c *Cashier) ProcessDue(ctx context.Context) error {
 	return nil
 }
 
-// round is one run. Once the provider does not answer it is not asked any more: each
-// question may take until its deadline.
-type round struct {
-	*Cashier
+// paymentRun is one run of the job. Once the provider is down it is not called again:
+// each call may take until its deadline.
+type paymentRun struct {
+	*Service
 	now          time.Time
 	providerDown bool
 }
 
-// errProviderDown is a provider that was not asked.
+// errProviderDown is returned for a call that was not made.
 var errProviderDown = errors.New("the payment provider does not answer")
 
-// callProvider calls the provider.
-func (r *round) callProvider(call func() error) error {
+// callProvider makes a call unless the provider is down.
+func (r *paymentRun) callProvider(call func() error) error {
 	if r.provider == nil || r.providerDown {
 		return errProviderDown
 	}
@@ -66,13 +58,13 @@ func (r *round) callProvider(call func() error) error {
 	return err
 }
 
-func (r *round) readCharge(ctx context.Context, id string) (charge provider.Charge, err error) {
+func (r *paymentRun) readCharge(ctx context.Context, id string) (charge provider.Charge, err error) {
 	err = r.callProvider(func() error { charge, err = r.provider.Read(ctx, id); return err })
 	return charge, err
 }
 
-// settleNotices reads the charges that the provider told of, and settles them.
-func (r *round) settleNotices(ctx context.Context) error {
+// settleNotices reads the charges of stored notices and settles them.
+func (r *paymentRun) settleNotices(ctx context.Context) error {
 	if r.provider == nil {
 		return nil
 	}
@@ -107,9 +99,9 @@ func (r *round) settleNotices(ctx context.Context) error {
 	return nil
 }
 
-// endDueCharges ends those whose time is over, here and at the provider. One that was paid
-// at the last moment is settled.
-func (r *round) endDueCharges(ctx context.Context) error {
+// endDueCharges ends expired charges here and at the provider. A charge paid at the
+// last moment is settled.
+func (r *paymentRun) endDueCharges(ctx context.Context) error {
 	list, err := r.store.DueCharges(ctx, r.now, batchSize)
 	if err != nil {
 		return err
@@ -136,9 +128,9 @@ func (r *round) endDueCharges(ctx context.Context) error {
 	return nil
 }
 
-// scheduleCharge says when the provider is asked about a charge again: never, once it is
-// ended there.
-func (r *round) scheduleCharge(ctx context.Context, due dbgen.DueChargesRow, failed error) error {
+// scheduleCharge sets when the provider is asked about a charge again: never, once it
+// is final there.
+func (r *paymentRun) scheduleCharge(ctx context.Context, due dbgen.DueChargesRow, failed error) error {
 	next := r.now.Add(cancelRetryInterval)
 	again := &next
 	switch {
@@ -150,8 +142,8 @@ func (r *round) scheduleCharge(ctx context.Context, due dbgen.DueChargesRow, fai
 	return r.store.PutOffCharge(ctx, dbgen.PutOffChargeParams{DueAt: again, OrgID: due.OrgID, PaymentID: due.PaymentID})
 }
 
-// cancelUnpaidAppointments cancels appointments whose deposit was not paid while the slot was held.
-func (r *round) cancelUnpaidAppointments(ctx context.Context) error {
+// cancelUnpaidAppointments cancels appointments whose deposit was not paid in time.
+func (r *paymentRun) cancelUnpaidAppointments(ctx context.Context) error {
 	list, err := r.store.DueHolds(ctx, r.now, batchSize)
 	if err != nil {
 		return err
@@ -164,8 +156,8 @@ func (r *round) cancelUnpaidAppointments(ctx context.Context) error {
 	return nil
 }
 
-// sendDueRefunds gives money back.
-func (r *round) sendDueRefunds(ctx context.Context) error {
+// sendDueRefunds requests due refunds from the provider.
+func (r *paymentRun) sendDueRefunds(ctx context.Context) error {
 	if r.provider == nil {
 		return nil
 	}
@@ -188,7 +180,7 @@ func (r *round) sendDueRefunds(ctx context.Context) error {
 	return nil
 }
 
-func (r *round) sendRefund(ctx context.Context, id uuid.UUID, charge string, sendRefund provider.Refund) error {
+func (r *paymentRun) sendRefund(ctx context.Context, id uuid.UUID, charge string, sendRefund provider.Refund) error {
 	err := r.callProvider(func() error { return r.provider.Refund(ctx, charge, sendRefund) })
 	isStateConflict := errors.Is(err, hub.ErrConflict) // somebody else gave it back, perhaps
 	if err != nil && !isStateConflict {

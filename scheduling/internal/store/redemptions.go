@@ -16,26 +16,25 @@ type Redemption struct {
 	Appointment    *uuid.UUID // nil: the reward is given at the desk
 }
 
-// RedeemReward takes the points of a reward, and its discount off the appointment's price.
-// For one appointment a reward counts once, however often it is asked for; without an
-// appointment only once tells a repeated request from another. [hub.ErrConflict] while
-// the program is disabled, for too few points, and for an appointment that does not
-// take place or is paid.
-func (s *Store) RedeemReward(ctx context.Context, org Org, redemption Redemption, key *Once) error {
+// RedeemReward deducts the points of a reward and its discount from the appointment's
+// price. A reward counts once per appointment. Without an appointment only the key
+// identifies a repeated request. [hub.ErrConflict] while the program is disabled, for
+// too few points, and for an appointment that does not take place or is paid.
+func (s *Store) RedeemReward(ctx context.Context, org Org, redemption Redemption, key *IdempotencyKey) error {
 	return s.InTx(ctx, "redeeming points", func(tx *Tx) error {
 		return tx.runOnce(ctx, org.ID, key, func() error { return tx.redeemReward(ctx, org, redemption) })
 	})
 }
 
-// AdjustPoints corrects a client's points by hand.
-func (s *Store) AdjustPoints(ctx context.Context, points Points, key *Once) error {
+// AdjustPoints changes a client's points by hand.
+func (s *Store) AdjustPoints(ctx context.Context, points PointsChange, key *IdempotencyKey) error {
 	return s.InTx(ctx, "adjusting points", func(tx *Tx) error {
 		return tx.runOnce(ctx, points.Org, key, func() error { return tx.AddPoints(ctx, points) })
 	})
 }
 
-// runOnce does what a request with an Idempotency-Key asks for, unless it was done.
-func (t *Tx) runOnce(ctx context.Context, org uuid.UUID, key *Once, work func() error) error {
+// runOnce runs work unless a request with the same key has done so.
+func (t *Tx) runOnce(ctx context.Context, org uuid.UUID, key *IdempotencyKey, work func() error) error {
 	if key == nil {
 		return work()
 	}
@@ -53,11 +52,11 @@ func (t *Tx) redeemReward(ctx context.Context, org Org, redemption Redemption) e
 	if _, err := t.LoadClient(ctx, org.ID, redemption.Client); err != nil {
 		return err
 	}
-	points := Points{Org: org.ID, Client: redemption.Client, Type: "redeem", Source: "redeem:" + NewID().String(), Appointment: redemption.Appointment}
+	points := PointsChange{Org: org.ID, Client: redemption.Client, Type: "redeem", Source: "redeem:" + NewID().String(), Appointment: redemption.Appointment}
 	var appointment dbgen.Appointment
 	if redemption.Appointment != nil {
 		var err error
-		if appointment, err = t.lockForChange(ctx, Change{Org: org, ID: *redemption.Appointment}, nil); err != nil {
+		if appointment, err = t.lockForChange(ctx, AppointmentChange{Org: org, ID: *redemption.Appointment}, nil); err != nil {
 			return err
 		}
 		if appointment.ClientID != redemption.Client {
@@ -89,8 +88,8 @@ func (t *Tx) redeemReward(ctx context.Context, org Org, redemption Redemption) e
 	return t.AddPoints(ctx, points)
 }
 
-// applyDiscount takes a reward off an appointment's price. What was paid, and a deposit that
-// is due, stay as they are; codes for more than is left end.
+// applyDiscount reduces an appointment's price by a reward. Money received and a
+// pending deposit stay; charges above the rest are closed.
 func (t *Tx) applyDiscount(ctx context.Context, org Org, appointment dbgen.Appointment, reward *booking.Reward) error {
 	if appointment.Status == booking.Cancelled || appointment.Status == booking.NoShow {
 		return hub.Errorf(hub.ErrConflict, "appointment_over", "A reward counts for appointments that take place; this one is %s.", appointment.Status)

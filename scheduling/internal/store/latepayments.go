@@ -8,9 +8,8 @@ import (
 	"integrationhub/scheduling/internal/store/dbgen"
 )
 
-// handleLatePayment deals with a charge that was paid for what it was not to be paid for any more:
-// an appointment that is cancelled, or one that was paid otherwise, so that the charge
-// had been ended.
+// handleLatePayment handles a charge that was paid after it had been closed: the
+// appointment was cancelled or paid otherwise.
 func (t *Tx) handleLatePayment(ctx context.Context, org Org, payment dbgen.Payment, appointment *dbgen.Appointment, ended bool) error {
 	switch {
 	case appointment == nil:
@@ -23,9 +22,9 @@ func (t *Tx) handleLatePayment(ctx context.Context, org Org, payment dbgen.Payme
 	return nil
 }
 
-// handlePaidAfterCancel deals with a charge that was paid for an appointment that had been cancelled.
-// One that the system gave up for want of the deposit takes place after all where its
-// time is still free; else somebody has to give the money back.
+// handlePaidAfterCancel handles a charge paid for a cancelled appointment. If the
+// system cancelled it for an unpaid deposit and the time is still free, it is restored.
+// Otherwise staff must refund the money.
 func (t *Tx) handlePaidAfterCancel(ctx context.Context, org Org, payment dbgen.Payment, appointment *dbgen.Appointment) error {
 	depositExpired := appointment.CancelledBy != nil && *appointment.CancelledBy == string(booking.System) && payment.Kind == KindDeposit && appointment.DepositCents != nil
 	if depositExpired && appointment.PaidCents >= *appointment.DepositCents && appointment.StartAt.After(t.now) {
@@ -39,11 +38,11 @@ func (t *Tx) handlePaidAfterCancel(ctx context.Context, org Org, payment dbgen.P
 // KindDeposit is the kind of payments that keep a slot.
 const KindDeposit = "deposit"
 
-// systemActor is nobody in particular.
+// systemActor is the actor of automatic changes.
 var systemActor = Actor{Kind: booking.System}
 
-// restoreAppointment lets an appointment that the system had cancelled take place after all;
-// false where its time is not free any more.
+// restoreAppointment restores an appointment that the system cancelled. It returns
+// false where the time is no longer free.
 func (t *Tx) restoreAppointment(ctx context.Context, org Org, appointment *dbgen.Appointment) (bool, error) {
 	placement, offered, err := t.findFormerPlacement(ctx, org, *appointment)
 	if errors.Is(err, errSlotTaken) || err == nil && !offered {
@@ -65,7 +64,7 @@ func (t *Tx) restoreAppointment(ctx context.Context, org Org, appointment *dbgen
 	if err := t.planReminders(ctx, org, appointment.ID, appointment.StartAt); err != nil {
 		return false, err
 	}
-	if err := t.enqueueNotification(ctx, News{Org: appointment.OrgID, Appointment: appointment.ID, Change: ChangeBooked, By: booking.System}); err != nil {
+	if err := t.enqueueNotification(ctx, Notification{Org: appointment.OrgID, Appointment: appointment.ID, Change: ChangeBooked, By: booking.System}); err != nil {
 		return false, err
 	}
 	detail, err := t.AppointmentByID(ctx, appointment.OrgID, appointment.ID)

@@ -13,8 +13,8 @@ import (
 	"integrationhub/scheduling/internal/store/dbgen"
 )
 
-// Change is something done to an appointment.
-type Change struct {
+// AppointmentChange identifies an appointment to change and the actor.
+type AppointmentChange struct {
 	Org        Org
 	ID         uuid.UUID
 	By         Actor
@@ -26,9 +26,9 @@ type Change struct {
 	Check func(a dbgen.Appointment) error
 }
 
-// lockForChange loads the appointment for the change, and takes the locks of the time it has
-// and of the professional it may go to, before its row: as those do who book.
-func (t *Tx) lockForChange(ctx context.Context, change Change, otherProfessional *uuid.UUID) (dbgen.Appointment, error) {
+// lockForChange loads and locks an appointment. The locks of the professionals'
+// time, including the one it may move to, are taken before the row, as bookings do.
+func (t *Tx) lockForChange(ctx context.Context, change AppointmentChange, otherProfessional *uuid.UUID) (dbgen.Appointment, error) {
 	current, err := t.AppointmentByID(ctx, change.Org.ID, change.ID)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return dbgen.Appointment{}, notFound("Appointment")
@@ -60,10 +60,9 @@ func (t *Tx) lockForChange(ctx context.Context, change Change, otherProfessional
 	return appointment, nil
 }
 
-// ApplyAction does an action that changes the status and leaves the time alone. Doing it
-// again is no error and has no effect. What is not possible is a
-// *[booking.TransitionError].
-func (s *Store) ApplyAction(ctx context.Context, action booking.Action, change Change) (dbgen.AppointmentDetail, error) {
+// ApplyAction applies an action that changes the status but not the time. Repeating it
+// has no effect and is no error. An impossible action is a *[booking.TransitionError].
+func (s *Store) ApplyAction(ctx context.Context, action booking.Action, change AppointmentChange) (dbgen.AppointmentDetail, error) {
 	var updated dbgen.AppointmentDetail
 	var before dbgen.Appointment
 	err := s.InTx(ctx, string(action), func(tx *Tx) (err error) {
@@ -77,12 +76,12 @@ func (s *Store) ApplyAction(ctx context.Context, action booking.Action, change C
 		return err
 	})
 	if isSlotConflict(err) {
-		return updated, s.slotTakenError(ctx, change.Org, Choice{Service: before.ServiceID, Professional: &before.ProfessionalID}, before.StartAt, booking.Limits{}, nil)
+		return updated, s.slotTakenError(ctx, change.Org, ServiceChoice{Service: before.ServiceID, Professional: &before.ProfessionalID}, before.StartAt, booking.Limits{}, nil)
 	}
 	return updated, err
 }
 
-func (t *Tx) applyAction(ctx context.Context, action booking.Action, change Change, before dbgen.Appointment) error {
+func (t *Tx) applyAction(ctx context.Context, action booking.Action, change AppointmentChange, before dbgen.Appointment) error {
 	next, err := action.Apply(before.Status, change.By.Kind, change.By.Manager, change.Org.Policy)
 	if err != nil || !next.Changed {
 		return err
@@ -112,23 +111,23 @@ func (t *Tx) applyAction(ctx context.Context, action booking.Action, change Chan
 	return t.applyActionEffects(ctx, action, change, before)
 }
 
-// checkSlotFree checks that nobody took the time of an appointment that comes back.
-// Where it is no longer offered, the constraint decides.
+// checkSlotFree checks that the time of a restored appointment is still free. Where the
+// professional no longer offers the service, the database constraint decides.
 func (t *Tx) checkSlotFree(ctx context.Context, org Org, appointment dbgen.Appointment) error {
 	_, _, err := t.findFormerPlacement(ctx, org, appointment)
 	return err
 }
 
-// findFormerPlacement finds the place of an appointment that comes back; offered is false where
-// its professional does not give the service any more.
-func (t *Tx) findFormerPlacement(ctx context.Context, org Org, appointment dbgen.Appointment) (placement spot, offered bool, err error) {
+// findFormerPlacement finds the seat of an appointment that is restored. offered is
+// false where its professional no longer gives the service.
+func (t *Tx) findFormerPlacement(ctx context.Context, org Org, appointment dbgen.Appointment) (placement slotPlacement, offered bool, err error) {
 	offers, err := t.Offers(ctx, org.ID, appointment.ServiceID)
 	if err != nil {
 		return placement, false, err
 	}
 	for _, offer := range offers {
 		if offer.ProfessionalID == appointment.ProfessionalID {
-			placement, err = t.findPlacement(ctx, org, offer, ResolveOffer(offer, org.Policy).WithDurationAndPrice(appointment.EndAt.Sub(appointment.StartAt), appointment.PriceCents), appointment.StartAt, appointment.ID, fitting{})
+			placement, err = t.findPlacement(ctx, org, offer, ResolveOffer(offer, org.Policy).WithDurationAndPrice(appointment.EndAt.Sub(appointment.StartAt), appointment.PriceCents), appointment.StartAt, appointment.ID, placementOptions{})
 			return placement, true, err
 		}
 	}
@@ -147,11 +146,11 @@ func depositAfter(action booking.Action, policy booking.Policy, appointment dbge
 	return appointment.DepositStatus
 }
 
-// applyActionEffects are what an action does besides changing the status.
-func (t *Tx) applyActionEffects(ctx context.Context, action booking.Action, change Change, before dbgen.Appointment) error {
+// applyActionEffects applies the effects of an action besides the status.
+func (t *Tx) applyActionEffects(ctx context.Context, action booking.Action, change AppointmentChange, before dbgen.Appointment) error {
 	switch action {
 	case booking.Confirm:
-		return t.enqueueNotification(ctx, News{Org: change.Org.ID, Appointment: change.ID, Change: ChangeConfirmed, By: change.By.Kind})
+		return t.enqueueNotification(ctx, Notification{Org: change.Org.ID, Appointment: change.ID, Change: ChangeConfirmed, By: change.By.Kind})
 	case booking.Cancel:
 		if err := t.applyCancellation(ctx, change, before); err != nil {
 			return err
@@ -187,9 +186,9 @@ func (t *Tx) applyActionEffects(ctx context.Context, action booking.Action, chan
 	return nil
 }
 
-// undoNoShow takes a no-show back: who was told of it hears that the appointment takes
-// place.
-func (t *Tx) undoNoShow(ctx context.Context, change Change, before dbgen.Appointment) error {
+// undoNoShow reverses a no-show. Products that received the no-show event receive
+// appointment.created again.
+func (t *Tx) undoNoShow(ctx context.Context, change AppointmentChange, before dbgen.Appointment) error {
 	client, err := t.AddToClient(ctx, dbgen.AddToClientParams{OrgID: change.Org.ID, ID: before.ClientID, NoShows: -1})
 	if err != nil {
 		return err
@@ -204,13 +203,13 @@ func (t *Tx) undoNoShow(ctx context.Context, change Change, before dbgen.Appoint
 	return t.publishCreated(ctx, current, clientPhone(client))
 }
 
-// applyCancellation drops what was planned for an appointment, ends its open charges and has
-// its deposit go back where it does.
-func (t *Tx) applyCancellation(ctx context.Context, change Change, before dbgen.Appointment) error {
+// applyCancellation drops planned reminders, closes open charges and refunds the
+// deposit where the policy says so.
+func (t *Tx) applyCancellation(ctx context.Context, change AppointmentChange, before dbgen.Appointment) error {
 	if err := t.DropReminders(ctx, change.Org.ID, change.ID); err != nil {
 		return err
 	}
-	if err := t.enqueueNotification(ctx, News{Org: change.Org.ID, Appointment: change.ID, Change: ChangeCancelled, By: change.By.Kind}); err != nil {
+	if err := t.enqueueNotification(ctx, Notification{Org: change.Org.ID, Appointment: change.ID, Change: ChangeCancelled, By: change.By.Kind}); err != nil {
 		return err
 	}
 	if err := t.enqueueFreedTime(ctx, change.Org, before); err != nil {

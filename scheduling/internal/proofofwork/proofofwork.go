@@ -1,7 +1,6 @@
-// Package proofofwork asks a client's machine for some work before it may book: not worth
-// mentioning for one booking, and dear for thousands of them. Its form is ALTCHA's, so
-// that their widget can do the work too. It is pure: keys, time and chance come from
-// whoever calls, who also sees to it that an answer counts once.
+// Package proofofwork requires a small computation per booking: negligible for one and
+// expensive for thousands. Its format is ALTCHA's, so their widget works too. It is
+// pure: the caller provides keys, time and random bytes, and accepts each answer once.
 package proofofwork
 
 import (
@@ -18,15 +17,15 @@ import (
 	"integrationhub/hub"
 )
 
-// MaxNumber is the largest number that may be looked for: half of it is tried on average,
-// about a second of a browser's time.
+// MaxNumber is the largest number a challenge can hide. Half of it is tried on
+// average, about a second of a browser's time.
 const MaxNumber = 50_000
 
-// algorithm is the only one there is.
+// algorithm is the only supported algorithm.
 const algorithm = "SHA-256"
 
-// Challenge is what is to be solved: the number, at most MaxNumber, that written after
-// the salt has the hash Challenge.
+// Challenge asks for the number, at most MaxNumber, that appended to the salt has the
+// hash Challenge.
 type Challenge struct {
 	Algorithm string `json:"algorithm" enum:"SHA-256"`
 	Challenge string `json:"challenge" doc:"Hash of the salt with a number behind it, in hex"`
@@ -35,8 +34,8 @@ type Challenge struct {
 	Signature string `json:"signature"`
 }
 
-// New makes a challenge that can be solved until expires. random are at least 16 bytes
-// of chance; number is the answer, by chance too, from 0 to [MaxNumber].
+// New returns a challenge that can be solved until expires. random is at least 16 random
+// bytes; number is the random answer, from 0 to [MaxNumber].
 func New(key, random []byte, number int, expires time.Time) Challenge {
 	// The mark at the end keeps digits from moving between the salt and the number.
 	salt := hex.EncodeToString(random) + "?expires=" + strconv.FormatInt(expires.Unix(), 10) + "&"
@@ -44,7 +43,7 @@ func New(key, random []byte, number int, expires time.Time) Challenge {
 	return Challenge{algorithm, sum, MaxNumber, salt, sign(key, sum)}
 }
 
-// Solve does the work, as a browser does; ok is false where there is no answer.
+// Solve computes the answer as a browser does; ok is false where there is none.
 func (c Challenge) Solve() (answer string, ok bool) {
 	for number := range c.MaxNumber + 1 {
 		if hash(c.Salt, number) == c.Challenge {
@@ -55,7 +54,7 @@ func (c Challenge) Solve() (answer string, ok bool) {
 	return "", false
 }
 
-// solution is an answer, in base64.
+// solution is the answer, sent in base64.
 type solution struct {
 	Algorithm string `json:"algorithm"`
 	Challenge string `json:"challenge"`
@@ -64,14 +63,14 @@ type solution struct {
 	Signature string `json:"signature"`
 }
 
-// Solved is an answer that holds. Whoever takes it has to see that it is taken once.
+// Solved is a valid answer. The caller must accept it only once.
 type Solved struct {
 	Challenge string
 	Expires   time.Time
 }
 
-// Verify reads an answer to a challenge of this key. One that does not hold, or comes too
-// late, is a [RequiredError].
+// Verify checks an answer to a challenge signed with the key. The error for an invalid
+// or late one is [RequiredError].
 func Verify(key []byte, answer string, now time.Time) (Solved, error) {
 	const maxLength = 2000
 	raw, err := base64.StdEncoding.DecodeString(answer)
@@ -95,7 +94,7 @@ func Verify(key []byte, answer string, now time.Time) (Solved, error) {
 // CodeRequired is the code of [RequiredError].
 const CodeRequired = "proof_of_work_required"
 
-// RequiredError is the 422 for a request without an answer that holds and was not used before.
+// RequiredError is the 422 for a request without a valid, unused answer.
 func RequiredError() *hub.Error {
 	problem := hub.Errorf(hub.ErrInvalid, CodeRequired, "This business wants a solved challenge with every booking; each counts once.")
 	problem.Fields = []hub.FieldError{{Location: "body.altcha", Message: "must be the answer to a new challenge"}}

@@ -1,5 +1,5 @@
-// Package provider collects Pix payments through a provider: what the product needs
-// of one, the sandbox for developers, and Mercado Pago.
+// Package provider requests Pix payments from payment providers: the interface, a
+// sandbox for development, and Mercado Pago.
 package provider
 
 import (
@@ -15,33 +15,33 @@ import (
 	"integrationhub/scheduling/internal/booking"
 )
 
-// Provider collects money. It is safe for concurrent use, keeps nothing of what it
-// is asked, and none of its calls belongs into a transaction: they wait for another
-// machine. Its errors are [*hub.Error]s: [hub.ErrPeer] with [CodeProvider] where the
-// provider did not do what it was asked, [hub.ErrNotFound] for a charge it does not
-// know, [hub.ErrConflict] for one in another state, and what the calls say besides.
+// Provider collects money. It is safe for concurrent use and stores nothing. Call it
+// outside of transactions, because it waits for another machine. Its errors are
+// [*hub.Error]s: [hub.ErrPeer] with [CodeProvider] for a failed call, [hub.ErrNotFound]
+// for an unknown charge, [hub.ErrConflict] for a charge in another state, and those of
+// the methods.
 type Provider interface {
-	// Name is the provider's in settings and in the path of its webhook.
+	// Name returns the name used in settings and in the path of the webhook.
 	Name() string
-	// RequiresPayerEmail tells whether orders need the payer's e-mail address.
+	// RequiresPayerEmail reports whether orders need the payer's e-mail address.
 	RequiresPayerEmail() bool
-	// Create asks for a payment. The same order, by its ID, is the same charge: after
-	// an error it may be asked again. [hub.ErrInvalid] for an order the provider
-	// cannot take.
+	// Create creates a charge. An order with the same ID returns the same charge, so it
+	// can be repeated after an error. [hub.ErrInvalid] for an order the provider cannot
+	// accept.
 	Create(ctx context.Context, o Order) (Charge, error)
-	// Read gives a charge as it stands at the provider.
+	// Read returns the current state of a charge.
 	Read(ctx context.Context, id string) (Charge, error)
-	// Cancel ends an open charge; one that is not open any more is a [hub.ErrConflict].
+	// Cancel ends an open charge, or returns a [hub.ErrConflict] for one that is not open.
 	Cancel(ctx context.Context, id string) error
-	// Refund gives money back, once for each refund's ID.
+	// Refund refunds money, once per refund ID.
 	Refund(ctx context.Context, id string, r Refund) error
-	// DecodeNotice checks that a webhook is the provider's and tells which charge it is
-	// about. [hub.ErrUnauthorized] for one that is not, [hub.ErrMalformed] for one
-	// that cannot be read. A notice tells no facts: those are read back.
+	// DecodeNotice verifies a webhook and returns the charge it is about.
+	// [hub.ErrUnauthorized] for an invalid signature, [hub.ErrMalformed] for an invalid
+	// body. A notice is not trusted for facts: the charge is read afterwards.
 	DecodeNotice(in Inbound) (Notice, error)
 }
 
-// Codes of errors.
+// Error codes.
 const (
 	CodeProvider      = "provider_error"          // 502
 	CodeNotConfigured = "provider_not_configured" // 409
@@ -51,10 +51,10 @@ const (
 	CodeCurrency      = "currency_not_supported"  // 422 for who orders, 409 for clients
 )
 
-// Currency is the only one Pix knows.
+// Currency is the only currency of Pix.
 const Currency = "BRL"
 
-// Order is what is to be paid.
+// Order describes a payment to request.
 type Order struct {
 	ID          uuid.UUID // of the payment: the same ID is the same charge
 	Amount      booking.Cents
@@ -66,20 +66,20 @@ type Order struct {
 	NotifyURL   string // of the webhook
 }
 
-// Payer is who pays.
+// Payer is the person who pays.
 type Payer struct {
 	Name  string
 	Email string // Mercado Pago needs one
 	TaxID string // CPF or CNPJ, digits; "" = not known
 }
 
-// Payee is who is paid, as the payer's bank shows it.
+// Payee is the recipient as the payer's bank shows it.
 type Payee struct {
 	Name string
 	City string
 }
 
-// Status is where a charge stands.
+// Status is the state of a charge.
 type Status string
 
 // The statuses of a charge; a payment's are the same.
@@ -92,7 +92,7 @@ const (
 	Failed    Status = "failed"
 )
 
-// Charge is an order as the provider has it.
+// Charge is an order as the provider stores it.
 type Charge struct {
 	ID        string    // at the provider
 	TxID      string    // at the bank or in the BR Code; for people who look for a payment
@@ -108,10 +108,10 @@ type Charge struct {
 	PaidAt    time.Time // zero while not paid
 }
 
-// ErrMismatch is a charge that is not what was ordered: it must not count as paid.
+// ErrMismatch is a charge that differs from its order. It must not count as paid.
 var ErrMismatch = errors.New("the charge is not what was ordered")
 
-// Check compares a charge that was read back with what was ordered.
+// Check compares a charge that was read with its order.
 func (c Charge) Check(order uuid.UUID, amount booking.Cents, currency string) error {
 	if c.Order != order || c.Amount != amount || c.Currency != currency {
 		return ErrMismatch
@@ -119,8 +119,8 @@ func (c Charge) Check(order uuid.UUID, amount booking.Cents, currency string) er
 	return nil
 }
 
-// RefundedAmount is how much of the money went back. A charge that is refunded, or that the
-// payer's bank took back, is so altogether, also where the provider tells no amount.
+// RefundedAmount returns how much was refunded. A refunded or charged-back charge
+// counts in full, even where the provider names no amount.
 func (c Charge) RefundedAmount() booking.Cents {
 	if c.Status == Refunded {
 		return c.Amount
@@ -128,37 +128,37 @@ func (c Charge) RefundedAmount() booking.Cents {
 	return c.Refunded
 }
 
-// Refund is money that goes back.
+// Refund is money to return to the payer.
 type Refund struct {
 	ID     uuid.UUID // the same ID is the same refund
 	Amount booking.Cents
 }
 
-// Inbound is a webhook as it arrived.
+// Inbound is a webhook request.
 type Inbound struct {
 	Header http.Header
 	Query  url.Values
 	Body   []byte // at most 256 KiB
 }
 
-// Notice is what a webhook says.
+// Notice is a verified webhook.
 type Notice struct {
 	ID     string // the same for what was sent twice; made of signed parts only
 	Charge string // "" = about something else: to be answered and forgotten
 }
 
-// NotConfiguredError is the 409 where there is no provider.
+// NotConfiguredError is the 409 without a provider.
 func NotConfiguredError() *hub.Error {
 	return hub.Errorf(hub.ErrConflict, CodeNotConfigured, "No payment provider is set up here.")
 }
 
 // CurrencyError is the 409 for a client's deposit in a currency that cannot be
-// collected: the organization's affair, not the client's.
+// collected. The organization can change that, the client cannot.
 func CurrencyError() *hub.Error {
 	return hub.Errorf(hub.ErrConflict, CodeCurrency, "This business cannot collect the deposit online. Contact the business.")
 }
 
-// signatureError is the 401 for a webhook that is not the provider's.
+// signatureError is the 401 for a webhook with an invalid signature.
 func signatureError() *hub.Error {
 	return hub.Errorf(hub.ErrUnauthorized, hub.CodeSignature, "The webhook's signature does not hold.")
 }
@@ -179,7 +179,7 @@ func providerError(cause error) *hub.Error {
 	return hub.Errorf(hub.ErrPeer, CodeProvider, "The payment provider did not do what it was asked; try again.").Because(cause)
 }
 
-// check refuses orders that no provider can take.
+// check rejects orders that no provider can accept.
 func (o Order) check(now time.Time) error {
 	switch {
 	case o.Currency != Currency:

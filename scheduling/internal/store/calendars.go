@@ -15,25 +15,26 @@ import (
 	"integrationhub/scheduling/internal/store/dbgen"
 )
 
-// Choice is which service is asked for, of whom, and by whom.
-type Choice struct {
+// ServiceChoice is a requested service, with the professional and the kind of requester.
+type ServiceChoice struct {
 	Service      uuid.UUID
 	Professional *uuid.UUID // nil: anybody who gives it
 	Online       bool       // by a client: only what is active and public
 	Field        string     // the field that asks, for errors; "" is body.service_id
 }
 
-// notOfferedError is the answer where a professional does not give a service.
-func (c Choice) notOfferedError() *hub.Error {
+// notOfferedError is the error for a professional who does not give the service.
+func (c ServiceChoice) notOfferedError() *hub.Error {
 	problem := hub.Errorf(hub.ErrInvalid, "service_not_offered", "Professional does not offer this service")
 	problem.Fields = []hub.FieldError{{Location: cmp.Or(c.Field, "body.service_id"), Message: "does not fit: the professional does not offer the service"}}
 	return problem
 }
 
-// LoadOffers finds who gives the service of a choice. A service or professional that
-// is not there for whoever asks is a [hub.ErrNotFound]; a professional who does not
-// give the service is a [hub.ErrInvalid], service_not_offered. With anybody, the list may be empty.
-func LoadOffers(ctx context.Context, queries *dbgen.Queries, org uuid.UUID, choice Choice) ([]dbgen.OffersRow, error) {
+// LoadOffers loads the professionals who give the service of a choice. A service or
+// professional that the requester cannot see is a [hub.ErrNotFound]. A professional who
+// does not give the service is a [hub.ErrInvalid] with code service_not_offered.
+// Without a professional the list may be empty.
+func LoadOffers(ctx context.Context, queries *dbgen.Queries, org uuid.UUID, choice ServiceChoice) ([]dbgen.OffersRow, error) {
 	all, err := queries.Offers(ctx, org, choice.Service)
 	if err != nil {
 		return nil, dberr.Wrap("loading offers", err)
@@ -67,7 +68,7 @@ func LoadOffers(ctx context.Context, queries *dbgen.Queries, org uuid.UUID, choi
 	return found, nil
 }
 
-func checkService(ctx context.Context, queries *dbgen.Queries, org uuid.UUID, choice Choice, offers []dbgen.OffersRow) error {
+func checkService(ctx context.Context, queries *dbgen.Queries, org uuid.UUID, choice ServiceChoice, offers []dbgen.OffersRow) error {
 	var service dbgen.Service
 	if len(offers) > 0 {
 		service = offers[0].Service
@@ -85,16 +86,16 @@ func checkService(ctx context.Context, queries *dbgen.Queries, org uuid.UUID, ch
 	return nil
 }
 
-// Days are what calendars are loaded for. Without is an appointment or a hold whose
-// time does not count as taken; the zero id is none.
-type Days struct {
+// DayRange is the range of days to load calendars for. ExceptID is an appointment or
+// hold whose time does not count as taken; the zero id excludes nothing.
+type DayRange struct {
 	First, Last booking.Date
 	ExceptID    uuid.UUID
 	Now         time.Time
 }
 
-// LoadCalendars loads the calendars of offers, in two queries however many they are.
-func LoadCalendars(ctx context.Context, db DB, org Org, offers []dbgen.OffersRow, days Days) ([]booking.Calendar, error) {
+// LoadCalendars loads the calendars of offers with two queries in total.
+func LoadCalendars(ctx context.Context, db DB, org Org, offers []dbgen.OffersRow, days DayRange) ([]booking.Calendar, error) {
 	if len(offers) == 0 {
 		return nil, nil
 	}
@@ -109,7 +110,7 @@ func LoadCalendars(ctx context.Context, db DB, org Org, offers []dbgen.OffersRow
 		return nil, err
 	}
 	since, until := booking.LoadRange(org.Zone, days.First, days.Last)
-	err := db.EachBusy(ctx, Taken{org.ID, ids, since, until, days.ExceptID, days.Now}, org.Policy, func(id uuid.UUID, busy booking.Busy) {
+	err := db.EachBusy(ctx, BusyQuery{org.ID, ids, since, until, days.ExceptID, days.Now}, org.Policy, func(id uuid.UUID, busy booking.Busy) {
 		calendar := &calendars[at[id]]
 		calendar.Busy = append(calendar.Busy, busy)
 	})
@@ -120,7 +121,7 @@ func LoadCalendars(ctx context.Context, db DB, org Org, offers []dbgen.OffersRow
 }
 
 // loadHours loads the rules and exceptions of professionals.
-func loadHours(ctx context.Context, queries *dbgen.Queries, org uuid.UUID, ids []uuid.UUID, days Days, of func(uuid.UUID) *booking.Calendar) error {
+func loadHours(ctx context.Context, queries *dbgen.Queries, org uuid.UUID, ids []uuid.UUID, days DayRange, of func(uuid.UUID) *booking.Calendar) error {
 	rows, err := queries.Hours(ctx, dbgen.HoursParams{OrgID: org, ProfessionalIds: ids, First: days.First.Time(), Last: days.Last.Time()})
 	if err != nil {
 		return dberr.Wrap("loading working hours", err)
@@ -145,7 +146,7 @@ func loadHours(ctx context.Context, queries *dbgen.Queries, org uuid.UUID, ids [
 	return nil
 }
 
-// ServiceRules is what the rules read of a service.
+// ServiceRules returns the part of a service that the rules read.
 func ServiceRules(service dbgen.Service) booking.Service {
 	rules := booking.Service{
 		ID: service.ID, DurationMinutes: service.DurationMinutes, Price: service.PriceCents, Capacity: service.Capacity, SlotIntervalMinutes: service.SlotIntervalMinutes,
@@ -157,16 +158,16 @@ func ServiceRules(service dbgen.Service) booking.Service {
 	return rules
 }
 
-// ResolveOffer resolves an offer.
+// ResolveOffer combines a service with the professional's overrides and the policy.
 func ResolveOffer(offer dbgen.OffersRow, policy booking.Policy) booking.Offer {
 	return booking.NewOffer(ServiceRules(offer.Service), booking.Override{DurationMinutes: offer.CustomDurationMinutes, Price: offer.CustomPriceCents}, policy)
 }
 
-// LoadWeeks loads the rules and exceptions of professionals for some days, for reports.
+// LoadWeeks loads the rules and exceptions of professionals, for reports.
 func (s *Store) LoadWeeks(ctx context.Context, org uuid.UUID, ids []uuid.UUID, first, last booking.Date) (map[uuid.UUID]*booking.Calendar, error) {
 	weeks := make(map[uuid.UUID]*booking.Calendar, len(ids))
 	for _, id := range ids {
 		weeks[id] = &booking.Calendar{Professional: id}
 	}
-	return weeks, loadHours(ctx, s.Queries, org, ids, Days{First: first, Last: last}, func(id uuid.UUID) *booking.Calendar { return weeks[id] })
+	return weeks, loadHours(ctx, s.Queries, org, ids, DayRange{First: first, Last: last}, func(id uuid.UUID) *booking.Calendar { return weeks[id] })
 }

@@ -13,8 +13,8 @@ import (
 	"integrationhub/scheduling/internal/booking"
 )
 
-// HandleEvent takes in an event of a connected product. [module.ErrIgnored] is the
-// answer to one that concerns nobody here.
+// HandleEvent applies an event of a connected product. It returns [module.ErrIgnored]
+// for an event that concerns nobody here.
 func (t *Tx) HandleEvent(ctx context.Context, event hub.Event) error {
 	if event.Environment == hub.Test {
 		return module.ErrIgnored
@@ -22,7 +22,7 @@ func (t *Tx) HandleEvent(ctx context.Context, event hub.Event) error {
 	if event.Type == "payment.received" {
 		return t.handlePaymentReceived(ctx, event)
 	}
-	var p patient
+	var p patientEvent
 	if err := decodeEventData(event, &p); err != nil {
 		return err
 	}
@@ -37,7 +37,7 @@ func (t *Tx) HandleEvent(ctx context.Context, event hub.Event) error {
 	return module.ErrIgnored
 }
 
-// decodeEventData reads an event's data.
+// decodeEventData decodes the data of an event.
 func decodeEventData(event hub.Event, into any) error {
 	if err := json.Unmarshal(event.Data, into); err != nil {
 		return hub.Errorf(hub.ErrMalformed, "malformed", "The event's data does not have the documented form.").Because(err)
@@ -45,7 +45,7 @@ func decodeEventData(event hub.Event, into any) error {
 	return nil
 }
 
-// handlePaymentReceived records a payment of a linked appointment, once.
+// handlePaymentReceived records a payment for an appointment, once per event.
 func (t *Tx) handlePaymentReceived(ctx context.Context, event hub.Event) error {
 	var data struct {
 		AppointmentID uuid.UUID     `json:"appointment_id"`

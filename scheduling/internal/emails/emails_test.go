@@ -10,11 +10,11 @@ import (
 	"integrationhub/scheduling/internal/emails"
 )
 
-func facts(t *testing.T) emails.Facts {
+func facts(t *testing.T) emails.Data {
 	t.Helper()
 	zone, err := time.LoadLocation("America/Sao_Paulo")
 	require.NoError(t, err)
-	return emails.Facts{
+	return emails.Data{
 		Business: "Studio <b>", Place: "Rua A, 1", Phone: "+55 11 4000-0000", Client: "Gil", Service: "Corte", Professional: "Ana",
 		Start: time.Date(2026, 3, 2, 9, 0, 0, 0, zone), Before: time.Date(2026, 3, 3, 14, 30, 0, 0, zone), Until: time.Date(2026, 2, 27, 9, 30, 0, 0, zone),
 		Amount: "R$ 20,00", Code: "000201pix", Reason: "Chuva & vento", Link: "https://app.example.com/book/studio/cancel?token=a&b=c",
@@ -41,7 +41,7 @@ func TestEveryLetterInEveryLanguage(t *testing.T) {
 			require.NotContains(t, full.Text, "\n\n\n")
 			require.Contains(t, full.HTML, `<html lang="`+locale[:2]+`">`)
 			require.NotContains(t, full.HTML, "<b>", "what people typed is text")
-			bare, err := emails.Render(kind, locale, emails.Facts{Business: "S", Service: "C"})
+			bare, err := emails.Render(kind, locale, emails.Data{Business: "S", Service: "C"})
 			require.NoError(t, err)
 			for _, odd := range []string{"<nil>", "<no value>", "0001", "()", "\n\n\n"} {
 				require.NotContains(t, bare.Subject+bare.Text, odd, "%s %s", kind, locale)

@@ -1,6 +1,6 @@
-// Package payment asks the payment provider for charges and refunds and keeps
-// payments in step with what the provider knows. While the provider is asked no
-// transaction is open: it is asked first, and what it answered is written afterwards.
+// Package payment requests charges and refunds from the payment provider and keeps
+// payments in step with it. No transaction is open during a call: the provider is
+// called first and its answer stored afterwards.
 package payment
 
 import (
@@ -18,42 +18,42 @@ import (
 	"integrationhub/scheduling/internal/store/dbgen"
 )
 
-// Cashier collects. Without a provider it answers [payment.NotConfigured].
-type Cashier struct {
+// Service collects payments. Without a provider it returns [provider.NotConfiguredError].
+type Service struct {
 	host     module.Host
 	store    *store.Store
 	provider provider.Provider // nil: none
 }
 
-// New makes a cashier with the provider that the hub's settings name.
-func New(host module.Host, s *store.Store) (*Cashier, error) {
+// New returns the service with the provider configured in the hub's settings.
+func New(host module.Host, s *store.Store) (*Service, error) {
 	provider, err := provider.Open(provider.Config{
 		Provider: host.Settings.PaymentProvider, Token: host.Settings.PaymentToken, Secret: host.Settings.PaymentSecret,
 		SandboxSecret: base64.RawStdEncoding.EncodeToString(host.Sealer.Derive("sandbox payments")),
 		DB:            host.Pool, Do: host.HTTP, Now: host.Now,
 	})
-	return &Cashier{host, s, provider}, err
+	return &Service{host, s, provider}, err
 }
 
-// HasProvider tells whether there is a provider.
-func (c *Cashier) HasProvider() bool { return c.provider != nil }
+// HasProvider reports whether a provider is configured.
+func (c *Service) HasProvider() bool { return c.provider != nil }
 
-// RequiresPayerEmail tells whether who pays has to have an e-mail address.
-func (c *Cashier) RequiresPayerEmail() bool {
+// RequiresPayerEmail reports whether payers must have an e-mail address.
+func (c *Service) RequiresPayerEmail() bool {
 	return c.provider != nil && c.provider.RequiresPayerEmail()
 }
 
-// Request is a charge that somebody wants made.
-type Request struct {
+// ChargeRequest describes a charge to create.
+type ChargeRequest struct {
 	store.NewPayment
 	ExpiresAt   time.Time
 	Payer       provider.Payer
-	Idempotency *store.Once
+	Idempotency *store.IdempotencyKey
 }
 
-// CreateCharge has the provider make a charge, and stores it. Where one for the same became
-// open meanwhile it is that one, and made is false.
-func (c *Cashier) CreateCharge(ctx context.Context, org store.Org, r Request) (p dbgen.PaymentDetail, made bool, err error) {
+// CreateCharge creates a charge at the provider and stores it. If one for the same
+// purpose was stored meanwhile it returns that one, with created false.
+func (c *Service) CreateCharge(ctx context.Context, org store.Org, r ChargeRequest) (p dbgen.PaymentDetail, made bool, err error) {
 	n, err := c.requestCharge(ctx, org, r)
 	if err != nil {
 		return p, false, err
@@ -65,8 +65,8 @@ func (c *Cashier) CreateCharge(ctx context.Context, org store.Org, r Request) (p
 	return p, made, err
 }
 
-// requestCharge asks the provider.
-func (c *Cashier) requestCharge(ctx context.Context, org store.Org, r Request) (store.NewCharge, error) {
+// requestCharge creates the charge at the provider.
+func (c *Service) requestCharge(ctx context.Context, org store.Org, r ChargeRequest) (store.NewCharge, error) {
 	if c.provider == nil {
 		return store.NewCharge{}, provider.NotConfiguredError()
 	}
@@ -79,30 +79,30 @@ func (c *Cashier) requestCharge(ctx context.Context, org store.Org, r Request) (
 	return n, err
 }
 
-// cancelUnusedCharge ends a charge that was made for nothing, as far as that works: nobody has seen
-// its code.
-func (c *Cashier) cancelUnusedCharge(ctx context.Context, n store.NewCharge) {
+// cancelUnusedCharge cancels a charge whose code was never shown. Failing is harmless:
+// the charge expires.
+func (c *Service) cancelUnusedCharge(ctx context.Context, n store.NewCharge) {
 	if err := c.provider.Cancel(context.WithoutCancel(ctx), n.Charge.ID); err != nil {
 		c.host.Log.Warn("ending a charge that is not needed failed; it runs out by itself", "charge", n.Charge.ID, "error", err)
 	}
 }
 
-// providerHoldTTL is how long a time is held while the provider is asked: longer than its
-// answer may take.
+// providerHoldTTL is how long a time is held during a provider call. It is longer than
+// the call may take.
 const providerHoldTTL = 2 * time.Minute
 
-// A request that was sent twice is looked at again this often, and for this long, while
-// the other one is asking the provider.
+// While a repeated request waits for the first one, it retries at this interval until
+// the timeout.
 const (
 	repeatInterval = 50 * time.Millisecond
 	repeatTimeout  = 30 * time.Second
 )
 
-// Book books for a client. What has a deposit is booked together with the charge for it:
-// the time is held while the provider is asked, and where that fails nothing stays.
-// deposit is nil where none is due, or it was booked before. Errors as
-// [store.Store.Book] and [store.Store.HoldSlot] have them, and the provider's.
-func (c *Cashier) Book(ctx context.Context, n store.NewAppointment, payer provider.Payer) (made store.Booked, deposit *dbgen.PaymentDetail, err error) {
+// Book books for a client. A required deposit is charged with the booking: the time is
+// held during the provider call, and if that fails nothing is stored. deposit is nil
+// where none is due or the booking existed. Errors are those of [store.Store.Book],
+// [store.Store.HoldSlot] and the provider.
+func (c *Service) Book(ctx context.Context, n store.NewAppointment, payer provider.Payer) (made store.BookedAppointment, deposit *dbgen.PaymentDetail, err error) {
 	waiting, cancel := context.WithTimeout(ctx, repeatTimeout)
 	defer cancel()
 	for {
@@ -127,8 +127,8 @@ func (c *Cashier) Book(ctx context.Context, n store.NewAppointment, payer provid
 	}
 }
 
-// checkCurrency refuses what cannot be collected.
-func (c *Cashier) checkCurrency(currency string) error {
+// checkCurrency rejects deposits that cannot be collected.
+func (c *Service) checkCurrency(currency string) error {
 	switch {
 	case c.provider == nil:
 		return provider.NotConfiguredError()
@@ -138,12 +138,12 @@ func (c *Cashier) checkCurrency(currency string) error {
 	return nil
 }
 
-// bookHeld books a time that is held for it, with the charge for its deposit.
-func (c *Cashier) bookHeld(ctx context.Context, n store.NewAppointment, held store.Held, payer provider.Payer) (made store.Booked, deposit *dbgen.PaymentDetail, err error) {
+// bookHeld books a held time with the charge for its deposit.
+func (c *Service) bookHeld(ctx context.Context, n store.NewAppointment, held store.HeldSlot, payer provider.Payer) (made store.BookedAppointment, deposit *dbgen.PaymentDetail, err error) {
 	n.HoldID, n.Professional = held.ID, &held.Professional
 	if held.Deposit > 0 { // else it came to somebody who asks for none
 		var charge store.NewCharge
-		charge, err = c.requestCharge(ctx, n.Org, Request{
+		charge, err = c.requestCharge(ctx, n.Org, ChargeRequest{
 			NewPayment: store.NewPayment{Org: n.Org.ID, Amount: held.Deposit, Description: held.Service, Kind: store.KindDeposit},
 			ExpiresAt:  n.Org.Policy.DepositHoldEnd(c.host.Now().Truncate(time.Microsecond)), Payer: payer,
 		})
@@ -168,8 +168,8 @@ func (c *Cashier) bookHeld(ctx context.Context, n store.NewAppointment, held sto
 	return made, &p, err
 }
 
-// WithPayerEmailField names the field that is wrong where a provider needs the payer's e-mail
-// address; other errors pass unchanged.
+// WithPayerEmailField adds the request's field to a provider's error about a missing
+// payer e-mail address. Other errors pass unchanged.
 func WithPayerEmailField(err error, location string) error {
 	var problem *hub.Error
 	if !errors.As(err, &problem) || problem.Code != provider.CodePayerEmail {
@@ -180,10 +180,10 @@ func WithPayerEmailField(err error, location string) error {
 	return &with
 }
 
-// ReceiveWebhook takes in a webhook of a provider: checked, stored, settled by [Cashier.ProcessDue].
-// [hub.ErrNotFound] for a provider that is not ours, [hub.ErrUnauthorized] for a
-// webhook that is not the provider's.
-func (c *Cashier) ReceiveWebhook(ctx context.Context, provider string, in provider.Inbound) error {
+// ReceiveWebhook verifies and stores a provider's webhook; [Service.ProcessDue] settles
+// it. [hub.ErrNotFound] for a provider that is not configured, [hub.ErrUnauthorized]
+// for an invalid signature.
+func (c *Service) ReceiveWebhook(ctx context.Context, provider string, in provider.Inbound) error {
 	if c.provider == nil || c.provider.Name() != provider {
 		return hub.Errorf(hub.ErrNotFound, "not_found", "Payment provider not found")
 	}
@@ -204,9 +204,9 @@ func (c *Cashier) ReceiveWebhook(ctx context.Context, provider string, in provid
 	return c.store.StoreNotice(ctx, provider, notice, in.Body)
 }
 
-// PaySandboxCharge pays a charge of the sandbox by its transaction id, as a person with a phone
-// would; [hub.ErrNotFound] where another provider collects.
-func (c *Cashier) PaySandboxCharge(ctx context.Context, txid string) (provider.Charge, error) {
+// PaySandboxCharge pays a charge of the sandbox by its transaction id.
+// [hub.ErrNotFound] where another provider is configured.
+func (c *Service) PaySandboxCharge(ctx context.Context, txid string) (provider.Charge, error) {
 	sandbox, ok := c.provider.(*provider.Sandbox)
 	if !ok {
 		return provider.Charge{}, hub.Errorf(hub.ErrNotFound, "not_found", "There is no sandbox here.")
@@ -214,5 +214,5 @@ func (c *Cashier) PaySandboxCharge(ctx context.Context, txid string) (provider.C
 	return sandbox.Pay(ctx, txid)
 }
 
-// ids for logs: nothing of people.
+// logIDs returns log fields that contain no personal data.
 func logIDs(org, id uuid.UUID) []any { return []any{"organization", org, "payment", id} }

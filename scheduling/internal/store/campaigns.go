@@ -14,7 +14,7 @@ import (
 	"integrationhub/scheduling/internal/store/dbgen"
 )
 
-// NewCampaign is a letter to clients who agreed to such and have not come for long.
+// NewCampaign is a message to consenting clients who have not come for a while.
 type NewCampaign struct {
 	Org          Org
 	Message      string // "" = words of ours
@@ -23,23 +23,23 @@ type NewCampaign struct {
 	UseMessaging bool // who has a phone is reached through the messaging product
 }
 
-// quietPeriod is when a letter falls into the period of another, and until when it is the
-// client's only one.
+// quietPeriod returns since when an earlier message excludes a client, and until when
+// a message sent now does.
 func quietPeriod(org Org, now time.Time) (since, until time.Time) {
 	days := org.Settings.RemarketingPeriodDays
 	return now.AddDate(0, 0, -days), now.AddDate(0, 0, days)
 }
 
-// CountCampaignRecipients counts those to whom a campaign would go.
+// CountCampaignRecipients counts the clients a campaign would reach.
 func (s *Store) CountCampaignRecipients(ctx context.Context, request NewCampaign) (int, error) {
 	now := s.host.Now()
 	since, _ := quietPeriod(request.Org, now)
 	return s.CountReachable(ctx, dbgen.CountReachableParams{OrgID: request.Org.ID, ByMessage: request.UseMessaging, Since: since, Now: now, Before: now.AddDate(0, 0, -request.InactiveDays)})
 }
 
-// StartCampaign notes whom a campaign goes to, and has it sent once that is committed.
-// Whoever was written to within the period is left out: the database sees to it that
-// two campaigns at once do not meet.
+// StartCampaign stores a campaign with its recipients and enqueues sending it. Clients
+// who received a message within the period are left out; a database constraint holds
+// that for concurrent campaigns too.
 func (s *Store) StartCampaign(ctx context.Context, request NewCampaign) (campaign dbgen.Campaign, err error) {
 	err = s.InTx(ctx, "starting a campaign", func(tx *Tx) error {
 		id := NewID()
@@ -66,31 +66,31 @@ func (s *Store) StartCampaign(ctx context.Context, request NewCampaign) (campaig
 	return campaign, err
 }
 
-// Sending is a campaign that is under way.
-type Sending struct {
+// CampaignRun identifies a campaign to send.
+type CampaignRun struct {
 	Org      uuid.UUID `json:"org_id"`
 	Campaign uuid.UUID `json:"campaign_id"`
 }
 
 func (t *Tx) enqueueCampaign(ctx context.Context, org, campaign uuid.UUID) error {
-	payload, err := json.Marshal(Sending{org, campaign})
+	payload, err := json.Marshal(CampaignRun{org, campaign})
 	if err != nil {
 		return err
 	}
 	return t.host.Jobs.Enqueue(ctx, t.Raw, module.JobRun{Job: JobCampaigns, Key: campaign.String(), Payload: payload})
 }
 
-// CampaignLetter is one letter of a campaign.
-type CampaignLetter struct {
+// CampaignMessage is the message of a campaign to one client.
+type CampaignMessage struct {
 	Org      Org
 	Campaign dbgen.Campaign
 	Client   uuid.UUID
 }
 
-// lockCampaignMessage loads whom a letter goes to, while nobody else sends it. Where it is not to be
-// sent any more it is dropped: it was sent, consent was withdrawn, or the client has
-// come or is about to.
-func (t *Tx) lockCampaignMessage(ctx context.Context, message CampaignLetter) (client dbgen.Client, row dbgen.CampaignLetter, ok bool, err error) {
+// lockCampaignMessage locks a message and loads its client. It drops the message and
+// returns ok false where it must not be sent: it was sent, consent was withdrawn, or
+// the client came or booked.
+func (t *Tx) lockCampaignMessage(ctx context.Context, message CampaignMessage) (client dbgen.Client, row dbgen.CampaignLetter, ok bool, err error) {
 	row, err = t.LockLetter(ctx, dbgen.LockLetterParams{OrgID: message.Org.ID, CampaignID: message.Campaign.ID, ClientID: message.Client})
 	if errors.Is(err, pgx.ErrNoRows) {
 		return client, row, false, nil
@@ -106,17 +106,18 @@ func (t *Tx) lockCampaignMessage(ctx context.Context, message CampaignLetter) (c
 	return client, row, err == nil, err
 }
 
-func (t *Tx) dropCampaignMessage(ctx context.Context, message CampaignLetter) error {
+func (t *Tx) dropCampaignMessage(ctx context.Context, message CampaignMessage) error {
 	return t.DropLetter(ctx, dbgen.DropLetterParams{OrgID: message.Org.ID, CampaignID: message.Campaign.ID, ClientID: message.Client})
 }
 
-func (t *Tx) markCampaignMessageSent(ctx context.Context, message CampaignLetter) error {
+func (t *Tx) markCampaignMessageSent(ctx context.Context, message CampaignMessage) error {
 	_, until := quietPeriod(message.Org, t.now)
 	return t.LetterSent(ctx, dbgen.LetterSentParams{Now: &t.now, Until: until, OrgID: message.Org.ID, CampaignID: message.Campaign.ID, ClientID: message.Client})
 }
 
-// SendCampaignMessage sends a letter of a campaign with the transaction, as [Store.SendReminder] does.
-func (s *Store) SendCampaignMessage(ctx context.Context, message CampaignLetter, send func(tx *Tx, client dbgen.Client) (bool, error)) error {
+// SendCampaignMessage sends a message as part of the transaction, like
+// [Store.SendReminder].
+func (s *Store) SendCampaignMessage(ctx context.Context, message CampaignMessage, send func(tx *Tx, client dbgen.Client) (bool, error)) error {
 	return s.InTx(ctx, "sending a letter of a campaign", func(tx *Tx) error {
 		client, _, ok, err := tx.lockCampaignMessage(ctx, message)
 		if err != nil || !ok {
@@ -133,10 +134,10 @@ func (s *Store) SendCampaignMessage(ctx context.Context, message CampaignLetter,
 	})
 }
 
-// ClaimCampaignMessage takes a letter that goes through another product, outside of every
-// transaction; [Store.SettleCampaignMessage] says what came of it. One that was claimed before may
-// have arrived: it counts as sent.
-func (s *Store) ClaimCampaignMessage(ctx context.Context, message CampaignLetter) (client dbgen.Client, claimed bool, err error) {
+// ClaimCampaignMessage reserves a message that another product sends outside of any
+// transaction; [Store.SettleCampaignMessage] records the outcome. A message that was
+// claimed before may have arrived and counts as sent.
+func (s *Store) ClaimCampaignMessage(ctx context.Context, message CampaignMessage) (client dbgen.Client, claimed bool, err error) {
 	err = s.InTx(ctx, "claiming a letter of a campaign", func(tx *Tx) error {
 		var row dbgen.CampaignLetter
 		if client, row, claimed, err = tx.lockCampaignMessage(ctx, message); err != nil || !claimed {
@@ -151,9 +152,9 @@ func (s *Store) ClaimCampaignMessage(ctx context.Context, message CampaignLetter
 	return client, claimed && err == nil, err
 }
 
-// SettleCampaignMessage notes what came of a claimed letter: one that surely was not sent waits
-// again, any other is never sent again.
-func (s *Store) SettleCampaignMessage(ctx context.Context, message CampaignLetter, outcome Outcome) error {
+// SettleCampaignMessage records the outcome of a claimed message. A message that was
+// certainly not sent is retried; any other is never sent again.
+func (s *Store) SettleCampaignMessage(ctx context.Context, message CampaignMessage, outcome Outcome) error {
 	return s.InTx(ctx, "settling a letter of a campaign", func(tx *Tx) error {
 		if !outcome.Sent && outcome.RetryAfter > 0 {
 			return tx.ClaimLetter(ctx, dbgen.ClaimLetterParams{OrgID: message.Org.ID, CampaignID: message.Campaign.ID, ClientID: message.Client})
@@ -162,8 +163,8 @@ func (s *Store) SettleCampaignMessage(ctx context.Context, message CampaignLette
 	})
 }
 
-// recordConsent notes that somebody who booked agreed to be written to. That is theirs to say
-// where the client is new, or has the address they typed: others may know a phone.
+// recordConsent records consent to marketing given when booking. It applies only to a
+// new client or one with the typed address, because others may know a phone number.
 func (t *Tx) recordConsent(ctx context.Context, client dbgen.Client, contact Contact) error {
 	created := client.CreatedAt.Equal(t.now)
 	mine := client.Email != nil && (booking.Person{Email: contact.Email}).Agrees(booking.Person{Email: *client.Email})

@@ -1,6 +1,5 @@
-// Package emails writes what people are told by mail and message, in the languages
-// that the service speaks. It is pure: words/ has the templates, one file for each
-// language.
+// Package emails renders e-mails and short messages in the languages of the service. It
+// is pure. words/ holds the templates, one file per language.
 package emails
 
 import (
@@ -14,7 +13,7 @@ import (
 	"integrationhub/hub/module/email"
 )
 
-// Kind is what a letter is about.
+// Kind is the kind of an e-mail.
 type Kind string
 
 // The kinds of letters. Those with Staff and Unclear are for the organization, the others
@@ -36,8 +35,8 @@ const (
 	AmbiguousErasure Kind = "unclear"          // whom the clinic deleted may be one of several clients
 )
 
-// Facts are what letters tell. What is empty is left out.
-type Facts struct {
+// Data is the data of the templates. Empty fields are left out of the text.
+type Data struct {
 	Business     string
 	Place        string // the organization's address
 	Phone        string // the organization's
@@ -58,10 +57,10 @@ type Facts struct {
 	List         []string
 }
 
-// Letter is what is sent.
-type Letter struct{ Subject, Text, HTML string }
+// Email is a rendered e-mail.
+type Email struct{ Subject, Text, HTML string }
 
-// language is a language's words.
+// language holds the words for dates.
 type language struct {
 	tag           string
 	weekdays      [7]string // Sunday first
@@ -73,8 +72,8 @@ type language struct {
 //go:embed words/*.txt
 var files embed.FS
 
-// languageFor finds the language of a locale such as pt-BR; Portuguese where there are no
-// words for it.
+// languageFor returns the language of a locale such as pt-BR. Unknown locales get
+// Portuguese.
 func languageFor(locale string) language {
 	tag, _, _ := strings.Cut(strings.ToLower(locale), "-")
 	switch tag {
@@ -101,25 +100,25 @@ func languageFor(locale string) language {
 	}
 }
 
-// Render writes a letter in the language of a locale.
-func Render(kind Kind, locale string, facts Facts) (Letter, error) {
+// Render renders an e-mail in the language of a locale.
+func Render(kind Kind, locale string, facts Data) (Email, error) {
 	lang := languageFor(locale)
 	templates, err := template.New(lang.tag).Funcs(template.FuncMap{"when": func(t time.Time) string { return lang.formatTime(t, facts.TwelveHours) }}).
 		Option("missingkey=error").ParseFS(files, "words/"+lang.tag+".txt")
 	if err != nil {
-		return Letter{}, fmt.Errorf("reading the words of %s: %w", lang.tag, err)
+		return Email{}, fmt.Errorf("reading the words of %s: %w", lang.tag, err)
 	}
 	var parts [2]strings.Builder
 	for i, part := range []string{".subject", ".text"} {
 		if err := templates.ExecuteTemplate(&parts[i], string(kind)+part, facts); err != nil {
-			return Letter{}, fmt.Errorf("writing a letter: %w", err)
+			return Email{}, fmt.Errorf("writing a letter: %w", err)
 		}
 	}
 	text := collapseBlankLines(parts[1].String())
-	return Letter{Subject: strings.TrimSpace(parts[0].String()), Text: text, HTML: email.HTML(lang.tag, text)}, nil
+	return Email{Subject: strings.TrimSpace(parts[0].String()), Text: text, HTML: email.HTML(lang.tag, text)}, nil
 }
 
-// formatTime writes a moment: segunda-feira, 2 de março de 2026 às 09:00.
+// formatTime formats a time: segunda-feira, 2 de março de 2026 às 09:00.
 func (l language) formatTime(t time.Time, use12Hours bool) string {
 	if t.IsZero() {
 		return ""
@@ -136,7 +135,7 @@ func (l language) formatTime(t time.Time, use12Hours bool) string {
 
 var blankLines = regexp.MustCompile(`\n{3,}`)
 
-// collapseBlankLines takes out the lines that what was left out leaves empty.
+// collapseBlankLines removes the blank lines that omitted parts leave.
 func collapseBlankLines(text string) string {
 	return blankLines.ReplaceAllString(strings.TrimSpace(text), "\n\n") + "\n"
 }

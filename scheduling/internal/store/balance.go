@@ -6,22 +6,22 @@ import (
 	"integrationhub/scheduling/internal/store/dbgen"
 )
 
-// Owed is how an appointment stands with money.
-type Owed struct {
+// Balance is what an appointment costs and what was paid for it.
+type Balance struct {
 	Status        booking.Status
 	Price, Paid   booking.Cents
 	Deposit       *booking.Cents
 	DepositStatus booking.DepositStatus
 }
 
-func balanceOf(appointment dbgen.Appointment) Owed {
-	return Owed{appointment.Status, appointment.PriceCents, appointment.PaidCents, appointment.DepositCents, appointment.DepositStatus}
+func balanceOf(appointment dbgen.Appointment) Balance {
+	return Balance{appointment.Status, appointment.PriceCents, appointment.PaidCents, appointment.DepositCents, appointment.DepositStatus}
 }
 
-// SetDueAmount checks that an appointment's payment can be asked for, and where nobody named an
-// amount says what is due. [hub.ErrConflict] for what is cancelled or paid,
-// [hub.ErrInvalid] where an amount has to be named.
-func (n *NewPayment) SetDueAmount(balance Owed) error {
+// SetDueAmount checks that a payment can be requested. Without a given amount it sets
+// the amount that is due. A cancelled or paid appointment is a [hub.ErrConflict]; a
+// missing amount that cannot be derived is a [hub.ErrInvalid].
+func (n *NewPayment) SetDueAmount(balance Balance) error {
 	due, paid := balance.Price-balance.Paid, balance.Price > 0 && balance.Paid >= balance.Price
 	switch n.Kind {
 	case "other":
@@ -48,8 +48,8 @@ func (n *NewPayment) SetDueAmount(balance Owed) error {
 	return nil
 }
 
-// checkStillDue checks that what a provider was asked for is what is owed now.
-func (n NewPayment) checkStillDue(balance Owed) error {
+// checkStillDue checks that the amount requested from a provider is still due.
+func (n NewPayment) checkStillDue(balance Balance) error {
 	recomputed := n
 	if err := recomputed.SetDueAmount(balance); err != nil {
 		return err

@@ -14,18 +14,18 @@ import (
 	"integrationhub/scheduling/internal/store/dbgen"
 )
 
-// Jobs that transactions leave work for.
+// Jobs that transactions enqueue.
 const (
-	JobNotifications    = "letters"  // a [News]: who is to be told writes themselves what it came to
-	JobWaitlist         = "waitlist" // a [Freed]
-	JobAmbiguousErasure = "unclear"  // an [Unclear]
-	JobPatientRefresh   = "patients" // a [Changed]
+	JobNotifications    = "letters"  // a [Notification]: who is to be told writes themselves what it came to
+	JobWaitlist         = "waitlist" // a [FreedTime]
+	JobAmbiguousErasure = "unclear"  // an [AmbiguousErasure]
+	JobPatientRefresh   = "patients" // a [PatientChange]
 
-	JobCampaigns = "campaigns" // a [Sending]
+	JobCampaigns = "campaigns" // a [CampaignRun]
 )
 
-// News is a change of an appointment that people are told of.
-type News struct {
+// Notification is a change of an appointment that people are notified of.
+type Notification struct {
 	Org           uuid.UUID     `json:"org_id"`
 	Appointment   uuid.UUID     `json:"appointment_id"`
 	Change        string        `json:"what"` // one of the constants below
@@ -34,7 +34,7 @@ type News struct {
 	SkipClient    bool          `json:"quiet,omitempty"` // the client is not told
 }
 
-// What happened to an appointment.
+// Values of [Notification.Change].
 const (
 	ChangeBooked    = "booked"
 	ChangeConfirmed = "confirmed"
@@ -42,9 +42,9 @@ const (
 	ChangeMoved     = "moved"
 )
 
-// enqueueNotification has people told of a change once the transaction has committed: a row for a
-// job, which costs the change less than writing the letters.
-func (t *Tx) enqueueNotification(ctx context.Context, notification News) error {
+// enqueueNotification leaves the e-mails about a change to a job. Enqueueing costs the
+// transaction less than rendering them.
+func (t *Tx) enqueueNotification(ctx context.Context, notification Notification) error {
 	payload, err := json.Marshal(notification)
 	if err != nil {
 		return err
@@ -52,40 +52,40 @@ func (t *Tx) enqueueNotification(ctx context.Context, notification News) error {
 	return t.host.Jobs.Enqueue(ctx, t.Raw, module.JobRun{Job: JobNotifications, Payload: payload})
 }
 
-// Freed is time that somebody gave back.
-type Freed struct {
+// FreedTime is a time that became available again.
+type FreedTime struct {
 	Org          uuid.UUID `json:"org_id"`
 	Professional uuid.UUID `json:"professional_id"`
 	Start        time.Time `json:"start"`
 }
 
-// enqueueFreedTime has those told who wait for a time like this.
+// enqueueFreedTime leaves it to a job to offer the appointment's time to the waitlist.
 func (t *Tx) enqueueFreedTime(ctx context.Context, org Org, appointment dbgen.Appointment) error {
 	if !org.Settings.WaitlistEnabled || !appointment.StartAt.After(t.now) {
 		return nil
 	}
-	payload, err := json.Marshal(Freed{org.ID, appointment.ProfessionalID, appointment.StartAt})
+	payload, err := json.Marshal(FreedTime{org.ID, appointment.ProfessionalID, appointment.StartAt})
 	if err != nil {
 		return err
 	}
 	return t.host.Jobs.Enqueue(ctx, t.Raw, module.JobRun{Job: JobWaitlist, Payload: payload})
 }
 
-// Due is a reminder whose time has come.
-type Due = dbgen.DueRemindersRow
+// DueReminder is a reminder whose time has come.
+type DueReminder = dbgen.DueRemindersRow
 
-// Reminded is what a reminder is about, with the client's phone as other products
-// know it.
-type Reminded struct {
+// ReminderDetails is the content of a reminder. Phone is the client's number in the
+// form other products use.
+type ReminderDetails struct {
 	dbgen.AppointmentDetail
 	Phone   string
 	Contact dbgen.ContactOfRow // who is reminded by mail
 }
 
-// lockReminder loads what a reminder is about, while nobody else can change it; false
-// where it is not to be sent, and then it is dropped: the appointment was moved or is
-// over, or a nearer reminder is due as well.
-func (t *Tx) lockReminder(ctx context.Context, due Due) (reminder Reminded, r dbgen.Reminder, ok bool, err error) {
+// lockReminder locks a reminder with its appointment and loads its content. It drops
+// the reminder and returns ok false where it must not be sent: the appointment moved
+// or ended, or a nearer reminder is due too.
+func (t *Tx) lockReminder(ctx context.Context, due DueReminder) (reminder ReminderDetails, r dbgen.Reminder, ok bool, err error) {
 	appointment, err := t.LockAppointment(ctx, due.OrgID, due.AppointmentID)
 	if err != nil {
 		return reminder, r, false, err
@@ -121,8 +121,8 @@ func (t *Tx) lockReminder(ctx context.Context, due Due) (reminder Reminded, r db
 	return reminder, r, err == nil, err
 }
 
-// markReminderSent notes that a reminder went out, and tells other products.
-func (t *Tx) markReminderSent(ctx context.Context, due Due, reminder Reminded) error {
+// markReminderSent records that a reminder was sent and publishes the event.
+func (t *Tx) markReminderSent(ctx context.Context, due DueReminder, reminder ReminderDetails) error {
 	err := t.ReminderSent(ctx, dbgen.ReminderSentParams{
 		Now: t.now, OrgID: due.OrgID, AppointmentID: due.AppointmentID, OffsetMinutes: due.OffsetMinutes, Channel: due.Channel, DueAt: due.DueAt,
 	})
@@ -132,9 +132,9 @@ func (t *Tx) markReminderSent(ctx context.Context, due Due, reminder Reminded) e
 	return t.publish(ctx, due.OrgID, "appointment.reminded", map[string]any{"appointment_id": due.AppointmentID, "client_phone": reminder.Phone})
 }
 
-// SendReminder sends a reminder that goes out with the transaction: send hands it over, and
-// false is that there is nobody to send it to.
-func (s *Store) SendReminder(ctx context.Context, due Due, send func(tx *Tx, reminder Reminded) (bool, error)) error {
+// SendReminder sends a reminder as part of the transaction. send returns false where
+// the client has no address; the reminder is then dropped.
+func (s *Store) SendReminder(ctx context.Context, due DueReminder, send func(tx *Tx, reminder ReminderDetails) (bool, error)) error {
 	return s.InTx(ctx, "sending a reminder", func(tx *Tx) error {
 		reminder, _, ok, err := tx.lockReminder(ctx, due)
 		if err != nil || !ok {
@@ -151,15 +151,15 @@ func (s *Store) SendReminder(ctx context.Context, due Due, send func(tx *Tx, rem
 	})
 }
 
-func (t *Tx) dropReminder(ctx context.Context, due Due) error {
+func (t *Tx) dropReminder(ctx context.Context, due DueReminder) error {
 	return t.DropReminder(ctx, dbgen.DropReminderParams(due))
 }
 
-// ClaimReminder takes a reminder that goes out through somebody else, outside of every
-// transaction; [Store.SettleReminder] says what came of it. One that was claimed before and
-// of which nothing was heard since may have arrived: it is dropped, and claimed is
-// false, as it is where it is not to be sent any more.
-func (s *Store) ClaimReminder(ctx context.Context, due Due) (reminder Reminded, claimed bool, err error) {
+// ClaimReminder reserves a reminder that another product sends outside of any
+// transaction; [Store.SettleReminder] records the outcome. A reminder that was claimed
+// before without an outcome may have arrived, so it is dropped. claimed is false where
+// there is nothing to send.
+func (s *Store) ClaimReminder(ctx context.Context, due DueReminder) (reminder ReminderDetails, claimed bool, err error) {
 	err = s.InTx(ctx, "claiming a reminder", func(tx *Tx) error {
 		var r dbgen.Reminder
 		if reminder, r, claimed, err = tx.lockReminder(ctx, due); err != nil || !claimed {
@@ -187,15 +187,15 @@ const (
 	maxReminderAttempts = 4
 )
 
-// Outcome is what came of sending a claimed reminder.
+// Outcome is the result of sending a claimed message.
 type Outcome struct {
 	Sent       bool
 	RetryAfter time.Duration // it surely was not sent: when to try again; 0 = nobody knows, or it never will be
 }
 
-// SettleReminder notes what came of a claimed reminder. Unless it is to be tried again it is
-// over.
-func (s *Store) SettleReminder(ctx context.Context, due Due, reminder Reminded, outcome Outcome) error {
+// SettleReminder records the outcome of a claimed reminder. Unless it is to be retried
+// the reminder is finished.
+func (s *Store) SettleReminder(ctx context.Context, due DueReminder, reminder ReminderDetails, outcome Outcome) error {
 	return s.InTx(ctx, "settling a reminder", func(tx *Tx) error {
 		r, err := tx.LockReminder(ctx, dbgen.LockReminderParams(due))
 		cancelledMeanwhile := errors.Is(err, pgx.ErrNoRows) // moved or cancelled meanwhile

@@ -1,5 +1,3 @@
-// Package jobs is what the service does by itself as time passes: points run out,
-// birthdays are remembered, and what nobody needs any more is forgotten.
 package jobs
 
 import (
@@ -17,29 +15,20 @@ import (
 	"integrationhub/scheduling/internal/store/dbgen"
 )
 
-// Keeper does it.
-type Keeper struct {
+// Maintenance runs the jobs that maintain data.
+type Maintenance struct {
 	host  module.Host
 	store *store.Store
 }
 
-// New makes the keeper of an opened product.
-func New(host module.Host, s *store.Store) *Keeper { return &Keeper{host, s} }
+// NewMaintenance returns the maintenance of an opened product.
+func NewMaintenance(host module.Host, s *store.Store) *Maintenance { return &Maintenance{host, s} }
 
-// Jobs is what it does in the background.
-func (k *Keeper) Jobs() []module.Job {
-	return []module.Job{
-		{Name: "loyalty", Every: time.Hour, Timeout: 10 * time.Minute, Run: k.updateLoyaltyPoints},
-		{Name: "tax-ids", Every: 24 * time.Hour, Timeout: 10 * time.Minute, Run: func(ctx context.Context, _ []byte) error { return k.store.IndexCPFs(ctx) }},
-		{Name: "cleanup", Every: time.Hour, Timeout: 10 * time.Minute, Run: k.deleteExpiredRows},
-	}
-}
-
-// clientBatch is how many clients are read at a time.
+// clientBatch is how many clients are read per query.
 const clientBatch = 500
 
-// updateLoyaltyPoints takes points that have run out and gives those of birthdays.
-func (k *Keeper) updateLoyaltyPoints(ctx context.Context, _ []byte) error {
+// updateLoyaltyPoints expires points and grants those of birthdays.
+func (k *Maintenance) updateLoyaltyPoints(ctx context.Context) error {
 	expiring, err := k.store.ExpiringPrograms(ctx)
 	if err != nil {
 		return err
@@ -58,8 +47,8 @@ func (k *Keeper) updateLoyaltyPoints(ctx context.Context, _ []byte) error {
 	return errors.Join(failed...)
 }
 
-// forOrg does something for one organization; another's failure is none of its concern.
-func (k *Keeper) forOrg(ctx context.Context, id uuid.UUID, update func(context.Context, store.Org, booking.Loyalty) error) error {
+// forOrg runs update for one organization with its loyalty program.
+func (k *Maintenance) forOrg(ctx context.Context, id uuid.UUID, update func(context.Context, store.Org, booking.Loyalty) error) error {
 	org, err := k.store.LoadOrg(ctx, id)
 	if err != nil {
 		return err
@@ -71,8 +60,8 @@ func (k *Keeper) forOrg(ctx context.Context, id uuid.UUID, update func(context.C
 	return update(ctx, org, program)
 }
 
-// expirePoints takes the points of clients that have run out.
-func (k *Keeper) expirePoints(ctx context.Context, org store.Org, program booking.Loyalty) error {
+// expirePoints expires the points of an organization's clients.
+func (k *Maintenance) expirePoints(ctx context.Context, org store.Org, program booking.Loyalty) error {
 	if program.ExpirationDays == nil {
 		return nil
 	}
@@ -91,7 +80,7 @@ func (k *Keeper) expirePoints(ctx context.Context, org store.Org, program bookin
 	}
 }
 
-func (k *Keeper) expireClientPoints(ctx context.Context, org store.Org, program booking.Loyalty, client uuid.UUID) error {
+func (k *Maintenance) expireClientPoints(ctx context.Context, org store.Org, program booking.Loyalty, client uuid.UUID) error {
 	return k.store.InTx(ctx, "taking points that ran out", func(tx *store.Tx) error {
 		locked, err := tx.LockClient(ctx, org.ID, client)
 		if err != nil {
@@ -106,16 +95,16 @@ func (k *Keeper) expireClientPoints(ctx context.Context, org store.Org, program 
 			entries[i] = booking.LedgerEntry{Points: row.Points, At: row.CreatedAt}
 		}
 		overdue, _, _ := program.Expiry(entries, tx.Now(), org.Zone)
-		return tx.AddPoints(ctx, store.Points{
+		return tx.AddPoints(ctx, store.PointsChange{
 			Org: org.ID, Client: client, Type: "expire", Points: -min(overdue, locked.LoyaltyPoints),
 			Source: fmt.Sprintf("expiry:%s:%d", client, len(rows)), // each entry of the ledger is looked at once
 		})
 	})
 }
 
-// grantBirthdayPoints gives the points of birthdays, once a year. Who was born on 29
-// February has theirs on the 28th where there is no 29th.
-func (k *Keeper) grantBirthdayPoints(ctx context.Context, org store.Org, program booking.Loyalty) error {
+// grantBirthdayPoints grants the points of birthdays, once a year. Clients born on 29
+// February get theirs on the 28th in other years.
+func (k *Maintenance) grantBirthdayPoints(ctx context.Context, org store.Org, program booking.Loyalty) error {
 	today := k.host.Now().In(org.Zone)
 	days := []int{today.Day()}
 	if today.Month() == time.February && today.Day() == 28 && today.AddDate(0, 0, 1).Month() == time.March {
@@ -129,7 +118,7 @@ func (k *Keeper) grantBirthdayPoints(ctx context.Context, org store.Org, program
 		}
 		for _, id := range clients {
 			err := k.store.InTx(ctx, "giving the points of a birthday", func(tx *store.Tx) error {
-				return tx.AddPoints(ctx, store.Points{
+				return tx.AddPoints(ctx, store.PointsChange{
 					Org: org.ID, Client: id, Type: "bonus", Points: program.BirthdayBonus, Source: fmt.Sprintf("birthday:%s:%s", id, year),
 				})
 			})
@@ -140,7 +129,7 @@ func (k *Keeper) grantBirthdayPoints(ctx context.Context, org store.Org, program
 	}
 }
 
-// How long things are kept once they are of no use.
+// How long rows are kept after they expired.
 const (
 	answerRetention   = 24 * time.Hour      // to requests with an Idempotency-Key
 	noticeRetention   = 90 * 24 * time.Hour // of payment providers, which repeat for days
@@ -149,8 +138,8 @@ const (
 	waitlistRetention = 7 * 24 * time.Hour
 )
 
-// deleteExpiredRows forgets what nobody needs any more.
-func (k *Keeper) deleteExpiredRows(ctx context.Context, _ []byte) error {
+// deleteExpiredRows deletes rows that are no longer needed.
+func (k *Maintenance) deleteExpiredRows(ctx context.Context) error {
 	now := k.host.Now()
 	var failed []error
 	for _, table := range []struct {

@@ -1,7 +1,7 @@
-// Package store keeps the SQL of the scheduling service: queries/*.sql, the code
-// sqlc makes of them in dbgen, and the changes that take more than one statement.
-// What a change tells other products is published here, in its transaction, so that
-// no path can skip it.
+// Package store holds the SQL of the scheduling service: queries/*.sql, the code
+// sqlc generates from them in dbgen, and the changes that take more than one
+// statement. A change publishes its events here, in its own transaction, so that no
+// caller can skip them.
 package store
 
 //go:generate make -C ../../.. generate
@@ -22,14 +22,14 @@ import (
 	"integrationhub/scheduling/internal/store/dbgen"
 )
 
-// Store is the service's database. The statements it embeds run by themselves.
+// Store is the service's database. The queries it embeds run outside a transaction.
 type Store struct {
 	DB
 	host module.Host
-	gate turns
+	gate bookingGate
 }
 
-// DB is where statements run: by themselves, or in a transaction.
+// DB runs queries, either on the pool or in a transaction.
 type DB struct {
 	*dbgen.Queries
 	conn dbgen.DBTX
@@ -37,10 +37,10 @@ type DB struct {
 
 func dbOf(conn dbgen.DBTX) DB { return DB{dbgen.New(conn), conn} }
 
-// New makes the store of an opened product.
+// New returns the store of an opened product.
 func New(host module.Host) *Store { return &Store{DB: dbOf(host.Pool), host: host} }
 
-// Tx is a transaction at work.
+// Tx is a running transaction.
 type Tx struct {
 	DB
 	Raw  pgx.Tx
@@ -48,23 +48,23 @@ type Tx struct {
 	now  time.Time
 }
 
-// InTx runs work in one transaction: committed when it returns nil, else rolled
-// back. Errors of the database become errors for callers; doing names the work.
+// InTx runs work in one transaction, which commits when work returns nil. Database
+// errors become errors for callers; doing names the work in them.
 func (s *Store) InTx(ctx context.Context, doing string, work func(tx *Tx) error) error {
 	return dberr.Wrap(doing, pgx.BeginFunc(ctx, s.host.Pool, func(raw pgx.Tx) error {
 		return work(s.Join(raw))
 	}))
 }
 
-// Join is a transaction that somebody else began and will end.
+// Join wraps a transaction that the caller began and ends.
 func (s *Store) Join(raw pgx.Tx) *Tx {
 	return &Tx{DB: dbOf(raw), Raw: raw, host: s.host, now: s.host.Now().Truncate(time.Microsecond)}
 }
 
-// Now is the time of the transaction's changes.
+// Now returns the time of the transaction's changes.
 func (t *Tx) Now() time.Time { return t.now }
 
-// publish makes an event of an organization part of the transaction.
+// publish adds an event of an organization to the transaction.
 func (t *Tx) publish(ctx context.Context, org uuid.UUID, eventType string, data map[string]any) error {
 	raw, err := json.Marshal(data)
 	if err != nil {
@@ -77,7 +77,7 @@ func (t *Tx) publish(ctx context.Context, org uuid.UUID, eventType string, data 
 	return nil
 }
 
-// IgnoreNotFound is nil for something that is not there, or not any more, and else err.
+// IgnoreNotFound returns nil for a row that does not exist, and err otherwise.
 func IgnoreNotFound(err error) error {
 	if errors.Is(err, pgx.ErrNoRows) || errors.Is(err, hub.ErrNotFound) {
 		return nil
@@ -85,10 +85,11 @@ func IgnoreNotFound(err error) error {
 	return err
 }
 
-// NewID makes an id that grows with time.
+// NewID returns an id that sorts by creation time.
 func NewID() uuid.UUID { return uuid.Must(uuid.NewV7()) }
 
-// notFound is the answer to an id that is not this organization's, whoever else's.
+// notFound is the error for an id that does not belong to the organization. It does
+// not say whether another organization has it.
 func notFound(what string) *hub.Error {
 	return hub.Errorf(hub.ErrNotFound, "not_found", "%s not found", what)
 }

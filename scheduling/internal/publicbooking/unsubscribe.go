@@ -15,23 +15,23 @@ import (
 	"integrationhub/scheduling/internal/store/dbgen"
 )
 
-// UnsubscribeURL is the page on which a client ends being written to; a POST to it does so.
-// It names the organization by its id: slugs change, and may become somebody else's.
-func (d *Desk) UnsubscribeURL(org store.Org, client uuid.UUID) string {
+// UnsubscribeURL returns the page on which a client ends marketing messages; a POST to
+// it does so. It contains the organization's id, because slugs can change owner.
+func (d *PublicBooking) UnsubscribeURL(org store.Org, client uuid.UUID) string {
 	return d.host.URLs.Public + "/book/" + org.ID.String() + "/unsubscribe?token=" + url.QueryEscape(d.unsubscribeToken(org, client))
 }
 
-// unsubscribeToken is good for ever: a letter may be read years later.
-func (d *Desk) unsubscribeToken(org store.Org, client uuid.UUID) string {
+// unsubscribeToken never expires: an e-mail may be read years later.
+func (d *PublicBooking) unsubscribeToken(org store.Org, client uuid.UUID) string {
 	mac := hmac.New(sha256.New, d.host.Sealer.Derive("unsubscribe"))
 	mac.Write(org.ID[:])
 	mac.Write(client[:])
 	return base64.RawURLEncoding.EncodeToString(append(client[:], mac.Sum(nil)...))
 }
 
-// UnsubscribeOrganization finds the organization whose letters a [Desk.UnsubscribeURL] is about: by its id, or
-// as [Desk.Organization] does.
-func (d *Desk) UnsubscribeOrganization(ctx context.Context, name string) (store.Org, error) {
+// UnsubscribeOrganization finds the organization of an unsubscribe link by its id, or
+// by slug like [PublicBooking.Organization].
+func (d *PublicBooking) UnsubscribeOrganization(ctx context.Context, name string) (store.Org, error) {
 	if id, err := uuid.Parse(name); err == nil {
 		if org, err := d.store.LoadOrg(ctx, id); !errors.Is(err, hub.ErrNotFound) {
 			return org, err
@@ -40,9 +40,9 @@ func (d *Desk) UnsubscribeOrganization(ctx context.Context, name string) (store.
 	return d.Organization(ctx, name)
 }
 
-// VerifyUnsubscribeToken tells whom a token of [Desk.UnsubscribeURL] is of; [hub.ErrNotFound] for one that
-// is none.
-func (d *Desk) VerifyUnsubscribeToken(org store.Org, token string) (client uuid.UUID, err error) {
+// VerifyUnsubscribeToken returns the client of a token, or [hub.ErrNotFound] for an
+// invalid one.
+func (d *PublicBooking) VerifyUnsubscribeToken(org store.Org, token string) (client uuid.UUID, err error) {
 	raw, err := base64.RawURLEncoding.Strict().DecodeString(token)
 	if err == nil && len(raw) == 16+sha256.Size {
 		client = uuid.UUID(raw[:16])
@@ -53,9 +53,9 @@ func (d *Desk) VerifyUnsubscribeToken(org store.Org, token string) (client uuid.
 	return client, nil
 }
 
-// Unsubscribe ends that a client is written to. Again, or for who is not there any more, is no
-// error.
-func (d *Desk) Unsubscribe(ctx context.Context, org store.Org, token string) error {
+// Unsubscribe withdraws a client's consent to marketing. Repeating it, or doing it for
+// a client who no longer exists, is no error.
+func (d *PublicBooking) Unsubscribe(ctx context.Context, org store.Org, token string) error {
 	client, err := d.VerifyUnsubscribeToken(org, token)
 	if err != nil {
 		return err

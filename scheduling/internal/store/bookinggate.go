@@ -9,17 +9,17 @@ import (
 	"integrationhub/scheduling/internal/booking"
 )
 
-// turns keeps clients who want one professional's time at the same moment from queueing
-// for it in the database, where each would hold a connection, and make a client that is
-// taken back again. It only saves work: what is booked is decided there.
-type turns struct {
+// bookingGate lets one booking per professional proceed at a time in this process.
+// Waiting in the database instead would hold a connection each and create clients that
+// are rolled back. The gate only saves work: the database decides what is booked.
+type bookingGate struct {
 	mu       sync.Mutex
 	underWay map[uuid.UUID]chan struct{} // by professional, closed when it ends
 }
 
-// acquire begins a booking, which ends with done; or, while another is under way in this
-// process, waits until that one has ended.
-func (t *turns) acquire(ctx context.Context, professional uuid.UUID) (done func(), waited bool, err error) {
+// acquire starts a booking, which ends with done. While another booking is running it
+// waits until that one has ended and returns waited true instead.
+func (t *bookingGate) acquire(ctx context.Context, professional uuid.UUID) (done func(), waited bool, err error) {
 	t.mu.Lock()
 	other, busy := t.underWay[professional]
 	if !busy {
@@ -45,8 +45,8 @@ func (t *turns) acquire(ctx context.Context, professional uuid.UUID) (done func(
 	}
 }
 
-// enterGate waits for a client's turn, at most twice: then it is tried in any case. Who has
-// waited looks first whether the time is still offered; where it is not, the answer is a
+// enterGate waits at the gate at most twice and then proceeds anyway. After a wait it
+// checks whether the time is still offered; if not, the error is a
 // *[booking.SlotTakenError].
 func (s *Store) enterGate(ctx context.Context, request NewAppointment) (done func(), err error) {
 	for range 2 {
@@ -54,7 +54,7 @@ func (s *Store) enterGate(ctx context.Context, request NewAppointment) (done fun
 		if err != nil || !waited {
 			return done, err
 		}
-		calendars, err := s.loadTwoWeeks(ctx, request.Org, request.Choice, request.Start)
+		calendars, err := s.loadTwoWeeks(ctx, request.Org, request.ServiceChoice, request.Start)
 		if err != nil {
 			return nil, err
 		}

@@ -14,8 +14,7 @@ import (
 	"integrationhub/scheduling/internal/store/dbgen"
 )
 
-// LoadClient finds a client that the transaction needs; [hub.ErrNotFound] where the
-// organization has none with this id.
+// LoadClient loads a client, or returns [hub.ErrNotFound].
 func (t *Tx) LoadClient(ctx context.Context, org, id uuid.UUID) (dbgen.Client, error) {
 	client, err := t.ClientByID(ctx, org, id)
 	if errors.Is(err, pgx.ErrNoRows) {
@@ -24,7 +23,7 @@ func (t *Tx) LoadClient(ctx context.Context, org, id uuid.UUID) (dbgen.Client, e
 	return client, dberr.Wrap("loading the client", err)
 }
 
-// NewPayment is money that was received.
+// NewPayment is money received or requested.
 type NewPayment struct {
 	Org         uuid.UUID
 	Appointment *uuid.UUID
@@ -38,9 +37,9 @@ type NewPayment struct {
 	By          *uuid.UUID // user
 }
 
-// RecordPayment stores a payment; a request with an Idempotency-Key that was made before gives
-// what it gave.
-func (s *Store) RecordPayment(ctx context.Context, org uuid.UUID, key *Once, pay func(*Tx) (dbgen.PaymentDetail, error)) (payment dbgen.PaymentDetail, err error) {
+// RecordPayment runs add and stores its payment as the answer to the key. A repeated
+// request returns the stored payment.
+func (s *Store) RecordPayment(ctx context.Context, org uuid.UUID, key *IdempotencyKey, pay func(*Tx) (dbgen.PaymentDetail, error)) (payment dbgen.PaymentDetail, err error) {
 	err = s.InTx(ctx, "recording a payment", func(tx *Tx) error {
 		if key != nil {
 			existing, found, err := tx.claimPaymentKey(ctx, org, *key)
@@ -57,12 +56,12 @@ func (s *Store) RecordPayment(ctx context.Context, org uuid.UUID, key *Once, pay
 	return payment, err
 }
 
-// AddPayment records money that was received: the payment, the client's and the
-// appointment's totals, the deposit it covers and the points it earns.
+// AddPayment records received money: the payment, the totals of client and
+// appointment, the deposit it covers and the points it earns.
 func (t *Tx) AddPayment(ctx context.Context, org Org, n NewPayment) (dbgen.PaymentDetail, error) {
 	var appointment *dbgen.Appointment
 	if n.Appointment != nil {
-		locked, err := t.lockForChange(ctx, Change{Org: org, ID: *n.Appointment}, nil)
+		locked, err := t.lockForChange(ctx, AppointmentChange{Org: org, ID: *n.Appointment}, nil)
 		switch {
 		case err != nil:
 			return dbgen.PaymentDetail{}, dberr.Wrap("loading the appointment", err)
@@ -84,7 +83,7 @@ func (t *Tx) AddPayment(ctx context.Context, org Org, n NewPayment) (dbgen.Payme
 	return t.PaymentByID(ctx, n.Org, payment.ID)
 }
 
-// creditPayment counts money that came in: for the client, the appointment and the points.
+// creditPayment adds received money to the appointment, the client and their points.
 func (t *Tx) creditPayment(ctx context.Context, org Org, payment dbgen.Payment, appointment *dbgen.Appointment) error {
 	service := uuid.Nil
 	if appointment != nil {
@@ -107,15 +106,15 @@ func (t *Tx) creditPayment(ctx context.Context, org Org, payment dbgen.Payment, 
 	if err != nil {
 		return err
 	}
-	err = t.AddPoints(ctx, Points{
+	err = t.AddPoints(ctx, PointsChange{
 		Org: payment.OrgID, Client: payment.ClientID, Type: "earn", Points: program.PaymentPoints(payment.AmountCents, service), Source: paymentPointsSource(payment),
 		Payment: &payment.ID, Appointment: payment.AppointmentID,
 	})
 	return ignoreErased(err)
 }
 
-// ignoreErased lets points go that are for somebody who was forgotten: what they had
-// booked goes on without.
+// ignoreErased drops the error for points of an erased client. Their appointments and
+// payments stay.
 func ignoreErased(err error) error {
 	if errors.Is(err, hub.ErrNotFound) {
 		return nil
@@ -125,7 +124,7 @@ func ignoreErased(err error) error {
 
 func paymentPointsSource(payment dbgen.Payment) string { return "payment:" + payment.ID.String() }
 
-// LoadLoyalty loads a programme as the rules read it.
+// LoadLoyalty loads a loyalty program as the rules read it.
 func LoadLoyalty(ctx context.Context, queries *dbgen.Queries, org uuid.UUID) (booking.Loyalty, error) {
 	program, err := queries.LoyaltyProgram(ctx, org)
 	if err != nil {
@@ -138,7 +137,7 @@ func LoadLoyalty(ctx context.Context, queries *dbgen.Queries, org uuid.UUID) (bo
 	return LoyaltyRules(program, rewards), nil
 }
 
-// LoyaltyRules is a programme as the rules read it.
+// LoyaltyRules converts a loyalty program for the rules.
 func LoyaltyRules(program dbgen.LoyaltyProgram, rewards []dbgen.LoyaltyReward) booking.Loyalty {
 	l := booking.Loyalty{
 		Enabled: program.Enabled, Accrual: booking.Accrual(program.AccrualType), PointsPerUnit: booking.Cents(program.PointsPerHundred), PointsPerVisit: program.PointsPerVisit,
@@ -153,9 +152,8 @@ func LoyaltyRules(program dbgen.LoyaltyProgram, rewards []dbgen.LoyaltyReward) b
 	return l
 }
 
-// Points is a change of a client's balance. Of the same type and source there is
-// only one.
-type Points struct {
+// PointsChange is a change of a client's balance. Type and Source are unique together.
+type PointsChange struct {
 	Org, Client          uuid.UUID
 	Type                 string
 	Points               int64
@@ -165,9 +163,9 @@ type Points struct {
 	Description          string
 }
 
-// AddPoints writes a change of a client's balance, once; 0 points are none. A
-// balance cannot fall below 0: that is a [hub.ErrConflict], insufficient_points.
-func (t *Tx) AddPoints(ctx context.Context, points Points) error {
+// AddPoints writes a change of a client's balance, once per type and source; 0 points
+// write nothing. A balance below 0 is a [hub.ErrConflict], insufficient_points.
+func (t *Tx) AddPoints(ctx context.Context, points PointsChange) error {
 	if points.Points == 0 {
 		return nil
 	}
@@ -196,9 +194,9 @@ func (t *Tx) AddPoints(ctx context.Context, points Points) error {
 	return err
 }
 
-// visitPointsSource names a completion. A corrected appointment may be completed again, so
-// the version is part of it; what an earlier completion earned and could not be taken
-// back is not earned again.
+// visitPointsSource names one completion of an appointment. It contains the version
+// because a corrected appointment may be completed again. Points of an earlier
+// completion that could not be deducted are not earned twice.
 func visitPointsSource(appointment dbgen.Appointment) string {
 	return fmt.Sprintf("visit:%s:%d", appointment.ID, appointment.Version)
 }
@@ -212,14 +210,14 @@ func (t *Tx) earnVisitPoints(ctx context.Context, a dbgen.Appointment) error {
 	if err != nil {
 		return err
 	}
-	err = t.AddPoints(ctx, Points{
+	err = t.AddPoints(ctx, PointsChange{
 		Org: a.OrgID, Client: a.ClientID, Type: "earn", Points: max(0, program.VisitPoints(a.PriceCents, a.ServiceID)-kept),
 		Source: visitPointsSource(a), Appointment: &a.ID,
 	})
 	return ignoreErased(err)
 }
 
-// reverseVisitPoints takes back what a completion earned, as far as it was not spent.
+// reverseVisitPoints deducts what a completion earned, as far as it was not spent.
 func (t *Tx) reverseVisitPoints(ctx context.Context, a dbgen.Appointment) error {
 	earned, err := t.Accrued(ctx, a.OrgID, &a.ID)
 	if err != nil || earned <= 0 {
@@ -232,7 +230,7 @@ func (t *Tx) reverseVisitPoints(ctx context.Context, a dbgen.Appointment) error 
 	if err != nil {
 		return err
 	}
-	return t.AddPoints(ctx, Points{
+	return t.AddPoints(ctx, PointsChange{
 		Org: a.OrgID, Client: a.ClientID, Type: "reverse", Points: -min(earned, client.LoyaltyPoints),
 		Source: visitPointsSource(a), Appointment: &a.ID,
 	})

@@ -1,6 +1,5 @@
-// Package imageupload takes in pictures that people upload. What is kept is never what
-// was sent: it is decoded and encoded anew, smaller and without what cameras and
-// strangers put beside the pixels.
+// Package imageupload checks and re-encodes uploaded pictures. The upload itself is
+// never kept: re-encoding makes it smaller and drops metadata.
 package imageupload
 
 import (
@@ -20,7 +19,7 @@ import (
 	"integrationhub/hub/module"
 )
 
-// Bounds of an upload and of what is kept.
+// Limits of an upload and of its result.
 const (
 	MaxBytes    = 2 << 20
 	MaxSide     = 4096 // pixels
@@ -28,14 +27,14 @@ const (
 	jpegQuality = 85   // of JPEG
 )
 
-// Intake takes in pictures, one at a time: decoding the largest that is allowed
+// Processor processes one picture at a time, because decoding the largest allowed one
 // takes up to 250 MiB. It is safe for concurrent use.
-type Intake struct{ decoding chan struct{} }
+type Processor struct{ decoding chan struct{} }
 
-// NewProcessor makes an intake.
-func NewProcessor() *Intake { return &Intake{decoding: make(chan struct{}, 1)} }
+// NewProcessor returns a processor.
+func NewProcessor() *Processor { return &Processor{decoding: make(chan struct{}, 1)} }
 
-// format is a kind of picture that is taken.
+// format is a supported image format.
 type format struct {
 	config func(io.Reader) (image.Config, error)
 	decode func(io.Reader) (image.Image, error)
@@ -44,11 +43,11 @@ type format struct {
 	checkContainer func(raw []byte) (side int, err error)
 }
 
-// Process reads an upload and gives what is to be kept. Errors: [hub.ErrTooLarge] over
-// [MaxBytes]; [hub.ErrMediaType] for anything that is not, from its first byte to its
-// last, a PNG, JPEG or WebP picture; [hub.ErrInvalid] for none at all, one over
-// [MaxSide] pixels or one that is cut or broken; ctx's.
-func (i *Intake) Process(ctx context.Context, r io.Reader) (module.Picture, error) {
+// Process reads an upload and returns the re-encoded picture. Errors: [hub.ErrTooLarge]
+// over [MaxBytes]; [hub.ErrMediaType] for anything but a complete PNG, JPEG or WebP file;
+// [hub.ErrInvalid] for an empty upload, more than [MaxSide] pixels, or a truncated or
+// broken picture; the error of ctx.
+func (i *Processor) Process(ctx context.Context, r io.Reader) (module.Picture, error) {
 	raw, err := io.ReadAll(io.LimitReader(r, MaxBytes+1))
 	switch {
 	case err != nil:
@@ -117,7 +116,7 @@ func unreadableError(cause error) *hub.Error {
 	return hub.Errorf(hub.ErrInvalid, "image_unreadable", "The picture is cut or broken.").Because(cause)
 }
 
-// shrink draws a picture anew, its longer side at most KeptSide.
+// shrink redraws a picture so that its longer side is at most OutputSide.
 func shrink(from image.Image) *image.RGBA {
 	width, height := from.Bounds().Dx(), from.Bounds().Dy()
 	if longer := max(width, height); longer > OutputSide {
@@ -147,8 +146,7 @@ func encode(img *image.RGBA, photograph bool, orientation int) (module.Picture, 
 	return module.Picture{Type: "image/png", Content: out.Bytes()}, nil
 }
 
-// upright turns a picture the way EXIF says it was held (1 to 8), for that goes with
-// the rest of EXIF.
+// upright rotates a picture by its EXIF orientation (1 to 8), which re-encoding drops.
 func upright(img *image.RGBA, orientation int) *image.RGBA {
 	width, height := img.Bounds().Dx(), img.Bounds().Dy()
 	if orientation < 2 || orientation > 8 {

@@ -9,7 +9,7 @@ import (
 	"integrationhub/hub"
 )
 
-// Config chooses a provider.
+// Config selects and configures a provider.
 type Config struct {
 	Provider      string           // name, "" = none
 	Token         string           // access token, of real ones
@@ -20,8 +20,7 @@ type Config struct {
 	Now           func() time.Time //
 }
 
-// Open gives the provider that was chosen, nil for none: then charges are answered
-// with [NotConfiguredError].
+// Open returns the configured provider, or nil without one.
 func Open(config Config) (Provider, error) {
 	switch config.Provider {
 	case "":

@@ -13,11 +13,11 @@ import (
 	"integrationhub/scheduling/internal/store/dbgen"
 )
 
-// cpfContext binds a sealed tax id to its client.
+// cpfContext binds an encrypted tax id (CPF) to its client.
 func cpfContext(client uuid.UUID) string { return "client/" + client.String() + "/cpf" }
 
-// SealCPF puts a tax id of 11 digits into a client, encrypted, and what it is found by.
-// "" takes it out.
+// SealCPF encrypts a tax id of 11 digits into the client, with its search hashes. An
+// empty string removes it.
 func (s *Store) SealCPF(client *dbgen.Client, digits string) {
 	if client.CpfSealed, client.CpfHash, client.CpfParts = nil, nil, nil; digits == "" {
 		return
@@ -25,7 +25,7 @@ func (s *Store) SealCPF(client *dbgen.Client, digits string) {
 	client.CpfSealed, client.CpfHash, client.CpfParts = s.host.Sealer.Seal([]byte(digits), cpfContext(client.ID)), s.CPFHash(client.OrgID, digits), s.cpfPartHashes(client.OrgID, digits)
 }
 
-// OpenCPF gives the digits of a client's tax id, "" where there is none.
+// OpenCPF decrypts a client's tax id; "" where there is none.
 func (s *Store) OpenCPF(client *dbgen.Client) (string, error) {
 	if client.CpfSealed == nil {
 		return "", nil
@@ -37,7 +37,7 @@ func (s *Store) OpenCPF(client *dbgen.Client) (string, error) {
 	return string(digits), nil
 }
 
-// CPFHash is what a whole tax id is found by.
+// CPFHash returns the hash by which a complete tax id is found.
 func (s *Store) CPFHash(org uuid.UUID, digits string) []byte { return s.cpfMAC(org, digits) }
 
 func (s *Store) cpfMAC(org uuid.UUID, text string) []byte {
@@ -47,9 +47,9 @@ func (s *Store) cpfMAC(org uuid.UUID, text string) []byte {
 	return mac.Sum(nil)
 }
 
-// CPFPartHashes is what a tax id is found by of which somebody typed the first or the last
-// digits. What stands between is not kept in any form: from all pieces of all tax ids
-// the digits could be worked out without the key.
+// CPFPartHashes returns the hashes by which a tax id is found from its first or last
+// digits. Digits in the middle are not indexed: with the hashes of all pieces the
+// digits could be recovered without the key.
 func (s *Store) CPFPartHashes(org uuid.UUID, digits string) []int64 {
 	return []int64{s.cpfPartHash(org, "first", digits), s.cpfPartHash(org, "last", digits)}
 }
@@ -66,10 +66,10 @@ func (s *Store) cpfPartHashes(org uuid.UUID, digits string) []int64 {
 	return parts
 }
 
-// cpfBatch is how many tax ids are prepared at a time.
+// cpfBatch is how many tax ids [Store.IndexCPFs] reads per query.
 const cpfBatch = 500
 
-// IndexCPFs makes what tax ids are found by, for clients who were stored without.
+// IndexCPFs computes the search hashes of tax ids that were stored without them.
 func (s *Store) IndexCPFs(ctx context.Context) error {
 	var failed []error
 	for org, after := uuid.Nil, uuid.Nil; ; {

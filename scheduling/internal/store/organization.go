@@ -14,7 +14,7 @@ import (
 	"integrationhub/scheduling/internal/store/dbgen"
 )
 
-// Org is an organization with its settings, and what the rules make of them.
+// Org is an organization with its settings and the policy derived from them.
 type Org struct {
 	dbgen.Organization
 	Settings dbgen.Settings
@@ -22,7 +22,7 @@ type Org struct {
 	Policy   booking.Policy
 }
 
-// LoadOrg loads an organization; [hub.ErrNotFound] where there is none.
+// LoadOrg loads an organization, or returns [hub.ErrNotFound].
 func (s *Store) LoadOrg(ctx context.Context, id uuid.UUID) (Org, error) {
 	row, err := s.Organization(ctx, id)
 	if err != nil {
@@ -31,7 +31,7 @@ func (s *Store) LoadOrg(ctx context.Context, id uuid.UUID) (Org, error) {
 	return NewOrg(row.Organization, row.Settings)
 }
 
-// LoadOrgBySlug loads an organization by its slug, or by one it had until lately.
+// LoadOrgBySlug loads an organization by its current slug or by a recent former one.
 func (s *Store) LoadOrgBySlug(ctx context.Context, slug string) (Org, error) {
 	row, err := s.OrganizationBySlug(ctx, slug, s.host.Now())
 	if errors.Is(err, pgx.ErrNoRows) {
@@ -43,7 +43,7 @@ func (s *Store) LoadOrgBySlug(ctx context.Context, slug string) (Org, error) {
 	return NewOrg(row.Organization, row.Settings)
 }
 
-// LockOrg loads an organization that the transaction is going to change.
+// LockOrg loads an organization that the transaction is about to change.
 func (t *Tx) LockOrg(ctx context.Context, id uuid.UUID) (Org, error) {
 	row, err := t.LockOrganization(ctx, id)
 	if err != nil {
@@ -52,7 +52,7 @@ func (t *Tx) LockOrg(ctx context.Context, id uuid.UUID) (Org, error) {
 	return NewOrg(row.Organization, row.Settings)
 }
 
-// NewOrg puts an organization together.
+// NewOrg combines an organization with its settings.
 func NewOrg(organization dbgen.Organization, settings dbgen.Settings) (Org, error) {
 	zone, err := time.LoadLocation(organization.Timezone)
 	if err != nil {
@@ -61,7 +61,7 @@ func NewOrg(organization dbgen.Organization, settings dbgen.Settings) (Org, erro
 	return Org{organization, settings, zone, PolicyOf(settings)}, nil
 }
 
-// PolicyOf is the part of settings that the rules read.
+// PolicyOf returns the part of the settings that the rules read.
 func PolicyOf(settings dbgen.Settings) booking.Policy {
 	return booking.Policy{
 		AutoConfirm: settings.AutoConfirm, SlotIntervalMinutes: settings.SlotIntervalMinutes, MinNoticeMinutes: settings.MinNoticeMinutes,

@@ -12,7 +12,7 @@ import (
 	"integrationhub/scheduling/internal/booking"
 )
 
-// busySQL gives what professionals have given away in a stretch of time, oldest first.
+// busySQL selects the taken times of professionals within a range, oldest first.
 const busySQL = `select a.professional_id, a.start_at, a.end_at, a.service_id, s.buffer_before_minutes, s.buffer_after_minutes
 from scheduling.appointments a join scheduling.services s on s.org_id = a.org_id and s.id = a.service_id
 where a.org_id = $1 and a.professional_id = any($2::uuid[]) and a.start_at < $3::timestamptz
@@ -25,9 +25,9 @@ where h.org_id = $1 and h.professional_id = any($2::uuid[]) and h.start_at < $3:
   and h.start_at > $4::timestamptz - interval '24 hours' and h.end_at > $4::timestamptz and h.expires_at > $6::timestamptz and h.id <> $5
 order by 2`
 
-// Taken asks for what is taken. Without is an appointment or a hold that does not
-// count; holds count until they run out.
-type Taken struct {
+// BusyQuery selects taken times. ExceptID is an appointment or hold to leave out;
+// holds count until they expire.
+type BusyQuery struct {
 	Org           uuid.UUID
 	Professionals []uuid.UUID
 	Since, Until  time.Time
@@ -37,10 +37,10 @@ type Taken struct {
 
 var errBusyFormat = errors.New("reading what is taken: the answer does not have the expected form")
 
-// EachBusy reads what is taken straight from the wire: a month of a large
+// EachBusy decodes taken times straight from the wire format. A month of a large
 // organization has ten thousand rows, and scanning them value by value took most of
-// the time of the whole answer.
-func (d DB) EachBusy(ctx context.Context, t Taken, policy booking.Policy, yield func(professional uuid.UUID, busy booking.Busy)) error {
+// the response time.
+func (d DB) EachBusy(ctx context.Context, t BusyQuery, policy booking.Policy, yield func(professional uuid.UUID, busy booking.Busy)) error {
 	rows, err := d.conn.Query(ctx, busySQL, t.Org, t.Professionals, t.Until, t.Since, t.ExceptID, t.Now)
 	if err != nil {
 		return err
@@ -64,13 +64,13 @@ func (d DB) EachBusy(ctx context.Context, t Taken, policy booking.Policy, yield 
 	return rows.Err()
 }
 
-// decodeTimestamp reads a timestamptz: microseconds since 2000.
+// decodeTimestamp decodes a timestamptz: microseconds since 2000.
 func decodeTimestamp(raw []byte) time.Time {
 	const epoch = 946684800
 	return time.UnixMicro(int64(binary.BigEndian.Uint64(raw)) + epoch*1e6)
 }
 
-// decodeBuffer reads minutes; null is the organization's.
+// decodeBuffer decodes minutes; null means the organization's default.
 func decodeBuffer(raw []byte, otherwise int) time.Duration {
 	if len(raw) == 4 {
 		otherwise = int(int32(binary.BigEndian.Uint32(raw)))

@@ -23,8 +23,8 @@ import (
 	"integrationhub/scheduling/internal/store/dbgen"
 )
 
-// Booked is a booking as its client sees it.
-type Booked struct {
+// Booking is an appointment as its client sees it.
+type Booking struct {
 	dbgen.AppointmentDetail
 	Token     string // with which the client changes it
 	CancelURL string
@@ -39,10 +39,9 @@ type Deposit struct {
 	ExpiresAt    *time.Time    `json:"expires_at"`
 }
 
-// newBooking shows an appointment to its client; charge is the one for its deposit, nil
-// where there is none.
-func (d *Desk) newBooking(org store.Org, appointment dbgen.AppointmentDetail, charge *dbgen.PaymentDetail) (Booked, error) {
-	booked := Booked{AppointmentDetail: appointment, Token: d.BookingToken(appointment.ID, appointment.TokenVersion)}
+// newBooking converts an appointment; charge is the one for its deposit, or nil.
+func (d *PublicBooking) newBooking(org store.Org, appointment dbgen.AppointmentDetail, charge *dbgen.PaymentDetail) (Booking, error) {
+	booked := Booking{AppointmentDetail: appointment, Token: d.BookingToken(appointment.ID, appointment.TokenVersion)}
 	booked.CancelURL = d.CancelURL(org, booked.Token)
 	if appointment.DepositStatus != booking.DepositPending || appointment.DepositCents == nil || appointment.HoldUntil == nil {
 		return booked, nil
@@ -58,8 +57,8 @@ func (d *Desk) newBooking(org store.Org, appointment dbgen.AppointmentDetail, ch
 	return booked, err
 }
 
-// loadBooking is [Desk.newBooking] with the charge looked up.
-func (d *Desk) loadBooking(ctx context.Context, org store.Org, appointment dbgen.AppointmentDetail) (Booked, error) {
+// loadBooking is [PublicBooking.newBooking] with the charge loaded.
+func (d *PublicBooking) loadBooking(ctx context.Context, org store.Org, appointment dbgen.AppointmentDetail) (Booking, error) {
 	if appointment.DepositStatus != booking.DepositPending {
 		return d.newBooking(org, appointment, nil)
 	}
@@ -68,27 +67,27 @@ func (d *Desk) loadBooking(ctx context.Context, org store.Org, appointment dbgen
 	case errors.Is(err, pgx.ErrNoRows):
 		return d.newBooking(org, appointment, nil)
 	case err != nil:
-		return Booked{}, err
+		return Booking{}, err
 	}
 	return d.newBooking(org, appointment, &charge)
 }
 
-// CancelURL is the page on which a client changes a booking.
-func (d *Desk) CancelURL(org store.Org, token string) string {
+// CancelURL returns the page on which a client changes a booking.
+func (d *PublicBooking) CancelURL(org store.Org, token string) string {
 	return d.host.URLs.Public + "/book/" + org.Slug + "/cancel?token=" + url.QueryEscape(token)
 }
 
-// BookingToken is what a client changes an appointment with. It is derived, so that later
-// mails can carry the same link.
-func (d *Desk) BookingToken(id uuid.UUID, version int) string {
+// BookingToken returns the token with which a client changes an appointment. It is
+// derived from the id, so later e-mails contain the same link.
+func (d *PublicBooking) BookingToken(id uuid.UUID, version int) string {
 	mac := hmac.New(sha256.New, d.host.Sealer.Derive("client link"))
 	mac.Write(id[:])
 	mac.Write([]byte(strconv.Itoa(version)))
 	return base64.RawURLEncoding.EncodeToString(append(id[:], mac.Sum(nil)...))
 }
 
-// appointmentByToken finds the appointment of an organization that a client's token is for.
-func (d *Desk) appointmentByToken(ctx context.Context, org store.Org, token string) (dbgen.AppointmentDetail, error) {
+// appointmentByToken loads the appointment a client's token belongs to.
+func (d *PublicBooking) appointmentByToken(ctx context.Context, org store.Org, token string) (dbgen.AppointmentDetail, error) {
 	notFound := hub.Errorf(hub.ErrNotFound, "invalid_token", "Invalid cancel token")
 	raw, err := base64.RawURLEncoding.Strict().DecodeString(token)
 	if err != nil || len(raw) != 16+sha256.Size {
@@ -104,37 +103,36 @@ func (d *Desk) appointmentByToken(ctx context.Context, org store.Org, token stri
 	return appointment, err
 }
 
-// Appointment is what a client booked; [hub.ErrNotFound] for a token that is not one.
-func (d *Desk) Appointment(ctx context.Context, org store.Org, token string) (Booked, error) {
+// Appointment returns a client's booking; [hub.ErrNotFound] for an invalid token.
+func (d *PublicBooking) Appointment(ctx context.Context, org store.Org, token string) (Booking, error) {
 	found, err := d.appointmentByToken(ctx, org, token)
 	if err != nil {
-		return Booked{}, err
+		return Booking{}, err
 	}
 	return d.loadBooking(ctx, org, found)
 }
 
-// Book books for a client. once makes repetitions of the same request count once;
-// nil: every one counts. A time that is not offered is a *[booking.SlotTakenError]; what
-// needs a deposit is booked together with the charge for it, and a provider that does
-// not make one is a [hub.ErrPeer].
-func (d *Desk) Book(ctx context.Context, org store.Org, request booking.Request, key *store.Once) (Booked, error) {
+// Book books for a client. With a key, repeated requests count once. A time that is not
+// offered is a *[booking.SlotTakenError]. A required deposit is charged with the
+// booking; if the provider fails, the error is a [hub.ErrPeer].
+func (d *PublicBooking) Book(ctx context.Context, org store.Org, request booking.Request, key *store.IdempotencyKey) (Booking, error) {
 	if !org.Settings.BookingEnabled {
-		return Booked{}, bookingDisabledError()
+		return Booking{}, bookingDisabledError()
 	}
-	err := request.Validate(booking.Demands{
+	err := request.Validate(booking.RequiredFields{
 		Phone: org.Settings.RequireClientPhone, Email: org.Settings.RequireClientEmail, Professional: !org.Settings.AllowAnyProfessional,
 		PhoneOrEmail: org.Settings.MaxActiveBookingsPerClient != nil,
 	})
 	if err != nil {
-		return Booked{}, err
+		return Booking{}, err
 	}
 	contact := store.Contact{Name: request.Name, Phone: request.Phone, Email: request.Email, Source: "client", MarketingConsent: request.Consent}
 	solved, err := d.verifyProof(org, request.Proof)
 	if err != nil {
-		return Booked{}, err
+		return Booking{}, err
 	}
 	booked, err := d.BookWithDeposit(ctx, store.NewAppointment{
-		Org: org, Choice: store.Choice{Service: request.Service, Professional: request.Professional, Online: true}, Start: request.Start, Notes: request.Notes, Source: booking.Web,
+		Org: org, ServiceChoice: store.ServiceChoice{Service: request.Service, Professional: request.Professional, Online: true}, Start: request.Start, Notes: request.Notes, Source: booking.Web,
 		By: store.Actor{Kind: booking.Client}, Limits: org.Policy.PublicLimits(d.host.Now(), org.Zone), Idempotency: key, HoldID: request.Hold, Contact: &contact,
 		ResolveClient: func(ctx context.Context, tx *store.Tx) (dbgen.Client, error) {
 			if err := spendProof(ctx, tx, org, solved); err != nil {
@@ -150,43 +148,42 @@ func (d *Desk) Book(ctx context.Context, org store.Org, request booking.Request,
 	return booked, payment.WithPayerEmailField(err, "body.client_email")
 }
 
-// BookWithDeposit makes a client's booking, with the charge for the deposit where one is due.
-// Errors as [Desk.Book] has them.
-func (d *Desk) BookWithDeposit(ctx context.Context, request store.NewAppointment, payer provider.Payer) (Booked, error) {
+// BookWithDeposit books for a client, with the charge for a required deposit. Errors
+// are those of [PublicBooking.Book].
+func (d *PublicBooking) BookWithDeposit(ctx context.Context, request store.NewAppointment, payer provider.Payer) (Booking, error) {
 	booked, charge, err := d.payments.Book(ctx, request, payer)
 	if dberr.ConstraintName(err) == "appointments_source" { // the same request, at the same time
 		booked, charge, err = d.payments.Book(ctx, request, payer)
 	}
 	switch {
 	case err != nil:
-		return Booked{}, err
+		return Booking{}, err
 	case booked.Repeated:
 		return d.loadBooking(ctx, request.Org, booked.AppointmentDetail)
 	}
 	return d.newBooking(request.Org, booked.AppointmentDetail, charge)
 }
 
-// DepositNeedsEmail tells whether who pays a deposit has to have an e-mail address.
-func (d *Desk) DepositNeedsEmail() bool { return d.payments.RequiresPayerEmail() }
+// DepositNeedsEmail reports whether paying a deposit requires an e-mail address.
+func (d *PublicBooking) DepositNeedsEmail() bool { return d.payments.RequiresPayerEmail() }
 
 // formHoldTTL is how long a client has to fill in the form.
 const formHoldTTL = 5 * time.Minute
 
-// Hold keeps an offered time for a client who is about to book it, in place of the
-// one they held before (zero: none). A time that is not offered is a
-// *[booking.SlotTakenError].
-func (d *Desk) Hold(ctx context.Context, org store.Org, choice Choice, start time.Time, before uuid.UUID) (store.Held, error) {
+// Hold reserves an offered time for a client, replacing the client's previous hold
+// (zero: none). A time that is not offered is a *[booking.SlotTakenError].
+func (d *PublicBooking) Hold(ctx context.Context, org store.Org, choice Choice, start time.Time, before uuid.UUID) (store.HeldSlot, error) {
 	switch {
 	case !org.Settings.BookingEnabled:
-		return store.Held{}, bookingDisabledError()
+		return store.HeldSlot{}, bookingDisabledError()
 	case choice.Professional == nil && !org.Settings.AllowAnyProfessional:
-		return store.Held{}, hub.Invalid("body.professional_id", "is required")
+		return store.HeldSlot{}, hub.Invalid("body.professional_id", "is required")
 	}
 	if err := d.host.Limits.Allow(ctx, "holds", module.ClientIP(ctx)); err != nil {
-		return store.Held{}, err
+		return store.HeldSlot{}, err
 	}
 	return d.store.HoldSlot(ctx, store.NewAppointment{
-		Org: org, Choice: store.Choice{Service: choice.Service, Professional: choice.Professional, Online: true}, Start: start, HoldID: before,
+		Org: org, ServiceChoice: store.ServiceChoice{Service: choice.Service, Professional: choice.Professional, Online: true}, Start: start, HoldID: before,
 		Limits: org.Policy.PublicLimits(d.host.Now(), org.Zone),
 	}, formHoldTTL)
 }
@@ -195,9 +192,9 @@ func bookingDisabledError() *hub.Error {
 	return hub.Errorf(hub.ErrForbidden, "booking_disabled", "This business does not take bookings online right now.")
 }
 
-// JoinWaitlist puts a client on the list of those who are told when a time becomes free from
-// one day to another. The same wish again is the same entry.
-func (d *Desk) JoinWaitlist(ctx context.Context, org store.Org, choice Choice, contact store.Contact, first, last booking.Date) (id uuid.UUID, err error) {
+// JoinWaitlist adds a client to the waitlist for a range of days. A repeated request
+// returns the same entry.
+func (d *PublicBooking) JoinWaitlist(ctx context.Context, org store.Org, choice Choice, contact store.Contact, first, last booking.Date) (id uuid.UUID, err error) {
 	today := booking.DateOf(d.host.Now(), org.Zone)
 	switch {
 	case !org.Settings.BookingEnabled:
@@ -212,7 +209,7 @@ func (d *Desk) JoinWaitlist(ctx context.Context, org store.Org, choice Choice, c
 		return id, hub.Invalid("body.last_date", "must be at most 92 days after first_date")
 	}
 	err = d.store.InTx(ctx, "waiting", func(tx *store.Tx) error {
-		offers, err := store.LoadOffers(ctx, tx.Queries, org.ID, store.Choice{Service: choice.Service, Professional: choice.Professional, Online: true})
+		offers, err := store.LoadOffers(ctx, tx.Queries, org.ID, store.ServiceChoice{Service: choice.Service, Professional: choice.Professional, Online: true})
 		if err != nil {
 			return err
 		}
@@ -249,13 +246,13 @@ func (d *Desk) JoinWaitlist(ctx context.Context, org store.Org, choice Choice, c
 	return id, err
 }
 
-// Bounds of the waiting list.
+// Limits of the waitlist.
 const (
 	maxWaitlistDays    = 92 // days between the first and the last
 	maxWaitlistEntries = 20
 )
 
-// CheckNotBlocked is a [hub.ErrForbidden] for a client who was blocked.
+// CheckNotBlocked returns a [hub.ErrForbidden] for a blocked client.
 func CheckNotBlocked(client dbgen.Client) error {
 	if client.IsBlocked {
 		return hub.Errorf(hub.ErrForbidden, "booking_refused", "This booking cannot be made online. Contact the business.")
@@ -263,8 +260,8 @@ func CheckNotBlocked(client dbgen.Client) error {
 	return nil
 }
 
-// checkMayBook refuses clients who were blocked, or have as many bookings as allowed. They
-// book nothing else meanwhile: [store.Tx.FindOrCreateClient] sees to that.
+// checkMayBook rejects clients who are blocked or have too many open bookings. Because
+// [store.Tx.FindOrCreateClient] locks the client, concurrent bookings are counted.
 func checkMayBook(ctx context.Context, tx *store.Tx, org store.Org, client dbgen.Client) error {
 	if err := CheckNotBlocked(client); err != nil {
 		return err
@@ -280,13 +277,13 @@ func checkMayBook(ctx context.Context, tx *store.Tx, org store.Org, client dbgen
 	return err
 }
 
-// Cancel cancels what a client booked. Again is no error.
-func (d *Desk) Cancel(ctx context.Context, org store.Org, token string, reason *string) (dbgen.AppointmentDetail, error) {
+// Cancel cancels a client's booking. Repeating it is no error.
+func (d *PublicBooking) Cancel(ctx context.Context, org store.Org, token string, reason *string) (dbgen.AppointmentDetail, error) {
 	found, err := d.appointmentByToken(ctx, org, token)
 	if err != nil {
 		return found, err
 	}
-	return d.store.ApplyAction(ctx, booking.Cancel, store.Change{
+	return d.store.ApplyAction(ctx, booking.Cancel, store.AppointmentChange{
 		Org: org, ID: found.ID, By: store.Actor{Kind: booking.Client}, Reason: reason,
 		Check: func(before dbgen.Appointment) error {
 			return org.Policy.ClientMayCancel(before.StartAt.In(org.Zone), d.host.Now())
@@ -294,20 +291,20 @@ func (d *Desk) Cancel(ctx context.Context, org store.Org, token string, reason *
 	})
 }
 
-// Reschedule moves what a client booked to another offered time.
-func (d *Desk) Reschedule(ctx context.Context, org store.Org, token string, start time.Time) (Booked, error) {
+// Reschedule moves a client's booking to another offered time.
+func (d *PublicBooking) Reschedule(ctx context.Context, org store.Org, token string, start time.Time) (Booking, error) {
 	found, err := d.appointmentByToken(ctx, org, token)
 	if err != nil {
-		return Booked{}, err
+		return Booking{}, err
 	}
-	updated, err := d.store.UpdateAppointment(ctx, store.Move{Start: &start, Online: true, Reschedule: true, Limits: d.ClientView(org).Limits}, store.Change{
+	updated, err := d.store.UpdateAppointment(ctx, store.AppointmentUpdate{Start: &start, Online: true, Reschedule: true, Limits: d.ClientView(org).Limits}, store.AppointmentChange{
 		Org: org, ID: found.ID, By: store.Actor{Kind: booking.Client},
 		Check: func(before dbgen.Appointment) error {
 			return org.Policy.ClientMayReschedule(before.StartAt.In(org.Zone), d.host.Now())
 		},
 	})
 	if err != nil {
-		return Booked{}, err
+		return Booking{}, err
 	}
 	return d.loadBooking(ctx, org, updated.AppointmentDetail)
 }

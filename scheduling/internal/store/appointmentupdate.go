@@ -13,9 +13,8 @@ import (
 	"integrationhub/scheduling/internal/store/dbgen"
 )
 
-// Move is where an appointment goes, and what else an edit changes of it. What is
-// nil stays.
-type Move struct {
+// AppointmentUpdate moves or edits an appointment. Nil fields stay unchanged.
+type AppointmentUpdate struct {
 	Start        *time.Time
 	Professional *uuid.UUID
 	Service      *uuid.UUID
@@ -28,15 +27,16 @@ type Move struct {
 	Reschedule   bool // it was asked to be moved, so its status has to allow that
 }
 
-// isReschedule tells whether the appointment's place in time changes.
-func (m Move) isReschedule(appointment dbgen.Appointment) bool {
+// isReschedule reports whether the appointment's place in time changes.
+func (m AppointmentUpdate) isReschedule(appointment dbgen.Appointment) bool {
 	return m.Reschedule || m.Start != nil && !m.Start.Equal(appointment.StartAt) ||
 		m.Professional != nil && *m.Professional != appointment.ProfessionalID || m.Service != nil && *m.Service != appointment.ServiceID
 }
 
-// UpdateAppointment changes an appointment. Errors as [Store.Book] and [Store.ApplyAction] have them.
-func (s *Store) UpdateAppointment(ctx context.Context, update Move, change Change) (Booked, error) {
-	var updated Booked
+// UpdateAppointment moves or edits an appointment. Errors are those of [Store.Book] and
+// [Store.ApplyAction].
+func (s *Store) UpdateAppointment(ctx context.Context, update AppointmentUpdate, change AppointmentChange) (BookedAppointment, error) {
+	var updated BookedAppointment
 	var before dbgen.Appointment
 	err := s.InTx(ctx, "changing the appointment", func(tx *Tx) (err error) {
 		if before, err = tx.lockForChange(ctx, change, update.Professional); err != nil {
@@ -60,7 +60,7 @@ func (s *Store) UpdateAppointment(ctx context.Context, update Move, change Chang
 	})
 	if isSlotConflict(err) {
 		start, choice := update.target(before)
-		return Booked{}, s.slotTakenError(ctx, change.Org, choice, start, update.Limits, func(offer *booking.Offer) {
+		return BookedAppointment{}, s.slotTakenError(ctx, change.Org, choice, start, update.Limits, func(offer *booking.Offer) {
 			if choice.Service == before.ServiceID {
 				*offer = offer.WithDurationAndPrice(before.EndAt.Sub(before.StartAt), before.PriceCents)
 			}
@@ -69,9 +69,10 @@ func (s *Store) UpdateAppointment(ctx context.Context, update Move, change Chang
 	return updated, err
 }
 
-// publishRescheduled tells who heard of an appointment what it has become: it is created again,
-// under the same id. Document 1 has no event of its own for that, and who keeps the
-// appointment too would go on expecting the client at the former time.
+// publishRescheduled publishes appointment.created again, with the same id and the new
+// time. There is no event for a move, and a product that keeps the appointment too
+// would otherwise expect the client at the former time. See
+// docs/interfaces/scheduling.md, "Events".
 func (t *Tx) publishRescheduled(ctx context.Context, before dbgen.Appointment, appointment dbgen.AppointmentDetail) error {
 	if appointment.StartAt.Equal(before.StartAt) && appointment.ProfessionalID == before.ProfessionalID && appointment.ServiceID == before.ServiceID && appointment.ClientID == before.ClientID {
 		return nil
@@ -86,8 +87,8 @@ func (t *Tx) publishRescheduled(ctx context.Context, before dbgen.Appointment, a
 	return t.publishCreated(ctx, appointment, clientPhone(client))
 }
 
-// applyLowerPrice says what a lower price means for the money that is due: codes for more than
-// is left end, and what came in may be all of the deposit.
+// applyLowerPrice adjusts what is due after a price reduction: charges above the rest
+// are closed, and the money received may now cover the deposit.
 func (t *Tx) applyLowerPrice(ctx context.Context, org Org, before dbgen.Appointment) error {
 	appointment, err := t.LockAppointment(ctx, org.ID, before.ID)
 	if err != nil || appointment.PriceCents >= before.PriceCents {
@@ -102,9 +103,9 @@ func (t *Tx) applyLowerPrice(ctx context.Context, org Org, before dbgen.Appointm
 	return t.coverDeposit(ctx, org, &appointment)
 }
 
-// target is where the appointment is to be.
-func (m Move) target(before dbgen.Appointment) (time.Time, Choice) {
-	start, choice := before.StartAt, Choice{Service: before.ServiceID, Professional: &before.ProfessionalID, Online: m.Online}
+// target returns the time and choice the update leads to.
+func (m AppointmentUpdate) target(before dbgen.Appointment) (time.Time, ServiceChoice) {
+	start, choice := before.StartAt, ServiceChoice{Service: before.ServiceID, Professional: &before.ProfessionalID, Online: m.Online}
 	if m.Start != nil {
 		start = *m.Start
 	}
@@ -119,7 +120,7 @@ func (m Move) target(before dbgen.Appointment) (time.Time, Choice) {
 	return start, choice
 }
 
-func (t *Tx) reschedule(ctx context.Context, update Move, change Change, before dbgen.Appointment) (warnings []string, err error) {
+func (t *Tx) reschedule(ctx context.Context, update AppointmentUpdate, change AppointmentChange, before dbgen.Appointment) (warnings []string, err error) {
 	next, err := booking.Reschedule.Apply(before.Status, change.By.Kind, change.By.Manager, change.Org.Policy)
 	if err != nil {
 		return nil, err
@@ -138,7 +139,7 @@ func (t *Tx) reschedule(ctx context.Context, update Move, change Change, before 
 	if choice.Service == before.ServiceID {
 		offer = offer.WithDurationAndPrice(before.EndAt.Sub(before.StartAt), before.PriceCents)
 	}
-	placement, err := t.findPlacement(ctx, change.Org, offers[0], offer, start, before.ID, fitting{online: update.Online, limits: update.Limits, overbook: update.Overbook})
+	placement, err := t.findPlacement(ctx, change.Org, offers[0], offer, start, before.ID, placementOptions{online: update.Online, limits: update.Limits, overbook: update.Overbook})
 	if err != nil {
 		return nil, err
 	}
@@ -160,7 +161,7 @@ func (t *Tx) reschedule(ctx context.Context, update Move, change Change, before 
 	if err := t.DropReminders(ctx, change.Org.ID, change.ID); err != nil {
 		return nil, err
 	}
-	if err := t.enqueueNotification(ctx, News{Org: change.Org.ID, Appointment: change.ID, Change: ChangeMoved, By: change.By.Kind, PreviousStart: before.StartAt, SkipClient: change.SkipClient}); err != nil {
+	if err := t.enqueueNotification(ctx, Notification{Org: change.Org.ID, Appointment: change.ID, Change: ChangeMoved, By: change.By.Kind, PreviousStart: before.StartAt, SkipClient: change.SkipClient}); err != nil {
 		return nil, err
 	}
 	if err := t.enqueueFreedTime(ctx, change.Org, before); err != nil {
@@ -169,8 +170,8 @@ func (t *Tx) reschedule(ctx context.Context, update Move, change Change, before 
 	return placement.warnings, t.planReminders(ctx, change.Org, change.ID, start)
 }
 
-// editDetails changes what has nothing to do with time.
-func (t *Tx) editDetails(ctx context.Context, update Move, c Change, before dbgen.Appointment) error {
+// editDetails changes client, notes and price.
+func (t *Tx) editDetails(ctx context.Context, update AppointmentUpdate, c AppointmentChange, before dbgen.Appointment) error {
 	if update.Client == nil && update.Notes == nil && update.Price == nil {
 		return nil
 	}
@@ -208,8 +209,8 @@ func (t *Tx) editDetails(ctx context.Context, update Move, c Change, before dbge
 	return t.EditAppointment(ctx, change)
 }
 
-// recordEdit writes down what an edit changes; nothing where it leaves all as it was.
-func (t *Tx) recordEdit(ctx context.Context, change Change, before dbgen.Appointment, edit dbgen.EditAppointmentParams) error {
+// recordEdit adds the edit to the history, if it changes anything.
+func (t *Tx) recordEdit(ctx context.Context, change AppointmentChange, before dbgen.Appointment, edit dbgen.EditAppointmentParams) error {
 	if edit.Notes == before.Notes && edit.PriceCents == before.PriceCents && edit.ClientID == before.ClientID {
 		return nil
 	}
