@@ -14,6 +14,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"integrationhub/hub"
+	"integrationhub/hub/events"
 	"integrationhub/hub/module"
 	"integrationhub/hub/module/accounts"
 	"integrationhub/scheduling/internal/api"
@@ -38,8 +39,8 @@ var _ module.Module = Module{}
 func (Module) Spec() module.Spec {
 	return module.Spec{
 		Name: "scheduling", Title: "Scheduling", Description: description, KeyPrefix: "sch", TenantPrefix: "org", Version: "1.0.0", Features: api.Features(),
-		Receives: []string{"patient.created", "patient.updated", "patient.deleted", "payment.received"},
-		Sends:    []string{"appointment.created", "appointment.cancelled", "appointment.reminded", "appointment.noshow"},
+		Receives: []string{events.TypePatientCreated, events.TypePatientUpdated, events.TypePatientDeleted, events.TypePaymentReceived},
+		Sends:    events.FromScheduling(),
 		Limits:   append(accounts.Limits(), publicbooking.Limits()...),
 	}
 }

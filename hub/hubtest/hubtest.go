@@ -8,9 +8,12 @@ package hubtest
 
 import (
 	"errors"
+	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -45,8 +48,18 @@ func PostgresSearch() []string {
 // Main runs a package's tests and then stops the shared servers and removes
 // their files: func TestMain(m *testing.M) { hubtest.Main(m) }. Without it the
 // servers end with the process and a later run removes the files. What uses the
-// servers and outlives single tests is ended by after, before they stop.
+// servers and outlives single tests is ended by after, before they stop. Where
+// -parallel is not given, at least [parallel] tests run at once: they mostly wait for
+// servers, for timers and for each other's answers, and a small machine has few cores.
 func Main(m *testing.M, after ...func()) {
+	flag.Parse()
+	given := false
+	flag.Visit(func(f *flag.Flag) { given = given || f.Name == "test.parallel" })
+	if !given && runtime.GOMAXPROCS(0) < parallel {
+		if err := flag.Set("test.parallel", strconv.Itoa(parallel)); err != nil {
+			panic(err) // package testing has defined it
+		}
+	}
 	code := m.Run()
 	for _, end := range after {
 		end()
@@ -56,6 +69,19 @@ func Main(m *testing.M, after ...func()) {
 	onDisk.remove()
 	inMemory.remove()
 	os.Exit(code)
+}
+
+// parallel is how many tests of a package run at once, at least. Go runs two packages
+// beside each other on two cores; more would only wait for passwords to be hashed.
+const parallel = 4
+
+// SkipShort leaves the test out where go test has -short, as make test-fast does: what
+// a developer need not wait for after every change.
+func SkipShort(t testing.TB) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("left out by -short")
+	}
 }
 
 const scratchPrefix = "hub-test-"

@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"integrationhub/hub"
+	"integrationhub/hub/events"
 	"integrationhub/hub/module"
 	"integrationhub/scheduling/internal/booking"
 )
@@ -19,20 +20,20 @@ func (t *Tx) HandleEvent(ctx context.Context, event hub.Event) error {
 	if event.Environment == hub.Test {
 		return module.ErrIgnored
 	}
-	if event.Type == "payment.received" {
+	if event.Type == events.TypePaymentReceived {
 		return t.handlePaymentReceived(ctx, event)
 	}
-	var p patientEvent
-	if err := decodeEventData(event, &p); err != nil {
+	var patient patientEvent
+	if err := decodeEventData(event, &patient); err != nil {
 		return err
 	}
 	switch event.Type {
-	case "patient.created":
-		return t.handlePatientCreated(ctx, event.TenantID, p)
-	case "patient.updated":
-		return t.handlePatientUpdated(ctx, event, p)
-	case hub.PatientDeleted:
-		return t.handlePatientDeleted(ctx, event, p)
+	case events.TypePatientCreated:
+		return t.handlePatientCreated(ctx, event.TenantID, patient)
+	case events.TypePatientUpdated:
+		return t.handlePatientUpdated(ctx, event, patient)
+	case events.TypePatientDeleted:
+		return t.handlePatientDeleted(ctx, event, patient)
 	}
 	return module.ErrIgnored
 }
