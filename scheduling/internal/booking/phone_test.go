@@ -13,12 +13,12 @@ func TestPhoneForms(t *testing.T) {
 	for _, phone := range hubtest.Phones {
 		require.Equal(t, phone.E164, *E164(phone.Written), phone.Written)
 		require.Contains(t, PhoneForms(phone.Written), phone.E164)
-		if phone.Short == "" {
+		if phone.WithoutNinthDigit == "" {
 			require.Equal(t, []string{phone.E164}, PhoneForms(phone.E164))
 			continue
 		}
-		require.Contains(t, PhoneForms(phone.Written), phone.Short)
-		require.Equal(t, []string{phone.E164, phone.Short}, PhoneForms(phone.Short))
+		require.Contains(t, PhoneForms(phone.Written), phone.WithoutNinthDigit)
+		require.Equal(t, []string{phone.E164, phone.WithoutNinthDigit}, PhoneForms(phone.WithoutNinthDigit))
 	}
 	for _, sent := range []string{"", "123", "+1234567", "1234567890123456", "11 98765-4321 ramal 7"} {
 		require.Nil(t, E164(sent), sent)
@@ -26,7 +26,7 @@ func TestPhoneForms(t *testing.T) {
 	for _, phone := range hubtest.Phones {
 		require.True(t, ValidPhone(phone.Written), phone.Written)
 	}
-	for _, none := range hubtest.NoPhones {
+	for _, none := range hubtest.InvalidPhones {
 		require.Nil(t, E164(none), none)
 	}
 	require.Equal(t, []string{"+5512125551234", "+12125551234"}, PhoneForms("12125551234"), "as it may be from elsewhere")

@@ -115,7 +115,7 @@ func Render(kind Kind, locale string, facts Data) (Email, error) {
 		}
 	}
 	text := collapseBlankLines(parts[1].String())
-	return Email{Subject: strings.TrimSpace(parts[0].String()), Text: text, HTML: email.HTML(lang.tag, text)}, nil
+	return Email{Subject: strings.TrimSpace(parts[0].String()), Text: text, HTML: email.RenderHTML(lang.tag, text)}, nil
 }
 
 // formatTime formats a time: segunda-feira, 2 de março de 2026 às 09:00.

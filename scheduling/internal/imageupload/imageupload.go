@@ -44,7 +44,7 @@ type format struct {
 }
 
 // Process reads an upload and returns the re-encoded picture. Errors: [hub.ErrTooLarge]
-// over [MaxBytes]; [hub.ErrMediaType] for anything but a complete PNG, JPEG or WebP file;
+// over [MaxBytes]; [hub.ErrUnsupportedMediaType] for anything but a complete PNG, JPEG or WebP file;
 // [hub.ErrInvalid] for an empty upload, more than [MaxSide] pixels, or a truncated or
 // broken picture; the error of ctx.
 func (i *Processor) Process(ctx context.Context, r io.Reader) (module.Picture, error) {
@@ -109,11 +109,11 @@ func formatOf(raw []byte) *format {
 }
 
 func mediaTypeError(cause error) *hub.Error {
-	return hub.Errorf(hub.ErrMediaType, "unsupported_media_type", "The file must be a PNG, JPEG or WebP picture, and nothing else.").Because(cause)
+	return hub.Errorf(hub.ErrUnsupportedMediaType, "unsupported_media_type", "The file must be a PNG, JPEG or WebP picture, and nothing else.").WithCause(cause)
 }
 
 func unreadableError(cause error) *hub.Error {
-	return hub.Errorf(hub.ErrInvalid, "image_unreadable", "The picture is cut or broken.").Because(cause)
+	return hub.Errorf(hub.ErrInvalid, "image_unreadable", "The picture is cut or broken.").WithCause(cause)
 }
 
 // shrink redraws a picture so that its longer side is at most OutputSide.

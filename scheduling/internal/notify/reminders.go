@@ -92,7 +92,7 @@ func retryDelay(err error) time.Duration {
 	var problem *hub.Error
 	var dialling *net.OpError
 	switch {
-	case errors.As(err, &problem) && problem.Code == hub.CodePeerLimited:
+	case errors.As(err, &problem) && problem.Code == hub.CodePeerRateLimited:
 		return max(time.Minute, problem.RetryAfter)
 	case errors.As(err, &dialling) && dialling.Op == "dial":
 		return time.Minute
@@ -104,7 +104,7 @@ func retryDelay(err error) time.Duration {
 // number.
 func isRefusal(err error) bool {
 	var problem *hub.Error
-	var status hub.PeerStatus
+	var status hub.PeerHTTPStatus
 	return errors.As(err, &problem) && problem.Code == hub.CodeKeyRejected || errors.As(err, &status) && status.Refused()
 }
 
@@ -116,7 +116,7 @@ func (o *Notifier) findMessagingIntegration(ctx context.Context, org uuid.UUID, 
 		return uuid.Nil, false, err
 	}
 	for _, integration := range integrations {
-		if integration.Product == messagingProduct && integration.Status == "active" && slices.Contains(integration.Enabled, purpose) {
+		if integration.Product == messagingProduct && integration.Status == "active" && slices.Contains(integration.EnabledUses, purpose) {
 			return integration.ID, true, nil
 		}
 	}

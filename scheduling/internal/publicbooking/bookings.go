@@ -179,7 +179,7 @@ func (d *PublicBooking) Hold(ctx context.Context, org store.Org, choice Choice, 
 	case choice.Professional == nil && !org.Settings.AllowAnyProfessional:
 		return store.HeldSlot{}, hub.Invalid("body.professional_id", "is required")
 	}
-	if err := d.host.Limits.Allow(ctx, "holds", module.ClientIP(ctx)); err != nil {
+	if err := d.host.RateLimiter.Allow(ctx, "holds", module.ClientIP(ctx)); err != nil {
 		return store.HeldSlot{}, err
 	}
 	return d.store.HoldSlot(ctx, store.NewAppointment{

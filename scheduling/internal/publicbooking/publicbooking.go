@@ -30,23 +30,23 @@ func New(host module.Host, s *store.Store, payments *payment.Service) *PublicBoo
 
 // Limits returns the rate limits per address. They are wide because a clinic's clients
 // often share an address.
-func Limits() []module.Limit {
-	return []module.Limit{
+func Limits() []module.RateLimit {
+	return []module.RateLimit{
 		{Name: "public-reads", Max: 300, Period: time.Minute},
 		{Name: "public-writes", Max: 120, Period: time.Minute},
 		{Name: "holds", Max: 30, Period: time.Minute}, // which keep times from others
 	}
 }
 
-// AllowRead counts a read request. Over the limit the error is [hub.ErrLimited].
+// AllowRead counts a read request. Over the limit the error is [hub.ErrRateLimited].
 func (d *PublicBooking) AllowRead(ctx context.Context) error {
-	return d.host.Limits.Allow(ctx, "public-reads", module.ClientIP(ctx))
+	return d.host.RateLimiter.Allow(ctx, "public-reads", module.ClientIP(ctx))
 }
 
 // AllowWrite counts a request that may change something. Over the limit the error is
-// [hub.ErrLimited].
+// [hub.ErrRateLimited].
 func (d *PublicBooking) AllowWrite(ctx context.Context) error {
-	return d.host.Limits.Allow(ctx, "public-writes", module.ClientIP(ctx))
+	return d.host.RateLimiter.Allow(ctx, "public-writes", module.ClientIP(ctx))
 }
 
 // Organization finds an organization by its current slug or a recent former one. The

@@ -284,7 +284,7 @@ func clientsNamed(person booking.Person, clients []dbgen.Client) (list []dbgen.C
 
 // EraseClient removes a client's personal data and keeps appointments and payments.
 func (t *Tx) EraseClient(ctx context.Context, client dbgen.Client) error {
-	if err := t.host.Mail.Forget(ctx, t.Raw, client.OrgID, client.ID.String()); err != nil {
+	if err := t.host.Mail.EraseSubject(ctx, t.Raw, client.OrgID, client.ID.String()); err != nil {
 		return err
 	}
 	if err := t.ClearTracesOfClient(ctx, client.OrgID, client.ID); err != nil {

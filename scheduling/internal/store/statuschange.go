@@ -55,7 +55,7 @@ func (t *Tx) lockForChange(ctx context.Context, change AppointmentChange, otherP
 	case err != nil:
 		return appointment, err
 	case appointment.ProfessionalID != current.ProfessionalID, change.Version != nil && *change.Version != appointment.Version:
-		return appointment, hub.Errorf(hub.ErrChanged, "version_mismatch", "Appointment was changed by someone else")
+		return appointment, hub.Errorf(hub.ErrPreconditionFailed, "version_mismatch", "Appointment was changed by someone else")
 	}
 	return appointment, nil
 }

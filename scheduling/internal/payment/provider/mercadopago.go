@@ -223,7 +223,7 @@ func (m *MercadoPago) Refund(ctx context.Context, id string, refund Refund) erro
 		Amount booking.Cents `json:"amount"`
 		Status string        `json:"status"`
 	}
-	if err := answer.JSON(&done); err != nil {
+	if err := answer.DecodeJSON(&done); err != nil {
 		return providerError(err)
 	}
 	if done.Amount != refund.Amount || done.Status == "rejected" || done.Status == "cancelled" {
@@ -256,7 +256,7 @@ func statusError(answer hub.Response) error {
 		} `json:"cause"`
 	}
 	codes := ""
-	if answer.JSON(&problem) == nil {
+	if answer.DecodeJSON(&problem) == nil {
 		for _, cause := range problem.Cause {
 			codes += " " + cause.Code.String()
 		}
@@ -288,7 +288,7 @@ func decodeCharge(answer hub.Response, err error) (Charge, error) {
 		return Charge{}, err
 	}
 	var payment mpPayment
-	if err := answer.JSON(&payment); err != nil {
+	if err := answer.DecodeJSON(&payment); err != nil {
 		return Charge{}, providerError(err)
 	}
 	status, known := mpStatus[payment.Status]
