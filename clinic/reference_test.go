@@ -17,15 +17,15 @@ func TestCommandsOfTheReference(t *testing.T) {
 	t.Parallel()
 	p := clinictest.NewClinic(t)
 	p.OK(200, "PUT", "/clinic", object{"reveal_cpf": true})
-	reader := openapitest.Reader{Token: p.Token, Key: p.NewKey().Token, File: "nome;telefone\nAna;11 98765-4321\n"}
-	commands := openapitest.Commands(t, p.Hub.Base)
+	reader := openapitest.CommandRunner{Token: p.Token, Key: p.NewKey().Token, File: "nome;telefone\nAna;11 98765-4321\n"}
+	commands := openapitest.LoadCommands(t, p.Hub.Base)
 	for _, op := range p.OwnOperations() {
 		require.Contains(t, commands, op.ID)
 	}
 	delete(commands, "integrations.connect") // it would call out
 	var wrong []string
 	for id, command := range commands {
-		status, body := reader.Run(t, command)
+		status, body := reader.RunCommand(t, command)
 		bad := slices.Contains([]string{"400", "405", "413", "415", "422"}, status) && id != "auth.reset-password" || status >= "500"
 		bad = bad || status == "404" && strings.Contains(body, "There is nothing here.")
 		bad = bad || slices.Contains([]string{"patients.create", "professionals.create", "users.create", "imports.create"}, id) && !strings.HasPrefix(status, "20")

@@ -17,13 +17,13 @@ func TestCommandsOfTheReference(t *testing.T) {
 	t.Parallel()
 	s := schedulingtest.NewOrganization(t)
 	key := s.OK(200, "POST", "/integrations/api-keys", object{})["api_key"].(string)
-	reader := openapitest.Reader{Token: s.Token, Key: key}
-	commands := openapitest.Commands(t, s.Hub.Base)
+	reader := openapitest.CommandRunner{Token: s.Token, Key: key}
+	commands := openapitest.LoadCommands(t, s.Hub.Base)
 	require.Len(t, commands, len(s.Operations()))
 	delete(commands, "integrations.connect") // it would call out
 	var wrong []string
 	for id, command := range commands {
-		status, body := reader.Run(t, command)
+		status, body := reader.RunCommand(t, command)
 		bad := slices.Contains([]string{"405", "413", "415"}, status) || status >= "500"
 		bad = bad || status == "404" && strings.Contains(body, "There is nothing here.")
 		bad = bad || slices.Contains([]string{"services.create", "clients.create", "professionals.create", "users.create"}, id) && !strings.HasPrefix(status, "20")

@@ -66,7 +66,7 @@ func TestTwoHubs(t *testing.T) {
 		TenantID uuid.UUID `json:"tenant_id"`
 		Token    string    `json:"token"`
 	}
-	there.Operate("POST", "/clinic/api/v1/auth/register", object{"name": "Clínica"}, &account)
+	there.CallAPI("POST", "/clinic/api/v1/auth/register", object{"name": "Clínica"}, &account)
 	peer := &moduletest.Client{T: t, Hub: there, Token: account.Token}
 	key := peer.OK(200, "POST", "/integrations/api-keys", nil)["api_key"].(string)
 
@@ -82,7 +82,7 @@ func TestTwoHubs(t *testing.T) {
 	status := p.OK(200, "GET", "/integrations/status", nil)["integrations"].([]any)
 	require.Len(t, status, 1)
 	require.Equal(t, "active", status[0].(object)["status"])
-	known := p.As(p.Hub.Key(p.ID, hub.Live)).OK(200, "GET", "/integrations/status", nil)
+	known := p.As(p.Hub.CreateKey(p.ID, hub.Live)).OK(200, "GET", "/integrations/status", nil)
 	require.Equal(t, "scheduling", known["product"])
 	require.Equal(t, p.ID.String(), known["org_id"])
 	require.Equal(t, "Studio", known["org_name"])

@@ -81,11 +81,11 @@ func TestLettersAreInTheClinicsLanguage(t *testing.T) {
 		address := one.locale + p.Email
 		p.OK(201, "POST", "/users", object{"name": "Davi", "email": address})
 		p.ResetToken(address)
-		require.Contains(t, p.Hub.Mails(address)[0], one.invited)
+		require.Contains(t, p.Hub.Emails(address)[0], one.invited)
 		require.Equal(t, []string{"Clínica Lua", one.invitation, one.locale[:2]}, p.Emails(address))
 		p.As("").OK(200, "POST", "/auth/forgot-password", object{"email": address})
 		p.ResetToken(address)
-		require.Contains(t, p.Hub.Mails(address)[0], "Clínica Lua")
+		require.Contains(t, p.Hub.Emails(address)[0], "Clínica Lua")
 		require.Equal(t, []string{"Clínica Lua", one.reset, one.locale[:2]}, p.Emails(address))
 	}
 	p.Invalid("body.locale", "PUT", "/clinic", object{"locale": "Portuguese"})

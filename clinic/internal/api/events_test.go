@@ -106,9 +106,9 @@ func TestWritesAndTheirEvents(t *testing.T) {
 		already := len(f.Events())
 		if len(w.kinds) > 0 {
 			before := f.Snapshot()
-			f.Hub.FailEvents.Store(true)
+			f.Hub.FailPublishing.Store(true)
 			require.Equal(t, 500, w.do(f).Status, w.name)
-			f.Hub.FailEvents.Store(false)
+			f.Hub.FailPublishing.Store(false)
 			require.Equal(t, before, f.Snapshot(), "%s: rolled back", w.name)
 			require.Empty(t, f.EventTypes(already), w.name)
 		}

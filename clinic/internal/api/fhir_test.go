@@ -24,7 +24,7 @@ func FHIR(p *clinictest.Clinic, status int, path string) object {
 	require.Equal(p.T, status, got.Status, "%s: %s", path, got.Text)
 	require.Equal(p.T, fhirType, got.Header.Get("Content-Type"), path)
 	if got.Body["resourceType"] != "CapabilityStatement" { // the schema is that of 4.0.0
-		require.NoError(p.T, fhirtest.Check([]byte(got.Text)), "%s: %s", path, got.Text)
+		require.NoError(p.T, fhirtest.Validate([]byte(got.Text)), "%s: %s", path, got.Text)
 	}
 	if status >= 400 {
 		require.Equal(p.T, "OperationOutcome", got.Body["resourceType"], got.Text)
@@ -89,7 +89,7 @@ func TestFHIROutside(t *testing.T) {
 	FHIR(peer.Clinic, 404, "/fhir/DocumentReference/"+c.SecretRecordID)
 	all := peer.Call("GET", "/fhir/Patient/"+c.PatientID+"/$everything", nil)
 	require.Equal(t, 200, all.Status)
-	require.NoError(t, fhirtest.Check([]byte(all.Text)))
+	require.NoError(t, fhirtest.Validate([]byte(all.Text)))
 	for _, text := range []string{all.Text, peer.Call("GET", "/fhir/DocumentReference?patient="+c.PatientID, nil).Text} {
 		for _, hidden := range []string{"psychiatry", "serology", "Dr. Rui", "story", "told to nobody", "not even", c.SecretRecordID, "123456789", clinictest.CPF, base64.StdEncoding.EncodeToString([]byte("the whole story"))} {
 			require.NotContains(t, text, hidden)

@@ -69,7 +69,7 @@ func TestEverything(t *testing.T) {
 
 	got := c.Call("GET", "/patients/"+c.PatientID+"/export?format=fhir", nil)
 	require.Equal(t, fhirType, got.Header.Get("Content-Type"))
-	require.NoError(t, fhirtest.Check([]byte(got.Text)))
+	require.NoError(t, fhirtest.Validate([]byte(got.Text)))
 	require.Equal(t, BundleIDs(bundle), BundleIDs(got.Body))
 
 	got = c.Call("GET", "/patients/"+c.PatientID+"/export?format=csv", nil)

@@ -88,7 +88,7 @@ func TestFHIRUnknownParameters(t *testing.T) {
 				continue
 			}
 			require.Equal(t, 400, got.Status, query)
-			require.NoError(t, fhirtest.Check([]byte(got.Text)), got.Text)
+			require.NoError(t, fhirtest.Validate([]byte(got.Text)), got.Text)
 			code, expression := issue(t, got.Body)
 			require.Equal(t, "not-supported", code)
 			name, _, _ := strings.Cut(query, "=")
@@ -201,7 +201,7 @@ func TestFHIRForms(t *testing.T) {
 			require.Equal(t, want, got.Status, "%s as %s: %s", path, accept, got.Text)
 			require.Equal(t, fhirType, got.Header.Get("Content-Type"))
 			if want == 406 {
-				require.NoError(t, fhirtest.Check([]byte(got.Text)), got.Text)
+				require.NoError(t, fhirtest.Validate([]byte(got.Text)), got.Text)
 				code, _ := issue(t, got.Body)
 				require.Equal(t, "not-supported", code)
 				require.NotContains(t, got.Text, "dson")
@@ -352,7 +352,7 @@ func TestFHIRSearchByForm(t *testing.T) {
 		got := key.Call("POST", "/fhir/Patient/_search", body, "Content-Type", form)
 		require.Equal(t, 200, got.Status, got.Text)
 		require.Equal(t, fhirType, got.Header.Get("Content-Type"))
-		require.NoError(t, fhirtest.Check([]byte(got.Text)), got.Text)
+		require.NoError(t, fhirtest.Validate([]byte(got.Text)), got.Text)
 		return got.Body
 	}
 	require.Equal(t, all[:1], BundleIDs(find("identifier=529.982.247-25")))
@@ -392,7 +392,7 @@ func TestFHIRSearchByForm(t *testing.T) {
 	require.Equal(t, 415, key.Call("POST", "/fhir/Patient/_search", "phone=1", "Content-Type", form, "Content-Encoding", "gzip").Status)
 	bad := key.Call("POST", "/fhir/Patient/_search", "phone=%zz", "Content-Type", form)
 	require.Equal(t, 400, bad.Status)
-	require.NoError(t, fhirtest.Check([]byte(bad.Text)), bad.Text)
+	require.NoError(t, fhirtest.Validate([]byte(bad.Text)), bad.Text)
 	require.Equal(t, 403, p.NewKey("record.read").Call("POST", "/fhir/Patient/_search", "phone=1187654321", "Content-Type", form).Status)
 }
 
@@ -401,7 +401,7 @@ func TestFHIRSearchByForm(t *testing.T) {
 func TestFHIRSearchesUseIndexes(t *testing.T) {
 	t.Parallel()
 	p := clinictest.NewClinic(t)
-	db, err := pgx.Connect(t.Context(), p.Hub.Database)
+	db, err := pgx.Connect(t.Context(), p.Hub.DatabaseURL)
 	require.NoError(t, err)
 	defer func() { _ = db.Close(context.Background()) }()
 	const many = 20000

@@ -143,7 +143,7 @@ func TestRoles(t *testing.T) {
 		require.Equal(t, status, got.Status, "%s as %s", op.ID, as)
 		if strings.HasPrefix(op.Path, "/fhir") { // whoever refuses, in FHIR's form
 			require.Equal(t, fhirType, got.Header.Get("Content-Type"), op.ID)
-			require.NoError(t, fhirtest.Check([]byte(got.Text)), op.ID)
+			require.NoError(t, fhirtest.Validate([]byte(got.Text)), op.ID)
 		}
 	}
 	for _, op := range f.Operations() {

@@ -17,7 +17,7 @@ import (
 // over HTTP, and reports the 95th percentile.
 func BenchmarkPhoneSearch(b *testing.B) {
 	p := clinictest.NewClinic(b)
-	db, err := pgx.Connect(b.Context(), p.Hub.Database) // without the product's limit of time
+	db, err := pgx.Connect(b.Context(), p.Hub.DatabaseURL) // without the product's limit of time
 	require.NoError(b, err)
 	defer db.Close(b.Context())
 	_, err = db.Exec(b.Context(), `set session_replication_role = replica`) // without checking every reference

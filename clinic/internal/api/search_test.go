@@ -202,7 +202,7 @@ func TestSearchByPost(t *testing.T) {
 func TestTotalsAreBounded(t *testing.T) {
 	t.Parallel()
 	p := clinictest.NewClinic(t)
-	db, err := pgx.Connect(t.Context(), p.Hub.Database)
+	db, err := pgx.Connect(t.Context(), p.Hub.DatabaseURL)
 	require.NoError(t, err)
 	defer db.Close(t.Context())
 	fill := func(sql string, args ...any) {
@@ -283,7 +283,7 @@ func TestPagesBeyondTheLast(t *testing.T) {
 func TestSearchesUseIndexes(t *testing.T) {
 	t.Parallel()
 	p := clinictest.NewClinic(t)
-	db, err := pgx.Connect(t.Context(), p.Hub.Database)
+	db, err := pgx.Connect(t.Context(), p.Hub.DatabaseURL)
 	require.NoError(t, err)
 	defer func() { _ = db.Close(context.Background()) }()
 	_, err = db.Exec(t.Context(), `insert into clinic.patients (clinic_id, env, id, name, phone, email)

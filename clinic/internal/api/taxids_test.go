@@ -143,7 +143,7 @@ func TestTaxIDsInEveryField(t *testing.T) {
 		}
 	}
 	for _, canary := range canaries {
-		require.Empty(t, hubtest.FindInDatabase(t, f.Hub.Database, canary), canary)
+		require.Empty(t, hubtest.FindInDatabase(t, f.Hub.DatabaseURL, canary), canary)
 		require.NotContains(t, f.Hub.Log(), canary)
 	}
 }

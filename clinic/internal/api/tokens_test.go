@@ -23,7 +23,7 @@ func TestForgedTokens(t *testing.T) {
 	t.Parallel()
 	var other module.Host
 	p := clinictest.RegisterClinic(t, moduletest.Start(t, clinic.New(), moduletest.Options{
-		Now: time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC), Beside: []module.Module{moduletest.HostCapture{Module: notes.New("notes"), Host: &other}},
+		Start: time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC), OtherModules: []module.Module{moduletest.HostCapture{Module: notes.New("notes"), Host: &other}},
 	}))
 	signature := p.Token[strings.LastIndex(p.Token, ".")+1:]
 	kept := func(string) string { return signature }
@@ -35,31 +35,31 @@ func TestForgedTokens(t *testing.T) {
 			return base64.RawURLEncoding.EncodeToString(raw)
 		}
 	}
-	user, login, ok := p.Hub.Host.Accounts.VerifyAccess(p.Token)
+	user, login, ok := p.Hub.Host.Credentials.VerifyAccessToken(p.Token)
 	require.True(t, ok)
-	elsewhere, err := other.Accounts.SignAccess(user, login)
+	elsewhere, err := other.Credentials.SignAccessToken(user, login)
 	require.NoError(t, err)
-	stranger, err := p.Hub.Host.Accounts.SignAccess(uuid.New(), login)
+	stranger, err := p.Hub.Host.Credentials.SignAccessToken(uuid.New(), login)
 	require.NoError(t, err)
-	ended, err := p.Hub.Host.Accounts.SignAccess(user, uuid.New())
+	ended, err := p.Hub.Host.Credentials.SignAccessToken(user, uuid.New())
 	require.NoError(t, err)
 	for name, token := range map[string]string{
-		"no algorithm":              moduletest.Forged(t, p.Token, object{"alg": "none"}, nil, none),
-		"no algorithm, signed":      moduletest.Forged(t, p.Token, object{"alg": "none"}, nil, kept),
-		"another spelling of none":  moduletest.Forged(t, p.Token, object{"alg": "nOnE"}, nil, none),
-		"RS256":                     moduletest.Forged(t, p.Token, object{"alg": "RS256"}, nil, kept),
-		"HS512 by nothing":          moduletest.Forged(t, p.Token, object{"alg": "HS512"}, nil, with("", jwt.SigningMethodHS512)),
-		"signed with nothing":       moduletest.Forged(t, p.Token, nil, nil, with("", jwt.SigningMethodHS256)),
-		"another key's id":          moduletest.Forged(t, p.Token, object{"kid": "../../dev/null"}, nil, with("", jwt.SigningMethodHS256)),
-		"an id that is a query":     moduletest.Forged(t, p.Token, object{"kid": "' or 1=1 --"}, nil, with("1", jwt.SigningMethodHS256)),
-		"longer validity":           moduletest.Forged(t, p.Token, nil, object{"exp": 4_000_000_000}, kept),
-		"somebody else's":           moduletest.Forged(t, p.Token, nil, object{"sub": uuid.NewString()}, kept),
-		"another audience":          moduletest.Forged(t, p.Token, nil, object{"aud": []string{"scheduling"}}, kept),
+		"no algorithm":              moduletest.ForgeToken(t, p.Token, object{"alg": "none"}, nil, none),
+		"no algorithm, signed":      moduletest.ForgeToken(t, p.Token, object{"alg": "none"}, nil, kept),
+		"another spelling of none":  moduletest.ForgeToken(t, p.Token, object{"alg": "nOnE"}, nil, none),
+		"RS256":                     moduletest.ForgeToken(t, p.Token, object{"alg": "RS256"}, nil, kept),
+		"HS512 by nothing":          moduletest.ForgeToken(t, p.Token, object{"alg": "HS512"}, nil, with("", jwt.SigningMethodHS512)),
+		"signed with nothing":       moduletest.ForgeToken(t, p.Token, nil, nil, with("", jwt.SigningMethodHS256)),
+		"another key's id":          moduletest.ForgeToken(t, p.Token, object{"kid": "../../dev/null"}, nil, with("", jwt.SigningMethodHS256)),
+		"an id that is a query":     moduletest.ForgeToken(t, p.Token, object{"kid": "' or 1=1 --"}, nil, with("1", jwt.SigningMethodHS256)),
+		"longer validity":           moduletest.ForgeToken(t, p.Token, nil, object{"exp": 4_000_000_000}, kept),
+		"somebody else's":           moduletest.ForgeToken(t, p.Token, nil, object{"sub": uuid.NewString()}, kept),
+		"another audience":          moduletest.ForgeToken(t, p.Token, nil, object{"aud": []string{"scheduling"}}, kept),
 		"no signature":              p.Token[:strings.LastIndex(p.Token, ".")],
 		"of another product":        elsewhere,
 		"of a user who never was":   stranger,
 		"of a login that never was": ended,
-		"an operator's":             p.Hub.Operator,
+		"an operator's":             p.Hub.OperatorToken,
 	} {
 		for _, path := range []string{"/auth/me", "/patients", "/fhir/Patient"} {
 			require.Equal(t, 401, p.As(token).Call("GET", path, nil).Status, "%s: %s", name, path)

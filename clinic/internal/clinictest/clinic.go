@@ -64,7 +64,7 @@ func (p *Clinic) Snapshot() string {
 // NewClinicAt is a clinic where it is a time, until the hub's clock is advanced.
 func NewClinicAt(t *testing.T, now time.Time) *Clinic {
 	t.Helper()
-	return RegisterClinic(t, moduletest.Start(t, clinic.New(), moduletest.Options{Now: now, Connectors: []hub.Connector{AnyPeer("messaging"), AnyPeer("scheduling")}}))
+	return RegisterClinic(t, moduletest.Start(t, clinic.New(), moduletest.Options{Start: now, Connectors: []hub.Connector{AnyPeer("messaging"), AnyPeer("scheduling")}}))
 }
 
 // AddDuePayment makes a payment of a new patient and gives its id.
@@ -102,7 +102,7 @@ func (p *Clinic) History(patient string) (list []string) {
 }
 
 // contract is what the product says of itself: every answer that a test gets keeps it.
-var contract openapitest.Contract
+var contract openapitest.Document
 
 const (
 	Password = "correct horse"
@@ -119,8 +119,8 @@ type event = moduletest.PublishedEvent
 type operation = moduletest.Operation
 
 func AnyPeer(name string) hub.Connector {
-	peer := hub.AnyPeer(name, name)
-	peer.Kind.RatePerMinute = 100_000
+	peer := hub.NewPeerConnector(name, name)
+	peer.PeerSpec.RatePerMinute = 100_000
 	return peer
 }
 

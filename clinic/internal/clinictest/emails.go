@@ -23,7 +23,7 @@ func (p *Clinic) ResetToken(address string) string {
 	require.Eventually(p.T, func() bool {
 		return p.QueryInt(`select count(*) from hub.jobs where $1::uuid is not null and job = 'forgotten-passwords'`) == 0
 	}, Timeout, Tick)
-	mails := p.Hub.Mails(address)
+	mails := p.Hub.Emails(address)
 	require.NotEmpty(p.T, mails)
 	_, after, found := strings.Cut(mails[0], p.Hub.URL+"/reset-password/clinic?token=")
 	require.True(p.T, found, mails[0])

@@ -73,7 +73,7 @@ func (k *HubProcess) start() {
 	}
 	cmd.Env = append(cmd.Env, "HUB_LISTEN="+k.address, "HUB_DATA_DIR="+k.dir, "HUB_DATABASE_URL="+k.database, "HUB_REDIS_URL="+k.redis,
 		"HUB_MASTER_KEY="+base64.StdEncoding.EncodeToString([]byte("0123456789abcdef0123456789abcdef")))
-	k.Process = hubtest.Run(k.T, "hub", k.dir, cmd)
+	k.Process = hubtest.RunProcess(k.T, "hub", k.dir, cmd)
 	require.Eventually(k.T, func() bool {
 		res, err := http.Get("http://" + k.address + "/ready")
 		if err != nil {
@@ -81,7 +81,7 @@ func (k *HubProcess) start() {
 		}
 		require.NoError(k.T, res.Body.Close())
 		return res.StatusCode == 200
-	}, 2*Timeout, Tick, "the hub does not start: %s", k.Log())
+	}, 2*Timeout, Tick, "the hub does not start: %s", k.LogTail())
 }
 
 // RegisterClinic registers a clinic there.

@@ -17,7 +17,7 @@ func RequireNoTrace(p *clinictest.Clinic, traces ...string) {
 	for _, trace := range traces {
 		var found []string
 		require.Eventually(p.T, func() bool {
-			found = hubtest.FindInDatabase(p.T, p.Hub.Database, trace)
+			found = hubtest.FindInDatabase(p.T, p.Hub.DatabaseURL, trace)
 			return len(found) == 0
 		}, 2*clinictest.Timeout, 25*clinictest.Tick, "%s is in %v", trace, &found)
 	}
@@ -56,13 +56,13 @@ func TestForgottenEverywhere(t *testing.T) {
 	traces := []string{"zuleica", "canario", "977771111", "77771111", "977772222", "77772222", "966663333", "66663333"}
 	for _, trace := range traces[2:] {
 		if len(trace) == 9 && trace != "966663333" {
-			require.NotEmpty(t, hubtest.FindInDatabase(t, p.Hub.Database, trace), trace)
+			require.NotEmpty(t, hubtest.FindInDatabase(t, p.Hub.DatabaseURL, trace), trace)
 		}
 	}
 	sealed := func(table string) {
 		t.Helper()
 		for _, trace := range append(traces, "office@", "zuleica@") {
-			for _, place := range hubtest.FindInDatabase(t, p.Hub.Database, trace) {
+			for _, place := range hubtest.FindInDatabase(t, p.Hub.DatabaseURL, trace) {
 				require.False(t, strings.HasPrefix(place, table), "%s is in %s while that waits", trace, place)
 			}
 		}
@@ -190,7 +190,7 @@ func TestDeletionThatAPeerMissed(t *testing.T) {
 	s.SetStatus(0)
 	var failed string
 	require.NoError(t, p.Hub.Host.Pool.QueryRow(t.Context(), `select id from hub.deliveries where event_type = 'patient.deleted' and status = 3`).Scan(&failed))
-	p.Hub.Operate("POST", "/api/v1/deliveries/"+failed+"/retry", nil, &object{})
+	p.Hub.CallAPI("POST", "/api/v1/deliveries/"+failed+"/retry", nil, &object{})
 	require.Eventually(t, func() bool { return len(s.Received("patient.deleted")) == 1 }, clinictest.Timeout, clinictest.Tick)
 	require.Equal(t, map[string]string{"messaging": "acknowledged", "scheduling": "acknowledged"}, peers(p.WaitForDeletion(path, "completed")))
 	p.HurryJobs()

@@ -50,7 +50,7 @@ func TestDeletionSurvivesKills(t *testing.T) {
 	require.NoError(t, held.Rollback(t.Context()))
 	require.Equal(t, "waiting", status())
 	k.KillAndRestart("deletions")
-	require.Eventually(t, func() bool { return status() == "completed" }, 2*clinictest.Timeout, clinictest.Tick, "%s", k.Log())
+	require.Eventually(t, func() bool { return status() == "completed" }, 2*clinictest.Timeout, clinictest.Tick, "%s", k.LogTail())
 	done := p.Get(path)
 	require.Equal(t, map[string]string{"messaging": "acknowledged"}, peers(done))
 	require.NotNil(t, done["completed_at"])

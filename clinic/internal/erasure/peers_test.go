@@ -13,7 +13,7 @@ func OperatePeer(p *clinictest.Clinic, product, action string) {
 	p.T.Helper()
 	var id string
 	require.NoError(p.T, p.Hub.Host.Pool.QueryRow(p.T.Context(), `select id from hub.integrations where tenant_id = $1 and product = $2`, p.ID, product).Scan(&id))
-	p.Hub.Operate("POST", "/api/v1/integrations/"+id+"/"+action, nil, &object{})
+	p.Hub.CallAPI("POST", "/api/v1/integrations/"+id+"/"+action, nil, &object{})
 }
 
 // ParkReason waits until the deletion event is parked for a peer, and gives why.

@@ -90,7 +90,7 @@ func TestDeletionRequest(t *testing.T) {
 
 	// And then nowhere in the database: the hub erased what its log had.
 	for _, trace := range []string{"977776666", "zuleica@example.com"} {
-		require.Eventually(t, func() bool { return len(hubtest.FindInDatabase(t, p.Hub.Database, trace)) == 0 }, 2*clinictest.Timeout, 25*clinictest.Tick, trace)
+		require.Eventually(t, func() bool { return len(hubtest.FindInDatabase(t, p.Hub.DatabaseURL, trace)) == 0 }, 2*clinictest.Timeout, 25*clinictest.Tick, trace)
 	}
 }
 
@@ -172,7 +172,7 @@ func TestCanaries(t *testing.T) {
 		require.NotContains(t, p.Hub.Log(), secret)
 		require.NotContains(t, p.Snapshot(), secret)
 	}
-	p.Hub.FailEvents.Store(true)
+	p.Hub.FailPublishing.Store(true)
 	require.Equal(t, 500, p.Call("POST", "/patients", object{"name": "Canary", "phone": clinictest.Phone, "cpf": "529.982.247-25"}).Status)
 	require.Contains(t, p.Hub.Log(), "publishing is broken by the test", "failures are logged")
 	for _, secret := range []string{"529.982.247-25", "52998224725", "Canary"} {

@@ -84,13 +84,13 @@ func TestForgettingEveryColumn(t *testing.T) {
 			}
 		}
 		require.Equal(t, codes, refused)
-		require.NotEmpty(t, hubtest.FindInDatabase(t, p.Hub.Database, one.forms[0]))
+		require.NotEmpty(t, hubtest.FindInDatabase(t, p.Hub.DatabaseURL, one.forms[0]))
 		p.RequestDeletion(id)
 		require.Equal(t, "Removed", p.Get("/patients/" + id)["name"])
 		require.Equal(t, 1, p.QueryInt(`select count(*) from clinic.records where clinic_id = $1 and url is null and locked_at is not null`))
 	}
 	for _, trace := range []string{"zuleica", "canario", "77771234", "7777-1234"} {
-		for _, place := range hubtest.FindInDatabase(t, p.Hub.Database, trace) {
+		for _, place := range hubtest.FindInDatabase(t, p.Hub.DatabaseURL, trace) {
 			require.False(t, strings.HasPrefix(place, "clinic."), "%s is in %s", trace, place)
 		}
 	}

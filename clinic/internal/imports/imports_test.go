@@ -176,7 +176,7 @@ func TestImportErrors(t *testing.T) {
 func TestImportIsWholeOrNot(t *testing.T) {
 	t.Parallel()
 	p := clinictest.NewClinic(t)
-	p.Hub.FailEvents.Store(true)
+	p.Hub.FailPublishing.Store(true)
 	made := p.UploadImport("csv", clinictest.ImportTable)
 	require.Equal(t, 202, made.Status, made.Text)
 	id := made.Body["id"].(string)
@@ -188,7 +188,7 @@ func TestImportIsWholeOrNot(t *testing.T) {
 	require.Empty(t, p.Items("/patients"))
 	require.Empty(t, p.Events())
 	require.EqualValues(t, 0, p.Get("/imports/" + id)["processed"])
-	p.Hub.FailEvents.Store(false)
+	p.Hub.FailPublishing.Store(false)
 	clinictest.RequireImportCounts(t, p.WaitForImport(id), 3, 0, 0, 0)
 	require.Len(t, p.Events(), 3)
 }

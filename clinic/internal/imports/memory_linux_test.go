@@ -43,7 +43,7 @@ func importing(k *clinictest.HubProcess, p *clinictest.Clinic, lines int) (uploa
 	require.NoError(k.T, held.Rollback(k.T.Context()))
 	k.KillAndRestart("import")
 	path := "/imports/" + made.Body["id"].(string)
-	require.Eventually(k.T, func() bool { return p.Get(path)["status"] == "done" }, 8*clinictest.Timeout, 5*clinictest.Tick, "%s", k.Log())
+	require.Eventually(k.T, func() bool { return p.Get(path)["status"] == "done" }, 8*clinictest.Timeout, 5*clinictest.Tick, "%s", k.LogTail())
 	require.EqualValues(k.T, lines, p.Get(path)["processed"])
 	return uploading, most(k)
 }

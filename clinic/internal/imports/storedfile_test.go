@@ -22,7 +22,7 @@ func TestWaitingImportIsSealed(t *testing.T) {
 	require.Equal(t, 202, made.Status, made.Text)
 	require.Equal(t, 1, p.QueryInt(`select count(*) from clinic.import_chunks where clinic_id = $1`))
 	for _, needle := range []string{"zuleica", "529.982.247-25", "52998224725"} {
-		require.Empty(t, hubtest.FindInDatabase(t, p.Hub.Database, needle))
+		require.Empty(t, hubtest.FindInDatabase(t, p.Hub.DatabaseURL, needle))
 	}
 	require.NoError(t, tx.Rollback(t.Context()))
 	clinictest.RequireImportCounts(t, p.WaitForImport(made.Body["id"].(string)), 1, 0, 0, 0)

@@ -36,13 +36,13 @@ func TestInboxUsesIndexes(t *testing.T) {
 	}{
 		{"countInbox", []string{"inbox_list"}, []any{p.ID, "live", "open", 100}},
 		{"listInbox", []string{"inbox_list"}, []any{p.ID, "live", "open", 500, 20}},
-		{"onlyByPhone", []string{"patients_phone", "linked_phones_", "patients_pkey"}, []any{p.ID, "live", []string{number}}},
-		{"waiting", []string{"inbox_open_phone", "inbox_open_subject", "inbox_meant"}, []any{p.ID, "live", p.ID, number, first, p.ID, 201, "messaging", subject}},
-		{"inboxAbout", []string{"inbox_patient", "inbox_open_phone", "inbox_email", "inbox_unhashed", "inbox_meant"}, []any{p.ID, "live", p.ID, []string{number}, [][]byte{{1}}}},
-		{"onTheWay", []string{"inbox_open_phone", "inbox_open_subject"}, []any{p.ID, "live", first, p.ID, number, "messaging", subject}},
-		{"unhashed", []string{"inbox_unhashed"}, []any{p.ID, "live", p.ID, 500}},
-		{"dropUnsettled", []string{"inbox_open_age"}, []any{time.Now().Add(-time.Hour), 20}},
-		{"dropSettled", []string{"inbox_settled_age"}, []any{time.Now().Add(-time.Hour), 20}},
+		{"uniquePatientsByPhone", []string{"patients_phone", "linked_phones_", "patients_pkey"}, []any{p.ID, "live", []string{number}}},
+		{"waitingEntries", []string{"inbox_open_phone", "inbox_open_subject", "inbox_meant"}, []any{p.ID, "live", p.ID, number, first, p.ID, 201, "messaging", subject}},
+		{"inboxEntriesAbout", []string{"inbox_patient", "inbox_open_phone", "inbox_email", "inbox_unhashed", "inbox_meant"}, []any{p.ID, "live", p.ID, []string{number}, [][]byte{{1}}}},
+		{"entriesBeingLinked", []string{"inbox_open_phone", "inbox_open_subject"}, []any{p.ID, "live", first, p.ID, number, "messaging", subject}},
+		{"entriesWithoutEmailHash", []string{"inbox_unhashed"}, []any{p.ID, "live", p.ID, 500}},
+		{"deleteOldOpenEntries", []string{"inbox_open_age"}, []any{time.Now().Add(-time.Hour), 20}},
+		{"deleteOldSettledEntries", []string{"inbox_settled_age"}, []any{time.Now().Add(-time.Hour), 20}},
 	} {
 		_, query, _ := strings.Cut(string(source), "const "+c.query+" = `")
 		query, _, found := strings.Cut(query, "`")

@@ -8,7 +8,7 @@ import (
 
 	"integrationhub/clinic"
 	"integrationhub/clinic/internal/clinictest"
-	"integrationhub/clinic/internal/store"
+	"integrationhub/clinic/internal/inbox"
 	"integrationhub/hub"
 	"integrationhub/hub/hubtest/moduletest"
 )
@@ -96,7 +96,7 @@ func TestInboxTellsWhatItIs(t *testing.T) {
 // however many they are; what is on its way to a patient does not.
 func TestOldEntriesGo(t *testing.T) {
 	t.Parallel()
-	p := clinictest.RegisterClinic(t, moduletest.Start(t, clinic.New(), moduletest.Options{Now: time.Now(), Connectors: []hub.Connector{clinictest.AnyPeer("messaging")}}))
+	p := clinictest.RegisterClinic(t, moduletest.Start(t, clinic.New(), moduletest.Options{Start: time.Now(), Connectors: []hub.Connector{clinictest.AnyPeer("messaging")}}))
 	id, began := p.AddPatient(clinictest.Phone), p.Hub.Clock.Now()
 	AddWaitingEvents(p, stranger, messages(1300, stranger)...)
 	p.Exec(`update clinic.inbox set received_at = $2, external_id = null where clinic_id = $1`, began)
@@ -110,7 +110,7 @@ func TestOldEntriesGo(t *testing.T) {
 		require.NoError(t, p.Job("inbox").Run(t.Context(), nil))
 		return p.QueryInt(`select count(*) from clinic.inbox where clinic_id = $1 and status = $2`, status)
 	}
-	p.Hub.Clock.Advance(store.OpenFor - time.Second)
+	p.Hub.Clock.Advance(inbox.OpenRetention - time.Second)
 	require.Equal(t, 1300+99, count("open"))
 	p.Hub.Clock.Advance(2 * time.Second)
 	require.Equal(t, 99, count("open"))
@@ -118,7 +118,7 @@ func TestOldEntriesGo(t *testing.T) {
 	resume()
 	WaitForLinking(p)
 	require.Equal(t, 300, count("linked"))
-	p.Hub.Clock.Advance(store.SettledFor - store.OpenFor)
+	p.Hub.Clock.Advance(inbox.SettledRetention - inbox.OpenRetention)
 	require.Equal(t, 0, count("dismissed"))
 	require.NotZero(t, count("linked"), "those were settled later")
 	require.Equal(t, 300, p.QueryInt(`select count(*) from clinic.interactions where clinic_id = $1`), "what came of them stays")

@@ -47,9 +47,9 @@ func TestDeletionsAreFollowedTogether(t *testing.T) {
 	other.ConnectPeer("messaging").SetStatus(500)
 	paths := []string{p.RequestDeletion(p.AddPatient("+5511977770000"))}
 	took := func() int64 {
-		before := p.Hub.Queries.Load()
+		before := p.Hub.QueryCount.Load()
 		require.NoError(t, p.Job("deletions").Run(t.Context(), nil))
-		return p.Hub.Queries.Load() - before
+		return p.Hub.QueryCount.Load() - before
 	}
 	one := took()
 	for i := range 8 {

@@ -25,7 +25,7 @@ type Client struct {
 	Hub      *Hub
 	Token    string   // an access token or an API key; "" means no credentials
 	Headers  []string // sent with every request: name, value, …
-	Contract *openapitest.Contract
+	Contract *openapitest.Document
 
 	KeyPrefix string   // what the product's API keys begin with
 	Roots     []string // paths below the product's base beside /api, such as /fhir
@@ -67,7 +67,7 @@ func (c *Client) Try(method, path string, body any, headers ...string) (Response
 		err = json.Unmarshal(text, &response.List)
 	}
 	if err == nil && c.Contract != nil {
-		err = c.Contract.Check(c.Hub.Base, res, text)
+		err = c.Contract.CheckResponse(c.Hub.Base, res, text)
 	}
 	return response, err
 }

@@ -81,7 +81,7 @@ func TestForeignOrganizationsDoNotExist(t *testing.T) {
 	me := schedulingtest.NewBookableBesidePeer(t)
 	them := schedulingtest.RegisterOrganization(t, me.Hub).MakeBookable()
 	mine, theirs := ResourceIDs(me), ResourceIDs(them)
-	key := me.Hub.Key(me.ID, hub.Live)
+	key := me.Hub.CreateKey(me.ID, hub.Live)
 	before := them.Snapshot()
 	tried := 0
 	for _, op := range me.Operations() {
@@ -136,7 +136,7 @@ func TestNobodySetsWhatIsNotTheirs(t *testing.T) {
 		}
 		idOf := func(kind string) string { return mine[kind] }
 		path := schedulingtest.PathParameter.ReplaceAllStringFunc(fill(op.Path, idOf), func(string) string { return mine[schedulingtest.ResourceKind(op.Path)] })
-		got := callerOf(op, me, me.Hub.Key(me.ID, hub.Live)).Call(op.Method, path, strings.Replace(fill(body, idOf), "{", "{"+extra, 1))
+		got := callerOf(op, me, me.Hub.CreateKey(me.ID, hub.Live)).Call(op.Method, path, strings.Replace(fill(body, idOf), "{", "{"+extra, 1))
 		require.Less(t, got.Status, 500, "%s: %s", op.ID, got.Text)
 		require.NotContains(t, got.Text, them.ID.String(), op.ID)
 		tried++
@@ -158,7 +158,7 @@ func TestWhoMayCall(t *testing.T) {
 	mine := ResourceIDs(p)
 	p.As("").OK(200, "POST", "/auth/reset-password", object{"token": p.ResetToken("u-" + p.Email), "password": schedulingtest.Password})
 	staff := p.As(p.As("").OK(200, "POST", "/auth/login", object{"email": "u-" + p.Email, "password": schedulingtest.Password})["access_token"].(string))
-	powerless := p.As(p.Hub.Key(p.ID, hub.Live, "events.publish"))
+	powerless := p.As(p.Hub.CreateKey(p.ID, hub.Live, "events.publish"))
 	var managers, scoped []string
 	for _, op := range p.Operations() {
 		idOf := func(k string) string { return mine[k] }
@@ -191,7 +191,7 @@ func TestWhoMayCall(t *testing.T) {
 		if key {
 			p.As("sch_live_0123456789abcdefghijABCDEFGHIJ").Refused(401, "invalid_key", op.Method, path, body)
 		} else {
-			p.As(p.Hub.Key(p.ID, hub.Live)).Refused(401, "unauthorized", op.Method, path, body)
+			p.As(p.Hub.CreateKey(p.ID, hub.Live)).Refused(401, "unauthorized", op.Method, path, body)
 		}
 	}
 	require.Subset(t, managers, []string{
@@ -208,7 +208,7 @@ func TestWhoMayCall(t *testing.T) {
 func TestBadBodies(t *testing.T) {
 	t.Parallel()
 	p := schedulingtest.NewBookableBesidePeer(t)
-	key := p.Hub.Key(p.ID, hub.Live)
+	key := p.Hub.CreateKey(p.ID, hub.Live)
 	for _, op := range p.Operations() {
 		if !op.TakesJSON() || op.ID == "integrations.webhook" { // what is not signed is not read
 			continue
@@ -232,7 +232,7 @@ func TestBadBodies(t *testing.T) {
 func TestWrongTypes(t *testing.T) {
 	t.Parallel()
 	p := schedulingtest.NewBookableBesidePeer(t)
-	key := p.Hub.Key(p.ID, hub.Live)
+	key := p.Hub.CreateKey(p.ID, hub.Live)
 	tried := 0
 	for _, op := range p.Operations() {
 		if !op.TakesJSON() || op.ID == "integrations.webhook" {

@@ -45,9 +45,9 @@ func TestAMonthTakesFourQueries(t *testing.T) {
 	path := "/availability/month?service_id=" + p.ServiceID + "&month=2026-03"
 	guest := p.As("")
 	count := func() int64 {
-		before := p.Hub.Queries.Load()
+		before := p.Hub.QueryCount.Load()
 		guest.OK(200, "GET", path, nil)
-		return p.Hub.Queries.Load() - before
+		return p.Hub.QueryCount.Load() - before
 	}
 	require.EqualValues(t, 4, count())
 	days := guest.OK(200, "GET", path, nil)["days"].([]any)

@@ -43,7 +43,7 @@ func TestKeysOfConnectionsAreMasked(t *testing.T) {
 func TestIntegrations(t *testing.T) {
 	t.Parallel()
 	p := schedulingtest.NewBookable(t)
-	key := p.As(p.Hub.Key(p.ID, hub.Live, "client.search", "appointment.read", "appointment.book", "availability.read"))
+	key := p.As(p.Hub.CreateKey(p.ID, hub.Live, "client.search", "appointment.read", "appointment.book", "availability.read"))
 	const base = "/integrations"
 	phone := url.QueryEscape("+551187654321") // without the ninth digit
 	p.OK(200, "PUT", "/clients/"+p.ClientID, object{"cpf": "529.982.247-25"})
@@ -81,8 +81,8 @@ func TestIntegrations(t *testing.T) {
 		}
 		key.Invalid(location, "POST", base+"/action/book", draft)
 	}
-	p.As(p.Hub.Key(p.ID, hub.Live, "client.search")).Refused(403, "missing_scope", "POST", base+"/action/book", wish)
-	p.As(p.Hub.Key(p.ID, hub.Test)).Refused(404, "not_found", "GET", base+"/search/clients?phone="+phone, nil)
+	p.As(p.Hub.CreateKey(p.ID, hub.Live, "client.search")).Refused(403, "missing_scope", "POST", base+"/action/book", wish)
+	p.As(p.Hub.CreateKey(p.ID, hub.Test)).Refused(404, "not_found", "GET", base+"/search/clients?phone="+phone, nil)
 	p.As("").Refused(401, "unauthorized", "GET", base+"/search/clients?phone="+phone, nil)
 
 	matches, err := p.Hub.Instance.(module.PhoneSearcher).SearchPhone(t.Context(), "+5511987654321")

@@ -15,7 +15,7 @@ import (
 // TestLimitsCanBeSet's.
 func TestDefaultsOfLimits(t *testing.T) {
 	t.Parallel()
-	require.ElementsMatch(t, []module.Limit{
+	require.ElementsMatch(t, []module.RateLimit{
 		{Name: "users", Max: 1200, Period: time.Minute},
 		{Name: "logins", Max: 300, Period: time.Minute},
 		{Name: "sign-ups", Max: 100, Period: time.Hour},
@@ -51,7 +51,7 @@ func TestLimitsOfAccounts(t *testing.T) {
 
 	forgot := func() { guest.OK(200, "POST", "/auth/forgot-password", object{"email": s.Email}) }
 	sent := func(email string, n int) {
-		require.Eventually(t, func() bool { return len(s.Hub.Mails(email)) == n }, 30*time.Second, 20*time.Millisecond)
+		require.Eventually(t, func() bool { return len(s.Hub.Emails(email)) == n }, 30*time.Second, 20*time.Millisecond)
 	}
 	others := 0
 	refused := func(n int) {
@@ -59,7 +59,7 @@ func TestLimitsOfAccounts(t *testing.T) {
 		others++
 		guest.OK(200, "POST", "/auth/forgot-password", object{"email": other.Email}) // comes after that
 		sent(other.Email, others)
-		require.Len(t, s.Hub.Mails(s.Email), n)
+		require.Len(t, s.Hub.Emails(s.Email), n)
 	}
 	for n := range 5 {
 		forgot()

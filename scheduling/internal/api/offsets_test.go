@@ -54,7 +54,7 @@ func TestInstantsAreInTheOrganizationsOffset(t *testing.T) {
 
 	// Not the product's own answers, or in UTC as their document says.
 	others := regexp.MustCompile(`^/api/v1/(integrations/|dev/)`)
-	key := p.Hub.Key(p.ID, hub.Live)
+	key := p.Hub.CreateKey(p.ID, hub.Live)
 	seen, tried := map[string]int{}, 0
 	for _, op := range p.Operations() {
 		if op.Method != "GET" || others.MatchString(op.Path) {

@@ -53,10 +53,10 @@ func TestSecretsAreNotTold(t *testing.T) {
 		told(p.As("").Call("POST", "/integrations/webhook", object{"x": value}, "X-Integration-Key", value, "X-Webhook-Signature", value))
 	}
 	told(p.Call("GET", "/integrations/webhook-logs", nil))
-	told(p.As(p.Hub.Key(p.ID, hub.Live)).Call("GET", "/integrations/search/clients?phone=%2B5511911112222", nil))
+	told(p.As(p.Hub.CreateKey(p.ID, hub.Live)).Call("GET", "/integrations/search/clients?phone=%2B5511911112222", nil))
 	var audit, deliveries json.RawMessage
-	p.Hub.Operate("GET", "/api/v1/audit?limit=200", nil, &audit)
-	p.Hub.Operate("GET", "/api/v1/deliveries?limit=200", nil, &deliveries)
+	p.Hub.CallAPI("GET", "/api/v1/audit?limit=200", nil, &audit)
+	p.Hub.CallAPI("GET", "/api/v1/deliveries?limit=200", nil, &deliveries)
 	for name, value := range secrets {
 		require.NotContains(t, p.Hub.Log(), value, "%s in the log", name)
 		require.NotContains(t, schedulingtest.GetPage(t, p.Hub.URL+"/metrics"), value, "%s in the metrics", name)

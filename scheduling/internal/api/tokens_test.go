@@ -23,7 +23,7 @@ func TestForgedTokens(t *testing.T) {
 	t.Parallel()
 	var other module.Host
 	h := moduletest.Start(t, scheduling.New(), moduletest.Options{
-		Now: schedulingtest.Monday, Beside: []module.Module{moduletest.HostCapture{Module: notes.New("notes"), Host: &other}},
+		Start: schedulingtest.Monday, OtherModules: []module.Module{moduletest.HostCapture{Module: notes.New("notes"), Host: &other}},
 	})
 	s := schedulingtest.RegisterOrganization(t, h)
 	s.OK(200, "GET", "/auth/me", nil)
@@ -36,35 +36,35 @@ func TestForgedTokens(t *testing.T) {
 			return base64.RawURLEncoding.EncodeToString(raw)
 		}
 	}
-	user, login, ok := h.Host.Accounts.VerifyAccess(s.Token)
+	user, login, ok := h.Host.Credentials.VerifyAccessToken(s.Token)
 	require.True(t, ok)
-	elsewhere, err := other.Accounts.SignAccess(user, login)
+	elsewhere, err := other.Credentials.SignAccessToken(user, login)
 	require.NoError(t, err)
-	stranger, err := h.Host.Accounts.SignAccess(uuid.New(), login)
+	stranger, err := h.Host.Credentials.SignAccessToken(uuid.New(), login)
 	require.NoError(t, err)
-	ended, err := h.Host.Accounts.SignAccess(user, uuid.New())
+	ended, err := h.Host.Credentials.SignAccessToken(user, uuid.New())
 	require.NoError(t, err)
 	session := s.As("").OK(200, "POST", "/auth/login", object{"email": s.Email, "password": schedulingtest.Password})
 	for name, token := range map[string]string{
-		"no algorithm":                moduletest.Forged(t, s.Token, object{"alg": "none"}, nil, func(string) string { return "" }),
-		"no algorithm, signed":        moduletest.Forged(t, s.Token, object{"alg": "none"}, nil, kept),
-		"another spelling of none":    moduletest.Forged(t, s.Token, object{"alg": "nOnE"}, nil, func(string) string { return "" }),
-		"RS256":                       moduletest.Forged(t, s.Token, object{"alg": "RS256"}, nil, kept),
-		"ES256":                       moduletest.Forged(t, s.Token, object{"alg": "ES256"}, nil, kept),
-		"HS512 of the id of the key":  moduletest.Forged(t, s.Token, object{"alg": "HS512"}, nil, with([]byte("kid"), jwt.SigningMethodHS512)),
-		"signed with nothing":         moduletest.Forged(t, s.Token, nil, nil, with(nil, jwt.SigningMethodHS256)),
-		"another key's id":            moduletest.Forged(t, s.Token, object{"kid": "../../dev/null"}, nil, with(nil, jwt.SigningMethodHS256)),
-		"an id that is a query":       moduletest.Forged(t, s.Token, object{"kid": "' or 1=1 --"}, nil, kept),
-		"a key of its own":            moduletest.Forged(t, s.Token, object{"jwk": object{"kty": "oct", "k": "AA"}, "jku": "http://127.0.0.1:1"}, nil, with([]byte{0}, jwt.SigningMethodHS256)),
-		"longer validity":             moduletest.Forged(t, s.Token, nil, object{"exp": 4_000_000_000}, kept),
-		"somebody else's":             moduletest.Forged(t, s.Token, nil, object{"sub": uuid.NewString()}, kept),
-		"another audience":            moduletest.Forged(t, s.Token, nil, object{"aud": []string{"notes"}}, kept),
+		"no algorithm":                moduletest.ForgeToken(t, s.Token, object{"alg": "none"}, nil, func(string) string { return "" }),
+		"no algorithm, signed":        moduletest.ForgeToken(t, s.Token, object{"alg": "none"}, nil, kept),
+		"another spelling of none":    moduletest.ForgeToken(t, s.Token, object{"alg": "nOnE"}, nil, func(string) string { return "" }),
+		"RS256":                       moduletest.ForgeToken(t, s.Token, object{"alg": "RS256"}, nil, kept),
+		"ES256":                       moduletest.ForgeToken(t, s.Token, object{"alg": "ES256"}, nil, kept),
+		"HS512 of the id of the key":  moduletest.ForgeToken(t, s.Token, object{"alg": "HS512"}, nil, with([]byte("kid"), jwt.SigningMethodHS512)),
+		"signed with nothing":         moduletest.ForgeToken(t, s.Token, nil, nil, with(nil, jwt.SigningMethodHS256)),
+		"another key's id":            moduletest.ForgeToken(t, s.Token, object{"kid": "../../dev/null"}, nil, with(nil, jwt.SigningMethodHS256)),
+		"an id that is a query":       moduletest.ForgeToken(t, s.Token, object{"kid": "' or 1=1 --"}, nil, kept),
+		"a key of its own":            moduletest.ForgeToken(t, s.Token, object{"jwk": object{"kty": "oct", "k": "AA"}, "jku": "http://127.0.0.1:1"}, nil, with([]byte{0}, jwt.SigningMethodHS256)),
+		"longer validity":             moduletest.ForgeToken(t, s.Token, nil, object{"exp": 4_000_000_000}, kept),
+		"somebody else's":             moduletest.ForgeToken(t, s.Token, nil, object{"sub": uuid.NewString()}, kept),
+		"another audience":            moduletest.ForgeToken(t, s.Token, nil, object{"aud": []string{"notes"}}, kept),
 		"a signature cut short":       s.Token[:len(s.Token)-4],
 		"no signature":                s.Token[:strings.LastIndex(s.Token, ".")],
 		"of another product":          elsewhere,
 		"of a user who never was":     stranger,
 		"of a login that never was":   ended,
-		"an operator's":               h.Operator,
+		"an operator's":               h.OperatorToken,
 		"a refresh token":             session["refresh_token"].(string),
 		"the right one, twice":        s.Token + "," + s.Token,
 		"the right one, with a space": s.Token + " " + s.Token,

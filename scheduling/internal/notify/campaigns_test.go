@@ -240,7 +240,7 @@ func TestCampaignByMessage(t *testing.T) {
 	consenting(p, "Davi", nil) // who has no phone
 	p.AdvanceClock(61 * 24 * time.Hour)
 	m.fails = []error{
-		hub.Errorf(hub.ErrPeer, hub.CodePeerUnreachable, "away").Because(&net.OpError{Op: "dial", Err: io.EOF}),
+		hub.Errorf(hub.ErrPeer, hub.CodePeerUnreachable, "away").WithCause(&net.OpError{Op: "dial", Err: io.EOF}),
 		hub.Errorf(hub.ErrPeerTimeout, hub.CodePeerTimeout, "silent"),
 	}
 	made := p.OK(202, "POST", campaigns, object{"message": "Temos um corte novo."})
@@ -295,7 +295,7 @@ func TestACampaignThatIsRefused(t *testing.T) {
 	}
 	p.OK(200, "PUT", "/clients/"+id(p, "Caro"), object{"email": nil})
 	p.AdvanceClock(61 * 24 * time.Hour)
-	status := func(code int) error { return hub.Response{Status: code}.Err() }
+	status := func(code int) error { return hub.Response{Status: code}.StatusError() }
 	m.fails = []error{status(422), status(403), status(404)}
 	made := over(p, p.OK(202, "POST", campaigns, object{})["id"])
 	require.EqualValues(t, 3, made["recipients"])

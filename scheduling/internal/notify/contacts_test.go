@@ -45,7 +45,7 @@ func TestWhoBooksIsWhoIsTold(t *testing.T) {
 	own["client_name"] = "ana  secreta"
 	mine := g.OK(201, "POST", p.PublicPath("/appointments"), own)
 	p.WaitForEmails("ana@example.com", 1)
-	key := p.As(p.Hub.Key(p.ID, "live"))
+	key := p.As(p.Hub.CreateKey(p.ID, "live"))
 	key.OK(201, "POST", "/integrations/action/book", object{"phone": "+5511987650000", "name": "Bia", "email": "bia@example.com", "service": "Cut", "start_at": p.At(90 * time.Minute)})
 	_, text = p.WaitForEmails("bia@example.com", 1)
 	require.Contains(t, text, "Olá, Bia!")

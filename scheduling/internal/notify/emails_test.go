@@ -101,8 +101,8 @@ func TestLettersAreInTheOrganizationsLanguage(t *testing.T) {
 func TestLettersStandOrFallWithTheChange(t *testing.T) {
 	t.Parallel()
 	p := schedulingtest.NewBookable(t)
-	p.Hub.FailEvents.Store(true)
+	p.Hub.FailPublishing.Store(true)
 	require.Equal(t, 500, p.Guest().Call("POST", p.PublicPath("/appointments"), p.BookingBody(0)).Status)
-	p.Hub.FailEvents.Store(false)
+	p.Hub.FailPublishing.Store(false)
 	require.Zero(t, p.Count("hub.jobs where product = 'scheduling' and job = 'letters'"))
 }

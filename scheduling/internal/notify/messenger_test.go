@@ -37,8 +37,8 @@ func (m *messenger) List(_ context.Context, tenant uuid.UUID, _ hub.Environment)
 		uses = []string{"reminders"}
 	}
 	return []module.Integration{
-		{ID: uuid.New(), TenantID: tenant, Product: "clinic", Status: "active", Enabled: uses},
-		{ID: uuid.New(), TenantID: tenant, Product: "messaging", Status: "active", Enabled: uses},
+		{ID: uuid.New(), TenantID: tenant, Product: "clinic", Status: "active", EnabledUses: uses},
+		{ID: uuid.New(), TenantID: tenant, Product: "messaging", Status: "active", EnabledUses: uses},
 	}, nil
 }
 
@@ -88,8 +88,8 @@ type textingInstance struct {
 	product *texting
 }
 
-// Actions implements module.Actor.
-func (i textingInstance) Actions(api huma.API) {
+// RegisterActions implements module.Actor.
+func (i textingInstance) RegisterActions(api huma.API) {
 	huma.Register(api, huma.Operation{
 		OperationID: "messages.send", Method: http.MethodPost, Path: "/send-message",
 		Security: []map[string][]string{{module.SchemeKey: {"note.write"}}},
@@ -106,15 +106,15 @@ func TestRemindersGoThroughTheConnectedMessagingProduct(t *testing.T) {
 	t.Parallel()
 	product := &texting{Module: notes.New("messaging")}
 	p := schedulingtest.RegisterOrganization(t, moduletest.Start(t, scheduling.New(), moduletest.Options{
-		Now: schedulingtest.Monday.Add(-72 * time.Hour), Beside: []module.Module{product},
+		Start: schedulingtest.Monday.Add(-72 * time.Hour), OtherModules: []module.Module{product},
 	})).MakeBookable()
 	p.OK(200, "PUT", "/organization/settings", object{"reminder_channels": []string{"email", "whatsapp"}, "reminder_offsets_minutes": []int{1440}})
 	var peer struct {
 		TenantID string `json:"tenant_id"`
 	}
-	p.Hub.Operate("POST", "/messaging/api/v1/auth/register", object{"name": "Company"}, &peer)
+	p.Hub.CallAPI("POST", "/messaging/api/v1/auth/register", object{"name": "Company"}, &peer)
 	var made struct{ Integrations []struct{ ID string } }
-	p.Hub.Operate("POST", "/api/v1/integrations/link", object{"tenant_id": p.ID, "peer_tenant_id": peer.TenantID, "features": []string{"reminders"}}, &made)
+	p.Hub.CallAPI("POST", "/api/v1/integrations/link", object{"tenant_id": p.ID, "peer_tenant_id": peer.TenantID, "features": []string{"reminders"}}, &made)
 	p.Guest().OK(201, "POST", p.PublicPath("/appointments"), p.BookingBody(0))
 	p.WaitForEmails("gil@example.com", 1)
 	p.Hub.Clock.Advance(48 * time.Hour)

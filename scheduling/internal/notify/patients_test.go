@@ -82,7 +82,7 @@ func TestChangedPatientsAreReadBack(t *testing.T) {
 
 	// Away, then limited, then there: each time is later.
 	peer.fails = []error{
-		hub.Errorf(hub.ErrPeer, hub.CodePeerUnreachable, "away").Because(&net.OpError{Op: "dial", Err: io.EOF}), hub.Errorf(hub.ErrPeerTimeout, hub.CodePeerTimeout, "silent"),
+		hub.Errorf(hub.ErrPeer, hub.CodePeerUnreachable, "away").WithCause(&net.OpError{Op: "dial", Err: io.EOF}), hub.Errorf(hub.ErrPeerTimeout, hub.CodePeerTimeout, "silent"),
 	}
 	require.NoError(t, updated("name", "email"))
 	for calls := 1; calls <= 3; calls++ {

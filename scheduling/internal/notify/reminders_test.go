@@ -79,12 +79,12 @@ func TestRemindersThatAreLate(t *testing.T) {
 	p := schedulingtest.NewBookable(t)
 	p.Guest().OK(201, "POST", p.PublicPath("/appointments"), p.BookingBody(0))
 	p.WaitForEmails("gil@example.com", 1)
-	p.Hub.FailEvents.Store(true)
+	p.Hub.FailPublishing.Store(true)
 	p.AdvanceClock(71 * time.Hour)
 	p.RunJob("reminders")
 	p.WaitForEmails("gil@example.com", 1)
 	require.Equal(t, 1, p.Count("scheduling.reminders where org_id = $1 and sent_at is null", p.ID), "without its event there is no reminder")
-	p.Hub.FailEvents.Store(false)
+	p.Hub.FailPublishing.Store(false)
 	p.RunJob("reminders")
 	p.WaitForEmails("gil@example.com", 2)
 	require.Zero(t, p.Count("scheduling.reminders where org_id = $1 and sent_at is null", p.ID))
@@ -100,8 +100,8 @@ func TestRemindersThatAreLate(t *testing.T) {
 
 func TestRemindersByMessage(t *testing.T) {
 	t.Parallel()
-	limited := hub.Errorf(hub.ErrPeer, hub.CodePeerLimited, "too many")
-	refused := hub.Errorf(hub.ErrPeer, hub.CodePeerUnreachable, "away").Because(&net.OpError{Op: "dial", Err: io.EOF})
+	limited := hub.Errorf(hub.ErrPeer, hub.CodePeerRateLimited, "too many")
+	refused := hub.Errorf(hub.ErrPeer, hub.CodePeerUnreachable, "away").WithCause(&net.OpError{Op: "dial", Err: io.EOF})
 	silent := hub.Errorf(hub.ErrPeerTimeout, hub.CodePeerTimeout, "silent")
 	m := &messenger{}
 	p := schedulingtest.NewBookableOn(t, func(host *module.Host) { host.Peers = m })

@@ -100,7 +100,7 @@ func TestAConnectedProductBooksWithTheDeposit(t *testing.T) {
 	t.Parallel()
 	p, asked, let := patient(t)
 	p.OK(200, "PUT", "/organization/settings", object{"auto_confirm": true})
-	key := p.As(p.Hub.Key(p.ID, hub.Live, "appointment.book"))
+	key := p.As(p.Hub.CreateKey(p.ID, hub.Live, "appointment.book"))
 	wish := object{"phone": "+5511987654321", "email": "caio@example.com", "service_id": p.ServiceID, "start_at": p.At(0), "source_id": "t-1"}
 	var ids []any
 	for _, one := range onceAsked(p, asked, let, func() answer {

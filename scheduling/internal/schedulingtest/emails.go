@@ -13,7 +13,7 @@ import (
 func (s *Organization) ResetToken(to string) string {
 	s.T.Helper()
 	require.Eventually(s.T, func() bool { return s.Count("hub.jobs where job = 'forgotten-passwords'") == 0 }, 30*time.Second, 20*time.Millisecond)
-	mails := s.Hub.Mails(to)
+	mails := s.Hub.Emails(to)
 	require.NotEmpty(s.T, mails, to)
 	_, token, found := strings.Cut(mails[0], s.Hub.URL+"/reset-password?token=")
 	require.True(s.T, found, mails[0])
@@ -34,7 +34,7 @@ func (s *Organization) WaitForEmails(to string, n int) (subjects []string, text 
 		var page struct {
 			Items []struct{ Subject, Text string }
 		}
-		s.Hub.Operate("GET", "/api/v1/dev/mail?to="+url.QueryEscape(to), nil, &page)
+		s.Hub.CallAPI("GET", "/api/v1/dev/mail?to="+url.QueryEscape(to), nil, &page)
 		subjects = nil
 		for i, one := range page.Items {
 			if i == 0 {

@@ -64,9 +64,9 @@ func (p *Bookable) LinkPeer() string {
 	var peer struct {
 		TenantID string `json:"tenant_id"`
 	}
-	p.Hub.Operate("POST", "/notes/api/v1/auth/register", object{"name": "Peer"}, &peer)
+	p.Hub.CallAPI("POST", "/notes/api/v1/auth/register", object{"name": "Peer"}, &peer)
 	var made struct{ Integrations []struct{ ID string } }
-	p.Hub.Operate("POST", "/api/v1/integrations/link", object{"tenant_id": p.ID, "peer_tenant_id": peer.TenantID}, &made)
+	p.Hub.CallAPI("POST", "/api/v1/integrations/link", object{"tenant_id": p.ID, "peer_tenant_id": peer.TenantID}, &made)
 	return made.Integrations[0].ID
 }
 
@@ -74,7 +74,7 @@ func (p *Bookable) LinkPeer() string {
 func NewBookableBesidePeer(t *testing.T) *Bookable {
 	t.Helper()
 	return RegisterOrganization(t, moduletest.Start(t, scheduling.New(), moduletest.Options{
-		Now: Monday.Add(-72 * time.Hour), Beside: []module.Module{notes.New("notes")},
+		Start: Monday.Add(-72 * time.Hour), OtherModules: []module.Module{notes.New("notes")},
 	})).MakeBookable()
 }
 
@@ -98,7 +98,7 @@ func (p *Bookable) ReceiveEvent(id, eventType string, data object) error {
 const Unlimited = "HUB_PRODUCT_LIMITS=scheduling.public-writes=100000-M,scheduling.public-reads=100000-M,scheduling.users=100000-M,scheduling.holds=100000-M"
 
 // contract is what the product says of itself: every answer that a test gets keeps it.
-var contract openapitest.Contract
+var contract openapitest.Document
 
 const Password = "correct horse"
 
@@ -120,7 +120,7 @@ type answer = moduletest.Response
 // StartHub starts a hub with the service, whose clock shows a Friday.
 func StartHub(t testing.TB, settings ...string) *moduletest.Hub {
 	t.Helper()
-	return moduletest.Start(t, scheduling.New(), moduletest.Options{Now: Monday.Add(-72 * time.Hour), Settings: settings})
+	return moduletest.Start(t, scheduling.New(), moduletest.Options{Start: Monday.Add(-72 * time.Hour), Settings: settings})
 }
 
 // Monday is 09:00 of a Monday in São Paulo, where the studios are.

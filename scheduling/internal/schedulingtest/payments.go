@@ -27,7 +27,7 @@ func (l hostChanger) Open(ctx context.Context, host module.Host) (module.Instanc
 // NewBookableOn opens a studio whose host the test changed.
 func NewBookableOn(t testing.TB, change func(*module.Host)) *Bookable {
 	t.Helper()
-	return RegisterOrganization(t, moduletest.Start(t, hostChanger{scheduling.New(), change}, moduletest.Options{Now: Monday.Add(-72 * time.Hour)})).MakeBookable()
+	return RegisterOrganization(t, moduletest.Start(t, hostChanger{scheduling.New(), change}, moduletest.Options{Start: Monday.Add(-72 * time.Hour)})).MakeBookable()
 }
 
 // NewPaidBookable is a studio whose charges the sandbox collects.

@@ -64,10 +64,10 @@ func TestManyAreWrittenAtOnce(t *testing.T) {
 	}
 	eva, gil := p.AddUnscheduledProfessional("Eva"), p.AddUnscheduledProfessional("Gil")
 	queries := func(method, path string, body any) int64 {
-		before := p.Hub.Queries.Load()
+		before := p.Hub.QueryCount.Load()
 		got := p.Call(method, path, body)
 		require.Less(t, got.Status, 300, got.Text)
-		return p.Hub.Queries.Load() - before
+		return p.Hub.QueryCount.Load() - before
 	}
 	exceptions := func(to string) object {
 		return object{"professional_id": p.ProfessionalID, "date": "2027-01-01", "date_to": to, "exception_type": "block", "start_time": "09:00", "end_time": "10:00", "reason": "Fair"}

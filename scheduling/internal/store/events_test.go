@@ -14,7 +14,7 @@ func TestEventsAndChangesStandOrFallTogether(t *testing.T) {
 	t.Parallel()
 	p := schedulingtest.NewBookable(t)
 	kept, missed := p.Book(0), p.Book(time.Hour)
-	p.Hub.FailEvents.Store(true)
+	p.Hub.FailPublishing.Store(true)
 	for _, change := range []func() answer{
 		func() answer { return p.Call("POST", "/appointments", p.AppointmentBody(2*time.Hour)) },
 		func() answer { return p.Call("POST", "/appointments/"+kept+"/cancel", object{"reason": "x"}) },
@@ -26,7 +26,7 @@ func TestEventsAndChangesStandOrFallTogether(t *testing.T) {
 	} {
 		require.Equal(t, 500, change().Status)
 	}
-	p.Hub.FailEvents.Store(false)
+	p.Hub.FailPublishing.Store(false)
 	for _, one := range p.List("/appointments") {
 		require.Equal(t, "scheduled", one["status"])
 		require.EqualValues(t, 1, one["version"])

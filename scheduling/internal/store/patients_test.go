@@ -126,7 +126,7 @@ func TestNothingIsLeftOfWhoWasForgotten(t *testing.T) {
 	p.WaitForEmails("desk@example.com", 1)
 	p.Exec(`update hub.mails set status = 'waiting', due_at = now() + interval '1 day' where recipient = 'desk@example.com'`)
 	where := func(needle string) (list []string) {
-		for _, place := range hubtest.FindInDatabase(t, p.Hub.Database, needle) {
+		for _, place := range hubtest.FindInDatabase(t, p.Hub.DatabaseURL, needle) {
 			if strings.HasPrefix(place, "scheduling.sandbox_") { // stands for a company elsewhere
 				continue
 			}
