@@ -74,7 +74,7 @@ func (p *products) Connector(name string) hub.Connector {
 func (p *products) find(name string) (connect.Product, bool) {
 	for _, one := range p.list {
 		if one.spec.Name == name {
-			return connect.Product{Spec: one.spec, Base: one.base}, true
+			return connect.Product{Spec: one.spec, BaseURL: one.base}, true
 		}
 	}
 	return connect.Product{}, false
@@ -174,10 +174,10 @@ func (s *Server) openProducts(ctx context.Context, guard *egress.Guard, limits k
 		return err
 	}
 	p.connect = connect.New(connect.Config{
-		DB: db, Box: s.storage.box, Keys: p.keys, URLs: guard, Do: p.http,
+		DB: db, Box: s.storage.box, Keys: p.keys, URLs: guard, Client: p.http,
 		Connectors: p.Connector, Products: p.find, Log: log, Now: time.Now, Random: rand.Float64,
-		Failed:    s.engine.metrics.HandshakeFailed,
-		Recovered: func(id uuid.UUID) { log.Info("a peer is well again", "integration_id", id) },
+		OnHandshakeFailed: s.engine.metrics.HandshakeFailed,
+		OnRecovered:       func(id uuid.UUID) { log.Info("a peer is well again", "integration_id", id) },
 	})
 	for _, one := range p.list {
 		if err := s.open(ctx, one, operators, limits); err != nil {

@@ -11,6 +11,7 @@ import (
 
 	"integrationhub/hub"
 	"integrationhub/hub/internal/connect"
+	"integrationhub/hub/internal/integration"
 	"integrationhub/hub/module"
 )
 
@@ -120,8 +121,8 @@ func (p *Product) singleRoutes() {
 }
 
 // reach is what an administrator may touch.
-func reach(who module.Caller) connect.Filter {
-	return connect.Filter{TenantID: &who.TenantID, Environment: who.Environment}
+func reach(who module.Caller) integration.Filter {
+	return integration.Filter{TenantID: &who.TenantID, Environment: who.Environment}
 }
 
 func (p *Product) connect(ctx context.Context, in *connectInput) (*connectedOutput, error) {
@@ -137,7 +138,7 @@ func (p *Product) connect(ctx context.Context, in *connectInput) (*connectedOutp
 		return nil, hub.Invalid("body.api_key_remote", "is another name of api_key and must not differ from it")
 	}
 	made, err := p.deps.Connect.Connect(ctx, connect.Request{
-		TenantID: who.TenantID, OwnProduct: p.spec.Name, Environment: who.Environment, Product: b.Product,
+		TenantID: who.TenantID, LocalProduct: p.spec.Name, Environment: who.Environment, Product: b.Product,
 		Key: key, LocalKey: b.APIKeyLocal, APIURL: b.APIURL, WebhookURL: b.WebhookURL, Uses: b.Features,
 	})
 	if err != nil {
@@ -165,7 +166,7 @@ func (p *Product) list(ctx context.Context, _ *struct{}) (*struct{ Body []Connec
 // maxListed is more than a tenant can have: one integration for each product.
 const maxListed = 1000
 
-func (p *Product) all(ctx context.Context) ([]connect.Integration, error) {
+func (p *Product) all(ctx context.Context) ([]connect.View, error) {
 	return p.deps.Connect.List(ctx, reach(aboutOf(ctx).caller), nil, maxListed)
 }
 
@@ -176,7 +177,7 @@ func (p *Product) status(ctx context.Context, _ *struct{}) (*connectedOutput, er
 			id = who.key.TenantRef
 		}
 		return &connectedOutput{map[string]any{
-			"product": p.spec.Name, "version": p.spec.Version, "features": append([]string{}, p.spec.Features...), "status": connect.Active,
+			"product": p.spec.Name, "version": p.spec.Version, "features": append([]string{}, p.spec.Features...), "status": integration.StatusActive,
 			"tenant_id": who.key.TenantID, "tenant_name": who.key.TenantName, "environment": who.key.Environment,
 			p.spec.TenantPrefix + "_id": id, p.spec.TenantPrefix + "_name": who.key.TenantName,
 		}}, nil
@@ -216,20 +217,20 @@ func (p *Product) revoke(ctx context.Context, in *onePath) (*struct{ Body Revoke
 }
 
 func (p *Product) test(ctx context.Context, in *onePath) (*struct{ Body Tested }, error) {
-	found, err := p.deps.Connect.Check(ctx, in.ID, reach(aboutOf(ctx).caller))
+	found, err := p.deps.Connect.Probe(ctx, in.ID, reach(aboutOf(ctx).caller))
 	if err != nil {
 		return nil, err
 	}
 	return &struct{ Body Tested }{testedOf(found)}, nil
 }
 
-func testedOf(found connect.Checked) Tested {
+func testedOf(found connect.ProbeResult) Tested {
 	t := Tested{
-		OK: found.Trouble == nil, Status: found.Integration.Status, Version: given(found.Peer.Version),
-		Features: append([]string{}, found.Peer.Features...), DurationMS: found.Took.Milliseconds(),
+		OK: found.Err == nil, Status: found.Integration.Status, Version: given(found.Peer.Version),
+		Features: append([]string{}, found.Peer.Features...), DurationMS: found.Duration.Milliseconds(),
 	}
 	var told *hub.Error
-	if errors.As(found.Trouble, &told) {
+	if errors.As(found.Err, &told) {
 		t.Error, t.Code = &told.Detail, &told.Code
 	}
 	return t
@@ -244,10 +245,10 @@ func (p *Product) rotateSecret(ctx context.Context, in *rotateSecretInput) (*str
 	if err != nil {
 		return nil, err
 	}
-	return &struct{ Body RotatedSecret }{RotatedSecret{ID: row.ID, WebhookSecret: secret, PreviousUntil: row.PreviousUntil}}, nil
+	return &struct{ Body RotatedSecret }{RotatedSecret{ID: row.ID, WebhookSecret: secret, PreviousUntil: row.PreviousSecretExpiresAt}}, nil
 }
 
-func (p *Product) connectedOf(i connect.Integration) Connected {
+func (p *Product) connectedOf(i connect.View) Connected {
 	return Connected{
 		ID: i.ID, TenantID: i.TenantID, Environment: i.Environment, Product: i.Product, Status: i.Status, LastError: given(i.LastError),
 		Features: append([]string{}, i.Features...), Enabled: append([]string{}, i.Enabled...), APIURL: i.APIURL, WebhookURL: i.WebhookURL,

@@ -14,8 +14,8 @@ import (
 
 	"integrationhub/hub"
 	"integrationhub/hub/internal/audit"
-	"integrationhub/hub/internal/connect"
 	"integrationhub/hub/internal/httpx"
+	"integrationhub/hub/internal/integration"
 	"integrationhub/hub/internal/keys"
 	"integrationhub/hub/internal/store"
 	"integrationhub/hub/module"
@@ -193,12 +193,12 @@ func (p *Product) admitKey(ctx context.Context, c *fiber.Ctx, key string, needs 
 		return nil
 	}
 	return p.fresh(ctx, func() error {
-		integration, err := p.deps.Directory.Integration(ctx, principal.Integration)
-		if err != nil || integration == nil {
+		peer, err := p.deps.Directory.Integration(ctx, principal.Integration)
+		if err != nil || peer == nil {
 			return err
 		}
-		who.caller.Peer = integration.Product
-		if integration.Status == connect.Inactive && !needs.connecting {
+		who.caller.Peer = peer.Product
+		if peer.Status == integration.StatusInactive && !needs.connecting {
 			return inactive()
 		}
 		return nil

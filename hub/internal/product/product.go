@@ -23,9 +23,9 @@ import (
 	"integrationhub/hub"
 	"integrationhub/hub/internal/audit"
 	"integrationhub/hub/internal/connect"
-	"integrationhub/hub/internal/directory"
 	"integrationhub/hub/internal/httpx"
 	"integrationhub/hub/internal/inbox"
+	"integrationhub/hub/internal/integration"
 	"integrationhub/hub/internal/keys"
 	"integrationhub/hub/internal/ledger"
 	"integrationhub/hub/internal/reference"
@@ -45,7 +45,7 @@ type Limiter interface {
 // Directory is the configuration as the process keeps it in memory.
 type Directory interface {
 	keys.Finder
-	Integration(ctx context.Context, id uuid.UUID) (*directory.Integration, error)
+	Integration(ctx context.Context, id uuid.UUID) (*integration.Peer, error)
 	// Version tells configurations apart; Refresh brings it up to date.
 	Version() int64
 	Refresh(ctx context.Context) error

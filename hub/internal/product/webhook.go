@@ -13,9 +13,9 @@ import (
 
 	"integrationhub/hub"
 	"integrationhub/hub/internal/connect"
-	"integrationhub/hub/internal/directory"
 	"integrationhub/hub/internal/httpx"
 	"integrationhub/hub/internal/inbox"
+	"integrationhub/hub/internal/integration"
 	"integrationhub/hub/internal/keys"
 	"integrationhub/hub/internal/metrics"
 	"integrationhub/hub/module"
@@ -64,25 +64,25 @@ func (p *Product) take(c *fiber.Ctx, who *about) error {
 		return err
 	}
 	body = bytes.Clone(body) // it outlives this handler in the commit
-	var integration *directory.Integration
+	var peer *integration.Peer
 	var events []hub.Event
 	err = p.fresh(ctx, func() (err error) {
-		if integration, err = p.sender(ctx, c, principal); err != nil {
+		if peer, err = p.sender(ctx, c, principal); err != nil {
 			return err
 		}
-		who.resourceID = integration.ID.String()
-		events, err = p.decode(c, integration, body)
+		who.resourceID = peer.ID.String()
+		events, err = p.decode(c, peer, body)
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	if err := p.checkAll(integration, events); err != nil {
+	if err := p.checkAll(peer, events); err != nil {
 		return err
 	}
 	answer := ReceivedEvent{Received: true, Status: string(inbox.Ignored)}
 	for i := range events {
-		outcome, err := p.store(ctx, integration, &events[i], body, who)
+		outcome, err := p.store(ctx, peer, &events[i], body, who)
 		if err != nil {
 			return err
 		}
@@ -94,8 +94,8 @@ func (p *Product) take(c *fiber.Ctx, who *about) error {
 	return c.JSON(answer)
 }
 
-// sender is the integration that a key speaks for.
-func (p *Product) sender(ctx context.Context, c *fiber.Ctx, principal keys.Principal) (*directory.Integration, error) {
+// sender is the peer that a key speaks for.
+func (p *Product) sender(ctx context.Context, c *fiber.Ctx, principal keys.Principal) (*integration.Peer, error) {
 	if principal.Integration == uuid.Nil {
 		// Not looked up again where nothing changed: it is in memory.
 		var err error
@@ -106,26 +106,26 @@ func (p *Product) sender(ctx context.Context, c *fiber.Ctx, principal keys.Princ
 	if principal.Integration == uuid.Nil {
 		return nil, unsigned()
 	}
-	integration, err := p.deps.Directory.Integration(ctx, principal.Integration)
-	if err == nil && integration == nil {
+	peer, err := p.deps.Directory.Integration(ctx, principal.Integration)
+	if err == nil && peer == nil {
 		err = unsigned()
 	}
-	return integration, err
+	return peer, err
 }
 
 // unsigned answers a key that no peer has registered with: nothing can be signed.
 func unsigned() *hub.Error {
-	return hub.Errorf(hub.ErrUnauthorized, hub.CodeSignature, "This key belongs to no integration, so that no signature can hold.")
+	return hub.Errorf(hub.ErrUnauthorized, hub.CodeSignature, "This key belongs to no peer, so that no signature can hold.")
 }
 
 // decode lets the connector verify and read the body; then our own rules are applied.
-func (p *Product) decode(c *fiber.Ctx, integration *directory.Integration, body []byte) ([]hub.Event, error) {
+func (p *Product) decode(c *fiber.Ctx, peer *integration.Peer, body []byte) ([]hub.Event, error) {
 	in := hub.Inbound{Header: make(http.Header, 8), Body: body}
 	for name, value := range c.Request().Header.All() {
 		in.Header.Add(string(name), string(value))
 	}
-	connection := integration.Connection(p.deps.Now())
-	events, err := p.deps.Connectors(integration.Product).Decode(connection, in)
+	connection := peer.Connection(p.deps.Now())
+	events, err := p.deps.Connectors(peer.Product).Decode(connection, in)
 	if errors.Is(err, hub.ErrUnauthorized) {
 		return nil, err
 	}
@@ -134,15 +134,15 @@ func (p *Product) decode(c *fiber.Ctx, integration *directory.Integration, body 
 	if broken := httpx.CheckJSON(body, httpx.JSONRules{UniqueKeys: true}); broken != nil {
 		return nil, broken
 	}
-	if err == nil && integration.Status == connect.Inactive {
+	if err == nil && peer.Status == integration.StatusInactive {
 		err = inactive()
 	}
 	return events, err
 }
 
-func (p *Product) checkAll(integration *directory.Integration, events []hub.Event) error {
+func (p *Product) checkAll(peer *integration.Peer, events []hub.Event) error {
 	for i := range events {
-		if err := p.check(integration, &events[i]); err != nil {
+		if err := p.check(peer, &events[i]); err != nil {
 			return err
 		}
 	}
@@ -150,12 +150,12 @@ func (p *Product) checkAll(integration *directory.Integration, events []hub.Even
 }
 
 // check applies the rules for events.
-func (p *Product) check(integration *directory.Integration, e *hub.Event) error {
+func (p *Product) check(peer *integration.Peer, e *hub.Event) error {
 	if _, ok := hub.ParseEventID(e.ID); !ok {
 		return hub.Invalid("body.id", `must be "evt_" and 16 lowercase hexadecimal digits`)
 	}
-	if e.Product != integration.Product && integration.Product != connect.Unnamed {
-		return hub.Errorf(hub.ErrForbidden, "wrong_product", "This integration belongs to %s, and only its events are taken.", integration.Product)
+	if e.Product != peer.Product && peer.Product != connect.UnnamedProduct {
+		return hub.Errorf(hub.ErrForbidden, "wrong_product", "This peer belongs to %s, and only its events are taken.", peer.Product)
 	}
 	switch age := p.deps.Now().Sub(e.Time); {
 	case age > oldestEvent:
@@ -163,15 +163,15 @@ func (p *Product) check(integration *directory.Integration, e *hub.Event) error 
 	case age < -youngEvent:
 		return hub.Errorf(hub.ErrMalformed, "event_in_future", "The event is more than 5 minutes ahead of our clock.")
 	}
-	e.TenantID, e.Environment = integration.TenantID, integration.Environment
+	e.TenantID, e.Environment = peer.TenantID, peer.Environment
 	return nil
 }
 
 // store makes the event durable together with its effect.
-func (p *Product) store(ctx context.Context, integration *directory.Integration, e *hub.Event, body []byte, who *about) (inbox.Outcome, error) {
+func (p *Product) store(ctx context.Context, peer *integration.Peer, e *hub.Event, body []byte, who *about) (inbox.Outcome, error) {
 	entry := p.entry(ctx, actionWebhook, who, http.StatusOK)
 	return p.deps.Inbox.Store(ctx, inbox.Item{
-		IntegrationID: integration.ID, Event: *e, Body: body, Hash: sha256.Sum256(body), Audit: entry,
+		IntegrationID: peer.ID, Event: *e, Body: body, Hash: sha256.Sum256(body), Audit: entry,
 		Known: hub.Subscribed(p.spec.Receives, e.Type),
 	})
 }
