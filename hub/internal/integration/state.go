@@ -23,12 +23,12 @@ type State string
 //
 //	from          method                 to
 //	any           BeginHandshake         connecting; active and paused stay
-//	any           CompleteRegistration   active
-//	any           FailRegistration       failing
+//	not revoked   CompleteRegistration   active
+//	not revoked   FailRegistration       failing
 //	any           AcceptRegistration     active; paused while disabled
 //	active        RecordProbe            failing after 3 failures, at once for a refused key
 //	failing       RecordProbe            active after 2 successes; paused when the key is refused for a day
-//	any           Disconnect             disconnected
+//	not revoked   Disconnect             disconnected
 //	not revoked   Disable                paused; disconnected without a registration
 //	not revoked   Enable                 active when the peer cannot be called; else a registration is due
 //	any           Revoke                 revoked
