@@ -264,13 +264,13 @@ func (s *Server) mountProduct(one *hosted, limits keyLimits) error {
 	mounted, err := product.Mount(app, one.path, one.spec, one.instance, product.Deps{
 		Log: s.options.Log, Connect: s.products.connect, Keys: s.products.keys, Directory: s.engine.directory, Limiter: limits,
 		Connectors: s.products.Connector, Inbox: one.inbox, Ledger: s.engine.reader, Audit: audit.NewRecorder(s.storage.api),
-		Received: func(outcome string) { s.engine.metrics.Received(one.spec.Name, outcome) },
-		Now:      time.Now, TrustedProxies: s.options.Config.TrustedProxies, Health: s.probes.dependencies, BaseURL: one.base, Docs: !s.options.Config.InProduction(),
+		OnReceived: func(outcome string) { s.engine.metrics.Received(one.spec.Name, outcome) },
+		Now:        time.Now, TrustedProxies: s.options.Config.TrustedProxies, Health: s.probes.dependencies, BaseURL: one.base, Docs: !s.options.Config.InProduction(),
 	})
 	if err != nil {
 		return err
 	}
-	s.uploads.BodyLimits(app, mounted.LongBody)
+	s.uploads.BodyLimits(app, mounted.AdmitLongBody)
 	if pages, ok := one.instance.(module.Pages); ok {
 		for path, handler := range pages.Pages() {
 			mountPage(s.app, path, s.options.Config.TrustedProxies, handler)
