@@ -56,6 +56,10 @@ setup: ## Fetch what tests need and this machine lacks: PostgreSQL, Redis, Chrom
 test: ## Vet, then every test, with the race detector where there is a C compiler. PKG=./hub/... for some
 	@bash configs/setup/test.sh $(PKG)
 
+.PHONY: test-fast
+test-fast: ## For the loop while working: vet and most tests, without the race detector; what did not change is not run again. Leaves out cmd/ with its chaos, configs/, the browser and killed processes (-short). PKG=./clinic/... for some
+	@$(WITH_SERVERS) go list $(PKG) | { grep -vE '^integrationhub/(cmd|configs)/' || true; } | xargs -r go test -short -vet=all
+
 .PHONY: lint
 lint: $(GOLANGCI_LINT) ## Lint: style, mistakes, and which package may import which
 	@$(GOLANGCI_LINT) run $(ARGS)

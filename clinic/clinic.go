@@ -17,6 +17,7 @@ import (
 	"integrationhub/clinic/internal/store"
 	"integrationhub/clinic/migrations"
 	"integrationhub/hub"
+	"integrationhub/hub/events"
 	"integrationhub/hub/module"
 	"integrationhub/hub/module/accounts"
 )
@@ -34,7 +35,7 @@ func (Module) Spec() module.Spec {
 	return module.Spec{
 		Name: "clinic", Title: "Clinic", Description: about, KeyPrefix: "cli", TenantPrefix: "clinic", Version: "1.0.0", Features: api.Features(),
 		Receives: store.Received(),
-		Sends:    []string{"patient.created", "patient.updated", "patient.deleted", "record.created", "payment.received", "payment.overdue"},
+		Sends:    events.FromClinic(),
 		Limits:   accounts.Limits(),
 	}
 }

@@ -48,6 +48,7 @@ type killable struct {
 // startKillable starts the hub on servers of its own.
 func startKillable(t *testing.T) *killable {
 	t.Helper()
+	hubtest.SkipShort(t)
 	binary, err := hubBinary()
 	require.NoError(t, err)
 	address, err := hubtest.FreeAddress()

@@ -66,6 +66,12 @@ func Invalid(location, message string) *Error {
 	}
 }
 
+// NotFound makes a 404 [Error] for an id that is not there for the caller: it does not
+// exist, or is another tenant's.
+func NotFound(what string) *Error {
+	return Errorf(ErrNotFound, "not_found", "%s not found", what)
+}
+
 // Because attaches the underlying cause, for logs only.
 func (e *Error) Because(cause error) *Error {
 	e.Cause = cause

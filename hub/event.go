@@ -34,10 +34,6 @@ type Event struct {
 	Data          json.RawMessage // JSON object, byte for byte as the sender gave it
 }
 
-// PatientDeleted is the type of the event that asks everybody to forget a person. When
-// it is accepted, the hub erases what its log has of the person too.
-const PatientDeleted = "patient.deleted"
-
 // ErasedPayload stands in the place of a payload that was erased.
 const ErasedPayload = `{"erased":true}`
 

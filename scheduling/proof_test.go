@@ -11,13 +11,13 @@ import (
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 
-	"integrationhub/scheduling/internal/proof"
+	"integrationhub/scheduling/internal/proofofwork"
 )
 
 // solve does the work that a challenge asks for.
 func solve(t testing.TB, challenge string) string {
 	t.Helper()
-	var c proof.Challenge
+	var c proofofwork.Challenge
 	require.NoError(t, json.Unmarshal([]byte(challenge), &c))
 	answer, ok := c.Solve()
 	require.True(t, ok)

@@ -9,6 +9,8 @@ import (
 
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
+
+	"integrationhub/hub/hubtest"
 )
 
 // unlimited lets a test's address ask as often as it likes.
@@ -202,14 +204,10 @@ func (p *crowd) meddle(r *rand.Rand, rounds int) (last answer) {
 	return last
 }
 
-// deadlocks are how many PostgreSQL had to break. Its processes tell later, if nobody asks.
+// deadlocks are how many PostgreSQL had to break.
 func deadlocks(t *testing.T, pool *pgxpool.Pool) (n int) {
 	t.Helper()
-	for _, connection := range pool.AcquireAllIdle(t.Context()) {
-		_, err := connection.Exec(t.Context(), `select pg_stat_force_next_flush()`)
-		connection.Release()
-		require.NoError(t, err)
-	}
+	hubtest.FlushStatistics(t, pool)
 	require.NoError(t, pool.QueryRow(t.Context(), `select deadlocks from pg_stat_database where datname = current_database()`).Scan(&n))
 	return n
 }

@@ -14,14 +14,15 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"integrationhub/hub"
+	"integrationhub/hub/events"
 	"integrationhub/hub/module"
 	"integrationhub/hub/module/accounts"
 	"integrationhub/scheduling/internal/api"
-	"integrationhub/scheduling/internal/cashier"
-	"integrationhub/scheduling/internal/mailroom"
-	"integrationhub/scheduling/internal/public"
+	"integrationhub/scheduling/internal/jobs"
+	"integrationhub/scheduling/internal/notify"
+	"integrationhub/scheduling/internal/payment"
+	"integrationhub/scheduling/internal/publicbooking"
 	"integrationhub/scheduling/internal/store"
-	"integrationhub/scheduling/internal/upkeep"
 	"integrationhub/scheduling/migrations"
 	"integrationhub/scheduling/pages"
 )
@@ -38,9 +39,9 @@ var _ module.Module = Module{}
 func (Module) Spec() module.Spec {
 	return module.Spec{
 		Name: "scheduling", Title: "Scheduling", Description: about, KeyPrefix: "sch", TenantPrefix: "org", Version: "1.0.0", Features: api.Features(),
-		Receives: []string{"patient.created", "patient.updated", "patient.deleted", "payment.received"},
-		Sends:    []string{"appointment.created", "appointment.cancelled", "appointment.reminded", "appointment.noshow"},
-		Limits:   append(accounts.Limits(), public.Limits()...),
+		Receives: []string{events.TypePatientCreated, events.TypePatientUpdated, events.TypePatientDeleted, events.TypePaymentReceived},
+		Sends:    events.FromScheduling(),
+		Limits:   append(accounts.Limits(), publicbooking.Limits()...),
 	}
 }
 
@@ -61,14 +62,14 @@ func (Module) Migrations() fs.FS { return migrations.FS() }
 // Open implements [module.Module].
 func (Module) Open(_ context.Context, host module.Host) (module.Instance, error) {
 	s := store.New(host)
-	c, err := cashier.New(host, s)
+	c, err := payment.New(host, s)
 	if err != nil {
 		return nil, err
 	}
-	desk := public.New(host, s, c)
-	office := mailroom.New(host, s, desk)
+	desk := publicbooking.New(host, s, c)
+	office := notify.New(host, s, desk)
 	i := &instance{api: api.New(host, s, c, desk, office), store: s, pages: pages.New(host, desk)}
-	i.jobs = slices.Concat(c.Jobs(), office.Jobs(), upkeep.New(host, s).Jobs(), i.api.Accounts().Jobs())
+	i.jobs = slices.Concat(c.Jobs(), office.Jobs(), jobs.New(host, s).Jobs(), i.api.Accounts().Jobs())
 	return i, nil
 }
 

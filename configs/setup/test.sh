@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Vets and tests the packages given (default: all), and closes with a summary.
+# Vets and tests the packages given (default: all), and closes with a summary: with
+# -vet=all go test does what go vet does, also to packages without tests, and not twice.
 # PostgreSQL, Redis and a browser are fetched where this machine has none.
 # What go test prints is shown as it comes and kept in .cache/test.log.
 set -euo pipefail
@@ -23,9 +24,8 @@ if [ "$(go env CGO_ENABLED)" != 1 ] || ! command -v "$(go env CC)" >/dev/null; t
 	echo "No C compiler here: testing without the race detector." >&2
 fi
 
-go vet "$@"
 status=0
-go test "${race[@]}" -count=1 -timeout 25m "$@" 2>&1 | tee "$log" || status=$?
+go test "${race[@]}" -vet=all -count=1 -timeout 25m "$@" 2>&1 | tee "$log" || status=$?
 
 passed=$(grep -c '^ok  ' "$log" || true)
 failed=$(grep -cE '^FAIL[[:space:]]+[^[:space:]]' "$log" || true)

@@ -2,7 +2,10 @@
 // document 3).
 package clinic
 
-import "integrationhub/hub"
+import (
+	"integrationhub/hub"
+	"integrationhub/hub/events"
+)
 
 // Connector is a [hub.Peer]: the document's interface as it stands.
 type Connector struct{ hub.Peer }
@@ -20,13 +23,8 @@ func New() Connector {
 		Title:         "Clinic management",
 		Fields:        hub.PeerFields(),
 		RatePerMinute: hub.PeerRate,
-		Receives: []string{ // the document's "Sent"
-			"patient.created", "patient.updated", "patient.deleted", "record.created", "payment.received", "payment.overdue",
-		},
-		Sends: []string{ // its "Received"
-			"message.received", "message.sent", "ticket.created", "ticket.closed", "contact.created",
-			"appointment.created", "appointment.cancelled", "appointment.reminded", "appointment.noshow",
-		},
-		Calls: []string{"search/patients", "search/records", "search/appointments", "action/log-interaction"},
+		Receives:      events.FromClinic(),
+		Sends:         append(events.FromMessaging(), events.FromScheduling()...),
+		Calls:         []string{"search/patients", "search/records", "search/appointments", "action/log-interaction"},
 	}}}
 }

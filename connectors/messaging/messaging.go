@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"integrationhub/hub"
+	"integrationhub/hub/events"
 )
 
 // Connector is a [hub.Peer] that understands document 2's names of events and sends
@@ -41,31 +42,29 @@ func New() Connector {
 		Title:         "Messaging",
 		Fields:        append(hub.PeerFields(), token),
 		RatePerMinute: hub.PeerRate,
-		Receives:      []string{"message.received", "message.sent", "ticket.created", "ticket.closed", "contact.created"},
-		Sends: []string{ // what a clinic sends to the products it is connected to (document 3)
-			"patient.created", "patient.updated", "patient.deleted", "record.created", "payment.received", "payment.overdue",
-		},
-		Calls: []string{sendMessage},
+		Receives:      events.FromMessaging(),
+		Sends:         events.FromClinic(),
+		Calls:         []string{sendMessage},
 	}}}
 }
 
 // Decode implements [hub.Connector]: document 2's message.created is document 3's
 // message.received; of ticket.updated only the closing is an event there.
 func (c Connector) Decode(at hub.Connection, in hub.Inbound) ([]hub.Event, error) {
-	events, err := c.Peer.Decode(at, in)
+	received, err := c.Peer.Decode(at, in)
 	if err != nil {
 		return nil, err
 	}
-	kept := events[:0]
-	for _, e := range events {
+	kept := received[:0]
+	for _, e := range received {
 		switch e.Type {
-		case "message.created":
-			e.Type = "message.received"
-		case "ticket.updated":
+		case events.TypeMessageCreated:
+			e.Type = events.TypeMessageReceived
+		case events.TypeTicketUpdated:
 			if !closed(e.Data) {
 				continue
 			}
-			e.Type = "ticket.closed"
+			e.Type = events.TypeTicketClosed
 		}
 		kept = append(kept, e)
 	}

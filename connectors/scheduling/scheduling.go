@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"integrationhub/hub"
+	"integrationhub/hub/events"
 )
 
 // Connector is a [hub.Peer] that can also read free times.
@@ -31,11 +32,9 @@ func New() Connector {
 		Title:         "Scheduling",
 		Fields:        hub.PeerFields(),
 		RatePerMinute: hub.PeerRate,
-		Receives:      []string{"appointment.created", "appointment.cancelled", "appointment.reminded", "appointment.noshow"},
-		Sends: []string{ // what a clinic sends to the products it is connected to (document 3)
-			"patient.created", "patient.updated", "patient.deleted", "record.created", "payment.received", "payment.overdue",
-		},
-		Calls: []string{"search/clients", "search/appointments", availability, "action/book"},
+		Receives:      events.FromScheduling(),
+		Sends:         events.FromClinic(),
+		Calls:         []string{"search/clients", "search/appointments", availability, "action/book"},
 	}}}
 }
 

@@ -19,7 +19,7 @@ import (
 // [InOwnMounts] may help, or [PostgresServer.LimitFiles].
 func SmallDisk(t testing.TB, megabytes int) (dir string, ok bool) {
 	t.Helper()
-	dir, err := scratchDir("disk")
+	dir, err := onDisk.make("disk")
 	require.NoError(t, err)
 	options := fmt.Sprintf("size=%dm,mode=0711", megabytes)
 	if err := syscall.Mount("hub-test", dir, "tmpfs", 0, options); err != nil {

@@ -8,9 +8,12 @@ package hubtest
 
 import (
 	"errors"
+	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -45,55 +48,100 @@ func PostgresSearch() []string {
 // Main runs a package's tests and then stops the shared servers and removes
 // their files: func TestMain(m *testing.M) { hubtest.Main(m) }. Without it the
 // servers end with the process and a later run removes the files. What uses the
-// servers and outlives single tests is ended by after, before they stop.
+// servers and outlives single tests is ended by after, before they stop. Where
+// -parallel is not given, at least [parallel] tests run at once: they mostly wait for
+// servers, for timers and for each other's answers, and a small machine has few cores.
 func Main(m *testing.M, after ...func()) {
+	flag.Parse()
+	given := false
+	flag.Visit(func(f *flag.Flag) { given = given || f.Name == "test.parallel" })
+	if !given && runtime.GOMAXPROCS(0) < parallel {
+		if err := flag.Set("test.parallel", strconv.Itoa(parallel)); err != nil {
+			panic(err) // package testing has defined it
+		}
+	}
 	code := m.Run()
 	for _, end := range after {
 		end()
 	}
 	stopPostgres()
 	stopRedis()
-	if dir, lock := scratch.dir, scratch.lock; lock != nil {
-		_ = os.RemoveAll(dir)
-		lock.Release()
-	}
+	onDisk.remove()
+	inMemory.remove()
 	os.Exit(code)
+}
+
+// parallel is how many tests of a package run at once, at least. Go runs two packages
+// beside each other on two cores; more would only wait for passwords to be hashed.
+const parallel = 4
+
+// SkipShort leaves the test out where go test has -short, as make test-fast does: what
+// a developer need not wait for after every change.
+func SkipShort(t testing.TB) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("left out by -short")
+	}
 }
 
 const scratchPrefix = "hub-test-"
 
-// scratch is this process's directory. Its lock tells other runs that we live.
-var scratch struct {
-	once sync.Once
-	dir  string
-	lock *filelock.Lock
-	err  error
+// scratch is a directory of this process. Its lock tells other runs that we live.
+type scratch struct {
+	parent func() string
+	once   sync.Once
+	dir    string
+	lock   *filelock.Lock
+	err    error
 }
 
-// scratchDir makes a new directory for one server. Servers started as root may
-// run as another user, who must be able to enter the directories above.
-func scratchDir(name string) (string, error) {
-	scratch.once.Do(func() { scratch.dir, scratch.lock, scratch.err = makeScratch() })
-	if scratch.err != nil {
-		return "", fmt.Errorf("making a directory for test servers: %w", scratch.err)
+var (
+	onDisk   = scratch{parent: os.TempDir}
+	inMemory = scratch{parent: memoryParent}
+)
+
+// memoryParent returns the directory in memory where there is one with room, or else
+// the directory for temporary files. A test's database is a thousand files, made and
+// removed in a second: ext4 takes longer over them than the test over all else.
+func memoryParent() string {
+	if dir := memoryDir(); dir != "" {
+		return dir
 	}
-	dir, err := os.MkdirTemp(scratch.dir, name+"-")
+	return os.TempDir()
+}
+
+// make makes a new directory for one server. Servers started as root may
+// run as another user, who must be able to enter the directories above.
+func (s *scratch) make(name string) (string, error) {
+	s.once.Do(func() { s.dir, s.lock, s.err = makeScratch(s.parent()) })
+	if s.err != nil {
+		return "", fmt.Errorf("making a directory for test servers: %w", s.err)
+	}
+	dir, err := os.MkdirTemp(s.dir, name+"-")
 	if err != nil {
 		return "", fmt.Errorf("making a directory for a test server: %w", err)
 	}
 	return dir, nil
 }
 
+// remove removes the directory, if there is one.
+func (s *scratch) remove() {
+	if s.lock != nil {
+		_ = os.RemoveAll(s.dir)
+		s.lock.Release()
+	}
+}
+
 // makeScratch removes dead runs' directories and makes ours. Runs take turns,
 // so that none sees another's directory before its lock is held.
-func makeScratch() (string, *filelock.Lock, error) {
+func makeScratch(parent string) (string, *filelock.Lock, error) {
 	turn, err := filelock.Wait(filepath.Join(os.TempDir(), fmt.Sprintf("%s%d.lock", scratchPrefix, os.Getuid())))
 	if err != nil {
 		return "", nil, err
 	}
 	defer turn.Release()
-	removeDead(os.TempDir())
-	dir, err := os.MkdirTemp("", scratchPrefix)
+	removeDead(parent)
+	dir, err := os.MkdirTemp(parent, scratchPrefix)
 	if err != nil {
 		return "", nil, err
 	}
@@ -128,4 +176,4 @@ func removeDead(temp string) {
 
 // SharedDir makes a directory for what all tests of this process share, such as a
 // program they build. [Main] removes it.
-func SharedDir(name string) (string, error) { return scratchDir(name) }
+func SharedDir(name string) (string, error) { return onDisk.make(name) }

@@ -105,7 +105,7 @@ func startShared(t testing.TB) {
 }
 
 func startPostgres() error {
-	dir, err := scratchDir("pg")
+	dir, err := inMemory.make("pg")
 	if err != nil {
 		return err
 	}
@@ -174,6 +174,17 @@ func databaseURL(name string) string {
 	return u.String()
 }
 
+// FlushStatistics makes PostgreSQL count what the pool's idle connections have read and
+// run into so far. By itself it does so up to ten seconds later.
+func FlushStatistics(t testing.TB, pool *pgxpool.Pool) {
+	t.Helper()
+	for _, connection := range pool.AcquireAllIdle(t.Context()) {
+		_, err := connection.Exec(t.Context(), `select pg_stat_force_next_flush()`)
+		connection.Release()
+		require.NoError(t, err)
+	}
+}
+
 // PostgresServer is a durable cluster of one test's own, for faults.
 type PostgresServer struct {
 	t      testing.TB
@@ -185,7 +196,7 @@ type PostgresServer struct {
 // stopped when the test ends.
 func OwnPostgres(t testing.TB) *PostgresServer {
 	t.Helper()
-	dir, err := scratchDir("own-pg")
+	dir, err := onDisk.make("own-pg")
 	require.NoError(t, err)
 	return OwnPostgresIn(t, dir)
 }

@@ -142,7 +142,7 @@ func newRedis() (*redisProcess, error) {
 	if err != nil {
 		return nil, err
 	}
-	dir, err := scratchDir("redis")
+	dir, err := onDisk.make("redis")
 	if err != nil {
 		return nil, err
 	}

@@ -41,7 +41,7 @@ type Publisher interface {
 	// are sent once it has committed, or never. TenantID, Environment, Type and Data
 	// are the caller's; ID is made where it is "", Time is now where it is zero,
 	// Product is always the module's own. It returns the event's id. A
-	// [hub.PatientDeleted] has the hub erase what its log has of the person.
+	// [events.TypePatientDeleted] has the hub erase what its log has of the person.
 	Publish(ctx context.Context, tx pgx.Tx, e hub.Event) (id string, err error)
 	// PublishAll does so with several events, in a few statements for all of them, and
 	// returns their ids in the same order.
@@ -52,7 +52,7 @@ type Publisher interface {
 type Deliveries interface {
 	// ForEvents gives the deliveries of events to integrations, in the order of the events: one
 	// for each integration that was connected when the event was published and wants it;
-	// a paused one gets only a [hub.PatientDeleted], once it is enabled. Of the events ID,
+	// a paused one gets only a [events.TypePatientDeleted], once it is enabled. Of the events ID,
 	// TenantID and Environment count. It asks once for all of them.
 	ForEvents(ctx context.Context, events []hub.Event) ([][]Delivery, error)
 }
@@ -64,7 +64,7 @@ type Delivery struct {
 	Connected     bool   // the integration is in use, neither paused nor revoked: what waits for it will be sent
 }
 
-// Erasures are what becomes of the log when a [hub.PatientDeleted] is published or
+// Erasures are what becomes of the log when a [events.TypePatientDeleted] is published or
 // taken in.
 type Erasures interface {
 	// AddTraces tells what else in the log is about the person, in the transaction that

@@ -166,7 +166,7 @@ type Integration struct {
 	Environment     hub.Environment
 	Product         string    // the peer's
 	Status          string    // active, inactive or error
-	Paused          bool      // inactive only until it is enabled, and not disconnected: a [hub.PatientDeleted] waits for it
+	Paused          bool      // inactive only until it is enabled, and not disconnected: a [events.TypePatientDeleted] waits for it
 	LastError       string    // for people; "" = none
 	Features        []string  // that the peer offers
 	Enabled         []string  // uses the administrator asked for, e.g. reminders

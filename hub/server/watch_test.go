@@ -241,6 +241,7 @@ func TestKilledReplicaIsTakenOver(t *testing.T) {
 // startBinary builds and runs the hub as its own process; stop kills it with -9.
 func (p place) startBinary(t *testing.T, beside *node) *node {
 	t.Helper()
+	hubtest.SkipShort(t)
 	dir := t.TempDir()
 	program := filepath.Join(dir, "hub")
 	build := exec.Command("go", "build", "-o", program, "./cmd/hub")

@@ -20,6 +20,7 @@ import (
 // HUB_SCREENSHOTS set to a directory it keeps a picture of each page there.
 func TestInABrowser(t *testing.T) {
 	t.Parallel()
+	hubtest.SkipShort(t)
 	root := hubtest.ModuleRoot()
 	var notes bytes.Buffer
 	ensure := exec.CommandContext(t.Context(), "sh", filepath.Join(root, "configs", "setup", "ensure-browser.sh"))

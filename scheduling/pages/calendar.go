@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"integrationhub/scheduling/internal/booking"
-	"integrationhub/scheduling/internal/public"
+	"integrationhub/scheduling/internal/publicbooking"
 )
 
 // planner makes the links of a calendar: the same one books and moves.
@@ -42,7 +42,7 @@ type cell struct {
 }
 
 // month shows the month of the address, or the first one with a free day.
-func (v *visit) month(c public.Choice, p planner) (monthView, error) {
+func (v *visit) month(c publicbooking.Choice, p planner) (monthView, error) {
 	view, today := v.desk.View(v.org), booking.DateOf(v.now, v.org.Zone)
 	first, last := monthOf(today)
 	asked := v.query.Get("month")
@@ -168,7 +168,7 @@ type slot struct {
 }
 
 // timesOf shows the day of the address.
-func (v *visit) timesOf(c public.Choice, p planner) (dayView, error) {
+func (v *visit) timesOf(c publicbooking.Choice, p planner) (dayView, error) {
 	d, err := booking.ParseDate(v.query.Get("date"))
 	if err != nil || d.Time().Year() < 1970 || d.Time().Year() > 9997 {
 		return dayView{}, gone()
@@ -212,7 +212,7 @@ func (v *visit) timesOf(c public.Choice, p planner) (dayView, error) {
 }
 
 // parts divides a day's slots into its parts.
-func (v *visit) parts(day public.Day, p planner) []part {
+func (v *visit) parts(day publicbooking.Day, p planner) []part {
 	t := v.t()
 	names, ends := []string{t.Morning, t.Afternoon, t.Evening}, []int{12, 18, 24}
 	seen := map[string]int{}

@@ -12,8 +12,8 @@ import (
 
 	"integrationhub/hub"
 	"integrationhub/scheduling/internal/booking"
-	"integrationhub/scheduling/internal/payment"
-	"integrationhub/scheduling/internal/proof"
+	"integrationhub/scheduling/internal/payment/provider"
+	"integrationhub/scheduling/internal/proofofwork"
 	"integrationhub/scheduling/internal/store"
 )
 
@@ -163,10 +163,10 @@ func (v *visit) notBooked(err error, c chosen, at time.Time, f *form) (reply, er
 	case told.Code == "booking_refused":
 		f.Alert = t.Refused
 		return v.detailsPage(http.StatusForbidden, c, at, f), nil
-	case told.Code == payment.CodeNotConfigured, told.Code == payment.CodeCurrency:
+	case told.Code == provider.CodeNotConfigured, told.Code == provider.CodeCurrency:
 		f.Alert = t.NoProvider
 		return v.detailsPage(http.StatusConflict, c, at, f), nil
-	case told.Code == proof.CodeWanting:
+	case told.Code == proofofwork.CodeWanting:
 		f.Alert = t.NeedsScript
 		return v.detailsPage(http.StatusUnprocessableEntity, c, at, f), nil
 	case told.Code == store.ErrUnderWay.Code:

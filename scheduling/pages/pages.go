@@ -17,7 +17,7 @@ import (
 	"integrationhub/hub"
 	"integrationhub/hub/module"
 	"integrationhub/scheduling/internal/booking"
-	"integrationhub/scheduling/internal/public"
+	"integrationhub/scheduling/internal/publicbooking"
 	"integrationhub/scheduling/internal/store"
 )
 
@@ -27,11 +27,11 @@ const Root = "/book/"
 // Pages serves them. It is safe for concurrent use.
 type Pages struct {
 	host module.Host
-	desk *public.Desk
+	desk *publicbooking.Desk
 }
 
 // New makes the pages of an opened product.
-func New(host module.Host, desk *public.Desk) *Pages { return &Pages{host, desk} }
+func New(host module.Host, desk *publicbooking.Desk) *Pages { return &Pages{host, desk} }
 
 // visit is one request for a page.
 type visit struct {

@@ -12,7 +12,7 @@ import (
 
 	"integrationhub/hub"
 	"integrationhub/scheduling/internal/booking"
-	"integrationhub/scheduling/internal/public"
+	"integrationhub/scheduling/internal/publicbooking"
 	"integrationhub/scheduling/internal/store"
 	"integrationhub/scheduling/internal/store/dbgen"
 )
@@ -134,8 +134,8 @@ func (c *chosen) choose(professional string, anyAllowed bool) error {
 }
 
 // wanted is the choice as the desk has it.
-func (c *chosen) wanted() public.Choice {
-	wanted := public.Choice{Service: c.service.ID}
+func (c *chosen) wanted() publicbooking.Choice {
+	wanted := publicbooking.Choice{Service: c.service.ID}
 	if c.offer != nil {
 		wanted.Professional = &c.offer.ProfessionalID
 	}

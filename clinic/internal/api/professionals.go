@@ -9,6 +9,7 @@ import (
 	"integrationhub/clinic/internal/care"
 	"integrationhub/clinic/internal/store"
 	"integrationhub/clinic/internal/store/dbgen"
+	"integrationhub/hub"
 	"integrationhub/hub/module/rest"
 )
 
@@ -116,7 +117,7 @@ func (a *API) deleteProfessional(ctx context.Context, in *rest.ByID) (*rest.None
 	}
 	rows, err := a.store.DeleteProfessional(ctx, at.Clinic, at.Env, in.ID)
 	if err == nil && rows == 0 {
-		err = rest.NotFound("Professional")
+		err = hub.NotFound("Professional")
 	}
 	return nil, err
 }

@@ -9,6 +9,7 @@ import (
 	"integrationhub/clinic/internal/care"
 	"integrationhub/clinic/internal/store"
 	"integrationhub/clinic/internal/store/dbgen"
+	"integrationhub/hub"
 	"integrationhub/hub/module"
 	"integrationhub/hub/module/brazil"
 	"integrationhub/hub/module/rest"
@@ -87,7 +88,7 @@ func (a *API) visible(ctx context.Context, at store.Scope, id uuid.UUID) error {
 		module.SetSubject(ctx, id.String())
 	}
 	if err == nil && p.Status == store.Anonymized {
-		return rest.NotFound("Patient")
+		return hub.NotFound("Patient")
 	}
 	return rest.NotFoundIfNoRows("Patient", err)
 }

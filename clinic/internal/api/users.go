@@ -184,7 +184,7 @@ func (a *API) changeUser(ctx context.Context, id uuid.UUID, work func(tx *store.
 		}
 		i := slices.IndexFunc(all, func(u dbgen.User) bool { return u.ID == id })
 		if i < 0 {
-			return rest.NotFound("User")
+			return hub.NotFound("User")
 		}
 		others := slices.ContainsFunc(all, func(u dbgen.User) bool { return u.ID != id && u.Role == roleAdmin && u.IsActive })
 		return work(tx, all[i], all[i].Role == roleAdmin && all[i].IsActive && !others)

@@ -12,6 +12,7 @@ import (
 	"integrationhub/clinic/internal/care"
 	"integrationhub/clinic/internal/store/dbgen"
 	"integrationhub/hub"
+	"integrationhub/hub/events"
 )
 
 // Deletion is a request to be forgotten, and where the connected products stand.
@@ -81,7 +82,7 @@ func (t *Tx) tellDeleted(ctx context.Context, at Scope, p dbgen.Patient, request
 	if err != nil {
 		return "", err
 	}
-	event, err = t.publish(ctx, at, hub.PatientDeleted, struct {
+	event, err = t.publish(ctx, at, events.TypePatientDeleted, struct {
 		PatientID uuid.UUID `json:"patient_id"`
 		Name      string    `json:"name"`
 		Phone     *string   `json:"phone"`

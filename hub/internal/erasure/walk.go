@@ -9,7 +9,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
-	"integrationhub/hub"
+	"integrationhub/hub/events"
 	"integrationhub/hub/internal/logid"
 )
 
@@ -112,13 +112,13 @@ func (j *job) read(ctx context.Context, tx pgx.Tx, day string, who *person) (fou
 // next lists the tenant's events among a day's next ones, as many as one step can take.
 // Which belong to the erasure, the database's clock tells: ids have the time of processes
 // whose clocks may be wrong. Deletion events that were taken in have erasures of their own.
-func (j *job) next(ctx context.Context, tx pgx.Tx, day string) (events []event, cursor uuid.UUID, err error) {
+func (j *job) next(ctx context.Context, tx pgx.Tx, day string) (batch []event, cursor uuid.UUID, err error) {
 	rows, err := tx.Query(ctx, fmt.Sprintf(`
 		select e.seq, e.id, e.deliveries, coalesce(e.correlation_id, ''), octet_length(e.body),
 			e.tenant_id = $3 and e.environment = $4 and e.created_at <= $5
 				and not (e.event_type = $6 and exists (select from hub.erasures r where r.seq = e.seq))
 		from hub.events_%s e where e.seq > $1 and e.seq <= $2 order by e.seq limit %d`, day, walkBatch),
-		j.cursor, *j.upto, j.tenant, j.environment, *j.startedAt, hub.PatientDeleted)
+		j.cursor, *j.upto, j.tenant, j.environment, *j.startedAt, events.TypePatientDeleted)
 	if err != nil {
 		return nil, cursor, fmt.Errorf("reading the log: %w", err)
 	}
@@ -133,7 +133,7 @@ func (j *job) next(ctx context.Context, tx pgx.Tx, day string) (events []event, 
 		cursor = one.seq
 		if ours {
 			weight += one.deliveries + size/1024
-			events = append(events, one)
+			batch = append(batch, one)
 		}
 		return nil
 	})
@@ -143,7 +143,7 @@ func (j *job) next(ctx context.Context, tx pgx.Tx, day string) (events []event, 
 	if seen < walkBatch && weight < walkWeight { // the day is done
 		cursor, err = endOf(day)
 	}
-	return events, cursor, err
+	return batch, cursor, err
 }
 
 // endOf is the first id after a day.

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"net/http"
 
-	"integrationhub/hub"
+	"integrationhub/hub/events"
 	"integrationhub/hub/internal/erasure"
 	"integrationhub/hub/internal/logid"
 	"integrationhub/hub/internal/store/bulk"
@@ -123,7 +123,7 @@ func (d *dayColumns) queue(statements *bulk.Batch, day string, came []logged) {
 func (d *dayColumns) queueErasures(statements *bulk.Batch, came []logged) {
 	found := false
 	for _, r := range came {
-		if r.Event.Type != hub.PatientDeleted || r.status == statusFailed {
+		if r.Event.Type != events.TypePatientDeleted || r.status == statusFailed {
 			continue
 		}
 		if !found {

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"integrationhub/hub"
+	"integrationhub/hub/events"
 )
 
 // Peer is an integration ready to send to and receive from: its secrets are decrypted
@@ -33,8 +34,8 @@ func (p *Peer) Connection(now time.Time) hub.Connection {
 }
 
 // Accepts reports whether events of a type are delivered to the peer or parked for it.
-// While paused, only [hub.PatientDeleted] is parked: the peer may still have that
+// While paused, only [events.TypePatientDeleted] is parked: the peer may still have that
 // patient's data and must learn of the deletion.
 func (p *Peer) Accepts(eventType string) bool {
-	return hub.Subscribed(p.sends, eventType) && (p.Status != StatusInactive || eventType == hub.PatientDeleted)
+	return hub.Subscribed(p.sends, eventType) && (p.Status != StatusInactive || eventType == events.TypePatientDeleted)
 }

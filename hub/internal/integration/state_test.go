@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"integrationhub/hub"
+	"integrationhub/hub/events"
 )
 
 var (
@@ -141,13 +142,13 @@ func TestRecordProbe(t *testing.T) {
 func TestAcceptedEvents(t *testing.T) {
 	t.Parallel()
 	for state, accepted := range map[State][]string{
-		StateConnecting: nil, StateActive: {"patient.updated", hub.PatientDeleted}, StateFailing: {"patient.updated", hub.PatientDeleted},
-		StatePaused: {hub.PatientDeleted}, StateDisconnected: nil, StateRevoked: nil,
+		StateConnecting: nil, StateActive: {"patient.updated", events.TypePatientDeleted}, StateFailing: {"patient.updated", events.TypePatientDeleted},
+		StatePaused: {events.TypePatientDeleted}, StateDisconnected: nil, StateRevoked: nil,
 	} {
 		i := inState(t, state)
 		peer := &Peer{Integration: *i, sends: []string{"patient.*"}}
 		var got []string
-		for _, eventType := range []string{"patient.updated", hub.PatientDeleted, "message.sent"} {
+		for _, eventType := range []string{"patient.updated", events.TypePatientDeleted, "message.sent"} {
 			if i.HasSubscriptions() && peer.Accepts(eventType) {
 				got = append(got, eventType)
 			}

@@ -1,7 +1,7 @@
 package outbox
 
 import (
-	"integrationhub/hub"
+	"integrationhub/hub/events"
 	"integrationhub/hub/internal/delivery"
 	"integrationhub/hub/internal/erasure"
 	"integrationhub/hub/internal/logid"
@@ -127,7 +127,7 @@ func (r *rows) queueLease(batch *bulk.Batch, all []*prepared, leased *delivery.L
 func (r *rows) queueErasures(batch *bulk.Batch, all []*prepared) {
 	found := false
 	for _, p := range all {
-		if p.Type != hub.PatientDeleted {
+		if p.Type != events.TypePatientDeleted {
 			continue
 		}
 		if !found {

@@ -13,6 +13,7 @@ import (
 
 	"integrationhub/hub"
 	"integrationhub/hub/internal/httpx"
+	"integrationhub/hub/module/rest"
 )
 
 // admissionTimeout bounds authenticating a caller before its long body is read.
@@ -36,7 +37,7 @@ func findLongBodies(product, basePath string, document *huma.OpenAPI) (map[strin
 		if strings.Contains(path, "{") {
 			return nil, fmt.Errorf("mounting %s: %s has a body limit of its own and a path with parameters", product, op.OperationID)
 		}
-		limits[basePath+path] = longBody{int(op.MaxBodyBytes), accessOf(op.Security).adminOnly}
+		limits[basePath+path] = longBody{int(op.MaxBodyBytes), rest.Access(op.Security).Credentials().Admin}
 	}
 	return limits, nil
 }

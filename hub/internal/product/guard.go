@@ -19,6 +19,7 @@ import (
 	"integrationhub/hub/internal/keys"
 	"integrationhub/hub/internal/store"
 	"integrationhub/hub/module"
+	"integrationhub/hub/module/rest"
 )
 
 const (
@@ -31,30 +32,8 @@ const HeaderEnvironment = "X-Environment"
 
 // access is what an operation requires of its caller.
 type access struct {
-	bearer      bool     // users may call it
-	adminOnly   bool     // of the users, only administrators
-	key         bool     // keys may call it
-	scopes      []string // that a key required
-	anonymous   bool     // callers without credentials may call it
-	isHandshake bool     // keys of inactive integrations may call it; they are checked against the newest configuration
-}
-
-// accessOf returns what an operation's Security requires.
-func accessOf(security []map[string][]string) access {
-	a := access{anonymous: len(security) == 0}
-	for _, alternative := range security {
-		roles, bearer := alternative[module.SchemeBearer]
-		scopes, key := alternative[module.SchemeKey]
-		switch {
-		case bearer:
-			a.bearer, a.adminOnly = true, len(roles) > 0
-		case key:
-			a.key, a.scopes = true, scopes
-		default:
-			a.anonymous = true
-		}
-	}
-	return a
+	rest.Credentials
+	isHandshake bool // keys of inactive integrations may call it; they are checked against the newest configuration
 }
 
 // requestInfo is what the guard knows of a request and what handlers add for the audit
@@ -89,8 +68,10 @@ func (p *Product) guard(ctx huma.Context, serve func(huma.Context)) {
 	audited, trail := module.WithAuditTrail(context.WithValue(ctx.Context(), requestInfoKey{}, info))
 	bounded, cancel := context.WithTimeout(audited, requestTimeout)
 	defer cancel()
-	required := accessOf(op.Security)
-	required.isHandshake = op.OperationID == actionStatus || op.OperationID == actionRegister || op.OperationID == actionUnregister
+	required := access{
+		Credentials: rest.Access(op.Security).Credentials(),
+		isHandshake: op.OperationID == actionStatus || op.OperationID == actionRegister || op.OperationID == actionUnregister,
+	}
 	err := p.authorize(bounded, c, required, info)
 	if err == nil {
 		err = bodyCheckFor(op)(c)
@@ -120,13 +101,13 @@ func (p *Product) guard(ctx huma.Context, serve func(huma.Context)) {
 func (p *Product) authorize(ctx context.Context, c *fiber.Ctx, required access, info *requestInfo) error {
 	authorization, key := c.Get(fiber.HeaderAuthorization), c.Get(hub.HeaderKey)
 	switch {
-	case required.bearer && authorization != "":
+	case required.Bearer && authorization != "":
 		return p.authorizeUser(ctx, c, authorization, required, info)
-	case required.key && key != "":
+	case required.Key && key != "":
 		return p.authorizeKey(ctx, c, key, required, info)
-	case required.anonymous:
+	case required.None:
 		return nil
-	case required.bearer:
+	case required.Bearer:
 		return errNotLoggedIn()
 	}
 	return keys.Refused()
@@ -157,7 +138,7 @@ func (p *Product) authorizeUser(ctx context.Context, c *fiber.Ctx, authorization
 		return hub.Invalid("header."+HeaderEnvironment, "must be live or test")
 	}
 	info.caller, info.isKnown = caller, true
-	if required.adminOnly && !caller.Admin {
+	if required.Admin && !caller.Admin {
 		return hub.Errorf(hub.ErrForbidden, "admin_only", "Only administrators may do this.")
 	}
 	return nil
@@ -185,7 +166,7 @@ func (p *Product) authorizeKey(ctx context.Context, c *fiber.Ctx, key string, re
 	if err != nil {
 		return err
 	}
-	for _, scope := range required.scopes {
+	for _, scope := range required.Scopes {
 		if !keys.Allows(principal.Scopes, scope) {
 			return hub.Errorf(hub.ErrForbidden, "missing_scope", "This key lacks the scope %s.", scope)
 		}

@@ -45,6 +45,7 @@ type killable struct {
 
 func newKillable(t *testing.T, environ ...string) *killable {
 	t.Helper()
+	hubtest.SkipShort(t)
 	address, err := hubtest.FreeAddress()
 	require.NoError(t, err)
 	k := &killable{dir: t.TempDir(), address: address, database: hubtest.DatabaseURL(t), redis: hubtest.RedisURL(t), environ: environ}

@@ -25,7 +25,7 @@ import (
 	"integrationhub/hub/internal/inbox"
 	"integrationhub/hub/internal/integration"
 	"integrationhub/hub/internal/keys"
-	"integrationhub/hub/internal/ledger"
+	"integrationhub/hub/internal/ledger/query"
 	"integrationhub/hub/internal/reference"
 	"integrationhub/hub/module"
 )
@@ -58,7 +58,7 @@ type Deps struct {
 	Limiter        Limiter
 	Connectors     func(product string) hub.Connector
 	Inbox          *inbox.Inbox
-	Ledger         *ledger.Reader
+	Ledger         *query.Reader
 	Audit          *audit.Recorder
 	OnReceived     func(outcome string) // called for each webhook with its outcome
 	Now            func() time.Time

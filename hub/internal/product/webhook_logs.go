@@ -7,7 +7,7 @@ import (
 	"github.com/google/uuid"
 
 	"integrationhub/hub/internal/httpx"
-	"integrationhub/hub/internal/ledger"
+	"integrationhub/hub/internal/ledger/query"
 )
 
 // webhookLogsInput filters the log of the caller's tenant and environment.
@@ -27,9 +27,9 @@ type webhookLogsInput struct {
 	Until         time.Time `query:"until" doc:"Accepted before this time"`
 }
 
-func (p *Product) listWebhookLogs(ctx context.Context, in *webhookLogsInput) (*struct{ Body httpx.Page[ledger.Item] }, error) {
+func (p *Product) listWebhookLogs(ctx context.Context, in *webhookLogsInput) (*struct{ Body httpx.Page[query.Item] }, error) {
 	caller := requestInfoFrom(ctx).caller
-	filter := ledger.Filter{
+	filter := query.Filter{
 		TenantID: &caller.TenantID, Environment: string(caller.Environment), Direction: in.Direction, Product: in.Product,
 		IntegrationID: nullableID(in.IntegrationID), EndpointID: nullableID(in.EndpointID), EventType: in.EventType, Status: in.Status,
 		StatusCode: in.StatusCode, CorrelationID: in.CorrelationID, EventID: in.EventID, Q: in.Q, Since: nullableTime(in.Since), Until: nullableTime(in.Until),
@@ -45,14 +45,14 @@ func (p *Product) listWebhookLogs(ctx context.Context, in *webhookLogsInput) (*s
 	if err != nil {
 		return nil, err
 	}
-	page := httpx.PageOf(items, in.Limit, func(last ledger.Item) []byte { return last.ID[:] })
-	return &struct{ Body httpx.Page[ledger.Item] }{page}, nil
+	page := httpx.PageOf(items, in.Limit, func(last query.Item) []byte { return last.ID[:] })
+	return &struct{ Body httpx.Page[query.Item] }{page}, nil
 }
 
 // cursorID returns the id that a page of a list sorted by id follows; nil on the first
 // page.
-func cursorID(query httpx.PageQuery) (*uuid.UUID, error) {
-	after, err := httpx.DecodeCursor(query.Cursor)
+func cursorID(page httpx.PageQuery) (*uuid.UUID, error) {
+	after, err := httpx.DecodeCursor(page.Cursor)
 	if err != nil || after == nil {
 		return nil, err
 	}

@@ -6,7 +6,6 @@ package api
 import (
 	"context"
 	"errors"
-	"net/http"
 	"reflect"
 	"strconv"
 	"strings"
@@ -19,10 +18,10 @@ import (
 	"integrationhub/hub/module/accounts"
 	"integrationhub/hub/module/rest"
 	"integrationhub/scheduling/internal/booking"
-	"integrationhub/scheduling/internal/cashier"
-	"integrationhub/scheduling/internal/mailroom"
-	"integrationhub/scheduling/internal/picture"
-	"integrationhub/scheduling/internal/public"
+	"integrationhub/scheduling/internal/imageupload"
+	"integrationhub/scheduling/internal/notify"
+	"integrationhub/scheduling/internal/payment"
+	"integrationhub/scheduling/internal/publicbooking"
 	"integrationhub/scheduling/internal/store"
 )
 
@@ -30,43 +29,37 @@ import (
 type API struct {
 	host     module.Host
 	store    *store.Store
-	cashier  *cashier.Cashier
-	desk     *public.Desk
-	office   *mailroom.Office
+	cashier  *payment.Cashier
+	desk     *publicbooking.Desk
+	office   *notify.Office
 	accounts *accounts.Authenticator
-	pictures *picture.Intake
-	rows     []route
+	pictures *imageupload.Intake
 }
 
 // New makes the interface of an opened product.
-func New(host module.Host, s *store.Store, c *cashier.Cashier, desk *public.Desk, office *mailroom.Office) *API {
-	a := &API{host: host, store: s, cashier: c, desk: desk, office: office, accounts: accounts.New(host, place, users{s}), pictures: picture.NewIntake()}
-	a.rows = append(a.routes(), a.additions()...)
-	if host.Settings.Development {
-		a.rows = append(a.rows, a.developers()...)
-	}
-	return a
+func New(host module.Host, s *store.Store, c *payment.Cashier, desk *publicbooking.Desk, office *notify.Office) *API {
+	return &API{host: host, store: s, cashier: c, desk: desk, office: office, accounts: accounts.New(host, place, users{s}), pictures: imageupload.NewIntake()}
 }
 
 // Accounts is the desk that logs users in.
 func (a *API) Accounts() *accounts.Authenticator { return a.accounts }
 
 // Routes registers every row of the table.
-func (a *API) Routes(api huma.API) { a.register(api, a.rows) }
+func (a *API) Routes(api huma.API) { a.register(api, a.routes()) }
 
 // Searches registers the rows below search/*.
-func (a *API) Searches(api huma.API) { a.register(api, a.searches()) }
+func (a *API) Searches(api huma.API) { a.register(api, a.searchRoutes()) }
 
 // Actions registers the rows below action/*.
-func (a *API) Actions(api huma.API) { a.register(api, a.actions()) }
+func (a *API) Actions(api huma.API) { a.register(api, a.actionRoutes()) }
 
-func (a *API) register(api huma.API, rows []route) {
+func (a *API) register(api huma.API, rows []rest.Route) {
 	api.OpenAPI().Components.Schemas.RegisterTypeAlias(reflect.TypeFor[booking.Cents](), reflect.TypeFor[float64]())
-	rest.Register(api, rest.Map(rows, func(r route) rest.Route { return rest.Route(r) }), a.limit)
+	rest.Register(api, rows, a.limit)
 }
 
 // handle binds a handler to its row; errors of the rules bring their members.
-func handle[I, O any](handler func(context.Context, *I) (*O, error)) func(huma.API, huma.Operation) {
+func handle[I, O any](handler func(context.Context, *I) (*O, error)) rest.Binder {
 	return rest.Handle(func(ctx context.Context, in *I) (*O, error) {
 		out, err := handler(ctx, in)
 		return out, told(err)
@@ -149,7 +142,7 @@ func staff(ctx context.Context) store.Actor {
 // changedOne is nil where a statement changed a row.
 func changedOne(what string, rows int64, err error) error {
 	if err == nil && rows == 0 {
-		return rest.NotFound(what)
+		return hub.NotFound(what)
 	}
 	return err
 }
@@ -175,11 +168,3 @@ func versionOf(header string) (*int, error) {
 	}
 	return &n, nil
 }
-
-// Methods of the table.
-const (
-	get  = http.MethodGet
-	post = http.MethodPost
-	put  = http.MethodPut
-	del  = http.MethodDelete
-)

@@ -9,7 +9,7 @@ import (
 	"integrationhub/hub/module"
 	"integrationhub/hub/module/rest"
 	"integrationhub/scheduling/internal/booking"
-	"integrationhub/scheduling/internal/public"
+	"integrationhub/scheduling/internal/publicbooking"
 	"integrationhub/scheduling/internal/store"
 )
 
@@ -78,24 +78,24 @@ type monthOutput struct{ Body MonthAvailability }
 
 // viewOf is a client's view, or with credentials of the organization's own: staff
 // see every free slot, connected products what clients see.
-func (a *API) viewOf(ctx context.Context, org store.Org) public.View {
+func (a *API) viewOf(ctx context.Context, org store.Org) publicbooking.View {
 	who, known := module.CallerFrom(ctx)
 	if known && who.UserID != uuid.Nil {
-		return public.View{Org: org, Limits: booking.StaffLimits(a.host.Now())}
+		return publicbooking.View{Org: org, Limits: booking.StaffLimits(a.host.Now())}
 	}
-	return public.View{Org: org, Online: true, Limits: org.Policy.PublicLimits(a.host.Now(), org.Zone)}
+	return publicbooking.View{Org: org, Online: true, Limits: org.Policy.PublicLimits(a.host.Now(), org.Zone)}
 }
 
 // viewFor finds out whose time is asked about: that of the caller's organization,
 // or without credentials that of the service's.
-func (a *API) viewFor(ctx context.Context, service uuid.UUID) (public.View, error) {
+func (a *API) viewFor(ctx context.Context, service uuid.UUID) (publicbooking.View, error) {
 	if _, known := module.CallerFrom(ctx); known {
 		org, err := a.org(ctx)
 		return a.viewOf(ctx, org), err
 	}
 	row, err := a.store.OrganizationOfService(ctx, service)
 	if err != nil {
-		return public.View{}, rest.NotFoundIfNoRows("Service", err)
+		return publicbooking.View{}, rest.NotFoundIfNoRows("Service", err)
 	}
 	org, err := store.OrgOf(row.Organization, row.Settings)
 	return a.desk.View(org), err
@@ -109,7 +109,7 @@ func (a *API) availability(ctx context.Context, in *AvailabilityQuery) (*availab
 	return a.day(ctx, v, in)
 }
 
-func (a *API) day(ctx context.Context, v public.View, in *AvailabilityQuery) (*availabilityOutput, error) {
+func (a *API) day(ctx context.Context, v publicbooking.View, in *AvailabilityQuery) (*availabilityOutput, error) {
 	d, err := date("query.date", in.Date)
 	if err != nil {
 		return nil, err
@@ -118,7 +118,7 @@ func (a *API) day(ctx context.Context, v public.View, in *AvailabilityQuery) (*a
 	if err != nil {
 		return nil, err
 	}
-	day, err := a.desk.Day(ctx, v, public.Choice{Service: in.ServiceID, Professional: professional}, d)
+	day, err := a.desk.Day(ctx, v, publicbooking.Choice{Service: in.ServiceID, Professional: professional}, d)
 	if err != nil {
 		return nil, err
 	}
@@ -174,7 +174,7 @@ func (a *API) availabilityMonth(ctx context.Context, in *monthInput) (*monthOutp
 	if err != nil {
 		return nil, err
 	}
-	days, err := a.desk.Days(ctx, v, public.Choice{Service: in.ServiceID, Professional: professional}, first, last)
+	days, err := a.desk.Days(ctx, v, publicbooking.Choice{Service: in.ServiceID, Professional: professional}, first, last)
 	if err != nil {
 		return nil, err
 	}

@@ -117,7 +117,7 @@ func (f *ruleFields) into(r *dbgen.ScheduleRule) error {
 func there(ctx context.Context, q *dbgen.Queries, org, professional uuid.UUID) error {
 	rows, err := q.ListProfessionals(ctx, org, &professional)
 	if err == nil && len(rows) == 0 {
-		return rest.NotFound("Professional")
+		return hub.NotFound("Professional")
 	}
 	return err
 }

@@ -13,8 +13,8 @@ import (
 	"integrationhub/hub"
 	"integrationhub/hub/module/rest"
 	"integrationhub/scheduling/internal/booking"
-	"integrationhub/scheduling/internal/cashier"
 	"integrationhub/scheduling/internal/payment"
+	"integrationhub/scheduling/internal/payment/provider"
 	"integrationhub/scheduling/internal/store"
 	"integrationhub/scheduling/internal/store/dbgen"
 )
@@ -56,7 +56,7 @@ type Charge struct {
 }
 
 func chargeOf(p dbgen.PaymentDetail, zone *time.Location) (Charge, error) {
-	picture, err := payment.QR(text(p.PixCopyPaste))
+	picture, err := provider.QR(text(p.PixCopyPaste))
 	return Charge{paymentOf(p, zone), text(p.PixCopyPaste), base64.StdEncoding.EncodeToString(picture), p.QrCodeUrl, text(p.Txid)}, err
 }
 
@@ -75,7 +75,7 @@ func (a *API) createCharge(ctx context.Context, in *pixInput) (*chargeOutput, er
 	if err := in.check(org.Currency); err != nil {
 		return nil, err
 	}
-	var r cashier.Request
+	var r payment.Request
 	var found dbgen.PaymentDetail
 	status := 0
 	err = a.store.InTx(ctx, "charging", func(tx *store.Tx) error {
@@ -101,11 +101,11 @@ func (a *API) createCharge(ctx context.Context, in *pixInput) (*chargeOutput, er
 	}
 	if status == 0 {
 		if !a.cashier.Collects() {
-			return nil, payment.NotConfigured()
+			return nil, provider.NotConfigured()
 		}
 		charge, made, err := a.cashier.Charge(ctx, org, r)
 		if err != nil {
-			return nil, cashier.Payerless(err, "body.client_id")
+			return nil, payment.Payerless(err, "body.client_id")
 		}
 		if found, status = charge, http.StatusOK; made {
 			status = http.StatusCreated
@@ -116,9 +116,9 @@ func (a *API) createCharge(ctx context.Context, in *pixInput) (*chargeOutput, er
 }
 
 // request says what is to be charged, by the appointment where there is one.
-func (in *pixInput) request(ctx context.Context, tx *store.Tx, org store.Org) (cashier.Request, error) {
+func (in *pixInput) request(ctx context.Context, tx *store.Tx, org store.Org) (payment.Request, error) {
 	b := &in.Body
-	r := cashier.Request{ExpiresAt: tx.Now().Add(time.Duration(b.ExpiresInMinutes) * time.Minute)}
+	r := payment.Request{ExpiresAt: tx.Now().Add(time.Duration(b.ExpiresInMinutes) * time.Minute)}
 	r.NewPayment = store.NewPayment{Org: org.ID, Amount: b.Amount.Value, Named: b.Amount.Given(), Kind: b.Kind, Description: b.Description.Value, By: staff(ctx).User}
 	b.ClientID.Into(&r.Client)
 	b.AppointmentID.IntoNull(&r.Appointment)
@@ -140,13 +140,13 @@ func (in *pixInput) request(ctx context.Context, tx *store.Tx, org store.Org) (c
 	if err != nil {
 		return r, err
 	}
-	r.Payer = payment.Payer{Name: client.Name, Email: text(client.Email)}
+	r.Payer = provider.Payer{Name: client.Name, Email: text(client.Email)}
 	r.Once, err = onceOf("payments.pix", in.IdempotencyKey, b)
 	return r, err
 }
 
 // forAppointment says what is to be paid for an appointment.
-func (in *pixInput) forAppointment(d dbgen.AppointmentDetail, r *cashier.Request, now time.Time) error {
+func (in *pixInput) forAppointment(d dbgen.AppointmentDetail, r *payment.Request, now time.Time) error {
 	if in.Body.ClientID.Given() && d.ClientID != r.Client {
 		return hub.Invalid("body.client_id", "is not the appointment's client")
 	}
@@ -188,7 +188,7 @@ type noticeOutput struct {
 func (a *API) receiveNotice(ctx context.Context, in *noticeInput) (*noticeOutput, error) {
 	out := &noticeOutput{}
 	out.Body.Received = true
-	return out, a.cashier.Receive(ctx, in.Provider, payment.Inbound{Header: in.header, Query: in.query, Body: in.RawBody})
+	return out, a.cashier.Receive(ctx, in.Provider, provider.Inbound{Header: in.header, Query: in.query, Body: in.RawBody})
 }
 
 type payInput struct {

@@ -12,9 +12,9 @@ import (
 	"integrationhub/hub/module/dberr"
 	"integrationhub/hub/module/rest"
 	"integrationhub/scheduling/internal/booking"
-	"integrationhub/scheduling/internal/cashier"
 	"integrationhub/scheduling/internal/payment"
-	"integrationhub/scheduling/internal/public"
+	"integrationhub/scheduling/internal/payment/provider"
+	"integrationhub/scheduling/internal/publicbooking"
 	"integrationhub/scheduling/internal/store"
 	"integrationhub/scheduling/internal/store/dbgen"
 )
@@ -137,14 +137,14 @@ type actionBookInput struct {
 
 type actionBookOutput struct {
 	Body struct {
-		AppointmentID uuid.UUID       `json:"appointment_id"`
-		Status        booking.Status  `json:"status"`
-		StartAt       time.Time       `json:"start_at"`
-		EndAt         time.Time       `json:"end_at"`
-		Service       string          `json:"service"`
-		Professional  string          `json:"professional"`
-		CancelURL     string          `json:"cancel_url"`
-		Deposit       *public.Deposit `json:"deposit" doc:"To be paid by then, or the slot is let go of; null: none is due"`
+		AppointmentID uuid.UUID              `json:"appointment_id"`
+		Status        booking.Status         `json:"status"`
+		StartAt       time.Time              `json:"start_at"`
+		EndAt         time.Time              `json:"end_at"`
+		Service       string                 `json:"service"`
+		Professional  string                 `json:"professional"`
+		CancelURL     string                 `json:"cancel_url"`
+		Deposit       *publicbooking.Deposit `json:"deposit" doc:"To be paid by then, or the slot is let go of; null: none is due"`
 	} `nameHint:"ActionBooked"`
 }
 
@@ -211,11 +211,11 @@ func (a *API) actionBook(ctx context.Context, in *actionBookInput) (*actionBookO
 		if err != nil {
 			return client, err
 		}
-		return client, public.Refused(client)
+		return client, publicbooking.Refused(client)
 	}
-	made, err := a.desk.Place(ctx, n, payment.Payer{Name: contact.Name, Email: contact.Email})
+	made, err := a.desk.Place(ctx, n, provider.Payer{Name: contact.Name, Email: contact.Email})
 	if err != nil {
-		return nil, cashier.Payerless(err, "body.email")
+		return nil, payment.Payerless(err, "body.email")
 	}
 	out := &actionBookOutput{}
 	out.Body.AppointmentID, out.Body.Status, out.Body.StartAt, out.Body.EndAt = made.ID, made.Status, made.StartAt.In(org.Zone), made.EndAt.In(org.Zone)

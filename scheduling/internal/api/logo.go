@@ -6,7 +6,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/google/uuid"
 
-	"integrationhub/scheduling/internal/picture"
+	"integrationhub/scheduling/internal/imageupload"
 	"integrationhub/scheduling/internal/store"
 	"integrationhub/scheduling/internal/store/dbgen"
 )
@@ -17,7 +17,7 @@ const formBytes = 64 << 10
 // upload lets a form be as long as a picture may be.
 func upload(bind func(huma.API, huma.Operation)) func(huma.API, huma.Operation) {
 	return func(api huma.API, op huma.Operation) {
-		op.MaxBodyBytes = picture.MaxBytes + formBytes
+		op.MaxBodyBytes = imageupload.MaxBytes + formBytes
 		bind(api, op)
 	}
 }

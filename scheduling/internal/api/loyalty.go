@@ -137,7 +137,7 @@ func (in *loyaltyInput) rewards(org uuid.UUID, kept []dbgen.LoyaltyReward) (list
 		r := dbgen.LoyaltyReward{OrgID: org, ID: store.NewID(), Name: f.Name, Points: f.Points, Type: string(f.Type), Value: int64(f.Value.Value), IsActive: true, Position: i}
 		if f.ID.Given() {
 			if r.ID = f.ID.Value; !known[r.ID] {
-				return nil, rest.NotFound("Reward")
+				return nil, hub.NotFound("Reward")
 			}
 			delete(known, r.ID) // named once only
 		}
@@ -218,7 +218,7 @@ func servicesThere(ctx context.Context, tx *store.Tx, org uuid.UUID, ids []uuid.
 	}
 	n, err := tx.CountServices(ctx, org, list)
 	if err == nil && n != len(list) {
-		return rest.NotFound("Service")
+		return hub.NotFound("Service")
 	}
 	return err
 }

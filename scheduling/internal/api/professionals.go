@@ -105,7 +105,7 @@ func (f *professionalFields) into(p *dbgen.Professional) error {
 func professionalTaken(err error) error {
 	switch dberr.ConstraintName(err) {
 	case "professionals_org_id_user_id_fkey":
-		return rest.NotFound("User")
+		return hub.NotFound("User")
 	case "professionals_user":
 		return hub.Errorf(hub.ErrConflict, "user_taken", "Another professional has this user.")
 	}
@@ -131,7 +131,7 @@ func (a *API) showProfessional(ctx context.Context, id uuid.UUID) (*professional
 		return nil, err
 	}
 	if len(rows) == 0 {
-		return nil, rest.NotFound("Professional")
+		return nil, hub.NotFound("Professional")
 	}
 	return &professionalOutput{a.professionalOf(rows[0], org.Zone)}, nil
 }
@@ -299,7 +299,7 @@ func (a *API) setProfessionalServices(ctx context.Context, in *setServicesInput)
 			return err
 		}
 		if known != len(ids) {
-			return rest.NotFound("Service")
+			return hub.NotFound("Service")
 		}
 		if err := tx.ClearProfessionalServices(ctx, org.ID, in.ID); err != nil {
 			return err

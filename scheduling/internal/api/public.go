@@ -9,8 +9,8 @@ import (
 	"integrationhub/hub"
 	"integrationhub/hub/module/rest"
 	"integrationhub/scheduling/internal/booking"
-	"integrationhub/scheduling/internal/proof"
-	"integrationhub/scheduling/internal/public"
+	"integrationhub/scheduling/internal/proofofwork"
+	"integrationhub/scheduling/internal/publicbooking"
 	"integrationhub/scheduling/internal/store"
 	"integrationhub/scheduling/internal/store/dbgen"
 )
@@ -135,29 +135,29 @@ type publicBookInput struct {
 }
 
 // publicChallenge is one of many: each is for one booking.
-func (a *API) publicChallenge(ctx context.Context, in *Slug) (*struct{ Body proof.Challenge }, error) {
+func (a *API) publicChallenge(ctx context.Context, in *Slug) (*struct{ Body proofofwork.Challenge }, error) {
 	o, err := a.desk.Organization(ctx, in.Slug)
 	if err != nil {
 		return nil, err
 	}
-	return &struct{ Body proof.Challenge }{a.desk.Challenge(o)}, nil
+	return &struct{ Body proofofwork.Challenge }{a.desk.Challenge(o)}, nil
 }
 
 // PublicBooked is a booking as its client sees it.
 type PublicBooked struct {
-	AppointmentID uuid.UUID       `json:"appointment_id"`
-	CancelToken   string          `json:"cancel_token"`
-	CancelURL     string          `json:"cancel_url"`
-	Status        booking.Status  `json:"status"`
-	StartAt       time.Time       `json:"start_at"`
-	EndAt         time.Time       `json:"end_at"`
-	Timezone      string          `json:"timezone"`
-	Service       string          `json:"service"`
-	Professional  string          `json:"professional"`
-	Deposit       *public.Deposit `json:"deposit"`
+	AppointmentID uuid.UUID              `json:"appointment_id"`
+	CancelToken   string                 `json:"cancel_token"`
+	CancelURL     string                 `json:"cancel_url"`
+	Status        booking.Status         `json:"status"`
+	StartAt       time.Time              `json:"start_at"`
+	EndAt         time.Time              `json:"end_at"`
+	Timezone      string                 `json:"timezone"`
+	Service       string                 `json:"service"`
+	Professional  string                 `json:"professional"`
+	Deposit       *publicbooking.Deposit `json:"deposit"`
 }
 
-func publicBooked(o store.Org, b public.Booked) *struct{ Body PublicBooked } {
+func publicBooked(o store.Org, b publicbooking.Booked) *struct{ Body PublicBooked } {
 	return &struct{ Body PublicBooked }{PublicBooked{
 		AppointmentID: b.ID, CancelToken: b.Token, CancelURL: b.CancelURL, Status: b.Status, StartAt: b.StartAt.In(o.Zone), EndAt: b.EndAt.In(o.Zone),
 		Timezone: o.Timezone, Service: b.ServiceName, Professional: b.ProfessionalName, Deposit: b.Deposit,
@@ -304,7 +304,7 @@ func (a *API) publicHold(ctx context.Context, in *publicHoldInput) (*struct{ Bod
 	if err != nil {
 		return nil, err
 	}
-	choice, before := public.Choice{Service: in.Body.ServiceID}, uuid.Nil
+	choice, before := publicbooking.Choice{Service: in.Body.ServiceID}, uuid.Nil
 	in.Body.ProfessionalID.IntoNull(&choice.Professional)
 	in.Body.HoldID.Into(&before)
 	held, err := a.desk.Hold(ctx, o, choice, start, before)
@@ -354,7 +354,7 @@ func (a *API) publicWait(ctx context.Context, in *publicWaitInput) (*struct{ Bod
 	if err := who.Validate(booking.Demands{Phone: o.Settings.RequireClientPhone, Email: true}); err != nil {
 		return nil, err
 	}
-	choice := public.Choice{Service: b.ServiceID}
+	choice := publicbooking.Choice{Service: b.ServiceID}
 	b.ProfessionalID.IntoNull(&choice.Professional)
 	id, err := a.desk.Wait(ctx, o, choice, store.Contact{Name: who.Name, Phone: who.Phone, Email: who.Email, Source: "client"}, first, last)
 	return &struct{ Body PublicWaiting }{PublicWaiting{id, b.FirstDate, b.LastDate}}, err

@@ -95,7 +95,7 @@ func (a *API) scope(ctx context.Context, in *ReportQuery) (scope, error) {
 func (a *API) worked(ctx context.Context, org, professional uuid.UUID) error {
 	known, err := a.store.WasProfessional(ctx, org, professional)
 	if err == nil && !known {
-		return rest.NotFound("Professional")
+		return hub.NotFound("Professional")
 	}
 	return err
 }

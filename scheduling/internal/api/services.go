@@ -240,7 +240,7 @@ func inOrder(named []uuid.UUID, all []dbgen.Service, location string) ([]uuid.UU
 		others, known := left[id]
 		switch {
 		case !known:
-			return nil, rest.NotFound("Service")
+			return nil, hub.NotFound("Service")
 		case !others:
 			return nil, hub.Invalid(location, "must not name a service twice")
 		}

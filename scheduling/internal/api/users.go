@@ -130,7 +130,7 @@ func (a *API) changeUser(ctx context.Context, id uuid.UUID, work func(tx *store.
 		}
 		at := slices.IndexFunc(users, func(u dbgen.User) bool { return u.ID == id })
 		if at < 0 {
-			return rest.NotFound("User")
+			return hub.NotFound("User")
 		}
 		others := slices.ContainsFunc(users, func(u dbgen.User) bool { return u.ID != id && u.Role == roleOwner && u.IsActive })
 		return work(tx, users[at], users[at].Role == roleOwner && users[at].IsActive && !others)

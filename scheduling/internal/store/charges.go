@@ -11,17 +11,17 @@ import (
 	"integrationhub/hub/module"
 	"integrationhub/hub/module/dberr"
 	"integrationhub/scheduling/internal/booking"
-	"integrationhub/scheduling/internal/payment"
+	"integrationhub/scheduling/internal/payment/provider"
 	"integrationhub/scheduling/internal/store/dbgen"
 )
 
 // Statuses of a payment that are written here.
 const (
-	paymentPending   = string(payment.Pending)
-	paymentPaid      = string(payment.Paid)
-	paymentExpired   = string(payment.Expired)
-	paymentCancelled = string(payment.Cancelled)
-	paymentRefunded  = string(payment.Refunded)
+	paymentPending   = string(provider.Pending)
+	paymentPaid      = string(provider.Paid)
+	paymentExpired   = string(provider.Expired)
+	paymentCancelled = string(provider.Cancelled)
+	paymentRefunded  = string(provider.Refunded)
 )
 
 // NewCharge is a payment that a provider was asked to collect.
@@ -29,7 +29,7 @@ type NewCharge struct {
 	NewPayment
 	ID        uuid.UUID // of the payment, and of the order at the provider
 	Provider  string
-	Charge    payment.Charge
+	Charge    provider.Charge
 	ExpiresAt time.Time
 }
 
@@ -171,24 +171,24 @@ var ErrUnknownCharge = errors.New("no payment is for this charge")
 // follows from that, in one transaction; once, however often it is told.
 // [ErrUnknownCharge] for a charge that is not ours, [payment.ErrMismatch] for one that
 // is not what was ordered: it does not count.
-func (s *Store) Settle(ctx context.Context, provider string, c payment.Charge) error {
+func (s *Store) Settle(ctx context.Context, provider string, c provider.Charge) error {
 	return s.settle(ctx, provider, c, nil)
 }
 
 // Refunded is [Store.Settle] after a refund of ours.
-func (s *Store) Refunded(ctx context.Context, provider string, c payment.Charge, refund uuid.UUID) error {
-	return s.settle(ctx, provider, c, &refund)
+func (s *Store) Refunded(ctx context.Context, providerName string, c provider.Charge, refund uuid.UUID) error {
+	return s.settle(ctx, providerName, c, &refund)
 }
 
-func (s *Store) settle(ctx context.Context, provider string, c payment.Charge, refund *uuid.UUID) error {
-	known, err := s.ChargeAtProvider(ctx, provider, c.ID)
+func (s *Store) settle(ctx context.Context, providerName string, c provider.Charge, refund *uuid.UUID) error {
+	known, err := s.ChargeAtProvider(ctx, providerName, c.ID)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return ErrUnknownCharge
 	}
 	if err != nil {
 		return dberr.Wrap("finding a charge", err)
 	}
-	if err := c.Check(known.PaymentID, known.AmountCents, payment.Currency); err != nil {
+	if err := c.Check(known.PaymentID, known.AmountCents, provider.Currency); err != nil {
 		return err
 	}
 	org, err := s.Org(ctx, known.OrgID)
@@ -217,9 +217,9 @@ func (s *Store) settle(ctx context.Context, provider string, c payment.Charge, r
 	})
 }
 
-func (t *Tx) settle(ctx context.Context, org Org, p dbgen.Payment, a *dbgen.Appointment, c payment.Charge) error {
+func (t *Tx) settle(ctx context.Context, org Org, p dbgen.Payment, a *dbgen.Appointment, c provider.Charge) error {
 	switch {
-	case c.Status == payment.Paid || c.Status == payment.Refunded:
+	case c.Status == provider.Paid || c.Status == provider.Refunded:
 		if p.PaidAt == nil {
 			known, at := p.Status, c.PaidAt
 			if at.IsZero() {
@@ -239,12 +239,12 @@ func (t *Tx) settle(ctx context.Context, org Org, p dbgen.Payment, a *dbgen.Appo
 		if err := t.giveBack(ctx, p, a, c.GivenBack()); err != nil {
 			return err
 		}
-	case p.Status == paymentPending && c.Status != payment.Pending:
+	case p.Status == paymentPending && c.Status != provider.Pending:
 		if err := t.settled(ctx, p, string(c.Status)); err != nil {
 			return err
 		}
 	}
-	if c.Status == payment.Pending {
+	if c.Status == provider.Pending {
 		return nil
 	}
 	return t.PutOffCharge(ctx, dbgen.PutOffChargeParams{OrgID: p.OrgID, PaymentID: p.ID})
@@ -401,7 +401,7 @@ func (s *Store) RefundFailed(ctx context.Context, org, refund uuid.UUID, appoint
 }
 
 // KeepNotice stores what a provider told, once, to be settled by a job.
-func (s *Store) KeepNotice(ctx context.Context, provider string, n payment.Notice, body []byte) error {
+func (s *Store) KeepNotice(ctx context.Context, provider string, n provider.Notice, body []byte) error {
 	return s.InTx(ctx, "storing a notice", func(tx *Tx) error {
 		added, err := tx.AddNotice(ctx, dbgen.AddNoticeParams{Provider: provider, EventID: n.ID, ChargeID: n.Charge, Body: body, ReceivedAt: tx.now})
 		if err != nil || added == 0 {

@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"integrationhub/hub"
+	"integrationhub/hub/events"
 	"integrationhub/hub/module"
 	"integrationhub/scheduling/internal/booking"
 )
@@ -31,7 +32,7 @@ func (t *Tx) Receive(ctx context.Context, e hub.Event) error {
 		return t.patientCreated(ctx, e.TenantID, p)
 	case "patient.updated":
 		return t.patientUpdated(ctx, e, p)
-	case hub.PatientDeleted:
+	case events.TypePatientDeleted:
 		return t.patientDeleted(ctx, e, p)
 	}
 	return module.ErrIgnored

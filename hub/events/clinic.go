@@ -1,0 +1,87 @@
+package events
+
+import "time"
+
+// Types of the events that a clinic product sends.
+const (
+	TypePatientCreated = "patient.created"
+	TypePatientUpdated = "patient.updated"
+	// TypePatientDeleted asks every receiver to erase a person. When the hub accepts such
+	// an event, it erases what its own log has of the person too.
+	TypePatientDeleted  = "patient.deleted"
+	TypeRecordCreated   = "record.created"
+	TypePaymentReceived = "payment.received"
+	TypePaymentOverdue  = "payment.overdue"
+)
+
+// PatientCreated says that there is a new patient.
+type PatientCreated struct {
+	PatientID string  `json:"patient_id"` // extra
+	Phone     *string `json:"phone"`      // international format with a leading plus
+	Name      string  `json:"name"`
+	Email     *string `json:"email"`
+	CPF       *string `json:"cpf"` // masked, such as ***.***.***-09
+}
+
+// PatientUpdated says which fields of a patient changed, and not their values: receivers
+// that need them ask the clinic.
+type PatientUpdated struct {
+	PatientID     string   `json:"patient_id"`
+	ChangedFields []string `json:"changed_fields"`
+	Phone         *string  `json:"phone"` // extra; from before the change: receivers know the patient by it
+}
+
+// PatientDeleted asks for the erasure of a person. docs/erasure.md describes what
+// receivers do with it. All members but the patient's id are extra.
+type PatientDeleted struct {
+	PatientID         string    `json:"patient_id"`
+	Name              string    `json:"name"`
+	Phone             *string   `json:"phone"`
+	Email             *string   `json:"email"`
+	PhoneShared       bool      `json:"phone_shared"` // somebody else has the number too
+	Phones            []string  `json:"phones"`       // earlier and linked numbers
+	EmailShared       bool      `json:"email_shared"` // somebody else has the address too
+	DeletionRequestID string    `json:"deletion_request_id"`
+	RequestedAt       time.Time `json:"requested_at"` // UTC, whole seconds
+}
+
+// RecordCreated says that there is a new medical record that may be shown outside.
+type RecordCreated struct {
+	PatientID  string `json:"patient_id"`
+	RecordType string `json:"record_type"` // "restricted" where the real type is confidential
+	Summary    string `json:"summary"`     // written for others; never the content
+}
+
+// PaymentReceived says that a patient paid.
+type PaymentReceived struct {
+	PatientID     string  `json:"patient_id"`
+	Amount        Decimal `json:"amount"`
+	Description   string  `json:"description"`
+	Method        *string `json:"method,omitempty"`         // extra; "pix", "cash", "credit_card", "debit_card"
+	AppointmentID *string `json:"appointment_id,omitempty"` // extra; as the scheduling product calls it
+}
+
+// PaymentOverdue says that a payment was not made by its due date.
+type PaymentOverdue struct {
+	PatientID string  `json:"patient_id"`
+	Amount    Decimal `json:"amount"`
+	DueDate   string  `json:"due_date"` // YYYY-MM-DD
+}
+
+// EventType implements [Data].
+func (PatientCreated) EventType() string { return TypePatientCreated }
+
+// EventType implements [Data].
+func (PatientUpdated) EventType() string { return TypePatientUpdated }
+
+// EventType implements [Data].
+func (PatientDeleted) EventType() string { return TypePatientDeleted }
+
+// EventType implements [Data].
+func (RecordCreated) EventType() string { return TypeRecordCreated }
+
+// EventType implements [Data].
+func (PaymentReceived) EventType() string { return TypePaymentReceived }
+
+// EventType implements [Data].
+func (PaymentOverdue) EventType() string { return TypePaymentOverdue }

@@ -1,0 +1,77 @@
+package events_test
+
+import (
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"integrationhub/hub/events"
+)
+
+// The bytes on the wire are part of the contract: peers sign and compare them.
+func TestWireFormat(t *testing.T) {
+	t.Parallel()
+	phone, method, appointment := "+5511987654321", "pix", "a1"
+	cases := []struct {
+		data events.Data
+		wire string
+	}{
+		{
+			events.AppointmentCreated{AppointmentID: "a1", ClientPhone: phone, Datetime: "2026-03-02T12:00:00Z", EndAt: "2026-03-02T12:30:00Z", Professional: "Ana", Service: "Cut", Source: "web", Status: "scheduled"},
+			`appointment.created {"appointment_id":"a1","client_phone":"+5511987654321","datetime":"2026-03-02T12:00:00Z","end_at":"2026-03-02T12:30:00Z","professional":"Ana","service":"Cut","source":"web","status":"scheduled"}`,
+		},
+		{events.AppointmentCancelled{AppointmentID: "a1", Reason: "ill"}, `appointment.cancelled {"appointment_id":"a1","reason":"ill"}`},
+		{events.AppointmentReminded{AppointmentID: "a1", ClientPhone: phone}, `appointment.reminded {"appointment_id":"a1","client_phone":"+5511987654321"}`},
+		{events.AppointmentNoShow{AppointmentID: "a1", ClientPhone: phone}, `appointment.noshow {"appointment_id":"a1","client_phone":"+5511987654321"}`},
+		{
+			events.PatientCreated{PatientID: "p1", Phone: &phone, Name: "Caio"},
+			`patient.created {"patient_id":"p1","phone":"+5511987654321","name":"Caio","email":null,"cpf":null}`,
+		},
+		{events.PatientUpdated{PatientID: "p1", ChangedFields: []string{"phone"}, Phone: &phone}, `patient.updated {"patient_id":"p1","changed_fields":["phone"],"phone":"+5511987654321"}`},
+		{
+			events.PatientDeleted{PatientID: "p1", Name: "Caio", Phone: &phone, PhoneShared: true, Phones: []string{}, DeletionRequestID: "d1", RequestedAt: time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC)},
+			`patient.deleted {"patient_id":"p1","name":"Caio","phone":"+5511987654321","email":null,"phone_shared":true,"phones":[],"email_shared":false,"deletion_request_id":"d1","requested_at":"2026-03-02T12:00:00Z"}`,
+		},
+		{events.RecordCreated{PatientID: "p1", RecordType: "visit", Summary: "seen"}, `record.created {"patient_id":"p1","record_type":"visit","summary":"seen"}`},
+		{events.PaymentReceived{PatientID: "p1", Amount: events.Decimal("150.00"), Description: "visit"}, `payment.received {"patient_id":"p1","amount":150.00,"description":"visit"}`},
+		{
+			events.PaymentReceived{PatientID: "p1", Amount: events.Decimal("0.50"), Method: &method, AppointmentID: &appointment},
+			`payment.received {"patient_id":"p1","amount":0.50,"description":"","method":"pix","appointment_id":"a1"}`,
+		},
+		{events.PaymentOverdue{PatientID: "p1", Amount: events.Decimal("1.00"), DueDate: "2026-03-02"}, `payment.overdue {"patient_id":"p1","amount":1.00,"due_date":"2026-03-02"}`},
+		{events.MessageReceived{Phone: phone, Name: "Caio", Body: "hi", TicketID: "7"}, `message.received {"phone":"+5511987654321","name":"Caio","body":"hi","ticket_id":"7"}`},
+		{events.MessageSent{Phone: phone, Body: "hi", TicketID: "7"}, `message.sent {"phone":"+5511987654321","body":"hi","ticket_id":"7"}`},
+		{events.TicketCreated{Phone: phone, Name: "Caio", TicketID: "7", Queue: "Desk"}, `ticket.created {"phone":"+5511987654321","name":"Caio","ticket_id":"7","queue":"Desk"}`},
+		{events.TicketClosed{TicketID: "7", Resolution: "done"}, `ticket.closed {"ticket_id":"7","resolution":"done"}`},
+		{events.ContactCreated{Phone: phone, Name: "Caio", Email: "c@example.com"}, `contact.created {"phone":"+5511987654321","name":"Caio","email":"c@example.com"}`},
+	}
+	seen := make(map[string]bool)
+	for _, tc := range cases {
+		data, err := json.Marshal(tc.data)
+		require.NoError(t, err)
+		require.Equal(t, tc.wire, tc.data.EventType()+" "+string(data))
+		seen[tc.data.EventType()] = true
+	}
+	for _, eventType := range append(append(events.FromScheduling(), events.FromClinic()...), events.FromMessaging()...) {
+		require.True(t, seen[eventType], "%s has no case", eventType)
+	}
+	require.Len(t, seen, 15)
+}
+
+// A receiver parses amounts by its own rules, so every JSON value arrives as it was sent.
+func TestDecimalKeepsWhatWasSent(t *testing.T) {
+	t.Parallel()
+	for _, value := range []string{"150.00", "1.5e2", `"12"`, "null", "true"} {
+		var payment events.PaymentReceived
+		require.NoError(t, json.Unmarshal([]byte(`{"amount":`+value+`}`), &payment))
+		require.Equal(t, value, string(payment.Amount))
+	}
+	var payment events.PaymentReceived
+	require.NoError(t, json.Unmarshal([]byte(`{}`), &payment))
+	require.Nil(t, payment.Amount)
+	data, err := json.Marshal(payment)
+	require.NoError(t, err)
+	require.Equal(t, `{"patient_id":"","amount":null,"description":""}`, string(data))
+}

@@ -1,0 +1,105 @@
+// Package tx runs the transactions of hosted products: begun anew where PostgreSQL ended
+// them in favour of another one, joined where the hub began them, with the events of a
+// change published inside.
+package tx
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"integrationhub/hub"
+	"integrationhub/hub/events"
+	"integrationhub/hub/module"
+	"integrationhub/hub/module/dberr"
+)
+
+// maxAttempts is how often work is begun that PostgreSQL ended in favour of others.
+const maxAttempts = 5
+
+// Tx is a transaction under way. A product's own type embeds it beside its queries.
+type Tx struct {
+	Raw  pgx.Tx
+	Host module.Host
+	now  time.Time
+}
+
+// Run runs work in one transaction: committed when work returns nil, else rolled back.
+// Work runs again, up to five times in all, when PostgreSQL ended the transaction for a
+// deadlock or a serialization failure, so it must set what it captures anew each time and
+// have no effect outside of the transaction. Errors of the database become errors for
+// callers ([dberr.Wrap]); doing names the work, a gerund.
+func Run(ctx context.Context, host module.Host, doing string, work func(tx *Tx) error) error {
+	var err error
+	for range maxAttempts {
+		err = pgx.BeginFunc(ctx, host.Pool, func(raw pgx.Tx) error { return work(Join(host, raw)) })
+		if !isSerializationFailure(err) {
+			break
+		}
+	}
+	return dberr.Wrap(doing, err)
+}
+
+// isSerializationFailure reports whether PostgreSQL ended a transaction in favour of
+// another one: serialization_failure or deadlock_detected.
+func isSerializationFailure(err error) bool {
+	var pgErr *pgconn.PgError
+	return errors.As(err, &pgErr) && (pgErr.Code == "40001" || pgErr.Code == "40P01")
+}
+
+// Join returns a transaction that the caller began and will end.
+func Join(host module.Host, raw pgx.Tx) *Tx {
+	return &Tx{Raw: raw, Host: host, now: host.Now().Truncate(time.Microsecond)}
+}
+
+// Now returns the time of the transaction's changes, in whole microseconds as PostgreSQL
+// keeps them.
+func (t *Tx) Now() time.Time { return t.now }
+
+// Publish makes an event part of the transaction and returns its id.
+func (t *Tx) Publish(ctx context.Context, tenant uuid.UUID, environment hub.Environment, data events.Data) (id string, err error) {
+	event, err := eventOf(tenant, environment, data)
+	if err != nil {
+		return "", err
+	}
+	if id, err = t.Host.Events.Publish(ctx, t.Raw, event); err != nil {
+		return "", fmt.Errorf("publishing %s: %w", event.Type, err)
+	}
+	return id, nil
+}
+
+// PublishAll makes several events part of the transaction, in a few statements for all.
+func PublishAll[D events.Data](ctx context.Context, t *Tx, tenant uuid.UUID, environment hub.Environment, list []D) error {
+	if len(list) == 0 {
+		return nil
+	}
+	all := make([]hub.Event, len(list))
+	for i, data := range list {
+		event, err := eventOf(tenant, environment, data)
+		if err != nil {
+			return err
+		}
+		all[i] = event
+	}
+	if _, err := t.Host.Events.PublishAll(ctx, t.Raw, all); err != nil {
+		return fmt.Errorf("publishing %d events: %w", len(all), err)
+	}
+	return nil
+}
+
+func eventOf(tenant uuid.UUID, environment hub.Environment, data events.Data) (hub.Event, error) {
+	raw, err := json.Marshal(data)
+	if err != nil {
+		return hub.Event{}, fmt.Errorf("encoding %s: %w", data.EventType(), err)
+	}
+	return hub.Event{TenantID: tenant, Environment: environment, Type: data.EventType(), Data: raw}, nil
+}
+
+// NewID returns an id that grows with time (UUIDv7).
+func NewID() uuid.UUID { return uuid.Must(uuid.NewV7()) }

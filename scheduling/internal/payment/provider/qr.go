@@ -1,0 +1,49 @@
+package provider
+
+import (
+	"bytes"
+	"fmt"
+	"image"
+	"image/color"
+	"image/png"
+
+	"github.com/boombuler/barcode/qr"
+)
+
+// Measures of a QR picture (ISO/IEC 18004).
+const (
+	quietZone  = 4 // modules around the symbol
+	moduleSize = 6 // pixels
+)
+
+// QR draws a BR Code as a QR code: PNG, black on white with its quiet zone. There is
+// none for a code that was forgotten with its client, "".
+func QR(text string) ([]byte, error) {
+	if text == "" {
+		return nil, nil
+	}
+	symbol, err := qr.Encode(text, qr.M, qr.Auto)
+	if err != nil {
+		return nil, fmt.Errorf("making a QR code: %w", err)
+	}
+	modules := symbol.Bounds().Dx()
+	side := (modules + 2*quietZone) * moduleSize
+	picture := image.NewPaletted(image.Rect(0, 0, side, side), color.Palette{color.White, color.Black})
+	for y := range modules * moduleSize {
+		for x := range modules * moduleSize {
+			if dark(symbol.At(x/moduleSize, y/moduleSize)) {
+				picture.SetColorIndex(x+quietZone*moduleSize, y+quietZone*moduleSize, 1)
+			}
+		}
+	}
+	var out bytes.Buffer
+	if err := png.Encode(&out, picture); err != nil {
+		return nil, fmt.Errorf("encoding a QR code: %w", err)
+	}
+	return out.Bytes(), nil
+}
+
+func dark(c color.Color) bool {
+	r, _, _, _ := c.RGBA()
+	return r == 0
+}
