@@ -47,7 +47,7 @@ const (
 func Doctor(ctx context.Context, cfg config.Config, modules []module.Module, report func(Finding)) {
 	url := cfg.DatabaseURL.Reveal()
 	if url == "" {
-		running, ok := embedded.RunningURL(filepath.Join(cfg.DataDir, "postgres"))
+		running, ok := embedded.RunningPostgresURL(filepath.Join(cfg.DataDir, "postgres"))
 		if !ok {
 			report(Finding{"database", FindingFailed, "no hub is running on " + cfg.DataDir, "start it with: hub serve; or name the data of the one that runs with --data-dir; or set HUB_DATABASE_URL"})
 			checkRedis(ctx, cfg, report)
@@ -212,7 +212,7 @@ func checkRedis(ctx context.Context, cfg config.Config, report func(Finding)) {
 
 // checkEgress shows that the guard refuses what it must and names resolve.
 func checkEgress(ctx context.Context, cfg config.Config, report func(Finding)) {
-	guard, err := egress.New(egress.Config{Allow: cfg.EgressAllow, SelfURLs: []string{cfg.BaseURL()}, Development: !cfg.InProduction()})
+	guard, err := egress.New(egress.Config{Allow: cfg.EgressAllow, SelfURLs: []string{cfg.BaseURL()}, Development: !cfg.IsProduction()})
 	if err != nil {
 		report(Finding{"egress", FindingFailed, err.Error(), ""})
 		return

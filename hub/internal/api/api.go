@@ -44,13 +44,13 @@ type Publisher interface {
 }
 
 // KeyLimiter counts a request of a key and sets the RateLimit-* headers. It
-// answers with a [hub.ErrLimited] once the key has used up its rate.
+// answers with a [hub.ErrRateLimited] once the key has used up its rate.
 type KeyLimiter interface {
 	Allow(ctx context.Context, key keys.Principal, setHeader func(name, value string)) error
 }
 
 // LookupLimiter counts an operator's lookups and sets the RateLimit-* headers. It
-// answers with a [hub.ErrLimited] once they are too many.
+// answers with a [hub.ErrRateLimited] once they are too many.
 type LookupLimiter interface {
 	AllowLookup(ctx context.Context, operator string, setHeader func(name, value string)) error
 }

@@ -161,4 +161,4 @@ func (b *bundle) set(event, assignments string, args ...any) uuid.UUID {
 	return id
 }
 
-func anyPeer(name string) hub.Connector { return hub.AnyPeer(name, name) }
+func anyPeer(name string) hub.Connector { return hub.NewPeerConnector(name, name) }

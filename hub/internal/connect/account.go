@@ -67,7 +67,7 @@ func (s *Service) checkLinkable(ctx context.Context, tenant, peer registry.Tenan
 	if err != nil || !i.IsLinked() || i.PeerAccount == "" || i.PeerAccount == peer.ID.String() {
 		return err
 	}
-	return hub.Errorf(hub.ErrConflict, hub.CodeOtherAccount,
+	return hub.Errorf(hub.ErrConflict, hub.CodeOtherAccountConnected,
 		"%s is connected to another account of %s already: revoke that integration first.", tenant.Name, peer.Product)
 }
 
@@ -93,7 +93,7 @@ func (s *Service) identifyRegistrant(ctx context.Context, caller keys.Principal,
 		return known, store.Failed("loading the key", err)
 	}
 	status, err := s.probeAccount(ctx, hub.Connection{
-		Product: r.Product, Local: caller.Product, Environment: caller.Environment, URL: baseURL, Key: r.Key, Now: s.Now(),
+		Product: r.Product, LocalProduct: caller.Product, Environment: caller.Environment, URL: baseURL, Key: r.Key, Now: s.Now(),
 	})
 	known.account = accountOf(status)
 	return known, err
@@ -136,6 +136,6 @@ func (s *Service) claimIntegration(ctx context.Context, tx pgx.Tx, caller keys.P
 
 // isOtherAccount reports whether a peer refused a registration because it is connected
 // to another account.
-func isOtherAccount(err error) bool { return integration.HasCode(err, hub.CodeOtherAccount) }
+func isOtherAccount(err error) bool { return integration.HasCode(err, hub.CodeOtherAccountConnected) }
 
 func isKeyRejected(err error) bool { return integration.HasCode(err, hub.CodeKeyRejected) }

@@ -61,7 +61,7 @@ func TestAccountOfAnIntegration(t *testing.T) {
 			before := b.stored()
 			again, err := b.Connect(context.Background(), b.with(second, "msg_live_other"))
 			if c.refused {
-				refused(t, hub.ErrConflict, hub.CodeOtherAccount, err)
+				refused(t, hub.ErrConflict, hub.CodeOtherAccountConnected, err)
 				require.Empty(t, second.seen("/register"))
 				require.Equal(t, before, b.stored())
 				return
@@ -107,7 +107,7 @@ func TestAccountOfAnIntegrationThatDoesNotWork(t *testing.T) {
 			made := b.connected(first)
 			spoil(b, first, made)
 			_, err := b.Connect(context.Background(), b.with(second, "msg_live_other"))
-			refused(t, hub.ErrConflict, hub.CodeOtherAccount, err)
+			refused(t, hub.ErrConflict, hub.CodeOtherAccountConnected, err)
 			_, err = b.Revoke(context.Background(), made.ID, integration.Filter{})
 			require.NoError(t, err)
 			again, err := b.Connect(context.Background(), b.with(second, "msg_live_other"))
@@ -137,7 +137,7 @@ func TestAccountIsFoundOut(t *testing.T) {
 			c.meanwhile(b, first)
 			_, err = b.Connect(context.Background(), b.with(second, "msg_live_other"))
 			if c.refused {
-				refused(t, hub.ErrConflict, hub.CodeOtherAccount, err)
+				refused(t, hub.ErrConflict, hub.CodeOtherAccountConnected, err)
 				return
 			}
 			require.NoError(t, err)

@@ -105,7 +105,7 @@ func (s *Service) lockHandshake(ctx context.Context, identity integration.Identi
 		return func() { <-gate }, nil
 	case <-ctx.Done():
 		e := hub.Errorf(hub.ErrUnavailable, "handshake_under_way", "Another connect is under way; try again.")
-		return nil, e.Because(ctx.Err())
+		return nil, e.WithCause(ctx.Err())
 	}
 }
 

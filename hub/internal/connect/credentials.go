@@ -35,7 +35,7 @@ func winsOver(secret, other string) bool {
 // rotations can follow.
 func drawSecret(over string) (best string) {
 	for n := 0; n < secretDraws || best == "" && n < maxSecretDraws; n++ {
-		secret := hub.NewSecret()
+		secret := hub.NewWebhookSecret()
 		if (over == "" || winsOver(secret, over)) && (best == "" || winsOver(best, secret)) {
 			best = secret
 		}
@@ -86,7 +86,7 @@ func (s *Service) acceptSecret(i *integration.Integration, secret string) (gener
 		if ours.Current != "" {
 			return "", nil
 		}
-		generated = hub.NewSecret()
+		generated = hub.NewWebhookSecret()
 		secret = generated
 	}
 	sealed := i.SealSecret(s.Box, secret)

@@ -55,7 +55,7 @@ func (s *Service) Connect(ctx context.Context, r Request) (View, error) {
 	}
 	defer unlock()
 	status, err := s.probe(ctx, hub.Connection{
-		Product: r.Product, Local: r.LocalProduct, Environment: r.Environment, URL: r.APIURL, Key: r.Key, Now: s.Now(),
+		Product: r.Product, LocalProduct: r.LocalProduct, Environment: r.Environment, URL: r.APIURL, Key: r.Key, Now: s.Now(),
 	})
 	if err != nil {
 		s.OnHandshakeFailed(r.LocalProduct, StepStatus)
@@ -139,7 +139,7 @@ func (s *Service) probe(ctx context.Context, c hub.Connection) (hub.Status, erro
 	if err != nil {
 		return status, peerError(err)
 	}
-	if err := status.Usable(c.Product); err != nil {
+	if err := status.CheckUsable(c.Product); err != nil {
 		return status, err
 	}
 	if status.Environment != "" && status.Environment != c.Environment {
@@ -155,9 +155,9 @@ func peerError(err error) error {
 	case err == nil || errors.As(err, &hubErr):
 		return err
 	case errors.Is(err, context.DeadlineExceeded):
-		return hub.Errorf(hub.ErrPeerTimeout, hub.CodePeerTimeout, "The other product did not answer in time.").Because(err)
+		return hub.Errorf(hub.ErrPeerTimeout, hub.CodePeerTimeout, "The other product did not answer in time.").WithCause(err)
 	}
-	return hub.Errorf(hub.ErrPeer, hub.CodePeerFailed, "The other product did not answer as documented.").Because(err)
+	return hub.Errorf(hub.ErrPeer, hub.CodePeerFailed, "The other product did not answer as documented.").WithCause(err)
 }
 
 // beginHandshake stores the integration with a pending secret and a pending key for the

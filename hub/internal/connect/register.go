@@ -35,10 +35,10 @@ func (s *Service) register(ctx context.Context, i integration.Integration, local
 
 // callRegister tells the peer where we receive, with the pending secret and key. A peer
 // whose connector has no such call is configured by people: that counts as a success.
-func (s *Service) callRegister(ctx context.Context, i integration.Integration, localProduct string) (answer hub.Registered, peerErr, err error) {
+func (s *Service) callRegister(ctx context.Context, i integration.Integration, localProduct string) (answer hub.RegistrationResponse, peerErr, err error) {
 	registrar, ok := s.Connectors(i.Product).(hub.Registrar)
 	if !ok {
-		return hub.Registered{}, nil, nil
+		return hub.RegistrationResponse{}, nil, nil
 	}
 	c, secrets, err := s.connection(i, localProduct)
 	if err != nil {
@@ -67,7 +67,7 @@ func (s *Service) callRegister(ctx context.Context, i integration.Integration, l
 
 // storeOutcome stores the outcome of a registration. sent is the integration as the peer
 // was told of it.
-func (s *Service) storeOutcome(ctx context.Context, sent integration.Integration, answer hub.Registered, peerErr error) (i integration.Integration, err error) {
+func (s *Service) storeOutcome(ctx context.Context, sent integration.Integration, answer hub.RegistrationResponse, peerErr error) (i integration.Integration, err error) {
 	hasRecovered := false
 	err = store.InTx(ctx, s.DB, func(tx pgx.Tx) error {
 		integrations := integration.NewRepository(tx)
@@ -104,7 +104,7 @@ func (s *Service) storeOutcome(ctx context.Context, sent integration.Integration
 
 // completeRegistration puts into force what the peer received with sent, and applies the
 // peer's answer.
-func (s *Service) completeRegistration(ctx context.Context, queries *dbgen.Queries, i *integration.Integration, sent integration.Integration, answer hub.Registered) error {
+func (s *Service) completeRegistration(ctx context.Context, queries *dbgen.Queries, i *integration.Integration, sent integration.Integration, answer hub.RegistrationResponse) error {
 	now := s.Now()
 	if err := s.promotePendingSecret(i, sent); err != nil {
 		return err

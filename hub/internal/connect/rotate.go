@@ -48,7 +48,7 @@ func (s *Service) RotateSecret(ctx context.Context, id uuid.UUID, filter integra
 		return View{}, "", err
 	}
 	ctx = context.WithoutCancel(ctx)
-	answer, peerErr := hub.Registered{}, error(nil)
+	answer, peerErr := hub.RegistrationResponse{}, error(nil)
 	if i.IsReachable() {
 		if answer, peerErr, err = s.callRegister(ctx, i, tenant.Product); err != nil {
 			return View{}, "", err
@@ -77,7 +77,7 @@ func (s *Service) beginRotation(ctx context.Context, product Product, id uuid.UU
 			return err
 		}
 		if len(i.PendingSecret) == 0 {
-			e := hub.Errorf(hub.ErrLimited, "rotated_too_often", "The secret was replaced too many times within seconds; try again a little later.")
+			e := hub.Errorf(hub.ErrRateLimited, "rotated_too_often", "The secret was replaced too many times within seconds; try again a little later.")
 			e.RetryAfter = settling
 			return e
 		}
@@ -91,7 +91,7 @@ func (s *Service) beginRotation(ctx context.Context, product Product, id uuid.UU
 // finishRotation puts into force what the peer received with sent. If another handshake
 // brought another secret since, the rotation fails and a registration is scheduled: the
 // peer has to learn what is in force.
-func (s *Service) finishRotation(ctx context.Context, sent integration.Integration, answer hub.Registered, overlap time.Duration) (integration.Integration, error) {
+func (s *Service) finishRotation(ctx context.Context, sent integration.Integration, answer hub.RegistrationResponse, overlap time.Duration) (integration.Integration, error) {
 	isOvertaken := false
 	i, err := s.update(ctx, sent.ID, integration.Filter{}, func(i *integration.Integration, tx pgx.Tx) error {
 		if isOvertaken = !bytes.Equal(i.PendingSecret, sent.PendingSecret); isOvertaken {

@@ -95,7 +95,7 @@ func (s *Service) viewOf(listed integration.Listed) View {
 		SecretLast4: keys.Last4(secrets.Current),
 		Integration: module.Integration{
 			ID: i.ID, TenantID: i.TenantID, Environment: i.Environment, Product: i.Product, Status: string(i.Status), Paused: i.IsPaused(),
-			LastError: i.LastError, Features: i.Features, Enabled: i.Uses, APIURL: i.APIURL, WebhookURL: i.WebhookURL,
+			LastError: i.LastError, Features: i.Features, EnabledUses: i.Uses, APIURL: i.APIURL, WebhookURL: i.WebhookURL,
 			RemoteKeyLast4: i.RemoteKeyLast4, CreatedAt: i.CreatedAt, UpdatedAt: i.UpdatedAt,
 		},
 		LocalProduct: listed.LocalProduct, TenantName: listed.TenantName, Disabled: i.Disabled,

@@ -161,14 +161,14 @@ func (w *worker) toEndpoint(job Job, to *directory.Target, at time.Time) {
 	r := &w.request
 	r.url, r.body = to.URL, job.Event.Body
 	signer, previous := to.Signers(at)
-	r.signature = signer.Body(r.body)
-	standard := signer.Standard(job.Event.ID, at.Unix(), r.body)
+	r.signature = signer.BodyHMAC(r.body)
+	standard := signer.SignStandard(job.Event.ID, at.Unix(), r.body)
 	if previous != nil {
-		standard += " " + previous.Standard(job.Event.ID, at.Unix(), r.body)
+		standard += " " + previous.SignStandard(job.Event.ID, at.Unix(), r.body)
 	}
 	r.header = append(r.header[:0],
 		client.Header{Name: "Content-Type", Value: "application/json"},
-		client.Header{Name: hub.HeaderSignature, Value: hub.BodySignature(r.signature)},
+		client.Header{Name: hub.HeaderSignature, Value: hub.FormatBodySignature(r.signature)},
 		client.Header{Name: hub.HeaderStdID, Value: job.Event.ID},
 		client.Header{Name: hub.HeaderStdTimestamp, Value: strconv.FormatInt(at.Unix(), 10)},
 		client.Header{Name: hub.HeaderStdSignature, Value: standard},

@@ -24,7 +24,7 @@ type Keys interface {
 }
 
 // Limiter counts a request against a key's limit, sets the RateLimit headers and
-// gives a hub.ErrLimited where the limit is reached.
+// gives a hub.ErrRateLimited where the limit is reached.
 type Limiter interface {
 	Count(c *fiber.Ctx, key *directory.Key) error
 }

@@ -29,7 +29,7 @@ func (i *Integration) ClaimAccount(samePeer bool, account string) (isNew bool, e
 		i.clearPeer()
 		isNew = true
 	case bothKnown:
-		return false, hub.Errorf(hub.ErrConflict, hub.CodeOtherAccount,
+		return false, hub.Errorf(hub.ErrConflict, hub.CodeOtherAccountConnected,
 			"Another account of %s is connected already: revoke that integration first.", i.Product)
 	}
 	if account != "" || !same {

@@ -24,7 +24,7 @@ func (i *Integration) RecordProbe(now time.Time, features []string, err error) {
 	switch {
 	case err == nil:
 		i.recordSuccess(features)
-	case HasCode(err, hub.CodePeerLimited): // a busy peer is a healthy one
+	case HasCode(err, hub.CodePeerRateLimited): // a busy peer is a healthy one
 	default:
 		i.recordFailure(now, err)
 	}

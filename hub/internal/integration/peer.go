@@ -37,5 +37,5 @@ func (p *Peer) Connection(now time.Time) hub.Connection {
 // While paused, only [events.TypePatientDeleted] is parked: the peer may still have that
 // patient's data and must learn of the deletion.
 func (p *Peer) Accepts(eventType string) bool {
-	return hub.Subscribed(p.sends, eventType) && (p.Status != StatusInactive || eventType == events.TypePatientDeleted)
+	return hub.MatchesEventType(p.sends, eventType) && (p.Status != StatusInactive || eventType == events.TypePatientDeleted)
 }

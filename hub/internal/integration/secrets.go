@@ -60,7 +60,7 @@ func (i *Integration) OpenSecrets(box Opener) (Secrets, error) {
 // the peer may already have it from a registration under way.
 func (s Secrets) Connection(i *Integration, localProduct string, now time.Time) hub.Connection {
 	c := hub.Connection{
-		ID: i.ID, Product: i.Product, Local: localProduct, Environment: i.Environment, URL: i.APIURL, WebhookURL: i.PeerWebhookURL,
+		ID: i.ID, Product: i.Product, LocalProduct: localProduct, Environment: i.Environment, URL: i.APIURL, WebhookURL: i.PeerWebhookURL,
 		Key: s.RemoteKey, Now: now,
 	}
 	if s.Current != "" {

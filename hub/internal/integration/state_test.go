@@ -113,7 +113,7 @@ func TestEnable(t *testing.T) {
 func TestRecordProbe(t *testing.T) {
 	t.Parallel()
 	failure := hub.Errorf(hub.ErrPeer, hub.CodePeerFailed, "It failed.")
-	limited := hub.Errorf(hub.ErrPeer, hub.CodePeerLimited, "It is busy.")
+	limited := hub.Errorf(hub.ErrPeer, hub.CodePeerRateLimited, "It is busy.")
 	refused := hub.Errorf(hub.ErrInvalid, hub.CodeKeyRejected, "The key was refused.")
 	i := inState(t, StateActive)
 	for _, step := range []struct {

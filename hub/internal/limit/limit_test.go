@@ -88,7 +88,7 @@ func TestMemory(t *testing.T) {
 	require.Zero(t, refused.Remaining)
 	var told *hub.Error
 	require.ErrorAs(t, refused.Err(), &told)
-	require.ErrorIs(t, told, hub.ErrLimited)
+	require.ErrorIs(t, told, hub.ErrRateLimited)
 	require.Equal(t, refused.ResetAfter, told.RetryAfter)
 	require.Zero(t, refused.ResetAfter%time.Second)
 

@@ -18,13 +18,13 @@ import (
 // Finder is a hosted product that knows people by their phone.
 type Finder struct {
 	Product string
-	Find    func(ctx context.Context, phone string) ([]module.Match, error)
+	Find    func(ctx context.Context, phone string) ([]module.PhoneMatch, error)
 }
 
 // Match is one thing that a product knows under a number.
 type Match struct {
 	Product string
-	module.Match
+	module.PhoneMatch
 }
 
 // Result is what is known about a number.
@@ -81,7 +81,7 @@ func (s *Service) matches(ctx context.Context, forms []string) ([]Match, error) 
 	ctx, cancel := context.WithTimeout(ctx, findingTime)
 	defer cancel()
 	type answer struct {
-		found []module.Match
+		found []module.PhoneMatch
 		err   error
 	}
 	answers := make([]answer, len(s.finders)*len(forms))

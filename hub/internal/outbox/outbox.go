@@ -136,7 +136,7 @@ func (o *Outbox) Publish(ctx context.Context, p *Publication) (Result, error) {
 func errBusy(cause error) error {
 	e := hub.Errorf(hub.ErrUnavailable, "database_unavailable", "It is not certain that the event was stored: send it again. With an id or an Idempotency-Key of yours it is stored once.")
 	e.RetryAfter = time.Second
-	return e.Because(cause)
+	return e.WithCause(cause)
 }
 
 // PublishAll stores publications together, all or nothing, and waits for the commit.

@@ -65,11 +65,11 @@ func (p *Product) AdmitLongBody(method, path, authorization string) httpx.Admiss
 func checkForm(mediaType string) func(*fiber.Ctx) error {
 	return func(c *fiber.Ctx) error {
 		if encoding := c.Get(fiber.HeaderContentEncoding); encoding != "" && !strings.EqualFold(encoding, "identity") {
-			return hub.Errorf(hub.ErrMediaType, "content_encoding_not_supported", "Send the body without compression: Content-Encoding is not supported.")
+			return hub.Errorf(hub.ErrUnsupportedMediaType, "content_encoding_not_supported", "Send the body without compression: Content-Encoding is not supported.")
 		}
 		contentType := c.Request().Header.ContentType()
 		if name, _, err := mime.ParseMediaType(string(contentType)); err != nil || name != mediaType {
-			return hub.Errorf(hub.ErrMediaType, "unsupported_media_type", "Send the body as Content-Type: %s.", mediaType)
+			return hub.Errorf(hub.ErrUnsupportedMediaType, "unsupported_media_type", "Send the body as Content-Type: %s.", mediaType)
 		}
 		if trimmed := bytes.TrimLeft(contentType, " \t"); !bytes.HasPrefix(trimmed, []byte(mediaType)) { // the form parser compares case
 			c.Request().Header.SetContentType(mediaType + string(trimmed[len(mediaType):]))

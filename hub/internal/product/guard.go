@@ -208,7 +208,7 @@ func errInactive() *hub.Error {
 
 // principalFor returns who a key belongs to, after counting the request against the rates
 // of the key and of its integration. A valid key's principal is returned beside
-// a [hub.ErrLimited] too.
+// a [hub.ErrRateLimited] too.
 func (p *Product) principalFor(ctx context.Context, c *fiber.Ctx, key string) (keys.Principal, error) {
 	principal, err := p.deps.Directory.LookUp(ctx, key)
 	if err != nil {

@@ -232,7 +232,7 @@ func (p *Product) rotateSecret(ctx context.Context, in *rotateSecretInput) (*str
 func (p *Product) connectedOf(view connect.View) Connected {
 	return Connected{
 		ID: view.ID, TenantID: view.TenantID, Environment: view.Environment, Product: view.Product, Status: view.Status, LastError: nullable(view.LastError),
-		Features: append([]string{}, view.Features...), Enabled: append([]string{}, view.Enabled...), APIURL: view.APIURL, WebhookURL: view.WebhookURL,
+		Features: append([]string{}, view.Features...), Enabled: append([]string{}, view.EnabledUses...), APIURL: view.APIURL, WebhookURL: view.WebhookURL,
 		APIKeyLocal: maskedEnding(view.LocalKeyLast4), APIKeyRemote: maskedEnding(view.RemoteKeyLast4), WebhookSecret: maskedEnding(view.SecretLast4),
 		LastHealthCheck: nullableTime(view.LastHealthCheck), RevokedAt: view.RevokedAt, CreatedAt: view.CreatedAt, UpdatedAt: view.UpdatedAt,
 		tenantPrefix: p.spec.TenantPrefix,

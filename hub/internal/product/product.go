@@ -31,7 +31,7 @@ import (
 )
 
 // Limiter counts requests of keys and sets the RateLimit headers. Its errors are
-// [hub.ErrLimited].
+// [hub.ErrRateLimited].
 type Limiter interface {
 	// Allow counts a request of a key.
 	Allow(ctx context.Context, key keys.Principal, setHeader func(name, value string)) error

@@ -46,12 +46,12 @@ func (p *Product) registerRoutes(router fiber.Router) {
 	huma.Register(p.documentOnly, webhook, func(context.Context, *webhookInput) (*struct{ Body ReceivedEvent }, error) { return nil, nil })
 	router.Add(webhook.Method, webhook.Path, p.receiveWebhook)
 
-	p.instance.Routes(p.api)
+	p.instance.RegisterRoutes(p.api)
 	if searcher, ok := p.instance.(module.Searcher); ok {
-		searcher.Searches(huma.NewGroup(p.api, interfacePath+"/search"))
+		searcher.RegisterSearches(huma.NewGroup(p.api, interfacePath+"/search"))
 	}
 	if actor, ok := p.instance.(module.Actor); ok {
-		actor.Actions(huma.NewGroup(p.api, interfacePath+"/action"))
+		actor.RegisterActions(huma.NewGroup(p.api, interfacePath+"/action"))
 	}
 
 	// Last: these paths would match others.

@@ -115,7 +115,7 @@ func (p *Product) senderOf(ctx context.Context, c *fiber.Ctx, principal keys.Pri
 
 // errUnbound answers a key that no peer has registered with: it has no webhook secret.
 func errUnbound() *hub.Error {
-	return hub.Errorf(hub.ErrUnauthorized, hub.CodeSignature, "This key belongs to no integration, so that no signature can hold.")
+	return hub.Errorf(hub.ErrUnauthorized, hub.CodeInvalidSignature, "This key belongs to no integration, so that no signature can hold.")
 }
 
 // decode lets the connector verify the signature and parse the body.
@@ -172,6 +172,6 @@ func (p *Product) storeEvent(ctx context.Context, peer *integration.Peer, event 
 	entry := p.auditEntry(ctx, actionWebhook, info, http.StatusOK)
 	return p.deps.Inbox.Store(ctx, inbox.Item{
 		IntegrationID: peer.ID, Event: *event, Body: body, Hash: sha256.Sum256(body), Audit: entry,
-		Known: hub.Subscribed(p.spec.Receives, event.Type),
+		Known: hub.MatchesEventType(p.spec.Receives, event.Type),
 	})
 }
