@@ -132,7 +132,7 @@ type moduleDeliveries struct{ log *query.Reader }
 
 // ForEvents implements [module.Deliveries].
 func (m moduleDeliveries) ForEvents(ctx context.Context, events []hub.Event) ([][]module.Delivery, error) {
-	answers, err := m.log.Answers(ctx, events)
+	answers, err := m.log.IntegrationDeliveries(ctx, events)
 	if err != nil {
 		return nil, err
 	}

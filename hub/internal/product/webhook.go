@@ -37,9 +37,9 @@ func (p *Product) receiveWebhook(c *fiber.Ctx) error {
 		return nil
 	}
 	problem, _ := httpx.ProblemOf(err, "")
-	outcome := metrics.Refused
+	outcome := metrics.OutcomeRefused
 	if problem.Status >= http.StatusInternalServerError {
-		outcome = metrics.Broken
+		outcome = metrics.OutcomeFailed
 	}
 	p.deps.OnReceived(outcome)
 	if info.isKnown {

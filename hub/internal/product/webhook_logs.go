@@ -32,7 +32,7 @@ func (p *Product) listWebhookLogs(ctx context.Context, in *webhookLogsInput) (*s
 	filter := query.Filter{
 		TenantID: &caller.TenantID, Environment: string(caller.Environment), Direction: in.Direction, Product: in.Product,
 		IntegrationID: nullableID(in.IntegrationID), EndpointID: nullableID(in.EndpointID), EventType: in.EventType, Status: in.Status,
-		StatusCode: in.StatusCode, CorrelationID: in.CorrelationID, EventID: in.EventID, Q: in.Q, Since: nullableTime(in.Since), Until: nullableTime(in.Until),
+		StatusCode: in.StatusCode, CorrelationID: in.CorrelationID, EventID: in.EventID, Search: in.Q, Since: nullableTime(in.Since), Until: nullableTime(in.Until),
 	}
 	if err := filter.Check("query"); err != nil {
 		return nil, err
