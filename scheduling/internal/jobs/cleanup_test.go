@@ -18,7 +18,7 @@ func TestWhatNobodyNeedsIsForgotten(t *testing.T) {
 	p.Guest().Refused(401, "invalid_credentials", "POST", "/auth/login", object{"email": p.Email, "password": "wrong wrong"})
 	p.OK(200, "PUT", "/organization", object{"slug": p.Slug + "-new"})
 	p.Guest().OK(201, "POST", "/public/book/"+p.Slug+"/hold", object{"service_id": p.ServiceID, "start_at": p.At(time.Hour)})
-	p.BookingBodyWithProof(p.BookingBody(2 * time.Hour))
+	p.BookWithProof(p.BookingBody(2 * time.Hour))
 	tables := []string{"refresh_tokens", "mailed_tokens", "login_failures", "idempotency", "old_slugs", "holds", "spent_proofs"}
 	p.RunJob("cleanup")
 	p.RunJob("expired-logins")

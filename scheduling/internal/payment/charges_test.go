@@ -142,7 +142,7 @@ func TestWithoutAProvider(t *testing.T) {
 	p.Guest().Refused(409, "provider_not_configured", "POST", p.PublicPath("/appointments"), p.BookingBody(0))
 	p.Guest().Refused(404, "not_found", "POST", "/payments/webhook/sandbox", object{})
 	p.Guest().Refused(404, "not_found", "POST", "/dev/payments/x/pay", nil)
-	require.Equal(t, []string{"Caio"}, schedulingtest.ClientNames(p), "nothing stays")
+	require.Equal(t, []string{"Caio"}, p.ClientNames(), "nothing stays")
 }
 
 func TestTheDevelopersCallIsForDevelopersOnly(t *testing.T) {

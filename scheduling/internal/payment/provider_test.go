@@ -63,7 +63,7 @@ func TestAProviderThatFails(t *testing.T) {
 	p.Guest().InvalidWith("payer_email_required", "body.client_email", "POST", p.PublicPath("/appointments"), wish)
 	require.EqualValues(t, 0, p.OK(200, "GET", "/payments", nil)["total"], "no row is kept")
 	require.Empty(t, p.List("/appointments"), "nor the booking")
-	require.Equal(t, []string{"Caio"}, schedulingtest.ClientNames(p), "nor the client")
+	require.Equal(t, []string{"Caio"}, p.ClientNames(), "nor the client")
 	require.Empty(t, p.Hub.Events(p.ID))
 	require.Len(t, schedulingtest.SlotTimesOf(p.Availability("&date=2026-03-02")), 6, "and the time is free")
 	require.Zero(t, p.Count("scheduling.holds where org_id = $1", p.ID))

@@ -25,7 +25,7 @@ func TestPublicLimits(t *testing.T) {
 	p.OK(200, "PUT", "/services/"+p.ServiceID, object{"requires_deposit": true, "deposit_amount": 10})
 	third["start_at"] = p.At(24 * time.Hour)
 	g.Refused(409, "provider_not_configured", "POST", p.PublicPath("/appointments"), third)
-	require.Equal(t, []string{"Caio", "Gil", "Gil"}, schedulingtest.ClientNames(p), "a refused booking leaves no client")
+	require.Equal(t, []string{"Caio", "Gil", "Gil"}, p.ClientNames(), "a refused booking leaves no client")
 	p.OK(200, "PUT", "/organization/settings", object{"booking_enabled": false})
 	g.Refused(403, "booking_disabled", "POST", p.PublicPath("/appointments"), third)
 	require.Empty(t, schedulingtest.SlotTimesOf(g.OK(200, "GET", p.PublicPath("/availability?service_id="+p.ServiceID+"&date=2026-03-04"), nil)))

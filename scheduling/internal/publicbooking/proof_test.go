@@ -23,7 +23,7 @@ func TestProofOfWork(t *testing.T) {
 	const code = "proof_of_work_required"
 	require.Equal(t, false, g.OK(200, "GET", p.PublicPath(""), nil)["proof_of_work"])
 	wish := p.BookingBody(0)
-	p.BookingBodyWithProof(wish)
+	p.BookWithProof(wish)
 	require.Equal(t, true, g.OK(200, "GET", p.PublicPath(""), nil)["proof_of_work"])
 	wish["start_at"] = p.At(time.Hour)
 	g.InvalidWith(code, "body.altcha", "POST", p.PublicPath("/appointments"), wish) // spent

@@ -10,132 +10,144 @@ import (
 	"integrationhub/scheduling/internal/proofofwork"
 )
 
-func (p *Bookable) Availability(query string) object {
-	p.T.Helper()
-	return p.OK(200, "GET", "/availability?service_id="+p.ServiceID+"&professional_id="+p.ProfessionalID+query, nil)
-}
-
-func SlotTimesOf(day object) []string {
-	found := []string{}
-	for _, slot := range day["slots"].([]any) {
-		found = append(found, slot.(object)["start"].(string))
-	}
-	return found
-}
-
-// AddUnscheduledProfessional is one without hours and services.
-func (p *Bookable) AddUnscheduledProfessional(name string) string {
-	p.T.Helper()
-	return p.OK(201, "POST", "/professionals", object{"name": name})["id"].(string)
-}
-
-func (p *Bookable) Appointment(id string) object {
-	p.T.Helper()
-	return p.OK(200, "GET", "/appointments/"+id, nil)
-}
-
-func (p *Bookable) WaitlistBody(first, last, email string) object {
-	return object{
-		"service_id": p.ServiceID, "first_date": first, "last_date": last, "client_name": "Rui", "client_phone": "+55119" + email[:1] + "1112222", "client_email": email,
-	}
-}
-
-// SlotTimes are when a day's start.
-func (p *Bookable) SlotTimes(date string) []string {
-	return SlotTimesOf(p.Availability("&date=" + date))
-}
-
-// AddClients makes clients who share a phone, and gives their ids.
-func (p *Bookable) AddClients(people ...object) (ids []string) {
-	p.T.Helper()
-	for _, one := range people {
-		if one["phone"] == nil {
-			one["phone"] = "+5511955556666"
-		}
-		ids = append(ids, p.OK(201, "POST", "/clients", one)["id"].(string))
-	}
-	return ids
-}
-
-// SolveChallenge does the work that a challenge asks for.
-func SolveChallenge(t testing.TB, challenge string) string {
-	t.Helper()
-	var c proofofwork.Challenge
-	require.NoError(t, json.Unmarshal([]byte(challenge), &c))
-	answer, ok := c.Solve()
-	require.True(t, ok)
-	return answer
-}
-
-// BookingBodyWithProof books with a proof of work, which the organization wants from now on.
-func (p *Bookable) BookingBodyWithProof(wish object) object {
-	p.T.Helper()
-	p.OK(200, "PUT", "/organization/settings", object{"proof_of_work": true})
-	g := p.Guest()
-	wish["altcha"] = SolveChallenge(p.T, g.Call("GET", p.PublicPath("/challenge"), nil).Text)
-	return g.OK(201, "POST", p.PublicPath("/appointments"), wish)
-}
-
-// Guest is the same studio to its clients.
-func (p *Bookable) Guest() *Bookable {
-	other := *p
-	other.Organization = p.As("")
-	return &other
-}
-
-func (p *Bookable) PublicPath(path string) string { return "/public/book/" + p.Slug + path }
-
-func (p *Bookable) BookingBody(after time.Duration) object {
-	return object{
-		"service_id": p.ServiceID, "professional_id": p.ProfessionalID, "start_at": p.At(after),
-		"client_name": "Gil", "client_phone": "11 98765-0000", "client_email": "gil@example.com",
-	}
-}
-
-func ClientNames(p *Bookable) []string {
-	var list []object
-	for _, one := range p.OK(200, "GET", "/clients", nil)["items"].([]any) {
-		list = append(list, one.(object))
-	}
-	return NamesOf(list)
-}
-
-// Bookable is what can be booked in a studio: one service, one professional, a client.
+// Bookable is an organization with a service of 30 minutes, a professional who offers it
+// Monday to Friday from 9 to 12, and a client.
 type Bookable struct {
 	*Organization
 	ServiceID, ProfessionalID, ClientID string
 }
 
-// NewBookable makes a studio that works Monday to Friday from 9 to 12.
+// NewBookable starts a hub with a bookable organization.
 func NewBookable(t testing.TB, settings ...string) *Bookable {
+	t.Helper()
 	return NewOrganization(t, settings...).MakeBookable()
 }
 
-func (s *Organization) MakeBookable() *Bookable {
-	s.T.Helper()
-	p := &Bookable{Organization: s}
-	p.ServiceID = s.OK(201, "POST", "/services", object{"name": "Cut", "duration_minutes": 30, "price": 80})["id"].(string)
-	p.ProfessionalID = s.AddProfessional("Ana", p.ServiceID)
-	p.ClientID = s.OK(201, "POST", "/clients", object{"name": "Caio", "phone": "+5511987654321"})["id"].(string)
-	return p
+// MakeBookable adds the service, the professional and the client.
+func (o *Organization) MakeBookable() *Bookable {
+	o.T.Helper()
+	b := &Bookable{Organization: o}
+	b.ServiceID = o.OK(201, "POST", "/services", object{"name": "Cut", "duration_minutes": 30, "price": 80})["id"].(string)
+	b.ProfessionalID = o.AddProfessional("Ana", b.ServiceID)
+	b.ClientID = o.OK(201, "POST", "/clients", object{"name": "Caio", "phone": "+5511987654321"})["id"].(string)
+	return b
 }
 
-// At is a time after Monday 09:00, as people write it.
-func (p *Bookable) At(after time.Duration) string {
-	return Monday.Add(after).In(p.Zone).Format(time.RFC3339)
+// Guest returns the organization as a guest without credentials sees it.
+func (b *Bookable) Guest() *Bookable {
+	guest := *b
+	guest.Organization = b.As("")
+	return &guest
 }
 
-func (p *Bookable) AppointmentBody(after time.Duration) object {
-	return object{"client_id": p.ClientID, "professional_id": p.ProfessionalID, "service_id": p.ServiceID, "start_at": p.At(after)}
+// At returns the time so long after [Monday], in the organization's zone.
+func (b *Bookable) At(after time.Duration) string {
+	return Monday.Add(after).In(b.Zone).Format(time.RFC3339)
 }
 
-// Book makes an appointment and gives its id.
-func (p *Bookable) Book(after time.Duration) string {
-	p.T.Helper()
-	return p.OK(201, "POST", "/appointments", p.AppointmentBody(after))["id"].(string)
+// AppointmentBody returns the body with which staff book an appointment.
+func (b *Bookable) AppointmentBody(after time.Duration) object {
+	return object{"client_id": b.ClientID, "professional_id": b.ProfessionalID, "service_id": b.ServiceID, "start_at": b.At(after)}
 }
 
-func (p *Bookable) Transition(status int, action, id string, body any) object {
-	p.T.Helper()
-	return p.OK(status, "POST", "/appointments/"+id+"/"+action, body)
+// Book books an appointment as staff do and returns its id.
+func (b *Bookable) Book(after time.Duration) string {
+	b.T.Helper()
+	return b.OK(201, "POST", "/appointments", b.AppointmentBody(after))["id"].(string)
+}
+
+// Appointment returns an appointment.
+func (b *Bookable) Appointment(id string) object {
+	b.T.Helper()
+	return b.Get("/appointments/" + id)
+}
+
+// Transition changes an appointment's status by an action, such as cancel.
+func (b *Bookable) Transition(status int, action, id string, body any) object {
+	b.T.Helper()
+	return b.OK(status, "POST", "/appointments/"+id+"/"+action, body)
+}
+
+// PublicPath returns a path of the organization's public booking API.
+func (b *Bookable) PublicPath(path string) string { return "/public/book/" + b.Slug + path }
+
+// BookingBody returns the body with which a guest books.
+func (b *Bookable) BookingBody(after time.Duration) object {
+	return object{
+		"service_id": b.ServiceID, "professional_id": b.ProfessionalID, "start_at": b.At(after),
+		"client_name": "Gil", "client_phone": "11 98765-0000", "client_email": "gil@example.com",
+	}
+}
+
+// BookWithProof books as a guest with a proof of work, which the organization demands
+// from then on.
+func (b *Bookable) BookWithProof(booking object) object {
+	b.T.Helper()
+	b.OK(200, "PUT", "/organization/settings", object{"proof_of_work": true})
+	guest := b.Guest()
+	booking["altcha"] = SolveChallenge(b.T, guest.Call("GET", b.PublicPath("/challenge"), nil).Text)
+	return guest.OK(201, "POST", b.PublicPath("/appointments"), booking)
+}
+
+// SolveChallenge does the work that a challenge asks for and returns the solution.
+func SolveChallenge(t testing.TB, text string) string {
+	t.Helper()
+	var challenge proofofwork.Challenge
+	require.NoError(t, json.Unmarshal([]byte(text), &challenge))
+	solution, ok := challenge.Solve()
+	require.True(t, ok)
+	return solution
+}
+
+// WaitlistBody returns the body with which a guest joins the waitlist for some days.
+func (b *Bookable) WaitlistBody(first, last, email string) object {
+	return object{
+		"service_id": b.ServiceID, "first_date": first, "last_date": last, "client_name": "Rui", "client_phone": "+55119" + email[:1] + "1112222", "client_email": email,
+	}
+}
+
+// Availability returns the free slots of the service; query begins with "&".
+func (b *Bookable) Availability(query string) object {
+	b.T.Helper()
+	return b.Get("/availability?service_id=" + b.ServiceID + "&professional_id=" + b.ProfessionalID + query)
+}
+
+// SlotTimes returns when the free slots of a day start.
+func (b *Bookable) SlotTimes(date string) []string {
+	b.T.Helper()
+	return SlotTimesOf(b.Availability("&date=" + date))
+}
+
+// SlotTimesOf returns when the slots of an availability response start.
+func SlotTimesOf(day object) []string {
+	times := []string{}
+	for _, slot := range day["slots"].([]any) {
+		times = append(times, slot.(object)["start"].(string))
+	}
+	return times
+}
+
+// AddUnscheduledProfessional adds a professional without hours and services and returns
+// the id.
+func (b *Bookable) AddUnscheduledProfessional(name string) string {
+	b.T.Helper()
+	return b.OK(201, "POST", "/professionals", object{"name": name})["id"].(string)
+}
+
+// AddClients adds clients and returns their ids. Those without a phone share one.
+func (b *Bookable) AddClients(clients ...object) (ids []string) {
+	b.T.Helper()
+	for _, client := range clients {
+		if client["phone"] == nil {
+			client["phone"] = "+5511955556666"
+		}
+		ids = append(ids, b.OK(201, "POST", "/clients", client)["id"].(string))
+	}
+	return ids
+}
+
+// ClientNames returns the names of the first page of clients.
+func (b *Bookable) ClientNames() []string {
+	b.T.Helper()
+	return NamesOf(b.Items("/clients"))
 }

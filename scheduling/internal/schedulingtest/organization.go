@@ -1,3 +1,5 @@
+// Package schedulingtest gives the product's tests an organization on a running hub, and
+// the steps that many of them share. Only tests import it.
 package schedulingtest
 
 import (
@@ -20,89 +22,26 @@ import (
 	"integrationhub/scheduling"
 )
 
-func NamesOf(list []object) []string {
-	var found []string
-	for _, one := range list {
-		found = append(found, one["name"].(string))
-	}
-	return found
-}
+type object = moduletest.Object
 
-// RunJob does what is due of a job, beside the hub's own runner. It waits for the runner
-// where that has the job in hand.
-func (s *Organization) RunJob(name string) {
-	s.T.Helper()
-	require.NoError(s.T, s.Hub.Job(name).Run(s.T.Context(), nil))
-	require.Eventually(s.T, func() bool {
-		return s.Count("hub.jobs where product = 'scheduling' and job = $1 and leased_to is not null", name) == 0
-	}, 30*time.Second, 10*time.Millisecond)
-}
-
-// Exec changes the database behind the product's back.
-func (s *Organization) Exec(sql string, args ...any) {
-	s.T.Helper()
-	s.Hub.Exec(sql, args...)
-}
-
-// Count counts rows: sql begins with the table.
-func (s *Organization) Count(sql string, args ...any) int {
-	s.T.Helper()
-	return s.Hub.Count(sql, args...)
-}
-
-func IDsOf(list []object) (ids []string) {
-	for _, one := range list {
-		ids = append(ids, one["id"].(string))
-	}
-	return ids
-}
-
-// LinkPeer connects the organization with a tenant of another product of its hub, and
-// gives the integration's id.
-func (p *Bookable) LinkPeer() string {
-	p.T.Helper()
-	var peer struct {
-		TenantID string `json:"tenant_id"`
-	}
-	p.Hub.CallAPI("POST", "/notes/api/v1/auth/register", object{"name": "Peer"}, &peer)
-	var made struct{ Integrations []struct{ ID string } }
-	p.Hub.CallAPI("POST", "/api/v1/integrations/link", object{"tenant_id": p.ID, "peer_tenant_id": peer.TenantID}, &made)
-	return made.Integrations[0].ID
-}
-
-// NewBookableBesidePeer makes a studio in a hub that hosts another product too.
-func NewBookableBesidePeer(t *testing.T) *Bookable {
-	t.Helper()
-	return RegisterOrganization(t, moduletest.Start(t, scheduling.New(), moduletest.Options{
-		Start: Monday.Add(-72 * time.Hour), OtherModules: []module.Module{notes.New("notes")},
-	})).MakeBookable()
-}
-
-// ReceiveEvent hands an event over as the hub does: what is ignored is committed.
-func (p *Bookable) ReceiveEvent(id, eventType string, data object) error {
-	p.T.Helper()
-	raw, err := json.Marshal(data)
-	require.NoError(p.T, err)
-	var ignored error
-	err = pgx.BeginFunc(p.T.Context(), p.Hub.Host.Pool, func(tx pgx.Tx) error {
-		err := p.Hub.Instance.Handle(p.T.Context(), tx, hub.Event{ID: id, TenantID: p.ID, Environment: hub.Live, Product: "clinic", Type: eventType, Data: raw})
-		if errors.Is(err, module.ErrIgnored) {
-			ignored, err = err, nil
-		}
-		return err
-	})
-	return errors.Join(err, ignored)
-}
-
-// Unlimited lets a test's address ask as often as it likes.
-const Unlimited = "HUB_PRODUCT_LIMITS=scheduling.public-writes=100000-M,scheduling.public-reads=100000-M,scheduling.users=100000-M,scheduling.holds=100000-M"
-
-// contract is what the product says of itself: every answer that a test gets keeps it.
-var contract openapitest.Document
-
+// Password is the password of every user that the fixtures register.
 const Password = "correct horse"
 
-// Organization is an organization on a running service.
+// Unlimited is a setting: one address may ask as often as it likes.
+const Unlimited = "HUB_PRODUCT_LIMITS=scheduling.public-writes=100000-M,scheduling.public-reads=100000-M,scheduling.users=100000-M,scheduling.holds=100000-M"
+
+// Monday is 09:00 of a Monday in São Paulo, the zone of every organization here. The
+// product's clock starts 72 hours earlier, on the Friday before.
+var Monday = time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC)
+
+// contract is the product's OpenAPI document: every response is checked against it.
+var contract openapitest.Document
+
+// registrations numbers the organizations of a test process.
+var registrations atomic.Int64
+
+// Organization is an organization on a running hub, as one caller sees it: its owner,
+// until [Organization.As] names another.
 type Organization struct {
 	moduletest.Client
 	ID    uuid.UUID
@@ -111,89 +50,164 @@ type Organization struct {
 	Zone  *time.Location
 }
 
-var studios atomic.Int64
-
-type object = moduletest.Object
-
-type answer = moduletest.Response
-
-// StartHub starts a hub with the service, whose clock shows a Friday.
+// StartHub starts a hub with the product, on the Friday before [Monday].
 func StartHub(t testing.TB, settings ...string) *moduletest.Hub {
 	t.Helper()
-	return moduletest.Start(t, scheduling.New(), moduletest.Options{Start: Monday.Add(-72 * time.Hour), Settings: settings})
+	return startHub(t, scheduling.New(), moduletest.Options{Settings: settings})
 }
 
-// Monday is 09:00 of a Monday in São Paulo, where the studios are.
-var Monday = time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC)
+func startHub(t testing.TB, product module.Module, options moduletest.Options) *moduletest.Hub {
+	t.Helper()
+	options.Start = Monday.Add(-72 * time.Hour)
+	return moduletest.Start(t, product, options)
+}
 
+// NewOrganization starts a hub and registers an organization there.
 func NewOrganization(t testing.TB, settings ...string) *Organization {
 	t.Helper()
 	return RegisterOrganization(t, StartHub(t, settings...))
 }
 
+// RegisterOrganization registers one more organization at a hub.
+func RegisterOrganization(t testing.TB, hub *moduletest.Hub) *Organization {
+	t.Helper()
+	zone, err := time.LoadLocation("America/Sao_Paulo")
+	require.NoError(t, err)
+	n := registrations.Add(1)
+	o := NewVisitor(t, hub)
+	o.Slug, o.Email, o.Zone = fmt.Sprintf("studio-%d", n), fmt.Sprintf("owner%d@example.com", n), zone
+	session := o.OK(201, "POST", "/auth/register", object{
+		"org_name": "Studio", "org_slug": o.Slug, "name": "Bia", "email": o.Email, "password": Password,
+	})
+	o.Token = session["access_token"].(string)
+	o.ID = uuid.MustParse(session["organization"].(object)["id"].(string))
+	return o
+}
+
 // OrganizationAt returns a registered organization of a product that serves at base.
 func OrganizationAt(t testing.TB, base string, account moduletest.Account) *Organization {
-	return &Organization{Client: newClient(t, moduletest.Attach(t, "scheduling", "", base, module.Host{}), account.Token), ID: account.Tenant}
+	o := NewVisitor(t, moduletest.Attach(t, "scheduling", "", base, module.Host{}))
+	o.Token, o.ID = account.Token, account.Tenant
+	return o
 }
 
 // NewVisitor returns a caller without an account.
 func NewVisitor(t testing.TB, hub *moduletest.Hub) *Organization {
-	return &Organization{Client: newClient(t, hub, "")}
+	return &Organization{Client: moduletest.Client{T: t, Hub: hub, Contract: &contract, KeyPrefix: "sch_"}}
 }
 
-func newClient(t testing.TB, hub *moduletest.Hub, token string) moduletest.Client {
-	return moduletest.Client{T: t, Hub: hub, Token: token, Contract: &contract, KeyPrefix: "sch_"}
-}
-
-// RegisterOrganization registers one more organization.
-func RegisterOrganization(t testing.TB, h *moduletest.Hub) *Organization {
-	t.Helper()
-	zone, err := time.LoadLocation("America/Sao_Paulo")
-	require.NoError(t, err)
-	n := studios.Add(1)
-	s := &Organization{Client: newClient(t, h, ""), Slug: fmt.Sprintf("studio-%d", n), Email: fmt.Sprintf("owner%d@example.com", n), Zone: zone}
-	made := s.As("").OK(201, "POST", "/auth/register", object{
-		"org_name": "Studio", "org_slug": s.Slug, "name": "Bia", "email": s.Email, "password": Password,
-	})
-	s.Token = made["access_token"].(string)
-	s.ID = uuid.MustParse(made["organization"].(object)["id"].(string))
-	return s
-}
-
-// As returns the organization as another caller sees it: with another token, or none.
-func (s *Organization) As(token string) *Organization {
-	copied := *s
+// As returns the organization as another caller sees it: with another token or key, or
+// with none.
+func (o *Organization) As(token string) *Organization {
+	copied := *o
 	copied.Token = token
 	return &copied
 }
 
-// AddProfessional makes one who works Monday to Friday from 9 to 12.
-func (s *Organization) AddProfessional(name, service string) string {
-	s.T.Helper()
-	id := s.OK(201, "POST", "/professionals", object{"name": name})["id"].(string)
-	s.Call("PUT", "/professionals/"+id+"/services", object{"service_ids": []string{service}})
+// AdvanceClock lets time pass and logs the owner in again.
+func (o *Organization) AdvanceClock(d time.Duration) {
+	o.T.Helper()
+	o.Hub.Clock.Advance(d)
+	o.Token = o.As("").OK(200, "POST", "/auth/login", object{"email": o.Email, "password": Password})["access_token"].(string)
+}
+
+// InvalidWith requires a 422 with a code of its own that names a location first.
+func (o *Organization) InvalidWith(code, location, method, path string, body any) {
+	o.T.Helper()
+	problem := o.Refused(422, code, method, path, body)
+	require.Equal(o.T, location, problem["errors"].([]any)[0].(object)["location"])
+}
+
+// AddProfessional adds a professional who offers a service Monday to Friday from 9 to 12
+// and returns the id.
+func (o *Organization) AddProfessional(name, serviceID string) string {
+	o.T.Helper()
+	id := o.OK(201, "POST", "/professionals", object{"name": name})["id"].(string)
+	o.Call("PUT", "/professionals/"+id+"/services", object{"service_ids": []string{serviceID}})
 	for day := range 5 {
-		s.OK(201, "POST", "/schedule-rules", object{"professional_id": id, "day_of_week": day, "start_time": "09:00", "end_time": "12:00"})
+		o.OK(201, "POST", "/schedule-rules", object{"professional_id": id, "day_of_week": day, "start_time": "09:00", "end_time": "12:00"})
 	}
 	return id
 }
 
-// InvalidWith requires a 422 with a code of its own that names a location first.
-func (s *Organization) InvalidWith(code, location, method, path string, body any) {
-	s.T.Helper()
-	problem := s.Refused(422, code, method, path, body)
-	require.Equal(s.T, location, problem["errors"].([]any)[0].(object)["location"])
+// RunJob does what is due of a job, beside the hub's own runner. It waits for the runner
+// where that has the job in hand.
+func (o *Organization) RunJob(name string) {
+	o.T.Helper()
+	require.NoError(o.T, o.Hub.Job(name).Run(o.T.Context(), nil))
+	require.Eventually(o.T, func() bool {
+		return o.Count("hub.jobs where product = 'scheduling' and job = $1 and leased_to is not null", name) == 0
+	}, 30*time.Second, 10*time.Millisecond)
 }
 
-// AdvanceClock lets time pass, and logs in again.
-func (s *Organization) AdvanceClock(d time.Duration) {
-	s.T.Helper()
-	s.Hub.Clock.Advance(d)
-	s.Token = s.As("").OK(200, "POST", "/auth/login", object{"email": s.Email, "password": Password})["access_token"].(string)
+// Exec changes the database behind the product's back.
+func (o *Organization) Exec(sql string, args ...any) {
+	o.T.Helper()
+	o.Hub.Exec(sql, args...)
+}
+
+// Count counts rows: sql begins with the table.
+func (o *Organization) Count(sql string, args ...any) int {
+	o.T.Helper()
+	return o.Hub.Count(sql, args...)
 }
 
 // EventTypes returns the types of the events the organization published, in order.
-func (s *Organization) EventTypes() []string {
-	s.T.Helper()
-	return s.Hub.EventTypes(s.ID)
+func (o *Organization) EventTypes() []string {
+	o.T.Helper()
+	return o.Hub.EventTypes(o.ID)
+}
+
+// ReceiveEvent gives the product an event of a connected clinic as the hub does: what the
+// product ignores is committed.
+func (o *Organization) ReceiveEvent(id, eventType string, data object) error {
+	o.T.Helper()
+	raw, err := json.Marshal(data)
+	require.NoError(o.T, err)
+	var ignored error
+	err = pgx.BeginFunc(o.T.Context(), o.Hub.Host.Pool, func(tx pgx.Tx) error {
+		err := o.Hub.Instance.Handle(o.T.Context(), tx, hub.Event{ID: id, TenantID: o.ID, Environment: hub.Live, Product: "clinic", Type: eventType, Data: raw})
+		if errors.Is(err, module.ErrIgnored) {
+			ignored, err = err, nil
+		}
+		return err
+	})
+	return errors.Join(err, ignored)
+}
+
+// NewBookableBesidePeer returns a bookable organization in a hub that hosts another
+// product too.
+func NewBookableBesidePeer(t testing.TB) *Bookable {
+	t.Helper()
+	return RegisterOrganization(t, startHub(t, scheduling.New(), moduletest.Options{OtherModules: []module.Module{notes.New("notes")}})).MakeBookable()
+}
+
+// LinkPeer connects the organization with a tenant of another product of its hub and
+// returns the integration's id.
+func (o *Organization) LinkPeer() string {
+	o.T.Helper()
+	var peer struct {
+		TenantID string `json:"tenant_id"`
+	}
+	o.Hub.CallAPI("POST", "/notes/api/v1/auth/register", object{"name": "Peer"}, &peer)
+	var linked struct{ Integrations []struct{ ID string } }
+	o.Hub.CallAPI("POST", "/api/v1/integrations/link", object{"tenant_id": o.ID, "peer_tenant_id": peer.TenantID}, &linked)
+	return linked.Integrations[0].ID
+}
+
+// NamesOf returns the names of a list's items.
+func NamesOf(items []object) []string {
+	var names []string
+	for _, item := range items {
+		names = append(names, item["name"].(string))
+	}
+	return names
+}
+
+// IDsOf returns the ids of a list's items.
+func IDsOf(items []object) (ids []string) {
+	for _, item := range items {
+		ids = append(ids, item["id"].(string))
+	}
+	return ids
 }

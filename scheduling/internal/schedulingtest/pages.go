@@ -1,6 +1,7 @@
 package schedulingtest
 
 import (
+	"integrationhub/hub/hubtest/moduletest"
 	"io"
 	"net/http"
 	"net/url"
@@ -10,28 +11,28 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// SubmitBookingForm posts the form of the page as a browser without JavaScript does, and gives the
-// answer with where it leads as its text.
-func (p *Bookable) SubmitBookingForm(form url.Values) answer {
-	r, err := http.NewRequestWithContext(p.T.Context(), http.MethodPost, p.Hub.URL+"/book/"+p.Slug+"/details", strings.NewReader(form.Encode()))
+// SubmitBookingForm posts the form of the booking page as a browser without JavaScript
+// does. The response's text is where it redirects to, followed by the page.
+func (b *Bookable) SubmitBookingForm(form url.Values) moduletest.Response {
+	request, err := http.NewRequestWithContext(b.T.Context(), http.MethodPost, b.Hub.URL+"/book/"+b.Slug+"/details", strings.NewReader(form.Encode()))
 	if err != nil {
-		return answer{Text: err.Error()}
+		return moduletest.Response{Text: err.Error()}
 	}
-	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-	res, err := http.DefaultTransport.RoundTrip(r)
+	request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	res, err := http.DefaultTransport.RoundTrip(request)
 	if err != nil {
-		return answer{Text: err.Error()}
+		return moduletest.Response{Text: err.Error()}
 	}
 	defer res.Body.Close()
 	page, err := io.ReadAll(res.Body)
 	if err != nil {
-		return answer{Text: err.Error()}
+		return moduletest.Response{Text: err.Error()}
 	}
-	return answer{Status: res.StatusCode, Text: res.Header.Get("Location") + string(page)}
+	return moduletest.Response{Status: res.StatusCode, Text: res.Header.Get("Location") + string(page)}
 }
 
-// GetPage reads an address as anybody.
-func GetPage(t *testing.T, url string) string {
+// GetPage returns the body of a page, read without credentials.
+func GetPage(t testing.TB, url string) string {
 	t.Helper()
 	res, err := http.Get(url)
 	require.NoError(t, err)

@@ -10,10 +10,9 @@ import (
 	"errors"
 	"time"
 
-	"integrationhub/hub"
-
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
+	"integrationhub/hub"
 )
 
 var (

@@ -7,10 +7,9 @@ package dbgen
 import (
 	"time"
 
+	"github.com/google/uuid"
 	"integrationhub/clinic/internal/care"
 	"integrationhub/hub"
-
-	"github.com/google/uuid"
 )
 
 type Appointment struct {

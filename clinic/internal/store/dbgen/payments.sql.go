@@ -9,10 +9,9 @@ import (
 	"context"
 	"time"
 
+	"github.com/google/uuid"
 	"integrationhub/clinic/internal/care"
 	"integrationhub/hub"
-
-	"github.com/google/uuid"
 )
 
 const clinicsWithDuePayments = `-- name: ClinicsWithDuePayments :many

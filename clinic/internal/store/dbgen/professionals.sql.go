@@ -9,9 +9,8 @@ import (
 	"context"
 	"time"
 
-	"integrationhub/hub"
-
 	"github.com/google/uuid"
+	"integrationhub/hub"
 )
 
 const createProfessional = `-- name: CreateProfessional :one

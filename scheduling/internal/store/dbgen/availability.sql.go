@@ -9,9 +9,8 @@ import (
 	"context"
 	"time"
 
-	"integrationhub/scheduling/internal/booking"
-
 	"github.com/google/uuid"
+	"integrationhub/scheduling/internal/booking"
 )
 
 const freeSeat = `-- name: FreeSeat :one

@@ -8,10 +8,9 @@ import (
 	"encoding/json"
 	"time"
 
-	"integrationhub/scheduling/internal/booking"
-
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5/pgtype"
+	"integrationhub/scheduling/internal/booking"
 )
 
 type Appointment struct {
