@@ -67,7 +67,7 @@ func fill(text string, ids map[string]string) string {
 func TestForeignThingsDoNotExist(t *testing.T) {
 	t.Parallel()
 	me := clinictest.NewChartedClinic(t)
-	them := me.AnotherClinic().WithRecords(t)
+	them := me.AnotherClinic().WithRecords()
 	mine, theirs := ResourceIDs(me), ResourceIDs(them)
 	before, own := them.Snapshot(), me.Snapshot()
 	tried := 0

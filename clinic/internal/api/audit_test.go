@@ -21,7 +21,7 @@ func TestWritesAreOnRecord(t *testing.T) {
 		if w.do == nil {
 			continue
 		}
-		f := p.AnotherClinic().WithRecords(t)
+		f := p.AnotherClinic().WithRecords()
 		require.Less(t, w.do(f).Status, 300, w.name)
 		actor := "tenant_user"
 		if w.name == "integrations.log-interaction" {

@@ -102,7 +102,7 @@ func TestWritesAndTheirEvents(t *testing.T) {
 		if w.do == nil {
 			continue
 		}
-		f := p.AnotherClinic().WithRecords(t)
+		f := p.AnotherClinic().WithRecords()
 		already := len(f.Events())
 		if len(w.kinds) > 0 {
 			before := f.Snapshot()

@@ -11,42 +11,45 @@ type ChartedClinic struct {
 	PatientID, OtherPatientID, AppointmentID, PendingPaymentID, LatePaymentID, ProfessionalID, InboxEntryID, DeletionID string
 }
 
-func NewChartedClinic(t *testing.T) *ChartedClinic {
+// NewChartedClinic starts a hub with a clinic that has one of everything.
+func NewChartedClinic(t testing.TB) *ChartedClinic {
 	t.Helper()
-	return NewClinic(t).WithRecords(t)
+	return NewClinic(t).WithRecords()
 }
 
-func (p *Clinic) WithRecords(t *testing.T) *ChartedClinic {
-	t.Helper()
-	f := &ChartedClinic{Clinic: p}
-	f.PatientID = p.OK(201, "POST", "/patients", object{"name": "Ana", "phone": Phone, "email": "ana@example.com", "cpf": CPF})["id"].(string)
-	f.OtherPatientID = p.AddPatient("+5511900001111")
-	f.AppointmentID = p.OK(201, "POST", "/patients/"+f.PatientID+"/appointments", object{"datetime": "2027-01-04T12:00:00Z"})["id"].(string)
-	f.PendingPaymentID = p.OK(201, "POST", "/patients/"+f.PatientID+"/payments", object{"amount": 5, "due_date": DateIn(t, 5)})["id"].(string)
-	f.LatePaymentID = p.OK(201, "POST", "/patients/"+f.PatientID+"/payments", object{"amount": 5, "due_date": DateIn(t, -5)})["id"].(string)
-	f.ProfessionalID = p.OK(201, "POST", "/professionals", object{"name": "Dra. Lima", "register": "CRM/SP 1"})["id"].(string)
-	p.ConnectPeer("messaging").Send("ignored", "message.received", object{"phone": "+5511911112222", "body": "Hi", "ticket_id": 1})
-	f.InboxEntryID = p.Items("/integrations/inbox")[0]["id"].(string)
-	path := p.RequestDeletion(p.AddPatient("+5511900002222"))
-	p.WaitForDeletion(path, "completed") // so that it can be acknowledged
-	f.DeletionID = strings.TrimPrefix(path, "/deletion-requests/")
-	return f
+// WithRecords adds one of everything to the clinic.
+func (c *Clinic) WithRecords() *ChartedClinic {
+	c.T.Helper()
+	charted := &ChartedClinic{Clinic: c}
+	charted.PatientID = c.OK(201, "POST", "/patients", object{"name": "Ana", "phone": Phone, "email": "ana@example.com", "cpf": CPF})["id"].(string)
+	charted.OtherPatientID = c.AddPatient("+5511900001111")
+	charted.AppointmentID = c.OK(201, "POST", "/patients/"+charted.PatientID+"/appointments", object{"datetime": "2027-01-04T12:00:00Z"})["id"].(string)
+	charted.PendingPaymentID = c.OK(201, "POST", "/patients/"+charted.PatientID+"/payments", object{"amount": 5, "due_date": DateIn(c.T, 5)})["id"].(string)
+	charted.LatePaymentID = c.OK(201, "POST", "/patients/"+charted.PatientID+"/payments", object{"amount": 5, "due_date": DateIn(c.T, -5)})["id"].(string)
+	charted.ProfessionalID = c.OK(201, "POST", "/professionals", object{"name": "Dra. Lima", "register": "CRM/SP 1"})["id"].(string)
+	c.ConnectPeer("messaging").Send("ignored", "message.received", object{"phone": "+5511911112222", "body": "Hi", "ticket_id": 1})
+	charted.InboxEntryID = c.Items("/integrations/inbox")[0]["id"].(string)
+	path := c.RequestDeletion(c.AddPatient("+5511900002222"))
+	c.WaitForDeletion(path, "completed") // so that it can be acknowledged
+	charted.DeletionID = strings.TrimPrefix(path, "/deletion-requests/")
+	return charted
 }
 
-// Chart is a patient with one of everything.
+// Chart is a patient with one of everything that a chart can hold.
 type Chart struct {
 	*Clinic
 	PatientID, AppointmentID, VisitID, CancelledAppointmentID, RecordID, RestrictedRecordID, SecretRecordID, PaymentID, InteractionID string
 }
 
-func NewChart(t *testing.T) *Chart {
+// NewChart starts a hub with a clinic and a patient with a chart.
+func NewChart(t testing.TB) *Chart {
 	t.Helper()
 	c := &Chart{Clinic: NewClinic(t)}
 	c.AddPatientWithChart()
 	return c
 }
 
-// AddPatientWithChart makes the patient too.
+// AddPatientWithChart adds a patient with a chart.
 func (c *Chart) AddPatientWithChart() {
 	c.T.Helper()
 	c.AddChart(c.OK(201, "POST", "/patients", object{
@@ -54,14 +57,14 @@ func (c *Chart) AddPatientWithChart() {
 	})["id"].(string))
 }
 
-// AddChart gives a patient one of everything.
-func (c *Chart) AddChart(patient string) {
+// AddChart adds one of everything to a patient's chart.
+func (c *Chart) AddChart(patientID string) {
 	c.T.Helper()
 	add := func(path string, body object) string {
 		c.T.Helper()
-		return c.OK(201, "POST", "/patients/"+patient+path, body)["id"].(string)
+		return c.OK(201, "POST", "/patients/"+patientID+path, body)["id"].(string)
 	}
-	c.PatientID = patient
+	c.PatientID = patientID
 	c.AppointmentID = add("/appointments", object{"datetime": "2026-03-02T09:00:00-03:00", "service": "Consulta", "professional": "Dra. Lia"})
 	c.VisitID = add("/appointments", object{"datetime": "2026-02-02T09:00:00-03:00", "service": "Retorno", "professional": "Dra. Lia", "status": "completed"})
 	c.CancelledAppointmentID = add("/appointments", object{"datetime": "2026-01-02T09:00:00-03:00", "status": "cancelled"})

@@ -1,3 +1,5 @@
+// Package clinictest gives the product's tests a clinic on a running hub, its peers, and
+// the steps that many of them share. Only tests import it.
 package clinictest
 
 import (
@@ -20,129 +22,55 @@ import (
 	"integrationhub/hub/module"
 )
 
-// Exec changes the database; $1 is the clinic.
-func (p *Clinic) Exec(query string, args ...any) {
-	p.T.Helper()
-	_, err := p.Hub.Host.Pool.Exec(p.T.Context(), query, append([]any{p.ID}, args...)...)
-	require.NoError(p.T, err)
-}
-
-// OwnOperations returns the product's own operations. Those that the hub adds to every
-// product have their tests in the hub.
-func (p *Clinic) OwnOperations() (operations []operation) {
-	p.T.Helper()
-	own := regexp.MustCompile(`^/api/v1/integrations/(search|action|inbox)`)
-	for _, op := range p.Client.Operations() {
-		if !strings.HasPrefix(op.Path, "/api/v1/integrations") || own.MatchString(op.Path) {
-			operations = append(operations, op)
-		}
-	}
-	require.NotEmpty(p.T, operations)
-	return operations
-}
-
-// Snapshot is everything a clinic owns.
-func (p *Clinic) Snapshot() string {
-	p.T.Helper()
-	rows, err := p.Hub.Host.Pool.Query(p.T.Context(), `select c.relname::text from pg_class c join pg_attribute a on a.attrelid = c.oid and a.attname = 'clinic_id'
-		where c.relnamespace = 'clinic'::regnamespace and c.relkind = 'r' order by 1`)
-	require.NoError(p.T, err)
-	names, err := pgx.CollectRows(rows, pgx.RowTo[string])
-	require.NoError(p.T, err)
-	require.NotEmpty(p.T, names)
-	var all strings.Builder
-	for _, name := range names {
-		var text *string
-		require.NoError(p.T, p.Hub.Host.Pool.QueryRow(p.T.Context(), fmt.Sprintf(`select string_agg(t::text, E'\n' order by t::text) from clinic.%s t where clinic_id = $1`, name), p.ID).Scan(&text))
-		if text != nil {
-			all.WriteString(name + "\n" + *text + "\n")
-		}
-	}
-	return all.String()
-}
-
-// NewClinicAt is a clinic where it is a time, until the hub's clock is advanced.
-func NewClinicAt(t *testing.T, now time.Time) *Clinic {
-	t.Helper()
-	return RegisterClinic(t, moduletest.Start(t, clinic.New(), moduletest.Options{Start: now, Connectors: []hub.Connector{AnyPeer("messaging"), AnyPeer("scheduling")}}))
-}
-
-// AddDuePayment makes a payment of a new patient and gives its id.
-func (p *Clinic) AddDuePayment(date string) string {
-	p.T.Helper()
-	return p.OK(201, "POST", "/patients/"+p.AddPatient(Phone)+"/payments", object{"amount": 1, "due_date": date})["id"].(string)
-}
-
-// CPF is valid; design and documents use it.
-const CPF = "123.456.789-09"
-
-// AddPatient makes one with a phone number and gives the id.
-func (p *Clinic) AddPatient(phone string) string {
-	p.T.Helper()
-	return p.OK(201, "POST", "/patients", object{"name": "Ana Souza", "phone": phone})["id"].(string)
-}
-
-// DateIn is a date so many days from today, in São Paulo, where clinics are.
-func DateIn(t testing.TB, n int) string {
-	t.Helper()
-	zone, err := time.LoadLocation("America/Sao_Paulo")
-	require.NoError(t, err)
-	return time.Now().In(zone).AddDate(0, 0, n).Format(time.DateOnly)
-}
-
-const Phone = "+5511987654321"
-
-// History is what stands on a patient's history, newest first, as "type: summary".
-func (p *Clinic) History(patient string) (list []string) {
-	p.T.Helper()
-	for _, one := range p.Items("/patients/" + patient + "/interactions?per_page=100") {
-		list = append(list, one["interaction_type"].(string)+": "+one["summary"].(string))
-	}
-	return list
-}
-
-// contract is what the product says of itself: every answer that a test gets keeps it.
+// contract is the product's OpenAPI document: every response is checked against it.
 var contract openapitest.Document
 
+// What the fixtures use everywhere.
 const (
-	Password = "correct horse"
+	Password = "correct horse" // of every user
+	Phone    = "+5511987654321"
+	CPF      = "123.456.789-09" // valid
 	Tick     = 20 * time.Millisecond
-	Timeout  = 30 * time.Second
+	Timeout  = 30 * time.Second // of whatever a test waits for
 )
 
 type object = moduletest.Object
 
-type answer = moduletest.Response
-
-type event = moduletest.PublishedEvent
-
-type operation = moduletest.Operation
-
+// AnyPeer returns the connector of a product without a rate limit.
 func AnyPeer(name string) hub.Connector {
 	peer := hub.NewPeerConnector(name, name)
 	peer.PeerSpec.RatePerMinute = 100_000
 	return peer
 }
 
-// Clinic is a clinic as one caller sees it.
+// Clinic is a clinic on a running hub, as one caller sees it: its administrator, until
+// [Clinic.As] names another.
 type Clinic struct {
 	moduletest.Client
 	ID    uuid.UUID
 	Email string // its first administrator's
 }
 
-var practices atomic.Int64
+// registrations numbers the users of a test process.
+var registrations atomic.Int64
 
-// NewClinic starts a hub, registers a clinic there and is its administrator.
+// NewClinic starts a hub and registers a clinic there.
 func NewClinic(t testing.TB) *Clinic {
 	t.Helper()
-	return RegisterClinic(t, moduletest.Start(t, clinic.New(), moduletest.Options{Connectors: []hub.Connector{AnyPeer("messaging"), AnyPeer("scheduling")}}))
+	return NewClinicAt(t, time.Time{})
+}
+
+// NewClinicAt starts a hub whose product clock stands at a time, and registers a clinic
+// there.
+func NewClinicAt(t testing.TB, start time.Time) *Clinic {
+	t.Helper()
+	return RegisterClinic(t, moduletest.Start(t, clinic.New(), moduletest.Options{Start: start, Connectors: []hub.Connector{AnyPeer("messaging"), AnyPeer("scheduling")}}))
 }
 
 // AnotherClinic registers one more clinic at the same hub.
-func (p *Clinic) AnotherClinic() *Clinic {
-	p.T.Helper()
-	return RegisterClinic(p.T, p.Hub)
+func (c *Clinic) AnotherClinic() *Clinic {
+	c.T.Helper()
+	return RegisterClinic(c.T, c.Hub)
 }
 
 // ClinicAt returns a registered clinic; without an account, a caller that has none.
@@ -154,77 +82,148 @@ func ClinicAt(t testing.TB, hub *moduletest.Hub, account moduletest.Account) *Cl
 }
 
 // RegisterClinic registers a clinic and returns it as its administrator sees it.
-func RegisterClinic(t testing.TB, h *moduletest.Hub) *Clinic {
+func RegisterClinic(t testing.TB, hub *moduletest.Hub) *Clinic {
 	t.Helper()
-	p := ClinicAt(t, h, moduletest.Account{})
-	p.Email = fmt.Sprintf("admin%d@example.com", practices.Add(1))
-	made := p.OK(201, "POST", "/auth/register", object{"clinic_name": "Clínica Sol", "name": "Bia", "email": p.Email, "password": Password})
-	p.Token = made["access_token"].(string)
-	p.ID = uuid.MustParse(made["clinic"].(object)["id"].(string))
-	return p
+	c := ClinicAt(t, hub, moduletest.Account{})
+	c.Email = fmt.Sprintf("admin%d@example.com", registrations.Add(1))
+	session := c.OK(201, "POST", "/auth/register", object{"clinic_name": "Clínica Sol", "name": "Bia", "email": c.Email, "password": Password})
+	c.Token = session["access_token"].(string)
+	c.ID = uuid.MustParse(session["clinic"].(object)["id"].(string))
+	return c
 }
 
-// As is the same clinic to somebody else: another token or key, or "".
-func (p *Clinic) As(token string) *Clinic {
-	other := *p
-	other.Token = token
-	return &other
+// As returns the clinic as another caller sees it: with another token or key, or with none.
+func (c *Clinic) As(token string) *Clinic {
+	copied := *c
+	copied.Token = token
+	return &copied
 }
 
-// InEnvironment is the same clinic's other data.
-func (p *Clinic) InEnvironment(environment string) *Clinic {
-	other := *p
-	other.Headers = []string{"X-Environment", environment}
-	return &other
+// InEnvironment returns the clinic with the data of an environment.
+func (c *Clinic) InEnvironment(environment string) *Clinic {
+	copied := *c
+	copied.Headers = []string{"X-Environment", environment}
+	return &copied
 }
 
-// AddStaff makes one more user who is no administrator.
-func (p *Clinic) AddStaff() *Clinic {
-	p.T.Helper()
-	email := fmt.Sprintf("staff%d-%s", practices.Add(1), p.Email)
-	p.OK(201, "POST", "/users", object{"name": "Caio", "email": email, "password": Password})
-	return p.As(p.As("").OK(200, "POST", "/auth/login", object{"email": email, "password": Password})["access_token"].(string))
+// AddStaff adds a user who is no administrator and returns the clinic as that user sees it.
+func (c *Clinic) AddStaff() *Clinic {
+	c.T.Helper()
+	email := fmt.Sprintf("staff%d-%s", registrations.Add(1), c.Email)
+	c.OK(201, "POST", "/users", object{"name": "Caio", "email": email, "password": Password})
+	return c.As(c.As("").OK(200, "POST", "/auth/login", object{"email": email, "password": Password})["access_token"].(string))
 }
 
-// NewKey makes an API key with some scopes; none: all.
-func (p *Clinic) NewKey(scopes ...string) *Clinic {
-	p.T.Helper()
+// NewKey creates an API key and returns the clinic as its holder sees it. No scopes means
+// all of them.
+func (c *Clinic) NewKey(scopes ...string) *Clinic {
+	c.T.Helper()
 	body := object{}
 	if len(scopes) > 0 {
 		body["scopes"] = scopes
 	}
-	return p.As(p.OK(200, "POST", "/integrations/api-keys", body)["api_key"].(string))
+	return c.As(c.OK(200, "POST", "/integrations/api-keys", body)["api_key"].(string))
 }
 
-// SearchPatients is the first page of the patients that the clinic's users find by a term.
-func (p *Clinic) SearchPatients(term string) object {
-	p.T.Helper()
-	return p.OK(200, "POST", "/patients/search", object{"search": term})
+// SearchPatients returns the first page of the patients that match a term.
+func (c *Clinic) SearchPatients(term string) object {
+	c.T.Helper()
+	return c.OK(200, "POST", "/patients/search", object{"search": term})
 }
 
 // Events returns the events the clinic published so far, in order.
-func (p *Clinic) Events() []event {
-	p.T.Helper()
-	return p.Hub.Events(p.ID)
+func (c *Clinic) Events() []moduletest.PublishedEvent {
+	c.T.Helper()
+	return c.Hub.Events(c.ID)
 }
 
 // EventTypes returns the types of the events the clinic published after the first n.
-func (p *Clinic) EventTypes(n int) []string {
-	p.T.Helper()
-	return p.Hub.EventTypes(p.ID)[n:]
+func (c *Clinic) EventTypes(n int) []string {
+	c.T.Helper()
+	return c.Hub.EventTypes(c.ID)[n:]
 }
 
 // Job returns a background job of the product.
-func (p *Clinic) Job(name string) module.Job {
-	p.T.Helper()
-	return p.Hub.Job(name)
+func (c *Clinic) Job(name string) module.Job {
+	c.T.Helper()
+	return c.Hub.Job(name)
 }
 
-// QueryInt asks the database for a number; $1 is the clinic.
-func (p *Clinic) QueryInt(query string, args ...any) (n int) {
-	p.T.Helper()
-	require.NoError(p.T, p.Hub.Host.Pool.QueryRow(p.T.Context(), query, append([]any{p.ID}, args...)...).Scan(&n))
+// QueryInt returns a number from the database; $1 is the clinic.
+func (c *Clinic) QueryInt(query string, args ...any) (n int) {
+	c.T.Helper()
+	require.NoError(c.T, c.Hub.Host.Pool.QueryRow(c.T.Context(), query, append([]any{c.ID}, args...)...).Scan(&n))
 	return n
+}
+
+// Exec changes the database behind the product's back; $1 is the clinic.
+func (c *Clinic) Exec(query string, args ...any) {
+	c.T.Helper()
+	_, err := c.Hub.Host.Pool.Exec(c.T.Context(), query, append([]any{c.ID}, args...)...)
+	require.NoError(c.T, err)
+}
+
+// OwnOperations returns the product's own operations. Those that the hub adds to every
+// product have their tests in the hub.
+func (c *Clinic) OwnOperations() (operations []moduletest.Operation) {
+	c.T.Helper()
+	own := regexp.MustCompile(`^/api/v1/integrations/(search|action|inbox)`)
+	for _, op := range c.Client.Operations() {
+		if !strings.HasPrefix(op.Path, "/api/v1/integrations") || own.MatchString(op.Path) {
+			operations = append(operations, op)
+		}
+	}
+	require.NotEmpty(c.T, operations)
+	return operations
+}
+
+// Snapshot returns all rows of the clinic as text.
+func (c *Clinic) Snapshot() string {
+	c.T.Helper()
+	rows, err := c.Hub.Host.Pool.Query(c.T.Context(), `select c.relname::text from pg_class c join pg_attribute a on a.attrelid = c.oid and a.attname = 'clinic_id'
+		where c.relnamespace = 'clinic'::regnamespace and c.relkind = 'r' order by 1`)
+	require.NoError(c.T, err)
+	names, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	require.NoError(c.T, err)
+	require.NotEmpty(c.T, names)
+	var all strings.Builder
+	for _, name := range names {
+		var text *string
+		require.NoError(c.T, c.Hub.Host.Pool.QueryRow(c.T.Context(), fmt.Sprintf(`select string_agg(t::text, E'\n' order by t::text) from clinic.%s t where clinic_id = $1`, name), c.ID).Scan(&text))
+		if text != nil {
+			all.WriteString(name + "\n" + *text + "\n")
+		}
+	}
+	return all.String()
+}
+
+// AddDuePayment adds a payment of a new patient, due on a date, and returns its id.
+func (c *Clinic) AddDuePayment(date string) string {
+	c.T.Helper()
+	return c.OK(201, "POST", "/patients/"+c.AddPatient(Phone)+"/payments", object{"amount": 1, "due_date": date})["id"].(string)
+}
+
+// AddPatient adds a patient with a phone number and returns the id.
+func (c *Clinic) AddPatient(phone string) string {
+	c.T.Helper()
+	return c.OK(201, "POST", "/patients", object{"name": "Ana Souza", "phone": phone})["id"].(string)
+}
+
+// DateIn returns the date n days from today, in the clinics' zone, São Paulo.
+func DateIn(t testing.TB, n int) string {
+	t.Helper()
+	zone, err := time.LoadLocation("America/Sao_Paulo")
+	require.NoError(t, err)
+	return time.Now().In(zone).AddDate(0, 0, n).Format(time.DateOnly)
+}
+
+// History returns a patient's interactions as "type: summary", newest first.
+func (c *Clinic) History(patientID string) (lines []string) {
+	c.T.Helper()
+	for _, interaction := range c.Items("/patients/" + patientID + "/interactions?per_page=100") {
+		lines = append(lines, interaction["interaction_type"].(string)+": "+interaction["summary"].(string))
+	}
+	return lines
 }
 
 // JSON returns a value as JSON text.

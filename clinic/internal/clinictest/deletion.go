@@ -4,27 +4,28 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// RequestDeletion asks to forget a patient and gives the path of the request.
-func (p *Clinic) RequestDeletion(patient string) string {
-	p.T.Helper()
-	return "/deletion-requests/" + p.OK(202, "POST", "/patients/"+patient+"/deletion-request", nil)["id"].(string)
+// RequestDeletion requests the deletion of a patient and returns the request's path.
+func (c *Clinic) RequestDeletion(patientID string) string {
+	c.T.Helper()
+	return "/deletion-requests/" + c.OK(202, "POST", "/patients/"+patientID+"/deletion-request", nil)["id"].(string)
 }
 
-// WaitForDeletion runs the job until a request has a status.
-func (p *Clinic) WaitForDeletion(path, status string) object {
-	p.T.Helper()
-	var got object
-	require.Eventually(p.T, func() bool {
-		require.NoError(p.T, p.Job("deletions").Run(p.T.Context(), nil))
-		got = p.Get(path)
-		return got["status"] == status
-	}, 2*Timeout, 10*Tick, "%v", &got)
-	return got
+// WaitForDeletion runs the job until a deletion request has a status, and returns it.
+func (c *Clinic) WaitForDeletion(path, status string) object {
+	c.T.Helper()
+	var request object
+	require.Eventually(c.T, func() bool {
+		require.NoError(c.T, c.Job("deletions").Run(c.T.Context(), nil))
+		request = c.Get(path)
+		return request["status"] == status
+	}, 2*Timeout, 10*Tick, "%v", &request)
+	return request
 }
 
-// HurryJobs has the hub look now at what it looks at less and less often.
-func (p *Clinic) HurryJobs() {
-	p.T.Helper()
-	_, err := p.Hub.Host.Pool.Exec(p.T.Context(), "update hub.erasures set due_at = now() where finished_at is null")
-	require.NoError(p.T, err)
+// HurryErasures makes the hub's unfinished erasures due now, instead of at the end of
+// their pause.
+func (c *Clinic) HurryErasures() {
+	c.T.Helper()
+	_, err := c.Hub.Host.Pool.Exec(c.T.Context(), "update hub.erasures set due_at = now() where finished_at is null")
+	require.NoError(c.T, err)
 }

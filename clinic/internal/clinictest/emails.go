@@ -6,37 +6,37 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Emails gives the sender's name and the subject of the last mail to an address, and the
-// language of its HTML.
-func (p *Clinic) Emails(address string) []string {
-	p.T.Helper()
+// LastEmail returns the sender's name, the subject and the language of the last email to
+// an address.
+func (c *Clinic) LastEmail(address string) []string {
+	c.T.Helper()
 	var from, subject, language string
-	require.NoError(p.T, p.Hub.Host.Pool.QueryRow(p.T.Context(), `select from_name, subject, substring(html from '<html lang="(..)') from hub.mails
+	require.NoError(c.T, c.Hub.Host.Pool.QueryRow(c.T.Context(), `select from_name, subject, substring(html from '<html lang="(..)') from hub.mails
 		where recipient = $1 order by id desc limit 1`, address).Scan(&from, &subject, &language))
 	return []string{from, subject, language}
 }
 
-// ResetToken gives the token of the link that was sent to an address last, once those asked
-// for are sent. The link opens the page that it promises.
-func (p *Clinic) ResetToken(address string) string {
-	p.T.Helper()
-	require.Eventually(p.T, func() bool {
-		return p.QueryInt(`select count(*) from hub.jobs where $1::uuid is not null and job = 'forgotten-passwords'`) == 0
+// ResetToken waits for the password eemails that were requested and returns the token in
+// the newest to an address. It requires that the link opens its page.
+func (c *Clinic) ResetToken(address string) string {
+	c.T.Helper()
+	require.Eventually(c.T, func() bool {
+		return c.QueryInt(`select count(*) from hub.jobs where $1::uuid is not null and job = 'forgotten-passwords'`) == 0
 	}, Timeout, Tick)
-	mails := p.Hub.Emails(address)
-	require.NotEmpty(p.T, mails)
-	_, after, found := strings.Cut(mails[0], p.Hub.URL+"/reset-password/clinic?token=")
-	require.True(p.T, found, mails[0])
+	emails := c.Hub.Emails(address)
+	require.NotEmpty(c.T, emails)
+	_, after, found := strings.Cut(emails[0], c.Hub.URL+"/reset-password/clinic?token=")
+	require.True(c.T, found, emails[0])
 	token, _, _ := strings.Cut(after, "\n")
-	require.Contains(p.T, p.OpenLink(p.Hub.URL+"/reset-password/clinic?token="+token), `type="password"`)
+	require.Contains(c.T, c.OpenLink(c.Hub.URL+"/reset-password/clinic?token="+token), `type="password"`)
 	return token
 }
 
-// OpenLink requires that a link leads to a page, and gives it.
-func (p *Clinic) OpenLink(link string) string {
-	p.T.Helper()
-	page := p.As("").Call("GET", link, nil)
-	require.Equal(p.T, 200, page.Status, "%s: %s", link, page.Text)
-	require.Contains(p.T, page.Header.Get("Content-Type"), "text/html")
+// OpenLink requires that a link leads to a page and returns the page.
+func (c *Clinic) OpenLink(link string) string {
+	c.T.Helper()
+	page := c.As("").Call("GET", link, nil)
+	require.Equal(c.T, 200, page.Status, "%s: %s", link, page.Text)
+	require.Contains(c.T, page.Header.Get("Content-Type"), "text/html")
 	return page.Text
 }

@@ -2,6 +2,7 @@ package clinictest
 
 import (
 	"bytes"
+	"integrationhub/hub/hubtest/moduletest"
 	"io"
 	"mime/multipart"
 	"testing"
@@ -9,49 +10,51 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// UploadImport sends a file to be imported; headers come in pairs.
-func (p *Clinic) UploadImport(format, file string, headers ...string) answer {
-	p.T.Helper()
+// UploadImport uploads a file of patients; headers come in pairs.
+func (c *Clinic) UploadImport(format, file string, headers ...string) moduletest.Response {
+	c.T.Helper()
 	var body bytes.Buffer
 	form := multipart.NewWriter(&body)
 	part, err := form.CreateFormFile("file", "patients")
-	require.NoError(p.T, err)
+	require.NoError(c.T, err)
 	_, err = io.WriteString(part, file)
-	require.NoError(p.T, err)
-	require.NoError(p.T, form.WriteField("format", format))
-	require.NoError(p.T, form.Close())
-	got, err := p.Try("POST", "/imports", body.String(), append([]string{"Content-Type", form.FormDataContentType()}, headers...)...)
-	require.NoError(p.T, err)
-	return got
+	require.NoError(c.T, err)
+	require.NoError(c.T, form.WriteField("format", format))
+	require.NoError(c.T, form.Close())
+	response, err := c.Try("POST", "/imports", body.String(), append([]string{"Content-Type", form.FormDataContentType()}, headers...)...)
+	require.NoError(c.T, err)
+	return response
 }
 
-// Import uploads a file and gives how it stands once all of it has been read.
-func (p *Clinic) Import(format, file string) object {
-	p.T.Helper()
-	made := p.UploadImport(format, file)
-	require.Equal(p.T, 202, made.Status, made.Text)
-	return p.WaitForImport(made.Body["id"].(string))
+// Import uploads a file and returns the import once all of the file has been read.
+func (c *Clinic) Import(format, file string) object {
+	c.T.Helper()
+	upload := c.UploadImport(format, file)
+	require.Equal(c.T, 202, upload.Status, upload.Text)
+	return c.WaitForImport(upload.Body["id"].(string))
 }
 
-func (p *Clinic) WaitForImport(id string) object {
-	p.T.Helper()
-	var got object
-	require.Eventually(p.T, func() bool {
-		got = p.Get("/imports/" + id)
-		return got["status"] == "done"
+// WaitForImport waits until an import is done and returns it.
+func (c *Clinic) WaitForImport(id string) object {
+	c.T.Helper()
+	var result object
+	require.Eventually(c.T, func() bool {
+		result = c.Get("/imports/" + id)
+		return result["status"] == "done"
 	}, Timeout, Tick)
-	require.NotNil(p.T, got["finished_at"])
-	require.Equal(p.T, got["total"], got["processed"])
-	return got
+	require.NotNil(c.T, result["finished_at"])
+	require.Equal(c.T, result["total"], result["processed"])
+	return result
 }
 
-// RequireImportCounts requires what came of the lines of an import.
-func RequireImportCounts(t *testing.T, got object, created, updated, skipped, failed int) {
+// RequireImportCounts requires how many rows of an import had each outcome.
+func RequireImportCounts(t testing.TB, result object, created, updated, skipped, failed int) {
 	t.Helper()
 	require.Equal(t, []any{float64(created), float64(updated), float64(skipped), float64(failed)},
-		[]any{got["created"], got["updated"], got["skipped"], got["failed"]}, "%v", got)
+		[]any{result["created"], result["updated"], result["skipped"], result["failed"]}, "%v", result)
 }
 
+// ImportTable is a CSV file of three patients, one of them with a line break in the name.
 const ImportTable = `external_id;nome;telefone;email;cpf;nascimento
 1;Ana Souza;(11) 98765-4321;ana@example.com;529.982.247-25;02/03/1980
 2;"Caio

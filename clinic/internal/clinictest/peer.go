@@ -16,9 +16,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"integrationhub/hub"
+	"integrationhub/hub/hubtest/moduletest"
 )
 
-// Peer is a product elsewhere that knows the documents, connected to a clinic.
+// Peer is a product elsewhere that keeps to the documents, connected with a clinic.
 type Peer struct {
 	*httptest.Server
 	t       testing.TB
@@ -26,123 +27,124 @@ type Peer struct {
 	product string
 
 	mu     sync.Mutex
-	Secret string
-	Key    string // of the clinic, for the peer
-	status int    // answered to webhooks; 0 = 200
-	closed bool   // the clinic's key is refused
-	Events []event
+	Secret string // of webhooks
+	Key    string // the clinic's, for the peer
+	Events []moduletest.PublishedEvent
+	status int  // answered to webhooks; 0 means 200
+	closed bool // the clinic's key is refused
 }
 
-// ConnectPeer connects the clinic to a product.
-func (p *Clinic) ConnectPeer(product string) *Peer {
-	p.T.Helper()
-	e := &Peer{t: p.T, clinic: p, product: product}
-	e.Server = httptest.NewServer(e)
-	p.T.Cleanup(e.Close)
+// ConnectPeer connects the clinic with a product that the test serves.
+func (c *Clinic) ConnectPeer(product string) *Peer {
+	c.T.Helper()
+	peer := &Peer{t: c.T, clinic: c, product: product}
+	peer.Server = httptest.NewServer(peer)
+	c.T.Cleanup(peer.Close)
 	environment := "live"
-	if len(p.Headers) > 0 {
-		environment = p.Headers[1]
+	if len(c.Headers) > 0 {
+		environment = c.Headers[1]
 	}
-	got := p.OK(200, "POST", "/integrations/connect", object{"product": product, "api_key": "xyz_" + environment + "_key", "api_url": e.URL + "/api/v1"})
-	require.Equal(p.T, "active", got["status"], "%v", got)
-	return e
+	connection := c.OK(200, "POST", "/integrations/connect", object{"product": product, "api_key": "xyz_" + environment + "_key", "api_url": peer.URL + "/api/v1"})
+	require.Equal(c.T, "active", connection["status"], "%v", connection)
+	return peer
 }
 
 // ServeHTTP implements http.Handler.
-func (e *Peer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
+func (p *Peer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	raw, _ := io.ReadAll(r.Body)
-	var said struct {
+	var message struct {
 		Secret string `json:"webhook_secret"`
 		Key    string `json:"api_key"`
 		Type   string `json:"event_type"`
 		Data   object `json:"data"`
 	}
-	_ = json.Unmarshal(raw, &said)
+	_ = json.Unmarshal(raw, &message)
 	w.Header().Set("Content-Type", "application/json")
 	switch r.URL.Path {
 	case "/api/v1/integrations/status":
-		if e.closed {
+		if p.closed {
 			w.WriteHeader(http.StatusUnauthorized)
 			return
 		}
-		fmt.Fprintf(w, `{"product":%q,"version":"1.0.0","features":[],"status":"active"}`, e.product)
+		fmt.Fprintf(w, `{"product":%q,"version":"1.0.0","features":[],"status":"active"}`, p.product)
 	case "/api/v1/integrations/webhook/register":
-		e.Secret, e.Key = said.Secret, said.Key
-		fmt.Fprintf(w, `{"integration_id":"7","webhook_url":%q}`, e.URL+"/hook")
+		p.Secret, p.Key = message.Secret, message.Key
+		fmt.Fprintf(w, `{"integration_id":"7","webhook_url":%q}`, p.URL+"/hook")
 	case "/hook":
-		if e.status != 0 {
-			w.WriteHeader(e.status)
+		if p.status != 0 {
+			w.WriteHeader(p.status)
 			return
 		}
-		e.Events = append(e.Events, event{Type: said.Type, Data: said.Data})
+		p.Events = append(p.Events, moduletest.PublishedEvent{Type: message.Type, Data: message.Data})
 	}
 }
 
-// SetStatus has webhooks answered with a status; 0: taken.
-func (e *Peer) SetStatus(status int) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.status = status
+// SetStatus sets the status that webhooks are answered with; 0 stands for 200.
+func (p *Peer) SetStatus(status int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.status = status
 }
 
-// SetRefusing has the clinic's key refused, or taken again.
-func (e *Peer) SetRefusing(closed bool) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.closed = closed
+// SetRefusing sets whether the peer refuses the clinic's key.
+func (p *Peer) SetRefusing(closed bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.closed = closed
 }
 
-// Received are the events of a type that the peer got.
-func (e *Peer) Received(kind string) (list []event) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	for _, one := range e.Events {
-		if one.Type == kind {
-			list = append(list, one)
+// Received returns the events of a type that the peer was sent.
+func (p *Peer) Received(eventType string) (events []moduletest.PublishedEvent) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, event := range p.Events {
+		if event.Type == eventType {
+			events = append(events, event)
 		}
 	}
-	return list
+	return events
 }
 
-// Envelope is an event of the peer's.
-func (e *Peer) Envelope(id, kind string, data object, at time.Time) []byte {
-	e.t.Helper()
+// Envelope returns the envelope of an event of the peer.
+func (p *Peer) Envelope(id, eventType string, data object, occurredAt time.Time) []byte {
+	p.t.Helper()
 	raw, err := json.Marshal(object{
-		"id": id, "product": e.product, "event_type": kind, "timestamp": at.UTC().Format(time.RFC3339), "correlation_id": "corr-" + id, "data": data,
+		"id": id, "product": p.product, "event_type": eventType, "timestamp": occurredAt.UTC().Format(time.RFC3339), "correlation_id": "corr-" + id, "data": data,
 	})
-	require.NoError(e.t, err)
+	require.NoError(p.t, err)
 	return raw
 }
 
-// Deliver sends an event to the clinic, signed, and gives the status of the answer.
-func (e *Peer) Deliver(id, kind string, data object) answer {
-	e.t.Helper()
-	return e.Post(e.Envelope(id, kind, data, time.Now()))
+// Deliver sends the clinic a signed event.
+func (p *Peer) Deliver(id, eventType string, data object) moduletest.Response {
+	p.t.Helper()
+	return p.Post(p.Envelope(id, eventType, data, time.Now()))
 }
 
-func (e *Peer) Post(raw []byte) answer {
-	e.t.Helper()
-	mac := hmac.New(sha256.New, []byte(e.Secret))
-	mac.Write(raw)
-	return e.clinic.As("").Call("POST", "/integrations/webhook", string(raw), "X-Integration-Key", e.Key, "X-Webhook-Signature", "sha256="+hex.EncodeToString(mac.Sum(nil)))
+// Post sends the clinic a body, signed.
+func (p *Peer) Post(body []byte) moduletest.Response {
+	p.t.Helper()
+	mac := hmac.New(sha256.New, []byte(p.Secret))
+	mac.Write(body)
+	return p.clinic.As("").Call("POST", "/integrations/webhook", string(body), "X-Integration-Key", p.Key, "X-Webhook-Signature", "sha256="+hex.EncodeToString(mac.Sum(nil)))
 }
 
-// Send delivers a new event and requires an outcome.
-func (e *Peer) Send(outcome, kind string, data object) (id string) {
-	e.t.Helper()
+// Send delivers a new event, requires an outcome and returns the event's id.
+func (p *Peer) Send(outcome, eventType string, data object) (id string) {
+	p.t.Helper()
 	id = hub.NewEventID()
-	got := e.Deliver(id, kind, data)
-	require.Equal(e.t, 200, got.Status, got.Text)
-	require.Equal(e.t, outcome, got.Body["status"], got.Text)
+	response := p.Deliver(id, eventType, data)
+	require.Equal(p.t, 200, response.Status, response.Text)
+	require.Equal(p.t, outcome, response.Body["status"], response.Text)
 	return id
 }
 
-// SendAt is [peer.send] of an event that happened at a time.
-func (e *Peer) SendAt(at time.Time, outcome, kind string, data object) {
-	e.t.Helper()
-	got := e.Post(e.Envelope(hub.NewEventID(), kind, data, at))
-	require.Equal(e.t, 200, got.Status, got.Text)
-	require.Equal(e.t, outcome, got.Body["status"], got.Text)
+// SendAt is [Peer.Send] of an event that happened at a time.
+func (p *Peer) SendAt(occurredAt time.Time, outcome, eventType string, data object) {
+	p.t.Helper()
+	response := p.Post(p.Envelope(hub.NewEventID(), eventType, data, occurredAt))
+	require.Equal(p.t, 200, response.Status, response.Text)
+	require.Equal(p.t, outcome, response.Body["status"], response.Text)
 }

@@ -85,7 +85,7 @@ func TestForgottenEverywhere(t *testing.T) {
 	s.SetStatus(0)
 	done := p.WaitForDeletion(path, "completed")
 	require.Equal(t, map[string]string{"messaging": "acknowledged", "scheduling": "acknowledged"}, peers(done))
-	p.HurryJobs()
+	p.HurryErasures()
 	RequireNoTrace(p, traces...)
 	require.Equal(t, 1, CountPayloads(p, "Somebody else travels"))
 	require.Equal(t, 1, CountPayloads(p, "Others stay"))
@@ -135,7 +135,7 @@ func TestForgettingOneOfAFamily(t *testing.T) {
 		names = append(names, one.Data["name"])
 	}
 	require.Contains(t, names, "Bia Souza", "what waited about her is sent")
-	p.HurryJobs()
+	p.HurryErasures()
 	RequireNoTrace(p, "ana souza", "ana.souza@example.com", "Ana speaking")
 }
 
@@ -153,7 +153,7 @@ func TestForgettingOneOfAnAddress(t *testing.T) {
 	told := m.Received("patient.deleted")[0].Data
 	require.Equal(t, true, told["email_shared"])
 	require.Equal(t, false, told["phone_shared"])
-	p.HurryJobs()
+	p.HurryErasures()
 	RequireNoTrace(p, "ana souza", "977771111")
 	require.Equal(t, 2, CountPayloads(p, "977772222"))
 }
@@ -182,7 +182,7 @@ func TestDeletionThatAPeerMissed(t *testing.T) {
 		require.Eventually(t, func() bool {
 			return p.QueryInt(`select count(*) from hub.erasures where tenant_id = $1 and erased_at is null`) == 0
 		}, 2*clinictest.Timeout, clinictest.Tick)
-		p.HurryJobs()
+		p.HurryErasures()
 		require.Never(t, func() bool { return CountPayloads(p, phone) != 1 }, 3*time.Second, 10*clinictest.Tick, "it may be sent again")
 		return path
 	}
@@ -193,12 +193,12 @@ func TestDeletionThatAPeerMissed(t *testing.T) {
 	p.Hub.CallAPI("POST", "/api/v1/deliveries/"+failed+"/retry", nil, &object{})
 	require.Eventually(t, func() bool { return len(s.Received("patient.deleted")) == 1 }, clinictest.Timeout, clinictest.Tick)
 	require.Equal(t, map[string]string{"messaging": "acknowledged", "scheduling": "acknowledged"}, peers(p.WaitForDeletion(path, "completed")))
-	p.HurryJobs()
+	p.HurryErasures()
 	RequireNoTrace(p, "977771111")
 
 	path = fails("+5511977772222")
 	require.Equal(t, "completed", p.OK(200, "POST", path+"/peers/scheduling/acknowledge", object{"note": "by phone"})["status"])
-	p.HurryJobs()
+	p.HurryErasures()
 	RequireNoTrace(p, "977772222", "zuleica")
 	require.Len(t, m.Received("patient.deleted"), 2)
 }
@@ -246,7 +246,7 @@ func TestForgettingWithoutPhone(t *testing.T) {
 	told := m.Received("patient.deleted")[0].Data
 	require.Nil(t, told["phone"])
 	require.Equal(t, "zuleica@example.com", told["email"])
-	p.HurryJobs()
+	p.HurryErasures()
 	RequireNoTrace(p, "zuleica@example.com")
 	RequireNoTrace(p, "zuleica canario")
 	require.Empty(t, p.Items("/integrations/inbox"), "what waited with the address")

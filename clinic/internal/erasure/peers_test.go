@@ -51,7 +51,7 @@ func TestDeletionWhileAPeerIsPaused(t *testing.T) {
 	require.Equal(t, "+5511977771111", told[0].Data["phone"], "by which it knows whom to forget")
 	require.Len(t, s.Events, 1)
 	require.Len(t, m.Received("patient.deleted"), 1)
-	p.HurryJobs()
+	p.HurryErasures()
 	RequireNoTrace(p, "977771111")
 }
 
@@ -83,7 +83,7 @@ func TestPausedPeerThatPeopleTold(t *testing.T) {
 	path := p.RequestDeletion(p.AddPatient("+5511977771111"))
 	ParkReason(p, "scheduling")
 	require.Equal(t, "completed", p.OK(200, "POST", path+"/peers/scheduling/acknowledge", object{"note": "by phone"})["status"])
-	p.HurryJobs()
+	p.HurryErasures()
 	RequireNoTrace(p, "977771111")
 	OperatePeer(p, "scheduling", "enable")
 	p.AddPatient(clinictest.Phone)
@@ -117,7 +117,7 @@ func TestDeletionThatIsParked(t *testing.T) {
 	require.Equal(t, map[string]string{"scheduling": "pending"}, peers(p.Get(path)))
 	told := p.OK(200, "POST", path+"/peers/scheduling/acknowledge", object{"note": "by phone"})
 	require.Equal(t, "completed", told["status"])
-	p.HurryJobs()
+	p.HurryErasures()
 	RequireNoTrace(p, "977771111", "977772222")
 	require.Len(t, s.Received("patient.deleted"), 1)
 }

@@ -164,7 +164,7 @@ func TestIDsOfTheForgotten(t *testing.T) {
 	s.Send("accepted", "appointment.created", object{"appointment_id": booking, "client_phone": number, "datetime": "2027-01-05T12:00:00Z"})
 	require.Empty(t, p.Items("/patients/"+next+"/appointments"), "it is another's")
 	key.OK(200, "POST", action, object{"patient_phone": number, "interaction_type": "call", "source_id": "whatsapp:" + number + "#2"})
-	p.HurryJobs()
+	p.HurryErasures()
 	RequireNoTrace(p, "zuleica", "canario")
 }
 
