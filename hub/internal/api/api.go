@@ -26,7 +26,8 @@ import (
 	"integrationhub/hub/internal/connect"
 	"integrationhub/hub/internal/httpx"
 	"integrationhub/hub/internal/keys"
-	"integrationhub/hub/internal/ledger"
+	"integrationhub/hub/internal/ledger/jobs"
+	"integrationhub/hub/internal/ledger/query"
 	"integrationhub/hub/internal/lookup"
 	"integrationhub/hub/internal/mail"
 	"integrationhub/hub/internal/reference"
@@ -65,9 +66,10 @@ type Deps struct {
 	Publisher      Publisher
 	Publish        fiber.Handler // POST /events, which checks its callers itself
 	PublishBatch   fiber.Handler // POST /events/batch, likewise
-	Ledger         *ledger.Reader
-	Replays        *ledger.Replays
-	Tail           *ledger.Tail
+	Ledger         *query.Reader
+	Replays        *jobs.Replays
+	Retries        *jobs.Retries
+	Tail           *query.Tail
 	Lookup         *lookup.Service
 	LookupLimiter  LookupLimiter          // nil = lookups are not limited
 	Mail           *mail.Outbox           // mail that developers may read; nil = none, as in production
@@ -178,7 +180,7 @@ func (a *API) complete(op huma.Operation) {
 	case "events.publish", "events.publish-batch":
 		op.Responses["200"] = &huma.Response{Description: "All of it was accepted before, with the same id or Idempotency-Key: the first answer", Content: own.Content}
 	case "replays.create":
-		own.Description, own.Content = "The job that was started", a.content(reflect.TypeFor[ledger.Replay]())
+		own.Description, own.Content = "The job that was started", a.content(reflect.TypeFor[jobs.Replay]())
 		op.Responses["200"] = &huma.Response{Description: "Dry run: the count", Content: a.content(reflect.TypeFor[ReplayCount]())}
 	case actionStream:
 		own.Description = `Messages named "delivery", each with a delivery as its data; the id names the delivery and its change`
