@@ -36,7 +36,7 @@ func (Module) Spec() module.Spec {
 		Name: "clinic", Title: "Clinic", Description: about, KeyPrefix: "cli", TenantPrefix: "clinic", Version: "1.0.0", Features: api.Features(),
 		Receives: store.Received(),
 		Sends:    events.FromClinic(),
-		Limits:   accounts.Limits(),
+		Limits:   accounts.RateLimits(),
 	}
 }
 
@@ -72,25 +72,25 @@ var (
 	_ module.Actor         = (*instance)(nil)
 	_ module.PhoneSearcher = (*instance)(nil)
 	_ module.Worker        = (*instance)(nil)
-	_ module.Pages         = (*instance)(nil)
+	_ module.PageProvider  = (*instance)(nil)
 )
 
-// Routes implements [module.Instance].
-func (i *instance) Routes(api huma.API) { i.api.Routes(api) }
+// RegisterRoutes implements [module.Instance].
+func (i *instance) RegisterRoutes(api huma.API) { i.api.Routes(api) }
 
 // Authenticate implements [module.Instance].
 func (i *instance) Authenticate(ctx context.Context, token string) (module.Caller, error) {
 	return i.api.Authenticate(ctx, token)
 }
 
-// Searches implements [module.Searcher].
-func (i *instance) Searches(api huma.API) { i.api.Searches(api) }
+// RegisterSearches implements [module.Searcher].
+func (i *instance) RegisterSearches(api huma.API) { i.api.RegisterSearches(api) }
 
-// Actions implements [module.Actor].
-func (i *instance) Actions(api huma.API) { i.api.Actions(api) }
+// RegisterActions implements [module.Actor].
+func (i *instance) RegisterActions(api huma.API) { i.api.RegisterActions(api) }
 
 // SearchPhone implements [module.PhoneSearcher].
-func (i *instance) SearchPhone(ctx context.Context, phone string) ([]module.Match, error) {
+func (i *instance) SearchPhone(ctx context.Context, phone string) ([]module.PhoneMatch, error) {
 	return i.api.SearchPhone(ctx, phone)
 }
 
@@ -107,7 +107,7 @@ func (i *instance) Jobs() []module.Job {
 	)
 }
 
-// Pages implements [module.Pages].
+// Pages implements [module.PageProvider].
 func (i *instance) Pages() map[string]http.Handler {
 	all := i.api.Accounts().Pages()
 	maps.Copy(all, api.LinkPages())

@@ -153,7 +153,7 @@ func TestInboxTellsWhatItIs(t *testing.T) {
 // however many they are; what is on its way to a patient does not.
 func TestOldEntriesGo(t *testing.T) {
 	t.Parallel()
-	p := practiceAt(t, moduletest.Start(t, clinic.New(), moduletest.Options{Now: time.Now(), Connectors: []hub.Connector{anyPeer("messaging")}}))
+	p := practiceAt(t, moduletest.Start(t, clinic.New(), moduletest.Options{Start: time.Now(), Connectors: []hub.Connector{anyPeer("messaging")}}))
 	id, began := p.patient(phone), p.hub.Clock.Now()
 	p.waits(stranger, messages(1300, stranger)...)
 	p.exec(`update clinic.inbox set received_at = $2, external_id = null where clinic_id = $1`, began)

@@ -41,7 +41,7 @@ func (Module) Spec() module.Spec {
 		Name: "scheduling", Title: "Scheduling", Description: about, KeyPrefix: "sch", TenantPrefix: "org", Version: "1.0.0", Features: api.Features(),
 		Receives: []string{events.TypePatientCreated, events.TypePatientUpdated, events.TypePatientDeleted, events.TypePaymentReceived},
 		Sends:    events.FromScheduling(),
-		Limits:   append(accounts.Limits(), publicbooking.Limits()...),
+		Limits:   append(accounts.RateLimits(), publicbooking.Limits()...),
 	}
 }
 
@@ -87,23 +87,23 @@ var (
 	_ module.Actor         = (*instance)(nil)
 	_ module.Presenter     = (*instance)(nil)
 	_ module.PhoneSearcher = (*instance)(nil)
-	_ module.Pages         = (*instance)(nil)
+	_ module.PageProvider  = (*instance)(nil)
 	_ module.Worker        = (*instance)(nil)
 )
 
-// Routes implements [module.Instance].
-func (i *instance) Routes(api huma.API) { i.api.Routes(api) }
+// RegisterRoutes implements [module.Instance].
+func (i *instance) RegisterRoutes(api huma.API) { i.api.Routes(api) }
 
 // Authenticate implements [module.Instance].
 func (i *instance) Authenticate(ctx context.Context, token string) (module.Caller, error) {
 	return i.api.Authenticate(ctx, token)
 }
 
-// Searches implements [module.Searcher].
-func (i *instance) Searches(api huma.API) { i.api.Searches(api) }
+// RegisterSearches implements [module.Searcher].
+func (i *instance) RegisterSearches(api huma.API) { i.api.RegisterSearches(api) }
 
-// Actions implements [module.Actor].
-func (i *instance) Actions(api huma.API) { i.api.Actions(api) }
+// RegisterActions implements [module.Actor].
+func (i *instance) RegisterActions(api huma.API) { i.api.RegisterActions(api) }
 
 // PresentConnect implements [module.Presenter].
 func (i *instance) PresentConnect(one module.Integration) any { return api.IntegrationOf(one) }
@@ -112,11 +112,11 @@ func (i *instance) PresentConnect(one module.Integration) any { return api.Integ
 func (i *instance) PresentStatus(list []module.Integration) any { return api.IntegrationsOf(list) }
 
 // SearchPhone implements [module.PhoneSearcher].
-func (i *instance) SearchPhone(ctx context.Context, phone string) ([]module.Match, error) {
+func (i *instance) SearchPhone(ctx context.Context, phone string) ([]module.PhoneMatch, error) {
 	return i.api.SearchPhone(ctx, phone)
 }
 
-// Pages implements [module.Pages].
+// Pages implements [module.PageProvider].
 func (i *instance) Pages() map[string]http.Handler {
 	all := map[string]http.Handler{pages.Root: i.pages}
 	maps.Copy(all, i.api.Accounts().Pages())

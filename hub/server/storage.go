@@ -277,7 +277,7 @@ func (s *storage) close(ctx context.Context, log *slog.Logger) {
 
 // limiter counts in the Redis other processes use too, or in this process alone.
 func (s *storage) limiter(log *slog.Logger, onLocal func()) *limit.Limiter {
-	cfg := limit.Config{Log: log, OnLocal: onLocal}
+	cfg := limit.Config{Log: log, OnLocalDecision: onLocal}
 	if s.miniredis == nil {
 		cfg.Redis = s.redis.Options()
 	}

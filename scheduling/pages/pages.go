@@ -153,7 +153,7 @@ func (v *visit) answer(r *http.Request, one step, found bool) (reply, error) {
 		return reply{}, err
 	}
 	if err := r.ParseForm(); err != nil {
-		return reply{}, hub.Errorf(hub.ErrMalformed, "malformed", "The form cannot be read.").Because(err)
+		return reply{}, hub.Errorf(hub.ErrMalformed, "malformed", "The form cannot be read.").WithCause(err)
 	}
 	v.form = r.PostForm
 	return one.post(v)

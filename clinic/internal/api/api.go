@@ -37,11 +37,11 @@ func (a *API) Accounts() *accounts.Authenticator { return a.desk }
 // Routes registers every row of the table.
 func (a *API) Routes(api huma.API) { a.register(api, a.routes()) }
 
-// Searches registers the rows below search/*.
-func (a *API) Searches(api huma.API) { a.register(api, a.searchRoutes()) }
+// RegisterSearches registers the rows below search/*.
+func (a *API) RegisterSearches(api huma.API) { a.register(api, a.searchRoutes()) }
 
-// Actions registers the rows below action/*.
-func (a *API) Actions(api huma.API) { a.register(api, a.actionRoutes()) }
+// RegisterActions registers the rows below action/*.
+func (a *API) RegisterActions(api huma.API) { a.register(api, a.actionRoutes()) }
 
 func (a *API) register(api huma.API, rows []rest.Route) {
 	api.OpenAPI().Components.Schemas.RegisterTypeAlias(reflect.TypeFor[care.Amount](), reflect.TypeFor[float64]())
@@ -76,15 +76,15 @@ func (a *API) limit(ctx context.Context, r rest.Route) error {
 	who, known := module.CallerFrom(ctx)
 	switch {
 	case known && who.UserID != uuid.Nil:
-		return a.host.Limits.Allow(ctx, "users", who.TenantID.String())
+		return a.host.RateLimiter.Allow(ctx, "users", who.TenantID.String())
 	case r.ID == "auth.register":
-		return a.host.Limits.Allow(ctx, "sign-ups", module.ClientIP(ctx))
+		return a.host.RateLimiter.Allow(ctx, "sign-ups", module.ClientIP(ctx))
 	}
 	return nil
 }
 
 // scope is whose data a request is about, and who makes it.
 func scope(ctx context.Context) (store.Scope, module.Caller, error) {
-	who, err := rest.Caller(ctx)
+	who, err := rest.RequireCaller(ctx)
 	return store.Scope{Clinic: who.TenantID, Env: who.Environment}, who, err
 }

@@ -44,7 +44,7 @@ func shownDeletion(d store.Deletion) Deletion {
 	}
 }
 
-func (a *API) requestDeletion(ctx context.Context, in *rest.ByID) (*deletionOutput, error) {
+func (a *API) requestDeletion(ctx context.Context, in *rest.IDParam) (*deletionOutput, error) {
 	at, who, err := scope(ctx)
 	if err != nil {
 		return nil, err
@@ -54,7 +54,7 @@ func (a *API) requestDeletion(ctx context.Context, in *rest.ByID) (*deletionOutp
 }
 
 type deletionsInput struct {
-	rest.Paging
+	rest.PageParams
 	Status string `query:"status" enum:"waiting,needs_attention,completed" doc:"Absent: any. As the clinic last saw it: it looks every five minutes"`
 }
 
@@ -66,10 +66,10 @@ func (a *API) listDeletions(ctx context.Context, in *deletionsInput) (*struct{ B
 	}
 	module.RequireAudit(ctx)
 	list, total, err := a.store.Deletions(ctx, at, in.Status, in.PerPage, in.Offset())
-	return &struct{ Body rest.Page[Deletion] }{rest.PageOf(rest.Map(list, shownDeletion), total, in.Paging)}, err
+	return &struct{ Body rest.Page[Deletion] }{rest.NewPage(rest.Map(list, shownDeletion), total, in.PageParams)}, err
 }
 
-func (a *API) getDeletion(ctx context.Context, in *rest.ByID) (*deletionOutput, error) {
+func (a *API) getDeletion(ctx context.Context, in *rest.IDParam) (*deletionOutput, error) {
 	at, _, err := scope(ctx)
 	if err != nil {
 		return nil, err
@@ -86,7 +86,7 @@ type acknowledgeFields struct {
 }
 
 type acknowledgeInput struct {
-	rest.ByID
+	rest.IDParam
 	Product string             `path:"product" maxLength:"60"`
 	Body    *acknowledgeFields `nameHint:"AcknowledgeDeletion" required:"false"`
 }
@@ -102,7 +102,7 @@ func (a *API) acknowledgeDeletion(ctx context.Context, in *acknowledgeInput) (*d
 		note = typed(in.Body.Note.Value)
 	}
 	var wrong rest.FieldErrors
-	wrong.Length(note, "body.note", 0, 500)
+	wrong.CheckLength(note, "body.note", 0, 500)
 	if err := wrong.Err(); err != nil {
 		return nil, err
 	}

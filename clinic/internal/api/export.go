@@ -22,7 +22,7 @@ import (
 )
 
 type exportInput struct {
-	rest.ByID
+	rest.IDParam
 	Format string `query:"format" enum:"json,csv,fhir" default:"json"`
 	Reveal string `query:"reveal" enum:"cpf" doc:"Where the clinic allows it; on record. Not with format=fhir, which never shows whole tax ids (422)"`
 }

@@ -124,7 +124,7 @@ func phoneKeys(parameter, value string) ([]string, error) {
 	keys := []string{}
 	for _, one := range fhir.Alternatives(value) {
 		token := fhir.TokenOf(one)
-		number := care.E164(brazil.Asked(token.Code))
+		number := care.E164(brazil.PhoneFromQuery(token.Code))
 		switch {
 		case token.System == "email" && token.Placed:
 			return nil, &fhir.Fault{Parameter: parameter, Message: "must be a phone number: e-mail addresses are not searched", Unsupported: true}

@@ -92,7 +92,7 @@ type ImportDetail struct {
 	Errors []ImportError `json:"errors" nullable:"false" doc:"The first thousand"`
 }
 
-func (a *API) getImport(ctx context.Context, in *rest.ByID) (*struct{ Body ImportDetail }, error) {
+func (a *API) getImport(ctx context.Context, in *rest.IDParam) (*struct{ Body ImportDetail }, error) {
 	at, _, err := scope(ctx)
 	if err != nil {
 		return nil, err
@@ -108,7 +108,7 @@ func (a *API) getImport(ctx context.Context, in *rest.ByID) (*struct{ Body Impor
 	return &struct{ Body ImportDetail }{ImportDetail{importOf(row), rest.Map(wrong, func(e dbgen.ImportErrorsRow) ImportError { return ImportError(e) })}}, nil
 }
 
-func (a *API) listImports(ctx context.Context, in *rest.Paging) (*struct{ Body rest.Page[Import] }, error) {
+func (a *API) listImports(ctx context.Context, in *rest.PageParams) (*struct{ Body rest.Page[Import] }, error) {
 	at, _, err := scope(ctx)
 	if err != nil {
 		return nil, err
@@ -118,5 +118,5 @@ func (a *API) listImports(ctx context.Context, in *rest.Paging) (*struct{ Body r
 		return nil, err
 	}
 	total, err := a.store.CountImports(ctx, at.Clinic, at.Env, store.CountedAtMost)
-	return &struct{ Body rest.Page[Import] }{rest.PageOf(rest.Map(rows, importOf), total, *in)}, err
+	return &struct{ Body rest.Page[Import] }{rest.NewPage(rest.Map(rows, importOf), total, *in)}, err
 }

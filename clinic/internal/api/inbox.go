@@ -38,7 +38,7 @@ func inboxEntryOf(e dbgen.InboxEntry) InboxEntry {
 }
 
 type inboxInput struct {
-	rest.Paging
+	rest.PageParams
 	Status string `query:"status" enum:"open,linked,dismissed" default:"open"`
 }
 
@@ -59,11 +59,11 @@ func (a *API) listInbox(ctx context.Context, in *inboxInput) (*struct{ Body rest
 		one.Summary, one.Suggested = row.Summary, row.Suggested
 		return one
 	})
-	return &struct{ Body rest.Page[InboxEntry] }{rest.PageOf(list, total, in.Paging)}, err
+	return &struct{ Body rest.Page[InboxEntry] }{rest.NewPage(list, total, in.PageParams)}, err
 }
 
 type linkInput struct {
-	rest.ByID
+	rest.IDParam
 	Body struct {
 		PatientID uuid.UUID `json:"patient_id"`
 	} `nameHint:"InboxLink"`
@@ -91,7 +91,7 @@ func (a *API) linkInbox(ctx context.Context, in *linkInput) (*linkOutput, error)
 	return out, err
 }
 
-func (a *API) dismissInbox(ctx context.Context, in *rest.ByID) (*struct{ Body InboxEntry }, error) {
+func (a *API) dismissInbox(ctx context.Context, in *rest.IDParam) (*struct{ Body InboxEntry }, error) {
 	at, who, err := scope(ctx)
 	if err != nil {
 		return nil, err

@@ -41,7 +41,7 @@ type searchPatientsOutput struct {
 }
 
 func needPhone(wrong *rest.FieldErrors, phone, location string) {
-	wrong.Need(care.E164(phone) != "", location, "must be a phone number of 8 to 15 digits")
+	wrong.Check(care.E164(phone) != "", location, "must be a phone number of 8 to 15 digits")
 }
 
 func (a *API) searchPatients(ctx context.Context, in *searchPatientsInput) (*searchPatientsOutput, error) {
@@ -49,7 +49,7 @@ func (a *API) searchPatients(ctx context.Context, in *searchPatientsInput) (*sea
 	if err != nil {
 		return nil, err
 	}
-	in.Phone = brazil.Asked(in.Phone)
+	in.Phone = brazil.PhoneFromQuery(in.Phone)
 	var wrong rest.FieldErrors
 	needPhone(&wrong, in.Phone, "query.phone")
 	if err := wrong.Err(); err != nil {
@@ -172,13 +172,13 @@ func (a *API) searchAppointments(ctx context.Context, in *searchAppointmentsInpu
 }
 
 // SearchPhone gives what any clinic knows under a phone number, for the console's lookup.
-func (a *API) SearchPhone(ctx context.Context, phone string) ([]module.Match, error) {
+func (a *API) SearchPhone(ctx context.Context, phone string) ([]module.PhoneMatch, error) {
 	number := care.E164(phone)
 	if number == "" {
 		return nil, nil
 	}
 	rows, err := a.store.PatientsAnywhere(ctx, []string{care.PhoneKey(number)})
-	return rest.Map(rows, func(p dbgen.Patient) module.Match {
-		return module.Match{TenantID: p.ClinicID, Kind: "patient", ID: p.ID.String(), Name: p.Name}
+	return rest.Map(rows, func(p dbgen.Patient) module.PhoneMatch {
+		return module.PhoneMatch{TenantID: p.ClinicID, Kind: "patient", ID: p.ID.String(), Name: p.Name}
 	}), err
 }

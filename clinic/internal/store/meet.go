@@ -170,9 +170,9 @@ type told struct {
 func (p *party) check(l intake.Row) (t told, problem string) {
 	var wrong rest.FieldErrors
 	t.Name, t.status = care.HideCPF(l.Name), l.Status
-	wrong.Name(t.Name, "name", 120)
+	wrong.CheckName(t.Name, "name", 120)
 	if l.Ref != "" {
-		wrong.Length(l.Ref, "external_id", 1, 200)
+		wrong.CheckLength(l.Ref, "external_id", 1, 200)
 		if id, err := uuid.Parse(l.Ref); err == nil {
 			t.own = p.byID[id]
 		}
@@ -182,22 +182,22 @@ func (p *party) check(l intake.Row) (t told, problem string) {
 	}
 	if l.Phone != "" {
 		number := care.E164(l.Phone)
-		wrong.Need(number != "", "phone", "must be a phone number of 8 to 15 digits")
+		wrong.Check(number != "", "phone", "must be a phone number of 8 to 15 digits")
 		t.Phone = &number
 	}
 	if l.Email != "" {
 		t.Email = &l.Email
-		wrong.Email(t.Email, "email")
+		wrong.CheckEmail(t.Email, "email")
 	}
 	if l.CPF != "" {
 		digits := care.CPF(l.CPF)
-		wrong.Need(digits != "", "cpf", "must be a CPF: 11 digits with the right check digits")
+		wrong.Check(digits != "", "cpf", "must be a CPF: 11 digits with the right check digits")
 		t.CPF = &digits
 		t.hash = cpfHash(p.key, p.at, digits)
 	}
 	if l.BirthDate != "" {
-		born := wrong.Date(l.BirthDate, "birth_date")
-		wrong.Need(!born.After(p.today), "birth_date", "must not be in the future")
+		born := wrong.ParseDate(l.BirthDate, "birth_date")
+		wrong.Check(!born.After(p.today), "birth_date", "must not be in the future")
 		t.BirthDate = &born
 	}
 	if err := wrong.Err(); err != nil {

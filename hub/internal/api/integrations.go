@@ -217,7 +217,7 @@ func integrationOf(i connect.Integration) Integration {
 	return Integration{
 		ID: i.ID, TenantID: i.TenantID, TenantName: i.TenantName, OwnProduct: i.OwnProduct, Environment: i.Environment, Product: i.Product,
 		Status: i.Status, Disabled: i.Disabled, LastError: given(i.LastError),
-		Features: append([]string{}, i.Features...), Enabled: append([]string{}, i.Enabled...),
+		Features: append([]string{}, i.Features...), Enabled: append([]string{}, i.EnabledUses...),
 		APIURL: i.APIURL, WebhookURL: i.WebhookURL, PeerWebhookURL: i.PeerWebhookURL,
 		APIKeyLocal: ending(i.LocalKeyLast4), APIKeyRemote: ending(i.RemoteKeyLast4), WebhookSecret: ending(i.SecretLast4),
 		PreviousUntil: i.PreviousUntil, RegisterAt: i.RegistrationTry, LastHealthCheck: given(i.LastHealthCheck), RevokedAt: i.RevokedAt,

@@ -9,7 +9,7 @@ import (
 	"integrationhub/hub/module"
 )
 
-// Accounts logs the users of one hosted product in. It implements [module.Accounts].
+// Accounts logs the users of one hosted product in. It implements [module.Credentials].
 type Accounts struct {
 	hasher *hasher
 	signer signer
@@ -17,7 +17,7 @@ type Accounts struct {
 	now    func() time.Time
 }
 
-var _ module.Accounts = (*Accounts)(nil)
+var _ module.Credentials = (*Accounts)(nil)
 
 // NewAccounts makes the accounts of a product: key signs its access tokens, which
 // last for ttl and no other product accepts. Hashing shares the places of s.
@@ -25,12 +25,12 @@ func (s *Service) NewAccounts(product string, key []byte, ttl time.Duration, now
 	return &Accounts{hasher: s.hasher, signer: newSigner(key, product), ttl: ttl, now: now}
 }
 
-// HashPassword implements [module.Accounts].
+// HashPassword implements [module.Credentials].
 func (a *Accounts) HashPassword(ctx context.Context, password string) (string, error) {
 	return a.hasher.hash(ctx, password)
 }
 
-// CheckPassword implements [module.Accounts].
+// CheckPassword implements [module.Credentials].
 func (a *Accounts) CheckPassword(ctx context.Context, stored, password string) (bool, error) {
 	leave, err := a.hasher.enter(ctx)
 	if err != nil {
@@ -44,12 +44,12 @@ func (a *Accounts) CheckPassword(ctx context.Context, stored, password string) (
 	return a.hasher.matches(stored, password), nil
 }
 
-// SignAccess implements [module.Accounts].
-func (a *Accounts) SignAccess(user, login uuid.UUID) (string, error) {
+// SignAccessToken implements [module.Credentials].
+func (a *Accounts) SignAccessToken(user, login uuid.UUID) (string, error) {
 	return a.signer.sign(user, login, a.now(), a.ttl)
 }
 
-// VerifyAccess implements [module.Accounts].
-func (a *Accounts) VerifyAccess(token string) (user, login uuid.UUID, ok bool) {
+// VerifyAccessToken implements [module.Credentials].
+func (a *Accounts) VerifyAccessToken(token string) (user, login uuid.UUID, ok bool) {
 	return a.signer.verify(token, a.now())
 }

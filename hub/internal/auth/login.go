@@ -32,7 +32,7 @@ type Session struct {
 
 // Login checks a password. Unknown addresses, wrong passwords and disabled
 // operators get the same [hub.ErrUnauthorized] after the same time; after ten of
-// them in 15 minutes for one address and client, everything is a [hub.ErrLimited]
+// them in 15 minutes for one address and client, everything is a [hub.ErrRateLimited]
 // that says how long.
 func (s *Service) Login(ctx context.Context, email, password, clientIP string) (Session, error) {
 	account := s.accountHash(email)
@@ -81,7 +81,7 @@ func (s *Service) check(ctx context.Context, account []byte, email, password, cl
 		return dbgen.Operator{}, store.Failed("counting failed logins", err)
 	}
 	if len(failures) >= loginFailures {
-		limited := hub.Errorf(hub.ErrLimited, "too_many_logins", "Too many failed logins for this account; wait and try again.")
+		limited := hub.Errorf(hub.ErrRateLimited, "too_many_logins", "Too many failed logins for this account; wait and try again.")
 		limited.RetryAfter = max(time.Second, failures[len(failures)-1].Add(loginWindow).Sub(now))
 		return dbgen.Operator{}, limited
 	}

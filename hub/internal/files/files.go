@@ -74,7 +74,7 @@ type files struct {
 func (f files) Put(ctx context.Context, p module.Picture) (string, error) {
 	extension, known := extensions[p.Type]
 	if !known {
-		return "", hub.Errorf(hub.ErrMediaType, "unsupported_media_type", "Only PNG and JPEG pictures are kept.")
+		return "", hub.Errorf(hub.ErrUnsupportedMediaType, "unsupported_media_type", "Only PNG and JPEG pictures are kept.")
 	}
 	name := uuid.NewString() + extension
 	err := f.store.bucket.WriteAll(ctx, f.product+"/"+name, p.Content, &blob.WriterOptions{ContentType: p.Type})
@@ -134,5 +134,5 @@ func unknown() *hub.Error {
 }
 
 func unavailable(cause error) *hub.Error {
-	return hub.Errorf(hub.ErrUnavailable, "files_unavailable", "The store of uploads does not answer right now; try again.").Because(cause)
+	return hub.Errorf(hub.ErrUnavailable, "files_unavailable", "The store of uploads does not answer right now; try again.").WithCause(cause)
 }

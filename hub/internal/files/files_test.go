@@ -116,7 +116,7 @@ func keepsFiles(t *testing.T, address string) {
 	}
 	for _, kind := range []string{"", "image/svg+xml", "text/html", "image/webp"} {
 		_, err := lent.Put(t.Context(), module.Picture{Type: kind, Content: []byte("x")})
-		require.ErrorIs(t, err, hub.ErrMediaType)
+		require.ErrorIs(t, err, hub.ErrUnsupportedMediaType)
 	}
 }
 

@@ -72,7 +72,7 @@ func finishProblem(ctx huma.Context, log *slog.Logger, p *Problem) any {
 	done.headers(ctx.SetHeader)
 	op := ctx.Operation()
 	logProblem(ctx.Context(), log, &done, op.Method, op.Path)
-	if shape, ok := op.Metadata[module.MetadataErrors].(module.ErrorShape); ok {
+	if shape, ok := op.Metadata[module.MetadataErrorFormat].(module.ErrorFormat); ok {
 		ctx.SetHeader("Content-Type", shape.MediaType)
 		told := module.ErrorResponse{Status: done.Status, Code: done.Code, Detail: done.Detail}
 		for _, wrong := range done.Errors {

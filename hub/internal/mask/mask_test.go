@@ -17,7 +17,7 @@ func TestCPF(t *testing.T) {
 	t.Parallel()
 	const m = "***.***.***-25"
 	for text, want := range map[string]string{
-		// plain text; more of it is in hubtest.TaxIDs
+		// plain text; more of it is in hubtest.CPFTexts
 		"":                                 "",
 		`{"cpf":"529.982.247-25","cut":"a`: `{"cpf":"` + m + `","cut":"a`, // cut JSON is text
 		// JSON
@@ -45,17 +45,17 @@ func TestCPF(t *testing.T) {
 // All who hide tax ids hide the same ones, wherever in JSON they stand.
 func TestCPFInTexts(t *testing.T) {
 	t.Parallel()
-	for _, one := range hubtest.TaxIDs {
-		require.Equal(t, one.Hidden, Text(one.Text), "%q", one.Text)
+	for _, one := range hubtest.CPFTexts {
+		require.Equal(t, one.Redacted, Text(one.Text), "%q", one.Text)
 		if !json.Valid([]byte(one.Text)) {
-			require.Equal(t, one.Hidden, string(CPF([]byte(one.Text))), "%q", one.Text)
+			require.Equal(t, one.Redacted, string(CPF([]byte(one.Text))), "%q", one.Text)
 		}
 		for _, form := range []string{"%s", "a 101 %s z"} {
 			text, err := json.Marshal(map[string]any{"a": []string{strings.ReplaceAll(form, "%s", one.Text)}})
 			require.NoError(t, err)
 			var got struct{ A []string }
 			require.NoError(t, json.Unmarshal(CPF(text), &got), one.Text)
-			require.Equal(t, []string{strings.ReplaceAll(form, "%s", one.Hidden)}, got.A)
+			require.Equal(t, []string{strings.ReplaceAll(form, "%s", one.Redacted)}, got.A)
 		}
 	}
 }
@@ -132,7 +132,7 @@ func requireMasked(t *testing.T, node any) {
 		require.False(t, formatted.MatchString(node), node)
 	case json.Number:
 		if len(node) == cpfDigits && !strings.ContainsAny(string(node), ".eE-") {
-			_, valid := brazil.CPF(string(node))
+			_, valid := brazil.ParseCPF(string(node))
 			require.False(t, valid, node)
 		}
 	case []any:

@@ -47,11 +47,11 @@ func (a *API) Accounts() *accounts.Authenticator { return a.accounts }
 // Routes registers every row of the table.
 func (a *API) Routes(api huma.API) { a.register(api, a.routes()) }
 
-// Searches registers the rows below search/*.
-func (a *API) Searches(api huma.API) { a.register(api, a.searchRoutes()) }
+// RegisterSearches registers the rows below search/*.
+func (a *API) RegisterSearches(api huma.API) { a.register(api, a.searchRoutes()) }
 
-// Actions registers the rows below action/*.
-func (a *API) Actions(api huma.API) { a.register(api, a.actionRoutes()) }
+// RegisterActions registers the rows below action/*.
+func (a *API) RegisterActions(api huma.API) { a.register(api, a.actionRoutes()) }
 
 func (a *API) register(api huma.API, rows []rest.Route) {
 	api.OpenAPI().Components.Schemas.RegisterTypeAlias(reflect.TypeFor[booking.Cents](), reflect.TypeFor[float64]())
@@ -75,7 +75,7 @@ func told(err error) error {
 	var slot *booking.SlotTakenError
 	var transition *booking.TransitionError
 	var window *booking.WindowClosedError
-	members := hub.Members{}
+	members := hub.Extensions{}
 	switch {
 	case errors.As(err, &slot):
 		alternatives := make([]alternative, len(slot.Alternatives))
@@ -91,24 +91,24 @@ func told(err error) error {
 		return err
 	}
 	with := *problem
-	with.Members = members
+	with.Extensions = members
 	return &with
 }
 
-type none = rest.None
+type none = rest.NoContent
 
 // ByID is the path of a single thing.
-type ByID = rest.ByID
+type ByID = rest.IDParam
 
 // Paging asks for a page of a list.
-type Paging = rest.Paging
+type Paging = rest.PageParams
 
 // Page is one page of a list.
 type Page[T any] = rest.Page[T]
 
 // caller is who is signed in.
 func caller(ctx context.Context) (module.Caller, error) {
-	who, err := rest.Caller(ctx)
+	who, err := rest.RequireCaller(ctx)
 	if err == nil && who.Environment == hub.Test {
 		return who, hub.Errorf(hub.ErrNotFound, "not_found", "There is no test data in this product.")
 	}

@@ -316,7 +316,7 @@ func (a *API) createAppointment(ctx context.Context, in *createAppointmentInput)
 		return nil, err
 	}
 	var wrong faults
-	wrong.Length(b.Notes.Value, "body.notes", 0, 2000)
+	wrong.CheckLength(b.Notes.Value, "body.notes", 0, 2000)
 	if err := wrong.Err(); err != nil {
 		return nil, err
 	}
@@ -372,14 +372,14 @@ func (a *API) updateAppointment(ctx context.Context, in *updateAppointmentInput)
 		return nil, e
 	}
 	m := store.Move{Overbook: b.Overbook}
-	b.ClientID.IntoNull(&m.Client)
-	b.ServiceID.IntoNull(&m.Service)
-	b.ProfessionalID.IntoNull(&m.Professional)
-	b.Price.IntoNull(&m.Price)
+	b.ClientID.ApplyToNullable(&m.Client)
+	b.ServiceID.ApplyToNullable(&m.Service)
+	b.ProfessionalID.ApplyToNullable(&m.Professional)
+	b.Price.ApplyToNullable(&m.Price)
 	if b.Notes.Set {
 		m.Notes = &b.Notes.Value
 	}
-	if b.StartAt.Given() {
+	if b.StartAt.HasValue() {
 		start, err := instant("body.start_at", b.StartAt.Value)
 		if err != nil {
 			return nil, err
@@ -387,9 +387,9 @@ func (a *API) updateAppointment(ctx context.Context, in *updateAppointmentInput)
 		m.Start = &start
 	}
 	var wrong faults
-	wrong.Length(b.Notes.Value, "body.notes", 0, 2000)
+	wrong.CheckLength(b.Notes.Value, "body.notes", 0, 2000)
 	wrong.money(b.Price, org.Currency, "body.price")
-	wrong.Need(m.Price == nil || *m.Price >= 0 && *m.Price <= booking.MaxPrice, "body.price", "must be 0 to "+booking.MaxPrice.String())
+	wrong.Check(m.Price == nil || *m.Price >= 0 && *m.Price <= booking.MaxPrice, "body.price", "must be 0 to "+booking.MaxPrice.String())
 	if err := wrong.Err(); err != nil {
 		return nil, err
 	}
@@ -433,19 +433,19 @@ func (a *API) reschedule(ctx context.Context, in *rescheduleInput) (*bookedOutpu
 		return nil, err
 	}
 	m := store.Move{Start: &start, Overbook: in.Body.Overbook, Explicit: true}
-	in.Body.ProfessionalID.IntoNull(&m.Professional)
+	in.Body.ProfessionalID.ApplyToNullable(&m.Professional)
 	reason, err := reasonOf(in.Body.Reason)
 	if err != nil {
 		return nil, err
 	}
-	return a.move(ctx, in.IfMatch, m, store.Change{Org: org, ID: in.ID, By: staff(ctx), Reason: reason, Quiet: in.Body.NotifyClient.Given() && !in.Body.NotifyClient.Value})
+	return a.move(ctx, in.IfMatch, m, store.Change{Org: org, ID: in.ID, By: staff(ctx), Reason: reason, Quiet: in.Body.NotifyClient.HasValue() && !in.Body.NotifyClient.Value})
 }
 
 // reasonOf reads why somebody changes an appointment.
 func reasonOf(o optional[string]) (reason *string, err error) {
-	o.IntoNull(&reason)
+	o.ApplyToNullable(&reason)
 	var wrong faults
-	wrong.Length(text(reason), "body.reason", 0, 500)
+	wrong.CheckLength(text(reason), "body.reason", 0, 500)
 	return reason, wrong.Err()
 }
 

@@ -35,14 +35,14 @@ type pixInput struct {
 func (in *pixInput) check(currency string) error {
 	b := &in.Body
 	var wrong faults
-	wrong.Need(b.AppointmentID.Given() || b.ClientID.Given(), "body.client_id", "is required without appointment_id")
-	if b.Amount.Given() {
-		wrong.Need(b.Amount.Value > 0 && b.Amount.Value <= booking.MaxPrice, "body.amount", "must be above 0 and at most "+booking.MaxPrice.String())
+	wrong.Check(b.AppointmentID.HasValue() || b.ClientID.HasValue(), "body.client_id", "is required without appointment_id")
+	if b.Amount.HasValue() {
+		wrong.Check(b.Amount.Value > 0 && b.Amount.Value <= booking.MaxPrice, "body.amount", "must be above 0 and at most "+booking.MaxPrice.String())
 		wrong.money(b.Amount, currency, "body.amount")
 	} else {
-		wrong.Need(b.AppointmentID.Given(), "body.amount", "is required without appointment_id")
+		wrong.Check(b.AppointmentID.HasValue(), "body.amount", "is required without appointment_id")
 	}
-	wrong.Length(b.Description.Value, "body.description", 0, 140)
+	wrong.CheckLength(b.Description.Value, "body.description", 0, 140)
 	return wrong.Err()
 }
 
@@ -119,10 +119,10 @@ func (a *API) createCharge(ctx context.Context, in *pixInput) (*chargeOutput, er
 func (in *pixInput) request(ctx context.Context, tx *store.Tx, org store.Org) (payment.Request, error) {
 	b := &in.Body
 	r := payment.Request{ExpiresAt: tx.Now().Add(time.Duration(b.ExpiresInMinutes) * time.Minute)}
-	r.NewPayment = store.NewPayment{Org: org.ID, Amount: b.Amount.Value, Named: b.Amount.Given(), Kind: b.Kind, Description: b.Description.Value, By: staff(ctx).User}
-	b.ClientID.Into(&r.Client)
-	b.AppointmentID.IntoNull(&r.Appointment)
-	if b.ClientID.Given() {
+	r.NewPayment = store.NewPayment{Org: org.ID, Amount: b.Amount.Value, Named: b.Amount.HasValue(), Kind: b.Kind, Description: b.Description.Value, By: staff(ctx).User}
+	b.ClientID.ApplyTo(&r.Client)
+	b.AppointmentID.ApplyToNullable(&r.Appointment)
+	if b.ClientID.HasValue() {
 		if _, err := tx.Client(ctx, org.ID, r.Client); err != nil {
 			return r, err
 		}
@@ -147,7 +147,7 @@ func (in *pixInput) request(ctx context.Context, tx *store.Tx, org store.Org) (p
 
 // forAppointment says what is to be paid for an appointment.
 func (in *pixInput) forAppointment(d dbgen.AppointmentDetail, r *payment.Request, now time.Time) error {
-	if in.Body.ClientID.Given() && d.ClientID != r.Client {
+	if in.Body.ClientID.HasValue() && d.ClientID != r.Client {
 		return hub.Invalid("body.client_id", "is not the appointment's client")
 	}
 	r.Client = d.ClientID

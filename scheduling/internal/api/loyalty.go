@@ -104,18 +104,18 @@ func (a *API) loyaltyConfig(ctx context.Context, _ *struct{}) (*loyaltyOutput, e
 // into applies the fields to a program.
 func (in *loyaltyInput) into(p *dbgen.LoyaltyProgram) {
 	b := &in.Body
-	b.Enabled.Into(&p.Enabled)
-	b.ProgramName.Into(&p.ProgramName)
-	b.AccrualType.Into(&p.AccrualType)
+	b.Enabled.ApplyTo(&p.Enabled)
+	b.ProgramName.ApplyTo(&p.ProgramName)
+	b.AccrualType.ApplyTo(&p.AccrualType)
 	perHundred := booking.Cents(p.PointsPerHundred)
-	b.PointsPerCurrencyUnit.Into(&perHundred)
+	b.PointsPerCurrencyUnit.ApplyTo(&perHundred)
 	p.PointsPerHundred = int64(perHundred)
-	b.PointsPerVisit.Into(&p.PointsPerVisit)
-	b.MinSpend.Into(&p.MinSpendCents)
-	b.Rounding.Into(&p.Rounding)
-	b.SignupBonus.Into(&p.SignupBonus)
-	b.BirthdayBonus.Into(&p.BirthdayBonus)
-	b.PointsExpirationDays.IntoNull(&p.PointsExpirationDays)
+	b.PointsPerVisit.ApplyTo(&p.PointsPerVisit)
+	b.MinSpend.ApplyTo(&p.MinSpendCents)
+	b.Rounding.ApplyTo(&p.Rounding)
+	b.SignupBonus.ApplyTo(&p.SignupBonus)
+	b.BirthdayBonus.ApplyTo(&p.BirthdayBonus)
+	b.PointsExpirationDays.ApplyToNullable(&p.PointsExpirationDays)
 	if b.EligibleServiceIDs.Set {
 		p.EligibleServiceIds = b.EligibleServiceIDs.Value
 	}
@@ -126,7 +126,7 @@ func (in *loyaltyInput) into(p *dbgen.LoyaltyProgram) {
 
 // rewards are the program's rewards as they will be, and the services they name.
 func (in *loyaltyInput) rewards(org uuid.UUID, kept []dbgen.LoyaltyReward) (list []dbgen.LoyaltyReward, err error) {
-	if !in.Body.Rewards.Given() {
+	if !in.Body.Rewards.HasValue() {
 		return kept, nil
 	}
 	known := make(map[uuid.UUID]bool, len(kept))
@@ -135,14 +135,14 @@ func (in *loyaltyInput) rewards(org uuid.UUID, kept []dbgen.LoyaltyReward) (list
 	}
 	for i, f := range in.Body.Rewards.Value {
 		r := dbgen.LoyaltyReward{OrgID: org, ID: store.NewID(), Name: f.Name, Points: f.Points, Type: string(f.Type), Value: int64(f.Value.Value), IsActive: true, Position: i}
-		if f.ID.Given() {
+		if f.ID.HasValue() {
 			if r.ID = f.ID.Value; !known[r.ID] {
 				return nil, hub.NotFound("Reward")
 			}
 			delete(known, r.ID) // named once only
 		}
-		f.ServiceID.IntoNull(&r.ServiceID)
-		f.IsActive.Into(&r.IsActive)
+		f.ServiceID.ApplyToNullable(&r.ServiceID)
+		f.IsActive.ApplyTo(&r.IsActive)
 		list = append(list, r)
 	}
 	return list, nil
@@ -311,7 +311,7 @@ func (a *API) clientPoints(ctx context.Context, in *clientListInput) (*pointsOut
 	})
 	_, expiring, at := program.Expiry(lots, a.host.Now(), org.Zone)
 	shown.ExpiringPoints, shown.ExpiringAt = expiring, local(&at, org.Zone)
-	shown.History = rest.PageOf(rest.Map(entries, func(e dbgen.EntriesRow) PointsEntry {
+	shown.History = rest.NewPage(rest.Map(entries, func(e dbgen.EntriesRow) PointsEntry {
 		return PointsEntry{e.ID, e.Type, e.Points, e.BalanceAfter, e.AppointmentID, e.PaymentID, e.RewardID, e.Description, e.CreatedAt.In(org.Zone)}
 	}), len(ledger), in.Paging)
 	return &pointsOutput{shown}, nil
@@ -332,7 +332,7 @@ func (a *API) redeem(ctx context.Context, in *redeemInput) (*pointsOutput, error
 		return nil, err
 	}
 	r := store.Redemption{Client: in.ID, Reward: in.Body.RewardID}
-	in.Body.AppointmentID.IntoNull(&r.Appointment)
+	in.Body.AppointmentID.ApplyToNullable(&r.Appointment)
 	once, err := onceOf("loyalty.redeem", in.IdempotencyKey, r)
 	if err != nil {
 		return nil, err

@@ -178,9 +178,9 @@ func (a *API) publicBook(ctx context.Context, in *publicBookInput) (*struct{ Bod
 		Service: b.ServiceID, Start: start, Name: b.ClientName, Phone: b.ClientPhone.Value, Email: b.ClientEmail.Value, Notes: b.Notes.Value,
 		Proof: b.Altcha,
 	}
-	b.ProfessionalID.IntoNull(&request.Professional)
-	b.HoldID.Into(&request.Hold)
-	b.Consent.Into(&request.Consent)
+	b.ProfessionalID.ApplyToNullable(&request.Professional)
+	b.HoldID.ApplyTo(&request.Hold)
+	b.Consent.ApplyTo(&request.Consent)
 	made, err := a.desk.Book(ctx, o, request, nil)
 	if err != nil {
 		return nil, err
@@ -305,8 +305,8 @@ func (a *API) publicHold(ctx context.Context, in *publicHoldInput) (*struct{ Bod
 		return nil, err
 	}
 	choice, before := publicbooking.Choice{Service: in.Body.ServiceID}, uuid.Nil
-	in.Body.ProfessionalID.IntoNull(&choice.Professional)
-	in.Body.HoldID.Into(&before)
+	in.Body.ProfessionalID.ApplyToNullable(&choice.Professional)
+	in.Body.HoldID.ApplyTo(&before)
 	held, err := a.desk.Hold(ctx, o, choice, start, before)
 	return &struct{ Body PublicHeld }{PublicHeld{
 		HoldID: held.ID, ProfessionalID: held.Professional, StartAt: held.Start.In(o.Zone), EndAt: held.End.In(o.Zone),
@@ -355,7 +355,7 @@ func (a *API) publicWait(ctx context.Context, in *publicWaitInput) (*struct{ Bod
 		return nil, err
 	}
 	choice := publicbooking.Choice{Service: b.ServiceID}
-	b.ProfessionalID.IntoNull(&choice.Professional)
+	b.ProfessionalID.ApplyToNullable(&choice.Professional)
 	id, err := a.desk.Wait(ctx, o, choice, store.Contact{Name: who.Name, Phone: who.Phone, Email: who.Email, Source: "client"}, first, last)
 	return &struct{ Body PublicWaiting }{PublicWaiting{id, b.FirstDate, b.LastDate}}, err
 }

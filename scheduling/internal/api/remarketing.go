@@ -75,12 +75,12 @@ func (a *API) startCampaign(ctx context.Context, in *campaignInput) (*campaignOu
 	if who.UserID != uuid.Nil {
 		n.By = &who.UserID
 	}
-	in.Body.Message.Into(&n.Message)
-	in.Body.Days.Into(&n.Days)
+	in.Body.Message.ApplyTo(&n.Message)
+	in.Body.Days.ApplyTo(&n.Days)
 	n.Message = strings.TrimSpace(n.Message)
 	var wrong faults
-	wrong.Length(n.Message, "body.message", 0, 2000)
-	wrong.Need(n.Days >= 7 && n.Days <= 3650, "body.days", "must be 7 to 3650")
+	wrong.CheckLength(n.Message, "body.message", 0, 2000)
+	wrong.Check(n.Days >= 7 && n.Days <= 3650, "body.days", "must be 7 to 3650")
 	if err := wrong.Err(); err != nil {
 		return nil, err
 	}
@@ -106,7 +106,7 @@ func (a *API) listCampaigns(ctx context.Context, in *Paging) (*struct{ Body Page
 	}
 	items := rest.Map(rows, func(r dbgen.ListCampaignsRow) Campaign { return campaignOf(r.Campaign, r.Sent, org.Zone) })
 	total, err := a.store.CountCampaigns(ctx, org.ID)
-	return &struct{ Body Page[Campaign] }{rest.PageOf(items, total, *in)}, err
+	return &struct{ Body Page[Campaign] }{rest.NewPage(items, total, *in)}, err
 }
 
 // agreed applies whether a client agreed to be written to.

@@ -371,7 +371,7 @@ func (a *API) inactiveOf(ctx context.Context, in *inactiveInput, consented bool)
 	if len(rows) == 0 && in.Page > 1 {
 		total, err = a.store.CountInactive(ctx, dbgen.CountInactiveParams{OrgID: org.ID, Consented: consented, Now: now, Before: now.AddDate(0, 0, -in.Days)})
 	}
-	return InactiveReport{rest.PageOf(items, total, in.Paging), in.Days, Span{(today - booking.Date(in.Days)).String(), today.String(), org.Timezone}}, err
+	return InactiveReport{rest.NewPage(items, total, in.Paging), in.Days, Span{(today - booking.Date(in.Days)).String(), today.String(), org.Timezone}}, err
 }
 
 // PopularService is how often a service is booked.

@@ -27,8 +27,8 @@ type fault string
 // Error implements error.
 func (f fault) Error() string { return string(f) }
 
-// Fault is what callers are told.
-func (f fault) Fault() string { return string(f) }
+// PublicMessage is what callers are told.
+func (f fault) PublicMessage() string { return string(f) }
 
 // maxExponent bounds the power of ten of a JSON number; what is beyond it is
 // either 0 or far too large, and is not worth writing out.

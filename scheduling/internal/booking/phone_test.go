@@ -13,12 +13,12 @@ func TestPhoneForms(t *testing.T) {
 	for _, one := range hubtest.Phones {
 		require.Equal(t, one.E164, *E164(one.Written), one.Written)
 		require.Contains(t, PhoneForms(one.Written), one.E164)
-		if one.Short == "" {
+		if one.WithoutNinthDigit == "" {
 			require.Equal(t, []string{one.E164}, PhoneForms(one.E164))
 			continue
 		}
-		require.Contains(t, PhoneForms(one.Written), one.Short)
-		require.Equal(t, []string{one.E164, one.Short}, PhoneForms(one.Short))
+		require.Contains(t, PhoneForms(one.Written), one.WithoutNinthDigit)
+		require.Equal(t, []string{one.E164, one.WithoutNinthDigit}, PhoneForms(one.WithoutNinthDigit))
 	}
 	for _, sent := range []string{"", "123", "+1234567", "1234567890123456", "11 98765-4321 ramal 7"} {
 		require.Nil(t, E164(sent), sent)
@@ -26,7 +26,7 @@ func TestPhoneForms(t *testing.T) {
 	for _, one := range hubtest.Phones {
 		require.True(t, ValidPhone(one.Written), one.Written)
 	}
-	for _, none := range hubtest.NoPhones {
+	for _, none := range hubtest.InvalidPhones {
 		require.Nil(t, E164(none), none)
 	}
 	require.Equal(t, []string{"+5512125551234", "+12125551234"}, PhoneForms("12125551234"), "as it may be from elsewhere")

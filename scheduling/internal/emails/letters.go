@@ -116,7 +116,7 @@ func Write(k Kind, locale string, f Facts) (Letter, error) {
 		}
 	}
 	text := tidy(parts[1].String())
-	return Letter{Subject: strings.TrimSpace(parts[0].String()), Text: text, HTML: email.HTML(l.tag, text)}, nil
+	return Letter{Subject: strings.TrimSpace(parts[0].String()), Text: text, HTML: email.RenderHTML(l.tag, text)}, nil
 }
 
 // when writes a moment: segunda-feira, 2 de março de 2026 às 09:00.

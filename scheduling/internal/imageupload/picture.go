@@ -45,7 +45,7 @@ type format struct {
 }
 
 // Take reads an upload and gives what is to be kept. Errors: [hub.ErrTooLarge] over
-// [MaxBytes]; [hub.ErrMediaType] for anything that is not, from its first byte to its
+// [MaxBytes]; [hub.ErrUnsupportedMediaType] for anything that is not, from its first byte to its
 // last, a PNG, JPEG or WebP picture; [hub.ErrInvalid] for none at all, one over
 // [MaxSide] pixels or one that is cut or broken; ctx's.
 func (i *Intake) Take(ctx context.Context, r io.Reader) (module.Picture, error) {
@@ -110,11 +110,11 @@ func formatOf(raw []byte) *format {
 }
 
 func notAPicture(cause error) *hub.Error {
-	return hub.Errorf(hub.ErrMediaType, "unsupported_media_type", "The file must be a PNG, JPEG or WebP picture, and nothing else.").Because(cause)
+	return hub.Errorf(hub.ErrUnsupportedMediaType, "unsupported_media_type", "The file must be a PNG, JPEG or WebP picture, and nothing else.").WithCause(cause)
 }
 
 func broken(cause error) *hub.Error {
-	return hub.Errorf(hub.ErrInvalid, "image_unreadable", "The picture is cut or broken.").Because(cause)
+	return hub.Errorf(hub.ErrInvalid, "image_unreadable", "The picture is cut or broken.").WithCause(cause)
 }
 
 // shrink draws a picture anew, its longer side at most KeptSide.

@@ -205,11 +205,11 @@ func TestUploadsThatAreRefused(t *testing.T) {
 	}{
 		"nothing":                      {nil, hub.ErrInvalid, "validation_failed"},
 		"too many bytes":               {bytes.Repeat([]byte{0}, imageupload.MaxBytes+1), hub.ErrTooLarge, "file_too_large"},
-		"SVG":                          {[]byte(`<svg xmlns="http://www.w3.org/2000/svg" onload="alert(1)"/>`), hub.ErrMediaType, "unsupported_media_type"},
-		"SVG with a declaration":       {[]byte(`<?xml version="1.0"?><svg/>`), hub.ErrMediaType, "unsupported_media_type"},
-		"HTML":                         {[]byte("<html><script>alert(1)</script>"), hub.ErrMediaType, "unsupported_media_type"},
-		"GIF":                          {[]byte("GIF89a\x01\x00\x01\x00\x00\x00\x00;"), hub.ErrMediaType, "unsupported_media_type"},
-		"PDF before a picture":         {append([]byte("%PDF-1.7\n"), good["PNG"]...), hub.ErrMediaType, "unsupported_media_type"},
+		"SVG":                          {[]byte(`<svg xmlns="http://www.w3.org/2000/svg" onload="alert(1)"/>`), hub.ErrUnsupportedMediaType, "unsupported_media_type"},
+		"SVG with a declaration":       {[]byte(`<?xml version="1.0"?><svg/>`), hub.ErrUnsupportedMediaType, "unsupported_media_type"},
+		"HTML":                         {[]byte("<html><script>alert(1)</script>"), hub.ErrUnsupportedMediaType, "unsupported_media_type"},
+		"GIF":                          {[]byte("GIF89a\x01\x00\x01\x00\x00\x00\x00;"), hub.ErrUnsupportedMediaType, "unsupported_media_type"},
+		"PDF before a picture":         {append([]byte("%PDF-1.7\n"), good["PNG"]...), hub.ErrUnsupportedMediaType, "unsupported_media_type"},
 		"20,000 × 20,000":              {claiming(20000, 20000), hub.ErrInvalid, "image_too_large"},
 		"4,097 wide":                   {claiming(4097, 1), hub.ErrInvalid, "image_too_large"},
 		"two billion":                  {claiming(1<<31-1, 1<<31-1), hub.ErrInvalid, ""},
@@ -227,7 +227,7 @@ func TestUploadsThatAreRefused(t *testing.T) {
 				raw  []byte
 				kind error
 				code string
-			}{append(append([]byte{}, raw...), payload...), hub.ErrMediaType, "unsupported_media_type"}
+			}{append(append([]byte{}, raw...), payload...), hub.ErrUnsupportedMediaType, "unsupported_media_type"}
 		}
 		for cut := 12; cut < len(raw); cut += max(1, len(raw)/17) {
 			tests[name+" cut at "+strings.Repeat("i", cut%97)+string(rune('a'+cut%26))] = struct {

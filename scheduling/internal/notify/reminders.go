@@ -92,7 +92,7 @@ func surelyNotSent(err error) time.Duration {
 	var problem *hub.Error
 	var dialling *net.OpError
 	switch {
-	case errors.As(err, &problem) && problem.Code == hub.CodePeerLimited:
+	case errors.As(err, &problem) && problem.Code == hub.CodePeerRateLimited:
 		return max(time.Minute, problem.RetryAfter)
 	case errors.As(err, &dialling) && dialling.Op == "dial":
 		return time.Minute
@@ -104,7 +104,7 @@ func surelyNotSent(err error) time.Duration {
 // its scope, or the number is not good.
 func refused(err error) bool {
 	var problem *hub.Error
-	var status hub.PeerStatus
+	var status hub.PeerHTTPStatus
 	return errors.As(err, &problem) && problem.Code == hub.CodeKeyRejected || errors.As(err, &status) && status.Refused()
 }
 
@@ -115,7 +115,7 @@ func (o *Office) messenger(ctx context.Context, org uuid.UUID, use string) (uuid
 		return uuid.Nil, false, err
 	}
 	for _, one := range list {
-		if one.Product == messagingProduct && one.Status == "active" && slices.Contains(one.Enabled, use) {
+		if one.Product == messagingProduct && one.Status == "active" && slices.Contains(one.EnabledUses, use) {
 			return one.ID, true, nil
 		}
 	}

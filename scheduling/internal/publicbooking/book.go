@@ -182,7 +182,7 @@ func (d *Desk) Hold(ctx context.Context, o store.Org, c Choice, start time.Time,
 	case c.Professional == nil && !o.Settings.AllowAnyProfessional:
 		return store.Held{}, hub.Invalid("body.professional_id", "is required")
 	}
-	if err := d.host.Limits.Allow(ctx, "holds", module.ClientIP(ctx)); err != nil {
+	if err := d.host.RateLimiter.Allow(ctx, "holds", module.ClientIP(ctx)); err != nil {
 		return store.Held{}, err
 	}
 	return d.store.Hold(ctx, store.NewAppointment{

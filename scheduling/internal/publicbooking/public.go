@@ -28,8 +28,8 @@ type Desk struct {
 func New(host module.Host, s *store.Store, c *payment.Cashier) *Desk { return &Desk{host, s, c} }
 
 // Limits are of one address: wide, for a clinic's clients often share one.
-func Limits() []module.Limit {
-	return []module.Limit{
+func Limits() []module.RateLimit {
+	return []module.RateLimit{
 		{Name: "public-reads", Max: 300, Period: time.Minute},
 		{Name: "public-writes", Max: 120, Period: time.Minute},
 		{Name: "holds", Max: 30, Period: time.Minute}, // which keep times from others
@@ -37,15 +37,15 @@ func Limits() []module.Limit {
 }
 
 // AllowRead counts a request that changes nothing; over the limit it is a
-// [hub.ErrLimited].
+// [hub.ErrRateLimited].
 func (d *Desk) AllowRead(ctx context.Context) error {
-	return d.host.Limits.Allow(ctx, "public-reads", module.ClientIP(ctx))
+	return d.host.RateLimiter.Allow(ctx, "public-reads", module.ClientIP(ctx))
 }
 
 // AllowWrite counts a request that may change something; over the limit it is a
-// [hub.ErrLimited].
+// [hub.ErrRateLimited].
 func (d *Desk) AllowWrite(ctx context.Context) error {
-	return d.host.Limits.Allow(ctx, "public-writes", module.ClientIP(ctx))
+	return d.host.RateLimiter.Allow(ctx, "public-writes", module.ClientIP(ctx))
 }
 
 // Organization finds an organization by its slug, or by one it had until lately:

@@ -55,7 +55,7 @@ func (t *Tx) lock(ctx context.Context, c Change, also *uuid.UUID) (dbgen.Appoint
 	case err != nil:
 		return a, err
 	case a.ProfessionalID != seen.ProfessionalID, c.Version != nil && *c.Version != a.Version:
-		return a, hub.Errorf(hub.ErrChanged, "version_mismatch", "Appointment was changed by someone else")
+		return a, hub.Errorf(hub.ErrPreconditionFailed, "version_mismatch", "Appointment was changed by someone else")
 	}
 	return a, nil
 }

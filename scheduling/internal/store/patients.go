@@ -284,7 +284,7 @@ func namesakes(who booking.Person, clients []dbgen.Client) (list []dbgen.Client)
 
 // Forget keeps a client's bookings and money and forgets who it was.
 func (t *Tx) Forget(ctx context.Context, c dbgen.Client) error {
-	if err := t.host.Mail.Forget(ctx, t.Raw, c.OrgID, c.ID.String()); err != nil {
+	if err := t.host.Mail.EraseSubject(ctx, t.Raw, c.OrgID, c.ID.String()); err != nil {
 		return err
 	}
 	if err := t.ClearTracesOfClient(ctx, c.OrgID, c.ID); err != nil {

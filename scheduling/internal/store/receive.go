@@ -41,7 +41,7 @@ func (t *Tx) Receive(ctx context.Context, e hub.Event) error {
 // read reads an event's data.
 func read(e hub.Event, into any) error {
 	if err := json.Unmarshal(e.Data, into); err != nil {
-		return hub.Errorf(hub.ErrMalformed, "malformed", "The event's data does not have the documented form.").Because(err)
+		return hub.Errorf(hub.ErrMalformed, "malformed", "The event's data does not have the documented form.").WithCause(err)
 	}
 	return nil
 }

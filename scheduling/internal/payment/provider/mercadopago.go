@@ -222,7 +222,7 @@ func (m *MercadoPago) Refund(ctx context.Context, id string, r Refund) error {
 		Amount booking.Cents `json:"amount"`
 		Status string        `json:"status"`
 	}
-	if err := answer.JSON(&done); err != nil {
+	if err := answer.DecodeJSON(&done); err != nil {
 		return failed(err)
 	}
 	if done.Amount != r.Amount || done.Status == "rejected" || done.Status == "cancelled" {
@@ -255,7 +255,7 @@ func refusal(answer hub.Response) error {
 		} `json:"cause"`
 	}
 	codes := ""
-	if answer.JSON(&problem) == nil {
+	if answer.DecodeJSON(&problem) == nil {
 		for _, one := range problem.Cause {
 			codes += " " + one.Code.String()
 		}
@@ -287,7 +287,7 @@ func chargeOf(answer hub.Response, err error) (Charge, error) {
 		return Charge{}, err
 	}
 	var p mpPayment
-	if err := answer.JSON(&p); err != nil {
+	if err := answer.DecodeJSON(&p); err != nil {
 		return Charge{}, failed(err)
 	}
 	status, known := mpStatus[p.Status]

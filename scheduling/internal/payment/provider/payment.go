@@ -160,7 +160,7 @@ func NotInCurrency() *hub.Error {
 
 // unauthorized is the 401 for a webhook that is not the provider's.
 func unauthorized() *hub.Error {
-	return hub.Errorf(hub.ErrUnauthorized, hub.CodeSignature, "The webhook's signature does not hold.")
+	return hub.Errorf(hub.ErrUnauthorized, hub.CodeInvalidSignature, "The webhook's signature does not hold.")
 }
 
 func unreadable() *hub.Error {
@@ -176,7 +176,7 @@ func wrongState() *hub.Error {
 }
 
 func failed(cause error) *hub.Error {
-	return hub.Errorf(hub.ErrPeer, CodeProvider, "The payment provider did not do what it was asked; try again.").Because(cause)
+	return hub.Errorf(hub.ErrPeer, CodeProvider, "The payment provider did not do what it was asked; try again.").WithCause(cause)
 }
 
 // check refuses orders that no provider can take.

@@ -206,7 +206,7 @@ func (s *Sandbox) notify(ctx context.Context, address, charge string) error {
 	req.Header.Set(hub.HeaderSignature, hub.SignBody(s.config.Secret, body))
 	answer, err := hub.Exchange(s.config.Do, req)
 	if err == nil {
-		err = answer.Err()
+		err = answer.StatusError()
 	}
 	if err != nil {
 		return failed(fmt.Errorf("sending the webhook: %w", err))

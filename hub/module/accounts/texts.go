@@ -1,6 +1,6 @@
 package accounts
 
-import "integrationhub/hub/module/sheet"
+import "integrationhub/hub/module/infopage"
 
 // words are the texts of the page and the letters in one language.
 type words struct {
@@ -30,7 +30,7 @@ type words struct {
 
 // languages are the words of every language that sheets speak.
 var languages = map[string]*words{
-	sheet.Portuguese: {
+	infopage.Portuguese: {
 		ResetTitle: "Defina uma nova senha", ResetText: "Ela vale a partir de agora. Quem estiver conectado à sua conta terá de entrar de novo.",
 		InviteTitle: "Defina a sua senha", InviteText: "Com ela e o seu e-mail você entra na conta que criaram para você.",
 		Choice: "Nova senha", ChoiceHint: "De 8 a 128 caracteres.", Again: "A mesma senha, outra vez", Save: "Salvar a senha",
@@ -49,7 +49,7 @@ var languages = map[string]*words{
 		ResetSubject: "Defina uma nova senha", ResetLetter: "Alguém, provavelmente você, pediu uma nova senha para a sua conta em %s. Defina-a dentro de uma hora:",
 		NotYou: "Se não foi você, não é preciso fazer nada.",
 	},
-	sheet.English: {
+	infopage.English: {
 		ResetTitle: "Set a new password", ResetText: "It is good from now on. Whoever is logged in to your account will have to log in again.",
 		InviteTitle: "Set your password", InviteText: "With it and your e-mail address you log in to the account that was made for you.",
 		Choice: "New password", ChoiceHint: "8 to 128 characters.", Again: "The same password again", Save: "Save the password",
@@ -68,7 +68,7 @@ var languages = map[string]*words{
 		ResetSubject: "Set a new password", ResetLetter: "Somebody, probably you, asked for a new password for your account at %s. Set it within an hour:",
 		NotYou: "If it was not you, nothing needs to be done.",
 	},
-	sheet.Spanish: {
+	infopage.Spanish: {
 		ResetTitle: "Define una nueva contraseña", ResetText: "Vale desde ahora. Quien esté conectado a tu cuenta tendrá que entrar de nuevo.",
 		InviteTitle: "Define tu contraseña", InviteText: "Con ella y tu correo entras en la cuenta que crearon para ti.",
 		Choice: "Nueva contraseña", ChoiceHint: "De 8 a 128 caracteres.", Again: "La misma contraseña, otra vez", Save: "Guardar la contraseña",

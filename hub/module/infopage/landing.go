@@ -1,4 +1,4 @@
-package sheet
+package infopage
 
 import (
 	"net/http"
@@ -7,15 +7,15 @@ import (
 	"github.com/google/uuid"
 )
 
-// Words are what a signpost says in one language.
-type Words struct{ Title, Text string }
+// Text are what a signpost says in one language.
+type Text struct{ Title, Text string }
 
 // LinkLandingPage is the page behind the links that connected products show to one thing, such
 // as an appointment: the address is a path with its id. It says where to look for the
 // thing, and nothing about it, not even whether it is there: whoever has the link need
 // not be somebody who may know. Products that get an application for their users put
 // the thing itself in its place. words are by language, in all three.
-func LinkLandingPage(brand string, words map[string]Words) http.Handler {
+func LinkLandingPage(brand string, words map[string]Text) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodGet && r.Method != http.MethodHead {
 			w.Header().Set("Allow", "GET, HEAD")
@@ -26,8 +26,8 @@ func LinkLandingPage(brand string, words map[string]Words) http.Handler {
 			http.NotFound(w, r)
 			return
 		}
-		tag, _ := Choose(r)
-		err := Sheet{Status: http.StatusOK, Lang: tag, Brand: brand, Title: words[tag].Title, Text: words[tag].Text, Path: r.URL.EscapedPath()}.Write(w)
+		tag, _ := ChooseLanguage(r)
+		err := Page{Status: http.StatusOK, Lang: tag, Brand: brand, Title: words[tag].Title, Text: words[tag].Text, Path: r.URL.EscapedPath()}.Write(w)
 		if err != nil {
 			http.Error(w, words[tag].Title, http.StatusInternalServerError)
 		}

@@ -8,29 +8,29 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Sum is a day's balance of deliveries: what was accepted, as counted in the
+// Balance is a day's balance of deliveries: what was accepted, as counted in the
 // transactions that accepted it, and where the deliveries of that day stand.
-type Sum struct {
+type Balance struct {
 	Day                                          time.Time
 	Accepted, Delivered, Parked, Pending, Failed int64
 }
 
-// Holds tells whether every accepted delivery stands somewhere, and none besides.
-func (s Sum) Holds() bool { return s.Accepted == s.Delivered+s.Parked+s.Pending+s.Failed }
+// IsBalanced tells whether every accepted delivery stands somewhere, and none besides.
+func (s Balance) IsBalanced() bool { return s.Accepted == s.Delivered+s.Parked+s.Pending+s.Failed }
 
 // String writes the sum.
-func (s Sum) String() string {
+func (s Balance) String() string {
 	sign := "="
-	if !s.Holds() {
+	if !s.IsBalanced() {
 		sign = "≠"
 	}
 	return fmt.Sprintf("accepted %d %s delivered %d + parked %d + pending %d + failed %d",
 		s.Accepted, sign, s.Delivered, s.Parked, s.Pending, s.Failed)
 }
 
-// Sums gives the balance of every day that is still in the log, oldest first, read
+// DailyBalances gives the balance of every day that is still in the log, oldest first, read
 // in one snapshot. It counts every row: for the doctor and for tests.
-func (r *Reader) Sums(ctx context.Context) ([]Sum, error) {
+func (r *Reader) DailyBalances(ctx context.Context) ([]Balance, error) {
 	rows, err := r.pool.Query(ctx, `
 		with days as (
 			select to_date(right(c.relname, 8), 'YYYYMMDD') as day
@@ -54,8 +54,8 @@ func (r *Reader) Sums(ctx context.Context) ([]Sum, error) {
 	if err != nil {
 		return nil, fmt.Errorf("summing up the log: %w", err)
 	}
-	sums, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (Sum, error) {
-		var s Sum
+	sums, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (Balance, error) {
+		var s Balance
 		return s, row.Scan(&s.Day, &s.Accepted, &s.Delivered, &s.Parked, &s.Pending, &s.Failed)
 	})
 	if err != nil {

@@ -1,7 +1,7 @@
 // Package sheet draws the small pages that products have for their users: one heading
 // with a text or a form below, in three languages, without JavaScript and without
 // anything from elsewhere.
-package sheet
+package infopage
 
 import (
 	"bytes"
@@ -17,14 +17,14 @@ import (
 	"integrationhub/hub/module/language"
 )
 
-//go:embed sheet.css sheet.html
+//go:embed page.css page.html
 var files embed.FS
 
-var layout = template.Must(template.ParseFS(files, "sheet.html"))
+var layout = template.Must(template.ParseFS(files, "page.html"))
 
 // style is within the sheet; policy allows it.
 var style, policy = func() (template.CSS, string) {
-	text, err := files.ReadFile("sheet.css")
+	text, err := files.ReadFile("page.css")
 	if err != nil {
 		panic("the program lacks a file of its own: " + err.Error())
 	}
@@ -40,17 +40,17 @@ const (
 	Spanish    = "es"
 )
 
-// Choose gives the language of a request: the one its address asks for with lang, else
+// ChooseLanguage gives the language of a request: the one its address asks for with lang, else
 // the one the browser likes best. asked tells whether it was the address.
-func Choose(r *http.Request) (tag string, asked bool) {
+func ChooseLanguage(r *http.Request) (tag string, asked bool) {
 	wanted := language.Match(r.URL.Query().Get("lang"), Portuguese, English, Spanish)
-	return cmp.Or(wanted, language.Accepted(r.Header.Get("Accept-Language"), Portuguese, English, Spanish), Portuguese), wanted != ""
+	return cmp.Or(wanted, language.MatchAcceptLanguage(r.Header.Get("Accept-Language"), Portuguese, English, Spanish), Portuguese), wanted != ""
 }
 
-// Sheet is one such page.
-type Sheet struct {
+// Page is one such page.
+type Page struct {
 	Status  int
-	Lang    string // as [Choose] gives it
+	Lang    string // as [ChooseLanguage] gives it
 	Brand   string // the product, for people
 	Title   string
 	Text    string        // "" = none
@@ -67,13 +67,13 @@ type link struct {
 
 // Write sends a sheet, or nothing where it fails. Its address may be a secret: it stays out of referrers, caches and
 // search engines.
-func (s Sheet) Write(w http.ResponseWriter) error {
+func (s Page) Write(w http.ResponseWriter) error {
 	drawn := struct {
-		Sheet
+		Page
 		Style     template.CSS
 		Choice    string
 		Languages []link
-	}{Sheet: s, Style: style, Choice: map[string]string{Portuguese: "Idioma", English: "Language", Spanish: "Idioma"}[s.Lang]}
+	}{Page: s, Style: style, Choice: map[string]string{Portuguese: "Idioma", English: "Language", Spanish: "Idioma"}[s.Lang]}
 	for _, one := range []link{{Name: "Português", Tag: Portuguese}, {Name: "English", Tag: English}, {Name: "Español", Tag: Spanish}} {
 		query := url.Values{"lang": {one.Tag}}
 		for name, values := range s.Query {

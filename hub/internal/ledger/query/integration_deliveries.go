@@ -14,8 +14,8 @@ import (
 	"integrationhub/hub/internal/logid"
 )
 
-// Answer is what came of sending an event to an integration.
-type Answer struct {
+// IntegrationDelivery is what came of sending an event to an integration.
+type IntegrationDelivery struct {
 	IntegrationID uuid.UUID
 	Status        delivery.Status
 	Connected     bool // the integration is, still or again: what waits will be sent
@@ -27,11 +27,11 @@ type published struct {
 	seq uuid.UUID
 }
 
-// Answers gives the deliveries of tenants' events to integrations, in the order of the
+// IntegrationDeliveries gives the deliveries of tenants' events to integrations, in the order of the
 // events, of which ID, TenantID and Environment count. Its statements are one for each day
 // on which the events were published and two more, however many events these are.
-func (r *Reader) Answers(ctx context.Context, events []hub.Event) ([][]Answer, error) {
-	answers := make([][]Answer, len(events))
+func (r *Reader) IntegrationDeliveries(ctx context.Context, events []hub.Event) ([][]IntegrationDelivery, error) {
+	answers := make([][]IntegrationDelivery, len(events))
 	if len(events) == 0 {
 		return answers, nil
 	}
@@ -84,7 +84,7 @@ func (r *Reader) publishedOf(ctx context.Context, events []hub.Event) ([]publish
 }
 
 // addAnswers adds the deliveries of events of one day.
-func (r *Reader) addAnswers(ctx context.Context, answers [][]Answer, events []hub.Event, of []published) error {
+func (r *Reader) addAnswers(ctx context.Context, answers [][]IntegrationDelivery, events []hub.Event, of []published) error {
 	places, first, last := make([]int, len(of)), make([]uuid.UUID, len(of)), make([]uuid.UUID, len(of))
 	tenants, environments := make([]uuid.UUID, len(of)), make([]string, len(of))
 	for i, one := range of {
@@ -99,7 +99,7 @@ func (r *Reader) addAnswers(ctx context.Context, answers [][]Answer, events []hu
 		where d.integration and not d.inbound order by w.n, d.id desc`, places, first, last, tenants, environments)
 	if err == nil {
 		var n int
-		var one Answer
+		var one IntegrationDelivery
 		_, err = pgx.ForEachRow(rows, []any{&n, &one.IntegrationID, &one.Status, &one.Connected}, func() error {
 			answers[n] = append(answers[n], one)
 			return nil

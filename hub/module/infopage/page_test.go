@@ -1,4 +1,4 @@
-package sheet_test
+package infopage_test
 
 import (
 	"html/template"
@@ -11,7 +11,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 
-	"integrationhub/hub/module/sheet"
+	"integrationhub/hub/module/infopage"
 )
 
 // answer is what came back.
@@ -37,12 +37,12 @@ func get(t *testing.T, method, address, language string) answer {
 func TestSheets(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		tag, asked := sheet.Choose(r)
+		tag, asked := infopage.ChooseLanguage(r)
 		text := "chosen by the browser"
 		if asked {
 			text = "asked <for>"
 		}
-		if err := (sheet.Sheet{
+		if err := (infopage.Page{
 			Status: 418, Lang: tag, Brand: "B&B", Title: "T", Text: text, Content: template.HTML("<form></form>"), Path: "/p", Query: url.Values{"token": {"a&b"}},
 		}).Write(w); err != nil {
 			http.Error(w, err.Error(), 500)
@@ -69,8 +69,8 @@ func TestSheets(t *testing.T) {
 
 func TestSignposts(t *testing.T) {
 	t.Parallel()
-	words := map[string]sheet.Words{sheet.Portuguese: {"Um", "texto"}, sheet.English: {"One", "text"}, sheet.Spanish: {"Uno", "texto"}}
-	server := httptest.NewServer(sheet.LinkLandingPage("Club", words))
+	words := map[string]infopage.Text{infopage.Portuguese: {"Um", "texto"}, infopage.English: {"One", "text"}, infopage.Spanish: {"Uno", "texto"}}
+	server := httptest.NewServer(infopage.LinkLandingPage("Club", words))
 	t.Cleanup(server.Close)
 	for method, status := range map[string]int{"GET": 200, "HEAD": 200, "POST": 405} {
 		got := get(t, method, server.URL+"/things/"+uuid.NewString(), "en")

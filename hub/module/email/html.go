@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// HTML is a text in a language as simple HTML: its paragraphs, and links where a line is
+// RenderHTML is a text in a language as simple HTML: its paragraphs, and links where a line is
 // one.
-func HTML(language, text string) string {
+func RenderHTML(language, text string) string {
 	var b strings.Builder
 	b.WriteString(`<!doctype html><html lang="` + language + `"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width"></head>` +
 		`<body style="margin:0;padding:24px;font:16px/1.5 sans-serif;color:#1f2933"><div style="max-width:560px;margin:0 auto">`)

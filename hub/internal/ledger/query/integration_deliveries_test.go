@@ -86,14 +86,14 @@ func TestAnswers(t *testing.T) {
 	other, test, long := both, both, a.event(t, today.Add(2*time.Second), true, delivery.Failed, a.revoked)
 	other.TenantID, test.Environment = b.tenants[1], hub.Test
 	gone := hub.Event{ID: hub.NewEventID(), TenantID: a.tenant, Environment: hub.Live}
-	got, err := b.reader.Answers(t.Context(), []hub.Event{long, gone, both, other, chosen, test, endpoint, {ID: "broken", TenantID: a.tenant, Environment: hub.Live}})
+	got, err := b.reader.IntegrationDeliveries(t.Context(), []hub.Event{long, gone, both, other, chosen, test, endpoint, {ID: "broken", TenantID: a.tenant, Environment: hub.Live}})
 	require.NoError(t, err)
-	require.Equal(t, [][]query.Answer{
+	require.Equal(t, [][]query.IntegrationDelivery{
 		{{a.revoked, delivery.Failed, false}}, nil,
 		{{a.revoked, delivery.Delivered, false}, {a.active, delivery.Delivered, true}}, nil,
 		{{a.active, delivery.Parked, true}}, nil, nil, nil,
 	}, got)
-	got, err = b.reader.Answers(t.Context(), nil)
+	got, err = b.reader.IntegrationDeliveries(t.Context(), nil)
 	require.NoError(t, err)
 	require.Empty(t, got)
 }
@@ -116,10 +116,10 @@ func TestAnswersAreAskedForAtOnce(t *testing.T) {
 	}
 	took := func(events []hub.Event) int64 {
 		before := counted.Load()
-		got, err := reader.Answers(t.Context(), events)
+		got, err := reader.IntegrationDeliveries(t.Context(), events)
 		require.NoError(t, err)
 		for _, one := range got {
-			require.Equal(t, []query.Answer{{a.active, delivery.Pending, true}}, one)
+			require.Equal(t, []query.IntegrationDelivery{{a.active, delivery.Pending, true}}, one)
 		}
 		return counted.Load() - before
 	}

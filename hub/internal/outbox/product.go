@@ -19,16 +19,16 @@ import (
 // have due deliveries: the payload is the target's id.
 const DueChannel = "hub_due"
 
-// Product publishes the events of a hosted product in its own transactions. It
+// ProductPublisher publishes the events of a hosted product in its own transactions. It
 // implements module.Publisher.
-type Product struct {
+type ProductPublisher struct {
 	Outbox *Outbox
 	Name   string
 }
 
 // Publish stores an event and its deliveries in the caller's transaction. They are
 // due at once, so whichever process hears of the commit first sends them.
-func (p Product) Publish(ctx context.Context, tx pgx.Tx, e hub.Event) (string, error) {
+func (p ProductPublisher) Publish(ctx context.Context, tx pgx.Tx, e hub.Event) (string, error) {
 	ids, err := p.PublishAll(ctx, tx, []hub.Event{e})
 	if err != nil {
 		return "", err
@@ -36,8 +36,8 @@ func (p Product) Publish(ctx context.Context, tx pgx.Tx, e hub.Event) (string, e
 	return ids[0], nil
 }
 
-// PublishAll is [Product.Publish] for several events, with as many statements as one takes.
-func (p Product) PublishAll(ctx context.Context, tx pgx.Tx, events []hub.Event) ([]string, error) {
+// PublishAll is [ProductPublisher.Publish] for several events, with as many statements as one takes.
+func (p ProductPublisher) PublishAll(ctx context.Context, tx pgx.Tx, events []hub.Event) ([]string, error) {
 	if len(events) == 0 {
 		return nil, nil
 	}
@@ -70,12 +70,12 @@ func (p Product) PublishAll(ctx context.Context, tx pgx.Tx, events []hub.Event) 
 			return nil, fmt.Errorf("announcing event %s: %w", events[0].Type, err)
 		}
 	}
-	p.Outbox.record.Accepted(p.Name, len(all), deliveries)
+	p.Outbox.record.CountAccepted(p.Name, len(all), deliveries)
 	return ids, nil
 }
 
 // publication checks what a product hands over: it goes out as it is.
-func (p Product) publication(e hub.Event) (*Publication, error) {
+func (p ProductPublisher) publication(e hub.Event) (*Publication, error) {
 	switch {
 	case !e.Environment.Valid():
 		return nil, fmt.Errorf("publishing %s: environment %q is neither live nor test", e.Type, e.Environment)
@@ -90,7 +90,7 @@ func (p Product) publication(e hub.Event) (*Publication, error) {
 	}
 	return &Publication{
 		TenantID: e.TenantID, Environment: e.Environment, Product: p.Name, Type: e.Type, CorrelationID: e.CorrelationID,
-		Data: e.Data, ID: e.ID, At: e.Time,
+		Data: e.Data, ID: e.ID, OccurredAt: e.Time,
 	}, nil
 }
 

@@ -1,12 +1,12 @@
 package hubtest
 
-// TaxID is a text as people and products write them, and what is left of it where tax
+// CPFText is a text as people and products write them, and what is left of it where tax
 // ids (CPF) are hidden.
-type TaxID struct{ Text, Hidden string }
+type CPFText struct{ Text, Redacted string }
 
-// TaxIDs are the cases that all who hide tax ids share: what the clinic keeps no whole
+// CPFTexts are the cases that all who hide tax ids share: what the clinic keeps no whole
 // number of, the log shows no whole number of either.
-var TaxIDs = []TaxID{
+var CPFTexts = []CPFText{
 	{"", ""},
 	{"nothing to hide", "nothing to hide"},
 	{"***.***.***-09", "***.***.***-09"},
