@@ -19,15 +19,15 @@ import (
 // of each.
 func charted(clinic *clinictest.Clinic) map[string]string {
 	t := clinic.T
-	c := &clinictest.Chart{Clinic: clinic}
-	c.AddPatientWithChart()
-	imported := c.UploadImport("csv", clinictest.ImportTable)
+	chart := &clinictest.Chart{Clinic: clinic}
+	chart.AddPatientWithChart()
+	imported := chart.UploadImport("csv", clinictest.ImportTable)
 	require.Equal(t, 202, imported.Status, imported.Text)
 	return map[string]string{
-		"/api/v1/patients/{id}/export": "/api/v1/patients/" + c.PatientID + "/export", "/api/v1/imports/{id}": "/api/v1/imports/" + imported.Body["id"].(string),
-		"/fhir/Patient/{id}": "/fhir/Patient/" + c.PatientID, "/fhir/Patient/{id}/$everything": "/fhir/Patient/" + c.PatientID + "/$everything",
-		"/fhir/Appointment/{id}": "/fhir/Appointment/" + c.AppointmentID, "/fhir/Encounter/{id}": "/fhir/Encounter/" + c.VisitID,
-		"/fhir/DocumentReference/{id}": "/fhir/DocumentReference/" + c.RecordID, "/fhir/Communication/{id}": "/fhir/Communication/" + c.InteractionID,
+		"/api/v1/patients/{id}/export": "/api/v1/patients/" + chart.PatientID + "/export", "/api/v1/imports/{id}": "/api/v1/imports/" + imported.Body["id"].(string),
+		"/fhir/Patient/{id}": "/fhir/Patient/" + chart.PatientID, "/fhir/Patient/{id}/$everything": "/fhir/Patient/" + chart.PatientID + "/$everything",
+		"/fhir/Appointment/{id}": "/fhir/Appointment/" + chart.AppointmentID, "/fhir/Encounter/{id}": "/fhir/Encounter/" + chart.VisitID,
+		"/fhir/DocumentReference/{id}": "/fhir/DocumentReference/" + chart.RecordID, "/fhir/Communication/{id}": "/fhir/Communication/" + chart.InteractionID,
 	}
 }
 

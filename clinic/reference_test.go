@@ -15,11 +15,11 @@ import (
 // stands at: nothing is wrong with the command's form, whatever ids are in it.
 func TestCommandsOfTheReference(t *testing.T) {
 	t.Parallel()
-	p := clinictest.NewClinic(t)
-	p.OK(200, "PUT", "/clinic", object{"reveal_cpf": true})
-	reader := openapitest.CommandRunner{Token: p.Token, Key: p.NewKey().Token, File: "nome;telefone\nAna;11 98765-4321\n"}
-	commands := openapitest.LoadCommands(t, p.Hub.Base)
-	for _, op := range p.OwnOperations() {
+	clinic := clinictest.NewClinic(t)
+	clinic.OK(200, "PUT", "/clinic", object{"reveal_cpf": true})
+	reader := openapitest.CommandRunner{Token: clinic.Token, Key: clinic.NewKey().Token, File: "nome;telefone\nAna;11 98765-4321\n"}
+	commands := openapitest.LoadCommands(t, clinic.Hub.Base)
+	for _, op := range clinic.OwnOperations() {
 		require.Contains(t, commands, op.ID)
 	}
 	delete(commands, "integrations.connect") // it would call out

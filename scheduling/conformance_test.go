@@ -20,8 +20,8 @@ func TestConformance(t *testing.T) {
 		Module: scheduling.New(),
 		SignUp: func(t *testing.T, base string) moduletest.Account {
 			t.Helper()
-			p := schedulingtest.RegisterOrganization(t, moduletest.Attach(t, "scheduling", "", base, module.Host{})).MakeBookable()
-			return moduletest.Account{Tenant: p.ID, Token: p.Token}
+			org := schedulingtest.RegisterOrganization(t, moduletest.Attach(t, "scheduling", "", base, module.Host{})).MakeBookable()
+			return moduletest.Account{Tenant: org.ID, Token: org.Token}
 		},
 		Public: []string{
 			"auth.register", "auth.login", "auth.refresh", "auth.forgot-password", "auth.reset-password", "payments.webhook",
@@ -30,8 +30,8 @@ func TestConformance(t *testing.T) {
 		},
 		Resources: func(t *testing.T, base string, a moduletest.Account) map[string]string {
 			t.Helper()
-			p := &schedulingtest.Bookable{Organization: schedulingtest.OrganizationAt(t, base, a)}
-			return resources(p)
+			org := &schedulingtest.Bookable{Organization: schedulingtest.OrganizationAt(t, base, a)}
+			return resources(org)
 		},
 		Events: []hub.Event{
 			{Type: "patient.deleted", Data: []byte(`{"phone":"+5511987654321"}`)},
@@ -47,27 +47,27 @@ func TestConformance(t *testing.T) {
 }
 
 // resources gives a path of the organization's own for every path with a parameter.
-func resources(p *schedulingtest.Bookable) map[string]string {
-	p.T.Helper()
-	p.ServiceID = p.List("/services")[0]["id"].(string)
-	p.ProfessionalID = p.List("/professionals")[0]["id"].(string)
-	clients := p.OK(200, "GET", "/clients", nil)["items"].([]any)
-	p.ClientID = clients[0].(object)["id"].(string)
-	ids := map[string]string{"service": p.ServiceID, "professional": p.ProfessionalID, "client": p.ClientID}
-	made := p.OK(201, "POST", "/appointments", object{
-		"client_id": p.ClientID, "professional_id": p.ProfessionalID, "service_id": p.ServiceID, "start_at": "2031-03-03T09:00:00-03:00",
+func resources(org *schedulingtest.Bookable) map[string]string {
+	org.T.Helper()
+	org.ServiceID = org.List("/services")[0]["id"].(string)
+	org.ProfessionalID = org.List("/professionals")[0]["id"].(string)
+	clients := org.OK(200, "GET", "/clients", nil)["items"].([]any)
+	org.ClientID = clients[0].(object)["id"].(string)
+	ids := map[string]string{"service": org.ServiceID, "professional": org.ProfessionalID, "client": org.ClientID}
+	created := org.OK(201, "POST", "/appointments", object{
+		"client_id": org.ClientID, "professional_id": org.ProfessionalID, "service_id": org.ServiceID, "start_at": "2031-03-03T09:00:00-03:00",
 	})
-	ids["appointment"] = made["id"].(string)
-	ids["rule"] = p.List("/schedule-rules?professional_id=" + p.ProfessionalID)[0]["id"].(string)
-	ids["exception"] = p.OK(201, "POST", "/schedule-exceptions", object{"professional_id": p.ProfessionalID, "date": "2031-03-12", "exception_type": "block"})["id"].(string)
-	ids["user"] = p.OK(200, "GET", "/auth/me", nil)["id"].(string)
+	ids["appointment"] = created["id"].(string)
+	ids["rule"] = org.List("/schedule-rules?professional_id=" + org.ProfessionalID)[0]["id"].(string)
+	ids["exception"] = org.OK(201, "POST", "/schedule-exceptions", object{"professional_id": org.ProfessionalID, "date": "2031-03-12", "exception_type": "block"})["id"].(string)
+	ids["user"] = org.OK(200, "GET", "/auth/me", nil)["id"].(string)
 	paths := make(map[string]string)
-	for _, op := range p.Operations() {
+	for _, op := range org.Operations() {
 		if schedulingtest.PathParameter.MatchString(op.Path) && !op.IsPublic() {
 			kind := schedulingtest.ResourceKind(op.Path)
 			paths[op.Path] = schedulingtest.PathParameter.ReplaceAllString(op.Path, ids[kind])
 		}
 	}
-	require.NotEmpty(p.T, paths)
+	require.NotEmpty(org.T, paths)
 	return paths
 }

@@ -90,11 +90,11 @@ GET /health No`
 // Every row is served, and asks for a token where the document says so.
 func TestEveryRowOfTheDocument(t *testing.T) {
 	t.Parallel()
-	s := schedulingtest.NewOrganization(t)
+	org := schedulingtest.NewOrganization(t)
 	list := strings.Split(strings.TrimSpace(rows), "\n")
 	require.Len(t, list, 72)
 	var have []string
-	for _, op := range s.Operations() {
+	for _, op := range org.Operations() {
 		have = append(have, op.Method+" "+op.Path)
 	}
 	for _, row := range list {
@@ -103,13 +103,13 @@ func TestEveryRowOfTheDocument(t *testing.T) {
 		if path != "/health" {
 			require.Contains(t, have, method+" "+path)
 		}
-		at := s.Hub.Base + strings.NewReplacer("{slug}", s.Slug, "{provider}", "sandbox").Replace(path)
-		got := s.As("").Call(method, schedulingtest.PathParameter.ReplaceAllString(at, uuid.NewString()), nil)
+		at := org.Hub.Base + strings.NewReplacer("{slug}", org.Slug, "{provider}", "sandbox").Replace(path)
+		got := org.As("").Call(method, schedulingtest.PathParameter.ReplaceAllString(at, uuid.NewString()), nil)
 		switch words[2] {
 		case "Yes":
 			require.Equal(t, 401, got.Status, "%s without a token: %s", row, got.Text)
 			require.Equal(t, "unauthorized", got.Body["code"], row)
-			signedIn := s.Call(method, schedulingtest.PathParameter.ReplaceAllString(at, uuid.NewString()), nil)
+			signedIn := org.Call(method, schedulingtest.PathParameter.ReplaceAllString(at, uuid.NewString()), nil)
 			require.NotContains(t, []int{401, 403, 405}, signedIn.Status, "%s with a token: %s", row, signedIn.Text)
 			require.Less(t, signedIn.Status, 500, row)
 		case "key":
@@ -124,10 +124,10 @@ func TestEveryRowOfTheDocument(t *testing.T) {
 // The table of errors, with the document's own sentences.
 func TestErrorsOfTheDocument(t *testing.T) {
 	t.Parallel()
-	s := schedulingtest.NewOrganization(t)
-	someone := s.As("")
+	org := schedulingtest.NewOrganization(t)
+	someone := org.As("")
 	draft := func(name string, value any) object {
-		d := object{"org_name": "Other", "org_slug": "other-" + s.Slug, "name": "Ana", "email": "ana-" + s.Email, "password": schedulingtest.Password}
+		d := object{"org_name": "Other", "org_slug": "other-" + org.Slug, "name": "Ana", "email": "ana-" + org.Email, "password": schedulingtest.Password}
 		if d[name] = value; value == nil {
 			delete(d, name)
 		}
@@ -139,17 +139,17 @@ func TestErrorsOfTheDocument(t *testing.T) {
 		require.Equal(t, status, got.Status, got.Text)
 		require.Equal(t, sentence, got.Body["detail"])
 	}
-	says(400, "Email already registered", "/auth/register", draft("email", s.Email))
-	says(400, "Organization slug already taken", "/auth/register", draft("org_slug", s.Slug))
+	says(400, "Email already registered", "/auth/register", draft("email", org.Email))
+	says(400, "Organization slug already taken", "/auth/register", draft("org_slug", org.Slug))
 	someone.Invalid("body.email", "POST", "/auth/register", draft("email", "not-an-address"))
 	someone.Invalid("body.org_name", "POST", "/auth/register", draft("org_name", nil))
-	says(401, "Invalid credentials", "/auth/login", object{"email": s.Email, "password": "another one"})
+	says(401, "Invalid credentials", "/auth/login", object{"email": org.Email, "password": "another one"})
 	says(401, "Invalid credentials", "/auth/login", object{"email": "nobody@example.com", "password": schedulingtest.Password})
 	says(401, "Invalid refresh token", "/auth/refresh", object{"refresh_token": "nonsense"})
-	says(401, "Invalid refresh token", "/auth/refresh", object{"refresh_token": s.Token})
+	says(401, "Invalid refresh token", "/auth/refresh", object{"refresh_token": org.Token})
 	require.Equal(t, 401, someone.Call("GET", "/auth/me", nil).Status)
-	s.Hub.Clock.Advance(31 * time.Minute)
-	require.Equal(t, 401, s.Call("GET", "/auth/me", nil).Status, "expired")
+	org.Hub.Clock.Advance(31 * time.Minute)
+	require.Equal(t, 401, org.Call("GET", "/auth/me", nil).Status, "expired")
 }
 
 // The document from its first page to its last, as an organization lives it.
@@ -262,13 +262,13 @@ func TestTheDocumentsFlow(t *testing.T) {
 
 func TestChargesWithoutAProvider(t *testing.T) {
 	t.Parallel()
-	p := schedulingtest.NewBookable(t, "HUB_PAYMENT_PROVIDER=none")
-	id := p.Book(0)
-	p.Refused(409, "provider_not_configured", "POST", "/payments/pix", object{"appointment_id": id})
-	p.Invalid("body.amount", "POST", "/payments/pix", object{"client_id": p.ClientID})
-	p.Refused(422, "validation_failed", "POST", "/payments/pix", object{"appointment_id": id, "expires_in_minutes": 1})
-	p.OK(201, "POST", "/payments", object{"appointment_id": id, "amount": 80, "method": "cash"})
-	p.Refused(409, "already_paid", "POST", "/payments/pix", object{"appointment_id": id})
-	p.As("").Refused(404, "not_found", "POST", "/payments/webhook/unheard-of", object{})
-	require.EqualValues(t, 1, p.OK(200, "GET", "/payments?month=2026-02", nil)["total"], "no charge is kept")
+	org := schedulingtest.NewBookable(t, "HUB_PAYMENT_PROVIDER=none")
+	id := org.Book(0)
+	org.Refused(409, "provider_not_configured", "POST", "/payments/pix", object{"appointment_id": id})
+	org.Invalid("body.amount", "POST", "/payments/pix", object{"client_id": org.ClientID})
+	org.Refused(422, "validation_failed", "POST", "/payments/pix", object{"appointment_id": id, "expires_in_minutes": 1})
+	org.OK(201, "POST", "/payments", object{"appointment_id": id, "amount": 80, "method": "cash"})
+	org.Refused(409, "already_paid", "POST", "/payments/pix", object{"appointment_id": id})
+	org.As("").Refused(404, "not_found", "POST", "/payments/webhook/unheard-of", object{})
+	require.EqualValues(t, 1, org.OK(200, "GET", "/payments?month=2026-02", nil)["total"], "no charge is kept")
 }

@@ -15,11 +15,11 @@ import (
 // stands at: nothing is wrong with the command's form, whatever ids are in it.
 func TestCommandsOfTheReference(t *testing.T) {
 	t.Parallel()
-	s := schedulingtest.NewOrganization(t)
-	key := s.OK(200, "POST", "/integrations/api-keys", object{})["api_key"].(string)
-	reader := openapitest.CommandRunner{Token: s.Token, Key: key}
-	commands := openapitest.LoadCommands(t, s.Hub.Base)
-	require.Len(t, commands, len(s.Operations()))
+	org := schedulingtest.NewOrganization(t)
+	key := org.OK(200, "POST", "/integrations/api-keys", object{})["api_key"].(string)
+	reader := openapitest.CommandRunner{Token: org.Token, Key: key}
+	commands := openapitest.LoadCommands(t, org.Hub.Base)
+	require.Len(t, commands, len(org.Operations()))
 	delete(commands, "integrations.connect") // it would call out
 	var wrong []string
 	for id, command := range commands {

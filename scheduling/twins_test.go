@@ -61,7 +61,7 @@ func TestTwoHubs(t *testing.T) {
 	t.Parallel()
 	clinic := newTwin("clinic")
 	there := moduletest.Start(t, clinic, moduletest.Options{})
-	p := schedulingtest.NewBookable(t)
+	org := schedulingtest.NewBookable(t)
 	var account struct {
 		TenantID uuid.UUID `json:"tenant_id"`
 		Token    string    `json:"token"`
@@ -71,25 +71,25 @@ func TestTwoHubs(t *testing.T) {
 	key := peer.OK(200, "POST", "/integrations/api-keys", nil)["api_key"].(string)
 
 	// The document's request; the key that this service issues is made where none is given.
-	made := p.OK(200, "POST", "/integrations/connect", object{
+	created := org.OK(200, "POST", "/integrations/connect", object{
 		"product": "clinic", "api_key_remote": key, "api_url": there.Base + "/api/v1",
-		"webhook_url": p.Hub.Base + "/api/v1/integrations/webhook", "features": []string{"reminders", "booking_bot"},
+		"webhook_url": org.Hub.Base + "/api/v1/integrations/webhook", "features": []string{"reminders", "booking_bot"},
 	})
-	require.Equal(t, "active", made["status"], "%v", made)
-	require.Equal(t, "clinic", made["product"])
-	require.Equal(t, []any{"reminders", "booking_bot"}, made["enabled"])
-	require.NotContains(t, made["api_key_remote"], key)
-	status := p.OK(200, "GET", "/integrations/status", nil)["integrations"].([]any)
+	require.Equal(t, "active", created["status"], "%v", created)
+	require.Equal(t, "clinic", created["product"])
+	require.Equal(t, []any{"reminders", "booking_bot"}, created["enabled"])
+	require.NotContains(t, created["api_key_remote"], key)
+	status := org.OK(200, "GET", "/integrations/status", nil)["integrations"].([]any)
 	require.Len(t, status, 1)
 	require.Equal(t, "active", status[0].(object)["status"])
-	known := p.As(p.Hub.CreateKey(p.ID, hub.Live)).OK(200, "GET", "/integrations/status", nil)
+	known := org.As(org.Hub.CreateKey(org.ID, hub.Live)).OK(200, "GET", "/integrations/status", nil)
 	require.Equal(t, "scheduling", known["product"])
-	require.Equal(t, p.ID.String(), known["org_id"])
+	require.Equal(t, org.ID.String(), known["org_id"])
 	require.Equal(t, "Studio", known["org_name"])
 
-	kept, missed := p.Book(0), p.Book(time.Hour)
-	p.Transition(200, "cancel", kept, object{"reason": "ill"})
-	p.Transition(200, "noshow", missed, nil)
+	kept, missed := org.Book(0), org.Book(time.Hour)
+	org.Transition(200, "cancel", kept, object{"reason": "ill"})
+	org.Transition(200, "noshow", missed, nil)
 	got := clinic.next(t, 4)
 	for _, e := range got {
 		require.Equal(t, "scheduling", e.Product)
@@ -125,10 +125,10 @@ func TestTwoHubs(t *testing.T) {
 	phone := url.Values{"phone": {"11 98765-4321"}}
 	require.Equal(t, "Caio", ask(hub.Call{Name: "search/clients", Query: phone})["client"].(object)["name"])
 	require.Len(t, ask(hub.Call{Name: "search/appointments", Query: phone})["appointments"], 2)
-	body, err := json.Marshal(object{"phone": "+5511987654321", "service": "Cut", "datetime": p.At(2 * time.Hour), "source_id": "t-1"})
+	body, err := json.Marshal(object{"phone": "+5511987654321", "service": "Cut", "datetime": org.At(2 * time.Hour), "source_id": "t-1"})
 	require.NoError(t, err)
 	booked := ask(hub.Call{Name: "action/book", Body: body})
-	require.Equal(t, "integration", p.OK(200, "GET", "/appointments/"+booked["appointment_id"].(string), nil)["source"])
+	require.Equal(t, "integration", org.OK(200, "GET", "/appointments/"+booked["appointment_id"].(string), nil)["source"])
 	require.Equal(t, "appointment.created", clinic.next(t, 1)[0].Type, "it hears of its own booking as well")
 
 	// What the peer sends.
@@ -145,17 +145,17 @@ func TestTwoHubs(t *testing.T) {
 	}
 	send("payment.received", object{"appointment_id": booked["appointment_id"], "amount": 80, "description": "Cut"})
 	soon("the payment is recorded", func() bool {
-		return p.OK(200, "GET", "/clients/"+p.ClientID, nil)["total_spent"] == 80.0
+		return org.OK(200, "GET", "/clients/"+org.ClientID, nil)["total_spent"] == 80.0
 	})
 	send("patient.deleted", object{"phone": "+5511987654321"})
-	soon("the client is forgotten", func() bool { return p.Call("GET", "/clients/"+p.ClientID, nil).Status == 404 })
-	logs := p.OK(200, "GET", "/integrations/webhook-logs?direction=inbound", nil)["items"].([]any)
+	soon("the client is forgotten", func() bool { return org.Call("GET", "/clients/"+org.ClientID, nil).Status == 404 })
+	logs := org.OK(200, "GET", "/integrations/webhook-logs?direction=inbound", nil)["items"].([]any)
 	require.Len(t, logs, 2)
 	soon("nor does the log know the phone any more, but for the deletion itself", func() bool {
-		for _, one := range p.OK(200, "GET", "/integrations/webhook-logs", nil)["items"].([]any) {
-			raw, err := json.Marshal(one)
+		for _, item := range org.OK(200, "GET", "/integrations/webhook-logs", nil)["items"].([]any) {
+			raw, err := json.Marshal(item)
 			require.NoError(t, err)
-			if one.(object)["event_type"] != "patient.deleted" && strings.Contains(string(raw), "987654321") {
+			if item.(object)["event_type"] != "patient.deleted" && strings.Contains(string(raw), "987654321") {
 				return false
 			}
 		}
@@ -163,7 +163,7 @@ func TestTwoHubs(t *testing.T) {
 	})
 
 	// The end: neither side sends or asks any more.
-	p.OK(200, "DELETE", "/integrations/"+made["id"].(string), nil)
+	org.OK(200, "DELETE", "/integrations/"+created["id"].(string), nil)
 	soon("the peer knows", func() bool {
 		list, err := of.List(t.Context(), account.TenantID, hub.Live)
 		return err == nil && list[0].Status == "inactive"

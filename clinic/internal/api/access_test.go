@@ -42,17 +42,17 @@ func kindOf(path string) string {
 }
 
 // ResourceIDs are the ids of everything a clinic has, by what stands for them.
-func ResourceIDs(f *clinictest.ChartedClinic) map[string]string {
-	f.T.Helper()
-	c := &clinictest.Chart{Clinic: f.Clinic}
-	c.AddChart(f.PatientID)
-	imported := f.UploadImport("csv", "nome;cpf\nGil;529.982.247-25\n").Body["id"].(string)
-	f.WaitForImport(imported)
+func ResourceIDs(clinic *clinictest.ChartedClinic) map[string]string {
+	clinic.T.Helper()
+	chart := &clinictest.Chart{Clinic: clinic.Clinic}
+	chart.AddChart(clinic.PatientID)
+	imported := clinic.UploadImport("csv", "nome;cpf\nGil;529.982.247-25\n").Body["id"].(string)
+	clinic.WaitForImport(imported)
 	return map[string]string{
-		"{visit}": c.VisitID, "{record}": c.RecordID, "{interaction}": c.InteractionID, "{import}": imported,
-		"{patient}": f.PatientID, "{appointment}": f.AppointmentID, "{payment}": f.PendingPaymentID, "{professional}": f.ProfessionalID, "{entry}": f.InboxEntryID,
-		"{user}":     f.AddStaff().Get("/auth/me")["id"].(string),
-		"{deletion}": f.OK(202, "POST", "/patients/"+f.OtherPatientID+"/deletion-request", nil)["id"].(string),
+		"{visit}": chart.VisitID, "{record}": chart.RecordID, "{interaction}": chart.InteractionID, "{import}": imported,
+		"{patient}": clinic.PatientID, "{appointment}": clinic.AppointmentID, "{payment}": clinic.PendingPaymentID, "{professional}": clinic.ProfessionalID, "{entry}": clinic.InboxEntryID,
+		"{user}":     clinic.AddStaff().Get("/auth/me")["id"].(string),
+		"{deletion}": clinic.OK(202, "POST", "/patients/"+clinic.OtherPatientID+"/deletion-request", nil)["id"].(string),
 	}
 }
 
@@ -154,10 +154,10 @@ func TestBadBodies(t *testing.T) {
 	}
 	// Names of columns that nobody may set are ignored.
 	p := f.AnotherClinic()
-	made := p.OK(201, "POST", "/patients", object{
+	created := p.OK(201, "POST", "/patients", object{
 		"name": "A", "id": uuid.NewString(), "clinic_id": uuid.NewString(), "env": "test", "balance_due": 99, "anonymized_at": "2026-01-01T00:00:00Z",
 	})
-	require.EqualValues(t, 0, made["balance_due"])
-	require.Equal(t, "active", made["status"])
+	require.EqualValues(t, 0, created["balance_due"])
+	require.Equal(t, "active", created["status"])
 	require.Len(t, p.Items("/patients"), 1)
 }

@@ -12,22 +12,22 @@ import (
 
 func TestAppointments(t *testing.T) {
 	t.Parallel()
-	p := clinictest.NewClinic(t)
-	id := p.AddPatient("+5511987654321")
+	clinic := clinictest.NewClinic(t)
+	id := clinic.AddPatient("+5511987654321")
 	path := "/patients/" + id + "/appointments"
 	at := func(d time.Duration) string {
 		return time.Now().Add(d).UTC().Truncate(time.Second).Format(time.RFC3339)
 	}
-	past := p.OK(201, "POST", path, object{"datetime": at(-48 * time.Hour), "service": "Cleaning", "professional": "Dra. Lima", "status": "completed"})
-	p.OK(201, "POST", path, object{"datetime": at(-24 * time.Hour), "service": "Cleaning", "status": "no_show"})
-	next := p.AddStaff().OK(201, "POST", path, object{"datetime": at(24 * time.Hour), "service": "Check", "professional": "Dr. Reis"})
-	p.OK(201, "POST", path, object{"datetime": at(12 * time.Hour), "status": "cancelled", "reason": "travelling"})
+	past := clinic.OK(201, "POST", path, object{"datetime": at(-48 * time.Hour), "service": "Cleaning", "professional": "Dra. Lima", "status": "completed"})
+	clinic.OK(201, "POST", path, object{"datetime": at(-24 * time.Hour), "service": "Cleaning", "status": "no_show"})
+	next := clinic.AddStaff().OK(201, "POST", path, object{"datetime": at(24 * time.Hour), "service": "Check", "professional": "Dr. Reis"})
+	clinic.OK(201, "POST", path, object{"datetime": at(12 * time.Hour), "status": "cancelled", "reason": "travelling"})
 	require.Equal(t, "scheduled", next["status"])
-	patient := p.Get("/patients/" + id)
+	patient := clinic.Get("/patients/" + id)
 	require.Equal(t, past["datetime"], patient["last_appointment"])
 	require.Equal(t, next["datetime"], patient["next_appointment"])
 
-	key := p.NewKey("appointment.read")
+	key := clinic.NewKey("appointment.read")
 	require.Len(t, key.Get("/integrations/search/appointments?patient_id=" + id)["appointments"], 4)
 	found := key.Get("/integrations/search/appointments?status=scheduled&patient_id=" + id)["appointments"].([]any)
 	require.Len(t, found, 1)
@@ -36,16 +36,16 @@ func TestAppointments(t *testing.T) {
 	delete(one, "url")
 	require.Equal(t, object{"id": next["id"], "datetime": next["datetime"], "service": "Check", "professional": "Dr. Reis", "status": "scheduled"}, one)
 	key.Refused(422, "validation_failed", "GET", "/integrations/search/appointments?status=late&patient_id="+id, nil)
-	p.NewKey("record.read").Refused(403, "missing_scope", "GET", "/integrations/search/appointments?patient_id="+id, nil)
+	clinic.NewKey("record.read").Refused(403, "missing_scope", "GET", "/integrations/search/appointments?patient_id="+id, nil)
 
-	done := p.OK(200, "PUT", "/appointments/"+next["id"].(string), object{"status": "confirmed"})
+	done := clinic.OK(200, "PUT", "/appointments/"+next["id"].(string), object{"status": "confirmed"})
 	require.Equal(t, "confirmed", done["status"])
 	require.Equal(t, next["datetime"], done["datetime"])
 	for location, bad := range map[string]object{
 		"body.datetime": {"service": "x"}, "body.status": {"datetime": at(0), "status": "late"}, "body.service": {"datetime": at(0), "service": strings.Repeat("x", 201)},
 	} {
-		p.Invalid(location, "POST", path, bad)
+		clinic.Invalid(location, "POST", path, bad)
 	}
-	p.Invalid("body.datetime", "POST", path, object{"datetime": "2026-03-02T09:00:00"})
-	require.Len(t, p.Items(path+"?status=no_show"), 1)
+	clinic.Invalid("body.datetime", "POST", path, object{"datetime": "2026-03-02T09:00:00"})
+	require.Len(t, clinic.Items(path+"?status=no_show"), 1)
 }

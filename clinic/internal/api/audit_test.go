@@ -50,74 +50,74 @@ func TestWritesAreOnRecord(t *testing.T) {
 // Reading a patient's data is on record, whoever reads it, and so is a search by a key.
 func TestReadsAreOnRecord(t *testing.T) {
 	t.Parallel()
-	c := clinictest.NewChart(t)
-	staff := c.AddStaff()
+	chart := clinictest.NewChart(t)
+	staff := chart.AddStaff()
 	for path, action := range map[string]string{
 		"": "patients.get", "/records": "records.list", "/appointments": "appointments.list", "/payments": "payments.list", "/interactions": "interactions.list",
 	} {
-		staff.Get("/patients/" + c.PatientID + path)
-		require.Equal(t, clinictest.AuditEntry{Action: action, Actor: "tenant_user", Environment: "live", PatientID: c.PatientID}, c.AuditEntries("&action=" + action)[0])
+		staff.Get("/patients/" + chart.PatientID + path)
+		require.Equal(t, clinictest.AuditEntry{Action: action, Actor: "tenant_user", Environment: "live", PatientID: chart.PatientID}, chart.AuditEntries("&action=" + action)[0])
 	}
 	for path, action := range map[string]string{
-		"/api/v1/patients/" + c.PatientID + "/export": "patients.export", "/fhir/Patient/" + c.PatientID: "fhir.read-patient",
-		"/fhir/Patient/" + c.PatientID + "/$everything": "fhir.everything", "/fhir/DocumentReference/" + c.RecordID: "fhir.read-document",
-		"/fhir/Encounter?patient=" + c.PatientID: "fhir.search-encounters", "/fhir/Patient?phone=11987654321": "fhir.search-patients",
+		"/api/v1/patients/" + chart.PatientID + "/export": "patients.export", "/fhir/Patient/" + chart.PatientID: "fhir.read-patient",
+		"/fhir/Patient/" + chart.PatientID + "/$everything": "fhir.everything", "/fhir/DocumentReference/" + chart.RecordID: "fhir.read-document",
+		"/fhir/Encounter?patient=" + chart.PatientID: "fhir.search-encounters", "/fhir/Patient?phone=11987654321": "fhir.search-patients",
 	} {
-		require.Equal(t, 200, c.Call("GET", path, nil).Status)
-		require.Equal(t, []clinictest.AuditEntry{{Action: action, Actor: "tenant_user", Environment: "live", PatientID: c.PatientID}}, c.AuditEntries("&action="+action), "once")
+		require.Equal(t, 200, chart.Call("GET", path, nil).Status)
+		require.Equal(t, []clinictest.AuditEntry{{Action: action, Actor: "tenant_user", Environment: "live", PatientID: chart.PatientID}}, chart.AuditEntries("&action="+action), "once")
 	}
-	key := c.NewKey()
+	key := chart.NewKey()
 	for path, action := range map[string]string{
-		"patients?phone=5511987654321": "integrations.search-patients", "records?patient_id=" + c.PatientID: "integrations.search-records",
-		"appointments?patient_id=" + c.PatientID: "integrations.search-appointments",
+		"patients?phone=5511987654321": "integrations.search-patients", "records?patient_id=" + chart.PatientID: "integrations.search-records",
+		"appointments?patient_id=" + chart.PatientID: "integrations.search-appointments",
 	} {
 		key.Get("/integrations/search/" + path)
-		require.Equal(t, []clinictest.AuditEntry{{Action: action, Actor: "key", Environment: "live", PatientID: c.PatientID}}, c.AuditEntries("&action="+action))
+		require.Equal(t, []clinictest.AuditEntry{{Action: action, Actor: "key", Environment: "live", PatientID: chart.PatientID}}, chart.AuditEntries("&action="+action))
 	}
 	require.Equal(t, false, key.Get("/integrations/search/patients?phone=%2B5521999990000")["found"])
-	require.Equal(t, clinictest.AuditEntry{Action: "integrations.search-patients", Actor: "key", Environment: "live", PatientID: ""}, c.AuditEntries("")[0], "what finds nobody is on record too")
+	require.Equal(t, clinictest.AuditEntry{Action: "integrations.search-patients", Actor: "key", Environment: "live", PatientID: ""}, chart.AuditEntries("")[0], "what finds nobody is on record too")
 
-	c.OK(201, "POST", "/patients", object{"name": "Gil"})
-	for term, who := range map[string]string{"11987654321": c.PatientID, "": "", "nobody": ""} { // one is somebody, several are nobody in particular
-		before := len(c.AuditEntries("&action=patients.search"))
+	chart.OK(201, "POST", "/patients", object{"name": "Gil"})
+	for term, who := range map[string]string{"11987654321": chart.PatientID, "": "", "nobody": ""} { // one is somebody, several are nobody in particular
+		before := len(chart.AuditEntries("&action=patients.search"))
 		staff.SearchPatients(term)
-		got := c.AuditEntries("&action=patients.search")
+		got := chart.AuditEntries("&action=patients.search")
 		require.Len(t, got, before+1, "once")
 		require.Equal(t, clinictest.AuditEntry{Action: "patients.search", Actor: "tenant_user", Environment: "live", PatientID: who}, got[0], term)
 	}
-	for query, who := range map[string]string{"": "", "?per_page=1": c.PatientID, "?status=inactive": ""} {
-		before := len(c.AuditEntries("&action=patients.list"))
+	for query, who := range map[string]string{"": "", "?per_page=1": chart.PatientID, "?status=inactive": ""} {
+		before := len(chart.AuditEntries("&action=patients.list"))
 		staff.Get("/patients" + query)
-		got := c.AuditEntries("&action=patients.list")
+		got := chart.AuditEntries("&action=patients.list")
 		require.Len(t, got, before+1, "once")
 		require.Equal(t, clinictest.AuditEntry{Action: "patients.list", Actor: "tenant_user", Environment: "live", PatientID: who}, got[0], query)
 	}
 
 	// Live and test are told apart.
-	trial := c.InEnvironment("test")
+	trial := chart.InEnvironment("test")
 	other := trial.OK(201, "POST", "/patients", object{"name": "Ana"})["id"].(string)
 	trial.Get("/patients/" + other)
-	require.Equal(t, []clinictest.AuditEntry{{Action: "patients.get", Actor: "tenant_user", Environment: "test", PatientID: other}, {Action: "patients.create", Actor: "tenant_user", Environment: "test", PatientID: other}}, c.AuditEntries("&environment=test"))
+	require.Equal(t, []clinictest.AuditEntry{{Action: "patients.get", Actor: "tenant_user", Environment: "test", PatientID: other}, {Action: "patients.create", Actor: "tenant_user", Environment: "test", PatientID: other}}, chart.AuditEntries("&environment=test"))
 
 	// Another clinic's patient is nobody here, and its record nobody else's.
-	foreign := c.AnotherClinic()
-	require.Equal(t, 404, foreign.Call("GET", "/patients/"+c.PatientID, nil).Status)
-	require.Empty(t, foreign.AuditEntries("&patient_id="+c.PatientID))
+	foreign := chart.AnotherClinic()
+	require.Equal(t, 404, foreign.Call("GET", "/patients/"+chart.PatientID, nil).Status)
+	require.Empty(t, foreign.AuditEntries("&patient_id="+chart.PatientID))
 }
 
 // What cannot be put on record is not shown, and the record stays as it is.
 func TestRecordCannotBeAvoided(t *testing.T) {
 	t.Parallel()
-	c := clinictest.NewChart(t)
-	key, db := c.NewKey(), c.Hub.Host.Pool
+	chart := clinictest.NewChart(t)
+	key, db := chart.NewKey(), chart.Hub.Host.Pool
 	for _, statement := range []string{`update hub.audit set subject_id = null`, `delete from hub.audit`, `truncate hub.audit`} {
 		_, err := db.Exec(t.Context(), statement)
 		require.ErrorContains(t, err, "audit is append-only", statement)
 	}
 	_, err := db.Exec(t.Context(), `alter table hub.audit rename to audit_elsewhere`)
 	require.NoError(t, err)
-	for _, path := range []string{"/patients", "/patients/" + c.PatientID, "/patients/" + c.PatientID + "/records", "/patients/" + c.PatientID + "/export?format=csv"} {
-		got := c.Call("GET", path, nil)
+	for _, path := range []string{"/patients", "/patients/" + chart.PatientID, "/patients/" + chart.PatientID + "/records", "/patients/" + chart.PatientID + "/export?format=csv"} {
+		got := chart.Call("GET", path, nil)
 		require.GreaterOrEqual(t, got.Status, 500, path)
 		require.NotContains(t, got.Text, "dson", "%s: shown without being on record", path)
 		require.Empty(t, got.Header.Get("Content-Disposition"))
@@ -126,8 +126,8 @@ func TestRecordCannotBeAvoided(t *testing.T) {
 	const form = "application/x-www-form-urlencoded"
 	for _, phone := range []string{"11987654321", "21999990000"} {
 		for _, got := range []answer{
-			c.Call("POST", "/patients/search", object{"search": phone}), key.Call("GET", "/integrations/search/patients?phone="+phone, nil),
-			c.Call("POST", "/fhir/Patient/_search", "phone="+phone, "Content-Type", form), key.Call("POST", "/fhir/Patient/_search", "phone="+phone, "Content-Type", form),
+			chart.Call("POST", "/patients/search", object{"search": phone}), key.Call("GET", "/integrations/search/patients?phone="+phone, nil),
+			chart.Call("POST", "/fhir/Patient/_search", "phone="+phone, "Content-Type", form), key.Call("POST", "/fhir/Patient/_search", "phone="+phone, "Content-Type", form),
 		} {
 			require.GreaterOrEqual(t, got.Status, 500, got.Text)
 			require.NotContains(t, got.Body, "total")
@@ -136,5 +136,5 @@ func TestRecordCannotBeAvoided(t *testing.T) {
 	}
 	_, err = db.Exec(t.Context(), `alter table hub.audit_elsewhere rename to audit`)
 	require.NoError(t, err)
-	require.Contains(t, c.Call("GET", "/patients/"+c.PatientID, nil).Text, "dson")
+	require.Contains(t, chart.Call("GET", "/patients/"+chart.PatientID, nil).Text, "dson")
 }

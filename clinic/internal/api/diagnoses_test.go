@@ -11,20 +11,22 @@ import (
 // Codes of diagnoses leave the clinic in no field of what other products see.
 func TestDiagnosesStayInTheClinic(t *testing.T) {
 	t.Parallel()
-	p := clinictest.NewClinic(t)
-	m := p.ConnectPeer("messaging")
-	id := p.AddPatient(clinictest.Phone)
-	p.OK(201, "POST", "/patients/"+id+"/records", object{"date": "2026-03-02", "type": "F32.1 follow-up", "professional": "Dr. Rui F32.1", "summary": "F32.1", "url": "https://x.example/F32.1"})
-	plain := p.OK(201, "POST", "/patients/"+id+"/records", object{"date": "2026-03-03", "type": "x", "url": "https://x.example/1b9d6bcd-bbfd-e123-9b5d-ab8dfbbd4bed"})
-	p.OK(201, "POST", "/patients/"+id+"/appointments", object{"datetime": "2026-03-02T09:00:00Z", "service": "Session F32.1", "professional": "Dr. Rui F32.1", "status": "completed"})
-	p.OK(201, "POST", "/patients/"+id+"/payments", object{"amount": 1, "due_date": "2026-03-02", "status": "paid", "description": "F32.1", "method": "plan F32.1"})
-	require.Equal(t, "Session F32.1", p.Items("/patients/" + id + "/appointments")[0]["service"], "its own users read what they wrote")
-	require.Equal(t, "https://x.example/F32.1", p.Items("/patients/" + id + "/records")[1]["url"])
-	require.Eventually(t, func() bool { return len(m.Received("payment.received")) == 1 && len(m.Received("record.created")) == 2 }, clinictest.Timeout, clinictest.Tick)
-	for _, one := range m.Events {
-		require.NotContains(t, clinictest.JSON(t, one.Data), "F32", one.Type)
+	clinic := clinictest.NewClinic(t)
+	messaging := clinic.ConnectPeer("messaging")
+	id := clinic.AddPatient(clinictest.Phone)
+	clinic.OK(201, "POST", "/patients/"+id+"/records", object{"date": "2026-03-02", "type": "F32.1 follow-up", "professional": "Dr. Rui F32.1", "summary": "F32.1", "url": "https://x.example/F32.1"})
+	plain := clinic.OK(201, "POST", "/patients/"+id+"/records", object{"date": "2026-03-03", "type": "x", "url": "https://x.example/1b9d6bcd-bbfd-e123-9b5d-ab8dfbbd4bed"})
+	clinic.OK(201, "POST", "/patients/"+id+"/appointments", object{"datetime": "2026-03-02T09:00:00Z", "service": "Session F32.1", "professional": "Dr. Rui F32.1", "status": "completed"})
+	clinic.OK(201, "POST", "/patients/"+id+"/payments", object{"amount": 1, "due_date": "2026-03-02", "status": "paid", "description": "F32.1", "method": "plan F32.1"})
+	require.Equal(t, "Session F32.1", clinic.Items("/patients/" + id + "/appointments")[0]["service"], "its own users read what they wrote")
+	require.Equal(t, "https://x.example/F32.1", clinic.Items("/patients/" + id + "/records")[1]["url"])
+	require.Eventually(t, func() bool {
+		return len(messaging.Received("payment.received")) == 1 && len(messaging.Received("record.created")) == 2
+	}, clinictest.Timeout, clinictest.Tick)
+	for _, event := range messaging.Events {
+		require.NotContains(t, clinictest.JSON(t, event.Data), "F32", event.Type)
 	}
-	key := p.NewKey()
+	key := clinic.NewKey()
 	for _, path := range []string{
 		"/integrations/search/records?patient_id=" + id, "/integrations/search/appointments?patient_id=" + id, "/fhir/Appointment", "/fhir/Encounter", "/fhir/DocumentReference",
 	} {

@@ -11,14 +11,14 @@ import (
 
 func TestTestDataIsApart(t *testing.T) {
 	t.Parallel()
-	p := clinictest.NewClinic(t)
-	sandbox := p.InEnvironment("test")
-	live := p.OK(201, "POST", "/patients", object{"name": "Ana", "phone": "+5511987654321", "cpf": clinictest.CPF})["id"].(string)
+	clinic := clinictest.NewClinic(t)
+	sandbox := clinic.InEnvironment("test")
+	live := clinic.OK(201, "POST", "/patients", object{"name": "Ana", "phone": "+5511987654321", "cpf": clinictest.CPF})["id"].(string)
 	test := sandbox.OK(201, "POST", "/patients", object{"name": "Test", "phone": "+5511987654321", "cpf": clinictest.CPF})["id"].(string)
 	sandbox.Refused(404, "not_found", "GET", "/patients/"+live, nil)
-	p.Refused(404, "not_found", "GET", "/patients/"+test, nil)
+	clinic.Refused(404, "not_found", "GET", "/patients/"+test, nil)
 	require.Len(t, sandbox.Items("/patients"), 1)
-	liveKey, testKey := p.NewKey(), sandbox.NewKey()
+	liveKey, testKey := clinic.NewKey(), sandbox.NewKey()
 	require.Contains(t, testKey.Token, "cli_test_")
 	testKey.Headers = nil
 	require.Equal(t, live, liveKey.Get("/integrations/search/patients?phone=%2B5511987654321")["patient"].(object)["id"])
@@ -27,9 +27,9 @@ func TestTestDataIsApart(t *testing.T) {
 		testKey.Refused(404, "not_found", "GET", "/integrations/search/"+path+"?patient_id="+live, nil)
 	}
 	environments := map[string]hub.Environment{}
-	for _, e := range p.Events() {
+	for _, e := range clinic.Events() {
 		environments[e.Data["name"].(string)] = e.Environment
 	}
 	require.Equal(t, map[string]hub.Environment{"Ana": "live", "Test": "test"}, environments)
-	p.InEnvironment("both").Invalid("header.X-Environment", "GET", "/patients", nil)
+	clinic.InEnvironment("both").Invalid("header.X-Environment", "GET", "/patients", nil)
 }

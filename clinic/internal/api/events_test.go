@@ -19,10 +19,12 @@ type write struct {
 // writes is every way to change a clinic's data, over HTTP and by jobs.
 func writes() []write {
 	call := func(method, path string, body any) func(*clinictest.ChartedClinic) answer {
-		return func(f *clinictest.ChartedClinic) answer { return f.Call(method, path, body) }
+		return func(clinic *clinictest.ChartedClinic) answer { return clinic.Call(method, path, body) }
 	}
 	of := func(method, path string, body any) func(*clinictest.ChartedClinic) answer {
-		return func(f *clinictest.ChartedClinic) answer { return f.Call(method, "/patients/"+f.PatientID+path, body) }
+		return func(clinic *clinictest.ChartedClinic) answer {
+			return clinic.Call(method, "/patients/"+clinic.PatientID+path, body)
+		}
 	}
 	return []write{
 		{"patients.create", call("POST", "/patients", object{"name": "Davi"}), []string{"patient.created"}},
@@ -33,45 +35,45 @@ func writes() []write {
 		{"records.create", of("POST", "/records", object{"date": "2026-03-02", "type": "x", "sensitivity": "R"}), []string{"record.created"}},
 		{"records.create", of("POST", "/records", object{"date": "2026-03-02", "type": "x", "sensitivity": "V"}), nil},
 		{"appointments.create", of("POST", "/appointments", object{"datetime": "2026-03-02T09:00:00Z"}), nil},
-		{"appointments.update", func(f *clinictest.ChartedClinic) answer {
-			return f.Call("PUT", "/appointments/"+f.AppointmentID, object{"status": "completed"})
+		{"appointments.update", func(clinic *clinictest.ChartedClinic) answer {
+			return clinic.Call("PUT", "/appointments/"+clinic.AppointmentID, object{"status": "completed"})
 		}, nil},
 		{"payments.create", of("POST", "/payments", object{"amount": 1, "due_date": "2099-01-01"}), nil},
 		{"payments.create", of("POST", "/payments", object{"amount": 1, "due_date": "2026-03-02", "status": "paid"}), []string{"payment.received"}},
-		{"payments.pay", func(f *clinictest.ChartedClinic) answer {
-			return f.Call("POST", "/payments/"+f.PendingPaymentID+"/pay", nil)
+		{"payments.pay", func(clinic *clinictest.ChartedClinic) answer {
+			return clinic.Call("POST", "/payments/"+clinic.PendingPaymentID+"/pay", nil)
 		}, []string{"payment.received"}},
-		{"payments.pay", func(f *clinictest.ChartedClinic) answer {
-			return f.Call("POST", "/payments/"+f.LatePaymentID+"/pay", object{"method": "cash"})
+		{"payments.pay", func(clinic *clinictest.ChartedClinic) answer {
+			return clinic.Call("POST", "/payments/"+clinic.LatePaymentID+"/pay", object{"method": "cash"})
 		}, []string{"payment.received"}},
-		{"payments.cancel", func(f *clinictest.ChartedClinic) answer {
-			return f.Call("POST", "/payments/"+f.PendingPaymentID+"/cancel", nil)
+		{"payments.cancel", func(clinic *clinictest.ChartedClinic) answer {
+			return clinic.Call("POST", "/payments/"+clinic.PendingPaymentID+"/cancel", nil)
 		}, nil},
 		{"payments.run-overdue", call("POST", "/payments/run-overdue", nil), []string{"payment.overdue"}},
 		{"interactions.create", of("POST", "/interactions", object{"interaction_type": "call", "summary": "x"}), nil},
-		{"integrations.log-interaction", func(f *clinictest.ChartedClinic) answer {
-			return f.NewKey().Call("POST", "/integrations/action/log-interaction", object{"patient_phone": clinictest.Phone, "interaction_type": "call"})
+		{"integrations.log-interaction", func(clinic *clinictest.ChartedClinic) answer {
+			return clinic.NewKey().Call("POST", "/integrations/action/log-interaction", object{"patient_phone": clinictest.Phone, "interaction_type": "call"})
 		}, nil},
 		{"deletions.request", of("POST", "/deletion-request", nil), []string{"patient.deleted"}},
-		{"deletions.acknowledge", func(f *clinictest.ChartedClinic) answer {
-			return f.Call("POST", "/deletion-requests/"+f.DeletionID+"/peers/messaging/acknowledge", nil)
+		{"deletions.acknowledge", func(clinic *clinictest.ChartedClinic) answer {
+			return clinic.Call("POST", "/deletion-requests/"+clinic.DeletionID+"/peers/messaging/acknowledge", nil)
 		}, nil},
-		{"inbox.link", func(f *clinictest.ChartedClinic) answer {
-			return f.Call("POST", "/integrations/inbox/"+f.InboxEntryID+"/link", object{"patient_id": f.PatientID})
+		{"inbox.link", func(clinic *clinictest.ChartedClinic) answer {
+			return clinic.Call("POST", "/integrations/inbox/"+clinic.InboxEntryID+"/link", object{"patient_id": clinic.PatientID})
 		}, nil},
-		{"inbox.dismiss", func(f *clinictest.ChartedClinic) answer {
-			return f.Call("POST", "/integrations/inbox/"+f.InboxEntryID+"/dismiss", nil)
+		{"inbox.dismiss", func(clinic *clinictest.ChartedClinic) answer {
+			return clinic.Call("POST", "/integrations/inbox/"+clinic.InboxEntryID+"/dismiss", nil)
 		}, nil},
 		{"professionals.create", call("POST", "/professionals", object{"name": "Dr. Reis"}), nil},
-		{"professionals.update", func(f *clinictest.ChartedClinic) answer {
-			return f.Call("PUT", "/professionals/"+f.ProfessionalID, object{"is_active": false})
+		{"professionals.update", func(clinic *clinictest.ChartedClinic) answer {
+			return clinic.Call("PUT", "/professionals/"+clinic.ProfessionalID, object{"is_active": false})
 		}, nil},
-		{"professionals.delete", func(f *clinictest.ChartedClinic) answer {
-			return f.Call("DELETE", "/professionals/"+f.ProfessionalID, nil)
+		{"professionals.delete", func(clinic *clinictest.ChartedClinic) answer {
+			return clinic.Call("DELETE", "/professionals/"+clinic.ProfessionalID, nil)
 		}, nil},
 		{"clinic.update", call("PUT", "/clinic", object{"name": "Clínica Lua"}), nil},
-		{"users.create", func(f *clinictest.ChartedClinic) answer {
-			return f.Call("POST", "/users", object{"name": "Edu", "email": "edu-" + f.Email, "password": clinictest.Password})
+		{"users.create", func(clinic *clinictest.ChartedClinic) answer {
+			return clinic.Call("POST", "/users", object{"name": "Edu", "email": "edu-" + clinic.Email, "password": clinictest.Password})
 		}, nil},
 		{"users.update", nil, nil}, {"users.delete", nil, nil}, // TestUsers
 		{"imports.create", nil, nil}, // in the background: TestImportIsWholeOrNot
@@ -121,24 +123,26 @@ func TestWritesAndTheirEvents(t *testing.T) {
 // What the events say, as document 3 has it.
 func TestEventData(t *testing.T) {
 	t.Parallel()
-	f := clinictest.NewChartedClinic(t)
-	m := f.ConnectPeer("scheduling")
-	already := len(f.Events())
-	made := f.OK(201, "POST", "/patients", object{"name": "Davi", "phone": "+5511922223333", "email": "davi@example.com", "cpf": "529.982.247-25"})["id"]
-	f.OK(200, "PUT", "/patients/"+f.PatientID, object{"name": "Ana Lima", "phone": "+5511944445555", "email": nil})
-	f.OK(201, "POST", "/patients/"+f.PatientID+"/records", object{"date": "2026-03-02", "type": "consultation", "content": "secret", "summary": "Fine"})
-	f.OK(201, "POST", "/patients/"+f.PatientID+"/records", object{"date": "2026-03-02", "type": "psychiatry", "summary": "secret", "sensitivity": "R"})
-	done := f.OK(202, "POST", "/patients/"+f.PatientID+"/deletion-request", nil)
-	events := f.Events()[already:]
-	require.Equal(t, object{"patient_id": made, "name": "Davi", "phone": "+5511922223333", "email": "davi@example.com", "cpf": "***.***.***-25"}, events[0].Data)
-	require.Equal(t, object{"patient_id": f.PatientID, "changed_fields": []any{"name", "phone", "email"}, "phone": clinictest.Phone}, events[1].Data)
-	require.Equal(t, object{"patient_id": f.PatientID, "record_type": "consultation", "summary": "Fine"}, events[2].Data)
-	require.Equal(t, object{"patient_id": f.PatientID, "record_type": "restricted", "summary": "***"}, events[3].Data)
+	clinic := clinictest.NewChartedClinic(t)
+	messaging := clinic.ConnectPeer("scheduling")
+	already := len(clinic.Events())
+	created := clinic.OK(201, "POST", "/patients", object{"name": "Davi", "phone": "+5511922223333", "email": "davi@example.com", "cpf": "529.982.247-25"})["id"]
+	clinic.OK(200, "PUT", "/patients/"+clinic.PatientID, object{"name": "Ana Lima", "phone": "+5511944445555", "email": nil})
+	clinic.OK(201, "POST", "/patients/"+clinic.PatientID+"/records", object{"date": "2026-03-02", "type": "consultation", "content": "secret", "summary": "Fine"})
+	clinic.OK(201, "POST", "/patients/"+clinic.PatientID+"/records", object{"date": "2026-03-02", "type": "psychiatry", "summary": "secret", "sensitivity": "R"})
+	done := clinic.OK(202, "POST", "/patients/"+clinic.PatientID+"/deletion-request", nil)
+	events := clinic.Events()[already:]
+	require.Equal(t, object{"patient_id": created, "name": "Davi", "phone": "+5511922223333", "email": "davi@example.com", "cpf": "***.***.***-25"}, events[0].Data)
+	require.Equal(t, object{"patient_id": clinic.PatientID, "changed_fields": []any{"name", "phone", "email"}, "phone": clinictest.Phone}, events[1].Data)
+	require.Equal(t, object{"patient_id": clinic.PatientID, "record_type": "consultation", "summary": "Fine"}, events[2].Data)
+	require.Equal(t, object{"patient_id": clinic.PatientID, "record_type": "restricted", "summary": "***"}, events[3].Data)
 	deleted := events[4].Data
 	when, err := time.Parse(time.RFC3339, deleted["requested_at"].(string))
 	require.NoError(t, err)
 	require.WithinDuration(t, time.Now(), when, time.Minute)
 	delete(deleted, "requested_at")
-	require.Equal(t, object{"patient_id": f.PatientID, "name": "Ana Lima", "phone": "+5511944445555", "phones": []any{clinictest.Phone}, "phone_shared": false, "email_shared": false, "email": nil, "deletion_request_id": done["id"]}, deleted)
-	require.Eventually(t, func() bool { return len(m.Received("patient.deleted")) == 1 && len(m.Received("record.created")) == 2 }, clinictest.Timeout, clinictest.Tick)
+	require.Equal(t, object{"patient_id": clinic.PatientID, "name": "Ana Lima", "phone": "+5511944445555", "phones": []any{clinictest.Phone}, "phone_shared": false, "email_shared": false, "email": nil, "deletion_request_id": done["id"]}, deleted)
+	require.Eventually(t, func() bool {
+		return len(messaging.Received("patient.deleted")) == 1 && len(messaging.Received("record.created")) == 2
+	}, clinictest.Timeout, clinictest.Tick)
 }

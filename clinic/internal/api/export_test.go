@@ -11,12 +11,12 @@ import (
 )
 
 // ExportRows are the rows of a patient's table, by column.
-func ExportRows(p *clinictest.Clinic, patient string) (rows []map[string]string) {
-	p.T.Helper()
-	got := p.Call("GET", "/patients/"+patient+"/export?format=csv", nil)
-	require.Equal(p.T, 200, got.Status, got.Text)
+func ExportRows(clinic *clinictest.Clinic, patient string) (rows []map[string]string) {
+	clinic.T.Helper()
+	got := clinic.Call("GET", "/patients/"+patient+"/export?format=csv", nil)
+	require.Equal(clinic.T, 200, got.Status, got.Text)
 	read, err := csv.NewReader(strings.NewReader(strings.TrimPrefix(got.Text, "\ufeff"))).ReadAll()
-	require.NoError(p.T, err)
+	require.NoError(clinic.T, err)
 	for _, cells := range read[1:] {
 		row := map[string]string{}
 		for i, name := range read[0] {
@@ -32,23 +32,23 @@ func ExportRows(p *clinictest.Clinic, patient string) (rows []map[string]string)
 // All that the clinic has is in the exports, each in a column that says what it is.
 func TestExportsAreWhole(t *testing.T) {
 	t.Parallel()
-	p := clinictest.NewClinic(t)
-	clinictest.RequireImportCounts(t, p.Import("csv", "external_id;nome;telefone;email;cpf;nascimento\nA-7;Ana Souza;11 98765-4321;ana@example.com;"+clinictest.CPF+";1990-05-17\n"), 1, 0, 0, 0)
-	id := p.Items("/patients")[0]["id"].(string)
+	clinic := clinictest.NewClinic(t)
+	clinictest.RequireImportCounts(t, clinic.Import("csv", "external_id;nome;telefone;email;cpf;nascimento\nA-7;Ana Souza;11 98765-4321;ana@example.com;"+clinictest.CPF+";1990-05-17\n"), 1, 0, 0, 0)
+	id := clinic.Items("/patients")[0]["id"].(string)
 	one := "/patients/" + id
-	s := p.ConnectPeer("scheduling")
-	m := p.ConnectPeer("messaging")
-	m.Send("ignored", "message.received", object{"phone": "+5521976543210", "body": "Hi", "ticket_id": 1})
-	p.OK(200, "POST", "/integrations/inbox/"+p.Items("/integrations/inbox")[0]["id"].(string)+"/link", object{"patient_id": id})
-	s.Send("accepted", "appointment.created", object{"appointment_id": "b-1", "client_phone": clinictest.Phone, "service": "Cleaning", "professional": "Dra. Lima", "datetime": "2027-01-04T12:00:00Z"})
-	s.Send("accepted", "appointment.reminded", object{"appointment_id": "b-1", "client_phone": clinictest.Phone})
-	record := p.OK(201, "POST", one+"/records", object{"date": "2026-03-02", "type": "consultation", "professional": "Dra. Lima", "content": "All of it", "summary": "Fine", "url": "https://files.example.com/7"})
-	paid := p.OK(201, "POST", one+"/payments", object{"amount": 12.5, "description": "Cleaning", "due_date": "2026-03-02", "status": "paid", "method": "pix", "paid_at": "2026-03-01T12:00:00Z"})
-	visit := p.Items(one + "/appointments")[0]
-	p.Exec(`delete from clinic.interactions where clinic_id = $1 and type <> 'message_received'`)
-	call := p.Items(one + "/interactions")[0]
+	scheduling := clinic.ConnectPeer("scheduling")
+	messaging := clinic.ConnectPeer("messaging")
+	messaging.Send("ignored", "message.received", object{"phone": "+5521976543210", "body": "Hi", "ticket_id": 1})
+	clinic.OK(200, "POST", "/integrations/inbox/"+clinic.Items("/integrations/inbox")[0]["id"].(string)+"/link", object{"patient_id": id})
+	scheduling.Send("accepted", "appointment.created", object{"appointment_id": "b-1", "client_phone": clinictest.Phone, "service": "Cleaning", "professional": "Dra. Lima", "datetime": "2027-01-04T12:00:00Z"})
+	scheduling.Send("accepted", "appointment.reminded", object{"appointment_id": "b-1", "client_phone": clinictest.Phone})
+	record := clinic.OK(201, "POST", one+"/records", object{"date": "2026-03-02", "type": "consultation", "professional": "Dra. Lima", "content": "All of it", "summary": "Fine", "url": "https://files.example.com/7"})
+	paid := clinic.OK(201, "POST", one+"/payments", object{"amount": 12.5, "description": "Cleaning", "due_date": "2026-03-02", "status": "paid", "method": "pix", "paid_at": "2026-03-01T12:00:00Z"})
+	visit := clinic.Items(one + "/appointments")[0]
+	clinic.Exec(`delete from clinic.interactions where clinic_id = $1 and type <> 'message_received'`)
+	call := clinic.Items(one + "/interactions")[0]
 
-	whole := p.Get(one + "/export")
+	whole := clinic.Get(one + "/export")
 	require.Equal(t, []any{"+552176543210"}, whole["linked_phones"])
 	require.Equal(t, "A-7", whole["external_ref"])
 	require.NotNil(t, visit["reminded_at"])
@@ -73,26 +73,26 @@ func TestExportsAreWhole(t *testing.T) {
 			"kind": "interaction", "id": call["id"].(string), "date": call["occurred_at"].(string)[:19] + "Z", "type": "message_received", "summary": "Hi",
 			"source": "messaging", "source_id": call["source_id"].(string),
 		},
-	}, ExportRows(p, id))
+	}, ExportRows(clinic, id))
 
 	// Who has none of it has empty lists, and another clinic's are not there.
-	bare := p.OK(201, "POST", "/patients", object{"name": "Gil"})["id"].(string)
-	require.Equal(t, []any{}, p.Get("/patients/" + bare + "/export")["linked_phones"])
-	require.Nil(t, p.Get("/patients/" + bare + "/export")["external_ref"])
+	bare := clinic.OK(201, "POST", "/patients", object{"name": "Gil"})["id"].(string)
+	require.Equal(t, []any{}, clinic.Get("/patients/" + bare + "/export")["linked_phones"])
+	require.Nil(t, clinic.Get("/patients/" + bare + "/export")["external_ref"])
 }
 
 // A spreadsheet takes a cell that begins so for a formula, whatever stands behind it.
 func TestExportedCellsAreNoFormulas(t *testing.T) {
 	t.Parallel()
-	p := clinictest.NewClinic(t)
-	id := p.OK(201, "POST", "/patients", object{"name": "Ana"})["id"].(string)
+	clinic := clinictest.NewClinic(t)
+	id := clinic.OK(201, "POST", "/patients", object{"name": "Ana"})["id"].(string)
 	for text, want := range map[string]string{
 		"=1+1": "'=1+1", "+1": "'+1", "-1": "'-1", "@SUM(A1)": "'@SUM(A1)", "\t=1": "'\t=1", "\r=1": "'\r=1", "=": "'=",
 		"a=1": "a=1", "1-1": "1-1", " =1": " =1", "'=1": "'=1", "é": "é",
 	} {
-		p.Exec(`delete from clinic.interactions where clinic_id = $1`)
-		p.Exec(`insert into clinic.interactions (clinic_id, env, id, patient_id, type, summary, source, source_id, occurred_at) values ($1, 'live', gen_random_uuid(), $2, 'call', $3, $3, '7', now())`, id, text)
-		row := ExportRows(p, id)[1]
+		clinic.Exec(`delete from clinic.interactions where clinic_id = $1`)
+		clinic.Exec(`insert into clinic.interactions (clinic_id, env, id, patient_id, type, summary, source, source_id, occurred_at) values ($1, 'live', gen_random_uuid(), $2, 'call', $3, $3, '7', now())`, id, text)
+		row := ExportRows(clinic, id)[1]
 		require.Equal(t, want, row["summary"], "%q", text)
 		require.Equal(t, want, row["source"], "%q", text)
 	}

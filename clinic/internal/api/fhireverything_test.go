@@ -15,46 +15,46 @@ import (
 // An export and $everything have all of it, however many pages that is read in.
 func TestEverythingOfMany(t *testing.T) {
 	t.Parallel()
-	p := clinictest.NewClinic(t)
-	id := p.AddPatient(clinictest.Phone)
+	clinic := clinictest.NewClinic(t)
+	id := clinic.AddPatient(clinictest.Phone)
 	const many = 1203
-	_, err := p.Hub.Host.Pool.Exec(t.Context(), `insert into clinic.interactions (clinic_id, env, id, patient_id, type, summary, source, source_id, occurred_at)
-		select $1, 'live', gen_random_uuid(), $2, 'call', 'number ' || n, 'elsewhere', n::text, now() from generate_series(1, $3::int) n`, p.ID, id, many)
+	_, err := clinic.Hub.Host.Pool.Exec(t.Context(), `insert into clinic.interactions (clinic_id, env, id, patient_id, type, summary, source, source_id, occurred_at)
+		select $1, 'live', gen_random_uuid(), $2, 'call', 'number ' || n, 'elsewhere', n::text, now() from generate_series(1, $3::int) n`, clinic.ID, id, many)
 	require.NoError(t, err)
 	distinct := func(list []any, text func(object) any) map[any]bool {
 		seen := make(map[any]bool)
-		for _, one := range list {
-			seen[text(one.(object))] = true
+		for _, item := range list {
+			seen[text(item.(object))] = true
 		}
 		return seen
 	}
-	all := p.Get("/patients/" + id + "/export")["interactions"].([]any)
+	all := clinic.Get("/patients/" + id + "/export")["interactions"].([]any)
 	require.Len(t, all, many)
 	require.Len(t, distinct(all, func(o object) any { return o["summary"] }), many)
 	for _, path := range []string{"/fhir/Patient/" + id + "/$everything", "/api/v1/patients/" + id + "/export?format=fhir"} {
-		bundle := p.Get(path)
+		bundle := clinic.Get(path)
 		require.EqualValues(t, many+1, bundle["total"])
 		require.Len(t, distinct(bundle["entry"].([]any), func(o object) any { return o["fullUrl"] }), many+1)
 	}
-	table := p.Call("GET", "/patients/"+id+"/export?format=csv", nil).Text
+	table := clinic.Call("GET", "/patients/"+id+"/export?format=csv", nil).Text
 	require.Equal(t, many, strings.Count(table, "\ninteraction,"))
-	p.Refused(422, "validation_failed", "GET", "/patients/"+id+"/export?format=fhir&reveal=cpf", nil)
+	clinic.Refused(422, "validation_failed", "GET", "/patients/"+id+"/export?format=fhir&reveal=cpf", nil)
 }
 
 // Everything a clinic's own administrator and a connected product take along.
 func TestEverything(t *testing.T) {
 	t.Parallel()
-	c := clinictest.NewChart(t)
-	bundle := FHIR(c.Clinic, 200, "/fhir/Patient/"+c.PatientID+"/$everything")
+	chart := clinictest.NewChart(t)
+	bundle := FHIR(chart.Clinic, 200, "/fhir/Patient/"+chart.PatientID+"/$everything")
 	require.Equal(t, "searchset", bundle["type"])
-	require.Equal(t, []string{c.PatientID, c.AppointmentID, c.VisitID, c.CancelledAppointmentID, c.VisitID, c.RecordID, c.RestrictedRecordID, c.SecretRecordID, c.InteractionID}, BundleIDs(bundle))
+	require.Equal(t, []string{chart.PatientID, chart.AppointmentID, chart.VisitID, chart.CancelledAppointmentID, chart.VisitID, chart.RecordID, chart.RestrictedRecordID, chart.SecretRecordID, chart.InteractionID}, BundleIDs(bundle))
 	require.EqualValues(t, 9, bundle["total"])
-	require.Equal(t, c.Hub.Base+"/fhir/Patient/"+c.PatientID, bundle["entry"].([]any)[0].(object)["fullUrl"])
-	require.Equal(t, 1, c.QueryInt(`select count(*) from hub.audit where tenant_id = $1 and action = 'fhir.everything' and resource_id = $2`, c.PatientID))
+	require.Equal(t, chart.Hub.Base+"/fhir/Patient/"+chart.PatientID, bundle["entry"].([]any)[0].(object)["fullUrl"])
+	require.Equal(t, 1, chart.QueryInt(`select count(*) from hub.audit where tenant_id = $1 and action = 'fhir.everything' and resource_id = $2`, chart.PatientID))
 
-	export := c.Get("/patients/" + c.PatientID + "/export")
+	export := chart.Get("/patients/" + chart.PatientID + "/export")
 	for kind, want := range map[string][]string{
-		"records": {c.RecordID, c.RestrictedRecordID, c.SecretRecordID}, "appointments": {c.AppointmentID, c.VisitID, c.CancelledAppointmentID}, "payments": {c.PaymentID}, "interactions": {c.InteractionID},
+		"records": {chart.RecordID, chart.RestrictedRecordID, chart.SecretRecordID}, "appointments": {chart.AppointmentID, chart.VisitID, chart.CancelledAppointmentID}, "payments": {chart.PaymentID}, "interactions": {chart.InteractionID},
 	} {
 		var got []string
 		for _, one := range export[kind].([]any) {
@@ -65,16 +65,16 @@ func TestEverything(t *testing.T) {
 	require.Equal(t, "the whole story", export["records"].([]any)[0].(object)["content"])
 	require.Equal(t, "***.***.***-09", export["patient"].(object)["cpf"])
 	require.Equal(t, "Clínica Sol", export["clinic"].(object)["name"])
-	require.Equal(t, 1, c.QueryInt(`select count(*) from hub.audit where tenant_id = $1 and action = 'patients.export' and resource_id = $2`, c.PatientID))
+	require.Equal(t, 1, chart.QueryInt(`select count(*) from hub.audit where tenant_id = $1 and action = 'patients.export' and resource_id = $2`, chart.PatientID))
 
-	got := c.Call("GET", "/patients/"+c.PatientID+"/export?format=fhir", nil)
+	got := chart.Call("GET", "/patients/"+chart.PatientID+"/export?format=fhir", nil)
 	require.Equal(t, fhirType, got.Header.Get("Content-Type"))
 	require.NoError(t, fhirtest.Validate([]byte(got.Text)))
 	require.Equal(t, BundleIDs(bundle), BundleIDs(got.Body))
 
-	got = c.Call("GET", "/patients/"+c.PatientID+"/export?format=csv", nil)
+	got = chart.Call("GET", "/patients/"+chart.PatientID+"/export?format=csv", nil)
 	require.Equal(t, "text/csv; charset=utf-8", got.Header.Get("Content-Type"))
-	require.Equal(t, `attachment; filename="patient-`+c.PatientID+`.csv"`, got.Header.Get("Content-Disposition"))
+	require.Equal(t, `attachment; filename="patient-`+chart.PatientID+`.csv"`, got.Header.Get("Content-Disposition"))
 	rows, err := csv.NewReader(strings.NewReader(strings.TrimPrefix(got.Text, "\ufeff"))).ReadAll()
 	require.NoError(t, err)
 	require.Len(t, rows, 10)
@@ -87,35 +87,35 @@ func TestEverything(t *testing.T) {
 	require.Contains(t, got.Text, "'+5511987654321")
 
 	// The whole tax id, where the clinic allows it.
-	c.Refused(403, "reveal_forbidden", "GET", "/patients/"+c.PatientID+"/export?reveal=cpf", nil)
-	c.OK(200, "PUT", "/clinic", object{"reveal_cpf": true})
-	require.Equal(t, clinictest.CPF, c.Get("/patients/" + c.PatientID + "/export?reveal=cpf")["patient"].(object)["cpf"])
+	chart.Refused(403, "reveal_forbidden", "GET", "/patients/"+chart.PatientID+"/export?reveal=cpf", nil)
+	chart.OK(200, "PUT", "/clinic", object{"reveal_cpf": true})
+	require.Equal(t, clinictest.CPF, chart.Get("/patients/" + chart.PatientID + "/export?reveal=cpf")["patient"].(object)["cpf"])
 
-	c.Refused(404, "not_found", "GET", "/patients/"+uuid.NewString()+"/export", nil)
-	require.Equal(t, 403, c.AddStaff().Call("GET", "/patients/"+c.PatientID+"/export", nil).Status)
-	require.Equal(t, 401, c.NewKey().Call("GET", "/patients/"+c.PatientID+"/export", nil).Status)
+	chart.Refused(404, "not_found", "GET", "/patients/"+uuid.NewString()+"/export", nil)
+	require.Equal(t, 403, chart.AddStaff().Call("GET", "/patients/"+chart.PatientID+"/export", nil).Status)
+	require.Equal(t, 401, chart.NewKey().Call("GET", "/patients/"+chart.PatientID+"/export", nil).Status)
 }
 
 // $everything gives as much as it is asked for, and refuses what it cannot do.
 func TestEverythingOfSome(t *testing.T) {
 	t.Parallel()
-	c := clinictest.NewChart(t)
-	path := "/fhir/Patient/" + c.PatientID + "/$everything"
+	chart := clinictest.NewChart(t)
+	path := "/fhir/Patient/" + chart.PatientID + "/$everything"
 	for query, want := range map[string][]string{
-		"_type=Patient": {c.PatientID}, "_type=Encounter,Communication": {c.VisitID, c.InteractionID}, "_type=Patient&_type=Encounter": {c.PatientID, c.VisitID}, "_type=Observation": {},
-		"start=2026-02-03": {c.PatientID, c.AppointmentID, c.RestrictedRecordID, c.SecretRecordID, c.InteractionID},
-		"end=2026-02-02":   {c.PatientID, c.VisitID, c.CancelledAppointmentID, c.VisitID, c.RecordID},
-		"start=2026-02&end=2026-02&_type=Appointment,DocumentReference":               {c.VisitID, c.RecordID, c.RestrictedRecordID, c.SecretRecordID},
-		"start=2026-02-03T03:00:00Z&end=2026-02-03T03:00:00Z&_type=DocumentReference": {c.RestrictedRecordID},
-		"_format=json&start=&_pretty=true&_type=Communication":                        {c.InteractionID},
+		"_type=Patient": {chart.PatientID}, "_type=Encounter,Communication": {chart.VisitID, chart.InteractionID}, "_type=Patient&_type=Encounter": {chart.PatientID, chart.VisitID}, "_type=Observation": {},
+		"start=2026-02-03": {chart.PatientID, chart.AppointmentID, chart.RestrictedRecordID, chart.SecretRecordID, chart.InteractionID},
+		"end=2026-02-02":   {chart.PatientID, chart.VisitID, chart.CancelledAppointmentID, chart.VisitID, chart.RecordID},
+		"start=2026-02&end=2026-02&_type=Appointment,DocumentReference":               {chart.VisitID, chart.RecordID, chart.RestrictedRecordID, chart.SecretRecordID},
+		"start=2026-02-03T03:00:00Z&end=2026-02-03T03:00:00Z&_type=DocumentReference": {chart.RestrictedRecordID},
+		"_format=json&start=&_pretty=true&_type=Communication":                        {chart.InteractionID},
 	} {
-		got := FHIR(c.Clinic, 200, path+"?"+query)
+		got := FHIR(chart.Clinic, 200, path+"?"+query)
 		require.Equal(t, want, BundleIDs(got), query)
 		require.EqualValues(t, len(want), got["total"], query)
 	}
-	require.Equal(t, "_type=Patient&start=2026", selfOf(t, FHIR(c.Clinic, 200, path+"?start=2026&_pretty=true&_type=Patient")))
+	require.Equal(t, "_type=Patient&start=2026", selfOf(t, FHIR(chart.Clinic, 200, path+"?start=2026&_pretty=true&_type=Patient")))
 	for query, code := range map[string]string{"_count=1": "not-supported", "_since=2026-01-01T00:00:00Z": "not-supported", "foo=1": "not-supported", "start=x": "invalid", "end=2026&end=2027": "invalid"} {
-		got, expression := issue(t, FHIR(c.Clinic, 400, path+"?"+query))
+		got, expression := issue(t, FHIR(chart.Clinic, 400, path+"?"+query))
 		require.Equal(t, code, got, query)
 		require.Equal(t, "http."+strings.SplitN(query, "=", 2)[0], expression)
 	}

@@ -36,25 +36,25 @@ func selfOf(t *testing.T, bundle object) string {
 }
 
 // family is a clinic with two patients, of whom each has an appointment.
-func family(t *testing.T) (c *clinictest.Chart, other, theirs string) {
+func family(t *testing.T) (chart *clinictest.Chart, other, theirs string) {
 	t.Helper()
-	c = clinictest.NewChart(t)
-	other = c.OK(201, "POST", "/patients", object{"name": "Silvana 100%", "phone": "+5521912345678", "cpf": "529.982.247-25", "birth_date": "1990-01-01", "status": "inactive"})["id"].(string)
-	theirs = c.OK(201, "POST", "/patients/"+other+"/appointments", object{"datetime": "2026-03-04T09:00:00-03:00", "service": "Consulta"})["id"].(string)
-	return c, other, theirs
+	chart = clinictest.NewChart(t)
+	other = chart.OK(201, "POST", "/patients", object{"name": "Silvana 100%", "phone": "+5521912345678", "cpf": "529.982.247-25", "birth_date": "1990-01-01", "status": "inactive"})["id"].(string)
+	theirs = chart.OK(201, "POST", "/patients/"+other+"/appointments", object{"datetime": "2026-03-04T09:00:00-03:00", "service": "Consulta"})["id"].(string)
+	return chart, other, theirs
 }
 
 // A modifier changes what a parameter means: one that is not supported is refused, never
 // passed over.
 func TestFHIRModifiers(t *testing.T) {
 	t.Parallel()
-	c, other, theirs := family(t)
+	chart, other, theirs := family(t)
 	for _, query := range []string{
 		"Appointment?patient:Group=" + other, "Appointment?patient:missing=true", "Appointment?status:not=booked", "Appointment?patient:Patient.name=x", "Appointment?_id:not=x",
 		"Patient?name:contains=ilva", "Patient?identifier:not=52998224725", "Patient?active:not=true", "Patient?birthdate:missing=true", "Patient?foo:bar=x", "Patient?name:=x",
 		"Patient?_has:Appointment:patient:date=2026", "DocumentReference?date:missing=true", "Communication?sent:missing=false", "Encounter?subject:identifier=x",
 	} {
-		got := FHIR(c.Clinic, 400, "/fhir/"+query)
+		got := FHIR(chart.Clinic, 400, "/fhir/"+query)
 		code, expression := issue(t, got)
 		require.Equal(t, "not-supported", code, query)
 		name, _, _ := strings.Cut(strings.SplitN(query, "?", 2)[1], "=")
@@ -65,10 +65,10 @@ func TestFHIRModifiers(t *testing.T) {
 	}
 	for query, want := range map[string][]string{
 		"Appointment?patient:Patient=" + other: {theirs}, "Appointment?subject:Patient=Patient/" + other: {theirs}, "Appointment?patient:Patient=x": {},
-		"Patient?name:exact=Silvana+100%25": {other}, "Patient?name:exact=silvana+100%25": {}, "Patient?name:exact=Silvana": {}, "Patient?name:exact=x,%C3%89dson+da+Silva": {c.PatientID},
+		"Patient?name:exact=Silvana+100%25": {other}, "Patient?name:exact=silvana+100%25": {}, "Patient?name:exact=Silvana": {}, "Patient?name:exact=x,%C3%89dson+da+Silva": {chart.PatientID},
 		"Patient?name:exact=Edson+da+Silva": {},
 	} {
-		require.Equal(t, want, BundleIDs(FHIR(c.Clinic, 200, "/fhir/"+query)), query)
+		require.Equal(t, want, BundleIDs(FHIR(chart.Clinic, 200, "/fhir/"+query)), query)
 	}
 }
 
@@ -76,13 +76,13 @@ func TestFHIRModifiers(t *testing.T) {
 // strictly is refused.
 func TestFHIRUnknownParameters(t *testing.T) {
 	t.Parallel()
-	c, other, theirs := family(t)
+	chart, other, theirs := family(t)
 	for _, query := range []string{"email=a@b.example", "family=x", "gender=female", "general-practitioner.name=x", "_sort=name", "_include=Patient:organization", "phone2="} {
-		got := FHIR(c.Clinic, 200, "/fhir/Patient?active=false&"+query)
+		got := FHIR(chart.Clinic, 200, "/fhir/Patient?active=false&"+query)
 		require.Equal(t, []string{other}, BundleIDs(got))
 		require.Equal(t, "active=false", selfOf(t, got), "it did not count")
 		for _, prefer := range []string{"handling=strict", `return=minimal; Handling="strict"`, "respond-async, handling=strict"} {
-			got := c.Call("GET", "/fhir/Patient?active=false&"+query, nil, "Prefer", prefer)
+			got := chart.Call("GET", "/fhir/Patient?active=false&"+query, nil, "Prefer", prefer)
 			if query == "phone2=" {
 				require.Equal(t, 200, got.Status, "what has no value is not there")
 				continue
@@ -95,73 +95,73 @@ func TestFHIRUnknownParameters(t *testing.T) {
 			require.Equal(t, "http."+name, expression)
 		}
 	}
-	require.Equal(t, 200, c.Call("GET", "/fhir/Appointment?_format=json&_pretty=true&_count=1&patient="+other, nil, "Prefer", "handling=strict").Status)
-	require.Equal(t, 200, c.Call("GET", "/fhir/Appointment?sent=2026", nil, "Prefer", "handling=lenient").Status)
-	require.Equal(t, 400, c.Call("GET", "/fhir/Appointment?sent=2026", nil, "Prefer", "handling=strict").Status, "that is Communication's")
-	got := c.Call("POST", "/fhir/Appointment/_search?date=2026-03", "patient="+other+"&foo=x", "Content-Type", formType)
+	require.Equal(t, 200, chart.Call("GET", "/fhir/Appointment?_format=json&_pretty=true&_count=1&patient="+other, nil, "Prefer", "handling=strict").Status)
+	require.Equal(t, 200, chart.Call("GET", "/fhir/Appointment?sent=2026", nil, "Prefer", "handling=lenient").Status)
+	require.Equal(t, 400, chart.Call("GET", "/fhir/Appointment?sent=2026", nil, "Prefer", "handling=strict").Status, "that is Communication's")
+	got := chart.Call("POST", "/fhir/Appointment/_search?date=2026-03", "patient="+other+"&foo=x", "Content-Type", formType)
 	require.Equal(t, []string{theirs}, BundleIDs(got.Body))
-	require.Equal(t, 400, c.Call("POST", "/fhir/Appointment/_search", "patient="+other+"&foo=x", "Content-Type", formType, "Prefer", "handling=strict").Status)
-	require.Equal(t, 400, c.Call("POST", "/fhir/Appointment/_search?patient:Group=x", "patient="+other, "Content-Type", formType).Status)
+	require.Equal(t, 400, chart.Call("POST", "/fhir/Appointment/_search", "patient="+other+"&foo=x", "Content-Type", formType, "Prefer", "handling=strict").Status)
+	require.Equal(t, 400, chart.Call("POST", "/fhir/Appointment/_search?patient:Group=x", "patient="+other, "Content-Type", formType).Status)
 }
 
 // Parameters that are given several times hold at once; of values with commas between
 // them one is enough.
 func TestFHIRSeveralValues(t *testing.T) {
 	t.Parallel()
-	c, other, theirs := family(t)
-	_, err := c.Hub.Host.Pool.Exec(t.Context(), `insert into clinic.linked_phones (clinic_id, env, phone_key, patient_id) values ($1, 'live', '+552187650000', $2)`, c.ID, uuid.MustParse(c.PatientID))
+	chart, other, theirs := family(t)
+	_, err := chart.Hub.Host.Pool.Exec(t.Context(), `insert into clinic.linked_phones (clinic_id, env, phone_key, patient_id) values ($1, 'live', '+552187650000', $2)`, chart.ID, uuid.MustParse(chart.PatientID))
 	require.NoError(t, err)
-	hers := []string{c.AppointmentID, c.VisitID, c.CancelledAppointmentID}
+	hers := []string{chart.AppointmentID, chart.VisitID, chart.CancelledAppointmentID}
 	all := append(append([]string{}, hers...), theirs)
 	const cpfSystem = "urn:oid:2.16.840.1.113883.13.237|"
 	for query, want := range map[string][]string{
-		"Appointment?patient=" + c.PatientID + "," + other:                                               all,
+		"Appointment?patient=" + chart.PatientID + "," + other:                                           all,
 		"Appointment?patient=x," + other:                                                                 {theirs},
-		"Appointment?patient=" + c.PatientID + "&patient=" + other:                                       {},
+		"Appointment?patient=" + chart.PatientID + "&patient=" + other:                                   {},
 		"Appointment?patient=" + other + "&patient:Patient=" + other:                                     {theirs},
-		"Appointment?patient=" + c.PatientID + "," + other + "&subject=" + other:                         {theirs},
+		"Appointment?patient=" + chart.PatientID + "," + other + "&subject=" + other:                     {theirs},
 		"Appointment?status=booked&status=fulfilled":                                                     {},
-		"Appointment?status=booked,fulfilled&status=fulfilled":                                           {c.VisitID},
-		"Appointment?status=,cancelled":                                                                  {c.CancelledAppointmentID},
-		"Appointment?status=" + url.QueryEscape("http://hl7.org/fhir/appointmentstatus|cancelled"):       {c.CancelledAppointmentID},
+		"Appointment?status=booked,fulfilled&status=fulfilled":                                           {chart.VisitID},
+		"Appointment?status=,cancelled":                                                                  {chart.CancelledAppointmentID},
+		"Appointment?status=" + url.QueryEscape("http://hl7.org/fhir/appointmentstatus|cancelled"):       {chart.CancelledAppointmentID},
 		"Appointment?status=" + url.QueryEscape("http://hl7.org/fhir/appointmentstatus|"):                all,
 		"Appointment?status=" + url.QueryEscape("urn:x|cancelled"):                                       {},
 		"Appointment?status=" + url.QueryEscape("urn:x|"):                                                {},
-		"Appointment?date=2026-01,2026-02":                                                               {c.VisitID, c.CancelledAppointmentID},
-		"Appointment?date=2026-01,2026-02&date=ge2026-01-15":                                             {c.VisitID},
+		"Appointment?date=2026-01,2026-02":                                                               {chart.VisitID, chart.CancelledAppointmentID},
+		"Appointment?date=2026-01,2026-02&date=ge2026-01-15":                                             {chart.VisitID},
 		"Appointment?_lastUpdated=lt2000,gt2020":                                                         all,
 		"Encounter?status=finished&status=planned":                                                       {},
-		"Encounter?status=planned,finished":                                                              {c.VisitID},
-		"DocumentReference?date=2026-02-02,2026-02-04":                                                   {c.RecordID, c.SecretRecordID},
-		"Communication?sent=2026-02-05&date=2026-02-05":                                                  {c.InteractionID},
+		"Encounter?status=planned,finished":                                                              {chart.VisitID},
+		"DocumentReference?date=2026-02-02,2026-02-04":                                                   {chart.RecordID, chart.SecretRecordID},
+		"Communication?sent=2026-02-05&date=2026-02-05":                                                  {chart.InteractionID},
 		"Communication?sent=2026-02-05&date=2026-02-06":                                                  {},
-		"Patient?_id=" + c.PatientID + "&_id=" + other:                                                   {},
-		"Patient?_id=" + c.PatientID + "," + other + "&_id=" + other:                                     {other},
-		"Patient?phone=11987654321,21912345678":                                                          {c.PatientID, other},
+		"Patient?_id=" + chart.PatientID + "&_id=" + other:                                               {},
+		"Patient?_id=" + chart.PatientID + "," + other + "&_id=" + other:                                 {other},
+		"Patient?phone=11987654321,21912345678":                                                          {chart.PatientID, other},
 		"Patient?phone=11987654321&phone=21912345678":                                                    {},
-		"Patient?phone=11987654321&phone=2187650000":                                                     {c.PatientID}, // has both
+		"Patient?phone=11987654321&phone=2187650000":                                                     {chart.PatientID}, // has both
 		"Patient?phone=11987654321&telecom=21912345678":                                                  {},
-		"Patient?phone=11987654321&telecom=2187650000":                                                   {c.PatientID},
-		"Patient?telecom=" + url.QueryEscape("phone|+5511987654321"):                                     {c.PatientID},
-		"Patient?phone=" + url.QueryEscape("phone|+5511987654321"):                                       {c.PatientID},
+		"Patient?phone=11987654321&telecom=2187650000":                                                   {chart.PatientID},
+		"Patient?telecom=" + url.QueryEscape("phone|+5511987654321"):                                     {chart.PatientID},
+		"Patient?phone=" + url.QueryEscape("phone|+5511987654321"):                                       {chart.PatientID},
 		"Patient?phone=" + url.QueryEscape("fax|+5511987654321"):                                         {},
-		"Patient?name=edson,silvana":                                                                     {c.PatientID, other},
-		"Patient?name=silv&name=edson":                                                                   {c.PatientID},
+		"Patient?name=edson,silvana":                                                                     {chart.PatientID, other},
+		"Patient?name=silv&name=edson":                                                                   {chart.PatientID},
 		"Patient?name=edson&name=silvana":                                                                {},
 		`Patient?name=edson%5C,silvana`:                                                                  {}, // an escaped comma is a part of the name
-		"Patient?identifier=12345678909,52998224725":                                                     {c.PatientID, other},
+		"Patient?identifier=12345678909,52998224725":                                                     {chart.PatientID, other},
 		"Patient?identifier=12345678909&identifier=52998224725":                                          {},
 		"Patient?identifier=" + url.QueryEscape("urn:x|1,"+cpfSystem+"52998224725"):                      {other},
 		"Patient?identifier=" + url.QueryEscape("|52998224725"):                                          {}, // none without a system
-		"Patient?birthdate=1980-03-02,1990":                                                              {c.PatientID, other},
-		"Patient?birthdate=ge1980&birthdate=lt1985":                                                      {c.PatientID},
-		"Patient?active=true,false":                                                                      {c.PatientID, other},
+		"Patient?birthdate=1980-03-02,1990":                                                              {chart.PatientID, other},
+		"Patient?birthdate=ge1980&birthdate=lt1985":                                                      {chart.PatientID},
+		"Patient?active=true,false":                                                                      {chart.PatientID, other},
 		"Patient?active=true&active=false":                                                               {},
-		"Patient?active=" + url.QueryEscape("http://terminology.hl7.org/CodeSystem/special-values|true"): {c.PatientID},
+		"Patient?active=" + url.QueryEscape("http://terminology.hl7.org/CodeSystem/special-values|true"): {chart.PatientID},
 		"Patient?active=" + url.QueryEscape("|false"):                                                    {other},
 		"Patient?active=" + url.QueryEscape("urn:x|true"):                                                {},
 	} {
-		got := FHIR(c.Clinic, 200, "/fhir/"+query)
+		got := FHIR(chart.Clinic, 200, "/fhir/"+query)
 		require.ElementsMatch(t, want, BundleIDs(got), query)
 		require.EqualValues(t, len(want), got["total"], query)
 	}
@@ -172,26 +172,26 @@ func TestFHIRSeveralValues(t *testing.T) {
 		"Appointment?date=2026-01,ne2026-02": "date", "Appointment?_page=x": "_page", "Patient?_page=x&name=y": "_page", "Patient?name=%00": "name",
 		"Appointment?" + strings.Repeat("status=booked&", 11): "status", "Appointment?status=" + strings.Repeat("booked,", 200): "status",
 	} {
-		_, expression := issue(t, FHIR(c.Clinic, 400, "/fhir/"+query))
+		_, expression := issue(t, FHIR(chart.Clinic, 400, "/fhir/"+query))
 		require.Equal(t, "http."+name, expression, query)
 	}
-	FHIR(c.Clinic, 400, "/fhir/Patient?name=%zz")
+	FHIR(chart.Clinic, 400, "/fhir/Patient?name=%zz")
 }
 
 // Who only wants the number gets that, and who wants another form is told so.
 func TestFHIRForms(t *testing.T) {
 	t.Parallel()
-	c := clinictest.NewChart(t)
+	chart := clinictest.NewChart(t)
 	for _, query := range []string{"_summary=count", "_summary=count&_count=1", "_count=0"} {
-		got := FHIR(c.Clinic, 200, "/fhir/Appointment?"+query)
+		got := FHIR(chart.Clinic, 200, "/fhir/Appointment?"+query)
 		require.EqualValues(t, 3, got["total"])
 		require.NotContains(t, got, "entry")
 	}
-	require.Len(t, BundleIDs(FHIR(c.Clinic, 200, "/fhir/Appointment?_summary=false")), 3)
-	require.Equal(t, "_count=200", selfOf(t, FHIR(c.Clinic, 200, "/fhir/Appointment?_count=5000")), "what was done, not what was asked")
-	key := c.NewKey("patient.read")
+	require.Len(t, BundleIDs(FHIR(chart.Clinic, 200, "/fhir/Appointment?_summary=false")), 3)
+	require.Equal(t, "_count=200", selfOf(t, FHIR(chart.Clinic, 200, "/fhir/Appointment?_count=5000")), "what was done, not what was asked")
+	key := chart.NewKey("patient.read")
 	for _, path := range []string{
-		"metadata", "OperationDefinition/Patient-everything", "Patient", "Patient/" + c.PatientID, "Patient/" + c.PatientID + "/$everything", "Appointment?patient=" + c.PatientID, "Appointment/" + c.AppointmentID,
+		"metadata", "OperationDefinition/Patient-everything", "Patient", "Patient/" + chart.PatientID, "Patient/" + chart.PatientID + "/$everything", "Appointment?patient=" + chart.PatientID, "Appointment/" + chart.AppointmentID,
 	} {
 		for accept, want := range map[string]int{
 			"application/fhir+xml": 406, "text/html, application/xml;q=0.9": 406, "application/json;q=0": 406, "x": 406, "application/fhir+json; fhirVersion=4.0": 200,
@@ -222,19 +222,19 @@ func TestFHIRForms(t *testing.T) {
 // A record is found by the instant that the facade shows of it, wherever the clinic is.
 func TestFHIRDaysOfDocuments(t *testing.T) {
 	t.Parallel()
-	c := clinictest.NewChart(t)
+	chart := clinictest.NewChart(t)
 	for _, zone := range []string{"America/Sao_Paulo", "Pacific/Kiritimati", "Pacific/Niue"} {
-		c.OK(200, "PUT", "/clinic", object{"timezone": zone})
-		shown := FHIR(c.Clinic, 200, "/fhir/DocumentReference/"+c.RestrictedRecordID)["date"].(string)
+		chart.OK(200, "PUT", "/clinic", object{"timezone": zone})
+		shown := FHIR(chart.Clinic, 200, "/fhir/DocumentReference/"+chart.RestrictedRecordID)["date"].(string)
 		day := shown[:len("2026-02-03")]
 		if zone == "America/Sao_Paulo" {
 			require.Equal(t, "2026-02-03T03:00:00.000Z", shown)
 		}
 		for value, want := range map[string][]string{
-			shown: {c.RestrictedRecordID}, "le" + shown: {c.RecordID, c.RestrictedRecordID}, "gt" + shown: {c.SecretRecordID}, "lt" + shown: {c.RecordID}, "2026-02-03": {c.RestrictedRecordID},
-			"lt" + day + "T23:59:59Z": {c.RecordID, c.RestrictedRecordID}, "ge" + day + "T23:59:59Z": {c.SecretRecordID}, "gt" + day + "T23:30:00Z": {c.SecretRecordID},
+			shown: {chart.RestrictedRecordID}, "le" + shown: {chart.RecordID, chart.RestrictedRecordID}, "gt" + shown: {chart.SecretRecordID}, "lt" + shown: {chart.RecordID}, "2026-02-03": {chart.RestrictedRecordID},
+			"lt" + day + "T23:59:59Z": {chart.RecordID, chart.RestrictedRecordID}, "ge" + day + "T23:59:59Z": {chart.SecretRecordID}, "gt" + day + "T23:30:00Z": {chart.SecretRecordID},
 		} {
-			require.Equal(t, want, BundleIDs(FHIR(c.Clinic, 200, "/fhir/DocumentReference?date="+value)), "%s in %s", value, zone)
+			require.Equal(t, want, BundleIDs(FHIR(chart.Clinic, 200, "/fhir/DocumentReference?date="+value)), "%s in %s", value, zone)
 		}
 	}
 }
@@ -242,15 +242,15 @@ func TestFHIRDaysOfDocuments(t *testing.T) {
 // Everything that is declared answers, and what is not does not.
 func TestFHIRCapabilities(t *testing.T) {
 	t.Parallel()
-	c := clinictest.NewChart(t)
+	chart := clinictest.NewChart(t)
 	nothing := map[string]string{
 		"_id": uuid.NewString(), "_lastUpdated": "lt1970", "patient": uuid.NewString(), "subject": uuid.NewString(), "date": "1970", "sent": "1970", "status": "entered-in-error",
 		"phone": "+5531900000000", "telecom": "+5531900000000", "name": "Zuleica", "identifier": "70948140038", "birthdate": "1970", "active": "false",
 	}
 	one := map[string]string{
-		"Patient": c.PatientID, "Appointment": c.AppointmentID, "Encounter": c.VisitID, "DocumentReference": c.RecordID, "Communication": c.InteractionID,
+		"Patient": chart.PatientID, "Appointment": chart.AppointmentID, "Encounter": chart.VisitID, "DocumentReference": chart.RecordID, "Communication": chart.InteractionID,
 	}
-	statement := FHIR(c.Clinic, 200, "/fhir/metadata")
+	statement := FHIR(chart.Clinic, 200, "/fhir/metadata")
 	types := statement["rest"].([]any)[0].(object)["resource"].([]any)
 	require.Len(t, types, len(one))
 	declared := map[string]bool{}
@@ -262,14 +262,14 @@ func TestFHIRCapabilities(t *testing.T) {
 			does = append(does, interaction.(object)["code"])
 		}
 		require.Equal(t, []any{"read", "search-type"}, does)
-		require.Equal(t, one[name], FHIR(c.Clinic, 200, "/fhir/"+name+"/"+one[name])["id"])
-		require.NotEmpty(t, BundleIDs(FHIR(c.Clinic, 200, "/fhir/"+name)))
+		require.Equal(t, one[name], FHIR(chart.Clinic, 200, "/fhir/"+name+"/"+one[name])["id"])
+		require.NotEmpty(t, BundleIDs(FHIR(chart.Clinic, 200, "/fhir/"+name)))
 		for _, param := range kind["searchParam"].([]any) {
 			declared[param.(object)["name"].(string)] = true
 			query := param.(object)["name"].(string) + "=" + url.QueryEscape(nothing[param.(object)["name"].(string)])
 			for _, got := range []answer{
-				c.Call("GET", "/fhir/"+name+"?"+query, nil, "Prefer", "handling=strict"),
-				c.Call("POST", "/fhir/"+name+"/_search", query, "Content-Type", formType, "Prefer", "handling=strict"),
+				chart.Call("GET", "/fhir/"+name+"?"+query, nil, "Prefer", "handling=strict"),
+				chart.Call("POST", "/fhir/"+name+"/_search", query, "Content-Type", formType, "Prefer", "handling=strict"),
 			} {
 				require.Equal(t, 200, got.Status, "%s?%s: %s", name, query, got.Text)
 				require.EqualValues(t, 0, got.Body["total"], "%s?%s", name, query)
@@ -278,19 +278,19 @@ func TestFHIRCapabilities(t *testing.T) {
 		}
 		for param := range nothing { // of the other types
 			if !strings.Contains(declaredBy(kind), " "+param+" ") {
-				require.Equal(t, 400, c.Call("GET", "/fhir/"+name+"?"+param+"=x", nil, "Prefer", "handling=strict").Status, "%s?%s", name, param)
+				require.Equal(t, 400, chart.Call("GET", "/fhir/"+name+"?"+param+"=x", nil, "Prefer", "handling=strict").Status, "%s?%s", name, param)
 			}
 		}
 		operations, _ := kind["operation"].([]any)
 		for _, operation := range operations {
-			FHIR(c.Clinic, 200, "/fhir/"+name+"/"+one[name]+"/$"+operation.(object)["name"].(string))
-			FHIR(c.As(""), 200, strings.TrimPrefix(operation.(object)["definition"].(string), c.Hub.Base))
+			FHIR(chart.Clinic, 200, "/fhir/"+name+"/"+one[name]+"/$"+operation.(object)["name"].(string))
+			FHIR(chart.As(""), 200, strings.TrimPrefix(operation.(object)["definition"].(string), chart.Hub.Base))
 		}
 		require.Equal(t, name == "Patient", len(operations) == 1)
-		require.Equal(t, 404, c.Call("GET", "/fhir/"+name+"/"+one[name]+"/_history", nil).Status, "no history")
-		require.Equal(t, 404, c.Call("GET", "/fhir/"+name+"/"+one[name]+"/$validate", nil).Status)
-		require.Equal(t, 405, c.Call("POST", "/fhir/"+name, object{}).Status, "no create")
-		require.Equal(t, 405, c.Call("DELETE", "/fhir/"+name+"/"+one[name], nil).Status)
+		require.Equal(t, 404, chart.Call("GET", "/fhir/"+name+"/"+one[name]+"/_history", nil).Status, "no history")
+		require.Equal(t, 404, chart.Call("GET", "/fhir/"+name+"/"+one[name]+"/$validate", nil).Status)
+		require.Equal(t, 405, chart.Call("POST", "/fhir/"+name, object{}).Status, "no create")
+		require.Equal(t, 405, chart.Call("DELETE", "/fhir/"+name+"/"+one[name], nil).Status)
 	}
 	require.Len(t, declared, len(nothing))
 }
@@ -308,9 +308,9 @@ func declaredBy(kind object) string {
 // of what others did; a key of no product's reads nothing of it.
 func TestFHIROwnCommunications(t *testing.T) {
 	t.Parallel()
-	c := clinictest.NewChart(t)
+	chart := clinictest.NewChart(t)
 	logged := map[string]string{}
-	keys := map[string]*clinictest.Clinic{"messaging": c.As(c.ConnectPeer("messaging").Key), "scheduling": c.As(c.ConnectPeer("scheduling").Key), "": c.NewKey()}
+	keys := map[string]*clinictest.Clinic{"messaging": chart.As(chart.ConnectPeer("messaging").Key), "scheduling": chart.As(chart.ConnectPeer("scheduling").Key), "": chart.NewKey()}
 	for product, key := range keys {
 		body := object{"patient_phone": "+5511987654321", "interaction_type": "call", "summary": "by " + product}
 		if product == "" {
@@ -324,8 +324,8 @@ func TestFHIROwnCommunications(t *testing.T) {
 			want = []string{}
 		}
 		require.Equal(t, want, BundleIDs(FHIR(key, 200, "/fhir/Communication")), product)
-		require.Equal(t, want, BundleIDs(FHIR(key, 200, "/fhir/Communication?patient="+c.PatientID)), product)
-		require.Equal(t, want, BundleIDs(FHIR(key, 200, "/fhir/Patient/"+c.PatientID+"/$everything?_type=Communication")), product)
+		require.Equal(t, want, BundleIDs(FHIR(key, 200, "/fhir/Communication?patient="+chart.PatientID)), product)
+		require.Equal(t, want, BundleIDs(FHIR(key, 200, "/fhir/Patient/"+chart.PatientID+"/$everything?_type=Communication")), product)
 		for other, id := range logged {
 			status := 404
 			if other == product && product != "" {
@@ -334,19 +334,19 @@ func TestFHIROwnCommunications(t *testing.T) {
 			FHIR(key, status, "/fhir/Communication/"+id)
 		}
 	}
-	require.Len(t, BundleIDs(FHIR(c.Clinic, 200, "/fhir/Communication")), 4, "the clinic sees them all")
+	require.Len(t, BundleIDs(FHIR(chart.Clinic, 200, "/fhir/Communication")), 4, "the clinic sees them all")
 }
 
 // What names a person goes into a body, and into no address that the facade writes.
 func TestFHIRSearchByForm(t *testing.T) {
 	t.Parallel()
-	p := clinictest.NewClinic(t)
-	key := p.NewKey("patient.read")
+	clinic := clinictest.NewClinic(t)
+	key := clinic.NewKey("patient.read")
 	var all []string
 	for range 3 {
-		all = append(all, p.OK(201, "POST", "/patients", object{"name": "Zuleica Prado", "phone": "+5511987654321", "birth_date": "1980-03-02"})["id"].(string))
+		all = append(all, clinic.OK(201, "POST", "/patients", object{"name": "Zuleica Prado", "phone": "+5511987654321", "birth_date": "1980-03-02"})["id"].(string))
 	}
-	p.OK(200, "PUT", "/patients/"+all[0], object{"cpf": "529.982.247-25"})
+	clinic.OK(200, "PUT", "/patients/"+all[0], object{"cpf": "529.982.247-25"})
 	const form = "application/x-www-form-urlencoded"
 	find := func(body string) object {
 		got := key.Call("POST", "/fhir/Patient/_search", body, "Content-Type", form)
@@ -372,17 +372,17 @@ func TestFHIRSearchByForm(t *testing.T) {
 					require.NotContains(t, address, private)
 				}
 			}
-			require.Equal(t, BundleIDs(page), BundleIDs(key.OK(200, "GET", strings.TrimPrefix(links[0].(object)["url"].(string), p.Hub.Base), nil)), "the link to itself leads to the same page")
+			require.Equal(t, BundleIDs(page), BundleIDs(key.OK(200, "GET", strings.TrimPrefix(links[0].(object)["url"].(string), clinic.Hub.Base), nil)), "the link to itself leads to the same page")
 			if len(links) < 2 {
 				break
 			}
-			page = key.OK(200, "GET", strings.TrimPrefix(links[1].(object)["url"].(string), p.Hub.Base), nil)
+			page = key.OK(200, "GET", strings.TrimPrefix(links[1].(object)["url"].(string), clinic.Hub.Base), nil)
 			seen = append(seen, BundleIDs(page)...)
 		}
 		require.Equal(t, all, seen)
 		// Another clinic, and the same one's test data, cannot read it.
-		link := strings.TrimPrefix(first["link"].([]any)[1].(object)["url"].(string), p.Hub.Base)
-		for _, other := range []*clinictest.Clinic{p.AnotherClinic(), p.InEnvironment("test")} {
+		link := strings.TrimPrefix(first["link"].([]any)[1].(object)["url"].(string), clinic.Hub.Base)
+		for _, other := range []*clinictest.Clinic{clinic.AnotherClinic(), clinic.InEnvironment("test")} {
 			require.Equal(t, 400, other.Call("GET", link, nil).Status)
 		}
 		require.Equal(t, 400, key.Call("GET", link[:len(link)-4], nil).Status)
@@ -393,15 +393,15 @@ func TestFHIRSearchByForm(t *testing.T) {
 	bad := key.Call("POST", "/fhir/Patient/_search", "phone=%zz", "Content-Type", form)
 	require.Equal(t, 400, bad.Status)
 	require.NoError(t, fhirtest.Validate([]byte(bad.Text)), bad.Text)
-	require.Equal(t, 403, p.NewKey("record.read").Call("POST", "/fhir/Patient/_search", "phone=1187654321", "Content-Type", form).Status)
+	require.Equal(t, 403, clinic.NewKey("record.read").Call("POST", "/fhir/Patient/_search", "phone=1187654321", "Content-Type", form).Status)
 }
 
 // What hardly anybody has is found by the facade without reading everybody's, whatever it
 // is asked by.
 func TestFHIRSearchesUseIndexes(t *testing.T) {
 	t.Parallel()
-	p := clinictest.NewClinic(t)
-	db, err := pgx.Connect(t.Context(), p.Hub.DatabaseURL)
+	clinic := clinictest.NewClinic(t)
+	db, err := pgx.Connect(t.Context(), clinic.Hub.DatabaseURL)
 	require.NoError(t, err)
 	defer func() { _ = db.Close(context.Background()) }()
 	const many = 20000
@@ -414,7 +414,7 @@ func TestFHIRSearchesUseIndexes(t *testing.T) {
 		`insert into clinic.interactions (clinic_id, env, id, patient_id, type, source, source_id, occurred_at, created_at)
 			select clinic_id, env, gen_random_uuid(), id, 'x', 'x', id::text, updated_at, updated_at from clinic.patients where clinic_id = $1 limit $2`,
 	} {
-		_, err := db.Exec(t.Context(), sql, p.ID, many)
+		_, err := db.Exec(t.Context(), sql, clinic.ID, many)
 		require.NoError(t, err)
 		_, err = db.Exec(t.Context(), `analyze clinic.patients, clinic.appointments, clinic.records, clinic.interactions`)
 		require.NoError(t, err)
@@ -423,7 +423,7 @@ func TestFHIRSearchesUseIndexes(t *testing.T) {
 	require.NoError(t, err)
 	var scans, rows int
 	read := func() {
-		hubtest.FlushStatistics(t, p.Hub.Host.Pool)
+		hubtest.FlushStatistics(t, clinic.Hub.Host.Pool)
 		require.NoError(t, db.QueryRow(t.Context(), `select sum(idx_scan + seq_scan), sum(seq_tup_read + idx_tup_fetch) from pg_stat_user_tables
 			where relid in ('clinic.patients'::regclass, 'clinic.appointments'::regclass, 'clinic.records'::regclass, 'clinic.interactions'::regclass)`).Scan(&scans, &rows))
 	}
@@ -436,7 +436,7 @@ func TestFHIRSearchesUseIndexes(t *testing.T) {
 		read()
 		before, least := rows, scans+rounds
 		for range rounds {
-			require.EqualValues(t, few, p.OK(200, "GET", "/fhir/"+query, nil)["total"], query)
+			require.EqualValues(t, few, clinic.OK(200, "GET", "/fhir/"+query, nil)["total"], query)
 		}
 		require.Eventually(t, func() bool { read(); return scans >= least }, clinictest.Timeout, clinictest.Tick, "%s: a connection is idle a moment after its answer", query)
 		require.Less(t, rows-before, many/2, "rows that %d times %s read", rounds, query)

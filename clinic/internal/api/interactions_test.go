@@ -13,37 +13,37 @@ import (
 // key belongs to; a booking stands on the history with what, with whom and when.
 func TestHistoryLines(t *testing.T) {
 	t.Parallel()
-	p := clinictest.NewClinic(t)
-	id := p.AddPatient(clinictest.Phone)
-	s := p.ConnectPeer("scheduling")
+	clinic := clinictest.NewClinic(t)
+	id := clinic.AddPatient(clinictest.Phone)
+	scheduling := clinic.ConnectPeer("scheduling")
 	said := object{"patient_phone": clinictest.Phone, "interaction_type": "call", "summary": "x"}
-	p.NewKey().OK(200, "POST", "/integrations/action/log-interaction", said)
-	require.Equal(t, "integration", p.Items("/patients/" + id + "/interactions")[0]["source"])
-	p.As(s.Key).OK(200, "POST", "/integrations/action/log-interaction", said)
-	require.Equal(t, "scheduling", p.Items("/patients/" + id + "/interactions")[0]["source"])
+	clinic.NewKey().OK(200, "POST", "/integrations/action/log-interaction", said)
+	require.Equal(t, "integration", clinic.Items("/patients/" + id + "/interactions")[0]["source"])
+	clinic.As(scheduling.Key).OK(200, "POST", "/integrations/action/log-interaction", said)
+	require.Equal(t, "scheduling", clinic.Items("/patients/" + id + "/interactions")[0]["source"])
 	for _, booked := range []object{
 		{"appointment_id": "a-1", "service": "Cleaning", "professional": "Dra. Lima"}, {"appointment_id": "a-2", "service": "Cleaning", "professional": ""},
 		{"appointment_id": "a-3", "service": "", "professional": "Dra. Lima"},
 	} {
 		booked["client_phone"], booked["datetime"] = clinictest.Phone, "2027-01-04T09:00:00-03:00"
-		s.Send("accepted", "appointment.created", booked)
+		scheduling.Send("accepted", "appointment.created", booked)
 	}
-	require.Subset(t, p.History(id), []string{
+	require.Subset(t, clinic.History(id), []string{
 		"appointment_created: Cleaning, Dra. Lima, 2027-01-04T12:00:00Z", "appointment_created: Cleaning, 2027-01-04T12:00:00Z", "appointment_created: Dra. Lima, 2027-01-04T12:00:00Z",
 	})
 }
 
 func TestLogInteraction(t *testing.T) {
 	t.Parallel()
-	p := clinictest.NewClinic(t)
-	id := p.AddPatient(clinictest.Phone)
-	key := p.NewKey("interaction.write")
+	clinic := clinictest.NewClinic(t)
+	id := clinic.AddPatient(clinictest.Phone)
+	key := clinic.NewKey("interaction.write")
 	body := object{"patient_phone": "11987654321", "interaction_type": "message_received", "summary": "Diagnosis F32.1", "source": "messaging", "source_id": "m-1"}
 	done := key.OK(200, "POST", "/integrations/action/log-interaction", body)
 	require.Equal(t, true, done["logged"])
 	require.Equal(t, id, done["patient_id"])
 	require.Equal(t, done, key.OK(200, "POST", "/integrations/action/log-interaction", body), "once")
-	list := p.Items("/patients/" + id + "/interactions")
+	list := clinic.Items("/patients/" + id + "/interactions")
 	require.Len(t, list, 1)
 	require.Equal(t, done["interaction_id"], list[0]["id"])
 	require.Equal(t, "Diagnosis ***", list[0]["summary"])
@@ -58,19 +58,19 @@ func TestLogInteraction(t *testing.T) {
 	} {
 		key.Invalid(location, "POST", "/integrations/action/log-interaction", bad)
 	}
-	p.NewKey("patient.search").Refused(403, "missing_scope", "POST", "/integrations/action/log-interaction", body)
-	require.Equal(t, 1, p.QueryInt(`select count(*) from hub.audit where tenant_id = $1 and action = 'integrations.log-interaction' and status = 404`), "every integration call is audited")
+	clinic.NewKey("patient.search").Refused(403, "missing_scope", "POST", "/integrations/action/log-interaction", body)
+	require.Equal(t, 1, clinic.QueryInt(`select count(*) from hub.audit where tenant_id = $1 and action = 'integrations.log-interaction' and status = 404`), "every integration call is audited")
 }
 
 // What a key calls its source is its own: it tells nothing of another patient, speaks for
 // no other product where it belongs to one, and keeps no product's event out.
 func TestLogInteractionOfAnotherSource(t *testing.T) {
 	t.Parallel()
-	p := clinictest.NewClinic(t)
-	id, other := p.AddPatient(clinictest.Phone), p.AddPatient("+5511900001111")
-	m := p.ConnectPeer("messaging")
+	clinic := clinictest.NewClinic(t)
+	id, other := clinic.AddPatient(clinictest.Phone), clinic.AddPatient("+5511900001111")
+	messaging := clinic.ConnectPeer("messaging")
 	const path = "/integrations/action/log-interaction"
-	key, own := p.NewKey("interaction.write"), p.As(m.Key)
+	key, own := clinic.NewKey("interaction.write"), clinic.As(messaging.Key)
 	event := hub.NewEventID()
 	body := func(change object) object {
 		b := object{"patient_phone": clinictest.Phone, "interaction_type": "call", "summary": "Hello", "source": "messaging", "source_id": event}
@@ -84,7 +84,7 @@ func TestLogInteractionOfAnotherSource(t *testing.T) {
 		got := key.Refused(409, "source_id_reused", "POST", path, body(change))
 		require.NotContains(t, clinictest.JSON(t, got), id)
 	}
-	require.Empty(t, p.History(other))
+	require.Empty(t, clinic.History(other))
 	key.Invalid("body.source", "POST", path, body(object{"source": "clinic"}))
 	own.Invalid("body.source", "POST", path, body(object{"source": "scheduling"}))
 	own.Invalid("body.source", "POST", path, body(object{"source": "clinic"}))
@@ -94,14 +94,14 @@ func TestLogInteractionOfAnotherSource(t *testing.T) {
 	without := body(object{"summary": "Without", "source_id": "m-2"})
 	delete(without, "source")
 	own.OK(200, "POST", path, without)
-	require.Equal(t, 200, m.Deliver(event, "message.received", object{"phone": clinictest.Phone, "body": "The event", "ticket_id": 1}).Status)
-	require.ElementsMatch(t, []string{"call: Hello", "call: Own call", "call: Without", "message_received: The event"}, p.History(id))
-	for _, one := range p.Items("/patients/" + id + "/interactions") {
-		require.Equal(t, "messaging", one["source"])
+	require.Equal(t, 200, messaging.Deliver(event, "message.received", object{"phone": clinictest.Phone, "body": "The event", "ticket_id": 1}).Status)
+	require.ElementsMatch(t, []string{"call: Hello", "call: Own call", "call: Without", "message_received: The event"}, clinic.History(id))
+	for _, item := range clinic.Items("/patients/" + id + "/interactions") {
+		require.Equal(t, "messaging", item["source"])
 	}
 
 	// Ids that read as tax ids are kept as something else, the same each time.
 	digits := body(object{"source_id": "529.982.247-25"})
 	require.Equal(t, key.OK(200, "POST", path, digits), key.OK(200, "POST", path, digits))
-	require.NotContains(t, p.Snapshot(), "529.982.247-25")
+	require.NotContains(t, clinic.Snapshot(), "529.982.247-25")
 }

@@ -14,7 +14,7 @@ import (
 // a new text has to be given its bound here.
 func TestLengthsOfEveryField(t *testing.T) {
 	t.Parallel()
-	f := clinictest.NewChartedClinic(t)
+	clinic := clinictest.NewChartedClinic(t)
 	limits := map[string]int{
 		"patients.create name": 120, "patients.update name": 120,
 		"records.create type": 60, "records.create professional": 120, "records.create content": 200_000, "records.create summary": 500,
@@ -38,52 +38,52 @@ func TestLengthsOfEveryField(t *testing.T) {
 	// Texts that hold no tax id: they are refused with one, or kept as a hash.
 	without := map[string]bool{"interaction_type": true, "source": true, "source_id": true, "content": true}
 	ours := map[string]bool{}
-	for _, op := range f.OwnOperations() {
+	for _, op := range clinic.OwnOperations() {
 		ours[op.ID] = true
 	}
-	ids, key, good := ResourceIDs(f), f.NewKey(), goodBodies()
+	ids, key, good := ResourceIDs(clinic), clinic.NewKey(), goodBodies()
 	tried := 0
-	for _, one := range texts(f.Clinic) {
-		if !ours[one.operation] || formed[one.name] {
+	for _, text := range texts(clinic.Clinic) {
+		if !ours[text.operation] || formed[text.name] {
 			continue
 		}
-		limit := limits[one.operation+" "+one.name]
-		require.NotZero(t, limit, "%v has no bound here", one)
-		who := f.Clinic
-		if one.operation == "integrations.log-interaction" {
+		limit := limits[text.operation+" "+text.name]
+		require.NotZero(t, limit, "%v has no bound here", text)
+		who := clinic.Clinic
+		if text.operation == "integrations.log-interaction" {
 			who = key
 		}
-		path := fill(strings.ReplaceAll(strings.ReplaceAll(one.path, "{id}", kindOf(one.path)), "{product}", "messaging"), ids)
+		path := fill(strings.ReplaceAll(strings.ReplaceAll(text.path, "{id}", kindOf(text.path)), "{product}", "messaging"), ids)
 		send := func(value string) answer {
 			tried++
 			body := object{}
-			for name, is := range good[one.operation] {
+			for name, is := range good[text.operation] {
 				body[name] = is
 			}
 			if body["email"] != nil {
 				body["email"] = strings.Replace(body["email"].(string), "@", strings.Repeat("a", tried%40)+string(rune('a'+tried/40))+"@", 1)
 			}
-			body[one.name] = value
-			return who.Call(one.method, path, body)
+			body[text.name] = value
+			return who.Call(text.method, path, body)
 		}
 		char := "é"
-		if one.name == "interaction_type" {
+		if text.name == "interaction_type" {
 			char = "e"
 		}
 		accepts := func(value string) {
 			t.Helper()
 			got := send(value)
-			require.Less(t, got.Status, 300, "%v: %s", one, got.Text)
+			require.Less(t, got.Status, 300, "%v: %s", text, got.Text)
 		}
 		refuses := func(value string) {
 			t.Helper()
 			got := send(value)
-			require.Equal(t, 422, got.Status, "%v: %s", one, got.Text)
-			require.Contains(t, got.Text, "body."+one.name, "%v", one)
+			require.Equal(t, 422, got.Status, "%v: %s", text, got.Text)
+			require.Contains(t, got.Text, "body."+text.name, "%v", text)
 		}
 		accepts(strings.Repeat(char, limit))
 		refuses(strings.Repeat(char, limit+1))
-		if without[one.name] {
+		if without[text.name] {
 			continue
 		}
 		const digits, hidden = "52998224725 ", len("***.***.***-25 ")
@@ -99,31 +99,31 @@ func TestLengthsOfEveryField(t *testing.T) {
 // What names somebody is one line that can be read.
 func TestNamesThatNobodyCanRead(t *testing.T) {
 	t.Parallel()
-	p := clinictest.NewClinic(t)
-	id := p.AddPatient(clinictest.Phone)
-	professional := p.OK(201, "POST", "/professionals", object{"name": "Dra. Lima"})["id"].(string)
+	clinic := clinictest.NewClinic(t)
+	id := clinic.AddPatient(clinictest.Phone)
+	professional := clinic.OK(201, "POST", "/professionals", object{"name": "Dra. Lima"})["id"].(string)
 	for _, name := range []string{"", "  ", "\u200b", "\ufeff", "\u202e", "\u00a0\u2003", "\x01", "\x1b[2J", "Ana\nSouza", "Ana\u2028Souza", "Ana\u202eSouza", "Ana\ufeffSouza", "Ana\tSouza"} {
 		for path, body := range map[string]object{
 			"POST /patients": {"name": name}, "PUT /patients/" + id: {"name": name}, "POST /professionals": {"name": name}, "PUT /professionals/" + professional: {"name": name},
 			"POST /users": {"name": name, "email": "x@example.com", "password": clinictest.Password}, "PUT /clinic": {"name": name},
 		} {
 			method, path, _ := strings.Cut(path, " ")
-			got := p.Call(method, path, body)
+			got := clinic.Call(method, path, body)
 			require.Equal(t, 422, got.Status, "%s %s %q: %s", method, path, name, got.Text)
 			require.Contains(t, got.Text, "body.name")
 		}
 	}
-	p.Invalid("body.type", "POST", "/patients/"+id+"/records", object{"date": "2026-03-02", "type": "\u200b"})
-	p.OK(201, "POST", "/patients", object{"name": "नर्\u200dस Łukasz O'Hara"})
-	clinictest.RequireImportCounts(t, p.Import("csv", "nome;telefone\n\u200b;11 98888-7777\nAna\u202e;11 98888-7777\n"), 0, 0, 0, 2)
+	clinic.Invalid("body.type", "POST", "/patients/"+id+"/records", object{"date": "2026-03-02", "type": "\u200b"})
+	clinic.OK(201, "POST", "/patients", object{"name": "नर्\u200dस Łukasz O'Hara"})
+	clinictest.RequireImportCounts(t, clinic.Import("csv", "nome;telefone\n\u200b;11 98888-7777\nAna\u202e;11 98888-7777\n"), 0, 0, 0, 2)
 }
 
 // A key says whose its interactions are: not nobody's, and not the clinic's own.
 func TestSourcesOfInteractions(t *testing.T) {
 	t.Parallel()
-	p := clinictest.NewClinic(t)
-	id := p.AddPatient(clinictest.Phone)
-	key := p.NewKey("interaction.write")
+	clinic := clinictest.NewClinic(t)
+	id := clinic.AddPatient(clinictest.Phone)
+	key := clinic.NewKey("interaction.write")
 	const path = "/integrations/action/log-interaction"
 	for member, values := range map[string][]string{
 		"source": {" ", "\u200b", "clinic", "Clinic", "CLINIC ", " clinic", "a\nb"}, "source_id": {" ", "\u200b"}, "interaction_type": {"", "Call", "1call", "_call", strings.Repeat("a", 61)},
@@ -134,7 +134,7 @@ func TestSourcesOfInteractions(t *testing.T) {
 		}
 	}
 	require.Contains(t, key.Call("POST", path, object{"patient_phone": clinictest.Phone, "interaction_type": strings.Repeat("a", 61)}).Text, "60")
-	require.Empty(t, p.History(id))
-	made := p.OK(201, "POST", "/patients/"+id+"/records", object{"date": "2026-03-02", "type": " x ", "professional": " Dra. Lima ", "summary": " fine "})
-	require.Equal(t, []any{"x", "Dra. Lima", "fine"}, []any{made["type"], made["professional"], made["summary"]})
+	require.Empty(t, clinic.History(id))
+	created := clinic.OK(201, "POST", "/patients/"+id+"/records", object{"date": "2026-03-02", "type": " x ", "professional": " Dra. Lima ", "summary": " fine "})
+	require.Equal(t, []any{"x", "Dra. Lima", "fine"}, []any{created["type"], created["professional"], created["summary"]})
 }

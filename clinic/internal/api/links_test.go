@@ -11,16 +11,16 @@ import (
 // The links that connected products show open, and tell nothing to whoever has one.
 func TestLinksToRecordsAndAppointmentsOpen(t *testing.T) {
 	t.Parallel()
-	p := clinictest.NewClinic(t)
-	id := p.AddPatient("+5511987654321")
-	key := p.NewKey()
-	record := p.OK(201, "POST", "/patients/"+id+"/records", object{"date": "2026-03-02", "type": "consultation", "summary": "Back in a week"})
-	p.OK(201, "POST", "/patients/"+id+"/appointments", object{"datetime": "2030-03-02T12:00:00Z", "service": "Cleaning"})
+	clinic := clinictest.NewClinic(t)
+	id := clinic.AddPatient("+5511987654321")
+	key := clinic.NewKey()
+	record := clinic.OK(201, "POST", "/patients/"+id+"/records", object{"date": "2026-03-02", "type": "consultation", "summary": "Back in a week"})
+	clinic.OK(201, "POST", "/patients/"+id+"/appointments", object{"datetime": "2030-03-02T12:00:00Z", "service": "Cleaning"})
 	found := key.Get("/integrations/search/records?patient_id=" + id)["records"].([]any)[0].(object)
 	require.Equal(t, record["url"], found["url"])
-	made := key.Get("/integrations/search/appointments?patient_id=" + id)["appointments"].([]any)[0].(object)
-	for _, link := range []string{found["url"].(string), made["url"].(string)} {
-		page := p.OpenLink(link + "?lang=en")
+	created := key.Get("/integrations/search/appointments?patient_id=" + id)["appointments"].([]any)[0].(object)
+	for _, link := range []string{found["url"].(string), created["url"].(string)} {
+		page := clinic.OpenLink(link + "?lang=en")
 		require.Contains(t, page, "finds it in the application")
 		require.NotContains(t, page, "Back in a week")
 		require.NotContains(t, page, "Cleaning")

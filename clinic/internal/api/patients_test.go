@@ -12,49 +12,49 @@ import (
 
 func TestPatients(t *testing.T) {
 	t.Parallel()
-	p := clinictest.NewClinic(t)
-	made := p.AddStaff().OK(201, "POST", "/patients", object{
+	clinic := clinictest.NewClinic(t)
+	created := clinic.AddStaff().OK(201, "POST", "/patients", object{
 		"name": " Ana Souza ", "phone": "(11) 98765-4321", "email": "ana@example.com", "cpf": clinictest.CPF, "birth_date": "1990-05-17",
 		"clinic_id": "0190b5a2-0000-7000-8000-000000000000", "balance_due": 7, "status": "active",
 	})
-	id := made["id"].(string)
-	require.Equal(t, "Ana Souza", made["name"])
-	require.Equal(t, "+5511987654321", made["phone"])
-	require.Equal(t, "***.***.***-09", made["cpf"])
-	require.Equal(t, "1990-05-17", made["birth_date"])
-	require.EqualValues(t, 0, made["balance_due"])
-	require.Nil(t, made["last_appointment"])
-	require.Equal(t, made, p.Get("/patients/"+id))
+	id := created["id"].(string)
+	require.Equal(t, "Ana Souza", created["name"])
+	require.Equal(t, "+5511987654321", created["phone"])
+	require.Equal(t, "***.***.***-09", created["cpf"])
+	require.Equal(t, "1990-05-17", created["birth_date"])
+	require.EqualValues(t, 0, created["balance_due"])
+	require.Nil(t, created["last_appointment"])
+	require.Equal(t, created, clinic.Get("/patients/"+id))
 
 	// A part of the fields; null empties.
-	done := p.OK(200, "PUT", "/patients/"+id, object{"email": nil, "name": "Ana Lima"})
+	done := clinic.OK(200, "PUT", "/patients/"+id, object{"email": nil, "name": "Ana Lima"})
 	require.Equal(t, "Ana Lima", done["name"])
 	require.Nil(t, done["email"])
-	require.Equal(t, made["phone"], done["phone"])
-	require.Equal(t, made["cpf"], done["cpf"])
+	require.Equal(t, created["phone"], done["phone"])
+	require.Equal(t, created["cpf"], done["cpf"])
 
-	other := p.OK(201, "POST", "/patients", object{"name": "Édson Lima"})["id"].(string)
+	other := clinic.OK(201, "POST", "/patients", object{"name": "Édson Lima"})["id"].(string)
 	names := func(page object) (list []string) {
-		for _, one := range moduletest.Items(page) {
-			list = append(list, one["name"].(string))
+		for _, item := range moduletest.Items(page) {
+			list = append(list, item["name"].(string))
 		}
 		return list
 	}
-	require.Equal(t, []string{"Ana Lima", "Édson Lima"}, names(p.Get("/patients")))
-	require.Equal(t, []string{"Édson Lima"}, names(p.SearchPatients("EDSON")))
-	require.Equal(t, []string{"Ana Lima"}, names(p.SearchPatients("98765-4321")))
-	require.Empty(t, names(p.SearchPatients("%")))
-	page := p.Get("/patients?per_page=1&page=2")
+	require.Equal(t, []string{"Ana Lima", "Édson Lima"}, names(clinic.Get("/patients")))
+	require.Equal(t, []string{"Édson Lima"}, names(clinic.SearchPatients("EDSON")))
+	require.Equal(t, []string{"Ana Lima"}, names(clinic.SearchPatients("98765-4321")))
+	require.Empty(t, names(clinic.SearchPatients("%")))
+	page := clinic.Get("/patients?per_page=1&page=2")
 	require.EqualValues(t, 2, page["total"])
 	require.Equal(t, "Édson Lima", page["items"].([]any)[0].(object)["name"])
 
 	// Nobody is deleted: the law has the records kept.
-	p.OK(204, "DELETE", "/patients/"+other, nil)
-	require.Equal(t, "inactive", p.Get("/patients/" + other)["status"])
-	require.Equal(t, []string{"Édson Lima"}, names(p.Get("/patients?status=inactive")))
+	clinic.OK(204, "DELETE", "/patients/"+other, nil)
+	require.Equal(t, "inactive", clinic.Get("/patients/" + other)["status"])
+	require.Equal(t, []string{"Édson Lima"}, names(clinic.Get("/patients?status=inactive")))
 
 	// Front desks put patients away and bring them back, by either way.
-	desk := p.AddStaff()
+	desk := clinic.AddStaff()
 	desk.OK(204, "DELETE", "/patients/"+id, nil)
 	require.Equal(t, "active", desk.OK(200, "PUT", "/patients/"+id, object{"status": "active"})["status"])
 	require.Equal(t, "inactive", desk.OK(200, "PUT", "/patients/"+id, object{"status": "inactive"})["status"])
@@ -63,7 +63,7 @@ func TestPatients(t *testing.T) {
 
 func TestBadPatients(t *testing.T) {
 	t.Parallel()
-	p := clinictest.NewClinic(t)
+	clinic := clinictest.NewClinic(t)
 	for location, bad := range map[string][]object{
 		"body.name":       {{"name": ""}, {"name": " "}, {"name": strings.Repeat("x", 121)}, {}},
 		"body.phone":      {{"name": "A", "phone": "123"}, {"name": "A", "phone": "0800-FLOWERS"}, {"name": "A", "phone": "+1234567890123456"}},
@@ -73,37 +73,37 @@ func TestBadPatients(t *testing.T) {
 		"body.status":     {{"name": "A", "status": "anonymized"}, {"name": "A", "status": "x"}},
 	} {
 		for _, body := range bad {
-			p.Invalid(location, "POST", "/patients", body)
+			clinic.Invalid(location, "POST", "/patients", body)
 		}
 	}
-	require.Empty(t, p.Items("/patients"))
-	require.Empty(t, p.Events())
+	require.Empty(t, clinic.Items("/patients"))
+	require.Empty(t, clinic.Events())
 
 	// One CPF, one patient; another clinic may have the same person.
-	p.OK(201, "POST", "/patients", object{"name": "A", "cpf": "12345678909"})
-	p.Refused(409, "cpf_taken", "POST", "/patients", object{"name": "B", "cpf": clinictest.CPF})
-	other := p.OK(201, "POST", "/patients", object{"name": "B"})["id"].(string)
-	p.Refused(409, "cpf_taken", "PUT", "/patients/"+other, object{"cpf": clinictest.CPF})
-	p.AnotherClinic().OK(201, "POST", "/patients", object{"name": "A", "cpf": clinictest.CPF})
+	clinic.OK(201, "POST", "/patients", object{"name": "A", "cpf": "12345678909"})
+	clinic.Refused(409, "cpf_taken", "POST", "/patients", object{"name": "B", "cpf": clinictest.CPF})
+	other := clinic.OK(201, "POST", "/patients", object{"name": "B"})["id"].(string)
+	clinic.Refused(409, "cpf_taken", "PUT", "/patients/"+other, object{"cpf": clinictest.CPF})
+	clinic.AnotherClinic().OK(201, "POST", "/patients", object{"name": "A", "cpf": clinictest.CPF})
 }
 
 func TestRevealedCPF(t *testing.T) {
 	t.Parallel()
-	p := clinictest.NewClinic(t)
-	staff := p.AddStaff()
-	id := p.OK(201, "POST", "/patients", object{"name": "Ana", "cpf": clinictest.CPF})["id"].(string)
+	clinic := clinictest.NewClinic(t)
+	staff := clinic.AddStaff()
+	id := clinic.OK(201, "POST", "/patients", object{"name": "Ana", "cpf": clinictest.CPF})["id"].(string)
 	path := "/patients/" + id + "?reveal=cpf"
 	shown := func() int {
-		return p.QueryInt(`select count(*) from hub.audit where tenant_id = $1 and action = 'patients.reveal-cpf'`)
+		return clinic.QueryInt(`select count(*) from hub.audit where tenant_id = $1 and action = 'patients.reveal-cpf'`)
 	}
-	p.Refused(403, "reveal_forbidden", "GET", path, nil) // off by default
-	p.OK(200, "PUT", "/clinic", object{"reveal_cpf": true})
+	clinic.Refused(403, "reveal_forbidden", "GET", path, nil) // off by default
+	clinic.OK(200, "PUT", "/clinic", object{"reveal_cpf": true})
 	staff.Refused(403, "reveal_forbidden", "GET", path, nil)
 	require.Zero(t, shown())
-	require.Equal(t, clinictest.CPF, p.Get(path)["cpf"])
+	require.Equal(t, clinictest.CPF, clinic.Get(path)["cpf"])
 	require.Equal(t, 1, shown())
-	require.Equal(t, 1, p.QueryInt(`select count(*) from hub.audit where tenant_id = $1 and action = 'patients.reveal-cpf' and resource_id = $2 and ip is not null`, id))
-	require.Equal(t, "***.***.***-09", p.Get("/patients/" + id)["cpf"])
-	p.NewKey("patient.search").Refused(401, "unauthorized", "GET", path, nil)
+	require.Equal(t, 1, clinic.QueryInt(`select count(*) from hub.audit where tenant_id = $1 and action = 'patients.reveal-cpf' and resource_id = $2 and ip is not null`, id))
+	require.Equal(t, "***.***.***-09", clinic.Get("/patients/" + id)["cpf"])
+	clinic.NewKey("patient.search").Refused(401, "unauthorized", "GET", path, nil)
 	require.Equal(t, 1, shown())
 }

@@ -13,10 +13,10 @@ import (
 )
 
 // queried gives the names of the query parameters of the document's GET operations, by id.
-func queried(p *clinictest.Clinic) map[string][]string {
-	p.T.Helper()
-	res, err := http.Get(p.Hub.Base + "/openapi.json")
-	require.NoError(p.T, err)
+func queried(clinic *clinictest.Clinic) map[string][]string {
+	clinic.T.Helper()
+	res, err := http.Get(clinic.Hub.Base + "/openapi.json")
+	require.NoError(clinic.T, err)
 	defer res.Body.Close()
 	var document struct {
 		Paths map[string]map[string]struct {
@@ -24,13 +24,13 @@ func queried(p *clinictest.Clinic) map[string][]string {
 			Parameters  []struct{ Name, In string } `json:"parameters"`
 		} `json:"paths"`
 	}
-	require.NoError(p.T, json.NewDecoder(res.Body).Decode(&document))
+	require.NoError(clinic.T, json.NewDecoder(res.Body).Decode(&document))
 	names := map[string][]string{}
 	for _, methods := range document.Paths {
 		if op, ok := methods["get"]; ok {
-			for _, one := range op.Parameters {
-				if one.In == "query" {
-					names[op.OperationID] = append(names[op.OperationID], one.Name)
+			for _, parameter := range op.Parameters {
+				if parameter.In == "query" {
+					names[op.OperationID] = append(names[op.OperationID], parameter.Name)
 				}
 			}
 		}
@@ -42,18 +42,18 @@ func queried(p *clinictest.Clinic) map[string][]string {
 // refused, and what names a person gets into no log on the way.
 func TestBadQueries(t *testing.T) {
 	t.Parallel()
-	f := clinictest.NewChartedClinic(t)
-	owned, names, key := ResourceIDs(f), queried(f.Clinic), f.NewKey()
+	clinic := clinictest.NewChartedClinic(t)
+	owned, names, key := ResourceIDs(clinic), queried(clinic.Clinic), clinic.NewKey()
 	bad := map[string]string{
 		"letters": strings.Repeat("canary", 500), "words": strings.Repeat("canary ", 700), "commas": strings.Repeat("a,", 1500), "digits": strings.Repeat("9", 3000),
 		"NUL": "canary\x00", "broken UTF-8": "canary\xff\xfe", "operators": "canary & | ! :* ' \\ ( <->", "overlong": "canary\xc0\x80", "surrogate": "canary\xed\xa0\x80",
 	}
 	tried := 0
-	for _, op := range f.OwnOperations() {
+	for _, op := range clinic.OwnOperations() {
 		if op.Method != "GET" {
 			continue
 		}
-		as := f.Clinic
+		as := clinic.Clinic
 		if op.Requires("key", "") && !op.Requires("bearer", "") {
 			as = key
 		}
@@ -72,20 +72,20 @@ func TestBadQueries(t *testing.T) {
 	const form = "application/x-www-form-urlencoded"
 	for _, name := range names["fhir.search-patients"] {
 		for what, value := range bad {
-			got := f.Call("POST", "/fhir/Patient/_search", url.Values{name: {value}}.Encode(), "Content-Type", form)
+			got := clinic.Call("POST", "/fhir/Patient/_search", url.Values{name: {value}}.Encode(), "Content-Type", form)
 			require.Less(t, got.Status, 500, "%s with %s: %.300s", name, what, got.Text)
 		}
 	}
 	for what, value := range bad {
-		got := f.Call("POST", "/patients/search", object{"search": value})
+		got := clinic.Call("POST", "/patients/search", object{"search": value})
 		require.Less(t, got.Status, 500, "%s: %.300s", what, got.Text)
 	}
 	for _, name := range []string{"name", "phone", "telecom", "identifier"} {
 		for _, value := range []string{strings.Repeat("x", 201), strings.Repeat("b ", 41)} {
-			got := f.Call("POST", "/fhir/Patient/_search", url.Values{name: {value}}.Encode(), "Content-Type", form)
+			got := clinic.Call("POST", "/fhir/Patient/_search", url.Values{name: {value}}.Encode(), "Content-Type", form)
 			require.Equal(t, 400, got.Status, "%s: %.300s", name, got.Text)
 		}
 	}
-	f.OK(200, "POST", "/fhir/Patient/_search", url.Values{"name": {strings.Repeat("x", 200)}}.Encode(), "Content-Type", form)
-	require.NotContains(t, f.Hub.Log(), "canary")
+	clinic.OK(200, "POST", "/fhir/Patient/_search", url.Values{"name": {strings.Repeat("x", 200)}}.Encode(), "Content-Type", form)
+	require.NotContains(t, clinic.Hub.Log(), "canary")
 }

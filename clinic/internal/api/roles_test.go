@@ -88,29 +88,29 @@ func TestEveryOperationHasItsCallers(t *testing.T) {
 
 // CallOperation calls an operation with ids that nobody has and no body: who may call it is
 // told that, and nobody else.
-func CallOperation(p *clinictest.Clinic, op operation) answer {
-	p.T.Helper()
+func CallOperation(clinic *clinictest.Clinic, op operation) answer {
+	clinic.T.Helper()
 	path := fill(op.Path, map[string]string{"{id}": uuid.NewString(), "{product}": "messaging"})
 	if strings.HasPrefix(op.ID, "fhir.find-") {
-		return p.Call(op.Method, path, "name=nobody", "Content-Type", "application/x-www-form-urlencoded")
+		return clinic.Call(op.Method, path, "name=nobody", "Content-Type", "application/x-www-form-urlencoded")
 	}
-	return p.Call(op.Method, path, nil)
+	return clinic.Call(op.Method, path, nil)
 }
 
 // Staff gets 403 from what is for administrators, with good ids and bodies, and nothing
 // is changed.
 func TestStaffMayNot(t *testing.T) {
 	t.Parallel()
-	f := clinictest.NewChartedClinic(t)
-	staff, owned := f.AddStaff(), ResourceIDs(f)
+	clinic := clinictest.NewChartedClinic(t)
+	staff, owned := clinic.AddStaff(), ResourceIDs(clinic)
 	kept := func() string {
-		return f.Snapshot() + f.Call("GET", "/integrations/", nil).Text + f.Call("GET", "/integrations/api-keys", nil).Text
+		return clinic.Snapshot() + clinic.Call("GET", "/integrations/", nil).Text + clinic.Call("GET", "/integrations/api-keys", nil).Text
 	}
-	f.NewKey()
-	owned["{integration}"] = f.Call("GET", "/integrations/", nil).List[0]["id"].(string)
-	owned["{key}"] = f.Get("/integrations/api-keys")["items"].([]any)[0].(object)["id"].(string)
+	clinic.NewKey()
+	owned["{integration}"] = clinic.Call("GET", "/integrations/", nil).List[0]["id"].(string)
+	owned["{key}"] = clinic.Get("/integrations/api-keys")["items"].([]any)[0].(object)["id"].(string)
 	before, tried := kept(), 0
-	for _, op := range f.Operations() {
+	for _, op := range clinic.Operations() {
 		if !slices.Contains(forAdministrators, op.ID) {
 			continue
 		}
@@ -126,14 +126,14 @@ func TestStaffMayNot(t *testing.T) {
 // Who is listed is let in, whoever is not is 401, or 403 where it is known who that is.
 func TestRoles(t *testing.T) {
 	t.Parallel()
-	f := clinictest.NewChartedClinic(t)
-	staff, nobody, key := f.AddStaff(), f.As(""), f.NewKey()
+	clinic := clinictest.NewChartedClinic(t)
+	staff, nobody, key := clinic.AddStaff(), clinic.As(""), clinic.NewKey()
 	with := map[string]*clinictest.Clinic{}
 	for _, scope := range everyScope {
-		with[scope] = f.NewKey(scope)
+		with[scope] = clinic.NewKey(scope)
 	}
 	without := func(scopes ...string) *clinictest.Clinic {
-		return f.NewKey(slices.DeleteFunc(slices.Clone(everyScope), func(s string) bool { return slices.Contains(scopes, s) })...)
+		return clinic.NewKey(slices.DeleteFunc(slices.Clone(everyScope), func(s string) bool { return slices.Contains(scopes, s) })...)
 	}
 	let := func(op operation, who *clinictest.Clinic, as string) {
 		require.NotContains(t, []int{401, 403}, CallOperation(who, op).Status, "%s as %s", op.ID, as)
@@ -146,21 +146,21 @@ func TestRoles(t *testing.T) {
 			require.NoError(t, fhirtest.Validate([]byte(got.Text)), op.ID)
 		}
 	}
-	for _, op := range f.Operations() {
+	for _, op := range clinic.Operations() {
 		if op.ID == "integrations.revoke" || op.ID == "auth.refresh" || op.ID == "auth.login" {
 			continue // they answer 401 and 404 by what is in the body or path
 		}
 		if scope, ok := forKeys[op.ID]; ok {
 			let(op, with[scope], scope)
 			shut(403, op, without(scope), "another scope")
-			shut(401, op, f.Clinic, "administrator")
+			shut(401, op, clinic.Clinic, "administrator")
 			shut(401, op, nobody, "nobody")
 			continue
 		}
 		if scope, ok := forReaders[op.ID]; ok {
 			let(op, with[scope], scope)
 			let(op, with["patient.read"], "patient.read")
-			let(op, f.Clinic, "administrator")
+			let(op, clinic.Clinic, "administrator")
 			shut(403, op, without(scope, "patient.read"), "another scope")
 			shut(403, op, staff, "staff")
 			shut(401, op, nobody, "nobody")
@@ -171,11 +171,11 @@ func TestRoles(t *testing.T) {
 			let(op, nobody, "nobody")
 		case slices.Contains(forUsers, op.ID):
 			let(op, staff, "staff")
-			let(op, f.Clinic, "administrator")
+			let(op, clinic.Clinic, "administrator")
 			shut(401, op, key, "a key")
 			shut(401, op, nobody, "nobody")
 		case slices.Contains(forAdministrators, op.ID):
-			let(op, f.Clinic, "administrator")
+			let(op, clinic.Clinic, "administrator")
 			shut(401, op, key, "a key")
 			shut(401, op, nobody, "nobody")
 		case slices.Contains(forUsersAndKeys, op.ID):

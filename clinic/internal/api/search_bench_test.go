@@ -16,8 +16,8 @@ import (
 // BenchmarkPhoneSearch searches among 100,000 patients with appointments and payments,
 // over HTTP, and reports the 95th percentile.
 func BenchmarkPhoneSearch(b *testing.B) {
-	p := clinictest.NewClinic(b)
-	db, err := pgx.Connect(b.Context(), p.Hub.DatabaseURL) // without the product's limit of time
+	clinic := clinictest.NewClinic(b)
+	db, err := pgx.Connect(b.Context(), clinic.Hub.DatabaseURL) // without the product's limit of time
 	require.NoError(b, err)
 	defer db.Close(b.Context())
 	_, err = db.Exec(b.Context(), `set session_replication_role = replica`) // without checking every reference
@@ -28,12 +28,12 @@ func BenchmarkPhoneSearch(b *testing.B) {
 			from clinic.patients, generate_series(1, 2) k where clinic_id = $1`,
 		`insert into clinic.payments (clinic_id, env, id, patient_id, amount, due_date) select clinic_id, env, gen_random_uuid(), id, 50, now() + interval '9 days' from clinic.patients where clinic_id = $1`,
 	} {
-		_, err := db.Exec(b.Context(), sql, p.ID)
+		_, err := db.Exec(b.Context(), sql, clinic.ID)
 		require.NoError(b, err)
 	}
 	_, err = db.Exec(b.Context(), `analyze clinic.patients, clinic.appointments, clinic.payments`)
 	require.NoError(b, err)
-	key := p.NewKey("patient.search")
+	key := clinic.NewKey("patient.search")
 	var took []time.Duration
 	for b.Loop() {
 		phone := fmt.Sprintf("5511%08d", 80000001+rand.IntN(100000)) // without the ninth digit

@@ -23,16 +23,16 @@ import (
 // What connected products get at once: 20 where they do not say, 100 at most.
 func TestSearchLimits(t *testing.T) {
 	t.Parallel()
-	p := clinictest.NewClinic(t)
-	id := p.AddPatient(clinictest.Phone)
+	clinic := clinictest.NewClinic(t)
+	id := clinic.AddPatient(clinictest.Phone)
 	for _, sql := range []string{
 		`insert into clinic.records (clinic_id, env, id, patient_id, date, type) select $1, 'live', gen_random_uuid(), $2, date '2026-01-01' + n, 'x' from generate_series(1, 101) n`,
 		`insert into clinic.appointments (clinic_id, env, id, patient_id, starts_at, status) select $1, 'live', gen_random_uuid(), $2, now() + n * interval '1 hour', case n % 2 when 0 then 'cancelled' else 'scheduled' end from generate_series(1, 101) n`,
 	} {
-		_, err := p.Hub.Host.Pool.Exec(t.Context(), sql, p.ID, id)
+		_, err := clinic.Hub.Host.Pool.Exec(t.Context(), sql, clinic.ID, id)
 		require.NoError(t, err)
 	}
-	key := p.NewKey("record.read", "appointment.read")
+	key := clinic.NewKey("record.read", "appointment.read")
 	for _, kind := range []string{"records", "appointments"} {
 		path := "/integrations/search/" + kind + "?patient_id=" + id
 		for limit, want := range map[string]int{"": 20, "&limit=1": 1, "&limit=20": 20, "&limit=100": 100} {
@@ -50,28 +50,28 @@ func TestSearchLimits(t *testing.T) {
 func TestSearchedPatientIsWhole(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 3, 3, 15, 0, 0, 0, time.UTC)
-	p := clinictest.NewClinicAt(t, now)
-	id := p.OK(201, "POST", "/patients", object{"name": "Ana Souza", "phone": clinictest.Phone, "email": "ana@example.com", "cpf": clinictest.CPF, "birth_date": "1990-05-17"})["id"].(string)
-	one, key := "/patients/"+id, p.NewKey()
+	clinic := clinictest.NewClinicAt(t, now)
+	id := clinic.OK(201, "POST", "/patients", object{"name": "Ana Souza", "phone": clinictest.Phone, "email": "ana@example.com", "cpf": clinictest.CPF, "birth_date": "1990-05-17"})["id"].(string)
+	one, key := "/patients/"+id, clinic.NewKey()
 	at := func(d time.Duration) string { return now.Add(d).Format(time.RFC3339) }
 	for after, status := range map[time.Duration]string{
 		-72 * time.Hour: "completed", -48 * time.Hour: "completed", -24 * time.Hour: "no_show", -12 * time.Hour: "cancelled",
 		12 * time.Hour: "cancelled", 24 * time.Hour: "scheduled", 48 * time.Hour: "confirmed",
 	} {
-		p.OK(201, "POST", one+"/appointments", object{"datetime": at(after), "status": status})
+		clinic.OK(201, "POST", one+"/appointments", object{"datetime": at(after), "status": status})
 	}
-	p.OK(201, "POST", one+"/payments", object{"amount": 10.55, "due_date": "2026-04-01"})
-	p.OK(201, "POST", one+"/payments", object{"amount": 5.20, "due_date": "2026-03-02"})
-	p.OK(201, "POST", one+"/payments", object{"amount": 7, "due_date": "2026-03-02", "status": "paid"})
-	p.OK(200, "POST", "/payments/run-overdue", nil)
+	clinic.OK(201, "POST", one+"/payments", object{"amount": 10.55, "due_date": "2026-04-01"})
+	clinic.OK(201, "POST", one+"/payments", object{"amount": 5.20, "due_date": "2026-03-02"})
+	clinic.OK(201, "POST", one+"/payments", object{"amount": 7, "due_date": "2026-03-02", "status": "paid"})
+	clinic.OK(200, "POST", "/payments/run-overdue", nil)
 	require.Equal(t, object{"found": true, "patient": object{
 		"id": id, "name": "Ana Souza", "phone": clinictest.Phone, "email": "ana@example.com", "cpf": "***.***.***-09", "birth_date": "1990-05-17",
 		"last_appointment": at(-48 * time.Hour), "next_appointment": at(24 * time.Hour), "balance_due": 15.75, "status": "active",
 	}}, key.Get("/integrations/search/patients?phone=%2B5511987654321"))
 
 	// Who was put away is found, where nobody else has the number; of two numbers the first is asked for.
-	p.OK(204, "DELETE", one, nil)
-	p.AddPatient("+5511900001111")
+	clinic.OK(204, "DELETE", one, nil)
+	clinic.AddPatient("+5511900001111")
 	for _, query := range []string{"phone=5511987654321", "phone=5511987654321&phone=5511900001111"} {
 		got := key.Get("/integrations/search/patients?" + query)
 		require.Equal(t, true, got["found"], query)
@@ -82,12 +82,12 @@ func TestSearchedPatientIsWhole(t *testing.T) {
 
 func TestPatientSearch(t *testing.T) {
 	t.Parallel()
-	p := clinictest.NewClinic(t)
-	id := p.OK(201, "POST", "/patients", object{"name": "Ana Souza", "phone": "+5511987654321", "email": "ana@example.com", "cpf": clinictest.CPF, "birth_date": "1990-05-17"})["id"].(string)
-	landline := p.AddPatient("+551133334444")
-	foreign := p.AddPatient("+12125551234")
-	old := p.AddPatient("+552187651111") // a mobile that was written down without its ninth digit
-	key := p.NewKey("patient.search")
+	clinic := clinictest.NewClinic(t)
+	id := clinic.OK(201, "POST", "/patients", object{"name": "Ana Souza", "phone": "+5511987654321", "email": "ana@example.com", "cpf": clinictest.CPF, "birth_date": "1990-05-17"})["id"].(string)
+	landline := clinic.AddPatient("+551133334444")
+	foreign := clinic.AddPatient("+12125551234")
+	old := clinic.AddPatient("+552187651111") // a mobile that was written down without its ninth digit
+	key := clinic.NewKey("patient.search")
 	found := func(query string) any {
 		got := key.Get("/integrations/search/patients?phone=" + query)
 		if got["found"] == false {
@@ -108,7 +108,7 @@ func TestPatientSearch(t *testing.T) {
 	require.Equal(t, foreign, found("+12125551234"))
 	require.Equal(t, old, found("%2B5521987651111"))
 	require.Nil(t, found("%2B5511900000000"))
-	require.Nil(t, p.AnotherClinic().NewKey().Get("/integrations/search/patients?phone=%2B5511987654321")["patient"])
+	require.Nil(t, clinic.AnotherClinic().NewKey().Get("/integrations/search/patients?phone=%2B5511987654321")["patient"])
 
 	got := key.Get("/integrations/search/patients?phone=%2B5511987654321")["patient"]
 	require.Equal(t, object{
@@ -118,36 +118,36 @@ func TestPatientSearch(t *testing.T) {
 	for _, bad := range []string{"", "?phone=", "?phone=123", "?phone=abc", "?phone=%2B1234567890123456"} {
 		require.Equal(t, 422, key.Call("GET", "/integrations/search/patients"+bad, nil).Status, bad)
 	}
-	p.NewKey("record.read").Refused(403, "missing_scope", "GET", "/integrations/search/patients?phone=11987654321", nil)
-	p.Refused(401, "invalid_key", "GET", "/integrations/search/patients?phone=11987654321", nil)
-	matches, err := p.Hub.Instance.(module.PhoneSearcher).SearchPhone(t.Context(), "+5511987654321")
+	clinic.NewKey("record.read").Refused(403, "missing_scope", "GET", "/integrations/search/patients?phone=11987654321", nil)
+	clinic.Refused(401, "invalid_key", "GET", "/integrations/search/patients?phone=11987654321", nil)
+	matches, err := clinic.Hub.Instance.(module.PhoneSearcher).SearchPhone(t.Context(), "+5511987654321")
 	require.NoError(t, err)
 	ids := map[string]bool{}
 	for _, m := range matches {
 		ids[m.TenantID.String()+" "+m.Kind+" "+m.ID] = true
 	}
-	require.True(t, ids[p.ID.String()+" patient "+id])
+	require.True(t, ids[clinic.ID.String()+" patient "+id])
 }
 
 // The clinic's users find patients by what an index knows: words of a name, an e-mail
 // address and a number by how they begin, a number also by how it ends.
 func TestSearchOfTheList(t *testing.T) {
 	t.Parallel()
-	p := clinictest.NewClinic(t)
-	id := p.OK(201, "POST", "/patients", object{"name": "Édson D'Ávila-Nunes", "phone": "+5511987654321", "email": "Edson.Nunes@example.com"})["id"].(string)
-	p.OK(201, "POST", "/patients", object{"name": "100% Natural", "phone": "+12125550100", "email": "edna@example.com"})
-	p.AnotherClinic().OK(201, "POST", "/patients", object{"name": "Édson Nunes", "phone": "+5511987654321", "email": "edson.nunes@example.com"})
-	p.InEnvironment("test").OK(201, "POST", "/patients", object{"name": "Édson Nunes", "phone": "+5511987654321"})
+	clinic := clinictest.NewClinic(t)
+	id := clinic.OK(201, "POST", "/patients", object{"name": "Édson D'Ávila-Nunes", "phone": "+5511987654321", "email": "Edson.Nunes@example.com"})["id"].(string)
+	clinic.OK(201, "POST", "/patients", object{"name": "100% Natural", "phone": "+12125550100", "email": "edna@example.com"})
+	clinic.AnotherClinic().OK(201, "POST", "/patients", object{"name": "Édson Nunes", "phone": "+5511987654321", "email": "edson.nunes@example.com"})
+	clinic.InEnvironment("test").OK(201, "POST", "/patients", object{"name": "Édson Nunes", "phone": "+5511987654321"})
 	for term, found := range map[string]bool{
 		"edson": true, "ÉDS": true, "nunes édson": true, "avila": true, "d'av": true, "d'ávila-nunes": true, "dson": false, "edson xavier": false,
 		"edson.nunes@": true, "EDSON.NUNES@EXAMPLE.COM": true, "nunes@example": false,
 		"+5511987654321": true, "5511987654321": true, "11987654321": true, "(11) 98765-4321": true, "1187654321": true, "119876": true, "+55 11 9876": true,
 		"4321": true, "98765-4321": true, "321": false, "5432": false, "'": false, `\`: false, ":*": false, "%": false, "_": false, "&": false,
 	} {
-		page := p.SearchPatients(term)
+		page := clinic.SearchPatients(term)
 		var ids []string
-		for _, one := range moduletest.Items(page) {
-			ids = append(ids, one["id"].(string))
+		for _, item := range moduletest.Items(page) {
+			ids = append(ids, item["id"].(string))
 		}
 		if found {
 			require.Equal(t, []string{id}, ids, term)
@@ -156,22 +156,22 @@ func TestSearchOfTheList(t *testing.T) {
 		}
 		require.EqualValues(t, len(ids), page["total"], term)
 	}
-	require.EqualValues(t, 2, p.SearchPatients("ed")["total"], "a name and an address")
+	require.EqualValues(t, 2, clinic.SearchPatients("ed")["total"], "a name and an address")
 }
 
 // What the clinic's users look for goes into a body; pages are as the list has them.
 func TestSearchByPost(t *testing.T) {
 	t.Parallel()
-	p := clinictest.NewClinic(t)
+	clinic := clinictest.NewClinic(t)
 	for n := range 25 {
-		p.OK(201, "POST", "/patients", object{"name": fmt.Sprintf("Zuleica %02d", n)})
+		clinic.OK(201, "POST", "/patients", object{"name": fmt.Sprintf("Zuleica %02d", n)})
 	}
-	p.OK(204, "DELETE", "/patients/"+moduletest.Items(p.SearchPatients("zul 00"))[0]["id"].(string), nil)
+	clinic.OK(204, "DELETE", "/patients/"+moduletest.Items(clinic.SearchPatients("zul 00"))[0]["id"].(string), nil)
 	const path = "/patients/search"
-	find := func(body object) object { return p.AddStaff().OK(200, "POST", path, body) }
-	require.Equal(t, p.Get("/patients"), find(object{"search": " "}), "nothing to look for")
-	require.Equal(t, p.Get("/patients?page=2&per_page=7"), find(object{"search": "zul", "page": 2, "per_page": 7}))
-	require.Equal(t, p.Get("/patients?status=inactive"), find(object{"search": "Zuleica", "status": "inactive", "clinic_id": p.ID, "unknown": []int{1}}))
+	find := func(body object) object { return clinic.AddStaff().OK(200, "POST", path, body) }
+	require.Equal(t, clinic.Get("/patients"), find(object{"search": " "}), "nothing to look for")
+	require.Equal(t, clinic.Get("/patients?page=2&per_page=7"), find(object{"search": "zul", "page": 2, "per_page": 7}))
+	require.Equal(t, clinic.Get("/patients?status=inactive"), find(object{"search": "Zuleica", "status": "inactive", "clinic_id": clinic.ID, "unknown": []int{1}}))
 	require.Empty(t, find(object{"search": "zul", "status": "anonymized"})["items"])
 	require.EqualValues(t, 0, find(object{"search": strings.Repeat("é", 200)})["total"])
 	for location, bad := range map[string][]object{
@@ -181,28 +181,28 @@ func TestSearchByPost(t *testing.T) {
 		"body.per_page": {{"search": "x", "per_page": 0}, {"search": "x", "per_page": 101}, {"search": "x", "per_page": 1.5}},
 	} {
 		for _, body := range bad {
-			p.Invalid(location, "POST", path, body)
+			clinic.Invalid(location, "POST", path, body)
 		}
 	}
-	require.Equal(t, 400, p.Call("POST", path, nil).Status, "no body")
-	require.Empty(t, p.InEnvironment("test").SearchPatients("zul")["items"])
+	require.Equal(t, 400, clinic.Call("POST", path, nil).Status, "no body")
+	require.Empty(t, clinic.InEnvironment("test").SearchPatients("zul")["items"])
 
 	// In an address it is refused, not overlooked, and not repeated.
 	for _, query := range []string{"?search=Zuleica", "?status=active&search=Zuleica", "?search=" + strings.Repeat("Zuleica", 200)} {
-		p.Invalid("query.search", "GET", "/patients"+query, nil)
-		got := p.Call("GET", "/patients"+query, nil)
+		clinic.Invalid("query.search", "GET", "/patients"+query, nil)
+		got := clinic.Call("GET", "/patients"+query, nil)
 		require.Contains(t, got.Text, "POST /patients/search")
 		require.NotContains(t, got.Text, "Zuleica")
 	}
-	require.NotContains(t, queried(p)["patients.list"], "search")
+	require.NotContains(t, queried(clinic)["patients.list"], "search")
 }
 
 // However many patients there are, totals of pages are counted up to a number only, and
 // so are those of what a patient has.
 func TestTotalsAreBounded(t *testing.T) {
 	t.Parallel()
-	p := clinictest.NewClinic(t)
-	db, err := pgx.Connect(t.Context(), p.Hub.DatabaseURL)
+	clinic := clinictest.NewClinic(t)
+	db, err := pgx.Connect(t.Context(), clinic.Hub.DatabaseURL)
 	require.NoError(t, err)
 	defer db.Close(t.Context())
 	fill := func(sql string, args ...any) {
@@ -211,49 +211,49 @@ func TestTotalsAreBounded(t *testing.T) {
 	}
 	_, err = db.Exec(t.Context(), `set session_replication_role = replica`) // without checking every reference
 	require.NoError(t, err)
-	fill(`patients (clinic_id, env, id, name) select $1, 'live', gen_random_uuid(), 'Ana ' || n`, p.ID)
-	require.EqualValues(t, 10000, p.Get("/patients?per_page=1")["total"])
-	require.EqualValues(t, 10000, p.SearchPatients("ana")["total"])
-	require.Len(t, p.Items("/patients?per_page=100&page=101"), 1, "what is not counted is there all the same")
+	fill(`patients (clinic_id, env, id, name) select $1, 'live', gen_random_uuid(), 'Ana ' || n`, clinic.ID)
+	require.EqualValues(t, 10000, clinic.Get("/patients?per_page=1")["total"])
+	require.EqualValues(t, 10000, clinic.SearchPatients("ana")["total"])
+	require.Len(t, clinic.Items("/patients?per_page=100&page=101"), 1, "what is not counted is there all the same")
 	found := func(page string) []object {
 		n, err := strconv.Atoi(page)
 		require.NoError(t, err)
-		return moduletest.Items(p.OK(200, "POST", "/patients/search", object{"search": "ana", "per_page": 100, "page": n}))
+		return moduletest.Items(clinic.OK(200, "POST", "/patients/search", object{"search": "ana", "per_page": 100, "page": n}))
 	}
 	for _, page := range []string{"1", "50", "51", "101"} { // whether they are among the first by name, or not
-		require.Equal(t, p.Items("/patients?per_page=100&page="+page), found(page), "page %s", page)
+		require.Equal(t, clinic.Items("/patients?per_page=100&page="+page), found(page), "page %s", page)
 	}
 	require.Empty(t, found("102"))
-	require.NotContains(t, p.OK(200, "GET", "/fhir/Patient?_count=1", nil), "total", "FHIR has no word for that many or more")
-	require.EqualValues(t, 10001, p.OK(200, "GET", "/fhir/Patient?_count=0", nil)["total"], "who asks only for the number is told it")
+	require.NotContains(t, clinic.OK(200, "GET", "/fhir/Patient?_count=1", nil), "total", "FHIR has no word for that many or more")
+	require.EqualValues(t, 10001, clinic.OK(200, "GET", "/fhir/Patient?_count=0", nil)["total"], "who asks only for the number is told it")
 
-	id := p.AddPatient(clinictest.Phone)
+	id := clinic.AddPatient(clinictest.Phone)
 	for kind, sql := range map[string]string{
 		"/records":                       `records (clinic_id, env, id, patient_id, date, type) select $1, 'live', gen_random_uuid(), $2, date '2026-01-01', 'x'`,
 		"/appointments?status=cancelled": `appointments (clinic_id, env, id, patient_id, starts_at, status) select $1, 'live', gen_random_uuid(), $2, now(), 'cancelled'`,
 		"/payments":                      `payments (clinic_id, env, id, patient_id, amount, due_date) select $1, 'live', gen_random_uuid(), $2, 1, '2099-01-02'`,
 		"/interactions":                  `interactions (clinic_id, env, id, patient_id, type, source, source_id, occurred_at) select $1, 'live', gen_random_uuid(), $2, 'call', 'x', n::text, now()`,
 	} {
-		fill(sql, p.ID, id)
-		require.EqualValues(t, 10000, p.Get("/patients/" + id + kind)["total"], kind)
+		fill(sql, clinic.ID, id)
+		require.EqualValues(t, 10000, clinic.Get("/patients/" + id + kind)["total"], kind)
 	}
-	fill(`imports (clinic_id, env, id, format, status, total, position, line, finished_at) select $1, 'live', gen_random_uuid(), 'csv', 'done', 1, 0, 1, now()`, p.ID)
-	require.EqualValues(t, 10000, p.Get("/imports")["total"])
+	fill(`imports (clinic_id, env, id, format, status, total, position, line, finished_at) select $1, 'live', gen_random_uuid(), 'csv', 'done', 1, 0, 1, now()`, clinic.ID)
+	require.EqualValues(t, 10000, clinic.Get("/imports")["total"])
 }
 
 // A page beyond the last is empty and says how many there are, on every list.
 func TestPagesBeyondTheLast(t *testing.T) {
 	t.Parallel()
-	f := clinictest.NewChartedClinic(t)
-	owned, names := ResourceIDs(f), queried(f.Clinic)
+	clinic := clinictest.NewChartedClinic(t)
+	owned, names := ResourceIDs(clinic), queried(clinic.Clinic)
 	const beyond = "?per_page=2&page=900"
 	counted, plain := 0, 0
-	for _, op := range f.OwnOperations() {
+	for _, op := range clinic.OwnOperations() {
 		if !slices.Contains(names[op.ID], "page") {
 			continue
 		}
 		path := strings.Replace(op.Path, "{id}", owned[kindOf(op.Path)], 1)
-		first, got := f.Call("GET", path, nil), f.Call("GET", path+beyond, nil)
+		first, got := clinic.Call("GET", path, nil), clinic.Call("GET", path+beyond, nil)
 		require.Equal(t, 200, got.Status, "%s: %s", op.ID, got.Text)
 		if first.List != nil { // without counts
 			require.NotEmpty(t, first.List, op.ID)
@@ -272,9 +272,9 @@ func TestPagesBeyondTheLast(t *testing.T) {
 	require.Equal(t, 8, counted)
 	require.Equal(t, 2, plain)
 	for _, term := range []string{"", "Ana"} {
-		got := f.OK(200, "POST", "/patients/search", object{"search": term, "page": 900})
+		got := clinic.OK(200, "POST", "/patients/search", object{"search": term, "page": 900})
 		require.Empty(t, got["items"])
-		require.Equal(t, f.SearchPatients(term)["total"], got["total"])
+		require.Equal(t, clinic.SearchPatients(term)["total"], got["total"])
 		require.Positive(t, got["total"])
 	}
 }
@@ -282,21 +282,21 @@ func TestPagesBeyondTheLast(t *testing.T) {
 // Every search of patients is answered by an index that begins with the clinic.
 func TestSearchesUseIndexes(t *testing.T) {
 	t.Parallel()
-	p := clinictest.NewClinic(t)
-	db, err := pgx.Connect(t.Context(), p.Hub.DatabaseURL)
+	clinic := clinictest.NewClinic(t)
+	db, err := pgx.Connect(t.Context(), clinic.Hub.DatabaseURL)
 	require.NoError(t, err)
 	defer func() { _ = db.Close(context.Background()) }()
 	_, err = db.Exec(t.Context(), `insert into clinic.patients (clinic_id, env, id, name, phone, email)
-		select $1, 'live', gen_random_uuid(), 'Ana ' || md5(n::text), '+55119' || 80000000 + n, 'ana' || n || '@example.com' from generate_series(1, 20000) n`, p.ID)
+		select $1, 'live', gen_random_uuid(), 'Ana ' || md5(n::text), '+55119' || 80000000 + n, 'ana' || n || '@example.com' from generate_series(1, 20000) n`, clinic.ID)
 	require.NoError(t, err)
 	_, err = db.Exec(t.Context(), `analyze clinic.patients`)
 	require.NoError(t, err)
-	key := p.NewKey("patient.read", "patient.search")
+	key := clinic.NewKey("patient.read", "patient.search")
 	_, err = db.Exec(t.Context(), `select pg_stat_force_next_flush()`) // what filling them read is counted before the first search
 	require.NoError(t, err)
 	var scans, rows int
 	read := func() {
-		hubtest.FlushStatistics(t, p.Hub.Host.Pool)
+		hubtest.FlushStatistics(t, clinic.Hub.Host.Pool)
 		require.NoError(t, db.QueryRow(t.Context(), `select idx_scan, seq_tup_read + idx_tup_fetch from pg_stat_user_tables where relid = 'clinic.patients'::regclass`).Scan(&scans, &rows))
 	}
 	read()
@@ -306,9 +306,9 @@ func TestSearchesUseIndexes(t *testing.T) {
 		phone := fmt.Sprintf("119%d", 80000100+n)
 		require.Equal(t, true, key.Get("/integrations/search/patients?phone=" + phone)["found"])
 		require.Len(t, BundleIDs(key.OK(200, "GET", "/fhir/Patient?phone="+phone, nil)), 1)
-		require.Len(t, BundleIDs(key.OK(200, "GET", "/fhir/Patient?name="+nameOf(p, phone), nil)), 1)
-		for _, term := range []string{phone, nameOf(p, phone), fmt.Sprintf("ana%d@", 10000+n)} {
-			require.Len(t, p.SearchPatients(term)["items"], 1, term)
+		require.Len(t, BundleIDs(key.OK(200, "GET", "/fhir/Patient?name="+nameOf(clinic, phone), nil)), 1)
+		for _, term := range []string{phone, nameOf(clinic, phone), fmt.Sprintf("ana%d@", 10000+n)} {
+			require.Len(t, clinic.SearchPatients(term)["items"], 1, term)
 		}
 	}
 	least := scans + rounds*6
@@ -317,19 +317,19 @@ func TestSearchesUseIndexes(t *testing.T) {
 }
 
 // nameOf is the second word of the name of who has a number.
-func nameOf(p *clinictest.Clinic, phone string) (word string) {
-	p.T.Helper()
-	require.NoError(p.T, p.Hub.Host.Pool.QueryRow(p.T.Context(), `select split_part(name, ' ', 2) from clinic.patients where clinic_id = $1 and env = 'live' and phone = $2`, p.ID, "+55"+phone).Scan(&word))
+func nameOf(clinic *clinictest.Clinic, phone string) (word string) {
+	clinic.T.Helper()
+	require.NoError(clinic.T, clinic.Hub.Host.Pool.QueryRow(clinic.T.Context(), `select split_part(name, ' ', 2) from clinic.patients where clinic_id = $1 and env = 'live' and phone = $2`, clinic.ID, "+55"+phone).Scan(&word))
 	return word
 }
 
 // lookUp gives whose a number is, as the console finds them.
-func lookUp(p *clinictest.Clinic, phone string) (found []string) {
-	p.T.Helper()
-	matches, err := p.Hub.Instance.(module.PhoneSearcher).SearchPhone(p.T.Context(), phone)
-	require.NoError(p.T, err)
-	for _, one := range matches {
-		found = append(found, one.ID)
+func lookUp(clinic *clinictest.Clinic, phone string) (found []string) {
+	clinic.T.Helper()
+	matches, err := clinic.Hub.Instance.(module.PhoneSearcher).SearchPhone(clinic.T.Context(), phone)
+	require.NoError(clinic.T, err)
+	for _, match := range matches {
+		found = append(found, match.ID)
 	}
 	return found
 }
@@ -337,12 +337,12 @@ func lookUp(p *clinictest.Clinic, phone string) (found []string) {
 // The console finds whose a linked number is.
 func TestLookupOfLinkedNumbers(t *testing.T) {
 	t.Parallel()
-	p := clinictest.NewClinic(t)
-	id := p.AddPatient("+5511987654321")
-	_, err := p.Hub.Host.Pool.Exec(t.Context(), `insert into clinic.linked_phones (clinic_id, env, phone_key, patient_id) values ($1, 'live', '+552187650000', $2)`, p.ID, uuid.MustParse(id))
+	clinic := clinictest.NewClinic(t)
+	id := clinic.AddPatient("+5511987654321")
+	_, err := clinic.Hub.Host.Pool.Exec(t.Context(), `insert into clinic.linked_phones (clinic_id, env, phone_key, patient_id) values ($1, 'live', '+552187650000', $2)`, clinic.ID, uuid.MustParse(id))
 	require.NoError(t, err)
 	for _, phone := range []string{"+5511987654321", "+5521987650000", "2187650000"} {
-		require.Equal(t, []string{id}, lookUp(p, phone), phone)
+		require.Equal(t, []string{id}, lookUp(clinic, phone), phone)
 	}
-	require.Empty(t, lookUp(p, "+5521987650001"))
+	require.Empty(t, lookUp(clinic, "+5521987650001"))
 }

@@ -18,10 +18,10 @@ type field struct {
 }
 
 // texts are the texts of all JSON bodies that the document describes.
-func texts(p *clinictest.Clinic) (list []field) {
-	t := p.T
+func texts(clinic *clinictest.Clinic) (list []field) {
+	t := clinic.T
 	t.Helper()
-	res, err := http.Get(p.Hub.Base + "/openapi.json")
+	res, err := http.Get(clinic.Hub.Base + "/openapi.json")
 	require.NoError(t, err)
 	defer res.Body.Close()
 	type schema struct {
@@ -76,64 +76,64 @@ func goodBodies() map[string]object {
 // has a tax id in one wants letters there.
 func TestTaxIDsInEveryField(t *testing.T) {
 	t.Parallel()
-	f := clinictest.NewChartedClinic(t)
-	f.OK(200, "PUT", "/clinic", object{"reveal_cpf": false})
-	ids := ResourceIDs(f)
+	clinic := clinictest.NewChartedClinic(t)
+	clinic.OK(200, "PUT", "/clinic", object{"reveal_cpf": false})
+	ids := ResourceIDs(clinic)
 	ids["{product}"] = "messaging"
 	canaries := []string{"709.481.400-38", "70948140038"}
 	good := goodBodies()
 	// What a tax id or a secret belongs into, and addresses.
 	apart := map[string]bool{"cpf": true, "password": true, "new_password": true, "email": true, "refresh_token": true, "token": true}
 	ours := map[string]bool{} // what the hub has under every product has its tests there
-	for _, op := range f.OwnOperations() {
+	for _, op := range clinic.OwnOperations() {
 		ours[op.ID] = true
 	}
-	key, stored := f.NewKey(), map[string]bool{}
-	for n, one := range texts(f.Clinic) {
-		if apart[one.name] || !ours[one.operation] || strings.HasPrefix(one.operation, "auth.") && one.operation != "auth.register" {
+	key, stored := clinic.NewKey(), map[string]bool{}
+	for n, text := range texts(clinic.Clinic) {
+		if apart[text.name] || !ours[text.operation] || strings.HasPrefix(text.operation, "auth.") && text.operation != "auth.register" {
 			continue
 		}
 		body := object{}
-		for name, value := range good[one.operation] {
+		for name, value := range good[text.operation] {
 			body[name] = value
 		}
 		if body["email"] != nil {
 			body["email"] = strings.Replace(body["email"].(string), "@", string(rune('a'+n%26))+string(rune('a'+n/26))+"@", 1)
 		}
-		body[one.name] = "a 101 " + canaries[n%2] + " z"
-		if one.name == "url" {
-			body[one.name] = "https://x.example/101/" + canaries[n%2]
+		body[text.name] = "a 101 " + canaries[n%2] + " z"
+		if text.name == "url" {
+			body[text.name] = "https://x.example/101/" + canaries[n%2]
 		}
-		who := f.Clinic
-		if one.operation == "integrations.log-interaction" {
+		who := clinic.Clinic
+		if text.operation == "integrations.log-interaction" {
 			who = key
 		}
-		path := strings.ReplaceAll(strings.ReplaceAll(one.path, "{id}", kindOf(one.path)), "{product}", "messaging")
-		got := who.Call(one.method, fill(path, ids), body)
-		require.Less(t, got.Status, 500, "%v: %s", one, got.Text)
+		path := strings.ReplaceAll(strings.ReplaceAll(text.path, "{id}", kindOf(text.path)), "{product}", "messaging")
+		got := who.Call(text.method, fill(path, ids), body)
+		require.Less(t, got.Status, 500, "%v: %s", text, got.Text)
 		for _, canary := range canaries {
-			if one.name != "content" { // which users of the clinic read
-				require.NotContains(t, got.Text, canary, "%v", one)
+			if text.name != "content" { // which users of the clinic read
+				require.NotContains(t, got.Text, canary, "%v", text)
 			}
 		}
 		if got.Status < 300 {
-			stored[one.operation+" "+one.name] = true
+			stored[text.operation+" "+text.name] = true
 		}
 	}
-	for _, one := range []string{
+	for _, text := range []string{
 		"patients.create name", "patients.update name", "records.create type", "records.create professional", "records.create summary", "records.create content",
 		"appointments.create service", "appointments.create professional", "appointments.create reason", "appointments.update reason", "payments.create description",
 		"payments.create method", "interactions.create summary", "integrations.log-interaction summary", "integrations.log-interaction source_id",
 		"professionals.create name", "professionals.create specialty", "professionals.create register", "users.create name", "clinic.update name",
 		"deletions.acknowledge note", "auth.register name", "auth.register clinic_name",
 	} {
-		require.True(t, stored[one], "%s: not tried with success: %v", one, stored)
+		require.True(t, stored[text], "%s: not tried with success: %v", text, stored)
 	}
-	clinictest.RequireImportCounts(t, f.Import("csv", "external_id;nome;telefone\n709.481.400-38;Gil 70948140038;11 98888-7777\n"), 1, 0, 0, 0)
-	clinictest.RequireImportCounts(t, f.Import("csv", "external_id;nome;telefone\n709.481.400-38;Gil 70948140038;11 98888-7777\n"), 0, 0, 1, 0)
+	clinictest.RequireImportCounts(t, clinic.Import("csv", "external_id;nome;telefone\n709.481.400-38;Gil 70948140038;11 98888-7777\n"), 1, 0, 0, 0)
+	clinictest.RequireImportCounts(t, clinic.Import("csv", "external_id;nome;telefone\n709.481.400-38;Gil 70948140038;11 98888-7777\n"), 0, 0, 1, 0)
 
 	for _, path := range []string{
-		"/integrations/search/records?patient_id=" + f.PatientID, "/integrations/search/appointments?patient_id=" + f.PatientID, "/integrations/search/patients?phone=%2B5511987654321",
+		"/integrations/search/records?patient_id=" + clinic.PatientID, "/integrations/search/appointments?patient_id=" + clinic.PatientID, "/integrations/search/patients?phone=%2B5511987654321",
 		"/fhir/Patient", "/fhir/Appointment", "/fhir/Encounter", "/fhir/DocumentReference", "/fhir/Communication",
 	} {
 		got := key.Call("GET", path, nil)
@@ -143,7 +143,7 @@ func TestTaxIDsInEveryField(t *testing.T) {
 		}
 	}
 	for _, canary := range canaries {
-		require.Empty(t, hubtest.FindInDatabase(t, f.Hub.DatabaseURL, canary), canary)
-		require.NotContains(t, f.Hub.Log(), canary)
+		require.Empty(t, hubtest.FindInDatabase(t, clinic.Hub.DatabaseURL, canary), canary)
+		require.NotContains(t, clinic.Hub.Log(), canary)
 	}
 }

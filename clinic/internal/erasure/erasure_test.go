@@ -12,266 +12,268 @@ import (
 )
 
 // RequireNoTrace requires that something comes to be in no table of any schema.
-func RequireNoTrace(p *clinictest.Clinic, traces ...string) {
-	p.T.Helper()
+func RequireNoTrace(clinic *clinictest.Clinic, traces ...string) {
+	clinic.T.Helper()
 	for _, trace := range traces {
 		var found []string
-		require.Eventually(p.T, func() bool {
-			found = hubtest.FindInDatabase(p.T, p.Hub.DatabaseURL, trace)
+		require.Eventually(clinic.T, func() bool {
+			found = hubtest.FindInDatabase(clinic.T, clinic.Hub.DatabaseURL, trace)
 			return len(found) == 0
 		}, 2*clinictest.Timeout, 25*clinictest.Tick, "%s is in %v", trace, &found)
 	}
 }
 
 // CountPayloads counts what the log has with a text in it.
-func CountPayloads(p *clinictest.Clinic, with string) int {
-	p.T.Helper()
-	return p.QueryInt(`select count(*) from hub.events where tenant_id = $1 and strpos(convert_from(body, 'UTF8'), $2) > 0`, with)
+func CountPayloads(clinic *clinictest.Clinic, with string) int {
+	clinic.T.Helper()
+	return clinic.QueryInt(`select count(*) from hub.events where tenant_id = $1 and strpos(convert_from(body, 'UTF8'), $2) > 0`, with)
 }
 
 // Whatever a patient went by, when and with whom: afterwards it is in no table. Payloads
 // that name nobody at all, but are about their ticket or appointment, have words of theirs.
 func TestForgottenEverywhere(t *testing.T) {
 	t.Parallel()
-	p := clinictest.NewClinic(t)
-	m, s := p.ConnectPeer("messaging"), p.ConnectPeer("scheduling")
+	clinic := clinictest.NewClinic(t)
+	messaging, scheduling := clinic.ConnectPeer("messaging"), clinic.ConnectPeer("scheduling")
 	const first, second, linked = "+5511977771111", "+5511977772222", "+5521966663333"
-	id := p.OK(201, "POST", "/patients", object{"name": "Zuleica Canario", "phone": first, "email": "zuleica@example.com", "cpf": clinictest.CPF})["id"].(string)
-	m.Send("accepted", "message.received", object{"phone": first, "name": "Zuleica", "body": "From my first number", "ticket_id": 1})
-	p.OK(200, "PUT", "/patients/"+id, object{"phone": second, "email": "canario@example.com"})
-	p.OK(200, "PUT", "/patients/"+id, object{"name": "Zuleica Lima", "email": nil})
-	p.OK(200, "PUT", "/patients/"+id, object{"name": "Zuleica Canario"})
-	p.OK(200, "PUT", "/patients/"+id, object{"name": "Zuleica Lima"})
-	require.Equal(t, 5, p.QueryInt(`select count(*) from clinic.earlier_contacts where clinic_id = $1`), "each once")
-	m.Send("ignored", "message.received", object{"phone": first, "name": "Zuleica Canario", "body": "Still my first number", "ticket_id": 2})
-	m.Send("ignored", "contact.created", object{"phone": linked, "name": "Zuleica at work", "email": "office@zuleica.example"})
-	p.OK(200, "POST", "/integrations/inbox/"+p.Items("/integrations/inbox")[0]["id"].(string)+"/link", object{"patient_id": id})
-	m.Send("accepted", "message.received", object{"phone": linked, "name": "Zuleica Canario", "body": "From work", "ticket_id": 3})
-	m.Send("accepted", "ticket.closed", object{"ticket_id": 1, "resolution": "Zuleica asked for Dr. Lima"})
-	s.Send("accepted", "appointment.created", object{"appointment_id": "a-1", "client_phone": "1177772222", "service": "Check", "datetime": "2027-01-04T12:00:00Z"})
-	s.Send("accepted", "appointment.cancelled", object{"appointment_id": "a-1", "reason": "Zuleica Canario travels"})
-	s.Send("ignored", "appointment.cancelled", object{"appointment_id": "a-2", "reason": "Somebody else travels"})
-	m.Send("ignored", "message.received", object{"phone": "+5521955554444", "name": "Bia", "body": "Others stay", "ticket_id": 9})
+	id := clinic.OK(201, "POST", "/patients", object{"name": "Zuleica Canario", "phone": first, "email": "zuleica@example.com", "cpf": clinictest.CPF})["id"].(string)
+	messaging.Send("accepted", "message.received", object{"phone": first, "name": "Zuleica", "body": "From my first number", "ticket_id": 1})
+	clinic.OK(200, "PUT", "/patients/"+id, object{"phone": second, "email": "canario@example.com"})
+	clinic.OK(200, "PUT", "/patients/"+id, object{"name": "Zuleica Lima", "email": nil})
+	clinic.OK(200, "PUT", "/patients/"+id, object{"name": "Zuleica Canario"})
+	clinic.OK(200, "PUT", "/patients/"+id, object{"name": "Zuleica Lima"})
+	require.Equal(t, 5, clinic.QueryInt(`select count(*) from clinic.earlier_contacts where clinic_id = $1`), "each once")
+	messaging.Send("ignored", "message.received", object{"phone": first, "name": "Zuleica Canario", "body": "Still my first number", "ticket_id": 2})
+	messaging.Send("ignored", "contact.created", object{"phone": linked, "name": "Zuleica at work", "email": "office@zuleica.example"})
+	clinic.OK(200, "POST", "/integrations/inbox/"+clinic.Items("/integrations/inbox")[0]["id"].(string)+"/link", object{"patient_id": id})
+	messaging.Send("accepted", "message.received", object{"phone": linked, "name": "Zuleica Canario", "body": "From work", "ticket_id": 3})
+	messaging.Send("accepted", "ticket.closed", object{"ticket_id": 1, "resolution": "Zuleica asked for Dr. Lima"})
+	scheduling.Send("accepted", "appointment.created", object{"appointment_id": "a-1", "client_phone": "1177772222", "service": "Check", "datetime": "2027-01-04T12:00:00Z"})
+	scheduling.Send("accepted", "appointment.cancelled", object{"appointment_id": "a-1", "reason": "Zuleica Canario travels"})
+	scheduling.Send("ignored", "appointment.cancelled", object{"appointment_id": "a-2", "reason": "Somebody else travels"})
+	messaging.Send("ignored", "message.received", object{"phone": "+5521955554444", "name": "Bia", "body": "Others stay", "ticket_id": 9})
 
 	traces := []string{"zuleica", "canario", "977771111", "77771111", "977772222", "77772222", "966663333", "66663333"}
 	for _, trace := range traces[2:] {
 		if len(trace) == 9 && trace != "966663333" {
-			require.NotEmpty(t, hubtest.FindInDatabase(t, p.Hub.DatabaseURL, trace), trace)
+			require.NotEmpty(t, hubtest.FindInDatabase(t, clinic.Hub.DatabaseURL, trace), trace)
 		}
 	}
 	sealed := func(table string) {
 		t.Helper()
 		for _, trace := range append(traces, "office@", "zuleica@") {
-			for _, place := range hubtest.FindInDatabase(t, p.Hub.DatabaseURL, trace) {
+			for _, place := range hubtest.FindInDatabase(t, clinic.Hub.DatabaseURL, trace) {
 				require.False(t, strings.HasPrefix(place, table), "%s is in %s while that waits", trace, place)
 			}
 		}
 	}
 	sealed("clinic.earlier_contacts.")
-	s.SetStatus(500)
-	path := p.RequestDeletion(id)
-	require.Eventually(t, func() bool { return len(m.Received("patient.deleted")) == 1 }, clinictest.Timeout, clinictest.Tick)
-	require.Equal(t, 1, p.QueryInt(`select count(*) from hub.erasure_traces where tenant_id = $1 and length(traces) > 50`), "what is to be erased waits for the other")
+	scheduling.SetStatus(500)
+	path := clinic.RequestDeletion(id)
+	require.Eventually(t, func() bool { return len(messaging.Received("patient.deleted")) == 1 }, clinictest.Timeout, clinictest.Tick)
+	require.Equal(t, 1, clinic.QueryInt(`select count(*) from hub.erasure_traces where tenant_id = $1 and length(traces) > 50`), "what is to be erased waits for the other")
 	sealed("hub.erasure_traces.")
-	told := m.Received("patient.deleted")[0].Data
+	told := messaging.Received("patient.deleted")[0].Data
 	delete(told, "deletion_request_id")
 	delete(told, "requested_at")
 	require.ElementsMatch(t, []any{first, "+552166663333"}, told["phones"], "by which alone some may know her")
 	delete(told, "phones")
 	require.Equal(t, object{"patient_id": id, "name": "Zuleica Lima", "phone": second, "email": nil, "phone_shared": false, "email_shared": false}, told, "earlier addresses and names are nobody's affair")
-	m.Send("ignored", "ticket.closed", object{"ticket_id": 3, "resolution": "done"})
-	m.Send("ignored", "message.sent", object{"phone": "", "body": "Bye", "ticket_id": 3})
-	require.Len(t, p.Items("/integrations/inbox"), 2, "of whom was forgotten nothing waits")
-	s.SetStatus(0)
-	done := p.WaitForDeletion(path, "completed")
+	messaging.Send("ignored", "ticket.closed", object{"ticket_id": 3, "resolution": "done"})
+	messaging.Send("ignored", "message.sent", object{"phone": "", "body": "Bye", "ticket_id": 3})
+	require.Len(t, clinic.Items("/integrations/inbox"), 2, "of whom was forgotten nothing waits")
+	scheduling.SetStatus(0)
+	done := clinic.WaitForDeletion(path, "completed")
 	require.Equal(t, map[string]string{"messaging": "acknowledged", "scheduling": "acknowledged"}, peers(done))
-	p.HurryErasures()
-	RequireNoTrace(p, traces...)
-	require.Equal(t, 1, CountPayloads(p, "Somebody else travels"))
-	require.Equal(t, 1, CountPayloads(p, "Others stay"))
-	require.Equal(t, 0, p.QueryInt(`select count(*) from clinic.earlier_contacts where clinic_id = $1`))
-	require.Eventually(t, func() bool { return p.QueryInt(`select count(*) from hub.erasure_traces where tenant_id = $1`) == 0 }, clinictest.Timeout, clinictest.Tick)
+	clinic.HurryErasures()
+	RequireNoTrace(clinic, traces...)
+	require.Equal(t, 1, CountPayloads(clinic, "Somebody else travels"))
+	require.Equal(t, 1, CountPayloads(clinic, "Others stay"))
+	require.Equal(t, 0, clinic.QueryInt(`select count(*) from clinic.earlier_contacts where clinic_id = $1`))
+	require.Eventually(t, func() bool {
+		return clinic.QueryInt(`select count(*) from hub.erasure_traces where tenant_id = $1`) == 0
+	}, clinictest.Timeout, clinictest.Tick)
 }
 
 // Families share numbers: when one asks to be forgotten the others' news stay, and what
 // waits to be sent about them is sent.
 func TestForgettingOneOfAFamily(t *testing.T) {
 	t.Parallel()
-	p := clinictest.NewClinic(t)
-	m, s := p.ConnectPeer("messaging"), p.ConnectPeer("scheduling")
-	ana := p.OK(201, "POST", "/patients", object{"name": "Ana Souza", "phone": clinictest.Phone, "email": "ana.souza@example.com"})["id"].(string)
-	s.SetStatus(500)
-	bia := p.OK(201, "POST", "/patients", object{"name": "Bia Souza", "phone": "+551187654321"})["id"].(string)
-	m.Send("accepted", "message.received", object{"phone": clinictest.Phone, "name": "ANA SOUZA", "body": "Ana speaking", "ticket_id": 1})
-	m.Send("accepted", "message.received", object{"phone": clinictest.Phone, "name": "Bia Souza", "body": "Bia speaking", "ticket_id": 2})
-	m.Send("accepted", "message.sent", object{"phone": clinictest.Phone, "body": "To either", "ticket_id": 3})
-	m.Send("accepted", "contact.created", object{"phone": clinictest.Phone, "name": "A", "email": "Ana.Souza@example.com"})
-	m.Send("accepted", "ticket.closed", object{"ticket_id": 1, "resolution": "Hers is closed"})
-	require.ElementsMatch(t, []string{"message_received: Bia speaking"}, p.History(bia), "the name says whose it is")
+	clinic := clinictest.NewClinic(t)
+	messaging, scheduling := clinic.ConnectPeer("messaging"), clinic.ConnectPeer("scheduling")
+	ana := clinic.OK(201, "POST", "/patients", object{"name": "Ana Souza", "phone": clinictest.Phone, "email": "ana.souza@example.com"})["id"].(string)
+	scheduling.SetStatus(500)
+	bia := clinic.OK(201, "POST", "/patients", object{"name": "Bia Souza", "phone": "+551187654321"})["id"].(string)
+	messaging.Send("accepted", "message.received", object{"phone": clinictest.Phone, "name": "ANA SOUZA", "body": "Ana speaking", "ticket_id": 1})
+	messaging.Send("accepted", "message.received", object{"phone": clinictest.Phone, "name": "Bia Souza", "body": "Bia speaking", "ticket_id": 2})
+	messaging.Send("accepted", "message.sent", object{"phone": clinictest.Phone, "body": "To either", "ticket_id": 3})
+	messaging.Send("accepted", "contact.created", object{"phone": clinictest.Phone, "name": "A", "email": "Ana.Souza@example.com"})
+	messaging.Send("accepted", "ticket.closed", object{"ticket_id": 1, "resolution": "Hers is closed"})
+	require.ElementsMatch(t, []string{"message_received: Bia speaking"}, clinic.History(bia), "the name says whose it is")
 	for name, reason := range map[string]string{"Ana Souza": "Ana waits", "Bia Souza": "Bia waits", "": "Either waits"} {
-		s.Send("ignored", "appointment.noshow", object{"appointment_id": reason, "client_phone": clinictest.Phone, "client_name": name})
+		scheduling.Send("ignored", "appointment.noshow", object{"appointment_id": reason, "client_phone": clinictest.Phone, "client_name": name})
 	}
 
-	path := p.RequestDeletion(ana)
-	require.Eventually(t, func() bool { return len(m.Received("patient.deleted")) == 1 }, clinictest.Timeout, clinictest.Tick)
-	require.Equal(t, true, m.Received("patient.deleted")[0].Data["phone_shared"])
-	left := p.Items("/integrations/inbox")
+	path := clinic.RequestDeletion(ana)
+	require.Eventually(t, func() bool { return len(messaging.Received("patient.deleted")) == 1 }, clinictest.Timeout, clinictest.Tick)
+	require.Equal(t, true, messaging.Received("patient.deleted")[0].Data["phone_shared"])
+	left := clinic.Items("/integrations/inbox")
 	require.Len(t, left, 2)
 	for _, one := range left {
 		require.NotEqual(t, "Ana Souza", one["name"])
 	}
-	require.Eventually(t, func() bool { return CountPayloads(p, "Ana speaking") == 0 }, 2*clinictest.Timeout, clinictest.Tick)
+	require.Eventually(t, func() bool { return CountPayloads(clinic, "Ana speaking") == 0 }, 2*clinictest.Timeout, clinictest.Tick)
 	for _, gone := range []string{"Ana waits", "Hers is closed", "Ana.Souza@example.com"} {
-		require.Equal(t, 0, CountPayloads(p, gone), gone)
+		require.Equal(t, 0, CountPayloads(clinic, gone), gone)
 	}
 	for _, kept := range []string{"Bia speaking", "To either", "Bia waits", "Either waits"} {
-		require.Equal(t, 1, CountPayloads(p, kept), kept)
+		require.Equal(t, 1, CountPayloads(clinic, kept), kept)
 	}
-	require.Equal(t, bia, p.NewKey().Get("/integrations/search/patients?phone=%2B5511987654321")["patient"].(object)["id"])
-	s.SetStatus(0)
-	p.WaitForDeletion(path, "completed")
+	require.Equal(t, bia, clinic.NewKey().Get("/integrations/search/patients?phone=%2B5511987654321")["patient"].(object)["id"])
+	scheduling.SetStatus(0)
+	clinic.WaitForDeletion(path, "completed")
 	var names []any
-	for _, one := range s.Received("patient.created") {
+	for _, one := range scheduling.Received("patient.created") {
 		names = append(names, one.Data["name"])
 	}
 	require.Contains(t, names, "Bia Souza", "what waited about her is sent")
-	p.HurryErasures()
-	RequireNoTrace(p, "ana souza", "ana.souza@example.com", "Ana speaking")
+	clinic.HurryErasures()
+	RequireNoTrace(clinic, "ana souza", "ana.souza@example.com", "Ana speaking")
 }
 
 // An address of a family's is nobody's alone either.
 func TestForgettingOneOfAnAddress(t *testing.T) {
 	t.Parallel()
-	p := clinictest.NewClinic(t)
-	m := p.ConnectPeer("messaging")
-	ana := p.OK(201, "POST", "/patients", object{"name": "Ana Souza", "phone": "+5511977771111", "email": "Souza@example.com"})["id"].(string)
-	p.OK(201, "POST", "/patients", object{"name": "Bia Souza", "phone": "+5511977772222", "email": "souza@example.com"})
-	m.Send("accepted", "contact.created", object{"phone": "+5511977772222", "name": "Bia Souza", "email": "souza@example.com"})
-	m.Send("ignored", "contact.created", object{"phone": "+5511977773333", "name": "Ana Souza", "email": "souza@example.com"})
-	path := p.RequestDeletion(ana)
-	p.WaitForDeletion(path, "completed")
-	told := m.Received("patient.deleted")[0].Data
+	clinic := clinictest.NewClinic(t)
+	messaging := clinic.ConnectPeer("messaging")
+	ana := clinic.OK(201, "POST", "/patients", object{"name": "Ana Souza", "phone": "+5511977771111", "email": "Souza@example.com"})["id"].(string)
+	clinic.OK(201, "POST", "/patients", object{"name": "Bia Souza", "phone": "+5511977772222", "email": "souza@example.com"})
+	messaging.Send("accepted", "contact.created", object{"phone": "+5511977772222", "name": "Bia Souza", "email": "souza@example.com"})
+	messaging.Send("ignored", "contact.created", object{"phone": "+5511977773333", "name": "Ana Souza", "email": "souza@example.com"})
+	path := clinic.RequestDeletion(ana)
+	clinic.WaitForDeletion(path, "completed")
+	told := messaging.Received("patient.deleted")[0].Data
 	require.Equal(t, true, told["email_shared"])
 	require.Equal(t, false, told["phone_shared"])
-	p.HurryErasures()
-	RequireNoTrace(p, "ana souza", "977771111")
-	require.Equal(t, 2, CountPayloads(p, "977772222"))
+	clinic.HurryErasures()
+	RequireNoTrace(clinic, "ana souza", "977771111")
+	require.Equal(t, 2, CountPayloads(clinic, "977772222"))
 }
 
 // A product that did not take the event has not acknowledged: the event can be sent
 // again for as long as the log has it, and people can note that they told it.
 func TestDeletionThatAPeerMissed(t *testing.T) {
 	t.Parallel()
-	p := clinictest.NewClinic(t)
-	m, s := p.ConnectPeer("messaging"), p.ConnectPeer("scheduling")
+	clinic := clinictest.NewClinic(t)
+	messaging, scheduling := clinic.ConnectPeer("messaging"), clinic.ConnectPeer("scheduling")
 	fails := func(phone string) (path string) {
 		t.Helper()
-		id := p.OK(201, "POST", "/patients", object{"name": "Zuleica", "phone": phone})["id"].(string)
-		s.SetStatus(500)
-		path = p.RequestDeletion(id)
-		require.Eventually(t, func() bool { return peers(p.Get(path))["messaging"] == "acknowledged" }, clinictest.Timeout, clinictest.Tick)
+		id := clinic.OK(201, "POST", "/patients", object{"name": "Zuleica", "phone": phone})["id"].(string)
+		scheduling.SetStatus(500)
+		path = clinic.RequestDeletion(id)
+		require.Eventually(t, func() bool { return peers(clinic.Get(path))["messaging"] == "acknowledged" }, clinictest.Timeout, clinictest.Tick)
 		// As after fifteen days in the park.
 		require.Eventually(t, func() bool {
-			_, err := p.Hub.Host.Pool.Exec(t.Context(), `update hub.deliveries set status = 3, reason = 'expired', next_attempt_at = null, finished_at = now()
+			_, err := clinic.Hub.Host.Pool.Exec(t.Context(), `update hub.deliveries set status = 3, reason = 'expired', next_attempt_at = null, finished_at = now()
 				where event_type = 'patient.deleted' and (status = 2 or status = 0 and next_attempt_at is not null)`)
 			require.NoError(t, err)
-			return p.Get(path)["status"] == "needs_attention"
+			return clinic.Get(path)["status"] == "needs_attention"
 		}, 6*clinictest.Timeout, 10*clinictest.Tick)
-		require.Equal(t, map[string]string{"messaging": "acknowledged", "scheduling": "failed"}, peers(p.Get(path)))
-		require.Nil(t, p.Get(path)["completed_at"])
+		require.Equal(t, map[string]string{"messaging": "acknowledged", "scheduling": "failed"}, peers(clinic.Get(path)))
+		require.Nil(t, clinic.Get(path)["completed_at"])
 		require.Eventually(t, func() bool {
-			return p.QueryInt(`select count(*) from hub.erasures where tenant_id = $1 and erased_at is null`) == 0
+			return clinic.QueryInt(`select count(*) from hub.erasures where tenant_id = $1 and erased_at is null`) == 0
 		}, 2*clinictest.Timeout, clinictest.Tick)
-		p.HurryErasures()
-		require.Never(t, func() bool { return CountPayloads(p, phone) != 1 }, 3*time.Second, 10*clinictest.Tick, "it may be sent again")
+		clinic.HurryErasures()
+		require.Never(t, func() bool { return CountPayloads(clinic, phone) != 1 }, 3*time.Second, 10*clinictest.Tick, "it may be sent again")
 		return path
 	}
 	path := fails("+5511977771111")
-	s.SetStatus(0)
+	scheduling.SetStatus(0)
 	var failed string
-	require.NoError(t, p.Hub.Host.Pool.QueryRow(t.Context(), `select id from hub.deliveries where event_type = 'patient.deleted' and status = 3`).Scan(&failed))
-	p.Hub.CallAPI("POST", "/api/v1/deliveries/"+failed+"/retry", nil, &object{})
-	require.Eventually(t, func() bool { return len(s.Received("patient.deleted")) == 1 }, clinictest.Timeout, clinictest.Tick)
-	require.Equal(t, map[string]string{"messaging": "acknowledged", "scheduling": "acknowledged"}, peers(p.WaitForDeletion(path, "completed")))
-	p.HurryErasures()
-	RequireNoTrace(p, "977771111")
+	require.NoError(t, clinic.Hub.Host.Pool.QueryRow(t.Context(), `select id from hub.deliveries where event_type = 'patient.deleted' and status = 3`).Scan(&failed))
+	clinic.Hub.CallAPI("POST", "/api/v1/deliveries/"+failed+"/retry", nil, &object{})
+	require.Eventually(t, func() bool { return len(scheduling.Received("patient.deleted")) == 1 }, clinictest.Timeout, clinictest.Tick)
+	require.Equal(t, map[string]string{"messaging": "acknowledged", "scheduling": "acknowledged"}, peers(clinic.WaitForDeletion(path, "completed")))
+	clinic.HurryErasures()
+	RequireNoTrace(clinic, "977771111")
 
 	path = fails("+5511977772222")
-	require.Equal(t, "completed", p.OK(200, "POST", path+"/peers/scheduling/acknowledge", object{"note": "by phone"})["status"])
-	p.HurryErasures()
-	RequireNoTrace(p, "977772222", "zuleica")
-	require.Len(t, m.Received("patient.deleted"), 2)
+	require.Equal(t, "completed", clinic.OK(200, "POST", path+"/peers/scheduling/acknowledge", object{"note": "by phone"})["status"])
+	clinic.HurryErasures()
+	RequireNoTrace(clinic, "977772222", "zuleica")
+	require.Len(t, messaging.Received("patient.deleted"), 2)
 }
 
 // Who is disconnected before acknowledging is told by people, or when connected again.
 func TestDeletionByAPeerThatLeft(t *testing.T) {
 	t.Parallel()
-	p := clinictest.NewClinic(t)
-	s := p.ConnectPeer("scheduling")
-	s.SetStatus(500)
-	path := p.RequestDeletion(p.AddPatient(clinictest.Phone))
-	require.Equal(t, "waiting", p.Get(path)["status"])
-	p.Refused(409, "still_being_sent", "POST", path+"/peers/scheduling/acknowledge", nil)
-	require.Equal(t, map[string]string{"scheduling": "pending"}, peers(p.Get(path)), "it may hear of it yet")
-	p.OK(200, "DELETE", "/integrations/"+p.Call("GET", "/integrations/", nil).List[0]["id"].(string), nil)
-	require.Equal(t, "needs_attention", p.Get(path)["status"])
-	require.Equal(t, map[string]string{"scheduling": "failed"}, peers(p.Get(path)))
-	require.Equal(t, "completed", p.OK(200, "POST", path+"/peers/scheduling/acknowledge", nil)["status"])
+	clinic := clinictest.NewClinic(t)
+	scheduling := clinic.ConnectPeer("scheduling")
+	scheduling.SetStatus(500)
+	path := clinic.RequestDeletion(clinic.AddPatient(clinictest.Phone))
+	require.Equal(t, "waiting", clinic.Get(path)["status"])
+	clinic.Refused(409, "still_being_sent", "POST", path+"/peers/scheduling/acknowledge", nil)
+	require.Equal(t, map[string]string{"scheduling": "pending"}, peers(clinic.Get(path)), "it may hear of it yet")
+	clinic.OK(200, "DELETE", "/integrations/"+clinic.Call("GET", "/integrations/", nil).List[0]["id"].(string), nil)
+	require.Equal(t, "needs_attention", clinic.Get(path)["status"])
+	require.Equal(t, map[string]string{"scheduling": "failed"}, peers(clinic.Get(path)))
+	require.Equal(t, "completed", clinic.OK(200, "POST", path+"/peers/scheduling/acknowledge", nil)["status"])
 }
 
 // The clinic writes to its users only: a patient who has the address of one, here or in
 // another clinic, takes none of that along.
 func TestForgettingLeavesUsersTheirMail(t *testing.T) {
 	t.Parallel()
-	p := clinictest.NewClinic(t)
-	q := p.AnotherClinic()
-	q.As("").OK(200, "POST", "/auth/forgot-password", object{"email": q.Email})
-	token := q.ResetToken(q.Email)
-	for _, one := range []*clinictest.Clinic{p, q} {
-		one.RequestDeletion(one.OK(201, "POST", "/patients", object{"name": "Bia", "email": q.Email})["id"].(string))
+	clinic := clinictest.NewClinic(t)
+	other := clinic.AnotherClinic()
+	other.As("").OK(200, "POST", "/auth/forgot-password", object{"email": other.Email})
+	token := other.ResetToken(other.Email)
+	for _, one := range []*clinictest.Clinic{clinic, other} {
+		one.RequestDeletion(one.OK(201, "POST", "/patients", object{"name": "Bia", "email": other.Email})["id"].(string))
 	}
-	require.Equal(t, token, q.ResetToken(q.Email))
-	require.Equal(t, 1, q.QueryInt(`select count(*) from hub.mails where tenant_id = $1`))
+	require.Equal(t, token, other.ResetToken(other.Email))
+	require.Equal(t, 1, other.QueryInt(`select count(*) from hub.mails where tenant_id = $1`))
 }
 
 // Who has no phone is forgotten by the address and the name.
 func TestForgettingWithoutPhone(t *testing.T) {
 	t.Parallel()
-	p := clinictest.NewClinic(t)
-	m := p.ConnectPeer("messaging")
-	id := p.OK(201, "POST", "/patients", object{"name": "Zuleica Canario", "email": "zuleica@example.com"})["id"].(string)
-	m.Send("ignored", "contact.created", object{"phone": "+5521955554444", "name": "Zuleica Canario", "email": "ZULEICA@example.com"})
-	path := p.RequestDeletion(id)
-	p.WaitForDeletion(path, "completed")
-	told := m.Received("patient.deleted")[0].Data
+	clinic := clinictest.NewClinic(t)
+	messaging := clinic.ConnectPeer("messaging")
+	id := clinic.OK(201, "POST", "/patients", object{"name": "Zuleica Canario", "email": "zuleica@example.com"})["id"].(string)
+	messaging.Send("ignored", "contact.created", object{"phone": "+5521955554444", "name": "Zuleica Canario", "email": "ZULEICA@example.com"})
+	path := clinic.RequestDeletion(id)
+	clinic.WaitForDeletion(path, "completed")
+	told := messaging.Received("patient.deleted")[0].Data
 	require.Nil(t, told["phone"])
 	require.Equal(t, "zuleica@example.com", told["email"])
-	p.HurryErasures()
-	RequireNoTrace(p, "zuleica@example.com")
-	RequireNoTrace(p, "zuleica canario")
-	require.Empty(t, p.Items("/integrations/inbox"), "what waited with the address")
+	clinic.HurryErasures()
+	RequireNoTrace(clinic, "zuleica@example.com")
+	RequireNoTrace(clinic, "zuleica canario")
+	require.Empty(t, clinic.Items("/integrations/inbox"), "what waited with the address")
 }
 
 // What somebody owed who was forgotten is still settled, and no other product hears of it.
 func TestPaymentsOfTheForgotten(t *testing.T) {
 	t.Parallel()
-	p := clinictest.NewClinic(t)
-	id := p.AddPatient(clinictest.Phone)
+	clinic := clinictest.NewClinic(t)
+	id := clinic.AddPatient(clinictest.Phone)
 	var ids []string
 	for range 3 {
-		ids = append(ids, p.OK(201, "POST", "/patients/"+id+"/payments", object{"amount": 5, "due_date": clinictest.DateIn(t, -2), "description": "Cleaning"})["id"].(string))
+		ids = append(ids, clinic.OK(201, "POST", "/patients/"+id+"/payments", object{"amount": 5, "due_date": clinictest.DateIn(t, -2), "description": "Cleaning"})["id"].(string))
 	}
-	p.RequestDeletion(id)
-	before := len(p.Events())
-	require.EqualValues(t, 3, p.OK(200, "POST", "/payments/run-overdue", nil)["overdue"])
-	require.Equal(t, "paid", p.OK(200, "POST", "/payments/"+ids[0]+"/pay", object{"method": "pix"})["status"])
-	require.Equal(t, "cancelled", p.OK(200, "POST", "/payments/"+ids[1]+"/cancel", nil)["status"])
+	clinic.RequestDeletion(id)
+	before := len(clinic.Events())
+	require.EqualValues(t, 3, clinic.OK(200, "POST", "/payments/run-overdue", nil)["overdue"])
+	require.Equal(t, "paid", clinic.OK(200, "POST", "/payments/"+ids[0]+"/pay", object{"method": "pix"})["status"])
+	require.Equal(t, "cancelled", clinic.OK(200, "POST", "/payments/"+ids[1]+"/cancel", nil)["status"])
 	statuses := map[any]int{}
-	for _, one := range p.Items("/patients/" + id + "/payments") {
-		statuses[one["status"]]++
-		require.Empty(t, one["description"])
+	for _, item := range clinic.Items("/patients/" + id + "/payments") {
+		statuses[item["status"]]++
+		require.Empty(t, item["description"])
 	}
 	require.Equal(t, map[any]int{"paid": 1, "cancelled": 1, "overdue": 1}, statuses)
-	require.Empty(t, p.EventTypes(before))
-	require.InDelta(t, 5, p.Get("/patients/" + id)["balance_due"], 0)
+	require.Empty(t, clinic.EventTypes(before))
+	require.InDelta(t, 5, clinic.Get("/patients/" + id)["balance_due"], 0)
 }

@@ -16,42 +16,42 @@ import (
 // asks for it meanwhile: that would follow it too.
 func TestDeletionSurvivesKills(t *testing.T) {
 	t.Parallel()
-	k := clinictest.StartHubProcess(t)
-	p := k.RegisterClinic()
-	m := p.ConnectPeer("messaging")
-	m.SetStatus(503)
-	path := p.RequestDeletion(p.AddPatient(clinictest.Phone))
-	require.Equal(t, "waiting", p.Get(path)["status"])
-	k.Kill()
-	require.Empty(t, m.Received("patient.deleted"))
-	m.SetStatus(0)
-	k.KillAndRestart("deletions") // for it may have been at work
-	require.Eventually(t, func() bool { return len(m.Received("patient.deleted")) == 1 }, 4*clinictest.Timeout, clinictest.Tick, "the event that waited is sent")
+	hub := clinictest.StartHubProcess(t)
+	clinic := hub.RegisterClinic()
+	messaging := clinic.ConnectPeer("messaging")
+	messaging.SetStatus(503)
+	path := clinic.RequestDeletion(clinic.AddPatient(clinictest.Phone))
+	require.Equal(t, "waiting", clinic.Get(path)["status"])
+	hub.Kill()
+	require.Empty(t, messaging.Received("patient.deleted"))
+	messaging.SetStatus(0)
+	hub.KillAndRestart("deletions") // for it may have been at work
+	require.Eventually(t, func() bool { return len(messaging.Received("patient.deleted")) == 1 }, 4*clinictest.Timeout, clinictest.Tick, "the event that waited is sent")
 	require.Eventually(t, func() bool {
-		return p.QueryInt(`select count(*) from hub.deliveries where tenant_id = $1 and event_type = 'patient.deleted' and status = 1`) == 1
+		return clinic.QueryInt(`select count(*) from hub.deliveries where tenant_id = $1 and event_type = 'patient.deleted' and status = 1`) == 1
 	}, 2*clinictest.Timeout, clinictest.Tick)
 	status := func() (s string) {
-		require.NoError(t, k.DB.QueryRow(t.Context(), `select status from clinic.deletion_requests where clinic_id = $1`, p.ID).Scan(&s))
+		require.NoError(t, hub.DB.QueryRow(t.Context(), `select status from clinic.deletion_requests where clinic_id = $1`, clinic.ID).Scan(&s))
 		return s
 	}
 	require.Equal(t, "waiting", status(), "the job has not seen it yet")
 
-	held, err := k.DB.Begin(t.Context())
+	held, err := hub.DB.Begin(t.Context())
 	require.NoError(t, err)
 	defer func() { _ = held.Rollback(context.Background()) }()
-	_, err = held.Exec(t.Context(), `select from clinic.deletion_requests where clinic_id = $1 for update`, p.ID)
+	_, err = held.Exec(t.Context(), `select from clinic.deletion_requests where clinic_id = $1 for update`, clinic.ID)
 	require.NoError(t, err)
-	k.Exec(`update hub.jobs set due_at = now() where job = 'deletions'`) // or wait for five minutes
+	hub.Exec(`update hub.jobs set due_at = now() where job = 'deletions'`) // or wait for five minutes
 	require.Eventually(t, func() bool {
-		return p.QueryInt(`select count(*) from hub.jobs j where $1::uuid is not null and job = 'deletions' and leased_to > now()
+		return clinic.QueryInt(`select count(*) from hub.jobs j where $1::uuid is not null and job = 'deletions' and leased_to > now()
 			and exists (select from pg_stat_activity where wait_event_type = 'Lock' and query like '%clinic.deletion_requests%')`) == 1
 	}, 2*clinictest.Timeout, clinictest.Tick, "the job is at work")
-	k.Kill()
+	hub.Kill()
 	require.NoError(t, held.Rollback(t.Context()))
 	require.Equal(t, "waiting", status())
-	k.KillAndRestart("deletions")
-	require.Eventually(t, func() bool { return status() == "completed" }, 2*clinictest.Timeout, clinictest.Tick, "%s", k.LogTail())
-	done := p.Get(path)
+	hub.KillAndRestart("deletions")
+	require.Eventually(t, func() bool { return status() == "completed" }, 2*clinictest.Timeout, clinictest.Tick, "%s", hub.LogTail())
+	done := clinic.Get(path)
 	require.Equal(t, map[string]string{"messaging": "acknowledged"}, peers(done))
 	require.NotNil(t, done["completed_at"])
 }

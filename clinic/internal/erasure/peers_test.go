@@ -9,20 +9,20 @@ import (
 )
 
 // OperatePeer has an operator do something with the integration with a product.
-func OperatePeer(p *clinictest.Clinic, product, action string) {
-	p.T.Helper()
+func OperatePeer(clinic *clinictest.Clinic, product, action string) {
+	clinic.T.Helper()
 	var id string
-	require.NoError(p.T, p.Hub.Host.Pool.QueryRow(p.T.Context(), `select id from hub.integrations where tenant_id = $1 and product = $2`, p.ID, product).Scan(&id))
-	p.Hub.CallAPI("POST", "/api/v1/integrations/"+id+"/"+action, nil, &object{})
+	require.NoError(clinic.T, clinic.Hub.Host.Pool.QueryRow(clinic.T.Context(), `select id from hub.integrations where tenant_id = $1 and product = $2`, clinic.ID, product).Scan(&id))
+	clinic.Hub.CallAPI("POST", "/api/v1/integrations/"+id+"/"+action, nil, &object{})
 }
 
 // ParkReason waits until the deletion event is parked for a peer, and gives why.
-func ParkReason(p *clinictest.Clinic, product string) (reason string) {
-	p.T.Helper()
-	require.Eventually(p.T, func() bool {
-		err := p.Hub.Host.Pool.QueryRow(p.T.Context(), `
+func ParkReason(clinic *clinictest.Clinic, product string) (reason string) {
+	clinic.T.Helper()
+	require.Eventually(clinic.T, func() bool {
+		err := clinic.Hub.Host.Pool.QueryRow(clinic.T.Context(), `
 			select d.reason from hub.deliveries d join hub.integrations i on i.id = d.target_id
-			where d.tenant_id = $1 and i.product = $2 and d.event_type = 'patient.deleted' and d.status = 2`, p.ID, product).Scan(&reason)
+			where d.tenant_id = $1 and i.product = $2 and d.event_type = 'patient.deleted' and d.status = 2`, clinic.ID, product).Scan(&reason)
 		return err == nil
 	}, 3*clinictest.Timeout, clinictest.Tick)
 	return reason
@@ -32,63 +32,63 @@ func ParkReason(p *clinictest.Clinic, product string) (reason string) {
 // deletion, and of nothing else that happened meanwhile, once it is enabled.
 func TestDeletionWhileAPeerIsPaused(t *testing.T) {
 	t.Parallel()
-	p := clinictest.NewClinic(t)
-	m, s := p.ConnectPeer("messaging"), p.ConnectPeer("scheduling")
-	OperatePeer(p, "scheduling", "disable")
-	id := p.OK(201, "POST", "/patients", object{"name": "Zuleica", "phone": "+5511977771111"})["id"].(string)
-	path := p.RequestDeletion(id)
-	require.Eventually(t, func() bool { return peers(p.Get(path))["messaging"] == "acknowledged" }, clinictest.Timeout, clinictest.Tick)
-	require.Equal(t, map[string]string{"messaging": "acknowledged", "scheduling": "failed"}, peers(p.Get(path)))
-	require.Equal(t, "needs_attention", p.Get(path)["status"])
-	require.Equal(t, "integration_inactive", ParkReason(p, "scheduling"))
-	require.Empty(t, s.Events)
-	require.Len(t, m.Received("patient.created"), 1)
+	clinic := clinictest.NewClinic(t)
+	messaging, scheduling := clinic.ConnectPeer("messaging"), clinic.ConnectPeer("scheduling")
+	OperatePeer(clinic, "scheduling", "disable")
+	id := clinic.OK(201, "POST", "/patients", object{"name": "Zuleica", "phone": "+5511977771111"})["id"].(string)
+	path := clinic.RequestDeletion(id)
+	require.Eventually(t, func() bool { return peers(clinic.Get(path))["messaging"] == "acknowledged" }, clinictest.Timeout, clinictest.Tick)
+	require.Equal(t, map[string]string{"messaging": "acknowledged", "scheduling": "failed"}, peers(clinic.Get(path)))
+	require.Equal(t, "needs_attention", clinic.Get(path)["status"])
+	require.Equal(t, "integration_inactive", ParkReason(clinic, "scheduling"))
+	require.Empty(t, scheduling.Events)
+	require.Len(t, messaging.Received("patient.created"), 1)
 
-	OperatePeer(p, "scheduling", "enable")
-	require.Equal(t, map[string]string{"messaging": "acknowledged", "scheduling": "acknowledged"}, peers(p.WaitForDeletion(path, "completed")))
-	told := s.Received("patient.deleted")
+	OperatePeer(clinic, "scheduling", "enable")
+	require.Equal(t, map[string]string{"messaging": "acknowledged", "scheduling": "acknowledged"}, peers(clinic.WaitForDeletion(path, "completed")))
+	told := scheduling.Received("patient.deleted")
 	require.Len(t, told, 1)
 	require.Equal(t, "+5511977771111", told[0].Data["phone"], "by which it knows whom to forget")
-	require.Len(t, s.Events, 1)
-	require.Len(t, m.Received("patient.deleted"), 1)
-	p.HurryErasures()
-	RequireNoTrace(p, "977771111")
+	require.Len(t, scheduling.Events, 1)
+	require.Len(t, messaging.Received("patient.deleted"), 1)
+	clinic.HurryErasures()
+	RequireNoTrace(clinic, "977771111")
 }
 
 // So is one whose key was refused for a day, and which nobody switched off.
 func TestDeletionWhileAPeerIsGivenUp(t *testing.T) {
 	t.Parallel()
-	p := clinictest.NewClinic(t)
-	s := p.ConnectPeer("scheduling")
-	s.SetRefusing(true)
-	p.Exec(`update hub.integrations set unauthorized_since = now() - interval '25 hours', next_probe_at = now() where tenant_id = $1`)
+	clinic := clinictest.NewClinic(t)
+	scheduling := clinic.ConnectPeer("scheduling")
+	scheduling.SetRefusing(true)
+	clinic.Exec(`update hub.integrations set unauthorized_since = now() - interval '25 hours', next_probe_at = now() where tenant_id = $1`)
 	require.Eventually(t, func() bool {
-		return p.QueryInt(`select count(*) from hub.integrations where tenant_id = $1 and status = 'inactive' and not disabled`) == 1
+		return clinic.QueryInt(`select count(*) from hub.integrations where tenant_id = $1 and status = 'inactive' and not disabled`) == 1
 	}, clinictest.Timeout, clinictest.Tick)
-	path := p.RequestDeletion(p.AddPatient(clinictest.Phone))
-	require.Equal(t, "needs_attention", p.Get(path)["status"])
-	require.Equal(t, map[string]string{"scheduling": "failed"}, peers(p.Get(path)))
-	s.SetRefusing(false)
-	OperatePeer(p, "scheduling", "enable")
-	p.WaitForDeletion(path, "completed")
-	require.Len(t, s.Received("patient.deleted"), 1)
+	path := clinic.RequestDeletion(clinic.AddPatient(clinictest.Phone))
+	require.Equal(t, "needs_attention", clinic.Get(path)["status"])
+	require.Equal(t, map[string]string{"scheduling": "failed"}, peers(clinic.Get(path)))
+	scheduling.SetRefusing(false)
+	OperatePeer(clinic, "scheduling", "enable")
+	clinic.WaitForDeletion(path, "completed")
+	require.Len(t, scheduling.Received("patient.deleted"), 1)
 }
 
 // Who is told by people while it is paused is not told again by the hub, which erases the event.
 func TestPausedPeerThatPeopleTold(t *testing.T) {
 	t.Parallel()
-	p := clinictest.NewClinic(t)
-	s := p.ConnectPeer("scheduling")
-	OperatePeer(p, "scheduling", "disable")
-	path := p.RequestDeletion(p.AddPatient("+5511977771111"))
-	ParkReason(p, "scheduling")
-	require.Equal(t, "completed", p.OK(200, "POST", path+"/peers/scheduling/acknowledge", object{"note": "by phone"})["status"])
-	p.HurryErasures()
-	RequireNoTrace(p, "977771111")
-	OperatePeer(p, "scheduling", "enable")
-	p.AddPatient(clinictest.Phone)
-	require.Eventually(t, func() bool { return len(s.Received("patient.created")) == 1 }, clinictest.Timeout, clinictest.Tick)
-	require.Empty(t, s.Received("patient.deleted"))
+	clinic := clinictest.NewClinic(t)
+	scheduling := clinic.ConnectPeer("scheduling")
+	OperatePeer(clinic, "scheduling", "disable")
+	path := clinic.RequestDeletion(clinic.AddPatient("+5511977771111"))
+	ParkReason(clinic, "scheduling")
+	require.Equal(t, "completed", clinic.OK(200, "POST", path+"/peers/scheduling/acknowledge", object{"note": "by phone"})["status"])
+	clinic.HurryErasures()
+	RequireNoTrace(clinic, "977771111")
+	OperatePeer(clinic, "scheduling", "enable")
+	clinic.AddPatient(clinictest.Phone)
+	require.Eventually(t, func() bool { return len(scheduling.Received("patient.created")) == 1 }, clinictest.Timeout, clinictest.Tick)
+	require.Empty(t, scheduling.Received("patient.deleted"))
 }
 
 // A peer that answers that it is gone has not acknowledged. The event is parked, and taken
@@ -96,30 +96,30 @@ func TestPausedPeerThatPeopleTold(t *testing.T) {
 // to after a day.
 func TestDeletionThatIsParked(t *testing.T) {
 	t.Parallel()
-	p := clinictest.NewClinic(t)
-	s := p.ConnectPeer("scheduling")
-	s.SetStatus(410)
-	path := p.RequestDeletion(p.AddPatient("+5511977771111"))
-	require.Equal(t, "gone", ParkReason(p, "scheduling"))
-	require.Equal(t, "waiting", p.Get(path)["status"])
-	require.Equal(t, map[string]string{"scheduling": "pending"}, peers(p.Get(path)))
+	clinic := clinictest.NewClinic(t)
+	scheduling := clinic.ConnectPeer("scheduling")
+	scheduling.SetStatus(410)
+	path := clinic.RequestDeletion(clinic.AddPatient("+5511977771111"))
+	require.Equal(t, "gone", ParkReason(clinic, "scheduling"))
+	require.Equal(t, "waiting", clinic.Get(path)["status"])
+	require.Equal(t, map[string]string{"scheduling": "pending"}, peers(clinic.Get(path)))
 
-	p.Exec(`update clinic.deletion_requests set requested_at = requested_at - interval '25 hours' where clinic_id = $1`)
-	require.Equal(t, map[string]string{"scheduling": "failed"}, peers(p.WaitForDeletion(path, "needs_attention")))
-	s.SetStatus(0)
-	p.Exec(`update hub.integrations set trial_at = now() where tenant_id = $1`)
-	require.Equal(t, map[string]string{"scheduling": "acknowledged"}, peers(p.WaitForDeletion(path, "completed")))
-	require.Len(t, s.Received("patient.deleted"), 1)
+	clinic.Exec(`update clinic.deletion_requests set requested_at = requested_at - interval '25 hours' where clinic_id = $1`)
+	require.Equal(t, map[string]string{"scheduling": "failed"}, peers(clinic.WaitForDeletion(path, "needs_attention")))
+	scheduling.SetStatus(0)
+	clinic.Exec(`update hub.integrations set trial_at = now() where tenant_id = $1`)
+	require.Equal(t, map[string]string{"scheduling": "acknowledged"}, peers(clinic.WaitForDeletion(path, "completed")))
+	require.Len(t, scheduling.Received("patient.deleted"), 1)
 
-	s.SetStatus(410)
-	path = p.RequestDeletion(p.AddPatient("+5511977772222"))
-	ParkReason(p, "scheduling")
-	require.Equal(t, map[string]string{"scheduling": "pending"}, peers(p.Get(path)))
-	told := p.OK(200, "POST", path+"/peers/scheduling/acknowledge", object{"note": "by phone"})
+	scheduling.SetStatus(410)
+	path = clinic.RequestDeletion(clinic.AddPatient("+5511977772222"))
+	ParkReason(clinic, "scheduling")
+	require.Equal(t, map[string]string{"scheduling": "pending"}, peers(clinic.Get(path)))
+	told := clinic.OK(200, "POST", path+"/peers/scheduling/acknowledge", object{"note": "by phone"})
 	require.Equal(t, "completed", told["status"])
-	p.HurryErasures()
-	RequireNoTrace(p, "977771111", "977772222")
-	require.Len(t, s.Received("patient.deleted"), 1)
+	clinic.HurryErasures()
+	RequireNoTrace(clinic, "977771111", "977772222")
+	require.Len(t, scheduling.Received("patient.deleted"), 1)
 }
 
 // Only the products that are connected to the patient's own data are asked.
@@ -143,24 +143,24 @@ func TestDeletionAsksThePeersOfItsEnvironment(t *testing.T) {
 // Administrators find the requests that need them among the others.
 func TestDeletionsAreListed(t *testing.T) {
 	t.Parallel()
-	p := clinictest.NewClinic(t)
-	s := p.ConnectPeer("scheduling")
-	done := p.RequestDeletion(p.AddPatient(clinictest.Phone))
-	p.WaitForDeletion(done, "completed")
-	OperatePeer(p, "scheduling", "disable")
-	stuck := p.RequestDeletion(p.AddPatient("+5511977771111"))
-	OperatePeer(p, "scheduling", "enable")
-	p.WaitForDeletion(stuck, "completed")
-	OperatePeer(p, "scheduling", "disable")
-	stuck = p.RequestDeletion(p.AddPatient("+5511977772222"))
-	s.SetStatus(500)
-	p.InEnvironment("test").RequestDeletion(p.InEnvironment("test").AddPatient(clinictest.Phone))
-	other := p.AnotherClinic()
+	clinic := clinictest.NewClinic(t)
+	scheduling := clinic.ConnectPeer("scheduling")
+	done := clinic.RequestDeletion(clinic.AddPatient(clinictest.Phone))
+	clinic.WaitForDeletion(done, "completed")
+	OperatePeer(clinic, "scheduling", "disable")
+	stuck := clinic.RequestDeletion(clinic.AddPatient("+5511977771111"))
+	OperatePeer(clinic, "scheduling", "enable")
+	clinic.WaitForDeletion(stuck, "completed")
+	OperatePeer(clinic, "scheduling", "disable")
+	stuck = clinic.RequestDeletion(clinic.AddPatient("+5511977772222"))
+	scheduling.SetStatus(500)
+	clinic.InEnvironment("test").RequestDeletion(clinic.InEnvironment("test").AddPatient(clinictest.Phone))
+	other := clinic.AnotherClinic()
 	other.RequestDeletion(other.AddPatient(clinictest.Phone))
 
 	ids := func(query string) (list []string) {
-		for _, one := range p.Items("/deletion-requests" + query) {
-			list = append(list, "/deletion-requests/"+one["id"].(string))
+		for _, item := range clinic.Items("/deletion-requests" + query) {
+			list = append(list, "/deletion-requests/"+item["id"].(string))
 		}
 		return list
 	}
@@ -171,12 +171,12 @@ func TestDeletionsAreListed(t *testing.T) {
 	require.Equal(t, []string{stuck}, ids("?status=needs_attention"))
 	require.Equal(t, all[1:], ids("?status=completed"))
 	require.Empty(t, ids("?status=waiting"))
-	require.Equal(t, p.Get(stuck), p.Items("/deletion-requests")[0], "with its peers")
-	page := p.Get("/deletion-requests?per_page=1&page=2")
+	require.Equal(t, clinic.Get(stuck), clinic.Items("/deletion-requests")[0], "with its peers")
+	page := clinic.Get("/deletion-requests?per_page=1&page=2")
 	require.EqualValues(t, 3, page["total"])
 	require.Len(t, page["items"], 1)
 	require.Equal(t, all[1], "/deletion-requests/"+page["items"].([]any)[0].(object)["id"].(string))
-	p.Invalid("query.status", "GET", "/deletion-requests?status=failed", nil)
-	p.AddStaff().Refused(403, "admin_only", "GET", "/deletion-requests", nil)
-	require.Equal(t, clinictest.AuditEntry{Action: "deletions.list", Actor: "tenant_user", Environment: "live", PatientID: ""}, p.AuditEntries("&action=deletions.list")[0])
+	clinic.Invalid("query.status", "GET", "/deletion-requests?status=failed", nil)
+	clinic.AddStaff().Refused(403, "admin_only", "GET", "/deletion-requests", nil)
+	require.Equal(t, clinictest.AuditEntry{Action: "deletions.list", Actor: "tenant_user", Environment: "live", PatientID: ""}, clinic.AuditEntries("&action=deletions.list")[0])
 }

@@ -16,92 +16,92 @@ import (
 // peers is where the products stand that were asked to forget.
 func peers(deletion object) map[string]string {
 	list := map[string]string{}
-	for _, one := range deletion["peers"].([]any) {
-		list[one.(object)["product"].(string)] = one.(object)["status"].(string)
+	for _, peer := range deletion["peers"].([]any) {
+		list[peer.(object)["product"].(string)] = peer.(object)["status"].(string)
 	}
 	return list
 }
 
 func TestDeletionRequest(t *testing.T) {
 	t.Parallel()
-	p := clinictest.NewClinic(t)
-	m, s := p.ConnectPeer("messaging"), p.ConnectPeer("scheduling")
-	id := p.OK(201, "POST", "/patients", object{"name": "Zuleica Canario", "phone": "+5511977776666", "email": "zuleica@example.com", "cpf": clinictest.CPF, "birth_date": "1990-05-17"})["id"].(string)
-	p.OK(201, "POST", "/patients/"+id+"/records", object{"date": "2026-03-02", "type": "consultation", "content": "Story", "summary": "Zuleica is fine"})
-	p.OK(201, "POST", "/patients/"+id+"/payments", object{"amount": 1, "due_date": clinictest.DateIn(t, 1), "description": "Zuleica"})
-	p.OK(201, "POST", "/patients/"+id+"/appointments", object{"datetime": "2027-01-04T12:00:00Z", "reason": "Zuleica travels"})
-	m.Send("accepted", "message.received", object{"phone": "+5511977776666", "name": "Zuleica", "body": "I am Zuleica Canario", "ticket_id": 1})
-	m.Send("ignored", "message.received", object{"phone": "+5521955554444", "name": "Zuleica Canario", "body": "From another phone", "ticket_id": 2})
-	m.Send("ignored", "contact.created", object{"phone": "+5521933332222", "name": "Somebody"})
-	p.OK(200, "POST", "/integrations/inbox/"+p.Items("/integrations/inbox")[1]["id"].(string)+"/link", object{"patient_id": id})
-	p.AddStaff().Refused(403, "admin_only", "POST", "/patients/"+id+"/deletion-request", nil)
+	clinic := clinictest.NewClinic(t)
+	messaging, scheduling := clinic.ConnectPeer("messaging"), clinic.ConnectPeer("scheduling")
+	id := clinic.OK(201, "POST", "/patients", object{"name": "Zuleica Canario", "phone": "+5511977776666", "email": "zuleica@example.com", "cpf": clinictest.CPF, "birth_date": "1990-05-17"})["id"].(string)
+	clinic.OK(201, "POST", "/patients/"+id+"/records", object{"date": "2026-03-02", "type": "consultation", "content": "Story", "summary": "Zuleica is fine"})
+	clinic.OK(201, "POST", "/patients/"+id+"/payments", object{"amount": 1, "due_date": clinictest.DateIn(t, 1), "description": "Zuleica"})
+	clinic.OK(201, "POST", "/patients/"+id+"/appointments", object{"datetime": "2027-01-04T12:00:00Z", "reason": "Zuleica travels"})
+	messaging.Send("accepted", "message.received", object{"phone": "+5511977776666", "name": "Zuleica", "body": "I am Zuleica Canario", "ticket_id": 1})
+	messaging.Send("ignored", "message.received", object{"phone": "+5521955554444", "name": "Zuleica Canario", "body": "From another phone", "ticket_id": 2})
+	messaging.Send("ignored", "contact.created", object{"phone": "+5521933332222", "name": "Somebody"})
+	clinic.OK(200, "POST", "/integrations/inbox/"+clinic.Items("/integrations/inbox")[1]["id"].(string)+"/link", object{"patient_id": id})
+	clinic.AddStaff().Refused(403, "admin_only", "POST", "/patients/"+id+"/deletion-request", nil)
 
-	s.SetStatus(500)
-	done := p.OK(202, "POST", "/patients/"+id+"/deletion-request", nil)
+	scheduling.SetStatus(500)
+	done := clinic.OK(202, "POST", "/patients/"+id+"/deletion-request", nil)
 	path := "/deletion-requests/" + done["id"].(string)
 	require.Equal(t, "waiting", done["status"])
 	require.Len(t, done["peers"], 2)
 	require.Eventually(t, func() bool {
-		return peers(p.Get(path))["messaging"] == "acknowledged"
+		return peers(clinic.Get(path))["messaging"] == "acknowledged"
 	}, clinictest.Timeout, clinictest.Tick)
-	require.Equal(t, map[string]string{"messaging": "acknowledged", "scheduling": "pending"}, peers(p.Get(path)))
-	require.Equal(t, "waiting", p.Get(path)["status"])
-	require.Equal(t, "+5511977776666", m.Received("patient.deleted")[0].Data["phone"])
+	require.Equal(t, map[string]string{"messaging": "acknowledged", "scheduling": "pending"}, peers(clinic.Get(path)))
+	require.Equal(t, "waiting", clinic.Get(path)["status"])
+	require.Equal(t, "+5511977776666", messaging.Received("patient.deleted")[0].Data["phone"])
 
 	// Here it was forgotten at once.
-	gone := p.Get("/patients/" + id)
+	gone := clinic.Get("/patients/" + id)
 	require.Equal(t, "anonymized", gone["status"])
 	for _, field := range []string{"phone", "email", "cpf", "birth_date"} {
 		require.Nil(t, gone[field], field)
 	}
-	require.NotContains(t, strings.ToLower(p.Snapshot()), "zuleica")
+	require.NotContains(t, strings.ToLower(clinic.Snapshot()), "zuleica")
 	for _, trace := range []string{"977776666", "955554444"} {
-		require.NotContains(t, p.Snapshot(), trace)
+		require.NotContains(t, clinic.Snapshot(), trace)
 	}
-	records := p.Items("/patients/" + id + "/records")
+	records := clinic.Items("/patients/" + id + "/records")
 	require.Equal(t, "Story", records[0]["content"], "the law has it kept")
 	require.Equal(t, true, records[0]["locked"])
-	require.Len(t, p.Items("/integrations/inbox"), 1, "others' news stay")
+	require.Len(t, clinic.Items("/integrations/inbox"), 1, "others' news stay")
 
 	// Nothing is added any more, nobody finds the patient, and asking again is the same request.
 	for path, body := range map[string]object{
 		"/records": {"date": "2026-03-02", "type": "x"}, "/appointments": {"datetime": "2027-01-04T12:00:00Z"},
 		"/payments": {"amount": 1, "due_date": "2026-03-02"}, "/interactions": {"interaction_type": "call", "summary": "x"},
 	} {
-		p.Refused(409, "patient_anonymized", "POST", "/patients/"+id+path, body)
+		clinic.Refused(409, "patient_anonymized", "POST", "/patients/"+id+path, body)
 	}
-	p.Refused(409, "patient_anonymized", "PUT", "/patients/"+id, object{"name": "Back"})
-	key := p.NewKey()
+	clinic.Refused(409, "patient_anonymized", "PUT", "/patients/"+id, object{"name": "Back"})
+	key := clinic.NewKey()
 	require.Equal(t, false, key.Get("/integrations/search/patients?phone=%2B5511977776666")["found"])
 	key.Refused(404, "not_found", "GET", "/integrations/search/records?patient_id="+id, nil)
-	require.Equal(t, done["id"], p.OK(202, "POST", "/patients/"+id+"/deletion-request", nil)["id"])
-	require.Len(t, m.Received("patient.deleted"), 1)
-	m.Send("ignored", "ticket.closed", object{"ticket_id": 1, "resolution": "done"})
+	require.Equal(t, done["id"], clinic.OK(202, "POST", "/patients/"+id+"/deletion-request", nil)["id"])
+	require.Len(t, messaging.Received("patient.deleted"), 1)
+	messaging.Send("ignored", "ticket.closed", object{"ticket_id": 1, "resolution": "done"})
 
-	s.SetStatus(0) // it is tried again
+	scheduling.SetStatus(0) // it is tried again
 	require.Eventually(t, func() bool {
-		require.NoError(t, p.Job("deletions").Run(t.Context(), nil))
-		return p.QueryInt(`select count(*) from clinic.deletion_requests where clinic_id = $1 and status = 'completed'`) == 1
+		require.NoError(t, clinic.Job("deletions").Run(t.Context(), nil))
+		return clinic.QueryInt(`select count(*) from clinic.deletion_requests where clinic_id = $1 and status = 'completed'`) == 1
 	}, 2*clinictest.Timeout, 10*clinictest.Tick)
-	finished := p.Get(path)
+	finished := clinic.Get(path)
 	require.Equal(t, map[string]string{"messaging": "acknowledged", "scheduling": "acknowledged"}, peers(finished))
 	require.Equal(t, "completed", finished["status"])
 	require.NotNil(t, finished["completed_at"])
 
 	// And then nowhere in the database: the hub erased what its log had.
 	for _, trace := range []string{"977776666", "zuleica@example.com"} {
-		require.Eventually(t, func() bool { return len(hubtest.FindInDatabase(t, p.Hub.DatabaseURL, trace)) == 0 }, 2*clinictest.Timeout, 25*clinictest.Tick, trace)
+		require.Eventually(t, func() bool { return len(hubtest.FindInDatabase(t, clinic.Hub.DatabaseURL, trace)) == 0 }, 2*clinictest.Timeout, 25*clinictest.Tick, trace)
 	}
 }
 
 func TestDeletionWithoutPeers(t *testing.T) {
 	t.Parallel()
-	p := clinictest.NewClinic(t)
-	left := p.ConnectPeer("messaging")
-	for _, one := range p.Call("GET", "/integrations/", nil).List {
-		p.OK(200, "DELETE", "/integrations/"+one["id"].(string), nil)
+	clinic := clinictest.NewClinic(t)
+	left := clinic.ConnectPeer("messaging")
+	for _, item := range clinic.Call("GET", "/integrations/", nil).List {
+		clinic.OK(200, "DELETE", "/integrations/"+item["id"].(string), nil)
 	}
-	done := p.OK(202, "POST", "/patients/"+p.AddPatient(clinictest.Phone)+"/deletion-request", nil)
+	done := clinic.OK(202, "POST", "/patients/"+clinic.AddPatient(clinictest.Phone)+"/deletion-request", nil)
 	require.Equal(t, "completed", done["status"])
 	require.Empty(t, done["peers"])
 	require.Empty(t, left.Received("patient.deleted"))
@@ -110,85 +110,87 @@ func TestDeletionWithoutPeers(t *testing.T) {
 // A product that did not ask to hear of deletions has to be told by people.
 func TestDeletionUnheard(t *testing.T) {
 	t.Parallel()
-	p := clinictest.NewClinic(t)
-	m := p.ConnectPeer("messaging")
-	again := p.As("").Call("POST", "/integrations/webhook/register", object{
-		"registration_id": "0190b5a2-0000-7000-8000-000000000001", "product": "messaging", "environment": "live", "webhook_url": m.URL + "/hook",
+	clinic := clinictest.NewClinic(t)
+	messaging := clinic.ConnectPeer("messaging")
+	again := clinic.As("").Call("POST", "/integrations/webhook/register", object{
+		"registration_id": "0190b5a2-0000-7000-8000-000000000001", "product": "messaging", "environment": "live", "webhook_url": messaging.URL + "/hook",
 		"webhook_secret": "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", "api_key": "xyz_live_key", "events": []string{"payment.received"}, "features": []string{},
-	}, "X-Integration-Key", m.Key)
+	}, "X-Integration-Key", messaging.Key)
 	require.Equal(t, 200, again.Status, again.Text)
-	done := p.OK(202, "POST", "/patients/"+p.AddPatient(clinictest.Phone)+"/deletion-request", nil)
+	done := clinic.OK(202, "POST", "/patients/"+clinic.AddPatient(clinictest.Phone)+"/deletion-request", nil)
 	require.Equal(t, map[string]string{"messaging": "failed"}, peers(done))
 	require.Equal(t, "needs_attention", done["status"])
 	require.Nil(t, done["completed_at"])
 
 	path := "/deletion-requests/" + done["id"].(string)
-	p.AddStaff().Refused(403, "admin_only", "POST", path+"/peers/messaging/acknowledge", nil)
-	p.AnotherClinic().Refused(404, "not_found", "POST", path+"/peers/messaging/acknowledge", nil)
-	p.Refused(404, "not_found", "POST", path+"/peers/scheduling/acknowledge", nil)
-	p.Invalid("body.note", "POST", path+"/peers/messaging/acknowledge", object{"note": strings.Repeat("x", 501)})
+	clinic.AddStaff().Refused(403, "admin_only", "POST", path+"/peers/messaging/acknowledge", nil)
+	clinic.AnotherClinic().Refused(404, "not_found", "POST", path+"/peers/messaging/acknowledge", nil)
+	clinic.Refused(404, "not_found", "POST", path+"/peers/scheduling/acknowledge", nil)
+	clinic.Invalid("body.note", "POST", path+"/peers/messaging/acknowledge", object{"note": strings.Repeat("x", 501)})
 	for range 2 { // the first one stands
-		told := p.OK(200, "POST", path+"/peers/messaging/acknowledge", object{"note": "by letter to 123.456.789-09"})
+		told := clinic.OK(200, "POST", path+"/peers/messaging/acknowledge", object{"note": "by letter to 123.456.789-09"})
 		require.Equal(t, "completed", told["status"])
 		peer := told["peers"].([]any)[0].(object)
 		require.Equal(t, "acknowledged", peer["status"])
 		require.Equal(t, "by letter to ***.***.***-09", peer["note"])
 		require.NotNil(t, peer["acknowledged_by"])
 	}
-	require.NotNil(t, p.Get(path)["completed_at"])
-	require.Equal(t, 2, p.QueryInt(`select count(*) from hub.audit where tenant_id = $1 and action = 'deletions.acknowledge' and status = 200`))
+	require.NotNil(t, clinic.Get(path)["completed_at"])
+	require.Equal(t, 2, clinic.QueryInt(`select count(*) from hub.audit where tenant_id = $1 and action = 'deletions.acknowledge' and status = 200`))
 }
 
 // What nobody else must see is in no log, no URL and in no answer but where it belongs;
 // in the database it is encrypted.
 func TestCanaries(t *testing.T) {
 	t.Parallel()
-	p := clinictest.NewClinic(t)
-	m := p.ConnectPeer("messaging")
+	clinic := clinictest.NewClinic(t)
+	messaging := clinic.ConnectPeer("messaging")
 	const digits, written, content = "70948140038", "709.481.400-38", "canary-content-4711"
-	id := p.OK(201, "POST", "/patients", object{"name": "Ana", "phone": clinictest.Phone, "cpf": written})["id"].(string)
-	p.OK(201, "POST", "/patients/"+id+"/records", object{"date": "2026-03-02", "type": "x", "content": content + " " + written, "summary": "about " + digits})
-	p.Refused(409, "cpf_taken", "POST", "/patients", object{"name": "B", "cpf": digits})
-	p.Invalid("body.cpf", "PUT", "/patients/"+id, object{"cpf": "709.481.400-39"})
-	m.Send("accepted", "message.received", object{"phone": clinictest.Phone, "name": "Ana", "body": "My CPF: " + written, "ticket_id": 1})
-	m.Send("ignored", "message.received", object{"phone": "+5511900009999", "name": "Bia", "body": "My CPF: " + written, "ticket_id": 2})
-	p.OK(200, "PUT", "/clinic", object{"reveal_cpf": true})
-	require.Equal(t, written, p.Get("/patients/" + id + "?reveal=cpf")["cpf"])
-	require.Eventually(t, func() bool { return len(m.Received("record.created")) == 1 && len(m.Received("patient.created")) == 1 }, clinictest.Timeout, clinictest.Tick)
-	for _, one := range m.Events {
+	id := clinic.OK(201, "POST", "/patients", object{"name": "Ana", "phone": clinictest.Phone, "cpf": written})["id"].(string)
+	clinic.OK(201, "POST", "/patients/"+id+"/records", object{"date": "2026-03-02", "type": "x", "content": content + " " + written, "summary": "about " + digits})
+	clinic.Refused(409, "cpf_taken", "POST", "/patients", object{"name": "B", "cpf": digits})
+	clinic.Invalid("body.cpf", "PUT", "/patients/"+id, object{"cpf": "709.481.400-39"})
+	messaging.Send("accepted", "message.received", object{"phone": clinictest.Phone, "name": "Ana", "body": "My CPF: " + written, "ticket_id": 1})
+	messaging.Send("ignored", "message.received", object{"phone": "+5511900009999", "name": "Bia", "body": "My CPF: " + written, "ticket_id": 2})
+	clinic.OK(200, "PUT", "/clinic", object{"reveal_cpf": true})
+	require.Equal(t, written, clinic.Get("/patients/" + id + "?reveal=cpf")["cpf"])
+	require.Eventually(t, func() bool {
+		return len(messaging.Received("record.created")) == 1 && len(messaging.Received("patient.created")) == 1
+	}, clinictest.Timeout, clinictest.Tick)
+	for _, event := range messaging.Events {
 		for _, secret := range []string{digits, written, content} {
-			require.NotContains(t, clinictest.JSON(t, one.Data), secret, one.Type)
+			require.NotContains(t, clinictest.JSON(t, event.Data), secret, event.Type)
 		}
 	}
 	for _, path := range []string{
 		"/patients", "/patients/" + id, "/patients/" + id + "/interactions", "/integrations/inbox", "/integrations/webhook-logs",
 	} {
-		got := p.Call("GET", path, nil)
+		got := clinic.Call("GET", path, nil)
 		require.Equal(t, 200, got.Status, got.Text)
 		require.NotContains(t, got.Text, digits, path)
 		require.NotContains(t, got.Text, written, path)
 	}
-	for _, secret := range []string{digits, written, content, p.Token, m.Secret, m.Key} {
-		require.NotContains(t, p.Hub.Log(), secret)
-		require.NotContains(t, p.Snapshot(), secret)
+	for _, secret := range []string{digits, written, content, clinic.Token, messaging.Secret, messaging.Key} {
+		require.NotContains(t, clinic.Hub.Log(), secret)
+		require.NotContains(t, clinic.Snapshot(), secret)
 	}
-	p.Hub.FailPublishing.Store(true)
-	require.Equal(t, 500, p.Call("POST", "/patients", object{"name": "Canary", "phone": clinictest.Phone, "cpf": "529.982.247-25"}).Status)
-	require.Contains(t, p.Hub.Log(), "publishing is broken by the test", "failures are logged")
+	clinic.Hub.FailPublishing.Store(true)
+	require.Equal(t, 500, clinic.Call("POST", "/patients", object{"name": "Canary", "phone": clinictest.Phone, "cpf": "529.982.247-25"}).Status)
+	require.Contains(t, clinic.Hub.Log(), "publishing is broken by the test", "failures are logged")
 	for _, secret := range []string{"529.982.247-25", "52998224725", "Canary"} {
-		require.NotContains(t, p.Hub.Log(), secret)
+		require.NotContains(t, clinic.Hub.Log(), secret)
 	}
-	require.NotContains(t, p.Hub.Log(), clinictest.Phone)
-	p.Call("GET", "/fhir/Patient?name=Canary&phone="+url.QueryEscape(clinictest.Phone), nil)
-	p.Call("GET", "/nowhere/"+digits+"/Canary", nil)
-	res, err := http.Get(p.Hub.URL + "/metrics")
+	require.NotContains(t, clinic.Hub.Log(), clinictest.Phone)
+	clinic.Call("GET", "/fhir/Patient?name=Canary&phone="+url.QueryEscape(clinictest.Phone), nil)
+	clinic.Call("GET", "/nowhere/"+digits+"/Canary", nil)
+	res, err := http.Get(clinic.Hub.URL + "/metrics")
 	require.NoError(t, err)
 	defer res.Body.Close()
 	raw, err := io.ReadAll(res.Body)
 	require.NoError(t, err)
 	measured := string(raw)
 	require.Contains(t, measured, `"clinic"`, "what the clinic does is measured")
-	for _, secret := range []string{digits, written, content, p.Token, m.Secret, m.Key, clinictest.Phone, clinictest.Phone[1:], clinictest.Phone[3:], "Canary", "Ana", id, p.Email, p.ID.String()} {
+	for _, secret := range []string{digits, written, content, clinic.Token, messaging.Secret, messaging.Key, clinictest.Phone, clinictest.Phone[1:], clinictest.Phone[3:], "Canary", "Ana", id, clinic.Email, clinic.ID.String()} {
 		require.NotContains(t, measured, secret)
 	}
 }

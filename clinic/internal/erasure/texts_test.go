@@ -14,31 +14,31 @@ import (
 )
 
 // wordy reads the columns, as "table.column", that hold texts of the tables with rows of patients.
-func wordy(p *clinictest.Clinic) (list []string) {
-	p.T.Helper()
-	rows, err := p.Hub.Host.Pool.Query(p.T.Context(), `
+func wordy(clinic *clinictest.Clinic) (list []string) {
+	clinic.T.Helper()
+	rows, err := clinic.Hub.Host.Pool.Query(clinic.T.Context(), `
 		select table_name || '.' || column_name from information_schema.columns c
 		where table_schema = 'clinic' and is_generated = 'NEVER' and data_type in ('text', 'character varying', 'json', 'jsonb', 'ARRAY')
 		and (table_name = 'patients' or exists (
 			select from information_schema.columns o where (o.table_schema, o.table_name, o.column_name) = ('clinic', c.table_name, 'patient_id')))
 		order by 1`)
-	require.NoError(p.T, err)
+	require.NoError(clinic.T, err)
 	list, err = pgx.CollectRows(rows, pgx.RowTo[string])
-	require.NoError(p.T, err)
+	require.NoError(clinic.T, err)
 	return list
 }
 
 // known makes a patient who has a row in every table that has some.
-func known(p *clinictest.Clinic, name, number, email string) (id string) {
-	p.T.Helper()
-	m := p.ConnectPeer("messaging")
-	id = p.OK(201, "POST", "/patients", object{"name": name, "phone": number, "email": email})["id"].(string)
-	p.OK(200, "PUT", "/patients/"+id, object{"birth_date": "1990-05-17", "name": name + " Lima"})
-	p.OK(201, "POST", "/patients/"+id+"/records", object{"date": "2026-03-02", "type": "consultation"})
-	p.OK(201, "POST", "/patients/"+id+"/payments", object{"amount": 1, "due_date": clinictest.DateIn(p.T, 1), "status": "paid", "method": "pix"})
-	m.Send("ignored", "message.received", object{"phone": "+5521955554444", "name": "Z", "body": "x", "ticket_id": 1})
-	p.OK(200, "POST", "/integrations/inbox/"+p.Items("/integrations/inbox")[0]["id"].(string)+"/link", object{"patient_id": id})
-	p.ConnectPeer("scheduling").Send("accepted", "appointment.created", object{"appointment_id": "a-1", "client_phone": number, "datetime": "2027-01-04T12:00:00Z", "service": "Check"})
+func known(clinic *clinictest.Clinic, name, number, email string) (id string) {
+	clinic.T.Helper()
+	messaging := clinic.ConnectPeer("messaging")
+	id = clinic.OK(201, "POST", "/patients", object{"name": name, "phone": number, "email": email})["id"].(string)
+	clinic.OK(200, "PUT", "/patients/"+id, object{"birth_date": "1990-05-17", "name": name + " Lima"})
+	clinic.OK(201, "POST", "/patients/"+id+"/records", object{"date": "2026-03-02", "type": "consultation"})
+	clinic.OK(201, "POST", "/patients/"+id+"/payments", object{"amount": 1, "due_date": clinictest.DateIn(clinic.T, 1), "status": "paid", "method": "pix"})
+	messaging.Send("ignored", "message.received", object{"phone": "+5521955554444", "name": "Z", "body": "x", "ticket_id": 1})
+	clinic.OK(200, "POST", "/integrations/inbox/"+clinic.Items("/integrations/inbox")[0]["id"].(string)+"/link", object{"patient_id": id})
+	clinic.ConnectPeer("scheduling").Send("accepted", "appointment.created", object{"appointment_id": "a-1", "client_phone": number, "datetime": "2027-01-04T12:00:00Z", "service": "Check"})
 	return id
 }
 
@@ -55,7 +55,7 @@ func TestForgettingEveryColumn(t *testing.T) {
 		"linked_phones.env", "linkings.env", "linkings.external_id", "linkings.phone_key", "linkings.source", "patients.cpf_last2", "patients.env", "patients.status", "payments.env", "payments.status", "records.env", "records.sensitivity", "tickets.env",
 	}
 	apart := []string{"appointments.source", "interactions.origin", "patients.name", "patients.phone", "patients.email"}
-	for _, one := range []struct {
+	for _, test := range []struct {
 		clinic *clinictest.Clinic
 		forms  []string // the first that a column takes
 	}{
@@ -63,7 +63,7 @@ func TestForgettingEveryColumn(t *testing.T) {
 		{p.AnotherClinic(), []string{"(11) 97777-1234 or 1177771234", "n5511977771234"}},
 		{p.AnotherClinic(), []string{"to Zuleica@Canario.example", "zuleica_"}},
 	} {
-		p := one.clinic
+		p := test.clinic
 		id := known(p, name, number, email)
 		var refused []string
 		for _, place := range wordy(p) {
@@ -73,7 +73,7 @@ func TestForgettingEveryColumn(t *testing.T) {
 			}
 			key := map[bool]string{true: "id", false: "patient_id"}[table == "patients"]
 			taken := false
-			for _, form := range one.forms {
+			for _, form := range test.forms {
 				done, err := p.Hub.Host.Pool.Exec(t.Context(), `update clinic.`+table+` set `+column+` = $1 || '_' || substr(md5(random()::text), 1, 6) where clinic_id = $2 and `+key+` = $3`, form, p.ID, id)
 				if taken = err == nil && done.RowsAffected() > 0; taken {
 					break
@@ -84,7 +84,7 @@ func TestForgettingEveryColumn(t *testing.T) {
 			}
 		}
 		require.Equal(t, codes, refused)
-		require.NotEmpty(t, hubtest.FindInDatabase(t, p.Hub.DatabaseURL, one.forms[0]))
+		require.NotEmpty(t, hubtest.FindInDatabase(t, p.Hub.DatabaseURL, test.forms[0]))
 		p.RequestDeletion(id)
 		require.Equal(t, "Removed", p.Get("/patients/" + id)["name"])
 		require.Equal(t, 1, p.QueryInt(`select count(*) from clinic.records where clinic_id = $1 and url is null and locked_at is not null`))
@@ -99,19 +99,19 @@ func TestForgettingEveryColumn(t *testing.T) {
 // What others wrote about somebody else stays, and so does who treated them.
 func TestForgettingLeavesWhatNamesNobody(t *testing.T) {
 	t.Parallel()
-	p := clinictest.NewClinic(t)
-	id := p.OK(201, "POST", "/patients", object{"name": "Ana Lúcia Lima", "phone": clinictest.Phone})["id"].(string)
-	p.OK(201, "POST", "/patients/"+id+"/records", object{"date": "2026-03-02", "type": "analysis 11987650000", "professional": "Dr. Ana Souza Lima"})
-	p.OK(201, "POST", "/patients/"+id+"/records", object{"date": "2026-03-01", "type": "call of ANA", "professional": "ana LUCIA lima"})
-	p.OK(201, "POST", "/patients/"+id+"/appointments", object{"datetime": "2027-01-04T12:00:00Z", "service": "Banana peel", "professional": "Ana Dias"})
-	p.OK(201, "POST", "/patients/"+id+"/payments", object{"amount": 1, "due_date": clinictest.DateIn(t, 1), "status": "paid", "method": "pix"})
-	p.OK(201, "POST", "/patients/"+id+"/payments", object{"amount": 1, "due_date": clinictest.DateIn(t, 2), "status": "paid", "method": "pix 11 98765-4321"})
-	p.RequestDeletion(id)
+	clinic := clinictest.NewClinic(t)
+	id := clinic.OK(201, "POST", "/patients", object{"name": "Ana Lúcia Lima", "phone": clinictest.Phone})["id"].(string)
+	clinic.OK(201, "POST", "/patients/"+id+"/records", object{"date": "2026-03-02", "type": "analysis 11987650000", "professional": "Dr. Ana Souza Lima"})
+	clinic.OK(201, "POST", "/patients/"+id+"/records", object{"date": "2026-03-01", "type": "call of ANA", "professional": "ana LUCIA lima"})
+	clinic.OK(201, "POST", "/patients/"+id+"/appointments", object{"datetime": "2027-01-04T12:00:00Z", "service": "Banana peel", "professional": "Ana Dias"})
+	clinic.OK(201, "POST", "/patients/"+id+"/payments", object{"amount": 1, "due_date": clinictest.DateIn(t, 1), "status": "paid", "method": "pix"})
+	clinic.OK(201, "POST", "/patients/"+id+"/payments", object{"amount": 1, "due_date": clinictest.DateIn(t, 2), "status": "paid", "method": "pix 11 98765-4321"})
+	clinic.RequestDeletion(id)
 	got := func(path string, fields ...string) (list [][]any) {
-		for _, one := range p.Items("/patients/" + id + path) {
+		for _, item := range clinic.Items("/patients/" + id + path) {
 			var row []any
 			for _, field := range fields {
-				row = append(row, one[field])
+				row = append(row, item[field])
 			}
 			list = append(list, row)
 		}
@@ -127,10 +127,10 @@ func TestForgettingLeavesWhatNamesNobody(t *testing.T) {
 // as before.
 func TestIDsOfTheForgotten(t *testing.T) {
 	t.Parallel()
-	p := clinictest.NewClinic(t)
-	s, key := p.ConnectPeer("scheduling"), p.NewKey()
+	clinic := clinictest.NewClinic(t)
+	scheduling, key := clinic.ConnectPeer("scheduling"), clinic.NewKey()
 	const number, booking = "+5511977771234", "wa:+5511977771234"
-	id := p.OK(201, "POST", "/patients", object{"name": "Zuleica Canario", "phone": number, "email": "zuleica@canario.example"})["id"].(string)
+	id := clinic.OK(201, "POST", "/patients", object{"name": "Zuleica Canario", "phone": number, "email": "zuleica@canario.example"})["id"].(string)
 	logged := []object{
 		{"patient_phone": number, "interaction_type": "call", "source_id": "whatsapp:" + number},
 		{"patient_phone": number, "interaction_type": "call", "source_id": "zuleica@canario.example", "source": "crm"},
@@ -140,55 +140,55 @@ func TestIDsOfTheForgotten(t *testing.T) {
 	for _, one := range logged {
 		key.OK(200, "POST", action, one)
 	}
-	event := s.Send("accepted", "appointment.created", object{"appointment_id": booking, "client_phone": number, "datetime": "2027-01-04T12:00:00Z"})
-	path := p.RequestDeletion(id)
-	p.WaitForDeletion(path, "completed")
+	event := scheduling.Send("accepted", "appointment.created", object{"appointment_id": booking, "client_phone": number, "datetime": "2027-01-04T12:00:00Z"})
+	path := clinic.RequestDeletion(id)
+	clinic.WaitForDeletion(path, "completed")
 	for _, path := range []string{"/patients/" + id + "/interactions", "/patients/" + id + "/appointments", "/fhir/Communication", "/fhir/Appointment", "/fhir/Patient/" + id + "/$everything"} {
-		got := strings.ToLower(p.Call("GET", path, nil).Text)
+		got := strings.ToLower(clinic.Call("GET", path, nil).Text)
 		require.Contains(t, got, id)
 		for _, trace := range []string{"zuleica", "canario", "77771234", "4711"} {
 			require.NotContains(t, got, trace, path)
 		}
 	}
-	require.Equal(t, 1, p.QueryInt(`select count(*) from clinic.interactions where clinic_id = $1 and source_id = $2`, event), "the hub's ids say nothing")
+	require.Equal(t, 1, clinic.QueryInt(`select count(*) from clinic.interactions where clinic_id = $1 and source_id = $2`, event), "the hub's ids say nothing")
 
 	for _, one := range logged {
 		key.Refused(404, "patient_not_found", "POST", action, one)
 	}
-	s.Send("ignored", "appointment.cancelled", object{"appointment_id": booking, "reason": "Zuleica travels"})
-	require.Empty(t, p.Items("/integrations/inbox"), "of whom was forgotten nothing waits")
-	next := p.OK(201, "POST", "/patients", object{"name": "Rui", "phone": number})["id"].(string)
+	scheduling.Send("ignored", "appointment.cancelled", object{"appointment_id": booking, "reason": "Zuleica travels"})
+	require.Empty(t, clinic.Items("/integrations/inbox"), "of whom was forgotten nothing waits")
+	next := clinic.OK(201, "POST", "/patients", object{"name": "Rui", "phone": number})["id"].(string)
 	for _, one := range logged {
 		key.Refused(409, "source_id_reused", "POST", action, one)
 	}
-	s.Send("accepted", "appointment.created", object{"appointment_id": booking, "client_phone": number, "datetime": "2027-01-05T12:00:00Z"})
-	require.Empty(t, p.Items("/patients/"+next+"/appointments"), "it is another's")
+	scheduling.Send("accepted", "appointment.created", object{"appointment_id": booking, "client_phone": number, "datetime": "2027-01-05T12:00:00Z"})
+	require.Empty(t, clinic.Items("/patients/"+next+"/appointments"), "it is another's")
 	key.OK(200, "POST", action, object{"patient_phone": number, "interaction_type": "call", "source_id": "whatsapp:" + number + "#2"})
-	p.HurryErasures()
-	RequireNoTrace(p, "zuleica", "canario")
+	clinic.HurryErasures()
+	RequireNoTrace(clinic, "zuleica", "canario")
 }
 
 // Who keeps a copy by asking for what changed hears that a patient was forgotten.
 func TestForgettingIsAChange(t *testing.T) {
 	t.Parallel()
-	p := clinictest.NewClinic(t)
-	id := known(p, "Zuleica Canario", "+5511977771234", "zuleica@canario.example")
+	clinic := clinictest.NewClinic(t)
+	id := known(clinic, "Zuleica Canario", "+5511977771234", "zuleica@canario.example")
 	for _, table := range []string{"patients", "records", "appointments", "payments"} {
-		p.Exec(`update clinic.` + table + ` set updated_at = now() - interval '1 hour' where clinic_id = $1`)
+		clinic.Exec(`update clinic.` + table + ` set updated_at = now() - interval '1 hour' where clinic_id = $1`)
 	}
-	p.Exec(`update clinic.interactions set created_at = now() - interval '1 hour' where clinic_id = $1`)
+	clinic.Exec(`update clinic.interactions set created_at = now() - interval '1 hour' where clinic_id = $1`)
 	since := "?_lastUpdated=" + url.QueryEscape("gt"+time.Now().Add(-time.Minute).UTC().Format(time.RFC3339))
 	changed := map[string]int{"Patient": 1, "DocumentReference": 1, "Appointment": 1, "Communication": 2}
 	for kind := range changed {
-		require.EqualValues(t, 0, p.Get("/fhir/" + kind + since)["total"], kind)
+		require.EqualValues(t, 0, clinic.Get("/fhir/" + kind + since)["total"], kind)
 	}
-	p.RequestDeletion(id)
+	clinic.RequestDeletion(id)
 	for kind, n := range changed {
-		found := p.Get("/fhir/" + kind + since)
+		found := clinic.Get("/fhir/" + kind + since)
 		require.EqualValues(t, n, found["total"], kind)
 		told, err := time.Parse(time.RFC3339, found["entry"].([]any)[0].(object)["resource"].(object)["meta"].(object)["lastUpdated"].(string))
 		require.NoError(t, err)
 		require.WithinDuration(t, time.Now(), told, time.Minute, kind)
 	}
-	require.Equal(t, 1, p.QueryInt(`select count(*) from clinic.payments where clinic_id = $1 and updated_at > now() - interval '1 minute'`))
+	require.Equal(t, 1, clinic.QueryInt(`select count(*) from clinic.payments where clinic_id = $1 and updated_at > now() - interval '1 minute'`))
 }

@@ -12,23 +12,23 @@ import (
 // them: while it waits for the first, it holds none of the others.
 func TestImportsLockPatientsInOrder(t *testing.T) {
 	t.Parallel()
-	p := clinictest.NewClinic(t)
-	first := p.OK(201, "POST", "/patients", object{"name": "Ana", "cpf": clinictest.CPF})["id"].(string)
-	last := p.OK(201, "POST", "/patients", object{"name": "Gil", "cpf": "529.982.247-25"})["id"].(string)
+	clinic := clinictest.NewClinic(t)
+	first := clinic.OK(201, "POST", "/patients", object{"name": "Ana", "cpf": clinictest.CPF})["id"].(string)
+	last := clinic.OK(201, "POST", "/patients", object{"name": "Gil", "cpf": "529.982.247-25"})["id"].(string)
 	require.Less(t, first, last)
-	tx, err := p.Hub.Host.Pool.Begin(t.Context())
+	tx, err := clinic.Hub.Host.Pool.Begin(t.Context())
 	require.NoError(t, err)
 	defer func() { _ = tx.Rollback(t.Context()) }()
 	const lock = `select from clinic.patients where id = $1 for update`
 	_, err = tx.Exec(t.Context(), lock, first)
 	require.NoError(t, err)
-	made := p.UploadImport("csv", "nome;cpf\nGil Lima;529.982.247-25\nAna Lima;"+clinictest.CPF+"\n")
-	require.Equal(t, 202, made.Status, made.Text)
+	created := clinic.UploadImport("csv", "nome;cpf\nGil Lima;529.982.247-25\nAna Lima;"+clinictest.CPF+"\n")
+	require.Equal(t, 202, created.Status, created.Text)
 	require.Eventually(t, func() bool {
-		return p.QueryInt("select count(*) from pg_stat_activity where $1::uuid is not null and datname = current_database() and wait_event_type = 'Lock' and query like '%from clinic.patients%for update%'") == 1
+		return clinic.QueryInt("select count(*) from pg_stat_activity where $1::uuid is not null and datname = current_database() and wait_event_type = 'Lock' and query like '%from clinic.patients%for update%'") == 1
 	}, clinictest.Timeout, clinictest.Tick)
 	_, err = tx.Exec(t.Context(), lock+" nowait", last)
 	require.NoError(t, err, "the import has the other one")
 	require.NoError(t, tx.Rollback(t.Context()))
-	clinictest.RequireImportCounts(t, p.WaitForImport(made.Body["id"].(string)), 0, 2, 0, 0)
+	clinictest.RequireImportCounts(t, clinic.WaitForImport(created.Body["id"].(string)), 0, 2, 0, 0)
 }

@@ -12,35 +12,35 @@ import (
 // The file that a clinic imports every night makes nobody anew who asked to be forgotten.
 func TestForgottenAreNotImported(t *testing.T) {
 	t.Parallel()
-	p := clinictest.NewClinic(t)
+	clinic := clinictest.NewClinic(t)
 	file := strings.Join([]string{
 		"external_id;nome;telefone;email;cpf;nascimento",
 		"1;Ana Souza;(11) 98765-4321;ana@example.com;529.982.247-25;02/03/1980",
 		"2;Bia Lima;(11) 98765-1111;;;", ";Caio Reis;(11) 98765-2222;;;", ";Davi Sá;;;709.481.400-38;", "5;Eva Dias;(11) 98765-4321;;;",
 	}, "\n")
-	clinictest.RequireImportCounts(t, p.Import("csv", file), 5, 0, 0, 0)
-	for _, one := range p.Items("/patients") {
-		if one["name"] != "Eva Dias" {
-			p.RequestDeletion(one["id"].(string))
+	clinictest.RequireImportCounts(t, clinic.Import("csv", file), 5, 0, 0, 0)
+	for _, item := range clinic.Items("/patients") {
+		if item["name"] != "Eva Dias" {
+			clinic.RequestDeletion(item["id"].(string))
 		}
 	}
-	again := p.Import("csv", file)
+	again := clinic.Import("csv", file)
 	clinictest.RequireImportCounts(t, again, 0, 0, 5, 0)
 	require.Len(t, again["errors"], 4)
 	require.Contains(t, again["errors"].([]any)[0].(object)["error"], "asked to be forgotten")
-	require.Len(t, p.Items("/patients"), 1)
-	p.OK(201, "POST", "/patients", object{"name": "Ana Souza", "phone": clinictest.Phone, "cpf": "529.982.247-25"}) // she came back
-	clinictest.RequireImportCounts(t, p.Import("csv", strings.Join(strings.Split(file, "\n")[:2], "\n")), 0, 1, 0, 0)
-	p.AnotherClinic().Import("csv", file)
-	require.Equal(t, 0, p.QueryInt(`select count(*) from clinic.forgotten where clinic_id = $1 and env = 'test'`))
+	require.Len(t, clinic.Items("/patients"), 1)
+	clinic.OK(201, "POST", "/patients", object{"name": "Ana Souza", "phone": clinictest.Phone, "cpf": "529.982.247-25"}) // she came back
+	clinictest.RequireImportCounts(t, clinic.Import("csv", strings.Join(strings.Split(file, "\n")[:2], "\n")), 0, 1, 0, 0)
+	clinic.AnotherClinic().Import("csv", file)
+	require.Equal(t, 0, clinic.QueryInt(`select count(*) from clinic.forgotten where clinic_id = $1 and env = 'test'`))
 }
 
 // Nor whom it has under an earlier name, number, address or tax id.
 func TestForgottenAreNotImportedByWhatTheyWere(t *testing.T) {
 	t.Parallel()
-	p := clinictest.NewClinic(t)
+	clinic := clinictest.NewClinic(t)
 	const head = "external_id;nome;telefone;email;cpf\n"
-	for _, one := range []struct {
+	for _, test := range []struct {
 		line   string
 		change object
 	}{
@@ -50,15 +50,15 @@ func TestForgottenAreNotImportedByWhatTheyWere(t *testing.T) {
 		{";Davi Dias;;davi@example.com;", object{"email": "Dias@example.com", "name": "D. Dias"}},
 		{";Fábio Luz;;;709.481.400-38", object{"cpf": "529.982.247-25", "name": "F. Luz"}},
 	} {
-		clinictest.RequireImportCounts(t, p.Import("csv", head+one.line), 1, 0, 0, 0)
-		id := p.Items("/patients?status=active")[0]["id"].(string)
-		if one.change != nil {
-			p.OK(200, "PUT", "/patients/"+id, one.change)
+		clinictest.RequireImportCounts(t, clinic.Import("csv", head+test.line), 1, 0, 0, 0)
+		id := clinic.Items("/patients?status=active")[0]["id"].(string)
+		if test.change != nil {
+			clinic.OK(200, "PUT", "/patients/"+id, test.change)
 		}
-		p.RequestDeletion(id)
-		again := p.Import("csv", head+one.line)
+		clinic.RequestDeletion(id)
+		again := clinic.Import("csv", head+test.line)
 		clinictest.RequireImportCounts(t, again, 0, 0, 1, 0)
-		require.Len(t, again["errors"], 1, one.line)
-		require.Equal(t, 0, p.QueryInt(`select count(*) from clinic.earlier_contacts where clinic_id = $1`))
+		require.Len(t, again["errors"], 1, test.line)
+		require.Equal(t, 0, clinic.QueryInt(`select count(*) from clinic.earlier_contacts where clinic_id = $1`))
 	}
 }

@@ -42,11 +42,11 @@ func TestImportFromExcel(t *testing.T) {
 		"9;Íris Muñoz;+55 (21) 3456-7890;;;31-12-1990;;\r\n" +
 		";;;;;;;\r\n\r\n\r\n"
 	for name, file := range map[string]string{"Windows-1252": latin(sheet), "UTF-8": "\xef\xbb\xbf" + sheet, "UTF-16": wide(sheet)} {
-		p := clinictest.NewClinic(t)
-		clinictest.RequireImportCounts(t, p.Import("csv", file), 3, 0, 0, 0)
+		clinic := clinictest.NewClinic(t)
+		clinictest.RequireImportCounts(t, clinic.Import("csv", file), 3, 0, 0, 0)
 		found := map[string][]any{}
-		for _, one := range p.Items("/patients") {
-			found[one["name"].(string)] = []any{one["phone"], one["email"], one["cpf"], one["birth_date"], one["status"]}
+		for _, item := range clinic.Items("/patients") {
+			found[item["name"].(string)] = []any{item["phone"], item["email"], item["cpf"], item["birth_date"], item["status"]}
 		}
 		require.Equal(t, map[string][]any{
 			"José da Conceição": {"+5511987654321", "jose@example.com", "***.***.***-25", "1980-03-02", "active"},
@@ -59,7 +59,7 @@ func TestImportFromExcel(t *testing.T) {
 // A file that is none is refused with what to do about it, before anything is kept.
 func TestImportOfOtherFiles(t *testing.T) {
 	t.Parallel()
-	p := clinictest.NewClinic(t)
+	clinic := clinictest.NewClinic(t)
 	var workbook bytes.Buffer
 	archive := zip.NewWriter(&workbook)
 	sheet, err := archive.Create("xl/worksheets/sheet1.xml")
@@ -69,7 +69,7 @@ func TestImportOfOtherFiles(t *testing.T) {
 	require.NoError(t, archive.Close())
 	bundle, err := json.MarshalIndent(object{"resourceType": "Bundle", "entry": []any{}}, "", " ")
 	require.NoError(t, err)
-	for _, one := range []struct{ format, file, says string }{
+	for _, test := range []struct{ format, file, says string }{
 		{"csv", "", "empty"},
 		{"csv", "\xef\xbb\xbf \r\n\r\n", "is empty"},
 		{"csv", "telefone;cpf\n11987654321;\n", "column called name (or nome)"},
@@ -86,26 +86,26 @@ func TestImportOfOtherFiles(t *testing.T) {
 		{"fhir-ndjson", `[{"resourceType":"Patient"}]`, "one JSON array"},
 		{"fhir-ndjson", string(bundle), "over several lines"},
 	} {
-		got := p.UploadImport(one.format, one.file)
-		require.Equal(t, 422, got.Status, "%q: %s", one.file, got.Text)
+		got := clinic.UploadImport(test.format, test.file)
+		require.Equal(t, 422, got.Status, "%q: %s", test.file, got.Text)
 		require.Equal(t, "validation_failed", got.Body["code"])
-		require.Contains(t, fmt.Sprint(got.Body["errors"]), one.says, "%q", one.file)
+		require.Contains(t, fmt.Sprint(got.Body["errors"]), test.says, "%q", test.file)
 		require.NotContains(t, got.Text, "Ana Souza", "values are not repeated")
 	}
-	require.Empty(t, p.Items("/imports"))
-	require.Zero(t, p.QueryInt(`select count(*) from clinic.import_chunks where clinic_id = $1`))
+	require.Empty(t, clinic.Items("/imports"))
+	require.Zero(t, clinic.QueryInt(`select count(*) from clinic.import_chunks where clinic_id = $1`))
 }
 
 // What the clinic gives out of a patient it takes in again: as the same one here, as a new
 // one elsewhere. Tax ids are masked on the way.
 func TestImportOfItsOwnExport(t *testing.T) {
 	t.Parallel()
-	p := clinictest.NewClinic(t)
-	id := p.OK(201, "POST", "/patients", object{"name": "Ana Souza", "phone": "+5511987654321", "email": "ana@example.com", "cpf": clinictest.CPF, "birth_date": "1980-03-02"})["id"].(string)
-	namesake := p.OK(201, "POST", "/patients", object{"name": "Ana Souza"})["id"].(string)
-	gone := p.AddPatient("+5511955554444")
-	p.OK(200, "PUT", "/patients/"+namesake, object{"status": "inactive"})
-	before := p.Get("/patients/" + id)
+	clinic := clinictest.NewClinic(t)
+	id := clinic.OK(201, "POST", "/patients", object{"name": "Ana Souza", "phone": "+5511987654321", "email": "ana@example.com", "cpf": clinictest.CPF, "birth_date": "1980-03-02"})["id"].(string)
+	namesake := clinic.OK(201, "POST", "/patients", object{"name": "Ana Souza"})["id"].(string)
+	gone := clinic.AddPatient("+5511955554444")
+	clinic.OK(200, "PUT", "/patients/"+namesake, object{"status": "inactive"})
+	before := clinic.Get("/patients/" + id)
 	var lines []string
 	add := func(resource any) {
 		raw, err := json.Marshal(resource)
@@ -113,22 +113,22 @@ func TestImportOfItsOwnExport(t *testing.T) {
 		lines = append(lines, string(raw))
 	}
 	for _, one := range []string{id, namesake, gone} {
-		add(p.Get("/fhir/Patient/" + one))
+		add(clinic.Get("/fhir/Patient/" + one))
 	}
-	for _, one := range p.Get("/patients/" + id + "/export?format=fhir")["entry"].([]any) {
+	for _, one := range clinic.Get("/patients/" + id + "/export?format=fhir")["entry"].([]any) {
 		add(one.(object)["resource"])
 	}
-	p.OK(202, "POST", "/patients/"+gone+"/deletion-request", nil)
+	clinic.OK(202, "POST", "/patients/"+gone+"/deletion-request", nil)
 	file := strings.Join(lines, "\n")
-	sent := len(p.Events())
-	got := p.Import("fhir-ndjson", file)
+	sent := len(clinic.Events())
+	got := clinic.Import("fhir-ndjson", file)
 	clinictest.RequireImportCounts(t, got, 0, 0, 4, 0)
 	require.Contains(t, fmt.Sprint(got["errors"]), "asked to be forgotten")
-	require.Equal(t, before, p.Get("/patients/"+id))
-	require.Len(t, p.Items("/patients?status=inactive"), 1)
-	require.Empty(t, p.EventTypes(sent), "nobody is told of nothing")
+	require.Equal(t, before, clinic.Get("/patients/"+id))
+	require.Len(t, clinic.Items("/patients?status=inactive"), 1)
+	require.Empty(t, clinic.EventTypes(sent), "nobody is told of nothing")
 
-	other := p.AnotherClinic()
+	other := clinic.AnotherClinic()
 	clinictest.RequireImportCounts(t, other.Import("fhir-ndjson", strings.Join(lines[:2], "\n")), 2, 0, 0, 0)
 	taken := other.Items("/patients?status=active")[0]
 	for _, field := range []string{"name", "phone", "email", "birth_date", "status"} {
@@ -138,6 +138,6 @@ func TestImportOfItsOwnExport(t *testing.T) {
 	require.NotEqual(t, id, taken["id"])
 	require.Equal(t, "Ana Souza", other.Items("/patients?status=inactive")[0]["name"])
 	changed := strings.ReplaceAll(lines[0], "ana@example.com", "souza@example.com")
-	clinictest.RequireImportCounts(t, p.Import("fhir-ndjson", changed), 0, 1, 0, 0)
-	require.Equal(t, "souza@example.com", p.Get("/patients/" + id)["email"])
+	clinictest.RequireImportCounts(t, clinic.Import("fhir-ndjson", changed), 0, 1, 0, 0)
+	require.Equal(t, "souza@example.com", clinic.Get("/patients/" + id)["email"])
 }

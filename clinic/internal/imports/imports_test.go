@@ -17,26 +17,26 @@ import (
 // Who may not import sends nothing: a long file is refused before it was read.
 func TestStaffUploadsNothing(t *testing.T) {
 	t.Parallel()
-	p := clinictest.NewClinic(t)
+	clinic := clinictest.NewClinic(t)
 	long := "nome\n" + strings.Repeat("Ana Souza\n", 200_000)
 	for name, file := range map[string]string{"long": long, "short": "nome\nAna\n"} {
-		got := p.AddStaff().UploadImport("csv", file)
+		got := clinic.AddStaff().UploadImport("csv", file)
 		require.Equal(t, 403, got.Status, "%s: %s", name, got.Text)
 		require.Equal(t, "admin_only", got.Body["code"])
 	}
-	require.Equal(t, 413, p.As("nobody").UploadImport("csv", long).Status)
+	require.Equal(t, 413, clinic.As("nobody").UploadImport("csv", long).Status)
 }
 
 // Media types have no case, boundaries have.
 func TestMediaTypesInCapitals(t *testing.T) {
 	t.Parallel()
-	p := clinictest.NewClinic(t)
-	p.OK(201, "POST", "/patients", object{"name": "Ana"}, "Content-Type", "APPLICATION/JSON")
+	clinic := clinictest.NewClinic(t)
+	clinic.OK(201, "POST", "/patients", object{"name": "Ana"}, "Content-Type", "APPLICATION/JSON")
 	const form = "--aB\r\nContent-Disposition: form-data; name=\"format\"\r\n\r\ncsv\r\n--aB\r\nContent-Disposition: form-data; name=\"file\"; filename=\"x\"\r\n\r\nnome\nBia\n\r\n--aB--\r\n"
 	for _, media := range []string{"multipart/form-data; boundary=aB", "MULTIPART/Form-Data; boundary=aB"} {
-		p.OK(202, "POST", "/imports", form, "Content-Type", media)
+		clinic.OK(202, "POST", "/imports", form, "Content-Type", media)
 	}
-	require.Equal(t, 415, p.Call("POST", "/imports", form, "Content-Type", "MULTIPART/mixed; boundary=aB").Status)
+	require.Equal(t, 415, clinic.Call("POST", "/imports", form, "Content-Type", "MULTIPART/mixed; boundary=aB").Status)
 }
 
 // people are so many patients in a table.
@@ -64,16 +64,16 @@ func taxID(n int) string {
 
 func TestImport(t *testing.T) {
 	t.Parallel()
-	p := clinictest.NewClinic(t)
-	got := p.Import("csv", clinictest.ImportTable)
+	clinic := clinictest.NewClinic(t)
+	got := clinic.Import("csv", clinictest.ImportTable)
 	clinictest.RequireImportCounts(t, got, 3, 0, 0, 0)
 	require.EqualValues(t, 3, got["total"])
 	require.Equal(t, []any{}, got["errors"])
 	require.Equal(t, "csv", got["format"])
 
 	patients := map[string]object{}
-	for _, one := range p.Items("/patients") {
-		patients[one["name"].(string)] = one
+	for _, item := range clinic.Items("/patients") {
+		patients[item["name"].(string)] = item
 	}
 	require.Len(t, patients, 3)
 	ana := patients["Ana Souza"]
@@ -85,7 +85,7 @@ func TestImport(t *testing.T) {
 	require.Equal(t, "1975-12-31", patients["Caio Lima"]["birth_date"])
 	require.Nil(t, patients["José Conceição"]["phone"])
 
-	events := p.Events()
+	events := clinic.Events()
 	require.Len(t, events, 3)
 	for _, e := range events {
 		require.Equal(t, "patient.created", e.Type)
@@ -93,25 +93,25 @@ func TestImport(t *testing.T) {
 	}
 
 	// The same file again: nothing new, nobody is told.
-	clinictest.RequireImportCounts(t, p.Import("csv", clinictest.ImportTable), 0, 0, 3, 0)
-	require.Len(t, p.Events(), 3)
+	clinictest.RequireImportCounts(t, clinic.Import("csv", clinictest.ImportTable), 0, 0, 3, 0)
+	require.Len(t, clinic.Events(), 3)
 
 	// A file that knows more: the patients change, and what it leaves out stays.
 	more := strings.ReplaceAll(strings.ReplaceAll(clinictest.ImportTable, "ana@example.com", "souza@example.com"), ";;jose@", ";21 3456-7890;jose@")
-	clinictest.RequireImportCounts(t, p.Import("csv", strings.ReplaceAll(more, "529.982.247-25", "")), 0, 2, 1, 0)
+	clinictest.RequireImportCounts(t, clinic.Import("csv", strings.ReplaceAll(more, "529.982.247-25", "")), 0, 2, 1, 0)
 	changed := map[string]any{}
-	for _, e := range p.Events()[3:] {
+	for _, e := range clinic.Events()[3:] {
 		require.Equal(t, "patient.updated", e.Type)
 		changed[fmt.Sprint(e.Data["changed_fields"])] = e.Data["patient_id"]
 	}
 	require.Equal(t, map[string]any{"[email]": ana["id"], "[phone]": patients["José Conceição"]["id"]}, changed)
-	require.Equal(t, "***.***.***-25", p.Get("/patients/" + ana["id"].(string))["cpf"])
+	require.Equal(t, "***.***.***-25", clinic.Get("/patients/" + ana["id"].(string))["cpf"])
 
-	list := p.Items("/imports")
+	list := clinic.Items("/imports")
 	require.Len(t, list, 3)
 	require.Equal(t, "done", list[0]["status"])
 	var files, matches int
-	require.NoError(t, p.Hub.Host.Pool.QueryRow(t.Context(), `select (select count(*) from clinic.import_chunks where clinic_id = $1), (select count(*) from clinic.import_matches where clinic_id = $1)`, p.ID).Scan(&files, &matches))
+	require.NoError(t, clinic.Hub.Host.Pool.QueryRow(t.Context(), `select (select count(*) from clinic.import_chunks where clinic_id = $1), (select count(*) from clinic.import_matches where clinic_id = $1)`, clinic.ID).Scan(&files, &matches))
 	require.Zero(t, files, "what was read is not kept")
 	require.Zero(t, matches)
 }
@@ -120,28 +120,28 @@ func TestImport(t *testing.T) {
 // day of birth; whoever made it.
 func TestImportFindsPatients(t *testing.T) {
 	t.Parallel()
-	p := clinictest.NewClinic(t)
-	p.OK(201, "POST", "/patients", object{"name": "Ana Souza", "cpf": "529.982.247-25"})
-	p.OK(201, "POST", "/patients", object{"name": "José Conceição", "phone": "+5511987654321", "birth_date": "1980-03-02"})
-	p.OK(201, "POST", "/patients", object{"name": "Bia", "birth_date": "1990-01-01"})
+	clinic := clinictest.NewClinic(t)
+	clinic.OK(201, "POST", "/patients", object{"name": "Ana Souza", "cpf": "529.982.247-25"})
+	clinic.OK(201, "POST", "/patients", object{"name": "José Conceição", "phone": "+5511987654321", "birth_date": "1980-03-02"})
+	clinic.OK(201, "POST", "/patients", object{"name": "Bia", "birth_date": "1990-01-01"})
 	const file = "id,name,phone,cpf,birth_date\n" +
 		"a,Ana S. Souza,11 3333-4444,52998224725,\n" + // by the tax id
 		",JOSE CONCEICAO,(11) 8765-4321,,1980-03-02\n" + // without the ninth digit, as people write it
 		",Jose Conceicao,(11) 98765-4321,,1981-03-02\n" + // a son of the same name
 		",bia,,,1990-01-01\n" +
 		",Bia,,,1991-01-01\n"
-	clinictest.RequireImportCounts(t, p.Import("csv", file), 2, 3, 0, 0)
-	clinictest.RequireImportCounts(t, p.Import("csv", file), 0, 0, 5, 0)
-	clinictest.RequireImportCounts(t, p.Import("csv", "id,name,birth_date\na,Ana Lima,\n"), 0, 1, 0, 0) // by the reference
-	require.Len(t, p.Items("/patients"), 5)
+	clinictest.RequireImportCounts(t, clinic.Import("csv", file), 2, 3, 0, 0)
+	clinictest.RequireImportCounts(t, clinic.Import("csv", file), 0, 0, 5, 0)
+	clinictest.RequireImportCounts(t, clinic.Import("csv", "id,name,birth_date\na,Ana Lima,\n"), 0, 1, 0, 0) // by the reference
+	require.Len(t, clinic.Items("/patients"), 5)
 }
 
 // What is wrong is said by line, without values; the others are taken in.
 func TestImportErrors(t *testing.T) {
 	t.Parallel()
-	p := clinictest.NewClinic(t)
-	p.OK(201, "POST", "/patients", object{"name": "Rui", "cpf": "111.444.777-35"})
-	got := p.Import("csv", `id,nome,telefone,email,cpf,nascimento
+	clinic := clinictest.NewClinic(t)
+	clinic.OK(201, "POST", "/patients", object{"name": "Rui", "cpf": "111.444.777-35"})
+	got := clinic.Import("csv", `id,nome,telefone,email,cpf,nascimento
 1,Ana,11987654321,,529.982.247-25,
 2,Bia,123,bia,529.982.247-26,31/02/1980
 3,,,,,
@@ -153,8 +153,8 @@ func TestImportErrors(t *testing.T) {
 `+"7,Gi\x01l,,,,\n")
 	clinictest.RequireImportCounts(t, got, 1, 0, 1, 7)
 	said := map[float64]string{}
-	for _, one := range got["errors"].([]any) {
-		said[one.(object)["line"].(float64)] = one.(object)["error"].(string)
+	for _, fieldError := range got["errors"].([]any) {
+		said[fieldError.(object)["line"].(float64)] = fieldError.(object)["error"].(string)
 	}
 	require.Equal(t, map[float64]string{
 		3:  "birth_date must be like 1980-03-02 or 02/03/1980",
@@ -165,57 +165,57 @@ func TestImportErrors(t *testing.T) {
 		9:  "cpf is another patient's",
 		10: "has characters that are no text",
 	}, said)
-	again := p.Import("csv", "id,nome,cpf\n1,Ana,390.533.447-05\n")
+	again := clinic.Import("csv", "id,nome,cpf\n1,Ana,390.533.447-05\n")
 	require.Contains(t, fmt.Sprint(again["errors"]), "external_id is another patient's")
 	for _, value := range []string{"529982247", "529.982", "not mail", "letters"} {
-		require.NotContains(t, p.Hub.Log(), value)
+		require.NotContains(t, clinic.Hub.Log(), value)
 	}
 }
 
 // What a batch changes, its events and how far the import is are one transaction.
 func TestImportIsWholeOrNot(t *testing.T) {
 	t.Parallel()
-	p := clinictest.NewClinic(t)
-	p.Hub.FailPublishing.Store(true)
-	made := p.UploadImport("csv", clinictest.ImportTable)
-	require.Equal(t, 202, made.Status, made.Text)
-	id := made.Body["id"].(string)
+	clinic := clinictest.NewClinic(t)
+	clinic.Hub.FailPublishing.Store(true)
+	created := clinic.UploadImport("csv", clinictest.ImportTable)
+	require.Equal(t, 202, created.Status, created.Text)
+	id := created.Body["id"].(string)
 	require.Eventually(t, func() bool {
 		var tried bool
-		require.NoError(t, p.Hub.Host.Pool.QueryRow(t.Context(), `select exists (select from hub.jobs where job = 'import' and key = $1 and tries > 0)`, id).Scan(&tried))
+		require.NoError(t, clinic.Hub.Host.Pool.QueryRow(t.Context(), `select exists (select from hub.jobs where job = 'import' and key = $1 and tries > 0)`, id).Scan(&tried))
 		return tried
 	}, clinictest.Timeout, clinictest.Tick)
-	require.Empty(t, p.Items("/patients"))
-	require.Empty(t, p.Events())
-	require.EqualValues(t, 0, p.Get("/imports/" + id)["processed"])
-	p.Hub.FailPublishing.Store(false)
-	clinictest.RequireImportCounts(t, p.WaitForImport(id), 3, 0, 0, 0)
-	require.Len(t, p.Events(), 3)
+	require.Empty(t, clinic.Items("/patients"))
+	require.Empty(t, clinic.Events())
+	require.EqualValues(t, 0, clinic.Get("/imports/" + id)["processed"])
+	clinic.Hub.FailPublishing.Store(false)
+	clinictest.RequireImportCounts(t, clinic.WaitForImport(id), 3, 0, 0, 0)
+	require.Len(t, clinic.Events(), 3)
 }
 
 // How far an import is can be seen while it runs: each batch as soon as it is in.
 func TestImportProgress(t *testing.T) {
 	t.Parallel()
-	p := clinictest.NewClinic(t)
+	clinic := clinictest.NewClinic(t)
 	const total = 250 // two batches and a half
 	held := map[int]pgx.Tx{}
 	for _, n := range []int{120, 220} { // each batch after the first changes a patient that is held
-		id := p.OK(201, "POST", "/patients", object{"name": "Somebody", "cpf": taxID(n)})["id"]
-		tx, err := p.Hub.Host.Pool.Begin(t.Context())
+		id := clinic.OK(201, "POST", "/patients", object{"name": "Somebody", "cpf": taxID(n)})["id"]
+		tx, err := clinic.Hub.Host.Pool.Begin(t.Context())
 		require.NoError(t, err)
 		t.Cleanup(func() { _ = tx.Rollback(context.Background()) })
-		_, err = tx.Exec(t.Context(), `select from clinic.patients where clinic_id = $1 and id = $2 for update`, p.ID, id)
+		_, err = tx.Exec(t.Context(), `select from clinic.patients where clinic_id = $1 and id = $2 for update`, clinic.ID, id)
 		require.NoError(t, err)
 		held[n] = tx
 	}
-	made := p.UploadImport("csv", people(total))
-	require.Equal(t, 202, made.Status, made.Text)
-	path := "/imports/" + made.Body["id"].(string)
+	created := clinic.UploadImport("csv", people(total))
+	require.Equal(t, 202, created.Status, created.Text)
+	path := "/imports/" + created.Body["id"].(string)
 	seen := []float64{0}
 	reaches := func(processed int) object {
 		var got object
 		require.Eventually(t, func() bool {
-			got = p.Get(path)
+			got = clinic.Get(path)
 			require.EqualValues(t, total, got["total"])
 			seen = append(seen, got["processed"].(float64))
 			return got["processed"] == float64(processed)
@@ -228,53 +228,53 @@ func TestImportProgress(t *testing.T) {
 		require.Equal(t, "running", got["status"])
 		require.Nil(t, got["finished_at"])
 		require.InDelta(t, got["processed"], got["created"].(float64)+got["updated"].(float64), 0)
-		require.Equal(t, "running", p.Items("/imports")[0]["status"])
+		require.Equal(t, "running", clinic.Items("/imports")[0]["status"])
 		require.NoError(t, held[step.release].Rollback(t.Context()))
 	}
 	reaches(total)
-	clinictest.RequireImportCounts(t, p.WaitForImport(made.Body["id"].(string)), total-2, 2, 0, 0)
+	clinictest.RequireImportCounts(t, clinic.WaitForImport(created.Body["id"].(string)), total-2, 2, 0, 0)
 }
 
 func TestImportFHIR(t *testing.T) {
 	t.Parallel()
-	p := clinictest.NewClinic(t)
+	clinic := clinictest.NewClinic(t)
 	file := `{"resourceType":"Patient","id":"x1","identifier":[{"system":"urn:oid:2.16.840.1.113883.13.237","value":"52998224725"}],"name":[{"given":["Ana"],"family":"Souza"}],"telecom":[{"system":"phone","value":"+5511987654321"}],"birthDate":"1980-03-02"}
 {"resourceType":"Observation"}
 {"resourceType":"Patient","id":"x2","active":false,"name":[{"text":"Caio"}]}
 `
-	got := p.Import("fhir-ndjson", file)
+	got := clinic.Import("fhir-ndjson", file)
 	clinictest.RequireImportCounts(t, got, 2, 0, 0, 1)
 	require.Equal(t, []any{object{"line": 2.0, "error": "resourceType must be Patient: no other resources are imported"}}, got["errors"])
-	clinictest.RequireImportCounts(t, p.Import("fhir-ndjson", file), 0, 0, 2, 1)
-	require.Equal(t, "***.***.***-25", moduletest.Items(p.SearchPatients("Souza"))[0]["cpf"])
-	require.Equal(t, "inactive", p.Items("/patients?status=inactive")[0]["status"])
+	clinictest.RequireImportCounts(t, clinic.Import("fhir-ndjson", file), 0, 0, 2, 1)
+	require.Equal(t, "***.***.***-25", moduletest.Items(clinic.SearchPatients("Souza"))[0]["cpf"])
+	require.Equal(t, "inactive", clinic.Items("/patients?status=inactive")[0]["status"])
 }
 
 func TestImportRefusals(t *testing.T) {
 	t.Parallel()
-	p := clinictest.NewClinic(t)
-	require.Equal(t, 401, p.As("").UploadImport("csv", clinictest.ImportTable).Status)
-	require.Equal(t, 403, p.AddStaff().UploadImport("csv", clinictest.ImportTable).Status)
-	require.Equal(t, 401, p.NewKey().UploadImport("csv", clinictest.ImportTable).Status)
+	clinic := clinictest.NewClinic(t)
+	require.Equal(t, 401, clinic.As("").UploadImport("csv", clinictest.ImportTable).Status)
+	require.Equal(t, 403, clinic.AddStaff().UploadImport("csv", clinictest.ImportTable).Status)
+	require.Equal(t, 401, clinic.NewKey().UploadImport("csv", clinictest.ImportTable).Status)
 	for format, file := range map[string]string{"xlsx": clinictest.ImportTable, "csv": "telefone\n1\n", "fhir-ndjson": "\n\n"} {
-		require.Equal(t, 422, p.UploadImport(format, file).Status, format)
+		require.Equal(t, 422, clinic.UploadImport(format, file).Status, format)
 	}
-	require.Equal(t, 422, p.UploadImport("csv", "").Status)
-	require.Equal(t, 422, p.UploadImport("csv", "nome\n\n").Status)
-	require.Equal(t, 415, p.UploadImport("csv", clinictest.ImportTable, "Content-Encoding", "gzip").Status, "what it unpacks to has no bounds")
-	p.Refused(415, "unsupported_media_type", "POST", "/imports", object{"file": "x"})
+	require.Equal(t, 422, clinic.UploadImport("csv", "").Status)
+	require.Equal(t, 422, clinic.UploadImport("csv", "nome\n\n").Status)
+	require.Equal(t, 415, clinic.UploadImport("csv", clinictest.ImportTable, "Content-Encoding", "gzip").Status, "what it unpacks to has no bounds")
+	clinic.Refused(415, "unsupported_media_type", "POST", "/imports", object{"file": "x"})
 
 	// Longer than other bodies, for those who are known; and not endless.
 	long := "nome;obs\n" + strings.Repeat("Ana;"+strings.Repeat("x", 50_000)+"\n", 100) // 5 MB
-	clinictest.RequireImportCounts(t, p.Import("csv", long), 1, 0, 99, 0)
-	require.Equal(t, 413, p.As("").UploadImport("csv", long).Status)
-	require.Equal(t, 413, p.As("x").UploadImport("csv", long).Status)
-	require.Equal(t, 413, p.UploadImport("csv", strings.Repeat(long, 4)).Status)
+	clinictest.RequireImportCounts(t, clinic.Import("csv", long), 1, 0, 99, 0)
+	require.Equal(t, 413, clinic.As("").UploadImport("csv", long).Status)
+	require.Equal(t, 413, clinic.As("x").UploadImport("csv", long).Status)
+	require.Equal(t, 413, clinic.UploadImport("csv", strings.Repeat(long, 4)).Status)
 
 	// Test data stay apart, and so do other clinics.
-	id := p.InEnvironment("test").UploadImport("csv", clinictest.ImportTable).Body["id"].(string)
-	p.InEnvironment("test").WaitForImport(id)
-	require.Len(t, p.InEnvironment("test").Items("/patients"), 3)
-	p.Refused(404, "not_found", "GET", "/imports/"+id, nil)
-	require.Equal(t, http.StatusNotFound, p.AnotherClinic().InEnvironment("test").Call("GET", "/imports/"+id, nil).Status)
+	id := clinic.InEnvironment("test").UploadImport("csv", clinictest.ImportTable).Body["id"].(string)
+	clinic.InEnvironment("test").WaitForImport(id)
+	require.Len(t, clinic.InEnvironment("test").Items("/patients"), 3)
+	clinic.Refused(404, "not_found", "GET", "/imports/"+id, nil)
+	require.Equal(t, http.StatusNotFound, clinic.AnotherClinic().InEnvironment("test").Call("GET", "/imports/"+id, nil).Status)
 }

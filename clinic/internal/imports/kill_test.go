@@ -14,27 +14,27 @@ import (
 // there once, and told of once.
 func TestImportSurvivesKills(t *testing.T) {
 	t.Parallel()
-	k := clinictest.StartHubProcess(t)
-	p := k.RegisterClinic()
+	hub := clinictest.StartHubProcess(t)
+	clinic := hub.RegisterClinic()
 	const patients = 4000
-	made := p.UploadImport("csv", people(patients))
-	require.Equal(t, 202, made.Status, made.Text)
-	id := made.Body["id"].(string)
+	created := clinic.UploadImport("csv", people(patients))
+	require.Equal(t, 202, created.Status, created.Text)
+	id := created.Body["id"].(string)
 	far := 0
 	for range 3 {
 		require.Eventually(t, func() bool {
-			row := p.QueryInt(`select processed from (select created + updated + skipped + failed as processed from clinic.imports where clinic_id = $1) i`)
+			row := clinic.QueryInt(`select processed from (select created + updated + skipped + failed as processed from clinic.imports where clinic_id = $1) i`)
 			ahead := row > far
 			far = max(far, row)
 			return ahead
 		}, 2*clinictest.Timeout, clinictest.Tick)
 		require.Less(t, far, patients, "it was killed in the middle")
-		k.KillAndRestart("import")
+		hub.KillAndRestart("import")
 	}
-	require.Eventually(t, func() bool { return p.Get("/imports/" + id)["status"] == "done" }, 4*clinictest.Timeout, clinictest.Tick)
-	clinictest.RequireImportCounts(t, p.Get("/imports/"+id), patients, 0, 0, 0)
-	require.Equal(t, patients, p.QueryInt(`select count(distinct cpf_hmac) from clinic.patients where clinic_id = $1`))
-	require.Equal(t, patients, p.QueryInt(`select count(*) from clinic.patients where clinic_id = $1`))
-	require.Equal(t, patients, p.QueryInt(`select count(*) from hub.events where tenant_id = $1 and event_type = 'patient.created'`))
-	require.Equal(t, patients, p.QueryInt(`select count(distinct convert_from(body, 'UTF8')::jsonb->'data'->>'patient_id') from hub.events where tenant_id = $1`))
+	require.Eventually(t, func() bool { return clinic.Get("/imports/" + id)["status"] == "done" }, 4*clinictest.Timeout, clinictest.Tick)
+	clinictest.RequireImportCounts(t, clinic.Get("/imports/"+id), patients, 0, 0, 0)
+	require.Equal(t, patients, clinic.QueryInt(`select count(distinct cpf_hmac) from clinic.patients where clinic_id = $1`))
+	require.Equal(t, patients, clinic.QueryInt(`select count(*) from clinic.patients where clinic_id = $1`))
+	require.Equal(t, patients, clinic.QueryInt(`select count(*) from hub.events where tenant_id = $1 and event_type = 'patient.created'`))
+	require.Equal(t, patients, clinic.QueryInt(`select count(distinct convert_from(body, 'UTF8')::jsonb->'data'->>'patient_id') from hub.events where tenant_id = $1`))
 }

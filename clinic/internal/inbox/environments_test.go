@@ -13,22 +13,22 @@ import (
 // has in test reaches nothing live either.
 func TestTestNewsDoNotReachLiveData(t *testing.T) {
 	t.Parallel()
-	p := clinictest.NewClinic(t)
-	sandbox := p.InEnvironment("test")
-	id := p.AddPatient(clinictest.Phone)
+	clinic := clinictest.NewClinic(t)
+	sandbox := clinic.InEnvironment("test")
+	id := clinic.AddPatient(clinictest.Phone)
 	booked := object{"appointment_id": "a-1", "client_phone": clinictest.Phone, "service": "Cleaning", "professional": "Dra. Lima", "datetime": "2027-01-04T12:00:00Z"}
-	p.ConnectPeer("messaging").Send("accepted", "ticket.created", object{"phone": clinictest.Phone, "name": "Ana", "ticket_id": 42, "queue": "Reception"})
-	p.ConnectPeer("scheduling").Send("accepted", "appointment.created", booked)
-	owed := p.AddDuePayment(clinictest.DateIn(t, 5))
-	before := p.Snapshot()
+	clinic.ConnectPeer("messaging").Send("accepted", "ticket.created", object{"phone": clinictest.Phone, "name": "Ana", "ticket_id": 42, "queue": "Reception"})
+	clinic.ConnectPeer("scheduling").Send("accepted", "appointment.created", booked)
+	owed := clinic.AddDuePayment(clinictest.DateIn(t, 5))
+	before := clinic.Snapshot()
 
 	sandbox.ConnectPeer("messaging").Send("ignored", "ticket.closed", object{"ticket_id": 42, "resolution": "done"})
-	s := sandbox.ConnectPeer("scheduling")
-	s.Send("ignored", "appointment.cancelled", object{"appointment_id": "a-1", "reason": "travelling"})
-	s.Send("ignored", "appointment.noshow", object{"appointment_id": "a-1", "client_phone": clinictest.Phone})
+	scheduling := sandbox.ConnectPeer("scheduling")
+	scheduling.Send("ignored", "appointment.cancelled", object{"appointment_id": "a-1", "reason": "travelling"})
+	scheduling.Send("ignored", "appointment.noshow", object{"appointment_id": "a-1", "client_phone": clinictest.Phone})
 	waiting := sandbox.Items("/integrations/inbox")
 	require.Len(t, waiting, 3)
-	require.Empty(t, p.Items("/integrations/inbox"))
+	require.Empty(t, clinic.Items("/integrations/inbox"))
 	sandbox.Exec(`delete from clinic.inbox where clinic_id = $1 and env = 'test' and event_type <> 'ticket.closed'`)
 	entry := sandbox.Items("/integrations/inbox")[0]["id"].(string)
 	sandbox.Refused(404, "not_found", "POST", "/integrations/inbox/"+entry+"/link", object{"patient_id": id})
@@ -36,19 +36,19 @@ func TestTestNewsDoNotReachLiveData(t *testing.T) {
 	trial.Headers = nil
 	said := object{"patient_phone": clinictest.Phone, "interaction_type": "call", "source_id": "7"}
 	trial.Refused(404, "patient_not_found", "POST", "/integrations/action/log-interaction", said)
-	p.Exec(`delete from clinic.inbox where clinic_id = $1 and env = 'test'`)
-	require.Equal(t, before, p.Snapshot())
+	clinic.Exec(`delete from clinic.inbox where clinic_id = $1 and env = 'test'`)
+	require.Equal(t, before, clinic.Snapshot())
 
 	// The other way round, and with somebody of the same number.
 	double := sandbox.AddPatient(clinictest.Phone)
 	require.Equal(t, double, trial.OK(200, "POST", "/integrations/action/log-interaction", said)["patient_id"])
 	require.Equal(t, []string{"call: "}, sandbox.History(double))
-	require.Len(t, p.History(id), 2)
+	require.Len(t, clinic.History(id), 2)
 	appointment := sandbox.OK(201, "POST", "/patients/"+double+"/appointments", object{"datetime": "2027-01-04T12:00:00Z"})["id"]
-	p.Refused(404, "not_found", "POST", "/patients/"+id+"/payments", object{"amount": 1, "due_date": clinictest.DateIn(t, 0), "appointment_id": appointment})
-	p.OK(200, "POST", "/payments/"+owed+"/cancel", nil)
-	p.ConnectPeer("messaging").Send("ignored", "message.received", object{"phone": "+5511911112222", "body": "Hi", "ticket_id": 1})
-	entry = p.Items("/integrations/inbox")[0]["id"].(string)
-	p.Refused(404, "not_found", "POST", "/integrations/inbox/"+entry+"/link", object{"patient_id": double})
-	require.Len(t, p.Items("/integrations/inbox"), 1, "it still waits")
+	clinic.Refused(404, "not_found", "POST", "/patients/"+id+"/payments", object{"amount": 1, "due_date": clinictest.DateIn(t, 0), "appointment_id": appointment})
+	clinic.OK(200, "POST", "/payments/"+owed+"/cancel", nil)
+	clinic.ConnectPeer("messaging").Send("ignored", "message.received", object{"phone": "+5511911112222", "body": "Hi", "ticket_id": 1})
+	entry = clinic.Items("/integrations/inbox")[0]["id"].(string)
+	clinic.Refused(404, "not_found", "POST", "/integrations/inbox/"+entry+"/link", object{"patient_id": double})
+	require.Len(t, clinic.Items("/integrations/inbox"), 1, "it still waits")
 }

@@ -53,13 +53,13 @@ func documentedEvents() []documented {
 // another event's or nobody's.
 func TestMembersOfEvents(t *testing.T) {
 	t.Parallel()
-	p := clinictest.NewClinic(t)
-	peers := map[string]*clinictest.Peer{"messaging": p.ConnectPeer("messaging"), "scheduling": p.ConnectPeer("scheduling")}
-	waiting := func() int { return p.QueryInt(`select count(*) from clinic.inbox where clinic_id = $1`) }
-	var one documented
+	clinic := clinictest.NewClinic(t)
+	peers := map[string]*clinictest.Peer{"messaging": clinic.ConnectPeer("messaging"), "scheduling": clinic.ConnectPeer("scheduling")}
+	waiting := func() int { return clinic.QueryInt(`select count(*) from clinic.inbox where clinic_id = $1`) }
+	var example documented
 	deliver := func(member string, value any) answer {
 		data := object{}
-		for name, is := range one.data {
+		for name, is := range example.data {
 			data[name] = is
 		}
 		data[member] = value
@@ -69,29 +69,29 @@ func TestMembersOfEvents(t *testing.T) {
 		if value == "null" {
 			data[member] = nil
 		}
-		return peers[one.product].Deliver(hub.NewEventID(), one.kind, data)
+		return peers[example.product].Deliver(hub.NewEventID(), example.kind, data)
 	}
 	waits := func(member string, value any) {
 		t.Helper()
 		before := waiting()
 		got := deliver(member, value)
-		require.Equal(t, 200, got.Status, "%s %s %v: %s", one.kind, member, value, got.Text)
+		require.Equal(t, 200, got.Status, "%s %s %v: %s", example.kind, member, value, got.Text)
 		require.Equal(t, "ignored", got.Body["status"])
-		require.Equal(t, before+1, waiting(), "%s %s %v", one.kind, member, value)
+		require.Equal(t, before+1, waiting(), "%s %s %v", example.kind, member, value)
 	}
 	refused := func(member string, value any) {
 		t.Helper()
 		before := waiting()
 		got := deliver(member, value)
-		require.Equal(t, 400, got.Status, "%s %s %v: %s", one.kind, member, value, got.Text)
+		require.Equal(t, 400, got.Status, "%s %s %v: %s", example.kind, member, value, got.Text)
 		require.Equal(t, "malformed", got.Body["code"])
-		require.Equal(t, "body.data."+member, got.Body["errors"].([]any)[0].(object)["location"], "%s %v", one.kind, value)
+		require.Equal(t, "body.data."+member, got.Body["errors"].([]any)[0].(object)["location"], "%s %v", example.kind, value)
 		require.Equal(t, before, waiting())
 	}
 	wrong := []any{5, 1.5, true, []string{"x"}, object{"x": "y"}}
 	known := []string{"phone", "client_phone", "name", "client_name", "email", "body", "queue", "resolution", "reason", "service", "professional", "datetime", "status", "ticket_id", "appointment_id"}
-	for _, one = range documentedEvents() {
-		read := strings.Join(append(append(append([]string{""}, one.texts...), one.ids...), one.hints...), " ") + " "
+	for _, example = range documentedEvents() {
+		read := strings.Join(append(append(append([]string{""}, example.texts...), example.ids...), example.hints...), " ") + " "
 		for _, member := range known {
 			if !strings.Contains(read, " "+member+" ") {
 				for _, value := range wrong {
@@ -100,16 +100,16 @@ func TestMembersOfEvents(t *testing.T) {
 			}
 		}
 		waits("payload_version", object{"major": 2})
-		for _, member := range one.hints {
+		for _, member := range example.hints {
 			for _, value := range append(wrong, nil, "null") {
 				waits(member, value)
 			}
 		}
-		for _, member := range one.texts {
+		for _, member := range example.texts {
 			for _, value := range wrong {
 				refused(member, value)
 			}
-			if one.kind == "appointment.created" && member == "datetime" {
+			if example.kind == "appointment.created" && member == "datetime" {
 				refused(member, nil)
 				refused(member, "null")
 				continue
@@ -117,7 +117,7 @@ func TestMembersOfEvents(t *testing.T) {
 			waits(member, nil)
 			waits(member, "null")
 		}
-		for _, member := range one.ids {
+		for _, member := range example.ids {
 			for _, value := range []any{1.5, true, []string{"x"}, object{"x": "y"}, strings.Repeat("é", 201)} {
 				refused(member, value)
 			}
@@ -126,63 +126,63 @@ func TestMembersOfEvents(t *testing.T) {
 			}
 		}
 	}
-	for _, one = range documentedEvents() {
-		got := peers[one.product].Post([]byte(strings.Replace(string(peers[one.product].Envelope(hub.NewEventID(), one.kind, nil, p.Hub.Host.Now())), `"data":null`, `"data":[]`, 1)))
-		require.GreaterOrEqual(t, got.Status, 400, "%s: %s", one.kind, got.Text)
+	for _, example = range documentedEvents() {
+		got := peers[example.product].Post([]byte(strings.Replace(string(peers[example.product].Envelope(hub.NewEventID(), example.kind, nil, clinic.Hub.Host.Now())), `"data":null`, `"data":[]`, 1)))
+		require.GreaterOrEqual(t, got.Status, 400, "%s: %s", example.kind, got.Text)
 		require.Less(t, got.Status, 500)
 	}
-	require.Equal(t, 0, p.QueryInt(`select count(*) from clinic.inbox where clinic_id = $1 and external_id like '%.%'`), "no id is a decimal")
+	require.Equal(t, 0, clinic.QueryInt(`select count(*) from clinic.inbox where clinic_id = $1 and external_id like '%.%'`), "no id is a decimal")
 }
 
 // When an appointment is has to be a moment that an answer can have, whatever the event
 // that tells it.
 func TestTimesOfEvents(t *testing.T) {
 	t.Parallel()
-	p := clinictest.NewClinic(t)
-	id := p.AddPatient(clinictest.Phone)
-	s := p.ConnectPeer("scheduling")
+	clinic := clinictest.NewClinic(t)
+	id := clinic.AddPatient(clinictest.Phone)
+	scheduling := clinic.ConnectPeer("scheduling")
 	for _, kind := range []string{"appointment.created", "appointment.cancelled", "appointment.reminded", "appointment.noshow"} {
 		for n, when := range []string{"soon", " ", "2027-01-04", "2027-01-04T12:00:00", "9999-12-31T23:59:59-00:01", "0000-01-01T00:00:00+14:00", "1899-12-31T23:59:59Z", "9999-01-01T00:00:00Z"} {
-			got := s.Deliver(hub.NewEventID(), kind, object{"appointment_id": fmt.Sprint("b-", n), "client_phone": clinictest.Phone, "datetime": when})
+			got := scheduling.Deliver(hub.NewEventID(), kind, object{"appointment_id": fmt.Sprint("b-", n), "client_phone": clinictest.Phone, "datetime": when})
 			require.Equal(t, 400, got.Status, "%s %s: %s", kind, when, got.Text)
 			require.Equal(t, "body.data.datetime", got.Body["errors"].([]any)[0].(object)["location"])
 		}
 	}
-	require.Empty(t, p.Items("/patients/"+id+"/appointments"))
-	require.Empty(t, p.Items("/integrations/inbox"))
+	require.Empty(t, clinic.Items("/patients/"+id+"/appointments"))
+	require.Empty(t, clinic.Items("/integrations/inbox"))
 	for n, when := range []string{"1900-01-01T00:00:00+14:00", "9998-12-31T23:59:59-14:00", "2027-01-04T12:00Z"} {
-		s.Send("accepted", "appointment.created", object{"appointment_id": fmt.Sprint("c-", n), "client_phone": clinictest.Phone, "datetime": when})
+		scheduling.Send("accepted", "appointment.created", object{"appointment_id": fmt.Sprint("c-", n), "client_phone": clinictest.Phone, "datetime": when})
 	}
-	require.Len(t, p.Items("/patients/"+id+"/appointments"), 3)
+	require.Len(t, clinic.Items("/patients/"+id+"/appointments"), 3)
 }
 
 // What cannot be written as a moment, however it came into the table, hides nothing else.
 func TestTimesOutsideTheCalendar(t *testing.T) {
 	t.Parallel()
-	p := clinictest.NewClinic(t)
-	id := p.AddPatient(clinictest.Phone)
+	clinic := clinictest.NewClinic(t)
+	id := clinic.AddPatient(clinictest.Phone)
 	insert := func(at string) error {
-		_, err := p.Hub.Host.Pool.Exec(t.Context(), `insert into clinic.appointments (clinic_id, env, id, patient_id, starts_at, status) values ($1, 'live', gen_random_uuid(), $2, $3::text::timestamptz, 'completed')`, p.ID, id, at)
+		_, err := clinic.Hub.Host.Pool.Exec(t.Context(), `insert into clinic.appointments (clinic_id, env, id, patient_id, starts_at, status) values ($1, 'live', gen_random_uuid(), $2, $3::text::timestamptz, 'completed')`, clinic.ID, id, at)
 		return err
 	}
 	outside := []string{"10000-01-01 00:00:59Z", "20000-01-01 00:00:00Z", "0002-01-01 00:00:00Z BC", "4000-01-01 00:00:00Z BC"}
 	for _, at := range append(outside, "9999-01-02 00:00:00Z", "1899-12-30 23:59:59Z", "infinity", "-infinity") {
 		require.ErrorContains(t, insert(at), "appointments_starts_at", at)
 	}
-	_, err := p.Hub.Host.Pool.Exec(t.Context(), `alter table clinic.appointments drop constraint appointments_starts_at`)
+	_, err := clinic.Hub.Host.Pool.Exec(t.Context(), `alter table clinic.appointments drop constraint appointments_starts_at`)
 	require.NoError(t, err)
 	for _, at := range outside {
 		require.NoError(t, insert(at))
 	}
-	key := p.NewKey()
-	require.Len(t, p.Items("/patients/"+id+"/appointments"), 4)
+	key := clinic.NewKey()
+	require.Len(t, clinic.Items("/patients/"+id+"/appointments"), 4)
 	require.Len(t, key.Get("/integrations/search/appointments?patient_id=" + id)["appointments"], 4)
-	require.Len(t, p.Get("/patients/" + id + "/export")["appointments"], 4)
+	require.Len(t, clinic.Get("/patients/" + id + "/export")["appointments"], 4)
 	require.Equal(t, true, key.Get("/integrations/search/patients?phone=%2B5511987654321")["found"])
 	for _, path := range []string{"/patients", "/patients/" + id, "/patients/" + id + "/export?format=fhir", "/fhir/Appointment", "/fhir/Encounter", "/fhir/Patient/" + id + "/$everything"} {
-		require.Contains(t, p.Call("GET", path, nil).Text, id, path)
+		require.Contains(t, clinic.Call("GET", path, nil).Text, id, path)
 	}
-	require.Equal(t, 4, strings.Count(p.Call("GET", "/patients/"+id+"/export?format=csv", nil).Text, "\nappointment,"))
+	require.Equal(t, 4, strings.Count(clinic.Call("GET", "/patients/"+id+"/export?format=csv", nil).Text, "\nappointment,"))
 }
 
 // An event counts where it comes from the product that the document names; products that
@@ -194,20 +194,20 @@ func TestOriginsOfEvents(t *testing.T) {
 	other := map[string]*clinictest.Peer{"messaging": p.ConnectPeer("scheduling"), "scheduling": p.ConnectPeer("messaging")}
 	crm := p.ConnectPeer("crm")
 	theirs := documentedEvents()
-	for _, one := range theirs {
-		if one.data["appointment_id"] != nil {
-			one.data["appointment_id"] = "a-1"
+	for _, event := range theirs {
+		if event.data["appointment_id"] != nil {
+			event.data["appointment_id"] = "a-1"
 		}
-		one.data["client_phone"], one.data["phone"] = clinictest.Phone, clinictest.Phone
-		other[one.product].Send("ignored", one.kind, one.data)
+		event.data["client_phone"], event.data["phone"] = clinictest.Phone, clinictest.Phone
+		other[event.product].Send("ignored", event.kind, event.data)
 	}
 	require.Empty(t, p.History(id))
 	require.Empty(t, p.Items("/patients/"+id+"/appointments"))
 	require.Empty(t, p.Items("/integrations/inbox"))
 	logged := p.Items("/integrations/webhook-logs?per_page=100")
 	require.GreaterOrEqual(t, len(logged), len(theirs), "all of it is in the log")
-	for _, one := range theirs {
-		crm.Send("accepted", one.kind, one.data)
+	for _, event := range theirs {
+		crm.Send("accepted", event.kind, event.data)
 	}
 	require.Len(t, p.History(id), len(theirs))
 	require.Len(t, p.Items("/patients/"+id+"/appointments"), 1)
@@ -217,57 +217,57 @@ func TestOriginsOfEvents(t *testing.T) {
 // its length.
 func TestLongTextsOfEvents(t *testing.T) {
 	t.Parallel()
-	p := clinictest.NewClinic(t)
-	id := p.AddPatient(clinictest.Phone)
-	m, s := p.ConnectPeer("messaging"), p.ConnectPeer("scheduling")
+	clinic := clinictest.NewClinic(t)
+	id := clinic.AddPatient(clinictest.Phone)
+	messaging, scheduling := clinic.ConnectPeer("messaging"), clinic.ConnectPeer("scheduling")
 	const cpf, hidden = "529.982.247-25", "***.***.***-25"
 	long := func(before string) string { return before + " " + strings.Repeat("é", 5000) }
 	cut := func(before string, most int) string {
 		return string([]rune(before + " " + strings.Repeat("é", 5000))[:most])
 	}
 
-	s.Send("accepted", "appointment.created", object{
+	scheduling.Send("accepted", "appointment.created", object{
 		"appointment_id": "a-1", "client_phone": clinictest.Phone, "service": long("S " + cpf), "professional": long("P " + cpf), "datetime": "2027-01-04T12:00:00Z",
 	})
-	one := p.Items("/patients/" + id + "/appointments")[0]
+	one := clinic.Items("/patients/" + id + "/appointments")[0]
 	require.Equal(t, cut("S "+hidden, 200), one["service"])
 	require.Equal(t, cut("P "+hidden, 120), one["professional"])
-	require.Contains(t, p.History(id)[0], "appointment_created: "+cut("S "+hidden, 200)+", "+cut("P "+hidden, 120)+", 2027-01-04")
-	s.Send("accepted", "appointment.cancelled", object{"appointment_id": "a-1", "reason": long("R " + cpf + " F32.1")})
-	one = p.Items("/patients/" + id + "/appointments")[0]
+	require.Contains(t, clinic.History(id)[0], "appointment_created: "+cut("S "+hidden, 200)+", "+cut("P "+hidden, 120)+", 2027-01-04")
+	scheduling.Send("accepted", "appointment.cancelled", object{"appointment_id": "a-1", "reason": long("R " + cpf + " F32.1")})
+	one = clinic.Items("/patients/" + id + "/appointments")[0]
 	require.Equal(t, cut("R "+hidden+" ***", 500), one["reason"])
-	require.Equal(t, "appointment_cancelled: "+cut("R "+hidden+" ***", 4000), p.History(id)[0])
+	require.Equal(t, "appointment_cancelled: "+cut("R "+hidden+" ***", 4000), clinic.History(id)[0])
 
 	for kind, member := range map[string]string{"message.received": "body", "message.sent": "body", "ticket.created": "queue", "ticket.closed": "resolution"} {
-		m.Send("accepted", kind, object{"phone": clinictest.Phone, "ticket_id": "t-1", member: long("M " + cpf + " F32.1")})
-		require.Equal(t, strings.ReplaceAll(kind, ".", "_")+": "+cut("M "+hidden+" ***", 4000), p.History(id)[0])
+		messaging.Send("accepted", kind, object{"phone": clinictest.Phone, "ticket_id": "t-1", member: long("M " + cpf + " F32.1")})
+		require.Equal(t, strings.ReplaceAll(kind, ".", "_")+": "+cut("M "+hidden+" ***", 4000), clinic.History(id)[0])
 	}
 
-	m.Send("ignored", "contact.created", object{"phone": "+5521999998888", "name": long("N " + cpf), "email": long("x")})
-	s.Send("ignored", "appointment.reminded", object{"client_phone": "+5521999998888", "client_name": long("C " + cpf)})
-	list := p.Items("/integrations/inbox")
+	messaging.Send("ignored", "contact.created", object{"phone": "+5521999998888", "name": long("N " + cpf), "email": long("x")})
+	scheduling.Send("ignored", "appointment.reminded", object{"client_phone": "+5521999998888", "client_name": long("C " + cpf)})
+	list := clinic.Items("/integrations/inbox")
 	require.Equal(t, cut("C "+hidden, 120), list[0]["name"])
 	require.Equal(t, cut("N "+hidden, 120), list[1]["name"])
-	require.NotContains(t, p.Snapshot(), cpf)
+	require.NotContains(t, clinic.Snapshot(), cpf)
 }
 
 // An entry that waits and cannot be read any more keeps nothing else from its patient.
 func TestUnreadableInboxEntries(t *testing.T) {
 	t.Parallel()
-	p := clinictest.NewClinic(t)
-	id := p.AddPatient(clinictest.Phone)
-	s := p.ConnectPeer("scheduling")
+	clinic := clinictest.NewClinic(t)
+	id := clinic.AddPatient(clinictest.Phone)
+	scheduling := clinic.ConnectPeer("scheduling")
 	const stranger = "+5521999998888"
-	s.Send("ignored", "appointment.reminded", object{"client_phone": stranger, "appointment_id": "a-1"})
-	s.Send("ignored", "appointment.reminded", object{"client_phone": stranger, "appointment_id": "a-2"})
-	list := p.Items("/integrations/inbox")
+	scheduling.Send("ignored", "appointment.reminded", object{"client_phone": stranger, "appointment_id": "a-1"})
+	scheduling.Send("ignored", "appointment.reminded", object{"client_phone": stranger, "appointment_id": "a-2"})
+	list := clinic.Items("/integrations/inbox")
 	entry := list[1]["id"].(string)
-	_, err := p.Hub.Host.Pool.Exec(t.Context(), `update clinic.inbox set data_enc = $3 where clinic_id = $1 and id = $2`, p.ID, entry,
-		p.Hub.Host.Sealer.Seal([]byte(`{"client_phone":"`+stranger+`","appointment_id":"a-1","datetime":"soon"}`), "inbox/"+entry))
+	_, err := clinic.Hub.Host.Pool.Exec(t.Context(), `update clinic.inbox set data_enc = $3 where clinic_id = $1 and id = $2`, clinic.ID, entry,
+		clinic.Hub.Host.Sealer.Seal([]byte(`{"client_phone":"`+stranger+`","appointment_id":"a-1","datetime":"soon"}`), "inbox/"+entry))
 	require.NoError(t, err)
-	p.OK(200, "POST", "/integrations/inbox/"+list[0]["id"].(string)+"/link", object{"patient_id": id})
-	require.Len(t, p.Items("/integrations/inbox"), 1)
-	s.Send("accepted", "appointment.created", object{"client_phone": clinictest.Phone, "appointment_id": "a-1", "datetime": "2027-01-04T12:00:00Z"})
-	p.Refused(400, "malformed", "POST", "/integrations/inbox/"+entry+"/link", object{"patient_id": id})
-	p.OK(200, "POST", "/integrations/inbox/"+entry+"/dismiss", nil)
+	clinic.OK(200, "POST", "/integrations/inbox/"+list[0]["id"].(string)+"/link", object{"patient_id": id})
+	require.Len(t, clinic.Items("/integrations/inbox"), 1)
+	scheduling.Send("accepted", "appointment.created", object{"client_phone": clinictest.Phone, "appointment_id": "a-1", "datetime": "2027-01-04T12:00:00Z"})
+	clinic.Refused(400, "malformed", "POST", "/integrations/inbox/"+entry+"/link", object{"patient_id": id})
+	clinic.OK(200, "POST", "/integrations/inbox/"+entry+"/dismiss", nil)
 }

@@ -25,15 +25,15 @@ type strange struct {
 
 // AddWaitingEvents puts entries into the inbox as they wait there, a minute apart, long ago. They do
 // not come in the order in which they happened.
-func AddWaitingEvents(p *clinictest.Clinic, number string, list ...strange) {
-	p.T.Helper()
+func AddWaitingEvents(clinic *clinictest.Clinic, number string, list ...strange) {
+	clinic.T.Helper()
 	began := time.Now().Add(-240 * time.Hour).Truncate(time.Second)
 	rows := make([][]any, len(list))
 	for i := range list {
 		id, at := store.NewID(), (i*7919)%len(list)
 		one := list[at]
 		raw, err := json.Marshal(one.data)
-		require.NoError(p.T, err)
+		require.NoError(clinic.T, err)
 		var subject, from *string
 		if one.subject != "" {
 			subject = &one.subject
@@ -46,14 +46,14 @@ func AddWaitingEvents(p *clinictest.Clinic, number string, list ...strange) {
 			source = "scheduling"
 		}
 		rows[i] = []any{
-			p.ID, "live", id, source, fmt.Sprintf("evt_%s-%d", number, at), one.kind, began.Add(time.Duration(at) * time.Minute), from, subject,
-			p.Hub.Host.Sealer.Seal(raw, "inbox/"+id.String()), []byte{},
+			clinic.ID, "live", id, source, fmt.Sprintf("evt_%s-%d", number, at), one.kind, began.Add(time.Duration(at) * time.Minute), from, subject,
+			clinic.Hub.Host.Sealer.Seal(raw, "inbox/"+id.String()), []byte{},
 		}
 	}
-	_, err := p.Hub.Host.Pool.CopyFrom(p.T.Context(), pgx.Identifier{"clinic", "inbox"}, []string{
+	_, err := clinic.Hub.Host.Pool.CopyFrom(clinic.T.Context(), pgx.Identifier{"clinic", "inbox"}, []string{
 		"clinic_id", "env", "id", "source", "event_id", "event_type", "occurred_at", "phone", "external_id", "data_enc", "email_hmac",
 	}, pgx.CopyFromRows(rows))
-	require.NoError(p.T, err)
+	require.NoError(clinic.T, err)
 }
 
 // messages are so many of a number's, about two tickets.
@@ -67,39 +67,39 @@ func messages(n int, number string) []strange {
 }
 
 // PauseJob keeps every process from running a job until it is called.
-func PauseJob(p *clinictest.Clinic, job string) (resume func()) {
-	p.T.Helper()
-	tx, err := p.Hub.Host.Pool.Begin(p.T.Context())
-	require.NoError(p.T, err)
-	_, err = tx.Exec(p.T.Context(), "select pg_advisory_xact_lock(hashtextextended('hub.jobs/clinic/' || $1, 0))", job)
-	require.NoError(p.T, err)
-	p.T.Cleanup(func() { _ = tx.Rollback(p.T.Context()) })
-	return func() { require.NoError(p.T, tx.Rollback(p.T.Context())) }
+func PauseJob(clinic *clinictest.Clinic, job string) (resume func()) {
+	clinic.T.Helper()
+	tx, err := clinic.Hub.Host.Pool.Begin(clinic.T.Context())
+	require.NoError(clinic.T, err)
+	_, err = tx.Exec(clinic.T.Context(), "select pg_advisory_xact_lock(hashtextextended('hub.jobs/clinic/' || $1, 0))", job)
+	require.NoError(clinic.T, err)
+	clinic.T.Cleanup(func() { _ = tx.Rollback(clinic.T.Context()) })
+	return func() { require.NoError(clinic.T, tx.Rollback(clinic.T.Context())) }
 }
 
 // InboxEntry is the path of one that is so.
-func InboxEntry(p *clinictest.Clinic, where string, args ...any) string {
-	p.T.Helper()
+func InboxEntry(clinic *clinictest.Clinic, where string, args ...any) string {
+	clinic.T.Helper()
 	var id uuid.UUID
 	query := "select id from clinic.inbox where clinic_id = $1 and " + where + " limit 1"
-	require.NoError(p.T, p.Hub.Host.Pool.QueryRow(p.T.Context(), query, append([]any{p.ID}, args...)...).Scan(&id))
+	require.NoError(clinic.T, clinic.Hub.Host.Pool.QueryRow(clinic.T.Context(), query, append([]any{clinic.ID}, args...)...).Scan(&id))
 	return "/integrations/inbox/" + id.String()
 }
 
 // WaitForLinking waits until nothing is on its way to a patient any more.
-func WaitForLinking(p *clinictest.Clinic) {
-	p.T.Helper()
-	require.Eventually(p.T, func() bool { return p.QueryInt(`select count(*) from clinic.linkings where clinic_id = $1`) == 0 }, 4*clinictest.Timeout, clinictest.Tick)
+func WaitForLinking(clinic *clinictest.Clinic) {
+	clinic.T.Helper()
+	require.Eventually(clinic.T, func() bool { return clinic.QueryInt(`select count(*) from clinic.linkings where clinic_id = $1`) == 0 }, 4*clinictest.Timeout, clinictest.Tick)
 }
 
 // eachOnce requires that so many events stand on a patient's history, each once, written
 // in the order in which they happened but for the last one, which was linked first.
-func eachOnce(p *clinictest.Clinic, patient string, n int) {
-	p.T.Helper()
+func eachOnce(clinic *clinictest.Clinic, patient string, n int) {
+	clinic.T.Helper()
 	id := uuid.MustParse(patient)
-	require.Equal(p.T, n, p.QueryInt(`select count(*) from clinic.interactions where clinic_id = $1 and patient_id = $2`, id))
-	require.Equal(p.T, n, p.QueryInt(`select count(distinct source_id) from clinic.interactions where clinic_id = $1 and patient_id = $2`, id))
-	require.Equal(p.T, 1, p.QueryInt(`select count(*) from (select occurred_at, lag(occurred_at) over (order by id) as before from clinic.interactions
+	require.Equal(clinic.T, n, clinic.QueryInt(`select count(*) from clinic.interactions where clinic_id = $1 and patient_id = $2`, id))
+	require.Equal(clinic.T, n, clinic.QueryInt(`select count(distinct source_id) from clinic.interactions where clinic_id = $1 and patient_id = $2`, id))
+	require.Equal(clinic.T, 1, clinic.QueryInt(`select count(*) from (select occurred_at, lag(occurred_at) over (order by id) as before from clinic.interactions
 		where clinic_id = $1 and patient_id = $2) i where before > occurred_at`, id), "in order")
 }
 
@@ -107,150 +107,150 @@ func eachOnce(p *clinictest.Clinic, patient string, n int) {
 // the job the others: each once, in order.
 func TestLinkingWhatThousandsWaitFor(t *testing.T) {
 	t.Parallel()
-	p := clinictest.NewClinic(t)
-	id, other := p.AddPatient(clinictest.Phone), p.AddPatient("+5511900001111")
+	clinic := clinictest.NewClinic(t)
+	id, other := clinic.AddPatient(clinictest.Phone), clinic.AddPatient("+5511900001111")
 	const all = 5000
-	AddWaitingEvents(p, stranger, messages(all, stranger)...)
-	p.ConnectPeer("messaging").Send("ignored", "contact.created", object{"phone": stranger, "name": "Ana"})
-	last := InboxEntry(p, "event_type = 'contact.created'")
+	AddWaitingEvents(clinic, stranger, messages(all, stranger)...)
+	clinic.ConnectPeer("messaging").Send("ignored", "contact.created", object{"phone": stranger, "name": "Ana"})
+	last := InboxEntry(clinic, "event_type = 'contact.created'")
 	path := last + "/link"
-	resume := PauseJob(p, "linking")
+	resume := PauseJob(clinic, "linking")
 	began := time.Now()
-	done := p.OK(200, "POST", path, object{"patient_id": id})
+	done := clinic.OK(200, "POST", path, object{"patient_id": id})
 	t.Logf("200 of %d were linked in %v", all, time.Since(began))
 	require.EqualValues(t, 200, done["also_linked"], "no more than somebody can wait for")
 	require.Equal(t, true, done["still_linking"])
 	require.Equal(t, "linked", done["status"])
-	require.Equal(t, 201, p.QueryInt(`select count(*) from clinic.inbox where clinic_id = $1 and status = 'linked'`))
-	require.Equal(t, 1, p.QueryInt(`select count(*) from hub.jobs, clinic.clinics c where c.id = $1 and job = 'linking'`))
+	require.Equal(t, 201, clinic.QueryInt(`select count(*) from clinic.inbox where clinic_id = $1 and status = 'linked'`))
+	require.Equal(t, 1, clinic.QueryInt(`select count(*) from hub.jobs, clinic.clinics c where c.id = $1 and job = 'linking'`))
 
 	// The others are as good as linked.
-	waiting := InboxEntry(p, "status = 'open'")
-	p.Refused(409, "already_settled", "POST", waiting+"/dismiss", nil)
-	p.Refused(409, "already_settled", "POST", waiting+"/link", object{"patient_id": other})
-	again := p.OK(200, "POST", path, object{"patient_id": id})
+	waiting := InboxEntry(clinic, "status = 'open'")
+	clinic.Refused(409, "already_settled", "POST", waiting+"/dismiss", nil)
+	clinic.Refused(409, "already_settled", "POST", waiting+"/link", object{"patient_id": other})
+	again := clinic.OK(200, "POST", path, object{"patient_id": id})
 	require.EqualValues(t, 0, again["also_linked"])
 	require.Equal(t, true, again["still_linking"])
 	resume()
-	WaitForLinking(p)
-	eachOnce(p, id, all+1)
-	require.Zero(t, p.QueryInt(`select count(*) from clinic.inbox where clinic_id = $1 and (status <> 'linked' or data_enc is not null or phone is not null)`))
-	require.Equal(t, false, p.OK(200, "POST", path, object{"patient_id": id})["still_linking"])
-	require.Empty(t, p.History(other))
+	WaitForLinking(clinic)
+	eachOnce(clinic, id, all+1)
+	require.Zero(t, clinic.QueryInt(`select count(*) from clinic.inbox where clinic_id = $1 and (status <> 'linked' or data_enc is not null or phone is not null)`))
+	require.Equal(t, false, clinic.OK(200, "POST", path, object{"patient_id": id})["still_linking"])
+	require.Empty(t, clinic.History(other))
 }
 
 // A process that dies in the middle of a step has done the ones before, and nothing of
 // that one; another goes on from there.
 func TestLinkingSurvivesLosingItsProcess(t *testing.T) {
 	t.Parallel()
-	p := clinictest.NewClinic(t)
-	id, db := p.AddPatient(clinictest.Phone), p.Hub.Host.Pool
+	clinic := clinictest.NewClinic(t)
+	id, db := clinic.AddPatient(clinictest.Phone), clinic.Hub.Host.Pool
 	const all, held = 900, 500
-	AddWaitingEvents(p, stranger, messages(all, stranger)...)
-	p.ConnectPeer("messaging").Send("ignored", "contact.created", object{"phone": stranger, "name": "Ana"})
+	AddWaitingEvents(clinic, stranger, messages(all, stranger)...)
+	clinic.ConnectPeer("messaging").Send("ignored", "contact.created", object{"phone": stranger, "name": "Ana"})
 	tx, err := db.Begin(t.Context())
 	require.NoError(t, err)
 	defer func() { _ = tx.Rollback(t.Context()) }()
 	var me int
-	require.NoError(t, tx.QueryRow(t.Context(), `select pg_backend_pid() from clinic.inbox where clinic_id = $1 and event_id = $2 for update`, p.ID, fmt.Sprintf("evt_%s-%d", stranger, held)).Scan(&me))
-	p.OK(200, "POST", InboxEntry(p, "event_type = 'contact.created'")+"/link", object{"patient_id": id})
+	require.NoError(t, tx.QueryRow(t.Context(), `select pg_backend_pid() from clinic.inbox where clinic_id = $1 and event_id = $2 for update`, clinic.ID, fmt.Sprintf("evt_%s-%d", stranger, held)).Scan(&me))
+	clinic.OK(200, "POST", InboxEntry(clinic, "event_type = 'contact.created'")+"/link", object{"patient_id": id})
 	var stuck int
 	require.Eventually(t, func() bool {
 		return db.QueryRow(t.Context(), `select coalesce(min(pid), 0) from pg_stat_activity where $1 = any(pg_blocking_pids(pid))`, me).Scan(&stuck) == nil && stuck != 0
 	}, clinictest.Timeout, clinictest.Tick)
 	linked := `select count(*) from clinic.inbox where clinic_id = $1 and status = 'linked'`
-	require.Equal(t, 2*inbox.MaxLinkedPerTransaction+1, p.QueryInt(linked))
+	require.Equal(t, 2*inbox.MaxLinkedPerTransaction+1, clinic.QueryInt(linked))
 	_, err = db.Exec(t.Context(), `select pg_terminate_backend($1)`, stuck)
 	require.NoError(t, err)
 	require.Eventually(t, func() bool {
-		return p.QueryInt(`select count(*) from hub.jobs, clinic.clinics c where c.id = $1 and job = 'linking' and tries > 0`) == 1
+		return clinic.QueryInt(`select count(*) from hub.jobs, clinic.clinics c where c.id = $1 and job = 'linking' and tries > 0`) == 1
 	}, clinictest.Timeout, clinictest.Tick)
-	require.Equal(t, 2*inbox.MaxLinkedPerTransaction+1, p.QueryInt(linked))
-	require.Equal(t, 2*inbox.MaxLinkedPerTransaction+1, p.QueryInt(`select count(*) from clinic.interactions where clinic_id = $1`))
+	require.Equal(t, 2*inbox.MaxLinkedPerTransaction+1, clinic.QueryInt(linked))
+	require.Equal(t, 2*inbox.MaxLinkedPerTransaction+1, clinic.QueryInt(`select count(*) from clinic.interactions where clinic_id = $1`))
 	require.NoError(t, tx.Rollback(t.Context()))
-	WaitForLinking(p)
-	eachOnce(p, id, all+1)
+	WaitForLinking(clinic)
+	eachOnce(clinic, id, all+1)
 }
 
 // News of a number overtake nothing that is on its way to the patient: a cancellation of
 // an appointment that is known there finds it, and means no other.
 func TestNewsWaitBehindWhatIsLinked(t *testing.T) {
 	t.Parallel()
-	p := clinictest.NewClinic(t)
-	id := p.AddPatient(clinictest.Phone)
-	m, s := p.ConnectPeer("messaging"), p.ConnectPeer("scheduling")
+	clinic := clinictest.NewClinic(t)
+	id := clinic.AddPatient(clinictest.Phone)
+	messaging, scheduling := clinic.ConnectPeer("messaging"), clinic.ConnectPeer("scheduling")
 	day := time.Now().Add(72 * time.Hour).UTC().Truncate(time.Second)
 	list := messages(260, stranger)
 	list[250] = strange{"appointment.created", "appointment a-1", object{
 		"appointment_id": "a-1", "client_phone": stranger, "service": "Waiting", "datetime": day.Format(time.RFC3339),
 	}}
-	AddWaitingEvents(p, stranger, list...)
-	s.Send("accepted", "appointment.created", object{"client_phone": clinictest.Phone, "service": "Nameless", "datetime": day.Add(time.Hour).Format(time.RFC3339)})
-	m.Send("ignored", "contact.created", object{"phone": stranger, "name": "Ana"})
-	resume := PauseJob(p, "linking")
-	require.Equal(t, true, p.OK(200, "POST", InboxEntry(p, "event_type = 'contact.created'")+"/link", object{"patient_id": id})["still_linking"])
-	s.Send("ignored", "appointment.cancelled", object{"appointment_id": "a-1", "client_phone": stranger, "reason": "late"})
-	s.Send("ignored", "appointment.noshow", object{"appointment_id": "a-2", "client_phone": stranger, "reason": "unknown"})
-	m.Send("accepted", "message.received", object{"phone": clinictest.Phone, "body": "From another number", "ticket_id": 99})
+	AddWaitingEvents(clinic, stranger, list...)
+	scheduling.Send("accepted", "appointment.created", object{"client_phone": clinictest.Phone, "service": "Nameless", "datetime": day.Add(time.Hour).Format(time.RFC3339)})
+	messaging.Send("ignored", "contact.created", object{"phone": stranger, "name": "Ana"})
+	resume := PauseJob(clinic, "linking")
+	require.Equal(t, true, clinic.OK(200, "POST", InboxEntry(clinic, "event_type = 'contact.created'")+"/link", object{"patient_id": id})["still_linking"])
+	scheduling.Send("ignored", "appointment.cancelled", object{"appointment_id": "a-1", "client_phone": stranger, "reason": "late"})
+	scheduling.Send("ignored", "appointment.noshow", object{"appointment_id": "a-2", "client_phone": stranger, "reason": "unknown"})
+	messaging.Send("accepted", "message.received", object{"phone": clinictest.Phone, "body": "From another number", "ticket_id": 99})
 	resume()
-	WaitForLinking(p)
+	WaitForLinking(clinic)
 	standing := map[any]any{}
-	for _, one := range p.Items("/patients/" + id + "/appointments") {
-		standing[one["service"]] = one["status"]
+	for _, item := range clinic.Items("/patients/" + id + "/appointments") {
+		standing[item["service"]] = item["status"]
 	}
 	require.Equal(t, map[any]any{"Waiting": "cancelled", "Nameless": "scheduled"}, standing)
-	require.Zero(t, p.QueryInt(`select count(*) from clinic.inbox where clinic_id = $1 and meant_for is not null`))
-	left := p.Items("/integrations/inbox")
+	require.Zero(t, clinic.QueryInt(`select count(*) from clinic.inbox where clinic_id = $1 and meant_for is not null`))
+	left := clinic.Items("/integrations/inbox")
 	require.Len(t, left, 1, "what is not known waits for somebody, as ever")
 	require.Equal(t, "appointment.noshow", left[0]["event_type"])
-	p.OK(200, "POST", "/integrations/inbox/"+left[0]["id"].(string)+"/dismiss", nil)
-	s.Send("accepted", "appointment.noshow", object{"appointment_id": "a-1", "client_phone": stranger})
+	clinic.OK(200, "POST", "/integrations/inbox/"+left[0]["id"].(string)+"/dismiss", nil)
+	scheduling.Send("accepted", "appointment.noshow", object{"appointment_id": "a-1", "client_phone": stranger})
 }
 
 // One event brings up everything that waits about its ticket, also in steps; one that
 // cannot be read stays and keeps no other.
 func TestATicketsNewsFollowInSteps(t *testing.T) {
 	t.Parallel()
-	p := clinictest.NewClinic(t)
-	id := p.AddPatient(clinictest.Phone)
+	clinic := clinictest.NewClinic(t)
+	id := clinic.AddPatient(clinictest.Phone)
 	list := messages(450, "")
 	for i := range list {
 		list[i].subject = "ticket 7"
 	}
-	AddWaitingEvents(p, "", list...)
-	_, err := p.Hub.Host.Pool.Exec(t.Context(), `update clinic.inbox set data_enc = 'broken' where clinic_id = $1 and event_id in ('evt_-100', 'evt_-300')`, p.ID)
+	AddWaitingEvents(clinic, "", list...)
+	_, err := clinic.Hub.Host.Pool.Exec(t.Context(), `update clinic.inbox set data_enc = 'broken' where clinic_id = $1 and event_id in ('evt_-100', 'evt_-300')`, clinic.ID)
 	require.NoError(t, err)
-	resume := PauseJob(p, "linking")
-	m := p.ConnectPeer("messaging")
-	m.Send("accepted", "message.received", object{"phone": clinictest.Phone, "body": "Hers", "ticket_id": 7})
-	require.Equal(t, inbox.MaxLinkedPerTransaction-1, p.QueryInt(`select count(*) from clinic.inbox where clinic_id = $1 and status = 'linked'`))
-	m.Send("ignored", "ticket.closed", object{"ticket_id": 7, "resolution": "done"})
+	resume := PauseJob(clinic, "linking")
+	messaging := clinic.ConnectPeer("messaging")
+	messaging.Send("accepted", "message.received", object{"phone": clinictest.Phone, "body": "Hers", "ticket_id": 7})
+	require.Equal(t, inbox.MaxLinkedPerTransaction-1, clinic.QueryInt(`select count(*) from clinic.inbox where clinic_id = $1 and status = 'linked'`))
+	messaging.Send("ignored", "ticket.closed", object{"ticket_id": 7, "resolution": "done"})
 	resume()
-	WaitForLinking(p)
-	require.Equal(t, 2, p.QueryInt(`select count(*) from clinic.inbox where clinic_id = $1 and status = 'open'`))
-	require.Equal(t, 450, p.QueryInt(`select count(distinct source_id) from clinic.interactions where clinic_id = $1`), "all but two, the message and the end")
-	require.Equal(t, "ticket_closed: done", p.History(id)[0])
+	WaitForLinking(clinic)
+	require.Equal(t, 2, clinic.QueryInt(`select count(*) from clinic.inbox where clinic_id = $1 and status = 'open'`))
+	require.Equal(t, 450, clinic.QueryInt(`select count(distinct source_id) from clinic.interactions where clinic_id = $1`), "all but two, the message and the end")
+	require.Equal(t, "ticket_closed: done", clinic.History(id)[0])
 }
 
 // Who is forgotten while their news are on the way takes all of them along.
 func TestForgettingAmidALinking(t *testing.T) {
 	t.Parallel()
-	p := clinictest.NewClinic(t)
-	id := p.AddPatient(clinictest.Phone)
-	relative := p.OK(201, "POST", "/patients", object{"name": "Zoe", "phone": stranger})["id"].(string) // the number is hers too
-	m := p.ConnectPeer("messaging")
-	AddWaitingEvents(p, stranger, messages(300, stranger)...)
-	resume := PauseJob(p, "linking")
-	require.Equal(t, true, p.OK(200, "POST", InboxEntry(p, "true")+"/link", object{"patient_id": id})["still_linking"])
-	m.Send("ignored", "message.received", object{"phone": stranger, "name": "Zoe", "body": "Not hers", "ticket_id": 9})
-	p.RequestDeletion(id)
-	left := p.Items("/integrations/inbox")
+	clinic := clinictest.NewClinic(t)
+	id := clinic.AddPatient(clinictest.Phone)
+	relative := clinic.OK(201, "POST", "/patients", object{"name": "Zoe", "phone": stranger})["id"].(string) // the number is hers too
+	messaging := clinic.ConnectPeer("messaging")
+	AddWaitingEvents(clinic, stranger, messages(300, stranger)...)
+	resume := PauseJob(clinic, "linking")
+	require.Equal(t, true, clinic.OK(200, "POST", InboxEntry(clinic, "true")+"/link", object{"patient_id": id})["still_linking"])
+	messaging.Send("ignored", "message.received", object{"phone": stranger, "name": "Zoe", "body": "Not hers", "ticket_id": 9})
+	clinic.RequestDeletion(id)
+	left := clinic.Items("/integrations/inbox")
 	require.Len(t, left, 1)
 	require.Equal(t, "Zoe", left[0]["name"], "what is another's stays")
-	require.Zero(t, p.QueryInt(`select count(*) from clinic.linkings where clinic_id = $1`))
+	require.Zero(t, clinic.QueryInt(`select count(*) from clinic.linkings where clinic_id = $1`))
 	resume()
-	p.OK(200, "POST", "/integrations/inbox/"+left[0]["id"].(string)+"/link", object{"patient_id": relative})
-	require.Equal(t, []string{"message_received: Not hers"}, p.History(relative))
-	m.Send("ignored", "ticket.closed", object{"ticket_id": 8, "resolution": "x"})
-	require.Empty(t, p.Items("/integrations/inbox"), "a ticket of hers that was not linked yet is known as forgotten")
+	clinic.OK(200, "POST", "/integrations/inbox/"+left[0]["id"].(string)+"/link", object{"patient_id": relative})
+	require.Equal(t, []string{"message_received: Not hers"}, clinic.History(relative))
+	messaging.Send("ignored", "ticket.closed", object{"ticket_id": 8, "resolution": "x"})
+	require.Empty(t, clinic.Items("/integrations/inbox"), "a ticket of hers that was not linked yet is known as forgotten")
 }

@@ -17,44 +17,44 @@ import (
 // and are right on a page that is beyond the last.
 func TestInboxPages(t *testing.T) {
 	t.Parallel()
-	p := clinictest.NewClinic(t)
+	clinic := clinictest.NewClinic(t)
 	const path = "/integrations/inbox?per_page=100&page="
-	AddWaitingEvents(p, stranger, messages(3, stranger)...)
-	beyond := p.Get(path + "2")
+	AddWaitingEvents(clinic, stranger, messages(3, stranger)...)
+	beyond := clinic.Get(path + "2")
 	require.Empty(t, beyond["items"])
 	require.EqualValues(t, 3, beyond["total"])
 	require.EqualValues(t, 1, beyond["pages"])
-	p.Exec(`insert into clinic.inbox (clinic_id, env, id, source, event_id, event_type, occurred_at, data_enc) select $1, 'live', gen_random_uuid(), 'x', n, 'x', now(), 'x' from generate_series(1, 9998) n`)
-	require.EqualValues(t, 10000, p.Get(path + "1")["total"])
-	require.Len(t, p.Items(path+"101"), 1, "what is not counted is there all the same")
-	beyond = p.Get(path + "102")
+	clinic.Exec(`insert into clinic.inbox (clinic_id, env, id, source, event_id, event_type, occurred_at, data_enc) select $1, 'live', gen_random_uuid(), 'x', n, 'x', now(), 'x' from generate_series(1, 9998) n`)
+	require.EqualValues(t, 10000, clinic.Get(path + "1")["total"])
+	require.Len(t, clinic.Items(path+"101"), 1, "what is not counted is there all the same")
+	beyond = clinic.Get(path + "102")
 	require.Empty(t, beyond["items"])
 	require.EqualValues(t, 10000, beyond["total"])
-	require.EqualValues(t, 0, p.Get(path + "1&status=linked")["total"])
-	require.EqualValues(t, 0, p.AnotherClinic().Get(path + "1")["total"])
-	require.EqualValues(t, 0, p.InEnvironment("test").Get(path + "1")["total"])
+	require.EqualValues(t, 0, clinic.Get(path + "1&status=linked")["total"])
+	require.EqualValues(t, 0, clinic.AnotherClinic().Get(path + "1")["total"])
+	require.EqualValues(t, 0, clinic.InEnvironment("test").Get(path + "1")["total"])
 }
 
 // Who settles the inbox sees what an event tells, masked as on a history, and whom its
 // number is by now; only while the entry is open, and it is on record that it was shown.
 func TestInboxTellsWhatItIs(t *testing.T) {
 	t.Parallel()
-	p := clinictest.NewClinic(t)
-	m, s := p.ConnectPeer("messaging"), p.ConnectPeer("scheduling")
+	clinic := clinictest.NewClinic(t)
+	messaging, scheduling := clinic.ConnectPeer("messaging"), clinic.ConnectPeer("scheduling")
 	entries := func() map[string]object {
 		list := make(map[string]object)
-		for _, one := range p.Items("/integrations/inbox?per_page=100") {
-			list[one["event_type"].(string)] = one
+		for _, item := range clinic.Items("/integrations/inbox?per_page=100") {
+			list[item["event_type"].(string)] = item
 		}
 		return list
 	}
 	when := "2026-03-02T09:00:00-03:00"
-	m.Send("ignored", "message.received", object{"phone": stranger, "name": "Gil", "body": "My CPF is " + clinictest.CPF + ", I have F32.1", "ticket_id": 7})
-	m.Send("ignored", "ticket.created", object{"phone": "+5521933334445", "ticket_id": 8, "queue": "Front desk"})
-	m.Send("ignored", "contact.created", object{"phone": "+5521933334446"})
-	s.Send("ignored", "appointment.created", object{"client_phone": "+5521933334447", "service": "Cleaning of " + clinictest.CPF, "professional": "Dr. Lima", "datetime": when})
-	s.Send("ignored", "appointment.cancelled", object{"appointment_id": "a-9", "datetime": when, "reason": "Rain"})
-	s.Send("ignored", "appointment.noshow", object{"appointment_id": "a-9", "client_phone": "+5521933334448"})
+	messaging.Send("ignored", "message.received", object{"phone": stranger, "name": "Gil", "body": "My CPF is " + clinictest.CPF + ", I have F32.1", "ticket_id": 7})
+	messaging.Send("ignored", "ticket.created", object{"phone": "+5521933334445", "ticket_id": 8, "queue": "Front desk"})
+	messaging.Send("ignored", "contact.created", object{"phone": "+5521933334446"})
+	scheduling.Send("ignored", "appointment.created", object{"client_phone": "+5521933334447", "service": "Cleaning of " + clinictest.CPF, "professional": "Dr. Lima", "datetime": when})
+	scheduling.Send("ignored", "appointment.cancelled", object{"appointment_id": "a-9", "datetime": when, "reason": "Rain"})
+	scheduling.Send("ignored", "appointment.noshow", object{"appointment_id": "a-9", "client_phone": "+5521933334448"})
 	for kind, want := range map[string]any{
 		"message.received": "My CPF is ***.***.***-09, I have ***", "ticket.created": "Front desk", "contact.created": nil,
 		"appointment.created": "Cleaning of ***.***.***-09, Dr. Lima, 2026-03-02T12:00:00Z", "appointment.cancelled": "2026-03-02T12:00:00Z: Rain", "appointment.noshow": nil,
@@ -65,30 +65,30 @@ func TestInboxTellsWhatItIs(t *testing.T) {
 		require.Contains(t, got, "suggested_patient_id", kind)
 		require.Nil(t, got["suggested_patient_id"], kind)
 	}
-	require.Equal(t, clinictest.AuditEntry{Action: "inbox.list", Actor: "tenant_user", Environment: "live", PatientID: ""}, p.AuditEntries("")[0])
+	require.Equal(t, clinictest.AuditEntry{Action: "inbox.list", Actor: "tenant_user", Environment: "live", PatientID: ""}, clinic.AuditEntries("")[0])
 
 	// One patient with the number is suggested, also without a mobile's ninth digit; two are not;
 	// a patient of another clinic, or of the test environment, never.
-	p.AnotherClinic().AddPatient(stranger)
-	p.InEnvironment("test").AddPatient(stranger)
+	clinic.AnotherClinic().AddPatient(stranger)
+	clinic.InEnvironment("test").AddPatient(stranger)
 	require.Nil(t, entries()["message.received"]["suggested_patient_id"])
-	id := p.AddPatient("+5521933334445")
+	id := clinic.AddPatient("+5521933334445")
 	require.Equal(t, id, entries()["ticket.created"]["suggested_patient_id"])
-	require.Equal(t, clinictest.AuditEntry{Action: "inbox.list", Actor: "tenant_user", Environment: "live", PatientID: id}, p.AuditEntries("")[0])
-	p.OK(201, "POST", "/patients", object{"name": "Another", "phone": "+5521933334445"})
+	require.Equal(t, clinictest.AuditEntry{Action: "inbox.list", Actor: "tenant_user", Environment: "live", PatientID: id}, clinic.AuditEntries("")[0])
+	clinic.OK(201, "POST", "/patients", object{"name": "Another", "phone": "+5521933334445"})
 	require.Nil(t, entries()["ticket.created"]["suggested_patient_id"])
-	gil := p.AddPatient(stranger)
+	gil := clinic.AddPatient(stranger)
 	require.Equal(t, gil, entries()["message.received"]["suggested_patient_id"])
 
 	// What the entry said is what the history says; the entry says it no more.
-	p.OK(200, "POST", InboxEntry(p, "event_type = 'message.received'")+"/link", object{"patient_id": gil})
-	require.Equal(t, "My CPF is ***.***.***-09, I have ***", p.Items("/patients/" + gil + "/interactions")[0]["summary"])
-	linked := p.Items("/integrations/inbox?status=linked")[0]
+	clinic.OK(200, "POST", InboxEntry(clinic, "event_type = 'message.received'")+"/link", object{"patient_id": gil})
+	require.Equal(t, "My CPF is ***.***.***-09, I have ***", clinic.Items("/patients/" + gil + "/interactions")[0]["summary"])
+	linked := clinic.Items("/integrations/inbox?status=linked")[0]
 	require.Nil(t, linked["summary"])
 	require.Nil(t, linked["suggested_patient_id"])
 
 	// One that cannot be read is listed all the same.
-	p.Exec(`update clinic.inbox set data_enc = 'broken' where clinic_id = $1 and event_type = 'ticket.created'`)
+	clinic.Exec(`update clinic.inbox set data_enc = 'broken' where clinic_id = $1 and event_type = 'ticket.created'`)
 	require.Nil(t, entries()["ticket.created"]["summary"])
 }
 

@@ -13,53 +13,53 @@ import (
 
 func TestMessagesAndTickets(t *testing.T) {
 	t.Parallel()
-	p := clinictest.NewClinic(t)
-	id := p.AddPatient(clinictest.Phone)
-	m := p.ConnectPeer("messaging")
-	first := m.Send("accepted", "message.received", object{"phone": "+551187654321", "name": "Ana", "body": "Hello, my CPF is 123.456.789-09", "ticket_id": 42})
-	m.Send("accepted", "message.sent", object{"phone": clinictest.Phone, "body": "Hello", "ticket_id": 42})
-	m.Send("accepted", "ticket.created", object{"phone": clinictest.Phone, "name": "Ana", "ticket_id": "43", "queue": "Reception"})
-	m.Send("accepted", "ticket.closed", object{"ticket_id": 43, "resolution": "booked"}) // names nobody: the ticket does
-	m.Send("accepted", "contact.created", object{"phone": clinictest.Phone, "name": "Ana", "email": ""})
+	clinic := clinictest.NewClinic(t)
+	id := clinic.AddPatient(clinictest.Phone)
+	messaging := clinic.ConnectPeer("messaging")
+	first := messaging.Send("accepted", "message.received", object{"phone": "+551187654321", "name": "Ana", "body": "Hello, my CPF is 123.456.789-09", "ticket_id": 42})
+	messaging.Send("accepted", "message.sent", object{"phone": clinictest.Phone, "body": "Hello", "ticket_id": 42})
+	messaging.Send("accepted", "ticket.created", object{"phone": clinictest.Phone, "name": "Ana", "ticket_id": "43", "queue": "Reception"})
+	messaging.Send("accepted", "ticket.closed", object{"ticket_id": 43, "resolution": "booked"}) // names nobody: the ticket does
+	messaging.Send("accepted", "contact.created", object{"phone": clinictest.Phone, "name": "Ana", "email": ""})
 	require.ElementsMatch(t, []string{
 		"message_received: Hello, my CPF is ***.***.***-09", "message_sent: Hello", "ticket_created: Reception", "ticket_closed: booked", "contact_created: ",
-	}, p.History(id))
-	require.Equal(t, 1, p.QueryInt(`select count(*) from clinic.interactions where clinic_id = $1 and source = 'messaging' and source_id = $2`, first))
-	require.Empty(t, p.Items("/integrations/inbox"))
-	require.Len(t, p.Items("/patients"), 1, "nobody is made of a contact")
+	}, clinic.History(id))
+	require.Equal(t, 1, clinic.QueryInt(`select count(*) from clinic.interactions where clinic_id = $1 and source = 'messaging' and source_id = $2`, first))
+	require.Empty(t, clinic.Items("/integrations/inbox"))
+	require.Len(t, clinic.Items("/patients"), 1, "nobody is made of a contact")
 }
 
 func TestBookingsBecomeAppointments(t *testing.T) {
 	t.Parallel()
-	p := clinictest.NewClinic(t)
-	id := p.AddPatient(clinictest.Phone)
-	s := p.ConnectPeer("scheduling")
+	clinic := clinictest.NewClinic(t)
+	id := clinic.AddPatient(clinictest.Phone)
+	scheduling := clinic.ConnectPeer("scheduling")
 	when := time.Now().Add(48 * time.Hour).UTC().Truncate(time.Minute)
 	book := object{"appointment_id": "a-1", "client_phone": clinictest.Phone, "service": "Cleaning", "professional": "Dr. Lima", "datetime": when.Format(time.RFC3339)}
 	one := func() object {
 		t.Helper()
-		list := p.Items("/patients/" + id + "/appointments")
+		list := clinic.Items("/patients/" + id + "/appointments")
 		require.Len(t, list, 1)
 		return list[0]
 	}
-	s.Send("accepted", "appointment.created", book)
+	scheduling.Send("accepted", "appointment.created", book)
 	require.Equal(t, "scheduled", one()["status"])
 	require.Equal(t, when.Format(time.RFC3339), one()["datetime"])
 	require.Equal(t, "a-1", one()["external_id"])
-	require.Equal(t, when.Format(time.RFC3339), p.Get("/patients/" + id)["next_appointment"])
-	s.Send("accepted", "appointment.reminded", object{"appointment_id": "a-1", "client_phone": clinictest.Phone})
+	require.Equal(t, when.Format(time.RFC3339), clinic.Get("/patients/" + id)["next_appointment"])
+	scheduling.Send("accepted", "appointment.reminded", object{"appointment_id": "a-1", "client_phone": clinictest.Phone})
 	require.NotNil(t, one()["reminded_at"])
 	later := when.Add(time.Hour)
 	book["datetime"] = later.Format(time.RFC3339)
-	s.Send("accepted", "appointment.created", book) // moved: the same appointment
+	scheduling.Send("accepted", "appointment.created", book) // moved: the same appointment
 	require.Equal(t, later.Format(time.RFC3339), one()["datetime"])
-	s.Send("accepted", "appointment.noshow", object{"appointment_id": "a-1", "client_phone": "+5500000000000"})
+	scheduling.Send("accepted", "appointment.noshow", object{"appointment_id": "a-1", "client_phone": "+5500000000000"})
 	require.Equal(t, "no_show", one()["status"])
-	s.Send("accepted", "appointment.cancelled", object{"appointment_id": "a-1", "reason": "travelling"})
+	scheduling.Send("accepted", "appointment.cancelled", object{"appointment_id": "a-1", "reason": "travelling"})
 	require.Equal(t, "cancelled", one()["status"])
 	require.Equal(t, "travelling", one()["reason"])
-	require.Len(t, p.History(id), 5)
-	require.Contains(t, p.History(id), "appointment_cancelled: travelling")
+	require.Len(t, clinic.History(id), 5)
+	require.Contains(t, clinic.History(id), "appointment_cancelled: travelling")
 }
 
 // Document 3's appointment.created tells no id; who and when do. What is told of one
@@ -67,13 +67,13 @@ func TestBookingsBecomeAppointments(t *testing.T) {
 // meant.
 func TestBookingsWithoutIDs(t *testing.T) {
 	t.Parallel()
-	p := clinictest.NewClinic(t)
-	id := p.AddPatient(clinictest.Phone)
-	s := p.ConnectPeer("scheduling")
+	clinic := clinictest.NewClinic(t)
+	id := clinic.AddPatient(clinictest.Phone)
+	scheduling := clinic.ConnectPeer("scheduling")
 	soonest := time.Now().Add(time.Hour).UTC().Truncate(time.Second)
 	at := func(when time.Time) string { return when.Format(time.RFC3339) }
 	book := func(when time.Time) {
-		s.Send("accepted", "appointment.created", object{"client_phone": clinictest.Phone, "service": "Cleaning", "professional": "Dr. Lima", "datetime": at(when)})
+		scheduling.Send("accepted", "appointment.created", object{"client_phone": clinictest.Phone, "service": "Cleaning", "professional": "Dr. Lima", "datetime": at(when)})
 	}
 	later, past := soonest.Add(240*time.Hour), soonest.Add(-20*time.Hour)
 	for _, when := range []time.Time{later, soonest, past, soonest, soonest.Add(-90 * time.Hour)} {
@@ -82,10 +82,10 @@ func TestBookingsWithoutIDs(t *testing.T) {
 	// standing is how each appointment stands, by its time.
 	standing := func() map[string]string {
 		list := map[string]string{}
-		for _, one := range p.Items("/patients/" + id + "/appointments") {
-			list[one["datetime"].(string)] = one["status"].(string)
-			if one["external_id"] != nil {
-				list[one["datetime"].(string)] += " " + one["external_id"].(string)
+		for _, item := range clinic.Items("/patients/" + id + "/appointments") {
+			list[item["datetime"].(string)] = item["status"].(string)
+			if item["external_id"] != nil {
+				list[item["datetime"].(string)] += " " + item["external_id"].(string)
 			}
 		}
 		return list
@@ -94,40 +94,40 @@ func TestBookingsWithoutIDs(t *testing.T) {
 	require.Equal(t, want, standing())
 
 	// Two are to come: which is meant, a person has to say.
-	s.Send("ignored", "appointment.reminded", object{"appointment_id": "a-9", "client_phone": clinictest.Phone})
-	s.Send("ignored", "appointment.cancelled", object{"appointment_id": "a-8", "client_phone": clinictest.Phone, "reason": ""})
-	s.Send("ignored", "appointment.cancelled", object{"appointment_id": "a-8", "client_phone": clinictest.Phone, "datetime": at(soonest.Add(time.Minute))})
+	scheduling.Send("ignored", "appointment.reminded", object{"appointment_id": "a-9", "client_phone": clinictest.Phone})
+	scheduling.Send("ignored", "appointment.cancelled", object{"appointment_id": "a-8", "client_phone": clinictest.Phone, "reason": ""})
+	scheduling.Send("ignored", "appointment.cancelled", object{"appointment_id": "a-8", "client_phone": clinictest.Phone, "datetime": at(soonest.Add(time.Minute))})
 	require.Equal(t, want, standing())
-	require.Len(t, p.Items("/integrations/inbox"), 3)
+	require.Len(t, clinic.Items("/integrations/inbox"), 3)
 
 	// The time says which, whatever is nearer to now. Its id is known from then on, and what waited for it follows.
-	s.Send("accepted", "appointment.cancelled", object{"appointment_id": "a-7", "client_phone": clinictest.Phone, "datetime": at(later)})
+	scheduling.Send("accepted", "appointment.cancelled", object{"appointment_id": "a-7", "client_phone": clinictest.Phone, "datetime": at(later)})
 	want[at(later)] = "cancelled a-7"
 	require.Equal(t, want, standing())
 	// One is left to come, and one that may just have been missed.
-	s.Send("accepted", "appointment.noshow", object{"appointment_id": "a-6", "client_phone": clinictest.Phone})
+	scheduling.Send("accepted", "appointment.noshow", object{"appointment_id": "a-6", "client_phone": clinictest.Phone})
 	want[at(past)] = "no_show a-6"
 	require.Equal(t, want, standing())
-	s.Send("accepted", "appointment.reminded", object{"appointment_id": "a-9", "client_phone": clinictest.Phone})
+	scheduling.Send("accepted", "appointment.reminded", object{"appointment_id": "a-9", "client_phone": clinictest.Phone})
 	want[at(soonest)] = "scheduled a-9"
 	require.Equal(t, want, standing())
-	s.Send("accepted", "appointment.cancelled", object{"appointment_id": "a-9", "reason": ""})
+	scheduling.Send("accepted", "appointment.cancelled", object{"appointment_id": "a-9", "reason": ""})
 	want[at(soonest)] = "cancelled a-9"
 	require.Equal(t, want, standing())
-	require.Len(t, p.Items("/integrations/inbox"), 2, "the reminder followed")
+	require.Len(t, clinic.Items("/integrations/inbox"), 2, "the reminder followed")
 }
 
 // Of what is told of an appointment the latest is true, in whatever order it comes.
 func TestLateNewsOfBookings(t *testing.T) {
 	t.Parallel()
-	p := clinictest.NewClinic(t)
-	id := p.AddPatient(clinictest.Phone)
-	s := p.ConnectPeer("scheduling")
+	clinic := clinictest.NewClinic(t)
+	id := clinic.AddPatient(clinictest.Phone)
+	scheduling := clinic.ConnectPeer("scheduling")
 	now := time.Now().UTC().Truncate(time.Second)
 	when, moved := now.Add(48*time.Hour), now.Add(72*time.Hour)
 	one := func() object {
 		t.Helper()
-		list := p.Items("/patients/" + id + "/appointments")
+		list := clinic.Items("/patients/" + id + "/appointments")
 		require.Len(t, list, 1)
 		return list[0]
 	}
@@ -135,59 +135,59 @@ func TestLateNewsOfBookings(t *testing.T) {
 		return object{"appointment_id": "a-1", "client_phone": clinictest.Phone, "service": service, "professional": "Dr. Lima", "datetime": at.Format(time.RFC3339)}
 	}
 	about := object{"appointment_id": "a-1", "client_phone": clinictest.Phone}
-	s.SendAt(now.Add(-10*time.Minute), "accepted", "appointment.created", created(moved, "Moved"))
-	s.SendAt(now.Add(-30*time.Minute), "accepted", "appointment.created", created(when, "First"))
+	scheduling.SendAt(now.Add(-10*time.Minute), "accepted", "appointment.created", created(moved, "Moved"))
+	scheduling.SendAt(now.Add(-30*time.Minute), "accepted", "appointment.created", created(when, "First"))
 	require.Equal(t, moved.Format(time.RFC3339), one()["datetime"])
 	require.Equal(t, "Moved", one()["service"])
-	s.SendAt(now.Add(-5*time.Minute), "accepted", "appointment.cancelled", about)
-	s.SendAt(now.Add(-8*time.Minute), "accepted", "appointment.noshow", about)
+	scheduling.SendAt(now.Add(-5*time.Minute), "accepted", "appointment.cancelled", about)
+	scheduling.SendAt(now.Add(-8*time.Minute), "accepted", "appointment.noshow", about)
 	require.Equal(t, "cancelled", one()["status"])
-	s.SendAt(now.Add(-9*time.Minute), "accepted", "appointment.reminded", about)
-	s.SendAt(now.Add(-20*time.Minute), "accepted", "appointment.reminded", about)
+	scheduling.SendAt(now.Add(-9*time.Minute), "accepted", "appointment.reminded", about)
+	scheduling.SendAt(now.Add(-20*time.Minute), "accepted", "appointment.reminded", about)
 	require.Equal(t, now.Add(-9*time.Minute).Format(time.RFC3339), one()["reminded_at"])
-	require.Len(t, p.History(id), 6, "all of it happened")
-	s.SendAt(now.Add(-4*time.Minute), "accepted", "appointment.created", created(when, "Back"))
+	require.Len(t, clinic.History(id), 6, "all of it happened")
+	scheduling.SendAt(now.Add(-4*time.Minute), "accepted", "appointment.created", created(when, "Back"))
 	require.Equal(t, "Back", one()["service"])
 	require.Equal(t, "cancelled", one()["status"])
 
 	// Where it is told to take place, it does again, unless that is older.
 	again := created(when, "Again")
 	again["status"] = "confirmed"
-	s.SendAt(now.Add(-4*time.Minute), "accepted", "appointment.cancelled", object{"appointment_id": "a-1", "reason": "ill"})
-	s.SendAt(now.Add(-210*time.Second), "accepted", "appointment.created", again)
+	scheduling.SendAt(now.Add(-4*time.Minute), "accepted", "appointment.cancelled", object{"appointment_id": "a-1", "reason": "ill"})
+	scheduling.SendAt(now.Add(-210*time.Second), "accepted", "appointment.created", again)
 	require.Equal(t, "scheduled", one()["status"])
 	require.Nil(t, one()["reason"])
-	s.SendAt(now.Add(-220*time.Second), "accepted", "appointment.noshow", about)
+	scheduling.SendAt(now.Add(-220*time.Second), "accepted", "appointment.noshow", about)
 	require.Equal(t, "scheduled", one()["status"])
-	s.SendAt(now.Add(-190*time.Second), "accepted", "appointment.noshow", about)
-	s.SendAt(now.Add(-200*time.Second), "accepted", "appointment.created", again)
+	scheduling.SendAt(now.Add(-190*time.Second), "accepted", "appointment.noshow", about)
+	scheduling.SendAt(now.Add(-200*time.Second), "accepted", "appointment.created", again)
 	require.Equal(t, "no_show", one()["status"])
 	again["status"] = "completed"
-	s.SendAt(now.Add(-180*time.Second), "accepted", "appointment.created", again)
+	scheduling.SendAt(now.Add(-180*time.Second), "accepted", "appointment.created", again)
 	require.Equal(t, "no_show", one()["status"])
 
 	// What the clinic's users say counts too, from when they said it.
-	p.OK(200, "PUT", "/appointments/"+one()["id"].(string), object{"status": "confirmed", "service": "Ours"})
-	s.SendAt(now.Add(-time.Minute), "accepted", "appointment.noshow", about)
-	s.SendAt(now.Add(-time.Minute), "accepted", "appointment.created", created(moved, "Theirs"))
+	clinic.OK(200, "PUT", "/appointments/"+one()["id"].(string), object{"status": "confirmed", "service": "Ours"})
+	scheduling.SendAt(now.Add(-time.Minute), "accepted", "appointment.noshow", about)
+	scheduling.SendAt(now.Add(-time.Minute), "accepted", "appointment.created", created(moved, "Theirs"))
 	require.Equal(t, "confirmed", one()["status"])
 	require.Equal(t, "Ours", one()["service"])
-	s.SendAt(now.Add(time.Minute), "accepted", "appointment.cancelled", about)
+	scheduling.SendAt(now.Add(time.Minute), "accepted", "appointment.cancelled", about)
 	require.Equal(t, "cancelled", one()["status"])
 }
 
 func TestEventsHaveOneEffect(t *testing.T) {
 	t.Parallel()
-	p := clinictest.NewClinic(t)
-	id := p.AddPatient(clinictest.Phone)
-	m := p.ConnectPeer("messaging")
+	clinic := clinictest.NewClinic(t)
+	id := clinic.AddPatient(clinictest.Phone)
+	messaging := clinic.ConnectPeer("messaging")
 	event := hub.NewEventID()
 	data := object{"phone": clinictest.Phone, "name": "Ana", "body": "Hello", "ticket_id": 1}
-	raw := m.Envelope(event, "message.received", data, time.Now())
+	raw := messaging.Envelope(event, "message.received", data, time.Now())
 	outcomes := make(chan any, 50)
 	var group sync.WaitGroup
 	for range cap(outcomes) {
-		group.Go(func() { outcomes <- m.Post(raw).Body["status"] })
+		group.Go(func() { outcomes <- messaging.Post(raw).Body["status"] })
 	}
 	group.Wait()
 	close(outcomes)
@@ -196,27 +196,27 @@ func TestEventsHaveOneEffect(t *testing.T) {
 		counts[outcome]++
 	}
 	require.Equal(t, map[any]int{"accepted": 1, "duplicate": 49}, counts)
-	require.Len(t, p.History(id), 1)
+	require.Len(t, clinic.History(id), 1)
 	data["body"] = "Another"
-	require.Equal(t, 409, m.Deliver(event, "message.received", data).Status)
-	require.Len(t, p.History(id), 1)
-	require.Equal(t, 200, m.Deliver(hub.NewEventID(), "message.exploded", data).Status)
-	require.Equal(t, 400, m.Deliver(hub.NewEventID(), "message.received", object{"phone": 7}).Status)
-	require.Len(t, p.History(id), 1)
-	require.Equal(t, 400, p.ConnectPeer("scheduling").Deliver(hub.NewEventID(), "appointment.created", object{"client_phone": clinictest.Phone, "datetime": "soon"}).Status)
+	require.Equal(t, 409, messaging.Deliver(event, "message.received", data).Status)
+	require.Len(t, clinic.History(id), 1)
+	require.Equal(t, 200, messaging.Deliver(hub.NewEventID(), "message.exploded", data).Status)
+	require.Equal(t, 400, messaging.Deliver(hub.NewEventID(), "message.received", object{"phone": 7}).Status)
+	require.Len(t, clinic.History(id), 1)
+	require.Equal(t, 400, clinic.ConnectPeer("scheduling").Deliver(hub.NewEventID(), "appointment.created", object{"client_phone": clinictest.Phone, "datetime": "soon"}).Status)
 }
 
 func TestInboxLink(t *testing.T) {
 	t.Parallel()
-	p := clinictest.NewClinic(t)
-	id := p.AddPatient(clinictest.Phone)
-	m, s := p.ConnectPeer("messaging"), p.ConnectPeer("scheduling")
+	clinic := clinictest.NewClinic(t)
+	id := clinic.AddPatient(clinictest.Phone)
+	messaging, scheduling := clinic.ConnectPeer("messaging"), clinic.ConnectPeer("scheduling")
 	const stranger = "+5521999998888"
-	m.Send("ignored", "contact.created", object{"phone": stranger, "name": "Mother of Ana", "email": "m@example.com"})
-	m.Send("ignored", "message.received", object{"phone": "+552199998888", "name": "Mother of Ana", "body": "Hello", "ticket_id": 7})
-	m.Send("ignored", "ticket.closed", object{"ticket_id": 7, "resolution": "done"})
-	s.Send("ignored", "appointment.cancelled", object{"appointment_id": "a-1", "reason": "x"})
-	list := p.Items("/integrations/inbox")
+	messaging.Send("ignored", "contact.created", object{"phone": stranger, "name": "Mother of Ana", "email": "m@example.com"})
+	messaging.Send("ignored", "message.received", object{"phone": "+552199998888", "name": "Mother of Ana", "body": "Hello", "ticket_id": 7})
+	messaging.Send("ignored", "ticket.closed", object{"ticket_id": 7, "resolution": "done"})
+	scheduling.Send("ignored", "appointment.cancelled", object{"appointment_id": "a-1", "reason": "x"})
+	list := clinic.Items("/integrations/inbox")
 	require.Len(t, list, 4)
 	require.Equal(t, "appointment.cancelled", list[0]["event_type"])
 	require.Nil(t, list[0]["phone"])
@@ -224,46 +224,46 @@ func TestInboxLink(t *testing.T) {
 	require.Equal(t, stranger, contact["phone"])
 	require.Equal(t, "Mother of Ana", contact["name"])
 	require.Equal(t, "messaging", contact["product"])
-	require.Empty(t, p.History(id))
+	require.Empty(t, clinic.History(id))
 
-	staff := p.AddStaff()
+	staff := clinic.AddStaff()
 	staff.Refused(403, "admin_only", "GET", "/integrations/inbox", nil)
 	path := "/integrations/inbox/" + list[2]["id"].(string)
 	staff.Refused(403, "admin_only", "POST", path+"/link", object{"patient_id": id})
-	p.Refused(404, "not_found", "POST", path+"/link", object{"patient_id": p.AnotherClinic().AddPatient(clinictest.Phone)})
-	require.Len(t, p.Items("/integrations/inbox"), 4)
+	clinic.Refused(404, "not_found", "POST", path+"/link", object{"patient_id": clinic.AnotherClinic().AddPatient(clinictest.Phone)})
+	require.Len(t, clinic.Items("/integrations/inbox"), 4)
 
 	// The number is hers from now on; what waits from it, or about her ticket, follows.
-	done := p.OK(200, "POST", path+"/link", object{"patient_id": id})
+	done := clinic.OK(200, "POST", path+"/link", object{"patient_id": id})
 	require.Equal(t, "linked", done["status"])
 	require.EqualValues(t, 2, done["also_linked"])
 	require.Nil(t, done["phone"], "not kept longer than needed")
-	require.ElementsMatch(t, []string{"contact_created: ", "message_received: Hello", "ticket_closed: done"}, p.History(id))
-	p.OK(200, "POST", path+"/link", object{"patient_id": id})
-	p.Refused(409, "already_settled", "POST", path+"/dismiss", nil)
-	require.Len(t, p.History(id), 3)
-	m.Send("accepted", "message.received", object{"phone": stranger, "body": "Again", "ticket_id": 8})
-	require.Len(t, p.History(id), 4)
-	require.Equal(t, id, p.NewKey().Get("/integrations/search/patients?phone=%2B5521999998888")["patient"].(object)["id"])
+	require.ElementsMatch(t, []string{"contact_created: ", "message_received: Hello", "ticket_closed: done"}, clinic.History(id))
+	clinic.OK(200, "POST", path+"/link", object{"patient_id": id})
+	clinic.Refused(409, "already_settled", "POST", path+"/dismiss", nil)
+	require.Len(t, clinic.History(id), 3)
+	messaging.Send("accepted", "message.received", object{"phone": stranger, "body": "Again", "ticket_id": 8})
+	require.Len(t, clinic.History(id), 4)
+	require.Equal(t, id, clinic.NewKey().Get("/integrations/search/patients?phone=%2B5521999998888")["patient"].(object)["id"])
 
 	// A booking that was cancelled before it was heard of.
-	s.Send("accepted", "appointment.created", object{"appointment_id": "a-1", "client_phone": clinictest.Phone, "service": "Check", "datetime": "2027-01-04T12:00:00Z"})
-	require.Equal(t, "cancelled", p.Items("/patients/" + id + "/appointments")[0]["status"])
-	require.Empty(t, p.Items("/integrations/inbox"))
-	require.Len(t, p.Items("/integrations/inbox?status=linked"), 4)
+	scheduling.Send("accepted", "appointment.created", object{"appointment_id": "a-1", "client_phone": clinictest.Phone, "service": "Check", "datetime": "2027-01-04T12:00:00Z"})
+	require.Equal(t, "cancelled", clinic.Items("/patients/" + id + "/appointments")[0]["status"])
+	require.Empty(t, clinic.Items("/integrations/inbox"))
+	require.Len(t, clinic.Items("/integrations/inbox?status=linked"), 4)
 }
 
 func TestInboxDismiss(t *testing.T) {
 	t.Parallel()
-	p := clinictest.NewClinic(t)
-	m := p.ConnectPeer("messaging")
-	m.Send("ignored", "message.received", object{"phone": clinictest.Phone, "name": "Nobody", "body": "Buy now", "ticket_id": 1})
-	id := p.Items("/integrations/inbox")[0]["id"].(string)
-	p.AnotherClinic().Refused(404, "not_found", "POST", "/integrations/inbox/"+id+"/dismiss", nil)
+	clinic := clinictest.NewClinic(t)
+	messaging := clinic.ConnectPeer("messaging")
+	messaging.Send("ignored", "message.received", object{"phone": clinictest.Phone, "name": "Nobody", "body": "Buy now", "ticket_id": 1})
+	id := clinic.Items("/integrations/inbox")[0]["id"].(string)
+	clinic.AnotherClinic().Refused(404, "not_found", "POST", "/integrations/inbox/"+id+"/dismiss", nil)
 	for range 2 {
-		require.Equal(t, "dismissed", p.OK(200, "POST", "/integrations/inbox/"+id+"/dismiss", nil)["status"])
+		require.Equal(t, "dismissed", clinic.OK(200, "POST", "/integrations/inbox/"+id+"/dismiss", nil)["status"])
 	}
-	p.Refused(409, "already_settled", "POST", "/integrations/inbox/"+id+"/link", object{"patient_id": p.AddPatient(clinictest.Phone)})
-	require.Empty(t, p.Items("/integrations/inbox"))
-	require.Equal(t, 0, p.QueryInt(`select count(*) from clinic.inbox where clinic_id = $1 and (name is not null or phone is not null or data_enc is not null)`))
+	clinic.Refused(409, "already_settled", "POST", "/integrations/inbox/"+id+"/link", object{"patient_id": clinic.AddPatient(clinictest.Phone)})
+	require.Empty(t, clinic.Items("/integrations/inbox"))
+	require.Equal(t, 0, clinic.QueryInt(`select count(*) from clinic.inbox where clinic_id = $1 and (name is not null or phone is not null or data_enc is not null)`))
 }

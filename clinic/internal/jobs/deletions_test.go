@@ -13,51 +13,51 @@ import (
 // One request that cannot be followed keeps no other waiting.
 func TestDeletionsAreFollowedOneByOne(t *testing.T) {
 	t.Parallel()
-	p := clinictest.NewClinic(t)
-	m := p.ConnectPeer("messaging")
-	m.SetStatus(500)
+	clinic := clinictest.NewClinic(t)
+	messaging := clinic.ConnectPeer("messaging")
+	messaging.SetStatus(500)
 	var paths []string
 	for _, number := range []string{"+5511977771111", "+5511977772222", "+5511977773333"} {
-		paths = append(paths, p.RequestDeletion(p.AddPatient(number)))
+		paths = append(paths, clinic.RequestDeletion(clinic.AddPatient(number)))
 	}
-	_, err := p.Hub.Host.Pool.Exec(t.Context(), `
+	_, err := clinic.Hub.Host.Pool.Exec(t.Context(), `
 		update clinic.deletion_requests set event_id = 'broken' where id = $1`, strings.TrimPrefix(paths[0], "/deletion-requests/"))
 	require.NoError(t, err)
 	// Nothing can be written about the first one.
-	_, err = p.Hub.Host.Pool.Exec(t.Context(), `
+	_, err = clinic.Hub.Host.Pool.Exec(t.Context(), `
 		create function clinic.refuse() returns trigger language plpgsql as $$ begin
 			if new.event_id = 'broken' then raise 'broken by the test'; end if; return new; end $$`)
 	require.NoError(t, err)
-	_, err = p.Hub.Host.Pool.Exec(t.Context(), `create trigger refuse before update on clinic.deletion_requests for each row execute function clinic.refuse()`)
+	_, err = clinic.Hub.Host.Pool.Exec(t.Context(), `create trigger refuse before update on clinic.deletion_requests for each row execute function clinic.refuse()`)
 	require.NoError(t, err)
-	m.SetStatus(0)
+	messaging.SetStatus(0)
 	require.Eventually(t, func() bool {
-		require.ErrorContains(t, p.Job("deletions").Run(t.Context(), nil), "broken by the test")
-		return p.QueryInt(`select count(*) from clinic.deletion_requests where clinic_id = $1 and status = 'completed'`) == 2
+		require.ErrorContains(t, clinic.Job("deletions").Run(t.Context(), nil), "broken by the test")
+		return clinic.QueryInt(`select count(*) from clinic.deletion_requests where clinic_id = $1 and status = 'completed'`) == 2
 	}, 2*clinictest.Timeout, 10*clinictest.Tick)
 }
 
 // Following many requests asks the database as often as following one, where nothing is new.
 func TestDeletionsAreFollowedTogether(t *testing.T) {
 	t.Parallel()
-	p := clinictest.NewClinic(t)
-	m := p.ConnectPeer("messaging")
-	m.SetStatus(500)
-	other := p.AnotherClinic()
+	clinic := clinictest.NewClinic(t)
+	messaging := clinic.ConnectPeer("messaging")
+	messaging.SetStatus(500)
+	other := clinic.AnotherClinic()
 	other.ConnectPeer("messaging").SetStatus(500)
-	paths := []string{p.RequestDeletion(p.AddPatient("+5511977770000"))}
+	paths := []string{clinic.RequestDeletion(clinic.AddPatient("+5511977770000"))}
 	took := func() int64 {
-		before := p.Hub.QueryCount.Load()
-		require.NoError(t, p.Job("deletions").Run(t.Context(), nil))
-		return p.Hub.QueryCount.Load() - before
+		before := clinic.Hub.QueryCount.Load()
+		require.NoError(t, clinic.Job("deletions").Run(t.Context(), nil))
+		return clinic.Hub.QueryCount.Load() - before
 	}
 	one := took()
 	for i := range 8 {
-		paths = append(paths, p.RequestDeletion(p.AddPatient(fmt.Sprintf("+551197777%04d", i+1))))
+		paths = append(paths, clinic.RequestDeletion(clinic.AddPatient(fmt.Sprintf("+551197777%04d", i+1))))
 		other.RequestDeletion(other.AddPatient(fmt.Sprintf("+551197777%04d", i+1)))
 	}
 	require.Equal(t, one, took())
-	m.SetStatus(0)
-	p.WaitForDeletion(paths[0], "completed")
-	p.WaitForDeletion(paths[8], "completed")
+	messaging.SetStatus(0)
+	clinic.WaitForDeletion(paths[0], "completed")
+	clinic.WaitForDeletion(paths[8], "completed")
 }

@@ -12,11 +12,13 @@ import (
 
 func TestAtOnce(t *testing.T) {
 	t.Parallel()
-	p := clinictest.NewClinic(t)
-	m := p.ConnectPeer("messaging")
-	post := func(path string, body any) func() answer { return func() answer { return p.Call("POST", path, body) } }
+	clinic := clinictest.NewClinic(t)
+	messaging := clinic.ConnectPeer("messaging")
+	post := func(path string, body any) func() answer {
+		return func() answer { return clinic.Call("POST", path, body) }
+	}
 	count := func(after int, kind string) (n int) {
-		for _, one := range p.EventTypes(after) {
+		for _, one := range clinic.EventTypes(after) {
 			if one == kind {
 				n++
 			}
@@ -28,18 +30,18 @@ func TestAtOnce(t *testing.T) {
 	require.Equal(t, map[int]int{201: 1, 409: 7}, moduletest.CountStatuses(responses), "one has the tax id")
 	require.Equal(t, 1, count(0, "patient.created"))
 
-	id := p.AddPatient(clinictest.Phone)
-	owed := p.OK(201, "POST", "/patients/"+id+"/payments", object{"amount": 5, "due_date": clinictest.DateIn(t, 5)})["id"].(string)
+	id := clinic.AddPatient(clinictest.Phone)
+	owed := clinic.OK(201, "POST", "/patients/"+id+"/payments", object{"amount": 5, "due_date": clinictest.DateIn(t, 5)})["id"].(string)
 	responses = moduletest.Concurrently(append(moduletest.Repeat(6, post("/payments/"+owed+"/pay", object{"method": "pix"})), moduletest.Repeat(2, post("/payments/"+owed+"/cancel", nil))...)...)
 	require.Equal(t, 8, moduletest.CountStatuses(responses)[200]+moduletest.CountStatuses(responses)[409], "%v", responses)
-	if p.Items("/patients/" + id + "/payments")[0]["status"] == "paid" {
+	if clinic.Items("/patients/" + id + "/payments")[0]["status"] == "paid" {
 		require.Equal(t, 1, count(0, "payment.received"))
 	} else {
 		require.Zero(t, count(0, "payment.received"))
 	}
 
 	for range 30 {
-		p.OK(201, "POST", "/patients/"+id+"/payments", object{"amount": 1, "due_date": clinictest.DateIn(t, -3)})
+		clinic.OK(201, "POST", "/patients/"+id+"/payments", object{"amount": 1, "due_date": clinictest.DateIn(t, -3)})
 	}
 	responses = moduletest.Concurrently(moduletest.Repeat(4, post("/payments/run-overdue", nil))...)
 	found := 0
@@ -51,8 +53,8 @@ func TestAtOnce(t *testing.T) {
 	require.Equal(t, 30, count(0, "payment.overdue"), "each once")
 
 	for n := range 5 {
-		m.Send("ignored", "message.received", object{"phone": fmt.Sprintf("+552199990000%d", n), "body": "Hi", "ticket_id": n + 100})
-		entry := "/integrations/inbox/" + p.Items("/integrations/inbox")[0]["id"].(string)
+		messaging.Send("ignored", "message.received", object{"phone": fmt.Sprintf("+552199990000%d", n), "body": "Hi", "ticket_id": n + 100})
+		entry := "/integrations/inbox/" + clinic.Items("/integrations/inbox")[0]["id"].(string)
 		responses = moduletest.Concurrently(post(entry+"/link", object{"patient_id": id}), post(entry+"/dismiss", nil))
 		require.Equal(t, map[int]int{200: 1, 409: 1}, moduletest.CountStatuses(responses), "%v", responses)
 	}

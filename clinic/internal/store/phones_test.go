@@ -15,12 +15,12 @@ import (
 // The database makes the key of a phone by the rule that searches use.
 func TestPhoneKeyOfTheDatabase(t *testing.T) {
 	t.Parallel()
-	p := clinictest.NewClinic(t)
-	key := p.NewKey("patient.search")
+	clinic := clinictest.NewClinic(t)
+	key := clinic.NewKey("patient.search")
 	there := make(map[string]string)
 	for _, one := range hubtest.Phones {
 		if there[one.E164] == "" {
-			there[one.E164] = p.AddPatient(one.Written)
+			there[one.E164] = clinic.AddPatient(one.Written)
 		}
 		forms := []string{one.Written, one.E164, one.E164[1:]}
 		if one.WithoutNinthDigit != "" {
@@ -35,30 +35,30 @@ func TestPhoneKeyOfTheDatabase(t *testing.T) {
 			require.Equal(t, there[one.E164], got["patient"].(object)["id"], form)
 			require.Equal(t, one.E164, got["patient"].(object)["phone"])
 		}
-		var made string
-		require.NoError(t, p.Hub.Host.Pool.QueryRow(t.Context(), `select phone_key from clinic.patients where id = $1`, there[one.E164]).Scan(&made))
-		require.Equal(t, brazil.PhoneKey(one.E164), made)
-		require.NoError(t, p.Hub.Host.Pool.QueryRow(t.Context(), `select pg_get_expr(adbin, adrelid) from pg_attrdef d join pg_attribute a on a.attrelid = d.adrelid and a.attnum = d.adnum
-			where d.adrelid = 'clinic.inbox'::regclass and a.attname = 'phone_key'`).Scan(&made))
-		require.NoError(t, p.Hub.Host.Pool.QueryRow(t.Context(), `select `+made+` from (values ($1::text)) number (phone)`, one.E164).Scan(&made))
-		require.Equal(t, brazil.PhoneKey(one.E164), made, "of who is not known yet")
+		var created string
+		require.NoError(t, clinic.Hub.Host.Pool.QueryRow(t.Context(), `select phone_key from clinic.patients where id = $1`, there[one.E164]).Scan(&created))
+		require.Equal(t, brazil.PhoneKey(one.E164), created)
+		require.NoError(t, clinic.Hub.Host.Pool.QueryRow(t.Context(), `select pg_get_expr(adbin, adrelid) from pg_attrdef d join pg_attribute a on a.attrelid = d.adrelid and a.attnum = d.adnum
+			where d.adrelid = 'clinic.inbox'::regclass and a.attname = 'phone_key'`).Scan(&created))
+		require.NoError(t, clinic.Hub.Host.Pool.QueryRow(t.Context(), `select `+created+` from (values ($1::text)) number (phone)`, one.E164).Scan(&created))
+		require.Equal(t, brazil.PhoneKey(one.E164), created, "of who is not known yet")
 	}
 	for _, none := range hubtest.InvalidPhones {
 		if strings.Trim(none, " ") != "" && !strings.Contains(none, "\x00") { // nothing is no number, and NUL no text
-			p.Invalid("body.phone", "POST", "/patients", object{"name": "X", "phone": none})
+			clinic.Invalid("body.phone", "POST", "/patients", object{"name": "X", "phone": none})
 		}
 	}
 	require.Equal(t, false, key.Get("/integrations/search/patients?phone=1122223333")["found"], "a landline that looks like a mobile's end")
 	require.Equal(t, true, key.Get("/integrations/search/patients?phone=+12125551234")["found"], "a plus that nobody escaped")
 
 	// One number, a family: the very number first, then who was there first; who was put away last.
-	exact, short := p.AddPatient("+5531987650000"), p.AddPatient("+553187650000")
-	second := p.AddPatient("+5531987650000")
+	exact, short := clinic.AddPatient("+5531987650000"), clinic.AddPatient("+553187650000")
+	second := clinic.AddPatient("+5531987650000")
 	find := func(phone string) any {
 		return key.Get("/integrations/search/patients?phone=" + phone)["patient"].(object)["id"]
 	}
 	require.Equal(t, exact, find("5531987650000"))
 	require.Equal(t, short, find("553187650000"))
-	p.OK(200, "PUT", "/patients/"+exact, object{"status": "inactive"})
+	clinic.OK(200, "PUT", "/patients/"+exact, object{"status": "inactive"})
 	require.Equal(t, second, find("5531987650000"))
 }

@@ -25,27 +25,27 @@ type reference struct {
 }
 
 // references reads every foreign key of the clinic's schema.
-func references(p *clinictest.Clinic) []reference {
-	p.T.Helper()
-	rows, err := p.Hub.Host.Pool.Query(p.T.Context(), `
+func references(clinic *clinictest.Clinic) []reference {
+	clinic.T.Helper()
+	rows, err := clinic.Hub.Host.Pool.Query(clinic.T.Context(), `
 		select c.conname, (select 'clinic.' || relname from pg_class where oid = c.conrelid), (select 'clinic.' || relname from pg_class where oid = c.confrelid),
 			array(select a.attname::text from unnest(c.conkey) k join pg_attribute a on a.attrelid = c.conrelid and a.attnum = k)
 		from pg_constraint c join pg_namespace n on n.oid = c.connamespace where n.nspname = 'clinic' and c.contype = 'f' order by 1, 2`)
-	require.NoError(p.T, err)
+	require.NoError(clinic.T, err)
 	list, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (r reference, err error) {
 		err = row.Scan(&r.name, &r.from, &r.to, &r.columns)
 		return r, err
 	})
-	require.NoError(p.T, err)
+	require.NoError(clinic.T, err)
 	return list
 }
 
 // columnsOf reads the columns of every table of the clinic's schema.
-func columnsOf(p *clinictest.Clinic) map[string][]string {
-	p.T.Helper()
-	rows, err := p.Hub.Host.Pool.Query(p.T.Context(), `select 'clinic.' || table_name, array_agg(column_name::text) from information_schema.columns
+func columnsOf(clinic *clinictest.Clinic) map[string][]string {
+	clinic.T.Helper()
+	rows, err := clinic.Hub.Host.Pool.Query(clinic.T.Context(), `select 'clinic.' || table_name, array_agg(column_name::text) from information_schema.columns
 		where table_schema = 'clinic' and table_name <> 'goose_db_version' group by 1`)
-	require.NoError(p.T, err)
+	require.NoError(clinic.T, err)
 	tables := make(map[string][]string)
 	var table string
 	var columns []string
@@ -53,7 +53,7 @@ func columnsOf(p *clinictest.Clinic) map[string][]string {
 		tables[table] = slices.Clone(columns)
 		return nil
 	})
-	require.NoError(p.T, err)
+	require.NoError(clinic.T, err)
 	return tables
 }
 
@@ -61,13 +61,13 @@ func columnsOf(p *clinictest.Clinic) map[string][]string {
 // primary key: no row can point into another clinic, or from live into test.
 func TestEveryReferenceStaysInItsClinic(t *testing.T) {
 	t.Parallel()
-	p := clinictest.NewClinic(t)
-	tables := columnsOf(p)
+	clinic := clinictest.NewClinic(t)
+	tables := columnsOf(clinic)
 	has := func(table string, columns ...string) bool {
 		return !slices.ContainsFunc(columns, func(one string) bool { return !slices.Contains(tables[table], one) })
 	}
 	named := make(map[string][]string) // columns that references hold, by table
-	for _, r := range references(p) {
+	for _, r := range references(clinic) {
 		named[r.from] = append(named[r.from], r.columns...)
 		if has(r.from, "clinic_id") && has(r.to, "clinic_id") {
 			require.Contains(t, r.columns, "clinic_id", "%s of %s", r.name, r.from)
@@ -88,7 +88,7 @@ func TestEveryReferenceStaysInItsClinic(t *testing.T) {
 		}
 		if has(table, "env") {
 			var primary []string
-			require.NoError(t, p.Hub.Host.Pool.QueryRow(t.Context(), `select array(select a.attname::text from pg_index i join pg_attribute a on a.attrelid = i.indrelid and a.attnum = any(i.indkey)
+			require.NoError(t, clinic.Hub.Host.Pool.QueryRow(t.Context(), `select array(select a.attname::text from pg_index i join pg_attribute a on a.attrelid = i.indrelid and a.attnum = any(i.indkey)
 				where i.indrelid = $1::regclass and i.indisprimary)`, table).Scan(&primary))
 			require.Subset(t, primary, []string{"clinic_id", "env"}, "primary key of %s", table)
 		}
@@ -100,8 +100,8 @@ func TestEveryReferenceStaysInItsClinic(t *testing.T) {
 // that no clinic learns from a refusal what another one has.
 func TestWhatIsUniqueIsSoInItsClinic(t *testing.T) {
 	t.Parallel()
-	p := clinictest.NewClinic(t)
-	rows, err := p.Hub.Host.Pool.Query(t.Context(), `
+	clinic := clinictest.NewClinic(t)
+	rows, err := clinic.Hub.Host.Pool.Query(t.Context(), `
 		select c.relname::text, array(select coalesce(a.attname::text, '') from unnest(i.indkey) with ordinality k(attnum, n)
 			left join pg_attribute a on a.attrelid = i.indrelid and a.attnum = k.attnum order by k.n)
 		from pg_index i join pg_class c on c.oid = i.indexrelid
@@ -125,13 +125,13 @@ func TestWhatIsUniqueIsSoInItsClinic(t *testing.T) {
 // of another clinic, and with its own patient from live into test, and refused.
 func TestRowsCannotPointElsewhere(t *testing.T) {
 	t.Parallel()
-	f := clinictest.NewChartedClinic(t)
-	c := &clinictest.Chart{Clinic: f.Clinic}
-	c.AddChart(f.PatientID)
-	db := f.Hub.Host.Pool
-	foreign := f.AnotherClinic().AddPatient("+5511911113333")
+	clinic := clinictest.NewChartedClinic(t)
+	chart := &clinictest.Chart{Clinic: clinic.Clinic}
+	chart.AddChart(clinic.PatientID)
+	db := clinic.Hub.Host.Pool
+	foreign := clinic.AnotherClinic().AddPatient("+5511911113333")
 	tried := 0
-	for table, columns := range columnsOf(f.Clinic) {
+	for table, columns := range columnsOf(clinic.Clinic) {
 		if !slices.Contains(columns, "patient_id") {
 			continue
 		}
@@ -154,7 +154,7 @@ func TestRowsCannotPointElsewhere(t *testing.T) {
 			}
 			err := pgx.BeginFunc(t.Context(), db, func(tx pgx.Tx) error {
 				tag, err := tx.Exec(t.Context(), fmt.Sprintf("insert into %s (%s) select %s from %s where clinic_id = $1 and patient_id is not null limit 1",
-					table, strings.Join(columns, ", "), strings.Join(values, ", "), table), f.ID)
+					table, strings.Join(columns, ", "), strings.Join(values, ", "), table), clinic.ID)
 				if err == nil && tag.RowsAffected() == 0 {
 					return errNothing
 				}

@@ -15,19 +15,19 @@ import (
 )
 
 // ResourceIDs are the ids of everything an organization has.
-func ResourceIDs(p *schedulingtest.Bookable) map[string]string {
-	p.T.Helper()
-	ids := map[string]string{"service": p.ServiceID, "professional": p.ProfessionalID, "client": p.ClientID, "slug": p.Slug}
-	p.OK(200, "PUT", "/organization/settings", object{"waitlist_enabled": true})
-	ids["appointment"] = p.Book(0)
-	ids["token"] = p.Guest().OK(201, "POST", p.PublicPath("/appointments"), p.BookingBody(3*24*3600*1e9))["cancel_token"].(string)
-	ids["rule"] = p.List("/schedule-rules?professional_id=" + p.ProfessionalID)[0]["id"].(string)
-	ids["exception"] = p.OK(201, "POST", "/schedule-exceptions", object{"professional_id": p.ProfessionalID, "date": "2026-03-12", "exception_type": "block"})["id"].(string)
-	ids["user"] = p.OK(201, "POST", "/users", object{"name": "Edu", "email": "u-" + p.Email})["id"].(string)
-	config := p.OK(200, "PUT", "/loyalty/config", object{"rewards": []object{{"name": "R", "points": 5, "type": "free_service"}}})
+func ResourceIDs(org *schedulingtest.Bookable) map[string]string {
+	org.T.Helper()
+	ids := map[string]string{"service": org.ServiceID, "professional": org.ProfessionalID, "client": org.ClientID, "slug": org.Slug}
+	org.OK(200, "PUT", "/organization/settings", object{"waitlist_enabled": true})
+	ids["appointment"] = org.Book(0)
+	ids["token"] = org.Guest().OK(201, "POST", org.PublicPath("/appointments"), org.BookingBody(3*24*3600*1e9))["cancel_token"].(string)
+	ids["rule"] = org.List("/schedule-rules?professional_id=" + org.ProfessionalID)[0]["id"].(string)
+	ids["exception"] = org.OK(201, "POST", "/schedule-exceptions", object{"professional_id": org.ProfessionalID, "date": "2026-03-12", "exception_type": "block"})["id"].(string)
+	ids["user"] = org.OK(201, "POST", "/users", object{"name": "Edu", "email": "u-" + org.Email})["id"].(string)
+	config := org.OK(200, "PUT", "/loyalty/config", object{"rewards": []object{{"name": "R", "points": 5, "type": "free_service"}}})
 	ids["reward"] = config["rewards"].([]any)[0].(object)["id"].(string)
-	ids["key"] = p.OK(200, "POST", "/integrations/api-keys", nil)["id"].(string)
-	ids["integration"] = p.LinkPeer()
+	ids["key"] = org.OK(200, "POST", "/integrations/api-keys", nil)["id"].(string)
+	ids["integration"] = org.LinkPeer()
 	ids["endpoint"] = uuid.NewString()
 	return ids
 }
@@ -86,14 +86,14 @@ func TestForeignOrganizationsDoNotExist(t *testing.T) {
 	tried := 0
 	for _, op := range me.Operations() {
 		requireTableEntries(me.Organization, op)
-		for _, one := range foreignAttempts(op, mine, theirs) {
+		for _, attempt := range foreignAttempts(op, mine, theirs) {
 			tried++
 			var body any
-			if one.body != "" {
-				body = one.body
+			if attempt.body != "" {
+				body = attempt.body
 			}
-			got := callerOf(op, me, key).Call(one.method, one.path, body)
-			about := fmt.Sprintf("%s %s, %s: %s", op.ID, one.path, one.what, got.Text)
+			got := callerOf(op, me, key).Call(attempt.method, attempt.path, body)
+			about := fmt.Sprintf("%s %s, %s: %s", op.ID, attempt.path, attempt.what, got.Text)
 			if slices.Contains([]string{"appointments.list", "payments.list", "webhook-logs.list", "audit-log.list"}, op.ID) { // filters
 				require.Equal(t, 200, got.Status, about)
 				require.NotContains(t, got.Text, theirs["client"], about)
@@ -154,13 +154,13 @@ func TestNobodySetsWhatIsNotTheirs(t *testing.T) {
 // Without credentials, with bad ones, and with some of too small a role.
 func TestWhoMayCall(t *testing.T) {
 	t.Parallel()
-	p := schedulingtest.NewBookableBesidePeer(t)
-	mine := ResourceIDs(p)
-	p.As("").OK(200, "POST", "/auth/reset-password", object{"token": p.ResetToken("u-" + p.Email), "password": schedulingtest.Password})
-	staff := p.As(p.As("").OK(200, "POST", "/auth/login", object{"email": "u-" + p.Email, "password": schedulingtest.Password})["access_token"].(string))
-	powerless := p.As(p.Hub.CreateKey(p.ID, hub.Live, "events.publish"))
+	org := schedulingtest.NewBookableBesidePeer(t)
+	mine := ResourceIDs(org)
+	org.As("").OK(200, "POST", "/auth/reset-password", object{"token": org.ResetToken("u-" + org.Email), "password": schedulingtest.Password})
+	staff := org.As(org.As("").OK(200, "POST", "/auth/login", object{"email": "u-" + org.Email, "password": schedulingtest.Password})["access_token"].(string))
+	powerless := org.As(org.Hub.CreateKey(org.ID, hub.Live, "events.publish"))
 	var managers, scoped []string
-	for _, op := range p.Operations() {
+	for _, op := range org.Operations() {
 		idOf := func(k string) string { return mine[k] }
 		path := schedulingtest.PathParameter.ReplaceAllString(op.Path, uuid.NewString()) + fill(queries[op.ID], idOf)
 		var body any
@@ -182,16 +182,16 @@ func TestWhoMayCall(t *testing.T) {
 		}
 		switch {
 		case bearer:
-			p.As("").Refused(401, "unauthorized", op.Method, path, body)
-			p.As("eyJhbGciOiJub25lIn0.e30.").Refused(401, "invalid_token", op.Method, path, body)
+			org.As("").Refused(401, "unauthorized", op.Method, path, body)
+			org.As("eyJhbGciOiJub25lIn0.e30.").Refused(401, "invalid_token", op.Method, path, body)
 		case key:
-			p.As("").Refused(401, "invalid_key", op.Method, path, body)
-			p.Refused(401, "invalid_key", op.Method, path, body)
+			org.As("").Refused(401, "invalid_key", op.Method, path, body)
+			org.Refused(401, "invalid_key", op.Method, path, body)
 		}
 		if key {
-			p.As("sch_live_0123456789abcdefghijABCDEFGHIJ").Refused(401, "invalid_key", op.Method, path, body)
+			org.As("sch_live_0123456789abcdefghijABCDEFGHIJ").Refused(401, "invalid_key", op.Method, path, body)
 		} else {
-			p.As(p.Hub.CreateKey(p.ID, hub.Live)).Refused(401, "unauthorized", op.Method, path, body)
+			org.As(org.Hub.CreateKey(org.ID, hub.Live)).Refused(401, "unauthorized", op.Method, path, body)
 		}
 	}
 	require.Subset(t, managers, []string{
@@ -207,13 +207,13 @@ func TestWhoMayCall(t *testing.T) {
 // The rules for bodies, on every operation that takes one; never a 5xx.
 func TestBadBodies(t *testing.T) {
 	t.Parallel()
-	p := schedulingtest.NewBookableBesidePeer(t)
-	key := p.Hub.CreateKey(p.ID, hub.Live)
-	for _, op := range p.Operations() {
+	org := schedulingtest.NewBookableBesidePeer(t)
+	key := org.Hub.CreateKey(org.ID, hub.Live)
+	for _, op := range org.Operations() {
 		if !op.TakesJSON() || op.ID == "integrations.webhook" { // what is not signed is not read
 			continue
 		}
-		as := callerOf(op, p, key)
+		as := callerOf(op, org, key)
 		path := schedulingtest.PathParameter.ReplaceAllString(op.Path, uuid.NewString())
 		for body, want := range map[string]int{
 			`{`: 400, `{"a":1,"a":2}`: 400, `{"a":"\u0000"}`: 400, `{"a":1}x`: 400, `{"a":"\ud800"}`: 400, "{\"a\":\"\xff\"}": 400,
@@ -231,10 +231,10 @@ func TestBadBodies(t *testing.T) {
 // A value of the wrong type is a 422 that names its member, on every member of every body.
 func TestWrongTypes(t *testing.T) {
 	t.Parallel()
-	p := schedulingtest.NewBookableBesidePeer(t)
-	key := p.Hub.CreateKey(p.ID, hub.Live)
+	org := schedulingtest.NewBookableBesidePeer(t)
+	key := org.Hub.CreateKey(org.ID, hub.Live)
 	tried := 0
-	for _, op := range p.Operations() {
+	for _, op := range org.Operations() {
 		if !op.TakesJSON() || op.ID == "integrations.webhook" {
 			continue
 		}
@@ -243,11 +243,11 @@ func TestWrongTypes(t *testing.T) {
 			var body object
 			require.NoError(t, json.Unmarshal([]byte(fill(bodies[op.ID], func(string) string { return uuid.NewString() })), &body))
 			body[name] = wrong
-			got := callerOf(op, p, key).Call(op.Method, path, body)
+			got := callerOf(op, org, key).Call(op.Method, path, body)
 			require.Equal(t, 422, got.Status, "%s with a wrong %s: %s", op.ID, name, got.Text)
 			var places []string
-			for _, one := range got.Body["errors"].([]any) {
-				place, _, _ := strings.Cut(strings.TrimPrefix(one.(object)["location"].(string), "body."), "[")
+			for _, fieldError := range got.Body["errors"].([]any) {
+				place, _, _ := strings.Cut(strings.TrimPrefix(fieldError.(object)["location"].(string), "body."), "[")
 				places = append(places, place)
 			}
 			require.Contains(t, places, name, "%s: %s", op.ID, got.Text)

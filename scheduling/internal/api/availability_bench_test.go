@@ -11,8 +11,8 @@ import (
 )
 
 // busyMonth fills March: fifty professionals, ten thousand appointments.
-func busyMonth(p *schedulingtest.Bookable) {
-	p.T.Helper()
+func busyMonth(org *schedulingtest.Bookable) {
+	org.T.Helper()
 	const sql = `
 	with people as (
 		insert into scheduling.professionals (org_id, id, name, position)
@@ -23,31 +23,31 @@ func busyMonth(p *schedulingtest.Bookable) {
 		insert into scheduling.schedule_rules (org_id, id, professional_id, day_of_week, start_minute, end_minute)
 		select $1, gen_random_uuid(), id, d, 540, 1080 from people, generate_series(0, 4) d
 	) select count(*) from people`
-	_, err := p.Hub.Host.Pool.Exec(p.T.Context(), sql, p.ID, p.ServiceID)
-	require.NoError(p.T, err)
-	_, err = p.Hub.Host.Pool.Exec(p.T.Context(), `
+	_, err := org.Hub.Host.Pool.Exec(org.T.Context(), sql, org.ID, org.ServiceID)
+	require.NoError(org.T, err)
+	_, err = org.Hub.Host.Pool.Exec(org.T.Context(), `
 	insert into scheduling.appointments (org_id, id, client_id, professional_id, service_id, start_at, end_at, price_cents, status, source)
 	select $1, gen_random_uuid(), $3, p.id, $2, s, s + interval '30 minutes', 8000, 'scheduled', 'web'
 	from scheduling.professionals p, generate_series(0, 21) d, generate_series(0, 9) k,
 	lateral (select ('2026-03-02 12:00Z'::timestamptz + (d + d / 5 * 2) * interval '1 day' + k * interval '45 minutes') s) x
-	where p.org_id = $1 limit 10000`, p.ID, p.ServiceID, p.ClientID)
-	require.NoError(p.T, err)
-	_, err = p.Hub.Host.Pool.Exec(p.T.Context(), `analyze`)
-	require.NoError(p.T, err)
+	where p.org_id = $1 limit 10000`, org.ID, org.ServiceID, org.ClientID)
+	require.NoError(org.T, err)
+	_, err = org.Hub.Host.Pool.Exec(org.T.Context(), `analyze`)
+	require.NoError(org.T, err)
 }
 
 // A month of fifty professionals takes as many queries as one of a single one, and
 // no more than four.
 func TestAMonthTakesFourQueries(t *testing.T) {
 	t.Parallel()
-	p := schedulingtest.NewBookable(t)
-	busyMonth(p)
-	path := "/availability/month?service_id=" + p.ServiceID + "&month=2026-03"
-	guest := p.As("")
+	org := schedulingtest.NewBookable(t)
+	busyMonth(org)
+	path := "/availability/month?service_id=" + org.ServiceID + "&month=2026-03"
+	guest := org.As("")
 	count := func() int64 {
-		before := p.Hub.QueryCount.Load()
+		before := org.Hub.QueryCount.Load()
 		guest.OK(200, "GET", path, nil)
-		return p.Hub.QueryCount.Load() - before
+		return org.Hub.QueryCount.Load() - before
 	}
 	require.EqualValues(t, 4, count())
 	days := guest.OK(200, "GET", path, nil)["days"].([]any)
@@ -59,30 +59,30 @@ func TestAMonthTakesFourQueries(t *testing.T) {
 // The benchmarks report the 95th percentile over HTTP, the client included.
 
 func BenchmarkMonth(b *testing.B) {
-	p := schedulingtest.NewBookable(b)
-	busyMonth(p)
-	percentile(b, p.Organization, "/availability/month?month=2026-03&service_id="+p.ServiceID)
+	org := schedulingtest.NewBookable(b)
+	busyMonth(org)
+	percentile(b, org.Organization, "/availability/month?month=2026-03&service_id="+org.ServiceID)
 }
 
 func BenchmarkDay(b *testing.B) {
-	p := schedulingtest.NewBookable(b)
-	busyMonth(p)
-	percentile(b, p.Organization, "/availability?date=2026-03-04&service_id="+p.ServiceID+"&professional_id="+p.ProfessionalID)
+	org := schedulingtest.NewBookable(b)
+	busyMonth(org)
+	percentile(b, org.Organization, "/availability?date=2026-03-04&service_id="+org.ServiceID+"&professional_id="+org.ProfessionalID)
 }
 
 func BenchmarkDashboard(b *testing.B) {
-	p := schedulingtest.NewBookable(b)
-	busyMonth(p)
-	p.AdvanceClock(5 * 24 * time.Hour)
-	percentile(b, p.Organization, "/reports/dashboard")
+	org := schedulingtest.NewBookable(b)
+	busyMonth(org)
+	org.AdvanceClock(5 * 24 * time.Hour)
+	percentile(b, org.Organization, "/reports/dashboard")
 }
 
-func percentile(b *testing.B, s *schedulingtest.Organization, path string) {
+func percentile(b *testing.B, org *schedulingtest.Organization, path string) {
 	took := make([]time.Duration, 0, 1000)
-	s.OK(200, "GET", path, nil)
+	org.OK(200, "GET", path, nil)
 	for b.Loop() {
 		began := time.Now()
-		s.OK(200, "GET", path, nil)
+		org.OK(200, "GET", path, nil)
 		took = append(took, time.Since(began))
 	}
 	slices.Sort(took)

@@ -14,46 +14,46 @@ import (
 // What the document calls the end-to-end flow.
 func TestClientTotals(t *testing.T) {
 	t.Parallel()
-	p := schedulingtest.NewBookable(t)
-	kpis := p.OK(200, "GET", "/clients/"+p.ClientID, nil)
+	org := schedulingtest.NewBookable(t)
+	kpis := org.OK(200, "GET", "/clients/"+org.ClientID, nil)
 	require.EqualValues(t, 0, kpis["total_appointments"])
-	id := p.Book(0)
-	p.Transition(200, "confirm", id, nil)
-	p.Transition(200, "complete", id, nil)
-	paid := p.OK(201, "POST", "/payments", object{"appointment_id": id, "client_id": p.ClientID, "amount": 80, "method": "pix", "description": "Cut"})
+	id := org.Book(0)
+	org.Transition(200, "confirm", id, nil)
+	org.Transition(200, "complete", id, nil)
+	paid := org.OK(201, "POST", "/payments", object{"appointment_id": id, "client_id": org.ClientID, "amount": 80, "method": "pix", "description": "Cut"})
 	require.Equal(t, "paid", paid["status"])
-	who := p.OK(200, "GET", "/clients/"+p.ClientID, nil)
+	who := org.OK(200, "GET", "/clients/"+org.ClientID, nil)
 	require.EqualValues(t, 1, who["total_appointments"])
 	require.EqualValues(t, 80, who["total_spent"])
 	require.Len(t, who["appointments"], 1)
 	require.Len(t, who["payments"], 1)
-	require.Equal(t, "paid", p.OK(200, "GET", "/appointments/"+id, nil)["payment_status"])
-	p.Transition(200, "reopen", id, nil)
-	require.EqualValues(t, 0, p.OK(200, "GET", "/clients/"+p.ClientID, nil)["total_appointments"])
+	require.Equal(t, "paid", org.OK(200, "GET", "/appointments/"+id, nil)["payment_status"])
+	org.Transition(200, "reopen", id, nil)
+	require.EqualValues(t, 0, org.OK(200, "GET", "/clients/"+org.ClientID, nil)["total_appointments"])
 
-	statement := p.OK(200, "GET", "/payments?month=2026-02&status=paid", nil)
+	statement := org.OK(200, "GET", "/payments?month=2026-02&status=paid", nil)
 	require.EqualValues(t, 1, statement["total"])
 	require.EqualValues(t, 80, statement["total_paid"])
 	require.Equal(t, []any{object{"method": "pix", "amount": 80.0, "count": 1.0}}, statement["by_method"])
-	require.EqualValues(t, 0, p.OK(200, "GET", "/payments?month=2026-03", nil)["total"])
+	require.EqualValues(t, 0, org.OK(200, "GET", "/payments?month=2026-03", nil)["total"])
 	for location, change := range map[string]object{
 		"body.amount": {"amount": 0}, "body.method": {"method": "gold"},
-		"body.client_id": {"client_id": p.OK(201, "POST", "/clients", object{"name": "Davi"})["id"]},
+		"body.client_id": {"client_id": org.OK(201, "POST", "/clients", object{"name": "Davi"})["id"]},
 	} {
-		draft := object{"appointment_id": id, "client_id": p.ClientID, "amount": 80, "method": "pix"}
+		draft := object{"appointment_id": id, "client_id": org.ClientID, "amount": 80, "method": "pix"}
 		for name, value := range change {
 			draft[name] = value
 		}
-		p.Invalid(location, "POST", "/payments", draft)
+		org.Invalid(location, "POST", "/payments", draft)
 	}
-	p.Invalid("body.amount", "POST", "/payments", object{"client_id": p.ClientID, "amount": 1.005, "method": "cash"})
-	p.Refused(404, "not_found", "POST", "/payments", object{"appointment_id": uuid.NewString(), "client_id": p.ClientID, "amount": 80, "method": "pix"})
+	org.Invalid("body.amount", "POST", "/payments", object{"client_id": org.ClientID, "amount": 1.005, "method": "cash"})
+	org.Refused(404, "not_found", "POST", "/payments", object{"appointment_id": uuid.NewString(), "client_id": org.ClientID, "amount": 80, "method": "pix"})
 }
 
 func TestClients(t *testing.T) {
 	t.Parallel()
-	s := schedulingtest.NewOrganization(t)
-	joao := s.OK(201, "POST", "/clients", object{
+	org := schedulingtest.NewOrganization(t)
+	joao := org.OK(201, "POST", "/clients", object{
 		"name": "João da Silva", "phone": "(11) 98765-4321", "email": "joao@example.com", "cpf": "529.982.247-25", "birth_date": "1990-05-17",
 		"notes": "n", "tags": []string{"vip"}, "total_spent": 99, "org_id": uuid.NewString(),
 	})
@@ -62,13 +62,13 @@ func TestClients(t *testing.T) {
 	require.Equal(t, "1990-05-17", joao["birth_date"])
 	require.EqualValues(t, 0, joao["total_spent"])
 	require.Empty(t, joao["warnings"])
-	maria := s.OK(201, "POST", "/clients", object{"name": "Maria 100%", "phone": "+55 11 98765-4321", "cpf": "11111111111"})
+	maria := org.OK(201, "POST", "/clients", object{"name": "Maria 100%", "phone": "+55 11 98765-4321", "cpf": "11111111111"})
 	require.Equal(t, []any{"cpf_check_digit"}, maria["warnings"])
 	require.Equal(t, []any{joao["id"]}, maria["possible_duplicate_ids"])
 	find := func(term string) []string {
 		var found []object
-		for _, one := range s.OK(200, "GET", "/clients?search="+term, nil)["items"].([]any) {
-			found = append(found, one.(object))
+		for _, item := range org.OK(200, "GET", "/clients?search="+term, nil)["items"].([]any) {
+			found = append(found, item.(object))
 		}
 		return schedulingtest.NamesOf(found)
 	}
@@ -79,45 +79,45 @@ func TestClients(t *testing.T) {
 	} {
 		require.Equal(t, want, find(term), term)
 	}
-	page := s.OK(200, "GET", "/clients?per_page=1&page=2", nil)
+	page := org.OK(200, "GET", "/clients?per_page=1&page=2", nil)
 	require.EqualValues(t, 2, page["total"])
 	require.EqualValues(t, 2, page["pages"])
 	require.Len(t, page["items"], 1)
-	s.Refused(422, "validation_failed", "GET", "/clients?per_page=101", nil)
-	s.Refused(422, "validation_failed", "GET", "/clients?page=0", nil)
+	org.Refused(422, "validation_failed", "GET", "/clients?per_page=101", nil)
+	org.Refused(422, "validation_failed", "GET", "/clients?page=0", nil)
 	path := "/clients/" + joao["id"].(string)
-	s.OK(200, "PUT", path, object{"email": nil, "cpf": nil})
-	joao = s.OK(200, "GET", path, nil)
+	org.OK(200, "PUT", path, object{"email": nil, "cpf": nil})
+	joao = org.OK(200, "GET", path, nil)
 	require.Nil(t, joao["email"])
 	require.Nil(t, joao["cpf"])
 	require.Equal(t, "João da Silva", joao["name"])
 	for location, body := range map[string]object{
 		"body.name": {"name": ""}, "body.phone": {"phone": "123"}, "body.cpf": {"cpf": "123"}, "body.birth_date": {"birth_date": "2030-01-01"}, "body.email": {"email": "x"},
 	} {
-		s.Invalid(location, "PUT", path, body)
+		org.Invalid(location, "PUT", path, body)
 	}
-	s.Refused(404, "not_found", "GET", "/clients/"+uuid.NewString(), nil)
-	require.Equal(t, 400, s.Call("GET", "/clients?search=%00", nil).Status, "never a 5xx")
+	org.Refused(404, "not_found", "GET", "/clients/"+uuid.NewString(), nil)
+	require.Equal(t, 400, org.Call("GET", "/clients?search=%00", nil).Status, "never a 5xx")
 }
 
 // Clients are found under every form of their number that the rest of the hub knows it by.
 func TestClientsAreFoundByEveryFormOfTheirNumber(t *testing.T) {
 	t.Parallel()
-	s := schedulingtest.NewOrganization(t)
+	org := schedulingtest.NewOrganization(t)
 	there := make(map[string]string)
-	for _, one := range hubtest.Phones {
-		if there[one.E164] == "" {
-			there[one.E164] = s.OK(201, "POST", "/clients", object{"name": "Caio", "phone": one.Written})["id"].(string)
+	for _, phone := range hubtest.Phones {
+		if there[phone.E164] == "" {
+			there[phone.E164] = org.OK(201, "POST", "/clients", object{"name": "Caio", "phone": phone.Written})["id"].(string)
 		}
-		forms := []string{one.Written, one.E164}
-		if one.WithoutNinthDigit != "" {
-			forms = append(forms, one.WithoutNinthDigit, one.WithoutNinthDigit[1:], one.WithoutNinthDigit[3:])
+		forms := []string{phone.Written, phone.E164}
+		if phone.WithoutNinthDigit != "" {
+			forms = append(forms, phone.WithoutNinthDigit, phone.WithoutNinthDigit[1:], phone.WithoutNinthDigit[3:])
 		}
 		for _, form := range forms {
-			got := s.OK(200, "GET", "/integrations/search/clients?phone="+url.QueryEscape(form), nil)
+			got := org.OK(200, "GET", "/integrations/search/clients?phone="+url.QueryEscape(form), nil)
 			require.Equal(t, true, got["found"], form)
-			require.Equal(t, there[one.E164], got["client"].(object)["id"], form)
+			require.Equal(t, there[phone.E164], got["client"].(object)["id"], form)
 		}
 	}
-	require.Equal(t, false, s.OK(200, "GET", "/integrations/search/clients?phone=1122223333", nil)["found"], "a landline that looks like a mobile's end")
+	require.Equal(t, false, org.OK(200, "GET", "/integrations/search/clients?phone=1122223333", nil)["found"], "a landline that looks like a mobile's end")
 }

@@ -16,23 +16,23 @@ import (
 // Who was blocked does not get around that through a connected product.
 func TestConnectedProductsDoNotBookForWhoWasBlocked(t *testing.T) {
 	t.Parallel()
-	p := schedulingtest.NewBookableBesidePeer(t)
-	p.OK(200, "PUT", "/clients/"+p.ClientID, object{"is_blocked": true})
-	wish := object{"phone": "+5511987654321", "name": "Caio", "service": "Cut", "start_at": p.At(0)}
-	require.NotContains(t, p.Refused(403, "booking_refused", "POST", "/integrations/action/book", wish)["detail"], "Caio")
-	p.OK(200, "PUT", "/clients/"+p.ClientID, object{"is_blocked": false})
-	p.OK(201, "POST", "/integrations/action/book", wish)
+	org := schedulingtest.NewBookableBesidePeer(t)
+	org.OK(200, "PUT", "/clients/"+org.ClientID, object{"is_blocked": true})
+	wish := object{"phone": "+5511987654321", "name": "Caio", "service": "Cut", "start_at": org.At(0)}
+	require.NotContains(t, org.Refused(403, "booking_refused", "POST", "/integrations/action/book", wish)["detail"], "Caio")
+	org.OK(200, "PUT", "/clients/"+org.ClientID, object{"is_blocked": false})
+	org.OK(201, "POST", "/integrations/action/book", wish)
 }
 
 // Of the keys of a connection nobody sees more than four characters.
 func TestKeysOfConnectionsAreMasked(t *testing.T) {
 	t.Parallel()
-	p := schedulingtest.NewBookableBesidePeer(t)
-	id := p.LinkPeer()
-	got := p.OK(200, "GET", "/integrations/status", nil)["integrations"].([]any)
+	org := schedulingtest.NewBookableBesidePeer(t)
+	id := org.LinkPeer()
+	got := org.OK(200, "GET", "/integrations/status", nil)["integrations"].([]any)
 	require.Len(t, got, 1)
 	var local, remote string
-	require.NoError(t, p.Hub.Host.Pool.QueryRow(t.Context(), `select k.last4, i.remote_last4 from hub.integrations i join hub.keys k on k.integration_id = i.id
+	require.NoError(t, org.Hub.Host.Pool.QueryRow(t.Context(), `select k.last4, i.remote_last4 from hub.integrations i join hub.keys k on k.integration_id = i.id
 		where i.id = $1 and k.revoked_at is null`, id).Scan(&local, &remote))
 	require.Len(t, local, 4)
 	require.Len(t, remote, 4)
@@ -42,54 +42,54 @@ func TestKeysOfConnectionsAreMasked(t *testing.T) {
 
 func TestIntegrations(t *testing.T) {
 	t.Parallel()
-	p := schedulingtest.NewBookable(t)
-	key := p.As(p.Hub.CreateKey(p.ID, hub.Live, "client.search", "appointment.read", "appointment.book", "availability.read"))
+	org := schedulingtest.NewBookable(t)
+	key := org.As(org.Hub.CreateKey(org.ID, hub.Live, "client.search", "appointment.read", "appointment.book", "availability.read"))
 	const base = "/integrations"
 	phone := url.QueryEscape("+551187654321") // without the ninth digit
-	p.OK(200, "PUT", "/clients/"+p.ClientID, object{"cpf": "529.982.247-25"})
+	org.OK(200, "PUT", "/clients/"+org.ClientID, object{"cpf": "529.982.247-25"})
 	found := key.OK(200, "GET", base+"/search/clients?phone="+phone, nil)
 	require.Equal(t, true, found["found"])
 	require.Equal(t, "Caio", found["client"].(object)["name"])
 	require.Equal(t, "***.***.***-25", found["client"].(object)["cpf"])
-	require.Equal(t, object{"found": false, "client": nil}, p.OK(200, "GET", base+"/search/clients?phone=11900000000", nil))
+	require.Equal(t, object{"found": false, "client": nil}, org.OK(200, "GET", base+"/search/clients?phone=11900000000", nil))
 	key.Refused(422, "validation_failed", "GET", base+"/search/clients?phone=12", nil)
 
-	id := p.Book(0)
+	id := org.Book(0)
 	listed := key.OK(200, "GET", base+"/search/appointments?phone="+phone+"&status=scheduled", nil)["appointments"].([]any)
 	require.Len(t, listed, 1)
 	require.Equal(t, id, listed[0].(object)["id"])
 	require.Equal(t, "2026-03-02T12:00:00Z", listed[0].(object)["datetime"])
-	require.Len(t, schedulingtest.SlotTimesOf((&schedulingtest.Bookable{Organization: key, ServiceID: p.ServiceID, ProfessionalID: p.ProfessionalID}).Availability("&date=2026-03-02")), 5)
+	require.Len(t, schedulingtest.SlotTimesOf((&schedulingtest.Bookable{Organization: key, ServiceID: org.ServiceID, ProfessionalID: org.ProfessionalID}).Availability("&date=2026-03-02")), 5)
 
-	wish := object{"phone": "+5511987654321", "name": "Other", "service": "Cut", "datetime": p.At(time.Hour), "source_id": "t-1"}
-	made := key.OK(201, "POST", base+"/action/book", wish)
-	require.Equal(t, "Ana", made["professional"])
-	require.True(t, strings.HasPrefix(made["cancel_url"].(string), p.Hub.URL+"/book/"))
-	require.Equal(t, made, key.OK(201, "POST", base+"/action/book", wish), "the same source_id books once")
-	detail := p.OK(200, "GET", "/appointments/"+made["appointment_id"].(string), nil)
+	wish := object{"phone": "+5511987654321", "name": "Other", "service": "Cut", "datetime": org.At(time.Hour), "source_id": "t-1"}
+	created := key.OK(201, "POST", base+"/action/book", wish)
+	require.Equal(t, "Ana", created["professional"])
+	require.True(t, strings.HasPrefix(created["cancel_url"].(string), org.Hub.URL+"/book/"))
+	require.Equal(t, created, key.OK(201, "POST", base+"/action/book", wish), "the same source_id books once")
+	detail := org.OK(200, "GET", "/appointments/"+created["appointment_id"].(string), nil)
 	require.Equal(t, "integration", detail["source"])
-	require.Equal(t, p.ClientID, detail["client_id"])
+	require.Equal(t, org.ClientID, detail["client_id"])
 	wish["source_id"] = "t-2"
 	require.NotEmpty(t, key.Refused(409, "slot_unavailable", "POST", base+"/action/book", wish)["alternatives"])
-	p.OK(201, "POST", base+"/action/book", object{"phone": "+5511987654321", "service_id": p.ServiceID, "start_at": p.At(2 * time.Hour)})
+	org.OK(201, "POST", base+"/action/book", object{"phone": "+5511987654321", "service_id": org.ServiceID, "start_at": org.At(2 * time.Hour)})
 	for location, change := range map[string]object{
 		"body.service": {"service": "Nothing"}, "body.phone": {"phone": "1"}, "body.datetime": {"datetime": "soon"},
 	} {
-		draft := object{"phone": "+5511987654321", "service": "Cut", "datetime": p.At(0)}
+		draft := object{"phone": "+5511987654321", "service": "Cut", "datetime": org.At(0)}
 		for name, value := range change {
 			draft[name] = value
 		}
 		key.Invalid(location, "POST", base+"/action/book", draft)
 	}
-	p.As(p.Hub.CreateKey(p.ID, hub.Live, "client.search")).Refused(403, "missing_scope", "POST", base+"/action/book", wish)
-	p.As(p.Hub.CreateKey(p.ID, hub.Test)).Refused(404, "not_found", "GET", base+"/search/clients?phone="+phone, nil)
-	p.As("").Refused(401, "unauthorized", "GET", base+"/search/clients?phone="+phone, nil)
+	org.As(org.Hub.CreateKey(org.ID, hub.Live, "client.search")).Refused(403, "missing_scope", "POST", base+"/action/book", wish)
+	org.As(org.Hub.CreateKey(org.ID, hub.Test)).Refused(404, "not_found", "GET", base+"/search/clients?phone="+phone, nil)
+	org.As("").Refused(401, "unauthorized", "GET", base+"/search/clients?phone="+phone, nil)
 
-	matches, err := p.Hub.Instance.(module.PhoneSearcher).SearchPhone(t.Context(), "+5511987654321")
+	matches, err := org.Hub.Instance.(module.PhoneSearcher).SearchPhone(t.Context(), "+5511987654321")
 	require.NoError(t, err)
 	found2 := false
 	for _, m := range matches {
-		found2 = found2 || m.TenantID == p.ID && m.ID == p.ClientID
+		found2 = found2 || m.TenantID == org.ID && m.ID == org.ClientID
 	}
 	require.True(t, found2)
 }

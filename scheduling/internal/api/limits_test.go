@@ -31,27 +31,27 @@ func TestDefaultsOfLimits(t *testing.T) {
 // hour to one e-mail.
 func TestLimitsOfAccounts(t *testing.T) {
 	t.Parallel()
-	s := schedulingtest.NewOrganization(t)
-	other := schedulingtest.RegisterOrganization(t, s.Hub)
-	guest := s.As("")
+	org := schedulingtest.NewOrganization(t)
+	other := schedulingtest.RegisterOrganization(t, org.Hub)
+	guest := org.As("")
 	login := func(email, password string) int {
 		return guest.Call("POST", "/auth/login", object{"email": email, "password": password}).Status
 	}
 	for range 9 {
-		require.Equal(t, 401, login(s.Email, "wrong password"))
+		require.Equal(t, 401, login(org.Email, "wrong password"))
 	}
-	require.Equal(t, 200, login(s.Email, schedulingtest.Password), "the tenth may succeed")
+	require.Equal(t, 200, login(org.Email, schedulingtest.Password), "the tenth may succeed")
 	for range 10 {
-		require.Equal(t, 401, login(s.Email, "wrong password"))
+		require.Equal(t, 401, login(org.Email, "wrong password"))
 	}
-	require.Equal(t, 429, login(s.Email, schedulingtest.Password))
+	require.Equal(t, 429, login(org.Email, schedulingtest.Password))
 	require.Equal(t, 200, login(other.Email, schedulingtest.Password), "nobody else is held up")
-	s.Hub.Clock.Advance(15 * time.Minute)
-	require.Equal(t, 200, login(s.Email, schedulingtest.Password))
+	org.Hub.Clock.Advance(15 * time.Minute)
+	require.Equal(t, 200, login(org.Email, schedulingtest.Password))
 
-	forgot := func() { guest.OK(200, "POST", "/auth/forgot-password", object{"email": s.Email}) }
+	forgot := func() { guest.OK(200, "POST", "/auth/forgot-password", object{"email": org.Email}) }
 	sent := func(email string, n int) {
-		require.Eventually(t, func() bool { return len(s.Hub.Emails(email)) == n }, 30*time.Second, 20*time.Millisecond)
+		require.Eventually(t, func() bool { return len(org.Hub.Emails(email)) == n }, 30*time.Second, 20*time.Millisecond)
 	}
 	others := 0
 	refused := func(n int) {
@@ -59,16 +59,16 @@ func TestLimitsOfAccounts(t *testing.T) {
 		others++
 		guest.OK(200, "POST", "/auth/forgot-password", object{"email": other.Email}) // comes after that
 		sent(other.Email, others)
-		require.Len(t, s.Hub.Emails(s.Email), n)
+		require.Len(t, org.Hub.Emails(org.Email), n)
 	}
 	for n := range 5 {
 		forgot()
-		sent(s.Email, n+1)
+		sent(org.Email, n+1)
 	}
 	refused(5)
-	s.Hub.Clock.Advance(59 * time.Minute)
+	org.Hub.Clock.Advance(59 * time.Minute)
 	refused(5)
-	s.Hub.Clock.Advance(time.Minute + time.Second)
+	org.Hub.Clock.Advance(time.Minute + time.Second)
 	forgot()
-	sent(s.Email, 6)
+	sent(org.Email, 6)
 }

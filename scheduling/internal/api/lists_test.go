@@ -11,13 +11,13 @@ import (
 
 func TestListsTellTheirTotal(t *testing.T) {
 	t.Parallel()
-	p := schedulingtest.NewBookable(t)
-	p.OK(201, "POST", "/schedule-exceptions", object{"professional_id": p.ProfessionalID, "date": "2026-03-30", "date_to": "2026-04-02", "exception_type": "block"})
+	org := schedulingtest.NewBookable(t)
+	org.OK(201, "POST", "/schedule-exceptions", object{"professional_id": org.ProfessionalID, "date": "2026-03-30", "date_to": "2026-04-02", "exception_type": "block"})
 	for path, total := range map[string]int{
-		"/services": 1, "/professionals": 1, "/schedule-rules": 5, "/schedule-rules?professional_id=" + p.ProfessionalID: 5,
+		"/services": 1, "/professionals": 1, "/schedule-rules": 5, "/schedule-rules?professional_id=" + org.ProfessionalID: 5,
 		"/schedule-exceptions?month=2026-03": 2, "/schedule-exceptions?month=2026-05": 0, "/appointments": 0,
 	} {
-		got := p.Call("GET", path, nil)
+		got := org.Call("GET", path, nil)
 		require.Len(t, got.List, total, path)
 		require.Equal(t, strconv.Itoa(total), got.Header.Get("X-Total-Count"), path)
 	}

@@ -15,7 +15,7 @@ import (
 
 func TestLogo(t *testing.T) {
 	t.Parallel()
-	s := schedulingtest.NewOrganization(t)
+	org := schedulingtest.NewOrganization(t)
 	upload := func(field string, content []byte) answer {
 		var body bytes.Buffer
 		form := multipart.NewWriter(&body)
@@ -24,7 +24,7 @@ func TestLogo(t *testing.T) {
 		_, err = part.Write(content)
 		require.NoError(t, err)
 		require.NoError(t, form.Close())
-		return s.Call("POST", "/organization/logo", body.String(), "Content-Type", form.FormDataContentType())
+		return org.Call("POST", "/organization/logo", body.String(), "Content-Type", form.FormDataContentType())
 	}
 	var picture bytes.Buffer
 	require.NoError(t, png.Encode(&picture, image.NewGray(image.Rect(0, 0, 30, 20))))
@@ -32,11 +32,11 @@ func TestLogo(t *testing.T) {
 	for range 2 {
 		got := upload("file", picture.Bytes())
 		require.Equal(t, 200, got.Status, got.Text)
-		require.Equal(t, got.Body["logo_url"], s.OK(200, "GET", "/organization", nil)["logo_url"])
+		require.Equal(t, got.Body["logo_url"], org.OK(200, "GET", "/organization", nil)["logo_url"])
 		links = append(links, got.Body["logo_url"])
 	}
 	require.NotEqual(t, links[0], links[1])
-	require.Len(t, s.Hub.Files(), 1, "the one before is gone")
+	require.Len(t, org.Hub.Files(), 1, "the one before is gone")
 	noise := image.NewRGBA(image.Rect(0, 0, 700, 700)) // more than a JSON body may have
 	_, _ = rand.Read(noise.Pix)
 	var large bytes.Buffer
@@ -51,10 +51,10 @@ func TestLogo(t *testing.T) {
 		require.Equal(t, 413, got.Status, "%d bytes: %s", size, got.Text)
 		require.Equal(t, "file_too_large", got.Body["code"], got.Text)
 	}
-	require.Len(t, s.Hub.Files(), 1)
+	require.Len(t, org.Hub.Files(), 1)
 	require.Equal(t, 415, upload("file", []byte("<svg xmlns='http://www.w3.org/2000/svg'/>")).Status)
 	require.Equal(t, 422, upload("other", picture.Bytes()).Status)
-	s.OK(204, "DELETE", "/organization/logo", nil)
-	require.Nil(t, s.OK(200, "GET", "/organization", nil)["logo_url"])
-	require.Empty(t, s.Hub.Files())
+	org.OK(204, "DELETE", "/organization/logo", nil)
+	require.Nil(t, org.OK(200, "GET", "/organization", nil)["logo_url"])
+	require.Empty(t, org.Hub.Files())
 }

@@ -38,25 +38,25 @@ func moments(at string, value any, found func(at, text string)) {
 // server's is: here one of a zone that is half an hour off and has summer time.
 func TestInstantsAreInTheOrganizationsOffset(t *testing.T) {
 	t.Parallel()
-	p := schedulingtest.NewBookableBesidePeer(t)
-	mine := ResourceIDs(p)
-	p.OK(200, "PUT", "/loyalty/config", object{"enabled": true, "points_expiration_days": 300})
-	p.OK(201, "POST", "/payments", object{"appointment_id": mine["appointment"], "amount": 80, "method": "cash"})
-	p.OK(201, "POST", "/payments/pix", object{"client_id": p.ClientID, "amount": 5})
-	p.Transition(200, "confirm", mine["appointment"], nil)
-	p.Transition(200, "reschedule", mine["appointment"], object{"start_at": p.At(2 * time.Hour)})
-	p.Transition(200, "cancel", mine["appointment"], nil)
-	p.Transition(200, "complete", p.Book(-3*24*time.Hour), nil)
-	p.OK(201, "POST", "/appointments", object{"client_id": p.ClientID, "professional_id": p.ProfessionalID, "service_id": p.ServiceID, "start_at": "2026-06-01T09:00:00-03:00"})
-	p.OK(200, "PUT", "/organization", object{"timezone": "America/St_Johns"})
+	org := schedulingtest.NewBookableBesidePeer(t)
+	mine := ResourceIDs(org)
+	org.OK(200, "PUT", "/loyalty/config", object{"enabled": true, "points_expiration_days": 300})
+	org.OK(201, "POST", "/payments", object{"appointment_id": mine["appointment"], "amount": 80, "method": "cash"})
+	org.OK(201, "POST", "/payments/pix", object{"client_id": org.ClientID, "amount": 5})
+	org.Transition(200, "confirm", mine["appointment"], nil)
+	org.Transition(200, "reschedule", mine["appointment"], object{"start_at": org.At(2 * time.Hour)})
+	org.Transition(200, "cancel", mine["appointment"], nil)
+	org.Transition(200, "complete", org.Book(-3*24*time.Hour), nil)
+	org.OK(201, "POST", "/appointments", object{"client_id": org.ClientID, "professional_id": org.ProfessionalID, "service_id": org.ServiceID, "start_at": "2026-06-01T09:00:00-03:00"})
+	org.OK(200, "PUT", "/organization", object{"timezone": "America/St_Johns"})
 	zone, err := time.LoadLocation("America/St_Johns")
 	require.NoError(t, err)
 
 	// Not the product's own answers, or in UTC as their document says.
 	others := regexp.MustCompile(`^/api/v1/(integrations/|dev/)`)
-	key := p.Hub.CreateKey(p.ID, hub.Live)
+	key := org.Hub.CreateKey(org.ID, hub.Live)
 	seen, tried := map[string]int{}, 0
-	for _, op := range p.Operations() {
+	for _, op := range org.Operations() {
 		if op.Method != "GET" || others.MatchString(op.Path) {
 			continue
 		}
@@ -66,7 +66,7 @@ func TestInstantsAreInTheOrganizationsOffset(t *testing.T) {
 		if op.ID == "schedule-exceptions.list" {
 			path += "&month=2026-03"
 		}
-		got := callerOf(op, p, key).Call("GET", path, nil)
+		got := callerOf(op, org, key).Call("GET", path, nil)
 		var body any
 		if got.Status != 200 || json.Unmarshal([]byte(got.Text), &body) != nil {
 			continue // a calendar
@@ -80,9 +80,9 @@ func TestInstantsAreInTheOrganizationsOffset(t *testing.T) {
 		})
 	}
 	require.GreaterOrEqual(t, tried, 30)
-	p.OK(200, "PUT", "/organization/settings", object{"cancel_notice_minutes": 43200, "reschedule_notice_minutes": 43200})
+	org.OK(200, "PUT", "/organization/settings", object{"cancel_notice_minutes": 43200, "reschedule_notice_minutes": 43200})
 	for _, action := range []string{"cancel", "reschedule"} {
-		late := p.Guest().Refused(409, action+"_window_closed", "POST", p.PublicPath("/"+action), object{"cancel_token": mine["token"], "start_at": p.At(0)})
+		late := org.Guest().Refused(409, action+"_window_closed", "POST", org.PublicPath("/"+action), object{"cancel_token": mine["token"], "start_at": org.At(0)})
 		require.Regexp(t, `-03:30$`, late["deadline"])
 	}
 	for _, at := range []string{

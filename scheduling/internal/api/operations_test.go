@@ -74,14 +74,14 @@ var queries = map[string]string{
 }
 
 // callerOf returns a caller that an operation takes: nobody, the owner, or a key.
-func callerOf(op operation, p *schedulingtest.Bookable, key string) *schedulingtest.Organization {
+func callerOf(op operation, org *schedulingtest.Bookable, key string) *schedulingtest.Organization {
 	if op.IsPublic() {
-		return p.As("")
+		return org.As("")
 	}
 	if _, ok := op.Accepts("bearer"); ok {
-		return p.Organization
+		return org.Organization
 	}
-	return p.As(key)
+	return org.As(key)
 }
 
 var (
@@ -99,24 +99,24 @@ func fill(text string, idOf func(kind string) string) string {
 
 // requireTableEntries requires that the tables above know everything an operation takes: a new
 // route, or a new id in an old one, has to be written there.
-func requireTableEntries(s *schedulingtest.Organization, op operation) {
-	s.T.Helper()
-	for _, one := range op.Parameters {
-		if one.In == "path" && !slices.Contains([]string{"slug", "provider", "token", "file"}, one.Name) {
-			require.NotEmpty(s.T, schedulingtest.ResourceKind(op.Path), "say in kindOf what %s names by %s", op.Path, one.Name)
+func requireTableEntries(org *schedulingtest.Organization, op operation) {
+	org.T.Helper()
+	for _, parameter := range op.Parameters {
+		if parameter.In == "path" && !slices.Contains([]string{"slug", "provider", "token", "file"}, parameter.Name) {
+			require.NotEmpty(org.T, schedulingtest.ResourceKind(op.Path), "say in kindOf what %s names by %s", op.Path, parameter.Name)
 		}
-		if one.In == "query" && idMember.MatchString(one.Name) && !slices.Contains(notIDs, one.Name) {
-			require.Contains(s.T, queries[op.ID], one.Name+"=", "give %s this query in the table", op.ID)
+		if parameter.In == "query" && idMember.MatchString(parameter.Name) && !slices.Contains(notIDs, parameter.Name) {
+			require.Contains(org.T, queries[op.ID], parameter.Name+"=", "give %s this query in the table", op.ID)
 		}
 	}
 	if !op.TakesJSON() {
 		return
 	}
 	body, known := bodies[op.ID]
-	require.True(s.T, known, "give %s a body in the table", op.ID)
+	require.True(org.T, known, "give %s a body in the table", op.ID)
 	for _, name := range op.MemberNames() {
 		if idMember.MatchString(name) && !slices.Contains(notIDs, name) {
-			require.Contains(s.T, body, `"`+name+`"`, "the body of %s in the table lacks an id", op.ID)
+			require.Contains(org.T, body, `"`+name+`"`, "the body of %s in the table lacks an id", op.ID)
 		}
 	}
 }

@@ -50,10 +50,10 @@ func TestOrganizationAndSettings(t *testing.T) {
 
 func TestAnOldSlugStaysForAWhile(t *testing.T) {
 	t.Parallel()
-	s := schedulingtest.NewOrganization(t)
-	s.OK(200, "PUT", "/organization", object{"slug": "moved-" + s.Slug})
-	draft := object{"org_name": "O", "org_slug": s.Slug, "name": "O", "email": "thief-" + s.Email, "password": schedulingtest.Password}
-	s.As("").Refused(400, "slug_taken", "POST", "/auth/register", draft)
-	s.Hub.Clock.Advance(91 * 24 * time.Hour)
-	s.As("").OK(201, "POST", "/auth/register", draft)
+	org := schedulingtest.NewOrganization(t)
+	org.OK(200, "PUT", "/organization", object{"slug": "moved-" + org.Slug})
+	draft := object{"org_name": "O", "org_slug": org.Slug, "name": "O", "email": "thief-" + org.Email, "password": schedulingtest.Password}
+	org.As("").Refused(400, "slug_taken", "POST", "/auth/register", draft)
+	org.Hub.Clock.Advance(91 * 24 * time.Hour)
+	org.As("").OK(201, "POST", "/auth/register", draft)
 }

@@ -11,32 +11,32 @@ import (
 
 func TestProfessionalsAndTheirServices(t *testing.T) {
 	t.Parallel()
-	p := schedulingtest.NewBookable(t)
-	path := "/professionals/" + p.ProfessionalID
-	ana := p.OK(200, "PUT", path, object{"bio": "Since 2010", "max_bookings_per_day": 3})
+	org := schedulingtest.NewBookable(t)
+	path := "/professionals/" + org.ProfessionalID
+	ana := org.OK(200, "PUT", path, object{"bio": "Since 2010", "max_bookings_per_day": 3})
 	require.Equal(t, "Ana", ana["name"])
-	require.Equal(t, []any{p.ServiceID}, ana["service_ids"])
+	require.Equal(t, []any{org.ServiceID}, ana["service_ids"])
 	feed := ana["calendar_feed_url"]
-	require.NotEqual(t, feed, p.OK(200, "POST", path+"/calendar-feed/rotate", nil)["calendar_feed_url"])
-	p.Invalid("body.name", "POST", "/professionals", object{"bio": "x"})
-	p.Invalid("body.max_bookings_per_day", "PUT", path, object{"max_bookings_per_day": 0})
-	me := p.OK(200, "GET", "/auth/me", nil)["id"]
-	p.OK(200, "PUT", path, object{"user_id": me})
-	p.Refused(409, "user_taken", "POST", "/professionals", object{"name": "Eva", "user_id": me})
+	require.NotEqual(t, feed, org.OK(200, "POST", path+"/calendar-feed/rotate", nil)["calendar_feed_url"])
+	org.Invalid("body.name", "POST", "/professionals", object{"bio": "x"})
+	org.Invalid("body.max_bookings_per_day", "PUT", path, object{"max_bookings_per_day": 0})
+	me := org.OK(200, "GET", "/auth/me", nil)["id"]
+	org.OK(200, "PUT", path, object{"user_id": me})
+	org.Refused(409, "user_taken", "POST", "/professionals", object{"name": "Eva", "user_id": me})
 
-	offered := p.Call("PUT", path+"/services", object{"service_ids": []string{p.ServiceID}, "overrides": object{p.ServiceID: object{"custom_duration": 45, "custom_price": 99.9}}})
+	offered := org.Call("PUT", path+"/services", object{"service_ids": []string{org.ServiceID}, "overrides": object{org.ServiceID: object{"custom_duration": 45, "custom_price": 99.9}}})
 	require.Equal(t, 200, offered.Status, offered.Text)
 	require.EqualValues(t, 45, offered.List[0]["effective_duration"])
 	require.InDelta(t, 99.9, offered.List[0]["effective_price"], 1e-9)
 	require.EqualValues(t, 80, offered.List[0]["price"])
-	require.Equal(t, offered.List, p.List(path+"/services"))
-	p.Invalid("body.overrides", "PUT", path+"/services", object{"service_ids": []string{}, "overrides": object{p.ServiceID: object{"custom_duration": 45}}})
-	p.Invalid("body.overrides."+p.ServiceID+".custom_duration", "PUT", path+"/services", object{"service_ids": []string{p.ServiceID}, "overrides": object{p.ServiceID: object{"custom_duration": 1}}})
-	p.Refused(404, "not_found", "PUT", path+"/services", object{"service_ids": []string{uuid.NewString()}})
-	require.Equal(t, offered.List, p.List(path+"/services"), "a refused change changes nothing")
+	require.Equal(t, offered.List, org.List(path+"/services"))
+	org.Invalid("body.overrides", "PUT", path+"/services", object{"service_ids": []string{}, "overrides": object{org.ServiceID: object{"custom_duration": 45}}})
+	org.Invalid("body.overrides."+org.ServiceID+".custom_duration", "PUT", path+"/services", object{"service_ids": []string{org.ServiceID}, "overrides": object{org.ServiceID: object{"custom_duration": 1}}})
+	org.Refused(404, "not_found", "PUT", path+"/services", object{"service_ids": []string{uuid.NewString()}})
+	require.Equal(t, offered.List, org.List(path+"/services"), "a refused change changes nothing")
 
-	p.Book(0)
-	p.OK(204, "DELETE", path, nil)
-	require.Empty(t, p.List("/professionals"))
-	require.Equal(t, "Ana", p.List("/appointments")[0]["professional"].(object)["name"], "history stays")
+	org.Book(0)
+	org.OK(204, "DELETE", path, nil)
+	require.Empty(t, org.List("/professionals"))
+	require.Equal(t, "Ana", org.List("/appointments")[0]["professional"].(object)["name"], "history stays")
 }

@@ -15,54 +15,54 @@ import (
 // What nobody may read stands in no log, no metric and no answer to anybody else.
 func TestSecretsAreNotTold(t *testing.T) {
 	t.Parallel()
-	p := schedulingtest.NewBookableBesidePeer(t)
+	org := schedulingtest.NewBookableBesidePeer(t)
 	const canary, cpf = "canary-of-a-password", "111.444.777-35"
-	p.As("").OK(201, "POST", "/auth/register", object{"org_name": "C", "org_slug": "canary-" + p.Slug, "name": "C", "email": "c-" + p.Email, "password": canary})
-	session := p.As("").OK(200, "POST", "/auth/login", object{"email": "c-" + p.Email, "password": canary})
-	key := p.OK(200, "POST", "/integrations/api-keys", nil)["api_key"].(string)
-	p.OK(200, "GET", "/auth/me", nil)
-	p.As("").OK(200, "POST", "/auth/forgot-password", object{"email": p.Email})
-	reset := p.ResetToken(p.Email)
-	client := p.OK(201, "POST", "/clients", object{"name": "Rui", "phone": "+5511911112222", "cpf": cpf})
-	made := p.Guest().OK(201, "POST", p.PublicPath("/appointments"), p.BookingBody(0))
-	integration := p.LinkPeer()
-	secret := p.OK(200, "POST", "/integrations/"+integration+"/rotate-secret", nil)["webhook_secret"].(string)
+	org.As("").OK(201, "POST", "/auth/register", object{"org_name": "C", "org_slug": "canary-" + org.Slug, "name": "C", "email": "c-" + org.Email, "password": canary})
+	session := org.As("").OK(200, "POST", "/auth/login", object{"email": "c-" + org.Email, "password": canary})
+	key := org.OK(200, "POST", "/integrations/api-keys", nil)["api_key"].(string)
+	org.OK(200, "GET", "/auth/me", nil)
+	org.As("").OK(200, "POST", "/auth/forgot-password", object{"email": org.Email})
+	reset := org.ResetToken(org.Email)
+	client := org.OK(201, "POST", "/clients", object{"name": "Rui", "phone": "+5511911112222", "cpf": cpf})
+	created := org.Guest().OK(201, "POST", org.PublicPath("/appointments"), org.BookingBody(0))
+	integration := org.LinkPeer()
+	secret := org.OK(200, "POST", "/integrations/"+integration+"/rotate-secret", nil)["webhook_secret"].(string)
 	secrets := map[string]string{
 		"password": canary, "access token": session["access_token"].(string), "refresh token": session["refresh_token"].(string),
 		"key": key, "reset token": reset, "tax id": cpf, "digits of the tax id": strings.NewReplacer(".", "", "-", "").Replace(cpf),
-		"cancel token": made["cancel_token"].(string), "webhook secret": secret,
+		"cancel token": created["cancel_token"].(string), "webhook secret": secret,
 	}
 	var answers strings.Builder
 	told := func(got answer) { answers.WriteString(got.Text + "\n") }
 	// The wrong uses, each where another thing is asked for.
 	for name, value := range secrets {
 		if name == "access token" || name == "key" {
-			told(p.As(value).Call("GET", "/clients/"+uuid.NewString(), nil))
+			told(org.As(value).Call("GET", "/clients/"+uuid.NewString(), nil))
 		}
-		told(p.As("x-"+value).Call("GET", "/auth/me", nil))
-		told(p.As("").Call("POST", "/auth/login", object{"email": value, "password": value}))
-		told(p.As("").Call("POST", "/auth/login", object{"email": p.Email, "password": value}))
-		told(p.As("").Call("POST", "/auth/refresh", object{"refresh_token": value + "x"}))
-		told(p.As("").Call("POST", "/auth/reset-password", object{"token": value + "x", "password": value}))
-		told(p.As("").Call("POST", p.PublicPath("/cancel"), object{"cancel_token": value + "x"}))
-		told(p.Call("POST", "/clients", object{"name": value, "cpf": []string{value}}))
-		told(p.Call("POST", "/clients", object{"name": "", "cpf": value, "birth_date": value}))
-		told(p.Call("POST", "/clients", `{"cpf":"`+value+`","cpf":`))
-		told(p.Call("GET", "/clients/"+value, nil))
-		told(p.Call("GET", "/payments?month="+value, nil))
-		told(p.As("").Call("POST", "/integrations/webhook", object{"x": value}, "X-Integration-Key", value, "X-Webhook-Signature", value))
+		told(org.As("x-"+value).Call("GET", "/auth/me", nil))
+		told(org.As("").Call("POST", "/auth/login", object{"email": value, "password": value}))
+		told(org.As("").Call("POST", "/auth/login", object{"email": org.Email, "password": value}))
+		told(org.As("").Call("POST", "/auth/refresh", object{"refresh_token": value + "x"}))
+		told(org.As("").Call("POST", "/auth/reset-password", object{"token": value + "x", "password": value}))
+		told(org.As("").Call("POST", org.PublicPath("/cancel"), object{"cancel_token": value + "x"}))
+		told(org.Call("POST", "/clients", object{"name": value, "cpf": []string{value}}))
+		told(org.Call("POST", "/clients", object{"name": "", "cpf": value, "birth_date": value}))
+		told(org.Call("POST", "/clients", `{"cpf":"`+value+`","cpf":`))
+		told(org.Call("GET", "/clients/"+value, nil))
+		told(org.Call("GET", "/payments?month="+value, nil))
+		told(org.As("").Call("POST", "/integrations/webhook", object{"x": value}, "X-Integration-Key", value, "X-Webhook-Signature", value))
 	}
-	told(p.Call("GET", "/integrations/webhook-logs", nil))
-	told(p.As(p.Hub.CreateKey(p.ID, hub.Live)).Call("GET", "/integrations/search/clients?phone=%2B5511911112222", nil))
+	told(org.Call("GET", "/integrations/webhook-logs", nil))
+	told(org.As(org.Hub.CreateKey(org.ID, hub.Live)).Call("GET", "/integrations/search/clients?phone=%2B5511911112222", nil))
 	var audit, deliveries json.RawMessage
-	p.Hub.CallAPI("GET", "/api/v1/audit?limit=200", nil, &audit)
-	p.Hub.CallAPI("GET", "/api/v1/deliveries?limit=200", nil, &deliveries)
+	org.Hub.CallAPI("GET", "/api/v1/audit?limit=200", nil, &audit)
+	org.Hub.CallAPI("GET", "/api/v1/deliveries?limit=200", nil, &deliveries)
 	for name, value := range secrets {
-		require.NotContains(t, p.Hub.Log(), value, "%s in the log", name)
-		require.NotContains(t, schedulingtest.GetPage(t, p.Hub.URL+"/metrics"), value, "%s in the metrics", name)
+		require.NotContains(t, org.Hub.Log(), value, "%s in the log", name)
+		require.NotContains(t, schedulingtest.GetPage(t, org.Hub.URL+"/metrics"), value, "%s in the metrics", name)
 		require.NotContains(t, answers.String(), value, "%s in an answer", name)
 		require.NotContains(t, string(audit)+string(deliveries), value, "%s in the logs of the hub", name)
 	}
-	require.Equal(t, cpf, p.OK(200, "GET", "/clients/"+client["id"].(string), nil)["cpf"], "its own people see it")
+	require.Equal(t, cpf, org.OK(200, "GET", "/clients/"+client["id"].(string), nil)["cpf"], "its own people see it")
 	require.NotContains(t, answers.String(), `"status":5`)
 }

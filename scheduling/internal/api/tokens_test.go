@@ -25,9 +25,9 @@ func TestForgedTokens(t *testing.T) {
 	h := moduletest.Start(t, scheduling.New(), moduletest.Options{
 		Start: schedulingtest.Monday, OtherModules: []module.Module{moduletest.HostCapture{Module: notes.New("notes"), Host: &other}},
 	})
-	s := schedulingtest.RegisterOrganization(t, h)
-	s.OK(200, "GET", "/auth/me", nil)
-	signature := s.Token[strings.LastIndex(s.Token, ".")+1:]
+	org := schedulingtest.RegisterOrganization(t, h)
+	org.OK(200, "GET", "/auth/me", nil)
+	signature := org.Token[strings.LastIndex(org.Token, ".")+1:]
 	kept := func(string) string { return signature }
 	with := func(key []byte, method jwt.SigningMethod) func(string) string {
 		return func(text string) string {
@@ -36,7 +36,7 @@ func TestForgedTokens(t *testing.T) {
 			return base64.RawURLEncoding.EncodeToString(raw)
 		}
 	}
-	user, login, ok := h.Host.Credentials.VerifyAccessToken(s.Token)
+	user, login, ok := h.Host.Credentials.VerifyAccessToken(org.Token)
 	require.True(t, ok)
 	elsewhere, err := other.Credentials.SignAccessToken(user, login)
 	require.NoError(t, err)
@@ -44,43 +44,43 @@ func TestForgedTokens(t *testing.T) {
 	require.NoError(t, err)
 	ended, err := h.Host.Credentials.SignAccessToken(user, uuid.New())
 	require.NoError(t, err)
-	session := s.As("").OK(200, "POST", "/auth/login", object{"email": s.Email, "password": schedulingtest.Password})
+	session := org.As("").OK(200, "POST", "/auth/login", object{"email": org.Email, "password": schedulingtest.Password})
 	for name, token := range map[string]string{
-		"no algorithm":                moduletest.ForgeToken(t, s.Token, object{"alg": "none"}, nil, func(string) string { return "" }),
-		"no algorithm, signed":        moduletest.ForgeToken(t, s.Token, object{"alg": "none"}, nil, kept),
-		"another spelling of none":    moduletest.ForgeToken(t, s.Token, object{"alg": "nOnE"}, nil, func(string) string { return "" }),
-		"RS256":                       moduletest.ForgeToken(t, s.Token, object{"alg": "RS256"}, nil, kept),
-		"ES256":                       moduletest.ForgeToken(t, s.Token, object{"alg": "ES256"}, nil, kept),
-		"HS512 of the id of the key":  moduletest.ForgeToken(t, s.Token, object{"alg": "HS512"}, nil, with([]byte("kid"), jwt.SigningMethodHS512)),
-		"signed with nothing":         moduletest.ForgeToken(t, s.Token, nil, nil, with(nil, jwt.SigningMethodHS256)),
-		"another key's id":            moduletest.ForgeToken(t, s.Token, object{"kid": "../../dev/null"}, nil, with(nil, jwt.SigningMethodHS256)),
-		"an id that is a query":       moduletest.ForgeToken(t, s.Token, object{"kid": "' or 1=1 --"}, nil, kept),
-		"a key of its own":            moduletest.ForgeToken(t, s.Token, object{"jwk": object{"kty": "oct", "k": "AA"}, "jku": "http://127.0.0.1:1"}, nil, with([]byte{0}, jwt.SigningMethodHS256)),
-		"longer validity":             moduletest.ForgeToken(t, s.Token, nil, object{"exp": 4_000_000_000}, kept),
-		"somebody else's":             moduletest.ForgeToken(t, s.Token, nil, object{"sub": uuid.NewString()}, kept),
-		"another audience":            moduletest.ForgeToken(t, s.Token, nil, object{"aud": []string{"notes"}}, kept),
-		"a signature cut short":       s.Token[:len(s.Token)-4],
-		"no signature":                s.Token[:strings.LastIndex(s.Token, ".")],
+		"no algorithm":                moduletest.ForgeToken(t, org.Token, object{"alg": "none"}, nil, func(string) string { return "" }),
+		"no algorithm, signed":        moduletest.ForgeToken(t, org.Token, object{"alg": "none"}, nil, kept),
+		"another spelling of none":    moduletest.ForgeToken(t, org.Token, object{"alg": "nOnE"}, nil, func(string) string { return "" }),
+		"RS256":                       moduletest.ForgeToken(t, org.Token, object{"alg": "RS256"}, nil, kept),
+		"ES256":                       moduletest.ForgeToken(t, org.Token, object{"alg": "ES256"}, nil, kept),
+		"HS512 of the id of the key":  moduletest.ForgeToken(t, org.Token, object{"alg": "HS512"}, nil, with([]byte("kid"), jwt.SigningMethodHS512)),
+		"signed with nothing":         moduletest.ForgeToken(t, org.Token, nil, nil, with(nil, jwt.SigningMethodHS256)),
+		"another key's id":            moduletest.ForgeToken(t, org.Token, object{"kid": "../../dev/null"}, nil, with(nil, jwt.SigningMethodHS256)),
+		"an id that is a query":       moduletest.ForgeToken(t, org.Token, object{"kid": "' or 1=1 --"}, nil, kept),
+		"a key of its own":            moduletest.ForgeToken(t, org.Token, object{"jwk": object{"kty": "oct", "k": "AA"}, "jku": "http://127.0.0.1:1"}, nil, with([]byte{0}, jwt.SigningMethodHS256)),
+		"longer validity":             moduletest.ForgeToken(t, org.Token, nil, object{"exp": 4_000_000_000}, kept),
+		"somebody else's":             moduletest.ForgeToken(t, org.Token, nil, object{"sub": uuid.NewString()}, kept),
+		"another audience":            moduletest.ForgeToken(t, org.Token, nil, object{"aud": []string{"notes"}}, kept),
+		"a signature cut short":       org.Token[:len(org.Token)-4],
+		"no signature":                org.Token[:strings.LastIndex(org.Token, ".")],
 		"of another product":          elsewhere,
 		"of a user who never was":     stranger,
 		"of a login that never was":   ended,
 		"an operator's":               h.OperatorToken,
 		"a refresh token":             session["refresh_token"].(string),
-		"the right one, twice":        s.Token + "," + s.Token,
-		"the right one, with a space": s.Token + " " + s.Token,
+		"the right one, twice":        org.Token + "," + org.Token,
+		"the right one, with a space": org.Token + " " + org.Token,
 	} {
-		got := s.As(token).Call("GET", "/auth/me", nil)
+		got := org.As(token).Call("GET", "/auth/me", nil)
 		require.Equal(t, 401, got.Status, "%s: %s", name, got.Text)
 		require.Contains(t, []any{"invalid_token", "unauthorized"}, got.Body["code"], name)
 	}
-	for _, token := range []any{s.Token, session["access_token"], "x", elsewhere} {
-		s.As("").Refused(401, "invalid_refresh_token", "POST", "/auth/refresh", object{"refresh_token": token})
+	for _, token := range []any{org.Token, session["access_token"], "x", elsewhere} {
+		org.As("").Refused(401, "invalid_refresh_token", "POST", "/auth/refresh", object{"refresh_token": token})
 	}
-	require.Equal(t, 401, s.As("").Call("GET", "/auth/me", nil, "Authorization", "Basic "+s.Token).Status)
-	require.Regexp(t, `^Bearer\b`, s.As("").Call("GET", "/auth/me", nil).Header.Get("WWW-Authenticate"))
-	s.OK(200, "GET", "/auth/me", nil)
+	require.Equal(t, 401, org.As("").Call("GET", "/auth/me", nil, "Authorization", "Basic "+org.Token).Status)
+	require.Regexp(t, `^Bearer\b`, org.As("").Call("GET", "/auth/me", nil).Header.Get("WWW-Authenticate"))
+	org.OK(200, "GET", "/auth/me", nil)
 	h.Clock.Advance(29 * time.Minute)
-	s.OK(200, "GET", "/auth/me", nil)
+	org.OK(200, "GET", "/auth/me", nil)
 	h.Clock.Advance(time.Minute + time.Second)
-	s.Refused(401, "invalid_token", "GET", "/auth/me", nil)
+	org.Refused(401, "invalid_token", "GET", "/auth/me", nil)
 }

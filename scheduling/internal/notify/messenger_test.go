@@ -105,31 +105,31 @@ func (i textingInstance) RegisterActions(api huma.API) {
 func TestRemindersGoThroughTheConnectedMessagingProduct(t *testing.T) {
 	t.Parallel()
 	product := &texting{Module: notes.New("messaging")}
-	p := schedulingtest.RegisterOrganization(t, moduletest.Start(t, scheduling.New(), moduletest.Options{
+	org := schedulingtest.RegisterOrganization(t, moduletest.Start(t, scheduling.New(), moduletest.Options{
 		Start: schedulingtest.Monday.Add(-72 * time.Hour), OtherModules: []module.Module{product},
 	})).MakeBookable()
-	p.OK(200, "PUT", "/organization/settings", object{"reminder_channels": []string{"email", "whatsapp"}, "reminder_offsets_minutes": []int{1440}})
+	org.OK(200, "PUT", "/organization/settings", object{"reminder_channels": []string{"email", "whatsapp"}, "reminder_offsets_minutes": []int{1440}})
 	var peer struct {
 		TenantID string `json:"tenant_id"`
 	}
-	p.Hub.CallAPI("POST", "/messaging/api/v1/auth/register", object{"name": "Company"}, &peer)
-	var made struct{ Integrations []struct{ ID string } }
-	p.Hub.CallAPI("POST", "/api/v1/integrations/link", object{"tenant_id": p.ID, "peer_tenant_id": peer.TenantID, "features": []string{"reminders"}}, &made)
-	p.Guest().OK(201, "POST", p.PublicPath("/appointments"), p.BookingBody(0))
-	p.WaitForEmails("gil@example.com", 1)
-	p.Hub.Clock.Advance(48 * time.Hour)
+	org.Hub.CallAPI("POST", "/messaging/api/v1/auth/register", object{"name": "Company"}, &peer)
+	var created struct{ Integrations []struct{ ID string } }
+	org.Hub.CallAPI("POST", "/api/v1/integrations/link", object{"tenant_id": org.ID, "peer_tenant_id": peer.TenantID, "features": []string{"reminders"}}, &created)
+	org.Guest().OK(201, "POST", org.PublicPath("/appointments"), org.BookingBody(0))
+	org.WaitForEmails("gil@example.com", 1)
+	org.Hub.Clock.Advance(48 * time.Hour)
 	require.Eventually(t, func() bool { // the hub's own runner finds what is due
 		product.mu.Lock()
 		defer product.mu.Unlock()
 		return len(product.sent) > 0
 	}, 30*time.Second, 50*time.Millisecond)
-	p.WaitForEmails("gil@example.com", 2)
-	p.RunJob("reminders")
+	org.WaitForEmails("gil@example.com", 2)
+	org.RunJob("reminders")
 	product.mu.Lock()
 	defer product.mu.Unlock()
 	require.Len(t, product.sent, 1)
 	require.Equal(t, "5511987650000", product.sent[0].Number)
 	require.Contains(t, product.sent[0].Body, "Lembrete de Studio: Cut")
-	require.Eventually(t, func() bool { return len(p.EventTypes()) == 3 }, 30*time.Second, 50*time.Millisecond)
-	require.Equal(t, []string{"appointment.created", "appointment.reminded", "appointment.reminded"}, p.EventTypes(), "one for each that was sent")
+	require.Eventually(t, func() bool { return len(org.EventTypes()) == 3 }, 30*time.Second, 50*time.Millisecond)
+	require.Equal(t, []string{"appointment.created", "appointment.reminded", "appointment.reminded"}, org.EventTypes(), "one for each that was sent")
 }

@@ -62,18 +62,18 @@ func (c *clinicPeer) calls() int {
 func TestChangedPatientsAreReadBack(t *testing.T) {
 	t.Parallel()
 	peer := &clinicPeer{features: []string{"patient.search"}, patient: `{"found":true,"patient":{"id":"p-1","name":"Ana Lima","email":"ana@example.com"}}`}
-	p := schedulingtest.NewBookableOn(t, func(host *module.Host) { host.Peers = peer })
-	client := p.AddClients(object{"name": "Ana"})[0]
+	org := schedulingtest.NewBookableOn(t, func(host *module.Host) { host.Peers = peer })
+	client := org.AddClients(object{"name": "Ana"})[0]
 	shown := func() (name, email any) {
-		c := p.OK(200, "GET", "/clients/"+client, nil)
+		c := org.OK(200, "GET", "/clients/"+client, nil)
 		return c["name"], c["email"]
 	}
 	n := 0
 	updated := func(fields ...string) error {
 		n++
-		return p.ReceiveEvent("evt_"+strings.Repeat("0", 15-len(string(rune('a'+n))))+string(rune('a'+n)), "patient.updated", object{"patient_id": "p-1", "changed_fields": fields, "phone": "+5511955556666"})
+		return org.ReceiveEvent("evt_"+strings.Repeat("0", 15-len(string(rune('a'+n))))+string(rune('a'+n)), "patient.updated", object{"patient_id": "p-1", "changed_fields": fields, "phone": "+5511955556666"})
 	}
-	waiting := func() int { return p.Count("hub.jobs where product = 'scheduling' and job = 'patients'") }
+	waiting := func() int { return org.Count("hub.jobs where product = 'scheduling' and job = 'patients'") }
 	settled := func() {
 		t.Helper()
 		require.Eventually(t, func() bool { return waiting() == 0 }, 30*time.Second, 20*time.Millisecond)
@@ -88,8 +88,8 @@ func TestChangedPatientsAreReadBack(t *testing.T) {
 	for calls := 1; calls <= 3; calls++ {
 		require.Eventually(t, func() bool { return peer.calls() == calls }, 30*time.Second, 20*time.Millisecond)
 		if calls < 3 {
-			require.Eventually(t, func() bool { return p.Count("hub.jobs where job = 'patients' and tries = $1", calls) == 1 }, 30*time.Second, 20*time.Millisecond)
-			p.AdvanceClock(15 * time.Minute)
+			require.Eventually(t, func() bool { return org.Count("hub.jobs where job = 'patients' and tries = $1", calls) == 1 }, 30*time.Second, 20*time.Millisecond)
+			org.AdvanceClock(15 * time.Minute)
 		}
 	}
 	settled()
@@ -100,7 +100,7 @@ func TestChangedPatientsAreReadBack(t *testing.T) {
 
 	// What came from the clinic follows it.
 	peer.patient = `{"found":true,"patient":{"id":"p-1","name":"Ana Reis","email":"reis@example.com"}}`
-	p.Exec(`update scheduling.clients set name_source = 'clinic' where id = $1`, client)
+	org.Exec(`update scheduling.clients set name_source = 'clinic' where id = $1`, client)
 	require.NoError(t, updated("email"))
 	settled()
 	name, email = shown()
@@ -116,9 +116,9 @@ func TestChangedPatientsAreReadBack(t *testing.T) {
 
 	// What staff typed stays; and without the feature nothing is asked, and nothing fails.
 	peer.patient = `{"found":true,"patient":{"id":"p-1","name":"X Y","email":"x@example.com"}}`
-	p.OK(200, "PUT", "/clients/"+client, object{"email": "typed@example.com", "name": "Typed"})
+	org.OK(200, "PUT", "/clients/"+client, object{"email": "typed@example.com", "name": "Typed"})
 	require.ErrorIs(t, updated("name", "email"), module.ErrIgnored)
-	p.Exec(`update scheduling.clients set name_source = 'clinic' where id = $1`, client)
+	org.Exec(`update scheduling.clients set name_source = 'clinic' where id = $1`, client)
 	before := peer.calls()
 	peer.mu.Lock()
 	peer.features = nil

@@ -19,11 +19,11 @@ import (
 
 // patient is a provider that makes charges, and answers once it is let: each charge is
 // announced first.
-func patient(t testing.TB) (p *schedulingtest.Bookable, asked chan string, let chan struct{}) {
+func patient(t testing.TB) (org *schedulingtest.Bookable, asked chan string, let chan struct{}) {
 	t.Helper()
 	asked, let = make(chan string, 100), make(chan struct{})
 	var n atomic.Int64
-	p = mercadoPago(t, func(w http.ResponseWriter, r *http.Request, body string) {
+	org = mercadoPago(t, func(w http.ResponseWriter, r *http.Request, body string) {
 		var order map[string]any
 		if r.Method != http.MethodPost || json.Unmarshal([]byte(body), &order) != nil {
 			w.WriteHeader(http.StatusInternalServerError)
@@ -38,20 +38,20 @@ func patient(t testing.TB) (p *schedulingtest.Bookable, asked chan string, let c
 			"point_of_interaction": object{"transaction_data": object{"qr_code": "00020126580014br.gov.bcb.pix"}},
 		})
 	})
-	p.OK(200, "PUT", "/services/"+p.ServiceID, object{"requires_deposit": true, "deposit_amount": 20})
-	return p, asked, let
+	org.OK(200, "PUT", "/services/"+org.ServiceID, object{"requires_deposit": true, "deposit_amount": 20})
+	return org, asked, let
 }
 
 // onceAsked does something several times: the others while the provider is asked for the
 // first, for as long as some other requests take.
-func onceAsked(p *schedulingtest.Bookable, asked chan string, let chan struct{}, do func() answer) []answer {
-	p.T.Helper()
+func onceAsked(org *schedulingtest.Bookable, asked chan string, let chan struct{}, do func() answer) []answer {
+	org.T.Helper()
 	first := make(chan answer, 1)
 	go func() { first <- do() }()
 	select {
 	case <-asked:
 	case got := <-first:
-		require.Fail(p.T, "nobody asked the provider", "%d %s", got.Status, got.Text)
+		require.Fail(org.T, "nobody asked the provider", "%d %s", got.Status, got.Text)
 	}
 	requests := make([]func() answer, 7)
 	for i := range requests[1:] {
@@ -59,7 +59,7 @@ func onceAsked(p *schedulingtest.Bookable, asked chan string, let chan struct{},
 	}
 	requests[6] = func() answer {
 		for range 30 {
-			_, _ = p.Try("GET", "/services", nil)
+			_, _ = org.Try("GET", "/services", nil)
 		}
 		close(let)
 		return <-first
@@ -74,23 +74,23 @@ func TestADepositSentTwiceIsOneBooking(t *testing.T) {
 	for _, professional := range []string{"", "any"} {
 		t.Run(professional, func(t *testing.T) {
 			t.Parallel()
-			p, asked, let := patient(t)
-			p.Organization.AddProfessional("Eva", p.ServiceID)
+			org, asked, let := patient(t)
+			org.Organization.AddProfessional("Eva", org.ServiceID)
 			form := url.Values{
-				"service": {p.ServiceID}, "professional": {p.ProfessionalID}, "start": {p.At(0)}, "key": {uuid.NewString()},
+				"service": {org.ServiceID}, "professional": {org.ProfessionalID}, "start": {org.At(0)}, "key": {uuid.NewString()},
 				"name": {"Gil Reis"}, "phone": {"11 98765-0000"}, "email": {"gil@example.com"},
 			}
 			if professional != "" {
 				form.Set("professional", professional)
 			}
-			answers := onceAsked(p, asked, let, func() answer { return p.SubmitBookingForm(form) })
+			answers := onceAsked(org, asked, let, func() answer { return org.SubmitBookingForm(form) })
 			for _, one := range answers {
 				require.Equal(t, 303, one.Status, one.Text)
 				require.Equal(t, answers[0].Text, one.Text)
 			}
-			require.Len(t, p.List("/appointments"), 1)
+			require.Len(t, org.List("/appointments"), 1)
 			require.Empty(t, asked, "one charge was asked for")
-			require.Zero(t, p.Count("scheduling.holds where org_id = $1", p.ID))
+			require.Zero(t, org.Count("scheduling.holds where org_id = $1", org.ID))
 		})
 	}
 }
@@ -98,12 +98,12 @@ func TestADepositSentTwiceIsOneBooking(t *testing.T) {
 // A connected product books with the deposit, as the pages do.
 func TestAConnectedProductBooksWithTheDeposit(t *testing.T) {
 	t.Parallel()
-	p, asked, let := patient(t)
-	p.OK(200, "PUT", "/organization/settings", object{"auto_confirm": true})
-	key := p.As(p.Hub.CreateKey(p.ID, hub.Live, "appointment.book"))
-	wish := object{"phone": "+5511987654321", "email": "caio@example.com", "service_id": p.ServiceID, "start_at": p.At(0), "source_id": "t-1"}
+	org, asked, let := patient(t)
+	org.OK(200, "PUT", "/organization/settings", object{"auto_confirm": true})
+	key := org.As(org.Hub.CreateKey(org.ID, hub.Live, "appointment.book"))
+	wish := object{"phone": "+5511987654321", "email": "caio@example.com", "service_id": org.ServiceID, "start_at": org.At(0), "source_id": "t-1"}
 	var ids []any
-	for _, one := range onceAsked(p, asked, let, func() answer {
+	for _, one := range onceAsked(org, asked, let, func() answer {
 		got, _ := key.Try("POST", "/integrations/action/book", wish)
 		return got
 	}) {
@@ -112,70 +112,70 @@ func TestAConnectedProductBooksWithTheDeposit(t *testing.T) {
 		require.Equal(t, "00020126580014br.gov.bcb.pix", one.Body["deposit"].(object)["pix_copy_paste"])
 		ids = append(ids, one.Body["appointment_id"])
 	}
-	require.Len(t, p.List("/appointments"), 1)
-	require.Equal(t, "pending", p.Appointment(ids[0].(string))["deposit_status"])
+	require.Len(t, org.List("/appointments"), 1)
+	require.Equal(t, "pending", org.Appointment(ids[0].(string))["deposit_status"])
 	require.Equal(t, ids[0], ids[6])
 	require.Empty(t, asked)
 
-	wish["start_at"], wish["source_id"] = p.At(time.Hour), "t-2"
+	wish["start_at"], wish["source_id"] = org.At(time.Hour), "t-2"
 	delete(wish, "email")
 	key.InvalidWith("payer_email_required", "body.email", "POST", "/integrations/action/book", wish)
 	wish["email"] = "caio@example.com"
-	require.NotNil(t, p.OK(201, "POST", "/integrations/action/book", wish)["deposit"], "nor do users who ask for it")
+	require.NotNil(t, org.OK(201, "POST", "/integrations/action/book", wish)["deposit"], "nor do users who ask for it")
 }
 
 // Where nothing is to be paid, or nothing can be, nobody is asked for it.
 func TestDepositsThatCannotBe(t *testing.T) {
 	t.Parallel()
-	p := schedulingtest.NewDepositBookable(t)
-	g := p.Guest()
-	eva := p.Organization.AddProfessional("Eva", p.ServiceID)
-	free := object{"service_ids": []string{p.ServiceID}, "overrides": object{p.ServiceID: object{"custom_price": 0}}}
-	p.Call("PUT", "/professionals/"+p.ProfessionalID+"/services", free)
-	made := g.OK(201, "POST", p.PublicPath("/appointments"), p.BookingBody(0))
-	require.Nil(t, made["deposit"], "nothing of 0 is due")
-	require.Equal(t, "none", p.Appointment(made["appointment_id"].(string))["deposit_status"])
+	org := schedulingtest.NewDepositBookable(t)
+	guest := org.Guest()
+	eva := org.Organization.AddProfessional("Eva", org.ServiceID)
+	free := object{"service_ids": []string{org.ServiceID}, "overrides": object{org.ServiceID: object{"custom_price": 0}}}
+	org.Call("PUT", "/professionals/"+org.ProfessionalID+"/services", free)
+	created := guest.OK(201, "POST", org.PublicPath("/appointments"), org.BookingBody(0))
+	require.Nil(t, created["deposit"], "nothing of 0 is due")
+	require.Equal(t, "none", org.Appointment(created["appointment_id"].(string))["deposit_status"])
 
 	// With anybody it depends on whom it comes to: Ana is booked already, so Eva is next.
-	anybody := p.BookingBody(time.Hour)
+	anybody := org.BookingBody(time.Hour)
 	delete(anybody, "professional_id")
-	for _, one := range []struct {
+	for _, test := range []struct {
 		who     string
 		deposit bool
 	}{{"Eva", true}, {"Ana", false}} {
-		made := g.OK(201, "POST", p.PublicPath("/appointments"), anybody)
-		require.Equal(t, one.who, made["professional"])
-		require.Equal(t, one.deposit, made["deposit"] != nil, one.who)
+		created := guest.OK(201, "POST", org.PublicPath("/appointments"), anybody)
+		require.Equal(t, test.who, created["professional"])
+		require.Equal(t, test.deposit, created["deposit"] != nil, test.who)
 	}
-	require.Zero(t, p.Count("scheduling.holds where org_id = $1", p.ID))
+	require.Zero(t, org.Count("scheduling.holds where org_id = $1", org.ID))
 
-	p.OK(200, "PUT", "/organization", object{"currency": "USD"})
-	wish := p.BookingBody(2 * time.Hour)
+	org.OK(200, "PUT", "/organization", object{"currency": "USD"})
+	wish := org.BookingBody(2 * time.Hour)
 	wish["professional_id"] = eva
-	g.Refused(409, "currency_not_supported", "POST", p.PublicPath("/appointments"), wish)
-	form := url.Values{"service": {p.ServiceID}, "professional": {eva}, "start": {p.At(2 * time.Hour)}, "key": {uuid.NewString()}, "name": {"Gil Reis"}, "phone": {"11 98765-0000"}}
-	require.Equal(t, 409, p.SubmitBookingForm(form).Status)
-	require.Len(t, p.List("/appointments"), 3, "a refused booking is none")
+	guest.Refused(409, "currency_not_supported", "POST", org.PublicPath("/appointments"), wish)
+	form := url.Values{"service": {org.ServiceID}, "professional": {eva}, "start": {org.At(2 * time.Hour)}, "key": {uuid.NewString()}, "name": {"Gil Reis"}, "phone": {"11 98765-0000"}}
+	require.Equal(t, 409, org.SubmitBookingForm(form).Status)
+	require.Len(t, org.List("/appointments"), 3, "a refused booking is none")
 }
 
 // What was typed stays where the provider needs more of the client, or does not answer.
 func TestThePageOfADepositThatFails(t *testing.T) {
 	t.Parallel()
-	p := mercadoPago(t, func(w http.ResponseWriter, _ *http.Request, _ string) { w.WriteHeader(http.StatusInternalServerError) })
-	p.OK(200, "PUT", "/organization", object{"locale": "en"})
+	org := mercadoPago(t, func(w http.ResponseWriter, _ *http.Request, _ string) { w.WriteHeader(http.StatusInternalServerError) })
+	org.OK(200, "PUT", "/organization", object{"locale": "en"})
 	mails := func() bool {
-		page := schedulingtest.GetPage(t, p.Hub.URL+"/book/"+p.Slug+"/details?"+url.Values{"service": {p.ServiceID}, "professional": {p.ProfessionalID}, "start": {p.At(0)}}.Encode())
+		page := schedulingtest.GetPage(t, org.Hub.URL+"/book/"+org.Slug+"/details?"+url.Values{"service": {org.ServiceID}, "professional": {org.ProfessionalID}, "start": {org.At(0)}}.Encode())
 		return strings.Contains(page, `maxlength="254" required`)
 	}
 	require.False(t, mails())
-	p.OK(200, "PUT", "/services/"+p.ServiceID, object{"requires_deposit": true, "deposit_amount": 20})
+	org.OK(200, "PUT", "/services/"+org.ServiceID, object{"requires_deposit": true, "deposit_amount": 20})
 	require.True(t, mails(), "the form says what the provider needs")
 	form := url.Values{
-		"service": {p.ServiceID}, "professional": {p.ProfessionalID}, "start": {p.At(0)}, "key": {uuid.NewString()}, "name": {"Gil Reis"}, "phone": {"11 98765-0000"},
+		"service": {org.ServiceID}, "professional": {org.ProfessionalID}, "start": {org.At(0)}, "key": {uuid.NewString()}, "name": {"Gil Reis"}, "phone": {"11 98765-0000"},
 	}
 	kept := func(status int, says string) {
 		t.Helper()
-		got := p.SubmitBookingForm(form)
+		got := org.SubmitBookingForm(form)
 		require.Equal(t, status, got.Status, got.Text)
 		for _, text := range []string{says, `value="Gil Reis"`, `value="11 98765-0000"`, form.Get("key")} {
 			require.Contains(t, got.Text, text)
@@ -184,7 +184,7 @@ func TestThePageOfADepositThatFails(t *testing.T) {
 	kept(422, `id="email-error"`)
 	form.Set("email", "gil@example.com")
 	kept(503, "nothing was booked")
-	p.OK(200, "PUT", "/organization", object{"currency": "USD"})
+	org.OK(200, "PUT", "/organization", object{"currency": "USD"})
 	kept(409, "cannot be paid online")
-	require.Empty(t, p.List("/appointments"))
+	require.Empty(t, org.List("/appointments"))
 }

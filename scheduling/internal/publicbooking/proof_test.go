@@ -18,28 +18,28 @@ import (
 // takes an answer of its own.
 func TestProofOfWork(t *testing.T) {
 	t.Parallel()
-	p := schedulingtest.NewBookable(t)
-	g := p.Guest()
+	org := schedulingtest.NewBookable(t)
+	guest := org.Guest()
 	const code = "proof_of_work_required"
-	require.Equal(t, false, g.OK(200, "GET", p.PublicPath(""), nil)["proof_of_work"])
-	wish := p.BookingBody(0)
-	p.BookWithProof(wish)
-	require.Equal(t, true, g.OK(200, "GET", p.PublicPath(""), nil)["proof_of_work"])
-	wish["start_at"] = p.At(time.Hour)
-	g.InvalidWith(code, "body.altcha", "POST", p.PublicPath("/appointments"), wish) // spent
+	require.Equal(t, false, guest.OK(200, "GET", org.PublicPath(""), nil)["proof_of_work"])
+	wish := org.BookingBody(0)
+	org.BookWithProof(wish)
+	require.Equal(t, true, guest.OK(200, "GET", org.PublicPath(""), nil)["proof_of_work"])
+	wish["start_at"] = org.At(time.Hour)
+	guest.InvalidWith(code, "body.altcha", "POST", org.PublicPath("/appointments"), wish) // spent
 	for _, none := range []any{nil, "x"} {
 		if wish["altcha"] = none; none == nil {
 			delete(wish, "altcha")
 		}
-		g.InvalidWith(code, "body.altcha", "POST", p.PublicPath("/appointments"), wish)
+		guest.InvalidWith(code, "body.altcha", "POST", org.PublicPath("/appointments"), wish)
 	}
-	other := schedulingtest.RegisterOrganization(t, p.Hub).MakeBookable()
+	other := schedulingtest.RegisterOrganization(t, org.Hub).MakeBookable()
 	wish["altcha"] = schedulingtest.SolveChallenge(t, other.Guest().Call("GET", other.PublicPath("/challenge"), nil).Text)
-	g.InvalidWith(code, "body.altcha", "POST", p.PublicPath("/appointments"), wish)
+	guest.InvalidWith(code, "body.altcha", "POST", org.PublicPath("/appointments"), wish)
 
 	// What could not be booked did not spend it; at once it counts once.
-	wish["altcha"], wish["start_at"] = schedulingtest.SolveChallenge(t, g.Call("GET", p.PublicPath("/challenge"), nil).Text), p.At(0)
-	g.Refused(409, "slot_unavailable", "POST", p.PublicPath("/appointments"), wish)
+	wish["altcha"], wish["start_at"] = schedulingtest.SolveChallenge(t, guest.Call("GET", org.PublicPath("/challenge"), nil).Text), org.At(0)
+	guest.Refused(409, "slot_unavailable", "POST", org.PublicPath("/appointments"), wish)
 	requests := make([]func() answer, 5)
 	for i := range requests {
 		requests[i] = func() answer {
@@ -47,17 +47,17 @@ func TestProofOfWork(t *testing.T) {
 			for name, value := range wish {
 				mine[name] = value
 			}
-			mine["start_at"] = p.At(time.Duration(i+1) * 30 * time.Minute)
-			got, _ := g.Try("POST", p.PublicPath("/appointments"), mine)
+			mine["start_at"] = org.At(time.Duration(i+1) * 30 * time.Minute)
+			got, _ := guest.Try("POST", org.PublicPath("/appointments"), mine)
 			return got
 		}
 	}
 	require.Equal(t, map[string]int{"201": 1, "422 " + code: 4}, moduletest.CountCodes(moduletest.Concurrently(requests...)))
-	wish["altcha"], wish["start_at"] = schedulingtest.SolveChallenge(t, g.Call("GET", p.PublicPath("/challenge"), nil).Text), p.At(24*time.Hour)
-	p.Hub.Clock.Advance(time.Hour)
-	g.InvalidWith(code, "body.altcha", "POST", p.PublicPath("/appointments"), wish)
-	p.AdvanceClock(0)
-	p.OK(201, "POST", "/appointments", p.AppointmentBody(24*time.Hour)) // staff need none
+	wish["altcha"], wish["start_at"] = schedulingtest.SolveChallenge(t, guest.Call("GET", org.PublicPath("/challenge"), nil).Text), org.At(24*time.Hour)
+	org.Hub.Clock.Advance(time.Hour)
+	guest.InvalidWith(code, "body.altcha", "POST", org.PublicPath("/appointments"), wish)
+	org.AdvanceClock(0)
+	org.OK(201, "POST", "/appointments", org.AppointmentBody(24*time.Hour)) // staff need none
 }
 
 var challenged = regexp.MustCompile(`data-proof="([^"]+)"`)
@@ -65,23 +65,23 @@ var challenged = regexp.MustCompile(`data-proof="([^"]+)"`)
 // The page brings its challenge along; without JavaScript it says what is missing.
 func TestThePageWithProofOfWork(t *testing.T) {
 	t.Parallel()
-	p := schedulingtest.NewBookable(t)
-	p.OK(200, "PUT", "/organization", object{"locale": "en"})
-	form := url.Values{"service": {p.ServiceID}, "professional": {p.ProfessionalID}, "start": {p.At(0)}, "key": {uuid.NewString()}, "name": {"Gil Reis"}, "phone": {"11 98765-0000"}}
-	address := p.Hub.URL + "/book/" + p.Slug + "/details?" + form.Encode()
+	org := schedulingtest.NewBookable(t)
+	org.OK(200, "PUT", "/organization", object{"locale": "en"})
+	form := url.Values{"service": {org.ServiceID}, "professional": {org.ProfessionalID}, "start": {org.At(0)}, "key": {uuid.NewString()}, "name": {"Gil Reis"}, "phone": {"11 98765-0000"}}
+	address := org.Hub.URL + "/book/" + org.Slug + "/details?" + form.Encode()
 	require.NotContains(t, schedulingtest.GetPage(t, address), "data-proof")
-	p.OK(200, "PUT", "/organization/settings", object{"proof_of_work": true})
+	org.OK(200, "PUT", "/organization/settings", object{"proof_of_work": true})
 	page := schedulingtest.GetPage(t, address)
 	require.Contains(t, page, "<noscript>")
-	without := p.SubmitBookingForm(form)
+	without := org.SubmitBookingForm(form)
 	require.Equal(t, 422, without.Status)
 	require.Contains(t, without.Text, "needs JavaScript")
 	require.Contains(t, without.Text, `value="Gil Reis"`)
 	again := challenged.FindStringSubmatch(without.Text)[1]
 	require.NotEqual(t, challenged.FindStringSubmatch(page)[1], again)
 	form.Set("altcha", schedulingtest.SolveChallenge(t, html.UnescapeString(again)))
-	done := p.SubmitBookingForm(form)
+	done := org.SubmitBookingForm(form)
 	require.Equal(t, 303, done.Status, done.Text)
-	require.Equal(t, done.Text, p.SubmitBookingForm(form).Text, "sent again it is the same booking")
-	require.Len(t, p.List("/appointments"), 1)
+	require.Equal(t, done.Text, org.SubmitBookingForm(form).Text, "sent again it is the same booking")
+	require.Len(t, org.List("/appointments"), 1)
 }

@@ -11,40 +11,40 @@ import (
 
 func TestWaitlist(t *testing.T) {
 	t.Parallel()
-	p := schedulingtest.NewBookable(t)
-	g := p.Guest()
-	g.Refused(403, "waitlist_disabled", "POST", p.PublicPath("/waitlist"), p.WaitlistBody("2026-03-02", "2026-03-03", "1@example.com"))
-	p.OK(200, "PUT", "/organization/settings", object{"waitlist_enabled": true})
+	org := schedulingtest.NewBookable(t)
+	guest := org.Guest()
+	guest.Refused(403, "waitlist_disabled", "POST", org.PublicPath("/waitlist"), org.WaitlistBody("2026-03-02", "2026-03-03", "1@example.com"))
+	org.OK(200, "PUT", "/organization/settings", object{"waitlist_enabled": true})
 	var booked []string
 	for i := range 6 {
-		booked = append(booked, p.Book(time.Duration(i)*30*time.Minute))
+		booked = append(booked, org.Book(time.Duration(i)*30*time.Minute))
 	}
-	g.OK(201, "POST", p.PublicPath("/waitlist"), p.WaitlistBody("2026-03-03", "2026-03-10", "3@example.com"))
-	first := g.OK(201, "POST", p.PublicPath("/waitlist"), p.WaitlistBody("2026-02-20", "2026-03-10", "1@example.com"))
-	require.Equal(t, first["id"], g.OK(201, "POST", p.PublicPath("/waitlist"), p.WaitlistBody("2026-02-20", "2026-03-10", "1@example.com"))["id"], "the same wish is the same entry")
-	p.Hub.Clock.Advance(time.Second)
-	g.OK(201, "POST", p.PublicPath("/waitlist"), p.WaitlistBody("2026-03-02", "2026-03-02", "2@example.com"))
+	guest.OK(201, "POST", org.PublicPath("/waitlist"), org.WaitlistBody("2026-03-03", "2026-03-10", "3@example.com"))
+	first := guest.OK(201, "POST", org.PublicPath("/waitlist"), org.WaitlistBody("2026-02-20", "2026-03-10", "1@example.com"))
+	require.Equal(t, first["id"], guest.OK(201, "POST", org.PublicPath("/waitlist"), org.WaitlistBody("2026-02-20", "2026-03-10", "1@example.com"))["id"], "the same wish is the same entry")
+	org.Hub.Clock.Advance(time.Second)
+	guest.OK(201, "POST", org.PublicPath("/waitlist"), org.WaitlistBody("2026-03-02", "2026-03-02", "2@example.com"))
 	for location, change := range map[string]object{
 		"body.last_date": {"last_date": "2026-02-01"}, "body.first_date": {"first_date": "soon"}, "body.client_email": {"client_email": ""},
 		"body.client_name": {"client_name": "x"}, "body.website": {"website": "x"},
 	} {
-		wish := p.WaitlistBody("2026-03-02", "2026-03-03", "1@example.com")
+		wish := org.WaitlistBody("2026-03-02", "2026-03-03", "1@example.com")
 		for name, value := range change {
 			wish[name] = value
 		}
-		g.Invalid(location, "POST", p.PublicPath("/waitlist"), wish)
+		guest.Invalid(location, "POST", org.PublicPath("/waitlist"), wish)
 	}
-	g.Invalid("body.last_date", "POST", p.PublicPath("/waitlist"), p.WaitlistBody("2026-03-02", "2026-06-03", "1@example.com"))
+	guest.Invalid("body.last_date", "POST", org.PublicPath("/waitlist"), org.WaitlistBody("2026-03-02", "2026-06-03", "1@example.com"))
 
-	p.Transition(200, "cancel", booked[2], object{})
-	subjects, text := p.WaitForEmails("1@example.com", 1)
+	org.Transition(200, "cancel", booked[2], object{})
+	subjects, text := org.WaitForEmails("1@example.com", 1)
 	require.Equal(t, "Abriu um horário: Cut", subjects[0])
 	require.Contains(t, text, "segunda-feira, 2 de março de 2026 às 10:00")
-	require.Contains(t, text, "/book/"+p.Slug)
-	p.Transition(200, "reschedule", booked[3], object{"start_at": p.At(48 * time.Hour)})
-	p.WaitForEmails("2@example.com", 1)
-	p.Transition(200, "cancel", booked[4], object{})
-	p.WaitForJobs()
-	p.WaitForEmails("1@example.com", 1)
-	p.WaitForEmails("3@example.com", 0)
+	require.Contains(t, text, "/book/"+org.Slug)
+	org.Transition(200, "reschedule", booked[3], object{"start_at": org.At(48 * time.Hour)})
+	org.WaitForEmails("2@example.com", 1)
+	org.Transition(200, "cancel", booked[4], object{})
+	org.WaitForJobs()
+	org.WaitForEmails("1@example.com", 1)
+	org.WaitForEmails("3@example.com", 0)
 }

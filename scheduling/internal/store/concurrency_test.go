@@ -21,7 +21,7 @@ import (
 // Fifty at once for one time, and for times that overlap by a quarter of an hour.
 func TestFiftyAtOnceBookOnce(t *testing.T) {
 	t.Parallel()
-	p := schedulingtest.NewBookable(t)
+	org := schedulingtest.NewBookable(t)
 	for round, apart := range []time.Duration{0, 15 * time.Minute} {
 		results := make(chan answer, 50)
 		var ready, done sync.WaitGroup
@@ -29,8 +29,8 @@ func TestFiftyAtOnceBookOnce(t *testing.T) {
 		for i := range 50 {
 			done.Go(func() {
 				ready.Wait()
-				draft := p.AppointmentBody(time.Duration(round)*24*time.Hour + time.Duration(i%2)*apart)
-				got, err := p.Try("POST", "/appointments", draft)
+				draft := org.AppointmentBody(time.Duration(round)*24*time.Hour + time.Duration(i%2)*apart)
+				got, err := org.Try("POST", "/appointments", draft)
 				if err != nil {
 					got.Text = err.Error()
 				}
@@ -39,54 +39,54 @@ func TestFiftyAtOnceBookOnce(t *testing.T) {
 		}
 		ready.Done()
 		done.Wait()
-		made := 0
+		created := 0
 		for range 50 {
 			switch got := <-results; got.Status {
 			case 201:
-				made++
+				created++
 			default:
 				require.Equal(t, 409, got.Status, got.Text)
 				require.Equal(t, "slot_unavailable", got.Body["code"])
 			}
 		}
-		require.Equal(t, 1, made)
-		require.Len(t, p.List(fmt.Sprintf("/appointments?date=2026-03-0%d", 2+round)), 1)
+		require.Equal(t, 1, created)
+		require.Len(t, org.List(fmt.Sprintf("/appointments?date=2026-03-0%d", 2+round)), 1)
 	}
 }
 
 // However much is written at once, it takes as many statements.
 func TestManyAreWrittenAtOnce(t *testing.T) {
 	t.Parallel()
-	p := schedulingtest.NewBookable(t)
+	org := schedulingtest.NewBookable(t)
 	var ids []string
 	for n := range 30 {
-		ids = append(ids, p.OK(201, "POST", "/services", object{"name": fmt.Sprint("S", n), "duration_minutes": 30})["id"].(string))
+		ids = append(ids, org.OK(201, "POST", "/services", object{"name": fmt.Sprint("S", n), "duration_minutes": 30})["id"].(string))
 	}
-	eva, gil := p.AddUnscheduledProfessional("Eva"), p.AddUnscheduledProfessional("Gil")
+	eva, gil := org.AddUnscheduledProfessional("Eva"), org.AddUnscheduledProfessional("Gil")
 	queries := func(method, path string, body any) int64 {
-		before := p.Hub.QueryCount.Load()
-		got := p.Call(method, path, body)
+		before := org.Hub.QueryCount.Load()
+		got := org.Call(method, path, body)
 		require.Less(t, got.Status, 300, got.Text)
-		return p.Hub.QueryCount.Load() - before
+		return org.Hub.QueryCount.Load() - before
 	}
 	exceptions := func(to string) object {
-		return object{"professional_id": p.ProfessionalID, "date": "2027-01-01", "date_to": to, "exception_type": "block", "start_time": "09:00", "end_time": "10:00", "reason": "Fair"}
+		return object{"professional_id": org.ProfessionalID, "date": "2027-01-01", "date_to": to, "exception_type": "block", "start_time": "09:00", "end_time": "10:00", "reason": "Fair"}
 	}
 	require.Equal(t, queries("POST", "/schedule-exceptions", exceptions("2027-01-02")), queries("POST", "/schedule-exceptions", exceptions("2027-12-31")))
-	march := p.List("/schedule-exceptions?month=2027-03")
+	march := org.List("/schedule-exceptions?month=2027-03")
 	require.Len(t, march, 31)
 	require.Equal(t, "2027-03-31", march[30]["date"])
 	require.Equal(t, "09:00", march[30]["start_time"])
 
 	few := queries("PUT", "/services/reorder", object{"service_ids": ids[28:]})
 	require.Equal(t, few, queries("PUT", "/services/reorder", object{"service_ids": ids}))
-	require.Equal(t, append(ids, p.ServiceID), schedulingtest.IDsOf(p.List("/services")))
+	require.Equal(t, append(ids, org.ServiceID), schedulingtest.IDsOf(org.List("/services")))
 
 	few = queries("PUT", "/professionals/"+eva+"/services", object{"service_ids": ids[:2]})
 	require.Equal(t, few, queries("PUT", "/professionals/"+eva+"/services", object{"service_ids": ids, "overrides": object{
 		ids[7]: object{"custom_duration": 45}, ids[8]: object{"custom_price": 0},
 	}}))
-	given := p.List("/professionals/" + eva + "/services")
+	given := org.List("/professionals/" + eva + "/services")
 	require.Len(t, given, 30)
 	for _, one := range given {
 		duration, price := any(nil), any(nil)
@@ -99,13 +99,13 @@ func TestManyAreWrittenAtOnce(t *testing.T) {
 		require.Equal(t, []any{duration, price}, []any{one["custom_duration"], one["custom_price"]})
 	}
 
-	p.OK(200, "PUT", "/schedule-rules/"+p.List("/schedule-rules?professional_id=" + p.ProfessionalID)[0]["id"].(string), object{"break_start": "10:00", "break_end": "10:30"})
-	few = queries("POST", "/schedule-rules/copy/"+p.ProfessionalID+"/"+eva, nil)
+	org.OK(200, "PUT", "/schedule-rules/"+org.List("/schedule-rules?professional_id=" + org.ProfessionalID)[0]["id"].(string), object{"break_start": "10:00", "break_end": "10:30"})
+	few = queries("POST", "/schedule-rules/copy/"+org.ProfessionalID+"/"+eva, nil)
 	for range 3 {
-		p.OK(201, "POST", "/schedule-rules/copy/"+eva+"/"+p.ProfessionalID+"?mode=append", nil)
+		org.OK(201, "POST", "/schedule-rules/copy/"+eva+"/"+org.ProfessionalID+"?mode=append", nil)
 	}
-	require.Equal(t, few, queries("POST", "/schedule-rules/copy/"+p.ProfessionalID+"/"+gil, nil))
-	copied := p.List("/schedule-rules?professional_id=" + gil)
+	require.Equal(t, few, queries("POST", "/schedule-rules/copy/"+org.ProfessionalID+"/"+gil, nil))
+	copied := org.List("/schedule-rules?professional_id=" + gil)
 	require.Len(t, copied, 20)
 	require.Equal(t, []any{"10:00", "10:30", "09:00", "12:00"}, []any{copied[0]["break_start"], copied[0]["break_end"], copied[0]["start_time"], copied[0]["end_time"]})
 }
@@ -114,36 +114,36 @@ func TestManyAreWrittenAtOnce(t *testing.T) {
 // nor renaming another waits for it.
 func TestRenamingDoesNotWaitForBookings(t *testing.T) {
 	t.Parallel()
-	p := schedulingtest.NewBookable(t)
-	wash := p.OK(201, "POST", "/services", object{"name": "Wash", "duration_minutes": 30})["id"].(string)
+	org := schedulingtest.NewBookable(t)
+	wash := org.OK(201, "POST", "/services", object{"name": "Wash", "duration_minutes": 30})["id"].(string)
 	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
 	defer stop()
-	require.NoError(t, pgx.BeginFunc(ctx, p.Hub.Host.Pool, func(tx pgx.Tx) error {
+	require.NoError(t, pgx.BeginFunc(ctx, org.Hub.Host.Pool, func(tx pgx.Tx) error {
 		_, err := tx.Exec(ctx, `insert into scheduling.appointments (org_id, id, client_id, professional_id, service_id, start_at, end_at, price_cents, status, source)
-			values ($1, $2, $3, $4, $5, $6, $7, 0, 'scheduled', 'web')`, p.ID, uuid.New(), p.ClientID, p.ProfessionalID, p.ServiceID, schedulingtest.Monday, schedulingtest.Monday.Add(time.Hour))
+			values ($1, $2, $3, $4, $5, $6, $7, 0, 'scheduled', 'web')`, org.ID, uuid.New(), org.ClientID, org.ProfessionalID, org.ServiceID, schedulingtest.Monday, schedulingtest.Monday.Add(time.Hour))
 		require.NoError(t, err)
-		p.OK(200, "PUT", "/services/"+p.ServiceID, object{"name": "Trim"})
-		p.OK(200, "PUT", "/services/"+wash, object{"name": "Rinse"})
-		require.Equal(t, 200, p.Call("PUT", "/services/reorder", object{"service_ids": []string{wash, p.ServiceID}}).Status)
-		p.OK(200, "PUT", "/professionals/"+p.ProfessionalID, object{"name": "Ann"})
+		org.OK(200, "PUT", "/services/"+org.ServiceID, object{"name": "Trim"})
+		org.OK(200, "PUT", "/services/"+wash, object{"name": "Rinse"})
+		require.Equal(t, 200, org.Call("PUT", "/services/reorder", object{"service_ids": []string{wash, org.ServiceID}}).Status)
+		org.OK(200, "PUT", "/professionals/"+org.ProfessionalID, object{"name": "Ann"})
 		return nil
 	}))
-	require.Equal(t, []string{"Rinse", "Trim"}, schedulingtest.NamesOf(p.List("/services")))
+	require.Equal(t, []string{"Rinse", "Trim"}, schedulingtest.NamesOf(org.List("/services")))
 }
 
 // spread are bookings of one person with everybody at every time of a Monday, all at once.
-func spread(p *schedulingtest.Bookable, people []string, who object) []answer {
-	g := p.Guest()
+func spread(org *schedulingtest.Bookable, people []string, who object) []answer {
+	guest := org.Guest()
 	var requests []func() answer
 	for _, professional := range people {
 		for slot := range 6 {
 			requests = append(requests, func() answer {
-				wish := p.BookingBody(time.Duration(slot) * 30 * time.Minute)
+				wish := org.BookingBody(time.Duration(slot) * 30 * time.Minute)
 				wish["professional_id"] = professional
 				for field, value := range who {
 					wish[field] = value
 				}
-				got, _ := g.Try("POST", p.PublicPath("/appointments"), wish)
+				got, _ := guest.Try("POST", org.PublicPath("/appointments"), wish)
 				return got
 			})
 		}
@@ -155,16 +155,16 @@ func spread(p *schedulingtest.Bookable, people []string, who object) []answer {
 // more bookings than are allowed.
 func TestFirstBookingsAtOnceAreOfOneClient(t *testing.T) {
 	t.Parallel()
-	p := schedulingtest.NewBookable(t)
-	people := []string{p.ProfessionalID, p.Organization.AddProfessional("Eva", p.ServiceID), p.Organization.AddProfessional("Rui", p.ServiceID)}
-	p.OK(200, "PUT", "/organization/settings", object{"max_active_bookings_per_client": 2, "require_client_phone": false})
+	org := schedulingtest.NewBookable(t)
+	people := []string{org.ProfessionalID, org.Organization.AddProfessional("Eva", org.ServiceID), org.Organization.AddProfessional("Rui", org.ServiceID)}
+	org.OK(200, "PUT", "/organization/settings", object{"max_active_bookings_per_client": 2, "require_client_phone": false})
 	known := func(sql string, value string) int {
-		return p.Count("scheduling.clients where org_id = $1 and "+sql, p.ID, value)
+		return org.Count("scheduling.clients where org_id = $1 and "+sql, org.ID, value)
 	}
 
 	forms := []string{"11 98765-0000", "+55 11 8765-0000", "5511987650000"} // of one number
 	got := map[string]int{}
-	for i, answers := range [][]answer{spread(p, people, object{"client_phone": forms[0]}), spread(p, people, object{"client_phone": forms[1]})} {
+	for i, answers := range [][]answer{spread(org, people, object{"client_phone": forms[0]}), spread(org, people, object{"client_phone": forms[1]})} {
 		for said, n := range moduletest.CountCodes(answers) {
 			got[said] += n
 		}
@@ -174,31 +174,31 @@ func TestFirstBookingsAtOnceAreOfOneClient(t *testing.T) {
 	require.Equal(t, 36, got["201"]+got["409 too_many_bookings"]+got["409 slot_unavailable"], got)
 
 	// Who leaves no phone number is known by the e-mail address.
-	got = moduletest.CountCodes(spread(p, people, object{"client_phone": nil, "client_email": "Ada@Example.com"}))
+	got = moduletest.CountCodes(spread(org, people, object{"client_phone": nil, "client_email": "Ada@Example.com"}))
 	require.Equal(t, 2, got["201"], got)
 	require.Equal(t, 1, known("lower(email) = $2", "ada@example.com"))
-	again := p.BookingBody(24 * time.Hour)
+	again := org.BookingBody(24 * time.Hour)
 	again["client_phone"], again["client_email"] = nil, "ada@example.com"
-	p.Guest().Refused(409, "too_many_bookings", "POST", p.PublicPath("/appointments"), again)
+	org.Guest().Refused(409, "too_many_bookings", "POST", org.PublicPath("/appointments"), again)
 	// Bookings are counted under something.
 	delete(again, "client_email")
-	p.Guest().Invalid("body.client_phone", "POST", p.PublicPath("/appointments"), again)
-	p.OK(200, "PUT", "/organization/settings", object{"max_active_bookings_per_client": nil})
-	p.Guest().OK(201, "POST", p.PublicPath("/appointments"), again)
+	org.Guest().Invalid("body.client_phone", "POST", org.PublicPath("/appointments"), again)
+	org.OK(200, "PUT", "/organization/settings", object{"max_active_bookings_per_client": nil})
+	org.Guest().OK(201, "POST", org.PublicPath("/appointments"), again)
 }
 
 // Whatever is done at once to one client and the same professionals, nobody waits for
 // each other in a circle: every path takes its locks in one order.
 func TestNobodyWaitsInACircle(t *testing.T) {
 	t.Parallel()
-	p := schedulingtest.NewBookable(t, schedulingtest.Unlimited)
-	p.OK(200, "PUT", "/organization/settings", object{"max_active_bookings_per_client": 50, "waitlist_enabled": true})
-	p.OK(200, "PUT", "/loyalty/config", object{"enabled": true, "accrual_type": "visit", "points_per_visit": 10})
-	people := []string{p.ProfessionalID, p.Organization.AddProfessional("Eva", p.ServiceID), p.Organization.AddProfessional("Rui", p.ServiceID)}
-	phone := p.BookingBody(0)["client_phone"]
-	me := p.OK(201, "POST", "/clients", object{"name": "Gil", "phone": phone})["id"].(string)
-	program := p.OK(200, "PUT", "/loyalty/config", object{"rewards": []object{{"name": "R", "points": 1, "type": "fixed_discount", "value": 1}}})
-	c := &crowd{Bookable: p, people: people, me: me, reward: program["rewards"].([]any)[0].(object)["id"].(string)}
+	org := schedulingtest.NewBookable(t, schedulingtest.Unlimited)
+	org.OK(200, "PUT", "/organization/settings", object{"max_active_bookings_per_client": 50, "waitlist_enabled": true})
+	org.OK(200, "PUT", "/loyalty/config", object{"enabled": true, "accrual_type": "visit", "points_per_visit": 10})
+	people := []string{org.ProfessionalID, org.Organization.AddProfessional("Eva", org.ServiceID), org.Organization.AddProfessional("Rui", org.ServiceID)}
+	phone := org.BookingBody(0)["client_phone"]
+	me := org.OK(201, "POST", "/clients", object{"name": "Gil", "phone": phone})["id"].(string)
+	program := org.OK(200, "PUT", "/loyalty/config", object{"rewards": []object{{"name": "R", "points": 1, "type": "fixed_discount", "value": 1}}})
+	c := &crowd{Bookable: org, people: people, me: me, reward: program["rewards"].([]any)[0].(object)["id"].(string)}
 	const workers, rounds = 12, 40
 	requests := make([]func() answer, workers)
 	for w := range workers {
@@ -207,7 +207,7 @@ func TestNobodyWaitsInACircle(t *testing.T) {
 	for _, worst := range moduletest.Concurrently(requests...) {
 		require.Less(t, worst.Status, 500, worst.Text)
 	}
-	require.Zero(t, deadlocks(t, p.Hub.Host.Pool))
+	require.Zero(t, deadlocks(t, org.Hub.Host.Pool))
 }
 
 // crowd is many who do something to one client and a few professionals at once.
@@ -221,7 +221,7 @@ type crowd struct {
 // meddle does something at random many times, and gives the first answer that is a
 // failure of the service, else the last.
 func (p *crowd) meddle(r *rand.Rand, rounds int) (last answer) {
-	g := p.Guest()
+	guest := p.Guest()
 	some := func() string {
 		found := "00000000-0000-0000-0000-000000000000"
 		n := r.IntN(20)
@@ -242,7 +242,7 @@ func (p *crowd) meddle(r *rand.Rand, rounds int) (last answer) {
 			if wish["professional_id"] = person; n == 0 {
 				delete(wish, "professional_id")
 			}
-			path, body, as = p.PublicPath("/appointments"), wish, g
+			path, body, as = p.PublicPath("/appointments"), wish, guest
 		case 3:
 			draft := p.AppointmentBody(start)
 			draft["client_id"], draft["professional_id"] = p.me, person
@@ -266,7 +266,7 @@ func (p *crowd) meddle(r *rand.Rand, rounds int) (last answer) {
 		case 14:
 			path, body, as = p.PublicPath("/waitlist"), object{
 				"service_id": p.ServiceID, "first_date": "2026-03-02", "last_date": "2026-03-06", "client_name": "Gil", "client_phone": "11 98765-0000", "client_email": "gil@example.com",
-			}, g
+			}, guest
 		case 15:
 			path, body = "/loyalty/clients/"+p.me+"/redeem", object{"reward_id": p.reward, "appointment_id": some()}
 		case 16:
@@ -281,7 +281,7 @@ func (p *crowd) meddle(r *rand.Rand, rounds int) (last answer) {
 			return got
 		}
 		for _, field := range []string{"id", "appointment_id"} {
-			if id, made := got.Body[field].(string); made && got.Status == 201 && (path == "/appointments" || as == g) {
+			if id, created := got.Body[field].(string); created && got.Status == 201 && (path == "/appointments" || as == guest) {
 				p.booked.Store(id, true)
 			}
 		}

@@ -12,32 +12,34 @@ import (
 // Each change publishes in its own transaction: without the event there is no change.
 func TestEventsAndChangesStandOrFallTogether(t *testing.T) {
 	t.Parallel()
-	p := schedulingtest.NewBookable(t)
-	kept, missed := p.Book(0), p.Book(time.Hour)
-	p.Hub.FailPublishing.Store(true)
+	org := schedulingtest.NewBookable(t)
+	kept, missed := org.Book(0), org.Book(time.Hour)
+	org.Hub.FailPublishing.Store(true)
 	for _, change := range []func() answer{
-		func() answer { return p.Call("POST", "/appointments", p.AppointmentBody(2*time.Hour)) },
-		func() answer { return p.Call("POST", "/appointments/"+kept+"/cancel", object{"reason": "x"}) },
-		func() answer { return p.Call("POST", "/appointments/"+missed+"/noshow", nil) },
+		func() answer { return org.Call("POST", "/appointments", org.AppointmentBody(2*time.Hour)) },
+		func() answer { return org.Call("POST", "/appointments/"+kept+"/cancel", object{"reason": "x"}) },
+		func() answer { return org.Call("POST", "/appointments/"+missed+"/noshow", nil) },
 		func() answer {
-			return p.Call("POST", "/appointments/"+kept+"/reschedule", object{"start_at": p.At(3 * time.Hour)})
+			return org.Call("POST", "/appointments/"+kept+"/reschedule", object{"start_at": org.At(3 * time.Hour)})
 		},
-		func() answer { return p.Call("PUT", "/appointments/"+kept, object{"start_at": p.At(3 * time.Hour)}) },
+		func() answer {
+			return org.Call("PUT", "/appointments/"+kept, object{"start_at": org.At(3 * time.Hour)})
+		},
 	} {
 		require.Equal(t, 500, change().Status)
 	}
-	p.Hub.FailPublishing.Store(false)
-	for _, one := range p.List("/appointments") {
-		require.Equal(t, "scheduled", one["status"])
-		require.EqualValues(t, 1, one["version"])
+	org.Hub.FailPublishing.Store(false)
+	for _, item := range org.List("/appointments") {
+		require.Equal(t, "scheduled", item["status"])
+		require.EqualValues(t, 1, item["version"])
 	}
-	require.Len(t, p.List("/appointments"), 2)
-	require.Len(t, p.OK(200, "GET", "/appointments/"+kept, nil)["history"], 1)
-	require.EqualValues(t, 0, p.OK(200, "GET", "/clients/"+p.ClientID, nil)["no_show_count"])
+	require.Len(t, org.List("/appointments"), 2)
+	require.Len(t, org.OK(200, "GET", "/appointments/"+kept, nil)["history"], 1)
+	require.EqualValues(t, 0, org.OK(200, "GET", "/clients/"+org.ClientID, nil)["no_show_count"])
 
-	p.Transition(200, "cancel", kept, object{"reason": "ill"})
-	p.Transition(200, "noshow", missed, nil)
-	events := p.Hub.Events(p.ID)
+	org.Transition(200, "cancel", kept, object{"reason": "ill"})
+	org.Transition(200, "noshow", missed, nil)
+	events := org.Hub.Events(org.ID)
 	require.Len(t, events, 4)
 	require.Equal(t, "appointment.created", events[0].Type)
 	require.Equal(t, object{

@@ -17,116 +17,116 @@ import (
 // nobody is forgotten and the organization is asked.
 func TestDeletedPatientOfAFamily(t *testing.T) {
 	t.Parallel()
-	p := schedulingtest.NewBookable(t)
-	p.OK(200, "PUT", "/organization/settings", object{"notify_emails": []string{"desk@example.com"}})
-	ids := p.AddClients(object{"name": "Ana Lúcia", "email": "ana@example.com"}, object{"name": "Rui", "email": "rui@example.com"}, object{"name": "Bia"}, object{"name": "Téo"})
+	org := schedulingtest.NewBookable(t)
+	org.OK(200, "PUT", "/organization/settings", object{"notify_emails": []string{"desk@example.com"}})
+	ids := org.AddClients(object{"name": "Ana Lúcia", "email": "ana@example.com"}, object{"name": "Rui", "email": "rui@example.com"}, object{"name": "Bia"}, object{"name": "Téo"})
 	mother, father, child, other := ids[0], ids[1], ids[2], ids[3]
 	request := uuid.NewString()
 	deleted := func(id string, data object) error {
 		data["phone"], data["deletion_request_id"] = "(11) 95555-6666", request
-		return p.ReceiveEvent(id, "patient.deleted", data)
+		return org.ReceiveEvent(id, "patient.deleted", data)
 	}
 	require.ErrorIs(t, deleted("evt_5123456789abcdef", object{"email": nil}), module.ErrIgnored)
 	require.ErrorIs(t, deleted("evt_6123456789abcdef", object{"email": "x@example.com", "name": "Somebody"}), module.ErrIgnored)
-	p.RequireErased(map[string]bool{mother: false, father: false, child: false, other: false})
-	subjects, text := p.WaitForEmails("desk@example.com", 2)
+	org.RequireErased(map[string]bool{mother: false, father: false, child: false, other: false})
+	subjects, text := org.WaitForEmails("desk@example.com", 2)
 	require.Equal(t, "De quem são os dados a excluir?", subjects[0])
 	for _, id := range append(ids, request, "DELETE /api/v1/clients/{id}") {
 		require.Contains(t, text, id)
 	}
 	for _, personal := range []string{"Ana", "Rui", "Bia", "95555", "example.com"} {
 		require.NotContains(t, text, personal)
-		require.NotContains(t, p.Hub.Log(), personal+`"`)
+		require.NotContains(t, org.Hub.Log(), personal+`"`)
 	}
-	require.Contains(t, p.Hub.Log(), "nobody was forgotten")
+	require.Contains(t, org.Hub.Log(), "nobody was forgotten")
 
-	require.Zero(t, p.Count("hub.erasure_traces"))
+	require.Zero(t, org.Count("hub.erasure_traces"))
 	require.NoError(t, deleted("evt_7123456789abcdef", object{"email": "ANA@example.com"}))
-	require.Equal(t, 1, p.Count("hub.erasure_traces where tenant_id = $1", p.ID), "the log hears what she went by here")
-	p.RequireErased(map[string]bool{mother: true, father: false, child: false, other: false})
+	require.Equal(t, 1, org.Count("hub.erasure_traces where tenant_id = $1", org.ID), "the log hears what she went by here")
+	org.RequireErased(map[string]bool{mother: true, father: false, child: false, other: false})
 	require.NoError(t, deleted("evt_8123456789abcdef", object{"email": "ana@example.com", "name": "TEO", "phone_shared": true}))
-	p.RequireErased(map[string]bool{other: true, father: false, child: false})
+	org.RequireErased(map[string]bool{other: true, father: false, child: false})
 
 	// What staff decides.
-	p.OK(204, "DELETE", "/clients/"+child, nil)
-	p.Refused(404, "not_found", "DELETE", "/clients/"+child, nil)
+	org.OK(204, "DELETE", "/clients/"+child, nil)
+	org.Refused(404, "not_found", "DELETE", "/clients/"+child, nil)
 	require.ErrorIs(t, deleted("evt_9123456789abcdef", object{"name": "Ana", "phone_shared": true}), module.ErrIgnored)
-	p.RequireErased(map[string]bool{father: false})
-	p.WaitForEmails("desk@example.com", 3)
+	org.RequireErased(map[string]bool{father: false})
+	org.WaitForEmails("desk@example.com", 3)
 	require.NoError(t, deleted("evt_a123456789abcdef", object{"name": "Rui Souza", "phone_shared": false}), "a single client is who has the number")
-	p.RequireErased(map[string]bool{father: true})
+	org.RequireErased(map[string]bool{father: true})
 }
 
 // Where nobody is written to about bookings, those who run the organization are asked.
 func TestDeletedPatientAsksTheManagers(t *testing.T) {
 	t.Parallel()
-	p := schedulingtest.NewBookable(t)
-	p.OK(200, "PUT", "/organization/settings", object{"notify_emails": []string{}})
+	org := schedulingtest.NewBookable(t)
+	org.OK(200, "PUT", "/organization/settings", object{"notify_emails": []string{}})
 	for _, role := range []string{"admin", "staff"} {
-		p.OK(201, "POST", "/users", object{"name": role, "email": role + p.Email, "role": role})
-		p.WaitForEmails(role+p.Email, 1) // the invitation
+		org.OK(201, "POST", "/users", object{"name": role, "email": role + org.Email, "role": role})
+		org.WaitForEmails(role+org.Email, 1) // the invitation
 	}
-	ids := p.AddClients(object{"name": "Ana Lúcia"}, object{"name": "Rui"})
-	require.ErrorIs(t, p.ReceiveEvent("evt_5123456789abcdef", "patient.deleted", object{"phone": "(11) 95555-6666", "name": "Somebody"}), module.ErrIgnored)
-	for to, n := range map[string]int{p.Email: 1, "admin" + p.Email: 2} {
-		_, text := p.WaitForEmails(to, n)
+	ids := org.AddClients(object{"name": "Ana Lúcia"}, object{"name": "Rui"})
+	require.ErrorIs(t, org.ReceiveEvent("evt_5123456789abcdef", "patient.deleted", object{"phone": "(11) 95555-6666", "name": "Somebody"}), module.ErrIgnored)
+	for to, n := range map[string]int{org.Email: 1, "admin" + org.Email: 2} {
+		_, text := org.WaitForEmails(to, n)
 		require.Contains(t, text, ids[0])
 		require.Contains(t, text, ids[1])
 	}
-	p.WaitForEmails("staff"+p.Email, 1)
+	org.WaitForEmails("staff"+org.Email, 1)
 }
 
 // Numbers that were the patient's may be somebody else's by now, and who has no number
 // is known by the address.
 func TestDeletedPatientUnderOtherNumbers(t *testing.T) {
 	t.Parallel()
-	p := schedulingtest.NewBookable(t)
-	ids := p.AddClients(
+	org := schedulingtest.NewBookable(t)
+	ids := org.AddClients(
 		object{"name": "Ana Souza", "phone": "+5511911110000"}, object{"name": "Rui", "phone": "+5511922220000"},
 		object{"name": "Ana Souza", "phone": "+5511933330000", "email": "ana@example.com"}, object{"name": "Eva", "phone": nil, "email": "Eva@example.com"},
 		object{"name": "Ana", "phone": "+5511944440000"},
 	)
-	require.NoError(t, p.ReceiveEvent("evt_1123456789abcdef", "patient.deleted", object{
+	require.NoError(t, org.ReceiveEvent("evt_1123456789abcdef", "patient.deleted", object{
 		"phone": "+5511944440000", "phones": []string{"+5511911110000", "+5511922220000"}, "name": "Ana Souza", "email": "ANA@example.com", "phone_shared": false,
 	}))
-	p.RequireErased(map[string]bool{ids[0]: true, ids[1]: false, ids[2]: true, ids[3]: false, ids[4]: true})
-	contradicted := p.AddClients(object{"name": "Rita Lima", "phone": "+5511955550000", "email": "rita@example.com"})[0]
-	require.ErrorIs(t, p.ReceiveEvent("evt_5123456789abcdef", "patient.deleted", object{"phone": "+5511955550000", "name": "Ivo Lima", "email": "ivo@example.com"}), module.ErrIgnored)
-	p.RequireErased(map[string]bool{contradicted: false})
-	require.NoError(t, p.ReceiveEvent("evt_2123456789abcdef", "patient.deleted", object{"phone": nil, "email": "eva@example.com"}))
-	p.RequireErased(map[string]bool{ids[1]: false, ids[3]: true})
-	require.ErrorIs(t, p.ReceiveEvent("evt_3123456789abcdef", "patient.deleted", object{"phone": nil, "email": nil}), module.ErrIgnored)
-	require.ErrorIs(t, p.ReceiveEvent("evt_4123456789abcdef", "patient.deleted", object{"phone": nil, "phones": nil, "name": "Rui"}), module.ErrIgnored)
-	p.RequireErased(map[string]bool{ids[1]: false})
+	org.RequireErased(map[string]bool{ids[0]: true, ids[1]: false, ids[2]: true, ids[3]: false, ids[4]: true})
+	contradicted := org.AddClients(object{"name": "Rita Lima", "phone": "+5511955550000", "email": "rita@example.com"})[0]
+	require.ErrorIs(t, org.ReceiveEvent("evt_5123456789abcdef", "patient.deleted", object{"phone": "+5511955550000", "name": "Ivo Lima", "email": "ivo@example.com"}), module.ErrIgnored)
+	org.RequireErased(map[string]bool{contradicted: false})
+	require.NoError(t, org.ReceiveEvent("evt_2123456789abcdef", "patient.deleted", object{"phone": nil, "email": "eva@example.com"}))
+	org.RequireErased(map[string]bool{ids[1]: false, ids[3]: true})
+	require.ErrorIs(t, org.ReceiveEvent("evt_3123456789abcdef", "patient.deleted", object{"phone": nil, "email": nil}), module.ErrIgnored)
+	require.ErrorIs(t, org.ReceiveEvent("evt_4123456789abcdef", "patient.deleted", object{"phone": nil, "phones": nil, "name": "Rui"}), module.ErrIgnored)
+	org.RequireErased(map[string]bool{ids[1]: false})
 }
 
 // Nothing in the service's schema, nor mail on its way, knows somebody who was forgotten.
 func TestNothingIsLeftOfWhoWasForgotten(t *testing.T) {
 	t.Parallel()
-	p := schedulingtest.NewBookable(t, "HUB_PAYMENT_PROVIDER=sandbox")
+	org := schedulingtest.NewBookable(t, "HUB_PAYMENT_PROVIDER=sandbox")
 	const name, email, number = "Zuleica Quirino", "zuleica@example.org", "987112233"
-	p.OK(200, "PUT", "/organization/settings", object{"waitlist_enabled": true, "notify_emails": []string{"desk@example.com"}})
-	p.OK(200, "PUT", "/loyalty/config", object{"enabled": true})
-	wish := p.BookingBody(0)
+	org.OK(200, "PUT", "/organization/settings", object{"waitlist_enabled": true, "notify_emails": []string{"desk@example.com"}})
+	org.OK(200, "PUT", "/loyalty/config", object{"enabled": true})
+	wish := org.BookingBody(0)
 	wish["client_name"], wish["client_phone"], wish["client_email"], wish["notes"] = name, "11 98711-2233", email, "from Zuleica Quirino"
-	made := p.Guest().OK(201, "POST", p.PublicPath("/appointments"), wish)
-	id := made["appointment_id"].(string)
-	client := p.OK(200, "GET", "/appointments/"+id, nil)["client_id"].(string)
-	p.Guest().OK(201, "POST", p.PublicPath("/waitlist"), object{
-		"service_id": p.ServiceID, "first_date": "2026-03-06", "last_date": "2026-03-07", "client_name": name, "client_phone": "11 98711-2233", "client_email": email,
+	created := org.Guest().OK(201, "POST", org.PublicPath("/appointments"), wish)
+	id := created["appointment_id"].(string)
+	client := org.OK(200, "GET", "/appointments/"+id, nil)["client_id"].(string)
+	org.Guest().OK(201, "POST", org.PublicPath("/waitlist"), object{
+		"service_id": org.ServiceID, "first_date": "2026-03-06", "last_date": "2026-03-07", "client_name": name, "client_phone": "11 98711-2233", "client_email": email,
 	})
-	p.OK(200, "PUT", "/clients/"+client, object{"notes": name, "tags": []string{name}, "birth_date": "1990-05-17", "cpf": "529.982.247-25"})
-	p.OK(200, "PUT", "/appointments/"+id, object{"notes": "call " + number})
-	p.Transition(200, "reschedule", id, object{"start_at": p.At(time.Hour), "reason": name + " asked"})
-	p.OK(201, "POST", "/payments", object{"appointment_id": id, "client_id": client, "amount": 10, "method": "cash", "description": "paid by " + name})
-	p.OK(201, "POST", "/payments/pix", object{"appointment_id": id, "amount": 5, "description": name})
-	p.OK(200, "POST", "/loyalty/clients/"+client+"/adjust", object{"points": 5, "reason": "for " + name})
-	p.Transition(200, "cancel", id, object{"reason": "ask " + email})
-	p.WaitForJobs()
-	p.WaitForEmails("desk@example.com", 1)
-	p.Exec(`update hub.mails set status = 'waiting', due_at = now() + interval '1 day' where recipient = 'desk@example.com'`)
+	org.OK(200, "PUT", "/clients/"+client, object{"notes": name, "tags": []string{name}, "birth_date": "1990-05-17", "cpf": "529.982.247-25"})
+	org.OK(200, "PUT", "/appointments/"+id, object{"notes": "call " + number})
+	org.Transition(200, "reschedule", id, object{"start_at": org.At(time.Hour), "reason": name + " asked"})
+	org.OK(201, "POST", "/payments", object{"appointment_id": id, "client_id": client, "amount": 10, "method": "cash", "description": "paid by " + name})
+	org.OK(201, "POST", "/payments/pix", object{"appointment_id": id, "amount": 5, "description": name})
+	org.OK(200, "POST", "/loyalty/clients/"+client+"/adjust", object{"points": 5, "reason": "for " + name})
+	org.Transition(200, "cancel", id, object{"reason": "ask " + email})
+	org.WaitForJobs()
+	org.WaitForEmails("desk@example.com", 1)
+	org.Exec(`update hub.mails set status = 'waiting', due_at = now() + interval '1 day' where recipient = 'desk@example.com'`)
 	where := func(needle string) (list []string) {
-		for _, place := range hubtest.FindInDatabase(t, p.Hub.DatabaseURL, needle) {
+		for _, place := range hubtest.FindInDatabase(t, org.Hub.DatabaseURL, needle) {
 			if strings.HasPrefix(place, "scheduling.sandbox_") { // stands for a company elsewhere
 				continue
 			}
@@ -139,17 +139,17 @@ func TestNothingIsLeftOfWhoWasForgotten(t *testing.T) {
 	for _, place := range []string{"scheduling.payments.description", "scheduling.loyalty_entries.description", "scheduling.waitlist.contact_name", "hub.mails.subject"} {
 		require.Contains(t, where(name), place, "what is looked for is there to be found")
 	}
-	require.NoError(t, p.ReceiveEvent("evt_1123456789abcdef", "patient.deleted", object{"phone": "+5511987112233", "email": email}))
-	p.RequireErased(map[string]bool{client: true})
+	require.NoError(t, org.ReceiveEvent("evt_1123456789abcdef", "patient.deleted", object{"phone": "+5511987112233", "email": email}))
+	org.RequireErased(map[string]bool{client: true})
 	for _, needle := range []string{name, "Zuleica", email, number, "98711-2233", "52998224725", "529.982.247-25"} {
 		require.Empty(t, where(needle), needle)
 	}
 	// The ledger still only grows.
-	_, err := p.Hub.Host.Pool.Exec(t.Context(), `update scheduling.loyalty_entries set points = points + 1 where org_id = $1`, p.ID)
+	_, err := org.Hub.Host.Pool.Exec(t.Context(), `update scheduling.loyalty_entries set points = points + 1 where org_id = $1`, org.ID)
 	require.ErrorContains(t, err, "append-only")
-	_, err = p.Hub.Host.Pool.Exec(t.Context(), `update scheduling.loyalty_entries set description = 'x' where org_id = $1`, p.ID)
+	_, err = org.Hub.Host.Pool.Exec(t.Context(), `update scheduling.loyalty_entries set description = 'x' where org_id = $1`, org.ID)
 	require.ErrorContains(t, err, "append-only")
-	_, err = p.Hub.Host.Pool.Exec(t.Context(), `delete from scheduling.loyalty_entries where org_id = $1`, p.ID)
+	_, err = org.Hub.Host.Pool.Exec(t.Context(), `delete from scheduling.loyalty_entries where org_id = $1`, org.ID)
 	require.ErrorContains(t, err, "append-only")
 }
 
@@ -185,24 +185,24 @@ func TestMailOfWhoWasForgotten(t *testing.T) {
 // A new patient's address is taken for the client who has none.
 func TestNewPatients(t *testing.T) {
 	t.Parallel()
-	p := schedulingtest.NewBookable(t)
-	ids := p.AddClients(object{"name": "Ana"}, object{"name": "Eva", "phone": "+5511911110000", "email": "eva@example.com"})
+	org := schedulingtest.NewBookable(t)
+	ids := org.AddClients(object{"name": "Ana"}, object{"name": "Eva", "phone": "+5511911110000", "email": "eva@example.com"})
 	created := func(id, phone, name string) error {
-		return p.ReceiveEvent(id, "patient.created", object{"patient_id": "p", "phone": phone, "name": name, "email": "new@example.com", "cpf": nil})
+		return org.ReceiveEvent(id, "patient.created", object{"patient_id": "p", "phone": phone, "name": name, "email": "new@example.com", "cpf": nil})
 	}
 	require.NoError(t, created("evt_1123456789abcdef", "+5511955556666", "Ana Lima"))
 	require.ErrorIs(t, created("evt_2123456789abcdef", "+5511911110000", "Eva"), module.ErrIgnored)
 	require.ErrorIs(t, created("evt_3123456789abcdef", "+5511900000000", "Rui"), module.ErrIgnored)
-	require.Equal(t, "new@example.com", p.OK(200, "GET", "/clients/"+ids[0], nil)["email"])
-	require.Equal(t, "Ana", p.OK(200, "GET", "/clients/"+ids[0], nil)["name"])
-	require.Equal(t, "eva@example.com", p.OK(200, "GET", "/clients/"+ids[1], nil)["email"])
-	require.Equal(t, "clinic", source(p, ids[0]))
-	require.Equal(t, "staff", source(p, ids[1]))
+	require.Equal(t, "new@example.com", org.OK(200, "GET", "/clients/"+ids[0], nil)["email"])
+	require.Equal(t, "Ana", org.OK(200, "GET", "/clients/"+ids[0], nil)["name"])
+	require.Equal(t, "eva@example.com", org.OK(200, "GET", "/clients/"+ids[1], nil)["email"])
+	require.Equal(t, "clinic", source(org, ids[0]))
+	require.Equal(t, "staff", source(org, ids[1]))
 }
 
 // source is who told a client's address.
-func source(p *schedulingtest.Bookable, client string) (source string) {
-	p.T.Helper()
-	require.NoError(p.T, p.Hub.Host.Pool.QueryRow(p.T.Context(), `select email_source from scheduling.clients where id = $1`, client).Scan(&source))
+func source(org *schedulingtest.Bookable, client string) (source string) {
+	org.T.Helper()
+	require.NoError(org.T, org.Hub.Host.Pool.QueryRow(org.T.Context(), `select email_source from scheduling.clients where id = $1`, client).Scan(&source))
 	return source
 }
