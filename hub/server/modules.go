@@ -37,20 +37,20 @@ import (
 // moduleConns is the size of a product's own connection pool.
 const moduleConns = 10
 
-// hosted is a product that runs here.
+// hosted is a product that runs in this process.
 type hosted struct {
 	spec     module.Spec
 	module   module.Module
-	base     string // its address as the world sees it
-	path     string // under the hub's address; "" with a listener of its own
+	base     string // its public address
+	path     string // below the hub's address; "" for a product with its own listener
 	listener net.Listener
-	app      *fiber.App // of its own listener; nil without
+	app      *fiber.App // of its own listener; nil = none
 	pool     *pgxpool.Pool
 	instance module.Instance
 	inbox    *inbox.Inbox
 }
 
-// products are the hosted products and what connects them.
+// products are the hosted products and the services they share.
 type products struct {
 	list       []*hosted
 	connectors map[string]hub.Connector
@@ -62,7 +62,7 @@ type products struct {
 	background sync.WaitGroup
 }
 
-// Connector is the one that speaks to a product: its own, or that of the documents.
+// Connector returns the connector for a product: its own, or the generic one.
 func (p *products) Connector(name string) hub.Connector {
 	if c, ok := p.connectors[name]; ok {
 		return c
@@ -70,34 +70,34 @@ func (p *products) Connector(name string) hub.Connector {
 	return hub.AnyPeer(name, name)
 }
 
-// find gives a hosted product by its name.
+// find returns a hosted product by name.
 func (p *products) find(name string) (connect.Product, bool) {
-	for _, one := range p.list {
-		if one.spec.Name == name {
-			return connect.Product{Spec: one.spec, Base: one.base}, true
+	for _, product := range p.list {
+		if product.spec.Name == name {
+			return connect.Product{Spec: product.spec, Base: product.base}, true
 		}
 	}
 	return connect.Product{}, false
 }
 
-// features gives the scopes of a product's keys.
+// features returns the features of a product, which are scopes of its keys.
 func (p *products) features(name string) []string {
 	found, _ := p.find(name)
 	return found.Spec.Features
 }
 
-// finders gives the products that know people by their phone.
+// finders returns the products that can search by phone number.
 func (p *products) finders() []lookup.Finder {
 	var list []lookup.Finder
-	for _, one := range p.list {
-		if finder, ok := one.instance.(module.PhoneSearcher); ok {
-			list = append(list, lookup.Finder{Product: one.spec.Name, Find: finder.SearchPhone})
+	for _, product := range p.list {
+		if finder, ok := product.instance.(module.PhoneSearcher); ok {
+			list = append(list, lookup.Finder{Product: product.spec.Name, Find: finder.SearchPhone})
 		}
 	}
 	return list
 }
 
-// planProducts decides which products run and where, and opens their listeners.
+// planProducts determines which products run at which address, and opens their listeners.
 func (s *Server) planProducts() (*products, error) {
 	cfg := s.options.Config
 	p := &products{connectors: make(map[string]hub.Connector)}
@@ -107,65 +107,65 @@ func (s *Server) planProducts() (*products, error) {
 	if s.options.Worker {
 		return p, nil
 	}
-	var known []string
+	var names []string
 	for _, m := range s.options.Modules {
-		known = append(known, m.Spec().Name)
+		names = append(names, m.Spec().Name)
 	}
 	for _, name := range cfg.ProductNames() {
-		if !slices.Contains(known, name) {
-			return nil, fmt.Errorf("%w: %q in the settings of products is none of this hub's products (%s)", ErrSetting, name, strings.Join(known, ", "))
+		if !slices.Contains(names, name) {
+			return nil, fmt.Errorf("%w: %q in the settings of products is none of this hub's products (%s)", ErrSetting, name, strings.Join(names, ", "))
 		}
 	}
-	used := make(map[string]string)
+	pathOwners := make(map[string]string)
 	for _, m := range s.options.Modules {
-		one := &hosted{spec: m.Spec(), module: m}
-		if !cfg.Runs(one.spec.Name) {
+		planned := &hosted{spec: m.Spec(), module: m}
+		if !cfg.Runs(planned.spec.Name) {
 			continue
 		}
-		p.list = append(p.list, one)
-		if address := cfg.ProductListeners[one.spec.Name]; address != "" {
+		p.list = append(p.list, planned)
+		if address := cfg.ProductListeners[planned.spec.Name]; address != "" {
 			var err error
-			if one.listener, err = listen(address); err != nil {
+			if planned.listener, err = listen(address); err != nil {
 				p.closeListeners()
 				return nil, err
 			}
-			if one.base = strings.TrimRight(cfg.ProductURLs[one.spec.Name], "/"); one.base == "" {
-				one.base = config.LocalURL(one.listener.Addr().String())
+			if planned.base = strings.TrimRight(cfg.ProductURLs[planned.spec.Name], "/"); planned.base == "" {
+				planned.base = config.LocalURL(planned.listener.Addr().String())
 			}
 			continue
 		}
-		one.path = cfg.ProductPath(one.spec.Name)
-		one.base = s.publicURL() + one.path
-		if other := used[one.path]; other != "" {
+		planned.path = cfg.ProductPath(planned.spec.Name)
+		planned.base = s.publicURL() + planned.path
+		if other := pathOwners[planned.path]; other != "" {
 			p.closeListeners()
-			return nil, fmt.Errorf("%w: HUB_PRODUCT_PATHS gives %s and %s the same path", ErrSetting, other, one.spec.Name)
+			return nil, fmt.Errorf("%w: HUB_PRODUCT_PATHS gives %s and %s the same path", ErrSetting, other, planned.spec.Name)
 		}
-		used[one.path] = one.spec.Name
+		pathOwners[planned.path] = planned.spec.Name
 	}
 	return p, nil
 }
 
-// selfURLs are the addresses under which this hub reaches itself.
+// selfURLs returns the addresses of this hub, which webhooks must not target.
 func (p *products) selfURLs(public string) []string {
 	urls := []string{public}
-	for _, one := range p.list {
-		if one.listener != nil {
-			urls = append(urls, one.base)
+	for _, product := range p.list {
+		if product.listener != nil {
+			urls = append(urls, product.base)
 		}
 	}
 	return urls
 }
 
 func (p *products) closeListeners() {
-	for _, one := range p.list {
-		if one.listener != nil {
-			_ = one.listener.Close()
+	for _, product := range p.list {
+		if product.listener != nil {
+			_ = product.listener.Close()
 		}
 	}
 }
 
-// openProducts migrates, opens and mounts the products, and starts what runs behind
-// them. The keys' service is shared with the hub's own API.
+// openProducts migrates, opens and mounts the products, and starts their background work.
+// The service of keys is shared with the hub's own API.
 func (s *Server) openProducts(ctx context.Context, guard *egress.Guard, limits keyLimits, operators *auth.Service) error {
 	p, db, log := s.products, s.storage.api, s.options.Log
 	p.keys = keys.NewService(db, p.features, s.options.Config.KeyRate, time.Now)
@@ -179,11 +179,11 @@ func (s *Server) openProducts(ctx context.Context, guard *egress.Guard, limits k
 		Failed:    s.engine.metrics.HandshakeFailed,
 		Recovered: func(id uuid.UUID) { log.Info("a peer is well again", "integration_id", id) },
 	})
-	for _, one := range p.list {
-		if err := s.open(ctx, one, operators, limits); err != nil {
-			return fmt.Errorf("opening product %s: %w", one.spec.Name, err)
+	for _, opened := range p.list {
+		if err := s.open(ctx, opened, operators, limits); err != nil {
+			return fmt.Errorf("opening product %s: %w", opened.spec.Name, err)
 		}
-		if err := s.mountProduct(one, limits); err != nil {
+		if err := s.mountProduct(opened, limits); err != nil {
 			return err
 		}
 	}
@@ -191,15 +191,15 @@ func (s *Server) openProducts(ctx context.Context, guard *egress.Guard, limits k
 	p.cancel = cancel
 	p.background.Go(func() { p.connect.Run(running) })
 	p.background.Go(func() { inbox.Keep(running, db, log, time.Now) })
-	for _, one := range p.list {
-		if worker, ok := one.instance.(module.Worker); ok {
-			runner := jobs.NewRunner(db, one.spec.Name, worker.Jobs(), log.With("product", one.spec.Name), s.productClock())
+	for _, opened := range p.list {
+		if worker, ok := opened.instance.(module.Worker); ok {
+			runner := jobs.NewRunner(db, opened.spec.Name, worker.Jobs(), log.With("product", opened.spec.Name), s.productClock())
 			p.background.Go(func() { runner.Run(running) })
 		}
-		if one.listener != nil {
+		if opened.listener != nil {
 			go func() {
-				if err := one.app.Listener(one.listener); err != nil {
-					s.failed <- fmt.Errorf("serving %s: %w", one.spec.Name, err)
+				if err := opened.app.Listener(opened.listener); err != nil {
+					s.failed <- fmt.Errorf("serving %s: %w", opened.spec.Name, err)
 				}
 			}()
 		}
@@ -214,64 +214,64 @@ func (s *Server) productClock() func() time.Time {
 	return time.Now
 }
 
-// open brings a product's schema up to date and puts the product together over it.
-func (s *Server) open(ctx context.Context, one *hosted, operators *auth.Service, limits keyLimits) error {
-	name, cfg, now := one.spec.Name, s.options.Config, s.productClock()
+// open migrates a product's schema and opens the product.
+func (s *Server) open(ctx context.Context, h *hosted, operators *auth.Service, limits keyLimits) error {
+	name, cfg, now := h.spec.Name, s.options.Config, s.productClock()
 	log := s.options.Log.With("product", name)
-	if _, err := migrations.UpProduct(ctx, s.storage.databaseURL, name, one.module.Migrations()); err != nil {
+	if _, err := migrations.UpProduct(ctx, s.storage.databaseURL, name, h.module.Migrations()); err != nil {
 		return err
 	}
 	queries := dbgen.New(s.storage.api)
-	if err := queries.HostProduct(ctx, dbgen.HostProductParams{Name: name, Prefix: one.spec.KeyPrefix, Title: one.spec.Title}); err != nil {
+	if err := queries.HostProduct(ctx, dbgen.HostProductParams{Name: name, Prefix: h.spec.KeyPrefix, Title: h.spec.Title}); err != nil {
 		return fmt.Errorf("registering the product: %w", err)
 	}
 	var err error
-	one.pool, err = openPool(ctx, s.storage.databaseURL, moduleConns, map[string]string{
+	h.pool, err = openPool(ctx, s.storage.databaseURL, moduleConns, map[string]string{
 		"application_name": "hub-" + name, "search_path": migrations.SearchPath(name), "jit": "off", "statement_timeout": "30s",
 	})
 	if err != nil {
 		return err
 	}
-	allowed, err := newModuleLimits(limits.limiter, one.spec, cfg.ProductLimits)
+	allowed, err := newModuleLimits(limits.limiter, h.spec, cfg.ProductLimits)
 	if err != nil {
 		return err
 	}
-	one.instance, err = one.module.Open(ctx, module.Host{
-		Pool: one.pool, Events: outbox.Product{Outbox: s.engine.outbox, Name: name}, Tenants: moduleTenants{s.storage.api, name}, Peers: modulePeers{s.products.connect, name},
+	h.instance, err = h.module.Open(ctx, module.Host{
+		Pool: h.pool, Events: outbox.Product{Outbox: s.engine.outbox, Name: name}, Tenants: moduleTenants{s.storage.api, name}, Peers: modulePeers{s.products.connect, name},
 		Jobs: jobs.Queue{Product: name, Now: now}, Sealer: moduleSealer{s.storage.box, name},
 		Accounts: operators.NewAccounts(name, s.storage.box.Derive("product/"+name+"/access-tokens"), cfg.AccessTTL, now),
 		Limits:   allowed, Audit: moduleAudit{audit.NewRecorder(s.storage.api)}, Deliveries: moduleDeliveries{s.engine.reader}, Erasures: erasure.Known{Box: s.storage.box},
 		Mail: s.mail.For(name), Files: s.products.files.For(name), HTTP: s.products.http,
-		URLs:     module.URLs{Public: s.publicURL(), Base: one.base},
+		URLs:     module.URLs{Public: s.publicURL(), Base: h.base},
 		Settings: settingsFor(cfg),
 		Log:      log, Now: now,
 	})
 	if err != nil {
 		return err
 	}
-	one.inbox = inbox.New(one.pool, one.instance.Handle, log, time.Now)
+	h.inbox = inbox.New(h.pool, h.instance.Handle, log, time.Now)
 	return nil
 }
 
-// mountProduct puts a product and its pages in their places.
-func (s *Server) mountProduct(one *hosted, limits keyLimits) error {
+// mountProduct mounts the API and the pages of a product.
+func (s *Server) mountProduct(h *hosted, limits keyLimits) error {
 	app := s.app
-	if one.listener != nil {
-		one.app = newApp(s.publicURL(), s.options.Log, s.probes, s.uploads)
-		app = one.app
+	if h.listener != nil {
+		h.app = newApp(s.publicURL(), s.options.Log, s.probes, s.uploads)
+		app = h.app
 	}
-	s.engine.metrics.Hosted(one.spec.Name, []string{string(inbox.Accepted), string(inbox.Duplicate), string(inbox.Ignored)}, []string{connect.StepStatus, connect.StepRegister})
-	mounted, err := product.Mount(app, one.path, one.spec, one.instance, product.Deps{
+	s.engine.metrics.Hosted(h.spec.Name, []string{string(inbox.Accepted), string(inbox.Duplicate), string(inbox.Ignored)}, []string{connect.StepStatus, connect.StepRegister})
+	mounted, err := product.Mount(app, h.path, h.spec, h.instance, product.Deps{
 		Log: s.options.Log, Connect: s.products.connect, Keys: s.products.keys, Directory: s.engine.directory, Limiter: limits,
-		Connectors: s.products.Connector, Inbox: one.inbox, Ledger: s.engine.reader, Audit: audit.NewRecorder(s.storage.api),
-		Received: func(outcome string) { s.engine.metrics.Received(one.spec.Name, outcome) },
-		Now:      time.Now, TrustedProxies: s.options.Config.TrustedProxies, Health: s.probes.dependencies, BaseURL: one.base, Docs: !s.options.Config.InProduction(),
+		Connectors: s.products.Connector, Inbox: h.inbox, Ledger: s.engine.reader, Audit: audit.NewRecorder(s.storage.api),
+		Received: func(outcome string) { s.engine.metrics.Received(h.spec.Name, outcome) },
+		Now:      time.Now, TrustedProxies: s.options.Config.TrustedProxies, Health: s.probes.dependencies, BaseURL: h.base, Docs: !s.options.Config.InProduction(),
 	})
 	if err != nil {
 		return err
 	}
 	s.uploads.BodyLimits(app, mounted.LongBody)
-	if pages, ok := one.instance.(module.Pages); ok {
+	if pages, ok := h.instance.(module.Pages); ok {
 		for path, handler := range pages.Pages() {
 			mountPage(s.app, path, s.options.Config.TrustedProxies, handler)
 		}
@@ -279,34 +279,34 @@ func (s *Server) mountProduct(one *hosted, limits keyLimits) error {
 	return nil
 }
 
-// stopServing ends the products' listeners; requests under way are finished.
+// stopServing closes the products' listeners; requests in flight are finished.
 func (p *products) stopServing(ctx context.Context, log *slog.Logger) {
 	var ending sync.WaitGroup
-	for _, one := range p.list {
-		if one.app == nil {
+	for _, product := range p.list {
+		if product.app == nil {
 			continue
 		}
 		ending.Go(func() {
-			if err := one.app.ShutdownWithContext(ctx); err != nil {
-				log.Warn("some requests did not end in time", "product", one.spec.Name, "error", err)
+			if err := product.app.ShutdownWithContext(ctx); err != nil {
+				log.Warn("some requests did not end in time", "product", product.spec.Name, "error", err)
 			}
 		})
 	}
 	ending.Wait()
 }
 
-// stop ends what runs behind the products. Nothing is served any more.
+// stop ends the background work of the products, after stopServing.
 func (p *products) stop() {
 	if p.cancel != nil {
 		p.cancel()
 	}
 	p.background.Wait()
-	for _, one := range p.list {
-		if one.inbox != nil {
-			one.inbox.Close()
+	for _, product := range p.list {
+		if product.inbox != nil {
+			product.inbox.Close()
 		}
-		if one.pool != nil {
-			one.pool.Close()
+		if product.pool != nil {
+			product.pool.Close()
 		}
 	}
 	if p.files != nil {
@@ -315,7 +315,7 @@ func (p *products) stop() {
 	p.closeListeners()
 }
 
-// ProductOpenAPI is the OpenAPI 3.1 document of all that lies under a product's base,
+// ProductOpenAPI returns the OpenAPI 3.1 document of everything below a product's base,
 // without a running hub.
 func ProductOpenAPI(ctx context.Context, m module.Module) ([]byte, error) {
 	return product.Document(ctx, m)

@@ -351,11 +351,11 @@ func factsOf(body []byte, valid bool) (facts jsonFacts) {
 			levels[top].value = false
 		}
 		if isDelim {
-			one := level{}
+			object := level{}
 			if delim == '{' {
-				one.keys = map[string]bool{}
+				object.keys = map[string]bool{}
 			}
-			levels = append(levels, one)
+			levels = append(levels, object)
 			facts.deep = facts.deep || len(levels) > maxDepth
 		}
 	}

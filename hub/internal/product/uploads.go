@@ -59,7 +59,7 @@ func (p *Product) LongBody(method, path, authorization string) httpx.Admission {
 	if err != nil {
 		return httpx.Admission{}
 	}
-	return httpx.Admission{Most: long.most, AdminOnly: long.admin && !caller.Admin}
+	return httpx.Admission{MaxBytes: long.most, AdminOnly: long.admin && !caller.Admin}
 }
 
 // checkForm refuses what is no form of a media type, and forms that are compressed:
