@@ -116,7 +116,7 @@ func (h *hook) arrivals() []arrival {
 	return append([]arrival(nil), h.got...)
 }
 
-// wait gives the arrivals once there are at least n.
+// wait returns the arrivals once there are at least n.
 func (h *hook) wait(n int) []arrival {
 	h.t.Helper()
 	require.Eventually(h.t, func() bool { return len(h.arrivals()) >= n }, 3*soon, tick, "%d arrivals", n)
@@ -126,8 +126,8 @@ func (h *hook) wait(n int) []arrival {
 // times counts arrivals by event id.
 func (h *hook) times() map[string]int {
 	counts := make(map[string]int)
-	for _, one := range h.arrivals() {
-		counts[one.id]++
+	for _, received := range h.arrivals() {
+		counts[received.id]++
 	}
 	return counts
 }

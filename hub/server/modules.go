@@ -72,9 +72,9 @@ func (p *products) Connector(name string) hub.Connector {
 
 // find returns a hosted product by name.
 func (p *products) find(name string) (connect.Product, bool) {
-	for _, product := range p.list {
-		if product.spec.Name == name {
-			return connect.Product{Spec: product.spec, Base: product.base}, true
+	for _, hostedProduct := range p.list {
+		if hostedProduct.spec.Name == name {
+			return connect.Product{Spec: hostedProduct.spec, Base: hostedProduct.base}, true
 		}
 	}
 	return connect.Product{}, false
@@ -89,9 +89,9 @@ func (p *products) features(name string) []string {
 // finders returns the products that can search by phone number.
 func (p *products) finders() []lookup.Finder {
 	var list []lookup.Finder
-	for _, product := range p.list {
-		if finder, ok := product.instance.(module.PhoneSearcher); ok {
-			list = append(list, lookup.Finder{Product: product.spec.Name, Find: finder.SearchPhone})
+	for _, hostedProduct := range p.list {
+		if finder, ok := hostedProduct.instance.(module.PhoneSearcher); ok {
+			list = append(list, lookup.Finder{Product: hostedProduct.spec.Name, Find: finder.SearchPhone})
 		}
 	}
 	return list
@@ -118,29 +118,29 @@ func (s *Server) planProducts() (*products, error) {
 	}
 	pathOwners := make(map[string]string)
 	for _, m := range s.options.Modules {
-		planned := &hosted{spec: m.Spec(), module: m}
-		if !cfg.Runs(planned.spec.Name) {
+		hostedProduct := &hosted{spec: m.Spec(), module: m}
+		if !cfg.Runs(hostedProduct.spec.Name) {
 			continue
 		}
-		p.list = append(p.list, planned)
-		if address := cfg.ProductListeners[planned.spec.Name]; address != "" {
+		p.list = append(p.list, hostedProduct)
+		if address := cfg.ProductListeners[hostedProduct.spec.Name]; address != "" {
 			var err error
-			if planned.listener, err = listen(address); err != nil {
+			if hostedProduct.listener, err = listen(address); err != nil {
 				p.closeListeners()
 				return nil, err
 			}
-			if planned.base = strings.TrimRight(cfg.ProductURLs[planned.spec.Name], "/"); planned.base == "" {
-				planned.base = config.LocalURL(planned.listener.Addr().String())
+			if hostedProduct.base = strings.TrimRight(cfg.ProductURLs[hostedProduct.spec.Name], "/"); hostedProduct.base == "" {
+				hostedProduct.base = config.LocalURL(hostedProduct.listener.Addr().String())
 			}
 			continue
 		}
-		planned.path = cfg.ProductPath(planned.spec.Name)
-		planned.base = s.publicURL() + planned.path
-		if other := pathOwners[planned.path]; other != "" {
+		hostedProduct.path = cfg.ProductPath(hostedProduct.spec.Name)
+		hostedProduct.base = s.publicURL() + hostedProduct.path
+		if other := pathOwners[hostedProduct.path]; other != "" {
 			p.closeListeners()
-			return nil, fmt.Errorf("%w: HUB_PRODUCT_PATHS gives %s and %s the same path", ErrSetting, other, planned.spec.Name)
+			return nil, fmt.Errorf("%w: HUB_PRODUCT_PATHS gives %s and %s the same path", ErrSetting, other, hostedProduct.spec.Name)
 		}
-		pathOwners[planned.path] = planned.spec.Name
+		pathOwners[hostedProduct.path] = hostedProduct.spec.Name
 	}
 	return p, nil
 }
@@ -148,18 +148,18 @@ func (s *Server) planProducts() (*products, error) {
 // selfURLs returns the addresses of this hub, which webhooks must not target.
 func (p *products) selfURLs(public string) []string {
 	urls := []string{public}
-	for _, product := range p.list {
-		if product.listener != nil {
-			urls = append(urls, product.base)
+	for _, hostedProduct := range p.list {
+		if hostedProduct.listener != nil {
+			urls = append(urls, hostedProduct.base)
 		}
 	}
 	return urls
 }
 
 func (p *products) closeListeners() {
-	for _, product := range p.list {
-		if product.listener != nil {
-			_ = product.listener.Close()
+	for _, hostedProduct := range p.list {
+		if hostedProduct.listener != nil {
+			_ = hostedProduct.listener.Close()
 		}
 	}
 }
@@ -179,11 +179,11 @@ func (s *Server) openProducts(ctx context.Context, guard *egress.Guard, limits k
 		Failed:    s.engine.metrics.HandshakeFailed,
 		Recovered: func(id uuid.UUID) { log.Info("a peer is well again", "integration_id", id) },
 	})
-	for _, opened := range p.list {
-		if err := s.open(ctx, opened, operators, limits); err != nil {
-			return fmt.Errorf("opening product %s: %w", opened.spec.Name, err)
+	for _, hostedProduct := range p.list {
+		if err := s.open(ctx, hostedProduct, operators, limits); err != nil {
+			return fmt.Errorf("opening product %s: %w", hostedProduct.spec.Name, err)
 		}
-		if err := s.mountProduct(opened, limits); err != nil {
+		if err := s.mountProduct(hostedProduct, limits); err != nil {
 			return err
 		}
 	}
@@ -191,15 +191,15 @@ func (s *Server) openProducts(ctx context.Context, guard *egress.Guard, limits k
 	p.cancel = cancel
 	p.background.Go(func() { p.connect.Run(running) })
 	p.background.Go(func() { inbox.Keep(running, db, log, time.Now) })
-	for _, opened := range p.list {
-		if worker, ok := opened.instance.(module.Worker); ok {
-			runner := jobs.NewRunner(db, opened.spec.Name, worker.Jobs(), log.With("product", opened.spec.Name), s.productClock())
+	for _, hostedProduct := range p.list {
+		if worker, ok := hostedProduct.instance.(module.Worker); ok {
+			runner := jobs.NewRunner(db, hostedProduct.spec.Name, worker.Jobs(), log.With("product", hostedProduct.spec.Name), s.productClock())
 			p.background.Go(func() { runner.Run(running) })
 		}
-		if opened.listener != nil {
+		if hostedProduct.listener != nil {
 			go func() {
-				if err := opened.app.Listener(opened.listener); err != nil {
-					s.failed <- fmt.Errorf("serving %s: %w", opened.spec.Name, err)
+				if err := hostedProduct.app.Listener(hostedProduct.listener); err != nil {
+					s.failed <- fmt.Errorf("serving %s: %w", hostedProduct.spec.Name, err)
 				}
 			}()
 		}
@@ -215,63 +215,63 @@ func (s *Server) productClock() func() time.Time {
 }
 
 // open migrates a product's schema and opens the product.
-func (s *Server) open(ctx context.Context, h *hosted, operators *auth.Service, limits keyLimits) error {
-	name, cfg, now := h.spec.Name, s.options.Config, s.productClock()
+func (s *Server) open(ctx context.Context, hostedProduct *hosted, operators *auth.Service, limits keyLimits) error {
+	name, cfg, now := hostedProduct.spec.Name, s.options.Config, s.productClock()
 	log := s.options.Log.With("product", name)
-	if _, err := migrations.UpProduct(ctx, s.storage.databaseURL, name, h.module.Migrations()); err != nil {
+	if _, err := migrations.UpProduct(ctx, s.storage.databaseURL, name, hostedProduct.module.Migrations()); err != nil {
 		return err
 	}
 	queries := dbgen.New(s.storage.api)
-	if err := queries.HostProduct(ctx, dbgen.HostProductParams{Name: name, Prefix: h.spec.KeyPrefix, Title: h.spec.Title}); err != nil {
+	if err := queries.HostProduct(ctx, dbgen.HostProductParams{Name: name, Prefix: hostedProduct.spec.KeyPrefix, Title: hostedProduct.spec.Title}); err != nil {
 		return fmt.Errorf("registering the product: %w", err)
 	}
 	var err error
-	h.pool, err = openPool(ctx, s.storage.databaseURL, moduleConns, map[string]string{
+	hostedProduct.pool, err = openPool(ctx, s.storage.databaseURL, moduleConns, map[string]string{
 		"application_name": "hub-" + name, "search_path": migrations.SearchPath(name), "jit": "off", "statement_timeout": "30s",
 	})
 	if err != nil {
 		return err
 	}
-	allowed, err := newModuleLimits(limits.limiter, h.spec, cfg.ProductLimits)
+	allowed, err := newModuleLimits(limits.limiter, hostedProduct.spec, cfg.ProductLimits)
 	if err != nil {
 		return err
 	}
-	h.instance, err = h.module.Open(ctx, module.Host{
-		Pool: h.pool, Events: outbox.Product{Outbox: s.engine.outbox, Name: name}, Tenants: moduleTenants{s.storage.api, name}, Peers: modulePeers{s.products.connect, name},
+	hostedProduct.instance, err = hostedProduct.module.Open(ctx, module.Host{
+		Pool: hostedProduct.pool, Events: outbox.Product{Outbox: s.engine.outbox, Name: name}, Tenants: moduleTenants{s.storage.api, name}, Peers: modulePeers{s.products.connect, name},
 		Jobs: jobs.Queue{Product: name, Now: now}, Sealer: moduleSealer{s.storage.box, name},
 		Accounts: operators.NewAccounts(name, s.storage.box.Derive("product/"+name+"/access-tokens"), cfg.AccessTTL, now),
 		Limits:   allowed, Audit: moduleAudit{audit.NewRecorder(s.storage.api)}, Deliveries: moduleDeliveries{s.engine.reader}, Erasures: erasure.Known{Box: s.storage.box},
 		Mail: s.mail.For(name), Files: s.products.files.For(name), HTTP: s.products.http,
-		URLs:     module.URLs{Public: s.publicURL(), Base: h.base},
+		URLs:     module.URLs{Public: s.publicURL(), Base: hostedProduct.base},
 		Settings: settingsFor(cfg),
 		Log:      log, Now: now,
 	})
 	if err != nil {
 		return err
 	}
-	h.inbox = inbox.New(h.pool, h.instance.Handle, log, time.Now)
+	hostedProduct.inbox = inbox.New(hostedProduct.pool, hostedProduct.instance.Handle, log, time.Now)
 	return nil
 }
 
 // mountProduct mounts the API and the pages of a product.
-func (s *Server) mountProduct(h *hosted, limits keyLimits) error {
+func (s *Server) mountProduct(hostedProduct *hosted, limits keyLimits) error {
 	app := s.app
-	if h.listener != nil {
-		h.app = newApp(s.publicURL(), s.options.Log, s.probes, s.uploads)
-		app = h.app
+	if hostedProduct.listener != nil {
+		hostedProduct.app = newApp(s.publicURL(), s.options.Log, s.probes, s.uploads)
+		app = hostedProduct.app
 	}
-	s.engine.metrics.Hosted(h.spec.Name, []string{string(inbox.Accepted), string(inbox.Duplicate), string(inbox.Ignored)}, []string{connect.StepStatus, connect.StepRegister})
-	mounted, err := product.Mount(app, h.path, h.spec, h.instance, product.Deps{
+	s.engine.metrics.Hosted(hostedProduct.spec.Name, []string{string(inbox.Accepted), string(inbox.Duplicate), string(inbox.Ignored)}, []string{connect.StepStatus, connect.StepRegister})
+	mounted, err := product.Mount(app, hostedProduct.path, hostedProduct.spec, hostedProduct.instance, product.Deps{
 		Log: s.options.Log, Connect: s.products.connect, Keys: s.products.keys, Directory: s.engine.directory, Limiter: limits,
-		Connectors: s.products.Connector, Inbox: h.inbox, Ledger: s.engine.reader, Audit: audit.NewRecorder(s.storage.api),
-		Received: func(outcome string) { s.engine.metrics.Received(h.spec.Name, outcome) },
-		Now:      time.Now, TrustedProxies: s.options.Config.TrustedProxies, Health: s.probes.dependencies, BaseURL: h.base, Docs: !s.options.Config.InProduction(),
+		Connectors: s.products.Connector, Inbox: hostedProduct.inbox, Ledger: s.engine.reader, Audit: audit.NewRecorder(s.storage.api),
+		Received: func(outcome string) { s.engine.metrics.Received(hostedProduct.spec.Name, outcome) },
+		Now:      time.Now, TrustedProxies: s.options.Config.TrustedProxies, Health: s.probes.dependencies, BaseURL: hostedProduct.base, Docs: !s.options.Config.InProduction(),
 	})
 	if err != nil {
 		return err
 	}
 	s.uploads.BodyLimits(app, mounted.LongBody)
-	if pages, ok := h.instance.(module.Pages); ok {
+	if pages, ok := hostedProduct.instance.(module.Pages); ok {
 		for path, handler := range pages.Pages() {
 			mountPage(s.app, path, s.options.Config.TrustedProxies, handler)
 		}
@@ -282,13 +282,13 @@ func (s *Server) mountProduct(h *hosted, limits keyLimits) error {
 // stopServing closes the products' listeners; requests in flight are finished.
 func (p *products) stopServing(ctx context.Context, log *slog.Logger) {
 	var ending sync.WaitGroup
-	for _, product := range p.list {
-		if product.app == nil {
+	for _, hostedProduct := range p.list {
+		if hostedProduct.app == nil {
 			continue
 		}
 		ending.Go(func() {
-			if err := product.app.ShutdownWithContext(ctx); err != nil {
-				log.Warn("some requests did not end in time", "product", product.spec.Name, "error", err)
+			if err := hostedProduct.app.ShutdownWithContext(ctx); err != nil {
+				log.Warn("some requests did not end in time", "product", hostedProduct.spec.Name, "error", err)
 			}
 		})
 	}
@@ -301,12 +301,12 @@ func (p *products) stop() {
 		p.cancel()
 	}
 	p.background.Wait()
-	for _, product := range p.list {
-		if product.inbox != nil {
-			product.inbox.Close()
+	for _, hostedProduct := range p.list {
+		if hostedProduct.inbox != nil {
+			hostedProduct.inbox.Close()
 		}
-		if product.pool != nil {
-			product.pool.Close()
+		if hostedProduct.pool != nil {
+			hostedProduct.pool.Close()
 		}
 	}
 	if p.files != nil {

@@ -10,7 +10,7 @@ import (
 	"integrationhub/hub/hubtest"
 )
 
-// until gives the messages of a tail up to one that is wanted, itself included.
+// until returns the messages of a tail up to and including the wanted one.
 func until(t *testing.T, messages <-chan map[string]any, wanted func(item map[string]any) bool) (got []map[string]any) {
 	t.Helper()
 	for {

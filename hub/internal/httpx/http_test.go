@@ -286,11 +286,11 @@ func TestServerErrorsQuoteNothing(t *testing.T) {
 
 func TestLocationsAreFitToBeShown(t *testing.T) {
 	t.Parallel()
-	require.Equal(t, "body.items[3].größe", location("body.items[3].größe"))
-	require.Equal(t, "body.a\ufffdb\ufffdc\ufffd\ufffd", location("body.a\u202eb\x00c\n\xff"))
+	require.Equal(t, "body.items[3].größe", printableLocation("body.items[3].größe"))
+	require.Equal(t, "body.a\ufffdb\ufffdc\ufffd\ufffd", printableLocation("body.a\u202eb\x00c\n\xff"))
 	exact := "body." + strings.Repeat("é", maxLocation-5)
-	require.Equal(t, exact, location(exact))
-	require.Equal(t, exact+"…", location(exact+"é"))
+	require.Equal(t, exact, printableLocation(exact))
+	require.Equal(t, exact+"…", printableLocation(exact+"é"))
 }
 
 func TestRequestIDs(t *testing.T) {
