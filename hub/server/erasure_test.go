@@ -14,7 +14,7 @@ import (
 	"integrationhub/hub/hubtest"
 )
 
-// The person who is deleted in these tests.
+// The patient whose data is erased in these tests.
 const (
 	mariaID    = "0198c9a0-1111-7222-8333-444455556666"
 	mariaName  = "Maria Aparecida"

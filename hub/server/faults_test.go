@@ -188,7 +188,7 @@ func TestHangingEndpointsSlowNobody(t *testing.T) {
 }
 
 // slowest publishes events five times a second, each to so many endpoints that take
-// them at once, and gives the 99th percentile of the time they took to arrive.
+// them at once, and returns the 99th percentile of the time until they arrived.
 func slowest(a *account, h *hook, events, endpoints int) time.Duration {
 	seen := len(h.arrivals())
 	published := make(map[string]time.Time)

@@ -51,12 +51,13 @@ func newHook(t *testing.T, respond func(w http.ResponseWriter, r *http.Request, 
 	return h
 }
 
-// answering is a respond that always gives one status.
+// answering returns a respond that always answers with one status.
 func answering(status int) func(http.ResponseWriter, *http.Request, int) {
 	return func(w http.ResponseWriter, _ *http.Request, _ int) { w.WriteHeader(status) }
 }
 
-// hanging is a respond that answers only when the caller goes or release closes.
+// hanging returns a respond that answers only when the caller disconnects or release is
+// closed.
 func hanging(release <-chan struct{}) func(http.ResponseWriter, *http.Request, int) {
 	return func(_ http.ResponseWriter, r *http.Request, _ int) {
 		select {

@@ -88,7 +88,7 @@ func (c *collector) named(name string) []span {
 }
 
 // Publications, commits and attempts are traced, in the publisher's trace where it
-// has one; receivers are told nothing of it, and no span holds a secret.
+// has one; receivers do not see the trace, and no span holds a secret.
 func TestTraces(t *testing.T) {
 	t.Parallel()
 	c := newCollector(t)

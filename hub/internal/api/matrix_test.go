@@ -239,7 +239,7 @@ func TestBodyRulesHoldEverywhere(t *testing.T) {
 }
 
 // "errors[{location, message}] (never the submitted value)": whatever is wrong, and
-// wherever it stands. Names of fields nobody knows are told, cut and fit to be shown.
+// wherever it stands. Names of unknown fields are shown, but cut and made printable.
 func TestSubmittedValuesAreNeverRepeated(t *testing.T) {
 	t.Parallel()
 	b := setup(t).tenants()

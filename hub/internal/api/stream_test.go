@@ -90,7 +90,7 @@ func TestLiveTail(t *testing.T) {
 	require.Equal(t, second, b.next(everything)["event_id"])
 	require.Equal(t, second, b.next(some)["event_id"], "only what the filter matches")
 
-	// Who comes back is told what was missed.
+	// A client that reconnects receives what it missed.
 	late := b.listen("", "Last-Event-ID", seen["position"].(string))
 	require.Equal(t, second, b.next(late)["event_id"])
 	missed := b.listen("event_type=none", "Last-Event-ID", seen["position"].(string))

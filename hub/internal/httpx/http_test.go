@@ -79,7 +79,7 @@ var failures = map[string]error{
 	"kindless":     &hub.Error{Kind: errors.New("canary"), Code: "x", Detail: "canary"},
 }
 
-// failure gives the error of a name; huma's own are made when InstallHuma has run.
+// failure returns the error of a name. huma's own errors exist once InstallHuma has run.
 func failure(name string) error {
 	if name == "statuserror" {
 		return huma.Error404NotFound("No such thing.")

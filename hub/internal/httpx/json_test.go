@@ -15,7 +15,7 @@ import (
 	"integrationhub/hub"
 )
 
-// jsonCode gives the code CheckJSON refuses body with, or "".
+// jsonCode returns the code with which CheckJSON refuses body, or "".
 func jsonCode(t testing.TB, body string, rules JSONRules) string {
 	t.Helper()
 	err := CheckJSON([]byte(body), rules)

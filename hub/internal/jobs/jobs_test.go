@@ -57,7 +57,7 @@ func (b *bundle) enqueue(key, payload string, in time.Duration) {
 	}))
 }
 
-// later turns the clock, runs what is due and gives what has run since.
+// later advances the clock, runs what is due and returns what has run since.
 func (b *bundle) later(d time.Duration) []string {
 	b.t.Helper()
 	b.clock.Advance(d)

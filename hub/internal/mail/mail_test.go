@@ -492,7 +492,7 @@ func TestMailOfLists(t *testing.T) {
 
 }
 
-// Forgetting takes along what tells of somebody in one tenant of one product, and nothing
+// Erasing removes the emails about one person in one tenant of one product, and nothing
 // else: not another tenant's, not mail to the same address that is not about them.
 func TestMailIsForgottenByItsTenant(t *testing.T) {
 	t.Parallel()

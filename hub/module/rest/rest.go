@@ -115,15 +115,15 @@ func (r Route) operation() huma.Operation {
 	}
 }
 
-// find gives the operation as it was registered: under a group's prefix.
+// find returns the operation as it was registered, under a group's prefix.
 func find(document *huma.OpenAPI, op huma.Operation) *huma.Operation {
 	for path, item := range document.Paths {
 		if !strings.HasSuffix(path, op.Path) {
 			continue
 		}
-		for _, one := range []*huma.Operation{item.Get, item.Post, item.Put, item.Delete} {
-			if one != nil && one.OperationID == op.OperationID {
-				return one
+		for _, registered := range []*huma.Operation{item.Get, item.Post, item.Put, item.Delete} {
+			if registered != nil && registered.OperationID == op.OperationID {
+				return registered
 			}
 		}
 	}
