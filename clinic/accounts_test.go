@@ -112,11 +112,11 @@ func TestLettersAreInTheClinicsLanguage(t *testing.T) {
 		address := one.locale + p.email
 		p.ok(201, "POST", "/users", object{"name": "Davi", "email": address})
 		p.mailed(address)
-		require.Contains(t, p.hub.Mails(address)[0], one.invited)
+		require.Contains(t, p.hub.Emails(address)[0], one.invited)
 		require.Equal(t, []string{"Clínica Lua", one.invitation, one.locale[:2]}, p.letter(address))
 		p.as("").ok(200, "POST", "/auth/forgot-password", object{"email": address})
 		p.mailed(address)
-		require.Contains(t, p.hub.Mails(address)[0], "Clínica Lua")
+		require.Contains(t, p.hub.Emails(address)[0], "Clínica Lua")
 		require.Equal(t, []string{"Clínica Lua", one.reset, one.locale[:2]}, p.letter(address))
 	}
 	p.invalid("body.locale", "PUT", "/clinic", object{"locale": "Portuguese"})
@@ -156,7 +156,7 @@ func (p *practice) mailed(address string) string {
 	require.Eventually(p.t, func() bool {
 		return p.count(`select count(*) from hub.jobs where $1::uuid is not null and job = 'forgotten-passwords'`) == 0
 	}, soon, tick)
-	mails := p.hub.Mails(address)
+	mails := p.hub.Emails(address)
 	require.NotEmpty(p.t, mails)
 	_, after, found := strings.Cut(mails[0], p.hub.URL+"/reset-password/clinic?token=")
 	require.True(p.t, found, mails[0])

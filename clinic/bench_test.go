@@ -15,7 +15,7 @@ import (
 // over HTTP, and reports the 95th percentile.
 func BenchmarkPhoneSearch(b *testing.B) {
 	p := newPractice(b)
-	db, err := pgx.Connect(b.Context(), p.hub.Database) // without the product's limit of time
+	db, err := pgx.Connect(b.Context(), p.hub.DatabaseURL) // without the product's limit of time
 	require.NoError(b, err)
 	defer db.Close(b.Context())
 	_, err = db.Exec(b.Context(), `set session_replication_role = replica`) // without checking every reference

@@ -160,7 +160,7 @@ func TestWaitingImportIsSealed(t *testing.T) {
 	require.Equal(t, 202, made.status, made.text)
 	require.Equal(t, 1, p.count(`select count(*) from clinic.import_chunks where clinic_id = $1`))
 	for _, needle := range []string{"zuleica", "529.982.247-25", "52998224725"} {
-		require.Empty(t, hubtest.FindInDatabase(t, p.hub.Database, needle))
+		require.Empty(t, hubtest.FindInDatabase(t, p.hub.DatabaseURL, needle))
 	}
 	require.NoError(t, tx.Rollback(t.Context()))
 	counts(t, p.settled(made.body["id"].(string)), 1, 0, 0, 0)

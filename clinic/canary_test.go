@@ -142,7 +142,7 @@ func TestTaxIDsInEveryField(t *testing.T) {
 		}
 	}
 	for _, canary := range canaries {
-		require.Empty(t, hubtest.FindInDatabase(t, f.hub.Database, canary), canary)
+		require.Empty(t, hubtest.FindInDatabase(t, f.hub.DatabaseURL, canary), canary)
 		require.NotContains(t, f.hub.Log(), canary)
 	}
 }

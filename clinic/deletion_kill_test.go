@@ -48,7 +48,7 @@ func TestDeletionSurvivesKills(t *testing.T) {
 	require.NoError(t, held.Rollback(t.Context()))
 	require.Equal(t, "waiting", status())
 	k.killed("deletions")
-	require.Eventually(t, func() bool { return status() == "completed" }, 2*soon, tick, "%s", k.Log())
+	require.Eventually(t, func() bool { return status() == "completed" }, 2*soon, tick, "%s", k.LogTail())
 	done := p.get(path)
 	require.Equal(t, map[string]string{"messaging": "acknowledged"}, peers(done))
 	require.NotNil(t, done["completed_at"])

@@ -11,7 +11,7 @@ func (p *practice) operate(product, action string) {
 	p.t.Helper()
 	var id string
 	require.NoError(p.t, p.hub.Host.Pool.QueryRow(p.t.Context(), `select id from hub.integrations where tenant_id = $1 and product = $2`, p.id, product).Scan(&id))
-	p.hub.Operate("POST", "/api/v1/integrations/"+id+"/"+action, nil, &object{})
+	p.hub.CallAPI("POST", "/api/v1/integrations/"+id+"/"+action, nil, &object{})
 }
 
 // parks waits until the deletion event is parked for a peer, and gives why.

@@ -89,7 +89,7 @@ func TestDeletionRequest(t *testing.T) {
 
 	// And then nowhere in the database: the hub erased what its log had.
 	for _, trace := range []string{"977776666", "zuleica@example.com"} {
-		require.Eventually(t, func() bool { return len(hubtest.FindInDatabase(t, p.hub.Database, trace)) == 0 }, 2*soon, 25*tick, trace)
+		require.Eventually(t, func() bool { return len(hubtest.FindInDatabase(t, p.hub.DatabaseURL, trace)) == 0 }, 2*soon, 25*tick, trace)
 	}
 }
 
@@ -171,7 +171,7 @@ func TestCanaries(t *testing.T) {
 		require.NotContains(t, p.hub.Log(), secret)
 		require.NotContains(t, p.snapshot(), secret)
 	}
-	p.hub.FailEvents.Store(true)
+	p.hub.FailPublishing.Store(true)
 	require.Equal(t, 500, p.call("POST", "/patients", object{"name": "Canary", "phone": phone, "cpf": "529.982.247-25"}).status)
 	require.Contains(t, p.hub.Log(), "publishing is broken by the test", "failures are logged")
 	for _, secret := range []string{"529.982.247-25", "52998224725", "Canary"} {

@@ -136,9 +136,9 @@ func TestWritesAndTheirEvents(t *testing.T) {
 		already := len(f.sent())
 		if len(w.kinds) > 0 {
 			before := f.snapshot()
-			f.hub.FailEvents.Store(true)
+			f.hub.FailPublishing.Store(true)
 			require.Equal(t, 500, w.do(f).status, w.name)
-			f.hub.FailEvents.Store(false)
+			f.hub.FailPublishing.Store(false)
 			require.Equal(t, before, f.snapshot(), "%s: rolled back", w.name)
 			require.Empty(t, f.kinds(already), w.name)
 		}

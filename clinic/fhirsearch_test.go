@@ -84,7 +84,7 @@ func TestFHIRUnknownParameters(t *testing.T) {
 				continue
 			}
 			require.Equal(t, 400, got.status, query)
-			require.NoError(t, fhirtest.Check([]byte(got.text)), got.text)
+			require.NoError(t, fhirtest.Validate([]byte(got.text)), got.text)
 			code, expression := issue(t, got.body)
 			require.Equal(t, "not-supported", code)
 			name, _, _ := strings.Cut(query, "=")
@@ -197,7 +197,7 @@ func TestFHIRForms(t *testing.T) {
 			require.Equal(t, want, got.status, "%s as %s: %s", path, accept, got.text)
 			require.Equal(t, fhirType, got.header.Get("Content-Type"))
 			if want == 406 {
-				require.NoError(t, fhirtest.Check([]byte(got.text)), got.text)
+				require.NoError(t, fhirtest.Validate([]byte(got.text)), got.text)
 				code, _ := issue(t, got.body)
 				require.Equal(t, "not-supported", code)
 				require.NotContains(t, got.text, "dson")

@@ -17,7 +17,7 @@ func (p *practice) nowhere(traces ...string) {
 	for _, trace := range traces {
 		var found []string
 		require.Eventually(p.t, func() bool {
-			found = hubtest.FindInDatabase(p.t, p.hub.Database, trace)
+			found = hubtest.FindInDatabase(p.t, p.hub.DatabaseURL, trace)
 			return len(found) == 0
 		}, 2*soon, 25*tick, "%s is in %v", trace, &found)
 	}
@@ -81,13 +81,13 @@ func TestForgottenEverywhere(t *testing.T) {
 	traces := []string{"zuleica", "canario", "977771111", "77771111", "977772222", "77772222", "966663333", "66663333"}
 	for _, trace := range traces[2:] {
 		if len(trace) == 9 && trace != "966663333" {
-			require.NotEmpty(t, hubtest.FindInDatabase(t, p.hub.Database, trace), trace)
+			require.NotEmpty(t, hubtest.FindInDatabase(t, p.hub.DatabaseURL, trace), trace)
 		}
 	}
 	sealed := func(table string) {
 		t.Helper()
 		for _, trace := range append(traces, "office@", "zuleica@") {
-			for _, place := range hubtest.FindInDatabase(t, p.hub.Database, trace) {
+			for _, place := range hubtest.FindInDatabase(t, p.hub.DatabaseURL, trace) {
 				require.False(t, strings.HasPrefix(place, table), "%s is in %s while that waits", trace, place)
 			}
 		}
@@ -215,7 +215,7 @@ func TestDeletionThatAPeerMissed(t *testing.T) {
 	s.answer(0)
 	var failed string
 	require.NoError(t, p.hub.Host.Pool.QueryRow(t.Context(), `select id from hub.deliveries where event_type = 'patient.deleted' and status = 3`).Scan(&failed))
-	p.hub.Operate("POST", "/api/v1/deliveries/"+failed+"/retry", nil, &object{})
+	p.hub.CallAPI("POST", "/api/v1/deliveries/"+failed+"/retry", nil, &object{})
 	require.Eventually(t, func() bool { return len(s.arrived("patient.deleted")) == 1 }, soon, tick)
 	require.Equal(t, map[string]string{"messaging": "acknowledged", "scheduling": "acknowledged"}, peers(p.follows(path, "completed")))
 	p.hurry()
@@ -392,9 +392,9 @@ func TestDeletionsAreFollowedTogether(t *testing.T) {
 	other.connect("messaging").answer(500)
 	paths := []string{p.deleted(p.patient("+5511977770000"))}
 	took := func() int64 {
-		before := p.hub.Queries.Load()
+		before := p.hub.QueryCount.Load()
 		require.NoError(t, p.job("deletions").Run(t.Context(), nil))
-		return p.hub.Queries.Load() - before
+		return p.hub.QueryCount.Load() - before
 	}
 	one := took()
 	for i := range 8 {

@@ -83,13 +83,13 @@ func TestForgettingEveryColumn(t *testing.T) {
 			}
 		}
 		require.Equal(t, codes, refused)
-		require.NotEmpty(t, hubtest.FindInDatabase(t, p.hub.Database, one.forms[0]))
+		require.NotEmpty(t, hubtest.FindInDatabase(t, p.hub.DatabaseURL, one.forms[0]))
 		p.deleted(id)
 		require.Equal(t, "Removed", p.get("/patients/" + id)["name"])
 		require.Equal(t, 1, p.count(`select count(*) from clinic.records where clinic_id = $1 and url is null and locked_at is not null`))
 	}
 	for _, trace := range []string{"zuleica", "canario", "77771234", "7777-1234"} {
-		for _, place := range hubtest.FindInDatabase(t, p.hub.Database, trace) {
+		for _, place := range hubtest.FindInDatabase(t, p.hub.DatabaseURL, trace) {
 			require.False(t, strings.HasPrefix(place, "clinic."), "%s is in %s", trace, place)
 		}
 	}

@@ -41,7 +41,7 @@ func (k *killable) importing(p *practice, lines int) (uploading, reading int) {
 	require.NoError(k.t, held.Rollback(k.t.Context()))
 	k.killed("import")
 	path := "/imports/" + made.body["id"].(string)
-	require.Eventually(k.t, func() bool { return p.get(path)["status"] == "done" }, 8*soon, 5*tick, "%s", k.Log())
+	require.Eventually(k.t, func() bool { return p.get(path)["status"] == "done" }, 8*soon, 5*tick, "%s", k.LogTail())
 	require.EqualValues(k.t, lines, p.get(path)["processed"])
 	return uploading, k.most()
 }

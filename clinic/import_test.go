@@ -213,7 +213,7 @@ func TestImportErrors(t *testing.T) {
 func TestImportIsWholeOrNot(t *testing.T) {
 	t.Parallel()
 	p := newPractice(t)
-	p.hub.FailEvents.Store(true)
+	p.hub.FailPublishing.Store(true)
 	made := p.upload("csv", table)
 	require.Equal(t, 202, made.status, made.text)
 	id := made.body["id"].(string)
@@ -225,7 +225,7 @@ func TestImportIsWholeOrNot(t *testing.T) {
 	require.Empty(t, p.items("/patients"))
 	require.Empty(t, p.sent())
 	require.EqualValues(t, 0, p.get("/imports/" + id)["processed"])
-	p.hub.FailEvents.Store(false)
+	p.hub.FailPublishing.Store(false)
 	counts(t, p.settled(id), 3, 0, 0, 0)
 	require.Len(t, p.sent(), 3)
 }

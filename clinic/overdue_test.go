@@ -15,7 +15,7 @@ import (
 // practiceOn is a clinic where it is a time, until the hub's clock is advanced.
 func practiceOn(t *testing.T, now time.Time) *practice {
 	t.Helper()
-	return practiceAt(t, moduletest.Start(t, clinic.New(), moduletest.Options{Now: now, Connectors: []hub.Connector{anyPeer("messaging"), anyPeer("scheduling")}}))
+	return practiceAt(t, moduletest.Start(t, clinic.New(), moduletest.Options{Start: now, Connectors: []hub.Connector{anyPeer("messaging"), anyPeer("scheduling")}}))
 }
 
 // due makes a payment of a new patient and gives its id.

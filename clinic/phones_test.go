@@ -22,8 +22,8 @@ func TestPhoneKeyOfTheDatabase(t *testing.T) {
 			there[one.E164] = p.patient(one.Written)
 		}
 		forms := []string{one.Written, one.E164, one.E164[1:]}
-		if one.Short != "" {
-			forms = append(forms, one.Short, one.Short[1:])
+		if one.WithoutNinthDigit != "" {
+			forms = append(forms, one.WithoutNinthDigit, one.WithoutNinthDigit[1:])
 		}
 		for _, form := range forms {
 			got := key.get("/integrations/search/patients?phone=" + url.QueryEscape(form))
@@ -42,7 +42,7 @@ func TestPhoneKeyOfTheDatabase(t *testing.T) {
 		require.NoError(t, p.hub.Host.Pool.QueryRow(t.Context(), `select `+made+` from (values ($1::text)) number (phone)`, one.E164).Scan(&made))
 		require.Equal(t, brazil.PhoneKey(one.E164), made, "of who is not known yet")
 	}
-	for _, none := range hubtest.NoPhones {
+	for _, none := range hubtest.InvalidPhones {
 		if strings.Trim(none, " ") != "" && !strings.Contains(none, "\x00") { // nothing is no number, and NUL no text
 			p.invalid("body.phone", "POST", "/patients", object{"name": "X", "phone": none})
 		}

@@ -72,7 +72,7 @@ func (k *killable) start() {
 	}
 	cmd.Env = append(cmd.Env, "HUB_LISTEN="+k.address, "HUB_DATA_DIR="+k.dir, "HUB_DATABASE_URL="+k.database, "HUB_REDIS_URL="+k.redis,
 		"HUB_MASTER_KEY="+base64.StdEncoding.EncodeToString([]byte("0123456789abcdef0123456789abcdef")))
-	k.Process = hubtest.Run(k.t, "hub", k.dir, cmd)
+	k.Process = hubtest.RunProcess(k.t, "hub", k.dir, cmd)
 	require.Eventually(k.t, func() bool {
 		res, err := client.Get("http://" + k.address + "/ready")
 		if err != nil {
@@ -80,7 +80,7 @@ func (k *killable) start() {
 		}
 		require.NoError(k.t, res.Body.Close())
 		return res.StatusCode == 200
-	}, 2*soon, tick, "the hub does not start: %s", k.Log())
+	}, 2*soon, tick, "the hub does not start: %s", k.LogTail())
 }
 
 // practice registers a clinic there.

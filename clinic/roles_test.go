@@ -142,7 +142,7 @@ func TestRoles(t *testing.T) {
 		require.Equal(t, status, got.status, "%s as %s", op.id, as)
 		if strings.HasPrefix(op.path, "/fhir") { // whoever refuses, in FHIR's form
 			require.Equal(t, fhirType, got.header.Get("Content-Type"), op.id)
-			require.NoError(t, fhirtest.Check([]byte(got.text)), op.id)
+			require.NoError(t, fhirtest.Validate([]byte(got.text)), op.id)
 		}
 	}
 	for _, op := range f.document() {

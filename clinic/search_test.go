@@ -132,7 +132,7 @@ func TestAddressesAreNotLogged(t *testing.T) {
 func TestTotalsAreBounded(t *testing.T) {
 	t.Parallel()
 	p := newPractice(t)
-	db, err := pgx.Connect(t.Context(), p.hub.Database)
+	db, err := pgx.Connect(t.Context(), p.hub.DatabaseURL)
 	require.NoError(t, err)
 	defer db.Close(t.Context())
 	fill := func(sql string, args ...any) {
@@ -213,7 +213,7 @@ func TestPagesBeyondTheLast(t *testing.T) {
 func TestSearchesUseIndexes(t *testing.T) {
 	t.Parallel()
 	p := newPractice(t)
-	db, err := pgx.Connect(t.Context(), p.hub.Database)
+	db, err := pgx.Connect(t.Context(), p.hub.DatabaseURL)
 	require.NoError(t, err)
 	defer func() { _ = db.Close(context.Background()) }()
 	_, err = db.Exec(t.Context(), `insert into clinic.patients (clinic_id, env, id, name, phone, email)
@@ -279,7 +279,7 @@ func TestFHIRSearchByForm(t *testing.T) {
 		got := key.call("POST", "/fhir/Patient/_search", body, "Content-Type", form)
 		require.Equal(t, 200, got.status, got.text)
 		require.Equal(t, fhirType, got.header.Get("Content-Type"))
-		require.NoError(t, fhirtest.Check([]byte(got.text)), got.text)
+		require.NoError(t, fhirtest.Validate([]byte(got.text)), got.text)
 		return got.body
 	}
 	require.Equal(t, all[:1], ids(find("identifier=529.982.247-25")))
@@ -319,7 +319,7 @@ func TestFHIRSearchByForm(t *testing.T) {
 	require.Equal(t, 415, key.call("POST", "/fhir/Patient/_search", "phone=1", "Content-Type", form, "Content-Encoding", "gzip").status)
 	bad := key.call("POST", "/fhir/Patient/_search", "phone=%zz", "Content-Type", form)
 	require.Equal(t, 400, bad.status)
-	require.NoError(t, fhirtest.Check([]byte(bad.text)), bad.text)
+	require.NoError(t, fhirtest.Validate([]byte(bad.text)), bad.text)
 	require.Equal(t, 403, p.key("record.read").call("POST", "/fhir/Patient/_search", "phone=1187654321", "Content-Type", form).status)
 }
 
@@ -341,7 +341,7 @@ func TestLookupOfLinkedNumbers(t *testing.T) {
 func TestFHIRSearchesUseIndexes(t *testing.T) {
 	t.Parallel()
 	p := newPractice(t)
-	db, err := pgx.Connect(t.Context(), p.hub.Database)
+	db, err := pgx.Connect(t.Context(), p.hub.DatabaseURL)
 	require.NoError(t, err)
 	defer func() { _ = db.Close(context.Background()) }()
 	const many = 20000

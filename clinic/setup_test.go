@@ -25,7 +25,7 @@ import (
 func TestMain(m *testing.M) { hubtest.Main(m) }
 
 // contract is what the product says of itself: every answer that a test gets keeps it.
-var contract openapitest.Contract
+var contract openapitest.Document
 
 const (
 	password = "correct horse"
@@ -37,8 +37,8 @@ const (
 type object = map[string]any
 
 func anyPeer(name string) hub.Connector {
-	peer := hub.AnyPeer(name, name)
-	peer.Kind.RatePerMinute = 100_000
+	peer := hub.NewPeerConnector(name, name)
+	peer.PeerSpec.RatePerMinute = 100_000
 	return peer
 }
 
@@ -166,7 +166,7 @@ func (p *practice) try(method, path string, body any, headers ...string) (answer
 		err = json.Unmarshal(text, &got.list)
 	}
 	if err == nil {
-		err = contract.Check(p.hub.Base, res, text)
+		err = contract.CheckResponse(p.hub.Base, res, text)
 	}
 	return got, err
 }

@@ -22,7 +22,7 @@ func TestForgedTokens(t *testing.T) {
 	t.Parallel()
 	var other module.Host
 	p := practiceAt(t, moduletest.Start(t, clinic.New(), moduletest.Options{
-		Now: time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC), Beside: []module.Module{moduletest.HostCapture{Module: notes.New("notes"), Host: &other}},
+		Start: time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC), OtherModules: []module.Module{moduletest.HostCapture{Module: notes.New("notes"), Host: &other}},
 	}))
 	signature := p.token[strings.LastIndex(p.token, ".")+1:]
 	kept := func(string) string { return signature }
@@ -34,31 +34,31 @@ func TestForgedTokens(t *testing.T) {
 			return base64.RawURLEncoding.EncodeToString(raw)
 		}
 	}
-	user, login, ok := p.hub.Host.Accounts.VerifyAccess(p.token)
+	user, login, ok := p.hub.Host.Credentials.VerifyAccessToken(p.token)
 	require.True(t, ok)
-	elsewhere, err := other.Accounts.SignAccess(user, login)
+	elsewhere, err := other.Credentials.SignAccessToken(user, login)
 	require.NoError(t, err)
-	stranger, err := p.hub.Host.Accounts.SignAccess(uuid.New(), login)
+	stranger, err := p.hub.Host.Credentials.SignAccessToken(uuid.New(), login)
 	require.NoError(t, err)
-	ended, err := p.hub.Host.Accounts.SignAccess(user, uuid.New())
+	ended, err := p.hub.Host.Credentials.SignAccessToken(user, uuid.New())
 	require.NoError(t, err)
 	for name, token := range map[string]string{
-		"no algorithm":              moduletest.Forged(t, p.token, object{"alg": "none"}, nil, none),
-		"no algorithm, signed":      moduletest.Forged(t, p.token, object{"alg": "none"}, nil, kept),
-		"another spelling of none":  moduletest.Forged(t, p.token, object{"alg": "nOnE"}, nil, none),
-		"RS256":                     moduletest.Forged(t, p.token, object{"alg": "RS256"}, nil, kept),
-		"HS512 by nothing":          moduletest.Forged(t, p.token, object{"alg": "HS512"}, nil, with("", jwt.SigningMethodHS512)),
-		"signed with nothing":       moduletest.Forged(t, p.token, nil, nil, with("", jwt.SigningMethodHS256)),
-		"another key's id":          moduletest.Forged(t, p.token, object{"kid": "../../dev/null"}, nil, with("", jwt.SigningMethodHS256)),
-		"an id that is a query":     moduletest.Forged(t, p.token, object{"kid": "' or 1=1 --"}, nil, with("1", jwt.SigningMethodHS256)),
-		"longer validity":           moduletest.Forged(t, p.token, nil, object{"exp": 4_000_000_000}, kept),
-		"somebody else's":           moduletest.Forged(t, p.token, nil, object{"sub": uuid.NewString()}, kept),
-		"another audience":          moduletest.Forged(t, p.token, nil, object{"aud": []string{"scheduling"}}, kept),
+		"no algorithm":              moduletest.ForgeToken(t, p.token, object{"alg": "none"}, nil, none),
+		"no algorithm, signed":      moduletest.ForgeToken(t, p.token, object{"alg": "none"}, nil, kept),
+		"another spelling of none":  moduletest.ForgeToken(t, p.token, object{"alg": "nOnE"}, nil, none),
+		"RS256":                     moduletest.ForgeToken(t, p.token, object{"alg": "RS256"}, nil, kept),
+		"HS512 by nothing":          moduletest.ForgeToken(t, p.token, object{"alg": "HS512"}, nil, with("", jwt.SigningMethodHS512)),
+		"signed with nothing":       moduletest.ForgeToken(t, p.token, nil, nil, with("", jwt.SigningMethodHS256)),
+		"another key's id":          moduletest.ForgeToken(t, p.token, object{"kid": "../../dev/null"}, nil, with("", jwt.SigningMethodHS256)),
+		"an id that is a query":     moduletest.ForgeToken(t, p.token, object{"kid": "' or 1=1 --"}, nil, with("1", jwt.SigningMethodHS256)),
+		"longer validity":           moduletest.ForgeToken(t, p.token, nil, object{"exp": 4_000_000_000}, kept),
+		"somebody else's":           moduletest.ForgeToken(t, p.token, nil, object{"sub": uuid.NewString()}, kept),
+		"another audience":          moduletest.ForgeToken(t, p.token, nil, object{"aud": []string{"scheduling"}}, kept),
 		"no signature":              p.token[:strings.LastIndex(p.token, ".")],
 		"of another product":        elsewhere,
 		"of a user who never was":   stranger,
 		"of a login that never was": ended,
-		"an operator's":             p.hub.Operator,
+		"an operator's":             p.hub.OperatorToken,
 	} {
 		for _, path := range []string{"/auth/me", "/patients", "/fhir/Patient"} {
 			require.Equal(t, 401, p.as(token).call("GET", path, nil).status, "%s: %s", name, path)

@@ -28,7 +28,7 @@ type Connector interface {
 	// Spec says what the peer is and what it needs. Always the same.
 	Spec() Spec
 	// Probe asks the peer who it is and how it does. It returns what the peer said;
-	// whether that will do is [Status.Usable]'s to say. Errors: [ErrPeer] and
+	// whether that will do is [Status.CheckUsable]'s to say. Errors: [ErrPeer] and
 	// [ErrPeerTimeout] for a peer that did not answer properly, [ErrInvalid] with
 	// [CodeKeyRejected] for one that refused the key.
 	Probe(ctx context.Context, do Doer, c Connection) (Status, error)
@@ -51,7 +51,7 @@ type Connector interface {
 type Registrar interface {
 	// Register tells the peer who we are and where we receive. Repeating it with the
 	// same [Registration.ID] changes nothing. Errors as [Connector]'s Probe.
-	Register(ctx context.Context, do Doer, c Connection, r Registration) (Registered, error)
+	Register(ctx context.Context, do Doer, c Connection, r Registration) (RegistrationResponse, error)
 	// Unregister tells the peer that we are leaving. A peer that knows no such call
 	// is fine: nil.
 	Unregister(ctx context.Context, do Doer, c Connection) error
@@ -103,16 +103,16 @@ const (
 
 // Connection is one peer of one tenant, as it is at one moment.
 type Connection struct {
-	ID          uuid.UUID         // of the integration or endpoint
-	Product     string            // the peer's product
-	Local       string            // the product of our tenant
-	Environment Environment       //
-	URL         string            // base address of the peer's API, without a slash at the end; an endpoint's own URL
-	WebhookURL  string            // where the peer takes events, as it said when it was registered with; or ""
-	Key         string            // the peer's key for us, or ""
-	Secrets     []string          // webhook secrets that are valid now: the current one, and during a rotation the one before
-	Config      map[string]string // by [Field.Key]
-	Now         time.Time         // the moment of this call
+	ID           uuid.UUID         // of the integration or endpoint
+	Product      string            // the peer's product
+	LocalProduct string            // the product of our tenant
+	Environment  Environment       //
+	URL          string            // base address of the peer's API, without a slash at the end; an endpoint's own URL
+	WebhookURL   string            // where the peer takes events, as it said when it was registered with; or ""
+	Key          string            // the peer's key for us, or ""
+	Secrets      []string          // webhook secrets that are valid now: the current one, and during a rotation the one before
+	Config       map[string]string // by [Field.Key]
+	Now          time.Time         // the moment of this call
 }
 
 // Secret is the webhook secret to sign with, "" where there is none.
@@ -125,7 +125,7 @@ func (c Connection) Secret() string {
 
 // String names the connection without its secrets.
 func (c Connection) String() string {
-	return fmt.Sprintf("connection %s of %s to %s (%s)", c.ID, c.Local, c.Product, c.Environment)
+	return fmt.Sprintf("connection %s of %s to %s (%s)", c.ID, c.LocalProduct, c.Product, c.Environment)
 }
 
 // GoString keeps secrets out of %#v.
@@ -134,12 +134,12 @@ func (c Connection) GoString() string { return c.String() }
 // MarshalText keeps secrets out of logs and JSON.
 func (c Connection) MarshalText() ([]byte, error) { return []byte(c.String()), nil }
 
-// Verify checks X-Webhook-Signature of a request against the connection's
+// VerifySignature checks X-Webhook-Signature of a request against the connection's
 // secrets: [ErrUnauthorized] where it is missing, there twice, or does not hold.
-func (c Connection) Verify(in Inbound) error {
+func (c Connection) VerifySignature(in Inbound) error {
 	values := in.Header.Values(HeaderSignature)
 	if len(values) != 1 || !VerifyBody(values[0], in.Body, c.Secrets...) {
-		return Errorf(ErrUnauthorized, CodeSignature, "The signature does not hold: sign the raw body with the webhook secret.")
+		return Errorf(ErrUnauthorized, CodeInvalidSignature, "The signature does not hold: sign the raw body with the webhook secret.")
 	}
 	return nil
 }
@@ -182,8 +182,8 @@ type Outbound struct {
 	Body   []byte
 }
 
-// NotSent is what Encode returns for an event that the peer does not take.
-func NotSent() error {
+// UnsupportedEvent is what Encode returns for an event that the peer does not take.
+func UnsupportedEvent() error {
 	return Errorf(ErrInvalid, "event_not_sent", "The other product takes no events of this type.")
 }
 
@@ -199,9 +199,9 @@ type Status struct {
 	URL         string      // base address that answered, where it is not the Connection's own; else ""
 }
 
-// Usable tells whether a peer may be connected as product: [ErrInvalid] with
+// CheckUsable tells whether a peer may be connected as product: [ErrInvalid] with
 // [CodeUnexpectedProduct] or [CodePeerNotActive] where it may not.
-func (s Status) Usable(product string) error {
+func (s Status) CheckUsable(product string) error {
 	switch {
 	case s.Product != product:
 		return Errorf(ErrInvalid, CodeUnexpectedProduct, "The address belongs to another product than %s.", product)
@@ -213,16 +213,16 @@ func (s Status) Usable(product string) error {
 
 // Codes of errors that peers cause.
 const (
-	CodeKeyRejected       = "remote_key_rejected"     // 422: the peer refused our key (its 401 or 403)
-	CodeUnexpectedProduct = "unexpected_product"      // 422: another product answers there
-	CodePeerNotActive     = "peer_not_active"         // 422
-	CodeOtherAccount      = "other_account_connected" // 409: connected to another account of that product
-	CodePeerUnreachable   = "peer_unreachable"        // 502: no connection, or it broke
-	CodePeerTimeout       = "peer_timeout"            // 504
-	CodePeerAnswer        = "peer_answer"             // 502: not JSON, too long, or not what was asked for
-	CodePeerFailed        = "peer_failed"             // 502: an error status, a redirect included
-	CodePeerLimited       = "peer_limited"            // 502: its 429; RetryAfter as it said
-	CodeSignature         = "invalid_signature"       // 401
+	CodeKeyRejected           = "remote_key_rejected"     // 422: the peer refused our key (its 401 or 403)
+	CodeUnexpectedProduct     = "unexpected_product"      // 422: another product answers there
+	CodePeerNotActive         = "peer_not_active"         // 422
+	CodeOtherAccountConnected = "other_account_connected" // 409: connected to another account of that product
+	CodePeerUnreachable       = "peer_unreachable"        // 502: no connection, or it broke
+	CodePeerTimeout           = "peer_timeout"            // 504
+	CodePeerResponse          = "peer_answer"             // 502: not JSON, too long, or not what was asked for
+	CodePeerFailed            = "peer_failed"             // 502: an error status, a redirect included
+	CodePeerRateLimited       = "peer_limited"            // 502: its 429; RetryAfter as it said
+	CodeInvalidSignature      = "invalid_signature"       // 401
 )
 
 // Registration is what a product tells its peer when they connect (interface
@@ -249,9 +249,9 @@ func (r Registration) GoString() string { return r.String() }
 // LogValue keeps secrets out of logs; as JSON they have to be there.
 func (r Registration) LogValue() slog.Value { return slog.StringValue(r.String()) }
 
-// Registered is the peer's answer. One that knows nothing but a webhook_url may
+// RegistrationResponse is the peer's answer. One that knows nothing but a webhook_url may
 // leave all of it out.
-type Registered struct {
+type RegistrationResponse struct {
 	IntegrationID string   `json:"integration_id"` // the peer's id of us
 	WebhookURL    string   `json:"webhook_url"`    // where it takes events
 	Features      []string `json:"features"`       // what it offers
@@ -265,9 +265,9 @@ type Call struct {
 	Body  json.RawMessage // of an action: a JSON object
 }
 
-// Subscribed tells whether an event type matches any of the patterns: "*", an exact
+// MatchesEventType tells whether an event type matches any of the patterns: "*", an exact
 // type, or a prefix such as "appointment.*".
-func Subscribed(patterns []string, eventType string) bool {
+func MatchesEventType(patterns []string, eventType string) bool {
 	for _, pattern := range patterns {
 		if pattern == eventType {
 			return true

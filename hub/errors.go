@@ -13,20 +13,20 @@ import (
 // Error kinds. Every error that can reach a caller wraps exactly one of them;
 // hub/internal/httpx holds the one table that turns a kind into an HTTP status.
 var (
-	ErrMalformed    = errors.New("malformed request")       // 400: cannot be read at all
-	ErrUnauthorized = errors.New("unauthorized")            // 401
-	ErrForbidden    = errors.New("forbidden")               // 403
-	ErrNotFound     = errors.New("not found")               // 404: also another tenant's id
-	ErrUnacceptable = errors.New("not acceptable")          // 406: asked for in a form that there is not
-	ErrConflict     = errors.New("conflict")                // 409
-	ErrChanged      = errors.New("changed meanwhile")       // 412: If-Match names another version
-	ErrTooLarge     = errors.New("too large")               // 413
-	ErrMediaType    = errors.New("unsupported media type")  // 415
-	ErrInvalid      = errors.New("invalid")                 // 422: readable, but breaks a rule
-	ErrLimited      = errors.New("rate limited")            // 429
-	ErrPeer         = errors.New("peer failed")             // 502: the other product answered wrongly or not at all
-	ErrUnavailable  = errors.New("temporarily unavailable") // 503: try again later
-	ErrPeerTimeout  = errors.New("peer timed out")          // 504
+	ErrMalformed            = errors.New("malformed request")       // 400: cannot be read at all
+	ErrUnauthorized         = errors.New("unauthorized")            // 401
+	ErrForbidden            = errors.New("forbidden")               // 403
+	ErrNotFound             = errors.New("not found")               // 404: also another tenant's id
+	ErrNotAcceptable        = errors.New("not acceptable")          // 406: asked for in a form that there is not
+	ErrConflict             = errors.New("conflict")                // 409
+	ErrPreconditionFailed   = errors.New("changed meanwhile")       // 412: If-Match names another version
+	ErrTooLarge             = errors.New("too large")               // 413
+	ErrUnsupportedMediaType = errors.New("unsupported media type")  // 415
+	ErrInvalid              = errors.New("invalid")                 // 422: readable, but breaks a rule
+	ErrRateLimited          = errors.New("rate limited")            // 429
+	ErrPeer                 = errors.New("peer failed")             // 502: the other product answered wrongly or not at all
+	ErrUnavailable          = errors.New("temporarily unavailable") // 503: try again later
+	ErrPeerTimeout          = errors.New("peer timed out")          // 504
 )
 
 // Error is an error made for the caller of an interface: a kind, a stable code
@@ -37,13 +37,13 @@ type Error struct {
 	Detail     string        // one sentence for people, saying what to do
 	Fields     []FieldError  // which inputs are wrong; may be empty
 	RetryAfter time.Duration // for ErrLimited and ErrUnavailable; 0 = not said
-	Members    Members       // what else the answer says, e.g. alternatives
+	Extensions Extensions    // what else the answer says, e.g. alternatives
 	Cause      error         // what happened underneath; logged, never shown
 }
 
-// Members are further members of an error answer (RFC 9457, section 3.2). None may
+// Extensions are further members of an error answer (RFC 9457, section 3.2). None may
 // have the name of a member that every error answer has.
-type Members map[string]any
+type Extensions map[string]any
 
 // FieldError names one wrong input, e.g. {"body.url", "must be an absolute http(s) URL"}.
 type FieldError struct {
@@ -72,8 +72,8 @@ func NotFound(what string) *Error {
 	return Errorf(ErrNotFound, "not_found", "%s not found", what)
 }
 
-// Because attaches the underlying cause, for logs only.
-func (e *Error) Because(cause error) *Error {
+// WithCause attaches the underlying cause, for logs only.
+func (e *Error) WithCause(cause error) *Error {
 	e.Cause = cause
 	return e
 }

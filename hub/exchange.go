@@ -29,7 +29,7 @@ type Response struct {
 
 // Exchange sends a connector's request and reads the answer, whatever its status.
 // Errors: [ErrPeerTimeout]; [ErrPeer] with [CodePeerUnreachable], or with
-// [CodePeerAnswer] where more than [MaxResponseBytes] came; [*Error]s of the Doer as they
+// [CodePeerResponse] where more than [MaxResponseBytes] came; [*Error]s of the Doer as they
 // are. None repeats the address.
 func Exchange(do Doer, req *http.Request) (Response, error) {
 	res, err := do.Do(req)
@@ -42,7 +42,7 @@ func Exchange(do Doer, req *http.Request) (Response, error) {
 		return Response{}, unreachable(err)
 	}
 	if len(body) > MaxResponseBytes {
-		return Response{}, Errorf(ErrPeer, CodePeerAnswer, "The other product answered more than %d KiB.", MaxResponseBytes>>10)
+		return Response{}, Errorf(ErrPeer, CodePeerResponse, "The other product answered more than %d KiB.", MaxResponseBytes>>10)
 	}
 	return Response{Status: res.StatusCode, Header: res.Header, Body: body}, nil
 }
@@ -60,40 +60,40 @@ func unreachable(err error) error {
 	}
 	var network net.Error
 	if errors.Is(err, context.DeadlineExceeded) || errors.As(err, &network) && network.Timeout() {
-		return Errorf(ErrPeerTimeout, CodePeerTimeout, "The other product did not answer in time.").Because(err)
+		return Errorf(ErrPeerTimeout, CodePeerTimeout, "The other product did not answer in time.").WithCause(err)
 	}
-	return Errorf(ErrPeer, CodePeerUnreachable, "The other product cannot be reached.").Because(err)
+	return Errorf(ErrPeer, CodePeerUnreachable, "The other product cannot be reached.").WithCause(err)
 }
 
-// PeerStatus is the HTTP status of a peer's answer, as the cause of the error of
+// PeerHTTPStatus is the HTTP status of a peer's answer, as the cause of the error of
 // [CodePeerFailed].
-type PeerStatus int
+type PeerHTTPStatus int
 
 // Error implements error.
-func (s PeerStatus) Error() string { return "status " + strconv.Itoa(int(s)) }
+func (s PeerHTTPStatus) Error() string { return "status " + strconv.Itoa(int(s)) }
 
 // Refused tells whether the peer understood the request and did not do it: any 4xx but
 // 408, for which it may have been too slow only to answer.
-func (s PeerStatus) Refused() bool {
+func (s PeerHTTPStatus) Refused() bool {
 	return s >= 400 && s <= 499 && s != http.StatusRequestTimeout
 }
 
-// Err is nil for a 2xx and else says what the status means when products connect:
+// StatusError is nil for a 2xx and else says what the status means when products connect:
 // [ErrInvalid] with [CodeKeyRejected] for 401 and 403; [ErrPeer] with
-// [CodePeerLimited] for 429, with [CodePeerFailed] for everything else, redirects
+// [CodePeerRateLimited] for 429, with [CodePeerFailed] for everything else, redirects
 // and 404 included.
-func (a Response) Err() error {
+func (a Response) StatusError() error {
 	switch {
 	case a.Status >= 200 && a.Status <= 299:
 		return nil
 	case a.Status == http.StatusUnauthorized || a.Status == http.StatusForbidden:
 		return Errorf(ErrInvalid, CodeKeyRejected, "The other product refuses the key: copy it anew, or issue another one there.")
 	case a.Status == http.StatusTooManyRequests:
-		err := Errorf(ErrPeer, CodePeerLimited, "The other product takes no more requests for the moment.")
+		err := Errorf(ErrPeer, CodePeerRateLimited, "The other product takes no more requests for the moment.")
 		err.RetryAfter = a.retryAfter()
 		return err
 	}
-	return Errorf(ErrPeer, CodePeerFailed, "The other product answered with status %d.", a.Status).Because(PeerStatus(a.Status))
+	return Errorf(ErrPeer, CodePeerFailed, "The other product answered with status %d.", a.Status).WithCause(PeerHTTPStatus(a.Status))
 }
 
 // retryAfter reads Retry-After in seconds; 0 = not said.
@@ -105,11 +105,11 @@ func (a Response) retryAfter() time.Duration {
 	return min(time.Duration(seconds)*time.Second, maxRetryAfter)
 }
 
-// JSON reads the body; [ErrPeer] with [CodePeerAnswer] where it does not fit.
-func (a Response) JSON(into any) error {
+// DecodeJSON reads the body; [ErrPeer] with [CodePeerResponse] where it does not fit.
+func (a Response) DecodeJSON(into any) error {
 	if err := json.Unmarshal(a.Body, into); err != nil {
 		// Without the cause, which may quote the body.
-		return Errorf(ErrPeer, CodePeerAnswer, "The other product answered something else than was asked for; is it the address of its API?")
+		return Errorf(ErrPeer, CodePeerResponse, "The other product answered something else than was asked for; is it the address of its API?")
 	}
 	return nil
 }
@@ -132,10 +132,10 @@ func NewRequest(ctx context.Context, method, address string, body []byte) (*http
 	return req, nil
 }
 
-// Result is the JSON that answers a [Call]. An error of the peer's keeps its meaning
+// CallResult is the JSON that answers a [Call]. An error of the peer's keeps its meaning
 // and the code it gave: 400 and 422 [ErrInvalid], 404 [ErrNotFound], 409
-// [ErrConflict]; all others are [Response.Err]'s.
-func (a Response) Result() (json.RawMessage, error) {
+// [ErrConflict]; all others are [Response.StatusError]'s.
+func (a Response) CallResult() (json.RawMessage, error) {
 	kind := map[int]error{
 		http.StatusBadRequest: ErrInvalid, http.StatusUnprocessableEntity: ErrInvalid,
 		http.StatusNotFound: ErrNotFound, http.StatusConflict: ErrConflict,
@@ -143,11 +143,11 @@ func (a Response) Result() (json.RawMessage, error) {
 	if kind != nil {
 		return nil, Errorf(kind, a.code(), "The other product refused: status %d.", a.Status)
 	}
-	if err := a.Err(); err != nil {
+	if err := a.StatusError(); err != nil {
 		return nil, err
 	}
 	var raw json.RawMessage
-	if err := a.JSON(&raw); err != nil {
+	if err := a.DecodeJSON(&raw); err != nil {
 		return nil, err
 	}
 	return raw, nil
@@ -159,7 +159,7 @@ func (a Response) code() string {
 		Code string `json:"code"`
 	}
 	const longest = 64
-	if a.JSON(&problem) != nil || problem.Code == "" || len(problem.Code) > longest ||
+	if a.DecodeJSON(&problem) != nil || problem.Code == "" || len(problem.Code) > longest ||
 		strings.Trim(problem.Code, "abcdefghijklmnopqrstuvwxyz0123456789_") != "" {
 		return "peer_refused"
 	}

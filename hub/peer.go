@@ -8,21 +8,21 @@ import (
 	"strings"
 )
 
-// Peer is the connector of every product that has the integration interface of
+// PeerConnector is the connector of every product that has the integration interface of
 // interface document 3: other hubs, and products registered without a connector of
 // their own. Connectors of products that differ in part embed it.
-type Peer struct {
-	Kind Spec
+type PeerConnector struct {
+	PeerSpec Spec
 }
 
 var (
-	_ Connector = Peer{}
-	_ Registrar = Peer{}
-	_ Actor     = Peer{}
+	_ Connector = PeerConnector{}
+	_ Registrar = PeerConnector{}
+	_ Actor     = PeerConnector{}
 )
 
-// PeerRate is what the interface takes: requests a minute per key and integration.
-const PeerRate = 100
+// PeerRatePerMinute is what the interface takes: requests a minute per key and integration.
+const PeerRatePerMinute = 100
 
 // Paths of the interface below [Connection.URL].
 const (
@@ -34,11 +34,11 @@ const (
 	peerBase       = "/api/v1"        // under which the interface usually lies
 )
 
-// AnyPeer is the connector of a product that is known by its name only: every event,
+// NewPeerConnector is the connector of a product that is known by its name only: every event,
 // every search and action.
-func AnyPeer(name, title string) Peer {
-	return Peer{Kind: Spec{
-		Name: name, Title: title, Fields: PeerFields(), RatePerMinute: PeerRate,
+func NewPeerConnector(name, title string) PeerConnector {
+	return PeerConnector{PeerSpec: Spec{
+		Name: name, Title: title, Fields: PeerFields(), RatePerMinute: PeerRatePerMinute,
 		Receives: []string{"*"}, Sends: []string{"*"}, Calls: []string{"search/*", "action/*"},
 	}}
 }
@@ -52,8 +52,8 @@ func PeerFields() []Field {
 }
 
 // Spec implements [Connector].
-func (p Peer) Spec() Spec {
-	s := p.Kind
+func (p PeerConnector) Spec() Spec {
+	s := p.PeerSpec
 	s.Fields, s.Calls = slices.Clone(s.Fields), slices.Clone(s.Calls)
 	s.Receives, s.Sends = slices.Clone(s.Receives), slices.Clone(s.Sends)
 	return s
@@ -61,7 +61,7 @@ func (p Peer) Spec() Spec {
 
 // Probe implements [Connector]: GET …/status with the key. Where there is none and
 // the address does not end in /api/v1, it tries below that.
-func (p Peer) Probe(ctx context.Context, do Doer, c Connection) (Status, error) {
+func (p PeerConnector) Probe(ctx context.Context, do Doer, c Connection) (Status, error) {
 	base := strings.TrimRight(c.URL, "/")
 	answer, err := get(ctx, do, base+peerStatus, c.Key)
 	found := ""
@@ -72,11 +72,11 @@ func (p Peer) Probe(ctx context.Context, do Doer, c Connection) (Status, error) 
 	if err != nil {
 		return Status{}, err
 	}
-	if err := answer.Err(); err != nil {
+	if err := answer.StatusError(); err != nil {
 		return Status{}, err
 	}
 	var said peerSays
-	if err := answer.JSON(&said); err != nil {
+	if err := answer.DecodeJSON(&said); err != nil {
 		return Status{}, err
 	}
 	status := said.status()
@@ -142,8 +142,8 @@ func (id *anyID) UnmarshalJSON(raw []byte) error {
 }
 
 // Decode implements [Connector].
-func (p Peer) Decode(c Connection, in Inbound) ([]Event, error) {
-	if err := c.Verify(in); err != nil {
+func (p PeerConnector) Decode(c Connection, in Inbound) ([]Event, error) {
+	if err := c.VerifySignature(in); err != nil {
 		return nil, err
 	}
 	e, err := ParseEnvelope(in.Body)
@@ -154,9 +154,9 @@ func (p Peer) Decode(c Connection, in Inbound) ([]Event, error) {
 }
 
 // Encode implements [Connector]: the envelope, signed.
-func (p Peer) Encode(c Connection, e Event) (Outbound, error) {
-	if !Subscribed(p.Kind.Sends, e.Type) {
-		return Outbound{}, NotSent()
+func (p PeerConnector) Encode(c Connection, e Event) (Outbound, error) {
+	if !MatchesEventType(p.PeerSpec.Sends, e.Type) {
+		return Outbound{}, UnsupportedEvent()
 	}
 	address := c.WebhookURL
 	if address == "" {
@@ -172,29 +172,29 @@ func (p Peer) Encode(c Connection, e Event) (Outbound, error) {
 
 // Register implements [Registrar]: POST …/webhook/register. Any 2xx is a success, as
 // the documents do not show the answer; what it says is read where it is JSON. A hub
-// whose account is connected to another of ours answers [CodeOtherAccount]; then so
+// whose account is connected to another of ours answers [CodeOtherAccountConnected]; then so
 // does Register, as an [ErrConflict].
-func (p Peer) Register(ctx context.Context, do Doer, c Connection, r Registration) (Registered, error) {
+func (p PeerConnector) Register(ctx context.Context, do Doer, c Connection, r Registration) (RegistrationResponse, error) {
 	answer, err := post(ctx, do, c, peerRegister, r)
 	switch {
-	case err == nil && answer.Status == http.StatusConflict && answer.code() == CodeOtherAccount:
-		err = Errorf(ErrConflict, CodeOtherAccount, "The other side is connected to another account of %s already: that integration has to be revoked there first.", r.Product)
+	case err == nil && answer.Status == http.StatusConflict && answer.code() == CodeOtherAccountConnected:
+		err = Errorf(ErrConflict, CodeOtherAccountConnected, "The other side is connected to another account of %s already: that integration has to be revoked there first.", r.Product)
 	case err == nil:
-		err = answer.Err()
+		err = answer.StatusError()
 	}
 	if err != nil {
-		return Registered{}, err
+		return RegistrationResponse{}, err
 	}
-	var registered Registered
-	if answer.JSON(&registered) != nil {
-		return Registered{}, nil // a peer that answers "ok"
+	var registered RegistrationResponse
+	if answer.DecodeJSON(&registered) != nil {
+		return RegistrationResponse{}, nil // a peer that answers "ok"
 	}
 	return registered, nil
 }
 
 // Unregister implements [Registrar]: POST …/webhook/unregister, which is the hub's
 // own; products by the documents alone do not know it.
-func (p Peer) Unregister(ctx context.Context, do Doer, c Connection) error {
+func (p PeerConnector) Unregister(ctx context.Context, do Doer, c Connection) error {
 	answer, err := post(ctx, do, c, peerUnregister, struct{}{})
 	if err != nil {
 		return err
@@ -203,13 +203,13 @@ func (p Peer) Unregister(ctx context.Context, do Doer, c Connection) error {
 	case http.StatusNotFound, http.StatusMethodNotAllowed, http.StatusGone, http.StatusNotImplemented:
 		return nil
 	}
-	return answer.Err()
+	return answer.StatusError()
 }
 
 func post(ctx context.Context, do Doer, c Connection, path string, body any) (Response, error) {
 	raw, err := json.Marshal(body)
 	if err != nil {
-		return Response{}, Errorf(ErrInvalid, "body_unwritable", "The request cannot be written as JSON.").Because(err)
+		return Response{}, Errorf(ErrInvalid, "body_unwritable", "The request cannot be written as JSON.").WithCause(err)
 	}
 	req, err := NewRequest(ctx, http.MethodPost, strings.TrimRight(c.URL, "/")+path, raw)
 	if err != nil {
@@ -221,9 +221,9 @@ func post(ctx context.Context, do Doer, c Connection, path string, body any) (Re
 
 // Act implements [Actor]: searches are a GET with the query, actions a POST with the
 // body.
-func (p Peer) Act(ctx context.Context, do Doer, c Connection, call Call) (json.RawMessage, error) {
+func (p PeerConnector) Act(ctx context.Context, do Doer, c Connection, call Call) (json.RawMessage, error) {
 	kind, name, _ := strings.Cut(call.Name, "/")
-	if !Subscribed(p.Kind.Calls, call.Name) || !callName(name) {
+	if !MatchesEventType(p.PeerSpec.Calls, call.Name) || !callName(name) {
 		return nil, Errorf(ErrInvalid, "unknown_call", "The other product has no such search or action.")
 	}
 	var answer Response
@@ -236,7 +236,7 @@ func (p Peer) Act(ctx context.Context, do Doer, c Connection, call Call) (json.R
 	if err != nil {
 		return nil, err
 	}
-	return answer.Result()
+	return answer.CallResult()
 }
 
 // body is the JSON object to send: an empty one where there is none.

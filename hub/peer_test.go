@@ -44,7 +44,7 @@ func newPeer(t *testing.T, answers map[string]string) *peer {
 
 func connection(base string) hub.Connection {
 	return hub.Connection{
-		ID: uuid.MustParse("01890a5d-ac96-774b-bcce-b302099a8057"), Product: "clinic", Local: "scheduling", Environment: hub.Live,
+		ID: uuid.MustParse("01890a5d-ac96-774b-bcce-b302099a8057"), Product: "clinic", LocalProduct: "scheduling", Environment: hub.Live,
 		URL: base, Key: "cli_live_key", Secrets: []string{vectorSecret}, Config: map[string]string{"pin": "canary"}, Now: time.Unix(vectorTime, 0),
 	}
 }
@@ -58,26 +58,26 @@ func TestPeerStatus(t *testing.T) {
 		`"tenant_id":"42","tenant_name":"One","clinic_id":"other","clinic_name":"Other"`,
 	} {
 		p := newPeer(t, map[string]string{"/base/integrations/status": `{"product":"clinic","version":"1.2.3","features":["patient.search"],"status":"active",` + tenant + `}`})
-		got, err := hub.AnyPeer("clinic", "Clinic").Probe(t.Context(), p.Client(), connection(p.URL+"/base"))
+		got, err := hub.NewPeerConnector("clinic", "Clinic").Probe(t.Context(), p.Client(), connection(p.URL+"/base"))
 		require.NoError(t, err)
 		require.Equal(t, want, got)
 	}
 	p := newPeer(t, map[string]string{"/integrations/status": `{"product":"clinic","status":"error","environment":"test","tenant_id":null,"clinic_id":"a"}`})
-	got, err := hub.AnyPeer("clinic", "Clinic").Probe(t.Context(), p.Client(), connection(p.URL))
+	got, err := hub.NewPeerConnector("clinic", "Clinic").Probe(t.Context(), p.Client(), connection(p.URL))
 	require.NoError(t, err)
 	require.Equal(t, hub.Status{Product: "clinic", TenantID: "a", Environment: hub.Test}, got)
-	require.ErrorIs(t, got.Usable("clinic"), hub.ErrInvalid)
+	require.ErrorIs(t, got.CheckUsable("clinic"), hub.ErrInvalid)
 }
 
 func TestPeerStatusBelowAPIV1(t *testing.T) {
 	t.Parallel()
 	p := newPeer(t, map[string]string{"/clinic/api/v1/integrations/status": `{"product":"clinic","status":"active"}`})
-	got, err := hub.AnyPeer("clinic", "Clinic").Probe(t.Context(), p.Client(), connection(p.URL+"/clinic/"))
+	got, err := hub.NewPeerConnector("clinic", "Clinic").Probe(t.Context(), p.Client(), connection(p.URL+"/clinic/"))
 	require.NoError(t, err)
 	require.Equal(t, p.URL+"/clinic/api/v1", got.URL)
 	require.Equal(t, []string{"GET /clinic/integrations/status", "GET /clinic/api/v1/integrations/status"}, p.asked)
 
-	_, err = hub.AnyPeer("clinic", "Clinic").Probe(t.Context(), p.Client(), connection(p.URL+"/other/api/v1/"))
+	_, err = hub.NewPeerConnector("clinic", "Clinic").Probe(t.Context(), p.Client(), connection(p.URL+"/other/api/v1/"))
 	require.ErrorIs(t, err, hub.ErrPeer)
 	require.Len(t, p.asked, 3, "an address that ends so is tried once")
 }
@@ -89,20 +89,20 @@ func TestPeerRegister(t *testing.T) {
 		WebhookURL: "https://hub.example/scheduling/api/v1/integrations/webhook", Secret: vectorSecret, Key: "sch_live_key",
 		Events: []string{"patient.deleted"}, Features: []string{"client.search"},
 	}
-	for answer, want := range map[string]hub.Registered{
+	for answer, want := range map[string]hub.RegistrationResponse{
 		`{"integration_id":"i-1","webhook_url":"https://clinic.example/in","features":["patient.search"],"status":"active"}`: {
 			IntegrationID: "i-1", WebhookURL: "https://clinic.example/in", Features: []string{"patient.search"}, Status: "active",
 		},
 		`{}`: {}, ``: {}, `OK`: {}, `{"features":"all"}`: {},
 	} {
 		p := newPeer(t, map[string]string{"/api/v1/integrations/webhook/register": answer, "/api/v1/integrations/webhook/unregister": ""})
-		got, err := hub.AnyPeer("clinic", "Clinic").Register(t.Context(), p.Client(), connection(p.URL+"/api/v1"), registration)
+		got, err := hub.NewPeerConnector("clinic", "Clinic").Register(t.Context(), p.Client(), connection(p.URL+"/api/v1"), registration)
 		require.NoError(t, err, answer)
 		require.Equal(t, want, got, answer)
 		require.Equal(t, []string{`POST /api/v1/integrations/webhook/register {"registration_id":"01890a5d-ac96-774b-bcce-b302099a8057","product":"scheduling",` +
 			`"environment":"live","webhook_url":"https://hub.example/scheduling/api/v1/integrations/webhook","webhook_secret":"` + vectorSecret + `",` +
 			`"api_key":"sch_live_key","events":["patient.deleted"],"features":["client.search"]}`}, p.asked)
-		require.NoError(t, hub.AnyPeer("clinic", "Clinic").Unregister(t.Context(), p.Client(), connection(p.URL+"/api/v1")))
+		require.NoError(t, hub.NewPeerConnector("clinic", "Clinic").Unregister(t.Context(), p.Client(), connection(p.URL+"/api/v1")))
 		require.Equal(t, "POST /api/v1/integrations/webhook/unregister {}", p.asked[1])
 	}
 }
@@ -113,13 +113,13 @@ func TestPeerRegisterWithAnotherAccount(t *testing.T) {
 	for code, want := range map[string]struct {
 		kind error
 		code string
-	}{hub.CodeOtherAccount: {hub.ErrConflict, hub.CodeOtherAccount}, "key_in_use": {hub.ErrPeer, hub.CodePeerFailed}} {
+	}{hub.CodeOtherAccountConnected: {hub.ErrConflict, hub.CodeOtherAccountConnected}, "key_in_use": {hub.ErrPeer, hub.CodePeerFailed}} {
 		p := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			w.WriteHeader(http.StatusConflict)
 			_, _ = io.WriteString(w, `{"code":"`+code+`"}`)
 		}))
 		t.Cleanup(p.Close)
-		_, err := hub.AnyPeer("clinic", "Clinic").Register(t.Context(), p.Client(), connection(p.URL), hub.Registration{Product: "scheduling"})
+		_, err := hub.NewPeerConnector("clinic", "Clinic").Register(t.Context(), p.Client(), connection(p.URL), hub.Registration{Product: "scheduling"})
 		require.ErrorIs(t, err, want.kind)
 		var told *hub.Error
 		require.ErrorAs(t, err, &told)
@@ -130,7 +130,7 @@ func TestPeerRegisterWithAnotherAccount(t *testing.T) {
 func TestPeerAct(t *testing.T) {
 	t.Parallel()
 	p := newPeer(t, map[string]string{"/integrations/search/patients": `{"found":false,"patient":null}`, "/integrations/action/log-interaction": `{"logged":true}`})
-	c, clinic := connection(p.URL), hub.AnyPeer("clinic", "Clinic")
+	c, clinic := connection(p.URL), hub.NewPeerConnector("clinic", "Clinic")
 	got, err := clinic.Act(t.Context(), p.Client(), c, hub.Call{Name: "search/patients", Query: url.Values{"phone": {"+5511987654321"}}})
 	require.NoError(t, err)
 	require.JSONEq(t, `{"found":false,"patient":null}`, string(got))
@@ -146,10 +146,10 @@ func TestPeerAct(t *testing.T) {
 func TestExchangeReadsRetryAfter(t *testing.T) {
 	t.Parallel()
 	for header, want := range map[string]time.Duration{"": 0, "7": 7 * time.Second, "-1": 0, "soon": 0, "7200": time.Hour, "4294967295": time.Hour} {
-		err := hub.Response{Status: 429, Header: http.Header{"Retry-After": {header}}}.Err()
+		err := hub.Response{Status: 429, Header: http.Header{"Retry-After": {header}}}.StatusError()
 		var ours *hub.Error
 		require.ErrorAs(t, err, &ours)
-		require.Equal(t, hub.CodePeerLimited, ours.Code)
+		require.Equal(t, hub.CodePeerRateLimited, ours.Code)
 		require.Equal(t, want, ours.RetryAfter, header)
 	}
 }
@@ -168,9 +168,9 @@ func TestSubscribed(t *testing.T) {
 	for pattern, want := range map[string]bool{
 		"*": true, "patient.*": true, "patient.created": true, "patient": false, "patient.created.*": false, "appointment.*": false, "": false, "patient.create": false,
 	} {
-		require.Equal(t, want, hub.Subscribed([]string{"nothing", pattern}, "patient.created"), pattern)
+		require.Equal(t, want, hub.MatchesEventType([]string{"nothing", pattern}, "patient.created"), pattern)
 	}
-	require.False(t, hub.Subscribed(nil, "patient.created"))
+	require.False(t, hub.MatchesEventType(nil, "patient.created"))
 }
 
 // Connections and registrations can be logged and printed without thought.
@@ -196,7 +196,7 @@ func BenchmarkPeerDecode(b *testing.B) {
 	c := connection("https://clinic.example")
 	body := []byte(`{"id":"evt_0123456789abcdef","product":"clinic","event_type":"patient.created","timestamp":"2026-01-02T03:04:05Z","correlation_id":"c-1","data":{"text":"` + strings.Repeat("x", 1024) + `"}}`)
 	in := hub.Inbound{Header: http.Header{"X-Webhook-Signature": {hub.SignBody(vectorSecret, body)}}, Body: body}
-	clinic := hub.AnyPeer("clinic", "Clinic")
+	clinic := hub.NewPeerConnector("clinic", "Clinic")
 	b.ReportAllocs()
 	for b.Loop() {
 		if _, err := clinic.Decode(c, in); err != nil {
@@ -208,7 +208,7 @@ func BenchmarkPeerDecode(b *testing.B) {
 func BenchmarkPeerEncode(b *testing.B) {
 	c := connection("https://clinic.example")
 	e := hub.Event{ID: vectorID, Product: "scheduling", Type: "appointment.created", Time: c.Now, Data: []byte(`{"text":"` + strings.Repeat("x", 1024) + `"}`)}
-	clinic := hub.AnyPeer("clinic", "Clinic")
+	clinic := hub.NewPeerConnector("clinic", "Clinic")
 	b.ReportAllocs()
 	for b.Loop() {
 		if _, err := clinic.Encode(c, e); err != nil {

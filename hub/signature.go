@@ -25,8 +25,8 @@ const (
 // secretPrefix begins every webhook secret the hub makes.
 const secretPrefix = "whsec_"
 
-// NewSecret makes a webhook secret: "whsec_" and 32 random bytes in base64.
-func NewSecret() string {
+// NewWebhookSecret makes a webhook secret: "whsec_" and 32 random bytes in base64.
+func NewWebhookSecret() string {
 	var raw [32]byte
 	_, _ = rand.Read(raw[:]) // never fails: crypto/rand ends the program instead
 	return secretPrefix + base64.StdEncoding.EncodeToString(raw[:])
@@ -47,9 +47,9 @@ func NewSigner(secret string) *Signer {
 	return s
 }
 
-// Body gives the HMAC-SHA256 of body, keyed with the secret string as it stands,
-// "whsec_" included (interface document 3). [BodySignature] writes it.
-func (s *Signer) Body(body []byte) (sum [sha256.Size]byte) {
+// BodyHMAC gives the HMAC-SHA256 of body, keyed with the secret string as it stands,
+// "whsec_" included (interface document 3). [FormatBodySignature] writes it.
+func (s *Signer) BodyHMAC(body []byte) (sum [sha256.Size]byte) {
 	mac := s.body.Get().(hash.Hash)
 	mac.Reset()
 	mac.Write(body)
@@ -58,10 +58,10 @@ func (s *Signer) Body(body []byte) (sum [sha256.Size]byte) {
 	return sum
 }
 
-// Standard gives "v1," and the base64 HMAC-SHA256 of "id.timestamp.body" as
+// SignStandard gives "v1," and the base64 HMAC-SHA256 of "id.timestamp.body" as
 // Standard Webhooks 1.0 has it; the key is the base64 after "whsec_", or the
 // secret's own bytes where it is not base64.
-func (s *Signer) Standard(id string, timestamp int64, body []byte) string {
+func (s *Signer) SignStandard(id string, timestamp int64, body []byte) string {
 	var head [64]byte
 	start := append(head[:0], id...)
 	start = append(start, '.')
@@ -77,9 +77,9 @@ func (s *Signer) Standard(id string, timestamp int64, body []byte) string {
 	return standardPrefix + base64.StdEncoding.EncodeToString(sum[:])
 }
 
-// BodySignature writes an HMAC as X-Webhook-Signature has it: "sha256=" and 64
+// FormatBodySignature writes an HMAC as X-Webhook-Signature has it: "sha256=" and 64
 // lowercase hex digits.
-func BodySignature(sum [sha256.Size]byte) string {
+func FormatBodySignature(sum [sha256.Size]byte) string {
 	var out [len(bodyPrefix) + 2*sha256.Size]byte
 	copy(out[:], bodyPrefix)
 	hex.Encode(out[len(bodyPrefix):], sum[:])
@@ -94,7 +94,7 @@ const (
 
 // SignBody gives the value of X-Webhook-Signature for one body.
 func SignBody(secret string, body []byte) string {
-	return BodySignature(NewSigner(secret).Body(body))
+	return FormatBodySignature(NewSigner(secret).BodyHMAC(body))
 }
 
 // VerifyBody tells, in constant time, whether signature is SignBody's value for
@@ -107,7 +107,7 @@ func VerifyBody(signature string, body []byte, secrets ...string) bool {
 		}
 		mac := hmac.New(sha256.New, []byte(secret))
 		mac.Write(body)
-		if hmac.Equal([]byte(signature), []byte(BodySignature([sha256.Size]byte(mac.Sum(nil))))) {
+		if hmac.Equal([]byte(signature), []byte(FormatBodySignature([sha256.Size]byte(mac.Sum(nil))))) {
 			ok = true
 		}
 	}
@@ -117,7 +117,7 @@ func VerifyBody(signature string, body []byte, secrets ...string) bool {
 // SignStandard gives one value of webhook-signature for one body; timestamp is in
 // unix seconds.
 func SignStandard(secret, id string, timestamp int64, body []byte) string {
-	return NewSigner(secret).Standard(id, timestamp, body)
+	return NewSigner(secret).SignStandard(id, timestamp, body)
 }
 
 func standardKey(secret string) []byte {

@@ -90,7 +90,7 @@ func TestRefreshRotatesAndReuseEndsTheLogin(t *testing.T) {
 func (s *studio) mailed(to string) string {
 	s.t.Helper()
 	require.Eventually(s.t, func() bool { return s.count("hub.jobs where job = 'forgotten-passwords'") == 0 }, 30*time.Second, 20*time.Millisecond)
-	mails := s.hub.Mails(to)
+	mails := s.hub.Emails(to)
 	require.NotEmpty(s.t, mails, to)
 	_, token, found := strings.Cut(mails[0], s.hub.URL+"/reset-password?token=")
 	require.True(s.t, found, mails[0])

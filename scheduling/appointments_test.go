@@ -318,7 +318,7 @@ func TestEventsAndChangesStandOrFallTogether(t *testing.T) {
 	t.Parallel()
 	p := opened(t)
 	kept, missed := p.book(0), p.book(time.Hour)
-	p.hub.FailEvents.Store(true)
+	p.hub.FailPublishing.Store(true)
 	for _, change := range []func() answer{
 		func() answer { return p.call("POST", "/appointments", p.draft(2*time.Hour)) },
 		func() answer { return p.call("POST", "/appointments/"+kept+"/cancel", object{"reason": "x"}) },
@@ -330,7 +330,7 @@ func TestEventsAndChangesStandOrFallTogether(t *testing.T) {
 	} {
 		require.Equal(t, 500, change().status)
 	}
-	p.hub.FailEvents.Store(false)
+	p.hub.FailPublishing.Store(false)
 	for _, one := range p.list("/appointments") {
 		require.Equal(t, "scheduled", one["status"])
 		require.EqualValues(t, 1, one["version"])

@@ -39,7 +39,7 @@ func (l lent) Open(ctx context.Context, host module.Host) (module.Instance, erro
 // lending opens a studio whose host the test changed.
 func lending(t testing.TB, change func(*module.Host)) *plan {
 	t.Helper()
-	return another(t, moduletest.Start(t, lent{scheduling.New(), change}, moduletest.Options{Now: monday.Add(-72 * time.Hour)})).open()
+	return another(t, moduletest.Start(t, lent{scheduling.New(), change}, moduletest.Options{Start: monday.Add(-72 * time.Hour)})).open()
 }
 
 // collecting is a studio whose charges the sandbox collects.

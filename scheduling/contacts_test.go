@@ -43,7 +43,7 @@ func TestWhoBooksIsWhoIsTold(t *testing.T) {
 	own["client_name"] = "ana  secreta"
 	mine := g.ok(201, "POST", p.public("/appointments"), own)
 	p.mails("ana@example.com", 1)
-	key := p.as(p.hub.Key(p.org, "live"))
+	key := p.as(p.hub.CreateKey(p.org, "live"))
 	key.ok(201, "POST", "/integrations/action/book", object{"phone": "+5511987650000", "name": "Bia", "email": "bia@example.com", "service": "Cut", "start_at": p.at(90 * time.Minute)})
 	_, text = p.mails("bia@example.com", 1)
 	require.Contains(t, text, "Olá, Bia!")

@@ -119,7 +119,7 @@ func TestAConnectedProductBooksWithTheDeposit(t *testing.T) {
 	t.Parallel()
 	p, asked, let := patient(t)
 	p.ok(200, "PUT", "/organization/settings", object{"auto_confirm": true})
-	key := p.as(p.hub.Key(p.org, hub.Live, "appointment.book"))
+	key := p.as(p.hub.CreateKey(p.org, hub.Live, "appointment.book"))
 	wish := object{"phone": "+5511987654321", "email": "caio@example.com", "service_id": p.service, "start_at": p.at(0), "source_id": "t-1"}
 	var ids []any
 	for _, one := range p.onceAsked(asked, let, func() answer {

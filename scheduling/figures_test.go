@@ -43,9 +43,9 @@ func TestAMonthTakesFourQueries(t *testing.T) {
 	path := "/availability/month?service_id=" + p.service + "&month=2026-03"
 	guest := p.as("")
 	count := func() int64 {
-		before := p.hub.Queries.Load()
+		before := p.hub.QueryCount.Load()
 		guest.ok(200, "GET", path, nil)
-		return p.hub.Queries.Load() - before
+		return p.hub.QueryCount.Load() - before
 	}
 	require.EqualValues(t, 4, count())
 	days := guest.ok(200, "GET", path, nil)["days"].([]any)

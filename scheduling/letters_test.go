@@ -29,7 +29,7 @@ func (s *studio) mails(to string, n int) (subjects []string, text string) {
 		var page struct {
 			Items []struct{ Subject, Text string }
 		}
-		s.hub.Operate("GET", "/api/v1/dev/mail?to="+url.QueryEscape(to), nil, &page)
+		s.hub.CallAPI("GET", "/api/v1/dev/mail?to="+url.QueryEscape(to), nil, &page)
 		subjects = nil
 		for i, one := range page.Items {
 			if i == 0 {
@@ -142,9 +142,9 @@ func TestLettersAreInTheOrganizationsLanguage(t *testing.T) {
 func TestLettersStandOrFallWithTheChange(t *testing.T) {
 	t.Parallel()
 	p := opened(t)
-	p.hub.FailEvents.Store(true)
+	p.hub.FailPublishing.Store(true)
 	require.Equal(t, 500, p.guest().call("POST", p.public("/appointments"), p.wish(0)).status)
-	p.hub.FailEvents.Store(false)
+	p.hub.FailPublishing.Store(false)
 	require.Zero(t, p.count("hub.jobs where product = 'scheduling' and job = 'letters'"))
 }
 
@@ -213,12 +213,12 @@ func TestRemindersThatAreLate(t *testing.T) {
 	p := opened(t)
 	p.guest().ok(201, "POST", p.public("/appointments"), p.wish(0))
 	p.mails("gil@example.com", 1)
-	p.hub.FailEvents.Store(true)
+	p.hub.FailPublishing.Store(true)
 	p.later(71 * time.Hour)
 	p.work("reminders")
 	p.mails("gil@example.com", 1)
 	require.Equal(t, 1, p.count("scheduling.reminders where org_id = $1 and sent_at is null", p.org), "without its event there is no reminder")
-	p.hub.FailEvents.Store(false)
+	p.hub.FailPublishing.Store(false)
 	p.work("reminders")
 	p.mails("gil@example.com", 2)
 	require.Zero(t, p.count("scheduling.reminders where org_id = $1 and sent_at is null", p.org))
@@ -248,8 +248,8 @@ func (m *messenger) List(_ context.Context, tenant uuid.UUID, _ hub.Environment)
 		uses = []string{"reminders"}
 	}
 	return []module.Integration{
-		{ID: uuid.New(), TenantID: tenant, Product: "clinic", Status: "active", Enabled: uses},
-		{ID: uuid.New(), TenantID: tenant, Product: "messaging", Status: "active", Enabled: uses},
+		{ID: uuid.New(), TenantID: tenant, Product: "clinic", Status: "active", EnabledUses: uses},
+		{ID: uuid.New(), TenantID: tenant, Product: "messaging", Status: "active", EnabledUses: uses},
 	}, nil
 }
 
@@ -278,8 +278,8 @@ func (m *messenger) messages() []map[string]string {
 
 func TestRemindersByMessage(t *testing.T) {
 	t.Parallel()
-	limited := hub.Errorf(hub.ErrPeer, hub.CodePeerLimited, "too many")
-	refused := hub.Errorf(hub.ErrPeer, hub.CodePeerUnreachable, "away").Because(&net.OpError{Op: "dial", Err: io.EOF})
+	limited := hub.Errorf(hub.ErrPeer, hub.CodePeerRateLimited, "too many")
+	refused := hub.Errorf(hub.ErrPeer, hub.CodePeerUnreachable, "away").WithCause(&net.OpError{Op: "dial", Err: io.EOF})
 	silent := hub.Errorf(hub.ErrPeerTimeout, hub.CodePeerTimeout, "silent")
 	m := &messenger{}
 	p := lending(t, func(host *module.Host) { host.Peers = m })

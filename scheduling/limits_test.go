@@ -14,7 +14,7 @@ import (
 // TestLimitsCanBeSet's.
 func TestDefaultsOfLimits(t *testing.T) {
 	t.Parallel()
-	require.ElementsMatch(t, []module.Limit{
+	require.ElementsMatch(t, []module.RateLimit{
 		{Name: "users", Max: 1200, Period: time.Minute},
 		{Name: "logins", Max: 300, Period: time.Minute},
 		{Name: "sign-ups", Max: 100, Period: time.Hour},
@@ -50,7 +50,7 @@ func TestLimitsOfAccounts(t *testing.T) {
 
 	forgot := func() { guest.ok(200, "POST", "/auth/forgot-password", object{"email": s.email}) }
 	sent := func(email string, n int) {
-		require.Eventually(t, func() bool { return len(s.hub.Mails(email)) == n }, 30*time.Second, 20*time.Millisecond)
+		require.Eventually(t, func() bool { return len(s.hub.Emails(email)) == n }, 30*time.Second, 20*time.Millisecond)
 	}
 	others := 0
 	refused := func(n int) {
@@ -58,7 +58,7 @@ func TestLimitsOfAccounts(t *testing.T) {
 		others++
 		guest.ok(200, "POST", "/auth/forgot-password", object{"email": other.email}) // comes after that
 		sent(other.email, others)
-		require.Len(t, s.hub.Mails(s.email), n)
+		require.Len(t, s.hub.Emails(s.email), n)
 	}
 	for n := range 5 {
 		forgot()

@@ -79,10 +79,10 @@ func TestManyAreWrittenAtOnce(t *testing.T) {
 	}
 	eva, gil := p.unscheduled("Eva"), p.unscheduled("Gil")
 	queries := func(method, path string, body any) int64 {
-		before := p.hub.Queries.Load()
+		before := p.hub.QueryCount.Load()
 		got := p.call(method, path, body)
 		require.Less(t, got.status, 300, got.text)
-		return p.hub.Queries.Load() - before
+		return p.hub.QueryCount.Load() - before
 	}
 	exceptions := func(to string) object {
 		return object{"professional_id": p.professional, "date": "2027-01-01", "date_to": to, "exception_type": "block", "start_time": "09:00", "end_time": "10:00", "reason": "Fair"}

@@ -79,9 +79,9 @@ func (p *plan) linked() string {
 	var peer struct {
 		TenantID string `json:"tenant_id"`
 	}
-	p.hub.Operate("POST", "/notes/api/v1/auth/register", object{"name": "Peer"}, &peer)
+	p.hub.CallAPI("POST", "/notes/api/v1/auth/register", object{"name": "Peer"}, &peer)
 	var made struct{ Integrations []struct{ ID string } }
-	p.hub.Operate("POST", "/api/v1/integrations/link", object{"tenant_id": p.org, "peer_tenant_id": peer.TenantID}, &made)
+	p.hub.CallAPI("POST", "/api/v1/integrations/link", object{"tenant_id": p.org, "peer_tenant_id": peer.TenantID}, &made)
 	return made.Integrations[0].ID
 }
 
@@ -89,7 +89,7 @@ func (p *plan) linked() string {
 func besideNotes(t *testing.T) *plan {
 	t.Helper()
 	return another(t, moduletest.Start(t, scheduling.New(), moduletest.Options{
-		Now: monday.Add(-72 * time.Hour), Beside: []module.Module{notes.New("notes")},
+		Start: monday.Add(-72 * time.Hour), OtherModules: []module.Module{notes.New("notes")},
 	})).open()
 }
 
@@ -142,7 +142,7 @@ func TestForeignOrganizationsDoNotExist(t *testing.T) {
 	me := besideNotes(t)
 	them := another(t, me.hub).open()
 	mine, theirs := me.owned(), them.owned()
-	key := me.hub.Key(me.org, hub.Live)
+	key := me.hub.CreateKey(me.org, hub.Live)
 	before := them.snapshot()
 	tried := 0
 	for _, op := range operations(me.studio) {
@@ -197,7 +197,7 @@ func TestNobodySetsWhatIsNotTheirs(t *testing.T) {
 		}
 		idOf := func(kind string) string { return mine[kind] }
 		path := parameter.ReplaceAllStringFunc(fill(op.Path, idOf), func(string) string { return mine[kindOf(op.Path)] })
-		got := op.caller(me, me.hub.Key(me.org, hub.Live)).call(op.Method, path, strings.Replace(fill(body, idOf), "{", "{"+extra, 1))
+		got := op.caller(me, me.hub.CreateKey(me.org, hub.Live)).call(op.Method, path, strings.Replace(fill(body, idOf), "{", "{"+extra, 1))
 		require.Less(t, got.status, 500, "%s: %s", op.OperationID, got.text)
 		require.NotContains(t, got.text, them.org.String(), op.OperationID)
 		tried++
@@ -219,7 +219,7 @@ func TestWhoMayCall(t *testing.T) {
 	mine := p.owned()
 	p.as("").ok(200, "POST", "/auth/reset-password", object{"token": p.mailed("u-" + p.email), "password": password})
 	staff := p.as(p.as("").ok(200, "POST", "/auth/login", object{"email": "u-" + p.email, "password": password})["access_token"].(string))
-	powerless := p.as(p.hub.Key(p.org, hub.Live, "events.publish"))
+	powerless := p.as(p.hub.CreateKey(p.org, hub.Live, "events.publish"))
 	var managers, scoped []string
 	for _, op := range operations(p.studio) {
 		idOf := func(k string) string { return mine[k] }
@@ -252,7 +252,7 @@ func TestWhoMayCall(t *testing.T) {
 		if key {
 			p.as("sch_live_0123456789abcdefghijABCDEFGHIJ").refused(401, "invalid_key", op.Method, path, body)
 		} else {
-			p.as(p.hub.Key(p.org, hub.Live)).refused(401, "unauthorized", op.Method, path, body)
+			p.as(p.hub.CreateKey(p.org, hub.Live)).refused(401, "unauthorized", op.Method, path, body)
 		}
 	}
 	require.Subset(t, managers, []string{
@@ -269,7 +269,7 @@ func TestWhoMayCall(t *testing.T) {
 func TestBadBodies(t *testing.T) {
 	t.Parallel()
 	p := besideNotes(t)
-	key := p.hub.Key(p.org, hub.Live)
+	key := p.hub.CreateKey(p.org, hub.Live)
 	for _, op := range operations(p.studio) {
 		if !op.takesJSON() || op.OperationID == "integrations.webhook" { // what is not signed is not read
 			continue
@@ -293,7 +293,7 @@ func TestBadBodies(t *testing.T) {
 func TestWrongTypes(t *testing.T) {
 	t.Parallel()
 	p := besideNotes(t)
-	key := p.hub.Key(p.org, hub.Live)
+	key := p.hub.CreateKey(p.org, hub.Live)
 	tried := 0
 	for _, op := range operations(p.studio) {
 		if !op.takesJSON() || op.OperationID == "integrations.webhook" {

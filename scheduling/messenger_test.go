@@ -39,8 +39,8 @@ type textingInstance struct {
 	product *texting
 }
 
-// Actions implements module.Actor.
-func (i textingInstance) Actions(api huma.API) {
+// RegisterActions implements module.Actor.
+func (i textingInstance) RegisterActions(api huma.API) {
 	huma.Register(api, huma.Operation{
 		OperationID: "messages.send", Method: http.MethodPost, Path: "/send-message",
 		Security: []map[string][]string{{module.SchemeKey: {"note.write"}}},
@@ -57,15 +57,15 @@ func TestRemindersGoThroughTheConnectedMessagingProduct(t *testing.T) {
 	t.Parallel()
 	product := &texting{Module: notes.New("messaging")}
 	p := another(t, moduletest.Start(t, scheduling.New(), moduletest.Options{
-		Now: monday.Add(-72 * time.Hour), Beside: []module.Module{product},
+		Start: monday.Add(-72 * time.Hour), OtherModules: []module.Module{product},
 	})).open()
 	p.ok(200, "PUT", "/organization/settings", object{"reminder_channels": []string{"email", "whatsapp"}, "reminder_offsets_minutes": []int{1440}})
 	var peer struct {
 		TenantID string `json:"tenant_id"`
 	}
-	p.hub.Operate("POST", "/messaging/api/v1/auth/register", object{"name": "Company"}, &peer)
+	p.hub.CallAPI("POST", "/messaging/api/v1/auth/register", object{"name": "Company"}, &peer)
 	var made struct{ Integrations []struct{ ID string } }
-	p.hub.Operate("POST", "/api/v1/integrations/link", object{"tenant_id": p.org, "peer_tenant_id": peer.TenantID, "features": []string{"reminders"}}, &made)
+	p.hub.CallAPI("POST", "/api/v1/integrations/link", object{"tenant_id": p.org, "peer_tenant_id": peer.TenantID, "features": []string{"reminders"}}, &made)
 	p.guest().ok(201, "POST", p.public("/appointments"), p.wish(0))
 	p.mails("gil@example.com", 1)
 	p.hub.Clock.Advance(48 * time.Hour)

@@ -53,7 +53,7 @@ func TestInstantsAreInTheOrganizationsOffset(t *testing.T) {
 
 	// Not the product's own answers, or in UTC as their document says.
 	others := regexp.MustCompile(`^/api/v1/(integrations/|dev/)`)
-	key := p.hub.Key(p.org, hub.Live)
+	key := p.hub.CreateKey(p.org, hub.Live)
 	seen, tried := map[string]int{}, 0
 	for _, op := range operations(p.studio) {
 		if op.Method != "GET" || others.MatchString(op.Path) {

@@ -151,7 +151,7 @@ func TestNothingIsLeftOfWhoWasForgotten(t *testing.T) {
 	p.mails("desk@example.com", 1)
 	p.exec(`update hub.mails set status = 'waiting', due_at = now() + interval '1 day' where recipient = 'desk@example.com'`)
 	where := func(needle string) (list []string) {
-		for _, place := range hubtest.FindInDatabase(t, p.hub.Database, needle) {
+		for _, place := range hubtest.FindInDatabase(t, p.hub.DatabaseURL, needle) {
 			if strings.HasPrefix(place, "scheduling.sandbox_") { // stands for a company elsewhere
 				continue
 			}
@@ -271,7 +271,7 @@ func TestChangedPatientsAreReadBack(t *testing.T) {
 
 	// Away, then limited, then there: each time is later.
 	peer.fails = []error{
-		hub.Errorf(hub.ErrPeer, hub.CodePeerUnreachable, "away").Because(&net.OpError{Op: "dial", Err: io.EOF}), hub.Errorf(hub.ErrPeerTimeout, hub.CodePeerTimeout, "silent"),
+		hub.Errorf(hub.ErrPeer, hub.CodePeerUnreachable, "away").WithCause(&net.OpError{Op: "dial", Err: io.EOF}), hub.Errorf(hub.ErrPeerTimeout, hub.CodePeerTimeout, "silent"),
 	}
 	require.NoError(t, updated("name", "email"))
 	for calls := 1; calls <= 3; calls++ {

@@ -19,8 +19,8 @@ func TestClientsAreFoundByEveryFormOfTheirNumber(t *testing.T) {
 			there[one.E164] = s.ok(201, "POST", "/clients", object{"name": "Caio", "phone": one.Written})["id"].(string)
 		}
 		forms := []string{one.Written, one.E164}
-		if one.Short != "" {
-			forms = append(forms, one.Short, one.Short[1:], one.Short[3:])
+		if one.WithoutNinthDigit != "" {
+			forms = append(forms, one.WithoutNinthDigit, one.WithoutNinthDigit[1:], one.WithoutNinthDigit[3:])
 		}
 		for _, form := range forms {
 			got := s.ok(200, "GET", "/integrations/search/clients?phone="+url.QueryEscape(form), nil)

@@ -174,7 +174,7 @@ func TestFiftyGuestsAtOnceGetEachProfessionalOnce(t *testing.T) {
 func TestIntegrations(t *testing.T) {
 	t.Parallel()
 	p := opened(t)
-	key := p.as(p.hub.Key(p.org, hub.Live, "client.search", "appointment.read", "appointment.book", "availability.read"))
+	key := p.as(p.hub.CreateKey(p.org, hub.Live, "client.search", "appointment.read", "appointment.book", "availability.read"))
 	const base = "/integrations"
 	phone := url.QueryEscape("+551187654321") // without the ninth digit
 	p.ok(200, "PUT", "/clients/"+p.client, object{"cpf": "529.982.247-25"})
@@ -212,8 +212,8 @@ func TestIntegrations(t *testing.T) {
 		}
 		key.invalid(location, "POST", base+"/action/book", draft)
 	}
-	p.as(p.hub.Key(p.org, hub.Live, "client.search")).refused(403, "missing_scope", "POST", base+"/action/book", wish)
-	p.as(p.hub.Key(p.org, hub.Test)).refused(404, "not_found", "GET", base+"/search/clients?phone="+phone, nil)
+	p.as(p.hub.CreateKey(p.org, hub.Live, "client.search")).refused(403, "missing_scope", "POST", base+"/action/book", wish)
+	p.as(p.hub.CreateKey(p.org, hub.Test)).refused(404, "not_found", "GET", base+"/search/clients?phone="+phone, nil)
 	p.as("").refused(401, "unauthorized", "GET", base+"/search/clients?phone="+phone, nil)
 
 	matches, err := p.hub.Instance.(module.PhoneSearcher).SearchPhone(t.Context(), "+5511987654321")

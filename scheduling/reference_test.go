@@ -16,13 +16,13 @@ func TestCommandsOfTheReference(t *testing.T) {
 	t.Parallel()
 	s := newStudio(t)
 	key := s.ok(200, "POST", "/integrations/api-keys", object{})["api_key"].(string)
-	reader := openapitest.Reader{Token: s.token, Key: key}
-	commands := openapitest.Commands(t, s.hub.Base)
+	reader := openapitest.CommandRunner{Token: s.token, Key: key}
+	commands := openapitest.LoadCommands(t, s.hub.Base)
 	require.Len(t, commands, len(operations(s)))
 	delete(commands, "integrations.connect") // it would call out
 	var wrong []string
 	for id, command := range commands {
-		status, body := reader.Run(t, command)
+		status, body := reader.RunCommand(t, command)
 		bad := slices.Contains([]string{"405", "413", "415"}, status) || status >= "500"
 		bad = bad || status == "404" && strings.Contains(body, "There is nothing here.")
 		bad = bad || slices.Contains([]string{"services.create", "clients.create", "professionals.create", "users.create"}, id) && !strings.HasPrefix(status, "20")

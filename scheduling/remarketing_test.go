@@ -239,7 +239,7 @@ func TestCampaignByMessage(t *testing.T) {
 	p.consenting("Davi", nil) // who has no phone
 	p.later(61 * 24 * time.Hour)
 	m.fails = []error{
-		hub.Errorf(hub.ErrPeer, hub.CodePeerUnreachable, "away").Because(&net.OpError{Op: "dial", Err: io.EOF}),
+		hub.Errorf(hub.ErrPeer, hub.CodePeerUnreachable, "away").WithCause(&net.OpError{Op: "dial", Err: io.EOF}),
 		hub.Errorf(hub.ErrPeerTimeout, hub.CodePeerTimeout, "silent"),
 	}
 	made := p.ok(202, "POST", campaigns, object{"message": "Temos um corte novo."})
@@ -294,7 +294,7 @@ func TestACampaignThatIsRefused(t *testing.T) {
 	}
 	p.ok(200, "PUT", "/clients/"+p.id("Caro"), object{"email": nil})
 	p.later(61 * 24 * time.Hour)
-	status := func(code int) error { return hub.Response{Status: code}.Err() }
+	status := func(code int) error { return hub.Response{Status: code}.StatusError() }
 	m.fails = []error{status(422), status(403), status(404)}
 	made := p.over(p.ok(202, "POST", campaigns, object{})["id"])
 	require.EqualValues(t, 3, made["recipients"])

@@ -23,7 +23,7 @@ import (
 func TestMain(m *testing.M) { hubtest.Main(m) }
 
 // contract is what the product says of itself: every answer that a test gets keeps it.
-var contract openapitest.Contract
+var contract openapitest.Document
 
 const password = "correct horse"
 
@@ -46,7 +46,7 @@ type object = map[string]any
 // mount starts a hub with the service, whose clock shows a Friday.
 func mount(t testing.TB, settings ...string) *moduletest.Hub {
 	t.Helper()
-	return moduletest.Start(t, scheduling.New(), moduletest.Options{Now: monday.Add(-72 * time.Hour), Settings: settings})
+	return moduletest.Start(t, scheduling.New(), moduletest.Options{Start: monday.Add(-72 * time.Hour), Settings: settings})
 }
 
 // monday is 09:00 of a Monday in São Paulo, where the studios are.
@@ -145,7 +145,7 @@ func (s *studio) try(method, path string, body any, headers ...string) (answer, 
 		err = json.Unmarshal(text, &got.list)
 	}
 	if err == nil {
-		err = contract.Check(s.hub.Base, res, text)
+		err = contract.CheckResponse(s.hub.Base, res, text)
 	}
 	return got, err
 }

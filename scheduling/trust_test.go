@@ -27,7 +27,7 @@ func TestForgedTokens(t *testing.T) {
 	t.Parallel()
 	var other module.Host
 	h := moduletest.Start(t, scheduling.New(), moduletest.Options{
-		Now: monday, Beside: []module.Module{moduletest.HostCapture{Module: notes.New("notes"), Host: &other}},
+		Start: monday, OtherModules: []module.Module{moduletest.HostCapture{Module: notes.New("notes"), Host: &other}},
 	})
 	s := another(t, h)
 	s.ok(200, "GET", "/auth/me", nil)
@@ -40,35 +40,35 @@ func TestForgedTokens(t *testing.T) {
 			return base64.RawURLEncoding.EncodeToString(raw)
 		}
 	}
-	user, login, ok := h.Host.Accounts.VerifyAccess(s.token)
+	user, login, ok := h.Host.Credentials.VerifyAccessToken(s.token)
 	require.True(t, ok)
-	elsewhere, err := other.Accounts.SignAccess(user, login)
+	elsewhere, err := other.Credentials.SignAccessToken(user, login)
 	require.NoError(t, err)
-	stranger, err := h.Host.Accounts.SignAccess(uuid.New(), login)
+	stranger, err := h.Host.Credentials.SignAccessToken(uuid.New(), login)
 	require.NoError(t, err)
-	ended, err := h.Host.Accounts.SignAccess(user, uuid.New())
+	ended, err := h.Host.Credentials.SignAccessToken(user, uuid.New())
 	require.NoError(t, err)
 	session := s.as("").ok(200, "POST", "/auth/login", object{"email": s.email, "password": password})
 	for name, token := range map[string]string{
-		"no algorithm":                moduletest.Forged(t, s.token, object{"alg": "none"}, nil, func(string) string { return "" }),
-		"no algorithm, signed":        moduletest.Forged(t, s.token, object{"alg": "none"}, nil, kept),
-		"another spelling of none":    moduletest.Forged(t, s.token, object{"alg": "nOnE"}, nil, func(string) string { return "" }),
-		"RS256":                       moduletest.Forged(t, s.token, object{"alg": "RS256"}, nil, kept),
-		"ES256":                       moduletest.Forged(t, s.token, object{"alg": "ES256"}, nil, kept),
-		"HS512 of the id of the key":  moduletest.Forged(t, s.token, object{"alg": "HS512"}, nil, with([]byte("kid"), jwt.SigningMethodHS512)),
-		"signed with nothing":         moduletest.Forged(t, s.token, nil, nil, with(nil, jwt.SigningMethodHS256)),
-		"another key's id":            moduletest.Forged(t, s.token, object{"kid": "../../dev/null"}, nil, with(nil, jwt.SigningMethodHS256)),
-		"an id that is a query":       moduletest.Forged(t, s.token, object{"kid": "' or 1=1 --"}, nil, kept),
-		"a key of its own":            moduletest.Forged(t, s.token, object{"jwk": object{"kty": "oct", "k": "AA"}, "jku": "http://127.0.0.1:1"}, nil, with([]byte{0}, jwt.SigningMethodHS256)),
-		"longer validity":             moduletest.Forged(t, s.token, nil, object{"exp": 4_000_000_000}, kept),
-		"somebody else's":             moduletest.Forged(t, s.token, nil, object{"sub": uuid.NewString()}, kept),
-		"another audience":            moduletest.Forged(t, s.token, nil, object{"aud": []string{"notes"}}, kept),
+		"no algorithm":                moduletest.ForgeToken(t, s.token, object{"alg": "none"}, nil, func(string) string { return "" }),
+		"no algorithm, signed":        moduletest.ForgeToken(t, s.token, object{"alg": "none"}, nil, kept),
+		"another spelling of none":    moduletest.ForgeToken(t, s.token, object{"alg": "nOnE"}, nil, func(string) string { return "" }),
+		"RS256":                       moduletest.ForgeToken(t, s.token, object{"alg": "RS256"}, nil, kept),
+		"ES256":                       moduletest.ForgeToken(t, s.token, object{"alg": "ES256"}, nil, kept),
+		"HS512 of the id of the key":  moduletest.ForgeToken(t, s.token, object{"alg": "HS512"}, nil, with([]byte("kid"), jwt.SigningMethodHS512)),
+		"signed with nothing":         moduletest.ForgeToken(t, s.token, nil, nil, with(nil, jwt.SigningMethodHS256)),
+		"another key's id":            moduletest.ForgeToken(t, s.token, object{"kid": "../../dev/null"}, nil, with(nil, jwt.SigningMethodHS256)),
+		"an id that is a query":       moduletest.ForgeToken(t, s.token, object{"kid": "' or 1=1 --"}, nil, kept),
+		"a key of its own":            moduletest.ForgeToken(t, s.token, object{"jwk": object{"kty": "oct", "k": "AA"}, "jku": "http://127.0.0.1:1"}, nil, with([]byte{0}, jwt.SigningMethodHS256)),
+		"longer validity":             moduletest.ForgeToken(t, s.token, nil, object{"exp": 4_000_000_000}, kept),
+		"somebody else's":             moduletest.ForgeToken(t, s.token, nil, object{"sub": uuid.NewString()}, kept),
+		"another audience":            moduletest.ForgeToken(t, s.token, nil, object{"aud": []string{"notes"}}, kept),
 		"a signature cut short":       s.token[:len(s.token)-4],
 		"no signature":                s.token[:strings.LastIndex(s.token, ".")],
 		"of another product":          elsewhere,
 		"of a user who never was":     stranger,
 		"of a login that never was":   ended,
-		"an operator's":               h.Operator,
+		"an operator's":               h.OperatorToken,
 		"a refresh token":             session["refresh_token"].(string),
 		"the right one, twice":        s.token + "," + s.token,
 		"the right one, with a space": s.token + " " + s.token,
@@ -130,10 +130,10 @@ func TestSecretsAreNotTold(t *testing.T) {
 		told(p.as("").call("POST", "/integrations/webhook", object{"x": value}, "X-Integration-Key", value, "X-Webhook-Signature", value))
 	}
 	told(p.call("GET", "/integrations/webhook-logs", nil))
-	told(p.as(p.hub.Key(p.org, hub.Live)).call("GET", "/integrations/search/clients?phone=%2B5511911112222", nil))
+	told(p.as(p.hub.CreateKey(p.org, hub.Live)).call("GET", "/integrations/search/clients?phone=%2B5511911112222", nil))
 	var audit, deliveries json.RawMessage
-	p.hub.Operate("GET", "/api/v1/audit?limit=200", nil, &audit)
-	p.hub.Operate("GET", "/api/v1/deliveries?limit=200", nil, &deliveries)
+	p.hub.CallAPI("GET", "/api/v1/audit?limit=200", nil, &audit)
+	p.hub.CallAPI("GET", "/api/v1/deliveries?limit=200", nil, &deliveries)
 	for name, value := range secrets {
 		require.NotContains(t, p.hub.Log(), value, "%s in the log", name)
 		require.NotContains(t, get(t, p.hub.URL+"/metrics"), value, "%s in the metrics", name)

@@ -65,7 +65,7 @@ func TestTwoHubs(t *testing.T) {
 		TenantID uuid.UUID `json:"tenant_id"`
 		Token    string    `json:"token"`
 	}
-	there.Operate("POST", "/clinic/api/v1/auth/register", object{"name": "Clínica"}, &account)
+	there.CallAPI("POST", "/clinic/api/v1/auth/register", object{"name": "Clínica"}, &account)
 	peer := &studio{t: t, hub: there, token: account.Token}
 	key := peer.ok(200, "POST", "/integrations/api-keys", nil)["api_key"].(string)
 
@@ -81,7 +81,7 @@ func TestTwoHubs(t *testing.T) {
 	status := p.ok(200, "GET", "/integrations/status", nil)["integrations"].([]any)
 	require.Len(t, status, 1)
 	require.Equal(t, "active", status[0].(object)["status"])
-	known := p.as(p.hub.Key(p.org, hub.Live)).ok(200, "GET", "/integrations/status", nil)
+	known := p.as(p.hub.CreateKey(p.org, hub.Live)).ok(200, "GET", "/integrations/status", nil)
 	require.Equal(t, "scheduling", known["product"])
 	require.Equal(t, p.org.String(), known["org_id"])
 	require.Equal(t, "Studio", known["org_name"])

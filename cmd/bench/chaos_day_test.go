@@ -45,7 +45,7 @@ func (h *hubUnderTest) restartAt(later time.Duration) {
 	w.t.Helper()
 	require.NoError(w.t, h.process.Signal(syscall.SIGTERM))
 	<-h.process.Exited()
-	require.NoError(w.t, h.process.Err(), h.process.Log())
+	require.NoError(w.t, h.process.Err(), h.process.LogTail())
 	h.clock = later
 	h.ready()
 	h.requireClock()

@@ -22,7 +22,7 @@ import (
 func TestChaosDiskFull(t *testing.T) {
 	t.Parallel()
 	disk, ok := hubtest.SmallDisk(t, 256)
-	if !ok && hubtest.InOwnMounts(t, asProgram) {
+	if !ok && hubtest.RunInMountNamespace(t, asProgram) {
 		return
 	}
 	if !ok {
@@ -30,7 +30,7 @@ func TestChaosDiskFull(t *testing.T) {
 		return
 	}
 	ballast := filepath.Join(disk, "ballast")
-	w := newWorldOn(t, hubtest.OwnPostgresIn(t, disk), receiverOptions{failFirst: 0.05, failStatus: 500})
+	w := newWorldOn(t, hubtest.StartPostgresIn(t, disk), receiverOptions{failFirst: 0.05, failStatus: 500})
 	w.withoutRoom(func() { fill(t, disk, ballast, 4<<20) }, func() { require.NoError(t, os.Remove(ballast)) })
 }
 
@@ -46,7 +46,7 @@ func filesCannotGrow(t *testing.T) {
 	const limit = 16 << 20 // a segment of PostgreSQL's own log must fit
 	w := newWorld(t, receiverOptions{failFirst: 0.05, failStatus: 500})
 	w.eventBytes = 1800 // else tables take long to reach it; more would be stored apart
-	w.withoutRoom(func() { w.postgres.LimitFiles(strconv.Itoa(limit)) }, func() { w.postgres.LimitFiles(hubtest.Unlimited) })
+	w.withoutRoom(func() { w.postgres.LimitFiles(strconv.Itoa(limit)) }, func() { w.postgres.LimitFiles(hubtest.UnlimitedFileSize) })
 }
 
 // withoutRoom takes the room away from the database under load and gives it back.
@@ -66,7 +66,7 @@ func (w *world) withoutRoom(take, giveBack func()) {
 	loadFor(2 * time.Second)
 	giveBack()
 	loadFor(500 * time.Millisecond)
-	ended := w.postgres.Revive()
+	ended := w.postgres.RestartIfEnded()
 	healed := time.Now()
 	took := w.await(10*time.Second, "events are accepted again", func() bool {
 		_, again := p.acceptedAfter(healed)

@@ -191,10 +191,10 @@ func TestChaosTerminated(t *testing.T) {
 	select {
 	case <-a.process.Exited():
 	case <-time.After(20 * time.Second):
-		require.Fail(t, "did not stop", a.process.Log())
+		require.Fail(t, "did not stop", a.process.LogTail())
 	}
 	took := time.Since(began)
-	require.NoError(t, a.process.Err(), a.process.Log())
+	require.NoError(t, a.process.Err(), a.process.LogTail())
 	require.Less(t, took, 15*time.Second)
 	slow.Store(false)
 	loadFor(500 * time.Millisecond)

@@ -57,9 +57,9 @@ func TestChaosKilledHub(t *testing.T) {
 			select {
 			case <-h.process.Exited():
 			case <-time.After(leaseTime):
-				require.Fail(t, "never reached "+place.name, h.process.Log())
+				require.Fail(t, "never reached "+place.name, h.process.LogTail())
 			}
-			require.True(t, h.process.Killed(), "at %s the hub ended by itself: %s", place.name, h.process.Log())
+			require.True(t, h.process.Killed(), "at %s the hub ended by itself: %s", place.name, h.process.LogTail())
 			k.note(w)
 		}
 	}
@@ -67,7 +67,7 @@ func TestChaosKilledHub(t *testing.T) {
 		h.start("")
 		select {
 		case <-h.process.Exited():
-			require.Fail(t, "the hub ended by itself", h.process.Log())
+			require.Fail(t, "the hub ended by itself", h.process.LogTail())
 		case <-time.After(time.Duration(rand.Int64N(int64(1500 * time.Millisecond)))):
 		}
 		h.process.Kill()

@@ -62,7 +62,7 @@ type world struct {
 	t          *testing.T
 	dir        string
 	postgres   *hubtest.PostgresServer
-	redis      *hubtest.OwnRedisServer
+	redis      *hubtest.OwnedRedisServer
 	pool       *pgxpool.Pool
 	receiver   *receiver
 	hooks      string               // base URL of the receiver's endpoints
@@ -83,7 +83,7 @@ type world struct {
 // endpoint 2 answers 410.
 func newWorld(t *testing.T, o receiverOptions) *world {
 	t.Helper()
-	return newWorldOn(t, hubtest.OwnPostgres(t), o)
+	return newWorldOn(t, hubtest.StartPostgres(t), o)
 }
 
 func newWorldOn(t *testing.T, postgres *hubtest.PostgresServer, o receiverOptions) *world {
@@ -91,7 +91,7 @@ func newWorldOn(t *testing.T, postgres *hubtest.PostgresServer, o receiverOption
 	key := make([]byte, 32)
 	_, _ = rand.Read(key) // never fails
 	w := &world{
-		t: t, eventBytes: publisherBytes, dir: t.TempDir(), postgres: postgres, redis: hubtest.OwnRedis(t),
+		t: t, eventBytes: publisherBytes, dir: t.TempDir(), postgres: postgres, redis: hubtest.StartRedis(t),
 		odd: map[uint32]behaviour{2: answerGone}, master: base64.StdEncoding.EncodeToString(key), password: rand.Text(),
 	}
 	var err error
@@ -153,7 +153,7 @@ func (h *hubUnderTest) start(failpoint string) {
 	h.world.t.Helper()
 	cmd := h.command("serve")
 	cmd.Env = append(cmd.Env, "HUB_FAILPOINT="+failpoint)
-	h.process = hubtest.Run(h.world.t, h.name, h.world.dir, cmd)
+	h.process = hubtest.RunProcess(h.world.t, h.name, h.world.dir, cmd)
 }
 
 // command makes a command of the hub's program with the replica's settings and clock.
@@ -198,7 +198,7 @@ func (h *hubUnderTest) awaitReady() {
 	h.world.await(leaseTime, "hub "+h.name+" is ready", func() bool {
 		select {
 		case <-h.process.Exited():
-			require.Fail(h.world.t, "hub "+h.name+" ended", h.process.Log())
+			require.Fail(h.world.t, "hub "+h.name+" ended", h.process.LogTail())
 		default:
 		}
 		return check() == nil
@@ -213,7 +213,7 @@ func (w *world) await(limit time.Duration, what string, holds func() bool) time.
 		if time.Since(began) > limit {
 			for _, h := range w.hubs {
 				if h.process != nil {
-					w.t.Logf("hub %s says:\n%s", h.name, h.process.Log())
+					w.t.Logf("hub %s says:\n%s", h.name, h.process.LogTail())
 				}
 			}
 			require.Fail(w.t, "waited in vain", "%s, within %s", what, limit)

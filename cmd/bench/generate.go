@@ -207,7 +207,7 @@ func (p *poster) post(n uint64, at int64) Sent {
 	record := Sent{N: n, At: at}
 	if p.signer != nil {
 		p.body = appendWebhook(p.body[:0], p.eventType, n, at, p.size)
-		p.req.Header.Set(hub.HeaderSignature, hub.BodySignature(p.signer.Body(p.body)))
+		p.req.Header.Set(hub.HeaderSignature, hub.FormatBodySignature(p.signer.BodyHMAC(p.body)))
 	} else {
 		p.body, record.Data = appendEvent(p.body[:0], n, at, p.size)
 	}

@@ -61,7 +61,7 @@ var shared struct {
 func sharedHub(t *testing.T) *served {
 	t.Helper()
 	shared.once.Do(func() {
-		database, redis := hubtest.LastingDatabaseURL(t), hubtest.RedisURL(t)
+		database, redis := hubtest.SharedDatabaseURL(t), hubtest.RedisURL(t)
 		shared.hub, shared.err = startServer(scratch, serverEnv(scratch, database, redis), "serve")
 	})
 	require.NoError(t, shared.err)
@@ -93,14 +93,14 @@ func startServer(dir string, env map[string]string, args ...string) (*served, er
 		cmd.Env = append(cmd.Env, name+"="+value)
 	}
 	name := fmt.Sprintf("%s-%d", args[0], serverNumber.Add(1))
-	process, err := hubtest.Start(name, dir, cmd)
+	process, err := hubtest.StartProcess(name, dir, cmd)
 	if err != nil {
 		return nil, err
 	}
 	s := &served{Process: process, dataDir: env["HUB_DATA_DIR"], database: env["HUB_DATABASE_URL"], redis: env["HUB_REDIS_URL"]}
 	if err := s.awaitReady(); err != nil {
 		process.Kill()
-		return nil, fmt.Errorf("%w; it wrote:\n%s", err, process.Log())
+		return nil, fmt.Errorf("%w; it wrote:\n%s", err, process.LogTail())
 	}
 	return s, nil
 }
@@ -165,7 +165,7 @@ func (s *served) terminate(t *testing.T) int {
 	select {
 	case <-s.Exited():
 	case <-time.After(soon):
-		require.Fail(t, "it does not stop", s.Log())
+		require.Fail(t, "it does not stop", s.LogTail())
 	}
 	return exitOf(t, s.Err())
 }

@@ -91,7 +91,7 @@ func startFailure(err error) error {
 	switch {
 	case errors.Is(err, context.Canceled):
 		return nil
-	case errors.Is(err, embedded.ErrNoBinaries), errors.Is(err, embedded.ErrWrongMajor), errors.Is(err, embedded.ErrInUse),
+	case errors.Is(err, embedded.ErrNoBinaries), errors.Is(err, embedded.ErrVersionMismatch), errors.Is(err, embedded.ErrInUse),
 		errors.Is(err, server.ErrSetting):
 		return &failure{code: exitConfig, err: err}
 	case errors.Is(err, server.ErrNoDatabase):
@@ -116,7 +116,7 @@ func (a *app) banner(cfg config.Config, s *server.Server, worker bool, took time
 	a.note("%s", a.errPaint(bold, "Integration Hub "+versionName()+" is ready")+" ("+took.Round(time.Millisecond).String()+")")
 	a.note("")
 	a.note("  API        %s/api/v1", base)
-	if !cfg.InProduction() {
+	if !cfg.IsProduction() {
 		a.note("  Reference  %s/docs", base)
 		a.note("  Letters    %s/api/v1/dev/mail   (for operators: invitations and all else that is mailed)", base)
 	}
@@ -125,7 +125,7 @@ func (a *app) banner(cfg config.Config, s *server.Server, worker bool, took time
 		a.note("")
 		a.note("  %s", product.Title)
 		a.note("    API        %s/api/v1", product.URL)
-		if !cfg.InProduction() {
+		if !cfg.IsProduction() {
 			a.note("    Reference  %s/docs", product.URL)
 		}
 		for _, page := range product.Pages {

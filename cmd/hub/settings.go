@@ -54,7 +54,7 @@ func validated(cfg config.Config, loading error) error {
 
 // logger writes JSON lines to standard error.
 func (a *app) logger(cfg config.Config) *slog.Logger {
-	return slog.New(slog.NewJSONHandler(a.err, &slog.HandlerOptions{Level: cfg.Level()}))
+	return slog.New(slog.NewJSONHandler(a.err, &slog.HandlerOptions{Level: cfg.SlogLevel()}))
 }
 
 func newConfig(a *app) *cobra.Command {

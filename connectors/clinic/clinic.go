@@ -7,8 +7,8 @@ import (
 	"integrationhub/hub/events"
 )
 
-// Connector is a [hub.Peer]: the document's interface as it stands.
-type Connector struct{ hub.Peer }
+// Connector is a [hub.PeerConnector]: the document's interface as it stands.
+type Connector struct{ hub.PeerConnector }
 
 var (
 	_ hub.Connector = Connector{}
@@ -18,11 +18,11 @@ var (
 
 // New makes the connector.
 func New() Connector {
-	return Connector{hub.Peer{Kind: hub.Spec{
+	return Connector{hub.PeerConnector{PeerSpec: hub.Spec{
 		Name:          "clinic",
 		Title:         "Clinic management",
 		Fields:        hub.PeerFields(),
-		RatePerMinute: hub.PeerRate,
+		RatePerMinute: hub.PeerRatePerMinute,
 		Receives:      events.FromClinic(),
 		Sends:         append(events.FromMessaging(), events.FromScheduling()...),
 		Calls:         []string{"search/patients", "search/records", "search/appointments", "action/log-interaction"},

@@ -9,7 +9,7 @@ import (
 
 func suite(t testing.TB) connectortest.Case {
 	t.Helper()
-	return connectortest.Interface(clinic.New(), connectortest.Events(t, "testdata/sent"))
+	return connectortest.PeerCase(clinic.New(), connectortest.LoadEvents(t, "testdata/sent"))
 }
 
 func TestConformance(t *testing.T) {
@@ -21,10 +21,10 @@ func FuzzDecode(f *testing.F) { connectortest.Fuzz(f, suite(f)) }
 
 func TestReceived(t *testing.T) {
 	t.Parallel()
-	connectortest.Received(t, suite(t), "testdata/received", nil)
+	connectortest.CheckDecode(t, suite(t), "testdata/received", nil)
 }
 
 func TestSent(t *testing.T) {
 	t.Parallel()
-	connectortest.SentToInterface(t, suite(t), "testdata/sent")
+	connectortest.CheckPeerEncode(t, suite(t), "testdata/sent")
 }

@@ -14,9 +14,9 @@ import (
 	"integrationhub/hub/events"
 )
 
-// Connector is a [hub.Peer] that understands document 2's names of events and sends
+// Connector is a [hub.PeerConnector] that understands document 2's names of events and sends
 // messages with document 2's call.
-type Connector struct{ hub.Peer }
+type Connector struct{ hub.PeerConnector }
 
 var (
 	_ hub.Connector = Connector{}
@@ -37,11 +37,11 @@ func New() Connector {
 		Key: fieldToken, Label: "API token", Secret: true,
 		Help: "Of the company, from its panel; only where the platform does not send messages for the API key.",
 	}
-	return Connector{hub.Peer{Kind: hub.Spec{
+	return Connector{hub.PeerConnector{PeerSpec: hub.Spec{
 		Name:          "messaging",
 		Title:         "Messaging",
 		Fields:        append(hub.PeerFields(), token),
-		RatePerMinute: hub.PeerRate,
+		RatePerMinute: hub.PeerRatePerMinute,
 		Receives:      events.FromMessaging(),
 		Sends:         events.FromClinic(),
 		Calls:         []string{sendMessage},
@@ -51,7 +51,7 @@ func New() Connector {
 // Decode implements [hub.Connector]: document 2's message.created is document 3's
 // message.received; of ticket.updated only the closing is an event there.
 func (c Connector) Decode(at hub.Connection, in hub.Inbound) ([]hub.Event, error) {
-	received, err := c.Peer.Decode(at, in)
+	received, err := c.PeerConnector.Decode(at, in)
 	if err != nil {
 		return nil, err
 	}
@@ -83,7 +83,7 @@ func closed(data json.RawMessage) bool {
 // is one; else with the key, in document 2's header for keys and in document 3's.
 func (c Connector) Act(ctx context.Context, do hub.Doer, at hub.Connection, call hub.Call) (json.RawMessage, error) {
 	if call.Name != sendMessage {
-		return c.Peer.Act(ctx, do, at, call)
+		return c.PeerConnector.Act(ctx, do, at, call)
 	}
 	// The address is the integration interface's; document 2's calls lie above it.
 	base := strings.TrimSuffix(strings.TrimRight(at.URL, "/"), "/api/v1")
@@ -101,5 +101,5 @@ func (c Connector) Act(ctx context.Context, do hub.Doer, at hub.Connection, call
 	if err != nil {
 		return nil, err
 	}
-	return answer.Result()
+	return answer.CallResult()
 }

@@ -15,7 +15,7 @@ import (
 
 func suite(t testing.TB) connectortest.Case {
 	t.Helper()
-	return connectortest.Interface(messaging.New(), connectortest.Events(t, "testdata/sent"))
+	return connectortest.PeerCase(messaging.New(), connectortest.LoadEvents(t, "testdata/sent"))
 }
 
 func TestConformance(t *testing.T) {
@@ -27,7 +27,7 @@ func FuzzDecode(f *testing.F) { connectortest.Fuzz(f, suite(f)) }
 
 func TestReceived(t *testing.T) {
 	t.Parallel()
-	connectortest.Received(t, suite(t), "testdata/received", map[string]string{
+	connectortest.CheckDecode(t, suite(t), "testdata/received", map[string]string{
 		"message.created":       "message.received",
 		"ticket.updated-closed": "ticket.closed",
 		"ticket.updated-open":   "",
@@ -36,7 +36,7 @@ func TestReceived(t *testing.T) {
 
 func TestSent(t *testing.T) {
 	t.Parallel()
-	connectortest.SentToInterface(t, suite(t), "testdata/sent")
+	connectortest.CheckPeerEncode(t, suite(t), "testdata/sent")
 }
 
 // Document 2's POST /api/messages/send, with either of its credentials.
@@ -51,7 +51,7 @@ func TestSendMessage(t *testing.T) {
 	}))
 	t.Cleanup(peer.Close)
 	send := func(token string) {
-		c := connectortest.Connect("messaging")
+		c := connectortest.NewConnection("messaging")
 		c.URL, c.Config = peer.URL+"/messaging/api/v1", map[string]string{"api_token": token}
 		answer, err := messaging.New().Act(t.Context(), peer.Client(), c, hub.Call{
 			Name: "action/send-message", Body: []byte(`{"number":"5511987654321","body":"Hello"}`),

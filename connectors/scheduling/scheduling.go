@@ -12,8 +12,8 @@ import (
 	"integrationhub/hub/events"
 )
 
-// Connector is a [hub.Peer] that can also read free times.
-type Connector struct{ hub.Peer }
+// Connector is a [hub.PeerConnector] that can also read free times.
+type Connector struct{ hub.PeerConnector }
 
 var (
 	_ hub.Connector = Connector{}
@@ -27,11 +27,11 @@ const availability = "search/availability"
 
 // New makes the connector.
 func New() Connector {
-	return Connector{hub.Peer{Kind: hub.Spec{
+	return Connector{hub.PeerConnector{PeerSpec: hub.Spec{
 		Name:          "scheduling",
 		Title:         "Scheduling",
 		Fields:        hub.PeerFields(),
-		RatePerMinute: hub.PeerRate,
+		RatePerMinute: hub.PeerRatePerMinute,
 		Receives:      events.FromScheduling(),
 		Sends:         events.FromClinic(),
 		Calls:         []string{"search/clients", "search/appointments", availability, "action/book"},
@@ -41,7 +41,7 @@ func New() Connector {
 // Act implements [hub.Actor].
 func (c Connector) Act(ctx context.Context, do hub.Doer, at hub.Connection, call hub.Call) (json.RawMessage, error) {
 	if call.Name != availability {
-		return c.Peer.Act(ctx, do, at, call)
+		return c.PeerConnector.Act(ctx, do, at, call)
 	}
 	req, err := hub.NewRequest(ctx, http.MethodGet, strings.TrimRight(at.URL, "/")+"/availability?"+call.Query.Encode(), nil)
 	if err != nil {
@@ -52,5 +52,5 @@ func (c Connector) Act(ctx context.Context, do hub.Doer, at hub.Connection, call
 	if err != nil {
 		return nil, err
 	}
-	return answer.Result()
+	return answer.CallResult()
 }

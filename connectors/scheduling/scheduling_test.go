@@ -16,7 +16,7 @@ import (
 
 func suite(t testing.TB) connectortest.Case {
 	t.Helper()
-	return connectortest.Interface(scheduling.New(), connectortest.Events(t, "testdata/sent"))
+	return connectortest.PeerCase(scheduling.New(), connectortest.LoadEvents(t, "testdata/sent"))
 }
 
 func TestConformance(t *testing.T) {
@@ -28,12 +28,12 @@ func FuzzDecode(f *testing.F) { connectortest.Fuzz(f, suite(f)) }
 
 func TestReceived(t *testing.T) {
 	t.Parallel()
-	connectortest.Received(t, suite(t), "testdata/received", nil)
+	connectortest.CheckDecode(t, suite(t), "testdata/received", nil)
 }
 
 func TestSent(t *testing.T) {
 	t.Parallel()
-	connectortest.SentToInterface(t, suite(t), "testdata/sent")
+	connectortest.CheckPeerEncode(t, suite(t), "testdata/sent")
 }
 
 // Free times are none of the integration interface.
@@ -45,7 +45,7 @@ func TestAvailability(t *testing.T) {
 		_, _ = io.WriteString(w, `{"slots":[]}`)
 	}))
 	t.Cleanup(peer.Close)
-	c := connectortest.Connect("scheduling")
+	c := connectortest.NewConnection("scheduling")
 	c.URL = peer.URL + "/api/v1/"
 	answer, err := scheduling.New().Act(t.Context(), peer.Client(), c, hub.Call{Name: "search/availability", Query: url.Values{"date": {"2026-01-05"}}})
 	require.NoError(t, err)

@@ -38,7 +38,7 @@ func (c Connector) Probe(context.Context, hub.Doer, hub.Connection) (hub.Status,
 
 // Decode implements [hub.Connector] for receivers of what Encode makes.
 func (Connector) Decode(c hub.Connection, in hub.Inbound) ([]hub.Event, error) {
-	return hub.Peer{}.Decode(c, in)
+	return hub.PeerConnector{}.Decode(c, in)
 }
 
 // Encode implements [hub.Connector]. No key goes along: an endpoint issued none.

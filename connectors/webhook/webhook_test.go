@@ -13,8 +13,8 @@ import (
 func suite(t testing.TB) connectortest.Case {
 	t.Helper()
 	return connectortest.Case{
-		Connector: webhook.New(), Connection: connectortest.Connect("webhook"), Events: connectortest.Events(t, "testdata/sent"),
-		Sign: connectortest.SignBody, SignatureHeader: hub.HeaderSignature,
+		Connector: webhook.New(), Connection: connectortest.NewConnection("webhook"), Events: connectortest.LoadEvents(t, "testdata/sent"),
+		Sign: connectortest.SignHeader, SignatureHeader: hub.HeaderSignature,
 	}
 }
 
@@ -27,15 +27,15 @@ func FuzzDecode(f *testing.F) { connectortest.Fuzz(f, suite(f)) }
 
 func TestSent(t *testing.T) {
 	t.Parallel()
-	connectortest.Sent(t, suite(t), "testdata/sent")
+	connectortest.CheckEncode(t, suite(t), "testdata/sent")
 }
 
 // The vector that every implementation can be checked with.
 func TestVector(t *testing.T) {
 	t.Parallel()
-	c := connectortest.Connect("webhook")
+	c := connectortest.NewConnection("webhook")
 	c.URL = "https://example.com/hooks?tenant=7"
-	e, err := hub.ParseEnvelope(connectortest.Examples(t, "testdata/sent")["patient.created-vector"])
+	e, err := hub.ParseEnvelope(connectortest.LoadExamples(t, "testdata/sent")["patient.created-vector"])
 	require.NoError(t, err)
 	out, err := webhook.New().Encode(c, e)
 	require.NoError(t, err)

@@ -79,8 +79,8 @@ type Config struct {
 // Assignments are values by product, or by what belongs to one.
 type Assignments map[string]string
 
-// Runs tells whether a product is switched on.
-func (c Config) Runs(product string) bool {
+// IsProductEnabled tells whether a product is switched on.
+func (c Config) IsProductEnabled(product string) bool {
 	return c.Products == "all" || slices.Contains(c.productNames(), product)
 }
 
@@ -114,8 +114,8 @@ func (c Config) ProductPath(product string) string {
 	return "/" + product
 }
 
-// InProduction tells whether the rules for production hold.
-func (c Config) InProduction() bool { return c.Env == Production }
+// IsProduction tells whether the rules for production hold.
+func (c Config) IsProduction() bool { return c.Env == Production }
 
 // BaseURL is PublicURL, or http and the listen address where that is empty; an
 // address of all interfaces becomes loopback. It has no trailing slash.
@@ -150,9 +150,9 @@ func cutPort(listen string) (host, port string, found bool) {
 	return strings.Trim(listen[:at], "[]"), listen[at+1:], true
 }
 
-// Sender is MailFrom taken apart; the zero Address for one that is none, which
+// MailSender is MailFrom taken apart; the zero Address for one that is none, which
 // Validate refuses.
-func (c Config) Sender() mail.Address {
+func (c Config) MailSender() mail.Address {
 	parsed, err := mail.ParseAddress(c.MailFrom)
 	if err != nil {
 		return mail.Address{}
@@ -167,10 +167,10 @@ const (
 	PaymentNone        = "none"
 )
 
-// Payments is PaymentProvider, or what stands for it where that is empty; "" for none.
-func (c Config) Payments() string {
+// ActivePaymentProvider is PaymentProvider, or what stands for it where that is empty; "" for none.
+func (c Config) ActivePaymentProvider() string {
 	switch {
-	case c.PaymentProvider == "" && !c.InProduction():
+	case c.PaymentProvider == "" && !c.IsProduction():
 		return PaymentSandbox
 	case c.PaymentProvider == PaymentNone:
 		return ""
@@ -178,8 +178,8 @@ func (c Config) Payments() string {
 	return c.PaymentProvider
 }
 
-// Uploads is BlobURL, or the directory files in DataDir where that is empty.
-func (c Config) Uploads() (string, error) {
+// UploadsURL is BlobURL, or the directory files in DataDir where that is empty.
+func (c Config) UploadsURL() (string, error) {
 	if c.BlobURL != "" {
 		return c.BlobURL, nil
 	}
@@ -190,8 +190,8 @@ func (c Config) Uploads() (string, error) {
 	return (&url.URL{Scheme: "file", Path: filepath.ToSlash(dir)}).String(), nil
 }
 
-// Level is LogLevel as slog has it; info for anything unknown, which Validate refuses.
-func (c Config) Level() slog.Level {
+// SlogLevel is LogLevel as slog has it; info for anything unknown, which Validate refuses.
+func (c Config) SlogLevel() slog.Level {
 	var level slog.Level
 	if err := level.UnmarshalText([]byte(c.LogLevel)); err != nil {
 		return slog.LevelInfo

@@ -97,8 +97,8 @@ func TestDefaults(t *testing.T) {
 	require.Equal(t, "100-M", c.KeyRate)
 	require.Equal(t, 1024, c.DeliveryConcurrency)
 	require.Equal(t, 64, c.EndpointConcurrency)
-	require.Equal(t, slog.LevelInfo, c.Level())
-	require.False(t, c.InProduction())
+	require.Equal(t, slog.LevelInfo, c.SlogLevel())
+	require.False(t, c.IsProduction())
 }
 
 func TestPrecedence(t *testing.T) {
@@ -325,9 +325,9 @@ func TestPaymentsAndUploads(t *testing.T) {
 		return c
 	}
 	const production = "HUB_ENV=production"
-	require.Equal(t, "sandbox", load().Payments())
-	require.Empty(t, load(production).Payments())
-	require.Empty(t, load("HUB_PAYMENT_PROVIDER=none").Payments())
+	require.Equal(t, "sandbox", load().ActivePaymentProvider())
+	require.Empty(t, load(production).ActivePaymentProvider())
+	require.Empty(t, load("HUB_PAYMENT_PROVIDER=none").ActivePaymentProvider())
 	require.ErrorContains(t, load("HUB_PAYMENT_PROVIDER=paypal").Validate(), "HUB_PAYMENT_PROVIDER must be")
 	real := load("HUB_PAYMENT_PROVIDER=mercadopago").Validate()
 	require.ErrorContains(t, real, "HUB_PAYMENT_TOKEN is required")
@@ -336,10 +336,10 @@ func TestPaymentsAndUploads(t *testing.T) {
 	require.ErrorContains(t, load(production, "HUB_PAYMENT_PROVIDER=sandbox").Validate(), "HUB_PAYMENT_PROVIDER must not be sandbox")
 
 	c := load("HUB_DATA_DIR=/var/lib/a hub")
-	url, err := c.Uploads()
+	url, err := c.UploadsURL()
 	require.NoError(t, err)
 	require.Equal(t, "file:///var/lib/a%20hub/files", url)
-	url, err = load("HUB_BLOB_URL=s3://uploads?region=sa-east-1").Uploads()
+	url, err = load("HUB_BLOB_URL=s3://uploads?region=sa-east-1").UploadsURL()
 	require.NoError(t, err)
 	require.Equal(t, "s3://uploads?region=sa-east-1", url)
 	require.ErrorContains(t, load("HUB_BLOB_URL=gs://uploads").Validate(), "HUB_BLOB_URL must be a URL that begins with")
@@ -354,7 +354,7 @@ func TestMailSettings(t *testing.T) {
 	}
 	c := load("HUB_SMTP_URL=smtp://hub:hidden-value@mail.example.com", "HUB_MAIL_FROM=Clínica <no-reply@example.com>")
 	require.NoError(t, c.Validate())
-	require.Equal(t, mail.Address{Name: "Clínica", Address: "no-reply@example.com"}, c.Sender())
+	require.Equal(t, mail.Address{Name: "Clínica", Address: "no-reply@example.com"}, c.MailSender())
 	require.NotContains(t, c.Values()["smtp_url"], "hidden-value")
 	require.ErrorContains(t, load("HUB_SMTP_URL=http://mail.example.com").Validate(), "HUB_SMTP_URL must be a URL that begins with")
 	require.ErrorContains(t, load("HUB_MAIL_FROM=nobody").Validate(), "HUB_MAIL_FROM must be")

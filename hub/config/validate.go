@@ -49,7 +49,7 @@ func (c Config) Validate() error {
 	check.url("redis_url", c.RedisURL.Reveal(), "redis", "rediss", "unix")
 	check.url("smtp_url", c.SMTPURL.Reveal(), "smtp", "smtps")
 	check.url("blob_url", c.BlobURL, "file", "s3")
-	sender := c.Sender()
+	sender := c.MailSender()
 	check.that(sender.Address != "" && !strings.ContainsFunc(sender.String(), unicode.IsControl), "mail_from", "must be an e-mail address, e.g. Example <no-reply@example.com>")
 	check.payments(c)
 	check.publicURL(c)
@@ -64,7 +64,7 @@ func (c Config) Validate() error {
 	if length := len([]rune(c.AdminPassword.Reveal())); length > 0 {
 		check.that(length >= passwordMin && length <= passwordMax, "admin_password", "must have %d to %d characters", passwordMin, passwordMax)
 	}
-	if c.InProduction() {
+	if c.IsProduction() {
 		check.production(c)
 	}
 	return errors.Join(check.problems...)
@@ -90,7 +90,7 @@ func (k *checker) url(name, text string, schemes ...string) {
 
 func (k *checker) publicURL(c Config) {
 	if c.PublicURL == "" {
-		k.that(!c.InProduction(), "public_url", "is required in production")
+		k.that(!c.IsProduction(), "public_url", "is required in production")
 		return
 	}
 	parsed, err := url.Parse(c.PublicURL)
@@ -99,7 +99,7 @@ func (k *checker) publicURL(c Config) {
 		return
 	}
 	k.that(parsed.User == nil && parsed.RawQuery == "" && parsed.Fragment == "", "public_url", "must not have a user, a query or a fragment")
-	k.that(!c.InProduction() || parsed.Scheme == "https" || onLoopback(parsed.Hostname()), "public_url", "must be https in production (http only on loopback)")
+	k.that(!c.IsProduction() || parsed.Scheme == "https" || onLoopback(parsed.Hostname()), "public_url", "must be https in production (http only on loopback)")
 }
 
 func (k *checker) payments(c Config) {
@@ -137,7 +137,7 @@ func (k *checker) products(c Config) {
 		sound := err == nil && parsed.Host != "" && (parsed.Scheme == "http" || parsed.Scheme == "https") && parsed.User == nil && parsed.RawQuery == "" && parsed.Fragment == ""
 		k.that(sound, "product_urls", "must be like clinic=https://clinic.example.com (%s)", product)
 		k.that(c.ProductListeners[product] != "", "product_urls", "are for products with a listener of their own (%s)", product)
-		k.that(!sound || !c.InProduction() || parsed.Scheme == "https" || onLoopback(parsed.Hostname()), "product_urls", "must be https in production, http only on loopback (%s)", product)
+		k.that(!sound || !c.IsProduction() || parsed.Scheme == "https" || onLoopback(parsed.Hostname()), "product_urls", "must be https in production, http only on loopback (%s)", product)
 	}
 }
 
@@ -150,7 +150,7 @@ func (k *checker) production(c Config) {
 	k.that(c.AdminPassword.Reveal() == "" || c.AdminPassword.Reveal() != exampleOf("admin_password"), "admin_password", "is the one of the documentation")
 	k.that(c.MetricsToken == "" || len(c.MetricsToken) >= 16 && c.MetricsToken.Reveal() != exampleOf("metrics_token"), "metrics_token", "must have at least 16 characters and not be the one of the documentation")
 	k.that(c.PaymentProvider != PaymentSandbox, "payment_provider", "must not be sandbox in production: anybody could pay without money")
-	k.that(c.SMTPURL == "" || !strings.HasSuffix(c.Sender().Address, "@localhost"), "mail_from", "must be an address of yours in production")
+	k.that(c.SMTPURL == "" || !strings.HasSuffix(c.MailSender().Address, "@localhost"), "mail_from", "must be an address of yours in production")
 	k.that(c.AccessTTL <= 24*time.Hour, "access_ttl", "must not be more than 24h in production")
 	k.that(c.KeyRate != "0", "key_rate", "must set a limit in production; single keys can be made without one")
 	for _, prefix := range c.EgressAllow {
@@ -165,16 +165,16 @@ func (k *checker) production(c Config) {
 // Warnings lists what is allowed and still worth knowing at the start.
 func (c Config) Warnings() []string {
 	var list []string
-	if c.InProduction() && c.DatabaseURL == "" {
+	if c.IsProduction() && c.DatabaseURL == "" {
 		list = append(list, "HUB_DATABASE_URL is empty: the embedded database serves this one machine only; back up HUB_DATA_DIR")
 	}
-	if c.InProduction() && c.RedisURL == "" {
+	if c.IsProduction() && c.RedisURL == "" {
 		list = append(list, "HUB_REDIS_URL is empty: retries and limits live in this process; set it before running a second one")
 	}
-	if c.InProduction() && c.SMTPURL == "" {
+	if c.IsProduction() && c.SMTPURL == "" {
 		list = append(list, "HUB_SMTP_URL is empty: mail waits a day for a server and is then given up")
 	}
-	if parsed, err := url.Parse(c.DatabaseURL.Reveal()); c.InProduction() && err == nil &&
+	if parsed, err := url.Parse(c.DatabaseURL.Reveal()); c.IsProduction() && err == nil &&
 		parsed.Query().Get("sslmode") == "disable" && parsed.Hostname() != "" && !onLoopback(parsed.Hostname()) {
 		list = append(list, "HUB_DATABASE_URL disables TLS to another machine: what is sent there can be read on the way")
 	}

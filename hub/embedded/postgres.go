@@ -22,9 +22,9 @@ import (
 // What can be wrong before a server is started. The wrapping error is a sentence
 // that says what to do.
 var (
-	ErrNoBinaries = errors.New("no PostgreSQL programs found")             // none on this machine, or none that is new enough
-	ErrWrongMajor = errors.New("data of another PostgreSQL version")       // the directory was left as it is
-	ErrInUse      = errors.New("data directory in use by another process") // a directory has one hub at a time
+	ErrNoBinaries      = errors.New("no PostgreSQL programs found")             // none on this machine, or none that is new enough
+	ErrVersionMismatch = errors.New("data of another PostgreSQL version")       // the directory was left as it is
+	ErrInUse           = errors.New("data directory in use by another process") // a directory has one hub at a time
 )
 
 // PostgresConfig says where the private PostgreSQL lives and how it runs.
@@ -68,7 +68,7 @@ type Postgres struct {
 // the server accepts connections; ctx bounds the start only. It works as root
 // (PostgreSQL itself then runs as another user) and as anyone else. What a
 // killed hub left behind is taken over; a directory that a living process owns
-// is refused with [ErrInUse], one of another major version with [ErrWrongMajor].
+// is refused with [ErrInUse], one of another major version with [ErrVersionMismatch].
 func StartPostgres(ctx context.Context, cfg PostgresConfig) (*Postgres, error) {
 	began := time.Now()
 	if cfg.Logger == nil {
@@ -152,8 +152,8 @@ func own(dir string) (*filelock.Lock, error) {
 // someone else occupies the name of that directory.
 func (p *Postgres) URL() string { return p.url }
 
-// Fresh tells whether this start made the cluster.
-func (p *Postgres) Fresh() bool { return p.fresh }
+// IsNewCluster tells whether this start made the cluster.
+func (p *Postgres) IsNewCluster() bool { return p.fresh }
 
 // Major is the server's major version, e.g. "17".
 func (p *Postgres) Major() string { return p.major }

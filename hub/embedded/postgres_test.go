@@ -28,7 +28,7 @@ func TestSecondStartKeepsData(t *testing.T) {
 	cfg := config(t, dir)
 
 	first := start(t, cfg)
-	require.True(t, first.Fresh())
+	require.True(t, first.IsNewCluster())
 	require.Equal(t, "on on off", query(t, first.URL(),
 		"select concat_ws(' ', current_setting('fsync'), current_setting('data_checksums'), current_setting('jit'))"))
 	require.Equal(t, "áé", query(t, first.URL(), "select lower('ÁÉ')"))
@@ -40,7 +40,7 @@ func TestSecondStartKeepsData(t *testing.T) {
 	require.False(t, alive(first.Pid()))
 
 	second := start(t, cfg)
-	require.False(t, second.Fresh())
+	require.False(t, second.IsNewCluster())
 	require.Equal(t, first.URL(), second.URL())
 	require.Equal(t, "1", query(t, second.URL(), "select x::text from kept"))
 	info, err := os.Stat(socketDir(t, second.URL()))
@@ -126,7 +126,7 @@ func TestCancelledStartLeavesNothing(t *testing.T) {
 	defer cancel()
 	_, err := embedded.StartPostgres(ctx, cfg)
 	require.Error(t, err)
-	require.True(t, start(t, cfg).Fresh())
+	require.True(t, start(t, cfg).IsNewCluster())
 }
 
 func TestFailedStartShowsTheServersLog(t *testing.T) {
@@ -184,7 +184,7 @@ func TestRunsAsRoot(t *testing.T) {
 			require.True(t, alive(p.Pid()))
 			require.NoError(t, p.Stop(context.Background()))
 			again := start(t, plain) // also after the way has changed: the files change hands
-			require.False(t, again.Fresh())
+			require.False(t, again.IsNewCluster())
 			require.NoError(t, again.Stop(context.Background()))
 			start(t, plain.InMode(mode))
 		})

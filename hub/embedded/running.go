@@ -9,9 +9,9 @@ import (
 	"strings"
 )
 
-// RunningURL is the address of the server that a living hub runs on dir, for tools
+// RunningPostgresURL is the address of the server that a living hub runs on dir, for tools
 // beside it on the same machine; ok is false where none is running.
-func RunningURL(dir string) (address string, ok bool) {
+func RunningPostgresURL(dir string) (address string, ok bool) {
 	data := filepath.Join(dir, "cluster")
 	if f := readPidFile(data); f.pid <= 1 || f.status != "ready" || !serves(f.pid, data) {
 		return "", false

@@ -16,7 +16,7 @@ import (
 
 // SmallDisk gives the test a directory on a disk of its own with so many megabytes,
 // to be filled up. It needs the right to mount; without it ok is false: then
-// [InOwnMounts] may help, or [PostgresServer.LimitFiles].
+// [RunInMountNamespace] may help, or [PostgresServer.LimitFiles].
 func SmallDisk(t testing.TB, megabytes int) (dir string, ok bool) {
 	t.Helper()
 	dir, err := onDisk.make("disk")
@@ -30,15 +30,15 @@ func SmallDisk(t testing.TB, megabytes int) (dir string, ok bool) {
 	return filepath.Clean(dir), true
 }
 
-// ownMounts is set where a test runs in a namespace that [InOwnMounts] made.
+// ownMounts is set where a test runs in a namespace that [RunInMountNamespace] made.
 const ownMounts = "HUB_TEST_OWN_MOUNTS"
 
-// InOwnMounts runs the calling test once more, in a process that may mount:
+// RunInMountNamespace runs the calling test once more, in a process that may mount:
 // Linux lets anybody have a namespace of users and mounts of their own, unless the
 // machine's administrator or a container forbids it. ran tells whether it did run;
 // then the test is done, and failed if that run failed. It runs without the
 // variables of the environment that are named.
-func InOwnMounts(t *testing.T, without ...string) (ran bool) {
+func RunInMountNamespace(t *testing.T, without ...string) (ran bool) {
 	t.Helper()
 	environ := slices.DeleteFunc(os.Environ(), func(pair string) bool {
 		name, _, _ := strings.Cut(pair, "=")
@@ -75,8 +75,8 @@ func inOwnMounts(environ []string, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// Unlimited is the argument of [PostgresServer.LimitFiles] that ends it.
-const Unlimited = "unlimited"
+// UnlimitedFileSize is the argument of [PostgresServer.LimitFiles] that ends it.
+const UnlimitedFileSize = "unlimited"
 
 // LimitFiles lets no file of the server grow beyond so many bytes: to the server
 // that is a disk without room. It needs no right that the server's user has not.

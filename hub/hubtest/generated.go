@@ -14,11 +14,11 @@ import (
 // sums is where a store's package keeps what its code was made of.
 const sums = "dbgen/sums.txt"
 
-// GeneratedSQL requires that the SQL of the store in the working directory and the code
+// RequireGeneratedSQL requires that the SQL of the store in the working directory and the code
 // sqlc made of it fit. Both are recorded by hash when sqlc runs (make generate, which
 // asks for update), so that changed SQL with old code, or code changed by hand, is found
 // without building sqlc.
-func GeneratedSQL(t *testing.T, update bool) {
+func RequireGeneratedSQL(t *testing.T, update bool) {
 	t.Helper()
 	var b strings.Builder
 	for _, pattern := range []string{"sqlc.yaml", "schema.sql", "queries/*.sql", "../../migrations/*.sql", "dbgen/*.go"} {

@@ -70,7 +70,7 @@ func TestDatabaseIsDroppedWithItsTest(t *testing.T) {
 func TestOwnPostgresKeepsCommittedRowsOverKill(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
-	server := hubtest.OwnPostgres(t)
+	server := hubtest.StartPostgres(t)
 	url := server.URL()
 
 	conn, err := pgx.Connect(ctx, url)
@@ -113,7 +113,7 @@ func TestRedisDatabasesAreSeparate(t *testing.T) {
 func TestOwnRedisStopsStartsAndForgets(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
-	server := hubtest.OwnRedis(t)
+	server := hubtest.StartRedis(t)
 	client := server.Client(t)
 
 	require.NoError(t, client.Set(ctx, "k", "v", 0).Err())

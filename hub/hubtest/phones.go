@@ -3,9 +3,9 @@ package hubtest
 // Phone is a phone number as people write it, and what every part of the hub has to
 // make of it.
 type Phone struct {
-	Written string
-	E164    string
-	Short   string // without the ninth digit; "" where it has none
+	Written           string
+	E164              string
+	WithoutNinthDigit string // without the ninth digit; "" where it has none
 }
 
 // Phones are the cases that all who read phone numbers share: what one part finds under
@@ -56,8 +56,8 @@ var Phones = []Phone{
 	{"+39 06 1234 5678", "+390612345678", ""}, // a zero that belongs to it
 }
 
-// NoPhones are texts of which no part of the hub makes a phone number.
-var NoPhones = []string{
+// InvalidPhones are texts of which no part of the hub makes a phone number.
+var InvalidPhones = []string{
 	"", " ", "+", "0", "00", "7", "+55", "+0000000000", "0000000000", "+0012125551234", "000 351 912 345 678", "+055 11 98765-4321", "1234567", "+1234567", "12345678901234567890", "abc",
 	"0800-FLOWERS", "9xx87654321", "+55 11 98765-4321 ramal 7", "tel:+5511987654321", "11\x00987654321", "٠١٢٣٤٥٦٧٨٩",
 }

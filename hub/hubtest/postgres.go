@@ -79,9 +79,9 @@ func PreparedDatabaseURL(t testing.TB, name string, prepare func(ctx context.Con
 	return cloneDatabase(t, from)
 }
 
-// LastingDatabaseURL is [DatabaseURL] for what several tests share: the database
+// SharedDatabaseURL is [DatabaseURL] for what several tests share: the database
 // lives as long as the process.
-func LastingDatabaseURL(t testing.TB) string {
+func SharedDatabaseURL(t testing.TB) string {
 	t.Helper()
 	startShared(t)
 	shared.migrated.Do(func() { shared.migrate = makeTemplate() })
@@ -192,18 +192,18 @@ type PostgresServer struct {
 	server *embedded.Postgres
 }
 
-// OwnPostgres starts a durable cluster whose database is migrated. It is
+// StartPostgres starts a durable cluster whose database is migrated. It is
 // stopped when the test ends.
-func OwnPostgres(t testing.TB) *PostgresServer {
+func StartPostgres(t testing.TB) *PostgresServer {
 	t.Helper()
 	dir, err := onDisk.make("own-pg")
 	require.NoError(t, err)
-	return OwnPostgresIn(t, dir)
+	return StartPostgresIn(t, dir)
 }
 
-// OwnPostgresIn is [OwnPostgres] with its files in dir, which other users must be
+// StartPostgresIn is [StartPostgres] with its files in dir, which other users must be
 // able to enter.
-func OwnPostgresIn(t testing.TB, dir string) *PostgresServer {
+func StartPostgresIn(t testing.TB, dir string) *PostgresServer {
 	t.Helper()
 	dir = filepath.Join(dir, "postgres")
 	p := &PostgresServer{t: t, dir: dir}
@@ -232,8 +232,8 @@ func (p *PostgresServer) Start() {
 	p.server = server
 }
 
-// Revive starts the server again where it has ended by itself, as a supervisor would.
-func (p *PostgresServer) Revive() (ended bool) {
+// RestartIfEnded starts the server again where it has ended by itself, as a supervisor would.
+func (p *PostgresServer) RestartIfEnded() (ended bool) {
 	p.t.Helper()
 	select {
 	case <-p.server.Done(): //nolint:errcheck // only that it ended matters

@@ -22,18 +22,18 @@ type Process struct {
 	log string
 }
 
-// Run starts cmd with its output appended to <dir>/<name>.log. It is killed when
+// RunProcess starts cmd with its output appended to <dir>/<name>.log. It is killed when
 // the test ends and, on Linux, when the test process ends for any reason.
-func Run(t testing.TB, name, dir string, cmd *exec.Cmd) *Process {
+func RunProcess(t testing.TB, name, dir string, cmd *exec.Cmd) *Process {
 	t.Helper()
-	p, err := Start(name, dir, cmd)
+	p, err := StartProcess(name, dir, cmd)
 	require.NoError(t, err)
 	t.Cleanup(p.Kill)
 	return p
 }
 
-// Start is [Run] for a program that several tests share: who starts it ends it.
-func Start(name, dir string, cmd *exec.Cmd) (*Process, error) {
+// StartProcess is [RunProcess] for a program that several tests share: who starts it ends it.
+func StartProcess(name, dir string, cmd *exec.Cmd) (*Process, error) {
 	log, err := os.OpenFile(filepath.Join(dir, name+".log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("opening the log of %s: %w", name, err)
@@ -78,8 +78,8 @@ func (p *Process) Killed() bool {
 	return ok && status.Signaled() && status.Signal() == syscall.SIGKILL
 }
 
-// Log is the end of what the process has written, for the message of a failure.
-func (p *Process) Log() string {
+// LogTail is the end of what the process has written, for the message of a failure.
+func (p *Process) LogTail() string {
 	const shown = 4000
 	text := p.Output()
 	return text[max(0, len(text)-shown):]

@@ -38,7 +38,7 @@ type RedisServer struct {
 
 // Redis gives the test a database of its own, empty, on the server this test
 // process shares. FLUSHDB is the test's own; FLUSHALL would hit its neighbours,
-// and so do published messages, which know no databases: see [OwnRedis].
+// and so do published messages, which know no databases: see [StartRedis].
 func Redis(t testing.TB) *RedisServer {
 	t.Helper()
 	sharedRedis.once.Do(func() { sharedRedis.err = startSharedRedis() })
@@ -74,35 +74,35 @@ func (r *RedisServer) Client(t testing.TB) *redis.Client {
 	return client
 }
 
-// OwnRedisServer is a redis-server of one test's own, for faults.
-type OwnRedisServer struct {
+// OwnedRedisServer is a redis-server of one test's own, for faults.
+type OwnedRedisServer struct {
 	RedisServer
 	t    testing.TB
 	proc *redisProcess
 }
 
-// OwnRedis starts a redis-server for this test alone; it is stopped when the
+// StartRedis starts a redis-server for this test alone; it is stopped when the
 // test ends.
-func OwnRedis(t testing.TB) *OwnRedisServer {
+func StartRedis(t testing.TB) *OwnedRedisServer {
 	t.Helper()
 	proc, err := newRedis()
 	require.NoError(t, err)
 	t.Cleanup(proc.stop)
-	return &OwnRedisServer{RedisServer: RedisServer{addr: proc.address}, t: t, proc: proc}
+	return &OwnedRedisServer{RedisServer: RedisServer{addr: proc.address}, t: t, proc: proc}
 }
 
 // Stop kills the server: connections break, new ones are refused, its data is
 // gone. It returns when the server has ended; a stopped one stays stopped.
-func (r *OwnRedisServer) Stop() { r.proc.stop() }
+func (r *OwnedRedisServer) Stop() { r.proc.stop() }
 
 // Start starts it again, empty, on the same port, and returns when it answers.
-func (r *OwnRedisServer) Start() {
+func (r *OwnedRedisServer) Start() {
 	r.t.Helper()
 	require.NoError(r.t, r.proc.start())
 }
 
 // FlushAll deletes everything it holds, as if its data had been lost.
-func (r *OwnRedisServer) FlushAll() {
+func (r *OwnedRedisServer) FlushAll() {
 	r.t.Helper()
 	client := redis.NewClient(r.Options())
 	defer client.Close()

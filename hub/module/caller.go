@@ -47,8 +47,8 @@ type Caller struct {
 	Peer          string          // product of that integration, or ""
 }
 
-// Can tells whether a key has a scope.
-func (c Caller) Can(scope string) bool {
+// HasScope tells whether a key has a scope.
+func (c Caller) HasScope(scope string) bool {
 	return slices.Contains(c.Scopes, scope) || slices.Contains(c.Scopes, scopeAll)
 }
 

@@ -14,10 +14,10 @@ type Mailer interface {
 	// up with a line in the log. It may arrive twice. [hub.ErrInvalid] for an
 	// address that is none, [hub.ErrTooLarge].
 	Send(ctx context.Context, tx pgx.Tx, m Email) error
-	// Forget drops what the product has waiting or kept of a tenant with this About, in
+	// EraseSubject drops what the product has waiting or kept of a tenant with this About, in
 	// the caller's transaction: for people who asked to be forgotten. Other mail to the
 	// same address stays, such as a user's own.
-	Forget(ctx context.Context, tx pgx.Tx, tenant uuid.UUID, about string) error
+	EraseSubject(ctx context.Context, tx pgx.Tx, tenant uuid.UUID, about string) error
 }
 
 // Email is a message to one person.

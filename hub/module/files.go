@@ -6,7 +6,7 @@ import "context"
 type Files interface {
 	// Put stores a picture under a new name, which nobody can guess, and gives the
 	// name. It takes no part in a transaction: the caller deletes what was stored for
-	// one that failed. [hub.ErrMediaType] for anything but a [Picture]'s types,
+	// one that failed. [hub.ErrUnsupportedMediaType] for anything but a [Picture]'s types,
 	// [hub.ErrUnavailable] where the store does not answer.
 	Put(ctx context.Context, p Picture) (name string, err error)
 	// URL is the address of a picture for everybody, absolute.

@@ -15,24 +15,24 @@ import (
 
 // Host is what the hub lends a module. Everything in it is safe for concurrent use.
 type Host struct {
-	Pool       *pgxpool.Pool    // the hub's database, with the product's schema first in search_path
-	Events     Publisher        //
-	Deliveries Deliveries       //
-	Erasures   Erasures         //
-	Tenants    Tenants          //
-	Peers      Peers            //
-	Jobs       Jobs             //
-	Sealer     Sealer           //
-	Accounts   Accounts         //
-	Limits     Limits           //
-	Audit      Auditor          //
-	Mail       Mailer           //
-	Files      Files            //
-	HTTP       hub.Doer         // for requests to others: 10 s each, no redirects, by the egress rules
-	URLs       URLs             //
-	Settings   Settings         //
-	Log        *slog.Logger     // names the product already
-	Now        func() time.Time // the hub's clock
+	Pool        *pgxpool.Pool    // the hub's database, with the product's schema first in search_path
+	Events      Publisher        //
+	Deliveries  Deliveries       //
+	Erasures    Erasures         //
+	Tenants     Tenants          //
+	Peers       Peers            //
+	Jobs        Jobs             //
+	Sealer      Sealer           //
+	Credentials Credentials      //
+	RateLimiter RateLimiter      //
+	Audit       Auditor          //
+	Mail        Mailer           //
+	Files       Files            //
+	HTTP        hub.Doer         // for requests to others: 10 s each, no redirects, by the egress rules
+	URLs        URLs             //
+	Settings    Settings         //
+	Log         *slog.Logger     // names the product already
+	Now         func() time.Time // the hub's clock
 }
 
 // Publisher makes events durable.
@@ -102,8 +102,8 @@ type Tenants interface {
 	Put(ctx context.Context, tx pgx.Tx, t Tenant) error
 	// Get finds a tenant of this product; [hub.ErrNotFound] where there is none.
 	Get(ctx context.Context, id uuid.UUID) (Tenant, error)
-	// ByRef finds a tenant of this product by its Ref.
-	ByRef(ctx context.Context, ref string) (Tenant, error)
+	// GetByRef finds a tenant of this product by its Ref.
+	GetByRef(ctx context.Context, ref string) (Tenant, error)
 }
 
 // Tenant is one customer's account in a product.
@@ -150,29 +150,29 @@ type Sealer interface {
 	Derive(purpose string) []byte
 }
 
-// Limits count requests, in all processes of the hub together. Those of keys are the
+// RateLimiter count requests, in all processes of the hub together. Those of keys are the
 // hub's own affair.
-type Limits interface {
+type RateLimiter interface {
 	// Allow counts one request of a subject, such as an address, against one of the
-	// product's [Spec.Limits]. Over it, it is a [hub.ErrLimited] that says when to come
+	// product's [Spec.Limits]. Over it, it is a [hub.ErrRateLimited] that says when to come
 	// back.
 	Allow(ctx context.Context, name, subject string) error
 }
 
-// Accounts is what products need to log their users in. Passwords are hashed with
+// Credentials is what products need to log their users in. Passwords are hashed with
 // argon2id, only a few at a time in the whole process.
-type Accounts interface {
+type Credentials interface {
 	// HashPassword makes the stored form of a password.
 	HashPassword(ctx context.Context, password string) (stored string, err error)
 	// CheckPassword tells whether a password is the one behind a stored form. "" as
 	// stored form takes as long as any other and matches nothing.
 	CheckPassword(ctx context.Context, stored, password string) (bool, error)
-	// SignAccess makes an access token for a user and the login it belongs to. It
+	// SignAccessToken makes an access token for a user and the login it belongs to. It
 	// lasts for [Settings]' AccessTTL and is good for this product only.
-	SignAccess(user, login uuid.UUID) (token string, err error)
-	// VerifyAccess reads an access token; ok is false for any other text and for
+	SignAccessToken(user, login uuid.UUID) (token string, err error)
+	// VerifyAccessToken reads an access token; ok is false for any other text and for
 	// expired ones. Whether the login still stands is the product's to know.
-	VerifyAccess(token string) (user, login uuid.UUID, ok bool)
+	VerifyAccessToken(token string) (user, login uuid.UUID, ok bool)
 }
 
 // URLs are addresses as the world sees them, without a slash at the end.

@@ -36,21 +36,21 @@ type Module interface {
 
 // Spec describes a product.
 type Spec struct {
-	Name         string   // product, PostgreSQL schema and default path: "scheduling"
-	Title        string   // for people
-	Description  string   // how its API is used, for the reference: paragraphs with an empty line between them
-	KeyPrefix    string   // of its API keys: "sch"
-	TenantPrefix string   // what status calls a tenant: "org" for org_id and org_name
-	Version      string   // major.minor.patch, as status reports it
-	Features     []string // as status reports them; also the scopes of its keys
-	Receives     []string // event types [Instance] handles; others are answered "ignored"
-	Sends        []string // event types it publishes
-	Limits       []Limit  // on requests that need no key; HUB_PRODUCT_LIMITS sets others
+	Name         string      // product, PostgreSQL schema and default path: "scheduling"
+	Title        string      // for people
+	Description  string      // how its API is used, for the reference: paragraphs with an empty line between them
+	KeyPrefix    string      // of its API keys: "sch"
+	TenantPrefix string      // what status calls a tenant: "org" for org_id and org_name
+	Version      string      // major.minor.patch, as status reports it
+	Features     []string    // as status reports them; also the scopes of its keys
+	Receives     []string    // event types [Instance] handles; others are answered "ignored"
+	Sends        []string    // event types it publishes
+	Limits       []RateLimit // on requests that need no key; HUB_PRODUCT_LIMITS sets others
 }
 
-// Limit is how many requests of one subject, such as an address, a product lets
+// RateLimit is how many requests of one subject, such as an address, a product lets
 // through.
-type Limit struct {
+type RateLimit struct {
 	Name   string // "public-reads"
 	Max    int64  // in a period; 0 = no limit
 	Period time.Duration
@@ -58,11 +58,11 @@ type Limit struct {
 
 // Instance is a product at work. It is safe for concurrent use.
 type Instance interface {
-	// Routes registers the product's own operations; paths are relative to its base
+	// RegisterRoutes registers the product's own operations; paths are relative to its base
 	// and begin with /. The hub answers for callers: see [SchemeBearer]. Bodies have
 	// 1 MiB at most; an operation whose path has no parameters may say more in its
 	// MaxBodyBytes, which counts for users who are logged in.
-	Routes(api huma.API)
+	RegisterRoutes(api huma.API)
 	// Authenticate tells who holds a bearer token of this product; any token that is
 	// not good is a [hub.ErrUnauthorized]. The hub asks it for operations that
 	// need [SchemeBearer] and for the administrators' part of the integration
@@ -81,12 +81,12 @@ type Instance interface {
 // What was written to the transaction stays.
 var ErrIgnored = errors.New("event ignored")
 
-// MetadataErrors is the key in an operation's Metadata of its [ErrorShape].
-const MetadataErrors = "errors"
+// MetadataErrorFormat is the key in an operation's Metadata of its [ErrorFormat].
+const MetadataErrorFormat = "errors"
 
-// ErrorShape is how the errors of an operation look that does not have the hub's: those
+// ErrorFormat is how the errors of an operation look that does not have the hub's: those
 // its handler returns, and what is refused before that is called.
-type ErrorShape struct {
+type ErrorFormat struct {
 	MediaType string
 	Write     func(ErrorResponse) any
 }
@@ -101,27 +101,27 @@ type ErrorResponse struct {
 
 // Searcher is an instance that answers search/* of the integration interface.
 type Searcher interface {
-	// Searches registers GET operations; paths are relative to
+	// RegisterSearches registers GET operations; paths are relative to
 	// <base>/api/v1/integrations/search: "/patients".
-	Searches(api huma.API)
+	RegisterSearches(api huma.API)
 }
 
 // Actor is an instance that answers action/* of the integration interface.
 type Actor interface {
-	// Actions registers POST operations; paths are relative to
+	// RegisterActions registers POST operations; paths are relative to
 	// <base>/api/v1/integrations/action: "/book".
-	Actions(api huma.API)
+	RegisterActions(api huma.API)
 }
 
 // PhoneSearcher is an instance that knows people by their phone, for the console's lookup.
 type PhoneSearcher interface {
 	// SearchPhone gives what any tenant knows under a phone number, in international format
 	// with a leading plus. At most a hundred.
-	SearchPhone(ctx context.Context, phone string) ([]Match, error)
+	SearchPhone(ctx context.Context, phone string) ([]PhoneMatch, error)
 }
 
-// Match is one thing found under a phone number.
-type Match struct {
+// PhoneMatch is one thing found under a phone number.
+type PhoneMatch struct {
 	TenantID uuid.UUID
 	Kind     string // "patient", "client", "contact"
 	ID       string // in the product
@@ -143,9 +143,9 @@ type Job struct {
 	Run     func(ctx context.Context, payload []byte) error
 }
 
-// Pages is an instance with pages for people, which lie at the hub's own root and
+// PageProvider is an instance with pages for people, which lie at the hub's own root and
 // not under the product's base.
-type Pages interface {
+type PageProvider interface {
 	// Pages gives handlers by path: "/book/" with everything below it. Who asks is
 	// [ClientIP] of the request's context. What a page writes is sent once it has
 	// returned; unless it says otherwise nobody keeps its answers.
@@ -169,7 +169,7 @@ type Integration struct {
 	Paused          bool      // inactive only until it is enabled, and not disconnected: a [events.TypePatientDeleted] waits for it
 	LastError       string    // for people; "" = none
 	Features        []string  // that the peer offers
-	Enabled         []string  // uses the administrator asked for, e.g. reminders
+	EnabledUses     []string  // uses the administrator asked for, e.g. reminders
 	APIURL          string    // the peer's
 	WebhookURL      string    // where this product receives
 	LocalKeyLast4   string    // of the key the peer uses here

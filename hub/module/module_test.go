@@ -21,8 +21,8 @@ func TestCallerTravelsWithTheContext(t *testing.T) {
 
 func TestCallerCan(t *testing.T) {
 	t.Parallel()
-	require.True(t, module.Caller{Scopes: []string{"patient.search", "record.read"}}.Can("record.read"))
-	require.True(t, module.Caller{Scopes: []string{"*"}}.Can("record.read"))
-	require.False(t, module.Caller{Scopes: []string{"patient.search"}}.Can("record.read"))
-	require.False(t, module.Caller{Admin: true}.Can("record.read"), "users have no scopes")
+	require.True(t, module.Caller{Scopes: []string{"patient.search", "record.read"}}.HasScope("record.read"))
+	require.True(t, module.Caller{Scopes: []string{"*"}}.HasScope("record.read"))
+	require.False(t, module.Caller{Scopes: []string{"patient.search"}}.HasScope("record.read"))
+	require.False(t, module.Caller{Admin: true}.HasScope("record.read"), "users have no scopes")
 }

@@ -47,7 +47,7 @@ const (
 func Doctor(ctx context.Context, cfg config.Config, modules []module.Module, report func(Finding)) {
 	url := cfg.DatabaseURL.Reveal()
 	if url == "" {
-		running, ok := embedded.RunningURL(filepath.Join(cfg.DataDir, "postgres"))
+		running, ok := embedded.RunningPostgresURL(filepath.Join(cfg.DataDir, "postgres"))
 		if !ok {
 			report(Finding{"database", FindingFailed, "no hub is running on " + cfg.DataDir, "start it with: hub serve; or name the data of the one that runs with --data-dir; or set HUB_DATABASE_URL"})
 			checkRedis(ctx, cfg, report)
@@ -167,23 +167,23 @@ func checkBacklog(ctx context.Context, db *pgxpool.Pool, report func(Finding)) {
 // checkSum compares the count of accepted deliveries with those in the log: none may be
 // missing.
 func checkSum(ctx context.Context, db *pgxpool.Pool, report func(Finding)) {
-	sums, err := query.NewReader(db).Sums(ctx)
+	sums, err := query.NewReader(db).DailyBalances(ctx)
 	if err != nil {
 		report(Finding{"sum", FindingFailed, err.Error(), ""})
 		return
 	}
-	var total query.Sum
+	var total query.Balance
 	for _, day := range sums {
 		total.Accepted += day.Accepted
 		total.Delivered += day.Delivered
 		total.Parked += day.Parked
 		total.Pending += day.Pending
 		total.Failed += day.Failed
-		if !day.Holds() {
+		if !day.IsBalanced() {
 			report(Finding{"sum", FindingFailed, day.Day.Format(time.DateOnly) + ": " + day.String(), "please report this as a defect, with the hub's log of that day"})
 		}
 	}
-	if total.Holds() {
+	if total.IsBalanced() {
 		report(Finding{"sum", FindingOK, total.String(), ""})
 	}
 }
@@ -212,7 +212,7 @@ func checkRedis(ctx context.Context, cfg config.Config, report func(Finding)) {
 
 // checkEgress checks that the guard refuses private addresses and that names resolve.
 func checkEgress(ctx context.Context, cfg config.Config, report func(Finding)) {
-	guard, err := egress.New(egress.Config{Allow: cfg.EgressAllow, SelfURLs: []string{cfg.BaseURL()}, Development: !cfg.InProduction()})
+	guard, err := egress.New(egress.Config{Allow: cfg.EgressAllow, SelfURLs: []string{cfg.BaseURL()}, Development: !cfg.IsProduction()})
 	if err != nil {
 		report(Finding{"egress", FindingFailed, err.Error(), ""})
 		return

@@ -59,7 +59,7 @@ func failingFirst() func(http.ResponseWriter, *http.Request, int) {
 // retries; when Redis comes, it is used.
 func TestRedisDownFromTheStart(t *testing.T) {
 	t.Parallel()
-	redis := hubtest.OwnRedis(t)
+	redis := hubtest.StartRedis(t)
 	redis.Stop()
 	p := placeAt(t, hubtest.DatabaseURL(t), redis.URL())
 	a := p.start(t, nil).account()
@@ -87,7 +87,7 @@ func TestRedisDownFromTheStart(t *testing.T) {
 // late, and none twice.
 func TestFlushallLosesNothing(t *testing.T) {
 	t.Parallel()
-	redis := hubtest.OwnRedis(t)
+	redis := hubtest.StartRedis(t)
 	p := placeAt(t, hubtest.DatabaseURL(t), redis.URL())
 	a := p.start(t, nil).account()
 	h := newHook(t, failingFirst())
@@ -110,7 +110,7 @@ func TestFlushallLosesNothing(t *testing.T) {
 // again ≤ 10 s after it is back"; everything answered 202 arrives.
 func TestPostgresIsKilledUnderLoad(t *testing.T) {
 	t.Parallel()
-	postgres := hubtest.OwnPostgres(t)
+	postgres := hubtest.StartPostgres(t)
 	p := placeAt(t, postgres.URL(), hubtest.RedisURL(t))
 	a := p.start(t, nil).account()
 	h := newHook(t, nil)

@@ -51,8 +51,8 @@ func (m moduleTenants) Get(ctx context.Context, id uuid.UUID) (module.Tenant, er
 	return tenantOf(row), store.Failed("loading a tenant", err)
 }
 
-// ByRef implements [module.Tenants].
-func (m moduleTenants) ByRef(ctx context.Context, ref string) (module.Tenant, error) {
+// GetByRef implements [module.Tenants].
+func (m moduleTenants) GetByRef(ctx context.Context, ref string) (module.Tenant, error) {
 	row, err := dbgen.New(m.db).TenantByRef(ctx, ref, m.product)
 	return tenantOf(row), store.Failed("loading a tenant", err)
 }
@@ -96,7 +96,7 @@ func newModuleLimits(limiter *limit.Limiter, spec module.Spec, set config.Assign
 	return m, nil
 }
 
-// Allow implements [module.Limits].
+// Allow implements [module.RateLimiter].
 func (m moduleLimits) Allow(ctx context.Context, name, subject string) error {
 	rate, known := m.rates[name]
 	if !known {
@@ -131,7 +131,7 @@ type moduleDeliveries struct{ log *query.Reader }
 
 // ForEvents implements [module.Deliveries].
 func (m moduleDeliveries) ForEvents(ctx context.Context, events []hub.Event) ([][]module.Delivery, error) {
-	answers, err := m.log.Answers(ctx, events)
+	answers, err := m.log.IntegrationDeliveries(ctx, events)
 	if err != nil {
 		return nil, err
 	}

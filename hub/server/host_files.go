@@ -15,7 +15,7 @@ import (
 
 // newMail returns the outbox that is provided to products; the engine runs it.
 func newMail(cfg config.Config, db *pgxpool.Pool, log *slog.Logger) (*mail.Outbox, error) {
-	c := mail.Config{DB: db, From: cfg.Sender(), Keep: !cfg.InProduction(), Log: log}
+	c := mail.Config{DB: db, From: cfg.MailSender(), Keep: !cfg.IsProduction(), Log: log}
 	if address := cfg.SMTPURL.Reveal(); address != "" {
 		server, err := mail.ParseServer(address)
 		if err != nil {
@@ -29,7 +29,7 @@ func newMail(cfg config.Config, db *pgxpool.Pool, log *slog.Logger) (*mail.Outbo
 // openFiles opens the store of uploads and serves its files.
 func (s *Server) openFiles(ctx context.Context) (err error) {
 	cfg := s.options.Config
-	address, err := cfg.Uploads()
+	address, err := cfg.UploadsURL()
 	if err != nil {
 		return err
 	}
@@ -42,8 +42,8 @@ func (s *Server) openFiles(ctx context.Context) (err error) {
 
 func settingsFor(cfg config.Config) module.Settings {
 	return module.Settings{
-		Development: !cfg.InProduction(), AccessTTL: cfg.AccessTTL, RefreshTTL: cfg.RefreshTTL,
-		PaymentProvider: cfg.Payments(), PaymentToken: cfg.PaymentToken.Reveal(), PaymentSecret: cfg.PaymentSecret.Reveal(),
-		MailFrom: cfg.Sender().Address,
+		Development: !cfg.IsProduction(), AccessTTL: cfg.AccessTTL, RefreshTTL: cfg.RefreshTTL,
+		PaymentProvider: cfg.ActivePaymentProvider(), PaymentToken: cfg.PaymentToken.Reveal(), PaymentSecret: cfg.PaymentSecret.Reveal(),
+		MailFrom: cfg.MailSender().Address,
 	}
 }

@@ -84,7 +84,7 @@ func (p *probes) readiness(c *fiber.Ctx) error {
 	ctx, cancel := contextFor(c, 2*time.Second)
 	defer cancel()
 	if err := p.storage.api.Ping(ctx); err != nil {
-		return unready("database_unavailable", "The database does not answer.").Because(err)
+		return unready("database_unavailable", "The database does not answer.").WithCause(err)
 	}
 	redis := "ok"
 	if err := p.storage.redis.Ping(ctx).Err(); err != nil {
@@ -111,7 +111,7 @@ func serveMetrics(app *fiber.App, cfg config.Config, e *engine) {
 	token := cfg.MetricsToken.Reveal()
 	app.Get("/metrics", func(c *fiber.Ctx) error {
 		switch {
-		case !cfg.InProduction():
+		case !cfg.IsProduction():
 		case token != "":
 			given := strings.TrimPrefix(c.Get(fiber.HeaderAuthorization), "Bearer ")
 			if subtle.ConstantTimeCompare([]byte(given), []byte(token)) != 1 {

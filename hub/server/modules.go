@@ -67,7 +67,7 @@ func (p *products) Connector(name string) hub.Connector {
 	if c, ok := p.connectors[name]; ok {
 		return c
 	}
-	return hub.AnyPeer(name, name)
+	return hub.NewPeerConnector(name, name)
 }
 
 // find returns a hosted product by name.
@@ -119,7 +119,7 @@ func (s *Server) planProducts() (*products, error) {
 	pathOwners := make(map[string]string)
 	for _, m := range s.options.Modules {
 		hostedProduct := &hosted{spec: m.Spec(), module: m}
-		if !cfg.Runs(hostedProduct.spec.Name) {
+		if !cfg.IsProductEnabled(hostedProduct.spec.Name) {
 			continue
 		}
 		p.list = append(p.list, hostedProduct)
@@ -176,7 +176,7 @@ func (s *Server) openProducts(ctx context.Context, guard *egress.Guard, limits k
 	p.connect = connect.New(connect.Config{
 		DB: db, Box: s.storage.box, Keys: p.keys, URLs: guard, Do: p.http,
 		Connectors: p.Connector, Products: p.find, Log: log, Now: time.Now, Random: rand.Float64,
-		Failed:    s.engine.metrics.HandshakeFailed,
+		Failed:    s.engine.metrics.CountHandshakeFailure,
 		Recovered: func(id uuid.UUID) { log.Info("a peer is well again", "integration_id", id) },
 	})
 	for _, hostedProduct := range p.list {
@@ -237,10 +237,10 @@ func (s *Server) open(ctx context.Context, hostedProduct *hosted, operators *aut
 		return err
 	}
 	hostedProduct.instance, err = hostedProduct.module.Open(ctx, module.Host{
-		Pool: hostedProduct.pool, Events: outbox.Product{Outbox: s.engine.outbox, Name: name}, Tenants: moduleTenants{s.storage.api, name}, Peers: modulePeers{s.products.connect, name},
+		Pool: hostedProduct.pool, Events: outbox.ProductPublisher{Outbox: s.engine.outbox, Name: name}, Tenants: moduleTenants{s.storage.api, name}, Peers: modulePeers{s.products.connect, name},
 		Jobs: jobs.Queue{Product: name, Now: now}, Sealer: moduleSealer{s.storage.box, name},
-		Accounts: operators.NewAccounts(name, s.storage.box.Derive("product/"+name+"/access-tokens"), cfg.AccessTTL, now),
-		Limits:   allowed, Audit: moduleAudit{audit.NewRecorder(s.storage.api)}, Deliveries: moduleDeliveries{s.engine.reader}, Erasures: erasure.Known{Box: s.storage.box},
+		Credentials: operators.NewAccounts(name, s.storage.box.Derive("product/"+name+"/access-tokens"), cfg.AccessTTL, now),
+		RateLimiter: allowed, Audit: moduleAudit{audit.NewRecorder(s.storage.api)}, Deliveries: moduleDeliveries{s.engine.reader}, Erasures: erasure.Known{Box: s.storage.box},
 		Mail: s.mail.For(name), Files: s.products.files.For(name), HTTP: s.products.http,
 		URLs:     module.URLs{Public: s.publicURL(), Base: hostedProduct.base},
 		Settings: settingsFor(cfg),
@@ -260,18 +260,18 @@ func (s *Server) mountProduct(hostedProduct *hosted, limits keyLimits) error {
 		hostedProduct.app = newApp(s.publicURL(), s.options.Log, s.probes, s.uploads)
 		app = hostedProduct.app
 	}
-	s.engine.metrics.Hosted(hostedProduct.spec.Name, []string{string(inbox.Accepted), string(inbox.Duplicate), string(inbox.Ignored)}, []string{connect.StepStatus, connect.StepRegister})
+	s.engine.metrics.RegisterProduct(hostedProduct.spec.Name, []string{string(inbox.Accepted), string(inbox.Duplicate), string(inbox.Ignored)}, []string{connect.StepStatus, connect.StepRegister})
 	mounted, err := product.Mount(app, hostedProduct.path, hostedProduct.spec, hostedProduct.instance, product.Deps{
 		Log: s.options.Log, Connect: s.products.connect, Keys: s.products.keys, Directory: s.engine.directory, Limiter: limits,
 		Connectors: s.products.Connector, Inbox: hostedProduct.inbox, Ledger: s.engine.reader, Audit: audit.NewRecorder(s.storage.api),
-		Received: func(outcome string) { s.engine.metrics.Received(hostedProduct.spec.Name, outcome) },
-		Now:      time.Now, TrustedProxies: s.options.Config.TrustedProxies, Health: s.probes.dependencies, BaseURL: hostedProduct.base, Docs: !s.options.Config.InProduction(),
+		Received: func(outcome string) { s.engine.metrics.CountReceived(hostedProduct.spec.Name, outcome) },
+		Now:      time.Now, TrustedProxies: s.options.Config.TrustedProxies, Health: s.probes.dependencies, BaseURL: hostedProduct.base, Docs: !s.options.Config.IsProduction(),
 	})
 	if err != nil {
 		return err
 	}
 	s.uploads.BodyLimits(app, mounted.LongBody)
-	if pages, ok := hostedProduct.instance.(module.Pages); ok {
+	if pages, ok := hostedProduct.instance.(module.PageProvider); ok {
 		for path, handler := range pages.Pages() {
 			mountPage(s.app, path, s.options.Config.TrustedProxies, handler)
 		}

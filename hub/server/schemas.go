@@ -21,7 +21,7 @@ const hubSchema = "hub"
 func enabledModules(cfg config.Config, modules []module.Module) []module.Module {
 	var list []module.Module
 	for _, m := range modules {
-		if cfg.Runs(m.Spec().Name) {
+		if cfg.IsProductEnabled(m.Spec().Name) {
 			list = append(list, m)
 		}
 	}

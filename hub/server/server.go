@@ -108,7 +108,7 @@ func Start(ctx context.Context, o Options) (_ *Server, err error) {
 		}
 	}()
 	guard, err := egress.New(egress.Config{
-		Allow: o.Config.EgressAllow, SelfURLs: s.products.selfURLs(s.publicURL()), Development: !o.Config.InProduction(),
+		Allow: o.Config.EgressAllow, SelfURLs: s.products.selfURLs(s.publicURL()), Development: !o.Config.IsProduction(),
 	})
 	if err != nil {
 		return nil, err
@@ -160,13 +160,13 @@ func (s *Server) mountAPI(ctx context.Context, guard *egress.Guard) error {
 	if err := config.WriteLocal(cfg.DataDir, config.Local{URL: config.LocalURL(s.listener.Addr().String()), Token: plain, PID: os.Getpid()}); err != nil {
 		return err
 	}
-	limits := keyLimits{s.storage.limiter(log, e.metrics.LimitedLocally), e.metrics}
+	limits := keyLimits{s.storage.limiter(log, e.metrics.CountLocalLimit), e.metrics}
 	if err := s.openProducts(ctx, guard, limits, operators); err != nil {
 		return err
 	}
 	receive := gateway.New(e.directory, limits, timedPublisher{e.outbox, e.metrics, e.tracer}, e.tracer)
 	var readable *mail.Outbox
-	if !cfg.InProduction() {
+	if !cfg.IsProduction() {
 		readable = s.mail
 	}
 	_, err := api.New(s.app, api.Deps{
@@ -175,10 +175,10 @@ func (s *Server) mountAPI(ctx context.Context, guard *egress.Guard) error {
 		Directory: registry.NewDirectory(db), Endpoints: registry.NewEndpoints(db, s.storage.box, guard, time.Now),
 		Audit: audit.NewRecorder(db), Publisher: pings{e.directory, e.outbox}, Mail: readable,
 		Publish: receive.Publish, PublishBatch: receive.PublishBatch,
-		Ledger: e.reader, Replays: e.replays, Retries: e.retries, Tail: e.tail, Lookup: lookup.New(s.products.finders(), e.reader), LookupLimiter: limits, Kick: e.dispatcher.Kick, Now: time.Now, Stopping: s.stopping,
-		TrustedProxies: cfg.TrustedProxies, Version: s.options.Version, Docs: !cfg.InProduction(),
+		Ledger: e.reader, Replays: e.replays, Retries: e.retries, Tail: e.tail, Lookup: lookup.New(s.products.finders(), e.reader), LookupLimiter: limits, Wake: e.dispatcher.Wake, Now: time.Now, Stopping: s.stopping,
+		TrustedProxies: cfg.TrustedProxies, Version: s.options.Version, Docs: !cfg.IsProduction(),
 	})
-	if err == nil && !cfg.InProduction() {
+	if err == nil && !cfg.IsProduction() {
 		s.app.Get("/", func(c *fiber.Ctx) error { return c.Redirect("/docs") })
 	}
 	return err
@@ -240,7 +240,7 @@ func (s *Server) Products() []Product {
 		if product.listener != nil {
 			shown.URL = config.LocalURL(product.listener.Addr().String())
 		}
-		if pages, ok := product.instance.(module.Pages); ok {
+		if pages, ok := product.instance.(module.PageProvider); ok {
 			for path := range pages.Pages() {
 				shown.Pages = append(shown.Pages, s.URL()+path)
 			}
@@ -267,7 +267,7 @@ func (s *Server) Stop() {
 	case <-time.After(min(drainTime, grace/5)):
 	case <-ctx.Done():
 	}
-	s.engine.dispatcher.Hold()
+	s.engine.dispatcher.StopAccepting()
 	if err := s.app.ShutdownWithContext(ctx); err != nil {
 		s.options.Log.Warn("some requests did not end in time", "error", err)
 	}

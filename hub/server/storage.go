@@ -278,7 +278,7 @@ func (s *storage) close(ctx context.Context, log *slog.Logger) {
 // limiter returns a limiter that counts in the shared Redis, or in this process if Redis
 // is embedded.
 func (s *storage) limiter(log *slog.Logger, onLocal func()) *limit.Limiter {
-	cfg := limit.Config{Log: log, OnLocal: onLocal}
+	cfg := limit.Config{Log: log, OnLocalDecision: onLocal}
 	if s.miniredis == nil {
 		cfg.Redis = s.redis.Options()
 	}

@@ -30,7 +30,7 @@ func of(event, status string) func(item map[string]any) bool {
 // also while Redis is down and changes are not announced.
 func TestLiveTailSpansReplicas(t *testing.T) {
 	t.Parallel()
-	for name, redis := range map[string]string{"with Redis": hubtest.OwnRedis(t).URL(), "without Redis": "redis://127.0.0.1:1/0"} {
+	for name, redis := range map[string]string{"with Redis": hubtest.StartRedis(t).URL(), "without Redis": "redis://127.0.0.1:1/0"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			p := placeAt(t, hubtest.DatabaseURL(t), redis)

@@ -72,7 +72,7 @@ func (s *studio) stage() object {
 	token := token(s.t, final.booked(final.visitor("pt-BR"), monday).path)
 	final.settings(object{"cancel_notice_minutes": 43200, "reschedule_notice_minutes": 43200})
 	s.api(201, "POST", "/users", object{"name": "Edu", "email": "edu@example.com"})
-	_, link, _ := strings.Cut(s.hub.Mails("edu@example.com")[0], s.hub.URL)
+	_, link, _ := strings.Cut(s.hub.Emails("edu@example.com")[0], s.hub.URL)
 	link, _, _ = strings.Cut(link, "\n")
 	careful := another(s.t, s.hub)
 	careful.settings(object{"proof_of_work": true})

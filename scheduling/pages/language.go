@@ -43,5 +43,5 @@ func chooseLanguage(asked, header, organization string) (l *language, explicit b
 	if l := spoken(find.Match(asked, tags...)); l != nil {
 		return l, true
 	}
-	return spoken(cmp.Or(find.Accepted(header, tags...), find.Match(organization, tags...), tags[0])), false
+	return spoken(cmp.Or(find.MatchAcceptLanguage(header, tags...), find.Match(organization, tags...), tags[0])), false
 }

@@ -54,7 +54,7 @@ func (v *visit) problem(err error, header http.Header) reply {
 		return page(http.StatusForbidden, "shield", t.ForeignTitle, t.ForeignHint)
 	case errors.Is(err, hub.ErrMalformed), errors.Is(err, hub.ErrInvalid):
 		return page(http.StatusBadRequest, "search", t.GoneTitle, t.GoneHint)
-	case errors.Is(err, hub.ErrLimited):
+	case errors.Is(err, hub.ErrRateLimited):
 		seconds := retryAfter(told, header)
 		return page(http.StatusTooManyRequests, "clock", t.LimitedTitle, fmt.Sprintf(t.LimitedHint, seconds))
 	case errors.Is(err, hub.ErrUnavailable), errors.Is(err, hub.ErrPeer), errors.Is(err, hub.ErrPeerTimeout):

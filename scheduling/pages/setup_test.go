@@ -38,7 +38,7 @@ var organizations atomic.Int64
 
 func newStudio(t testing.TB, settings ...string) *studio {
 	t.Helper()
-	return another(t, moduletest.Start(t, scheduling.New(), moduletest.Options{Now: friday, Settings: settings}))
+	return another(t, moduletest.Start(t, scheduling.New(), moduletest.Options{Start: friday, Settings: settings}))
 }
 
 // another makes an organization with a service and two professionals, who work every

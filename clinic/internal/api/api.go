@@ -13,6 +13,9 @@ import (
 	"github.com/google/uuid"
 
 	"integrationhub/clinic/internal/care"
+	"integrationhub/clinic/internal/erasure"
+	"integrationhub/clinic/internal/imports"
+	"integrationhub/clinic/internal/inbox"
 	"integrationhub/clinic/internal/store"
 	"integrationhub/hub/module"
 	"integrationhub/hub/module/accounts"
@@ -21,14 +24,17 @@ import (
 
 // API is the interface.
 type API struct {
-	host  module.Host
-	store *store.Store
-	desk  *accounts.Authenticator
+	host    module.Host
+	store   *store.Store
+	inbox   *inbox.Service
+	erasure *erasure.Service
+	imports *imports.Service
+	desk    *accounts.Authenticator
 }
 
-// New makes the interface of an opened product.
-func New(host module.Host, s *store.Store) *API {
-	return &API{host, s, accounts.New(host, place, users{s})}
+// New returns the interface of an opened product.
+func New(host module.Host, s *store.Store, entries *inbox.Service, deletions *erasure.Service, files *imports.Service) *API {
+	return &API{host, s, entries, deletions, files, accounts.New(host, place, users{s})}
 }
 
 // Accounts is the desk that logs users in.
@@ -37,11 +43,11 @@ func (a *API) Accounts() *accounts.Authenticator { return a.desk }
 // Routes registers every row of the table.
 func (a *API) Routes(api huma.API) { a.register(api, a.routes()) }
 
-// Searches registers the rows below search/*.
-func (a *API) Searches(api huma.API) { a.register(api, a.searchRoutes()) }
+// RegisterSearches registers the rows below search/*.
+func (a *API) RegisterSearches(api huma.API) { a.register(api, a.searchRoutes()) }
 
-// Actions registers the rows below action/*.
-func (a *API) Actions(api huma.API) { a.register(api, a.actionRoutes()) }
+// RegisterActions registers the rows below action/*.
+func (a *API) RegisterActions(api huma.API) { a.register(api, a.actionRoutes()) }
 
 func (a *API) register(api huma.API, rows []rest.Route) {
 	api.OpenAPI().Components.Schemas.RegisterTypeAlias(reflect.TypeFor[care.Amount](), reflect.TypeFor[float64]())
@@ -76,15 +82,15 @@ func (a *API) limit(ctx context.Context, r rest.Route) error {
 	who, known := module.CallerFrom(ctx)
 	switch {
 	case known && who.UserID != uuid.Nil:
-		return a.host.Limits.Allow(ctx, "users", who.TenantID.String())
+		return a.host.RateLimiter.Allow(ctx, "users", who.TenantID.String())
 	case r.ID == "auth.register":
-		return a.host.Limits.Allow(ctx, "sign-ups", module.ClientIP(ctx))
+		return a.host.RateLimiter.Allow(ctx, "sign-ups", module.ClientIP(ctx))
 	}
 	return nil
 }
 
 // scope is whose data a request is about, and who makes it.
 func scope(ctx context.Context) (store.Scope, module.Caller, error) {
-	who, err := rest.Caller(ctx)
+	who, err := rest.RequireCaller(ctx)
 	return store.Scope{Clinic: who.TenantID, Env: who.Environment}, who, err
 }

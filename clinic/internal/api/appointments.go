@@ -43,28 +43,28 @@ type appointmentFields struct {
 }
 
 type appointmentInput struct {
-	rest.ByID
+	rest.IDParam
 	Body appointmentFields `nameHint:"AppointmentFields"`
 }
 
 func (f *appointmentFields) into(d *store.AppointmentData) error {
 	var wrong rest.FieldErrors
-	if f.Datetime.Given() {
-		d.StartsAt = wrong.Instant(f.Datetime.Value, "body.datetime")
+	if f.Datetime.HasValue() {
+		d.StartsAt = wrong.ParseTime(f.Datetime.Value, "body.datetime")
 	}
-	wrong.Need(f.Datetime.Given() || !d.StartsAt.IsZero(), "body.datetime", "is required")
-	f.Service.Into(&d.Service)
-	f.Professional.Into(&d.Professional)
+	wrong.Check(f.Datetime.HasValue() || !d.StartsAt.IsZero(), "body.datetime", "is required")
+	f.Service.ApplyTo(&d.Service)
+	f.Professional.ApplyTo(&d.Professional)
 	f.Reason.Value = typed(f.Reason.Value)
-	f.Reason.IntoNull(&d.Reason)
+	f.Reason.ApplyToNullable(&d.Reason)
 	d.Service, d.Professional = typed(d.Service), typed(d.Professional)
-	wrong.Length(d.Service, "body.service", 0, 200)
-	wrong.Length(d.Professional, "body.professional", 0, 120)
-	wrong.Length(f.Reason.Value, "body.reason", 0, 500)
-	if f.Status.Given() {
+	wrong.CheckLength(d.Service, "body.service", 0, 200)
+	wrong.CheckLength(d.Professional, "body.professional", 0, 120)
+	wrong.CheckLength(f.Reason.Value, "body.reason", 0, 500)
+	if f.Status.HasValue() {
 		d.Status = care.AppointmentStatus(f.Status.Value)
 	}
-	wrong.Need(d.Status.Valid(), "body.status", "must be scheduled, confirmed, completed, cancelled or no_show")
+	wrong.Check(d.Status.Valid(), "body.status", "must be scheduled, confirmed, completed, cancelled or no_show")
 	return wrong.Err()
 }
 
@@ -117,6 +117,6 @@ func (a *API) listAppointments(ctx context.Context, in *appointmentsInput) (*str
 	if err != nil {
 		return nil, err
 	}
-	total, err := a.store.CountAppointments(ctx, dbgen.CountAppointmentsParams{ClinicID: at.Clinic, Env: at.Env, PatientID: in.ID, Status: in.Status, Most: store.CountedAtMost})
-	return &struct{ Body rest.Page[Appointment] }{rest.PageOf(rest.Map(rows, appointmentOf), total, in.Paging)}, err
+	total, err := a.store.CountAppointments(ctx, dbgen.CountAppointmentsParams{ClinicID: at.Clinic, Env: at.Env, PatientID: in.ID, Status: in.Status, MaxCount: store.MaxCount})
+	return &struct{ Body rest.Page[Appointment] }{rest.NewPage(rest.Map(rows, appointmentOf), total, in.PageParams)}, err
 }

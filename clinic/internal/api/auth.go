@@ -16,30 +16,30 @@ import (
 )
 
 // place is where accounts are the clinic's own.
-var place = accounts.Options{Product: "Clinic", Prefix: "clir_", Page: "/reset-password/clinic"}
+var place = accounts.Options{Product: "Clinic", RefreshTokenPrefix: "clir_", PasswordPage: "/reset-password/clinic"}
 
 // users is where the desk finds them.
 type users struct{ store *store.Store }
 
-// ByEmail implements [accounts.Users].
-func (u users) ByEmail(ctx context.Context, email string) (accounts.User, error) {
+// FindByEmail implements [accounts.UserStore].
+func (u users) FindByEmail(ctx context.Context, email string) (accounts.User, error) {
 	row, err := u.store.UserByEmail(ctx, email)
 	return accountOf(row), err
 }
 
-// Lock implements [accounts.Users].
+// Lock implements [accounts.UserStore].
 func (u users) Lock(ctx context.Context, tx pgx.Tx, user uuid.UUID) (accounts.User, error) {
 	row, err := u.store.Join(tx).LockUser(ctx, user)
 	return accountOf(row), err
 }
 
-// SetPassword implements [accounts.Users].
+// SetPassword implements [accounts.UserStore].
 func (u users) SetPassword(ctx context.Context, tx pgx.Tx, user uuid.UUID, stored string) error {
 	joined := u.store.Join(tx)
 	return joined.SetPassword(ctx, user, &stored, joined.Now())
 }
 
-// Recipient implements [accounts.Users].
+// Recipient implements [accounts.UserStore].
 func (u users) Recipient(ctx context.Context, tx pgx.Tx, user uuid.UUID) (accounts.Recipient, error) {
 	joined := u.store.Join(tx)
 	row, err := joined.UserByID(ctx, user)
@@ -80,13 +80,13 @@ func (a *API) signUp(ctx context.Context, in *signUpInput) (*signUpOutput, error
 	b := &in.Body
 	b.ClinicName, b.Name = typed(b.ClinicName), typed(b.Name)
 	var wrong rest.FieldErrors
-	wrong.Name(b.ClinicName, "body.clinic_name", 120)
-	wrong.Name(b.Name, "body.name", 120)
-	wrong.Email(&b.Email, "body.email")
+	wrong.CheckName(b.ClinicName, "body.clinic_name", 120)
+	wrong.CheckName(b.Name, "body.name", 120)
+	wrong.CheckEmail(&b.Email, "body.email")
 	if err := wrong.Err(); err != nil {
 		return nil, err
 	}
-	hash, err := a.host.Accounts.HashPassword(ctx, b.Password)
+	hash, err := a.host.Credentials.HashPassword(ctx, b.Password)
 	if err != nil {
 		return nil, err
 	}
@@ -110,7 +110,7 @@ func (a *API) signUp(ctx context.Context, in *signUpInput) (*signUpOutput, error
 			return err
 		}
 		out.Body.User, out.Body.Clinic = userOf(admin), clinicOf(made)
-		out.Body.Session, err = a.desk.Issue(ctx, tx.Raw, admin.ID, uuid.New())
+		out.Body.Session, err = a.desk.IssueSession(ctx, tx.Raw, admin.ID, uuid.New())
 		return err
 	})
 	if err != nil {
@@ -130,7 +130,7 @@ func emailTaken(err error) error {
 // Authenticate implements the product's part of [module.Instance].
 func (a *API) Authenticate(ctx context.Context, token string) (module.Caller, error) {
 	return a.desk.Authenticate(ctx, token, func(ctx context.Context, id, login uuid.UUID) (module.Caller, error) {
-		user, err := a.store.UserOfLogin(ctx, id, login)
+		user, err := a.store.UserByLogin(ctx, id, login)
 		return module.Caller{
 			TenantID: user.ClinicID, Environment: hub.Live, UserID: user.ID, Name: user.Name, Role: user.Role, Admin: user.Role == roleAdmin,
 		}, err

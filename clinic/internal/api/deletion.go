@@ -6,7 +6,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"integrationhub/clinic/internal/store"
+	"integrationhub/clinic/internal/erasure"
 	"integrationhub/clinic/internal/store/dbgen"
 	"integrationhub/hub/module"
 	"integrationhub/hub/module/rest"
@@ -33,9 +33,9 @@ type DeletionPeer struct {
 
 type deletionOutput struct{ Body Deletion }
 
-func deletionOf(d store.Deletion) *deletionOutput { return &deletionOutput{shownDeletion(d)} }
+func deletionOf(d erasure.Request) *deletionOutput { return &deletionOutput{shownDeletion(d)} }
 
-func shownDeletion(d store.Deletion) Deletion {
+func shownDeletion(d erasure.Request) Deletion {
 	return Deletion{
 		ID: d.ID, PatientID: d.PatientID, Status: d.Status, RequestedAt: d.RequestedAt.UTC(), CompletedAt: maybeMoment(d.CompletedAt),
 		Peers: rest.Map(d.Peers, func(p dbgen.DeletionPeer) DeletionPeer {
@@ -44,17 +44,17 @@ func shownDeletion(d store.Deletion) Deletion {
 	}
 }
 
-func (a *API) requestDeletion(ctx context.Context, in *rest.ByID) (*deletionOutput, error) {
+func (a *API) requestDeletion(ctx context.Context, in *rest.IDParam) (*deletionOutput, error) {
 	at, who, err := scope(ctx)
 	if err != nil {
 		return nil, err
 	}
-	done, err := a.store.RequestDeletion(ctx, at, in.ID, who.UserID)
+	done, err := a.erasure.RequestDeletion(ctx, at, in.ID, who.UserID)
 	return deletionOf(done), err
 }
 
 type deletionsInput struct {
-	rest.Paging
+	rest.PageParams
 	Status string `query:"status" enum:"waiting,needs_attention,completed" doc:"Absent: any. As the clinic last saw it: it looks every five minutes"`
 }
 
@@ -65,16 +65,16 @@ func (a *API) listDeletions(ctx context.Context, in *deletionsInput) (*struct{ B
 		return nil, err
 	}
 	module.RequireAudit(ctx)
-	list, total, err := a.store.Deletions(ctx, at, in.Status, in.PerPage, in.Offset())
-	return &struct{ Body rest.Page[Deletion] }{rest.PageOf(rest.Map(list, shownDeletion), total, in.Paging)}, err
+	list, total, err := a.erasure.Requests(ctx, at, in.Status, in.PerPage, in.Offset())
+	return &struct{ Body rest.Page[Deletion] }{rest.NewPage(rest.Map(list, shownDeletion), total, in.PageParams)}, err
 }
 
-func (a *API) getDeletion(ctx context.Context, in *rest.ByID) (*deletionOutput, error) {
+func (a *API) getDeletion(ctx context.Context, in *rest.IDParam) (*deletionOutput, error) {
 	at, _, err := scope(ctx)
 	if err != nil {
 		return nil, err
 	}
-	found, err := a.store.Deletion(ctx, at, in.ID)
+	found, err := a.erasure.Request(ctx, at, in.ID)
 	if err == nil {
 		module.SetSubject(ctx, found.PatientID.String())
 	}
@@ -86,7 +86,7 @@ type acknowledgeFields struct {
 }
 
 type acknowledgeInput struct {
-	rest.ByID
+	rest.IDParam
 	Product string             `path:"product" maxLength:"60"`
 	Body    *acknowledgeFields `nameHint:"AcknowledgeDeletion" required:"false"`
 }
@@ -102,11 +102,11 @@ func (a *API) acknowledgeDeletion(ctx context.Context, in *acknowledgeInput) (*d
 		note = typed(in.Body.Note.Value)
 	}
 	var wrong rest.FieldErrors
-	wrong.Length(note, "body.note", 0, 500)
+	wrong.CheckLength(note, "body.note", 0, 500)
 	if err := wrong.Err(); err != nil {
 		return nil, err
 	}
-	done, err := a.store.AcknowledgeDeletion(ctx, at, in.ID, in.Product, note, who.UserID)
+	done, err := a.erasure.Acknowledge(ctx, at, in.ID, in.Product, note, who.UserID)
 	if err == nil {
 		module.SetSubject(ctx, done.PatientID.String())
 	}

@@ -22,7 +22,7 @@ import (
 )
 
 type exportInput struct {
-	rest.ByID
+	rest.IDParam
 	Format string `query:"format" enum:"json,csv,fhir" default:"json"`
 	Reveal string `query:"reveal" enum:"cpf" doc:"Where the clinic allows it; on record. Not with format=fhir, which never shows whole tax ids (422)"`
 }
@@ -133,7 +133,7 @@ func (a *API) exported(ctx context.Context, in *exportInput) (media string, writ
 			return "", nil, err
 		}
 	}
-	q := store.Search{Scope: at, Patients: []uuid.UUID{row.ID}, Limit: everythingPage, Uncounted: true}
+	q := store.Search{Scope: at, Patients: []uuid.UUID{row.ID}, Limit: everythingPage, SkipCount: true}
 	if in.Format == "csv" {
 		return "text/csv; charset=utf-8", func(ctx context.Context, w io.Writer) error { return a.writeTable(ctx, w, of, q) }, nil
 	}

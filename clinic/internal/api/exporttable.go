@@ -30,7 +30,7 @@ func (a *API) writeTable(ctx context.Context, w io.Writer, of exportHead, q stor
 	write := func(one line) error {
 		cells := make([]string, len(columns))
 		for i, name := range columns {
-			cells[i] = rest.CSVCell(one[name])
+			cells[i] = rest.EscapeCSVCell(one[name])
 		}
 		return table.Write(cells)
 	}

@@ -49,7 +49,7 @@ func (resource) Schema(huma.Registry) *huma.Schema {
 type resourceOutput struct{ Body resource }
 
 // outcomes are the errors of the facade, whoever refuses a request to it.
-var outcomes = module.ErrorShape{MediaType: fhir.MediaType, Write: func(e module.ErrorResponse) any {
+var outcomes = module.ErrorFormat{MediaType: fhir.MediaType, Write: func(e module.ErrorResponse) any {
 	wrong := rest.Map(e.Locations, func(location string) string { return strings.TrimPrefix(location, parameterPrefix) })
 	return fhir.Outcome(e.Status, e.Code, e.Detail, wrong...)
 }}
@@ -59,7 +59,7 @@ func withOutcomes(bind rest.Binder) rest.Binder {
 	return func(api huma.API, op huma.Operation) {
 		op.Errors = append(op.Errors, http.StatusBadRequest, http.StatusNotAcceptable)
 		op.Middlewares = append(op.Middlewares, noteAsking)
-		op.Metadata = map[string]any{module.MetadataErrors: outcomes}
+		op.Metadata = map[string]any{module.MetadataErrorFormat: outcomes}
 		if op.Responses == nil {
 			op.Responses = make(map[string]*huma.Response)
 		}
@@ -130,7 +130,7 @@ func (a *API) facade(ctx context.Context, ownScope string) (facade, error) {
 		return facade{}, err
 	}
 	outside := who.UserID == uuid.Nil
-	if outside && !who.Can(featurePatientRead) && !who.Can(ownScope) {
+	if outside && !who.HasScope(featurePatientRead) && !who.HasScope(ownScope) {
 		return facade{}, hub.Errorf(hub.ErrForbidden, "missing_scope", "This key lacks the scope %s.", ownScope)
 	}
 	clinic, err := a.store.Clinic(ctx, at.Clinic)

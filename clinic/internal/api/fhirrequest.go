@@ -86,7 +86,7 @@ func (a asking) answerable(format string) error {
 			return nil
 		}
 	}
-	return hub.Errorf(hub.ErrUnacceptable, "not_acceptable", "Resources are sent as %s only.", fhir.MediaType)
+	return hub.Errorf(hub.ErrNotAcceptable, "not_acceptable", "Resources are sent as %s only.", fhir.MediaType)
 }
 
 // misread is a parameter that cannot be understood.

@@ -6,13 +6,13 @@ import (
 
 	"github.com/google/uuid"
 
-	"integrationhub/clinic/internal/store"
+	"integrationhub/clinic/internal/inbox"
 	"integrationhub/clinic/internal/store/dbgen"
 	"integrationhub/hub/module"
 	"integrationhub/hub/module/rest"
 )
 
-// InboxEntry is an event that matched no patient. [store.OpenFor] and [store.SettledFor]
+// InboxEntry is an event that matched no patient. [inbox.OpenRetention] and [inbox.SettledRetention]
 // say how long it is kept.
 type InboxEntry struct {
 	ID         uuid.UUID  `json:"id"`
@@ -38,7 +38,7 @@ func inboxEntryOf(e dbgen.InboxEntry) InboxEntry {
 }
 
 type inboxInput struct {
-	rest.Paging
+	rest.PageParams
 	Status string `query:"status" enum:"open,linked,dismissed" default:"open"`
 }
 
@@ -47,11 +47,11 @@ func (a *API) listInbox(ctx context.Context, in *inboxInput) (*struct{ Body rest
 	if err != nil {
 		return nil, err
 	}
-	rows, total, err := a.store.ListInbox(ctx, at, in.Status, in.PerPage, in.Offset())
-	if in.Status == store.Open {
+	rows, total, err := a.inbox.List(ctx, at, in.Status, in.PerPage, in.Offset())
+	if in.Status == inbox.Open {
 		module.RequireAudit(ctx) // what people wrote
 	}
-	list := rest.Map(rows, func(row store.InboxItem) InboxEntry {
+	list := rest.Map(rows, func(row inbox.Item) InboxEntry {
 		if row.Suggested != nil {
 			module.SetSubject(ctx, row.Suggested.String())
 		}
@@ -59,11 +59,11 @@ func (a *API) listInbox(ctx context.Context, in *inboxInput) (*struct{ Body rest
 		one.Summary, one.Suggested = row.Summary, row.Suggested
 		return one
 	})
-	return &struct{ Body rest.Page[InboxEntry] }{rest.PageOf(list, total, in.Paging)}, err
+	return &struct{ Body rest.Page[InboxEntry] }{rest.NewPage(list, total, in.PageParams)}, err
 }
 
 type linkInput struct {
-	rest.ByID
+	rest.IDParam
 	Body struct {
 		PatientID uuid.UUID `json:"patient_id"`
 	} `nameHint:"InboxLink"`
@@ -82,24 +82,17 @@ func (a *API) linkInbox(ctx context.Context, in *linkInput) (*linkOutput, error)
 	if err != nil {
 		return nil, err
 	}
+	linked, err := a.inbox.Link(ctx, at, in.ID, in.Body.PatientID, who.UserID)
 	out := &linkOutput{}
-	err = a.store.InTx(ctx, "linking an event", func(tx *store.Tx) error {
-		done, err := tx.Link(ctx, at, in.ID, in.Body.PatientID, who.UserID)
-		out.Body.InboxEntry, out.Body.AlsoLinked, out.Body.StillLinking = inboxEntryOf(done.InboxEntry), done.Others, done.StillLinking
-		return err
-	})
+	out.Body.InboxEntry, out.Body.AlsoLinked, out.Body.StillLinking = inboxEntryOf(linked.InboxEntry), linked.AlsoLinked, linked.StillLinking
 	return out, err
 }
 
-func (a *API) dismissInbox(ctx context.Context, in *rest.ByID) (*struct{ Body InboxEntry }, error) {
+func (a *API) dismissInbox(ctx context.Context, in *rest.IDParam) (*struct{ Body InboxEntry }, error) {
 	at, who, err := scope(ctx)
 	if err != nil {
 		return nil, err
 	}
-	var done dbgen.InboxEntry
-	err = a.store.InTx(ctx, "dismissing an event", func(tx *store.Tx) error {
-		done, err = tx.Dismiss(ctx, at, in.ID, who.UserID)
-		return err
-	})
-	return &struct{ Body InboxEntry }{inboxEntryOf(done)}, err
+	dismissed, err := a.inbox.Dismiss(ctx, at, in.ID, who.UserID)
+	return &struct{ Body InboxEntry }{inboxEntryOf(dismissed)}, err
 }

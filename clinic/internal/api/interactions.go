@@ -36,11 +36,11 @@ const ownSource = "clinic"
 var interactionType = regexp.MustCompile(`^[a-z][a-z0-9_]{0,59}$`)
 
 func needType(wrong *rest.FieldErrors, s string) {
-	wrong.Need(interactionType.MatchString(s), "body.interaction_type", "must be at most 60 lower-case letters, digits and underscores, a letter first, such as message_received")
+	wrong.Check(interactionType.MatchString(s), "body.interaction_type", "must be at most 60 lower-case letters, digits and underscores, a letter first, such as message_received")
 }
 
 type interactionInput struct {
-	rest.ByID
+	rest.IDParam
 	Body struct {
 		Type       string                `json:"interaction_type" example:"phone_call"`
 		Summary    string                `json:"summary" maxLength:"4000"`
@@ -56,11 +56,11 @@ func (a *API) createInteraction(ctx context.Context, in *interactionInput) (*str
 	var wrong rest.FieldErrors
 	needType(&wrong, in.Body.Type)
 	d := store.InteractionData{Type: in.Body.Type, Summary: care.Scrub(in.Body.Summary), Source: ownSource, SourceID: uuid.NewString(), Origin: store.OriginEvent, At: a.host.Now()}
-	if in.Body.OccurredAt.Given() {
-		d.At = wrong.Instant(in.Body.OccurredAt.Value, "body.occurred_at")
-		wrong.Need(!d.At.After(a.host.Now().Add(clockSkew)), "body.occurred_at", "must not be in the future")
+	if in.Body.OccurredAt.HasValue() {
+		d.At = wrong.ParseTime(in.Body.OccurredAt.Value, "body.occurred_at")
+		wrong.Check(!d.At.After(a.host.Now().Add(clockSkew)), "body.occurred_at", "must not be in the future")
 	}
-	wrong.Length(d.Summary, "body.summary", 0, store.MaxSummary)
+	wrong.CheckLength(d.Summary, "body.summary", 0, store.MaxSummary)
 	if err := wrong.Err(); err != nil {
 		return nil, err
 	}
@@ -84,8 +84,8 @@ func (a *API) listInteractions(ctx context.Context, in *PatientList) (*struct{ B
 	if err != nil {
 		return nil, err
 	}
-	total, err := a.store.CountInteractions(ctx, dbgen.CountInteractionsParams{ClinicID: at.Clinic, Env: at.Env, PatientID: in.ID, Most: store.CountedAtMost})
-	return &struct{ Body rest.Page[Interaction] }{rest.PageOf(rest.Map(rows, interactionOf), total, in.Paging)}, err
+	total, err := a.store.CountInteractions(ctx, dbgen.CountInteractionsParams{ClinicID: at.Clinic, Env: at.Env, PatientID: in.ID, MaxCount: store.MaxCount})
+	return &struct{ Body rest.Page[Interaction] }{rest.NewPage(rest.Map(rows, interactionOf), total, in.PageParams)}, err
 }
 
 type logInteractionInput struct {
@@ -132,27 +132,27 @@ func (a *API) logInteraction(ctx context.Context, in *logInteractionInput) (*log
 	var wrong rest.FieldErrors
 	needPhone(&wrong, b.PatientPhone, "body.patient_phone")
 	needType(&wrong, d.Type)
-	wrong.Length(d.Summary, "body.summary", 0, store.MaxSummary)
-	wrong.Name(d.Source, "body.source", 60)
-	wrong.Need(who.Peer == "" || d.Source == who.Peer, "body.source", "must be the product that the key belongs to")
-	wrong.Need(!strings.EqualFold(strings.TrimSpace(d.Source), ownSource), "body.source", "must not be the clinic itself")
-	wrong.Length(d.SourceID, "body.source_id", 1, 200)
+	wrong.CheckLength(d.Summary, "body.summary", 0, store.MaxSummary)
+	wrong.CheckName(d.Source, "body.source", 60)
+	wrong.Check(who.Peer == "" || d.Source == who.Peer, "body.source", "must be the product that the key belongs to")
+	wrong.Check(!strings.EqualFold(strings.TrimSpace(d.Source), ownSource), "body.source", "must not be the clinic itself")
+	wrong.CheckLength(d.SourceID, "body.source_id", 1, 200)
 	for _, one := range []struct{ text, location string }{{d.Type, "body.interaction_type"}, {d.Source, "body.source"}} {
-		wrong.Need(care.HideCPF(one.text) == one.text, one.location, "must not have a CPF in it")
+		wrong.Check(care.HideCPF(one.text) == one.text, one.location, "must not have a CPF in it")
 	}
 	if err := wrong.Err(); err != nil {
 		return nil, err
 	}
 	out := &logInteractionOutput{}
 	err = a.store.InTx(ctx, "logging an interaction", func(tx *store.Tx) error {
-		patients, err := tx.ByPhone(ctx, at, b.PatientPhone)
+		patients, err := tx.FindByPhone(ctx, at, b.PatientPhone)
 		if err != nil {
 			return err
 		}
 		if len(patients) == 0 {
 			return hub.Errorf(hub.ErrNotFound, "patient_not_found", "No patient has this phone number.")
 		}
-		d.SourceID = tx.Opaque(at, d.SourceID)
+		d.SourceID = tx.MaskExternalID(at, d.SourceID)
 		made, err := tx.LogInteraction(ctx, at, patients[0].ID, d)
 		out.Body.Logged, out.Body.InteractionID, out.Body.PatientID = true, made.ID, made.PatientID
 		return err

@@ -3,7 +3,7 @@ package api
 import (
 	"net/http"
 
-	"integrationhub/hub/module/sheet"
+	"integrationhub/hub/module/infopage"
 )
 
 // Paths below which the links lie that connected products show to one thing.
@@ -12,18 +12,18 @@ const (
 	appointmentPages = "/patients/appointments/"
 )
 
-// LinkPages are the pages behind links to what users see, by path: see [sheet.LinkLandingPage].
+// LinkPages are the pages behind links to what users see, by path: see [infopage.LinkLandingPage].
 func LinkPages() map[string]http.Handler {
 	return map[string]http.Handler{
-		recordPages: sheet.LinkLandingPage(place.Product, map[string]sheet.Words{
-			sheet.Portuguese: {Title: "Um registro de paciente", Text: "Quem trabalha na clínica o encontra no aplicativo que usa, na ficha do paciente. Esta página não mostra dados de ninguém."},
-			sheet.English:    {Title: "A record of a patient", Text: "Who works at the clinic finds it in the application they use, with the patient. This page shows nobody's data."},
-			sheet.Spanish:    {Title: "Un registro de paciente", Text: "Quien trabaja en la clínica lo encuentra en la aplicación que usa, en la ficha del paciente. Esta página no muestra datos de nadie."},
+		recordPages: infopage.LinkLandingPage(place.Product, map[string]infopage.Text{
+			infopage.Portuguese: {Title: "Um registro de paciente", Text: "Quem trabalha na clínica o encontra no aplicativo que usa, na ficha do paciente. Esta página não mostra dados de ninguém."},
+			infopage.English:    {Title: "A record of a patient", Text: "Who works at the clinic finds it in the application they use, with the patient. This page shows nobody's data."},
+			infopage.Spanish:    {Title: "Un registro de paciente", Text: "Quien trabaja en la clínica lo encuentra en la aplicación que usa, en la ficha del paciente. Esta página no muestra datos de nadie."},
 		}),
-		appointmentPages: sheet.LinkLandingPage(place.Product, map[string]sheet.Words{
-			sheet.Portuguese: {Title: "Uma consulta", Text: "Quem trabalha na clínica a encontra no aplicativo que usa, na ficha do paciente. Esta página não mostra dados de ninguém."},
-			sheet.English:    {Title: "An appointment", Text: "Who works at the clinic finds it in the application they use, with the patient. This page shows nobody's data."},
-			sheet.Spanish:    {Title: "Una cita", Text: "Quien trabaja en la clínica la encuentra en la aplicación que usa, en la ficha del paciente. Esta página no muestra datos de nadie."},
+		appointmentPages: infopage.LinkLandingPage(place.Product, map[string]infopage.Text{
+			infopage.Portuguese: {Title: "Uma consulta", Text: "Quem trabalha na clínica a encontra no aplicativo que usa, na ficha do paciente. Esta página não mostra dados de ninguém."},
+			infopage.English:    {Title: "An appointment", Text: "Who works at the clinic finds it in the application they use, with the patient. This page shows nobody's data."},
+			infopage.Spanish:    {Title: "Una cita", Text: "Quien trabaja en la clínica la encuentra en la aplicación que usa, en la ficha del paciente. Esta página no muestra datos de nadie."},
 		}),
 	}
 }

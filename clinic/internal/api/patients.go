@@ -51,11 +51,11 @@ func day(t time.Time) string { return t.Format(time.DateOnly) }
 // shown adds to rows what is known beside them.
 func (a *API) shown(ctx context.Context, at store.Scope, rows ...dbgen.Patient) ([]Patient, error) {
 	ids := rest.Map(rows, func(p dbgen.Patient) uuid.UUID { return p.ID })
-	figures, err := a.store.Figures(ctx, dbgen.FiguresParams{Now: a.host.Now(), ClinicID: at.Clinic, Env: at.Env, Ids: ids})
+	figures, err := a.store.PatientFigures(ctx, dbgen.PatientFiguresParams{Now: a.host.Now(), ClinicID: at.Clinic, Env: at.Env, Ids: ids})
 	if err != nil {
 		return nil, err
 	}
-	known := make(map[uuid.UUID]dbgen.FiguresRow, len(figures))
+	known := make(map[uuid.UUID]dbgen.PatientFiguresRow, len(figures))
 	for _, f := range figures {
 		known[f.ID] = f
 	}
@@ -97,7 +97,7 @@ type patientInput struct {
 }
 
 type onePatientInput struct {
-	rest.ByID
+	rest.IDParam
 	Body patientFields `nameHint:"PatientFields"`
 }
 
@@ -115,35 +115,35 @@ func typed(text string) string { return care.HideCPF(strings.TrimSpace(text)) }
 // into applies the fields and checks what comes out. today is the clinic's.
 func (f *patientFields) into(d *store.PatientData, today time.Time) error {
 	var wrong rest.FieldErrors
-	f.Name.Into(&d.Name)
+	f.Name.ApplyTo(&d.Name)
 	d.Name = typed(d.Name)
-	wrong.Name(d.Name, "body.name", 120)
-	if f.Phone = emptied(f.Phone); f.Phone.Given() {
+	wrong.CheckName(d.Name, "body.name", 120)
+	if f.Phone = emptied(f.Phone); f.Phone.HasValue() {
 		number := care.E164(f.Phone.Value)
-		wrong.Need(number != "", "body.phone", "must be a phone number of 8 to 15 digits")
+		wrong.Check(number != "", "body.phone", "must be a phone number of 8 to 15 digits")
 		f.Phone.Value = number
 	}
-	f.Phone.IntoNull(&d.Phone)
+	f.Phone.ApplyToNullable(&d.Phone)
 	f.Email = emptied(f.Email)
-	if f.Email.IntoNull(&d.Email); f.Email.Given() {
-		wrong.Email(d.Email, "body.email")
+	if f.Email.ApplyToNullable(&d.Email); f.Email.HasValue() {
+		wrong.CheckEmail(d.Email, "body.email")
 	}
-	if f.CPF = emptied(f.CPF); f.CPF.Given() {
+	if f.CPF = emptied(f.CPF); f.CPF.HasValue() {
 		digits := care.CPF(f.CPF.Value)
-		wrong.Need(digits != "", "body.cpf", "must be a CPF: 11 digits with the right check digits")
+		wrong.Check(digits != "", "body.cpf", "must be a CPF: 11 digits with the right check digits")
 		f.CPF.Value = digits
 	}
-	f.CPF.IntoNull(&d.CPF)
+	f.CPF.ApplyToNullable(&d.CPF)
 	if f.BirthDate = emptied(f.BirthDate); f.BirthDate.Set {
 		d.BirthDate = nil
-		if f.BirthDate.Given() {
-			born := wrong.Date(f.BirthDate.Value, "body.birth_date")
-			wrong.Need(!born.After(today), "body.birth_date", "must not be in the future")
+		if f.BirthDate.HasValue() {
+			born := wrong.ParseDate(f.BirthDate.Value, "body.birth_date")
+			wrong.Check(!born.After(today), "body.birth_date", "must not be in the future")
 			d.BirthDate = &born
 		}
 	}
-	f.Status.Into(&d.Status)
-	wrong.Need(d.Status == store.Active || d.Status == store.Inactive, "body.status", "must be active or inactive")
+	f.Status.ApplyTo(&d.Status)
+	wrong.Check(d.Status == store.Active || d.Status == store.Inactive, "body.status", "must be active or inactive")
 	return wrong.Err()
 }
 
@@ -206,7 +206,7 @@ func (a *API) updatePatient(ctx context.Context, in *onePatientInput) (*patientO
 // deletePatient puts a patient away, as a change of the status does, so whoever may do
 // that may do this; the law has the records kept. Who asks to be forgotten makes a
 // deletion request.
-func (a *API) deletePatient(ctx context.Context, in *rest.ByID) (*rest.None, error) {
+func (a *API) deletePatient(ctx context.Context, in *rest.IDParam) (*rest.NoContent, error) {
 	at, _, err := scope(ctx)
 	if err != nil {
 		return nil, err
@@ -221,7 +221,7 @@ func (a *API) deletePatient(ctx context.Context, in *rest.ByID) (*rest.None, err
 }
 
 type patientQuery struct {
-	rest.ByID
+	rest.IDParam
 	Reveal string `query:"reveal" enum:"cpf" doc:"Administrators only, where the clinic allows it; on record"`
 }
 
@@ -268,7 +268,7 @@ func (a *API) reveal(ctx context.Context, at store.Scope, p dbgen.Patient) (*str
 }
 
 type patientsInput struct {
-	rest.Paging
+	rest.PageParams
 	Status string `query:"status" enum:"active,inactive,anonymized" doc:"Absent: all that were not anonymized. The total is counted up to 10,000"`
 	// Search is refused: what names a person has no place in an address. Overlooked,
 	// it would be answered with everybody.
@@ -281,25 +281,25 @@ func (a *API) listPatients(ctx context.Context, in *patientsInput) (*patientsOut
 	if in.Search != "" {
 		return nil, hub.Invalid("query.search", "must not be in an address, which is logged on its way: send it in the body of POST /patients/search")
 	}
-	return a.pageOfPatients(ctx, "", in.Status, in.Paging)
+	return a.pageOfPatients(ctx, "", in.Status, in.PageParams)
 }
 
 type patientSearchInput struct {
 	Body struct {
 		Search string `json:"search" maxLength:"200" doc:"How words of a name begin, how an e-mail address begins, or a phone number: whole, as it begins or as it ends, of four digits or more. Empty: all. The total is counted up to 10,000"`
 		Status string `json:"status,omitempty" enum:"active,inactive,anonymized" doc:"Absent: all that were not anonymized"`
-		rest.Paging
+		rest.PageParams
 	} `nameHint:"SearchPatients"`
 }
 
 // findPatients searches by POST, so that what names a person is in no address.
 func (a *API) findPatients(ctx context.Context, in *patientSearchInput) (*patientsOutput, error) {
-	return a.pageOfPatients(ctx, strings.TrimSpace(in.Body.Search), in.Body.Status, in.Body.Paging)
+	return a.pageOfPatients(ctx, strings.TrimSpace(in.Body.Search), in.Body.Status, in.Body.PageParams)
 }
 
 // pageOfPatients reads a page of who may be meant by a term, or of all, and has it on
 // record.
-func (a *API) pageOfPatients(ctx context.Context, term, status string, page rest.Paging) (*patientsOutput, error) {
+func (a *API) pageOfPatients(ctx context.Context, term, status string, page rest.PageParams) (*patientsOutput, error) {
 	at, _, err := scope(ctx)
 	if err != nil {
 		return nil, err
@@ -313,7 +313,7 @@ func (a *API) pageOfPatients(ctx context.Context, term, status string, page rest
 		module.SetSubject(ctx, row.ID.String())
 	}
 	list, err := a.shown(ctx, at, rows...)
-	return &patientsOutput{rest.PageOf(list, total, page)}, err
+	return &patientsOutput{rest.NewPage(list, total, page)}, err
 }
 
 // known requires that a patient is there for whoever asks.

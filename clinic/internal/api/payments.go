@@ -37,7 +37,7 @@ func paymentOf(p dbgen.Payment) Payment {
 type paymentOutput struct{ Body Payment }
 
 type paymentInput struct {
-	rest.ByID
+	rest.IDParam
 	Body struct {
 		Amount        rest.Optional[care.Amount] `json:"amount" example:"150"`
 		Description   rest.Optional[string]      `json:"description,omitempty"`
@@ -54,12 +54,12 @@ func (a *API) paid(method, at rest.Optional[string], wrong *rest.FieldErrors) (*
 	var how *string
 	method = emptied(method)
 	method.Value = care.HideCPF(method.Value)
-	method.IntoNull(&how)
-	wrong.Length(method.Value, "body.method", 0, 40)
+	method.ApplyToNullable(&how)
+	wrong.CheckLength(method.Value, "body.method", 0, 40)
 	when := a.host.Now()
-	if at.Given() {
-		when = wrong.Instant(at.Value, "body.paid_at")
-		wrong.Need(!when.After(a.host.Now().Add(clockSkew)), "body.paid_at", "must not be in the future")
+	if at.HasValue() {
+		when = wrong.ParseTime(at.Value, "body.paid_at")
+		wrong.Check(!when.After(a.host.Now().Add(clockSkew)), "body.paid_at", "must not be in the future")
 	}
 	return how, when
 }
@@ -71,15 +71,15 @@ func (a *API) createPayment(ctx context.Context, in *paymentInput) (*paymentOutp
 	}
 	b := &in.Body
 	var wrong rest.FieldErrors
-	d := store.PaymentData{Amount: b.Amount.Value, Description: care.Scrub(strings.TrimSpace(b.Description.Value)), DueDate: wrong.Date(b.DueDate, "body.due_date"), Status: b.Status}
-	b.AppointmentID.IntoNull(&d.AppointmentID)
-	wrong.Need(d.Amount > 0 && d.Amount <= care.MaxAmount, "body.amount", "must be above 0 and at most "+care.MaxAmount.String())
-	wrong.Length(d.Description, "body.description", 0, 200)
+	d := store.PaymentData{Amount: b.Amount.Value, Description: care.Scrub(strings.TrimSpace(b.Description.Value)), DueDate: wrong.ParseDate(b.DueDate, "body.due_date"), Status: b.Status}
+	b.AppointmentID.ApplyToNullable(&d.AppointmentID)
+	wrong.Check(d.Amount > 0 && d.Amount <= care.MaxAmount, "body.amount", "must be above 0 and at most "+care.MaxAmount.String())
+	wrong.CheckLength(d.Description, "body.description", 0, 200)
 	if method, when := a.paid(b.Method, b.PaidAt, &wrong); d.Status == care.Paid {
 		d.Method, d.PaidAt = method, &when
 	} else {
-		wrong.Need(method == nil, "body.method", "is of a payment that is paid: say so with status paid")
-		wrong.Need(!b.PaidAt.Given(), "body.paid_at", "is of a payment that is paid: say so with status paid")
+		wrong.Check(method == nil, "body.method", "is of a payment that is paid: say so with status paid")
+		wrong.Check(!b.PaidAt.HasValue(), "body.paid_at", "is of a payment that is paid: say so with status paid")
 	}
 	if err := wrong.Err(); err != nil {
 		return nil, err
@@ -104,8 +104,8 @@ func (a *API) listPayments(ctx context.Context, in *PatientList) (*struct{ Body 
 	if err != nil {
 		return nil, err
 	}
-	total, err := a.store.CountPayments(ctx, dbgen.CountPaymentsParams{ClinicID: at.Clinic, Env: at.Env, PatientID: in.ID, Most: store.CountedAtMost})
-	return &struct{ Body rest.Page[Payment] }{rest.PageOf(rest.Map(rows, paymentOf), total, in.Paging)}, err
+	total, err := a.store.CountPayments(ctx, dbgen.CountPaymentsParams{ClinicID: at.Clinic, Env: at.Env, PatientID: in.ID, MaxCount: store.MaxCount})
+	return &struct{ Body rest.Page[Payment] }{rest.NewPage(rest.Map(rows, paymentOf), total, in.PageParams)}, err
 }
 
 type payFields struct {
@@ -114,7 +114,7 @@ type payFields struct {
 }
 
 type payInput struct {
-	rest.ByID
+	rest.IDParam
 	Body *payFields `nameHint:"Pay" required:"false"`
 }
 
@@ -140,14 +140,14 @@ func (a *API) pay(ctx context.Context, in *payInput) (*paymentOutput, error) {
 	return &paymentOutput{paymentOf(done)}, err
 }
 
-func (a *API) cancelPayment(ctx context.Context, in *rest.ByID) (*paymentOutput, error) {
+func (a *API) cancelPayment(ctx context.Context, in *rest.IDParam) (*paymentOutput, error) {
 	at, _, err := scope(ctx)
 	if err != nil {
 		return nil, err
 	}
 	var done dbgen.Payment
 	err = a.store.InTx(ctx, "cancelling a payment", func(tx *store.Tx) error {
-		done, err = tx.Cancel(ctx, at, in.ID)
+		done, err = tx.CancelPayment(ctx, at, in.ID)
 		return err
 	})
 	return &paymentOutput{paymentOf(done)}, err
@@ -165,6 +165,6 @@ func (a *API) runOverdue(ctx context.Context, _ *struct{}) (*overdueOutput, erro
 		return nil, err
 	}
 	out := &overdueOutput{}
-	out.Body.Overdue, err = a.store.Overdue(ctx, at)
+	out.Body.Overdue, err = a.store.MarkOverdue(ctx, at)
 	return out, err
 }

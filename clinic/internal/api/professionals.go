@@ -37,17 +37,17 @@ type professionalFields struct {
 }
 
 func (f *professionalFields) into(p *dbgen.Professional) error {
-	f.Name.Into(&p.Name)
+	f.Name.ApplyTo(&p.Name)
 	p.Name = typed(p.Name)
 	f.Specialty, f.Register = emptied(f.Specialty), emptied(f.Register)
 	f.Specialty.Value, f.Register.Value = care.HideCPF(f.Specialty.Value), care.HideCPF(f.Register.Value)
-	f.Specialty.IntoNull(&p.Specialty)
-	f.Register.IntoNull(&p.Register)
-	f.IsActive.Into(&p.IsActive)
+	f.Specialty.ApplyToNullable(&p.Specialty)
+	f.Register.ApplyToNullable(&p.Register)
+	f.IsActive.ApplyTo(&p.IsActive)
 	var wrong rest.FieldErrors
-	wrong.Name(p.Name, "body.name", 120)
-	wrong.Length(f.Specialty.Value, "body.specialty", 0, 120)
-	wrong.Length(f.Register.Value, "body.register", 0, 60)
+	wrong.CheckName(p.Name, "body.name", 120)
+	wrong.CheckLength(f.Specialty.Value, "body.specialty", 0, 120)
+	wrong.CheckLength(f.Register.Value, "body.register", 0, 60)
 	return wrong.Err()
 }
 
@@ -86,7 +86,7 @@ func (a *API) createProfessional(ctx context.Context, in *struct {
 }
 
 func (a *API) updateProfessional(ctx context.Context, in *struct {
-	rest.ByID
+	rest.IDParam
 	Body professionalFields `nameHint:"ProfessionalFields"`
 }) (*professionalOutput, error) {
 	at, _, err := scope(ctx)
@@ -110,7 +110,7 @@ func (a *API) updateProfessional(ctx context.Context, in *struct {
 	return &professionalOutput{professionalOf(done)}, err
 }
 
-func (a *API) deleteProfessional(ctx context.Context, in *rest.ByID) (*rest.None, error) {
+func (a *API) deleteProfessional(ctx context.Context, in *rest.IDParam) (*rest.NoContent, error) {
 	at, _, err := scope(ctx)
 	if err != nil {
 		return nil, err

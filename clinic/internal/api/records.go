@@ -54,7 +54,7 @@ func (a *API) shownURL(r dbgen.Record) string {
 }
 
 type recordInput struct {
-	rest.ByID
+	rest.IDParam
 	Body struct {
 		Date         string                `json:"date" example:"2026-03-02"`
 		Type         string                `json:"type" example:"consultation"`
@@ -80,18 +80,18 @@ func (a *API) createRecord(ctx context.Context, in *recordInput) (*struct{ Body 
 	b := &in.Body
 	var wrong rest.FieldErrors
 	d := store.RecordData{
-		Date: wrong.Date(b.Date, "body.date"), Type: typed(b.Type), Professional: typed(b.Professional.Value), Content: b.Content.Value,
+		Date: wrong.ParseDate(b.Date, "body.date"), Type: typed(b.Type), Professional: typed(b.Professional.Value), Content: b.Content.Value,
 		Summary: care.Scrub(strings.TrimSpace(b.Summary.Value)), Sensitivity: b.Sensitivity, By: &who.UserID,
 	}
 	b.URL = emptied(b.URL)
-	b.URL.IntoNull(&d.URL)
-	wrong.Need(!d.Date.After(today), "body.date", "must not be in the future")
-	wrong.Length(d.Type, "body.type", 1, 60)
-	wrong.Length(d.Professional, "body.professional", 0, 120)
-	wrong.Length(d.Content, "body.content", 0, maxContent)
-	wrong.Length(d.Summary, "body.summary", 0, 500)
-	wrong.Link(d.URL, "body.url")
-	wrong.Need(care.HideCPF(b.URL.Value) == b.URL.Value, "body.url", "must not have a CPF in it")
+	b.URL.ApplyToNullable(&d.URL)
+	wrong.Check(!d.Date.After(today), "body.date", "must not be in the future")
+	wrong.CheckLength(d.Type, "body.type", 1, 60)
+	wrong.CheckLength(d.Professional, "body.professional", 0, 120)
+	wrong.CheckLength(d.Content, "body.content", 0, maxContent)
+	wrong.CheckLength(d.Summary, "body.summary", 0, 500)
+	wrong.CheckURL(d.URL, "body.url")
+	wrong.Check(care.HideCPF(b.URL.Value) == b.URL.Value, "body.url", "must not have a CPF in it")
 	if err := wrong.Err(); err != nil {
 		return nil, err
 	}
@@ -109,8 +109,8 @@ func (a *API) createRecord(ctx context.Context, in *recordInput) (*struct{ Body 
 
 // PatientList asks for a page of what a patient has.
 type PatientList struct {
-	rest.ByID
-	rest.Paging
+	rest.IDParam
+	rest.PageParams
 }
 
 func (a *API) listRecords(ctx context.Context, in *PatientList) (*struct{ Body rest.Page[Record] }, error) {
@@ -131,6 +131,6 @@ func (a *API) listRecords(ctx context.Context, in *PatientList) (*struct{ Body r
 			return nil, err
 		}
 	}
-	total, err := a.store.CountRecords(ctx, dbgen.CountRecordsParams{ClinicID: at.Clinic, Env: at.Env, PatientID: in.ID, Most: store.CountedAtMost})
-	return &struct{ Body rest.Page[Record] }{rest.PageOf(items, total, in.Paging)}, err
+	total, err := a.store.CountRecords(ctx, dbgen.CountRecordsParams{ClinicID: at.Clinic, Env: at.Env, PatientID: in.ID, MaxCount: store.MaxCount})
+	return &struct{ Body rest.Page[Record] }{rest.NewPage(items, total, in.PageParams)}, err
 }

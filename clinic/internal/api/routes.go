@@ -37,10 +37,10 @@ func (a *API) accountRoutes() []rest.Route {
 	const v = "/api/v1"
 	return []rest.Route{
 		rest.Post(v+"/auth/register", rest.Anyone, 201, "auth.register", "Register a clinic with its first administrator", rest.Handle(a.signUp)),
-		rest.Post(v+"/auth/login", rest.Anyone, 200, "auth.login", "Log in", rest.AlsoAnswers(rest.Handle(a.desk.HandleLogin), 401)),
-		rest.Post(v+"/auth/refresh", rest.Anyone, 200, "auth.refresh", "Trade a refresh token for a new pair", rest.AlsoAnswers(rest.Handle(a.desk.HandleRefresh), 401)),
-		rest.Post(v+"/auth/forgot-password", rest.Anyone, 200, "auth.forgot-password", "Ask for a link to set a new password", rest.Handle(a.desk.HandleForgot)),
-		rest.Post(v+"/auth/reset-password", rest.Anyone, 200, "auth.reset-password", "Set a new password", rest.Handle(a.desk.HandleReset)),
+		rest.Post(v+"/auth/login", rest.Anyone, 200, "auth.login", "Log in", rest.WithErrors(rest.Handle(a.desk.HandleLogin), 401)),
+		rest.Post(v+"/auth/refresh", rest.Anyone, 200, "auth.refresh", "Trade a refresh token for a new pair", rest.WithErrors(rest.Handle(a.desk.HandleRefresh), 401)),
+		rest.Post(v+"/auth/forgot-password", rest.Anyone, 200, "auth.forgot-password", "Ask for a link to set a new password", rest.Handle(a.desk.HandleForgotPassword)),
+		rest.Post(v+"/auth/reset-password", rest.Anyone, 200, "auth.reset-password", "Set a new password", rest.Handle(a.desk.HandleResetPassword)),
 		rest.Get(v+"/auth/me", rest.User, 200, "auth.me", "Who is logged in", rest.Handle(a.me)),
 
 		rest.Get(v+"/users", rest.Admin, 200, "users.list", "List users", rest.Handle(a.listUsers)),
@@ -52,8 +52,8 @@ func (a *API) accountRoutes() []rest.Route {
 		rest.Put(v+"/clinic", rest.Admin, 200, "clinic.update", "Update the clinic", rest.Handle(a.updateClinic)),
 
 		rest.Get(v+"/professionals", rest.User, 200, "professionals.list", "List professionals", rest.Handle(a.listProfessionals)),
-		rest.Post(v+"/professionals", rest.Admin, 201, "professionals.create", "Add a professional", rest.NewFields("NewProfessional", rest.Fields(rest.Handle(a.createProfessional)), "name")),
-		rest.Put(v+"/professionals/{id}", rest.Admin, 200, "professionals.update", "Update a professional", rest.Fields(rest.Handle(a.updateProfessional))),
+		rest.Post(v+"/professionals", rest.Admin, 201, "professionals.create", "Add a professional", rest.WithRequiredFields("NewProfessional", rest.WithHandlerValidation(rest.Handle(a.createProfessional)), "name")),
+		rest.Put(v+"/professionals/{id}", rest.Admin, 200, "professionals.update", "Update a professional", rest.WithHandlerValidation(rest.Handle(a.updateProfessional))),
 		rest.Delete(v+"/professionals/{id}", rest.Admin, 204, "professionals.delete", "Remove a professional", rest.Handle(a.deleteProfessional)),
 	}
 }
@@ -64,9 +64,9 @@ func (a *API) patientRoutes() []rest.Route {
 	return []rest.Route{
 		rest.Get(v+"/patients", rest.User, 200, "patients.list", "List patients", rest.Handle(a.listPatients)),
 		rest.Post(v+"/patients/search", rest.User, 200, "patients.search", "Find patients by name, e-mail address or phone", rest.Handle(a.findPatients)),
-		rest.Post(v+"/patients", rest.User, 201, "patients.create", "Add a patient", rest.NewFields("NewPatient", rest.Fields(rest.Handle(a.createPatient)), "name")),
+		rest.Post(v+"/patients", rest.User, 201, "patients.create", "Add a patient", rest.WithRequiredFields("NewPatient", rest.WithHandlerValidation(rest.Handle(a.createPatient)), "name")),
 		rest.Get(patient, rest.User, 200, "patients.get", "Read a patient", rest.Handle(a.getPatient)),
-		rest.Put(patient, rest.User, 200, "patients.update", "Update a patient", rest.Fields(rest.Handle(a.updatePatient))),
+		rest.Put(patient, rest.User, 200, "patients.update", "Update a patient", rest.WithHandlerValidation(rest.Handle(a.updatePatient))),
 		rest.Delete(patient, rest.User, 204, "patients.delete", "Put a patient away: the same as status inactive, and taken back with status active", rest.Handle(a.deletePatient)),
 		rest.Get(patient+"/export", rest.Admin, 200, "patients.export", "All that the clinic has about a patient", a.export),
 
@@ -74,8 +74,8 @@ func (a *API) patientRoutes() []rest.Route {
 		rest.Post(patient+"/records", rest.User, 201, "records.create", "Write a record", rest.Handle(a.createRecord)),
 
 		rest.Get(patient+"/appointments", rest.User, 200, "appointments.list", "Appointments of a patient", rest.Handle(a.listAppointments)),
-		rest.Post(patient+"/appointments", rest.User, 201, "appointments.create", "Make an appointment", rest.NewFields("NewAppointment", rest.Fields(rest.Handle(a.createAppointment)), "datetime")),
-		rest.Put(v+"/appointments/{id}", rest.User, 200, "appointments.update", "Change an appointment", rest.Fields(rest.Handle(a.updateAppointment))),
+		rest.Post(patient+"/appointments", rest.User, 201, "appointments.create", "Make an appointment", rest.WithRequiredFields("NewAppointment", rest.WithHandlerValidation(rest.Handle(a.createAppointment)), "datetime")),
+		rest.Put(v+"/appointments/{id}", rest.User, 200, "appointments.update", "Change an appointment", rest.WithHandlerValidation(rest.Handle(a.updateAppointment))),
 
 		rest.Get(patient+"/payments", rest.User, 200, "payments.list", "Payments of a patient", rest.Handle(a.listPayments)),
 		rest.Post(patient+"/payments", rest.User, 201, "payments.create", "Ask for a payment, or record one", rest.Handle(a.createPayment)),
@@ -137,14 +137,14 @@ func (a *API) fhirRoutes() []rest.Route {
 func (a *API) searchRoutes() []rest.Route {
 	return []rest.Route{
 		rest.Get("/patients", rest.Key(featurePatientSearch), 200, "integrations.search-patients", "Find a patient by phone", rest.Handle(a.searchPatients)),
-		rest.Get("/records", rest.Key(featureRecordRead), 200, "integrations.search-records", "Records of a patient", rest.AlsoAnswers(rest.Handle(a.searchRecords), 404)),
-		rest.Get("/appointments", rest.Key(featureAppointmentRead), 200, "integrations.search-appointments", "Appointments of a patient", rest.AlsoAnswers(rest.Handle(a.searchAppointments), 404)),
+		rest.Get("/records", rest.Key(featureRecordRead), 200, "integrations.search-records", "Records of a patient", rest.WithErrors(rest.Handle(a.searchRecords), 404)),
+		rest.Get("/appointments", rest.Key(featureAppointmentRead), 200, "integrations.search-appointments", "Appointments of a patient", rest.WithErrors(rest.Handle(a.searchAppointments), 404)),
 	}
 }
 
 // actionRoutes are the rows below action/*.
 func (a *API) actionRoutes() []rest.Route {
 	return []rest.Route{
-		rest.Post("/log-interaction", rest.Key(module.ScopeInteraction), 200, "integrations.log-interaction", "Put something on a patient's history", rest.AlsoAnswers(rest.Handle(a.logInteraction), 404)),
+		rest.Post("/log-interaction", rest.Key(module.ScopeInteraction), 200, "integrations.log-interaction", "Put something on a patient's history", rest.WithErrors(rest.Handle(a.logInteraction), 404)),
 	}
 }

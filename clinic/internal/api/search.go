@@ -41,7 +41,7 @@ type searchPatientsOutput struct {
 }
 
 func needPhone(wrong *rest.FieldErrors, phone, location string) {
-	wrong.Need(care.E164(phone) != "", location, "must be a phone number of 8 to 15 digits")
+	wrong.Check(care.E164(phone) != "", location, "must be a phone number of 8 to 15 digits")
 }
 
 func (a *API) searchPatients(ctx context.Context, in *searchPatientsInput) (*searchPatientsOutput, error) {
@@ -49,7 +49,7 @@ func (a *API) searchPatients(ctx context.Context, in *searchPatientsInput) (*sea
 	if err != nil {
 		return nil, err
 	}
-	in.Phone = brazil.Asked(in.Phone)
+	in.Phone = brazil.PhoneFromQuery(in.Phone)
 	var wrong rest.FieldErrors
 	needPhone(&wrong, in.Phone, "query.phone")
 	if err := wrong.Err(); err != nil {
@@ -57,7 +57,7 @@ func (a *API) searchPatients(ctx context.Context, in *searchPatientsInput) (*sea
 	}
 	out := &searchPatientsOutput{}
 	module.RequireAudit(ctx) // what finds nobody too
-	rows, err := a.store.ByPhone(ctx, at, in.Phone)
+	rows, err := a.store.FindByPhone(ctx, at, in.Phone)
 	if err != nil || len(rows) == 0 {
 		return out, err
 	}
@@ -117,7 +117,7 @@ func (a *API) searchRecords(ctx context.Context, in *OfPatient) (*searchRecordsO
 	if err := a.visible(ctx, at, in.PatientID); err != nil {
 		return nil, err
 	}
-	rows, err := a.store.VisibleRecords(ctx, dbgen.VisibleRecordsParams{ClinicID: at.Clinic, Env: at.Env, PatientID: in.PatientID, RowLimit: in.Limit})
+	rows, err := a.store.ListVisibleRecords(ctx, dbgen.ListVisibleRecordsParams{ClinicID: at.Clinic, Env: at.Env, PatientID: in.PatientID, RowLimit: in.Limit})
 	out := &searchRecordsOutput{}
 	out.Body.Records = []RecordSummary{}
 	for _, r := range rows {
@@ -172,13 +172,13 @@ func (a *API) searchAppointments(ctx context.Context, in *searchAppointmentsInpu
 }
 
 // SearchPhone gives what any clinic knows under a phone number, for the console's lookup.
-func (a *API) SearchPhone(ctx context.Context, phone string) ([]module.Match, error) {
+func (a *API) SearchPhone(ctx context.Context, phone string) ([]module.PhoneMatch, error) {
 	number := care.E164(phone)
 	if number == "" {
 		return nil, nil
 	}
-	rows, err := a.store.PatientsAnywhere(ctx, []string{care.PhoneKey(number)})
-	return rest.Map(rows, func(p dbgen.Patient) module.Match {
-		return module.Match{TenantID: p.ClinicID, Kind: "patient", ID: p.ID.String(), Name: p.Name}
+	rows, err := a.store.PatientsByPhoneAnywhere(ctx, []string{care.PhoneKey(number)})
+	return rest.Map(rows, func(p dbgen.Patient) module.PhoneMatch {
+		return module.PhoneMatch{TenantID: p.ClinicID, Kind: "patient", ID: p.ID.String(), Name: p.Name}
 	}), err
 }

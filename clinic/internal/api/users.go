@@ -83,17 +83,17 @@ func (a *API) updateClinic(ctx context.Context, in *clinicInput) (*clinicOutput,
 		if err != nil {
 			return err
 		}
-		in.Body.Name.Into(&c.Name)
-		in.Body.Timezone.Into(&c.Timezone)
-		in.Body.Locale.Into(&c.Locale)
-		in.Body.RevealCPF.Into(&c.RevealCpf)
+		in.Body.Name.ApplyTo(&c.Name)
+		in.Body.Timezone.ApplyTo(&c.Timezone)
+		in.Body.Locale.ApplyTo(&c.Locale)
+		in.Body.RevealCPF.ApplyTo(&c.RevealCpf)
 		c.Name = typed(c.Name)
 		var wrong rest.FieldErrors
-		wrong.Name(c.Name, "body.name", 120)
-		if in.Body.Timezone.Given() {
-			wrong.Zone(c.Timezone, "body.timezone")
+		wrong.CheckName(c.Name, "body.name", 120)
+		if in.Body.Timezone.HasValue() {
+			wrong.CheckTimeZone(c.Timezone, "body.timezone")
 		}
-		wrong.Locale(c.Locale, "body.locale")
+		wrong.CheckLocale(c.Locale, "body.locale")
 		if err := wrong.Err(); err != nil {
 			return err
 		}
@@ -132,17 +132,17 @@ func (a *API) createUser(ctx context.Context, in *createUserInput) (*userOutput,
 	b := &in.Body
 	b.Name = typed(b.Name)
 	var wrong rest.FieldErrors
-	wrong.Name(b.Name, "body.name", 120)
-	wrong.Email(&b.Email, "body.email")
-	if b.Password.Given() {
-		wrong.Length(b.Password.Value, "body.password", 8, 128)
+	wrong.CheckName(b.Name, "body.name", 120)
+	wrong.CheckEmail(&b.Email, "body.email")
+	if b.Password.HasValue() {
+		wrong.CheckLength(b.Password.Value, "body.password", 8, 128)
 	}
 	if err := wrong.Err(); err != nil {
 		return nil, err
 	}
 	draft := dbgen.CreateUserParams{ClinicID: at.Clinic, ID: store.NewID(), Name: b.Name, Email: b.Email, Role: b.Role, IsActive: true}
-	if b.Password.Given() {
-		hash, err := a.host.Accounts.HashPassword(ctx, b.Password.Value)
+	if b.Password.HasValue() {
+		hash, err := a.host.Credentials.HashPassword(ctx, b.Password.Value)
 		if err != nil {
 			return nil, err
 		}
@@ -154,13 +154,13 @@ func (a *API) createUser(ctx context.Context, in *createUserInput) (*userOutput,
 		if made, err = tx.CreateUser(ctx, draft); err != nil || draft.PasswordHash != nil {
 			return err
 		}
-		return a.desk.MailLink(ctx, tx.Raw, accountOf(made), accounts.Invite)
+		return a.desk.EmailPasswordLink(ctx, tx.Raw, accountOf(made), accounts.PurposeInvite)
 	})
 	return &userOutput{userOf(made)}, emailTaken(err)
 }
 
 type updateUserInput struct {
-	rest.ByID
+	rest.IDParam
 	Body struct {
 		Name     rest.Optional[string] `json:"name,omitempty"`
 		Email    rest.Optional[string] `json:"email,omitempty"`
@@ -198,15 +198,15 @@ func lastAdmin() *hub.Error {
 func (a *API) updateUser(ctx context.Context, in *updateUserInput) (*userOutput, error) {
 	var done dbgen.User
 	err := a.changeUser(ctx, in.ID, func(tx *store.Tx, user dbgen.User, last bool) error {
-		in.Body.Name.Into(&user.Name)
-		in.Body.Email.Into(&user.Email)
-		in.Body.Role.Into(&user.Role)
-		in.Body.IsActive.Into(&user.IsActive)
+		in.Body.Name.ApplyTo(&user.Name)
+		in.Body.Email.ApplyTo(&user.Email)
+		in.Body.Role.ApplyTo(&user.Role)
+		in.Body.IsActive.ApplyTo(&user.IsActive)
 		user.Name = typed(user.Name)
 		var wrong rest.FieldErrors
-		wrong.Name(user.Name, "body.name", 120)
-		wrong.Email(&user.Email, "body.email")
-		wrong.Need(user.Role == roleAdmin || user.Role == roleStaff, "body.role", "must be admin or staff")
+		wrong.CheckName(user.Name, "body.name", 120)
+		wrong.CheckEmail(&user.Email, "body.email")
+		wrong.Check(user.Role == roleAdmin || user.Role == roleStaff, "body.role", "must be admin or staff")
 		if err := wrong.Err(); err != nil {
 			return err
 		}
@@ -218,14 +218,14 @@ func (a *API) updateUser(ctx context.Context, in *updateUserInput) (*userOutput,
 			ClinicID: user.ClinicID, ID: user.ID, Name: user.Name, Email: user.Email, Role: user.Role, IsActive: user.IsActive, UpdatedAt: tx.Now(),
 		})
 		if err == nil && !user.IsActive {
-			err = a.desk.Revoke(ctx, tx.Raw, user.ID)
+			err = a.desk.RevokeSessions(ctx, tx.Raw, user.ID)
 		}
 		return err
 	})
 	return &userOutput{userOf(done)}, emailTaken(err)
 }
 
-func (a *API) deleteUser(ctx context.Context, in *rest.ByID) (*rest.None, error) {
+func (a *API) deleteUser(ctx context.Context, in *rest.IDParam) (*rest.NoContent, error) {
 	return nil, a.changeUser(ctx, in.ID, func(tx *store.Tx, user dbgen.User, last bool) error {
 		if last {
 			return lastAdmin()

@@ -21,8 +21,8 @@ type malformed string
 // Error implements error.
 func (m malformed) Error() string { return string(m) }
 
-// Fault is what callers are told.
-func (m malformed) Fault() string { return string(m) }
+// PublicMessage is what callers are told.
+func (m malformed) PublicMessage() string { return string(m) }
 
 var amountForm = regexp.MustCompile(`^-?(0|[1-9][0-9]{0,15})(\.[0-9]+)?$`)
 

@@ -5,7 +5,7 @@ import "integrationhub/hub/module/brazil"
 // CPF gives the digits of a tax id, written with or without dots and dash; "" where it
 // is none, or its check digits do not fit.
 func CPF(s string) string {
-	if digits, valid := brazil.CPF(s); valid {
+	if digits, valid := brazil.ParseCPF(s); valid {
 		return digits
 	}
 	return ""

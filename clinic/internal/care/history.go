@@ -54,10 +54,10 @@ func (s Sensitivity) Outside(kind, summary string) *Shown {
 // the clinic.
 func Scrub(text string) string { return hideDiagnoses(HideCPF(text)) }
 
-// HideCPF hides tax ids, as [brazil.HideCPF] does, in a text that is kept as it is: they
+// HideCPF hides tax ids, as [brazil.RedactCPFs] does, in a text that is kept as it is: they
 // stand nowhere but where they are encrypted.
 func HideCPF(text string) string {
-	hidden, _ := brazil.HideCPF(text)
+	hidden, _ := brazil.RedactCPFs(text)
 	return hidden
 }
 

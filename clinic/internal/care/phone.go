@@ -5,8 +5,8 @@ import "integrationhub/hub/module/brazil"
 // Digits are the ASCII digits of a text.
 func Digits(s string) string { return brazil.Digits(s) }
 
-// E164 writes a phone number in international form, as [brazil.E164] does.
-func E164(phone string) string { return brazil.E164(phone) }
+// E164 writes a phone number in international form, as [brazil.FormatE164] does.
+func E164(phone string) string { return brazil.FormatE164(phone) }
 
 // PhoneKey is what a number is found by: see [brazil.PhoneKey]. The columns phone_key
 // are made by the same rule.

@@ -18,7 +18,7 @@ func written(t *testing.T, resource any) map[string]any {
 	t.Helper()
 	raw, err := json.Marshal(resource)
 	require.NoError(t, err)
-	require.NoError(t, fhirtest.Check(raw), "%s", raw)
+	require.NoError(t, fhirtest.Validate(raw), "%s", raw)
 	var plain map[string]any
 	require.NoError(t, json.Unmarshal(raw, &plain))
 	return plain
@@ -34,7 +34,7 @@ func TestSchemaRefuses(t *testing.T) {
 		`{"resourceType":"Communication","status":"completed","payload":[{"content":"x"}]}`,
 		`{"resourceType":"Bundle","type":"searchset","entry":[{"resource":{"resourceType":"Client"}}]}`,
 	} {
-		require.Error(t, fhirtest.Check([]byte(wrong)), wrong)
+		require.Error(t, fhirtest.Validate([]byte(wrong)), wrong)
 	}
 }
 

@@ -61,7 +61,7 @@ func (Connector) Probe(ctx context.Context, do hub.Doer, c hub.Connection) (hub.
 	if err != nil {
 		return hub.Status{}, err
 	}
-	if err := answer.Err(); err != nil {
+	if err := answer.StatusError(); err != nil {
 		return hub.Status{}, err
 	}
 	var account struct {
@@ -69,7 +69,7 @@ func (Connector) Probe(ctx context.Context, do hub.Doer, c hub.Connection) (hub.
 		Name   string `json:"name"`
 		Active bool   `json:"active"`
 	}
-	if err := answer.JSON(&account); err != nil {
+	if err := answer.DecodeJSON(&account); err != nil {
 		return hub.Status{}, err
 	}
 	return hub.Status{Product: name, TenantID: account.ID, TenantName: account.Name, Active: account.Active}, nil
@@ -89,7 +89,7 @@ func (Connector) Decode(c hub.Connection, in hub.Inbound) ([]hub.Event, error) {
 	timestamp, err := strconv.ParseInt(in.Header.Get(headerTimestamp), 10, 64)
 	given := in.Header.Values(headerSignature)
 	if err != nil || len(given) != 1 || c.Now.Sub(time.Unix(timestamp, 0)).Abs() > tolerance {
-		return nil, hub.Errorf(hub.ErrUnauthorized, hub.CodeSignature, "The signature is missing or too old.")
+		return nil, hub.Errorf(hub.ErrUnauthorized, hub.CodeInvalidSignature, "The signature is missing or too old.")
 	}
 	holds := false
 	for _, secret := range c.Secrets {
@@ -98,7 +98,7 @@ func (Connector) Decode(c hub.Connection, in hub.Inbound) ([]hub.Event, error) {
 		}
 	}
 	if !holds {
-		return nil, hub.Errorf(hub.ErrUnauthorized, hub.CodeSignature, "The signature does not hold.")
+		return nil, hub.Errorf(hub.ErrUnauthorized, hub.CodeInvalidSignature, "The signature does not hold.")
 	}
 	var a activity
 	if err := json.Unmarshal(in.Body, &a); err != nil {
@@ -123,7 +123,7 @@ func (Connector) Decode(c hub.Connection, in hub.Inbound) ([]hub.Event, error) {
 func (Connector) Encode(c hub.Connection, e hub.Event) (hub.Outbound, error) {
 	kind, ok := kinds[e.Type]
 	if !ok {
-		return hub.Outbound{}, hub.NotSent()
+		return hub.Outbound{}, hub.UnsupportedEvent()
 	}
 	body, err := json.Marshal(activity{ID: e.ID, Kind: kind, At: e.Time.UTC(), Pipeline: c.Config["pipeline"], Object: e.Data})
 	if err != nil || c.Secret() == "" {

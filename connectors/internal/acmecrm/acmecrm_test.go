@@ -30,7 +30,7 @@ func acme(c hub.Connection, body []byte) http.Header {
 }
 
 func suite() connectortest.Case {
-	connection := connectortest.Connect("acme-crm")
+	connection := connectortest.NewConnection("acme-crm")
 	connection.Config = map[string]string{"pipeline": "patients"}
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	return connectortest.Case{
@@ -39,7 +39,7 @@ func suite() connectortest.Case {
 			{ID: "evt_0123456789abcdef", Product: "messaging", Type: "contact.created", Time: at, CorrelationID: "c-1", Data: []byte(`{"phone":"+5511987654321","name":"Ana"}`)},
 			{ID: "evt_0123456789abcdf0", Product: "scheduling", Type: "appointment.created", Time: at, Data: []byte(`{"service":"Cleaning"}`)},
 		},
-		Survives: func(e hub.Event) hub.Event { // Acme knows nobody but itself
+		AfterRoundTrip: func(e hub.Event) hub.Event { // Acme knows nobody but itself
 			e.Product, e.CorrelationID = "acme-crm", ""
 			return e
 		},

@@ -28,9 +28,9 @@ type Case struct {
 	Connection hub.Connection
 	// Events are what is sent: at least one for every entry of Spec.Sends.
 	Events []hub.Event
-	// Survives gives what is left of an event that was encoded and decoded again; nil:
+	// AfterRoundTrip gives what is left of an event that was encoded and decoded again; nil:
 	// all of it. TenantID and Environment never count.
-	Survives func(hub.Event) hub.Event
+	AfterRoundTrip func(hub.Event) hub.Event
 	// Sign gives the headers of a genuine request of the peer with a body; the
 	// signature of it is in the header named SignatureHeader.
 	Sign            func(c hub.Connection, body []byte) http.Header
@@ -120,8 +120,8 @@ func roundTrip(t *testing.T, c Case) {
 		require.NoError(t, err, e.Type)
 		require.Len(t, got, 1)
 		want := e
-		if c.Survives != nil {
-			want = c.Survives(e)
+		if c.AfterRoundTrip != nil {
+			want = c.AfterRoundTrip(e)
 		}
 		require.Equal(t, essence(want), essence(got[0]))
 		if len(want.Data) > 0 {
@@ -159,7 +159,7 @@ func encode(t *testing.T, c Case) {
 		require.NoError(t, err, "signed with the current secret")
 		require.Len(t, got, 1)
 	}
-	if !hub.Subscribed(c.Connector.Spec().Sends, "nobody.sends_this") {
+	if !hub.MatchesEventType(c.Connector.Spec().Sends, "nobody.sends_this") {
 		e := c.Events[0]
 		e.Type = "nobody.sends_this"
 		_, err := c.Connector.Encode(c.Connection, e)

@@ -24,20 +24,20 @@ const (
 	now    = 1767323045
 )
 
-// Connect is a connection to a product.
-func Connect(product string) hub.Connection {
+// NewConnection is a connection to a product.
+func NewConnection(product string) hub.Connection {
 	return hub.Connection{
-		ID: uuid.MustParse("01890a5d-ac96-774b-bcce-b302099a8057"), Product: product, Local: "clinic", Environment: hub.Live,
+		ID: uuid.MustParse("01890a5d-ac96-774b-bcce-b302099a8057"), Product: product, LocalProduct: "clinic", Environment: hub.Live,
 		URL: "https://peer.example/api/v1", Key: Key, Secrets: []string{Secret}, Now: time.Unix(now, 0).UTC(),
 	}
 }
 
-// Interface is the [Case] of a connector whose peer has the integration interface of
+// PeerCase is the [Case] of a connector whose peer has the integration interface of
 // document 3: its envelope, signature and status.
-func Interface(connector hub.Connector, events []hub.Event) Case {
+func PeerCase(connector hub.Connector, events []hub.Event) Case {
 	return Case{
-		Connector: connector, Connection: Connect(connector.Spec().Name), Events: events,
-		Sign: SignBody, SignatureHeader: hub.HeaderSignature,
+		Connector: connector, Connection: NewConnection(connector.Spec().Name), Events: events,
+		Sign: SignHeader, SignatureHeader: hub.HeaderSignature,
 		StatusPath: "/integrations/status",
 		Status: func(product string, active bool) string {
 			status := map[bool]string{true: "active", false: "inactive"}[active]
@@ -53,8 +53,8 @@ func Interface(connector hub.Connector, events []hub.Event) Case {
 	}
 }
 
-// SignBody makes the headers of document 3's webhooks.
-func SignBody(c hub.Connection, body []byte) http.Header {
+// SignHeader makes the headers of document 3's webhooks.
+func SignHeader(c hub.Connection, body []byte) http.Header {
 	header := http.Header{}
 	header.Set("Content-Type", "application/json")
 	header.Set(hub.HeaderKey, c.Key)
@@ -62,9 +62,9 @@ func SignBody(c hub.Connection, body []byte) http.Header {
 	return header
 }
 
-// Examples reads the files of a directory, by name without ".json", without the
+// LoadExamples reads the files of a directory, by name without ".json", without the
 // newline at their end.
-func Examples(t testing.TB, directory string) map[string][]byte {
+func LoadExamples(t testing.TB, directory string) map[string][]byte {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(directory, "*.json"))
 	require.NoError(t, err)
@@ -78,11 +78,11 @@ func Examples(t testing.TB, directory string) map[string][]byte {
 	return examples
 }
 
-// Events reads the envelopes of a directory.
-func Events(t testing.TB, directory string) []hub.Event {
+// LoadEvents reads the envelopes of a directory.
+func LoadEvents(t testing.TB, directory string) []hub.Event {
 	t.Helper()
 	var events []hub.Event
-	for name, raw := range Examples(t, directory) {
+	for name, raw := range LoadExamples(t, directory) {
 		e, err := hub.ParseEnvelope(raw)
 		require.NoError(t, err, name)
 		events = append(events, e)
@@ -90,16 +90,16 @@ func Events(t testing.TB, directory string) []hub.Event {
 	return events
 }
 
-// Received decodes the envelopes of a directory as the peer sends them. Files are
+// CheckDecode decodes the envelopes of a directory as the peer sends them. Files are
 // named by their event's type; translated says what type becomes of others, "" that
 // nothing does. Every type the connector receives has to be among them.
-func Received(t *testing.T, c Case, directory string, translated map[string]string) {
+func CheckDecode(t *testing.T, c Case, directory string, translated map[string]string) {
 	t.Helper()
 	missing := make(map[string]bool)
 	for _, eventType := range c.Connector.Spec().Receives {
 		missing[eventType] = true
 	}
-	for name, body := range Examples(t, directory) {
+	for name, body := range LoadExamples(t, directory) {
 		want, given := translated[name]
 		if !given {
 			want = name
@@ -120,10 +120,10 @@ func Received(t *testing.T, c Case, directory string, translated map[string]stri
 	require.Empty(t, missing, "there are no examples of some types")
 }
 
-// Sent encodes the envelopes of a directory, which go out as they are.
-func Sent(t *testing.T, c Case, directory string) {
+// CheckEncode encodes the envelopes of a directory, which go out as they are.
+func CheckEncode(t *testing.T, c Case, directory string) {
 	t.Helper()
-	for name, body := range Examples(t, directory) {
+	for name, body := range LoadExamples(t, directory) {
 		e, err := hub.ParseEnvelope(body)
 		require.NoError(t, err, name)
 		out, err := c.Connector.Encode(c.Connection, e)
@@ -137,10 +137,10 @@ func Sent(t *testing.T, c Case, directory string) {
 	}
 }
 
-// SentToInterface is [Sent] with what document 3 adds: its address and the key.
-func SentToInterface(t *testing.T, c Case, directory string) {
+// CheckPeerEncode is [CheckEncode] with what document 3 adds: its address and the key.
+func CheckPeerEncode(t *testing.T, c Case, directory string) {
 	t.Helper()
-	Sent(t, c, directory)
+	CheckEncode(t, c, directory)
 	out, err := c.Connector.Encode(c.Connection, c.Events[0])
 	require.NoError(t, err)
 	require.Equal(t, "https://peer.example/api/v1/integrations/webhook", out.URL)

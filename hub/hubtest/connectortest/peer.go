@@ -49,7 +49,7 @@ func probe(t *testing.T, c Case) {
 	if c.Status == nil {
 		status, err := c.Connector.Probe(t.Context(), refusing{t}, c.Connection)
 		require.NoError(t, err)
-		require.NoError(t, status.Usable(c.Connection.Product))
+		require.NoError(t, status.CheckUsable(c.Connection.Product))
 		return
 	}
 	good := c.Status(c.Connection.Product, true)
@@ -57,7 +57,7 @@ func probe(t *testing.T, c Case) {
 	for _, slash := range []string{"", "/"} {
 		status, err := c.Connector.Probe(s.ctx(), s, c.at(s.base+slash))
 		require.NoError(t, err)
-		require.NoError(t, status.Usable(c.Connection.Product))
+		require.NoError(t, status.CheckUsable(c.Connection.Product))
 		require.Equal(t, c.Connection.Product, status.Product)
 		require.Empty(t, status.URL, "nothing else answered")
 	}
@@ -79,12 +79,12 @@ func probe(t *testing.T, c Case) {
 		s := serve(t, say(200, body))
 		status, err := c.Connector.Probe(s.ctx(), s, c.at(s.base))
 		require.NoError(t, err, "what the peer said is not the connector's to judge")
-		c.requireError(t, status.Usable(c.Connection.Product), hub.ErrInvalid, code)
+		c.requireError(t, status.CheckUsable(c.Connection.Product), hub.ErrInvalid, code)
 	}
 
 	rows := append(broken(), notJSON()...)
 	rows = append(rows, row{"404", echo(404), hub.ErrPeer, hub.CodePeerFailed}, row{"410", echo(410), hub.ErrPeer, hub.CodePeerFailed},
-		row{"long and good", say(200, good+strings.Repeat(" ", hub.MaxResponseBytes)), hub.ErrPeer, hub.CodePeerAnswer})
+		row{"long and good", say(200, good+strings.Repeat(" ", hub.MaxResponseBytes)), hub.ErrPeer, hub.CodePeerResponse})
 	c.refuses(t, rows, func(ctx context.Context, do hub.Doer, at hub.Connection) error {
 		_, err := c.Connector.Probe(ctx, do, at)
 		return err
@@ -135,7 +135,7 @@ func register(t *testing.T, c Case) {
 		return
 	}
 	r := hub.Registration{
-		ID: uuid.MustParse("01890a5d-ac96-774b-bcce-b302099a8057"), Product: c.Connection.Local, Environment: hub.Live,
+		ID: uuid.MustParse("01890a5d-ac96-774b-bcce-b302099a8057"), Product: c.Connection.LocalProduct, Environment: hub.Live,
 		WebhookURL: "https://hub.example/clinic/api/v1/integrations/webhook",
 		Secret:     "whsec_cmVnaXN0ZXJlZCBzZWNyZXQ=", Key: "cli_live_registered", Events: []string{"message.received"}, Features: []string{"patient.search"},
 	}

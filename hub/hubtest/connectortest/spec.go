@@ -52,11 +52,11 @@ func spec(t *testing.T, c Case) {
 	require.Equal(t, acts, len(s.Calls) > 0, "Calls are what an Actor does")
 
 	for _, pattern := range s.Sends {
-		require.True(t, slices.ContainsFunc(c.Events, func(e hub.Event) bool { return hub.Subscribed([]string{pattern}, e.Type) }),
+		require.True(t, slices.ContainsFunc(c.Events, func(e hub.Event) bool { return hub.MatchesEventType([]string{pattern}, e.Type) }),
 			"the case has no event for %s", pattern)
 	}
 	for _, e := range c.Events {
-		require.True(t, hub.Subscribed(s.Sends, e.Type), "%s is not sent", e.Type)
+		require.True(t, hub.MatchesEventType(s.Sends, e.Type), "%s is not sent", e.Type)
 	}
 
 	// Whoever gets a Spec may change it.

@@ -167,7 +167,7 @@ func broken() []row {
 		{"500", echo(500), hub.ErrPeer, hub.CodePeerFailed},
 		{"503", echo(503), hub.ErrPeer, hub.CodePeerFailed},
 		{"redirect", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/elsewhere", http.StatusFound) }, hub.ErrPeer, hub.CodePeerFailed},
-		{"429", func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("Retry-After", "7"); w.WriteHeader(429) }, hub.ErrPeer, hub.CodePeerLimited},
+		{"429", func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("Retry-After", "7"); w.WriteHeader(429) }, hub.ErrPeer, hub.CodePeerRateLimited},
 		{"breaks off", func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, hub.ErrPeer, hub.CodePeerUnreachable},
 		{"breaks off within", func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Length", "100")
@@ -179,8 +179,8 @@ func broken() []row {
 					return
 				}
 			}
-		}, hub.ErrPeer, hub.CodePeerAnswer},
-		{"64 KiB and a byte", say(200, "{}"+strings.Repeat(" ", hub.MaxResponseBytes-1)), hub.ErrPeer, hub.CodePeerAnswer},
+		}, hub.ErrPeer, hub.CodePeerResponse},
+		{"64 KiB and a byte", say(200, "{}"+strings.Repeat(" ", hub.MaxResponseBytes-1)), hub.ErrPeer, hub.CodePeerResponse},
 	}
 }
 
@@ -188,7 +188,7 @@ func broken() []row {
 func notJSON() []row {
 	list := []row{}
 	for _, body := range []string{"", "<html>Welcome</html>", "{", `{"product":`, "[]", "OK", `{} {}`} {
-		list = append(list, row{"body " + body, say(200, body), hub.ErrPeer, hub.CodePeerAnswer})
+		list = append(list, row{"body " + body, say(200, body), hub.ErrPeer, hub.CodePeerResponse})
 	}
 	return list
 }

@@ -34,8 +34,8 @@ var compiler = sync.OnceValues(func() (*jsonschema.Compiler, error) {
 
 var compiling sync.Mutex
 
-// Check says what the schema has against a resource in JSON, nil for nothing.
-func Check(resource []byte) error {
+// Validate says what the schema has against a resource in JSON, nil for nothing.
+func Validate(resource []byte) error {
 	var named struct {
 		ResourceType string `json:"resourceType"`
 	}

@@ -71,7 +71,7 @@ func intact() moduletest.Case {
 			post(t, base+"/api/v1/publish", a.Token, `{"author":"","text":"`+text+`"}`, &struct{}{})
 			return map[string]string{"/api/v1/notes/{text}": "/api/v1/notes/" + text}
 		},
-		Events: []hub.Event{{Type: notes.Created, Data: []byte(`{"text":"x"}`)}, {Type: notes.Boring, Data: []byte(`{"text":"x"}`)}},
+		Events: []hub.Event{{Type: notes.EventCreated, Data: []byte(`{"text":"x"}`)}, {Type: notes.EventIgnored, Data: []byte(`{"text":"x"}`)}},
 		State: func(t *testing.T, host module.Host, tenant uuid.UUID) string {
 			t.Helper()
 			var n int
@@ -91,7 +91,7 @@ type changed struct {
 }
 
 // sound leaves out the types of events that notes are not meant to survive.
-func sound(s *module.Spec) { s.Receives = []string{notes.Created, notes.Boring} }
+func sound(s *module.Spec) { s.Receives = []string{notes.EventCreated, notes.EventIgnored} }
 
 func (c changed) Spec() module.Spec {
 	s := c.Module.Spec()
@@ -120,8 +120,8 @@ func (p *product) Handle(ctx context.Context, tx pgx.Tx, e hub.Event) error {
 	return p.Instance.Handle(ctx, tx, e)
 }
 
-func (p *product) Routes(api huma.API) {
-	p.Instance.Routes(api)
+func (p *product) RegisterRoutes(api huma.API) {
+	p.Instance.RegisterRoutes(api)
 	if p.changed.routes != nil {
 		p.changed.routes(api)
 	}

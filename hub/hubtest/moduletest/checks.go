@@ -49,7 +49,7 @@ func checkSpec(t *testing.T, c Case) {
 // migrationsOf applies the migrations a second time, and looks for what they made outside
 // the product's own schema.
 func migrationsOf(t *testing.T, c Case, h *Hub) {
-	again, err := migrations.UpProduct(t.Context(), h.Database, c.Module.Spec().Name, c.Module.Migrations())
+	again, err := migrations.UpProduct(t.Context(), h.DatabaseURL, c.Module.Spec().Name, c.Module.Migrations())
 	require.NoError(t, err)
 	require.Empty(t, again, "applied twice")
 	var outside []string
@@ -266,7 +266,7 @@ func workAndPages(t *testing.T, _ Case, h *Hub) {
 			names[job.Name] = true
 		}
 	}
-	if pages, ok := h.Instance.(module.Pages); ok {
+	if pages, ok := h.Instance.(module.PageProvider); ok {
 		for path, page := range pages.Pages() {
 			require.True(t, strings.HasPrefix(path, "/") && !strings.HasPrefix(path, "/api"), path)
 			require.NotNil(t, page, path)

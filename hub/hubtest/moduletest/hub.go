@@ -32,26 +32,26 @@ import (
 
 // Options are how a test's hub differs from any other.
 type Options struct {
-	Now      time.Time       // where the product's clock stands until [Hub.Clock] is advanced; zero: the machine's time
-	Settings []string        // as in the environment: "HUB_PAYMENT_PROVIDER=none"
-	Beside   []module.Module // more products
+	Start        time.Time       // where the product's clock stands until [Hub.Clock] is advanced; zero: the machine's time
+	Settings     []string        // as in the environment: "HUB_PAYMENT_PROVIDER=none"
+	OtherModules []module.Module // more products
 
 	Connectors []hub.Connector // of products that are elsewhere
 }
 
 // Hub is a running hub with a product, and what it lent it.
 type Hub struct {
-	URL      string // of the hub
-	Base     string // of the product
-	Operator string // bearer token
-	DataDir  string
-	Database string         // its URL
-	Clock    *hubtest.Clock // the product's; nil: the machine's
-	Host     module.Host
-	Instance module.Instance
+	URL           string // of the hub
+	Base          string // of the product
+	OperatorToken string // bearer token
+	DataDir       string
+	DatabaseURL   string         // its URL
+	Clock         *hubtest.Clock // the product's; nil: the machine's
+	Host          module.Host
+	Instance      module.Instance
 
-	Queries    atomic.Int64 // that the product has made so far
-	FailEvents atomic.Bool  // publishing fails
+	QueryCount     atomic.Int64 // that the product has made so far
+	FailPublishing atomic.Bool  // publishing fails
 
 	t   testing.TB
 	log lockedBuffer
@@ -62,18 +62,18 @@ type Hub struct {
 func Start(t testing.TB, m module.Module, o Options) *Hub {
 	t.Helper()
 	spec := m.Spec()
-	h := &Hub{t: t, DataDir: t.TempDir(), Database: prepared(t, m)}
+	h := &Hub{t: t, DataDir: t.TempDir(), DatabaseURL: prepared(t, m)}
 	cfg, _, err := config.Load(config.Sources{Environ: append([]string{"HUB_KEY_RATE=0"}, o.Settings...)})
 	require.NoError(t, err)
 	cfg.Listen, cfg.DataDir, cfg.LogLevel, cfg.ShutdownGrace = "127.0.0.1:0", h.DataDir, "debug", time.Second
-	cfg.DatabaseURL, cfg.RedisURL = config.Secret(h.Database), config.Secret(hubtest.RedisURL(t))
+	cfg.DatabaseURL, cfg.RedisURL = config.Secret(h.DatabaseURL), config.Secret(hubtest.RedisURL(t))
 	cfg.MasterKey = config.Secret(base64.StdEncoding.EncodeToString(bytes.Repeat([]byte{7}, 32)))
 	options := server.Options{
 		Config: cfg, Version: "test", Log: slog.New(slog.NewJSONHandler(&h.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
-		Modules: append([]module.Module{watched{m, h}}, o.Beside...), Connectors: o.Connectors,
+		Modules: append([]module.Module{watched{m, h}}, o.OtherModules...), Connectors: o.Connectors,
 	}
-	if !o.Now.IsZero() {
-		h.Clock = hubtest.NewClock(o.Now)
+	if !o.Start.IsZero() {
+		h.Clock = hubtest.NewClock(o.Start)
 		options.ProductClock = h.Clock.Now
 	}
 	running, err := server.Start(context.Background(), options)
@@ -89,7 +89,7 @@ func Start(t testing.TB, m module.Module, o Options) *Hub {
 	h.Base = h.URL + cfg.ProductPath(spec.Name)
 	local, err := config.ReadLocal(h.DataDir)
 	require.NoError(t, err)
-	h.Operator = local.Token
+	h.OperatorToken = local.Token
 	return h
 }
 
@@ -121,12 +121,12 @@ type watched struct {
 // Open implements [module.Module].
 func (w watched) Open(ctx context.Context, host module.Host) (module.Instance, error) {
 	settings := host.Pool.Config()
-	settings.ConnConfig.Tracer = counter{&w.hub.Queries}
+	settings.ConnConfig.Tracer = counter{&w.hub.QueryCount}
 	pool, err := pgxpool.NewWithConfig(context.Background(), settings)
 	if err != nil {
 		return nil, err
 	}
-	host.Pool, host.Events = pool, publisher{host.Events, &w.hub.FailEvents}
+	host.Pool, host.Events = pool, publisher{host.Events, &w.hub.FailPublishing}
 	instance, err := w.Module.Open(ctx, host)
 	w.hub.Host, w.hub.Instance = host, instance
 	return instance, err
@@ -166,23 +166,23 @@ func (p publisher) PublishAll(ctx context.Context, tx pgx.Tx, events []hub.Event
 	return p.Publisher.PublishAll(ctx, tx, events)
 }
 
-// Key makes an API key of a tenant of the product, without a limit. No scopes means all.
-func (h *Hub) Key(tenant uuid.UUID, environment hub.Environment, scopes ...string) string {
+// CreateKey makes an API key of a tenant of the product, without a limit. No scopes means all.
+func (h *Hub) CreateKey(tenant uuid.UUID, environment hub.Environment, scopes ...string) string {
 	h.t.Helper()
 	var made struct {
 		APIKey string `json:"api_key"`
 	}
-	h.Operate(http.MethodPost, "/api/v1/keys", map[string]any{
+	h.CallAPI(http.MethodPost, "/api/v1/keys", map[string]any{
 		"tenant_id": tenant, "name": "test", "environment": environment, "scopes": scopes, "rate": "0",
 	}, &made)
 	return made.APIKey
 }
 
-// Mails are the texts sent to an address, newest first.
-func (h *Hub) Mails(to string) []string {
+// Emails are the texts sent to an address, newest first.
+func (h *Hub) Emails(to string) []string {
 	h.t.Helper()
 	var page struct{ Items []struct{ Text string } }
-	h.Operate(http.MethodGet, "/api/v1/dev/mail?to="+url.QueryEscape(to), nil, &page)
+	h.CallAPI(http.MethodGet, "/api/v1/dev/mail?to="+url.QueryEscape(to), nil, &page)
 	var texts []string
 	for _, one := range page.Items {
 		texts = append(texts, one.Text)
@@ -190,8 +190,8 @@ func (h *Hub) Mails(to string) []string {
 	return texts
 }
 
-// Operate calls the hub's own API as an operator.
-func (h *Hub) Operate(method, path string, body, into any) {
+// CallAPI calls the hub's own API as an operator.
+func (h *Hub) CallAPI(method, path string, body, into any) {
 	h.t.Helper()
 	raw, err := json.Marshal(body)
 	require.NoError(h.t, err)
@@ -200,7 +200,7 @@ func (h *Hub) Operate(method, path string, body, into any) {
 	}
 	req, err := http.NewRequestWithContext(h.t.Context(), method, h.URL+path, bytes.NewReader(raw))
 	require.NoError(h.t, err)
-	req.Header.Set("Authorization", "Bearer "+h.Operator)
+	req.Header.Set("Authorization", "Bearer "+h.OperatorToken)
 	req.Header.Set("Content-Type", "application/json")
 	res, err := http.DefaultClient.Do(req)
 	require.NoError(h.t, err)
@@ -209,18 +209,18 @@ func (h *Hub) Operate(method, path string, body, into any) {
 	require.NoError(h.t, json.NewDecoder(res.Body).Decode(into))
 }
 
-// Published is an event as the product published it.
-type Published struct {
+// PublishedEvent is an event as the product published it.
+type PublishedEvent struct {
 	Type string         `json:"event_type"`
 	Data map[string]any `json:"data"`
 }
 
 // Events are what the product published for a tenant, in order.
-func (h *Hub) Events(tenant uuid.UUID) []Published {
+func (h *Hub) Events(tenant uuid.UUID) []PublishedEvent {
 	h.t.Helper()
 	rows, err := h.Host.Pool.Query(h.t.Context(), `select body from hub.events where tenant_id = $1 order by seq`, tenant)
 	require.NoError(h.t, err)
-	list, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (one Published, err error) {
+	list, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (one PublishedEvent, err error) {
 		var envelope []byte
 		if err := row.Scan(&envelope); err != nil {
 			return one, err

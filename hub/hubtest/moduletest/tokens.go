@@ -25,8 +25,8 @@ func (l HostCapture) Open(ctx context.Context, host module.Host) (module.Instanc
 	return l.Module.Open(ctx, host)
 }
 
-// Forged gives a token with other header members and claims, signed by sign.
-func Forged(t *testing.T, token string, header, claims map[string]any, sign func(text string) string) string {
+// ForgeToken gives a token with other header members and claims, signed by sign.
+func ForgeToken(t *testing.T, token string, header, claims map[string]any, sign func(text string) string) string {
 	t.Helper()
 	parts := strings.Split(token, ".")
 	require.Len(t, parts, 3)

@@ -27,11 +27,11 @@ var files embed.FS
 
 // Types of events it receives.
 const (
-	Created = "note.created" // data.text becomes a note
-	Seen    = "note.seen"    // is taken in, and nothing is written down
-	Boring  = "note.boring"  // is ignored
-	Broken  = "note.broken"  // cannot be handled, though a note was written
-	Panics  = "note.panics"
+	EventCreated   = "note.created" // data.text becomes a note
+	EventSeen      = "note.seen"    // is taken in, and nothing is written down
+	EventIgnored   = "note.boring"  // is ignored
+	EventFailing   = "note.broken"  // cannot be handled, though a note was written
+	EventPanicking = "note.panics"
 )
 
 // Module is the product. Several may run in one hub under different names.
@@ -44,13 +44,13 @@ type Module struct {
 func New(name string) Module {
 	return Module{spec: module.Spec{
 		Name: name, Title: name, KeyPrefix: name[:3], TenantPrefix: "owner", Version: "1.2.3",
-		Features: []string{"note.search", "note.write"}, Receives: []string{Created, Seen, Boring, Broken, Panics}, Sends: []string{Created},
+		Features: []string{"note.search", "note.write"}, Receives: []string{EventCreated, EventSeen, EventIgnored, EventFailing, EventPanicking}, Sends: []string{EventCreated},
 	}}
 }
 
-// NewPresenting makes one that answers its administrators on connect and status in a
+// NewPresenter makes one that answers its administrators on connect and status in a
 // shape of its own.
-func NewPresenting(name string) Module {
+func NewPresenter(name string) Module {
 	m := New(name)
 	m.presents = true
 	return m
@@ -83,7 +83,7 @@ var _ module.Presenter = (*presenting)(nil)
 
 // PresentConnect implements [module.Presenter].
 func (*presenting) PresentConnect(i module.Integration) any {
-	return map[string]any{"connected_to": i.Product, "works": i.Status == "active", "for": i.Enabled}
+	return map[string]any{"connected_to": i.Product, "works": i.Status == "active", "for": i.EnabledUses}
 }
 
 // PresentStatus implements [module.Presenter].
@@ -102,7 +102,7 @@ var (
 	_ module.Actor         = (*instance)(nil)
 	_ module.PhoneSearcher = (*instance)(nil)
 	_ module.Worker        = (*instance)(nil)
-	_ module.Pages         = (*instance)(nil)
+	_ module.PageProvider  = (*instance)(nil)
 )
 
 // Note is one note.
@@ -132,8 +132,8 @@ type notesOutput struct {
 	} `nameHint:"Notes"`
 }
 
-// Routes implements [module.Instance].
-func (i *instance) Routes(api huma.API) {
+// RegisterRoutes implements [module.Instance].
+func (i *instance) RegisterRoutes(api huma.API) {
 	huma.Register(api, huma.Operation{OperationID: "auth.register", Method: http.MethodPost, Path: "/api/v1/auth/register", DefaultStatus: 201}, i.register)
 	huma.Register(api, huma.Operation{
 		OperationID: "notes.list", Method: http.MethodGet, Path: "/api/v1/notes",
@@ -151,16 +151,16 @@ func (i *instance) Routes(api huma.API) {
 	huma.Register(api, huma.Operation{OperationID: "notes.use", Method: http.MethodPost, Path: "/api/v1/use"}, i.use)
 }
 
-// Searches implements [module.Searcher].
-func (i *instance) Searches(api huma.API) {
+// RegisterSearches implements [module.Searcher].
+func (i *instance) RegisterSearches(api huma.API) {
 	huma.Register(api, huma.Operation{
 		OperationID: "notes.search", Method: http.MethodGet, Path: "/notes",
 		Security: []map[string][]string{{module.SchemeKey: {"note.search"}}},
 	}, i.list)
 }
 
-// Actions implements [module.Actor].
-func (i *instance) Actions(api huma.API) {
+// RegisterActions implements [module.Actor].
+func (i *instance) RegisterActions(api huma.API) {
 	huma.Register(api, huma.Operation{
 		OperationID: "notes.write", Method: http.MethodPost, Path: "/write",
 		Security: []map[string][]string{{module.SchemeKey: {"note.write"}}},
@@ -235,7 +235,7 @@ func (i *instance) publish(ctx context.Context, in *struct{ Body Note }) (*struc
 		if err != nil {
 			return err
 		}
-		out.Body.ID, err = i.host.Events.Publish(ctx, tx, hub.Event{TenantID: who.TenantID, Environment: who.Environment, Type: Created, Data: data})
+		out.Body.ID, err = i.host.Events.Publish(ctx, tx, hub.Event{TenantID: who.TenantID, Environment: who.Environment, Type: EventCreated, Data: data})
 		if err == nil && strings.HasPrefix(in.Body.Text, "undo") {
 			err = hub.Errorf(hub.ErrConflict, "undone", "It was taken back.")
 		}
@@ -249,8 +249,8 @@ type Published struct {
 	ID string `json:"id"`
 }
 
-// Used is what came of using what the hub lends.
-type Used struct {
+// HostUsage is what came of using what the hub lends.
+type HostUsage struct {
 	URL     string `json:"url"`     // of the note as a picture
 	Health  int    `json:"health"`  // status of the hub's own health, asked over the network
 	Payment string `json:"payment"` // the provider in the settings
@@ -258,7 +258,7 @@ type Used struct {
 
 // use sends a note to its author by mail, keeps it as a picture and asks the hub how
 // it does. An author "undo@…" gets no mail.
-func (i *instance) use(ctx context.Context, in *struct{ Body Note }) (*struct{ Body Used }, error) {
+func (i *instance) use(ctx context.Context, in *struct{ Body Note }) (*struct{ Body HostUsage }, error) {
 	name, err := i.host.Files.Put(ctx, module.Picture{Type: "image/png", Content: []byte(in.Body.Text)})
 	if err != nil {
 		return nil, err
@@ -278,8 +278,8 @@ func (i *instance) use(ctx context.Context, in *struct{ Body Note }) (*struct{ B
 		}
 		return err
 	})
-	out := Used{URL: i.host.Files.URL(name), Health: health.Status, Payment: i.host.Settings.PaymentProvider}
-	return &struct{ Body Used }{out}, err
+	out := HostUsage{URL: i.host.Files.URL(name), Health: health.Status, Payment: i.host.Settings.PaymentProvider}
+	return &struct{ Body HostUsage }{out}, err
 }
 
 // Authenticate implements [module.Instance].
@@ -300,7 +300,7 @@ func (i *instance) Handle(ctx context.Context, tx pgx.Tx, e hub.Event) error {
 	if err := json.Unmarshal(e.Data, &data); err != nil {
 		return err
 	}
-	if e.Type == Seen {
+	if e.Type == EventSeen {
 		return nil
 	}
 	_, err := tx.Exec(ctx, `insert into notes (tenant_id, environment, author, event_id, text) values ($1, $2, $3, $4, $5)`,
@@ -308,11 +308,11 @@ func (i *instance) Handle(ctx context.Context, tx pgx.Tx, e hub.Event) error {
 	switch {
 	case err != nil:
 		return err
-	case e.Type == Boring:
+	case e.Type == EventIgnored:
 		return module.ErrIgnored
-	case e.Type == Broken:
+	case e.Type == EventFailing:
 		return errors.New("taking a note: out of ink")
-	case e.Type == Panics:
+	case e.Type == EventPanicking:
 		panic("the pencil broke")
 	}
 	return nil
@@ -320,13 +320,13 @@ func (i *instance) Handle(ctx context.Context, tx pgx.Tx, e hub.Event) error {
 
 // SearchPhone implements [module.PhoneSearcher]: a note's first word may be a phone number, and the
 // rest is a name.
-func (i *instance) SearchPhone(ctx context.Context, phone string) ([]module.Match, error) {
+func (i *instance) SearchPhone(ctx context.Context, phone string) ([]module.PhoneMatch, error) {
 	rows, err := i.host.Pool.Query(ctx, `select tenant_id, 'note', id::text, substr(text, length($1) + 2), $2 || '/notes/' || id
 		from notes where split_part(text, ' ', 1) = $1 order by id limit 100`, phone, i.host.URLs.Base)
 	if err != nil {
 		return nil, err
 	}
-	return pgx.CollectRows(rows, pgx.RowToStructByPos[module.Match])
+	return pgx.CollectRows(rows, pgx.RowToStructByPos[module.PhoneMatch])
 }
 
 // Jobs implements [module.Worker].
@@ -341,7 +341,7 @@ func (i *instance) Jobs() []module.Job {
 	}
 }
 
-// Pages implements [module.Pages].
+// Pages implements [module.PageProvider].
 func (i *instance) Pages() map[string]http.Handler {
 	return map[string]http.Handler{"/book/": http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/book/broken" {

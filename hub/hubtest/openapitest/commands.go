@@ -14,9 +14,9 @@ import (
 	"integrationhub/hub/hubtest"
 )
 
-// Commands are those that the reference page below base prints in a browser, by the id of
+// LoadCommands are those that the reference page below base prints in a browser, by the id of
 // the operation.
-func Commands(t *testing.T, base string) map[string]string {
+func LoadCommands(t *testing.T, base string) map[string]string {
 	t.Helper()
 	root := hubtest.ModuleRoot()
 	var notes bytes.Buffer
@@ -37,14 +37,14 @@ func Commands(t *testing.T, base string) map[string]string {
 	return commands
 }
 
-// Reader is who copies commands from the reference page.
-type Reader struct {
+// CommandRunner is who copies commands from the reference page.
+type CommandRunner struct {
 	Token, Key string
 	File       string // what the file has that they upload
 }
 
-// Run runs a command as it is printed, and gives the status and the body of the answer.
-func (r Reader) Run(t *testing.T, command string) (status, body string) {
+// RunCommand runs a command as it is printed, and gives the status and the body of the answer.
+func (r CommandRunner) RunCommand(t *testing.T, command string) (status, body string) {
 	t.Helper()
 	dir := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "file"), []byte(r.File), 0o600))

@@ -19,9 +19,9 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// Contract is a document; it is read when the first answer is checked. All servers whose
+// Document is a document; it is read when the first answer is checked. All servers whose
 // answers it is asked about serve the same one.
-type Contract struct {
+type Document struct {
 	mu         sync.Mutex
 	operations []operation // nil: not read yet
 	compiler   *jsonschema.Compiler
@@ -37,10 +37,10 @@ type operation struct {
 // resource is the document's name for the compiler.
 const resource = "http://openapi.invalid/document"
 
-// Check says what the document of the server at base (its address, and the path that the
+// CheckResponse says what the document of the server at base (its address, and the path that the
 // document's own begin after) has against an answer; nil for nothing. Answers of paths
 // and methods that are in no document are no operation's, and anything goes.
-func (c *Contract) Check(base string, res *http.Response, body []byte) error {
+func (c *Document) CheckResponse(base string, res *http.Response, body []byte) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.operations == nil {
@@ -63,7 +63,7 @@ func (c *Contract) Check(base string, res *http.Response, body []byte) error {
 	return nil
 }
 
-func (c *Contract) check(op *operation, res *http.Response, body []byte) error {
+func (c *Document) check(op *operation, res *http.Response, body []byte) error {
 	contents, known := op.answers[strconv.Itoa(res.StatusCode)]
 	if !known {
 		return errors.New("the status is not documented")
@@ -97,7 +97,7 @@ func (c *Contract) check(op *operation, res *http.Response, body []byte) error {
 }
 
 // find gives the operation that a request was for: paths without parameters come first.
-func (c *Contract) find(method, path string) *operation {
+func (c *Document) find(method, path string) *operation {
 	asked := strings.Split(strings.TrimPrefix(path, "/"), "/")
 	var found *operation
 	fewest := len(asked) + 1
@@ -122,7 +122,7 @@ func (c *Contract) find(method, path string) *operation {
 }
 
 // read fetches the document. Its schemas are given places that are easily named.
-func (c *Contract) read(asker *http.Request, base string) error {
+func (c *Document) read(asker *http.Request, base string) error {
 	req, err := http.NewRequestWithContext(asker.Context(), http.MethodGet, base+"/openapi.json", nil)
 	if err != nil {
 		return err

@@ -42,13 +42,13 @@ type Publisher interface {
 }
 
 // KeyLimiter counts a request of a key and sets the RateLimit-* headers. It returns a
-// [hub.ErrLimited] once the key has used up its rate.
+// [hub.ErrRateLimited] once the key has used up its rate.
 type KeyLimiter interface {
 	Allow(ctx context.Context, key keys.Principal, setHeader func(name, value string)) error
 }
 
 // LookupLimiter counts an operator's lookups and sets the RateLimit-* headers. It returns
-// a [hub.ErrLimited] once there are too many.
+// a [hub.ErrRateLimited] once there are too many.
 type LookupLimiter interface {
 	AllowLookup(ctx context.Context, operator string, setHeader func(name, value string)) error
 }
@@ -74,7 +74,7 @@ type Deps struct {
 	Lookup         *lookup.Service
 	LookupLimiter  LookupLimiter          // nil = lookups are not limited
 	Mail           *mail.Outbox           // emails that developers may read; nil = none, as in production
-	Kick           func(target uuid.UUID) // notifies the dispatcher that a target has due deliveries
+	Wake           func(target uuid.UUID) // has the dispatcher fetch a target's due deliveries
 	Now            func() time.Time
 	Stopping       <-chan struct{} // closed when the hub stops, which ends live tails
 	TrustedProxies []netip.Prefix  // whose X-Forwarded-For is trusted

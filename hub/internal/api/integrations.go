@@ -217,7 +217,7 @@ func integrationOf(i connect.Integration) Integration {
 	return Integration{
 		ID: i.ID, TenantID: i.TenantID, TenantName: i.TenantName, OwnProduct: i.OwnProduct, Environment: i.Environment, Product: i.Product,
 		Status: i.Status, Disabled: i.Disabled, LastError: nilIfZero(i.LastError),
-		Features: append([]string{}, i.Features...), Enabled: append([]string{}, i.Enabled...),
+		Features: append([]string{}, i.Features...), Enabled: append([]string{}, i.EnabledUses...),
 		APIURL: i.APIURL, WebhookURL: i.WebhookURL, PeerWebhookURL: i.PeerWebhookURL,
 		APIKeyLocal: maskedEnd(i.LocalKeyLast4), APIKeyRemote: maskedEnd(i.RemoteKeyLast4), WebhookSecret: maskedEnd(i.SecretLast4),
 		PreviousUntil: i.PreviousUntil, RegisterAt: i.RegistrationTry, LastHealthCheck: nilIfZero(i.LastHealthCheck), RevokedAt: i.RevokedAt,

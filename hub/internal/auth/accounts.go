@@ -10,7 +10,7 @@ import (
 )
 
 // Accounts hashes the passwords and signs the access tokens of one hosted product's
-// users. It implements [module.Accounts].
+// users. It implements [module.Credentials].
 type Accounts struct {
 	hasher *hasher
 	signer signer
@@ -18,7 +18,7 @@ type Accounts struct {
 	now    func() time.Time
 }
 
-var _ module.Accounts = (*Accounts)(nil)
+var _ module.Credentials = (*Accounts)(nil)
 
 // NewAccounts returns the accounts of a product. key signs its access tokens, which
 // last for ttl; no other product accepts them. Hashing shares the slots of s.
@@ -26,12 +26,12 @@ func (s *Service) NewAccounts(product string, key []byte, ttl time.Duration, now
 	return &Accounts{hasher: s.hasher, signer: newSigner(key, product), ttl: ttl, now: now}
 }
 
-// HashPassword implements [module.Accounts].
+// HashPassword implements [module.Credentials].
 func (a *Accounts) HashPassword(ctx context.Context, password string) (string, error) {
 	return a.hasher.hash(ctx, password)
 }
 
-// CheckPassword implements [module.Accounts].
+// CheckPassword implements [module.Credentials].
 func (a *Accounts) CheckPassword(ctx context.Context, stored, password string) (bool, error) {
 	release, err := a.hasher.acquire(ctx)
 	if err != nil {
@@ -45,12 +45,12 @@ func (a *Accounts) CheckPassword(ctx context.Context, stored, password string) (
 	return a.hasher.matches(stored, password), nil
 }
 
-// SignAccess implements [module.Accounts].
-func (a *Accounts) SignAccess(user, login uuid.UUID) (string, error) {
+// SignAccessToken implements [module.Credentials].
+func (a *Accounts) SignAccessToken(user, login uuid.UUID) (string, error) {
 	return a.signer.sign(user, login, a.now(), a.ttl)
 }
 
-// VerifyAccess implements [module.Accounts].
-func (a *Accounts) VerifyAccess(token string) (user, login uuid.UUID, ok bool) {
+// VerifyAccessToken implements [module.Credentials].
+func (a *Accounts) VerifyAccessToken(token string) (user, login uuid.UUID, ok bool) {
 	return a.signer.verify(token, a.now())
 }

@@ -32,7 +32,7 @@ type Session struct {
 
 // Login checks a password and starts a login. Unknown addresses, wrong passwords and
 // disabled operators get the same [hub.ErrUnauthorized] after the same time. After ten
-// failures in 15 minutes for one address and client, every login is a [hub.ErrLimited]
+// failures in 15 minutes for one address and client, every login is a [hub.ErrRateLimited]
 // whose RetryAfter is the time to wait.
 func (s *Service) Login(ctx context.Context, email, password, clientIP string) (Session, error) {
 	account := s.accountHash(email)
@@ -81,7 +81,7 @@ func (s *Service) checkCredentials(ctx context.Context, account []byte, email, p
 		return dbgen.Operator{}, store.Failed("counting failed logins", err)
 	}
 	if len(failures) >= maxLoginFailures {
-		limited := hub.Errorf(hub.ErrLimited, "too_many_logins", "Too many failed logins for this account; wait and try again.")
+		limited := hub.Errorf(hub.ErrRateLimited, "too_many_logins", "Too many failed logins for this account; wait and try again.")
 		limited.RetryAfter = max(time.Second, failures[len(failures)-1].Add(loginWindow).Sub(now))
 		return dbgen.Operator{}, limited
 	}

@@ -185,7 +185,7 @@ func (s *Service) acceptSecret(row *dbgen.Integration, secret string) (made stri
 		if have.current != "" {
 			return "", nil
 		}
-		made = hub.NewSecret()
+		made = hub.NewWebhookSecret()
 		secret = made
 	}
 	sealed := s.Box.Seal([]byte(secret), registry.IntegrationSecretContext(row.ID))

@@ -61,7 +61,7 @@ func claim(row *dbgen.Integration, same bool, account *string) (anew bool, err e
 		forget(row)
 		anew = true
 	case both:
-		return false, hub.Errorf(hub.ErrConflict, hub.CodeOtherAccount,
+		return false, hub.Errorf(hub.ErrConflict, hub.CodeOtherAccountConnected,
 			"Another account of %s is connected already: revoke that integration first.", row.Product)
 	}
 	if account != nil || !same {
@@ -120,7 +120,7 @@ func (s *Service) freeFor(ctx context.Context, tenant, peer dbgen.Tenant, enviro
 	if err != nil || !linked(row) || row.PeerAccount == nil || *row.PeerAccount == peer.ID.String() {
 		return err
 	}
-	return hub.Errorf(hub.ErrConflict, hub.CodeOtherAccount,
+	return hub.Errorf(hub.ErrConflict, hub.CodeOtherAccountConnected,
 		"%s is connected to another account of %s already: revoke that integration first.", tenant.Name, peer.Product)
 }
 
@@ -140,7 +140,7 @@ func (s *Service) registrant(ctx context.Context, who keys.Principal, r Registra
 		return seen, nil, store.Failed("loading the key", err)
 	}
 	status, err := s.askWhose(ctx, hub.Connection{
-		Product: r.Product, Local: who.Product, Environment: who.Environment, URL: base, Key: r.Key, Now: s.Now(),
+		Product: r.Product, LocalProduct: who.Product, Environment: who.Environment, URL: base, Key: r.Key, Now: s.Now(),
 	})
 	return seen, accountOf(status), err
 }
@@ -178,4 +178,4 @@ func (s *Service) admitAccount(ctx context.Context, queries *dbgen.Queries, who 
 
 // takenThere tells whether a peer refused a registration because it is connected to
 // another account.
-func takenThere(trouble error) bool { return codeOf(trouble) == hub.CodeOtherAccount }
+func takenThere(trouble error) bool { return codeOf(trouble) == hub.CodeOtherAccountConnected }

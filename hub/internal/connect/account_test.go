@@ -60,7 +60,7 @@ func TestAccountOfAnIntegration(t *testing.T) {
 			before := b.stored()
 			again, err := b.Connect(context.Background(), b.with(second, "msg_live_other"))
 			if c.refused {
-				refused(t, hub.ErrConflict, hub.CodeOtherAccount, err)
+				refused(t, hub.ErrConflict, hub.CodeOtherAccountConnected, err)
 				require.Empty(t, second.seen("/register"))
 				require.Equal(t, before, b.stored())
 				return
@@ -106,7 +106,7 @@ func TestAccountOfAnIntegrationThatDoesNotWork(t *testing.T) {
 			made := b.connected(first)
 			spoil(b, first, made)
 			_, err := b.Connect(context.Background(), b.with(second, "msg_live_other"))
-			refused(t, hub.ErrConflict, hub.CodeOtherAccount, err)
+			refused(t, hub.ErrConflict, hub.CodeOtherAccountConnected, err)
 			_, err = b.Revoke(context.Background(), made.ID, connect.Filter{})
 			require.NoError(t, err)
 			again, err := b.Connect(context.Background(), b.with(second, "msg_live_other"))
@@ -136,7 +136,7 @@ func TestAccountIsFoundOut(t *testing.T) {
 			c.meanwhile(b, first)
 			_, err = b.Connect(context.Background(), b.with(second, "msg_live_other"))
 			if c.refused {
-				refused(t, hub.ErrConflict, hub.CodeOtherAccount, err)
+				refused(t, hub.ErrConflict, hub.CodeOtherAccountConnected, err)
 				return
 			}
 			require.NoError(t, err)

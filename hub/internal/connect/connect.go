@@ -109,7 +109,7 @@ func (s *Service) turn(ctx context.Context, tenant uuid.UUID, environment hub.En
 		return func() { <-lane }, nil
 	case <-ctx.Done():
 		e := hub.Errorf(hub.ErrUnavailable, "handshake_under_way", "Another connect is under way; try again.")
-		return nil, e.Because(ctx.Err())
+		return nil, e.WithCause(ctx.Err())
 	}
 }
 

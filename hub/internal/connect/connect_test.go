@@ -25,7 +25,7 @@ func TestConnect(t *testing.T) {
 	b, p := setup(t), newPeer(t)
 	made := b.connected(p)
 	require.Equal(t, []string{"message.send"}, made.Features)
-	require.Equal(t, []string{"reminders"}, made.Enabled)
+	require.Equal(t, []string{"reminders"}, made.EnabledUses)
 	require.Equal(t, p.URL+"/api/v1", made.APIURL)
 	require.Equal(t, ownBase+"/api/v1/integrations/webhook", made.WebhookURL)
 	require.Equal(t, "Made", made.RemoteKeyLast4[len(made.RemoteKeyLast4)-4:])

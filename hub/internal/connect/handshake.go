@@ -54,7 +54,7 @@ func (s *Service) Connect(ctx context.Context, r Request) (Integration, error) {
 	}
 	defer release()
 	status, err := s.ask(ctx, hub.Connection{
-		Product: r.Product, Local: r.OwnProduct, Environment: r.Environment, URL: r.APIURL, Key: r.Key, Now: s.Now(),
+		Product: r.Product, LocalProduct: r.OwnProduct, Environment: r.Environment, URL: r.APIURL, Key: r.Key, Now: s.Now(),
 	})
 	if err != nil {
 		s.Failed(r.OwnProduct, StepStatus)
@@ -137,7 +137,7 @@ func (s *Service) ask(ctx context.Context, c hub.Connection) (hub.Status, error)
 	if err != nil {
 		return status, peerTrouble(err)
 	}
-	if err := status.Usable(c.Product); err != nil {
+	if err := status.CheckUsable(c.Product); err != nil {
 		return status, err
 	}
 	if status.Environment != "" && status.Environment != c.Environment {
@@ -153,9 +153,9 @@ func peerTrouble(err error) error {
 	case err == nil || errors.As(err, &told):
 		return err
 	case errors.Is(err, context.DeadlineExceeded):
-		return hub.Errorf(hub.ErrPeerTimeout, hub.CodePeerTimeout, "The other product did not answer in time.").Because(err)
+		return hub.Errorf(hub.ErrPeerTimeout, hub.CodePeerTimeout, "The other product did not answer in time.").WithCause(err)
 	}
-	return hub.Errorf(hub.ErrPeer, hub.CodePeerFailed, "The other product did not answer as documented.").Because(err)
+	return hub.Errorf(hub.ErrPeer, hub.CodePeerFailed, "The other product did not answer as documented.").WithCause(err)
 }
 
 // begin is the third step: one row, a secret and a key for the peer. An integration
@@ -252,7 +252,7 @@ func (s *Service) drawPending(row *dbgen.Integration) error {
 // least, so that many more can follow it. It gives "" where none was found.
 func drawSecret(over string) (best string) {
 	for n := 0; n < secretDraws || best == "" && n < mostDraws; n++ {
-		secret := hub.NewSecret()
+		secret := hub.NewWebhookSecret()
 		if (over == "" || wins(secret, over)) && (best == "" || wins(best, secret)) {
 			best = secret
 		}

@@ -213,7 +213,7 @@ func (s *Service) judge(row *dbgen.Integration, found Checked) {
 
 func keyRejected(err error) bool { return codeOf(err) == hub.CodeKeyRejected }
 
-func limited(err error) bool { return codeOf(err) == hub.CodePeerLimited }
+func limited(err error) bool { return codeOf(err) == hub.CodePeerRateLimited }
 
 func codeOf(err error) string {
 	var told *hub.Error

@@ -77,7 +77,7 @@ func OpenSecrets(box Opener, row dbgen.Integration) (Secrets, error) {
 // registration under way may have told the peer already.
 func (s Secrets) Connection(row dbgen.Integration, own string, now time.Time) hub.Connection {
 	c := hub.Connection{
-		ID: row.ID, Product: row.Product, Local: own, Environment: row.Environment, URL: row.ApiUrl, WebhookURL: row.PeerWebhookUrl,
+		ID: row.ID, Product: row.Product, LocalProduct: own, Environment: row.Environment, URL: row.ApiUrl, WebhookURL: row.PeerWebhookUrl,
 		Key: s.key, Now: now,
 	}
 	if s.current != "" {
@@ -189,7 +189,7 @@ func (s *Service) viewOf(row dbgen.Integration, own, tenantName string) Integrat
 		SecretLast4: keys.Last4(secrets.current),
 		Integration: module.Integration{
 			ID: row.ID, TenantID: row.TenantID, Environment: row.Environment, Product: row.Product, Status: row.Status, Paused: Paused(row),
-			LastError: value(row.LastError), Features: row.Features, Enabled: row.Enabled, APIURL: row.ApiUrl, WebhookURL: row.WebhookUrl,
+			LastError: value(row.LastError), Features: row.Features, EnabledUses: row.Enabled, APIURL: row.ApiUrl, WebhookURL: row.WebhookUrl,
 			RemoteKeyLast4: row.RemoteLast4, LastHealthCheck: value(row.LastHealthCheck), CreatedAt: row.CreatedAt, UpdatedAt: row.UpdatedAt,
 		},
 		OwnProduct: own, TenantName: tenantName, Disabled: row.Disabled, PeerID: value(row.PeerIntegrationID), PeerWebhookURL: row.PeerWebhookUrl,

@@ -155,7 +155,7 @@ func (s *Service) RotateSecret(ctx context.Context, id uuid.UUID, reach Filter, 
 		return Integration{}, "", err
 	}
 	ctx = context.WithoutCancel(ctx)
-	answer, trouble := hub.Registered{}, error(nil)
+	answer, trouble := hub.RegistrationResponse{}, error(nil)
 	if reachable(row) {
 		if answer, trouble, err = s.tell(ctx, row, tenant.Product); err != nil {
 			return Integration{}, "", err
@@ -187,7 +187,7 @@ func (s *Service) beginRotation(ctx context.Context, own Product, id uuid.UUID) 
 			return err
 		}
 		if len(row.PendingSecret) == 0 {
-			e := hub.Errorf(hub.ErrLimited, "rotated_too_often", "The secret was replaced too many times within seconds; try again a little later.")
+			e := hub.Errorf(hub.ErrRateLimited, "rotated_too_often", "The secret was replaced too many times within seconds; try again a little later.")
 			e.RetryAfter = settling
 			return e
 		}
@@ -201,7 +201,7 @@ func (s *Service) beginRotation(ctx context.Context, own Product, id uuid.UUID) 
 // finishRotation puts into force what the peer was told. Where a handshake of another
 // process, or of the peer, brought another secret meanwhile, the peer is told once
 // more what is in force, and the rotation has failed.
-func (s *Service) finishRotation(ctx context.Context, sent dbgen.Integration, answer hub.Registered, until time.Duration) (dbgen.Integration, error) {
+func (s *Service) finishRotation(ctx context.Context, sent dbgen.Integration, answer hub.RegistrationResponse, until time.Duration) (dbgen.Integration, error) {
 	overtaken := false
 	row, err := s.change(ctx, sent.ID, Filter{}, func(row *dbgen.Integration, queries *dbgen.Queries) error {
 		if overtaken = !bytes.Equal(row.PendingSecret, sent.PendingSecret); overtaken {

@@ -36,10 +36,10 @@ func (s *Service) register(ctx context.Context, row dbgen.Integration, own strin
 }
 
 // tell makes the call. Peers that cannot be told are configured by people.
-func (s *Service) tell(ctx context.Context, row dbgen.Integration, own string) (answer hub.Registered, trouble, err error) {
+func (s *Service) tell(ctx context.Context, row dbgen.Integration, own string) (answer hub.RegistrationResponse, trouble, err error) {
 	registrar, ok := s.Connectors(row.Product).(hub.Registrar)
 	if !ok {
-		return hub.Registered{}, nil, nil
+		return hub.RegistrationResponse{}, nil, nil
 	}
 	c, secrets, err := s.connection(row, own)
 	if err != nil {
@@ -68,7 +68,7 @@ func (s *Service) tell(ctx context.Context, row dbgen.Integration, own string) (
 
 // finish stores the outcome of a registration. sent is the row as the peer was told
 // of it.
-func (s *Service) finish(ctx context.Context, sent dbgen.Integration, answer hub.Registered, trouble error) (row dbgen.Integration, err error) {
+func (s *Service) finish(ctx context.Context, sent dbgen.Integration, answer hub.RegistrationResponse, trouble error) (row dbgen.Integration, err error) {
 	recovered := false
 	err = store.InTx(ctx, s.DB, func(tx pgx.Tx) error {
 		queries := dbgen.New(tx)
@@ -105,7 +105,7 @@ func (s *Service) finish(ctx context.Context, sent dbgen.Integration, answer hub
 }
 
 // registered puts into force what the peer knows now.
-func (s *Service) registered(ctx context.Context, queries *dbgen.Queries, row *dbgen.Integration, sent dbgen.Integration, answer hub.Registered) error {
+func (s *Service) registered(ctx context.Context, queries *dbgen.Queries, row *dbgen.Integration, sent dbgen.Integration, answer hub.RegistrationResponse) error {
 	now := s.Now()
 	if err := s.promoteSecret(row, sent); err != nil {
 		return err

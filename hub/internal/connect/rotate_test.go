@@ -69,7 +69,7 @@ func TestRotationThatCannotWin(t *testing.T) {
 	accepted, err := b.Accept(context.Background(), who, registration(p, unbeatable))
 	require.NoError(t, err)
 	_, secret, err := b.RotateSecret(context.Background(), accepted.IntegrationID, connect.Filter{}, time.Hour)
-	refused(t, hub.ErrLimited, "rotated_too_often", err)
+	refused(t, hub.ErrRateLimited, "rotated_too_often", err)
 	require.Empty(t, secret)
 	require.Empty(t, p.seen("/register"))
 	require.Equal(t, unbeatable, b.connection(accepted.IntegrationID).Secret())

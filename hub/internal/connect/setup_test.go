@@ -67,7 +67,7 @@ func (b *bundle) service(change func(*connect.Config)) *connect.Service {
 	require.NoError(b.t, err)
 	cfg := connect.Config{
 		DB: b.db, Box: box, Keys: b.keys, URLs: guard, Do: connect.NewDoer(guard.DialContext, "test"),
-		Connectors: func(product string) hub.Connector { return hub.AnyPeer(product, product) },
+		Connectors: func(product string) hub.Connector { return hub.NewPeerConnector(product, product) },
 		Products: func(name string) (connect.Product, bool) {
 			return connect.Product{Spec: module.Spec{
 				Name: "clinic", KeyPrefix: "cli", Features: []string{"patient.search"}, Receives: []string{"message.received"},

@@ -26,7 +26,7 @@ func (p *place) verifier() (verify func() error) {
 		if _, err := p.directory.Key(ctx, plain); err != nil {
 			return err
 		}
-		return c.Verify(in)
+		return c.VerifySignature(in)
 	}
 }
 

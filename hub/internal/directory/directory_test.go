@@ -36,7 +36,7 @@ func newPlace(t testing.TB) *place {
 	box, err := seal.New(bytes.Repeat([]byte{7}, seal.KeySize))
 	require.NoError(t, err)
 	p.keys = keys.NewService(p.pool, nil, "100-M", p.clock.Now)
-	p.directory = New(p.pool, box, func(name string) hub.Connector { return hub.AnyPeer(name, name) }, slog.New(slog.DiscardHandler), p.clock.Now)
+	p.directory = New(p.pool, box, func(name string) hub.Connector { return hub.NewPeerConnector(name, name) }, slog.New(slog.DiscardHandler), p.clock.Now)
 	registered := registry.NewDirectory(p.pool)
 	_, err = registered.CreateProduct(t.Context(), registry.Product{Name: "shop", Prefix: "shop", Title: "Shop"})
 	require.NoError(t, err)

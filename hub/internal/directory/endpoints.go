@@ -39,7 +39,7 @@ func (t *Target) Signers(now time.Time) (current, previous *hub.Signer) {
 }
 
 // Wants tells whether the target subscribed to an event type.
-func (t *Target) Wants(eventType string) bool { return hub.Subscribed(t.patterns, eventType) }
+func (t *Target) Wants(eventType string) bool { return hub.MatchesEventType(t.patterns, eventType) }
 
 // Subscribers are a tenant's targets that want an event type: its enabled endpoints,
 // and its integrations but those that are inactive: see [Integration.takes].

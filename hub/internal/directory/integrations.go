@@ -36,7 +36,7 @@ type Integration struct {
 // of what happens meanwhile but that somebody was deleted, whom it knows from before: that
 // is parked for it.
 func (i *Integration) takes(eventType string) bool {
-	return hub.Subscribed(i.sends, eventType) && (i.Status != connect.Inactive || eventType == events.TypePatientDeleted)
+	return hub.MatchesEventType(i.sends, eventType) && (i.Status != connect.Inactive || eventType == events.TypePatientDeleted)
 }
 
 // MetAfter tells whether an event that was accepted at a moment was for another account

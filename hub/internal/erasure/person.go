@@ -350,7 +350,7 @@ func hasPhone(text []byte, phones map[string]bool) bool {
 				return true
 			}
 			if len(group) < len(digits)-start || bytes.HasPrefix(group, []byte("550")) { // as dialled at home
-				if number := brazil.E164(string(digits[start:])); number != "" && phones[number[1:]] {
+				if number := brazil.FormatE164(string(digits[start:])); number != "" && phones[number[1:]] {
 					return true
 				}
 			}

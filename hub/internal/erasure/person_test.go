@@ -52,8 +52,8 @@ func TestPhonesAreFound(t *testing.T) {
 	t.Parallel()
 	for _, one := range hubtest.Phones {
 		forms := []string{one.Written, one.E164}
-		if one.Short != "" {
-			forms = append(forms, one.Short)
+		if one.WithoutNinthDigit != "" {
+			forms = append(forms, one.WithoutNinthDigit)
 		}
 		for _, told := range forms {
 			who := readPerson([]byte(`{"data":{"phone":"` + told + `"}}`))

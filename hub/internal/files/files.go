@@ -75,7 +75,7 @@ type files struct {
 func (f files) Put(ctx context.Context, p module.Picture) (string, error) {
 	extension, supported := extensions[p.Type]
 	if !supported {
-		return "", hub.Errorf(hub.ErrMediaType, "unsupported_media_type", "Only PNG and JPEG pictures are kept.")
+		return "", hub.Errorf(hub.ErrUnsupportedMediaType, "unsupported_media_type", "Only PNG and JPEG pictures are kept.")
 	}
 	name := uuid.NewString() + extension
 	err := f.store.bucket.WriteAll(ctx, f.product+"/"+name, p.Content, &blob.WriterOptions{ContentType: p.Type})
@@ -135,5 +135,5 @@ func fileNotFound() *hub.Error {
 }
 
 func storeUnavailable(cause error) *hub.Error {
-	return hub.Errorf(hub.ErrUnavailable, "files_unavailable", "The store of uploads does not answer right now; try again.").Because(cause)
+	return hub.Errorf(hub.ErrUnavailable, "files_unavailable", "The store of uploads does not answer right now; try again.").WithCause(cause)
 }

@@ -116,7 +116,7 @@ func requireStoresFiles(t *testing.T, address string) {
 	}
 	for _, mediaType := range []string{"", "image/svg+xml", "text/html", "image/webp"} {
 		_, err := productFiles.Put(t.Context(), module.Picture{Type: mediaType, Content: []byte("x")})
-		require.ErrorIs(t, err, hub.ErrMediaType)
+		require.ErrorIs(t, err, hub.ErrUnsupportedMediaType)
 	}
 }
 

@@ -26,7 +26,7 @@ func JSONBody(c *fiber.Ctx) ([]byte, error) {
 	if len(header.Peek(fiber.HeaderContentEncoding)) > 0 {
 		for _, value := range header.PeekAll(fiber.HeaderContentEncoding) {
 			if !bytes.EqualFold(bytes.TrimSpace(value), []byte("identity")) {
-				return nil, hub.Errorf(hub.ErrMediaType, "content_encoding_not_supported",
+				return nil, hub.Errorf(hub.ErrUnsupportedMediaType, "content_encoding_not_supported",
 					"Send the body without compression: Content-Encoding is not supported.")
 			}
 		}
@@ -40,7 +40,7 @@ func JSONBody(c *fiber.Ctx) ([]byte, error) {
 	}
 	media := mediaType(header.ContentType())
 	if !isJSON(string(media)) {
-		return nil, hub.Errorf(hub.ErrMediaType, "unsupported_media_type",
+		return nil, hub.Errorf(hub.ErrUnsupportedMediaType, "unsupported_media_type",
 			"Send the body as Content-Type: application/json.")
 	}
 	header.SetContentTypeBytes(media) // huma only accepts lower case

@@ -72,7 +72,7 @@ func finishProblem(ctx huma.Context, log *slog.Logger, p *Problem) any {
 	finished.headers(ctx.SetHeader)
 	op := ctx.Operation()
 	logProblem(ctx.Context(), log, &finished, op.Method, op.Path)
-	if shape, ok := op.Metadata[module.MetadataErrors].(module.ErrorShape); ok {
+	if shape, ok := op.Metadata[module.MetadataErrorFormat].(module.ErrorFormat); ok {
 		ctx.SetHeader("Content-Type", shape.MediaType)
 		response := module.ErrorResponse{Status: finished.Status, Code: finished.Code, Detail: finished.Detail}
 		for _, field := range finished.Errors {

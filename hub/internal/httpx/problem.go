@@ -41,13 +41,13 @@ var outcomes = []outcome{
 	{hub.ErrUnauthorized, http.StatusUnauthorized, "unauthorized", "Valid credentials are needed."},
 	{hub.ErrForbidden, http.StatusForbidden, "forbidden", "These credentials do not allow this."},
 	{hub.ErrNotFound, http.StatusNotFound, "not_found", "There is nothing here."},
-	{hub.ErrUnacceptable, http.StatusNotAcceptable, "not_acceptable", "Answers are application/json."},
+	{hub.ErrNotAcceptable, http.StatusNotAcceptable, "not_acceptable", "Answers are application/json."},
 	{hub.ErrConflict, http.StatusConflict, "conflict", "The request clashes with what is stored."},
-	{hub.ErrChanged, http.StatusPreconditionFailed, "version_mismatch", "This was changed by someone else."},
+	{hub.ErrPreconditionFailed, http.StatusPreconditionFailed, "version_mismatch", "This was changed by someone else."},
 	{hub.ErrTooLarge, http.StatusRequestEntityTooLarge, "too_large", "The request is too large."},
-	{hub.ErrMediaType, http.StatusUnsupportedMediaType, "unsupported_media_type", "Send application/json without compression."},
+	{hub.ErrUnsupportedMediaType, http.StatusUnsupportedMediaType, "unsupported_media_type", "Send application/json without compression."},
 	{hub.ErrInvalid, http.StatusUnprocessableEntity, "validation_failed", "The request breaks a rule."},
-	{hub.ErrLimited, http.StatusTooManyRequests, "rate_limited", "Too many requests; wait and try again."},
+	{hub.ErrRateLimited, http.StatusTooManyRequests, "rate_limited", "Too many requests; wait and try again."},
 	{hub.ErrPeer, http.StatusBadGateway, "peer_failed", "The other side failed."},
 	{hub.ErrUnavailable, http.StatusServiceUnavailable, "unavailable", "Not available right now; try again later."},
 	{hub.ErrPeerTimeout, http.StatusGatewayTimeout, "peer_timeout", "The other side did not answer in time."},
@@ -72,7 +72,7 @@ type Problem struct {
 	Code      string         `json:"code" doc:"Stable name for programs" example:"validation_failed"`
 	Errors    []FieldProblem `json:"errors" nullable:"false" doc:"Which inputs are wrong; never the submitted values"`
 	RequestID string         `json:"request_id" doc:"Id of the request, also in the X-Request-Id header and in the logs"`
-	members   hub.Members    // further JSON members
+	members   hub.Extensions // further JSON members
 	retry     time.Duration  // Retry-After; 0 = none
 	cause     error          // for logs
 }
@@ -124,7 +124,7 @@ func problemOfKnown(known *hub.Error) Problem {
 			continue
 		}
 		p := newProblem(outcomes[i].status, known.Code, known.Detail, known.RetryAfter, known.Cause)
-		p.members = known.Members
+		p.members = known.Extensions
 		for _, field := range known.Fields {
 			p.Errors = append(p.Errors, FieldProblem(field))
 		}

@@ -92,7 +92,7 @@ func (b *Inbox) Close() {
 func errBusy(cause error) error {
 	e := hub.Errorf(hub.ErrUnavailable, "database_unavailable", "It is not certain that the event was stored: send it again, it is taken once.")
 	e.RetryAfter = time.Second
-	return e.Because(cause)
+	return e.WithCause(cause)
 }
 
 // Store makes an event durable with its effect and returns after the commit. Another

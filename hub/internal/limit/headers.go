@@ -29,7 +29,7 @@ func (r Result) Err() error {
 	if r.Allowed {
 		return nil
 	}
-	err := hub.Errorf(hub.ErrLimited, "rate_limited",
+	err := hub.Errorf(hub.ErrRateLimited, "rate_limited",
 		"More than %d requests in %s seconds; try again in %s seconds.", r.Limit, seconds(r.Period), seconds(r.ResetAfter))
 	err.RetryAfter = r.ResetAfter
 	return err

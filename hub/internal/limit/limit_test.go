@@ -38,7 +38,7 @@ func newLimiter(t *testing.T, options *redis.Options) *observed {
 	o := &observed{logs: &bytes.Buffer{}}
 	o.Limiter = New(Config{
 		Redis: options, Log: slog.New(slog.NewTextHandler(o.logs, nil)),
-		OnLocal: func() { o.local.Add(1) },
+		OnLocalDecision: func() { o.local.Add(1) },
 	})
 	o.now = func() time.Time { return time.Now().Add(time.Duration(o.ahead.Load())) }
 	t.Cleanup(func() { require.NoError(t, o.Close()) })
@@ -88,7 +88,7 @@ func TestMemory(t *testing.T) {
 	require.Zero(t, refused.Remaining)
 	var told *hub.Error
 	require.ErrorAs(t, refused.Err(), &told)
-	require.ErrorIs(t, told, hub.ErrLimited)
+	require.ErrorIs(t, told, hub.ErrRateLimited)
 	require.Equal(t, refused.ResetAfter, told.RetryAfter)
 	require.Zero(t, refused.ResetAfter%time.Second)
 

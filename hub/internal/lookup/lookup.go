@@ -18,13 +18,13 @@ import (
 // Finder is a hosted product that knows people by their phone.
 type Finder struct {
 	Product string
-	Find    func(ctx context.Context, phone string) ([]module.Match, error)
+	Find    func(ctx context.Context, phone string) ([]module.PhoneMatch, error)
 }
 
 // Match is one thing that a product knows under a number.
 type Match struct {
 	Product string
-	module.Match
+	module.PhoneMatch
 }
 
 // Result is what is known about a number.
@@ -81,7 +81,7 @@ func (s *Service) matches(ctx context.Context, forms []string) ([]Match, error) 
 	ctx, cancel := context.WithTimeout(ctx, findingTime)
 	defer cancel()
 	type answer struct {
-		found []module.Match
+		found []module.PhoneMatch
 		err   error
 	}
 	answers := make([]answer, len(s.finders)*len(forms))
@@ -130,12 +130,12 @@ func (s *Service) deliveries(ctx context.Context, words []string, matches []Matc
 			tenants = append(tenants, match.TenantID)
 		}
 	}
-	found, err := s.log.Mentioning(ctx, query.Filter{}, words, newestOfAll, deliveriesMax)
+	found, err := s.log.SearchPayloads(ctx, query.Filter{}, words, newestOfAll, deliveriesMax)
 	if err != nil {
 		return nil, err
 	}
 	for _, tenant := range tenants {
-		more, err := s.log.Mentioning(ctx, query.Filter{TenantID: &tenant}, words, newestOfTenant, deliveriesMax)
+		more, err := s.log.SearchPayloads(ctx, query.Filter{TenantID: &tenant}, words, newestOfTenant, deliveriesMax)
 		if err != nil {
 			return nil, err
 		}

@@ -36,8 +36,8 @@ const textMax = 40
 // needs its area code. The error is a [hub.ErrInvalid].
 func Parse(text string) (Phone, error) {
 	refused := hub.Invalid("query.phone", "must be a phone number with its area code, such as +55 11 98765-4321")
-	text = brazil.Asked(text)
-	e164 := brazil.E164(text)
+	text = brazil.PhoneFromQuery(text)
+	e164 := brazil.FormatE164(text)
 	if len(text) > textMax || e164 == "" || !strings.HasPrefix(strings.TrimSpace(text), "+") && len(brazil.Digits(text)) < areaMin {
 		return Phone{}, refused
 	}
@@ -62,7 +62,7 @@ func Parse(text string) (Phone, error) {
 
 // brazilian is a number in international form with its other one.
 func brazilian(e164 string) (p Phone) {
-	p.Forms = brazil.PhoneForms(e164)
+	p.Forms = brazil.PhoneVariants(e164)
 	for _, form := range p.Forms {
 		area, number := form[3:5], form[5:]
 		front, back := number[:len(number)-4], number[len(number)-4:]

@@ -33,11 +33,11 @@ func TestParse(t *testing.T) {
 	}
 	for _, one := range hubtest.Phones {
 		want := []string{one.E164}
-		if one.Short != "" {
-			want = append(want, one.Short)
-			phone, err := lookup.Parse(one.Short)
-			require.NoError(t, err, one.Short)
-			require.Equal(t, want, phone.Forms, one.Short)
+		if one.WithoutNinthDigit != "" {
+			want = append(want, one.WithoutNinthDigit)
+			phone, err := lookup.Parse(one.WithoutNinthDigit)
+			require.NoError(t, err, one.WithoutNinthDigit)
+			require.Equal(t, want, phone.Forms, one.WithoutNinthDigit)
 		}
 		phone, err := lookup.Parse(one.Written)
 		require.NoError(t, err, one.Written)
@@ -52,7 +52,7 @@ func TestParse(t *testing.T) {
 
 func TestParseRefuses(t *testing.T) {
 	t.Parallel()
-	for _, text := range hubtest.NoPhones {
+	for _, text := range hubtest.InvalidPhones {
 		_, err := lookup.Parse(text)
 		require.ErrorIs(t, err, hub.ErrInvalid, "%q", text)
 	}

@@ -109,8 +109,8 @@ func (m mailer) Send(ctx context.Context, tx pgx.Tx, mail module.Email) error {
 	return store.Failed("storing a mail", err)
 }
 
-// Forget implements [module.Mailer].
-func (m mailer) Forget(ctx context.Context, tx pgx.Tx, tenant uuid.UUID, about string) error {
+// EraseSubject implements [module.Mailer].
+func (m mailer) EraseSubject(ctx context.Context, tx pgx.Tx, tenant uuid.UUID, about string) error {
 	return store.Failed("forgetting mail", dbgen.New(tx).ForgetMails(ctx, dbgen.ForgetMailsParams{Product: m.product, TenantID: tenant, About: about}))
 }
 

@@ -507,7 +507,7 @@ func TestMailIsForgottenByItsTenant(t *testing.T) {
 	b.exec(`insert into hub.mails (id, product, recipient, subject, body, about) values (gen_random_uuid(), 'scheduling', 'gil@example.com', 'From before tenants', 'T', 'gil')`)
 	forget := func(product string, tenant uuid.UUID, who string) {
 		t.Helper()
-		require.NoError(t, pgx.BeginFunc(t.Context(), b.db, func(tx pgx.Tx) error { return b.outbox.For(product).Forget(t.Context(), tx, tenant, who) }))
+		require.NoError(t, pgx.BeginFunc(t.Context(), b.db, func(tx pgx.Tx) error { return b.outbox.For(product).EraseSubject(t.Context(), tx, tenant, who) }))
 	}
 	forget("clinic", ours, "gil")
 	forget("scheduling", uuid.New(), "gil")

@@ -12,20 +12,20 @@ import (
 // cpfDigits is the length of a CPF (Brazilian taxpayer number), check digits included.
 const cpfDigits = 11
 
-// CPF masks the CPF numbers in a text, as [brazil.HideCPF] does. JSON stays JSON: escaped
+// CPF masks the CPF numbers in a text, as [brazil.RedactCPFs] does. JSON stays JSON: escaped
 // digits are found too, and a masked number becomes a string. The text itself is not
 // changed; it is returned if it has nothing to mask.
 func CPF(text []byte) []byte {
 	if json.Valid(text) {
 		return maskJSON(text)
 	}
-	masked, _ := brazil.HideCPF(text)
+	masked, _ := brazil.RedactCPFs(text)
 	return masked
 }
 
 // Text masks the CPF numbers in plain text, as [CPF] does.
 func Text(text string) string {
-	masked, _ := brazil.HideCPF(text)
+	masked, _ := brazil.RedactCPFs(text)
 	return masked
 }
 
@@ -48,7 +48,7 @@ func maskJSON(text []byte) []byte {
 		case c == '-' || '0' <= c && c <= '9':
 			end := numberEnd(text, i)
 			if end-i == cpfDigits {
-				if masked, changed := brazil.HideCPF(text[i:end]); changed {
+				if masked, changed := brazil.RedactCPFs(text[i:end]); changed {
 					replace(i, end, []byte(`"`+string(masked)+`"`))
 				}
 			}
@@ -83,13 +83,13 @@ func numberEnd(text []byte, i int) int {
 // text has a CPF number.
 func maskString(quoted []byte) (masked []byte, changed bool) {
 	if bytes.IndexByte(quoted, '\\') < 0 {
-		return brazil.HideCPF(quoted)
+		return brazil.RedactCPFs(quoted)
 	}
 	var plain string
 	if err := json.Unmarshal(quoted, &plain); err != nil { // cannot happen: the text is valid
 		return quoted, false
 	}
-	found, changed := brazil.HideCPF(plain)
+	found, changed := brazil.RedactCPFs(plain)
 	if !changed {
 		return quoted, false
 	}

@@ -17,7 +17,7 @@ func TestCPF(t *testing.T) {
 	t.Parallel()
 	const m = "***.***.***-25"
 	for text, want := range map[string]string{
-		// plain text; more of it is in hubtest.TaxIDs
+		// plain text; more of it is in hubtest.CPFTexts
 		"":                                 "",
 		`{"cpf":"529.982.247-25","cut":"a`: `{"cpf":"` + m + `","cut":"a`, // cut JSON is text
 		// JSON
@@ -45,17 +45,17 @@ func TestCPF(t *testing.T) {
 // Every masking function masks the same tax ids, anywhere in JSON.
 func TestCPFInTexts(t *testing.T) {
 	t.Parallel()
-	for _, taxID := range hubtest.TaxIDs {
-		require.Equal(t, taxID.Hidden, Text(taxID.Text), "%q", taxID.Text)
+	for _, taxID := range hubtest.CPFTexts {
+		require.Equal(t, taxID.Redacted, Text(taxID.Text), "%q", taxID.Text)
 		if !json.Valid([]byte(taxID.Text)) {
-			require.Equal(t, taxID.Hidden, string(CPF([]byte(taxID.Text))), "%q", taxID.Text)
+			require.Equal(t, taxID.Redacted, string(CPF([]byte(taxID.Text))), "%q", taxID.Text)
 		}
 		for _, form := range []string{"%s", "a 101 %s z"} {
 			text, err := json.Marshal(map[string]any{"a": []string{strings.ReplaceAll(form, "%s", taxID.Text)}})
 			require.NoError(t, err)
 			var got struct{ A []string }
 			require.NoError(t, json.Unmarshal(CPF(text), &got), taxID.Text)
-			require.Equal(t, []string{strings.ReplaceAll(form, "%s", taxID.Hidden)}, got.A)
+			require.Equal(t, []string{strings.ReplaceAll(form, "%s", taxID.Redacted)}, got.A)
 		}
 	}
 }
@@ -132,7 +132,7 @@ func requireMasked(t *testing.T, node any) {
 		require.False(t, formatted.MatchString(node), node)
 	case json.Number:
 		if len(node) == cpfDigits && !strings.ContainsAny(string(node), ".eE-") {
-			_, valid := brazil.CPF(string(node))
+			_, valid := brazil.ParseCPF(string(node))
 			require.False(t, valid, node)
 		}
 	case []any:

@@ -250,7 +250,7 @@ func (p *Product) rotateSecret(ctx context.Context, in *rotateSecretInput) (*str
 func (p *Product) connectedOf(i connect.Integration) Connected {
 	return Connected{
 		ID: i.ID, TenantID: i.TenantID, Environment: i.Environment, Product: i.Product, Status: i.Status, LastError: given(i.LastError),
-		Features: append([]string{}, i.Features...), Enabled: append([]string{}, i.Enabled...), APIURL: i.APIURL, WebhookURL: i.WebhookURL,
+		Features: append([]string{}, i.Features...), Enabled: append([]string{}, i.EnabledUses...), APIURL: i.APIURL, WebhookURL: i.WebhookURL,
 		APIKeyLocal: ending(i.LocalKeyLast4), APIKeyRemote: ending(i.RemoteKeyLast4), WebhookSecret: ending(i.SecretLast4),
 		LastHealthCheck: givenTime(i.LastHealthCheck), RevokedAt: i.RevokedAt, CreatedAt: i.CreatedAt, UpdatedAt: i.UpdatedAt,
 		tenant: p.spec.TenantPrefix,

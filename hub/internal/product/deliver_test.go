@@ -157,8 +157,8 @@ func (p *peerOfDocuments) answerStatus(status int) {
 
 // crm is a peer product with a minute that is a second long.
 func crm(rate int) hub.Connector {
-	peer := hub.AnyPeer("crm", "CRM")
-	peer.Kind.RatePerMinute = rate
+	peer := hub.NewPeerConnector("crm", "CRM")
+	peer.PeerSpec.RatePerMinute = rate
 	return peer
 }
 

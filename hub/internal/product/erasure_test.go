@@ -94,7 +94,7 @@ func TestKilledWhileErasing(t *testing.T) {
 		select {
 		case <-k.process.Exited():
 		case <-time.After(2 * soon):
-			require.Fail(t, "never reached", k.process.Log())
+			require.Fail(t, "never reached", k.process.LogTail())
 		}
 		require.True(t, k.process.Killed())
 		now := counts(erased)

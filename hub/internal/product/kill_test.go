@@ -71,11 +71,11 @@ func (k *killable) start(failpoint string) {
 	cmd.Env = append(cmd.Env, "HUB_LISTEN="+k.address, "HUB_DATA_DIR="+k.dir, "HUB_DATABASE_URL="+k.database, "HUB_REDIS_URL="+k.redis,
 		"HUB_MASTER_KEY="+base64.StdEncoding.EncodeToString([]byte("0123456789abcdef0123456789abcdef")), "HUB_KEY_RATE=0", "HUB_FAILPOINT="+failpoint)
 	cmd.Env = append(cmd.Env, k.environ...)
-	k.process = hubtest.Run(k.t, "hub", k.dir, cmd)
+	k.process = hubtest.RunProcess(k.t, "hub", k.dir, cmd)
 	require.Eventually(k.t, func() bool {
 		got, err := try("GET", k.url+"/ready", "")
 		return err == nil && got.status == 200
-	}, soon, tick, "the hub does not start: %s", k.process.Log())
+	}, soon, tick, "the hub does not start: %s", k.process.LogTail())
 	local, err := config.ReadLocal(k.dir)
 	require.NoError(k.t, err)
 	k.token = local.Token

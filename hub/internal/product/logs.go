@@ -37,7 +37,7 @@ func (p *Product) webhookLogs(ctx context.Context, in *webhookLogsInput) (*struc
 	filter := query.Filter{
 		TenantID: &who.TenantID, Environment: string(who.Environment), Direction: in.Direction, Product: in.Product,
 		IntegrationID: givenID(in.IntegrationID), EndpointID: givenID(in.EndpointID), EventType: in.EventType, Status: in.Status,
-		StatusCode: in.StatusCode, CorrelationID: in.CorrelationID, EventID: in.EventID, Q: in.Q, Since: givenTime(in.Since), Until: givenTime(in.Until),
+		StatusCode: in.StatusCode, CorrelationID: in.CorrelationID, EventID: in.EventID, Search: in.Q, Since: givenTime(in.Since), Until: givenTime(in.Until),
 	}
 	if err := filter.Check("query"); err != nil {
 		return nil, err

@@ -13,7 +13,7 @@ import (
 // connect and ask for the status; keys, and everything else, get document 3's.
 func TestPresenter(t *testing.T) {
 	t.Parallel()
-	n := startWith(t, []module.Module{notes.NewPresenting("memos"), notes.New("board")}, nil)
+	n := startWith(t, []module.Module{notes.NewPresenter("memos"), notes.New("board")}, nil)
 	own, peer := n.signUp("memos"), n.signUp("board")
 	require.Equal(t, map[string]any{"peers": []any{}}, own.do(200, "GET", "/status", "").body)
 	body := `{"product":"board","api_key":"` + peer.issue() + `","api_url":"` + peer.base + `","features":["reminders"]}`

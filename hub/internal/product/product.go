@@ -33,7 +33,7 @@ import (
 )
 
 // Limiter counts requests of keys and sets the RateLimit headers. Its errors are
-// [hub.ErrLimited].
+// [hub.ErrRateLimited].
 type Limiter interface {
 	// Allow counts a request of a key.
 	Allow(ctx context.Context, key keys.Principal, setHeader func(name, value string)) error
@@ -114,12 +114,12 @@ func Mount(app *fiber.App, path string, spec module.Spec, instance module.Instan
 	p.logRoutes()
 	p.auditRoutes()
 	p.peerRoutes(router)
-	instance.Routes(p.api)
+	instance.RegisterRoutes(p.api)
 	if searcher, ok := instance.(module.Searcher); ok {
-		searcher.Searches(huma.NewGroup(p.api, integrations+"/search"))
+		searcher.RegisterSearches(huma.NewGroup(p.api, integrations+"/search"))
 	}
 	if actor, ok := instance.(module.Actor); ok {
-		actor.Actions(huma.NewGroup(p.api, integrations+"/action"))
+		actor.RegisterActions(huma.NewGroup(p.api, integrations+"/action"))
 	}
 	p.singleRoutes() // last: their paths would match others
 	p.complete()

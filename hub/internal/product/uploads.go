@@ -67,11 +67,11 @@ func (p *Product) LongBody(method, path, authorization string) httpx.Admission {
 func checkForm(media string) func(*fiber.Ctx) error {
 	return func(c *fiber.Ctx) error {
 		if encoding := c.Get(fiber.HeaderContentEncoding); encoding != "" && !strings.EqualFold(encoding, "identity") {
-			return hub.Errorf(hub.ErrMediaType, "content_encoding_not_supported", "Send the body without compression: Content-Encoding is not supported.")
+			return hub.Errorf(hub.ErrUnsupportedMediaType, "content_encoding_not_supported", "Send the body without compression: Content-Encoding is not supported.")
 		}
 		given := c.Request().Header.ContentType()
 		if name, _, err := mime.ParseMediaType(string(given)); err != nil || name != media {
-			return hub.Errorf(hub.ErrMediaType, "unsupported_media_type", "Send the body as Content-Type: %s.", media)
+			return hub.Errorf(hub.ErrUnsupportedMediaType, "unsupported_media_type", "Send the body as Content-Type: %s.", media)
 		}
 		if rest := bytes.TrimLeft(given, " \t"); !bytes.HasPrefix(rest, []byte(media)) { // what reads the form compares case
 			c.Request().Header.SetContentType(media + string(rest[len(media):]))

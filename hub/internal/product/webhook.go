@@ -37,9 +37,9 @@ func (p *Product) receive(c *fiber.Ctx) error {
 		return nil
 	}
 	problem, _ := httpx.ProblemOf(err, "")
-	outcome := metrics.Refused
+	outcome := metrics.OutcomeRefused
 	if problem.Status >= http.StatusInternalServerError {
-		outcome = metrics.Broken
+		outcome = metrics.OutcomeFailed
 	}
 	p.deps.Received(outcome)
 	if who.known {
@@ -115,7 +115,7 @@ func (p *Product) sender(ctx context.Context, c *fiber.Ctx, principal keys.Princ
 
 // unsigned answers a key that no peer has registered with: nothing can be signed.
 func unsigned() *hub.Error {
-	return hub.Errorf(hub.ErrUnauthorized, hub.CodeSignature, "This key belongs to no integration, so that no signature can hold.")
+	return hub.Errorf(hub.ErrUnauthorized, hub.CodeInvalidSignature, "This key belongs to no integration, so that no signature can hold.")
 }
 
 // decode lets the connector verify and read the body; then our own rules are applied.
@@ -172,6 +172,6 @@ func (p *Product) store(ctx context.Context, integration *directory.Integration,
 	entry := p.entry(ctx, actionWebhook, who, http.StatusOK)
 	return p.deps.Inbox.Store(ctx, inbox.Item{
 		IntegrationID: integration.ID, Event: *e, Body: body, Hash: sha256.Sum256(body), Audit: entry,
-		Known: hub.Subscribed(p.spec.Receives, e.Type),
+		Known: hub.MatchesEventType(p.spec.Receives, e.Type),
 	})
 }

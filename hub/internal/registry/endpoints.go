@@ -222,7 +222,7 @@ func ValidSecret(secret string) bool { return secretPattern.MatchString(secret) 
 
 func chosenSecret(secret string) (string, error) {
 	if secret == "" {
-		return hub.NewSecret(), nil
+		return hub.NewWebhookSecret(), nil
 	}
 	if !ValidSecret(secret) {
 		return "", hub.Invalid("body.secret", "must be 16 to 256 printable ASCII characters without spaces")

@@ -56,7 +56,7 @@ func TestFailed(t *testing.T) {
 func TestServerKilledUnderneath(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
-	server := hubtest.OwnPostgres(t)
+	server := hubtest.StartPostgres(t)
 	db, err := pgxpool.New(ctx, server.URL())
 	require.NoError(t, err)
 	defer db.Close()

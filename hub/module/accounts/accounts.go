@@ -22,10 +22,10 @@ import (
 	"integrationhub/hub/module/dberr"
 )
 
-// Users is where a product keeps its users.
-type Users interface {
-	// ByEmail finds a user; [pgx.ErrNoRows] where there is none.
-	ByEmail(ctx context.Context, email string) (User, error)
+// UserStore is where a product keeps its users.
+type UserStore interface {
+	// FindByEmail finds a user; [pgx.ErrNoRows] where there is none.
+	FindByEmail(ctx context.Context, email string) (User, error)
 	// Lock finds a user and keeps everybody else from changing or locking the row until
 	// the transaction ends (for no key update); [pgx.ErrNoRows] where there is none.
 	Lock(ctx context.Context, tx pgx.Tx, user uuid.UUID) (User, error)
@@ -70,19 +70,19 @@ type Session struct {
 type Authenticator struct {
 	host   module.Host
 	place  Options
-	users  Users
+	users  UserStore
 	logins queue
 }
 
 // Options is what sets a product's accounts apart from those of others.
 type Options struct {
-	Product string // for people: "Scheduling"
-	Prefix  string // of its refresh tokens
-	Page    string // path of the page behind mailed links, at the hub's own root: "/reset-password"
+	Product            string // for people: "Scheduling"
+	RefreshTokenPrefix string // of its refresh tokens
+	PasswordPage       string // path of the page behind mailed links, at the hub's own root: "/reset-password"
 }
 
 // New makes the desk of an opened product.
-func New(host module.Host, place Options, users Users) *Authenticator {
+func New(host module.Host, place Options, users UserStore) *Authenticator {
 	return &Authenticator{host: host, place: place, users: users}
 }
 
@@ -94,13 +94,13 @@ func (d *Authenticator) Jobs() []module.Job {
 	}
 }
 
-// Issue makes the tokens of a login, which has a new id or goes on.
-func (d *Authenticator) Issue(ctx context.Context, db DB, user, login uuid.UUID) (Session, error) {
-	access, err := d.host.Accounts.SignAccess(user, login)
+// IssueSession makes the tokens of a login, which has a new id or goes on.
+func (d *Authenticator) IssueSession(ctx context.Context, db DB, user, login uuid.UUID) (Session, error) {
+	access, err := d.host.Credentials.SignAccessToken(user, login)
 	if err != nil {
 		return Session{}, err
 	}
-	refresh, hash := newSecret(d.place.Prefix)
+	refresh, hash := newSecret(d.place.RefreshTokenPrefix)
 	now := d.host.Now()
 	_, err = db.Exec(ctx, `insert into refresh_tokens (hash, family_id, user_id, created_at, expires_at) values ($1, $2, $3, $4, $5)`,
 		hash, login, user, now, now.Add(d.host.Settings.RefreshTTL))
@@ -178,7 +178,7 @@ func (d *Authenticator) Refresh(ctx context.Context, token string) (Session, err
 		if _, err = tx.Exec(ctx, `update refresh_tokens set used_at = $2 where hash = $1`, hash, now); err != nil {
 			return err
 		}
-		session, err = d.Issue(ctx, tx, user, family)
+		session, err = d.IssueSession(ctx, tx, user, family)
 		return err
 	})
 	if err == nil && reused {
@@ -187,8 +187,8 @@ func (d *Authenticator) Refresh(ctx context.Context, token string) (Session, err
 	return session, dberr.Wrap("refreshing", err)
 }
 
-// Revoke ends all logins of a user, those included that are being renewed at this moment.
-func (d *Authenticator) Revoke(ctx context.Context, tx pgx.Tx, user uuid.UUID) error {
+// RevokeSessions ends all logins of a user, those included that are being renewed at this moment.
+func (d *Authenticator) RevokeSessions(ctx context.Context, tx pgx.Tx, user uuid.UUID) error {
 	if _, err := d.lock(ctx, tx, user); err != nil {
 		return fmt.Errorf("ending logins: %w", err)
 	}

@@ -6,21 +6,21 @@ import (
 
 	"integrationhub/hub/module"
 	"integrationhub/hub/module/email"
+	"integrationhub/hub/module/infopage"
 	"integrationhub/hub/module/language"
-	"integrationhub/hub/module/sheet"
 )
 
 // write writes the letter that brings a user a link to set a password: in the language of
 // the tenant and in its name.
-func write(to Recipient, purpose Purpose, link string) module.Email {
-	tag := cmp.Or(language.Match(to.Locale, sheet.Portuguese, sheet.English, sheet.Spanish), sheet.Portuguese)
+func write(to Recipient, purpose LinkPurpose, link string) module.Email {
+	tag := cmp.Or(language.Match(to.Locale, infopage.Portuguese, infopage.English, infopage.Spanish), infopage.Portuguese)
 	t := languages[tag]
 	subject, text := t.ResetSubject, fmt.Sprintf(t.ResetLetter, to.Tenant.Name)+"\n"+link+"\n\n"+t.NotYou
-	if purpose == Invite {
+	if purpose == PurposeInvite {
 		subject, text = fmt.Sprintf(t.InviteSubject, to.Tenant.Name), fmt.Sprintf(t.InviteLetter, to.Tenant.Name)+"\n"+link
 	}
 	text = fmt.Sprintf(t.Hello, to.Name) + "\n\n" + text + "\n"
 	return module.Email{
-		TenantID: to.Tenant.ID, To: to.Email, FromName: to.Tenant.Name, ReplyTo: to.ReplyTo, Subject: subject, Text: text, HTML: email.HTML(tag, text),
+		TenantID: to.Tenant.ID, To: to.Email, FromName: to.Tenant.Name, ReplyTo: to.ReplyTo, Subject: subject, Text: text, HTML: email.RenderHTML(tag, text),
 	}
 }

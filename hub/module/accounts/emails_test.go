@@ -15,16 +15,16 @@ func TestLetters(t *testing.T) {
 	r := start(t)
 	for _, one := range []struct {
 		locale, language string
-		purpose          accounts.Purpose
+		purpose          accounts.LinkPurpose
 		subject, begins  string
 	}{
-		{"pt-BR", "pt-BR", accounts.Invite, "Sua conta em Club & Co", "Olá, Zoe <b>!\n\nCriaram uma conta para você em Club & Co. "},
-		{"pt-BR", "pt-BR", accounts.Reset, "Defina uma nova senha", "Olá, Zoe <b>!\n\nAlguém, provavelmente você, pediu uma nova senha para a sua conta em Club & Co. "},
-		{"en-GB", "en", accounts.Invite, "Your account at Club & Co", "Hello Zoe <b>,\n\nAn account was made for you at Club & Co. "},
-		{"en", "en", accounts.Reset, "Set a new password", "Hello Zoe <b>,\n\nSomebody, probably you, asked for a new password for your account at Club & Co. "},
-		{"es", "es", accounts.Invite, "Tu cuenta en Club & Co", "Hola, Zoe <b>:\n\nCrearon una cuenta para ti en Club & Co. "},
-		{"es-AR", "es", accounts.Reset, "Define una nueva contraseña", "Hola, Zoe <b>:\n\nAlguien, probablemente tú, pidió una nueva contraseña para tu cuenta en Club & Co. "},
-		{"fr", "pt-BR", accounts.Invite, "Sua conta em Club & Co", "Olá, Zoe <b>!"},
+		{"pt-BR", "pt-BR", accounts.PurposeInvite, "Sua conta em Club & Co", "Olá, Zoe <b>!\n\nCriaram uma conta para você em Club & Co. "},
+		{"pt-BR", "pt-BR", accounts.PurposeReset, "Defina uma nova senha", "Olá, Zoe <b>!\n\nAlguém, provavelmente você, pediu uma nova senha para a sua conta em Club & Co. "},
+		{"en-GB", "en", accounts.PurposeInvite, "Your account at Club & Co", "Hello Zoe <b>,\n\nAn account was made for you at Club & Co. "},
+		{"en", "en", accounts.PurposeReset, "Set a new password", "Hello Zoe <b>,\n\nSomebody, probably you, asked for a new password for your account at Club & Co. "},
+		{"es", "es", accounts.PurposeInvite, "Tu cuenta en Club & Co", "Hola, Zoe <b>:\n\nCrearon una cuenta para ti en Club & Co. "},
+		{"es-AR", "es", accounts.PurposeReset, "Define una nueva contraseña", "Hola, Zoe <b>:\n\nAlguien, probablemente tú, pidió una nueva contraseña para tu cuenta en Club & Co. "},
+		{"fr", "pt-BR", accounts.PurposeInvite, "Sua conta em Club & Co", "Olá, Zoe <b>!"},
 	} {
 		r.locale = one.locale
 		link := r.invited(one.purpose)

@@ -24,10 +24,10 @@ const (
 	linksAtMost = 5 // in that time for one account
 )
 
-// Limits are those of a product whose users have accounts; all but the first are of one
+// RateLimits are those of a product whose users have accounts; all but the first are of one
 // address, and wide, for a whole office may share one. What is guessed at has 256 bits.
-func Limits() []module.Limit {
-	return []module.Limit{
+func RateLimits() []module.RateLimit {
+	return []module.RateLimit{
 		{Name: "users", Max: 1200, Period: time.Minute},       // requests of one tenant's users
 		{Name: "logins", Max: 300, Period: time.Minute},       // tried, whosesoever: each is hashed for
 		{Name: "sign-ups", Max: 100, Period: time.Hour},       // tenants made
@@ -45,20 +45,20 @@ const (
 // jobForgotten sends links to those who forgot their passwords.
 const jobForgotten = "forgotten-passwords"
 
-// Purpose is what a mailed link is for.
-type Purpose string
+// LinkPurpose is what a mailed link is for.
+type LinkPurpose string
 
 // The purposes of links.
 const (
-	Reset  Purpose = "reset"  // the user forgot the password; good for an hour
-	Invite Purpose = "invite" // somebody made the account; good for a week
+	PurposeReset  LinkPurpose = "reset"  // the user forgot the password; good for an hour
+	PurposeInvite LinkPurpose = "invite" // somebody made the account; good for a week
 )
 
-// Forgot has the link of [Reset] sent to a user. Whether there is one is looked at
+// RequestPasswordReset has the link of [PurposeReset] sent to a user. Whether there is one is looked at
 // later, by a job, so that every address is answered after the same work.
-// [hub.ErrLimited] for who asks too often.
-func (d *Authenticator) Forgot(ctx context.Context, email string) error {
-	if err := d.host.Limits.Allow(ctx, "password-links", module.ClientIP(ctx)); err != nil {
+// [hub.ErrRateLimited] for who asks too often.
+func (d *Authenticator) RequestPasswordReset(ctx context.Context, email string) error {
+	if err := d.host.RateLimiter.Allow(ctx, "password-links", module.ClientIP(ctx)); err != nil {
 		return err
 	}
 	err := pgx.BeginFunc(ctx, d.host.Pool, func(tx pgx.Tx) error {
@@ -76,7 +76,7 @@ func (d *Authenticator) answerForgotten(ctx context.Context, payload []byte) err
 		d.host.Log.ErrorContext(ctx, "a request for a link cannot be read", "error", err)
 		return nil
 	}
-	user, err := d.users.ByEmail(ctx, string(email))
+	user, err := d.users.FindByEmail(ctx, string(email))
 	if errors.Is(err, pgx.ErrNoRows) || err == nil && !user.Active {
 		return nil
 	}
@@ -89,7 +89,7 @@ func (d *Authenticator) answerForgotten(ctx context.Context, payload []byte) err
 		if err != nil || sent >= linksAtMost {
 			return err
 		}
-		return d.MailLink(ctx, tx, user, Reset)
+		return d.EmailPasswordLink(ctx, tx, user, PurposeReset)
 	})
 	if errors.Is(err, hub.ErrInvalid) {
 		d.host.Log.WarnContext(ctx, "an address that mail cannot go to", "user", user.ID)
@@ -98,11 +98,11 @@ func (d *Authenticator) answerForgotten(ctx context.Context, payload []byte) err
 	return err
 }
 
-// MailLink sends a user a link to set a password, in the caller's transaction.
-func (d *Authenticator) MailLink(ctx context.Context, tx pgx.Tx, user User, purpose Purpose) error {
+// EmailPasswordLink sends a user a link to set a password, in the caller's transaction.
+func (d *Authenticator) EmailPasswordLink(ctx context.Context, tx pgx.Tx, user User, purpose LinkPurpose) error {
 	token, hash := newSecret("")
 	valid := resetTime
-	if purpose == Invite {
+	if purpose == PurposeInvite {
 		valid = inviteTime
 	}
 	now := d.host.Now()
@@ -115,7 +115,7 @@ func (d *Authenticator) MailLink(ctx context.Context, tx pgx.Tx, user User, purp
 	if err != nil {
 		return fmt.Errorf("addressing a letter: %w", err)
 	}
-	return d.host.Mail.Send(ctx, tx, write(reader, purpose, d.host.URLs.Public+d.place.Page+"?token="+url.QueryEscape(token)))
+	return d.host.Mail.Send(ctx, tx, write(reader, purpose, d.host.URLs.Public+d.place.PasswordPage+"?token="+url.QueryEscape(token)))
 }
 
 // refusedLink is the answer to the token of no good link.
@@ -125,7 +125,7 @@ func refusedLink() *hub.Error {
 
 // link looks at the token of a mailed link and leaves it good: what it is for, and
 // whose it is. [hub.ErrMalformed] for one that is not good.
-func (d *Authenticator) link(ctx context.Context, db DB, token, lock string) (user uuid.UUID, purpose Purpose, err error) {
+func (d *Authenticator) link(ctx context.Context, db DB, token, lock string) (user uuid.UUID, purpose LinkPurpose, err error) {
 	var used *time.Time
 	var expires time.Time
 	err = db.QueryRow(ctx, `select user_id, purpose, used_at, expires_at from mailed_tokens where hash = $1 `+lock, hashOf(token)).
@@ -140,8 +140,8 @@ func (d *Authenticator) link(ctx context.Context, db DB, token, lock string) (us
 }
 
 // look is link for who opens the page, or sets a password: as often as an address may.
-func (d *Authenticator) look(ctx context.Context, token string) (Purpose, error) {
-	if err := d.host.Limits.Allow(ctx, "passwords", module.ClientIP(ctx)); err != nil {
+func (d *Authenticator) look(ctx context.Context, token string) (LinkPurpose, error) {
+	if err := d.host.RateLimiter.Allow(ctx, "passwords", module.ClientIP(ctx)); err != nil {
 		return "", err
 	}
 	_, purpose, err := d.link(ctx, d.host.Pool, token, "")
@@ -151,7 +151,7 @@ func (d *Authenticator) look(ctx context.Context, token string) (Purpose, error)
 // SetPassword sets the password of whom a mailed link was sent to, ends the user's
 // logins, and makes all of the user's links useless. [hub.ErrMalformed] for a token that
 // is not good, [hub.ErrInvalid] for a password that is too short or too long,
-// [hub.ErrLimited] for who tries too often.
+// [hub.ErrRateLimited] for who tries too often.
 func (d *Authenticator) SetPassword(ctx context.Context, token, password string) error {
 	if length := len([]rune(password)); length < shortestPassword || length > longestPassword {
 		return hub.Invalid("body.new_password", fmt.Sprintf("must have %d to %d characters", shortestPassword, longestPassword))
@@ -159,7 +159,7 @@ func (d *Authenticator) SetPassword(ctx context.Context, token, password string)
 	if _, err := d.look(ctx, token); err != nil { // hashing is dear: not for tokens that are made up
 		return err
 	}
-	stored, err := d.host.Accounts.HashPassword(ctx, password)
+	stored, err := d.host.Credentials.HashPassword(ctx, password)
 	if err != nil {
 		return err
 	}
@@ -174,7 +174,7 @@ func (d *Authenticator) SetPassword(ctx context.Context, token, password string)
 		if err := d.users.SetPassword(ctx, tx, user, stored); err != nil {
 			return err
 		}
-		return d.Revoke(ctx, tx, user)
+		return d.RevokeSessions(ctx, tx, user)
 	})
 	return dberr.Wrap("setting a password", err)
 }

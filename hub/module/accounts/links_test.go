@@ -20,14 +20,14 @@ func TestForgottenPasswordsOfAllAddressesTakeTheSameWork(t *testing.T) {
 	t.Parallel()
 	r := start(t)
 	for _, email := range []string{r.ana.Email, r.other.Email, "nobody@example.com", strings.Repeat("x", 200) + "@example.com"} {
-		require.NoError(t, r.desk.Forgot(as(r.from("10.0.0.1"), email), email))
+		require.NoError(t, r.desk.RequestPasswordReset(as(r.from("10.0.0.1"), email), email))
 		require.Equal(t, r.did(r.ana.Email), r.did(email), email)
 		require.NotContains(t, strings.Join(r.did(email), "\n"), "users")
 	}
 	require.NotEmpty(t, r.did(r.ana.Email))
 	token := tokenOf(t, r.mailed(1))
-	require.Empty(t, r.hub.Mails(r.other.Email))
-	require.Empty(t, r.hub.Mails("nobody@example.com"))
+	require.Empty(t, r.hub.Emails(r.other.Email))
+	require.Empty(t, r.hub.Emails("nobody@example.com"))
 	require.Equal(t, 1, r.count(`select count(*) from mailed_tokens`))
 	require.NoError(t, r.desk.SetPassword(r.from("10.0.0.1"), token, "another horse"))
 }
@@ -38,19 +38,19 @@ func TestLinksAreNotSentWithoutEnd(t *testing.T) {
 	t.Parallel()
 	r := start(t, "HUB_PRODUCT_LIMITS=club.password-links=8-H")
 	for n := range 5 {
-		require.NoError(t, r.desk.Forgot(r.from("10.0.0.1"), r.ana.Email))
+		require.NoError(t, r.desk.RequestPasswordReset(r.from("10.0.0.1"), r.ana.Email))
 		r.mailed(n + 1)
 	}
-	require.NoError(t, r.desk.Forgot(r.from("10.0.0.1"), r.ana.Email))
-	require.NoError(t, r.desk.Forgot(r.from("10.0.0.1"), "nobody@example.com"))
+	require.NoError(t, r.desk.RequestPasswordReset(r.from("10.0.0.1"), r.ana.Email))
+	require.NoError(t, r.desk.RequestPasswordReset(r.from("10.0.0.1"), "nobody@example.com"))
 	require.Eventually(t, func() bool { return r.count(`select count(*) from hub.jobs where job = 'forgotten-passwords'`) == 0 }, soon, tick)
 	r.mailed(5)
-	require.NoError(t, r.desk.Forgot(r.from("10.0.0.1"), "nobody@example.com"))
+	require.NoError(t, r.desk.RequestPasswordReset(r.from("10.0.0.1"), "nobody@example.com"))
 	for _, email := range []string{r.ana.Email, "nobody@example.com"} {
-		requireKind(t, hub.ErrLimited, "rate_limited", r.desk.Forgot(r.from("10.0.0.1"), email))
+		requireKind(t, hub.ErrRateLimited, "rate_limited", r.desk.RequestPasswordReset(r.from("10.0.0.1"), email))
 	}
 	r.hub.Clock.Advance(time.Hour + time.Second)
-	require.NoError(t, r.desk.Forgot(r.from("10.0.0.2"), r.ana.Email))
+	require.NoError(t, r.desk.RequestPasswordReset(r.from("10.0.0.2"), r.ana.Email))
 	r.mailed(6)
 }
 
@@ -61,7 +61,7 @@ func TestAddressesAreSealedWhileTheyWait(t *testing.T) {
 	r.sql(`create table seen as select key, payload from hub.jobs where false`)
 	r.sql(`create function note() returns trigger language plpgsql as $$ begin insert into club.seen values (new.key, new.payload); return new; end $$`)
 	r.sql(`create trigger note after insert on hub.jobs for each row when (new.job = 'forgotten-passwords') execute function club.note()`)
-	require.NoError(t, r.desk.Forgot(r.from("10.0.0.1"), r.ana.Email))
+	require.NoError(t, r.desk.RequestPasswordReset(r.from("10.0.0.1"), r.ana.Email))
 	require.Equal(t, 1, r.count(`select count(*) from seen`))
 	require.Zero(t, r.count(`select count(*) from seen where position('ana' in key) > 0 or position('ana'::bytea in payload) > 0`))
 	r.mailed(1)
@@ -77,7 +77,7 @@ func TestNonsenseTokensAreNotHashedFor(t *testing.T) {
 		err := r.desk.SetPassword(r.from("10.0.0.1"), "nonsense", "another horse")
 		requireKind(t, hub.ErrMalformed, "invalid_reset_token", err)
 	}
-	requireKind(t, hub.ErrLimited, "rate_limited", r.desk.SetPassword(r.from("10.0.0.1"), "nonsense", "another horse"))
+	requireKind(t, hub.ErrRateLimited, "rate_limited", r.desk.SetPassword(r.from("10.0.0.1"), "nonsense", "another horse"))
 	require.Equal(t, hashed, r.hashed.Load())
 }
 
@@ -86,7 +86,7 @@ func TestSetPassword(t *testing.T) {
 	r := start(t)
 	session, err := r.login("10.0.0.1", r.ana.Email, password)
 	require.NoError(t, err)
-	first, second := tokenOf(t, r.invited(accounts.Invite)), tokenOf(t, r.invited(accounts.Reset))
+	first, second := tokenOf(t, r.invited(accounts.PurposeInvite)), tokenOf(t, r.invited(accounts.PurposeReset))
 	for _, short := range []string{"", "seven77", strings.Repeat("é", 129)} {
 		requireKind(t, hub.ErrInvalid, "validation_failed", r.desk.SetPassword(r.from("10.0.0.1"), first, short))
 	}
@@ -99,10 +99,10 @@ func TestSetPassword(t *testing.T) {
 	_, err = r.login("10.0.0.1", r.ana.Email, "éééééééé")
 	require.NoError(t, err)
 
-	late := tokenOf(t, r.invited(accounts.Reset))
+	late := tokenOf(t, r.invited(accounts.PurposeReset))
 	r.hub.Clock.Advance(time.Hour)
 	requireKind(t, hub.ErrMalformed, "invalid_reset_token", r.desk.SetPassword(r.from("10.0.0.1"), late, "another horse"))
-	week := tokenOf(t, r.invited(accounts.Invite))
+	week := tokenOf(t, r.invited(accounts.PurposeInvite))
 	r.hub.Clock.Advance(7*24*time.Hour - time.Second)
 	require.NoError(t, r.desk.SetPassword(r.from("10.0.0.1"), week, "another horse"))
 }
@@ -111,7 +111,7 @@ func TestSetPassword(t *testing.T) {
 func TestALinkIsGoodOnce(t *testing.T) {
 	t.Parallel()
 	r := start(t)
-	token := tokenOf(t, r.invited(accounts.Reset))
+	token := tokenOf(t, r.invited(accounts.PurposeReset))
 	errs := make(chan error, 8)
 	for range cap(errs) {
 		go func() { errs <- r.desk.SetPassword(r.from("10.0.0.1"), token, "another horse") }()

@@ -27,9 +27,9 @@ const (
 
 // Login trades an address and a password for tokens. Both wrong answer alike, after
 // the same time: [hub.ErrUnauthorized]; after ten failures, or far too many logins of one
-// address, [hub.ErrLimited].
+// address, [hub.ErrRateLimited].
 func (d *Authenticator) Login(ctx context.Context, email, password string) (Session, error) {
-	if err := d.host.Limits.Allow(ctx, "logins", module.ClientIP(ctx)); err != nil {
+	if err := d.host.RateLimiter.Allow(ctx, "logins", module.ClientIP(ctx)); err != nil {
 		return Session{}, err
 	}
 	one := attempt{d.accountHash(email), module.ClientIP(ctx), d.host.Now().Truncate(time.Microsecond)}
@@ -60,11 +60,11 @@ func (d *Authenticator) Login(ctx context.Context, email, password string) (Sess
 // check tells whose address and password these are. It takes as long for an address
 // that nobody has.
 func (d *Authenticator) check(ctx context.Context, email, password string) (user User, good bool, err error) {
-	user, err = d.users.ByEmail(ctx, email)
+	user, err = d.users.FindByEmail(ctx, email)
 	if err != nil && !errors.Is(err, pgx.ErrNoRows) {
 		return user, false, err
 	}
-	matches, err := d.host.Accounts.CheckPassword(ctx, user.Password, password)
+	matches, err := d.host.Credentials.CheckPassword(ctx, user.Password, password)
 	return user, matches && user.Active, err
 }
 
@@ -80,7 +80,7 @@ func (d *Authenticator) admit(ctx context.Context, user User, one attempt) (sess
 		if _, err := tx.Exec(ctx, `delete from login_failures where account_hash = $1 and ip = $2`, one.account, one.ip); err != nil {
 			return fmt.Errorf("forgetting failed logins: %w", err)
 		}
-		session, err = d.Issue(ctx, tx, user.ID, uuid.New())
+		session, err = d.IssueSession(ctx, tx, user.ID, uuid.New())
 		return err
 	})
 	return session, good, dberr.Wrap("logging in", err)
@@ -115,7 +115,7 @@ func (d *Authenticator) begin(ctx context.Context, one attempt) error {
 	if counted {
 		return nil
 	}
-	limited := hub.Errorf(hub.ErrLimited, "too_many_logins", "Too many failed logins for this account; wait and try again.")
+	limited := hub.Errorf(hub.ErrRateLimited, "too_many_logins", "Too many failed logins for this account; wait and try again.")
 	limited.RetryAfter = max(time.Second, oldest.Add(failureWindow).Sub(one.at))
 	return limited
 }

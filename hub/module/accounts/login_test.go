@@ -22,7 +22,7 @@ func TestLogin(t *testing.T) {
 	require.Equal(t, "bearer", session.TokenType)
 	require.Equal(t, 1800, session.ExpiresIn)
 	require.Regexp(t, `^clur_[A-Za-z0-9_-]{43}$`, session.RefreshToken)
-	user, _, ok := r.host.Accounts.VerifyAccess(session.AccessToken)
+	user, _, ok := r.host.Credentials.VerifyAccessToken(session.AccessToken)
 	require.True(t, ok)
 	require.Equal(t, r.ana.ID, user)
 	for email, word := range map[string]string{"ana@example.com": "wrong horse", "nobody@example.com": password, r.other.Email: password} {
@@ -71,7 +71,7 @@ func TestParallelGuessesCannotOutrunTheLimit(t *testing.T) {
 			switch {
 			case is(err, hub.ErrUnauthorized):
 				wrong.Add(1)
-			case is(err, hub.ErrLimited):
+			case is(err, hub.ErrRateLimited):
 				limited.Add(1)
 			default:
 				odd.Add(1)
@@ -81,7 +81,7 @@ func TestParallelGuessesCannotOutrunTheLimit(t *testing.T) {
 	all.Wait()
 	require.Equal(t, [3]int64{10, 54, 0}, [3]int64{wrong.Load(), limited.Load(), odd.Load()})
 	_, err := r.login("10.0.0.1", r.ana.Email, password)
-	requireKind(t, hub.ErrLimited, "too_many_logins", err)
+	requireKind(t, hub.ErrRateLimited, "too_many_logins", err)
 	_, err = r.login("10.0.0.2", r.ana.Email, password)
 	require.NoError(t, err, "from elsewhere")
 	_, err = r.login("10.0.0.1", r.other.Email, password)
@@ -101,7 +101,7 @@ func TestLoginsOfAnAddressAreLimited(t *testing.T) {
 		requireKind(t, hub.ErrUnauthorized, "invalid_credentials", err)
 	}
 	_, err := r.login("10.0.0.1", "d@example.com", password)
-	require.ErrorIs(t, err, hub.ErrLimited)
+	require.ErrorIs(t, err, hub.ErrRateLimited)
 	require.Equal(t, 3, r.count(`select count(*) from login_failures`), "not even looked at")
 	_, err = r.login("10.0.0.2", r.ana.Email, password)
 	require.NoError(t, err)
@@ -138,7 +138,7 @@ func TestAnAttemptThatCameToNothingIsNotCounted(t *testing.T) {
 	for range 11 {
 		_, err := r.login("10.0.0.1", r.ana.Email, password)
 		require.Error(t, err)
-		require.NotErrorIs(t, err, hub.ErrLimited)
+		require.NotErrorIs(t, err, hub.ErrRateLimited)
 	}
 	r.sql(`alter table people rename to users`)
 	over, cancel := context.WithCancel(r.from("10.0.0.1"))
@@ -215,7 +215,7 @@ func TestNoLoginOutlivesItsEnd(t *testing.T) {
 	refused(renewed)
 
 	old = begun()
-	reset := tokenOf(t, r.invited(accounts.Reset))
+	reset := tokenOf(t, r.invited(accounts.PurposeReset))
 	var failed error
 	ctx, over = r.during(func() { failed = r.desk.SetPassword(r.from("10.0.0.2"), reset, "another horse") })
 	renewed, err = r.desk.Refresh(ctx, old.RefreshToken)
@@ -226,7 +226,7 @@ func TestNoLoginOutlivesItsEnd(t *testing.T) {
 
 	// The old password was right when it was looked at.
 	late := context.WithValue(r.from("10.0.0.1"), found{}, func() {
-		stored, err := r.host.Accounts.HashPassword(t.Context(), password)
+		stored, err := r.host.Credentials.HashPassword(t.Context(), password)
 		require.NoError(t, err)
 		r.sql(`update users set password = $2 where id = $1`, r.ana.ID, stored)
 	})

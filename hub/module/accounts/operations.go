@@ -28,15 +28,15 @@ type RefreshInput struct {
 	} `nameHint:"Refresh"`
 }
 
-// ForgotInput is a request for a link.
-type ForgotInput struct {
+// ForgotPasswordInput is a request for a link.
+type ForgotPasswordInput struct {
 	Body struct {
 		Email string `json:"email" maxLength:"254" example:"bia@example.com"`
 	} `nameHint:"ForgotPassword"`
 }
 
-// ResetInput is a request of who has a link.
-type ResetInput struct {
+// ResetPasswordInput is a request of who has a link.
+type ResetPasswordInput struct {
 	Body struct {
 		Token       string `json:"token" maxLength:"200"`
 		NewPassword string `json:"new_password,omitempty" minLength:"8" maxLength:"128"`
@@ -67,18 +67,18 @@ func (d *Authenticator) HandleRefresh(ctx context.Context, in *RefreshInput) (*S
 	return &SessionOutput{session}, err
 }
 
-// HandleForgot is the operation for [Authenticator.Forgot]. It answers the same for every address.
-func (d *Authenticator) HandleForgot(ctx context.Context, in *ForgotInput) (*MessageOutput, error) {
+// HandleForgotPassword is the operation for [Authenticator.RequestPasswordReset]. It answers the same for every address.
+func (d *Authenticator) HandleForgotPassword(ctx context.Context, in *ForgotPasswordInput) (*MessageOutput, error) {
 	var wrong rest.FieldErrors
-	wrong.Email(&in.Body.Email, "body.email")
+	wrong.CheckEmail(&in.Body.Email, "body.email")
 	if err := wrong.Err(); err != nil {
 		return nil, err
 	}
-	return &MessageOutput{Message{"If the e-mail is registered, a reset link was sent"}}, d.Forgot(ctx, in.Body.Email)
+	return &MessageOutput{Message{"If the e-mail is registered, a reset link was sent"}}, d.RequestPasswordReset(ctx, in.Body.Email)
 }
 
-// HandleReset is the operation for [Authenticator.SetPassword].
-func (d *Authenticator) HandleReset(ctx context.Context, in *ResetInput) (*MessageOutput, error) {
+// HandleResetPassword is the operation for [Authenticator.SetPassword].
+func (d *Authenticator) HandleResetPassword(ctx context.Context, in *ResetPasswordInput) (*MessageOutput, error) {
 	password := in.Body.NewPassword
 	if password == "" {
 		password = in.Body.Password
@@ -93,7 +93,7 @@ func (d *Authenticator) HandleReset(ctx context.Context, in *ResetInput) (*Messa
 // [pgx.ErrNoRows] where it has ended. [hub.ErrUnauthorized] for a token that is not good.
 func (d *Authenticator) Authenticate(ctx context.Context, token string, find func(ctx context.Context, user, login uuid.UUID) (module.Caller, error)) (module.Caller, error) {
 	refused := hub.Errorf(hub.ErrUnauthorized, "invalid_token", "A valid access token is needed: log in, or refresh it.")
-	user, login, ok := d.host.Accounts.VerifyAccess(token)
+	user, login, ok := d.host.Credentials.VerifyAccessToken(token)
 	if !ok {
 		return module.Caller{}, refused
 	}

@@ -13,8 +13,8 @@ import (
 	"strconv"
 
 	"integrationhub/hub"
+	"integrationhub/hub/module/infopage"
 	"integrationhub/hub/module/rest"
-	"integrationhub/hub/module/sheet"
 )
 
 //go:embed page/forms.html
@@ -24,7 +24,7 @@ var forms = template.Must(template.ParseFS(pageFiles, "page/forms.html"))
 
 // Pages are the pages behind mailed links, by their paths at the hub's root.
 func (d *Authenticator) Pages() map[string]http.Handler {
-	return map[string]http.Handler{d.place.Page: page{d}}
+	return map[string]http.Handler{d.place.PasswordPage: page{d}}
 }
 
 // page is where a link leads to: it sets a password, or sends another link. It needs no
@@ -52,9 +52,9 @@ const (
 
 // ServeHTTP implements [http.Handler].
 func (p page) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	tag, asked := sheet.Choose(r)
+	tag, asked := infopage.ChooseLanguage(r)
 	t := languages[tag]
-	one := &shown{T: t, Token: r.URL.Query().Get("token"), Action: p.place.Page, status: http.StatusOK}
+	one := &shown{T: t, Token: r.URL.Query().Get("token"), Action: p.place.PasswordPage, status: http.StatusOK}
 	if asked {
 		one.Action += "?lang=" + tag
 	}
@@ -87,7 +87,7 @@ func (p page) open(ctx context.Context, one *shown) error {
 		return err
 	}
 	one.Form, one.Title, one.Text = formPassword, one.T.ResetTitle, one.T.ResetText
-	if purpose == Invite {
+	if purpose == PurposeInvite {
 		one.Title, one.Text = one.T.InviteTitle, one.T.InviteText
 	}
 	return nil
@@ -96,7 +96,7 @@ func (p page) open(ctx context.Context, one *shown) error {
 // post sets a password, or sends a link.
 func (p page) post(r *http.Request, one *shown) error {
 	if err := r.ParseForm(); err != nil {
-		return hub.Errorf(hub.ErrMalformed, "malformed", "The form cannot be read.").Because(err)
+		return hub.Errorf(hub.ErrMalformed, "malformed", "The form cannot be read.").WithCause(err)
 	}
 	if one.Token = r.PostForm.Get("token"); one.Token == "" {
 		return p.ask(r.Context(), one, r.PostForm.Get("email"))
@@ -122,12 +122,12 @@ func (p page) post(r *http.Request, one *shown) error {
 // ask has a link sent to an address.
 func (p page) ask(ctx context.Context, one *shown, email string) error {
 	var wrong rest.FieldErrors
-	if wrong.Email(&email, formEmail); wrong.Err() != nil {
+	if wrong.CheckEmail(&email, formEmail); wrong.Err() != nil {
 		one.say(http.StatusUnprocessableEntity, one.T.AskTitle, one.T.AskText)
 		one.Form, one.Email, one.WrongEmail = formEmail, email, one.T.WrongEmail
 		return nil
 	}
-	if err := p.Forgot(ctx, email); err != nil {
+	if err := p.RequestPasswordReset(ctx, email); err != nil {
 		return err
 	}
 	one.say(http.StatusOK, one.T.SentTitle, one.T.SentText)
@@ -145,7 +145,7 @@ func (p page) problem(ctx context.Context, header http.Header, one *shown, err e
 	case errors.Is(err, hub.ErrMalformed):
 		one.say(http.StatusNotFound, t.BadLinkTitle, t.BadLinkText)
 		one.Form, one.Token = formEmail, ""
-	case errors.Is(err, hub.ErrLimited) && errors.As(err, &told):
+	case errors.Is(err, hub.ErrRateLimited) && errors.As(err, &told):
 		seconds := max(int(math.Ceil(told.RetryAfter.Seconds())), 1)
 		header.Set("Retry-After", strconv.Itoa(seconds))
 		one.say(http.StatusTooManyRequests, t.LimitedTitle, fmt.Sprintf(t.LimitedText, (seconds+59)/60))
@@ -168,8 +168,8 @@ func (p page) send(ctx context.Context, w http.ResponseWriter, tag string, one *
 		query.Set("token", one.Token)
 	}
 	if err == nil {
-		err = sheet.Sheet{
-			Status: one.status, Lang: tag, Brand: p.place.Product, Title: one.Title, Text: one.Text, Path: p.place.Page, Query: query,
+		err = infopage.Page{
+			Status: one.status, Lang: tag, Brand: p.place.Product, Title: one.Title, Text: one.Text, Path: p.place.PasswordPage, Query: query,
 			Content: template.HTML(form.String()), //nolint:gosec // drawn by a template
 		}.Write(w)
 	}

@@ -23,7 +23,7 @@ func form(pairs ...string) url.Values {
 func TestTheLinkOpensAPageThatSetsThePassword(t *testing.T) {
 	t.Parallel()
 	r := start(t)
-	for purpose, title := range map[accounts.Purpose]string{accounts.Reset: "Set a new password", accounts.Invite: "Set your password"} {
+	for purpose, title := range map[accounts.LinkPurpose]string{accounts.PurposeReset: "Set a new password", accounts.PurposeInvite: "Set your password"} {
 		link := r.invited(purpose)
 		for range 3 {
 			for _, method := range []string{"GET", "HEAD"} {
@@ -84,7 +84,7 @@ func TestThePageSendsAnotherLink(t *testing.T) {
 func TestThePageIsForNobodyElse(t *testing.T) {
 	t.Parallel()
 	r := start(t)
-	link := r.invited(accounts.Reset)
+	link := r.invited(accounts.PurposeReset)
 	for _, got := range []page{r.visit("GET", link, nil), r.visit("GET", r.hub.URL+"/club/password?token=x", nil), r.visit("PUT", link, nil)} {
 		require.Equal(t, "noindex, nofollow", got.header.Get("X-Robots-Tag"))
 		require.Equal(t, "no-referrer", got.header.Get("Referrer-Policy"))
@@ -104,7 +104,7 @@ func TestThePageIsForNobodyElse(t *testing.T) {
 func TestThePageSpeaksThreeLanguages(t *testing.T) {
 	t.Parallel()
 	r := start(t)
-	link := r.invited(accounts.Reset)
+	link := r.invited(accounts.PurposeReset)
 	for header, want := range map[string][2]string{
 		"":                 {"pt-BR", "Defina uma nova senha"},
 		"fr, en;q=0.5":     {"en", "Set a new password"},
@@ -123,7 +123,7 @@ func TestThePageSpeaksThreeLanguages(t *testing.T) {
 func TestThePageTellsOfLimitsAndFailures(t *testing.T) {
 	t.Parallel()
 	r := start(t, "HUB_PRODUCT_LIMITS=club.passwords=3-H")
-	link := r.invited(accounts.Reset)
+	link := r.invited(accounts.PurposeReset)
 	r.sql(`alter table mailed_tokens rename to put_away`)
 	require.Equal(t, 500, r.visit("GET", link, nil).status)
 	r.sql(`create function fails(uuid) returns boolean language plpgsql volatile as $$ begin raise exception using errcode = '53200'; end $$`)

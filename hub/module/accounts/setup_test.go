@@ -49,8 +49,8 @@ type club struct {
 }
 
 var (
-	_ module.Worker = (*club)(nil)
-	_ module.Pages  = (*club)(nil)
+	_ module.Worker       = (*club)(nil)
+	_ module.PageProvider = (*club)(nil)
 )
 
 type who struct{}
@@ -71,14 +71,14 @@ func (*club) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
 
 // hashing counts what is hashed.
 type hashing struct {
-	module.Accounts
+	module.Credentials
 	n *atomic.Int64
 }
 
-// HashPassword implements [module.Accounts].
+// HashPassword implements [module.Credentials].
 func (h hashing) HashPassword(ctx context.Context, password string) (string, error) {
 	h.n.Add(1)
-	return h.Accounts.HashPassword(ctx, password)
+	return h.Credentials.HashPassword(ctx, password)
 }
 
 // did are the statements made on behalf of somebody.
@@ -90,7 +90,7 @@ func (c *club) did(name string) []string {
 
 // Spec implements [module.Module].
 func (*club) Spec() module.Spec {
-	return module.Spec{Name: "club", Title: "Club", KeyPrefix: "clu", TenantPrefix: "club", Version: "1.0.0", Receives: []string{}, Sends: []string{}, Limits: accounts.Limits()}
+	return module.Spec{Name: "club", Title: "Club", KeyPrefix: "clu", TenantPrefix: "club", Version: "1.0.0", Receives: []string{}, Sends: []string{}, Limits: accounts.RateLimits()}
 }
 
 // Migrations implements [module.Module].
@@ -105,37 +105,37 @@ func (c *club) Open(ctx context.Context, host module.Host) (module.Instance, err
 	if c.db, err = pgxpool.NewWithConfig(context.WithoutCancel(ctx), settings); err != nil {
 		return nil, err
 	}
-	host.Pool, host.Accounts = c.db, hashing{host.Accounts, &c.hashed}
+	host.Pool, host.Credentials = c.db, hashing{host.Credentials, &c.hashed}
 	c.host, c.statements = host, make(map[any][]string)
-	c.desk = accounts.New(host, accounts.Options{Product: "Club", Prefix: "clur_", Page: "/club/password"}, c)
+	c.desk = accounts.New(host, accounts.Options{Product: "Club", RefreshTokenPrefix: "clur_", PasswordPage: "/club/password"}, c)
 	return c, nil
 }
 
 // Jobs implements [module.Worker].
 func (c *club) Jobs() []module.Job { return c.desk.Jobs() }
 
-// Pages implements [module.Pages].
+// Pages implements [module.PageProvider].
 func (c *club) Pages() map[string]http.Handler { return c.desk.Pages() }
 
 // Handle implements [module.Instance].
 func (*club) Handle(context.Context, pgx.Tx, hub.Event) error { return module.ErrIgnored }
 
-// Routes implements [module.Instance].
-func (*club) Routes(huma.API) {}
+// RegisterRoutes implements [module.Instance].
+func (*club) RegisterRoutes(huma.API) {}
 
 // Authenticate implements [module.Instance].
 func (*club) Authenticate(context.Context, string) (module.Caller, error) {
 	return module.Caller{}, hub.Errorf(hub.ErrUnauthorized, "invalid_token", "Nobody is let in.")
 }
 
-// ByEmail implements [accounts.Users].
-func (c *club) ByEmail(ctx context.Context, email string) (u accounts.User, err error) {
+// FindByEmail implements [accounts.UserStore].
+func (c *club) FindByEmail(ctx context.Context, email string) (u accounts.User, err error) {
 	err = c.host.Pool.QueryRow(ctx, `select id, email, password, active from users where email = lower($1)`, email).Scan(&u.ID, &u.Email, &u.Password, &u.Active)
 	pause(ctx, found{})
 	return u, err
 }
 
-// Lock implements [accounts.Users].
+// Lock implements [accounts.UserStore].
 func (c *club) Lock(ctx context.Context, tx pgx.Tx, user uuid.UUID) (u accounts.User, err error) {
 	err = tx.QueryRow(ctx, `select id, email, password, active from users where id = $1 for no key update`, user).Scan(&u.ID, &u.Email, &u.Password, &u.Active)
 	pause(ctx, locked{})
@@ -155,13 +155,13 @@ func pause(ctx context.Context, when any) {
 	}
 }
 
-// SetPassword implements [accounts.Users].
+// SetPassword implements [accounts.UserStore].
 func (c *club) SetPassword(ctx context.Context, tx pgx.Tx, user uuid.UUID, stored string) error {
 	_, err := tx.Exec(ctx, `update users set password = $2 where id = $1`, user, stored)
 	return err
 }
 
-// Recipient implements [accounts.Users].
+// Recipient implements [accounts.UserStore].
 func (c *club) Recipient(ctx context.Context, tx pgx.Tx, user uuid.UUID) (r accounts.Recipient, err error) {
 	r.Tenant.ID = user
 	r.Name, r.Tenant.Name, r.ReplyTo, r.Locale = "Zoe <b>", "Club & Co", "desk@example.com", c.locale
@@ -182,9 +182,9 @@ var noon = time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC)
 func start(t *testing.T, settings ...string) *running {
 	t.Helper()
 	c := &club{}
-	r := &running{club: c, t: t, hub: moduletest.Start(t, c, moduletest.Options{Now: noon, Settings: settings})}
+	r := &running{club: c, t: t, hub: moduletest.Start(t, c, moduletest.Options{Start: noon, Settings: settings})}
 	t.Cleanup(c.db.Close)
-	stored, err := c.host.Accounts.HashPassword(t.Context(), password)
+	stored, err := c.host.Credentials.HashPassword(t.Context(), password)
 	require.NoError(t, err)
 	r.ana = accounts.User{ID: uuid.New(), Email: "ana@example.com", Password: stored, Active: true}
 	r.other = accounts.User{ID: uuid.New(), Email: "bob@example.com", Password: stored}
@@ -227,7 +227,7 @@ func (r *running) run(name string, payload []byte) {
 func (r *running) mailed(n int) string {
 	r.t.Helper()
 	var mails []string
-	require.Eventually(r.t, func() bool { mails = r.hub.Mails(r.ana.Email); return len(mails) >= n }, soon, tick)
+	require.Eventually(r.t, func() bool { mails = r.hub.Emails(r.ana.Email); return len(mails) >= n }, soon, tick)
 	require.Len(r.t, mails, n)
 	at := strings.Index(mails[0], r.hub.URL+"/club/password?token=")
 	require.Positive(r.t, at, mails[0])
@@ -236,11 +236,11 @@ func (r *running) mailed(n int) string {
 }
 
 // invited makes a link to set a password, and gives it.
-func (r *running) invited(purpose accounts.Purpose) string {
+func (r *running) invited(purpose accounts.LinkPurpose) string {
 	r.t.Helper()
-	before := len(r.hub.Mails(r.ana.Email))
+	before := len(r.hub.Emails(r.ana.Email))
 	require.NoError(r.t, pgx.BeginFunc(r.t.Context(), r.db, func(tx pgx.Tx) error {
-		return r.desk.MailLink(r.t.Context(), tx, r.ana, purpose)
+		return r.desk.EmailPasswordLink(r.t.Context(), tx, r.ana, purpose)
 	}))
 	return r.mailed(before + 1)
 }

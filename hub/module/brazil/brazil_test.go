@@ -14,27 +14,27 @@ import (
 func TestPhones(t *testing.T) {
 	t.Parallel()
 	for _, one := range hubtest.Phones {
-		require.Equal(t, one.E164, brazil.E164(one.Written), one.Written)
-		require.Equal(t, one.E164, brazil.E164(" "+one.Written+" "), "spaces around it")
-		if one.Short == "" {
+		require.Equal(t, one.E164, brazil.FormatE164(one.Written), one.Written)
+		require.Equal(t, one.E164, brazil.FormatE164(" "+one.Written+" "), "spaces around it")
+		if one.WithoutNinthDigit == "" {
 			require.Equal(t, one.E164, brazil.PhoneKey(one.E164), one.Written)
-			require.Equal(t, []string{one.E164}, brazil.PhoneForms(one.E164), one.Written)
+			require.Equal(t, []string{one.E164}, brazil.PhoneVariants(one.E164), one.Written)
 			continue
 		}
-		require.Equal(t, one.Short, brazil.PhoneKey(one.E164), one.Written)
-		require.Equal(t, one.Short, brazil.PhoneKey(one.Short), one.Written)
-		for _, form := range []string{one.E164, one.Short} {
-			require.Equal(t, []string{one.E164, one.Short}, brazil.PhoneForms(form), form)
-			require.Equal(t, form, brazil.E164(form))
-			require.Equal(t, form, brazil.E164(form[1:]))
-			require.Equal(t, form, brazil.E164(form[3:]))
+		require.Equal(t, one.WithoutNinthDigit, brazil.PhoneKey(one.E164), one.Written)
+		require.Equal(t, one.WithoutNinthDigit, brazil.PhoneKey(one.WithoutNinthDigit), one.Written)
+		for _, form := range []string{one.E164, one.WithoutNinthDigit} {
+			require.Equal(t, []string{one.E164, one.WithoutNinthDigit}, brazil.PhoneVariants(form), form)
+			require.Equal(t, form, brazil.FormatE164(form))
+			require.Equal(t, form, brazil.FormatE164(form[1:]))
+			require.Equal(t, form, brazil.FormatE164(form[3:]))
 		}
 	}
-	for _, none := range hubtest.NoPhones {
-		require.Empty(t, brazil.E164(none), "%q", none)
+	for _, none := range hubtest.InvalidPhones {
+		require.Empty(t, brazil.FormatE164(none), "%q", none)
 	}
-	require.Equal(t, "+12125551234", brazil.E164(brazil.Asked(" 12125551234")))
-	require.Equal(t, "+5511987654321", brazil.E164(brazil.Asked("11987654321")))
+	require.Equal(t, "+12125551234", brazil.FormatE164(brazil.PhoneFromQuery(" 12125551234")))
+	require.Equal(t, "+5511987654321", brazil.FormatE164(brazil.PhoneFromQuery("11987654321")))
 }
 
 func TestCPF(t *testing.T) {
@@ -42,17 +42,17 @@ func TestCPF(t *testing.T) {
 	for text, want := range map[string]string{
 		"123.456.789-09": "12345678909", "12345678909": "12345678909", "529.982.247-25": "52998224725", " 529 982 247 25 ": "52998224725", "000.000.001-91": "00000000191",
 	} {
-		digits, valid := brazil.CPF(text)
+		digits, valid := brazil.ParseCPF(text)
 		require.True(t, valid, text)
 		require.Equal(t, want, digits, text)
 	}
 	for _, mistyped := range []string{"123.456.789-08", "123.456.788-09", "111.111.111-11", "00000000000"} {
-		digits, valid := brazil.CPF(mistyped)
+		digits, valid := brazil.ParseCPF(mistyped)
 		require.False(t, valid, mistyped)
 		require.Len(t, digits, 11)
 	}
 	for _, none := range []string{"", "x", "1234567890", "123456789091", "123.456.789-0x", "１２３４５６７８９０９"} {
-		digits, valid := brazil.CPF(none)
+		digits, valid := brazil.ParseCPF(none)
 		require.False(t, valid, none)
 		require.Empty(t, digits, none)
 	}
@@ -63,12 +63,12 @@ func TestCPF(t *testing.T) {
 
 func TestHideCPF(t *testing.T) {
 	t.Parallel()
-	for _, one := range hubtest.TaxIDs {
-		hidden, changed := brazil.HideCPF(one.Text)
-		require.Equal(t, one.Hidden, hidden, "%q", one.Text)
-		require.Equal(t, one.Text != one.Hidden, changed, "%q", one.Text)
-		raw, _ := brazil.HideCPF([]byte(one.Text))
-		require.Equal(t, one.Hidden, string(raw), "%q", one.Text)
+	for _, one := range hubtest.CPFTexts {
+		hidden, changed := brazil.RedactCPFs(one.Text)
+		require.Equal(t, one.Redacted, hidden, "%q", one.Text)
+		require.Equal(t, one.Text != one.Redacted, changed, "%q", one.Text)
+		raw, _ := brazil.RedactCPFs([]byte(one.Text))
+		require.Equal(t, one.Redacted, string(raw), "%q", one.Text)
 	}
 }
 
@@ -82,7 +82,7 @@ func plainlyHidden(text string) string {
 	for i := 0; i < len(text); {
 		found := groups.FindString(text[i:])
 		digits := brazil.Digits(found)
-		_, valid := brazil.CPF(digits)
+		_, valid := brazil.ParseCPF(digits)
 		if found == "" || digitAt(i-1) || digitAt(i+len(found)) || !valid && found != brazil.FormatCPF(digits) {
 			hidden += text[i : i+1]
 			i++
@@ -95,16 +95,16 @@ func plainlyHidden(text string) string {
 }
 
 func FuzzHideCPF(f *testing.F) {
-	for _, one := range hubtest.TaxIDs {
+	for _, one := range hubtest.CPFTexts {
 		f.Add(one.Text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		// Fuzzing makes no check digits: the text with one put in at each end and between.
 		for _, text := range []string{text, text + "52998224725", "529.982.247-25" + text, text + "529 982 247 25" + text} {
-			hidden, changed := brazil.HideCPF(text)
+			hidden, changed := brazil.RedactCPFs(text)
 			require.Equal(t, plainlyHidden(text), hidden, "%q", text)
 			require.Equal(t, text != hidden, changed, "%q", text)
-			again, changed := brazil.HideCPF(hidden)
+			again, changed := brazil.RedactCPFs(hidden)
 			require.Equal(t, hidden, again)
 			require.False(t, changed)
 		}
@@ -117,19 +117,19 @@ func FuzzPhones(f *testing.F) {
 	}
 	f.Add("0150 119876 5432") // a carrier, and one more 0
 	f.Fuzz(func(t *testing.T, s string) {
-		number := brazil.E164(s)
+		number := brazil.FormatE164(s)
 		if number == "" {
 			return
 		}
 		require.Regexp(t, `^\+[1-9][0-9]{7,14}$`, number)
-		require.Equal(t, number, brazil.E164(number), "what is international stays")
-		forms := brazil.PhoneForms(number)
+		require.Equal(t, number, brazil.FormatE164(number), "what is international stays")
+		forms := brazil.PhoneVariants(number)
 		require.Contains(t, forms, number)
 		for _, form := range forms {
 			require.Equal(t, brazil.PhoneKey(number), brazil.PhoneKey(form), "all forms have one key")
-			require.Equal(t, forms, brazil.PhoneForms(form))
+			require.Equal(t, forms, brazil.PhoneVariants(form))
 		}
-		digits, valid := brazil.CPF(s)
+		digits, valid := brazil.ParseCPF(s)
 		require.True(t, !valid || len(digits) == 11)
 	})
 }

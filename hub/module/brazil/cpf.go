@@ -5,10 +5,10 @@ import "strings"
 // cpfLength is the number of digits of a CPF, the Brazilian tax id.
 const cpfLength = 11
 
-// CPF gives the digits of a tax id, written with or without dots and dash; "" where
+// ParseCPF gives the digits of a tax id, written with or without dots and dash; "" where
 // there are not eleven, or other characters. valid tells whether the check digits fit:
 // people mistype.
-func CPF(s string) (digits string, valid bool) {
+func ParseCPF(s string) (digits string, valid bool) {
 	if strings.Trim(s, "0123456789.- ") != "" {
 		return "", false
 	}

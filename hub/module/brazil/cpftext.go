@@ -5,14 +5,14 @@ import (
 	"unicode/utf8"
 )
 
-// HideCPF hides the tax ids in a text, all but their check digits: ***.***.***-09.
+// RedactCPFs hides the tax ids in a text, all but their check digits: ***.***.***-09.
 // changed tells whether there were any; without, the text itself is returned.
 //
 // A tax id in a text is eleven digits in groups of 3, 3, 3 and 2, each two of them with
 // up to three separators between or with none, whose check digits are right. No digit
 // stands directly beside it; letters may. In the form 000.000.000-00 it is one whatever
 // the check digits: people mistype.
-func HideCPF[T string | []byte](text T) (hidden T, changed bool) {
+func RedactCPFs[T string | []byte](text T) (hidden T, changed bool) {
 	var out []byte
 	done := 0 // text[:done] is in out
 	for {

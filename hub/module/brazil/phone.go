@@ -22,11 +22,11 @@ const country = "55"
 // Where a number is printed for all carriers, two letters stand for the carrier's digits.
 var anyCarrier = regexp.MustCompile(`(^|[^0-9])0[xX]{2}`)
 
-// E164 writes a phone number in international form, +5511987654321; "" where that is
+// FormatE164 writes a phone number in international form, +5511987654321; "" where that is
 // not possible. Numbers without a country, of 10 or 11 digits, are Brazilian. What is
 // dialled before a number is left out: 00 before the country, and 0, or 0 and a carrier,
 // before the area.
-func E164(phone string) string {
+func FormatE164(phone string) string {
 	if phone = strings.TrimSpace(phone); strings.ContainsAny(phone, "xX") {
 		phone = anyCarrier.ReplaceAllString(phone, "${1}0")
 	}
@@ -66,8 +66,8 @@ func withoutTrunk(digits string) string {
 	return rest
 }
 
-// Asked is a number as a query has it: a plus that nobody escaped arrives as a space.
-func Asked(query string) string {
+// PhoneFromQuery is a number as a query has it: a plus that nobody escaped arrives as a space.
+func PhoneFromQuery(query string) string {
 	if rest, found := strings.CutPrefix(query, " "); found {
 		return "+" + rest
 	}
@@ -86,9 +86,9 @@ var (
 // its ninth digit; for other numbers it is the number itself.
 func PhoneKey(e164 string) string { return long.ReplaceAllString(e164, "+55$1$2") }
 
-// PhoneForms are the international forms under which a number in such a form may have
+// PhoneVariants are the international forms under which a number in such a form may have
 // been kept: with and without the ninth digit where it has one. The usual one is first.
-func PhoneForms(e164 string) []string {
+func PhoneVariants(e164 string) []string {
 	switch {
 	case long.MatchString(e164):
 		return []string{e164, PhoneKey(e164)}

@@ -31,11 +31,11 @@ func Wrap(doing string, err error) error {
 	cause := fmt.Errorf("%s: %w", doing, err)
 	switch {
 	case errors.Is(err, pgx.ErrNoRows):
-		return hub.Errorf(hub.ErrNotFound, "not_found", "There is nothing with this id.").Because(cause)
+		return hub.Errorf(hub.ErrNotFound, "not_found", "There is nothing with this id.").WithCause(cause)
 	case unstorable(err):
-		return hub.Errorf(hub.ErrMalformed, "malformed", "The request contains text that cannot be stored.").Because(cause)
+		return hub.Errorf(hub.ErrMalformed, "malformed", "The request contains text that cannot be stored.").WithCause(cause)
 	case away(err):
-		return hub.Errorf(hub.ErrUnavailable, "database_unavailable", "The database does not answer right now; try again.").Because(cause)
+		return hub.Errorf(hub.ErrUnavailable, "database_unavailable", "The database does not answer right now; try again.").WithCause(cause)
 	}
 	return cause
 }

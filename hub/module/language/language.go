@@ -23,9 +23,9 @@ func base(tag string) string {
 	return language
 }
 
-// Accepted gives the one of some tags that a browser likes best, by its
+// MatchAcceptLanguage gives the one of some tags that a browser likes best, by its
 // Accept-Language; "" where it likes none.
-func Accepted(header string, spoken ...string) string {
+func MatchAcceptLanguage(header string, spoken ...string) string {
 	type wish struct {
 		tag     string
 		quality float64

@@ -32,6 +32,6 @@ func TestAccepted(t *testing.T) {
 		"*":                          "",
 		"en ; q=0.3 , es-MX ; q=0.8": "es",
 	} {
-		require.Equal(t, want, language.Accepted(header, spoken...), header)
+		require.Equal(t, want, language.MatchAcceptLanguage(header, spoken...), header)
 	}
 }

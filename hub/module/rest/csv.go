@@ -2,9 +2,9 @@ package rest
 
 import "strings"
 
-// CSVCell is a text as a cell of a CSV table: what a spreadsheet would take for a formula
+// EscapeCSVCell is a text as a cell of a CSV table: what a spreadsheet would take for a formula
 // gets a quote in front.
-func CSVCell(text string) string {
+func EscapeCSVCell(text string) string {
 	if text != "" && strings.IndexByte("=+-@\t\r", text[0]) >= 0 {
 		return "'" + text
 	}

@@ -11,9 +11,9 @@ import (
 func TestCell(t *testing.T) {
 	t.Parallel()
 	for _, formula := range []string{"=1+1", "+1", "-1", "@x", "\tx", "\rx"} {
-		require.Equal(t, "'"+formula, rest.CSVCell(formula))
+		require.Equal(t, "'"+formula, rest.EscapeCSVCell(formula))
 	}
 	for _, text := range []string{"", "Ana", "a=1", " =1", "'=1", "çedilha"} {
-		require.Equal(t, text, rest.CSVCell(text))
+		require.Equal(t, text, rest.EscapeCSVCell(text))
 	}
 }

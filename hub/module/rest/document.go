@@ -13,16 +13,16 @@ import (
 // Binder binds a row's handler, as [Handle] makes one.
 type Binder = func(huma.API, huma.Operation)
 
-// AlsoAnswers documents errors of a row that its method, path and callers do not imply.
-func AlsoAnswers(bind Binder, statuses ...int) Binder {
+// WithErrors documents errors of a row that its method, path and callers do not imply.
+func WithErrors(bind Binder, statuses ...int) Binder {
 	return func(api huma.API, op huma.Operation) {
 		op.Errors = append(op.Errors, statuses...)
 		bind(api, op)
 	}
 }
 
-// AlsoSucceeds documents another status that comes with the row's answer.
-func AlsoSucceeds(bind Binder, status int, when string) Binder {
+// WithSuccessStatus documents another status that comes with the row's answer.
+func WithSuccessStatus(bind Binder, status int, when string) Binder {
 	return func(api huma.API, op huma.Operation) {
 		bind(api, op)
 		answers := find(api.OpenAPI(), op).Responses
@@ -32,28 +32,28 @@ func AlsoSucceeds(bind Binder, status int, when string) Binder {
 	}
 }
 
-// Media documents that the row's answer is of a media type that is not JSON.
-func Media(bind Binder, media string) Binder {
+// WithMediaType documents that the row's answer is of a media type that is not JSON.
+func WithMediaType(bind Binder, media string) Binder {
 	return func(api huma.API, op huma.Operation) {
 		bind(api, op)
 		find(api.OpenAPI(), op).Responses[strconv.Itoa(op.DefaultStatus)].Content = map[string]*huma.MediaType{media: {Schema: &huma.Schema{Type: huma.TypeString}}}
 	}
 }
 
-// Fields binds a row whose body is a set of fields, each an [Optional], that the handler
+// WithHandlerValidation binds a row whose body is a set of fields, each an [Optional], that the handler
 // checks as a whole, so that all that is wrong with them is told at once: the schema only
 // documents them.
-func Fields(bind Binder) Binder {
+func WithHandlerValidation(bind Binder) Binder {
 	return func(api huma.API, op huma.Operation) {
 		op.SkipValidateBody = true
 		bind(api, op)
 	}
 }
 
-// NewFields documents the body of a row that makes a thing under a name of its own, with
+// WithRequiredFields documents the body of a row that makes a thing under a name of its own, with
 // the fields that it cannot do without; the same ones may be left out by the row that
 // changes the thing. What is answered where one is missing stays the handler's.
-func NewFields(name string, bind Binder, needed ...string) Binder {
+func WithRequiredFields(name string, bind Binder, needed ...string) Binder {
 	return func(api huma.API, op huma.Operation) {
 		bind(api, op)
 		body := find(api.OpenAPI(), op).RequestBody

@@ -66,12 +66,12 @@ func Handle[I, O any](handler func(context.Context, *I) (*O, error)) Binder {
 	}
 }
 
-// Limit may refuse a request to a route.
-type Limit func(ctx context.Context, r Route) error
+// Limiter may refuse a request to a route.
+type Limiter func(ctx context.Context, r Route) error
 
 // Register registers the rows of a table. Request bodies may have members that
 // nobody knows.
-func Register(api huma.API, rows []Route, limit Limit) {
+func Register(api huma.API, rows []Route, limit Limiter) {
 	registry := api.OpenAPI().Components.Schemas
 	registry.RegisterTypeAlias(reflect.TypeFor[uuid.UUID](), reflect.TypeFor[uuidSchema]())
 	for _, row := range rows {
@@ -159,22 +159,22 @@ func (uuidSchema) Schema(huma.Registry) *huma.Schema {
 	return &huma.Schema{Type: huma.TypeString, Format: "uuid"}
 }
 
-// None is the answer without a body.
-type None struct{}
+// NoContent is the answer without a body.
+type NoContent struct{}
 
-// ByID is the path of a single thing.
-type ByID struct {
+// IDParam is the path of a single thing.
+type IDParam struct {
 	ID uuid.UUID `path:"id" format:"uuid"`
 }
 
-// Paging asks for a page of a list, in a query or in a body.
-type Paging struct {
+// PageParams asks for a page of a list, in a query or in a body.
+type PageParams struct {
 	Page    int `query:"page" json:"page,omitempty" minimum:"1" maximum:"100000" default:"1"`
 	PerPage int `query:"per_page" json:"per_page,omitempty" minimum:"1" maximum:"100" default:"20"`
 }
 
 // Offset is how many things come before the page.
-func (p Paging) Offset() int { return (p.Page - 1) * p.PerPage }
+func (p PageParams) Offset() int { return (p.Page - 1) * p.PerPage }
 
 // Page is one page of a list.
 type Page[T any] struct {
@@ -185,8 +185,8 @@ type Page[T any] struct {
 	Pages   int `json:"pages"`
 }
 
-// PageOf puts a page together.
-func PageOf[T any](items []T, total int, p Paging) Page[T] {
+// NewPage puts a page together.
+func NewPage[T any](items []T, total int, p PageParams) Page[T] {
 	if items == nil {
 		items = []T{}
 	}
@@ -202,8 +202,8 @@ func Map[A, B any](list []A, convert func(A) B) []B {
 	return out
 }
 
-// Caller is who makes the request; [hub.ErrUnauthorized] where nobody was asked.
-func Caller(ctx context.Context) (module.Caller, error) {
+// RequireCaller is who makes the request; [hub.ErrUnauthorized] where nobody was asked.
+func RequireCaller(ctx context.Context) (module.Caller, error) {
 	who, ok := module.CallerFrom(ctx)
 	if !ok {
 		return who, hub.Errorf(hub.ErrUnauthorized, "unauthorized", "Log in first, and send the access token as Authorization: Bearer.")

@@ -79,8 +79,8 @@ type unfit string
 
 func (u unfit) Error() string { return string(u) }
 
-// Fault implements [rest.Fault].
-func (u unfit) Fault() string { return string(u) }
+// PublicMessage implements [rest.PublicError].
+func (u unfit) PublicMessage() string { return string(u) }
 
 // Told is what a book came to.
 type Told struct {
@@ -89,27 +89,27 @@ type Told struct {
 	Code  code    `json:"code"`
 }
 
-// Routes implements [module.Instance].
-func (shelf) Routes(api huma.API) {
+// RegisterRoutes implements [module.Instance].
+func (shelf) RegisterRoutes(api huma.API) {
 	told := func(_ context.Context, in *struct{ Body book }) (*struct{ Body Told }, error) {
 		old := "old"
 		out := Told{Title: &old, Pages: 7}
-		in.Body.Title.IntoNull(&out.Title)
-		in.Body.Pages.Into(&out.Pages)
-		in.Body.Code.Into(&out.Code)
+		in.Body.Title.ApplyToNullable(&out.Title)
+		in.Body.Pages.ApplyTo(&out.Pages)
+		in.Body.Code.ApplyTo(&out.Code)
 		return &struct{ Body Told }{out}, nil
 	}
-	list := func(_ context.Context, in *rest.Paging) (*struct{ Body rest.Page[int] }, error) {
+	list := func(_ context.Context, in *rest.PageParams) (*struct{ Body rest.Page[int] }, error) {
 		all := []int{1, 2, 3, 4, 5}
 		at := min(in.Offset(), len(all))
-		return &struct{ Body rest.Page[int] }{rest.PageOf(all[at:min(at+in.PerPage, len(all))], len(all), *in)}, nil
+		return &struct{ Body rest.Page[int] }{rest.NewPage(all[at:min(at+in.PerPage, len(all))], len(all), *in)}, nil
 	}
-	one := func(_ context.Context, in *rest.ByID) (*struct{ Body Told }, error) {
+	one := func(_ context.Context, in *rest.IDParam) (*struct{ Body Told }, error) {
 		return nil, rest.NotFoundIfNoRows("Book", pgx.ErrNoRows)
 	}
-	gone := func(context.Context, *struct{}) (*rest.None, error) { return nil, context.DeadlineExceeded }
+	gone := func(context.Context, *struct{}) (*rest.NoContent, error) { return nil, context.DeadlineExceeded }
 	me := func(ctx context.Context, _ *struct{}) (*struct{ Body []string }, error) {
-		who, err := rest.Caller(ctx)
+		who, err := rest.RequireCaller(ctx)
 		return &struct{ Body []string }{rest.Map([]string{who.Role}, strings.ToUpper)}, err
 	}
 	rest.Register(api, []rest.Route{
@@ -124,7 +124,7 @@ func (shelf) Routes(api huma.API) {
 		rest.Get("/api/v1/limited", rest.Anyone, 200, "me.limited", "Limited", rest.Handle(me)),
 	}, func(_ context.Context, r rest.Route) error {
 		if r.ID == "me.limited" {
-			limited := hub.Errorf(hub.ErrLimited, "rate_limited", "Not now.")
+			limited := hub.Errorf(hub.ErrRateLimited, "rate_limited", "Not now.")
 			limited.RetryAfter = 7 * time.Second
 			return limited
 		}

@@ -29,16 +29,16 @@ import (
 type API struct {
 	host     module.Host
 	store    *store.Store
-	cashier  *payment.Cashier
-	desk     *publicbooking.Desk
-	office   *notify.Office
+	cashier  *payment.Service
+	desk     *publicbooking.PublicBooking
+	office   *notify.Notifier
 	accounts *accounts.Authenticator
-	pictures *imageupload.Intake
+	pictures *imageupload.Processor
 }
 
-// New makes the interface of an opened product.
-func New(host module.Host, s *store.Store, c *payment.Cashier, desk *publicbooking.Desk, office *notify.Office) *API {
-	return &API{host: host, store: s, cashier: c, desk: desk, office: office, accounts: accounts.New(host, place, users{s}), pictures: imageupload.NewIntake()}
+// New returns the API of an opened product.
+func New(host module.Host, s *store.Store, payments *payment.Service, publicBooking *publicbooking.PublicBooking, notifier *notify.Notifier) *API {
+	return &API{host: host, store: s, cashier: payments, desk: publicBooking, office: notifier, accounts: accounts.New(host, place, users{s}), pictures: imageupload.NewProcessor()}
 }
 
 // Accounts is the desk that logs users in.
@@ -47,11 +47,11 @@ func (a *API) Accounts() *accounts.Authenticator { return a.accounts }
 // Routes registers every row of the table.
 func (a *API) Routes(api huma.API) { a.register(api, a.routes()) }
 
-// Searches registers the rows below search/*.
-func (a *API) Searches(api huma.API) { a.register(api, a.searchRoutes()) }
+// RegisterSearches registers the rows below search/*.
+func (a *API) RegisterSearches(api huma.API) { a.register(api, a.searchRoutes()) }
 
-// Actions registers the rows below action/*.
-func (a *API) Actions(api huma.API) { a.register(api, a.actionRoutes()) }
+// RegisterActions registers the rows below action/*.
+func (a *API) RegisterActions(api huma.API) { a.register(api, a.actionRoutes()) }
 
 func (a *API) register(api huma.API, rows []rest.Route) {
 	api.OpenAPI().Components.Schemas.RegisterTypeAlias(reflect.TypeFor[booking.Cents](), reflect.TypeFor[float64]())
@@ -75,7 +75,7 @@ func told(err error) error {
 	var slot *booking.SlotTakenError
 	var transition *booking.TransitionError
 	var window *booking.WindowClosedError
-	members := hub.Members{}
+	members := hub.Extensions{}
 	switch {
 	case errors.As(err, &slot):
 		alternatives := make([]alternative, len(slot.Alternatives))
@@ -91,24 +91,24 @@ func told(err error) error {
 		return err
 	}
 	with := *problem
-	with.Members = members
+	with.Extensions = members
 	return &with
 }
 
-type none = rest.None
+type none = rest.NoContent
 
 // ByID is the path of a single thing.
-type ByID = rest.ByID
+type ByID = rest.IDParam
 
 // Paging asks for a page of a list.
-type Paging = rest.Paging
+type Paging = rest.PageParams
 
 // Page is one page of a list.
 type Page[T any] = rest.Page[T]
 
 // caller is who is signed in.
 func caller(ctx context.Context) (module.Caller, error) {
-	who, err := rest.Caller(ctx)
+	who, err := rest.RequireCaller(ctx)
 	if err == nil && who.Environment == hub.Test {
 		return who, hub.Errorf(hub.ErrNotFound, "not_found", "There is no test data in this product.")
 	}
@@ -127,14 +127,14 @@ func (a *API) org(ctx context.Context) (store.Org, error) {
 	if err != nil {
 		return store.Org{}, err
 	}
-	return a.store.Org(ctx, id)
+	return a.store.LoadOrg(ctx, id)
 }
 
 // staff is who is signed in, as the history names them.
 func staff(ctx context.Context) store.Actor {
 	who, _ := module.CallerFrom(ctx)
 	if who.UserID == uuid.Nil {
-		return store.Actor{Kind: booking.ByConnected}
+		return store.Actor{Kind: booking.IntegrationActor}
 	}
 	return store.Actor{Kind: booking.Staff, User: &who.UserID, Manager: who.Admin}
 }

@@ -18,30 +18,30 @@ import (
 )
 
 // place is where accounts are the scheduling service's own.
-var place = accounts.Options{Product: "Scheduling", Prefix: "schr_", Page: "/reset-password"}
+var place = accounts.Options{Product: "Scheduling", RefreshTokenPrefix: "schr_", PasswordPage: "/reset-password"}
 
 // users is where the desk for accounts finds them.
 type users struct{ store *store.Store }
 
-// ByEmail implements [accounts.Users].
-func (u users) ByEmail(ctx context.Context, email string) (accounts.User, error) {
+// FindByEmail implements [accounts.UserStore].
+func (u users) FindByEmail(ctx context.Context, email string) (accounts.User, error) {
 	row, err := u.store.UserByEmail(ctx, email)
 	return accountOf(row), err
 }
 
-// Lock implements [accounts.Users].
+// Lock implements [accounts.UserStore].
 func (u users) Lock(ctx context.Context, tx pgx.Tx, user uuid.UUID) (accounts.User, error) {
 	row, err := u.store.Join(tx).LockUser(ctx, user)
 	return accountOf(row), err
 }
 
-// SetPassword implements [accounts.Users].
+// SetPassword implements [accounts.UserStore].
 func (u users) SetPassword(ctx context.Context, tx pgx.Tx, user uuid.UUID, stored string) error {
 	joined := u.store.Join(tx)
 	return joined.SetPassword(ctx, dbgen.SetPasswordParams{ID: user, PasswordHash: &stored, UpdatedAt: joined.Now()})
 }
 
-// Recipient implements [accounts.Users].
+// Recipient implements [accounts.UserStore].
 func (u users) Recipient(ctx context.Context, tx pgx.Tx, user uuid.UUID) (accounts.Recipient, error) {
 	joined := u.store.Join(tx)
 	row, err := joined.UserByID(ctx, user)
@@ -81,19 +81,19 @@ func (a *API) signUp(ctx context.Context, in *signUpInput) (*signUpOutput, error
 	b := &in.Body
 	b.OrgName, b.Name = strings.TrimSpace(b.OrgName), strings.TrimSpace(b.Name)
 	var phone *string
-	if b.Phone != nil && b.Phone.Given() && b.Phone.Value != "" {
+	if b.Phone != nil && b.Phone.HasValue() && b.Phone.Value != "" {
 		phone = &b.Phone.Value
 	}
 	var wrong faults
-	wrong.Length(b.OrgName, "body.org_name", 1, 120)
-	wrong.Length(b.Name, "body.name", 1, 120)
-	wrong.Email(&b.Email, "body.email")
+	wrong.CheckLength(b.OrgName, "body.org_name", 1, 120)
+	wrong.CheckLength(b.Name, "body.name", 1, 120)
+	wrong.CheckEmail(&b.Email, "body.email")
 	wrong.phone(phone)
-	wrong.Need(booking.ValidSlug(b.OrgSlug), "body.org_slug", "must be 3 to 63 of a-z, 0-9 and single dashes, and no reserved word")
+	wrong.Check(booking.ValidSlug(b.OrgSlug), "body.org_slug", "must be 3 to 63 of a-z, 0-9 and single dashes, and no reserved word")
 	if err := wrong.Err(); err != nil {
 		return nil, err
 	}
-	hash, err := a.host.Accounts.HashPassword(ctx, b.Password)
+	hash, err := a.host.Credentials.HashPassword(ctx, b.Password)
 	if err != nil {
 		return nil, err
 	}
@@ -104,13 +104,13 @@ func (a *API) signUp(ctx context.Context, in *signUpInput) (*signUpOutput, error
 		if owner, err = a.found(ctx, tx, org, in, phone, hash); err != nil {
 			return err
 		}
-		session.Session, err = a.accounts.Issue(ctx, tx.Raw, owner.ID, uuid.New())
+		session.Session, err = a.accounts.IssueSession(ctx, tx.Raw, owner.ID, uuid.New())
 		return err
 	})
 	if err != nil {
 		return nil, accountTaken(err)
 	}
-	made, err := a.store.Org(ctx, org)
+	made, err := a.store.LoadOrg(ctx, org)
 	if err != nil {
 		return nil, err
 	}
@@ -181,7 +181,7 @@ func (a *API) me(ctx context.Context, _ *struct{}) (*userOutput, error) {
 	if err != nil {
 		return nil, err
 	}
-	org, err := a.store.Org(ctx, who.TenantID)
+	org, err := a.store.LoadOrg(ctx, who.TenantID)
 	if err != nil {
 		return nil, err
 	}

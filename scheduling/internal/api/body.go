@@ -33,23 +33,23 @@ func (f *faults) also(err error) error {
 var colorForm = regexp.MustCompile(`^#[0-9A-Fa-f]{6}$`)
 
 func (f *faults) color(s, location string) {
-	f.Need(colorForm.MatchString(s), location, "must be a color in the form #RRGGBB")
+	f.Check(colorForm.MatchString(s), location, "must be a color in the form #RRGGBB")
 }
 
 func (f *faults) phone(s *string) {
 	if s == nil {
 		return
 	}
-	f.Need(booking.ValidPhone(*s), "body.phone", "must be a phone number of 8 to 15 digits")
+	f.Check(booking.ValidPhone(*s), "body.phone", "must be a phone number of 8 to 15 digits")
 }
 
 // money checks that an amount that was sent exists in a currency.
 func (f *faults) money(amount optional[booking.Cents], currency, location string) {
-	f.Need(!amount.Given() || amount.Value.Payable(currency), location, "must not have decimals in this currency")
+	f.Check(!amount.HasValue() || amount.Value.Payable(currency), location, "must not have decimals in this currency")
 }
 
 // onceOf makes a request with an Idempotency-Key count once; nil without a key.
-func onceOf(operation, key string, request any) (*store.Once, error) {
+func onceOf(operation, key string, request any) (*store.IdempotencyKey, error) {
 	if key == "" {
 		return nil, nil
 	}
@@ -58,7 +58,7 @@ func onceOf(operation, key string, request any) (*store.Once, error) {
 		return nil, fmt.Errorf("encoding a request: %w", err)
 	}
 	sum := sha256.Sum256(raw)
-	return &store.Once{Operation: operation, Key: key, RequestHash: sum[:]}, nil
+	return &store.IdempotencyKey{Operation: operation, Key: key, RequestHash: sum[:]}, nil
 }
 
 // instant reads a moment with its offset from a body.

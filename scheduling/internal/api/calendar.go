@@ -79,15 +79,15 @@ func ruleOf(r dbgen.ScheduleRule, zone *time.Location) ScheduleRule {
 
 // into applies the fields to a rule and checks what comes out.
 func (f *ruleFields) into(r *dbgen.ScheduleRule) error {
-	f.ProfessionalID.Into(&r.ProfessionalID)
-	f.DayOfWeek.Into(&r.DayOfWeek)
-	f.IsActive.Into(&r.IsActive)
+	f.ProfessionalID.ApplyTo(&r.ProfessionalID)
+	f.DayOfWeek.ApplyTo(&r.DayOfWeek)
+	f.IsActive.ApplyTo(&r.IsActive)
 	start, end := r.StartMinute.String(), r.EndMinute.String()
-	f.StartTime.Into(&start)
-	f.EndTime.Into(&end)
+	f.StartTime.ApplyTo(&start)
+	f.EndTime.ApplyTo(&end)
 	breakStart, breakEnd := shown(r.BreakStartMinute), shown(r.BreakEndMinute)
-	f.BreakStart.IntoNull(&breakStart)
-	f.BreakEnd.IntoNull(&breakEnd)
+	f.BreakStart.ApplyToNullable(&breakStart)
+	f.BreakEnd.ApplyToNullable(&breakEnd)
 	var wrong faults
 	hours, err := booking.ParsePair(&start, &end, "start_time", "end_time")
 	if err := wrong.also(err); err != nil {
@@ -162,10 +162,10 @@ func (a *API) createRule(ctx context.Context, in *ruleInput) (*ruleOutput, error
 		return nil, err
 	}
 	var wrong faults
-	wrong.Need(in.Body.ProfessionalID.Given(), "body.professional_id", "is required")
-	wrong.Need(in.Body.DayOfWeek.Given(), "body.day_of_week", "is required")
-	wrong.Need(in.Body.StartTime.Given(), "body.start_time", "is required")
-	wrong.Need(in.Body.EndTime.Given(), "body.end_time", "is required")
+	wrong.Check(in.Body.ProfessionalID.HasValue(), "body.professional_id", "is required")
+	wrong.Check(in.Body.DayOfWeek.HasValue(), "body.day_of_week", "is required")
+	wrong.Check(in.Body.StartTime.HasValue(), "body.start_time", "is required")
+	wrong.Check(in.Body.EndTime.HasValue(), "body.end_time", "is required")
 	if err := wrong.Err(); err != nil {
 		return nil, err
 	}
@@ -212,7 +212,7 @@ func (a *API) updateRule(ctx context.Context, in *oneRuleInput) (*ruleOutput, er
 			OrgID: org.ID, ID: r.ID, ProfessionalID: r.ProfessionalID, DayOfWeek: r.DayOfWeek, StartMinute: r.StartMinute, EndMinute: r.EndMinute,
 			BreakStartMinute: r.BreakStartMinute, BreakEndMinute: r.BreakEndMinute, IsActive: r.IsActive, UpdatedAt: tx.Now(),
 		})
-		if err == nil && in.Body.ProfessionalID.Given() {
+		if err == nil && in.Body.ProfessionalID.HasValue() {
 			_, err = fewRules(ctx, tx.Queries, org.ID, r.ProfessionalID, "body.professional_id")
 		}
 		return err

@@ -121,27 +121,27 @@ func (a *API) clients(ctx context.Context, org store.Org, rows []dbgen.Client) (
 
 // into applies the fields to a client and checks what comes out.
 func (a *API) into(f *clientFields, c *dbgen.Client, today booking.Date) (warnings []string, err error) {
-	f.Name.Into(&c.Name)
-	f.Phone.IntoNull(&c.Phone)
-	f.Email.IntoNull(&c.Email)
-	f.Notes.Into(&c.Notes)
+	f.Name.ApplyTo(&c.Name)
+	f.Phone.ApplyToNullable(&c.Phone)
+	f.Email.ApplyToNullable(&c.Email)
+	f.Notes.ApplyTo(&c.Notes)
 	if f.Notes.Null {
 		c.Notes = ""
 	}
-	f.Tags.Into(&c.Tags)
-	f.IsBlocked.Into(&c.IsBlocked)
+	f.Tags.ApplyTo(&c.Tags)
+	f.IsBlocked.ApplyTo(&c.IsBlocked)
 	f.agreed(c, a.host.Now())
 	c.Name = strings.TrimSpace(c.Name)
 	var wrong faults
-	wrong.Length(c.Name, "body.name", 1, 120)
-	if f.Phone.Given() {
+	wrong.CheckLength(c.Name, "body.name", 1, 120)
+	if f.Phone.HasValue() {
 		wrong.phone(c.Phone)
 	}
-	wrong.Email(c.Email, "body.email")
-	wrong.Length(c.Notes, "body.notes", 0, 5000)
-	wrong.Need(len(c.Tags) <= 50, "body.tags", "must be at most 50")
+	wrong.CheckEmail(c.Email, "body.email")
+	wrong.CheckLength(c.Notes, "body.notes", 0, 5000)
+	wrong.Check(len(c.Tags) <= 50, "body.tags", "must be at most 50")
 	for i, tag := range c.Tags {
-		wrong.Length(tag, fmt.Sprintf("body.tags[%d]", i), 1, 60)
+		wrong.CheckLength(tag, fmt.Sprintf("body.tags[%d]", i), 1, 60)
 	}
 	if f.Phone.Set {
 		if c.PhoneE164 = nil; c.Phone != nil {
@@ -151,9 +151,9 @@ func (a *API) into(f *clientFields, c *dbgen.Client, today booking.Date) (warnin
 	if f.CPF.Set {
 		a.store.SealCPF(c, "")
 	}
-	if f.CPF.Given() && f.CPF.Value != "" {
+	if f.CPF.HasValue() && f.CPF.Value != "" {
 		digits, valid, ok := booking.CPFDigits(f.CPF.Value)
-		wrong.Need(ok, "body.cpf", "must be 11 digits")
+		wrong.Check(ok, "body.cpf", "must be 11 digits")
 		if ok && !valid {
 			warnings = append(warnings, "cpf_check_digit")
 		}
@@ -164,12 +164,12 @@ func (a *API) into(f *clientFields, c *dbgen.Client, today booking.Date) (warnin
 	if f.BirthDate.Set {
 		c.BirthDate = nil
 	}
-	if f.BirthDate.Given() {
+	if f.BirthDate.HasValue() {
 		d, err := date("body.birth_date", f.BirthDate.Value)
 		if err := wrong.also(err); err != nil {
 			return nil, err
 		}
-		wrong.Need(d <= today, "body.birth_date", "must not be in the future")
+		wrong.Check(d <= today, "body.birth_date", "must not be in the future")
 		day := d.Time()
 		c.BirthDate = &day
 	}
@@ -197,7 +197,7 @@ func (a *API) listClients(ctx context.Context, in *clientsInput) (*struct{ Body 
 		case len(digits) == 11:
 			find.CpfHash = a.store.CPFHash(org.ID, digits)
 		case len(digits) < 11:
-			find.CpfPart = a.store.CPFPart(org.ID, digits)
+			find.CpfPart = a.store.CPFPartHashes(org.ID, digits)
 		}
 	}
 	rows, err := a.store.SearchClients(ctx, find)
@@ -221,7 +221,7 @@ func (a *API) listClients(ctx context.Context, in *clientsInput) (*struct{ Body 
 			total = int(first[0].Total)
 		}
 	}
-	return &struct{ Body Page[Client] }{rest.PageOf(list, total, in.Paging)}, nil
+	return &struct{ Body Page[Client] }{rest.NewPage(list, total, in.Paging)}, nil
 }
 
 // likely keeps what people type from meaning something in a LIKE pattern.
@@ -282,7 +282,7 @@ func (a *API) updateClient(ctx context.Context, in *oneClientInput) (*struct{ Bo
 		if warnings, err = a.into(&in.Body, &c, booking.DateOf(a.host.Now(), org.Zone)); err != nil {
 			return err
 		}
-		if in.Body.Name.Given() {
+		if in.Body.Name.HasValue() {
 			c.NameSource = "staff"
 		}
 		if in.Body.Email.Set {
@@ -303,7 +303,7 @@ func (a *API) deleteClient(ctx context.Context, in *ByID) (*none, error) {
 	if err != nil {
 		return nil, err
 	}
-	return nil, a.store.ForgetClient(ctx, org, in.ID)
+	return nil, a.store.EraseClientByID(ctx, org, in.ID)
 }
 
 func clientUpdate(c dbgen.Client, now time.Time) dbgen.UpdateClientParams {
@@ -360,7 +360,7 @@ func (a *API) clientAppointments(ctx context.Context, in *clientListInput) (*str
 	}
 	total, err := a.store.CountAppointments(ctx, dbgen.CountAppointmentsParams{OrgID: org.ID, ClientID: &in.ID, Statuses: []string{}})
 	items := rest.Map(rows, func(d dbgen.AppointmentDetail) Appointment { return appointmentOf(d, org.Zone) })
-	return &struct{ Body Page[Appointment] }{rest.PageOf(items, total, in.Paging)}, err
+	return &struct{ Body Page[Appointment] }{rest.NewPage(items, total, in.Paging)}, err
 }
 
 func (a *API) clientPayments(ctx context.Context, in *clientListInput) (*struct{ Body Page[Payment] }, error) {
@@ -376,7 +376,7 @@ func (a *API) clientPayments(ctx context.Context, in *clientListInput) (*struct{
 		return nil, err
 	}
 	total, err := a.store.CountClientPayments(ctx, org.ID, in.ID)
-	return &struct{ Body Page[Payment] }{rest.PageOf(paymentsOf(rows, org.Zone), total, in.Paging)}, err
+	return &struct{ Body Page[Payment] }{rest.NewPage(paymentsOf(rows, org.Zone), total, in.Paging)}, err
 }
 
 // byPhone finds an organization's clients under a phone number.

@@ -80,7 +80,7 @@ func cell(value any) string {
 	case nil:
 		return ""
 	case string:
-		return rest.CSVCell(v)
+		return rest.EscapeCSVCell(v)
 	case *string:
 		if v == nil {
 			return ""

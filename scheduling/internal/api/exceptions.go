@@ -64,14 +64,14 @@ func exceptionOf(e dbgen.ScheduleException, zone *time.Location) ScheduleExcepti
 
 // into applies the fields to an exception and checks what comes out.
 func (f *exceptionFields) into(e *dbgen.ScheduleException) error {
-	f.ProfessionalID.Into(&e.ProfessionalID)
-	f.Reason.Into(&e.Reason)
+	f.ProfessionalID.ApplyTo(&e.ProfessionalID)
+	f.Reason.ApplyTo(&e.Reason)
 	if f.Reason.Null {
 		e.Reason = ""
 	}
-	f.ExceptionType.Into(&e.ExceptionType)
+	f.ExceptionType.ApplyTo(&e.ExceptionType)
 	var wrong faults
-	if f.Date.Given() {
+	if f.Date.HasValue() {
 		d, err := date("body.date", f.Date.Value)
 		if err := wrong.also(err); err != nil {
 			return err
@@ -79,8 +79,8 @@ func (f *exceptionFields) into(e *dbgen.ScheduleException) error {
 		e.Date = d.Time()
 	}
 	start, end := shown(e.StartMinute), shown(e.EndMinute)
-	f.StartTime.IntoNull(&start)
-	f.EndTime.IntoNull(&end)
+	f.StartTime.ApplyToNullable(&start)
+	f.EndTime.ApplyToNullable(&end)
 	hours, err := booking.ParsePair(start, end, "start_time", "end_time")
 	if err := wrong.also(err); err != nil {
 		return err
@@ -92,7 +92,7 @@ func (f *exceptionFields) into(e *dbgen.ScheduleException) error {
 	if err := wrong.also(booking.Exception{Kind: booking.ExceptionKind(e.ExceptionType), Hours: hours}.Validate()); err != nil {
 		return err
 	}
-	wrong.Length(e.Reason, "body.reason", 0, 200)
+	wrong.CheckLength(e.Reason, "body.reason", 0, 200)
 	return wrong.Err()
 }
 
@@ -129,9 +129,9 @@ func (a *API) createException(ctx context.Context, in *exceptionInput) (*struct{
 		return nil, err
 	}
 	var wrong faults
-	wrong.Need(in.Body.ProfessionalID.Given(), "body.professional_id", "is required")
-	wrong.Need(in.Body.Date.Given(), "body.date", "is required")
-	wrong.Need(in.Body.ExceptionType.Given(), "body.exception_type", "is required")
+	wrong.Check(in.Body.ProfessionalID.HasValue(), "body.professional_id", "is required")
+	wrong.Check(in.Body.Date.HasValue(), "body.date", "is required")
+	wrong.Check(in.Body.ExceptionType.HasValue(), "body.exception_type", "is required")
 	if err := wrong.Err(); err != nil {
 		return nil, err
 	}
@@ -141,7 +141,7 @@ func (a *API) createException(ctx context.Context, in *exceptionInput) (*struct{
 	}
 	first := booking.NewDate(e.Date.Date())
 	last := first
-	if in.Body.DateTo.Given() {
+	if in.Body.DateTo.HasValue() {
 		if last, err = date("body.date_to", in.Body.DateTo.Value); err != nil {
 			return nil, err
 		}

@@ -152,19 +152,19 @@ type actionBookOutput struct {
 func (in *actionBookInput) request() (start time.Time, err error) {
 	b := &in.Body
 	at, location := b.StartAt, "body.start_at"
-	if !at.Given() && b.Datetime.Given() {
+	if !at.HasValue() && b.Datetime.HasValue() {
 		at, location = b.Datetime, "body.datetime"
 	}
 	var wrong faults
 	wrong.phone(&b.Phone)
-	if b.Email.Given() {
-		wrong.Email(&b.Email.Value, "body.email")
+	if b.Email.HasValue() {
+		wrong.CheckEmail(&b.Email.Value, "body.email")
 	}
-	wrong.Length(b.Name.Value, "body.name", 0, 120)
-	wrong.Length(b.Notes.Value, "body.notes", 0, 2000)
-	wrong.Length(b.SourceID.Value, "body.source_id", 0, 200)
-	wrong.Need(b.ServiceID.Given() || b.Service.Given(), "body.service_id", "is required")
-	wrong.Need(at.Given(), "body.start_at", "is required")
+	wrong.CheckLength(b.Name.Value, "body.name", 0, 120)
+	wrong.CheckLength(b.Notes.Value, "body.notes", 0, 2000)
+	wrong.CheckLength(b.SourceID.Value, "body.source_id", 0, 200)
+	wrong.Check(b.ServiceID.HasValue() || b.Service.HasValue(), "body.service_id", "is required")
+	wrong.Check(at.HasValue(), "body.start_at", "is required")
 	if err := wrong.Err(); err != nil {
 		return start, err
 	}
@@ -187,10 +187,10 @@ func (a *API) actionBook(ctx context.Context, in *actionBookInput) (*actionBookO
 	who, _ := module.CallerFrom(ctx)
 	b, v := &in.Body, a.viewOf(ctx, org)
 	n := store.NewAppointment{
-		Org: org, Choice: store.Choice{Service: service, Online: v.Online}, Start: start, Notes: b.Notes.Value, Source: booking.Integration,
+		Org: org, ServiceChoice: store.ServiceChoice{Service: service, Online: v.Online}, Start: start, Notes: b.Notes.Value, Source: booking.Integration,
 		By: staff(ctx), Limits: v.Limits,
 	}
-	b.ProfessionalID.IntoNull(&n.Professional)
+	b.ProfessionalID.ApplyToNullable(&n.Professional)
 	if b.SourceID.Value != "" {
 		source := who.Peer + ":" + b.SourceID.Value
 		n.SourceID = &source
@@ -206,16 +206,16 @@ func (a *API) actionBook(ctx context.Context, in *actionBookInput) (*actionBookO
 	if contact.Name == "" {
 		contact.Name = b.Phone
 	}
-	n.Client = func(ctx context.Context, tx *store.Tx) (dbgen.Client, error) {
-		client, err := tx.Known(ctx, org.ID, contact)
+	n.ResolveClient = func(ctx context.Context, tx *store.Tx) (dbgen.Client, error) {
+		client, err := tx.FindOrCreateClient(ctx, org.ID, contact)
 		if err != nil {
 			return client, err
 		}
-		return client, publicbooking.Refused(client)
+		return client, publicbooking.CheckNotBlocked(client)
 	}
-	made, err := a.desk.Place(ctx, n, provider.Payer{Name: contact.Name, Email: contact.Email})
+	made, err := a.desk.BookWithDeposit(ctx, n, provider.Payer{Name: contact.Name, Email: contact.Email})
 	if err != nil {
-		return nil, payment.Payerless(err, "body.email")
+		return nil, payment.WithPayerEmailField(err, "body.email")
 	}
 	out := &actionBookOutput{}
 	out.Body.AppointmentID, out.Body.Status, out.Body.StartAt, out.Body.EndAt = made.ID, made.Status, made.StartAt.In(org.Zone), made.EndAt.In(org.Zone)
@@ -226,7 +226,7 @@ func (a *API) actionBook(ctx context.Context, in *actionBookInput) (*actionBookO
 
 // named finds the service by its id or its exact name.
 func (a *API) named(ctx context.Context, org uuid.UUID, in *actionBookInput) (uuid.UUID, error) {
-	if in.Body.ServiceID.Given() {
+	if in.Body.ServiceID.HasValue() {
 		return in.Body.ServiceID.Value, nil
 	}
 	all, err := a.store.ListServices(ctx, org)
@@ -265,7 +265,7 @@ type Integrations struct {
 // IntegrationOf shows a connection to its administrator.
 func IntegrationOf(i module.Integration) Integration {
 	shown := Integration{
-		ID: i.ID, Product: i.Product, Status: i.Status, Features: append([]string{}, i.Features...), Enabled: append([]string{}, i.Enabled...),
+		ID: i.ID, Product: i.Product, Status: i.Status, Features: append([]string{}, i.Features...), Enabled: append([]string{}, i.EnabledUses...),
 		APIURL: i.APIURL, WebhookURL: i.WebhookURL, APIKeyLocal: masked(i.LocalKeyLast4), APIKeyRemote: masked(i.RemoteKeyLast4),
 		LastHealthCheck: local(&i.LastHealthCheck, time.UTC), CreatedAt: i.CreatedAt.UTC(),
 	}
@@ -289,9 +289,9 @@ func masked(last4 string) string {
 }
 
 // SearchPhone gives what any organization knows under a phone number; at most a hundred.
-func (a *API) SearchPhone(ctx context.Context, phone string) ([]module.Match, error) {
+func (a *API) SearchPhone(ctx context.Context, phone string) ([]module.PhoneMatch, error) {
 	rows, err := a.store.ClientsAnywhere(ctx, booking.PhoneForms(phone))
-	return rest.Map(rows, func(c dbgen.Client) module.Match {
-		return module.Match{TenantID: c.OrgID, Kind: "client", ID: c.ID.String(), Name: c.Name}
+	return rest.Map(rows, func(c dbgen.Client) module.PhoneMatch {
+		return module.PhoneMatch{TenantID: c.OrgID, Kind: "client", ID: c.ID.String(), Name: c.Name}
 	}), dberr.Wrap("finding clients", err)
 }

@@ -17,11 +17,11 @@ func (a *API) limit(ctx context.Context, row rest.Route) error {
 	who, known := module.CallerFrom(ctx)
 	switch {
 	case known && who.UserID != uuid.Nil:
-		return a.host.Limits.Allow(ctx, "users", who.TenantID.String())
+		return a.host.RateLimiter.Allow(ctx, "users", who.TenantID.String())
 	case known:
 		return nil
 	case row.ID == "auth.register":
-		return a.host.Limits.Allow(ctx, "sign-ups", module.ClientIP(ctx))
+		return a.host.RateLimiter.Allow(ctx, "sign-ups", module.ClientIP(ctx))
 	case strings.HasPrefix(row.ID, "auth.") || row.ID == "payments.webhook":
 		return nil
 	case row.Method == http.MethodGet:

@@ -104,18 +104,18 @@ func (a *API) loyaltyConfig(ctx context.Context, _ *struct{}) (*loyaltyOutput, e
 // into applies the fields to a program.
 func (in *loyaltyInput) into(p *dbgen.LoyaltyProgram) {
 	b := &in.Body
-	b.Enabled.Into(&p.Enabled)
-	b.ProgramName.Into(&p.ProgramName)
-	b.AccrualType.Into(&p.AccrualType)
+	b.Enabled.ApplyTo(&p.Enabled)
+	b.ProgramName.ApplyTo(&p.ProgramName)
+	b.AccrualType.ApplyTo(&p.AccrualType)
 	perHundred := booking.Cents(p.PointsPerHundred)
-	b.PointsPerCurrencyUnit.Into(&perHundred)
+	b.PointsPerCurrencyUnit.ApplyTo(&perHundred)
 	p.PointsPerHundred = int64(perHundred)
-	b.PointsPerVisit.Into(&p.PointsPerVisit)
-	b.MinSpend.Into(&p.MinSpendCents)
-	b.Rounding.Into(&p.Rounding)
-	b.SignupBonus.Into(&p.SignupBonus)
-	b.BirthdayBonus.Into(&p.BirthdayBonus)
-	b.PointsExpirationDays.IntoNull(&p.PointsExpirationDays)
+	b.PointsPerVisit.ApplyTo(&p.PointsPerVisit)
+	b.MinSpend.ApplyTo(&p.MinSpendCents)
+	b.Rounding.ApplyTo(&p.Rounding)
+	b.SignupBonus.ApplyTo(&p.SignupBonus)
+	b.BirthdayBonus.ApplyTo(&p.BirthdayBonus)
+	b.PointsExpirationDays.ApplyToNullable(&p.PointsExpirationDays)
 	if b.EligibleServiceIDs.Set {
 		p.EligibleServiceIds = b.EligibleServiceIDs.Value
 	}
@@ -126,7 +126,7 @@ func (in *loyaltyInput) into(p *dbgen.LoyaltyProgram) {
 
 // rewards are the program's rewards as they will be, and the services they name.
 func (in *loyaltyInput) rewards(org uuid.UUID, kept []dbgen.LoyaltyReward) (list []dbgen.LoyaltyReward, err error) {
-	if !in.Body.Rewards.Given() {
+	if !in.Body.Rewards.HasValue() {
 		return kept, nil
 	}
 	known := make(map[uuid.UUID]bool, len(kept))
@@ -135,14 +135,14 @@ func (in *loyaltyInput) rewards(org uuid.UUID, kept []dbgen.LoyaltyReward) (list
 	}
 	for i, f := range in.Body.Rewards.Value {
 		r := dbgen.LoyaltyReward{OrgID: org, ID: store.NewID(), Name: f.Name, Points: f.Points, Type: string(f.Type), Value: int64(f.Value.Value), IsActive: true, Position: i}
-		if f.ID.Given() {
+		if f.ID.HasValue() {
 			if r.ID = f.ID.Value; !known[r.ID] {
 				return nil, hub.NotFound("Reward")
 			}
 			delete(known, r.ID) // named once only
 		}
-		f.ServiceID.IntoNull(&r.ServiceID)
-		f.IsActive.Into(&r.IsActive)
+		f.ServiceID.ApplyToNullable(&r.ServiceID)
+		f.IsActive.ApplyTo(&r.IsActive)
 		list = append(list, r)
 	}
 	return list, nil
@@ -183,7 +183,7 @@ func (a *API) configureLoyalty(ctx context.Context, in *loyaltyInput) (*loyaltyO
 		if err != nil {
 			return err
 		}
-		rules := store.RulesOf(p, rewards)
+		rules := store.LoyaltyRules(p, rewards)
 		if err := rules.Validate(); err != nil {
 			return err
 		}
@@ -283,7 +283,7 @@ func (a *API) clientPoints(ctx context.Context, in *clientListInput) (*pointsOut
 	if err != nil {
 		return nil, rest.NotFoundIfNoRows("Client", err)
 	}
-	program, err := store.LoyaltyOf(ctx, a.store.Queries, org.ID)
+	program, err := store.LoadLoyalty(ctx, a.store.Queries, org.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -302,7 +302,7 @@ func (a *API) clientPoints(ctx context.Context, in *clientListInput) (*pointsOut
 	shown := ClientPoints{
 		ClientID: client.ID, ClientName: client.Name, Balance: client.LoyaltyPoints, LifetimeEarned: lifetime.Earned, LifetimeRedeemed: lifetime.Redeemed,
 	}
-	if next, left := program.Next(client.LoyaltyPoints); next != nil {
+	if next, left := program.NextReward(client.LoyaltyPoints); next != nil {
 		shown.NextReward = &Reward{next.ID, next.Name, next.Points, next.Type, next.Value, next.Service, next.Active}
 		shown.PointsToNextReward = &left
 	}
@@ -311,7 +311,7 @@ func (a *API) clientPoints(ctx context.Context, in *clientListInput) (*pointsOut
 	})
 	_, expiring, at := program.Expiry(lots, a.host.Now(), org.Zone)
 	shown.ExpiringPoints, shown.ExpiringAt = expiring, local(&at, org.Zone)
-	shown.History = rest.PageOf(rest.Map(entries, func(e dbgen.EntriesRow) PointsEntry {
+	shown.History = rest.NewPage(rest.Map(entries, func(e dbgen.EntriesRow) PointsEntry {
 		return PointsEntry{e.ID, e.Type, e.Points, e.BalanceAfter, e.AppointmentID, e.PaymentID, e.RewardID, e.Description, e.CreatedAt.In(org.Zone)}
 	}), len(ledger), in.Paging)
 	return &pointsOutput{shown}, nil
@@ -332,12 +332,12 @@ func (a *API) redeem(ctx context.Context, in *redeemInput) (*pointsOutput, error
 		return nil, err
 	}
 	r := store.Redemption{Client: in.ID, Reward: in.Body.RewardID}
-	in.Body.AppointmentID.IntoNull(&r.Appointment)
+	in.Body.AppointmentID.ApplyToNullable(&r.Appointment)
 	once, err := onceOf("loyalty.redeem", in.IdempotencyKey, r)
 	if err != nil {
 		return nil, err
 	}
-	if err := a.store.Redeem(ctx, org, r, once); err != nil {
+	if err := a.store.RedeemReward(ctx, org, r, once); err != nil {
 		return nil, err
 	}
 	return a.clientPoints(ctx, &clientListInput{ByID: in.ByID, Paging: Paging{Page: 1, PerPage: 20}})
@@ -360,13 +360,13 @@ func (a *API) adjust(ctx context.Context, in *adjustInput) (*pointsOutput, error
 	if in.Body.Points == 0 {
 		return nil, hub.Invalid("body.points", "must not be 0")
 	}
-	p := store.Points{Org: org, Client: in.ID, Type: "adjust", Points: in.Body.Points, Description: in.Body.Reason}
+	p := store.PointsChange{Org: org, Client: in.ID, Type: "adjust", Points: in.Body.Points, Description: in.Body.Reason}
 	once, err := onceOf("loyalty.adjust", in.IdempotencyKey, p)
 	if err != nil {
 		return nil, err
 	}
 	p.Source = fmt.Sprintf("adjust:%s", store.NewID())
-	if err := a.store.Adjust(ctx, p, once); err != nil {
+	if err := a.store.AdjustPoints(ctx, p, once); err != nil {
 		return nil, err
 	}
 	return a.clientPoints(ctx, &clientListInput{ByID: in.ByID, Paging: Paging{Page: 1, PerPage: 20}})

@@ -75,24 +75,24 @@ var (
 
 func (in *organizationInput) into(o *dbgen.Organization) error {
 	b := &in.Body
-	b.Name.Into(&o.Name)
-	b.Slug.Into(&o.Slug)
-	b.Phone.IntoNull(&o.Phone)
-	b.Email.IntoNull(&o.Email)
-	b.Address.IntoNull(&o.Address)
-	b.Timezone.Into(&o.Timezone)
-	b.Currency.Into(&o.Currency)
-	b.Locale.Into(&o.Locale)
+	b.Name.ApplyTo(&o.Name)
+	b.Slug.ApplyTo(&o.Slug)
+	b.Phone.ApplyToNullable(&o.Phone)
+	b.Email.ApplyToNullable(&o.Email)
+	b.Address.ApplyToNullable(&o.Address)
+	b.Timezone.ApplyTo(&o.Timezone)
+	b.Currency.ApplyTo(&o.Currency)
+	b.Locale.ApplyTo(&o.Locale)
 	o.Name = strings.TrimSpace(o.Name)
 	var wrong faults
-	wrong.Length(o.Name, "body.name", 1, 120)
-	wrong.Need(validSlug(o.Slug), "body.slug", "must be 3 to 63 of a-z, 0-9 and single dashes, and no reserved word")
-	wrong.Need(!b.Phone.Given() || e164Form.MatchString(b.Phone.Value), "body.phone", "must be a phone number with its country, e.g. +5511987654321")
-	wrong.Email(o.Email, "body.email")
-	wrong.Length(text(o.Address), "body.address", 0, 500)
-	wrong.Zone(o.Timezone, "body.timezone")
-	wrong.Need(currencyForm.MatchString(o.Currency) && knownCurrency(o.Currency), "body.currency", "must be an ISO 4217 code")
-	wrong.Locale(o.Locale, "body.locale")
+	wrong.CheckLength(o.Name, "body.name", 1, 120)
+	wrong.Check(validSlug(o.Slug), "body.slug", "must be 3 to 63 of a-z, 0-9 and single dashes, and no reserved word")
+	wrong.Check(!b.Phone.HasValue() || e164Form.MatchString(b.Phone.Value), "body.phone", "must be a phone number with its country, e.g. +5511987654321")
+	wrong.CheckEmail(o.Email, "body.email")
+	wrong.CheckLength(text(o.Address), "body.address", 0, 500)
+	wrong.CheckTimeZone(o.Timezone, "body.timezone")
+	wrong.Check(currencyForm.MatchString(o.Currency) && knownCurrency(o.Currency), "body.currency", "must be an ISO 4217 code")
+	wrong.CheckLocale(o.Locale, "body.locale")
 	return wrong.Err()
 }
 
@@ -202,10 +202,10 @@ func bookingPageInto(sent optional[BookingPage], s *dbgen.Settings) error {
 		{&p.PrimaryColor, &kept.PrimaryColor}, {&p.WelcomeMessage, &kept.WelcomeMessage}, {&p.CancellationPolicy, &kept.CancellationPolicy},
 		{&p.TermsURL, &kept.TermsURL}, {&p.PrivacyURL, &kept.PrivacyURL},
 	} {
-		member.sent.Over(member.kept)
+		member.sent.MergeInto(member.kept)
 	}
-	p.ShowPrices.Over(&kept.ShowPrices)
-	p.EmbedAllowedOrigins.Over(&kept.EmbedAllowedOrigins)
+	p.ShowPrices.MergeInto(&kept.ShowPrices)
+	p.EmbedAllowedOrigins.MergeInto(&kept.EmbedAllowedOrigins)
 	if err := kept.check(); err != nil {
 		return err
 	}

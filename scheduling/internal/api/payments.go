@@ -112,7 +112,7 @@ func (a *API) listPayments(ctx context.Context, in *paymentsInput) (*struct{ Bod
 			m.Count += sum.Payments
 		}
 	}
-	s.Page = rest.PageOf(paymentsOf(rows, org.Zone), total, in.Paging)
+	s.Page = rest.NewPage(paymentsOf(rows, org.Zone), total, in.Paging)
 	return &struct{ Body Statement }{s}, err
 }
 
@@ -135,25 +135,25 @@ func (a *API) createPayment(ctx context.Context, in *paymentInput) (*struct{ Bod
 	}
 	b := &in.Body
 	var wrong faults
-	wrong.Need(b.Amount.Value > 0 && b.Amount.Value <= booking.MaxPrice, "body.amount", "must be above 0 and at most "+booking.MaxPrice.String())
+	wrong.Check(b.Amount.Value > 0 && b.Amount.Value <= booking.MaxPrice, "body.amount", "must be above 0 and at most "+booking.MaxPrice.String())
 	wrong.money(b.Amount, org.Currency, "body.amount")
-	wrong.Length(b.Description.Value, "body.description", 0, 200)
-	wrong.Need(b.ClientID.Given() || b.AppointmentID.Given(), "body.client_id", "is required without appointment_id")
+	wrong.CheckLength(b.Description.Value, "body.description", 0, 200)
+	wrong.Check(b.ClientID.HasValue() || b.AppointmentID.HasValue(), "body.client_id", "is required without appointment_id")
 	if err := wrong.Err(); err != nil {
 		return nil, err
 	}
 	n := store.NewPayment{Org: org.ID, Amount: b.Amount.Value, Method: b.Method, Description: b.Description.Value, Kind: b.Kind, By: staff(ctx).User}
-	b.AppointmentID.IntoNull(&n.Appointment)
-	b.ClientID.Into(&n.Client)
+	b.AppointmentID.ApplyToNullable(&n.Appointment)
+	b.ClientID.ApplyTo(&n.Client)
 	once, err := onceOf("payments.create", in.IdempotencyKey, b)
 	if err != nil {
 		return nil, err
 	}
-	made, err := a.store.Record(ctx, org.ID, once, func(tx *store.Tx) (dbgen.PaymentDetail, error) {
+	made, err := a.store.RecordPayment(ctx, org.ID, once, func(tx *store.Tx) (dbgen.PaymentDetail, error) {
 		if err := payer(ctx, tx, &n); err != nil {
 			return dbgen.PaymentDetail{}, err
 		}
-		return tx.Pay(ctx, org, n)
+		return tx.AddPayment(ctx, org, n)
 	})
 	return &struct{ Body Payment }{paymentOf(made, org.Zone)}, err
 }
@@ -173,6 +173,6 @@ func payer(ctx context.Context, tx *store.Tx, n *store.NewPayment) error {
 			return nil
 		}
 	}
-	_, err := tx.Client(ctx, n.Org, n.Client)
+	_, err := tx.LoadClient(ctx, n.Org, n.Client)
 	return err
 }

@@ -75,29 +75,29 @@ func (a *API) professionalOf(row dbgen.ListProfessionalsRow, zone *time.Location
 
 // into applies the fields to a professional and checks what comes out.
 func (f *professionalFields) into(p *dbgen.Professional) error {
-	f.UserID.IntoNull(&p.UserID)
-	f.Name.Into(&p.Name)
-	f.Email.IntoNull(&p.Email)
-	f.Phone.IntoNull(&p.Phone)
-	f.Bio.IntoNull(&p.Bio)
-	f.Specialty.IntoNull(&p.Specialty)
-	f.AvatarURL.IntoNull(&p.AvatarUrl)
-	f.Color.Into(&p.Color)
-	f.IsActive.Into(&p.IsActive)
-	f.AcceptsOnlineBooking.Into(&p.AcceptsOnlineBooking)
-	f.Position.Into(&p.Position)
-	f.MaxBookingsPerDay.IntoNull(&p.MaxBookingsPerDay)
+	f.UserID.ApplyToNullable(&p.UserID)
+	f.Name.ApplyTo(&p.Name)
+	f.Email.ApplyToNullable(&p.Email)
+	f.Phone.ApplyToNullable(&p.Phone)
+	f.Bio.ApplyToNullable(&p.Bio)
+	f.Specialty.ApplyToNullable(&p.Specialty)
+	f.AvatarURL.ApplyToNullable(&p.AvatarUrl)
+	f.Color.ApplyTo(&p.Color)
+	f.IsActive.ApplyTo(&p.IsActive)
+	f.AcceptsOnlineBooking.ApplyTo(&p.AcceptsOnlineBooking)
+	f.Position.ApplyTo(&p.Position)
+	f.MaxBookingsPerDay.ApplyToNullable(&p.MaxBookingsPerDay)
 	p.Name = strings.TrimSpace(p.Name)
 	var wrong faults
-	wrong.Length(p.Name, "body.name", 1, 120)
-	wrong.Email(p.Email, "body.email")
+	wrong.CheckLength(p.Name, "body.name", 1, 120)
+	wrong.CheckEmail(p.Email, "body.email")
 	wrong.phone(p.Phone)
-	wrong.Length(text(p.Bio), "body.bio", 0, 2000)
-	wrong.Length(text(p.Specialty), "body.specialty", 0, 200)
-	wrong.Link(p.AvatarUrl, "body.avatar_url")
+	wrong.CheckLength(text(p.Bio), "body.bio", 0, 2000)
+	wrong.CheckLength(text(p.Specialty), "body.specialty", 0, 200)
+	wrong.CheckURL(p.AvatarUrl, "body.avatar_url")
 	wrong.color(p.Color, "body.color")
 	most := p.MaxBookingsPerDay
-	wrong.Need(most == nil || *most >= 1 && *most <= 200, "body.max_bookings_per_day", "must be 1 to 200")
+	wrong.Check(most == nil || *most >= 1 && *most <= 200, "body.max_bookings_per_day", "must be 1 to 200")
 	return wrong.Err()
 }
 
@@ -147,7 +147,7 @@ func (a *API) createProfessional(ctx context.Context, in *professionalInput) (*p
 	}
 	id := store.NewID()
 	var position *int
-	in.Body.Position.IntoNull(&position)
+	in.Body.Position.ApplyToNullable(&position)
 	err = a.store.CreateProfessional(ctx, dbgen.CreateProfessionalParams{
 		OrgID: org, ID: id, UserID: p.UserID, Name: p.Name, Email: p.Email, Phone: p.Phone, Bio: p.Bio, Specialty: p.Specialty, AvatarUrl: p.AvatarUrl,
 		Color: p.Color, IsActive: p.IsActive, AcceptsOnlineBooking: p.AcceptsOnlineBooking, MaxBookingsPerDay: p.MaxBookingsPerDay, Position: position,
@@ -220,7 +220,7 @@ type OfferedService struct {
 type offeredOutput struct{ Body []OfferedService }
 
 func offeredOf(row dbgen.ProfessionalServicesRow) OfferedService {
-	offer := booking.NewOffer(store.ServiceOf(row.Service), booking.Override{DurationMinutes: row.CustomDurationMinutes, Price: row.CustomPriceCents}, booking.Policy{})
+	offer := booking.NewOffer(store.ServiceRules(row.Service), booking.Override{DurationMinutes: row.CustomDurationMinutes, Price: row.CustomPriceCents}, booking.Policy{})
 	return OfferedService{
 		ServiceID: row.Service.ID, Name: row.Service.Name, DurationMinutes: row.Service.DurationMinutes, Price: row.Service.PriceCents,
 		CustomDuration: row.CustomDurationMinutes, CustomPrice: row.CustomPriceCents,
@@ -264,13 +264,13 @@ func (in *setServicesInput) overrides(currency string) (map[uuid.UUID]booking.Ov
 	for key, fields := range in.Body.Overrides {
 		id, err := uuid.Parse(key)
 		if err != nil || !offered[id] {
-			wrong.Need(false, "body.overrides", "must only name services of service_ids")
+			wrong.Check(false, "body.overrides", "must only name services of service_ids")
 			continue
 		}
 		wrong.money(fields.CustomPrice, currency, "body.overrides."+id.String()+".custom_price")
 		var o booking.Override
-		fields.CustomDuration.IntoNull(&o.DurationMinutes)
-		fields.CustomPrice.IntoNull(&o.Price)
+		fields.CustomDuration.ApplyToNullable(&o.DurationMinutes)
+		fields.CustomPrice.ApplyToNullable(&o.Price)
 		if err := wrong.also(o.Validate("overrides." + id.String())); err != nil {
 			return nil, err
 		}

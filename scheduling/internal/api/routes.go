@@ -39,14 +39,14 @@ func (a *API) accountRoutes() []rest.Route {
 	const v = "/api/v1"
 	return []rest.Route{
 		rest.Post(v+"/auth/register", rest.Anyone, 201, "auth.register", "Register an organization with its owner", handle(a.signUp)),
-		rest.Post(v+"/auth/login", rest.Anyone, 200, "auth.login", "Log in", rest.AlsoAnswers(handle(a.accounts.HandleLogin), 401)),
-		rest.Post(v+"/auth/refresh", rest.Anyone, 200, "auth.refresh", "Trade a refresh token for a new pair", rest.AlsoAnswers(handle(a.accounts.HandleRefresh), 401)),
-		rest.Post(v+"/auth/forgot-password", rest.Anyone, 200, "auth.forgot-password", "Ask for a link to set a new password", handle(a.accounts.HandleForgot)),
-		rest.Post(v+"/auth/reset-password", rest.Anyone, 200, "auth.reset-password", "Set a new password", handle(a.accounts.HandleReset)),
+		rest.Post(v+"/auth/login", rest.Anyone, 200, "auth.login", "Log in", rest.WithErrors(handle(a.accounts.HandleLogin), 401)),
+		rest.Post(v+"/auth/refresh", rest.Anyone, 200, "auth.refresh", "Trade a refresh token for a new pair", rest.WithErrors(handle(a.accounts.HandleRefresh), 401)),
+		rest.Post(v+"/auth/forgot-password", rest.Anyone, 200, "auth.forgot-password", "Ask for a link to set a new password", handle(a.accounts.HandleForgotPassword)),
+		rest.Post(v+"/auth/reset-password", rest.Anyone, 200, "auth.reset-password", "Set a new password", handle(a.accounts.HandleResetPassword)),
 		rest.Get(v+"/auth/me", rest.User, 200, "auth.me", "Who is logged in", handle(a.me)),
 
 		rest.Get(v+"/users", rest.Admin, 200, "users.list", "List users", handle(a.listUsers)),
-		rest.Post(v+"/users", rest.Admin, 201, "users.create", "Invite a user", rest.NewFields("NewUser", handle(a.createUser), "name", "email")),
+		rest.Post(v+"/users", rest.Admin, 201, "users.create", "Invite a user", rest.WithRequiredFields("NewUser", handle(a.createUser), "name", "email")),
 		rest.Put(v+"/users/{id}", rest.Admin, 200, "users.update", "Update a user", handle(a.updateUser)),
 		rest.Delete(v+"/users/{id}", rest.Admin, 204, "users.delete", "Remove a user", handle(a.deleteUser)),
 
@@ -63,32 +63,32 @@ func (a *API) scheduleRoutes() []rest.Route {
 	const v = "/api/v1"
 	return []rest.Route{
 		rest.Get(v+"/services", rest.User, 200, "services.list", "List services", handle(a.listServices)),
-		rest.Post(v+"/services", rest.User, 201, "services.create", "Add a service", rest.NewFields("NewService", handle(a.createService), "name", "duration_minutes")),
-		rest.Put(v+"/services/reorder", rest.User, 200, "services.reorder", "Reorder services", rest.AlsoAnswers(handle(a.reorderServices), 404)),
+		rest.Post(v+"/services", rest.User, 201, "services.create", "Add a service", rest.WithRequiredFields("NewService", handle(a.createService), "name", "duration_minutes")),
+		rest.Put(v+"/services/reorder", rest.User, 200, "services.reorder", "Reorder services", rest.WithErrors(handle(a.reorderServices), 404)),
 		rest.Put(v+"/services/{id}", rest.User, 200, "services.update", "Update a service", handle(a.updateService)),
 		rest.Delete(v+"/services/{id}", rest.User, 204, "services.delete", "Remove a service", handle(a.deleteService)),
 
 		rest.Get(v+"/professionals", rest.User, 200, "professionals.list", "List professionals", handle(a.listProfessionals)),
-		rest.Post(v+"/professionals", rest.User, 201, "professionals.create", "Add a professional", rest.NewFields("NewProfessional", rest.AlsoAnswers(handle(a.createProfessional), 404), "name")),
+		rest.Post(v+"/professionals", rest.User, 201, "professionals.create", "Add a professional", rest.WithRequiredFields("NewProfessional", rest.WithErrors(handle(a.createProfessional), 404), "name")),
 		rest.Put(v+"/professionals/{id}", rest.User, 200, "professionals.update", "Update a professional", handle(a.updateProfessional)),
 		rest.Delete(v+"/professionals/{id}", rest.User, 204, "professionals.delete", "Remove a professional", handle(a.deleteProfessional)),
 		rest.Get(v+"/professionals/{id}/services", rest.User, 200, "professionals.services", "Services of a professional", handle(a.professionalServices)),
 		rest.Put(v+"/professionals/{id}/services", rest.User, 200, "professionals.set-services", "Set the services of a professional", handle(a.setProfessionalServices)),
 		rest.Post(v+"/professionals/{id}/calendar-feed/rotate", rest.User, 200, "professionals.rotate-feed", "Give the calendar feed a new address", handle(a.rotateFeed)),
 
-		rest.Get(v+"/schedule-rules", rest.User, 200, "schedule-rules.list", "Rules of a professional", rest.AlsoAnswers(handle(a.listRules), 404)),
-		rest.Post(v+"/schedule-rules", rest.User, 201, "schedule-rules.create", "Add a rule", rest.NewFields("NewScheduleRule", rest.AlsoAnswers(handle(a.createRule), 404), "professional_id", "day_of_week", "start_time", "end_time")),
+		rest.Get(v+"/schedule-rules", rest.User, 200, "schedule-rules.list", "Rules of a professional", rest.WithErrors(handle(a.listRules), 404)),
+		rest.Post(v+"/schedule-rules", rest.User, 201, "schedule-rules.create", "Add a rule", rest.WithRequiredFields("NewScheduleRule", rest.WithErrors(handle(a.createRule), 404), "professional_id", "day_of_week", "start_time", "end_time")),
 		rest.Put(v+"/schedule-rules/{id}", rest.User, 200, "schedule-rules.update", "Update a rule", handle(a.updateRule)),
 		rest.Delete(v+"/schedule-rules/{id}", rest.User, 204, "schedule-rules.delete", "Remove a rule", handle(a.deleteRule)),
 		rest.Post(v+"/schedule-rules/copy/{fromId}/{toId}", rest.User, 201, "schedule-rules.copy", "Copy rules from one professional to another", handle(a.copyRules)),
 
-		rest.Get(v+"/schedule-exceptions", rest.User, 200, "schedule-exceptions.list", "Exceptions of a month", rest.AlsoAnswers(handle(a.listExceptions), 404)),
-		rest.Post(v+"/schedule-exceptions", rest.User, 201, "schedule-exceptions.create", "Add an exception", rest.NewFields("NewScheduleException", rest.AlsoAnswers(handle(a.createException), 404), "professional_id", "date", "exception_type")),
+		rest.Get(v+"/schedule-exceptions", rest.User, 200, "schedule-exceptions.list", "Exceptions of a month", rest.WithErrors(handle(a.listExceptions), 404)),
+		rest.Post(v+"/schedule-exceptions", rest.User, 201, "schedule-exceptions.create", "Add an exception", rest.WithRequiredFields("NewScheduleException", rest.WithErrors(handle(a.createException), 404), "professional_id", "date", "exception_type")),
 		rest.Put(v+"/schedule-exceptions/{id}", rest.User, 200, "schedule-exceptions.update", "Update an exception", handle(a.updateException)),
 		rest.Delete(v+"/schedule-exceptions/{id}", rest.User, 204, "schedule-exceptions.delete", "Remove an exception", handle(a.deleteException)),
 
-		rest.Get(v+"/availability", visitors, 200, "availability.day", "Free slots of a day", rest.AlsoAnswers(handle(a.availability), 404)),
-		rest.Get(v+"/availability/month", visitors, 200, "availability.month", "Days of a month with free slots", rest.AlsoAnswers(handle(a.availabilityMonth), 404)),
+		rest.Get(v+"/availability", visitors, 200, "availability.day", "Free slots of a day", rest.WithErrors(handle(a.availability), 404)),
+		rest.Get(v+"/availability/month", visitors, 200, "availability.month", "Days of a month with free slots", rest.WithErrors(handle(a.availabilityMonth), 404)),
 	}
 }
 
@@ -98,7 +98,7 @@ func (a *API) appointmentRoutes() []rest.Route {
 	return []rest.Route{
 		rest.Get(v+"/appointments", rest.User, 200, "appointments.list", "List appointments", handle(a.listAppointments)),
 		rest.Get(v+"/appointments/{id}", rest.User, 200, "appointments.get", "Show an appointment", handle(a.getAppointment)),
-		rest.Post(v+"/appointments", rest.User, 201, "appointments.create", "Book an appointment", rest.AlsoAnswers(handle(a.createAppointment), 404)),
+		rest.Post(v+"/appointments", rest.User, 201, "appointments.create", "Book an appointment", rest.WithErrors(handle(a.createAppointment), 404)),
 		rest.Put(v+"/appointments/{id}", rest.User, 200, "appointments.update", "Update an appointment", handle(a.updateAppointment)),
 		rest.Post(v+"/appointments/{id}/confirm", rest.User, 200, "appointments.confirm", "Confirm", handle(a.confirm)),
 		rest.Post(v+"/appointments/{id}/cancel", rest.User, 200, "appointments.cancel", "Cancel", handle(a.cancel)),
@@ -117,17 +117,17 @@ func (a *API) clientRoutes() []rest.Route {
 		rest.Get(v+"/clients/inactive", rest.User, 200, "clients.inactive", "List clients who have not come for long", handle(a.inactiveClients)),
 		rest.Get(v+"/clients", rest.User, 200, "clients.list", "Search clients", handle(a.listClients)),
 		rest.Get(v+"/clients/{id}", rest.User, 200, "clients.get", "Show a client with the history", handle(a.getClient)),
-		rest.Post(v+"/clients", rest.User, 201, "clients.create", "Add a client", rest.NewFields("NewClient", handle(a.createClient), "name")),
+		rest.Post(v+"/clients", rest.User, 201, "clients.create", "Add a client", rest.WithRequiredFields("NewClient", handle(a.createClient), "name")),
 		rest.Put(v+"/clients/{id}", rest.User, 200, "clients.update", "Update a client", handle(a.updateClient)),
 		rest.Delete(v+"/clients/{id}", rest.Admin, 204, "clients.delete", "Forget who a client was, for good; bookings and payments stay", handle(a.deleteClient)),
 		rest.Get(v+"/clients/{id}/appointments", rest.User, 200, "clients.appointments", "Appointments of a client", handle(a.clientAppointments)),
 		rest.Get(v+"/clients/{id}/payments", rest.User, 200, "clients.payments", "Payments of a client", handle(a.clientPayments)),
 
 		rest.Get(v+"/remarketing/campaigns", rest.Admin, 200, "remarketing.list", "List campaigns, the newest first", handle(a.listCampaigns)),
-		rest.Post(v+"/remarketing/campaigns", rest.Admin, 202, "remarketing.start", "Write to inactive clients who agreed to it, once a period each", rest.AlsoSucceeds(handle(a.startCampaign), 200, "Nobody is to be written to")),
+		rest.Post(v+"/remarketing/campaigns", rest.Admin, 202, "remarketing.start", "Write to inactive clients who agreed to it, once a period each", rest.WithSuccessStatus(handle(a.startCampaign), 200, "Nobody is to be written to")),
 
 		rest.Get(v+"/loyalty/config", rest.User, 200, "loyalty.config", "The loyalty program", handle(a.loyaltyConfig)),
-		rest.Put(v+"/loyalty/config", rest.Admin, 200, "loyalty.configure", "Update the loyalty program", rest.AlsoAnswers(handle(a.configureLoyalty), 404)),
+		rest.Put(v+"/loyalty/config", rest.Admin, 200, "loyalty.configure", "Update the loyalty program", rest.WithErrors(handle(a.configureLoyalty), 404)),
 		rest.Get(v+"/loyalty/clients/{id}", rest.User, 200, "loyalty.client", "Points of a client", handle(a.clientPoints)),
 		rest.Post(v+"/loyalty/clients/{id}/redeem", rest.User, 200, "loyalty.redeem", "Exchange points for a reward", handle(a.redeem)),
 		rest.Post(v+"/loyalty/clients/{id}/adjust", rest.Admin, 200, "loyalty.adjust", "Correct a balance", handle(a.adjust)),
@@ -139,16 +139,16 @@ func (a *API) paymentRoutes() []rest.Route {
 	const v = "/api/v1"
 	return []rest.Route{
 		rest.Get(v+"/payments", rest.User, 200, "payments.list", "Monthly statement", handle(a.listPayments)),
-		rest.Post(v+"/payments", rest.User, 201, "payments.create", "Record a payment", rest.AlsoAnswers(handle(a.createPayment), 404)),
-		rest.Post(v+"/payments/pix", rest.User, 201, "payments.pix", "Create an instant-payment charge", rest.AlsoSucceeds(rest.AlsoAnswers(handle(a.createCharge), 404, 502, 504), 200, "The charge that was there already")),
-		rest.Post(v+"/payments/webhook/{provider}", rest.Anyone, 200, "payments.webhook", "Notices of a payment provider", rest.AlsoAnswers(handle(a.receiveNotice), 401)),
+		rest.Post(v+"/payments", rest.User, 201, "payments.create", "Record a payment", rest.WithErrors(handle(a.createPayment), 404)),
+		rest.Post(v+"/payments/pix", rest.User, 201, "payments.pix", "Create an instant-payment charge", rest.WithSuccessStatus(rest.WithErrors(handle(a.createCharge), 404, 502, 504), 200, "The charge that was there already")),
+		rest.Post(v+"/payments/webhook/{provider}", rest.Anyone, 200, "payments.webhook", "Notices of a payment provider", rest.WithErrors(handle(a.receiveNotice), 401)),
 
-		rest.Get(v+"/reports/dashboard", rest.User, 200, "reports.dashboard", "KPIs", rest.AlsoAnswers(report(a.dashboard), 404)),
-		rest.Get(v+"/reports/occupancy", rest.User, 200, "reports.occupancy", "Occupancy per professional", rest.AlsoAnswers(report(a.occupancy), 404)),
-		rest.Get(v+"/reports/revenue", rest.User, 200, "reports.revenue", "Revenue per period", rest.AlsoAnswers(report(a.revenue), 404)),
-		rest.Get(v+"/reports/noshow", rest.User, 200, "reports.noshow", "No-show rate", rest.AlsoAnswers(report(a.noShows), 404)),
+		rest.Get(v+"/reports/dashboard", rest.User, 200, "reports.dashboard", "KPIs", rest.WithErrors(report(a.dashboard), 404)),
+		rest.Get(v+"/reports/occupancy", rest.User, 200, "reports.occupancy", "Occupancy per professional", rest.WithErrors(report(a.occupancy), 404)),
+		rest.Get(v+"/reports/revenue", rest.User, 200, "reports.revenue", "Revenue per period", rest.WithErrors(report(a.revenue), 404)),
+		rest.Get(v+"/reports/noshow", rest.User, 200, "reports.noshow", "No-show rate", rest.WithErrors(report(a.noShows), 404)),
 		rest.Get(v+"/reports/clients/inactive", rest.User, 200, "reports.inactive", "Inactive clients", report(a.inactive)),
-		rest.Get(v+"/reports/services/popular", rest.User, 200, "reports.popular", "Most booked services", rest.AlsoAnswers(report(a.popular), 404)),
+		rest.Get(v+"/reports/services/popular", rest.User, 200, "reports.popular", "Most booked services", rest.WithErrors(report(a.popular), 404)),
 	}
 }
 
@@ -161,15 +161,15 @@ func (a *API) publicRoutes() []rest.Route {
 		rest.Get(v+"/public/book/{slug}/professionals", rest.Anyone, 200, "public.professionals", "Professionals for a service", handle(a.publicProfessionals)),
 		rest.Get(v+"/public/book/{slug}/availability", rest.Anyone, 200, "public.availability", "Free slots of a day", handle(a.publicAvailability)),
 		rest.Get(v+"/public/book/{slug}/challenge", rest.Anyone, 200, "public.challenge", "A challenge to be solved for a booking", handle(a.publicChallenge)),
-		rest.Post(v+"/public/book/{slug}/hold", rest.Anyone, 201, "public.hold", "Keep a time while the form is filled in", rest.AlsoAnswers(handle(a.publicHold), 403)),
-		rest.Post(v+"/public/book/{slug}/appointments", rest.Anyone, 201, "public.book", "Book", rest.AlsoAnswers(handle(a.publicBook), 403, 502, 504)),
+		rest.Post(v+"/public/book/{slug}/hold", rest.Anyone, 201, "public.hold", "Keep a time while the form is filled in", rest.WithErrors(handle(a.publicHold), 403)),
+		rest.Post(v+"/public/book/{slug}/appointments", rest.Anyone, 201, "public.book", "Book", rest.WithErrors(handle(a.publicBook), 403, 502, 504)),
 		rest.Get(v+"/public/book/{slug}/appointment", rest.Anyone, 200, "public.appointment", "The appointment of a token", handle(a.publicAppointment)),
-		rest.Get(v+"/public/book/{slug}/appointment.ics", rest.Anyone, 200, "public.calendar", "The appointment of a token for a calendar", rest.Media(handle(a.publicCalendar), "text/calendar")),
-		rest.Post(v+"/public/book/{slug}/reschedule", rest.Anyone, 200, "public.reschedule", "Move with the token", rest.AlsoAnswers(handle(a.publicReschedule), 403)),
-		rest.Post(v+"/public/book/{slug}/cancel", rest.Anyone, 200, "public.cancel", "Cancel with the token", rest.AlsoAnswers(handle(a.publicCancel), 403)),
-		rest.Post(v+"/public/book/{slug}/waitlist", rest.Anyone, 201, "public.wait", "Be told when a time becomes free", rest.AlsoAnswers(handle(a.publicWait), 403)),
+		rest.Get(v+"/public/book/{slug}/appointment.ics", rest.Anyone, 200, "public.calendar", "The appointment of a token for a calendar", rest.WithMediaType(handle(a.publicCalendar), "text/calendar")),
+		rest.Post(v+"/public/book/{slug}/reschedule", rest.Anyone, 200, "public.reschedule", "Move with the token", rest.WithErrors(handle(a.publicReschedule), 403)),
+		rest.Post(v+"/public/book/{slug}/cancel", rest.Anyone, 200, "public.cancel", "Cancel with the token", rest.WithErrors(handle(a.publicCancel), 403)),
+		rest.Post(v+"/public/book/{slug}/waitlist", rest.Anyone, 201, "public.wait", "Be told when a time becomes free", rest.WithErrors(handle(a.publicWait), 403)),
 
-		rest.Get("/calendar/{id}/{file}", rest.Anyone, 200, "calendar.feed", "A professional's calendar, by its secret address", rest.Media(handle(a.calendarFeed), "text/calendar")),
+		rest.Get("/calendar/{id}/{file}", rest.Anyone, 200, "calendar.feed", "A professional's calendar, by its secret address", rest.WithMediaType(handle(a.calendarFeed), "text/calendar")),
 	}
 }
 
@@ -184,15 +184,15 @@ func (a *API) developerRoutes() []rest.Route {
 // searchRoutes are the rows below the hub's own search/*.
 func (a *API) searchRoutes() []rest.Route {
 	return []rest.Route{
-		rest.Get("/clients", rest.User.OrKey(featureClients), 200, "integrations.search-clients", "Find a client by phone", rest.AlsoAnswers(handle(a.searchClients), 404)),
-		rest.Get("/appointments", rest.User.OrKey(featureAppointments), 200, "integrations.search-appointments", "Find appointments by phone", rest.AlsoAnswers(handle(a.searchAppointments), 404)),
+		rest.Get("/clients", rest.User.OrKey(featureClients), 200, "integrations.search-clients", "Find a client by phone", rest.WithErrors(handle(a.searchClients), 404)),
+		rest.Get("/appointments", rest.User.OrKey(featureAppointments), 200, "integrations.search-appointments", "Find appointments by phone", rest.WithErrors(handle(a.searchAppointments), 404)),
 	}
 }
 
 // actionRoutes are the rows below the hub's own action/*.
 func (a *API) actionRoutes() []rest.Route {
 	return []rest.Route{
-		rest.Post("/book", rest.User.OrKey(featureBook), 201, "integrations.book", "Book for somebody, by phone", rest.AlsoAnswers(handle(a.actionBook), 404, 502, 504)),
+		rest.Post("/book", rest.User.OrKey(featureBook), 201, "integrations.book", "Book for somebody, by phone", rest.WithErrors(handle(a.actionBook), 404, 502, 504)),
 	}
 }
 

@@ -80,21 +80,21 @@ func serviceOf(s dbgen.Service, zone *time.Location) Service {
 
 // into applies the fields to a service and checks what comes out.
 func (f *serviceFields) into(s *dbgen.Service, currency string) error {
-	f.Name.Into(&s.Name)
-	f.Description.Into(&s.Description)
-	f.DurationMinutes.Into(&s.DurationMinutes)
-	f.Price.Into(&s.PriceCents)
-	f.Color.Into(&s.Color)
-	f.RequiresDeposit.Into(&s.RequiresDeposit)
-	f.DepositAmount.IntoNull(&s.DepositCents)
-	f.IsActive.Into(&s.IsActive)
-	f.IsPublic.Into(&s.IsPublic)
-	f.Category.IntoNull(&s.Category)
-	f.Capacity.Into(&s.Capacity)
-	f.SlotIntervalMinutes.IntoNull(&s.SlotIntervalMinutes)
-	f.BufferBeforeMinutes.IntoNull(&s.BufferBeforeMinutes)
-	f.BufferAfterMinutes.IntoNull(&s.BufferAfterMinutes)
-	f.ImageURL.IntoNull(&s.ImageUrl)
+	f.Name.ApplyTo(&s.Name)
+	f.Description.ApplyTo(&s.Description)
+	f.DurationMinutes.ApplyTo(&s.DurationMinutes)
+	f.Price.ApplyTo(&s.PriceCents)
+	f.Color.ApplyTo(&s.Color)
+	f.RequiresDeposit.ApplyTo(&s.RequiresDeposit)
+	f.DepositAmount.ApplyToNullable(&s.DepositCents)
+	f.IsActive.ApplyTo(&s.IsActive)
+	f.IsPublic.ApplyTo(&s.IsPublic)
+	f.Category.ApplyToNullable(&s.Category)
+	f.Capacity.ApplyTo(&s.Capacity)
+	f.SlotIntervalMinutes.ApplyToNullable(&s.SlotIntervalMinutes)
+	f.BufferBeforeMinutes.ApplyToNullable(&s.BufferBeforeMinutes)
+	f.BufferAfterMinutes.ApplyToNullable(&s.BufferAfterMinutes)
+	f.ImageURL.ApplyToNullable(&s.ImageUrl)
 	if f.Description.Null {
 		s.Description = ""
 	}
@@ -103,14 +103,14 @@ func (f *serviceFields) into(s *dbgen.Service, currency string) error {
 	}
 	s.Name = strings.TrimSpace(s.Name)
 	var wrong faults
-	wrong.Length(s.Name, "body.name", 1, 120)
-	wrong.Length(s.Description, "body.description", 0, 2000)
+	wrong.CheckLength(s.Name, "body.name", 1, 120)
+	wrong.CheckLength(s.Description, "body.description", 0, 2000)
 	wrong.color(s.Color, "body.color")
-	wrong.Length(text(s.Category), "body.category", 0, 120)
-	wrong.Link(s.ImageUrl, "body.image_url")
+	wrong.CheckLength(text(s.Category), "body.category", 0, 120)
+	wrong.CheckURL(s.ImageUrl, "body.image_url")
 	wrong.money(f.Price, currency, "body.price")
 	wrong.money(f.DepositAmount, currency, "body.deposit_amount")
-	if err := wrong.also(store.ServiceOf(*s).Validate()); err != nil {
+	if err := wrong.also(store.ServiceRules(*s).Validate()); err != nil {
 		return err
 	}
 	return wrong.Err()
@@ -131,7 +131,7 @@ func (a *API) createService(ctx context.Context, in *serviceInput) (*serviceOutp
 		return nil, err
 	}
 	s := dbgen.Service{Color: defaultColor, Capacity: 1, IsActive: true, IsPublic: true}
-	if !in.Body.DurationMinutes.Given() {
+	if !in.Body.DurationMinutes.HasValue() {
 		return nil, hub.Invalid("body.duration_minutes", "is required")
 	}
 	if err := in.Body.into(&s, org.Currency); err != nil {

@@ -98,22 +98,22 @@ type BookingPage struct {
 func (p *BookingPage) check() error {
 	const at = "body.booking_page."
 	var wrong faults
-	if p.PrimaryColor.Given() {
+	if p.PrimaryColor.HasValue() {
 		wrong.color(p.PrimaryColor.Value, at+"primary_color")
 	}
-	wrong.Length(p.WelcomeMessage.Value, at+"welcome_message", 0, 1000)
-	wrong.Length(p.CancellationPolicy.Value, at+"cancellation_policy", 0, 2000)
-	if p.TermsURL.Given() {
-		wrong.Link(&p.TermsURL.Value, at+"terms_url")
+	wrong.CheckLength(p.WelcomeMessage.Value, at+"welcome_message", 0, 1000)
+	wrong.CheckLength(p.CancellationPolicy.Value, at+"cancellation_policy", 0, 2000)
+	if p.TermsURL.HasValue() {
+		wrong.CheckURL(&p.TermsURL.Value, at+"terms_url")
 	}
-	if p.PrivacyURL.Given() {
-		wrong.Link(&p.PrivacyURL.Value, at+"privacy_url")
+	if p.PrivacyURL.HasValue() {
+		wrong.CheckURL(&p.PrivacyURL.Value, at+"privacy_url")
 	}
-	wrong.Need(len(p.EmbedAllowedOrigins.Value) <= 20, at+"embed_allowed_origins", "must be at most 20")
+	wrong.Check(len(p.EmbedAllowedOrigins.Value) <= 20, at+"embed_allowed_origins", "must be at most 20")
 	for i, origin := range p.EmbedAllowedOrigins.Value {
 		u, err := url.Parse(origin)
 		ok := err == nil && (u.Scheme == "https" || u.Scheme == "http") && u.Host != "" && origin == u.Scheme+"://"+u.Host
-		wrong.Need(ok, fmt.Sprintf("%sembed_allowed_origins[%d]", at, i), "must be an origin such as https://example.com")
+		wrong.Check(ok, fmt.Sprintf("%sembed_allowed_origins[%d]", at, i), "must be an origin such as https://example.com")
 	}
 	return wrong.Err()
 }
@@ -149,36 +149,36 @@ func shownPage(raw json.RawMessage) json.RawMessage {
 
 // into applies the fields and checks what comes out.
 func (f *settingsFields) into(s *dbgen.Settings) error {
-	f.BookingEnabled.Into(&s.BookingEnabled)
-	f.BookingDisabledMessage.IntoNull(&s.BookingDisabledMessage)
-	f.AutoConfirm.Into(&s.AutoConfirm)
-	f.SlotIntervalMinutes.IntoNull(&s.SlotIntervalMinutes)
-	f.MinNoticeMinutes.Into(&s.MinNoticeMinutes)
-	f.MaxAdvanceDays.IntoNull(&s.MaxAdvanceDays)
-	f.CancelNoticeMinutes.Into(&s.CancelNoticeMinutes)
-	f.RescheduleNoticeMinutes.Into(&s.RescheduleNoticeMinutes)
-	f.AllowClientCancel.Into(&s.AllowClientCancel)
-	f.AllowClientReschedule.Into(&s.AllowClientReschedule)
-	f.BufferBeforeMinutes.Into(&s.BufferBeforeMinutes)
-	f.BufferAfterMinutes.Into(&s.BufferAfterMinutes)
-	f.MaxBookingsPerDay.IntoNull(&s.MaxBookingsPerDay)
-	f.MaxActiveBookingsPerClient.IntoNull(&s.MaxActiveBookingsPerClient)
-	f.AllowAnyProfessional.Into(&s.AllowAnyProfessional)
-	f.RequireClientPhone.Into(&s.RequireClientPhone)
-	f.RequireClientEmail.Into(&s.RequireClientEmail)
-	f.RemindersEnabled.Into(&s.RemindersEnabled)
-	f.ReminderOffsetsMinutes.Into(&s.ReminderOffsetsMinutes)
-	f.ReminderChannels.Into(&s.ReminderChannels)
-	f.DepositHoldMinutes.Into(&s.DepositHoldMinutes)
-	f.DepositRefundNoticeMinutes.IntoNull(&s.DepositRefundNoticeMinutes)
-	f.InactiveAfterDays.Into(&s.InactiveAfterDays)
-	f.WaitlistEnabled.Into(&s.WaitlistEnabled)
-	f.ProofOfWork.Into(&s.ProofOfWork)
-	f.WeekStart.Into(&s.WeekStart)
-	f.TimeFormat.Into(&s.TimeFormat)
-	f.NotifyEmails.Into(&s.NotifyEmails)
-	f.RemarketingPeriodDays.Into(&s.RemarketingPeriodDays)
-	f.RemarketingMessage.IntoNull(&s.RemarketingMessage)
+	f.BookingEnabled.ApplyTo(&s.BookingEnabled)
+	f.BookingDisabledMessage.ApplyToNullable(&s.BookingDisabledMessage)
+	f.AutoConfirm.ApplyTo(&s.AutoConfirm)
+	f.SlotIntervalMinutes.ApplyToNullable(&s.SlotIntervalMinutes)
+	f.MinNoticeMinutes.ApplyTo(&s.MinNoticeMinutes)
+	f.MaxAdvanceDays.ApplyToNullable(&s.MaxAdvanceDays)
+	f.CancelNoticeMinutes.ApplyTo(&s.CancelNoticeMinutes)
+	f.RescheduleNoticeMinutes.ApplyTo(&s.RescheduleNoticeMinutes)
+	f.AllowClientCancel.ApplyTo(&s.AllowClientCancel)
+	f.AllowClientReschedule.ApplyTo(&s.AllowClientReschedule)
+	f.BufferBeforeMinutes.ApplyTo(&s.BufferBeforeMinutes)
+	f.BufferAfterMinutes.ApplyTo(&s.BufferAfterMinutes)
+	f.MaxBookingsPerDay.ApplyToNullable(&s.MaxBookingsPerDay)
+	f.MaxActiveBookingsPerClient.ApplyToNullable(&s.MaxActiveBookingsPerClient)
+	f.AllowAnyProfessional.ApplyTo(&s.AllowAnyProfessional)
+	f.RequireClientPhone.ApplyTo(&s.RequireClientPhone)
+	f.RequireClientEmail.ApplyTo(&s.RequireClientEmail)
+	f.RemindersEnabled.ApplyTo(&s.RemindersEnabled)
+	f.ReminderOffsetsMinutes.ApplyTo(&s.ReminderOffsetsMinutes)
+	f.ReminderChannels.ApplyTo(&s.ReminderChannels)
+	f.DepositHoldMinutes.ApplyTo(&s.DepositHoldMinutes)
+	f.DepositRefundNoticeMinutes.ApplyToNullable(&s.DepositRefundNoticeMinutes)
+	f.InactiveAfterDays.ApplyTo(&s.InactiveAfterDays)
+	f.WaitlistEnabled.ApplyTo(&s.WaitlistEnabled)
+	f.ProofOfWork.ApplyTo(&s.ProofOfWork)
+	f.WeekStart.ApplyTo(&s.WeekStart)
+	f.TimeFormat.ApplyTo(&s.TimeFormat)
+	f.NotifyEmails.ApplyTo(&s.NotifyEmails)
+	f.RemarketingPeriodDays.ApplyTo(&s.RemarketingPeriodDays)
+	f.RemarketingMessage.ApplyToNullable(&s.RemarketingMessage)
 	return checkSettings(s)
 }
 
@@ -187,25 +187,25 @@ func checkSettings(s *dbgen.Settings) error {
 	if err := wrong.also(store.PolicyOf(*s).Validate()); err != nil {
 		return err
 	}
-	wrong.Length(text(s.BookingDisabledMessage), "body.booking_disabled_message", 0, 500)
+	wrong.CheckLength(text(s.BookingDisabledMessage), "body.booking_disabled_message", 0, 500)
 	most := s.MaxActiveBookingsPerClient
-	wrong.Need(most == nil || *most >= 1 && *most <= 50, "body.max_active_bookings_per_client", "must be 1 to 50")
-	wrong.Need(len(s.ReminderOffsetsMinutes) <= 5, "body.reminder_offsets_minutes", "must be at most 5")
+	wrong.Check(most == nil || *most >= 1 && *most <= 50, "body.max_active_bookings_per_client", "must be 1 to 50")
+	wrong.Check(len(s.ReminderOffsetsMinutes) <= 5, "body.reminder_offsets_minutes", "must be at most 5")
 	for i, offset := range s.ReminderOffsetsMinutes {
-		wrong.Need(offset >= 10 && offset <= 20160, fmt.Sprintf("body.reminder_offsets_minutes[%d]", i), "must be 10 to 20160")
+		wrong.Check(offset >= 10 && offset <= 20160, fmt.Sprintf("body.reminder_offsets_minutes[%d]", i), "must be 10 to 20160")
 	}
 	for i, channel := range s.ReminderChannels {
-		wrong.Need(channel == "email" || channel == "whatsapp", fmt.Sprintf("body.reminder_channels[%d]", i), "must be email or whatsapp")
+		wrong.Check(channel == "email" || channel == "whatsapp", fmt.Sprintf("body.reminder_channels[%d]", i), "must be email or whatsapp")
 	}
 	slices.Sort(s.ReminderChannels)
 	s.ReminderChannels = slices.Compact(s.ReminderChannels)
-	wrong.Need(s.InactiveAfterDays >= 7 && s.InactiveAfterDays <= 730, "body.inactive_after_days", "must be 7 to 730")
-	wrong.Need(s.WeekStart >= 0 && s.WeekStart <= 6, "body.week_start", "must be 0 to 6")
-	wrong.Need(s.RemarketingPeriodDays >= 30 && s.RemarketingPeriodDays <= 730, "body.remarketing_period_days", "must be 30 to 730")
-	wrong.Length(text(s.RemarketingMessage), "body.remarketing_message", 0, 2000)
-	wrong.Need(len(s.NotifyEmails) <= 10, "body.notify_emails", "must be at most 10")
+	wrong.Check(s.InactiveAfterDays >= 7 && s.InactiveAfterDays <= 730, "body.inactive_after_days", "must be 7 to 730")
+	wrong.Check(s.WeekStart >= 0 && s.WeekStart <= 6, "body.week_start", "must be 0 to 6")
+	wrong.Check(s.RemarketingPeriodDays >= 30 && s.RemarketingPeriodDays <= 730, "body.remarketing_period_days", "must be 30 to 730")
+	wrong.CheckLength(text(s.RemarketingMessage), "body.remarketing_message", 0, 2000)
+	wrong.Check(len(s.NotifyEmails) <= 10, "body.notify_emails", "must be at most 10")
 	for i := range s.NotifyEmails {
-		wrong.Email(&s.NotifyEmails[i], fmt.Sprintf("body.notify_emails[%d]", i))
+		wrong.CheckEmail(&s.NotifyEmails[i], fmt.Sprintf("body.notify_emails[%d]", i))
 	}
 	return wrong.Err()
 }

@@ -59,17 +59,17 @@ func userOf(u dbgen.User, zone *time.Location) User {
 
 // into applies the fields to a user and checks what comes out.
 func (f userFields) into(u *dbgen.User) error {
-	f.Name.Into(&u.Name)
-	f.Email.Into(&u.Email)
-	f.Role.Into(&u.Role)
-	f.Phone.IntoNull(&u.Phone)
-	f.IsActive.Into(&u.IsActive)
+	f.Name.ApplyTo(&u.Name)
+	f.Email.ApplyTo(&u.Email)
+	f.Role.ApplyTo(&u.Role)
+	f.Phone.ApplyToNullable(&u.Phone)
+	f.IsActive.ApplyTo(&u.IsActive)
 	u.Name = strings.TrimSpace(u.Name)
 	var wrong faults
-	wrong.Length(u.Name, "body.name", 1, 120)
-	wrong.Email(&u.Email, "body.email")
+	wrong.CheckLength(u.Name, "body.name", 1, 120)
+	wrong.CheckEmail(&u.Email, "body.email")
 	wrong.phone(u.Phone)
-	wrong.Need(u.Role != "", "body.role", "is required")
+	wrong.Check(u.Role != "", "body.role", "is required")
 	return wrong.Err()
 }
 
@@ -111,7 +111,7 @@ func (a *API) createUser(ctx context.Context, in *userInput) (*userOutput, error
 		if err != nil {
 			return err
 		}
-		return a.accounts.MailLink(ctx, tx.Raw, accountOf(made), accounts.Invite)
+		return a.accounts.EmailPasswordLink(ctx, tx.Raw, accountOf(made), accounts.PurposeInvite)
 	})
 	return &userOutput{userOf(made, org.Zone)}, accountTaken(err)
 }
@@ -163,7 +163,7 @@ func (a *API) updateUser(ctx context.Context, in *oneUserInput) (*userOutput, er
 			OrgID: user.OrgID, ID: user.ID, Name: user.Name, Email: user.Email, Role: user.Role, Phone: user.Phone, IsActive: user.IsActive, UpdatedAt: tx.Now(),
 		})
 		if err == nil && !user.IsActive {
-			err = a.accounts.Revoke(ctx, tx.Raw, user.ID)
+			err = a.accounts.RevokeSessions(ctx, tx.Raw, user.ID)
 		}
 		return err
 	})

@@ -7,27 +7,27 @@ import (
 )
 
 // Digits are the ASCII digits of a text.
-func Digits(s string) string { return brazil.Digits(s) }
+func Digits(text string) string { return brazil.Digits(text) }
 
-// E164 writes a phone number in international form, as [brazil.E164] does; nil where
+// E164 writes a phone number in international form, as [brazil.FormatE164] does; nil where
 // that is not possible.
 func E164(phone string) *string {
-	if number := brazil.E164(phone); number != "" {
+	if number := brazil.FormatE164(phone); number != "" {
 		return &number
 	}
 	return nil
 }
 
 // PhoneForms are the international forms under which a number may have been stored:
-// those of [brazil.PhoneForms], and its digits as they are, for foreign numbers that
+// those of [brazil.PhoneVariants], and its digits as they are, for foreign numbers that
 // are asked for without a plus.
 func PhoneForms(phone string) []string {
 	var forms []string
-	if number := brazil.E164(phone); number != "" {
-		forms = brazil.PhoneForms(number)
+	if number := brazil.FormatE164(phone); number != "" {
+		forms = brazil.PhoneVariants(number)
 	}
 	if digits := Digits(phone); len(digits) >= 8 && len(digits) <= 15 {
-		for _, form := range brazil.PhoneForms("+" + digits) {
+		for _, form := range brazil.PhoneVariants("+" + digits) {
 			if !slices.Contains(forms, form) {
 				forms = append(forms, form)
 			}
@@ -38,8 +38,8 @@ func PhoneForms(phone string) []string {
 
 // CPFDigits reads a Brazilian tax id: 11 digits with or without dots and dash. valid
 // tells whether its check digits fit: people mistype, so that is no reason to refuse.
-func CPFDigits(s string) (digits string, valid, ok bool) {
-	digits, valid = brazil.CPF(s)
+func CPFDigits(text string) (digits string, valid, ok bool) {
+	digits, valid = brazil.ParseCPF(text)
 	return digits, valid, digits != ""
 }
 

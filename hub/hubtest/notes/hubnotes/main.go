@@ -63,8 +63,8 @@ func peers(rate string) ([]hub.Connector, error) {
 	}
 	var list []hub.Connector
 	for _, name := range []string{"notes", "board"} {
-		peer := hub.AnyPeer(name, name)
-		peer.Kind.RatePerMinute = perMinute
+		peer := hub.NewPeerConnector(name, name)
+		peer.PeerSpec.RatePerMinute = perMinute
 		list = append(list, peer)
 	}
 	return list, nil
