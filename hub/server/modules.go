@@ -74,7 +74,7 @@ func (p *products) Connector(name string) hub.Connector {
 func (p *products) find(name string) (connect.Product, bool) {
 	for _, hostedProduct := range p.list {
 		if hostedProduct.spec.Name == name {
-			return connect.Product{Spec: hostedProduct.spec, Base: hostedProduct.base}, true
+			return connect.Product{Spec: hostedProduct.spec, BaseURL: hostedProduct.base}, true
 		}
 	}
 	return connect.Product{}, false
@@ -174,10 +174,10 @@ func (s *Server) openProducts(ctx context.Context, guard *egress.Guard, limits k
 		return err
 	}
 	p.connect = connect.New(connect.Config{
-		DB: db, Box: s.storage.box, Keys: p.keys, URLs: guard, Do: p.http,
+		DB: db, Box: s.storage.box, Keys: p.keys, URLs: guard, Client: p.http,
 		Connectors: p.Connector, Products: p.find, Log: log, Now: time.Now, Random: rand.Float64,
-		Failed:    s.engine.metrics.CountHandshakeFailure,
-		Recovered: func(id uuid.UUID) { log.Info("a peer is well again", "integration_id", id) },
+		OnHandshakeFailed: s.engine.metrics.CountHandshakeFailure,
+		OnRecovered:       func(id uuid.UUID) { log.Info("a peer is well again", "integration_id", id) },
 	})
 	for _, hostedProduct := range p.list {
 		if err := s.open(ctx, hostedProduct, operators, limits); err != nil {
@@ -264,13 +264,13 @@ func (s *Server) mountProduct(hostedProduct *hosted, limits keyLimits) error {
 	mounted, err := product.Mount(app, hostedProduct.path, hostedProduct.spec, hostedProduct.instance, product.Deps{
 		Log: s.options.Log, Connect: s.products.connect, Keys: s.products.keys, Directory: s.engine.directory, Limiter: limits,
 		Connectors: s.products.Connector, Inbox: hostedProduct.inbox, Ledger: s.engine.reader, Audit: audit.NewRecorder(s.storage.api),
-		Received: func(outcome string) { s.engine.metrics.CountReceived(hostedProduct.spec.Name, outcome) },
-		Now:      time.Now, TrustedProxies: s.options.Config.TrustedProxies, Health: s.probes.dependencies, BaseURL: hostedProduct.base, Docs: !s.options.Config.IsProduction(),
+		OnReceived: func(outcome string) { s.engine.metrics.CountReceived(hostedProduct.spec.Name, outcome) },
+		Now:        time.Now, TrustedProxies: s.options.Config.TrustedProxies, Health: s.probes.dependencies, BaseURL: hostedProduct.base, Docs: !s.options.Config.IsProduction(),
 	})
 	if err != nil {
 		return err
 	}
-	s.uploads.BodyLimits(app, mounted.LongBody)
+	s.uploads.BodyLimits(app, mounted.AdmitLongBody)
 	if pages, ok := hostedProduct.instance.(module.PageProvider); ok {
 		for path, handler := range pages.Pages() {
 			mountPage(s.app, path, s.options.Config.TrustedProxies, handler)

@@ -10,15 +10,15 @@ import (
 	"integrationhub/hub"
 )
 
-// maxAnswer is how much of a peer's answer is read, in bytes, and one more: who
-// reads it sees that it is too long.
+// maxAnswer is how many bytes of a peer's answer are read: one more than the limit, so
+// that a reader sees when it is exceeded.
 const maxAnswer = 64<<10 + 1
 
-// NewDoer makes the client that peers are called with: through dial, which keeps the
-// egress rules, without a proxy, with 10 s for a whole call, no redirects, and 64 KiB
-// read of an answer.
+// NewDoer returns the client that peers are called with. It connects through dial, which
+// enforces the egress rules, uses no proxy, follows no redirects, and bounds a call to
+// 10 s and an answer to 64 KiB.
 func NewDoer(dial func(ctx context.Context, network, addr string) (net.Conn, error), userAgent string) hub.Doer {
-	return &doer{agent: userAgent, client: &http.Client{
+	return &doer{userAgent: userAgent, client: &http.Client{
 		Timeout:       callTimeout,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		Transport: &http.Transport{
@@ -29,15 +29,15 @@ func NewDoer(dial func(ctx context.Context, network, addr string) (net.Conn, err
 }
 
 type doer struct {
-	client *http.Client
-	agent  string
+	client    *http.Client
+	userAgent string
 }
 
 // Do implements [hub.Doer].
 func (d *doer) Do(req *http.Request) (*http.Response, error) {
 	req = req.Clone(req.Context())
-	req.Header.Set("User-Agent", d.agent)
-	answer, err := d.client.Do(req) //nolint:gosec // the dialler keeps the egress rules
+	req.Header.Set("User-Agent", d.userAgent)
+	answer, err := d.client.Do(req) //nolint:gosec // the dialler enforces the egress rules
 	if err != nil {
 		return nil, err
 	}

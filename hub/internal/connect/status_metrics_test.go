@@ -9,13 +9,14 @@ import (
 
 	"integrationhub/hub"
 	"integrationhub/hub/internal/connect"
+	"integrationhub/hub/internal/integration"
 )
 
 // statuses reads what the metrics say of the product "clinic".
 func (b *bundle) statuses() map[string]float64 {
 	b.t.Helper()
 	registry := prometheus.NewRegistry()
-	registry.MustRegister(connect.NewStatuses(b.db, b.clock.Now))
+	registry.MustRegister(connect.NewStatusCollector(b.db, b.clock.Now))
 	families, err := registry.Gather()
 	require.NoError(b.t, err)
 	found := map[string]float64{}
@@ -50,7 +51,7 @@ func TestFailuresAndStatusesAreCounted(t *testing.T) {
 	require.Equal(t, []string{"clinic status"}, b.failed)
 
 	own := b.request(p)
-	own.OwnProduct = "nobody's"
+	own.LocalProduct = "nobody's"
 	_, err = b.Connect(context.Background(), own)
 	require.ErrorIs(t, err, hub.ErrInvalid)
 	require.Len(t, b.failed, 1, "that was not the peer's fault")
@@ -58,11 +59,11 @@ func TestFailuresAndStatusesAreCounted(t *testing.T) {
 	p.set(func(p *plainPeer) { p.register = answering(500, `{}`) })
 	made, err := b.Connect(context.Background(), b.request(p))
 	require.NoError(t, err)
-	require.Equal(t, connect.Error, made.Status)
+	require.Equal(t, statusError, made.Status)
 	require.Equal(t, []string{"clinic status", "clinic register"}, b.failed)
 	require.Equal(t, map[string]float64{"active": 0, "inactive": 0, "error": 1}, b.statuses())
 
-	_, err = b.Disable(context.Background(), made.ID, connect.Filter{})
+	_, err = b.Disable(context.Background(), made.ID, integration.Filter{})
 	require.NoError(t, err)
 	require.Equal(t, map[string]float64{"active": 0, "inactive": 1, "error": 0}, b.statuses())
 }

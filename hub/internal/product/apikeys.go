@@ -2,19 +2,16 @@ package product
 
 import (
 	"context"
-	"net/http"
 	"time"
 
-	"github.com/danielgtaylor/huma/v2"
 	"github.com/google/uuid"
 
 	"integrationhub/hub"
 	"integrationhub/hub/internal/httpx"
 	"integrationhub/hub/internal/keys"
-	"integrationhub/hub/internal/store"
 )
 
-// IssuedKey is what may be seen of an API key after it was made.
+// IssuedKey is an API key without its plain text.
 type IssuedKey struct {
 	ID            uuid.UUID       `json:"id" format:"uuid"`
 	Name          string          `json:"name"`
@@ -31,7 +28,7 @@ type IssuedKey struct {
 	LastUsedAt    *time.Time      `json:"last_used_at"`
 }
 
-// NewKey is a key with its plain text, seen once.
+// NewKey is a key with its plain text, which is shown only once.
 type NewKey struct {
 	IssuedKey
 	APIKey string `json:"api_key" doc:"Shown now and never again"`
@@ -53,31 +50,15 @@ type rotateInput struct {
 	} `nameHint:"RotateKey" required:"false"`
 }
 
-type onePath struct {
+type idPath struct {
 	ID uuid.UUID `path:"id" format:"uuid"`
 }
 
 type newKeyOutput struct{ Body NewKey }
 
-func (p *Product) keyRoutes() {
-	register(p.api, operation(http.MethodPost, "/api-keys", 200, "api-keys.create", "Issue an API key for another product", administrators), p.issueKey)
-	register(p.api, operation(http.MethodGet, "/api-keys", 200, "api-keys.list", "List API keys", administrators), p.listKeys)
-	register(p.api, operation(http.MethodDelete, "/api-keys/{id}", 204, "api-keys.revoke", "Revoke an API key at once", administrators), p.revokeKey)
-	register(p.api, operation(http.MethodPost, "/api-keys/{id}/rotate", 201, "api-keys.rotate", "Replace an API key, the old one living on for a while", administrators), p.rotateKey)
-}
-
-// register serves an operation; a database that is away is a 503 whichever package
-// ran into it.
-func register[I, O any](api huma.API, op huma.Operation, handler func(context.Context, *I) (*O, error)) {
-	huma.Register(api, op, func(ctx context.Context, in *I) (*O, error) {
-		out, err := handler(ctx, in)
-		return out, store.Failed(op.OperationID, err)
-	})
-}
-
 func (p *Product) issueKey(ctx context.Context, in *issueInput) (*newKeyOutput, error) {
-	who := aboutOf(ctx).caller
-	draft := keys.Draft{TenantID: who.TenantID, Environment: who.Environment, ForPeer: true}
+	caller := requestInfoFrom(ctx).caller
+	draft := keys.Draft{TenantID: caller.TenantID, Environment: caller.Environment, ForPeer: true}
 	if in.Body != nil {
 		draft.Name, draft.Scopes, draft.ExpiresAt = in.Body.Name, in.Body.Scopes, in.Body.ExpiresAt
 		if in.Body.Environment != "" {
@@ -88,32 +69,32 @@ func (p *Product) issueKey(ctx context.Context, in *issueInput) (*newKeyOutput, 
 	if err != nil {
 		return nil, err
 	}
-	touched(ctx, key.ID)
-	return &newKeyOutput{NewKey{issuedOf(key), plain}}, nil
+	setAuditResource(ctx, key.ID)
+	return &newKeyOutput{NewKey{issuedKeyOf(key), plain}}, nil
 }
 
 func (p *Product) listKeys(ctx context.Context, in *struct{ httpx.PageQuery }) (*struct{ Body httpx.Page[IssuedKey] }, error) {
-	before, err := idBefore(in.PageQuery)
+	before, err := cursorID(in.PageQuery)
 	if err != nil {
 		return nil, err
 	}
-	who := aboutOf(ctx).caller
-	environment := string(who.Environment)
-	rows, err := p.deps.Keys.List(ctx, keys.Filter{TenantID: &who.TenantID, Environment: &environment}, before, in.Limit+1)
+	caller := requestInfoFrom(ctx).caller
+	environment := string(caller.Environment)
+	rows, err := p.deps.Keys.List(ctx, keys.Filter{TenantID: &caller.TenantID, Environment: &environment}, before, in.Limit+1)
 	if err != nil {
 		return nil, err
 	}
 	page := httpx.PageOf(rows, in.Limit, func(last keys.Key) []byte { return last.ID[:] })
 	out := &struct{ Body httpx.Page[IssuedKey] }{httpx.Page[IssuedKey]{Items: make([]IssuedKey, len(page.Items)), NextCursor: page.NextCursor}}
 	for i, key := range page.Items {
-		out.Body.Items[i] = issuedOf(key)
+		out.Body.Items[i] = issuedKeyOf(key)
 	}
 	return out, nil
 }
 
-func (p *Product) revokeKey(ctx context.Context, in *onePath) (*struct{}, error) {
-	who := aboutOf(ctx).caller
-	if err := p.deps.Keys.Own(ctx, in.ID, who.TenantID, who.Environment); err != nil {
+func (p *Product) revokeKey(ctx context.Context, in *idPath) (*struct{}, error) {
+	caller := requestInfoFrom(ctx).caller
+	if err := p.deps.Keys.Own(ctx, in.ID, caller.TenantID, caller.Environment); err != nil {
 		return nil, err
 	}
 	_, err := p.deps.Keys.Revoke(ctx, in.ID)
@@ -121,8 +102,8 @@ func (p *Product) revokeKey(ctx context.Context, in *onePath) (*struct{}, error)
 }
 
 func (p *Product) rotateKey(ctx context.Context, in *rotateInput) (*newKeyOutput, error) {
-	who := aboutOf(ctx).caller
-	if err := p.deps.Keys.Own(ctx, in.ID, who.TenantID, who.Environment); err != nil {
+	caller := requestInfoFrom(ctx).caller
+	if err := p.deps.Keys.Own(ctx, in.ID, caller.TenantID, caller.Environment); err != nil {
 		return nil, err
 	}
 	overlap := keys.DefaultOverlap
@@ -133,10 +114,10 @@ func (p *Product) rotateKey(ctx context.Context, in *rotateInput) (*newKeyOutput
 	if err != nil {
 		return nil, err
 	}
-	return &newKeyOutput{NewKey{issuedOf(key), plain}}, nil
+	return &newKeyOutput{NewKey{issuedKeyOf(key), plain}}, nil
 }
 
-func issuedOf(k keys.Key) IssuedKey {
+func issuedKeyOf(k keys.Key) IssuedKey {
 	return IssuedKey{
 		ID: k.ID, Name: k.Name, Environment: k.Environment, Prefix: k.Prefix, Last4: k.Last4, Scopes: k.Scopes, Rate: k.Rate,
 		IntegrationID: k.IntegrationID, CreatedAt: k.CreatedAt, ExpiresAt: k.ExpiresAt, RevokedAt: k.RevokedAt,

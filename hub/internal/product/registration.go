@@ -2,18 +2,15 @@ package product
 
 import (
 	"context"
-	"net/http"
 
-	"github.com/danielgtaylor/huma/v2"
-	"github.com/gofiber/fiber/v2"
 	"github.com/google/uuid"
 
 	"integrationhub/hub"
 	"integrationhub/hub/internal/connect"
 )
 
-// registerInput is lenient: peers that know the documents only send webhook_url, and
-// others fields that are not known here.
+// registerInput is lenient: a peer may send only the documented webhook_url, and fields
+// that are unknown here.
 type registerInput struct {
 	Body struct {
 		_ struct{} `additionalProperties:"true"`
@@ -44,13 +41,13 @@ type unregisterInput struct {
 	} `nameHint:"UnregisterWebhook" required:"false"`
 }
 
-// Unregistered is the answer to a peer that left.
+// Unregistered is the answer to a peer that ended the integration.
 type Unregistered struct {
 	IntegrationID uuid.UUID `json:"integration_id" format:"uuid"`
 	Status        string    `json:"status" enum:"active,inactive,error"`
 }
 
-// WebhookEnvelope is the envelope of interface document 3.
+// WebhookEnvelope is the body of a webhook: docs/interfaces/clinic.md, "Webhook envelope".
 type WebhookEnvelope struct {
 	_ struct{} `additionalProperties:"true"`
 
@@ -74,42 +71,34 @@ type ReceivedEvent struct {
 	Status   string `json:"status" enum:"accepted,duplicate,ignored"`
 }
 
-func (p *Product) peerRoutes(router fiber.Router) {
-	register(p.api, operation(http.MethodPost, "/webhook/register", 200, actionRegister, "Say where this product's events are to go", anyKey), p.acceptPeer)
-	register(p.api, operation(http.MethodPost, "/webhook/unregister", 200, actionUnregister, "End the integration the key is bound to", anyKey), p.dropPeer)
-	webhook := operation(http.MethodPost, "/webhook", 200, actionWebhook, "Deliver an event", anyKey)
-	huma.Register(p.documentOnly, webhook, func(context.Context, *webhookInput) (*struct{ Body ReceivedEvent }, error) { return nil, nil })
-	router.Add(webhook.Method, webhook.Path, p.receive)
-}
-
-func (p *Product) acceptPeer(ctx context.Context, in *registerInput) (*struct{ Body RegisteredPeer }, error) {
-	b := in.Body
-	r := connect.Registration{
-		ID: b.RegistrationID, Product: b.Product, Environment: hub.Environment(b.Environment), WebhookURL: b.WebhookURL,
-		Secret: b.WebhookSecret, Key: b.APIKey,
+func (p *Product) registerPeer(ctx context.Context, in *registerInput) (*struct{ Body RegisteredPeer }, error) {
+	body := in.Body
+	registration := connect.Registration{
+		ID: body.RegistrationID, Product: body.Product, Environment: hub.Environment(body.Environment), WebhookURL: body.WebhookURL,
+		Secret: body.WebhookSecret, Key: body.APIKey,
 	}
-	if b.Events != nil {
-		r.Events = *b.Events
+	if body.Events != nil {
+		registration.Events = *body.Events
 	}
-	if b.Features != nil {
-		r.Features = *b.Features
+	if body.Features != nil {
+		registration.Features = *body.Features
 	}
-	accepted, err := p.deps.Connect.Accept(ctx, *aboutOf(ctx).key, r)
+	accepted, err := p.deps.Connect.Accept(ctx, *requestInfoFrom(ctx).key, registration)
 	if err != nil {
 		return nil, err
 	}
-	touched(ctx, accepted.IntegrationID)
+	setAuditResource(ctx, accepted.IntegrationID)
 	return &struct{ Body RegisteredPeer }{RegisteredPeer{
 		IntegrationID: accepted.IntegrationID, WebhookURL: accepted.WebhookURL, Features: accepted.Features,
 		Status: accepted.Status, WebhookSecret: accepted.Secret,
 	}}, nil
 }
 
-func (p *Product) dropPeer(ctx context.Context, _ *unregisterInput) (*struct{ Body Unregistered }, error) {
-	row, err := p.deps.Connect.Unregister(ctx, *aboutOf(ctx).key)
+func (p *Product) unregisterPeer(ctx context.Context, _ *unregisterInput) (*struct{ Body Unregistered }, error) {
+	view, err := p.deps.Connect.Unregister(ctx, *requestInfoFrom(ctx).key)
 	if err != nil {
 		return nil, err
 	}
-	touched(ctx, row.ID)
-	return &struct{ Body Unregistered }{Unregistered{row.ID, row.Status}}, nil
+	setAuditResource(ctx, view.ID)
+	return &struct{ Body Unregistered }{Unregistered{view.ID, view.Status}}, nil
 }

@@ -2,7 +2,6 @@ package product
 
 import (
 	"context"
-	"net/http"
 	"time"
 
 	"github.com/google/uuid"
@@ -11,7 +10,7 @@ import (
 	"integrationhub/hub/internal/ledger/query"
 )
 
-// webhookLogsInput filters the log; whose it is and its environment are the caller's.
+// webhookLogsInput filters the log of the caller's tenant and environment.
 type webhookLogsInput struct {
 	httpx.PageQuery
 	Direction     string    `query:"direction" enum:"inbound,outbound" doc:"Only this direction"`
@@ -28,21 +27,17 @@ type webhookLogsInput struct {
 	Until         time.Time `query:"until" doc:"Accepted before this time"`
 }
 
-func (p *Product) logRoutes() {
-	register(p.api, operation(http.MethodGet, "/webhook-logs", 200, "webhook-logs.list", "Search the log of webhooks, both directions", administrators), p.webhookLogs)
-}
-
-func (p *Product) webhookLogs(ctx context.Context, in *webhookLogsInput) (*struct{ Body httpx.Page[query.Item] }, error) {
-	who := aboutOf(ctx).caller
+func (p *Product) listWebhookLogs(ctx context.Context, in *webhookLogsInput) (*struct{ Body httpx.Page[query.Item] }, error) {
+	caller := requestInfoFrom(ctx).caller
 	filter := query.Filter{
-		TenantID: &who.TenantID, Environment: string(who.Environment), Direction: in.Direction, Product: in.Product,
-		IntegrationID: givenID(in.IntegrationID), EndpointID: givenID(in.EndpointID), EventType: in.EventType, Status: in.Status,
-		StatusCode: in.StatusCode, CorrelationID: in.CorrelationID, EventID: in.EventID, Search: in.Q, Since: givenTime(in.Since), Until: givenTime(in.Until),
+		TenantID: &caller.TenantID, Environment: string(caller.Environment), Direction: in.Direction, Product: in.Product,
+		IntegrationID: nullableID(in.IntegrationID), EndpointID: nullableID(in.EndpointID), EventType: in.EventType, Status: in.Status,
+		StatusCode: in.StatusCode, CorrelationID: in.CorrelationID, EventID: in.EventID, Search: in.Q, Since: nullableTime(in.Since), Until: nullableTime(in.Until),
 	}
 	if err := filter.Check("query"); err != nil {
 		return nil, err
 	}
-	before, err := idBefore(in.PageQuery)
+	before, err := cursorID(in.PageQuery)
 	if err != nil {
 		return nil, err
 	}
@@ -54,10 +49,10 @@ func (p *Product) webhookLogs(ctx context.Context, in *webhookLogsInput) (*struc
 	return &struct{ Body httpx.Page[query.Item] }{page}, nil
 }
 
-// idBefore is the id that a page goes on after, where lists are sorted by id; nil on
-// the first page.
-func idBefore(query httpx.PageQuery) (*uuid.UUID, error) {
-	after, err := httpx.DecodeCursor(query.Cursor)
+// cursorID returns the id that a page of a list sorted by id follows; nil on the first
+// page.
+func cursorID(page httpx.PageQuery) (*uuid.UUID, error) {
+	after, err := httpx.DecodeCursor(page.Cursor)
 	if err != nil || after == nil {
 		return nil, err
 	}
@@ -68,7 +63,7 @@ func idBefore(query httpx.PageQuery) (*uuid.UUID, error) {
 	return &id, nil
 }
 
-func givenID(id uuid.UUID) *uuid.UUID {
+func nullableID(id uuid.UUID) *uuid.UUID {
 	if id == uuid.Nil {
 		return nil
 	}

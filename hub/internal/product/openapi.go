@@ -16,11 +16,11 @@ import (
 	"integrationhub/hub/module/rest"
 )
 
-// Document is the OpenAPI 3.1 document of everything under a product's base, without a
-// running hub. The product's address in it is its usual path.
+// Document returns the OpenAPI 3.1 document of everything under a product's base, without
+// a running hub. The product's address in it is its usual path.
 func Document(ctx context.Context, m module.Module) ([]byte, error) {
 	spec, log := m.Spec(), slog.New(slog.DiscardHandler)
-	instance, err := m.Open(ctx, module.Host{Sealer: paperSealer{}, Log: log, Now: time.Now})
+	instance, err := m.Open(ctx, module.Host{Sealer: nullSealer{}, Log: log, Now: time.Now})
 	if err != nil {
 		return nil, fmt.Errorf("opening product %s: %w", spec.Name, err)
 	}
@@ -31,8 +31,8 @@ func Document(ctx context.Context, m module.Module) ([]byte, error) {
 	return p.OpenAPI()
 }
 
-// complete documents what every operation of its kind has, whoever registered it.
-func (p *Product) complete() {
+// completeDocument documents what operations have in common, the product's own included.
+func (p *Product) completeDocument() {
 	document := p.api.OpenAPI()
 	for _, item := range document.Paths {
 		for _, op := range []*huma.Operation{item.Get, item.Post, item.Put, item.Patch, item.Delete} {
@@ -46,14 +46,14 @@ func (p *Product) complete() {
 	}
 	schemas := document.Components.Schemas
 	connected := schemas.SchemaFromRef(schemas.Schema(reflect.TypeFor[Connected](), true, "").Ref)
-	own := p.spec.TenantPrefix + "_id"
-	connected.Properties[own] = &huma.Schema{Type: huma.TypeString, Format: "uuid", Description: "The same as tenant_id"}
-	connected.Required = append(connected.Required, own)
+	tenantID := p.spec.TenantPrefix + "_id"
+	connected.Properties[tenantID] = &huma.Schema{Type: huma.TypeString, Format: "uuid", Description: "The same as tenant_id"}
+	connected.Required = append(connected.Required, tenantID)
 }
 
-// introduction says how a product's API is used: what is its own, and what the hub has
-// for all of them.
-func introduction(spec module.Spec) string {
+// descriptionOf returns how a product's API is used: its own description and what all
+// products have in common.
+func descriptionOf(spec module.Spec) string {
 	common := []string{
 		"Callers: users send `Authorization: Bearer` and the access token of a login. Connected products send `X-Integration-Key` and a key with the scopes that an operation asks for; administrators make keys at `POST /api/v1/integrations/api-keys`, or by connecting a product.",
 		"Environments: live and test data never mix. A key has its environment; a user's request is for live data unless `X-Environment: test` says otherwise.",
@@ -63,15 +63,14 @@ func introduction(spec module.Spec) string {
 	return strings.TrimSpace(spec.Description + "\n\n" + strings.Join(common, "\n\n"))
 }
 
-// paperSealer is for products that derive their keys when they are opened; nothing is
-// ever sealed with it.
-type paperSealer struct{}
+// nullSealer serves products that derive keys when they are opened. It encrypts nothing.
+type nullSealer struct{}
 
 // Seal implements [module.Sealer].
-func (paperSealer) Seal([]byte, string) []byte { return nil }
+func (nullSealer) Seal([]byte, string) []byte { return nil }
 
 // Open implements [module.Sealer].
-func (paperSealer) Open([]byte, string) ([]byte, error) { return nil, nil }
+func (nullSealer) Open([]byte, string) ([]byte, error) { return nil, nil }
 
 // Derive implements [module.Sealer].
-func (paperSealer) Derive(string) []byte { return make([]byte, 32) }
+func (nullSealer) Derive(string) []byte { return make([]byte, 32) }
