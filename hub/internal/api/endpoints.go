@@ -96,7 +96,7 @@ func (a *API) listEndpoints(ctx context.Context, in *listEndpointsInput) (*struc
 	if err != nil {
 		return nil, err
 	}
-	filter := registry.EndpointFilter{Reach: access, Product: in.Product}
+	filter := registry.EndpointFilter{Scope: access, Product: in.Product}
 	if in.Enabled != "" {
 		enabled := in.Enabled == "true"
 		filter.Enabled = &enabled
@@ -189,10 +189,10 @@ func (a *API) pingEndpoint(ctx context.Context, in *idPath) (*pingOutput, error)
 
 // narrowAccess narrows the caller's access to the tenant and environment that the request
 // names. Others do not exist for the caller.
-func narrowAccess(ctx context.Context, tenantID *uuid.UUID, environment hub.Environment) (registry.Reach, error) {
+func narrowAccess(ctx context.Context, tenantID *uuid.UUID, environment hub.Environment) (registry.Scope, error) {
 	access := requestInfoOf(ctx).accessFilter()
 	if access.TenantID == nil {
-		return registry.Reach{TenantID: tenantID, Environment: environment}, nil
+		return registry.Scope{TenantID: tenantID, Environment: environment}, nil
 	}
 	if tenantID != nil && *tenantID != *access.TenantID {
 		return access, hub.Errorf(hub.ErrNotFound, "tenant_not_found", "There is no tenant with this id.")

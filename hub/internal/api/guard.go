@@ -34,11 +34,11 @@ type caller struct {
 }
 
 // accessFilter returns the tenant and environment to which the caller is limited.
-func (c caller) accessFilter() registry.Reach {
+func (c caller) accessFilter() registry.Scope {
 	if c.key == nil {
-		return registry.Reach{}
+		return registry.Scope{}
 	}
-	return registry.Reach{TenantID: &c.key.TenantID, Environment: c.key.Environment}
+	return registry.Scope{TenantID: &c.key.TenantID, Environment: c.key.Environment}
 }
 
 // requestInfo is what handlers know about their request besides its input, and what they
