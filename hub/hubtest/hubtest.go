@@ -71,8 +71,9 @@ func Main(m *testing.M, after ...func()) {
 	os.Exit(code)
 }
 
-// parallel is how many tests of a package run at once, at least.
-const parallel = 6
+// parallel is how many tests of a package run at once, at least. Go runs two packages
+// beside each other on two cores; more would only wait for passwords to be hashed.
+const parallel = 4
 
 // SkipShort leaves the test out where go test has -short, as make test-fast does: what
 // a developer need not wait for after every change.

@@ -16,7 +16,7 @@ import (
 	"integrationhub/hub/config"
 	"integrationhub/hub/embedded"
 	"integrationhub/hub/internal/egress"
-	"integrationhub/hub/internal/ledger"
+	"integrationhub/hub/internal/ledger/query"
 	"integrationhub/hub/module"
 )
 
@@ -167,12 +167,12 @@ func checkBacklog(ctx context.Context, db *pgxpool.Pool, report func(Finding)) {
 // checkSum compares what was counted when deliveries were accepted with what
 // stands in the log: nothing may have been dropped.
 func checkSum(ctx context.Context, db *pgxpool.Pool, report func(Finding)) {
-	sums, err := ledger.NewReader(db).Sums(ctx)
+	sums, err := query.NewReader(db).Sums(ctx)
 	if err != nil {
 		report(Finding{"sum", FindingFailed, err.Error(), ""})
 		return
 	}
-	var total ledger.Sum
+	var total query.Sum
 	for _, day := range sums {
 		total.Accepted += day.Accepted
 		total.Delivered += day.Delivered

@@ -16,7 +16,9 @@ import (
 	"integrationhub/hub/internal/directory"
 	"integrationhub/hub/internal/egress"
 	"integrationhub/hub/internal/erasure"
-	"integrationhub/hub/internal/ledger"
+	"integrationhub/hub/internal/ledger/jobs"
+	"integrationhub/hub/internal/ledger/query"
+	"integrationhub/hub/internal/ledger/write"
 	"integrationhub/hub/internal/metrics"
 	"integrationhub/hub/internal/outbox"
 	"integrationhub/hub/internal/tracing"
@@ -28,10 +30,11 @@ type engine struct {
 	outbox     *outbox.Outbox
 	dispatcher *delivery.Dispatcher
 	retrier    *delivery.Retrier
-	writer     *ledger.Writer
-	reader     *ledger.Reader
-	replays    *ledger.Replays
-	tail       *ledger.Tail
+	writer     *write.Writer
+	reader     *query.Reader
+	replays    *jobs.Replays
+	retries    *jobs.Retries
+	tail       *query.Tail
 	metrics    *metrics.Metrics
 	tracer     *tracing.Tracer // nil = off
 	client     *client.Client
@@ -47,8 +50,8 @@ func startEngine(cfg config.Config, s *storage, guard *egress.Guard, speaks dire
 	now := time.Now
 	e := &engine{
 		directory: directory.New(s.engine, s.box, speaks, log, now),
-		reader:    ledger.NewReader(s.api),
-		tail:      ledger.NewTail(s.redis, log),
+		reader:    query.NewReader(s.api),
+		tail:      query.NewTail(s.redis, log),
 		metrics:   metrics.New(),
 		tracer:    tracer,
 		log:       log,
@@ -60,8 +63,8 @@ func startEngine(cfg config.Config, s *storage, guard *egress.Guard, speaks dire
 		},
 		Timeout: cfg.DeliveryTimeout, MaxIdlePerHost: cfg.EndpointConcurrency, UserAgent: "integrationhub/" + version,
 	})
-	e.writer = ledger.NewWriter(s.engine, log, now, e.attemptsStored)
-	e.reader.Behind(e.writer)
+	e.writer = write.NewWriter(s.engine, log, now, e.attemptsStored)
+	e.reader.WaitFor(e.writer)
 	var wake func(uuid.UUID)
 	if s.miniredis == nil { // else this process is the only one
 		wake = func(target uuid.UUID) { e.retrier.Wake(target) }
@@ -72,7 +75,8 @@ func startEngine(cfg config.Config, s *storage, guard *egress.Guard, speaks dire
 	})
 	e.retrier = delivery.NewRetrier(s.redis, e.dispatcher, log)
 	e.outbox = outbox.New(s.engine, e.directory, e.dispatcher, e.metrics, log, now)
-	e.replays = ledger.NewReplays(s.api, log, now, e.dispatcher.Kick)
+	e.replays = jobs.NewReplays(s.api, log, now, e.dispatcher.Kick)
+	e.retries = jobs.NewRetries(s.api, e.reader)
 	e.metrics.Gauge("hub_queue_depth", "Leased deliveries waiting in this process.", func() float64 {
 		queued, _ := e.dispatcher.Depth()
 		return float64(queued)
@@ -81,14 +85,14 @@ func startEngine(cfg config.Config, s *storage, guard *egress.Guard, speaks dire
 		_, inFlight := e.dispatcher.Depth()
 		return float64(inFlight)
 	})
-	e.metrics.Register(ledger.NewPending(e.reader, now))
+	e.metrics.Register(query.NewPending(e.reader, now))
 	e.metrics.Register(connect.NewStatuses(s.api, now))
 
 	ctx, cancel := context.WithCancel(context.Background())
 	e.cancel = cancel
-	drainer := ledger.NewDrainer(s.api, log, e.dispatcher.Kick)
+	drainer := jobs.NewDrainer(s.api, log, e.dispatcher.Kick)
 	eraser := erasure.New(s.api, log, e.metrics, s.box, e.dispatcher.Erasing)
-	maintenance := ledger.NewMaintenance(s.api, log, now, cfg.Retention, e.metrics.GaveUp)
+	maintenance := jobs.NewMaintenance(s.api, log, now, cfg.Retention, e.metrics.GaveUp)
 	for _, work := range append(more,
 		e.directory.Run, e.dispatcher.Sweep, e.replays.Run, e.tail.Run, maintenance.Run, drainer.Run, eraser.Run, e.runRetrier,
 		func(ctx context.Context) { e.dispatcher.Listen(ctx, outbox.DueChannel) },

@@ -18,7 +18,7 @@ import (
 	"integrationhub/hub/internal/audit"
 	"integrationhub/hub/internal/connect"
 	"integrationhub/hub/internal/httpx"
-	"integrationhub/hub/internal/ledger"
+	"integrationhub/hub/internal/ledger/query"
 	"integrationhub/hub/internal/limit"
 	"integrationhub/hub/internal/seal"
 	"integrationhub/hub/internal/store"
@@ -127,7 +127,7 @@ func (m moduleAudit) Record(ctx context.Context, action, resourceID string) erro
 }
 
 // moduleDeliveries reads what came of products' events in the log.
-type moduleDeliveries struct{ log *ledger.Reader }
+type moduleDeliveries struct{ log *query.Reader }
 
 // ForEvents implements [module.Deliveries].
 func (m moduleDeliveries) ForEvents(ctx context.Context, events []hub.Event) ([][]module.Delivery, error) {

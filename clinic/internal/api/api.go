@@ -38,20 +38,20 @@ func (a *API) Accounts() *accounts.Authenticator { return a.desk }
 func (a *API) Routes(api huma.API) { a.register(api, a.routes()) }
 
 // RegisterSearches registers the rows below search/*.
-func (a *API) RegisterSearches(api huma.API) { a.register(api, a.searches()) }
+func (a *API) RegisterSearches(api huma.API) { a.register(api, a.searchRoutes()) }
 
 // RegisterActions registers the rows below action/*.
-func (a *API) RegisterActions(api huma.API) { a.register(api, a.actions()) }
+func (a *API) RegisterActions(api huma.API) { a.register(api, a.actionRoutes()) }
 
-func (a *API) register(api huma.API, rows []route) {
+func (a *API) register(api huma.API, rows []rest.Route) {
 	api.OpenAPI().Components.Schemas.RegisterTypeAlias(reflect.TypeFor[care.Amount](), reflect.TypeFor[float64]())
-	rest.Register(api, rest.Map(rows, func(r route) rest.Route {
+	rest.Register(api, rest.Map(rows, func(r rest.Route) rest.Route {
 		bind := r.Bind
 		r.Bind = func(api huma.API, op huma.Operation) {
 			op.Middlewares = append(op.Middlewares, concerned)
 			bind(api, op)
 		}
-		return rest.Route(r)
+		return r
 	}), a.limit)
 }
 

@@ -21,13 +21,6 @@ import (
 	"integrationhub/hub/module/rest"
 )
 
-// exportRows are what a patient may take along.
-func (a *API) exportRows() []route {
-	return []route{
-		{get, "/api/v1/patients/{id}/export", rest.Admin, 200, "patients.export", "All that the clinic has about a patient", a.export},
-	}
-}
-
 type exportInput struct {
 	rest.IDParam
 	Format string `query:"format" enum:"json,csv,fhir" default:"json"`

@@ -29,31 +29,6 @@ const facadeChanged = "2026-11-22"
 // key needs.
 var reader = rest.Access{{module.SchemeBearer: {module.RoleAdmin}}, {module.SchemeKey: {}}}
 
-// fhirRows are the FHIR R4 facade.
-func (a *API) fhirRows() []route {
-	const f = facadePath
-	return []route{
-		{get, f + "/metadata", rest.Anyone, 200, "fhir.metadata", "What the facade can do", fhirHandle(a.capabilities)},
-		{get, f + fhir.PathEverything, rest.Anyone, 200, "fhir.everything-definition", "What $everything can be asked", fhirHandle(a.everythingDefinition)},
-		{get, f + "/Patient", reader, 200, "fhir.search-patients", "Search Patient", a.search(a.fhirPatients)},
-		{post, f + "/Patient/_search", reader, 200, "fhir.find-patients", "Search Patient, with what names a person in the body and not in the address", a.search(a.fhirPatients)},
-		{get, f + "/Patient/{id}", reader, 200, "fhir.read-patient", "Read a Patient", fhirHandle(a.readFHIR(a.fhirPatients))},
-		{get, f + "/Patient/{id}/$everything", reader, 200, "fhir.everything", "All of a patient's resources", withOutcomes(a.everything)},
-		{get, f + "/Appointment", reader, 200, "fhir.search-appointments", "Search Appointment", a.search(a.fhirAppointments)},
-		{post, f + "/Appointment/_search", reader, 200, "fhir.find-appointments", "Search Appointment by a form", a.search(a.fhirAppointments)},
-		{get, f + "/Appointment/{id}", reader, 200, "fhir.read-appointment", "Read an Appointment", fhirHandle(a.readFHIR(a.fhirAppointments))},
-		{get, f + "/Encounter", reader, 200, "fhir.search-encounters", "Search Encounter: appointments that took place", a.search(a.fhirEncounters)},
-		{post, f + "/Encounter/_search", reader, 200, "fhir.find-encounters", "Search Encounter by a form", a.search(a.fhirEncounters)},
-		{get, f + "/Encounter/{id}", reader, 200, "fhir.read-encounter", "Read an Encounter", fhirHandle(a.readFHIR(a.fhirEncounters))},
-		{get, f + "/DocumentReference", reader, 200, "fhir.search-documents", "Search DocumentReference: records", a.search(a.fhirDocuments)},
-		{post, f + "/DocumentReference/_search", reader, 200, "fhir.find-documents", "Search DocumentReference by a form", a.search(a.fhirDocuments)},
-		{get, f + "/DocumentReference/{id}", reader, 200, "fhir.read-document", "Read a DocumentReference", fhirHandle(a.readFHIR(a.fhirDocuments))},
-		{get, f + "/Communication", reader, 200, "fhir.search-communications", "Search Communication: what happened with patients", a.search(a.fhirCommunications)},
-		{post, f + "/Communication/_search", reader, 200, "fhir.find-communications", "Search Communication by a form", a.search(a.fhirCommunications)},
-		{get, f + "/Communication/{id}", reader, 200, "fhir.read-communication", "Read a Communication", fhirHandle(a.readFHIR(a.fhirCommunications))},
-	}
-}
-
 // resource is an answer of the facade.
 type resource struct{ value any }
 

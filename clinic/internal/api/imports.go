@@ -20,16 +20,6 @@ import (
 // file is stored.
 const maxImport = 16 << 20
 
-// importRows are patients that are brought from elsewhere.
-func (a *API) importRows() []route {
-	const v = "/api/v1"
-	return []route{
-		{post, v + "/imports", rest.Admin, 202, "imports.create", "Import patients from a file", a.importFile},
-		{get, v + "/imports", rest.Admin, 200, "imports.list", "List imports", rest.Handle(a.listImports)},
-		{get, v + "/imports/{id}", rest.Admin, 200, "imports.get", "How an import does", rest.Handle(a.getImport)},
-	}
-}
-
 type importInput struct {
 	RawBody huma.MultipartFormFiles[struct {
 		File   huma.FormFile `form:"file" required:"true" doc:"A table with names of columns in its first line (external_id, name, phone, email, cpf, birth_date, status, or in Portuguese), or FHIR R4 patients, one on each line; 16 MiB at most"`

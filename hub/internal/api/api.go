@@ -13,6 +13,7 @@ import (
 	"reflect"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -26,11 +27,14 @@ import (
 	"integrationhub/hub/internal/connect"
 	"integrationhub/hub/internal/httpx"
 	"integrationhub/hub/internal/keys"
-	"integrationhub/hub/internal/ledger"
+	"integrationhub/hub/internal/ledger/jobs"
+	"integrationhub/hub/internal/ledger/query"
 	"integrationhub/hub/internal/lookup"
 	"integrationhub/hub/internal/mail"
 	"integrationhub/hub/internal/reference"
 	"integrationhub/hub/internal/registry"
+	"integrationhub/hub/module"
+	"integrationhub/hub/module/rest"
 )
 
 // Publisher accepts an event for one endpoint only, whatever it subscribes to, and
@@ -65,9 +69,10 @@ type Deps struct {
 	Publisher      Publisher
 	Publish        fiber.Handler // POST /events, which checks its callers itself
 	PublishBatch   fiber.Handler // POST /events/batch, likewise
-	Ledger         *ledger.Reader
-	Replays        *ledger.Replays
-	Tail           *ledger.Tail
+	Ledger         *query.Reader
+	Replays        *jobs.Replays
+	Retries        *jobs.Retries
+	Tail           *query.Tail
 	Lookup         *lookup.Service
 	LookupLimiter  LookupLimiter          // nil = lookups are not limited
 	Mail           *mail.Outbox           // mail that developers may read; nil = none, as in production
@@ -83,7 +88,8 @@ type Deps struct {
 type API struct {
 	deps Deps
 	huma huma.API
-	rows []route
+	rows []rest.Route
+	app  *fiber.App
 	// documentOnly documents rows that are served by fiber handlers of their own.
 	documentOnly huma.API
 }
@@ -92,27 +98,24 @@ type API struct {
 // [httpx.ErrorHandler], its body limit [httpx.MaxBody], and [httpx.RequestIDs] has
 // to run before.
 func New(app *fiber.App, deps Deps) (*API, error) {
-	a := &API{deps: deps}
+	a := &API{deps: deps, app: app}
 	settings := huma.DefaultConfig("Integration Hub", deps.Version)
 	settings.OpenAPIPath, settings.DocsPath, settings.SchemasPath = "", "", "" // package reference serves them
 	settings.CreateHooks = nil                                                 // no $schema in answers
 	settings.Info.Description = description
 	settings.Components.SecuritySchemes = map[string]*huma.SecurityScheme{
-		schemeBearer: {Type: "http", Scheme: "bearer", BearerFormat: "JWT", Description: "Access token of an operator, from POST /api/v1/auth/login."},
-		schemeKey:    {Type: "apiKey", In: "header", Name: hub.HeaderKey, Description: "API key of a tenant. Keys belong to servers, never to browsers."},
+		module.SchemeBearer: {Type: "http", Scheme: "bearer", BearerFormat: "JWT", Description: "Access token of an operator, from POST /api/v1/auth/login."},
+		module.SchemeKey:    {Type: "apiKey", In: "header", Name: hub.HeaderKey, Description: "API key of a tenant. Keys belong to servers, never to browsers."},
 	}
 	httpx.InstallHuma(&settings, deps.Log)
 	a.huma = humafiber.New(app, settings)
 	a.documentOnly = huma.NewAPI(settings, unserved{})
-	place := mount{api: a.huma, app: app, document: a.documentOnly, guard: a.guard}
 	a.rows = a.routes()
 	for _, row := range a.rows {
-		op := a.operation(row)
-		row.bind(place, row, op)
-		a.complete(op)
+		a.mount(row)
 	}
 	for _, tag := range tags {
-		if !slices.ContainsFunc(a.rows, func(row route) bool { return tagOf(row.action) == tag.name }) {
+		if !slices.ContainsFunc(a.rows, func(row rest.Route) bool { return row.Tag() == tag.name }) {
 			continue
 		}
 		settings.Tags = append(settings.Tags, &huma.Tag{Name: tag.name, Description: tag.doc})
@@ -149,22 +152,30 @@ func Document(version string) ([]byte, error) {
 	return a.OpenAPI()
 }
 
-// operation describes a row for huma and the OpenAPI document.
-func (a *API) operation(row route) huma.Operation {
+// mount documents a row and binds it behind the guard.
+func (a *API) mount(row rest.Route) {
+	op := operation(row)
+	op.Middlewares = huma.Middlewares{a.guard(row)}
+	row.Bind(a.huma, op)
+	a.complete(op)
+}
+
+// operation describes a row for huma and the OpenAPI document, which names roles and
+// scopes in prose only.
+func operation(row rest.Route) huma.Operation {
 	op := huma.Operation{
-		OperationID: row.action, Method: row.method, Path: row.path, Summary: row.summary, Responses: make(map[string]*huma.Response),
-		Tags: []string{tagOf(row.action)}, DefaultStatus: row.status, Errors: errorsOf(row),
+		OperationID: row.ID, Method: row.Method, Path: row.Path, Summary: row.Summary, Responses: make(map[string]*huma.Response),
+		Tags: []string{row.Tag()}, DefaultStatus: row.Status, Errors: errorsOf(row),
 	}
-	if row.allow == operators || row.allow == admins {
-		op.Security = append(op.Security, map[string][]string{schemeBearer: {}})
+	for _, alternative := range row.Access {
+		for scheme := range alternative {
+			op.Security = append(op.Security, map[string][]string{scheme: {}})
+		}
 	}
-	if row.scope != "" {
-		op.Security = append(op.Security, map[string][]string{schemeKey: {}})
-	}
-	switch {
-	case row.scope != "":
-		op.Description = "Keys need the scope `" + row.scope + "`."
-	case row.allow == admins:
+	switch accepted := row.Access.Credentials(); {
+	case accepted.Key:
+		op.Description = "Keys need the scope `" + strings.Join(accepted.Scopes, "` and `") + "`."
+	case accepted.Admin:
 		op.Description = "Administrators only."
 	}
 	return op
@@ -178,7 +189,7 @@ func (a *API) complete(op huma.Operation) {
 	case "events.publish", "events.publish-batch":
 		op.Responses["200"] = &huma.Response{Description: "All of it was accepted before, with the same id or Idempotency-Key: the first answer", Content: own.Content}
 	case "replays.create":
-		own.Description, own.Content = "The job that was started", a.content(reflect.TypeFor[ledger.Replay]())
+		own.Description, own.Content = "The job that was started", a.content(reflect.TypeFor[jobs.Replay]())
 		op.Responses["200"] = &huma.Response{Description: "Dry run: the count", Content: a.content(reflect.TypeFor[ReplayCount]())}
 	case actionStream:
 		own.Description = `Messages named "delivery", each with a delivery as its data; the id names the delivery and its change`
@@ -192,21 +203,21 @@ func (a *API) content(of reflect.Type) map[string]*huma.MediaType {
 }
 
 // errorsOf lists the statuses a row can answer with besides its own.
-func errorsOf(row route) []int {
+func errorsOf(row rest.Route) []int {
 	list := []int{http.StatusBadRequest, http.StatusNotFound, http.StatusServiceUnavailable}
-	if row.allow != anyone {
-		list = append(list, http.StatusUnauthorized, http.StatusForbidden)
-	} else {
-		list = append(list, http.StatusUnauthorized)
+	list = append(list, http.StatusUnauthorized)
+	accepted := row.Access.Credentials()
+	if !accepted.None {
+		list = append(list, http.StatusForbidden)
 	}
-	switch row.action { // these call a peer
+	switch row.ID { // these call a peer
 	case actionConnect, actionLink, "integrations.rotate-secret":
 		list = append(list, http.StatusUnprocessableEntity, http.StatusBadGateway, http.StatusGatewayTimeout)
 	}
-	if row.scope != "" || row.action == actionLogin || row.action == actionLookup {
+	if accepted.Key || row.ID == actionLogin || row.ID == actionLookup {
 		list = append(list, http.StatusTooManyRequests)
 	}
-	if row.method != http.MethodGet {
+	if row.Method != http.MethodGet {
 		list = append(list, http.StatusConflict, http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType)
 	}
 	return list

@@ -8,7 +8,7 @@ import (
 
 	"integrationhub/hub"
 	"integrationhub/hub/internal/httpx"
-	"integrationhub/hub/internal/ledger"
+	"integrationhub/hub/internal/ledger/query"
 )
 
 // DeliveryQuery is the part of a query that says which deliveries are meant. The
@@ -32,8 +32,8 @@ type DeliveryQuery struct {
 }
 
 // filter checks the query and turns it into the log's filter.
-func (q DeliveryQuery) filter() (ledger.Filter, error) {
-	f := ledger.Filter{
+func (q DeliveryQuery) filter() (query.Filter, error) {
+	f := query.Filter{
 		Direction: q.Direction, Product: q.Product, Environment: q.Environment, EventType: q.EventType, Status: q.Status,
 		StatusCode: q.StatusCode, CorrelationID: q.CorrelationID, EventID: q.EventID, Q: q.Q,
 	}
@@ -83,7 +83,7 @@ type listDeliveriesInput struct {
 	DeliveryQuery
 }
 
-func (a *API) listDeliveries(ctx context.Context, in *listDeliveriesInput) (*struct{ Body httpx.Page[ledger.Item] }, error) {
+func (a *API) listDeliveries(ctx context.Context, in *listDeliveriesInput) (*struct{ Body httpx.Page[query.Item] }, error) {
 	filter, err := in.filter()
 	if err != nil {
 		return nil, err
@@ -96,16 +96,16 @@ func (a *API) listDeliveries(ctx context.Context, in *listDeliveriesInput) (*str
 	if err != nil {
 		return nil, err
 	}
-	page := httpx.PageOf(items, in.Limit, func(last ledger.Item) []byte { return last.ID[:] })
-	return &struct{ Body httpx.Page[ledger.Item] }{page}, nil
+	page := httpx.PageOf(items, in.Limit, func(last query.Item) []byte { return last.ID[:] })
+	return &struct{ Body httpx.Page[query.Item] }{page}, nil
 }
 
-func (a *API) getDelivery(ctx context.Context, in *idPath) (*struct{ Body ledger.Detail }, error) {
+func (a *API) getDelivery(ctx context.Context, in *idPath) (*struct{ Body query.Detail }, error) {
 	detail, err := a.deps.Ledger.Get(ctx, in.ID)
 	if err != nil {
 		return nil, err
 	}
-	return &struct{ Body ledger.Detail }{detail}, nil
+	return &struct{ Body query.Detail }{detail}, nil
 }
 
 // Retried is a delivery that was put back to pending.
@@ -115,7 +115,7 @@ type Retried struct {
 }
 
 func (a *API) retryDelivery(ctx context.Context, in *idPath) (*struct{ Body Retried }, error) {
-	target, status, err := a.deps.Ledger.Requeue(ctx, in.ID)
+	target, status, err := a.deps.Retries.Requeue(ctx, in.ID)
 	if err != nil {
 		return nil, err
 	}

@@ -22,7 +22,9 @@ import (
 	"integrationhub/hub/internal/delivery/client"
 	"integrationhub/hub/internal/directory"
 	"integrationhub/hub/internal/keys"
-	"integrationhub/hub/internal/ledger"
+	"integrationhub/hub/internal/ledger/jobs"
+	"integrationhub/hub/internal/ledger/query"
+	"integrationhub/hub/internal/ledger/write"
 	"integrationhub/hub/internal/limit"
 	"integrationhub/hub/internal/metrics"
 	"integrationhub/hub/internal/outbox"
@@ -40,8 +42,9 @@ type engine struct {
 	directory  *directory.Directory
 	dispatcher *delivery.Dispatcher
 	outbox     *outbox.Outbox
-	replays    *ledger.Replays
-	tail       *ledger.Tail
+	replays    *jobs.Replays
+	retries    *jobs.Retries
+	tail       *query.Tail
 	hook       *hook
 	stopping   chan struct{}
 	halt       func() // closes stopping, once
@@ -54,14 +57,15 @@ func (e *engine) start(b *bundle, log *slog.Logger) {
 	e.redis, e.hook, e.stopping = hubtest.Redis(t), newHook(t), make(chan struct{})
 	e.halt = sync.OnceFunc(func() { close(e.stopping) })
 	e.directory = directory.New(b.db, b.box, anyPeer, log, b.clock.Now)
-	e.tail = ledger.NewTail(e.redis.Client(t), log)
+	e.tail = query.NewTail(e.redis.Client(t), log)
 	sender := client.New(client.Config{Dial: e.hook.dial, Timeout: soon})
-	writer := ledger.NewWriter(b.db, log, b.clock.Now, e.tail.Changed)
+	writer := write.NewWriter(b.db, log, b.clock.Now, e.tail.Changed)
 	e.dispatcher = delivery.NewDispatcher(delivery.Config{
 		Pool: b.db, Directory: e.directory, Client: sender, Log: writer, Logger: log, Now: b.clock.Now, Concurrency: 8, EndpointConcurrency: 4,
 	})
 	e.outbox = outbox.New(b.db, e.directory, e.dispatcher, metrics.New(), log, b.clock.Now)
-	e.replays = ledger.NewReplays(b.db, log, b.clock.Now, e.dispatcher.Kick)
+	e.replays = jobs.NewReplays(b.db, log, b.clock.Now, e.dispatcher.Kick)
+	e.retries = jobs.NewRetries(b.db, query.NewReader(b.db))
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	e.background = func(work func(context.Context)) { running.Go(func() { work(ctx) }) }
@@ -128,7 +132,7 @@ func (k keyLimits) Allow(ctx context.Context, key keys.Principal, setHeader func
 func (b *bundle) tidy() {
 	b.t.Helper()
 	const retention = 10 * 365 * 24 * time.Hour // nothing is dropped
-	require.NoError(b.t, ledger.NewMaintenance(b.db, slog.New(slog.DiscardHandler), b.clock.Now, retention, func(string, int) {}).Tidy(context.Background()))
+	require.NoError(b.t, jobs.NewMaintenance(b.db, slog.New(slog.DiscardHandler), b.clock.Now, retention, func(string, int) {}).Tidy(context.Background()))
 }
 
 // publish publishes an event with a key and gives its id.

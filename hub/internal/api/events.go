@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"integrationhub/hub/internal/httpx"
-	"integrationhub/hub/internal/ledger"
+	"integrationhub/hub/internal/ledger/query"
 )
 
 // Publication is an event to be published.
@@ -52,32 +52,32 @@ type listEventsInput struct {
 	Until time.Time `query:"until" doc:"Accepted before this time"`
 }
 
-func (a *API) listEvents(ctx context.Context, in *listEventsInput) (*struct{ Body httpx.Page[ledger.EventItem] }, error) {
+func (a *API) listEvents(ctx context.Context, in *listEventsInput) (*struct{ Body httpx.Page[query.EventItem] }, error) {
 	before, err := beforeID(in.PageQuery)
 	if err != nil {
 		return nil, err
 	}
-	filter := ledger.EventFilter{Since: given(in.Since), Until: given(in.Until)}
-	if err := ledger.CheckTime("query.since", filter.Since); err != nil {
+	filter := query.EventFilter{Since: given(in.Since), Until: given(in.Until)}
+	if err := query.CheckTime("query.since", filter.Since); err != nil {
 		return nil, err
 	}
-	if err := ledger.CheckTime("query.until", filter.Until); err != nil {
+	if err := query.CheckTime("query.until", filter.Until); err != nil {
 		return nil, err
 	}
 	events, err := a.deps.Ledger.Events(ctx, filter, before, in.Limit+1)
 	if err != nil {
 		return nil, err
 	}
-	page := httpx.PageOf(events, in.Limit, func(last ledger.EventItem) []byte { return last.Seq[:] })
-	return &struct{ Body httpx.Page[ledger.EventItem] }{page}, nil
+	page := httpx.PageOf(events, in.Limit, func(last query.EventItem) []byte { return last.Seq[:] })
+	return &struct{ Body httpx.Page[query.EventItem] }{page}, nil
 }
 
 func (a *API) getEvent(ctx context.Context, in *struct {
 	ID string `path:"id" pattern:"^evt_[0-9a-f]{16}$" doc:"Id of the event" example:"evt_0123456789abcdef"`
-}) (*struct{ Body ledger.EventItem }, error) {
+}) (*struct{ Body query.EventItem }, error) {
 	event, err := a.deps.Ledger.Event(ctx, in.ID)
 	if err != nil {
 		return nil, err
 	}
-	return &struct{ Body ledger.EventItem }{event}, nil
+	return &struct{ Body query.EventItem }{event}, nil
 }

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"integrationhub/hub/module/rest"
 	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -18,19 +19,18 @@ type Row struct {
 func (a *API) Rows() []Row {
 	list := make([]Row, len(a.rows))
 	for i, row := range a.rows {
+		accepted := row.Access.Credentials()
 		list[i] = Row{
-			Method: row.method, Path: row.path, Action: row.action, Scope: row.scope, Status: row.status,
-			Public: row.allow == anyone, AdminsOnly: row.allow == admins, KeysOnly: row.allow == keysOnly,
+			Method: row.Method, Path: row.Path, Action: row.ID, Scope: strings.Join(accepted.Scopes, " "), Status: row.Status,
+			Public: accepted.None, AdminsOnly: accepted.Admin, KeysOnly: accepted.Key && !accepted.Bearer,
 		}
 	}
 	return list
 }
 
 // AddRaw binds a row served by a fiber handler of its own.
-func (a *API) AddRaw(app *fiber.App, method, path, action, scope string, handler fiber.Handler) {
-	row := route{method: method, path: path, allow: keysOnly, scope: scope, status: 202, action: action, summary: "Raw"}
-	place := mount{api: a.huma, app: app, document: a.documentOnly, guard: a.guard}
-	raw[struct{}, pingOutput](handler)(place, row, a.operation(row))
+func (a *API) AddRaw(path, action, scope string, handler fiber.Handler) {
+	a.mount(rest.Post(path, rest.Key(scope), 202, action, "Raw", raw[struct{}, pingOutput](a, handler)))
 }
 
 // Operation is what the OpenAPI document says of a row.

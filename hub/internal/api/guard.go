@@ -17,6 +17,7 @@ import (
 	"integrationhub/hub/internal/httpx"
 	"integrationhub/hub/internal/keys"
 	"integrationhub/hub/internal/registry"
+	"integrationhub/hub/module/rest"
 )
 
 // handlingTime is how long a request may take; then it is answered with a 503. A
@@ -68,7 +69,7 @@ func touched(ctx context.Context, id uuid.UUID, tenantID uuid.UUID) {
 
 // guard lets through to a row who may call it with a body that keeps the rules, and
 // records in the audit log what came of it.
-func (a *API) guard(row route) func(huma.Context, func(huma.Context)) {
+func (a *API) guard(row rest.Route) func(huma.Context, func(huma.Context)) {
 	return func(ctx huma.Context, next func(huma.Context)) {
 		c := humafiber.Unwrap(ctx)
 		about := &request{clientIP: httpx.ClientIP(c, a.deps.TrustedProxies)}
@@ -90,23 +91,23 @@ func (a *API) guard(row route) func(huma.Context, func(huma.Context)) {
 }
 
 // admit finds out who calls and whether they may.
-func (a *API) admit(ctx context.Context, c *fiber.Ctx, row route, about *request) error {
-	if row.allow == anyone {
-		return nil
-	}
+func (a *API) admit(ctx context.Context, c *fiber.Ctx, row rest.Route, about *request) error {
+	accepted := row.Access.Credentials()
 	authorization, key := c.Get(fiber.HeaderAuthorization), c.Get(hub.HeaderKey)
 	switch {
-	case row.allow != keysOnly && authorization != "":
+	case accepted.None:
+		return nil
+	case accepted.Bearer && authorization != "":
 		return a.admitOperator(ctx, c, authorization, row, about)
-	case row.scope != noKeys && key != "":
-		return a.admitKey(ctx, c, key, row, about)
-	case row.allow == keysOnly:
+	case accepted.Key && key != "":
+		return a.admitKey(ctx, c, key, accepted.Scopes, about)
+	case !accepted.Bearer:
 		return keys.Refused()
 	}
 	return hub.Errorf(hub.ErrUnauthorized, "unauthorized", "Log in first, and send the access token as Authorization: Bearer.")
 }
 
-func (a *API) admitOperator(ctx context.Context, c *fiber.Ctx, authorization string, row route, about *request) error {
+func (a *API) admitOperator(ctx context.Context, c *fiber.Ctx, authorization string, row rest.Route, about *request) error {
 	scheme, token, _ := strings.Cut(authorization, " ")
 	if !strings.EqualFold(scheme, "Bearer") {
 		token = ""
@@ -116,16 +117,16 @@ func (a *API) admitOperator(ctx context.Context, c *fiber.Ctx, authorization str
 		return err
 	}
 	about.operator, about.bearer = &operator, token
-	if row.allow == admins && operator.Role != auth.RoleAdmin {
+	if row.Access.Credentials().Admin && operator.Role != auth.RoleAdmin {
 		return hub.Errorf(hub.ErrForbidden, "admin_only", "Only administrators may do this.")
 	}
-	if row.action == actionLookup && a.deps.LookupLimiter != nil {
+	if row.ID == actionLookup && a.deps.LookupLimiter != nil {
 		return a.deps.LookupLimiter.AllowLookup(ctx, operator.Label(), c.Set)
 	}
 	return nil
 }
 
-func (a *API) admitKey(ctx context.Context, c *fiber.Ctx, key string, row route, about *request) error {
+func (a *API) admitKey(ctx context.Context, c *fiber.Ctx, key string, scopes []string, about *request) error {
 	principal, err := a.deps.KeyFinder.LookUp(ctx, key)
 	if err != nil {
 		return err
@@ -137,8 +138,10 @@ func (a *API) admitKey(ctx context.Context, c *fiber.Ctx, key string, row route,
 			return err
 		}
 	}
-	if !keys.Allows(principal.Scopes, row.scope) {
-		return hub.Errorf(hub.ErrForbidden, "missing_scope", "This key lacks the scope %s.", row.scope)
+	for _, scope := range scopes {
+		if !keys.Allows(principal.Scopes, scope) {
+			return hub.Errorf(hub.ErrForbidden, "missing_scope", "This key lacks the scope %s.", scope)
+		}
 	}
 	return nil
 }
@@ -154,14 +157,14 @@ func checkBody(c *fiber.Ctx) error {
 
 // record writes the outcome of a write, or of a lookup, to the audit log. What was refused for lack
 // of credentials is not recorded, except bad logins: strangers could fill the log.
-func (a *API) record(ctx context.Context, c *fiber.Ctx, row route, about *request) {
+func (a *API) record(ctx context.Context, c *fiber.Ctx, row rest.Route, about *request) {
 	status := c.Response().StatusCode()
 	unknown := about.operator == nil && about.key == nil
-	if row.method == http.MethodGet && row.action != actionLookup || status == http.StatusTooManyRequests || unknown && row.action != actionLogin {
+	if row.Method == http.MethodGet && row.ID != actionLookup || status == http.StatusTooManyRequests || unknown && row.ID != actionLogin {
 		return
 	}
 	entry := audit.Entry{
-		ActorType: audit.ActorAnonymous, Action: row.action, Resource: tagOf(row.action), ResourceID: about.resourceID,
+		ActorType: audit.ActorAnonymous, Action: row.ID, Resource: row.Tag(), ResourceID: about.resourceID,
 		TenantID: about.tenantID, IP: about.clientIP, RequestID: httpx.RequestID(ctx), Status: status,
 	}
 	if id, err := uuid.Parse(c.Params("id")); err == nil && entry.ResourceID == "" {

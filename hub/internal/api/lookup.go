@@ -5,7 +5,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"integrationhub/hub/internal/ledger"
+	"integrationhub/hub/internal/ledger/query"
 )
 
 type lookupInput struct {
@@ -16,7 +16,7 @@ type lookupInput struct {
 type Lookup struct {
 	Phone      string        `json:"phone" example:"+5511987654321"`
 	Matches    []LookupMatch `json:"matches" nullable:"false" doc:"What the hosted products know under it"`
-	Deliveries []ledger.Item `json:"deliveries" nullable:"false" doc:"Deliveries of late whose payload has the number or the id of a match: at most 50, among the newest 1000 of the log and the newest 200 of each tenant with a match"`
+	Deliveries []query.Item  `json:"deliveries" nullable:"false" doc:"Deliveries of late whose payload has the number or the id of a match: at most 50, among the newest 1000 of the log and the newest 200 of each tenant with a match"`
 }
 
 // LookupMatch is one thing that a product knows under a phone number.
@@ -34,7 +34,7 @@ func (a *API) lookup(ctx context.Context, in *lookupInput) (*struct{ Body Lookup
 	if err != nil {
 		return nil, err
 	}
-	answer := Lookup{Phone: found.Phone, Matches: make([]LookupMatch, len(found.Matches)), Deliveries: append([]ledger.Item{}, found.Deliveries...)}
+	answer := Lookup{Phone: found.Phone, Matches: make([]LookupMatch, len(found.Matches)), Deliveries: append([]query.Item{}, found.Deliveries...)}
 	for i, match := range found.Matches {
 		answer.Matches[i] = LookupMatch{Product: match.Product, TenantID: match.TenantID, Kind: match.Kind, ID: match.ID, Name: match.Name, URL: given(match.URL)}
 	}

@@ -126,7 +126,7 @@ func TestRawRow(t *testing.T) {
 	app := fiber.New()
 	mounted, err := api.New(app, api.Deps{Log: slog.New(slog.DiscardHandler)})
 	require.NoError(t, err)
-	mounted.AddRaw(app, "POST", "/api/v1/raw/{id}", "raw.post", "events.publish", func(c *fiber.Ctx) error {
+	mounted.AddRaw("/api/v1/raw/{id}", "raw.post", "events.publish", func(c *fiber.Ctx) error {
 		return c.Status(202).SendString(c.Params("id"))
 	})
 	response, err := app.Test(httptest.NewRequest("POST", "/api/v1/raw/7", nil))

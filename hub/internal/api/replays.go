@@ -8,13 +8,14 @@ import (
 
 	"integrationhub/hub"
 	"integrationhub/hub/internal/httpx"
-	"integrationhub/hub/internal/ledger"
+	"integrationhub/hub/internal/ledger/jobs"
+	"integrationhub/hub/internal/ledger/query"
 )
 
 type createReplayInput struct {
 	Body struct {
-		Filter ledger.Filter `json:"filter" doc:"Which deliveries; at least one field. Those still pending are left alone"`
-		DryRun bool          `json:"dry_run,omitempty" doc:"Only count what would be replayed"`
+		Filter query.Filter `json:"filter" doc:"Which deliveries; at least one field. Those still pending are left alone"`
+		DryRun bool         `json:"dry_run,omitempty" doc:"Only count what would be replayed"`
 	} `nameHint:"ReplayDraft"`
 }
 
@@ -23,7 +24,7 @@ type ReplayCount struct {
 	Count int64 `json:"count" doc:"How many deliveries match, exactly"`
 }
 
-// createReplayOutput has a ReplayCount (200) or a ledger.Replay (202).
+// createReplayOutput has a ReplayCount (200) or a jobs.Replay (202).
 type createReplayOutput struct {
 	Status int
 	Body   any
@@ -31,7 +32,7 @@ type createReplayOutput struct {
 
 func (a *API) createReplay(ctx context.Context, in *createReplayInput) (*createReplayOutput, error) {
 	filter := in.Body.Filter
-	if filter == (ledger.Filter{}) {
+	if filter == (query.Filter{}) {
 		return nil, hub.Invalid("body.filter", "must have at least one field: an empty filter would replay everything")
 	}
 	if err := filter.Check("body.filter"); err != nil {
@@ -52,7 +53,7 @@ func (a *API) createReplay(ctx context.Context, in *createReplayInput) (*createR
 	return &createReplayOutput{http.StatusAccepted, replay}, nil
 }
 
-func (a *API) listReplays(ctx context.Context, in *struct{ httpx.PageQuery }) (*struct{ Body httpx.Page[ledger.Replay] }, error) {
+func (a *API) listReplays(ctx context.Context, in *struct{ httpx.PageQuery }) (*struct{ Body httpx.Page[jobs.Replay] }, error) {
 	before, err := beforeID(in.PageQuery)
 	if err != nil {
 		return nil, err
@@ -61,22 +62,22 @@ func (a *API) listReplays(ctx context.Context, in *struct{ httpx.PageQuery }) (*
 	if err != nil {
 		return nil, err
 	}
-	page := httpx.PageOf(replays, in.Limit, func(last ledger.Replay) []byte { return last.ID[:] })
-	return &struct{ Body httpx.Page[ledger.Replay] }{page}, nil
+	page := httpx.PageOf(replays, in.Limit, func(last jobs.Replay) []byte { return last.ID[:] })
+	return &struct{ Body httpx.Page[jobs.Replay] }{page}, nil
 }
 
-func (a *API) getReplay(ctx context.Context, in *idPath) (*struct{ Body ledger.Replay }, error) {
+func (a *API) getReplay(ctx context.Context, in *idPath) (*struct{ Body jobs.Replay }, error) {
 	replay, err := a.deps.Replays.Get(ctx, in.ID)
 	if err != nil {
 		return nil, err
 	}
-	return &struct{ Body ledger.Replay }{replay}, nil
+	return &struct{ Body jobs.Replay }{replay}, nil
 }
 
-func (a *API) cancelReplay(ctx context.Context, in *idPath) (*struct{ Body ledger.Replay }, error) {
+func (a *API) cancelReplay(ctx context.Context, in *idPath) (*struct{ Body jobs.Replay }, error) {
 	replay, err := a.deps.Replays.Cancel(ctx, in.ID)
 	if err != nil {
 		return nil, err
 	}
-	return &struct{ Body ledger.Replay }{replay}, nil
+	return &struct{ Body jobs.Replay }{replay}, nil
 }

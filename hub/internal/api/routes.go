@@ -2,7 +2,7 @@ package api
 
 import (
 	"context"
-	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -10,39 +10,13 @@ import (
 
 	"integrationhub/hub/internal/httpx"
 	"integrationhub/hub/internal/keys"
-	"integrationhub/hub/internal/store"
+	"integrationhub/hub/module/rest"
 )
 
-// access tells which operators may call a row.
-type access int
-
-const (
-	anyone    access = iota // no credentials
-	operators               // both roles: reading, retrying, replaying, one's own session
-	admins                  // administrators only
-	keysOnly                // no operator, only keys with the row's scope
-)
-
-// noKeys is the scope of rows that no key may call.
-const noKeys = ""
-
-// route is one row of the table. Its action is the operation's id and what the audit
-// log calls it: resource, dot, verb.
-type route struct {
-	method  string
-	path    string
-	allow   access
-	scope   string // keys with this scope may call it too
-	status  int    // of success
-	action  string
-	summary string
-	bind    binder
-}
-
-// Security schemes of the OpenAPI document.
-const (
-	schemeBearer = "bearer"
-	schemeKey    = "key"
+// Callers of the rows, besides keys.
+var (
+	operators = rest.User  // both roles: reading, retrying, replaying, one's own session
+	admins    = rest.Admin // administrators only
 )
 
 // actionLogin is recorded in the audit log also when it fails.
@@ -61,79 +35,72 @@ const actionLookup = "lookup.phone"
 // actionStream is answered with [eventStream] instead of JSON.
 const actionStream = "events.stream"
 
-const (
-	get    = http.MethodGet
-	post   = http.MethodPost
-	put    = http.MethodPut
-	remove = http.MethodDelete
-)
-
 // routes is the table of the whole interface.
-func (a *API) routes() []route {
-	rows := []route{
-		{post, "/api/v1/auth/login", anyone, noKeys, 200, actionLogin, "Log in with e-mail address and password", handle(a.login)},
-		{post, "/api/v1/auth/refresh", anyone, noKeys, 200, "auth.refresh", "Trade a refresh token for new tokens", handle(a.refresh)},
-		{post, "/api/v1/auth/logout", operators, noKeys, 204, "auth.logout", "End this login", handle(a.logout)},
-		{get, "/api/v1/auth/me", operators, noKeys, 200, "auth.me", "Who is logged in", handle(a.me)},
+func (a *API) routes() []rest.Route {
+	rows := []rest.Route{
+		rest.Post("/api/v1/auth/login", rest.Anyone, 200, actionLogin, "Log in with e-mail address and password", rest.Handle(a.login)),
+		rest.Post("/api/v1/auth/refresh", rest.Anyone, 200, "auth.refresh", "Trade a refresh token for new tokens", rest.Handle(a.refresh)),
+		rest.Post("/api/v1/auth/logout", operators, 204, "auth.logout", "End this login", rest.Handle(a.logout)),
+		rest.Get("/api/v1/auth/me", operators, 200, "auth.me", "Who is logged in", rest.Handle(a.me)),
 
-		{get, "/api/v1/operators", operators, noKeys, 200, "operators.list", "List operators", handle(a.listOperators)},
-		{post, "/api/v1/operators", admins, noKeys, 201, "operators.create", "Make an operator", handle(a.createOperator)},
-		{put, "/api/v1/operators/{id}", admins, noKeys, 200, "operators.update", "Change an operator", handle(a.updateOperator)},
-		{remove, "/api/v1/operators/{id}", admins, noKeys, 204, "operators.delete", "Delete an operator", handle(a.deleteOperator)},
+		rest.Get("/api/v1/operators", operators, 200, "operators.list", "List operators", rest.Handle(a.listOperators)),
+		rest.Post("/api/v1/operators", admins, 201, "operators.create", "Make an operator", rest.Handle(a.createOperator)),
+		rest.Put("/api/v1/operators/{id}", admins, 200, "operators.update", "Change an operator", rest.Handle(a.updateOperator)),
+		rest.Delete("/api/v1/operators/{id}", admins, 204, "operators.delete", "Delete an operator", rest.Handle(a.deleteOperator)),
 
-		{get, "/api/v1/products", operators, noKeys, 200, "products.list", "List products", handle(a.listProducts)},
-		{post, "/api/v1/products", admins, noKeys, 201, "products.create", "Register an external product", handle(a.createProduct)},
+		rest.Get("/api/v1/products", operators, 200, "products.list", "List products", rest.Handle(a.listProducts)),
+		rest.Post("/api/v1/products", admins, 201, "products.create", "Register an external product", rest.Handle(a.createProduct)),
 
-		{get, "/api/v1/tenants", operators, noKeys, 200, "tenants.list", "List tenants", handle(a.listTenants)},
-		{post, "/api/v1/tenants", admins, noKeys, 201, "tenants.create", "Make a tenant of an external product", handle(a.createTenant)},
-		{get, "/api/v1/tenants/{id}", operators, noKeys, 200, "tenants.get", "Show a tenant", handle(a.getTenant)},
+		rest.Get("/api/v1/tenants", operators, 200, "tenants.list", "List tenants", rest.Handle(a.listTenants)),
+		rest.Post("/api/v1/tenants", admins, 201, "tenants.create", "Make a tenant of an external product", rest.Handle(a.createTenant)),
+		rest.Get("/api/v1/tenants/{id}", operators, 200, "tenants.get", "Show a tenant", rest.Handle(a.getTenant)),
 
-		{get, "/api/v1/keys", operators, noKeys, 200, "keys.list", "List API keys", handle(a.listKeys)},
-		{post, "/api/v1/keys", admins, noKeys, 201, "keys.create", "Make an API key; the answer shows it once", handle(a.createKey)},
-		{remove, "/api/v1/keys/{id}", admins, noKeys, 204, "keys.revoke", "Revoke an API key at once", handle(a.revokeKey)},
-		{post, "/api/v1/keys/{id}/rotate", admins, noKeys, 201, "keys.rotate", "Replace an API key, the old one living on for a while", handle(a.rotateKey)},
+		rest.Get("/api/v1/keys", operators, 200, "keys.list", "List API keys", rest.Handle(a.listKeys)),
+		rest.Post("/api/v1/keys", admins, 201, "keys.create", "Make an API key; the answer shows it once", rest.Handle(a.createKey)),
+		rest.Delete("/api/v1/keys/{id}", admins, 204, "keys.revoke", "Revoke an API key at once", rest.Handle(a.revokeKey)),
+		rest.Post("/api/v1/keys/{id}/rotate", admins, 201, "keys.rotate", "Replace an API key, the old one living on for a while", rest.Handle(a.rotateKey)),
 
-		{get, "/api/v1/integrations", operators, noKeys, 200, "integrations.list", "List integrations of all tenants", handle(a.listIntegrations)},
-		{post, "/api/v1/integrations/connect", admins, noKeys, 200, actionConnect, "Connect a tenant to a peer product", handle(a.connectIntegration)},
-		{post, "/api/v1/integrations/link", admins, noKeys, 200, actionLink, "Connect two tenants that both live in this hub", handle(a.linkIntegrations)},
-		{get, "/api/v1/integrations/{id}", operators, noKeys, 200, "integrations.get", "Show an integration", handle(a.getIntegration)},
-		{remove, "/api/v1/integrations/{id}", admins, noKeys, 200, "integrations.revoke", "End an integration; the peer is told", handle(a.revokeIntegration)},
-		{post, "/api/v1/integrations/{id}/test", admins, noKeys, 200, "integrations.test", "Ask the peer how it does, now", handle(a.testIntegration)},
-		{post, "/api/v1/integrations/{id}/rotate-secret", admins, noKeys, 200, "integrations.rotate-secret", "Make a new webhook secret and tell the peer; the answer shows it once", handle(a.rotateIntegrationSecret)},
-		{post, "/api/v1/integrations/{id}/enable", admins, noKeys, 200, "integrations.enable", "Take an integration into use again", handle(a.enableIntegration)},
-		{post, "/api/v1/integrations/{id}/disable", admins, noKeys, 200, "integrations.disable", "Stop an integration until it is enabled", handle(a.disableIntegration)},
+		rest.Get("/api/v1/integrations", operators, 200, "integrations.list", "List integrations of all tenants", rest.Handle(a.listIntegrations)),
+		rest.Post("/api/v1/integrations/connect", admins, 200, actionConnect, "Connect a tenant to a peer product", rest.Handle(a.connectIntegration)),
+		rest.Post("/api/v1/integrations/link", admins, 200, actionLink, "Connect two tenants that both live in this hub", rest.Handle(a.linkIntegrations)),
+		rest.Get("/api/v1/integrations/{id}", operators, 200, "integrations.get", "Show an integration", rest.Handle(a.getIntegration)),
+		rest.Delete("/api/v1/integrations/{id}", admins, 200, "integrations.revoke", "End an integration; the peer is told", rest.Handle(a.revokeIntegration)),
+		rest.Post("/api/v1/integrations/{id}/test", admins, 200, "integrations.test", "Ask the peer how it does, now", rest.Handle(a.testIntegration)),
+		rest.Post("/api/v1/integrations/{id}/rotate-secret", admins, 200, "integrations.rotate-secret", "Make a new webhook secret and tell the peer; the answer shows it once", rest.Handle(a.rotateIntegrationSecret)),
+		rest.Post("/api/v1/integrations/{id}/enable", admins, 200, "integrations.enable", "Take an integration into use again", rest.Handle(a.enableIntegration)),
+		rest.Post("/api/v1/integrations/{id}/disable", admins, 200, "integrations.disable", "Stop an integration until it is enabled", rest.Handle(a.disableIntegration)),
 
-		{get, "/api/v1/endpoints", operators, keys.ScopeEndpoints, 200, "endpoints.list", "List endpoints", handle(a.listEndpoints)},
-		{post, "/api/v1/endpoints", admins, keys.ScopeEndpoints, 201, "endpoints.create", "Subscribe an endpoint; the answer shows its secret once", handle(a.createEndpoint)},
-		{get, "/api/v1/endpoints/{id}", operators, keys.ScopeEndpoints, 200, "endpoints.get", "Show an endpoint", handle(a.getEndpoint)},
-		{put, "/api/v1/endpoints/{id}", admins, keys.ScopeEndpoints, 200, "endpoints.update", "Replace an endpoint's settings, keeping its secret", handle(a.updateEndpoint)},
-		{remove, "/api/v1/endpoints/{id}", admins, keys.ScopeEndpoints, 204, "endpoints.delete", "Delete an endpoint", handle(a.deleteEndpoint)},
-		{post, "/api/v1/endpoints/{id}/rotate-secret", admins, keys.ScopeEndpoints, 200, "endpoints.rotate-secret", "Give an endpoint a new secret; the answer shows it once", handle(a.rotateEndpointSecret)},
-		{post, "/api/v1/endpoints/{id}/ping", admins, keys.ScopeEndpoints, 202, "endpoints.ping", "Send hub.ping to an endpoint", handle(a.pingEndpoint)},
+		rest.Get("/api/v1/endpoints", operators.OrKey(keys.ScopeEndpoints), 200, "endpoints.list", "List endpoints", rest.Handle(a.listEndpoints)),
+		rest.Post("/api/v1/endpoints", admins.OrKey(keys.ScopeEndpoints), 201, "endpoints.create", "Subscribe an endpoint; the answer shows its secret once", rest.Handle(a.createEndpoint)),
+		rest.Get("/api/v1/endpoints/{id}", operators.OrKey(keys.ScopeEndpoints), 200, "endpoints.get", "Show an endpoint", rest.Handle(a.getEndpoint)),
+		rest.Put("/api/v1/endpoints/{id}", admins.OrKey(keys.ScopeEndpoints), 200, "endpoints.update", "Replace an endpoint's settings, keeping its secret", rest.Handle(a.updateEndpoint)),
+		rest.Delete("/api/v1/endpoints/{id}", admins.OrKey(keys.ScopeEndpoints), 204, "endpoints.delete", "Delete an endpoint", rest.Handle(a.deleteEndpoint)),
+		rest.Post("/api/v1/endpoints/{id}/rotate-secret", admins.OrKey(keys.ScopeEndpoints), 200, "endpoints.rotate-secret", "Give an endpoint a new secret; the answer shows it once", rest.Handle(a.rotateEndpointSecret)),
+		rest.Post("/api/v1/endpoints/{id}/ping", admins.OrKey(keys.ScopeEndpoints), 202, "endpoints.ping", "Send hub.ping to an endpoint", rest.Handle(a.pingEndpoint)),
 
-		{post, "/api/v1/events", keysOnly, keys.ScopePublish, 202, "events.publish", "Publish an event", raw[publishInput, publishOutput](a.deps.Publish)},
-		{post, "/api/v1/events/batch", keysOnly, keys.ScopePublish, 202, "events.publish-batch", "Publish up to 500 events, all or none", raw[publishBatchInput, publishBatchOutput](a.deps.PublishBatch)},
-		{get, "/api/v1/events", operators, noKeys, 200, "events.list", "List events", handle(a.listEvents)},
-		{get, "/api/v1/events/stream", operators, noKeys, 200, actionStream, "Watch deliveries live (server-sent events)", guarded[streamInput, streamOutput](a, a.stream)},
-		{get, "/api/v1/events/{id}", operators, noKeys, 200, "events.get", "Show an event", handle(a.getEvent)},
+		rest.Post("/api/v1/events", rest.Key(keys.ScopePublish), 202, "events.publish", "Publish an event", raw[publishInput, publishOutput](a, a.deps.Publish)),
+		rest.Post("/api/v1/events/batch", rest.Key(keys.ScopePublish), 202, "events.publish-batch", "Publish up to 500 events, all or none", raw[publishBatchInput, publishBatchOutput](a, a.deps.PublishBatch)),
+		rest.Get("/api/v1/events", operators, 200, "events.list", "List events", rest.Handle(a.listEvents)),
+		rest.Get("/api/v1/events/stream", operators, 200, actionStream, "Watch deliveries live (server-sent events)", guarded[streamInput, streamOutput](a, a.stream)),
+		rest.Get("/api/v1/events/{id}", operators, 200, "events.get", "Show an event", rest.Handle(a.getEvent)),
 
-		{get, "/api/v1/deliveries", operators, noKeys, 200, "deliveries.list", "Search the delivery log", handle(a.listDeliveries)},
-		{get, "/api/v1/deliveries/{id}", operators, noKeys, 200, "deliveries.get", "Show a delivery with its attempts", handle(a.getDelivery)},
-		{post, "/api/v1/deliveries/{id}/retry", operators, noKeys, 202, "deliveries.retry", "Send a delivery again, with a new round of attempts", handle(a.retryDelivery)},
+		rest.Get("/api/v1/deliveries", operators, 200, "deliveries.list", "Search the delivery log", rest.Handle(a.listDeliveries)),
+		rest.Get("/api/v1/deliveries/{id}", operators, 200, "deliveries.get", "Show a delivery with its attempts", rest.Handle(a.getDelivery)),
+		rest.Post("/api/v1/deliveries/{id}/retry", operators, 202, "deliveries.retry", "Send a delivery again, with a new round of attempts", rest.Handle(a.retryDelivery)),
 
-		{post, "/api/v1/replays", operators, noKeys, 202, "replays.create", "Count what matches, or send it all again", handle(a.createReplay)},
-		{get, "/api/v1/replays", operators, noKeys, 200, "replays.list", "List replays", handle(a.listReplays)},
-		{get, "/api/v1/replays/{id}", operators, noKeys, 200, "replays.get", "Show a replay and its progress", handle(a.getReplay)},
-		{post, "/api/v1/replays/{id}/cancel", operators, noKeys, 200, "replays.cancel", "Stop a replay", handle(a.cancelReplay)},
+		rest.Post("/api/v1/replays", operators, 202, "replays.create", "Count what matches, or send it all again", rest.Handle(a.createReplay)),
+		rest.Get("/api/v1/replays", operators, 200, "replays.list", "List replays", rest.Handle(a.listReplays)),
+		rest.Get("/api/v1/replays/{id}", operators, 200, "replays.get", "Show a replay and its progress", rest.Handle(a.getReplay)),
+		rest.Post("/api/v1/replays/{id}/cancel", operators, 200, "replays.cancel", "Stop a replay", rest.Handle(a.cancelReplay)),
 
-		{get, "/api/v1/stats", operators, noKeys, 200, "stats.get", "Counts and latencies by time bucket", handle(a.stats)},
+		rest.Get("/api/v1/stats", operators, 200, "stats.get", "Counts and latencies by time bucket", rest.Handle(a.stats)),
 
-		{get, "/api/v1/lookup", operators, noKeys, 200, actionLookup, "Find people and deliveries by a phone number", handle(a.lookup)},
+		rest.Get("/api/v1/lookup", operators, 200, actionLookup, "Find people and deliveries by a phone number", rest.Handle(a.lookup)),
 
-		{get, "/api/v1/audit", operators, noKeys, 200, "audit.list", "Read the audit log", handle(a.listAudit)},
+		rest.Get("/api/v1/audit", operators, 200, "audit.list", "Read the audit log", rest.Handle(a.listAudit)),
 	}
 	if a.deps.Mail != nil {
-		rows = append(rows, route{get, "/api/v1/dev/mail", operators, noKeys, 200, "dev.mail", "Look at mail that was sent (development only)", handle(a.listMail)})
+		rows = append(rows, rest.Get("/api/v1/dev/mail", operators, 200, "dev.mail", "Look at mail that was sent (development only)", rest.Handle(a.listMail)))
 	}
 	return rows
 }
@@ -157,53 +124,26 @@ var tags = []struct{ name, doc string }{
 	{"dev", "For developers; not there in production."},
 }
 
-func tagOf(action string) string {
-	resource, _, _ := strings.Cut(action, ".")
-	return resource
-}
-
-// mount is where rows are bound.
-type mount struct {
-	api      huma.API   // documents and serves
-	document huma.API   // documents only, into the same document
-	app      *fiber.App // serves
-	guard    func(row route) func(huma.Context, func(huma.Context))
-}
-
-// binder puts a row's handler in its place.
-type binder func(place mount, row route, op huma.Operation)
-
-// handle serves a row through huma, behind the guard of its row.
-func handle[I, O any](handler func(context.Context, *I) (*O, error)) binder {
-	return func(place mount, row route, op huma.Operation) {
-		op.Middlewares = huma.Middlewares{place.guard(row)}
-		huma.Register(place.api, op, func(ctx context.Context, in *I) (*O, error) {
-			out, err := handler(ctx, in)
-			// A database that is away is a 503 whichever package ran into it.
-			return out, store.Failed(row.action, err)
-		})
-	}
-}
-
 // raw serves a row by a fiber handler that checks its callers itself, as the hot
 // path does; I and O describe it in the OpenAPI document.
-func raw[I, O any](handler fiber.Handler) binder {
-	return func(place mount, row route, op huma.Operation) {
-		huma.Register(place.document, op, func(context.Context, *I) (*O, error) { return nil, nil })
-		place.app.Add(row.method, strings.NewReplacer("{", ":", "}", "").Replace(row.path), handler)
+func raw[I, O any](a *API, handler fiber.Handler) rest.Binder {
+	return func(_ huma.API, op huma.Operation) {
+		huma.Register(a.documentOnly, op, func(context.Context, *I) (*O, error) { return nil, nil })
+		a.app.Add(op.Method, strings.NewReplacer("{", ":", "}", "").Replace(op.Path), handler)
 	}
 }
 
 // guarded serves a row by a fiber handler behind the same admission as huma's rows;
 // I and O describe it in the OpenAPI document.
-func guarded[I, O any](a *API, handler func(c *fiber.Ctx, about *request) error) binder {
-	return func(place mount, row route, op huma.Operation) {
-		raw[I, O](func(c *fiber.Ctx) error {
+func guarded[I, O any](a *API, handler func(c *fiber.Ctx, about *request) error) rest.Binder {
+	return func(api huma.API, op huma.Operation) {
+		row := a.rows[slices.IndexFunc(a.rows, func(row rest.Route) bool { return row.ID == op.OperationID })]
+		raw[I, O](a, func(c *fiber.Ctx) error {
 			about := &request{clientIP: httpx.ClientIP(c, a.deps.TrustedProxies)}
 			if err := a.admit(c.UserContext(), c, row, about); err != nil {
 				return err
 			}
 			return handler(c, about)
-		})(place, row, op)
+		})(api, op)
 	}
 }

@@ -29,7 +29,7 @@ import (
 	"integrationhub/hub/internal/gateway"
 	"integrationhub/hub/internal/httpx"
 	"integrationhub/hub/internal/keys"
-	"integrationhub/hub/internal/ledger"
+	"integrationhub/hub/internal/ledger/query"
 	"integrationhub/hub/internal/limit"
 	"integrationhub/hub/internal/lookup"
 	"integrationhub/hub/internal/mail"
@@ -110,8 +110,8 @@ func setup(t *testing.T) *bundle {
 	b.api, err = api.New(app, api.Deps{
 		Log: logger, Auth: b.auth, Keys: b.keys, KeyFinder: b.keys, KeyLimiter: limits, Directory: registry.NewDirectory(b.db),
 		Endpoints: registry.NewEndpoints(b.db, b.box, newGuard(t), b.clock.Now), Audit: audit.NewRecorder(b.db), Publisher: b.sent, Connect: connections, Mail: b.mail,
-		Publish: receive.Publish, PublishBatch: receive.PublishBatch, Ledger: ledger.NewReader(b.db), Replays: b.engine.replays,
-		Tail: b.engine.tail, Lookup: lookup.New(nil, ledger.NewReader(b.db)), Kick: b.engine.dispatcher.Kick, Now: b.clock.Now, Stopping: b.engine.stopping,
+		Publish: receive.Publish, PublishBatch: receive.PublishBatch, Ledger: query.NewReader(b.db), Replays: b.engine.replays, Retries: b.engine.retries,
+		Tail: b.engine.tail, Lookup: lookup.New(nil, query.NewReader(b.db)), Kick: b.engine.dispatcher.Kick, Now: b.clock.Now, Stopping: b.engine.stopping,
 		TrustedProxies: []netip.Prefix{netip.MustParsePrefix(localPeer)}, Version: "test", Docs: true,
 	})
 	require.NoError(t, err)

@@ -7,7 +7,7 @@ import (
 	"github.com/google/uuid"
 
 	"integrationhub/hub"
-	"integrationhub/hub/internal/ledger"
+	"integrationhub/hub/internal/ledger/query"
 )
 
 // bucketWidths are the bucket sizes statistics come in.
@@ -25,10 +25,10 @@ type statsInput struct {
 
 // Stats are counts and latencies by time bucket, from rollups.
 type Stats struct {
-	From   time.Time            `json:"from" doc:"Beginning of the first bucket"`
-	To     time.Time            `json:"to"`
-	Bucket string               `json:"bucket" enum:"1m,30m,3h,12h"`
-	Items  []ledger.StatsBucket `json:"items" nullable:"false" doc:"Every bucket, empty ones included"`
+	From   time.Time           `json:"from" doc:"Beginning of the first bucket"`
+	To     time.Time           `json:"to"`
+	Bucket string              `json:"bucket" enum:"1m,30m,3h,12h"`
+	Items  []query.StatsBucket `json:"items" nullable:"false" doc:"Every bucket, empty ones included"`
 }
 
 func (a *API) stats(ctx context.Context, in *statsInput) (*struct{ Body Stats }, error) {
@@ -48,7 +48,7 @@ func (a *API) stats(ctx context.Context, in *statsInput) (*struct{ Body Stats },
 		target = in.IntegrationID
 	}
 	width := bucketWidths[in.Bucket]
-	items, err := a.deps.Ledger.Stats(ctx, ledger.StatsQuery{
+	items, err := a.deps.Ledger.Stats(ctx, query.StatsQuery{
 		From: from, To: to, Bucket: width, Product: in.Product, TenantID: given(in.TenantID), TargetID: given(target),
 	})
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/google/uuid"
 
 	"integrationhub/hub"
-	"integrationhub/hub/internal/ledger"
+	"integrationhub/hub/internal/ledger/query"
 	"integrationhub/hub/internal/logid"
 )
 
@@ -49,7 +49,7 @@ type streamInput struct {
 
 // streamOutput is what each message's data is.
 type streamOutput struct {
-	Body ledger.Item
+	Body query.Item
 }
 
 // stream serves GET /api/v1/events/stream: server-sent events named "delivery",
@@ -84,7 +84,7 @@ func (a *API) stream(c *fiber.Ctx, _ *request) error {
 
 // position is the id of a message: which delivery changed, and when. It is the same
 // whichever process tells of the change.
-func position(item *ledger.Item) string {
+func position(item *query.Item) string {
 	return item.ID.String() + "@" + strconv.FormatInt(item.ChangedAt.UnixMicro(), 10)
 }
 
@@ -105,7 +105,7 @@ func parsePosition(text string) (id uuid.UUID, at time.Time, ok bool) {
 type tail struct {
 	api    *API
 	w      *bufio.Writer
-	filter ledger.Filter
+	filter query.Filter
 	last   uuid.UUID               // the delivery seen last, by an earlier connection; Nil: none
 	lastAt time.Time               // when it had changed; the zero time: not known
 	looked time.Time               // up to when the database was looked at
@@ -208,7 +208,7 @@ func (t *tail) look(ctx context.Context) error {
 }
 
 // write sends those deliveries whose change was not sent before.
-func (t *tail) write(items []ledger.Item) error {
+func (t *tail) write(items []query.Item) error {
 	for i := range items {
 		item := &items[i]
 		if at, ok := t.sent[item.ID]; ok && !item.ChangedAt.After(at) {

@@ -10,7 +10,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"integrationhub/hub/internal/ledger"
+	"integrationhub/hub/internal/ledger/query"
 	"integrationhub/hub/internal/mask"
 	"integrationhub/hub/module"
 )
@@ -31,17 +31,17 @@ type Match struct {
 type Result struct {
 	Phone      string  // in its usual international form
 	Matches    []Match // by product
-	Deliveries []ledger.Item
+	Deliveries []query.Item
 }
 
 // Service answers lookups. It is safe for concurrent use.
 type Service struct {
 	finders []Finder
-	log     *ledger.Reader
+	log     *query.Reader
 }
 
 // New makes a service over the products that know phones, and the log.
-func New(finders []Finder, log *ledger.Reader) *Service { return &Service{finders, log} }
+func New(finders []Finder, log *query.Reader) *Service { return &Service{finders, log} }
 
 // findingTime is how long a product may look.
 const findingTime = 5 * time.Second
@@ -120,7 +120,7 @@ func (s *Service) matches(ctx context.Context, forms []string) ([]Match, error) 
 // mean something else in most of them.
 const idMin = 8
 
-func (s *Service) deliveries(ctx context.Context, words []string, matches []Match) ([]ledger.Item, error) {
+func (s *Service) deliveries(ctx context.Context, words []string, matches []Match) ([]query.Item, error) {
 	var tenants []uuid.UUID
 	for _, match := range matches {
 		if len(match.ID) >= idMin && !slices.Contains(words, match.ID) {
@@ -130,18 +130,18 @@ func (s *Service) deliveries(ctx context.Context, words []string, matches []Matc
 			tenants = append(tenants, match.TenantID)
 		}
 	}
-	found, err := s.log.Mentioning(ctx, ledger.Filter{}, words, newestOfAll, deliveriesMax)
+	found, err := s.log.Mentioning(ctx, query.Filter{}, words, newestOfAll, deliveriesMax)
 	if err != nil {
 		return nil, err
 	}
 	for _, tenant := range tenants {
-		more, err := s.log.Mentioning(ctx, ledger.Filter{TenantID: &tenant}, words, newestOfTenant, deliveriesMax)
+		more, err := s.log.Mentioning(ctx, query.Filter{TenantID: &tenant}, words, newestOfTenant, deliveriesMax)
 		if err != nil {
 			return nil, err
 		}
 		found = append(found, more...)
 	}
-	slices.SortFunc(found, func(a, b ledger.Item) int { return bytes.Compare(b.ID[:], a.ID[:]) })
-	found = slices.CompactFunc(found, func(a, b ledger.Item) bool { return a.ID == b.ID })
+	slices.SortFunc(found, func(a, b query.Item) int { return bytes.Compare(b.ID[:], a.ID[:]) })
+	found = slices.CompactFunc(found, func(a, b query.Item) bool { return a.ID == b.ID })
 	return found[:min(len(found), deliveriesMax)], nil
 }

@@ -13,6 +13,7 @@ import (
 
 	"integrationhub/hub"
 	"integrationhub/hub/module"
+	"integrationhub/hub/module/rest"
 )
 
 // Document is the OpenAPI 3.1 document of everything under a product's base, without a
@@ -35,7 +36,7 @@ func (p *Product) complete() {
 	document := p.api.OpenAPI()
 	for _, item := range document.Paths {
 		for _, op := range []*huma.Operation{item.Get, item.Post, item.Put, item.Patch, item.Delete} {
-			if op != nil && accessOf(op.Security).bearer {
+			if op != nil && rest.Access(op.Security).Credentials().Bearer {
 				op.Parameters = append(op.Parameters, &huma.Param{
 					Name: HeaderEnvironment, In: "header", Description: "For users: which data is meant. Keys have an environment of their own.",
 					Schema: &huma.Schema{Type: huma.TypeString, Enum: []any{string(hub.Live), string(hub.Test)}, Default: string(hub.Live)},

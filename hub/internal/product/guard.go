@@ -19,6 +19,7 @@ import (
 	"integrationhub/hub/internal/keys"
 	"integrationhub/hub/internal/store"
 	"integrationhub/hub/module"
+	"integrationhub/hub/module/rest"
 )
 
 // handlingTime is how long a request may take; a handshake calls its peer three
@@ -31,32 +32,12 @@ const recordingTime = 5 * time.Second
 // HeaderEnvironment lets a user work on test data.
 const HeaderEnvironment = "X-Environment"
 
-// access is what an operation's Security asks for.
+// access is what an operation's Security accepts.
 type access struct {
-	bearer, admin bool
-	key           bool
-	scopes        []string
-	nobody        bool // no credentials are fine too
+	rest.Credentials
 	// The call is about connecting: keys of integrations that are not in use may make
 	// it, and what this process knows of the key has to be up to date.
 	connecting bool
-}
-
-func accessOf(security []map[string][]string) access {
-	a := access{nobody: len(security) == 0}
-	for _, alternative := range security {
-		roles, bearer := alternative[module.SchemeBearer]
-		scopes, key := alternative[module.SchemeKey]
-		switch {
-		case bearer:
-			a.bearer, a.admin = true, len(roles) > 0
-		case key:
-			a.key, a.scopes = true, scopes
-		default:
-			a.nobody = true
-		}
-	}
-	return a
 }
 
 // about is what the guard knows of a request, and what handlers tell the audit log.
@@ -88,8 +69,10 @@ func (p *Product) guard(ctx huma.Context, serve func(huma.Context)) {
 	trailed, trail := module.WithAuditTrail(context.WithValue(ctx.Context(), aboutKey{}, who))
 	bounded, cancel := context.WithTimeout(trailed, handlingTime)
 	defer cancel()
-	needs := accessOf(op.Security)
-	needs.connecting = op.OperationID == actionStatus || op.OperationID == actionRegister || op.OperationID == actionUnregister
+	needs := access{
+		Credentials: rest.Access(op.Security).Credentials(),
+		connecting:  op.OperationID == actionStatus || op.OperationID == actionRegister || op.OperationID == actionUnregister,
+	}
 	err := p.admit(bounded, c, needs, who)
 	if err == nil {
 		err = checkOf(op)(c)
@@ -119,13 +102,13 @@ func (p *Product) guard(ctx huma.Context, serve func(huma.Context)) {
 func (p *Product) admit(ctx context.Context, c *fiber.Ctx, needs access, who *about) error {
 	authorization, key := c.Get(fiber.HeaderAuthorization), c.Get(hub.HeaderKey)
 	switch {
-	case needs.bearer && authorization != "":
+	case needs.Bearer && authorization != "":
 		return p.admitUser(ctx, c, authorization, needs, who)
-	case needs.key && key != "":
+	case needs.Key && key != "":
 		return p.admitKey(ctx, c, key, needs, who)
-	case needs.nobody:
+	case needs.None:
 		return nil
-	case needs.bearer:
+	case needs.Bearer:
 		return loggedOut()
 	}
 	return keys.Refused()
@@ -156,7 +139,7 @@ func (p *Product) admitUser(ctx context.Context, c *fiber.Ctx, authorization str
 		return hub.Invalid("header."+HeaderEnvironment, "must be live or test")
 	}
 	who.caller, who.known = caller, true
-	if needs.admin && !caller.Admin {
+	if needs.Admin && !caller.Admin {
 		return hub.Errorf(hub.ErrForbidden, "admin_only", "Only administrators may do this.")
 	}
 	return nil
@@ -184,7 +167,7 @@ func (p *Product) admitKey(ctx context.Context, c *fiber.Ctx, key string, needs 
 	if err != nil {
 		return err
 	}
-	for _, scope := range needs.scopes {
+	for _, scope := range needs.Scopes {
 		if !keys.Allows(principal.Scopes, scope) {
 			return hub.Errorf(hub.ErrForbidden, "missing_scope", "This key lacks the scope %s.", scope)
 		}

@@ -8,7 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"integrationhub/hub/internal/httpx"
-	"integrationhub/hub/internal/ledger"
+	"integrationhub/hub/internal/ledger/query"
 )
 
 // webhookLogsInput filters the log; whose it is and its environment are the caller's.
@@ -32,9 +32,9 @@ func (p *Product) logRoutes() {
 	register(p.api, operation(http.MethodGet, "/webhook-logs", 200, "webhook-logs.list", "Search the log of webhooks, both directions", administrators), p.webhookLogs)
 }
 
-func (p *Product) webhookLogs(ctx context.Context, in *webhookLogsInput) (*struct{ Body httpx.Page[ledger.Item] }, error) {
+func (p *Product) webhookLogs(ctx context.Context, in *webhookLogsInput) (*struct{ Body httpx.Page[query.Item] }, error) {
 	who := aboutOf(ctx).caller
-	filter := ledger.Filter{
+	filter := query.Filter{
 		TenantID: &who.TenantID, Environment: string(who.Environment), Direction: in.Direction, Product: in.Product,
 		IntegrationID: givenID(in.IntegrationID), EndpointID: givenID(in.EndpointID), EventType: in.EventType, Status: in.Status,
 		StatusCode: in.StatusCode, CorrelationID: in.CorrelationID, EventID: in.EventID, Q: in.Q, Since: givenTime(in.Since), Until: givenTime(in.Until),
@@ -50,8 +50,8 @@ func (p *Product) webhookLogs(ctx context.Context, in *webhookLogsInput) (*struc
 	if err != nil {
 		return nil, err
 	}
-	page := httpx.PageOf(items, in.Limit, func(last ledger.Item) []byte { return last.ID[:] })
-	return &struct{ Body httpx.Page[ledger.Item] }{page}, nil
+	page := httpx.PageOf(items, in.Limit, func(last query.Item) []byte { return last.ID[:] })
+	return &struct{ Body httpx.Page[query.Item] }{page}, nil
 }
 
 // idBefore is the id that a page goes on after, where lists are sorted by id; nil on

@@ -27,7 +27,7 @@ import (
 	"integrationhub/hub/internal/httpx"
 	"integrationhub/hub/internal/inbox"
 	"integrationhub/hub/internal/keys"
-	"integrationhub/hub/internal/ledger"
+	"integrationhub/hub/internal/ledger/query"
 	"integrationhub/hub/internal/reference"
 	"integrationhub/hub/module"
 )
@@ -60,7 +60,7 @@ type Deps struct {
 	Limiter        Limiter
 	Connectors     func(product string) hub.Connector
 	Inbox          *inbox.Inbox
-	Ledger         *ledger.Reader
+	Ledger         *query.Reader
 	Audit          *audit.Recorder
 	Received       func(outcome string) // counts an event of a peer, by what became of it
 	Now            func() time.Time

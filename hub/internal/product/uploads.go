@@ -13,6 +13,7 @@ import (
 
 	"integrationhub/hub"
 	"integrationhub/hub/internal/httpx"
+	"integrationhub/hub/module/rest"
 )
 
 // admissionTime is how long finding out who wants to send a long body may take.
@@ -37,7 +38,7 @@ func longBodies(product, base string, document *huma.OpenAPI) (map[string]longBo
 		if strings.Contains(path, "{") {
 			return nil, fmt.Errorf("mounting %s: %s has a body limit of its own and a path with parameters", product, op.OperationID)
 		}
-		limits[base+path] = longBody{int(op.MaxBodyBytes), accessOf(op.Security).admin}
+		limits[base+path] = longBody{int(op.MaxBodyBytes), rest.Access(op.Security).Credentials().Admin}
 	}
 	return limits, nil
 }

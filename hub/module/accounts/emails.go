@@ -6,8 +6,8 @@ import (
 
 	"integrationhub/hub/module"
 	"integrationhub/hub/module/email"
-	"integrationhub/hub/module/language"
 	"integrationhub/hub/module/infopage"
+	"integrationhub/hub/module/language"
 )
 
 // write writes the letter that brings a user a link to set a password: in the language of

@@ -13,8 +13,8 @@ import (
 	"strconv"
 
 	"integrationhub/hub"
-	"integrationhub/hub/module/rest"
 	"integrationhub/hub/module/infopage"
+	"integrationhub/hub/module/rest"
 )
 
 //go:embed page/forms.html

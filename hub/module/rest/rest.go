@@ -19,29 +19,40 @@ import (
 	"integrationhub/hub/module/dberr"
 )
 
-// Access may call a route, as huma.Operation.Security has it.
-type Access []map[string][]string
-
-// The usual callers.
-var (
-	Anyone Access                                              // without asking
-	User   = Access{{module.SchemeBearer: {}}}                 // of the product
-	Admin  = Access{{module.SchemeBearer: {module.RoleAdmin}}} // of the product
-)
-
-// UserOrKey lets users call, and keys with a scope.
-func UserOrKey(scope string) Access {
-	return Access{{module.SchemeBearer: {}}, {module.SchemeKey: {scope}}}
-}
-
-// Route is one row of a product's table.
+// Route is one row of a table of routes: the hub's, or a product's.
 type Route struct {
 	Method, Path string
 	Access       Access
 	Status       int    // of success
-	ID           string // resource and what is done to it: "patients.create"
+	ID           string // operation id and action in the audit log: resource, dot, verb ("patients.create")
 	Summary      string
 	Bind         Binder
+}
+
+// Get returns a row that reads.
+func Get(path string, access Access, status int, id, summary string, bind Binder) Route {
+	return Route{http.MethodGet, path, access, status, id, summary, bind}
+}
+
+// Post returns a row that creates something, or acts.
+func Post(path string, access Access, status int, id, summary string, bind Binder) Route {
+	return Route{http.MethodPost, path, access, status, id, summary, bind}
+}
+
+// Put returns a row that changes something.
+func Put(path string, access Access, status int, id, summary string, bind Binder) Route {
+	return Route{http.MethodPut, path, access, status, id, summary, bind}
+}
+
+// Delete returns a row that deletes something.
+func Delete(path string, access Access, status int, id, summary string, bind Binder) Route {
+	return Route{http.MethodDelete, path, access, status, id, summary, bind}
+}
+
+// Tag returns the resource of the row: the part of its id before the dot.
+func (r Route) Tag() string {
+	resource, _, _ := strings.Cut(r.ID, ".")
+	return resource
 }
 
 // Handle binds a handler to its row. A database that is away is a 503, whichever
@@ -88,7 +99,6 @@ func Register(api huma.API, rows []Route, limit Limiter) {
 }
 
 func (r Route) operation() huma.Operation {
-	tag, _, _ := strings.Cut(r.ID, ".")
 	errors := []int{422, 429, 503}
 	if len(r.Access) > 0 {
 		errors = append(errors, 401, 403)
@@ -101,7 +111,7 @@ func (r Route) operation() huma.Operation {
 	}
 	return huma.Operation{
 		OperationID: r.ID, Method: r.Method, Path: r.Path, Summary: r.Summary, DefaultStatus: r.Status,
-		Security: r.Access, Errors: errors, Tags: []string{tag},
+		Security: r.Access, Errors: errors, Tags: []string{r.Tag()},
 	}
 }
 

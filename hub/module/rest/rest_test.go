@@ -113,15 +113,15 @@ func (shelf) RegisterRoutes(api huma.API) {
 		return &struct{ Body []string }{rest.Map([]string{who.Role}, strings.ToUpper)}, err
 	}
 	rest.Register(api, []rest.Route{
-		{http.MethodPut, "/api/v1/books", rest.Anyone, 200, "books.tell", "Tell", rest.Handle(told)},
-		{http.MethodGet, "/api/v1/books", rest.Anyone, 200, "books.list", "List", rest.Handle(list)},
-		{http.MethodGet, "/api/v1/books/{id}", rest.Anyone, 200, "books.get", "Get", rest.Handle(one)},
-		{http.MethodDelete, "/api/v1/books", rest.Anyone, 204, "books.delete", "Delete", rest.Handle(gone)},
-		{http.MethodGet, "/api/v1/me", rest.User, 200, "me.get", "Me", rest.Handle(me)},
-		{http.MethodGet, "/api/v1/nobody", rest.Anyone, 200, "me.nobody", "Nobody", rest.Handle(me)},
-		{http.MethodGet, "/api/v1/admin", rest.Admin, 200, "me.admin", "Admin", rest.Handle(me)},
-		{http.MethodGet, "/api/v1/shared", rest.UserOrKey("book.read"), 200, "me.shared", "Shared", rest.Handle(me)},
-		{http.MethodGet, "/api/v1/limited", rest.Anyone, 200, "me.limited", "Limited", rest.Handle(me)},
+		rest.Put("/api/v1/books", rest.Anyone, 200, "books.tell", "Tell", rest.Handle(told)),
+		rest.Get("/api/v1/books", rest.Anyone, 200, "books.list", "List", rest.Handle(list)),
+		rest.Get("/api/v1/books/{id}", rest.Anyone, 200, "books.get", "Get", rest.Handle(one)),
+		rest.Delete("/api/v1/books", rest.Anyone, 204, "books.delete", "Delete", rest.Handle(gone)),
+		rest.Get("/api/v1/me", rest.User, 200, "me.get", "Me", rest.Handle(me)),
+		rest.Get("/api/v1/nobody", rest.Anyone, 200, "me.nobody", "Nobody", rest.Handle(me)),
+		rest.Get("/api/v1/admin", rest.Admin, 200, "me.admin", "Admin", rest.Handle(me)),
+		rest.Get("/api/v1/shared", rest.User.OrKey("book.read"), 200, "me.shared", "Shared", rest.Handle(me)),
+		rest.Get("/api/v1/limited", rest.Anyone, 200, "me.limited", "Limited", rest.Handle(me)),
 	}, func(_ context.Context, r rest.Route) error {
 		if r.ID == "me.limited" {
 			limited := hub.Errorf(hub.ErrRateLimited, "rate_limited", "Not now.")

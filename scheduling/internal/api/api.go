@@ -6,7 +6,6 @@ package api
 import (
 	"context"
 	"errors"
-	"net/http"
 	"reflect"
 	"strconv"
 	"strings"
@@ -35,38 +34,32 @@ type API struct {
 	office   *notify.Office
 	accounts *accounts.Authenticator
 	pictures *imageupload.Intake
-	rows     []route
 }
 
 // New makes the interface of an opened product.
 func New(host module.Host, s *store.Store, c *payment.Cashier, desk *publicbooking.Desk, office *notify.Office) *API {
-	a := &API{host: host, store: s, cashier: c, desk: desk, office: office, accounts: accounts.New(host, place, users{s}), pictures: imageupload.NewIntake()}
-	a.rows = append(a.routes(), a.additions()...)
-	if host.Settings.Development {
-		a.rows = append(a.rows, a.developers()...)
-	}
-	return a
+	return &API{host: host, store: s, cashier: c, desk: desk, office: office, accounts: accounts.New(host, place, users{s}), pictures: imageupload.NewIntake()}
 }
 
 // Accounts is the desk that logs users in.
 func (a *API) Accounts() *accounts.Authenticator { return a.accounts }
 
 // Routes registers every row of the table.
-func (a *API) Routes(api huma.API) { a.register(api, a.rows) }
+func (a *API) Routes(api huma.API) { a.register(api, a.routes()) }
 
 // RegisterSearches registers the rows below search/*.
-func (a *API) RegisterSearches(api huma.API) { a.register(api, a.searches()) }
+func (a *API) RegisterSearches(api huma.API) { a.register(api, a.searchRoutes()) }
 
 // RegisterActions registers the rows below action/*.
-func (a *API) RegisterActions(api huma.API) { a.register(api, a.actions()) }
+func (a *API) RegisterActions(api huma.API) { a.register(api, a.actionRoutes()) }
 
-func (a *API) register(api huma.API, rows []route) {
+func (a *API) register(api huma.API, rows []rest.Route) {
 	api.OpenAPI().Components.Schemas.RegisterTypeAlias(reflect.TypeFor[booking.Cents](), reflect.TypeFor[float64]())
-	rest.Register(api, rest.Map(rows, func(r route) rest.Route { return rest.Route(r) }), a.limit)
+	rest.Register(api, rows, a.limit)
 }
 
 // handle binds a handler to its row; errors of the rules bring their members.
-func handle[I, O any](handler func(context.Context, *I) (*O, error)) func(huma.API, huma.Operation) {
+func handle[I, O any](handler func(context.Context, *I) (*O, error)) rest.Binder {
 	return rest.Handle(func(ctx context.Context, in *I) (*O, error) {
 		out, err := handler(ctx, in)
 		return out, told(err)
@@ -175,11 +168,3 @@ func versionOf(header string) (*int, error) {
 	}
 	return &n, nil
 }
-
-// Methods of the table.
-const (
-	get  = http.MethodGet
-	post = http.MethodPost
-	put  = http.MethodPut
-	del  = http.MethodDelete
-)

@@ -109,16 +109,6 @@ func (a *API) listCampaigns(ctx context.Context, in *Paging) (*struct{ Body Page
 	return &struct{ Body Page[Campaign] }{rest.NewPage(items, total, *in)}, err
 }
 
-// remarketing are the rows of campaigns.
-func (a *API) remarketing() []route {
-	const v = "/api/v1"
-	return []route{
-		{get, v + "/clients/inactive", user, 200, "clients.inactive", "List clients who have not come for long", handle(a.inactiveClients)},
-		{get, v + "/remarketing/campaigns", manager, 200, "remarketing.list", "List campaigns, the newest first", handle(a.listCampaigns)},
-		{post, v + "/remarketing/campaigns", manager, 202, "remarketing.start", "Write to inactive clients who agreed to it, once a period each", rest.WithSuccessStatus(handle(a.startCampaign), 200, "Nobody is to be written to")},
-	}
-}
-
 // agreed applies whether a client agreed to be written to.
 func (f *clientFields) agreed(c *dbgen.Client, now time.Time) {
 	switch {

@@ -1,0 +1,64 @@
+// Package ledgertest holds what the tests of the delivery log share.
+package ledgertest
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/stretchr/testify/require"
+
+	"integrationhub/hub"
+	"integrationhub/hub/internal/delivery"
+	"integrationhub/hub/internal/logid"
+)
+
+// Commit is one event with so many deliveries that a process took on, as the outbox
+// leaves them: no rows, and a lease that stands for them.
+type Commit struct {
+	pool   *pgxpool.Pool
+	Leased *delivery.Leased
+	Jobs   []delivery.Job
+}
+
+func NewCommit(t *testing.T, pool *pgxpool.Pool, deliveries int) *Commit {
+	t.Helper()
+	now := time.Now()
+	event := &delivery.Event{
+		Seq: logid.NewSeq(now), ID: hub.FormatEventID(7), Bits: 7, TenantID: uuid.New(), Environment: "test",
+		Product: "shop", Type: "a.b", Correlation: "story", Body: []byte("{}"),
+	}
+	c := &Commit{pool: pool, Leased: &delivery.Leased{ID: logid.New(now), TakenAt: now, Open: deliveries}}
+	var promised []byte
+	for n := range deliveries {
+		job := delivery.Job{ID: logid.Delivery(event.Seq, n+1), Target: uuid.New(), Event: event, Leased: c.Leased}
+		c.Jobs = append(c.Jobs, job)
+		promised = append(append(append(promised, job.ID[:]...), job.Target[:]...), byte(n%2))
+	}
+	_, err := pool.Exec(t.Context(), `
+		insert into hub.events (seq, id, tenant_id, environment, product, event_type, correlation_id, deliveries, body)
+		values ($1, 7, $2, 'test', 'shop', 'a.b', 'story', $3, '{}')`, event.Seq, event.TenantID, deliveries)
+	require.NoError(t, err)
+	_, err = pool.Exec(t.Context(), `insert into hub.leases (id, deliveries) values ($1, $2)`, c.Leased.ID, promised)
+	require.NoError(t, err)
+	return c
+}
+
+// Attempt is what came of the n-th delivery.
+func (c *Commit) Attempt(n int, status delivery.Status) delivery.Attempt {
+	a := delivery.Attempt{
+		Job: c.Jobs[n], Made: true, StartedAt: time.Now(), Code: 200, Header: []byte("A: b"), Body: []byte("ok"),
+		Verdict: delivery.Verdict{Status: status, Spent: 1},
+	}
+	if status != delivery.Delivered {
+		a.Code, a.Verdict.Wait, a.Error = 0, time.Second, "timed out"
+	}
+	return a
+}
+
+func (c *Commit) Count(t *testing.T, query string) (n int) {
+	t.Helper()
+	require.NoError(t, c.pool.QueryRow(t.Context(), `select count(*) from `+query).Scan(&n))
+	return n
+}

@@ -1,0 +1,105 @@
+package query
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+
+	"integrationhub/hub/internal/delivery"
+	"integrationhub/hub/internal/logid"
+)
+
+// Matching reads those of the deliveries that a filter matches, in the order they changed.
+func (r *Reader) Matching(ctx context.Context, f Filter, ids []uuid.UUID) ([]Item, error) {
+	c, ok, err := f.conditions(ctx, r.pool)
+	if err != nil || !ok {
+		return nil, err
+	}
+	c.Add("d.id = any(?::uuid[])", ids)
+	found, err := readIDs(ctx, r.pool, "reading deliveries", `select d.id from hub.deliveries d where `+c.Where(), c.args...)
+	if err != nil {
+		return nil, err
+	}
+	return r.inOrder(ctx, found)
+}
+
+// Now is the time by the database's clock, which attempts are stored by.
+func (r *Reader) Now(ctx context.Context) (now time.Time, err error) {
+	if err := r.pool.QueryRow(ctx, `select now()`).Scan(&now); err != nil {
+		return now, fmt.Errorf("asking the time: %w", err)
+	}
+	return now, nil
+}
+
+// attemptsBack is how many attempts are looked at, newest first, for what changed.
+const attemptsBack = 2000
+
+// Attempted reads what matches and had an attempt stored since a moment, in the order
+// it changed; of more than limit, what changed last. It looks at a bounded number of
+// attempts. Each delivery is looked up by its id: the tables joined as a whole would be
+// read as a whole.
+func (r *Reader) Attempted(ctx context.Context, f Filter, since time.Time, limit int) ([]Item, error) {
+	attempted, items, err := r.changed(ctx, f, since, limit)
+	return slices.DeleteFunc(items, func(it Item) bool {
+		return it.Status == delivery.Pending.String() && !slices.Contains(attempted, it.ID)
+	}), err
+}
+
+// Since reads what matches and was accepted or attempted since a moment, in the order
+// it changed; of more than limit, what changed last.
+func (r *Reader) Since(ctx context.Context, f Filter, at time.Time, limit int) ([]Item, error) {
+	if err := r.Materialize(ctx); err != nil {
+		return nil, err
+	}
+	_, items, err := r.changed(ctx, f, at, limit)
+	return items, err
+}
+
+// changed reads what changed since a moment, and tells what of it has attempts in the
+// table of attempts. A first attempt that delivers has none there, but it is made
+// within a lease of the delivery being accepted.
+func (r *Reader) changed(ctx context.Context, f Filter, at time.Time, limit int) (attempted []uuid.UUID, items []Item, err error) {
+	if attempted, err = r.attempted(ctx, f, at, limit); err != nil {
+		return nil, nil, err
+	}
+	floor := logid.Floor(at.Add(-delivery.Lease))
+	p, ok, err := f.plan(ctx, r.pool, r.effort, &floor, nil)
+	if err != nil || !ok {
+		return nil, nil, err
+	}
+	accepted, err := r.find(ctx, &p, limit)
+	if err != nil {
+		return nil, nil, err
+	}
+	items, err = r.inOrder(ctx, slices.Concat(attempted, accepted))
+	items = slices.DeleteFunc(items, func(it Item) bool { return it.ChangedAt.Before(at) })
+	return attempted, items[max(0, len(items)-limit):], err
+}
+
+func (r *Reader) attempted(ctx context.Context, f Filter, since time.Time, limit int) ([]uuid.UUID, error) {
+	c, ok, err := f.conditions(ctx, r.pool)
+	if err != nil || !ok {
+		return nil, err
+	}
+	statement := c.numbered(`
+		with recent as (
+			select delivery_id, stored_at from hub.attempts where stored_at >= ? order by stored_at desc limit ?),
+		latest as (
+			select delivery_id, max(stored_at) as at from recent group by delivery_id)
+		select d.id from latest l, lateral (
+			select d.id from hub.deliveries d where d.id = l.delivery_id and `+c.Where()+` limit 1) d
+		order by l.at desc limit ?`, since, attemptsBack, limit)
+	return readIDs(ctx, r.pool, "reading attempts", statement, c.args...)
+}
+
+// inOrder reads deliveries in the order they changed, each once.
+func (r *Reader) inOrder(ctx context.Context, ids []uuid.UUID) ([]Item, error) {
+	slices.SortFunc(ids, func(a, b uuid.UUID) int { return bytes.Compare(b[:], a[:]) })
+	items, err := r.items(ctx, slices.Compact(ids))
+	slices.SortStableFunc(items, func(a, b Item) int { return a.ChangedAt.Compare(b.ChangedAt) })
+	return items, err
+}

@@ -1,0 +1,129 @@
+package query
+
+import (
+	"bytes"
+	"context"
+	"encoding/hex"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"integrationhub/hub"
+	"integrationhub/hub/internal/ledger"
+	"integrationhub/hub/internal/logid"
+)
+
+// Detail is one delivery with its attempts.
+type Detail struct {
+	Item
+	Attempts []AttemptItem `json:"attempts" nullable:"false" doc:"Every attempt, oldest first"`
+}
+
+// AttemptItem is one attempt as the log shows it. Times are in milliseconds; a
+// phase that a kept-alive connection spared is 0.
+type AttemptItem struct {
+	Number          int               `json:"number"`
+	StartedAt       time.Time         `json:"started_at"`
+	StatusCode      *int              `json:"status_code" doc:"null where no answer came"`
+	Error           *string           `json:"error" doc:"Why there is no complete answer"`
+	Phases          Phases            `json:"phases"`
+	RequestHeaders  map[string]string `json:"request_headers" doc:"As sent, secrets masked"`
+	ResponseHeaders map[string]string `json:"response_headers"`
+	ResponseBody    *string           `json:"response_body" doc:"Its beginning, at most 4 KiB; {\"erased\":true} once it was erased with the payload"`
+}
+
+// Phases is where the time of an attempt went, in milliseconds.
+type Phases struct {
+	QueueMS     float64 `json:"queue_ms" doc:"Due until started"`
+	DNSMS       float64 `json:"dns_ms"`
+	ConnectMS   float64 `json:"connect_ms"`
+	TLSMS       float64 `json:"tls_ms"`
+	FirstByteMS float64 `json:"first_byte_ms" doc:"Request written until the first byte of the answer"`
+	TotalMS     float64 `json:"total_ms"`
+}
+
+// Get reads one delivery with its attempts; ErrNotFound where there is none.
+func (r *Reader) Get(ctx context.Context, id uuid.UUID) (Detail, error) {
+	items, err := r.items(ctx, []uuid.UUID{id})
+	if err == nil && len(items) == 0 {
+		if err = r.Materialize(ctx); err == nil {
+			items, err = r.items(ctx, []uuid.UUID{id})
+		}
+	}
+	if err != nil {
+		return Detail{}, err
+	}
+	if len(items) == 0 {
+		return Detail{}, ErrNotFound
+	}
+	detail := Detail{Item: items[0], Attempts: []AttemptItem{}}
+	rows, err := r.pool.Query(ctx, `
+		select number, error, `+ledger.AttemptColumns+` from hub.attempts_`+logid.Partition(id)+` where delivery_id = $1
+		union all
+		select 1, null, `+ledger.AttemptColumns+` from hub.deliveries_`+logid.Partition(id)+` where id = $1 and started_at is not null
+		order by number, started_at`, id)
+	if err != nil {
+		return Detail{}, fmt.Errorf("reading attempts: %w", err)
+	}
+	attempts, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (AttemptItem, error) {
+		return scanAttempt(row, detail.Item)
+	})
+	if err != nil {
+		return Detail{}, fmt.Errorf("reading attempts: %w", err)
+	}
+	detail.Attempts = append(detail.Attempts, attempts...)
+	return detail, nil
+}
+
+func scanAttempt(row pgx.CollectableRow, of Item) (AttemptItem, error) {
+	var a AttemptItem
+	var queue, dns, connect, tls, first, total int64
+	var signature, headers, body []byte
+	err := row.Scan(&a.Number, &a.Error, &a.StartedAt, &queue, &dns, &connect, &tls, &first, &total, &a.StatusCode,
+		&signature, &headers, &body)
+	if err != nil {
+		return a, err
+	}
+	ms := func(us int64) float64 { return float64(us) / 1000 }
+	a.Phases = Phases{ms(queue), ms(dns), ms(connect), ms(tls), ms(first), ms(total)}
+	a.RequestHeaders = map[string]string{
+		"Content-Type":         "application/json",
+		hub.HeaderSignature:    "sha256=" + hex.EncodeToString(signature),
+		hub.HeaderStdID:        of.EventID,
+		hub.HeaderStdTimestamp: strconv.FormatInt(a.StartedAt.Unix(), 10),
+		hub.HeaderStdSignature: "v1,***",
+	}
+	if of.IntegrationID != nil {
+		a.RequestHeaders[hub.HeaderKey] = "***"
+	}
+	if bytes.Count(signature, []byte{0}) == len(signature) { // the peer has signatures of its own
+		delete(a.RequestHeaders, hub.HeaderSignature)
+	}
+	a.ResponseHeaders = headerMap(headers)
+	a.ResponseBody = shown(body)
+	return a, nil
+}
+
+// headerMap reads raw header lines; repeated names are joined, secrets masked.
+func headerMap(raw []byte) map[string]string {
+	headers := make(map[string]string)
+	for line := range bytes.Lines(raw) {
+		name, value, found := bytes.Cut(bytes.TrimRight(line, "\r\n"), []byte(":"))
+		if !found {
+			continue
+		}
+		key, text := strings.ToValidUTF8(string(name), "\uFFFD"), strings.ToValidUTF8(string(bytes.TrimSpace(value)), "\uFFFD")
+		if strings.EqualFold(key, "set-cookie") {
+			text = "***"
+		}
+		if before, ok := headers[key]; ok {
+			text = before + ", " + text
+		}
+		headers[key] = text
+	}
+	return headers
+}

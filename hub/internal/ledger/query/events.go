@@ -1,0 +1,106 @@
+package query
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"integrationhub/hub"
+	"integrationhub/hub/internal/logid"
+	"integrationhub/hub/internal/mask"
+)
+
+// EventItem is one event as the log shows it.
+type EventItem struct {
+	ID            string          `json:"id"`
+	Product       string          `json:"product"`
+	TenantID      uuid.UUID       `json:"tenant_id" format:"uuid"`
+	Environment   string          `json:"environment"`
+	EventType     string          `json:"event_type"`
+	CorrelationID *string         `json:"correlation_id"`
+	Deliveries    int             `json:"deliveries" doc:"How many receivers wanted it"`
+	CreatedAt     time.Time       `json:"created_at"`
+	Payload       json.RawMessage `json:"payload" doc:"The envelope as sent, CPF numbers masked; {\"erased\":true} once the person it was about was deleted"`
+	Seq           uuid.UUID       `json:"-"`
+}
+
+// EventFilter says which events are meant; empty fields mean all.
+type EventFilter struct {
+	Since *time.Time
+	Until *time.Time
+}
+
+// Events lists the newest events that match, older than before where it is set.
+func (r *Reader) Events(ctx context.Context, f EventFilter, before *uuid.UUID, limit int) ([]EventItem, error) {
+	var c Conditions
+	if f.Since != nil {
+		c.Add("e.seq >= ?", logid.Floor(*f.Since))
+	}
+	if f.Until != nil {
+		c.Add("e.seq < ?", logid.Floor(*f.Until))
+	}
+	if before != nil {
+		c.Add("e.seq < ?", *before)
+	}
+	return r.events(ctx, c, limit)
+}
+
+// Event reads the events of an id: one, unless several tenants chose the same id.
+func (r *Reader) Event(ctx context.Context, id string) (EventItem, error) {
+	bits, ok := hub.ParseEventID(id)
+	if !ok {
+		return EventItem{}, hub.Errorf(hub.ErrNotFound, "not_found", "There is no such event.")
+	}
+	seqs, err := eventSeqs(ctx, r.pool, int64(bits))
+	if err != nil {
+		return EventItem{}, err
+	}
+	var c Conditions
+	c.Add("e.seq = any(?)", seqs)
+	events, err := r.events(ctx, c, 1)
+	if err != nil {
+		return EventItem{}, err
+	}
+	if len(events) == 0 {
+		return EventItem{}, hub.Errorf(hub.ErrNotFound, "not_found", "There is no such event.")
+	}
+	return events[0], nil
+}
+
+func (r *Reader) events(ctx context.Context, c Conditions, limit int) ([]EventItem, error) {
+	rows, err := r.pool.Query(ctx, fmt.Sprintf(`
+		select e.seq, e.id, e.product, e.tenant_id, e.environment, e.event_type, e.correlation_id, e.deliveries, e.created_at, e.body
+		from hub.events e where %s order by e.seq desc limit %d`, c.Where(), limit), c.args...)
+	if err != nil {
+		return nil, fmt.Errorf("reading events: %w", err)
+	}
+	events, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (EventItem, error) {
+		var e EventItem
+		var id int64
+		var body []byte
+		err := row.Scan(&e.Seq, &id, &e.Product, &e.TenantID, &e.Environment, &e.EventType, &e.CorrelationID, &e.Deliveries, &e.CreatedAt, &body)
+		e.ID, e.Payload = hub.FormatEventID(uint64(id)), mask.CPF(body)
+		return e, err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("reading events: %w", err)
+	}
+	return events, nil
+}
+
+// eventSeqs finds the events of an id: one, unless tenants chose the same id. One
+// that the hub chose is found by its moment, others by the keys and ids that are kept.
+func eventSeqs(ctx context.Context, db DB, id int64) ([]uuid.UUID, error) {
+	from, upto := logid.EventSpan(uint64(id))
+	return readIDs(ctx, db, "looking up an event", `
+		select seq from hub.events where seq >= $2 and seq < $3 and id = $1
+		union
+		select seq from hub.idempotency where event_id = $1
+		union
+		select seq from hub.received where event_id = $1
+		order by seq desc limit 50`, id, from, upto)
+}

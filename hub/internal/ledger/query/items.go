@@ -1,0 +1,141 @@
+package query
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"integrationhub/hub"
+	"integrationhub/hub/internal/delivery"
+	"integrationhub/hub/internal/logid"
+	"integrationhub/hub/internal/mask"
+)
+
+// Item is one delivery as the log shows it (interface document 3, "Webhook log
+// entry", and the hub's own fields).
+type Item struct {
+	ID            uuid.UUID       `json:"id" format:"uuid" doc:"Delivery id"`
+	EventID       string          `json:"event_id" doc:"Event id" example:"evt_0123456789abcdef"`
+	Direction     string          `json:"direction" enum:"inbound,outbound"`
+	Product       string          `json:"product" doc:"Product the event came from"`
+	TenantID      uuid.UUID       `json:"tenant_id" format:"uuid"`
+	Environment   string          `json:"environment" enum:"live,test"`
+	IntegrationID *uuid.UUID      `json:"integration_id" format:"uuid" nullable:"true" doc:"Integration it went to, or null"`
+	EndpointID    *uuid.UUID      `json:"endpoint_id" format:"uuid" nullable:"true" doc:"Endpoint it went to, or null"`
+	EventType     string          `json:"event_type"`
+	CorrelationID *string         `json:"correlation_id"`
+	Payload       json.RawMessage `json:"payload" doc:"The envelope as sent, CPF numbers masked; {\"erased\":true} once the person it was about was deleted; null once its retention ended"`
+	Status        string          `json:"status" enum:"pending,delivered,parked,failed"`
+	Reason        *string         `json:"reason" doc:"Why it is parked or failed"`
+	StatusCode    *int            `json:"status_code" doc:"HTTP status of the last attempt; null without an answer"`
+	ResponseBody  *string         `json:"response_body" doc:"Beginning of the last answer's body, at most 4 KiB"`
+	Delivered     bool            `json:"delivered"`
+	Retries       int             `json:"retries" doc:"Attempts after the first"`
+	DurationMS    *int            `json:"duration_ms" doc:"Duration of the last attempt, milliseconds"`
+	CreatedAt     time.Time       `json:"created_at"`
+	NextAttemptAt *time.Time      `json:"next_attempt_at" doc:"When the next attempt is due; null while one is under way or none will come"`
+	FinishedAt    *time.Time      `json:"finished_at"`
+	ChangedAt     time.Time       `json:"-"` // when its last attempt was stored, or it was settled or accepted, by the database's clock
+}
+
+// readItems reads Items by id, with their events and their last attempts, from the
+// tables of one day: on the parent tables the planning alone takes longer.
+const readItems = `
+	select d.id, d.event_id, d.inbound, d.product, d.tenant_id, d.environment, d.target_id, d.integration, d.event_type,
+		d.correlation_id, e.body, d.status, d.reason, d.status_code,
+		coalesce(a.response_body, d.response_body), d.attempts, coalesce(d.duration_ms, d.total_us / 1000),
+		d.created_at, d.next_attempt_at, d.finished_at, greatest(a.stored_at, d.finished_at, d.created_at)
+	from hub.deliveries_%[1]s d
+	left join lateral (
+		select body from hub.events_%[1]s e
+		where e.seq = (overlay(d.id::text placing '0000' from 33))::uuid) e on true
+	left join lateral (
+		select response_body, stored_at from hub.attempts_%[1]s a
+		where a.delivery_id = d.id and d.started_at is null order by a.number desc, a.started_at desc limit 1) a on true
+	where d.id = any($1::uuid[]) order by d.id desc`
+
+// sameDay counts the first ids of one day.
+func sameDay(ids []uuid.UUID) int {
+	n := 1
+	for n < len(ids) && logid.SameDay(ids[0], ids[n]) {
+		n++
+	}
+	return n
+}
+
+// items reads deliveries by id; the ids are sorted, newest first.
+func (r *Reader) items(ctx context.Context, ids []uuid.UUID) ([]Item, error) {
+	var items []Item
+	for len(ids) > 0 {
+		n := sameDay(ids)
+		rows, err := r.pool.Query(ctx, fmt.Sprintf(readItems, logid.Partition(ids[0])), ids[:n])
+		var some []Item
+		if err == nil {
+			some, err = collectItems(rows)
+		}
+		if err != nil && !noTable(err) { // the day's retention has ended, or it has not begun
+			return nil, fmt.Errorf("reading deliveries: %w", err)
+		}
+		items, ids = append(items, some...), ids[n:]
+	}
+	return items, nil
+}
+
+func collectItems(rows pgx.Rows) ([]Item, error) {
+	items, err := pgx.CollectRows(rows, scanItem)
+	if err != nil {
+		return nil, fmt.Errorf("reading deliveries: %w", err)
+	}
+	return items, nil
+}
+
+func scanItem(row pgx.CollectableRow) (Item, error) {
+	var it Item
+	var event int64
+	var inbound, integration bool
+	var target uuid.UUID
+	var body, response []byte
+	var status delivery.Status
+	var attempts int
+	err := row.Scan(&it.ID, &event, &inbound, &it.Product, &it.TenantID, &it.Environment, &target, &integration, &it.EventType,
+		&it.CorrelationID, &body, &status, &it.Reason, &it.StatusCode, &response, &attempts, &it.DurationMS,
+		&it.CreatedAt, &it.NextAttemptAt, &it.FinishedAt, &it.ChangedAt)
+	if err != nil {
+		return it, err
+	}
+	it.EventID, it.Status, it.Delivered = hub.FormatEventID(uint64(event)), status.String(), status == delivery.Delivered
+	it.Direction = "outbound"
+	if inbound {
+		it.Direction = "inbound"
+	}
+	if integration {
+		it.IntegrationID = &target
+	} else {
+		it.EndpointID = &target
+	}
+	it.Retries = max(0, attempts-1)
+	if body != nil {
+		it.Payload = mask.CPF(body)
+	}
+	it.ResponseBody = shown(response)
+	return it, nil
+}
+
+// shown makes a body fit for people: valid UTF-8, CPF numbers masked.
+func shown(body []byte) *string {
+	if len(body) == 0 {
+		return nil
+	}
+	text := string(mask.CPF(body))
+	if !utf8.ValidString(text) {
+		text = strings.ToValidUTF8(text, "\uFFFD")
+	}
+	text = strings.ReplaceAll(text, "\x00", "\uFFFD")
+	return &text
+}

@@ -1,0 +1,91 @@
+package query
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// pendingCap is how many waiting deliveries are counted at most: beyond it the
+// number matters less than what counting costs.
+const pendingCap = 100_000
+
+// pendingFor is how long a count is served before it is made anew.
+const pendingFor = 10 * time.Second
+
+// Pending counts what waits in the database, by product, for the metrics.
+type Pending struct {
+	reader *Reader
+	now    func() time.Time
+	mu     sync.Mutex
+	at     time.Time
+	counts []pendingCount
+}
+
+type pendingCount struct {
+	product string
+	n       int64
+	oldest  float64 // seconds
+	parked  bool
+}
+
+var (
+	pendingDesc = prometheus.NewDesc("hub_deliveries_pending", "Deliveries that have waited for two seconds or for a retry, counted up to 100000.", []string{"product"}, nil)
+	oldestDesc  = prometheus.NewDesc("hub_oldest_pending_seconds", "Age of the oldest waiting delivery, seconds.", []string{"product"}, nil)
+	parkedDesc  = prometheus.NewDesc("hub_deliveries_parked", "Deliveries in the park, counted up to 100000.", []string{"product"}, nil)
+)
+
+// NewPending makes the collector.
+func NewPending(reader *Reader, now func() time.Time) *Pending {
+	return &Pending{reader: reader, now: now}
+}
+
+// Describe implements prometheus.Collector.
+func (p *Pending) Describe(ch chan<- *prometheus.Desc) {
+	ch <- pendingDesc
+	ch <- oldestDesc
+	ch <- parkedDesc
+}
+
+// Collect implements prometheus.Collector; where the database is away it gives
+// the last count.
+func (p *Pending) Collect(ch chan<- prometheus.Metric) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.now().Sub(p.at) > pendingFor {
+		ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+		defer cancel()
+		if counts, err := p.reader.waiting(ctx); err == nil {
+			p.counts, p.at = counts, p.now()
+		}
+	}
+	for _, c := range p.counts {
+		if c.parked {
+			ch <- prometheus.MustNewConstMetric(parkedDesc, prometheus.GaugeValue, float64(c.n), c.product)
+			continue
+		}
+		ch <- prometheus.MustNewConstMetric(pendingDesc, prometheus.GaugeValue, float64(c.n), c.product)
+		ch <- prometheus.MustNewConstMetric(oldestDesc, prometheus.GaugeValue, c.oldest, c.product)
+	}
+}
+
+// waiting counts the oldest that wait, so that the age of the oldest is right even
+// where more wait than are counted.
+func (r *Reader) waiting(ctx context.Context) ([]pendingCount, error) {
+	rows, err := r.pool.Query(ctx, `
+		select product, count(*), coalesce(extract(epoch from now() - min(created_at)), 0)::float8, false
+		from (select product, created_at from hub.deliveries where status = 0 order by id limit $1) d group by product
+		union all
+		select product, count(*), 0, true
+		from (select product from hub.deliveries where status = 2 limit $1) d group by product`, pendingCap)
+	if err != nil {
+		return nil, err
+	}
+	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (pendingCount, error) {
+		var c pendingCount
+		return c, row.Scan(&c.product, &c.n, &c.oldest, &c.parked)
+	})
+}

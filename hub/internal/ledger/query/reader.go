@@ -1,0 +1,140 @@
+// Package query reads the delivery log: filters and lists, one delivery with its
+// attempts, statistics, sums, the live tail. It imports package ledger, not write or
+// jobs: package jobs imports it.
+package query
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"integrationhub/hub"
+	"integrationhub/hub/internal/delivery"
+	"integrationhub/hub/internal/logid"
+)
+
+// Syncer stores what is recorded but not yet in the log, or gives up after a short while.
+type Syncer interface {
+	Sync(ctx context.Context)
+}
+
+// Reader answers questions about the log.
+type Reader struct {
+	pool   *pgxpool.Pool
+	effort effort
+	writer Syncer // of this process, or nil
+}
+
+// NewReader makes a reader.
+func NewReader(pool *pgxpool.Pool) *Reader { return &Reader{pool: pool, effort: usualEffort} }
+
+// WaitFor makes the reader wait for what this process's writer has at hand before it
+// reads what is newest.
+func (r *Reader) WaitFor(writer Syncer) *Reader {
+	r.writer = writer
+	return r
+}
+
+// List gives the newest deliveries that match, older than the before-th one where
+// it is set; up to limit rows.
+func (r *Reader) List(ctx context.Context, f Filter, before *uuid.UUID, limit int) ([]Item, error) {
+	if before == nil && (f.Status == "" || f.Status == delivery.Pending.String()) {
+		if err := r.Materialize(ctx); err != nil {
+			return nil, err
+		}
+	}
+	p, ok, err := f.plan(ctx, r.pool, r.effort, nil, before)
+	if err != nil || !ok {
+		return nil, err
+	}
+	ids, err := r.find(ctx, &p, limit)
+	if err != nil {
+		return nil, err
+	}
+	return r.items(ctx, ids)
+}
+
+// Materialize inserts the rows of deliveries that a lease stands for, so that what was
+// just accepted is in the log. Each row is inserted once, however many processes ask.
+func (r *Reader) Materialize(ctx context.Context) error {
+	if r.writer != nil {
+		r.writer.Sync(ctx)
+	}
+	for tries := 1; ; tries++ {
+		_, err := r.pool.Exec(ctx, `select hub.unfold_leases(array(select id from hub.leases))`)
+		var pg *pgconn.PgError
+		switch {
+		case err == nil:
+			return nil
+		case tries < materializeTries && errors.As(err, &pg) && pg.Code == deadlockDetected:
+			// Writers of attempts make the same rows, in the order of the attempts; who has
+			// to give way goes again, and finds them made.
+		default:
+			return fmt.Errorf("reading what was just accepted: %w", err)
+		}
+	}
+}
+
+// deadlockDetected is the code of PostgreSQL for a transaction that gave way to another.
+const deadlockDetected = "40P01"
+
+// materializeTries is how often a reader tries to give rows to what was just accepted.
+const materializeTries = 5
+
+// Mentioning gives those of the newest deliveries that match whose payload has one of
+// some words in it, letter for letter, newest first and up to limit. It looks at so many
+// deliveries, however large the log is.
+func (r *Reader) Mentioning(ctx context.Context, f Filter, words []string, among, limit int) ([]Item, error) {
+	p, ok, err := f.plan(ctx, r.pool, r.effort, nil, nil)
+	if err != nil || !ok {
+		return nil, err
+	}
+	ids, err := r.find(ctx, &p, among)
+	if err != nil {
+		return nil, err
+	}
+	needles := make([][]byte, len(words))
+	for i, word := range words {
+		needles[i] = []byte(word)
+	}
+	var found []uuid.UUID
+	for len(ids) > 0 && len(found) < limit {
+		n := sameDay(ids)
+		some, err := readIDs(ctx, r.pool, "reading payloads", fmt.Sprintf(`
+			select d.id from unnest($1::uuid[]) d(id)
+			join hub.events_%s e on e.seq = (overlay(d.id::text placing '0000' from 33))::uuid
+			where exists (select from unnest($2::bytea[]) w(word) where position(w.word in e.body) > 0)
+			order by d.id desc limit $3`, logid.Partition(ids[0])), ids[:n], needles, limit-len(found))
+		if err != nil && !noTable(err) { // the day's retention has ended
+			return nil, err
+		}
+		found, ids = append(found, some...), ids[n:]
+	}
+	return r.items(ctx, found)
+}
+
+// readIDs reads a statement's only column; doing says what for, should it fail.
+func readIDs(ctx context.Context, db DB, doing, statement string, args ...any) ([]uuid.UUID, error) {
+	rows, err := db.Query(ctx, statement, args...)
+	var found []uuid.UUID
+	if err == nil {
+		found, err = pgx.CollectRows(rows, pgx.RowTo[uuid.UUID])
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", doing, err)
+	}
+	return found, nil
+}
+
+// DB is what reading the log needs of a pool or a transaction.
+type DB interface {
+	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
+	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
+}
+
+var ErrNotFound = hub.Errorf(hub.ErrNotFound, "not_found", "There is no such delivery.")

@@ -1,0 +1,138 @@
+package query
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/redis/go-redis/v9"
+
+	"integrationhub/hub/internal/delivery"
+)
+
+const (
+	tailChannel = "hub:tail"
+	tailBuffer  = 1024 // deliveries a slow listener may be behind before it misses some
+	tailAskedOf = 2 * time.Second
+)
+
+// Tail tells listeners which deliveries just changed, in every process: through
+// Redis where somebody elsewhere listens, in memory here. It is a view, not a
+// queue: who is too slow misses some.
+type Tail struct {
+	rdb       redis.UniversalClient
+	log       *slog.Logger
+	self      uuid.UUID
+	listeners atomic.Int64
+	elsewhere atomic.Bool // somebody listens through Redis
+	mu        sync.Mutex
+	feeds     map[chan uuid.UUID]bool
+}
+
+// NewTail makes a tail; [Tail.Run] connects it with the other processes.
+func NewTail(rdb redis.UniversalClient, log *slog.Logger) *Tail {
+	return &Tail{rdb: rdb, log: log, self: uuid.New(), feeds: make(map[chan uuid.UUID]bool)}
+}
+
+// Changed tells of stored attempts. It costs next to nothing where nobody listens.
+func (t *Tail) Changed(batch []delivery.Attempt) {
+	if t.listeners.Load() > 0 {
+		t.mu.Lock()
+		for feed := range t.feeds {
+			for i := range batch {
+				offer(feed, batch[i].ID)
+			}
+		}
+		t.mu.Unlock()
+	}
+	if t.elsewhere.Load() {
+		message := make([]byte, 0, 16*(len(batch)+1))
+		message = append(message, t.self[:]...)
+		for i := range batch {
+			message = append(message, batch[i].ID[:]...)
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		defer cancel()
+		if err := t.rdb.Publish(ctx, tailChannel, message).Err(); err != nil {
+			t.elsewhere.Store(false)
+		}
+	}
+}
+
+func offer(feed chan uuid.UUID, id uuid.UUID) {
+	select {
+	case feed <- id:
+	default:
+	}
+}
+
+// Listen gives the ids of deliveries as they change, until stop is called.
+func (t *Tail) Listen() (feed <-chan uuid.UUID, stop func()) {
+	ch := make(chan uuid.UUID, tailBuffer)
+	t.mu.Lock()
+	t.feeds[ch] = true
+	t.mu.Unlock()
+	t.listeners.Add(1)
+	var once sync.Once
+	return ch, func() {
+		once.Do(func() {
+			t.listeners.Add(-1)
+			t.mu.Lock()
+			delete(t.feeds, ch)
+			t.mu.Unlock()
+		})
+	}
+}
+
+// Run listens to the other processes while somebody listens here, and asks now
+// and then whether somebody listens there.
+func (t *Tail) Run(ctx context.Context) {
+	tick := time.NewTicker(tailAskedOf)
+	defer tick.Stop()
+	var subscription *redis.PubSub
+	defer func() {
+		if subscription != nil {
+			_ = subscription.Close()
+		}
+	}()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		switch listening := t.listeners.Load() > 0; {
+		case listening && subscription == nil:
+			subscription = t.rdb.Subscribe(ctx, tailChannel)
+			go t.relay(subscription.Channel())
+		case !listening && subscription != nil:
+			_ = subscription.Close()
+			subscription = nil
+		}
+		own := int64(0)
+		if subscription != nil {
+			own = 1
+		}
+		counts, err := t.rdb.PubSubNumSub(ctx, tailChannel).Result()
+		t.elsewhere.Store(err == nil && counts[tailChannel] > own)
+	}
+}
+
+func (t *Tail) relay(messages <-chan *redis.Message) {
+	for message := range messages {
+		raw := []byte(message.Payload)
+		if len(raw)%16 != 0 || len(raw) == 0 || uuid.UUID(raw[:16]) == t.self {
+			continue
+		}
+		t.mu.Lock()
+		for raw = raw[16:]; len(raw) > 0; raw = raw[16:] {
+			for feed := range t.feeds {
+				offer(feed, uuid.UUID(raw[:16]))
+			}
+		}
+		t.mu.Unlock()
+	}
+}

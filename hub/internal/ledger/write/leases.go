@@ -1,0 +1,128 @@
+package write
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"integrationhub/hub/internal/delivery"
+)
+
+const (
+	// standFor is how long the row of a lease stands for deliveries: most are settled
+	// within milliseconds, and one that is not should be seen in the log.
+	standFor  = 2 * time.Second
+	lookEvery = 250 * time.Millisecond
+)
+
+// Took remembers deliveries that have no rows yet.
+func (w *Writer) Took(leased *delivery.Leased) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.open = append(w.open, leased)
+}
+
+// fresh tells whether an attempt's delivery has no row yet.
+func fresh(a *delivery.Attempt) bool { return a.Leased != nil && !a.Leased.Stored }
+
+// settle books the rows that a batch gave to deliveries.
+func settle(batch []delivery.Attempt) {
+	for i := range batch {
+		if fresh(&batch[i]) {
+			batch[i].Leased.Open--
+		}
+	}
+}
+
+// completed are the leases that stand for nothing more once a batch is stored.
+func completed(batch []delivery.Attempt) []uuid.UUID {
+	counts := make(map[*delivery.Leased]int)
+	for i := range batch {
+		if fresh(&batch[i]) {
+			counts[batch[i].Leased]++
+		}
+	}
+	ids := make([]uuid.UUID, 0, len(counts))
+	for leased, n := range counts {
+		if leased.Open == n {
+			ids = append(ids, leased.ID)
+		}
+	}
+	return ids
+}
+
+// unfoldOld gives rows to deliveries that have been waiting for a while. Their
+// leases go on.
+func (w *Writer) unfoldOld() {
+	before := w.now().Add(-standFor)
+	var old []*delivery.Leased
+	w.mu.Lock()
+	w.open = slices.DeleteFunc(w.open, func(leased *delivery.Leased) bool {
+		if leased.Open == 0 || leased.Stored {
+			return true
+		}
+		if leased.TakenAt.Before(before) {
+			old = append(old, leased)
+		}
+		return false
+	})
+	w.mu.Unlock()
+	if len(old) == 0 {
+		return
+	}
+	ids := make([]uuid.UUID, len(old))
+	for i, leased := range old {
+		ids[i] = leased.ID
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), flushTimeout)
+	defer cancel()
+	if _, err := w.pool.Exec(ctx, `select hub.unfold_leases($1)`, ids); err != nil {
+		w.log.Warn("giving waiting deliveries their rows failed; trying again", "error", err, "leases", len(ids))
+		return
+	}
+	for _, leased := range old {
+		leased.Stored = true
+	}
+}
+
+// conflict finds out why PostgreSQL has a row of the batch already. committed: the
+// try before was committed and its answer lost. Else rows of the batch were made by
+// somebody else, because a lease ended before its deliveries were settled or because
+// a reader wanted them; those leases are marked, and found tells whether there are any.
+func (w *Writer) conflict(ctx context.Context, batch []delivery.Attempt) (committed, found bool, err error) {
+	leases := make(map[uuid.UUID]*delivery.Attempt)
+	ids, numbers, times := make([]uuid.UUID, len(batch)), make([]int32, len(batch)), make([]time.Time, len(batch))
+	for i := range batch {
+		a := &batch[i]
+		ids[i], numbers[i], times[i] = a.ID, int32(a.Attempts+1), a.StartedAt
+		if fresh(a) {
+			leases[a.ID] = a
+		}
+	}
+	rows, err := w.pool.Query(ctx, `
+		select d.id, d.started_at is not null and d.started_at = u.started_at or exists (
+			select from hub.attempts a where a.delivery_id = d.id and a.number = u.number and a.started_at = u.started_at)
+		from unnest($1::uuid[], $2::integer[], $3::timestamptz[]) u(id, number, started_at)
+		join hub.deliveries d on d.id = u.id`, ids, numbers, times)
+	if err != nil {
+		return false, false, fmt.Errorf("looking for rows: %w", err)
+	}
+	var id uuid.UUID
+	var ours bool
+	_, err = pgx.ForEachRow(rows, []any{&id, &ours}, func() error {
+		committed = committed || ours
+		if a := leases[id]; a != nil && !ours {
+			found = true
+			a.Leased.Stored = true
+		}
+		return nil
+	})
+	if err != nil {
+		return false, false, fmt.Errorf("looking for rows: %w", err)
+	}
+	return committed, found, nil
+}

@@ -1,0 +1,221 @@
+// Package write stores what came of attempts: the writer commits them in batches,
+// together with the deliveries' new states and their statistics. It imports package
+// ledger and neither query nor jobs.
+package write
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"integrationhub/hub/internal/delivery"
+	"integrationhub/hub/internal/failpoint"
+	"integrationhub/hub/internal/store/bulk"
+)
+
+const (
+	writerQueue  = 8192                  // attempts waiting to be stored; beyond it senders wait
+	maxAttempts  = 1024                  // attempts in one commit
+	linger       = 10 * time.Millisecond // nobody waits for the log: let a batch form
+	flushTimeout = 15 * time.Second
+	firstPause   = 50 * time.Millisecond
+	longestPause = 2 * time.Second
+	retryGrace   = 2 * time.Second // how long a retry's clock may be late before the sweep takes the row
+)
+
+// Committed is told about attempts once they and their deliveries' new states are durable.
+type Committed func([]delivery.Attempt)
+
+// Writer stores attempts in batches. An attempt that was recorded is kept until
+// the database has it.
+type Writer struct {
+	pool      *pgxpool.Pool
+	log       *slog.Logger
+	now       func() time.Time
+	committed Committed
+	queue     chan delivery.Attempt
+	asked     chan chan struct{} // somebody waits for what was recorded so far
+	waiting   []chan struct{}    // those who do
+	rows      rows
+	done      sync.WaitGroup
+
+	mu   sync.Mutex
+	open []*delivery.Leased // oldest first; those that are settled go when they are looked at
+}
+
+// NewWriter starts the writer; [Writer.Close] ends it.
+func NewWriter(pool *pgxpool.Pool, log *slog.Logger, now func() time.Time, committed Committed) *Writer {
+	w := &Writer{pool: pool, log: log, now: now, committed: committed, queue: make(chan delivery.Attempt, writerQueue), asked: make(chan chan struct{})}
+	w.done.Go(w.run) // one: a full batch costs less than two half ones
+	return w
+}
+
+// Record hands an attempt over; it waits while the database cannot keep up.
+func (w *Writer) Record(a delivery.Attempt) { w.queue <- a }
+
+// syncPatience is how long a reader waits for the writer.
+const syncPatience = 200 * time.Millisecond
+
+// Sync waits until what was recorded so far is stored, for a short while at most.
+func (w *Writer) Sync(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, syncPatience)
+	defer cancel()
+	stored := make(chan struct{})
+	select {
+	case w.asked <- stored:
+	case <-ctx.Done():
+		return
+	}
+	select {
+	case <-stored:
+	case <-ctx.Done():
+	}
+}
+
+// Close stores what was recorded and returns; Record must not be called any more.
+func (w *Writer) Close() {
+	close(w.queue)
+	w.done.Wait()
+}
+
+func (w *Writer) run() {
+	batch := make([]delivery.Attempt, 0, maxAttempts)
+	timer, look := time.NewTimer(linger), time.NewTicker(lookEvery)
+	defer timer.Stop()
+	defer look.Stop()
+	for {
+		select {
+		case <-look.C:
+			w.unfoldOld()
+		case stored := <-w.asked:
+			w.waiting = append(w.waiting, stored)
+			batch = w.gather(batch[:0], nil)
+			w.storeAll(batch)
+		case first, more := <-w.queue:
+			if !more {
+				return
+			}
+			timer.Reset(linger)
+			batch = w.gather(append(batch[:0], first), timer.C)
+			w.storeAll(batch)
+		}
+	}
+}
+
+// storeAll stores a batch and tells those who wait for it.
+func (w *Writer) storeAll(batch []delivery.Attempt) {
+	if len(batch) > 0 {
+		w.store(batch)
+		clear(batch)
+	}
+	for _, stored := range w.waiting {
+		close(stored)
+	}
+	w.waiting = w.waiting[:0]
+}
+
+// gather adds to a batch what is recorded until the time has come, or what is there
+// now where there is none to wait for. A writer that is asked for stops waiting.
+func (w *Writer) gather(batch []delivery.Attempt, until <-chan time.Time) []delivery.Attempt {
+	for len(batch) < maxAttempts {
+		if until == nil && len(w.queue) == 0 {
+			return batch
+		}
+		select {
+		case a, ok := <-w.queue:
+			if !ok {
+				return batch
+			}
+			batch = append(batch, a)
+		case <-until:
+			return batch
+		case stored := <-w.asked:
+			w.waiting = append(w.waiting, stored)
+			until = nil
+		}
+	}
+	return batch
+}
+
+// store commits a batch, however long the database is away.
+func (w *Writer) store(batch []delivery.Attempt) {
+	failpoint.Here("before_attempt_row")
+	for _, a := range batch {
+		if a.Verdict.Status == delivery.Parked {
+			failpoint.Here("on_parking")
+		}
+	}
+	for pause, tries := firstPause, 0; ; pause, tries = min(2*pause, longestPause), tries+1 {
+		ctx, cancel := context.WithTimeout(context.Background(), flushTimeout)
+		err := w.flush(ctx, batch)
+		cancel()
+		if err == nil {
+			break
+		}
+		if repeated(err) {
+			ctx, cancel := context.WithTimeout(context.Background(), flushTimeout)
+			committed, found, lookErr := w.conflict(ctx, batch)
+			cancel()
+			if committed {
+				break
+			}
+			if found || lookErr != nil {
+				continue
+			}
+		}
+		if refused(err) {
+			w.storeApart(batch, err)
+			return
+		}
+		if tries == 0 {
+			w.log.Warn("storing attempts failed; trying until it works", "error", err, "attempts", len(batch))
+		}
+		time.Sleep(pause)
+	}
+	settle(batch)
+	if w.committed != nil {
+		w.committed(batch)
+	}
+}
+
+// storeApart stores the halves of a batch that PostgreSQL refused, down to the one
+// attempt it refuses: that must not hold up all the others for ever. Its delivery
+// is attempted again when the lease ends.
+func (w *Writer) storeApart(batch []delivery.Attempt, err error) {
+	if len(batch) == 1 {
+		w.log.Error("an attempt cannot be stored; its delivery will be attempted again", "delivery", batch[0].ID, "error", err)
+		return
+	}
+	half := len(batch) / 2
+	w.store(batch[:half])
+	w.store(batch[half:])
+}
+
+// repeated tells whether PostgreSQL has a row of the batch already.
+func repeated(err error) bool {
+	var pg *pgconn.PgError
+	return errors.As(err, &pg) && pg.Code == "23505"
+}
+
+// refused tells whether PostgreSQL will never take these rows: data exceptions
+// (class 22), broken constraints (23), or a day whose tables were dropped.
+func refused(err error) bool {
+	var pg *pgconn.PgError
+	return errors.As(err, &pg) && (strings.HasPrefix(pg.Code, "22") || strings.HasPrefix(pg.Code, "23") || pg.Code == "42P01")
+}
+
+func (w *Writer) flush(ctx context.Context, batch []delivery.Attempt) error {
+	statements := &bulk.Batch{}
+	w.rows.queue(statements, batch, w.now())
+	if err := statements.Run(ctx, w.pool); err != nil {
+		return fmt.Errorf("storing %d attempts: %w", len(batch), err)
+	}
+	return nil
+}
