@@ -38,11 +38,11 @@ type Host struct {
 
 // Publisher publishes events.
 type Publisher interface {
-	// Publish stores an event and its deliveries in the caller's transaction: they
-	// are sent once it has committed, or never. TenantID, Environment, Type and Data
-	// are the caller's; ID is made where it is "", Time is now where it is zero,
-	// Product is always the module's own. It returns the event's id. A
-	// [events.TypePatientDeleted] has the hub erase what its log has of the person.
+	// Publish stores an event and its deliveries in the caller's transaction. They are
+	// sent after the commit. The caller sets TenantID, Environment, Type and Data. An
+	// empty ID is generated, a zero Time is now, and Product is always the module's. It
+	// returns the event's id. An [events.TypePatientDeleted] starts an erasure of the
+	// person's data in the log.
 	Publish(ctx context.Context, tx pgx.Tx, e hub.Event) (id string, err error)
 	// PublishAll publishes several events with few statements and returns their ids in
 	// the same order.
@@ -51,10 +51,11 @@ type Publisher interface {
 
 // Deliveries reports the delivery status of events that the module published.
 type Deliveries interface {
-	// ForEvents gives the deliveries of events to integrations, in the order of the events: one
-	// for each integration that was connected when the event was published and wants it;
-	// a paused one gets only a [events.TypePatientDeleted], once it is enabled. Of the events ID,
-	// TenantID and Environment count. It asks once for all of them.
+	// ForEvents returns the deliveries of each event to integrations, in the order of the
+	// events. An event has one delivery for each integration that was connected and
+	// subscribed when it was published. A paused integration receives only an
+	// [events.TypePatientDeleted], once it is enabled. Only ID, TenantID and Environment
+	// of the events are read. It makes one query for all events.
 	ForEvents(ctx context.Context, events []hub.Event) ([][]Delivery, error)
 }
 
@@ -65,8 +66,8 @@ type Delivery struct {
 	Connected     bool   // the integration is neither paused nor revoked, so that parked deliveries will be sent
 }
 
-// Erasures are what becomes of the log when a [events.TypePatientDeleted] is published or
-// taken in.
+// Erasures controls the erasure that a published or received
+// [events.TypePatientDeleted] starts in the log.
 type Erasures interface {
 	// AddTraces adds identifiers of the person's data in the log, in the transaction that
 	// publishes or handles the event. The hub stores them encrypted until the payloads
