@@ -167,23 +167,23 @@ func checkBacklog(ctx context.Context, db *pgxpool.Pool, report func(Finding)) {
 // checkSum compares what was counted when deliveries were accepted with what
 // stands in the log: nothing may have been dropped.
 func checkSum(ctx context.Context, db *pgxpool.Pool, report func(Finding)) {
-	sums, err := query.NewReader(db).Sums(ctx)
+	sums, err := query.NewReader(db).DailyBalances(ctx)
 	if err != nil {
 		report(Finding{"sum", FindingFailed, err.Error(), ""})
 		return
 	}
-	var total query.Sum
+	var total query.Balance
 	for _, day := range sums {
 		total.Accepted += day.Accepted
 		total.Delivered += day.Delivered
 		total.Parked += day.Parked
 		total.Pending += day.Pending
 		total.Failed += day.Failed
-		if !day.Holds() {
+		if !day.IsBalanced() {
 			report(Finding{"sum", FindingFailed, day.Day.Format(time.DateOnly) + ": " + day.String(), "please report this as a defect, with the hub's log of that day"})
 		}
 	}
-	if total.Holds() {
+	if total.IsBalanced() {
 		report(Finding{"sum", FindingOK, total.String(), ""})
 	}
 }

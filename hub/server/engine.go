@@ -67,15 +67,15 @@ func startEngine(cfg config.Config, s *storage, guard *egress.Guard, speaks dire
 	e.reader.WaitFor(e.writer)
 	var wake func(uuid.UUID)
 	if s.miniredis == nil { // else this process is the only one
-		wake = func(target uuid.UUID) { e.retrier.Wake(target) }
+		wake = func(target uuid.UUID) { e.retrier.WakeOthers(target) }
 	}
 	e.dispatcher = delivery.NewDispatcher(delivery.Config{
 		Pool: s.engine, Directory: e.directory, Client: e.client, Log: e.writer, Pacer: delivery.RedisPacer{Client: s.redis},
-		Logger: log, Now: now, Wake: wake, Concurrency: cfg.DeliveryConcurrency, EndpointConcurrency: cfg.EndpointConcurrency,
+		Logger: log, Now: now, WakeOthers: wake, Concurrency: cfg.DeliveryConcurrency, EndpointConcurrency: cfg.EndpointConcurrency,
 	})
 	e.retrier = delivery.NewRetrier(s.redis, e.dispatcher, log)
 	e.outbox = outbox.New(s.engine, e.directory, e.dispatcher, e.metrics, log, now)
-	e.replays = jobs.NewReplays(s.api, log, now, e.dispatcher.Kick)
+	e.replays = jobs.NewReplays(s.api, log, now, e.dispatcher.Wake)
 	e.retries = jobs.NewRetries(s.api, e.reader)
 	e.metrics.Gauge("hub_queue_depth", "Leased deliveries waiting in this process.", func() float64 {
 		queued, _ := e.dispatcher.Depth()
@@ -85,14 +85,14 @@ func startEngine(cfg config.Config, s *storage, guard *egress.Guard, speaks dire
 		_, inFlight := e.dispatcher.Depth()
 		return float64(inFlight)
 	})
-	e.metrics.Register(query.NewPending(e.reader, now))
-	e.metrics.Register(connect.NewStatuses(s.api, now))
+	e.metrics.Register(query.NewPendingCollector(e.reader, now))
+	e.metrics.Register(connect.NewStatusCollector(s.api, now))
 
 	ctx, cancel := context.WithCancel(context.Background())
 	e.cancel = cancel
-	drainer := jobs.NewDrainer(s.api, log, e.dispatcher.Kick)
-	eraser := erasure.New(s.api, log, e.metrics, s.box, e.dispatcher.Erasing)
-	maintenance := jobs.NewMaintenance(s.api, log, now, cfg.Retention, e.metrics.GaveUp)
+	drainer := jobs.NewDrainer(s.api, log, e.dispatcher.Wake)
+	eraser := erasure.New(s.api, log, e.metrics, s.box, e.dispatcher.SetErasingTenants)
+	maintenance := jobs.NewMaintenance(s.api, log, now, cfg.Retention, e.metrics.CountFailedUnsent)
 	for _, work := range append(more,
 		e.directory.Run, e.dispatcher.Sweep, e.replays.Run, e.tail.Run, maintenance.Run, drainer.Run, eraser.Run, e.runRetrier,
 		func(ctx context.Context) { e.dispatcher.Listen(ctx, outbox.DueChannel) },
@@ -105,9 +105,9 @@ func startEngine(cfg config.Config, s *storage, guard *egress.Guard, speaks dire
 // attemptsStored passes on attempts that are durable now.
 func (e *engine) attemptsStored(batch []delivery.Attempt) {
 	e.retrier.Schedule(batch)
-	e.metrics.Attempts(batch, time.Now())
-	e.tail.Changed(batch)
-	e.tracer.Attempts(batch)
+	e.metrics.CountAttempts(batch, time.Now())
+	e.tail.Publish(batch)
+	e.tracer.RecordAttempts(batch)
 }
 
 func (e *engine) runRetrier(ctx context.Context) {
@@ -133,7 +133,7 @@ func (e *engine) stop(ctx context.Context) {
 	case <-ctx.Done():
 		e.log.Warn("stopping with attempts under way; those deliveries will be attempted again")
 	}
-	if err := e.dispatcher.GiveBack(ctx, left); err != nil {
+	if err := e.dispatcher.ReleaseLeases(ctx, left); err != nil {
 		e.log.Warn("giving leases back failed; they end by themselves", "error", err, "deliveries", len(left))
 	}
 	e.cancel()

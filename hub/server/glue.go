@@ -35,7 +35,7 @@ func (k keyLimits) Allow(ctx context.Context, key keys.Principal, setHeader func
 	result := k.limiter.Allow(ctx, "key", key.KeyID.String(), key.Rate)
 	limit.SetHeaders(setHeader, result)
 	if err := result.Err(); err != nil {
-		k.metrics.Limited()
+		k.metrics.CountLimited()
 		return err
 	}
 	return nil
@@ -50,7 +50,7 @@ func (k keyLimits) AllowIntegration(ctx context.Context, key keys.Principal, set
 	result := k.limiter.Allow(ctx, "integration", key.Integration.String(), key.Rate)
 	if err := result.Err(); err != nil {
 		limit.SetHeaders(setHeader, result)
-		k.metrics.Limited()
+		k.metrics.CountLimited()
 		return err
 	}
 	return nil
@@ -65,7 +65,7 @@ func (k keyLimits) AllowLookup(ctx context.Context, operator string, setHeader f
 	result := k.limiter.Allow(ctx, "lookup", operator, lookupRate)
 	limit.SetHeaders(setHeader, result)
 	if err := result.Err(); err != nil {
-		k.metrics.Limited()
+		k.metrics.CountLimited()
 		return err
 	}
 	return nil
@@ -91,7 +91,7 @@ func (p pings) PublishTo(ctx context.Context, tenantID uuid.UUID, environment hu
 	}
 	result, err := p.outbox.Publish(ctx, &outbox.Publication{
 		TenantID: tenantID, Environment: environment, Product: "hub", Type: eventType, Data: data,
-		To: []*directory.Target{endpoint},
+		Targets: []*directory.Target{endpoint},
 	})
 	return result.ID, err
 }
@@ -106,9 +106,9 @@ type timedPublisher struct {
 // PublishAll implements gateway.Publisher.
 func (t timedPublisher) PublishAll(ctx context.Context, publications []*outbox.Publication) ([]outbox.Result, error) {
 	began := time.Now()
-	span := t.tracer.Commit(ctx)
+	span := t.tracer.StartCommit(ctx)
 	results, err := t.Outbox.PublishAll(ctx, publications)
 	span.End(err)
-	t.metrics.Published(time.Since(began))
+	t.metrics.ObservePublish(time.Since(began))
 	return results, err
 }

@@ -74,7 +74,7 @@ func (p *products) Connector(name string) hub.Connector {
 func (p *products) find(name string) (connect.Product, bool) {
 	for _, one := range p.list {
 		if one.spec.Name == name {
-			return connect.Product{Spec: one.spec, Base: one.base}, true
+			return connect.Product{Spec: one.spec, BaseURL: one.base}, true
 		}
 	}
 	return connect.Product{}, false
@@ -174,10 +174,10 @@ func (s *Server) openProducts(ctx context.Context, guard *egress.Guard, limits k
 		return err
 	}
 	p.connect = connect.New(connect.Config{
-		DB: db, Box: s.storage.box, Keys: p.keys, URLs: guard, Do: p.http,
+		DB: db, Box: s.storage.box, Keys: p.keys, URLs: guard, Client: p.http,
 		Connectors: p.Connector, Products: p.find, Log: log, Now: time.Now, Random: rand.Float64,
-		Failed:    s.engine.metrics.HandshakeFailed,
-		Recovered: func(id uuid.UUID) { log.Info("a peer is well again", "integration_id", id) },
+		OnHandshakeFailed: s.engine.metrics.CountHandshakeFailure,
+		OnRecovered:       func(id uuid.UUID) { log.Info("a peer is well again", "integration_id", id) },
 	})
 	for _, one := range p.list {
 		if err := s.open(ctx, one, operators, limits); err != nil {
@@ -237,7 +237,7 @@ func (s *Server) open(ctx context.Context, one *hosted, operators *auth.Service,
 		return err
 	}
 	one.instance, err = one.module.Open(ctx, module.Host{
-		Pool: one.pool, Events: outbox.Product{Outbox: s.engine.outbox, Name: name}, Tenants: moduleTenants{s.storage.api, name}, Peers: modulePeers{s.products.connect, name},
+		Pool: one.pool, Events: outbox.ProductPublisher{Outbox: s.engine.outbox, Name: name}, Tenants: moduleTenants{s.storage.api, name}, Peers: modulePeers{s.products.connect, name},
 		Jobs: jobs.Queue{Product: name, Now: now}, Sealer: moduleSealer{s.storage.box, name},
 		Credentials: operators.NewAccounts(name, s.storage.box.Derive("product/"+name+"/access-tokens"), cfg.AccessTTL, now),
 		RateLimiter: allowed, Audit: moduleAudit{audit.NewRecorder(s.storage.api)}, Deliveries: moduleDeliveries{s.engine.reader}, Erasures: erasure.Known{Box: s.storage.box},
@@ -260,17 +260,17 @@ func (s *Server) mountProduct(one *hosted, limits keyLimits) error {
 		one.app = newApp(s.publicURL(), s.options.Log, s.probes, s.uploads)
 		app = one.app
 	}
-	s.engine.metrics.Hosted(one.spec.Name, []string{string(inbox.Accepted), string(inbox.Duplicate), string(inbox.Ignored)}, []string{connect.StepStatus, connect.StepRegister})
+	s.engine.metrics.RegisterProduct(one.spec.Name, []string{string(inbox.Accepted), string(inbox.Duplicate), string(inbox.Ignored)}, []string{connect.StepStatus, connect.StepRegister})
 	mounted, err := product.Mount(app, one.path, one.spec, one.instance, product.Deps{
 		Log: s.options.Log, Connect: s.products.connect, Keys: s.products.keys, Directory: s.engine.directory, Limiter: limits,
 		Connectors: s.products.Connector, Inbox: one.inbox, Ledger: s.engine.reader, Audit: audit.NewRecorder(s.storage.api),
-		Received: func(outcome string) { s.engine.metrics.Received(one.spec.Name, outcome) },
-		Now:      time.Now, TrustedProxies: s.options.Config.TrustedProxies, Health: s.probes.dependencies, BaseURL: one.base, Docs: !s.options.Config.IsProduction(),
+		OnReceived: func(outcome string) { s.engine.metrics.CountReceived(one.spec.Name, outcome) },
+		Now:        time.Now, TrustedProxies: s.options.Config.TrustedProxies, Health: s.probes.dependencies, BaseURL: one.base, Docs: !s.options.Config.IsProduction(),
 	})
 	if err != nil {
 		return err
 	}
-	s.uploads.BodyLimits(app, mounted.LongBody)
+	s.uploads.BodyLimits(app, mounted.AdmitLongBody)
 	if pages, ok := one.instance.(module.PageProvider); ok {
 		for path, handler := range pages.Pages() {
 			mountPage(s.app, path, s.options.Config.TrustedProxies, handler)

@@ -160,7 +160,7 @@ func (s *Server) mountAPI(ctx context.Context, guard *egress.Guard) error {
 	if err := config.WriteLocal(cfg.DataDir, config.Local{URL: config.LocalURL(s.listener.Addr().String()), Token: plain, PID: os.Getpid()}); err != nil {
 		return err
 	}
-	limits := keyLimits{s.storage.limiter(log, e.metrics.LimitedLocally), e.metrics}
+	limits := keyLimits{s.storage.limiter(log, e.metrics.CountLocalLimit), e.metrics}
 	if err := s.openProducts(ctx, guard, limits, operators); err != nil {
 		return err
 	}
@@ -175,7 +175,7 @@ func (s *Server) mountAPI(ctx context.Context, guard *egress.Guard) error {
 		Directory: registry.NewDirectory(db), Endpoints: registry.NewEndpoints(db, s.storage.box, guard, time.Now),
 		Audit: audit.NewRecorder(db), Publisher: pings{e.directory, e.outbox}, Mail: readable,
 		Publish: receive.Publish, PublishBatch: receive.PublishBatch,
-		Ledger: e.reader, Replays: e.replays, Retries: e.retries, Tail: e.tail, Lookup: lookup.New(s.products.finders(), e.reader), LookupLimiter: limits, Kick: e.dispatcher.Kick, Now: time.Now, Stopping: s.stopping,
+		Ledger: e.reader, Replays: e.replays, Retries: e.retries, Tail: e.tail, Lookup: lookup.New(s.products.finders(), e.reader), LookupLimiter: limits, Wake: e.dispatcher.Wake, Now: time.Now, Stopping: s.stopping,
 		TrustedProxies: cfg.TrustedProxies, Version: s.options.Version, Docs: !cfg.IsProduction(),
 	})
 	if err == nil && !cfg.IsProduction() {
@@ -267,7 +267,7 @@ func (s *Server) Stop() {
 	case <-time.After(min(drainTime, grace/5)):
 	case <-ctx.Done():
 	}
-	s.engine.dispatcher.Hold()
+	s.engine.dispatcher.StopAccepting()
 	if err := s.app.ShutdownWithContext(ctx); err != nil {
 		s.options.Log.Warn("some requests did not end in time", "error", err)
 	}

@@ -117,6 +117,6 @@ func (a *API) listAppointments(ctx context.Context, in *appointmentsInput) (*str
 	if err != nil {
 		return nil, err
 	}
-	total, err := a.store.CountAppointments(ctx, dbgen.CountAppointmentsParams{ClinicID: at.Clinic, Env: at.Env, PatientID: in.ID, Status: in.Status, Most: store.CountedAtMost})
+	total, err := a.store.CountAppointments(ctx, dbgen.CountAppointmentsParams{ClinicID: at.Clinic, Env: at.Env, PatientID: in.ID, Status: in.Status, MaxCount: store.MaxCount})
 	return &struct{ Body rest.Page[Appointment] }{rest.NewPage(rest.Map(rows, appointmentOf), total, in.PageParams)}, err
 }

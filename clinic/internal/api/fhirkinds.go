@@ -58,9 +58,9 @@ func plain(statuses []care.AppointmentStatus) []string {
 
 // daysOf are the days that begin in spans of time: records have a day, and what the
 // facade shows of it is when that begins.
-func daysOf(spans store.Spans, zone *time.Location) store.Spans {
-	return rest.Map(spans, func(span []store.Span) []store.Span {
-		return rest.Map(span, func(one store.Span) store.Span { return store.Span(fhir.Days(fhir.Range(one), zone)) })
+func daysOf(spans store.TimeFilter, zone *time.Location) store.TimeFilter {
+	return rest.Map(spans, func(span []store.TimeRange) []store.TimeRange {
+		return rest.Map(span, func(one store.TimeRange) store.TimeRange { return store.TimeRange(fhir.Days(fhir.Range(one), zone)) })
 	})
 }
 
@@ -77,7 +77,7 @@ func (a *API) fhirDocuments() kind {
 		if q.Statuses != nil && len(q.Statuses) == 0 {
 			return nil, 0, nil
 		}
-		q.At = daysOf(q.At, f.zone)
+		q.Time = daysOf(q.Time, f.zone)
 		rows, total, err := a.store.FindRecords(ctx, q)
 		if err != nil {
 			return nil, 0, err

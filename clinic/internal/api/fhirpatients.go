@@ -84,7 +84,7 @@ func (a *API) readPatients(_ kind, f facade, q *store.Search, used url.Values) e
 		q.Names = append(q.Names, texts(value))
 	}
 	for _, value := range used["name:exact"] {
-		q.WholeName = append(q.WholeName, texts(value))
+		q.ExactNames = append(q.ExactNames, texts(value))
 	}
 	for _, value := range used["identifier"] {
 		hashes, err := a.taxIDs(f, value)
@@ -106,7 +106,7 @@ func (a *API) readPatients(_ kind, f facade, q *store.Search, used url.Values) e
 		}
 	}
 	var err error
-	q.Born, err = spans("birthdate", used, time.UTC)
+	q.BirthDate, err = spans("birthdate", used, time.UTC)
 	return err
 }
 

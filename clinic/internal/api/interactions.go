@@ -84,7 +84,7 @@ func (a *API) listInteractions(ctx context.Context, in *PatientList) (*struct{ B
 	if err != nil {
 		return nil, err
 	}
-	total, err := a.store.CountInteractions(ctx, dbgen.CountInteractionsParams{ClinicID: at.Clinic, Env: at.Env, PatientID: in.ID, Most: store.CountedAtMost})
+	total, err := a.store.CountInteractions(ctx, dbgen.CountInteractionsParams{ClinicID: at.Clinic, Env: at.Env, PatientID: in.ID, MaxCount: store.MaxCount})
 	return &struct{ Body rest.Page[Interaction] }{rest.NewPage(rest.Map(rows, interactionOf), total, in.PageParams)}, err
 }
 
@@ -145,14 +145,14 @@ func (a *API) logInteraction(ctx context.Context, in *logInteractionInput) (*log
 	}
 	out := &logInteractionOutput{}
 	err = a.store.InTx(ctx, "logging an interaction", func(tx *store.Tx) error {
-		patients, err := tx.ByPhone(ctx, at, b.PatientPhone)
+		patients, err := tx.FindByPhone(ctx, at, b.PatientPhone)
 		if err != nil {
 			return err
 		}
 		if len(patients) == 0 {
 			return hub.Errorf(hub.ErrNotFound, "patient_not_found", "No patient has this phone number.")
 		}
-		d.SourceID = tx.Opaque(at, d.SourceID)
+		d.SourceID = tx.MaskExternalID(at, d.SourceID)
 		made, err := tx.LogInteraction(ctx, at, patients[0].ID, d)
 		out.Body.Logged, out.Body.InteractionID, out.Body.PatientID = true, made.ID, made.PatientID
 		return err

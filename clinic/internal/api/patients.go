@@ -51,11 +51,11 @@ func day(t time.Time) string { return t.Format(time.DateOnly) }
 // shown adds to rows what is known beside them.
 func (a *API) shown(ctx context.Context, at store.Scope, rows ...dbgen.Patient) ([]Patient, error) {
 	ids := rest.Map(rows, func(p dbgen.Patient) uuid.UUID { return p.ID })
-	figures, err := a.store.Figures(ctx, dbgen.FiguresParams{Now: a.host.Now(), ClinicID: at.Clinic, Env: at.Env, Ids: ids})
+	figures, err := a.store.PatientFigures(ctx, dbgen.PatientFiguresParams{Now: a.host.Now(), ClinicID: at.Clinic, Env: at.Env, Ids: ids})
 	if err != nil {
 		return nil, err
 	}
-	known := make(map[uuid.UUID]dbgen.FiguresRow, len(figures))
+	known := make(map[uuid.UUID]dbgen.PatientFiguresRow, len(figures))
 	for _, f := range figures {
 		known[f.ID] = f
 	}

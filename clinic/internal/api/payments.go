@@ -104,7 +104,7 @@ func (a *API) listPayments(ctx context.Context, in *PatientList) (*struct{ Body 
 	if err != nil {
 		return nil, err
 	}
-	total, err := a.store.CountPayments(ctx, dbgen.CountPaymentsParams{ClinicID: at.Clinic, Env: at.Env, PatientID: in.ID, Most: store.CountedAtMost})
+	total, err := a.store.CountPayments(ctx, dbgen.CountPaymentsParams{ClinicID: at.Clinic, Env: at.Env, PatientID: in.ID, MaxCount: store.MaxCount})
 	return &struct{ Body rest.Page[Payment] }{rest.NewPage(rest.Map(rows, paymentOf), total, in.PageParams)}, err
 }
 
@@ -147,7 +147,7 @@ func (a *API) cancelPayment(ctx context.Context, in *rest.IDParam) (*paymentOutp
 	}
 	var done dbgen.Payment
 	err = a.store.InTx(ctx, "cancelling a payment", func(tx *store.Tx) error {
-		done, err = tx.Cancel(ctx, at, in.ID)
+		done, err = tx.CancelPayment(ctx, at, in.ID)
 		return err
 	})
 	return &paymentOutput{paymentOf(done)}, err
@@ -165,6 +165,6 @@ func (a *API) runOverdue(ctx context.Context, _ *struct{}) (*overdueOutput, erro
 		return nil, err
 	}
 	out := &overdueOutput{}
-	out.Body.Overdue, err = a.store.Overdue(ctx, at)
+	out.Body.Overdue, err = a.store.MarkOverdue(ctx, at)
 	return out, err
 }

@@ -131,6 +131,6 @@ func (a *API) listRecords(ctx context.Context, in *PatientList) (*struct{ Body r
 			return nil, err
 		}
 	}
-	total, err := a.store.CountRecords(ctx, dbgen.CountRecordsParams{ClinicID: at.Clinic, Env: at.Env, PatientID: in.ID, Most: store.CountedAtMost})
+	total, err := a.store.CountRecords(ctx, dbgen.CountRecordsParams{ClinicID: at.Clinic, Env: at.Env, PatientID: in.ID, MaxCount: store.MaxCount})
 	return &struct{ Body rest.Page[Record] }{rest.NewPage(items, total, in.PageParams)}, err
 }

@@ -57,7 +57,7 @@ func (a *API) searchPatients(ctx context.Context, in *searchPatientsInput) (*sea
 	}
 	out := &searchPatientsOutput{}
 	module.RequireAudit(ctx) // what finds nobody too
-	rows, err := a.store.ByPhone(ctx, at, in.Phone)
+	rows, err := a.store.FindByPhone(ctx, at, in.Phone)
 	if err != nil || len(rows) == 0 {
 		return out, err
 	}
@@ -117,7 +117,7 @@ func (a *API) searchRecords(ctx context.Context, in *OfPatient) (*searchRecordsO
 	if err := a.visible(ctx, at, in.PatientID); err != nil {
 		return nil, err
 	}
-	rows, err := a.store.VisibleRecords(ctx, dbgen.VisibleRecordsParams{ClinicID: at.Clinic, Env: at.Env, PatientID: in.PatientID, RowLimit: in.Limit})
+	rows, err := a.store.ListVisibleRecords(ctx, dbgen.ListVisibleRecordsParams{ClinicID: at.Clinic, Env: at.Env, PatientID: in.PatientID, RowLimit: in.Limit})
 	out := &searchRecordsOutput{}
 	out.Body.Records = []RecordSummary{}
 	for _, r := range rows {
@@ -177,7 +177,7 @@ func (a *API) SearchPhone(ctx context.Context, phone string) ([]module.PhoneMatc
 	if number == "" {
 		return nil, nil
 	}
-	rows, err := a.store.PatientsAnywhere(ctx, []string{care.PhoneKey(number)})
+	rows, err := a.store.PatientsByPhoneAnywhere(ctx, []string{care.PhoneKey(number)})
 	return rest.Map(rows, func(p dbgen.Patient) module.PhoneMatch {
 		return module.PhoneMatch{TenantID: p.ClinicID, Kind: "patient", ID: p.ID.String(), Name: p.Name}
 	}), err

@@ -76,7 +76,7 @@ type Deps struct {
 	Lookup         *lookup.Service
 	LookupLimiter  LookupLimiter          // nil = lookups are not limited
 	Mail           *mail.Outbox           // mail that developers may read; nil = none, as in production
-	Kick           func(target uuid.UUID) // tells dispatch that a target has due deliveries
+	Wake           func(target uuid.UUID) // has the dispatcher fetch a target's due deliveries
 	Now            func() time.Time
 	Stopping       <-chan struct{} // closed when the hub stops: live tails end
 	TrustedProxies []netip.Prefix  // whose X-Forwarded-For is believed

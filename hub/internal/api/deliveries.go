@@ -35,7 +35,7 @@ type DeliveryQuery struct {
 func (q DeliveryQuery) filter() (query.Filter, error) {
 	f := query.Filter{
 		Direction: q.Direction, Product: q.Product, Environment: q.Environment, EventType: q.EventType, Status: q.Status,
-		StatusCode: q.StatusCode, CorrelationID: q.CorrelationID, EventID: q.EventID, Q: q.Q,
+		StatusCode: q.StatusCode, CorrelationID: q.CorrelationID, EventID: q.EventID, Search: q.Q,
 	}
 	var err error
 	if f.TenantID, err = queryID("tenant_id", q.TenantID); err != nil {
@@ -119,6 +119,6 @@ func (a *API) retryDelivery(ctx context.Context, in *idPath) (*struct{ Body Retr
 	if err != nil {
 		return nil, err
 	}
-	a.deps.Kick(target)
+	a.deps.Wake(target)
 	return &struct{ Body Retried }{Retried{in.ID, status.String()}}, nil
 }

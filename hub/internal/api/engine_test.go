@@ -59,12 +59,12 @@ func (e *engine) start(b *bundle, log *slog.Logger) {
 	e.directory = directory.New(b.db, b.box, anyPeer, log, b.clock.Now)
 	e.tail = query.NewTail(e.redis.Client(t), log)
 	sender := client.New(client.Config{Dial: e.hook.dial, Timeout: soon})
-	writer := write.NewWriter(b.db, log, b.clock.Now, e.tail.Changed)
+	writer := write.NewWriter(b.db, log, b.clock.Now, e.tail.Publish)
 	e.dispatcher = delivery.NewDispatcher(delivery.Config{
 		Pool: b.db, Directory: e.directory, Client: sender, Log: writer, Logger: log, Now: b.clock.Now, Concurrency: 8, EndpointConcurrency: 4,
 	})
 	e.outbox = outbox.New(b.db, e.directory, e.dispatcher, metrics.New(), log, b.clock.Now)
-	e.replays = jobs.NewReplays(b.db, log, b.clock.Now, e.dispatcher.Kick)
+	e.replays = jobs.NewReplays(b.db, log, b.clock.Now, e.dispatcher.Wake)
 	e.retries = jobs.NewRetries(b.db, query.NewReader(b.db))
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
@@ -132,7 +132,7 @@ func (k keyLimits) Allow(ctx context.Context, key keys.Principal, setHeader func
 func (b *bundle) tidy() {
 	b.t.Helper()
 	const retention = 10 * 365 * 24 * time.Hour // nothing is dropped
-	require.NoError(b.t, jobs.NewMaintenance(b.db, slog.New(slog.DiscardHandler), b.clock.Now, retention, func(string, int) {}).Tidy(context.Background()))
+	require.NoError(b.t, jobs.NewMaintenance(b.db, slog.New(slog.DiscardHandler), b.clock.Now, retention, func(string, int) {}).EnforceRetention(context.Background()))
 }
 
 // publish publishes an event with a key and gives its id.

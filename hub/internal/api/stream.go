@@ -73,7 +73,7 @@ func (a *API) stream(c *fiber.Ctx, _ *request) error {
 	c.Set(fiber.HeaderContentType, eventStream)
 	c.Set(fiber.HeaderCacheControl, "no-store")
 	c.Set("X-Accel-Buffering", "no")
-	feed, stop := a.deps.Tail.Listen()
+	feed, stop := a.deps.Tail.Subscribe()
 	c.Context().SetBodyStreamWriter(func(w *bufio.Writer) {
 		defer stop()
 		t.w = w
@@ -118,7 +118,7 @@ func (t *tail) run(feed <-chan uuid.UUID) {
 	defer cancel()
 	// The moment first: what happens once the client knows that the tail runs is told.
 	var err error
-	if t.looked, err = t.api.deps.Ledger.Now(ctx); err != nil {
+	if t.looked, err = t.api.deps.Ledger.DatabaseTime(ctx); err != nil {
 		return
 	}
 	if fmt.Fprint(t.w, "retry: 1000\n\n"); t.w.Flush() != nil || t.begin(ctx) != nil {
@@ -168,7 +168,7 @@ func (t *tail) begin(ctx context.Context) error {
 	if t.lastAt.IsZero() {
 		t.lastAt, t.sent[t.last] = logid.Time(t.last), t.looked
 	}
-	items, err := t.api.deps.Ledger.Since(ctx, t.filter, t.lastAt.Add(-streamOverlap), streamResume)
+	items, err := t.api.deps.Ledger.ListChangedSince(ctx, t.filter, t.lastAt.Add(-streamOverlap), streamResume)
 	if err != nil {
 		return err
 	}
@@ -182,7 +182,7 @@ func (t *tail) tell(ctx context.Context, changed map[uuid.UUID]bool) error {
 	}
 	ids := slices.Collect(maps.Keys(changed))
 	clear(changed)
-	items, err := t.api.deps.Ledger.Matching(ctx, t.filter, ids)
+	items, err := t.api.deps.Ledger.ListByIDs(ctx, t.filter, ids)
 	if err != nil {
 		return err
 	}
@@ -192,11 +192,11 @@ func (t *tail) tell(ctx context.Context, changed map[uuid.UUID]bool) error {
 // look writes what changed and nobody told of, and forgets what was sent so long ago
 // that no look finds it any more.
 func (t *tail) look(ctx context.Context) error {
-	now, err := t.api.deps.Ledger.Now(ctx)
+	now, err := t.api.deps.Ledger.DatabaseTime(ctx)
 	if err != nil {
 		return err
 	}
-	items, err := t.api.deps.Ledger.Attempted(ctx, t.filter, t.looked, streamResume)
+	items, err := t.api.deps.Ledger.ListAttemptedSince(ctx, t.filter, t.looked, streamResume)
 	if err != nil {
 		return err
 	}

@@ -53,7 +53,7 @@ func (d *Dispatcher) claim(ctx context.Context, statement string, args ...any) (
 	jobs, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (Job, error) {
 		job := Job{LeasedAt: leasedAt}
 		var late time.Duration
-		err := row.Scan(&job.ID, &job.Target, &job.Peer, &job.Attempts, &job.Spent, &job.RoundAt, &late)
+		err := row.Scan(&job.ID, &job.Target, &job.ToIntegration, &job.Attempts, &job.Spent, &job.RoundAt, &late)
 		job.DueAt = leasedAt.Add(-max(0, late))
 		return job, err
 	})
@@ -87,10 +87,10 @@ func (d *Dispatcher) readEvents(ctx context.Context, jobs []Job) error {
 		return fmt.Errorf("reading events: %w", err)
 	}
 	var read Event
-	_, err = pgx.ForEachRow(rows, []any{&read.Seq, &read.Bits, &read.TenantID, &read.Environment, &read.Product, &read.Type, &read.Correlation, &read.Body}, func() error {
+	_, err = pgx.ForEachRow(rows, []any{&read.Seq, &read.IDBits, &read.TenantID, &read.Environment, &read.Product, &read.Type, &read.CorrelationID, &read.Body}, func() error {
 		event := events[read.Seq]
 		*event = read
-		event.ID, event.Body = hub.FormatEventID(uint64(read.Bits)), append([]byte(nil), read.Body...)
+		event.ID, event.Body = hub.FormatEventID(uint64(read.IDBits)), append([]byte(nil), read.Body...)
 		return nil
 	})
 	if err != nil {
@@ -120,8 +120,8 @@ func (d *Dispatcher) unlease(ctx context.Context, jobs []Job) error {
 	var leases []uuid.UUID
 	for i, job := range jobs {
 		ids[i] = job.ID
-		if job.Leased != nil && !slices.Contains(leases, job.Leased.ID) {
-			leases = append(leases, job.Leased.ID)
+		if job.Lease != nil && !slices.Contains(leases, job.Lease.ID) {
+			leases = append(leases, job.Lease.ID)
 		}
 	}
 	statements := &pgx.Batch{}

@@ -14,11 +14,11 @@ import (
 	"integrationhub/hub/internal/directory"
 )
 
-// Log stores what came of attempts. Record may block: that is the back-pressure
+// AttemptLog stores what came of attempts. Record may block: that is the back-pressure
 // on dispatch when the database cannot keep up. Took tells of deliveries that have
 // no rows yet, before the first of their attempts is recorded.
-type Log interface {
-	Took(*Leased)
+type AttemptLog interface {
+	TrackLease(*Lease)
 	Record(Attempt)
 }
 
@@ -26,7 +26,7 @@ type Log interface {
 // paced target: at most one each interval. ok is false where another process
 // just had it; then wait is how long to hold back.
 type Pacer interface {
-	Permit(ctx context.Context, target uuid.UUID, interval time.Duration) (wait time.Duration, ok bool)
+	TakeTurn(ctx context.Context, target uuid.UUID, interval time.Duration) (wait time.Duration, ok bool)
 }
 
 // Config is what a Dispatcher is made of.
@@ -34,11 +34,11 @@ type Config struct {
 	Pool                *pgxpool.Pool
 	Directory           *directory.Directory
 	Client              *client.Client
-	Log                 Log
+	Log                 AttemptLog
 	Pacer               Pacer // nil: this process only
 	Logger              *slog.Logger
 	Now                 func() time.Time
-	Wake                func(target uuid.UUID) // tells the other processes of rows left without a lease; nil: there are none
+	WakeOthers          func(target uuid.UUID) // tells the other processes of rows left without a lease; nil: there are none
 	Concurrency         int                    // attempts in flight, all targets
 	EndpointConcurrency int                    // attempts in flight, one target
 }
@@ -63,13 +63,13 @@ type Dispatcher struct {
 	stopping bool
 	idle     *sync.Cond // inFlight or claiming fell while stopping
 
-	kicks chan uuid.UUID // targets with room again, to be filled from the database
+	wakeups chan uuid.UUID // targets with room again, to be filled from the database
 }
 
 // NewDispatcher makes a dispatcher; nothing runs until it is given work.
 func NewDispatcher(config Config) *Dispatcher {
 	d := &Dispatcher{
-		Config: config, lanes: make(map[uuid.UUID]*lane), kicks: make(chan uuid.UUID, 1024),
+		Config: config, lanes: make(map[uuid.UUID]*lane), wakeups: make(chan uuid.UUID, 1024),
 		work: make(chan assignment), stopped: make(chan struct{}),
 	}
 	d.idle = sync.NewCond(&d.mu)
@@ -115,39 +115,39 @@ func (d *Dispatcher) Release(target uuid.UUID) {
 	d.queued--
 }
 
-// Left remembers that rows of a target wait in the database: they are fetched
+// MarkBacklog remembers that rows of a target wait in the database: they are fetched
 // when its lane has room, or by other processes that have some.
-func (d *Dispatcher) Left(target uuid.UUID) {
+func (d *Dispatcher) MarkBacklog(target uuid.UUID) {
 	d.mu.Lock()
 	l := d.laneOf(target)
 	l.left = true
 	empty := l.waiting() == 0 && l.reserved == 0
-	wake := d.Wake != nil && d.Now().Sub(l.woke) >= wakeEvery
+	wake := d.WakeOthers != nil && d.Now().Sub(l.woke) >= wakeEvery
 	if wake {
 		l.woke = d.Now()
 	}
 	d.mu.Unlock()
 	if wake {
-		go d.Wake(target)
+		go d.WakeOthers(target)
 	}
 	if empty {
-		d.Kick(target)
+		d.Wake(target)
 	}
 }
 
-// Kick asks for a target's due rows to be fetched soon.
-func (d *Dispatcher) Kick(target uuid.UUID) {
+// Wake asks for a target's due rows to be fetched soon.
+func (d *Dispatcher) Wake(target uuid.UUID) {
 	select {
-	case d.kicks <- target:
+	case d.wakeups <- target:
 	default: // the sweep finds them within a second
 	}
 }
 
 // Dispatch queues committed jobs whose places were reserved. leased stands for those
 // that have no rows yet; nil: all have one.
-func (d *Dispatcher) Dispatch(jobs []Job, leased *Leased) {
-	if leased != nil {
-		d.Log.Took(leased)
+func (d *Dispatcher) Dispatch(jobs []Job, lease *Lease) {
+	if lease != nil {
+		d.Log.TrackLease(lease)
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -207,12 +207,12 @@ func (d *Dispatcher) runnable(l *lane) bool {
 		return true
 	}
 	if l.timer == nil {
-		l.timer = time.AfterFunc(wait, func() { d.wake(l) })
+		l.timer = time.AfterFunc(wait, func() { d.resumeLane(l) })
 	}
 	return false
 }
 
-func (d *Dispatcher) wake(l *lane) {
+func (d *Dispatcher) resumeLane(l *lane) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	l.timer = nil
@@ -230,7 +230,7 @@ func (d *Dispatcher) take(l *lane) Job {
 	}
 	if l.left && (l.waiting() == 0 || 2*l.room(d.EndpointConcurrency) >= l.size(d.EndpointConcurrency)) {
 		l.left = false
-		d.Kick(l.target)
+		d.Wake(l.target)
 	}
 	return job
 }
@@ -273,7 +273,7 @@ func (d *Dispatcher) next(l *lane, done Job, result result) (own *lane, job Job,
 		l.putBack(done)
 		d.queued++
 		if l.timer != nil && l.timer.Stop() { // set for later
-			l.timer = time.AfterFunc(result.heldBack, func() { d.wake(l) })
+			l.timer = time.AfterFunc(result.heldBack, func() { d.resumeLane(l) })
 		}
 	}
 	if d.stopping {
@@ -383,9 +383,9 @@ func (d *Dispatcher) endClaim() {
 	d.idle.Broadcast()
 }
 
-// Hold starts no more attempts; those in flight go on. What is accepted from now on
+// StopAccepting starts no more attempts; those in flight go on. What is accepted from now on
 // is left to other processes.
-func (d *Dispatcher) Hold() {
+func (d *Dispatcher) StopAccepting() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.hold()

@@ -11,10 +11,10 @@ import (
 	"integrationhub/hub"
 )
 
-// Erasing tells of which tenants payloads are being erased now. What this process has
+// SetErasingTenants tells of which tenants payloads are being erased now. What this process has
 // of their events in memory may have been erased since: the row is looked at before
 // each of their attempts.
-func (d *Dispatcher) Erasing(tenants []uuid.UUID) {
+func (d *Dispatcher) SetErasingTenants(tenants []uuid.UUID) {
 	if len(tenants) == 0 {
 		d.erasing.Store(nil)
 		return

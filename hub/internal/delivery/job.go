@@ -16,48 +16,48 @@ import (
 // startWithin of taking the lease gives it up, so that the attempt (10 s at most)
 // ends before another process may take the row.
 const (
-	Lease       = 30 * time.Second
-	startWithin = 15 * time.Second
+	LeaseDuration = 30 * time.Second
+	startWithin   = 15 * time.Second
 )
 
 // Event is what a delivery carries: the envelope's bytes, shared by all the
 // deliveries of one event.
 type Event struct {
-	Seq         uuid.UUID
-	ID          string
-	Bits        int64 // the 64 bits behind ID, as the log keeps them
-	TenantID    uuid.UUID
-	Environment hub.Environment
-	Product     string
-	Type        string
-	Correlation string // "" = none
-	Body        []byte
-	Trace       *trace.SpanContext // of the publication, in the process that accepted it; nil = not traced
+	Seq           uuid.UUID
+	ID            string
+	IDBits        int64 // the 64 bits behind ID, as the log keeps them
+	TenantID      uuid.UUID
+	Environment   hub.Environment
+	Product       string
+	Type          string
+	CorrelationID string // "" = none
+	Body          []byte
+	Trace         *trace.SpanContext // of the publication, in the process that accepted it; nil = not traced
 }
 
-// Leased stands for the deliveries of one commit that this process took on at once.
+// Lease stands for the deliveries of one commit that this process took on at once.
 // They have no rows in the log until they are settled, or have waited a while; the
 // row of the lease stands for them.
-type Leased struct {
-	ID      uuid.UUID
-	TakenAt time.Time // local clock
-	Open    int       // deliveries without a row; counted by the log's writer alone
-	Stored  bool      // all have rows now, or may have; set by the log's writer alone
+type Lease struct {
+	ID           uuid.UUID
+	TakenAt      time.Time // local clock
+	WithoutRow   int       // deliveries without a row; counted by the log's writer alone
+	Materialized bool      // all have rows now, or may have; set by the log's writer alone
 }
 
 // Job is one delivery whose lease this process holds.
 type Job struct {
-	ID       uuid.UUID
-	Target   uuid.UUID
-	Peer     bool // Target is an integration, else an endpoint
-	Event    *Event
-	Attempts int       // attempts made before
-	Spent    int       // of these, how many count against this round's four
-	RoundAt  time.Time // when this round of attempts began, database clock
-	DueAt    time.Time // when the attempt became due, local clock
-	LeasedAt time.Time // when the lease was asked for, local clock
-	Leased   *Leased   // nil: the delivery has a row
-	paced    bool      // has its turn among this process' attempts at a paced target
+	ID            uuid.UUID
+	Target        uuid.UUID
+	ToIntegration bool // Target is an integration, else an endpoint
+	Event         *Event
+	Attempts      int       // attempts made before
+	Spent         int       // of these, how many count against this round's four
+	RoundAt       time.Time // when this round of attempts began, database clock
+	DueAt         time.Time // when the attempt became due, local clock
+	LeasedAt      time.Time // when the lease was asked for, local clock
+	Lease         *Lease    // nil: the delivery has a row
+	paced         bool      // has its turn among this process' attempts at a paced target
 }
 
 // Status is where a delivery stands; the numbers are the database's.

@@ -58,7 +58,7 @@ func TestLateJobsAreGivenBack(t *testing.T) {
 	target := uuid.New()
 	jobs := []Job{
 		{ID: uuid.UUID{1}, Target: target, LeasedAt: now.Add(-startWithin - time.Second)},
-		{ID: uuid.UUID{2}, Target: target, LeasedAt: now.Add(-Lease + time.Second)},
+		{ID: uuid.UUID{2}, Target: target, LeasedAt: now.Add(-LeaseDuration + time.Second)},
 	}
 	d.admit(jobs)
 	require.Eventually(t, func() bool { queued, inFlight := d.Depth(); return queued+inFlight == 0 }, 10*time.Second, time.Millisecond)
@@ -87,7 +87,7 @@ func TestFillWithoutRoomDoesNotKickItself(t *testing.T) {
 	d.queued = maxQueued
 	target := uuid.New()
 	require.NoError(t, d.fill(t.Context(), target))
-	require.Empty(t, d.kicks)
+	require.Empty(t, d.wakeups)
 	require.True(t, d.lanes[target].left, "it is remembered that rows wait")
 }
 

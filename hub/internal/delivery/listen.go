@@ -49,7 +49,7 @@ func (d *Dispatcher) listen(ctx context.Context, channel string, heard func()) e
 			return fmt.Errorf("waiting for a notification: %w", err)
 		}
 		if target, err := uuid.Parse(notification.Payload); err == nil {
-			d.Kick(target)
+			d.Wake(target)
 		}
 	}
 }

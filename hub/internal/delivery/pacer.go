@@ -29,8 +29,8 @@ if wait > 0 and wait <= tonumber(ARGV[1]) then return wait end
 redis.call('SET', KEYS[1], string.format('%.0f', now + ARGV[1]), 'PX', math.ceil(ARGV[1] / 1000) + 1000)
 return 0`)
 
-// Permit implements [Pacer]. Without Redis every process paces by itself.
-func (p RedisPacer) Permit(ctx context.Context, target uuid.UUID, interval time.Duration) (time.Duration, bool) {
+// TakeTurn implements [Pacer]. Without Redis every process paces by itself.
+func (p RedisPacer) TakeTurn(ctx context.Context, target uuid.UUID, interval time.Duration) (time.Duration, bool) {
 	ctx, cancel := context.WithTimeout(ctx, pacerTimeout)
 	defer cancel()
 	wait, err := permit.Run(ctx, p.Client, []string{"hub:turn:" + target.String()}, interval.Microseconds()).Int64()

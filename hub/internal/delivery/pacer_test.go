@@ -33,15 +33,15 @@ func TestRefusedTurnsCostNothing(t *testing.T) {
 			t.Parallel()
 			pacer, target := RedisPacer{Client: client}, uuid.New()
 			const interval = 111 * time.Millisecond // no multiple of anything
-			_, ok := pacer.Permit(t.Context(), target, interval)
+			_, ok := pacer.TakeTurn(t.Context(), target, interval)
 			require.True(t, ok)
 			for range 10 {
-				wait, ok := pacer.Permit(t.Context(), target, interval)
+				wait, ok := pacer.TakeTurn(t.Context(), target, interval)
 				if !ok { // else the machine was so busy that the next turn has come
 					require.Positive(t, wait)
 					require.LessOrEqual(t, wait, interval)
 					<-time.After(wait)
-					_, ok = pacer.Permit(t.Context(), target, interval)
+					_, ok = pacer.TakeTurn(t.Context(), target, interval)
 				}
 				require.True(t, ok)
 			}
@@ -75,7 +75,7 @@ func TestTwoProcessesShareOnePace(t *testing.T) {
 			now = next[who]
 			server.SetTime(now)
 		}
-		wait, ok := pacers[who].Permit(t.Context(), target.ID, pace(target))
+		wait, ok := pacers[who].TakeTurn(t.Context(), target.ID, pace(target))
 		if ok {
 			starts = append(starts, now)
 			counts[who]++
@@ -102,15 +102,15 @@ func TestPacerSurvivesClocks(t *testing.T) {
 	t.Cleanup(func() { _ = client.Close() })
 	pacer, target, now := RedisPacer{Client: client}, uuid.New(), time.Unix(1767323045, 0)
 	server.SetTime(now)
-	_, ok := pacer.Permit(t.Context(), target, time.Second)
+	_, ok := pacer.TakeTurn(t.Context(), target, time.Second)
 	require.True(t, ok)
-	wait, ok := pacer.Permit(t.Context(), target, time.Second)
+	wait, ok := pacer.TakeTurn(t.Context(), target, time.Second)
 	require.False(t, ok)
 	require.Equal(t, time.Second, wait)
 	server.SetTime(now.Add(-time.Hour))
-	_, ok = pacer.Permit(t.Context(), target, time.Second)
+	_, ok = pacer.TakeTurn(t.Context(), target, time.Second)
 	require.True(t, ok)
 	server.Close()
-	_, ok = pacer.Permit(context.Background(), target, time.Second)
+	_, ok = pacer.TakeTurn(context.Background(), target, time.Second)
 	require.True(t, ok, "without Redis every process paces by itself")
 }

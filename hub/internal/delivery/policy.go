@@ -18,17 +18,17 @@ const (
 
 // Why a delivery is parked or failed.
 const (
-	ReasonExhausted = "retries_exhausted"
-	ReasonGone      = "gone"              // the endpoint answered 410
-	ReasonDeferred  = "deferred_too_long" // Retry-After for 24 h
-	ReasonDisabled  = "endpoint_disabled"
-	ReasonDeleted   = "endpoint_deleted"
-	ReasonPeer      = "peer_unavailable"     // the integration is in error: redelivered when the peer is well
-	ReasonInactive  = "integration_inactive" // redelivered when it is active again
-	ReasonNotTaken  = "event_not_sent"       // the peer's interface has no such event
-	ReasonExpired   = "parked_too_long"      // 15 days in the park
-	ReasonAccount   = "other_account"        // the integration is with another account of its product by now
-	ReasonErased    = "erased"               // the person it was about was deleted
+	ReasonRetriesExhausted    = "retries_exhausted"
+	ReasonEndpointGone        = "gone"              // the endpoint answered 410
+	ReasonDeferredTooLong     = "deferred_too_long" // Retry-After for 24 h
+	ReasonEndpointDisabled    = "endpoint_disabled"
+	ReasonEndpointDeleted     = "endpoint_deleted"
+	ReasonPeerUnavailable     = "peer_unavailable"     // the integration is in error: redelivered when the peer is well
+	ReasonIntegrationInactive = "integration_inactive" // redelivered when it is active again
+	ReasonEventNotSent        = "event_not_sent"       // the peer's interface has no such event
+	ReasonParkedTooLong       = "parked_too_long"      // 15 days in the park
+	ReasonOtherAccount        = "other_account"        // the integration is with another account of its product by now
+	ReasonErased              = "erased"               // the person it was about was deleted
 )
 
 // Outcome is what came of one attempt, as far as the policy cares.
@@ -40,12 +40,12 @@ type Outcome struct {
 
 // Verdict is what an outcome means for the delivery.
 type Verdict struct {
-	Status  Status
-	Wait    time.Duration // pending: until the next attempt
-	Spent   int           // attempts of this round used up so far
-	Reason  string        // parked, failed
-	Disable bool          // the endpoint is to be disabled
-	Healthy bool          // the endpoint answers: feeds its breaker
+	Status          Status
+	Wait            time.Duration // pending: until the next attempt
+	Spent           int           // attempts of this round used up so far
+	Reason          string        // parked, failed
+	DisableEndpoint bool          // the endpoint is to be disabled
+	Healthy         bool          // the endpoint answers: feeds its breaker
 }
 
 // Judge decides about a delivery after an attempt. roundAt is when this round of
@@ -55,11 +55,11 @@ func Judge(o Outcome, spent int, roundAt, now time.Time) Verdict {
 	case o.Complete && o.Status >= 200 && o.Status <= 299:
 		return Verdict{Status: Delivered, Spent: spent + 1, Healthy: true}
 	case o.Complete && o.Status == http.StatusGone:
-		return Verdict{Status: Parked, Spent: spent + 1, Reason: ReasonGone, Disable: true, Healthy: true}
+		return Verdict{Status: Parked, Spent: spent + 1, Reason: ReasonEndpointGone, DisableEndpoint: true, Healthy: true}
 	case o.Complete && (o.Status == http.StatusTooManyRequests || o.Status == http.StatusServiceUnavailable):
 		if wait, ok := parseRetryAfter(o.RetryAfter, now); ok {
 			if now.Add(wait).Sub(roundAt) > maxDeferral {
-				return Verdict{Status: Parked, Spent: spent, Reason: ReasonDeferred, Healthy: true}
+				return Verdict{Status: Parked, Spent: spent, Reason: ReasonDeferredTooLong, Healthy: true}
 			}
 			return Verdict{Status: Pending, Wait: wait, Spent: spent, Healthy: true}
 		}
@@ -67,7 +67,7 @@ func Judge(o Outcome, spent int, roundAt, now time.Time) Verdict {
 	if spent < len(waits) {
 		return Verdict{Status: Pending, Wait: waits[spent], Spent: spent + 1}
 	}
-	return Verdict{Status: Parked, Spent: spent + 1, Reason: ReasonExhausted}
+	return Verdict{Status: Parked, Spent: spent + 1, Reason: ReasonRetriesExhausted}
 }
 
 // parseRetryAfter reads seconds or an HTTP date, at least 1 s and at most 1 h.

@@ -22,7 +22,7 @@ func TestJudgeRetriesAfter1And5And25SecondsThenParks(t *testing.T) {
 		for spent, wait := range []time.Duration{time.Second, 5 * time.Second, 25 * time.Second} {
 			require.Equal(t, Verdict{Status: Pending, Wait: wait, Spent: spent + 1}, Judge(o, spent, judged, judged), o)
 		}
-		require.Equal(t, Verdict{Status: Parked, Spent: 4, Reason: ReasonExhausted}, Judge(o, 3, judged, judged), o)
+		require.Equal(t, Verdict{Status: Parked, Spent: 4, Reason: ReasonRetriesExhausted}, Judge(o, 3, judged, judged), o)
 	}
 }
 
@@ -35,7 +35,7 @@ func TestJudgeSuccess(t *testing.T) {
 
 func TestJudgeGoneDisables(t *testing.T) {
 	t.Parallel()
-	require.Equal(t, Verdict{Status: Parked, Spent: 1, Reason: ReasonGone, Disable: true, Healthy: true}, Judge(answer(410, ""), 0, judged, judged))
+	require.Equal(t, Verdict{Status: Parked, Spent: 1, Reason: ReasonEndpointGone, DisableEndpoint: true, Healthy: true}, Judge(answer(410, ""), 0, judged, judged))
 }
 
 func TestJudgeRetryAfterUsesUpNoAttempt(t *testing.T) {
@@ -55,7 +55,7 @@ func TestJudgeRetryAfterUsesUpNoAttempt(t *testing.T) {
 		}
 	}
 	require.Equal(t, Pending, Judge(answer(429, "60"), 0, judged.Add(-24*time.Hour+time.Minute), judged).Status)
-	require.Equal(t, Verdict{Status: Parked, Reason: ReasonDeferred, Healthy: true}, Judge(answer(429, "61"), 0, judged.Add(-24*time.Hour+time.Minute), judged))
+	require.Equal(t, Verdict{Status: Parked, Reason: ReasonDeferredTooLong, Healthy: true}, Judge(answer(429, "61"), 0, judged.Add(-24*time.Hour+time.Minute), judged))
 	require.Equal(t, Verdict{Status: Pending, Wait: time.Second, Spent: 1}, Judge(answer(500, "60"), 0, judged, judged))
 }
 
@@ -70,7 +70,7 @@ func TestJudgePutsOffForADayByTheClock(t *testing.T) {
 		asked++
 		require.Equal(t, spent, verdict.Spent)
 		if verdict.Status == Parked {
-			require.Equal(t, ReasonDeferred, verdict.Reason)
+			require.Equal(t, ReasonDeferredTooLong, verdict.Reason)
 			break
 		}
 		require.Equal(t, Verdict{Status: Pending, Wait: time.Hour, Spent: spent, Healthy: true}, verdict, "at most an hour is honoured")

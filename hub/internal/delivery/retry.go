@@ -106,7 +106,7 @@ func (r *Retrier) Run(ctx context.Context) error {
 	})
 	mux.HandleFunc(wakeTask, func(_ context.Context, task *asynq.Task) error {
 		if target, err := uuid.FromBytes(task.Payload()); err == nil {
-			r.dispatcher.Kick(target)
+			r.dispatcher.Wake(target)
 		}
 		return nil
 	})
@@ -118,8 +118,8 @@ func (r *Retrier) Run(ctx context.Context) error {
 	return nil
 }
 
-// Wake tells the other processes that rows of a target wait without a lease.
-func (r *Retrier) Wake(target uuid.UUID) {
+// WakeOthers tells the other processes that rows of a target wait without a lease.
+func (r *Retrier) WakeOthers(target uuid.UUID) {
 	_, err := r.client.Enqueue(asynq.NewTask(wakeTask, target[:]), asynq.Queue(retryQueue),
 		asynq.Unique(time.Second), asynq.MaxRetry(0), asynq.Retention(0))
 	if err != nil && !errors.Is(err, asynq.ErrDuplicateTask) {

@@ -9,26 +9,26 @@ import (
 	"time"
 
 	"integrationhub/hub"
-	"integrationhub/hub/internal/connect"
 	"integrationhub/hub/internal/delivery/client"
 	"integrationhub/hub/internal/directory"
 	"integrationhub/hub/internal/failpoint"
+	"integrationhub/hub/internal/integration"
 	"integrationhub/hub/internal/logid"
 )
 
 // Attempt is what is known after one attempt, ready to be stored.
 type Attempt struct {
 	Job
-	Verdict   Verdict
-	Made      bool // false: decided without sending, as for a deleted endpoint
-	StartedAt time.Time
-	Queued    time.Duration // due → started
-	Phases    client.Phases
-	Code      int    // 0 = no answer
-	Error     string // why there is no complete answer; no secrets
-	Signature [32]byte
-	Header    []byte // of the answer
-	Body      []byte // of the answer, its beginning
+	Verdict        Verdict
+	Sent           bool // false: decided without sending, as for a deleted endpoint
+	StartedAt      time.Time
+	QueueTime      time.Duration // due → started
+	Phases         client.Phases
+	StatusCode     int    // 0 = no answer
+	Error          string // why there is no complete answer; no secrets
+	Signature      [32]byte
+	ResponseHeader []byte // of the answer
+	ResponseBody   []byte // of the answer, its beginning
 }
 
 // worker holds what one attempt needs, reused by the next.
@@ -63,7 +63,7 @@ func (d *Dispatcher) attempt(w *worker, l *lane, job Job) result {
 		d.Log.Record(Attempt{Job: job, Verdict: Verdict{Status: Failed, Spent: job.Spent, Reason: ReasonErased}})
 		return result{healthy: true}
 	}
-	target, err := d.Directory.Target(ctx, job.Target, job.Peer)
+	target, err := d.Directory.Target(ctx, job.Target, job.ToIntegration)
 	if err != nil {
 		return result{skipped: true}
 	}
@@ -79,7 +79,7 @@ func (d *Dispatcher) attempt(w *worker, l *lane, job Job) result {
 			}
 		}
 		if d.Pacer != nil {
-			if wait, ok := d.Pacer.Permit(ctx, job.Target, paced.interval); !ok {
+			if wait, ok := d.Pacer.TakeTurn(ctx, job.Target, paced.interval); !ok {
 				return result{heldBack: wait, known: true, interval: paced.interval}
 			}
 		}
@@ -104,17 +104,17 @@ func withoutSending(target *directory.Target, job Job) (Verdict, bool) {
 	spent := job.Spent
 	switch {
 	case target == nil:
-		return Verdict{Status: Failed, Spent: spent, Reason: ReasonDeleted}, true
-	case target.Peer != nil && target.Peer.MetAfter(logid.Time(job.Event.Seq)):
-		return Verdict{Status: Failed, Spent: spent, Reason: ReasonAccount}, true
+		return Verdict{Status: Failed, Spent: spent, Reason: ReasonEndpointDeleted}, true
+	case target.Peer != nil && target.Peer.PredatesAccount(logid.Time(job.Event.Seq)):
+		return Verdict{Status: Failed, Spent: spent, Reason: ReasonOtherAccount}, true
 	case target.Enabled:
 		return Verdict{}, false
 	case target.Peer == nil:
-		return Verdict{Status: Parked, Spent: spent, Reason: ReasonDisabled}, true
-	case target.Peer.Status == connect.Inactive:
-		return Verdict{Status: Parked, Spent: spent, Reason: ReasonInactive}, true
+		return Verdict{Status: Parked, Spent: spent, Reason: ReasonEndpointDisabled}, true
+	case target.Peer.Status == integration.StatusInactive:
+		return Verdict{Status: Parked, Spent: spent, Reason: ReasonIntegrationInactive}, true
 	default:
-		return Verdict{Status: Parked, Spent: spent, Reason: ReasonPeer}, true
+		return Verdict{Status: Parked, Spent: spent, Reason: ReasonPeerUnavailable}, true
 	}
 }
 
@@ -128,13 +128,13 @@ type request struct {
 
 // send signs and posts one delivery and judges the answer.
 func (d *Dispatcher) send(ctx context.Context, w *worker, job Job, to *directory.Target, started time.Time) Attempt {
-	a := Attempt{Job: job, Made: true, StartedAt: started, Queued: started.Sub(job.DueAt)}
+	a := Attempt{Job: job, Sent: true, StartedAt: started, QueueTime: started.Sub(job.DueAt)}
 	var err error
 	if to.Peer == nil {
 		w.toEndpoint(job, to, started)
 	} else if err = w.toPeer(job, to.Peer, started); err != nil {
-		a.Made, a.Error = false, err.Error()
-		a.Verdict = Verdict{Status: Failed, Spent: job.Spent, Reason: ReasonNotTaken, Healthy: true}
+		a.Sent, a.Error = false, err.Error()
+		a.Verdict = Verdict{Status: Failed, Spent: job.Spent, Reason: ReasonEventNotSent, Healthy: true}
 		return a
 	}
 	a.Signature = w.request.signature
@@ -145,8 +145,8 @@ func (d *Dispatcher) send(ctx context.Context, w *worker, job Job, to *directory
 		err = d.Client.Post(ctx, target, w.request.header, w.request.body, &w.response)
 		a.Phases = w.response.Phases
 		outcome = Outcome{Status: w.response.Status, Complete: err == nil, RetryAfter: w.response.RetryAfter}
-		a.Code = w.response.Status
-		a.Header, a.Body = kept(w.response.Header), kept(w.response.Body)
+		a.StatusCode = w.response.Status
+		a.ResponseHeader, a.ResponseBody = kept(w.response.Header), kept(w.response.Body)
 	}
 	if err != nil {
 		a.Error = err.Error()
@@ -176,7 +176,7 @@ func (w *worker) toEndpoint(job Job, to *directory.Target, at time.Time) {
 }
 
 // toPeer makes the request for an integration, as its connector has it.
-func (w *worker) toPeer(job Job, peer *directory.Integration, at time.Time) error {
+func (w *worker) toPeer(job Job, peer *integration.Peer, at time.Time) error {
 	event, err := hub.ParseEnvelope(job.Event.Body)
 	if err != nil {
 		return fmt.Errorf("reading the stored envelope: %w", err)

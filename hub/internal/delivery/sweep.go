@@ -45,7 +45,7 @@ func (d *Dispatcher) Sweep(ctx context.Context) {
 		case <-tidy.C:
 			d.forgetIdle()
 			continue
-		case target := <-d.kicks:
+		case target := <-d.wakeups:
 			err = d.fill(ctx, target)
 		case <-tick.C:
 			err = d.sweepAll(ctx)
@@ -136,22 +136,22 @@ func (d *Dispatcher) returnLate(ctx context.Context) error {
 	d.mu.Unlock()
 	ctx, cancel := context.WithTimeout(ctx, leaseRest)
 	defer cancel()
-	return d.GiveBack(ctx, late)
+	return d.ReleaseLeases(ctx, late)
 }
 
 // ours are the jobs whose leases are this process's for a while yet.
 func (d *Dispatcher) ours(jobs []Job) []Job {
 	var list []Job
 	for _, job := range jobs {
-		if d.Now().Sub(job.LeasedAt) < Lease-leaseRest {
+		if d.Now().Sub(job.LeasedAt) < LeaseDuration-leaseRest {
 			list = append(list, job)
 		}
 	}
 	return list
 }
 
-// GiveBack returns the leases of deliveries that will not be attempted here.
-func (d *Dispatcher) GiveBack(ctx context.Context, jobs []Job) error {
+// ReleaseLeases returns the leases of deliveries that will not be attempted here.
+func (d *Dispatcher) ReleaseLeases(ctx context.Context, jobs []Job) error {
 	if len(jobs) == 0 {
 		return nil
 	}

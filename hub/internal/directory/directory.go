@@ -45,13 +45,13 @@ const maxUnknown = 10_000
 
 // Directory is safe for concurrent use.
 type Directory struct {
-	pool    *pgxpool.Pool
-	secrets Opener
-	speaks  Connectors
-	log     *slog.Logger
-	now     func() time.Time
-	current atomic.Pointer[generation]
-	used    sync.Map // key id → time.Time of last use, flushed by Run
+	pool       *pgxpool.Pool
+	secrets    Opener
+	connectors Connectors
+	log        *slog.Logger
+	now        func() time.Time
+	current    atomic.Pointer[generation]
+	used       sync.Map // key id → time.Time of last use, flushed by Run
 }
 
 // generation is what has been loaded since the version was last seen to change.
@@ -61,7 +61,7 @@ type generation struct {
 	unknown   atomic.Int64
 	tenants   sync.Map // scope → []*Target
 	endpoints sync.Map // uuid.UUID → *Target; nil = no such endpoint
-	// uuid.UUID → *Integration; nil = no such integration
+	// uuid.UUID → *Target with a Peer; nil = no such integration
 	integrations sync.Map
 }
 
@@ -75,8 +75,8 @@ type Connectors func(product string) hub.Connector
 
 // New makes an empty directory at version 0: the first [Directory.Refresh] or
 // commit brings it up to date.
-func New(pool *pgxpool.Pool, secrets Opener, speaks Connectors, log *slog.Logger, now func() time.Time) *Directory {
-	d := &Directory{pool: pool, secrets: secrets, speaks: speaks, log: log, now: now}
+func New(pool *pgxpool.Pool, secrets Opener, connectors Connectors, log *slog.Logger, now func() time.Time) *Directory {
+	d := &Directory{pool: pool, secrets: secrets, connectors: connectors, log: log, now: now}
 	d.current.Store(&generation{})
 	return d
 }

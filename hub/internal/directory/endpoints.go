@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"integrationhub/hub"
+	"integrationhub/hub/internal/integration"
 	"integrationhub/hub/internal/registry"
 	"integrationhub/hub/internal/store"
 )
@@ -22,7 +23,7 @@ type Target struct {
 	URL           string // of an endpoint
 	RatePerMinute int    // 0 = not paced
 	Enabled       bool   // takes deliveries now; others wait in the park
-	Peer          *Integration
+	Peer          *integration.Peer
 	patterns      []string
 	signer        *hub.Signer
 	previous      *hub.Signer // nil: none
@@ -42,7 +43,7 @@ func (t *Target) Signers(now time.Time) (current, previous *hub.Signer) {
 func (t *Target) Wants(eventType string) bool { return hub.MatchesEventType(t.patterns, eventType) }
 
 // Subscribers are a tenant's targets that want an event type: its enabled endpoints,
-// and its integrations but those that are inactive: see [Integration.takes].
+// and its integrations but those that are inactive: see [integration.Peer.Accepts].
 func (d *Directory) Subscribers(ctx context.Context, tenant uuid.UUID, environment hub.Environment, eventType string) ([]*Target, error) {
 	generation := d.current.Load()
 	key := scope{tenant, environment}
@@ -52,7 +53,7 @@ func (d *Directory) Subscribers(ctx context.Context, tenant uuid.UUID, environme
 		if err != nil {
 			return nil, err
 		}
-		peers, err := d.loadPeers(ctx, tenant, environment)
+		peers, err := d.loadSubscribedPeers(ctx, tenant, environment)
 		if err != nil {
 			return nil, err
 		}
@@ -63,7 +64,7 @@ func (d *Directory) Subscribers(ctx context.Context, tenant uuid.UUID, environme
 	targets := loaded.([]*Target)
 	wanted := make([]*Target, 0, len(targets))
 	for _, target := range targets {
-		if target.Wants(eventType) && (target.Peer == nil || target.Peer.takes(eventType)) {
+		if target.Wants(eventType) && (target.Peer == nil || target.Peer.Accepts(eventType)) {
 			wanted = append(wanted, target)
 		}
 	}
@@ -72,15 +73,11 @@ func (d *Directory) Subscribers(ctx context.Context, tenant uuid.UUID, environme
 
 // Target finds an endpoint or the peer of an integration, enabled or not; nil where
 // there is none any more.
-func (d *Directory) Target(ctx context.Context, id uuid.UUID, integration bool) (*Target, error) {
-	if !integration {
+func (d *Directory) Target(ctx context.Context, id uuid.UUID, isPeer bool) (*Target, error) {
+	if !isPeer {
 		return d.Endpoint(ctx, id)
 	}
-	found, err := d.Integration(ctx, id)
-	if err != nil || found == nil {
-		return nil, err
-	}
-	return found.target, nil
+	return d.peerTarget(ctx, id)
 }
 
 // Endpoint finds one endpoint, enabled or not; nil where it was deleted.

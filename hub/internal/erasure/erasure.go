@@ -45,12 +45,12 @@ const Insert = `
 
 // Recorder counts what is erased.
 type Recorder interface {
-	// PayloadsErased counts payloads.
-	PayloadsErased(n int)
-	// PersonErased counts an erasure of which only the event is left.
-	PersonErased()
-	// GaveUp counts deliveries of a product that failed without an attempt.
-	GaveUp(product string, deliveries int)
+	// CountErasedPayloads counts payloads.
+	CountErasedPayloads(n int)
+	// CountErasedPerson counts an erasure of which only the event is left.
+	CountErasedPerson()
+	// CountFailedUnsent counts deliveries of a product that failed without an attempt.
+	CountFailedUnsent(product string, deliveries int)
 }
 
 // Eraser works off erasures. Every process runs one: a step of an erasure is one's at a
@@ -208,12 +208,12 @@ func (e *Eraser) putOff(ctx context.Context, seq uuid.UUID) {
 
 // tell counts and logs what was committed.
 func (e *Eraser) tell(j job, d done) {
-	e.record.PayloadsErased(d.events)
+	e.record.CountErasedPayloads(d.events)
 	for product, n := range d.failed {
-		e.record.GaveUp(product, n)
+		e.record.CountFailedUnsent(product, n)
 	}
 	if d.erased {
-		e.record.PersonErased()
+		e.record.CountErasedPerson()
 		e.log.Info("erased the payloads about a person that was deleted", "erasure", j.seq, "tenant_id", j.tenant, "environment", j.environment,
 			"payloads", j.events+d.events, "deliveries_failed", j.failed+d.failures())
 	}

@@ -65,7 +65,7 @@ func parseEvent(key *directory.Key, body []byte, at string) (*outbox.Publication
 		return nil, hub.Invalid(at+".data", "is required")
 	}
 	if p.ID != "" {
-		p.Idempotency = p.ID
+		p.IdempotencyKey = p.ID
 		p.BodyHash = sha256.Sum256(body)
 	}
 	return p, nil

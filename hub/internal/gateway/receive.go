@@ -18,8 +18,8 @@ import (
 	"integrationhub/hub/internal/tracing"
 )
 
-// Keys finds API keys.
-type Keys interface {
+// KeyFinder finds API keys.
+type KeyFinder interface {
 	Key(ctx context.Context, presented string) (*directory.Key, error)
 }
 
@@ -36,14 +36,14 @@ type Publisher interface {
 
 // Gateway serves the publishing calls.
 type Gateway struct {
-	finder    Keys
+	finder    KeyFinder
 	limiter   Limiter
 	publisher Publisher
 	tracer    *tracing.Tracer
 }
 
 // New makes a gateway; a nil tracer traces nothing.
-func New(finder Keys, limiter Limiter, publisher Publisher, tracer *tracing.Tracer) *Gateway {
+func New(finder KeyFinder, limiter Limiter, publisher Publisher, tracer *tracing.Tracer) *Gateway {
 	return &Gateway{finder: finder, limiter: limiter, publisher: publisher, tracer: tracer}
 }
 
@@ -53,7 +53,7 @@ func (g *Gateway) begin(c *fiber.Ctx) *tracing.Span {
 		return nil
 	}
 	header := &c.Request().Header
-	return g.tracer.Publish(header.Peek("traceparent"), header.Peek("tracestate"))
+	return g.tracer.StartPublication(header.Peek("traceparent"), header.Peek("tracestate"))
 }
 
 // Publish serves POST /api/v1/events: 202 {"id","deliveries"} after the commit, 200
@@ -79,12 +79,12 @@ func (g *Gateway) publish(c *fiber.Ctx, span *tracing.Span) error {
 		return err
 	}
 	p.Trace = span.Parent()
-	span.Events(p.Product, p.Type, 1)
-	results, err := g.publisher.PublishAll(span.In(c.UserContext()), publications)
+	span.SetEvents(p.Product, p.Type, 1)
+	results, err := g.publisher.PublishAll(span.InContext(c.UserContext()), publications)
 	if err != nil {
 		return err
 	}
-	span.Accepted(results[0].ID, results[0].Deliveries)
+	span.SetAccepted(results[0].ID, results[0].Deliveries)
 	status := fiber.StatusAccepted
 	if results[0].Duplicate {
 		status = fiber.StatusOK
@@ -117,9 +117,9 @@ func (g *Gateway) publishBatch(c *fiber.Ctx, span *tracing.Span) error {
 		for _, p := range publications {
 			p.Trace = parent
 		}
-		span.Events(key.Product, "", len(publications))
+		span.SetEvents(key.Product, "", len(publications))
 	}
-	results, err := g.publisher.PublishAll(span.In(c.UserContext()), publications)
+	results, err := g.publisher.PublishAll(span.InContext(c.UserContext()), publications)
 	if err != nil {
 		return err
 	}
@@ -171,12 +171,12 @@ func idempotency(c *fiber.Ctx, publications []*outbox.Publication, body []byte) 
 	}
 	hash, name, first := sha256.Sum256(body), string(header), true
 	for i, p := range publications {
-		if p.Idempotency != "" {
+		if p.IdempotencyKey != "" {
 			continue
 		}
-		p.Idempotency, p.BodyHash = "key:"+name, hash
+		p.IdempotencyKey, p.BodyHash = "key:"+name, hash
 		if !first {
-			p.Idempotency = "batch:" + strconv.Itoa(i) + ":" + name
+			p.IdempotencyKey = "batch:" + strconv.Itoa(i) + ":" + name
 		}
 		first = false
 	}

@@ -27,9 +27,9 @@ var errDown = errors.New("found Redis down a moment ago")
 
 // Config says where to count.
 type Config struct {
-	Redis   *redis.Options // nil = only in this process
-	Log     *slog.Logger   // told once when Redis is lost and once when it is back
-	OnLocal func()         // called for each decision made here because Redis is down; may be nil
+	Redis           *redis.Options // nil = only in this process
+	Log             *slog.Logger   // told once when Redis is lost and once when it is back
+	OnLocalDecision func()         // called for each decision made here because Redis is down; may be nil
 }
 
 // Limiter counts requests. It is safe for concurrent use.
@@ -60,7 +60,7 @@ type Result struct {
 // The limiter keeps connections of its own, with short time-outs and no retries.
 func New(cfg Config) *Limiter {
 	l := &Limiter{
-		log: cfg.Log, onLocal: cfg.OnLocal, now: time.Now,
+		log: cfg.Log, onLocal: cfg.OnLocalDecision, now: time.Now,
 		local: memory.NewStoreWithOptions(limiter.StoreOptions{Prefix: prefix, CleanUpInterval: cleanUpEvery}),
 	}
 	if cfg.Redis != nil {

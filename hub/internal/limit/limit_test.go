@@ -38,7 +38,7 @@ func newLimiter(t *testing.T, options *redis.Options) *observed {
 	o := &observed{logs: &bytes.Buffer{}}
 	o.Limiter = New(Config{
 		Redis: options, Log: slog.New(slog.NewTextHandler(o.logs, nil)),
-		OnLocal: func() { o.local.Add(1) },
+		OnLocalDecision: func() { o.local.Add(1) },
 	})
 	o.now = func() time.Time { return time.Now().Add(time.Duration(o.ahead.Load())) }
 	t.Cleanup(func() { require.NoError(t, o.Close()) })

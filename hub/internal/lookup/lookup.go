@@ -130,12 +130,12 @@ func (s *Service) deliveries(ctx context.Context, words []string, matches []Matc
 			tenants = append(tenants, match.TenantID)
 		}
 	}
-	found, err := s.log.Mentioning(ctx, query.Filter{}, words, newestOfAll, deliveriesMax)
+	found, err := s.log.SearchPayloads(ctx, query.Filter{}, words, newestOfAll, deliveriesMax)
 	if err != nil {
 		return nil, err
 	}
 	for _, tenant := range tenants {
-		more, err := s.log.Mentioning(ctx, query.Filter{TenantID: &tenant}, words, newestOfTenant, deliveriesMax)
+		more, err := s.log.SearchPayloads(ctx, query.Filter{TenantID: &tenant}, words, newestOfTenant, deliveriesMax)
 		if err != nil {
 			return nil, err
 		}

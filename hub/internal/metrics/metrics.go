@@ -70,8 +70,8 @@ func New() *Metrics {
 	return m
 }
 
-// Accepted counts a stored event and its deliveries.
-func (m *Metrics) Accepted(product string, events, deliveries int) {
+// CountAccepted counts a stored event and its deliveries.
+func (m *Metrics) CountAccepted(product string, events, deliveries int) {
 	if _, known := m.known.Load(product); !known {
 		m.begin(product)
 	}
@@ -90,14 +90,14 @@ func (m *Metrics) begin(product string) {
 
 // Outcomes of events that were not taken in; the others are inbox's.
 const (
-	Refused = "refused" // by our rules: the peer is to blame
-	Broken  = "failed"  // by us: the peer will send again
+	OutcomeRefused = "refused" // by our rules: the peer is to blame
+	OutcomeFailed  = "failed"  // by us: the peer will send again
 )
 
-// Hosted shows a hosted product's counters at 0, for the same reason; outcomes are
+// RegisterProduct shows a hosted product's counters at 0, for the same reason; outcomes are
 // those of events that are taken in, steps those of handshakes.
-func (m *Metrics) Hosted(product string, outcomes, steps []string) {
-	for _, outcome := range append([]string{Refused, Broken}, outcomes...) {
+func (m *Metrics) RegisterProduct(product string, outcomes, steps []string) {
+	for _, outcome := range append([]string{OutcomeRefused, OutcomeFailed}, outcomes...) {
 		m.received.WithLabelValues(product, outcome)
 	}
 	for _, step := range steps {
@@ -105,34 +105,34 @@ func (m *Metrics) Hosted(product string, outcomes, steps []string) {
 	}
 }
 
-// Received counts an event that a peer sent to a product.
-func (m *Metrics) Received(product, outcome string) {
+// CountReceived counts an event that a peer sent to a product.
+func (m *Metrics) CountReceived(product, outcome string) {
 	m.received.WithLabelValues(product, outcome).Inc()
 }
 
-// HandshakeFailed counts a handshake of a product that failed because of the peer.
-func (m *Metrics) HandshakeFailed(product, step string) {
+// CountHandshakeFailure counts a handshake of a product that failed because of the peer.
+func (m *Metrics) CountHandshakeFailure(product, step string) {
 	m.handshakes.WithLabelValues(product, step).Inc()
 }
 
-// Published observes how long a publisher waited for the commit.
-func (m *Metrics) Published(took time.Duration) { m.publishing.Observe(took.Seconds()) }
+// ObservePublish observes how long a publisher waited for the commit.
+func (m *Metrics) ObservePublish(took time.Duration) { m.publishing.Observe(took.Seconds()) }
 
-// LimitedLocally counts a limit that was decided without Redis.
-func (m *Metrics) LimitedLocally() { m.localOnly.Inc() }
+// CountLocalLimit counts a limit that was decided without Redis.
+func (m *Metrics) CountLocalLimit() { m.localOnly.Inc() }
 
-// Limited counts a request answered 429.
-func (m *Metrics) Limited() { m.limited.Inc() }
+// CountLimited counts a request answered 429.
+func (m *Metrics) CountLimited() { m.limited.Inc() }
 
 var answers = [...]string{"none", "1xx", "2xx", "3xx", "4xx", "5xx"}
 
-// Attempts counts attempts that were stored.
-func (m *Metrics) Attempts(batch []delivery.Attempt, now time.Time) {
+// CountAttempts counts attempts that were stored.
+func (m *Metrics) CountAttempts(batch []delivery.Attempt, now time.Time) {
 	for i := range batch {
 		a := &batch[i]
 		product := a.Event.Product
-		if a.Made {
-			m.attempts.WithLabelValues(product, answerClass(a.Code)).Inc()
+		if a.Sent {
+			m.attempts.WithLabelValues(product, answerClass(a.StatusCode)).Inc()
 			m.duration.WithLabelValues(product).Observe(a.Phases.Total.Seconds())
 		}
 		if a.Verdict.Status == delivery.Pending {
@@ -145,15 +145,15 @@ func (m *Metrics) Attempts(batch []delivery.Attempt, now time.Time) {
 	}
 }
 
-// PayloadsErased counts payloads that were erased.
-func (m *Metrics) PayloadsErased(n int) { m.erased.Add(float64(n)) }
+// CountErasedPayloads counts payloads that were erased.
+func (m *Metrics) CountErasedPayloads(n int) { m.erased.Add(float64(n)) }
 
-// PersonErased counts an erasure of which nothing is left to do but to send its event.
-func (m *Metrics) PersonErased() { m.erasures.Inc() }
+// CountErasedPerson counts an erasure of which nothing is left to do but to send its event.
+func (m *Metrics) CountErasedPerson() { m.erasures.Inc() }
 
-// GaveUp counts deliveries that failed without an attempt: because they were parked for
+// CountFailedUnsent counts deliveries that failed without an attempt: because they were parked for
 // too long, or erased.
-func (m *Metrics) GaveUp(product string, deliveries int) {
+func (m *Metrics) CountFailedUnsent(product string, deliveries int) {
 	m.settled.WithLabelValues(product, delivery.Failed.String()).Add(float64(deliveries))
 }
 

@@ -35,11 +35,11 @@ func (l *lane) commitPlain(ctx context.Context, batch []*request) {
 		if batch = keep; len(batch) == 0 {
 			return
 		}
-		leased := l.reserve(all)
+		lease := l.reserve(all)
 		failpoint.Here("before_commit")
-		if err = l.insert(ctx, version, all, leased); err == nil {
+		if err = l.insert(ctx, version, all, lease); err == nil {
 			failpoint.Here("after_commit")
-			l.committed(all, leased)
+			l.committed(all, lease)
 			finish(batch, all)
 			return
 		}
@@ -126,10 +126,10 @@ func (l *lane) failed(ctx context.Context, batch []*request, err error, commit f
 
 // insert stores prepared events in one transaction: the statements travel
 // together and end in one commit.
-func (l *lane) insert(ctx context.Context, version int64, all []*prepared, leased *delivery.Leased) error {
+func (l *lane) insert(ctx context.Context, version int64, all []*prepared, lease *delivery.Lease) error {
 	batch := &bulk.Batch{}
 	batch.AddInt8(sameConfig, version)
-	l.rows.queue(batch, all, leased)
+	l.rows.queue(batch, all, lease)
 	if err := batch.Run(ctx, l.pool); err != nil {
 		return fmt.Errorf("committing %d events: %w", len(all), err)
 	}

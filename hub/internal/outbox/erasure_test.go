@@ -38,7 +38,7 @@ func TestErasuresAreAskedFor(t *testing.T) {
 		return ids
 	}
 	publication := func(eventType, key string) *Publication {
-		return &Publication{TenantID: tenant, Environment: hub.Test, Product: "shop", Type: eventType, Data: []byte(`{}`), Idempotency: key, To: []*directory.Target{}}
+		return &Publication{TenantID: tenant, Environment: hub.Test, Product: "shop", Type: eventType, Data: []byte(`{}`), IdempotencyKey: key, Targets: []*directory.Target{}}
 	}
 	results, err := o.PublishAll(ctx, []*Publication{publication("patient.created", ""), publication("patient.deleted", ""), publication("patient.deleted.not", "")})
 	require.NoError(t, err)
@@ -49,7 +49,7 @@ func TestErasuresAreAskedFor(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []string{results[1].ID, keyed.ID}, asked(), "once for what was published once")
 
-	clinic := Product{Outbox: o, Name: "clinic"}
+	clinic := ProductPublisher{Outbox: o, Name: "clinic"}
 	event := hub.Event{TenantID: tenant, Environment: hub.Live, Type: "patient.deleted", Data: []byte(`{}`)}
 	undone := errors.New("undone")
 	require.ErrorIs(t, pgx.BeginFunc(ctx, pool, func(tx pgx.Tx) error {

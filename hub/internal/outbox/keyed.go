@@ -70,7 +70,7 @@ func distinct(batch []*request) (now, later []*request) {
 			continue
 		}
 		for _, p := range r.publications {
-			if p.Idempotency != "" {
+			if p.IdempotencyKey != "" {
 				seen[keyOf(p)] = true
 			}
 		}
@@ -80,7 +80,7 @@ func distinct(batch []*request) (now, later []*request) {
 }
 
 func keyOf(p *Publication) idempotencyKey {
-	return idempotencyKey{p.TenantID, p.Environment, p.Idempotency}
+	return idempotencyKey{p.TenantID, p.Environment, p.IdempotencyKey}
 }
 
 func (l *lane) tryKeyed(ctx context.Context, batch []*request) {
@@ -92,7 +92,7 @@ func (l *lane) tryKeyed(ctx context.Context, batch []*request) {
 		if len(batch) == 0 {
 			return
 		}
-		var leased *delivery.Leased
+		var lease *delivery.Lease
 		var fresh []*prepared
 		var known map[idempotencyKey]first
 		err = pgx.BeginFunc(ctx, l.pool, func(tx pgx.Tx) error {
@@ -103,15 +103,15 @@ func (l *lane) tryKeyed(ctx context.Context, batch []*request) {
 			if len(batch) == 1 && reuses(batch[0].publications, known) {
 				return errReused // all or nothing: what it claimed is given back
 			}
-			leased = l.reserve(fresh)
+			lease = l.reserve(fresh)
 			inserts := &bulk.Batch{}
-			l.rows.queue(inserts, fresh, leased)
+			l.rows.queue(inserts, fresh, lease)
 			failpoint.Here("before_commit")
 			return inserts.RunOn(ctx, tx.Conn())
 		})
 		if err == nil {
 			failpoint.Here("after_commit")
-			l.committed(fresh, leased)
+			l.committed(fresh, lease)
 			finishKeyed(batch, all, known)
 			return
 		}
@@ -136,7 +136,7 @@ func claim(ctx context.Context, tx pgx.Tx, version int64, all []*prepared) (fres
 	}
 	var repeated []*prepared
 	for _, p := range all {
-		if p.Idempotency == "" || taken[keyOf(p.Publication)] {
+		if p.IdempotencyKey == "" || taken[keyOf(p.Publication)] {
 			fresh = append(fresh, p)
 			continue
 		}
@@ -179,11 +179,11 @@ func insertKeys(ctx context.Context, tx pgx.Tx, version int64, all []*prepared) 
 	var events []int64
 	var counts []int32
 	for _, p := range all {
-		if p.Idempotency == "" {
+		if p.IdempotencyKey == "" {
 			continue
 		}
-		tenants, seqs, events = append(tenants, p.TenantID), append(seqs, p.event.Seq), append(events, p.event.Bits)
-		environments, keys = append(environments, string(p.Environment)), append(keys, p.Idempotency)
+		tenants, seqs, events = append(tenants, p.TenantID), append(seqs, p.event.Seq), append(events, p.event.IDBits)
+		environments, keys = append(environments, string(p.Environment)), append(keys, p.IdempotencyKey)
 		hashes, counts = append(hashes, p.BodyHash[:]), append(counts, int32(len(p.targets)))
 	}
 	taken := make(map[idempotencyKey]bool, len(keys))
@@ -215,7 +215,7 @@ func readKeys(ctx context.Context, tx pgx.Tx, repeated []*prepared) (map[idempot
 	var tenants []uuid.UUID
 	var environments, keys []string
 	for _, p := range repeated {
-		tenants, environments, keys = append(tenants, p.TenantID), append(environments, string(p.Environment)), append(keys, p.Idempotency)
+		tenants, environments, keys = append(tenants, p.TenantID), append(environments, string(p.Environment)), append(keys, p.IdempotencyKey)
 	}
 	rows, err := tx.Query(ctx, `
 		select i.tenant_id, i.environment, i.key, i.body_hash, i.event_id, i.deliveries

@@ -32,7 +32,7 @@ func TestKeysSurviveARefusedNeighbour(t *testing.T) {
 	publish := func(key, correlation string) *request {
 		return &request{done: make(chan error, 1), publications: []*Publication{{
 			TenantID: tenant, Environment: hub.Live, Product: "test", Type: "a.b", CorrelationID: correlation,
-			Data: []byte(`{}`), Idempotency: key, To: []*directory.Target{},
+			Data: []byte(`{}`), IdempotencyKey: key, Targets: []*directory.Target{},
 		}}}
 	}
 	good, bad := publish("key:good", ""), publish("key:bad", "no text has a \x00 in it")
@@ -57,7 +57,7 @@ func TestPublishingAfterTheEndIsRefused(t *testing.T) {
 	o := New(pool, dir, delivery.NewDispatcher(delivery.Config{Now: time.Now}), metrics.New(), log, time.Now)
 	publish := func(key string) error {
 		_, err := o.Publish(context.Background(), &Publication{
-			TenantID: uuid.New(), Environment: hub.Live, Product: "test", Type: "a.b", Data: []byte(`{}`), Idempotency: key, To: []*directory.Target{},
+			TenantID: uuid.New(), Environment: hub.Live, Product: "test", Type: "a.b", Data: []byte(`{}`), IdempotencyKey: key, Targets: []*directory.Target{},
 		})
 		return err
 	}

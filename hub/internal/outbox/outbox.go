@@ -30,19 +30,19 @@ const (
 
 // Publication is an event to be stored and fanned out.
 type Publication struct {
-	Key           *directory.Key // whose key published it; nil for the hub itself
-	TenantID      uuid.UUID
-	Environment   hub.Environment
-	Product       string
-	Type          string
-	CorrelationID string
-	At            time.Time           // when it happened; zero = now
-	Data          []byte              // JSON object; copied into the envelope before Publish returns
-	ID            string              // chosen by the publisher, or ""
-	Idempotency   string              // stored idempotency key, or "": not idempotent
-	BodyHash      [sha256.Size]byte   // of the request, for idempotent publications
-	To            []*directory.Target // nil: every subscriber
-	Trace         *trace.SpanContext  // what the attempts' spans hang on; nil = not traced
+	Key            *directory.Key // whose key published it; nil for the hub itself
+	TenantID       uuid.UUID
+	Environment    hub.Environment
+	Product        string
+	Type           string
+	CorrelationID  string
+	OccurredAt     time.Time           // when it happened; zero = now
+	Data           []byte              // JSON object; copied into the envelope before Publish returns
+	ID             string              // chosen by the publisher, or ""
+	IdempotencyKey string              // stored idempotency key, or "": not idempotent
+	BodyHash       [sha256.Size]byte   // of the request, for idempotent publications
+	Targets        []*directory.Target // nil: every subscriber
+	Trace          *trace.SpanContext  // what the attempts' spans hang on; nil = not traced
 }
 
 // Result is the answer to one publication.
@@ -61,14 +61,14 @@ type Dispatcher interface {
 	Release(target uuid.UUID)
 	// Dispatch queues committed deliveries whose places were reserved; leased stands
 	// for them in the database.
-	Dispatch(jobs []delivery.Job, leased *delivery.Leased)
-	// Left tells that committed deliveries of a target were left without a place.
-	Left(target uuid.UUID)
+	Dispatch(jobs []delivery.Job, lease *delivery.Lease)
+	// MarkBacklog tells that committed deliveries of a target were left without a place.
+	MarkBacklog(target uuid.UUID)
 }
 
 // Recorder counts what was accepted.
 type Recorder interface {
-	Accepted(product string, events, deliveries int)
+	CountAccepted(product string, events, deliveries int)
 }
 
 // Outbox is safe for concurrent use.
@@ -144,7 +144,7 @@ func (o *Outbox) PublishAll(ctx context.Context, publications []*Publication) ([
 	r := &request{publications: publications, done: make(chan error, 1)}
 	queue := o.plain
 	for _, p := range publications {
-		if p.Idempotency != "" {
+		if p.IdempotencyKey != "" {
 			queue = o.keyed
 		}
 	}

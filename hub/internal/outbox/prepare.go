@@ -17,14 +17,14 @@ import (
 // prepared is a publication that has its ids, its envelope and its receivers.
 type prepared struct {
 	*Publication
-	event   *delivery.Event
-	targets []*directory.Target
-	leased  []bool // by target: has a place in this process's queue
+	event    *delivery.Event
+	targets  []*directory.Target
+	hasPlace []bool // by target: has a place in this process's queue
 }
 
 // prepare resolves a publication against the configuration as cached now.
 func (o *Outbox) prepare(ctx context.Context, p *Publication) (*prepared, error) {
-	targets := p.To
+	targets := p.Targets
 	if targets == nil {
 		if p.Key != nil {
 			if _, err := o.directory.Revalidate(ctx, p.Key); err != nil {
@@ -49,43 +49,43 @@ func (o *Outbox) prepare(ctx context.Context, p *Publication) (*prepared, error)
 		id = hub.FormatEventID(bits)
 	}
 	event := &delivery.Event{
-		Seq: logid.NewSeq(now), ID: id, Bits: signed(bits), TenantID: p.TenantID, Environment: p.Environment,
-		Product: p.Product, Type: p.Type, Correlation: p.CorrelationID, Trace: p.Trace,
+		Seq: logid.NewSeq(now), ID: id, IDBits: signed(bits), TenantID: p.TenantID, Environment: p.Environment,
+		Product: p.Product, Type: p.Type, CorrelationID: p.CorrelationID, Trace: p.Trace,
 	}
-	if !p.At.IsZero() {
-		now = p.At
+	if !p.OccurredAt.IsZero() {
+		now = p.OccurredAt
 	}
 	event.Body = hub.AppendEnvelope(make([]byte, 0, len(p.Data)+len(p.Type)+len(p.Product)+len(p.CorrelationID)+160), hub.Event{
 		ID: id, Product: p.Product, Type: p.Type, Time: now, CorrelationID: p.CorrelationID, Data: p.Data,
 	})
-	return &prepared{Publication: p, event: event, targets: targets, leased: make([]bool, len(targets))}, nil
+	return &prepared{Publication: p, event: event, targets: targets, hasPlace: make([]bool, len(targets))}, nil
 }
 
 // reserve asks for places in this process's queue and gives the lease of the
 // deliveries that got one; nil where none did.
-func (o *Outbox) reserve(all []*prepared) *delivery.Leased {
-	leased := &delivery.Leased{TakenAt: o.now()}
+func (o *Outbox) reserve(all []*prepared) *delivery.Lease {
+	lease := &delivery.Lease{TakenAt: o.now()}
 	for _, p := range all {
 		for i, target := range p.targets {
-			if p.leased[i] = o.dispatch.Reserve(target); p.leased[i] {
-				leased.Open++
+			if p.hasPlace[i] = o.dispatch.Reserve(target); p.hasPlace[i] {
+				lease.WithoutRow++
 			}
 		}
 	}
-	if leased.Open == 0 {
+	if lease.WithoutRow == 0 {
 		return nil
 	}
-	leased.ID = logid.New(leased.TakenAt)
-	return leased
+	lease.ID = logid.New(lease.TakenAt)
+	return lease
 }
 
 // release gives the places back after a commit that did not happen.
 func (o *Outbox) release(all []*prepared) {
 	for _, p := range all {
 		for i, target := range p.targets {
-			if p.leased[i] {
+			if p.hasPlace[i] {
 				o.dispatch.Release(target.ID)
-				p.leased[i] = false
+				p.hasPlace[i] = false
 			}
 		}
 	}
@@ -93,25 +93,25 @@ func (o *Outbox) release(all []*prepared) {
 
 // committed hands the stored deliveries on. The lease was taken before the commit,
 // so locally it ends before the database's.
-func (l *lane) committed(all []*prepared, leased *delivery.Leased) {
+func (l *lane) committed(all []*prepared, lease *delivery.Lease) {
 	total := deliveriesOf(all)
 	l.fanOut = total / max(1, len(all))
 	jobs := make([]delivery.Job, 0, total)
 	now := l.now()
 	for _, p := range all {
 		for i, target := range p.targets {
-			if !p.leased[i] {
-				l.dispatch.Left(target.ID)
+			if !p.hasPlace[i] {
+				l.dispatch.MarkBacklog(target.ID)
 				continue
 			}
 			jobs = append(jobs, delivery.Job{
-				ID: logid.Delivery(p.event.Seq, i+1), Target: target.ID, Peer: target.Peer != nil, Event: p.event,
-				RoundAt: now, DueAt: now, LeasedAt: leased.TakenAt, Leased: leased,
+				ID: logid.Delivery(p.event.Seq, i+1), Target: target.ID, ToIntegration: target.Peer != nil, Event: p.event,
+				RoundAt: now, DueAt: now, LeasedAt: lease.TakenAt, Lease: lease,
 			})
 		}
-		l.record.Accepted(p.Product, 1, len(p.targets))
+		l.record.CountAccepted(p.Product, 1, len(p.targets))
 	}
-	l.dispatch.Dispatch(jobs, leased)
+	l.dispatch.Dispatch(jobs, lease)
 	failpoint.Here("after_dispatch")
 }
 

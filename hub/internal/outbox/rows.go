@@ -21,7 +21,7 @@ type rows struct {
 // queue adds the inserts of prepared events to a batch, with rows for those of
 // their deliveries that the lease does not stand for. The batch uses the buffers: it
 // must have run before the next one is queued.
-func (r *rows) queue(batch *bulk.Batch, all []*prepared, leased *delivery.Leased) {
+func (r *rows) queue(batch *bulk.Batch, all []*prepared, lease *delivery.Lease) {
 	for day, rest := 0, all; len(rest) > 0; day++ {
 		n := 1
 		for n < len(rest) && logid.SameDay(rest[0].event.Seq, rest[n].event.Seq) {
@@ -35,8 +35,8 @@ func (r *rows) queue(batch *bulk.Batch, all []*prepared, leased *delivery.Leased
 		queueDeliveries(batch, &r.deliveries[day], rest[:n], partition)
 		rest = rest[n:]
 	}
-	if leased != nil {
-		r.queueLease(batch, all, leased)
+	if lease != nil {
+		r.queueLease(batch, all, lease)
 	}
 	if deliveriesOf(all) > 0 {
 		r.queueDeltas(batch, all)
@@ -57,7 +57,7 @@ func queueEvents(batch *bulk.Batch, columns *bulk.Columns, all []*prepared, part
 	c := *columns
 	for _, p := range all {
 		c[0].UUID(p.event.Seq)
-		c[1].Int8(p.event.Bits)
+		c[1].Int8(p.event.IDBits)
 		c[2].UUID(p.TenantID)
 		c[3].Text(string(p.Environment))
 		c[4].Text(p.Product)
@@ -79,12 +79,12 @@ func queueDeliveries(batch *bulk.Batch, columns *bulk.Columns, all []*prepared, 
 	found := false
 	for _, p := range all {
 		for i, target := range p.targets {
-			if p.leased[i] {
+			if p.hasPlace[i] {
 				continue
 			}
 			found = true
 			c[0].UUID(logid.Delivery(p.event.Seq, i+1))
-			c[1].Int8(p.event.Bits)
+			c[1].Int8(p.event.IDBits)
 			c[2].UUID(p.TenantID)
 			c[3].UUID(target.ID)
 			c[4].Text(string(p.Environment))
@@ -102,11 +102,11 @@ func queueDeliveries(batch *bulk.Batch, columns *bulk.Columns, all []*prepared, 
 }
 
 // queueLease adds the row that stands for the deliveries this process takes on.
-func (r *rows) queueLease(batch *bulk.Batch, all []*prepared, leased *delivery.Leased) {
+func (r *rows) queueLease(batch *bulk.Batch, all []*prepared, lease *delivery.Lease) {
 	r.promised = r.promised[:0]
 	for _, p := range all {
 		for i, target := range p.targets {
-			if p.leased[i] {
+			if p.hasPlace[i] {
 				id := logid.Delivery(p.event.Seq, i+1)
 				r.promised = append(append(r.promised, id[:]...), target.ID[:]...)
 				kind := byte(0)
@@ -118,7 +118,7 @@ func (r *rows) queueLease(batch *bulk.Batch, all []*prepared, leased *delivery.L
 		}
 	}
 	r.lease.Reset(bulk.UUIDs, bulk.Byteas)
-	r.lease[0].UUID(leased.ID)
+	r.lease[0].UUID(lease.ID)
 	r.lease[1].Bytes(r.promised)
 	batch.Add(`insert into hub.leases (id, deliveries) select * from unnest($1::uuid[], $2::bytea[])`, r.lease)
 }

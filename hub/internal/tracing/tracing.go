@@ -97,10 +97,10 @@ type Span struct {
 // spanKey finds the span of a publication in its context.
 type spanKey struct{}
 
-// Publish begins the span of a publication. traceparent and tracestate are the
+// StartPublication begins the span of a publication. traceparent and tracestate are the
 // publisher's headers (W3C Trace Context): where they are valid, the span is part
 // of the publisher's trace, and its sampling is followed.
-func (t *Tracer) Publish(traceparent, tracestate []byte) *Span {
+func (t *Tracer) StartPublication(traceparent, tracestate []byte) *Span {
 	if t == nil {
 		return nil
 	}
@@ -110,16 +110,16 @@ func (t *Tracer) Publish(traceparent, tracestate []byte) *Span {
 	return &Span{span: span, ctx: ctx}
 }
 
-// In is ctx with the span in it, for [Tracer.Commit].
-func (s *Span) In(ctx context.Context) context.Context {
+// InContext is ctx with the span in it, for [Tracer.StartCommit].
+func (s *Span) InContext(ctx context.Context) context.Context {
 	if s == nil {
 		return ctx
 	}
 	return context.WithValue(ctx, spanKey{}, s)
 }
 
-// Events says what a publication holds; eventType is "" for a batch.
-func (s *Span) Events(product, eventType string, count int) {
+// SetEvents says what a publication holds; eventType is "" for a batch.
+func (s *Span) SetEvents(product, eventType string, count int) {
 	if s == nil {
 		return
 	}
@@ -129,8 +129,8 @@ func (s *Span) Events(product, eventType string, count int) {
 	}
 }
 
-// Accepted says which id an event was given.
-func (s *Span) Accepted(id string, deliveries int) {
+// SetAccepted says which id an event was given.
+func (s *Span) SetAccepted(id string, deliveries int) {
 	if s != nil {
 		s.span.SetAttributes(attribute.String("hub.event_id", id), attribute.Int("hub.deliveries", deliveries))
 	}
@@ -161,9 +161,9 @@ func (s *Span) End(err error) {
 	s.span.End()
 }
 
-// Commit begins the span of the commit that a publication waits for; the span of
+// StartCommit begins the span of the commit that a publication waits for; the span of
 // the publication is in ctx.
-func (t *Tracer) Commit(ctx context.Context) *Span {
+func (t *Tracer) StartCommit(ctx context.Context) *Span {
 	if t == nil {
 		return nil
 	}
@@ -175,16 +175,16 @@ func (t *Tracer) Commit(ctx context.Context) *Span {
 	return &Span{span: span, ctx: inner}
 }
 
-// Attempts tells of attempts that were stored. First attempts made by the process
+// RecordAttempts tells of attempts that were stored. First attempts made by the process
 // that accepted the event belong to the publication's trace. Others, retries and
 // those another process made, begin traces of their own; hub.event_id and
 // hub.delivery_id are the same in all.
-func (t *Tracer) Attempts(batch []delivery.Attempt) {
+func (t *Tracer) RecordAttempts(batch []delivery.Attempt) {
 	if t == nil {
 		return
 	}
 	for i := range batch {
-		if batch[i].Made {
+		if batch[i].Sent {
 			t.attempt(&batch[i])
 		}
 	}
@@ -205,14 +205,14 @@ func (t *Tracer) attempt(a *delivery.Attempt) {
 			attribute.String("hub.target_id", a.Target.String()),
 			attribute.String("hub.delivery_status", a.Verdict.Status.String()),
 			attribute.Int("hub.attempt", a.Attempts+1),
-			attribute.Int64("hub.queue_us", a.Queued.Microseconds()),
+			attribute.Int64("hub.queue_us", a.QueueTime.Microseconds()),
 			attribute.Int64("hub.dns_us", a.Phases.DNS.Microseconds()),
 			attribute.Int64("hub.connect_us", a.Phases.Connect.Microseconds()),
 			attribute.Int64("hub.tls_us", a.Phases.TLS.Microseconds()),
 			attribute.Int64("hub.first_byte_us", a.Phases.FirstByte.Microseconds()),
 		)
-		if a.Code != 0 {
-			span.SetAttributes(attribute.Int("http.response.status_code", a.Code))
+		if a.StatusCode != 0 {
+			span.SetAttributes(attribute.Int("http.response.status_code", a.StatusCode))
 		}
 		if a.Verdict.Status != delivery.Delivered {
 			span.SetStatus(codes.Error, a.Error)

@@ -19,18 +19,18 @@ func TestOffAllocatesNothing(t *testing.T) { //nolint:paralleltest // it counts 
 	off, err := New(t.Context(), "", "test", slog.New(slog.DiscardHandler))
 	require.NoError(t, err)
 	require.Nil(t, off)
-	ctx, batch, failed := t.Context(), []delivery.Attempt{{Made: true}}, errors.New("failed")
+	ctx, batch, failed := t.Context(), []delivery.Attempt{{Sent: true}}, errors.New("failed")
 	parent, state := []byte("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"), []byte("a=b")
 	require.Zero(t, testing.AllocsPerRun(1000, func() {
-		span := off.Publish(parent, state)
-		if span.Parent() != nil || span.In(ctx) != ctx {
+		span := off.StartPublication(parent, state)
+		if span.Parent() != nil || span.InContext(ctx) != ctx {
 			panic("a span while tracing is off")
 		}
-		span.Events("shop", "a.b", 1)
-		off.Commit(ctx).End(nil)
-		span.Accepted("evt_0123456789abcdef", 1)
+		span.SetEvents("shop", "a.b", 1)
+		off.StartCommit(ctx).End(nil)
+		span.SetAccepted("evt_0123456789abcdef", 1)
 		span.End(failed)
-		off.Attempts(batch)
+		off.RecordAttempts(batch)
 	}))
 	off.Close()
 }
@@ -49,7 +49,7 @@ func TestCollectorThatRefuses(t *testing.T) {
 	tracer, err := New(t.Context(), collector.URL+"/", "test", slog.New(slog.NewTextHandler(&log, nil)))
 	require.NoError(t, err)
 	for range 2 {
-		tracer.Publish(nil, nil).End(hub.Errorf(hub.ErrForbidden, "missing_scope", "no"))
+		tracer.StartPublication(nil, nil).End(hub.Errorf(hub.ErrForbidden, "missing_scope", "no"))
 		require.NoError(t, tracer.provider.ForceFlush(t.Context()))
 	}
 	tracer.Close()

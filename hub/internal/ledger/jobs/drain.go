@@ -30,12 +30,12 @@ const (
 type Drainer struct {
 	pool *pgxpool.Pool
 	log  *slog.Logger
-	kick func(target uuid.UUID)
+	wake func(target uuid.UUID)
 }
 
-// NewDrainer makes a drainer; kick is told of integrations that have work.
-func NewDrainer(pool *pgxpool.Pool, log *slog.Logger, kick func(target uuid.UUID)) *Drainer {
-	return &Drainer{pool: pool, log: log, kick: kick}
+// NewDrainer makes a drainer; wake is told of integrations that have work.
+func NewDrainer(pool *pgxpool.Pool, log *slog.Logger, wake func(target uuid.UUID)) *Drainer {
+	return &Drainer{pool: pool, log: log, wake: wake}
 }
 
 // Run works until ctx ends. Every process may run it: an integration is one's at a time.
@@ -49,7 +49,7 @@ func (d *Drainer) Run(ctx context.Context) {
 			return
 		case <-timer.C:
 		}
-		busy, err := d.Round(ctx)
+		busy, err := d.DrainOnce(ctx)
 		if err != nil && !failing && ctx.Err() == nil {
 			d.log.Warn("draining parked deliveries failed; trying again", "error", err)
 		}
@@ -69,8 +69,8 @@ type parkedPeer struct {
 	trial    *uuid.UUID // under way
 }
 
-// Round does what is due now; busy tells whether something drains.
-func (d *Drainer) Round(ctx context.Context) (busy bool, err error) {
+// DrainOnce does what is due now; busy tells whether something drains.
+func (d *Drainer) DrainOnce(ctx context.Context) (busy bool, err error) {
 	var moved []uuid.UUID
 	err = pgx.BeginFunc(ctx, d.pool, func(tx pgx.Tx) error {
 		rows, err := tx.Query(ctx, `
@@ -102,7 +102,7 @@ func (d *Drainer) Round(ctx context.Context) (busy bool, err error) {
 		return false, err
 	}
 	for _, target := range moved {
-		d.kick(target)
+		d.wake(target)
 	}
 	return busy, nil
 }

@@ -35,16 +35,16 @@ type Maintenance struct {
 	log       *slog.Logger
 	now       func() time.Time
 	retention time.Duration
-	gaveUp    GaveUp
+	gaveUp    OnGivenUp
 }
 
-// GaveUp is told how many deliveries of a product failed because they were parked
+// OnGivenUp is told how many deliveries of a product failed because they were parked
 // for too long.
-type GaveUp func(product string, deliveries int)
+type OnGivenUp func(product string, deliveries int)
 
 // NewMaintenance makes the maintenance job; retention is how long payloads,
 // deliveries and attempts are kept.
-func NewMaintenance(pool *pgxpool.Pool, log *slog.Logger, now func() time.Time, retention time.Duration, gaveUp GaveUp) *Maintenance {
+func NewMaintenance(pool *pgxpool.Pool, log *slog.Logger, now func() time.Time, retention time.Duration, gaveUp OnGivenUp) *Maintenance {
 	return &Maintenance{pool: pool, log: log, now: now, retention: retention, gaveUp: gaveUp}
 }
 
@@ -54,15 +54,15 @@ func (m *Maintenance) Run(ctx context.Context) {
 	fold, tidy := time.NewTicker(foldEvery), time.NewTicker(tidyEvery)
 	defer fold.Stop()
 	defer tidy.Stop()
-	m.report(ctx, m.Tidy(ctx))
+	m.report(ctx, m.EnforceRetention(ctx))
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-fold.C:
-			m.report(ctx, m.Fold(ctx))
+			m.report(ctx, m.RollUp(ctx))
 		case <-tidy.C:
-			m.report(ctx, m.Tidy(ctx))
+			m.report(ctx, m.EnforceRetention(ctx))
 		}
 	}
 }
@@ -73,18 +73,18 @@ func (m *Maintenance) report(ctx context.Context, err error) {
 	}
 }
 
-// Fold folds all deltas of the statistics there are now.
-func (m *Maintenance) Fold(ctx context.Context) error {
+// RollUp folds all deltas of the statistics there are now.
+func (m *Maintenance) RollUp(ctx context.Context) error {
 	for {
-		more, err := m.foldDeltas(ctx)
+		more, err := m.foldOnce(ctx)
 		if err != nil || !more {
 			return err
 		}
 	}
 }
 
-// Tidy does what is due: it may be called at any time and any number of times.
-func (m *Maintenance) Tidy(ctx context.Context) error {
+// EnforceRetention does what is due: it may be called at any time and any number of times.
+func (m *Maintenance) EnforceRetention(ctx context.Context) error {
 	now := m.now().UTC()
 	if _, err := m.pool.Exec(ctx, `select hub.ensure_partitions($1::date - 1, $2)`, now, daysAhead+2); err != nil {
 		return fmt.Errorf("making partitions: %w", err)

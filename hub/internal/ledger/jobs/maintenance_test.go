@@ -44,7 +44,7 @@ func TestRetentionDropsDaysThatAreDone(t *testing.T) {
 	inTime, edge, old := add(time.Hour, 1), add(3*day, 1), add(4*day, 1)
 	waiting, besides, parked := add(5*day, 0), add(5*day, 1), add(6*day, 2)
 	failed := add(7*day, 3)
-	require.NoError(t, m.Tidy(ctx))
+	require.NoError(t, m.EnforceRetention(ctx))
 	require.True(t, there(inTime))
 	require.True(t, there(edge), "whole days only")
 	require.False(t, there(old))
@@ -54,7 +54,7 @@ func TestRetentionDropsDaysThatAreDone(t *testing.T) {
 	require.True(t, there(parked), "nothing is ever dropped silently")
 	_, err = pool.Exec(ctx, `update hub.deliveries set status = 1 where id = any($1)`, []uuid.UUID{waiting, parked})
 	require.NoError(t, err)
-	require.NoError(t, m.Tidy(ctx))
+	require.NoError(t, m.EnforceRetention(ctx))
 	require.False(t, there(waiting))
 	require.False(t, there(parked))
 	require.True(t, there(edge))
@@ -81,7 +81,7 @@ func TestWhatIsTooOld(t *testing.T) {
 	}
 	expect := func(wantStatus int, wantReason string, wantKeys int) {
 		t.Helper()
-		require.NoError(t, m.Tidy(ctx))
+		require.NoError(t, m.EnforceRetention(ctx))
 		status, reason, keys := state()
 		require.Equal(t, []any{wantStatus, wantReason, wantKeys}, []any{status, reason, keys})
 	}
@@ -91,7 +91,7 @@ func TestWhatIsTooOld(t *testing.T) {
 	expect(3, "parked_too_long", 1)
 	keys := func(retention time.Duration) (n int) {
 		t.Helper()
-		require.NoError(t, jobs.NewMaintenance(pool, slog.New(slog.DiscardHandler), clock.Now, retention, nil).Tidy(ctx))
+		require.NoError(t, jobs.NewMaintenance(pool, slog.New(slog.DiscardHandler), clock.Now, retention, nil).EnforceRetention(ctx))
 		require.NoError(t, pool.QueryRow(ctx, `select count(*) from hub.idempotency`).Scan(&n))
 		return n
 	}
@@ -116,11 +116,11 @@ func TestWhatIsGivenUpIsCounted(t *testing.T) {
 		select (left($1::uuid::text, 24) || lpad(to_hex(n), 12, '0'))::uuid, n, $1::uuid, $1::uuid, 'live', case when n % 1000 = 0 then 'rare' else 'shop' end, 'a.b', 2, now()
 		from generate_series(1, $2::integer) n`, logid.Floor(clock.Now()), many)
 	require.NoError(t, err)
-	require.NoError(t, m.Tidy(ctx))
+	require.NoError(t, m.EnforceRetention(ctx))
 	require.Empty(t, counts)
 	clock.Advance(15*day + time.Minute)
-	require.NoError(t, m.Tidy(ctx))
-	require.NoError(t, m.Tidy(ctx))
+	require.NoError(t, m.EnforceRetention(ctx))
+	require.NoError(t, m.EnforceRetention(ctx))
 	require.Equal(t, map[string]int{"shop": many - 5, "rare": 5}, counts)
 	var failed, counted int
 	require.NoError(t, pool.QueryRow(ctx, `

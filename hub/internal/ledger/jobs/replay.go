@@ -60,12 +60,12 @@ type Replays struct {
 	pool *pgxpool.Pool
 	log  *slog.Logger
 	now  func() time.Time
-	kick func(target uuid.UUID)
+	wake func(target uuid.UUID)
 }
 
-// NewReplays makes the replay service; kick is told of targets that have work.
-func NewReplays(pool *pgxpool.Pool, log *slog.Logger, now func() time.Time, kick func(uuid.UUID)) *Replays {
-	return &Replays{pool: pool, log: log, now: now, kick: kick}
+// NewReplays makes the replay service; wake is told of targets that have work.
+func NewReplays(pool *pgxpool.Pool, log *slog.Logger, now func() time.Time, wake func(uuid.UUID)) *Replays {
+	return &Replays{pool: pool, log: log, now: now, wake: wake}
 }
 
 // Count tells exactly how many settled deliveries a filter matches now.
@@ -209,7 +209,7 @@ func (s *Replays) step(ctx context.Context) (more bool, err error) {
 		return true, s.putOff(ctx, job.id, err)
 	}
 	for target := range batch.targets {
-		s.kick(target)
+		s.wake(target)
 	}
 	return more, nil
 }

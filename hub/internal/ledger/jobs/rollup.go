@@ -35,9 +35,9 @@ type rollup struct {
 	latency                                               []int64
 }
 
-// foldDeltas adds deltas to the statistics and removes them, in one transaction; it
+// foldOnce adds deltas to the statistics and removes them, in one transaction; it
 // tells whether more are waiting.
-func (m *Maintenance) foldDeltas(ctx context.Context) (more bool, err error) {
+func (m *Maintenance) foldOnce(ctx context.Context) (more bool, err error) {
 	err = pgx.BeginFunc(ctx, m.pool, func(tx pgx.Tx) error {
 		var mine bool
 		if err := tx.QueryRow(ctx, `select pg_try_advisory_xact_lock($1)`, rollupLock).Scan(&mine); err != nil || !mine {

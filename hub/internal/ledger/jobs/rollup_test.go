@@ -26,7 +26,7 @@ func TestStatisticsGetCoarser(t *testing.T) {
 	_, err := pool.Exec(ctx, `insert into hub.rollup_deltas (bucket, tenant_id, target_id, product, accepted, delivered, latency)
 		values ($1, gen_random_uuid(), gen_random_uuid(), 'shop', 3, 2, '{20,20}')`, at)
 	require.NoError(t, err)
-	require.NoError(t, m.Fold(ctx))
+	require.NoError(t, m.RollUp(ctx))
 	ask := func(bucket time.Duration) (accepted int64, p50 bool) {
 		buckets, err := reader.Stats(ctx, query.StatsQuery{From: at.Truncate(time.Hour), To: at.Truncate(time.Hour).Add(time.Hour), Bucket: bucket})
 		require.NoError(t, err)
@@ -40,7 +40,7 @@ func TestStatisticsGetCoarser(t *testing.T) {
 		byMinutes, byHalfHour int64
 	}{{34 * day, 3, 3}, {2 * day, 0, 3}, {363 * day, 0, 3}, {2 * day, 0, 0}} {
 		clock.Advance(age.passes)
-		require.NoError(t, m.Tidy(ctx))
+		require.NoError(t, m.EnforceRetention(ctx))
 		accepted, p50 := ask(time.Minute)
 		require.Equal(t, []any{age.byMinutes, age.byMinutes > 0}, []any{accepted, p50})
 		accepted, p50 = ask(30 * time.Minute)
@@ -124,12 +124,12 @@ func TestStatsAreTheSameBeforeAndAfterFolding(t *testing.T) {
 	}
 	add()
 	before := read()
-	require.NoError(t, m.Fold(ctx))
+	require.NoError(t, m.RollUp(ctx))
 	require.Equal(t, before, read(), "folding changes no answer, percentiles included")
 	add()
 	mixed := read()
-	require.NoError(t, m.Fold(ctx))
-	require.NoError(t, m.Fold(ctx))
+	require.NoError(t, m.RollUp(ctx))
+	require.NoError(t, m.RollUp(ctx))
 	require.Equal(t, mixed, read())
 	var left int
 	require.NoError(t, pool.QueryRow(ctx, `select count(*) from hub.rollup_deltas`).Scan(&left))

@@ -17,22 +17,22 @@ import (
 // Commit is one event with so many deliveries that a process took on, as the outbox
 // leaves them: no rows, and a lease that stands for them.
 type Commit struct {
-	pool   *pgxpool.Pool
-	Leased *delivery.Leased
-	Jobs   []delivery.Job
+	pool  *pgxpool.Pool
+	Lease *delivery.Lease
+	Jobs  []delivery.Job
 }
 
 func NewCommit(t *testing.T, pool *pgxpool.Pool, deliveries int) *Commit {
 	t.Helper()
 	now := time.Now()
 	event := &delivery.Event{
-		Seq: logid.NewSeq(now), ID: hub.FormatEventID(7), Bits: 7, TenantID: uuid.New(), Environment: "test",
-		Product: "shop", Type: "a.b", Correlation: "story", Body: []byte("{}"),
+		Seq: logid.NewSeq(now), ID: hub.FormatEventID(7), IDBits: 7, TenantID: uuid.New(), Environment: "test",
+		Product: "shop", Type: "a.b", CorrelationID: "story", Body: []byte("{}"),
 	}
-	c := &Commit{pool: pool, Leased: &delivery.Leased{ID: logid.New(now), TakenAt: now, Open: deliveries}}
+	c := &Commit{pool: pool, Lease: &delivery.Lease{ID: logid.New(now), TakenAt: now, WithoutRow: deliveries}}
 	var promised []byte
 	for n := range deliveries {
-		job := delivery.Job{ID: logid.Delivery(event.Seq, n+1), Target: uuid.New(), Event: event, Leased: c.Leased}
+		job := delivery.Job{ID: logid.Delivery(event.Seq, n+1), Target: uuid.New(), Event: event, Lease: c.Lease}
 		c.Jobs = append(c.Jobs, job)
 		promised = append(append(append(promised, job.ID[:]...), job.Target[:]...), byte(n%2))
 	}
@@ -40,7 +40,7 @@ func NewCommit(t *testing.T, pool *pgxpool.Pool, deliveries int) *Commit {
 		insert into hub.events (seq, id, tenant_id, environment, product, event_type, correlation_id, deliveries, body)
 		values ($1, 7, $2, 'test', 'shop', 'a.b', 'story', $3, '{}')`, event.Seq, event.TenantID, deliveries)
 	require.NoError(t, err)
-	_, err = pool.Exec(t.Context(), `insert into hub.leases (id, deliveries) values ($1, $2)`, c.Leased.ID, promised)
+	_, err = pool.Exec(t.Context(), `insert into hub.leases (id, deliveries) values ($1, $2)`, c.Lease.ID, promised)
 	require.NoError(t, err)
 	return c
 }
@@ -48,11 +48,11 @@ func NewCommit(t *testing.T, pool *pgxpool.Pool, deliveries int) *Commit {
 // Attempt is what came of the n-th delivery.
 func (c *Commit) Attempt(n int, status delivery.Status) delivery.Attempt {
 	a := delivery.Attempt{
-		Job: c.Jobs[n], Made: true, StartedAt: time.Now(), Code: 200, Header: []byte("A: b"), Body: []byte("ok"),
+		Job: c.Jobs[n], Sent: true, StartedAt: time.Now(), StatusCode: 200, ResponseHeader: []byte("A: b"), ResponseBody: []byte("ok"),
 		Verdict: delivery.Verdict{Status: status, Spent: 1},
 	}
 	if status != delivery.Delivered {
-		a.Code, a.Verdict.Wait, a.Error = 0, time.Second, "timed out"
+		a.StatusCode, a.Verdict.Wait, a.Error = 0, time.Second, "timed out"
 	}
 	return a
 }

@@ -13,8 +13,8 @@ import (
 	"integrationhub/hub/internal/logid"
 )
 
-// Matching reads those of the deliveries that a filter matches, in the order they changed.
-func (r *Reader) Matching(ctx context.Context, f Filter, ids []uuid.UUID) ([]Item, error) {
+// ListByIDs reads those of the deliveries that a filter matches, in the order they changed.
+func (r *Reader) ListByIDs(ctx context.Context, f Filter, ids []uuid.UUID) ([]Item, error) {
 	c, ok, err := f.conditions(ctx, r.pool)
 	if err != nil || !ok {
 		return nil, err
@@ -27,8 +27,8 @@ func (r *Reader) Matching(ctx context.Context, f Filter, ids []uuid.UUID) ([]Ite
 	return r.inOrder(ctx, found)
 }
 
-// Now is the time by the database's clock, which attempts are stored by.
-func (r *Reader) Now(ctx context.Context) (now time.Time, err error) {
+// DatabaseTime is the time by the database's clock, which attempts are stored by.
+func (r *Reader) DatabaseTime(ctx context.Context) (now time.Time, err error) {
 	if err := r.pool.QueryRow(ctx, `select now()`).Scan(&now); err != nil {
 		return now, fmt.Errorf("asking the time: %w", err)
 	}
@@ -38,20 +38,20 @@ func (r *Reader) Now(ctx context.Context) (now time.Time, err error) {
 // attemptsBack is how many attempts are looked at, newest first, for what changed.
 const attemptsBack = 2000
 
-// Attempted reads what matches and had an attempt stored since a moment, in the order
+// ListAttemptedSince reads what matches and had an attempt stored since a moment, in the order
 // it changed; of more than limit, what changed last. It looks at a bounded number of
 // attempts. Each delivery is looked up by its id: the tables joined as a whole would be
 // read as a whole.
-func (r *Reader) Attempted(ctx context.Context, f Filter, since time.Time, limit int) ([]Item, error) {
+func (r *Reader) ListAttemptedSince(ctx context.Context, f Filter, since time.Time, limit int) ([]Item, error) {
 	attempted, items, err := r.changed(ctx, f, since, limit)
 	return slices.DeleteFunc(items, func(it Item) bool {
 		return it.Status == delivery.Pending.String() && !slices.Contains(attempted, it.ID)
 	}), err
 }
 
-// Since reads what matches and was accepted or attempted since a moment, in the order
+// ListChangedSince reads what matches and was accepted or attempted since a moment, in the order
 // it changed; of more than limit, what changed last.
-func (r *Reader) Since(ctx context.Context, f Filter, at time.Time, limit int) ([]Item, error) {
+func (r *Reader) ListChangedSince(ctx context.Context, f Filter, at time.Time, limit int) ([]Item, error) {
 	if err := r.Materialize(ctx); err != nil {
 		return nil, err
 	}
@@ -66,7 +66,7 @@ func (r *Reader) changed(ctx context.Context, f Filter, at time.Time, limit int)
 	if attempted, err = r.attempted(ctx, f, at, limit); err != nil {
 		return nil, nil, err
 	}
-	floor := logid.Floor(at.Add(-delivery.Lease))
+	floor := logid.Floor(at.Add(-delivery.LeaseDuration))
 	p, ok, err := f.plan(ctx, r.pool, r.effort, &floor, nil)
 	if err != nil || !ok {
 		return nil, nil, err

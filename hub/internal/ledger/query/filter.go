@@ -27,7 +27,7 @@ type Filter struct {
 	StatusCode    int        `json:"status_code,omitempty" minimum:"0" maximum:"999" doc:"HTTP status of the last attempt"`
 	CorrelationID string     `json:"correlation_id,omitempty" maxLength:"200"`
 	EventID       string     `json:"event_id,omitempty" pattern:"^evt_[0-9a-f]{16}$" example:"evt_0123456789abcdef"`
-	Q             string     `json:"q,omitempty" maxLength:"200" doc:"An event id, a delivery id or a correlation id"`
+	Search        string     `json:"q,omitempty" maxLength:"200" doc:"An event id, a delivery id or a correlation id"`
 	Since         *time.Time `json:"since,omitempty" doc:"Accepted at this time or later"`
 	Until         *time.Time `json:"until,omitempty" doc:"Accepted before this time"`
 }
@@ -53,7 +53,7 @@ func (f Filter) Check(at string) error {
 	for _, text := range []struct {
 		name, value string
 		longest     int
-	}{{"product", f.Product, 40}, {"event_type", f.EventType, 128}, {"correlation_id", f.CorrelationID, 200}, {"q", f.Q, 200}} {
+	}{{"product", f.Product, 40}, {"event_type", f.EventType, 128}, {"correlation_id", f.CorrelationID, 200}, {"q", f.Search, 200}} {
 		if len(text.value) > text.longest {
 			return hub.Invalid(at+"."+text.name, "must have at most "+strconv.Itoa(text.longest)+" characters")
 		}
@@ -85,7 +85,7 @@ func (f Filter) Conditions(ctx context.Context, db DB) (conditions Conditions, o
 // conditions is [Filter.Conditions] with what the search of the log plans by.
 func (f Filter) conditions(ctx context.Context, db DB) (c filterConditions, ok bool, err error) {
 	f.plainConditions(&c)
-	for _, id := range []string{f.EventID, f.Q} {
+	for _, id := range []string{f.EventID, f.Search} {
 		if id == "" {
 			continue
 		}

@@ -154,10 +154,10 @@ func (b *book) parts() []part {
 		{"code", func(f *query.Filter) { f.StatusCode = 503 }, func(r row) bool { return r.code != nil && *r.code == 503 }},
 		{"code nobody has", func(f *query.Filter) { f.StatusCode = 418 }, func(row) bool { return false }},
 		{"correlation", func(f *query.Filter) { f.CorrelationID = "order 3" }, func(r row) bool { return r.correlation != nil && *r.correlation == "order 3" }},
-		{"q correlation", func(f *query.Filter) { f.Q = "order 2" }, func(r row) bool { return r.correlation != nil && *r.correlation == "order 2" }},
+		{"q correlation", func(f *query.Filter) { f.Search = "order 2" }, func(r row) bool { return r.correlation != nil && *r.correlation == "order 2" }},
 		{"event", func(f *query.Filter) { f.EventID = hub.FormatEventID(uint64(some.event)) }, func(r row) bool { return r.event == some.event }},
 		{"unknown event", func(f *query.Filter) { f.EventID = "evt_0000000000000000" }, func(row) bool { return false }},
-		{"q delivery", func(f *query.Filter) { f.Q = some.id.String() }, func(r row) bool { return r.id == some.id }},
+		{"q delivery", func(f *query.Filter) { f.Search = some.id.String() }, func(r row) bool { return r.id == some.id }},
 		{"since", func(f *query.Filter) { f.Since = &since }, func(r row) bool { return !logid.Time(r.id).Before(since) }},
 		{"until", func(f *query.Filter) { f.Until = &until }, func(r row) bool { return logid.Time(r.id).Before(until) }},
 	}

@@ -56,7 +56,7 @@ func TestReaderWaitsForTheWriter(t *testing.T) {
 	r := query.NewReader(pool).WaitFor(w)
 	for range 20 {
 		c := ledgertest.NewCommit(t, pool, 1)
-		w.Took(c.Leased)
+		w.TrackLease(c.Lease)
 		w.Record(c.Attempt(0, delivery.Delivered))
 		items, err := r.List(t.Context(), query.Filter{}, nil, 1)
 		require.NoError(t, err)

@@ -16,8 +16,8 @@ const pendingCap = 100_000
 // pendingFor is how long a count is served before it is made anew.
 const pendingFor = 10 * time.Second
 
-// Pending counts what waits in the database, by product, for the metrics.
-type Pending struct {
+// PendingCollector counts what waits in the database, by product, for the metrics.
+type PendingCollector struct {
 	reader *Reader
 	now    func() time.Time
 	mu     sync.Mutex
@@ -38,13 +38,13 @@ var (
 	parkedDesc  = prometheus.NewDesc("hub_deliveries_parked", "Deliveries in the park, counted up to 100000.", []string{"product"}, nil)
 )
 
-// NewPending makes the collector.
-func NewPending(reader *Reader, now func() time.Time) *Pending {
-	return &Pending{reader: reader, now: now}
+// NewPendingCollector makes the collector.
+func NewPendingCollector(reader *Reader, now func() time.Time) *PendingCollector {
+	return &PendingCollector{reader: reader, now: now}
 }
 
 // Describe implements prometheus.Collector.
-func (p *Pending) Describe(ch chan<- *prometheus.Desc) {
+func (p *PendingCollector) Describe(ch chan<- *prometheus.Desc) {
 	ch <- pendingDesc
 	ch <- oldestDesc
 	ch <- parkedDesc
@@ -52,7 +52,7 @@ func (p *Pending) Describe(ch chan<- *prometheus.Desc) {
 
 // Collect implements prometheus.Collector; where the database is away it gives
 // the last count.
-func (p *Pending) Collect(ch chan<- prometheus.Metric) {
+func (p *PendingCollector) Collect(ch chan<- prometheus.Metric) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.now().Sub(p.at) > pendingFor {

@@ -68,7 +68,7 @@ func (f Filter) plan(ctx context.Context, db DB, e effort, after, before *uuid.U
 // where it does not.
 func (p *plan) named(f Filter) []read {
 	switch {
-	case f.EventID == "" && f.Q == "" && f.CorrelationID == "":
+	case f.EventID == "" && f.Search == "" && f.CorrelationID == "":
 		return nil
 	case p.first != uuid.Nil && logid.Seq(p.first) == logid.Seq(p.last):
 		return []read{{driver: "true"}} // bounded to one event

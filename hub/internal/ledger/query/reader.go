@@ -86,10 +86,10 @@ const deadlockDetected = "40P01"
 // materializeTries is how often a reader tries to give rows to what was just accepted.
 const materializeTries = 5
 
-// Mentioning gives those of the newest deliveries that match whose payload has one of
+// SearchPayloads gives those of the newest deliveries that match whose payload has one of
 // some words in it, letter for letter, newest first and up to limit. It looks at so many
 // deliveries, however large the log is.
-func (r *Reader) Mentioning(ctx context.Context, f Filter, words []string, among, limit int) ([]Item, error) {
+func (r *Reader) SearchPayloads(ctx context.Context, f Filter, words []string, among, limit int) ([]Item, error) {
 	p, ok, err := f.plan(ctx, r.pool, r.effort, nil, nil)
 	if err != nil || !ok {
 		return nil, err

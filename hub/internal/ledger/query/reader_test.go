@@ -96,16 +96,16 @@ func TestMentioning(t *testing.T) {
 	b := newBook(t, 200)
 	last := len(b.rows) - 1
 	words := []string{b.rows[last].id.String(), b.rows[5].id.String(), "nowhere"}
-	found, err := b.reader.Mentioning(t.Context(), query.Filter{}, words, len(b.rows), 10)
+	found, err := b.reader.SearchPayloads(t.Context(), query.Filter{}, words, len(b.rows), 10)
 	require.NoError(t, err)
 	require.Equal(t, []uuid.UUID{b.rows[5].id, b.rows[last].id}, idsOf(found))
-	found, err = b.reader.Mentioning(t.Context(), query.Filter{}, words, len(b.rows)-1, 10)
+	found, err = b.reader.SearchPayloads(t.Context(), query.Filter{}, words, len(b.rows)-1, 10)
 	require.NoError(t, err)
 	require.Equal(t, []uuid.UUID{b.rows[5].id}, idsOf(found), "the oldest was not looked at")
-	found, err = b.reader.Mentioning(t.Context(), query.Filter{TenantID: &b.rows[last].tenant}, words[:1], len(b.rows), 10)
+	found, err = b.reader.SearchPayloads(t.Context(), query.Filter{TenantID: &b.rows[last].tenant}, words[:1], len(b.rows), 10)
 	require.NoError(t, err)
 	require.Equal(t, []uuid.UUID{b.rows[last].id}, idsOf(found))
-	found, err = b.reader.Mentioning(t.Context(), query.Filter{}, []string{`"about"`}, len(b.rows), 7)
+	found, err = b.reader.SearchPayloads(t.Context(), query.Filter{}, []string{`"about"`}, len(b.rows), 7)
 	require.NoError(t, err)
 	require.Len(t, found, 7)
 }

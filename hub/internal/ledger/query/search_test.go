@@ -61,7 +61,7 @@ func TestAnEventIDOfSeveralTenantsGivesTheDeliveriesOfAll(t *testing.T) {
 		twins = append(twins, twin)
 	}
 	b.store(t, twins)
-	for _, f := range []query.Filter{{EventID: hub.FormatEventID(4711)}, {Q: hub.FormatEventID(4711)}} {
+	for _, f := range []query.Filter{{EventID: hub.FormatEventID(4711)}, {Search: hub.FormatEventID(4711)}} {
 		items, err := b.reader.List(t.Context(), f, nil, 10)
 		require.NoError(t, err)
 		require.Equal(t, []uuid.UUID{twins[0].id, twins[1].id, twins[2].id}, idsOf(items))

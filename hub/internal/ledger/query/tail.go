@@ -37,8 +37,8 @@ func NewTail(rdb redis.UniversalClient, log *slog.Logger) *Tail {
 	return &Tail{rdb: rdb, log: log, self: uuid.New(), feeds: make(map[chan uuid.UUID]bool)}
 }
 
-// Changed tells of stored attempts. It costs next to nothing where nobody listens.
-func (t *Tail) Changed(batch []delivery.Attempt) {
+// Publish tells of stored attempts. It costs next to nothing where nobody listens.
+func (t *Tail) Publish(batch []delivery.Attempt) {
 	if t.listeners.Load() > 0 {
 		t.mu.Lock()
 		for feed := range t.feeds {
@@ -69,8 +69,8 @@ func offer(feed chan uuid.UUID, id uuid.UUID) {
 	}
 }
 
-// Listen gives the ids of deliveries as they change, until stop is called.
-func (t *Tail) Listen() (feed <-chan uuid.UUID, stop func()) {
+// Subscribe gives the ids of deliveries as they change, until stop is called.
+func (t *Tail) Subscribe() (feed <-chan uuid.UUID, stop func()) {
 	ch := make(chan uuid.UUID, tailBuffer)
 	t.mu.Lock()
 	t.feeds[ch] = true

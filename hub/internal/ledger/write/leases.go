@@ -19,37 +19,37 @@ const (
 	lookEvery = 250 * time.Millisecond
 )
 
-// Took remembers deliveries that have no rows yet.
-func (w *Writer) Took(leased *delivery.Leased) {
+// TrackLease remembers deliveries that have no rows yet.
+func (w *Writer) TrackLease(lease *delivery.Lease) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.open = append(w.open, leased)
+	w.open = append(w.open, lease)
 }
 
 // fresh tells whether an attempt's delivery has no row yet.
-func fresh(a *delivery.Attempt) bool { return a.Leased != nil && !a.Leased.Stored }
+func fresh(a *delivery.Attempt) bool { return a.Lease != nil && !a.Lease.Materialized }
 
 // settle books the rows that a batch gave to deliveries.
 func settle(batch []delivery.Attempt) {
 	for i := range batch {
 		if fresh(&batch[i]) {
-			batch[i].Leased.Open--
+			batch[i].Lease.WithoutRow--
 		}
 	}
 }
 
 // completed are the leases that stand for nothing more once a batch is stored.
 func completed(batch []delivery.Attempt) []uuid.UUID {
-	counts := make(map[*delivery.Leased]int)
+	counts := make(map[*delivery.Lease]int)
 	for i := range batch {
 		if fresh(&batch[i]) {
-			counts[batch[i].Leased]++
+			counts[batch[i].Lease]++
 		}
 	}
 	ids := make([]uuid.UUID, 0, len(counts))
-	for leased, n := range counts {
-		if leased.Open == n {
-			ids = append(ids, leased.ID)
+	for lease, n := range counts {
+		if lease.WithoutRow == n {
+			ids = append(ids, lease.ID)
 		}
 	}
 	return ids
@@ -59,14 +59,14 @@ func completed(batch []delivery.Attempt) []uuid.UUID {
 // leases go on.
 func (w *Writer) unfoldOld() {
 	before := w.now().Add(-standFor)
-	var old []*delivery.Leased
+	var old []*delivery.Lease
 	w.mu.Lock()
-	w.open = slices.DeleteFunc(w.open, func(leased *delivery.Leased) bool {
-		if leased.Open == 0 || leased.Stored {
+	w.open = slices.DeleteFunc(w.open, func(lease *delivery.Lease) bool {
+		if lease.WithoutRow == 0 || lease.Materialized {
 			return true
 		}
-		if leased.TakenAt.Before(before) {
-			old = append(old, leased)
+		if lease.TakenAt.Before(before) {
+			old = append(old, lease)
 		}
 		return false
 	})
@@ -75,8 +75,8 @@ func (w *Writer) unfoldOld() {
 		return
 	}
 	ids := make([]uuid.UUID, len(old))
-	for i, leased := range old {
-		ids[i] = leased.ID
+	for i, lease := range old {
+		ids[i] = lease.ID
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), flushTimeout)
 	defer cancel()
@@ -84,8 +84,8 @@ func (w *Writer) unfoldOld() {
 		w.log.Warn("giving waiting deliveries their rows failed; trying again", "error", err, "leases", len(ids))
 		return
 	}
-	for _, leased := range old {
-		leased.Stored = true
+	for _, lease := range old {
+		lease.Materialized = true
 	}
 }
 
@@ -117,7 +117,7 @@ func (w *Writer) conflict(ctx context.Context, batch []delivery.Attempt) (commit
 		committed = committed || ours
 		if a := leases[id]; a != nil && !ours {
 			found = true
-			a.Leased.Stored = true
+			a.Lease.Materialized = true
 		}
 		return nil
 	})

@@ -25,7 +25,7 @@ func TestLeaseEndsWithItsLastDelivery(t *testing.T) {
 	pool := hubtest.Database(t)
 	c := ledgertest.NewCommit(t, pool, 3)
 	w := newWriter(pool)
-	w.Took(c.Leased)
+	w.TrackLease(c.Lease)
 	w.Record(c.Attempt(0, delivery.Delivered))
 	w.Record(c.Attempt(1, delivery.Pending))
 	require.Eventually(t, func() bool { return c.Count(t, `hub.deliveries`) == 2 }, 10*time.Second, time.Millisecond)
@@ -52,7 +52,7 @@ func TestWaitingDeliveriesGetRows(t *testing.T) {
 	pool := hubtest.Database(t)
 	c := ledgertest.NewCommit(t, pool, 2)
 	w := newWriter(pool)
-	w.Took(c.Leased)
+	w.TrackLease(c.Lease)
 	require.Eventually(t, func() bool {
 		return c.Count(t, `hub.deliveries where status = 0 and due_at between now() + interval '20 s' and now() + interval '30 s'`) == 2
 	}, 10*time.Second, time.Millisecond)
@@ -72,9 +72,9 @@ func TestWriterFindsRowsOfOthers(t *testing.T) {
 	pool := hubtest.Database(t)
 	c, other := ledgertest.NewCommit(t, pool, 4), ledgertest.NewCommit(t, pool, 1)
 	w := newWriter(pool)
-	w.Took(c.Leased)
-	w.Took(other.Leased)
-	_, err := pool.Exec(t.Context(), `select hub.unfold_leases(array[$1]::uuid[])`, c.Leased.ID)
+	w.TrackLease(c.Lease)
+	w.TrackLease(other.Lease)
+	_, err := pool.Exec(t.Context(), `select hub.unfold_leases(array[$1]::uuid[])`, c.Lease.ID)
 	require.NoError(t, err)
 	// Another process was faster with the last one.
 	_, err = pool.Exec(t.Context(), `update hub.deliveries set status = 1, attempts = 1, started_at = now() where id = $1`, c.Jobs[3].ID)
@@ -102,10 +102,10 @@ func TestWriterKnowsItsOwnRows(t *testing.T) {
 			c := ledgertest.NewCommit(t, pool, 1)
 			a := c.Attempt(0, status)
 			for range 2 {
-				again := *c.Leased // as it was before the first try
-				a.Leased = &again
+				again := *c.Lease // as it was before the first try
+				a.Lease = &again
 				w := newWriter(pool)
-				w.Took(&again)
+				w.TrackLease(&again)
 				w.Record(a)
 				w.Close()
 			}

@@ -50,7 +50,7 @@ func (r *rows) queue(statements *bulk.Batch, batch []delivery.Attempt, now time.
 	for i := range batch {
 		a := &batch[i]
 		day := r.day(logid.Partition(a.ID))
-		switch atOnce := a.Made && a.Attempts == 0 && a.Verdict.Status == delivery.Delivered && a.Error == ""; {
+		switch atOnce := a.Sent && a.Attempts == 0 && a.Verdict.Status == delivery.Delivered && a.Error == ""; {
 		case atOnce && fresh(a):
 			day.insert(a)
 		case atOnce:
@@ -60,7 +60,7 @@ func (r *rows) queue(statements *bulk.Batch, batch []delivery.Attempt, now time.
 				day.unfold(a)
 			}
 			day.state(a)
-			if a.Made {
+			if a.Sent {
 				day.attempt(a)
 			}
 		}
@@ -110,16 +110,16 @@ var trace = []uint32{
 func addTrace(c bulk.Columns, a *delivery.Attempt) {
 	c[0].UUID(a.ID)
 	c[1].Time(a.StartedAt)
-	c[2].Int8(max(0, a.Queued.Microseconds()))
+	c[2].Int8(max(0, a.QueueTime.Microseconds()))
 	c[3].Int4(micros(a.Phases.DNS))
 	c[4].Int4(micros(a.Phases.Connect))
 	c[5].Int4(micros(a.Phases.TLS))
 	c[6].Int4(micros(a.Phases.FirstByte))
 	c[7].Int4(micros(a.Phases.Total))
-	code(&c[8], a.Code)
+	code(&c[8], a.StatusCode)
 	c[9].Bytes(a.Signature[:])
-	c[10].Bytes(a.Header)
-	c[11].Bytes(a.Body)
+	c[10].Bytes(a.ResponseHeader)
+	c[11].Bytes(a.ResponseBody)
 }
 
 // insert adds the row of a delivery that has none and that its first attempt
@@ -128,15 +128,15 @@ func (d *dayRows) insert(a *delivery.Attempt) {
 	d.inserted++
 	addTrace(d.inserts, a)
 	c := d.inserts[len(trace):]
-	c[0].Int8(a.Event.Bits)
+	c[0].Int8(a.Event.IDBits)
 	c[1].UUID(a.Event.TenantID)
 	c[2].UUID(a.Target)
 	c[3].Text(string(a.Event.Environment))
 	c[4].Text(a.Event.Product)
 	c[5].Text(a.Event.Type)
-	c[6].OptionalText(a.Event.Correlation)
+	c[6].OptionalText(a.Event.CorrelationID)
 	c[7].Time(logid.Time(a.ID))
-	c[8].Bool(a.Peer)
+	c[8].Bool(a.ToIntegration)
 }
 
 // first adds a delivery that has a row and that its first attempt delivered.
@@ -151,7 +151,7 @@ func (d *dayRows) unfold(a *delivery.Attempt) {
 	d.unfolded++
 	d.pending[0].UUID(a.ID)
 	d.pending[1].UUID(a.Target)
-	d.pending[2].Bool(a.Peer)
+	d.pending[2].Bool(a.ToIntegration)
 }
 
 func (d *dayRows) state(a *delivery.Attempt) {
@@ -160,8 +160,8 @@ func (d *dayRows) state(a *delivery.Attempt) {
 	c[0].UUID(a.ID)
 	c[1].Int2(int16(a.Verdict.Status))
 	c[3].Int2(int16(a.Verdict.Spent))
-	code(&c[4], a.Code)
-	if a.Made {
+	code(&c[4], a.StatusCode)
+	if a.Sent {
 		c[2].Int2(1)
 		c[5].Int4(int32(a.Phases.Total / time.Millisecond))
 	} else {
@@ -271,7 +271,7 @@ func (r *rows) queueGone(statements *bulk.Batch, batch []delivery.Attempt) {
 	r.gone.Reset(bulk.UUIDs)
 	found := false
 	for i := range batch {
-		if batch[i].Verdict.Disable {
+		if batch[i].Verdict.DisableEndpoint {
 			r.gone[0].UUID(batch[i].Target)
 			found = true
 		}
@@ -292,8 +292,8 @@ func (r *rows) queueTrials(statements *bulk.Batch, batch []delivery.Attempt) {
 	for i := range batch {
 		a := &batch[i]
 		switch {
-		case !a.Peer || a.Verdict.Status != delivery.Parked:
-		case a.Made:
+		case !a.ToIntegration || a.Verdict.Status != delivery.Parked:
+		case a.Sent:
 			r.park[0].UUID(a.Target)
 			tried = true
 		default:
@@ -372,7 +372,7 @@ func (t *tally) add(a *delivery.Attempt) {
 	case delivery.Failed:
 		t.failed++
 	}
-	if a.Made {
+	if a.Sent {
 		t.attempts++
 		if a.Verdict.Status != delivery.Delivered {
 			t.errors++

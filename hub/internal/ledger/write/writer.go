@@ -30,8 +30,8 @@ const (
 	retryGrace   = 2 * time.Second // how long a retry's clock may be late before the sweep takes the row
 )
 
-// Committed is told about attempts once they and their deliveries' new states are durable.
-type Committed func([]delivery.Attempt)
+// OnStored is told about attempts once they and their deliveries' new states are durable.
+type OnStored func([]delivery.Attempt)
 
 // Writer stores attempts in batches. An attempt that was recorded is kept until
 // the database has it.
@@ -39,7 +39,7 @@ type Writer struct {
 	pool      *pgxpool.Pool
 	log       *slog.Logger
 	now       func() time.Time
-	committed Committed
+	committed OnStored
 	queue     chan delivery.Attempt
 	asked     chan chan struct{} // somebody waits for what was recorded so far
 	waiting   []chan struct{}    // those who do
@@ -47,11 +47,11 @@ type Writer struct {
 	done      sync.WaitGroup
 
 	mu   sync.Mutex
-	open []*delivery.Leased // oldest first; those that are settled go when they are looked at
+	open []*delivery.Lease // oldest first; those that are settled go when they are looked at
 }
 
 // NewWriter starts the writer; [Writer.Close] ends it.
-func NewWriter(pool *pgxpool.Pool, log *slog.Logger, now func() time.Time, committed Committed) *Writer {
+func NewWriter(pool *pgxpool.Pool, log *slog.Logger, now func() time.Time, committed OnStored) *Writer {
 	w := &Writer{pool: pool, log: log, now: now, committed: committed, queue: make(chan delivery.Attempt, writerQueue), asked: make(chan chan struct{})}
 	w.done.Go(w.run) // one: a full batch costs less than two half ones
 	return w

@@ -36,7 +36,7 @@ func TestWriterSetsRefusedAttemptsApart(t *testing.T) {
 	require.NoError(t, err)
 	for i, id := range ids {
 		a := delivery.Attempt{
-			Job: delivery.Job{ID: id, Target: target, Event: event}, Made: true, StartedAt: time.Now(), Code: 200,
+			Job: delivery.Job{ID: id, Target: target, Event: event}, Sent: true, StartedAt: time.Now(), StatusCode: 200,
 			Verdict: delivery.Verdict{Status: delivery.Delivered, Spent: 1},
 		}
 		if i == poisonous {
@@ -67,7 +67,7 @@ func TestWriterCountsBeyond16Bits(t *testing.T) {
 		values ($1, 1, $2, $3, 'live', 'test', 'a.b', 32767)`, id, event.TenantID, target)
 	require.NoError(t, err)
 	w.Record(delivery.Attempt{
-		Job: delivery.Job{ID: id, Target: target, Event: event, Attempts: 32767}, Made: true, StartedAt: time.Now(), Code: 429,
+		Job: delivery.Job{ID: id, Target: target, Event: event, Attempts: 32767}, Sent: true, StartedAt: time.Now(), StatusCode: 429,
 		Verdict: delivery.Verdict{Status: delivery.Pending, Wait: time.Second},
 	})
 	w.Close()

@@ -1,0 +1,123 @@
+package outbox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"integrationhub/hub"
+	"integrationhub/hub/internal/httpx"
+	"integrationhub/hub/internal/store/bulk"
+)
+
+// DueChannel is where processes are told, when a transaction commits, of targets that
+// have due deliveries: the payload is the target's id.
+const DueChannel = "hub_due"
+
+// ProductPublisher publishes the events of a hosted product in its own transactions. It
+// implements module.Publisher.
+type ProductPublisher struct {
+	Outbox *Outbox
+	Name   string
+}
+
+// Publish stores an event and its deliveries in the caller's transaction. They are
+// due at once, so whichever process hears of the commit first sends them.
+func (p ProductPublisher) Publish(ctx context.Context, tx pgx.Tx, e hub.Event) (string, error) {
+	ids, err := p.PublishAll(ctx, tx, []hub.Event{e})
+	if err != nil {
+		return "", err
+	}
+	return ids[0], nil
+}
+
+// PublishAll is [ProductPublisher.Publish] for several events, with as many statements as one takes.
+func (p ProductPublisher) PublishAll(ctx context.Context, tx pgx.Tx, events []hub.Event) ([]string, error) {
+	if len(events) == 0 {
+		return nil, nil
+	}
+	publications := make([]*Publication, len(events))
+	for i, e := range events {
+		var err error
+		if publications[i], err = p.publication(e); err != nil {
+			return nil, err
+		}
+	}
+	all, err := p.Outbox.routed(ctx, tx, publications)
+	if err != nil {
+		return nil, err
+	}
+	statements := &bulk.Batch{}
+	(&rows{}).queue(statements, all, nil)
+	if err := statements.RunOn(ctx, tx.Conn()); err != nil {
+		return nil, fmt.Errorf("storing event %s: %w", events[0].Type, err)
+	}
+	ids, targets, deliveries := make([]string, len(all)), make(map[uuid.UUID]bool), 0
+	for i, event := range all {
+		ids[i] = event.event.ID
+		deliveries += len(event.targets)
+		for _, target := range event.targets {
+			targets[target.ID] = true
+		}
+	}
+	if len(targets) > 0 {
+		if _, err := tx.Exec(ctx, `select pg_notify($1, t::text) from unnest($2::uuid[]) t`, DueChannel, slices.Collect(maps.Keys(targets))); err != nil {
+			return nil, fmt.Errorf("announcing event %s: %w", events[0].Type, err)
+		}
+	}
+	p.Outbox.record.CountAccepted(p.Name, len(all), deliveries)
+	return ids, nil
+}
+
+// publication checks what a product hands over: it goes out as it is.
+func (p ProductPublisher) publication(e hub.Event) (*Publication, error) {
+	switch {
+	case !e.Environment.Valid():
+		return nil, fmt.Errorf("publishing %s: environment %q is neither live nor test", e.Type, e.Environment)
+	case !hub.ValidEventType(e.Type):
+		return nil, fmt.Errorf("publishing %q: an event type is words joined by dots", e.Type)
+	}
+	if err := httpx.TopLevel(e.Data, httpx.JSONRules{UniqueKeys: true}, func(_, _ []byte) error { return nil }); err != nil {
+		return nil, fmt.Errorf("publishing %s: data: %w", e.Type, err)
+	}
+	if _, ok := hub.ParseEventID(e.ID); e.ID != "" && !ok {
+		return nil, fmt.Errorf("publishing %s: %q is no event id", e.Type, e.ID)
+	}
+	return &Publication{
+		TenantID: e.TenantID, Environment: e.Environment, Product: p.Name, Type: e.Type, CorrelationID: e.CorrelationID,
+		Data: e.Data, ID: e.ID, OccurredAt: e.Time,
+	}, nil
+}
+
+// routed prepares publications by the configuration that is committed now.
+func (o *Outbox) routed(ctx context.Context, tx pgx.Tx, list []*Publication) ([]*prepared, error) {
+	for range maxConfigTries {
+		version := o.directory.Version()
+		events := make([]*prepared, len(list))
+		for i, p := range list {
+			var err error
+			if events[i], err = o.prepare(ctx, p); err != nil {
+				return nil, err
+			}
+		}
+		var committed int64
+		if err := tx.QueryRow(ctx, `select version from hub.config_version`).Scan(&committed); err != nil {
+			return nil, fmt.Errorf("reading the configuration version: %w", err)
+		}
+		if committed == version {
+			return events, nil
+		}
+		if err := o.directory.Refresh(ctx); err != nil {
+			return nil, err
+		}
+		if o.directory.Version() == version {
+			return events, nil // the caller's own transaction changed it, which nobody sees yet
+		}
+	}
+	return nil, errBusy(errors.New("configuration kept changing"))
+}
