@@ -58,7 +58,7 @@ func TestWhatALetterSays(t *testing.T) {
 	for _, part := range []string{"Olá, Gil!", "até sexta-feira, 27 de fevereiro de 2026 às 09:30", "R$ 20,00", "000201pix", "Corte, com Ana\n", "Rua A, 1", "cancel?token=a&b=c"} {
 		require.Contains(t, email.Text, part)
 	}
-	require.Contains(t, email.RenderHTML, `<a href="https://app.example.com/book/studio/cancel?token=a&amp;b=c">`)
+	require.Contains(t, email.HTML, `<a href="https://app.example.com/book/studio/cancel?token=a&amp;b=c">`)
 	f := facts(t)
 	f.TwelveHours = true
 	email, err = emails.Render(emails.Moved, "en-US", f)

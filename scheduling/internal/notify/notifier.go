@@ -68,7 +68,7 @@ func (o *Notifier) sendEmail(ctx context.Context, tx *store.Tx, org store.Org, e
 	if err != nil {
 		return false, err
 	}
-	mail := module.Email{TenantID: org.ID, To: e.to, FromName: org.Name, ReplyTo: valueOrEmpty(org.Email), Subject: email.Subject, Text: email.Text, HTML: email.RenderHTML, Attachments: e.attachments}
+	mail := module.Email{TenantID: org.ID, To: e.to, FromName: org.Name, ReplyTo: valueOrEmpty(org.Email), Subject: email.Subject, Text: email.Text, HTML: email.HTML, Attachments: e.attachments}
 	mail.Unsubscribe = e.unsubscribe
 	if e.subject != uuid.Nil {
 		mail.SubjectID = e.subject.String()
