@@ -240,7 +240,8 @@ func (o *Notifier) offerTo(ctx context.Context, org store.Org, entry dbgen.Waiti
 			slot = candidate
 		}
 	}
-	err = o.store.InTx(ctx, "telling who waits", func(tx *store.Tx) error {
+	err = o.store.InTx(ctx, "offering a freed time", func(tx *store.Tx) error {
+		sent = false // the transaction may be repeated
 		client, err := tx.LoadClient(ctx, org.ID, entry.ClientID)
 		if err != nil {
 			return store.IgnoreNotFound(err)

@@ -13,6 +13,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"integrationhub/hub"
+	"integrationhub/hub/events"
 	"integrationhub/hub/module/dberr"
 	"integrationhub/scheduling/internal/booking"
 	"integrationhub/scheduling/internal/store/dbgen"
@@ -277,10 +278,14 @@ func (t *Tx) bookWithOffers(ctx context.Context, request NewAppointment, offers 
 
 // publishCreated publishes appointment.created for an appointment that takes place.
 func (t *Tx) publishCreated(ctx context.Context, appointment dbgen.AppointmentDetail, phone string) error {
-	return t.publish(ctx, appointment.OrgID, "appointment.created", map[string]any{
-		"appointment_id": appointment.ID, "client_phone": phone, "service": appointment.ServiceName, "professional": appointment.ProfessionalName,
-		"datetime": formatUTC(appointment.StartAt), "end_at": formatUTC(appointment.EndAt), "status": appointment.Status, "source": appointment.Source,
-	})
+	return t.publish(ctx, appointment.OrgID, createdEvent(appointment, phone))
+}
+
+func createdEvent(appointment dbgen.AppointmentDetail, phone string) events.AppointmentCreated {
+	return events.AppointmentCreated{
+		AppointmentID: appointment.ID.String(), ClientPhone: phone, Service: appointment.ServiceName, Professional: appointment.ProfessionalName,
+		Datetime: formatUTC(appointment.StartAt), EndAt: formatUTC(appointment.EndAt), Status: string(appointment.Status), Source: string(appointment.Source),
+	}
 }
 
 // slotPlacement is a seat in a professional's time.

@@ -49,7 +49,7 @@ func LoadOffers(ctx context.Context, queries *dbgen.Queries, org uuid.UUID, choi
 		}
 		if choice.Online && (!offer.ProfessionalActive || !offer.AcceptsOnlineBooking) {
 			if choice.Professional != nil {
-				return nil, notFound("Professional")
+				return nil, hub.NotFound("Professional")
 			}
 			continue
 		}
@@ -61,7 +61,7 @@ func LoadOffers(ctx context.Context, queries *dbgen.Queries, org uuid.UUID, choi
 		case err != nil:
 			return nil, dberr.Wrap("loading the professional", err)
 		case len(people) == 0 || choice.Online && (!people[0].Professional.IsActive || !people[0].Professional.AcceptsOnlineBooking):
-			return nil, notFound("Professional")
+			return nil, hub.NotFound("Professional")
 		}
 		return nil, choice.notOfferedError()
 	}
@@ -75,13 +75,13 @@ func checkService(ctx context.Context, queries *dbgen.Queries, org uuid.UUID, ch
 	} else {
 		var err error
 		if service, err = queries.ServiceByID(ctx, org, choice.Service); errors.Is(err, pgx.ErrNoRows) {
-			return notFound("Service")
+			return hub.NotFound("Service")
 		} else if err != nil {
 			return dberr.Wrap("loading the service", err)
 		}
 	}
 	if choice.Online && (!service.IsActive || !service.IsPublic) {
-		return notFound("Service")
+		return hub.NotFound("Service")
 	}
 	return nil
 }

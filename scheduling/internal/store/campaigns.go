@@ -77,7 +77,7 @@ func (t *Tx) enqueueCampaign(ctx context.Context, org, campaign uuid.UUID) error
 	if err != nil {
 		return err
 	}
-	return t.host.Jobs.Enqueue(ctx, t.Raw, module.JobRun{Job: JobCampaigns, Key: campaign.String(), Payload: payload})
+	return t.Host.Jobs.Enqueue(ctx, t.Raw, module.JobRun{Job: JobCampaigns, Key: campaign.String(), Payload: payload})
 }
 
 // CampaignMessage is the message of a campaign to one client.

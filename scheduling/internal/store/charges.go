@@ -61,6 +61,7 @@ func (t *Tx) storeCharge(ctx context.Context, charge NewCharge) (dbgen.PaymentDe
 // the provider was being asked is a [hub.ErrConflict].
 func (s *Store) AddCharge(ctx context.Context, org Org, charge NewCharge, key *IdempotencyKey) (payment dbgen.PaymentDetail, created bool, err error) {
 	err = s.InTx(ctx, "storing a charge", func(tx *Tx) error {
+		created = false // the transaction may be repeated
 		if key != nil {
 			existing, found, err := tx.claimPaymentKey(ctx, charge.Org, *key)
 			if err != nil || found {
@@ -415,5 +416,5 @@ const JobPayments = "payments"
 
 // wakePaymentsJob runs the payments job soon after the commit.
 func (t *Tx) wakePaymentsJob(ctx context.Context) error {
-	return t.host.Jobs.Enqueue(ctx, t.Raw, module.JobRun{Job: JobPayments, Key: "now"})
+	return t.Host.Jobs.Enqueue(ctx, t.Raw, module.JobRun{Job: JobPayments, Key: "now"})
 }

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/google/uuid"
-	"github.com/jackc/pgx/v5"
 
 	"integrationhub/scheduling/internal/booking"
 )
@@ -45,12 +44,4 @@ func (t *Tx) lockContacts(ctx context.Context, org uuid.UUID, list ...Contact) e
 	}
 	slices.Sort(keys)
 	return t.LockNames(ctx, keys)
-}
-
-// withSavepoint runs work in a nested transaction. If it fails, its writes are rolled
-// back and its locks released.
-func (t *Tx) withSavepoint(ctx context.Context, work func(tx *Tx) error) error {
-	return pgx.BeginFunc(ctx, t.Raw, func(inner pgx.Tx) error {
-		return work(&Tx{DB: dbOf(inner), Raw: inner, host: t.host, now: t.now})
-	})
 }

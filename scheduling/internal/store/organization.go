@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	"integrationhub/hub"
 	"integrationhub/hub/module/dberr"
 	"integrationhub/scheduling/internal/booking"
 	"integrationhub/scheduling/internal/store/dbgen"
@@ -35,7 +36,7 @@ func (s *Store) LoadOrg(ctx context.Context, id uuid.UUID) (Org, error) {
 func (s *Store) LoadOrgBySlug(ctx context.Context, slug string) (Org, error) {
 	row, err := s.OrganizationBySlug(ctx, slug, s.host.Now())
 	if errors.Is(err, pgx.ErrNoRows) {
-		return Org{}, notFound("Organization")
+		return Org{}, hub.NotFound("Organization")
 	}
 	if err != nil {
 		return Org{}, dberr.Wrap("loading the organization", err)

@@ -161,7 +161,7 @@ func (t *Tx) addErasureTraces(ctx context.Context, event hub.Event, found []dbge
 			traces.Phones = append(traces.Phones, *client.PhoneE164)
 		}
 	}
-	return t.host.Erasures.AddTraces(ctx, t.Raw, event, traces)
+	return t.Host.Erasures.AddTraces(ctx, t.Raw, event, traces)
 }
 
 // AmbiguousErasure is a deleted patient who may be one of several clients.
@@ -182,12 +182,12 @@ func (t *Tx) enqueueAmbiguousErasure(ctx context.Context, event hub.Event, p pat
 			erasure.Clients = append(erasure.Clients, client.ID)
 		}
 	}
-	t.host.Log.Warn("a deleted patient may be one of several clients; nobody was forgotten", "organization", event.TenantID, "event", event.ID, "clients", len(erasure.Clients))
+	t.Host.Log.Warn("a deleted patient may be one of several clients; nobody was forgotten", "organization", event.TenantID, "event", event.ID, "clients", len(erasure.Clients))
 	payload, err := json.Marshal(erasure)
 	if err != nil {
 		return err
 	}
-	if err := t.host.Jobs.Enqueue(ctx, t.Raw, module.JobRun{Job: JobAmbiguousErasure, Payload: payload}); err != nil {
+	if err := t.Host.Jobs.Enqueue(ctx, t.Raw, module.JobRun{Job: JobAmbiguousErasure, Payload: payload}); err != nil {
 		return err
 	}
 	return module.ErrIgnored
@@ -259,7 +259,7 @@ func (t *Tx) handlePatientUpdated(ctx context.Context, event hub.Event, p patien
 	if err != nil {
 		return err
 	}
-	return t.host.Jobs.Enqueue(ctx, t.Raw, module.JobRun{Job: JobPatientRefresh, Payload: payload})
+	return t.Host.Jobs.Enqueue(ctx, t.Raw, module.JobRun{Job: JobPatientRefresh, Payload: payload})
 }
 
 const nameSourceClinic = "clinic"
@@ -284,7 +284,7 @@ func clientsNamed(person booking.Person, clients []dbgen.Client) (list []dbgen.C
 
 // EraseClient removes a client's personal data and keeps appointments and payments.
 func (t *Tx) EraseClient(ctx context.Context, client dbgen.Client) error {
-	if err := t.host.Mail.EraseSubject(ctx, t.Raw, client.OrgID, client.ID.String()); err != nil {
+	if err := t.Host.Mail.EraseSubject(ctx, t.Raw, client.OrgID, client.ID.String()); err != nil {
 		return err
 	}
 	if err := t.ClearTracesOfClient(ctx, client.OrgID, client.ID); err != nil {
@@ -298,7 +298,7 @@ func (s *Store) EraseClientByID(ctx context.Context, org, id uuid.UUID) error {
 	return s.InTx(ctx, "forgetting a client", func(tx *Tx) error {
 		client, err := tx.ClientByID(ctx, org, id)
 		if errors.Is(err, pgx.ErrNoRows) {
-			return notFound("Client")
+			return hub.NotFound("Client")
 		}
 		if err != nil {
 			return err

@@ -18,7 +18,7 @@ import (
 func (t *Tx) LoadClient(ctx context.Context, org, id uuid.UUID) (dbgen.Client, error) {
 	client, err := t.ClientByID(ctx, org, id)
 	if errors.Is(err, pgx.ErrNoRows) {
-		return client, notFound("Client")
+		return client, hub.NotFound("Client")
 	}
 	return client, dberr.Wrap("loading the client", err)
 }
@@ -171,7 +171,7 @@ func (t *Tx) AddPoints(ctx context.Context, points PointsChange) error {
 	}
 	client, err := t.LockClient(ctx, points.Org, points.Client)
 	if errors.Is(err, pgx.ErrNoRows) {
-		return notFound("Client")
+		return hub.NotFound("Client")
 	}
 	if err != nil {
 		return err

@@ -75,7 +75,7 @@ func (t *Tx) redeemReward(ctx context.Context, org Org, redemption Redemption) e
 	reward := program.Reward(redemption.Reward)
 	switch {
 	case reward == nil:
-		return notFound("Reward")
+		return hub.NotFound("Reward")
 	case !program.Enabled:
 		return hub.Errorf(hub.ErrConflict, "loyalty_disabled", "The loyalty program is disabled.")
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	"integrationhub/hub/events"
 	"integrationhub/hub/module"
 	"integrationhub/scheduling/internal/booking"
 	"integrationhub/scheduling/internal/store/dbgen"
@@ -49,7 +50,7 @@ func (t *Tx) enqueueNotification(ctx context.Context, notification Notification)
 	if err != nil {
 		return err
 	}
-	return t.host.Jobs.Enqueue(ctx, t.Raw, module.JobRun{Job: JobNotifications, Payload: payload})
+	return t.Host.Jobs.Enqueue(ctx, t.Raw, module.JobRun{Job: JobNotifications, Payload: payload})
 }
 
 // FreedTime is a time that became available again.
@@ -68,7 +69,7 @@ func (t *Tx) enqueueFreedTime(ctx context.Context, org Org, appointment dbgen.Ap
 	if err != nil {
 		return err
 	}
-	return t.host.Jobs.Enqueue(ctx, t.Raw, module.JobRun{Job: JobWaitlist, Payload: payload})
+	return t.Host.Jobs.Enqueue(ctx, t.Raw, module.JobRun{Job: JobWaitlist, Payload: payload})
 }
 
 // DueReminder is a reminder whose time has come.
@@ -129,7 +130,7 @@ func (t *Tx) markReminderSent(ctx context.Context, due DueReminder, reminder Rem
 	if err != nil {
 		return err
 	}
-	return t.publish(ctx, due.OrgID, "appointment.reminded", map[string]any{"appointment_id": due.AppointmentID, "client_phone": reminder.Phone})
+	return t.publish(ctx, due.OrgID, events.AppointmentReminded{AppointmentID: due.AppointmentID.String(), ClientPhone: reminder.Phone})
 }
 
 // SendReminder sends a reminder as part of the transaction. send returns false where

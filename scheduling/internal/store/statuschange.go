@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"integrationhub/hub"
+	"integrationhub/hub/events"
 	"integrationhub/scheduling/internal/booking"
 	"integrationhub/scheduling/internal/store/dbgen"
 )
@@ -31,7 +32,7 @@ type AppointmentChange struct {
 func (t *Tx) lockForChange(ctx context.Context, change AppointmentChange, otherProfessional *uuid.UUID) (dbgen.Appointment, error) {
 	current, err := t.AppointmentByID(ctx, change.Org.ID, change.ID)
 	if errors.Is(err, pgx.ErrNoRows) {
-		return dbgen.Appointment{}, notFound("Appointment")
+		return dbgen.Appointment{}, hub.NotFound("Appointment")
 	}
 	if err != nil {
 		return dbgen.Appointment{}, err
@@ -159,7 +160,7 @@ func (t *Tx) applyActionEffects(ctx context.Context, action booking.Action, chan
 		if change.Reason != nil {
 			reason = *change.Reason
 		}
-		return t.publish(ctx, change.Org.ID, "appointment.cancelled", map[string]any{"appointment_id": change.ID, "reason": reason})
+		return t.publish(ctx, change.Org.ID, events.AppointmentCancelled{AppointmentID: change.ID.String(), Reason: reason})
 	case booking.MarkNoShow:
 		client, err := t.AddToClient(ctx, dbgen.AddToClientParams{OrgID: change.Org.ID, ID: before.ClientID, NoShows: 1})
 		if err != nil {
@@ -168,7 +169,7 @@ func (t *Tx) applyActionEffects(ctx context.Context, action booking.Action, chan
 		if err := t.DropReminders(ctx, change.Org.ID, change.ID); err != nil {
 			return err
 		}
-		return t.publish(ctx, change.Org.ID, "appointment.noshow", map[string]any{"appointment_id": change.ID, "client_phone": clientPhone(client)})
+		return t.publish(ctx, change.Org.ID, events.AppointmentNoShow{AppointmentID: change.ID.String(), ClientPhone: clientPhone(client)})
 	case booking.Complete:
 		if _, err := t.AddToClient(ctx, dbgen.AddToClientParams{OrgID: change.Org.ID, ID: before.ClientID, Appointments: 1}); err != nil {
 			return err

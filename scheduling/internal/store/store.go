@@ -8,17 +8,16 @@ package store
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
 	"integrationhub/hub"
+	"integrationhub/hub/events"
 	"integrationhub/hub/module"
-	"integrationhub/hub/module/dberr"
+	"integrationhub/hub/module/tx"
 	"integrationhub/scheduling/internal/store/dbgen"
 )
 
@@ -43,38 +42,36 @@ func New(host module.Host) *Store { return &Store{DB: dbOf(host.Pool), host: hos
 // Tx is a running transaction.
 type Tx struct {
 	DB
-	Raw  pgx.Tx
-	host module.Host
-	now  time.Time
+	*tx.Tx
+	now time.Time // [tx.Tx.Now], addressable
 }
 
 // InTx runs work in one transaction, which commits when work returns nil. Database
-// errors become errors for callers; doing names the work in them.
+// errors become errors for callers; doing names the work in them. [tx.Run] repeats work
+// after a deadlock or serialization failure, so work must set anew what it captures.
 func (s *Store) InTx(ctx context.Context, doing string, work func(tx *Tx) error) error {
-	return dberr.Wrap(doing, pgx.BeginFunc(ctx, s.host.Pool, func(raw pgx.Tx) error {
-		return work(s.Join(raw))
-	}))
+	return tx.Run(ctx, s.host, doing, func(t *tx.Tx) error { return work(newTx(t)) })
 }
 
 // Join wraps a transaction that the caller began and ends.
-func (s *Store) Join(raw pgx.Tx) *Tx {
-	return &Tx{DB: dbOf(raw), Raw: raw, host: s.host, now: s.host.Now().Truncate(time.Microsecond)}
+func (s *Store) Join(raw pgx.Tx) *Tx { return newTx(tx.Join(s.host, raw)) }
+
+func newTx(t *tx.Tx) *Tx { return &Tx{DB: dbOf(t.Raw), Tx: t, now: t.Now()} }
+
+// withSavepoint runs work in a nested transaction. If it fails, its writes are rolled
+// back and its locks released.
+func (t *Tx) withSavepoint(ctx context.Context, work func(tx *Tx) error) error {
+	return pgx.BeginFunc(ctx, t.Raw, func(inner pgx.Tx) error {
+		nested := *t.Tx
+		nested.Raw = inner
+		return work(newTx(&nested))
+	})
 }
 
-// Now returns the time of the transaction's changes.
-func (t *Tx) Now() time.Time { return t.now }
-
 // publish adds an event of an organization to the transaction.
-func (t *Tx) publish(ctx context.Context, org uuid.UUID, eventType string, data map[string]any) error {
-	raw, err := json.Marshal(data)
-	if err != nil {
-		return fmt.Errorf("writing %s: %w", eventType, err)
-	}
-	_, err = t.host.Events.Publish(ctx, t.Raw, hub.Event{TenantID: org, Environment: hub.Live, Type: eventType, Data: raw})
-	if err != nil {
-		return fmt.Errorf("publishing %s: %w", eventType, err)
-	}
-	return nil
+func (t *Tx) publish(ctx context.Context, org uuid.UUID, data events.Data) error {
+	_, err := t.Publish(ctx, org, hub.Live, data)
+	return err
 }
 
 // IgnoreNotFound returns nil for a row that does not exist, and err otherwise.
@@ -86,10 +83,4 @@ func IgnoreNotFound(err error) error {
 }
 
 // NewID returns an id that sorts by creation time.
-func NewID() uuid.UUID { return uuid.Must(uuid.NewV7()) }
-
-// notFound is the error for an id that does not belong to the organization. It does
-// not say whether another organization has it.
-func notFound(what string) *hub.Error {
-	return hub.Errorf(hub.ErrNotFound, "not_found", "%s not found", what)
-}
+func NewID() uuid.UUID { return tx.NewID() }

@@ -1,4 +1,4 @@
-package main
+package demo
 
 import (
 	"context"
@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"integrationhub/cmd/hub/internal/client"
+	"integrationhub/cmd/hub/internal/terminal"
 )
 
 // The organization that the demo makes in the scheduling service.
@@ -60,38 +61,38 @@ type salon struct {
 func (d *demo) showSalon(ctx context.Context) error {
 	d.step("A product can also live in the hub. This one is the scheduling service: an organization signs up, and its clients book.",
 		fmt.Sprintf(`curl -sS %s/%s/api/v1/auth/register -H 'Content-Type: application/json' -d '{"org_name":%q,"org_slug":%q,…}'`,
-			d.operator.Base(), salonProduct, salonName, salonSlug))
+			d.Operator.Base(), salonProduct, salonName, salonSlug))
 	password := strings.ToLower(rand.Text())
 	s, err := d.openSalon(ctx, password)
 	var problem *client.Problem
 	switch {
 	case errors.As(err, &problem) && problem.Status == http.StatusNotFound:
-		d.say("   This hub does not run it (HUB_PRODUCTS).")
+		d.Console.Say("   This hub does not run it (HUB_PRODUCTS).")
 		return nil
 	case errors.As(err, &problem) && (problem.Code == "slug_taken" || problem.Code == "email_taken"):
-		d.say("   %s has been there since an earlier demo.", salonName)
+		d.Console.Say("   %s has been there since an earlier demo.", salonName)
 		d.showBookingPage()
 		return nil
 	case err != nil:
 		return fmt.Errorf("opening the demo's organization: %w", err)
 	}
-	d.say("   %s: %d services, %d professionals. Its owner logs in as %s with the password %s (shown this once).",
+	d.Console.Say("   %s: %d services, %d professionals. Its owner logs in as %s with the password %s (shown this once).",
 		salonName, len(s.services), len(s.professionals), salonEmail, password)
 	d.step("Clients book without an account; what is booked, nobody else is offered.",
 		fmt.Sprintf(`curl -sS '%s/%s/api/v1/public/book/%s/availability?service_id=…&date=%s'`,
-			d.operator.Base(), salonProduct, salonSlug, d.app.now().AddDate(0, 0, 1).Format(time.DateOnly)))
-	booked, link, err := s.bookWeek(ctx, d.app.now())
+			d.Operator.Base(), salonProduct, salonSlug, d.Now().AddDate(0, 0, 1).Format(time.DateOnly)))
+	booked, link, err := s.bookWeek(ctx, d.Now())
 	if err != nil {
 		return fmt.Errorf("booking a week: %w", err)
 	}
-	d.say("   %d bookings in the next %d days, each with its event appointment.created.", booked, salonDays)
+	d.Console.Say("   %d bookings in the next %d days, each with its event appointment.created.", booked, salonDays)
 	d.showBookingPage()
-	d.say("   A client's own page  %s", printable(link))
+	d.Console.Say("   A client's own page  %s", terminal.Printable(link))
 	return nil
 }
 
 func (d *demo) showBookingPage() {
-	d.say("   Booking page         %s/book/%s", d.operator.Base(), salonSlug)
+	d.Console.Say("   Booking page         %s/book/%s", d.Operator.Base(), salonSlug)
 }
 
 // openSalon registers the organization and says what it offers.
@@ -99,15 +100,15 @@ func (d *demo) openSalon(ctx context.Context, password string) (*salon, error) {
 	var session struct {
 		AccessToken string `json:"access_token"`
 	}
-	err := d.operator.Account(salonProduct, "").Post(ctx, "/auth/register", map[string]any{
+	err := d.Operator.Account(salonProduct, "").Post(ctx, "/auth/register", map[string]any{
 		"org_name": salonName, "org_slug": salonSlug, "name": "Demo", "email": salonEmail, "password": password,
 	}, &session)
 	if err != nil {
 		return nil, err
 	}
-	s := &salon{owner: d.operator.Account(salonProduct, session.AccessToken)}
+	s := &salon{owner: d.Operator.Account(salonProduct, session.AccessToken)}
 	for _, service := range salonServices {
-		id, err := s.make(ctx, "/services", service)
+		id, err := s.create(ctx, "/services", service)
 		if err != nil {
 			return nil, err
 		}
@@ -121,31 +122,31 @@ func (d *demo) openSalon(ctx context.Context, password string) (*salon, error) {
 	return s, nil
 }
 
-// make posts something new and gives its id.
-func (s *salon) make(ctx context.Context, path string, body any) (id string, err error) {
-	var made struct {
+// create posts a resource and returns its id.
+func (s *salon) create(ctx context.Context, path string, body any) (id string, err error) {
+	var created struct {
 		ID string `json:"id"`
 	}
-	err = s.owner.Post(ctx, path, body, &made)
-	return made.ID, err
+	err = s.owner.Post(ctx, path, body, &created)
+	return created.ID, err
 }
 
-// employ makes a professional who works every day but Sunday, from 9 to 18.
+// employ adds a professional who works every day but Sunday, from 9 to 18.
 func (s *salon) employ(ctx context.Context, name string, services []int) error {
-	id, err := s.make(ctx, "/professionals", map[string]any{"name": name})
+	id, err := s.create(ctx, "/professionals", map[string]any{"name": name})
 	if err != nil {
 		return err
 	}
 	s.professionals = append(s.professionals, id)
-	var given []string
+	var serviceIDs []string
 	for _, place := range services {
-		given = append(given, s.services[place])
+		serviceIDs = append(serviceIDs, s.services[place])
 	}
-	if err := s.owner.Put(ctx, "/professionals/"+id+"/services", map[string]any{"service_ids": given}, nil); err != nil {
+	if err := s.owner.Put(ctx, "/professionals/"+id+"/services", map[string]any{"service_ids": serviceIDs}, nil); err != nil {
 		return err
 	}
 	for day := range 6 {
-		_, err := s.make(ctx, "/schedule-rules", map[string]any{
+		_, err := s.create(ctx, "/schedule-rules", map[string]any{
 			"professional_id": id, "day_of_week": day, "start_time": "09:00", "end_time": "18:00", "break_start": "12:00", "break_end": "13:00",
 		})
 		if err != nil {
@@ -162,7 +163,8 @@ type slots struct {
 	} `json:"slots"`
 }
 
-// bookWeek books as clients do, and gives how often, and the page of one of them.
+// bookWeek books as clients do. It returns how many bookings it made, and the page of the
+// last.
 func (s *salon) bookWeek(ctx context.Context, now time.Time) (booked int, link string, err error) {
 	zone, err := time.LoadLocation(salonZone)
 	if err != nil {
@@ -170,10 +172,10 @@ func (s *salon) bookWeek(ctx context.Context, now time.Time) (booked int, link s
 	}
 	for day := 1; day <= salonDays; day++ {
 		date := now.In(zone).AddDate(0, 0, day).Format(time.DateOnly)
-		for who, professional := range s.professionals {
+		for i, professional := range s.professionals {
 			for n := range salonPerDay {
-				service := s.services[salonStaff[who].services[n%len(salonStaff[who].services)]]
-				page, err := s.book(ctx, service, professional, date, day*(who+2)+5*n, booked)
+				service := s.services[salonStaff[i].services[n%len(salonStaff[i].services)]]
+				page, err := s.book(ctx, service, professional, date, day*(i+2)+5*n, booked)
 				if err != nil {
 					return booked, link, err
 				}
@@ -186,7 +188,8 @@ func (s *salon) bookWeek(ctx context.Context, now time.Time) (booked int, link s
 	return booked, link, nil
 }
 
-// book takes one of a day's free times; "" where there is none.
+// book takes one of a day's free times and returns the booking's page, "" where the day
+// has none.
 func (s *salon) book(ctx context.Context, service, professional, date string, pick, guest int) (page string, err error) {
 	var free slots
 	public := "/public/book/" + salonSlug
@@ -194,13 +197,13 @@ func (s *salon) book(ctx context.Context, service, professional, date string, pi
 	if err != nil || len(free.Slots) == 0 {
 		return "", err
 	}
-	var made struct {
+	var created struct {
 		CancelURL string `json:"cancel_url"`
 	}
 	err = s.owner.Post(ctx, public+"/appointments", map[string]any{
 		"service_id": service, "professional_id": professional, "start_at": free.Slots[pick%len(free.Slots)].StartAt,
 		"client_name": salonGuests[guest%len(salonGuests)], "client_phone": fmt.Sprintf("+55119876500%02d", guest%len(salonGuests)),
 		"client_email": fmt.Sprintf("client%d@example.com", guest%len(salonGuests)),
-	}, &made)
-	return made.CancelURL, err
+	}, &created)
+	return created.CancelURL, err
 }

@@ -1,4 +1,4 @@
-package main
+package demo
 
 import (
 	"context"
@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"integrationhub/cmd/hub/internal/client"
+	"integrationhub/cmd/hub/internal/terminal"
 )
 
 // The clinic that the demo makes, and the patient of it who is a client of the salon.
@@ -33,22 +34,25 @@ type connected struct {
 }
 
 // showClinic links a clinic with the demo's organization, where the hub hosts both, and
-// follows a booking and its cancellation from the one to the other.
+// follows a booking and its cancellation from one to the other.
 func (d *demo) showClinic(ctx context.Context) error {
 	there, err := d.openClinic(ctx)
 	if err != nil {
 		return fmt.Errorf("opening the demo's clinic: %w", err)
 	}
-	salon, err := tenantID(ctx, d.operator, salonName, salonProduct)
+	salon, found, err := d.FindTenant(ctx, salonName, salonProduct)
 	switch {
-	case !there || exitCode(err) == exitNotFound:
-		return nil // the hub does not run both
 	case err != nil:
 		return fmt.Errorf("finding the demo's organization: %w", err)
+	case !there || !found:
+		return nil // the hub does not run both
 	}
-	c := &connected{salon: salon, public: d.operator.Account(salonProduct, "")}
-	if c.clinic, err = tenantID(ctx, d.operator, clinicName, clinicProduct); err != nil {
+	c := &connected{salon: salon, public: d.Operator.Account(salonProduct, "")}
+	if c.clinic, found, err = d.FindTenant(ctx, clinicName, clinicProduct); err != nil {
 		return fmt.Errorf("finding the demo's clinic: %w", err)
+	}
+	if !found {
+		return fmt.Errorf("the hub has no tenant %q of the product %s", clinicName, clinicProduct)
 	}
 	if err := d.link(ctx, c); err != nil {
 		return err
@@ -59,36 +63,37 @@ func (d *demo) showClinic(ctx context.Context) error {
 	return d.showJourney(ctx, c)
 }
 
-// openClinic makes the clinic and its patient, once. false: the hub does not run it.
+// openClinic creates the clinic and its patient, once. It returns false where the hub does
+// not run the product.
 func (d *demo) openClinic(ctx context.Context) (there bool, err error) {
 	d.step("A second product in the same hub, the clinic: its own accounts, data and keys.",
 		fmt.Sprintf(`curl -sS %s/%s/api/v1/auth/register -H 'Content-Type: application/json' -d '{"clinic_name":%q,…}'`,
-			d.operator.Base(), clinicProduct, clinicName))
+			d.Operator.Base(), clinicProduct, clinicName))
 	password := strings.ToLower(rand.Text())
 	var session struct {
 		AccessToken string `json:"access_token"`
 	}
-	err = d.operator.Account(clinicProduct, "").Post(ctx, "/auth/register", map[string]any{
+	err = d.Operator.Account(clinicProduct, "").Post(ctx, "/auth/register", map[string]any{
 		"clinic_name": clinicName, "name": "Demo", "email": clinicEmail, "password": password,
 	}, &session)
 	var problem *client.Problem
 	switch {
 	case errors.As(err, &problem) && problem.Status == http.StatusNotFound:
-		d.say("   This hub does not run it (HUB_PRODUCTS).")
+		d.Console.Say("   This hub does not run it (HUB_PRODUCTS).")
 		return false, nil
 	case errors.As(err, &problem) && problem.Code == "email_taken":
-		d.say("   %s has been there since an earlier demo.", clinicName)
+		d.Console.Say("   %s has been there since an earlier demo.", clinicName)
 		return true, nil
 	case err != nil:
 		return false, err
 	}
-	err = d.operator.Account(clinicProduct, session.AccessToken).Post(ctx, "/patients", map[string]any{
+	err = d.Operator.Account(clinicProduct, session.AccessToken).Post(ctx, "/patients", map[string]any{
 		"name": guestName, "phone": guestPhone, "email": guestEmail, "cpf": "529.982.247-25",
 	}, nil)
 	if err != nil {
 		return false, err
 	}
-	d.say("   %s, with the patient %s. Its administrator logs in as %s with the password %s (shown this once).",
+	d.Console.Say("   %s, with the patient %s. Its administrator logs in as %s with the password %s (shown this once).",
 		clinicName, guestName, clinicEmail, password)
 	return true, nil
 }
@@ -97,17 +102,17 @@ func (d *demo) openClinic(ctx context.Context) (there bool, err error) {
 func (d *demo) link(ctx context.Context, c *connected) error {
 	d.step("The two are linked: keys, a signing secret and webhooks in both directions, by one handshake over HTTP.",
 		fmt.Sprintf("hub link %q %q", salonProduct+"/"+salonName, clinicProduct+"/"+clinicName))
-	linked, err := d.operator.Link(ctx, client.LinkInput{TenantID: c.salon, PeerTenantID: c.clinic})
+	linked, err := d.Operator.Link(ctx, client.LinkInput{TenantID: c.salon, PeerTenantID: c.clinic})
 	if err != nil {
 		return fmt.Errorf("linking the clinic with the organization: %w", err)
 	}
-	for _, one := range linked.Value.Integrations {
-		d.say("   %-10s → %-10s  %s", printable(one.OwnProduct), printable(one.Product), d.app.paint(statusColour(one.Status), printable(one.Status)))
-		if one.Status != "active" {
-			return fmt.Errorf("the link of %s with %s is not in use: %s", one.OwnProduct, one.Product, one.LastError)
+	for _, integration := range linked.Value.Integrations {
+		d.Console.Say("   %-10s → %-10s  %s", terminal.Printable(integration.OwnProduct), terminal.Printable(integration.Product), d.Console.Status(integration.Status))
+		if integration.Status != "active" {
+			return fmt.Errorf("the link of %s with %s is not in use: %s", integration.OwnProduct, integration.Product, integration.LastError)
 		}
-		if one.TenantID == c.salon {
-			c.link = one.ID
+		if integration.TenantID == c.salon {
+			c.link = integration.ID
 		}
 	}
 	return nil
@@ -125,29 +130,29 @@ type patientSearch struct {
 // findGuest asks the clinic, as a connected product does, whose the guest's number is.
 func (d *demo) findGuest(ctx context.Context, c *connected) error {
 	d.removeLeftovers(ctx, c.clinic)
-	reply, err := d.operator.CreateKey(ctx, client.KeyInput{TenantID: c.clinic, Name: demoMark, Scopes: []string{"patient.search", "appointment.read"}})
+	reply, err := d.Operator.CreateKey(ctx, client.KeyInput{TenantID: c.clinic, Name: mark, Scopes: []string{"patient.search", "appointment.read"}})
 	if err != nil {
 		return fmt.Errorf("creating the clinic's key: %w", err)
 	}
-	d.undo = append(d.undo, func(ctx context.Context) error { return d.operator.RevokeKey(ctx, reply.Value.ID) })
-	c.searches = d.operator.Account(clinicProduct, "").WithKey(reply.Value.APIKey)
+	d.undo = append(d.undo, func(ctx context.Context) error { return d.Operator.RevokeKey(ctx, reply.Value.ID) })
+	c.searches = d.Operator.Account(clinicProduct, "").WithKey(reply.Value.APIKey)
 	d.step("What a connected product sees of the clinic: who has a number, the tax id hidden.",
 		fmt.Sprintf(`curl -sS -G %s/%s/api/v1/integrations/search/patients -H "X-Integration-Key: $KEY" --data-urlencode phone=%s`,
-			d.operator.Base(), clinicProduct, guestPhone))
+			d.Operator.Base(), clinicProduct, guestPhone))
 	var found patientSearch
 	if err := c.searches.Get(ctx, "/integrations/search/patients", url.Values{"phone": {guestPhone}}, &found); err != nil {
 		return fmt.Errorf("asking the clinic for a patient: %w", err)
 	}
 	if found.Patient == nil {
-		d.say("   Nobody: the patient of an earlier demo is not there any more.")
+		d.Console.Say("   Nobody: the patient of an earlier demo is not there any more.")
 		return nil
 	}
 	c.patient = found.Patient.ID
-	d.say("   %s  CPF %s", printable(found.Patient.Name), printable(found.Patient.CPF))
+	d.Console.Say("   %s  CPF %s", terminal.Printable(found.Patient.Name), terminal.Printable(found.Patient.CPF))
 	return nil
 }
 
-// bookedGuest is a booking as its guest was told.
+// bookedGuest is the answer to a public booking.
 type bookedGuest struct {
 	ID           string    `json:"appointment_id"`
 	Token        string    `json:"cancel_token"`
@@ -171,7 +176,7 @@ func (d *demo) bookGuest(ctx context.Context, c *connected) (b bookedGuest, err 
 	}
 	for day := 1; day <= 2*salonDays && len(services) > 0; day++ {
 		var free slots
-		date := d.app.now().In(zone).AddDate(0, 0, day).Format(time.DateOnly)
+		date := d.Now().In(zone).AddDate(0, 0, day).Format(time.DateOnly)
 		if err := c.public.Get(ctx, public+"/availability", url.Values{"service_id": {services[0].ID}, "date": {date}}, &free); err != nil {
 			return b, err
 		}
