@@ -9,6 +9,7 @@ MAKEFLAGS += --no-builtin-rules
 GOLANGCI_LINT_VERSION := v2.15.0
 SQLC_VERSION := v1.31.1
 GOVULNCHECK_VERSION := v1.1.4
+GREMLINS_VERSION := v0.6.0
 
 # Given on the command line: make run ARGS='--listen 127.0.0.1:8081'
 ARGS ?=
@@ -16,6 +17,8 @@ PKG ?= ./...
 FUZZTIME ?= 10s
 KILLS ?= 25
 RANDOM_KILLS ?= 200
+MUTANTS ?= ./hub ./hub/events ./hub/module/brazil ./hub/internal/egress ./hub/internal/mask ./hub/internal/limit ./hub/internal/httpx \
+	./scheduling/internal/booking ./clinic/internal/care ./clinic/internal/intake
 
 VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 COMMIT := $(shell git rev-parse HEAD 2>/dev/null || true)
@@ -28,6 +31,7 @@ TOOLS := .cache/bin
 GOLANGCI_LINT := $(TOOLS)/golangci-lint-$(GOLANGCI_LINT_VERSION)
 SQLC := $(TOOLS)/sqlc-$(SQLC_VERSION)
 GOVULNCHECK := $(TOOLS)/govulncheck-$(GOVULNCHECK_VERSION)
+GREMLINS := $(TOOLS)/gremlins-$(GREMLINS_VERSION)
 
 # For commands that start PostgreSQL and Redis themselves: fetched ones are found like the machine's.
 WITH_SERVERS := postgres=$$(sh configs/setup/ensure-postgres.sh); redis=$$(sh configs/setup/ensure-redis.sh); PATH="$$PATH:$$postgres:$$redis";
@@ -66,7 +70,7 @@ lint: $(GOLANGCI_LINT) ## Lint: style, mistakes, and which package may import wh
 
 .PHONY: check-generated
 check-generated: ## Fail where generated files do not fit their sources
-	@go test -count=1 -run '^TestGeneratedFiles$$' ./hub/config ./hub/internal/store ./scheduling/internal/store ./clinic/internal/store
+	@go test -count=1 -run '^TestGeneratedFiles$$' ./hub/config ./hub/events ./hub/internal/store ./scheduling/internal/store ./clinic/internal/store
 
 .PHONY: chaos
 chaos: ## Kill the hub at every failpoint and at random moments, and count what was lost. KILLS=25 RANDOM_KILLS=200
@@ -84,6 +88,10 @@ fuzz: ## Run every fuzz target for FUZZTIME (10s)
 		done; \
 	done
 
+.PHONY: mutants
+mutants: $(GREMLINS) ## Change the pure packages in small ways, one at a time; their own tests must notice 90 %. MUTANTS='./hub ./hub/internal/mask'
+	@bash configs/setup/mutants.sh $(GREMLINS) $(MUTANTS)
+
 .PHONY: vuln
 vuln: $(GOVULNCHECK) ## Look for known vulnerabilities; needs the network
 	@status=0; $(GOVULNCHECK) ./... || status=$$?; \
@@ -100,7 +108,7 @@ generate: $(SQLC) ## Make the generated files anew: SQL code, configuration refe
 	cd scheduling/internal/store && ../../../$(SQLC) generate
 	cd clinic/internal/store && ../../../$(SQLC) generate
 	go test -count=1 -run '^TestGeneratedFiles$$' ./hub/internal/store ./scheduling/internal/store ./clinic/internal/store -update
-	go test -count=1 -run '^TestGeneratedFiles$$' ./hub/config -update
+	go test -count=1 -run '^TestGeneratedFiles$$' ./hub/config ./hub/events -update
 
 .PHONY: clean
 clean: ## Remove what was built and fetched. ./data stays
@@ -131,6 +139,9 @@ $(GOLANGCI_LINT):
 
 $(SQLC):
 	$(call fetch_tool,github.com/sqlc-dev/sqlc/cmd/sqlc,$(SQLC_VERSION))
+
+$(GREMLINS):
+	$(call fetch_tool,github.com/go-gremlins/gremlins/cmd/gremlins,$(GREMLINS_VERSION))
 
 $(GOVULNCHECK):
 	$(call fetch_tool,golang.org/x/vuln/cmd/govulncheck,$(GOVULNCHECK_VERSION))

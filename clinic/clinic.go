@@ -7,13 +7,16 @@ import (
 	"io/fs"
 	"maps"
 	"net/http"
-	"time"
 	_ "time/tzdata" // clinics have time zones, and machines may know none
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/jackc/pgx/v5"
 
 	"integrationhub/clinic/internal/api"
+	"integrationhub/clinic/internal/erasure"
+	"integrationhub/clinic/internal/imports"
+	"integrationhub/clinic/internal/inbox"
+	"integrationhub/clinic/internal/jobs"
 	"integrationhub/clinic/internal/store"
 	"integrationhub/clinic/migrations"
 	"integrationhub/hub"
@@ -25,7 +28,7 @@ import (
 // Module is the product.
 type Module struct{}
 
-// New makes the product.
+// New returns the product.
 func New() Module { return Module{} }
 
 var _ module.Module = Module{}
@@ -34,7 +37,7 @@ var _ module.Module = Module{}
 func (Module) Spec() module.Spec {
 	return module.Spec{
 		Name: "clinic", Title: "Clinic", Description: about, KeyPrefix: "cli", TenantPrefix: "clinic", Version: "1.0.0", Features: api.Features(),
-		Receives: store.Received(),
+		Receives: inbox.EventTypes(),
 		Sends:    events.FromClinic(),
 		Limits:   accounts.RateLimits(),
 	}
@@ -57,13 +60,20 @@ func (Module) Migrations() fs.FS { return migrations.FS() }
 // Open implements [module.Module].
 func (Module) Open(_ context.Context, host module.Host) (module.Instance, error) {
 	s := store.New(host)
-	return &instance{api: api.New(host, s), store: s}, nil
+	entries := inbox.New(host, s)
+	deletions, files := erasure.New(host, s, entries), imports.New(host, s)
+	a := api.New(host, s, entries, deletions, files)
+	return &instance{
+		api: a, inbox: entries,
+		jobs: append(a.Accounts().Jobs(), jobs.List(s, entries, deletions, files)...),
+	}, nil
 }
 
-// instance is the product at work.
+// instance is the opened product.
 type instance struct {
 	api   *api.API
-	store *store.Store
+	inbox *inbox.Service
+	jobs  []module.Job
 }
 
 var (
@@ -95,26 +105,16 @@ func (i *instance) SearchPhone(ctx context.Context, phone string) ([]module.Phon
 }
 
 // Jobs implements [module.Worker].
-func (i *instance) Jobs() []module.Job {
-	overdue := func(ctx context.Context, _ []byte) error { return i.store.EveryOverdue(ctx) }
-	deletions := func(ctx context.Context, _ []byte) error { return i.store.FollowDeletions(ctx) }
-	return append(i.api.Accounts().Jobs(),
-		i.store.Imports(),
-		i.store.Linkings(),
-		module.Job{Name: "overdue", Every: time.Hour, Timeout: 10 * time.Minute, Run: overdue},
-		module.Job{Name: "deletions", Every: 5 * time.Minute, Timeout: 5 * time.Minute, Run: deletions},
-		module.Job{Name: "inbox", Every: time.Hour, Timeout: 10 * time.Minute, Run: func(ctx context.Context, _ []byte) error { return i.store.KeepInbox(ctx) }},
-	)
-}
+func (i *instance) Jobs() []module.Job { return i.jobs }
 
 // Pages implements [module.PageProvider].
 func (i *instance) Pages() map[string]http.Handler {
-	all := i.api.Accounts().Pages()
-	maps.Copy(all, api.LinkPages())
-	return all
+	pages := i.api.Accounts().Pages()
+	maps.Copy(pages, api.LinkPages())
+	return pages
 }
 
 // Handle implements [module.Instance].
 func (i *instance) Handle(ctx context.Context, tx pgx.Tx, e hub.Event) error {
-	return i.store.Join(tx).Receive(ctx, e)
+	return i.inbox.Receive(ctx, tx, e)
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"integrationhub/clinic"
-	"integrationhub/clinic/internal/store"
+	"integrationhub/clinic/internal/inbox"
 	"integrationhub/hub"
 	"integrationhub/hub/hubtest/moduletest"
 )
@@ -69,13 +69,13 @@ func TestInboxUsesIndexes(t *testing.T) {
 	}{
 		{"countInbox", []string{"inbox_list"}, []any{p.id, "live", "open", 100}},
 		{"listInbox", []string{"inbox_list"}, []any{p.id, "live", "open", 500, 20}},
-		{"onlyByPhone", []string{"patients_phone", "linked_phones_", "patients_pkey"}, []any{p.id, "live", []string{number}}},
-		{"waiting", []string{"inbox_open_phone", "inbox_open_subject", "inbox_meant"}, []any{p.id, "live", p.id, number, first, p.id, 201, "messaging", subject}},
-		{"inboxAbout", []string{"inbox_patient", "inbox_open_phone", "inbox_email", "inbox_unhashed", "inbox_meant"}, []any{p.id, "live", p.id, []string{number}, [][]byte{{1}}}},
-		{"onTheWay", []string{"inbox_open_phone", "inbox_open_subject"}, []any{p.id, "live", first, p.id, number, "messaging", subject}},
-		{"unhashed", []string{"inbox_unhashed"}, []any{p.id, "live", p.id, 500}},
-		{"dropUnsettled", []string{"inbox_open_age"}, []any{time.Now().Add(-time.Hour), 20}},
-		{"dropSettled", []string{"inbox_settled_age"}, []any{time.Now().Add(-time.Hour), 20}},
+		{"uniquePatientsByPhone", []string{"patients_phone", "linked_phones_", "patients_pkey"}, []any{p.id, "live", []string{number}}},
+		{"waitingEntries", []string{"inbox_open_phone", "inbox_open_subject", "inbox_meant"}, []any{p.id, "live", p.id, number, first, p.id, 201, "messaging", subject}},
+		{"inboxEntriesAbout", []string{"inbox_patient", "inbox_open_phone", "inbox_email", "inbox_unhashed", "inbox_meant"}, []any{p.id, "live", p.id, []string{number}, [][]byte{{1}}}},
+		{"entriesBeingLinked", []string{"inbox_open_phone", "inbox_open_subject"}, []any{p.id, "live", first, p.id, number, "messaging", subject}},
+		{"entriesWithoutEmailHash", []string{"inbox_unhashed"}, []any{p.id, "live", p.id, 500}},
+		{"deleteOldOpenEntries", []string{"inbox_open_age"}, []any{time.Now().Add(-time.Hour), 20}},
+		{"deleteOldSettledEntries", []string{"inbox_settled_age"}, []any{time.Now().Add(-time.Hour), 20}},
 	} {
 		_, query, _ := strings.Cut(string(source), "const "+c.query+" = `")
 		query, _, found := strings.Cut(query, "`")
@@ -167,7 +167,7 @@ func TestOldEntriesGo(t *testing.T) {
 		require.NoError(t, p.job("inbox").Run(t.Context(), nil))
 		return p.count(`select count(*) from clinic.inbox where clinic_id = $1 and status = $2`, status)
 	}
-	p.hub.Clock.Advance(store.OpenFor - time.Second)
+	p.hub.Clock.Advance(inbox.OpenRetention - time.Second)
 	require.Equal(t, 1300+99, count("open"))
 	p.hub.Clock.Advance(2 * time.Second)
 	require.Equal(t, 99, count("open"))
@@ -175,7 +175,7 @@ func TestOldEntriesGo(t *testing.T) {
 	resume()
 	p.linked()
 	require.Equal(t, 300, count("linked"))
-	p.hub.Clock.Advance(store.SettledFor - store.OpenFor)
+	p.hub.Clock.Advance(inbox.SettledRetention - inbox.OpenRetention)
 	require.Equal(t, 0, count("dismissed"))
 	require.NotZero(t, count("linked"), "those were settled later")
 	require.Equal(t, 300, p.count(`select count(*) from clinic.interactions where clinic_id = $1`), "what came of them stays")

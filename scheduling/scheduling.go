@@ -1,5 +1,5 @@
-// Package scheduling is the multi-tenant online scheduling service of interface
-// document 1, as a product that a hub hosts.
+// Package scheduling is the multi-tenant online scheduling service, as a product that
+// a hub hosts. docs/interfaces/scheduling.md describes its interface.
 package scheduling
 
 import (
@@ -30,7 +30,7 @@ import (
 // Module is the product.
 type Module struct{}
 
-// New makes the product.
+// New returns the product.
 func New() Module { return Module{} }
 
 var _ module.Module = Module{}
@@ -38,15 +38,15 @@ var _ module.Module = Module{}
 // Spec implements [module.Module].
 func (Module) Spec() module.Spec {
 	return module.Spec{
-		Name: "scheduling", Title: "Scheduling", Description: about, KeyPrefix: "sch", TenantPrefix: "org", Version: "1.0.0", Features: api.Features(),
+		Name: "scheduling", Title: "Scheduling", Description: description, KeyPrefix: "sch", TenantPrefix: "org", Version: "1.0.0", Features: api.Features(),
 		Receives: []string{events.TypePatientCreated, events.TypePatientUpdated, events.TypePatientDeleted, events.TypePaymentReceived},
 		Sends:    events.FromScheduling(),
 		Limits:   append(accounts.RateLimits(), publicbooking.Limits()...),
 	}
 }
 
-// about introduces the API.
-const about = `Services, professionals and their calendars, appointments, clients, payments, loyalty and reports; the calls behind the public booking pages need no login.
+// description introduces the API.
+const description = `Services, professionals and their calendars, appointments, clients, payments, loyalty and reports; the calls behind the public booking pages need no login.
 
 Logging in: ` + "`POST /api/v1/auth/register`" + ` makes an organization with its owner, ` + "`POST /api/v1/auth/login`" + ` logs a user in. Both answer an access token, which is sent with requests, and a refresh token, which ` + "`POST /api/v1/auth/refresh`" + ` trades for a new pair once.
 
@@ -61,19 +61,19 @@ func (Module) Migrations() fs.FS { return migrations.FS() }
 
 // Open implements [module.Module].
 func (Module) Open(_ context.Context, host module.Host) (module.Instance, error) {
-	s := store.New(host)
-	c, err := payment.New(host, s)
+	db := store.New(host)
+	payments, err := payment.New(host, db)
 	if err != nil {
 		return nil, err
 	}
-	desk := publicbooking.New(host, s, c)
-	office := notify.New(host, s, desk)
-	i := &instance{api: api.New(host, s, c, desk, office), store: s, pages: pages.New(host, desk)}
-	i.jobs = slices.Concat(c.Jobs(), office.Jobs(), jobs.New(host, s).Jobs(), i.api.Accounts().Jobs())
+	publicBooking := publicbooking.New(host, db, payments)
+	notifier := notify.New(host, db, publicBooking)
+	i := &instance{api: api.New(host, db, payments, publicBooking, notifier), store: db, pages: pages.New(host, publicBooking)}
+	i.jobs = slices.Concat(jobs.List(jobs.NewMaintenance(host, db), payments, notifier), i.api.Accounts().Jobs())
 	return i, nil
 }
 
-// instance is the product at work.
+// instance is an opened product.
 type instance struct {
 	api   *api.API
 	store *store.Store
@@ -106,10 +106,14 @@ func (i *instance) RegisterSearches(api huma.API) { i.api.RegisterSearches(api) 
 func (i *instance) RegisterActions(api huma.API) { i.api.RegisterActions(api) }
 
 // PresentConnect implements [module.Presenter].
-func (i *instance) PresentConnect(one module.Integration) any { return api.IntegrationOf(one) }
+func (i *instance) PresentConnect(integration module.Integration) any {
+	return api.IntegrationOf(integration)
+}
 
 // PresentStatus implements [module.Presenter].
-func (i *instance) PresentStatus(list []module.Integration) any { return api.IntegrationsOf(list) }
+func (i *instance) PresentStatus(integrations []module.Integration) any {
+	return api.IntegrationsOf(integrations)
+}
 
 // SearchPhone implements [module.PhoneSearcher].
 func (i *instance) SearchPhone(ctx context.Context, phone string) ([]module.PhoneMatch, error) {
@@ -118,15 +122,15 @@ func (i *instance) SearchPhone(ctx context.Context, phone string) ([]module.Phon
 
 // Pages implements [module.PageProvider].
 func (i *instance) Pages() map[string]http.Handler {
-	all := map[string]http.Handler{pages.Root: i.pages}
-	maps.Copy(all, i.api.Accounts().Pages())
-	maps.Copy(all, api.LinkPages())
-	return all
+	handlers := map[string]http.Handler{pages.Root: i.pages}
+	maps.Copy(handlers, i.api.Accounts().Pages())
+	maps.Copy(handlers, api.LinkPages())
+	return handlers
 }
 
 // Handle implements [module.Instance].
-func (i *instance) Handle(ctx context.Context, tx pgx.Tx, e hub.Event) error {
-	return i.store.Join(tx).Receive(ctx, e)
+func (i *instance) Handle(ctx context.Context, tx pgx.Tx, event hub.Event) error {
+	return i.store.Join(tx).HandleEvent(ctx, event)
 }
 
 // Jobs implements [module.Worker].

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"integrationhub/cmd/hub/internal/client"
+	"integrationhub/cmd/hub/internal/terminal"
 )
 
 // exactly demands one argument for each name.
@@ -40,7 +41,7 @@ func (a *app) created(raw json.RawMessage, essential string, pairs ...string) er
 	case a.json():
 		return a.printRaw(raw)
 	case a.quiet:
-		a.print("%s", printable(essential))
+		a.print("%s", terminal.Printable(essential))
 	default:
 		a.fields(pairs...)
 	}
@@ -62,7 +63,7 @@ func (a *app) eachID(ids []string, do func(id string) error) error {
 			first = err
 		}
 		if len(ids) > 1 {
-			a.warn("%s: %s", printable(id), printable(err.Error()))
+			a.warn("%s: %s", terminal.Printable(id), terminal.Printable(err.Error()))
 		}
 	}
 	if failed == 0 || failed == len(ids) {

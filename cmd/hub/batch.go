@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"integrationhub/cmd/hub/internal/client"
+	"integrationhub/cmd/hub/internal/terminal"
 )
 
 // Sizes of one call of a batch: what the hub takes, the bytes with some room.
@@ -109,7 +110,7 @@ func (b *batch) flush(ctx context.Context) error {
 			}
 			continue
 		}
-		b.app.print("%s", printable(item.ID))
+		b.app.print("%s", terminal.Printable(item.ID))
 	}
 	b.stored += len(b.waits)
 	b.sent, b.waits, b.bytes = b.line, nil, 0

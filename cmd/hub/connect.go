@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"integrationhub/cmd/hub/internal/client"
+	"integrationhub/cmd/hub/internal/terminal"
 )
 
 // peerKeyVariable holds the key that a peer issued, so that it need not stand on the
@@ -121,7 +122,7 @@ func (a *app) linked(reply client.Reply[client.Linked]) error {
 	rows := make([][]string, 0, len(reply.Value.Integrations))
 	for _, one := range reply.Value.Integrations {
 		if a.quiet {
-			a.print("%s", printable(one.ID))
+			a.print("%s", terminal.Printable(one.ID))
 			continue
 		}
 		rows = append(rows, integrationRow(one))

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"integrationhub/cmd/hub/internal/client"
+	"integrationhub/cmd/hub/internal/terminal"
 )
 
 func newDeliveries(a *app) *cobra.Command {
@@ -128,7 +129,7 @@ func (a *app) eventShown(ctx context.Context, c *client.Client, event string, he
 		cursor = *page.Value.NextCursor
 	}
 	if len(details) == 0 {
-		return &failure{code: exitNotFound, err: fmt.Errorf("there is no delivery of %s", event), hint: "see: hub events show " + printable(event)}
+		return &failure{code: exitNotFound, err: fmt.Errorf("there is no delivery of %s", event), hint: "see: hub events show " + terminal.Printable(event)}
 	}
 	if a.json() {
 		raw := make([]json.RawMessage, 0, len(details))
@@ -155,10 +156,10 @@ func (a *app) deliveryShown(reply client.Reply[client.Delivery], headers bool) e
 	}
 	d := reply.Value
 	if a.quiet {
-		a.print("%s", printable(d.ID))
+		a.print("%s", terminal.Printable(d.ID))
 		return nil
 	}
-	a.print("delivery      %s  %s%s", printable(d.ID), a.paint(statusColour(d.Status), printable(d.Status)), attemptsText(d))
+	a.print("delivery      %s  %s%s", terminal.Printable(d.ID), a.paint(statusColour(d.Status), terminal.Printable(d.Status)), attemptsText(d))
 	next := ""
 	if d.NextAttemptAt != nil {
 		next = clock(*d.NextAttemptAt)
@@ -204,7 +205,7 @@ func (a *app) attemptShown(t client.Attempt, headers bool) {
 	}
 	outcome = a.paint(codeColour(outcome), outcome)
 	if t.Error != "" {
-		outcome += "  " + printable(t.Error)
+		outcome += "  " + terminal.Printable(t.Error)
 	}
 	a.print("")
 	a.print("attempt %-4d  %s  %s", t.Number, t.StartedAt.UTC().Format("2006-01-02 15:04:05.000Z"), outcome)
@@ -216,13 +217,13 @@ func (a *app) attemptShown(t client.Attempt, headers bool) {
 		a.headersShown("answer", t.ResponseHeaders)
 	}
 	if t.ResponseBody != "" {
-		a.print("  answered    %s", printable(t.ResponseBody))
+		a.print("  answered    %s", terminal.Printable(t.ResponseBody))
 	}
 }
 
 func (a *app) headersShown(title string, headers map[string]string) {
 	for _, name := range slices.Sorted(maps.Keys(headers)) {
-		a.print("  %-10s  %s: %s", title, printable(name), printable(headers[name]))
+		a.print("  %-10s  %s: %s", title, terminal.Printable(name), terminal.Printable(headers[name]))
 	}
 }
 
@@ -246,9 +247,9 @@ func newDeliveriesRetry(a *app) *cobra.Command {
 				case a.json():
 					return a.printLine(reply.Raw)
 				case a.quiet:
-					a.print("%s", printable(reply.Value.ID))
+					a.print("%s", terminal.Printable(reply.Value.ID))
 				default:
-					a.print("%s  %s", printable(reply.Value.ID), printable(reply.Value.Status))
+					a.print("%s  %s", terminal.Printable(reply.Value.ID), terminal.Printable(reply.Value.Status))
 				}
 				return nil
 			})

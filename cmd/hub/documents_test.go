@@ -7,13 +7,34 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unicode"
 
 	"github.com/stretchr/testify/require"
 )
 
 const root = "../.."
 
-var documents = []string{"README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md", "clinic/README.md"}
+// documents returns the paths of all pages, from the root.
+func documents(t *testing.T) (pages []string) {
+	t.Helper()
+	require.NoError(t, filepath.WalkDir(root, func(path string, entry os.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		name := entry.Name()
+		if entry.IsDir() && path != root && (strings.HasPrefix(name, ".") || slices.Contains([]string{"node_modules", "testdata", "data", "bin"}, name)) {
+			return filepath.SkipDir
+		}
+		if filepath.Ext(name) == ".md" {
+			page, err := filepath.Rel(root, path)
+			require.NoError(t, err)
+			pages = append(pages, filepath.ToSlash(page))
+		}
+		return nil
+	}))
+	require.Greater(t, len(pages), 15)
+	return pages
+}
 
 var (
 	codeBlock  = regexp.MustCompile("(?s)```sh\n(.*?)```")
@@ -24,6 +45,8 @@ var (
 	flagName   = regexp.MustCompile(`(?:^|\s)(--[a-z][a-z-]*|-[a-z])\b`)
 	makeCall   = regexp.MustCompile(`\bmake ([a-z][a-z-]*)`)
 	link       = regexp.MustCompile(`\]\(([^)\s]+)\)`)
+	heading    = regexp.MustCompile(`(?m)^#+ (.*)$`)
+	sourceFile = regexp.MustCompile(`^[a-z0-9_/.-]+\.(go|sql)$`)
 	setting    = regexp.MustCompile(`\bHUB_[A-Z_]+\b`)
 )
 
@@ -42,7 +65,7 @@ func calls(t *testing.T) []call {
 			found = append(found, call{where: where, words: strings.TrimSpace(m[1]), rest: m[2]})
 		}
 	}
-	for _, name := range documents {
+	for _, name := range documents(t) {
 		text := read(t, name)
 		for _, m := range codeBlock.FindAllStringSubmatch(text, -1) {
 			add(name, m[1])
@@ -61,18 +84,18 @@ func TestDocumentedCommandsExist(t *testing.T) {
 	found := calls(t)
 	require.Greater(t, len(found), 15, "the documents show commands")
 	helps := map[string]string{}
-	for _, one := range found {
-		help, seen := helps[one.words]
+	for _, call := range found {
+		help, seen := helps[call.words]
 		if !seen {
-			words := strings.Fields(one.words)
+			words := strings.Fields(call.words)
 			got := hub.run(append(slices.Clone(words), "--help")...)
-			require.Equal(t, 0, got.code, "%s: hub %s: %s", one.where, one.words, got.err)
-			require.Contains(t, got.out, "hub "+one.words, "%s: hub %s is no command", one.where, one.words)
+			require.Equal(t, 0, got.code, "%s: hub %s: %s", call.where, call.words, got.err)
+			require.Contains(t, got.out, "hub "+call.words, "%s: hub %s is no command", call.where, call.words)
 			help = got.out
-			helps[one.words] = help
+			helps[call.words] = help
 		}
-		for _, m := range flagName.FindAllStringSubmatch(unquoted(one.rest), -1) {
-			require.Regexp(t, `(?m)(^|\s)`+m[1]+`[ ,\n]`, help, "%s: hub %s has no %s", one.where, one.words, m[1])
+		for _, m := range flagName.FindAllStringSubmatch(unquoted(call.rest), -1) {
+			require.Regexp(t, `(?m)(^|\s)`+m[1]+`[ ,\n]`, help, "%s: hub %s has no %s", call.where, call.words, m[1])
 		}
 	}
 }
@@ -89,7 +112,7 @@ func unquoted(rest string) string {
 func TestDocumentedTargetsExist(t *testing.T) {
 	t.Parallel()
 	makefile := read(t, "Makefile")
-	for _, name := range documents {
+	for _, name := range documents(t) {
 		text := read(t, name)
 		var code strings.Builder
 		for _, m := range codeBlock.FindAllStringSubmatch(text, -1) {
@@ -107,13 +130,70 @@ func TestDocumentedTargetsExist(t *testing.T) {
 // Links between the documents lead somewhere.
 func TestDocumentsLinkToWhatExists(t *testing.T) {
 	t.Parallel()
-	for _, name := range documents {
+	for _, name := range documents(t) {
 		for _, m := range link.FindAllStringSubmatch(read(t, name), -1) {
-			if !strings.HasPrefix(m[1], "http") {
-				_, err := os.Stat(filepath.Join(root, filepath.Dir(filepath.FromSlash(name)), filepath.FromSlash(m[1])))
-				require.NoError(t, err, "%s links to it", name)
+			if strings.HasPrefix(m[1], "http") {
+				continue
+			}
+			page, anchor, _ := strings.Cut(m[1], "#")
+			target := filepath.ToSlash(filepath.Join(filepath.Dir(filepath.FromSlash(name)), filepath.FromSlash(page)))
+			if page == "" {
+				target = name
+			}
+			_, err := os.Stat(filepath.Join(root, filepath.FromSlash(target)))
+			require.NoError(t, err, "%s links to %s", name, m[1])
+			if anchor != "" {
+				require.Contains(t, anchors(read(t, target)), anchor, "%s links to %s", name, m[1])
 			}
 		}
+	}
+}
+
+// anchors returns the names under which a page's headings are linked to.
+func anchors(page string) (names []string) {
+	for _, m := range heading.FindAllStringSubmatch(page, -1) {
+		kept := strings.Map(func(r rune) rune {
+			switch {
+			case r == ' ':
+				return '-'
+			case r == '-' || r == '_' || unicode.IsLetter(r) || unicode.IsDigit(r):
+				return unicode.ToLower(r)
+			}
+			return -1
+		}, m[1])
+		names = append(names, kept)
+	}
+	return names
+}
+
+// The source files that pages name exist: as a path, or as the end of one.
+func TestDocumentedFilesExist(t *testing.T) {
+	t.Parallel()
+	var files []string
+	require.NoError(t, filepath.WalkDir(root, func(path string, entry os.DirEntry, err error) error {
+		if err == nil && !entry.IsDir() {
+			files = append(files, filepath.ToSlash(path))
+		}
+		return err
+	}))
+	named := 0
+	for _, name := range documents(t) {
+		for _, m := range inlineCode.FindAllStringSubmatch(codeBlock.ReplaceAllString(read(t, name), ""), -1) {
+			if !sourceFile.MatchString(m[1]) {
+				continue
+			}
+			named++
+			require.True(t, slices.ContainsFunc(files, func(file string) bool { return strings.HasSuffix(file, "/"+m[1]) }), "%s names %s", name, m[1])
+		}
+	}
+	require.Greater(t, named, 20)
+}
+
+// The two pages that everybody reads first stay short; the rest belongs to docs/.
+func TestFirstPagesAreShort(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"README.md", "ARCHITECTURE.md"} {
+		require.LessOrEqual(t, len(strings.Fields(read(t, name))), 900, "words of %s", name)
 	}
 }
 
@@ -122,13 +202,15 @@ func TestDocumentsLinkToWhatExists(t *testing.T) {
 func TestDocumentedSettingsExist(t *testing.T) {
 	t.Parallel()
 	reference := read(t, "hub/config/REFERENCE.md")
-	ofCommands := []string{"HUB_KEY", "HUB_URL", "HUB_TOKEN", "HUB_CONFIG", "HUB_WEBHOOK_SECRET", "HUB_PEER_KEY"}
-	files := append(slices.Clone(documents), "configs/compose.yaml", "configs/Dockerfile", "configs/systemd/hub.service", "configs/prometheus/prometheus.yml")
+	notSettings := []string{
+		"HUB_KEY", "HUB_URL", "HUB_TOKEN", "HUB_CONFIG", "HUB_WEBHOOK_SECRET", "HUB_PEER_KEY", // of commands
+		"HUB_FAILPOINT", "HUB_SCREENSHOTS", // of tests
+	}
+	files := append(documents(t), "configs/compose.yaml", "configs/Dockerfile", "configs/systemd/hub.service", "configs/prometheus/prometheus.yml")
 	for _, name := range files {
-		for _, one := range setting.FindAllString(read(t, name), -1) {
-			if !slices.Contains(ofCommands, one) {
-				require.Contains(t, reference, "### "+one+"\n", "%s names %s", name, one)
-			}
+		for _, variable := range setting.FindAllString(read(t, name), -1) {
+			known := slices.Contains(notSettings, variable) || strings.Contains(reference, "### "+variable+"\n")
+			require.True(t, known, "%s names %s", name, variable)
 		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"integrationhub/cmd/hub/internal/client"
+	"integrationhub/cmd/hub/internal/terminal"
 )
 
 func newEndpoints(a *app) *cobra.Command {
@@ -247,7 +248,7 @@ func newEndpointsDelete(a *app) *cobra.Command {
 				if err := c.DeleteEndpoint(cmd.Context(), id); err != nil {
 					return err
 				}
-				a.note("deleted %s", printable(id))
+				a.note("deleted %s", terminal.Printable(id))
 				return nil
 			})
 		},
@@ -301,8 +302,8 @@ func newEndpointsPing(a *app) *cobra.Command {
 			if a.json() {
 				return a.printRaw(reply.Raw)
 			}
-			a.print("%s", printable(reply.Value.ID))
-			a.note("on its way; see: hub deliveries show --event %s", printable(reply.Value.ID))
+			a.print("%s", terminal.Printable(reply.Value.ID))
+			a.note("on its way; see: hub deliveries show --event %s", terminal.Printable(reply.Value.ID))
 			return nil
 		},
 	}

@@ -9,6 +9,7 @@ import (
 	"syscall"
 
 	"integrationhub/cmd/hub/internal/client"
+	"integrationhub/cmd/hub/internal/terminal"
 )
 
 // Exit codes.
@@ -70,16 +71,16 @@ func (a *app) report(err error) {
 		text = "interrupted"
 	}
 	first, rest, _ := strings.Cut(text, "\n")
-	_, _ = fmt.Fprintf(a.err, "%s %s\n", a.errPaint(red, "error:"), printable(first))
+	_, _ = fmt.Fprintf(a.err, "%s %s\n", a.errPaint(red, "error:"), terminal.Printable(first))
 	for line := range strings.SplitSeq(rest, "\n") { // indented, so that no answer of a server can pass for one of ours
 		if line = strings.TrimSpace(line); line != "" {
-			_, _ = fmt.Fprintf(a.err, "  %s\n", printable(line))
+			_, _ = fmt.Fprintf(a.err, "  %s\n", terminal.Printable(line))
 		}
 	}
 	var problem *client.Problem
 	if errors.As(err, &problem) {
 		for _, field := range problem.Errors {
-			_, _ = fmt.Fprintf(a.err, "  %s: %s\n", printable(field.Location), printable(field.Message))
+			_, _ = fmt.Fprintf(a.err, "  %s: %s\n", terminal.Printable(field.Location), terminal.Printable(field.Message))
 		}
 	}
 	if hint := a.hint(err); hint != "" {

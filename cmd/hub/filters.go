@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"integrationhub/cmd/hub/internal/client"
+	"integrationhub/cmd/hub/internal/terminal"
 )
 
 // span is --since and --until.
@@ -164,7 +165,7 @@ func tenantID(ctx context.Context, c *client.Client, given, product string) (str
 	}
 	var ids strings.Builder
 	for _, t := range found {
-		ids.WriteString("\n  " + t.ID + "  " + t.Product + "  " + printable(t.Name))
+		ids.WriteString("\n  " + t.ID + "  " + t.Product + "  " + terminal.Printable(t.Name))
 	}
 	return "", &failure{code: exitUsage, err: fmt.Errorf("several tenants are called %q", given), hint: "give the id of one of:" + ids.String()}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"integrationhub/cmd/hub/internal/client"
+	"integrationhub/cmd/hub/internal/terminal"
 )
 
 func newIntegrations(a *app) *cobra.Command {
@@ -198,7 +199,7 @@ func newIntegrationsChange(a *app, name, short, done string, change func(*client
 				if a.json() {
 					return a.printRaw(reply.Raw)
 				}
-				a.note("%s %s: %s", done, printable(id), printable(integrationStatus(reply.Value)))
+				a.note("%s %s: %s", done, terminal.Printable(id), terminal.Printable(integrationStatus(reply.Value)))
 				return nil
 			})
 		},

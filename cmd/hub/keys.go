@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"integrationhub/cmd/hub/internal/client"
+	"integrationhub/cmd/hub/internal/terminal"
 )
 
 func newKeys(a *app) *cobra.Command {
@@ -199,7 +200,7 @@ func newKeysRevoke(a *app) *cobra.Command {
 				if err := c.RevokeKey(cmd.Context(), id); err != nil {
 					return err
 				}
-				a.note("revoked %s", printable(id))
+				a.note("revoked %s", terminal.Printable(id))
 				return nil
 			})
 		},

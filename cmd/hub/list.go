@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"integrationhub/cmd/hub/internal/client"
+	"integrationhub/cmd/hub/internal/terminal"
 )
 
 // pageMax is the most items the API gives in one page.
@@ -86,7 +87,7 @@ func mergedPages(items []json.RawMessage, next string) client.Page[json.RawMessa
 func (l listing[T]) print(a *app, items []T, next string) {
 	if a.quiet {
 		for _, item := range items {
-			a.print("%s", printable(l.id(item)))
+			a.print("%s", terminal.Printable(l.id(item)))
 		}
 		return
 	}
@@ -100,6 +101,6 @@ func (l listing[T]) print(a *app, items []T, next string) {
 	}
 	a.table(l.columns, rows)
 	if next != "" {
-		a.note("there is more: --all, or --cursor %s", printable(next))
+		a.note("there is more: --all, or --cursor %s", terminal.Printable(next))
 	}
 }

@@ -12,6 +12,7 @@ import (
 
 	"integrationhub/cmd/hub/internal/client"
 	"integrationhub/cmd/hub/internal/receiver"
+	"integrationhub/cmd/hub/internal/terminal"
 )
 
 // listenFlags are the flags of `hub listen`.
@@ -214,7 +215,7 @@ func (a *app) subscribe(ctx context.Context, f listenFlags, address string) (sec
 		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 		defer cancel()
 		if err := c.DeleteEndpoint(ctx, id); err != nil {
-			a.warn("the endpoint %s could not be removed: %s", printable(id), printable(err.Error()))
+			a.warn("the endpoint %s could not be removed: %s", terminal.Printable(id), terminal.Printable(err.Error()))
 		}
 	}, nil
 }
@@ -268,18 +269,18 @@ func (a *app) deliverySeen(d receiver.Delivery, body bool) {
 		return
 	}
 	if a.quiet {
-		a.print("%s", printable(d.EventID))
+		a.print("%s", terminal.Printable(d.EventID))
 		return
 	}
 	outcome := ""
 	if d.Outcome != "" {
-		outcome = " (" + printable(d.Outcome) + ")"
+		outcome = " (" + terminal.Printable(d.Outcome) + ")"
 	}
 	a.print("%s  %s  %s  %s  attempt %d  %d B  %s  answered %s%s", d.At.UTC().Format("15:04:05.000Z"),
-		printable(orDash(d.EventID)), printable(orDash(d.EventType)), printable(orDash(d.Product)), d.Attempt, len(d.Body),
+		terminal.Printable(orDash(d.EventID)), terminal.Printable(orDash(d.EventType)), terminal.Printable(orDash(d.Product)), d.Attempt, len(d.Body),
 		a.signatureText(d), a.paint(codeColour(codeText(d.Status)), codeText(d.Status)), outcome)
 	if d.Err != nil {
-		a.warn("%s", printable(d.Err.Error()))
+		a.warn("%s", terminal.Printable(d.Err.Error()))
 	}
 	if body {
 		a.bodySeen(d.Body)
@@ -303,5 +304,5 @@ func (a *app) bodySeen(body []byte) {
 	if json.Valid(body) && a.printRaw(body) == nil {
 		return
 	}
-	a.print("%s", printable(string(body)))
+	a.print("%s", terminal.Printable(string(body)))
 }

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/term"
 
 	"integrationhub/cmd/hub/internal/client"
+	"integrationhub/cmd/hub/internal/terminal"
 )
 
 func newLogin(a *app) *cobra.Command {
@@ -50,7 +51,7 @@ $XDG_CONFIG_HOME, readable by you alone, and renews itself.`,
 			if err := saveLogin(to.url, loginOf(reply.Value, a.now())); err != nil {
 				return err
 			}
-			a.note("logged in at %s as %s (%s)", to.url, printable(reply.Value.Operator.Email), reply.Value.Operator.Role)
+			a.note("logged in at %s as %s (%s)", to.url, terminal.Printable(reply.Value.Operator.Email), reply.Value.Operator.Role)
 			if a.json() {
 				return a.printValue(reply.Value.Operator)
 			}

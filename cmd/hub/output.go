@@ -8,7 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode"
+
+	"integrationhub/cmd/hub/internal/terminal"
 
 	"golang.org/x/term"
 )
@@ -106,7 +107,7 @@ func (a *app) table(columns []column, rows [][]string) {
 	for i, c := range columns {
 		widths[i] = len(c.title)
 		for _, row := range rows {
-			row[i] = printable(row[i])
+			row[i] = terminal.Printable(row[i])
 			widths[i] = max(widths[i], runeCount(row[i]))
 		}
 	}
@@ -186,28 +187,9 @@ func (a *app) fields(pairs ...string) {
 	}
 	for i := 0; i < len(pairs); i += 2 {
 		if pairs[i+1] != "" {
-			a.print("%-*s  %s", width, pairs[i], printable(pairs[i+1]))
+			a.print("%-*s  %s", width, pairs[i], terminal.Printable(pairs[i+1]))
 		}
 	}
-}
-
-// printable makes text from elsewhere safe for a terminal: what is neither visible
-// nor a space is escaped.
-func printable(text string) string {
-	clean := func(r rune) bool { return !unicode.IsPrint(r) }
-	if !strings.ContainsFunc(text, clean) {
-		return text
-	}
-	var out strings.Builder
-	for _, r := range text {
-		if unicode.IsPrint(r) {
-			out.WriteRune(r)
-			continue
-		}
-		quoted := strconv.QuoteRune(r)
-		out.WriteString(quoted[1 : len(quoted)-1])
-	}
-	return out.String()
 }
 
 // colour is an SGR sequence's number; plain is none.

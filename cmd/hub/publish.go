@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"integrationhub/cmd/hub/internal/client"
+	"integrationhub/cmd/hub/internal/terminal"
 )
 
 // publishFlags are the flags of `hub publish`.
@@ -85,12 +86,12 @@ func (a *app) published(reply client.Reply[client.Accepted]) error {
 	if a.json() {
 		return a.printRaw(reply.Raw)
 	}
-	a.print("%s", printable(reply.Value.ID))
+	a.print("%s", terminal.Printable(reply.Value.ID))
 	switch n := reply.Value.Deliveries; n {
 	case 0:
 		a.note("stored, but nobody is subscribed to it")
 	default:
-		a.note("stored, on its way to %d; see: hub deliveries show --event %s", n, printable(reply.Value.ID))
+		a.note("stored, on its way to %d; see: hub deliveries show --event %s", n, terminal.Printable(reply.Value.ID))
 	}
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"integrationhub/cmd/hub/internal/client"
+	"integrationhub/cmd/hub/internal/terminal"
 )
 
 // replayPoll is how often a running replay is looked at.
@@ -102,7 +103,7 @@ func (a *app) watchReplay(ctx context.Context, c *client.Client, reply client.Re
 	var shown client.Replay
 	for reply.Value.Status == "running" {
 		if r := reply.Value; r.Done != shown.Done || r.Failed != shown.Failed || shown.ID == "" {
-			a.note("%s: %d of %d, %d failed", printable(r.ID), r.Done, r.Total, r.Failed)
+			a.note("%s: %d of %d, %d failed", terminal.Printable(r.ID), r.Done, r.Total, r.Failed)
 			shown = r
 		}
 		select {

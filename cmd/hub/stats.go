@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"integrationhub/cmd/hub/internal/client"
+	"integrationhub/cmd/hub/internal/terminal"
 )
 
 func newStats(a *app) *cobra.Command {
@@ -67,7 +68,7 @@ func (a *app) statsShown(s client.Stats) {
 		}
 	}
 	rows = append(rows, statsRow("total", total))
-	a.note("by steps of %s, empty ones left out", printable(s.Bucket))
+	a.note("by steps of %s, empty ones left out", terminal.Printable(s.Bucket))
 	a.table([]column{{title: "from"}, {title: "accepted", right: true}, {title: "delivered", right: true},
 		{title: "failed", right: true}, {title: "parked", right: true},
 		{title: "p50", right: true}, {title: "p95", right: true}, {title: "p99", right: true}}, rows)

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"integrationhub/cmd/hub/internal/client"
+	"integrationhub/cmd/hub/internal/terminal"
 )
 
 func newTail(a *app) *cobra.Command {
@@ -31,7 +32,7 @@ goes on after the last line shown. With --output json every line is one JSON obj
 			on := client.TailEvents{
 				Opened: func() { a.note("following %s; end with Ctrl-C", c.Base()) },
 				Lost: func(err error, wait time.Duration) {
-					a.note("%s; trying again in %s", printable(err.Error()), wait)
+					a.note("%s; trying again in %s", terminal.Printable(err.Error()), wait)
 				},
 			}
 			return c.Tail(cmd.Context(), query, on, a.tailLine)
@@ -51,12 +52,12 @@ func (a *app) tailLine(m client.Message) error {
 		return fmt.Errorf("reading a message of the live tail: %w", err)
 	}
 	if a.quiet {
-		a.print("%s", printable(d.ID))
+		a.print("%s", terminal.Printable(d.ID))
 		return nil
 	}
-	status := fmt.Sprintf("%-9s", printable(d.Status))
+	status := fmt.Sprintf("%-9s", terminal.Printable(d.Status))
 	a.print("%s  %s  %3s  %s  %s  %s  %s", a.now().UTC().Format("15:04:05.000Z"),
 		a.paint(statusColour(d.Status), status), codeText(d.StatusCode),
-		printable(d.EventID), printable(d.EventType), printable(d.Product), tookText(d.DurationMS))
+		terminal.Printable(d.EventID), terminal.Printable(d.EventType), terminal.Printable(d.Product), tookText(d.DurationMS))
 	return nil
 }

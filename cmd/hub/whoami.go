@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"integrationhub/cmd/hub/internal/client"
+	"integrationhub/cmd/hub/internal/terminal"
 )
 
 func newWhoami(a *app) *cobra.Command {
@@ -30,7 +31,7 @@ func newWhoami(a *app) *cobra.Command {
 				return a.printRaw(reply.Raw)
 			}
 			if a.quiet {
-				a.print("%s", printable(cmp.Or(reply.Value.Email, reply.Value.Name))) // the local command line has no address
+				a.print("%s", terminal.Printable(cmp.Or(reply.Value.Email, reply.Value.Name))) // the local command line has no address
 				return nil
 			}
 			a.fields("hub", to.url, "operator", reply.Value.Email, "name", reply.Value.Name,

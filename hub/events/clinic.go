@@ -20,7 +20,7 @@ type PatientCreated struct {
 	Phone     *string `json:"phone"`      // international format with a leading plus
 	Name      string  `json:"name"`
 	Email     *string `json:"email"`
-	CPF       *string `json:"cpf"` // masked, such as ***.***.***-09
+	CPF       *string `json:"cpf"` // masked: all but the last two digits
 }
 
 // PatientUpdated says which fields of a patient changed, and not their values: receivers
@@ -31,8 +31,10 @@ type PatientUpdated struct {
 	Phone         *string  `json:"phone"` // extra; from before the change: receivers know the patient by it
 }
 
-// PatientDeleted asks for the erasure of a person. docs/erasure.md describes what
-// receivers do with it. All members but the patient's id are extra.
+// PatientDeleted asks for the erasure of a person; see [erasure.md]. All members but the
+// patient's id are extra.
+//
+// [erasure.md]: ../../docs/erasure.md
 type PatientDeleted struct {
 	PatientID         string    `json:"patient_id"`
 	Name              string    `json:"name"`

@@ -1,5 +1,5 @@
 // Package events is the contract between the three products: one constant and one
-// struct for each event they exchange. docs/events.md has the same as a page.
+// struct for each event they exchange. docs/contract.md is made from them.
 //
 // Publishers marshal these structs, so the order of their fields is the order of the
 // members on the wire. Ids are opaque strings of the sending product. Receivers ignore

@@ -16,7 +16,7 @@ const (
 	TypeTicketUpdated  = "ticket.updated"  // the status of a ticket changed
 )
 
-// MessageReceived is a chat message from a contact.
+// MessageReceived says that a contact sent a chat message.
 type MessageReceived struct {
 	Phone    string `json:"phone"` // international format with a leading plus
 	Name     string `json:"name"`
@@ -24,7 +24,7 @@ type MessageReceived struct {
 	TicketID string `json:"ticket_id"`
 }
 
-// MessageSent is a chat message to a contact.
+// MessageSent says that a chat message was sent to a contact.
 type MessageSent struct {
 	Phone    string `json:"phone"`
 	Body     string `json:"body"`

@@ -86,7 +86,7 @@ func startEngine(cfg config.Config, s *storage, guard *egress.Guard, speaks dire
 		return float64(inFlight)
 	})
 	e.metrics.Register(query.NewPendingCollector(e.reader, now))
-	e.metrics.Register(connect.NewStatuses(s.api, now))
+	e.metrics.Register(connect.NewStatusCollector(s.api, now))
 
 	ctx, cancel := context.WithCancel(context.Background())
 	e.cancel = cancel

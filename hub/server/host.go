@@ -18,6 +18,7 @@ import (
 	"integrationhub/hub/internal/audit"
 	"integrationhub/hub/internal/connect"
 	"integrationhub/hub/internal/httpx"
+	"integrationhub/hub/internal/integration"
 	"integrationhub/hub/internal/ledger/query"
 	"integrationhub/hub/internal/limit"
 	"integrationhub/hub/internal/seal"
@@ -155,10 +156,10 @@ const mostPeers = 1000
 
 // List implements [module.Peers].
 func (m modulePeers) List(ctx context.Context, tenant uuid.UUID, environment hub.Environment) ([]module.Integration, error) {
-	rows, err := m.connect.List(ctx, connect.Filter{TenantID: &tenant, Environment: environment}, nil, mostPeers)
+	rows, err := m.connect.List(ctx, integration.Filter{TenantID: &tenant, Environment: environment}, nil, mostPeers)
 	list := make([]module.Integration, 0, len(rows))
 	for _, row := range rows {
-		if row.OwnProduct == m.product {
+		if row.LocalProduct == m.product {
 			list = append(list, row.Integration)
 		}
 	}

@@ -14,7 +14,7 @@ import (
 	"integrationhub/hub/config"
 	"integrationhub/hub/hubtest"
 	"integrationhub/hub/hubtest/notes"
-	"integrationhub/hub/internal/registry"
+	"integrationhub/hub/internal/integration"
 	"integrationhub/hub/internal/seal"
 	"integrationhub/hub/module"
 	"integrationhub/hub/server"
@@ -74,7 +74,7 @@ func TestMasterKeyOfIntegrations(t *testing.T) {
 	box, err := seal.New(bytes.Repeat([]byte{7}, 32)) // masterKey
 	require.NoError(t, err)
 	for column, context := range map[string]func(uuid.UUID) string{
-		"secret": registry.IntegrationSecretContext, "remote_key": registry.RemoteKeyContext,
+		"secret": integration.SecretContext, "remote_key": integration.RemoteKeyContext,
 	} {
 		p := newPlace(t)
 		id, tenant := uuid.New(), uuid.New()

@@ -18,6 +18,7 @@ import (
 
 	"integrationhub/hub/config"
 	"integrationhub/hub/embedded"
+	"integrationhub/hub/internal/integration"
 	"integrationhub/hub/internal/limit"
 	"integrationhub/hub/internal/registry"
 	"integrationhub/hub/internal/seal"
@@ -85,8 +86,8 @@ func (s *storage) checkMasterKey(ctx context.Context) error {
 		context func(uuid.UUID) string
 	}{
 		{`select id, secret from hub.endpoints order by id desc limit 1`, registry.SecretContext},
-		{`select id, secret from hub.integrations where secret is not null order by id desc limit 1`, registry.IntegrationSecretContext},
-		{`select id, remote_key from hub.integrations where remote_key is not null order by id desc limit 1`, registry.RemoteKeyContext},
+		{`select id, secret from hub.integrations where secret is not null order by id desc limit 1`, integration.SecretContext},
+		{`select id, remote_key from hub.integrations where remote_key is not null order by id desc limit 1`, integration.RemoteKeyContext},
 	} {
 		var id uuid.UUID
 		var sealed []byte

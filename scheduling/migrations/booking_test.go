@@ -94,7 +94,7 @@ func TestGroupsFillUp(t *testing.T) {
 // race books from 50 connections at the same moment and counts who got in. Whoever
 // did not must have been told that the time is taken, and nothing else.
 // moved is how many appointments there are anyway, where none is added.
-func race(t *testing.T, s *studio, one func(n int) error, moved int) (got int) {
+func race(t *testing.T, s *studio, attempt func(n int) error, moved int) (got int) {
 	t.Helper()
 	const racers = 50
 	start := make(chan struct{})
@@ -103,7 +103,7 @@ func race(t *testing.T, s *studio, one func(n int) error, moved int) (got int) {
 	for n := range racers {
 		running.Go(func() {
 			<-start
-			results[n] = one(n)
+			results[n] = attempt(n)
 		})
 	}
 	close(start)
@@ -203,14 +203,14 @@ func TestFiftyRaceThroughTheRules(t *testing.T) {
 				return err
 			}
 			busy, err := pgx.CollectRows(result, func(row pgx.CollectableRow) (rules.Busy, error) {
-				b := rules.Busy{BufferAfter: offer.BufferAfter}
-				return b, row.Scan(&b.Start, &b.End, &b.Service)
+				busy := rules.Busy{BufferAfter: offer.BufferAfter}
+				return busy, row.Scan(&busy.Start, &busy.End, &busy.Service)
 			})
 			if err != nil {
 				return err
 			}
 			if rules.SeatsAt(start, offer, busy) == 0 {
-				return rules.SlotTaken(nil)
+				return rules.NewSlotTakenError(nil)
 			}
 			_, err = tx.Exec(t.Context(), insertAppointment, s.org, uuid.New(), s.client, s.professional, s.cut, start, start.Add(time.Hour), "scheduled", 1, 1, false)
 			return err
@@ -250,10 +250,10 @@ func TestWritesTakeTurns(t *testing.T) {
 		`update scheduling.appointments set status = 'cancelled', cancelled_at = now(), cancelled_by = 'client' where org_id = $1 and status = 'scheduled'`:          "",
 		`update scheduling.appointments set start_at = start_at + interval '1 hour', end_at = end_at + interval '1 hour' where org_id = $1 and status = 'cancelled'`: "",
 	} {
-		done, err := s.tryFor50ms(sql)
+		result, err := s.tryFor50ms(sql)
 		if code == "" {
 			require.NoError(t, err, sql)
-			require.Equal(t, int64(1), done.RowsAffected())
+			require.Equal(t, int64(1), result.RowsAffected())
 		} else {
 			var refused *pgconn.PgError
 			require.ErrorAs(t, err, &refused, sql)
@@ -263,7 +263,7 @@ func TestWritesTakeTurns(t *testing.T) {
 }
 
 // tryFor50ms runs a statement and takes it back, waiting no longer for locks.
-func (s *studio) tryFor50ms(sql string) (done pgconn.CommandTag, err error) {
+func (s *studio) tryFor50ms(sql string) (result pgconn.CommandTag, err error) {
 	tx, err := s.db.Begin(s.t.Context())
 	require.NoError(s.t, err)
 	defer func() { _ = tx.Rollback(s.t.Context()) }()

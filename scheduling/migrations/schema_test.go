@@ -111,7 +111,7 @@ func TestRulesOfTheSchema(t *testing.T) {
 		reward  = `insert into scheduling.loyalty_rewards (org_id, id, name, points, type, value) values (@org, gen_random_uuid(), 'x', %s)`
 		points  = `insert into scheduling.loyalty_entries (org_id, id, client_id, source, type, points, balance_after) values (@org, gen_random_uuid(), @client, gen_random_uuid()::text, %s)`
 	)
-	for _, c := range []struct{ sql, good, bad string }{
+	for _, test := range []struct{ sql, good, bad string }{
 		{setting, "slot_interval_minutes = 5", "slot_interval_minutes = 4"},
 		{setting, "max_bookings_per_day = null", "max_bookings_per_day = 0"},
 		{setting, "reminder_offsets_minutes = '{10,20160}'", "reminder_offsets_minutes = '{9}'"},
@@ -150,27 +150,27 @@ func TestRulesOfTheSchema(t *testing.T) {
 		{points, "'earn', 10, 10", "'earn', -10, 0"},
 		{points, "'redeem', -10, 0", "'redeem', -10, -10"},
 	} {
-		_, err := s.db.Exec(t.Context(), fmt.Sprintf(c.sql, c.good), pgx.NamedArgs(ids))
-		require.NoError(t, err, c.good)
-		_, err = s.db.Exec(t.Context(), fmt.Sprintf(c.sql, c.bad), pgx.NamedArgs(ids))
+		_, err := s.db.Exec(t.Context(), fmt.Sprintf(test.sql, test.good), pgx.NamedArgs(ids))
+		require.NoError(t, err, test.good)
+		_, err = s.db.Exec(t.Context(), fmt.Sprintf(test.sql, test.bad), pgx.NamedArgs(ids))
 		var refused *pgconn.PgError
-		require.ErrorAs(t, err, &refused, c.bad)
-		require.Equal(t, "23514", refused.Code, "%s: %v", c.bad, err)
+		require.ErrorAs(t, err, &refused, test.bad)
+		require.Equal(t, "23514", refused.Code, "%s: %v", test.bad, err)
 	}
 }
 
 func TestSlugsAndAddressesAreTakenOnce(t *testing.T) {
 	t.Parallel()
 	s := newStudio(t)
-	for _, c := range []struct{ sql, code string }{
+	for _, test := range []struct{ sql, code string }{
 		{`insert into scheduling.organizations (id, name, slug) values ($1, 'Other', 'studio-' || $2::text)`, "23505"},
 		{`insert into scheduling.organizations (id, name, slug) select $1, 'Other', 'docs' where $2::uuid is not null`, "23514"},
 		{`insert into scheduling.organizations (id, name, slug) select $1, 'Other', 'a--b' where $2::uuid is not null`, "23514"},
 	} {
-		_, err := s.db.Exec(t.Context(), c.sql, uuid.New(), s.org)
+		_, err := s.db.Exec(t.Context(), test.sql, uuid.New(), s.org)
 		var refused *pgconn.PgError
-		require.ErrorAs(t, err, &refused, c.sql)
-		require.Equal(t, c.code, refused.Code, c.sql)
+		require.ErrorAs(t, err, &refused, test.sql)
+		require.Equal(t, test.code, refused.Code, test.sql)
 	}
 	other := newStudio(t)
 	_, err := s.db.Exec(t.Context(), `insert into scheduling.users (org_id, id, name, email, role) values ($1, $2, 'Eva', upper($3), 'owner')`,

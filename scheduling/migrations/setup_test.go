@@ -107,19 +107,19 @@ const insertAppointment = `insert into scheduling.appointments
 	(org_id, id, client_id, professional_id, service_id, start_at, end_at, price_cents, status, source, capacity, seat, overbooked, cancelled_at, cancelled_by)
 	values ($1, $2, $3, $4, $5, $6, $7, 8000, $8, 'web', $9, $10, $11, case when $8 = 'cancelled' then now() end, case when $8 = 'cancelled' then 'staff' end)`
 
-func (s *studio) book(b booking) error {
-	if b.service == uuid.Nil {
-		b.service = s.cut
+func (s *studio) book(booked booking) error {
+	if booked.service == uuid.Nil {
+		booked.service = s.cut
 	}
-	if b.status == "" {
-		b.status = "scheduled"
+	if booked.status == "" {
+		booked.status = "scheduled"
 	}
-	if b.length == 0 {
-		b.length = time.Hour
+	if booked.length == 0 {
+		booked.length = time.Hour
 	}
-	start := s.nine.Add(b.at)
-	_, err := s.db.Exec(s.t.Context(), insertAppointment, s.org, uuid.New(), s.client, s.professional, b.service,
-		start, start.Add(b.length), b.status, max(1, b.capacity), max(1, b.seat), b.overbooked)
+	start := s.nine.Add(booked.at)
+	_, err := s.db.Exec(s.t.Context(), insertAppointment, s.org, uuid.New(), s.client, s.professional, booked.service,
+		start, start.Add(booked.length), booked.status, max(1, booked.capacity), max(1, booked.seat), booked.overbooked)
 	return err
 }
 

@@ -44,7 +44,7 @@ const (
 )
 
 // appointment finds what the token of the address or of a form is for.
-func (v *visit) appointment() (publicbooking.Booked, error) {
+func (v *visit) appointment() (publicbooking.Booking, error) {
 	token := v.query.Get("token")
 	if v.form != nil {
 		token = v.form.Get("token")
@@ -56,7 +56,7 @@ func (v *visit) appointment() (publicbooking.Booked, error) {
 }
 
 // shown is what every page tells of a booking.
-func (v *visit) shown(b publicbooking.Booked) *booked {
+func (v *visit) shown(b publicbooking.Booking) *booked {
 	t := v.t()
 	page := &booked{
 		State: v.state(b), At: v.stamp(b.StartAt), ZoneName: v.org.Timezone, Policy: v.look.CancellationPolicy, Again: v.link(""), Token: b.Token,
@@ -93,7 +93,7 @@ const (
 	stateOver      = "over"
 )
 
-func (v *visit) state(b publicbooking.Booked) string {
+func (v *visit) state(b publicbooking.Booking) string {
 	switch {
 	case b.Status == booking.Cancelled:
 		return stateCancelled
@@ -108,7 +108,7 @@ func (v *visit) state(b publicbooking.Booked) string {
 }
 
 // tell says in words how the booking stands.
-func (v *visit) tell(page *booked, b publicbooking.Booked) {
+func (v *visit) tell(page *booked, b publicbooking.Booking) {
 	t := v.t()
 	switch page.State {
 	case stateHeld:
@@ -163,7 +163,7 @@ func (v *visit) cancelling() (reply, error) {
 	return v.cancelPage(http.StatusOK, b), nil
 }
 
-func (v *visit) cancelPage(status int, b publicbooking.Booked) reply {
+func (v *visit) cancelPage(status int, b publicbooking.Booking) reply {
 	t, page := v.t(), v.shown(b)
 	v.tell(page, b)
 	if page.State == stateCancelled || page.State == stateOver {
@@ -236,6 +236,6 @@ func (v *visit) calendarFile() (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	bytes, name := v.desk.Calendar(v.org, b)
-	return reply{file: &file{name, calendar.Publish.Type(), bytes}}, nil
+	bytes, name := v.desk.CalendarFile(v.org, b)
+	return reply{file: &file{name, calendar.Publish.MediaType(), bytes}}, nil
 }

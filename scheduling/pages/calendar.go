@@ -43,7 +43,7 @@ type cell struct {
 
 // month shows the month of the address, or the first one with a free day.
 func (v *visit) month(c publicbooking.Choice, p planner) (monthView, error) {
-	view, today := v.desk.View(v.org), booking.DateOf(v.now, v.org.Zone)
+	view, today := v.desk.ClientView(v.org), booking.DateOf(v.now, v.org.Zone)
 	first, last := monthOf(today)
 	asked := v.query.Get("month")
 	if asked != "" {
@@ -52,20 +52,20 @@ func (v *visit) month(c publicbooking.Choice, p planner) (monthView, error) {
 			return monthView{}, gone()
 		}
 	}
-	days, err := v.desk.Days(v.ctx, view, c, first, last)
+	days, err := v.desk.FreeDays(v.ctx, view, c, first, last)
 	if err != nil {
 		return monthView{}, err
 	}
 	shown := monthView{Empty: !anyFree(days), Zone: place(v.now.In(v.org.Zone))}
 	if shown.Empty {
-		next, found, err := v.desk.NextFree(v.ctx, view, c, max(today, last+1))
+		next, found, err := v.desk.NextFreeDay(v.ctx, view, c, max(today, last+1))
 		if err != nil {
 			return monthView{}, err
 		}
 		if found && asked == "" { // what is over or full is of no use to begin with
 			first, last = monthOf(next.Date)
 			shown.Empty = false
-			if days, err = v.desk.Days(v.ctx, view, c, first, last); err != nil {
+			if days, err = v.desk.FreeDays(v.ctx, view, c, first, last); err != nil {
 				return monthView{}, err
 			}
 		} else if found {
@@ -173,13 +173,13 @@ func (v *visit) timesOf(c publicbooking.Choice, p planner) (dayView, error) {
 	if err != nil || d.Time().Year() < 1970 || d.Time().Year() > 9997 {
 		return dayView{}, gone()
 	}
-	view, today := v.desk.View(v.org), booking.DateOf(v.now, v.org.Zone)
-	found, err := v.desk.Day(v.ctx, view, c, d)
+	view, today := v.desk.ClientView(v.org), booking.DateOf(v.now, v.org.Zone)
+	found, err := v.desk.FreeSlots(v.ctx, view, c, d)
 	if err != nil {
 		return dayView{}, err
 	}
 	first := d - booking.Date(v.column(d))
-	week, err := v.desk.Days(v.ctx, view, c, first, first+6)
+	week, err := v.desk.FreeDays(v.ctx, view, c, first, first+6)
 	if err != nil {
 		return dayView{}, err
 	}
@@ -200,7 +200,7 @@ func (v *visit) timesOf(c publicbooking.Choice, p planner) (dayView, error) {
 		shown.Next = p.day(first + 7)
 	}
 	if len(found.Slots) == 0 {
-		next, ok, err := v.desk.NextFree(v.ctx, view, c, max(today, d+1))
+		next, ok, err := v.desk.NextFreeDay(v.ctx, view, c, max(today, d+1))
 		if err != nil {
 			return dayView{}, err
 		}
@@ -212,7 +212,7 @@ func (v *visit) timesOf(c publicbooking.Choice, p planner) (dayView, error) {
 }
 
 // parts divides a day's slots into its parts.
-func (v *visit) parts(day publicbooking.Day, p planner) []part {
+func (v *visit) parts(day publicbooking.DaySlots, p planner) []part {
 	t := v.t()
 	names, ends := []string{t.Morning, t.Afternoon, t.Evening}, []int{12, 18, 24}
 	seen := map[string]int{}

@@ -93,7 +93,7 @@ func (v *visit) emptyForm(c chosen, at time.Time) *form {
 	f.Name.Required, f.Phone.Required = true, v.org.Settings.RequireClientPhone
 	f.Email.Required = v.org.Settings.RequireClientEmail || f.Deposit && v.desk.DepositNeedsEmail()
 	if v.org.Settings.ProofOfWork {
-		challenge, err := json.Marshal(v.desk.Challenge(v.org))
+		challenge, err := json.Marshal(v.desk.NewChallenge(v.org))
 		if err != nil {
 			v.host.Log.ErrorContext(v.ctx, "a challenge could not be written", "error", err)
 		}
@@ -133,7 +133,7 @@ func (v *visit) book() (reply, error) {
 		Service: c.service.ID, Professional: professionalID(c), Start: at, Name: f.Name.Value, Phone: f.Phone.Value, Email: f.Email.Value, Notes: f.Notes.Value,
 		Consent: f.Agreed,
 		Proof:   v.form.Get(fieldProof),
-	}, &store.Once{Operation: "page.book", Key: f.Key, RequestHash: []byte("page")})
+	}, &store.IdempotencyKey{Operation: "page.book", Key: f.Key, RequestHash: []byte("page")})
 	if err != nil {
 		return v.notBooked(err, c, at, f)
 	}
@@ -166,10 +166,10 @@ func (v *visit) notBooked(err error, c chosen, at time.Time, f *form) (reply, er
 	case told.Code == provider.CodeNotConfigured, told.Code == provider.CodeCurrency:
 		f.Alert = t.NoProvider
 		return v.detailsPage(http.StatusConflict, c, at, f), nil
-	case told.Code == proofofwork.CodeWanting:
+	case told.Code == proofofwork.CodeRequired:
 		f.Alert = t.NeedsScript
 		return v.detailsPage(http.StatusUnprocessableEntity, c, at, f), nil
-	case told.Code == store.ErrUnderWay.Code:
+	case told.Code == store.ErrRequestInProgress.Code:
 		f.Alert = t.UnavailableHint
 		return v.detailsPage(http.StatusConflict, c, at, f), nil
 	case errors.Is(err, hub.ErrPeer), errors.Is(err, hub.ErrPeerTimeout): // nothing was booked, and the form can be sent again

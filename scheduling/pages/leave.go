@@ -12,7 +12,7 @@ type left struct{ Action, Icon, Title, Text string }
 // leaving asks; it changes nothing, for programs follow the links of mails.
 func (v *visit) leaving() (reply, error) {
 	token := v.query.Get("token")
-	if _, err := v.desk.Leaving(v.org, token); err != nil {
+	if _, err := v.desk.VerifyUnsubscribeToken(v.org, token); err != nil {
 		return reply{}, err
 	}
 	t := v.t()
@@ -21,7 +21,7 @@ func (v *visit) leaving() (reply, error) {
 
 // leave does it.
 func (v *visit) leave() (reply, error) {
-	if err := v.desk.Leave(v.ctx, v.org, v.query.Get("token")); err != nil {
+	if err := v.desk.Unsubscribe(v.ctx, v.org, v.query.Get("token")); err != nil {
 		return reply{}, err
 	}
 	t := v.t()

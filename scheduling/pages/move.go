@@ -34,7 +34,7 @@ func (v *visit) moving() (reply, error) {
 		day:   func(d booking.Date) string { return v.link("move", "token", b.Token, "date", d.String()) },
 		start: func(at time.Time) string { return v.link("move", "token", b.Token, fieldStart, v.stamp(at)) },
 	}
-	choice, about := publicbooking.Moving(b.AppointmentDetail), v.movingSummary(b)
+	choice, about := publicbooking.RescheduleChoice(b.AppointmentDetail), v.movingSummary(b)
 	switch {
 	case v.query.Get(fieldStart) != "":
 		at, err := start(v.query.Get(fieldStart))
@@ -51,14 +51,14 @@ func (v *visit) moving() (reply, error) {
 }
 
 // movingSummary is the summary of a booking that moves.
-func (v *visit) movingSummary(b publicbooking.Booked) *summary {
+func (v *visit) movingSummary(b publicbooking.Booking) *summary {
 	return &summary{
 		Service: b.ServiceName, Color: b.ServiceColor, Professional: b.ProfessionalName, When: sentence(v.moment(b.StartAt)), At: v.stamp(b.StartAt),
 		Zone: place(b.StartAt.In(v.org.Zone)), Duration: duration(int(b.EndAt.Sub(b.StartAt).Minutes())),
 	}
 }
 
-func (v *visit) moveAsk(status int, b publicbooking.Booked, at time.Time, taken error) reply {
+func (v *visit) moveAsk(status int, b publicbooking.Booking, at time.Time, taken error) reply {
 	n := moveNote{
 		Action: v.link("move", "token", b.Token), Token: b.Token, Start: v.stamp(at), ZoneName: v.org.Timezone,
 		Before: sentence(v.moment(b.StartAt)), BeforeAt: v.stamp(b.StartAt), After: sentence(v.moment(at)), AfterAt: v.stamp(at),
@@ -75,7 +75,7 @@ func (v *visit) moveAsk(status int, b publicbooking.Booked, at time.Time, taken 
 }
 
 // notMovable is the page that tells why a booking cannot be moved; nil where it can.
-func (v *visit) notMovable(b publicbooking.Booked, status int) *reply {
+func (v *visit) notMovable(b publicbooking.Booking, status int) *reply {
 	t, page := v.t(), v.shown(b)
 	v.tell(page, b)
 	page.Keep = v.link("done", "token", b.Token)

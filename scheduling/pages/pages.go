@@ -27,11 +27,11 @@ const Root = "/book/"
 // Pages serves them. It is safe for concurrent use.
 type Pages struct {
 	host module.Host
-	desk *publicbooking.Desk
+	desk *publicbooking.PublicBooking
 }
 
 // New makes the pages of an opened product.
-func New(host module.Host, desk *publicbooking.Desk) *Pages { return &Pages{host, desk} }
+func New(host module.Host, desk *publicbooking.PublicBooking) *Pages { return &Pages{host, desk} }
 
 // visit is one request for a page.
 type visit struct {
@@ -163,7 +163,7 @@ func (v *visit) answer(r *http.Request, one step, found bool) (reply, error) {
 func (v *visit) find(acceptLanguage string) error {
 	search := v.desk.Organization
 	if v.step == stepLeave {
-		search = v.desk.Letters
+		search = v.desk.UnsubscribeOrganization
 	}
 	org, err := search(v.ctx, v.slug)
 	if err != nil {

@@ -146,11 +146,11 @@ func (c *chosen) wanted() publicbooking.Choice {
 // and sure is whether that is the same with all.
 func (c *chosen) terms(p booking.Policy) (o booking.Offer, sure bool) {
 	if c.offer != nil {
-		return store.OfferOf(*c.offer, p), true
+		return store.ResolveOffer(*c.offer, p), true
 	}
 	sure = true
 	for i, row := range c.offers {
-		one := store.OfferOf(row, p)
+		one := store.ResolveOffer(row, p)
 		if i == 0 {
 			o = one
 			continue
@@ -179,7 +179,7 @@ func (v *visit) professionals() (reply, error) {
 		cards = append(cards, card{Link: v.link("day", "service", service, "professional", anybody), Name: v.t().Anybody, Text: v.t().AnybodyHint})
 	}
 	for _, row := range c.offers {
-		offer := store.OfferOf(row, v.org.Policy)
+		offer := store.ResolveOffer(row, v.org.Policy)
 		one := card{
 			Link: v.link("day", "service", service, "professional", row.ProfessionalID.String()),
 			Name: row.ProfessionalName, Initial: initial(row.ProfessionalName),

@@ -13,6 +13,9 @@ import (
 	"github.com/google/uuid"
 
 	"integrationhub/clinic/internal/care"
+	"integrationhub/clinic/internal/erasure"
+	"integrationhub/clinic/internal/imports"
+	"integrationhub/clinic/internal/inbox"
 	"integrationhub/clinic/internal/store"
 	"integrationhub/hub/module"
 	"integrationhub/hub/module/accounts"
@@ -21,14 +24,17 @@ import (
 
 // API is the interface.
 type API struct {
-	host  module.Host
-	store *store.Store
-	desk  *accounts.Authenticator
+	host    module.Host
+	store   *store.Store
+	inbox   *inbox.Service
+	erasure *erasure.Service
+	imports *imports.Service
+	desk    *accounts.Authenticator
 }
 
-// New makes the interface of an opened product.
-func New(host module.Host, s *store.Store) *API {
-	return &API{host, s, accounts.New(host, place, users{s})}
+// New returns the interface of an opened product.
+func New(host module.Host, s *store.Store, entries *inbox.Service, deletions *erasure.Service, files *imports.Service) *API {
+	return &API{host, s, entries, deletions, files, accounts.New(host, place, users{s})}
 }
 
 // Accounts is the desk that logs users in.

@@ -130,7 +130,7 @@ func emailTaken(err error) error {
 // Authenticate implements the product's part of [module.Instance].
 func (a *API) Authenticate(ctx context.Context, token string) (module.Caller, error) {
 	return a.desk.Authenticate(ctx, token, func(ctx context.Context, id, login uuid.UUID) (module.Caller, error) {
-		user, err := a.store.UserOfLogin(ctx, id, login)
+		user, err := a.store.UserByLogin(ctx, id, login)
 		return module.Caller{
 			TenantID: user.ClinicID, Environment: hub.Live, UserID: user.ID, Name: user.Name, Role: user.Role, Admin: user.Role == roleAdmin,
 		}, err

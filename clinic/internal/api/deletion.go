@@ -6,7 +6,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"integrationhub/clinic/internal/store"
+	"integrationhub/clinic/internal/erasure"
 	"integrationhub/clinic/internal/store/dbgen"
 	"integrationhub/hub/module"
 	"integrationhub/hub/module/rest"
@@ -33,9 +33,9 @@ type DeletionPeer struct {
 
 type deletionOutput struct{ Body Deletion }
 
-func deletionOf(d store.Deletion) *deletionOutput { return &deletionOutput{shownDeletion(d)} }
+func deletionOf(d erasure.Request) *deletionOutput { return &deletionOutput{shownDeletion(d)} }
 
-func shownDeletion(d store.Deletion) Deletion {
+func shownDeletion(d erasure.Request) Deletion {
 	return Deletion{
 		ID: d.ID, PatientID: d.PatientID, Status: d.Status, RequestedAt: d.RequestedAt.UTC(), CompletedAt: maybeMoment(d.CompletedAt),
 		Peers: rest.Map(d.Peers, func(p dbgen.DeletionPeer) DeletionPeer {
@@ -49,7 +49,7 @@ func (a *API) requestDeletion(ctx context.Context, in *rest.IDParam) (*deletionO
 	if err != nil {
 		return nil, err
 	}
-	done, err := a.store.RequestDeletion(ctx, at, in.ID, who.UserID)
+	done, err := a.erasure.RequestDeletion(ctx, at, in.ID, who.UserID)
 	return deletionOf(done), err
 }
 
@@ -65,7 +65,7 @@ func (a *API) listDeletions(ctx context.Context, in *deletionsInput) (*struct{ B
 		return nil, err
 	}
 	module.RequireAudit(ctx)
-	list, total, err := a.store.Deletions(ctx, at, in.Status, in.PerPage, in.Offset())
+	list, total, err := a.erasure.Requests(ctx, at, in.Status, in.PerPage, in.Offset())
 	return &struct{ Body rest.Page[Deletion] }{rest.NewPage(rest.Map(list, shownDeletion), total, in.PageParams)}, err
 }
 
@@ -74,7 +74,7 @@ func (a *API) getDeletion(ctx context.Context, in *rest.IDParam) (*deletionOutpu
 	if err != nil {
 		return nil, err
 	}
-	found, err := a.store.Deletion(ctx, at, in.ID)
+	found, err := a.erasure.Request(ctx, at, in.ID)
 	if err == nil {
 		module.SetSubject(ctx, found.PatientID.String())
 	}
@@ -106,7 +106,7 @@ func (a *API) acknowledgeDeletion(ctx context.Context, in *acknowledgeInput) (*d
 	if err := wrong.Err(); err != nil {
 		return nil, err
 	}
-	done, err := a.store.AcknowledgeDeletion(ctx, at, in.ID, in.Product, note, who.UserID)
+	done, err := a.erasure.Acknowledge(ctx, at, in.ID, in.Product, note, who.UserID)
 	if err == nil {
 		module.SetSubject(ctx, done.PatientID.String())
 	}

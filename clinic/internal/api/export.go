@@ -133,7 +133,7 @@ func (a *API) exported(ctx context.Context, in *exportInput) (media string, writ
 			return "", nil, err
 		}
 	}
-	q := store.Search{Scope: at, Patients: []uuid.UUID{row.ID}, Limit: everythingPage, Uncounted: true}
+	q := store.Search{Scope: at, Patients: []uuid.UUID{row.ID}, Limit: everythingPage, SkipCount: true}
 	if in.Format == "csv" {
 		return "text/csv; charset=utf-8", func(ctx context.Context, w io.Writer) error { return a.writeTable(ctx, w, of, q) }, nil
 	}

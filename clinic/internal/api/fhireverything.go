@@ -87,7 +87,7 @@ func (a *API) bundle(ctx context.Context, f facade, patient string, extent fhir.
 				continue
 			}
 			q := store.Search{
-				Scope: f.at, Outside: f.Outside, Patients: []uuid.UUID{id}, At: store.Spans{{store.Span(extent.Range)}}, Limit: everythingPage, Uncounted: true,
+				Scope: f.at, ForPeer: f.Outside, Patients: []uuid.UUID{id}, Time: store.TimeFilter{{store.TimeRange(extent.Range)}}, Limit: everythingPage, SkipCount: true,
 			}
 			for {
 				list, _, err := of.find(ctx, f, q)

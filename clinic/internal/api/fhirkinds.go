@@ -58,15 +58,15 @@ func plain(statuses []care.AppointmentStatus) []string {
 
 // daysOf are the days that begin in spans of time: records have a day, and what the
 // facade shows of it is when that begins.
-func daysOf(spans store.Spans, zone *time.Location) store.Spans {
-	return rest.Map(spans, func(span []store.Span) []store.Span {
-		return rest.Map(span, func(one store.Span) store.Span { return store.Span(fhir.Days(fhir.Range(one), zone)) })
+func daysOf(spans store.TimeFilter, zone *time.Location) store.TimeFilter {
+	return rest.Map(spans, func(span []store.TimeRange) []store.TimeRange {
+		return rest.Map(span, func(one store.TimeRange) store.TimeRange { return store.TimeRange(fhir.Days(fhir.Range(one), zone)) })
 	})
 }
 
 func appointmentRow(row dbgen.Appointment) fhir.AppointmentRow {
 	return fhir.AppointmentRow{
-		ID: row.ID, PatientID: row.PatientID, At: care.Moment(row.StartsAt), Service: care.Scrub(row.Service), Professional: care.Scrub(row.Professional), Status: row.Status,
+		ID: row.ID, PatientID: row.PatientID, At: care.ClampInstant(row.StartsAt), Service: care.Redact(row.Service), Professional: care.Redact(row.Professional), Status: row.Status,
 		CreatedAt: row.CreatedAt, UpdatedAt: row.UpdatedAt,
 	}
 }
@@ -77,7 +77,7 @@ func (a *API) fhirDocuments() kind {
 		if q.Statuses != nil && len(q.Statuses) == 0 {
 			return nil, 0, nil
 		}
-		q.At = daysOf(q.At, f.zone)
+		q.Time = daysOf(q.Time, f.zone)
 		rows, total, err := a.store.FindRecords(ctx, q)
 		if err != nil {
 			return nil, 0, err
@@ -95,7 +95,7 @@ func (a *API) fhirDocuments() kind {
 				*r.Url = a.shownURL(r)
 			}
 			return f.DocumentReference(fhir.RecordRow{
-				ID: r.ID, PatientID: r.PatientID, Date: r.Date, Zone: f.zone, Type: care.Scrub(r.Type), Professional: care.Scrub(r.Professional), Content: contents[r.ID],
+				ID: r.ID, PatientID: r.PatientID, Date: r.Date, Zone: f.zone, Type: care.Redact(r.Type), Professional: care.Redact(r.Professional), Content: contents[r.ID],
 				Summary: r.ExternalSummary, URL: text(r.Url), Sensitivity: r.Sensitivity, UpdatedAt: r.UpdatedAt,
 			})
 		})

@@ -133,9 +133,9 @@ func (a *API) found(ctx context.Context, of kind, form string) (any, error) {
 
 // begun reads what every search can ask for.
 func begun(f facade, used url.Values) (store.Search, error) {
-	q := store.Search{Scope: f.at, Outside: f.Outside, IDs: fhir.IDs(used["_id"]), Limit: usualCount}
+	q := store.Search{Scope: f.at, ForPeer: f.Outside, IDs: fhir.IDs(used["_id"]), Limit: usualCount}
 	var err error
-	if q.Changed, err = spans("_lastUpdated", used, time.UTC); err != nil {
+	if q.ChangedAt, err = spans("_lastUpdated", used, time.UTC); err != nil {
 		return q, err
 	}
 	if count := used.Get(fhir.ParamCount); count != "" {
@@ -161,7 +161,7 @@ func begun(f facade, used url.Values) (store.Search, error) {
 }
 
 // spans reads a date parameter.
-func spans(parameter string, used url.Values, zone *time.Location) (store.Spans, error) {
+func spans(parameter string, used url.Values, zone *time.Location) (store.TimeFilter, error) {
 	ranges, err := fhir.Ranges(used[parameter], zone)
 	if err != nil {
 		return nil, misread(parameter, err.Error())
@@ -169,12 +169,12 @@ func spans(parameter string, used url.Values, zone *time.Location) (store.Spans,
 	return spansOf(ranges), nil
 }
 
-func spansOf(ranges [][]fhir.Range) store.Spans {
-	var all store.Spans
+func spansOf(ranges [][]fhir.Range) store.TimeFilter {
+	var all store.TimeFilter
 	for _, either := range ranges {
-		span := make([]store.Span, len(either))
+		span := make([]store.TimeRange, len(either))
 		for i, one := range either {
-			span[i] = store.Span(one)
+			span[i] = store.TimeRange(one)
 		}
 		all = append(all, span)
 	}
@@ -189,7 +189,7 @@ func readOfPatients(of kind, f facade, q *store.Search, used url.Values) error {
 		if err != nil {
 			return err
 		}
-		q.At = append(q.At, at...)
+		q.Time = append(q.Time, at...)
 	}
 	for _, value := range used["status"] {
 		var either []string
@@ -240,7 +240,7 @@ func (a *API) searchset(ctx context.Context, of kind, f facade, q store.Search, 
 		return address + "?" + written(used)
 	}
 	found := fhir.Found{Base: f.Base, Self: link(), At: fhir.Instant(a.host.Now()), Matches: list}
-	if q.Limit == 0 || total < store.CountedAtMost {
+	if q.Limit == 0 || total < store.MaxCount {
 		found.Total = &total // FHIR knows no "or more": it is left out
 	}
 	if more {
@@ -255,7 +255,7 @@ func (a *API) searchset(ctx context.Context, of kind, f facade, q store.Search, 
 func (a *API) oneFHIR(ctx context.Context, of kind, f facade, text string) (fhir.Resource, error) {
 	id, err := uuid.Parse(text)
 	if err == nil {
-		list, _, err := of.find(ctx, f, store.Search{Scope: f.at, Outside: f.Outside, IDs: []uuid.UUID{id}, Limit: 1, Uncounted: true})
+		list, _, err := of.find(ctx, f, store.Search{Scope: f.at, ForPeer: f.Outside, IDs: []uuid.UUID{id}, Limit: 1, SkipCount: true})
 		if err != nil || len(list) == 1 {
 			return first(list), err
 		}

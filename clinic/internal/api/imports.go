@@ -7,7 +7,8 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/google/uuid"
 
-	"integrationhub/clinic/internal/intake"
+	"integrationhub/clinic/internal/importfile"
+	"integrationhub/clinic/internal/imports"
 	"integrationhub/clinic/internal/store"
 	"integrationhub/clinic/internal/store/dbgen"
 	"integrationhub/hub"
@@ -48,12 +49,12 @@ func (a *API) createImport(ctx context.Context, in *importInput) (*importMade, e
 		return nil, err
 	}
 	form := in.RawBody.Data()
-	format := intake.Format(form.Format)
-	if format != intake.CSV && format != intake.NDJSON {
+	format := importfile.Format(form.Format)
+	if format != importfile.CSV && format != importfile.NDJSON {
 		return nil, hub.Invalid("body.format", "must be csv or fhir-ndjson")
 	}
 	out := &importMade{}
-	out.Body.ID, err = a.store.StoreImport(ctx, at, store.Upload{Format: format, File: form.File, By: who.UserID})
+	out.Body.ID, err = a.imports.Create(ctx, at, imports.Upload{Format: format, File: form.File, User: who.UserID})
 	return out, err
 }
 
@@ -117,6 +118,6 @@ func (a *API) listImports(ctx context.Context, in *rest.PageParams) (*struct{ Bo
 	if err != nil {
 		return nil, err
 	}
-	total, err := a.store.CountImports(ctx, at.Clinic, at.Env, store.CountedAtMost)
+	total, err := a.store.CountImports(ctx, at.Clinic, at.Env, store.MaxCount)
 	return &struct{ Body rest.Page[Import] }{rest.NewPage(rest.Map(rows, importOf), total, *in)}, err
 }

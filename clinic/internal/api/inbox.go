@@ -6,13 +6,13 @@ import (
 
 	"github.com/google/uuid"
 
-	"integrationhub/clinic/internal/store"
+	"integrationhub/clinic/internal/inbox"
 	"integrationhub/clinic/internal/store/dbgen"
 	"integrationhub/hub/module"
 	"integrationhub/hub/module/rest"
 )
 
-// InboxEntry is an event that matched no patient. [store.OpenFor] and [store.SettledFor]
+// InboxEntry is an event that matched no patient. [inbox.OpenRetention] and [inbox.SettledRetention]
 // say how long it is kept.
 type InboxEntry struct {
 	ID         uuid.UUID  `json:"id"`
@@ -47,11 +47,11 @@ func (a *API) listInbox(ctx context.Context, in *inboxInput) (*struct{ Body rest
 	if err != nil {
 		return nil, err
 	}
-	rows, total, err := a.store.ListInbox(ctx, at, in.Status, in.PerPage, in.Offset())
-	if in.Status == store.Open {
+	rows, total, err := a.inbox.List(ctx, at, in.Status, in.PerPage, in.Offset())
+	if in.Status == inbox.Open {
 		module.RequireAudit(ctx) // what people wrote
 	}
-	list := rest.Map(rows, func(row store.InboxItem) InboxEntry {
+	list := rest.Map(rows, func(row inbox.Item) InboxEntry {
 		if row.Suggested != nil {
 			module.SetSubject(ctx, row.Suggested.String())
 		}
@@ -82,12 +82,9 @@ func (a *API) linkInbox(ctx context.Context, in *linkInput) (*linkOutput, error)
 	if err != nil {
 		return nil, err
 	}
+	linked, err := a.inbox.Link(ctx, at, in.ID, in.Body.PatientID, who.UserID)
 	out := &linkOutput{}
-	err = a.store.InTx(ctx, "linking an event", func(tx *store.Tx) error {
-		done, err := tx.Link(ctx, at, in.ID, in.Body.PatientID, who.UserID)
-		out.Body.InboxEntry, out.Body.AlsoLinked, out.Body.StillLinking = inboxEntryOf(done.InboxEntry), done.Others, done.StillLinking
-		return err
-	})
+	out.Body.InboxEntry, out.Body.AlsoLinked, out.Body.StillLinking = inboxEntryOf(linked.InboxEntry), linked.AlsoLinked, linked.StillLinking
 	return out, err
 }
 
@@ -96,10 +93,6 @@ func (a *API) dismissInbox(ctx context.Context, in *rest.IDParam) (*struct{ Body
 	if err != nil {
 		return nil, err
 	}
-	var done dbgen.InboxEntry
-	err = a.store.InTx(ctx, "dismissing an event", func(tx *store.Tx) error {
-		done, err = tx.Dismiss(ctx, at, in.ID, who.UserID)
-		return err
-	})
-	return &struct{ Body InboxEntry }{inboxEntryOf(done)}, err
+	dismissed, err := a.inbox.Dismiss(ctx, at, in.ID, who.UserID)
+	return &struct{ Body InboxEntry }{inboxEntryOf(dismissed)}, err
 }

@@ -55,7 +55,7 @@ func (a *API) createInteraction(ctx context.Context, in *interactionInput) (*str
 	}
 	var wrong rest.FieldErrors
 	needType(&wrong, in.Body.Type)
-	d := store.InteractionData{Type: in.Body.Type, Summary: care.Scrub(in.Body.Summary), Source: ownSource, SourceID: uuid.NewString(), Origin: store.OriginEvent, At: a.host.Now()}
+	d := store.InteractionData{Type: in.Body.Type, Summary: care.Redact(in.Body.Summary), Source: ownSource, SourceID: uuid.NewString(), Origin: store.OriginEvent, At: a.host.Now()}
 	if in.Body.OccurredAt.HasValue() {
 		d.At = wrong.ParseTime(in.Body.OccurredAt.Value, "body.occurred_at")
 		wrong.Check(!d.At.After(a.host.Now().Add(clockSkew)), "body.occurred_at", "must not be in the future")
@@ -84,7 +84,7 @@ func (a *API) listInteractions(ctx context.Context, in *PatientList) (*struct{ B
 	if err != nil {
 		return nil, err
 	}
-	total, err := a.store.CountInteractions(ctx, dbgen.CountInteractionsParams{ClinicID: at.Clinic, Env: at.Env, PatientID: in.ID, Most: store.CountedAtMost})
+	total, err := a.store.CountInteractions(ctx, dbgen.CountInteractionsParams{ClinicID: at.Clinic, Env: at.Env, PatientID: in.ID, MaxCount: store.MaxCount})
 	return &struct{ Body rest.Page[Interaction] }{rest.NewPage(rest.Map(rows, interactionOf), total, in.PageParams)}, err
 }
 
@@ -115,7 +115,7 @@ func (a *API) logInteraction(ctx context.Context, in *logInteractionInput) (*log
 	}
 	b := &in.Body
 	d := store.InteractionData{
-		Type: b.Type, Summary: care.Scrub(b.Summary.Value), Source: b.Source.Value, SourceID: b.SourceID.Value, Origin: store.OriginKey, At: a.host.Now(),
+		Type: b.Type, Summary: care.Redact(b.Summary.Value), Source: b.Source.Value, SourceID: b.SourceID.Value, Origin: store.OriginKey, At: a.host.Now(),
 	}
 	if who.Peer != "" {
 		d.Origin = store.OriginPeer
@@ -138,21 +138,21 @@ func (a *API) logInteraction(ctx context.Context, in *logInteractionInput) (*log
 	wrong.Check(!strings.EqualFold(strings.TrimSpace(d.Source), ownSource), "body.source", "must not be the clinic itself")
 	wrong.CheckLength(d.SourceID, "body.source_id", 1, 200)
 	for _, one := range []struct{ text, location string }{{d.Type, "body.interaction_type"}, {d.Source, "body.source"}} {
-		wrong.Check(care.HideCPF(one.text) == one.text, one.location, "must not have a CPF in it")
+		wrong.Check(care.RedactCPFs(one.text) == one.text, one.location, "must not have a CPF in it")
 	}
 	if err := wrong.Err(); err != nil {
 		return nil, err
 	}
 	out := &logInteractionOutput{}
 	err = a.store.InTx(ctx, "logging an interaction", func(tx *store.Tx) error {
-		patients, err := tx.ByPhone(ctx, at, b.PatientPhone)
+		patients, err := tx.FindByPhone(ctx, at, b.PatientPhone)
 		if err != nil {
 			return err
 		}
 		if len(patients) == 0 {
 			return hub.Errorf(hub.ErrNotFound, "patient_not_found", "No patient has this phone number.")
 		}
-		d.SourceID = tx.Opaque(at, d.SourceID)
+		d.SourceID = tx.MaskExternalID(at, d.SourceID)
 		made, err := tx.LogInteraction(ctx, at, patients[0].ID, d)
 		out.Body.Logged, out.Body.InteractionID, out.Body.PatientID = true, made.ID, made.PatientID
 		return err

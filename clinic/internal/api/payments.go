@@ -53,7 +53,7 @@ type paymentInput struct {
 func (a *API) paid(method, at rest.Optional[string], wrong *rest.FieldErrors) (*string, time.Time) {
 	var how *string
 	method = emptied(method)
-	method.Value = care.HideCPF(method.Value)
+	method.Value = care.RedactCPFs(method.Value)
 	method.ApplyToNullable(&how)
 	wrong.CheckLength(method.Value, "body.method", 0, 40)
 	when := a.host.Now()
@@ -71,7 +71,7 @@ func (a *API) createPayment(ctx context.Context, in *paymentInput) (*paymentOutp
 	}
 	b := &in.Body
 	var wrong rest.FieldErrors
-	d := store.PaymentData{Amount: b.Amount.Value, Description: care.Scrub(strings.TrimSpace(b.Description.Value)), DueDate: wrong.ParseDate(b.DueDate, "body.due_date"), Status: b.Status}
+	d := store.PaymentData{Amount: b.Amount.Value, Description: care.Redact(strings.TrimSpace(b.Description.Value)), DueDate: wrong.ParseDate(b.DueDate, "body.due_date"), Status: b.Status}
 	b.AppointmentID.ApplyToNullable(&d.AppointmentID)
 	wrong.Check(d.Amount > 0 && d.Amount <= care.MaxAmount, "body.amount", "must be above 0 and at most "+care.MaxAmount.String())
 	wrong.CheckLength(d.Description, "body.description", 0, 200)
@@ -104,7 +104,7 @@ func (a *API) listPayments(ctx context.Context, in *PatientList) (*struct{ Body 
 	if err != nil {
 		return nil, err
 	}
-	total, err := a.store.CountPayments(ctx, dbgen.CountPaymentsParams{ClinicID: at.Clinic, Env: at.Env, PatientID: in.ID, Most: store.CountedAtMost})
+	total, err := a.store.CountPayments(ctx, dbgen.CountPaymentsParams{ClinicID: at.Clinic, Env: at.Env, PatientID: in.ID, MaxCount: store.MaxCount})
 	return &struct{ Body rest.Page[Payment] }{rest.NewPage(rest.Map(rows, paymentOf), total, in.PageParams)}, err
 }
 
@@ -147,7 +147,7 @@ func (a *API) cancelPayment(ctx context.Context, in *rest.IDParam) (*paymentOutp
 	}
 	var done dbgen.Payment
 	err = a.store.InTx(ctx, "cancelling a payment", func(tx *store.Tx) error {
-		done, err = tx.Cancel(ctx, at, in.ID)
+		done, err = tx.CancelPayment(ctx, at, in.ID)
 		return err
 	})
 	return &paymentOutput{paymentOf(done)}, err
@@ -165,6 +165,6 @@ func (a *API) runOverdue(ctx context.Context, _ *struct{}) (*overdueOutput, erro
 		return nil, err
 	}
 	out := &overdueOutput{}
-	out.Body.Overdue, err = a.store.Overdue(ctx, at)
+	out.Body.Overdue, err = a.store.MarkOverdue(ctx, at)
 	return out, err
 }

@@ -2,11 +2,7 @@ package store
 
 import (
 	"context"
-	"crypto/hmac"
-	"crypto/sha256"
 	"errors"
-	"fmt"
-	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
@@ -14,96 +10,78 @@ import (
 	"integrationhub/clinic/internal/care"
 	"integrationhub/clinic/internal/store/dbgen"
 	"integrationhub/hub"
+	"integrationhub/hub/events"
 	"integrationhub/hub/module"
 	"integrationhub/hub/module/dberr"
+	"integrationhub/hub/module/tx"
 )
 
 // Statuses of patients.
 const (
 	Active     = "active"
 	Inactive   = "inactive"
-	Anonymized = "anonymized"
+	Anonymized = "anonymized" // erased
 )
 
-// PatientData is what people say about a patient.
-type PatientData struct {
-	Name        string
-	Phone       *string    // as [care.E164] writes it
-	Email       *string    //
-	CPF         *string    // as [care.CPF] writes it
-	BirthDate   *time.Time // midnight UTC
-	Status      string     // active or inactive
-	ExternalRef *string    // its id where it was imported from
+func patientCreated(p dbgen.Patient) events.PatientCreated {
+	return events.PatientCreated{PatientID: p.ID.String(), Phone: p.Phone, Name: p.Name, Email: p.Email, CPF: MaskedCPF(p)}
 }
 
-// cpfContext binds a sealed tax id to its patient.
-func cpfContext(id uuid.UUID) string { return "patient/" + id.String() + "/cpf" }
-
-// CPFHash is what a tax id is found by, in one clinic's live or test data.
-func (s *Store) CPFHash(at Scope, digits string) []byte {
-	return cpfHash(s.host.Sealer.Derive("cpf"), at, digits)
-}
-
-func cpfHash(key []byte, at Scope, digits string) []byte {
-	mac := hmac.New(sha256.New, key)
-	mac.Write(at.Clinic[:])
-	mac.Write([]byte(at.Env))
-	mac.Write([]byte(digits))
-	return mac.Sum(nil)
-}
-
-// CPF opens a patient's tax id, nil where there is none.
-func (s *Store) CPF(p dbgen.Patient) (*string, error) { return s.Join(nil).cpf(p) }
-
-func (t *Tx) cpf(p dbgen.Patient) (*string, error) {
-	if p.CpfEnc == nil {
-		return nil, nil
-	}
-	digits, err := t.host.Sealer.Open(p.CpfEnc, cpfContext(p.ID))
-	if err != nil {
-		return nil, fmt.Errorf("opening a tax id: %w", err)
-	}
-	text := string(digits)
-	return &text, nil
-}
-
-// MaskedCPF is what others see of a patient's tax id, nil where there is none.
-func MaskedCPF(p dbgen.Patient) *string {
-	if p.CpfLast2 == nil {
-		return nil
-	}
-	masked := care.MaskCPF(*p.CpfLast2)
-	return &masked
-}
-
-// sealed is a tax id as it is stored.
-func (t *Tx) sealed(at Scope, id uuid.UUID, digits *string) (enc, hash []byte, last2 *string) {
-	if digits == nil {
-		return nil, nil, nil
-	}
-	end := (*digits)[len(*digits)-2:]
-	return t.host.Sealer.Seal([]byte(*digits), cpfContext(id)), cpfHash(t.host.Sealer.Derive("cpf"), at, *digits), &end
-}
-
-// CreatePatient makes a patient and tells the connected products. [hub.ErrConflict]
-// where another one has the tax id or the external reference.
-func (t *Tx) CreatePatient(ctx context.Context, at Scope, d PatientData) (dbgen.Patient, error) {
-	id := NewID()
-	enc, hash, last2 := t.sealed(at, id, d.CPF)
+// CreatePatient inserts a patient and publishes patient.created. It is a
+// [hub.ErrConflict] if another patient has the CPF or the external reference.
+func (t *Tx) CreatePatient(ctx context.Context, scope Scope, d PatientData) (dbgen.Patient, error) {
+	draft := t.DraftPatient(scope, d)
 	p, err := t.InsertPatient(ctx, dbgen.InsertPatientParams{
-		ClinicID: at.Clinic, Env: at.Env, ID: id, Name: d.Name, Phone: d.Phone, Email: d.Email, CpfEnc: enc, CpfHmac: hash, CpfLast2: last2,
-		BirthDate: d.BirthDate, Status: d.Status, ExternalRef: d.ExternalRef, CreatedAt: t.now,
+		ClinicID: draft.ClinicID, Env: draft.Env, ID: draft.ID, Name: draft.Name, Phone: draft.Phone, Email: draft.Email, CpfEnc: draft.CpfEnc, CpfHmac: draft.CpfHmac,
+		CpfLast2: draft.CpfLast2, BirthDate: draft.BirthDate, Status: draft.Status, ExternalRef: draft.ExternalRef, CreatedAt: t.Now(),
 	})
 	if err != nil {
-		return p, patientTaken(err)
+		return p, mapPatientConflict(err)
 	}
-	module.SetSubject(ctx, id.String())
-	_, err = t.publish(ctx, at, patientCreated, createdOf(p))
+	module.SetSubject(ctx, p.ID.String())
+	_, err = t.Publish(ctx, scope.Clinic, scope.Env, patientCreated(p))
 	return p, err
 }
 
-// patientTaken answers for what another patient has.
-func patientTaken(err error) error {
+// DraftPatient returns the row of a new patient, for [Tx.CreatePatients]. It has an id,
+// and none of the columns that the database fills in.
+func (t *Tx) DraftPatient(scope Scope, d PatientData) dbgen.Patient {
+	p := dbgen.Patient{
+		ClinicID: scope.Clinic, Env: scope.Env, ID: NewID(), Name: d.Name, Phone: d.Phone, Email: d.Email, BirthDate: d.BirthDate,
+		Status: d.Status, ExternalRef: d.ExternalRef,
+	}
+	p.CpfEnc, p.CpfHmac, p.CpfLast2 = t.sealCPF(scope, p.ID, d.CPF)
+	return p
+}
+
+// CreatePatients does what [Tx.CreatePatient] does for many drafts, with a few statements
+// for all of them.
+func (t *Tx) CreatePatients(ctx context.Context, scope Scope, drafts []dbgen.Patient) error {
+	if len(drafts) == 0 {
+		return nil
+	}
+	rows, created := make([]dbgen.InsertPatientsParams, len(drafts)), make([]events.PatientCreated, len(drafts))
+	for i, p := range drafts {
+		rows[i] = dbgen.InsertPatientsParams{
+			ClinicID: p.ClinicID, Env: p.Env, ID: p.ID, Name: p.Name, Phone: p.Phone, Email: p.Email, CpfEnc: p.CpfEnc, CpfHmac: p.CpfHmac, CpfLast2: p.CpfLast2,
+			BirthDate: p.BirthDate, Status: p.Status, ExternalRef: p.ExternalRef, CreatedAt: t.Now(),
+		}
+		created[i] = patientCreated(p)
+	}
+	var insertErr error
+	t.InsertPatients(ctx, rows).Exec(func(_ int, err error) {
+		if insertErr == nil && err != nil {
+			insertErr = mapPatientConflict(err)
+		}
+	})
+	if insertErr != nil {
+		return insertErr
+	}
+	return tx.PublishAll(ctx, t.Tx, scope.Clinic, scope.Env, created)
+}
+
+// mapPatientConflict turns violations of unique indexes into errors for callers.
+func mapPatientConflict(err error) error {
 	switch dberr.ConstraintName(err) {
 	case "patients_cpf":
 		return hub.Errorf(hub.ErrConflict, "cpf_taken", "Another patient of the clinic has this CPF.")
@@ -113,113 +91,91 @@ func patientTaken(err error) error {
 	return err
 }
 
-func forgotten() *hub.Error {
+func errPatientAnonymized() *hub.Error {
 	return hub.Errorf(hub.ErrConflict, "patient_anonymized", "This patient was anonymized; nothing is changed any more.")
 }
 
-// ChangePatient edits a patient and tells the connected products which fields
-// changed, if any did. [hub.ErrNotFound]; [hub.ErrConflict] where the patient was
-// anonymized, and as [Tx.CreatePatient] has it.
-func (t *Tx) ChangePatient(ctx context.Context, at Scope, id uuid.UUID, edit func(*PatientData) error) (dbgen.Patient, error) {
-	was, err := t.LockPatient(ctx, at.Clinic, at.Env, id)
+// ChangePatient edits a patient. If a field changed, it publishes patient.updated with the
+// names of the changed fields. Errors: [hub.ErrNotFound]; [hub.ErrConflict] if the patient
+// was anonymized, and like [Tx.CreatePatient].
+func (t *Tx) ChangePatient(ctx context.Context, scope Scope, id uuid.UUID, edit func(*PatientData) error) (dbgen.Patient, error) {
+	current, err := t.LockPatient(ctx, scope.Clinic, scope.Env, id)
 	if errors.Is(err, pgx.ErrNoRows) {
-		return was, missing("Patient")
+		return current, hub.NotFound("Patient")
 	}
 	if err != nil {
-		return was, err
+		return current, err
 	}
-	if was.Status == Anonymized {
-		return was, forgotten()
+	if current.Status == Anonymized {
+		return current, errPatientAnonymized()
 	}
-	cpf, err := t.cpf(was)
+	cpf, err := t.cpf(current)
 	if err != nil {
-		return was, err
+		return current, err
 	}
-	before := PatientData{was.Name, was.Phone, was.Email, cpf, was.BirthDate, was.Status, was.ExternalRef}
+	before := PatientData{current.Name, current.Phone, current.Email, cpf, current.BirthDate, current.Status, current.ExternalRef}
 	after := before
 	if err := edit(&after); err != nil {
-		return was, err
+		return current, err
 	}
-	changed := before.changed(after)
+	changed := before.changedFields(after)
 	if len(changed) == 0 {
-		return was, nil
+		return current, nil
 	}
-	set := dbgen.SetPatientParams{
-		ClinicID: at.Clinic, Env: at.Env, ID: id, Name: after.Name, Phone: after.Phone, Email: after.Email, CpfEnc: was.CpfEnc, CpfHmac: was.CpfHmac,
-		CpfLast2: was.CpfLast2, BirthDate: after.BirthDate, Status: after.Status, ExternalRef: after.ExternalRef, UpdatedAt: t.now,
+	params := dbgen.SetPatientParams{
+		ClinicID: scope.Clinic, Env: scope.Env, ID: id, Name: after.Name, Phone: after.Phone, Email: after.Email, CpfEnc: current.CpfEnc, CpfHmac: current.CpfHmac,
+		CpfLast2: current.CpfLast2, BirthDate: after.BirthDate, Status: after.Status, ExternalRef: after.ExternalRef, UpdatedAt: t.Now(),
 	}
-	if err := t.keepEarlier(ctx, at, id, before, after); err != nil {
-		return was, err
+	if err := t.saveEarlierContacts(ctx, scope, id, before, after); err != nil {
+		return current, err
 	}
-	if !same(before.CPF, after.CPF) {
-		set.CpfEnc, set.CpfHmac, set.CpfLast2 = t.sealed(at, id, after.CPF)
+	if !equal(before.CPF, after.CPF) {
+		params.CpfEnc, params.CpfHmac, params.CpfLast2 = t.sealCPF(scope, id, after.CPF)
 	}
-	p, err := t.SetPatient(ctx, set)
+	p, err := t.SetPatient(ctx, params)
 	if err != nil {
-		return p, patientTaken(err)
+		return p, mapPatientConflict(err)
 	}
-	_, err = t.publish(ctx, at, "patient.updated", struct {
-		PatientID uuid.UUID `json:"patient_id"`
-		Changed   []string  `json:"changed_fields"`
-		Phone     *string   `json:"phone"` // by which the others know the patient
-	}{id, changed, was.Phone})
+	_, err = t.Publish(ctx, scope.Clinic, scope.Env, events.PatientUpdated{PatientID: id.String(), ChangedFields: changed, Phone: current.Phone})
 	return p, err
 }
 
-// changed names the fields that differ.
-func (d PatientData) changed(to PatientData) []string {
-	var names []string
-	for _, field := range []struct {
-		name string
-		same bool
-	}{
-		{"name", d.Name == to.Name}, {"phone", same(d.Phone, to.Phone)}, {"email", same(d.Email, to.Email)}, {"cpf", same(d.CPF, to.CPF)},
-		{"birth_date", same(d.BirthDate, to.BirthDate)}, {"status", d.Status == to.Status}, {"external_ref", same(d.ExternalRef, to.ExternalRef)},
-	} {
-		if !field.same {
-			names = append(names, field.name)
-		}
-	}
-	return names
-}
-
-func same[T comparable](a, b *T) bool { return a == b || a != nil && b != nil && *a == *b }
-
-// keep holds a patient as it is until the transaction ends, for something to be
-// added to it. [hub.ErrNotFound], or [hub.ErrConflict] where it was anonymized.
-func (t *Tx) keep(ctx context.Context, at Scope, id uuid.UUID) error {
-	p, err := t.SharePatient(ctx, at.Clinic, at.Env, id)
+// HoldPatient locks a patient with a shared lock, so that something can be added to it: it
+// is not changed or erased before the transaction ends. Errors: [hub.ErrNotFound];
+// [hub.ErrConflict] if the patient was anonymized.
+func (t *Tx) HoldPatient(ctx context.Context, scope Scope, id uuid.UUID) error {
+	p, err := t.LockPatientShared(ctx, scope.Clinic, scope.Env, id)
 	if err == nil {
 		module.SetSubject(ctx, id.String())
 	}
 	switch {
 	case errors.Is(err, pgx.ErrNoRows):
-		return missing("Patient")
+		return hub.NotFound("Patient")
 	case err == nil && p.Status == Anonymized:
-		return forgotten()
+		return errPatientAnonymized()
 	}
 	return err
 }
 
-// ByPhone finds a clinic's patients under a phone number as people write it, the
-// likeliest first.
-func (s *Store) ByPhone(ctx context.Context, at Scope, phone string) ([]dbgen.Patient, error) {
-	return byPhone(ctx, s.Queries, at, phone)
+// FindByPhone returns a clinic's patients with a phone number in any notation, the most
+// likely first.
+func (s *Store) FindByPhone(ctx context.Context, scope Scope, phone string) ([]dbgen.Patient, error) {
+	return findByPhone(ctx, s.Queries, scope, phone)
 }
 
-// ByPhone is [Store.ByPhone] in the transaction.
-func (t *Tx) ByPhone(ctx context.Context, at Scope, phone string) ([]dbgen.Patient, error) {
-	return byPhone(ctx, t.Queries, at, phone)
+// FindByPhone is [Store.FindByPhone] in the transaction.
+func (t *Tx) FindByPhone(ctx context.Context, scope Scope, phone string) ([]dbgen.Patient, error) {
+	return findByPhone(ctx, t.Queries, scope, phone)
 }
 
-// samePhone bounds how many patients of one number are looked at: families share one.
-const samePhone = 20
+// maxByPhone is how many patients with the same number are returned: families share one.
+const maxByPhone = 20
 
-func byPhone(ctx context.Context, q *dbgen.Queries, at Scope, phone string) ([]dbgen.Patient, error) {
-	number := care.E164(phone)
+func findByPhone(ctx context.Context, q *dbgen.Queries, scope Scope, phone string) ([]dbgen.Patient, error) {
+	number := care.FormatE164(phone)
 	if number == "" {
 		return nil, nil
 	}
 	key := care.PhoneKey(number)
-	return q.PatientsByPhone(ctx, dbgen.PatientsByPhoneParams{ClinicID: at.Clinic, Env: at.Env, PhoneKey: &key, Phone: number, RowLimit: samePhone})
+	return q.PatientsByPhone(ctx, dbgen.PatientsByPhoneParams{ClinicID: scope.Clinic, Env: scope.Env, PhoneKey: &key, Phone: number, RowLimit: maxByPhone})
 }

@@ -10,6 +10,7 @@ import (
 	"integrationhub/hub"
 	"integrationhub/hub/internal/connect"
 	"integrationhub/hub/internal/httpx"
+	"integrationhub/hub/internal/integration"
 )
 
 // Integration is a tenant connected to a peer product.
@@ -105,18 +106,18 @@ func (a *API) listIntegrations(ctx context.Context, in *listIntegrationsInput) (
 	if err != nil {
 		return nil, err
 	}
-	rows, err := a.deps.Connect.List(ctx, connect.Filter{
-		TenantID: given(in.TenantID), Environment: hub.Environment(in.Environment), Product: in.Product, Status: in.Status,
+	rows, err := a.deps.Connect.List(ctx, integration.Filter{
+		TenantID: given(in.TenantID), Environment: hub.Environment(in.Environment), Product: in.Product, Status: integration.Status(in.Status),
 	}, before, in.Limit+1)
 	if err != nil {
 		return nil, err
 	}
-	page := pageOf(rows, in.PageQuery, integrationOf, func(last connect.Integration) []byte { return last.ID[:] })
+	page := pageOf(rows, in.PageQuery, integrationOf, func(last connect.View) []byte { return last.ID[:] })
 	return &struct{ Body httpx.Page[Integration] }{page}, nil
 }
 
 func (a *API) getIntegration(ctx context.Context, in *idPath) (*integrationOutput, error) {
-	row, err := a.deps.Connect.Get(ctx, in.ID, connect.Filter{})
+	row, err := a.deps.Connect.Get(ctx, in.ID, integration.Filter{})
 	if err != nil {
 		return nil, err
 	}
@@ -129,7 +130,7 @@ func (a *API) connectIntegration(ctx context.Context, in *connectInput) (*integr
 		return nil, err
 	}
 	row, err := a.deps.Connect.Connect(ctx, connect.Request{
-		TenantID: tenant.ID, OwnProduct: tenant.Product, Environment: environmentOr(in.Body.Environment), Product: in.Body.Product,
+		TenantID: tenant.ID, LocalProduct: tenant.Product, Environment: environmentOr(in.Body.Environment), Product: in.Body.Product,
 		Key: in.Body.APIKey, APIURL: in.Body.APIURL, WebhookURL: in.Body.WebhookURL, Uses: in.Body.Features,
 	})
 	return changedIntegration(ctx, row, err)
@@ -137,7 +138,7 @@ func (a *API) connectIntegration(ctx context.Context, in *connectInput) (*integr
 
 func (a *API) linkIntegrations(ctx context.Context, in *linkInput) (*linkOutput, error) {
 	both, err := a.deps.Connect.Link(ctx, connect.LinkRequest{
-		TenantID: in.Body.TenantID, PeerID: in.Body.PeerTenantID, Environment: environmentOr(in.Body.Environment), Uses: in.Body.Features,
+		TenantID: in.Body.TenantID, PeerTenantID: in.Body.PeerTenantID, Environment: environmentOr(in.Body.Environment), Uses: in.Body.Features,
 	})
 	if err != nil {
 		return nil, err
@@ -153,32 +154,32 @@ func (a *API) linkIntegrations(ctx context.Context, in *linkInput) (*linkOutput,
 }
 
 func (a *API) revokeIntegration(ctx context.Context, in *idPath) (*integrationOutput, error) {
-	row, err := a.deps.Connect.Revoke(ctx, in.ID, connect.Filter{})
+	row, err := a.deps.Connect.Revoke(ctx, in.ID, integration.Filter{})
 	return changedIntegration(ctx, row, err)
 }
 
 func (a *API) enableIntegration(ctx context.Context, in *idPath) (*integrationOutput, error) {
-	row, err := a.deps.Connect.Enable(ctx, in.ID, connect.Filter{})
+	row, err := a.deps.Connect.Enable(ctx, in.ID, integration.Filter{})
 	return changedIntegration(ctx, row, err)
 }
 
 func (a *API) disableIntegration(ctx context.Context, in *idPath) (*integrationOutput, error) {
-	row, err := a.deps.Connect.Disable(ctx, in.ID, connect.Filter{})
+	row, err := a.deps.Connect.Disable(ctx, in.ID, integration.Filter{})
 	return changedIntegration(ctx, row, err)
 }
 
 func (a *API) testIntegration(ctx context.Context, in *idPath) (*struct{ Body IntegrationTest }, error) {
-	found, err := a.deps.Connect.Check(ctx, in.ID, connect.Filter{})
+	found, err := a.deps.Connect.Probe(ctx, in.ID, integration.Filter{})
 	if err != nil {
 		return nil, err
 	}
 	touched(ctx, in.ID, found.Integration.TenantID)
 	answer := IntegrationTest{
-		OK: found.Trouble == nil, Status: found.Integration.Status, Version: given(found.Peer.Version),
-		Features: append([]string{}, found.Peer.Features...), DurationMS: found.Took.Milliseconds(),
+		OK: found.Err == nil, Status: found.Integration.Status, Version: given(found.Peer.Version),
+		Features: append([]string{}, found.Peer.Features...), DurationMS: found.Duration.Milliseconds(),
 	}
 	var told *hub.Error
-	if errors.As(found.Trouble, &told) {
+	if errors.As(found.Err, &told) {
 		answer.Error, answer.Code = &told.Detail, &told.Code
 	}
 	return &struct{ Body IntegrationTest }{answer}, nil
@@ -189,7 +190,7 @@ func (a *API) rotateIntegrationSecret(ctx context.Context, in *rotateIntegration
 	if in.Body != nil && in.Body.OverlapSeconds != nil {
 		overlap = time.Duration(*in.Body.OverlapSeconds) * time.Second
 	}
-	row, secret, err := a.deps.Connect.RotateSecret(ctx, in.ID, connect.Filter{}, overlap)
+	row, secret, err := a.deps.Connect.RotateSecret(ctx, in.ID, integration.Filter{}, overlap)
 	if err != nil {
 		return nil, err
 	}
@@ -197,7 +198,7 @@ func (a *API) rotateIntegrationSecret(ctx context.Context, in *rotateIntegration
 	return &struct{ Body IntegrationWithSecret }{IntegrationWithSecret{integrationOf(row), secret}}, nil
 }
 
-func changedIntegration(ctx context.Context, row connect.Integration, err error) (*integrationOutput, error) {
+func changedIntegration(ctx context.Context, row connect.View, err error) (*integrationOutput, error) {
 	if err != nil {
 		return nil, err
 	}
@@ -213,14 +214,14 @@ func environmentOr(name string) hub.Environment {
 	return hub.Environment(name)
 }
 
-func integrationOf(i connect.Integration) Integration {
+func integrationOf(i connect.View) Integration {
 	return Integration{
-		ID: i.ID, TenantID: i.TenantID, TenantName: i.TenantName, OwnProduct: i.OwnProduct, Environment: i.Environment, Product: i.Product,
+		ID: i.ID, TenantID: i.TenantID, TenantName: i.TenantName, OwnProduct: i.LocalProduct, Environment: i.Environment, Product: i.Product,
 		Status: i.Status, Disabled: i.Disabled, LastError: given(i.LastError),
 		Features: append([]string{}, i.Features...), Enabled: append([]string{}, i.EnabledUses...),
 		APIURL: i.APIURL, WebhookURL: i.WebhookURL, PeerWebhookURL: i.PeerWebhookURL,
 		APIKeyLocal: ending(i.LocalKeyLast4), APIKeyRemote: ending(i.RemoteKeyLast4), WebhookSecret: ending(i.SecretLast4),
-		PreviousUntil: i.PreviousUntil, RegisterAt: i.RegistrationTry, LastHealthCheck: given(i.LastHealthCheck), RevokedAt: i.RevokedAt,
+		PreviousUntil: i.PreviousSecretExpiresAt, RegisterAt: i.NextRegistrationAt, LastHealthCheck: given(i.LastHealthCheck), RevokedAt: i.RevokedAt,
 		CreatedAt: i.CreatedAt, UpdatedAt: i.UpdatedAt,
 	}
 }

@@ -10,27 +10,35 @@ import (
 
 	"integrationhub/hub"
 	"integrationhub/hub/internal/failpoint"
+	"integrationhub/hub/internal/integration"
 	"integrationhub/hub/internal/keys"
 	"integrationhub/hub/internal/registry"
 	"integrationhub/hub/internal/store"
 	"integrationhub/hub/internal/store/dbgen"
 )
 
-// Unnamed stands for a peer that registered without saying what it is: it knows the
-// webhook_url of the documents and nothing else.
-const Unnamed = "external"
+// UnnamedProduct is the product of a peer that registered without naming one: it knows
+// only the documented webhook_url.
+const UnnamedProduct = "external"
 
-// Registration is what a peer tells when it registers with us; all but the address
-// may be missing.
+// maxClaims bounds the tries of a registration that concurrent changes interrupt.
+const maxClaims = 3
+
+// Registration is what a peer sends when it registers with us. Everything but the
+// webhook URL may be missing.
 type Registration struct {
 	ID          string          // the peer's own id of the connection
 	Product     string          // the peer's
 	Environment hub.Environment //
-	WebhookURL  string          // where it takes our events
+	WebhookURL  string          // where the peer receives our events
 	Secret      string          // for both directions
-	Key         string          // that we are to call it with
-	Events      []string        // types it wants; nil: all
-	Features    []string        // what it offers
+	Key         string          // for our calls to the peer
+	Events      []string        // types the peer subscribes to; nil = all
+	Features    []string        // that the peer offers
+}
+
+func (r Registration) identity(caller keys.Principal) integration.Identity {
+	return integration.Identity{TenantID: caller.TenantID, Environment: caller.Environment, Product: r.Product}
 }
 
 // Accepted is our answer to a registration.
@@ -38,237 +46,174 @@ type Accepted struct {
 	IntegrationID uuid.UUID
 	WebhookURL    string
 	Features      []string
-	Status        string
-	Secret        string // made here, where the peer brought none; else ""
+	Status        string // of the integration
+	Secret        string // generated here if the peer brought none; else ""
 }
 
-// Accept takes a peer's registration, made with a key we issued. That key is bound to
-// the integration from then on. Registering again changes the same integration.
-func (s *Service) Accept(ctx context.Context, who keys.Principal, r Registration) (Accepted, error) {
-	own, hosted := s.Products(who.Product)
+// Accept stores a peer's registration, made with a key we issued, and binds that key to
+// the integration. Registering again changes the same integration.
+func (s *Service) Accept(ctx context.Context, caller keys.Principal, r Registration) (Accepted, error) {
+	product, hosted := s.Products(caller.Product)
 	if !hosted {
 		return Accepted{}, hub.Errorf(hub.ErrNotFound, "not_found", "There is nothing here.")
 	}
-	if err := s.checkRegistration(who, r); err != nil {
+	if err := s.checkRegistration(caller, r); err != nil {
 		return Accepted{}, err
 	}
 	if r.Product == "" {
 		var err error
-		if r.Product, err = s.productOf(ctx, who); err != nil {
+		if r.Product, err = s.peerProduct(ctx, caller); err != nil {
 			return Accepted{}, err
 		}
 	}
-	row, made, err := s.admit(ctx, own, who, r)
+	i, secret, err := s.storeRegistration(ctx, product, caller, r)
 	if err != nil {
 		return Accepted{}, store.Failed("storing the registration", err)
 	}
 	failpoint.Here("registration_after_commit")
 	return Accepted{
-		IntegrationID: row.ID, WebhookURL: row.WebhookUrl, Features: cleaned(own.Spec.Features), Status: row.Status, Secret: made,
+		IntegrationID: i.ID, WebhookURL: i.WebhookURL, Features: validNames(product.Spec.Features), Status: string(i.Status), Secret: secret,
 	}, nil
 }
 
-// admit stores a registration, once it is known whose it is.
-func (s *Service) admit(ctx context.Context, own Product, who keys.Principal, r Registration) (row dbgen.Integration, made string, err error) {
-	for range admissions {
-		seen, account, err := s.registrant(ctx, who, r)
+// storeRegistration identifies the registrant and stores its registration. It returns
+// the webhook secret if it generated one.
+func (s *Service) storeRegistration(ctx context.Context, product Product, caller keys.Principal, r Registration) (i integration.Integration, secret string, err error) {
+	for range maxClaims {
+		known, err := s.identifyRegistrant(ctx, caller, r)
 		if err != nil {
-			return row, "", err
+			return i, "", err
 		}
 		err = store.InTx(ctx, s.DB, func(tx pgx.Tx) (err error) {
-			queries := dbgen.New(tx)
-			row, err = queries.EnsureIntegration(ctx, dbgen.EnsureIntegrationParams{
-				ID: uuid.Must(uuid.NewV7()), TenantID: who.TenantID, Environment: who.Environment, Product: r.Product, WebhookUrl: own.webhookURL(),
-			})
-			if err != nil {
+			integrations := integration.NewRepository(tx)
+			if i, err = integrations.Ensure(ctx, r.identity(caller), product.webhookURL()); err != nil {
 				return err
 			}
-			if err := s.admitAccount(ctx, queries, who, r, &row, seen, account); err != nil {
+			if err := s.claimIntegration(ctx, tx, caller, r, &i, known); err != nil {
 				return err
 			}
-			if made, err = s.accept(&row, r); err != nil {
+			if secret, err = s.applyRegistration(&i, r); err != nil {
 				return err
 			}
-			row, err = queries.SaveIntegration(ctx, saving(row))
+			i, err = integrations.Save(ctx, i)
 			failpoint.Here("registration_before_commit")
 			return err
 		})
-		if !errors.Is(err, errMeanwhile) {
-			return row, made, err
+		if !errors.Is(err, errConcurrentUpdate) {
+			return i, secret, err
 		}
 	}
-	return row, "", hub.Errorf(hub.ErrUnavailable, "handshake_under_way", "Another connect is under way; try again.")
+	return i, "", hub.Errorf(hub.ErrUnavailable, "handshake_under_way", "Another connect is under way; try again.")
 }
 
-func (s *Service) checkRegistration(who keys.Principal, r Registration) error {
+func (s *Service) checkRegistration(caller keys.Principal, r Registration) error {
 	switch {
 	case r.Product != "" && !productPattern.MatchString(r.Product):
 		return hub.Invalid("body.product", "must be 2 to 40 lower-case letters, digits or dashes, beginning with a letter")
-	case r.Product == who.Product:
+	case r.Product == caller.Product:
 		return hub.Errorf(hub.ErrInvalid, hub.CodeUnexpectedProduct, "A product is not connected to itself.")
-	case r.Environment != "" && r.Environment != who.Environment:
-		return wrongEnvironment(who.Environment)
+	case r.Environment != "" && r.Environment != caller.Environment:
+		return wrongEnvironment(caller.Environment)
 	case r.Key != "" && !keyPattern.MatchString(r.Key):
 		return hub.Invalid("body.api_key", "must be a key: printable ASCII, at most 512 characters")
-	case r.Key != "" && environmentOf(r.Key) != who.Environment:
-		return wrongEnvironment(who.Environment)
-	case r.Secret != "" && !registry.ValidSecret(r.Secret):
+	case r.Key != "" && environmentOf(r.Key) != caller.Environment:
+		return wrongEnvironment(caller.Environment)
+	case r.Secret != "" && !registry.IsValidSecret(r.Secret):
 		return hub.Invalid("body.webhook_secret", "must be 16 to 256 printable ASCII characters without spaces")
 	}
-	for where, list := range map[string][]string{"body.events": r.Events, "body.features": r.Features} {
-		if len(cleaned(list)) != len(list) {
-			return hub.Invalid(where, "must be names of at most 100 characters")
+	for location, names := range map[string][]string{"body.events": r.Events, "body.features": r.Features} {
+		if len(validNames(names)) != len(names) {
+			return hub.Invalid(location, "must be names of at most 100 characters")
 		}
 	}
 	_, err := s.URLs.CheckHTTPS("body.webhook_url", r.WebhookURL)
 	return err
 }
 
-// productOf is the peer of the integration that a key is bound to.
-func (s *Service) productOf(ctx context.Context, who keys.Principal) (string, error) {
-	if who.Integration == uuid.Nil {
-		return Unnamed, nil
+// peerProduct returns the peer's product of the integration that the caller's key is
+// bound to.
+func (s *Service) peerProduct(ctx context.Context, caller keys.Principal) (string, error) {
+	if caller.Integration == uuid.Nil {
+		return UnnamedProduct, nil
 	}
-	row, err := s.load(ctx, who.Integration, Filter{TenantID: &who.TenantID})
-	return row.Product, err
+	i, err := s.integrations().Get(ctx, caller.Integration, integration.Filter{TenantID: &caller.TenantID})
+	return i.Product, err
 }
 
-// accept changes a row as the peer asks; it gives the secret where one had to be made.
-func (s *Service) accept(row *dbgen.Integration, r Registration) (made string, err error) {
-	now := s.Now()
-	if made, err = s.acceptSecret(row, r.Secret); err != nil {
+// applyRegistration changes an integration as the peer's registration says. It returns
+// the webhook secret if it generated one.
+func (s *Service) applyRegistration(i *integration.Integration, r Registration) (secret string, err error) {
+	if secret, err = s.acceptSecret(i, r.Secret); err != nil {
 		return "", err
 	}
 	if r.Key != "" {
-		if err := s.setRemoteKey(row, r.Key); err != nil {
+		if err := s.setRemoteKey(i, r.Key); err != nil {
 			return "", err
 		}
 	}
-	row.PeerWebhookUrl = r.WebhookURL
-	if base, found := strings.CutSuffix(r.WebhookURL, webhookSuffix); found && (row.ApiUrl == "" || row.Handshake == 0) {
-		row.ApiUrl = base
+	i.PeerWebhookURL = r.WebhookURL
+	if baseURL, found := strings.CutSuffix(r.WebhookURL, webhookSuffix); found && (i.APIURL == "" || i.Handshake == 0) {
+		i.APIURL = baseURL
 	}
-	row.EventTypes = r.Events
+	i.EventTypes = r.Events
 	if r.Events == nil {
-		row.EventTypes = []string{"*"}
+		i.EventTypes = []string{"*"}
 	}
 	if r.Features != nil {
-		row.Features = r.Features
+		i.Features = r.Features
 	}
 	if r.ID != "" {
-		row.PeerIntegrationID = &r.ID
+		i.PeerIntegrationID = r.ID
 	}
-	row.PeerRegisteredAt, row.RevokedAt, row.UnauthorizedSince = &now, nil, nil
-	if row.RegisterTries > 0 { // ours failed; now there is no need for it
-		row.RegisterAt, row.RegisterTries, row.PendingKey, row.PendingKeyID = nil, 0, nil, nil
-	}
-	if row.Disabled {
-		return made, nil
-	}
-	row.Status, row.LastError, row.Failures, row.Successes = Active, nil, 0, 0
-	if row.ApiUrl != "" && len(row.RemoteKey) > 0 && row.RegisterAt == nil {
-		row.NextProbeAt = s.nextProbe()
-	}
-	return made, nil
+	i.AcceptRegistration(s.Now(), s.nextProbe())
+	return secret, nil
 }
 
-// acceptSecret takes the peer's secret. Where a handshake of ours is under way, or
-// has only just ended, both sides connect at once: then one of the two secrets wins,
-// the same one on either side, and the other is accepted for the overlap.
-func (s *Service) acceptSecret(row *dbgen.Integration, secret string) (made string, err error) {
-	now := s.Now()
-	have, err := OpenSecrets(s.Box, *row)
-	if err != nil {
-		return "", err
+// Unregister ends the integration that the caller's key is bound to, for its peer. A key
+// that a handshake replaced is refused like a revoked one: it must not end what the new
+// key serves.
+func (s *Service) Unregister(ctx context.Context, caller keys.Principal) (View, error) {
+	if caller.Integration == uuid.Nil {
+		return View{}, hub.Errorf(hub.ErrNotFound, "not_registered", "This key belongs to no integration.")
 	}
-	if secret == "" {
-		if have.current != "" {
-			return "", nil
-		}
-		made = hub.NewWebhookSecret()
-		secret = made
-	}
-	sealed := s.Box.Seal([]byte(secret), registry.IntegrationSecretContext(row.ID))
-	until := new(now.Add(overlap))
-	underWay := have.pending != "" && row.RegisterTries == 0
-	justEnded := row.RegisteredAt != nil && now.Sub(*row.RegisteredAt) < simultaneous
-	switch {
-	case secret == have.current:
-	case underWay && wins(have.pending, secret):
-		// The peer signs with its own until ours, which is on its way, has won there.
-		row.Secret = sealed
-	case underWay:
-		row.Secret, row.PreviousSecret, row.PreviousExpiresAt, row.PendingSecret = sealed, row.PendingSecret, until, nil
-	case justEnded && have.current != "" && wins(have.current, secret):
-		row.PreviousSecret, row.PreviousExpiresAt = sealed, until
-	default:
-		if have.current != "" {
-			row.PreviousSecret, row.PreviousExpiresAt = row.Secret, until
-		}
-		row.Secret, row.PendingSecret = sealed, nil
-	}
-	return made, nil
-}
-
-// Unregister is the peer leaving: it sends nothing any more and wants nothing. A key
-// that a handshake has replaced cannot end what the new one serves: it is refused
-// like one that was revoked.
-func (s *Service) Unregister(ctx context.Context, who keys.Principal) (Integration, error) {
-	if who.Integration == uuid.Nil {
-		return Integration{}, hub.Errorf(hub.ErrNotFound, "not_registered", "This key belongs to no integration.")
-	}
-	row, err := s.change(ctx, who.Integration, Filter{TenantID: &who.TenantID}, func(row *dbgen.Integration, queries *dbgen.Queries) error {
-		key, err := queries.KeyByID(ctx, dbgen.KeyByIDParams{ID: who.KeyID, TenantID: who.TenantID, Environment: who.Environment})
+	i, err := s.update(ctx, caller.Integration, integration.Filter{TenantID: &caller.TenantID}, func(i *integration.Integration, tx pgx.Tx) error {
+		key, err := dbgen.New(tx).KeyByID(ctx, dbgen.KeyByIDParams{ID: caller.KeyID, TenantID: caller.TenantID, Environment: caller.Environment})
 		switch {
 		case err != nil:
 			return err
 		case key.Superseded:
 			return keys.Refused()
-		case row.RevokedAt == nil:
-			left(row, "The other product ended the connection.")
+		case i.RevokedAt == nil:
+			i.Disconnect("The other product ended the connection.")
 		}
 		return nil
 	})
 	if err != nil {
-		return Integration{}, err
+		return View{}, err
 	}
-	return s.view(ctx, row)
+	return s.view(ctx, i)
 }
 
-// left ends an integration from the peer's side: neither knows the other's
-// registration any more.
-func left(row *dbgen.Integration, why string) {
-	idle(row, why)
-	row.RegisteredAt, row.PeerRegisteredAt = nil, nil
-}
-
-// idle makes an integration inactive: nothing is probed, retried or sent.
-func idle(row *dbgen.Integration, why string) {
-	row.Status, row.RegisterAt, row.NextProbeAt, row.LastError = Inactive, nil, nil, nil
-	if why != "" {
-		row.LastError = &why
+// update loads, changes and saves an integration in one transaction. One that the filter
+// does not match is a [hub.ErrNotFound].
+func (s *Service) update(ctx context.Context, id uuid.UUID, filter integration.Filter, change func(*integration.Integration, pgx.Tx) error) (integration.Integration, error) {
+	if _, err := s.integrations().Get(ctx, id, filter); err != nil {
+		return integration.Integration{}, err
 	}
+	return s.updateLocked(ctx, id, change)
 }
 
-// change loads, changes and saves a row in one transaction.
-func (s *Service) change(ctx context.Context, id uuid.UUID, reach Filter, how func(*dbgen.Integration, *dbgen.Queries) error) (dbgen.Integration, error) {
-	if _, err := s.load(ctx, id, reach); err != nil {
-		return dbgen.Integration{}, err
-	}
-	return s.changeTx(ctx, id, func(row *dbgen.Integration, tx pgx.Tx) error { return how(row, dbgen.New(tx)) })
-}
-
-func (s *Service) changeTx(ctx context.Context, id uuid.UUID, how func(*dbgen.Integration, pgx.Tx) error) (row dbgen.Integration, err error) {
+func (s *Service) updateLocked(ctx context.Context, id uuid.UUID, change func(*integration.Integration, pgx.Tx) error) (i integration.Integration, err error) {
 	err = store.InTx(ctx, s.DB, func(tx pgx.Tx) error {
-		queries := dbgen.New(tx)
-		if row, err = queries.LockIntegration(ctx, id); err != nil {
+		integrations := integration.NewRepository(tx)
+		if i, err = integrations.Lock(ctx, id); err != nil {
 			return err
 		}
-		if err = how(&row, tx); err != nil {
+		if err = change(&i, tx); err != nil {
 			return err
 		}
-		row, err = queries.SaveIntegration(ctx, saving(row))
+		i, err = integrations.Save(ctx, i)
 		return err
 	})
-	return row, store.Failed("changing the integration", err)
+	return i, store.Failed("changing the integration", err)
 }

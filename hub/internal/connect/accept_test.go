@@ -12,6 +12,7 @@ import (
 
 	"integrationhub/hub"
 	"integrationhub/hub/internal/connect"
+	"integrationhub/hub/internal/integration"
 	"integrationhub/hub/internal/keys"
 )
 
@@ -60,12 +61,12 @@ func TestAccept(t *testing.T) {
 	got, err := b.Accept(context.Background(), who, registration(p, someSecret))
 	require.NoError(t, err)
 	require.Equal(t, connect.Accepted{
-		IntegrationID: got.IntegrationID, WebhookURL: ownBase + "/api/v1/integrations/webhook", Features: []string{"patient.search"}, Status: connect.Active,
+		IntegrationID: got.IntegrationID, WebhookURL: ownBase + "/api/v1/integrations/webhook", Features: []string{"patient.search"}, Status: statusActive,
 	}, got)
 	row := b.get(got.IntegrationID)
 	require.Equal(t, "messaging", row.Product)
 	require.Equal(t, p.URL+"/api/v1", row.APIURL)
-	require.Equal(t, "theirs", row.PeerID)
+	require.Equal(t, "theirs", row.PeerIntegrationID)
 	require.Equal(t, []string{"message.send"}, row.Features)
 	require.True(t, b.verifies(row.ID, someSecret))
 	require.Equal(t, "msg_live_theirKeyForUs", b.connection(row.ID).Key)
@@ -96,7 +97,7 @@ func TestAcceptOfWebhookURLAlone(t *testing.T) {
 	who := b.speaker(hub.Live)
 	got, err := b.Accept(context.Background(), who, connect.Registration{WebhookURL: p.URL + "/hooks"})
 	require.NoError(t, err)
-	require.Equal(t, connect.Active, got.Status)
+	require.Equal(t, statusActive, got.Status)
 	require.Regexp(t, `^whsec_`, got.Secret, "somebody has to know it")
 	require.True(t, b.verifies(got.IntegrationID, got.Secret))
 	again, err := b.Accept(context.Background(), who, connect.Registration{WebhookURL: p.URL + "/elsewhere"})
@@ -183,7 +184,7 @@ func TestBothConnectAtOnce(t *testing.T) {
 					winner = theirs
 				}
 				require.Equal(t, winner, b.connection(made.ID).Secret())
-				require.Equal(t, connect.Active, b.get(made.ID).Status)
+				require.Equal(t, statusActive, b.get(made.ID).Status)
 			})
 		}
 	}
@@ -197,11 +198,11 @@ func TestPeerRegistersWhereOursFailed(t *testing.T) {
 	p.set(func(p *plainPeer) { p.register = answering(500, `{}`) })
 	made, err := b.Connect(context.Background(), b.request(p))
 	require.NoError(t, err)
-	require.Equal(t, connect.Error, made.Status)
+	require.Equal(t, statusError, made.Status)
 	_, err = b.Accept(context.Background(), b.speaker(hub.Live), registration(p, someSecret))
 	require.NoError(t, err)
 	got := b.get(made.ID)
-	require.Equal(t, connect.Active, got.Status)
+	require.Equal(t, statusActive, got.Status)
 	require.Equal(t, someSecret, b.connection(made.ID).Secret())
 	b.later(time.Hour)
 	require.Len(t, p.seen("/register"), 1)
@@ -213,9 +214,9 @@ func TestRevoke(t *testing.T) {
 	b, p := setup(t), newPeer(t)
 	made := b.connected(p)
 	key := p.seen("/register")[0].fields["api_key"].(string)
-	ended, err := b.Revoke(context.Background(), made.ID, connect.Filter{TenantID: &b.tenant})
+	ended, err := b.Revoke(context.Background(), made.ID, integration.Filter{TenantID: &b.tenant})
 	require.NoError(t, err)
-	require.Equal(t, connect.Inactive, ended.Status)
+	require.Equal(t, statusInactive, ended.Status)
 	require.NotNil(t, ended.RevokedAt)
 	told := p.seen("/unregister")
 	require.Len(t, told, 1)
@@ -225,16 +226,16 @@ func TestRevoke(t *testing.T) {
 	require.Empty(t, b.connection(made.ID).Secrets)
 	require.Empty(t, b.connection(made.ID).Key)
 
-	again, err := b.Revoke(context.Background(), made.ID, connect.Filter{})
+	again, err := b.Revoke(context.Background(), made.ID, integration.Filter{})
 	require.NoError(t, err)
 	require.Equal(t, ended.RevokedAt, again.RevokedAt)
 	require.Len(t, p.seen("/unregister"), 1)
 	b.later(time.Hour)
 	require.Len(t, p.seen("/status"), 1, "no probes")
-	_, err = b.Enable(context.Background(), made.ID, connect.Filter{})
+	_, err = b.Enable(context.Background(), made.ID, integration.Filter{})
 	refused(t, hub.ErrConflict, "integration_revoked", err)
 	stranger := uuid.New()
-	_, err = b.Revoke(context.Background(), made.ID, connect.Filter{TenantID: &stranger})
+	_, err = b.Revoke(context.Background(), made.ID, integration.Filter{TenantID: &stranger})
 	refused(t, hub.ErrNotFound, "not_found", err)
 
 	require.Equal(t, made.ID, b.connected(p).ID, "connecting again revives it")
@@ -247,7 +248,7 @@ func TestUnregister(t *testing.T) {
 	who := b.lookUp(p.seen("/register")[0].fields["api_key"].(string))
 	left, err := b.Unregister(context.Background(), who)
 	require.NoError(t, err)
-	require.Equal(t, connect.Inactive, left.Status)
+	require.Equal(t, statusInactive, left.Status)
 	require.NotEmpty(t, left.LastError)
 	b.later(time.Hour)
 	require.Len(t, p.seen("/status"), 1, "no probes")
@@ -256,7 +257,7 @@ func TestUnregister(t *testing.T) {
 
 	_, err = b.Accept(context.Background(), who, registration(p, someSecret))
 	require.NoError(t, err)
-	require.Equal(t, connect.Active, b.get(made.ID).Status, "the peer is back")
+	require.Equal(t, statusActive, b.get(made.ID).Status, "the peer is back")
 }
 
 // The peer cannot undo what our administrator did.
@@ -265,18 +266,18 @@ func TestDisable(t *testing.T) {
 	b, p := setup(t), newPeer(t)
 	made := b.connected(p)
 	who := b.lookUp(p.seen("/register")[0].fields["api_key"].(string))
-	off, err := b.Disable(context.Background(), made.ID, connect.Filter{})
+	off, err := b.Disable(context.Background(), made.ID, integration.Filter{})
 	require.NoError(t, err)
-	require.Equal(t, connect.Inactive, off.Status)
+	require.Equal(t, statusInactive, off.Status)
 	require.True(t, off.Disabled)
 	got, err := b.Accept(context.Background(), who, registration(p, someSecret))
 	require.NoError(t, err)
-	require.Equal(t, connect.Inactive, got.Status)
+	require.Equal(t, statusInactive, got.Status)
 	b.later(time.Hour)
 	require.Len(t, p.seen("/status"), 1)
-	on, err := b.Enable(context.Background(), made.ID, connect.Filter{})
+	on, err := b.Enable(context.Background(), made.ID, integration.Filter{})
 	require.NoError(t, err)
-	require.Equal(t, connect.Active, on.Status)
+	require.Equal(t, statusActive, on.Status)
 	require.Len(t, p.seen("/register"), 2, "the peer is told anew")
 }
 

@@ -6,176 +6,136 @@ import (
 	"strings"
 	"time"
 
-	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
 	"integrationhub/hub"
+	"integrationhub/hub/internal/integration"
 	"integrationhub/hub/internal/keys"
+	"integrationhub/hub/internal/registry"
 	"integrationhub/hub/internal/store"
 	"integrationhub/hub/internal/store/dbgen"
 )
 
-// A tenant is connected to one account of a product. Which one, the peer's status
-// says, not its address: that may change. Peers whose status names no account cannot
-// be told apart; for them every handshake counts as one with the same account.
+// accountTimeout bounds the question which account a registering peer has: the peer
+// waits for our answer meanwhile.
+const accountTimeout = 5 * time.Second
 
-const (
-	admissions   = 3               // tries of a registration that others overtake
-	whoseTimeout = 5 * time.Second // of asking whose a registration is: the peer waits for our answer
-)
+// errConcurrentUpdate says that an integration changed after it was compared with.
+var errConcurrentUpdate = errors.New("the integration was changed concurrently")
 
-// errMeanwhile says that an integration changed after it was compared with.
-var errMeanwhile = errors.New("the integration has changed meanwhile")
-
-// linked tells whether an integration is in force or being made: neither side has
-// ended it, also where it is disabled or does not work.
-func linked(row dbgen.Integration) bool {
-	return row.RevokedAt == nil && (row.RegisteredAt != nil || row.PeerRegisteredAt != nil || row.RegisterAt != nil)
+// accountOf returns the account that a peer's status names, "" if it names none.
+func accountOf(status hub.Status) string {
+	if valid := validNames([]string{status.TenantID}); len(valid) == 1 {
+		return valid[0]
+	}
+	return ""
 }
 
-// accountOf is the account that a status names, nil where it names none.
-func accountOf(status hub.Status) *string {
-	if kept := cleaned([]string{status.TenantID}); len(kept) == 1 {
-		return given(kept[0])
+// findWithAccount loads a tenant's integration with a product, the zero value if there
+// is none. If the integration is linked but its account is unknown, the peer is asked
+// and the answer stored, unless the integration's remote key is key: then the account is
+// that of the caller. A peer that does not answer leaves the account unknown.
+func (s *Service) findWithAccount(ctx context.Context, identity integration.Identity, localProduct, key string) (integration.Integration, error) {
+	i, found, err := s.integrations().Find(ctx, identity)
+	if err != nil || !found || i.PeerAccount != "" || !i.IsLinked() || !i.IsReachable() {
+		return i, err
 	}
-	return nil
-}
-
-// claim lets an account have an integration: same where its key or registration is
-// that of the integration. An integration in force with another account is a
-// [hub.ErrConflict]. One that was ended begins anew, unless it is with the same
-// account: whoever had it before keeps nothing that works, and gets nothing more of
-// what is on its way; nor does who comes now.
-func claim(row *dbgen.Integration, same bool, account *string) (anew bool, err error) {
-	both := row.PeerAccount != nil && account != nil
-	same = same || both && *row.PeerAccount == *account
-	switch {
-	case same:
-	case !linked(*row):
-		if row.PeerAccount != nil {
-			row.AccountSince = row.RevokedAt
-			if row.AccountSince == nil {
-				row.AccountSince = &row.UpdatedAt
-			}
-		}
-		forget(row)
-		anew = true
-	case both:
-		return false, hub.Errorf(hub.ErrConflict, hub.CodeOtherAccountConnected,
-			"Another account of %s is connected already: revoke that integration first.", row.Product)
-	}
-	if account != nil || !same {
-		row.PeerAccount = account
-	}
-	return anew, nil
-}
-
-// forget drops what an integration has of its peer.
-func forget(row *dbgen.Integration) {
-	row.Secret, row.PreviousSecret, row.PreviousExpiresAt, row.PendingSecret = nil, nil, nil, nil
-	row.RemoteKey, row.RemoteLast4, row.PreviousRemoteKey = nil, "", nil
-	row.PendingKey, row.PendingKeyID = nil, nil
-	row.ApiUrl, row.PeerWebhookUrl, row.PeerIntegrationID = "", "", nil
-	row.Features, row.EventTypes = []string{}, []string{"*"}
-}
-
-// standing is a tenant's integration with a product, the zero value where there is
-// none; which account one in force is with is found out, unless its key is the one
-// given.
-func (s *Service) standing(ctx context.Context, tenant uuid.UUID, own string, environment hub.Environment, product, key string) (dbgen.Integration, error) {
-	row, err := dbgen.New(s.DB).IntegrationWith(ctx, dbgen.IntegrationWithParams{TenantID: tenant, Environment: environment, Product: product})
-	if errors.Is(err, pgx.ErrNoRows) {
-		return dbgen.Integration{}, nil
-	}
-	if err != nil {
-		return row, store.Failed("loading the integration", err)
-	}
-	if row.PeerAccount != nil || !linked(row) || !reachable(row) {
-		return row, nil
-	}
-	c, _, err := s.connection(row, own)
+	c, _, err := s.connection(i, localProduct)
 	if err != nil || c.Key == key {
-		return row, err
+		return i, err
 	}
-	status, err := s.askWhose(ctx, c)
+	status, err := s.probeAccount(ctx, c)
 	account := accountOf(status)
-	if err != nil || account == nil { // then it stays unknown
-		return row, nil //nolint:nilerr // a peer that is away keeps nobody from connecting
+	if err != nil || account == "" {
+		return i, nil //nolint:nilerr // a peer that is away must not keep the tenant from connecting
 	}
-	row.PeerAccount = account
-	err = dbgen.New(s.DB).NoteAccount(ctx, dbgen.NoteAccountParams{Account: *account, ID: row.ID, RemoteKey: row.RemoteKey})
-	return row, store.Failed("noting the account", err)
+	i.PeerAccount = account
+	return i, s.integrations().SavePeerAccount(ctx, i)
 }
 
-func (s *Service) askWhose(ctx context.Context, c hub.Connection) (hub.Status, error) {
-	ctx, cancel := context.WithTimeout(ctx, whoseTimeout)
+func (s *Service) probeAccount(ctx context.Context, c hub.Connection) (hub.Status, error) {
+	ctx, cancel := context.WithTimeout(ctx, accountTimeout)
 	defer cancel()
-	return s.ask(ctx, c)
+	return s.probe(ctx, c)
 }
 
-// freeFor is a [hub.ErrConflict] where a tenant is connected to another account of a
-// product than the one given, which lives in this hub too.
-func (s *Service) freeFor(ctx context.Context, tenant, peer dbgen.Tenant, environment hub.Environment) error {
-	row, err := s.standing(ctx, tenant.ID, tenant.Product, environment, peer.Product, "")
-	if err != nil || !linked(row) || row.PeerAccount == nil || *row.PeerAccount == peer.ID.String() {
+// checkLinkable returns a [hub.ErrConflict] if the tenant is connected to an account of
+// the peer's product other than the peer. Both tenants live in this hub.
+func (s *Service) checkLinkable(ctx context.Context, tenant, peer registry.Tenant, environment hub.Environment) error {
+	identity := integration.Identity{TenantID: tenant.ID, Environment: environment, Product: peer.Product}
+	i, err := s.findWithAccount(ctx, identity, tenant.Product, "")
+	if err != nil || !i.IsLinked() || i.PeerAccount == "" || i.PeerAccount == peer.ID.String() {
 		return err
 	}
 	return hub.Errorf(hub.ErrConflict, hub.CodeOtherAccountConnected,
 		"%s is connected to another account of %s already: revoke that integration first.", tenant.Name, peer.Product)
 }
 
-// registrant finds out whose a registration is where that matters: the integration is
-// in force with a known account, and neither key nor id of the registration are its.
-// It gives the integration that was looked at, and the account, nil where the
-// registration does not say how to ask. A peer that should answer and does not is an
-// error: it may be another one.
-func (s *Service) registrant(ctx context.Context, who keys.Principal, r Registration) (seen dbgen.Integration, account *string, err error) {
-	seen, err = s.standing(ctx, who.TenantID, who.Product, who.Environment, r.Product, r.Key)
-	if err != nil || !linked(seen) || seen.PeerAccount == nil {
-		return seen, nil, err
-	}
-	own, err := ofIntegration(ctx, dbgen.New(s.DB), who, r, seen)
-	base, found := strings.CutSuffix(r.WebhookURL, webhookSuffix)
-	if err != nil || own || !found || r.Key == "" {
-		return seen, nil, store.Failed("loading the key", err)
-	}
-	status, err := s.askWhose(ctx, hub.Connection{
-		Product: r.Product, LocalProduct: who.Product, Environment: who.Environment, URL: base, Key: r.Key, Now: s.Now(),
-	})
-	return seen, accountOf(status), err
+// registrant is who registers with us, as far as it is known before the transaction.
+type registrant struct {
+	existing integration.Integration // the tenant's integration with the product, or the zero value
+	account  string                  // of the registering peer; "" = unknown
 }
 
-// ofIntegration tells whether a registration is by the peer of an integration: with a
-// key bound to it, or with the id that its peer has for it.
-func ofIntegration(ctx context.Context, queries *dbgen.Queries, who keys.Principal, r Registration, row dbgen.Integration) (bool, error) {
-	key, err := queries.KeyByID(ctx, dbgen.KeyByIDParams{ID: who.KeyID, TenantID: who.TenantID, Environment: who.Environment})
+// identifyRegistrant finds out which account registers. It matters only if the existing
+// integration is linked to a known account and the registration has neither its key nor
+// its id. Then the peer is asked; if it should answer and does not, that is an error,
+// because it may be another account.
+func (s *Service) identifyRegistrant(ctx context.Context, caller keys.Principal, r Registration) (registrant, error) {
+	existing, err := s.findWithAccount(ctx, r.identity(caller), caller.Product, r.Key)
+	known := registrant{existing: existing}
+	if err != nil || !existing.IsLinked() || existing.PeerAccount == "" {
+		return known, err
+	}
+	isPeer, err := isFromPeer(ctx, dbgen.New(s.DB), caller, r, existing)
+	baseURL, found := strings.CutSuffix(r.WebhookURL, webhookSuffix)
+	if err != nil || isPeer || !found || r.Key == "" {
+		return known, store.Failed("loading the key", err)
+	}
+	status, err := s.probeAccount(ctx, hub.Connection{
+		Product: r.Product, LocalProduct: caller.Product, Environment: caller.Environment, URL: baseURL, Key: r.Key, Now: s.Now(),
+	})
+	known.account = accountOf(status)
+	return known, err
+}
+
+// isFromPeer reports whether a registration comes from the peer of an integration: its
+// key is bound to the integration, or it has the peer's own id of it.
+func isFromPeer(ctx context.Context, queries *dbgen.Queries, caller keys.Principal, r Registration, i integration.Integration) (bool, error) {
+	key, err := queries.KeyByID(ctx, dbgen.KeyByIDParams{ID: caller.KeyID, TenantID: caller.TenantID, Environment: caller.Environment})
 	if err != nil {
 		return false, err
 	}
-	return key.IntegrationID != nil && *key.IntegrationID == row.ID || r.ID != "" && r.ID == value(row.PeerIntegrationID), nil
+	return key.IntegrationID != nil && *key.IntegrationID == i.ID || r.ID != "" && r.ID == i.PeerIntegrationID, nil
 }
 
-// admitAccount lets a registration have the locked integration, and binds its key.
-func (s *Service) admitAccount(ctx context.Context, queries *dbgen.Queries, who keys.Principal, r Registration, row *dbgen.Integration, seen dbgen.Integration, account *string) error {
-	same, err := ofIntegration(ctx, queries, who, r, *row)
+// claimIntegration lets a registrant have the locked integration and binds its key. It
+// returns [errConcurrentUpdate] if the integration changed since the registrant was
+// identified.
+func (s *Service) claimIntegration(ctx context.Context, tx pgx.Tx, caller keys.Principal, r Registration, i *integration.Integration, known registrant) error {
+	queries := dbgen.New(tx)
+	isPeer, err := isFromPeer(ctx, queries, caller, r, *i)
 	if err != nil {
 		return err
 	}
-	if !same && linked(*row) && (!linked(seen) || value(row.PeerAccount) != value(seen.PeerAccount)) {
-		return errMeanwhile
+	if !isPeer && i.IsLinked() && (!known.existing.IsLinked() || i.PeerAccount != known.existing.PeerAccount) {
+		return errConcurrentUpdate
 	}
-	anew, err := claim(row, same, account)
+	isNew, err := i.ClaimAccount(isPeer, known.account)
 	if err != nil {
 		return err
 	}
-	if anew {
-		if err := queries.EndOtherKeys(ctx, dbgen.EndOtherKeysParams{Until: s.Now(), IntegrationID: row.ID, Keep: who.KeyID}); err != nil {
+	if isNew {
+		err := queries.EndOtherKeys(ctx, dbgen.EndOtherKeysParams{Until: s.Now(), IntegrationID: i.ID, Keep: caller.KeyID})
+		if err != nil {
 			return err
 		}
 	}
-	return bind(ctx, queries, who.KeyID, row)
+	return bindKey(ctx, queries, caller.KeyID, i)
 }
 
-// takenThere tells whether a peer refused a registration because it is connected to
-// another account.
-func takenThere(trouble error) bool { return codeOf(trouble) == hub.CodeOtherAccountConnected }
+// isOtherAccount reports whether a peer refused a registration because it is connected
+// to another account.
+func isOtherAccount(err error) bool { return integration.HasCode(err, hub.CodeOtherAccountConnected) }
+
+func isKeyRejected(err error) bool { return integration.HasCode(err, hub.CodeKeyRejected) }

@@ -11,6 +11,7 @@ import (
 
 	"integrationhub/hub"
 	"integrationhub/hub/internal/connect"
+	"integrationhub/hub/internal/integration"
 )
 
 // account makes a peer that says which account its keys belong to, "" for none.
@@ -67,7 +68,7 @@ func TestAccountOfAnIntegration(t *testing.T) {
 			}
 			require.NoError(t, err)
 			require.Equal(t, made.ID, again.ID)
-			require.Equal(t, connect.Active, again.Status)
+			require.Equal(t, statusActive, again.Status)
 			require.Equal(t, second.URL+"/api/v1", again.APIURL)
 			_, err = b.keys.LookUp(context.Background(), first.seen("/register")[0].fields["api_key"].(string))
 			require.NoError(t, err, "what was replaced has its overlap")
@@ -79,25 +80,25 @@ func TestAccountOfAnIntegration(t *testing.T) {
 // know more of it. Only revoking it ends that.
 func TestAccountOfAnIntegrationThatDoesNotWork(t *testing.T) {
 	t.Parallel()
-	for name, spoil := range map[string]func(*bundle, *plainPeer, connect.Integration){
-		"disabled": func(b *bundle, _ *plainPeer, made connect.Integration) {
-			_, err := b.Disable(context.Background(), made.ID, connect.Filter{})
+	for name, spoil := range map[string]func(*bundle, *plainPeer, connect.View){
+		"disabled": func(b *bundle, _ *plainPeer, made connect.View) {
+			_, err := b.Disable(context.Background(), made.ID, integration.Filter{})
 			require.NoError(b.t, err)
 		},
-		"away": func(b *bundle, p *plainPeer, _ connect.Integration) { p.Close() },
-		"refused for a day": func(b *bundle, p *plainPeer, made connect.Integration) {
+		"away": func(b *bundle, p *plainPeer, _ connect.View) { p.Close() },
+		"refused for a day": func(b *bundle, p *plainPeer, made connect.View) {
 			p.set(func(p *plainPeer) { p.status = answering(401, `{}`) })
 			b.later(time.Minute)
 			b.later(24 * time.Hour)
-			require.Equal(b.t, connect.Inactive, b.get(made.ID).Status)
+			require.Equal(b.t, statusInactive, b.get(made.ID).Status)
 		},
-		"not registered yet": func(b *bundle, p *plainPeer, made connect.Integration) {
-			_, err := b.Revoke(context.Background(), made.ID, connect.Filter{})
+		"not registered yet": func(b *bundle, p *plainPeer, made connect.View) {
+			_, err := b.Revoke(context.Background(), made.ID, integration.Filter{})
 			require.NoError(b.t, err)
 			p.set(func(p *plainPeer) { p.register = answering(500, `{}`) })
 			made, err = b.Connect(context.Background(), b.request(p))
 			require.NoError(b.t, err)
-			require.Equal(b.t, connect.Error, made.Status)
+			require.Equal(b.t, statusError, made.Status)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -107,11 +108,11 @@ func TestAccountOfAnIntegrationThatDoesNotWork(t *testing.T) {
 			spoil(b, first, made)
 			_, err := b.Connect(context.Background(), b.with(second, "msg_live_other"))
 			refused(t, hub.ErrConflict, hub.CodeOtherAccountConnected, err)
-			_, err = b.Revoke(context.Background(), made.ID, connect.Filter{})
+			_, err = b.Revoke(context.Background(), made.ID, integration.Filter{})
 			require.NoError(t, err)
 			again, err := b.Connect(context.Background(), b.with(second, "msg_live_other"))
 			require.NoError(t, err)
-			require.Equal(t, connect.Active, again.Status)
+			require.Equal(t, statusActive, again.Status)
 		})
 	}
 }
@@ -148,12 +149,12 @@ func TestAccountIsFoundOut(t *testing.T) {
 // its secret and keys are worth nothing.
 func TestAccountBeginsAnew(t *testing.T) {
 	t.Parallel()
-	for name, end := range map[string]func(*bundle, connect.Integration, string) error{
-		"revoked here": func(b *bundle, made connect.Integration, _ string) error {
-			_, err := b.Revoke(context.Background(), made.ID, connect.Filter{})
+	for name, end := range map[string]func(*bundle, connect.View, string) error{
+		"revoked here": func(b *bundle, made connect.View, _ string) error {
+			_, err := b.Revoke(context.Background(), made.ID, integration.Filter{})
 			return err
 		},
-		"ended there": func(b *bundle, _ connect.Integration, key string) error {
+		"ended there": func(b *bundle, _ connect.View, key string) error {
 			_, err := b.Unregister(context.Background(), b.lookUp(key))
 			return err
 		},
@@ -175,7 +176,7 @@ func TestAccountBeginsAnew(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, made.ID, again.ID)
 			require.Empty(t, again.PeerWebhookURL)
-			require.Empty(t, again.PeerID)
+			require.Empty(t, again.PeerIntegrationID)
 			require.False(t, b.verifies(made.ID, secret))
 			_, err = b.keys.LookUp(context.Background(), key)
 			refused(t, hub.ErrUnauthorized, "invalid_key", err)
@@ -198,7 +199,7 @@ func TestUnregisterWithThePendingKey(t *testing.T) {
 	calls := p.seen("/register")
 	left, err := b.Unregister(context.Background(), b.lookUp(calls[1].fields["api_key"].(string)))
 	require.NoError(t, err)
-	require.Equal(t, connect.Inactive, left.Status)
+	require.Equal(t, statusInactive, left.Status)
 	require.Equal(t, made.ID, left.ID)
 	b.later(time.Hour)
 	require.Len(t, p.seen("/register"), 2, "nothing is tried again")
@@ -224,7 +225,7 @@ func TestLeavingWithTheKeyBefore(t *testing.T) {
 			answering(200, `{}`)(w, r)
 		}
 	})
-	_, err = b.Revoke(context.Background(), made.ID, connect.Filter{})
+	_, err = b.Revoke(context.Background(), made.ID, integration.Filter{})
 	require.NoError(t, err)
 	told := p.seen("/unregister")
 	require.Len(t, told, 2)

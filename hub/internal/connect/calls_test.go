@@ -14,6 +14,7 @@ import (
 	"integrationhub/hub"
 	"integrationhub/hub/internal/connect"
 	"integrationhub/hub/internal/egress"
+	"integrationhub/hub/internal/integration"
 )
 
 // No transaction is open while a peer is spoken to, whatever it is spoken to about; and
@@ -38,8 +39,8 @@ func TestNoTransactionWhileAPeerIsSpokenTo(t *testing.T) {
 		p.status, p.leave = watched(answering(200, goodStatus)), watched(answering(404, `{}`))
 		p.register = watched(func(w http.ResponseWriter, r *http.Request) {
 			if calls == 2 { // the first
-				list, err := b.List(context.Background(), connect.Filter{TenantID: &b.tenant}, nil, 10)
-				if err != nil || len(list) != 1 || list[0].Status != connect.Inactive {
+				list, err := b.List(context.Background(), integration.Filter{TenantID: &b.tenant}, nil, 10)
+				if err != nil || len(list) != 1 || list[0].Status != statusInactive {
 					t.Errorf("before it is registered: %v %v", list, err)
 				}
 			}
@@ -49,16 +50,16 @@ func TestNoTransactionWhileAPeerIsSpokenTo(t *testing.T) {
 	ctx := context.Background()
 	id := b.connected(p).ID
 	b.connected(p)
-	_, _, err := b.RotateSecret(ctx, id, connect.Filter{}, time.Hour)
+	_, _, err := b.RotateSecret(ctx, id, integration.Filter{}, time.Hour)
 	require.NoError(t, err)
 	b.later(time.Minute)
-	_, err = b.Check(ctx, id, connect.Filter{})
+	_, err = b.Probe(ctx, id, integration.Filter{})
 	require.NoError(t, err)
-	_, err = b.Disable(ctx, id, connect.Filter{})
+	_, err = b.Disable(ctx, id, integration.Filter{})
 	require.NoError(t, err)
-	_, err = b.Enable(ctx, id, connect.Filter{})
+	_, err = b.Enable(ctx, id, integration.Filter{})
 	require.NoError(t, err)
-	_, err = b.Revoke(ctx, id, connect.Filter{})
+	_, err = b.Revoke(ctx, id, integration.Filter{})
 	require.NoError(t, err)
 	require.Equal(t, 9, calls, "twice two of a connect, a rotation, a probe, a test, a registration, and the end")
 	b.connected(p)
@@ -79,7 +80,7 @@ func TestForeignKeys(t *testing.T) {
 		request.Key, request.Environment = key, environment
 		made, err := b.Connect(context.Background(), request)
 		require.NoError(t, err, key)
-		require.Equal(t, connect.Active, made.Status)
+		require.Equal(t, statusActive, made.Status)
 		require.Equal(t, key, p.seen("/status")[0].key)
 	}
 }
@@ -111,9 +112,9 @@ func TestNamesThatLeadInside(t *testing.T) {
 	for _, address := range []string{"127.0.0.1", "10.1.2.3", "169.254.169.254", "::1", "::ffff:127.0.0.1"} {
 		guard, err := egress.New(egress.Config{Resolver: names(netip.MustParseAddr(address))})
 		require.NoError(t, err)
-		service := b.service(func(cfg *connect.Config) { cfg.URLs, cfg.Do = guard, connect.NewDoer(guard.DialContext, "test") })
+		service := b.service(func(cfg *connect.Config) { cfg.URLs, cfg.Client = guard, connect.NewDoer(guard.DialContext, "test") })
 		_, err = service.Connect(context.Background(), connect.Request{
-			TenantID: b.tenant, OwnProduct: "clinic", Environment: hub.Live, Product: "messaging", Key: "msg_live_x", APIURL: "https://peer.example:" + port + "/api/v1",
+			TenantID: b.tenant, LocalProduct: "clinic", Environment: hub.Live, Product: "messaging", Key: "msg_live_x", APIURL: "https://peer.example:" + port + "/api/v1",
 			WebhookURL: "https://here.example/hook",
 		})
 		refused(t, hub.ErrPeer, "peer_unreachable", err)

@@ -15,6 +15,7 @@ import (
 	"integrationhub/hub"
 	"integrationhub/hub/hubtest"
 	"integrationhub/hub/internal/connect"
+	"integrationhub/hub/internal/integration"
 	"integrationhub/hub/internal/keys"
 )
 
@@ -83,7 +84,7 @@ func TestConnectFailures(t *testing.T) {
 		"bad webhook_url":    {hub.ErrInvalid, "url_not_allowed", func(r *connect.Request) { r.WebhookURL = "ftp://x" }, nil},
 		"bad product":        {hub.ErrInvalid, "validation_failed", func(r *connect.Request) { r.Product = "Messaging!" }, nil},
 		"itself":             {hub.ErrInvalid, "unexpected_product", func(r *connect.Request) { r.Product = "clinic" }, nil},
-		"a tenant elsewhere": {hub.ErrInvalid, "product_not_hosted", func(r *connect.Request) { r.OwnProduct = "shop" }, nil},
+		"a tenant elsewhere": {hub.ErrInvalid, "product_not_hosted", func(r *connect.Request) { r.LocalProduct = "shop" }, nil},
 		"header in key":      {hub.ErrInvalid, "validation_failed", func(r *connect.Request) { r.Key = "a\r\nX: b" }, nil},
 		"test key for live":  {hub.ErrInvalid, "environment_mismatch", func(r *connect.Request) { r.Key = "msg_test_abc" }, nil},
 		"live key for test":  {hub.ErrInvalid, "environment_mismatch", func(r *connect.Request) { r.Environment = hub.Test }, nil},
@@ -151,7 +152,7 @@ func TestConnectFindsTheBase(t *testing.T) {
 	request.APIURL = p.URL + "/"
 	made, err := b.Connect(context.Background(), request)
 	require.NoError(t, err)
-	require.Equal(t, connect.Active, made.Status)
+	require.Equal(t, statusActive, made.Status)
 	require.Equal(t, p.URL+"/api/v1", made.APIURL)
 }
 
@@ -171,7 +172,7 @@ func TestRegistrationIsRetried(t *testing.T) {
 			p.set(func(p *plainPeer) { p.register = fail })
 			made, err := b.Connect(context.Background(), b.request(p))
 			require.NoError(t, err)
-			require.Equal(t, connect.Error, made.Status)
+			require.Equal(t, statusError, made.Status)
 			require.NotEmpty(t, made.LastError)
 			tries := 1
 			for _, wait := range []time.Duration{time.Minute, 2 * time.Minute, 4 * time.Minute, 8 * time.Minute, 15 * time.Minute, 15 * time.Minute} {
@@ -180,15 +181,15 @@ func TestRegistrationIsRetried(t *testing.T) {
 				b.later(time.Second)
 				tries++
 				require.Len(t, p.seen("/register"), tries, "after %s", wait)
-				require.Equal(t, connect.Error, b.get(made.ID).Status)
+				require.Equal(t, statusError, b.get(made.ID).Status)
 			}
 			require.Len(t, p.seen("/status"), 1, "no probe makes it active before")
 			p.set(func(p *plainPeer) { p.register = answering(200, `{"integration_id":"theirs","features":["a","b"]}`) })
 			b.later(15 * time.Minute)
 			got := b.get(made.ID)
-			require.Equal(t, connect.Active, got.Status)
+			require.Equal(t, statusActive, got.Status)
 			require.Empty(t, got.LastError)
-			require.Equal(t, "theirs", got.PeerID)
+			require.Equal(t, "theirs", got.PeerIntegrationID)
 			require.Equal(t, []string{"a", "b"}, got.Features)
 			calls := p.seen("/register")
 			for _, one := range calls {
@@ -236,7 +237,7 @@ func TestFailedReconnectKeepsWhatWorks(t *testing.T) {
 	p.set(func(p *plainPeer) { p.register = answering(500, `{}`) })
 	made, err := b.Connect(context.Background(), b.request(p))
 	require.NoError(t, err)
-	require.Equal(t, connect.Error, made.Status)
+	require.Equal(t, statusError, made.Status)
 	b.clock.Advance(48 * time.Hour)
 	_, err = b.keys.LookUp(context.Background(), p.seen("/register")[0].fields["api_key"].(string))
 	require.NoError(t, err)
@@ -271,8 +272,8 @@ func TestConcurrentConnects(t *testing.T) {
 	require.Equal(t, 1, b.count("integrations"))
 	b.later(time.Minute + time.Second)
 	got := b.get(one)
-	require.Equal(t, connect.Active, got.Status)
-	require.Nil(t, got.RegistrationTry)
+	require.Equal(t, statusActive, got.Status)
+	require.Nil(t, got.NextRegistrationAt)
 	calls := p.seen("/register")
 	told := calls[len(calls)-1].fields
 	require.Equal(t, told["webhook_secret"].(string)[len(told["webhook_secret"].(string))-4:], got.SecretLast4)
@@ -323,7 +324,7 @@ func TestEnvironmentsAreApart(t *testing.T) {
 	calls := p.seen("/register")
 	require.Equal(t, "test", calls[1].fields["environment"])
 	require.Regexp(t, `^cli_test_`, calls[1].fields["api_key"])
-	_, err = b.Get(context.Background(), live.ID, connect.Filter{TenantID: &b.tenant, Environment: hub.Test})
+	_, err = b.Get(context.Background(), live.ID, integration.Filter{TenantID: &b.tenant, Environment: hub.Test})
 	refused(t, hub.ErrNotFound, "not_found", err)
 }
 
@@ -338,7 +339,7 @@ func TestOvertakenHandshake(t *testing.T) {
 		p.register = func(w http.ResponseWriter, r *http.Request) {
 			if begun.CompareAndSwap(false, true) {
 				overtaking, err := other.Connect(context.Background(), b.request(p))
-				if err != nil || overtaking.Status != connect.Active {
+				if err != nil || overtaking.Status != statusActive {
 					t.Errorf("connecting: %v %v", overtaking.Status, err)
 				}
 			}
@@ -353,7 +354,7 @@ func TestOvertakenHandshake(t *testing.T) {
 	require.Len(t, calls, 3)
 	require.Equal(t, b.connection(made.ID).Secret(), calls[2].fields["webhook_secret"])
 	require.Equal(t, calls[1].fields["webhook_secret"], calls[2].fields["webhook_secret"])
-	require.Nil(t, b.get(made.ID).RegistrationTry)
+	require.Nil(t, b.get(made.ID).NextRegistrationAt)
 }
 
 // The peer applies the registration of one process last, which also ends first: the other
@@ -386,10 +387,10 @@ func TestOvertakenHandshakeEndsFirst(t *testing.T) {
 	require.NoError(t, err)
 	close(firstEnded)
 	<-secondEnded
-	require.Equal(t, connect.Active, b.get(made.ID).Status)
+	require.Equal(t, statusActive, b.get(made.ID).Status)
 	b.later(0)
 	told := p.seen("/register")
 	require.Len(t, told, 3)
 	require.Equal(t, b.connection(made.ID).Secret(), told[2].fields["webhook_secret"])
-	require.Nil(t, b.get(made.ID).RegistrationTry)
+	require.Nil(t, b.get(made.ID).NextRegistrationAt)
 }

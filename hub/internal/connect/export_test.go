@@ -1,4 +1,4 @@
 package connect
 
-// Wins is the decision between secrets of two handshakes.
-var Wins = wins
+// WinsOver exports the decision between the secrets of two handshakes.
+var WinsOver = winsOver

@@ -3,7 +3,6 @@ package connect
 import (
 	"bytes"
 	"context"
-	"errors"
 	"slices"
 	"sync"
 	"time"
@@ -12,213 +11,162 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"integrationhub/hub"
+	"integrationhub/hub/internal/integration"
 	"integrationhub/hub/internal/store"
-	"integrationhub/hub/internal/store/dbgen"
 )
 
 const (
-	probeEvery    = time.Minute    // give or take a tenth
-	failuresLimit = 3              // in a row, until an active integration is in error
-	successesTill = 2              // in a row, until one in error is active
-	refusedTooFar = 24 * time.Hour // of a refused key: then the integration is given up
+	probeInterval = time.Minute // plus or minus a tenth
+	pollInterval  = time.Second // how often due registrations and probes are looked for
+	batchSize     = 16          // integrations whose peers are called at once
 )
 
-// Checked is what a probe found.
-type Checked struct {
-	Integration Integration
+// ProbeResult is the outcome of a health probe.
+type ProbeResult struct {
+	Integration View
 	Peer        hub.Status
-	Trouble     error // nil: the peer is well
-	Took        time.Duration
+	Err         error // nil = the peer is healthy
+	Duration    time.Duration
 }
 
-// Run tries registrations and probes again as they come due, until ctx ends.
+// Run carries out registrations and probes as they fall due, until ctx ends.
 func (s *Service) Run(ctx context.Context) {
-	tick := time.NewTicker(roundEvery)
+	tick := time.NewTicker(pollInterval)
 	defer tick.Stop()
-	failing := false
+	isFailing := false
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
-			err := s.Round(ctx)
-			if err != nil && !failing && ctx.Err() == nil {
+			err := s.RunDue(ctx)
+			if err != nil && !isFailing && ctx.Err() == nil {
 				s.Log.Warn("looking after integrations failed; trying again", "error", err)
 			}
-			failing = err != nil
+			isFailing = err != nil
 		}
 	}
 }
 
-// Round does what is due now and waits for it.
-func (s *Service) Round(ctx context.Context) error {
+// RunDue carries out the registrations and probes that are due now and waits for them.
+func (s *Service) RunDue(ctx context.Context) error {
 	for {
-		registrations, err := s.registrations(ctx)
+		now := s.Now()
+		registrations, err := s.integrations().ClaimRegistrations(ctx, now, now.Add(firstRetry), batchSize)
 		if err != nil {
 			return err
 		}
-		now := s.Now()
-		probes, err := dbgen.New(s.DB).ClaimProbes(ctx, dbgen.ClaimProbesParams{Until: *s.nextProbe(), At: now, RowLimit: roundSize})
+		probes, err := s.integrations().ClaimProbes(ctx, s.Now(), s.nextProbe(), batchSize)
 		if err != nil {
-			return store.Failed("claiming probes", err)
+			return err
 		}
-		var work sync.WaitGroup
+		var calls sync.WaitGroup
 		for _, id := range registrations {
-			work.Go(func() {
-				if _, err := s.again(ctx, id); err != nil && ctx.Err() == nil {
+			calls.Go(func() {
+				if _, err := s.reregister(ctx, id); err != nil && ctx.Err() == nil {
 					s.Log.Warn("registering with a peer again failed", "integration_id", id, "error", err)
 				}
 			})
 		}
 		for _, id := range probes {
-			work.Go(func() {
-				if _, err := s.Check(ctx, id, Filter{}); err != nil && ctx.Err() == nil {
+			calls.Go(func() {
+				if _, err := s.Probe(ctx, id, integration.Filter{}); err != nil && ctx.Err() == nil {
 					s.Log.Warn("recording a probe failed", "integration_id", id, "error", err)
 				}
 			})
 		}
-		work.Wait()
-		if len(registrations) < roundSize && len(probes) < roundSize {
+		calls.Wait()
+		if len(registrations) < batchSize && len(probes) < batchSize {
 			return nil
 		}
 	}
 }
 
-// Check probes a peer now and records what was found. An integration that is not in
-// use, or not registered, is probed all the same; its status does not change.
-func (s *Service) Check(ctx context.Context, id uuid.UUID, reach Filter) (Checked, error) {
-	row, err := s.load(ctx, id, reach)
+// nextProbe returns when an integration is probed next; random, so that probes spread.
+func (s *Service) nextProbe() time.Time {
+	return s.Now().Add(time.Duration(float64(probeInterval) * (0.9 + 0.2*s.Random())))
+}
+
+// Probe asks a peer's status now and records the outcome. An integration that is not in
+// use, or not registered, is probed without changing its status. A peer whose address or
+// key is unknown is a [hub.ErrConflict].
+func (s *Service) Probe(ctx context.Context, id uuid.UUID, filter integration.Filter) (ProbeResult, error) {
+	i, err := s.integrations().Get(ctx, id, filter)
 	if err != nil {
-		return Checked{}, err
+		return ProbeResult{}, err
 	}
-	if row.ApiUrl == "" || len(row.RemoteKey) == 0 {
-		return Checked{}, hub.Errorf(hub.ErrConflict, "peer_not_known", "The other product never said where it is called, or with which key.")
+	if !i.IsReachable() {
+		return ProbeResult{}, hub.Errorf(hub.ErrConflict, "peer_not_known", "The other product never said where it is called, or with which key.")
 	}
-	tenant, err := dbgen.New(s.DB).TenantByID(ctx, row.TenantID)
+	tenant, err := s.loadTenant(ctx, i.TenantID)
 	if err != nil {
-		return Checked{}, store.Failed("loading the tenant", err)
+		return ProbeResult{}, err
 	}
-	c, secrets, err := s.connection(row, tenant.Product)
+	c, secrets, err := s.connection(i, tenant.Product)
 	if err != nil {
-		return Checked{}, err
+		return ProbeResult{}, err
 	}
-	began := time.Now()
-	var found Checked
-	found.Peer, found.Trouble = s.ask(ctx, c)
-	if keyRejected(found.Trouble) && secrets.previousKey != "" {
-		c.Key = secrets.previousKey
-		if status, err := s.ask(ctx, c); err == nil {
-			found.Peer, found.Trouble = status, nil
-			if err := s.takeBackKey(ctx, row); err != nil {
-				return found, err
+	started := time.Now()
+	var result ProbeResult
+	result.Peer, result.Err = s.probe(ctx, c)
+	if isKeyRejected(result.Err) && secrets.PreviousRemoteKey != "" {
+		c.Key = secrets.PreviousRemoteKey
+		if status, err := s.probe(ctx, c); err == nil {
+			result.Peer, result.Err = status, nil
+			if err := s.restoreRemoteKey(ctx, i); err != nil {
+				return result, err
 			}
 		}
 	}
-	found.Took = time.Since(began)
+	result.Duration = time.Since(started)
 	if ctx.Err() != nil { // stopping: that is no fault of the peer
-		return found, store.Failed("probing", ctx.Err())
+		return result, store.Failed("probing", ctx.Err())
 	}
-	if row, err = s.record(ctx, row, found); err != nil {
-		return found, err
+	if i, err = s.recordProbe(ctx, i, result); err != nil {
+		return result, err
 	}
-	found.Integration, err = s.view(ctx, row)
-	return found, err
+	result.Integration, err = s.view(ctx, i)
+	return result, err
 }
 
-// takeBackKey makes the peer's former key the current one: the peer refuses the newer.
-func (s *Service) takeBackKey(ctx context.Context, asked dbgen.Integration) error {
-	_, err := s.change(ctx, asked.ID, Filter{}, func(row *dbgen.Integration, _ *dbgen.Queries) error {
-		if bytes.Equal(row.RemoteKey, asked.RemoteKey) {
-			row.RemoteKey, row.PreviousRemoteKey = row.PreviousRemoteKey, row.RemoteKey
+// restoreRemoteKey makes the peer's previous key the current one: the peer refuses the
+// newer one. probed is the integration as it was probed.
+func (s *Service) restoreRemoteKey(ctx context.Context, probed integration.Integration) error {
+	_, err := s.update(ctx, probed.ID, integration.Filter{}, func(i *integration.Integration, _ pgx.Tx) error {
+		if bytes.Equal(i.RemoteKey, probed.RemoteKey) {
+			i.RemoteKey, i.PreviousRemoteKey = i.PreviousRemoteKey, i.RemoteKey
 		}
 		return nil
 	})
 	return err
 }
 
-// record applies a probe to the row as it is now.
-func (s *Service) record(ctx context.Context, asked dbgen.Integration, found Checked) (row dbgen.Integration, err error) {
-	recovered := false
+// recordProbe stores a probe's outcome, unless a handshake or a revocation changed the
+// integration since it was probed.
+func (s *Service) recordProbe(ctx context.Context, probed integration.Integration, result ProbeResult) (i integration.Integration, err error) {
+	hasRecovered := false
 	err = store.InTx(ctx, s.DB, func(tx pgx.Tx) error {
-		queries := dbgen.New(tx)
-		if row, err = queries.LockIntegration(ctx, asked.ID); err != nil {
+		integrations := integration.NewRepository(tx)
+		if i, err = integrations.Lock(ctx, probed.ID); err != nil {
 			return err
 		}
-		if row.Handshake != asked.Handshake || row.RevokedAt != nil {
+		if i.Handshake != probed.Handshake || i.RevokedAt != nil {
 			return nil
 		}
-		before, known := row.Status, row.Features
-		row.LastHealthCheck = new(s.Now())
-		if row.RegisterAt == nil && row.Status != Inactive {
-			s.judge(&row, found)
+		statusBefore, featuresBefore := i.Status, i.Features
+		var features []string
+		if result.Peer.Features != nil {
+			features = validNames(result.Peer.Features)
 		}
-		if account := accountOf(found.Peer); account != nil && bytes.Equal(row.RemoteKey, asked.RemoteKey) {
-			row.PeerAccount = account
+		i.RecordProbe(s.Now(), features, result.Err)
+		if account := accountOf(result.Peer); account != "" && bytes.Equal(i.RemoteKey, probed.RemoteKey) {
+			i.PeerAccount = account
 		}
-		recovered = before == Error && row.Status == Active
-		if row.Status == before && slices.Equal(row.Features, known) {
-			return queries.RecordProbe(ctx, dbgen.RecordProbeParams{
-				ID: row.ID, At: *row.LastHealthCheck, Failures: row.Failures, Successes: row.Successes,
-				UnauthorizedSince: row.UnauthorizedSince, LastError: row.LastError, NextProbeAt: row.NextProbeAt, PeerAccount: row.PeerAccount,
-			})
-		}
-		return queries.ChangeHealth(ctx, dbgen.ChangeHealthParams{
-			ID: row.ID, Status: row.Status, Features: row.Features, At: *row.LastHealthCheck, Failures: row.Failures, Successes: row.Successes,
-			UnauthorizedSince: row.UnauthorizedSince, LastError: row.LastError, NextProbeAt: row.NextProbeAt, PeerAccount: row.PeerAccount,
-		})
+		hasRecovered = statusBefore == integration.StatusError && i.Status == integration.StatusActive
+		return integrations.SaveProbe(ctx, i, i.Status != statusBefore || !slices.Equal(i.Features, featuresBefore))
 	})
-	if err == nil && recovered {
-		s.Recovered(row.ID)
+	if err == nil && hasRecovered {
+		s.OnRecovered(i.ID)
 	}
-	return row, store.Failed("recording the probe", err)
-}
-
-// judge turns one probe into the next status.
-func (s *Service) judge(row *dbgen.Integration, found Checked) {
-	now := s.Now()
-	if found.Trouble == nil {
-		row.Failures, row.UnauthorizedSince = 0, nil
-		if found.Peer.Features != nil {
-			row.Features = cleaned(found.Peer.Features)
-		}
-		if row.Status == Active {
-			row.LastError = nil
-			return
-		}
-		if row.Successes++; row.Successes >= successesTill {
-			row.Status, row.Successes, row.LastError = Active, 0, nil
-		}
-		return
-	}
-	if limited(found.Trouble) { // busy is not ill
-		return
-	}
-	row.Failures++
-	row.Successes = 0
-	row.LastError = new(reason(found.Trouble))
-	if !keyRejected(found.Trouble) {
-		if row.Status == Active && row.Failures >= failuresLimit {
-			row.Status = Error
-		}
-		return
-	}
-	if row.UnauthorizedSince == nil {
-		row.UnauthorizedSince = &now
-	}
-	row.Status = Error
-	if now.Sub(*row.UnauthorizedSince) >= refusedTooFar {
-		row.Status, row.NextProbeAt = Inactive, nil
-	}
-}
-
-func keyRejected(err error) bool { return codeOf(err) == hub.CodeKeyRejected }
-
-func limited(err error) bool { return codeOf(err) == hub.CodePeerRateLimited }
-
-func codeOf(err error) string {
-	var told *hub.Error
-	if errors.As(err, &told) {
-		return told.Code
-	}
-	return ""
+	return i, store.Failed("recording the probe", err)
 }

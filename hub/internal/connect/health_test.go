@@ -12,17 +12,17 @@ import (
 
 	"integrationhub/hub"
 	"integrationhub/hub/internal/connect"
-	"integrationhub/hub/internal/store/dbgen"
+	"integrationhub/hub/internal/integration"
 )
 
 // connection is the integration as the hub would use it now.
 func (b *bundle) connection(id uuid.UUID) hub.Connection {
 	b.t.Helper()
-	row, err := dbgen.New(b.db).IntegrationByID(context.Background(), dbgen.IntegrationByIDParams{ID: id})
+	stored, err := integration.NewRepository(b.db).Get(context.Background(), id, integration.Filter{})
 	require.NoError(b.t, err)
-	secrets, err := connect.OpenSecrets(b.Box, row)
+	secrets, err := stored.OpenSecrets(b.Box)
 	require.NoError(b.t, err)
-	return secrets.Connection(row, "clinic", b.clock.Now())
+	return secrets.Connection(&stored, "clinic", b.clock.Now())
 }
 
 // Probes come every minute, give or take a tenth.
@@ -49,28 +49,28 @@ func TestHealth(t *testing.T) {
 	answers := func(handler http.HandlerFunc) { p.set(func(p *plainPeer) { p.status = handler }) }
 	bad, good := answering(500, `{}`), answering(200, goodStatus)
 
-	require.Equal(t, connect.Active, status())
+	require.Equal(t, statusActive, status())
 	require.WithinDuration(t, b.clock.Now(), b.get(id).LastHealthCheck, 0)
 	answers(bad)
-	require.Equal(t, connect.Active, status())
-	require.Equal(t, connect.Active, status())
+	require.Equal(t, statusActive, status())
+	require.Equal(t, statusActive, status())
 	answers(good)
-	require.Equal(t, connect.Active, status(), "failures count in a row")
+	require.Equal(t, statusActive, status(), "failures count in a row")
 	require.Empty(t, b.get(id).LastError)
 	answers(bad)
-	require.Equal(t, connect.Active, status())
-	require.Equal(t, connect.Active, status())
-	require.Equal(t, connect.Error, status(), "after three")
+	require.Equal(t, statusActive, status())
+	require.Equal(t, statusActive, status())
+	require.Equal(t, statusError, status(), "after three")
 	require.NotEmpty(t, b.get(id).LastError)
 
 	answers(good)
-	require.Equal(t, connect.Error, status())
+	require.Equal(t, statusError, status())
 	answers(bad)
-	require.Equal(t, connect.Error, status())
+	require.Equal(t, statusError, status())
 	answers(good)
-	require.Equal(t, connect.Error, status(), "successes count in a row")
+	require.Equal(t, statusError, status(), "successes count in a row")
 	require.Empty(t, b.recovered)
-	require.Equal(t, connect.Active, status(), "after two")
+	require.Equal(t, statusActive, status(), "after two")
 	require.Equal(t, []uuid.UUID{id}, b.recovered)
 	require.Empty(t, b.get(id).LastError)
 
@@ -80,19 +80,19 @@ func TestHealth(t *testing.T) {
 		"HTML":            answering(200, "<html>"),
 	} {
 		answers(handler)
-		require.Equal(t, connect.Active, status(), name)
-		require.Equal(t, connect.Active, status(), name)
-		require.Equal(t, connect.Error, status(), name)
+		require.Equal(t, statusActive, status(), name)
+		require.Equal(t, statusActive, status(), name)
+		require.Equal(t, statusError, status(), name)
 		answers(good)
-		require.Equal(t, connect.Error, status(), name)
-		require.Equal(t, connect.Active, status(), name)
+		require.Equal(t, statusError, status(), name)
+		require.Equal(t, statusActive, status(), name)
 	}
 	answers(answering(429, `{}`))
 	for range 5 {
-		require.Equal(t, connect.Active, status(), "busy is not ill")
+		require.Equal(t, statusActive, status(), "busy is not ill")
 	}
 	answers(answering(200, strings.Replace(goodStatus, "message.send", "message.read", 1)))
-	require.Equal(t, connect.Active, status())
+	require.Equal(t, statusActive, status())
 	require.Equal(t, []string{"message.read"}, b.get(id).Features, "features are discovered anew")
 }
 
@@ -104,11 +104,11 @@ func TestRefusedKey(t *testing.T) {
 		id := b.connected(p).ID
 		p.set(func(p *plainPeer) { p.status = answering(code, `{}`) })
 		b.later(time.Minute)
-		require.Equal(t, connect.Error, b.get(id).Status, "at once")
+		require.Equal(t, statusError, b.get(id).Status, "at once")
 		b.later(23 * time.Hour)
-		require.Equal(t, connect.Error, b.get(id).Status)
+		require.Equal(t, statusError, b.get(id).Status)
 		b.later(time.Hour)
-		require.Equal(t, connect.Inactive, b.get(id).Status, "after a day")
+		require.Equal(t, statusInactive, b.get(id).Status, "after a day")
 		asked := len(p.seen("/status"))
 		b.later(time.Hour)
 		b.later(time.Hour)
@@ -135,7 +135,7 @@ func TestFormerKeyIsTried(t *testing.T) {
 		}
 	})
 	b.later(time.Minute)
-	require.Equal(t, connect.Active, b.get(made.ID).Status)
+	require.Equal(t, statusActive, b.get(made.ID).Status)
 	require.Equal(t, "msg_live_somethingElseThatTheyMade", b.connection(made.ID).Key)
 }
 
@@ -144,32 +144,32 @@ func TestCheck(t *testing.T) {
 	t.Parallel()
 	b, p := setup(t), newPeer(t)
 	made := b.connected(p)
-	found, err := b.Check(context.Background(), made.ID, connect.Filter{TenantID: &b.tenant})
+	found, err := b.Probe(context.Background(), made.ID, integration.Filter{TenantID: &b.tenant})
 	require.NoError(t, err)
-	require.NoError(t, found.Trouble)
+	require.NoError(t, found.Err)
 	require.Equal(t, "2.0.1", found.Peer.Version)
 	p.set(func(p *plainPeer) { p.status = answering(401, `{}`) })
-	found, err = b.Check(context.Background(), made.ID, connect.Filter{})
+	found, err = b.Probe(context.Background(), made.ID, integration.Filter{})
 	require.NoError(t, err)
-	refused(t, hub.ErrInvalid, "remote_key_rejected", found.Trouble)
-	require.Equal(t, connect.Error, found.Integration.Status)
+	refused(t, hub.ErrInvalid, "remote_key_rejected", found.Err)
+	require.Equal(t, statusError, found.Integration.Status)
 
 	// It makes nothing active that was never registered, or that was switched off.
 	p.set(func(p *plainPeer) { p.status, p.register = answering(200, goodStatus), answering(500, `{}`) })
 	_, err = b.Connect(context.Background(), b.request(p))
 	require.NoError(t, err)
 	for range 3 {
-		found, err = b.Check(context.Background(), made.ID, connect.Filter{})
+		found, err = b.Probe(context.Background(), made.ID, integration.Filter{})
 		require.NoError(t, err)
-		require.NoError(t, found.Trouble)
-		require.Equal(t, connect.Error, found.Integration.Status)
+		require.NoError(t, found.Err)
+		require.Equal(t, statusError, found.Integration.Status)
 	}
-	_, err = b.Disable(context.Background(), made.ID, connect.Filter{})
+	_, err = b.Disable(context.Background(), made.ID, integration.Filter{})
 	require.NoError(t, err)
 	for range 3 {
-		found, err = b.Check(context.Background(), made.ID, connect.Filter{})
+		found, err = b.Probe(context.Background(), made.ID, integration.Filter{})
 		require.NoError(t, err)
-		require.Equal(t, connect.Inactive, found.Integration.Status)
+		require.Equal(t, statusInactive, found.Integration.Status)
 	}
 }
 
@@ -188,8 +188,8 @@ func TestHandshakeIsTakenOver(t *testing.T) {
 	p.set(func(p *plainPeer) { p.register = answering(200, `{}`) })
 	other := b.service(nil)
 	b.clock.Advance(time.Minute)
-	require.NoError(t, other.Round(context.Background()))
-	require.Equal(t, connect.Active, b.get(made.ID).Status)
+	require.NoError(t, other.RunDue(context.Background()))
+	require.Equal(t, statusActive, b.get(made.ID).Status)
 	require.Equal(t, 1, b.count("integrations"))
 	require.Equal(t, p.seen("/register")[0].fields, p.seen("/register")[1].fields)
 }

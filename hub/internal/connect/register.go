@@ -2,214 +2,176 @@ package connect
 
 import (
 	"context"
-	"errors"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
 	"integrationhub/hub"
 	"integrationhub/hub/internal/failpoint"
+	"integrationhub/hub/internal/integration"
 	"integrationhub/hub/internal/store"
 	"integrationhub/hub/internal/store/dbgen"
-
-	"integrationhub/hub/internal/registry"
 )
 
-// register is the fourth and fifth step: the peer is told where we receive, and what
-// came of it is stored. Trouble with the peer is no error but the row's status, unless
-// the peer is connected to another account: no other try will change that.
-func (s *Service) register(ctx context.Context, row dbgen.Integration, own string) (dbgen.Integration, error) {
-	answer, trouble, err := s.tell(ctx, row, own)
+// register registers with the peer and stores the outcome. A failure of the peer is no
+// error but the integration's status, unless the peer is connected to another account:
+// no retry changes that.
+func (s *Service) register(ctx context.Context, i integration.Integration, localProduct string) (integration.Integration, error) {
+	answer, peerErr, err := s.callRegister(ctx, i, localProduct)
 	if err != nil {
-		return row, err
+		return i, err
 	}
-	if trouble != nil {
-		s.Failed(own, StepRegister)
+	if peerErr != nil {
+		s.OnHandshakeFailed(localProduct, StepRegister)
 	}
 	failpoint.Here("handshake_registered")
-	row, err = s.finish(ctx, row, answer, trouble)
+	i, err = s.storeOutcome(ctx, i, answer, peerErr)
 	failpoint.Here("handshake_finished")
-	if err == nil && takenThere(trouble) {
-		err = trouble
+	if err == nil && isOtherAccount(peerErr) {
+		err = peerErr
 	}
-	return row, err
+	return i, err
 }
 
-// tell makes the call. Peers that cannot be told are configured by people.
-func (s *Service) tell(ctx context.Context, row dbgen.Integration, own string) (answer hub.RegistrationResponse, trouble, err error) {
-	registrar, ok := s.Connectors(row.Product).(hub.Registrar)
+// callRegister tells the peer where we receive, with the pending secret and key. A peer
+// whose connector has no such call is configured by people: that counts as a success.
+func (s *Service) callRegister(ctx context.Context, i integration.Integration, localProduct string) (answer hub.RegistrationResponse, peerErr, err error) {
+	registrar, ok := s.Connectors(i.Product).(hub.Registrar)
 	if !ok {
 		return hub.RegistrationResponse{}, nil, nil
 	}
-	c, secrets, err := s.connection(row, own)
+	c, secrets, err := s.connection(i, localProduct)
 	if err != nil {
 		return answer, nil, err
 	}
-	key, err := s.Box.Open(row.PendingKey, registry.LocalKeyContext(row.ID))
+	key, err := i.OpenPendingLocalKey(s.Box)
 	if err != nil {
 		return answer, nil, err
 	}
-	hosted, _ := s.Products(own)
-	secret := secrets.pending
+	product, _ := s.Products(localProduct)
+	secret := secrets.Pending
 	if secret == "" {
-		secret = secrets.current
+		secret = secrets.Current
 	}
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	answer, trouble = registrar.Register(ctx, s.Do, c, hub.Registration{
-		ID: row.ID, Product: own, Environment: row.Environment, WebhookURL: row.WebhookUrl, Secret: secret, Key: string(key),
-		Events: hosted.Spec.Receives, Features: hosted.Spec.Features,
+	answer, peerErr = registrar.Register(ctx, s.Client, c, hub.Registration{
+		ID: i.ID, Product: localProduct, Environment: i.Environment, WebhookURL: i.WebhookURL, Secret: secret, Key: key,
+		Events: product.Spec.Receives, Features: product.Spec.Features,
 	})
-	if trouble == nil && answer.WebhookURL != "" {
-		_, trouble = s.URLs.CheckHTTPS("webhook_url of the answer", answer.WebhookURL)
+	if peerErr == nil && answer.WebhookURL != "" {
+		_, peerErr = s.URLs.CheckHTTPS("webhook_url of the answer", answer.WebhookURL)
 	}
-	return answer, peerTrouble(trouble), nil
+	return answer, peerError(peerErr), nil
 }
 
-// finish stores the outcome of a registration. sent is the row as the peer was told
-// of it.
-func (s *Service) finish(ctx context.Context, sent dbgen.Integration, answer hub.RegistrationResponse, trouble error) (row dbgen.Integration, err error) {
-	recovered := false
+// storeOutcome stores the outcome of a registration. sent is the integration as the peer
+// was told of it.
+func (s *Service) storeOutcome(ctx context.Context, sent integration.Integration, answer hub.RegistrationResponse, peerErr error) (i integration.Integration, err error) {
+	hasRecovered := false
 	err = store.InTx(ctx, s.DB, func(tx pgx.Tx) error {
-		queries := dbgen.New(tx)
-		if row, err = queries.LockIntegration(ctx, sent.ID); err != nil {
+		integrations := integration.NewRepository(tx)
+		if i, err = integrations.Lock(ctx, sent.ID); err != nil {
 			return err
 		}
 		now := s.Now()
 		switch {
-		case row.Disabled || row.RevokedAt != nil: // meanwhile
+		case i.Disabled || i.RevokedAt != nil: // since the call began
 			return nil
-		case row.Handshake != sent.Handshake:
-			// Another process connected meanwhile. Whose registration reached the peer
-			// last is not known: tell it once more what is in force now.
-			row.RegisterAt = &now
-		case takenThere(trouble):
-			left(&row, reason(trouble))
-		case trouble != nil:
-			row.Status, row.LastError, row.NextProbeAt = Error, new(reason(trouble)), nil
-			row.RegisterTries++
-			row.RegisterAt = new(now.Add(retryAfter(row.RegisterTries)))
+		case i.Handshake != sent.Handshake:
+			// Another process connected concurrently. Which registration reached the peer
+			// last is not known, so the peer is registered with once more.
+			i.ScheduleRegistration(now)
+		case isOtherAccount(peerErr):
+			i.Disconnect(integration.FailureText(peerErr))
+		case peerErr != nil:
+			i.FailRegistration(integration.FailureText(peerErr))
+			i.ScheduleRegistration(now.Add(retryDelay(i.RegistrationFailures)))
 		default:
-			recovered = row.Status == Error
-			if err := s.registered(ctx, queries, &row, sent, answer); err != nil {
+			hasRecovered = i.Status == integration.StatusError
+			if err := s.completeRegistration(ctx, dbgen.New(tx), &i, sent, answer); err != nil {
 				return err
 			}
 		}
-		row, err = queries.SaveIntegration(ctx, saving(row))
+		i, err = integrations.Save(ctx, i)
 		return err
 	})
-	if err == nil && recovered {
-		s.Recovered(row.ID)
+	if err == nil && hasRecovered {
+		s.OnRecovered(i.ID)
 	}
-	return row, store.Failed("storing the registration", err)
+	return i, store.Failed("storing the registration", err)
 }
 
-// registered puts into force what the peer knows now.
-func (s *Service) registered(ctx context.Context, queries *dbgen.Queries, row *dbgen.Integration, sent dbgen.Integration, answer hub.RegistrationResponse) error {
+// completeRegistration puts into force what the peer received with sent, and applies the
+// peer's answer.
+func (s *Service) completeRegistration(ctx context.Context, queries *dbgen.Queries, i *integration.Integration, sent integration.Integration, answer hub.RegistrationResponse) error {
 	now := s.Now()
-	if err := s.promoteSecret(row, sent); err != nil {
+	if err := s.promotePendingSecret(i, sent); err != nil {
 		return err
 	}
-	if row.PendingKeyID != nil && sent.PendingKeyID != nil && *row.PendingKeyID == *sent.PendingKeyID {
-		err := queries.EndOtherKeys(ctx, dbgen.EndOtherKeysParams{Until: now.Add(overlap), IntegrationID: row.ID, Keep: *row.PendingKeyID})
+	if i.PendingLocalKeyID != nil && sent.PendingLocalKeyID != nil && *i.PendingLocalKeyID == *sent.PendingLocalKeyID {
+		err := queries.EndOtherKeys(ctx, dbgen.EndOtherKeysParams{Until: now.Add(overlap), IntegrationID: i.ID, Keep: *i.PendingLocalKeyID})
 		if err != nil {
 			return err
 		}
-		row.PendingKey, row.PendingKeyID = nil, nil
+		i.PendingLocalKey, i.PendingLocalKeyID = nil, nil
 	}
 	if answer.WebhookURL != "" {
-		row.PeerWebhookUrl = answer.WebhookURL
+		i.PeerWebhookURL = answer.WebhookURL
 	}
 	if answer.Features != nil {
-		row.Features = cleaned(answer.Features)
+		i.Features = validNames(answer.Features)
 	}
-	if id := cleaned([]string{answer.IntegrationID}); len(id) == 1 && id[0] != "" {
-		row.PeerIntegrationID = &id[0]
+	if id := validNames([]string{answer.IntegrationID}); len(id) == 1 && id[0] != "" {
+		i.PeerIntegrationID = id[0]
 	}
-	// A try that somebody else asked for meanwhile is left standing.
-	if row.RegisterAt != nil && sent.RegisterAt != nil && row.RegisterAt.Equal(*sent.RegisterAt) {
-		row.RegisterAt = nil
+	// A registration that was scheduled since sent was stored stays due.
+	if i.NextRegistrationAt != nil && sent.NextRegistrationAt != nil && i.NextRegistrationAt.Equal(*sent.NextRegistrationAt) {
+		i.NextRegistrationAt = nil
 	}
-	row.Status, row.LastError, row.RegisterTries, row.RegisteredAt = Active, nil, 0, &now
-	row.Failures, row.Successes, row.UnauthorizedSince, row.NextProbeAt = 0, 0, nil, s.nextProbe()
+	i.CompleteRegistration(now, s.nextProbe())
 	return nil
 }
 
-// promoteSecret makes the secret that the peer was told the current one, unless the
-// peer's own has won meanwhile.
-func (s *Service) promoteSecret(row *dbgen.Integration, sent dbgen.Integration) error {
-	mine, err := OpenSecrets(s.Box, sent)
+// reregister registers an integration again: in the background after a failure, or when
+// an administrator enables it. It issues a new key if the peer has the last one.
+func (s *Service) reregister(ctx context.Context, id uuid.UUID) (i integration.Integration, err error) {
+	i, err = s.integrations().Get(ctx, id, integration.Filter{})
 	if err != nil {
-		return err
+		return i, err
 	}
-	now, err := OpenSecrets(s.Box, *row)
-	if err != nil || now.pending == "" || now.pending != mine.pending {
-		return err
-	}
-	if now.current != "" && now.current != now.pending {
-		row.PreviousSecret, row.PreviousExpiresAt = row.Secret, new(s.Now().Add(overlap))
-	}
-	row.Secret, row.PendingSecret = row.PendingSecret, nil
-	return nil
-}
-
-// again registers an integration anew: in the background after a failure, or when
-// an administrator enables it. It makes a new key where the last one was delivered.
-func (s *Service) again(ctx context.Context, id uuid.UUID) (row dbgen.Integration, err error) {
-	row, err = s.load(ctx, id, Filter{})
+	tenant, err := s.loadTenant(ctx, i.TenantID)
 	if err != nil {
-		return row, err
+		return i, err
 	}
-	tenant, err := dbgen.New(s.DB).TenantByID(ctx, row.TenantID)
-	if err != nil {
-		return row, store.Failed("loading the tenant", err)
-	}
-	own, hosted := s.Products(tenant.Product)
+	product, hosted := s.Products(tenant.Product)
 	if !hosted {
-		return row, nil // switched off: tried again when it is back
+		return i, nil // the product is switched off: retried when it runs again
 	}
-	release, err := s.turn(ctx, row.TenantID, row.Environment, row.Product)
+	unlock, err := s.lockHandshake(ctx, i.Identity)
 	if err != nil {
-		return row, err
+		return i, err
 	}
-	defer release()
+	defer unlock()
 	err = store.InTx(ctx, s.DB, func(tx pgx.Tx) error {
-		queries := dbgen.New(tx)
-		if row, err = queries.LockIntegration(ctx, id); err != nil {
+		integrations := integration.NewRepository(tx)
+		if i, err = integrations.Lock(ctx, id); err != nil {
 			return err
 		}
-		if row.RegisterAt == nil || row.Disabled || row.RevokedAt != nil || len(row.PendingKey) > 0 {
+		if !i.CanRegister() || len(i.PendingLocalKey) > 0 {
 			return nil
 		}
-		if err := s.renewKey(ctx, tx, own, &row, ""); err != nil {
+		if err := s.setPendingLocalKey(ctx, tx, product, &i, ""); err != nil {
 			return err
 		}
-		row, err = queries.SaveIntegration(ctx, saving(row))
+		i, err = integrations.Save(ctx, i)
 		return err
 	})
 	if err != nil {
-		return row, store.Failed("preparing a registration", err)
+		return i, store.Failed("preparing a registration", err)
 	}
-	if row.RegisterAt == nil || row.Disabled || row.RevokedAt != nil {
-		return row, nil
+	if !i.CanRegister() {
+		return i, nil
 	}
-	return s.register(context.WithoutCancel(ctx), row, tenant.Product)
-}
-
-// reason is what people are told of a failure.
-func reason(err error) string {
-	var told *hub.Error
-	if errors.As(err, &told) {
-		return told.Detail
-	}
-	return "The other product did not answer as documented."
-}
-
-// registrations tries those that are due again.
-func (s *Service) registrations(ctx context.Context) ([]uuid.UUID, error) {
-	now := s.Now()
-	ids, err := dbgen.New(s.DB).ClaimRegistrations(ctx, dbgen.ClaimRegistrationsParams{
-		Until: now.Add(retryFirst), At: now, RowLimit: roundSize,
-	})
-	return ids, store.Failed("claiming registrations", err)
+	return s.register(context.WithoutCancel(ctx), i, tenant.Product)
 }

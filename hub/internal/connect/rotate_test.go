@@ -11,6 +11,7 @@ import (
 
 	"integrationhub/hub"
 	"integrationhub/hub/internal/connect"
+	"integrationhub/hub/internal/integration"
 )
 
 func TestRotateSecret(t *testing.T) {
@@ -18,9 +19,9 @@ func TestRotateSecret(t *testing.T) {
 	b, p := setup(t), newPeer(t)
 	made := b.connected(p)
 	first := p.seen("/register")[0].fields["webhook_secret"].(string)
-	row, secret, err := b.RotateSecret(context.Background(), made.ID, connect.Filter{}, time.Hour)
+	row, secret, err := b.RotateSecret(context.Background(), made.ID, integration.Filter{}, time.Hour)
 	require.NoError(t, err)
-	require.Equal(t, connect.Active, row.Status)
+	require.Equal(t, statusActive, row.Status)
 	require.Equal(t, secret, p.seen("/register")[1].fields["webhook_secret"])
 	require.Equal(t, secret, b.connection(made.ID).Secret())
 	require.True(t, b.verifies(made.ID, first))
@@ -28,14 +29,14 @@ func TestRotateSecret(t *testing.T) {
 	require.False(t, b.verifies(made.ID, first))
 
 	p.set(func(p *plainPeer) { p.register = answering(503, `{}`) })
-	_, _, err = b.RotateSecret(context.Background(), made.ID, connect.Filter{}, time.Hour)
+	_, _, err = b.RotateSecret(context.Background(), made.ID, integration.Filter{}, time.Hour)
 	refused(t, hub.ErrPeer, "peer_failed", err)
 	require.Equal(t, secret, b.connection(made.ID).Secret())
 	calls := p.seen("/register")
 	vain := calls[len(calls)-1].fields["webhook_secret"].(string)
 	require.True(t, b.verifies(made.ID, vain), "the peer may have taken it")
-	require.Equal(t, connect.Active, b.get(made.ID).Status)
-	_, _, err = b.RotateSecret(context.Background(), made.ID, connect.Filter{}, 8*24*time.Hour)
+	require.Equal(t, statusActive, b.get(made.ID).Status)
+	_, _, err = b.RotateSecret(context.Background(), made.ID, integration.Filter{}, 8*24*time.Hour)
 	refused(t, hub.ErrInvalid, "validation_failed", err)
 }
 
@@ -50,9 +51,9 @@ func TestRotationsWinAtThePeer(t *testing.T) {
 	require.NoError(t, err)
 	before := b.connection(made.ID).Secret()
 	for range 50 {
-		_, secret, err := b.RotateSecret(context.Background(), made.ID, connect.Filter{}, time.Hour)
+		_, secret, err := b.RotateSecret(context.Background(), made.ID, integration.Filter{}, time.Hour)
 		require.NoError(t, err)
-		require.True(t, connect.Wins(secret, before))
+		require.True(t, connect.WinsOver(secret, before))
 		require.Equal(t, secret, b.connection(made.ID).Secret())
 		calls := p.seen("/register")
 		require.Equal(t, secret, calls[len(calls)-1].fields["webhook_secret"])
@@ -68,7 +69,7 @@ func TestRotationThatCannotWin(t *testing.T) {
 	who := b.speaker(hub.Live)
 	accepted, err := b.Accept(context.Background(), who, registration(p, unbeatable))
 	require.NoError(t, err)
-	_, secret, err := b.RotateSecret(context.Background(), accepted.IntegrationID, connect.Filter{}, time.Hour)
+	_, secret, err := b.RotateSecret(context.Background(), accepted.IntegrationID, integration.Filter{}, time.Hour)
 	refused(t, hub.ErrRateLimited, "rotated_too_often", err)
 	require.Empty(t, secret)
 	require.Empty(t, p.seen("/register"))
@@ -79,7 +80,7 @@ func TestRotationThatCannotWin(t *testing.T) {
 	require.ErrorAs(t, err, &told)
 	require.Positive(t, told.RetryAfter)
 	b.clock.Advance(told.RetryAfter)
-	_, secret, err = b.RotateSecret(context.Background(), accepted.IntegrationID, connect.Filter{}, time.Hour)
+	_, secret, err = b.RotateSecret(context.Background(), accepted.IntegrationID, integration.Filter{}, time.Hour)
 	require.NoError(t, err)
 	require.Equal(t, secret, b.connection(accepted.IntegrationID).Secret())
 }
@@ -102,7 +103,7 @@ func TestRotationIsOvertaken(t *testing.T) {
 			answering(200, `{}`)(w, r)
 		}
 	})
-	_, secret, err := b.RotateSecret(context.Background(), made.ID, connect.Filter{}, time.Hour)
+	_, secret, err := b.RotateSecret(context.Background(), made.ID, integration.Filter{}, time.Hour)
 	refused(t, hub.ErrConflict, "handshake_overtook", err)
 	require.Empty(t, secret)
 	require.Len(t, p.seen("/register"), 3)
@@ -111,8 +112,8 @@ func TestRotationIsOvertaken(t *testing.T) {
 	require.Len(t, calls, 4)
 	require.Equal(t, calls[2].fields["webhook_secret"], calls[3].fields["webhook_secret"], "the connect's")
 	require.Equal(t, b.connection(made.ID).Secret(), calls[3].fields["webhook_secret"])
-	require.Nil(t, b.get(made.ID).RegistrationTry)
-	require.Equal(t, connect.Active, b.get(made.ID).Status)
+	require.Nil(t, b.get(made.ID).NextRegistrationAt)
+	require.Equal(t, statusActive, b.get(made.ID).Status)
 }
 
 // A peer that left and comes back brings its secret, whatever was registered before.
@@ -120,7 +121,7 @@ func TestSecretOfAPeerThatCameBack(t *testing.T) {
 	t.Parallel()
 	b, p := setup(t), newPeer(t)
 	made := b.connected(p)
-	require.True(t, connect.Wins(b.connection(made.ID).Secret(), beatable))
+	require.True(t, connect.WinsOver(b.connection(made.ID).Secret(), beatable))
 	who := b.lookUp(p.seen("/register")[0].fields["api_key"].(string))
 	_, err := b.Unregister(context.Background(), who)
 	require.NoError(t, err)

@@ -21,10 +21,18 @@ import (
 	"integrationhub/hub/hubtest"
 	"integrationhub/hub/internal/connect"
 	"integrationhub/hub/internal/egress"
+	"integrationhub/hub/internal/integration"
 	"integrationhub/hub/internal/keys"
 	"integrationhub/hub/internal/seal"
 	"integrationhub/hub/internal/store/dbgen"
 	"integrationhub/hub/module"
+)
+
+// The statuses as views have them.
+const (
+	statusActive   = string(integration.StatusActive)
+	statusInactive = string(integration.StatusInactive)
+	statusError    = string(integration.StatusError)
 )
 
 func TestMain(m *testing.M) { hubtest.Main(m) }
@@ -66,19 +74,19 @@ func (b *bundle) service(change func(*connect.Config)) *connect.Service {
 	guard, err := egress.New(egress.Config{Development: true})
 	require.NoError(b.t, err)
 	cfg := connect.Config{
-		DB: b.db, Box: box, Keys: b.keys, URLs: guard, Do: connect.NewDoer(guard.DialContext, "test"),
+		DB: b.db, Box: box, Keys: b.keys, URLs: guard, Client: connect.NewDoer(guard.DialContext, "test"),
 		Connectors: func(product string) hub.Connector { return hub.NewPeerConnector(product, product) },
 		Products: func(name string) (connect.Product, bool) {
 			return connect.Product{Spec: module.Spec{
 				Name: "clinic", KeyPrefix: "cli", Features: []string{"patient.search"}, Receives: []string{"message.received"},
-			}, Base: ownBase}, name == "clinic"
+			}, BaseURL: ownBase}, name == "clinic"
 		},
-		Failed: func(own, step string) {
+		OnHandshakeFailed: func(own, step string) {
 			b.mu.Lock()
 			defer b.mu.Unlock()
 			b.failed = append(b.failed, own+" "+step)
 		},
-		Recovered: func(id uuid.UUID) {
+		OnRecovered: func(id uuid.UUID) {
 			b.mu.Lock()
 			defer b.mu.Unlock()
 			b.recovered = append(b.recovered, id)
@@ -94,16 +102,16 @@ func (b *bundle) service(change func(*connect.Config)) *connect.Service {
 // request is what an administrator asks for to connect a peer.
 func (b *bundle) request(p *plainPeer) connect.Request {
 	return connect.Request{
-		TenantID: b.tenant, OwnProduct: "clinic", Environment: hub.Live, Product: "messaging",
+		TenantID: b.tenant, LocalProduct: "clinic", Environment: hub.Live, Product: "messaging",
 		Key: "msg_live_somethingElseThatTheyMade", APIURL: p.URL + "/api/v1", Uses: []string{"reminders"},
 	}
 }
 
-func (b *bundle) connected(p *plainPeer) connect.Integration {
+func (b *bundle) connected(p *plainPeer) connect.View {
 	b.t.Helper()
 	made, err := b.Connect(context.Background(), b.request(p))
 	require.NoError(b.t, err)
-	require.Equal(b.t, connect.Active, made.Status, made.LastError)
+	require.Equal(b.t, statusActive, made.Status, made.LastError)
 	return made
 }
 
@@ -111,12 +119,12 @@ func (b *bundle) connected(p *plainPeer) connect.Integration {
 func (b *bundle) later(d time.Duration) {
 	b.t.Helper()
 	b.clock.Advance(d)
-	require.NoError(b.t, b.Round(context.Background()))
+	require.NoError(b.t, b.RunDue(context.Background()))
 }
 
-func (b *bundle) get(id uuid.UUID) connect.Integration {
+func (b *bundle) get(id uuid.UUID) connect.View {
 	b.t.Helper()
-	row, err := b.Get(context.Background(), id, connect.Filter{})
+	row, err := b.Get(context.Background(), id, integration.Filter{})
 	require.NoError(b.t, err)
 	return row
 }

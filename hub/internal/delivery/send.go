@@ -9,10 +9,10 @@ import (
 	"time"
 
 	"integrationhub/hub"
-	"integrationhub/hub/internal/connect"
 	"integrationhub/hub/internal/delivery/client"
 	"integrationhub/hub/internal/directory"
 	"integrationhub/hub/internal/failpoint"
+	"integrationhub/hub/internal/integration"
 	"integrationhub/hub/internal/logid"
 )
 
@@ -105,13 +105,13 @@ func decideUnsent(target *directory.Target, job Job) (Verdict, bool) {
 	switch {
 	case target == nil:
 		return Verdict{Status: Failed, Spent: spent, Reason: ReasonEndpointDeleted}, true
-	case target.Peer != nil && target.Peer.MetAfter(logid.Time(job.Event.Seq)):
+	case target.Peer != nil && target.Peer.PredatesAccount(logid.Time(job.Event.Seq)):
 		return Verdict{Status: Failed, Spent: spent, Reason: ReasonOtherAccount}, true
 	case target.Enabled:
 		return Verdict{}, false
 	case target.Peer == nil:
 		return Verdict{Status: Parked, Spent: spent, Reason: ReasonEndpointDisabled}, true
-	case target.Peer.Status == connect.Inactive:
+	case target.Peer.Status == integration.StatusInactive:
 		return Verdict{Status: Parked, Spent: spent, Reason: ReasonIntegrationInactive}, true
 	default:
 		return Verdict{Status: Parked, Spent: spent, Reason: ReasonPeerUnavailable}, true
@@ -176,7 +176,7 @@ func (w *worker) toEndpoint(job Job, to *directory.Target, at time.Time) {
 }
 
 // toPeer makes the request for an integration, as its connector has it.
-func (w *worker) toPeer(job Job, peer *directory.Integration, at time.Time) error {
+func (w *worker) toPeer(job Job, peer *integration.Peer, at time.Time) error {
 	event, err := hub.ParseEnvelope(job.Event.Body)
 	if err != nil {
 		return fmt.Errorf("reading the stored envelope: %w", err)

@@ -14,117 +14,116 @@ import (
 
 	"integrationhub/hub"
 	"integrationhub/hub/internal/audit"
-	"integrationhub/hub/internal/connect"
 	"integrationhub/hub/internal/httpx"
+	"integrationhub/hub/internal/integration"
 	"integrationhub/hub/internal/keys"
 	"integrationhub/hub/internal/store"
 	"integrationhub/hub/module"
 	"integrationhub/hub/module/rest"
 )
 
-// handlingTime is how long a request may take; a handshake calls its peer three
-// times at most.
-const handlingTime = 45 * time.Second
+const (
+	requestTimeout = 45 * time.Second // of a request: a handshake calls its peer three times at most
+	auditTimeout   = 5 * time.Second  // of storing a request's audit entry
+)
 
-// recordingTime is how long the audit log is waited for after a request.
-const recordingTime = 5 * time.Second
-
-// HeaderEnvironment lets a user work on test data.
+// HeaderEnvironment is the header with which a user asks for test data.
 const HeaderEnvironment = "X-Environment"
 
-// access is what an operation's Security accepts.
+// access is what an operation requires of its caller.
 type access struct {
 	rest.Credentials
-	// The call is about connecting: keys of integrations that are not in use may make
-	// it, and what this process knows of the key has to be up to date.
-	connecting bool
+	isHandshake bool // keys of inactive integrations may call it; they are checked against the newest configuration
 }
 
-// about is what the guard knows of a request, and what handlers tell the audit log.
-type about struct {
+// requestInfo is what the guard knows of a request and what handlers add for the audit
+// log.
+type requestInfo struct {
 	caller     module.Caller
-	key        *keys.Principal
-	known      bool
+	isKnown    bool            // caller is set
+	key        *keys.Principal // nil for users
 	clientIP   string
-	resourceID string
-	subjectID  string // the person it turned out to be about
+	resourceID string // that the request was about, or ""
+	subjectID  string // the person whose data it was about, or ""
 }
 
-type aboutKey struct{}
+type requestInfoKey struct{}
 
-// aboutOf gives what the guard knows of the request that a handler serves.
-func aboutOf(ctx context.Context) *about {
-	return ctx.Value(aboutKey{}).(*about) //nolint:forcetypeassert // the guard puts it there
+// requestInfoFrom returns what the guard knows of the request that a handler serves.
+func requestInfoFrom(ctx context.Context) *requestInfo {
+	return ctx.Value(requestInfoKey{}).(*requestInfo) //nolint:forcetypeassert // the guard puts it there
 }
 
-// touched tells the audit log which resource a request was about.
-func touched(ctx context.Context, id uuid.UUID) { aboutOf(ctx).resourceID = id.String() }
+// setAuditResource sets which resource the audit log has for a request.
+func setAuditResource(ctx context.Context, id uuid.UUID) {
+	requestInfoFrom(ctx).resourceID = id.String()
+}
 
-// guard lets through to an operation who may call it, as its Security says, with a
-// body that keeps the rules, and records in the audit log what came of it. It is a
-// middleware of the API, so that no group of operations goes around it.
+// guard serves an operation if its caller may call it, as its Security says, and the body
+// follows the rules. It records the outcome in the audit log. As a middleware of the API
+// it covers every group of operations.
 func (p *Product) guard(ctx huma.Context, serve func(huma.Context)) {
 	op, c := ctx.Operation(), humafiber.Unwrap(ctx)
-	who := &about{clientIP: httpx.ClientIP(c, p.deps.TrustedProxies)}
-	trailed, trail := module.WithAuditTrail(context.WithValue(ctx.Context(), aboutKey{}, who))
-	bounded, cancel := context.WithTimeout(trailed, handlingTime)
+	info := &requestInfo{clientIP: httpx.ClientIP(c, p.deps.TrustedProxies)}
+	audited, trail := module.WithAuditTrail(context.WithValue(ctx.Context(), requestInfoKey{}, info))
+	bounded, cancel := context.WithTimeout(audited, requestTimeout)
 	defer cancel()
-	needs := access{
+	required := access{
 		Credentials: rest.Access(op.Security).Credentials(),
-		connecting:  op.OperationID == actionStatus || op.OperationID == actionRegister || op.OperationID == actionUnregister,
+		isHandshake: op.OperationID == actionStatus || op.OperationID == actionRegister || op.OperationID == actionUnregister,
 	}
-	err := p.admit(bounded, c, needs, who)
+	err := p.authorize(bounded, c, required, info)
 	if err == nil {
-		err = checkOf(op)(c)
+		err = bodyCheckFor(op)(c)
 	}
 	if err == nil {
-		bounded = module.WithClientIP(bounded, who.clientIP)
-		if who.known {
-			bounded = module.WithCaller(bounded, who.caller)
+		bounded = module.WithClientIP(bounded, info.clientIP)
+		if info.isKnown {
+			bounded = module.WithCaller(bounded, info.caller)
 		}
 		serve(huma.WithContext(ctx, bounded))
 	} else {
-		// The status is the error's own; this one only counts where it has none.
+		// The error has a status of its own; this one counts only if it has none.
 		_ = huma.WriteErr(p.api, huma.WithContext(ctx, bounded), http.StatusInternalServerError, "", err)
 	}
-	who.subjectID = trail.Subject()
-	if !strings.HasPrefix(op.Path, integrations) && who.key == nil && op.Method == http.MethodGet && !trail.Required() {
+	info.subjectID = trail.Subject()
+	if !strings.HasPrefix(op.Path, interfacePath) && info.key == nil && op.Method == http.MethodGet && !trail.Required() {
 		return
 	}
-	if err := p.record(bounded, c, op.OperationID, who); err != nil && trail.Required() && (op.Method == http.MethodGet || trail.ReadOnly()) {
-		c.Response().ResetBody() // what is not on record is not shown
+	if err := p.recordAudit(bounded, c, op.OperationID, info); err != nil && trail.Required() && (op.Method == http.MethodGet || trail.ReadOnly()) {
+		c.Response().ResetBody() // a read that cannot be recorded is not answered
 		c.Response().Header.Del(fiber.HeaderContentDisposition)
 		_ = huma.WriteErr(p.api, huma.WithContext(ctx, bounded), http.StatusServiceUnavailable, "", store.Failed("recording who read", err))
 	}
 }
 
-// admit finds out who calls and whether they may.
-func (p *Product) admit(ctx context.Context, c *fiber.Ctx, needs access, who *about) error {
+// authorize identifies the caller and checks that it may call the operation.
+func (p *Product) authorize(ctx context.Context, c *fiber.Ctx, required access, info *requestInfo) error {
 	authorization, key := c.Get(fiber.HeaderAuthorization), c.Get(hub.HeaderKey)
 	switch {
-	case needs.Bearer && authorization != "":
-		return p.admitUser(ctx, c, authorization, needs, who)
-	case needs.Key && key != "":
-		return p.admitKey(ctx, c, key, needs, who)
-	case needs.None:
+	case required.Bearer && authorization != "":
+		return p.authorizeUser(ctx, c, authorization, required, info)
+	case required.Key && key != "":
+		return p.authorizeKey(ctx, c, key, required, info)
+	case required.None:
 		return nil
-	case needs.Bearer:
-		return loggedOut()
+	case required.Bearer:
+		return errNotLoggedIn()
 	}
 	return keys.Refused()
 }
 
-func loggedOut() *hub.Error {
+func errNotLoggedIn() *hub.Error {
 	return hub.Errorf(hub.ErrUnauthorized, "unauthorized", "Log in first, and send the access token as Authorization: Bearer.")
 }
 
-func (p *Product) admitUser(ctx context.Context, c *fiber.Ctx, authorization string, needs access, who *about) error {
+func (p *Product) authorizeUser(ctx context.Context, c *fiber.Ctx, authorization string, required access, info *requestInfo) error {
 	scheme, token, _ := strings.Cut(authorization, " ")
 	if !strings.EqualFold(scheme, "Bearer") {
 		token = ""
 	}
-	if !plainToken(token) {
-		return loggedOut() // a product may ask its database, which refuses such text
+	if !isTokenText(token) {
+		return errNotLoggedIn() // a product may ask its database, which refuses such text
 	}
 	caller, err := p.instance.Authenticate(ctx, token)
 	if err != nil {
@@ -138,28 +137,28 @@ func (p *Product) admitUser(ctx context.Context, c *fiber.Ctx, authorization str
 	default:
 		return hub.Invalid("header."+HeaderEnvironment, "must be live or test")
 	}
-	who.caller, who.known = caller, true
-	if needs.Admin && !caller.Admin {
+	info.caller, info.isKnown = caller, true
+	if required.Admin && !caller.Admin {
 		return hub.Errorf(hub.ErrForbidden, "admin_only", "Only administrators may do this.")
 	}
 	return nil
 }
 
-// plainToken tells whether a text has only characters that tokens are made of.
-func plainToken(token string) bool {
+// isTokenText reports whether a text has only printable ASCII characters.
+func isTokenText(token string) bool {
 	return !strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r > '~' })
 }
 
-func (p *Product) admitKey(ctx context.Context, c *fiber.Ctx, key string, needs access, who *about) error {
-	if needs.connecting {
+func (p *Product) authorizeKey(ctx context.Context, c *fiber.Ctx, key string, required access, info *requestInfo) error {
+	if required.isHandshake {
 		if err := p.deps.Directory.Refresh(ctx); err != nil {
 			return store.Failed("reading the configuration", err)
 		}
 	}
-	principal, err := p.speaker(ctx, c, key)
+	principal, err := p.principalFor(ctx, c, key)
 	if principal.KeyID != uuid.Nil {
-		who.key, who.known = &principal, true
-		who.caller = module.Caller{
+		info.key, info.isKnown = &principal, true
+		info.caller = module.Caller{
 			TenantID: principal.TenantID, Environment: principal.Environment, Name: principal.Label,
 			KeyID: principal.KeyID, Scopes: principal.Scopes, IntegrationID: principal.Integration,
 		}
@@ -167,7 +166,7 @@ func (p *Product) admitKey(ctx context.Context, c *fiber.Ctx, key string, needs 
 	if err != nil {
 		return err
 	}
-	for _, scope := range needs.Scopes {
+	for _, scope := range required.Scopes {
 		if !keys.Allows(principal.Scopes, scope) {
 			return hub.Errorf(hub.ErrForbidden, "missing_scope", "This key lacks the scope %s.", scope)
 		}
@@ -175,40 +174,42 @@ func (p *Product) admitKey(ctx context.Context, c *fiber.Ctx, key string, needs 
 	if principal.Integration == uuid.Nil {
 		return nil
 	}
-	return p.fresh(ctx, func() error {
-		integration, err := p.deps.Directory.Integration(ctx, principal.Integration)
-		if err != nil || integration == nil {
+	return p.withRefresh(ctx, func() error {
+		peer, err := p.deps.Directory.Integration(ctx, principal.Integration)
+		if err != nil || peer == nil {
 			return err
 		}
-		who.caller.Peer = integration.Product
-		if integration.Status == connect.Inactive && !needs.connecting {
-			return inactive()
+		info.caller.Peer = peer.Product
+		if peer.Status == integration.StatusInactive && !required.isHandshake {
+			return errInactive()
 		}
 		return nil
 	})
 }
 
-// fresh asks again where something was refused by a configuration that this process
-// had not seen changing yet: a handshake may have ended a moment ago.
-func (p *Product) fresh(ctx context.Context, ask func() error) error {
+// withRefresh runs a check against the cached configuration. If the check refuses the
+// caller and the configuration has changed since it was cached, it runs again: a handshake
+// may have ended a moment ago.
+func (p *Product) withRefresh(ctx context.Context, check func() error) error {
 	version := p.deps.Directory.Version()
-	err := ask()
+	err := check()
 	if !errors.Is(err, hub.ErrUnauthorized) && !errors.Is(err, hub.ErrForbidden) {
 		return err
 	}
 	if p.deps.Directory.Refresh(ctx) != nil || p.deps.Directory.Version() == version {
 		return err
 	}
-	return ask()
+	return check()
 }
 
-func inactive() *hub.Error {
+func errInactive() *hub.Error {
 	return hub.Errorf(hub.ErrForbidden, "integration_inactive", "This integration is not in use.")
 }
 
-// speaker is who a key belongs to, once its rate and its integration's allow another
-// request. A principal is given for every key that is good, also beside an error.
-func (p *Product) speaker(ctx context.Context, c *fiber.Ctx, key string) (keys.Principal, error) {
+// principalFor returns who a key belongs to, after counting the request against the rates
+// of the key and of its integration. A valid key's principal is returned beside
+// a [hub.ErrRateLimited] too.
+func (p *Product) principalFor(ctx context.Context, c *fiber.Ctx, key string) (keys.Principal, error) {
 	principal, err := p.deps.Directory.LookUp(ctx, key)
 	if err != nil {
 		return keys.Principal{}, err
@@ -225,8 +226,8 @@ func (p *Product) speaker(ctx context.Context, c *fiber.Ctx, key string) (keys.P
 	return principal, p.deps.Limiter.AllowIntegration(ctx, principal, c.Set)
 }
 
-// checkOf are the rules for the bodies that an operation takes.
-func checkOf(op *huma.Operation) func(*fiber.Ctx) error {
+// bodyCheckFor returns the check of the body that an operation takes.
+func bodyCheckFor(op *huma.Operation) func(*fiber.Ctx) error {
 	switch {
 	case op.RequestBody == nil:
 	case op.RequestBody.Content[fiber.MIMEMultipartForm] != nil:
@@ -237,7 +238,7 @@ func checkOf(op *huma.Operation) func(*fiber.Ctx) error {
 	return checkBody
 }
 
-// checkBody applies the rules for bodies to every request that has one.
+// checkBody checks a JSON body; a request without a body passes.
 func checkBody(c *fiber.Ctx) error {
 	body, err := httpx.JSONBody(c)
 	if err != nil || len(body) == 0 {
@@ -246,20 +247,20 @@ func checkBody(c *fiber.Ctx) error {
 	return httpx.CheckJSON(body, httpx.JSONRules{UniqueKeys: true})
 }
 
-// record writes what came of a request to the audit log, unless nobody known made
-// it, or it was over its rate: strangers could fill the log. What cannot be written
-// goes to the process's own log.
-func (p *Product) record(ctx context.Context, c *fiber.Ctx, action string, who *about) error {
+// recordAudit writes a request's outcome to the audit log. Requests of unknown callers and
+// those over their rate are left out: strangers could fill the log. An entry that cannot
+// be stored goes to the process's own log.
+func (p *Product) recordAudit(ctx context.Context, c *fiber.Ctx, action string, info *requestInfo) error {
 	status := c.Response().StatusCode()
-	if !who.known || status == http.StatusTooManyRequests {
+	if !info.isKnown || status == http.StatusTooManyRequests {
 		return nil
 	}
-	entry := p.entry(ctx, action, who, status)
+	entry := p.auditEntry(ctx, action, info, status)
 	if id, err := uuid.Parse(c.Params("id")); err == nil && entry.ResourceID == "" {
 		entry.ResourceID = id.String()
 	}
-	// The outcome stands, so it is recorded even where the request ran out of time.
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordingTime)
+	// The outcome is final, so it is recorded even if the request ran out of time.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), auditTimeout)
 	defer cancel()
 	err := p.deps.Audit.Record(ctx, entry)
 	if err != nil {
@@ -269,16 +270,16 @@ func (p *Product) record(ctx context.Context, c *fiber.Ctx, action string, who *
 	return err
 }
 
-func (p *Product) entry(ctx context.Context, action string, who *about, status int) audit.Entry {
+func (p *Product) auditEntry(ctx context.Context, action string, info *requestInfo, status int) audit.Entry {
 	resource, _, _ := strings.Cut(action, ".")
 	entry := audit.Entry{
-		ActorType: audit.ActorTenantUser, ActorID: who.caller.UserID.String(), ActorLabel: who.caller.Name,
-		Action: action, Resource: resource, ResourceID: who.resourceID, TenantID: &who.caller.TenantID,
-		IP: who.clientIP, RequestID: httpx.RequestID(ctx), Status: status,
-		Environment: who.caller.Environment, SubjectID: who.subjectID,
+		ActorType: audit.ActorTenantUser, ActorID: info.caller.UserID.String(), ActorLabel: info.caller.Name,
+		Action: action, Resource: resource, ResourceID: info.resourceID, TenantID: &info.caller.TenantID,
+		IP: info.clientIP, RequestID: httpx.RequestID(ctx), Status: status,
+		Environment: info.caller.Environment, SubjectID: info.subjectID,
 	}
-	if who.key != nil {
-		entry.ActorType, entry.ActorID, entry.ActorLabel = audit.ActorKey, who.key.KeyID.String(), who.key.Label
+	if info.key != nil {
+		entry.ActorType, entry.ActorID, entry.ActorLabel = audit.ActorKey, info.key.KeyID.String(), info.key.Label
 	}
 	return entry
 }

@@ -37,12 +37,12 @@ func newProber(t *testing.T, n *node, peer hub.Connector) *prober {
 	guard, err := egress.New(egress.Config{Development: true})
 	require.NoError(t, err)
 	p.Service = connect.New(connect.Config{
-		DB: n.db, Box: box, Keys: keys.NewService(n.db, nil, "0", p.clock.Now), URLs: guard, Do: connect.NewDoer(guard.DialContext, "test"),
+		DB: n.db, Box: box, Keys: keys.NewService(n.db, nil, "0", p.clock.Now), URLs: guard, Client: connect.NewDoer(guard.DialContext, "test"),
 		Connectors: func(string) hub.Connector { return peer },
 		Products: func(name string) (connect.Product, bool) {
-			return connect.Product{Spec: notes.New("notes").Spec(), Base: n.url + "/notes"}, name == "notes"
+			return connect.Product{Spec: notes.New("notes").Spec(), BaseURL: n.url + "/notes"}, name == "notes"
 		},
-		Recovered: func(uuid.UUID) {}, Random: func() float64 { return 0.5 }, Log: slog.New(slog.DiscardHandler), Now: p.clock.Now,
+		OnRecovered: func(uuid.UUID) {}, Random: func() float64 { return 0.5 }, Log: slog.New(slog.DiscardHandler), Now: p.clock.Now,
 	})
 	return p
 }
@@ -51,7 +51,7 @@ func newProber(t *testing.T, n *node, peer hub.Connector) *prober {
 func (p *prober) minute() {
 	p.t.Helper()
 	p.clock.Advance(time.Minute)
-	require.NoError(p.t, p.Round(context.Background()))
+	require.NoError(p.t, p.RunDue(context.Background()))
 }
 
 // A peer is away for an hour by the probes' clock, with 500 events waiting: they are

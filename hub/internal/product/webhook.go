@@ -13,26 +13,26 @@ import (
 
 	"integrationhub/hub"
 	"integrationhub/hub/internal/connect"
-	"integrationhub/hub/internal/directory"
 	"integrationhub/hub/internal/httpx"
 	"integrationhub/hub/internal/inbox"
+	"integrationhub/hub/internal/integration"
 	"integrationhub/hub/internal/keys"
 	"integrationhub/hub/internal/metrics"
 	"integrationhub/hub/module"
 )
 
-// Ages of events that are taken. Their ids are kept longer than the oldest, so that
-// what is accepted is never accepted twice.
+// Ages of events that are accepted. Event ids are kept for longer than maxEventAge, so
+// that no event is accepted twice.
 const (
-	oldestEvent = 30 * 24 * time.Hour
-	youngEvent  = 5 * time.Minute // ahead of our clock
+	maxEventAge  = 30 * 24 * time.Hour
+	maxClockSkew = 5 * time.Minute // of a peer's clock that is ahead of ours
 )
 
-// receive takes an event of a peer. It is the hot path: a raw fiber handler that
+// receiveWebhook accepts an event of a peer. It is the hot path: a raw fiber handler that
 // answers when the event and its effect are durable.
-func (p *Product) receive(c *fiber.Ctx) error {
-	who := &about{clientIP: httpx.ClientIP(c, p.deps.TrustedProxies)}
-	err := p.take(c, who)
+func (p *Product) receiveWebhook(c *fiber.Ctx) error {
+	info := &requestInfo{clientIP: httpx.ClientIP(c, p.deps.TrustedProxies)}
+	err := p.acceptWebhook(c, info)
 	if err == nil {
 		return nil
 	}
@@ -41,20 +41,20 @@ func (p *Product) receive(c *fiber.Ctx) error {
 	if problem.Status >= http.StatusInternalServerError {
 		outcome = metrics.OutcomeFailed
 	}
-	p.deps.Received(outcome)
-	if who.known {
-		c.Status(problem.Status)                             // for the record; the error's own answer follows
-		_ = p.record(c.UserContext(), c, actionWebhook, who) // in the process's log, where it failed
+	p.deps.OnReceived(outcome)
+	if info.isKnown {
+		c.Status(problem.Status)                                   // for the audit entry; the error's own answer follows
+		_ = p.recordAudit(c.UserContext(), c, actionWebhook, info) // it logs its own failure
 	}
 	return err
 }
 
-func (p *Product) take(c *fiber.Ctx, who *about) error {
+func (p *Product) acceptWebhook(c *fiber.Ctx, info *requestInfo) error {
 	ctx := c.UserContext()
-	principal, err := p.speaker(ctx, c, c.Get(hub.HeaderKey))
+	principal, err := p.principalFor(ctx, c, c.Get(hub.HeaderKey))
 	if principal.KeyID != uuid.Nil {
-		who.key, who.known = &principal, true
-		who.caller = module.Caller{TenantID: principal.TenantID, Environment: principal.Environment}
+		info.key, info.isKnown = &principal, true
+		info.caller = module.Caller{TenantID: principal.TenantID, Environment: principal.Environment}
 	}
 	if err != nil {
 		return err
@@ -64,29 +64,29 @@ func (p *Product) take(c *fiber.Ctx, who *about) error {
 		return err
 	}
 	body = bytes.Clone(body) // it outlives this handler in the commit
-	var integration *directory.Integration
+	var peer *integration.Peer
 	var events []hub.Event
-	err = p.fresh(ctx, func() (err error) {
-		if integration, err = p.sender(ctx, c, principal); err != nil {
+	err = p.withRefresh(ctx, func() (err error) {
+		if peer, err = p.senderOf(ctx, c, principal); err != nil {
 			return err
 		}
-		who.resourceID = integration.ID.String()
-		events, err = p.decode(c, integration, body)
+		info.resourceID = peer.ID.String()
+		events, err = p.decode(c, peer, body)
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	if err := p.checkAll(integration, events); err != nil {
+	if err := p.checkEvents(peer, events); err != nil {
 		return err
 	}
 	answer := ReceivedEvent{Received: true, Status: string(inbox.Ignored)}
 	for i := range events {
-		outcome, err := p.store(ctx, integration, &events[i], body, who)
+		outcome, err := p.storeEvent(ctx, peer, &events[i], body, info)
 		if err != nil {
 			return err
 		}
-		p.deps.Received(string(outcome))
+		p.deps.OnReceived(string(outcome))
 		if i == 0 {
 			answer.ID, answer.Status = events[i].ID, string(outcome)
 		}
@@ -94,84 +94,84 @@ func (p *Product) take(c *fiber.Ctx, who *about) error {
 	return c.JSON(answer)
 }
 
-// sender is the integration that a key speaks for.
-func (p *Product) sender(ctx context.Context, c *fiber.Ctx, principal keys.Principal) (*directory.Integration, error) {
+// senderOf returns the integration that a key is bound to.
+func (p *Product) senderOf(ctx context.Context, c *fiber.Ctx, principal keys.Principal) (*integration.Peer, error) {
 	if principal.Integration == uuid.Nil {
-		// Not looked up again where nothing changed: it is in memory.
+		// The caller may have refreshed the configuration since the principal was found.
 		var err error
 		if principal, err = p.deps.Directory.LookUp(ctx, c.Get(hub.HeaderKey)); err != nil {
 			return nil, err
 		}
 	}
 	if principal.Integration == uuid.Nil {
-		return nil, unsigned()
+		return nil, errUnbound()
 	}
-	integration, err := p.deps.Directory.Integration(ctx, principal.Integration)
-	if err == nil && integration == nil {
-		err = unsigned()
+	peer, err := p.deps.Directory.Integration(ctx, principal.Integration)
+	if err == nil && peer == nil {
+		err = errUnbound()
 	}
-	return integration, err
+	return peer, err
 }
 
-// unsigned answers a key that no peer has registered with: nothing can be signed.
-func unsigned() *hub.Error {
+// errUnbound answers a key that no peer has registered with: it has no webhook secret.
+func errUnbound() *hub.Error {
 	return hub.Errorf(hub.ErrUnauthorized, hub.CodeInvalidSignature, "This key belongs to no integration, so that no signature can hold.")
 }
 
-// decode lets the connector verify and read the body; then our own rules are applied.
-func (p *Product) decode(c *fiber.Ctx, integration *directory.Integration, body []byte) ([]hub.Event, error) {
+// decode lets the connector verify the signature and parse the body.
+func (p *Product) decode(c *fiber.Ctx, peer *integration.Peer, body []byte) ([]hub.Event, error) {
 	in := hub.Inbound{Header: make(http.Header, 8), Body: body}
 	for name, value := range c.Request().Header.All() {
 		in.Header.Add(string(name), string(value))
 	}
-	connection := integration.Connection(p.deps.Now())
-	events, err := p.deps.Connectors(integration.Product).Decode(connection, in)
+	connection := peer.Connection(p.deps.Now())
+	events, err := p.deps.Connectors(peer.Product).Decode(connection, in)
 	if errors.Is(err, hub.ErrUnauthorized) {
 		return nil, err
 	}
-	// The signature holds. A body that parsers read differently is refused before
-	// anything else that may be wrong with it.
-	if broken := httpx.CheckJSON(body, httpx.JSONRules{UniqueKeys: true}); broken != nil {
-		return nil, broken
+	// The signature holds. A body that parsers read differently is refused before any
+	// other fault it may have.
+	if jsonErr := httpx.CheckJSON(body, httpx.JSONRules{UniqueKeys: true}); jsonErr != nil {
+		return nil, jsonErr
 	}
-	if err == nil && integration.Status == connect.Inactive {
-		err = inactive()
+	if err == nil && peer.Status == integration.StatusInactive {
+		err = errInactive()
 	}
 	return events, err
 }
 
-func (p *Product) checkAll(integration *directory.Integration, events []hub.Event) error {
+func (p *Product) checkEvents(peer *integration.Peer, events []hub.Event) error {
 	for i := range events {
-		if err := p.check(integration, &events[i]); err != nil {
+		if err := p.checkEvent(peer, &events[i]); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// check applies the rules for events.
-func (p *Product) check(integration *directory.Integration, e *hub.Event) error {
-	if _, ok := hub.ParseEventID(e.ID); !ok {
+// checkEvent checks an event's id, product and age, and sets its tenant and environment.
+func (p *Product) checkEvent(peer *integration.Peer, event *hub.Event) error {
+	if _, ok := hub.ParseEventID(event.ID); !ok {
 		return hub.Invalid("body.id", `must be "evt_" and 16 lowercase hexadecimal digits`)
 	}
-	if e.Product != integration.Product && integration.Product != connect.Unnamed {
-		return hub.Errorf(hub.ErrForbidden, "wrong_product", "This integration belongs to %s, and only its events are taken.", integration.Product)
+	if event.Product != peer.Product && peer.Product != connect.UnnamedProduct {
+		return hub.Errorf(hub.ErrForbidden, "wrong_product", "This integration belongs to %s, and only its events are taken.", peer.Product)
 	}
-	switch age := p.deps.Now().Sub(e.Time); {
-	case age > oldestEvent:
+	switch age := p.deps.Now().Sub(event.Time); {
+	case age > maxEventAge:
 		return hub.Errorf(hub.ErrMalformed, "event_too_old", "The event is older than 30 days.")
-	case age < -youngEvent:
+	case age < -maxClockSkew:
 		return hub.Errorf(hub.ErrMalformed, "event_in_future", "The event is more than 5 minutes ahead of our clock.")
 	}
-	e.TenantID, e.Environment = integration.TenantID, integration.Environment
+	event.TenantID, event.Environment = peer.TenantID, peer.Environment
 	return nil
 }
 
-// store makes the event durable together with its effect.
-func (p *Product) store(ctx context.Context, integration *directory.Integration, e *hub.Event, body []byte, who *about) (inbox.Outcome, error) {
-	entry := p.entry(ctx, actionWebhook, who, http.StatusOK)
+// storeEvent stores the event together with its effect in the product.
+func (p *Product) storeEvent(ctx context.Context, peer *integration.Peer, event *hub.Event, body []byte, info *requestInfo) (inbox.Outcome, error) {
+	entry := p.auditEntry(ctx, actionWebhook, info, http.StatusOK)
 	return p.deps.Inbox.Store(ctx, inbox.Item{
-		IntegrationID: integration.ID, Event: *e, Body: body, Hash: sha256.Sum256(body), Audit: entry,
-		Known: hub.MatchesEventType(p.spec.Receives, e.Type),
+		IntegrationID: peer.ID, Event: *event, Body: body, Hash: sha256.Sum256(body), Audit: entry,
+		IsHandled: hub.MatchesEventType(p.spec.Receives, event.Type),
 	})
 }

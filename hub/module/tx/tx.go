@@ -39,16 +39,16 @@ func Run(ctx context.Context, host module.Host, doing string, work func(tx *Tx) 
 	var err error
 	for range maxAttempts {
 		err = pgx.BeginFunc(ctx, host.Pool, func(raw pgx.Tx) error { return work(Join(host, raw)) })
-		if !isSerializationFailure(err) {
+		if !IsSerializationFailure(err) {
 			break
 		}
 	}
 	return dberr.Wrap(doing, err)
 }
 
-// isSerializationFailure reports whether PostgreSQL ended a transaction in favour of
+// IsSerializationFailure reports whether PostgreSQL ended a transaction in favour of
 // another one: serialization_failure or deadlock_detected.
-func isSerializationFailure(err error) bool {
+func IsSerializationFailure(err error) bool {
 	var pgErr *pgconn.PgError
 	return errors.As(err, &pgErr) && (pgErr.Code == "40001" || pgErr.Code == "40P01")
 }

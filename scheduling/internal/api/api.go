@@ -29,16 +29,16 @@ import (
 type API struct {
 	host     module.Host
 	store    *store.Store
-	cashier  *payment.Cashier
-	desk     *publicbooking.Desk
-	office   *notify.Office
+	cashier  *payment.Service
+	desk     *publicbooking.PublicBooking
+	office   *notify.Notifier
 	accounts *accounts.Authenticator
-	pictures *imageupload.Intake
+	pictures *imageupload.Processor
 }
 
-// New makes the interface of an opened product.
-func New(host module.Host, s *store.Store, c *payment.Cashier, desk *publicbooking.Desk, office *notify.Office) *API {
-	return &API{host: host, store: s, cashier: c, desk: desk, office: office, accounts: accounts.New(host, place, users{s}), pictures: imageupload.NewIntake()}
+// New returns the API of an opened product.
+func New(host module.Host, s *store.Store, payments *payment.Service, publicBooking *publicbooking.PublicBooking, notifier *notify.Notifier) *API {
+	return &API{host: host, store: s, cashier: payments, desk: publicBooking, office: notifier, accounts: accounts.New(host, place, users{s}), pictures: imageupload.NewProcessor()}
 }
 
 // Accounts is the desk that logs users in.
@@ -127,14 +127,14 @@ func (a *API) org(ctx context.Context) (store.Org, error) {
 	if err != nil {
 		return store.Org{}, err
 	}
-	return a.store.Org(ctx, id)
+	return a.store.LoadOrg(ctx, id)
 }
 
 // staff is who is signed in, as the history names them.
 func staff(ctx context.Context) store.Actor {
 	who, _ := module.CallerFrom(ctx)
 	if who.UserID == uuid.Nil {
-		return store.Actor{Kind: booking.ByConnected}
+		return store.Actor{Kind: booking.IntegrationActor}
 	}
 	return store.Actor{Kind: booking.Staff, User: &who.UserID, Manager: who.Admin}
 }

@@ -133,7 +133,7 @@ func summaryOf(d dbgen.AppointmentDetail, zone *time.Location) AppointmentSummar
 
 type bookedOutput struct{ Body BookedAppointment }
 
-func bookedOf(b store.Booked, zone *time.Location) *bookedOutput {
+func bookedOf(b store.BookedAppointment, zone *time.Location) *bookedOutput {
 	if b.Warnings == nil {
 		b.Warnings = []string{}
 	}
@@ -325,13 +325,13 @@ func (a *API) createAppointment(ctx context.Context, in *createAppointmentInput)
 		return nil, managersOnly()
 	}
 	n := store.NewAppointment{
-		Org: org, Choice: store.Choice{Service: b.ServiceID, Professional: &b.ProfessionalID}, Start: start, Notes: b.Notes.Value,
+		Org: org, ServiceChoice: store.ServiceChoice{Service: b.ServiceID, Professional: &b.ProfessionalID}, Start: start, Notes: b.Notes.Value,
 		Source: booking.Dashboard, By: by, Overbook: b.Overbook,
-		Client: func(ctx context.Context, tx *store.Tx) (dbgen.Client, error) {
-			return tx.Client(ctx, org.ID, b.ClientID)
+		ResolveClient: func(ctx context.Context, tx *store.Tx) (dbgen.Client, error) {
+			return tx.LoadClient(ctx, org.ID, b.ClientID)
 		},
 	}
-	if n.Once, err = onceOf("appointments.create", in.IdempotencyKey, b); err != nil {
+	if n.Idempotency, err = onceOf("appointments.create", in.IdempotencyKey, b); err != nil {
 		return nil, err
 	}
 	made, err := a.store.Book(ctx, n)
@@ -371,7 +371,7 @@ func (a *API) updateAppointment(ctx context.Context, in *updateAppointmentInput)
 		e.Code, e.Detail = "status_read_only", "Use the action endpoints to change status"
 		return nil, e
 	}
-	m := store.Move{Overbook: b.Overbook}
+	m := store.AppointmentUpdate{Overbook: b.Overbook}
 	b.ClientID.ApplyToNullable(&m.Client)
 	b.ServiceID.ApplyToNullable(&m.Service)
 	b.ProfessionalID.ApplyToNullable(&m.Professional)
@@ -393,10 +393,10 @@ func (a *API) updateAppointment(ctx context.Context, in *updateAppointmentInput)
 	if err := wrong.Err(); err != nil {
 		return nil, err
 	}
-	return a.move(ctx, in.IfMatch, m, store.Change{Org: org, ID: in.ID, By: by})
+	return a.move(ctx, in.IfMatch, m, store.AppointmentChange{Org: org, ID: in.ID, By: by})
 }
 
-func (a *API) move(ctx context.Context, ifMatch string, m store.Move, c store.Change) (*bookedOutput, error) {
+func (a *API) move(ctx context.Context, ifMatch string, m store.AppointmentUpdate, c store.AppointmentChange) (*bookedOutput, error) {
 	var err error
 	if c.Version, err = versionOf(ifMatch); err != nil {
 		return nil, err
@@ -404,7 +404,7 @@ func (a *API) move(ctx context.Context, ifMatch string, m store.Move, c store.Ch
 	if m.Overbook && !c.By.Manager {
 		return nil, managersOnly()
 	}
-	done, err := a.store.Move(ctx, m, c)
+	done, err := a.store.UpdateAppointment(ctx, m, c)
 	if err != nil {
 		return nil, err
 	}
@@ -432,13 +432,13 @@ func (a *API) reschedule(ctx context.Context, in *rescheduleInput) (*bookedOutpu
 	if err != nil {
 		return nil, err
 	}
-	m := store.Move{Start: &start, Overbook: in.Body.Overbook, Explicit: true}
+	m := store.AppointmentUpdate{Start: &start, Overbook: in.Body.Overbook, Reschedule: true}
 	in.Body.ProfessionalID.ApplyToNullable(&m.Professional)
 	reason, err := reasonOf(in.Body.Reason)
 	if err != nil {
 		return nil, err
 	}
-	return a.move(ctx, in.IfMatch, m, store.Change{Org: org, ID: in.ID, By: staff(ctx), Reason: reason, Quiet: in.Body.NotifyClient.HasValue() && !in.Body.NotifyClient.Value})
+	return a.move(ctx, in.IfMatch, m, store.AppointmentChange{Org: org, ID: in.ID, By: staff(ctx), Reason: reason, SkipClient: in.Body.NotifyClient.HasValue() && !in.Body.NotifyClient.Value})
 }
 
 // reasonOf reads why somebody changes an appointment.
@@ -473,7 +473,7 @@ func (a *API) act(ctx context.Context, action booking.Action, in *OnAppointment,
 	if err != nil {
 		return nil, err
 	}
-	done, err := a.store.Act(ctx, action, store.Change{Org: org, ID: in.ID, By: staff(ctx), Reason: reason, Version: version})
+	done, err := a.store.ApplyAction(ctx, action, store.AppointmentChange{Org: org, ID: in.ID, By: staff(ctx), Reason: reason, Version: version})
 	if err != nil {
 		return nil, err
 	}

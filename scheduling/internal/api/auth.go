@@ -110,7 +110,7 @@ func (a *API) signUp(ctx context.Context, in *signUpInput) (*signUpOutput, error
 	if err != nil {
 		return nil, accountTaken(err)
 	}
-	made, err := a.store.Org(ctx, org)
+	made, err := a.store.LoadOrg(ctx, org)
 	if err != nil {
 		return nil, err
 	}
@@ -181,7 +181,7 @@ func (a *API) me(ctx context.Context, _ *struct{}) (*userOutput, error) {
 	if err != nil {
 		return nil, err
 	}
-	org, err := a.store.Org(ctx, who.TenantID)
+	org, err := a.store.LoadOrg(ctx, who.TenantID)
 	if err != nil {
 		return nil, err
 	}

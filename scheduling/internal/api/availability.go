@@ -97,8 +97,8 @@ func (a *API) viewFor(ctx context.Context, service uuid.UUID) (publicbooking.Vie
 	if err != nil {
 		return publicbooking.View{}, rest.NotFoundIfNoRows("Service", err)
 	}
-	org, err := store.OrgOf(row.Organization, row.Settings)
-	return a.desk.View(org), err
+	org, err := store.NewOrg(row.Organization, row.Settings)
+	return a.desk.ClientView(org), err
 }
 
 func (a *API) availability(ctx context.Context, in *AvailabilityQuery) (*availabilityOutput, error) {
@@ -118,7 +118,7 @@ func (a *API) day(ctx context.Context, v publicbooking.View, in *AvailabilityQue
 	if err != nil {
 		return nil, err
 	}
-	day, err := a.desk.Day(ctx, v, publicbooking.Choice{Service: in.ServiceID, Professional: professional}, d)
+	day, err := a.desk.FreeSlots(ctx, v, publicbooking.Choice{Service: in.ServiceID, Professional: professional}, d)
 	if err != nil {
 		return nil, err
 	}
@@ -174,7 +174,7 @@ func (a *API) availabilityMonth(ctx context.Context, in *monthInput) (*monthOutp
 	if err != nil {
 		return nil, err
 	}
-	days, err := a.desk.Days(ctx, v, publicbooking.Choice{Service: in.ServiceID, Professional: professional}, first, last)
+	days, err := a.desk.FreeDays(ctx, v, publicbooking.Choice{Service: in.ServiceID, Professional: professional}, first, last)
 	if err != nil {
 		return nil, err
 	}

@@ -49,7 +49,7 @@ func (f *faults) money(amount optional[booking.Cents], currency, location string
 }
 
 // onceOf makes a request with an Idempotency-Key count once; nil without a key.
-func onceOf(operation, key string, request any) (*store.Once, error) {
+func onceOf(operation, key string, request any) (*store.IdempotencyKey, error) {
 	if key == "" {
 		return nil, nil
 	}
@@ -58,7 +58,7 @@ func onceOf(operation, key string, request any) (*store.Once, error) {
 		return nil, fmt.Errorf("encoding a request: %w", err)
 	}
 	sum := sha256.Sum256(raw)
-	return &store.Once{Operation: operation, Key: key, RequestHash: sum[:]}, nil
+	return &store.IdempotencyKey{Operation: operation, Key: key, RequestHash: sum[:]}, nil
 }
 
 // instant reads a moment with its offset from a body.

@@ -20,7 +20,7 @@ type calendarOutput struct {
 
 func icsOf(name string, file []byte) *calendarOutput {
 	return &calendarOutput{
-		ContentType: calendar.Publish.Type(), Disposition: `attachment; filename="` + name + `"`, Cache: "private, no-store", Robots: "noindex", Body: file,
+		ContentType: calendar.Publish.MediaType(), Disposition: `attachment; filename="` + name + `"`, Cache: "private, no-store", Robots: "noindex", Body: file,
 	}
 }
 
@@ -34,7 +34,7 @@ func (a *API) publicCalendar(ctx context.Context, in *publicTokenInput) (*calend
 	if err != nil {
 		return nil, err
 	}
-	file, name := a.desk.Calendar(o, booked)
+	file, name := a.desk.CalendarFile(o, booked)
 	return icsOf(name, file), nil
 }
 

@@ -56,7 +56,7 @@ type Charge struct {
 }
 
 func chargeOf(p dbgen.PaymentDetail, zone *time.Location) (Charge, error) {
-	picture, err := provider.QR(text(p.PixCopyPaste))
+	picture, err := provider.EncodeQR(text(p.PixCopyPaste))
 	return Charge{paymentOf(p, zone), text(p.PixCopyPaste), base64.StdEncoding.EncodeToString(picture), p.QrCodeUrl, text(p.Txid)}, err
 }
 
@@ -75,7 +75,7 @@ func (a *API) createCharge(ctx context.Context, in *pixInput) (*chargeOutput, er
 	if err := in.check(org.Currency); err != nil {
 		return nil, err
 	}
-	var r payment.Request
+	var r payment.ChargeRequest
 	var found dbgen.PaymentDetail
 	status := 0
 	err = a.store.InTx(ctx, "charging", func(tx *store.Tx) error {
@@ -83,14 +83,14 @@ func (a *API) createCharge(ctx context.Context, in *pixInput) (*chargeOutput, er
 			return err
 		}
 		status = 0
-		if r.Once != nil {
-			before, known, err := tx.ChargeAnswered(ctx, org.ID, *r.Once)
+		if r.Idempotency != nil {
+			before, known, err := tx.FindAnsweredCharge(ctx, org.ID, *r.Idempotency)
 			if err != nil || known {
 				found, status = before, http.StatusCreated
 				return err
 			}
 		}
-		open, known, err := tx.OpenChargeOf(ctx, r.NewPayment)
+		open, known, err := tx.FindOpenCharge(ctx, r.NewPayment)
 		if known {
 			found, status = open, http.StatusOK
 		}
@@ -100,12 +100,12 @@ func (a *API) createCharge(ctx context.Context, in *pixInput) (*chargeOutput, er
 		return nil, err
 	}
 	if status == 0 {
-		if !a.cashier.Collects() {
-			return nil, provider.NotConfigured()
+		if !a.cashier.HasProvider() {
+			return nil, provider.NotConfiguredError()
 		}
-		charge, made, err := a.cashier.Charge(ctx, org, r)
+		charge, made, err := a.cashier.CreateCharge(ctx, org, r)
 		if err != nil {
-			return nil, payment.Payerless(err, "body.client_id")
+			return nil, payment.WithPayerEmailField(err, "body.client_id")
 		}
 		if found, status = charge, http.StatusOK; made {
 			status = http.StatusCreated
@@ -116,14 +116,14 @@ func (a *API) createCharge(ctx context.Context, in *pixInput) (*chargeOutput, er
 }
 
 // request says what is to be charged, by the appointment where there is one.
-func (in *pixInput) request(ctx context.Context, tx *store.Tx, org store.Org) (payment.Request, error) {
+func (in *pixInput) request(ctx context.Context, tx *store.Tx, org store.Org) (payment.ChargeRequest, error) {
 	b := &in.Body
-	r := payment.Request{ExpiresAt: tx.Now().Add(time.Duration(b.ExpiresInMinutes) * time.Minute)}
-	r.NewPayment = store.NewPayment{Org: org.ID, Amount: b.Amount.Value, Named: b.Amount.HasValue(), Kind: b.Kind, Description: b.Description.Value, By: staff(ctx).User}
+	r := payment.ChargeRequest{ExpiresAt: tx.Now().Add(time.Duration(b.ExpiresInMinutes) * time.Minute)}
+	r.NewPayment = store.NewPayment{Org: org.ID, Amount: b.Amount.Value, AmountGiven: b.Amount.HasValue(), Kind: b.Kind, Description: b.Description.Value, By: staff(ctx).User}
 	b.ClientID.ApplyTo(&r.Client)
 	b.AppointmentID.ApplyToNullable(&r.Appointment)
 	if b.ClientID.HasValue() {
-		if _, err := tx.Client(ctx, org.ID, r.Client); err != nil {
+		if _, err := tx.LoadClient(ctx, org.ID, r.Client); err != nil {
 			return r, err
 		}
 	}
@@ -136,17 +136,17 @@ func (in *pixInput) request(ctx context.Context, tx *store.Tx, org store.Org) (p
 			return r, err
 		}
 	}
-	client, err := tx.Client(ctx, org.ID, r.Client)
+	client, err := tx.LoadClient(ctx, org.ID, r.Client)
 	if err != nil {
 		return r, err
 	}
 	r.Payer = provider.Payer{Name: client.Name, Email: text(client.Email)}
-	r.Once, err = onceOf("payments.pix", in.IdempotencyKey, b)
+	r.Idempotency, err = onceOf("payments.pix", in.IdempotencyKey, b)
 	return r, err
 }
 
 // forAppointment says what is to be paid for an appointment.
-func (in *pixInput) forAppointment(d dbgen.AppointmentDetail, r *payment.Request, now time.Time) error {
+func (in *pixInput) forAppointment(d dbgen.AppointmentDetail, r *payment.ChargeRequest, now time.Time) error {
 	if in.Body.ClientID.HasValue() && d.ClientID != r.Client {
 		return hub.Invalid("body.client_id", "is not the appointment's client")
 	}
@@ -159,7 +159,7 @@ func (in *pixInput) forAppointment(d dbgen.AppointmentDetail, r *payment.Request
 	if held && d.HoldUntil.After(now) && r.ExpiresAt.After(*d.HoldUntil) {
 		r.ExpiresAt = *d.HoldUntil
 	}
-	return r.Ask(store.Owed{Status: d.Status, Price: d.PriceCents, Paid: d.PaidCents, Deposit: d.DepositCents, DepositStatus: d.DepositStatus})
+	return r.SetDueAmount(store.Balance{Status: d.Status, Price: d.PriceCents, Paid: d.PaidCents, Deposit: d.DepositCents, DepositStatus: d.DepositStatus})
 }
 
 type noticeInput struct {
@@ -188,7 +188,7 @@ type noticeOutput struct {
 func (a *API) receiveNotice(ctx context.Context, in *noticeInput) (*noticeOutput, error) {
 	out := &noticeOutput{}
 	out.Body.Received = true
-	return out, a.cashier.Receive(ctx, in.Provider, provider.Inbound{Header: in.header, Query: in.query, Body: in.RawBody})
+	return out, a.cashier.ReceiveWebhook(ctx, in.Provider, provider.Inbound{Header: in.header, Query: in.query, Body: in.RawBody})
 }
 
 type payInput struct {
@@ -200,6 +200,6 @@ type payOutput struct{ Body map[string]any }
 
 // paySandbox pays a charge of the sandbox, which then sends its webhook.
 func (a *API) paySandbox(ctx context.Context, in *payInput) (*payOutput, error) {
-	charge, err := a.cashier.Pay(ctx, in.TxID)
+	charge, err := a.cashier.PaySandboxCharge(ctx, in.TxID)
 	return &payOutput{map[string]any{"txid": charge.TxID, "status": charge.Status, "amount": charge.Amount, "paid_at": charge.PaidAt}}, err
 }

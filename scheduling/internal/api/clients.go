@@ -197,7 +197,7 @@ func (a *API) listClients(ctx context.Context, in *clientsInput) (*struct{ Body 
 		case len(digits) == 11:
 			find.CpfHash = a.store.CPFHash(org.ID, digits)
 		case len(digits) < 11:
-			find.CpfPart = a.store.CPFPart(org.ID, digits)
+			find.CpfPart = a.store.CPFPartHashes(org.ID, digits)
 		}
 	}
 	rows, err := a.store.SearchClients(ctx, find)
@@ -303,7 +303,7 @@ func (a *API) deleteClient(ctx context.Context, in *ByID) (*none, error) {
 	if err != nil {
 		return nil, err
 	}
-	return nil, a.store.ForgetClient(ctx, org, in.ID)
+	return nil, a.store.EraseClientByID(ctx, org, in.ID)
 }
 
 func clientUpdate(c dbgen.Client, now time.Time) dbgen.UpdateClientParams {

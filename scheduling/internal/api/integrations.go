@@ -187,7 +187,7 @@ func (a *API) actionBook(ctx context.Context, in *actionBookInput) (*actionBookO
 	who, _ := module.CallerFrom(ctx)
 	b, v := &in.Body, a.viewOf(ctx, org)
 	n := store.NewAppointment{
-		Org: org, Choice: store.Choice{Service: service, Online: v.Online}, Start: start, Notes: b.Notes.Value, Source: booking.Integration,
+		Org: org, ServiceChoice: store.ServiceChoice{Service: service, Online: v.Online}, Start: start, Notes: b.Notes.Value, Source: booking.Integration,
 		By: staff(ctx), Limits: v.Limits,
 	}
 	b.ProfessionalID.ApplyToNullable(&n.Professional)
@@ -206,16 +206,16 @@ func (a *API) actionBook(ctx context.Context, in *actionBookInput) (*actionBookO
 	if contact.Name == "" {
 		contact.Name = b.Phone
 	}
-	n.Client = func(ctx context.Context, tx *store.Tx) (dbgen.Client, error) {
-		client, err := tx.Known(ctx, org.ID, contact)
+	n.ResolveClient = func(ctx context.Context, tx *store.Tx) (dbgen.Client, error) {
+		client, err := tx.FindOrCreateClient(ctx, org.ID, contact)
 		if err != nil {
 			return client, err
 		}
-		return client, publicbooking.Refused(client)
+		return client, publicbooking.CheckNotBlocked(client)
 	}
-	made, err := a.desk.Place(ctx, n, provider.Payer{Name: contact.Name, Email: contact.Email})
+	made, err := a.desk.BookWithDeposit(ctx, n, provider.Payer{Name: contact.Name, Email: contact.Email})
 	if err != nil {
-		return nil, payment.Payerless(err, "body.email")
+		return nil, payment.WithPayerEmailField(err, "body.email")
 	}
 	out := &actionBookOutput{}
 	out.Body.AppointmentID, out.Body.Status, out.Body.StartAt, out.Body.EndAt = made.ID, made.Status, made.StartAt.In(org.Zone), made.EndAt.In(org.Zone)

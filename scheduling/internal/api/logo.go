@@ -40,7 +40,7 @@ func (a *API) uploadLogo(ctx context.Context, in *logoInput) (*logoOutput, error
 	if err != nil {
 		return nil, err
 	}
-	taken, err := a.pictures.Take(ctx, in.RawBody.Data().File)
+	taken, err := a.pictures.Process(ctx, in.RawBody.Data().File)
 	if err != nil {
 		return nil, err
 	}

@@ -183,7 +183,7 @@ func (a *API) configureLoyalty(ctx context.Context, in *loyaltyInput) (*loyaltyO
 		if err != nil {
 			return err
 		}
-		rules := store.RulesOf(p, rewards)
+		rules := store.LoyaltyRules(p, rewards)
 		if err := rules.Validate(); err != nil {
 			return err
 		}
@@ -283,7 +283,7 @@ func (a *API) clientPoints(ctx context.Context, in *clientListInput) (*pointsOut
 	if err != nil {
 		return nil, rest.NotFoundIfNoRows("Client", err)
 	}
-	program, err := store.LoyaltyOf(ctx, a.store.Queries, org.ID)
+	program, err := store.LoadLoyalty(ctx, a.store.Queries, org.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -302,7 +302,7 @@ func (a *API) clientPoints(ctx context.Context, in *clientListInput) (*pointsOut
 	shown := ClientPoints{
 		ClientID: client.ID, ClientName: client.Name, Balance: client.LoyaltyPoints, LifetimeEarned: lifetime.Earned, LifetimeRedeemed: lifetime.Redeemed,
 	}
-	if next, left := program.Next(client.LoyaltyPoints); next != nil {
+	if next, left := program.NextReward(client.LoyaltyPoints); next != nil {
 		shown.NextReward = &Reward{next.ID, next.Name, next.Points, next.Type, next.Value, next.Service, next.Active}
 		shown.PointsToNextReward = &left
 	}
@@ -337,7 +337,7 @@ func (a *API) redeem(ctx context.Context, in *redeemInput) (*pointsOutput, error
 	if err != nil {
 		return nil, err
 	}
-	if err := a.store.Redeem(ctx, org, r, once); err != nil {
+	if err := a.store.RedeemReward(ctx, org, r, once); err != nil {
 		return nil, err
 	}
 	return a.clientPoints(ctx, &clientListInput{ByID: in.ByID, Paging: Paging{Page: 1, PerPage: 20}})
@@ -360,13 +360,13 @@ func (a *API) adjust(ctx context.Context, in *adjustInput) (*pointsOutput, error
 	if in.Body.Points == 0 {
 		return nil, hub.Invalid("body.points", "must not be 0")
 	}
-	p := store.Points{Org: org, Client: in.ID, Type: "adjust", Points: in.Body.Points, Description: in.Body.Reason}
+	p := store.PointsChange{Org: org, Client: in.ID, Type: "adjust", Points: in.Body.Points, Description: in.Body.Reason}
 	once, err := onceOf("loyalty.adjust", in.IdempotencyKey, p)
 	if err != nil {
 		return nil, err
 	}
 	p.Source = fmt.Sprintf("adjust:%s", store.NewID())
-	if err := a.store.Adjust(ctx, p, once); err != nil {
+	if err := a.store.AdjustPoints(ctx, p, once); err != nil {
 		return nil, err
 	}
 	return a.clientPoints(ctx, &clientListInput{ByID: in.ByID, Paging: Paging{Page: 1, PerPage: 20}})

@@ -149,11 +149,11 @@ func (a *API) createPayment(ctx context.Context, in *paymentInput) (*struct{ Bod
 	if err != nil {
 		return nil, err
 	}
-	made, err := a.store.Record(ctx, org.ID, once, func(tx *store.Tx) (dbgen.PaymentDetail, error) {
+	made, err := a.store.RecordPayment(ctx, org.ID, once, func(tx *store.Tx) (dbgen.PaymentDetail, error) {
 		if err := payer(ctx, tx, &n); err != nil {
 			return dbgen.PaymentDetail{}, err
 		}
-		return tx.Pay(ctx, org, n)
+		return tx.AddPayment(ctx, org, n)
 	})
 	return &struct{ Body Payment }{paymentOf(made, org.Zone)}, err
 }
@@ -173,6 +173,6 @@ func payer(ctx context.Context, tx *store.Tx, n *store.NewPayment) error {
 			return nil
 		}
 	}
-	_, err := tx.Client(ctx, n.Org, n.Client)
+	_, err := tx.LoadClient(ctx, n.Org, n.Client)
 	return err
 }

@@ -220,7 +220,7 @@ type OfferedService struct {
 type offeredOutput struct{ Body []OfferedService }
 
 func offeredOf(row dbgen.ProfessionalServicesRow) OfferedService {
-	offer := booking.NewOffer(store.ServiceOf(row.Service), booking.Override{DurationMinutes: row.CustomDurationMinutes, Price: row.CustomPriceCents}, booking.Policy{})
+	offer := booking.NewOffer(store.ServiceRules(row.Service), booking.Override{DurationMinutes: row.CustomDurationMinutes, Price: row.CustomPriceCents}, booking.Policy{})
 	return OfferedService{
 		ServiceID: row.Service.ID, Name: row.Service.Name, DurationMinutes: row.Service.DurationMinutes, Price: row.Service.PriceCents,
 		CustomDuration: row.CustomDurationMinutes, CustomPrice: row.CustomPriceCents,

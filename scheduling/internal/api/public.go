@@ -96,7 +96,7 @@ func (a *API) publicProfessionals(ctx context.Context, in *publicProfessionalsIn
 	}
 	offers, err := a.desk.Professionals(ctx, o, in.ServiceID)
 	return &struct{ Body []PublicProfessional }{rest.Map(offers, func(row dbgen.OffersRow) PublicProfessional {
-		offer := store.OfferOf(row, o.Policy)
+		offer := store.ResolveOffer(row, o.Policy)
 		return PublicProfessional{
 			ID: row.ProfessionalID, Name: row.ProfessionalName, Bio: row.Bio, AvatarURL: row.AvatarUrl, Specialty: row.Specialty,
 			DurationMinutes: int(offer.Duration.Minutes()), Price: offer.Price,
@@ -114,7 +114,7 @@ func (a *API) publicAvailability(ctx context.Context, in *publicAvailabilityInpu
 	if err != nil {
 		return nil, err
 	}
-	return a.day(ctx, a.desk.View(o), &in.AvailabilityQuery)
+	return a.day(ctx, a.desk.ClientView(o), &in.AvailabilityQuery)
 }
 
 type publicBookInput struct {
@@ -140,7 +140,7 @@ func (a *API) publicChallenge(ctx context.Context, in *Slug) (*struct{ Body proo
 	if err != nil {
 		return nil, err
 	}
-	return &struct{ Body proofofwork.Challenge }{a.desk.Challenge(o)}, nil
+	return &struct{ Body proofofwork.Challenge }{a.desk.NewChallenge(o)}, nil
 }
 
 // PublicBooked is a booking as its client sees it.
@@ -157,7 +157,7 @@ type PublicBooked struct {
 	Deposit       *publicbooking.Deposit `json:"deposit"`
 }
 
-func publicBooked(o store.Org, b publicbooking.Booked) *struct{ Body PublicBooked } {
+func publicBooked(o store.Org, b publicbooking.Booking) *struct{ Body PublicBooked } {
 	return &struct{ Body PublicBooked }{PublicBooked{
 		AppointmentID: b.ID, CancelToken: b.Token, CancelURL: b.CancelURL, Status: b.Status, StartAt: b.StartAt.In(o.Zone), EndAt: b.EndAt.In(o.Zone),
 		Timezone: o.Timezone, Service: b.ServiceName, Professional: b.ProfessionalName, Deposit: b.Deposit,
@@ -351,11 +351,11 @@ func (a *API) publicWait(ctx context.Context, in *publicWaitInput) (*struct{ Bod
 		return nil, err
 	}
 	who := booking.Request{Name: b.ClientName, Phone: b.ClientPhone.Value, Email: b.ClientEmail}
-	if err := who.Validate(booking.Demands{Phone: o.Settings.RequireClientPhone, Email: true}); err != nil {
+	if err := who.Validate(booking.RequiredFields{Phone: o.Settings.RequireClientPhone, Email: true}); err != nil {
 		return nil, err
 	}
 	choice := publicbooking.Choice{Service: b.ServiceID}
 	b.ProfessionalID.ApplyToNullable(&choice.Professional)
-	id, err := a.desk.Wait(ctx, o, choice, store.Contact{Name: who.Name, Phone: who.Phone, Email: who.Email, Source: "client"}, first, last)
+	id, err := a.desk.JoinWaitlist(ctx, o, choice, store.Contact{Name: who.Name, Phone: who.Phone, Email: who.Email, Source: "client"}, first, last)
 	return &struct{ Body PublicWaiting }{PublicWaiting{id, b.FirstDate, b.LastDate}}, err
 }

@@ -71,25 +71,25 @@ func (a *API) startCampaign(ctx context.Context, in *campaignInput) (*campaignOu
 	if err != nil {
 		return nil, err
 	}
-	n := store.NewCampaign{Org: org, Message: text(org.Settings.RemarketingMessage), Days: org.Settings.InactiveAfterDays}
+	n := store.NewCampaign{Org: org, Message: text(org.Settings.RemarketingMessage), InactiveDays: org.Settings.InactiveAfterDays}
 	if who.UserID != uuid.Nil {
 		n.By = &who.UserID
 	}
 	in.Body.Message.ApplyTo(&n.Message)
-	in.Body.Days.ApplyTo(&n.Days)
+	in.Body.Days.ApplyTo(&n.InactiveDays)
 	n.Message = strings.TrimSpace(n.Message)
 	var wrong faults
 	wrong.CheckLength(n.Message, "body.message", 0, 2000)
-	wrong.Check(n.Days >= 7 && n.Days <= 3650, "body.days", "must be 7 to 3650")
+	wrong.Check(n.InactiveDays >= 7 && n.InactiveDays <= 3650, "body.days", "must be 7 to 3650")
 	if err := wrong.Err(); err != nil {
 		return nil, err
 	}
-	if n.ByMessage, err = a.office.Messaged(ctx, org.ID); err != nil {
+	if n.UseMessaging, err = a.office.UsesMessagingForCampaigns(ctx, org.ID); err != nil {
 		return nil, err
 	}
 	if in.Body.DryRun.Value {
-		count, err := a.store.Reachable(ctx, n)
-		return &campaignOutput{http.StatusOK, Campaign{Status: "dry_run", Message: n.Message, Days: n.Days, Recipients: count}}, err
+		count, err := a.store.CountCampaignRecipients(ctx, n)
+		return &campaignOutput{http.StatusOK, Campaign{Status: "dry_run", Message: n.Message, Days: n.InactiveDays, Recipients: count}}, err
 	}
 	made, err := a.store.StartCampaign(ctx, n)
 	return &campaignOutput{http.StatusAccepted, campaignOf(made, 0, org.Zone)}, err

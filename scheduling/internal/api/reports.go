@@ -208,13 +208,13 @@ func (a *API) occupied(ctx context.Context, s scope) ([]Occupied, error) {
 		return nil, err
 	}
 	ids := rest.Map(rows, func(r dbgen.ReportPeopleRow) uuid.UUID { return r.ID })
-	weeks, err := a.store.Week(ctx, s.org.ID, ids, s.first, s.last)
+	weeks, err := a.store.LoadWeeks(ctx, s.org.ID, ids, s.first, s.last)
 	if err != nil {
 		return nil, err
 	}
 	never := time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC) // no hold lasts until then
 	counts := make(map[uuid.UUID]int, len(ids))
-	taken := store.Taken{Org: s.org.ID, Professionals: ids, Since: s.since, Until: s.until, Now: never}
+	taken := store.BusyQuery{Org: s.org.ID, Professionals: ids, Since: s.since, Until: s.until, Now: never}
 	err = a.store.EachBusy(ctx, taken, s.org.Policy, func(id uuid.UUID, b booking.Busy) {
 		weeks[id].Busy = append(weeks[id].Busy, b)
 		if !b.Start.Before(s.since) {

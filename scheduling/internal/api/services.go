@@ -110,7 +110,7 @@ func (f *serviceFields) into(s *dbgen.Service, currency string) error {
 	wrong.CheckURL(s.ImageUrl, "body.image_url")
 	wrong.money(f.Price, currency, "body.price")
 	wrong.money(f.DepositAmount, currency, "body.deposit_amount")
-	if err := wrong.also(store.ServiceOf(*s).Validate()); err != nil {
+	if err := wrong.also(store.ServiceRules(*s).Validate()); err != nil {
 		return err
 	}
 	return wrong.Err()

@@ -41,9 +41,9 @@ const (
 	Integration Source = "integration" // a connected product
 )
 
-// Initial is the status of a new appointment. Staff's start scheduled, whatever
+// InitialStatus is the status of a new appointment. Staff's start scheduled, whatever
 // auto_confirm says; so does one whose deposit is still to be paid.
-func (p Policy) Initial(source Source, deposit DepositStatus) Status {
+func (p Policy) InitialStatus(source Source, deposit DepositStatus) Status {
 	if p.AutoConfirm && deposit != DepositPending && (source == Web || source == Integration) {
 		return Confirmed
 	}
@@ -55,10 +55,10 @@ type Actor string
 
 // The actors.
 const (
-	Staff       Actor = "staff"
-	Client      Actor = "client"      // by the appointment's token
-	System      Actor = "system"      // e.g. an unpaid deposit
-	ByConnected Actor = "integration" // a connected product
+	Staff            Actor = "staff"
+	Client           Actor = "client"      // by the appointment's token
+	System           Actor = "system"      // e.g. an unpaid deposit
+	IntegrationActor Actor = "integration" // a connected product
 )
 
 // Action is something done to an appointment that decides its status.
@@ -79,43 +79,43 @@ func Actions() []Action {
 	return []Action{Confirm, Cancel, Complete, MarkNoShow, Reschedule, Reopen}
 }
 
-// rule is what an action does: the states it starts from and the one it ends in.
-type rule struct {
+// transitionRule is what an action does: the states it starts from and the one it ends in.
+type transitionRule struct {
 	from []Status
 	to   Status // empty: the state stays, but see Action.Apply
 }
 
-func (a Action) rule() rule {
+func (a Action) rule() transitionRule {
 	open := []Status{Scheduled, Confirmed}
 	switch a {
 	case Confirm:
-		return rule{from: []Status{Scheduled}, to: Confirmed}
+		return transitionRule{from: []Status{Scheduled}, to: Confirmed}
 	case Cancel:
-		return rule{from: open, to: Cancelled}
+		return transitionRule{from: open, to: Cancelled}
 	case Complete:
-		return rule{from: open, to: Completed}
+		return transitionRule{from: open, to: Completed}
 	case MarkNoShow:
-		return rule{from: open, to: NoShow}
+		return transitionRule{from: open, to: NoShow}
 	case Reschedule:
-		return rule{from: open}
+		return transitionRule{from: open}
 	case Reopen:
-		return rule{from: []Status{Completed, NoShow}, to: Confirmed}
+		return transitionRule{from: []Status{Completed, NoShow}, to: Confirmed}
 	default:
-		return rule{}
+		return transitionRule{}
 	}
 }
 
-// From are the states in which the action changes something: the guard of the
+// StartStates are the states in which the action changes something: the guard of the
 // statement that writes the change.
-func (a Action) From() []Status { return a.rule().from }
+func (a Action) StartStates() []Status { return a.rule().from }
 
-// Allowed are the actions that change something in a state. Managers (owners and
+// AllowedActions are the actions that change something in a state. Managers (owners and
 // administrators) may also reopen.
-func Allowed(s Status, manager bool) []Action {
+func AllowedActions(status Status, manager bool) []Action {
 	allowed := []Action{}
-	for _, a := range Actions() {
-		if slices.Contains(a.From(), s) && (a != Reopen || manager) {
-			allowed = append(allowed, a)
+	for _, action := range Actions() {
+		if slices.Contains(action.StartStates(), status) && (action != Reopen || manager) {
+			allowed = append(allowed, action)
 		}
 	}
 	return allowed
@@ -148,23 +148,23 @@ type Transition struct {
 // organization confirms by itself. manager counts for what an error says is
 // allowed; whether the actor may do it at all is decided elsewhere. The error is
 // a *[TransitionError].
-func (a Action) Apply(s Status, by Actor, manager bool, p Policy) (Transition, error) {
-	r := a.rule()
+func (a Action) Apply(status Status, actor Actor, manager bool, policy Policy) (Transition, error) {
+	rule := a.rule()
 	switch {
-	case r.to != "" && s == r.to:
-		return Transition{To: s}, nil
-	case !slices.Contains(r.from, s):
+	case rule.to != "" && status == rule.to:
+		return Transition{To: status}, nil
+	case !slices.Contains(rule.from, status):
 		return Transition{}, &TransitionError{
-			Problem: hub.Errorf(hub.ErrConflict, "invalid_transition", "Cannot %s an appointment with status '%s'", a.verb(), s),
-			Status:  s, Allowed: Allowed(s, manager),
+			Problem: hub.Errorf(hub.ErrConflict, "invalid_transition", "Cannot %s an appointment with status '%s'", a.verb(), status),
+			Status:  status, Allowed: AllowedActions(status, manager),
 		}
 	case a == Reschedule:
-		if s == Confirmed && by == Client && !p.AutoConfirm {
+		if status == Confirmed && actor == Client && !policy.AutoConfirm {
 			return Transition{To: Scheduled, Changed: true}, nil
 		}
-		return Transition{To: s, Changed: true}, nil
+		return Transition{To: status, Changed: true}, nil
 	default:
-		return Transition{To: r.to, Changed: true}, nil
+		return Transition{To: rule.to, Changed: true}, nil
 	}
 }
 

@@ -49,9 +49,9 @@ func readMachine(t *testing.T) machine {
 
 func TestStates(t *testing.T) {
 	t.Parallel()
-	m := readMachine(t)
-	require.Len(t, Statuses(), len(m.States))
-	for status, state := range m.States {
+	machine := readMachine(t)
+	require.Len(t, Statuses(), len(machine.States))
+	for status, state := range machine.States {
 		require.True(t, status.Valid())
 		require.Equal(t, state.Blocks, status.Blocks(), status)
 		require.Equal(t, state.Terminal, status.Terminal(), status)
@@ -61,15 +61,15 @@ func TestStates(t *testing.T) {
 
 func TestActionsOfTheCases(t *testing.T) {
 	t.Parallel()
-	m := readMachine(t)
-	require.Len(t, Actions(), len(m.Actions))
-	for name, want := range m.Actions {
+	machine := readMachine(t)
+	require.Len(t, Actions(), len(machine.Actions))
+	for name, want := range machine.Actions {
 		action := Action(strings.TrimSuffix(name, " (extension)"))
 		require.Contains(t, Actions(), action)
-		require.Len(t, action.From(), len(want.From), action)
-		for from, to := range want.From {
-			require.Contains(t, action.From(), from)
-			staff, forClient, _ := strings.Cut(to, " (staff) | ")
+		require.Len(t, action.StartStates(), len(want.From), action)
+		for from, address := range want.From {
+			require.Contains(t, action.StartStates(), from)
+			staff, forClient, _ := strings.Cut(address, " (staff) | ")
 			got, err := action.Apply(from, Staff, true, Policy{})
 			require.NoError(t, err)
 			require.Equal(t, Transition{Status(staff), true}, got, "%s from %s", action, from)
@@ -93,12 +93,12 @@ func TestActionsOfTheCases(t *testing.T) {
 
 func TestMatrixOfTheCases(t *testing.T) {
 	t.Parallel()
-	m := readMachine(t)
+	machine := readMachine(t)
 	var columns []Status
-	require.NoError(t, json.Unmarshal(m.Matrix["columns"], &columns))
-	delete(m.Matrix, "columns")
-	require.Len(t, m.Matrix, 5)
-	for action, row := range m.Matrix {
+	require.NoError(t, json.Unmarshal(machine.Matrix["columns"], &columns))
+	delete(machine.Matrix, "columns")
+	require.Len(t, machine.Matrix, 5)
+	for action, row := range machine.Matrix {
 		var statuses []int
 		require.NoError(t, json.Unmarshal(row, &statuses))
 		for i, from := range columns {
@@ -132,7 +132,7 @@ func TestErrorsOfTheCases(t *testing.T) {
 	policy.CancelNoticeMinutes, policy.RescheduleNoticeMinutes = 60, 60
 	ours := map[string]error{
 		"illegal transition":                          illegal,
-		"reschedule/create onto taken time":           SlotTaken(nil),
+		"reschedule/create onto taken time":           NewSlotTakenError(nil),
 		"client cancels inside the notice window":     policy.ClientMayCancel(start, start.Add(-59*time.Minute)),
 		"client reschedules inside the notice window": policy.ClientMayReschedule(start, start.Add(-59*time.Minute)),
 	}
@@ -164,12 +164,12 @@ func TestErrorsOfTheCases(t *testing.T) {
 
 func TestAllowed(t *testing.T) {
 	t.Parallel()
-	require.Equal(t, []Action{Confirm, Cancel, Complete, MarkNoShow, Reschedule}, Allowed(Scheduled, true))
-	require.Equal(t, []Action{Cancel, Complete, MarkNoShow, Reschedule}, Allowed(Confirmed, false))
-	require.Equal(t, []Action{Reopen}, Allowed(Completed, true))
-	require.Empty(t, Allowed(Completed, false))
-	require.Empty(t, Allowed(Cancelled, true), "nothing leads back from cancelled")
-	require.NotNil(t, Allowed(Cancelled, true), "a JSON list, not null")
+	require.Equal(t, []Action{Confirm, Cancel, Complete, MarkNoShow, Reschedule}, AllowedActions(Scheduled, true))
+	require.Equal(t, []Action{Cancel, Complete, MarkNoShow, Reschedule}, AllowedActions(Confirmed, false))
+	require.Equal(t, []Action{Reopen}, AllowedActions(Completed, true))
+	require.Empty(t, AllowedActions(Completed, false))
+	require.Empty(t, AllowedActions(Cancelled, true), "nothing leads back from cancelled")
+	require.NotNil(t, AllowedActions(Cancelled, true), "a JSON list, not null")
 }
 
 func TestInitialStatus(t *testing.T) {
@@ -177,9 +177,9 @@ func TestInitialStatus(t *testing.T) {
 	auto := Policy{AutoConfirm: true}
 	for _, source := range []Source{Web, Integration, Dashboard, API} {
 		fromOutside := slices.Contains([]Source{Web, Integration}, source)
-		require.Equal(t, Scheduled, Policy{}.Initial(source, DepositNone))
-		require.Equal(t, fromOutside, auto.Initial(source, DepositNone) == Confirmed, source)
-		require.Equal(t, Scheduled, auto.Initial(source, DepositPending), "a pending deposit keeps it scheduled")
+		require.Equal(t, Scheduled, Policy{}.InitialStatus(source, DepositNone))
+		require.Equal(t, fromOutside, auto.InitialStatus(source, DepositNone) == Confirmed, source)
+		require.Equal(t, Scheduled, auto.InitialStatus(source, DepositPending), "a pending deposit keeps it scheduled")
 	}
 }
 
@@ -208,12 +208,12 @@ func TestDeposits(t *testing.T) {
 	require.Equal(t, DepositRefunded, policy.DepositAfterCancel(DepositPaid, start, start.Add(-24*time.Hour)))
 	require.Equal(t, DepositForfeited, policy.DepositAfterCancel(DepositPaid, start, start.Add(-24*time.Hour+time.Second)))
 	require.Equal(t, DepositNone, policy.DepositAfterCancel(DepositPending, start, start))
-	for _, s := range []DepositStatus{DepositNone, DepositRefunded, DepositForfeited} {
-		require.Equal(t, s, policy.DepositAfterCancel(s, start, start.Add(-72*time.Hour)))
-		require.Equal(t, s, DepositAfterNoShow(s))
+	for _, status := range []DepositStatus{DepositNone, DepositRefunded, DepositForfeited} {
+		require.Equal(t, status, policy.DepositAfterCancel(status, start, start.Add(-72*time.Hour)))
+		require.Equal(t, status, DepositAfterNoShow(status))
 	}
 	policy.DepositRefundNoticeMinutes = nil
 	require.Equal(t, DepositForfeited, policy.DepositAfterCancel(DepositPaid, start, start.Add(-720*time.Hour)))
 	require.Equal(t, DepositForfeited, DepositAfterNoShow(DepositPaid))
-	require.Equal(t, start.Add(30*time.Minute), policy.HoldEnds(start))
+	require.Equal(t, start.Add(30*time.Minute), policy.DepositHoldEnd(start))
 }

@@ -11,20 +11,20 @@ func busyMonth(b *testing.B) (*time.Location, Limits, Date, Date, []Calendar) {
 	b.Helper()
 	loc := zoneOf(b, "Europe/Lisbon")
 	first, last, _ := ParseMonth("2026-03")
-	z := newZone(loc, first, last)
+	zone := newZone(loc, first, last)
 	calendars := make([]Calendar, 50)
 	for p := range calendars {
-		c := &calendars[p]
-		c.Professional = named(string(rune('A' + p)))
-		c.Offer = NewOffer(Service{ID: named("S0"), DurationMinutes: 30, Capacity: 1}, Override{}, Policy{})
+		calendar := &calendars[p]
+		calendar.Professional = named(string(rune('A' + p)))
+		calendar.Offer = NewOffer(Service{ID: named("S0"), DurationMinutes: 30, Capacity: 1}, Override{}, Policy{})
 		for weekday := range 6 {
-			c.Rules = append(c.Rules, Rule{Weekday: weekday, Start: 8 * 60, End: 18 * 60, Break: &Break{12 * 60, 13 * 60}, Active: true})
+			calendar.Rules = append(calendar.Rules, Rule{Weekday: weekday, Start: 8 * 60, End: 18 * 60, Break: &Break{12 * 60, 13 * 60}, Active: true})
 		}
-		c.Exceptions = []Exception{{Date: first + Date(p%30), Kind: Block}, {Date: first + Date(p%28), Kind: Extra, Hours: &Hours{19 * 60, 21 * 60}}}
+		calendar.Exceptions = []Exception{{Date: first + Date(p%30), Kind: Block}, {Date: first + Date(p%28), Kind: Extra, Hours: &Hours{19 * 60, 21 * 60}}}
 		for n := range 200 {
-			d := first + Date(n*31/200)
-			start := z.time(z.start(d, Clock(8*60+(n*7+p)%18*30)))
-			c.Busy = append(c.Busy, Busy{Start: start, End: start.Add(30 * time.Minute), Service: named("S1")})
+			date := first + Date(n*31/200)
+			start := zone.time(zone.start(date, Clock(8*60+(n*7+p)%18*30)))
+			calendar.Busy = append(calendar.Busy, Busy{Start: start, End: start.Add(30 * time.Minute), Service: named("S1")})
 		}
 	}
 	return loc, StaffLimits(first.Time().AddDate(0, 0, -1)), first, last, calendars
@@ -33,7 +33,7 @@ func busyMonth(b *testing.B) (*time.Location, Limits, Date, Date, []Calendar) {
 func BenchmarkMonth50Professionals10000Appointments(b *testing.B) {
 	loc, limits, first, last, calendars := busyMonth(b)
 	for b.Loop() {
-		days := Month(loc, limits, first, last, calendars)
+		days := FreeDays(loc, limits, first, last, calendars)
 		if days[1].Free == 0 {
 			b.Fatal("no slot")
 		}
@@ -43,7 +43,7 @@ func BenchmarkMonth50Professionals10000Appointments(b *testing.B) {
 func BenchmarkDayOneProfessional(b *testing.B) {
 	loc, limits, first, _, calendars := busyMonth(b)
 	for b.Loop() {
-		if len(Day(loc, limits, first+1, calendars[:1])) == 0 {
+		if len(FreeSlots(loc, limits, first+1, calendars[:1])) == 0 {
 			b.Fatal("no slot")
 		}
 	}
@@ -52,7 +52,7 @@ func BenchmarkDayOneProfessional(b *testing.B) {
 func BenchmarkDayAnyOf50(b *testing.B) {
 	loc, limits, first, _, calendars := busyMonth(b)
 	for b.Loop() {
-		if len(Day(loc, limits, first+1, calendars)) == 0 {
+		if len(FreeSlots(loc, limits, first+1, calendars)) == 0 {
 			b.Fatal("no slot")
 		}
 	}

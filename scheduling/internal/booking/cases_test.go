@@ -76,18 +76,18 @@ const professional = "P1"
 
 func named(name string) uuid.UUID { return uuid.NewSHA1(uuid.Nil, []byte(name)) }
 
-func clockOf(t testing.TB, s string) Clock {
+func clockOf(t testing.TB, text string) Clock {
 	t.Helper()
-	c, err := ParseClock(s)
+	clock, err := ParseClock(text)
 	require.NoError(t, err)
-	return c
+	return clock
 }
 
-func dateOf(t testing.TB, s string) Date {
+func dateOf(t testing.TB, text string) Date {
 	t.Helper()
-	d, err := ParseDate(s)
+	date, err := ParseDate(text)
 	require.NoError(t, err)
-	return d
+	return date
 }
 
 // zones keeps what was loaded: reading a zone's file takes longer than a test.
@@ -111,34 +111,34 @@ func (c *availabilityCase) calendar(t *testing.T) Calendar {
 	if c.Override != nil {
 		override = Override{DurationMinutes: c.Override.Duration, Price: c.Override.Price}
 	}
-	cal := Calendar{
+	calendar := Calendar{
 		Professional: named(professional),
 		Offer:        NewOffer(service, override, c.Settings.Policy),
-		MaxPerDay:    c.Settings.PerDay(nil),
+		MaxPerDay:    c.Settings.MaxPerDay(nil),
 	}
 	for _, r := range c.Rules {
 		rule := Rule{Weekday: r.Weekday, Start: clockOf(t, r.Start), End: clockOf(t, r.End), Active: r.Active}
 		if r.BreakStart != nil {
 			rule.Break = &Break{clockOf(t, *r.BreakStart), clockOf(t, *r.BreakEnd)}
 		}
-		cal.Rules = append(cal.Rules, rule)
+		calendar.Rules = append(calendar.Rules, rule)
 	}
 	for _, e := range c.Exceptions {
 		exception := Exception{Date: dateOf(t, e.Date), Kind: ExceptionKind(e.Kind)}
 		if e.Start != nil {
 			exception.Hours = &Hours{clockOf(t, *e.Start), clockOf(t, *e.End)}
 		}
-		cal.Exceptions = append(cal.Exceptions, exception)
+		calendar.Exceptions = append(calendar.Exceptions, exception)
 	}
 	for _, a := range c.Booked {
 		if a.Professional == professional && a.Status.Blocks() {
-			cal.Busy = append(cal.Busy, Busy{
+			calendar.Busy = append(calendar.Busy, Busy{
 				Start: a.Start, End: a.End, Service: named(a.Service),
-				BufferBefore: cal.Offer.BufferBefore, BufferAfter: cal.Offer.BufferAfter,
+				BufferBefore: calendar.Offer.BufferBefore, BufferAfter: calendar.Offer.BufferAfter,
 			})
 		}
 	}
-	return cal
+	return calendar
 }
 
 func readCases(t testing.TB) []availabilityCase {
@@ -153,11 +153,11 @@ func readCases(t testing.TB) []availabilityCase {
 
 func inCaseForm(slots []Slot) []caseSlot {
 	out := []caseSlot{}
-	for _, s := range slots {
+	for _, slot := range slots {
 		out = append(out, caseSlot{
-			Start: s.Start.Format("15:04"), End: s.End.Format("15:04"),
+			Start: slot.Start.Format("15:04"), End: slot.End.Format("15:04"),
 			// Not RFC 3339 by name: it would write UTC as Z.
-			StartAt: s.Start.Format("2006-01-02T15:04:05-07:00"), EndAt: s.End.Format("2006-01-02T15:04:05-07:00"),
+			StartAt: slot.Start.Format("2006-01-02T15:04:05-07:00"), EndAt: slot.End.Format("2006-01-02T15:04:05-07:00"),
 		})
 	}
 	return out
@@ -165,22 +165,22 @@ func inCaseForm(slots []Slot) []caseSlot {
 
 func TestAvailabilityCases(t *testing.T) {
 	t.Parallel()
-	for _, c := range readCases(t) {
-		t.Run(c.ID+" "+c.Name, func(t *testing.T) {
+	for _, test := range readCases(t) {
+		t.Run(test.ID+" "+test.Name, func(t *testing.T) {
 			t.Parallel()
-			loc, d := zoneOf(t, c.Timezone), dateOf(t, c.Date)
-			limits := c.Settings.PublicLimits(c.Now, loc)
-			calendars := []Calendar{c.calendar(t)}
-			slots := Day(loc, limits, d, calendars)
-			require.Equal(t, c.Expected, inCaseForm(slots))
+			loc, date := zoneOf(t, test.Timezone), dateOf(t, test.Date)
+			limits := test.Settings.PublicLimits(test.Now, loc)
+			calendars := []Calendar{test.calendar(t)}
+			slots := FreeSlots(loc, limits, date, calendars)
+			require.Equal(t, test.Expected, inCaseForm(slots))
 
 			// The whole month around it agrees, whatever its other days hold.
-			first, last, err := ParseMonth(c.Date[:7])
+			first, last, err := ParseMonth(test.Date[:7])
 			require.NoError(t, err)
-			for _, free := range Month(loc, limits, first, last, calendars) {
-				require.Len(t, Day(loc, limits, free.Date, calendars), free.Free, free.Date)
-				if free.Date == d && free.Free > 0 {
-					require.Equal(t, c.Expected[0].StartAt, inCaseForm([]Slot{{Start: free.First}})[0].StartAt)
+			for _, free := range FreeDays(loc, limits, first, last, calendars) {
+				require.Len(t, FreeSlots(loc, limits, free.Date, calendars), free.Free, free.Date)
+				if free.Date == date && free.Free > 0 {
+					require.Equal(t, test.Expected[0].StartAt, inCaseForm([]Slot{{Start: free.First}})[0].StartAt)
 				}
 			}
 		})

@@ -14,19 +14,19 @@ const (
 type Date int32
 
 // ParseDate reads YYYY-MM-DD, years 0001 to 9999.
-func ParseDate(s string) (Date, error) {
-	t, err := time.Parse(time.DateOnly, s)
+func ParseDate(text string) (Date, error) {
+	t, err := time.Parse(time.DateOnly, text)
 	if err != nil || t.Year() < 1 {
-		return 0, fmt.Errorf("reading a date: %q is not YYYY-MM-DD", s)
+		return 0, fmt.Errorf("reading a date: %q is not YYYY-MM-DD", text)
 	}
 	return NewDate(t.Date()), nil
 }
 
 // ParseMonth reads YYYY-MM and gives the month's first and last day.
-func ParseMonth(s string) (first, last Date, err error) {
-	t, err := time.Parse("2006-01", s)
+func ParseMonth(text string) (first, last Date, err error) {
+	t, err := time.Parse("2006-01", text)
 	if err != nil || t.Year() < 1 {
-		return 0, 0, fmt.Errorf("reading a month: %q is not YYYY-MM", s)
+		return 0, 0, fmt.Errorf("reading a month: %q is not YYYY-MM", text)
 	}
 	return NewDate(t.Date()), NewDate(t.AddDate(0, 1, -1).Date()), nil
 }
@@ -58,12 +58,12 @@ type Clock int16
 const endOfDay Clock = minutesPerDay - 1
 
 // ParseClock reads HH:MM, 00:00 to 23:59.
-func ParseClock(s string) (Clock, error) {
-	digit := func(i int) Clock { return Clock(s[i]) - '0' }
-	if len(s) == 5 && s[2] == ':' {
+func ParseClock(text string) (Clock, error) {
+	digit := func(i int) Clock { return Clock(text[i]) - '0' }
+	if len(text) == 5 && text[2] == ':' {
 		h, m := digit(0)*10+digit(1), digit(3)*10+digit(4)
 		for _, i := range [...]int{0, 1, 3, 4} {
-			if s[i] < '0' || s[i] > '9' {
+			if text[i] < '0' || text[i] > '9' {
 				h = -1
 			}
 		}
@@ -71,7 +71,7 @@ func ParseClock(s string) (Clock, error) {
 			return h*60 + m, nil
 		}
 	}
-	return 0, fmt.Errorf("reading a time of day: %q is not HH:MM", s)
+	return 0, fmt.Errorf("reading a time of day: %q is not HH:MM", text)
 }
 
 // String writes HH:MM.

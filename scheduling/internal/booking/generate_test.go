@@ -83,31 +83,31 @@ func (d *draws) calendar(s *scene) Calendar {
 		policy.SlotIntervalMinutes = &interval
 	}
 	service := Service{ID: s.services[0], DurationMinutes: d.one(5, 30, 45, 50, 60, 90, 480, 1440), Capacity: d.one(1, 1, 1, 3)}
-	c := Calendar{Professional: named(string(rune('A' + len(s.calendars)))), Offer: NewOffer(service, Override{}, policy), MaxPerDay: d.one(0, 0, 0, 0, 2, 5)}
+	calendar := Calendar{Professional: named(string(rune('A' + len(s.calendars)))), Offer: NewOffer(service, Override{}, policy), MaxPerDay: d.one(0, 0, 0, 0, 2, 5)}
 	for range d.below(6) {
 		hours := d.hours()
-		r := Rule{Weekday: s.date.Weekday(), Start: hours.Start, End: hours.End, Active: !d.chance(10)}
+		rule := Rule{Weekday: s.date.Weekday(), Start: hours.Start, End: hours.End, Active: !d.chance(10)}
 		if d.chance(20) {
-			r.Weekday = d.below(7)
+			rule.Weekday = d.below(7)
 		}
 		if d.chance(40) {
 			pause := d.hours()
-			r.Break = &Break{pause.Start, pause.End}
+			rule.Break = &Break{pause.Start, pause.End}
 		}
-		c.Rules = append(c.Rules, r)
+		calendar.Rules = append(calendar.Rules, rule)
 	}
 	for range d.below(4) {
-		e := Exception{Date: s.date + Date(d.one(0, 0, 0, -1, 1)), Kind: []ExceptionKind{Block, Extra}[d.below(2)]}
+		exception := Exception{Date: s.date + Date(d.one(0, 0, 0, -1, 1)), Kind: []ExceptionKind{Block, Extra}[d.below(2)]}
 		if !d.chance(15) {
 			hours := d.hours()
-			e.Hours = &hours
+			exception.Hours = &hours
 		}
-		c.Exceptions = append(c.Exceptions, e)
+		calendar.Exceptions = append(calendar.Exceptions, exception)
 	}
 	for range d.below(9) {
-		c.Busy = append(c.Busy, d.busy(s, c.Offer))
+		calendar.Busy = append(calendar.Busy, d.busy(s, calendar.Offer))
 	}
-	return c
+	return calendar
 }
 
 // hours are mostly in order; a few are not, as stored rows never should be.
@@ -127,30 +127,30 @@ func (d *draws) hours() Hours {
 	return Hours{a, b}
 }
 
-func (d *draws) busy(s *scene, o Offer) Busy {
-	z := newZone(s.loc, s.date, s.date)
-	at := z.time(z.dayStart(s.date)).Add(time.Duration(d.below(30*12)*5-180) * time.Minute)
-	b := Busy{
+func (d *draws) busy(s *scene, offer Offer) Busy {
+	zone := newZone(s.loc, s.date, s.date)
+	at := zone.time(zone.dayStart(s.date)).Add(time.Duration(d.below(30*12)*5-180) * time.Minute)
+	busy := Busy{
 		Start: at, End: at.Add(minutes(d.one(5, 30, 60, 61, 300))), Service: s.services[d.below(3)],
 		BufferBefore: minutes(d.one(0, 0, 20)), BufferAfter: minutes(d.one(0, 0, 30)),
 	}
-	if b.Service == o.Service {
-		b.BufferBefore, b.BufferAfter = o.BufferBefore, o.BufferAfter
+	if busy.Service == offer.Service {
+		busy.BufferBefore, busy.BufferAfter = offer.BufferBefore, offer.BufferAfter
 		if d.chance(80) {
-			b.End = b.Start.Add(o.Duration)
+			busy.End = busy.Start.Add(offer.Duration)
 		}
 	}
-	return b
+	return busy
 }
 
 // eachScene runs a property over many generated questions.
-func eachScene(t *testing.T, professionals int, check func(s scene, d *draws)) {
+func eachScene(t *testing.T, professionals int, check func(s scene, drawn *draws)) {
 	t.Helper()
 	source := rand.NewChaCha8([32]byte{byte(professionals), 4})
 	for range 1000 {
 		data := make([]byte, 600*professionals)
 		_, _ = source.Read(data) // it never fails
-		d := &draws{data}
-		check(d.scene(t, professionals), d)
+		drawn := &draws{data}
+		check(drawn.scene(t, professionals), drawn)
 	}
 }

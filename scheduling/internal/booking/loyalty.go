@@ -31,22 +31,22 @@ type Loyalty struct {
 	Rewards          []Reward
 }
 
-// eligible tells whether a service earns points; uuid.Nil is no service.
-func (l *Loyalty) eligible(service uuid.UUID) bool {
+// isEligible tells whether a service earns points; uuid.Nil is no service.
+func (l *Loyalty) isEligible(service uuid.UUID) bool {
 	return l.Enabled && (l.EligibleServices == nil || slices.Contains(l.EligibleServices, service))
 }
 
-// ForPayment is what a payment earns.
-func (l *Loyalty) ForPayment(amount Cents, service uuid.UUID) int64 {
-	if l.Accrual != Spend || amount <= 0 || amount < l.MinSpend || l.PointsPerUnit <= 0 || !l.eligible(service) {
+// PaymentPoints is what a payment earns.
+func (l *Loyalty) PaymentPoints(amount Cents, service uuid.UUID) int64 {
+	if l.Accrual != Spend || amount <= 0 || amount < l.MinSpend || l.PointsPerUnit <= 0 || !l.isEligible(service) {
 		return 0
 	}
 	return l.Rounding.MulDiv(int64(amount), int64(l.PointsPerUnit), 100*100)
 }
 
-// ForVisit is what a completed appointment earns.
-func (l *Loyalty) ForVisit(price Cents, service uuid.UUID) int64 {
-	if l.Accrual != Visit || price < l.MinSpend || !l.eligible(service) {
+// VisitPoints is what a completed appointment earns.
+func (l *Loyalty) VisitPoints(price Cents, service uuid.UUID) int64 {
+	if l.Accrual != Visit || price < l.MinSpend || !l.isEligible(service) {
 		return 0
 	}
 	return max(0, l.PointsPerVisit)
@@ -104,20 +104,20 @@ func (r *Reward) Discount(price Cents, service uuid.UUID) Cents {
 
 // Reward finds an active reward; nil where there is none with this id.
 func (l *Loyalty) Reward(id uuid.UUID) *Reward {
-	at := slices.IndexFunc(l.Rewards, func(r Reward) bool { return r.ID == id && r.Active })
+	at := slices.IndexFunc(l.Rewards, func(reward Reward) bool { return reward.ID == id && reward.Active })
 	if at < 0 {
 		return nil
 	}
 	return &l.Rewards[at]
 }
 
-// Next is the cheapest active reward that a balance does not reach yet, and the
+// NextReward is the cheapest active reward that a balance does not reach yet, and the
 // points it still takes; nil and 0 where it reaches them all.
-func (l *Loyalty) Next(balance int64) (next *Reward, missing int64) {
+func (l *Loyalty) NextReward(balance int64) (next *Reward, missing int64) {
 	for i := range l.Rewards {
-		r := &l.Rewards[i]
-		if r.Active && r.Points > balance && (next == nil || r.Points < next.Points) {
-			next = r
+		reward := &l.Rewards[i]
+		if reward.Active && reward.Points > balance && (next == nil || reward.Points < next.Points) {
+			next = reward
 		}
 	}
 	if next == nil {
@@ -142,12 +142,12 @@ func (l *Loyalty) Expiry(entries []LedgerEntry, now time.Time, loc *time.Locatio
 		return 0, 0, time.Time{}
 	}
 	var lots []LedgerEntry
-	for _, e := range entries {
-		if e.Points > 0 {
-			lots = append(lots, e)
+	for _, entry := range entries {
+		if entry.Points > 0 {
+			lots = append(lots, entry)
 			continue
 		}
-		for take := -e.Points; take > 0 && len(lots) > 0; {
+		for take := -entry.Points; take > 0 && len(lots) > 0; {
 			used := min(take, lots[0].Points)
 			take -= used
 			if lots[0].Points -= used; lots[0].Points == 0 {
@@ -158,8 +158,8 @@ func (l *Loyalty) Expiry(entries []LedgerEntry, now time.Time, loc *time.Locatio
 	for _, lot := range lots {
 		given := DateOf(lot.At, loc)
 		day := given + Date(*l.ExpirationDays) + 1
-		z := newZone(loc, day, day)
-		end := z.time(z.dayStart(day))
+		zone := newZone(loc, day, day)
+		end := zone.time(zone.dayStart(day))
 		switch {
 		case !end.After(now):
 			overdue += lot.Points

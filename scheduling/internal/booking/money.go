@@ -16,19 +16,19 @@ const MaxPrice Cents = 99_999_999_99
 
 // What [ParseCents] finds wrong with an amount.
 var (
-	ErrNotANumber      error = fault("must be a number")
-	ErrTooManyDecimals error = fault("must have at most two decimals")
-	ErrAmountTooLarge  error = fault("is too large")
+	ErrNotANumber      error = fieldError("must be a number")
+	ErrTooManyDecimals error = fieldError("must have at most two decimals")
+	ErrAmountTooLarge  error = fieldError("is too large")
 )
 
-// fault is an error that callers are told as it is.
-type fault string
+// fieldError is an error that callers are told as it is.
+type fieldError string
 
 // Error implements error.
-func (f fault) Error() string { return string(f) }
+func (f fieldError) Error() string { return string(f) }
 
 // PublicMessage is what callers are told.
-func (f fault) PublicMessage() string { return string(f) }
+func (f fieldError) PublicMessage() string { return string(f) }
 
 // maxExponent bounds the power of ten of a JSON number; what is beyond it is
 // either 0 or far too large, and is not worth writing out.
@@ -36,18 +36,18 @@ const maxExponent = 40
 
 // ParseCents reads a JSON number such as 150, 150.5, 150.00 or 1.5e2. Decimals
 // after the second must be zeros. It fails with one of the errors above.
-func ParseCents(s string) (Cents, error) {
-	if !isJSONNumber(s) {
+func ParseCents(text string) (Cents, error) {
+	if !isJSONNumber(text) {
 		return 0, ErrNotANumber
 	}
-	s, negative := strings.CutPrefix(s, "-")
-	mantissa, power := s, 0
-	if i := strings.IndexAny(s, "eE"); i >= 0 {
-		n, err := strconv.Atoi(s[i+1:])
+	text, negative := strings.CutPrefix(text, "-")
+	mantissa, power := text, 0
+	if i := strings.IndexAny(text, "eE"); i >= 0 {
+		n, err := strconv.Atoi(text[i+1:])
 		if err != nil || n > maxExponent || n < -maxExponent {
 			n = max(-maxExponent, min(n, maxExponent)) // Atoi saturates
 		}
-		mantissa, power = s[:i], n
+		mantissa, power = text[:i], n
 	}
 	whole, fraction, _ := strings.Cut(mantissa, ".")
 	digits := strings.TrimLeft(whole+fraction, "0")
@@ -75,36 +75,36 @@ func ParseCents(s string) (Cents, error) {
 }
 
 // isJSONNumber checks the grammar of RFC 8259, section 6.
-func isJSONNumber(s string) bool {
-	s = strings.TrimPrefix(s, "-")
+func isJSONNumber(text string) bool {
+	text = strings.TrimPrefix(text, "-")
 	digits := func() bool {
 		n := 0
-		for n < len(s) && '0' <= s[n] && s[n] <= '9' {
+		for n < len(text) && '0' <= text[n] && text[n] <= '9' {
 			n++
 		}
-		s = s[n:]
+		text = text[n:]
 		return n > 0
 	}
-	if leading := strings.HasPrefix(s, "0"); leading {
-		s = s[1:]
+	if leading := strings.HasPrefix(text, "0"); leading {
+		text = text[1:]
 	} else if !digits() {
 		return false
 	}
-	if rest, ok := strings.CutPrefix(s, "."); ok {
-		if s = rest; !digits() {
+	if rest, ok := strings.CutPrefix(text, "."); ok {
+		if text = rest; !digits() {
 			return false
 		}
 	}
-	if s != "" && (s[0] == 'e' || s[0] == 'E') {
-		s = s[1:]
-		if s != "" && (s[0] == '+' || s[0] == '-') {
-			s = s[1:]
+	if text != "" && (text[0] == 'e' || text[0] == 'E') {
+		text = text[1:]
+		if text != "" && (text[0] == '+' || text[0] == '-') {
+			text = text[1:]
 		}
 		if !digits() {
 			return false
 		}
 	}
-	return s == ""
+	return text == ""
 }
 
 // String writes the amount with two decimals and a point, e.g. -12.50.
@@ -149,13 +149,13 @@ func (r Rounding) Valid() bool { return r == Floor || r == Nearest || r == Ceil 
 
 // MulDiv is a × b ÷ by in whole numbers, rounded. a and b are not negative, by is
 // positive; a product beyond 64 bits gives the largest number.
-func (r Rounding) MulDiv(a, b, by int64) int64 {
+func (r Rounding) MulDiv(a, b, divisor int64) int64 {
 	if b != 0 && a > math.MaxInt64/b {
 		return math.MaxInt64
 	}
 	product := a * b
-	whole, rest := product/by, product%by
-	if r == Ceil && rest > 0 || r == Nearest && rest >= by-rest {
+	whole, rest := product/divisor, product%divisor
+	if r == Ceil && rest > 0 || r == Nearest && rest >= divisor-rest {
 		whole++
 	}
 	return whole

@@ -57,10 +57,10 @@ func FuzzParseCents(f *testing.F) {
 	for _, seed := range []string{"1.50", "-3e2", "0.001", "1e400", "12345678901234567890"} {
 		f.Add(seed)
 	}
-	f.Fuzz(func(t *testing.T, s string) {
-		got, err := ParseCents(s)
+	f.Fuzz(func(t *testing.T, text string) {
+		got, err := ParseCents(text)
 		var number json.Number
-		valid := json.Unmarshal([]byte(s), &number) == nil && s == strings.TrimSpace(s) && s != "null" && !strings.HasPrefix(s, `"`)
+		valid := json.Unmarshal([]byte(text), &number) == nil && text == strings.TrimSpace(text) && text != "null" && !strings.HasPrefix(text, `"`)
 		require.Equal(t, valid, err != ErrNotANumber, "a JSON number or not") //nolint:errorlint // exactly this one
 		if err != nil {
 			return
@@ -68,7 +68,7 @@ func FuzzParseCents(f *testing.F) {
 		again, err := ParseCents(got.String())
 		require.NoError(t, err)
 		require.Equal(t, got, again)
-		if exact, ok := new(big.Rat).SetString(s); ok && len(s) < 60 && !strings.ContainsAny(s, "eE") {
+		if exact, ok := new(big.Rat).SetString(text); ok && len(text) < 60 && !strings.ContainsAny(text, "eE") {
 			require.Zero(t, exact.Cmp(big.NewRat(int64(got), 100)), "the amount is not what was written")
 		}
 	})
@@ -76,13 +76,13 @@ func FuzzParseCents(f *testing.F) {
 
 func TestRounding(t *testing.T) {
 	t.Parallel()
-	for _, c := range []struct{ a, b, by, floor, nearest, ceil int64 }{
+	for _, test := range []struct{ a, b, by, floor, nearest, ceil int64 }{
 		{10, 1, 4, 2, 3, 3}, {9, 1, 4, 2, 2, 3}, {8, 1, 4, 2, 2, 2}, {0, 7, 3, 0, 0, 0}, {7, 0, 3, 0, 0, 0}, {5, 1, 10, 0, 1, 1}, {4, 1, 10, 0, 0, 1},
 		{math.MaxInt64, 2, 3, math.MaxInt64, math.MaxInt64, math.MaxInt64},
 		{math.MaxInt64, 1, math.MaxInt64, 1, 1, 1},
 	} {
-		got := []int64{Floor.MulDiv(c.a, c.b, c.by), Nearest.MulDiv(c.a, c.b, c.by), Ceil.MulDiv(c.a, c.b, c.by)}
-		require.Equal(t, []int64{c.floor, c.nearest, c.ceil}, got, fmt.Sprint(c))
+		got := []int64{Floor.MulDiv(test.a, test.b, test.by), Nearest.MulDiv(test.a, test.b, test.by), Ceil.MulDiv(test.a, test.b, test.by)}
+		require.Equal(t, []int64{test.floor, test.nearest, test.ceil}, got, fmt.Sprint(test))
 	}
 	require.Equal(t, Cents(3333), Cents(10000).Share(1, 3))
 	require.Equal(t, Cents(-1), Cents(-1).Share(1, 2), "halves away from zero")
@@ -112,32 +112,32 @@ func TestPaymentStatus(t *testing.T) {
 func TestPointsEarned(t *testing.T) {
 	t.Parallel()
 	cut, color := named("cut"), named("color")
-	l := Loyalty{Enabled: true, Accrual: Spend, PointsPerUnit: 100, Rounding: Floor}
-	require.Equal(t, int64(80), l.ForPayment(80_50, cut))
-	require.Equal(t, int64(80), l.ForPayment(80_50, uuid.Nil), "all services: money for none counts too")
-	require.Zero(t, l.ForVisit(80_50, cut), "points are for money")
-	l.Rounding = Nearest
-	require.Equal(t, int64(81), l.ForPayment(80_50, cut))
-	l.PointsPerUnit = 25 // a quarter point
-	require.Equal(t, int64(20), l.ForPayment(80_50, cut))
-	l.Rounding = Ceil
-	require.Equal(t, int64(21), l.ForPayment(80_50, cut))
-	l.MinSpend = 100_00
-	require.Zero(t, l.ForPayment(99_99, cut))
-	require.Equal(t, int64(25), l.ForPayment(100_00, cut))
-	require.Zero(t, l.ForPayment(-200_00, cut))
-	l.EligibleServices = []uuid.UUID{color}
-	require.Zero(t, l.ForPayment(100_00, cut))
-	require.Zero(t, l.ForPayment(100_00, uuid.Nil))
-	require.Equal(t, int64(25), l.ForPayment(100_00, color))
+	program := Loyalty{Enabled: true, Accrual: Spend, PointsPerUnit: 100, Rounding: Floor}
+	require.Equal(t, int64(80), program.PaymentPoints(80_50, cut))
+	require.Equal(t, int64(80), program.PaymentPoints(80_50, uuid.Nil), "all services: money for none counts too")
+	require.Zero(t, program.VisitPoints(80_50, cut), "points are for money")
+	program.Rounding = Nearest
+	require.Equal(t, int64(81), program.PaymentPoints(80_50, cut))
+	program.PointsPerUnit = 25 // a quarter point
+	require.Equal(t, int64(20), program.PaymentPoints(80_50, cut))
+	program.Rounding = Ceil
+	require.Equal(t, int64(21), program.PaymentPoints(80_50, cut))
+	program.MinSpend = 100_00
+	require.Zero(t, program.PaymentPoints(99_99, cut))
+	require.Equal(t, int64(25), program.PaymentPoints(100_00, cut))
+	require.Zero(t, program.PaymentPoints(-200_00, cut))
+	program.EligibleServices = []uuid.UUID{color}
+	require.Zero(t, program.PaymentPoints(100_00, cut))
+	require.Zero(t, program.PaymentPoints(100_00, uuid.Nil))
+	require.Equal(t, int64(25), program.PaymentPoints(100_00, color))
 
-	l.Accrual, l.PointsPerVisit = Visit, 3
-	require.Zero(t, l.ForPayment(100_00, color), "points are for visits")
-	require.Equal(t, int64(3), l.ForVisit(100_00, color))
-	require.Zero(t, l.ForVisit(99_99, color))
-	require.Zero(t, l.ForVisit(100_00, cut))
-	l.Enabled = false
-	require.Zero(t, l.ForVisit(100_00, color))
+	program.Accrual, program.PointsPerVisit = Visit, 3
+	require.Zero(t, program.PaymentPoints(100_00, color), "points are for visits")
+	require.Equal(t, int64(3), program.VisitPoints(100_00, color))
+	require.Zero(t, program.VisitPoints(99_99, color))
+	require.Zero(t, program.VisitPoints(100_00, cut))
+	program.Enabled = false
+	require.Zero(t, program.VisitPoints(100_00, color))
 }
 
 func TestReversal(t *testing.T) {
@@ -163,11 +163,11 @@ func TestRewards(t *testing.T) {
 	require.Equal(t, Cents(50_00), free.Discount(50_00, cut))
 	require.Zero(t, (&Reward{Type: "gift"}).Discount(50_00, cut))
 
-	l := Loyalty{Rewards: []Reward{{Points: 500, Active: true}, {Points: 100, Active: true}, {Points: 120}, {Points: 200, Active: true}}}
-	next, missing := l.Next(100)
+	program := Loyalty{Rewards: []Reward{{Points: 500, Active: true}, {Points: 100, Active: true}, {Points: 120}, {Points: 200, Active: true}}}
+	next, missing := program.NextReward(100)
 	require.Equal(t, int64(200), next.Points, "100 is reached, 120 is switched off")
 	require.Equal(t, int64(100), missing)
-	next, missing = l.Next(500)
+	next, missing = program.NextReward(500)
 	require.Nil(t, next)
 	require.Zero(t, missing)
 }
@@ -176,15 +176,15 @@ func TestPointsExpire(t *testing.T) {
 	t.Parallel()
 	loc := zoneOf(t, "America/Sao_Paulo")
 	days := 30
-	l := Loyalty{ExpirationDays: &days}
+	program := Loyalty{ExpirationDays: &days}
 	at := func(day int) time.Time { return time.Date(2026, 1, day, 15, 0, 0, 0, loc) }
 	entries := []LedgerEntry{{100, at(1)}, {50, at(10)}, {-120, at(11)}, {40, at(10)}, {-5, at(12)}}
 	// 25 of the tenth's first 50 are left, and all of its 40.
-	overdue, next, when := l.Expiry(entries, at(20), loc)
+	overdue, next, when := program.Expiry(entries, at(20), loc)
 	require.Zero(t, overdue)
 	require.Equal(t, int64(65), next)
 	require.Equal(t, "2026-02-10T00:00:00-03:00", when.Format(time.RFC3339))
-	overdue, next, when = l.Expiry(entries, when, loc)
+	overdue, next, when = program.Expiry(entries, when, loc)
 	require.Equal(t, int64(65), overdue)
 	require.Zero(t, next)
 	require.True(t, when.IsZero())

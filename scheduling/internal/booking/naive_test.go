@@ -34,10 +34,10 @@ type naiveClock struct {
 	known map[time.Time]time.Time
 }
 
-func (n *naiveClock) at(d Date, c Clock, isEnd bool) time.Time {
-	wall := d.Time().Add(time.Duration(c) * time.Minute)
-	if isEnd && c == 23*60+59 {
-		wall = d.Time().AddDate(0, 0, 1)
+func (n *naiveClock) at(date Date, clock Clock, isEnd bool) time.Time {
+	wall := date.Time().Add(time.Duration(clock) * time.Minute)
+	if isEnd && clock == 23*60+59 {
+		wall = date.Time().AddDate(0, 0, 1)
 	}
 	if _, ok := n.known[wall]; !ok {
 		n.known[wall] = naiveInstant(n.loc, wall)
@@ -47,22 +47,22 @@ func (n *naiveClock) at(d Date, c Clock, isEnd bool) time.Time {
 
 // naiveOpen is the set of minutes in which windows are open, before blocks, and
 // those that are blocked.
-func naiveOpen(n *naiveClock, d Date, c *Calendar) (open, blocked map[int64]bool) {
+func naiveOpen(n *naiveClock, date Date, calendar *Calendar) (open, blocked map[int64]bool) {
 	open, blocked = map[int64]bool{}, map[int64]bool{}
-	fill := func(set map[int64]bool, from, to time.Time) {
-		for m := from; m.Before(to); m = m.Add(time.Minute) {
+	fill := func(set map[int64]bool, from, until time.Time) {
+		for m := from; m.Before(until); m = m.Add(time.Minute) {
 			set[m.Unix()] = true
 		}
 	}
-	for _, r := range c.Rules {
-		if !r.Active || time.Weekday((r.Weekday+1)%7) != d.Time().Weekday() {
+	for _, rule := range calendar.Rules {
+		if !rule.Active || time.Weekday((rule.Weekday+1)%7) != date.Time().Weekday() {
 			continue
 		}
 		own := map[int64]bool{}
-		fill(own, n.at(d, r.Start, false), n.at(d, r.End, true))
-		if r.Break != nil {
+		fill(own, n.at(date, rule.Start, false), n.at(date, rule.End, true))
+		if rule.Break != nil {
 			pause := map[int64]bool{}
-			fill(pause, n.at(d, r.Break.Start, false), n.at(d, r.Break.End, true))
+			fill(pause, n.at(date, rule.Break.Start, false), n.at(date, rule.Break.End, true))
 			for m := range pause {
 				delete(own, m)
 			}
@@ -71,44 +71,44 @@ func naiveOpen(n *naiveClock, d Date, c *Calendar) (open, blocked map[int64]bool
 			open[m] = true
 		}
 	}
-	for _, e := range c.Exceptions {
-		if e.Date != d {
+	for _, exception := range calendar.Exceptions {
+		if exception.Date != date {
 			continue
 		}
-		from, to := n.at(d, 0, false), n.at(d+1, 0, false)
-		if e.Hours != nil {
-			from, to = n.at(d, e.Hours.Start, false), n.at(d, e.Hours.End, true)
+		from, until := n.at(date, 0, false), n.at(date+1, 0, false)
+		if exception.Hours != nil {
+			from, until = n.at(date, exception.Hours.Start, false), n.at(date, exception.Hours.End, true)
 		}
-		fill(map[ExceptionKind]map[int64]bool{Extra: open, Block: blocked}[e.Kind], from, to)
+		fill(map[ExceptionKind]map[int64]bool{Extra: open, Block: blocked}[exception.Kind], from, until)
 	}
 	return open, blocked
 }
 
-func naiveDay(loc *time.Location, l Limits, d Date, c *Calendar) []Slot {
+func naiveDay(loc *time.Location, limits Limits, date Date, calendar *Calendar) []Slot {
 	slots := []Slot{}
 	n := &naiveClock{loc, map[time.Time]time.Time{}}
-	open, blocked := naiveOpen(n, d, c)
+	open, blocked := naiveOpen(n, date, calendar)
 	today := 0
-	for _, b := range c.Busy {
-		if b.Start.In(loc).Format(time.DateOnly) == d.String() {
+	for _, busy := range calendar.Busy {
+		if busy.Start.In(loc).Format(time.DateOnly) == date.String() {
 			today++
 		}
 	}
-	if c.MaxPerDay > 0 && today >= c.MaxPerDay || l.LastDate != nil && d > *l.LastDate {
+	if calendar.MaxPerDay > 0 && today >= calendar.MaxPerDay || limits.LastDate != nil && date > *limits.LastDate {
 		return slots
 	}
-	step := c.Offer.Step
+	step := calendar.Offer.Step
 	if step == 0 {
-		step = c.Offer.Duration
+		step = calendar.Offer.Duration
 	}
 	for m := range open {
 		if open[m-60] {
 			continue // not where a window starts
 		}
 		for start := time.Unix(m, 0); open[start.Unix()]; start = start.Add(step) {
-			end := start.Add(c.Offer.Duration)
-			if left := naiveSeats(start, end, c); left > 0 && naiveAllowed(loc, l, d, start, end, open, blocked) {
-				slots = append(slots, Slot{c.Professional, start.In(loc), end.In(loc), left})
+			end := start.Add(calendar.Offer.Duration)
+			if left := naiveSeats(start, end, calendar); left > 0 && naiveAllowed(loc, limits, date, start, end, open, blocked) {
+				slots = append(slots, Slot{calendar.Professional, start.In(loc), end.In(loc), left})
 			}
 			if !naiveAll(open, true, start, start.Add(step)) {
 				break // the next start is beyond this window
@@ -120,8 +120,8 @@ func naiveDay(loc *time.Location, l Limits, d Date, c *Calendar) []Slot {
 }
 
 // naiveAll tells whether every minute of [from, to) is in the set, or none.
-func naiveAll(set map[int64]bool, in bool, from, to time.Time) bool {
-	for m := from; m.Before(to); m = m.Add(time.Minute) {
+func naiveAll(set map[int64]bool, in bool, from, until time.Time) bool {
+	for m := from; m.Before(until); m = m.Add(time.Minute) {
 		if set[m.Unix()] != in {
 			return false
 		}
@@ -129,21 +129,21 @@ func naiveAll(set map[int64]bool, in bool, from, to time.Time) bool {
 	return true
 }
 
-func naiveAllowed(loc *time.Location, l Limits, d Date, start, end time.Time, open, blocked map[int64]bool) bool {
+func naiveAllowed(loc *time.Location, limits Limits, date Date, start, end time.Time, open, blocked map[int64]bool) bool {
 	return naiveAll(open, true, start, end) && naiveAll(blocked, false, start, end) &&
-		!start.Before(l.Earliest) && start.In(loc).Format(time.DateOnly) == d.String()
+		!start.Before(limits.Earliest) && start.In(loc).Format(time.DateOnly) == date.String()
 }
 
-func naiveSeats(start, end time.Time, c *Calendar) int {
-	left := c.Offer.Capacity
-	for _, b := range c.Busy {
-		session := c.Offer.Capacity > 1 && b.Service == c.Offer.Service && b.Start.Equal(start) && b.End.Equal(end)
-		before := !end.Add(c.Offer.BufferAfter + b.BufferBefore).After(b.Start)
-		after := !b.End.Add(b.BufferAfter + c.Offer.BufferBefore).After(start)
+func naiveSeats(start, end time.Time, calendar *Calendar) int {
+	left := calendar.Offer.Capacity
+	for _, busy := range calendar.Busy {
+		session := calendar.Offer.Capacity > 1 && busy.Service == calendar.Offer.Service && busy.Start.Equal(start) && busy.End.Equal(end)
+		exists := !end.Add(calendar.Offer.BufferAfter + busy.BufferBefore).After(busy.Start)
+		after := !busy.End.Add(busy.BufferAfter + calendar.Offer.BufferBefore).After(start)
 		switch {
 		case session:
 			left--
-		case !before && !after:
+		case !exists && !after:
 			return 0
 		}
 	}

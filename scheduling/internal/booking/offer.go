@@ -43,35 +43,35 @@ type Offer struct {
 
 // NewOffer resolves an offer. The deposit is never more than the price, which an
 // override may have lowered.
-func NewOffer(s Service, o Override, p Policy) Offer {
+func NewOffer(service Service, override Override, policy Policy) Offer {
 	offer := Offer{
-		Service:      s.ID,
-		Duration:     minutes(or(o.DurationMinutes, s.DurationMinutes)),
-		Step:         minutes(or(s.SlotIntervalMinutes, or(p.SlotIntervalMinutes, 0))),
-		BufferBefore: minutes(or(s.BufferBeforeMinutes, p.BufferBeforeMinutes)),
-		BufferAfter:  minutes(or(s.BufferAfterMinutes, p.BufferAfterMinutes)),
-		Capacity:     max(s.Capacity, 1),
-		Price:        or(o.Price, s.Price),
+		Service:      service.ID,
+		Duration:     minutes(valueOr(override.DurationMinutes, service.DurationMinutes)),
+		Step:         minutes(valueOr(service.SlotIntervalMinutes, valueOr(policy.SlotIntervalMinutes, 0))),
+		BufferBefore: minutes(valueOr(service.BufferBeforeMinutes, policy.BufferBeforeMinutes)),
+		BufferAfter:  minutes(valueOr(service.BufferAfterMinutes, policy.BufferAfterMinutes)),
+		Capacity:     max(service.Capacity, 1),
+		Price:        valueOr(override.Price, service.Price),
 	}
-	if s.RequiresDeposit {
-		offer.DepositAmount = min(s.DepositAmount, offer.Price)
+	if service.RequiresDeposit {
+		offer.DepositAmount = min(service.DepositAmount, offer.Price)
 	}
 	return offer
 }
 
-// Keeping is the offer for an appointment that moves: its length and price stay
+// WithDurationAndPrice is the offer for an appointment that moves: its length and price stay
 // what they were when it was booked.
-func (o Offer) Keeping(length time.Duration, price Cents) Offer {
+func (o Offer) WithDurationAndPrice(length time.Duration, price Cents) Offer {
 	o.Duration, o.Price = length, price
 	return o
 }
 
-// or is the value behind p, or other where there is none.
-func or[T any](p *T, other T) T {
-	if p == nil {
+// valueOr is the value behind p, or other where there is none.
+func valueOr[T any](value *T, other T) T {
+	if value == nil {
 		return other
 	}
-	return *p
+	return *value
 }
 
 func minutes(n int) time.Duration { return time.Duration(n) * time.Minute }
@@ -89,10 +89,10 @@ func StaffLimits(now time.Time) Limits { return Limits{Earliest: now, FullDays: 
 // PublicLimits are those of clients: the minimum notice, and the horizon counted
 // in days of the organization's zone.
 func (p Policy) PublicLimits(now time.Time, loc *time.Location) Limits {
-	l := Limits{Earliest: now.Add(minutes(p.MinNoticeMinutes))}
+	limits := Limits{Earliest: now.Add(minutes(p.MinNoticeMinutes))}
 	if p.MaxAdvanceDays != nil {
 		last := DateOf(now, loc) + Date(*p.MaxAdvanceDays)
-		l.LastDate = &last
+		limits.LastDate = &last
 	}
-	return l
+	return limits
 }

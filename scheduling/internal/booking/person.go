@@ -21,19 +21,21 @@ func sameName(a, b string) bool {
 func sameEmail(a, b string) bool { return a != "" && strings.EqualFold(a, b) }
 
 // Agrees tells whether a client has the person's name or e-mail address.
-func (p Person) Agrees(c Person) bool { return sameName(p.Name, c.Name) || sameEmail(p.Email, c.Email) }
+func (p Person) Agrees(client Person) bool {
+	return sameName(p.Name, client.Name) || sameEmail(p.Email, client.Email)
+}
 
 // Contradicts tells whether a client has another name and another address, which is more
 // than somebody who is called or written to in two ways.
-func (p Person) Contradicts(c Person) bool {
-	return !p.Agrees(c) && p.Name != "" && c.Name != "" && p.Email != "" && c.Email != ""
+func (p Person) Contradicts(client Person) bool {
+	return !p.Agrees(client) && p.Name != "" && client.Name != "" && p.Email != "" && client.Email != ""
 }
 
-// Which finds the person among the clients under a phone number, by their places in
+// Match finds the person among the clients under a phone number, by their places in
 // the list. A single client is the person, unless somebody else is known under the
 // number and nothing agrees. Among several, name and e-mail address decide; where they
 // leave it open, or contradict each other, there is none.
-func (p Person) Which(clients []Person) []int {
+func (p Person) Match(clients []Person) []int {
 	if len(clients) == 1 {
 		if p.Shared && !p.Agrees(clients[0]) {
 			return nil
@@ -41,8 +43,8 @@ func (p Person) Which(clients []Person) []int {
 		return []int{0}
 	}
 	var named, mailed, both []int
-	for i, c := range clients {
-		name, email := sameName(p.Name, c.Name), sameEmail(p.Email, c.Email)
+	for i, client := range clients {
+		name, email := sameName(p.Name, client.Name), sameEmail(p.Email, client.Email)
 		if name {
 			named = append(named, i)
 		}
@@ -63,10 +65,10 @@ func (p Person) Which(clients []Person) []int {
 	}
 	address := ""
 	for _, i := range named { // namesakes who can be told apart
-		if e := clients[i].Email; e != "" && address != "" && !sameEmail(e, address) {
+		if email := clients[i].Email; email != "" && address != "" && !sameEmail(email, address) {
 			return nil
-		} else if e != "" {
-			address = e
+		} else if email != "" {
+			address = email
 		}
 	}
 	return named

@@ -12,11 +12,11 @@ func TestContradiction(t *testing.T) {
 	t.Parallel()
 	ana := booking.Person{Name: "ana souza", Email: "ana@example.com"}
 	require.True(t, ana.Contradicts(booking.Person{Name: "rui souza", Email: "rui@example.com"}))
-	for _, c := range []booking.Person{
+	for _, client := range []booking.Person{
 		{}, {Name: "rui souza"}, {Email: "rui@example.com"},
 		{Name: "ana souza", Email: "rui@example.com"}, {Name: "rui souza", Email: "Ana@example.com"},
 	} {
-		require.False(t, ana.Contradicts(c), "%v", c)
+		require.False(t, ana.Contradicts(client), "%v", client)
 	}
 }
 
@@ -26,7 +26,7 @@ func TestWhichClientSomebodyIs(t *testing.T) {
 	type people = []booking.Person
 	ana, rui := booking.Person{Name: "ana souza", Email: "ana@example.com"}, booking.Person{Name: "rui souza", Email: "rui@example.com"}
 	bia := booking.Person{Name: "bia  souza"}
-	for _, c := range []struct {
+	for _, test := range []struct {
 		about   string
 		who     booking.Person
 		clients people
@@ -48,6 +48,6 @@ func TestWhichClientSomebodyIs(t *testing.T) {
 		{"namesakes with different addresses", booking.Person{Name: "ana souza"}, people{{Name: "ana souza", Email: "son@example.com"}, ana}, nil},
 		{"one person twice", booking.Person{Name: "ana souza"}, people{{Name: "ana souza"}, rui, ana}, []int{0, 2}},
 	} {
-		require.Equal(t, c.want, c.who.Which(c.clients), c.about)
+		require.Equal(t, test.want, test.who.Match(test.clients), test.about)
 	}
 }

@@ -7,7 +7,7 @@ import (
 )
 
 // Digits are the ASCII digits of a text.
-func Digits(s string) string { return brazil.Digits(s) }
+func Digits(text string) string { return brazil.Digits(text) }
 
 // E164 writes a phone number in international form, as [brazil.FormatE164] does; nil where
 // that is not possible.
@@ -38,8 +38,8 @@ func PhoneForms(phone string) []string {
 
 // CPFDigits reads a Brazilian tax id: 11 digits with or without dots and dash. valid
 // tells whether its check digits fit: people mistype, so that is no reason to refuse.
-func CPFDigits(s string) (digits string, valid, ok bool) {
-	digits, valid = brazil.ParseCPF(s)
+func CPFDigits(text string) (digits string, valid, ok bool) {
+	digits, valid = brazil.ParseCPF(text)
 	return digits, valid, digits != ""
 }
 

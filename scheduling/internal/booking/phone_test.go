@@ -10,21 +10,21 @@ import (
 
 func TestPhoneForms(t *testing.T) {
 	t.Parallel()
-	for _, one := range hubtest.Phones {
-		require.Equal(t, one.E164, *E164(one.Written), one.Written)
-		require.Contains(t, PhoneForms(one.Written), one.E164)
-		if one.WithoutNinthDigit == "" {
-			require.Equal(t, []string{one.E164}, PhoneForms(one.E164))
+	for _, phone := range hubtest.Phones {
+		require.Equal(t, phone.E164, *E164(phone.Written), phone.Written)
+		require.Contains(t, PhoneForms(phone.Written), phone.E164)
+		if phone.WithoutNinthDigit == "" {
+			require.Equal(t, []string{phone.E164}, PhoneForms(phone.E164))
 			continue
 		}
-		require.Contains(t, PhoneForms(one.Written), one.WithoutNinthDigit)
-		require.Equal(t, []string{one.E164, one.WithoutNinthDigit}, PhoneForms(one.WithoutNinthDigit))
+		require.Contains(t, PhoneForms(phone.Written), phone.WithoutNinthDigit)
+		require.Equal(t, []string{phone.E164, phone.WithoutNinthDigit}, PhoneForms(phone.WithoutNinthDigit))
 	}
 	for _, sent := range []string{"", "123", "+1234567", "1234567890123456", "11 98765-4321 ramal 7"} {
 		require.Nil(t, E164(sent), sent)
 	}
-	for _, one := range hubtest.Phones {
-		require.True(t, ValidPhone(one.Written), one.Written)
+	for _, phone := range hubtest.Phones {
+		require.True(t, ValidPhone(phone.Written), phone.Written)
 	}
 	for _, none := range hubtest.InvalidPhones {
 		require.Nil(t, E164(none), none)

@@ -33,10 +33,10 @@ func DefaultPolicy() Policy {
 	}
 }
 
-// PerDay is the bound for [Calendar.MaxPerDay]: the professional's own, else the
+// MaxPerDay is the bound for [Calendar.MaxPerDay]: the professional's own, else the
 // organization's, else 0.
-func (p Policy) PerDay(professional *int) int {
-	return or(professional, or(p.MaxBookingsPerDay, 0))
+func (p Policy) MaxPerDay(professional *int) int {
+	return valueOr(professional, valueOr(p.MaxBookingsPerDay, 0))
 }
 
 // WindowClosedError tells a client that it is too late to change an appointment
@@ -95,8 +95,8 @@ func (e *SlotTakenError) Error() string { return e.Problem.Error() }
 // Unwrap gives the hub's error.
 func (e *SlotTakenError) Unwrap() error { return e.Problem }
 
-// SlotTaken makes a [SlotTakenError].
-func SlotTaken(alternatives []Slot) *SlotTakenError {
+// NewSlotTakenError makes a [SlotTakenError].
+func NewSlotTakenError(alternatives []Slot) *SlotTakenError {
 	return &SlotTakenError{hub.Errorf(hub.ErrConflict, "slot_unavailable", "Time slot not available"), alternatives}
 }
 
@@ -114,8 +114,8 @@ const (
 
 // DepositAfterCancel says what becomes of a deposit when its appointment is
 // cancelled now. A paid one goes back where the notice was kept, whoever cancels.
-func (p Policy) DepositAfterCancel(s DepositStatus, start, now time.Time) DepositStatus {
-	switch s {
+func (p Policy) DepositAfterCancel(status DepositStatus, start, now time.Time) DepositStatus {
+	switch status {
 	case DepositPending:
 		return DepositNone
 	case DepositPaid:
@@ -125,20 +125,20 @@ func (p Policy) DepositAfterCancel(s DepositStatus, start, now time.Time) Deposi
 		}
 		return DepositRefunded
 	default:
-		return s
+		return status
 	}
 }
 
 // DepositAfterNoShow says what becomes of a deposit when the client did not come:
 // it is kept.
-func DepositAfterNoShow(s DepositStatus) DepositStatus {
-	if s == DepositPaid {
+func DepositAfterNoShow(status DepositStatus) DepositStatus {
+	if status == DepositPaid {
 		return DepositForfeited
 	}
-	return s
+	return status
 }
 
-// HoldEnds is when an unpaid deposit lets go of its slot.
-func (p Policy) HoldEnds(bookedAt time.Time) time.Time {
+// DepositHoldEnd is when an unpaid deposit lets go of its slot.
+func (p Policy) DepositHoldEnd(bookedAt time.Time) time.Time {
 	return bookedAt.Add(minutes(p.DepositHoldMinutes))
 }

@@ -11,7 +11,7 @@ func TestEngineAgreesWithTheNaiveOne(t *testing.T) {
 	t.Parallel()
 	offered := 0
 	eachScene(t, 1, func(s scene, _ *draws) {
-		slots := Day(s.loc, s.limits, s.date, s.calendars)
+		slots := FreeSlots(s.loc, s.limits, s.date, s.calendars)
 		require.Equal(t, naiveDay(s.loc, s.limits, s.date, &s.calendars[0]), slots, "%v %v %+v", s.loc, s.date, s.calendars[0])
 		offered += len(slots)
 	})
@@ -26,20 +26,20 @@ func TestSlotsKeepTheirPromises(t *testing.T) {
 // requireSound holds what is true of the slots of every question.
 func requireSound(t *testing.T, s scene) {
 	t.Helper()
-	c := &s.calendars[0]
-	slots := Day(s.loc, s.limits, s.date, s.calendars[:1])
+	calendar := &s.calendars[0]
+	slots := FreeSlots(s.loc, s.limits, s.date, s.calendars[:1])
 	for i, slot := range slots {
 		require.True(t, i == 0 || slots[i-1].Start.Before(slot.Start), "not in order, or twice")
 		require.Equal(t, s.date, DateOf(slot.Start, s.loc))
 		require.False(t, slot.Start.Before(s.limits.Earliest))
-		require.Equal(t, c.Offer.Duration, slot.End.Sub(slot.Start), "real elapsed time")
-		require.True(t, WithinHours(s.loc, slot.Start, slot.End, c.Rules, c.Exceptions), "outside the windows: %v of %+v %v", slot, *c, s.loc)
-		require.Equal(t, slot.Remaining, SeatsAt(slot.Start, c.Offer, c.Busy), "a write would decide differently")
-		for _, b := range c.Busy {
-			session := c.Offer.Capacity > 1 && b.Service == c.Offer.Service && b.Start.Equal(slot.Start) && b.End.Equal(slot.End)
-			require.True(t, session || !b.Start.Before(slot.End) || !slot.Start.Before(b.End), "overlaps a busy time")
+		require.Equal(t, calendar.Offer.Duration, slot.End.Sub(slot.Start), "real elapsed time")
+		require.True(t, WithinHours(s.loc, slot.Start, slot.End, calendar.Rules, calendar.Exceptions), "outside the windows: %v of %+v %v", slot, *calendar, s.loc)
+		require.Equal(t, slot.Remaining, SeatsAt(slot.Start, calendar.Offer, calendar.Busy), "a write would decide differently")
+		for _, busy := range calendar.Busy {
+			session := calendar.Offer.Capacity > 1 && busy.Service == calendar.Offer.Service && busy.Start.Equal(slot.Start) && busy.End.Equal(slot.End)
+			require.True(t, session || !busy.Start.Before(slot.End) || !slot.Start.Before(busy.End), "overlaps a busy time")
 		}
-		found, ok := Offered(s.loc, s.limits, slot.Start, s.calendars[:1])
+		found, ok := FindSlot(s.loc, s.limits, slot.Start, s.calendars[:1])
 		require.True(t, ok)
 		require.Equal(t, slot, found)
 	}
@@ -47,14 +47,14 @@ func requireSound(t *testing.T, s scene) {
 
 func TestAddingAnAppointmentNeverAddsASlot(t *testing.T) {
 	t.Parallel()
-	eachScene(t, 1, func(s scene, d *draws) {
+	eachScene(t, 1, func(s scene, drawn *draws) {
 		before := map[int64]int{}
-		for _, slot := range Day(s.loc, s.limits, s.date, s.calendars) {
+		for _, slot := range FreeSlots(s.loc, s.limits, s.date, s.calendars) {
 			before[slot.Start.Unix()] = slot.Remaining
 		}
-		c := &s.calendars[0]
-		c.Busy = append(c.Busy, d.busy(&s, c.Offer))
-		for _, slot := range Day(s.loc, s.limits, s.date, s.calendars) {
+		calendar := &s.calendars[0]
+		calendar.Busy = append(calendar.Busy, drawn.busy(&s, calendar.Offer))
+		for _, slot := range FreeSlots(s.loc, s.limits, s.date, s.calendars) {
 			require.LessOrEqual(t, slot.Remaining, before[slot.Start.Unix()])
 		}
 	})
@@ -62,19 +62,19 @@ func TestAddingAnAppointmentNeverAddsASlot(t *testing.T) {
 
 func TestBookingASlotTakesASeat(t *testing.T) {
 	t.Parallel()
-	eachScene(t, 1, func(s scene, d *draws) {
-		c := &s.calendars[0]
-		c.MaxPerDay = 0
-		slots := Day(s.loc, s.limits, s.date, s.calendars)
+	eachScene(t, 1, func(s scene, drawn *draws) {
+		calendar := &s.calendars[0]
+		calendar.MaxPerDay = 0
+		slots := FreeSlots(s.loc, s.limits, s.date, s.calendars)
 		if len(slots) == 0 {
 			return
 		}
-		slot := slots[d.below(len(slots))]
-		c.Busy = append(c.Busy, Busy{Start: slot.Start, End: slot.End, Service: c.Offer.Service, BufferBefore: c.Offer.BufferBefore, BufferAfter: c.Offer.BufferAfter})
-		after, ok := Offered(s.loc, s.limits, slot.Start, s.calendars)
+		slot := slots[drawn.below(len(slots))]
+		calendar.Busy = append(calendar.Busy, Busy{Start: slot.Start, End: slot.End, Service: calendar.Offer.Service, BufferBefore: calendar.Offer.BufferBefore, BufferAfter: calendar.Offer.BufferAfter})
+		after, ok := FindSlot(s.loc, s.limits, slot.Start, s.calendars)
 		require.Equal(t, slot.Remaining > 1, ok)
 		require.Equal(t, slot.Remaining-1, after.Remaining)
-		require.Equal(t, slot.Remaining-1, SeatsAt(slot.Start, c.Offer, c.Busy))
+		require.Equal(t, slot.Remaining-1, SeatsAt(slot.Start, calendar.Offer, calendar.Busy))
 	})
 }
 
@@ -83,10 +83,10 @@ func TestMonthAgreesWithItsDays(t *testing.T) {
 	eachScene(t, 3, func(s scene, _ *draws) {
 		for _, calendars := range [][]Calendar{s.calendars[:1], s.calendars} {
 			first := s.date - 1
-			month := Month(s.loc, s.limits, first, s.date+1, calendars)
+			month := FreeDays(s.loc, s.limits, first, s.date+1, calendars)
 			require.Len(t, month, 3)
 			for i, free := range month {
-				slots := Day(s.loc, s.limits, first+Date(i), calendars)
+				slots := FreeSlots(s.loc, s.limits, first+Date(i), calendars)
 				require.Equal(t, first+Date(i), free.Date)
 				require.Len(t, slots, free.Free)
 				if len(slots) > 0 {
@@ -106,18 +106,18 @@ func TestAnyProfessionalIsTheUnion(t *testing.T) {
 		best := map[int64]choice{}
 		for i := range s.calendars {
 			bookings := 0
-			for _, b := range s.calendars[i].Busy {
-				if DateOf(b.Start, s.loc) == s.date {
+			for _, busy := range s.calendars[i].Busy {
+				if DateOf(busy.Start, s.loc) == s.date {
 					bookings++
 				}
 			}
-			for _, slot := range Day(s.loc, s.limits, s.date, s.calendars[i:i+1]) {
+			for _, slot := range FreeSlots(s.loc, s.limits, s.date, s.calendars[i:i+1]) {
 				if had, ok := best[slot.Start.Unix()]; !ok || bookings < had.bookings {
 					best[slot.Start.Unix()] = choice{bookings, i}
 				}
 			}
 		}
-		slots := Day(s.loc, s.limits, s.date, s.calendars)
+		slots := FreeSlots(s.loc, s.limits, s.date, s.calendars)
 		require.Len(t, slots, len(best))
 		for i, slot := range slots {
 			require.True(t, i == 0 || slots[i-1].Start.Before(slot.Start))
@@ -129,23 +129,23 @@ func TestAnyProfessionalIsTheUnion(t *testing.T) {
 func TestOccupancyCountsWorkingMinutes(t *testing.T) {
 	t.Parallel()
 	eachScene(t, 1, func(s scene, _ *draws) {
-		c := &s.calendars[0]
+		calendar := &s.calendars[0]
 		n := &naiveClock{s.loc, map[time.Time]time.Time{}}
-		open, blocked := naiveOpen(n, s.date, c)
+		open, blocked := naiveOpen(n, s.date, calendar)
 		var available, booked int64
 		for m := range open {
 			if blocked[m] {
 				continue
 			}
 			available++
-			for _, b := range c.Busy {
-				if b.Start.Unix() <= m && m < b.End.Unix() {
+			for _, busy := range calendar.Busy {
+				if busy.Start.Unix() <= m && m < busy.End.Unix() {
 					booked++
 					break
 				}
 			}
 		}
-		gotAvailable, gotBooked := Occupancy(s.loc, s.date, s.date, c.Rules, c.Exceptions, c.Busy)
+		gotAvailable, gotBooked := Occupancy(s.loc, s.date, s.date, calendar.Rules, calendar.Exceptions, calendar.Busy)
 		require.Equal(t, available, gotAvailable)
 		require.Equal(t, booked, gotBooked)
 	})
@@ -155,9 +155,9 @@ func FuzzDay(f *testing.F) {
 	f.Add([]byte{})
 	f.Add([]byte("any bytes are choices of zones, days, rules, exceptions and appointments"))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		d := &draws{data}
-		s := d.scene(t, 1)
+		drawn := &draws{data}
+		s := drawn.scene(t, 1)
 		requireSound(t, s)
-		require.Equal(t, naiveDay(s.loc, s.limits, s.date, &s.calendars[0]), Day(s.loc, s.limits, s.date, s.calendars))
+		require.Equal(t, naiveDay(s.loc, s.limits, s.date, &s.calendars[0]), FreeSlots(s.loc, s.limits, s.date, s.calendars))
 	})
 }

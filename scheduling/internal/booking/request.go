@@ -22,35 +22,35 @@ type Request struct {
 	Proof        string    // of work, where the organization wants one
 }
 
-// Demands are what an organization wants of a request.
-type Demands struct {
+// RequiredFields are what an organization wants of a request.
+type RequiredFields struct {
 	Phone, Email bool
-	Contact      bool // one of them at least: bookings are counted under it
+	PhoneOrEmail bool // one of them at least: bookings are counted under it
 	Professional bool // anybody will not do
 }
 
 // Validate checks what a client typed, trimming it. The error is a [hub.Error] that
 // names every field as the interface does: body.client_name.
-func (r *Request) Validate(d Demands) error {
+func (r *Request) Validate(demands RequiredFields) error {
 	r.Name, r.Phone, r.Email = strings.TrimSpace(r.Name), strings.TrimSpace(r.Phone), strings.TrimSpace(r.Email)
-	var p problems
+	var errs fieldErrors
 	name := len([]rune(r.Name))
-	p.need(name >= 2 && name <= 120, "client_name", "is too short or too long")
-	p.need(r.Phone != "" || !d.Phone && (r.Email != "" || !d.Contact), "client_phone", "is required")
-	p.need(r.Phone == "" || ValidPhone(r.Phone), "client_phone", "must be a phone number of 8 to 15 digits")
-	p.need(r.Email != "" || !d.Email, "client_email", "is required")
-	p.need(r.Email == "" || ValidEmail(r.Email), "client_email", "must be an e-mail address")
-	p.need(len([]rune(r.Notes)) <= 500, "notes", "is too short or too long")
-	p.need(r.Professional != nil || !d.Professional, "professional_id", "is required")
-	return p.err()
+	errs.check(name >= 2 && name <= 120, "client_name", "is too short or too long")
+	errs.check(r.Phone != "" || !demands.Phone && (r.Email != "" || !demands.PhoneOrEmail), "client_phone", "is required")
+	errs.check(r.Phone == "" || ValidPhone(r.Phone), "client_phone", "must be a phone number of 8 to 15 digits")
+	errs.check(r.Email != "" || !demands.Email, "client_email", "is required")
+	errs.check(r.Email == "" || ValidEmail(r.Email), "client_email", "must be an e-mail address")
+	errs.check(len([]rune(r.Notes)) <= 500, "notes", "is too short or too long")
+	errs.check(r.Professional != nil || !demands.Professional, "professional_id", "is required")
+	return errs.err()
 }
 
 // ValidPhone tells whether a text has the digits of a phone number.
-func ValidPhone(s string) bool { return len(PhoneForms(s)) > 0 && len(s) <= 40 }
+func ValidPhone(text string) bool { return len(PhoneForms(text)) > 0 && len(text) <= 40 }
 
 // ValidEmail tells whether a text has the form of an e-mail address, and nothing else.
-func ValidEmail(s string) bool {
-	parsed, err := mail.ParseAddress(s)
-	_, domain, _ := strings.Cut(s, "@")
-	return err == nil && parsed.Address == s && len(s) <= 254 && strings.Contains(strings.Trim(domain, "."), ".")
+func ValidEmail(text string) bool {
+	parsed, err := mail.ParseAddress(text)
+	_, domain, _ := strings.Cut(text, "@")
+	return err == nil && parsed.Address == text && len(text) <= 254 && strings.Contains(strings.Trim(domain, "."), ".")
 }

@@ -28,10 +28,10 @@ type Calendar struct {
 }
 
 // Full tells whether as many bookings start on a day as [Calendar.MaxPerDay] allows.
-func (c *Calendar) Full(loc *time.Location, d Date) bool {
+func (c *Calendar) Full(loc *time.Location, date Date) bool {
 	n := 0
 	for i := range c.Busy {
-		if DateOf(c.Busy[i].Start, loc) == d {
+		if DateOf(c.Busy[i].Start, loc) == date {
 			n++
 		}
 	}
@@ -45,114 +45,114 @@ type Slot struct {
 	Remaining    int       // free seats, at least 1
 }
 
-// taken is a busy time prepared for comparison, in Unix seconds.
-type taken struct {
-	from, to   int64 // with its buffers
-	start, end int64
-	same       bool // a seat in a session of the service that is being looked for
+// busySpan is a busy time prepared for comparison, in Unix seconds.
+type busySpan struct {
+	blockedFrom, blockedUntil int64 // with its buffers
+	start, end                int64
+	sameSession               bool // a seat in a session of the service that is being looked for
 }
 
-// engine works through the calendars of one question. Its slices are used again
+// slotFinder works through the calendars of one question. Its slices are used again
 // for each of them.
-type engine struct {
+type slotFinder struct {
 	zone     zone
 	earliest int64
 	last     Date // no slot starts on a later day
 	first    Date // the first day asked about; perDay counts from here
 	fullDays bool
 
-	cal         *Calendar
-	length      int64
-	step        int64
-	hours       day
-	taken       []taken
-	latest      []int64 // latest[i] is the latest to of taken[0..i]
-	perDay      []int   // bookings that start on each day
-	before      int64
-	after       int64
-	seatsInAll  int
-	bookingsMax int
+	calendar     *Calendar
+	length       int64
+	step         int64
+	hours        dayHours
+	taken        []busySpan
+	latestEnd    []int64 // latest[i] is the latest to of taken[0..i]
+	perDay       []int   // bookings that start on each day
+	bufferBefore int64
+	bufferAfter  int64
+	capacity     int
+	maxPerDay    int
 }
 
-func newEngine(loc *time.Location, l Limits, first, last Date) *engine {
-	e := &engine{
-		zone: newZone(loc, first, last), earliest: ceilUnix(l.Earliest),
-		first: first, last: last, fullDays: l.FullDays, perDay: make([]int, max(0, int(last)-int(first)+1)),
+func newEngine(loc *time.Location, limits Limits, first, last Date) *slotFinder {
+	e := &slotFinder{
+		zone: newZone(loc, first, last), earliest: ceilUnix(limits.Earliest),
+		first: first, last: last, fullDays: limits.FullDays, perDay: make([]int, max(0, int(last)-int(first)+1)),
 	}
-	if l.LastDate != nil && *l.LastDate < last {
-		e.last = *l.LastDate
+	if limits.LastDate != nil && *limits.LastDate < last {
+		e.last = *limits.LastDate
 	}
 	return e
 }
 
-// use prepares a calendar. Each neighbour of a slot keeps its own buffers, so
+// loadCalendar prepares a calendar. Each neighbour of a slot keeps its own buffers, so
 // the needed gap is the earlier one's buffer after and the later one's before:
 // the same as both with their buffers not overlapping.
-func (e *engine) use(c *Calendar) {
-	o := &c.Offer
-	e.cal = c
-	e.length, e.step = seconds(o.Duration), seconds(o.Step)
+func (e *slotFinder) loadCalendar(calendar *Calendar) {
+	offer := &calendar.Offer
+	e.calendar = calendar
+	e.length, e.step = seconds(offer.Duration), seconds(offer.Step)
 	if e.step <= 0 {
 		e.step = e.length
 	}
-	e.before, e.after = seconds(o.BufferBefore), seconds(o.BufferAfter)
-	e.seatsInAll, e.bookingsMax = max(o.Capacity, 1), c.MaxPerDay
-	e.taken, e.latest = e.taken[:0], e.latest[:0]
+	e.bufferBefore, e.bufferAfter = seconds(offer.BufferBefore), seconds(offer.BufferAfter)
+	e.capacity, e.maxPerDay = max(offer.Capacity, 1), calendar.MaxPerDay
+	e.taken, e.latestEnd = e.taken[:0], e.latestEnd[:0]
 	clear(e.perDay)
 	inOrder := true
-	for i := range c.Busy {
-		b := &c.Busy[i]
-		start, end := b.Start.Unix(), ceilUnix(b.End)
-		t := taken{
-			from: start - seconds(b.BufferBefore), to: end + seconds(b.BufferAfter),
+	for i := range calendar.Busy {
+		busy := &calendar.Busy[i]
+		start, end := busy.Start.Unix(), ceilUnix(busy.End)
+		t := busySpan{
+			blockedFrom: start - seconds(busy.BufferBefore), blockedUntil: end + seconds(busy.BufferAfter),
 			start: start, end: end,
-			same: e.seatsInAll > 1 && b.Service == o.Service,
+			sameSession: e.capacity > 1 && busy.Service == offer.Service,
 		}
-		inOrder = inOrder && (i == 0 || e.taken[i-1].from <= t.from)
+		inOrder = inOrder && (i == 0 || e.taken[i-1].blockedFrom <= t.blockedFrom)
 		e.taken = append(e.taken, t)
 		if n := e.zone.date(start) - e.first; n >= 0 && int(n) < len(e.perDay) {
 			e.perDay[n]++
 		}
 	}
 	if !inOrder {
-		slices.SortFunc(e.taken, func(a, b taken) int { return cmp.Compare(a.from, b.from) })
+		slices.SortFunc(e.taken, func(a, b busySpan) int { return cmp.Compare(a.blockedFrom, b.blockedFrom) })
 	}
 	for i := range e.taken {
-		to := e.taken[i].to
+		until := e.taken[i].blockedUntil
 		if i > 0 {
-			to = max(to, e.latest[i-1])
+			until = max(until, e.latestEnd[i-1])
 		}
-		e.latest = append(e.latest, to)
+		e.latestEnd = append(e.latestEnd, until)
 	}
 }
 
-func seconds(d time.Duration) int64 { return int64(d / time.Second) }
+func seconds(duration time.Duration) int64 { return int64(duration / time.Second) }
 
-// bookings is how many bookings of the calendar in use start on a day.
-func (e *engine) bookings(d Date) int { return e.perDay[d-e.first] }
+// bookingsOn is how many bookings of the calendar in use start on a day.
+func (e *slotFinder) bookingsOn(date Date) int { return e.perDay[date-e.first] }
 
-// each calls yield with every slot of a day, in order. A slot starts at its
+// eachSlot calls yield with every slot of a day, in order. A slot starts at its
 // window's start and then every step; blocks and busy times take slots away and
 // do not move the others.
-func (e *engine) each(d Date, yield func(start int64, remaining int)) {
-	if d > e.last || e.length <= 0 || e.zone.dayStart(d+1) <= e.earliest {
+func (e *slotFinder) eachSlot(date Date, yield func(start int64, remaining int)) {
+	if date > e.last || e.length <= 0 || e.zone.dayStart(date+1) <= e.earliest {
 		return
 	}
-	if e.bookingsMax > 0 && e.bookings(d) >= e.bookingsMax && !e.fullDays {
+	if e.maxPerDay > 0 && e.bookingsOn(date) >= e.maxPerDay && !e.fullDays {
 		return
 	}
-	e.hours.read(&e.zone, d, e.cal.Rules, e.cal.Exceptions)
+	e.hours.load(&e.zone, date, e.calendar.Rules, e.calendar.Exceptions)
 	if len(e.hours.windows) == 0 {
 		return
 	}
-	next, _ := slices.BinarySearch(e.latest, e.hours.windows[0].from-e.before)
-	for _, w := range e.hours.windows {
-		for start := w.from; start+e.length <= w.to; start += e.step {
+	next, _ := slices.BinarySearch(e.latestEnd, e.hours.windows[0].from-e.bufferBefore)
+	for _, window := range e.hours.windows {
+		for start := window.from; start+e.length <= window.until; start += e.step {
 			end := start + e.length
-			if start < e.earliest || e.zone.date(start) != d || e.hours.blocked(start, end) {
+			if start < e.earliest || e.zone.date(start) != date || e.hours.isBlocked(start, end) {
 				continue
 			}
-			for next < len(e.latest) && e.latest[next] <= start-e.before {
+			for next < len(e.latestEnd) && e.latestEnd[next] <= start-e.bufferBefore {
 				next++
 			}
 			if remaining := e.remaining(next, start, end); remaining > 0 {
@@ -165,16 +165,16 @@ func (e *engine) each(d Date, yield func(start int64, remaining int)) {
 // remaining counts the free seats in [start, end): none where the professional
 // is busy with something else, which is everything but the very same session.
 // Busy times before index next are over by then.
-func (e *engine) remaining(next int, start, end int64) int {
-	free := e.seatsInAll
+func (e *slotFinder) remaining(next int, start, end int64) int {
+	free := e.capacity
 	for _, t := range e.taken[next:] {
-		if t.from >= end+e.after {
+		if t.blockedFrom >= end+e.bufferAfter {
 			break
 		}
-		if t.to <= start-e.before {
+		if t.blockedUntil <= start-e.bufferBefore {
 			continue
 		}
-		if !t.same || t.start != start || t.end != end {
+		if !t.sameSession || t.start != start || t.end != end {
 			return 0
 		}
 		free--
@@ -184,19 +184,19 @@ func (e *engine) remaining(next int, start, end int64) int {
 
 // SeatsAt counts the seats that are free at start for a professional, whatever
 // the hours and the grid say: the check of a write. 0 means that the time is
-// taken. MaxPerDay plays no part.
+// busySpan. MaxPerDay plays no part.
 func SeatsAt(start time.Time, offer Offer, busy []Busy) int {
-	d := DateOf(start, time.UTC)
-	e := newEngine(time.UTC, Limits{}, d, d)
-	e.use(&Calendar{Offer: offer, Busy: busy})
+	date := DateOf(start, time.UTC)
+	engine := newEngine(time.UTC, Limits{}, date, date)
+	engine.loadCalendar(&Calendar{Offer: offer, Busy: busy})
 	from := start.Unix()
-	return max(0, e.remaining(0, from, ceilUnix(start.Add(offer.Duration))))
+	return max(0, engine.remaining(0, from, ceilUnix(start.Add(offer.Duration))))
 }
 
-// Day lists the slots of a date in order. With several calendars it is "any
+// FreeSlots lists the slots of a date in order. With several calendars it is "any
 // professional": every start once, with the professional who has the fewest
 // bookings that day; between equals the one whose calendar comes first.
-func Day(loc *time.Location, l Limits, d Date, calendars []Calendar) []Slot {
+func FreeSlots(loc *time.Location, limits Limits, date Date, calendars []Calendar) []Slot {
 	type candidate struct {
 		start     int64
 		bookings  int
@@ -204,12 +204,12 @@ func Day(loc *time.Location, l Limits, d Date, calendars []Calendar) []Slot {
 		length    int64
 		remaining int
 	}
-	e := newEngine(loc, l, d, d)
+	engine := newEngine(loc, limits, date, date)
 	var found []candidate
 	for i := range calendars {
-		e.use(&calendars[i])
-		e.each(d, func(start int64, remaining int) {
-			found = append(found, candidate{start, e.bookings(d), i, e.length, remaining})
+		engine.loadCalendar(&calendars[i])
+		engine.eachSlot(date, func(start int64, remaining int) {
+			found = append(found, candidate{start, engine.bookingsOn(date), i, engine.length, remaining})
 		})
 	}
 	if len(calendars) > 1 {
@@ -222,7 +222,7 @@ func Day(loc *time.Location, l Limits, d Date, calendars []Calendar) []Slot {
 	for i, c := range found {
 		slots[i] = Slot{
 			Professional: calendars[c.calendar].Professional,
-			Start:        e.zone.time(c.start), End: e.zone.time(c.start + c.length),
+			Start:        engine.zone.time(c.start), End: engine.zone.time(c.start + c.length),
 			Remaining: c.remaining,
 		}
 	}

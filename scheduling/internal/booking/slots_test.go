@@ -38,14 +38,16 @@ func (m *monday) at(clock string) time.Time {
 }
 
 // busy adds an appointment with the offer's buffers.
-func (m *monday) busy(service, from, to string) {
+func (m *monday) busy(service, from, address string) {
 	m.cal.Busy = append(m.cal.Busy, Busy{
-		Start: m.at(from), End: m.at(to), Service: named(service),
+		Start: m.at(from), End: m.at(address), Service: named(service),
 		BufferBefore: m.cal.Offer.BufferBefore, BufferAfter: m.cal.Offer.BufferAfter,
 	})
 }
 
-func (m *monday) starts() string { return starts(Day(m.loc, m.limits, m.date, []Calendar{m.cal})) }
+func (m *monday) starts() string {
+	return starts(FreeSlots(m.loc, m.limits, m.date, []Calendar{m.cal}))
+}
 
 func starts(slots []Slot) string {
 	out := ""
@@ -94,9 +96,9 @@ func TestMostBookingsPerDay(t *testing.T) {
 	m.limits.FullDays = false
 	require.Empty(t, m.starts())
 
-	require.Equal(t, 3, Policy{MaxBookingsPerDay: ptr(5)}.PerDay(ptr(3)))
-	require.Equal(t, 5, Policy{MaxBookingsPerDay: ptr(5)}.PerDay(nil))
-	require.Zero(t, Policy{}.PerDay(nil))
+	require.Equal(t, 3, Policy{MaxBookingsPerDay: ptr(5)}.MaxPerDay(ptr(3)))
+	require.Equal(t, 5, Policy{MaxBookingsPerDay: ptr(5)}.MaxPerDay(nil))
+	require.Zero(t, Policy{}.MaxPerDay(nil))
 }
 
 func TestGroupsShareOnlyTheSameSession(t *testing.T) {
@@ -132,7 +134,7 @@ func TestOffers(t *testing.T) {
 		Service: named("S1"), Duration: 45 * time.Minute, Step: 15 * time.Minute, BufferAfter: 30 * time.Minute,
 		Capacity: 4, Price: 40_00, DepositAmount: 40_00,
 	}, offer, "the service wins over the organization, and a deposit is never more than the price")
-	require.Equal(t, Cents(99_00), offer.Keeping(time.Hour, 99_00).Price)
+	require.Equal(t, Cents(99_00), offer.WithDurationAndPrice(time.Hour, 99_00).Price)
 
 	service.RequiresDeposit = false
 	require.Zero(t, NewOffer(service, Override{}, policy).DepositAmount)
@@ -141,7 +143,7 @@ func TestOffers(t *testing.T) {
 func TestAMoveKeepsTheLength(t *testing.T) {
 	t.Parallel()
 	m := setupMonday(t)
-	m.cal.Offer = m.cal.Offer.Keeping(2*time.Hour, 0)
+	m.cal.Offer = m.cal.Offer.WithDurationAndPrice(2*time.Hour, 0)
 	require.Equal(t, " 09:00 11:00", m.starts())
 }
 
@@ -190,7 +192,7 @@ func TestLeastBookedProfessional(t *testing.T) {
 	busier.Busy = []Busy{{Start: m.at("17:00"), End: m.at("18:00")}}
 	other.Rules = []Rule{{Weekday: 0, Start: 10 * 60, End: 12 * 60, Active: true}}
 	got := ""
-	for _, s := range Day(m.loc, m.limits, m.date, []Calendar{busier, other}) {
+	for _, s := range FreeSlots(m.loc, m.limits, m.date, []Calendar{busier, other}) {
 		who := map[bool]string{true: "A", false: "B"}[s.Professional == named("A")]
 		got += s.Start.Format(" 15:04") + who
 	}
@@ -211,8 +213,8 @@ func TestOrderOfBusyTimesDoesNotMatter(t *testing.T) {
 func TestEmptyRanges(t *testing.T) {
 	t.Parallel()
 	m := setupMonday(t)
-	require.Nil(t, Month(m.loc, m.limits, m.date, m.date-1, []Calendar{m.cal}))
-	require.Empty(t, Day(m.loc, m.limits, m.date, nil))
+	require.Nil(t, FreeDays(m.loc, m.limits, m.date, m.date-1, []Calendar{m.cal}))
+	require.Empty(t, FreeSlots(m.loc, m.limits, m.date, nil))
 	m.cal.Offer.Duration = 0
 	require.Empty(t, m.starts())
 }

@@ -8,76 +8,76 @@ import (
 	"integrationhub/hub"
 )
 
-// problems gathers what is wrong with a body, field by field.
-type problems []hub.FieldError
+// fieldErrors gathers what is wrong with a body, field by field.
+type fieldErrors []hub.FieldError
 
-// need notes that a field of the body breaks a rule, unless ok.
-func (p *problems) need(ok bool, field, message string) {
+// check notes that a field of the body breaks a rule, unless ok.
+func (p *fieldErrors) check(ok bool, field, message string) {
 	if !ok {
 		*p = append(*p, hub.FieldError{Location: "body." + field, Message: message})
 	}
 }
 
-func (p *problems) between(n, least, most int, field string) {
-	p.need(least <= n && n <= most, field, fmt.Sprintf("must be %d to %d", least, most))
+func (p *fieldErrors) checkRange(n, least, most int, field string) {
+	p.check(least <= n && n <= most, field, fmt.Sprintf("must be %d to %d", least, most))
 }
 
-// maybeBetween lets null pass.
-func (p *problems) maybeBetween(n *int, least, most int, field string) {
-	p.between(or(n, least), least, most, field)
+// checkOptionalRange lets null pass.
+func (p *fieldErrors) checkOptionalRange(n *int, least, most int, field string) {
+	p.checkRange(valueOr(n, least), least, most, field)
 }
 
 // err is nil, or a [hub.Error] of kind ErrInvalid that names every field.
-func (p problems) err() error {
+func (p fieldErrors) err() error {
 	if len(p) == 0 {
 		return nil
 	}
 	detail := make([]string, len(p))
-	for i, f := range p {
-		detail[i] = f.Location + " " + f.Message
+	for i, fieldErr := range p {
+		detail[i] = fieldErr.Location + " " + fieldErr.Message
 	}
-	e := hub.Invalid(p[0].Location, p[0].Message)
-	e.Detail, e.Fields = strings.Join(detail, "; "), p
-	return e
+	problem := hub.Invalid(p[0].Location, p[0].Message)
+	problem.Detail, problem.Fields = strings.Join(detail, "; "), p
+	return problem
 }
 
 // Validate checks the rules for schedule rules. The error is a [hub.Error].
 func (r Rule) Validate() error {
-	var p problems
-	p.between(r.Weekday, 0, 6, "day_of_week")
-	p.need(r.Start < r.End, "end_time", "must be after start_time")
+	var errs fieldErrors
+	errs.checkRange(r.Weekday, 0, 6, "day_of_week")
+	errs.check(r.Start < r.End, "end_time", "must be after start_time")
 	if r.Break != nil {
-		p.need(r.Break.Start < r.Break.End, "break_end", "must be after break_start")
+		errs.check(r.Break.Start < r.Break.End, "break_end", "must be after break_start")
 	}
-	return p.err()
+	return errs.err()
 }
 
 // Validate checks the rules for schedule exceptions. The error is a [hub.Error].
 func (e Exception) Validate() error {
-	var p problems
-	p.need(e.Kind == Block || e.Kind == Extra, "exception_type", "must be block or extra")
+	var errs fieldErrors
+	errs.check(e.Kind == Block || e.Kind == Extra, "exception_type", "must be block or extra")
 	if e.Hours != nil {
-		p.need(e.Hours.Start < e.Hours.End, "end_time", "must be after start_time")
+		errs.check(e.Hours.Start < e.Hours.End, "end_time", "must be after start_time")
 	}
-	return p.err()
+	return errs.err()
 }
 
 // ParsePair reads two times of day that come together or not at all, as breaks
 // and the hours of exceptions do. Both nil gives nil. The fields name them in the
 // error, which is a [hub.Error].
 func ParsePair(start, end *string, startField, endField string) (*Hours, error) {
-	var p problems
-	p.need(start != nil || end == nil, startField, "is needed with "+endField)
-	p.need(end != nil || start == nil, endField, "is needed with "+startField)
-	if len(p) > 0 || start == nil {
-		return nil, p.err()
+	var errs fieldErrors
+	errs.check(start != nil || end == nil, startField, "is needed with "+endField)
+	errs.check(end != nil || start == nil, endField, "is needed with "+startField)
+	if len(errs) > 0 || start == nil {
+		return nil, errs.err()
 	}
 	from, err := ParseClock(*start)
-	p.need(err == nil, startField, "must be HH:MM, 00:00 to 23:59")
+	errs.check(err == nil, startField, "must be HH:MM, 00:00 to 23:59")
 	to, err := ParseClock(*end)
-	p.need(err == nil, endField, "must be HH:MM, 00:00 to 23:59")
-	if len(p) > 0 {
-		return nil, p.err()
+	errs.check(err == nil, endField, "must be HH:MM, 00:00 to 23:59")
+	if len(errs) > 0 {
+		return nil, errs.err()
 	}
 	return &Hours{from, to}, nil
 }
@@ -90,27 +90,27 @@ const (
 
 // Validate checks the rules for services. The error is a [hub.Error].
 func (s Service) Validate() error {
-	var p problems
-	p.between(s.DurationMinutes, minDuration, maxDuration, "duration_minutes")
-	p.need(0 <= s.Price && s.Price <= MaxPrice, "price", "must be 0 to "+MaxPrice.String())
-	p.between(s.Capacity, 1, 100, "capacity")
-	p.maybeBetween(s.SlotIntervalMinutes, minInterval, maxInterval, "slot_interval_minutes")
-	p.maybeBetween(s.BufferBeforeMinutes, 0, MaxBufferMinutes, "buffer_before_minutes")
-	p.maybeBetween(s.BufferAfterMinutes, 0, MaxBufferMinutes, "buffer_after_minutes")
+	var errs fieldErrors
+	errs.checkRange(s.DurationMinutes, minDuration, maxDuration, "duration_minutes")
+	errs.check(0 <= s.Price && s.Price <= MaxPrice, "price", "must be 0 to "+MaxPrice.String())
+	errs.checkRange(s.Capacity, 1, 100, "capacity")
+	errs.checkOptionalRange(s.SlotIntervalMinutes, minInterval, maxInterval, "slot_interval_minutes")
+	errs.checkOptionalRange(s.BufferBeforeMinutes, 0, MaxBufferMinutes, "buffer_before_minutes")
+	errs.checkOptionalRange(s.BufferAfterMinutes, 0, MaxBufferMinutes, "buffer_after_minutes")
 	if s.RequiresDeposit {
-		p.need(0 < s.DepositAmount && s.DepositAmount <= s.Price, "deposit_amount", "must be above 0 and at most the price")
+		errs.check(0 < s.DepositAmount && s.DepositAmount <= s.Price, "deposit_amount", "must be above 0 and at most the price")
 	}
-	return p.err()
+	return errs.err()
 }
 
 // Validate checks the rules for a professional's overrides of one service; path is
 // where it stands in the body, e.g. overrides.<id>. The error is a [hub.Error].
 func (o Override) Validate(path string) error {
-	var p problems
-	p.need(o.DurationMinutes == nil || minDuration <= *o.DurationMinutes && *o.DurationMinutes <= maxDuration,
+	var errs fieldErrors
+	errs.check(o.DurationMinutes == nil || minDuration <= *o.DurationMinutes && *o.DurationMinutes <= maxDuration,
 		path+".custom_duration", fmt.Sprintf("must be %d to %d", minDuration, maxDuration))
-	p.need(o.Price == nil || 0 <= *o.Price && *o.Price <= MaxPrice, path+".custom_price", "must be 0 to "+MaxPrice.String())
-	return p.err()
+	errs.check(o.Price == nil || 0 <= *o.Price && *o.Price <= MaxPrice, path+".custom_price", "must be 0 to "+MaxPrice.String())
+	return errs.err()
 }
 
 // The limits of slot intervals, in minutes.
@@ -122,36 +122,36 @@ const (
 // Validate checks the limits of the settings. The error is a [hub.Error].
 func (p Policy) Validate() error {
 	const month = 43200 // minutes
-	var wrong problems
-	wrong.maybeBetween(p.SlotIntervalMinutes, minInterval, maxInterval, "slot_interval_minutes")
-	wrong.between(p.MinNoticeMinutes, 0, month, "min_notice_minutes")
-	wrong.maybeBetween(p.MaxAdvanceDays, 1, 730, "max_advance_days")
-	wrong.between(p.CancelNoticeMinutes, 0, month, "cancel_notice_minutes")
-	wrong.between(p.RescheduleNoticeMinutes, 0, month, "reschedule_notice_minutes")
-	wrong.between(p.BufferBeforeMinutes, 0, MaxBufferMinutes, "buffer_before_minutes")
-	wrong.between(p.BufferAfterMinutes, 0, MaxBufferMinutes, "buffer_after_minutes")
-	wrong.maybeBetween(p.MaxBookingsPerDay, 1, 200, "max_bookings_per_day")
-	wrong.between(p.DepositHoldMinutes, 5, 1440, "deposit_hold_minutes")
-	wrong.maybeBetween(p.DepositRefundNoticeMinutes, 0, month, "deposit_refund_notice_minutes")
-	return wrong.err()
+	var errs fieldErrors
+	errs.checkOptionalRange(p.SlotIntervalMinutes, minInterval, maxInterval, "slot_interval_minutes")
+	errs.checkRange(p.MinNoticeMinutes, 0, month, "min_notice_minutes")
+	errs.checkOptionalRange(p.MaxAdvanceDays, 1, 730, "max_advance_days")
+	errs.checkRange(p.CancelNoticeMinutes, 0, month, "cancel_notice_minutes")
+	errs.checkRange(p.RescheduleNoticeMinutes, 0, month, "reschedule_notice_minutes")
+	errs.checkRange(p.BufferBeforeMinutes, 0, MaxBufferMinutes, "buffer_before_minutes")
+	errs.checkRange(p.BufferAfterMinutes, 0, MaxBufferMinutes, "buffer_after_minutes")
+	errs.checkOptionalRange(p.MaxBookingsPerDay, 1, 200, "max_bookings_per_day")
+	errs.checkRange(p.DepositHoldMinutes, 5, 1440, "deposit_hold_minutes")
+	errs.checkOptionalRange(p.DepositRefundNoticeMinutes, 0, month, "deposit_refund_notice_minutes")
+	return errs.err()
 }
 
 // Validate checks the rules for the programme. The error is a [hub.Error].
 func (l *Loyalty) Validate() error {
-	var p problems
-	p.need(l.Accrual == Spend || l.Accrual == Visit, "accrual_type", "must be spend or visit")
-	p.need(l.Rounding.Valid(), "rounding", "must be floor, round or ceil")
-	p.need(0 <= l.PointsPerUnit && l.PointsPerUnit <= maxPoints*100, "points_per_currency_unit", fmt.Sprintf("must be 0 to %d", maxPoints))
-	p.need(0 <= l.PointsPerVisit && l.PointsPerVisit <= maxPoints, "points_per_visit", fmt.Sprintf("must be 0 to %d", maxPoints))
-	p.need(0 <= l.SignupBonus && l.SignupBonus <= maxPoints, "signup_bonus", fmt.Sprintf("must be 0 to %d", maxPoints))
-	p.need(0 <= l.BirthdayBonus && l.BirthdayBonus <= maxPoints, "birthday_bonus", fmt.Sprintf("must be 0 to %d", maxPoints))
-	p.need(0 <= l.MinSpend && l.MinSpend <= MaxPrice, "min_spend", "must be 0 to "+MaxPrice.String())
-	p.need(l.ExpirationDays == nil || *l.ExpirationDays >= 1 && *l.ExpirationDays <= maxExpiration, "points_expiration_days", fmt.Sprintf("must be 1 to %d", maxExpiration))
-	p.need(len(l.Rewards) <= maxRewards, "rewards", fmt.Sprintf("must be at most %d", maxRewards))
+	var errs fieldErrors
+	errs.check(l.Accrual == Spend || l.Accrual == Visit, "accrual_type", "must be spend or visit")
+	errs.check(l.Rounding.Valid(), "rounding", "must be floor, round or ceil")
+	errs.check(0 <= l.PointsPerUnit && l.PointsPerUnit <= maxPoints*100, "points_per_currency_unit", fmt.Sprintf("must be 0 to %d", maxPoints))
+	errs.check(0 <= l.PointsPerVisit && l.PointsPerVisit <= maxPoints, "points_per_visit", fmt.Sprintf("must be 0 to %d", maxPoints))
+	errs.check(0 <= l.SignupBonus && l.SignupBonus <= maxPoints, "signup_bonus", fmt.Sprintf("must be 0 to %d", maxPoints))
+	errs.check(0 <= l.BirthdayBonus && l.BirthdayBonus <= maxPoints, "birthday_bonus", fmt.Sprintf("must be 0 to %d", maxPoints))
+	errs.check(0 <= l.MinSpend && l.MinSpend <= MaxPrice, "min_spend", "must be 0 to "+MaxPrice.String())
+	errs.check(l.ExpirationDays == nil || *l.ExpirationDays >= 1 && *l.ExpirationDays <= maxExpiration, "points_expiration_days", fmt.Sprintf("must be 1 to %d", maxExpiration))
+	errs.check(len(l.Rewards) <= maxRewards, "rewards", fmt.Sprintf("must be at most %d", maxRewards))
 	for i := range l.Rewards {
-		l.Rewards[i].check(&p, fmt.Sprintf("rewards[%d].", i))
+		l.Rewards[i].check(&errs, fmt.Sprintf("rewards[%d].", i))
 	}
-	return p.err()
+	return errs.err()
 }
 
 // Bounds of the programme: where the document gives none, so wide that only
@@ -162,22 +162,22 @@ const (
 	maxExpiration = 3650 // days
 )
 
-func (r *Reward) check(p *problems, path string) {
-	p.need(strings.TrimSpace(r.Name) != "", path+"name", "must not be empty")
-	p.need(0 < r.Points && r.Points <= maxPoints, path+"points", fmt.Sprintf("must be 1 to %d", maxPoints))
+func (r *Reward) check(errs *fieldErrors, path string) {
+	errs.check(strings.TrimSpace(r.Name) != "", path+"name", "must not be empty")
+	errs.check(0 < r.Points && r.Points <= maxPoints, path+"points", fmt.Sprintf("must be 1 to %d", maxPoints))
 	switch r.Type {
 	case FixedDiscount:
-		p.need(0 < r.Value && r.Value <= MaxPrice, path+"value", "must be above 0 and at most "+MaxPrice.String())
+		errs.check(0 < r.Value && r.Value <= MaxPrice, path+"value", "must be above 0 and at most "+MaxPrice.String())
 	case PercentDiscount:
-		p.need(0 < r.Value && r.Value <= 100*100, path+"value", "must be above 0 and at most 100")
+		errs.check(0 < r.Value && r.Value <= 100*100, path+"value", "must be above 0 and at most 100")
 	case FreeService:
 	default:
-		p.need(false, path+"type", "must be fixed_discount, percent_discount or free_service")
+		errs.check(false, path+"type", "must be fixed_discount, percent_discount or free_service")
 	}
 }
 
-// slugForm is how an organization's slug is written.
-var slugForm = regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)*$`)
+// slugPattern is how an organization's slug is written.
+var slugPattern = regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)*$`)
 
 // ValidSlug tells whether a slug may be taken by an organization: its form, 3 to
 // 63 characters, and none of the words that addresses need for themselves.
@@ -186,5 +186,5 @@ func ValidSlug(slug string) bool {
 	case "api", "book", "admin", "www", "public", "health", "docs":
 		return false
 	}
-	return len(slug) >= 3 && len(slug) <= 63 && slugForm.MatchString(slug)
+	return len(slug) >= 3 && len(slug) <= 63 && slugPattern.MatchString(slug)
 }

@@ -9,7 +9,7 @@ import (
 	"integrationhub/hub"
 )
 
-func ptr[T any](v T) *T { return &v }
+func ptr[T any](value T) *T { return &value }
 
 // requireInvalid wants a 422 that names exactly these fields.
 func requireInvalid(t *testing.T, err error, fields ...string) {
@@ -22,9 +22,9 @@ func requireInvalid(t *testing.T, err error, fields ...string) {
 	var problem *hub.Error
 	require.ErrorAs(t, err, &problem)
 	var named []string
-	for _, f := range problem.Fields {
-		named = append(named, strings.TrimPrefix(f.Location, "body."))
-		require.Contains(t, problem.Detail, f.Message)
+	for _, fieldErr := range problem.Fields {
+		named = append(named, strings.TrimPrefix(fieldErr.Location, "body."))
+		require.Contains(t, problem.Detail, fieldErr.Message)
 	}
 	require.Equal(t, fields, named)
 }

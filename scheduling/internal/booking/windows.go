@@ -43,106 +43,106 @@ type Hours struct {
 }
 
 // span is the instants [from, to), in Unix seconds.
-type span struct{ from, to int64 }
+type span struct{ from, until int64 }
 
-func (s span) overlaps(from, to int64) bool { return s.from < to && from < s.to }
+func (s span) overlaps(from, until int64) bool { return s.from < until && from < s.until }
 
-// day is the hours of one professional on one date, as instants. Its slices are
+// dayHours is the hours of one professional on one date, as instants. Its slices are
 // used again for the next day.
-type day struct {
+type dayHours struct {
 	windows []span // open hours before blocks are taken out; in order, apart from each other
 	blocks  []span
 }
 
-// read works out the hours of a date. Bounds are resolved one by one and only
+// load works out the hours of a date. Bounds are resolved one by one and only
 // then compared, so hours that the clocks skip are empty and hours they repeat
 // are long.
-func (h *day) read(z *zone, d Date, rules []Rule, exceptions []Exception) {
+func (h *dayHours) load(z *zone, date Date, rules []Rule, exceptions []Exception) {
 	h.windows, h.blocks = h.windows[:0], h.blocks[:0]
-	weekday := d.Weekday()
+	weekday := date.Weekday()
 	for i := range rules {
-		r := &rules[i]
-		if !r.Active || r.Weekday != weekday {
+		rule := &rules[i]
+		if !rule.Active || rule.Weekday != weekday {
 			continue
 		}
-		from, to := z.start(d, r.Start), z.end(d, r.End)
-		if r.Break != nil {
-			pause, resume := z.start(d, r.Break.Start), z.end(d, r.Break.End)
-			if pause < resume && pause < to && from < resume {
-				h.open(from, pause)
+		from, until := z.start(date, rule.Start), z.end(date, rule.End)
+		if rule.Break != nil {
+			pause, resume := z.start(date, rule.Break.Start), z.end(date, rule.Break.End)
+			if pause < resume && pause < until && from < resume {
+				h.addWindow(from, pause)
 				from = resume
 			}
 		}
-		h.open(from, to)
+		h.addWindow(from, until)
 	}
 	for i := range exceptions {
-		e := &exceptions[i]
-		if e.Date != d {
+		exception := &exceptions[i]
+		if exception.Date != date {
 			continue
 		}
-		whole := span{z.dayStart(d), z.dayStart(d + 1)}
-		if e.Hours != nil {
-			whole = span{z.start(d, e.Hours.Start), z.end(d, e.Hours.End)}
+		whole := span{z.dayStart(date), z.dayStart(date + 1)}
+		if exception.Hours != nil {
+			whole = span{z.start(date, exception.Hours.Start), z.end(date, exception.Hours.End)}
 		}
 		switch {
-		case e.Kind == Extra:
-			h.open(whole.from, whole.to)
-		case e.Kind == Block && whole.from < whole.to:
+		case exception.Kind == Extra:
+			h.addWindow(whole.from, whole.until)
+		case exception.Kind == Block && whole.from < whole.until:
 			h.blocks = append(h.blocks, whole)
 		}
 	}
-	h.windows = union(h.windows)
+	h.windows = mergeSpans(h.windows)
 }
 
-func (h *day) open(from, to int64) {
-	if from < to {
-		h.windows = append(h.windows, span{from, to})
+func (h *dayHours) addWindow(from, until int64) {
+	if from < until {
+		h.windows = append(h.windows, span{from, until})
 	}
 }
 
-// blocked tells whether any block overlaps [from, to).
-func (h *day) blocked(from, to int64) bool {
+// isBlocked tells whether any block overlaps [from, to).
+func (h *dayHours) isBlocked(from, until int64) bool {
 	for _, b := range h.blocks {
-		if b.overlaps(from, to) {
+		if b.overlaps(from, until) {
 			return true
 		}
 	}
 	return false
 }
 
-// working gives the windows without the blocks.
-func (h *day) working() []span {
+// workingSpans gives the windows without the blocks.
+func (h *dayHours) workingSpans() []span {
 	var out []span
-	blocks := union(slices.Clone(h.blocks))
-	for _, w := range h.windows {
+	blocks := mergeSpans(slices.Clone(h.blocks))
+	for _, window := range h.windows {
 		for _, b := range blocks {
-			if !b.overlaps(w.from, w.to) {
+			if !b.overlaps(window.from, window.until) {
 				continue
 			}
-			if w.from < b.from {
-				out = append(out, span{w.from, b.from})
+			if window.from < b.from {
+				out = append(out, span{window.from, b.from})
 			}
-			w.from = b.to
+			window.from = b.until
 		}
-		if w.from < w.to {
-			out = append(out, w)
+		if window.from < window.until {
+			out = append(out, window)
 		}
 	}
 	return out
 }
 
-// union sorts spans and merges those that overlap or touch; empty ones vanish.
+// mergeSpans sorts spans and merges those that overlap or touch; empty ones vanish.
 // It works in place.
-func union(spans []span) []span {
-	spans = slices.DeleteFunc(spans, func(s span) bool { return s.from >= s.to })
+func mergeSpans(spans []span) []span {
+	spans = slices.DeleteFunc(spans, func(s span) bool { return s.from >= s.until })
 	if len(spans) < 2 {
 		return spans
 	}
 	slices.SortFunc(spans, func(a, b span) int { return cmp.Compare(a.from, b.from) })
 	n := 0
 	for _, s := range spans[1:] {
-		if s.from <= spans[n].to {
-			spans[n].to = max(spans[n].to, s.to)
+		if s.from <= spans[n].until {
+			spans[n].until = max(spans[n].until, s.until)
 			continue
 		}
 		n++
@@ -153,22 +153,22 @@ func union(spans []span) []span {
 
 // WithinHours tells whether the whole of [start, end) is working time: open by
 // rules or extra hours and not blocked. It may run past midnight into the next
-// day's hours.
+// dayHours's hours.
 func WithinHours(loc *time.Location, start, end time.Time, rules []Rule, exceptions []Exception) bool {
-	from, to := start.Unix(), ceilUnix(end)
+	from, until := start.Unix(), ceilUnix(end)
 	first, last := DateOf(start, loc), DateOf(end, loc)
 	if last < first { // clocks were put back past midnight in between
 		first, last = last, first
 	}
-	z := newZone(loc, first, last)
+	zone := newZone(loc, first, last)
 	var open []span
-	var h day
-	for d := first; d <= last; d++ {
-		h.read(&z, d, rules, exceptions)
-		open = append(open, h.working()...)
+	var hours dayHours
+	for date := first; date <= last; date++ {
+		hours.load(&zone, date, rules, exceptions)
+		open = append(open, hours.workingSpans()...)
 	}
-	for _, w := range union(open) {
-		if w.from <= from && to <= w.to {
+	for _, window := range mergeSpans(open) {
+		if window.from <= from && until <= window.until {
 			return true
 		}
 	}
@@ -180,25 +180,25 @@ func WithinHours(loc *time.Location, start, end time.Time, rules []Rule, excepti
 // count as far as they lie in working time, and time taken twice (a group, an
 // overbooking) counts once.
 func Occupancy(loc *time.Location, first, last Date, rules []Rule, exceptions []Exception, busy []Busy) (available, booked int64) {
-	z := newZone(loc, first, last)
+	zone := newZone(loc, first, last)
 	var open, taken []span
-	var h day
-	for d := first; d <= last; d++ {
-		h.read(&z, d, rules, exceptions)
-		open = append(open, h.working()...)
+	var hours dayHours
+	for date := first; date <= last; date++ {
+		hours.load(&zone, date, rules, exceptions)
+		open = append(open, hours.workingSpans()...)
 	}
 	for i := range busy {
 		taken = append(taken, span{busy[i].Start.Unix(), ceilUnix(busy[i].End)})
 	}
-	open, taken = union(open), union(taken)
+	open, taken = mergeSpans(open), mergeSpans(taken)
 	next := 0
-	for _, w := range open {
-		available += w.to - w.from
-		for next < len(taken) && taken[next].to <= w.from {
+	for _, window := range open {
+		available += window.until - window.from
+		for next < len(taken) && taken[next].until <= window.from {
 			next++
 		}
-		for i := next; i < len(taken) && taken[i].from < w.to; i++ {
-			booked += min(w.to, taken[i].to) - max(w.from, taken[i].from)
+		for i := next; i < len(taken) && taken[i].from < window.until; i++ {
+			booked += min(window.until, taken[i].until) - max(window.from, taken[i].from)
 		}
 	}
 	return available / 60, booked / 60

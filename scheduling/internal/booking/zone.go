@@ -47,15 +47,15 @@ func newZone(loc *time.Location, first, last Date) zone {
 // for a time that was skipped the offset before the gap.
 func (z *zone) instant(wall int64) int64 {
 	before := z.periods[0].offset
-	for _, p := range z.periods {
-		t := wall - p.offset
-		if t < p.until {
-			if t < p.from {
+	for _, period := range z.periods {
+		t := wall - period.offset
+		if t < period.until {
+			if t < period.from {
 				return wall - before
 			}
 			return t
 		}
-		before = p.offset
+		before = period.offset
 	}
 	return wall - before
 }
@@ -63,9 +63,9 @@ func (z *zone) instant(wall int64) int64 {
 // wall is what the clock on the wall shows at an instant, in seconds since
 // 1970-01-01 00:00 of the wall.
 func (z *zone) wall(instant int64) int64 {
-	for _, p := range z.periods {
-		if instant < p.until {
-			return instant + p.offset
+	for _, period := range z.periods {
+		if instant < period.until {
+			return instant + period.offset
 		}
 	}
 	return instant
@@ -74,17 +74,19 @@ func (z *zone) wall(instant int64) int64 {
 func (z *zone) date(instant int64) Date { return Date(floorDiv(z.wall(instant), secondsPerDay)) }
 
 // dayStart is the first instant of a day; it is also the end of the day before.
-func (z *zone) dayStart(d Date) int64 { return z.instant(int64(d) * secondsPerDay) }
+func (z *zone) dayStart(date Date) int64 { return z.instant(int64(date) * secondsPerDay) }
 
 // start resolves a time of day as a beginning.
-func (z *zone) start(d Date, c Clock) int64 { return z.instant(int64(d)*secondsPerDay + int64(c)*60) }
+func (z *zone) start(date Date, clock Clock) int64 {
+	return z.instant(int64(date)*secondsPerDay + int64(clock)*60)
+}
 
 // end resolves a time of day as an end, where 23:59 stands for midnight.
-func (z *zone) end(d Date, c Clock) int64 {
-	if c == endOfDay {
-		return z.dayStart(d + 1)
+func (z *zone) end(date Date, clock Clock) int64 {
+	if clock == endOfDay {
+		return z.dayStart(date + 1)
 	}
-	return z.start(d, c)
+	return z.start(date, clock)
 }
 
 func (z *zone) time(instant int64) time.Time { return time.Unix(instant, 0).In(z.loc) }
@@ -94,14 +96,14 @@ func (z *zone) time(instant int64) time.Time { return time.Unix(instant, 0).In(z
 // those that end after from and start before until. It reaches beyond the days by
 // the longest buffers two neighbours can have together.
 func LoadRange(loc *time.Location, first, last Date) (from, until time.Time) {
-	z := newZone(loc, first, last)
-	const reach = 2 * MaxBufferMinutes * 60
-	return z.time(z.dayStart(first) - reach), z.time(z.dayStart(last+1) + reach)
+	zone := newZone(loc, first, last)
+	const margin = 2 * MaxBufferMinutes * 60
+	return zone.time(zone.dayStart(first) - margin), zone.time(zone.dayStart(last+1) + margin)
 }
 
 // DayStart is the first instant of a day in a zone; it is also the end of the day
 // before.
-func DayStart(loc *time.Location, d Date) time.Time {
-	z := newZone(loc, d, d)
-	return z.time(z.dayStart(d))
+func DayStart(loc *time.Location, date Date) time.Time {
+	zone := newZone(loc, date, date)
+	return zone.time(zone.dayStart(date))
 }

@@ -1,5 +1,5 @@
-// Package calendar writes iCalendar (RFC 5545, and RFC 5546 for its methods): the
-// appointments people take into their own calendars. It is pure.
+// Package calendar writes iCalendar files (RFC 5545, methods of RFC 5546) for
+// appointments. It is pure.
 package calendar
 
 import (
@@ -11,18 +11,18 @@ import (
 	"unicode/utf8"
 )
 
-// Method is what the receiver is to do.
+// Method is what the receiver does with the calendar.
 type Method string
 
-// The methods of RFC 5546 that are used.
+// The supported methods of RFC 5546.
 const (
 	Publish Method = "PUBLISH" // take note: downloads and feeds
 	Request Method = "REQUEST" // put it into the calendar, or change what is there
 	Cancel  Method = "CANCEL"  // take it out
 )
 
-// Type is the media type of a calendar, for downloads and attachments.
-func (m Method) Type() string { return "text/calendar; charset=utf-8; method=" + string(m) }
+// MediaType returns the media type of the file, for downloads and attachments.
+func (m Method) MediaType() string { return "text/calendar; charset=utf-8; method=" + string(m) }
 
 // Calendar is one .ics file.
 type Calendar struct {
@@ -52,121 +52,121 @@ type Person struct {
 	Email string // "" = nobody
 }
 
-// Bytes writes the file: lines of at most 75 octets, ended by CRLF.
+// Bytes returns the file: lines of at most 75 octets, ended by CRLF.
 func (c Calendar) Bytes() []byte {
 	var w writer
-	w.line("BEGIN", "VCALENDAR")
-	w.line("VERSION", "2.0")
-	w.line("PRODID", "-//Integration Hub//Scheduling//EN")
-	w.line("CALSCALE", "GREGORIAN")
-	w.line("METHOD", string(c.Method))
+	w.writeLine("BEGIN", "VCALENDAR")
+	w.writeLine("VERSION", "2.0")
+	w.writeLine("PRODID", "-//Integration Hub//Scheduling//EN")
+	w.writeLine("CALSCALE", "GREGORIAN")
+	w.writeLine("METHOD", string(c.Method))
 	if c.Name != "" {
-		w.text("NAME", c.Name)         // RFC 7986
-		w.text("X-WR-CALNAME", c.Name) // what came before it, and most programs read
+		w.writeText("NAME", c.Name)         // RFC 7986
+		w.writeText("X-WR-CALNAME", c.Name) // what came before it, and most programs read
 	}
 	for _, zone := range zonesOf(c.Events) {
-		w.zone(zone)
+		w.writeZone(zone)
 	}
-	for _, e := range c.Events {
-		w.event(e, c.Method == Cancel)
+	for _, event := range c.Events {
+		w.writeEvent(event, c.Method == Cancel)
 	}
-	w.line("END", "VCALENDAR")
+	w.writeLine("END", "VCALENDAR")
 	return w.out.Bytes()
 }
 
-// writer collects lines.
+// writer collects content lines.
 type writer struct{ out bytes.Buffer }
 
-func (w *writer) event(e Event, cancel bool) {
-	w.line("BEGIN", "VEVENT")
-	w.line("UID", escape(e.UID))
-	w.line("DTSTAMP", e.Stamp.UTC().Format(formUTC))
-	w.line("SEQUENCE", fmt.Sprint(e.Sequence))
-	w.time("DTSTART", e.Start)
-	w.time("DTEND", e.End)
-	w.text("SUMMARY", e.Summary)
-	w.text("DESCRIPTION", e.Description)
-	w.text("LOCATION", e.Location)
-	if e.URL != "" {
-		w.line("URL", printable(e.URL))
+func (w *writer) writeEvent(event Event, cancel bool) {
+	w.writeLine("BEGIN", "VEVENT")
+	w.writeLine("UID", escapeText(event.UID))
+	w.writeLine("DTSTAMP", event.Stamp.UTC().Format(formUTC))
+	w.writeLine("SEQUENCE", fmt.Sprint(event.Sequence))
+	w.writeTime("DTSTART", event.Start)
+	w.writeTime("DTEND", event.End)
+	w.writeText("SUMMARY", event.Summary)
+	w.writeText("DESCRIPTION", event.Description)
+	w.writeText("LOCATION", event.Location)
+	if event.URL != "" {
+		w.writeLine("URL", stripControls(event.URL))
 	}
-	w.person("ORGANIZER", "", e.Organizer)
-	w.person("ATTENDEE", ";ROLE=REQ-PARTICIPANT;PARTSTAT=ACCEPTED;RSVP=FALSE", e.Attendee)
+	w.writePerson("ORGANIZER", "", event.Organizer)
+	w.writePerson("ATTENDEE", ";ROLE=REQ-PARTICIPANT;PARTSTAT=ACCEPTED;RSVP=FALSE", event.Attendee)
 	status := "CONFIRMED"
-	if cancel || e.Cancelled {
+	if cancel || event.Cancelled {
 		status = "CANCELLED"
 	}
-	w.line("STATUS", status)
-	w.line("END", "VEVENT")
+	w.writeLine("STATUS", status)
+	w.writeLine("END", "VEVENT")
 }
 
-// text writes a property of type TEXT, nothing for "".
-func (w *writer) text(name, value string) {
+// writeText writes a property of type TEXT, and nothing for "".
+func (w *writer) writeText(name, value string) {
 	if value != "" {
-		w.line(name, escape(value))
+		w.writeLine(name, escapeText(value))
 	}
 }
 
-// person writes a calendar user; the name is a parameter in quotes, which cannot
-// hold any.
-func (w *writer) person(name, parameters string, p Person) {
-	if p.Email == "" {
+// writePerson writes a calendar user. The name is a quoted parameter and cannot contain
+// quotes.
+func (w *writer) writePerson(name, parameters string, person Person) {
+	if person.Email == "" {
 		return
 	}
-	if common := strings.ReplaceAll(printable(p.Name), `"`, "'"); common != "" {
+	if common := strings.ReplaceAll(stripControls(person.Name), `"`, "'"); common != "" {
 		parameters += `;CN="` + common + `"`
 	}
-	w.line(name+parameters, "mailto:"+strings.ReplaceAll(printable(p.Email), " ", "%20"))
+	w.writeLine(name+parameters, "mailto:"+strings.ReplaceAll(stripControls(person.Email), " ", "%20"))
 }
 
-// Forms of a time (RFC 5545, 3.3.5).
+// Time formats (RFC 5545, 3.3.5).
 const (
 	formUTC   = "20060102T150405Z"
 	formLocal = "20060102T150405"
 )
 
-// time writes a time in its zone. The second pass of an hour that clocks repeat has
-// no form of its own there, so it is written as UTC.
-func (w *writer) time(name string, t time.Time) {
-	if !named(t) || repeated(t) {
-		w.line(name, t.UTC().Format(formUTC))
+// writeTime writes a time in its zone. The second pass of a repeated hour has no local
+// form, so it is written as UTC.
+func (w *writer) writeTime(name string, t time.Time) {
+	if !hasZoneName(t) || isRepeatedHour(t) {
+		w.writeLine(name, t.UTC().Format(formUTC))
 		return
 	}
-	w.line(name+";TZID="+t.Location().String(), t.Format(formLocal))
+	w.writeLine(name+";TZID="+t.Location().String(), t.Format(formLocal))
 }
 
-// named tells whether a time's zone has an IANA name.
-func named(t time.Time) bool { return strings.Contains(t.Location().String(), "/") }
+// hasZoneName reports whether a time's zone has an IANA name.
+func hasZoneName(t time.Time) bool { return strings.Contains(t.Location().String(), "/") }
 
-// repeated tells whether clocks showed the same time before, at a larger offset.
-func repeated(t time.Time) bool {
+// isRepeatedHour reports whether clocks showed the same time before, at a larger offset.
+func isRepeatedHour(t time.Time) bool {
 	began, _ := t.ZoneBounds()
 	if began.IsZero() {
 		return false
 	}
-	return t.Sub(began) < time.Duration(offset(began.Add(-time.Second))-offset(t))*time.Second
+	return t.Sub(began) < time.Duration(utcOffsetSeconds(began.Add(-time.Second))-utcOffsetSeconds(t))*time.Second
 }
 
-func offset(t time.Time) int {
+func utcOffsetSeconds(t time.Time) int {
 	_, seconds := t.Zone()
 	return seconds
 }
 
-// zone is a VTIMEZONE to be written: a place, and the span that has to be right.
+// zone is a VTIMEZONE to write, with the range of times it must cover.
 type zone struct {
-	place    *time.Location
+	loc      *time.Location
 	from, to time.Time
 }
 
-// zonesOf gives each zone that the events' times name, once.
+// zonesOf returns each zone of the events' times once.
 func zonesOf(events []Event) []zone {
 	var list []zone
-	for _, e := range events {
-		for _, t := range []time.Time{e.Start, e.End} {
-			if !named(t) {
+	for _, event := range events {
+		for _, t := range []time.Time{event.Start, event.End} {
+			if !hasZoneName(t) {
 				continue
 			}
-			i := slices.IndexFunc(list, func(z zone) bool { return z.place.String() == t.Location().String() })
+			i := slices.IndexFunc(list, func(z zone) bool { return z.loc.String() == t.Location().String() })
 			if i < 0 {
 				list = append(list, zone{t.Location(), t, t})
 				continue
@@ -182,39 +182,39 @@ func zonesOf(events []Event) []zone {
 	return list
 }
 
-// zone writes the offsets that hold during the span, each from the moment it begins
-// on; the first where it is not known since when: from 1970.
-func (w *writer) zone(z zone) {
-	w.line("BEGIN", "VTIMEZONE")
-	w.line("TZID", z.place.String())
-	for t := z.from.In(z.place); ; {
+// writeZone writes the offsets in force during the range, each with its start. The
+// first one starts in 1970 where its start is unknown.
+func (w *writer) writeZone(z zone) {
+	w.writeLine("BEGIN", "VTIMEZONE")
+	w.writeLine("TZID", z.loc.String())
+	for t := z.from.In(z.loc); ; {
 		began, ended := t.ZoneBounds()
-		since, before := time.Date(1970, 1, 1, 0, 0, 0, 0, time.UTC), offset(t)
+		since, before := time.Date(1970, 1, 1, 0, 0, 0, 0, time.UTC), utcOffsetSeconds(t)
 		if !began.IsZero() {
-			before = offset(began.Add(-time.Second))
+			before = utcOffsetSeconds(began.Add(-time.Second))
 			since = began.UTC().Add(time.Duration(before) * time.Second) // the wall clock just before
 		}
 		kind := "STANDARD"
 		if t.IsDST() {
 			kind = "DAYLIGHT"
 		}
-		w.line("BEGIN", kind)
-		w.line("DTSTART", since.Format(formLocal))
-		w.line("TZOFFSETFROM", utcOffset(before))
-		w.line("TZOFFSETTO", utcOffset(offset(t)))
+		w.writeLine("BEGIN", kind)
+		w.writeLine("DTSTART", since.Format(formLocal))
+		w.writeLine("TZOFFSETFROM", formatUTCOffset(before))
+		w.writeLine("TZOFFSETTO", formatUTCOffset(utcOffsetSeconds(t)))
 		name, _ := t.Zone()
-		w.line("TZNAME", escape(name))
-		w.line("END", kind)
+		w.writeLine("TZNAME", escapeText(name))
+		w.writeLine("END", kind)
 		if ended.IsZero() || ended.After(z.to) {
 			break
 		}
 		t = ended
 	}
-	w.line("END", "VTIMEZONE")
+	w.writeLine("END", "VTIMEZONE")
 }
 
-// utcOffset writes an offset, with seconds where it has some (3.3.14).
-func utcOffset(seconds int) string {
+// formatUTCOffset formats an offset, with seconds if it has some (3.3.14).
+func formatUTCOffset(seconds int) string {
 	sign := '+'
 	if seconds < 0 {
 		sign, seconds = '-', -seconds
@@ -226,12 +226,12 @@ func utcOffset(seconds int) string {
 	return text
 }
 
-// longestLine is what a line may have, without its end (3.1), in octets.
-const longestLine = 75
+// maxLineOctets is the length limit of a line without its end (3.1).
+const maxLineOctets = 75
 
-// line writes one content line, folded between characters.
-func (w *writer) line(name, value string) {
-	rest, room := name+":"+value, longestLine
+// writeLine writes one content line, folded between characters.
+func (w *writer) writeLine(name, value string) {
+	rest, room := name+":"+value, maxLineOctets
 	for len(rest) > room {
 		cut := room
 		for !utf8.RuneStart(rest[cut]) {
@@ -239,29 +239,29 @@ func (w *writer) line(name, value string) {
 		}
 		w.out.WriteString(rest[:cut])
 		w.out.WriteString("\r\n ")
-		rest, room = rest[cut:], longestLine-1
+		rest, room = rest[cut:], maxLineOctets-1
 	}
 	w.out.WriteString(rest)
 	w.out.WriteString("\r\n")
 }
 
-// escape writes a value of type TEXT (3.3.11).
-func escape(text string) string {
+// escapeText escapes a value of type TEXT (3.3.11).
+func escapeText(text string) string {
 	text = strings.ReplaceAll(strings.ReplaceAll(text, "\r\n", "\n"), "\r", "\n")
 	lines := strings.Split(text, "\n")
-	for i, one := range lines {
-		lines[i] = strings.NewReplacer(`\`, `\\`, ";", `\;`, ",", `\,`).Replace(printable(one))
+	for i, line := range lines {
+		lines[i] = strings.NewReplacer(`\`, `\\`, ";", `\;`, ",", `\,`).Replace(stripControls(line))
 	}
 	return strings.Join(lines, `\n`)
 }
 
-// printable is a text without control characters, which no value may have, and as
-// valid UTF-8.
-func printable(text string) string {
-	return strings.Map(func(r rune) rune {
-		if r < ' ' && r != '\t' || r >= 0x7F && r < 0xA0 {
+// stripControls removes control characters, which no value may contain, and invalid
+// UTF-8.
+func stripControls(text string) string {
+	return strings.Map(func(char rune) rune {
+		if char < ' ' && char != '\t' || char >= 0x7F && char < 0xA0 {
 			return -1
 		}
-		return r
+		return char
 	}, strings.ToValidUTF8(text, "\uFFFD"))
 }

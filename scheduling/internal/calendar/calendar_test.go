@@ -16,9 +16,9 @@ import (
 
 func place(t *testing.T, name string) *time.Location {
 	t.Helper()
-	l, err := time.LoadLocation(name)
+	loc, err := time.LoadLocation(name)
 	require.NoError(t, err)
-	return l
+	return loc
 }
 
 func TestCalendarToTheLetter(t *testing.T) {
@@ -64,7 +64,7 @@ END:VEVENT
 END:VCALENDAR
 `
 	require.Equal(t, strings.ReplaceAll(want, "\n", "\r\n"), got)
-	require.Equal(t, "text/calendar; charset=utf-8; method=REQUEST", calendar.Request.Type())
+	require.Equal(t, "text/calendar; charset=utf-8; method=REQUEST", calendar.Request.MediaType())
 }
 
 // property is a content line taken apart.
@@ -76,37 +76,37 @@ func parse(t *testing.T, raw []byte) []property {
 	text := string(raw)
 	require.True(t, utf8.ValidString(text))
 	require.True(t, strings.HasSuffix(text, "\r\n"))
-	for one := range strings.SplitSeq(strings.TrimSuffix(text, "\r\n"), "\r\n") {
-		require.LessOrEqual(t, len(one), 75, one)
-		require.True(t, utf8.ValidString(one), "%q is cut inside a character", one)
-		require.NotContains(t, one, "\n")
-		require.NotContains(t, one, "\r")
+	for line := range strings.SplitSeq(strings.TrimSuffix(text, "\r\n"), "\r\n") {
+		require.LessOrEqual(t, len(line), 75, line)
+		require.True(t, utf8.ValidString(line), "%q is cut inside a character", line)
+		require.NotContains(t, line, "\n")
+		require.NotContains(t, line, "\r")
 	}
 	var list []property
-	for one := range strings.SplitSeq(strings.TrimSuffix(strings.ReplaceAll(text, "\r\n ", ""), "\r\n"), "\r\n") {
+	for line := range strings.SplitSeq(strings.TrimSuffix(strings.ReplaceAll(text, "\r\n ", ""), "\r\n"), "\r\n") {
 		quoted, end := false, -1
-		for i, c := range one {
-			if c == '"' {
+		for i, char := range line {
+			if char == '"' {
 				quoted = !quoted
 			}
-			if c == ':' && !quoted {
+			if char == ':' && !quoted {
 				end = i
 				break
 			}
 		}
-		require.Positive(t, end, one)
-		name, parameters, _ := strings.Cut(one[:end], ";")
+		require.Positive(t, end, line)
+		name, parameters, _ := strings.Cut(line[:end], ";")
 		require.Regexp(t, `^[A-Z-]+$`, name)
-		list = append(list, property{name, parameters, one[end+1:]})
+		list = append(list, property{name, parameters, line[end+1:]})
 	}
 	return list
 }
 
 func values(list []property, name string) []string {
 	var found []string
-	for _, p := range list {
-		if p.name == name {
-			found = append(found, p.value)
+	for _, prop := range list {
+		if prop.name == name {
+			found = append(found, prop.value)
 		}
 	}
 	return found
@@ -115,19 +115,19 @@ func values(list []property, name string) []string {
 func TestCancelAndFeeds(t *testing.T) {
 	t.Parallel()
 	at := time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC)
-	e := calendar.Event{UID: "u", Stamp: at, Start: at, End: at.Add(time.Hour), Summary: "S"}
-	list := parse(t, calendar.Calendar{Method: calendar.Cancel, Events: []calendar.Event{e}}.Bytes())
+	event := calendar.Event{UID: "u", Stamp: at, Start: at, End: at.Add(time.Hour), Summary: "S"}
+	list := parse(t, calendar.Calendar{Method: calendar.Cancel, Events: []calendar.Event{event}}.Bytes())
 	require.Equal(t, []string{"CANCEL"}, values(list, "METHOD"))
 	require.Equal(t, []string{"CANCELLED"}, values(list, "STATUS"))
 	require.Equal(t, []string{"20260302T120000Z"}, values(list, "DTSTART"))
 	require.Empty(t, values(list, "TZID"), "UTC needs no zone")
 	require.Empty(t, values(list, "ORGANIZER"))
-	gone := e
+	gone := event
 	gone.UID, gone.Cancelled = "v", true
-	list = parse(t, calendar.Calendar{Method: calendar.Publish, Name: "Bia, professora", Events: []calendar.Event{e, gone}}.Bytes())
+	list = parse(t, calendar.Calendar{Method: calendar.Publish, Name: "Bia, professora", Events: []calendar.Event{event, gone}}.Bytes())
 	require.Equal(t, []string{"CONFIRMED", "CANCELLED"}, values(list, "STATUS"))
 	require.Equal(t, []string{`Bia\, professora`}, values(list, "X-WR-CALNAME"))
-	fixed := e
+	fixed := event
 	fixed.Start = at.In(time.FixedZone("", -3*3600))
 	list = parse(t, calendar.Calendar{Method: calendar.Publish, Events: []calendar.Event{fixed}}.Bytes())
 	require.Equal(t, []string{"20260302T120000Z"}, values(list, "DTSTART"), "an offset without a name")
@@ -136,16 +136,16 @@ func TestCancelAndFeeds(t *testing.T) {
 
 // instant is what a reader makes of a local time and a VTIMEZONE (3.6.5): the offset
 // is that of the observance that began last, by the wall clock before it.
-func instant(t *testing.T, list []property, p property) time.Time {
+func instant(t *testing.T, list []property, prop property) time.Time {
 	t.Helper()
-	if strings.HasSuffix(p.value, "Z") {
-		at, err := time.Parse("20060102T150405Z", p.value)
+	if strings.HasSuffix(prop.value, "Z") {
+		at, err := time.Parse("20060102T150405Z", prop.value)
 		require.NoError(t, err)
 		return at
 	}
-	tzid, found := strings.CutPrefix(p.parameters, "TZID=")
+	tzid, found := strings.CutPrefix(prop.parameters, "TZID=")
 	require.True(t, found)
-	local, err := time.Parse("20060102T150405", p.value)
+	local, err := time.Parse("20060102T150405", prop.value)
 	require.NoError(t, err)
 	var best time.Time
 	to, here, known := 0, false, false
@@ -167,7 +167,7 @@ func instant(t *testing.T, list []property, p property) time.Time {
 			here = here && q.value != "VTIMEZONE"
 		}
 	}
-	require.True(t, known, "no observance for %s", p.value)
+	require.True(t, known, "no observance for %s", prop.value)
 	return local.Add(-time.Duration(to) * time.Second)
 }
 
@@ -216,16 +216,16 @@ func TestInstantsSurvive(t *testing.T) {
 		list := parse(t, calendar.Calendar{Method: calendar.Publish, Events: batch}.Bytes())
 		var got []time.Time
 		inside := false
-		for _, p := range list {
-			inside = inside && p.value != "VEVENT" || p.name == "BEGIN" && p.value == "VEVENT"
-			if inside && (p.name == "DTSTART" || p.name == "DTEND") {
-				got = append(got, instant(t, list, p))
+		for _, prop := range list {
+			inside = inside && prop.value != "VEVENT" || prop.name == "BEGIN" && prop.value == "VEVENT"
+			if inside && (prop.name == "DTSTART" || prop.name == "DTEND") {
+				got = append(got, instant(t, list, prop))
 			}
 		}
 		require.Len(t, got, 2*len(batch))
-		for i, e := range batch {
-			require.True(t, got[2*i].Equal(e.Start), "%s read as %s", e.Start, got[2*i])
-			require.True(t, got[2*i+1].Equal(e.End), "%s read as %s", e.End, got[2*i+1])
+		for i, event := range batch {
+			require.True(t, got[2*i].Equal(event.Start), "%s read as %s", event.Start, got[2*i])
+			require.True(t, got[2*i+1].Equal(event.End), "%s read as %s", event.End, got[2*i+1])
 		}
 	}
 }
@@ -236,15 +236,15 @@ func FuzzCalendar(f *testing.F) {
 	f.Add(strings.Repeat("ç", 100), strings.Repeat("\\,;", 50), strings.Repeat("日", 60), "\t")
 	f.Fuzz(func(t *testing.T, summary, description, name, address string) {
 		at := time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC)
-		e := calendar.Event{UID: summary, Stamp: at, Start: at, End: at, Summary: summary, Description: description, Location: name, URL: address,
+		event := calendar.Event{UID: summary, Stamp: at, Start: at, End: at, Summary: summary, Description: description, Location: name, URL: address,
 			Organizer: calendar.Person{Name: name, Email: address}, Attendee: calendar.Person{Name: address, Email: "x" + name}}
-		list := parse(t, calendar.Calendar{Method: calendar.Publish, Name: name, Events: []calendar.Event{e}}.Bytes())
+		list := parse(t, calendar.Calendar{Method: calendar.Publish, Name: name, Events: []calendar.Event{event}}.Bytes())
 		require.Equal(t, []string{"VCALENDAR", "VEVENT"}, values(list, "BEGIN"))
 		require.Len(t, values(list, "UID"), 1)
 		require.LessOrEqual(t, len(list), 22)
-		for _, p := range list {
-			for _, r := range p.value + p.parameters {
-				require.True(t, r >= ' ' || r == '\t', "%q", p)
+		for _, prop := range list {
+			for _, char := range prop.value + prop.parameters {
+				require.True(t, char >= ' ' || char == '\t', "%q", prop)
 			}
 		}
 	})

@@ -6,38 +6,38 @@ import (
 	"errors"
 )
 
-// What is wrong with a container.
+// Errors of containers.
 var (
-	errMore = errors.New("something follows the picture") // a file that is two things at once
-	errCut  = errors.New("the file ends before the picture does")
-	errForm = errors.New("the file is not put together as it must be")
+	errTrailingData = errors.New("something follows the picture") // a file that is two things at once
+	errTruncated    = errors.New("the file ends before the picture does")
+	errMalformed    = errors.New("the file is not put together as it must be")
 )
 
-const signaturePNG = "\x89PNG\r\n\x1a\n"
+const pngSignature = "\x89PNG\r\n\x1a\n"
 
-// wholePNG walks the chunks (RFC 2083): length, name, data and checksum, IEND last.
-func wholePNG(raw []byte) (side int, err error) {
-	rest := raw[len(signaturePNG):]
-	const around = 12 // bytes of a chunk besides its data
+// checkPNG walks the chunks (RFC 2083): length, name, data and checksum, IEND last.
+func checkPNG(raw []byte) (side int, err error) {
+	rest := raw[len(pngSignature):]
+	const overhead = 12 // bytes of a chunk besides its data
 	for {
-		if len(rest) < around {
-			return 0, errCut
+		if len(rest) < overhead {
+			return 0, errTruncated
 		}
 		length := int64(binary.BigEndian.Uint32(rest))
-		if length > int64(len(rest)-around) {
-			return 0, errCut
+		if length > int64(len(rest)-overhead) {
+			return 0, errTruncated
 		}
 		name := string(rest[4:8])
-		rest = rest[around+length:]
+		rest = rest[overhead+length:]
 		if name == "IEND" {
-			return 0, nothingAfter(rest)
+			return 0, checkNoTrailingData(rest)
 		}
 	}
 }
 
-func nothingAfter(rest []byte) error {
+func checkNoTrailingData(rest []byte) error {
 	if len(rest) > 0 {
-		return errMore
+		return errTrailingData
 	}
 	return nil
 }
@@ -50,10 +50,10 @@ const (
 	markerAPP1  = 0xE1
 )
 
-// wholeJPEG walks the segments and scans, to the end marker.
-func wholeJPEG(raw []byte) (side int, err error) {
+// checkJPEG walks the segments and scans up to the end marker.
+func checkJPEG(raw []byte) (side int, err error) {
 	end := -1
-	err = segments(raw, func(marker byte, _ []byte, after int) bool {
+	err = eachSegment(raw, func(marker byte, _ []byte, after int) bool {
 		if marker == markerEnd {
 			end = after
 		}
@@ -63,12 +63,12 @@ func wholeJPEG(raw []byte) (side int, err error) {
 		return 0, err
 	}
 	// Cameras pad with zeros.
-	return 0, nothingAfter(bytes.TrimRight(raw[end:], "\x00"))
+	return 0, checkNoTrailingData(bytes.TrimRight(raw[end:], "\x00"))
 }
 
-// segments calls visit for every segment of a JPEG, with its data and where the file
-// goes on after it, until that says false. Entropy-coded data is skipped.
-func segments(raw []byte, visit func(marker byte, data []byte, after int) bool) error {
+// eachSegment calls visit for each segment of a JPEG, with its data and the offset after
+// it, until visit returns false. It skips entropy-coded data.
+func eachSegment(raw []byte, visit func(marker byte, data []byte, after int) bool) error {
 	at := 2
 	for {
 		for at < len(raw) && raw[at] != 0xFF { // between segments there is nothing, in scans there is data
@@ -78,7 +78,7 @@ func segments(raw []byte, visit func(marker byte, data []byte, after int) bool) 
 			at++
 		}
 		if at >= len(raw) {
-			return errCut
+			return errTruncated
 		}
 		marker := raw[at]
 		at++
@@ -89,17 +89,17 @@ func segments(raw []byte, visit func(marker byte, data []byte, after int) bool) 
 			visit(marker, nil, at)
 			return nil
 		case marker == markerStart:
-			return errForm
+			return errMalformed
 		}
 		if at+2 > len(raw) {
-			return errCut
+			return errTruncated
 		}
 		length := int(binary.BigEndian.Uint16(raw[at:]))
 		if length < 2 {
-			return errForm
+			return errMalformed
 		}
 		if at+length > len(raw) {
-			return errCut
+			return errTruncated
 		}
 		data := raw[at+2 : at+length]
 		at += length
@@ -109,33 +109,33 @@ func segments(raw []byte, visit func(marker byte, data []byte, after int) bool) 
 	}
 }
 
-// wholeWebP compares the size that RIFF names with the file's, and looks at the size
-// of every frame: an extended header may claim less than the frame has.
-func wholeWebP(raw []byte) (side int, err error) {
-	const header, around = 12, 8 // bytes
-	size := int64(binary.LittleEndian.Uint32(raw[4:])) + around
+// checkWebP compares the RIFF size with the file's and reads the size of each frame: an
+// extended header may claim less than a frame has.
+func checkWebP(raw []byte) (side int, err error) {
+	const header, overhead = 12, 8 // bytes
+	size := int64(binary.LittleEndian.Uint32(raw[4:])) + overhead
 	size += size & 1
 	switch {
 	case int64(len(raw)) > size:
-		return 0, errMore
+		return 0, errTrailingData
 	case int64(len(raw)) < size:
-		return 0, errCut
+		return 0, errTruncated
 	}
 	for rest := raw[header:]; len(rest) > 0; {
-		if len(rest) < around {
-			return 0, errForm
+		if len(rest) < overhead {
+			return 0, errMalformed
 		}
 		length := int64(binary.LittleEndian.Uint32(rest[4:]))
-		if length > int64(len(rest)-around) {
-			return 0, errCut
+		if length > int64(len(rest)-overhead) {
+			return 0, errTruncated
 		}
-		side = max(side, frameSide(string(rest[:4]), rest[around:around+length]))
-		rest = rest[min(around+length+length&1, int64(len(rest))):]
+		side = max(side, frameSide(string(rest[:4]), rest[overhead:overhead+length]))
+		rest = rest[min(overhead+length+length&1, int64(len(rest))):]
 	}
 	return side, nil
 }
 
-// frameSide is the longer side of a frame (RFC 6386, 9.1; RFC 9649, 3.4), 0 for
+// frameSide returns the longer side of a frame (RFC 6386, 9.1; RFC 9649, 3.4), and 0 for
 // other chunks.
 func frameSide(name string, data []byte) int {
 	const mask = 1<<14 - 1
@@ -149,20 +149,20 @@ func frameSide(name string, data []byte) int {
 	return 0
 }
 
-// orientation is how EXIF says a JPEG was held, 1 (upright) where it says nothing.
+// orientation returns a JPEG's EXIF orientation, 1 (upright) without one.
 func orientation(raw []byte) int {
-	turned := 1
+	orientation := 1
 	if !bytes.HasPrefix(raw, []byte{0xFF, markerStart}) {
-		return turned
+		return orientation
 	}
-	_ = segments(raw, func(marker byte, data []byte, _ int) bool { // what it found out before an error counts
-		if tiff, is := bytes.CutPrefix(data, []byte("Exif\x00\x00")); marker == markerAPP1 && is {
-			turned = tiffOrientation(tiff)
+	_ = eachSegment(raw, func(marker byte, data []byte, _ int) bool { // what it found out before an error counts
+		if tiff, isExif := bytes.CutPrefix(data, []byte("Exif\x00\x00")); marker == markerAPP1 && isExif {
+			orientation = tiffOrientation(tiff)
 			return false
 		}
 		return marker != markerScan
 	})
-	return turned
+	return orientation
 }
 
 // tiffOrientation reads tag 0x0112 of the first directory (TIFF 6.0, section 8).

@@ -18,59 +18,61 @@ import (
 )
 
 const (
-	lettersAtOnce = 100
-	// campaignTime is after how long what could not be sent of a campaign is not sent
+	campaignBatch = 100
+	// campaignTTL is after how long what could not be sent of a campaign is not sent
 	// any more.
-	campaignTime = 7 * 24 * time.Hour
+	campaignTTL = 7 * 24 * time.Hour
 )
 
-// Messaged tells whether an organization's campaigns go through a messaging product.
-func (o *Office) Messaged(ctx context.Context, org uuid.UUID) (bool, error) {
-	_, found, err := o.messenger(ctx, org, useRemarketing)
+// UsesMessagingForCampaigns reports whether an organization's campaigns go through a
+// messaging product.
+func (o *Notifier) UsesMessagingForCampaigns(ctx context.Context, org uuid.UUID) (bool, error) {
+	_, found, err := o.findMessagingIntegration(ctx, org, useRemarketing)
 	return found, err
 }
 
-// campaigns sends what waits of a campaign. Each letter is settled by itself: whoever
-// comes after a process that died goes on where it stopped.
-func (o *Office) campaigns(ctx context.Context, payload []byte) error {
-	var s store.Sending
+// SendCampaign sends the waiting messages of a campaign. Each message is settled on its
+// own, so a later run continues where a stopped one ended. The payload is a
+// [store.CampaignRun].
+func (o *Notifier) SendCampaign(ctx context.Context, payload []byte) error {
+	var run store.CampaignRun
 	if len(payload) == 0 {
 		return nil
 	}
-	if err := json.Unmarshal(payload, &s); err != nil {
+	if err := json.Unmarshal(payload, &run); err != nil {
 		return err
 	}
-	org, err := o.store.Org(ctx, s.Org)
+	org, err := o.store.LoadOrg(ctx, run.Org)
 	if errors.Is(err, hub.ErrNotFound) {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	campaign, err := o.store.Campaign(ctx, s.Org, s.Campaign)
+	campaign, err := o.store.Campaign(ctx, run.Org, run.Campaign)
 	if err != nil {
-		return store.Ignored(err)
+		return store.IgnoreNotFound(err)
 	}
-	over := o.host.Now().Sub(campaign.CreatedAt) > campaignTime
-	peer, found, err := o.messenger(ctx, org.ID, useRemarketing)
+	finished := o.host.Now().Sub(campaign.CreatedAt) > campaignTTL
+	peer, found, err := o.findMessagingIntegration(ctx, org.ID, useRemarketing)
 	if err != nil {
 		return err
 	}
 	failed := 0
 	for after := uuid.Nil; ; {
-		list, err := o.store.WaitingLetters(ctx, dbgen.WaitingLettersParams{OrgID: org.ID, CampaignID: campaign.ID, After: after, RowLimit: lettersAtOnce})
+		list, err := o.store.WaitingLetters(ctx, dbgen.WaitingLettersParams{OrgID: org.ID, CampaignID: campaign.ID, After: after, RowLimit: campaignBatch})
 		if err != nil {
 			return err
 		}
 		for _, client := range list {
-			l := store.CampaignLetter{Org: org, Campaign: campaign, Client: client}
+			message := store.CampaignMessage{Org: org, Campaign: campaign, Client: client}
 			switch {
 			case ctx.Err() != nil:
 				return ctx.Err()
-			case over:
+			case finished:
 				err = o.store.DropLetter(ctx, dbgen.DropLetterParams{OrgID: org.ID, CampaignID: campaign.ID, ClientID: client})
 			default:
-				err = o.campaignLetter(ctx, l, peer, found)
+				err = o.sendCampaignMessage(ctx, message, peer, found)
 			}
 			if err != nil {
 				failed++
@@ -78,7 +80,7 @@ func (o *Office) campaigns(ctx context.Context, payload []byte) error {
 			}
 			after = client
 		}
-		if len(list) < lettersAtOnce {
+		if len(list) < campaignBatch {
 			break
 		}
 	}
@@ -88,67 +90,67 @@ func (o *Office) campaigns(ctx context.Context, payload []byte) error {
 	return o.store.CampaignDone(ctx, dbgen.CampaignDoneParams{Now: o.host.Now(), OrgID: org.ID, ID: campaign.ID})
 }
 
-// campaignLetter sends one letter: by message where that is how the organization reaches
-// its clients, and this one has a phone, else by mail.
-func (o *Office) campaignLetter(ctx context.Context, l store.CampaignLetter, peer uuid.UUID, messaged bool) error {
+// sendCampaignMessage sends one message: through the messaging product where the
+// organization uses one and the client has a phone, else by e-mail.
+func (o *Notifier) sendCampaignMessage(ctx context.Context, message store.CampaignMessage, peer uuid.UUID, messaged bool) error {
 	if messaged {
-		c, err := o.store.ClientByID(ctx, l.Org.ID, l.Client)
-		if err == nil && c.PhoneE164 != nil {
-			return o.campaignMessage(ctx, l, peer)
+		client, err := o.store.ClientByID(ctx, message.Org.ID, message.Client)
+		if err == nil && client.PhoneE164 != nil {
+			return o.sendCampaignText(ctx, message, peer)
 		}
 	}
-	return o.campaignMail(ctx, l)
+	return o.sendCampaignEmail(ctx, message)
 }
 
-func (o *Office) campaignMail(ctx context.Context, l store.CampaignLetter) error {
-	return o.store.SendLetter(ctx, l, func(tx *store.Tx, c dbgen.Client) (bool, error) {
-		f := o.invitation(l, c)
-		return o.send(ctx, tx, l.Org, envelope{to: text(c.Email), about: c.ID, leave: f.Leave}, emails.Campaign, f)
+func (o *Notifier) sendCampaignEmail(ctx context.Context, message store.CampaignMessage) error {
+	return o.store.SendCampaignMessage(ctx, message, func(tx *store.Tx, client dbgen.Client) (bool, error) {
+		facts := o.campaignFacts(message, client)
+		return o.sendEmail(ctx, tx, message.Org, recipient{to: valueOrEmpty(client.Email), subject: client.ID, unsubscribe: facts.Leave}, emails.Campaign, facts)
 	})
 }
 
-func (o *Office) invitation(l store.CampaignLetter, c dbgen.Client) emails.Facts {
-	return emails.Facts{
-		Business: l.Org.Name, Phone: text(l.Org.Phone), Client: c.Name, Message: l.Campaign.Message,
-		Link: o.host.URLs.Public + "/book/" + url.PathEscape(l.Org.Slug), Leave: o.desk.LeaveURL(l.Org, c.ID),
+func (o *Notifier) campaignFacts(message store.CampaignMessage, client dbgen.Client) emails.Data {
+	return emails.Data{
+		Business: message.Org.Name, Phone: valueOrEmpty(message.Org.Phone), Client: client.Name, Message: message.Campaign.Message,
+		Link: o.host.URLs.Public + "/book/" + url.PathEscape(message.Org.Slug), Leave: o.publicBooking.UnsubscribeURL(message.Org, client.ID),
 	}
 }
 
-// campaignMessage sends a letter through the messaging product. One that it refuses goes
-// by mail; where there is no address for that, the client is in no campaign.
-func (o *Office) campaignMessage(ctx context.Context, l store.CampaignLetter, peer uuid.UUID) error {
-	c, claimed, err := o.store.ClaimedLetter(ctx, l)
+// sendCampaignText sends a message through the messaging product. A refused message is
+// sent by e-mail instead.
+func (o *Notifier) sendCampaignText(ctx context.Context, message store.CampaignMessage, peer uuid.UUID) error {
+	client, claimed, err := o.store.ClaimCampaignMessage(ctx, message)
 	if err != nil || !claimed {
 		return err
 	}
-	came := store.Outcome{}
-	words, err := emails.Write(emails.CampaignMessage, l.Org.Locale, o.invitation(l, c))
+	outcome := store.Outcome{}
+	text, err := emails.Render(emails.CampaignMessage, message.Org.Locale, o.campaignFacts(message, client))
 	if err == nil {
-		came, err = o.hand(ctx, peer, booking.Digits(text(c.PhoneE164)), words.Text)
+		outcome, err = o.sendText(ctx, peer, booking.Digits(valueOrEmpty(client.PhoneE164)), text.Text)
 	}
-	if refused(err) {
-		o.host.Log.Warn("the messaging product refuses a letter of a campaign", "organization", l.Org.ID, "campaign", l.Campaign.ID, "error", err)
-		if err = o.campaignMail(ctx, l); err == nil {
+	if isRefusal(err) {
+		o.host.Log.Warn("the messaging product refuses a letter of a campaign", "organization", message.Org.ID, "campaign", message.Campaign.ID, "error", err)
+		if err = o.sendCampaignEmail(ctx, message); err == nil {
 			return nil
 		}
-		came.Again = time.Minute
+		outcome.RetryAfter = time.Minute
 	}
-	settled := o.store.LetterCame(context.WithoutCancel(ctx), l, came)
-	if err != nil && came.Again == 0 { // never known
-		o.host.Log.Warn("a letter of a campaign may not have been sent", "organization", l.Org.ID, "campaign", l.Campaign.ID, "error", err)
+	settled := o.store.SettleCampaignMessage(context.WithoutCancel(ctx), message, outcome)
+	if err != nil && outcome.RetryAfter == 0 { // never known
+		o.host.Log.Warn("a letter of a campaign may not have been sent", "organization", message.Org.ID, "campaign", message.Campaign.ID, "error", err)
 		err = nil
 	}
 	return errors.Join(err, settled)
 }
 
-// hand hands a text over to the messaging product.
-func (o *Office) hand(ctx context.Context, peer uuid.UUID, number, words string) (store.Outcome, error) {
+// sendText passes a text to the messaging product.
+func (o *Notifier) sendText(ctx context.Context, peer uuid.UUID, number, words string) (store.Outcome, error) {
 	body, err := json.Marshal(map[string]string{"number": number, "body": words})
 	if err != nil {
 		return store.Outcome{}, err
 	}
-	if _, err = o.host.Peers.Call(ctx, peer, hub.Call{Name: sendMessage, Body: body}); err != nil {
-		return store.Outcome{Again: surelyNotSent(err)}, err
+	if _, err = o.host.Peers.Call(ctx, peer, hub.Call{Name: callSendMessage, Body: body}); err != nil {
+		return store.Outcome{RetryAfter: retryDelay(err)}, err
 	}
 	return store.Outcome{Sent: true}, nil
 }

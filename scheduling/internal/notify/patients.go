@@ -13,40 +13,41 @@ import (
 )
 
 const (
-	findsPatients  = "patient.search" // feature of a product that can be asked for patients
-	searchPatients = "search/patients"
+	featurePatientSearch = "patient.search" // feature of a product that can be asked for patients
+	callSearchPatients   = "search/patients"
 )
 
-// unclear asks an organization who of its clients a deleted patient is: who is written to
-// about its bookings, or where that is nobody its owners and admins.
-func (o *Office) unclear(ctx context.Context, payload []byte) error {
-	var u store.Unclear
+// AskWhichClient asks an organization which client a deleted patient is. It writes to
+// the notification addresses, or without any to owners and admins. The payload is a
+// [store.AmbiguousErasure].
+func (o *Notifier) AskWhichClient(ctx context.Context, payload []byte) error {
+	var erasure store.AmbiguousErasure
 	if len(payload) == 0 {
 		return nil
 	}
-	if err := json.Unmarshal(payload, &u); err != nil {
+	if err := json.Unmarshal(payload, &erasure); err != nil {
 		return err
 	}
-	org, err := o.store.Org(ctx, u.Org)
+	org, err := o.store.LoadOrg(ctx, erasure.Org)
 	if errors.Is(err, hub.ErrNotFound) {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	f := emails.Facts{Business: org.Name, Reference: u.Request}
-	for _, id := range u.Clients {
-		f.List = append(f.List, id.String())
+	facts := emails.Data{Business: org.Name, Reference: erasure.RequestID}
+	for _, id := range erasure.Clients {
+		facts.List = append(facts.List, id.String())
 	}
 	return o.store.InTx(ctx, "asking whom to forget", func(tx *store.Tx) (err error) {
-		asked := org.Settings.NotifyEmails
-		if len(asked) == 0 {
-			if asked, err = tx.ManagersEmails(ctx, org.ID); err != nil {
+		recipients := org.Settings.NotifyEmails
+		if len(recipients) == 0 {
+			if recipients, err = tx.ManagersEmails(ctx, org.ID); err != nil {
 				return err
 			}
 		}
-		for _, to := range asked {
-			if _, err := o.send(ctx, tx, org, envelope{to: to}, emails.Unclear, f); err != nil {
+		for _, address := range recipients {
+			if _, err := o.sendEmail(ctx, tx, org, recipient{to: address}, emails.AmbiguousErasure, facts); err != nil {
 				return err
 			}
 		}
@@ -54,50 +55,51 @@ func (o *Office) unclear(ctx context.Context, payload []byte) error {
 	})
 }
 
-// patients reads a patient back whom the clinic changed: its event does not say what
-// the name and the address are now. A clinic that is away is asked again later.
-func (o *Office) patients(ctx context.Context, payload []byte) error {
-	var c store.Changed
+// RefreshPatient reads a changed patient from the clinic, because the event does not
+// contain the new name and address. An unreachable clinic is asked again later. The
+// payload is a [store.PatientChange].
+func (o *Notifier) RefreshPatient(ctx context.Context, payload []byte) error {
+	var change store.PatientChange
 	if len(payload) == 0 {
 		return nil
 	}
-	if err := json.Unmarshal(payload, &c); err != nil {
+	if err := json.Unmarshal(payload, &change); err != nil {
 		return err
 	}
-	list, err := o.host.Peers.List(ctx, c.Org, hub.Live)
+	integrations, err := o.host.Peers.List(ctx, change.Org, hub.Live)
 	if err != nil {
 		return err
 	}
-	for _, one := range list {
-		if one.Product != c.Product || one.Status == "inactive" || !slices.Contains(one.Features, findsPatients) {
+	for _, integration := range integrations {
+		if integration.Product != change.Product || integration.Status == "inactive" || !slices.Contains(integration.Features, featurePatientSearch) {
 			continue
 		}
-		raw, err := o.host.Peers.Call(ctx, one.ID, hub.Call{Name: searchPatients, Query: url.Values{"phone": {c.Phone}}})
+		raw, err := o.host.Peers.Call(ctx, integration.ID, hub.Call{Name: callSearchPatients, Query: url.Values{"phone": {change.Phone}}})
 		if err != nil {
-			return o.unread(c, err)
+			return o.handleUnreadPatient(change, err)
 		}
 		var answer struct {
 			Patient *struct{ ID, Name, Email string } `json:"patient"`
 		}
 		if err := json.Unmarshal(raw, &answer); err != nil {
-			return o.unread(c, err)
+			return o.handleUnreadPatient(change, err)
 		}
-		p := answer.Patient
-		if p == nil || p.ID != c.Patient { // somebody else with that phone
+		answered := answer.Patient
+		if answered == nil || answered.ID != change.PatientID { // somebody else with that phone
 			return nil
 		}
-		return o.store.Reread(ctx, c, p.Name, p.Email)
+		return o.store.RefreshPatient(ctx, change, answered.Name, answered.Email)
 	}
 	return nil
 }
 
-// unread decides what becomes of a patient who could not be read: a product that is
-// away is asked again until that is of no use any more, one that refuses is not.
-func (o *Office) unread(c store.Changed, err error) error {
+// handleUnreadPatient returns err while reading the patient can be retried. A clinic
+// that refuses is not asked again.
+func (o *Notifier) handleUnreadPatient(change store.PatientChange, err error) error {
 	away := errors.Is(err, hub.ErrPeer) || errors.Is(err, hub.ErrPeerTimeout) || errors.Is(err, hub.ErrUnavailable)
-	if away && o.host.Now().Before(c.Until) {
+	if away && o.host.Now().Before(change.GiveUpAt) {
 		return err
 	}
-	o.host.Log.Warn("a patient who changed could not be read back", "organization", c.Org, "error", err)
+	o.host.Log.Warn("a patient who changed could not be read back", "organization", change.Org, "error", err)
 	return nil
 }

@@ -16,79 +16,79 @@ import (
 )
 
 const (
-	remindersAtOnce = 200
+	reminderBatch = 200
 	// messagingProduct sends messages for organizations that are connected to it for
 	// one of these uses, by this call.
 	messagingProduct = "messaging"
 	useReminders     = "reminders"
 	useRemarketing   = "remarketing"
-	sendMessage      = "action/send-message"
+	callSendMessage  = "action/send-message"
 )
 
-// reminders sends those whose time has come.
-func (o *Office) reminders(ctx context.Context, _ []byte) error {
+// SendReminders sends the reminders that are due.
+func (o *Notifier) SendReminders(ctx context.Context) error {
 	for {
-		list, err := o.store.DueReminders(ctx, o.host.Now(), remindersAtOnce)
+		list, err := o.store.DueReminders(ctx, o.host.Now(), reminderBatch)
 		if err != nil {
 			return err
 		}
 		failed := false
 		for _, due := range list {
-			if err := o.remind(ctx, due); err != nil {
+			if err := o.sendReminder(ctx, due); err != nil {
 				failed = true
 				o.host.Log.Warn("sending a reminder failed", "organization", due.OrgID, "appointment", due.AppointmentID, "error", err)
 			}
 		}
-		if failed || len(list) < remindersAtOnce || ctx.Err() != nil {
+		if failed || len(list) < reminderBatch || ctx.Err() != nil {
 			return ctx.Err()
 		}
 	}
 }
 
-func (o *Office) remind(ctx context.Context, due store.Due) error {
-	org, err := o.store.Org(ctx, due.OrgID)
+func (o *Notifier) sendReminder(ctx context.Context, due store.DueReminder) error {
+	org, err := o.store.LoadOrg(ctx, due.OrgID)
 	if err != nil {
 		return err
 	}
 	if due.Channel == "whatsapp" {
-		return o.remindByMessage(ctx, org, due)
+		return o.sendClaimedReminder(ctx, org, due)
 	}
-	return o.store.Remind(ctx, due, func(tx *store.Tx, about store.Reminded) (bool, error) {
-		return o.send(ctx, tx, org, envelope{to: about.Contact.Email, about: about.ClientID}, emails.Reminder, o.facts(org, about.AppointmentDetail, about.Contact.Name))
+	return o.store.SendReminder(ctx, due, func(tx *store.Tx, reminder store.ReminderDetails) (bool, error) {
+		return o.sendEmail(ctx, tx, org, recipient{to: reminder.Contact.Email, subject: reminder.ClientID}, emails.Reminder, o.appointmentFacts(org, reminder.AppointmentDetail, reminder.Contact.Name))
 	})
 }
 
-// remindByMessage sends a reminder through the messaging product: claimed first, sent
-// while no transaction is open, and settled by what came of it.
-func (o *Office) remindByMessage(ctx context.Context, org store.Org, due store.Due) error {
-	about, claimed, err := o.store.Claim(ctx, due)
+// sendClaimedReminder sends a reminder through the messaging product: claimed first,
+// sent without an open transaction, then settled.
+func (o *Notifier) sendClaimedReminder(ctx context.Context, org store.Org, due store.DueReminder) error {
+	reminder, claimed, err := o.store.ClaimReminder(ctx, due)
 	if err != nil || !claimed {
 		return err
 	}
-	return o.store.Claimed(context.WithoutCancel(ctx), due, about, o.message(ctx, org, about))
+	return o.store.SettleReminder(context.WithoutCancel(ctx), due, reminder, o.sendReminderText(ctx, org, reminder))
 }
 
-func (o *Office) message(ctx context.Context, org store.Org, about store.Reminded) store.Outcome {
-	peer, found, err := o.messenger(ctx, org.ID, useReminders)
-	number := booking.Digits(about.Phone)
+func (o *Notifier) sendReminderText(ctx context.Context, org store.Org, reminder store.ReminderDetails) store.Outcome {
+	peer, found, err := o.findMessagingIntegration(ctx, org.ID, useReminders)
+	number := booking.Digits(reminder.Phone)
 	if err != nil || !found || number == "" {
 		return store.Outcome{}
 	}
-	l, err := emails.Write(emails.Message, org.Locale, o.facts(org, about.AppointmentDetail, about.Contact.Name))
+	email, err := emails.Render(emails.Message, org.Locale, o.appointmentFacts(org, reminder.AppointmentDetail, reminder.Contact.Name))
 	if err != nil {
 		return store.Outcome{}
 	}
-	came, err := o.hand(ctx, peer, number, l.Text)
+	outcome, err := o.sendText(ctx, peer, number, email.Text)
 	if err != nil {
-		o.host.Log.Warn("sending a reminder through the messaging product failed", "organization", org.ID, "appointment", about.ID, "again", came.Again.String(), "error", err)
+		o.host.Log.Warn("sending a reminder through the messaging product failed", "organization", org.ID, "appointment", reminder.ID, "again", outcome.RetryAfter.String(), "error", err)
 	}
-	return came
+	return outcome
 }
 
-// surelyNotSent tells when to try again what the other product did not take: it had
-// too many requests, or could not be connected to. 0 where it may have been sent, or
-// is not wanted.
-func surelyNotSent(err error) time.Duration {
+// retryDelay returns when to retry a message that was certainly not sent: the product
+// limits its rate, or the connection failed. It returns 0 where the message may have
+// been sent or was refused.
+func retryDelay(err error) time.Duration {
 	var problem *hub.Error
 	var dialling *net.OpError
 	switch {
@@ -100,23 +100,24 @@ func surelyNotSent(err error) time.Duration {
 	return 0
 }
 
-// refused tells whether the other product answered that it will not send it: our key, or
-// its scope, or the number is not good.
-func refused(err error) bool {
+// isRefusal reports whether the product refuses the message for its key, scope or
+// number.
+func isRefusal(err error) bool {
 	var problem *hub.Error
 	var status hub.PeerHTTPStatus
 	return errors.As(err, &problem) && problem.Code == hub.CodeKeyRejected || errors.As(err, &status) && status.Refused()
 }
 
-// messenger finds the connection through which an organization sends messages of a use.
-func (o *Office) messenger(ctx context.Context, org uuid.UUID, use string) (uuid.UUID, bool, error) {
-	list, err := o.host.Peers.List(ctx, org, hub.Live)
+// findMessagingIntegration finds the integration with the messaging product that is
+// enabled for a purpose.
+func (o *Notifier) findMessagingIntegration(ctx context.Context, org uuid.UUID, purpose string) (uuid.UUID, bool, error) {
+	integrations, err := o.host.Peers.List(ctx, org, hub.Live)
 	if err != nil {
 		return uuid.Nil, false, err
 	}
-	for _, one := range list {
-		if one.Product == messagingProduct && one.Status == "active" && slices.Contains(one.EnabledUses, use) {
-			return one.ID, true, nil
+	for _, integration := range integrations {
+		if integration.Product == messagingProduct && integration.Status == "active" && slices.Contains(integration.EnabledUses, purpose) {
+			return integration.ID, true, nil
 		}
 	}
 	return uuid.Nil, false, nil

@@ -19,93 +19,93 @@ import (
 	"integrationhub/scheduling/internal/store/dbgen"
 )
 
-// Calendar is a booking as a file for its client's own calendar, and the name of the file.
-func (d *Desk) Calendar(o store.Org, b Booked) (file []byte, name string) {
-	event := event(o, b.AppointmentDetail, b.CancelURL)
-	return calendar.Calendar{Method: calendar.Publish, Events: []calendar.Event{event}}.Bytes(), o.Slug + ".ics"
+// CalendarFile returns a booking as an .ics file and the file's name.
+func (d *PublicBooking) CalendarFile(org store.Org, booked Booking) (file []byte, name string) {
+	event := calendarEvent(org, booked.AppointmentDetail, booked.CancelURL)
+	return calendar.Calendar{Method: calendar.Publish, Events: []calendar.Event{event}}.Bytes(), org.Slug + ".ics"
 }
 
-// Invitation is an appointment for the calendar of its client, to be sent by mail:
-// the client's program puts it there, changes it or takes it out.
-// It comes from the organization's address, or where it told none from the hub's.
-func (d *Desk) Invitation(o store.Org, a dbgen.AppointmentDetail, to dbgen.ContactOfRow) (calendar.Method, []byte) {
-	e := event(o, a, d.CancelURL(o, d.Token(a.ID, a.TokenVersion)))
-	e.Organizer, e.Attendee = calendar.Person{Name: o.Name, Email: d.host.Settings.MailFrom}, calendar.Person{Name: to.Name, Email: to.Email}
-	if o.Email != nil {
-		e.Organizer.Email = *o.Email
+// CalendarInvite returns an appointment as an iCalendar message for an e-mail. The
+// client's program adds, changes or removes it. The organizer is the organization's
+// address, or the hub's where it has none.
+func (d *PublicBooking) CalendarInvite(org store.Org, appointment dbgen.AppointmentDetail, contact dbgen.ContactOfRow) (calendar.Method, []byte) {
+	event := calendarEvent(org, appointment, d.CancelURL(org, d.BookingToken(appointment.ID, appointment.TokenVersion)))
+	event.Organizer, event.Attendee = calendar.Person{Name: org.Name, Email: d.host.Settings.MailFrom}, calendar.Person{Name: contact.Name, Email: contact.Email}
+	if org.Email != nil {
+		event.Organizer.Email = *org.Email
 	}
 	method := calendar.Request
-	if e.Cancelled {
+	if event.Cancelled {
 		method = calendar.Cancel
 	}
-	return method, calendar.Calendar{Method: method, Events: []calendar.Event{e}}.Bytes()
+	return method, calendar.Calendar{Method: method, Events: []calendar.Event{event}}.Bytes()
 }
 
-// event is an appointment as its client's calendar shows it: the same one, however it
-// got there.
-func event(o store.Org, a dbgen.AppointmentDetail, link string) calendar.Event {
-	e := calendar.Event{
-		UID: a.ID.String() + "@scheduling", Sequence: a.IcsSequence, Stamp: a.UpdatedAt, Start: a.StartAt.In(o.Zone), End: a.EndAt.In(o.Zone),
-		Summary: a.ServiceName + " · " + o.Name, Description: a.ProfessionalName + "\n" + link, URL: link, Cancelled: !a.Status.Blocks(),
+// calendarEvent converts an appointment. Every copy has the same UID.
+func calendarEvent(org store.Org, appointment dbgen.AppointmentDetail, link string) calendar.Event {
+	event := calendar.Event{
+		UID: appointment.ID.String() + "@scheduling", Sequence: appointment.IcsSequence, Stamp: appointment.UpdatedAt, Start: appointment.StartAt.In(org.Zone), End: appointment.EndAt.In(org.Zone),
+		Summary: appointment.ServiceName + " · " + org.Name, Description: appointment.ProfessionalName + "\n" + link, URL: link, Cancelled: !appointment.Status.Blocks(),
 	}
-	if o.Address != nil {
-		e.Location = *o.Address
+	if org.Address != nil {
+		event.Location = *org.Address
 	}
-	return e
+	return event
 }
 
-// FeedURL is the secret address of a professional's calendar, until it is rotated.
-func (d *Desk) FeedURL(p dbgen.Professional) string {
-	return fmt.Sprintf("%s/calendar/%s/%s.ics", d.host.URLs.Base, p.ID, d.feedSecret(p))
+// FeedURL returns the secret address of a professional's calendar feed. Rotating the
+// feed changes it.
+func (d *PublicBooking) FeedURL(professional dbgen.Professional) string {
+	return fmt.Sprintf("%s/calendar/%s/%s.ics", d.host.URLs.Base, professional.ID, d.feedSecret(professional))
 }
 
-func (d *Desk) feedSecret(p dbgen.Professional) string {
+func (d *PublicBooking) feedSecret(professional dbgen.Professional) string {
 	mac := hmac.New(sha256.New, d.host.Sealer.Derive("calendar feed"))
-	mac.Write(p.ID[:])
-	mac.Write([]byte(strconv.Itoa(p.FeedVersion)))
+	mac.Write(professional.ID[:])
+	mac.Write([]byte(strconv.Itoa(professional.FeedVersion)))
 	return base64.RawURLEncoding.EncodeToString(mac.Sum(nil))
 }
 
-// A feed shows a month of what was and a year of what will be.
+// A feed contains the past month and the coming year.
 const (
-	feedBack    = 30 * 24 * time.Hour
-	feedAhead   = 365 * 24 * time.Hour
-	feedEntries = 5000
+	feedPast       = 30 * 24 * time.Hour
+	feedFuture     = 365 * 24 * time.Hour
+	maxFeedEntries = 5000
 )
 
-// Feed is a professional's calendar, as an .ics file. [hub.ErrNotFound] for a secret
-// that is not, or not any more, the professional's.
-func (d *Desk) Feed(ctx context.Context, professional uuid.UUID, secret string) ([]byte, error) {
-	unknown := hub.Errorf(hub.ErrNotFound, "not_found", "Calendar not found")
+// Feed returns a professional's calendar as an .ics file, or [hub.ErrNotFound] for a
+// secret that is not valid or was rotated.
+func (d *PublicBooking) Feed(ctx context.Context, professional uuid.UUID, secret string) ([]byte, error) {
+	notFound := hub.Errorf(hub.ErrNotFound, "not_found", "Calendar not found")
 	p, err := d.store.ProfessionalAnywhere(ctx, professional)
 	if errors.Is(err, pgx.ErrNoRows) {
-		return nil, unknown
+		return nil, notFound
 	}
 	if err != nil {
 		return nil, err
 	}
 	if !hmac.Equal([]byte(d.feedSecret(p)), []byte(secret)) {
-		return nil, unknown
+		return nil, notFound
 	}
-	o, err := d.store.Org(ctx, p.OrgID)
+	org, err := d.store.LoadOrg(ctx, p.OrgID)
 	if err != nil {
 		return nil, err
 	}
-	since, until := d.host.Now().Add(-feedBack), d.host.Now().Add(feedAhead)
+	since, until := d.host.Now().Add(-feedPast), d.host.Now().Add(feedFuture)
 	rows, err := d.store.ListAppointments(ctx, dbgen.ListAppointmentsParams{
-		OrgID: o.ID, ProfessionalID: &p.ID, Since: &since, Until: &until, Statuses: []string{}, RowLimit: feedEntries,
+		OrgID: org.ID, ProfessionalID: &p.ID, Since: &since, Until: &until, Statuses: []string{}, RowLimit: maxFeedEntries,
 	})
 	if err != nil {
 		return nil, err
 	}
-	feed := calendar.Calendar{Method: calendar.Publish, Name: p.Name + " · " + o.Name}
-	for _, a := range rows {
-		e := event(o, a, "")
-		e.Summary, e.Description = a.ClientName+" · "+a.ServiceName, a.Notes
-		if a.ClientPhone != nil {
-			e.Description = *a.ClientPhone + "\n" + a.Notes
+	feed := calendar.Calendar{Method: calendar.Publish, Name: p.Name + " · " + org.Name}
+	for _, appointment := range rows {
+		event := calendarEvent(org, appointment, "")
+		event.Summary, event.Description = appointment.ClientName+" · "+appointment.ServiceName, appointment.Notes
+		if appointment.ClientPhone != nil {
+			event.Description = *appointment.ClientPhone + "\n" + appointment.Notes
 		}
-		feed.Events = append(feed.Events, e)
+		feed.Events = append(feed.Events, event)
 	}
 	return feed.Bytes(), nil
 }

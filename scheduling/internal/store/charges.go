@@ -15,7 +15,7 @@ import (
 	"integrationhub/scheduling/internal/store/dbgen"
 )
 
-// Statuses of a payment that are written here.
+// Statuses of payments.
 const (
 	paymentPending   = string(provider.Pending)
 	paymentPaid      = string(provider.Paid)
@@ -33,178 +33,179 @@ type NewCharge struct {
 	ExpiresAt time.Time
 }
 
-// addCharge stores a charge with its payment, which is pending.
-func (t *Tx) addCharge(ctx context.Context, n NewCharge) (dbgen.PaymentDetail, error) {
+// storeCharge stores a charge with its pending payment.
+func (t *Tx) storeCharge(ctx context.Context, charge NewCharge) (dbgen.PaymentDetail, error) {
 	_, err := t.CreatePayment(ctx, dbgen.CreatePaymentParams{
-		OrgID: n.Org, ID: n.ID, AppointmentID: n.Appointment, ClientID: n.Client, AmountCents: n.Amount, Method: "pix", Description: n.Description,
-		Status: paymentPending, Kind: n.Kind, CreatedBy: n.By, CreatedAt: t.now,
+		OrgID: charge.Org, ID: charge.ID, AppointmentID: charge.Appointment, ClientID: charge.Client, AmountCents: charge.Amount, Method: "pix", Description: charge.Description,
+		Status: paymentPending, Kind: charge.Kind, CreatedBy: charge.By, CreatedAt: t.now,
 	})
 	if err != nil {
 		return dbgen.PaymentDetail{}, err
 	}
 	var page *string
-	if n.Charge.QRURL != "" {
-		page = &n.Charge.QRURL
+	if charge.Charge.QRURL != "" {
+		page = &charge.Charge.QRURL
 	}
 	err = t.CreateCharge(ctx, dbgen.CreateChargeParams{
-		OrgID: n.Org, PaymentID: n.ID, Provider: n.Provider, ProviderPaymentID: n.Charge.ID, Txid: n.Charge.TxID, PixCopyPaste: n.Charge.Code,
-		QrCodeUrl: page, ExpiresAt: n.ExpiresAt, CreatedAt: t.now,
+		OrgID: charge.Org, PaymentID: charge.ID, Provider: charge.Provider, ProviderPaymentID: charge.Charge.ID, Txid: charge.Charge.TxID, PixCopyPaste: charge.Charge.Code,
+		QrCodeUrl: page, ExpiresAt: charge.ExpiresAt, CreatedAt: t.now,
 	})
 	if err != nil {
 		return dbgen.PaymentDetail{}, err
 	}
-	return t.PaymentByID(ctx, n.Org, n.ID)
+	return t.PaymentByID(ctx, charge.Org, charge.ID)
 }
 
-// AddCharge stores a charge, unless one for the same is open: then it is that one,
-// and made is false. The answer of a request with a key is kept as once says. What was
-// cancelled or paid while the provider was asked is a [hub.ErrConflict].
-func (s *Store) AddCharge(ctx context.Context, org Org, n NewCharge, once *Once) (p dbgen.PaymentDetail, made bool, err error) {
+// AddCharge stores a charge. If a charge for the same purpose is already open it
+// returns that one, with created false. An appointment that was cancelled or paid while
+// the provider was being asked is a [hub.ErrConflict].
+func (s *Store) AddCharge(ctx context.Context, org Org, charge NewCharge, key *IdempotencyKey) (payment dbgen.PaymentDetail, created bool, err error) {
 	err = s.InTx(ctx, "storing a charge", func(tx *Tx) error {
-		if once != nil {
-			before, found, err := tx.chargedBefore(ctx, n.Org, *once)
+		created = false // the transaction may be repeated
+		if key != nil {
+			existing, found, err := tx.claimPaymentKey(ctx, charge.Org, *key)
 			if err != nil || found {
-				p = before
+				payment = existing
 				return err
 			}
 		}
-		if n.Appointment != nil {
-			a, err := tx.lock(ctx, Change{Org: org, ID: *n.Appointment}, nil)
+		if charge.Appointment != nil {
+			appointment, err := tx.lockForChange(ctx, AppointmentChange{Org: org, ID: *charge.Appointment}, nil)
 			if err != nil {
 				return err
 			}
-			if err := n.still(owedOf(a)); err != nil {
+			if err := charge.checkStillDue(balanceOf(appointment)); err != nil {
 				return err
 			}
-			n.Client = a.ClientID // who may be another by now
-			open, found, err := tx.OpenChargeOf(ctx, n.NewPayment)
+			charge.Client = appointment.ClientID // who may be another by now
+			open, found, err := tx.FindOpenCharge(ctx, charge.NewPayment)
 			if err != nil {
 				return err
 			}
 			if found {
-				p = open
-				return tx.keepCharge(ctx, n.Org, once, open.ID)
+				payment = open
+				return tx.storePaymentAnswer(ctx, charge.Org, key, open.ID)
 			}
 		}
-		made = true
-		if p, err = tx.addCharge(ctx, n); err != nil {
+		created = true
+		if payment, err = tx.storeCharge(ctx, charge); err != nil {
 			return err
 		}
-		return tx.keepCharge(ctx, n.Org, once, n.ID)
+		return tx.storePaymentAnswer(ctx, charge.Org, key, charge.ID)
 	})
-	return p, made && err == nil, err
+	return payment, created && err == nil, err
 }
 
-// OpenChargeOf finds the charge for the same appointment, purpose and amount that
-// can still be paid. One whose time is over is ended on the way.
-func (t *Tx) OpenChargeOf(ctx context.Context, n NewPayment) (p dbgen.PaymentDetail, found bool, err error) {
-	if n.Appointment == nil {
+// FindOpenCharge finds a payable charge for the same appointment, kind and amount. An
+// expired one is ended instead.
+func (t *Tx) FindOpenCharge(ctx context.Context, payment NewPayment) (p dbgen.PaymentDetail, found bool, err error) {
+	if payment.Appointment == nil {
 		return p, false, nil
 	}
-	p, err = t.OpenCharge(ctx, dbgen.OpenChargeParams{OrgID: n.Org, AppointmentID: n.Appointment, Kind: n.Kind, AmountCents: n.Amount})
+	p, err = t.OpenCharge(ctx, dbgen.OpenChargeParams{OrgID: payment.Org, AppointmentID: payment.Appointment, Kind: payment.Kind, AmountCents: payment.Amount})
 	switch {
 	case errors.Is(err, pgx.ErrNoRows):
 		return p, false, nil
 	case err != nil:
 		return p, false, err
 	case p.ExpiresAt != nil && !p.ExpiresAt.After(t.now):
-		return p, false, t.settled(ctx, dbgen.Payment{OrgID: p.OrgID, ID: p.ID}, paymentExpired)
+		return p, false, t.endPayment(ctx, dbgen.Payment{OrgID: p.OrgID, ID: p.ID}, paymentExpired)
 	}
 	return p, true, nil
 }
 
-// closeCharges ends the open charges of an appointment; the job ends them at the
-// provider, or settles what was paid at the last moment.
-func (t *Tx) closeCharges(ctx context.Context, a dbgen.Appointment, status string) error {
-	return t.CloseCharges(ctx, dbgen.CloseChargesParams{Status: status, Now: &t.now, OrgID: a.OrgID, AppointmentID: &a.ID})
+// closeOpenCharges ends the open charges of an appointment. The payments job cancels
+// them at the provider, or settles those paid at the last moment.
+func (t *Tx) closeOpenCharges(ctx context.Context, appointment dbgen.Appointment, status string) error {
+	return t.CloseCharges(ctx, dbgen.CloseChargesParams{Status: status, Now: &t.now, OrgID: appointment.OrgID, AppointmentID: &appointment.ID})
 }
 
-// closeExcess ends the charges for more of an appointment's price than is left to pay.
-func (t *Tx) closeExcess(ctx context.Context, a dbgen.Appointment, left booking.Cents) error {
-	most := int64(left)
-	return t.CloseCharges(ctx, dbgen.CloseChargesParams{Status: paymentCancelled, Now: &t.now, OrgID: a.OrgID, AppointmentID: &a.ID, MoreThan: &most})
+// closeExcessCharges ends the charges that exceed what is left to pay.
+func (t *Tx) closeExcessCharges(ctx context.Context, appointment dbgen.Appointment, remaining booking.Cents) error {
+	limit := int64(remaining)
+	return t.CloseCharges(ctx, dbgen.CloseChargesParams{Status: paymentCancelled, Now: &t.now, OrgID: appointment.OrgID, AppointmentID: &appointment.ID, MoreThan: &limit})
 }
 
-// settled ends a payment without money.
-func (t *Tx) settled(ctx context.Context, p dbgen.Payment, status string) error {
-	return t.SettlePayment(ctx, dbgen.SettlePaymentParams{Status: status, Now: t.now, OrgID: p.OrgID, ID: p.ID})
+// endPayment sets a final status on a payment that brought no money.
+func (t *Tx) endPayment(ctx context.Context, payment dbgen.Payment, status string) error {
+	return t.SettlePayment(ctx, dbgen.SettlePaymentParams{Status: status, Now: t.now, OrgID: payment.OrgID, ID: payment.ID})
 }
 
-// chargedBefore claims an Idempotency-Key, or finds what it stands for.
-func (t *Tx) chargedBefore(ctx context.Context, org uuid.UUID, once Once) (p dbgen.PaymentDetail, found bool, err error) {
+// claimPaymentKey claims an Idempotency-Key, or returns the payment stored under it.
+func (t *Tx) claimPaymentKey(ctx context.Context, org uuid.UUID, key IdempotencyKey) (payment dbgen.PaymentDetail, found bool, err error) {
 	var id uuid.UUID
-	if found, err = t.claim(ctx, org, once, &id); err != nil || !found {
-		return p, found, err
+	if found, err = t.claimIdempotencyKey(ctx, org, key, &id); err != nil || !found {
+		return payment, found, err
 	}
-	p, err = t.PaymentByID(ctx, org, id)
-	return p, true, err
+	payment, err = t.PaymentByID(ctx, org, id)
+	return payment, true, err
 }
 
-// ChargeAnswered finds what a request with an Idempotency-Key was answered before.
-func (t *Tx) ChargeAnswered(ctx context.Context, org uuid.UUID, once Once) (p dbgen.PaymentDetail, found bool, err error) {
-	kept, err := t.IdempotentAnswer(ctx, dbgen.IdempotentAnswerParams{OrgID: org, Operation: once.Operation, Key: once.Key})
-	if errors.Is(err, pgx.ErrNoRows) || err == nil && !kept.CreatedAt.After(t.now.Add(-idempotencyTime)) {
-		return p, false, nil
+// FindAnsweredCharge returns the payment that answered an earlier request with the key.
+func (t *Tx) FindAnsweredCharge(ctx context.Context, org uuid.UUID, key IdempotencyKey) (payment dbgen.PaymentDetail, found bool, err error) {
+	stored, err := t.IdempotentAnswer(ctx, dbgen.IdempotentAnswerParams{OrgID: org, Operation: key.Operation, Key: key.Key})
+	if errors.Is(err, pgx.ErrNoRows) || err == nil && !stored.CreatedAt.After(t.now.Add(-idempotencyTTL)) {
+		return payment, false, nil
 	}
 	var id uuid.UUID
 	if err == nil {
-		err = answered(kept, once, &id)
+		err = decodeStoredAnswer(stored, key, &id)
 	}
 	if err != nil {
-		return p, false, err
+		return payment, false, err
 	}
-	p, err = t.PaymentByID(ctx, org, id)
-	return p, true, err
+	payment, err = t.PaymentByID(ctx, org, id)
+	return payment, true, err
 }
 
-func (t *Tx) keepCharge(ctx context.Context, org uuid.UUID, once *Once, id uuid.UUID) error {
-	if once == nil {
+func (t *Tx) storePaymentAnswer(ctx context.Context, org uuid.UUID, key *IdempotencyKey, id uuid.UUID) error {
+	if key == nil {
 		return nil
 	}
-	return t.keep(ctx, org, *once, id)
+	return t.storeAnswer(ctx, org, *key, id)
 }
 
-// ErrUnknownCharge is a charge that no payment is for.
+// ErrUnknownCharge is returned for a charge without a payment.
 var ErrUnknownCharge = errors.New("no payment is for this charge")
 
-// Settle brings a payment to where its charge stands at the provider, and whatever
-// follows from that, in one transaction; once, however often it is told.
-// [ErrUnknownCharge] for a charge that is not ours, [payment.ErrMismatch] for one that
-// is not what was ordered: it does not count.
-func (s *Store) Settle(ctx context.Context, provider string, c provider.Charge) error {
-	return s.settle(ctx, provider, c, nil)
+// SettleCharge updates a payment to the state of its charge at the provider, with all
+// consequences, in one transaction. Repeating it has no effect. It returns
+// [ErrUnknownCharge] for an unknown charge and [provider.ErrMismatch] for one that
+// differs from the order, which does not count as paid.
+func (s *Store) SettleCharge(ctx context.Context, provider string, charge provider.Charge) error {
+	return s.settleCharge(ctx, provider, charge, nil)
 }
 
-// Refunded is [Store.Settle] after a refund of ours.
-func (s *Store) Refunded(ctx context.Context, providerName string, c provider.Charge, refund uuid.UUID) error {
-	return s.settle(ctx, providerName, c, &refund)
+// SettleRefund is [Store.SettleCharge] after a refund that this service requested.
+func (s *Store) SettleRefund(ctx context.Context, providerName string, charge provider.Charge, refund uuid.UUID) error {
+	return s.settleCharge(ctx, providerName, charge, &refund)
 }
 
-func (s *Store) settle(ctx context.Context, providerName string, c provider.Charge, refund *uuid.UUID) error {
-	known, err := s.ChargeAtProvider(ctx, providerName, c.ID)
+func (s *Store) settleCharge(ctx context.Context, providerName string, charge provider.Charge, refund *uuid.UUID) error {
+	ordered, err := s.ChargeAtProvider(ctx, providerName, charge.ID)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return ErrUnknownCharge
 	}
 	if err != nil {
 		return dberr.Wrap("finding a charge", err)
 	}
-	if err := c.Check(known.PaymentID, known.AmountCents, provider.Currency); err != nil {
+	if err := charge.Check(ordered.PaymentID, ordered.AmountCents, provider.Currency); err != nil {
 		return err
 	}
-	org, err := s.Org(ctx, known.OrgID)
+	org, err := s.LoadOrg(ctx, ordered.OrgID)
 	if err != nil {
 		return err
 	}
 	return s.InTx(ctx, "settling a payment", func(tx *Tx) error {
-		var a *dbgen.Appointment
-		if known.AppointmentID != nil {
-			locked, err := tx.lock(ctx, Change{Org: org, ID: *known.AppointmentID}, nil)
+		var appointment *dbgen.Appointment
+		if ordered.AppointmentID != nil {
+			locked, err := tx.lockForChange(ctx, AppointmentChange{Org: org, ID: *ordered.AppointmentID}, nil)
 			if err != nil {
 				return err
 			}
-			a = &locked
+			appointment = &locked
 		}
-		p, err := tx.LockPayment(ctx, known.OrgID, known.PaymentID)
+		payment, err := tx.LockPayment(ctx, ordered.OrgID, ordered.PaymentID)
 		if err != nil {
 			return err
 		}
@@ -213,175 +214,174 @@ func (s *Store) settle(ctx context.Context, providerName string, c provider.Char
 				return err
 			}
 		}
-		return tx.settle(ctx, org, p, a, c)
+		return tx.settlePayment(ctx, org, payment, appointment, charge)
 	})
 }
 
-func (t *Tx) settle(ctx context.Context, org Org, p dbgen.Payment, a *dbgen.Appointment, c provider.Charge) error {
+func (t *Tx) settlePayment(ctx context.Context, org Org, payment dbgen.Payment, appointment *dbgen.Appointment, charge provider.Charge) error {
 	switch {
-	case c.Status == provider.Paid || c.Status == provider.Refunded:
-		if p.PaidAt == nil {
-			known, at := p.Status, c.PaidAt
+	case charge.Status == provider.Paid || charge.Status == provider.Refunded:
+		if payment.PaidAt == nil {
+			known, at := payment.Status, charge.PaidAt
 			if at.IsZero() {
 				at = t.now
 			}
-			p.Status, p.PaidAt = paymentPaid, &at
-			if err := t.SettlePayment(ctx, dbgen.SettlePaymentParams{Status: p.Status, PaidAt: p.PaidAt, Now: t.now, OrgID: p.OrgID, ID: p.ID}); err != nil {
+			payment.Status, payment.PaidAt = paymentPaid, &at
+			if err := t.SettlePayment(ctx, dbgen.SettlePaymentParams{Status: payment.Status, PaidAt: payment.PaidAt, Now: t.now, OrgID: payment.OrgID, ID: payment.ID}); err != nil {
 				return err
 			}
-			if err := t.credit(ctx, org, p, a); err != nil {
+			if err := t.creditPayment(ctx, org, payment, appointment); err != nil {
 				return err
 			}
-			if err := t.tooLate(ctx, org, p, a, known != paymentPending); err != nil {
+			if err := t.handleLatePayment(ctx, org, payment, appointment, known != paymentPending); err != nil {
 				return err
 			}
 		}
-		if err := t.giveBack(ctx, p, a, c.GivenBack()); err != nil {
+		if err := t.applyRefund(ctx, payment, appointment, charge.RefundedAmount()); err != nil {
 			return err
 		}
-	case p.Status == paymentPending && c.Status != provider.Pending:
-		if err := t.settled(ctx, p, string(c.Status)); err != nil {
+	case payment.Status == paymentPending && charge.Status != provider.Pending:
+		if err := t.endPayment(ctx, payment, string(charge.Status)); err != nil {
 			return err
 		}
 	}
-	if c.Status == provider.Pending {
+	if charge.Status == provider.Pending {
 		return nil
 	}
-	return t.PutOffCharge(ctx, dbgen.PutOffChargeParams{OrgID: p.OrgID, PaymentID: p.ID})
+	return t.PutOffCharge(ctx, dbgen.PutOffChargeParams{OrgID: payment.OrgID, PaymentID: payment.ID})
 }
 
-// cover says what money means for an appointment's deposit: one that is due counts as
-// paid once as much has come in.
-func (t *Tx) cover(ctx context.Context, org Org, a *dbgen.Appointment) error {
-	open := a.Status == booking.Scheduled || a.Status == booking.Confirmed
-	if !open || a.DepositStatus != booking.DepositPending || a.PaidCents < *a.DepositCents {
+// coverDeposit marks a pending deposit as paid once enough money was received.
+func (t *Tx) coverDeposit(ctx context.Context, org Org, appointment *dbgen.Appointment) error {
+	open := appointment.Status == booking.Scheduled || appointment.Status == booking.Confirmed
+	if !open || appointment.DepositStatus != booking.DepositPending || appointment.PaidCents < *appointment.DepositCents {
 		return nil
 	}
-	a.DepositStatus = booking.DepositPaid
-	if err := t.SetDeposit(ctx, dbgen.SetDepositParams{DepositStatus: a.DepositStatus, NeedsRefund: a.NeedsRefund, Now: t.now, OrgID: a.OrgID, ID: a.ID}); err != nil {
+	appointment.DepositStatus = booking.DepositPaid
+	if err := t.SetDeposit(ctx, dbgen.SetDepositParams{DepositStatus: appointment.DepositStatus, NeedsRefund: appointment.NeedsRefund, Now: t.now, OrgID: appointment.OrgID, ID: appointment.ID}); err != nil {
 		return err
 	}
-	return t.deposited(ctx, org, a)
+	return t.confirmAfterDeposit(ctx, org, appointment)
 }
 
-// deposited confirms an appointment that waited for its deposit only.
-func (t *Tx) deposited(ctx context.Context, org Org, a *dbgen.Appointment) error {
-	if a.Status == booking.Scheduled && org.Policy.Initial(a.Source, a.DepositStatus) == booking.Confirmed {
-		return t.act(ctx, booking.Confirm, Change{Org: org, ID: a.ID, By: bySystem}, *a)
+// confirmAfterDeposit confirms an appointment that only waited for its deposit.
+func (t *Tx) confirmAfterDeposit(ctx context.Context, org Org, appointment *dbgen.Appointment) error {
+	if appointment.Status == booking.Scheduled && org.Policy.InitialStatus(appointment.Source, appointment.DepositStatus) == booking.Confirmed {
+		return t.applyAction(ctx, booking.Confirm, AppointmentChange{Org: org, ID: appointment.ID, By: systemActor}, *appointment)
 	}
 	return nil
 }
 
-// giveBack counts what went back of a payment, up to refunded in all.
-func (t *Tx) giveBack(ctx context.Context, p dbgen.Payment, a *dbgen.Appointment, refunded booking.Cents) error {
-	ours, err := t.RefundsDone(ctx, p.OrgID, p.ID)
+// applyRefund records the refunded amount of a payment.
+func (t *Tx) applyRefund(ctx context.Context, payment dbgen.Payment, appointment *dbgen.Appointment, refunded booking.Cents) error {
+	refundedByUs, err := t.RefundsDone(ctx, payment.OrgID, payment.ID)
 	if err != nil {
 		return err
 	}
-	refunded = min(max(refunded, booking.Cents(ours)), p.AmountCents)
-	less := refunded - p.RefundedCents
-	if less <= 0 {
+	refunded = min(max(refunded, booking.Cents(refundedByUs)), payment.AmountCents)
+	increase := refunded - payment.RefundedCents
+	if increase <= 0 {
 		return nil
 	}
 	status := paymentPaid
-	if refunded == p.AmountCents {
+	if refunded == payment.AmountCents {
 		status = paymentRefunded
 	}
-	if err := t.SettlePayment(ctx, dbgen.SettlePaymentParams{Status: status, PaidAt: p.PaidAt, RefundedCents: refunded, Now: t.now, OrgID: p.OrgID, ID: p.ID}); err != nil {
+	if err := t.SettlePayment(ctx, dbgen.SettlePaymentParams{Status: status, PaidAt: payment.PaidAt, RefundedCents: refunded, Now: t.now, OrgID: payment.OrgID, ID: payment.ID}); err != nil {
 		return err
 	}
-	if a != nil {
-		if err := t.AddPaid(ctx, dbgen.AddPaidParams{OrgID: p.OrgID, ID: a.ID, Amount: -int64(less), Now: t.now}); err != nil {
+	if appointment != nil {
+		if err := t.AddPaid(ctx, dbgen.AddPaidParams{OrgID: payment.OrgID, ID: appointment.ID, Amount: -int64(increase), Now: t.now}); err != nil {
 			return err
 		}
-		if p.Kind == KindDeposit && a.DepositStatus == booking.DepositPaid && status == paymentRefunded {
-			a.DepositStatus = booking.DepositRefunded
+		if payment.Kind == KindDeposit && appointment.DepositStatus == booking.DepositPaid && status == paymentRefunded {
+			appointment.DepositStatus = booking.DepositRefunded
 		}
-		stillOwed := a.NeedsRefund && status != paymentRefunded
-		if err := t.SetDeposit(ctx, dbgen.SetDepositParams{DepositStatus: a.DepositStatus, NeedsRefund: stillOwed, Now: t.now, OrgID: a.OrgID, ID: a.ID}); err != nil {
+		stillOwed := appointment.NeedsRefund && status != paymentRefunded
+		if err := t.SetDeposit(ctx, dbgen.SetDepositParams{DepositStatus: appointment.DepositStatus, NeedsRefund: stillOwed, Now: t.now, OrgID: appointment.OrgID, ID: appointment.ID}); err != nil {
 			return err
 		}
 	}
-	if _, err := t.AddToClient(ctx, dbgen.AddToClientParams{OrgID: p.OrgID, ID: p.ClientID, Spent: -int64(less)}); err != nil {
+	if _, err := t.AddToClient(ctx, dbgen.AddToClientParams{OrgID: payment.OrgID, ID: payment.ClientID, Spent: -int64(increase)}); err != nil {
 		return err
 	}
-	return t.reversePoints(ctx, p, refunded)
+	return t.reversePoints(ctx, payment, refunded)
 }
 
-// reversePoints takes back what a payment earned for the share that was refunded, as
-// far as it was not spent.
-func (t *Tx) reversePoints(ctx context.Context, p dbgen.Payment, refunded booking.Cents) error {
-	points, err := t.PaymentPoints(ctx, p.OrgID, &p.ID)
+// reversePoints deducts the points earned by the refunded share, as far as they were
+// not spent.
+func (t *Tx) reversePoints(ctx context.Context, payment dbgen.Payment, refunded booking.Cents) error {
+	points, err := t.PaymentPoints(ctx, payment.OrgID, &payment.ID)
 	if err != nil {
 		return err
 	}
-	due := booking.Reversal(points.Earned, p.AmountCents, refunded) - points.Reversed
-	client, err := t.LockClient(ctx, p.OrgID, p.ClientID)
+	due := booking.Reversal(points.Earned, payment.AmountCents, refunded) - points.Reversed
+	client, err := t.LockClient(ctx, payment.OrgID, payment.ClientID)
 	if errors.Is(err, pgx.ErrNoRows) || err == nil && due <= 0 {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	return t.AddPoints(ctx, Points{
-		Org: p.OrgID, Client: p.ClientID, Type: "reverse", Points: -min(due, client.LoyaltyPoints),
-		Source: paymentSource(p) + ":" + refunded.String(), Payment: &p.ID, Appointment: p.AppointmentID,
+	return t.AddPoints(ctx, PointsChange{
+		Org: payment.OrgID, Client: payment.ClientID, Type: "reverse", Points: -min(due, client.LoyaltyPoints),
+		Source: paymentPointsSource(payment) + ":" + refunded.String(), Payment: &payment.ID, Appointment: payment.AppointmentID,
 	})
 }
 
-// Expire ends a payment whose charge was not paid in time. It may still be paid at
-// the provider: [Store.Settle] knows what to do then.
-func (s *Store) Expire(ctx context.Context, org, id uuid.UUID) error {
+// ExpireCharge ends a payment whose charge was not paid in time. It may still be paid
+// at the provider; [Store.SettleCharge] handles that.
+func (s *Store) ExpireCharge(ctx context.Context, org, id uuid.UUID) error {
 	return s.InTx(ctx, "ending a charge", func(tx *Tx) error {
-		p, err := tx.LockPayment(ctx, org, id)
-		if err != nil || p.Status != paymentPending {
+		payment, err := tx.LockPayment(ctx, org, id)
+		if err != nil || payment.Status != paymentPending {
 			return err
 		}
-		return tx.settled(ctx, p, paymentExpired)
+		return tx.endPayment(ctx, payment, paymentExpired)
 	})
 }
 
-// LetGo cancels an appointment whose deposit was not paid while the slot was held.
-func (s *Store) LetGo(ctx context.Context, orgID, id uuid.UUID) error {
-	org, err := s.Org(ctx, orgID)
+// CancelUnpaid cancels an appointment whose deposit was not paid in time.
+func (s *Store) CancelUnpaid(ctx context.Context, orgID, id uuid.UUID) error {
+	org, err := s.LoadOrg(ctx, orgID)
 	if err != nil {
 		return err
 	}
 	reason := "Deposit not paid in time"
 	return s.InTx(ctx, "letting go of a slot", func(tx *Tx) error {
-		c := Change{Org: org, ID: id, By: bySystem, Reason: &reason}
-		was, err := tx.lock(ctx, c, nil)
+		change := AppointmentChange{Org: org, ID: id, By: systemActor, Reason: &reason}
+		before, err := tx.lockForChange(ctx, change, nil)
 		if err != nil {
 			return err
 		}
-		if was.Status != booking.Scheduled || was.DepositStatus != booking.DepositPending || was.HoldUntil == nil || was.HoldUntil.After(tx.now) {
+		if before.Status != booking.Scheduled || before.DepositStatus != booking.DepositPending || before.HoldUntil == nil || before.HoldUntil.After(tx.now) {
 			return nil
 		}
-		return tx.act(ctx, booking.Cancel, c, was)
+		return tx.applyAction(ctx, booking.Cancel, change, before)
 	})
 }
 
-// returnDeposit has a paid deposit go back through the provider that collected it.
-// One that came in otherwise is for people to give back.
-func (t *Tx) returnDeposit(ctx context.Context, a dbgen.Appointment) error {
-	paid, err := t.PaidDeposits(ctx, a.OrgID, &a.ID)
+// enqueueDepositRefund schedules the refund of a paid deposit with the provider that
+// collected it. Money received otherwise is marked for staff to refund.
+func (t *Tx) enqueueDepositRefund(ctx context.Context, appointment dbgen.Appointment) error {
+	paid, err := t.PaidDeposits(ctx, appointment.OrgID, &appointment.ID)
 	if err != nil {
 		return err
 	}
-	for _, p := range paid {
-		err := t.CreateRefund(ctx, dbgen.CreateRefundParams{OrgID: a.OrgID, ID: NewID(), PaymentID: p.ID, AmountCents: p.AmountCents, CreatedAt: t.now})
+	for _, payment := range paid {
+		err := t.CreateRefund(ctx, dbgen.CreateRefundParams{OrgID: appointment.OrgID, ID: NewID(), PaymentID: payment.ID, AmountCents: payment.AmountCents, CreatedAt: t.now})
 		if err != nil {
 			return err
 		}
 	}
 	if len(paid) == 0 {
-		return t.SetDeposit(ctx, dbgen.SetDepositParams{DepositStatus: booking.DepositRefunded, NeedsRefund: true, Now: t.now, OrgID: a.OrgID, ID: a.ID})
+		return t.SetDeposit(ctx, dbgen.SetDepositParams{DepositStatus: booking.DepositRefunded, NeedsRefund: true, Now: t.now, OrgID: appointment.OrgID, ID: appointment.ID})
 	}
-	return t.nudge(ctx)
+	return t.wakePaymentsJob(ctx)
 }
 
-// RefundFailed leaves a refund that the provider does not make to people.
-func (s *Store) RefundFailed(ctx context.Context, org, refund uuid.UUID, appointment *uuid.UUID) error {
+// MarkRefundFailed leaves a refund that the provider refuses to staff.
+func (s *Store) MarkRefundFailed(ctx context.Context, org, refund uuid.UUID, appointment *uuid.UUID) error {
 	return s.InTx(ctx, "giving up a refund", func(tx *Tx) error {
 		finish := func() error {
 			return tx.FinishRefund(ctx, dbgen.FinishRefundParams{FailedAt: &tx.now, OrgID: org, ID: refund})
@@ -400,21 +400,21 @@ func (s *Store) RefundFailed(ctx context.Context, org, refund uuid.UUID, appoint
 	})
 }
 
-// KeepNotice stores what a provider told, once, to be settled by a job.
-func (s *Store) KeepNotice(ctx context.Context, provider string, n provider.Notice, body []byte) error {
+// StoreNotice stores a provider's webhook once. The payments job settles it.
+func (s *Store) StoreNotice(ctx context.Context, provider string, notice provider.Notice, body []byte) error {
 	return s.InTx(ctx, "storing a notice", func(tx *Tx) error {
-		added, err := tx.AddNotice(ctx, dbgen.AddNoticeParams{Provider: provider, EventID: n.ID, ChargeID: n.Charge, Body: body, ReceivedAt: tx.now})
+		added, err := tx.AddNotice(ctx, dbgen.AddNoticeParams{Provider: provider, EventID: notice.ID, ChargeID: notice.Charge, Body: body, ReceivedAt: tx.now})
 		if err != nil || added == 0 {
 			return err
 		}
-		return tx.nudge(ctx)
+		return tx.wakePaymentsJob(ctx)
 	})
 }
 
-// JobPayments is the job that [Store.KeepNotice] and cancelled deposits leave work for.
+// JobPayments is the job that settles notices and sends refunds.
 const JobPayments = "payments"
 
-// nudge has the job look soon for what the transaction leaves it.
-func (t *Tx) nudge(ctx context.Context) error {
-	return t.host.Jobs.Enqueue(ctx, t.Raw, module.JobRun{Job: JobPayments, Key: "now"})
+// wakePaymentsJob runs the payments job soon after the commit.
+func (t *Tx) wakePaymentsJob(ctx context.Context) error {
+	return t.Host.Jobs.Enqueue(ctx, t.Raw, module.JobRun{Job: JobPayments, Key: "now"})
 }

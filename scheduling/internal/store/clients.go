@@ -11,99 +11,99 @@ import (
 	"integrationhub/scheduling/internal/store/dbgen"
 )
 
-// AddClient stores a client, with the points new clients get. source is who told
-// its name: staff, client, or a connected product.
-func (t *Tx) AddClient(ctx context.Context, c dbgen.Client, source string) (dbgen.Client, error) {
-	made, err := t.CreateClient(ctx, dbgen.CreateClientParams{
-		OrgID: c.OrgID, ID: c.ID, Name: c.Name, Phone: c.Phone, PhoneE164: c.PhoneE164, Email: c.Email, CpfSealed: c.CpfSealed, CpfHash: c.CpfHash,
-		BirthDate: c.BirthDate, Notes: c.Notes, Tags: append([]string{}, c.Tags...), IsBlocked: c.IsBlocked, NameSource: source, CreatedAt: t.now, CpfParts: c.CpfParts,
-		MarketingConsentAt: c.MarketingConsentAt, MarketingConsentSource: c.MarketingConsentSource,
+// AddClient stores a client, with the sign-up bonus of the loyalty program. source says
+// who entered the name: staff, client, or a connected product.
+func (t *Tx) AddClient(ctx context.Context, client dbgen.Client, source string) (dbgen.Client, error) {
+	created, err := t.CreateClient(ctx, dbgen.CreateClientParams{
+		OrgID: client.OrgID, ID: client.ID, Name: client.Name, Phone: client.Phone, PhoneE164: client.PhoneE164, Email: client.Email, CpfSealed: client.CpfSealed, CpfHash: client.CpfHash,
+		BirthDate: client.BirthDate, Notes: client.Notes, Tags: append([]string{}, client.Tags...), IsBlocked: client.IsBlocked, NameSource: source, CreatedAt: t.now, CpfParts: client.CpfParts,
+		MarketingConsentAt: client.MarketingConsentAt, MarketingConsentSource: client.MarketingConsentSource,
 	})
 	if err != nil {
-		return made, err
+		return created, err
 	}
-	program, err := LoyaltyOf(ctx, t.Queries, c.OrgID)
+	program, err := LoadLoyalty(ctx, t.Queries, client.OrgID)
 	if err != nil || !program.Enabled || program.SignupBonus == 0 {
-		return made, err
+		return created, err
 	}
-	err = t.AddPoints(ctx, Points{Org: c.OrgID, Client: c.ID, Type: "bonus", Points: program.SignupBonus, Source: "signup:" + c.ID.String()})
-	made.LoyaltyPoints = program.SignupBonus
-	return made, err
+	err = t.AddPoints(ctx, PointsChange{Org: client.OrgID, Client: client.ID, Type: "bonus", Points: program.SignupBonus, Source: "signup:" + client.ID.String()})
+	created.LoyaltyPoints = program.SignupBonus
+	return created, err
 }
 
-// Contact is somebody as they present themselves.
+// Contact is the name and address a person gives when booking.
 type Contact struct {
 	Name, Phone, Email string // the last two may be ""
 	Source             string // as [Tx.AddClient] has it
-	Agrees             bool   // to be written to now and then
+	MarketingConsent   bool   // to be written to now and then
 }
 
-// Known finds the client with somebody's phone, or of somebody who tells none with their
-// e-mail address, or makes one. What is stored of a client is neither changed nor told.
-// Until the transaction ends nobody else finds or makes the same one.
-func (t *Tx) Known(ctx context.Context, org uuid.UUID, c Contact) (dbgen.Client, error) {
-	made := dbgen.Client{OrgID: org, ID: NewID(), Name: c.Name}
-	if err := t.lockContact(ctx, org, c); err != nil {
-		return made, err
+// FindOrCreateClient finds the client with the contact's phone, or without a phone by
+// e-mail address, or creates one. Stored details are neither changed nor disclosed. No
+// other transaction finds or creates the same client until this one ends.
+func (t *Tx) FindOrCreateClient(ctx context.Context, org uuid.UUID, contact Contact) (dbgen.Client, error) {
+	created := dbgen.Client{OrgID: org, ID: NewID(), Name: contact.Name}
+	if err := t.lockContacts(ctx, org, contact); err != nil {
+		return created, err
 	}
-	known, found, err := t.knownBefore(ctx, org, c)
+	client, found, err := t.findClient(ctx, org, contact)
 	if err != nil || found {
-		return known, err
+		return client, err
 	}
-	if c.Phone != "" {
-		made.Phone, made.PhoneE164 = &c.Phone, booking.E164(c.Phone)
+	if contact.Phone != "" {
+		created.Phone, created.PhoneE164 = &contact.Phone, booking.E164(contact.Phone)
 	}
-	if c.Email != "" {
-		made.Email = &c.Email
+	if contact.Email != "" {
+		created.Email = &contact.Email
 	}
-	return t.AddClient(ctx, made, c.Source)
+	return t.AddClient(ctx, created, contact.Source)
 }
 
-func (t *Tx) knownBefore(ctx context.Context, org uuid.UUID, c Contact) (known dbgen.Client, found bool, err error) {
+func (t *Tx) findClient(ctx context.Context, org uuid.UUID, contact Contact) (client dbgen.Client, found bool, err error) {
 	switch {
-	case c.Phone != "":
-		same, err := t.ClientsByPhone(ctx, org, booking.PhoneForms(c.Phone))
-		if err != nil || len(same) == 0 {
-			return known, false, err
+	case contact.Phone != "":
+		matches, err := t.ClientsByPhone(ctx, org, booking.PhoneForms(contact.Phone))
+		if err != nil || len(matches) == 0 {
+			return client, false, err
 		}
-		return same[0], true, nil
-	case c.Email != "":
-		known, err = t.ClientByEmail(ctx, org, c.Email)
+		return matches[0], true, nil
+	case contact.Email != "":
+		client, err = t.ClientByEmail(ctx, org, contact.Email)
 		if errors.Is(err, pgx.ErrNoRows) {
-			return known, false, nil
+			return client, false, nil
 		}
-		return known, err == nil, err
+		return client, err == nil, err
 	}
-	return known, false, nil
+	return client, false, nil
 }
 
-// contact is who is told of an appointment: name and address as an appointment keeps
-// them.
-type contact struct{ name, email *string }
+// recipient is the name and address an appointment's e-mails go to, where they differ
+// from the client's.
+type recipient struct{ name, email *string }
 
-// contact says who is told of a booking. Several people may share a client's phone:
-// the one who books is told under the name and address they typed, and the address on
-// file is used for who has the client's name.
-func (t *Tx) contact(ctx context.Context, c *Contact, client dbgen.Client) (contact, error) {
+// resolveRecipient returns where e-mails about a booking go. Several people may share
+// a client's phone, so the name and address that were typed are used. The stored
+// address is used only where the name is the client's.
+func (t *Tx) resolveRecipient(ctx context.Context, c *Contact, client dbgen.Client) (recipient, error) {
 	if c == nil {
-		return contact{}, nil
+		return recipient{}, nil
 	}
 	name, email := c.Name, c.Email
 	if name == "" {
 		name = client.Name
 	}
 	if email != "" {
-		return contact{&name, &email}, nil
+		return recipient{&name, &email}, nil
 	}
 	form, err := t.SearchForm(ctx, name)
 	if err != nil || (booking.Person{Name: form}).Agrees(booking.Person{Name: client.NameSearch}) {
-		return contact{}, err
+		return recipient{}, err
 	}
-	return contact{&name, &email}, nil
+	return recipient{&name, &email}, nil
 }
 
-// toldOf tells whether there is an address to write to.
-func (c contact) toldOf(client dbgen.Client) bool {
+// hasEmail reports whether there is an address to write to.
+func (c recipient) hasEmail(client dbgen.Client) bool {
 	if c.email != nil {
 		return *c.email != ""
 	}

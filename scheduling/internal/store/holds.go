@@ -14,8 +14,8 @@ import (
 	"integrationhub/scheduling/internal/store/dbgen"
 )
 
-// Held is a time that is kept for somebody for a while.
-type Held struct {
+// HeldSlot is a time reserved for a client until it expires.
+type HeldSlot struct {
 	ID           uuid.UUID
 	Professional uuid.UUID
 	Service      string // name
@@ -25,143 +25,142 @@ type Held struct {
 	ExpiresAt    time.Time
 }
 
-// ErrUnderWay is the answer to a request that is being worked at already: it was sent
-// twice. Whoever asks again a little later hears what came of it.
-var ErrUnderWay = hub.Errorf(hub.ErrConflict, "request_under_way", "The same request is being worked at; ask again in a moment.")
+// ErrRequestInProgress is returned to a repeated request while the first one is still
+// running. Repeating it later returns the first one's answer.
+var ErrRequestInProgress = hub.Errorf(hub.ErrConflict, "request_under_way", "The same request is being worked at; ask again in a moment.")
 
-// Hold keeps an offered time, in place of the hold that n names. Where n has a client
-// it is found out whether they may book. A request that counts once has one hold: while
-// it lasts, or once it is booked, the answer is [ErrUnderWay]. Errors as [Store.Book]
-// has them.
-func (s *Store) Hold(ctx context.Context, n NewAppointment, last time.Duration) (Held, error) {
-	var held Held
+// HoldSlot reserves an offered time, replacing the hold the request names. If the
+// request resolves a client, it also checks that they may book. A request with an
+// idempotency key has one hold; while it lasts, or once it is booked, the error is
+// [ErrRequestInProgress]. Other errors are those of [Store.Book].
+func (s *Store) HoldSlot(ctx context.Context, request NewAppointment, ttl time.Duration) (HeldSlot, error) {
+	var held HeldSlot
 	err := s.InTx(ctx, "holding a time", func(tx *Tx) error {
-		id, err := tx.meet(ctx, n)
+		id, err := tx.claimRequestHold(ctx, request)
 		if err != nil {
 			return err
 		}
-		offers, err := OffersOf(ctx, tx.Queries, n.Org.ID, n.Choice)
+		offers, err := LoadOffers(ctx, tx.Queries, request.Org.ID, request.ServiceChoice)
 		if err != nil {
 			return err
 		}
-		if n.Client != nil {
-			if err := tx.tryClient(ctx, n); err != nil {
+		if request.ResolveClient != nil {
+			if err := tx.checkClientMayBook(ctx, request); err != nil {
 				return err
 			}
 		}
-		held, err = tx.hold(ctx, id, n, offers, last)
+		held, err = tx.storeHold(ctx, id, request, offers, ttl)
 		return err
 	})
-	if taken(err) {
-		err = s.slotTaken(ctx, n.Org, n.Choice, n.Start, n.Limits, nil)
+	if isSlotConflict(err) {
+		err = s.slotTakenError(ctx, request.Org, request.ServiceChoice, request.Start, request.Limits, nil)
 	}
 	return held, err
 }
 
-// meet gives the id of a request's hold. A request that counts once meets itself here,
-// sent again: one of them goes on, the others hear [ErrUnderWay].
-func (t *Tx) meet(ctx context.Context, n NewAppointment) (hold uuid.UUID, err error) {
+// claimRequestHold returns the id of the request's hold. For a request with an
+// idempotency key the id is derived from the key, so a concurrent repetition gets
+// [ErrRequestInProgress].
+func (t *Tx) claimRequestHold(ctx context.Context, request NewAppointment) (hold uuid.UUID, err error) {
 	var name string
 	switch {
-	case n.Once != nil:
-		name = n.Once.Operation + " " + n.Once.Key
-	case n.SourceID != nil:
-		name = "source " + *n.SourceID
+	case request.Idempotency != nil:
+		name = request.Idempotency.Operation + " " + request.Idempotency.Key
+	case request.SourceID != nil:
+		name = "source " + *request.SourceID
 	default:
 		return uuid.New(), nil
 	}
-	hold = uuid.NewSHA1(n.Org.ID, []byte(name))
+	hold = uuid.NewSHA1(request.Org.ID, []byte(name))
 	if err := t.LockNames(ctx, []string{hold.String()}); err != nil {
 		return hold, err
 	}
-	underWay, err := t.HoldLasts(ctx, dbgen.HoldLastsParams{OrgID: n.Org.ID, ID: hold, Now: t.now})
+	underWay, err := t.HoldLasts(ctx, dbgen.HoldLastsParams{OrgID: request.Org.ID, ID: hold, Now: t.now})
 	if err == nil && !underWay {
-		underWay, err = t.bookedSince(ctx, n)
+		underWay, err = t.isAlreadyBooked(ctx, request)
 	}
 	switch {
 	case err != nil:
 		return hold, err
 	case underWay:
-		return hold, ErrUnderWay
+		return hold, ErrRequestInProgress
 	}
-	return hold, t.DropHold(ctx, n.Org.ID, hold) // which ran out
+	return hold, t.DropHold(ctx, request.Org.ID, hold) // which ran out
 }
 
-// bookedSince tells whether a request that counts once has been booked: its hold ends
-// in the same transaction.
-func (t *Tx) bookedSince(ctx context.Context, n NewAppointment) (bool, error) {
+// isAlreadyBooked reports whether a request with an idempotency key has been booked.
+func (t *Tx) isAlreadyBooked(ctx context.Context, request NewAppointment) (bool, error) {
 	var err error
-	var kept dbgen.Idempotency
-	if n.Once == nil {
-		_, err = t.AppointmentBySource(ctx, n.Org.ID, n.SourceID)
+	var stored dbgen.Idempotency
+	if request.Idempotency == nil {
+		_, err = t.AppointmentBySource(ctx, request.Org.ID, request.SourceID)
 	} else {
-		kept, err = t.IdempotentAnswer(ctx, dbgen.IdempotentAnswerParams{OrgID: n.Org.ID, Operation: n.Once.Operation, Key: n.Once.Key})
+		stored, err = t.IdempotentAnswer(ctx, dbgen.IdempotentAnswerParams{OrgID: request.Org.ID, Operation: request.Idempotency.Operation, Key: request.Idempotency.Key})
 	}
 	if errors.Is(err, pgx.ErrNoRows) {
 		return false, nil
 	}
-	return err == nil && (n.Once == nil || kept.CreatedAt.After(t.now.Add(-idempotencyTime))), err
+	return err == nil && (request.Idempotency == nil || stored.CreatedAt.After(t.now.Add(-idempotencyTTL))), err
 }
 
-var errTried = errors.New("tried")
+var errRollback = errors.New("tried")
 
-// tryClient finds out whether the client may book, and takes back what was written
-// for that.
-func (t *Tx) tryClient(ctx context.Context, n NewAppointment) error {
-	err := t.within(ctx, func(tx *Tx) error {
-		if _, err := n.Client(ctx, tx); err != nil {
+// checkClientMayBook resolves the client in a savepoint that is rolled back.
+func (t *Tx) checkClientMayBook(ctx context.Context, request NewAppointment) error {
+	err := t.withSavepoint(ctx, func(tx *Tx) error {
+		if _, err := request.ResolveClient(ctx, tx); err != nil {
 			return err
 		}
-		return errTried
+		return errRollback
 	})
-	if errors.Is(err, errTried) {
+	if errors.Is(err, errRollback) {
 		return nil
 	}
 	return err
 }
 
-func (t *Tx) hold(ctx context.Context, id uuid.UUID, n NewAppointment, offers []dbgen.OffersRow, last time.Duration) (Held, error) {
-	offers, err := t.claimHold(ctx, &n, offers)
+func (t *Tx) storeHold(ctx context.Context, id uuid.UUID, request NewAppointment, offers []dbgen.OffersRow, ttl time.Duration) (HeldSlot, error) {
+	offers, err := t.consumeHold(ctx, &request, offers)
 	if err != nil {
-		return Held{}, err
+		return HeldSlot{}, err
 	}
-	chosen, spot, err := t.choose(ctx, n, offers)
+	chosen, placement, err := t.choosePlacement(ctx, request, offers)
 	if err != nil {
-		return Held{}, err
+		return HeldSlot{}, err
 	}
-	held := Held{
-		ID: id, Professional: chosen.ProfessionalID, Service: chosen.Service.Name, Start: n.Start, End: n.Start.Add(spot.offer.Duration),
-		Price: spot.offer.Price, Deposit: spot.offer.DepositAmount, ExpiresAt: t.now.Add(last),
+	held := HeldSlot{
+		ID: id, Professional: chosen.ProfessionalID, Service: chosen.Service.Name, Start: request.Start, End: request.Start.Add(placement.offer.Duration),
+		Price: placement.offer.Price, Deposit: placement.offer.DepositAmount, ExpiresAt: t.now.Add(ttl),
 	}
 	return held, t.CreateHold(ctx, dbgen.CreateHoldParams{
-		OrgID: n.Org.ID, ID: held.ID, ProfessionalID: held.Professional, ServiceID: n.Service, StartAt: held.Start, EndAt: held.End,
+		OrgID: request.Org.ID, ID: held.ID, ProfessionalID: held.Professional, ServiceID: request.Service, StartAt: held.Start, EndAt: held.End,
 		CreatedAt: t.now, ExpiresAt: held.ExpiresAt,
 	})
 }
 
-// claimHold ends the hold that a booking takes the place of; until the transaction
-// commits it still keeps others out. Whose time was held is who gives the service
-// now; one that was for something else ends all the same, one that ran out does nothing.
-func (t *Tx) claimHold(ctx context.Context, n *NewAppointment, offers []dbgen.OffersRow) ([]dbgen.OffersRow, error) {
-	if n.Hold == uuid.Nil {
+// consumeHold deletes the hold that a booking replaces; it still blocks others until
+// the transaction commits. A hold for this very time narrows the offers to its
+// professional. An expired hold has no effect.
+func (t *Tx) consumeHold(ctx context.Context, request *NewAppointment, offers []dbgen.OffersRow) ([]dbgen.OffersRow, error) {
+	if request.HoldID == uuid.Nil {
 		return offers, nil
 	}
-	held, err := t.TakeHold(ctx, dbgen.TakeHoldParams{OrgID: n.Org.ID, ID: n.Hold, Now: t.now})
+	held, err := t.TakeHold(ctx, dbgen.TakeHoldParams{OrgID: request.Org.ID, ID: request.HoldID, Now: t.now})
 	if errors.Is(err, pgx.ErrNoRows) {
-		n.Hold = uuid.Nil
+		request.HoldID = uuid.Nil
 		return offers, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	at := slices.IndexFunc(offers, func(o dbgen.OffersRow) bool { return o.ProfessionalID == held.ProfessionalID })
-	if at >= 0 && held.ServiceID == n.Service && held.StartAt.Equal(n.Start) {
-		n.Professional, offers = &held.ProfessionalID, offers[at:at+1]
+	at := slices.IndexFunc(offers, func(offer dbgen.OffersRow) bool { return offer.ProfessionalID == held.ProfessionalID })
+	if at >= 0 && held.ServiceID == request.Service && held.StartAt.Equal(request.Start) {
+		request.Professional, offers = &held.ProfessionalID, offers[at:at+1]
 	}
-	return offers, t.DropHold(ctx, n.Org.ID, n.Hold)
+	return offers, t.DropHold(ctx, request.Org.ID, request.HoldID)
 }
 
-// Release lets go of a held time.
-func (s *Store) Release(ctx context.Context, org, hold uuid.UUID) error {
+// ReleaseHold deletes a hold.
+func (s *Store) ReleaseHold(ctx context.Context, org, hold uuid.UUID) error {
 	return s.DropHold(ctx, org, hold)
 }

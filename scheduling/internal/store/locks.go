@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/google/uuid"
-	"github.com/jackc/pgx/v5"
 
 	"integrationhub/scheduling/internal/booking"
 )
@@ -15,12 +14,12 @@ import (
 // the bottom and never goes back up, so that none of them wait for each other in a
 // circle:
 //
-//  1. what makes a request count once: its Idempotency-Key, its own hold ([Tx.meet]), its
+//  1. what makes a request count once: its Idempotency-Key, its own hold ([Tx.claimRequestHold]), its
 //     proof of work
-//  2. who books: [Tx.lockContact]
+//  2. who books: [Tx.lockContacts]
 //  3. a hold that is given up for a booking or another hold
 //  4. professionals' time ([Tx.LockTime]), of several the lowest id first; with
-//     "anybody" one at a time, let go of before the next: [Tx.tryPlace]
+//     "anybody" one at a time, let go of before the next: [Tx.tryPlacement]
 //  5. the appointment's row
 //  6. rows of payments, charges and refunds
 //  7. the client's row
@@ -28,16 +27,16 @@ import (
 // Rows are locked "for no key update". A plain "for update" also waits for those who
 // have only inserted something that refers to the row, and who may be waiting in turn.
 
-// lockContact keeps others from finding or making a client by the same phone number, in
-// whichever form, or where there is none by the same e-mail address. Several are taken
-// at once.
-func (t *Tx) lockContact(ctx context.Context, org uuid.UUID, list ...Contact) error {
+// lockContacts prevents other transactions from finding or creating clients with the
+// same phone number, in any form, or without a phone the same e-mail address. All
+// locks are taken at once.
+func (t *Tx) lockContacts(ctx context.Context, org uuid.UUID, list ...Contact) error {
 	var keys []string
-	for _, c := range list {
-		if c.Phone != "" {
-			keys = append(keys, booking.PhoneForms(c.Phone)...)
-		} else if c.Email != "" {
-			keys = append(keys, strings.ToLower(c.Email))
+	for _, contact := range list {
+		if contact.Phone != "" {
+			keys = append(keys, booking.PhoneForms(contact.Phone)...)
+		} else if contact.Email != "" {
+			keys = append(keys, strings.ToLower(contact.Email))
 		}
 	}
 	for i := range keys {
@@ -45,12 +44,4 @@ func (t *Tx) lockContact(ctx context.Context, org uuid.UUID, list ...Contact) er
 	}
 	slices.Sort(keys)
 	return t.LockNames(ctx, keys)
-}
-
-// within does work in a transaction inside of this one: where it fails, what it wrote
-// is taken back, and the locks it took are let go of.
-func (t *Tx) within(ctx context.Context, work func(tx *Tx) error) error {
-	return pgx.BeginFunc(ctx, t.Raw, func(inner pgx.Tx) error {
-		return work(&Tx{DB: dbOf(inner), Raw: inner, host: t.host, now: t.now})
-	})
 }

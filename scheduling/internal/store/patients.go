@@ -16,8 +16,8 @@ import (
 	"integrationhub/scheduling/internal/store/dbgen"
 )
 
-// patient is what events of the clinic tell of one.
-type patient struct {
+// patientEvent is the data of the clinic's patient events.
+type patientEvent struct {
 	ID      string   `json:"patient_id"`
 	Phone   string   `json:"phone"`
 	Phones  []string `json:"phones"` // that were the patient's, or still are
@@ -28,8 +28,8 @@ type patient struct {
 	Request string   `json:"deletion_request_id"`
 }
 
-// byPhone finds the clients under any of the phones; none where those are "".
-func (t *Tx) byPhone(ctx context.Context, org uuid.UUID, phones ...string) ([]dbgen.Client, error) {
+// clientsWithPhones finds the clients with any of the phones, ignoring empty ones.
+func (t *Tx) clientsWithPhones(ctx context.Context, org uuid.UUID, phones ...string) ([]dbgen.Client, error) {
 	var forms []string
 	for _, phone := range phones {
 		if phone != "" {
@@ -42,181 +42,181 @@ func (t *Tx) byPhone(ctx context.Context, org uuid.UUID, phones ...string) ([]db
 	return t.ClientsByPhone(ctx, org, forms)
 }
 
-// person is the patient as clients are compared with.
-func (t *Tx) person(ctx context.Context, p patient) (booking.Person, error) {
+// personOf returns the patient in the form clients are compared with.
+func (t *Tx) personOf(ctx context.Context, p patientEvent) (booking.Person, error) {
 	name, err := t.SearchForm(ctx, p.Name)
 	return booking.Person{Name: name, Email: p.Email, Shared: p.Shared}, err
 }
 
-func persons(clients []dbgen.Client) []booking.Person {
+func personsOf(clients []dbgen.Client) []booking.Person {
 	list := make([]booking.Person, len(clients))
-	for i, c := range clients {
-		list[i] = booking.Person{Name: c.NameSearch}
-		if c.Email != nil {
-			list[i].Email = *c.Email
+	for i, client := range clients {
+		list[i] = booking.Person{Name: client.NameSearch}
+		if client.Email != nil {
+			list[i].Email = *client.Email
 		}
 	}
 	return list
 }
 
-// which are those of the clients who are somebody.
-func which(who booking.Person, clients []dbgen.Client) (list []dbgen.Client) {
-	for _, i := range who.Which(persons(clients)) {
+// matchingClients returns the clients that are the person; see [booking.Person.Match].
+func matchingClients(person booking.Person, clients []dbgen.Client) (list []dbgen.Client) {
+	for _, i := range person.Match(personsOf(clients)) {
 		list = append(list, clients[i])
 	}
 	return list
 }
 
-// agreeing are those of the clients who have somebody's name or address, without those
-// in the list already.
-func agreeing(who booking.Person, clients, without []dbgen.Client) (list []dbgen.Client) {
-	for i, one := range persons(clients) {
-		if who.Agrees(one) && !has(without, clients[i].ID) {
+// agreeingClients returns the clients with the person's name or address, without those
+// in excluded.
+func agreeingClients(person booking.Person, clients, excluded []dbgen.Client) (list []dbgen.Client) {
+	for i, candidate := range personsOf(clients) {
+		if person.Agrees(candidate) && !containsClient(excluded, clients[i].ID) {
 			list = append(list, clients[i])
 		}
 	}
 	return list
 }
 
-func has(list []dbgen.Client, id uuid.UUID) bool {
-	return slices.ContainsFunc(list, func(c dbgen.Client) bool { return c.ID == id })
+func containsClient(list []dbgen.Client, id uuid.UUID) bool {
+	return slices.ContainsFunc(list, func(client dbgen.Client) bool { return client.ID == id })
 }
 
-// patientDeleted forgets the client who is the patient. Where that may be one of several
-// and nothing decides it, or the only one has another name and another address, nobody
-// is forgotten and the organization is asked to.
-func (t *Tx) patientDeleted(ctx context.Context, e hub.Event, p patient) error {
+// handlePatientDeleted erases the client who is the patient. If several clients may be
+// the patient, or the only one has another name and address, no client is erased and
+// the organization is asked.
+func (t *Tx) handlePatientDeleted(ctx context.Context, event hub.Event, p patientEvent) error {
 	contacts := []Contact{{Phone: p.Phone}, {Email: p.Email}}
 	for _, phone := range p.Phones {
 		contacts = append(contacts, Contact{Phone: phone})
 	}
-	if err := t.lockContact(ctx, e.TenantID, contacts...); err != nil { // who books at this moment is forgotten with it
+	if err := t.lockContacts(ctx, event.TenantID, contacts...); err != nil { // who books at this moment is forgotten with it
 		return err
 	}
-	who, err := t.person(ctx, p)
+	person, err := t.personOf(ctx, p)
 	if err != nil {
 		return err
 	}
-	candidates, err := t.byPhone(ctx, e.TenantID, p.Phone)
+	candidates, err := t.clientsWithPhones(ctx, event.TenantID, p.Phone)
 	if err != nil {
 		return err
 	}
-	others, err := t.byPhone(ctx, e.TenantID, p.Phones...)
+	others, err := t.clientsWithPhones(ctx, event.TenantID, p.Phones...)
 	if err != nil {
 		return err
 	}
 	if p.Email != "" {
-		mailed, err := t.ClientsByEmail(ctx, e.TenantID, p.Email)
+		mailed, err := t.ClientsByEmail(ctx, event.TenantID, p.Email)
 		if err != nil {
 			return err
 		}
 		if len(candidates)+len(others) == 0 {
 			candidates = mailed
 		} else if p.Name != "" { // the name besides: the patient under yet another number
-			others = append(others, namesakes(who, mailed)...)
+			others = append(others, clientsNamed(person, mailed)...)
 		}
 	}
 	if len(candidates)+len(others) == 0 {
 		return module.ErrIgnored
 	}
-	found := which(who, candidates)
-	if len(candidates) == 1 && who.Contradicts(persons(candidates)[0]) {
+	found := matchingClients(person, candidates)
+	if len(candidates) == 1 && person.Contradicts(personsOf(candidates)[0]) {
 		found = nil // what is forgotten does not come back: rather ask
 	}
 	// A number that was the patient's once may be somebody else's by now.
-	found = append(found, agreeing(who, others, found)...)
+	found = append(found, agreeingClients(person, others, found)...)
 	if len(found) == 0 {
-		return t.unclear(ctx, e, p, append(candidates, others...))
+		return t.enqueueAmbiguousErasure(ctx, event, p, append(candidates, others...))
 	}
-	if err := t.traces(ctx, e, found); err != nil {
+	if err := t.addErasureTraces(ctx, event, found); err != nil {
 		return err
 	}
-	for _, c := range found {
-		if err := t.Forget(ctx, c); err != nil {
+	for _, client := range found {
+		if err := t.EraseClient(ctx, client); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// traces tells the hub's log what the clients went by here, and which of their numbers
-// are other clients' too.
-func (t *Tx) traces(ctx context.Context, e hub.Event, found []dbgen.Client) error {
-	var known module.Traces
-	for _, c := range found {
-		known.Names = append(known.Names, c.Name)
-		if c.Email != nil {
-			known.Emails = append(known.Emails, *c.Email)
+// addErasureTraces passes the clients' names and addresses to the erasure of the
+// hub's log, and which of their numbers other clients share.
+func (t *Tx) addErasureTraces(ctx context.Context, event hub.Event, found []dbgen.Client) error {
+	var traces module.Traces
+	for _, client := range found {
+		traces.Names = append(traces.Names, client.Name)
+		if client.Email != nil {
+			traces.Emails = append(traces.Emails, *client.Email)
 		}
-		if c.PhoneE164 == nil {
+		if client.PhoneE164 == nil {
 			continue
 		}
-		same, err := t.byPhone(ctx, c.OrgID, *c.PhoneE164)
+		matches, err := t.clientsWithPhones(ctx, client.OrgID, *client.PhoneE164)
 		if err != nil {
 			return err
 		}
-		if slices.ContainsFunc(same, func(one dbgen.Client) bool { return !has(found, one.ID) }) {
-			known.Shared = append(known.Shared, *c.PhoneE164)
+		if slices.ContainsFunc(matches, func(client dbgen.Client) bool { return !containsClient(found, client.ID) }) {
+			traces.Shared = append(traces.Shared, *client.PhoneE164)
 		} else {
-			known.Phones = append(known.Phones, *c.PhoneE164)
+			traces.Phones = append(traces.Phones, *client.PhoneE164)
 		}
 	}
-	return t.host.Erasures.AddTraces(ctx, t.Raw, e, known)
+	return t.Host.Erasures.AddTraces(ctx, t.Raw, event, traces)
 }
 
-// Unclear is a patient whom the clinic deleted and who may be one of several clients.
-type Unclear struct {
-	Org     uuid.UUID   `json:"org_id"`
-	Request string      `json:"deletion_request_id"` // the clinic's
-	Clients []uuid.UUID `json:"clients"`             // who it may be
+// AmbiguousErasure is a deleted patient who may be one of several clients.
+type AmbiguousErasure struct {
+	Org       uuid.UUID   `json:"org_id"`
+	RequestID string      `json:"deletion_request_id"` // the clinic's
+	Clients   []uuid.UUID `json:"clients"`             // who it may be
 }
 
-// unclear has the organization asked who a deleted patient is.
-func (t *Tx) unclear(ctx context.Context, e hub.Event, p patient, candidates []dbgen.Client) error {
-	told := Unclear{Org: e.TenantID}
+// enqueueAmbiguousErasure asks the organization which client the deleted patient is.
+func (t *Tx) enqueueAmbiguousErasure(ctx context.Context, event hub.Event, p patientEvent, candidates []dbgen.Client) error {
+	erasure := AmbiguousErasure{Org: event.TenantID}
 	if id, err := uuid.Parse(p.Request); err == nil {
-		told.Request = id.String()
+		erasure.RequestID = id.String()
 	}
-	for _, c := range candidates {
-		if !slices.Contains(told.Clients, c.ID) && len(told.Clients) < unclearAtMost {
-			told.Clients = append(told.Clients, c.ID)
+	for _, client := range candidates {
+		if !slices.Contains(erasure.Clients, client.ID) && len(erasure.Clients) < maxAmbiguousClients {
+			erasure.Clients = append(erasure.Clients, client.ID)
 		}
 	}
-	t.host.Log.Warn("a deleted patient may be one of several clients; nobody was forgotten", "organization", e.TenantID, "event", e.ID, "clients", len(told.Clients))
-	payload, err := json.Marshal(told)
+	t.Host.Log.Warn("a deleted patient may be one of several clients; nobody was forgotten", "organization", event.TenantID, "event", event.ID, "clients", len(erasure.Clients))
+	payload, err := json.Marshal(erasure)
 	if err != nil {
 		return err
 	}
-	if err := t.host.Jobs.Enqueue(ctx, t.Raw, module.JobRun{Job: JobUnclear, Payload: payload}); err != nil {
+	if err := t.Host.Jobs.Enqueue(ctx, t.Raw, module.JobRun{Job: JobAmbiguousErasure, Payload: payload}); err != nil {
 		return err
 	}
 	return module.ErrIgnored
 }
 
-const unclearAtMost = 10 // clients whom a letter names
+const maxAmbiguousClients = 10 // clients whom a letter names
 
-// patientCreated takes the address of a new patient for the client who is the patient
-// and has none.
-func (t *Tx) patientCreated(ctx context.Context, org uuid.UUID, p patient) error {
-	n, err := t.refresh(ctx, org, p)
+// handlePatientCreated stores a new patient's e-mail address with the client who is
+// the patient and has none.
+func (t *Tx) handlePatientCreated(ctx context.Context, org uuid.UUID, p patientEvent) error {
+	n, err := t.refreshClient(ctx, org, p)
 	if err == nil && n == 0 {
 		err = module.ErrIgnored
 	}
 	return err
 }
 
-// refresh takes a patient's name and address for the client who is the patient, where
-// there are none but the clinic's; n tells how many clients changed.
-func (t *Tx) refresh(ctx context.Context, org uuid.UUID, p patient) (n int64, err error) {
-	clients, err := t.byPhone(ctx, org, p.Phone)
+// refreshClient updates name and address of the client who is the patient, where the
+// stored ones came from the clinic or are missing. n is the number of updated clients.
+func (t *Tx) refreshClient(ctx context.Context, org uuid.UUID, p patientEvent) (n int64, err error) {
+	clients, err := t.clientsWithPhones(ctx, org, p.Phone)
 	if err != nil {
 		return 0, err
 	}
-	who, err := t.person(ctx, p)
+	person, err := t.personOf(ctx, p)
 	if err != nil {
 		return 0, err
 	}
-	if clients = which(who, clients); len(clients) != 1 {
+	if clients = matchingClients(person, clients); len(clients) != 1 {
 		return 0, nil
 	}
 	if name := []rune(p.Name); len(name) > 120 {
@@ -228,91 +228,91 @@ func (t *Tx) refresh(ctx context.Context, org uuid.UUID, p patient) (n int64, er
 	return t.RefreshClient(ctx, dbgen.RefreshClientParams{OrgID: org, ID: clients[0].ID, Name: p.Name, Email: p.Email, Now: t.now})
 }
 
-// Changed is a patient whose name or address the clinic changed. The event says that
-// it did, not to what: [Store.Reread] takes what the clinic answered.
-type Changed struct {
-	Org     uuid.UUID `json:"org_id"`
-	Product string    `json:"product"` // that told
-	Patient string    `json:"patient_id"`
-	Phone   string    `json:"phone"` // as it was before the change
-	Until   time.Time `json:"until"` // when it is given up
+// PatientChange is a patient whose name or address the clinic changed. The event does
+// not contain the new values; [Store.RefreshPatient] stores what the clinic answers.
+type PatientChange struct {
+	Org       uuid.UUID `json:"org_id"`
+	Product   string    `json:"product"` // that told
+	PatientID string    `json:"patient_id"`
+	Phone     string    `json:"phone"` // as it was before the change
+	GiveUpAt  time.Time `json:"until"` // when it is given up
 }
 
-// changedTime is how long a clinic that is away is asked again.
-const changedTime = 3 * 24 * time.Hour
+// patientRefreshTTL is how long an unreachable clinic is asked again.
+const patientRefreshTTL = 3 * 24 * time.Hour
 
-// patientUpdated has a patient read back where that can change a client.
-func (t *Tx) patientUpdated(ctx context.Context, e hub.Event, p patient) error {
+// handlePatientUpdated enqueues reading a patient where that can change a client.
+func (t *Tx) handlePatientUpdated(ctx context.Context, event hub.Event, p patientEvent) error {
 	if !slices.Contains(p.Changed, "name") && !slices.Contains(p.Changed, "email") {
 		return module.ErrIgnored
 	}
-	clients, err := t.byPhone(ctx, e.TenantID, p.Phone)
+	clients, err := t.clientsWithPhones(ctx, event.TenantID, p.Phone)
 	if err != nil {
 		return err
 	}
-	if !slices.ContainsFunc(clients, func(c dbgen.Client) bool {
-		return c.Email == nil || c.EmailSource == sourceClinic || c.NameSource == sourceClinic
+	if !slices.ContainsFunc(clients, func(client dbgen.Client) bool {
+		return client.Email == nil || client.EmailSource == nameSourceClinic || client.NameSource == nameSourceClinic
 	}) {
 		return module.ErrIgnored
 	}
-	payload, err := json.Marshal(Changed{e.TenantID, e.Product, p.ID, p.Phone, t.now.Add(changedTime)})
+	payload, err := json.Marshal(PatientChange{event.TenantID, event.Product, p.ID, p.Phone, t.now.Add(patientRefreshTTL)})
 	if err != nil {
 		return err
 	}
-	return t.host.Jobs.Enqueue(ctx, t.Raw, module.JobRun{Job: JobPatients, Payload: payload})
+	return t.Host.Jobs.Enqueue(ctx, t.Raw, module.JobRun{Job: JobPatientRefresh, Payload: payload})
 }
 
-const sourceClinic = "clinic"
+const nameSourceClinic = "clinic"
 
-// Reread takes what the clinic answered about a patient who changed.
-func (s *Store) Reread(ctx context.Context, c Changed, name, email string) error {
+// RefreshPatient stores the name and address the clinic answered.
+func (s *Store) RefreshPatient(ctx context.Context, change PatientChange, name, email string) error {
 	return s.InTx(ctx, "refreshing a client", func(tx *Tx) error {
-		_, err := tx.refresh(ctx, c.Org, patient{Phone: c.Phone, Name: name, Email: email})
+		_, err := tx.refreshClient(ctx, change.Org, patientEvent{Phone: change.Phone, Name: name, Email: email})
 		return err
 	})
 }
 
-// namesakes are those of the clients who have somebody's name.
-func namesakes(who booking.Person, clients []dbgen.Client) (list []dbgen.Client) {
-	for i, one := range persons(clients) {
-		if (booking.Person{Name: who.Name}).Agrees(one) {
+// clientsNamed returns the clients with the person's name.
+func clientsNamed(person booking.Person, clients []dbgen.Client) (list []dbgen.Client) {
+	for i, candidate := range personsOf(clients) {
+		if (booking.Person{Name: person.Name}).Agrees(candidate) {
 			list = append(list, clients[i])
 		}
 	}
 	return list
 }
 
-// Forget keeps a client's bookings and money and forgets who it was.
-func (t *Tx) Forget(ctx context.Context, c dbgen.Client) error {
-	if err := t.host.Mail.EraseSubject(ctx, t.Raw, c.OrgID, c.ID.String()); err != nil {
+// EraseClient removes a client's personal data and keeps appointments and payments.
+func (t *Tx) EraseClient(ctx context.Context, client dbgen.Client) error {
+	if err := t.Host.Mail.EraseSubject(ctx, t.Raw, client.OrgID, client.ID.String()); err != nil {
 		return err
 	}
-	if err := t.ClearTracesOfClient(ctx, c.OrgID, c.ID); err != nil {
+	if err := t.ClearTracesOfClient(ctx, client.OrgID, client.ID); err != nil {
 		return err
 	}
-	return t.AnonymizeClient(ctx, dbgen.AnonymizeClientParams{OrgID: c.OrgID, ID: c.ID, Now: t.now})
+	return t.AnonymizeClient(ctx, dbgen.AnonymizeClientParams{OrgID: client.OrgID, ID: client.ID, Now: t.now})
 }
 
-// ForgetClient is [Tx.Forget] for a client by its id; [hub.ErrNotFound].
-func (s *Store) ForgetClient(ctx context.Context, org, id uuid.UUID) error {
+// EraseClientByID is [Tx.EraseClient] by id; [hub.ErrNotFound] where there is none.
+func (s *Store) EraseClientByID(ctx context.Context, org, id uuid.UUID) error {
 	return s.InTx(ctx, "forgetting a client", func(tx *Tx) error {
-		c, err := tx.ClientByID(ctx, org, id)
+		client, err := tx.ClientByID(ctx, org, id)
 		if errors.Is(err, pgx.ErrNoRows) {
-			return missing("Client")
+			return hub.NotFound("Client")
 		}
 		if err != nil {
 			return err
 		}
 		contacts := []Contact{{}, {}}
-		if c.Phone != nil {
-			contacts[0].Phone = *c.Phone
+		if client.Phone != nil {
+			contacts[0].Phone = *client.Phone
 		}
-		if c.Email != nil {
-			contacts[1].Email = *c.Email
+		if client.Email != nil {
+			contacts[1].Email = *client.Email
 		}
-		if err := tx.lockContact(ctx, org, contacts...); err != nil {
+		if err := tx.lockContacts(ctx, org, contacts...); err != nil {
 			return err
 		}
-		return tx.Forget(ctx, c)
+		return tx.EraseClient(ctx, client)
 	})
 }

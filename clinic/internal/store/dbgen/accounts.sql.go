@@ -324,13 +324,13 @@ func (q *Queries) UserByID(ctx context.Context, id uuid.UUID) (User, error) {
 	return i, err
 }
 
-const userOfLogin = `-- name: UserOfLogin :one
+const userByLogin = `-- name: UserByLogin :one
 select u.clinic_id, u.id, u.name, u.email, u.password_hash, u.role, u.is_active, u.created_at, u.updated_at from clinic.users u where u.id = $1 and u.is_active
 and exists (select from clinic.refresh_tokens t where t.family_id = $2 and t.user_id = u.id and t.revoked_at is null)
 `
 
-func (q *Queries) UserOfLogin(ctx context.Context, iD uuid.UUID, login uuid.UUID) (User, error) {
-	row := q.db.QueryRow(ctx, userOfLogin, iD, login)
+func (q *Queries) UserByLogin(ctx context.Context, iD uuid.UUID, login uuid.UUID) (User, error) {
+	row := q.db.QueryRow(ctx, userByLogin, iD, login)
 	var i User
 	err := row.Scan(
 		&i.ClinicID,

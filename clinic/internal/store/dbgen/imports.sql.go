@@ -52,55 +52,32 @@ func (q *Queries) AdvanceImport(ctx context.Context, arg AdvanceImportParams) er
 	return err
 }
 
-const chunk = `-- name: Chunk :one
-select content from clinic.import_chunks where clinic_id = $1 and env = $2 and import_id = $3 and n = $4
-`
-
-type ChunkParams struct {
-	ClinicID uuid.UUID
-	Env      hub.Environment
-	ImportID uuid.UUID
-	N        int
-}
-
-func (q *Queries) Chunk(ctx context.Context, arg ChunkParams) ([]byte, error) {
-	row := q.db.QueryRow(ctx, chunk,
-		arg.ClinicID,
-		arg.Env,
-		arg.ImportID,
-		arg.N,
-	)
-	var content []byte
-	err := row.Scan(&content)
-	return content, err
-}
-
 const countImports = `-- name: CountImports :one
 select count(*)::int from (select 1 from clinic.imports where clinic_id = $1 and env = $2 limit $3::int) n
 `
 
-func (q *Queries) CountImports(ctx context.Context, clinicID uuid.UUID, env hub.Environment, most int) (int, error) {
-	row := q.db.QueryRow(ctx, countImports, clinicID, env, most)
+func (q *Queries) CountImports(ctx context.Context, clinicID uuid.UUID, env hub.Environment, maxCount int) (int, error) {
+	row := q.db.QueryRow(ctx, countImports, clinicID, env, maxCount)
 	var column_1 int
 	err := row.Scan(&column_1)
 	return column_1, err
 }
 
-const dropImportFile = `-- name: DropImportFile :exec
+const deleteImportFile = `-- name: DeleteImportFile :exec
 delete from clinic.import_chunks where clinic_id = $1 and env = $2 and import_id = $3
 `
 
-func (q *Queries) DropImportFile(ctx context.Context, clinicID uuid.UUID, env hub.Environment, importID uuid.UUID) error {
-	_, err := q.db.Exec(ctx, dropImportFile, clinicID, env, importID)
+func (q *Queries) DeleteImportFile(ctx context.Context, clinicID uuid.UUID, env hub.Environment, importID uuid.UUID) error {
+	_, err := q.db.Exec(ctx, deleteImportFile, clinicID, env, importID)
 	return err
 }
 
-const dropImportMatches = `-- name: DropImportMatches :exec
+const deleteImportMatches = `-- name: DeleteImportMatches :exec
 delete from clinic.import_matches where clinic_id = $1 and env = $2 and import_id = $3
 `
 
-func (q *Queries) DropImportMatches(ctx context.Context, clinicID uuid.UUID, env hub.Environment, importID uuid.UUID) error {
-	_, err := q.db.Exec(ctx, dropImportMatches, clinicID, env, importID)
+func (q *Queries) DeleteImportMatches(ctx context.Context, clinicID uuid.UUID, env hub.Environment, importID uuid.UUID) error {
+	_, err := q.db.Exec(ctx, deleteImportMatches, clinicID, env, importID)
 	return err
 }
 
@@ -130,6 +107,29 @@ func (q *Queries) ImportByID(ctx context.Context, clinicID uuid.UUID, env hub.En
 		&i.Problem,
 	)
 	return i, err
+}
+
+const importChunk = `-- name: ImportChunk :one
+select content from clinic.import_chunks where clinic_id = $1 and env = $2 and import_id = $3 and n = $4
+`
+
+type ImportChunkParams struct {
+	ClinicID uuid.UUID
+	Env      hub.Environment
+	ImportID uuid.UUID
+	N        int
+}
+
+func (q *Queries) ImportChunk(ctx context.Context, arg ImportChunkParams) ([]byte, error) {
+	row := q.db.QueryRow(ctx, importChunk,
+		arg.ClinicID,
+		arg.Env,
+		arg.ImportID,
+		arg.N,
+	)
+	var content []byte
+	err := row.Scan(&content)
+	return content, err
 }
 
 const importErrors = `-- name: ImportErrors :many
@@ -203,29 +203,6 @@ func (q *Queries) ImportMatches(ctx context.Context, arg ImportMatchesParams) ([
 	return items, nil
 }
 
-const insertChunk = `-- name: InsertChunk :exec
-insert into clinic.import_chunks (clinic_id, env, import_id, n, content) values ($1, $2, $3, $4, $5)
-`
-
-type InsertChunkParams struct {
-	ClinicID uuid.UUID
-	Env      hub.Environment
-	ImportID uuid.UUID
-	N        int
-	Content  []byte
-}
-
-func (q *Queries) InsertChunk(ctx context.Context, arg InsertChunkParams) error {
-	_, err := q.db.Exec(ctx, insertChunk,
-		arg.ClinicID,
-		arg.Env,
-		arg.ImportID,
-		arg.N,
-		arg.Content,
-	)
-	return err
-}
-
 const insertImport = `-- name: InsertImport :exec
 insert into clinic.imports (clinic_id, env, id, format, total, position, line, created_by, created_at)
 values ($1, $2, $3, $4, $5, $6, $7, $8, $9)
@@ -254,6 +231,29 @@ func (q *Queries) InsertImport(ctx context.Context, arg InsertImportParams) erro
 		arg.Line,
 		arg.CreatedBy,
 		arg.CreatedAt,
+	)
+	return err
+}
+
+const insertImportChunk = `-- name: InsertImportChunk :exec
+insert into clinic.import_chunks (clinic_id, env, import_id, n, content) values ($1, $2, $3, $4, $5)
+`
+
+type InsertImportChunkParams struct {
+	ClinicID uuid.UUID
+	Env      hub.Environment
+	ImportID uuid.UUID
+	N        int
+	Content  []byte
+}
+
+func (q *Queries) InsertImportChunk(ctx context.Context, arg InsertImportChunkParams) error {
+	_, err := q.db.Exec(ctx, insertImportChunk,
+		arg.ClinicID,
+		arg.Env,
+		arg.ImportID,
+		arg.N,
+		arg.Content,
 	)
 	return err
 }
@@ -385,226 +385,4 @@ func (q *Queries) LockImport(ctx context.Context, clinicID uuid.UUID, env hub.En
 		&i.Problem,
 	)
 	return i, err
-}
-
-const lockPatients = `-- name: LockPatients :exec
-select from clinic.patients where clinic_id = $1 and env = $2 and id = any($3::uuid[]) order by id for update
-`
-
-// By their ids, as everybody does who locks several.
-func (q *Queries) LockPatients(ctx context.Context, clinicID uuid.UUID, env hub.Environment, ids []uuid.UUID) error {
-	_, err := q.db.Exec(ctx, lockPatients, clinicID, env, ids)
-	return err
-}
-
-const patientsByCPFs = `-- name: PatientsByCPFs :many
-select clinic_id, env, id, name, name_search, phone, phone_key, email, cpf_enc, cpf_hmac, cpf_last2, birth_date, status, external_ref, created_at, updated_at, anonymized_at from clinic.patients where clinic_id = $1 and env = $2 and cpf_hmac = any($3::bytea[])
-`
-
-func (q *Queries) PatientsByCPFs(ctx context.Context, clinicID uuid.UUID, env hub.Environment, hashes [][]byte) ([]Patient, error) {
-	rows, err := q.db.Query(ctx, patientsByCPFs, clinicID, env, hashes)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	items := []Patient{}
-	for rows.Next() {
-		var i Patient
-		if err := rows.Scan(
-			&i.ClinicID,
-			&i.Env,
-			&i.ID,
-			&i.Name,
-			&i.NameSearch,
-			&i.Phone,
-			&i.PhoneKey,
-			&i.Email,
-			&i.CpfEnc,
-			&i.CpfHmac,
-			&i.CpfLast2,
-			&i.BirthDate,
-			&i.Status,
-			&i.ExternalRef,
-			&i.CreatedAt,
-			&i.UpdatedAt,
-			&i.AnonymizedAt,
-		); err != nil {
-			return nil, err
-		}
-		items = append(items, i)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
-}
-
-const patientsByIDs = `-- name: PatientsByIDs :many
-select clinic_id, env, id, name, name_search, phone, phone_key, email, cpf_enc, cpf_hmac, cpf_last2, birth_date, status, external_ref, created_at, updated_at, anonymized_at from clinic.patients where clinic_id = $1 and env = $2 and id = any($3::uuid[])
-`
-
-func (q *Queries) PatientsByIDs(ctx context.Context, clinicID uuid.UUID, env hub.Environment, ids []uuid.UUID) ([]Patient, error) {
-	rows, err := q.db.Query(ctx, patientsByIDs, clinicID, env, ids)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	items := []Patient{}
-	for rows.Next() {
-		var i Patient
-		if err := rows.Scan(
-			&i.ClinicID,
-			&i.Env,
-			&i.ID,
-			&i.Name,
-			&i.NameSearch,
-			&i.Phone,
-			&i.PhoneKey,
-			&i.Email,
-			&i.CpfEnc,
-			&i.CpfHmac,
-			&i.CpfLast2,
-			&i.BirthDate,
-			&i.Status,
-			&i.ExternalRef,
-			&i.CreatedAt,
-			&i.UpdatedAt,
-			&i.AnonymizedAt,
-		); err != nil {
-			return nil, err
-		}
-		items = append(items, i)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
-}
-
-const patientsByPhones = `-- name: PatientsByPhones :many
-select clinic_id, env, id, name, name_search, phone, phone_key, email, cpf_enc, cpf_hmac, cpf_last2, birth_date, status, external_ref, created_at, updated_at, anonymized_at from clinic.patients where clinic_id = $1 and env = $2 and phone_key = any($3::text[]) and status <> 'anonymized'
-order by created_at, id
-`
-
-func (q *Queries) PatientsByPhones(ctx context.Context, clinicID uuid.UUID, env hub.Environment, phoneKeys []string) ([]Patient, error) {
-	rows, err := q.db.Query(ctx, patientsByPhones, clinicID, env, phoneKeys)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	items := []Patient{}
-	for rows.Next() {
-		var i Patient
-		if err := rows.Scan(
-			&i.ClinicID,
-			&i.Env,
-			&i.ID,
-			&i.Name,
-			&i.NameSearch,
-			&i.Phone,
-			&i.PhoneKey,
-			&i.Email,
-			&i.CpfEnc,
-			&i.CpfHmac,
-			&i.CpfLast2,
-			&i.BirthDate,
-			&i.Status,
-			&i.ExternalRef,
-			&i.CreatedAt,
-			&i.UpdatedAt,
-			&i.AnonymizedAt,
-		); err != nil {
-			return nil, err
-		}
-		items = append(items, i)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
-}
-
-const patientsByRefs = `-- name: PatientsByRefs :many
-select clinic_id, env, id, name, name_search, phone, phone_key, email, cpf_enc, cpf_hmac, cpf_last2, birth_date, status, external_ref, created_at, updated_at, anonymized_at from clinic.patients where clinic_id = $1 and env = $2 and external_ref = any($3::text[])
-`
-
-func (q *Queries) PatientsByRefs(ctx context.Context, clinicID uuid.UUID, env hub.Environment, refs []string) ([]Patient, error) {
-	rows, err := q.db.Query(ctx, patientsByRefs, clinicID, env, refs)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	items := []Patient{}
-	for rows.Next() {
-		var i Patient
-		if err := rows.Scan(
-			&i.ClinicID,
-			&i.Env,
-			&i.ID,
-			&i.Name,
-			&i.NameSearch,
-			&i.Phone,
-			&i.PhoneKey,
-			&i.Email,
-			&i.CpfEnc,
-			&i.CpfHmac,
-			&i.CpfLast2,
-			&i.BirthDate,
-			&i.Status,
-			&i.ExternalRef,
-			&i.CreatedAt,
-			&i.UpdatedAt,
-			&i.AnonymizedAt,
-		); err != nil {
-			return nil, err
-		}
-		items = append(items, i)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
-}
-
-const patientsWithoutPhone = `-- name: PatientsWithoutPhone :many
-select clinic_id, env, id, name, name_search, phone, phone_key, email, cpf_enc, cpf_hmac, cpf_last2, birth_date, status, external_ref, created_at, updated_at, anonymized_at from clinic.patients where clinic_id = $1 and env = $2 and name_search = any($3::text[]) and phone is null and status <> 'anonymized'
-order by created_at, id
-`
-
-func (q *Queries) PatientsWithoutPhone(ctx context.Context, clinicID uuid.UUID, env hub.Environment, names []string) ([]Patient, error) {
-	rows, err := q.db.Query(ctx, patientsWithoutPhone, clinicID, env, names)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	items := []Patient{}
-	for rows.Next() {
-		var i Patient
-		if err := rows.Scan(
-			&i.ClinicID,
-			&i.Env,
-			&i.ID,
-			&i.Name,
-			&i.NameSearch,
-			&i.Phone,
-			&i.PhoneKey,
-			&i.Email,
-			&i.CpfEnc,
-			&i.CpfHmac,
-			&i.CpfLast2,
-			&i.BirthDate,
-			&i.Status,
-			&i.ExternalRef,
-			&i.CreatedAt,
-			&i.UpdatedAt,
-			&i.AnonymizedAt,
-		); err != nil {
-			return nil, err
-		}
-		items = append(items, i)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
 }

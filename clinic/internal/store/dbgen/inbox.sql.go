@@ -44,78 +44,38 @@ type CountInboxParams struct {
 	ClinicID uuid.UUID
 	Env      hub.Environment
 	Status   string
-	Most     int
+	MaxCount int
 }
 
-// As far as most.
+// Up to max_count.
 func (q *Queries) CountInbox(ctx context.Context, arg CountInboxParams) (int, error) {
 	row := q.db.QueryRow(ctx, countInbox,
 		arg.ClinicID,
 		arg.Env,
 		arg.Status,
-		arg.Most,
+		arg.MaxCount,
 	)
 	var column_1 int
 	err := row.Scan(&column_1)
 	return column_1, err
 }
 
-const dropLinking = `-- name: DropLinking :exec
-delete from clinic.linkings where clinic_id = $1 and env = $2 and id = $3
-`
-
-func (q *Queries) DropLinking(ctx context.Context, clinicID uuid.UUID, env hub.Environment, iD uuid.UUID) error {
-	_, err := q.db.Exec(ctx, dropLinking, clinicID, env, iD)
-	return err
-}
-
-const dropSettled = `-- name: DropSettled :execrows
-delete from clinic.inbox d where (d.clinic_id, d.env, d.id) in (
-    select i.clinic_id, i.env, i.id from clinic.inbox i where i.status <> 'open' and i.settled_at < $1
-    order by i.settled_at limit $2::int for update of i skip locked)
-`
-
-func (q *Queries) DropSettled(ctx context.Context, before *time.Time, rowLimit int) (int64, error) {
-	result, err := q.db.Exec(ctx, dropSettled, before, rowLimit)
-	if err != nil {
-		return 0, err
-	}
-	return result.RowsAffected(), nil
-}
-
-const dropUnsettled = `-- name: DropUnsettled :execrows
-delete from clinic.inbox d where (d.clinic_id, d.env, d.id) in (
-    select i.clinic_id, i.env, i.id from clinic.inbox i where i.status = 'open' and i.received_at < $1 and i.meant_for is null
-    and not exists (select from clinic.linkings l where l.clinic_id = i.clinic_id and l.env = i.env
-        and (l.phone_key = i.phone_key or l.source = i.source and l.external_id = i.external_id))
-    order by i.received_at limit $2::int for update of i skip locked)
-`
-
-// Open entries of all clinics that nobody looked at; not those that are on their way to a patient.
-func (q *Queries) DropUnsettled(ctx context.Context, before time.Time, rowLimit int) (int64, error) {
-	result, err := q.db.Exec(ctx, dropUnsettled, before, rowLimit)
-	if err != nil {
-		return 0, err
-	}
-	return result.RowsAffected(), nil
-}
-
-const forgetInbox = `-- name: ForgetInbox :exec
+const deleteInboxEntries = `-- name: DeleteInboxEntries :exec
 delete from clinic.inbox d where d.clinic_id = $1 and d.env = $2 and d.id in (
     select i.id from clinic.inbox i where i.clinic_id = $1 and i.env = $2 and i.id = any($3::uuid[])
     and (i.patient_id = $4::uuid or i.status = 'open') order by i.id for update)
 `
 
-type ForgetInboxParams struct {
+type DeleteInboxEntriesParams struct {
 	ClinicID  uuid.UUID
 	Env       hub.Environment
 	Ids       []uuid.UUID
 	PatientID uuid.UUID
 }
 
-// Locked by id, as everybody locks them. Who was linked to another patient meanwhile is theirs.
-func (q *Queries) ForgetInbox(ctx context.Context, arg ForgetInboxParams) error {
-	_, err := q.db.Exec(ctx, forgetInbox,
+// Locked in the order of their ids. An entry that was linked to another patient meanwhile stays.
+func (q *Queries) DeleteInboxEntries(ctx context.Context, arg DeleteInboxEntriesParams) error {
+	_, err := q.db.Exec(ctx, deleteInboxEntries,
 		arg.ClinicID,
 		arg.Env,
 		arg.Ids,
@@ -124,12 +84,52 @@ func (q *Queries) ForgetInbox(ctx context.Context, arg ForgetInboxParams) error 
 	return err
 }
 
-const forgetLinkings = `-- name: ForgetLinkings :many
+const deleteLinking = `-- name: DeleteLinking :exec
+delete from clinic.linkings where clinic_id = $1 and env = $2 and id = $3
+`
+
+func (q *Queries) DeleteLinking(ctx context.Context, clinicID uuid.UUID, env hub.Environment, iD uuid.UUID) error {
+	_, err := q.db.Exec(ctx, deleteLinking, clinicID, env, iD)
+	return err
+}
+
+const deleteOldOpenEntries = `-- name: DeleteOldOpenEntries :execrows
+delete from clinic.inbox d where (d.clinic_id, d.env, d.id) in (
+    select i.clinic_id, i.env, i.id from clinic.inbox i where i.status = 'open' and i.received_at < $1 and i.meant_for is null
+    and not exists (select from clinic.linkings l where l.clinic_id = i.clinic_id and l.env = i.env
+        and (l.phone_key = i.phone_key or l.source = i.source and l.external_id = i.external_id))
+    order by i.received_at limit $2::int for update of i skip locked)
+`
+
+// Old open entries of all clinics, except those that are being linked to a patient.
+func (q *Queries) DeleteOldOpenEntries(ctx context.Context, before time.Time, rowLimit int) (int64, error) {
+	result, err := q.db.Exec(ctx, deleteOldOpenEntries, before, rowLimit)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected(), nil
+}
+
+const deleteOldSettledEntries = `-- name: DeleteOldSettledEntries :execrows
+delete from clinic.inbox d where (d.clinic_id, d.env, d.id) in (
+    select i.clinic_id, i.env, i.id from clinic.inbox i where i.status <> 'open' and i.settled_at < $1
+    order by i.settled_at limit $2::int for update of i skip locked)
+`
+
+func (q *Queries) DeleteOldSettledEntries(ctx context.Context, before *time.Time, rowLimit int) (int64, error) {
+	result, err := q.db.Exec(ctx, deleteOldSettledEntries, before, rowLimit)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected(), nil
+}
+
+const deletePatientLinkings = `-- name: DeletePatientLinkings :many
 delete from clinic.linkings where clinic_id = $1 and env = $2 and patient_id = $3 returning clinic_id, env, id, patient_id, phone_key, source, external_id, settled_by, after_at, after_id, created_at
 `
 
-func (q *Queries) ForgetLinkings(ctx context.Context, clinicID uuid.UUID, env hub.Environment, patientID uuid.UUID) ([]Linking, error) {
-	rows, err := q.db.Query(ctx, forgetLinkings, clinicID, env, patientID)
+func (q *Queries) DeletePatientLinkings(ctx context.Context, clinicID uuid.UUID, env hub.Environment, patientID uuid.UUID) ([]Linking, error) {
+	rows, err := q.db.Query(ctx, deletePatientLinkings, clinicID, env, patientID)
 	if err != nil {
 		return nil, err
 	}
@@ -160,7 +160,196 @@ func (q *Queries) ForgetLinkings(ctx context.Context, clinicID uuid.UUID, env hu
 	return items, nil
 }
 
-const inboxAbout = `-- name: InboxAbout :many
+const entriesBeingLinked = `-- name: EntriesBeingLinked :many
+select i.id, i.source, i.external_id from clinic.inbox i where i.clinic_id = $1 and i.env = $2 and i.status = 'open' and i.meant_for is null
+and (i.occurred_at, i.id) > ($3::timestamptz, $4::uuid)
+and (i.phone_key = $5::text or i.source = $6::text and i.external_id = $7::text)
+`
+
+type EntriesBeingLinkedParams struct {
+	ClinicID   uuid.UUID
+	Env        hub.Environment
+	AfterAt    time.Time
+	AfterID    uuid.UUID
+	PhoneKey   *string
+	Source     string
+	ExternalID *string
+}
+
+type EntriesBeingLinkedRow struct {
+	ID         uuid.UUID
+	Source     string
+	ExternalID *string
+}
+
+// Open entries that a linking has not reached yet, without their data.
+func (q *Queries) EntriesBeingLinked(ctx context.Context, arg EntriesBeingLinkedParams) ([]EntriesBeingLinkedRow, error) {
+	rows, err := q.db.Query(ctx, entriesBeingLinked,
+		arg.ClinicID,
+		arg.Env,
+		arg.AfterAt,
+		arg.AfterID,
+		arg.PhoneKey,
+		arg.Source,
+		arg.ExternalID,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []EntriesBeingLinkedRow{}
+	for rows.Next() {
+		var i EntriesBeingLinkedRow
+		if err := rows.Scan(&i.ID, &i.Source, &i.ExternalID); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const entriesWithoutEmailHash = `-- name: EntriesWithoutEmailHash :many
+select clinic_id, env, id, source, event_id, event_type, occurred_at, phone, phone_key, name, external_id, data_enc, status, patient_id, settled_by, settled_at, received_at, email_hmac, meant_for from clinic.inbox where status = 'open' and email_hmac is null and (clinic_id, env, id) > ($1::uuid, $2::text, $3::uuid)
+order by clinic_id, env, id limit $4::int for update skip locked
+`
+
+type EntriesWithoutEmailHashParams struct {
+	ClinicID uuid.UUID
+	Env      string
+	ID       uuid.UUID
+	RowLimit int
+}
+
+// Open entries of all clinics from before e-mail hashes were stored.
+func (q *Queries) EntriesWithoutEmailHash(ctx context.Context, arg EntriesWithoutEmailHashParams) ([]InboxEntry, error) {
+	rows, err := q.db.Query(ctx, entriesWithoutEmailHash,
+		arg.ClinicID,
+		arg.Env,
+		arg.ID,
+		arg.RowLimit,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []InboxEntry{}
+	for rows.Next() {
+		var i InboxEntry
+		if err := rows.Scan(
+			&i.ClinicID,
+			&i.Env,
+			&i.ID,
+			&i.Source,
+			&i.EventID,
+			&i.EventType,
+			&i.OccurredAt,
+			&i.Phone,
+			&i.PhoneKey,
+			&i.Name,
+			&i.ExternalID,
+			&i.DataEnc,
+			&i.Status,
+			&i.PatientID,
+			&i.SettledBy,
+			&i.SettledAt,
+			&i.ReceivedAt,
+			&i.EmailHmac,
+			&i.MeantFor,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const findLinking = `-- name: FindLinking :one
+select clinic_id, env, id, patient_id, phone_key, source, external_id, settled_by, after_at, after_id, created_at from clinic.linkings where clinic_id = $1 and env = $2
+and (phone_key = $3::text or source = $4::text and external_id = $5::text)
+order by created_at, id limit 1
+`
+
+type FindLinkingParams struct {
+	ClinicID   uuid.UUID
+	Env        hub.Environment
+	PhoneKey   *string
+	Source     string
+	ExternalID *string
+}
+
+// The linking in progress for a phone key, or for a ticket or appointment.
+func (q *Queries) FindLinking(ctx context.Context, arg FindLinkingParams) (Linking, error) {
+	row := q.db.QueryRow(ctx, findLinking,
+		arg.ClinicID,
+		arg.Env,
+		arg.PhoneKey,
+		arg.Source,
+		arg.ExternalID,
+	)
+	var i Linking
+	err := row.Scan(
+		&i.ClinicID,
+		&i.Env,
+		&i.ID,
+		&i.PatientID,
+		&i.PhoneKey,
+		&i.Source,
+		&i.ExternalID,
+		&i.SettledBy,
+		&i.AfterAt,
+		&i.AfterID,
+		&i.CreatedAt,
+	)
+	return i, err
+}
+
+const findLinkingShared = `-- name: FindLinkingShared :one
+select clinic_id, env, id, patient_id, phone_key, source, external_id, settled_by, after_at, after_id, created_at from clinic.linkings where clinic_id = $1 and env = $2
+and (phone_key = $3::text or source = $4::text and external_id = $5::text)
+order by created_at, id limit 1 for share
+`
+
+type FindLinkingSharedParams struct {
+	ClinicID   uuid.UUID
+	Env        hub.Environment
+	PhoneKey   *string
+	Source     string
+	ExternalID *string
+}
+
+// The same, locked so that it does not end before the transaction does.
+func (q *Queries) FindLinkingShared(ctx context.Context, arg FindLinkingSharedParams) (Linking, error) {
+	row := q.db.QueryRow(ctx, findLinkingShared,
+		arg.ClinicID,
+		arg.Env,
+		arg.PhoneKey,
+		arg.Source,
+		arg.ExternalID,
+	)
+	var i Linking
+	err := row.Scan(
+		&i.ClinicID,
+		&i.Env,
+		&i.ID,
+		&i.PatientID,
+		&i.PhoneKey,
+		&i.Source,
+		&i.ExternalID,
+		&i.SettledBy,
+		&i.AfterAt,
+		&i.AfterID,
+		&i.CreatedAt,
+	)
+	return i, err
+}
+
+const inboxEntriesAbout = `-- name: InboxEntriesAbout :many
 select clinic_id, env, id, source, event_id, event_type, occurred_at, phone, phone_key, name, external_id, data_enc, status, patient_id, settled_by, settled_at, received_at, email_hmac, meant_for from clinic.inbox i where i.clinic_id = $1 and i.env = $2 and i.patient_id = $3::uuid
 union all
 select clinic_id, env, id, source, event_id, event_type, occurred_at, phone, phone_key, name, external_id, data_enc, status, patient_id, settled_by, settled_at, received_at, email_hmac, meant_for from clinic.inbox i where i.clinic_id = $1 and i.env = $2 and i.status = 'open' and (i.meant_for is null or i.meant_for = $3)
@@ -174,7 +363,7 @@ and i.id = any(array(
     select d.id from clinic.inbox d where d.clinic_id = $1 and d.env = $2 and d.status = 'open' and d.email_hmac is null and d.event_type = 'contact.created'))
 `
 
-type InboxAboutParams struct {
+type InboxEntriesAboutParams struct {
 	ClinicID  uuid.UUID
 	Env       hub.Environment
 	PatientID uuid.UUID
@@ -182,10 +371,10 @@ type InboxAboutParams struct {
 	Emails    [][]byte
 }
 
-// Entries that may be about a patient: linked to them, or open with one of their numbers or addresses. Of some that are older than
-// the hashes nobody knows yet what address they tell.
-func (q *Queries) InboxAbout(ctx context.Context, arg InboxAboutParams) ([]InboxEntry, error) {
-	rows, err := q.db.Query(ctx, inboxAbout,
+// Entries that may be about a patient: linked to the patient, or open with one of the phone keys or e-mail hashes. Entries from
+// before e-mail hashes were stored are included too: their address is not known yet.
+func (q *Queries) InboxEntriesAbout(ctx context.Context, arg InboxEntriesAboutParams) ([]InboxEntry, error) {
+	rows, err := q.db.Query(ctx, inboxEntriesAbout,
 		arg.ClinicID,
 		arg.Env,
 		arg.PatientID,
@@ -303,62 +492,37 @@ func (q *Queries) InsertInboxEntry(ctx context.Context, arg InsertInboxEntryPara
 	return err
 }
 
-const leaveInboxEntry = `-- name: LeaveInboxEntry :exec
-update clinic.inbox set meant_for = null where clinic_id = $1 and env = $2 and id = $3
+const insertLinking = `-- name: InsertLinking :exec
+insert into clinic.linkings (clinic_id, env, id, patient_id, phone_key, source, external_id, settled_by, after_at, after_id, created_at)
+values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
 `
 
-// It waits for somebody to say what it means.
-func (q *Queries) LeaveInboxEntry(ctx context.Context, clinicID uuid.UUID, env hub.Environment, iD uuid.UUID) error {
-	_, err := q.db.Exec(ctx, leaveInboxEntry, clinicID, env, iD)
-	return err
-}
-
-const leaveTurns = `-- name: LeaveTurns :exec
-update clinic.inbox set meant_for = null where clinic_id = $1 and env = $2 and meant_for is not null and meant_for <> $3
-and (phone_key = $4::text or source = $5::text and external_id = $6::text)
-`
-
-type LeaveTurnsParams struct {
+type InsertLinkingParams struct {
 	ClinicID   uuid.UUID
 	Env        hub.Environment
-	PatientID  *uuid.UUID
+	ID         uuid.UUID
+	PatientID  uuid.UUID
 	PhoneKey   *string
 	Source     string
 	ExternalID *string
+	SettledBy  *uuid.UUID
+	AfterAt    time.Time
+	AfterID    uuid.UUID
+	CreatedAt  time.Time
 }
 
-// What waited for its turn behind others that are not settled any more waits for somebody to look at it.
-func (q *Queries) LeaveTurns(ctx context.Context, arg LeaveTurnsParams) error {
-	_, err := q.db.Exec(ctx, leaveTurns,
+func (q *Queries) InsertLinking(ctx context.Context, arg InsertLinkingParams) error {
+	_, err := q.db.Exec(ctx, insertLinking,
 		arg.ClinicID,
 		arg.Env,
+		arg.ID,
 		arg.PatientID,
 		arg.PhoneKey,
 		arg.Source,
 		arg.ExternalID,
-	)
-	return err
-}
-
-const linkPhone = `-- name: LinkPhone :exec
-insert into clinic.linked_phones (clinic_id, env, phone_key, patient_id, created_at) values ($1, $2, $3, $4, $5)
-on conflict (clinic_id, env, phone_key) do update set patient_id = excluded.patient_id, created_at = excluded.created_at
-`
-
-type LinkPhoneParams struct {
-	ClinicID  uuid.UUID
-	Env       hub.Environment
-	PhoneKey  string
-	PatientID uuid.UUID
-	CreatedAt time.Time
-}
-
-func (q *Queries) LinkPhone(ctx context.Context, arg LinkPhoneParams) error {
-	_, err := q.db.Exec(ctx, linkPhone,
-		arg.ClinicID,
-		arg.Env,
-		arg.PhoneKey,
-		arg.PatientID,
+		arg.SettledBy,
+		arg.AfterAt,
+		arg.AfterID,
 		arg.CreatedAt,
 	)
 	return err
@@ -370,46 +534,6 @@ select clinic_id, env, id, patient_id, phone_key, source, external_id, settled_b
 
 func (q *Queries) Linking(ctx context.Context, clinicID uuid.UUID, env hub.Environment, iD uuid.UUID) (Linking, error) {
 	row := q.db.QueryRow(ctx, linking, clinicID, env, iD)
-	var i Linking
-	err := row.Scan(
-		&i.ClinicID,
-		&i.Env,
-		&i.ID,
-		&i.PatientID,
-		&i.PhoneKey,
-		&i.Source,
-		&i.ExternalID,
-		&i.SettledBy,
-		&i.AfterAt,
-		&i.AfterID,
-		&i.CreatedAt,
-	)
-	return i, err
-}
-
-const linkingOf = `-- name: LinkingOf :one
-select clinic_id, env, id, patient_id, phone_key, source, external_id, settled_by, after_at, after_id, created_at from clinic.linkings where clinic_id = $1 and env = $2
-and (phone_key = $3::text or source = $4::text and external_id = $5::text)
-order by created_at, id limit 1
-`
-
-type LinkingOfParams struct {
-	ClinicID   uuid.UUID
-	Env        hub.Environment
-	PhoneKey   *string
-	Source     string
-	ExternalID *string
-}
-
-// What is under way for a number, or for a ticket or appointment.
-func (q *Queries) LinkingOf(ctx context.Context, arg LinkingOfParams) (Linking, error) {
-	row := q.db.QueryRow(ctx, linkingOf,
-		arg.ClinicID,
-		arg.Env,
-		arg.PhoneKey,
-		arg.Source,
-		arg.ExternalID,
-	)
 	var i Linking
 	err := row.Scan(
 		&i.ClinicID,
@@ -442,7 +566,7 @@ type ListInboxParams struct {
 	RowLimit  int
 }
 
-// What comes before the page is read in the index alone.
+// The rows before the page are read from the index alone.
 func (q *Queries) ListInbox(ctx context.Context, arg ListInboxParams) ([]InboxEntry, error) {
 	rows, err := q.db.Query(ctx, listInbox,
 		arg.ClinicID,
@@ -489,20 +613,20 @@ func (q *Queries) ListInbox(ctx context.Context, arg ListInboxParams) ([]InboxEn
 	return items, nil
 }
 
-const lockEntries = `-- name: LockEntries :many
+const lockInboxEntries = `-- name: LockInboxEntries :many
 select clinic_id, env, id, source, event_id, event_type, occurred_at, phone, phone_key, name, external_id, data_enc, status, patient_id, settled_by, settled_at, received_at, email_hmac, meant_for from clinic.inbox where clinic_id = $1 and env = $2 and id = any($3::uuid[]) and (status = 'open' or id = $4) order by id for update
 `
 
-type LockEntriesParams struct {
+type LockInboxEntriesParams struct {
 	ClinicID uuid.UUID
 	Env      hub.Environment
 	Ids      []uuid.UUID
 	ID       uuid.UUID
 }
 
-// An entry, and those of others that are open still; by id, as everybody locks them.
-func (q *Queries) LockEntries(ctx context.Context, arg LockEntriesParams) ([]InboxEntry, error) {
-	rows, err := q.db.Query(ctx, lockEntries,
+// The entry @id, and those of the others that are still open, in the order of their ids to avoid deadlocks.
+func (q *Queries) LockInboxEntries(ctx context.Context, arg LockInboxEntriesParams) ([]InboxEntry, error) {
+	rows, err := q.db.Query(ctx, lockInboxEntries,
 		arg.ClinicID,
 		arg.Env,
 		arg.Ids,
@@ -600,141 +724,56 @@ func (q *Queries) LockLinking(ctx context.Context, clinicID uuid.UUID, env hub.E
 	return i, err
 }
 
-const onTheWay = `-- name: OnTheWay :many
-select i.id, i.source, i.external_id from clinic.inbox i where i.clinic_id = $1 and i.env = $2 and i.status = 'open' and i.meant_for is null
-and (i.occurred_at, i.id) > ($3::timestamptz, $4::uuid)
-and (i.phone_key = $5::text or i.source = $6::text and i.external_id = $7::text)
+const releaseEntriesForOthers = `-- name: ReleaseEntriesForOthers :exec
+update clinic.inbox set meant_for = null where clinic_id = $1 and env = $2 and meant_for is not null and meant_for <> $3
+and (phone_key = $4::text or source = $5::text and external_id = $6::text)
 `
 
-type OnTheWayParams struct {
+type ReleaseEntriesForOthersParams struct {
 	ClinicID   uuid.UUID
 	Env        hub.Environment
-	AfterAt    time.Time
-	AfterID    uuid.UUID
+	PatientID  *uuid.UUID
 	PhoneKey   *string
 	Source     string
 	ExternalID *string
 }
 
-type OnTheWayRow struct {
-	ID         uuid.UUID
-	Source     string
-	ExternalID *string
-}
-
-// Open entries that were to be a patient's, without what they hold.
-func (q *Queries) OnTheWay(ctx context.Context, arg OnTheWayParams) ([]OnTheWayRow, error) {
-	rows, err := q.db.Query(ctx, onTheWay,
+// Entries of other patients that waited behind a linking that is deleted: they wait for a user again.
+func (q *Queries) ReleaseEntriesForOthers(ctx context.Context, arg ReleaseEntriesForOthersParams) error {
+	_, err := q.db.Exec(ctx, releaseEntriesForOthers,
 		arg.ClinicID,
 		arg.Env,
-		arg.AfterAt,
-		arg.AfterID,
-		arg.PhoneKey,
-		arg.Source,
-		arg.ExternalID,
-	)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	items := []OnTheWayRow{}
-	for rows.Next() {
-		var i OnTheWayRow
-		if err := rows.Scan(&i.ID, &i.Source, &i.ExternalID); err != nil {
-			return nil, err
-		}
-		items = append(items, i)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
-}
-
-const onlyByPhone = `-- name: OnlyByPhone :many
-select k.phone_key::text as phone_key, (array_agg(p.id))[1]::uuid as patient_id from (
-    select q.phone_key, q.id from clinic.patients q where q.clinic_id = $1 and q.env = $2 and q.phone_key = any($3::text[])
-    union
-    select l.phone_key, l.patient_id from clinic.linked_phones l where l.clinic_id = $1 and l.env = $2 and l.phone_key = any($3::text[])) k
-join clinic.patients p on p.clinic_id = $1 and p.env = $2 and p.id = k.id and p.status <> 'anonymized'
-group by k.phone_key having count(*) = 1
-`
-
-type OnlyByPhoneRow struct {
-	PhoneKey  string
-	PatientID uuid.UUID
-}
-
-// Of some numbers those that one patient has and nobody else, also by being linked.
-func (q *Queries) OnlyByPhone(ctx context.Context, clinicID uuid.UUID, env hub.Environment, phoneKeys []string) ([]OnlyByPhoneRow, error) {
-	rows, err := q.db.Query(ctx, onlyByPhone, clinicID, env, phoneKeys)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	items := []OnlyByPhoneRow{}
-	for rows.Next() {
-		var i OnlyByPhoneRow
-		if err := rows.Scan(&i.PhoneKey, &i.PatientID); err != nil {
-			return nil, err
-		}
-		items = append(items, i)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
-}
-
-const putLinking = `-- name: PutLinking :exec
-insert into clinic.linkings (clinic_id, env, id, patient_id, phone_key, source, external_id, settled_by, after_at, after_id, created_at)
-values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
-`
-
-type PutLinkingParams struct {
-	ClinicID   uuid.UUID
-	Env        hub.Environment
-	ID         uuid.UUID
-	PatientID  uuid.UUID
-	PhoneKey   *string
-	Source     string
-	ExternalID *string
-	SettledBy  *uuid.UUID
-	AfterAt    time.Time
-	AfterID    uuid.UUID
-	CreatedAt  time.Time
-}
-
-func (q *Queries) PutLinking(ctx context.Context, arg PutLinkingParams) error {
-	_, err := q.db.Exec(ctx, putLinking,
-		arg.ClinicID,
-		arg.Env,
-		arg.ID,
 		arg.PatientID,
 		arg.PhoneKey,
 		arg.Source,
 		arg.ExternalID,
-		arg.SettledBy,
-		arg.AfterAt,
-		arg.AfterID,
-		arg.CreatedAt,
 	)
 	return err
 }
 
-const setInboxEmail = `-- name: SetInboxEmail :exec
+const releaseInboxEntry = `-- name: ReleaseInboxEntry :exec
+update clinic.inbox set meant_for = null where clinic_id = $1 and env = $2 and id = $3
+`
+
+// It waits for a user to link or dismiss it.
+func (q *Queries) ReleaseInboxEntry(ctx context.Context, clinicID uuid.UUID, env hub.Environment, iD uuid.UUID) error {
+	_, err := q.db.Exec(ctx, releaseInboxEntry, clinicID, env, iD)
+	return err
+}
+
+const setInboxEmailHash = `-- name: SetInboxEmailHash :exec
 update clinic.inbox set email_hmac = $4 where clinic_id = $1 and env = $2 and id = $3 and status = 'open'
 `
 
-type SetInboxEmailParams struct {
+type SetInboxEmailHashParams struct {
 	ClinicID  uuid.UUID
 	Env       hub.Environment
 	ID        uuid.UUID
 	EmailHmac []byte
 }
 
-func (q *Queries) SetInboxEmail(ctx context.Context, arg SetInboxEmailParams) error {
-	_, err := q.db.Exec(ctx, setInboxEmail,
+func (q *Queries) SetInboxEmailHash(ctx context.Context, arg SetInboxEmailHashParams) error {
+	_, err := q.db.Exec(ctx, setInboxEmailHash,
 		arg.ClinicID,
 		arg.Env,
 		arg.ID,
@@ -793,94 +832,31 @@ func (q *Queries) SettleInboxEntry(ctx context.Context, arg SettleInboxEntryPara
 	return i, err
 }
 
-const shareLinkingOf = `-- name: ShareLinkingOf :one
-select clinic_id, env, id, patient_id, phone_key, source, external_id, settled_by, after_at, after_id, created_at from clinic.linkings where clinic_id = $1 and env = $2
-and (phone_key = $3::text or source = $4::text and external_id = $5::text)
-order by created_at, id limit 1 for share
+const uniquePatientsByPhone = `-- name: UniquePatientsByPhone :many
+select k.phone_key::text as phone_key, (array_agg(p.id))[1]::uuid as patient_id from (
+    select q.phone_key, q.id from clinic.patients q where q.clinic_id = $1 and q.env = $2 and q.phone_key = any($3::text[])
+    union
+    select l.phone_key, l.patient_id from clinic.linked_phones l where l.clinic_id = $1 and l.env = $2 and l.phone_key = any($3::text[])) k
+join clinic.patients p on p.clinic_id = $1 and p.env = $2 and p.id = k.id and p.status <> 'anonymized'
+group by k.phone_key having count(*) = 1
 `
 
-type ShareLinkingOfParams struct {
-	ClinicID   uuid.UUID
-	Env        hub.Environment
-	PhoneKey   *string
-	Source     string
-	ExternalID *string
+type UniquePatientsByPhoneRow struct {
+	PhoneKey  string
+	PatientID uuid.UUID
 }
 
-// The same, and it does not end before the transaction does.
-func (q *Queries) ShareLinkingOf(ctx context.Context, arg ShareLinkingOfParams) (Linking, error) {
-	row := q.db.QueryRow(ctx, shareLinkingOf,
-		arg.ClinicID,
-		arg.Env,
-		arg.PhoneKey,
-		arg.Source,
-		arg.ExternalID,
-	)
-	var i Linking
-	err := row.Scan(
-		&i.ClinicID,
-		&i.Env,
-		&i.ID,
-		&i.PatientID,
-		&i.PhoneKey,
-		&i.Source,
-		&i.ExternalID,
-		&i.SettledBy,
-		&i.AfterAt,
-		&i.AfterID,
-		&i.CreatedAt,
-	)
-	return i, err
-}
-
-const unhashed = `-- name: Unhashed :many
-select clinic_id, env, id, source, event_id, event_type, occurred_at, phone, phone_key, name, external_id, data_enc, status, patient_id, settled_by, settled_at, received_at, email_hmac, meant_for from clinic.inbox where status = 'open' and email_hmac is null and (clinic_id, env, id) > ($1::uuid, $2::text, $3::uuid)
-order by clinic_id, env, id limit $4::int for update skip locked
-`
-
-type UnhashedParams struct {
-	ClinicID uuid.UUID
-	Env      string
-	ID       uuid.UUID
-	RowLimit int
-}
-
-// Open entries of all clinics that are older than the hashes of addresses.
-func (q *Queries) Unhashed(ctx context.Context, arg UnhashedParams) ([]InboxEntry, error) {
-	rows, err := q.db.Query(ctx, unhashed,
-		arg.ClinicID,
-		arg.Env,
-		arg.ID,
-		arg.RowLimit,
-	)
+// The phone keys that exactly one patient has, as their own number or as a linked one.
+func (q *Queries) UniquePatientsByPhone(ctx context.Context, clinicID uuid.UUID, env hub.Environment, phoneKeys []string) ([]UniquePatientsByPhoneRow, error) {
+	rows, err := q.db.Query(ctx, uniquePatientsByPhone, clinicID, env, phoneKeys)
 	if err != nil {
 		return nil, err
 	}
 	defer rows.Close()
-	items := []InboxEntry{}
+	items := []UniquePatientsByPhoneRow{}
 	for rows.Next() {
-		var i InboxEntry
-		if err := rows.Scan(
-			&i.ClinicID,
-			&i.Env,
-			&i.ID,
-			&i.Source,
-			&i.EventID,
-			&i.EventType,
-			&i.OccurredAt,
-			&i.Phone,
-			&i.PhoneKey,
-			&i.Name,
-			&i.ExternalID,
-			&i.DataEnc,
-			&i.Status,
-			&i.PatientID,
-			&i.SettledBy,
-			&i.SettledAt,
-			&i.ReceivedAt,
-			&i.EmailHmac,
-			&i.MeantFor,
-		); err != nil {
+		var i UniquePatientsByPhoneRow
+		if err := rows.Scan(&i.PhoneKey, &i.PatientID); err != nil {
 			return nil, err
 		}
 		items = append(items, i)
@@ -891,7 +867,7 @@ func (q *Queries) Unhashed(ctx context.Context, arg UnhashedParams) ([]InboxEntr
 	return items, nil
 }
 
-const waiting = `-- name: Waiting :many
+const waitingEntries = `-- name: WaitingEntries :many
 select i.id, i.occurred_at, i.source, i.external_id, i.meant_for from clinic.inbox i
 where i.clinic_id = $1 and i.env = $2 and i.id <> $3 and i.id = any(array(
     select x.id from (select a.id from clinic.inbox a where a.clinic_id = $1 and a.env = $2 and a.status = 'open' and a.phone_key = $4::text
@@ -906,7 +882,7 @@ where i.clinic_id = $1 and i.env = $2 and i.id <> $3 and i.id = any(array(
 order by i.occurred_at, i.id limit $7::int
 `
 
-type WaitingParams struct {
+type WaitingEntriesParams struct {
 	ClinicID   uuid.UUID
 	Env        hub.Environment
 	ID         uuid.UUID
@@ -918,7 +894,7 @@ type WaitingParams struct {
 	ExternalID *string
 }
 
-type WaitingRow struct {
+type WaitingEntriesRow struct {
 	ID         uuid.UUID
 	OccurredAt time.Time
 	Source     string
@@ -926,10 +902,10 @@ type WaitingRow struct {
 	MeantFor   *uuid.UUID
 }
 
-// The oldest open entries from a number, or about a ticket or appointment, after one that was looked at before; and, wherever they
-// stand, those that wait only for their turn. Not the one that has the id itself.
-func (q *Queries) Waiting(ctx context.Context, arg WaitingParams) ([]WaitingRow, error) {
-	rows, err := q.db.Query(ctx, waiting,
+// The oldest open entries with a phone key, or about a ticket or appointment, after a cursor; and, wherever they stand, those
+// that wait for their turn behind a linking. Without the entry @id itself.
+func (q *Queries) WaitingEntries(ctx context.Context, arg WaitingEntriesParams) ([]WaitingEntriesRow, error) {
+	rows, err := q.db.Query(ctx, waitingEntries,
 		arg.ClinicID,
 		arg.Env,
 		arg.ID,
@@ -944,9 +920,9 @@ func (q *Queries) Waiting(ctx context.Context, arg WaitingParams) ([]WaitingRow,
 		return nil, err
 	}
 	defer rows.Close()
-	items := []WaitingRow{}
+	items := []WaitingEntriesRow{}
 	for rows.Next() {
-		var i WaitingRow
+		var i WaitingEntriesRow
 		if err := rows.Scan(
 			&i.ID,
 			&i.OccurredAt,

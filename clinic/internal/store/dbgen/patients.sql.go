@@ -14,366 +14,6 @@ import (
 	"integrationhub/hub"
 )
 
-const appointment = `-- name: Appointment :one
-select clinic_id, env, id, patient_id, starts_at, service, professional, status, reason, reminded_at, source, external_id, created_at, updated_at, details_at, state_at from clinic.appointments where clinic_id = $1 and env = $2 and id = $3
-`
-
-func (q *Queries) Appointment(ctx context.Context, clinicID uuid.UUID, env hub.Environment, iD uuid.UUID) (Appointment, error) {
-	row := q.db.QueryRow(ctx, appointment, clinicID, env, iD)
-	var i Appointment
-	err := row.Scan(
-		&i.ClinicID,
-		&i.Env,
-		&i.ID,
-		&i.PatientID,
-		&i.StartsAt,
-		&i.Service,
-		&i.Professional,
-		&i.Status,
-		&i.Reason,
-		&i.RemindedAt,
-		&i.Source,
-		&i.ExternalID,
-		&i.CreatedAt,
-		&i.UpdatedAt,
-		&i.DetailsAt,
-		&i.StateAt,
-	)
-	return i, err
-}
-
-const countAppointments = `-- name: CountAppointments :one
-select count(*)::int from (select 1 from clinic.appointments
-    where clinic_id = $1 and env = $2 and patient_id = $3 and ($4::text = '' or status = $4) limit $5::int) n
-`
-
-type CountAppointmentsParams struct {
-	ClinicID  uuid.UUID
-	Env       hub.Environment
-	PatientID uuid.UUID
-	Status    string
-	Most      int
-}
-
-func (q *Queries) CountAppointments(ctx context.Context, arg CountAppointmentsParams) (int, error) {
-	row := q.db.QueryRow(ctx, countAppointments,
-		arg.ClinicID,
-		arg.Env,
-		arg.PatientID,
-		arg.Status,
-		arg.Most,
-	)
-	var column_1 int
-	err := row.Scan(&column_1)
-	return column_1, err
-}
-
-const countInteractions = `-- name: CountInteractions :one
-select count(*)::int from (select 1 from clinic.interactions where clinic_id = $1 and env = $2 and patient_id = $3 limit $4::int) n
-`
-
-type CountInteractionsParams struct {
-	ClinicID  uuid.UUID
-	Env       hub.Environment
-	PatientID uuid.UUID
-	Most      int
-}
-
-func (q *Queries) CountInteractions(ctx context.Context, arg CountInteractionsParams) (int, error) {
-	row := q.db.QueryRow(ctx, countInteractions,
-		arg.ClinicID,
-		arg.Env,
-		arg.PatientID,
-		arg.Most,
-	)
-	var column_1 int
-	err := row.Scan(&column_1)
-	return column_1, err
-}
-
-const countRecords = `-- name: CountRecords :one
-select count(*)::int from (select 1 from clinic.records where clinic_id = $1 and env = $2 and patient_id = $3 limit $4::int) n
-`
-
-type CountRecordsParams struct {
-	ClinicID  uuid.UUID
-	Env       hub.Environment
-	PatientID uuid.UUID
-	Most      int
-}
-
-// Beside the list, not in its rows: a page beyond the last has none. So are the other lists counted.
-func (q *Queries) CountRecords(ctx context.Context, arg CountRecordsParams) (int, error) {
-	row := q.db.QueryRow(ctx, countRecords,
-		arg.ClinicID,
-		arg.Env,
-		arg.PatientID,
-		arg.Most,
-	)
-	var column_1 int
-	err := row.Scan(&column_1)
-	return column_1, err
-}
-
-const createProfessional = `-- name: CreateProfessional :one
-insert into clinic.professionals (clinic_id, env, id, name, specialty, register, is_active, created_at, updated_at)
-values ($1, $2, $3, $4, $5, $6, $7, $8, $8) returning clinic_id, env, id, name, specialty, register, is_active, created_at, updated_at
-`
-
-type CreateProfessionalParams struct {
-	ClinicID  uuid.UUID
-	Env       hub.Environment
-	ID        uuid.UUID
-	Name      string
-	Specialty *string
-	Register  *string
-	IsActive  bool
-	CreatedAt time.Time
-}
-
-func (q *Queries) CreateProfessional(ctx context.Context, arg CreateProfessionalParams) (Professional, error) {
-	row := q.db.QueryRow(ctx, createProfessional,
-		arg.ClinicID,
-		arg.Env,
-		arg.ID,
-		arg.Name,
-		arg.Specialty,
-		arg.Register,
-		arg.IsActive,
-		arg.CreatedAt,
-	)
-	var i Professional
-	err := row.Scan(
-		&i.ClinicID,
-		&i.Env,
-		&i.ID,
-		&i.Name,
-		&i.Specialty,
-		&i.Register,
-		&i.IsActive,
-		&i.CreatedAt,
-		&i.UpdatedAt,
-	)
-	return i, err
-}
-
-const deleteProfessional = `-- name: DeleteProfessional :execrows
-delete from clinic.professionals where clinic_id = $1 and env = $2 and id = $3
-`
-
-func (q *Queries) DeleteProfessional(ctx context.Context, clinicID uuid.UUID, env hub.Environment, iD uuid.UUID) (int64, error) {
-	result, err := q.db.Exec(ctx, deleteProfessional, clinicID, env, iD)
-	if err != nil {
-		return 0, err
-	}
-	return result.RowsAffected(), nil
-}
-
-const externalAppointment = `-- name: ExternalAppointment :one
-select clinic_id, env, id, patient_id, starts_at, service, professional, status, reason, reminded_at, source, external_id, created_at, updated_at, details_at, state_at from clinic.appointments where clinic_id = $1 and env = $2 and source = $3 and external_id = $4
-`
-
-type ExternalAppointmentParams struct {
-	ClinicID   uuid.UUID
-	Env        hub.Environment
-	Source     *string
-	ExternalID *string
-}
-
-func (q *Queries) ExternalAppointment(ctx context.Context, arg ExternalAppointmentParams) (Appointment, error) {
-	row := q.db.QueryRow(ctx, externalAppointment,
-		arg.ClinicID,
-		arg.Env,
-		arg.Source,
-		arg.ExternalID,
-	)
-	var i Appointment
-	err := row.Scan(
-		&i.ClinicID,
-		&i.Env,
-		&i.ID,
-		&i.PatientID,
-		&i.StartsAt,
-		&i.Service,
-		&i.Professional,
-		&i.Status,
-		&i.Reason,
-		&i.RemindedAt,
-		&i.Source,
-		&i.ExternalID,
-		&i.CreatedAt,
-		&i.UpdatedAt,
-		&i.DetailsAt,
-		&i.StateAt,
-	)
-	return i, err
-}
-
-const figures = `-- name: Figures :many
-select p.id,
-    coalesce((select max(a.starts_at) from clinic.appointments a where a.clinic_id = p.clinic_id and a.env = p.env and a.patient_id = p.id
-        and a.starts_at <= $1::timestamptz and a.status not in ('cancelled', 'no_show')), '0001-01-01 00:00:00Z')::timestamptz as last_at,
-    coalesce((select min(a.starts_at) from clinic.appointments a where a.clinic_id = p.clinic_id and a.env = p.env and a.patient_id = p.id
-        and a.starts_at > $1 and a.status in ('scheduled', 'confirmed')), '0001-01-01 00:00:00Z')::timestamptz as next_at,
-    coalesce((select sum(m.amount) from clinic.payments m where m.clinic_id = p.clinic_id and m.env = p.env and m.patient_id = p.id
-        and m.status in ('pending', 'overdue')), 0)::numeric as balance
-from clinic.patients p where p.clinic_id = $2 and p.env = $3 and p.id = any($4::uuid[])
-`
-
-type FiguresParams struct {
-	Now      time.Time
-	ClinicID uuid.UUID
-	Env      hub.Environment
-	Ids      []uuid.UUID
-}
-
-type FiguresRow struct {
-	ID      uuid.UUID
-	LastAt  time.Time
-	NextAt  time.Time
-	Balance care.Amount
-}
-
-// What is known about patients beside their own rows; zero times stand for none.
-func (q *Queries) Figures(ctx context.Context, arg FiguresParams) ([]FiguresRow, error) {
-	rows, err := q.db.Query(ctx, figures,
-		arg.Now,
-		arg.ClinicID,
-		arg.Env,
-		arg.Ids,
-	)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	items := []FiguresRow{}
-	for rows.Next() {
-		var i FiguresRow
-		if err := rows.Scan(
-			&i.ID,
-			&i.LastAt,
-			&i.NextAt,
-			&i.Balance,
-		); err != nil {
-			return nil, err
-		}
-		items = append(items, i)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
-}
-
-const insertAppointment = `-- name: InsertAppointment :one
-insert into clinic.appointments (clinic_id, env, id, patient_id, starts_at, service, professional, status, reason, source, external_id, created_at, updated_at)
-values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $12) returning clinic_id, env, id, patient_id, starts_at, service, professional, status, reason, reminded_at, source, external_id, created_at, updated_at, details_at, state_at
-`
-
-type InsertAppointmentParams struct {
-	ClinicID     uuid.UUID
-	Env          hub.Environment
-	ID           uuid.UUID
-	PatientID    uuid.UUID
-	StartsAt     time.Time
-	Service      string
-	Professional string
-	Status       care.AppointmentStatus
-	Reason       *string
-	Source       *string
-	ExternalID   *string
-	CreatedAt    time.Time
-}
-
-func (q *Queries) InsertAppointment(ctx context.Context, arg InsertAppointmentParams) (Appointment, error) {
-	row := q.db.QueryRow(ctx, insertAppointment,
-		arg.ClinicID,
-		arg.Env,
-		arg.ID,
-		arg.PatientID,
-		arg.StartsAt,
-		arg.Service,
-		arg.Professional,
-		arg.Status,
-		arg.Reason,
-		arg.Source,
-		arg.ExternalID,
-		arg.CreatedAt,
-	)
-	var i Appointment
-	err := row.Scan(
-		&i.ClinicID,
-		&i.Env,
-		&i.ID,
-		&i.PatientID,
-		&i.StartsAt,
-		&i.Service,
-		&i.Professional,
-		&i.Status,
-		&i.Reason,
-		&i.RemindedAt,
-		&i.Source,
-		&i.ExternalID,
-		&i.CreatedAt,
-		&i.UpdatedAt,
-		&i.DetailsAt,
-		&i.StateAt,
-	)
-	return i, err
-}
-
-const insertInteraction = `-- name: InsertInteraction :one
-insert into clinic.interactions (clinic_id, env, id, patient_id, type, summary, source, source_id, occurred_at, origin, created_at)
-values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) on conflict (clinic_id, env, source, source_id, origin) do nothing returning clinic_id, env, id, patient_id, type, summary, source, source_id, occurred_at, created_at, origin, updated_at
-`
-
-type InsertInteractionParams struct {
-	ClinicID   uuid.UUID
-	Env        hub.Environment
-	ID         uuid.UUID
-	PatientID  uuid.UUID
-	Type       string
-	Summary    string
-	Source     string
-	SourceID   string
-	OccurredAt time.Time
-	Origin     string
-	CreatedAt  time.Time
-}
-
-// No row: it is on the history already.
-func (q *Queries) InsertInteraction(ctx context.Context, arg InsertInteractionParams) (Interaction, error) {
-	row := q.db.QueryRow(ctx, insertInteraction,
-		arg.ClinicID,
-		arg.Env,
-		arg.ID,
-		arg.PatientID,
-		arg.Type,
-		arg.Summary,
-		arg.Source,
-		arg.SourceID,
-		arg.OccurredAt,
-		arg.Origin,
-		arg.CreatedAt,
-	)
-	var i Interaction
-	err := row.Scan(
-		&i.ClinicID,
-		&i.Env,
-		&i.ID,
-		&i.PatientID,
-		&i.Type,
-		&i.Summary,
-		&i.Source,
-		&i.SourceID,
-		&i.OccurredAt,
-		&i.CreatedAt,
-		&i.Origin,
-		&i.UpdatedAt,
-	)
-	return i, err
-}
-
 const insertPatient = `-- name: InsertPatient :one
 insert into clinic.patients (clinic_id, env, id, name, phone, email, cpf_enc, cpf_hmac, cpf_last2, birth_date, status, external_ref, created_at, updated_at)
 values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $13) returning clinic_id, env, id, name, name_search, phone, phone_key, email, cpf_enc, cpf_hmac, cpf_last2, birth_date, status, external_ref, created_at, updated_at, anonymized_at
@@ -434,105 +74,6 @@ func (q *Queries) InsertPatient(ctx context.Context, arg InsertPatientParams) (P
 	return i, err
 }
 
-const insertRecord = `-- name: InsertRecord :one
-insert into clinic.records (clinic_id, env, id, patient_id, date, type, professional, content_enc, external_summary, url, sensitivity, external_ref, created_by, created_at, updated_at)
-values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $14) returning clinic_id, env, id, patient_id, date, type, professional, content_enc, external_summary, url, sensitivity, external_ref, created_by, locked_at, created_at, updated_at
-`
-
-type InsertRecordParams struct {
-	ClinicID        uuid.UUID
-	Env             hub.Environment
-	ID              uuid.UUID
-	PatientID       uuid.UUID
-	Date            time.Time
-	Type            string
-	Professional    string
-	ContentEnc      []byte
-	ExternalSummary string
-	Url             *string
-	Sensitivity     care.Sensitivity
-	ExternalRef     *string
-	CreatedBy       *uuid.UUID
-	CreatedAt       time.Time
-}
-
-func (q *Queries) InsertRecord(ctx context.Context, arg InsertRecordParams) (Record, error) {
-	row := q.db.QueryRow(ctx, insertRecord,
-		arg.ClinicID,
-		arg.Env,
-		arg.ID,
-		arg.PatientID,
-		arg.Date,
-		arg.Type,
-		arg.Professional,
-		arg.ContentEnc,
-		arg.ExternalSummary,
-		arg.Url,
-		arg.Sensitivity,
-		arg.ExternalRef,
-		arg.CreatedBy,
-		arg.CreatedAt,
-	)
-	var i Record
-	err := row.Scan(
-		&i.ClinicID,
-		&i.Env,
-		&i.ID,
-		&i.PatientID,
-		&i.Date,
-		&i.Type,
-		&i.Professional,
-		&i.ContentEnc,
-		&i.ExternalSummary,
-		&i.Url,
-		&i.Sensitivity,
-		&i.ExternalRef,
-		&i.CreatedBy,
-		&i.LockedAt,
-		&i.CreatedAt,
-		&i.UpdatedAt,
-	)
-	return i, err
-}
-
-const interactionOfSource = `-- name: InteractionOfSource :one
-select clinic_id, env, id, patient_id, type, summary, source, source_id, occurred_at, created_at, origin, updated_at from clinic.interactions where clinic_id = $1 and env = $2 and source = $3 and source_id = $4 and origin = $5
-`
-
-type InteractionOfSourceParams struct {
-	ClinicID uuid.UUID
-	Env      hub.Environment
-	Source   string
-	SourceID string
-	Origin   string
-}
-
-func (q *Queries) InteractionOfSource(ctx context.Context, arg InteractionOfSourceParams) (Interaction, error) {
-	row := q.db.QueryRow(ctx, interactionOfSource,
-		arg.ClinicID,
-		arg.Env,
-		arg.Source,
-		arg.SourceID,
-		arg.Origin,
-	)
-	var i Interaction
-	err := row.Scan(
-		&i.ClinicID,
-		&i.Env,
-		&i.ID,
-		&i.PatientID,
-		&i.Type,
-		&i.Summary,
-		&i.Source,
-		&i.SourceID,
-		&i.OccurredAt,
-		&i.CreatedAt,
-		&i.Origin,
-		&i.UpdatedAt,
-	)
-	return i, err
-}
-
 const linkedPhones = `-- name: LinkedPhones :many
 select phone_key from clinic.linked_phones where clinic_id = $1 and env = $2 and patient_id = $3 order by created_at, phone_key
 `
@@ -555,286 +96,6 @@ func (q *Queries) LinkedPhones(ctx context.Context, clinicID uuid.UUID, env hub.
 		return nil, err
 	}
 	return items, nil
-}
-
-const listAppointments = `-- name: ListAppointments :many
-select clinic_id, env, id, patient_id, starts_at, service, professional, status, reason, reminded_at, source, external_id, created_at, updated_at, details_at, state_at from clinic.appointments where clinic_id = $1 and env = $2 and patient_id = $3 and ($4::text = '' or status = $4)
-order by starts_at desc, id desc limit $6::int offset $5::int
-`
-
-type ListAppointmentsParams struct {
-	ClinicID  uuid.UUID
-	Env       hub.Environment
-	PatientID uuid.UUID
-	Status    string
-	RowOffset int
-	RowLimit  int
-}
-
-func (q *Queries) ListAppointments(ctx context.Context, arg ListAppointmentsParams) ([]Appointment, error) {
-	rows, err := q.db.Query(ctx, listAppointments,
-		arg.ClinicID,
-		arg.Env,
-		arg.PatientID,
-		arg.Status,
-		arg.RowOffset,
-		arg.RowLimit,
-	)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	items := []Appointment{}
-	for rows.Next() {
-		var i Appointment
-		if err := rows.Scan(
-			&i.ClinicID,
-			&i.Env,
-			&i.ID,
-			&i.PatientID,
-			&i.StartsAt,
-			&i.Service,
-			&i.Professional,
-			&i.Status,
-			&i.Reason,
-			&i.RemindedAt,
-			&i.Source,
-			&i.ExternalID,
-			&i.CreatedAt,
-			&i.UpdatedAt,
-			&i.DetailsAt,
-			&i.StateAt,
-		); err != nil {
-			return nil, err
-		}
-		items = append(items, i)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
-}
-
-const listInteractions = `-- name: ListInteractions :many
-select clinic_id, env, id, patient_id, type, summary, source, source_id, occurred_at, created_at, origin, updated_at from clinic.interactions where clinic_id = $1 and env = $2 and patient_id = $3
-order by occurred_at desc, id desc limit $5::int offset $4::int
-`
-
-type ListInteractionsParams struct {
-	ClinicID  uuid.UUID
-	Env       hub.Environment
-	PatientID uuid.UUID
-	RowOffset int
-	RowLimit  int
-}
-
-func (q *Queries) ListInteractions(ctx context.Context, arg ListInteractionsParams) ([]Interaction, error) {
-	rows, err := q.db.Query(ctx, listInteractions,
-		arg.ClinicID,
-		arg.Env,
-		arg.PatientID,
-		arg.RowOffset,
-		arg.RowLimit,
-	)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	items := []Interaction{}
-	for rows.Next() {
-		var i Interaction
-		if err := rows.Scan(
-			&i.ClinicID,
-			&i.Env,
-			&i.ID,
-			&i.PatientID,
-			&i.Type,
-			&i.Summary,
-			&i.Source,
-			&i.SourceID,
-			&i.OccurredAt,
-			&i.CreatedAt,
-			&i.Origin,
-			&i.UpdatedAt,
-		); err != nil {
-			return nil, err
-		}
-		items = append(items, i)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
-}
-
-const listProfessionals = `-- name: ListProfessionals :many
-select clinic_id, env, id, name, specialty, register, is_active, created_at, updated_at from clinic.professionals where clinic_id = $1 and env = $2 order by name, id limit $4::int offset $3::int
-`
-
-type ListProfessionalsParams struct {
-	ClinicID  uuid.UUID
-	Env       hub.Environment
-	RowOffset int
-	RowLimit  int
-}
-
-func (q *Queries) ListProfessionals(ctx context.Context, arg ListProfessionalsParams) ([]Professional, error) {
-	rows, err := q.db.Query(ctx, listProfessionals,
-		arg.ClinicID,
-		arg.Env,
-		arg.RowOffset,
-		arg.RowLimit,
-	)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	items := []Professional{}
-	for rows.Next() {
-		var i Professional
-		if err := rows.Scan(
-			&i.ClinicID,
-			&i.Env,
-			&i.ID,
-			&i.Name,
-			&i.Specialty,
-			&i.Register,
-			&i.IsActive,
-			&i.CreatedAt,
-			&i.UpdatedAt,
-		); err != nil {
-			return nil, err
-		}
-		items = append(items, i)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
-}
-
-const listRecords = `-- name: ListRecords :many
-select clinic_id, env, id, patient_id, date, type, professional, content_enc, external_summary, url, sensitivity, external_ref, created_by, locked_at, created_at, updated_at from clinic.records where clinic_id = $1 and env = $2 and patient_id = $3
-order by date desc, id desc limit $5::int offset $4::int
-`
-
-type ListRecordsParams struct {
-	ClinicID  uuid.UUID
-	Env       hub.Environment
-	PatientID uuid.UUID
-	RowOffset int
-	RowLimit  int
-}
-
-func (q *Queries) ListRecords(ctx context.Context, arg ListRecordsParams) ([]Record, error) {
-	rows, err := q.db.Query(ctx, listRecords,
-		arg.ClinicID,
-		arg.Env,
-		arg.PatientID,
-		arg.RowOffset,
-		arg.RowLimit,
-	)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	items := []Record{}
-	for rows.Next() {
-		var i Record
-		if err := rows.Scan(
-			&i.ClinicID,
-			&i.Env,
-			&i.ID,
-			&i.PatientID,
-			&i.Date,
-			&i.Type,
-			&i.Professional,
-			&i.ContentEnc,
-			&i.ExternalSummary,
-			&i.Url,
-			&i.Sensitivity,
-			&i.ExternalRef,
-			&i.CreatedBy,
-			&i.LockedAt,
-			&i.CreatedAt,
-			&i.UpdatedAt,
-		); err != nil {
-			return nil, err
-		}
-		items = append(items, i)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
-}
-
-const lockAppointment = `-- name: LockAppointment :one
-select clinic_id, env, id, patient_id, starts_at, service, professional, status, reason, reminded_at, source, external_id, created_at, updated_at, details_at, state_at from clinic.appointments where clinic_id = $1 and env = $2 and id = $3 for update
-`
-
-func (q *Queries) LockAppointment(ctx context.Context, clinicID uuid.UUID, env hub.Environment, iD uuid.UUID) (Appointment, error) {
-	row := q.db.QueryRow(ctx, lockAppointment, clinicID, env, iD)
-	var i Appointment
-	err := row.Scan(
-		&i.ClinicID,
-		&i.Env,
-		&i.ID,
-		&i.PatientID,
-		&i.StartsAt,
-		&i.Service,
-		&i.Professional,
-		&i.Status,
-		&i.Reason,
-		&i.RemindedAt,
-		&i.Source,
-		&i.ExternalID,
-		&i.CreatedAt,
-		&i.UpdatedAt,
-		&i.DetailsAt,
-		&i.StateAt,
-	)
-	return i, err
-}
-
-const lockExternalAppointment = `-- name: LockExternalAppointment :one
-select clinic_id, env, id, patient_id, starts_at, service, professional, status, reason, reminded_at, source, external_id, created_at, updated_at, details_at, state_at from clinic.appointments where clinic_id = $1 and env = $2 and source = $3 and external_id = $4 for update
-`
-
-type LockExternalAppointmentParams struct {
-	ClinicID   uuid.UUID
-	Env        hub.Environment
-	Source     *string
-	ExternalID *string
-}
-
-func (q *Queries) LockExternalAppointment(ctx context.Context, arg LockExternalAppointmentParams) (Appointment, error) {
-	row := q.db.QueryRow(ctx, lockExternalAppointment,
-		arg.ClinicID,
-		arg.Env,
-		arg.Source,
-		arg.ExternalID,
-	)
-	var i Appointment
-	err := row.Scan(
-		&i.ClinicID,
-		&i.Env,
-		&i.ID,
-		&i.PatientID,
-		&i.StartsAt,
-		&i.Service,
-		&i.Professional,
-		&i.Status,
-		&i.Reason,
-		&i.RemindedAt,
-		&i.Source,
-		&i.ExternalID,
-		&i.CreatedAt,
-		&i.UpdatedAt,
-		&i.DetailsAt,
-		&i.StateAt,
-	)
-	return i, err
 }
 
 const lockPatient = `-- name: LockPatient :one
@@ -866,25 +127,43 @@ func (q *Queries) LockPatient(ctx context.Context, clinicID uuid.UUID, env hub.E
 	return i, err
 }
 
-const lockProfessional = `-- name: LockProfessional :one
-select clinic_id, env, id, name, specialty, register, is_active, created_at, updated_at from clinic.professionals where clinic_id = $1 and env = $2 and id = $3 for update
+const lockPatientShared = `-- name: LockPatientShared :one
+select clinic_id, env, id, name, name_search, phone, phone_key, email, cpf_enc, cpf_hmac, cpf_last2, birth_date, status, external_ref, created_at, updated_at, anonymized_at from clinic.patients where clinic_id = $1 and env = $2 and id = $3 for share
 `
 
-func (q *Queries) LockProfessional(ctx context.Context, clinicID uuid.UUID, env hub.Environment, iD uuid.UUID) (Professional, error) {
-	row := q.db.QueryRow(ctx, lockProfessional, clinicID, env, iD)
-	var i Professional
+func (q *Queries) LockPatientShared(ctx context.Context, clinicID uuid.UUID, env hub.Environment, iD uuid.UUID) (Patient, error) {
+	row := q.db.QueryRow(ctx, lockPatientShared, clinicID, env, iD)
+	var i Patient
 	err := row.Scan(
 		&i.ClinicID,
 		&i.Env,
 		&i.ID,
 		&i.Name,
-		&i.Specialty,
-		&i.Register,
-		&i.IsActive,
+		&i.NameSearch,
+		&i.Phone,
+		&i.PhoneKey,
+		&i.Email,
+		&i.CpfEnc,
+		&i.CpfHmac,
+		&i.CpfLast2,
+		&i.BirthDate,
+		&i.Status,
+		&i.ExternalRef,
 		&i.CreatedAt,
 		&i.UpdatedAt,
+		&i.AnonymizedAt,
 	)
 	return i, err
+}
+
+const lockPatients = `-- name: LockPatients :exec
+select from clinic.patients where clinic_id = $1 and env = $2 and id = any($3::uuid[]) order by id for update
+`
+
+// In the order of their ids, to avoid deadlocks.
+func (q *Queries) LockPatients(ctx context.Context, clinicID uuid.UUID, env hub.Environment, ids []uuid.UUID) error {
+	_, err := q.db.Exec(ctx, lockPatients, clinicID, env, ids)
+	return err
 }
 
 const patient = `-- name: Patient :one
@@ -916,18 +195,153 @@ func (q *Queries) Patient(ctx context.Context, clinicID uuid.UUID, env hub.Envir
 	return i, err
 }
 
-const patientsAnywhere = `-- name: PatientsAnywhere :many
-select p.clinic_id, p.env, p.id, p.name, p.name_search, p.phone, p.phone_key, p.email, p.cpf_enc, p.cpf_hmac, p.cpf_last2, p.birth_date, p.status, p.external_ref, p.created_at, p.updated_at, p.anonymized_at from clinic.patients p
-where p.env = 'live' and p.status <> 'anonymized' and (p.clinic_id, p.env, p.id) in (
-    select q.clinic_id, q.env, q.id from clinic.patients q where q.phone_key = any($1::text[])
-    union all
-    select l.clinic_id, l.env, l.patient_id from clinic.linked_phones l where l.phone_key = any($1::text[]))
-order by p.created_at, p.id limit 100
+const patientFigures = `-- name: PatientFigures :many
+select p.id,
+    coalesce((select max(a.starts_at) from clinic.appointments a where a.clinic_id = p.clinic_id and a.env = p.env and a.patient_id = p.id
+        and a.starts_at <= $1::timestamptz and a.status not in ('cancelled', 'no_show')), '0001-01-01 00:00:00Z')::timestamptz as last_at,
+    coalesce((select min(a.starts_at) from clinic.appointments a where a.clinic_id = p.clinic_id and a.env = p.env and a.patient_id = p.id
+        and a.starts_at > $1 and a.status in ('scheduled', 'confirmed')), '0001-01-01 00:00:00Z')::timestamptz as next_at,
+    coalesce((select sum(m.amount) from clinic.payments m where m.clinic_id = p.clinic_id and m.env = p.env and m.patient_id = p.id
+        and m.status in ('pending', 'overdue')), 0)::numeric as balance
+from clinic.patients p where p.clinic_id = $2 and p.env = $3 and p.id = any($4::uuid[])
 `
 
-// Of all clinics, also by numbers that were linked.
-func (q *Queries) PatientsAnywhere(ctx context.Context, phoneKeys []string) ([]Patient, error) {
-	rows, err := q.db.Query(ctx, patientsAnywhere, phoneKeys)
+type PatientFiguresParams struct {
+	Now      time.Time
+	ClinicID uuid.UUID
+	Env      hub.Environment
+	Ids      []uuid.UUID
+}
+
+type PatientFiguresRow struct {
+	ID      uuid.UUID
+	LastAt  time.Time
+	NextAt  time.Time
+	Balance care.Amount
+}
+
+// Computed values beside a patient's row. Zero times stand for none.
+func (q *Queries) PatientFigures(ctx context.Context, arg PatientFiguresParams) ([]PatientFiguresRow, error) {
+	rows, err := q.db.Query(ctx, patientFigures,
+		arg.Now,
+		arg.ClinicID,
+		arg.Env,
+		arg.Ids,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []PatientFiguresRow{}
+	for rows.Next() {
+		var i PatientFiguresRow
+		if err := rows.Scan(
+			&i.ID,
+			&i.LastAt,
+			&i.NextAt,
+			&i.Balance,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const patientsByCPFs = `-- name: PatientsByCPFs :many
+select clinic_id, env, id, name, name_search, phone, phone_key, email, cpf_enc, cpf_hmac, cpf_last2, birth_date, status, external_ref, created_at, updated_at, anonymized_at from clinic.patients where clinic_id = $1 and env = $2 and cpf_hmac = any($3::bytea[])
+`
+
+func (q *Queries) PatientsByCPFs(ctx context.Context, clinicID uuid.UUID, env hub.Environment, hashes [][]byte) ([]Patient, error) {
+	rows, err := q.db.Query(ctx, patientsByCPFs, clinicID, env, hashes)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []Patient{}
+	for rows.Next() {
+		var i Patient
+		if err := rows.Scan(
+			&i.ClinicID,
+			&i.Env,
+			&i.ID,
+			&i.Name,
+			&i.NameSearch,
+			&i.Phone,
+			&i.PhoneKey,
+			&i.Email,
+			&i.CpfEnc,
+			&i.CpfHmac,
+			&i.CpfLast2,
+			&i.BirthDate,
+			&i.Status,
+			&i.ExternalRef,
+			&i.CreatedAt,
+			&i.UpdatedAt,
+			&i.AnonymizedAt,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const patientsByIDs = `-- name: PatientsByIDs :many
+select clinic_id, env, id, name, name_search, phone, phone_key, email, cpf_enc, cpf_hmac, cpf_last2, birth_date, status, external_ref, created_at, updated_at, anonymized_at from clinic.patients where clinic_id = $1 and env = $2 and id = any($3::uuid[])
+`
+
+func (q *Queries) PatientsByIDs(ctx context.Context, clinicID uuid.UUID, env hub.Environment, ids []uuid.UUID) ([]Patient, error) {
+	rows, err := q.db.Query(ctx, patientsByIDs, clinicID, env, ids)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []Patient{}
+	for rows.Next() {
+		var i Patient
+		if err := rows.Scan(
+			&i.ClinicID,
+			&i.Env,
+			&i.ID,
+			&i.Name,
+			&i.NameSearch,
+			&i.Phone,
+			&i.PhoneKey,
+			&i.Email,
+			&i.CpfEnc,
+			&i.CpfHmac,
+			&i.CpfLast2,
+			&i.BirthDate,
+			&i.Status,
+			&i.ExternalRef,
+			&i.CreatedAt,
+			&i.UpdatedAt,
+			&i.AnonymizedAt,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const patientsByNameWithoutPhone = `-- name: PatientsByNameWithoutPhone :many
+select clinic_id, env, id, name, name_search, phone, phone_key, email, cpf_enc, cpf_hmac, cpf_last2, birth_date, status, external_ref, created_at, updated_at, anonymized_at from clinic.patients where clinic_id = $1 and env = $2 and name_search = any($3::text[]) and phone is null and status <> 'anonymized'
+order by created_at, id
+`
+
+func (q *Queries) PatientsByNameWithoutPhone(ctx context.Context, clinicID uuid.UUID, env hub.Environment, names []string) ([]Patient, error) {
+	rows, err := q.db.Query(ctx, patientsByNameWithoutPhone, clinicID, env, names)
 	if err != nil {
 		return nil, err
 	}
@@ -981,7 +395,7 @@ type PatientsByPhoneParams struct {
 	RowLimit int
 }
 
-// Those with the very number first; then by who was there first.
+// Patients with exactly this number come first, then active ones, then the oldest.
 func (q *Queries) PatientsByPhone(ctx context.Context, arg PatientsByPhoneParams) ([]Patient, error) {
 	rows, err := q.db.Query(ctx, patientsByPhone,
 		arg.ClinicID,
@@ -1026,94 +440,161 @@ func (q *Queries) PatientsByPhone(ctx context.Context, arg PatientsByPhoneParams
 	return items, nil
 }
 
-const record = `-- name: Record :one
-select clinic_id, env, id, patient_id, date, type, professional, content_enc, external_summary, url, sensitivity, external_ref, created_by, locked_at, created_at, updated_at from clinic.records where clinic_id = $1 and env = $2 and id = $3
+const patientsByPhoneAnywhere = `-- name: PatientsByPhoneAnywhere :many
+select p.clinic_id, p.env, p.id, p.name, p.name_search, p.phone, p.phone_key, p.email, p.cpf_enc, p.cpf_hmac, p.cpf_last2, p.birth_date, p.status, p.external_ref, p.created_at, p.updated_at, p.anonymized_at from clinic.patients p
+where p.env = 'live' and p.status <> 'anonymized' and (p.clinic_id, p.env, p.id) in (
+    select q.clinic_id, q.env, q.id from clinic.patients q where q.phone_key = any($1::text[])
+    union all
+    select l.clinic_id, l.env, l.patient_id from clinic.linked_phones l where l.phone_key = any($1::text[]))
+order by p.created_at, p.id limit 100
 `
 
-func (q *Queries) Record(ctx context.Context, clinicID uuid.UUID, env hub.Environment, iD uuid.UUID) (Record, error) {
-	row := q.db.QueryRow(ctx, record, clinicID, env, iD)
-	var i Record
-	err := row.Scan(
-		&i.ClinicID,
-		&i.Env,
-		&i.ID,
-		&i.PatientID,
-		&i.Date,
-		&i.Type,
-		&i.Professional,
-		&i.ContentEnc,
-		&i.ExternalSummary,
-		&i.Url,
-		&i.Sensitivity,
-		&i.ExternalRef,
-		&i.CreatedBy,
-		&i.LockedAt,
-		&i.CreatedAt,
-		&i.UpdatedAt,
-	)
-	return i, err
+// Of all clinics, by their own numbers and by linked ones.
+func (q *Queries) PatientsByPhoneAnywhere(ctx context.Context, phoneKeys []string) ([]Patient, error) {
+	rows, err := q.db.Query(ctx, patientsByPhoneAnywhere, phoneKeys)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []Patient{}
+	for rows.Next() {
+		var i Patient
+		if err := rows.Scan(
+			&i.ClinicID,
+			&i.Env,
+			&i.ID,
+			&i.Name,
+			&i.NameSearch,
+			&i.Phone,
+			&i.PhoneKey,
+			&i.Email,
+			&i.CpfEnc,
+			&i.CpfHmac,
+			&i.CpfLast2,
+			&i.BirthDate,
+			&i.Status,
+			&i.ExternalRef,
+			&i.CreatedAt,
+			&i.UpdatedAt,
+			&i.AnonymizedAt,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
 }
 
-const setAppointment = `-- name: SetAppointment :one
-update clinic.appointments set patient_id = $4, starts_at = $5, service = $6, professional = $7, status = $8, reason = $9, reminded_at = $10, external_id = $11,
-    details_at = $12, state_at = $13, updated_at = $14
-where clinic_id = $1 and env = $2 and id = $3 returning clinic_id, env, id, patient_id, starts_at, service, professional, status, reason, reminded_at, source, external_id, created_at, updated_at, details_at, state_at
+const patientsByPhones = `-- name: PatientsByPhones :many
+select clinic_id, env, id, name, name_search, phone, phone_key, email, cpf_enc, cpf_hmac, cpf_last2, birth_date, status, external_ref, created_at, updated_at, anonymized_at from clinic.patients where clinic_id = $1 and env = $2 and phone_key = any($3::text[]) and status <> 'anonymized'
+order by created_at, id
 `
 
-type SetAppointmentParams struct {
-	ClinicID     uuid.UUID
-	Env          hub.Environment
-	ID           uuid.UUID
-	PatientID    uuid.UUID
-	StartsAt     time.Time
-	Service      string
-	Professional string
-	Status       care.AppointmentStatus
-	Reason       *string
-	RemindedAt   *time.Time
-	ExternalID   *string
-	DetailsAt    *time.Time
-	StateAt      *time.Time
-	UpdatedAt    time.Time
+func (q *Queries) PatientsByPhones(ctx context.Context, clinicID uuid.UUID, env hub.Environment, phoneKeys []string) ([]Patient, error) {
+	rows, err := q.db.Query(ctx, patientsByPhones, clinicID, env, phoneKeys)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []Patient{}
+	for rows.Next() {
+		var i Patient
+		if err := rows.Scan(
+			&i.ClinicID,
+			&i.Env,
+			&i.ID,
+			&i.Name,
+			&i.NameSearch,
+			&i.Phone,
+			&i.PhoneKey,
+			&i.Email,
+			&i.CpfEnc,
+			&i.CpfHmac,
+			&i.CpfLast2,
+			&i.BirthDate,
+			&i.Status,
+			&i.ExternalRef,
+			&i.CreatedAt,
+			&i.UpdatedAt,
+			&i.AnonymizedAt,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
 }
 
-func (q *Queries) SetAppointment(ctx context.Context, arg SetAppointmentParams) (Appointment, error) {
-	row := q.db.QueryRow(ctx, setAppointment,
+const patientsByRefs = `-- name: PatientsByRefs :many
+select clinic_id, env, id, name, name_search, phone, phone_key, email, cpf_enc, cpf_hmac, cpf_last2, birth_date, status, external_ref, created_at, updated_at, anonymized_at from clinic.patients where clinic_id = $1 and env = $2 and external_ref = any($3::text[])
+`
+
+func (q *Queries) PatientsByRefs(ctx context.Context, clinicID uuid.UUID, env hub.Environment, refs []string) ([]Patient, error) {
+	rows, err := q.db.Query(ctx, patientsByRefs, clinicID, env, refs)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []Patient{}
+	for rows.Next() {
+		var i Patient
+		if err := rows.Scan(
+			&i.ClinicID,
+			&i.Env,
+			&i.ID,
+			&i.Name,
+			&i.NameSearch,
+			&i.Phone,
+			&i.PhoneKey,
+			&i.Email,
+			&i.CpfEnc,
+			&i.CpfHmac,
+			&i.CpfLast2,
+			&i.BirthDate,
+			&i.Status,
+			&i.ExternalRef,
+			&i.CreatedAt,
+			&i.UpdatedAt,
+			&i.AnonymizedAt,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const saveLinkedPhone = `-- name: SaveLinkedPhone :exec
+insert into clinic.linked_phones (clinic_id, env, phone_key, patient_id, created_at) values ($1, $2, $3, $4, $5)
+on conflict (clinic_id, env, phone_key) do update set patient_id = excluded.patient_id, created_at = excluded.created_at
+`
+
+type SaveLinkedPhoneParams struct {
+	ClinicID  uuid.UUID
+	Env       hub.Environment
+	PhoneKey  string
+	PatientID uuid.UUID
+	CreatedAt time.Time
+}
+
+func (q *Queries) SaveLinkedPhone(ctx context.Context, arg SaveLinkedPhoneParams) error {
+	_, err := q.db.Exec(ctx, saveLinkedPhone,
 		arg.ClinicID,
 		arg.Env,
-		arg.ID,
+		arg.PhoneKey,
 		arg.PatientID,
-		arg.StartsAt,
-		arg.Service,
-		arg.Professional,
-		arg.Status,
-		arg.Reason,
-		arg.RemindedAt,
-		arg.ExternalID,
-		arg.DetailsAt,
-		arg.StateAt,
-		arg.UpdatedAt,
+		arg.CreatedAt,
 	)
-	var i Appointment
-	err := row.Scan(
-		&i.ClinicID,
-		&i.Env,
-		&i.ID,
-		&i.PatientID,
-		&i.StartsAt,
-		&i.Service,
-		&i.Professional,
-		&i.Status,
-		&i.Reason,
-		&i.RemindedAt,
-		&i.Source,
-		&i.ExternalID,
-		&i.CreatedAt,
-		&i.UpdatedAt,
-		&i.DetailsAt,
-		&i.StateAt,
-	)
-	return i, err
+	return err
 }
 
 const setPatient = `-- name: SetPatient :one
@@ -1175,130 +656,4 @@ func (q *Queries) SetPatient(ctx context.Context, arg SetPatientParams) (Patient
 		&i.AnonymizedAt,
 	)
 	return i, err
-}
-
-const sharePatient = `-- name: SharePatient :one
-select clinic_id, env, id, name, name_search, phone, phone_key, email, cpf_enc, cpf_hmac, cpf_last2, birth_date, status, external_ref, created_at, updated_at, anonymized_at from clinic.patients where clinic_id = $1 and env = $2 and id = $3 for share
-`
-
-func (q *Queries) SharePatient(ctx context.Context, clinicID uuid.UUID, env hub.Environment, iD uuid.UUID) (Patient, error) {
-	row := q.db.QueryRow(ctx, sharePatient, clinicID, env, iD)
-	var i Patient
-	err := row.Scan(
-		&i.ClinicID,
-		&i.Env,
-		&i.ID,
-		&i.Name,
-		&i.NameSearch,
-		&i.Phone,
-		&i.PhoneKey,
-		&i.Email,
-		&i.CpfEnc,
-		&i.CpfHmac,
-		&i.CpfLast2,
-		&i.BirthDate,
-		&i.Status,
-		&i.ExternalRef,
-		&i.CreatedAt,
-		&i.UpdatedAt,
-		&i.AnonymizedAt,
-	)
-	return i, err
-}
-
-const updateProfessional = `-- name: UpdateProfessional :one
-update clinic.professionals set name = $4, specialty = $5, register = $6, is_active = $7, updated_at = $8
-where clinic_id = $1 and env = $2 and id = $3 returning clinic_id, env, id, name, specialty, register, is_active, created_at, updated_at
-`
-
-type UpdateProfessionalParams struct {
-	ClinicID  uuid.UUID
-	Env       hub.Environment
-	ID        uuid.UUID
-	Name      string
-	Specialty *string
-	Register  *string
-	IsActive  bool
-	UpdatedAt time.Time
-}
-
-func (q *Queries) UpdateProfessional(ctx context.Context, arg UpdateProfessionalParams) (Professional, error) {
-	row := q.db.QueryRow(ctx, updateProfessional,
-		arg.ClinicID,
-		arg.Env,
-		arg.ID,
-		arg.Name,
-		arg.Specialty,
-		arg.Register,
-		arg.IsActive,
-		arg.UpdatedAt,
-	)
-	var i Professional
-	err := row.Scan(
-		&i.ClinicID,
-		&i.Env,
-		&i.ID,
-		&i.Name,
-		&i.Specialty,
-		&i.Register,
-		&i.IsActive,
-		&i.CreatedAt,
-		&i.UpdatedAt,
-	)
-	return i, err
-}
-
-const visibleRecords = `-- name: VisibleRecords :many
-select clinic_id, env, id, patient_id, date, type, professional, content_enc, external_summary, url, sensitivity, external_ref, created_by, locked_at, created_at, updated_at from clinic.records where clinic_id = $1 and env = $2 and patient_id = $3 and sensitivity <> 'V'
-order by date desc, id desc limit $4::int
-`
-
-type VisibleRecordsParams struct {
-	ClinicID  uuid.UUID
-	Env       hub.Environment
-	PatientID uuid.UUID
-	RowLimit  int
-}
-
-// What connected products may know of: not what is very restricted.
-func (q *Queries) VisibleRecords(ctx context.Context, arg VisibleRecordsParams) ([]Record, error) {
-	rows, err := q.db.Query(ctx, visibleRecords,
-		arg.ClinicID,
-		arg.Env,
-		arg.PatientID,
-		arg.RowLimit,
-	)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	items := []Record{}
-	for rows.Next() {
-		var i Record
-		if err := rows.Scan(
-			&i.ClinicID,
-			&i.Env,
-			&i.ID,
-			&i.PatientID,
-			&i.Date,
-			&i.Type,
-			&i.Professional,
-			&i.ContentEnc,
-			&i.ExternalSummary,
-			&i.Url,
-			&i.Sensitivity,
-			&i.ExternalRef,
-			&i.CreatedBy,
-			&i.LockedAt,
-			&i.CreatedAt,
-			&i.UpdatedAt,
-		); err != nil {
-			return nil, err
-		}
-		items = append(items, i)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
 }

@@ -14,66 +14,28 @@ import (
 	"integrationhub/hub"
 )
 
-const cancelPayment = `-- name: CancelPayment :one
-update clinic.payments set status = 'cancelled', updated_at = $4 where clinic_id = $1 and env = $2 and id = $3 returning clinic_id, env, id, patient_id, appointment_id, amount, description, due_date, status, method, paid_at, overdue_notified_at, created_at, updated_at
-`
-
-type CancelPaymentParams struct {
-	ClinicID  uuid.UUID
-	Env       hub.Environment
-	ID        uuid.UUID
-	UpdatedAt time.Time
-}
-
-func (q *Queries) CancelPayment(ctx context.Context, arg CancelPaymentParams) (Payment, error) {
-	row := q.db.QueryRow(ctx, cancelPayment,
-		arg.ClinicID,
-		arg.Env,
-		arg.ID,
-		arg.UpdatedAt,
-	)
-	var i Payment
-	err := row.Scan(
-		&i.ClinicID,
-		&i.Env,
-		&i.ID,
-		&i.PatientID,
-		&i.AppointmentID,
-		&i.Amount,
-		&i.Description,
-		&i.DueDate,
-		&i.Status,
-		&i.Method,
-		&i.PaidAt,
-		&i.OverdueNotifiedAt,
-		&i.CreatedAt,
-		&i.UpdatedAt,
-	)
-	return i, err
-}
-
-const clinicsWithDue = `-- name: ClinicsWithDue :many
+const clinicsWithDuePayments = `-- name: ClinicsWithDuePayments :many
 select c.id, c.timezone from clinic.clinics c where c.id > $1::uuid and exists (
     select from clinic.payments m where m.clinic_id = c.id and m.env in ('live', 'test') and m.status = 'pending' and m.overdue_notified_at is null
     and m.due_date < $2::date)
 order by c.id limit $3::int
 `
 
-type ClinicsWithDueRow struct {
+type ClinicsWithDuePaymentsRow struct {
 	ID       uuid.UUID
 	Timezone string
 }
 
-// Those that have a payment to look at, as far as can be said without their time zones.
-func (q *Queries) ClinicsWithDue(ctx context.Context, after uuid.UUID, before time.Time, rowLimit int) ([]ClinicsWithDueRow, error) {
-	rows, err := q.db.Query(ctx, clinicsWithDue, after, before, rowLimit)
+// Clinics with a payment that may be overdue in any time zone.
+func (q *Queries) ClinicsWithDuePayments(ctx context.Context, after uuid.UUID, before time.Time, rowLimit int) ([]ClinicsWithDuePaymentsRow, error) {
+	rows, err := q.db.Query(ctx, clinicsWithDuePayments, after, before, rowLimit)
 	if err != nil {
 		return nil, err
 	}
 	defer rows.Close()
-	items := []ClinicsWithDueRow{}
+	items := []ClinicsWithDuePaymentsRow{}
 	for rows.Next() {
-		var i ClinicsWithDueRow
+		var i ClinicsWithDuePaymentsRow
 		if err := rows.Scan(&i.ID, &i.Timezone); err != nil {
 			return nil, err
 		}
@@ -93,7 +55,7 @@ type CountPaymentsParams struct {
 	ClinicID  uuid.UUID
 	Env       hub.Environment
 	PatientID uuid.UUID
-	Most      int
+	MaxCount  int
 }
 
 func (q *Queries) CountPayments(ctx context.Context, arg CountPaymentsParams) (int, error) {
@@ -101,7 +63,7 @@ func (q *Queries) CountPayments(ctx context.Context, arg CountPaymentsParams) (i
 		arg.ClinicID,
 		arg.Env,
 		arg.PatientID,
-		arg.Most,
+		arg.MaxCount,
 	)
 	var column_1 int
 	err := row.Scan(&column_1)
@@ -217,28 +179,28 @@ func (q *Queries) ListPayments(ctx context.Context, arg ListPaymentsParams) ([]P
 	return items, nil
 }
 
-const lockOverdue = `-- name: LockOverdue :many
+const lockOverduePayments = `-- name: LockOverduePayments :many
 select m.clinic_id, m.env, m.id, m.patient_id, m.appointment_id, m.amount, m.description, m.due_date, m.status, m.method, m.paid_at, m.overdue_notified_at, m.created_at, m.updated_at, p.status as patient_status from clinic.payments m
 join clinic.patients p on p.clinic_id = m.clinic_id and p.env = m.env and p.id = m.patient_id
 where m.clinic_id = $1 and m.env = any($2::text[]) and m.status = 'pending' and m.overdue_notified_at is null and m.due_date < $3::date
 order by m.due_date, m.id limit $4::int for share of p skip locked for update of m skip locked
 `
 
-type LockOverdueParams struct {
+type LockOverduePaymentsParams struct {
 	ClinicID uuid.UUID
 	Envs     []string
 	Today    time.Time
 	RowLimit int
 }
 
-type LockOverdueRow struct {
+type LockOverduePaymentsRow struct {
 	Payment       Payment
 	PatientStatus string
 }
 
-// A clinic's pending payments whose due date is over. Nobody else's run has them.
-func (q *Queries) LockOverdue(ctx context.Context, arg LockOverdueParams) ([]LockOverdueRow, error) {
-	rows, err := q.db.Query(ctx, lockOverdue,
+// A clinic's pending payments past their due date, without those that another run has locked.
+func (q *Queries) LockOverduePayments(ctx context.Context, arg LockOverduePaymentsParams) ([]LockOverduePaymentsRow, error) {
+	rows, err := q.db.Query(ctx, lockOverduePayments,
 		arg.ClinicID,
 		arg.Envs,
 		arg.Today,
@@ -248,9 +210,9 @@ func (q *Queries) LockOverdue(ctx context.Context, arg LockOverdueParams) ([]Loc
 		return nil, err
 	}
 	defer rows.Close()
-	items := []LockOverdueRow{}
+	items := []LockOverduePaymentsRow{}
 	for rows.Next() {
-		var i LockOverdueRow
+		var i LockOverduePaymentsRow
 		if err := rows.Scan(
 			&i.Payment.ClinicID,
 			&i.Payment.Env,
@@ -304,19 +266,57 @@ func (q *Queries) LockPayment(ctx context.Context, clinicID uuid.UUID, env hub.E
 	return i, err
 }
 
-const markOverdue = `-- name: MarkOverdue :exec
+const markPaymentCancelled = `-- name: MarkPaymentCancelled :one
+update clinic.payments set status = 'cancelled', updated_at = $4 where clinic_id = $1 and env = $2 and id = $3 returning clinic_id, env, id, patient_id, appointment_id, amount, description, due_date, status, method, paid_at, overdue_notified_at, created_at, updated_at
+`
+
+type MarkPaymentCancelledParams struct {
+	ClinicID  uuid.UUID
+	Env       hub.Environment
+	ID        uuid.UUID
+	UpdatedAt time.Time
+}
+
+func (q *Queries) MarkPaymentCancelled(ctx context.Context, arg MarkPaymentCancelledParams) (Payment, error) {
+	row := q.db.QueryRow(ctx, markPaymentCancelled,
+		arg.ClinicID,
+		arg.Env,
+		arg.ID,
+		arg.UpdatedAt,
+	)
+	var i Payment
+	err := row.Scan(
+		&i.ClinicID,
+		&i.Env,
+		&i.ID,
+		&i.PatientID,
+		&i.AppointmentID,
+		&i.Amount,
+		&i.Description,
+		&i.DueDate,
+		&i.Status,
+		&i.Method,
+		&i.PaidAt,
+		&i.OverdueNotifiedAt,
+		&i.CreatedAt,
+		&i.UpdatedAt,
+	)
+	return i, err
+}
+
+const markPaymentOverdue = `-- name: MarkPaymentOverdue :exec
 update clinic.payments set status = 'overdue', overdue_notified_at = $1::timestamptz, updated_at = $1 where clinic_id = $2 and env = $3 and id = $4
 `
 
-type MarkOverdueParams struct {
+type MarkPaymentOverdueParams struct {
 	Now      time.Time
 	ClinicID uuid.UUID
 	Env      hub.Environment
 	ID       uuid.UUID
 }
 
-func (q *Queries) MarkOverdue(ctx context.Context, arg MarkOverdueParams) error {
-	_, err := q.db.Exec(ctx, markOverdue,
+func (q *Queries) MarkPaymentOverdue(ctx context.Context, arg MarkPaymentOverdueParams) error {
+	_, err := q.db.Exec(ctx, markPaymentOverdue,
 		arg.Now,
 		arg.ClinicID,
 		arg.Env,
@@ -325,11 +325,11 @@ func (q *Queries) MarkOverdue(ctx context.Context, arg MarkOverdueParams) error 
 	return err
 }
 
-const payPayment = `-- name: PayPayment :one
+const markPaymentPaid = `-- name: MarkPaymentPaid :one
 update clinic.payments set status = 'paid', method = $4, paid_at = $5, updated_at = $6 where clinic_id = $1 and env = $2 and id = $3 returning clinic_id, env, id, patient_id, appointment_id, amount, description, due_date, status, method, paid_at, overdue_notified_at, created_at, updated_at
 `
 
-type PayPaymentParams struct {
+type MarkPaymentPaidParams struct {
 	ClinicID  uuid.UUID
 	Env       hub.Environment
 	ID        uuid.UUID
@@ -338,8 +338,8 @@ type PayPaymentParams struct {
 	UpdatedAt time.Time
 }
 
-func (q *Queries) PayPayment(ctx context.Context, arg PayPaymentParams) (Payment, error) {
-	row := q.db.QueryRow(ctx, payPayment,
+func (q *Queries) MarkPaymentPaid(ctx context.Context, arg MarkPaymentPaidParams) (Payment, error) {
+	row := q.db.QueryRow(ctx, markPaymentPaid,
 		arg.ClinicID,
 		arg.Env,
 		arg.ID,

@@ -20,7 +20,7 @@ select * from clinic.users where lower(email) = lower(@email);
 -- name: UserByID :one
 select * from clinic.users where id = $1;
 
--- name: UserOfLogin :one
+-- name: UserByLogin :one
 select u.* from clinic.users u where u.id = @id and u.is_active
 and exists (select from clinic.refresh_tokens t where t.family_id = @login and t.user_id = u.id and t.revoked_at is null);
 

@@ -2,10 +2,10 @@
 insert into clinic.imports (clinic_id, env, id, format, total, position, line, created_by, created_at)
 values ($1, $2, $3, $4, $5, $6, $7, $8, $9);
 
--- name: InsertChunk :exec
+-- name: InsertImportChunk :exec
 insert into clinic.import_chunks (clinic_id, env, import_id, n, content) values ($1, $2, $3, $4, $5);
 
--- name: Chunk :one
+-- name: ImportChunk :one
 select content from clinic.import_chunks where clinic_id = $1 and env = $2 and import_id = $3 and n = @n;
 
 -- name: ImportByID :one
@@ -18,7 +18,7 @@ select * from clinic.imports where clinic_id = $1 and env = $2 and id = $3 for u
 select * from clinic.imports where clinic_id = @clinic_id and env = @env order by id desc limit @row_limit::int offset @row_offset::int;
 
 -- name: CountImports :one
-select count(*)::int from (select 1 from clinic.imports where clinic_id = @clinic_id and env = @env limit @most::int) n;
+select count(*)::int from (select 1 from clinic.imports where clinic_id = @clinic_id and env = @env limit @max_count::int) n;
 
 -- name: ImportErrors :many
 select line, error from clinic.import_errors where clinic_id = $1 and env = $2 and import_id = $3 order by line;
@@ -40,33 +40,8 @@ select @clinic_id, @env, @import_id, unnest(@patients::uuid[]), unnest(@lines::i
 select patient_id, line from clinic.import_matches
 where clinic_id = @clinic_id and env = @env and import_id = @import_id and patient_id = any(@patients::uuid[]);
 
--- name: DropImportFile :exec
+-- name: DeleteImportFile :exec
 delete from clinic.import_chunks where clinic_id = $1 and env = $2 and import_id = $3;
 
--- name: DropImportMatches :exec
+-- name: DeleteImportMatches :exec
 delete from clinic.import_matches where clinic_id = $1 and env = $2 and import_id = $3;
-
--- name: LockPatients :exec
--- By their ids, as everybody does who locks several.
-select from clinic.patients where clinic_id = @clinic_id and env = @env and id = any(@ids::uuid[]) order by id for update;
-
--- name: PatientsByRefs :many
-select * from clinic.patients where clinic_id = @clinic_id and env = @env and external_ref = any(@refs::text[]);
-
--- name: PatientsByIDs :many
-select * from clinic.patients where clinic_id = @clinic_id and env = @env and id = any(@ids::uuid[]);
-
--- name: PatientsByCPFs :many
-select * from clinic.patients where clinic_id = @clinic_id and env = @env and cpf_hmac = any(@hashes::bytea[]);
-
--- name: PatientsByPhones :many
-select * from clinic.patients where clinic_id = @clinic_id and env = @env and phone_key = any(@phone_keys::text[]) and status <> 'anonymized'
-order by created_at, id;
-
--- name: PatientsWithoutPhone :many
-select * from clinic.patients where clinic_id = @clinic_id and env = @env and name_search = any(@names::text[]) and phone is null and status <> 'anonymized'
-order by created_at, id;
-
--- name: InsertPatients :batchexec
-insert into clinic.patients (clinic_id, env, id, name, phone, email, cpf_enc, cpf_hmac, cpf_last2, birth_date, status, external_ref, created_at, updated_at)
-values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $13);

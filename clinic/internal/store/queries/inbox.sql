@@ -3,18 +3,18 @@ insert into clinic.inbox (clinic_id, env, id, source, event_id, event_type, occu
 values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14) on conflict (clinic_id, env, source, event_id) do nothing;
 
 -- name: CountInbox :one
--- As far as most.
-select count(*)::int from (select from clinic.inbox i where i.clinic_id = @clinic_id and i.env = @env and i.status = @status::text limit @most::int) n;
+-- Up to max_count.
+select count(*)::int from (select from clinic.inbox i where i.clinic_id = @clinic_id and i.env = @env and i.status = @status::text limit @max_count::int) n;
 
 -- name: ListInbox :many
--- What comes before the page is read in the index alone.
+-- The rows before the page are read from the index alone.
 select o.* from clinic.inbox o where o.clinic_id = @clinic_id and o.env = @env and o.id = any(array(
     select i.id from clinic.inbox i where i.clinic_id = @clinic_id and i.env = @env and i.status = @status::text
     order by i.id desc limit @row_limit::int offset @row_offset::int))
 order by o.id desc;
 
--- name: OnlyByPhone :many
--- Of some numbers those that one patient has and nobody else, also by being linked.
+-- name: UniquePatientsByPhone :many
+-- The phone keys that exactly one patient has, as their own number or as a linked one.
 select k.phone_key::text as phone_key, (array_agg(p.id))[1]::uuid as patient_id from (
     select q.phone_key, q.id from clinic.patients q where q.clinic_id = @clinic_id and q.env = @env and q.phone_key = any(@phone_keys::text[])
     union
@@ -28,9 +28,9 @@ select * from clinic.inbox where clinic_id = $1 and env = $2 and id = $3 for upd
 -- name: InboxEntry :one
 select * from clinic.inbox where clinic_id = $1 and env = $2 and id = $3;
 
--- name: Waiting :many
--- The oldest open entries from a number, or about a ticket or appointment, after one that was looked at before; and, wherever they
--- stand, those that wait only for their turn. Not the one that has the id itself.
+-- name: WaitingEntries :many
+-- The oldest open entries with a phone key, or about a ticket or appointment, after a cursor; and, wherever they stand, those
+-- that wait for their turn behind a linking. Without the entry @id itself.
 select i.id, i.occurred_at, i.source, i.external_id, i.meant_for from clinic.inbox i
 where i.clinic_id = @clinic_id and i.env = @env and i.id <> @id and i.id = any(array(
     select x.id from (select a.id from clinic.inbox a where a.clinic_id = @clinic_id and a.env = @env and a.status = 'open' and a.phone_key = sqlc.narg('phone_key')::text
@@ -44,23 +44,19 @@ where i.clinic_id = @clinic_id and i.env = @env and i.id <> @id and i.id = any(a
         order by c.occurred_at, c.id limit @row_limit::int) z))
 order by i.occurred_at, i.id limit @row_limit::int;
 
--- name: LockEntries :many
--- An entry, and those of others that are open still; by id, as everybody locks them.
+-- name: LockInboxEntries :many
+-- The entry @id, and those of the others that are still open, in the order of their ids to avoid deadlocks.
 select * from clinic.inbox where clinic_id = @clinic_id and env = @env and id = any(@ids::uuid[]) and (status = 'open' or id = @id) order by id for update;
 
 -- name: SettleInboxEntry :one
 update clinic.inbox set status = $4, patient_id = $5, settled_by = $6, settled_at = $7, data_enc = null, phone = null, name = null, email_hmac = null, meant_for = null
 where clinic_id = $1 and env = $2 and id = $3 returning *;
 
--- name: LeaveInboxEntry :exec
--- It waits for somebody to say what it means.
+-- name: ReleaseInboxEntry :exec
+-- It waits for a user to link or dismiss it.
 update clinic.inbox set meant_for = null where clinic_id = $1 and env = $2 and id = $3;
 
--- name: LinkPhone :exec
-insert into clinic.linked_phones (clinic_id, env, phone_key, patient_id, created_at) values ($1, $2, $3, $4, $5)
-on conflict (clinic_id, env, phone_key) do update set patient_id = excluded.patient_id, created_at = excluded.created_at;
-
--- name: PutLinking :exec
+-- name: InsertLinking :exec
 insert into clinic.linkings (clinic_id, env, id, patient_id, phone_key, source, external_id, settled_by, after_at, after_id, created_at)
 values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11);
 
@@ -70,14 +66,14 @@ select * from clinic.linkings where clinic_id = $1 and env = $2 and id = $3;
 -- name: LockLinking :one
 select * from clinic.linkings where clinic_id = $1 and env = $2 and id = $3 for update;
 
--- name: LinkingOf :one
--- What is under way for a number, or for a ticket or appointment.
+-- name: FindLinking :one
+-- The linking in progress for a phone key, or for a ticket or appointment.
 select * from clinic.linkings where clinic_id = @clinic_id and env = @env
 and (phone_key = sqlc.narg('phone_key')::text or source = @source::text and external_id = sqlc.narg('external_id')::text)
 order by created_at, id limit 1;
 
--- name: ShareLinkingOf :one
--- The same, and it does not end before the transaction does.
+-- name: FindLinkingShared :one
+-- The same, locked so that it does not end before the transaction does.
 select * from clinic.linkings where clinic_id = @clinic_id and env = @env
 and (phone_key = sqlc.narg('phone_key')::text or source = @source::text and external_id = sqlc.narg('external_id')::text)
 order by created_at, id limit 1 for share;
@@ -85,26 +81,26 @@ order by created_at, id limit 1 for share;
 -- name: AdvanceLinking :exec
 update clinic.linkings set after_at = $4, after_id = $5 where clinic_id = $1 and env = $2 and id = $3;
 
--- name: DropLinking :exec
+-- name: DeleteLinking :exec
 delete from clinic.linkings where clinic_id = $1 and env = $2 and id = $3;
 
--- name: ForgetLinkings :many
+-- name: DeletePatientLinkings :many
 delete from clinic.linkings where clinic_id = @clinic_id and env = @env and patient_id = @patient_id returning *;
 
--- name: LeaveTurns :exec
--- What waited for its turn behind others that are not settled any more waits for somebody to look at it.
+-- name: ReleaseEntriesForOthers :exec
+-- Entries of other patients that waited behind a linking that is deleted: they wait for a user again.
 update clinic.inbox set meant_for = null where clinic_id = @clinic_id and env = @env and meant_for is not null and meant_for <> @patient_id
 and (phone_key = sqlc.narg('phone_key')::text or source = @source::text and external_id = sqlc.narg('external_id')::text);
 
--- name: OnTheWay :many
--- Open entries that were to be a patient's, without what they hold.
+-- name: EntriesBeingLinked :many
+-- Open entries that a linking has not reached yet, without their data.
 select i.id, i.source, i.external_id from clinic.inbox i where i.clinic_id = @clinic_id and i.env = @env and i.status = 'open' and i.meant_for is null
 and (i.occurred_at, i.id) > (@after_at::timestamptz, @after_id::uuid)
 and (i.phone_key = sqlc.narg('phone_key')::text or i.source = @source::text and i.external_id = sqlc.narg('external_id')::text);
 
--- name: InboxAbout :many
--- Entries that may be about a patient: linked to them, or open with one of their numbers or addresses. Of some that are older than
--- the hashes nobody knows yet what address they tell.
+-- name: InboxEntriesAbout :many
+-- Entries that may be about a patient: linked to the patient, or open with one of the phone keys or e-mail hashes. Entries from
+-- before e-mail hashes were stored are included too: their address is not known yet.
 select * from clinic.inbox i where i.clinic_id = @clinic_id and i.env = @env and i.patient_id = @patient_id::uuid
 union all
 select * from clinic.inbox i where i.clinic_id = @clinic_id and i.env = @env and i.status = 'open' and (i.meant_for is null or i.meant_for = @patient_id)
@@ -117,29 +113,29 @@ and i.id = any(array(
     union all
     select d.id from clinic.inbox d where d.clinic_id = @clinic_id and d.env = @env and d.status = 'open' and d.email_hmac is null and d.event_type = 'contact.created'));
 
--- name: ForgetInbox :exec
--- Locked by id, as everybody locks them. Who was linked to another patient meanwhile is theirs.
+-- name: DeleteInboxEntries :exec
+-- Locked in the order of their ids. An entry that was linked to another patient meanwhile stays.
 delete from clinic.inbox d where d.clinic_id = @clinic_id and d.env = @env and d.id in (
     select i.id from clinic.inbox i where i.clinic_id = @clinic_id and i.env = @env and i.id = any(@ids::uuid[])
     and (i.patient_id = @patient_id::uuid or i.status = 'open') order by i.id for update);
 
--- name: Unhashed :many
--- Open entries of all clinics that are older than the hashes of addresses.
+-- name: EntriesWithoutEmailHash :many
+-- Open entries of all clinics from before e-mail hashes were stored.
 select * from clinic.inbox where status = 'open' and email_hmac is null and (clinic_id, env, id) > (@clinic_id::uuid, @env::text, @id::uuid)
 order by clinic_id, env, id limit @row_limit::int for update skip locked;
 
--- name: SetInboxEmail :exec
+-- name: SetInboxEmailHash :exec
 update clinic.inbox set email_hmac = $4 where clinic_id = $1 and env = $2 and id = $3 and status = 'open';
 
--- name: DropUnsettled :execrows
--- Open entries of all clinics that nobody looked at; not those that are on their way to a patient.
+-- name: DeleteOldOpenEntries :execrows
+-- Old open entries of all clinics, except those that are being linked to a patient.
 delete from clinic.inbox d where (d.clinic_id, d.env, d.id) in (
     select i.clinic_id, i.env, i.id from clinic.inbox i where i.status = 'open' and i.received_at < @before and i.meant_for is null
     and not exists (select from clinic.linkings l where l.clinic_id = i.clinic_id and l.env = i.env
         and (l.phone_key = i.phone_key or l.source = i.source and l.external_id = i.external_id))
     order by i.received_at limit @row_limit::int for update of i skip locked);
 
--- name: DropSettled :execrows
+-- name: DeleteOldSettledEntries :execrows
 delete from clinic.inbox d where (d.clinic_id, d.env, d.id) in (
     select i.clinic_id, i.env, i.id from clinic.inbox i where i.status <> 'open' and i.settled_at < @before
     order by i.settled_at limit @row_limit::int for update of i skip locked);

@@ -8,10 +8,10 @@ select * from clinic.payments where clinic_id = $1 and env = $2 and id = $3;
 -- name: LockPayment :one
 select * from clinic.payments where clinic_id = $1 and env = $2 and id = $3 for update;
 
--- name: PayPayment :one
+-- name: MarkPaymentPaid :one
 update clinic.payments set status = 'paid', method = $4, paid_at = $5, updated_at = $6 where clinic_id = $1 and env = $2 and id = $3 returning *;
 
--- name: CancelPayment :one
+-- name: MarkPaymentCancelled :one
 update clinic.payments set status = 'cancelled', updated_at = $4 where clinic_id = $1 and env = $2 and id = $3 returning *;
 
 -- name: ListPayments :many
@@ -19,21 +19,21 @@ select * from clinic.payments where clinic_id = @clinic_id and env = @env and pa
 order by due_date desc, id desc limit @row_limit::int offset @row_offset::int;
 
 -- name: CountPayments :one
-select count(*)::int from (select 1 from clinic.payments where clinic_id = @clinic_id and env = @env and patient_id = @patient_id limit @most::int) n;
+select count(*)::int from (select 1 from clinic.payments where clinic_id = @clinic_id and env = @env and patient_id = @patient_id limit @max_count::int) n;
 
--- name: ClinicsWithDue :many
--- Those that have a payment to look at, as far as can be said without their time zones.
+-- name: ClinicsWithDuePayments :many
+-- Clinics with a payment that may be overdue in any time zone.
 select c.id, c.timezone from clinic.clinics c where c.id > @after::uuid and exists (
     select from clinic.payments m where m.clinic_id = c.id and m.env in ('live', 'test') and m.status = 'pending' and m.overdue_notified_at is null
     and m.due_date < @before::date)
 order by c.id limit @row_limit::int;
 
--- name: LockOverdue :many
--- A clinic's pending payments whose due date is over. Nobody else's run has them.
+-- name: LockOverduePayments :many
+-- A clinic's pending payments past their due date, without those that another run has locked.
 select sqlc.embed(m), p.status as patient_status from clinic.payments m
 join clinic.patients p on p.clinic_id = m.clinic_id and p.env = m.env and p.id = m.patient_id
 where m.clinic_id = @clinic_id and m.env = any(@envs::text[]) and m.status = 'pending' and m.overdue_notified_at is null and m.due_date < @today::date
 order by m.due_date, m.id limit @row_limit::int for share of p skip locked for update of m skip locked;
 
--- name: MarkOverdue :exec
+-- name: MarkPaymentOverdue :exec
 update clinic.payments set status = 'overdue', overdue_notified_at = @now::timestamptz, updated_at = @now where clinic_id = @clinic_id and env = @env and id = @id;

@@ -23,7 +23,7 @@ type brCode struct {
 	txid        string // 1 to 25 letters and digits
 }
 
-// Ids of the fields.
+// Field ids.
 const (
 	idFormat      = "00"
 	idMerchant    = "26"
@@ -41,22 +41,22 @@ const (
 	idTxID        = "05" // in idAdditional
 )
 
-// longestField is what a length of two digits can tell.
-const longestField = 99
+// maxFieldLength is the longest value two length digits can describe.
+const maxFieldLength = 99
 
-// String is the payload, checksum included.
+// String returns the payload with its checksum.
 func (c brCode) String() string {
 	account := field(idGUI, "br.gov.bcb.pix") + field(idKey, c.key)
-	if text := latin(c.description, longestField-len(account)-len(idDescription)-2); text != "" {
+	if text := plainASCII(c.description, maxFieldLength-len(account)-len(idDescription)-2); text != "" {
 		account += field(idDescription, text)
 	}
 	payload := field(idFormat, "01") + field(idMerchant, account) + field(idCategory, "0000") + field(idCurrency, "986") +
-		field(idAmount, c.amount.String()) + field(idCountry, "BR") + field(idName, orDash(latin(c.merchant, 25))) +
-		field(idCity, orDash(latin(c.city, 15))) + field(idAdditional, field(idTxID, c.txid)) + idCRC + "04"
+		field(idAmount, c.amount.String()) + field(idCountry, "BR") + field(idName, orDash(plainASCII(c.merchant, 25))) +
+		field(idCity, orDash(plainASCII(c.city, 15))) + field(idAdditional, field(idTxID, c.txid)) + idCRC + "04"
 	return payload + fmt.Sprintf("%04X", crc16(payload))
 }
 
-// field is one id, its length and its value. Values are ASCII.
+// field formats an id, the value's length and the value, which must be ASCII.
 func field(id, value string) string { return fmt.Sprintf("%s%02d%s", id, len(value), value) }
 
 // crc16 is CRC-16/CCITT-FALSE (polynomial 0x1021, initial value 0xFFFF).
@@ -75,24 +75,24 @@ func crc16(text string) uint16 {
 	return crc
 }
 
-// latin writes a text without accents and in ASCII, as banks read it best, cut to
-// so many characters.
-func latin(text string, longest int) string {
+// plainASCII removes accents and other non-ASCII characters, for banks that read no
+// others, and cuts the text to maxLength characters.
+func plainASCII(text string, maxLength int) string {
 	plain, _, err := transform.String(transform.Chain(norm.NFD, runes.Remove(runes.In(unicode.Mn))), text)
 	if err != nil {
 		plain = text
 	}
-	plain = strings.Map(func(r rune) rune {
-		if r < ' ' || r > '~' {
+	plain = strings.Map(func(char rune) rune {
+		if char < ' ' || char > '~' {
 			return ' '
 		}
-		return r
+		return char
 	}, plain)
 	plain = strings.Join(strings.Fields(plain), " ")
-	return strings.TrimSpace(plain[:min(len(plain), max(longest, 0))])
+	return strings.TrimSpace(plain[:min(len(plain), max(maxLength, 0))])
 }
 
-// orDash is for fields that must not be empty.
+// orDash replaces an empty text, for fields that must not be empty.
 func orDash(text string) string {
 	if text == "" {
 		return "-"

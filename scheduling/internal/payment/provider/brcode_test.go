@@ -137,7 +137,7 @@ func FuzzBRCode(f *testing.F) {
 func TestQRPicture(t *testing.T) {
 	t.Parallel()
 	for _, code := range published {
-		raw, err := QR(code)
+		raw, err := EncodeQR(code)
 		require.NoError(t, err)
 		picture, err := png.Decode(bytes.NewReader(raw))
 		require.NoError(t, err)
@@ -146,7 +146,7 @@ func TestQRPicture(t *testing.T) {
 		modules := side/moduleSize - 2*quietZone
 		require.Zero(t, (modules-17)%4, "%d modules", modules)
 		at := func(x, y int) bool {
-			return dark(picture.At((x+quietZone)*moduleSize+moduleSize/2, (y+quietZone)*moduleSize+moduleSize/2))
+			return isDark(picture.At((x+quietZone)*moduleSize+moduleSize/2, (y+quietZone)*moduleSize+moduleSize/2))
 		}
 		finder := []string{"1111111", "1000001", "1011101", "1011101", "1011101", "1000001", "1111111"}
 		for _, corner := range [][2]int{{0, 0}, {modules - 7, 0}, {0, modules - 7}} {
@@ -163,6 +163,6 @@ func TestQRPicture(t *testing.T) {
 		}
 		require.Less(t, len(raw), 8<<10)
 	}
-	_, err := QR(strings.Repeat("x", 4000))
+	_, err := EncodeQR(strings.Repeat("x", 4000))
 	require.Error(t, err, "more than a QR code holds")
 }

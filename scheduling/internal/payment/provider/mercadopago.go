@@ -20,13 +20,13 @@ import (
 	"integrationhub/scheduling/internal/booking"
 )
 
-// NameMercadoPago is Mercado Pago's in the settings.
+// NameMercadoPago is Mercado Pago's name in the settings.
 const NameMercadoPago = "mercadopago"
 
-// mercadoPagoURL is where its API is.
+// mercadoPagoURL is the address of Mercado Pago's API.
 const mercadoPagoURL = "https://api.mercadopago.com"
 
-// MercadoPagoConfig is what [MercadoPago] works with.
+// MercadoPagoConfig configures a [MercadoPago].
 type MercadoPagoConfig struct {
 	Token  string           // access token
 	Secret string           // signs webhooks
@@ -40,27 +40,27 @@ type MercadoPago struct{ config MercadoPagoConfig }
 
 var _ Provider = (*MercadoPago)(nil)
 
-// NewMercadoPago makes the provider.
-func NewMercadoPago(c MercadoPagoConfig) *MercadoPago {
-	if c.URL == "" {
-		c.URL = mercadoPagoURL
+// NewMercadoPago returns the provider.
+func NewMercadoPago(config MercadoPagoConfig) *MercadoPago {
+	if config.URL == "" {
+		config.URL = mercadoPagoURL
 	}
-	c.URL = strings.TrimRight(c.URL, "/")
-	return &MercadoPago{config: c}
+	config.URL = strings.TrimRight(config.URL, "/")
+	return &MercadoPago{config: config}
 }
 
 // Name implements [Provider].
 func (m *MercadoPago) Name() string { return NameMercadoPago }
 
-// NeedsEmail implements [Provider].
-func (m *MercadoPago) NeedsEmail() bool { return true }
+// RequiresPayerEmail implements [Provider].
+func (m *MercadoPago) RequiresPayerEmail() bool { return true }
 
-// mpTime is how it writes times.
-const mpTime = "2006-01-02T15:04:05.000-07:00"
+// mpTimeFormat is the format of times in the API.
+const mpTimeFormat = "2006-01-02T15:04:05.000-07:00"
 
-// mpShortest is the least life of a Pix charge there. Ours may end sooner: whoever
-// ordered it cancels it then.
-const mpShortest = 30 * time.Minute
+// mpMinLifetime is the shortest lifetime the API accepts for a Pix charge. Orders may
+// end sooner; then the charge is cancelled.
+const mpMinLifetime = 30 * time.Minute
 
 type mpOrder struct {
 	Amount      booking.Cents `json:"transaction_amount"`
@@ -84,7 +84,7 @@ type mpIdentification struct {
 	Number string `json:"number"`
 }
 
-// mpPayment is what is read of its answers.
+// mpPayment is the part of an answer that is read.
 type mpPayment struct {
 	ID        json.Number   `json:"id"`
 	Status    string        `json:"status"`
@@ -107,44 +107,44 @@ type mpPayment struct {
 }
 
 // Create implements [Provider]. The payer needs an e-mail address.
-func (m *MercadoPago) Create(ctx context.Context, o Order) (Charge, error) {
+func (m *MercadoPago) Create(ctx context.Context, order Order) (Charge, error) {
 	now := m.config.Now()
-	if err := o.check(now); err != nil {
+	if err := order.check(now); err != nil {
 		return Charge{}, err
 	}
-	if o.Payer.Email == "" {
+	if order.Payer.Email == "" {
 		return Charge{}, hub.Errorf(hub.ErrInvalid, CodePayerEmail, "Mercado Pago needs the payer's e-mail address.")
 	}
-	expires := o.ExpiresAt
-	if least := now.Add(mpShortest + time.Minute); expires.Before(least) { // a minute for clocks that differ
-		expires = least
+	expires := order.ExpiresAt
+	if earliest := now.Add(mpMinLifetime + time.Minute); expires.Before(earliest) { // a minute for clocks that differ
+		expires = earliest
 	}
 	body, err := json.Marshal(mpOrder{
-		Amount: o.Amount, Description: o.Description, Method: "pix", Reference: o.ID, NotifyURL: webhooksOnly(o.NotifyURL),
-		ExpiresAt: expires.UTC().Format(mpTime), Payer: payerOf(o.Payer),
+		Amount: order.Amount, Description: order.Description, Method: "pix", Reference: order.ID, NotifyURL: withSignedWebhooks(order.NotifyURL),
+		ExpiresAt: expires.UTC().Format(mpTimeFormat), Payer: newMPPayer(order.Payer),
 	})
 	if err != nil {
 		return Charge{}, fmt.Errorf("encoding an order: %w", err)
 	}
-	answer, err := m.ask(ctx, http.MethodPost, "/v1/payments", o.ID, body)
-	if again(ctx, answer, err) { // the key makes it the same charge
-		answer, err = m.ask(ctx, http.MethodPost, "/v1/payments", o.ID, body)
+	answer, err := m.send(ctx, http.MethodPost, "/v1/payments", order.ID, body)
+	if isUncertain(ctx, answer, err) { // the key makes it the same charge
+		answer, err = m.send(ctx, http.MethodPost, "/v1/payments", order.ID, body)
 	}
-	charge, err := chargeOf(answer, err)
+	charge, err := decodeCharge(answer, err)
 	if err != nil {
 		return Charge{}, err
 	}
-	if err := charge.Check(o.ID, o.Amount, o.Currency); err != nil || charge.Code == "" {
-		return Charge{}, failed(fmt.Errorf("reading the new charge %s: %w", charge.ID, errors.Join(err, errors.New("it does not fit the order"))))
+	if err := charge.Check(order.ID, order.Amount, order.Currency); err != nil || charge.Code == "" {
+		return Charge{}, providerError(fmt.Errorf("reading the new charge %s: %w", charge.ID, errors.Join(err, errors.New("it does not fit the order"))))
 	}
-	if charge.ExpiresAt.IsZero() || charge.ExpiresAt.After(o.ExpiresAt) {
-		charge.ExpiresAt = o.ExpiresAt
+	if charge.ExpiresAt.IsZero() || charge.ExpiresAt.After(order.ExpiresAt) {
+		charge.ExpiresAt = order.ExpiresAt
 	}
 	return charge, nil
 }
 
-// webhooksOnly asks for signed webhooks; the older kind of notice has no signature.
-func webhooksOnly(address string) string {
+// withSignedWebhooks requests signed webhooks; the older kind has no signature.
+func withSignedWebhooks(address string) string {
 	if address == "" {
 		return ""
 	}
@@ -155,7 +155,7 @@ func webhooksOnly(address string) string {
 	return address + separator + "source_news=webhooks"
 }
 
-func payerOf(p Payer) mpPayer {
+func newMPPayer(p Payer) mpPayer {
 	first, last, _ := strings.Cut(strings.TrimSpace(p.Name), " ")
 	payer := mpPayer{Email: p.Email, FirstName: first, LastName: strings.TrimSpace(last)}
 	const cpf, cnpj = 11, 14
@@ -168,54 +168,55 @@ func payerOf(p Payer) mpPayer {
 	return payer
 }
 
-// again tells whether it is not known if the provider did what it was asked.
-func again(ctx context.Context, answer hub.Response, err error) bool {
+// isUncertain reports whether the provider may have done what was requested, although
+// the call failed.
+func isUncertain(ctx context.Context, answer hub.Response, err error) bool {
 	return ctx.Err() == nil && (err != nil || answer.Status >= http.StatusInternalServerError)
 }
 
-// mpID is the form of its ids; nothing else may become part of a path.
+// mpID matches the provider's ids. Nothing else may become part of a path.
 var mpID = regexp.MustCompile(`^[0-9]{1,20}$`)
 
 // Read implements [Provider].
 func (m *MercadoPago) Read(ctx context.Context, id string) (Charge, error) {
 	if !mpID.MatchString(id) {
-		return Charge{}, unknownCharge()
+		return Charge{}, unknownChargeError()
 	}
-	return chargeOf(m.ask(ctx, http.MethodGet, "/v1/payments/"+id, uuid.Nil, nil))
+	return decodeCharge(m.send(ctx, http.MethodGet, "/v1/payments/"+id, uuid.Nil, nil))
 }
 
 // Cancel implements [Provider].
 func (m *MercadoPago) Cancel(ctx context.Context, id string) error {
 	if !mpID.MatchString(id) {
-		return unknownCharge()
+		return unknownChargeError()
 	}
-	charge, err := chargeOf(m.ask(ctx, http.MethodPut, "/v1/payments/"+id, uuid.Nil, []byte(`{"status":"cancelled"}`)))
+	charge, err := decodeCharge(m.send(ctx, http.MethodPut, "/v1/payments/"+id, uuid.Nil, []byte(`{"status":"cancelled"}`)))
 	switch {
 	case err != nil:
 		return err
 	case charge.Status != Cancelled && charge.Status != Expired:
-		return wrongState()
+		return chargeStateError()
 	}
 	return nil
 }
 
 // Refund implements [Provider].
-func (m *MercadoPago) Refund(ctx context.Context, id string, r Refund) error {
+func (m *MercadoPago) Refund(ctx context.Context, id string, refund Refund) error {
 	if !mpID.MatchString(id) {
-		return unknownCharge()
+		return unknownChargeError()
 	}
-	if r.Amount <= 0 {
+	if refund.Amount <= 0 {
 		return hub.Invalid("body.amount", "must be more than 0")
 	}
-	body := []byte(`{"amount":` + r.Amount.String() + `}`)
-	answer, err := m.ask(ctx, http.MethodPost, "/v1/payments/"+id+"/refunds", r.ID, body)
-	if again(ctx, answer, err) {
-		answer, err = m.ask(ctx, http.MethodPost, "/v1/payments/"+id+"/refunds", r.ID, body)
+	body := []byte(`{"amount":` + refund.Amount.String() + `}`)
+	answer, err := m.send(ctx, http.MethodPost, "/v1/payments/"+id+"/refunds", refund.ID, body)
+	if isUncertain(ctx, answer, err) {
+		answer, err = m.send(ctx, http.MethodPost, "/v1/payments/"+id+"/refunds", refund.ID, body)
 	}
 	if err != nil {
-		return failed(err)
+		return providerError(err)
 	}
-	if err := refusal(answer); err != nil {
+	if err := statusError(answer); err != nil {
 		return err
 	}
 	var done struct {
@@ -223,15 +224,15 @@ func (m *MercadoPago) Refund(ctx context.Context, id string, r Refund) error {
 		Status string        `json:"status"`
 	}
 	if err := answer.DecodeJSON(&done); err != nil {
-		return failed(err)
+		return providerError(err)
 	}
-	if done.Amount != r.Amount || done.Status == "rejected" || done.Status == "cancelled" {
-		return failed(fmt.Errorf("refunding: the provider says %q", done.Status))
+	if done.Amount != refund.Amount || done.Status == "rejected" || done.Status == "cancelled" {
+		return providerError(fmt.Errorf("refunding: the provider says %q", done.Status))
 	}
 	return nil
 }
 
-func (m *MercadoPago) ask(ctx context.Context, method, path string, key uuid.UUID, body []byte) (hub.Response, error) {
+func (m *MercadoPago) send(ctx context.Context, method, path string, key uuid.UUID, body []byte) (hub.Response, error) {
 	req, err := hub.NewRequest(ctx, method, m.config.URL+path, body)
 	if err != nil {
 		return hub.Response{}, err
@@ -243,9 +244,9 @@ func (m *MercadoPago) ask(ctx context.Context, method, path string, key uuid.UUI
 	return hub.Exchange(m.config.Do, req)
 }
 
-// refusal is nil for a 2xx. The text of an error answer repeats what was sent, so
-// only its numbers are kept.
-func refusal(answer hub.Response) error {
+// statusError returns nil for a 2xx. The text of an error answer repeats the request,
+// so only its codes are kept.
+func statusError(answer hub.Response) error {
 	if answer.Status >= 200 && answer.Status <= 299 {
 		return nil
 	}
@@ -256,85 +257,84 @@ func refusal(answer hub.Response) error {
 	}
 	codes := ""
 	if answer.DecodeJSON(&problem) == nil {
-		for _, one := range problem.Cause {
-			codes += " " + one.Code.String()
+		for _, cause := range problem.Cause {
+			codes += " " + cause.Code.String()
 		}
 	}
 	switch answer.Status {
 	case http.StatusNotFound:
-		return unknownCharge()
+		return unknownChargeError()
 	case http.StatusBadRequest, http.StatusUnprocessableEntity:
 		const notInThisState = " 2063" // "The action requested is not valid for the current payment state"
 		if strings.Contains(codes, notInThisState) {
-			return wrongState()
+			return chargeStateError()
 		}
 	}
-	return failed(fmt.Errorf("the provider answered %d, codes%s", answer.Status, codes))
+	return providerError(fmt.Errorf("the provider answered %d, codes%s", answer.Status, codes))
 }
 
-// mpStatus are its statuses in our words.
+// mpStatus maps the provider's statuses.
 var mpStatus = map[string]Status{
 	"pending": Pending, "in_process": Pending, "authorized": Pending,
 	"approved": Paid, "in_mediation": Paid, // a dispute that is not decided
 	"rejected": Failed, "cancelled": Cancelled, "refunded": Refunded, "charged_back": Refunded,
 }
 
-func chargeOf(answer hub.Response, err error) (Charge, error) {
+func decodeCharge(answer hub.Response, err error) (Charge, error) {
 	if err != nil {
-		return Charge{}, failed(err)
+		return Charge{}, providerError(err)
 	}
-	if err := refusal(answer); err != nil {
+	if err := statusError(answer); err != nil {
 		return Charge{}, err
 	}
-	var p mpPayment
-	if err := answer.DecodeJSON(&p); err != nil {
-		return Charge{}, failed(err)
+	var payment mpPayment
+	if err := answer.DecodeJSON(&payment); err != nil {
+		return Charge{}, providerError(err)
 	}
-	status, known := mpStatus[p.Status]
-	if !known || !mpID.MatchString(p.ID.String()) || p.Method != "pix" {
-		return Charge{}, failed(errors.New("reading a charge: unknown status, id or method"))
+	status, known := mpStatus[payment.Status]
+	if !known || !mpID.MatchString(payment.ID.String()) || payment.Method != "pix" {
+		return Charge{}, providerError(errors.New("reading a charge: unknown status, id or method"))
 	}
-	if status == Cancelled && p.Detail == "expired" {
+	if status == Cancelled && payment.Detail == "expired" {
 		status = Expired
 	}
-	c := Charge{
-		ID: p.ID.String(), TxID: p.Point.Data.TxID, Status: status, Amount: p.Amount, Refunded: p.Refunded, Currency: p.Currency,
-		Code: p.Point.Data.Code, QRURL: p.Point.Data.TicketURL,
+	charge := Charge{
+		ID: payment.ID.String(), TxID: payment.Point.Data.TxID, Status: status, Amount: payment.Amount, Refunded: payment.Refunded, Currency: payment.Currency,
+		Code: payment.Point.Data.Code, QRURL: payment.Point.Data.TicketURL,
 	}
-	if c.TxID == "" {
-		c.TxID = c.ID
+	if charge.TxID == "" {
+		charge.TxID = charge.ID
 	}
-	c.Order, _ = uuid.Parse(p.Reference) // zero: made by somebody else
-	if p.Approved != nil && (status == Paid || status == Refunded) {
-		c.PaidAt = *p.Approved
+	charge.Order, _ = uuid.Parse(payment.Reference) // zero: made by somebody else
+	if payment.Approved != nil && (status == Paid || status == Refunded) {
+		charge.PaidAt = *payment.Approved
 	}
-	if p.ExpiresAt != nil {
-		c.ExpiresAt = *p.ExpiresAt
+	if payment.ExpiresAt != nil {
+		charge.ExpiresAt = *payment.ExpiresAt
 	}
-	if c.QR, err = base64.StdEncoding.DecodeString(p.Point.Data.QR); err != nil {
-		return Charge{}, failed(fmt.Errorf("reading the QR code of charge %s: %w", c.ID, err))
+	if charge.QR, err = base64.StdEncoding.DecodeString(payment.Point.Data.QR); err != nil {
+		return Charge{}, providerError(fmt.Errorf("reading the QR code of charge %s: %w", charge.ID, err))
 	}
-	return c, nil
+	return charge, nil
 }
 
-// Notice implements [Provider]. x-signature is "ts=…,v1=…": v1 is the HMAC-SHA256, in
-// hex, of "id:<data.id of the query>;request-id:<x-request-id>;ts:<ts>;" without the
-// parts that are absent. The body is not signed, so nothing is believed of it. There
-// is no limit of age: retries come days later, and what is repeated has no effect
-// but reading the charge.
-func (m *MercadoPago) Notice(in Inbound) (Notice, error) {
+// DecodeNotice implements [Provider]. x-signature is "ts=…,v1=…": v1 is the HMAC-SHA256,
+// in hex, of "id:<data.id of the query>;request-id:<x-request-id>;ts:<ts>;" without the
+// absent parts. The body is not signed and not trusted. There is no age limit: retries
+// come days later, and a repetition only reads the charge again.
+func (m *MercadoPago) DecodeNotice(webhook Inbound) (Notice, error) {
 	sent := make(map[string]string)
-	for part := range strings.SplitSeq(in.Header.Get("X-Signature"), ",") {
+	for part := range strings.SplitSeq(webhook.Header.Get("X-Signature"), ",") {
 		name, value, _ := strings.Cut(strings.TrimSpace(part), "=")
 		sent[name] = value
 	}
-	id := strings.ToLower(in.Query.Get("data.id"))
-	manifest := part("id", id) + part("request-id", in.Header.Get("X-Request-Id")) + part("ts", sent["ts"])
+	id := strings.ToLower(webhook.Query.Get("data.id"))
+	manifest := manifestPart("id", id) + manifestPart("request-id", webhook.Header.Get("X-Request-Id")) + manifestPart("ts", sent["ts"])
 	mac := hmac.New(sha256.New, []byte(m.config.Secret))
 	mac.Write([]byte(manifest))
 	given, err := hex.DecodeString(sent["v1"])
 	if err != nil || sent["ts"] == "" || id == "" || m.config.Secret == "" || !hmac.Equal(given, mac.Sum(nil)) {
-		return Notice{}, unauthorized()
+		return Notice{}, signatureError()
 	}
 	var body struct {
 		Type string `json:"type"`
@@ -342,8 +342,8 @@ func (m *MercadoPago) Notice(in Inbound) (Notice, error) {
 			ID json.RawMessage `json:"id"` // a string or a number
 		} `json:"data"`
 	}
-	if json.Unmarshal(in.Body, &body) != nil || strings.ToLower(strings.Trim(string(body.Data.ID), `"`)) != id {
-		return Notice{}, unreadable()
+	if json.Unmarshal(webhook.Body, &body) != nil || strings.ToLower(strings.Trim(string(body.Data.ID), `"`)) != id {
+		return Notice{}, malformedError()
 	}
 	hash := sha256.Sum256([]byte(manifest))
 	notice := Notice{ID: hex.EncodeToString(hash[:])}
@@ -353,7 +353,7 @@ func (m *MercadoPago) Notice(in Inbound) (Notice, error) {
 	return notice, nil
 }
 
-func part(name, value string) string {
+func manifestPart(name, value string) string {
 	if value == "" {
 		return ""
 	}

@@ -162,14 +162,14 @@ func (m *mercadoPago) create(w http.ResponseWriter, body map[string]any) {
 	mpAnswer(w, 201, m.list[id])
 }
 
-func (m *mercadoPago) refund(w http.ResponseWriter, p, body map[string]any) {
-	if p["status"] != "approved" {
+func (m *mercadoPago) refund(w http.ResponseWriter, props, body map[string]any) {
+	if props["status"] != "approved" {
 		mpRefuse(w, 400, "The action requested is not valid for the current payment state", 2063)
 		return
 	}
 	m.refunds++
-	p["transaction_amount_refunded"] = body["amount"]
-	mpAnswer(w, 201, map[string]any{"id": 1009042015, "payment_id": p["id"], "amount": body["amount"], "status": "approved", "source": []any{}})
+	props["transaction_amount_refunded"] = body["amount"]
+	mpAnswer(w, 201, map[string]any{"id": 1009042015, "payment_id": props["id"], "amount": body["amount"], "status": "approved", "source": []any{}})
 }
 
 func mpAnswer(w http.ResponseWriter, code int, body any) {
@@ -209,10 +209,10 @@ func anOrder() provider.Order {
 // requireProviderError wants the 502, and nothing secret or personal in it.
 func requireProviderError(t *testing.T, err error) {
 	t.Helper()
-	var told *hub.Error
-	require.ErrorAs(t, err, &told)
+	var hubErr *hub.Error
+	require.ErrorAs(t, err, &hubErr)
 	require.ErrorIs(t, err, hub.ErrPeer)
-	require.Equal(t, provider.CodeProvider, told.Code)
+	require.Equal(t, provider.CodeProvider, hubErr.Code)
 	for _, secret := range []string{"canary", "bia@", "19119119100"} {
 		require.NotContains(t, err.Error(), secret)
 	}
@@ -221,44 +221,44 @@ func requireProviderError(t *testing.T, err error) {
 func TestMercadoPagoCollects(t *testing.T) {
 	t.Parallel()
 	m := startMercadoPago(t)
-	p, o := m.provider(), anOrder()
-	charge, err := p.Create(t.Context(), o)
+	client, order := m.provider(), anOrder()
+	charge, err := client.Create(t.Context(), order)
 	require.NoError(t, err)
 	require.Equal(t, provider.Charge{
-		ID: "1234567891", TxID: "1234567891", Order: o.ID, Status: provider.Pending, Amount: o.Amount, Currency: "BRL", Code: "00020126580014br.gov.bcb.pix",
+		ID: "1234567891", TxID: "1234567891", Order: order.ID, Status: provider.Pending, Amount: order.Amount, Currency: "BRL", Code: "00020126580014br.gov.bcb.pix",
 		QR: []byte("\x89PNG"), QRURL: "https://www.mercadopago.com.br/payments/1234567891/ticket", ExpiresAt: charge.ExpiresAt,
 	}, charge)
-	require.True(t, charge.ExpiresAt.Equal(o.ExpiresAt))
+	require.True(t, charge.ExpiresAt.Equal(order.ExpiresAt))
 	sent := m.list[charge.ID]
-	require.Equal(t, o.NotifyURL+"?source_news=webhooks", sent["notification_url"])
+	require.Equal(t, order.NotifyURL+"?source_news=webhooks", sent["notification_url"])
 	require.Equal(t, map[string]any{"email": "bia@example.com", "first_name": "Bia", "last_name": "da Silva",
 		"identification": map[string]any{"type": "CPF", "number": "19119119100"}}, sent["payer"])
 
 	m.set(charge.ID, map[string]any{"status": "approved", "status_detail": "accredited", "date_approved": "2026-05-25T13:05:02.000-03:00"})
-	charge, err = p.Read(t.Context(), charge.ID)
+	charge, err = client.Read(t.Context(), charge.ID)
 	require.NoError(t, err)
 	require.Equal(t, provider.Paid, charge.Status)
 	require.True(t, charge.PaidAt.Equal(time.Date(2026, 5, 25, 16, 5, 2, 0, time.UTC)))
-	require.NoError(t, charge.Check(o.ID, o.Amount, o.Currency))
-	require.ErrorIs(t, charge.Check(o.ID, o.Amount+1, o.Currency), provider.ErrMismatch)
-	require.ErrorIs(t, charge.Check(uuid.New(), o.Amount, o.Currency), provider.ErrMismatch)
-	require.ErrorIs(t, charge.Check(o.ID, o.Amount, "USD"), provider.ErrMismatch)
+	require.NoError(t, charge.Check(order.ID, order.Amount, order.Currency))
+	require.ErrorIs(t, charge.Check(order.ID, order.Amount+1, order.Currency), provider.ErrMismatch)
+	require.ErrorIs(t, charge.Check(uuid.New(), order.Amount, order.Currency), provider.ErrMismatch)
+	require.ErrorIs(t, charge.Check(order.ID, order.Amount, "USD"), provider.ErrMismatch)
 
 	refund := provider.Refund{ID: uuid.New(), Amount: 30_00}
-	require.NoError(t, p.Refund(t.Context(), charge.ID, refund))
-	require.NoError(t, p.Refund(t.Context(), charge.ID, refund))
+	require.NoError(t, client.Refund(t.Context(), charge.ID, refund))
+	require.NoError(t, client.Refund(t.Context(), charge.ID, refund))
 	require.Equal(t, 1, m.refunds, "the same refund once")
-	charge, err = p.Read(t.Context(), charge.ID)
+	charge, err = client.Read(t.Context(), charge.ID)
 	require.NoError(t, err)
 	require.EqualValues(t, 30_00, charge.Refunded)
-	require.ErrorIs(t, p.Cancel(t.Context(), charge.ID), hub.ErrConflict, "it is paid")
+	require.ErrorIs(t, client.Cancel(t.Context(), charge.ID), hub.ErrConflict, "it is paid")
 }
 
 func TestMercadoPagoStatuses(t *testing.T) {
 	t.Parallel()
 	m := startMercadoPago(t)
-	p := m.provider()
-	charge, err := p.Create(t.Context(), anOrder())
+	client := m.provider()
+	charge, err := client.Create(t.Context(), anOrder())
 	require.NoError(t, err)
 	for status, want := range map[string]provider.Status{
 		"pending pending_waiting_transfer": provider.Pending, "in_process x": provider.Pending, "approved accredited": provider.Paid, "in_mediation x": provider.Paid,
@@ -267,25 +267,25 @@ func TestMercadoPagoStatuses(t *testing.T) {
 	} {
 		name, detail, _ := strings.Cut(status, " ")
 		m.set(charge.ID, map[string]any{"status": name, "status_detail": detail})
-		read, err := p.Read(t.Context(), charge.ID)
+		read, err := client.Read(t.Context(), charge.ID)
 		require.NoError(t, err)
 		require.Equal(t, want, read.Status, status)
 	}
 	for field, value := range map[string]any{"status": "brand_new", "payment_method_id": "visa", "id": "../me", "transaction_amount": 1.005} {
 		good := m.list[charge.ID][field]
 		m.set(charge.ID, map[string]any{field: value})
-		_, err = p.Read(t.Context(), charge.ID)
+		_, err = client.Read(t.Context(), charge.ID)
 		requireProviderError(t, err)
 		m.set(charge.ID, map[string]any{field: good})
 	}
 	m.set(charge.ID, map[string]any{"status": "pending"})
-	require.NoError(t, p.Cancel(t.Context(), charge.ID))
-	require.ErrorIs(t, p.Refund(t.Context(), charge.ID, provider.Refund{ID: uuid.New(), Amount: 1}), hub.ErrConflict)
+	require.NoError(t, client.Cancel(t.Context(), charge.ID))
+	require.ErrorIs(t, client.Refund(t.Context(), charge.ID, provider.Refund{ID: uuid.New(), Amount: 1}), hub.ErrConflict)
 	for _, id := range []string{"", "7", "../users/me", "1/refunds", "1%2f2", "1?x=y", strings.Repeat("1", 30)} {
-		_, err := p.Read(t.Context(), id)
+		_, err := client.Read(t.Context(), id)
 		require.ErrorIs(t, err, hub.ErrNotFound, id)
-		require.ErrorIs(t, p.Cancel(t.Context(), id), hub.ErrNotFound, id)
-		require.ErrorIs(t, p.Refund(t.Context(), id, provider.Refund{ID: uuid.New(), Amount: 1}), hub.ErrNotFound, id)
+		require.ErrorIs(t, client.Cancel(t.Context(), id), hub.ErrNotFound, id)
+		require.ErrorIs(t, client.Refund(t.Context(), id, provider.Refund{ID: uuid.New(), Amount: 1}), hub.ErrNotFound, id)
 	}
 	for _, path := range m.paths {
 		require.Regexp(t, `^(GET|PUT|POST) /v1/payments(/[0-9]+(/refunds)?)?$`, path)
@@ -322,19 +322,19 @@ func TestMercadoPagoIsAskedAgain(t *testing.T) {
 				trouble(m, w, r)
 				return true
 			}
-			p, o := m.provider(), anOrder()
-			charge, err := p.Create(t.Context(), o)
+			client, order := m.provider(), anOrder()
+			charge, err := client.Create(t.Context(), order)
 			require.NoError(t, err)
 			require.Equal(t, 1, m.created)
-			same, err := p.Create(t.Context(), o)
+			same, err := client.Create(t.Context(), order)
 			require.NoError(t, err)
 			require.Equal(t, charge.ID, same.ID)
 			require.Equal(t, 1, m.created, "the same order is the same charge")
 
 			always = true
-			_, err = p.Create(t.Context(), anOrder())
+			_, err = client.Create(t.Context(), anOrder())
 			requireProviderError(t, err)
-			_, err = p.Read(t.Context(), charge.ID)
+			_, err = client.Read(t.Context(), charge.ID)
 			requireProviderError(t, err)
 		})
 	}
@@ -374,17 +374,17 @@ func TestMercadoPagoAnswersThatWillNotDo(t *testing.T) {
 	}
 	m := startMercadoPago(t)
 	for code, change := range map[string]func(*provider.Order){
-		"payer_email_required":   func(o *provider.Order) { o.Payer.Email = "" },
-		"currency_not_supported": func(o *provider.Order) { o.Currency = "USD" },
-		"validation_failed":      func(o *provider.Order) { o.Amount = 0 },
+		"payer_email_required":   func(order *provider.Order) { order.Payer.Email = "" },
+		"currency_not_supported": func(order *provider.Order) { order.Currency = "USD" },
+		"validation_failed":      func(order *provider.Order) { order.Amount = 0 },
 	} {
-		o := anOrder()
-		change(&o)
-		_, err := m.provider().Create(t.Context(), o)
-		var told *hub.Error
-		require.ErrorAs(t, err, &told)
+		order := anOrder()
+		change(&order)
+		_, err := m.provider().Create(t.Context(), order)
+		var hubErr *hub.Error
+		require.ErrorAs(t, err, &hubErr)
 		require.ErrorIs(t, err, hub.ErrInvalid)
-		require.Equal(t, code, told.Code)
+		require.Equal(t, code, hubErr.Code)
 	}
 	require.Empty(t, m.paths, "nobody was asked")
 	short := anOrder()
@@ -397,9 +397,9 @@ func TestMercadoPagoAnswersThatWillNotDo(t *testing.T) {
 // mpWebhook is a notice as Mercado Pago documents it.
 func mpWebhook(secret, id, requestID, ts, body string) provider.Inbound {
 	manifest := ""
-	for _, one := range [][2]string{{"id", strings.ToLower(id)}, {"request-id", requestID}, {"ts", ts}} {
-		if one[1] != "" {
-			manifest += one[0] + ":" + one[1] + ";"
+	for _, pair := range [][2]string{{"id", strings.ToLower(id)}, {"request-id", requestID}, {"ts", ts}} {
+		if pair[1] != "" {
+			manifest += pair[0] + ":" + pair[1] + ";"
 		}
 	}
 	mac := hmac.New(sha256.New, []byte(secret))
@@ -416,67 +416,69 @@ const mpNotice = `{"id":12345,"live_mode":true,"type":"payment","date_created":"
 
 func TestMercadoPagoWebhooks(t *testing.T) {
 	t.Parallel()
-	p := provider.NewMercadoPago(provider.MercadoPagoConfig{Secret: mpSecret})
+	client := provider.NewMercadoPago(provider.MercadoPagoConfig{Secret: mpSecret})
 	webhook := func() provider.Inbound {
 		return mpWebhook(mpSecret, "999999999", "bb56a2f1-6aae-46ac-982e-9dcd3581d08e", "1742505638683", mpNotice)
 	}
-	first, err := p.Notice(webhook())
+	first, err := client.DecodeNotice(webhook())
 	require.NoError(t, err)
 	require.Equal(t, "999999999", first.Charge)
-	again, err := p.Notice(webhook())
+	again, err := client.DecodeNotice(webhook())
 	require.NoError(t, err)
 	require.Equal(t, first, again, "a replay has the same id")
 	other := webhook()
 	other.Body = []byte(strings.Replace(mpNotice, "12345", "67890", 1)) // the body is not signed
-	forged, err := p.Notice(other)
+	forged, err := client.DecodeNotice(other)
 	require.NoError(t, err)
 	require.Equal(t, first.ID, forged.ID, "nothing unsigned makes another notice of it")
-	later, err := p.Notice(mpWebhook(mpSecret, "999999999", "another-request", "1742505638683", mpNotice))
+	later, err := client.DecodeNotice(mpWebhook(mpSecret, "999999999", "another-request", "1742505638683", mpNotice))
 	require.NoError(t, err)
 	require.NotEqual(t, first.ID, later.ID)
-	_, err = p.Notice(mpWebhook(mpSecret, "999999999", "", "1742505638683", mpNotice))
+	_, err = client.DecodeNotice(mpWebhook(mpSecret, "999999999", "", "1742505638683", mpNotice))
 	require.NoError(t, err, "what is absent is not signed")
-	order, err := p.Notice(mpWebhook(mpSecret, "ORD01ABC", "r", "1", `{"type":"order","data":{"id":"ORD01ABC"}}`))
+	order, err := client.DecodeNotice(mpWebhook(mpSecret, "ORD01ABC", "r", "1", `{"type":"order","data":{"id":"ORD01ABC"}}`))
 	require.NoError(t, err)
 	require.Empty(t, order.Charge, "other topics are nothing to us")
-	claim, err := p.Notice(mpWebhook(mpSecret, "8", "r", "1", `{"type":"topic_claims_integration_wh","data":{"id":8}}`))
+	claim, err := client.DecodeNotice(mpWebhook(mpSecret, "8", "r", "1", `{"type":"topic_claims_integration_wh","data":{"id":8}}`))
 	require.NoError(t, err)
 	require.Empty(t, claim.Charge)
-	numeric, err := p.Notice(mpWebhook(mpSecret, "7", "r", "1", `{"type":"payment","data":{"id":7}}`))
+	numeric, err := client.DecodeNotice(mpWebhook(mpSecret, "7", "r", "1", `{"type":"payment","data":{"id":7}}`))
 	require.NoError(t, err)
 	require.Equal(t, "7", numeric.Charge)
 
 	for name, change := range map[string]func(*provider.Inbound){
-		"no signature": func(in *provider.Inbound) { in.Header.Del("x-signature") },
-		"empty":        func(in *provider.Inbound) { in.Header.Set("x-signature", "") },
-		"no v1":        func(in *provider.Inbound) { in.Header.Set("x-signature", "ts=1742505638683") },
-		"cut":          func(in *provider.Inbound) { in.Header.Set("x-signature", in.Header.Get("x-signature")[:60]) },
-		"no ts": func(in *provider.Inbound) {
-			_, v1, _ := strings.Cut(in.Header.Get("x-signature"), ",")
-			in.Header.Set("x-signature", v1)
+		"no signature": func(webhook *provider.Inbound) { webhook.Header.Del("x-signature") },
+		"empty":        func(webhook *provider.Inbound) { webhook.Header.Set("x-signature", "") },
+		"no v1":        func(webhook *provider.Inbound) { webhook.Header.Set("x-signature", "ts=1742505638683") },
+		"cut": func(webhook *provider.Inbound) {
+			webhook.Header.Set("x-signature", webhook.Header.Get("x-signature")[:60])
 		},
-		"another ts": func(in *provider.Inbound) {
-			in.Header.Set("x-signature", strings.Replace(in.Header.Get("x-signature"), "ts=1", "ts=2", 1))
+		"no ts": func(webhook *provider.Inbound) {
+			_, v1, _ := strings.Cut(webhook.Header.Get("x-signature"), ",")
+			webhook.Header.Set("x-signature", v1)
 		},
-		"another charge":     func(in *provider.Inbound) { in.Query.Set("data.id", "999999998") },
-		"no charge":          func(in *provider.Inbound) { in.Query.Del("data.id") },
-		"another request id": func(in *provider.Inbound) { in.Header.Set("x-request-id", "x") },
-		"another secret": func(in *provider.Inbound) {
-			*in = mpWebhook("wrong", "999999999", "bb56a2f1-6aae-46ac-982e-9dcd3581d08e", "1742505638683", mpNotice)
+		"another ts": func(webhook *provider.Inbound) {
+			webhook.Header.Set("x-signature", strings.Replace(webhook.Header.Get("x-signature"), "ts=1", "ts=2", 1))
+		},
+		"another charge":     func(webhook *provider.Inbound) { webhook.Query.Set("data.id", "999999998") },
+		"no charge":          func(webhook *provider.Inbound) { webhook.Query.Del("data.id") },
+		"another request id": func(webhook *provider.Inbound) { webhook.Header.Set("x-request-id", "x") },
+		"another secret": func(webhook *provider.Inbound) {
+			*webhook = mpWebhook("wrong", "999999999", "bb56a2f1-6aae-46ac-982e-9dcd3581d08e", "1742505638683", mpNotice)
 		},
 	} {
 		in := webhook()
 		change(&in)
-		_, err := p.Notice(in)
+		_, err := client.DecodeNotice(in)
 		require.ErrorIs(t, err, hub.ErrUnauthorized, name)
 	}
 	for name, body := range map[string]string{"no JSON": "x", "empty": "", "another charge": strings.Replace(mpNotice, "999999999", "1", 1)} {
 		in := webhook()
 		in.Body = []byte(body)
-		_, err := p.Notice(in)
+		_, err := client.DecodeNotice(in)
 		require.ErrorIs(t, err, hub.ErrMalformed, name)
 	}
 	none := provider.NewMercadoPago(provider.MercadoPagoConfig{})
-	_, err = none.Notice(mpWebhook("", "999999999", "r", "1", mpNotice))
+	_, err = none.DecodeNotice(mpWebhook("", "999999999", "r", "1", mpNotice))
 	require.ErrorIs(t, err, hub.ErrUnauthorized, "without a secret nothing is signed")
 }

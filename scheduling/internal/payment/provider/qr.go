@@ -16,9 +16,9 @@ const (
 	moduleSize = 6 // pixels
 )
 
-// QR draws a BR Code as a QR code: PNG, black on white with its quiet zone. There is
-// none for a code that was forgotten with its client, "".
-func QR(text string) ([]byte, error) {
+// EncodeQR draws a BR Code as a QR code: PNG, black on white with a quiet zone. It
+// returns nil for "", the code of an erased client.
+func EncodeQR(text string) ([]byte, error) {
 	if text == "" {
 		return nil, nil
 	}
@@ -31,7 +31,7 @@ func QR(text string) ([]byte, error) {
 	picture := image.NewPaletted(image.Rect(0, 0, side, side), color.Palette{color.White, color.Black})
 	for y := range modules * moduleSize {
 		for x := range modules * moduleSize {
-			if dark(symbol.At(x/moduleSize, y/moduleSize)) {
+			if isDark(symbol.At(x/moduleSize, y/moduleSize)) {
 				picture.SetColorIndex(x+quietZone*moduleSize, y+quietZone*moduleSize, 1)
 			}
 		}
@@ -43,7 +43,7 @@ func QR(text string) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-func dark(c color.Color) bool {
-	r, _, _, _ := c.RGBA()
+func isDark(shade color.Color) bool {
+	r, _, _, _ := shade.RGBA()
 	return r == 0
 }

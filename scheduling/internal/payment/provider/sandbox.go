@@ -17,10 +17,10 @@ import (
 	"integrationhub/scheduling/internal/booking"
 )
 
-// NameSandbox is the sandbox's in the settings.
+// NameSandbox is the sandbox's name in the settings.
 const NameSandbox = "sandbox"
 
-// SandboxConfig is what a [Sandbox] works with.
+// SandboxConfig configures a [Sandbox].
 type SandboxConfig struct {
 	DB     *pgxpool.Pool    // with the product's schema; the charges are kept there
 	Secret string           // signs its webhooks
@@ -28,45 +28,45 @@ type SandboxConfig struct {
 	Now    func() time.Time //
 }
 
-// Sandbox is a provider for developers: its charges are real in form, no bank knows
-// them, and [Sandbox.Pay] pays them.
+// Sandbox is a provider for development. Its charges have the real format but no bank
+// knows them; [Sandbox.Pay] pays them.
 type Sandbox struct{ config SandboxConfig }
 
 var _ Provider = (*Sandbox)(nil)
 
-// NewSandbox makes the provider.
-func NewSandbox(c SandboxConfig) *Sandbox { return &Sandbox{config: c} }
+// NewSandbox returns a sandbox provider.
+func NewSandbox(config SandboxConfig) *Sandbox { return &Sandbox{config: config} }
 
 // Name implements [Provider].
 func (s *Sandbox) Name() string { return NameSandbox }
 
-// NeedsEmail implements [Provider].
-func (s *Sandbox) NeedsEmail() bool { return false }
+// RequiresPayerEmail implements [Provider].
+func (s *Sandbox) RequiresPayerEmail() bool { return false }
 
 // Create implements [Provider].
-func (s *Sandbox) Create(ctx context.Context, o Order) (Charge, error) {
-	if err := o.check(s.config.Now()); err != nil {
+func (s *Sandbox) Create(ctx context.Context, order Order) (Charge, error) {
+	if err := order.check(s.config.Now()); err != nil {
 		return Charge{}, err
 	}
 	const longestTxID = 25
 	txid := strings.ReplaceAll(uuid.NewString(), "-", "")[:longestTxID]
 	code := brCode{
 		key:         uuid.NewString(), // a random key, which is nobody's
-		description: o.Description, merchant: o.Payee.Name, city: o.Payee.City, amount: o.Amount, txid: txid,
+		description: order.Description, merchant: order.Payee.Name, city: order.Payee.City, amount: order.Amount, txid: txid,
 	}.String()
 	_, err := s.config.DB.Exec(ctx, `
 		insert into scheduling.sandbox_charges (id, order_id, txid, amount_cents, code, notify_url, expires_at)
 		values ($1, $2, $3, $4, $5, $6, $7) on conflict (order_id) do nothing`,
-		"sbx_"+txid, o.ID, txid, int64(o.Amount), code, o.NotifyURL, o.ExpiresAt)
+		"sbx_"+txid, order.ID, txid, int64(order.Amount), code, order.NotifyURL, order.ExpiresAt)
 	if err != nil {
-		return Charge{}, failed(fmt.Errorf("storing a charge: %w", err))
+		return Charge{}, providerError(fmt.Errorf("storing a charge: %w", err))
 	}
-	charge, _, err := s.find(ctx, s.config.DB, "order_id = $1", o.ID)
+	charge, _, err := s.loadCharge(ctx, s.config.DB, "order_id = $1", order.ID)
 	if err != nil {
 		return Charge{}, err
 	}
-	if err := charge.Check(o.ID, o.Amount, o.Currency); err != nil {
-		return Charge{}, failed(err) // the same ID with another amount
+	if err := charge.Check(order.ID, order.Amount, order.Currency); err != nil {
+		return Charge{}, providerError(err) // the same ID with another amount
 	}
 	return charge, nil
 }
@@ -76,63 +76,63 @@ type querier interface {
 	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
 }
 
-// find reads the charge that fits a condition, and where its webhook goes.
-func (s *Sandbox) find(ctx context.Context, db querier, where string, value any) (Charge, string, error) {
-	c := Charge{Currency: Currency}
+// loadCharge loads the charge that matches a condition, and the address of its webhook.
+func (s *Sandbox) loadCharge(ctx context.Context, db querier, where string, value any) (Charge, string, error) {
+	charge := Charge{Currency: Currency}
 	var amount, refunded int64
 	var paid *time.Time
 	var notify string
 	err := db.QueryRow(ctx, `
 		select id, order_id, txid, status, amount_cents, refunded_cents, code, notify_url, expires_at, paid_at
 		from scheduling.sandbox_charges where `+where, value).
-		Scan(&c.ID, &c.Order, &c.TxID, &c.Status, &amount, &refunded, &c.Code, &notify, &c.ExpiresAt, &paid)
+		Scan(&charge.ID, &charge.Order, &charge.TxID, &charge.Status, &amount, &refunded, &charge.Code, &notify, &charge.ExpiresAt, &paid)
 	switch {
 	case errors.Is(err, pgx.ErrNoRows):
-		return Charge{}, "", unknownCharge()
+		return Charge{}, "", unknownChargeError()
 	case err != nil:
-		return Charge{}, "", failed(fmt.Errorf("reading a charge: %w", err))
+		return Charge{}, "", providerError(fmt.Errorf("reading a charge: %w", err))
 	}
-	c.Amount, c.Refunded = booking.Cents(amount), booking.Cents(refunded)
+	charge.Amount, charge.Refunded = booking.Cents(amount), booking.Cents(refunded)
 	if paid != nil {
-		c.PaidAt = *paid
+		charge.PaidAt = *paid
 	}
-	if c.Status == Pending && !c.ExpiresAt.After(s.config.Now()) {
-		c.Status = Expired
+	if charge.Status == Pending && !charge.ExpiresAt.After(s.config.Now()) {
+		charge.Status = Expired
 	}
-	if c.QR, err = QR(c.Code); err != nil {
-		return Charge{}, "", failed(err)
+	if charge.QR, err = EncodeQR(charge.Code); err != nil {
+		return Charge{}, "", providerError(err)
 	}
-	return c, notify, nil
+	return charge, notify, nil
 }
 
 // Read implements [Provider].
 func (s *Sandbox) Read(ctx context.Context, id string) (Charge, error) {
-	charge, _, err := s.find(ctx, s.config.DB, "id = $1", id)
+	charge, _, err := s.loadCharge(ctx, s.config.DB, "id = $1", id)
 	return charge, err
 }
 
-// change does something to a charge while nobody else can.
-func (s *Sandbox) change(ctx context.Context, where, value string, change func(tx pgx.Tx, c Charge) error) (Charge, string, error) {
+// changeCharge runs change on a locked charge.
+func (s *Sandbox) changeCharge(ctx context.Context, where, value string, changeCharge func(tx pgx.Tx, charge Charge) error) (Charge, string, error) {
 	var charge Charge
 	var notify string
 	err := pgx.BeginFunc(ctx, s.config.DB, func(tx pgx.Tx) (err error) {
-		if charge, notify, err = s.find(ctx, tx, where+" for update", value); err != nil {
+		if charge, notify, err = s.loadCharge(ctx, tx, where+" for update", value); err != nil {
 			return err
 		}
-		return change(tx, charge)
+		return changeCharge(tx, charge)
 	})
-	var told *hub.Error
-	if err != nil && !errors.As(err, &told) {
-		err = failed(fmt.Errorf("changing a charge: %w", err))
+	var hubErr *hub.Error
+	if err != nil && !errors.As(err, &hubErr) {
+		err = providerError(fmt.Errorf("changing a charge: %w", err))
 	}
 	return charge, notify, err
 }
 
 // Cancel implements [Provider].
 func (s *Sandbox) Cancel(ctx context.Context, id string) error {
-	_, _, err := s.change(ctx, "id = $1", id, func(tx pgx.Tx, c Charge) error {
-		if c.Status != Pending && c.Status != Expired {
-			return wrongState()
+	_, _, err := s.changeCharge(ctx, "id = $1", id, func(tx pgx.Tx, charge Charge) error {
+		if charge.Status != Pending && charge.Status != Expired {
+			return chargeStateError()
 		}
 		_, err := tx.Exec(ctx, `update scheduling.sandbox_charges set status = 'cancelled' where id = $1`, id)
 		return err
@@ -141,57 +141,57 @@ func (s *Sandbox) Cancel(ctx context.Context, id string) error {
 }
 
 // Refund implements [Provider].
-func (s *Sandbox) Refund(ctx context.Context, id string, r Refund) error {
-	if r.Amount <= 0 {
+func (s *Sandbox) Refund(ctx context.Context, id string, refund Refund) error {
+	if refund.Amount <= 0 {
 		return hub.Invalid("body.amount", "must be more than 0")
 	}
-	_, _, err := s.change(ctx, "id = $1", id, func(tx pgx.Tx, c Charge) error {
-		made, err := tx.Exec(ctx, `insert into scheduling.sandbox_refunds (id, charge_id) values ($1, $2) on conflict (id) do nothing`, r.ID, id)
-		if err != nil || made.RowsAffected() == 0 {
+	_, _, err := s.changeCharge(ctx, "id = $1", id, func(tx pgx.Tx, charge Charge) error {
+		inserted, err := tx.Exec(ctx, `insert into scheduling.sandbox_refunds (id, charge_id) values ($1, $2) on conflict (id) do nothing`, refund.ID, id)
+		if err != nil || inserted.RowsAffected() == 0 {
 			return err // it was made before
 		}
-		if c.Status != Paid || c.Refunded+r.Amount > c.Amount {
-			return wrongState()
+		if charge.Status != Paid || charge.Refunded+refund.Amount > charge.Amount {
+			return chargeStateError()
 		}
 		_, err = tx.Exec(ctx, `
 			update scheduling.sandbox_charges set refunded_cents = refunded_cents + $2,
 				status = case when refunded_cents + $2 = amount_cents then 'refunded' else status end
-			where id = $1`, id, int64(r.Amount))
+			where id = $1`, id, int64(refund.Amount))
 		return err
 	})
 	return err
 }
 
-// sandboxNotice is the body of its webhooks.
+// sandboxNotice is the body of the sandbox's webhooks.
 type sandboxNotice struct {
 	ID     string `json:"id"`
 	Type   string `json:"type"`
 	Charge string `json:"charge"`
 }
 
-// Pay pays a charge, by its transaction id, as a person with a phone would, and
-// sends the webhook, signed. A charge that is paid is only told of once more.
+// Pay pays a charge by its transaction id and sends the signed webhook. For a paid
+// charge it only sends the webhook again.
 func (s *Sandbox) Pay(ctx context.Context, txid string) (Charge, error) {
-	charge, notify, err := s.change(ctx, "txid = $1", txid, func(tx pgx.Tx, c Charge) error {
-		switch c.Status {
+	charge, notify, err := s.changeCharge(ctx, "txid = $1", txid, func(tx pgx.Tx, charge Charge) error {
+		switch charge.Status {
 		case Paid:
 			return nil
 		case Pending:
-			_, err := tx.Exec(ctx, `update scheduling.sandbox_charges set status = 'paid', paid_at = $2 where id = $1`, c.ID, s.config.Now())
+			_, err := tx.Exec(ctx, `update scheduling.sandbox_charges set status = 'paid', paid_at = $2 where id = $1`, charge.ID, s.config.Now())
 			return err
 		}
-		return wrongState()
+		return chargeStateError()
 	})
 	if err != nil {
 		return Charge{}, err
 	}
-	if err := s.notify(ctx, notify, charge.ID); err != nil {
+	if err := s.sendWebhook(ctx, notify, charge.ID); err != nil {
 		return Charge{}, err
 	}
 	return s.Read(ctx, charge.ID)
 }
 
-func (s *Sandbox) notify(ctx context.Context, address, charge string) error {
+func (s *Sandbox) sendWebhook(ctx context.Context, address, charge string) error {
 	if address == "" {
 		return nil
 	}
@@ -209,20 +209,20 @@ func (s *Sandbox) notify(ctx context.Context, address, charge string) error {
 		err = answer.StatusError()
 	}
 	if err != nil {
-		return failed(fmt.Errorf("sending the webhook: %w", err))
+		return providerError(fmt.Errorf("sending the webhook: %w", err))
 	}
 	return nil
 }
 
-// Notice implements [Provider]: X-Webhook-Signature signs the body.
-func (s *Sandbox) Notice(in Inbound) (Notice, error) {
-	values := in.Header.Values(hub.HeaderSignature)
-	if len(values) != 1 || s.config.Secret == "" || !hub.VerifyBody(values[0], in.Body, s.config.Secret) {
-		return Notice{}, unauthorized()
+// DecodeNotice implements [Provider]: X-Webhook-Signature signs the body.
+func (s *Sandbox) DecodeNotice(webhook Inbound) (Notice, error) {
+	values := webhook.Header.Values(hub.HeaderSignature)
+	if len(values) != 1 || s.config.Secret == "" || !hub.VerifyBody(values[0], webhook.Body, s.config.Secret) {
+		return Notice{}, signatureError()
 	}
 	var body sandboxNotice
-	if json.Unmarshal(in.Body, &body) != nil || body.ID == "" {
-		return Notice{}, unreadable()
+	if json.Unmarshal(webhook.Body, &body) != nil || body.ID == "" {
+		return Notice{}, malformedError()
 	}
 	if body.Type != "charge.paid" {
 		body.Charge = ""

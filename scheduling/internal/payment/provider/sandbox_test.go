@@ -86,44 +86,44 @@ func sandbox(t *testing.T, clock *hubtest.Clock) *provider.Sandbox {
 }
 
 func sandboxOrder(clock *hubtest.Clock, notify string) provider.Order {
-	o := anOrder()
-	o.ExpiresAt, o.NotifyURL = clock.Now().Add(30*time.Minute), notify
-	return o
+	order := anOrder()
+	order.ExpiresAt, order.NotifyURL = clock.Now().Add(30*time.Minute), notify
+	return order
 }
 
 func TestSandboxCollects(t *testing.T) {
 	t.Parallel()
 	clock, n := hubtest.NewClock(time.Now().Truncate(time.Second)), startNotices(t)
-	p, o := sandbox(t, clock), sandboxOrder(clock, n.url)
-	charge, err := p.Create(t.Context(), o)
+	client, order := sandbox(t, clock), sandboxOrder(clock, n.url)
+	charge, err := client.Create(t.Context(), order)
 	require.NoError(t, err)
 	require.Equal(t, provider.Pending, charge.Status)
-	require.NoError(t, charge.Check(o.ID, o.Amount, o.Currency))
-	require.True(t, charge.ExpiresAt.Equal(o.ExpiresAt))
+	require.NoError(t, charge.Check(order.ID, order.Amount, order.Currency))
+	require.True(t, charge.ExpiresAt.Equal(order.ExpiresAt))
 	require.Regexp(t, `^[0-9a-f]{25}$`, charge.TxID)
 	require.Contains(t, charge.Code, "5406100.50")
 	require.Contains(t, charge.Code, "5916Clinica Sao Joao6009Sao Paulo")
 	require.Contains(t, charge.Code, charge.TxID)
 	require.True(t, strings.HasPrefix(string(charge.QR), "\x89PNG"))
-	same, err := p.Create(t.Context(), o)
+	same, err := client.Create(t.Context(), order)
 	require.NoError(t, err)
 	require.Equal(t, charge, same)
-	o.Amount++
-	_, err = p.Create(t.Context(), o)
+	order.Amount++
+	_, err = client.Create(t.Context(), order)
 	requireProviderError(t, err)
 
 	clock.Advance(time.Minute)
-	paid, err := p.Pay(t.Context(), charge.TxID)
+	paid, err := client.Pay(t.Context(), charge.TxID)
 	require.NoError(t, err)
 	require.Equal(t, provider.Paid, paid.Status)
 	require.True(t, paid.PaidAt.Equal(clock.Now()))
-	_, err = p.Pay(t.Context(), charge.TxID)
+	_, err = client.Pay(t.Context(), charge.TxID)
 	require.NoError(t, err)
 	require.Len(t, n.list, 2, "told twice")
-	first, err := p.Notice(n.list[0])
+	first, err := client.DecodeNotice(n.list[0])
 	require.NoError(t, err)
 	require.Equal(t, charge.ID, first.Charge)
-	second, err := p.Notice(n.list[1])
+	second, err := client.DecodeNotice(n.list[1])
 	require.NoError(t, err)
 	require.Equal(t, first, second)
 	again, err := sandbox(t, clock).Read(t.Context(), charge.ID)
@@ -131,49 +131,49 @@ func TestSandboxCollects(t *testing.T) {
 	require.Equal(t, paid, again, "it outlives the process")
 
 	part := provider.Refund{ID: uuid.New(), Amount: 40_00}
-	require.NoError(t, p.Refund(t.Context(), charge.ID, part))
-	require.NoError(t, p.Refund(t.Context(), charge.ID, part))
-	again, err = p.Read(t.Context(), charge.ID)
+	require.NoError(t, client.Refund(t.Context(), charge.ID, part))
+	require.NoError(t, client.Refund(t.Context(), charge.ID, part))
+	again, err = client.Read(t.Context(), charge.ID)
 	require.NoError(t, err)
 	require.Equal(t, provider.Paid, again.Status)
 	require.EqualValues(t, 40_00, again.Refunded)
-	require.ErrorIs(t, p.Refund(t.Context(), charge.ID, provider.Refund{ID: uuid.New(), Amount: 60_51}), hub.ErrConflict)
-	require.ErrorIs(t, p.Refund(t.Context(), charge.ID, provider.Refund{ID: uuid.New()}), hub.ErrInvalid)
-	require.NoError(t, p.Refund(t.Context(), charge.ID, provider.Refund{ID: uuid.New(), Amount: 60_50}))
-	again, err = p.Read(t.Context(), charge.ID)
+	require.ErrorIs(t, client.Refund(t.Context(), charge.ID, provider.Refund{ID: uuid.New(), Amount: 60_51}), hub.ErrConflict)
+	require.ErrorIs(t, client.Refund(t.Context(), charge.ID, provider.Refund{ID: uuid.New()}), hub.ErrInvalid)
+	require.NoError(t, client.Refund(t.Context(), charge.ID, provider.Refund{ID: uuid.New(), Amount: 60_50}))
+	again, err = client.Read(t.Context(), charge.ID)
 	require.NoError(t, err)
 	require.Equal(t, provider.Refunded, again.Status)
-	require.ErrorIs(t, p.Cancel(t.Context(), charge.ID), hub.ErrConflict)
-	_, err = p.Pay(t.Context(), charge.TxID)
+	require.ErrorIs(t, client.Cancel(t.Context(), charge.ID), hub.ErrConflict)
+	_, err = client.Pay(t.Context(), charge.TxID)
 	require.ErrorIs(t, err, hub.ErrConflict)
 }
 
 func TestSandboxChargesEnd(t *testing.T) {
 	t.Parallel()
 	clock, n := hubtest.NewClock(time.Now().Truncate(time.Second)), startNotices(t)
-	p := sandbox(t, clock)
-	cancelled, err := p.Create(t.Context(), sandboxOrder(clock, n.url))
+	client := sandbox(t, clock)
+	cancelled, err := client.Create(t.Context(), sandboxOrder(clock, n.url))
 	require.NoError(t, err)
-	require.NoError(t, p.Cancel(t.Context(), cancelled.ID))
-	require.ErrorIs(t, p.Refund(t.Context(), cancelled.ID, provider.Refund{ID: uuid.New(), Amount: 1}), hub.ErrConflict)
-	expired, err := p.Create(t.Context(), sandboxOrder(clock, n.url))
+	require.NoError(t, client.Cancel(t.Context(), cancelled.ID))
+	require.ErrorIs(t, client.Refund(t.Context(), cancelled.ID, provider.Refund{ID: uuid.New(), Amount: 1}), hub.ErrConflict)
+	expired, err := client.Create(t.Context(), sandboxOrder(clock, n.url))
 	require.NoError(t, err)
 	clock.Advance(30 * time.Minute)
 	for id, want := range map[string]provider.Status{cancelled.ID: provider.Cancelled, expired.ID: provider.Expired} {
-		charge, err := p.Read(t.Context(), id)
+		charge, err := client.Read(t.Context(), id)
 		require.NoError(t, err)
 		require.Equal(t, want, charge.Status)
-		_, err = p.Pay(t.Context(), charge.TxID)
+		_, err = client.Pay(t.Context(), charge.TxID)
 		require.ErrorIs(t, err, hub.ErrConflict)
 	}
 	require.Empty(t, n.list)
-	_, err = p.Read(t.Context(), "sbx_unknown")
+	_, err = client.Read(t.Context(), "sbx_unknown")
 	require.ErrorIs(t, err, hub.ErrNotFound)
-	_, err = p.Pay(t.Context(), "unknown")
+	_, err = client.Pay(t.Context(), "unknown")
 	require.ErrorIs(t, err, hub.ErrNotFound)
-	_, err = p.Create(t.Context(), sandboxOrder(hubtest.NewClock(clock.Now().Add(-time.Hour)), n.url))
+	_, err = client.Create(t.Context(), sandboxOrder(hubtest.NewClock(clock.Now().Add(-time.Hour)), n.url))
 	require.ErrorIs(t, err, hub.ErrInvalid, "expired when ordered")
-	_, err = p.Create(t.Context(), provider.Order{ID: uuid.New(), Amount: 1, Currency: "JPY", ExpiresAt: clock.Now().Add(time.Hour)})
+	_, err = client.Create(t.Context(), provider.Order{ID: uuid.New(), Amount: 1, Currency: "JPY", ExpiresAt: clock.Now().Add(time.Hour)})
 	require.ErrorIs(t, err, hub.ErrInvalid)
 }
 
@@ -181,39 +181,41 @@ func TestSandboxChargesEnd(t *testing.T) {
 func TestSandboxWebhookIsSentAgain(t *testing.T) {
 	t.Parallel()
 	clock, n := hubtest.NewClock(time.Now()), startNotices(t)
-	p := sandbox(t, clock)
-	charge, err := p.Create(t.Context(), sandboxOrder(clock, n.url))
+	client := sandbox(t, clock)
+	charge, err := client.Create(t.Context(), sandboxOrder(clock, n.url))
 	require.NoError(t, err)
 	n.status = 503
-	_, err = p.Pay(t.Context(), charge.TxID)
+	_, err = client.Pay(t.Context(), charge.TxID)
 	requireProviderError(t, err)
 	n.status = 200
-	_, err = p.Pay(t.Context(), charge.TxID)
+	_, err = client.Pay(t.Context(), charge.TxID)
 	require.NoError(t, err)
 	require.Len(t, n.list, 2)
 
 	good := n.list[1]
 	signature := good.Header.Get(hub.HeaderSignature)
 	for name, change := range map[string]func(*provider.Inbound){
-		"missing": func(in *provider.Inbound) { in.Header.Del(hub.HeaderSignature) },
-		"no prefix": func(in *provider.Inbound) {
-			in.Header.Set(hub.HeaderSignature, strings.TrimPrefix(signature, "sha256="))
+		"missing": func(webhook *provider.Inbound) { webhook.Header.Del(hub.HeaderSignature) },
+		"no prefix": func(webhook *provider.Inbound) {
+			webhook.Header.Set(hub.HeaderSignature, strings.TrimPrefix(signature, "sha256="))
 		},
-		"cut": func(in *provider.Inbound) { in.Header.Set(hub.HeaderSignature, signature[:40]) },
-		"upper case": func(in *provider.Inbound) {
-			in.Header.Set(hub.HeaderSignature, "sha256="+strings.ToUpper(signature[7:]))
+		"cut": func(webhook *provider.Inbound) { webhook.Header.Set(hub.HeaderSignature, signature[:40]) },
+		"upper case": func(webhook *provider.Inbound) {
+			webhook.Header.Set(hub.HeaderSignature, "sha256="+strings.ToUpper(signature[7:]))
 		},
-		"two":           func(in *provider.Inbound) { in.Header.Add(hub.HeaderSignature, signature) },
-		"another body":  func(in *provider.Inbound) { in.Body = append([]byte(" "), in.Body...) },
-		"their own key": func(in *provider.Inbound) { in.Header.Set(hub.HeaderSignature, hub.SignBody("wrong", in.Body)) },
+		"two":          func(webhook *provider.Inbound) { webhook.Header.Add(hub.HeaderSignature, signature) },
+		"another body": func(webhook *provider.Inbound) { webhook.Body = append([]byte(" "), webhook.Body...) },
+		"their own key": func(webhook *provider.Inbound) {
+			webhook.Header.Set(hub.HeaderSignature, hub.SignBody("wrong", webhook.Body))
+		},
 	} {
-		in := provider.Inbound{Header: good.Header.Clone(), Body: good.Body}
-		change(&in)
-		_, err := p.Notice(in)
+		webhook := provider.Inbound{Header: good.Header.Clone(), Body: good.Body}
+		change(&webhook)
+		_, err := client.DecodeNotice(webhook)
 		require.ErrorIs(t, err, hub.ErrUnauthorized, name)
 	}
 	for body, want := range map[string]error{"x": hub.ErrMalformed, `{"type":"charge.paid"}`: hub.ErrMalformed, `{"id":"e","type":"other","charge":"c"}`: nil} {
-		notice, err := p.Notice(provider.Inbound{Header: http.Header{hub.HeaderSignature: {hub.SignBody("sandbox-secret", []byte(body))}}, Body: []byte(body)})
+		notice, err := client.DecodeNotice(provider.Inbound{Header: http.Header{hub.HeaderSignature: {hub.SignBody("sandbox-secret", []byte(body))}}, Body: []byte(body)})
 		if want != nil {
 			require.ErrorIs(t, err, want)
 			continue
@@ -222,7 +224,7 @@ func TestSandboxWebhookIsSentAgain(t *testing.T) {
 		require.Equal(t, provider.Notice{ID: "e"}, notice)
 	}
 	unsigned := provider.NewSandbox(provider.SandboxConfig{})
-	_, err = unsigned.Notice(provider.Inbound{Header: http.Header{hub.HeaderSignature: {hub.SignBody("", good.Body)}}, Body: good.Body})
+	_, err = unsigned.DecodeNotice(provider.Inbound{Header: http.Header{hub.HeaderSignature: {hub.SignBody("", good.Body)}}, Body: good.Body})
 	require.ErrorIs(t, err, hub.ErrUnauthorized)
 }
 
@@ -230,12 +232,12 @@ func TestSandboxWebhookIsSentAgain(t *testing.T) {
 func TestSandboxRaces(t *testing.T) {
 	t.Parallel()
 	clock := hubtest.NewClock(time.Now())
-	p, o := sandbox(t, clock), sandboxOrder(clock, "")
+	client, order := sandbox(t, clock), sandboxOrder(clock, "")
 	var work sync.WaitGroup
 	ids := make(chan string, 20)
 	for range 20 {
 		work.Go(func() {
-			charge, err := p.Create(context.Background(), o)
+			charge, err := client.Create(context.Background(), order)
 			if err == nil {
 				ids <- charge.ID
 			}
@@ -244,18 +246,18 @@ func TestSandboxRaces(t *testing.T) {
 	work.Wait()
 	close(ids)
 	var id string
-	for one := range ids {
-		require.True(t, id == "" || id == one, "one charge")
-		id = one
+	for line := range ids {
+		require.True(t, id == "" || id == line, "one charge")
+		id = line
 	}
-	charge, err := p.Read(t.Context(), id)
+	charge, err := client.Read(t.Context(), id)
 	require.NoError(t, err)
-	_, err = p.Pay(t.Context(), charge.TxID)
+	_, err = client.Pay(t.Context(), charge.TxID)
 	require.NoError(t, err)
 	done := make(chan struct{}, 20)
 	for range 20 {
 		work.Go(func() {
-			if p.Refund(context.Background(), id, provider.Refund{ID: uuid.New(), Amount: 10_05}) == nil {
+			if client.Refund(context.Background(), id, provider.Refund{ID: uuid.New(), Amount: 10_05}) == nil {
 				done <- struct{}{}
 			}
 		})
@@ -267,14 +269,14 @@ func TestSandboxRaces(t *testing.T) {
 func TestOpen(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{provider.NameSandbox, provider.NameMercadoPago} {
-		p, err := provider.Open(provider.Config{Provider: name})
+		client, err := provider.Open(provider.Config{Provider: name})
 		require.NoError(t, err)
-		require.Equal(t, name, p.Name())
+		require.Equal(t, name, client.Name())
 	}
 	none, err := provider.Open(provider.Config{})
 	require.NoError(t, err)
 	require.Nil(t, none)
-	require.ErrorIs(t, provider.NotConfigured(), hub.ErrConflict)
+	require.ErrorIs(t, provider.NotConfiguredError(), hub.ErrConflict)
 	_, err = provider.Open(provider.Config{Provider: "paypal"})
 	require.ErrorContains(t, err, "paypal")
 }

@@ -1,0 +1,189 @@
+package erasure
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"integrationhub/clinic/internal/care"
+	"integrationhub/clinic/internal/store"
+	"integrationhub/clinic/internal/store/dbgen"
+	"integrationhub/hub"
+	"integrationhub/hub/events"
+)
+
+// RequestDeletion erases a patient at once, and asks the connected products to do the same.
+// If the patient is erased already, it returns the earlier request. user is who asks for
+// it.
+func (s *Service) RequestDeletion(ctx context.Context, scope store.Scope, patient, user uuid.UUID) (Request, error) {
+	var request dbgen.DeletionRequest
+	err := s.store.InTx(ctx, "erasing a patient", func(tx *store.Tx) (err error) {
+		request, err = s.requestDeletion(ctx, tx, scope, patient, user)
+		return err
+	})
+	if err != nil {
+		return Request{}, err
+	}
+	return s.Request(ctx, scope, request.ID)
+}
+
+func (s *Service) requestDeletion(ctx context.Context, tx *store.Tx, scope store.Scope, patient, user uuid.UUID) (dbgen.DeletionRequest, error) {
+	p, err := tx.LockPatient(ctx, scope.Clinic, scope.Env, patient)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return dbgen.DeletionRequest{}, hub.NotFound("Patient")
+	}
+	if err != nil {
+		return dbgen.DeletionRequest{}, err
+	}
+	if p.Status == store.Anonymized {
+		return tx.DeletionRequestByPatient(ctx, scope.Clinic, scope.Env, patient)
+	}
+	peers, err := s.host.Peers.List(ctx, scope.Clinic, scope.Env)
+	if err != nil {
+		return dbgen.DeletionRequest{}, err
+	}
+	id := store.NewID()
+	eventID, err := s.publishAndErase(ctx, tx, scope, p, id)
+	if err != nil {
+		return dbgen.DeletionRequest{}, err
+	}
+	request, err := tx.InsertDeletionRequest(ctx, dbgen.InsertDeletionRequestParams{
+		ClinicID: scope.Clinic, Env: scope.Env, ID: id, PatientID: patient, EventID: eventID, RequestedBy: &user, RequestedAt: tx.Now(),
+	})
+	if err != nil {
+		return request, err
+	}
+	for _, peer := range peers {
+		if peer.Status == "inactive" && !peer.Paused {
+			continue // disconnected
+		}
+		err := tx.InsertDeletionPeer(ctx, dbgen.InsertDeletionPeerParams{ClinicID: scope.Clinic, Env: scope.Env, RequestID: id, Product: peer.Product, IntegrationID: peer.ID})
+		if err != nil {
+			return request, err
+		}
+	}
+	return request, nil
+}
+
+// publishAndErase publishes patient.deleted and erases the patient. Peers learn the numbers
+// and addresses by which they may know the patient, but no earlier number that another
+// patient has too. The hub alone gets the rest, to clear its log.
+func (s *Service) publishAndErase(ctx context.Context, tx *store.Tx, scope store.Scope, p dbgen.Patient, request uuid.UUID) (eventID string, err error) {
+	identity, err := tx.TakeIdentity(ctx, scope, p)
+	if err != nil {
+		return "", err
+	}
+	eventID, err = tx.Publish(ctx, scope.Clinic, scope.Env, events.PatientDeleted{
+		PatientID: p.ID.String(), Name: p.Name, Phone: p.Phone, Email: p.Email,
+		PhoneShared: p.Phone != nil && identity.IsSharedPhone(*p.Phone), Phones: otherPhones(identity, p.Phone),
+		EmailShared: p.Email != nil && identity.IsSharedEmail(*p.Email), DeletionRequestID: request.String(), RequestedAt: tx.Now().UTC().Truncate(time.Second),
+	})
+	if err != nil {
+		return "", err
+	}
+	if err := s.host.Erasures.AddTraces(ctx, tx.Raw, hub.Event{ID: eventID, TenantID: scope.Clinic, Environment: scope.Env}, logTraces(identity)); err != nil {
+		return "", err
+	}
+	return eventID, s.erase(ctx, tx, scope, p, identity)
+}
+
+// otherPhones returns the numbers beside the present one that no other patient has.
+func otherPhones(identity *store.Identity, present *string) []string {
+	phones := []string{}
+	for _, phone := range identity.Phones {
+		if !identity.IsSharedPhone(phone) && (present == nil || care.PhoneKey(phone) != care.PhoneKey(*present)) {
+			phones = append(phones, phone)
+		}
+	}
+	return phones
+}
+
+// Request returns a deletion request after updating it with the latest deliveries. It is a
+// [hub.ErrNotFound] if there is none.
+func (s *Service) Request(ctx context.Context, scope store.Scope, id uuid.UUID) (Request, error) {
+	row, err := s.store.DeletionRequest(ctx, scope.Clinic, scope.Env, id)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return Request{}, hub.NotFound("Deletion request")
+	}
+	if err != nil {
+		return Request{}, err
+	}
+	peers, err := s.store.DeletionPeers(ctx, scope.Clinic, scope.Env, id)
+	if err != nil {
+		return Request{}, err
+	}
+	request := Request{row, peers}
+	if request.Status == requestCompleted {
+		return request, nil
+	}
+	deliveries, err := s.host.Deliveries.ForEvents(ctx, []hub.Event{deletionEvent(row)})
+	if err != nil {
+		return Request{}, err
+	}
+	return s.update(ctx, request, deliveries[0])
+}
+
+// Requests returns a page of the deletion requests with a status ("" = any), newest first,
+// as they were last updated, and the total, counted up to [store.MaxCount].
+func (s *Service) Requests(ctx context.Context, scope store.Scope, status string, limit, offset int) (requests []Request, total int, err error) {
+	rows, err := s.store.ListDeletionRequests(ctx, dbgen.ListDeletionRequestsParams{ClinicID: scope.Clinic, Env: scope.Env, Status: status, RowLimit: limit, RowOffset: offset})
+	if err != nil {
+		return nil, 0, err
+	}
+	if total, err = s.store.CountDeletionRequests(ctx, dbgen.CountDeletionRequestsParams{ClinicID: scope.Clinic, Env: scope.Env, Status: status, MaxCount: store.MaxCount}); err != nil {
+		return nil, 0, err
+	}
+	peers, err := s.peersByRequest(ctx, rows)
+	for _, row := range rows {
+		requests = append(requests, Request{row, peers[row.ID]})
+	}
+	return requests, total, err
+}
+
+// Acknowledge records that a user informed a product by other means, with a note how. An
+// earlier acknowledgement stays. Errors: [hub.ErrNotFound]; [hub.ErrConflict] while the
+// event is being sent. The last acknowledgement has the hub erase the event, even a parked
+// one: a product that had not received it by then never would.
+func (s *Service) Acknowledge(ctx context.Context, scope store.Scope, id uuid.UUID, product, note string, user uuid.UUID) (request Request, err error) {
+	if request, err = s.Request(ctx, scope, id); err != nil {
+		return request, err
+	}
+	deliveries, err := s.host.Deliveries.ForEvents(ctx, []hub.Event{deletionEvent(request.DeletionRequest)})
+	if err != nil {
+		return request, err
+	}
+	err = s.store.InTx(ctx, "acknowledging a deletion", func(tx *store.Tx) error {
+		request.DeletionRequest, err = tx.LockDeletionRequest(ctx, scope.Clinic, scope.Env, id)
+		if errors.Is(err, pgx.ErrNoRows) {
+			return hub.NotFound("Deletion request")
+		}
+		if err != nil {
+			return err
+		}
+		peers, err := tx.DeletionPeers(ctx, scope.Clinic, scope.Env, id)
+		if err != nil {
+			return err
+		}
+		for _, peer := range peers {
+			if peer.Product != product {
+				continue
+			}
+			if peer.Status == peerPending && !isParked(deliveries[0], peer.IntegrationID) {
+				return hub.Errorf(hub.ErrConflict, "still_being_sent", "The event is being sent to this product; where it does not take it, this can be noted about a minute later.")
+			}
+			now, note := tx.Now(), care.RedactCPFs(note)
+			_, err := tx.SettleDeletionPeer(ctx, dbgen.SettleDeletionPeerParams{
+				ClinicID: scope.Clinic, Env: scope.Env, RequestID: id, Product: product, Status: peerAcknowledged, AcknowledgedAt: &now, AcknowledgedBy: &user, Note: &note,
+			})
+			if err != nil {
+				return err
+			}
+			return s.updateStatus(ctx, tx, &request)
+		}
+		return hub.NotFound("Product")
+	})
+	return request, err
+}

@@ -1,0 +1,76 @@
+package erasure
+
+import (
+	"context"
+
+	"integrationhub/clinic/internal/store"
+	"integrationhub/clinic/internal/store/dbgen"
+	"integrationhub/hub/module"
+)
+
+// erase removes a patient's personal data from everything that stays.
+func (s *Service) erase(ctx context.Context, tx *store.Tx, scope store.Scope, p dbgen.Patient, identity *store.Identity) error {
+	tickets, err := s.inbox.Erase(ctx, tx, scope, identity)
+	if err != nil {
+		return err
+	}
+	if err := eraseTexts(ctx, tx, scope, identity); err != nil {
+		return err
+	}
+	if err := insertTombstones(ctx, tx, scope, p, identity, tickets); err != nil {
+		return err
+	}
+	now := tx.Now()
+	return tx.AnonymizePatient(ctx, dbgen.AnonymizePatientParams{ClinicID: scope.Clinic, Env: scope.Env, ID: p.ID, AnonymizedAt: &now})
+}
+
+// insertTombstones stores tombstones of a patient's present and earlier identifiers and of
+// the patient's tickets, so that imports and events do not bring the patient back. Numbers
+// and addresses of the past that another patient has too get none.
+func insertTombstones(ctx context.Context, tx *store.Tx, scope store.Scope, p dbgen.Patient, identity *store.Identity, tickets [][]byte) error {
+	hashes := tx.Tombstones(scope, store.Identifiers{Name: p.Name, Phone: p.Phone, Email: p.Email, ExternalRef: p.ExternalRef, CPFHash: p.CpfHmac})
+	for _, name := range identity.Names {
+		for _, phone := range identity.Phones {
+			if !identity.IsSharedPhone(phone) {
+				hashes = append(hashes, tx.Tombstones(scope, store.Identifiers{Name: name, Phone: &phone})...)
+			}
+		}
+		for _, email := range identity.Emails {
+			if !identity.IsSharedEmail(email) {
+				hashes = append(hashes, tx.Tombstones(scope, store.Identifiers{Name: name, Email: &email})...)
+			}
+		}
+	}
+	for _, hash := range identity.CPFHashes {
+		hashes = append(hashes, tx.Tombstones(scope, store.Identifiers{CPFHash: hash})...)
+	}
+	rows, err := tx.DeleteTickets(ctx, scope.Clinic, scope.Env, p.ID)
+	if err != nil {
+		return err
+	}
+	hashes = append(hashes, tickets...)
+	for _, row := range rows {
+		hashes = append(hashes, tx.TicketTombstone(scope, row.Source, row.TicketID))
+	}
+	return tx.InsertTombstones(ctx, dbgen.InsertTombstonesParams{ClinicID: scope.Clinic, Env: scope.Env, Hashes: hashes, ErasedAt: tx.Now()})
+}
+
+// logTraces returns what the hub searches its log for.
+func logTraces(identity *store.Identity) module.Traces {
+	traces := module.Traces{Names: identity.Names, Events: identity.EventIDs}
+	for _, email := range identity.Emails {
+		if identity.IsSharedEmail(email) {
+			traces.Shared = append(traces.Shared, email)
+		} else {
+			traces.Emails = append(traces.Emails, email)
+		}
+	}
+	for _, phone := range identity.Phones {
+		if identity.IsSharedPhone(phone) {
+			traces.Shared = append(traces.Shared, phone)
+		} else {
+			traces.Phones = append(traces.Phones, phone)
+		}
+	}
+	return traces
+}

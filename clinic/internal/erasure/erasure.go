@@ -1,0 +1,28 @@
+// Package erasure removes a patient's personal data when the patient asks for it, and has
+// the connected products do the same. Records and payments stay, without what names the
+// patient, because the law requires them. A deletion request follows the peers until all
+// have acknowledged. See the section "Data protection" of docs/interfaces/clinic.md.
+package erasure
+
+import (
+	"context"
+
+	"integrationhub/clinic/internal/store"
+	"integrationhub/hub/module"
+)
+
+// Service erases patients of all clinics.
+type Service struct {
+	host  module.Host
+	store *store.Store
+	inbox Inbox
+}
+
+// Inbox is the part of the inbox that an erasure needs.
+type Inbox interface {
+	// Erase deletes the entries about a patient and returns tombstones of their tickets.
+	Erase(ctx context.Context, tx *store.Tx, scope store.Scope, patient *store.Identity) (ticketTombstones [][]byte, err error)
+}
+
+// New returns the erasure service of an opened product.
+func New(host module.Host, s *store.Store, inbox Inbox) *Service { return &Service{host, s, inbox} }

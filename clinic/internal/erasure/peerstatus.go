@@ -1,0 +1,190 @@
+package erasure
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+
+	"integrationhub/clinic/internal/store"
+	"integrationhub/clinic/internal/store/dbgen"
+	"integrationhub/hub"
+	"integrationhub/hub/module"
+)
+
+// Statuses of a connected product in a deletion request.
+const (
+	peerPending      = "pending"
+	peerAcknowledged = "acknowledged"
+	peerFailed       = "failed" // it did not accept the event, which is sent again, or somebody has to inform it
+)
+
+// Statuses of deliveries.
+const (
+	deliveryDelivered = "delivered"
+	deliveryFailed    = "failed"
+	deliveryParked    = "parked" // sent when its receiver is healthy or enabled again
+)
+
+// update stores what the deliveries of the event show: a peer that answered it with a 2xx
+// has acknowledged, however late.
+func (s *Service) update(ctx context.Context, request Request, deliveries []module.Delivery) (_ Request, err error) {
+	changes := s.changedPeers(request, deliveries)
+	if request.Status == requestCompleted || len(changes) == 0 && request.Status == statusOf(request.Peers) {
+		return request, nil
+	}
+	err = s.store.InTx(ctx, "updating a deletion request", func(tx *store.Tx) error {
+		if request.DeletionRequest, err = tx.LockDeletionRequest(ctx, request.ClinicID, request.Env, request.ID); err != nil {
+			return err
+		}
+		for product, status := range changes {
+			params := dbgen.SettleDeletionPeerParams{ClinicID: request.ClinicID, Env: request.Env, RequestID: request.ID, Product: product, Status: status}
+			if status == peerAcknowledged {
+				now := tx.Now()
+				params.AcknowledgedAt = &now
+			}
+			if _, err := tx.SettleDeletionPeer(ctx, params); err != nil {
+				return err
+			}
+		}
+		return s.updateStatus(ctx, tx, &request)
+	})
+	return request, err
+}
+
+// changedPeers returns the new statuses of peers whose status changed, by product.
+func (s *Service) changedPeers(request Request, deliveries []module.Delivery) map[string]string {
+	changes := make(map[string]string)
+	overdue := s.host.Now().Sub(request.RequestedAt) > maxParked
+	for _, peer := range request.Peers {
+		if peer.Status == peerAcknowledged {
+			continue
+		}
+		if status := peerStatus(deliveries, peer.IntegrationID, overdue); status != peer.Status && status != peerPending {
+			changes[peer.Product] = status
+		}
+	}
+	return changes
+}
+
+// maxParked is how long a request waits for a parked event before somebody has to inform
+// the peer: the law sets a deadline of days.
+const maxParked = 24 * time.Hour
+
+// peerStatus returns the status that a peer's delivery implies. Without a delivery the peer
+// does not subscribe to deletions, or the log no longer has it. A disconnected or paused
+// peer gets nothing until it is connected again.
+func peerStatus(deliveries []module.Delivery, integration uuid.UUID, overdue bool) string {
+	for _, d := range deliveries {
+		switch {
+		case d.IntegrationID != integration:
+		case d.Status == deliveryDelivered:
+			return peerAcknowledged
+		case d.Status == deliveryFailed || !d.Connected || d.Status == deliveryParked && overdue:
+			return peerFailed
+		default:
+			return peerPending
+		}
+	}
+	return peerFailed
+}
+
+// isParked reports whether an integration's delivery is parked.
+func isParked(deliveries []module.Delivery, integration uuid.UUID) bool {
+	return slices.ContainsFunc(deliveries, func(d module.Delivery) bool { return d.IntegrationID == integration && d.Status == deliveryParked })
+}
+
+// statusOf returns the status of a request with these peers.
+func statusOf(peers []dbgen.DeletionPeer) string {
+	status := requestCompleted
+	for _, peer := range peers {
+		switch peer.Status {
+		case peerPending:
+			return requestWaiting
+		case peerFailed:
+			status = requestNeedsAttention
+		}
+	}
+	return status
+}
+
+// updateStatus reloads the peers of a locked request and stores the status that they imply.
+// Completing a request lets the hub erase the event.
+func (s *Service) updateStatus(ctx context.Context, tx *store.Tx, request *Request) (err error) {
+	if request.Peers, err = tx.DeletionPeers(ctx, request.ClinicID, request.Env, request.ID); err != nil {
+		return err
+	}
+	status := statusOf(request.Peers)
+	if status == request.Status || request.Status == requestCompleted {
+		return nil
+	}
+	params := dbgen.SetDeletionStatusParams{ClinicID: request.ClinicID, Env: request.Env, ID: request.ID, Status: status}
+	if status == requestCompleted {
+		now := tx.Now()
+		params.CompletedAt = &now
+		if err := s.host.Erasures.Release(ctx, tx.Raw, deletionEvent(request.DeletionRequest)); err != nil {
+			return err
+		}
+	}
+	request.DeletionRequest, err = tx.SetDeletionStatus(ctx, params)
+	return err
+}
+
+const (
+	openRequestsPage = 200                 // requests that are updated together
+	maxRequestAge    = 60 * 24 * time.Hour // after which no log has the deliveries any more
+)
+
+// UpdateOpenRequests updates all requests that are not completed. If some fail it still
+// goes through the others; the error joins their errors.
+func (s *Service) UpdateOpenRequests(ctx context.Context) error {
+	now := s.host.Now()
+	params := dbgen.OpenDeletionRequestsParams{Since: now.Add(-maxRequestAge), AfterAt: now.Add(-maxRequestAge), RowLimit: openRequestsPage}
+	var errs []error
+	for {
+		page, err := s.store.OpenDeletionRequests(ctx, params)
+		if err != nil {
+			return err
+		}
+		peers, err := s.peersByRequest(ctx, page)
+		if err != nil {
+			return err
+		}
+		events := make([]hub.Event, len(page))
+		for i, row := range page {
+			events[i] = deletionEvent(row)
+		}
+		deliveries, err := s.host.Deliveries.ForEvents(ctx, events)
+		if err != nil {
+			return err
+		}
+		for i, row := range page {
+			if _, err := s.update(ctx, Request{row, peers[row.ID]}, deliveries[i]); err != nil {
+				errs = append(errs, fmt.Errorf("deletion request %s: %w", row.ID, err))
+			}
+		}
+		if len(page) < openRequestsPage || ctx.Err() != nil {
+			return errors.Join(errs...)
+		}
+		last := page[len(page)-1]
+		params.AfterAt, params.AfterID = last.RequestedAt, last.ID
+	}
+}
+
+// peersByRequest returns the peers of requests, by request id.
+func (s *Service) peersByRequest(ctx context.Context, requests []dbgen.DeletionRequest) (map[uuid.UUID][]dbgen.DeletionPeer, error) {
+	var clinics, ids []uuid.UUID
+	var envs []string
+	for _, row := range requests {
+		clinics, envs, ids = append(clinics, row.ClinicID), append(envs, string(row.Env)), append(ids, row.ID)
+	}
+	rows, err := s.store.DeletionPeersOfRequests(ctx, clinics, envs, ids)
+	peers := make(map[uuid.UUID][]dbgen.DeletionPeer, len(requests))
+	for _, peer := range rows {
+		peers[peer.RequestID] = append(peers[peer.RequestID], peer)
+	}
+	return peers, err
+}

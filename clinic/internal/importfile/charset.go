@@ -1,0 +1,132 @@
+package importfile
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"unicode"
+	"unicode/utf16"
+	"unicode/utf8"
+)
+
+// windows1252 are the characters of the bytes 0x80 to 0x9F in Windows-1252; all others are
+// those of Latin-1.
+var windows1252 = [32]rune{
+	'€', unicode.ReplacementChar, '‚', 'ƒ', '„', '…', '†', '‡', 'ˆ', '‰', 'Š', '‹', 'Œ', unicode.ReplacementChar, 'Ž', unicode.ReplacementChar,
+	unicode.ReplacementChar, '‘', '’', '“', '”', '•', '–', '—', '˜', '™', 'š', '›', 'œ', unicode.ReplacementChar, 'ž', 'Ÿ',
+}
+
+// Byte order marks.
+const (
+	bomUTF8    = "\xef\xbb\xbf"
+	bomUTF16LE = "\xff\xfe"
+	bomUTF16BE = "\xfe\xff"
+	maxBOM     = len(bomUTF8)
+)
+
+// Text returns the file's text as UTF-8 without a byte order mark. The file may be UTF-8,
+// UTF-16 with a byte order mark, or Windows-1252 (Latin-1). Text seeks in the file, may
+// read it twice, and holds none of it in memory.
+func Text(file io.ReadSeeker) (io.Reader, error) {
+	if _, err := file.Seek(0, io.SeekStart); err != nil {
+		return nil, fmt.Errorf("reading the file: %w", err)
+	}
+	head := make([]byte, maxBOM)
+	n, err := io.ReadFull(file, head)
+	if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) && !errors.Is(err, io.EOF) {
+		return nil, fmt.Errorf("reading the file: %w", err)
+	}
+	head = head[:n]
+	switch {
+	case bytes.HasPrefix(head, []byte(bomUTF16LE)):
+		return newUTF16Reader(file, len(bomUTF16LE), binary.LittleEndian)
+	case bytes.HasPrefix(head, []byte(bomUTF16BE)):
+		return newUTF16Reader(file, len(bomUTF16BE), binary.BigEndian)
+	}
+	start := 0
+	if string(head) == bomUTF8 {
+		start = len(bomUTF8)
+	}
+	in, err := seek(file, start)
+	if err != nil {
+		return nil, err
+	}
+	for {
+		r, size, err := in.ReadRune()
+		switch {
+		case errors.Is(err, io.EOF):
+			return seek(file, start)
+		case err != nil:
+			return nil, fmt.Errorf("reading the file: %w", err)
+		case r == utf8.RuneError && size == 1: // it is not UTF-8
+			return newWindows1252Reader(file, start)
+		}
+	}
+}
+
+func newWindows1252Reader(file io.ReadSeeker, start int) (io.Reader, error) {
+	in, err := seek(file, start)
+	if err != nil {
+		return nil, err
+	}
+	return &runeReader{next: func() (rune, error) {
+		b, err := in.ReadByte()
+		if b >= 0x80 && b < 0x80+byte(len(windows1252)) {
+			return windows1252[b-0x80], err
+		}
+		return rune(b), err
+	}}, nil
+}
+
+func newUTF16Reader(file io.ReadSeeker, start int, order binary.ByteOrder) (io.Reader, error) {
+	in, err := seek(file, start)
+	if err != nil {
+		return nil, err
+	}
+	readUnit := func() (rune, error) {
+		var pair [2]byte
+		if _, err := io.ReadFull(in, pair[:]); err != nil {
+			return 0, io.EOF // a single last byte is ignored
+		}
+		return rune(order.Uint16(pair[:])), nil
+	}
+	return &runeReader{next: func() (rune, error) {
+		first, err := readUnit()
+		if err != nil || !utf16.IsSurrogate(first) {
+			return first, err
+		}
+		second, err := readUnit()
+		if err != nil {
+			return unicode.ReplacementChar, nil
+		}
+		return utf16.DecodeRune(first, second), nil
+	}}, nil
+}
+
+// runeReader reads characters as UTF-8.
+type runeReader struct {
+	next func() (rune, error)
+	rest []byte // of a character that did not fit
+}
+
+// Read implements io.Reader.
+func (c *runeReader) Read(p []byte) (n int, err error) {
+	for n < len(p) {
+		if len(c.rest) > 0 {
+			copied := copy(p[n:], c.rest)
+			c.rest, n = c.rest[copied:], n+copied
+			continue
+		}
+		r, err := c.next()
+		if err != nil {
+			if n == 0 {
+				return 0, err
+			}
+			return n, nil
+		}
+		c.rest = utf8.AppendRune(c.rest[:0], r)
+	}
+	return n, nil
+}

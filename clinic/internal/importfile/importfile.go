@@ -1,0 +1,51 @@
+// Package importfile reads files of patients from other systems: tables as spreadsheets
+// write them (CSV), and FHIR R4 Patient resources, one on each line. It reads a file once,
+// line by line, and can resume at any line. Memory use does not grow with the file.
+package importfile
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+)
+
+// Format is a file format.
+type Format string
+
+// The formats.
+const (
+	CSV    Format = "csv"
+	NDJSON Format = "fhir-ndjson"
+)
+
+// Row is what a file says about one patient, as written; "" is what it does not say.
+type Row struct {
+	Line       int    // where the row begins; the first line is 1
+	ExternalID string // the patient's id in the system that wrote the file
+	Name       string
+	Phone      string
+	Email      string
+	CPF        string
+	BirthDate  string // YYYY-MM-DD
+	Status     string // active or inactive
+	// Problem says why the row cannot be read, for users and without its values; "" if it
+	// can. The other fields but Line are empty then.
+	Problem string
+}
+
+// Position is where a line begins.
+type Position struct {
+	Offset int64 // bytes from the start of the text
+	Line   int   // the first line is 1
+}
+
+// Start is the beginning of every file.
+var Start = Position{Line: 1}
+
+// seek returns a reader of the file from an offset on.
+func seek(file io.ReadSeeker, offset int) (*bufio.Reader, error) {
+	if _, err := file.Seek(int64(offset), io.SeekStart); err != nil {
+		return nil, fmt.Errorf("reading the file: %w", err)
+	}
+	return bufio.NewReader(file), nil
+}

@@ -1,0 +1,63 @@
+// Package imports brings patients from files into a clinic. A file is stored encrypted, and
+// a job reads it in batches. Each row is matched with the clinic's patients: it creates a
+// patient, changes one, says nothing new, or is listed with an error.
+package imports
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+
+	"integrationhub/clinic/internal/store"
+	"integrationhub/hub"
+	"integrationhub/hub/module"
+)
+
+// Statuses of imports.
+const (
+	statusRunning = "running"
+	statusDone    = "done"
+	statusFailed  = "failed" // its file cannot be read any more
+)
+
+const (
+	// Job is the name of the job that reads imported files.
+	Job = "import"
+	// Timeout is for one run of the job, with a slow database.
+	Timeout = 15 * time.Second
+
+	// Runs are short: imports of several clinics take turns, and an import whose process
+	// died goes on within a minute.
+	runTime   = 3 * time.Second
+	batchSize = 100  // rows in a transaction
+	maxErrors = 1000 // rows with errors that are stored for an import
+)
+
+// Service imports patients of all clinics.
+type Service struct {
+	host  module.Host
+	store *store.Store
+}
+
+// New returns the import service of an opened product.
+func New(host module.Host, s *store.Store) *Service { return &Service{host, s} }
+
+// importKey is the key of an import, and the payload of the job.
+type importKey struct {
+	Clinic uuid.UUID       `json:"clinic"`
+	Env    hub.Environment `json:"env"`
+	ID     uuid.UUID       `json:"id"`
+}
+
+func (k importKey) scope() store.Scope { return store.Scope{Clinic: k.Clinic, Env: k.Env} }
+
+func (s *Service) enqueue(ctx context.Context, tx *store.Tx, key importKey) error {
+	payload, err := json.Marshal(key)
+	if err != nil {
+		return fmt.Errorf("planning an import: %w", err)
+	}
+	return s.host.Jobs.Enqueue(ctx, tx.Raw, module.JobRun{Job: Job, Key: key.ID.String(), Payload: payload})
+}

@@ -1,0 +1,112 @@
+package imports
+
+import (
+	"bytes"
+	"time"
+
+	"github.com/google/uuid"
+
+	"integrationhub/clinic/internal/care"
+	"integrationhub/clinic/internal/importfile"
+	"integrationhub/clinic/internal/store"
+	"integrationhub/clinic/internal/store/dbgen"
+	"integrationhub/hub/module/rest"
+)
+
+// parsedRow is a valid row of a file. Its Status is "" if the file does not say it.
+type parsedRow struct {
+	store.PatientData
+	cpfHash []byte
+	id      uuid.UUID  // the external reference, if it is a UUID
+	own     *candidate // the patient with that id: the clinic exported the file itself
+}
+
+// rowParser validates the rows of a clinic's file.
+type rowParser struct {
+	tx      *store.Tx
+	scope   store.Scope
+	today   time.Time // in the clinic's time zone
+	hashCPF func(digits string) []byte
+}
+
+// parse validates a row. problem is for users and has no values of the row; "" if the row
+// is valid.
+func (p *rowParser) parse(line importfile.Row) (row parsedRow, problem string) {
+	var errs rest.FieldErrors
+	row.Name, row.Status = care.RedactCPFs(line.Name), line.Status
+	errs.CheckName(row.Name, "name", 120)
+	if line.ExternalID != "" {
+		errs.CheckLength(line.ExternalID, "external_id", 1, 200)
+		if id, err := uuid.Parse(line.ExternalID); err == nil {
+			row.id = id
+		}
+		ref := p.tx.MaskExternalID(p.scope, line.ExternalID)
+		row.ExternalRef = &ref
+	}
+	if line.Phone != "" {
+		number := care.FormatE164(line.Phone)
+		errs.Check(number != "", "phone", "must be a phone number of 8 to 15 digits")
+		row.Phone = &number
+	}
+	if line.Email != "" {
+		row.Email = &line.Email
+		errs.CheckEmail(row.Email, "email")
+	}
+	if line.CPF != "" {
+		digits := care.ParseCPF(line.CPF)
+		errs.Check(digits != "", "cpf", "must be a CPF: 11 digits with the right check digits")
+		row.CPF = &digits
+		row.cpfHash = p.hashCPF(digits)
+	}
+	if line.BirthDate != "" {
+		birthDate := errs.ParseDate(line.BirthDate, "birth_date")
+		errs.Check(!birthDate.After(p.today), "birth_date", "must not be in the future")
+		row.BirthDate = &birthDate
+	}
+	if err := errs.Err(); err != nil {
+		return row, err.Error()
+	}
+	return row, ""
+}
+
+// changes reports whether the row has something that the patient does not. An external
+// reference counts only if the patient has none, as patients may come from several systems.
+func (r parsedRow) changes(p dbgen.Patient) bool {
+	differs := func(value, current *string) bool {
+		return value != nil && (current == nil || *value != *current)
+	}
+	return r.Name != p.Name || differs(r.Phone, p.Phone) || differs(r.Email, p.Email) || r.cpfHash != nil && !bytes.Equal(r.cpfHash, p.CpfHmac) ||
+		r.BirthDate != nil && (p.BirthDate == nil || !r.BirthDate.Equal(*p.BirthDate)) || r.Status != "" && r.Status != p.Status ||
+		r.ExternalRef != nil && p.ExternalRef == nil
+}
+
+// apply writes what the row has into a patient's data, for [store.Tx.ChangePatient].
+func (r parsedRow) apply(d *store.PatientData) error {
+	d.Name = r.Name
+	for _, field := range []struct{ value, target **string }{{&r.Phone, &d.Phone}, {&r.Email, &d.Email}, {&r.CPF, &d.CPF}} {
+		if *field.value != nil {
+			*field.target = *field.value
+		}
+	}
+	if r.BirthDate != nil {
+		d.BirthDate = r.BirthDate
+	}
+	if r.Status != "" {
+		d.Status = r.Status
+	}
+	if d.ExternalRef == nil {
+		d.ExternalRef = r.ExternalRef
+	}
+	return nil
+}
+
+// importLine is a row of the file and where the next one begins.
+type importLine struct {
+	importfile.Row
+	end importfile.Position
+}
+
+// identifiers returns what an erased patient would be recognized by.
+func (r parsedRow) identifiers() store.Identifiers {
+	return store.Identifiers{Name: r.Name, Phone: r.Phone, Email: r.Email, ExternalRef: r.ExternalRef, CPFHash: r.cpfHash}
+}

@@ -1,0 +1,62 @@
+package inbox
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"integrationhub/clinic/internal/store"
+	"integrationhub/clinic/internal/store/dbgen"
+	"integrationhub/hub/events"
+)
+
+// resolveErasedAppointment finds out whether the event's appointment belongs to an erased
+// patient, and sets the id under which it is stored then.
+func (t *transaction) resolveErasedAppointment(ctx context.Context, event *inboundEvent) error {
+	id := event.data.AppointmentID
+	if id == "" || !event.isAboutAppointment() || store.IsGeneratedID(id) {
+		return nil
+	}
+	erasedID := t.ErasedExternalID(event.scope, event.source, id)
+	_, err := t.ExternalAppointment(ctx, dbgen.ExternalAppointmentParams{ClinicID: event.scope.Clinic, Env: event.scope.Env, Source: &event.source, ExternalID: &erasedID})
+	switch {
+	case errors.Is(err, pgx.ErrNoRows):
+		return nil
+	case err == nil:
+		event.erasedID = erasedID
+	}
+	return err
+}
+
+// apply applies an event to a patient whom the transaction has locked. If its appointment
+// is not known, apply changes nothing, unless a user linked this very event (byUser): then
+// it only adds the event to the history.
+func (t *transaction) apply(ctx context.Context, event *inboundEvent, patient uuid.UUID, byUser bool) (applied bool, err error) {
+	summary := event.text()
+	switch event.eventType {
+	case events.TypeAppointmentCreated:
+		if summary, err = t.saveBooking(ctx, event, patient); err != nil {
+			return false, err
+		}
+	case events.TypeAppointmentCancelled, events.TypeAppointmentReminded, events.TypeAppointmentNoShow:
+		a, err := t.updateBooking(ctx, event, patient)
+		if err != nil || a == nil && !byUser {
+			return false, err
+		}
+		if event.eventType != events.TypeAppointmentCancelled && a != nil {
+			summary = describeBooking(a.Service, a.Professional, a.StartsAt)
+		}
+	}
+	if ticketID := event.data.TicketID; ticketID != "" && !event.isAboutAppointment() {
+		if err := t.SaveTicket(ctx, dbgen.SaveTicketParams{ClinicID: event.scope.Clinic, Env: event.scope.Env, Source: event.source, TicketID: ticketID, PatientID: patient}); err != nil {
+			return false, err
+		}
+	}
+	_, err = t.AddInteraction(ctx, event.scope, patient, store.InteractionData{
+		Type: strings.ReplaceAll(event.eventType, ".", "_"), Summary: summary, Source: event.source, SourceID: event.id, Origin: store.OriginEvent, At: event.time,
+	})
+	return err == nil, err
+}

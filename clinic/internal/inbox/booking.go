@@ -1,0 +1,113 @@
+package inbox
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"integrationhub/clinic/internal/care"
+	"integrationhub/clinic/internal/store"
+	"integrationhub/clinic/internal/store/dbgen"
+	"integrationhub/hub/events"
+)
+
+// saveBooking creates the appointment of an event, or updates it, and returns the summary
+// for the history. An event that is older than the stored appointment changes nothing. If
+// the event says that the appointment takes place, a cancelled or missed one is scheduled
+// again.
+func (t *transaction) saveBooking(ctx context.Context, event *inboundEvent, patient uuid.UUID) (summary string, err error) {
+	service, professional := care.Truncate(care.RedactCPFs(event.data.Service), 200), care.Truncate(care.RedactCPFs(event.data.Professional), 120)
+	var a dbgen.Appointment
+	if event.data.AppointmentID == "" {
+		a, err = t.UpsertUnidentifiedBooking(ctx, dbgen.UpsertUnidentifiedBookingParams{
+			ClinicID: event.scope.Clinic, Env: event.scope.Env, ID: store.NewID(), PatientID: patient, StartsAt: event.startsAt, Service: service, Professional: professional,
+			Source: &event.source, DetailsAt: &event.time, CreatedAt: t.Now(),
+		})
+	} else {
+		id := event.storedAppointmentID()
+		a, err = t.UpsertBooking(ctx, dbgen.UpsertBookingParams{
+			ClinicID: event.scope.Clinic, Env: event.scope.Env, ID: store.NewID(), PatientID: patient, StartsAt: event.startsAt, Service: service, Professional: professional,
+			Source: &event.source, ExternalID: &id, DetailsAt: &event.time, CreatedAt: t.Now(),
+		})
+	}
+	switch {
+	case errors.Is(err, pgx.ErrNoRows):
+		err = nil
+	case err == nil && event.saysItTakesPlace() && (a.Status == care.Cancelled || a.Status == care.NoShow) && event.isNewerThan(a):
+		a.Status, a.Reason, a.StateAt = care.Scheduled, nil, &event.time
+		_, err = t.SaveAppointment(ctx, a)
+	}
+	return describeBooking(service, professional, event.startsAt), err
+}
+
+// updateBooking changes the appointment of an event and returns it, nil if it is not known.
+// A later change stays as it is.
+func (t *transaction) updateBooking(ctx context.Context, event *inboundEvent, patient uuid.UUID) (*dbgen.Appointment, error) {
+	a, err := t.lockBooking(ctx, event, patient)
+	if err != nil || a == nil {
+		return nil, err
+	}
+	isNewer := event.isNewerThan(*a)
+	switch {
+	case event.eventType == events.TypeAppointmentReminded && (a.RemindedAt == nil || event.time.After(*a.RemindedAt)):
+		a.RemindedAt = &event.time
+	case event.eventType == events.TypeAppointmentCancelled && isNewer:
+		reason := care.Truncate(care.Redact(event.data.Reason), 500)
+		a.Status, a.Reason, a.StateAt = care.Cancelled, &reason, &event.time
+	case event.eventType == events.TypeAppointmentNoShow && isNewer:
+		a.Status, a.StateAt = care.NoShow, &event.time
+	}
+	saved, err := t.SaveAppointment(ctx, *a)
+	return &saved, err
+}
+
+// noShowWindow is how long after its start an appointment without an external id can still
+// become a no-show.
+const noShowWindow = 48 * time.Hour
+
+// lockBooking locks the appointment of an event; nil if it is not known. An appointment
+// without an external id gets the event's.
+func (t *transaction) lockBooking(ctx context.Context, event *inboundEvent, patient uuid.UUID) (*dbgen.Appointment, error) {
+	id := event.storedAppointmentID()
+	if id != "" {
+		a, err := t.LockExternalAppointment(ctx, dbgen.LockExternalAppointmentParams{ClinicID: event.scope.Clinic, Env: event.scope.Env, Source: &event.source, ExternalID: &id})
+		if !errors.Is(err, pgx.ErrNoRows) {
+			return &a, err
+		}
+	}
+	a, err := t.lockUnidentifiedBooking(ctx, event, patient)
+	if err == nil && a != nil && id != "" {
+		a.ExternalID = &id
+	}
+	return a, err
+}
+
+// lockUnidentifiedBooking locks the appointment of an event among the patient's bookings
+// without an external id: some products do not send one. The time identifies it. If the
+// event has no time, it is the only booking in the future, or, for a no-show, the only one
+// of the last two days; nil if there are several.
+func (t *transaction) lockUnidentifiedBooking(ctx context.Context, event *inboundEvent, patient uuid.UUID) (*dbgen.Appointment, error) {
+	if !event.startsAt.IsZero() {
+		a, err := t.LockUnidentifiedBookingAt(ctx, dbgen.LockUnidentifiedBookingAtParams{
+			ClinicID: event.scope.Clinic, Env: event.scope.Env, Source: &event.source, PatientID: patient, StartsAt: event.startsAt,
+		})
+		if errors.Is(err, pgx.ErrNoRows) {
+			return nil, nil
+		}
+		return &a, err
+	}
+	after, until := event.time, event.time.AddDate(100, 0, 0)
+	if event.eventType == events.TypeAppointmentNoShow {
+		after, until = event.time.Add(-noShowWindow), event.time
+	}
+	bookings, err := t.LockUnidentifiedBookings(ctx, dbgen.LockUnidentifiedBookingsParams{
+		ClinicID: event.scope.Clinic, Env: event.scope.Env, Source: &event.source, PatientID: patient, After: after, Until: until,
+	})
+	if err != nil || len(bookings) != 1 {
+		return nil, err
+	}
+	return &bookings[0], nil
+}

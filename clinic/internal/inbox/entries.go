@@ -1,0 +1,153 @@
+package inbox
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"integrationhub/clinic/internal/store"
+	"integrationhub/clinic/internal/store/dbgen"
+	"integrationhub/hub"
+)
+
+// checkSettled reports whether an entry has the status already that it is about to get. It
+// is a [hub.ErrConflict] if the entry was settled otherwise.
+func checkSettled(entry dbgen.InboxEntry, status string) (settled bool, err error) {
+	if entry.Status != Open && entry.Status != status {
+		return false, hub.Errorf(hub.ErrConflict, "already_settled", "This entry was linked or dismissed already.")
+	}
+	return entry.Status == status, nil
+}
+
+func mapNoEntry(err error) error {
+	if errors.Is(err, pgx.ErrNoRows) {
+		return hub.NotFound("Inbox entry")
+	}
+	return err
+}
+
+// LinkResult is the outcome of linking an entry.
+type LinkResult struct {
+	dbgen.InboxEntry
+	AlsoLinked   int  // other entries that were linked in the same transaction
+	StillLinking bool // the job links more of them
+}
+
+// Link links an entry to a patient: its event is applied to the patient, and its phone
+// number is the patient's from now on. Other open entries with the same number, ticket or
+// appointment follow: the oldest [MaxLinkedPerTransaction] at once, the rest in the background.
+// They count as linked as soon as that has begun. user is who links it.
+func (s *Service) Link(ctx context.Context, scope store.Scope, id, patient, user uuid.UUID) (result LinkResult, err error) {
+	err = s.store.InTx(ctx, "linking an event", func(tx *store.Tx) error {
+		result, err = s.join(tx).link(ctx, scope, id, patient, user)
+		return err
+	})
+	return result, err
+}
+
+func (t *transaction) link(ctx context.Context, scope store.Scope, id, patient, user uuid.UUID) (result LinkResult, err error) {
+	entry, err := t.InboxEntry(ctx, scope.Clinic, scope.Env, id)
+	if err != nil {
+		return result, mapNoEntry(err)
+	}
+	linking := dbgen.Linking{
+		ClinicID: scope.Clinic, Env: scope.Env, ID: id, PatientID: patient, PhoneKey: entry.PhoneKey, Source: entry.Source, ExternalID: entry.ExternalID, SettledBy: &user,
+	}
+	var rows []dbgen.WaitingEntriesRow
+	if entry.Status == Open {
+		if rows, err = t.unclaimedEntries(ctx, linking); err != nil {
+			return result, err
+		}
+		own := dbgen.WaitingEntriesRow{Source: entry.Source, ExternalID: entry.ExternalID}
+		if err := t.lockSubjects(ctx, scope, entry.PhoneKey, append([]dbgen.WaitingEntriesRow{own}, firstStep(rows)...)); err != nil {
+			return result, err
+		}
+		if err := t.HoldPatient(ctx, scope, patient); err != nil {
+			return result, err
+		}
+	}
+	claimedFor, err := t.claimedFor(ctx, entry)
+	if err != nil {
+		return result, err
+	}
+	waiting, err := t.lockEntries(ctx, scope, firstStep(rows), id)
+	if err != nil {
+		return result, err
+	}
+	own := slices.IndexFunc(waiting, func(e dbgen.InboxEntry) bool { return e.ID == id })
+	if own < 0 {
+		return result, hub.NotFound("Inbox entry") // an erasure deleted it meanwhile
+	}
+	entry = waiting[own]
+	waiting = slices.Delete(waiting, own, own+1)
+	settled, err := checkSettled(entry, Linked)
+	if settled {
+		claimedFor = entry.PatientID
+	}
+	if err == nil && claimedFor != nil && *claimedFor != patient {
+		err = hub.Errorf(hub.ErrConflict, "already_settled", "This entry was linked to another patient.")
+	}
+	if err != nil {
+		return result, err
+	}
+	if settled {
+		result.InboxEntry = entry
+		result.StillLinking, err = t.isStillLinking(ctx, scope, id)
+		return result, err
+	}
+	if err := t.linkEntry(ctx, entry, linking); err != nil {
+		return result, err
+	}
+	if result.AlsoLinked, result.StillLinking, err = t.beginLinking(ctx, linking, rows, waiting); err != nil {
+		return result, err
+	}
+	result.InboxEntry, err = t.InboxEntry(ctx, scope.Clinic, scope.Env, id)
+	return result, err
+}
+
+// linkEntry settles the entry that a user links, even if its appointment is not known, and
+// stores its phone number as the patient's.
+func (t *transaction) linkEntry(ctx context.Context, entry dbgen.InboxEntry, linking dbgen.Linking) error {
+	if _, err := t.settle(ctx, entry, linking.PatientID, linking.SettledBy, true); err != nil || entry.PhoneKey == nil {
+		return err
+	}
+	return t.SaveLinkedPhone(ctx, dbgen.SaveLinkedPhoneParams{
+		ClinicID: linking.ClinicID, Env: linking.Env, PhoneKey: *entry.PhoneKey, PatientID: linking.PatientID, CreatedAt: t.Now(),
+	})
+}
+
+// Dismiss marks an entry as being about no patient, and deletes its data. user is who
+// dismisses it.
+func (s *Service) Dismiss(ctx context.Context, scope store.Scope, id, user uuid.UUID) (entry dbgen.InboxEntry, err error) {
+	err = s.store.InTx(ctx, "dismissing an event", func(tx *store.Tx) error {
+		entry, err = s.join(tx).dismiss(ctx, scope, id, user)
+		return err
+	})
+	return entry, err
+}
+
+func (t *transaction) dismiss(ctx context.Context, scope store.Scope, id, user uuid.UUID) (dbgen.InboxEntry, error) {
+	entry, err := t.InboxEntry(ctx, scope.Clinic, scope.Env, id)
+	if err != nil {
+		return entry, mapNoEntry(err)
+	}
+	claimedFor, err := t.claimedFor(ctx, entry)
+	if err != nil {
+		return entry, err
+	}
+	if entry, err = t.LockInboxEntry(ctx, scope.Clinic, scope.Env, id); err != nil {
+		return entry, mapNoEntry(err)
+	}
+	settled, err := checkSettled(entry, Dismissed)
+	if err == nil && !settled && claimedFor != nil {
+		err = hub.Errorf(hub.ErrConflict, "already_settled", "This entry is being linked to a patient.")
+	}
+	if err != nil || settled {
+		return entry, err
+	}
+	now := t.Now()
+	return t.SettleInboxEntry(ctx, dbgen.SettleInboxEntryParams{ClinicID: scope.Clinic, Env: scope.Env, ID: id, Status: Dismissed, SettledBy: &user, SettledAt: &now})
+}

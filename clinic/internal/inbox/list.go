@@ -1,0 +1,70 @@
+package inbox
+
+import (
+	"context"
+
+	"github.com/google/uuid"
+
+	"integrationhub/clinic/internal/store"
+	"integrationhub/clinic/internal/store/dbgen"
+)
+
+// Item is an entry of the list. Summary and Suggested are nil unless the entry is open.
+type Item struct {
+	dbgen.InboxEntry
+	Summary   *string    // of the event, as a history would have it; nil if it is empty
+	Suggested *uuid.UUID // the only patient with the phone number
+}
+
+// List returns a page of the entries with a status, newest first, and the total, counted
+// up to [store.MaxCount].
+func (s *Service) List(ctx context.Context, scope store.Scope, status string, limit, offset int) (items []Item, total int, err error) {
+	total, err = s.store.CountInbox(ctx, dbgen.CountInboxParams{ClinicID: scope.Clinic, Env: scope.Env, Status: status, MaxCount: store.MaxCount})
+	if err != nil || offset >= total && total < store.MaxCount {
+		return nil, total, err
+	}
+	entries, err := s.store.ListInbox(ctx, dbgen.ListInboxParams{ClinicID: scope.Clinic, Env: scope.Env, Status: status, RowLimit: limit, RowOffset: offset})
+	if err != nil {
+		return nil, total, err
+	}
+	patients, err := s.suggestPatients(ctx, scope, entries)
+	if err != nil {
+		return nil, total, err
+	}
+	items = make([]Item, len(entries))
+	for i, entry := range entries {
+		items[i].InboxEntry = entry
+		if entry.Status != Open {
+			continue
+		}
+		if event, err := openEntry(s.host.Sealer, entry); err == nil { // upkeep reports entries that cannot be opened
+			if summary := event.summary(); summary != "" {
+				items[i].Summary = &summary
+			}
+		}
+		if entry.PhoneKey != nil {
+			items[i].Suggested = patients[*entry.PhoneKey]
+		}
+	}
+	return items, total, nil
+}
+
+// suggestPatients returns the patients who alone have the phone number of an open entry,
+// by phone key.
+func (s *Service) suggestPatients(ctx context.Context, scope store.Scope, entries []dbgen.InboxEntry) (map[string]*uuid.UUID, error) {
+	var keys []string
+	for _, entry := range entries {
+		if entry.Status == Open && entry.PhoneKey != nil {
+			keys = append(keys, *entry.PhoneKey)
+		}
+	}
+	if keys == nil {
+		return nil, nil
+	}
+	rows, err := s.store.UniquePatientsByPhone(ctx, scope.Clinic, scope.Env, keys)
+	patients := make(map[string]*uuid.UUID, len(rows))
+	for _, row := range rows {
+		patients[row.PhoneKey] = &row.PatientID
+	}
+	return patients, err
+}

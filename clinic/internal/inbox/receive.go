@@ -1,0 +1,94 @@
+package inbox
+
+import (
+	"context"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"integrationhub/clinic/internal/care"
+	"integrationhub/clinic/internal/store"
+	"integrationhub/clinic/internal/store/dbgen"
+	"integrationhub/hub"
+	"integrationhub/hub/module"
+)
+
+// Receive applies an event of a connected product in the caller's transaction. It returns
+// [module.ErrIgnored] if the event matches no patient, or no appointment of the patient:
+// then it waits in the inbox. It also returns that if the product must not send the event.
+func (s *Service) Receive(ctx context.Context, raw pgx.Tx, e hub.Event) error {
+	return s.join(s.store.Join(raw)).receive(ctx, e)
+}
+
+func (t *transaction) receive(ctx context.Context, e hub.Event) error {
+	if !rulesByType[e.Type].mayComeFrom(e.Product) {
+		return module.ErrIgnored
+	}
+	event, err := parseEvent(store.Scope{Clinic: e.TenantID, Env: e.Environment}, e.Product, e.ID, e.Type, e.Time, e.Data)
+	if err != nil {
+		return err
+	}
+	if err := t.lockForEvent(ctx, &event); err != nil {
+		return err
+	}
+	if err := t.resolveErasedAppointment(ctx, &event); err != nil {
+		return err
+	}
+	patient, err := t.findPatient(ctx, &event)
+	if err != nil {
+		return err
+	}
+	if patient == nil {
+		erased, err := t.isAboutErasedTicket(ctx, &event)
+		if err != nil {
+			return err
+		}
+		if erased {
+			return module.ErrIgnored // nothing about an erased patient is stored
+		}
+		return t.addEntry(ctx, &event)
+	}
+	locked, err := t.LockPatientShared(ctx, event.scope.Clinic, event.scope.Env, patient.ID)
+	if err != nil {
+		return err
+	}
+	if locked.Status == store.Anonymized {
+		return module.ErrIgnored
+	}
+	mustWait, err := t.isBehindLinking(ctx, &event)
+	if err != nil {
+		return err
+	}
+	if mustWait {
+		event.meantFor = &patient.ID
+		return t.addEntry(ctx, &event)
+	}
+	switch applied, err := t.applyWithWaiting(ctx, &event, patient.ID, uuid.Nil); {
+	case err != nil:
+		return err
+	case !applied:
+		return t.addEntry(ctx, &event)
+	}
+	return nil
+}
+
+// addEntry stores an event in the inbox and returns [module.ErrIgnored].
+func (t *transaction) addEntry(ctx context.Context, event *inboundEvent) error {
+	id := store.NewID()
+	entry := dbgen.InsertInboxEntryParams{
+		ClinicID: event.scope.Clinic, Env: event.scope.Env, ID: id, Source: event.source, EventID: event.id, EventType: event.eventType, OccurredAt: event.time,
+		ExternalID: event.subject(), DataEnc: t.host.Sealer.Seal(event.raw, sealContext(id)), EmailHmac: t.InboxEmailHash(event.scope, event.data.Email),
+		MeantFor: event.meantFor, ReceivedAt: t.Now(),
+	}
+	if number := care.FormatE164(event.phone()); number != "" {
+		entry.Phone = &number
+	}
+	if name := event.name(); name != "" {
+		name = care.Truncate(care.RedactCPFs(name), 120)
+		entry.Name = &name
+	}
+	if err := t.InsertInboxEntry(ctx, entry); err != nil {
+		return err
+	}
+	return module.ErrIgnored
+}

@@ -1,0 +1,230 @@
+package inbox
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+
+	"integrationhub/clinic/internal/store"
+	"integrationhub/clinic/internal/store/dbgen"
+	"integrationhub/hub"
+	"integrationhub/hub/module"
+	"integrationhub/hub/module/tx"
+)
+
+// firstStep returns the rows that one transaction settles.
+func firstStep(rows []dbgen.WaitingEntriesRow) []dbgen.WaitingEntriesRow {
+	return rows[:min(len(rows), MaxLinkedPerTransaction)]
+}
+
+// MaxLinkedPerTransaction is how many entries one transaction settles beside the one that a user
+// links or an event brings. That many take a quarter of a second, which bounds how long
+// their locks are held. The job settles the rest.
+const MaxLinkedPerTransaction = 200
+
+const (
+	// LinkingJob is the name of the job that continues linkings.
+	LinkingJob = "linking"
+	// LinkingTimeout is for one run of the job, with a slow database.
+	LinkingTimeout = 30 * time.Second
+
+	linkingRunTime = 3 * time.Second // of one run, so that clinics take turns
+)
+
+// linkingRun is the payload of the job: the key of a row in clinic.linkings.
+type linkingRun struct {
+	Clinic uuid.UUID       `json:"clinic"`
+	Env    hub.Environment `json:"env"`
+	ID     uuid.UUID       `json:"id"`
+}
+
+// waitingEntries returns the oldest entries that a linking has to settle, and one more
+// than a transaction does, which shows whether that is all.
+func (t *transaction) waitingEntries(ctx context.Context, linking dbgen.Linking) ([]dbgen.WaitingEntriesRow, error) {
+	return t.WaitingEntries(ctx, dbgen.WaitingEntriesParams{
+		ClinicID: linking.ClinicID, Env: linking.Env, ID: linking.ID, PhoneKey: linking.PhoneKey, Source: linking.Source, ExternalID: linking.ExternalID,
+		AfterAt: linking.AfterAt, AfterID: linking.AfterID, RowLimit: MaxLinkedPerTransaction + 1,
+	})
+}
+
+// unclaimedEntries is [transaction.waitingEntries] for a linking that begins: without the
+// entries that wait for their turn behind another linking, which will settle them.
+func (t *transaction) unclaimedEntries(ctx context.Context, linking dbgen.Linking) ([]dbgen.WaitingEntriesRow, error) {
+	rows, err := t.waitingEntries(ctx, linking)
+	return slices.DeleteFunc(rows, func(row dbgen.WaitingEntriesRow) bool { return row.MeantFor != nil }), err
+}
+
+// applyWithWaiting applies an event to a patient whom the transaction has locked, and then
+// the open entries about the same ticket or appointment. entry is the event's own inbox
+// entry, or [uuid.Nil]. applied is false if the event's appointment is not known.
+func (t *transaction) applyWithWaiting(ctx context.Context, event *inboundEvent, patient, entry uuid.UUID) (applied bool, err error) {
+	linking := dbgen.Linking{ClinicID: event.scope.Clinic, Env: event.scope.Env, ID: entry, PatientID: patient, Source: event.source, ExternalID: event.subject()}
+	var rows []dbgen.WaitingEntriesRow
+	var waiting []dbgen.InboxEntry
+	if linking.ExternalID != nil {
+		if rows, err = t.unclaimedEntries(ctx, linking); err != nil {
+			return false, err
+		}
+	}
+	if len(rows) > 0 { // entries are locked before appointments
+		if waiting, err = t.lockEntries(ctx, event.scope, firstStep(rows), uuid.Nil); err != nil {
+			return false, err
+		}
+	}
+	if applied, err = t.apply(ctx, event, patient, false); err != nil || !applied || len(rows) == 0 {
+		return applied, err
+	}
+	if linking.ID == uuid.Nil {
+		linking.ID = store.NewID()
+	}
+	_, _, err = t.beginLinking(ctx, linking, rows, waiting)
+	return true, err
+}
+
+// beginLinking settles the locked entries of a linking that begins, and leaves the rest to
+// the job. It returns how many it settled and whether there are more.
+func (t *transaction) beginLinking(ctx context.Context, linking dbgen.Linking, rows []dbgen.WaitingEntriesRow, entries []dbgen.InboxEntry) (n int, more bool, err error) {
+	if n, err = t.settleAll(ctx, entries, linking); err != nil || len(rows) <= MaxLinkedPerTransaction {
+		return n, false, err
+	}
+	last := rows[MaxLinkedPerTransaction-1]
+	if err := t.InsertLinking(ctx, dbgen.InsertLinkingParams{
+		ClinicID: linking.ClinicID, Env: linking.Env, ID: linking.ID, PatientID: linking.PatientID, PhoneKey: linking.PhoneKey, Source: linking.Source, ExternalID: linking.ExternalID,
+		SettledBy: linking.SettledBy, AfterAt: last.OccurredAt, AfterID: last.ID, CreatedAt: t.Now(),
+	}); err != nil {
+		return n, false, err
+	}
+	return n, true, t.enqueueLinking(ctx, linkingRun{linking.ClinicID, linking.Env, linking.ID})
+}
+
+func (t *transaction) enqueueLinking(ctx context.Context, run linkingRun) error {
+	payload, err := json.Marshal(run)
+	if err != nil {
+		return fmt.Errorf("planning a linking: %w", err)
+	}
+	return t.host.Jobs.Enqueue(ctx, t.Raw, module.JobRun{Job: LinkingJob, Key: run.ID.String(), Payload: payload})
+}
+
+// settleAll applies locked entries, in the order of their events, to the patient of a
+// linking or to the patient they are meant for. The transaction has locked the patients.
+// settleAll returns how many it settled. An entry stays open if its appointment is not
+// known or if it fails; that does not keep the others open.
+func (t *transaction) settleAll(ctx context.Context, entries []dbgen.InboxEntry, linking dbgen.Linking) (n int, err error) {
+	slices.SortFunc(entries, func(a, b dbgen.InboxEntry) int {
+		return compareEntries(a.OccurredAt, b.OccurredAt, a.ID, b.ID)
+	})
+	err = t.nested(ctx, func(nested *transaction) (err error) {
+		n, err = nested.settleEach(ctx, entries, linking)
+		return err
+	})
+	if err == nil || tx.IsSerializationFailure(err) || ctx.Err() != nil {
+		return n, err
+	}
+	n = 0
+	for i, entry := range entries {
+		settled := 0
+		err := t.nested(ctx, func(nested *transaction) (err error) {
+			settled, err = nested.settleEach(ctx, entries[i:i+1], linking)
+			return err
+		})
+		switch {
+		case err == nil:
+			n += settled
+		case tx.IsSerializationFailure(err) || ctx.Err() != nil:
+			return n, err
+		default:
+			t.host.Log.ErrorContext(ctx, "an inbox entry cannot be linked; it stays open", "entry_id", entry.ID, "error", err)
+			if err := t.ReleaseInboxEntry(ctx, linking.ClinicID, linking.Env, entry.ID); err != nil {
+				return n, err
+			}
+		}
+	}
+	return n, nil
+}
+
+// nested runs work under a savepoint.
+func (t *transaction) nested(ctx context.Context, work func(nested *transaction) error) error {
+	return t.Savepoint(ctx, func(tx *store.Tx) error { return work(&transaction{tx, t.host}) })
+}
+
+// compareEntries orders entries by the times of their events, and then by their ids.
+func compareEntries(timeA, timeB time.Time, idA, idB uuid.UUID) int {
+	if order := timeA.Compare(timeB); order != 0 {
+		return order
+	}
+	return bytes.Compare(idA[:], idB[:])
+}
+
+func (t *transaction) settleEach(ctx context.Context, entries []dbgen.InboxEntry, linking dbgen.Linking) (n int, err error) {
+	stale := false // settling an entry may have settled others of these
+	for _, entry := range entries {
+		if stale {
+			if entry, err = t.InboxEntry(ctx, entry.ClinicID, entry.Env, entry.ID); err != nil {
+				return n, err
+			}
+			if entry.Status != Open {
+				continue
+			}
+		}
+		var settled bool
+		if entry.MeantFor != nil {
+			settled, err = t.settleInTurn(ctx, entry)
+			stale = true
+		} else {
+			settled, err = t.settle(ctx, entry, linking.PatientID, linking.SettledBy, false)
+		}
+		if err != nil {
+			return n, err
+		}
+		if settled {
+			n++
+		}
+	}
+	return n, nil
+}
+
+// settleInTurn does what [Service.Receive] would have done with an entry's event if no
+// older entry had waited before it. If its appointment is not known, the entry waits for a
+// user.
+func (t *transaction) settleInTurn(ctx context.Context, entry dbgen.InboxEntry) (settled bool, err error) {
+	event, err := t.openEntry(entry)
+	if err != nil {
+		return false, err
+	}
+	if settled, err = t.applyWithWaiting(ctx, &event, *entry.MeantFor, entry.ID); err != nil {
+		return false, err
+	}
+	if !settled {
+		return false, t.ReleaseInboxEntry(ctx, entry.ClinicID, entry.Env, entry.ID)
+	}
+	now := t.Now()
+	_, err = t.SettleInboxEntry(ctx, dbgen.SettleInboxEntryParams{
+		ClinicID: entry.ClinicID, Env: entry.Env, ID: entry.ID, Status: Linked, PatientID: entry.MeantFor, SettledAt: &now,
+	})
+	return err == nil, err
+}
+
+// settle applies an open entry to a patient and marks it as linked. byUser is that of
+// [transaction.apply]; user is nil unless a user linked it.
+func (t *transaction) settle(ctx context.Context, entry dbgen.InboxEntry, patient uuid.UUID, user *uuid.UUID, byUser bool) (settled bool, err error) {
+	event, err := t.openEntry(entry)
+	if err != nil {
+		return false, err
+	}
+	if err := t.resolveErasedAppointment(ctx, &event); err != nil {
+		return false, err
+	}
+	if applied, err := t.apply(ctx, &event, patient, byUser); err != nil || !applied {
+		return false, err
+	}
+	now := t.Now()
+	_, err = t.SettleInboxEntry(ctx, dbgen.SettleInboxEntryParams{
+		ClinicID: entry.ClinicID, Env: entry.Env, ID: entry.ID, Status: Linked, PatientID: &patient, SettledBy: user, SettledAt: &now,
+	})
+	return err == nil, err
+}

@@ -1,0 +1,8 @@
+package inbox
+
+// Statuses of entries.
+const (
+	Open      = "open"
+	Linked    = "linked"
+	Dismissed = "dismissed"
+)

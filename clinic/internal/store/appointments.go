@@ -1,0 +1,87 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"integrationhub/clinic/internal/care"
+	"integrationhub/clinic/internal/store/dbgen"
+	"integrationhub/hub"
+)
+
+// AppointmentData are the fields of an appointment that users write.
+type AppointmentData struct {
+	StartsAt     time.Time
+	Service      string
+	Professional string
+	Status       care.AppointmentStatus
+	Reason       *string
+}
+
+// CreateAppointment inserts an appointment of a patient. Errors like [Tx.HoldPatient].
+func (t *Tx) CreateAppointment(ctx context.Context, scope Scope, patient uuid.UUID, d AppointmentData) (dbgen.Appointment, error) {
+	if err := t.HoldPatient(ctx, scope, patient); err != nil {
+		return dbgen.Appointment{}, err
+	}
+	return t.InsertAppointment(ctx, dbgen.InsertAppointmentParams{
+		ClinicID: scope.Clinic, Env: scope.Env, ID: NewID(), PatientID: patient, StartsAt: d.StartsAt, Service: care.RedactCPFs(d.Service), Professional: care.RedactCPFs(d.Professional),
+		Status: d.Status, Reason: redactCPFs(d.Reason), CreatedAt: t.Now(),
+	})
+}
+
+// ChangeAppointment edits an appointment. It is a [hub.ErrConflict] if an event moved the
+// appointment to another patient at the same time.
+func (t *Tx) ChangeAppointment(ctx context.Context, scope Scope, id uuid.UUID, edit func(*AppointmentData) error) (dbgen.Appointment, error) {
+	a, err := t.Appointment(ctx, scope.Clinic, scope.Env, id)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return a, hub.NotFound("Appointment")
+	}
+	if err != nil {
+		return a, err
+	}
+	patient := a.PatientID
+	if err := t.HoldPatient(ctx, scope, patient); err != nil {
+		return a, err
+	}
+	if a, err = t.LockAppointment(ctx, scope.Clinic, scope.Env, id); err != nil {
+		return a, err
+	}
+	if a.PatientID != patient {
+		return a, hub.Errorf(hub.ErrConflict, "appointment_moved", "This appointment became another patient's just now; look at it again.")
+	}
+	before := AppointmentData{a.StartsAt, a.Service, a.Professional, a.Status, a.Reason}
+	after := before
+	if err := edit(&after); err != nil {
+		return a, err
+	}
+	now := t.Now().Truncate(time.Second) // the times of peers' events are whole seconds
+	if after.Status != before.Status {
+		a.StateAt = &now
+	}
+	if !after.StartsAt.Equal(before.StartsAt) || after.Service != before.Service || after.Professional != before.Professional {
+		a.DetailsAt = &now
+	}
+	a.StartsAt, a.Service, a.Professional, a.Status, a.Reason = after.StartsAt, care.RedactCPFs(after.Service), care.RedactCPFs(after.Professional), after.Status, redactCPFs(after.Reason)
+	return t.SaveAppointment(ctx, a)
+}
+
+// SaveAppointment stores all fields of an appointment that the transaction has locked.
+func (t *Tx) SaveAppointment(ctx context.Context, a dbgen.Appointment) (dbgen.Appointment, error) {
+	return t.SetAppointment(ctx, dbgen.SetAppointmentParams{
+		ClinicID: a.ClinicID, Env: a.Env, ID: a.ID, PatientID: a.PatientID, StartsAt: a.StartsAt, Service: a.Service, Professional: a.Professional,
+		Status: a.Status, Reason: a.Reason, RemindedAt: a.RemindedAt, ExternalID: a.ExternalID, DetailsAt: a.DetailsAt, StateAt: a.StateAt, UpdatedAt: t.Now(),
+	})
+}
+
+// redactCPFs is [care.RedactCPFs] for an optional text.
+func redactCPFs(text *string) *string {
+	if text == nil {
+		return nil
+	}
+	hidden := care.RedactCPFs(*text)
+	return &hidden
+}

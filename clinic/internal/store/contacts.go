@@ -1,0 +1,94 @@
+package store
+
+import (
+	"context"
+	"encoding/hex"
+	"fmt"
+
+	"github.com/google/uuid"
+
+	"integrationhub/clinic/internal/store/dbgen"
+)
+
+// Kinds of earlier contacts, as the database has them.
+const (
+	contactName  = "name"
+	contactPhone = "phone"
+	contactEmail = "email"
+	contactCPF   = "cpf" // its keyed hash, in hexadecimal
+)
+
+// contactContext binds an encrypted earlier contact to its row.
+func contactContext(id uuid.UUID) string { return "earlier/" + id.String() }
+
+// EarlierContacts are the names, numbers, addresses and CPFs that a patient had before.
+type EarlierContacts struct {
+	Names     []string
+	Phones    []string
+	Emails    []string
+	CPFHashes [][]byte
+}
+
+// saveEarlierContacts stores the identifiers that a change replaces, encrypted. A later
+// erasure needs them: payloads from before the change contain them, and so do files that
+// are imported again.
+func (t *Tx) saveEarlierContacts(ctx context.Context, scope Scope, patient uuid.UUID, before, after PatientData) error {
+	hashCPF := func(cpf *string) *string {
+		if cpf == nil {
+			return nil
+		}
+		hash := hex.EncodeToString(t.CPFHasher(scope)(*cpf))
+		return &hash
+	}
+	for _, contact := range []struct {
+		kind          string
+		before, after *string
+	}{
+		{contactName, &before.Name, &after.Name}, {contactPhone, before.Phone, after.Phone}, {contactEmail, before.Email, after.Email},
+		{contactCPF, hashCPF(before.CPF), hashCPF(after.CPF)},
+	} {
+		if contact.before == nil || equal(contact.before, contact.after) {
+			continue
+		}
+		id := NewID()
+		err := t.InsertEarlierContact(ctx, dbgen.InsertEarlierContactParams{
+			ClinicID: scope.Clinic, Env: scope.Env, ID: id, PatientID: patient, Kind: contact.kind,
+			ValueEnc:  t.Host.Sealer.Seal([]byte(*contact.before), contactContext(id)),
+			ValueHmac: t.keyedHash(scope, contact.kind, *contact.before), CreatedAt: t.Now(),
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// TakeEarlierContacts returns a patient's earlier contacts and deletes them.
+func (t *Tx) TakeEarlierContacts(ctx context.Context, scope Scope, patient uuid.UUID) (contacts EarlierContacts, err error) {
+	rows, err := t.DeleteEarlierContacts(ctx, scope.Clinic, scope.Env, patient)
+	if err != nil {
+		return contacts, err
+	}
+	for _, row := range rows {
+		plain, err := t.Host.Sealer.Open(row.ValueEnc, contactContext(row.ID))
+		if err != nil {
+			return contacts, fmt.Errorf("decrypting an earlier contact: %w", err)
+		}
+		value := string(plain)
+		switch row.Kind {
+		case contactName:
+			contacts.Names = append(contacts.Names, value)
+		case contactPhone:
+			contacts.Phones = append(contacts.Phones, value)
+		case contactEmail:
+			contacts.Emails = append(contacts.Emails, value)
+		case contactCPF:
+			hash, err := hex.DecodeString(value)
+			if err != nil {
+				return contacts, fmt.Errorf("reading an earlier CPF's hash: %w", err)
+			}
+			contacts.CPFHashes = append(contacts.CPFHashes, hash)
+		}
+	}
+	return contacts, nil
+}

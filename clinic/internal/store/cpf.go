@@ -1,0 +1,69 @@
+package store
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"fmt"
+
+	"github.com/google/uuid"
+
+	"integrationhub/clinic/internal/care"
+	"integrationhub/clinic/internal/store/dbgen"
+)
+
+// cpfContext binds an encrypted CPF to its patient.
+func cpfContext(patient uuid.UUID) string { return "patient/" + patient.String() + "/cpf" }
+
+// CPFHash returns the keyed hash by which a CPF, given as 11 digits, is found in a scope.
+func (s *Store) CPFHash(scope Scope, digits string) []byte {
+	return cpfHash(s.host.Sealer.Derive("cpf"), scope, digits)
+}
+
+// CPFHasher returns [Store.CPFHash] for one scope. It derives the key once, for callers
+// that hash many.
+func (t *Tx) CPFHasher(scope Scope) func(digits string) []byte {
+	key := t.Host.Sealer.Derive("cpf")
+	return func(digits string) []byte { return cpfHash(key, scope, digits) }
+}
+
+func cpfHash(key []byte, scope Scope, digits string) []byte {
+	mac := hmac.New(sha256.New, key)
+	mac.Write(scope.Clinic[:])
+	mac.Write([]byte(scope.Env))
+	mac.Write([]byte(digits))
+	return mac.Sum(nil)
+}
+
+// CPF decrypts a patient's CPF and returns its 11 digits, nil if there is none.
+func (s *Store) CPF(patient dbgen.Patient) (*string, error) { return s.Join(nil).cpf(patient) }
+
+func (t *Tx) cpf(patient dbgen.Patient) (*string, error) {
+	if patient.CpfEnc == nil {
+		return nil, nil
+	}
+	plain, err := t.Host.Sealer.Open(patient.CpfEnc, cpfContext(patient.ID))
+	if err != nil {
+		return nil, fmt.Errorf("decrypting a CPF: %w", err)
+	}
+	digits := string(plain)
+	return &digits, nil
+}
+
+// MaskedCPF returns a patient's CPF with all but the last two digits hidden, nil if there
+// is none.
+func MaskedCPF(patient dbgen.Patient) *string {
+	if patient.CpfLast2 == nil {
+		return nil
+	}
+	masked := care.MaskCPF(*patient.CpfLast2)
+	return &masked
+}
+
+// sealCPF returns the stored forms of a CPF: encrypted, hashed, and its last two digits.
+func (t *Tx) sealCPF(scope Scope, patient uuid.UUID, digits *string) (encrypted, hash []byte, last2 *string) {
+	if digits == nil {
+		return nil, nil, nil
+	}
+	end := (*digits)[len(*digits)-2:]
+	return t.Host.Sealer.Seal([]byte(*digits), cpfContext(patient)), t.CPFHasher(scope)(*digits), &end
+}

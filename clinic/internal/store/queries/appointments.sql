@@ -1,0 +1,59 @@
+-- name: InsertAppointment :one
+insert into clinic.appointments (clinic_id, env, id, patient_id, starts_at, service, professional, status, reason, source, external_id, created_at, updated_at)
+values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $12) returning *;
+
+-- name: SetAppointment :one
+update clinic.appointments set patient_id = $4, starts_at = $5, service = $6, professional = $7, status = $8, reason = $9, reminded_at = $10, external_id = $11,
+    details_at = $12, state_at = $13, updated_at = $14
+where clinic_id = $1 and env = $2 and id = $3 returning *;
+
+-- name: Appointment :one
+select * from clinic.appointments where clinic_id = $1 and env = $2 and id = $3;
+
+-- name: LockAppointment :one
+select * from clinic.appointments where clinic_id = $1 and env = $2 and id = $3 for update;
+
+-- name: ExternalAppointment :one
+select * from clinic.appointments where clinic_id = $1 and env = $2 and source = @source and external_id = @external_id;
+
+-- name: LockExternalAppointment :one
+select * from clinic.appointments where clinic_id = $1 and env = $2 and source = @source and external_id = @external_id for update;
+
+-- name: ListAppointments :many
+select * from clinic.appointments where clinic_id = @clinic_id and env = @env and patient_id = @patient_id and (@status::text = '' or status = @status)
+order by starts_at desc, id desc limit @row_limit::int offset @row_offset::int;
+
+-- name: CountAppointments :one
+select count(*)::int from (select 1 from clinic.appointments
+    where clinic_id = @clinic_id and env = @env and patient_id = @patient_id and (@status::text = '' or status = @status) limit @max_count::int) n;
+
+-- name: UpsertBooking :one
+-- Saves an appointment as a connected product describes it; its status stays. No row: a newer description is
+-- stored already, or the appointment belongs to an erased patient.
+insert into clinic.appointments (clinic_id, env, id, patient_id, starts_at, service, professional, source, external_id, details_at, created_at, updated_at)
+values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $11)
+on conflict (clinic_id, env, source, external_id) do update
+set patient_id = excluded.patient_id, starts_at = excluded.starts_at, service = excluded.service, professional = excluded.professional,
+    details_at = excluded.details_at, updated_at = excluded.updated_at
+where (appointments.details_at is null or appointments.details_at <= excluded.details_at)
+and not exists (select from clinic.patients p where p.clinic_id = appointments.clinic_id and p.env = appointments.env and p.id = appointments.patient_id and p.status = 'anonymized')
+returning *;
+
+-- name: UpsertUnidentifiedBooking :one
+-- The same for a booking without an external id. No row: a newer description is stored already.
+insert into clinic.appointments (clinic_id, env, id, patient_id, starts_at, service, professional, source, details_at, created_at, updated_at)
+values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $10)
+on conflict (clinic_id, env, source, patient_id, starts_at) where source is not null and external_id is null do update
+set service = excluded.service, professional = excluded.professional, details_at = excluded.details_at, updated_at = excluded.updated_at
+where appointments.details_at is null or appointments.details_at <= excluded.details_at
+returning *;
+
+-- name: LockUnidentifiedBookingAt :one
+-- The booking without an external id at exactly the time that an event names.
+select * from clinic.appointments where clinic_id = @clinic_id and env = @env and source = @source and patient_id = @patient_id and external_id is null
+and starts_at = @starts_at for update;
+
+-- name: LockUnidentifiedBookings :many
+-- The bookings without an external id that an event without a time may be about. Two rows are enough: then it is ambiguous.
+select * from clinic.appointments where clinic_id = @clinic_id and env = @env and source = @source and patient_id = @patient_id and external_id is null
+and status in ('scheduled', 'confirmed') and starts_at > @after and starts_at <= @until order by id limit 2 for update;

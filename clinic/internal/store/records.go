@@ -1,0 +1,67 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+
+	"integrationhub/clinic/internal/care"
+	"integrationhub/clinic/internal/store/dbgen"
+	"integrationhub/hub/events"
+)
+
+// RecordData are the fields of a new record.
+type RecordData struct {
+	Date         time.Time // midnight UTC
+	Type         string
+	Professional string // display name
+	Content      string // stored encrypted; only the clinic's users read it
+	Summary      string // for connected products
+	URL          *string
+	Sensitivity  care.Sensitivity
+	ExternalRef  *string    // the id in the system it was imported from
+	By           *uuid.UUID // the user who writes it
+}
+
+// contentContext binds encrypted content to its record.
+func contentContext(record uuid.UUID) string { return "record/" + record.String() + "/content" }
+
+// Content decrypts a record's content.
+func (s *Store) Content(r dbgen.Record) (string, error) {
+	if r.ContentEnc == nil {
+		return "", nil
+	}
+	content, err := s.host.Sealer.Open(r.ContentEnc, contentContext(r.ID))
+	if err != nil {
+		return "", fmt.Errorf("decrypting a record: %w", err)
+	}
+	return string(content), nil
+}
+
+// CreateRecord inserts a record of a patient and publishes record.created with what its
+// sensitivity lets connected products see. Errors like [Tx.HoldPatient].
+func (t *Tx) CreateRecord(ctx context.Context, scope Scope, patient uuid.UUID, d RecordData) (dbgen.Record, error) {
+	if err := t.HoldPatient(ctx, scope, patient); err != nil {
+		return dbgen.Record{}, err
+	}
+	id := NewID()
+	var content []byte
+	if d.Content != "" {
+		content = t.Host.Sealer.Seal([]byte(d.Content), contentContext(id))
+	}
+	r, err := t.InsertRecord(ctx, dbgen.InsertRecordParams{
+		ClinicID: scope.Clinic, Env: scope.Env, ID: id, PatientID: patient, Date: d.Date, Type: care.RedactCPFs(d.Type), Professional: care.RedactCPFs(d.Professional), ContentEnc: content,
+		ExternalSummary: care.Redact(d.Summary), Url: d.URL, Sensitivity: d.Sensitivity, ExternalRef: d.ExternalRef, CreatedBy: d.By, CreatedAt: t.Now(),
+	})
+	if err != nil {
+		return r, err
+	}
+	view := r.Sensitivity.PeerView(r.Type, r.ExternalSummary)
+	if view == nil {
+		return r, nil
+	}
+	_, err = t.Publish(ctx, scope.Clinic, scope.Env, events.RecordCreated{PatientID: patient.String(), RecordType: view.Type, Summary: view.Summary})
+	return r, err
+}

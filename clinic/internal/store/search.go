@@ -1,0 +1,163 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"integrationhub/clinic/internal/care"
+	"integrationhub/clinic/internal/store/dbgen"
+)
+
+// Search selects rows of one kind. Zero fields do not narrow it down. Rows come in the
+// order of their ids, which is the order in which they were created.
+type Search struct {
+	Scope
+	ForPeer   bool        // leaves out what connected products must not see
+	IDs       []uuid.UUID // nil = any; empty = none
+	Patients  []uuid.UUID // nil = any; empty = none
+	ChangedAt TimeFilter
+	Time      TimeFilter // when the appointment, record or interaction takes place
+	After     uuid.UUID  // the last id of the page before
+	Limit     int        // 0 = only count
+	// SkipCount leaves out the total.
+	SkipCount bool
+
+	Statuses []string // nil = any; empty = none
+
+	// Of patients. A patient matches if, for each list, it matches one of its values.
+	PhoneKeys  [][]string
+	Names      [][]string // beginnings of words of the name
+	ExactNames [][]string
+	CPFHashes  [][][]byte
+	BirthDate  TimeFilter
+
+	Sources []string // of interactions; nil = any
+}
+
+// query returns the statement with the conditions that all kinds share. changedColumn has
+// the time of the last change, statusColumn the status, or is "".
+func (s Search) query(table, changedColumn, statusColumn string) *searchQuery {
+	b := &searchQuery{table: "clinic." + table}
+	b.where("t.clinic_id = %s", s.Clinic)
+	b.where("t.env = %s", string(s.Env))
+	b.baseConditions = len(b.conditions)
+	if s.IDs != nil {
+		b.where("t.id = any(%s)", s.IDs)
+	}
+	if s.Statuses != nil && statusColumn != "" {
+		b.where(statusColumn+" = any(%s)", s.Statuses)
+	}
+	b.whereTime(changedColumn, s.ChangedAt)
+	return b
+}
+
+// wherePatient adds the conditions of tables whose rows belong to a patient.
+func (s Search) wherePatient(b *searchQuery) {
+	if s.Patients != nil {
+		b.where("t.patient_id = any(%s)", s.Patients)
+	}
+	if s.ForPeer {
+		b.baseConditions++
+		b.conditions = append(b.conditions, "exists (select from clinic.patients p where (p.clinic_id, p.env, p.id) = (t.clinic_id, t.env, t.patient_id) and p.status <> 'anonymized')")
+	}
+}
+
+// find returns a page of a search and, unless it skips that, the total.
+func find[T any](ctx context.Context, s *Store, b *searchQuery, q Search) (rows []T, total int, err error) {
+	selective := false
+	switch {
+	case q.Limit == 0:
+		total, err = b.count(ctx, s, 0)
+		return nil, total, err
+	case !q.SkipCount:
+		if total, err = b.count(ctx, s, MaxCount); err != nil || total == 0 {
+			return nil, 0, err
+		}
+		selective = total < MaxCount && len(b.conditions) > b.baseConditions
+	}
+	statement := b.fromWhere()
+	if selective { // "offset 0" makes PostgreSQL find the few rows first, instead of scanning all in their order
+		statement = "from (select t.* " + statement + " offset 0) t where true"
+	}
+	if q.After != uuid.Nil {
+		statement += " and t.id > " + b.arg(q.After)
+	}
+	statement += " order by t.id limit " + b.arg(q.Limit)
+	found, err := s.host.Pool.Query(ctx, "select t.* "+statement, slices.Concat([]any{customPlan}, b.args)...)
+	if err != nil {
+		return nil, 0, err
+	}
+	rows, err = pgx.CollectRows(found, pgx.RowToStructByPos[T])
+	return rows, total, err
+}
+
+// FindPatients returns a page of patients, and the total.
+func (s *Store) FindPatients(ctx context.Context, q Search) ([]dbgen.Patient, int, error) {
+	b := q.query("patients", "t.updated_at", "t.status")
+	if q.ForPeer {
+		b.baseConditions++
+		b.conditions = append(b.conditions, "t.status <> 'anonymized'")
+	}
+	for _, keys := range q.PhoneKeys {
+		ids, err := s.idsByPhone(ctx, q.Scope, keys)
+		if err != nil {
+			return nil, 0, err
+		}
+		b.where("t.id = any(%s)", ids)
+	}
+	for _, names := range q.Names {
+		b.whereAny(names, func(name string) string { return fmt.Sprintf(nameMatches, "t", name) })
+	}
+	for _, names := range q.ExactNames {
+		b.whereAny(names, func(name string) string {
+			return "t.name_search = clinic.search_form(" + name + ") and t.name = " + name
+		})
+	}
+	for _, hashes := range q.CPFHashes {
+		b.where("t.cpf_hmac = any(%s)", hashes)
+	}
+	b.whereTime("t.birth_date", q.BirthDate)
+	return find[dbgen.Patient](ctx, s, b, q)
+}
+
+// FindAppointments returns a page of appointments, and the total.
+func (s *Store) FindAppointments(ctx context.Context, q Search) ([]dbgen.Appointment, int, error) {
+	b := q.query("appointments", "t.updated_at", "t.status")
+	q.wherePatient(b)
+	b.whereTime("t.starts_at", q.Time)
+	return find[dbgen.Appointment](ctx, s, b, q)
+}
+
+// FindRecords returns a page of records, and the total. The times of q.Time are compared
+// as dates.
+func (s *Store) FindRecords(ctx context.Context, q Search) ([]dbgen.Record, int, error) {
+	b := q.query("records", "t.updated_at", "")
+	q.wherePatient(b)
+	if q.ForPeer {
+		b.where("t.sensitivity <> %s", string(care.VeryRestricted))
+	}
+	b.whereTime("t.date", q.Time)
+	return find[dbgen.Record](ctx, s, b, q)
+}
+
+// FindInteractions returns a page of interactions, and the total.
+func (s *Store) FindInteractions(ctx context.Context, q Search) ([]dbgen.Interaction, int, error) {
+	b := q.query("interactions", "coalesce(t.updated_at, t.created_at)", "")
+	q.wherePatient(b)
+	b.whereTime("t.occurred_at", q.Time)
+	if q.Sources != nil {
+		b.where("t.source = any(%s)", q.Sources)
+	}
+	return find[dbgen.Interaction](ctx, s, b, q)
+}
+
+// FindPayments returns a page of payments, and the total.
+func (s *Store) FindPayments(ctx context.Context, q Search) ([]dbgen.Payment, int, error) {
+	b := q.query("payments", "t.updated_at", "t.status")
+	q.wherePatient(b)
+	return find[dbgen.Payment](ctx, s, b, q)
+}

@@ -1,0 +1,129 @@
+package connect
+
+import (
+	"bytes"
+	"context"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"integrationhub/hub"
+	"integrationhub/hub/internal/integration"
+	"integrationhub/hub/internal/store/dbgen"
+)
+
+// How long both secrets of a rotation are valid.
+const (
+	DefaultOverlap = overlap
+	MaxOverlap     = 7 * 24 * time.Hour
+)
+
+// RotateSecret replaces the webhook secret, tells the peer, and returns the new secret;
+// it is never shown again. Both secrets are accepted until the overlap ends. If the peer
+// cannot be told nothing changes, and the error says why.
+func (s *Service) RotateSecret(ctx context.Context, id uuid.UUID, filter integration.Filter, overlap time.Duration) (View, string, error) {
+	if overlap < 0 || overlap > MaxOverlap {
+		return View{}, "", hub.Invalid("body.overlap_seconds", "must be from 0 to 604800")
+	}
+	i, err := s.integrations().Get(ctx, id, filter)
+	if err != nil {
+		return View{}, "", err
+	}
+	unlock, err := s.lockHandshake(ctx, i.Identity)
+	if err != nil {
+		return View{}, "", err
+	}
+	defer unlock()
+	tenant, err := s.loadTenant(ctx, i.TenantID)
+	if err != nil {
+		return View{}, "", err
+	}
+	product, _ := s.Products(tenant.Product)
+	if i, err = s.beginRotation(ctx, product, id); err != nil {
+		return View{}, "", err
+	}
+	secrets, err := i.OpenSecrets(s.Box)
+	if err != nil {
+		return View{}, "", err
+	}
+	ctx = context.WithoutCancel(ctx)
+	answer, peerErr := hub.RegistrationResponse{}, error(nil)
+	if i.IsReachable() {
+		if answer, peerErr, err = s.callRegister(ctx, i, tenant.Product); err != nil {
+			return View{}, "", err
+		}
+	}
+	if peerErr != nil {
+		if err := s.undoRotation(ctx, i); err != nil {
+			return View{}, "", err
+		}
+		return View{}, "", peerErr
+	}
+	if i, err = s.finishRotation(ctx, i, answer, overlap); err != nil {
+		return View{}, "", err
+	}
+	view, err := s.view(ctx, i)
+	return view, secrets.Pending, err
+}
+
+// beginRotation stores the new secret as pending, and a new key if the peer can be told.
+func (s *Service) beginRotation(ctx context.Context, product Product, id uuid.UUID) (integration.Integration, error) {
+	return s.updateLocked(ctx, id, func(i *integration.Integration, tx pgx.Tx) error {
+		if err := i.CanRotate(); err != nil {
+			return err
+		}
+		if err := s.drawPendingSecret(i); err != nil {
+			return err
+		}
+		if len(i.PendingSecret) == 0 {
+			e := hub.Errorf(hub.ErrRateLimited, "rotated_too_often", "The secret was replaced too many times within seconds; try again a little later.")
+			e.RetryAfter = settling
+			return e
+		}
+		if !i.IsReachable() {
+			return nil
+		}
+		return s.setPendingLocalKey(ctx, tx, product, i, "")
+	})
+}
+
+// finishRotation puts into force what the peer received with sent. If another handshake
+// brought another secret since, the rotation fails and a registration is scheduled: the
+// peer has to learn what is in force.
+func (s *Service) finishRotation(ctx context.Context, sent integration.Integration, answer hub.RegistrationResponse, overlap time.Duration) (integration.Integration, error) {
+	isOvertaken := false
+	i, err := s.update(ctx, sent.ID, integration.Filter{}, func(i *integration.Integration, tx pgx.Tx) error {
+		if isOvertaken = !bytes.Equal(i.PendingSecret, sent.PendingSecret); isOvertaken {
+			if i.RevokedAt == nil && !i.Disabled && i.IsReachable() {
+				i.ScheduleRegistration(s.Now())
+			}
+			return nil
+		}
+		if err := s.completeRegistration(ctx, dbgen.New(tx), i, sent, answer); err != nil {
+			return err
+		}
+		if i.PreviousSecretExpiresAt != nil {
+			i.PreviousSecretExpiresAt = new(s.Now().Add(overlap))
+		}
+		return nil
+	})
+	if err == nil && isOvertaken {
+		err = hub.Errorf(hub.ErrConflict, "handshake_overtook", "The integration was connected anew meanwhile, with a secret of its own; try again.")
+	}
+	return i, err
+}
+
+// undoRotation keeps what was in force before the rotation. The new secret stays
+// acceptable as the previous one: the peer may have stored it and failed to answer.
+func (s *Service) undoRotation(ctx context.Context, sent integration.Integration) error {
+	_, err := s.update(ctx, sent.ID, integration.Filter{}, func(i *integration.Integration, _ pgx.Tx) error {
+		if i.PendingLocalKeyID == nil || sent.PendingLocalKeyID == nil || *i.PendingLocalKeyID != *sent.PendingLocalKeyID {
+			return nil
+		}
+		i.PreviousSecret, i.PreviousSecretExpiresAt, i.PendingSecret = i.PendingSecret, new(s.Now().Add(DefaultOverlap)), nil
+		i.PendingLocalKey, i.PendingLocalKeyID = nil, nil
+		return nil
+	})
+	return err
+}

@@ -1,0 +1,92 @@
+package directory
+
+import (
+	"context"
+	"errors"
+
+	"github.com/google/uuid"
+
+	"integrationhub/hub"
+	"integrationhub/hub/internal/integration"
+	"integrationhub/hub/internal/store"
+	"integrationhub/hub/internal/store/dbgen"
+)
+
+// Integration returns an integration, in use or not; nil if there is none.
+func (d *Directory) Integration(ctx context.Context, id uuid.UUID) (*integration.Peer, error) {
+	target, err := d.peerTarget(ctx, id)
+	if err != nil || target == nil {
+		return nil, err
+	}
+	return target.Peer, nil
+}
+
+// peerTarget returns the peer of an integration as a target; nil if there is none.
+func (d *Directory) peerTarget(ctx context.Context, id uuid.UUID) (*Target, error) {
+	generation := d.current.Load()
+	if cached, ok := generation.integrations.Load(id); ok {
+		return cached.(*Target), nil
+	}
+	target, err := d.loadPeerTarget(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	generation.integrations.Store(id, target)
+	return target, nil
+}
+
+func (d *Directory) loadPeerTarget(ctx context.Context, id uuid.UUID) (*Target, error) {
+	i, err := integration.NewRepository(d.pool).Get(ctx, id, integration.Filter{})
+	if errors.Is(err, hub.ErrNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	tenant, err := dbgen.New(d.pool).TenantByID(ctx, i.TenantID)
+	if err != nil {
+		return nil, store.Failed("loading the tenant of an integration", err)
+	}
+	return d.newPeerTarget(i, tenant.Product)
+}
+
+// maxPeers is more than a tenant can have: one integration with each product.
+const maxPeers = 1000
+
+// loadSubscribedPeers loads the peers that a tenant's events are delivered to or parked
+// for.
+func (d *Directory) loadSubscribedPeers(ctx context.Context, tenantID uuid.UUID, environment hub.Environment) ([]*Target, error) {
+	filter := integration.Filter{TenantID: &tenantID, Environment: environment}
+	listed, err := integration.NewRepository(d.pool).List(ctx, filter, nil, maxPeers)
+	if err != nil {
+		return nil, err
+	}
+	var targets []*Target
+	for _, i := range listed {
+		if !i.HasSubscriptions() {
+			continue
+		}
+		target, err := d.newPeerTarget(i.Integration, i.LocalProduct)
+		if err != nil {
+			return nil, err
+		}
+		targets = append(targets, target)
+	}
+	return targets, nil
+}
+
+func (d *Directory) newPeerTarget(i integration.Integration, localProduct string) (*Target, error) {
+	connector := d.connectors(i.Product)
+	peer, err := integration.NewPeer(i, localProduct, connector, d.secrets)
+	if err != nil {
+		return nil, err
+	}
+	return &Target{
+		ID: i.ID, TenantID: i.TenantID, Environment: i.Environment, Peer: peer, RatePerMinute: paceBelow(connector.Spec().RatePerMinute),
+		Enabled: i.Status == integration.StatusActive, patterns: i.EventTypes,
+	}, nil
+}
+
+// paceBelow returns a pace that stays clear of a peer's rate limit: the peer's minute
+// need not be ours, and probes and calls count too.
+func paceBelow(limit int) int { return limit - limit/10 }

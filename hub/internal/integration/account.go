@@ -1,0 +1,48 @@
+package integration
+
+import (
+	"integrationhub/hub"
+)
+
+// A tenant is connected to one account of a product at a time. The account is the one
+// that the peer's status names, not its address, which may change. Integrations whose
+// peer names no account cannot be told apart, so each handshake counts as the same one.
+
+// ClaimAccount lets an account of the peer's product have the integration. samePeer
+// says that the claimant's key or registration is already the integration's; account
+// is "" if unknown. A linked integration of another account is a [hub.ErrConflict].
+//
+// A claim by another account after the integration ended makes it new: it loses the
+// secrets, keys and addresses of the previous account, and so do events on their way.
+func (i *Integration) ClaimAccount(samePeer bool, account string) (isNew bool, err error) {
+	bothKnown := i.PeerAccount != "" && account != ""
+	same := samePeer || bothKnown && i.PeerAccount == account
+	switch {
+	case same:
+	case !i.IsLinked():
+		if i.PeerAccount != "" {
+			i.AccountSince = i.RevokedAt
+			if i.AccountSince == nil {
+				i.AccountSince = new(i.UpdatedAt)
+			}
+		}
+		i.clearPeer()
+		isNew = true
+	case bothKnown:
+		return false, hub.Errorf(hub.ErrConflict, hub.CodeOtherAccountConnected,
+			"Another account of %s is connected already: revoke that integration first.", i.Product)
+	}
+	if account != "" || !same {
+		i.PeerAccount = account
+	}
+	return isNew, nil
+}
+
+// clearPeer drops everything the integration has of its peer.
+func (i *Integration) clearPeer() {
+	i.Secret, i.PreviousSecret, i.PreviousSecretExpiresAt, i.PendingSecret = nil, nil, nil, nil
+	i.RemoteKey, i.RemoteKeyLast4, i.PreviousRemoteKey = nil, "", nil
+	i.PendingLocalKey, i.PendingLocalKeyID = nil, nil
+	i.APIURL, i.PeerWebhookURL, i.PeerIntegrationID = "", "", ""
+	i.Features, i.EventTypes = []string{}, []string{"*"}
+}

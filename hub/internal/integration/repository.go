@@ -1,0 +1,178 @@
+package integration
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"integrationhub/hub"
+	"integrationhub/hub/internal/store"
+	"integrationhub/hub/internal/store/dbgen"
+)
+
+// Repository loads and saves integrations. Its errors can be returned to a caller.
+type Repository struct{ queries *dbgen.Queries }
+
+// NewRepository returns a repository over a pool or a transaction.
+func NewRepository(db dbgen.DBTX) Repository { return Repository{dbgen.New(db)} }
+
+// Filter selects integrations; zero fields match everything.
+type Filter struct {
+	TenantID    *uuid.UUID
+	Environment hub.Environment
+	Product     string // the peer's
+	Status      Status
+}
+
+// Listed is an integration with its tenant's product and name.
+type Listed struct {
+	Integration
+	LocalProduct string
+	TenantName   string
+}
+
+// Get loads an integration. One that belongs to another tenant or environment than the
+// filter's is a [hub.ErrNotFound]; the filter's other fields are ignored.
+func (r Repository) Get(ctx context.Context, id uuid.UUID, filter Filter) (Integration, error) {
+	row, err := r.queries.IntegrationByID(ctx, dbgen.IntegrationByIDParams{
+		ID: id, TenantID: filter.TenantID, Environment: nullable(string(filter.Environment)),
+	})
+	return fromRow(row), store.Failed("loading the integration", err)
+}
+
+// Find loads a tenant's integration with a product and reports whether there is one.
+func (r Repository) Find(ctx context.Context, identity Identity) (i Integration, found bool, err error) {
+	row, err := r.queries.IntegrationWith(ctx, dbgen.IntegrationWithParams(identity))
+	if errors.Is(err, pgx.ErrNoRows) {
+		return Integration{}, false, nil
+	}
+	return fromRow(row), err == nil, store.Failed("loading the integration", err)
+}
+
+// List returns up to limit integrations, newest first, that follow the id before.
+func (r Repository) List(ctx context.Context, filter Filter, before *uuid.UUID, limit int) ([]Listed, error) {
+	rows, err := r.queries.ListIntegrations(ctx, dbgen.ListIntegrationsParams{
+		TenantID: filter.TenantID, Environment: nullable(string(filter.Environment)), Product: nullable(filter.Product),
+		Status: nullable(string(filter.Status)), Before: before, RowLimit: int32(limit),
+	})
+	if err != nil {
+		return nil, store.Failed("listing integrations", err)
+	}
+	list := make([]Listed, len(rows))
+	for n, row := range rows {
+		list[n] = Listed{fromRow(row.Integration), row.OwnProduct, row.TenantName}
+	}
+	return list, nil
+}
+
+// BeginHandshake counts a handshake of the integration, made inactive if there is none,
+// and locks it until the transaction ends.
+func (r Repository) BeginHandshake(ctx context.Context, identity Identity, webhookURL string) (Integration, error) {
+	row, err := r.queries.BeginHandshake(ctx, dbgen.BeginHandshakeParams{
+		ID: uuid.Must(uuid.NewV7()), TenantID: identity.TenantID, Environment: identity.Environment, Product: identity.Product, WebhookUrl: webhookURL,
+	})
+	return fromRow(row), store.Failed("storing the integration", err)
+}
+
+// Ensure returns the integration, made inactive if there is none, and locks it until
+// the transaction ends.
+func (r Repository) Ensure(ctx context.Context, identity Identity, webhookURL string) (Integration, error) {
+	row, err := r.queries.EnsureIntegration(ctx, dbgen.EnsureIntegrationParams{
+		ID: uuid.Must(uuid.NewV7()), TenantID: identity.TenantID, Environment: identity.Environment, Product: identity.Product, WebhookUrl: webhookURL,
+	})
+	return fromRow(row), store.Failed("storing the integration", err)
+}
+
+// Lock loads an integration and locks it until the transaction ends.
+func (r Repository) Lock(ctx context.Context, id uuid.UUID) (Integration, error) {
+	row, err := r.queries.LockIntegration(ctx, id)
+	return fromRow(row), store.Failed("loading the integration", err)
+}
+
+// Save stores everything that a handshake may change and returns what is stored.
+// Probes have [Repository.SaveProbe], handshakes count in [Repository.BeginHandshake].
+func (r Repository) Save(ctx context.Context, i Integration) (Integration, error) {
+	row, err := r.queries.SaveIntegration(ctx, dbgen.SaveIntegrationParams{
+		ID: i.ID, Status: string(i.Status), Disabled: i.Disabled, ApiUrl: i.APIURL, WebhookUrl: i.WebhookURL, PeerWebhookUrl: i.PeerWebhookURL,
+		Secret: i.Secret, PreviousSecret: i.PreviousSecret, PreviousExpiresAt: i.PreviousSecretExpiresAt, PendingSecret: i.PendingSecret,
+		RemoteKey: i.RemoteKey, RemoteLast4: i.RemoteKeyLast4, PreviousRemoteKey: i.PreviousRemoteKey,
+		PendingKey: i.PendingLocalKey, PendingKeyID: i.PendingLocalKeyID, Features: i.Features, Enabled: i.Uses, EventTypes: i.EventTypes,
+		PeerIntegrationID: nullable(i.PeerIntegrationID), PeerAccount: nullable(i.PeerAccount), AccountSince: i.AccountSince,
+		RegisterAt: i.NextRegistrationAt, RegisterTries: i.RegistrationFailures, RegisteredAt: i.RegisteredAt, PeerRegisteredAt: i.PeerRegisteredAt,
+		LastError: nullable(i.LastError), Failures: i.ProbeFailures, Successes: i.ProbeSuccesses, UnauthorizedSince: i.KeyRefusedSince,
+		NextProbeAt: i.NextProbeAt, RevokedAt: i.RevokedAt,
+	})
+	return fromRow(row), store.Failed("storing the integration", err)
+}
+
+// SaveProbe stores what a probe changed. Status and features are written only when
+// told: writing them makes every process reload its configuration.
+func (r Repository) SaveProbe(ctx context.Context, i Integration, withStatus bool) error {
+	if !withStatus {
+		return store.Failed("storing a probe", r.queries.RecordProbe(ctx, dbgen.RecordProbeParams{
+			ID: i.ID, At: *i.LastHealthCheck, Failures: i.ProbeFailures, Successes: i.ProbeSuccesses, UnauthorizedSince: i.KeyRefusedSince,
+			LastError: nullable(i.LastError), NextProbeAt: i.NextProbeAt, PeerAccount: nullable(i.PeerAccount),
+		}))
+	}
+	return store.Failed("storing a probe", r.queries.ChangeHealth(ctx, dbgen.ChangeHealthParams{
+		ID: i.ID, Status: string(i.Status), Features: i.Features, At: *i.LastHealthCheck, Failures: i.ProbeFailures, Successes: i.ProbeSuccesses,
+		UnauthorizedSince: i.KeyRefusedSince, LastError: nullable(i.LastError), NextProbeAt: i.NextProbeAt, PeerAccount: nullable(i.PeerAccount),
+	}))
+}
+
+// SavePeerAccount stores the account that an integration's remote key belongs to,
+// unless the key was replaced since the integration was loaded.
+func (r Repository) SavePeerAccount(ctx context.Context, i Integration) error {
+	err := r.queries.NoteAccount(ctx, dbgen.NoteAccountParams{Account: i.PeerAccount, ID: i.ID, RemoteKey: i.RemoteKey})
+	return store.Failed("storing the peer's account", err)
+}
+
+// ClaimRegistrations returns up to limit integrations whose registration is due at a
+// time, and moves them to until so that no other process claims them.
+func (r Repository) ClaimRegistrations(ctx context.Context, at, until time.Time, limit int32) ([]uuid.UUID, error) {
+	ids, err := r.queries.ClaimRegistrations(ctx, dbgen.ClaimRegistrationsParams{Until: until, At: at, RowLimit: limit})
+	return ids, store.Failed("claiming registrations", err)
+}
+
+// ClaimProbes returns up to limit integrations whose probe is due at a time, and moves
+// them to until so that no other process claims them.
+func (r Repository) ClaimProbes(ctx context.Context, at, until time.Time, limit int32) ([]uuid.UUID, error) {
+	ids, err := r.queries.ClaimProbes(ctx, dbgen.ClaimProbesParams{Until: until, At: at, RowLimit: limit})
+	return ids, store.Failed("claiming probes", err)
+}
+
+func fromRow(row dbgen.Integration) Integration {
+	return Integration{
+		ID: row.ID, Identity: Identity{row.TenantID, row.Environment, row.Product},
+		Status: Status(row.Status), Disabled: row.Disabled, LastError: value(row.LastError),
+		APIURL: row.ApiUrl, WebhookURL: row.WebhookUrl, PeerWebhookURL: row.PeerWebhookUrl,
+		EventTypes: row.EventTypes, Features: row.Features, Uses: row.Enabled,
+		Secret: row.Secret, PreviousSecret: row.PreviousSecret, PreviousSecretExpiresAt: row.PreviousExpiresAt, PendingSecret: row.PendingSecret,
+		RemoteKey: row.RemoteKey, RemoteKeyLast4: row.RemoteLast4, PreviousRemoteKey: row.PreviousRemoteKey,
+		PendingLocalKey: row.PendingKey, PendingLocalKeyID: row.PendingKeyID,
+		PeerIntegrationID: value(row.PeerIntegrationID), PeerAccount: value(row.PeerAccount), AccountSince: row.AccountSince,
+		Handshake: row.Handshake, NextRegistrationAt: row.RegisterAt, RegistrationFailures: row.RegisterTries,
+		RegisteredAt: row.RegisteredAt, PeerRegisteredAt: row.PeerRegisteredAt,
+		LastHealthCheck: row.LastHealthCheck, NextProbeAt: row.NextProbeAt, ProbeFailures: row.Failures, ProbeSuccesses: row.Successes,
+		KeyRefusedSince: row.UnauthorizedSince, RevokedAt: row.RevokedAt, CreatedAt: row.CreatedAt, UpdatedAt: row.UpdatedAt,
+	}
+}
+
+// value returns what a nullable column holds, "" for null.
+func value(column *string) string {
+	if column == nil {
+		return ""
+	}
+	return *column
+}
+
+// nullable returns nil for an empty text.
+func nullable(text string) *string {
+	if text == "" {
+		return nil
+	}
+	return &text
+}

@@ -1,0 +1,264 @@
+package product
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"github.com/google/uuid"
+
+	"integrationhub/hub"
+	"integrationhub/hub/internal/connect"
+	"integrationhub/hub/internal/integration"
+	"integrationhub/hub/module"
+)
+
+// Connected is an integration as administrators see it, with the fields of
+// docs/interfaces/clinic.md, "Connect and status". Of keys and secrets it has the ends.
+type Connected struct {
+	ID              uuid.UUID       `json:"id" format:"uuid"`
+	TenantID        uuid.UUID       `json:"tenant_id" format:"uuid"`
+	Environment     hub.Environment `json:"environment" enum:"live,test"`
+	Product         string          `json:"product" doc:"The other product"`
+	Status          string          `json:"status" enum:"active,inactive,error"`
+	LastError       *string         `json:"last_error" doc:"Why it does not work, for people"`
+	Features        []string        `json:"features" nullable:"false" doc:"What the other product offers"`
+	Enabled         []string        `json:"enabled" nullable:"false" doc:"The uses asked for when connecting"`
+	APIURL          string          `json:"api_url"`
+	WebhookURL      string          `json:"webhook_url" doc:"Where this product receives"`
+	APIKeyLocal     *string         `json:"api_key_local" doc:"How the key ends that the other product uses here"`
+	APIKeyRemote    *string         `json:"api_key_remote" doc:"How the key ends that is used there"`
+	WebhookSecret   *string         `json:"webhook_secret" doc:"How the secret ends"`
+	LastHealthCheck *time.Time      `json:"last_health_check"`
+	RevokedAt       *time.Time      `json:"revoked_at"`
+	CreatedAt       time.Time       `json:"created_at"`
+	UpdatedAt       time.Time       `json:"updated_at"`
+
+	tenantPrefix string // the product's name for a tenant: "clinic"
+}
+
+// MarshalJSON adds the tenant's id under the product's own name for it, e.g. clinic_id.
+func (c Connected) MarshalJSON() ([]byte, error) {
+	type plain Connected
+	raw, err := json.Marshal(plain(c))
+	if err != nil || c.tenantPrefix == "" {
+		return raw, err
+	}
+	tenantID, err := json.Marshal(map[string]uuid.UUID{c.tenantPrefix + "_id": c.TenantID})
+	if err != nil {
+		return nil, err
+	}
+	return append(append(raw[:len(raw)-1], ','), tenantID[1:]...), nil
+}
+
+type connectInput struct {
+	Body struct {
+		Product      string   `json:"product" minLength:"1" maxLength:"40" doc:"The other product" example:"messaging"`
+		APIKey       string   `json:"api_key,omitempty" maxLength:"512" doc:"The key that the other product issued" example:"msg_live_…"`
+		APIKeyRemote string   `json:"api_key_remote,omitempty" maxLength:"512" doc:"The same; document 1's name of it"`
+		APIKeyLocal  string   `json:"api_key_local,omitempty" maxLength:"512" doc:"A key this product issued for the other one before; absent: one is made"`
+		APIURL       string   `json:"api_url" minLength:"1" maxLength:"2048" doc:"The base under which the other product's /integrations lies; usually ends in /api/v1" example:"https://messaging.example.com/api/v1"`
+		WebhookURL   string   `json:"webhook_url,omitempty" maxLength:"2048" doc:"Where this product receives; absent: its own address"`
+		Features     []string `json:"features,omitempty" maxItems:"50" doc:"What the connection is used for, e.g. reminders"`
+	} `nameHint:"ConnectProduct"`
+}
+
+type connectedOutput struct{ Body any }
+
+// Revoked is the answer to ending an integration.
+type Revoked struct {
+	ID        uuid.UUID  `json:"id" format:"uuid"`
+	Status    string     `json:"status" enum:"inactive"`
+	RevokedAt *time.Time `json:"revoked_at"`
+}
+
+// Tested is what a probe result.
+type Tested struct {
+	OK         bool     `json:"ok"`
+	Status     string   `json:"status" enum:"active,inactive,error" doc:"Of the integration, now"`
+	Error      *string  `json:"error" doc:"What is wrong, for people"`
+	Code       *string  `json:"code" doc:"The same for programs"`
+	Version    *string  `json:"version" doc:"Of the other product"`
+	Features   []string `json:"features" nullable:"false"`
+	DurationMS int64    `json:"duration_ms"`
+}
+
+// RotatedSecret is an integration with its new secret; it is shown only once.
+type RotatedSecret struct {
+	ID            uuid.UUID  `json:"id" format:"uuid"`
+	WebhookSecret string     `json:"webhook_secret" doc:"Shown now and never again"`
+	PreviousUntil *time.Time `json:"previous_secret_until" doc:"Until then the old secret is accepted too"`
+}
+
+type rotateSecretInput struct {
+	ID   uuid.UUID `path:"id" format:"uuid"`
+	Body *struct {
+		OverlapSeconds *int `json:"overlap_seconds,omitempty" minimum:"0" maximum:"604800" doc:"How long the old secret stays valid: absent is 86400, a day"`
+	} `nameHint:"RotateSecret" required:"false"`
+}
+
+// accessFilter selects the integrations that the caller may see and change.
+func accessFilter(ctx context.Context) integration.Filter {
+	caller := requestInfoFrom(ctx).caller
+	return integration.Filter{TenantID: &caller.TenantID, Environment: caller.Environment}
+}
+
+func (p *Product) connectPeer(ctx context.Context, in *connectInput) (*connectedOutput, error) {
+	caller, body := requestInfoFrom(ctx).caller, in.Body
+	key := body.APIKey
+	if key == "" {
+		key = body.APIKeyRemote
+	}
+	switch {
+	case key == "":
+		return nil, hub.Invalid("body.api_key", "is required")
+	case body.APIKeyRemote != "" && body.APIKeyRemote != key:
+		return nil, hub.Invalid("body.api_key_remote", "is another name of api_key and must not differ from it")
+	}
+	view, err := p.deps.Connect.Connect(ctx, connect.Request{
+		TenantID: caller.TenantID, LocalProduct: p.spec.Name, Environment: caller.Environment, Product: body.Product,
+		Key: key, LocalKey: body.APIKeyLocal, APIURL: body.APIURL, WebhookURL: body.WebhookURL, Uses: body.Features,
+	})
+	if err != nil {
+		return nil, err
+	}
+	setAuditResource(ctx, view.ID)
+	if presenter, ok := p.instance.(module.Presenter); ok {
+		return &connectedOutput{presenter.PresentConnect(view.Integration)}, nil
+	}
+	return &connectedOutput{p.connectedOf(view)}, nil
+}
+
+func (p *Product) listIntegrations(ctx context.Context, _ *struct{}) (*struct{ Body []Connected }, error) {
+	views, err := p.views(ctx)
+	if err != nil {
+		return nil, err
+	}
+	list := make([]Connected, len(views))
+	for i, view := range views {
+		list[i] = p.connectedOf(view)
+	}
+	return &struct{ Body []Connected }{list}, nil
+}
+
+// maxListed is more than a tenant can have: one integration with each product.
+const maxListed = 1000
+
+func (p *Product) views(ctx context.Context) ([]connect.View, error) {
+	return p.deps.Connect.List(ctx, accessFilter(ctx), nil, maxListed)
+}
+
+// status answers a peer with what this product is, and an administrator with the tenant's
+// integrations.
+func (p *Product) status(ctx context.Context, _ *struct{}) (*connectedOutput, error) {
+	if key := requestInfoFrom(ctx).key; key != nil {
+		id := key.TenantID.String()
+		if key.TenantRef != "" {
+			id = key.TenantRef
+		}
+		return &connectedOutput{map[string]any{
+			"product": p.spec.Name, "version": p.spec.Version, "features": append([]string{}, p.spec.Features...), "status": integration.StatusActive,
+			"tenant_id": key.TenantID, "tenant_name": key.TenantName, "environment": key.Environment,
+			p.spec.TenantPrefix + "_id": id, p.spec.TenantPrefix + "_name": key.TenantName,
+		}}, nil
+	}
+	views, err := p.views(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if presenter, ok := p.instance.(module.Presenter); ok {
+		list := make([]module.Integration, len(views))
+		for i, view := range views {
+			list[i] = view.Integration
+		}
+		return &connectedOutput{presenter.PresentStatus(list)}, nil
+	}
+	list := make([]Connected, len(views))
+	for i, view := range views {
+		list[i] = p.connectedOf(view)
+	}
+	return &connectedOutput{map[string]any{"integrations": list}}, nil
+}
+
+func (p *Product) getIntegration(ctx context.Context, in *idPath) (*struct{ Body Connected }, error) {
+	view, err := p.deps.Connect.Get(ctx, in.ID, accessFilter(ctx))
+	if err != nil {
+		return nil, err
+	}
+	return &struct{ Body Connected }{p.connectedOf(view)}, nil
+}
+
+func (p *Product) revokeIntegration(ctx context.Context, in *idPath) (*struct{ Body Revoked }, error) {
+	view, err := p.deps.Connect.Revoke(ctx, in.ID, accessFilter(ctx))
+	if err != nil {
+		return nil, err
+	}
+	return &struct{ Body Revoked }{Revoked{ID: view.ID, Status: view.Status, RevokedAt: view.RevokedAt}}, nil
+}
+
+func (p *Product) testIntegration(ctx context.Context, in *idPath) (*struct{ Body Tested }, error) {
+	result, err := p.deps.Connect.Probe(ctx, in.ID, accessFilter(ctx))
+	if err != nil {
+		return nil, err
+	}
+	return &struct{ Body Tested }{testedOf(result)}, nil
+}
+
+func testedOf(result connect.ProbeResult) Tested {
+	tested := Tested{
+		OK: result.Err == nil, Status: result.Integration.Status, Version: nullable(result.Peer.Version),
+		Features: append([]string{}, result.Peer.Features...), DurationMS: result.Duration.Milliseconds(),
+	}
+	var hubErr *hub.Error
+	if errors.As(result.Err, &hubErr) {
+		tested.Error, tested.Code = &hubErr.Detail, &hubErr.Code
+	}
+	return tested
+}
+
+func (p *Product) rotateSecret(ctx context.Context, in *rotateSecretInput) (*struct{ Body RotatedSecret }, error) {
+	overlap := connect.DefaultOverlap
+	if in.Body != nil && in.Body.OverlapSeconds != nil {
+		overlap = time.Duration(*in.Body.OverlapSeconds) * time.Second
+	}
+	view, secret, err := p.deps.Connect.RotateSecret(ctx, in.ID, accessFilter(ctx), overlap)
+	if err != nil {
+		return nil, err
+	}
+	return &struct{ Body RotatedSecret }{RotatedSecret{ID: view.ID, WebhookSecret: secret, PreviousUntil: view.PreviousSecretExpiresAt}}, nil
+}
+
+func (p *Product) connectedOf(view connect.View) Connected {
+	return Connected{
+		ID: view.ID, TenantID: view.TenantID, Environment: view.Environment, Product: view.Product, Status: view.Status, LastError: nullable(view.LastError),
+		Features: append([]string{}, view.Features...), Enabled: append([]string{}, view.EnabledUses...), APIURL: view.APIURL, WebhookURL: view.WebhookURL,
+		APIKeyLocal: maskedEnding(view.LocalKeyLast4), APIKeyRemote: maskedEnding(view.RemoteKeyLast4), WebhookSecret: maskedEnding(view.SecretLast4),
+		LastHealthCheck: nullableTime(view.LastHealthCheck), RevokedAt: view.RevokedAt, CreatedAt: view.CreatedAt, UpdatedAt: view.UpdatedAt,
+		tenantPrefix: p.spec.TenantPrefix,
+	}
+}
+
+// maskedEnding returns the end of a key or secret as people see it, nil if there is none.
+func maskedEnding(last4 string) *string {
+	if last4 == "" {
+		return nil
+	}
+	return new("…" + last4)
+}
+
+// nullable returns nil for an empty text.
+func nullable(text string) *string {
+	if text == "" {
+		return nil
+	}
+	return &text
+}
+
+// nullableTime returns nil for the zero time.
+func nullableTime(t time.Time) *time.Time {
+	if t.IsZero() {
+		return nil
+	}
+	return &t
+}

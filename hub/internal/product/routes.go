@@ -1,0 +1,103 @@
+package product
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/gofiber/fiber/v2"
+
+	"integrationhub/hub/internal/store"
+	"integrationhub/hub/module"
+)
+
+// interfacePath is where the integration interface lies under a product's base.
+const interfacePath = "/api/v1/integrations"
+
+// Actions that the audit log and the guard know by name.
+const (
+	actionStatus     = "integrations.status"
+	actionWebhook    = "integrations.webhook"
+	actionRegister   = "integrations.register"
+	actionUnregister = "integrations.unregister"
+)
+
+// registerRoutes serves the integration interface and, in their groups, the product's
+// own operations, searches and actions.
+func (p *Product) registerRoutes(router fiber.Router) {
+	register(p.api, operation(http.MethodPost, "/api-keys", 200, "api-keys.create", "Issue an API key for another product", administrators), p.issueKey)
+	register(p.api, operation(http.MethodGet, "/api-keys", 200, "api-keys.list", "List API keys", administrators), p.listKeys)
+	register(p.api, operation(http.MethodDelete, "/api-keys/{id}", 204, "api-keys.revoke", "Revoke an API key at once", administrators), p.revokeKey)
+	register(p.api, operation(http.MethodPost, "/api-keys/{id}/rotate", 201, "api-keys.rotate", "Replace an API key, the old one living on for a while", administrators), p.rotateKey)
+
+	register(p.api, operation(http.MethodPost, "/connect", 200, "integrations.connect", "Connect another product", administrators), p.connectPeer)
+	register(p.api, operation(http.MethodGet, "/", 200, "integrations.list", "List integrations", administrators), p.listIntegrations)
+	register(p.api, operation(http.MethodGet, "/status", 200, actionStatus, "Who this product is (key), or its integrations (bearer)", usersAndKeys), p.status)
+
+	register(p.api, operation(http.MethodGet, "/webhook-logs", 200, "webhook-logs.list", "Search the log of webhooks, both directions", administrators), p.listWebhookLogs)
+	register(p.api, operation(http.MethodGet, "/audit-log", 200, "audit-log.list", "Who did what, newest first; both environments", administrators), p.listAuditLog)
+
+	register(p.api, operation(http.MethodPost, "/webhook/register", 200, actionRegister, "Say where this product's events are to go", anyKey), p.registerPeer)
+	register(p.api, operation(http.MethodPost, "/webhook/unregister", 200, actionUnregister, "End the integration the key is bound to", anyKey), p.unregisterPeer)
+	webhook := operation(http.MethodPost, "/webhook", 200, actionWebhook, "Deliver an event", anyKey)
+	huma.Register(p.documentOnly, webhook, func(context.Context, *webhookInput) (*struct{ Body ReceivedEvent }, error) { return nil, nil })
+	router.Add(webhook.Method, webhook.Path, p.receiveWebhook)
+
+	p.instance.RegisterRoutes(p.api)
+	if searcher, ok := p.instance.(module.Searcher); ok {
+		searcher.RegisterSearches(huma.NewGroup(p.api, interfacePath+"/search"))
+	}
+	if actor, ok := p.instance.(module.Actor); ok {
+		actor.RegisterActions(huma.NewGroup(p.api, interfacePath+"/action"))
+	}
+
+	// Last: these paths would match others.
+	register(p.api, operation(http.MethodGet, "/{id}", 200, "integrations.get", "Show an integration", administrators), p.getIntegration)
+	register(p.api, operation(http.MethodDelete, "/{id}", 200, "integrations.revoke", "End an integration; the other product is told", administrators), p.revokeIntegration)
+	register(p.api, operation(http.MethodPost, "/{id}/test", 200, "integrations.test", "Ask the other product how it does, now", administrators), p.testIntegration)
+	register(p.api, operation(http.MethodPost, "/{id}/rotate-secret", 200, "integrations.rotate-secret", "Make a new webhook secret and tell the other product; the answer shows it once", administrators), p.rotateSecret)
+}
+
+// register serves an operation. A database that is away is a 503 whichever package met
+// the error.
+func register[I, O any](api huma.API, op huma.Operation, handler func(context.Context, *I) (*O, error)) {
+	huma.Register(api, op, func(ctx context.Context, in *I) (*O, error) {
+		out, err := handler(ctx, in)
+		return out, store.Failed(op.OperationID, err)
+	})
+}
+
+// Who may call the hub's own operations.
+var (
+	administrators = []map[string][]string{{module.SchemeBearer: {module.RoleAdmin}}}
+	anyKey         = []map[string][]string{{module.SchemeKey: {}}}
+	usersAndKeys   = []map[string][]string{{module.SchemeBearer: {}}, {module.SchemeKey: {}}}
+)
+
+// operation describes one of the hub's own operations. The action is its id and its name
+// in the audit log.
+func operation(method, path string, status int, action, summary string, security []map[string][]string) huma.Operation {
+	errors := []int{http.StatusUnauthorized, http.StatusForbidden, http.StatusUnprocessableEntity, http.StatusServiceUnavailable}
+	if slices.ContainsFunc(security, func(scheme map[string][]string) bool { _, key := scheme[module.SchemeKey]; return key }) {
+		errors = append(errors, http.StatusTooManyRequests)
+	}
+	if method != http.MethodGet {
+		errors = append(errors, http.StatusBadRequest, http.StatusConflict, http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType)
+	}
+	if strings.Contains(path, "{") {
+		errors = append(errors, http.StatusNotFound)
+	}
+	return huma.Operation{
+		OperationID: action, Method: method, Path: interfacePath + path, Summary: summary, DefaultStatus: status,
+		Security: security, Errors: errors, Tags: []string{"integrations"}, Responses: map[string]*huma.Response{strconv.Itoa(status): {}},
+	}
+}
+
+// documentOnlyAdapter is a huma adapter for operations that fiber handlers serve.
+type documentOnlyAdapter struct{}
+
+func (documentOnlyAdapter) Handle(*huma.Operation, func(huma.Context))   {}
+func (documentOnlyAdapter) ServeHTTP(http.ResponseWriter, *http.Request) {}

@@ -1,0 +1,141 @@
+// Package emails renders e-mails and short messages in the languages of the service. It
+// is pure. words/ holds the templates, one file per language.
+package emails
+
+import (
+	"embed"
+	"fmt"
+	"regexp"
+	"strings"
+	"text/template"
+	"time"
+
+	"integrationhub/hub/module/email"
+)
+
+// Kind is the kind of an e-mail.
+type Kind string
+
+// The kinds of letters. Those with Staff and Unclear are for the organization, the others
+// for clients.
+const (
+	Received         Kind = "received"  // a booking, which is still to be confirmed
+	Confirmed        Kind = "confirmed" // a booking
+	Deposit          Kind = "deposit"   // a booking whose deposit is to be paid
+	Cancelled        Kind = "cancelled"
+	Moved            Kind = "moved"
+	Reminder         Kind = "reminder"
+	Message          Kind = "message" // a reminder in one line
+	Waitlist         Kind = "waitlist"
+	StaffBooked      Kind = "staff_booked"
+	StaffCancelled   Kind = "staff_cancelled"
+	StaffMoved       Kind = "staff_moved"
+	Campaign         Kind = "campaign"         // to clients who have not come for long
+	CampaignMessage  Kind = "campaign_message" // the same in one line
+	AmbiguousErasure Kind = "unclear"          // whom the clinic deleted may be one of several clients
+)
+
+// Data is the data of the templates. Empty fields are left out of the text.
+type Data struct {
+	Business     string
+	Place        string // the organization's address
+	Phone        string // the organization's
+	Client       string
+	Service      string
+	Professional string
+	Start        time.Time // in the organization's zone
+	Before       time.Time // where it was moved from
+	TwelveHours  bool      // how times of day are written
+	Amount       string    // of the deposit, with its currency
+	Until        time.Time // by when it is to be paid
+	Code         string    // Pix copy and paste
+	Reason       string
+	Link         string // to change or cancel; to book
+	Reference    string // of a request elsewhere
+	Message      string // of a campaign; "" = words of ours
+	Leave        string // link with which clients leave the list
+	List         []string
+}
+
+// Email is a rendered e-mail.
+type Email struct{ Subject, Text, HTML string }
+
+// language holds the words for dates.
+type language struct {
+	tag           string
+	weekdays      [7]string // Sunday first
+	months        [12]string
+	dateFormat    string // of a day
+	timeSeparator string // between a day and a time
+}
+
+//go:embed words/*.txt
+var files embed.FS
+
+// languageFor returns the language of a locale such as pt-BR. Unknown locales get
+// Portuguese.
+func languageFor(locale string) language {
+	tag, _, _ := strings.Cut(strings.ToLower(locale), "-")
+	switch tag {
+	case "en":
+		return language{
+			tag:        tag,
+			weekdays:   [7]string{"Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"},
+			months:     [12]string{"January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November", "December"},
+			dateFormat: "{weekday}, {month} {day}, {year}", timeSeparator: " at ",
+		}
+	case "es":
+		return language{
+			tag:        tag,
+			weekdays:   [7]string{"domingo", "lunes", "martes", "miércoles", "jueves", "viernes", "sábado"},
+			months:     [12]string{"enero", "febrero", "marzo", "abril", "mayo", "junio", "julio", "agosto", "septiembre", "octubre", "noviembre", "diciembre"},
+			dateFormat: "{weekday}, {day} de {month} de {year}", timeSeparator: " a las ",
+		}
+	}
+	return language{
+		tag:        "pt",
+		weekdays:   [7]string{"domingo", "segunda-feira", "terça-feira", "quarta-feira", "quinta-feira", "sexta-feira", "sábado"},
+		months:     [12]string{"janeiro", "fevereiro", "março", "abril", "maio", "junho", "julho", "agosto", "setembro", "outubro", "novembro", "dezembro"},
+		dateFormat: "{weekday}, {day} de {month} de {year}", timeSeparator: " às ",
+	}
+}
+
+// Render renders an e-mail in the language of a locale.
+func Render(kind Kind, locale string, facts Data) (Email, error) {
+	lang := languageFor(locale)
+	templates, err := template.New(lang.tag).Funcs(template.FuncMap{"when": func(t time.Time) string { return lang.formatTime(t, facts.TwelveHours) }}).
+		Option("missingkey=error").ParseFS(files, "words/"+lang.tag+".txt")
+	if err != nil {
+		return Email{}, fmt.Errorf("reading the words of %s: %w", lang.tag, err)
+	}
+	var parts [2]strings.Builder
+	for i, part := range []string{".subject", ".text"} {
+		if err := templates.ExecuteTemplate(&parts[i], string(kind)+part, facts); err != nil {
+			return Email{}, fmt.Errorf("writing a letter: %w", err)
+		}
+	}
+	text := collapseBlankLines(parts[1].String())
+	return Email{Subject: strings.TrimSpace(parts[0].String()), Text: text, HTML: email.RenderHTML(lang.tag, text)}, nil
+}
+
+// formatTime formats a time: segunda-feira, 2 de março de 2026 às 09:00.
+func (l language) formatTime(t time.Time, use12Hours bool) string {
+	if t.IsZero() {
+		return ""
+	}
+	clock := t.Format("15:04")
+	if use12Hours {
+		clock = t.Format("3:04 PM")
+	}
+	day := strings.NewReplacer(
+		"{weekday}", l.weekdays[t.Weekday()], "{day}", fmt.Sprint(t.Day()), "{month}", l.months[t.Month()-1], "{year}", fmt.Sprint(t.Year()),
+	).Replace(l.dateFormat)
+	return day + l.timeSeparator + clock
+}
+
+var blankLines = regexp.MustCompile(`\n{3,}`)
+
+// collapseBlankLines removes the blank lines that omitted parts leave.
+func collapseBlankLines(text string) string {
+	return blankLines.ReplaceAllString(strings.TrimSpace(text), "\n\n") + "\n"
+}

@@ -1,0 +1,162 @@
+package jobs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/google/uuid"
+
+	"integrationhub/hub/module"
+	"integrationhub/scheduling/internal/booking"
+	"integrationhub/scheduling/internal/store"
+	"integrationhub/scheduling/internal/store/dbgen"
+)
+
+// Maintenance runs the jobs that maintain data.
+type Maintenance struct {
+	host  module.Host
+	store *store.Store
+}
+
+// NewMaintenance returns the maintenance of an opened product.
+func NewMaintenance(host module.Host, s *store.Store) *Maintenance { return &Maintenance{host, s} }
+
+// clientBatch is how many clients are read per query.
+const clientBatch = 500
+
+// updateLoyaltyPoints expires points and grants those of birthdays.
+func (k *Maintenance) updateLoyaltyPoints(ctx context.Context) error {
+	expiring, err := k.store.ExpiringPrograms(ctx)
+	if err != nil {
+		return err
+	}
+	birthdays, err := k.store.BirthdayPrograms(ctx)
+	if err != nil {
+		return err
+	}
+	var failed []error
+	for _, id := range expiring {
+		failed = append(failed, k.forOrg(ctx, id, k.expirePoints))
+	}
+	for _, id := range birthdays {
+		failed = append(failed, k.forOrg(ctx, id, k.grantBirthdayPoints))
+	}
+	return errors.Join(failed...)
+}
+
+// forOrg runs update for one organization with its loyalty program.
+func (k *Maintenance) forOrg(ctx context.Context, id uuid.UUID, update func(context.Context, store.Org, booking.Loyalty) error) error {
+	org, err := k.store.LoadOrg(ctx, id)
+	if err != nil {
+		return err
+	}
+	program, err := store.LoadLoyalty(ctx, k.store.Queries, id)
+	if err != nil {
+		return err
+	}
+	return update(ctx, org, program)
+}
+
+// expirePoints expires the points of an organization's clients.
+func (k *Maintenance) expirePoints(ctx context.Context, org store.Org, program booking.Loyalty) error {
+	if program.ExpirationDays == nil {
+		return nil
+	}
+	before := k.host.Now().AddDate(0, 0, -*program.ExpirationDays)
+	for after := uuid.Nil; ; {
+		clients, err := k.store.ClientsWithOldPoints(ctx, dbgen.ClientsWithOldPointsParams{OrgID: org.ID, Before: before, After: after, RowLimit: clientBatch})
+		if err != nil || len(clients) == 0 {
+			return err
+		}
+		for _, id := range clients {
+			if err := k.expireClientPoints(ctx, org, program, id); err != nil {
+				return err
+			}
+		}
+		after = clients[len(clients)-1]
+	}
+}
+
+func (k *Maintenance) expireClientPoints(ctx context.Context, org store.Org, program booking.Loyalty, client uuid.UUID) error {
+	return k.store.InTx(ctx, "taking points that ran out", func(tx *store.Tx) error {
+		locked, err := tx.LockClient(ctx, org.ID, client)
+		if err != nil {
+			return store.IgnoreNotFound(err)
+		}
+		rows, err := tx.Ledger(ctx, org.ID, client)
+		if err != nil {
+			return err
+		}
+		entries := make([]booking.LedgerEntry, len(rows))
+		for i, row := range rows {
+			entries[i] = booking.LedgerEntry{Points: row.Points, At: row.CreatedAt}
+		}
+		overdue, _, _ := program.Expiry(entries, tx.Now(), org.Zone)
+		return tx.AddPoints(ctx, store.PointsChange{
+			Org: org.ID, Client: client, Type: "expire", Points: -min(overdue, locked.LoyaltyPoints),
+			Source: fmt.Sprintf("expiry:%s:%d", client, len(rows)), // each entry of the ledger is looked at once
+		})
+	})
+}
+
+// grantBirthdayPoints grants the points of birthdays, once a year. Clients born on 29
+// February get theirs on the 28th in other years.
+func (k *Maintenance) grantBirthdayPoints(ctx context.Context, org store.Org, program booking.Loyalty) error {
+	today := k.host.Now().In(org.Zone)
+	days := []int{today.Day()}
+	if today.Month() == time.February && today.Day() == 28 && today.AddDate(0, 0, 1).Month() == time.March {
+		days = append(days, 29)
+	}
+	year := strconv.Itoa(today.Year())
+	for {
+		clients, err := k.store.Birthdays(ctx, dbgen.BirthdaysParams{OrgID: org.ID, Month: int(today.Month()), Days: days, Year: year, RowLimit: clientBatch})
+		if err != nil || len(clients) == 0 {
+			return err
+		}
+		for _, id := range clients {
+			err := k.store.InTx(ctx, "giving the points of a birthday", func(tx *store.Tx) error {
+				return tx.AddPoints(ctx, store.PointsChange{
+					Org: org.ID, Client: id, Type: "bonus", Points: program.BirthdayBonus, Source: fmt.Sprintf("birthday:%s:%s", id, year),
+				})
+			})
+			if err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// How long rows are kept after they expired.
+const (
+	answerRetention   = 24 * time.Hour      // to requests with an Idempotency-Key
+	noticeRetention   = 90 * 24 * time.Hour // of payment providers, which repeat for days
+	holdRetention     = time.Minute
+	slugRetention     = 0
+	waitlistRetention = 7 * 24 * time.Hour
+)
+
+// deleteExpiredRows deletes rows that are no longer needed.
+func (k *Maintenance) deleteExpiredRows(ctx context.Context) error {
+	now := k.host.Now()
+	var failed []error
+	for _, table := range []struct {
+		what   string
+		forget func(context.Context, time.Time) (int64, error)
+		kept   time.Duration
+	}{
+		{"answers", k.store.ForgetIdempotency, answerRetention},
+		{"held times", k.store.ForgetHolds, holdRetention},
+		{"spent proofs", k.store.ForgetProofs, 0},
+		{"old slugs", k.store.ForgetOldSlugs, slugRetention},
+		{"payment notices", k.store.ForgetNotices, noticeRetention},
+		{"waiting clients", k.store.ForgetWaiting, waitlistRetention},
+	} {
+		if _, err := table.forget(ctx, now.Add(-table.kept)); err != nil {
+			failed = append(failed, fmt.Errorf("forgetting %s: %w", table.what, err))
+		}
+	}
+	return errors.Join(failed...)
+}

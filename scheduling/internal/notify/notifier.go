@@ -1,0 +1,266 @@
+// Package notify sends e-mails and messages: to clients about their bookings, and to
+// organizations about what clients do. It runs as jobs that the changes enqueue. E-mails
+// go out through the hub's mail, in a transaction of their own.
+package notify
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/url"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"integrationhub/hub"
+	"integrationhub/hub/module"
+	"integrationhub/scheduling/internal/booking"
+	"integrationhub/scheduling/internal/emails"
+	"integrationhub/scheduling/internal/publicbooking"
+	"integrationhub/scheduling/internal/store"
+	"integrationhub/scheduling/internal/store/dbgen"
+)
+
+// Notifier renders and sends e-mails and messages.
+type Notifier struct {
+	host          module.Host
+	store         *store.Store
+	publicBooking *publicbooking.PublicBooking
+}
+
+// New returns the notifier of an opened product.
+func New(host module.Host, s *store.Store, publicBooking *publicbooking.PublicBooking) *Notifier {
+	return &Notifier{host, s, publicBooking}
+}
+
+// appointmentFacts returns the data for e-mails about an appointment; name is its
+// client's.
+func (o *Notifier) appointmentFacts(org store.Org, appointment dbgen.AppointmentDetail, name string) emails.Data {
+	return emails.Data{
+		Business: org.Name, Place: valueOrEmpty(org.Address), Phone: valueOrEmpty(org.Phone), Client: name, Service: appointment.ServiceName, Professional: appointment.ProfessionalName,
+		Start: appointment.StartAt.In(org.Zone), TwelveHours: org.Settings.TimeFormat == "12h", Reason: valueOrEmpty(appointment.CancelReason),
+		Link: o.publicBooking.CancelURL(org, o.publicBooking.BookingToken(appointment.ID, appointment.TokenVersion)),
+	}
+}
+
+func valueOrEmpty(value *string) string {
+	if value == nil {
+		return ""
+	}
+	return *value
+}
+
+// recipient is where an e-mail goes.
+type recipient struct {
+	to          string
+	subject     uuid.UUID // the client it tells of: whoever is forgotten has it dropped; zero: none
+	attachments []module.Attachment
+	unsubscribe string // address at which they leave the list; "" = it is of none
+}
+
+// sendEmail renders an e-mail and passes it to the hub's mail in the transaction. Sent
+// is false without an address, or for an invalid one.
+func (o *Notifier) sendEmail(ctx context.Context, tx *store.Tx, org store.Org, e recipient, kind emails.Kind, facts emails.Data) (sent bool, err error) {
+	if e.to == "" {
+		return false, nil
+	}
+	email, err := emails.Render(kind, org.Locale, facts)
+	if err != nil {
+		return false, err
+	}
+	mail := module.Email{TenantID: org.ID, To: e.to, FromName: org.Name, ReplyTo: valueOrEmpty(org.Email), Subject: email.Subject, Text: email.Text, HTML: email.HTML, Attachments: e.attachments}
+	mail.Unsubscribe = e.unsubscribe
+	if e.subject != uuid.Nil {
+		mail.SubjectID = e.subject.String()
+	}
+	err = o.host.Mail.Send(ctx, tx.Raw, mail)
+	if errors.Is(err, hub.ErrInvalid) {
+		o.host.Log.Warn("an address that mail cannot go to", "organization", org.ID, "letter", string(kind))
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// SendChangeEmails sends the e-mails about a change of an appointment. The payload is a
+// [store.Notification].
+func (o *Notifier) SendChangeEmails(ctx context.Context, payload []byte) error {
+	var notification store.Notification
+	if len(payload) == 0 {
+		return nil
+	}
+	if err := json.Unmarshal(payload, &notification); err != nil {
+		return err
+	}
+	org, err := o.store.LoadOrg(ctx, notification.Org)
+	if errors.Is(err, hub.ErrNotFound) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return o.store.InTx(ctx, "writing letters", func(tx *store.Tx) error {
+		appointment, err := tx.AppointmentByID(ctx, notification.Org, notification.Appointment)
+		if err != nil {
+			return err
+		}
+		contact, err := tx.ContactOf(ctx, notification.Org, notification.Appointment)
+		if err != nil {
+			return err
+		}
+		facts := o.appointmentFacts(org, appointment, contact.Name)
+		if !notification.PreviousStart.IsZero() {
+			facts.Before = notification.PreviousStart.In(org.Zone)
+		}
+		if kind, files, err := o.clientEmail(ctx, tx, org, appointment, notification, contact, &facts); err != nil {
+			return err
+		} else if kind != "" {
+			if _, err := o.sendEmail(ctx, tx, org, recipient{to: contact.Email, subject: appointment.ClientID, attachments: files}, kind, facts); err != nil {
+				return err
+			}
+		}
+		facts.Client = appointment.ClientName
+		kind := staffEmailKind(notification)
+		for _, address := range org.Settings.NotifyEmails {
+			if kind == "" {
+				break
+			}
+			facts.Link, facts.Place = "", ""
+			if _, err := o.sendEmail(ctx, tx, org, recipient{to: address, subject: appointment.ClientID}, kind, facts); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// clientEmail chooses the client's e-mail for a change by the appointment's current
+// state. The kind is "" where none is due: the appointment ended, or another e-mail
+// follows.
+func (o *Notifier) clientEmail(ctx context.Context, tx *store.Tx, org store.Org, appointment dbgen.AppointmentDetail, notification store.Notification, contact dbgen.ContactOfRow, facts *emails.Data) (emails.Kind, []module.Attachment, error) {
+	open := appointment.Status == booking.Scheduled || appointment.Status == booking.Confirmed
+	if notification.SkipClient || contact.Email == "" || !appointment.StartAt.After(tx.Now()) {
+		return "", nil, nil
+	}
+	var kind emails.Kind
+	switch {
+	case notification.Change == store.ChangeCancelled && appointment.Status == booking.Cancelled:
+		kind = emails.Cancelled
+	case notification.Change == store.ChangeMoved && open:
+		kind = emails.Moved
+	case notification.Change == store.ChangeBooked && open && appointment.DepositStatus == booking.DepositPending:
+		charge, err := tx.OpenDeposit(ctx, appointment.OrgID, &appointment.ID)
+		if err != nil {
+			return "", nil, store.IgnoreNotFound(err)
+		}
+		facts.Amount, facts.Code = formatAmount(charge.AmountCents, org), valueOrEmpty(charge.PixCopyPaste)
+		if appointment.HoldUntil != nil {
+			facts.Until = appointment.HoldUntil.In(org.Zone)
+		}
+		return emails.Deposit, nil, nil // the calendar comes once it is paid
+	case (notification.Change == store.ChangeBooked || notification.Change == store.ChangeConfirmed) && appointment.Status == booking.Confirmed:
+		kind = emails.Confirmed
+	case notification.Change == store.ChangeBooked && appointment.Status == booking.Scheduled:
+		kind = emails.Received
+	default:
+		return "", nil, nil
+	}
+	method, file := o.publicBooking.CalendarInvite(org, appointment, contact)
+	return kind, []module.Attachment{{Name: "appointment.ics", Type: method.MediaType(), Content: file}}, nil
+}
+
+// staffEmailKind returns the organization's e-mail for a change, "" for its own changes.
+func staffEmailKind(notification store.Notification) emails.Kind {
+	if notification.By == booking.Staff {
+		return ""
+	}
+	return map[string]emails.Kind{
+		store.ChangeBooked: emails.StaffBooked, store.ChangeCancelled: emails.StaffCancelled, store.ChangeMoved: emails.StaffMoved,
+	}[notification.Change]
+}
+
+// formatAmount formats money for people: R$ 20,00.
+func formatAmount(amount booking.Cents, org store.Org) string {
+	number := amount.String()
+	if booking.Decimals(org.Currency) == 0 {
+		number, _, _ = strings.Cut(number, ".")
+	}
+	if !strings.HasPrefix(org.Locale, "en") {
+		number = strings.ReplaceAll(number, ".", ",")
+	}
+	symbol := org.Currency
+	if symbol == "BRL" {
+		symbol = "R$"
+	}
+	return symbol + "\u00a0" + number
+}
+
+// OfferFreedTime offers a freed time to the first matching waitlist entry. The payload
+// is a [store.FreedTime].
+func (o *Notifier) OfferFreedTime(ctx context.Context, payload []byte) error {
+	var freed store.FreedTime
+	if len(payload) == 0 {
+		return nil
+	}
+	if err := json.Unmarshal(payload, &freed); err != nil {
+		return err
+	}
+	org, err := o.store.LoadOrg(ctx, freed.Org)
+	if errors.Is(err, hub.ErrNotFound) {
+		return nil
+	}
+	if err != nil || !org.Settings.WaitlistEnabled {
+		return err
+	}
+	day := booking.DateOf(freed.Start, org.Zone)
+	rows, err := o.store.Waiting(ctx, dbgen.WaitingParams{OrgID: org.ID, Date: day.Time(), ProfessionalID: &freed.Professional})
+	if err != nil {
+		return err
+	}
+	for _, entry := range rows {
+		sent, err := o.offerTo(ctx, org, entry, freed, day)
+		if err != nil || sent {
+			return err
+		}
+	}
+	return nil
+}
+
+// offerTo offers a freed time to a waitlist entry if it is long enough for its service.
+func (o *Notifier) offerTo(ctx context.Context, org store.Org, entry dbgen.Waiting, freed store.FreedTime, day booking.Date) (sent bool, err error) {
+	shown, err := o.publicBooking.FreeSlots(ctx, o.publicBooking.ClientView(org), publicbooking.Choice{Service: entry.ServiceID, Professional: &freed.Professional}, day)
+	if errors.Is(err, hub.ErrNotFound) || errors.Is(err, hub.ErrInvalid) || err == nil && len(shown.Slots) == 0 {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	slot := shown.Slots[0]
+	for _, candidate := range shown.Slots {
+		if !candidate.Start.After(freed.Start) {
+			slot = candidate
+		}
+	}
+	err = o.store.InTx(ctx, "offering a freed time", func(tx *store.Tx) error {
+		sent = false // the transaction may be repeated
+		client, err := tx.LoadClient(ctx, org.ID, entry.ClientID)
+		if err != nil {
+			return store.IgnoreNotFound(err)
+		}
+		name, email := client.Name, valueOrEmpty(client.Email)
+		if entry.ContactEmail != nil {
+			name, email = valueOrEmpty(entry.ContactName), *entry.ContactEmail
+		}
+		facts := emails.Data{
+			Business: org.Name, Client: name, Service: shown.Offers[0].Service.Name, Professional: shown.Offers[0].ProfessionalName,
+			Start: slot.Start.In(org.Zone), TwelveHours: org.Settings.TimeFormat == "12h", Place: valueOrEmpty(org.Address),
+			Link: o.host.URLs.Public + "/book/" + url.PathEscape(org.Slug),
+		}
+		n, err := tx.OfferWaiting(ctx, dbgen.OfferWaitingParams{Now: tx.Now(), OrgID: org.ID, ID: entry.ID})
+		if err != nil || n == 0 {
+			return err
+		}
+		sent, err = o.sendEmail(ctx, tx, org, recipient{to: email, subject: client.ID}, emails.Waitlist, facts)
+		return err
+	})
+	return sent, err
+}

@@ -1,0 +1,226 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"integrationhub/hub"
+	"integrationhub/scheduling/internal/booking"
+	"integrationhub/scheduling/internal/store/dbgen"
+)
+
+// AppointmentUpdate moves or edits an appointment. Nil fields stay unchanged.
+type AppointmentUpdate struct {
+	Start        *time.Time
+	Professional *uuid.UUID
+	Service      *uuid.UUID
+	Price        *booking.Cents
+	Client       *uuid.UUID
+	Notes        *string
+	Overbook     bool
+	Online       bool // by a client: to an offered slot within the limits
+	Limits       booking.Limits
+	Reschedule   bool // it was asked to be moved, so its status has to allow that
+}
+
+// isReschedule reports whether the appointment's place in time changes.
+func (m AppointmentUpdate) isReschedule(appointment dbgen.Appointment) bool {
+	return m.Reschedule || m.Start != nil && !m.Start.Equal(appointment.StartAt) ||
+		m.Professional != nil && *m.Professional != appointment.ProfessionalID || m.Service != nil && *m.Service != appointment.ServiceID
+}
+
+// UpdateAppointment moves or edits an appointment. Errors are those of [Store.Book] and
+// [Store.ApplyAction].
+func (s *Store) UpdateAppointment(ctx context.Context, update AppointmentUpdate, change AppointmentChange) (BookedAppointment, error) {
+	var updated BookedAppointment
+	var before dbgen.Appointment
+	err := s.InTx(ctx, "changing the appointment", func(tx *Tx) (err error) {
+		if before, err = tx.lockForChange(ctx, change, update.Professional); err != nil {
+			return err
+		}
+		if update.isReschedule(before) {
+			if updated.Warnings, err = tx.reschedule(ctx, update, change, before); err != nil {
+				return err
+			}
+		}
+		if err := tx.editDetails(ctx, update, change, before); err != nil {
+			return err
+		}
+		if err := tx.applyLowerPrice(ctx, change.Org, before); err != nil {
+			return err
+		}
+		if updated.AppointmentDetail, err = tx.AppointmentByID(ctx, change.Org.ID, change.ID); err != nil {
+			return err
+		}
+		return tx.publishRescheduled(ctx, before, updated.AppointmentDetail)
+	})
+	if isSlotConflict(err) {
+		start, choice := update.target(before)
+		return BookedAppointment{}, s.slotTakenError(ctx, change.Org, choice, start, update.Limits, func(offer *booking.Offer) {
+			if choice.Service == before.ServiceID {
+				*offer = offer.WithDurationAndPrice(before.EndAt.Sub(before.StartAt), before.PriceCents)
+			}
+		})
+	}
+	return updated, err
+}
+
+// publishRescheduled publishes appointment.created again, with the same id and the new
+// time. There is no event for a move, and a product that keeps the appointment too
+// would otherwise expect the client at the former time. See
+// docs/interfaces/scheduling.md, "Events".
+func (t *Tx) publishRescheduled(ctx context.Context, before dbgen.Appointment, appointment dbgen.AppointmentDetail) error {
+	if appointment.StartAt.Equal(before.StartAt) && appointment.ProfessionalID == before.ProfessionalID && appointment.ServiceID == before.ServiceID && appointment.ClientID == before.ClientID {
+		return nil
+	}
+	client, err := t.ClientByID(ctx, appointment.OrgID, appointment.ClientID)
+	if errors.Is(err, pgx.ErrNoRows) { // somebody who was forgotten
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return t.publishCreated(ctx, appointment, clientPhone(client))
+}
+
+// applyLowerPrice adjusts what is due after a price reduction: charges above the rest
+// are closed, and the money received may now cover the deposit.
+func (t *Tx) applyLowerPrice(ctx context.Context, org Org, before dbgen.Appointment) error {
+	appointment, err := t.LockAppointment(ctx, org.ID, before.ID)
+	if err != nil || appointment.PriceCents >= before.PriceCents {
+		return err
+	}
+	if err := t.closeExcessCharges(ctx, appointment, appointment.PriceCents-appointment.PaidCents); err != nil {
+		return err
+	}
+	if before.DepositStatus == booking.DepositPending && appointment.DepositStatus == booking.DepositNone {
+		return t.confirmAfterDeposit(ctx, org, &appointment)
+	}
+	return t.coverDeposit(ctx, org, &appointment)
+}
+
+// target returns the time and choice the update leads to.
+func (m AppointmentUpdate) target(before dbgen.Appointment) (time.Time, ServiceChoice) {
+	start, choice := before.StartAt, ServiceChoice{Service: before.ServiceID, Professional: &before.ProfessionalID, Online: m.Online}
+	if m.Start != nil {
+		start = *m.Start
+	}
+	if m.Professional != nil {
+		choice.Professional = m.Professional
+	}
+	if m.Service != nil {
+		choice.Service = *m.Service
+	} else {
+		choice.Field = "body.professional_id"
+	}
+	return start, choice
+}
+
+func (t *Tx) reschedule(ctx context.Context, update AppointmentUpdate, change AppointmentChange, before dbgen.Appointment) (warnings []string, err error) {
+	next, err := booking.Reschedule.Apply(before.Status, change.By.Kind, change.By.Manager, change.Org.Policy)
+	if err != nil {
+		return nil, err
+	}
+	if change.Check != nil {
+		if err := change.Check(before); err != nil {
+			return nil, err
+		}
+	}
+	start, choice := update.target(before)
+	offers, err := LoadOffers(ctx, t.Queries, change.Org.ID, choice)
+	if err != nil {
+		return nil, err
+	}
+	offer := ResolveOffer(offers[0], change.Org.Policy)
+	if choice.Service == before.ServiceID {
+		offer = offer.WithDurationAndPrice(before.EndAt.Sub(before.StartAt), before.PriceCents)
+	}
+	placement, err := t.findPlacement(ctx, change.Org, offers[0], offer, start, before.ID, placementOptions{online: update.Online, limits: update.Limits, overbook: update.Overbook})
+	if err != nil {
+		return nil, err
+	}
+	err = t.MoveAppointment(ctx, dbgen.MoveAppointmentParams{
+		OrgID: change.Org.ID, ID: change.ID, ProfessionalID: *choice.Professional, ServiceID: choice.Service, StartAt: start, EndAt: start.Add(offer.Duration),
+		PriceCents: offer.Price, Capacity: offer.Capacity, Seat: placement.seat, Overbooked: placement.overbooked, Status: next.To, Now: t.now,
+	})
+	if err != nil {
+		return nil, err
+	}
+	from := string(before.Status)
+	err = t.recordHistory(ctx, change.Org.ID, change.ID, dbgen.RecordHistoryParams{
+		Action: string(booking.Reschedule), FromStatus: &from, ToStatus: string(next.To), FromStartAt: &before.StartAt, ToStartAt: &start,
+		FromProfessionalID: &before.ProfessionalID, ToProfessionalID: choice.Professional, Reason: change.Reason,
+	}, change.By)
+	if err != nil {
+		return nil, err
+	}
+	if err := t.DropReminders(ctx, change.Org.ID, change.ID); err != nil {
+		return nil, err
+	}
+	if err := t.enqueueNotification(ctx, Notification{Org: change.Org.ID, Appointment: change.ID, Change: ChangeMoved, By: change.By.Kind, PreviousStart: before.StartAt, SkipClient: change.SkipClient}); err != nil {
+		return nil, err
+	}
+	if err := t.enqueueFreedTime(ctx, change.Org, before); err != nil {
+		return nil, err
+	}
+	return placement.warnings, t.planReminders(ctx, change.Org, change.ID, start)
+}
+
+// editDetails changes client, notes and price.
+func (t *Tx) editDetails(ctx context.Context, update AppointmentUpdate, c AppointmentChange, before dbgen.Appointment) error {
+	if update.Client == nil && update.Notes == nil && update.Price == nil {
+		return nil
+	}
+	current, err := t.LockAppointment(ctx, c.Org.ID, c.ID)
+	if err != nil {
+		return err
+	}
+	change := dbgen.EditAppointmentParams{OrgID: c.Org.ID, ID: c.ID, ClientID: before.ClientID, Notes: before.Notes, PriceCents: current.PriceCents, Now: t.now}
+	if update.Client != nil && *update.Client != before.ClientID {
+		client, err := t.LoadClient(ctx, c.Org.ID, *update.Client)
+		if err != nil {
+			return err
+		}
+		if current.Status != booking.Scheduled && current.Status != booking.Confirmed {
+			// What the appointment counted for is the old client's.
+			return hub.Errorf(hub.ErrConflict, "appointment_over", "The client of an appointment can be changed while it is scheduled or confirmed; this one is %s.", current.Status)
+		}
+		change.ClientID = client.ID
+	}
+	if update.Notes != nil {
+		change.Notes = *update.Notes
+	}
+	if update.Price != nil {
+		change.PriceCents = *update.Price
+	}
+	if err := t.recordEdit(ctx, c, current, change); err != nil {
+		return err
+	}
+	if change.ClientID != before.ClientID {
+		err := t.GiveCharges(ctx, dbgen.GiveChargesParams{OrgID: c.Org.ID, AppointmentID: &c.ID, ClientID: change.ClientID, Now: t.now})
+		if err != nil {
+			return err
+		}
+	}
+	return t.EditAppointment(ctx, change)
+}
+
+// recordEdit adds the edit to the history, if it changes anything.
+func (t *Tx) recordEdit(ctx context.Context, change AppointmentChange, before dbgen.Appointment, edit dbgen.EditAppointmentParams) error {
+	if edit.Notes == before.Notes && edit.PriceCents == before.PriceCents && edit.ClientID == before.ClientID {
+		return nil
+	}
+	status := string(before.Status)
+	line := dbgen.RecordHistoryParams{Action: "edit", FromStatus: &status, ToStatus: status, Reason: change.Reason}
+	if edit.PriceCents != before.PriceCents {
+		line.FromPriceCents, line.ToPriceCents = &before.PriceCents, &edit.PriceCents
+	}
+	if edit.ClientID != before.ClientID {
+		line.FromClientID, line.ToClientID = &before.ClientID, &edit.ClientID
+	}
+	return t.recordHistory(ctx, change.Org.ID, change.ID, line, change.By)
+}

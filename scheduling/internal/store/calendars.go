@@ -1,0 +1,173 @@
+package store
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"integrationhub/hub"
+	"integrationhub/hub/module/dberr"
+	"integrationhub/scheduling/internal/booking"
+	"integrationhub/scheduling/internal/store/dbgen"
+)
+
+// ServiceChoice is a requested service, with the professional and the kind of requester.
+type ServiceChoice struct {
+	Service      uuid.UUID
+	Professional *uuid.UUID // nil: anybody who gives it
+	Online       bool       // by a client: only what is active and public
+	Field        string     // the field that asks, for errors; "" is body.service_id
+}
+
+// notOfferedError is the error for a professional who does not give the service.
+func (c ServiceChoice) notOfferedError() *hub.Error {
+	problem := hub.Errorf(hub.ErrInvalid, "service_not_offered", "Professional does not offer this service")
+	problem.Fields = []hub.FieldError{{Location: cmp.Or(c.Field, "body.service_id"), Message: "does not fit: the professional does not offer the service"}}
+	return problem
+}
+
+// LoadOffers loads the professionals who give the service of a choice. A service or
+// professional that the requester cannot see is a [hub.ErrNotFound]. A professional who
+// does not give the service is a [hub.ErrInvalid] with code service_not_offered.
+// Without a professional the list may be empty.
+func LoadOffers(ctx context.Context, queries *dbgen.Queries, org uuid.UUID, choice ServiceChoice) ([]dbgen.OffersRow, error) {
+	all, err := queries.Offers(ctx, org, choice.Service)
+	if err != nil {
+		return nil, dberr.Wrap("loading offers", err)
+	}
+	if err := checkService(ctx, queries, org, choice, all); err != nil {
+		return nil, err
+	}
+	var found []dbgen.OffersRow
+	for _, offer := range all {
+		if choice.Professional != nil && offer.ProfessionalID != *choice.Professional {
+			continue
+		}
+		if choice.Online && (!offer.ProfessionalActive || !offer.AcceptsOnlineBooking) {
+			if choice.Professional != nil {
+				return nil, hub.NotFound("Professional")
+			}
+			continue
+		}
+		found = append(found, offer)
+	}
+	if choice.Professional != nil && len(found) == 0 {
+		people, err := queries.ListProfessionals(ctx, org, choice.Professional)
+		switch {
+		case err != nil:
+			return nil, dberr.Wrap("loading the professional", err)
+		case len(people) == 0 || choice.Online && (!people[0].Professional.IsActive || !people[0].Professional.AcceptsOnlineBooking):
+			return nil, hub.NotFound("Professional")
+		}
+		return nil, choice.notOfferedError()
+	}
+	return found, nil
+}
+
+func checkService(ctx context.Context, queries *dbgen.Queries, org uuid.UUID, choice ServiceChoice, offers []dbgen.OffersRow) error {
+	var service dbgen.Service
+	if len(offers) > 0 {
+		service = offers[0].Service
+	} else {
+		var err error
+		if service, err = queries.ServiceByID(ctx, org, choice.Service); errors.Is(err, pgx.ErrNoRows) {
+			return hub.NotFound("Service")
+		} else if err != nil {
+			return dberr.Wrap("loading the service", err)
+		}
+	}
+	if choice.Online && (!service.IsActive || !service.IsPublic) {
+		return hub.NotFound("Service")
+	}
+	return nil
+}
+
+// DayRange is the range of days to load calendars for. ExceptID is an appointment or
+// hold whose time does not count as taken; the zero id excludes nothing.
+type DayRange struct {
+	First, Last booking.Date
+	ExceptID    uuid.UUID
+	Now         time.Time
+}
+
+// LoadCalendars loads the calendars of offers with two queries in total.
+func LoadCalendars(ctx context.Context, db DB, org Org, offers []dbgen.OffersRow, days DayRange) ([]booking.Calendar, error) {
+	if len(offers) == 0 {
+		return nil, nil
+	}
+	ids := make([]uuid.UUID, len(offers))
+	at := make(map[uuid.UUID]int, len(offers))
+	calendars := make([]booking.Calendar, len(offers))
+	for i, offer := range offers {
+		ids[i], at[offer.ProfessionalID] = offer.ProfessionalID, i
+		calendars[i] = booking.Calendar{Professional: offer.ProfessionalID, Offer: ResolveOffer(offer, org.Policy), MaxPerDay: org.Policy.MaxPerDay(offer.MaxBookingsPerDay)}
+	}
+	if err := loadHours(ctx, db.Queries, org.ID, ids, days, func(id uuid.UUID) *booking.Calendar { return &calendars[at[id]] }); err != nil {
+		return nil, err
+	}
+	since, until := booking.LoadRange(org.Zone, days.First, days.Last)
+	err := db.EachBusy(ctx, BusyQuery{org.ID, ids, since, until, days.ExceptID, days.Now}, org.Policy, func(id uuid.UUID, busy booking.Busy) {
+		calendar := &calendars[at[id]]
+		calendar.Busy = append(calendar.Busy, busy)
+	})
+	if err != nil {
+		return nil, dberr.Wrap("loading what is taken", err)
+	}
+	return calendars, nil
+}
+
+// loadHours loads the rules and exceptions of professionals.
+func loadHours(ctx context.Context, queries *dbgen.Queries, org uuid.UUID, ids []uuid.UUID, days DayRange, of func(uuid.UUID) *booking.Calendar) error {
+	rows, err := queries.Hours(ctx, dbgen.HoursParams{OrgID: org, ProfessionalIds: ids, First: days.First.Time(), Last: days.Last.Time()})
+	if err != nil {
+		return dberr.Wrap("loading working hours", err)
+	}
+	for _, row := range rows {
+		calendar := of(row.ProfessionalID)
+		hours := booking.Hours{Start: booking.Clock(row.Starts), End: booking.Clock(row.Ends)}
+		if row.Kind == "rule" {
+			rule := booking.Rule{Weekday: row.Weekday, Start: hours.Start, End: hours.End, Active: true}
+			if row.BreakStarts >= 0 {
+				rule.Break = &booking.Break{Start: booking.Clock(row.BreakStarts), End: booking.Clock(row.BreakEnds)}
+			}
+			calendar.Rules = append(calendar.Rules, rule)
+			continue
+		}
+		exception := booking.Exception{Date: booking.NewDate(row.Date.Date()), Kind: booking.ExceptionKind(row.Kind)}
+		if row.Starts >= 0 {
+			exception.Hours = &hours
+		}
+		calendar.Exceptions = append(calendar.Exceptions, exception)
+	}
+	return nil
+}
+
+// ServiceRules returns the part of a service that the rules read.
+func ServiceRules(service dbgen.Service) booking.Service {
+	rules := booking.Service{
+		ID: service.ID, DurationMinutes: service.DurationMinutes, Price: service.PriceCents, Capacity: service.Capacity, SlotIntervalMinutes: service.SlotIntervalMinutes,
+		BufferBeforeMinutes: service.BufferBeforeMinutes, BufferAfterMinutes: service.BufferAfterMinutes, RequiresDeposit: service.RequiresDeposit,
+	}
+	if service.DepositCents != nil {
+		rules.DepositAmount = *service.DepositCents
+	}
+	return rules
+}
+
+// ResolveOffer combines a service with the professional's overrides and the policy.
+func ResolveOffer(offer dbgen.OffersRow, policy booking.Policy) booking.Offer {
+	return booking.NewOffer(ServiceRules(offer.Service), booking.Override{DurationMinutes: offer.CustomDurationMinutes, Price: offer.CustomPriceCents}, policy)
+}
+
+// LoadWeeks loads the rules and exceptions of professionals, for reports.
+func (s *Store) LoadWeeks(ctx context.Context, org uuid.UUID, ids []uuid.UUID, first, last booking.Date) (map[uuid.UUID]*booking.Calendar, error) {
+	weeks := make(map[uuid.UUID]*booking.Calendar, len(ids))
+	for _, id := range ids {
+		weeks[id] = &booking.Calendar{Professional: id}
+	}
+	return weeks, loadHours(ctx, s.Queries, org, ids, DayRange{First: first, Last: last}, func(id uuid.UUID) *booking.Calendar { return weeks[id] })
+}

@@ -1,0 +1,176 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"integrationhub/hub/module"
+	"integrationhub/scheduling/internal/booking"
+	"integrationhub/scheduling/internal/store/dbgen"
+)
+
+// NewCampaign is a message to consenting clients who have not come for a while.
+type NewCampaign struct {
+	Org          Org
+	Message      string // "" = words of ours
+	InactiveDays int    // for which they have not come
+	By           *uuid.UUID
+	UseMessaging bool // who has a phone is reached through the messaging product
+}
+
+// quietPeriod returns since when an earlier message excludes a client, and until when
+// a message sent now does.
+func quietPeriod(org Org, now time.Time) (since, until time.Time) {
+	days := org.Settings.RemarketingPeriodDays
+	return now.AddDate(0, 0, -days), now.AddDate(0, 0, days)
+}
+
+// CountCampaignRecipients counts the clients a campaign would reach.
+func (s *Store) CountCampaignRecipients(ctx context.Context, request NewCampaign) (int, error) {
+	now := s.host.Now()
+	since, _ := quietPeriod(request.Org, now)
+	return s.CountReachable(ctx, dbgen.CountReachableParams{OrgID: request.Org.ID, ByMessage: request.UseMessaging, Since: since, Now: now, Before: now.AddDate(0, 0, -request.InactiveDays)})
+}
+
+// StartCampaign stores a campaign with its recipients and enqueues sending it. Clients
+// who received a message within the period are left out; a database constraint holds
+// that for concurrent campaigns too.
+func (s *Store) StartCampaign(ctx context.Context, request NewCampaign) (campaign dbgen.Campaign, err error) {
+	err = s.InTx(ctx, "starting a campaign", func(tx *Tx) error {
+		id := NewID()
+		err := tx.AddCampaign(ctx, dbgen.AddCampaignParams{OrgID: request.Org.ID, ID: id, Message: request.Message, Days: request.InactiveDays, CreatedBy: request.By, CreatedAt: tx.now})
+		if err != nil {
+			return err
+		}
+		since, until := quietPeriod(request.Org, tx.now)
+		recipients, err := tx.AddCampaignLetters(ctx, dbgen.AddCampaignLettersParams{
+			OrgID: request.Org.ID, CampaignID: id, ByMessage: request.UseMessaging, Since: since, Until: until, Now: tx.now, Before: tx.now.AddDate(0, 0, -request.InactiveDays),
+		})
+		if err != nil {
+			return err
+		}
+		if err := tx.CountRecipients(ctx, dbgen.CountRecipientsParams{Recipients: int(recipients), OrgID: request.Org.ID, ID: id}); err != nil {
+			return err
+		}
+		if err := tx.enqueueCampaign(ctx, request.Org.ID, id); err != nil {
+			return err
+		}
+		campaign, err = tx.Campaign(ctx, request.Org.ID, id)
+		return err
+	})
+	return campaign, err
+}
+
+// CampaignRun identifies a campaign to send.
+type CampaignRun struct {
+	Org      uuid.UUID `json:"org_id"`
+	Campaign uuid.UUID `json:"campaign_id"`
+}
+
+func (t *Tx) enqueueCampaign(ctx context.Context, org, campaign uuid.UUID) error {
+	payload, err := json.Marshal(CampaignRun{org, campaign})
+	if err != nil {
+		return err
+	}
+	return t.Host.Jobs.Enqueue(ctx, t.Raw, module.JobRun{Job: JobCampaigns, Key: campaign.String(), Payload: payload})
+}
+
+// CampaignMessage is the message of a campaign to one client.
+type CampaignMessage struct {
+	Org      Org
+	Campaign dbgen.Campaign
+	Client   uuid.UUID
+}
+
+// lockCampaignMessage locks a message and loads its client. It drops the message and
+// returns ok false where it must not be sent: it was sent, consent was withdrawn, or
+// the client came or booked.
+func (t *Tx) lockCampaignMessage(ctx context.Context, message CampaignMessage) (client dbgen.Client, row dbgen.CampaignLetter, ok bool, err error) {
+	row, err = t.LockLetter(ctx, dbgen.LockLetterParams{OrgID: message.Org.ID, CampaignID: message.Campaign.ID, ClientID: message.Client})
+	if errors.Is(err, pgx.ErrNoRows) {
+		return client, row, false, nil
+	}
+	if err != nil {
+		return client, row, false, err
+	}
+	ok, err = t.StillInactive(ctx, dbgen.StillInactiveParams{OrgID: message.Org.ID, ID: message.Client, Now: t.now, Before: t.now.AddDate(0, 0, -message.Campaign.Days)})
+	if err != nil || !ok {
+		return client, row, false, errors.Join(err, t.dropCampaignMessage(ctx, message))
+	}
+	client, err = t.ClientByID(ctx, message.Org.ID, message.Client)
+	return client, row, err == nil, err
+}
+
+func (t *Tx) dropCampaignMessage(ctx context.Context, message CampaignMessage) error {
+	return t.DropLetter(ctx, dbgen.DropLetterParams{OrgID: message.Org.ID, CampaignID: message.Campaign.ID, ClientID: message.Client})
+}
+
+func (t *Tx) markCampaignMessageSent(ctx context.Context, message CampaignMessage) error {
+	_, until := quietPeriod(message.Org, t.now)
+	return t.LetterSent(ctx, dbgen.LetterSentParams{Now: &t.now, Until: until, OrgID: message.Org.ID, CampaignID: message.Campaign.ID, ClientID: message.Client})
+}
+
+// SendCampaignMessage sends a message as part of the transaction, like
+// [Store.SendReminder].
+func (s *Store) SendCampaignMessage(ctx context.Context, message CampaignMessage, send func(tx *Tx, client dbgen.Client) (bool, error)) error {
+	return s.InTx(ctx, "sending a letter of a campaign", func(tx *Tx) error {
+		client, _, ok, err := tx.lockCampaignMessage(ctx, message)
+		if err != nil || !ok {
+			return err
+		}
+		sent, err := send(tx, client)
+		switch {
+		case err != nil:
+			return err
+		case !sent:
+			return tx.dropCampaignMessage(ctx, message)
+		}
+		return tx.markCampaignMessageSent(ctx, message)
+	})
+}
+
+// ClaimCampaignMessage reserves a message that another product sends outside of any
+// transaction; [Store.SettleCampaignMessage] records the outcome. A message that was
+// claimed before may have arrived and counts as sent.
+func (s *Store) ClaimCampaignMessage(ctx context.Context, message CampaignMessage) (client dbgen.Client, claimed bool, err error) {
+	err = s.InTx(ctx, "claiming a letter of a campaign", func(tx *Tx) error {
+		var row dbgen.CampaignLetter
+		if client, row, claimed, err = tx.lockCampaignMessage(ctx, message); err != nil || !claimed {
+			return err
+		}
+		if row.ClaimedAt != nil {
+			claimed = false
+			return tx.markCampaignMessageSent(ctx, message)
+		}
+		return tx.ClaimLetter(ctx, dbgen.ClaimLetterParams{ClaimedAt: &tx.now, OrgID: message.Org.ID, CampaignID: message.Campaign.ID, ClientID: message.Client})
+	})
+	return client, claimed && err == nil, err
+}
+
+// SettleCampaignMessage records the outcome of a claimed message. A message that was
+// certainly not sent is retried; any other is never sent again.
+func (s *Store) SettleCampaignMessage(ctx context.Context, message CampaignMessage, outcome Outcome) error {
+	return s.InTx(ctx, "settling a letter of a campaign", func(tx *Tx) error {
+		if !outcome.Sent && outcome.RetryAfter > 0 {
+			return tx.ClaimLetter(ctx, dbgen.ClaimLetterParams{OrgID: message.Org.ID, CampaignID: message.Campaign.ID, ClientID: message.Client})
+		}
+		return tx.markCampaignMessageSent(ctx, message)
+	})
+}
+
+// recordConsent records consent to marketing given when booking. It applies only to a
+// new client or one with the typed address, because others may know a phone number.
+func (t *Tx) recordConsent(ctx context.Context, client dbgen.Client, contact Contact) error {
+	created := client.CreatedAt.Equal(t.now)
+	mine := client.Email != nil && (booking.Person{Email: contact.Email}).Agrees(booking.Person{Email: *client.Email})
+	if !created && !mine {
+		return nil
+	}
+	source := "client"
+	return t.Consent(ctx, dbgen.ConsentParams{OrgID: client.OrgID, ID: client.ID, Now: t.now, Source: &source})
+}
