@@ -86,12 +86,12 @@ func (p *products) features(name string) []string {
 	return found.Spec.Features
 }
 
-// finders gives the products that know people by their phone.
-func (p *products) finders() []lookup.Finder {
-	var list []lookup.Finder
+// phoneSearchers returns the hosted products that find people by phone number.
+func (p *products) phoneSearchers() []lookup.Searcher {
+	var list []lookup.Searcher
 	for _, one := range p.list {
 		if finder, ok := one.instance.(module.PhoneSearcher); ok {
-			list = append(list, lookup.Finder{Product: one.spec.Name, Find: finder.SearchPhone})
+			list = append(list, lookup.Searcher{Product: one.spec.Name, Search: finder.SearchPhone})
 		}
 	}
 	return list
@@ -190,7 +190,7 @@ func (s *Server) openProducts(ctx context.Context, guard *egress.Guard, limits k
 	running, cancel := context.WithCancel(context.Background())
 	p.cancel = cancel
 	p.background.Go(func() { p.connect.Run(running) })
-	p.background.Go(func() { inbox.Keep(running, db, log, time.Now) })
+	p.background.Go(func() { inbox.RunPurge(running, db, log, time.Now) })
 	for _, one := range p.list {
 		if worker, ok := one.instance.(module.Worker); ok {
 			runner := jobs.NewRunner(db, one.spec.Name, worker.Jobs(), log.With("product", one.spec.Name), s.productClock())
@@ -240,7 +240,7 @@ func (s *Server) open(ctx context.Context, one *hosted, operators *auth.Service,
 		Pool: one.pool, Events: outbox.ProductPublisher{Outbox: s.engine.outbox, Name: name}, Tenants: moduleTenants{s.storage.api, name}, Peers: modulePeers{s.products.connect, name},
 		Jobs: jobs.Queue{Product: name, Now: now}, Sealer: moduleSealer{s.storage.box, name},
 		Credentials: operators.NewAccounts(name, s.storage.box.Derive("product/"+name+"/access-tokens"), cfg.AccessTTL, now),
-		RateLimiter: allowed, Audit: moduleAudit{audit.NewRecorder(s.storage.api)}, Deliveries: moduleDeliveries{s.engine.reader}, Erasures: erasure.Known{Box: s.storage.box},
+		RateLimiter: allowed, Audit: moduleAudit{audit.NewRecorder(s.storage.api)}, Deliveries: moduleDeliveries{s.engine.reader}, Erasures: erasure.Traces{Box: s.storage.box},
 		Mail: s.mail.For(name), Files: s.products.files.For(name), HTTP: s.products.http,
 		URLs:     module.URLs{Public: s.publicURL(), Base: one.base},
 		Settings: settingsFor(cfg),

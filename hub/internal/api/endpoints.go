@@ -96,7 +96,7 @@ func (a *API) listEndpoints(ctx context.Context, in *listEndpointsInput) (*struc
 	if err != nil {
 		return nil, err
 	}
-	filter := registry.EndpointFilter{Reach: reach, Product: in.Product}
+	filter := registry.EndpointFilter{Scope: reach, Product: in.Product}
 	if in.Enabled != "" {
 		enabled := in.Enabled == "true"
 		filter.Enabled = &enabled
@@ -189,10 +189,10 @@ func (a *API) pingEndpoint(ctx context.Context, in *idPath) (*pingOutput, error)
 
 // narrowed is the caller's reach cut down to what the request names. What lies
 // outside of it does not exist for the caller.
-func narrowed(ctx context.Context, tenantID *uuid.UUID, environment hub.Environment) (registry.Reach, error) {
+func narrowed(ctx context.Context, tenantID *uuid.UUID, environment hub.Environment) (registry.Scope, error) {
 	reach := requestOf(ctx).reach()
 	if reach.TenantID == nil {
-		return registry.Reach{TenantID: tenantID, Environment: environment}, nil
+		return registry.Scope{TenantID: tenantID, Environment: environment}, nil
 	}
 	if tenantID != nil && *tenantID != *reach.TenantID {
 		return reach, hub.Errorf(hub.ErrNotFound, "tenant_not_found", "There is no tenant with this id.")

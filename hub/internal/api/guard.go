@@ -34,11 +34,11 @@ type caller struct {
 }
 
 // reach is what the caller may touch.
-func (c caller) reach() registry.Reach {
+func (c caller) reach() registry.Scope {
 	if c.key == nil {
-		return registry.Reach{}
+		return registry.Scope{}
 	}
-	return registry.Reach{TenantID: &c.key.TenantID, Environment: c.key.Environment}
+	return registry.Scope{TenantID: &c.key.TenantID, Environment: c.key.Environment}
 }
 
 // request is what handlers know of their request besides its input, and what they

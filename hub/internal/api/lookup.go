@@ -30,7 +30,7 @@ type LookupMatch struct {
 }
 
 func (a *API) lookup(ctx context.Context, in *lookupInput) (*struct{ Body Lookup }, error) {
-	found, err := a.deps.Lookup.Look(ctx, in.Phone)
+	found, err := a.deps.Lookup.Search(ctx, in.Phone)
 	if err != nil {
 		return nil, err
 	}
