@@ -76,7 +76,7 @@ func TestPublishedBytes(t *testing.T) {
 	require.Equal(t, 1, n)
 	var got []string
 	for _, e := range published.events {
-		require.Equal(t, scope, store.Scope{Clinic: e.TenantID, Env: e.Environment})
+		require.Equal(t, hub.Event{TenantID: scope.Clinic, Environment: scope.Env, Type: e.Type, Data: e.Data}, e)
 		line := strings.ReplaceAll(e.Type+" "+string(e.Data), patient.String(), "P1")
 		got = append(got, strings.ReplaceAll(line, visitor.String(), "P2"))
 	}
