@@ -10,12 +10,12 @@ import (
 	"integrationhub/scheduling/internal/publicbooking"
 )
 
-// booked is a booking on the pages of its client.
-type booked struct {
+// bookingView is a booking on the pages of its client.
+type bookingView struct {
 	State, Icon, Title, Text string
-	Lines                    []line
+	Lines                    []detailLine
 	At, ZoneName             string // of its start, for programs
-	Deposit                  *deposit
+	Deposit                  *depositView
 	Notes                    []string // what becomes of a deposit, and why something cannot be done
 	Calendar, Manage, Again  string   // links; "" = not possible
 	Move                     string   // link; "" = not possible
@@ -24,11 +24,11 @@ type booked struct {
 	Policy                   string
 }
 
-// line is one thing that was booked.
-type line struct{ Name, Value, At string }
+// detailLine is one thing that was booked.
+type detailLine struct{ Name, Value, At string }
 
-// deposit is what is due.
-type deposit struct {
+// depositView is what is due.
+type depositView struct {
 	Amount  string
 	Code    string // Pix copy and paste; "" = not there yet
 	QR      string // PNG, base64
@@ -39,38 +39,38 @@ type deposit struct {
 
 // Longest values of what clients send with a token.
 const (
-	longestToken  = 200
-	longestReason = 500
+	maxTokenLength  = 200
+	maxReasonLength = 500
 )
 
-// appointment finds what the token of the address or of a form is for.
-func (v *visit) appointment() (publicbooking.Booking, error) {
+// loadAppointment finds what the token of the address or of a form is for.
+func (v *visit) loadAppointment() (publicbooking.Booking, error) {
 	token := v.query.Get("token")
 	if v.form != nil {
 		token = v.form.Get("token")
 	}
-	if len(token) > longestToken {
+	if len(token) > maxTokenLength {
 		token = ""
 	}
-	return v.desk.Appointment(v.ctx, v.org, token)
+	return v.publicBooking.Appointment(v.ctx, v.org, token)
 }
 
-// shown is what every page tells of a booking.
-func (v *visit) shown(b publicbooking.Booking) *booked {
-	t := v.t()
-	page := &booked{
-		State: v.state(b), At: v.stamp(b.StartAt), ZoneName: v.org.Timezone, Policy: v.look.CancellationPolicy, Again: v.link(""), Token: b.Token,
-		Lines: []line{
+// newBookingView is what every page tells of a booking.
+func (v *visit) newBookingView(b publicbooking.Booking) *bookingView {
+	t := v.texts()
+	page := &bookingView{
+		State: v.bookingState(b), At: v.formatInstant(b.StartAt), ZoneName: v.org.Timezone, Policy: v.appearance.CancellationPolicy, Again: v.linkTo(""), Token: b.Token,
+		Lines: []detailLine{
 			{t.Service, b.ServiceName, ""}, {t.With, b.ProfessionalName, ""},
-			{t.When, sentence(v.moment(b.StartAt)), v.stamp(b.StartAt)},
-			{t.Minutes, duration(int(b.EndAt.Sub(b.StartAt).Minutes())), ""},
+			{t.When, capitalize(v.formatDateTime(b.StartAt)), v.formatInstant(b.StartAt)},
+			{t.Minutes, formatDuration(int(b.EndAt.Sub(b.StartAt).Minutes())), ""},
 		},
 	}
 	if v.showsPrices() {
-		page.Lines = append(page.Lines, line{t.Price, v.price(b.PriceCents), ""})
+		page.Lines = append(page.Lines, detailLine{t.Price, v.formatPrice(b.PriceCents), ""})
 	}
 	if v.org.Address != nil && *v.org.Address != "" {
-		page.Lines = append(page.Lines, line{v.org.Name, *v.org.Address, ""})
+		page.Lines = append(page.Lines, detailLine{v.org.Name, *v.org.Address, ""})
 	}
 	switch b.DepositStatus {
 	case booking.DepositPaid:
@@ -93,7 +93,7 @@ const (
 	stateOver      = "over"
 )
 
-func (v *visit) state(b publicbooking.Booking) string {
+func (v *visit) bookingState(b publicbooking.Booking) string {
 	switch {
 	case b.Status == booking.Cancelled:
 		return stateCancelled
@@ -107,14 +107,14 @@ func (v *visit) state(b publicbooking.Booking) string {
 	return stateRequested
 }
 
-// tell says in words how the booking stands.
-func (v *visit) tell(page *booked, b publicbooking.Booking) {
-	t := v.t()
+// describeState says in words how the booking stands.
+func (v *visit) describeState(page *bookingView, b publicbooking.Booking) {
+	t := v.texts()
 	switch page.State {
 	case stateHeld:
 		page.Icon, page.Title, page.Text = "clock", t.Held, ""
 		if b.Deposit.ExpiresAt != nil {
-			page.Text = fmt.Sprintf(t.HeldHint, v.clock(*b.Deposit.ExpiresAt))
+			page.Text = fmt.Sprintf(t.HeldHint, v.formatClock(*b.Deposit.ExpiresAt))
 		}
 	case stateConfirmed:
 		page.Icon, page.Title, page.Text = "check", t.Confirmed, t.ConfirmedHint
@@ -127,19 +127,19 @@ func (v *visit) tell(page *booked, b publicbooking.Booking) {
 	}
 }
 
-// done shows what was booked, and what is to be paid.
-func (v *visit) done() (reply, error) {
-	b, err := v.appointment()
+// showBooking shows what was booked, and what is to be paid.
+func (v *visit) showBooking() (reply, error) {
+	b, err := v.loadAppointment()
 	if err != nil {
 		return reply{}, err
 	}
-	page := v.shown(b)
-	v.tell(page, b)
+	page := v.newBookingView(b)
+	v.describeState(page, b)
 	if b.Status.Blocks() && page.State != stateOver {
-		page.Calendar, page.Manage = v.link("calendar.ics", "token", b.Token), v.link("cancel", "token", b.Token)
+		page.Calendar, page.Manage = v.linkTo("calendar.ics", "token", b.Token), v.linkTo("cancel", "token", b.Token)
 	}
 	if d := b.Deposit; d != nil && page.State == stateHeld {
-		page.Deposit = &deposit{Amount: v.lang.money(d.Amount, v.org.Currency), Refresh: v.link("done", "token", b.Token)}
+		page.Deposit = &depositView{Amount: v.lang.formatMoney(d.Amount, v.org.Currency), Refresh: v.linkTo("done", "token", b.Token)}
 		if d.PixCopyPaste != nil {
 			page.Deposit.Code = *d.PixCopyPaste
 		}
@@ -147,16 +147,16 @@ func (v *visit) done() (reply, error) {
 			page.Deposit.QR = *d.QRCode
 		}
 		if d.ExpiresAt != nil {
-			page.Deposit.Until, page.Deposit.Expires = v.clock(*d.ExpiresAt), v.stamp(*d.ExpiresAt)
+			page.Deposit.Until, page.Deposit.Expires = v.formatClock(*d.ExpiresAt), v.formatInstant(*d.ExpiresAt)
 		}
 	}
 	return reply{template: "done", title: page.Title, body: page}, nil
 }
 
-// cancelling shows a booking and, where that is possible, the button that cancels it.
+// showCancel shows a booking and, where that is possible, the button that cancels it.
 // It changes nothing: programs that look at mails follow every link.
-func (v *visit) cancelling() (reply, error) {
-	b, err := v.appointment()
+func (v *visit) showCancel() (reply, error) {
+	b, err := v.loadAppointment()
 	if err != nil {
 		return reply{}, err
 	}
@@ -164,23 +164,23 @@ func (v *visit) cancelling() (reply, error) {
 }
 
 func (v *visit) cancelPage(status int, b publicbooking.Booking) reply {
-	t, page := v.t(), v.shown(b)
-	v.tell(page, b)
+	t, page := v.texts(), v.newBookingView(b)
+	v.describeState(page, b)
 	if page.State == stateCancelled || page.State == stateOver {
 		return reply{status: status, template: "cancel", title: page.Title, body: page}
 	}
 	page.Icon, page.Title, page.Text = "calendar", t.YourBooking, ""
-	page.Keep = v.link("done", "token", b.Token)
+	page.Keep = v.linkTo("done", "token", b.Token)
 	if v.org.Policy.ClientMayReschedule(b.StartAt, v.now) == nil {
-		page.Move = v.link("move", "token", b.Token)
+		page.Move = v.linkTo("move", "token", b.Token)
 	}
 	if why := v.org.Policy.ClientMayCancel(b.StartAt, v.now); why != nil {
-		page.Notes = append(page.Notes, v.whyNot(why, t.NoOnlineCancel, t.TooLateCancel))
+		page.Notes = append(page.Notes, v.refusalNote(why, t.NoOnlineCancel, t.TooLateCancel))
 		return reply{status: status, template: "cancel", title: page.Title, body: page}
 	}
-	page.Title, page.Text, page.Action = t.CancelTitle, t.CancelAsk, v.link("cancel", "token", b.Token)
+	page.Title, page.Text, page.Action = t.CancelTitle, t.CancelAsk, v.linkTo("cancel", "token", b.Token)
 	if b.DepositStatus == booking.DepositPaid && b.DepositCents != nil {
-		amount := v.lang.money(*b.DepositCents, v.org.Currency)
+		amount := v.lang.formatMoney(*b.DepositCents, v.org.Currency)
 		page.Notes = []string{fmt.Sprintf(t.WillKeep, amount)}
 		if v.org.Policy.DepositAfterCancel(b.DepositStatus, b.StartAt, v.now) == booking.DepositRefunded {
 			page.Notes = []string{fmt.Sprintf(t.WillRefund, amount)}
@@ -189,53 +189,53 @@ func (v *visit) cancelPage(status int, b publicbooking.Booking) reply {
 	return reply{status: status, template: "cancel", title: page.Title, body: page}
 }
 
-// whyNot tells why a client may not change a booking, and whom to ask.
-func (v *visit) whyNot(why error, never, late string) string {
+// refusalNote tells why a client may not change a booking, and whom to ask.
+func (v *visit) refusalNote(why error, never, late string) string {
 	var window *booking.WindowClosedError
 	if !errors.As(why, &window) {
-		return never + " " + v.t().ContactUs
+		return never + " " + v.texts().ContactUs
 	}
-	if v.now.After(window.Deadline) && late == v.t().TooLateCancel {
-		late += " " + fmt.Sprintf(v.t().TooLateCancelUntil, v.moment(window.Deadline))
+	if v.now.After(window.Deadline) && late == v.texts().TooLateCancel {
+		late += " " + fmt.Sprintf(v.texts().TooLateCancelUntil, v.formatDateTime(window.Deadline))
 	}
-	return late + " " + v.t().ContactUs
+	return late + " " + v.texts().ContactUs
 }
 
 // cancel cancels, and shows what became of the booking.
 func (v *visit) cancel() (reply, error) {
-	b, err := v.appointment()
+	b, err := v.loadAppointment()
 	if err != nil {
 		return reply{}, err
 	}
 	var reason *string
 	if text := []rune(v.form.Get("reason")); len(text) > 0 {
-		cut := string(text[:min(len(text), longestReason)]) // the field has the same length
+		cut := string(text[:min(len(text), maxReasonLength)]) // the field has the same length
 		reason = &cut
 	}
-	_, err = v.desk.Cancel(v.ctx, v.org, b.Token, reason)
-	if refused(err) { // since the page was shown, it became too late, or was done
+	_, err = v.publicBooking.Cancel(v.ctx, v.org, b.Token, reason)
+	if isRuleRefusal(err) { // since the page was shown, it became too late, or was done
 		return v.cancelPage(http.StatusConflict, b), nil
 	}
 	if err != nil {
 		return reply{}, err
 	}
-	return redirect(v.link("cancel", "token", b.Token)), nil
+	return redirect(v.linkTo("cancel", "token", b.Token)), nil
 }
 
-// refused tells whether a change is not possible for the rules, rather than for a fault.
-func refused(err error) bool {
+// isRuleRefusal tells whether a change is not possible for the rules, rather than for a fault.
+func isRuleRefusal(err error) bool {
 	var transition *booking.TransitionError
 	var window *booking.WindowClosedError
-	code := codeOf(err)
+	code := errorCode(err)
 	return errors.As(err, &transition) || errors.As(err, &window) || code == "client_cancel_disabled" || code == "client_reschedule_disabled"
 }
 
-// calendarFile gives a booking for its client's own calendar.
-func (v *visit) calendarFile() (reply, error) {
-	b, err := v.appointment()
+// downloadCalendar gives a booking for its client's own calendar.
+func (v *visit) downloadCalendar() (reply, error) {
+	b, err := v.loadAppointment()
 	if err != nil {
 		return reply{}, err
 	}
-	bytes, name := v.desk.CalendarFile(v.org, b)
+	bytes, name := v.publicBooking.CalendarFile(v.org, b)
 	return reply{file: &file{name, calendar.Publish.MediaType(), bytes}}, nil
 }

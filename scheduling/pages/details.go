@@ -30,18 +30,18 @@ const (
 	fieldProof = "altcha" // of work, which the script does
 )
 
-// form is what a client types to book.
-type form struct {
+// bookingForm is what a client types to book.
+type bookingForm struct {
 	Action                       string
 	Service, Professional, Start string // hidden
 	Key                          string
-	Name, Phone, Email, Notes    field
-	Trap                         field
+	Name, Phone, Email, Notes    formField
+	Trap                         formField
 	Errors                       []fieldError // in the order of the fields
 	Heading                      string       // above the errors
 	Alert                        string       // why it cannot be booked; "" = nothing in the way
 	Taken                        bool         // the time is: choose another
-	Alternatives                 []slot
+	Alternatives                 []slotOption
 	AllTimes                     string // link
 	Deposit                      bool
 	Agreed                       bool   // to be written to now and then
@@ -49,8 +49,8 @@ type form struct {
 	Policy, Terms, Privacy       string
 }
 
-// field is one field with what was typed.
-type field struct {
+// formField is one field with what was typed.
+type formField struct {
 	Value, Error string
 	Required     bool
 }
@@ -58,42 +58,42 @@ type field struct {
 // fieldError leads to a field.
 type fieldError struct{ ID, Text string }
 
-// details asks who books.
-func (v *visit) details() (reply, error) {
-	c, instead, err := v.ready()
+// showDetails asks who books.
+func (v *visit) showDetails() (reply, error) {
+	c, instead, err := v.requireChoice()
 	if err != nil || instead != nil {
-		return or(instead), err
+		return replyOrEmpty(instead), err
 	}
-	at, err := start(v.query.Get(fieldStart))
+	at, err := parseStart(v.query.Get(fieldStart))
 	if err != nil {
 		return reply{}, err
 	}
-	f := v.emptyForm(c, at)
+	f := v.newForm(c, at)
 	f.Key = uuid.NewString()
 	return v.detailsPage(http.StatusOK, c, at, f), nil
 }
 
-func (v *visit) detailsPage(status int, c chosen, at time.Time, f *form) reply {
-	title := v.t().YourDetails
+func (v *visit) detailsPage(status int, c selection, at time.Time, f *bookingForm) reply {
+	title := v.texts().YourDetails
 	if f.Taken {
-		title = v.t().Taken
+		title = v.texts().Taken
 	}
-	return reply{status: status, template: "details", title: title, step: 5, summary: v.summary(c, at), body: f}
+	return reply{status: status, template: "details", title: title, step: 5, summary: v.newSummary(c, at), body: f}
 }
 
-// emptyForm is the empty form for a slot.
-func (v *visit) emptyForm(c chosen, at time.Time) *form {
-	offer, _ := c.terms(v.org.Policy)
+// newForm is the empty form for a slot.
+func (v *visit) newForm(c selection, at time.Time) *bookingForm {
+	offer, _ := c.offerTerms(v.org.Policy)
 	service := c.service.ID.String()
-	f := &form{
-		Action: v.link("details"), Service: service, Professional: c.parameter, Start: v.stamp(at),
-		AllTimes: v.link("time", "service", service, "professional", c.parameter, "date", booking.DateOf(at, v.org.Zone).String()),
-		Deposit:  offer.DepositAmount > 0, Policy: v.look.CancellationPolicy, Terms: v.look.TermsURL, Privacy: v.look.PrivacyURL,
+	f := &bookingForm{
+		Action: v.linkTo("details"), Service: service, Professional: c.parameter, Start: v.formatInstant(at),
+		AllTimes: v.linkTo("time", "service", service, "professional", c.parameter, "date", booking.DateOf(at, v.org.Zone).String()),
+		Deposit:  offer.DepositAmount > 0, Policy: v.appearance.CancellationPolicy, Terms: v.appearance.TermsURL, Privacy: v.appearance.PrivacyURL,
 	}
 	f.Name.Required, f.Phone.Required = true, v.org.Settings.RequireClientPhone
-	f.Email.Required = v.org.Settings.RequireClientEmail || f.Deposit && v.desk.DepositNeedsEmail()
+	f.Email.Required = v.org.Settings.RequireClientEmail || f.Deposit && v.publicBooking.DepositNeedsEmail()
 	if v.org.Settings.ProofOfWork {
-		challenge, err := json.Marshal(v.desk.NewChallenge(v.org))
+		challenge, err := json.Marshal(v.publicBooking.NewChallenge(v.org))
 		if err != nil {
 			v.host.Log.ErrorContext(v.ctx, "a challenge could not be written", "error", err)
 		}
@@ -108,45 +108,45 @@ func (v *visit) book() (reply, error) {
 	for _, name := range []string{"service", "professional"} { // where the steps read them
 		v.query.Set(name, v.form.Get(name))
 	}
-	c, instead, err := v.ready()
+	c, instead, err := v.requireChoice()
 	if err != nil || instead != nil {
-		return or(instead), err
+		return replyOrEmpty(instead), err
 	}
-	at, err := start(v.form.Get(fieldStart))
+	at, err := parseStart(v.form.Get(fieldStart))
 	if err != nil {
 		return reply{}, err
 	}
 	key, err := uuid.Parse(v.form.Get(fieldKey))
 	if err != nil {
-		return reply{}, gone()
+		return reply{}, notOfferedError()
 	}
-	f := v.emptyForm(c, at)
+	f := v.newForm(c, at)
 	f.Key = key.String()
 	f.Name.Value, f.Phone.Value, f.Email.Value = v.form.Get(fieldName), v.form.Get(fieldPhone), v.form.Get(fieldEmail)
 	f.Notes.Value, f.Trap.Value = strings.ReplaceAll(v.form.Get(fieldNotes), "\r\n", "\n"), v.form.Get(fieldTrap)
 	f.Agreed = v.form.Get(fieldAgree) != ""
 	if f.Trap.Value != "" {
-		v.wrong(f, []hub.FieldError{{Location: "body." + fieldTrap}})
+		v.markFieldErrors(f, []hub.FieldError{{Location: "body." + fieldTrap}})
 		return v.detailsPage(http.StatusUnprocessableEntity, c, at, f), nil
 	}
-	made, err := v.desk.Book(v.ctx, v.org, booking.Request{
-		Service: c.service.ID, Professional: professionalID(c), Start: at, Name: f.Name.Value, Phone: f.Phone.Value, Email: f.Email.Value, Notes: f.Notes.Value,
+	made, err := v.publicBooking.Book(v.ctx, v.org, booking.Request{
+		Service: c.service.ID, Professional: selectedProfessional(c), Start: at, Name: f.Name.Value, Phone: f.Phone.Value, Email: f.Email.Value, Notes: f.Notes.Value,
 		Consent: f.Agreed,
 		Proof:   v.form.Get(fieldProof),
 	}, &store.IdempotencyKey{Operation: "page.book", Key: f.Key, RequestHash: []byte("page")})
 	if err != nil {
-		return v.notBooked(err, c, at, f)
+		return v.bookFailurePage(err, c, at, f)
 	}
-	return redirect(v.link("done", "token", made.Token)), nil
+	return redirect(v.linkTo("done", "token", made.Token)), nil
 }
 
-// notBooked shows why it could not be booked, with what was typed.
-func (v *visit) notBooked(err error, c chosen, at time.Time, f *form) (reply, error) {
-	t := v.t()
-	if slots, taken := slotTaken(err); taken {
+// bookFailurePage shows why it could not be booked, with what was typed.
+func (v *visit) bookFailurePage(err error, c selection, at time.Time, f *bookingForm) (reply, error) {
+	t := v.texts()
+	if slots, taken := takenAlternatives(err); taken {
 		f.Taken = true
 		for _, s := range slots {
-			f.Alternatives = append(f.Alternatives, slot{Time: sentence(v.moment(s.Start)), At: v.stamp(s.Start)})
+			f.Alternatives = append(f.Alternatives, slotOption{Time: capitalize(v.formatDateTime(s.Start)), At: v.formatInstant(s.Start)})
 		}
 		return v.detailsPage(http.StatusConflict, c, at, f), nil
 	}
@@ -156,7 +156,7 @@ func (v *visit) notBooked(err error, c chosen, at time.Time, f *form) (reply, er
 	}
 	switch {
 	case told.Code == "booking_disabled": // since the page was asked for
-		return v.closed(true), nil
+		return v.closedPage(true), nil
 	case told.Code == "too_many_bookings":
 		f.Alert = t.TooMany
 		return v.detailsPage(http.StatusConflict, c, at, f), nil
@@ -176,23 +176,23 @@ func (v *visit) notBooked(err error, c chosen, at time.Time, f *form) (reply, er
 		v.host.Log.WarnContext(v.ctx, "a deposit could not be asked for", "error", err)
 		f.Alert = t.NoCharge
 		return v.detailsPage(http.StatusServiceUnavailable, c, at, f), nil
-	case errors.Is(err, hub.ErrInvalid) && v.wrong(f, told.Fields):
+	case errors.Is(err, hub.ErrInvalid) && v.markFieldErrors(f, told.Fields):
 		return v.detailsPage(http.StatusUnprocessableEntity, c, at, f), nil
 	}
 	return reply{}, err
 }
 
-// wrong notes what is wrong with the fields, in their order; false where that is
+// markFieldErrors notes what is wrong with the fields, in their order; false where that is
 // nothing that was typed.
-func (v *visit) wrong(f *form, fields []hub.FieldError) bool {
-	t := v.t()
+func (v *visit) markFieldErrors(f *bookingForm, fields []hub.FieldError) bool {
+	t := v.texts()
 	named := make(map[string]bool, len(fields))
 	for _, one := range fields {
 		named[one.Location] = true
 	}
 	for _, one := range []struct {
 		location, id string
-		field        *field
+		field        *formField
 		wrong, empty string
 	}{
 		{"body.client_name", fieldName, &f.Name, t.WrongName, t.WrongName},
@@ -209,7 +209,7 @@ func (v *visit) wrong(f *form, fields []hub.FieldError) bool {
 		}
 		f.Errors = append(f.Errors, fieldError{one.id, one.field.Error})
 	}
-	f.Heading = count(t.PleaseCheck, len(f.Errors))
+	f.Heading = pluralForm(t.PleaseCheck, len(f.Errors))
 	if len(f.Errors) > 1 {
 		f.Heading = fmt.Sprintf(f.Heading, len(f.Errors))
 	}

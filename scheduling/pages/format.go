@@ -14,12 +14,12 @@ import (
 // nbsp keeps an amount and its currency on one line.
 const nbsp = "\u00a0"
 
-// symbols of currencies that many readers know; others show their code.
-var symbols = map[string]string{"BRL": "R$", "EUR": "€", "GBP": "£", "JPY": "¥", "INR": "₹"}
+// currencySymbols of currencies that many readers know; others show their code.
+var currencySymbols = map[string]string{"BRL": "R$", "EUR": "€", "GBP": "£", "JPY": "¥", "INR": "₹"}
 
-// money writes an amount as people who read the language do.
-func (l *language) money(c booking.Cents, currency string) string {
-	symbol := symbols[currency]
+// formatMoney writes an amount as people who read the language do.
+func (l *language) formatMoney(c booking.Cents, currency string) string {
+	symbol := currencySymbols[currency]
 	switch {
 	case currency == "USD" && l.tag == "en":
 		symbol = "$"
@@ -28,7 +28,7 @@ func (l *language) money(c booking.Cents, currency string) string {
 	case symbol == "":
 		symbol = currency
 	}
-	amount := l.number(c, booking.Decimals(currency) > 0)
+	amount := l.formatNumber(c, booking.Decimals(currency) > 0)
 	switch {
 	case l.symbolAfter:
 		return amount + nbsp + symbol
@@ -38,7 +38,7 @@ func (l *language) money(c booking.Cents, currency string) string {
 	return symbol + nbsp + amount
 }
 
-func (l *language) number(c booking.Cents, decimals bool) string {
+func (l *language) formatNumber(c booking.Cents, decimals bool) string {
 	sign := ""
 	if c < 0 {
 		sign, c = "-", -c
@@ -53,8 +53,8 @@ func (l *language) number(c booking.Cents, decimals bool) string {
 	return fmt.Sprintf("%s%s%s%02d", sign, whole, l.decimal, int64(c)%100)
 }
 
-// duration writes minutes: 45 min, 1 h 30 min.
-func duration(minutes int) string {
+// formatDuration writes minutes: 45 min, 1 h 30 min.
+func formatDuration(minutes int) string {
 	h, m := minutes/60, minutes%60
 	switch {
 	case h == 0:
@@ -65,8 +65,8 @@ func duration(minutes int) string {
 	return fmt.Sprintf("%d%sh%s%d%smin", h, nbsp, nbsp, m, nbsp)
 }
 
-// clock writes a time of day.
-func (l *language) clock(t time.Time, twelve bool) string {
+// formatClock writes a time of day.
+func (l *language) formatClock(t time.Time, twelve bool) string {
 	if !twelve {
 		return t.Format("15:04")
 	}
@@ -77,22 +77,22 @@ func (l *language) clock(t time.Time, twelve bool) string {
 	return t.Format("3:04") + nbsp + half
 }
 
-// day writes a date in full: terça-feira, 3 de março de 2026.
-func (l *language) day(d booking.Date) string {
+// formatDay writes a date in full: terça-feira, 3 de março de 2026.
+func (l *language) formatDay(d booking.Date) string {
 	t := d.Time()
-	return strings.NewReplacer("{weekday}", l.weekday(d), "{day}", strconv.Itoa(t.Day()), "{month}", l.months[t.Month()-1], "{year}", strconv.Itoa(t.Year())).Replace(l.dayForm)
+	return strings.NewReplacer("{weekday}", l.weekdayName(d), "{day}", strconv.Itoa(t.Day()), "{month}", l.months[t.Month()-1], "{year}", strconv.Itoa(t.Year())).Replace(l.dayForm)
 }
 
-// month writes a month: março de 2026.
-func (l *language) month(d booking.Date) string {
+// formatMonth writes a month: março de 2026.
+func (l *language) formatMonth(d booking.Date) string {
 	t := d.Time()
 	return strings.NewReplacer("{month}", l.months[t.Month()-1], "{year}", strconv.Itoa(t.Year())).Replace(l.monthForm)
 }
 
-func (l *language) weekday(d booking.Date) string { return l.weekdays[d.Weekday()] }
+func (l *language) weekdayName(d booking.Date) string { return l.weekdays[d.Weekday()] }
 
-// place names a time zone for people: São Paulo (GMT−3).
-func place(t time.Time) string {
+// zoneName names a time zone for people: São Paulo (GMT−3).
+func zoneName(t time.Time) string {
 	name := t.Location().String()
 	if i := strings.LastIndexByte(name, '/'); i >= 0 {
 		name = name[i+1:]
@@ -101,11 +101,11 @@ func place(t time.Time) string {
 	if name == "UTC" {
 		return name
 	}
-	return name + " (" + offset(t) + ")"
+	return name + " (" + formatOffset(t) + ")"
 }
 
-// offset writes how far a time's zone is from Greenwich: GMT−3, GMT+5:30.
-func offset(t time.Time) string {
+// formatOffset writes how far a time's zone is from Greenwich: GMT−3, GMT+5:30.
+func formatOffset(t time.Time) string {
 	_, seconds := t.Zone()
 	sign := "+"
 	if seconds < 0 {
@@ -121,14 +121,14 @@ func offset(t time.Time) string {
 	return text
 }
 
-// sentence begins a text with a capital letter.
-func sentence(s string) string {
+// capitalize begins a text with a capital letter.
+func capitalize(s string) string {
 	r, n := utf8.DecodeRuneInString(s)
 	return string(unicode.ToUpper(r)) + s[n:]
 }
 
-// initial is the letter that stands for an organization without a logo.
-func initial(name string) string {
+// initialOf is the letter that stands for an organization without a logo.
+func initialOf(name string) string {
 	for _, r := range name {
 		if unicode.IsLetter(r) || unicode.IsDigit(r) {
 			return string(unicode.ToUpper(r))
@@ -137,9 +137,9 @@ func initial(name string) string {
 	return "•"
 }
 
-// phone writes a number as its people do: those of Brazil, which are stored in
+// formatPhone writes a number as its people do: those of Brazil, which are stored in
 // international form, with their area code in front.
-func phone(number string) string {
+func formatPhone(number string) string {
 	digits, found := strings.CutPrefix(number, "+55")
 	if n := len(digits); !found || n != 10 && n != 11 {
 		return number

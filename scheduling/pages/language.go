@@ -25,8 +25,8 @@ type language struct {
 // languages are those that the pages speak; the first one where nothing tells.
 var languages = []*language{&portuguese, &english, &spanish}
 
-// spoken finds the language with a tag; nil for "".
-func spoken(tag string) *language {
+// languageByTag finds the language with a tag; nil for "".
+func languageByTag(tag string) *language {
 	if i := slices.IndexFunc(languages, func(l *language) bool { return l.tag == tag }); i >= 0 {
 		return languages[i]
 	}
@@ -40,8 +40,8 @@ func chooseLanguage(asked, header, organization string) (l *language, explicit b
 	for _, one := range languages {
 		tags = append(tags, one.tag)
 	}
-	if l := spoken(find.Match(asked, tags...)); l != nil {
+	if l := languageByTag(find.Match(asked, tags...)); l != nil {
 		return l, true
 	}
-	return spoken(cmp.Or(find.MatchAcceptLanguage(header, tags...), find.Match(organization, tags...), tags[0])), false
+	return languageByTag(cmp.Or(find.MatchAcceptLanguage(header, tags...), find.Match(organization, tags...), tags[0])), false
 }

@@ -12,21 +12,21 @@ import (
 
 // Codes of errors that only pages have.
 const (
-	codeGone    = "gone"
-	codeForeign = "foreign_form"
+	codeNotOffered  = "gone"
+	codeForeignForm = "foreign_form"
 )
 
 var errMethod = hub.Errorf(hub.ErrForbidden, "method_not_allowed", "This page cannot be asked for in this way.")
 
-// notice is a page that only tells something.
-type notice struct {
+// noticeView is a page that only tells something.
+type noticeView struct {
 	Icon, Title, Text string
 	Link, LinkText    string // what to do; "" = nothing
 }
 
-// problem is the page for an error.
-func (v *visit) problem(err error, header http.Header) reply {
-	t := v.t()
+// errorPage is the page for an error.
+func (v *visit) errorPage(err error, header http.Header) reply {
+	t := v.texts()
 	var told *hub.Error
 	errors.As(err, &told)
 	code := ""
@@ -34,9 +34,9 @@ func (v *visit) problem(err error, header http.Header) reply {
 		code = told.Code
 	}
 	page := func(status int, icon, title, text string) reply {
-		n := notice{Icon: icon, Title: title, Text: text}
-		if v.known && status < 429 {
-			n.Link, n.LinkText = v.link(""), t.StartAgain
+		n := noticeView{Icon: icon, Title: title, Text: text}
+		if v.hasOrg && status < 429 {
+			n.Link, n.LinkText = v.linkTo(""), t.StartAgain
 		}
 		return reply{status: status, template: "notice", title: title, body: n}
 	}
@@ -46,11 +46,11 @@ func (v *visit) problem(err error, header http.Header) reply {
 		return page(http.StatusMethodNotAllowed, "search", t.UnknownTitle, t.GoneHint)
 	case errors.Is(err, hub.ErrNotFound) && code == "invalid_token":
 		return page(http.StatusNotFound, "link", t.BadLinkTitle, t.BadLinkHint)
-	case errors.Is(err, hub.ErrNotFound) && !v.known:
+	case errors.Is(err, hub.ErrNotFound) && !v.hasOrg:
 		return page(http.StatusNotFound, "search", t.UnknownTitle, t.UnknownHint)
 	case errors.Is(err, hub.ErrNotFound), code == "service_not_offered":
 		return page(http.StatusNotFound, "search", t.GoneTitle, t.GoneHint)
-	case code == codeForeign:
+	case code == codeForeignForm:
 		return page(http.StatusForbidden, "shield", t.ForeignTitle, t.ForeignHint)
 	case errors.Is(err, hub.ErrMalformed), errors.Is(err, hub.ErrInvalid):
 		return page(http.StatusBadRequest, "search", t.GoneTitle, t.GoneHint)
@@ -73,9 +73,9 @@ func retryAfter(e *hub.Error, header http.Header) int {
 	return seconds
 }
 
-// closed is the page of an organization that takes no bookings online.
-func (v *visit) closed(posted bool) reply {
-	n := notice{Icon: "moon", Title: v.t().ClosedTitle, Text: v.t().ClosedHint}
+// closedPage is the page of an organization that takes no bookings online.
+func (v *visit) closedPage(posted bool) reply {
+	n := noticeView{Icon: "moon", Title: v.texts().ClosedTitle, Text: v.texts().ClosedHint}
 	if message := v.org.Settings.BookingDisabledMessage; message != nil && *message != "" {
 		n.Text = *message
 	}

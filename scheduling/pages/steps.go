@@ -17,11 +17,11 @@ import (
 	"integrationhub/scheduling/internal/store/dbgen"
 )
 
-// anybody is what links say of a professional who was left open.
-const anybody = "any"
+// anyProfessional is what links say of a professional who was left open.
+const anyProfessional = "any"
 
-// card is a service or a professional to choose.
-type card struct {
+// choiceCard is a service or a professional to choose.
+type choiceCard struct {
 	Link, Name, Text string
 	Color            string // of a service
 	Image, Initial   string // of a professional
@@ -29,98 +29,98 @@ type card struct {
 	Deposit          string
 }
 
-// section is the services of one category; "" for those without.
-type section struct {
+// serviceSection is the services of one category; "" for those without.
+type serviceSection struct {
 	Name  string
-	Cards []card
+	Cards []choiceCard
 }
 
-// services shows what can be booked.
-func (v *visit) services() (reply, error) {
-	list, err := v.desk.Services(v.ctx, v.org)
+// showServices shows what can be booked.
+func (v *visit) showServices() (reply, error) {
+	list, err := v.publicBooking.Services(v.ctx, v.org)
 	if err != nil {
 		return reply{}, err
 	}
 	if len(list) == 0 {
-		return v.empty(v.t().NoServices, v.t().NoServicesHint), nil
+		return v.emptyPage(v.texts().NoServices, v.texts().NoServicesHint), nil
 	}
-	var sections []section
+	var sections []serviceSection
 	for _, s := range list {
 		name := ""
 		if s.Category != nil {
 			name = *s.Category
 		}
-		i := slices.IndexFunc(sections, func(one section) bool { return one.Name == name })
+		i := slices.IndexFunc(sections, func(one serviceSection) bool { return one.Name == name })
 		if i < 0 {
-			i, sections = len(sections), append(sections, section{Name: name})
+			i, sections = len(sections), append(sections, serviceSection{Name: name})
 		}
 		sections[i].Cards = append(sections[i].Cards, v.serviceCard(s))
 	}
-	return reply{template: "services", title: v.t().ChooseService, step: 1, body: sections}, nil
+	return reply{template: "services", title: v.texts().ChooseService, step: 1, body: sections}, nil
 }
 
-func (v *visit) serviceCard(s dbgen.Service) card {
-	c := card{
-		Link: v.link("professional", "service", s.ID.String()), Name: s.Name, Text: s.Description, Color: s.Color, Duration: duration(s.DurationMinutes),
+func (v *visit) serviceCard(s dbgen.Service) choiceCard {
+	c := choiceCard{
+		Link: v.linkTo("professional", "service", s.ID.String()), Name: s.Name, Text: s.Description, Color: s.Color, Duration: formatDuration(s.DurationMinutes),
 	}
 	if s.ImageUrl != nil {
-		c.Image = picture(*s.ImageUrl)
+		c.Image = safeImageURL(*s.ImageUrl)
 	}
 	if v.showsPrices() {
-		c.Price = v.price(s.PriceCents)
+		c.Price = v.formatPrice(s.PriceCents)
 	}
 	if s.RequiresDeposit && s.DepositCents != nil {
-		c.Deposit = fmt.Sprintf(v.t().Deposit, v.lang.money(*s.DepositCents, v.org.Currency))
+		c.Deposit = fmt.Sprintf(v.texts().Deposit, v.lang.formatMoney(*s.DepositCents, v.org.Currency))
 	}
 	return c
 }
 
-// picture is an address that may be shown as a picture; "" for any other.
-func picture(address string) string {
+// safeImageURL is an address that may be shown as a picture; "" for any other.
+func safeImageURL(address string) string {
 	if u, err := url.Parse(address); err != nil || u.Scheme != "https" {
 		return ""
 	}
 	return address
 }
 
-// empty is a page of the booking where there is nothing to choose.
-func (v *visit) empty(title, text string) reply {
-	return reply{template: "notice", title: title, body: notice{Icon: "moon", Title: title, Text: text}}
+// emptyPage is a page of the booking where there is nothing to choose.
+func (v *visit) emptyPage(title, text string) reply {
+	return reply{template: "notice", title: title, body: noticeView{Icon: "moon", Title: title, Text: text}}
 }
 
-// chosen is what the address of a step names: a service, and who gives it.
-type chosen struct {
+// selection is what the address of a step names: a service, and who gives it.
+type selection struct {
 	service   dbgen.Service
 	offers    []dbgen.OffersRow // by all who give it
 	offer     *dbgen.OffersRow  // by the one who was chosen; nil: by anybody
 	parameter string            // of links: an id, or anybody
 }
 
-// choice reads the service, which every step after the first needs.
-func (v *visit) choice() (c chosen, err error) {
-	service, err := id(v.query.Get("service"))
+// loadChoice reads the service, which every step after the first needs.
+func (v *visit) loadChoice() (c selection, err error) {
+	service, err := parseID(v.query.Get("service"))
 	if err != nil {
 		return c, err
 	}
-	if c.offers, err = v.desk.Professionals(v.ctx, v.org, service); err != nil || len(c.offers) == 0 {
+	if c.offers, err = v.publicBooking.Professionals(v.ctx, v.org, service); err != nil || len(c.offers) == 0 {
 		return c, err
 	}
 	c.service = c.offers[0].Service
-	return c, c.choose(v.query.Get("professional"), v.org.Settings.AllowAnyProfessional)
+	return c, c.selectProfessional(v.query.Get("professional"), v.org.Settings.AllowAnyProfessional)
 }
 
-// choose notes who was chosen: nobody yet, anybody, or one of those who give the service.
-func (c *chosen) choose(professional string, anyAllowed bool) error {
+// selectProfessional notes who was chosen: nobody yet, anybody, or one of those who give the service.
+func (c *selection) selectProfessional(professional string, anyAllowed bool) error {
 	if c.parameter = professional; professional == "" {
 		return nil
 	}
-	if professional == anybody {
+	if professional == anyProfessional {
 		if !anyAllowed {
-			return gone()
+			return notOfferedError()
 		}
 		return nil
 	}
-	chosen, err := id(professional)
+	chosen, err := parseID(professional)
 	if err != nil {
 		return err
 	}
@@ -130,11 +130,11 @@ func (c *chosen) choose(professional string, anyAllowed bool) error {
 			return nil
 		}
 	}
-	return gone()
+	return notOfferedError()
 }
 
-// wanted is the choice as the desk has it.
-func (c *chosen) wanted() publicbooking.Choice {
+// toChoice is the choice as the desk has it.
+func (c *selection) toChoice() publicbooking.Choice {
 	wanted := publicbooking.Choice{Service: c.service.ID}
 	if c.offer != nil {
 		wanted.Professional = &c.offer.ProfessionalID
@@ -142,9 +142,9 @@ func (c *chosen) wanted() publicbooking.Choice {
 	return wanted
 }
 
-// terms are how long it takes and what it costs; with anybody the shortest and least,
+// offerTerms are how long it takes and what it costs; with anybody the shortest and least,
 // and sure is whether that is the same with all.
-func (c *chosen) terms(p booking.Policy) (o booking.Offer, sure bool) {
+func (c *selection) offerTerms(p booking.Policy) (o booking.Offer, sure bool) {
 	if c.offer != nil {
 		return store.ResolveOffer(*c.offer, p), true
 	}
@@ -161,28 +161,28 @@ func (c *chosen) terms(p booking.Policy) (o booking.Offer, sure bool) {
 	return o, sure
 }
 
-// professionals shows who gives the service. Where there is no choice it goes on.
-func (v *visit) professionals() (reply, error) {
-	c, err := v.choice()
+// showProfessionals shows who gives the service. Where there is no choice it goes on.
+func (v *visit) showProfessionals() (reply, error) {
+	c, err := v.loadChoice()
 	if err != nil {
 		return reply{}, err
 	}
 	if len(c.offers) == 0 {
-		return v.nobody(), nil
+		return v.noProfessionalsPage(), nil
 	}
 	service := c.service.ID.String()
 	if len(c.offers) == 1 {
-		return redirect(v.link("day", "service", service, "professional", c.offers[0].ProfessionalID.String())), nil
+		return redirect(v.linkTo("day", "service", service, "professional", c.offers[0].ProfessionalID.String())), nil
 	}
-	var cards []card
+	var cards []choiceCard
 	if v.org.Settings.AllowAnyProfessional {
-		cards = append(cards, card{Link: v.link("day", "service", service, "professional", anybody), Name: v.t().Anybody, Text: v.t().AnybodyHint})
+		cards = append(cards, choiceCard{Link: v.linkTo("day", "service", service, "professional", anyProfessional), Name: v.texts().Anybody, Text: v.texts().AnybodyHint})
 	}
 	for _, row := range c.offers {
 		offer := store.ResolveOffer(row, v.org.Policy)
-		one := card{
-			Link: v.link("day", "service", service, "professional", row.ProfessionalID.String()),
-			Name: row.ProfessionalName, Initial: initial(row.ProfessionalName),
+		one := choiceCard{
+			Link: v.linkTo("day", "service", service, "professional", row.ProfessionalID.String()),
+			Name: row.ProfessionalName, Initial: initialOf(row.ProfessionalName),
 		}
 		for _, text := range []*string{row.Specialty, row.Bio} {
 			if text != nil && *text != "" {
@@ -190,24 +190,24 @@ func (v *visit) professionals() (reply, error) {
 			}
 		}
 		if row.AvatarUrl != nil {
-			one.Image = picture(*row.AvatarUrl)
+			one.Image = safeImageURL(*row.AvatarUrl)
 		}
 		if offer.Price != c.service.PriceCents && v.showsPrices() {
-			one.Price = v.price(offer.Price)
+			one.Price = v.formatPrice(offer.Price)
 		}
 		if minutes := int(offer.Duration.Minutes()); minutes != c.service.DurationMinutes {
-			one.Duration = duration(minutes)
+			one.Duration = formatDuration(minutes)
 		}
 		cards = append(cards, one)
 	}
-	return reply{template: "professionals", title: v.t().ChooseProfessional, step: 2, summary: v.summary(c, time.Time{}), body: cards}, nil
+	return reply{template: "professionals", title: v.texts().ChooseProfessional, step: 2, summary: v.newSummary(c, time.Time{}), body: cards}, nil
 }
 
-// nobody is the page of a service that nobody gives.
-func (v *visit) nobody() reply {
-	t := v.t()
-	return reply{template: "notice", title: t.NoProfessionals, body: notice{
-		Icon: "moon", Title: t.NoProfessionals, Text: t.NoProfessionalsHint, Link: v.link(""), LinkText: t.StartAgain,
+// noProfessionalsPage is the page of a service that nobody gives.
+func (v *visit) noProfessionalsPage() reply {
+	t := v.texts()
+	return reply{template: "notice", title: t.NoProfessionals, body: noticeView{
+		Icon: "moon", Title: t.NoProfessionals, Text: t.NoProfessionalsHint, Link: v.linkTo(""), LinkText: t.StartAgain,
 	}}
 }
 
@@ -223,117 +223,117 @@ type summary struct {
 	ChangeDay         string
 }
 
-// summary tells what has been chosen; start is zero where no time is yet.
-func (v *visit) summary(c chosen, start time.Time) *summary {
-	offer, sure := c.terms(v.org.Policy)
-	s := &summary{Service: c.service.Name, Color: c.service.Color, Duration: duration(int(offer.Duration.Minutes())), ChangeService: v.link("")}
+// newSummary tells what has been chosen; start is zero where no time is yet.
+func (v *visit) newSummary(c selection, start time.Time) *summary {
+	offer, sure := c.offerTerms(v.org.Policy)
+	s := &summary{Service: c.service.Name, Color: c.service.Color, Duration: formatDuration(int(offer.Duration.Minutes())), ChangeService: v.linkTo("")}
 	if v.showsPrices() {
-		if s.Price = v.price(offer.Price); !sure {
-			s.Price = fmt.Sprintf(v.t().From, s.Price)
+		if s.Price = v.formatPrice(offer.Price); !sure {
+			s.Price = fmt.Sprintf(v.texts().From, s.Price)
 		}
 	}
 	if offer.DepositAmount > 0 {
-		s.Deposit = v.lang.money(offer.DepositAmount, v.org.Currency)
+		s.Deposit = v.lang.formatMoney(offer.DepositAmount, v.org.Currency)
 	}
 	if c.parameter != "" {
-		if s.Professional = v.t().Anybody; c.offer != nil {
+		if s.Professional = v.texts().Anybody; c.offer != nil {
 			s.Professional = c.offer.ProfessionalName
 		}
 		if len(c.offers) > 1 {
-			s.ChangeProfesional = v.link("professional", "service", c.service.ID.String())
+			s.ChangeProfesional = v.linkTo("professional", "service", c.service.ID.String())
 		}
 	}
 	if !start.IsZero() {
-		s.When, s.At, s.Zone = sentence(v.moment(start)), v.stamp(start), place(start.In(v.org.Zone))
-		s.ChangeDay = v.link("time", "service", c.service.ID.String(), "professional", c.parameter, "date", booking.DateOf(start, v.org.Zone).String())
+		s.When, s.At, s.Zone = capitalize(v.formatDateTime(start)), v.formatInstant(start), zoneName(start.In(v.org.Zone))
+		s.ChangeDay = v.linkTo("time", "service", c.service.ID.String(), "professional", c.parameter, "date", booking.DateOf(start, v.org.Zone).String())
 	}
 	return s
 }
 
-// ready reads the choice of a step after the professional; instead is where to go
+// requireChoice reads the choice of a step after the professional; instead is where to go
 // where it is not complete.
-func (v *visit) ready() (c chosen, instead *reply, err error) {
-	if c, err = v.choice(); err != nil {
+func (v *visit) requireChoice() (c selection, instead *reply, err error) {
+	if c, err = v.loadChoice(); err != nil {
 		return c, nil, err
 	}
 	switch {
 	case len(c.offers) == 0:
-		page := v.nobody()
+		page := v.noProfessionalsPage()
 		return c, &page, nil
 	case c.parameter == "":
-		page := redirect(v.link("professional", "service", c.service.ID.String()))
+		page := redirect(v.linkTo("professional", "service", c.service.ID.String()))
 		return c, &page, nil
 	}
 	return c, nil, nil
 }
 
-// day shows a month of days.
-func (v *visit) day() (reply, error) {
-	c, instead, err := v.ready()
+// showMonth shows a month of days.
+func (v *visit) showMonth() (reply, error) {
+	c, instead, err := v.requireChoice()
 	if err != nil || instead != nil {
-		return or(instead), err
+		return replyOrEmpty(instead), err
 	}
 	service := c.service.ID.String()
-	month, err := v.month(c.wanted(), planner{
+	month, err := v.buildMonth(c.toChoice(), calendarLinks{
 		month: func(m string) string {
-			return v.link("day", "service", service, "professional", c.parameter, "month", m)
+			return v.linkTo("day", "service", service, "professional", c.parameter, "month", m)
 		},
 		day: func(d booking.Date) string {
-			return v.link("time", "service", service, "professional", c.parameter, "date", d.String())
+			return v.linkTo("time", "service", service, "professional", c.parameter, "date", d.String())
 		},
 	})
 	if err != nil {
 		return reply{}, err
 	}
 	if len(c.offers) > 1 {
-		month.Other = v.link("professional", "service", service)
+		month.Other = v.linkTo("professional", "service", service)
 	}
-	return reply{template: "day", title: v.t().ChooseDay, step: 3, summary: v.summary(c, time.Time{}), body: month}, nil
+	return reply{template: "day", title: v.texts().ChooseDay, step: 3, summary: v.newSummary(c, time.Time{}), body: month}, nil
 }
 
-// times shows the free slots of a day.
-func (v *visit) times() (reply, error) {
-	c, instead, err := v.ready()
+// showDay shows the free slots of a day.
+func (v *visit) showDay() (reply, error) {
+	c, instead, err := v.requireChoice()
 	if err != nil || instead != nil {
-		return or(instead), err
+		return replyOrEmpty(instead), err
 	}
 	service := c.service.ID.String()
-	list, err := v.timesOf(c.wanted(), planner{
+	list, err := v.buildDay(c.toChoice(), calendarLinks{
 		month: func(m string) string {
-			return v.link("day", "service", service, "professional", c.parameter, "month", m)
+			return v.linkTo("day", "service", service, "professional", c.parameter, "month", m)
 		},
 		day: func(d booking.Date) string {
-			return v.link("time", "service", service, "professional", c.parameter, "date", d.String())
+			return v.linkTo("time", "service", service, "professional", c.parameter, "date", d.String())
 		},
 		start: func(t time.Time) string {
-			return v.link("details", "service", service, "professional", c.parameter, "start", v.stamp(t))
+			return v.linkTo("details", "service", service, "professional", c.parameter, "start", v.formatInstant(t))
 		},
 	})
 	if err != nil {
 		return reply{}, err
 	}
-	return reply{template: "time", title: v.t().ChooseTime, step: 4, summary: v.summary(c, time.Time{}), body: list}, nil
+	return reply{template: "time", title: v.texts().ChooseTime, step: 4, summary: v.newSummary(c, time.Time{}), body: list}, nil
 }
 
-// or is the page instead; none where there is an error.
-func or(instead *reply) reply {
+// replyOrEmpty is the page instead; none where there is an error.
+func replyOrEmpty(instead *reply) reply {
 	if instead == nil {
 		return reply{}
 	}
 	return *instead
 }
 
-// start reads a slot of the address or a form.
-func start(s string) (time.Time, error) {
+// parseStart reads a slot of the address or a form.
+func parseStart(s string) (time.Time, error) {
 	t, err := time.Parse(time.RFC3339, s)
 	if err != nil || t.Year() < 1970 || t.Year() > 9998 || t.Nanosecond() != 0 {
-		return t, gone()
+		return t, notOfferedError()
 	}
 	return t, nil
 }
 
-// slotTaken gives the times that are proposed for one that is taken.
-func slotTaken(err error) ([]booking.Slot, bool) {
+// takenAlternatives gives the times that are proposed for one that is taken.
+func takenAlternatives(err error) ([]booking.Slot, bool) {
 	var taken *booking.SlotTakenError
 	if !errors.As(err, &taken) {
 		return nil, false
@@ -341,8 +341,8 @@ func slotTaken(err error) ([]booking.Slot, bool) {
 	return taken.Alternatives, true
 }
 
-// codeOf is the code of an error for callers; "" for any other.
-func codeOf(err error) string {
+// errorCode is the code of an error for callers; "" for any other.
+func errorCode(err error) string {
 	var told *hub.Error
 	if errors.As(err, &told) {
 		return told.Code
@@ -350,8 +350,8 @@ func codeOf(err error) string {
 	return ""
 }
 
-// professionalID is who a form or link asks for; nil: anybody.
-func professionalID(c chosen) *uuid.UUID {
+// selectedProfessional is who a form or link asks for; nil: anybody.
+func selectedProfessional(c selection) *uuid.UUID {
 	if c.offer == nil {
 		return nil
 	}

@@ -13,26 +13,26 @@ type rgb struct{ r, g, b float64 }
 var (
 	white       = rgb{1, 1, 1}
 	black       = rgb{}
-	lightGround = must("#f6f7f9") // behind everything
+	lightGround = mustParseColor("#f6f7f9") // behind everything
 	lightCard   = white
-	darkGround  = must("#0e1116")
-	darkCard    = must("#171b22")
+	darkGround  = mustParseColor("#0e1116")
+	darkCard    = mustParseColor("#171b22")
 )
 
 // Contrasts of WCAG 2.2, AA.
 const (
-	readable = 4.5 // of text (1.4.3)
-	visible  = 3.0 // of what is not text (1.4.11)
+	textContrast  = 4.5 // of text (1.4.3)
+	shapeContrast = 3.0 // of what is not text (1.4.11)
 )
 
-// easy is the contrast of text on dark pages, where the least that is readable looks dull.
-const easy = 6.0
+// darkTextContrast is the contrast of text on dark pages, where the least that is readable looks dull.
+const darkTextContrast = 6.0
 
 // theme is what the pages make of an organization's colour.
 type theme struct {
-	fill rgb // the colour itself: behind the label of a button
-	on   rgb // text on it
-	away rgb // what it is mixed with where it is pointed at, so that its text stays readable
+	fill     rgb // the colour itself: behind the label of a button
+	label    rgb // text on it
+	hoverMix rgb // what it is mixed with where it is pointed at, so that its text stays readable
 	// Each of the following for light and for dark pages.
 	edge [2]rgb // around the fill: visible on cards and on the ground
 	ink  [2]rgb // text and symbols in the colour: readable on cards, on the ground and on soft
@@ -41,17 +41,17 @@ type theme struct {
 
 // newTheme makes the theme of any colour.
 func newTheme(c rgb) theme {
-	t := theme{fill: c, on: white, away: black}
-	if contrast(c, white) < readable { // one of the two always is
-		t.on, t.away = black, white
+	t := theme{fill: c, label: white, hoverMix: black}
+	if contrast(c, white) < textContrast { // one of the two always is
+		t.label, t.hoverMix = black, white
 	}
 	for i, page := range []struct {
 		ground, card, towards rgb
 		tint, text            float64
-	}{{lightGround, lightCard, black, 0.1, readable}, {darkGround, darkCard, white, 0.16, easy}} {
+	}{{lightGround, lightCard, black, 0.1, textContrast}, {darkGround, darkCard, white, 0.16, darkTextContrast}} {
 		t.soft[i] = mix(page.card, c, page.tint)
-		t.edge[i] = until(c, page.towards, visible, page.ground, page.card, t.soft[i])
-		t.ink[i] = until(c, page.towards, page.text, page.ground, page.card, t.soft[i])
+		t.edge[i] = ensureContrast(c, page.towards, shapeContrast, page.ground, page.card, t.soft[i])
+		t.ink[i] = ensureContrast(c, page.towards, page.text, page.ground, page.card, t.soft[i])
 	}
 	return t
 }
@@ -59,17 +59,17 @@ func newTheme(c rgb) theme {
 // css writes the theme as custom properties. It is safe within a style element.
 func (t theme) css() string {
 	page := func(i int) string { return fmt.Sprintf("--edge:%s;--ink:%s;--soft:%s", t.edge[i], t.ink[i], t.soft[i]) }
-	return fmt.Sprintf(":root{--fill:%s;--on:%s;--away:%s;%s}@media(prefers-color-scheme:dark){:root{%s}}", t.fill, t.on, t.away, page(0), page(1))
+	return fmt.Sprintf(":root{--fill:%s;--on:%s;--away:%s;%s}@media(prefers-color-scheme:dark){:root{%s}}", t.fill, t.label, t.hoverMix, page(0), page(1))
 }
 
-// until changes a colour towards black or white until it has a contrast with every
+// ensureContrast changes a colour towards black or white until it has a contrast with every
 // background.
-func until(c, towards rgb, least float64, backgrounds ...rgb) rgb {
+func ensureContrast(c, towards rgb, least float64, backgrounds ...rgb) rgb {
 	for share := 0.0; share < 1; share += 0.02 {
-		mixed := shown(blend(c, towards, share, share*share))
+		mixed := quantize(blend(c, towards, share, share*share))
 		enough := true
 		for _, b := range backgrounds {
-			enough = enough && contrast(mixed, shown(b)) >= least
+			enough = enough && contrast(mixed, quantize(b)) >= least
 		}
 		if enough {
 			return mixed
@@ -134,8 +134,8 @@ func (c rgb) oklab() [3]float64 {
 	}
 }
 
-// shown is a colour as screens get it: in 256 steps.
-func shown(c rgb) rgb {
+// quantize is a colour as screens get it: in 256 steps.
+func quantize(c rgb) rgb {
 	step := func(s float64) float64 { return math.Round(s*255) / 255 }
 	return rgb{step(c.r), step(c.g), step(c.b)}
 }
@@ -155,7 +155,7 @@ func parseColor(s string) (c rgb, ok bool) {
 	return rgb{float64(n>>16) / 255, float64(n>>8&0xff) / 255, float64(n&0xff) / 255}, err == nil
 }
 
-func must(s string) rgb {
+func mustParseColor(s string) rgb {
 	c, ok := parseColor(s)
 	if !ok {
 		panic("not a colour: " + s)

@@ -79,8 +79,8 @@ type words struct {
 	StartAgain                        string
 }
 
-// count chooses the form for one or several.
-func count(forms [2]string, n int) string {
+// pluralForm chooses the form for one or several.
+func pluralForm(forms [2]string, n int) string {
 	if n == 1 {
 		return forms[0]
 	}

@@ -27,25 +27,25 @@ import (
 
 // API is the interface.
 type API struct {
-	host     module.Host
-	store    *store.Store
-	cashier  *payment.Service
-	desk     *publicbooking.PublicBooking
-	office   *notify.Notifier
-	accounts *accounts.Authenticator
-	pictures *imageupload.Processor
+	host          module.Host
+	store         *store.Store
+	payments      *payment.Service
+	publicBooking *publicbooking.PublicBooking
+	notifier      *notify.Notifier
+	accounts      *accounts.Authenticator
+	images        *imageupload.Processor
 }
 
 // New returns the API of an opened product.
 func New(host module.Host, s *store.Store, payments *payment.Service, publicBooking *publicbooking.PublicBooking, notifier *notify.Notifier) *API {
-	return &API{host: host, store: s, cashier: payments, desk: publicBooking, office: notifier, accounts: accounts.New(host, place, users{s}), pictures: imageupload.NewProcessor()}
+	return &API{host: host, store: s, payments: payments, publicBooking: publicBooking, notifier: notifier, accounts: accounts.New(host, accountOptions, userStore{s}), images: imageupload.NewProcessor()}
 }
 
 // Accounts is the desk that logs users in.
 func (a *API) Accounts() *accounts.Authenticator { return a.accounts }
 
-// Routes registers every row of the table.
-func (a *API) Routes(api huma.API) { a.register(api, a.routes()) }
+// RegisterRoutes registers every row of the table.
+func (a *API) RegisterRoutes(api huma.API) { a.register(api, a.routes()) }
 
 // RegisterSearches registers the rows below search/*.
 func (a *API) RegisterSearches(api huma.API) { a.register(api, a.searchRoutes()) }
@@ -55,19 +55,19 @@ func (a *API) RegisterActions(api huma.API) { a.register(api, a.actionRoutes()) 
 
 func (a *API) register(api huma.API, rows []rest.Route) {
 	api.OpenAPI().Components.Schemas.RegisterTypeAlias(reflect.TypeFor[booking.Cents](), reflect.TypeFor[float64]())
-	rest.Register(api, rows, a.limit)
+	rest.Register(api, rows, a.checkRateLimit)
 }
 
 // handle binds a handler to its row; errors of the rules bring their members.
 func handle[I, O any](handler func(context.Context, *I) (*O, error)) rest.Binder {
 	return rest.Handle(func(ctx context.Context, in *I) (*O, error) {
 		out, err := handler(ctx, in)
-		return out, told(err)
+		return out, mapError(err)
 	})
 }
 
-// told gives errors of the rules the members that callers see.
-func told(err error) error {
+// mapError gives errors of the rules the members that callers see.
+func mapError(err error) error {
 	var problem *hub.Error
 	if err == nil || !errors.As(err, &problem) {
 		return err
@@ -95,7 +95,7 @@ func told(err error) error {
 	return &with
 }
 
-type none = rest.NoContent
+type noContent = rest.NoContent
 
 // ByID is the path of a single thing.
 type ByID = rest.IDParam
@@ -106,8 +106,8 @@ type Paging = rest.PageParams
 // Page is one page of a list.
 type Page[T any] = rest.Page[T]
 
-// caller is who is signed in.
-func caller(ctx context.Context) (module.Caller, error) {
+// requireCaller is who is signed in.
+func requireCaller(ctx context.Context) (module.Caller, error) {
 	who, err := rest.RequireCaller(ctx)
 	if err == nil && who.Environment == hub.Test {
 		return who, hub.Errorf(hub.ErrNotFound, "not_found", "There is no test data in this product.")
@@ -115,23 +115,23 @@ func caller(ctx context.Context) (module.Caller, error) {
 	return who, err
 }
 
-// orgID is the organization of who is signed in.
-func orgID(ctx context.Context) (uuid.UUID, error) {
-	who, err := caller(ctx)
+// callerOrgID is the organization of who is signed in.
+func callerOrgID(ctx context.Context) (uuid.UUID, error) {
+	who, err := requireCaller(ctx)
 	return who.TenantID, err
 }
 
-// org loads the organization of who is signed in.
-func (a *API) org(ctx context.Context) (store.Org, error) {
-	id, err := orgID(ctx)
+// loadOrg loads the organization of who is signed in.
+func (a *API) loadOrg(ctx context.Context) (store.Org, error) {
+	id, err := callerOrgID(ctx)
 	if err != nil {
 		return store.Org{}, err
 	}
 	return a.store.LoadOrg(ctx, id)
 }
 
-// staff is who is signed in, as the history names them.
-func staff(ctx context.Context) store.Actor {
+// currentActor is who is signed in, as the history names them.
+func currentActor(ctx context.Context) store.Actor {
 	who, _ := module.CallerFrom(ctx)
 	if who.UserID == uuid.Nil {
 		return store.Actor{Kind: booking.IntegrationActor}
@@ -139,8 +139,8 @@ func staff(ctx context.Context) store.Actor {
 	return store.Actor{Kind: booking.Staff, User: &who.UserID, Manager: who.Admin}
 }
 
-// changedOne is nil where a statement changed a row.
-func changedOne(what string, rows int64, err error) error {
+// requireRowChanged is nil where a statement changed a row.
+func requireRowChanged(what string, rows int64, err error) error {
 	if err == nil && rows == 0 {
 		return hub.NotFound(what)
 	}
@@ -153,12 +153,12 @@ type listOutput[T any] struct {
 	Body  []T
 }
 
-func listed[A, B any](rows []A, convert func(A) B) *listOutput[B] {
+func toListOutput[A, B any](rows []A, convert func(A) B) *listOutput[B] {
 	return &listOutput[B]{len(rows), rest.Map(rows, convert)}
 }
 
-// versionOf reads If-Match.
-func versionOf(header string) (*int, error) {
+// parseIfMatch reads If-Match.
+func parseIfMatch(header string) (*int, error) {
 	if header == "" || header == "*" {
 		return nil, nil
 	}

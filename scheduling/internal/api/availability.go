@@ -76,9 +76,9 @@ type FreeDay struct {
 
 type monthOutput struct{ Body MonthAvailability }
 
-// viewOf is a client's view, or with credentials of the organization's own: staff
+// callerView is a client's view, or with credentials of the organization's own: staff
 // see every free slot, connected products what clients see.
-func (a *API) viewOf(ctx context.Context, org store.Org) publicbooking.View {
+func (a *API) callerView(ctx context.Context, org store.Org) publicbooking.View {
 	who, known := module.CallerFrom(ctx)
 	if known && who.UserID != uuid.Nil {
 		return publicbooking.View{Org: org, Limits: booking.StaffLimits(a.host.Now())}
@@ -86,45 +86,45 @@ func (a *API) viewOf(ctx context.Context, org store.Org) publicbooking.View {
 	return publicbooking.View{Org: org, Online: true, Limits: org.Policy.PublicLimits(a.host.Now(), org.Zone)}
 }
 
-// viewFor finds out whose time is asked about: that of the caller's organization,
+// availabilityView finds out whose time is asked about: that of the caller's organization,
 // or without credentials that of the service's.
-func (a *API) viewFor(ctx context.Context, service uuid.UUID) (publicbooking.View, error) {
+func (a *API) availabilityView(ctx context.Context, service uuid.UUID) (publicbooking.View, error) {
 	if _, known := module.CallerFrom(ctx); known {
-		org, err := a.org(ctx)
-		return a.viewOf(ctx, org), err
+		org, err := a.loadOrg(ctx)
+		return a.callerView(ctx, org), err
 	}
 	row, err := a.store.OrganizationOfService(ctx, service)
 	if err != nil {
 		return publicbooking.View{}, rest.NotFoundIfNoRows("Service", err)
 	}
 	org, err := store.NewOrg(row.Organization, row.Settings)
-	return a.desk.ClientView(org), err
+	return a.publicBooking.ClientView(org), err
 }
 
-func (a *API) availability(ctx context.Context, in *AvailabilityQuery) (*availabilityOutput, error) {
-	v, err := a.viewFor(ctx, in.ServiceID)
+func (a *API) getAvailability(ctx context.Context, in *AvailabilityQuery) (*availabilityOutput, error) {
+	v, err := a.availabilityView(ctx, in.ServiceID)
 	if err != nil {
 		return nil, err
 	}
-	return a.day(ctx, v, in)
+	return a.dayAvailability(ctx, v, in)
 }
 
-func (a *API) day(ctx context.Context, v publicbooking.View, in *AvailabilityQuery) (*availabilityOutput, error) {
-	d, err := date("query.date", in.Date)
+func (a *API) dayAvailability(ctx context.Context, v publicbooking.View, in *AvailabilityQuery) (*availabilityOutput, error) {
+	d, err := parseDate("query.date", in.Date)
 	if err != nil {
 		return nil, err
 	}
-	professional, err := maybeID("query.professional_id", in.ProfessionalID)
+	professional, err := parseOptionalID("query.professional_id", in.ProfessionalID)
 	if err != nil {
 		return nil, err
 	}
-	day, err := a.desk.FreeSlots(ctx, v, publicbooking.Choice{Service: in.ServiceID, Professional: professional}, d)
+	day, err := a.publicBooking.FreeSlots(ctx, v, publicbooking.Choice{Service: in.ServiceID, Professional: professional}, d)
 	if err != nil {
 		return nil, err
 	}
 	out := &availabilityOutput{Availability{
 		Date: d.String(), ServiceID: in.ServiceID, ProfessionalID: professional, Timezone: v.Org.Timezone,
-		Slots: slotsOf(day.Slots, v.Org.Zone, day.Calendars, professional == nil),
+		Slots: toSlots(day.Slots, v.Org.Zone, day.Calendars, professional == nil),
 	}}
 	if len(day.Offers) > 0 {
 		least := day.Calendars[0].Offer
@@ -140,7 +140,7 @@ func (a *API) day(ctx context.Context, v publicbooking.View, in *AvailabilityQue
 	return out, nil
 }
 
-func slotsOf(slots []booking.Slot, zone *time.Location, calendars []booking.Calendar, anybody bool) []Slot {
+func toSlots(slots []booking.Slot, zone *time.Location, calendars []booking.Calendar, anybody bool) []Slot {
 	group := len(calendars) > 0 && calendars[0].Offer.Capacity > 1
 	offers := make(map[uuid.UUID]booking.Offer, len(calendars))
 	for _, c := range calendars {
@@ -161,20 +161,20 @@ func slotsOf(slots []booking.Slot, zone *time.Location, calendars []booking.Cale
 	})
 }
 
-func (a *API) availabilityMonth(ctx context.Context, in *monthInput) (*monthOutput, error) {
-	v, err := a.viewFor(ctx, in.ServiceID)
+func (a *API) getMonthAvailability(ctx context.Context, in *monthInput) (*monthOutput, error) {
+	v, err := a.availabilityView(ctx, in.ServiceID)
 	if err != nil {
 		return nil, err
 	}
-	first, last, err := month(in.Month, a.host.Now(), v.Org.Zone)
+	first, last, err := parseMonth(in.Month, a.host.Now(), v.Org.Zone)
 	if err != nil {
 		return nil, err
 	}
-	professional, err := maybeID("query.professional_id", in.ProfessionalID)
+	professional, err := parseOptionalID("query.professional_id", in.ProfessionalID)
 	if err != nil {
 		return nil, err
 	}
-	days, err := a.desk.FreeDays(ctx, v, publicbooking.Choice{Service: in.ServiceID, Professional: professional}, first, last)
+	days, err := a.publicBooking.FreeDays(ctx, v, publicbooking.Choice{Service: in.ServiceID, Professional: professional}, first, last)
 	if err != nil {
 		return nil, err
 	}

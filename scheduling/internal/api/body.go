@@ -17,11 +17,11 @@ import (
 // optional is a member of a body that may be absent, null or have a value.
 type optional[T any] = rest.Optional[T]
 
-// faults gathers what is wrong with a request.
-type faults struct{ rest.FieldErrors }
+// fieldErrors gathers what is wrong with a request.
+type fieldErrors struct{ rest.FieldErrors }
 
-// also takes over what the rules found.
-func (f *faults) also(err error) error {
+// merge takes over what the rules found.
+func (f *fieldErrors) merge(err error) error {
 	var invalid *hub.Error
 	if errors.As(err, &invalid) && errors.Is(err, hub.ErrInvalid) {
 		f.FieldErrors = append(f.FieldErrors, invalid.Fields...)
@@ -30,26 +30,26 @@ func (f *faults) also(err error) error {
 	return err
 }
 
-var colorForm = regexp.MustCompile(`^#[0-9A-Fa-f]{6}$`)
+var colorPattern = regexp.MustCompile(`^#[0-9A-Fa-f]{6}$`)
 
-func (f *faults) color(s, location string) {
-	f.Check(colorForm.MatchString(s), location, "must be a color in the form #RRGGBB")
+func (f *fieldErrors) checkColor(s, location string) {
+	f.Check(colorPattern.MatchString(s), location, "must be a color in the form #RRGGBB")
 }
 
-func (f *faults) phone(s *string) {
+func (f *fieldErrors) checkPhone(s *string) {
 	if s == nil {
 		return
 	}
 	f.Check(booking.ValidPhone(*s), "body.phone", "must be a phone number of 8 to 15 digits")
 }
 
-// money checks that an amount that was sent exists in a currency.
-func (f *faults) money(amount optional[booking.Cents], currency, location string) {
+// checkAmount checks that an amount that was sent exists in a currency.
+func (f *fieldErrors) checkAmount(amount optional[booking.Cents], currency, location string) {
 	f.Check(!amount.HasValue() || amount.Value.Payable(currency), location, "must not have decimals in this currency")
 }
 
-// onceOf makes a request with an Idempotency-Key count once; nil without a key.
-func onceOf(operation, key string, request any) (*store.IdempotencyKey, error) {
+// newIdempotencyKey makes a request with an Idempotency-Key count once; nil without a key.
+func newIdempotencyKey(operation, key string, request any) (*store.IdempotencyKey, error) {
 	if key == "" {
 		return nil, nil
 	}
@@ -61,8 +61,8 @@ func onceOf(operation, key string, request any) (*store.IdempotencyKey, error) {
 	return &store.IdempotencyKey{Operation: operation, Key: key, RequestHash: sum[:]}, nil
 }
 
-// instant reads a moment with its offset from a body.
-func instant(location, s string) (time.Time, error) {
+// parseInstant reads a moment with its offset from a body.
+func parseInstant(location, s string) (time.Time, error) {
 	t, err := time.Parse(time.RFC3339, s)
 	if err != nil {
 		if t, err = time.Parse("2006-01-02T15:04Z07:00", s); err != nil {
@@ -75,8 +75,8 @@ func instant(location, s string) (time.Time, error) {
 	return t, nil
 }
 
-// date reads a day.
-func date(location, s string) (booking.Date, error) {
+// parseDate reads a day.
+func parseDate(location, s string) (booking.Date, error) {
 	d, err := booking.ParseDate(s)
 	if err != nil || d.Time().Year() < 1900 || d.Time().Year() > 9998 {
 		return 0, hub.Invalid(location, "must be YYYY-MM-DD")
@@ -84,8 +84,8 @@ func date(location, s string) (booking.Date, error) {
 	return d, nil
 }
 
-// month reads the month of a query and gives its days; "" is the month of now.
-func month(s string, now time.Time, zone *time.Location) (first, last booking.Date, err error) {
+// parseMonth reads the month of a query and gives its days; "" is the month of now.
+func parseMonth(s string, now time.Time, zone *time.Location) (first, last booking.Date, err error) {
 	if s == "" {
 		s = now.In(zone).Format("2006-01")
 	}
@@ -96,12 +96,12 @@ func month(s string, now time.Time, zone *time.Location) (first, last booking.Da
 	return first, last, nil
 }
 
-// bounds are the first instant of a day and the end of another.
-func bounds(first, last booking.Date, zone *time.Location) (since, until time.Time) {
+// dayBounds are the first instant of a day and the end of another.
+func dayBounds(first, last booking.Date, zone *time.Location) (since, until time.Time) {
 	return booking.DayStart(zone, first), booking.DayStart(zone, last+1)
 }
 
-func local(t *time.Time, zone *time.Location) *time.Time {
+func inZone(t *time.Time, zone *time.Location) *time.Time {
 	if t == nil || t.IsZero() {
 		return nil
 	}
@@ -109,7 +109,7 @@ func local(t *time.Time, zone *time.Location) *time.Time {
 	return &there
 }
 
-func text(s *string) string {
+func valueOrEmpty(s *string) string {
 	if s == nil {
 		return ""
 	}

@@ -44,8 +44,8 @@ type ruleFields struct {
 // them all.
 const maxRules = 200
 
-// fewRules refuses what made the rules of a professional too many.
-func fewRules(ctx context.Context, q *dbgen.Queries, org, professional uuid.UUID, location string) ([]dbgen.ScheduleRule, error) {
+// listRulesWithinLimit refuses what made the rules of a professional too many.
+func listRulesWithinLimit(ctx context.Context, q *dbgen.Queries, org, professional uuid.UUID, location string) ([]dbgen.ScheduleRule, error) {
 	rows, err := q.ListRules(ctx, org, &professional)
 	if err == nil && len(rows) > maxRules {
 		err = hub.Invalid(location, fmt.Sprintf("would have more than %d rules", maxRules))
@@ -53,16 +53,16 @@ func fewRules(ctx context.Context, q *dbgen.Queries, org, professional uuid.UUID
 	return rows, err
 }
 
-type ruleInput struct {
+type createRuleInput struct {
 	Body ruleFields `nameHint:"ScheduleRuleFields"`
 }
 
-type oneRuleInput struct {
+type updateRuleInput struct {
 	ByID
 	Body ruleFields `nameHint:"ScheduleRuleFields"`
 }
 
-func shown(c *booking.Clock) *string {
+func formatClock(c *booking.Clock) *string {
 	if c == nil {
 		return nil
 	}
@@ -70,31 +70,31 @@ func shown(c *booking.Clock) *string {
 	return &s
 }
 
-func ruleOf(r dbgen.ScheduleRule, zone *time.Location) ScheduleRule {
+func toRule(r dbgen.ScheduleRule, zone *time.Location) ScheduleRule {
 	return ScheduleRule{
 		ID: r.ID, ProfessionalID: r.ProfessionalID, DayOfWeek: r.DayOfWeek, StartTime: r.StartMinute.String(), EndTime: r.EndMinute.String(),
-		BreakStart: shown(r.BreakStartMinute), BreakEnd: shown(r.BreakEndMinute), IsActive: r.IsActive, CreatedAt: r.CreatedAt.In(zone), UpdatedAt: r.UpdatedAt.In(zone),
+		BreakStart: formatClock(r.BreakStartMinute), BreakEnd: formatClock(r.BreakEndMinute), IsActive: r.IsActive, CreatedAt: r.CreatedAt.In(zone), UpdatedAt: r.UpdatedAt.In(zone),
 	}
 }
 
-// into applies the fields to a rule and checks what comes out.
-func (f *ruleFields) into(r *dbgen.ScheduleRule) error {
+// applyTo applies the fields to a rule and checks what comes out.
+func (f *ruleFields) applyTo(r *dbgen.ScheduleRule) error {
 	f.ProfessionalID.ApplyTo(&r.ProfessionalID)
 	f.DayOfWeek.ApplyTo(&r.DayOfWeek)
 	f.IsActive.ApplyTo(&r.IsActive)
 	start, end := r.StartMinute.String(), r.EndMinute.String()
 	f.StartTime.ApplyTo(&start)
 	f.EndTime.ApplyTo(&end)
-	breakStart, breakEnd := shown(r.BreakStartMinute), shown(r.BreakEndMinute)
+	breakStart, breakEnd := formatClock(r.BreakStartMinute), formatClock(r.BreakEndMinute)
 	f.BreakStart.ApplyToNullable(&breakStart)
 	f.BreakEnd.ApplyToNullable(&breakEnd)
-	var wrong faults
+	var wrong fieldErrors
 	hours, err := booking.ParsePair(&start, &end, "start_time", "end_time")
-	if err := wrong.also(err); err != nil {
+	if err := wrong.merge(err); err != nil {
 		return err
 	}
 	pause, err := booking.ParsePair(breakStart, breakEnd, "break_start", "break_end")
-	if err := wrong.also(err); err != nil {
+	if err := wrong.merge(err); err != nil {
 		return err
 	}
 	rule := booking.Rule{Weekday: r.DayOfWeek, Start: 0, End: 1}
@@ -107,14 +107,14 @@ func (f *ruleFields) into(r *dbgen.ScheduleRule) error {
 		rule.Break = &booking.Break{Start: pause.Start, End: pause.End}
 		r.BreakStartMinute, r.BreakEndMinute = &pause.Start, &pause.End
 	}
-	if err := wrong.also(rule.Validate()); err != nil {
+	if err := wrong.merge(rule.Validate()); err != nil {
 		return err
 	}
 	return wrong.Err()
 }
 
-// there checks that a professional is the organization's.
-func there(ctx context.Context, q *dbgen.Queries, org, professional uuid.UUID) error {
+// requireProfessional checks that a professional is the organization's.
+func requireProfessional(ctx context.Context, q *dbgen.Queries, org, professional uuid.UUID) error {
 	rows, err := q.ListProfessionals(ctx, org, &professional)
 	if err == nil && len(rows) == 0 {
 		return hub.NotFound("Professional")
@@ -126,8 +126,8 @@ type rulesInput struct {
 	ProfessionalID string `query:"professional_id" format:"uuid" doc:"Only this professional's rules"`
 }
 
-// maybeID reads an optional id of a query.
-func maybeID(location, s string) (*uuid.UUID, error) {
+// parseOptionalID reads an optional id of a query.
+func parseOptionalID(location, s string) (*uuid.UUID, error) {
 	if s == "" {
 		return nil, nil
 	}
@@ -139,29 +139,29 @@ func maybeID(location, s string) (*uuid.UUID, error) {
 }
 
 func (a *API) listRules(ctx context.Context, in *rulesInput) (*listOutput[ScheduleRule], error) {
-	org, err := a.org(ctx)
+	org, err := a.loadOrg(ctx)
 	if err != nil {
 		return nil, err
 	}
-	professional, err := maybeID("query.professional_id", in.ProfessionalID)
+	professional, err := parseOptionalID("query.professional_id", in.ProfessionalID)
 	if err != nil {
 		return nil, err
 	}
 	if professional != nil {
-		if err := there(ctx, a.store.Queries, org.ID, *professional); err != nil {
+		if err := requireProfessional(ctx, a.store.Queries, org.ID, *professional); err != nil {
 			return nil, err
 		}
 	}
 	rows, err := a.store.ListRules(ctx, org.ID, professional)
-	return listed(rows, func(r dbgen.ScheduleRule) ScheduleRule { return ruleOf(r, org.Zone) }), err
+	return toListOutput(rows, func(r dbgen.ScheduleRule) ScheduleRule { return toRule(r, org.Zone) }), err
 }
 
-func (a *API) createRule(ctx context.Context, in *ruleInput) (*ruleOutput, error) {
-	org, err := a.org(ctx)
+func (a *API) createRule(ctx context.Context, in *createRuleInput) (*ruleOutput, error) {
+	org, err := a.loadOrg(ctx)
 	if err != nil {
 		return nil, err
 	}
-	var wrong faults
+	var wrong fieldErrors
 	wrong.Check(in.Body.ProfessionalID.HasValue(), "body.professional_id", "is required")
 	wrong.Check(in.Body.DayOfWeek.HasValue(), "body.day_of_week", "is required")
 	wrong.Check(in.Body.StartTime.HasValue(), "body.start_time", "is required")
@@ -170,10 +170,10 @@ func (a *API) createRule(ctx context.Context, in *ruleInput) (*ruleOutput, error
 		return nil, err
 	}
 	r := dbgen.ScheduleRule{IsActive: true}
-	if err := in.Body.into(&r); err != nil {
+	if err := in.Body.applyTo(&r); err != nil {
 		return nil, err
 	}
-	if err := there(ctx, a.store.Queries, org.ID, r.ProfessionalID); err != nil {
+	if err := requireProfessional(ctx, a.store.Queries, org.ID, r.ProfessionalID); err != nil {
 		return nil, err
 	}
 	var made dbgen.ScheduleRule
@@ -185,14 +185,14 @@ func (a *API) createRule(ctx context.Context, in *ruleInput) (*ruleOutput, error
 		if err != nil {
 			return err
 		}
-		_, err = fewRules(ctx, tx.Queries, org.ID, r.ProfessionalID, "body.professional_id")
+		_, err = listRulesWithinLimit(ctx, tx.Queries, org.ID, r.ProfessionalID, "body.professional_id")
 		return err
 	})
-	return &ruleOutput{ruleOf(made, org.Zone)}, err
+	return &ruleOutput{toRule(made, org.Zone)}, err
 }
 
-func (a *API) updateRule(ctx context.Context, in *oneRuleInput) (*ruleOutput, error) {
-	org, err := a.org(ctx)
+func (a *API) updateRule(ctx context.Context, in *updateRuleInput) (*ruleOutput, error) {
+	org, err := a.loadOrg(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -202,10 +202,10 @@ func (a *API) updateRule(ctx context.Context, in *oneRuleInput) (*ruleOutput, er
 		if err != nil {
 			return rest.NotFoundIfNoRows("Schedule rule", err)
 		}
-		if err := in.Body.into(&r); err != nil {
+		if err := in.Body.applyTo(&r); err != nil {
 			return err
 		}
-		if err := there(ctx, tx.Queries, org.ID, r.ProfessionalID); err != nil {
+		if err := requireProfessional(ctx, tx.Queries, org.ID, r.ProfessionalID); err != nil {
 			return err
 		}
 		done, err = tx.UpdateRule(ctx, dbgen.UpdateRuleParams{
@@ -213,29 +213,29 @@ func (a *API) updateRule(ctx context.Context, in *oneRuleInput) (*ruleOutput, er
 			BreakStartMinute: r.BreakStartMinute, BreakEndMinute: r.BreakEndMinute, IsActive: r.IsActive, UpdatedAt: tx.Now(),
 		})
 		if err == nil && in.Body.ProfessionalID.HasValue() {
-			_, err = fewRules(ctx, tx.Queries, org.ID, r.ProfessionalID, "body.professional_id")
+			_, err = listRulesWithinLimit(ctx, tx.Queries, org.ID, r.ProfessionalID, "body.professional_id")
 		}
 		return err
 	})
-	return &ruleOutput{ruleOf(done, org.Zone)}, err
+	return &ruleOutput{toRule(done, org.Zone)}, err
 }
 
-func (a *API) deleteRule(ctx context.Context, in *ByID) (*none, error) {
-	org, err := orgID(ctx)
+func (a *API) deleteRule(ctx context.Context, in *ByID) (*noContent, error) {
+	org, err := callerOrgID(ctx)
 	if err != nil {
 		return nil, err
 	}
 	n, err := a.store.DeleteRule(ctx, org, in.ID)
-	return nil, changedOne("Schedule rule", n, err)
+	return nil, requireRowChanged("Schedule rule", n, err)
 }
 
-type copyInput struct {
+type copyRulesInput struct {
 	From uuid.UUID `path:"fromId"`
 	To   uuid.UUID `path:"toId"`
 	Mode string    `query:"mode" enum:"replace,append" default:"replace"`
 }
 
-type copyOutput struct {
+type copyRulesOutput struct {
 	Body struct {
 		Copied   int            `json:"copied"`
 		Replaced int            `json:"replaced"`
@@ -243,18 +243,18 @@ type copyOutput struct {
 	} `nameHint:"CopiedRules"`
 }
 
-func (a *API) copyRules(ctx context.Context, in *copyInput) (*copyOutput, error) {
-	org, err := a.org(ctx)
+func (a *API) copyRules(ctx context.Context, in *copyRulesInput) (*copyRulesOutput, error) {
+	org, err := a.loadOrg(ctx)
 	if err != nil {
 		return nil, err
 	}
 	if in.From == in.To {
 		return nil, hub.Invalid("path.toId", "must be another professional")
 	}
-	out := &copyOutput{}
+	out := &copyRulesOutput{}
 	err = a.store.InTx(ctx, "copying rules", func(tx *store.Tx) error {
 		for _, id := range []uuid.UUID{in.From, in.To} {
-			if err := there(ctx, tx.Queries, org.ID, id); err != nil {
+			if err := requireProfessional(ctx, tx.Queries, org.ID, id); err != nil {
 				return err
 			}
 		}
@@ -270,8 +270,8 @@ func (a *API) copyRules(ctx context.Context, in *copyInput) (*copyOutput, error)
 			return err
 		}
 		out.Body.Copied = int(copied)
-		now, err := fewRules(ctx, tx.Queries, org.ID, in.To, "path.toId")
-		out.Body.Rules = rest.Map(now, func(r dbgen.ScheduleRule) ScheduleRule { return ruleOf(r, org.Zone) })
+		now, err := listRulesWithinLimit(ctx, tx.Queries, org.ID, in.To, "path.toId")
+		out.Body.Rules = rest.Map(now, func(r dbgen.ScheduleRule) ScheduleRule { return toRule(r, org.Zone) })
 		return err
 	})
 	return out, err

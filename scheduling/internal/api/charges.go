@@ -19,7 +19,7 @@ import (
 	"integrationhub/scheduling/internal/store/dbgen"
 )
 
-type pixInput struct {
+type createChargeInput struct {
 	IdempotencyKey string `header:"Idempotency-Key" maxLength:"255"`
 	Body           struct {
 		AppointmentID    optional[uuid.UUID]     `json:"appointment_id,omitempty"`
@@ -31,14 +31,14 @@ type pixInput struct {
 	} `nameHint:"NewCharge"`
 }
 
-// check reads what is to be charged.
-func (in *pixInput) check(currency string) error {
+// validate reads what is to be charged.
+func (in *createChargeInput) validate(currency string) error {
 	b := &in.Body
-	var wrong faults
+	var wrong fieldErrors
 	wrong.Check(b.AppointmentID.HasValue() || b.ClientID.HasValue(), "body.client_id", "is required without appointment_id")
 	if b.Amount.HasValue() {
 		wrong.Check(b.Amount.Value > 0 && b.Amount.Value <= booking.MaxPrice, "body.amount", "must be above 0 and at most "+booking.MaxPrice.String())
-		wrong.money(b.Amount, currency, "body.amount")
+		wrong.checkAmount(b.Amount, currency, "body.amount")
 	} else {
 		wrong.Check(b.AppointmentID.HasValue(), "body.amount", "is required without appointment_id")
 	}
@@ -55,9 +55,9 @@ type Charge struct {
 	TxID         string  `json:"txid"`
 }
 
-func chargeOf(p dbgen.PaymentDetail, zone *time.Location) (Charge, error) {
-	picture, err := provider.EncodeQR(text(p.PixCopyPaste))
-	return Charge{paymentOf(p, zone), text(p.PixCopyPaste), base64.StdEncoding.EncodeToString(picture), p.QrCodeUrl, text(p.Txid)}, err
+func toCharge(p dbgen.PaymentDetail, zone *time.Location) (Charge, error) {
+	picture, err := provider.EncodeQR(valueOrEmpty(p.PixCopyPaste))
+	return Charge{toPayment(p, zone), valueOrEmpty(p.PixCopyPaste), base64.StdEncoding.EncodeToString(picture), p.QrCodeUrl, valueOrEmpty(p.Txid)}, err
 }
 
 type chargeOutput struct {
@@ -67,19 +67,19 @@ type chargeOutput struct {
 
 // createCharge asks the payment provider for a charge. One that is open for the same
 // appointment, kind and amount is answered instead of a second one, with 200.
-func (a *API) createCharge(ctx context.Context, in *pixInput) (*chargeOutput, error) {
-	org, err := a.org(ctx)
+func (a *API) createCharge(ctx context.Context, in *createChargeInput) (*chargeOutput, error) {
+	org, err := a.loadOrg(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if err := in.check(org.Currency); err != nil {
+	if err := in.validate(org.Currency); err != nil {
 		return nil, err
 	}
 	var r payment.ChargeRequest
 	var found dbgen.PaymentDetail
 	status := 0
 	err = a.store.InTx(ctx, "charging", func(tx *store.Tx) error {
-		if r, err = in.request(ctx, tx, org); err != nil {
+		if r, err = in.buildRequest(ctx, tx, org); err != nil {
 			return err
 		}
 		status = 0
@@ -100,10 +100,10 @@ func (a *API) createCharge(ctx context.Context, in *pixInput) (*chargeOutput, er
 		return nil, err
 	}
 	if status == 0 {
-		if !a.cashier.HasProvider() {
+		if !a.payments.HasProvider() {
 			return nil, provider.NotConfiguredError()
 		}
-		charge, made, err := a.cashier.CreateCharge(ctx, org, r)
+		charge, made, err := a.payments.CreateCharge(ctx, org, r)
 		if err != nil {
 			return nil, payment.WithPayerEmailField(err, "body.client_id")
 		}
@@ -111,15 +111,15 @@ func (a *API) createCharge(ctx context.Context, in *pixInput) (*chargeOutput, er
 			status = http.StatusCreated
 		}
 	}
-	shown, err := chargeOf(found, org.Zone)
+	shown, err := toCharge(found, org.Zone)
 	return &chargeOutput{status, shown}, err
 }
 
-// request says what is to be charged, by the appointment where there is one.
-func (in *pixInput) request(ctx context.Context, tx *store.Tx, org store.Org) (payment.ChargeRequest, error) {
+// buildRequest says what is to be charged, by the appointment where there is one.
+func (in *createChargeInput) buildRequest(ctx context.Context, tx *store.Tx, org store.Org) (payment.ChargeRequest, error) {
 	b := &in.Body
 	r := payment.ChargeRequest{ExpiresAt: tx.Now().Add(time.Duration(b.ExpiresInMinutes) * time.Minute)}
-	r.NewPayment = store.NewPayment{Org: org.ID, Amount: b.Amount.Value, AmountGiven: b.Amount.HasValue(), Kind: b.Kind, Description: b.Description.Value, By: staff(ctx).User}
+	r.NewPayment = store.NewPayment{Org: org.ID, Amount: b.Amount.Value, AmountGiven: b.Amount.HasValue(), Kind: b.Kind, Description: b.Description.Value, By: currentActor(ctx).User}
 	b.ClientID.ApplyTo(&r.Client)
 	b.AppointmentID.ApplyToNullable(&r.Appointment)
 	if b.ClientID.HasValue() {
@@ -132,7 +132,7 @@ func (in *pixInput) request(ctx context.Context, tx *store.Tx, org store.Org) (p
 		if err != nil {
 			return r, rest.NotFoundIfNoRows("Appointment", err)
 		}
-		if err := in.forAppointment(appointment, &r, tx.Now()); err != nil {
+		if err := in.fillFromAppointment(appointment, &r, tx.Now()); err != nil {
 			return r, err
 		}
 	}
@@ -140,13 +140,13 @@ func (in *pixInput) request(ctx context.Context, tx *store.Tx, org store.Org) (p
 	if err != nil {
 		return r, err
 	}
-	r.Payer = provider.Payer{Name: client.Name, Email: text(client.Email)}
-	r.Idempotency, err = onceOf("payments.pix", in.IdempotencyKey, b)
+	r.Payer = provider.Payer{Name: client.Name, Email: valueOrEmpty(client.Email)}
+	r.Idempotency, err = newIdempotencyKey("payments.pix", in.IdempotencyKey, b)
 	return r, err
 }
 
-// forAppointment says what is to be paid for an appointment.
-func (in *pixInput) forAppointment(d dbgen.AppointmentDetail, r *payment.ChargeRequest, now time.Time) error {
+// fillFromAppointment says what is to be paid for an appointment.
+func (in *createChargeInput) fillFromAppointment(d dbgen.AppointmentDetail, r *payment.ChargeRequest, now time.Time) error {
 	if in.Body.ClientID.HasValue() && d.ClientID != r.Client {
 		return hub.Invalid("body.client_id", "is not the appointment's client")
 	}
@@ -162,7 +162,7 @@ func (in *pixInput) forAppointment(d dbgen.AppointmentDetail, r *payment.ChargeR
 	return r.SetDueAmount(store.Balance{Status: d.Status, Price: d.PriceCents, Paid: d.PaidCents, Deposit: d.DepositCents, DepositStatus: d.DepositStatus})
 }
 
-type noticeInput struct {
+type paymentNoticeInput struct {
 	Provider string `path:"provider" maxLength:"60"`
 	RawBody  []byte
 	header   http.Header
@@ -170,36 +170,36 @@ type noticeInput struct {
 }
 
 // Resolve keeps what the provider signs.
-func (in *noticeInput) Resolve(ctx huma.Context) []error {
+func (in *paymentNoticeInput) Resolve(ctx huma.Context) []error {
 	address := ctx.URL()
 	in.header, in.query = make(http.Header), address.Query()
 	ctx.EachHeader(func(name, value string) { in.header.Add(name, value) })
 	return nil
 }
 
-type noticeOutput struct {
+type paymentNoticeOutput struct {
 	Body struct {
 		Received bool `json:"received"`
 	} `nameHint:"NoticeReceived"`
 }
 
-// receiveNotice takes in a notice of the payment provider. It is answered the same
+// receivePaymentNotice takes in a notice of the payment provider. It is answered the same
 // whether it is new or not, and whatever it is about.
-func (a *API) receiveNotice(ctx context.Context, in *noticeInput) (*noticeOutput, error) {
-	out := &noticeOutput{}
+func (a *API) receivePaymentNotice(ctx context.Context, in *paymentNoticeInput) (*paymentNoticeOutput, error) {
+	out := &paymentNoticeOutput{}
 	out.Body.Received = true
-	return out, a.cashier.ReceiveWebhook(ctx, in.Provider, provider.Inbound{Header: in.header, Query: in.query, Body: in.RawBody})
+	return out, a.payments.ReceiveWebhook(ctx, in.Provider, provider.Inbound{Header: in.header, Query: in.query, Body: in.RawBody})
 }
 
-type payInput struct {
+type paySandboxInput struct {
 	TxID string `path:"txid" maxLength:"60"`
 }
 
-// payOutput has no schema of its own: the call stands in no document.
-type payOutput struct{ Body map[string]any }
+// paySandboxOutput has no schema of its own: the call stands in no document.
+type paySandboxOutput struct{ Body map[string]any }
 
-// paySandbox pays a charge of the sandbox, which then sends its webhook.
-func (a *API) paySandbox(ctx context.Context, in *payInput) (*payOutput, error) {
-	charge, err := a.cashier.PaySandboxCharge(ctx, in.TxID)
-	return &payOutput{map[string]any{"txid": charge.TxID, "status": charge.Status, "amount": charge.Amount, "paid_at": charge.PaidAt}}, err
+// paySandboxCharge pays a charge of the sandbox, which then sends its webhook.
+func (a *API) paySandboxCharge(ctx context.Context, in *paySandboxInput) (*paySandboxOutput, error) {
+	charge, err := a.payments.PaySandboxCharge(ctx, in.TxID)
+	return &paySandboxOutput{map[string]any{"txid": charge.TxID, "status": charge.Status, "amount": charge.Amount, "paid_at": charge.PaidAt}}, err
 }

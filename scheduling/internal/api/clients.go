@@ -67,17 +67,17 @@ type clientFields struct {
 	MarketingConsent optional[bool] `json:"marketing_consent,omitempty" doc:"The client agreed to be written to"`
 }
 
-type clientInput struct {
+type createClientInput struct {
 	Body clientFields `nameHint:"ClientFields"`
 }
 
-type oneClientInput struct {
+type updateClientInput struct {
 	ByID
 	Body clientFields `nameHint:"ClientFields"`
 }
 
-// cpf opens a client's tax id, nil where there is none.
-func (a *API) cpf(c *dbgen.Client) (*string, error) {
+// openCPF opens a client's tax id, nil where there is none.
+func (a *API) openCPF(c *dbgen.Client) (*string, error) {
 	digits, err := a.store.OpenCPF(c)
 	if err != nil || digits == "" {
 		return nil, err
@@ -86,8 +86,8 @@ func (a *API) cpf(c *dbgen.Client) (*string, error) {
 	return &written, nil
 }
 
-// clients shows rows with the appointments around now.
-func (a *API) clients(ctx context.Context, org store.Org, rows []dbgen.Client) ([]Client, error) {
+// toClients shows rows with the appointments around now.
+func (a *API) toClients(ctx context.Context, org store.Org, rows []dbgen.Client) ([]Client, error) {
 	ids := rest.Map(rows, func(c dbgen.Client) uuid.UUID { return c.ID })
 	around, err := a.store.NeighboursOf(ctx, dbgen.NeighboursOfParams{Now: a.host.Now(), OrgID: org.ID, ClientIds: ids})
 	if err != nil {
@@ -100,7 +100,7 @@ func (a *API) clients(ctx context.Context, org store.Org, rows []dbgen.Client) (
 	list := make([]Client, len(rows))
 	for i := range rows {
 		c := &rows[i]
-		cpf, err := a.cpf(c)
+		cpf, err := a.openCPF(c)
 		if err != nil {
 			return nil, err
 		}
@@ -108,8 +108,8 @@ func (a *API) clients(ctx context.Context, org store.Org, rows []dbgen.Client) (
 		list[i] = Client{
 			ID: c.ID, Name: c.Name, Phone: c.Phone, Email: c.Email, CPF: cpf, Notes: c.Notes, Tags: append([]string{}, c.Tags...), IsBlocked: c.IsBlocked,
 			TotalAppointments: c.TotalAppointments, TotalSpent: c.TotalSpentCents, NoShowCount: c.NoShowCount, LoyaltyPoints: c.LoyaltyPoints,
-			LastAppointmentAt: local(&n.LastAt, org.Zone), NextAppointmentAt: local(&n.NextAt, org.Zone), CreatedAt: c.CreatedAt.In(org.Zone),
-			MarketingConsent: c.MarketingConsentAt != nil, MarketingConsentAt: local(c.MarketingConsentAt, org.Zone), MarketingConsentSource: c.MarketingConsentSource,
+			LastAppointmentAt: inZone(&n.LastAt, org.Zone), NextAppointmentAt: inZone(&n.NextAt, org.Zone), CreatedAt: c.CreatedAt.In(org.Zone),
+			MarketingConsent: c.MarketingConsentAt != nil, MarketingConsentAt: inZone(c.MarketingConsentAt, org.Zone), MarketingConsentSource: c.MarketingConsentSource,
 		}
 		if c.BirthDate != nil {
 			day := c.BirthDate.Format(time.DateOnly)
@@ -119,8 +119,8 @@ func (a *API) clients(ctx context.Context, org store.Org, rows []dbgen.Client) (
 	return list, nil
 }
 
-// into applies the fields to a client and checks what comes out.
-func (a *API) into(f *clientFields, c *dbgen.Client, today booking.Date) (warnings []string, err error) {
+// applyClientFields applies the fields to a client and checks what comes out.
+func (a *API) applyClientFields(f *clientFields, c *dbgen.Client, today booking.Date) (warnings []string, err error) {
 	f.Name.ApplyTo(&c.Name)
 	f.Phone.ApplyToNullable(&c.Phone)
 	f.Email.ApplyToNullable(&c.Email)
@@ -130,12 +130,12 @@ func (a *API) into(f *clientFields, c *dbgen.Client, today booking.Date) (warnin
 	}
 	f.Tags.ApplyTo(&c.Tags)
 	f.IsBlocked.ApplyTo(&c.IsBlocked)
-	f.agreed(c, a.host.Now())
+	f.applyConsent(c, a.host.Now())
 	c.Name = strings.TrimSpace(c.Name)
-	var wrong faults
+	var wrong fieldErrors
 	wrong.CheckLength(c.Name, "body.name", 1, 120)
 	if f.Phone.HasValue() {
-		wrong.phone(c.Phone)
+		wrong.checkPhone(c.Phone)
 	}
 	wrong.CheckEmail(c.Email, "body.email")
 	wrong.CheckLength(c.Notes, "body.notes", 0, 5000)
@@ -165,8 +165,8 @@ func (a *API) into(f *clientFields, c *dbgen.Client, today booking.Date) (warnin
 		c.BirthDate = nil
 	}
 	if f.BirthDate.HasValue() {
-		d, err := date("body.birth_date", f.BirthDate.Value)
-		if err := wrong.also(err); err != nil {
+		d, err := parseDate("body.birth_date", f.BirthDate.Value)
+		if err := wrong.merge(err); err != nil {
 			return nil, err
 		}
 		wrong.Check(d <= today, "body.birth_date", "must not be in the future")
@@ -182,12 +182,12 @@ type clientsInput struct {
 }
 
 func (a *API) listClients(ctx context.Context, in *clientsInput) (*struct{ Body Page[Client] }, error) {
-	org, err := a.org(ctx)
+	org, err := a.loadOrg(ctx)
 	if err != nil {
 		return nil, err
 	}
 	term := strings.TrimSpace(in.Search)
-	find := dbgen.SearchClientsParams{OrgID: org.ID, Term: likely(term), RowLimit: in.PerPage, RowOffset: in.Offset()}
+	find := dbgen.SearchClientsParams{OrgID: org.ID, Term: escapeLike(term), RowLimit: in.PerPage, RowOffset: in.Offset()}
 	if digits := booking.Digits(term); digits != "" && strings.Trim(term, "0123456789+-(). ") == "" {
 		find.Digits, find.Phones = digits, []string{}
 		if len(digits) >= 10 { // a whole number, in whichever form it was stored
@@ -204,7 +204,7 @@ func (a *API) listClients(ctx context.Context, in *clientsInput) (*struct{ Body 
 	if err != nil {
 		return nil, err
 	}
-	list, err := a.clients(ctx, org, rest.Map(rows, func(r dbgen.SearchClientsRow) dbgen.Client { return r.Client }))
+	list, err := a.toClients(ctx, org, rest.Map(rows, func(r dbgen.SearchClientsRow) dbgen.Client { return r.Client }))
 	if err != nil {
 		return nil, err
 	}
@@ -224,12 +224,14 @@ func (a *API) listClients(ctx context.Context, in *clientsInput) (*struct{ Body 
 	return &struct{ Body Page[Client] }{rest.NewPage(list, total, in.Paging)}, nil
 }
 
-// likely keeps what people type from meaning something in a LIKE pattern.
-func likely(s string) string { return strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`).Replace(s) }
+// escapeLike keeps what people type from meaning something in a LIKE pattern.
+func escapeLike(s string) string {
+	return strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`).Replace(s)
+}
 
-// saved shows a client that was just stored.
-func (a *API) saved(ctx context.Context, org store.Org, row dbgen.Client, warnings []string) (*struct{ Body SavedClient }, error) {
-	list, err := a.clients(ctx, org, []dbgen.Client{row})
+// toSavedClient shows a client that was just stored.
+func (a *API) toSavedClient(ctx context.Context, org store.Org, row dbgen.Client, warnings []string) (*struct{ Body SavedClient }, error) {
+	list, err := a.toClients(ctx, org, []dbgen.Client{row})
 	if err != nil {
 		return nil, err
 	}
@@ -246,13 +248,13 @@ func (a *API) saved(ctx context.Context, org store.Org, row dbgen.Client, warnin
 	return out, err
 }
 
-func (a *API) createClient(ctx context.Context, in *clientInput) (*struct{ Body SavedClient }, error) {
-	org, err := a.org(ctx)
+func (a *API) createClient(ctx context.Context, in *createClientInput) (*struct{ Body SavedClient }, error) {
+	org, err := a.loadOrg(ctx)
 	if err != nil {
 		return nil, err
 	}
 	c := dbgen.Client{OrgID: org.ID, ID: store.NewID()}
-	warnings, err := a.into(&in.Body, &c, booking.DateOf(a.host.Now(), org.Zone))
+	warnings, err := a.applyClientFields(&in.Body, &c, booking.DateOf(a.host.Now(), org.Zone))
 	if err != nil {
 		return nil, err
 	}
@@ -264,11 +266,11 @@ func (a *API) createClient(ctx context.Context, in *clientInput) (*struct{ Body 
 	if err != nil {
 		return nil, err
 	}
-	return a.saved(ctx, org, made, warnings)
+	return a.toSavedClient(ctx, org, made, warnings)
 }
 
-func (a *API) updateClient(ctx context.Context, in *oneClientInput) (*struct{ Body SavedClient }, error) {
-	org, err := a.org(ctx)
+func (a *API) updateClient(ctx context.Context, in *updateClientInput) (*struct{ Body SavedClient }, error) {
+	org, err := a.loadOrg(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -279,7 +281,7 @@ func (a *API) updateClient(ctx context.Context, in *oneClientInput) (*struct{ Bo
 		if err != nil {
 			return rest.NotFoundIfNoRows("Client", err)
 		}
-		if warnings, err = a.into(&in.Body, &c, booking.DateOf(a.host.Now(), org.Zone)); err != nil {
+		if warnings, err = a.applyClientFields(&in.Body, &c, booking.DateOf(a.host.Now(), org.Zone)); err != nil {
 			return err
 		}
 		if in.Body.Name.HasValue() {
@@ -288,25 +290,25 @@ func (a *API) updateClient(ctx context.Context, in *oneClientInput) (*struct{ Bo
 		if in.Body.Email.Set {
 			c.EmailSource = "staff"
 		}
-		done, err = tx.UpdateClient(ctx, clientUpdate(c, tx.Now()))
+		done, err = tx.UpdateClient(ctx, toClientUpdate(c, tx.Now()))
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	return a.saved(ctx, org, done, warnings)
+	return a.toSavedClient(ctx, org, done, warnings)
 }
 
 // deleteClient forgets who a client was; bookings and money stay.
-func (a *API) deleteClient(ctx context.Context, in *ByID) (*none, error) {
-	org, err := orgID(ctx)
+func (a *API) deleteClient(ctx context.Context, in *ByID) (*noContent, error) {
+	org, err := callerOrgID(ctx)
 	if err != nil {
 		return nil, err
 	}
 	return nil, a.store.EraseClientByID(ctx, org, in.ID)
 }
 
-func clientUpdate(c dbgen.Client, now time.Time) dbgen.UpdateClientParams {
+func toClientUpdate(c dbgen.Client, now time.Time) dbgen.UpdateClientParams {
 	return dbgen.UpdateClientParams{
 		OrgID: c.OrgID, ID: c.ID, Name: c.Name, Phone: c.Phone, PhoneE164: c.PhoneE164, Email: c.Email, CpfSealed: c.CpfSealed, CpfHash: c.CpfHash,
 		BirthDate: c.BirthDate, Notes: c.Notes, Tags: append([]string{}, c.Tags...), IsBlocked: c.IsBlocked, NameSource: c.NameSource, EmailSource: c.EmailSource, UpdatedAt: now,
@@ -315,7 +317,7 @@ func clientUpdate(c dbgen.Client, now time.Time) dbgen.UpdateClientParams {
 }
 
 func (a *API) getClient(ctx context.Context, in *ByID) (*struct{ Body ClientDetail }, error) {
-	org, err := a.org(ctx)
+	org, err := a.loadOrg(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -323,16 +325,16 @@ func (a *API) getClient(ctx context.Context, in *ByID) (*struct{ Body ClientDeta
 	if err != nil {
 		return nil, rest.NotFoundIfNoRows("Client", err)
 	}
-	list, err := a.clients(ctx, org, []dbgen.Client{row})
+	list, err := a.toClients(ctx, org, []dbgen.Client{row})
 	if err != nil {
 		return nil, err
 	}
 	const latest = 10
-	appointments, err := a.clientAppointments(ctx, &clientListInput{ByID: *in, Paging: Paging{Page: 1, PerPage: latest}})
+	appointments, err := a.listClientAppointments(ctx, &clientListInput{ByID: *in, Paging: Paging{Page: 1, PerPage: latest}})
 	if err != nil {
 		return nil, err
 	}
-	payments, err := a.clientPayments(ctx, &clientListInput{ByID: *in, Paging: Paging{Page: 1, PerPage: latest}})
+	payments, err := a.listClientPayments(ctx, &clientListInput{ByID: *in, Paging: Paging{Page: 1, PerPage: latest}})
 	if err != nil {
 		return nil, err
 	}
@@ -344,8 +346,8 @@ type clientListInput struct {
 	Paging
 }
 
-func (a *API) clientAppointments(ctx context.Context, in *clientListInput) (*struct{ Body Page[Appointment] }, error) {
-	org, err := a.org(ctx)
+func (a *API) listClientAppointments(ctx context.Context, in *clientListInput) (*struct{ Body Page[Appointment] }, error) {
+	org, err := a.loadOrg(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -359,12 +361,12 @@ func (a *API) clientAppointments(ctx context.Context, in *clientListInput) (*str
 		return nil, err
 	}
 	total, err := a.store.CountAppointments(ctx, dbgen.CountAppointmentsParams{OrgID: org.ID, ClientID: &in.ID, Statuses: []string{}})
-	items := rest.Map(rows, func(d dbgen.AppointmentDetail) Appointment { return appointmentOf(d, org.Zone) })
+	items := rest.Map(rows, func(d dbgen.AppointmentDetail) Appointment { return toAppointment(d, org.Zone) })
 	return &struct{ Body Page[Appointment] }{rest.NewPage(items, total, in.Paging)}, err
 }
 
-func (a *API) clientPayments(ctx context.Context, in *clientListInput) (*struct{ Body Page[Payment] }, error) {
-	org, err := a.org(ctx)
+func (a *API) listClientPayments(ctx context.Context, in *clientListInput) (*struct{ Body Page[Payment] }, error) {
+	org, err := a.loadOrg(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -376,11 +378,11 @@ func (a *API) clientPayments(ctx context.Context, in *clientListInput) (*struct{
 		return nil, err
 	}
 	total, err := a.store.CountClientPayments(ctx, org.ID, in.ID)
-	return &struct{ Body Page[Payment] }{rest.NewPage(paymentsOf(rows, org.Zone), total, in.Paging)}, err
+	return &struct{ Body Page[Payment] }{rest.NewPage(toPayments(rows, org.Zone), total, in.Paging)}, err
 }
 
-// byPhone finds an organization's clients under a phone number.
-func (a *API) byPhone(ctx context.Context, q *dbgen.Queries, org uuid.UUID, phone string) ([]dbgen.Client, error) {
+// findClientsByPhone finds an organization's clients under a phone number.
+func (a *API) findClientsByPhone(ctx context.Context, q *dbgen.Queries, org uuid.UUID, phone string) ([]dbgen.Client, error) {
 	forms := booking.PhoneForms(phone)
 	if len(forms) == 0 {
 		return nil, hub.Invalid("phone", "must be a phone number of 8 to 15 digits")

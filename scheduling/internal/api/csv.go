@@ -28,8 +28,8 @@ type reportOutput struct {
 	Body func(huma.Context)
 }
 
-// report binds a report to its row: JSON, or CSV where Accept asks for it.
-func report[I any, O tabular](handler func(context.Context, *I) (O, error)) func(huma.API, huma.Operation) {
+// bindReport binds a report to its row: JSON, or CSV where Accept asks for it.
+func bindReport[I any, O tabular](handler func(context.Context, *I) (O, error)) func(huma.API, huma.Operation) {
 	return func(api huma.API, op huma.Operation) {
 		schema := api.OpenAPI().Components.Schemas.Schema(reflect.TypeFor[O](), true, "Report")
 		op.Responses = map[string]*huma.Response{strconv.Itoa(op.DefaultStatus): {
@@ -39,10 +39,10 @@ func report[I any, O tabular](handler func(context.Context, *I) (O, error)) func
 		huma.Register(api, op, func(ctx context.Context, in *I) (*reportOutput, error) {
 			found, err := handler(ctx, in)
 			if err != nil {
-				return nil, told(dberr.Wrap(op.OperationID, err))
+				return nil, mapError(dberr.Wrap(op.OperationID, err))
 			}
 			return &reportOutput{func(c huma.Context) {
-				media, body, err := written(c.Header("Accept"), found)
+				media, body, err := encodeReport(c.Header("Accept"), found)
 				if err != nil {
 					_ = huma.WriteErr(api, c, 500, "", err)
 					return
@@ -54,7 +54,7 @@ func report[I any, O tabular](handler func(context.Context, *I) (O, error)) func
 	}
 }
 
-func written(accept string, found tabular) (media string, body []byte, err error) {
+func encodeReport(accept string, found tabular) (media string, body []byte, err error) {
 	if !strings.Contains(accept, mediaCSV) {
 		body, err = json.Marshal(found)
 		return "application/json", body, err
@@ -64,7 +64,7 @@ func written(accept string, found tabular) (media string, body []byte, err error
 	for _, row := range found.table() {
 		cells := make([]string, len(row))
 		for i, value := range row {
-			cells[i] = cell(value)
+			cells[i] = formatCell(value)
 		}
 		if err := w.Write(cells); err != nil {
 			return "", nil, err
@@ -74,8 +74,8 @@ func written(accept string, found tabular) (media string, body []byte, err error
 	return mediaCSV + "; charset=utf-8", b.Bytes(), w.Error()
 }
 
-// cell writes a value.
-func cell(value any) string {
+// formatCell writes a value.
+func formatCell(value any) string {
 	switch v := value.(type) {
 	case nil:
 		return ""
@@ -85,7 +85,7 @@ func cell(value any) string {
 		if v == nil {
 			return ""
 		}
-		return cell(*v)
+		return formatCell(*v)
 	case *time.Time:
 		if v == nil {
 			return ""

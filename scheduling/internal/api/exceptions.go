@@ -43,53 +43,53 @@ type exceptionFields struct {
 	ExceptionType  optional[string]    `json:"exception_type,omitempty" enum:"block,extra"`
 }
 
-type exceptionInput struct {
+type createExceptionInput struct {
 	Body exceptionFields `nameHint:"ScheduleExceptionFields"`
 }
 
-type oneExceptionInput struct {
+type updateExceptionInput struct {
 	ByID
 	Body exceptionFields `nameHint:"ScheduleExceptionFields"`
 }
 
-// longestException is how many days a range may have.
-const longestException = 366
+// maxExceptionDays is how many days a range may have.
+const maxExceptionDays = 366
 
-func exceptionOf(e dbgen.ScheduleException, zone *time.Location) ScheduleException {
+func toException(e dbgen.ScheduleException, zone *time.Location) ScheduleException {
 	return ScheduleException{
-		ID: e.ID, ProfessionalID: e.ProfessionalID, Date: e.Date.Format(time.DateOnly), StartTime: shown(e.StartMinute), EndTime: shown(e.EndMinute),
+		ID: e.ID, ProfessionalID: e.ProfessionalID, Date: e.Date.Format(time.DateOnly), StartTime: formatClock(e.StartMinute), EndTime: formatClock(e.EndMinute),
 		Reason: e.Reason, ExceptionType: e.ExceptionType, CreatedAt: e.CreatedAt.In(zone), UpdatedAt: e.UpdatedAt.In(zone),
 	}
 }
 
-// into applies the fields to an exception and checks what comes out.
-func (f *exceptionFields) into(e *dbgen.ScheduleException) error {
+// applyTo applies the fields to an exception and checks what comes out.
+func (f *exceptionFields) applyTo(e *dbgen.ScheduleException) error {
 	f.ProfessionalID.ApplyTo(&e.ProfessionalID)
 	f.Reason.ApplyTo(&e.Reason)
 	if f.Reason.Null {
 		e.Reason = ""
 	}
 	f.ExceptionType.ApplyTo(&e.ExceptionType)
-	var wrong faults
+	var wrong fieldErrors
 	if f.Date.HasValue() {
-		d, err := date("body.date", f.Date.Value)
-		if err := wrong.also(err); err != nil {
+		d, err := parseDate("body.date", f.Date.Value)
+		if err := wrong.merge(err); err != nil {
 			return err
 		}
 		e.Date = d.Time()
 	}
-	start, end := shown(e.StartMinute), shown(e.EndMinute)
+	start, end := formatClock(e.StartMinute), formatClock(e.EndMinute)
 	f.StartTime.ApplyToNullable(&start)
 	f.EndTime.ApplyToNullable(&end)
 	hours, err := booking.ParsePair(start, end, "start_time", "end_time")
-	if err := wrong.also(err); err != nil {
+	if err := wrong.merge(err); err != nil {
 		return err
 	}
 	e.StartMinute, e.EndMinute = nil, nil
 	if hours != nil {
 		e.StartMinute, e.EndMinute = &hours.Start, &hours.End
 	}
-	if err := wrong.also(booking.Exception{Kind: booking.ExceptionKind(e.ExceptionType), Hours: hours}.Validate()); err != nil {
+	if err := wrong.merge(booking.Exception{Kind: booking.ExceptionKind(e.ExceptionType), Hours: hours}.Validate()); err != nil {
 		return err
 	}
 	wrong.CheckLength(e.Reason, "body.reason", 0, 200)
@@ -102,33 +102,33 @@ type exceptionsInput struct {
 }
 
 func (a *API) listExceptions(ctx context.Context, in *exceptionsInput) (*listOutput[ScheduleException], error) {
-	org, err := a.org(ctx)
+	org, err := a.loadOrg(ctx)
 	if err != nil {
 		return nil, err
 	}
-	first, last, err := month(in.Month, a.host.Now(), org.Zone)
+	first, last, err := parseMonth(in.Month, a.host.Now(), org.Zone)
 	if err != nil {
 		return nil, err
 	}
-	professional, err := maybeID("query.professional_id", in.ProfessionalID)
+	professional, err := parseOptionalID("query.professional_id", in.ProfessionalID)
 	if err != nil {
 		return nil, err
 	}
 	if professional != nil {
-		if err := there(ctx, a.store.Queries, org.ID, *professional); err != nil {
+		if err := requireProfessional(ctx, a.store.Queries, org.ID, *professional); err != nil {
 			return nil, err
 		}
 	}
 	rows, err := a.store.ListExceptions(ctx, dbgen.ListExceptionsParams{OrgID: org.ID, First: first.Time(), Last: last.Time(), ProfessionalID: professional})
-	return listed(rows, func(e dbgen.ScheduleException) ScheduleException { return exceptionOf(e, org.Zone) }), err
+	return toListOutput(rows, func(e dbgen.ScheduleException) ScheduleException { return toException(e, org.Zone) }), err
 }
 
-func (a *API) createException(ctx context.Context, in *exceptionInput) (*struct{ Body MadeException }, error) {
-	org, err := a.org(ctx)
+func (a *API) createException(ctx context.Context, in *createExceptionInput) (*struct{ Body MadeException }, error) {
+	org, err := a.loadOrg(ctx)
 	if err != nil {
 		return nil, err
 	}
-	var wrong faults
+	var wrong fieldErrors
 	wrong.Check(in.Body.ProfessionalID.HasValue(), "body.professional_id", "is required")
 	wrong.Check(in.Body.Date.HasValue(), "body.date", "is required")
 	wrong.Check(in.Body.ExceptionType.HasValue(), "body.exception_type", "is required")
@@ -136,20 +136,20 @@ func (a *API) createException(ctx context.Context, in *exceptionInput) (*struct{
 		return nil, err
 	}
 	var e dbgen.ScheduleException
-	if err := in.Body.into(&e); err != nil {
+	if err := in.Body.applyTo(&e); err != nil {
 		return nil, err
 	}
 	first := booking.NewDate(e.Date.Date())
 	last := first
 	if in.Body.DateTo.HasValue() {
-		if last, err = date("body.date_to", in.Body.DateTo.Value); err != nil {
+		if last, err = parseDate("body.date_to", in.Body.DateTo.Value); err != nil {
 			return nil, err
 		}
-		if last < first || last-first >= longestException {
+		if last < first || last-first >= maxExceptionDays {
 			return nil, hub.Invalid("body.date_to", "must be at most 366 days from date")
 		}
 	}
-	if err := there(ctx, a.store.Queries, org.ID, e.ProfessionalID); err != nil {
+	if err := requireProfessional(ctx, a.store.Queries, org.ID, e.ProfessionalID); err != nil {
 		return nil, err
 	}
 	out := &struct{ Body MadeException }{}
@@ -167,20 +167,20 @@ func (a *API) createException(ctx context.Context, in *exceptionInput) (*struct{
 		if err != nil {
 			return err
 		}
-		out.Body.ScheduleException, out.Body.Created = exceptionOf(made, org.Zone), len(days.Ids)
-		out.Body.Conflicts, err = conflicts(ctx, tx, org, e, first, last)
+		out.Body.ScheduleException, out.Body.Created = toException(made, org.Zone), len(days.Ids)
+		out.Body.Conflicts, err = findConflicts(ctx, tx, org, e, first, last)
 		return err
 	})
 	return out, err
 }
 
-// conflicts finds the appointments that lie in a new block.
-func conflicts(ctx context.Context, tx *store.Tx, org store.Org, e dbgen.ScheduleException, first, last booking.Date) ([]AppointmentSummary, error) {
+// findConflicts finds the appointments that lie in a new block.
+func findConflicts(ctx context.Context, tx *store.Tx, org store.Org, e dbgen.ScheduleException, first, last booking.Date) ([]AppointmentSummary, error) {
 	found := []AppointmentSummary{}
 	if e.ExceptionType != string(booking.Block) {
 		return found, nil
 	}
-	since, until := bounds(first, last, org.Zone)
+	since, until := dayBounds(first, last, org.Zone)
 	rows, err := tx.Conflicts(ctx, dbgen.ConflictsParams{OrgID: org.ID, ProfessionalID: e.ProfessionalID, Since: since, Until: until})
 	for _, row := range rows {
 		open := booking.Rule{Start: 0, End: 23*60 + 59, Active: true}
@@ -199,14 +199,14 @@ func conflicts(ctx context.Context, tx *store.Tx, org store.Org, e dbgen.Schedul
 			}
 		}
 		if !booking.WithinHours(org.Zone, row.StartAt, row.EndAt, rules, blocks) {
-			found = append(found, summaryOf(row, org.Zone))
+			found = append(found, toAppointmentSummary(row, org.Zone))
 		}
 	}
 	return found, err
 }
 
-func (a *API) updateException(ctx context.Context, in *oneExceptionInput) (*struct{ Body ScheduleException }, error) {
-	org, err := a.org(ctx)
+func (a *API) updateException(ctx context.Context, in *updateExceptionInput) (*struct{ Body ScheduleException }, error) {
+	org, err := a.loadOrg(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -216,10 +216,10 @@ func (a *API) updateException(ctx context.Context, in *oneExceptionInput) (*stru
 		if err != nil {
 			return rest.NotFoundIfNoRows("Schedule exception", err)
 		}
-		if err := in.Body.into(&e); err != nil {
+		if err := in.Body.applyTo(&e); err != nil {
 			return err
 		}
-		if err := there(ctx, tx.Queries, org.ID, e.ProfessionalID); err != nil {
+		if err := requireProfessional(ctx, tx.Queries, org.ID, e.ProfessionalID); err != nil {
 			return err
 		}
 		done, err = tx.UpdateException(ctx, dbgen.UpdateExceptionParams{
@@ -228,14 +228,14 @@ func (a *API) updateException(ctx context.Context, in *oneExceptionInput) (*stru
 		})
 		return err
 	})
-	return &struct{ Body ScheduleException }{exceptionOf(done, org.Zone)}, err
+	return &struct{ Body ScheduleException }{toException(done, org.Zone)}, err
 }
 
-func (a *API) deleteException(ctx context.Context, in *ByID) (*none, error) {
-	org, err := orgID(ctx)
+func (a *API) deleteException(ctx context.Context, in *ByID) (*noContent, error) {
+	org, err := callerOrgID(ctx)
 	if err != nil {
 		return nil, err
 	}
 	n, err := a.store.DeleteException(ctx, org, in.ID)
-	return nil, changedOne("Schedule exception", n, err)
+	return nil, requireRowChanged("Schedule exception", n, err)
 }

@@ -46,16 +46,16 @@ type foundClientOutput struct {
 }
 
 func (a *API) searchClients(ctx context.Context, in *PhoneQuery) (*foundClientOutput, error) {
-	org, err := a.org(ctx)
+	org, err := a.loadOrg(ctx)
 	if err != nil {
 		return nil, err
 	}
-	rows, err := a.byPhone(ctx, a.store.Queries, org.ID, in.Phone)
+	rows, err := a.findClientsByPhone(ctx, a.store.Queries, org.ID, in.Phone)
 	out := &foundClientOutput{}
 	if err != nil || len(rows) == 0 {
 		return out, err
 	}
-	list, err := a.clients(ctx, org, rows[:1])
+	list, err := a.toClients(ctx, org, rows[:1])
 	if err != nil {
 		return nil, err
 	}
@@ -66,8 +66,8 @@ func (a *API) searchClients(ctx context.Context, in *PhoneQuery) (*foundClientOu
 	}
 	out.Body.Found = true
 	out.Body.Client = &FoundClient{
-		ID: c.ID, Name: c.Name, Phone: c.Phone, Email: c.Email, CPF: c.CPF, BirthDate: c.BirthDate, LastAppointment: local(c.LastAppointmentAt, time.UTC),
-		NextAppointment: local(c.NextAppointmentAt, time.UTC), TotalAppointments: c.TotalAppointments, TotalSpent: c.TotalSpent,
+		ID: c.ID, Name: c.Name, Phone: c.Phone, Email: c.Email, CPF: c.CPF, BirthDate: c.BirthDate, LastAppointment: inZone(c.LastAppointmentAt, time.UTC),
+		NextAppointment: inZone(c.NextAppointmentAt, time.UTC), TotalAppointments: c.TotalAppointments, TotalSpent: c.TotalSpent,
 	}
 	return out, nil
 }
@@ -95,11 +95,11 @@ type foundAppointmentsOutput struct {
 }
 
 func (a *API) searchAppointments(ctx context.Context, in *searchAppointmentsInput) (*foundAppointmentsOutput, error) {
-	org, err := a.org(ctx)
+	org, err := a.loadOrg(ctx)
 	if err != nil {
 		return nil, err
 	}
-	clients, err := a.byPhone(ctx, a.store.Queries, org.ID, in.Phone)
+	clients, err := a.findClientsByPhone(ctx, a.store.Queries, org.ID, in.Phone)
 	if err != nil {
 		return nil, err
 	}
@@ -120,7 +120,7 @@ func (a *API) searchAppointments(ctx context.Context, in *searchAppointmentsInpu
 	return out, err
 }
 
-type actionBookInput struct {
+type bookByPhoneInput struct {
 	Body struct {
 		Phone          string              `json:"phone" maxLength:"40"`
 		Name           optional[string]    `json:"name,omitempty"`
@@ -135,7 +135,7 @@ type actionBookInput struct {
 	} `nameHint:"ActionBook"`
 }
 
-type actionBookOutput struct {
+type bookByPhoneOutput struct {
 	Body struct {
 		AppointmentID uuid.UUID              `json:"appointment_id"`
 		Status        booking.Status         `json:"status"`
@@ -148,15 +148,15 @@ type actionBookOutput struct {
 	} `nameHint:"ActionBooked"`
 }
 
-// request reads what is to be booked.
-func (in *actionBookInput) request() (start time.Time, err error) {
+// parseStart reads what is to be booked.
+func (in *bookByPhoneInput) parseStart() (start time.Time, err error) {
 	b := &in.Body
 	at, location := b.StartAt, "body.start_at"
 	if !at.HasValue() && b.Datetime.HasValue() {
 		at, location = b.Datetime, "body.datetime"
 	}
-	var wrong faults
-	wrong.phone(&b.Phone)
+	var wrong fieldErrors
+	wrong.checkPhone(&b.Phone)
 	if b.Email.HasValue() {
 		wrong.CheckEmail(&b.Email.Value, "body.email")
 	}
@@ -168,27 +168,27 @@ func (in *actionBookInput) request() (start time.Time, err error) {
 	if err := wrong.Err(); err != nil {
 		return start, err
 	}
-	return instant(location, at.Value)
+	return parseInstant(location, at.Value)
 }
 
-func (a *API) actionBook(ctx context.Context, in *actionBookInput) (*actionBookOutput, error) {
-	org, err := a.org(ctx)
+func (a *API) bookByPhone(ctx context.Context, in *bookByPhoneInput) (*bookByPhoneOutput, error) {
+	org, err := a.loadOrg(ctx)
 	if err != nil {
 		return nil, err
 	}
-	start, err := in.request()
+	start, err := in.parseStart()
 	if err != nil {
 		return nil, err
 	}
-	service, err := a.named(ctx, org.ID, in)
+	service, err := a.findService(ctx, org.ID, in)
 	if err != nil {
 		return nil, err
 	}
 	who, _ := module.CallerFrom(ctx)
-	b, v := &in.Body, a.viewOf(ctx, org)
+	b, v := &in.Body, a.callerView(ctx, org)
 	n := store.NewAppointment{
 		Org: org, ServiceChoice: store.ServiceChoice{Service: service, Online: v.Online}, Start: start, Notes: b.Notes.Value, Source: booking.Integration,
-		By: staff(ctx), Limits: v.Limits,
+		By: currentActor(ctx), Limits: v.Limits,
 	}
 	b.ProfessionalID.ApplyToNullable(&n.Professional)
 	if b.SourceID.Value != "" {
@@ -213,19 +213,19 @@ func (a *API) actionBook(ctx context.Context, in *actionBookInput) (*actionBookO
 		}
 		return client, publicbooking.CheckNotBlocked(client)
 	}
-	made, err := a.desk.BookWithDeposit(ctx, n, provider.Payer{Name: contact.Name, Email: contact.Email})
+	made, err := a.publicBooking.BookWithDeposit(ctx, n, provider.Payer{Name: contact.Name, Email: contact.Email})
 	if err != nil {
 		return nil, payment.WithPayerEmailField(err, "body.email")
 	}
-	out := &actionBookOutput{}
+	out := &bookByPhoneOutput{}
 	out.Body.AppointmentID, out.Body.Status, out.Body.StartAt, out.Body.EndAt = made.ID, made.Status, made.StartAt.In(org.Zone), made.EndAt.In(org.Zone)
 	out.Body.Service, out.Body.Professional = made.ServiceName, made.ProfessionalName
 	out.Body.CancelURL, out.Body.Deposit = made.CancelURL, made.Deposit
 	return out, nil
 }
 
-// named finds the service by its id or its exact name.
-func (a *API) named(ctx context.Context, org uuid.UUID, in *actionBookInput) (uuid.UUID, error) {
+// findService finds the service by its id or its exact name.
+func (a *API) findService(ctx context.Context, org uuid.UUID, in *bookByPhoneInput) (uuid.UUID, error) {
 	if in.Body.ServiceID.HasValue() {
 		return in.Body.ServiceID.Value, nil
 	}
@@ -262,12 +262,12 @@ type Integrations struct {
 	Integrations []Integration `json:"integrations" nullable:"false"`
 }
 
-// IntegrationOf shows a connection to its administrator.
-func IntegrationOf(i module.Integration) Integration {
+// ToIntegration shows a connection to its administrator.
+func ToIntegration(i module.Integration) Integration {
 	shown := Integration{
 		ID: i.ID, Product: i.Product, Status: i.Status, Features: append([]string{}, i.Features...), Enabled: append([]string{}, i.EnabledUses...),
-		APIURL: i.APIURL, WebhookURL: i.WebhookURL, APIKeyLocal: masked(i.LocalKeyLast4), APIKeyRemote: masked(i.RemoteKeyLast4),
-		LastHealthCheck: local(&i.LastHealthCheck, time.UTC), CreatedAt: i.CreatedAt.UTC(),
+		APIURL: i.APIURL, WebhookURL: i.WebhookURL, APIKeyLocal: maskKey(i.LocalKeyLast4), APIKeyRemote: maskKey(i.RemoteKeyLast4),
+		LastHealthCheck: inZone(&i.LastHealthCheck, time.UTC), CreatedAt: i.CreatedAt.UTC(),
 	}
 	if i.LastError != "" {
 		shown.LastError = &i.LastError
@@ -275,13 +275,13 @@ func IntegrationOf(i module.Integration) Integration {
 	return shown
 }
 
-// IntegrationsOf shows all of them.
-func IntegrationsOf(list []module.Integration) Integrations {
-	return Integrations{rest.Map(list, IntegrationOf)}
+// ToIntegrations shows all of them.
+func ToIntegrations(list []module.Integration) Integrations {
+	return Integrations{rest.Map(list, ToIntegration)}
 }
 
-// masked is what is known of a key, in the form of the interface.
-func masked(last4 string) string {
+// maskKey is what is known of a key, in the form of the interface.
+func maskKey(last4 string) string {
 	if last4 == "" {
 		return ""
 	}

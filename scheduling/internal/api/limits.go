@@ -11,9 +11,9 @@ import (
 	"integrationhub/hub/module/rest"
 )
 
-// limit refuses requests beyond what their caller may make. Those of keys are limited by
+// checkRateLimit refuses requests beyond what their caller may make. Those of keys are limited by
 // the hub, clients' by the desk.
-func (a *API) limit(ctx context.Context, row rest.Route) error {
+func (a *API) checkRateLimit(ctx context.Context, row rest.Route) error {
 	who, known := module.CallerFrom(ctx)
 	switch {
 	case known && who.UserID != uuid.Nil:
@@ -25,7 +25,7 @@ func (a *API) limit(ctx context.Context, row rest.Route) error {
 	case strings.HasPrefix(row.ID, "auth.") || row.ID == "payments.webhook":
 		return nil
 	case row.Method == http.MethodGet:
-		return a.desk.AllowRead(ctx)
+		return a.publicBooking.AllowRead(ctx)
 	}
-	return a.desk.AllowWrite(ctx)
+	return a.publicBooking.AllowWrite(ctx)
 }

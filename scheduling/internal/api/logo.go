@@ -11,13 +11,13 @@ import (
 	"integrationhub/scheduling/internal/store/dbgen"
 )
 
-// formBytes is room for what a form has around its file.
-const formBytes = 64 << 10
+// formOverheadBytes is room for what a form has around its file.
+const formOverheadBytes = 64 << 10
 
-// upload lets a form be as long as a picture may be.
-func upload(bind func(huma.API, huma.Operation)) func(huma.API, huma.Operation) {
+// allowUpload lets a form be as long as a picture may be.
+func allowUpload(bind func(huma.API, huma.Operation)) func(huma.API, huma.Operation) {
 	return func(api huma.API, op huma.Operation) {
-		op.MaxBodyBytes = imageupload.MaxBytes + formBytes
+		op.MaxBodyBytes = imageupload.MaxBytes + formOverheadBytes
 		bind(api, op)
 	}
 }
@@ -36,11 +36,11 @@ type logoOutput struct {
 
 // uploadLogo keeps a picture anew, so that nothing but its pixels is.
 func (a *API) uploadLogo(ctx context.Context, in *logoInput) (*logoOutput, error) {
-	org, err := orgID(ctx)
+	org, err := callerOrgID(ctx)
 	if err != nil {
 		return nil, err
 	}
-	taken, err := a.pictures.Process(ctx, in.RawBody.Data().File)
+	taken, err := a.images.Process(ctx, in.RawBody.Data().File)
 	if err != nil {
 		return nil, err
 	}
@@ -49,7 +49,7 @@ func (a *API) uploadLogo(ctx context.Context, in *logoInput) (*logoOutput, error
 		return nil, err
 	}
 	if err := a.replaceLogo(ctx, org, &name); err != nil {
-		a.dropFile(ctx, name)
+		a.deleteFile(ctx, name)
 		return nil, err
 	}
 	out := &logoOutput{}
@@ -57,8 +57,8 @@ func (a *API) uploadLogo(ctx context.Context, in *logoInput) (*logoOutput, error
 	return out, nil
 }
 
-func (a *API) deleteLogo(ctx context.Context, _ *struct{}) (*none, error) {
-	org, err := orgID(ctx)
+func (a *API) deleteLogo(ctx context.Context, _ *struct{}) (*noContent, error) {
+	org, err := callerOrgID(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -77,13 +77,13 @@ func (a *API) replaceLogo(ctx context.Context, id uuid.UUID, name *string) error
 		return tx.SetLogo(ctx, dbgen.SetLogoParams{ID: id, LogoKey: name, UpdatedAt: tx.Now()})
 	})
 	if err == nil && before != nil {
-		a.dropFile(ctx, *before)
+		a.deleteFile(ctx, *before)
 	}
 	return err
 }
 
-// dropFile removes a picture that nothing names any more; one that stays does no harm.
-func (a *API) dropFile(ctx context.Context, name string) {
+// deleteFile removes a picture that nothing names any more; one that stays does no harm.
+func (a *API) deleteFile(ctx context.Context, name string) {
 	if err := a.host.Files.Delete(ctx, name); err != nil {
 		a.host.Log.WarnContext(ctx, "a picture stays behind", "name", name, "error", err)
 	}

@@ -34,8 +34,8 @@ type LoyaltyConfig struct {
 
 // Terminology is what points are called.
 type Terminology struct {
-	One   string `json:"one" maxLength:"40"`
-	Other string `json:"other" maxLength:"40"`
+	Singular string `json:"one" maxLength:"40"`
+	Plural   string `json:"other" maxLength:"40"`
 }
 
 // Reward is something points can be exchanged for.
@@ -49,7 +49,7 @@ type Reward struct {
 	IsActive  bool               `json:"is_active"`
 }
 
-type loyaltyInput struct {
+type configureLoyaltyInput struct {
 	Body struct {
 		Enabled               optional[bool]           `json:"enabled,omitempty"`
 		ProgramName           optional[string]         `json:"program_name,omitempty"`
@@ -79,12 +79,12 @@ type rewardFields struct {
 
 type loyaltyOutput struct{ Body LoyaltyConfig }
 
-func rewardOf(r dbgen.LoyaltyReward) Reward {
+func toReward(r dbgen.LoyaltyReward) Reward {
 	return Reward{r.ID, r.Name, r.Points, booking.RewardType(r.Type), booking.Cents(r.Value), r.ServiceID, r.IsActive}
 }
 
-func (a *API) loyaltyConfig(ctx context.Context, _ *struct{}) (*loyaltyOutput, error) {
-	org, err := a.org(ctx)
+func (a *API) getLoyaltyConfig(ctx context.Context, _ *struct{}) (*loyaltyOutput, error) {
+	org, err := a.loadOrg(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -96,13 +96,13 @@ func (a *API) loyaltyConfig(ctx context.Context, _ *struct{}) (*loyaltyOutput, e
 	return &loyaltyOutput{LoyaltyConfig{
 		Enabled: p.Enabled, ProgramName: p.ProgramName, AccrualType: p.AccrualType, PointsPerCurrencyUnit: booking.Cents(p.PointsPerHundred),
 		PointsPerVisit: p.PointsPerVisit, MinSpend: p.MinSpendCents, Rounding: p.Rounding, SignupBonus: p.SignupBonus, BirthdayBonus: p.BirthdayBonus,
-		PointsExpirationDays: p.PointsExpirationDays, EligibleServiceIDs: p.EligibleServiceIds, Rewards: rest.Map(rewards, rewardOf),
+		PointsExpirationDays: p.PointsExpirationDays, EligibleServiceIDs: p.EligibleServiceIds, Rewards: rest.Map(rewards, toReward),
 		Terminology: Terminology{p.TermOne, p.TermOther}, UpdatedAt: p.UpdatedAt.In(org.Zone),
 	}}, err
 }
 
-// into applies the fields to a program.
-func (in *loyaltyInput) into(p *dbgen.LoyaltyProgram) {
+// applyTo applies the fields to a program.
+func (in *configureLoyaltyInput) applyTo(p *dbgen.LoyaltyProgram) {
 	b := &in.Body
 	b.Enabled.ApplyTo(&p.Enabled)
 	b.ProgramName.ApplyTo(&p.ProgramName)
@@ -120,12 +120,12 @@ func (in *loyaltyInput) into(p *dbgen.LoyaltyProgram) {
 		p.EligibleServiceIds = b.EligibleServiceIDs.Value
 	}
 	if b.Terminology != nil {
-		p.TermOne, p.TermOther = b.Terminology.One, b.Terminology.Other
+		p.TermOne, p.TermOther = b.Terminology.Singular, b.Terminology.Plural
 	}
 }
 
-// rewards are the program's rewards as they will be, and the services they name.
-func (in *loyaltyInput) rewards(org uuid.UUID, kept []dbgen.LoyaltyReward) (list []dbgen.LoyaltyReward, err error) {
+// mergeRewards are the program's rewards as they will be, and the services they name.
+func (in *configureLoyaltyInput) mergeRewards(org uuid.UUID, kept []dbgen.LoyaltyReward) (list []dbgen.LoyaltyReward, err error) {
 	if !in.Body.Rewards.HasValue() {
 		return kept, nil
 	}
@@ -148,24 +148,24 @@ func (in *loyaltyInput) rewards(org uuid.UUID, kept []dbgen.LoyaltyReward) (list
 	return list, nil
 }
 
-// check finds money that the currency does not have.
-func (in *loyaltyInput) check(currency string) error {
-	var wrong faults
-	wrong.money(in.Body.MinSpend, currency, "body.min_spend")
+// validate finds money that the currency does not have.
+func (in *configureLoyaltyInput) validate(currency string) error {
+	var wrong fieldErrors
+	wrong.checkAmount(in.Body.MinSpend, currency, "body.min_spend")
 	for i, f := range in.Body.Rewards.Value {
 		if f.Type == booking.FixedDiscount {
-			wrong.money(f.Value, currency, fmt.Sprintf("body.rewards[%d].value", i))
+			wrong.checkAmount(f.Value, currency, fmt.Sprintf("body.rewards[%d].value", i))
 		}
 	}
 	return wrong.Err()
 }
 
-func (a *API) configureLoyalty(ctx context.Context, in *loyaltyInput) (*loyaltyOutput, error) {
-	here, err := a.org(ctx)
+func (a *API) configureLoyalty(ctx context.Context, in *configureLoyaltyInput) (*loyaltyOutput, error) {
+	here, err := a.loadOrg(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if err := in.check(here.Currency); err != nil {
+	if err := in.validate(here.Currency); err != nil {
 		return nil, err
 	}
 	org := here.ID
@@ -178,8 +178,8 @@ func (a *API) configureLoyalty(ctx context.Context, in *loyaltyInput) (*loyaltyO
 		if err != nil {
 			return err
 		}
-		in.into(&p)
-		rewards, err := in.rewards(org, kept)
+		in.applyTo(&p)
+		rewards, err := in.mergeRewards(org, kept)
 		if err != nil {
 			return err
 		}
@@ -190,19 +190,19 @@ func (a *API) configureLoyalty(ctx context.Context, in *loyaltyInput) (*loyaltyO
 		if len([]rune(p.ProgramName)) > 120 {
 			return hub.Invalid("body.program_name", "is too long")
 		}
-		if err := servicesThere(ctx, tx, org, p.EligibleServiceIds, rewards); err != nil {
+		if err := requireServices(ctx, tx, org, p.EligibleServiceIds, rewards); err != nil {
 			return err
 		}
-		return putProgram(ctx, tx, p, rewards)
+		return saveProgram(ctx, tx, p, rewards)
 	})
 	if err != nil {
 		return nil, err
 	}
-	return a.loyaltyConfig(ctx, nil)
+	return a.getLoyaltyConfig(ctx, nil)
 }
 
-// servicesThere checks that the services a program names are the organization's.
-func servicesThere(ctx context.Context, tx *store.Tx, org uuid.UUID, ids []uuid.UUID, rewards []dbgen.LoyaltyReward) error {
+// requireServices checks that the services a program names are the organization's.
+func requireServices(ctx context.Context, tx *store.Tx, org uuid.UUID, ids []uuid.UUID, rewards []dbgen.LoyaltyReward) error {
 	named := make(map[uuid.UUID]bool)
 	for _, id := range ids {
 		named[id] = true
@@ -223,7 +223,7 @@ func servicesThere(ctx context.Context, tx *store.Tx, org uuid.UUID, ids []uuid.
 	return err
 }
 
-func putProgram(ctx context.Context, tx *store.Tx, p dbgen.LoyaltyProgram, rewards []dbgen.LoyaltyReward) error {
+func saveProgram(ctx context.Context, tx *store.Tx, p dbgen.LoyaltyProgram, rewards []dbgen.LoyaltyReward) error {
 	err := tx.UpdateLoyaltyProgram(ctx, dbgen.UpdateLoyaltyProgramParams{
 		OrgID: p.OrgID, Enabled: p.Enabled, ProgramName: p.ProgramName, AccrualType: p.AccrualType, PointsPerHundred: p.PointsPerHundred,
 		PointsPerVisit: p.PointsPerVisit, MinSpendCents: p.MinSpendCents, Rounding: p.Rounding, SignupBonus: p.SignupBonus, BirthdayBonus: p.BirthdayBonus,
@@ -274,8 +274,8 @@ type PointsEntry struct {
 
 type pointsOutput struct{ Body ClientPoints }
 
-func (a *API) clientPoints(ctx context.Context, in *clientListInput) (*pointsOutput, error) {
-	org, err := a.org(ctx)
+func (a *API) getClientPoints(ctx context.Context, in *clientListInput) (*pointsOutput, error) {
+	org, err := a.loadOrg(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -310,14 +310,14 @@ func (a *API) clientPoints(ctx context.Context, in *clientListInput) (*pointsOut
 		return booking.LedgerEntry{Points: r.Points, At: r.CreatedAt}
 	})
 	_, expiring, at := program.Expiry(lots, a.host.Now(), org.Zone)
-	shown.ExpiringPoints, shown.ExpiringAt = expiring, local(&at, org.Zone)
+	shown.ExpiringPoints, shown.ExpiringAt = expiring, inZone(&at, org.Zone)
 	shown.History = rest.NewPage(rest.Map(entries, func(e dbgen.EntriesRow) PointsEntry {
 		return PointsEntry{e.ID, e.Type, e.Points, e.BalanceAfter, e.AppointmentID, e.PaymentID, e.RewardID, e.Description, e.CreatedAt.In(org.Zone)}
 	}), len(ledger), in.Paging)
 	return &pointsOutput{shown}, nil
 }
 
-type redeemInput struct {
+type redeemRewardInput struct {
 	ByID
 	IdempotencyKey string `header:"Idempotency-Key" maxLength:"255" doc:"The same request with the same key takes points once, for 24 hours"`
 	Body           struct {
@@ -326,24 +326,24 @@ type redeemInput struct {
 	} `nameHint:"Redeem"`
 }
 
-func (a *API) redeem(ctx context.Context, in *redeemInput) (*pointsOutput, error) {
-	org, err := a.org(ctx)
+func (a *API) redeemReward(ctx context.Context, in *redeemRewardInput) (*pointsOutput, error) {
+	org, err := a.loadOrg(ctx)
 	if err != nil {
 		return nil, err
 	}
 	r := store.Redemption{Client: in.ID, Reward: in.Body.RewardID}
 	in.Body.AppointmentID.ApplyToNullable(&r.Appointment)
-	once, err := onceOf("loyalty.redeem", in.IdempotencyKey, r)
+	once, err := newIdempotencyKey("loyalty.redeem", in.IdempotencyKey, r)
 	if err != nil {
 		return nil, err
 	}
 	if err := a.store.RedeemReward(ctx, org, r, once); err != nil {
 		return nil, err
 	}
-	return a.clientPoints(ctx, &clientListInput{ByID: in.ByID, Paging: Paging{Page: 1, PerPage: 20}})
+	return a.getClientPoints(ctx, &clientListInput{ByID: in.ByID, Paging: Paging{Page: 1, PerPage: 20}})
 }
 
-type adjustInput struct {
+type adjustPointsInput struct {
 	ByID
 	IdempotencyKey string `header:"Idempotency-Key" maxLength:"255" doc:"The same request with the same key counts once, for 24 hours"`
 	Body           struct {
@@ -352,8 +352,8 @@ type adjustInput struct {
 	} `nameHint:"AdjustPoints"`
 }
 
-func (a *API) adjust(ctx context.Context, in *adjustInput) (*pointsOutput, error) {
-	org, err := orgID(ctx)
+func (a *API) adjustPoints(ctx context.Context, in *adjustPointsInput) (*pointsOutput, error) {
+	org, err := callerOrgID(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -361,7 +361,7 @@ func (a *API) adjust(ctx context.Context, in *adjustInput) (*pointsOutput, error
 		return nil, hub.Invalid("body.points", "must not be 0")
 	}
 	p := store.PointsChange{Org: org, Client: in.ID, Type: "adjust", Points: in.Body.Points, Description: in.Body.Reason}
-	once, err := onceOf("loyalty.adjust", in.IdempotencyKey, p)
+	once, err := newIdempotencyKey("loyalty.adjust", in.IdempotencyKey, p)
 	if err != nil {
 		return nil, err
 	}
@@ -369,5 +369,5 @@ func (a *API) adjust(ctx context.Context, in *adjustInput) (*pointsOutput, error
 	if err := a.store.AdjustPoints(ctx, p, once); err != nil {
 		return nil, err
 	}
-	return a.clientPoints(ctx, &clientListInput{ByID: in.ByID, Paging: Paging{Page: 1, PerPage: 20}})
+	return a.getClientPoints(ctx, &clientListInput{ByID: in.ByID, Paging: Paging{Page: 1, PerPage: 20}})
 }

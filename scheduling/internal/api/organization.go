@@ -16,8 +16,8 @@ import (
 	"integrationhub/scheduling/internal/store/dbgen"
 )
 
-// slugTime is how long an organization's old slug leads to it.
-const slugTime = 90 * 24 * time.Hour
+// slugRedirectPeriod is how long an organization's old slug leads to it.
+const slugRedirectPeriod = 90 * 24 * time.Hour
 
 // Organization is a tenant of the service.
 type Organization struct {
@@ -39,7 +39,7 @@ type Organization struct {
 
 type organizationOutput struct{ Body Organization }
 
-type organizationInput struct {
+type updateOrganizationInput struct {
 	Body struct {
 		Name     optional[string] `json:"name,omitempty"`
 		Slug     optional[string] `json:"slug,omitempty" doc:"Owners only; the old one leads here for 90 days"`
@@ -52,28 +52,28 @@ type organizationInput struct {
 	} `nameHint:"OrganizationFields"`
 }
 
-func (a *API) organizationOf(o store.Org) Organization {
+func (a *API) toOrganization(o store.Org) Organization {
 	return Organization{
-		ID: o.ID, Name: o.Name, Slug: o.Slug, LogoURL: a.desk.LogoURL(o), Phone: o.Phone, Email: o.Email, Address: o.Address, Timezone: o.Timezone,
-		Currency: o.Currency, Locale: o.Locale, Plan: o.Plan, Settings: settingsOf(o.Settings),
+		ID: o.ID, Name: o.Name, Slug: o.Slug, LogoURL: a.publicBooking.LogoURL(o), Phone: o.Phone, Email: o.Email, Address: o.Address, Timezone: o.Timezone,
+		Currency: o.Currency, Locale: o.Locale, Plan: o.Plan, Settings: toSettings(o.Settings),
 		CreatedAt: o.CreatedAt.In(o.Zone), UpdatedAt: o.UpdatedAt.In(o.Zone),
 	}
 }
 
 func (a *API) getOrganization(ctx context.Context, _ *struct{}) (*organizationOutput, error) {
-	org, err := a.org(ctx)
+	org, err := a.loadOrg(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return &organizationOutput{a.organizationOf(org)}, nil
+	return &organizationOutput{a.toOrganization(org)}, nil
 }
 
 var (
-	e164Form     = regexp.MustCompile(`^\+[1-9][0-9]{7,14}$`)
-	currencyForm = regexp.MustCompile(`^[A-Z]{3}$`)
+	e164Pattern     = regexp.MustCompile(`^\+[1-9][0-9]{7,14}$`)
+	currencyPattern = regexp.MustCompile(`^[A-Z]{3}$`)
 )
 
-func (in *organizationInput) into(o *dbgen.Organization) error {
+func (in *updateOrganizationInput) applyTo(o *dbgen.Organization) error {
 	b := &in.Body
 	b.Name.ApplyTo(&o.Name)
 	b.Slug.ApplyTo(&o.Slug)
@@ -84,20 +84,20 @@ func (in *organizationInput) into(o *dbgen.Organization) error {
 	b.Currency.ApplyTo(&o.Currency)
 	b.Locale.ApplyTo(&o.Locale)
 	o.Name = strings.TrimSpace(o.Name)
-	var wrong faults
+	var wrong fieldErrors
 	wrong.CheckLength(o.Name, "body.name", 1, 120)
 	wrong.Check(validSlug(o.Slug), "body.slug", "must be 3 to 63 of a-z, 0-9 and single dashes, and no reserved word")
-	wrong.Check(!b.Phone.HasValue() || e164Form.MatchString(b.Phone.Value), "body.phone", "must be a phone number with its country, e.g. +5511987654321")
+	wrong.Check(!b.Phone.HasValue() || e164Pattern.MatchString(b.Phone.Value), "body.phone", "must be a phone number with its country, e.g. +5511987654321")
 	wrong.CheckEmail(o.Email, "body.email")
-	wrong.CheckLength(text(o.Address), "body.address", 0, 500)
+	wrong.CheckLength(valueOrEmpty(o.Address), "body.address", 0, 500)
 	wrong.CheckTimeZone(o.Timezone, "body.timezone")
-	wrong.Check(currencyForm.MatchString(o.Currency) && knownCurrency(o.Currency), "body.currency", "must be an ISO 4217 code")
+	wrong.Check(currencyPattern.MatchString(o.Currency) && isCurrency(o.Currency), "body.currency", "must be an ISO 4217 code")
 	wrong.CheckLocale(o.Locale, "body.locale")
 	return wrong.Err()
 }
 
-func (a *API) updateOrganization(ctx context.Context, in *organizationInput) (*organizationOutput, error) {
-	who, err := caller(ctx)
+func (a *API) updateOrganization(ctx context.Context, in *updateOrganizationInput) (*organizationOutput, error) {
+	who, err := requireCaller(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -107,17 +107,17 @@ func (a *API) updateOrganization(ctx context.Context, in *organizationInput) (*o
 			return err
 		}
 		changed := org.Organization
-		if err := in.into(&changed); err != nil {
+		if err := in.applyTo(&changed); err != nil {
 			return err
 		}
-		if err := suits(ctx, tx, changed, org); err != nil {
+		if err := checkCurrencyChange(ctx, tx, changed, org); err != nil {
 			return err
 		}
 		if changed.Slug != org.Slug {
 			if who.Role != roleOwner {
 				return hub.Errorf(hub.ErrForbidden, "owner_only", "Only owners may change the slug.")
 			}
-			if err := moveSlug(ctx, tx, org, changed.Slug); err != nil {
+			if err := changeSlug(ctx, tx, org, changed.Slug); err != nil {
 				return err
 			}
 		}
@@ -130,13 +130,13 @@ func (a *API) updateOrganization(ctx context.Context, in *organizationInput) (*o
 		})
 	})
 	if err != nil {
-		return nil, accountTaken(err)
+		return nil, mapAccountConflict(err)
 	}
 	return a.getOrganization(ctx, nil)
 }
 
-// suits refuses a currency without decimals while amounts have some.
-func suits(ctx context.Context, tx *store.Tx, changed dbgen.Organization, org store.Org) error {
+// checkCurrencyChange refuses a currency without decimals while amounts have some.
+func checkCurrencyChange(ctx context.Context, tx *store.Tx, changed dbgen.Organization, org store.Org) error {
 	if changed.Currency == org.Currency || booking.Decimals(changed.Currency) > 0 {
 		return nil
 	}
@@ -147,20 +147,20 @@ func suits(ctx context.Context, tx *store.Tx, changed dbgen.Organization, org st
 	return err
 }
 
-func moveSlug(ctx context.Context, tx *store.Tx, org store.Org, slug string) error {
-	if err := slugIsFree(ctx, tx, slug, org.ID); err != nil {
+func changeSlug(ctx context.Context, tx *store.Tx, org store.Org, slug string) error {
+	if err := checkSlugFree(ctx, tx, slug, org.ID); err != nil {
 		return err
 	}
 	if err := tx.ForgetSlug(ctx, slug); err != nil {
 		return err
 	}
-	return tx.KeepSlug(ctx, dbgen.KeepSlugParams{Slug: org.Slug, OrgID: org.ID, RedirectsUntil: tx.Now().Add(slugTime)})
+	return tx.KeepSlug(ctx, dbgen.KeepSlugParams{Slug: org.Slug, OrgID: org.ID, RedirectsUntil: tx.Now().Add(slugRedirectPeriod)})
 }
 
 type settingsOutput struct{ Body Settings }
 
 func (a *API) updateSettings(ctx context.Context, in *settingsInput) (*settingsOutput, error) {
-	id, err := orgID(ctx)
+	id, err := callerOrgID(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -171,21 +171,21 @@ func (a *API) updateSettings(ctx context.Context, in *settingsInput) (*settingsO
 			return err
 		}
 		done = org.Settings
-		if err := in.Body.into(&done); err != nil {
+		if err := in.Body.applyTo(&done); err != nil {
 			return err
 		}
-		if err := bookingPageInto(in.Body.BookingPage, &done); err != nil {
+		if err := mergeBookingPage(in.Body.BookingPage, &done); err != nil {
 			return err
 		}
 		done.UpdatedAt = tx.Now()
 		return tx.UpdateSettings(ctx, dbgen.UpdateSettingsParams(done))
 	})
-	return &settingsOutput{settingsOf(done)}, err
+	return &settingsOutput{toSettings(done)}, err
 }
 
-// bookingPageInto merges what was sent into the page's settings: absent members
+// mergeBookingPage merges what was sent into the page's settings: absent members
 // stay, null removes one.
-func bookingPageInto(sent optional[BookingPage], s *dbgen.Settings) error {
+func mergeBookingPage(sent optional[BookingPage], s *dbgen.Settings) error {
 	if !sent.Set {
 		return nil
 	}
@@ -206,7 +206,7 @@ func bookingPageInto(sent optional[BookingPage], s *dbgen.Settings) error {
 	}
 	p.ShowPrices.MergeInto(&kept.ShowPrices)
 	p.EmbedAllowedOrigins.MergeInto(&kept.EmbedAllowedOrigins)
-	if err := kept.check(); err != nil {
+	if err := kept.validate(); err != nil {
 		return err
 	}
 	raw, err := json.Marshal(kept)

@@ -32,17 +32,17 @@ type Payment struct {
 	CreatedAt         time.Time     `json:"created_at"`
 }
 
-func paymentOf(p dbgen.PaymentDetail, zone *time.Location) Payment {
+func toPayment(p dbgen.PaymentDetail, zone *time.Location) Payment {
 	return Payment{
 		ID: p.ID, OrgID: p.OrgID, AppointmentID: p.AppointmentID, ClientID: p.ClientID, Amount: p.AmountCents, Method: p.Method,
 		Description: p.Description, Status: p.Status, Kind: p.Kind, Provider: p.Provider, ProviderPaymentID: p.ProviderPaymentID,
-		PaidAt: local(p.PaidAt, zone), ExpiresAt: local(p.ExpiresAt, zone), RefundedAmount: p.RefundedCents,
+		PaidAt: inZone(p.PaidAt, zone), ExpiresAt: inZone(p.ExpiresAt, zone), RefundedAmount: p.RefundedCents,
 		CreatedBy: p.CreatedBy, CreatedAt: p.CreatedAt.In(zone),
 	}
 }
 
-func paymentsOf(rows []dbgen.PaymentDetail, zone *time.Location) []Payment {
-	return rest.Map(rows, func(p dbgen.PaymentDetail) Payment { return paymentOf(p, zone) })
+func toPayments(rows []dbgen.PaymentDetail, zone *time.Location) []Payment {
+	return rest.Map(rows, func(p dbgen.PaymentDetail) Payment { return toPayment(p, zone) })
 }
 
 type paymentsInput struct {
@@ -70,15 +70,15 @@ type MethodSummary struct {
 }
 
 func (a *API) listPayments(ctx context.Context, in *paymentsInput) (*struct{ Body Statement }, error) {
-	org, err := a.org(ctx)
+	org, err := a.loadOrg(ctx)
 	if err != nil {
 		return nil, err
 	}
-	first, last, err := month(in.Month, a.host.Now(), org.Zone)
+	first, last, err := parseMonth(in.Month, a.host.Now(), org.Zone)
 	if err != nil {
 		return nil, err
 	}
-	client, err := maybeID("query.client_id", in.ClientID)
+	client, err := parseOptionalID("query.client_id", in.ClientID)
 	if err != nil {
 		return nil, err
 	}
@@ -86,7 +86,7 @@ func (a *API) listPayments(ctx context.Context, in *paymentsInput) (*struct{ Bod
 	if in.Status != "" {
 		status = &in.Status
 	}
-	since, until := bounds(first, last, org.Zone)
+	since, until := dayBounds(first, last, org.Zone)
 	rows, err := a.store.MonthPayments(ctx, dbgen.MonthPaymentsParams{
 		OrgID: org.ID, Since: since, Until: until, Status: status, ClientID: client, RowLimit: in.PerPage, RowOffset: in.Offset(),
 	})
@@ -112,11 +112,11 @@ func (a *API) listPayments(ctx context.Context, in *paymentsInput) (*struct{ Bod
 			m.Count += sum.Payments
 		}
 	}
-	s.Page = rest.NewPage(paymentsOf(rows, org.Zone), total, in.Paging)
+	s.Page = rest.NewPage(toPayments(rows, org.Zone), total, in.Paging)
 	return &struct{ Body Statement }{s}, err
 }
 
-type paymentInput struct {
+type createPaymentInput struct {
 	IdempotencyKey string `header:"Idempotency-Key" maxLength:"255" doc:"The same request with the same key records one payment, for 24 hours"`
 	Body           struct {
 		AppointmentID optional[uuid.UUID]     `json:"appointment_id,omitempty"`
@@ -128,39 +128,39 @@ type paymentInput struct {
 	} `nameHint:"NewPayment"`
 }
 
-func (a *API) createPayment(ctx context.Context, in *paymentInput) (*struct{ Body Payment }, error) {
-	org, err := a.org(ctx)
+func (a *API) createPayment(ctx context.Context, in *createPaymentInput) (*struct{ Body Payment }, error) {
+	org, err := a.loadOrg(ctx)
 	if err != nil {
 		return nil, err
 	}
 	b := &in.Body
-	var wrong faults
+	var wrong fieldErrors
 	wrong.Check(b.Amount.Value > 0 && b.Amount.Value <= booking.MaxPrice, "body.amount", "must be above 0 and at most "+booking.MaxPrice.String())
-	wrong.money(b.Amount, org.Currency, "body.amount")
+	wrong.checkAmount(b.Amount, org.Currency, "body.amount")
 	wrong.CheckLength(b.Description.Value, "body.description", 0, 200)
 	wrong.Check(b.ClientID.HasValue() || b.AppointmentID.HasValue(), "body.client_id", "is required without appointment_id")
 	if err := wrong.Err(); err != nil {
 		return nil, err
 	}
-	n := store.NewPayment{Org: org.ID, Amount: b.Amount.Value, Method: b.Method, Description: b.Description.Value, Kind: b.Kind, By: staff(ctx).User}
+	n := store.NewPayment{Org: org.ID, Amount: b.Amount.Value, Method: b.Method, Description: b.Description.Value, Kind: b.Kind, By: currentActor(ctx).User}
 	b.AppointmentID.ApplyToNullable(&n.Appointment)
 	b.ClientID.ApplyTo(&n.Client)
-	once, err := onceOf("payments.create", in.IdempotencyKey, b)
+	once, err := newIdempotencyKey("payments.create", in.IdempotencyKey, b)
 	if err != nil {
 		return nil, err
 	}
 	made, err := a.store.RecordPayment(ctx, org.ID, once, func(tx *store.Tx) (dbgen.PaymentDetail, error) {
-		if err := payer(ctx, tx, &n); err != nil {
+		if err := resolvePayer(ctx, tx, &n); err != nil {
 			return dbgen.PaymentDetail{}, err
 		}
 		return tx.AddPayment(ctx, org, n)
 	})
-	return &struct{ Body Payment }{paymentOf(made, org.Zone)}, err
+	return &struct{ Body Payment }{toPayment(made, org.Zone)}, err
 }
 
-// payer finds who pays: the appointment's client where nobody else is named. An
+// resolvePayer finds who pays: the appointment's client where nobody else is named. An
 // appointment can be paid although its client was forgotten.
-func payer(ctx context.Context, tx *store.Tx, n *store.NewPayment) error {
+func resolvePayer(ctx context.Context, tx *store.Tx, n *store.NewPayment) error {
 	if n.Appointment != nil {
 		appointment, err := tx.AppointmentByID(ctx, n.Org, *n.Appointment)
 		if err != nil {

@@ -55,26 +55,26 @@ type professionalFields struct {
 	MaxBookingsPerDay    optional[int]       `json:"max_bookings_per_day,omitempty"`
 }
 
-type professionalInput struct {
+type createProfessionalInput struct {
 	Body professionalFields `nameHint:"ProfessionalFields"`
 }
 
-type oneProfessionalInput struct {
+type updateProfessionalInput struct {
 	ByID
 	Body professionalFields `nameHint:"ProfessionalFields"`
 }
 
-func (a *API) professionalOf(row dbgen.ListProfessionalsRow, zone *time.Location) Professional {
+func (a *API) toProfessional(row dbgen.ListProfessionalsRow, zone *time.Location) Professional {
 	p := row.Professional
 	return Professional{
 		ID: p.ID, OrgID: p.OrgID, UserID: p.UserID, Name: p.Name, Email: p.Email, Phone: p.Phone, Bio: p.Bio, Specialty: p.Specialty,
 		AvatarURL: p.AvatarUrl, Color: p.Color, IsActive: p.IsActive, AcceptsOnlineBooking: p.AcceptsOnlineBooking, Position: p.Position,
-		MaxBookingsPerDay: p.MaxBookingsPerDay, ServiceIDs: row.ServiceIds, CalendarFeedURL: a.desk.FeedURL(p), CreatedAt: p.CreatedAt.In(zone), UpdatedAt: p.UpdatedAt.In(zone),
+		MaxBookingsPerDay: p.MaxBookingsPerDay, ServiceIDs: row.ServiceIds, CalendarFeedURL: a.publicBooking.FeedURL(p), CreatedAt: p.CreatedAt.In(zone), UpdatedAt: p.UpdatedAt.In(zone),
 	}
 }
 
-// into applies the fields to a professional and checks what comes out.
-func (f *professionalFields) into(p *dbgen.Professional) error {
+// applyTo applies the fields to a professional and checks what comes out.
+func (f *professionalFields) applyTo(p *dbgen.Professional) error {
 	f.UserID.ApplyToNullable(&p.UserID)
 	f.Name.ApplyTo(&p.Name)
 	f.Email.ApplyToNullable(&p.Email)
@@ -88,21 +88,21 @@ func (f *professionalFields) into(p *dbgen.Professional) error {
 	f.Position.ApplyTo(&p.Position)
 	f.MaxBookingsPerDay.ApplyToNullable(&p.MaxBookingsPerDay)
 	p.Name = strings.TrimSpace(p.Name)
-	var wrong faults
+	var wrong fieldErrors
 	wrong.CheckLength(p.Name, "body.name", 1, 120)
 	wrong.CheckEmail(p.Email, "body.email")
-	wrong.phone(p.Phone)
-	wrong.CheckLength(text(p.Bio), "body.bio", 0, 2000)
-	wrong.CheckLength(text(p.Specialty), "body.specialty", 0, 200)
+	wrong.checkPhone(p.Phone)
+	wrong.CheckLength(valueOrEmpty(p.Bio), "body.bio", 0, 2000)
+	wrong.CheckLength(valueOrEmpty(p.Specialty), "body.specialty", 0, 200)
 	wrong.CheckURL(p.AvatarUrl, "body.avatar_url")
-	wrong.color(p.Color, "body.color")
+	wrong.checkColor(p.Color, "body.color")
 	most := p.MaxBookingsPerDay
 	wrong.Check(most == nil || *most >= 1 && *most <= 200, "body.max_bookings_per_day", "must be 1 to 200")
 	return wrong.Err()
 }
 
-// professionalTaken answers for a user who is not there or is somebody else's.
-func professionalTaken(err error) error {
+// mapProfessionalConflict answers for a user who is not there or is somebody else's.
+func mapProfessionalConflict(err error) error {
 	switch dberr.ConstraintName(err) {
 	case "professionals_org_id_user_id_fkey":
 		return hub.NotFound("User")
@@ -113,16 +113,16 @@ func professionalTaken(err error) error {
 }
 
 func (a *API) listProfessionals(ctx context.Context, _ *struct{}) (*listOutput[Professional], error) {
-	org, err := a.org(ctx)
+	org, err := a.loadOrg(ctx)
 	if err != nil {
 		return nil, err
 	}
 	rows, err := a.store.ListProfessionals(ctx, org.ID, nil)
-	return listed(rows, func(r dbgen.ListProfessionalsRow) Professional { return a.professionalOf(r, org.Zone) }), err
+	return toListOutput(rows, func(r dbgen.ListProfessionalsRow) Professional { return a.toProfessional(r, org.Zone) }), err
 }
 
-func (a *API) showProfessional(ctx context.Context, id uuid.UUID) (*professionalOutput, error) {
-	org, err := a.org(ctx)
+func (a *API) getProfessional(ctx context.Context, id uuid.UUID) (*professionalOutput, error) {
+	org, err := a.loadOrg(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -133,16 +133,16 @@ func (a *API) showProfessional(ctx context.Context, id uuid.UUID) (*professional
 	if len(rows) == 0 {
 		return nil, hub.NotFound("Professional")
 	}
-	return &professionalOutput{a.professionalOf(rows[0], org.Zone)}, nil
+	return &professionalOutput{a.toProfessional(rows[0], org.Zone)}, nil
 }
 
-func (a *API) createProfessional(ctx context.Context, in *professionalInput) (*professionalOutput, error) {
-	org, err := orgID(ctx)
+func (a *API) createProfessional(ctx context.Context, in *createProfessionalInput) (*professionalOutput, error) {
+	org, err := callerOrgID(ctx)
 	if err != nil {
 		return nil, err
 	}
 	p := dbgen.Professional{Color: defaultColor, IsActive: true, AcceptsOnlineBooking: true}
-	if err := in.Body.into(&p); err != nil {
+	if err := in.Body.applyTo(&p); err != nil {
 		return nil, err
 	}
 	id := store.NewID()
@@ -153,13 +153,13 @@ func (a *API) createProfessional(ctx context.Context, in *professionalInput) (*p
 		Color: p.Color, IsActive: p.IsActive, AcceptsOnlineBooking: p.AcceptsOnlineBooking, MaxBookingsPerDay: p.MaxBookingsPerDay, Position: position,
 	})
 	if err != nil {
-		return nil, professionalTaken(err)
+		return nil, mapProfessionalConflict(err)
 	}
-	return a.showProfessional(ctx, id)
+	return a.getProfessional(ctx, id)
 }
 
-func (a *API) updateProfessional(ctx context.Context, in *oneProfessionalInput) (*professionalOutput, error) {
-	org, err := orgID(ctx)
+func (a *API) updateProfessional(ctx context.Context, in *updateProfessionalInput) (*professionalOutput, error) {
+	org, err := callerOrgID(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -168,7 +168,7 @@ func (a *API) updateProfessional(ctx context.Context, in *oneProfessionalInput) 
 		if err != nil {
 			return rest.NotFoundIfNoRows("Professional", err)
 		}
-		if err := in.Body.into(&p); err != nil {
+		if err := in.Body.applyTo(&p); err != nil {
 			return err
 		}
 		return tx.UpdateProfessional(ctx, dbgen.UpdateProfessionalParams{
@@ -178,31 +178,31 @@ func (a *API) updateProfessional(ctx context.Context, in *oneProfessionalInput) 
 		})
 	})
 	if err != nil {
-		return nil, professionalTaken(err)
+		return nil, mapProfessionalConflict(err)
 	}
-	return a.showProfessional(ctx, in.ID)
+	return a.getProfessional(ctx, in.ID)
 }
 
 // deleteProfessional keeps the row for the appointments that name it.
-func (a *API) deleteProfessional(ctx context.Context, in *ByID) (*none, error) {
-	org, err := orgID(ctx)
+func (a *API) deleteProfessional(ctx context.Context, in *ByID) (*noContent, error) {
+	org, err := callerOrgID(ctx)
 	if err != nil {
 		return nil, err
 	}
 	n, err := a.store.DeleteProfessional(ctx, dbgen.DeleteProfessionalParams{OrgID: org, ID: in.ID, Now: a.host.Now()})
-	return nil, changedOne("Professional", n, err)
+	return nil, requireRowChanged("Professional", n, err)
 }
 
-func (a *API) rotateFeed(ctx context.Context, in *ByID) (*professionalOutput, error) {
-	org, err := orgID(ctx)
+func (a *API) rotateCalendarFeed(ctx context.Context, in *ByID) (*professionalOutput, error) {
+	org, err := callerOrgID(ctx)
 	if err != nil {
 		return nil, err
 	}
 	n, err := a.store.RotateFeed(ctx, org, in.ID)
-	if err := changedOne("Professional", n, err); err != nil {
+	if err := requireRowChanged("Professional", n, err); err != nil {
 		return nil, err
 	}
-	return a.showProfessional(ctx, in.ID)
+	return a.getProfessional(ctx, in.ID)
 }
 
 // OfferedService is a service as a professional gives it.
@@ -219,7 +219,7 @@ type OfferedService struct {
 
 type offeredOutput struct{ Body []OfferedService }
 
-func offeredOf(row dbgen.ProfessionalServicesRow) OfferedService {
+func toOfferedService(row dbgen.ProfessionalServicesRow) OfferedService {
 	offer := booking.NewOffer(store.ServiceRules(row.Service), booking.Override{DurationMinutes: row.CustomDurationMinutes, Price: row.CustomPriceCents}, booking.Policy{})
 	return OfferedService{
 		ServiceID: row.Service.ID, Name: row.Service.Name, DurationMinutes: row.Service.DurationMinutes, Price: row.Service.PriceCents,
@@ -228,16 +228,16 @@ func offeredOf(row dbgen.ProfessionalServicesRow) OfferedService {
 	}
 }
 
-func (a *API) professionalServices(ctx context.Context, in *ByID) (*offeredOutput, error) {
-	org, err := orgID(ctx)
+func (a *API) listProfessionalServices(ctx context.Context, in *ByID) (*offeredOutput, error) {
+	org, err := callerOrgID(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if err := there(ctx, a.store.Queries, org, in.ID); err != nil {
+	if err := requireProfessional(ctx, a.store.Queries, org, in.ID); err != nil {
 		return nil, err
 	}
 	rows, err := a.store.ProfessionalServices(ctx, org, in.ID)
-	return &offeredOutput{rest.Map(rows, offeredOf)}, err
+	return &offeredOutput{rest.Map(rows, toOfferedService)}, err
 }
 
 type setServicesInput struct {
@@ -253,9 +253,9 @@ type overrideFields struct {
 	CustomPrice    optional[booking.Cents] `json:"custom_price,omitempty"`
 }
 
-// overrides reads what the professional does differently, by service.
-func (in *setServicesInput) overrides(currency string) (map[uuid.UUID]booking.Override, error) {
-	var wrong faults
+// parseOverrides reads what the professional does differently, by service.
+func (in *setServicesInput) parseOverrides(currency string) (map[uuid.UUID]booking.Override, error) {
+	var wrong fieldErrors
 	offered := make(map[uuid.UUID]bool, len(in.Body.ServiceIDs))
 	for _, id := range in.Body.ServiceIDs {
 		offered[id] = true
@@ -267,11 +267,11 @@ func (in *setServicesInput) overrides(currency string) (map[uuid.UUID]booking.Ov
 			wrong.Check(false, "body.overrides", "must only name services of service_ids")
 			continue
 		}
-		wrong.money(fields.CustomPrice, currency, "body.overrides."+id.String()+".custom_price")
+		wrong.checkAmount(fields.CustomPrice, currency, "body.overrides."+id.String()+".custom_price")
 		var o booking.Override
 		fields.CustomDuration.ApplyToNullable(&o.DurationMinutes)
 		fields.CustomPrice.ApplyToNullable(&o.Price)
-		if err := wrong.also(o.Validate("overrides." + id.String())); err != nil {
+		if err := wrong.merge(o.Validate("overrides." + id.String())); err != nil {
 			return nil, err
 		}
 		found[id] = o
@@ -280,11 +280,11 @@ func (in *setServicesInput) overrides(currency string) (map[uuid.UUID]booking.Ov
 }
 
 func (a *API) setProfessionalServices(ctx context.Context, in *setServicesInput) (*offeredOutput, error) {
-	org, err := a.org(ctx)
+	org, err := a.loadOrg(ctx)
 	if err != nil {
 		return nil, err
 	}
-	overrides, err := in.overrides(org.Currency)
+	overrides, err := in.parseOverrides(org.Currency)
 	if err != nil {
 		return nil, err
 	}
@@ -304,16 +304,16 @@ func (a *API) setProfessionalServices(ctx context.Context, in *setServicesInput)
 		if err := tx.ClearProfessionalServices(ctx, org.ID, in.ID); err != nil {
 			return err
 		}
-		return tx.AddProfessionalServices(ctx, offers(org.ID, in.ID, ids, overrides))
+		return tx.AddProfessionalServices(ctx, toServiceColumns(org.ID, in.ID, ids, overrides))
 	})
 	if err != nil {
 		return nil, err
 	}
-	return a.professionalServices(ctx, &in.ByID)
+	return a.listProfessionalServices(ctx, &in.ByID)
 }
 
-// offers writes what a professional gives as columns; what is as the service has it is -1.
-func offers(org, professional uuid.UUID, services []uuid.UUID, overrides map[uuid.UUID]booking.Override) dbgen.AddProfessionalServicesParams {
+// toServiceColumns writes what a professional gives as columns; what is as the service has it is -1.
+func toServiceColumns(org, professional uuid.UUID, services []uuid.UUID, overrides map[uuid.UUID]booking.Override) dbgen.AddProfessionalServicesParams {
 	p := dbgen.AddProfessionalServicesParams{OrgID: org, ProfessionalID: professional, ServiceIds: services}
 	for _, id := range services {
 		duration, price := -1, int64(-1)

@@ -58,13 +58,13 @@ type PublicProfessional struct {
 	Price           booking.Cents `json:"price"`
 }
 
-func (a *API) publicOrganization(ctx context.Context, in *Slug) (*struct{ Body PublicOrganization }, error) {
-	o, err := a.desk.Organization(ctx, in.Slug)
+func (a *API) getPublicOrganization(ctx context.Context, in *Slug) (*struct{ Body PublicOrganization }, error) {
+	o, err := a.publicBooking.Organization(ctx, in.Slug)
 	if err != nil {
 		return nil, err
 	}
 	shown := PublicOrganization{
-		Name: o.Name, LogoURL: a.desk.LogoURL(o), Phone: o.Phone, Timezone: o.Timezone, Currency: o.Currency, Slug: o.Slug, Locale: o.Locale,
+		Name: o.Name, LogoURL: a.publicBooking.LogoURL(o), Phone: o.Phone, Timezone: o.Timezone, Currency: o.Currency, Slug: o.Slug, Locale: o.Locale,
 		BookingEnabled: o.Settings.BookingEnabled, ProofOfWork: o.Settings.ProofOfWork,
 	}
 	if !shown.BookingEnabled {
@@ -73,12 +73,12 @@ func (a *API) publicOrganization(ctx context.Context, in *Slug) (*struct{ Body P
 	return &struct{ Body PublicOrganization }{shown}, nil
 }
 
-func (a *API) publicServices(ctx context.Context, in *Slug) (*struct{ Body []PublicService }, error) {
-	o, err := a.desk.Organization(ctx, in.Slug)
+func (a *API) listPublicServices(ctx context.Context, in *Slug) (*struct{ Body []PublicService }, error) {
+	o, err := a.publicBooking.Organization(ctx, in.Slug)
 	if err != nil {
 		return nil, err
 	}
-	rows, err := a.desk.Services(ctx, o)
+	rows, err := a.publicBooking.Services(ctx, o)
 	return &struct{ Body []PublicService }{rest.Map(rows, func(s dbgen.Service) PublicService {
 		return PublicService{s.ID, s.Name, s.Description, s.DurationMinutes, s.PriceCents, s.Color, s.RequiresDeposit, s.DepositCents, s.Category}
 	})}, err
@@ -89,12 +89,12 @@ type publicProfessionalsInput struct {
 	ServiceID uuid.UUID `query:"service_id" required:"true"`
 }
 
-func (a *API) publicProfessionals(ctx context.Context, in *publicProfessionalsInput) (*struct{ Body []PublicProfessional }, error) {
-	o, err := a.desk.Organization(ctx, in.Slug.Slug)
+func (a *API) listPublicProfessionals(ctx context.Context, in *publicProfessionalsInput) (*struct{ Body []PublicProfessional }, error) {
+	o, err := a.publicBooking.Organization(ctx, in.Slug.Slug)
 	if err != nil {
 		return nil, err
 	}
-	offers, err := a.desk.Professionals(ctx, o, in.ServiceID)
+	offers, err := a.publicBooking.Professionals(ctx, o, in.ServiceID)
 	return &struct{ Body []PublicProfessional }{rest.Map(offers, func(row dbgen.OffersRow) PublicProfessional {
 		offer := store.ResolveOffer(row, o.Policy)
 		return PublicProfessional{
@@ -109,12 +109,12 @@ type publicAvailabilityInput struct {
 	AvailabilityQuery
 }
 
-func (a *API) publicAvailability(ctx context.Context, in *publicAvailabilityInput) (*availabilityOutput, error) {
-	o, err := a.desk.Organization(ctx, in.Slug.Slug)
+func (a *API) getPublicAvailability(ctx context.Context, in *publicAvailabilityInput) (*availabilityOutput, error) {
+	o, err := a.publicBooking.Organization(ctx, in.Slug.Slug)
 	if err != nil {
 		return nil, err
 	}
-	return a.day(ctx, a.desk.ClientView(o), &in.AvailabilityQuery)
+	return a.dayAvailability(ctx, a.publicBooking.ClientView(o), &in.AvailabilityQuery)
 }
 
 type publicBookInput struct {
@@ -134,13 +134,13 @@ type publicBookInput struct {
 	} `nameHint:"PublicBooking"`
 }
 
-// publicChallenge is one of many: each is for one booking.
-func (a *API) publicChallenge(ctx context.Context, in *Slug) (*struct{ Body proofofwork.Challenge }, error) {
-	o, err := a.desk.Organization(ctx, in.Slug)
+// issueChallenge is one of many: each is for one booking.
+func (a *API) issueChallenge(ctx context.Context, in *Slug) (*struct{ Body proofofwork.Challenge }, error) {
+	o, err := a.publicBooking.Organization(ctx, in.Slug)
 	if err != nil {
 		return nil, err
 	}
-	return &struct{ Body proofofwork.Challenge }{a.desk.NewChallenge(o)}, nil
+	return &struct{ Body proofofwork.Challenge }{a.publicBooking.NewChallenge(o)}, nil
 }
 
 // PublicBooked is a booking as its client sees it.
@@ -157,20 +157,20 @@ type PublicBooked struct {
 	Deposit       *publicbooking.Deposit `json:"deposit"`
 }
 
-func publicBooked(o store.Org, b publicbooking.Booking) *struct{ Body PublicBooked } {
+func toPublicBooked(o store.Org, b publicbooking.Booking) *struct{ Body PublicBooked } {
 	return &struct{ Body PublicBooked }{PublicBooked{
 		AppointmentID: b.ID, CancelToken: b.Token, CancelURL: b.CancelURL, Status: b.Status, StartAt: b.StartAt.In(o.Zone), EndAt: b.EndAt.In(o.Zone),
 		Timezone: o.Timezone, Service: b.ServiceName, Professional: b.ProfessionalName, Deposit: b.Deposit,
 	}}
 }
 
-func (a *API) publicBook(ctx context.Context, in *publicBookInput) (*struct{ Body PublicBooked }, error) {
-	o, err := a.desk.Organization(ctx, in.Slug.Slug)
+func (a *API) bookPublicly(ctx context.Context, in *publicBookInput) (*struct{ Body PublicBooked }, error) {
+	o, err := a.publicBooking.Organization(ctx, in.Slug.Slug)
 	if err != nil {
 		return nil, err
 	}
 	b := &in.Body
-	start, err := instant("body.start_at", b.StartAt)
+	start, err := parseInstant("body.start_at", b.StartAt)
 	if err != nil {
 		return nil, err
 	}
@@ -181,11 +181,11 @@ func (a *API) publicBook(ctx context.Context, in *publicBookInput) (*struct{ Bod
 	b.ProfessionalID.ApplyToNullable(&request.Professional)
 	b.HoldID.ApplyTo(&request.Hold)
 	b.Consent.ApplyTo(&request.Consent)
-	made, err := a.desk.Book(ctx, o, request, nil)
+	made, err := a.publicBooking.Book(ctx, o, request, nil)
 	if err != nil {
 		return nil, err
 	}
-	return publicBooked(o, made), nil
+	return toPublicBooked(o, made), nil
 }
 
 type publicCancelInput struct {
@@ -205,7 +205,7 @@ type PublicCancelled struct {
 	Refund        *string        `json:"refund" doc:"pending where a deposit goes back"`
 }
 
-func (a *API) publicCancel(ctx context.Context, in *publicCancelInput) (*struct{ Body PublicCancelled }, error) {
+func (a *API) cancelByToken(ctx context.Context, in *publicCancelInput) (*struct{ Body PublicCancelled }, error) {
 	token := in.Body.CancelToken
 	if token == "" {
 		token = in.Body.Token
@@ -213,19 +213,19 @@ func (a *API) publicCancel(ctx context.Context, in *publicCancelInput) (*struct{
 	if token == "" {
 		return nil, hub.Invalid("body.cancel_token", "is required")
 	}
-	reason, err := reasonOf(in.Body.Reason)
+	reason, err := parseReason(in.Body.Reason)
 	if err != nil {
 		return nil, err
 	}
-	o, err := a.desk.Organization(ctx, in.Slug.Slug)
+	o, err := a.publicBooking.Organization(ctx, in.Slug.Slug)
 	if err != nil {
 		return nil, err
 	}
-	done, err := a.desk.Cancel(ctx, o, token, reason)
+	done, err := a.publicBooking.Cancel(ctx, o, token, reason)
 	if err != nil {
 		return nil, err
 	}
-	shown := PublicCancelled{AppointmentID: done.ID, Status: done.Status, CancelledAt: local(done.CancelledAt, o.Zone)}
+	shown := PublicCancelled{AppointmentID: done.ID, Status: done.Status, CancelledAt: inZone(done.CancelledAt, o.Zone)}
 	if done.DepositStatus == booking.DepositRefunded {
 		pending := "pending"
 		shown.Refund = &pending
@@ -238,16 +238,16 @@ type publicTokenInput struct {
 	Token string `query:"token" required:"true" maxLength:"200"`
 }
 
-func (a *API) publicAppointment(ctx context.Context, in *publicTokenInput) (*struct{ Body PublicBooked }, error) {
-	o, err := a.desk.Organization(ctx, in.Slug.Slug)
+func (a *API) getAppointmentByToken(ctx context.Context, in *publicTokenInput) (*struct{ Body PublicBooked }, error) {
+	o, err := a.publicBooking.Organization(ctx, in.Slug.Slug)
 	if err != nil {
 		return nil, err
 	}
-	found, err := a.desk.Appointment(ctx, o, in.Token)
+	found, err := a.publicBooking.Appointment(ctx, o, in.Token)
 	if err != nil {
 		return nil, err
 	}
-	return publicBooked(o, found), nil
+	return toPublicBooked(o, found), nil
 }
 
 type publicRescheduleInput struct {
@@ -258,23 +258,23 @@ type publicRescheduleInput struct {
 	} `nameHint:"PublicReschedule"`
 }
 
-func (a *API) publicReschedule(ctx context.Context, in *publicRescheduleInput) (*struct{ Body PublicBooked }, error) {
-	start, err := instant("body.start_at", in.Body.StartAt)
+func (a *API) rescheduleByToken(ctx context.Context, in *publicRescheduleInput) (*struct{ Body PublicBooked }, error) {
+	start, err := parseInstant("body.start_at", in.Body.StartAt)
 	if err != nil {
 		return nil, err
 	}
-	o, err := a.desk.Organization(ctx, in.Slug.Slug)
+	o, err := a.publicBooking.Organization(ctx, in.Slug.Slug)
 	if err != nil {
 		return nil, err
 	}
-	done, err := a.desk.Reschedule(ctx, o, in.Body.CancelToken, start)
+	done, err := a.publicBooking.Reschedule(ctx, o, in.Body.CancelToken, start)
 	if err != nil {
 		return nil, err
 	}
-	return publicBooked(o, done), nil
+	return toPublicBooked(o, done), nil
 }
 
-type publicHoldInput struct {
+type holdSlotInput struct {
 	Slug
 	Body struct {
 		ServiceID      uuid.UUID           `json:"service_id"`
@@ -295,26 +295,26 @@ type PublicHeld struct {
 	ExpiresAt      time.Time     `json:"expires_at"`
 }
 
-func (a *API) publicHold(ctx context.Context, in *publicHoldInput) (*struct{ Body PublicHeld }, error) {
-	o, err := a.desk.Organization(ctx, in.Slug.Slug)
+func (a *API) holdSlot(ctx context.Context, in *holdSlotInput) (*struct{ Body PublicHeld }, error) {
+	o, err := a.publicBooking.Organization(ctx, in.Slug.Slug)
 	if err != nil {
 		return nil, err
 	}
-	start, err := instant("body.start_at", in.Body.StartAt)
+	start, err := parseInstant("body.start_at", in.Body.StartAt)
 	if err != nil {
 		return nil, err
 	}
 	choice, before := publicbooking.Choice{Service: in.Body.ServiceID}, uuid.Nil
 	in.Body.ProfessionalID.ApplyToNullable(&choice.Professional)
 	in.Body.HoldID.ApplyTo(&before)
-	held, err := a.desk.Hold(ctx, o, choice, start, before)
+	held, err := a.publicBooking.Hold(ctx, o, choice, start, before)
 	return &struct{ Body PublicHeld }{PublicHeld{
 		HoldID: held.ID, ProfessionalID: held.Professional, StartAt: held.Start.In(o.Zone), EndAt: held.End.In(o.Zone),
 		Price: held.Price, Deposit: held.Deposit, ExpiresAt: held.ExpiresAt.In(o.Zone),
 	}}, err
 }
 
-type publicWaitInput struct {
+type joinWaitlistInput struct {
 	Slug
 	Body struct {
 		ServiceID      uuid.UUID           `json:"service_id"`
@@ -335,18 +335,18 @@ type PublicWaiting struct {
 	LastDate  string    `json:"last_date"`
 }
 
-// publicWait puts a client on the waiting list.
-func (a *API) publicWait(ctx context.Context, in *publicWaitInput) (*struct{ Body PublicWaiting }, error) {
-	o, err := a.desk.Organization(ctx, in.Slug.Slug)
+// joinWaitlist puts a client on the waiting list.
+func (a *API) joinWaitlist(ctx context.Context, in *joinWaitlistInput) (*struct{ Body PublicWaiting }, error) {
+	o, err := a.publicBooking.Organization(ctx, in.Slug.Slug)
 	if err != nil {
 		return nil, err
 	}
 	b := &in.Body
-	first, err := date("body.first_date", b.FirstDate)
+	first, err := parseDate("body.first_date", b.FirstDate)
 	if err != nil {
 		return nil, err
 	}
-	last, err := date("body.last_date", b.LastDate)
+	last, err := parseDate("body.last_date", b.LastDate)
 	if err != nil {
 		return nil, err
 	}
@@ -356,6 +356,6 @@ func (a *API) publicWait(ctx context.Context, in *publicWaitInput) (*struct{ Bod
 	}
 	choice := publicbooking.Choice{Service: b.ServiceID}
 	b.ProfessionalID.ApplyToNullable(&choice.Professional)
-	id, err := a.desk.JoinWaitlist(ctx, o, choice, store.Contact{Name: who.Name, Phone: who.Phone, Email: who.Email, Source: "client"}, first, last)
+	id, err := a.publicBooking.JoinWaitlist(ctx, o, choice, store.Contact{Name: who.Name, Phone: who.Phone, Email: who.Email, Source: "client"}, first, last)
 	return &struct{ Body PublicWaiting }{PublicWaiting{id, b.FirstDate, b.LastDate}}, err
 }

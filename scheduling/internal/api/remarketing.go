@@ -19,13 +19,13 @@ type inactiveClientsInput struct {
 	Consented bool `query:"consented" doc:"Only those who agreed to be written to"`
 }
 
-// inactiveClients lists who has not come for long.
-func (a *API) inactiveClients(ctx context.Context, in *inactiveClientsInput) (*struct{ Body Page[Inactive] }, error) {
-	list, err := a.inactiveOf(ctx, &inactiveInput{in.Paging, in.Days}, in.Consented)
+// listInactiveClients lists who has not come for long.
+func (a *API) listInactiveClients(ctx context.Context, in *inactiveClientsInput) (*struct{ Body Page[Inactive] }, error) {
+	list, err := a.findInactive(ctx, &inactiveInput{in.Paging, in.Days}, in.Consented)
 	return &struct{ Body Page[Inactive] }{list.Page}, err
 }
 
-type campaignInput struct {
+type startCampaignInput struct {
 	Body struct {
 		Message optional[string] `json:"message,omitempty" doc:"Absent: the settings' remarketing_message, or words of ours"`
 		Days    optional[int]    `json:"days,omitempty" doc:"For which they have not come. Absent: the settings' inactive_after_days"`
@@ -45,10 +45,10 @@ type Campaign struct {
 	DoneAt     *time.Time `json:"done_at"`
 }
 
-func campaignOf(c dbgen.Campaign, sent int, zone *time.Location) Campaign {
+func toCampaign(c dbgen.Campaign, sent int, zone *time.Location) Campaign {
 	shown := Campaign{
 		ID: &c.ID, Status: "sending", Message: c.Message, Days: c.Days, Recipients: c.Recipients, Sent: sent,
-		CreatedAt: local(&c.CreatedAt, zone), DoneAt: local(c.DoneAt, zone),
+		CreatedAt: inZone(&c.CreatedAt, zone), DoneAt: inZone(c.DoneAt, zone),
 	}
 	if c.DoneAt != nil {
 		shown.Status = "done"
@@ -62,29 +62,29 @@ type campaignOutput struct {
 }
 
 // startCampaign writes to inactive clients who agreed to it, in the background.
-func (a *API) startCampaign(ctx context.Context, in *campaignInput) (*campaignOutput, error) {
-	org, err := a.org(ctx)
+func (a *API) startCampaign(ctx context.Context, in *startCampaignInput) (*campaignOutput, error) {
+	org, err := a.loadOrg(ctx)
 	if err != nil {
 		return nil, err
 	}
-	who, err := caller(ctx)
+	who, err := requireCaller(ctx)
 	if err != nil {
 		return nil, err
 	}
-	n := store.NewCampaign{Org: org, Message: text(org.Settings.RemarketingMessage), InactiveDays: org.Settings.InactiveAfterDays}
+	n := store.NewCampaign{Org: org, Message: valueOrEmpty(org.Settings.RemarketingMessage), InactiveDays: org.Settings.InactiveAfterDays}
 	if who.UserID != uuid.Nil {
 		n.By = &who.UserID
 	}
 	in.Body.Message.ApplyTo(&n.Message)
 	in.Body.Days.ApplyTo(&n.InactiveDays)
 	n.Message = strings.TrimSpace(n.Message)
-	var wrong faults
+	var wrong fieldErrors
 	wrong.CheckLength(n.Message, "body.message", 0, 2000)
 	wrong.Check(n.InactiveDays >= 7 && n.InactiveDays <= 3650, "body.days", "must be 7 to 3650")
 	if err := wrong.Err(); err != nil {
 		return nil, err
 	}
-	if n.UseMessaging, err = a.office.UsesMessagingForCampaigns(ctx, org.ID); err != nil {
+	if n.UseMessaging, err = a.notifier.UsesMessagingForCampaigns(ctx, org.ID); err != nil {
 		return nil, err
 	}
 	if in.Body.DryRun.Value {
@@ -92,11 +92,11 @@ func (a *API) startCampaign(ctx context.Context, in *campaignInput) (*campaignOu
 		return &campaignOutput{http.StatusOK, Campaign{Status: "dry_run", Message: n.Message, Days: n.InactiveDays, Recipients: count}}, err
 	}
 	made, err := a.store.StartCampaign(ctx, n)
-	return &campaignOutput{http.StatusAccepted, campaignOf(made, 0, org.Zone)}, err
+	return &campaignOutput{http.StatusAccepted, toCampaign(made, 0, org.Zone)}, err
 }
 
 func (a *API) listCampaigns(ctx context.Context, in *Paging) (*struct{ Body Page[Campaign] }, error) {
-	org, err := a.org(ctx)
+	org, err := a.loadOrg(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -104,13 +104,13 @@ func (a *API) listCampaigns(ctx context.Context, in *Paging) (*struct{ Body Page
 	if err != nil {
 		return nil, err
 	}
-	items := rest.Map(rows, func(r dbgen.ListCampaignsRow) Campaign { return campaignOf(r.Campaign, r.Sent, org.Zone) })
+	items := rest.Map(rows, func(r dbgen.ListCampaignsRow) Campaign { return toCampaign(r.Campaign, r.Sent, org.Zone) })
 	total, err := a.store.CountCampaigns(ctx, org.ID)
 	return &struct{ Body Page[Campaign] }{rest.NewPage(items, total, *in)}, err
 }
 
-// agreed applies whether a client agreed to be written to.
-func (f *clientFields) agreed(c *dbgen.Client, now time.Time) {
+// applyConsent applies whether a client agreed to be written to.
+func (f *clientFields) applyConsent(c *dbgen.Client, now time.Time) {
 	switch {
 	case !f.MarketingConsent.Set:
 	case !f.MarketingConsent.Value:

@@ -28,8 +28,8 @@ type Span struct {
 	Timezone  string `json:"timezone"`
 }
 
-// scope is a report's question, worked out.
-type scope struct {
+// reportScope is a report's question, worked out.
+type reportScope struct {
 	org          store.Org
 	period       string
 	first, last  booking.Date
@@ -37,11 +37,11 @@ type scope struct {
 	professional *uuid.UUID
 }
 
-func (s scope) span() Span { return Span{s.first.String(), s.last.String(), s.org.Timezone} }
+func (s reportScope) toSpan() Span { return Span{s.first.String(), s.last.String(), s.org.Timezone} }
 
-// periodOf gives the first and last day of the period around a day, moved by some
+// periodBounds gives the first and last day of the period around a day, moved by some
 // periods.
-func periodOf(period string, day booking.Date, moved int) (first, last booking.Date) {
+func periodBounds(period string, day booking.Date, moved int) (first, last booking.Date) {
 	at := day.Time()
 	begin := func(months int) booking.Date {
 		start := int(at.Month()-1) / months * months
@@ -63,36 +63,36 @@ func periodOf(period string, day booking.Date, moved int) (first, last booking.D
 	return begin(1), end(1)
 }
 
-func (a *API) scope(ctx context.Context, in *ReportQuery) (scope, error) {
-	org, err := a.org(ctx)
+func (a *API) resolveScope(ctx context.Context, in *ReportQuery) (reportScope, error) {
+	org, err := a.loadOrg(ctx)
 	if err != nil {
-		return scope{}, err
+		return reportScope{}, err
 	}
-	s := scope{org: org, period: in.Period}
+	s := reportScope{org: org, period: in.Period}
 	switch {
 	case in.Month != "" && in.Period != "" && in.Period != "month":
 		return s, hub.Invalid("query.period", "cannot be combined with month")
 	case in.Month != "":
 		s.period = "month"
-		s.first, s.last, err = month(in.Month, a.host.Now(), org.Zone)
+		s.first, s.last, err = parseMonth(in.Month, a.host.Now(), org.Zone)
 	default:
-		s.first, s.last = periodOf(in.Period, booking.DateOf(a.host.Now(), org.Zone), 0)
+		s.first, s.last = periodBounds(in.Period, booking.DateOf(a.host.Now(), org.Zone), 0)
 	}
 	if err != nil {
 		return s, err
 	}
-	s.since, s.until = bounds(s.first, s.last, org.Zone)
-	if s.professional, err = maybeID("query.professional_id", in.ProfessionalID); err != nil {
+	s.since, s.until = dayBounds(s.first, s.last, org.Zone)
+	if s.professional, err = parseOptionalID("query.professional_id", in.ProfessionalID); err != nil {
 		return s, err
 	}
 	if s.professional != nil {
-		err = a.worked(ctx, org.ID, *s.professional)
+		err = a.requireKnownProfessional(ctx, org.ID, *s.professional)
 	}
 	return s, err
 }
 
-// worked checks that a professional is the organization's, or was.
-func (a *API) worked(ctx context.Context, org, professional uuid.UUID) error {
+// requireKnownProfessional checks that a professional is the organization's, or was.
+func (a *API) requireKnownProfessional(ctx context.Context, org, professional uuid.UUID) error {
 	known, err := a.store.WasProfessional(ctx, org, professional)
 	if err == nil && !known {
 		return hub.NotFound("Professional")
@@ -126,13 +126,13 @@ func (d Dashboard) table() [][]any {
 	}
 }
 
-func (a *API) dashboard(ctx context.Context, in *ReportQuery) (Dashboard, error) {
-	s, err := a.scope(ctx, in)
+func (a *API) getDashboard(ctx context.Context, in *ReportQuery) (Dashboard, error) {
+	s, err := a.resolveScope(ctx, in)
 	if err != nil {
 		return Dashboard{}, err
 	}
 	today := booking.DateOf(a.host.Now(), s.org.Zone)
-	day, tomorrow := bounds(today, today, s.org.Zone)
+	day, tomorrow := dayBounds(today, today, s.org.Zone)
 	counts, err := a.store.DashboardCounts(ctx, dbgen.DashboardCountsParams{
 		OrgID: s.org.ID, Today: day, Tomorrow: tomorrow, Since: s.since, Until: s.until, ProfessionalID: s.professional,
 	})
@@ -143,25 +143,25 @@ func (a *API) dashboard(ctx context.Context, in *ReportQuery) (Dashboard, error)
 	if err != nil {
 		return Dashboard{}, err
 	}
-	revenue, err := a.revenueOf(ctx, s)
+	revenue, err := a.sumRevenue(ctx, s)
 	if err != nil {
 		return Dashboard{}, err
 	}
-	people, err := a.occupied(ctx, s)
-	available, booked := sumOf(people)
+	people, err := a.measureOccupancy(ctx, s)
+	available, booked := sumMinutes(people)
 	return Dashboard{
 		AppointmentsToday: counts.Today, AppointmentsMonth: counts.Month, RevenueMonth: revenue, OccupancyRate: rate(booked, available),
-		NoshowRate: rate(int64(counts.NoShows), int64(counts.NoShows+counts.Completed)), NewClientsMonth: newClients, Span: s.span(),
+		NoshowRate: rate(int64(counts.NoShows), int64(counts.NoShows+counts.Completed)), NewClientsMonth: newClients, Span: s.toSpan(),
 	}, err
 }
 
-// revenueOf is what was taken in. Without a professional no appointment is looked at.
-func (a *API) revenueOf(ctx context.Context, s scope) (revenue booking.Cents, err error) {
+// sumRevenue is what was taken in. Without a professional no appointment is looked at.
+func (a *API) sumRevenue(ctx context.Context, s reportScope) (revenue booking.Cents, err error) {
 	if s.professional == nil {
 		total, err := a.store.TakingsTotal(ctx, dbgen.TakingsTotalParams{OrgID: s.org.ID, Since: s.since, Until: s.until})
 		return booking.Cents(total), err
 	}
-	takings, err := a.takings(ctx, s, s.since, s.until)
+	takings, err := a.loadTakings(ctx, s, s.since, s.until)
 	for _, t := range takings {
 		revenue += booking.Cents(t.Amount)
 	}
@@ -193,16 +193,16 @@ func (o OccupancyReport) table() [][]any {
 	return rows
 }
 
-func sumOf(people []Occupied) (available, booked int64) {
+func sumMinutes(people []Occupied) (available, booked int64) {
 	for _, p := range people {
 		available, booked = available+p.AvailableMinutes, booked+p.BookedMinutes
 	}
 	return available, booked
 }
 
-// occupied measures everybody's time, holds left out; that of who was removed until the
+// measureOccupancy measures everybody's time, holds left out; that of who was removed until the
 // day they were.
-func (a *API) occupied(ctx context.Context, s scope) ([]Occupied, error) {
+func (a *API) measureOccupancy(ctx context.Context, s reportScope) ([]Occupied, error) {
 	rows, err := a.store.ReportPeople(ctx, dbgen.ReportPeopleParams{OrgID: s.org.ID, Since: s.since, ID: s.professional})
 	if err != nil {
 		return nil, err
@@ -234,14 +234,14 @@ func (a *API) occupied(ctx context.Context, s scope) ([]Occupied, error) {
 	}), nil
 }
 
-func (a *API) occupancy(ctx context.Context, in *ReportQuery) (OccupancyReport, error) {
-	s, err := a.scope(ctx, in)
+func (a *API) getOccupancy(ctx context.Context, in *ReportQuery) (OccupancyReport, error) {
+	s, err := a.resolveScope(ctx, in)
 	if err != nil {
 		return OccupancyReport{}, err
 	}
-	people, err := a.occupied(ctx, s)
-	available, booked := sumOf(people)
-	return OccupancyReport{rate(booked, available), people, s.span()}, err
+	people, err := a.measureOccupancy(ctx, s)
+	available, booked := sumMinutes(people)
+	return OccupancyReport{rate(booked, available), people, s.toSpan()}, err
 }
 
 // NoshowReport is how often clients did not come.
@@ -280,13 +280,13 @@ func (r NoshowReport) table() [][]any {
 	return rows
 }
 
-func (a *API) noShows(ctx context.Context, in *ReportQuery) (NoshowReport, error) {
-	s, err := a.scope(ctx, in)
+func (a *API) getNoShows(ctx context.Context, in *ReportQuery) (NoshowReport, error) {
+	s, err := a.resolveScope(ctx, in)
 	if err != nil {
 		return NoshowReport{}, err
 	}
 	rows, err := a.store.Attendance(ctx, dbgen.AttendanceParams{OrgID: s.org.ID, Zone: s.org.Timezone, Since: s.since, Until: s.until, ProfessionalID: s.professional})
-	r := NoshowReport{Professionals: []Missed{}, ByWeekday: make([]MissedWeekday, 7), Span: s.span()}
+	r := NoshowReport{Professionals: []Missed{}, ByWeekday: make([]MissedWeekday, 7), Span: s.toSpan()}
 	for i := range r.ByWeekday {
 		r.ByWeekday[i].DayOfWeek = i
 	}
@@ -337,14 +337,14 @@ type inactiveInput struct {
 	Days int `query:"days" minimum:"0" maximum:"3650" doc:"Absent: as the settings say"`
 }
 
-func (a *API) inactive(ctx context.Context, in *inactiveInput) (InactiveReport, error) {
-	return a.inactiveOf(ctx, in, false)
+func (a *API) getInactive(ctx context.Context, in *inactiveInput) (InactiveReport, error) {
+	return a.findInactive(ctx, in, false)
 }
 
-// inactiveOf lists those who have not come for long, of all clients or of those who
+// findInactive lists those who have not come for long, of all clients or of those who
 // agreed to be written to.
-func (a *API) inactiveOf(ctx context.Context, in *inactiveInput, consented bool) (InactiveReport, error) {
-	org, err := a.org(ctx)
+func (a *API) findInactive(ctx context.Context, in *inactiveInput, consented bool) (InactiveReport, error) {
+	org, err := a.loadOrg(ctx)
 	if err != nil {
 		return InactiveReport{}, err
 	}
@@ -364,7 +364,7 @@ func (a *API) inactiveOf(ctx context.Context, in *inactiveInput, consented bool)
 			since = r.CreatedAt
 		}
 		return Inactive{
-			ClientID: r.ID, Name: r.Name, Phone: r.Phone, Email: r.Email, LastAppointmentAt: local(&r.LastAt, org.Zone),
+			ClientID: r.ID, Name: r.Name, Phone: r.Phone, Email: r.Email, LastAppointmentAt: inZone(&r.LastAt, org.Zone),
 			DaysInactive: int(today - booking.DateOf(since, org.Zone)), TotalAppointments: r.TotalAppointments, TotalSpent: r.TotalSpentCents, FavoriteService: r.Favorite,
 		}
 	})
@@ -402,13 +402,13 @@ type popularInput struct {
 	Limit int `query:"limit" minimum:"1" maximum:"50" default:"10"`
 }
 
-func (a *API) popular(ctx context.Context, in *popularInput) (PopularReport, error) {
-	s, err := a.scope(ctx, &in.ReportQuery)
+func (a *API) getPopular(ctx context.Context, in *popularInput) (PopularReport, error) {
+	s, err := a.resolveScope(ctx, &in.ReportQuery)
 	if err != nil {
 		return PopularReport{}, err
 	}
 	rows, err := a.store.Popular(ctx, dbgen.PopularParams{OrgID: s.org.ID, Since: s.since, Until: s.until, ProfessionalID: s.professional, RowLimit: in.Limit})
 	return PopularReport{rest.Map(rows, func(r dbgen.PopularRow) PopularService {
 		return PopularService{r.ServiceID, r.Name, r.Appointments, booking.Cents(r.Revenue), rate(int64(r.Appointments), r.Total)}
-	}), s.span()}, err
+	}), s.toSpan()}, err
 }

@@ -59,7 +59,7 @@ func (r RevenueReport) table() [][]any {
 	return rows
 }
 
-func (a *API) takings(ctx context.Context, s scope, since, until time.Time) ([]dbgen.TakingsRow, error) {
+func (a *API) loadTakings(ctx context.Context, s reportScope, since, until time.Time) ([]dbgen.TakingsRow, error) {
 	return a.store.Takings(ctx, dbgen.TakingsParams{OrgID: s.org.ID, Zone: s.org.Timezone, Since: since, Until: until, ProfessionalID: s.professional})
 }
 
@@ -81,56 +81,56 @@ func (t *tally[K]) add(key K, row dbgen.TakingsRow) {
 	t.sums[key].Count += row.Payments
 }
 
-// ranked gives the keys, the largest amount first.
-func (t *tally[K]) ranked() []K {
+// sortedKeys gives the keys, the largest amount first.
+func (t *tally[K]) sortedKeys() []K {
 	slices.SortStableFunc(t.keys, func(x, y K) int { return cmp.Compare(t.sums[y].Amount, t.sums[x].Amount) })
 	return t.keys
 }
 
-// named is a thing that money came in for.
-type named struct {
+// reportItem is a thing that money came in for.
+type reportItem struct {
 	id   uuid.UUID
 	name string
 }
 
-func (a *API) revenue(ctx context.Context, in *ReportQuery) (RevenueReport, error) {
-	s, err := a.scope(ctx, in)
+func (a *API) getRevenue(ctx context.Context, in *ReportQuery) (RevenueReport, error) {
+	s, err := a.resolveScope(ctx, in)
 	if err != nil {
 		return RevenueReport{}, err
 	}
-	rows, err := a.takings(ctx, s, s.since, s.until)
+	rows, err := a.loadTakings(ctx, s, s.since, s.until)
 	if err != nil {
 		return RevenueReport{}, err
 	}
-	first, last := periodOf(s.period, s.first, -1)
-	before, err := a.takings(ctx, s, booking.DayStart(s.org.Zone, first), booking.DayStart(s.org.Zone, last+1))
+	first, last := periodBounds(s.period, s.first, -1)
+	before, err := a.loadTakings(ctx, s, booking.DayStart(s.org.Zone, first), booking.DayStart(s.org.Zone, last+1))
 	if err != nil {
 		return RevenueReport{}, err
 	}
-	r := RevenueReport{Currency: s.org.Currency, Span: s.span(), ByMethod: []MethodSummary{}, ByProfessional: []TakenBy{}, ByService: []TakenFor{}}
+	r := RevenueReport{Currency: s.org.Currency, Span: s.toSpan(), ByMethod: []MethodSummary{}, ByProfessional: []TakenBy{}, ByService: []TakenFor{}}
 	for _, row := range before {
 		r.PreviousTotal += booking.Cents(row.Amount)
 	}
 	var methods tally[string]
-	var people, services tally[named]
+	var people, services tally[reportItem]
 	for _, row := range rows {
 		r.Total += booking.Cents(row.Amount)
 		r.PaymentsCount += row.Payments
 		methods.add(row.Method, row)
 		if row.ProfessionalID != nil {
-			people.add(named{*row.ProfessionalID, row.ProfessionalName}, row)
+			people.add(reportItem{*row.ProfessionalID, row.ProfessionalName}, row)
 		}
 		if row.ServiceID != nil {
-			services.add(named{*row.ServiceID, row.ServiceName}, row)
+			services.add(reportItem{*row.ServiceID, row.ServiceName}, row)
 		}
 	}
-	for _, m := range methods.ranked() {
+	for _, m := range methods.sortedKeys() {
 		r.ByMethod = append(r.ByMethod, MethodSummary{m, methods.sums[m].Amount, methods.sums[m].Count})
 	}
-	for _, p := range people.ranked() {
+	for _, p := range people.sortedKeys() {
 		r.ByProfessional = append(r.ByProfessional, TakenBy{p.id, p.name, people.sums[p].Amount, people.sums[p].Count})
 	}
-	for _, p := range services.ranked() {
+	for _, p := range services.sortedKeys() {
 		r.ByService = append(r.ByService, TakenFor{p.id, p.name, services.sums[p].Amount, services.sums[p].Count})
 	}
 	r.AverageTicket = r.Total.Share(1, int64(r.PaymentsCount))
@@ -138,18 +138,18 @@ func (a *API) revenue(ctx context.Context, in *ReportQuery) (RevenueReport, erro
 		change := math.Round(float64(r.Total-r.PreviousTotal)/float64(r.PreviousTotal)*10000) / 10000
 		r.ChangeRate = &change
 	}
-	r.Series = series(s, rows)
+	r.Series = buildSeries(s, rows)
 	return r, nil
 }
 
-// series adds up by day, week or month, with zeros where nothing came in.
-func series(s scope, rows []dbgen.TakingsRow) []Taken {
+// buildSeries adds up by day, week or month, with zeros where nothing came in.
+func buildSeries(s reportScope, rows []dbgen.TakingsRow) []Taken {
 	begin := func(d booking.Date) booking.Date {
 		switch s.period {
 		case "quarter":
 			return max(s.first, d-booking.Date(d.Weekday()))
 		case "year":
-			first, _ := periodOf("month", d, 0)
+			first, _ := periodBounds("month", d, 0)
 			return first
 		}
 		return d

@@ -9,8 +9,8 @@ import (
 	"integrationhub/hub/module/rest"
 )
 
-// visitors are guests of the booking page, users, and keys that may read free slots.
-var visitors = rest.Access{{}, {module.SchemeBearer: {}}, {module.SchemeKey: {featureAvailability}}}
+// visitorAccess are guests of the booking page, users, and keys that may read free slots.
+var visitorAccess = rest.Access{{}, {module.SchemeBearer: {}}, {module.SchemeKey: {featureAvailability}}}
 
 // Features are the uses of this product that its keys allow.
 func Features() []string {
@@ -43,7 +43,7 @@ func (a *API) accountRoutes() []rest.Route {
 		rest.Post(v+"/auth/refresh", rest.Anyone, 200, "auth.refresh", "Trade a refresh token for a new pair", rest.WithErrors(handle(a.accounts.HandleRefresh), 401)),
 		rest.Post(v+"/auth/forgot-password", rest.Anyone, 200, "auth.forgot-password", "Ask for a link to set a new password", handle(a.accounts.HandleForgotPassword)),
 		rest.Post(v+"/auth/reset-password", rest.Anyone, 200, "auth.reset-password", "Set a new password", handle(a.accounts.HandleResetPassword)),
-		rest.Get(v+"/auth/me", rest.User, 200, "auth.me", "Who is logged in", handle(a.me)),
+		rest.Get(v+"/auth/me", rest.User, 200, "auth.me", "Who is logged in", handle(a.getCurrentUser)),
 
 		rest.Get(v+"/users", rest.Admin, 200, "users.list", "List users", handle(a.listUsers)),
 		rest.Post(v+"/users", rest.Admin, 201, "users.create", "Invite a user", rest.WithRequiredFields("NewUser", handle(a.createUser), "name", "email")),
@@ -53,7 +53,7 @@ func (a *API) accountRoutes() []rest.Route {
 		rest.Get(v+"/organization", rest.User, 200, "organization.get", "Read the organization", handle(a.getOrganization)),
 		rest.Put(v+"/organization", rest.Admin, 200, "organization.update", "Update the organization", handle(a.updateOrganization)),
 		rest.Put(v+"/organization/settings", rest.Admin, 200, "organization.settings", "Update the settings", handle(a.updateSettings)),
-		rest.Post(v+"/organization/logo", rest.Admin, 200, "organization.logo", "Upload the logo", upload(handle(a.uploadLogo))),
+		rest.Post(v+"/organization/logo", rest.Admin, 200, "organization.logo", "Upload the logo", allowUpload(handle(a.uploadLogo))),
 		rest.Delete(v+"/organization/logo", rest.Admin, 204, "organization.delete-logo", "Remove the logo", handle(a.deleteLogo)),
 	}
 }
@@ -72,9 +72,9 @@ func (a *API) scheduleRoutes() []rest.Route {
 		rest.Post(v+"/professionals", rest.User, 201, "professionals.create", "Add a professional", rest.WithRequiredFields("NewProfessional", rest.WithErrors(handle(a.createProfessional), 404), "name")),
 		rest.Put(v+"/professionals/{id}", rest.User, 200, "professionals.update", "Update a professional", handle(a.updateProfessional)),
 		rest.Delete(v+"/professionals/{id}", rest.User, 204, "professionals.delete", "Remove a professional", handle(a.deleteProfessional)),
-		rest.Get(v+"/professionals/{id}/services", rest.User, 200, "professionals.services", "Services of a professional", handle(a.professionalServices)),
+		rest.Get(v+"/professionals/{id}/services", rest.User, 200, "professionals.services", "Services of a professional", handle(a.listProfessionalServices)),
 		rest.Put(v+"/professionals/{id}/services", rest.User, 200, "professionals.set-services", "Set the services of a professional", handle(a.setProfessionalServices)),
-		rest.Post(v+"/professionals/{id}/calendar-feed/rotate", rest.User, 200, "professionals.rotate-feed", "Give the calendar feed a new address", handle(a.rotateFeed)),
+		rest.Post(v+"/professionals/{id}/calendar-feed/rotate", rest.User, 200, "professionals.rotate-feed", "Give the calendar feed a new address", handle(a.rotateCalendarFeed)),
 
 		rest.Get(v+"/schedule-rules", rest.User, 200, "schedule-rules.list", "Rules of a professional", rest.WithErrors(handle(a.listRules), 404)),
 		rest.Post(v+"/schedule-rules", rest.User, 201, "schedule-rules.create", "Add a rule", rest.WithRequiredFields("NewScheduleRule", rest.WithErrors(handle(a.createRule), 404), "professional_id", "day_of_week", "start_time", "end_time")),
@@ -87,8 +87,8 @@ func (a *API) scheduleRoutes() []rest.Route {
 		rest.Put(v+"/schedule-exceptions/{id}", rest.User, 200, "schedule-exceptions.update", "Update an exception", handle(a.updateException)),
 		rest.Delete(v+"/schedule-exceptions/{id}", rest.User, 204, "schedule-exceptions.delete", "Remove an exception", handle(a.deleteException)),
 
-		rest.Get(v+"/availability", visitors, 200, "availability.day", "Free slots of a day", rest.WithErrors(handle(a.availability), 404)),
-		rest.Get(v+"/availability/month", visitors, 200, "availability.month", "Days of a month with free slots", rest.WithErrors(handle(a.availabilityMonth), 404)),
+		rest.Get(v+"/availability", visitorAccess, 200, "availability.day", "Free slots of a day", rest.WithErrors(handle(a.getAvailability), 404)),
+		rest.Get(v+"/availability/month", visitorAccess, 200, "availability.month", "Days of a month with free slots", rest.WithErrors(handle(a.getMonthAvailability), 404)),
 	}
 }
 
@@ -100,12 +100,12 @@ func (a *API) appointmentRoutes() []rest.Route {
 		rest.Get(v+"/appointments/{id}", rest.User, 200, "appointments.get", "Show an appointment", handle(a.getAppointment)),
 		rest.Post(v+"/appointments", rest.User, 201, "appointments.create", "Book an appointment", rest.WithErrors(handle(a.createAppointment), 404)),
 		rest.Put(v+"/appointments/{id}", rest.User, 200, "appointments.update", "Update an appointment", handle(a.updateAppointment)),
-		rest.Post(v+"/appointments/{id}/confirm", rest.User, 200, "appointments.confirm", "Confirm", handle(a.confirm)),
-		rest.Post(v+"/appointments/{id}/cancel", rest.User, 200, "appointments.cancel", "Cancel", handle(a.cancel)),
-		rest.Post(v+"/appointments/{id}/complete", rest.User, 200, "appointments.complete", "Mark as completed", handle(a.complete)),
-		rest.Post(v+"/appointments/{id}/noshow", rest.User, 200, "appointments.noshow", "Mark as no-show", handle(a.noShow)),
-		rest.Post(v+"/appointments/{id}/reschedule", rest.User, 200, "appointments.reschedule", "Move to another time", handle(a.reschedule)),
-		rest.Post(v+"/appointments/{id}/reopen", rest.Admin, 200, "appointments.reopen", "Take back a completion or no-show", handle(a.reopen)),
+		rest.Post(v+"/appointments/{id}/confirm", rest.User, 200, "appointments.confirm", "Confirm", handle(a.confirmAppointment)),
+		rest.Post(v+"/appointments/{id}/cancel", rest.User, 200, "appointments.cancel", "Cancel", handle(a.cancelAppointment)),
+		rest.Post(v+"/appointments/{id}/complete", rest.User, 200, "appointments.complete", "Mark as completed", handle(a.completeAppointment)),
+		rest.Post(v+"/appointments/{id}/noshow", rest.User, 200, "appointments.noshow", "Mark as no-show", handle(a.markNoShow)),
+		rest.Post(v+"/appointments/{id}/reschedule", rest.User, 200, "appointments.reschedule", "Move to another time", handle(a.rescheduleAppointment)),
+		rest.Post(v+"/appointments/{id}/reopen", rest.Admin, 200, "appointments.reopen", "Take back a completion or no-show", handle(a.reopenAppointment)),
 	}
 }
 
@@ -114,23 +114,23 @@ func (a *API) appointmentRoutes() []rest.Route {
 func (a *API) clientRoutes() []rest.Route {
 	const v = "/api/v1"
 	return []rest.Route{
-		rest.Get(v+"/clients/inactive", rest.User, 200, "clients.inactive", "List clients who have not come for long", handle(a.inactiveClients)),
+		rest.Get(v+"/clients/inactive", rest.User, 200, "clients.inactive", "List clients who have not come for long", handle(a.listInactiveClients)),
 		rest.Get(v+"/clients", rest.User, 200, "clients.list", "Search clients", handle(a.listClients)),
 		rest.Get(v+"/clients/{id}", rest.User, 200, "clients.get", "Show a client with the history", handle(a.getClient)),
 		rest.Post(v+"/clients", rest.User, 201, "clients.create", "Add a client", rest.WithRequiredFields("NewClient", handle(a.createClient), "name")),
 		rest.Put(v+"/clients/{id}", rest.User, 200, "clients.update", "Update a client", handle(a.updateClient)),
 		rest.Delete(v+"/clients/{id}", rest.Admin, 204, "clients.delete", "Forget who a client was, for good; bookings and payments stay", handle(a.deleteClient)),
-		rest.Get(v+"/clients/{id}/appointments", rest.User, 200, "clients.appointments", "Appointments of a client", handle(a.clientAppointments)),
-		rest.Get(v+"/clients/{id}/payments", rest.User, 200, "clients.payments", "Payments of a client", handle(a.clientPayments)),
+		rest.Get(v+"/clients/{id}/appointments", rest.User, 200, "clients.appointments", "Appointments of a client", handle(a.listClientAppointments)),
+		rest.Get(v+"/clients/{id}/payments", rest.User, 200, "clients.payments", "Payments of a client", handle(a.listClientPayments)),
 
 		rest.Get(v+"/remarketing/campaigns", rest.Admin, 200, "remarketing.list", "List campaigns, the newest first", handle(a.listCampaigns)),
 		rest.Post(v+"/remarketing/campaigns", rest.Admin, 202, "remarketing.start", "Write to inactive clients who agreed to it, once a period each", rest.WithSuccessStatus(handle(a.startCampaign), 200, "Nobody is to be written to")),
 
-		rest.Get(v+"/loyalty/config", rest.User, 200, "loyalty.config", "The loyalty program", handle(a.loyaltyConfig)),
+		rest.Get(v+"/loyalty/config", rest.User, 200, "loyalty.config", "The loyalty program", handle(a.getLoyaltyConfig)),
 		rest.Put(v+"/loyalty/config", rest.Admin, 200, "loyalty.configure", "Update the loyalty program", rest.WithErrors(handle(a.configureLoyalty), 404)),
-		rest.Get(v+"/loyalty/clients/{id}", rest.User, 200, "loyalty.client", "Points of a client", handle(a.clientPoints)),
-		rest.Post(v+"/loyalty/clients/{id}/redeem", rest.User, 200, "loyalty.redeem", "Exchange points for a reward", handle(a.redeem)),
-		rest.Post(v+"/loyalty/clients/{id}/adjust", rest.Admin, 200, "loyalty.adjust", "Correct a balance", handle(a.adjust)),
+		rest.Get(v+"/loyalty/clients/{id}", rest.User, 200, "loyalty.client", "Points of a client", handle(a.getClientPoints)),
+		rest.Post(v+"/loyalty/clients/{id}/redeem", rest.User, 200, "loyalty.redeem", "Exchange points for a reward", handle(a.redeemReward)),
+		rest.Post(v+"/loyalty/clients/{id}/adjust", rest.Admin, 200, "loyalty.adjust", "Correct a balance", handle(a.adjustPoints)),
 	}
 }
 
@@ -141,14 +141,14 @@ func (a *API) paymentRoutes() []rest.Route {
 		rest.Get(v+"/payments", rest.User, 200, "payments.list", "Monthly statement", handle(a.listPayments)),
 		rest.Post(v+"/payments", rest.User, 201, "payments.create", "Record a payment", rest.WithErrors(handle(a.createPayment), 404)),
 		rest.Post(v+"/payments/pix", rest.User, 201, "payments.pix", "Create an instant-payment charge", rest.WithSuccessStatus(rest.WithErrors(handle(a.createCharge), 404, 502, 504), 200, "The charge that was there already")),
-		rest.Post(v+"/payments/webhook/{provider}", rest.Anyone, 200, "payments.webhook", "Notices of a payment provider", rest.WithErrors(handle(a.receiveNotice), 401)),
+		rest.Post(v+"/payments/webhook/{provider}", rest.Anyone, 200, "payments.webhook", "Notices of a payment provider", rest.WithErrors(handle(a.receivePaymentNotice), 401)),
 
-		rest.Get(v+"/reports/dashboard", rest.User, 200, "reports.dashboard", "KPIs", rest.WithErrors(report(a.dashboard), 404)),
-		rest.Get(v+"/reports/occupancy", rest.User, 200, "reports.occupancy", "Occupancy per professional", rest.WithErrors(report(a.occupancy), 404)),
-		rest.Get(v+"/reports/revenue", rest.User, 200, "reports.revenue", "Revenue per period", rest.WithErrors(report(a.revenue), 404)),
-		rest.Get(v+"/reports/noshow", rest.User, 200, "reports.noshow", "No-show rate", rest.WithErrors(report(a.noShows), 404)),
-		rest.Get(v+"/reports/clients/inactive", rest.User, 200, "reports.inactive", "Inactive clients", report(a.inactive)),
-		rest.Get(v+"/reports/services/popular", rest.User, 200, "reports.popular", "Most booked services", rest.WithErrors(report(a.popular), 404)),
+		rest.Get(v+"/reports/dashboard", rest.User, 200, "reports.dashboard", "KPIs", rest.WithErrors(bindReport(a.getDashboard), 404)),
+		rest.Get(v+"/reports/occupancy", rest.User, 200, "reports.occupancy", "Occupancy per professional", rest.WithErrors(bindReport(a.getOccupancy), 404)),
+		rest.Get(v+"/reports/revenue", rest.User, 200, "reports.revenue", "Revenue per period", rest.WithErrors(bindReport(a.getRevenue), 404)),
+		rest.Get(v+"/reports/noshow", rest.User, 200, "reports.noshow", "No-show rate", rest.WithErrors(bindReport(a.getNoShows), 404)),
+		rest.Get(v+"/reports/clients/inactive", rest.User, 200, "reports.inactive", "Inactive clients", bindReport(a.getInactive)),
+		rest.Get(v+"/reports/services/popular", rest.User, 200, "reports.popular", "Most booked services", rest.WithErrors(bindReport(a.getPopular), 404)),
 	}
 }
 
@@ -156,20 +156,20 @@ func (a *API) paymentRoutes() []rest.Route {
 func (a *API) publicRoutes() []rest.Route {
 	const v = "/api/v1"
 	return []rest.Route{
-		rest.Get(v+"/public/book/{slug}", rest.Anyone, 200, "public.organization", "The organization", handle(a.publicOrganization)),
-		rest.Get(v+"/public/book/{slug}/services", rest.Anyone, 200, "public.services", "Available services", handle(a.publicServices)),
-		rest.Get(v+"/public/book/{slug}/professionals", rest.Anyone, 200, "public.professionals", "Professionals for a service", handle(a.publicProfessionals)),
-		rest.Get(v+"/public/book/{slug}/availability", rest.Anyone, 200, "public.availability", "Free slots of a day", handle(a.publicAvailability)),
-		rest.Get(v+"/public/book/{slug}/challenge", rest.Anyone, 200, "public.challenge", "A challenge to be solved for a booking", handle(a.publicChallenge)),
-		rest.Post(v+"/public/book/{slug}/hold", rest.Anyone, 201, "public.hold", "Keep a time while the form is filled in", rest.WithErrors(handle(a.publicHold), 403)),
-		rest.Post(v+"/public/book/{slug}/appointments", rest.Anyone, 201, "public.book", "Book", rest.WithErrors(handle(a.publicBook), 403, 502, 504)),
-		rest.Get(v+"/public/book/{slug}/appointment", rest.Anyone, 200, "public.appointment", "The appointment of a token", handle(a.publicAppointment)),
-		rest.Get(v+"/public/book/{slug}/appointment.ics", rest.Anyone, 200, "public.calendar", "The appointment of a token for a calendar", rest.WithMediaType(handle(a.publicCalendar), "text/calendar")),
-		rest.Post(v+"/public/book/{slug}/reschedule", rest.Anyone, 200, "public.reschedule", "Move with the token", rest.WithErrors(handle(a.publicReschedule), 403)),
-		rest.Post(v+"/public/book/{slug}/cancel", rest.Anyone, 200, "public.cancel", "Cancel with the token", rest.WithErrors(handle(a.publicCancel), 403)),
-		rest.Post(v+"/public/book/{slug}/waitlist", rest.Anyone, 201, "public.wait", "Be told when a time becomes free", rest.WithErrors(handle(a.publicWait), 403)),
+		rest.Get(v+"/public/book/{slug}", rest.Anyone, 200, "public.organization", "The organization", handle(a.getPublicOrganization)),
+		rest.Get(v+"/public/book/{slug}/services", rest.Anyone, 200, "public.services", "Available services", handle(a.listPublicServices)),
+		rest.Get(v+"/public/book/{slug}/professionals", rest.Anyone, 200, "public.professionals", "Professionals for a service", handle(a.listPublicProfessionals)),
+		rest.Get(v+"/public/book/{slug}/availability", rest.Anyone, 200, "public.availability", "Free slots of a day", handle(a.getPublicAvailability)),
+		rest.Get(v+"/public/book/{slug}/challenge", rest.Anyone, 200, "public.challenge", "A challenge to be solved for a booking", handle(a.issueChallenge)),
+		rest.Post(v+"/public/book/{slug}/hold", rest.Anyone, 201, "public.hold", "Keep a time while the form is filled in", rest.WithErrors(handle(a.holdSlot), 403)),
+		rest.Post(v+"/public/book/{slug}/appointments", rest.Anyone, 201, "public.book", "Book", rest.WithErrors(handle(a.bookPublicly), 403, 502, 504)),
+		rest.Get(v+"/public/book/{slug}/appointment", rest.Anyone, 200, "public.appointment", "The appointment of a token", handle(a.getAppointmentByToken)),
+		rest.Get(v+"/public/book/{slug}/appointment.ics", rest.Anyone, 200, "public.calendar", "The appointment of a token for a calendar", rest.WithMediaType(handle(a.getCalendarByToken), "text/calendar")),
+		rest.Post(v+"/public/book/{slug}/reschedule", rest.Anyone, 200, "public.reschedule", "Move with the token", rest.WithErrors(handle(a.rescheduleByToken), 403)),
+		rest.Post(v+"/public/book/{slug}/cancel", rest.Anyone, 200, "public.cancel", "Cancel with the token", rest.WithErrors(handle(a.cancelByToken), 403)),
+		rest.Post(v+"/public/book/{slug}/waitlist", rest.Anyone, 201, "public.wait", "Be told when a time becomes free", rest.WithErrors(handle(a.joinWaitlist), 403)),
 
-		rest.Get("/calendar/{id}/{file}", rest.Anyone, 200, "calendar.feed", "A professional's calendar, by its secret address", rest.WithMediaType(handle(a.calendarFeed), "text/calendar")),
+		rest.Get("/calendar/{id}/{file}", rest.Anyone, 200, "calendar.feed", "A professional's calendar, by its secret address", rest.WithMediaType(handle(a.getCalendarFeed), "text/calendar")),
 	}
 }
 
@@ -177,7 +177,7 @@ func (a *API) publicRoutes() []rest.Route {
 func (a *API) developerRoutes() []rest.Route {
 	const v = "/api/v1"
 	return []rest.Route{
-		rest.Post(v+"/dev/payments/{txid}/pay", rest.Anyone, 200, "dev.pay", "Pay a charge of the sandbox", hidden(handle(a.paySandbox))),
+		rest.Post(v+"/dev/payments/{txid}/pay", rest.Anyone, 200, "dev.pay", "Pay a charge of the sandbox", hideFromDocument(handle(a.paySandboxCharge))),
 	}
 }
 
@@ -192,12 +192,12 @@ func (a *API) searchRoutes() []rest.Route {
 // actionRoutes are the rows below the hub's own action/*.
 func (a *API) actionRoutes() []rest.Route {
 	return []rest.Route{
-		rest.Post("/book", rest.User.OrKey(featureBook), 201, "integrations.book", "Book for somebody, by phone", rest.WithErrors(handle(a.actionBook), 404, 502, 504)),
+		rest.Post("/book", rest.User.OrKey(featureBook), 201, "integrations.book", "Book for somebody, by phone", rest.WithErrors(handle(a.bookByPhone), 404, 502, 504)),
 	}
 }
 
-// hidden leaves an operation out of the document, which is the same everywhere.
-func hidden(bind rest.Binder) rest.Binder {
+// hideFromDocument leaves an operation out of the document, which is the same everywhere.
+func hideFromDocument(bind rest.Binder) rest.Binder {
 	return func(api huma.API, op huma.Operation) {
 		op.Hidden = true
 		bind(api, op)

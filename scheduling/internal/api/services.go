@@ -60,16 +60,16 @@ type serviceFields struct {
 	ImageURL            optional[string]        `json:"image_url,omitempty"`
 }
 
-type serviceInput struct {
+type createServiceInput struct {
 	Body serviceFields `nameHint:"ServiceFields"`
 }
 
-type oneServiceInput struct {
+type updateServiceInput struct {
 	ByID
 	Body serviceFields `nameHint:"ServiceFields"`
 }
 
-func serviceOf(s dbgen.Service, zone *time.Location) Service {
+func toService(s dbgen.Service, zone *time.Location) Service {
 	return Service{
 		ID: s.ID, Name: s.Name, Description: s.Description, DurationMinutes: s.DurationMinutes, Price: s.PriceCents, Color: s.Color,
 		RequiresDeposit: s.RequiresDeposit, DepositAmount: s.DepositCents, IsActive: s.IsActive, IsPublic: s.IsPublic, Position: s.Position,
@@ -78,8 +78,8 @@ func serviceOf(s dbgen.Service, zone *time.Location) Service {
 	}
 }
 
-// into applies the fields to a service and checks what comes out.
-func (f *serviceFields) into(s *dbgen.Service, currency string) error {
+// applyTo applies the fields to a service and checks what comes out.
+func (f *serviceFields) applyTo(s *dbgen.Service, currency string) error {
 	f.Name.ApplyTo(&s.Name)
 	f.Description.ApplyTo(&s.Description)
 	f.DurationMinutes.ApplyTo(&s.DurationMinutes)
@@ -102,31 +102,31 @@ func (f *serviceFields) into(s *dbgen.Service, currency string) error {
 		s.DepositCents = nil
 	}
 	s.Name = strings.TrimSpace(s.Name)
-	var wrong faults
+	var wrong fieldErrors
 	wrong.CheckLength(s.Name, "body.name", 1, 120)
 	wrong.CheckLength(s.Description, "body.description", 0, 2000)
-	wrong.color(s.Color, "body.color")
-	wrong.CheckLength(text(s.Category), "body.category", 0, 120)
+	wrong.checkColor(s.Color, "body.color")
+	wrong.CheckLength(valueOrEmpty(s.Category), "body.category", 0, 120)
 	wrong.CheckURL(s.ImageUrl, "body.image_url")
-	wrong.money(f.Price, currency, "body.price")
-	wrong.money(f.DepositAmount, currency, "body.deposit_amount")
-	if err := wrong.also(store.ServiceRules(*s).Validate()); err != nil {
+	wrong.checkAmount(f.Price, currency, "body.price")
+	wrong.checkAmount(f.DepositAmount, currency, "body.deposit_amount")
+	if err := wrong.merge(store.ServiceRules(*s).Validate()); err != nil {
 		return err
 	}
 	return wrong.Err()
 }
 
 func (a *API) listServices(ctx context.Context, _ *struct{}) (*listOutput[Service], error) {
-	org, err := a.org(ctx)
+	org, err := a.loadOrg(ctx)
 	if err != nil {
 		return nil, err
 	}
 	rows, err := a.store.ListServices(ctx, org.ID)
-	return listed(rows, func(s dbgen.Service) Service { return serviceOf(s, org.Zone) }), err
+	return toListOutput(rows, func(s dbgen.Service) Service { return toService(s, org.Zone) }), err
 }
 
-func (a *API) createService(ctx context.Context, in *serviceInput) (*serviceOutput, error) {
-	org, err := a.org(ctx)
+func (a *API) createService(ctx context.Context, in *createServiceInput) (*serviceOutput, error) {
+	org, err := a.loadOrg(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -134,7 +134,7 @@ func (a *API) createService(ctx context.Context, in *serviceInput) (*serviceOutp
 	if !in.Body.DurationMinutes.HasValue() {
 		return nil, hub.Invalid("body.duration_minutes", "is required")
 	}
-	if err := in.Body.into(&s, org.Currency); err != nil {
+	if err := in.Body.applyTo(&s, org.Currency); err != nil {
 		return nil, err
 	}
 	made, err := a.store.CreateService(ctx, dbgen.CreateServiceParams{
@@ -143,11 +143,11 @@ func (a *API) createService(ctx context.Context, in *serviceInput) (*serviceOutp
 		SlotIntervalMinutes: s.SlotIntervalMinutes, BufferBeforeMinutes: s.BufferBeforeMinutes, BufferAfterMinutes: s.BufferAfterMinutes,
 		ImageUrl: s.ImageUrl, IsActive: s.IsActive, IsPublic: s.IsPublic,
 	})
-	return &serviceOutput{serviceOf(made, org.Zone)}, err
+	return &serviceOutput{toService(made, org.Zone)}, err
 }
 
-func (a *API) updateService(ctx context.Context, in *oneServiceInput) (*serviceOutput, error) {
-	org, err := a.org(ctx)
+func (a *API) updateService(ctx context.Context, in *updateServiceInput) (*serviceOutput, error) {
+	org, err := a.loadOrg(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -157,7 +157,7 @@ func (a *API) updateService(ctx context.Context, in *oneServiceInput) (*serviceO
 		if err != nil {
 			return rest.NotFoundIfNoRows("Service", err)
 		}
-		if err := in.Body.into(&s, org.Currency); err != nil {
+		if err := in.Body.applyTo(&s, org.Currency); err != nil {
 			return err
 		}
 		done, err = tx.UpdateService(ctx, dbgen.UpdateServiceParams{
@@ -168,17 +168,17 @@ func (a *API) updateService(ctx context.Context, in *oneServiceInput) (*serviceO
 		})
 		return err
 	})
-	return &serviceOutput{serviceOf(done, org.Zone)}, err
+	return &serviceOutput{toService(done, org.Zone)}, err
 }
 
 // deleteService keeps the row for the appointments that name it.
-func (a *API) deleteService(ctx context.Context, in *ByID) (*none, error) {
-	org, err := orgID(ctx)
+func (a *API) deleteService(ctx context.Context, in *ByID) (*noContent, error) {
+	org, err := callerOrgID(ctx)
 	if err != nil {
 		return nil, err
 	}
 	n, err := a.store.DeleteService(ctx, dbgen.DeleteServiceParams{OrgID: org, ID: in.ID, Now: a.host.Now()})
-	return nil, changedOne("Service", n, err)
+	return nil, requireRowChanged("Service", n, err)
 }
 
 type reorderInput struct {
@@ -195,7 +195,7 @@ type servicePlace struct {
 }
 
 func (a *API) reorderServices(ctx context.Context, in *reorderInput) (*listOutput[Service], error) {
-	org, err := orgID(ctx)
+	org, err := callerOrgID(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -216,7 +216,7 @@ func (a *API) reorderServices(ctx context.Context, in *reorderInput) (*listOutpu
 		if err != nil {
 			return err
 		}
-		order, err := inOrder(order, all, location)
+		order, err := completeOrder(order, all, location)
 		if err != nil {
 			return err
 		}
@@ -228,9 +228,9 @@ func (a *API) reorderServices(ctx context.Context, in *reorderInput) (*listOutpu
 	return a.listServices(ctx, nil)
 }
 
-// inOrder gives the services their order: those that are named, then the others in
+// completeOrder gives the services their order: those that are named, then the others in
 // theirs.
-func inOrder(named []uuid.UUID, all []dbgen.Service, location string) ([]uuid.UUID, error) {
+func completeOrder(named []uuid.UUID, all []dbgen.Service, location string) ([]uuid.UUID, error) {
 	left := make(map[uuid.UUID]bool, len(all))
 	for _, s := range all {
 		left[s.ID] = true

@@ -95,11 +95,11 @@ type BookingPage struct {
 	EmbedAllowedOrigins optional[[]string] `json:"embed_allowed_origins,omitzero"`
 }
 
-func (p *BookingPage) check() error {
+func (p *BookingPage) validate() error {
 	const at = "body.booking_page."
-	var wrong faults
+	var wrong fieldErrors
 	if p.PrimaryColor.HasValue() {
-		wrong.color(p.PrimaryColor.Value, at+"primary_color")
+		wrong.checkColor(p.PrimaryColor.Value, at+"primary_color")
 	}
 	wrong.CheckLength(p.WelcomeMessage.Value, at+"welcome_message", 0, 1000)
 	wrong.CheckLength(p.CancellationPolicy.Value, at+"cancellation_policy", 0, 2000)
@@ -118,7 +118,7 @@ func (p *BookingPage) check() error {
 	return wrong.Err()
 }
 
-func settingsOf(s dbgen.Settings) Settings {
+func toSettings(s dbgen.Settings) Settings {
 	return Settings{
 		BookingEnabled: s.BookingEnabled, BookingDisabledMessage: s.BookingDisabledMessage, AutoConfirm: s.AutoConfirm,
 		SlotIntervalMinutes: s.SlotIntervalMinutes, MinNoticeMinutes: s.MinNoticeMinutes, MaxAdvanceDays: s.MaxAdvanceDays,
@@ -129,13 +129,13 @@ func settingsOf(s dbgen.Settings) Settings {
 		RequireClientPhone: s.RequireClientPhone, RequireClientEmail: s.RequireClientEmail, RemindersEnabled: s.RemindersEnabled,
 		ReminderOffsetsMinutes: s.ReminderOffsetsMinutes, ReminderChannels: s.ReminderChannels, DepositHoldMinutes: s.DepositHoldMinutes,
 		DepositRefundNoticeMinutes: s.DepositRefundNoticeMinutes, InactiveAfterDays: s.InactiveAfterDays, WaitlistEnabled: s.WaitlistEnabled, ProofOfWork: s.ProofOfWork,
-		WeekStart: s.WeekStart, TimeFormat: s.TimeFormat, BookingPage: shownPage(s.BookingPage), NotifyEmails: s.NotifyEmails,
+		WeekStart: s.WeekStart, TimeFormat: s.TimeFormat, BookingPage: addPageDefaults(s.BookingPage), NotifyEmails: s.NotifyEmails,
 		RemarketingPeriodDays: s.RemarketingPeriodDays, RemarketingMessage: s.RemarketingMessage,
 	}
 }
 
-// shownPage adds what holds where nothing was set.
-func shownPage(raw json.RawMessage) json.RawMessage {
+// addPageDefaults adds what holds where nothing was set.
+func addPageDefaults(raw json.RawMessage) json.RawMessage {
 	page := map[string]any{"show_prices": true}
 	if json.Unmarshal(raw, &page) != nil {
 		return raw
@@ -147,8 +147,8 @@ func shownPage(raw json.RawMessage) json.RawMessage {
 	return shown
 }
 
-// into applies the fields and checks what comes out.
-func (f *settingsFields) into(s *dbgen.Settings) error {
+// applyTo applies the fields and checks what comes out.
+func (f *settingsFields) applyTo(s *dbgen.Settings) error {
 	f.BookingEnabled.ApplyTo(&s.BookingEnabled)
 	f.BookingDisabledMessage.ApplyToNullable(&s.BookingDisabledMessage)
 	f.AutoConfirm.ApplyTo(&s.AutoConfirm)
@@ -179,15 +179,15 @@ func (f *settingsFields) into(s *dbgen.Settings) error {
 	f.NotifyEmails.ApplyTo(&s.NotifyEmails)
 	f.RemarketingPeriodDays.ApplyTo(&s.RemarketingPeriodDays)
 	f.RemarketingMessage.ApplyToNullable(&s.RemarketingMessage)
-	return checkSettings(s)
+	return validateSettings(s)
 }
 
-func checkSettings(s *dbgen.Settings) error {
-	var wrong faults
-	if err := wrong.also(store.PolicyOf(*s).Validate()); err != nil {
+func validateSettings(s *dbgen.Settings) error {
+	var wrong fieldErrors
+	if err := wrong.merge(store.PolicyOf(*s).Validate()); err != nil {
 		return err
 	}
-	wrong.CheckLength(text(s.BookingDisabledMessage), "body.booking_disabled_message", 0, 500)
+	wrong.CheckLength(valueOrEmpty(s.BookingDisabledMessage), "body.booking_disabled_message", 0, 500)
 	most := s.MaxActiveBookingsPerClient
 	wrong.Check(most == nil || *most >= 1 && *most <= 50, "body.max_active_bookings_per_client", "must be 1 to 50")
 	wrong.Check(len(s.ReminderOffsetsMinutes) <= 5, "body.reminder_offsets_minutes", "must be at most 5")
@@ -202,7 +202,7 @@ func checkSettings(s *dbgen.Settings) error {
 	wrong.Check(s.InactiveAfterDays >= 7 && s.InactiveAfterDays <= 730, "body.inactive_after_days", "must be 7 to 730")
 	wrong.Check(s.WeekStart >= 0 && s.WeekStart <= 6, "body.week_start", "must be 0 to 6")
 	wrong.Check(s.RemarketingPeriodDays >= 30 && s.RemarketingPeriodDays <= 730, "body.remarketing_period_days", "must be 30 to 730")
-	wrong.CheckLength(text(s.RemarketingMessage), "body.remarketing_message", 0, 2000)
+	wrong.CheckLength(valueOrEmpty(s.RemarketingMessage), "body.remarketing_message", 0, 2000)
 	wrong.Check(len(s.NotifyEmails) <= 10, "body.notify_emails", "must be at most 10")
 	for i := range s.NotifyEmails {
 		wrong.CheckEmail(&s.NotifyEmails[i], fmt.Sprintf("body.notify_emails[%d]", i))
@@ -212,5 +212,5 @@ func checkSettings(s *dbgen.Settings) error {
 
 func validSlug(s string) bool { return booking.ValidSlug(s) }
 
-// knownCurrency tells whether a code is one of ISO 4217's currencies in use.
-func knownCurrency(code string) bool { return slices.Contains(currencies, code) }
+// isCurrency tells whether a code is one of ISO 4217's currencies in use.
+func isCurrency(code string) bool { return slices.Contains(currencies, code) }

@@ -44,63 +44,63 @@ type userFields struct {
 	IsActive optional[bool]   `json:"is_active,omitempty"`
 }
 
-type userInput struct {
+type createUserInput struct {
 	Body userFields `nameHint:"UserFields"`
 }
 
-type oneUserInput struct {
+type updateUserInput struct {
 	ByID
 	Body userFields `nameHint:"UserFields"`
 }
 
-func userOf(u dbgen.User, zone *time.Location) User {
+func toUser(u dbgen.User, zone *time.Location) User {
 	return User{ID: u.ID, OrgID: u.OrgID, Name: u.Name, Email: u.Email, Role: u.Role, Phone: u.Phone, AvatarURL: u.AvatarUrl, IsActive: u.IsActive, CreatedAt: u.CreatedAt.In(zone)}
 }
 
-// into applies the fields to a user and checks what comes out.
-func (f userFields) into(u *dbgen.User) error {
+// applyTo applies the fields to a user and checks what comes out.
+func (f userFields) applyTo(u *dbgen.User) error {
 	f.Name.ApplyTo(&u.Name)
 	f.Email.ApplyTo(&u.Email)
 	f.Role.ApplyTo(&u.Role)
 	f.Phone.ApplyToNullable(&u.Phone)
 	f.IsActive.ApplyTo(&u.IsActive)
 	u.Name = strings.TrimSpace(u.Name)
-	var wrong faults
+	var wrong fieldErrors
 	wrong.CheckLength(u.Name, "body.name", 1, 120)
 	wrong.CheckEmail(&u.Email, "body.email")
-	wrong.phone(u.Phone)
+	wrong.checkPhone(u.Phone)
 	wrong.Check(u.Role != "", "body.role", "is required")
 	return wrong.Err()
 }
 
 func (a *API) listUsers(ctx context.Context, _ *struct{}) (*struct{ Body []User }, error) {
-	org, err := a.org(ctx)
+	org, err := a.loadOrg(ctx)
 	if err != nil {
 		return nil, err
 	}
 	rows, err := a.store.ListUsers(ctx, org.ID)
-	return &struct{ Body []User }{rest.Map(rows, func(u dbgen.User) User { return userOf(u, org.Zone) })}, err
+	return &struct{ Body []User }{rest.Map(rows, func(u dbgen.User) User { return toUser(u, org.Zone) })}, err
 }
 
-// mayMake lets only owners make owners, or change them.
-func mayMake(ctx context.Context, roles ...string) error {
-	who, err := caller(ctx)
+// requireOwnerFor lets only owners make owners, or change them.
+func requireOwnerFor(ctx context.Context, roles ...string) error {
+	who, err := requireCaller(ctx)
 	if err == nil && slices.Contains(roles, roleOwner) && who.Role != roleOwner {
 		return hub.Errorf(hub.ErrForbidden, "owner_only", "Only owners may do this.")
 	}
 	return err
 }
 
-func (a *API) createUser(ctx context.Context, in *userInput) (*userOutput, error) {
-	org, err := a.org(ctx)
+func (a *API) createUser(ctx context.Context, in *createUserInput) (*userOutput, error) {
+	org, err := a.loadOrg(ctx)
 	if err != nil {
 		return nil, err
 	}
 	draft := dbgen.User{Role: "staff", IsActive: true}
-	if err := in.Body.into(&draft); err != nil {
+	if err := in.Body.applyTo(&draft); err != nil {
 		return nil, err
 	}
-	if err := mayMake(ctx, draft.Role); err != nil {
+	if err := requireOwnerFor(ctx, draft.Role); err != nil {
 		return nil, err
 	}
 	var made dbgen.User
@@ -111,15 +111,15 @@ func (a *API) createUser(ctx context.Context, in *userInput) (*userOutput, error
 		if err != nil {
 			return err
 		}
-		return a.accounts.EmailPasswordLink(ctx, tx.Raw, accountOf(made), accounts.PurposeInvite)
+		return a.accounts.EmailPasswordLink(ctx, tx.Raw, toAccount(made), accounts.PurposeInvite)
 	})
-	return &userOutput{userOf(made, org.Zone)}, accountTaken(err)
+	return &userOutput{toUser(made, org.Zone)}, mapAccountConflict(err)
 }
 
-// changeUser locks the organization's users, so that two owners cannot remove each
+// withLockedUser locks the organization's users, so that two owners cannot remove each
 // other at once, and hands over the one with an id and whether it is the last owner.
-func (a *API) changeUser(ctx context.Context, id uuid.UUID, work func(tx *store.Tx, user dbgen.User, lastOwner bool) error) error {
-	org, err := orgID(ctx)
+func (a *API) withLockedUser(ctx context.Context, id uuid.UUID, work func(tx *store.Tx, user dbgen.User, lastOwner bool) error) error {
+	org, err := callerOrgID(ctx)
 	if err != nil {
 		return err
 	}
@@ -137,26 +137,26 @@ func (a *API) changeUser(ctx context.Context, id uuid.UUID, work func(tx *store.
 	})
 }
 
-func lastOwner() *hub.Error {
+func lastOwnerError() *hub.Error {
 	return hub.Errorf(hub.ErrConflict, "last_owner", "This is the last active owner; make another one first.")
 }
 
-func (a *API) updateUser(ctx context.Context, in *oneUserInput) (*userOutput, error) {
-	org, err := a.org(ctx)
+func (a *API) updateUser(ctx context.Context, in *updateUserInput) (*userOutput, error) {
+	org, err := a.loadOrg(ctx)
 	if err != nil {
 		return nil, err
 	}
 	var done dbgen.User
-	err = a.changeUser(ctx, in.ID, func(tx *store.Tx, user dbgen.User, last bool) error {
+	err = a.withLockedUser(ctx, in.ID, func(tx *store.Tx, user dbgen.User, last bool) error {
 		before := user.Role
-		if err := in.Body.into(&user); err != nil {
+		if err := in.Body.applyTo(&user); err != nil {
 			return err
 		}
-		if err := mayMake(ctx, before, user.Role); err != nil {
+		if err := requireOwnerFor(ctx, before, user.Role); err != nil {
 			return err
 		}
 		if last && (user.Role != roleOwner || !user.IsActive) {
-			return lastOwner()
+			return lastOwnerError()
 		}
 		var err error
 		done, err = tx.UpdateUser(ctx, dbgen.UpdateUserParams{
@@ -167,16 +167,16 @@ func (a *API) updateUser(ctx context.Context, in *oneUserInput) (*userOutput, er
 		}
 		return err
 	})
-	return &userOutput{userOf(done, org.Zone)}, accountTaken(err)
+	return &userOutput{toUser(done, org.Zone)}, mapAccountConflict(err)
 }
 
-func (a *API) deleteUser(ctx context.Context, in *ByID) (*none, error) {
-	return nil, a.changeUser(ctx, in.ID, func(tx *store.Tx, user dbgen.User, last bool) error {
-		if err := mayMake(ctx, user.Role); err != nil {
+func (a *API) deleteUser(ctx context.Context, in *ByID) (*noContent, error) {
+	return nil, a.withLockedUser(ctx, in.ID, func(tx *store.Tx, user dbgen.User, last bool) error {
+		if err := requireOwnerFor(ctx, user.Role); err != nil {
 			return err
 		}
 		if last {
-			return lastOwner()
+			return lastOwnerError()
 		}
 		return tx.DeleteUser(ctx, user.OrgID, user.ID)
 	})
