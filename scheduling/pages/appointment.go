@@ -56,29 +56,29 @@ func (v *visit) loadAppointment() (publicbooking.Booking, error) {
 }
 
 // newBookingView is what every page tells of a booking.
-func (v *visit) newBookingView(b publicbooking.Booking) *bookingView {
-	t := v.texts()
+func (v *visit) newBookingView(booked publicbooking.Booking) *bookingView {
+	texts := v.texts()
 	page := &bookingView{
-		State: v.bookingState(b), At: v.formatInstant(b.StartAt), ZoneName: v.org.Timezone, Policy: v.appearance.CancellationPolicy, Again: v.linkTo(""), Token: b.Token,
+		State: v.bookingState(booked), At: v.formatInstant(booked.StartAt), ZoneName: v.org.Timezone, Policy: v.appearance.CancellationPolicy, Again: v.linkTo(""), Token: booked.Token,
 		Lines: []detailLine{
-			{t.Service, b.ServiceName, ""}, {t.With, b.ProfessionalName, ""},
-			{t.When, capitalize(v.formatDateTime(b.StartAt)), v.formatInstant(b.StartAt)},
-			{t.Minutes, formatDuration(int(b.EndAt.Sub(b.StartAt).Minutes())), ""},
+			{texts.Service, booked.ServiceName, ""}, {texts.With, booked.ProfessionalName, ""},
+			{texts.When, capitalize(v.formatDateTime(booked.StartAt)), v.formatInstant(booked.StartAt)},
+			{texts.Minutes, formatDuration(int(booked.EndAt.Sub(booked.StartAt).Minutes())), ""},
 		},
 	}
 	if v.showsPrices() {
-		page.Lines = append(page.Lines, detailLine{t.Price, v.formatPrice(b.PriceCents), ""})
+		page.Lines = append(page.Lines, detailLine{texts.Price, v.formatPrice(booked.PriceCents), ""})
 	}
 	if v.org.Address != nil && *v.org.Address != "" {
 		page.Lines = append(page.Lines, detailLine{v.org.Name, *v.org.Address, ""})
 	}
-	switch b.DepositStatus {
+	switch booked.DepositStatus {
 	case booking.DepositPaid:
-		page.Notes = append(page.Notes, t.DepositPaid)
+		page.Notes = append(page.Notes, texts.DepositPaid)
 	case booking.DepositRefunded:
-		page.Notes = append(page.Notes, t.Refunded)
+		page.Notes = append(page.Notes, texts.Refunded)
 	case booking.DepositForfeited:
-		page.Notes = append(page.Notes, t.Kept)
+		page.Notes = append(page.Notes, texts.Kept)
 	case booking.DepositNone, booking.DepositPending:
 	}
 	return page
@@ -93,61 +93,61 @@ const (
 	stateOver      = "over"
 )
 
-func (v *visit) bookingState(b publicbooking.Booking) string {
+func (v *visit) bookingState(booked publicbooking.Booking) string {
 	switch {
-	case b.Status == booking.Cancelled:
+	case booked.Status == booking.Cancelled:
 		return stateCancelled
-	case b.Status.Terminal() || !v.now.Before(b.StartAt):
+	case booked.Status.Terminal() || !v.now.Before(booked.StartAt):
 		return stateOver
-	case b.Deposit != nil:
+	case booked.Deposit != nil:
 		return stateHeld
-	case b.Status == booking.Confirmed:
+	case booked.Status == booking.Confirmed:
 		return stateConfirmed
 	}
 	return stateRequested
 }
 
 // describeState says in words how the booking stands.
-func (v *visit) describeState(page *bookingView, b publicbooking.Booking) {
-	t := v.texts()
+func (v *visit) describeState(page *bookingView, booked publicbooking.Booking) {
+	texts := v.texts()
 	switch page.State {
 	case stateHeld:
-		page.Icon, page.Title, page.Text = "clock", t.Held, ""
-		if b.Deposit.ExpiresAt != nil {
-			page.Text = fmt.Sprintf(t.HeldHint, v.formatClock(*b.Deposit.ExpiresAt))
+		page.Icon, page.Title, page.Text = "clock", texts.Held, ""
+		if booked.Deposit.ExpiresAt != nil {
+			page.Text = fmt.Sprintf(texts.HeldHint, v.formatClock(*booked.Deposit.ExpiresAt))
 		}
 	case stateConfirmed:
-		page.Icon, page.Title, page.Text = "check", t.Confirmed, t.ConfirmedHint
+		page.Icon, page.Title, page.Text = "check", texts.Confirmed, texts.ConfirmedHint
 	case stateRequested:
-		page.Icon, page.Title, page.Text = "check", t.Requested, t.RequestedHint
+		page.Icon, page.Title, page.Text = "check", texts.Requested, texts.RequestedHint
 	case stateCancelled:
-		page.Icon, page.Title, page.Text = "cross", t.Cancelled, t.CancelledHint
+		page.Icon, page.Title, page.Text = "cross", texts.Cancelled, texts.CancelledHint
 	case stateOver:
-		page.Icon, page.Title, page.Text = "clock", t.Over, t.OverHint
+		page.Icon, page.Title, page.Text = "clock", texts.Over, texts.OverHint
 	}
 }
 
 // showBooking shows what was booked, and what is to be paid.
 func (v *visit) showBooking() (reply, error) {
-	b, err := v.loadAppointment()
+	booked, err := v.loadAppointment()
 	if err != nil {
 		return reply{}, err
 	}
-	page := v.newBookingView(b)
-	v.describeState(page, b)
-	if b.Status.Blocks() && page.State != stateOver {
-		page.Calendar, page.Manage = v.linkTo("calendar.ics", "token", b.Token), v.linkTo("cancel", "token", b.Token)
+	page := v.newBookingView(booked)
+	v.describeState(page, booked)
+	if booked.Status.Blocks() && page.State != stateOver {
+		page.Calendar, page.Manage = v.linkTo("calendar.ics", "token", booked.Token), v.linkTo("cancel", "token", booked.Token)
 	}
-	if d := b.Deposit; d != nil && page.State == stateHeld {
-		page.Deposit = &depositView{Amount: v.lang.formatMoney(d.Amount, v.org.Currency), Refresh: v.linkTo("done", "token", b.Token)}
-		if d.PixCopyPaste != nil {
-			page.Deposit.Code = *d.PixCopyPaste
+	if deposit := booked.Deposit; deposit != nil && page.State == stateHeld {
+		page.Deposit = &depositView{Amount: v.lang.formatMoney(deposit.Amount, v.org.Currency), Refresh: v.linkTo("done", "token", booked.Token)}
+		if deposit.PixCopyPaste != nil {
+			page.Deposit.Code = *deposit.PixCopyPaste
 		}
-		if d.QRCode != nil {
-			page.Deposit.QR = *d.QRCode
+		if deposit.QRCode != nil {
+			page.Deposit.QR = *deposit.QRCode
 		}
-		if d.ExpiresAt != nil {
-			page.Deposit.Until, page.Deposit.Expires = v.formatClock(*d.ExpiresAt), v.formatInstant(*d.ExpiresAt)
+		if deposit.ExpiresAt != nil {
+			page.Deposit.Until, page.Deposit.Expires = v.formatClock(*deposit.ExpiresAt), v.formatInstant(*deposit.ExpiresAt)
 		}
 	}
 	return reply{template: "done", title: page.Title, body: page}, nil
@@ -156,43 +156,43 @@ func (v *visit) showBooking() (reply, error) {
 // showCancel shows a booking and, where that is possible, the button that cancels it.
 // It changes nothing: programs that look at mails follow every link.
 func (v *visit) showCancel() (reply, error) {
-	b, err := v.loadAppointment()
+	booked, err := v.loadAppointment()
 	if err != nil {
 		return reply{}, err
 	}
-	return v.cancelPage(http.StatusOK, b), nil
+	return v.cancelPage(http.StatusOK, booked), nil
 }
 
-func (v *visit) cancelPage(status int, b publicbooking.Booking) reply {
-	t, page := v.texts(), v.newBookingView(b)
-	v.describeState(page, b)
+func (v *visit) cancelPage(status int, booked publicbooking.Booking) reply {
+	texts, page := v.texts(), v.newBookingView(booked)
+	v.describeState(page, booked)
 	if page.State == stateCancelled || page.State == stateOver {
 		return reply{status: status, template: "cancel", title: page.Title, body: page}
 	}
-	page.Icon, page.Title, page.Text = "calendar", t.YourBooking, ""
-	page.Keep = v.linkTo("done", "token", b.Token)
-	if v.org.Policy.ClientMayReschedule(b.StartAt, v.now) == nil {
-		page.Move = v.linkTo("move", "token", b.Token)
+	page.Icon, page.Title, page.Text = "calendar", texts.YourBooking, ""
+	page.Keep = v.linkTo("done", "token", booked.Token)
+	if v.org.Policy.ClientMayReschedule(booked.StartAt, v.now) == nil {
+		page.Move = v.linkTo("move", "token", booked.Token)
 	}
-	if why := v.org.Policy.ClientMayCancel(b.StartAt, v.now); why != nil {
-		page.Notes = append(page.Notes, v.refusalNote(why, t.NoOnlineCancel, t.TooLateCancel))
+	if refusal := v.org.Policy.ClientMayCancel(booked.StartAt, v.now); refusal != nil {
+		page.Notes = append(page.Notes, v.refusalNote(refusal, texts.NoOnlineCancel, texts.TooLateCancel))
 		return reply{status: status, template: "cancel", title: page.Title, body: page}
 	}
-	page.Title, page.Text, page.Action = t.CancelTitle, t.CancelAsk, v.linkTo("cancel", "token", b.Token)
-	if b.DepositStatus == booking.DepositPaid && b.DepositCents != nil {
-		amount := v.lang.formatMoney(*b.DepositCents, v.org.Currency)
-		page.Notes = []string{fmt.Sprintf(t.WillKeep, amount)}
-		if v.org.Policy.DepositAfterCancel(b.DepositStatus, b.StartAt, v.now) == booking.DepositRefunded {
-			page.Notes = []string{fmt.Sprintf(t.WillRefund, amount)}
+	page.Title, page.Text, page.Action = texts.CancelTitle, texts.CancelAsk, v.linkTo("cancel", "token", booked.Token)
+	if booked.DepositStatus == booking.DepositPaid && booked.DepositCents != nil {
+		amount := v.lang.formatMoney(*booked.DepositCents, v.org.Currency)
+		page.Notes = []string{fmt.Sprintf(texts.WillKeep, amount)}
+		if v.org.Policy.DepositAfterCancel(booked.DepositStatus, booked.StartAt, v.now) == booking.DepositRefunded {
+			page.Notes = []string{fmt.Sprintf(texts.WillRefund, amount)}
 		}
 	}
 	return reply{status: status, template: "cancel", title: page.Title, body: page}
 }
 
 // refusalNote tells why a client may not change a booking, and whom to ask.
-func (v *visit) refusalNote(why error, never, late string) string {
+func (v *visit) refusalNote(refusal error, never, late string) string {
 	var window *booking.WindowClosedError
-	if !errors.As(why, &window) {
+	if !errors.As(refusal, &window) {
 		return never + " " + v.texts().ContactUs
 	}
 	if v.now.After(window.Deadline) && late == v.texts().TooLateCancel {
@@ -203,23 +203,23 @@ func (v *visit) refusalNote(why error, never, late string) string {
 
 // cancel cancels, and shows what became of the booking.
 func (v *visit) cancel() (reply, error) {
-	b, err := v.loadAppointment()
+	booked, err := v.loadAppointment()
 	if err != nil {
 		return reply{}, err
 	}
 	var reason *string
-	if text := []rune(v.form.Get("reason")); len(text) > 0 {
-		cut := string(text[:min(len(text), maxReasonLength)]) // the field has the same length
+	if reasonRunes := []rune(v.form.Get("reason")); len(reasonRunes) > 0 {
+		cut := string(reasonRunes[:min(len(reasonRunes), maxReasonLength)]) // the field has the same length
 		reason = &cut
 	}
-	_, err = v.publicBooking.Cancel(v.ctx, v.org, b.Token, reason)
+	_, err = v.publicBooking.Cancel(v.ctx, v.org, booked.Token, reason)
 	if isRuleRefusal(err) { // since the page was shown, it became too late, or was done
-		return v.cancelPage(http.StatusConflict, b), nil
+		return v.cancelPage(http.StatusConflict, booked), nil
 	}
 	if err != nil {
 		return reply{}, err
 	}
-	return redirect(v.linkTo("cancel", "token", b.Token)), nil
+	return redirect(v.linkTo("cancel", "token", booked.Token)), nil
 }
 
 // isRuleRefusal tells whether a change is not possible for the rules, rather than for a fault.
@@ -232,10 +232,10 @@ func isRuleRefusal(err error) bool {
 
 // downloadCalendar gives a booking for its client's own calendar.
 func (v *visit) downloadCalendar() (reply, error) {
-	b, err := v.loadAppointment()
+	booked, err := v.loadAppointment()
 	if err != nil {
 		return reply{}, err
 	}
-	bytes, name := v.publicBooking.CalendarFile(v.org, b)
+	bytes, name := v.publicBooking.CalendarFile(v.org, booked)
 	return reply{file: &file{name, calendar.Publish.MediaType(), bytes}}, nil
 }

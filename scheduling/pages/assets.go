@@ -42,29 +42,29 @@ func loadAssets(list []asset) map[string]asset {
 		version.Write(bytes)
 	}
 	loaded := make(map[string]asset, len(list))
-	for _, one := range list {
-		name := one.address
-		one.address = Root + assetsPath + "/" + hex.EncodeToString(version.Sum(nil)[:6]) + "/" + name
-		loaded[name] = one
+	for _, entry := range list {
+		name := entry.address
+		entry.address = Root + assetsPath + "/" + hex.EncodeToString(version.Sum(nil)[:6]) + "/" + name
+		loaded[name] = entry
 	}
 	return loaded
 }
 
 // serveAsset serves a file by its name, whatever version the address is of: a page from
-// before an update still finds one.
+// before an update still finds entry.
 func serveAsset(w http.ResponseWriter, r *http.Request, rest string) {
-	one, ok := assets[path.Base(rest)]
+	entry, ok := assets[path.Base(rest)]
 	if !ok || r.Method != http.MethodGet && r.Method != http.MethodHead {
 		http.NotFound(w, r)
 		return
 	}
 	header := w.Header()
-	header.Set("Content-Type", one.kind)
+	header.Set("Content-Type", entry.kind)
 	header.Set("Cross-Origin-Resource-Policy", "same-origin")
-	if r.URL.Path == one.address {
+	if r.URL.Path == entry.address {
 		header.Set("Cache-Control", "public, max-age=31536000, immutable")
 	} else {
 		header.Set("Cache-Control", "no-cache")
 	}
-	_, _ = w.Write(one.bytes) // the visitor may have gone
+	_, _ = w.Write(entry.bytes) // the visitor may have gone
 }

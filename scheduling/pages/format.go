@@ -38,62 +38,62 @@ func (l *language) formatMoney(c booking.Cents, currency string) string {
 	return symbol + nbsp + amount
 }
 
-func (l *language) formatNumber(c booking.Cents, decimals bool) string {
+func (l *language) formatNumber(amount booking.Cents, decimals bool) string {
 	sign := ""
-	if c < 0 {
-		sign, c = "-", -c
+	if amount < 0 {
+		sign, amount = "-", -amount
 	}
-	whole := strconv.FormatInt(int64(c)/100, 10)
+	whole := strconv.FormatInt(int64(amount)/100, 10)
 	for i := len(whole) - 3; i > 0; i -= 3 {
 		whole = whole[:i] + l.thousands + whole[i:]
 	}
 	if !decimals {
 		return sign + whole
 	}
-	return fmt.Sprintf("%s%s%s%02d", sign, whole, l.decimal, int64(c)%100)
+	return fmt.Sprintf("%s%s%s%02d", sign, whole, l.decimal, int64(amount)%100)
 }
 
 // formatDuration writes minutes: 45 min, 1 h 30 min.
 func formatDuration(minutes int) string {
-	h, m := minutes/60, minutes%60
+	hours, rest := minutes/60, minutes%60
 	switch {
-	case h == 0:
-		return fmt.Sprintf("%d%smin", m, nbsp)
-	case m == 0:
-		return fmt.Sprintf("%d%sh", h, nbsp)
+	case hours == 0:
+		return fmt.Sprintf("%d%smin", rest, nbsp)
+	case rest == 0:
+		return fmt.Sprintf("%d%sh", hours, nbsp)
 	}
-	return fmt.Sprintf("%d%sh%s%d%smin", h, nbsp, nbsp, m, nbsp)
+	return fmt.Sprintf("%d%sh%s%d%smin", hours, nbsp, nbsp, rest, nbsp)
 }
 
 // formatClock writes a time of day.
-func (l *language) formatClock(t time.Time, twelve bool) string {
-	if !twelve {
-		return t.Format("15:04")
+func (l *language) formatClock(moment time.Time, twelveHour bool) string {
+	if !twelveHour {
+		return moment.Format("15:04")
 	}
 	half := l.halves[0]
-	if t.Hour() >= 12 {
+	if moment.Hour() >= 12 {
 		half = l.halves[1]
 	}
-	return t.Format("3:04") + nbsp + half
+	return moment.Format("3:04") + nbsp + half
 }
 
 // formatDay writes a date in full: terça-feira, 3 de março de 2026.
-func (l *language) formatDay(d booking.Date) string {
-	t := d.Time()
-	return strings.NewReplacer("{weekday}", l.weekdayName(d), "{day}", strconv.Itoa(t.Day()), "{month}", l.months[t.Month()-1], "{year}", strconv.Itoa(t.Year())).Replace(l.dayForm)
+func (l *language) formatDay(date booking.Date) string {
+	day := date.Time()
+	return strings.NewReplacer("{weekday}", l.weekdayName(date), "{day}", strconv.Itoa(day.Day()), "{month}", l.months[day.Month()-1], "{year}", strconv.Itoa(day.Year())).Replace(l.dayForm)
 }
 
 // formatMonth writes a month: março de 2026.
-func (l *language) formatMonth(d booking.Date) string {
-	t := d.Time()
-	return strings.NewReplacer("{month}", l.months[t.Month()-1], "{year}", strconv.Itoa(t.Year())).Replace(l.monthForm)
+func (l *language) formatMonth(date booking.Date) string {
+	day := date.Time()
+	return strings.NewReplacer("{month}", l.months[day.Month()-1], "{year}", strconv.Itoa(day.Year())).Replace(l.monthForm)
 }
 
-func (l *language) weekdayName(d booking.Date) string { return l.weekdays[d.Weekday()] }
+func (l *language) weekdayName(date booking.Date) string { return l.weekdays[date.Weekday()] }
 
 // zoneName names a time zone for people: São Paulo (GMT−3).
-func zoneName(t time.Time) string {
-	name := t.Location().String()
+func zoneName(moment time.Time) string {
+	name := moment.Location().String()
 	if i := strings.LastIndexByte(name, '/'); i >= 0 {
 		name = name[i+1:]
 	}
@@ -101,12 +101,12 @@ func zoneName(t time.Time) string {
 	if name == "UTC" {
 		return name
 	}
-	return name + " (" + formatOffset(t) + ")"
+	return name + " (" + formatOffset(moment) + ")"
 }
 
 // formatOffset writes how far a time's zone is from Greenwich: GMT−3, GMT+5:30.
-func formatOffset(t time.Time) string {
-	_, seconds := t.Zone()
+func formatOffset(moment time.Time) string {
+	_, seconds := moment.Zone()
 	sign := "+"
 	if seconds < 0 {
 		sign, seconds = "−", -seconds
@@ -129,9 +129,9 @@ func capitalize(s string) string {
 
 // initialOf is the letter that stands for an organization without a logo.
 func initialOf(name string) string {
-	for _, r := range name {
-		if unicode.IsLetter(r) || unicode.IsDigit(r) {
-			return string(unicode.ToUpper(r))
+	for _, letter := range name {
+		if unicode.IsLetter(letter) || unicode.IsDigit(letter) {
+			return string(unicode.ToUpper(letter))
 		}
 	}
 	return "•"
@@ -141,7 +141,7 @@ func initialOf(name string) string {
 // international form, with their area code in front.
 func formatPhone(number string) string {
 	digits, found := strings.CutPrefix(number, "+55")
-	if n := len(digits); !found || n != 10 && n != 11 {
+	if length := len(digits); !found || length != 10 && length != 11 {
 		return number
 	}
 	return "(" + digits[:2] + ") " + digits[2:len(digits)-4] + "-" + digits[len(digits)-4:]

@@ -35,12 +35,12 @@ func languageByTag(tag string) *language {
 
 // chooseLanguage is the one asked for by the address, else by the browser, else the
 // organization's, else the first.
-func chooseLanguage(asked, header, organization string) (l *language, explicit bool) {
+func chooseLanguage(requested, header, organization string) (l *language, explicit bool) {
 	var tags []string
-	for _, one := range languages {
-		tags = append(tags, one.tag)
+	for _, candidate := range languages {
+		tags = append(tags, candidate.tag)
 	}
-	if l := languageByTag(find.Match(asked, tags...)); l != nil {
+	if l := languageByTag(find.Match(requested, tags...)); l != nil {
 		return l, true
 	}
 	return languageByTag(cmp.Or(find.MatchAcceptLanguage(header, tags...), find.Match(organization, tags...), tags[0])), false

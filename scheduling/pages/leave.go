@@ -15,8 +15,8 @@ func (v *visit) showUnsubscribe() (reply, error) {
 	if _, err := v.publicBooking.VerifyUnsubscribeToken(v.org, token); err != nil {
 		return reply{}, err
 	}
-	t := v.texts()
-	return reply{template: "leave", title: t.LeaveTitle, body: unsubscribeView{v.linkTo(stepUnsubscribe, "token", token), "shield", t.LeaveTitle, t.LeaveAsk}}, nil
+	texts := v.texts()
+	return reply{template: "leave", title: texts.LeaveTitle, body: unsubscribeView{v.linkTo(stepUnsubscribe, "token", token), "shield", texts.LeaveTitle, texts.LeaveAsk}}, nil
 }
 
 // unsubscribe does it.
@@ -24,6 +24,6 @@ func (v *visit) unsubscribe() (reply, error) {
 	if err := v.publicBooking.Unsubscribe(v.ctx, v.org, v.query.Get("token")); err != nil {
 		return reply{}, err
 	}
-	t := v.texts()
-	return reply{status: http.StatusOK, template: "leave", title: t.LeftTitle, body: unsubscribeView{"", "check", t.LeftTitle, t.LeftHint}}, nil
+	texts := v.texts()
+	return reply{status: http.StatusOK, template: "leave", title: texts.LeftTitle, body: unsubscribeView{"", "check", texts.LeftTitle, texts.LeftHint}}, nil
 }

@@ -116,16 +116,16 @@ func (p *Pages) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	v := &visit{Pages: p, ctx: r.Context(), query: r.URL.Query(), slug: slug, step: path, now: p.host.Now()}
 	v.lang, v.langInURL = chooseLanguage(v.query.Get("lang"), r.Header.Get("Accept-Language"), "")
-	one, found := stepsByPath()[path]
-	answer, err := v.dispatch(r, one, found)
+	step, found := stepsByPath()[path]
+	response, err := v.dispatch(r, step, found)
 	if err != nil {
-		answer = v.errorPage(err, w.Header())
+		response = v.errorPage(err, w.Header())
 	}
-	v.writeReply(w, r, answer, one.indexed && err == nil)
+	v.writeReply(w, r, response, step.indexed && err == nil)
 }
 
 // dispatch finds the organization and has the step answer.
-func (v *visit) dispatch(r *http.Request, one pageStep, found bool) (reply, error) {
+func (v *visit) dispatch(r *http.Request, step pageStep, found bool) (reply, error) {
 	posted := r.Method == http.MethodPost
 	allow := v.publicBooking.AllowRead
 	if posted {
@@ -142,12 +142,12 @@ func (v *visit) dispatch(r *http.Request, one pageStep, found bool) (reply, erro
 		return reply{}, hub.Errorf(hub.ErrNotFound, "not_found", "Page not found")
 	case v.org.Slug != v.slug && v.step != stepUnsubscribe: // there programs post for people, which follow no redirection
 		return v.redirectToSlug(r, posted), nil
-	case !posted && r.Method != http.MethodGet && r.Method != http.MethodHead, posted && one.post == nil:
+	case !posted && r.Method != http.MethodGet && r.Method != http.MethodHead, posted && step.post == nil:
 		return reply{}, errMethod
-	case !v.org.Settings.BookingEnabled && !one.availableWhenClosed:
+	case !v.org.Settings.BookingEnabled && !step.availableWhenClosed:
 		return v.closedPage(posted), nil
 	case !posted:
-		return one.get(v)
+		return step.get(v)
 	}
 	if err := v.checkOrigin(r); err != nil {
 		return reply{}, err
@@ -156,7 +156,7 @@ func (v *visit) dispatch(r *http.Request, one pageStep, found bool) (reply, erro
 		return reply{}, hub.Errorf(hub.ErrMalformed, "malformed", "The form cannot be read.").WithCause(err)
 	}
 	v.form = r.PostForm
-	return one.post(v)
+	return step.post(v)
 }
 
 // loadOrganization loads the organization and how it looks.
@@ -185,23 +185,23 @@ func (v *visit) loadOrganization(acceptLanguage string) error {
 // redirectToSlug leads from a slug that the organization had to its present one. Not for ever:
 // somebody else may get the old one.
 func (v *visit) redirectToSlug(r *http.Request, posted bool) reply {
-	there := url.URL{Path: strings.TrimSuffix(Root+v.org.Slug+"/"+v.step, "/"), RawQuery: r.URL.RawQuery}
+	target := url.URL{Path: strings.TrimSuffix(Root+v.org.Slug+"/"+v.step, "/"), RawQuery: r.URL.RawQuery}
 	if posted {
-		return reply{status: http.StatusTemporaryRedirect, location: there.String()}
+		return reply{status: http.StatusTemporaryRedirect, location: target.String()}
 	}
-	return reply{status: http.StatusFound, location: there.String()}
+	return reply{status: http.StatusFound, location: target.String()}
 }
 
 // checkOrigin refuses what was posted from another site's page. There is no session that such
 // a page could abuse, but it could book in a visitor's name without them seeing it.
 func (v *visit) checkOrigin(r *http.Request) error {
-	foreign := hub.Errorf(hub.ErrForbidden, codeForeignForm, "This form belongs on the booking page.")
+	foreignErr := hub.Errorf(hub.ErrForbidden, codeForeignForm, "This form belongs on the booking page.")
 	switch r.Header.Get("Sec-Fetch-Site") {
 	case "same-origin", "none":
 		return nil
 	case "":
 	default:
-		return foreign
+		return foreignErr
 	}
 	// Browsers before 2023. Where pages send no referrer, the origin may be null.
 	origin := r.Header.Get("Origin")
@@ -210,7 +210,7 @@ func (v *visit) checkOrigin(r *http.Request) error {
 	}
 	sender, err := url.Parse(origin)
 	if err != nil || sender.Host != r.Host && !strings.EqualFold(origin, parseOrigin(v.host.URLs.Public)) {
-		return foreign
+		return foreignErr
 	}
 	return nil
 }
@@ -249,28 +249,30 @@ func (v *visit) linkTo(step string, pairs ...string) string {
 // texts are the texts in the visit's language.
 func (v *visit) texts() *words { return &v.lang.words }
 
-func (v *visit) formatPrice(c booking.Cents) string {
-	if c == 0 {
+func (v *visit) formatPrice(amount booking.Cents) string {
+	if amount == 0 {
 		return v.texts().Free
 	}
-	return v.lang.formatMoney(c, v.org.Currency)
+	return v.lang.formatMoney(amount, v.org.Currency)
 }
 
 func (v *visit) showsPrices() bool { return v.appearance.ShowPrices == nil || *v.appearance.ShowPrices }
 
 func (v *visit) isTwelveHour() bool { return v.org.Settings.TimeFormat == "12h" }
 
-func (v *visit) formatClock(t time.Time) string {
-	return v.lang.formatClock(t.In(v.org.Zone), v.isTwelveHour())
+func (v *visit) formatClock(moment time.Time) string {
+	return v.lang.formatClock(moment.In(v.org.Zone), v.isTwelveHour())
 }
 
 // formatDateTime writes a day with its time.
-func (v *visit) formatDateTime(t time.Time) string {
-	return v.lang.formatDay(booking.DateOf(t, v.org.Zone)) + ", " + v.formatClock(t)
+func (v *visit) formatDateTime(moment time.Time) string {
+	return v.lang.formatDay(booking.DateOf(moment, v.org.Zone)) + ", " + v.formatClock(moment)
 }
 
 // formatInstant is an instant for programs.
-func (v *visit) formatInstant(t time.Time) string { return t.In(v.org.Zone).Format(time.RFC3339) }
+func (v *visit) formatInstant(moment time.Time) string {
+	return moment.In(v.org.Zone).Format(time.RFC3339)
+}
 
 // notOfferedError is the answer where a link names what cannot be booked, or what is no link of ours.
 func notOfferedError() error {
@@ -278,10 +280,10 @@ func notOfferedError() error {
 }
 
 // parseID reads an id of the address; one that cannot be read names nothing.
-func parseID(s string) (uuid.UUID, error) {
-	found, err := uuid.Parse(s)
+func parseID(value string) (uuid.UUID, error) {
+	parsed, err := uuid.Parse(value)
 	if err != nil {
-		return found, notOfferedError()
+		return parsed, notOfferedError()
 	}
-	return found, nil
+	return parsed, nil
 }

@@ -68,37 +68,37 @@ type languageLink struct {
 }
 
 // writeReply writes a reply.
-func (v *visit) writeReply(w http.ResponseWriter, r *http.Request, answer reply, indexed bool) {
+func (v *visit) writeReply(w http.ResponseWriter, r *http.Request, response reply, indexed bool) {
 	style := defaultStyle
-	if c, ok := parseColor(v.appearance.PrimaryColor); ok {
-		style = newTheme(c).css()
+	if color, ok := parseColor(v.appearance.PrimaryColor); ok {
+		style = newTheme(color).css()
 	}
 	v.setHeaders(w.Header(), style, indexed)
-	if answer.location != "" {
-		w.Header().Set("Location", answer.location)
-		w.WriteHeader(answer.status)
+	if response.location != "" {
+		w.Header().Set("Location", response.location)
+		w.WriteHeader(response.status)
 		return
 	}
-	if f := answer.file; f != nil {
-		w.Header().Set("Content-Type", f.kind)
-		w.Header().Set("Content-Disposition", `attachment; filename="`+f.name+`"`)
-		_, _ = w.Write(f.bytes) // the visitor may have gone
+	if attachment := response.file; attachment != nil {
+		w.Header().Set("Content-Type", attachment.kind)
+		w.Header().Set("Content-Disposition", `attachment; filename="`+attachment.name+`"`)
+		_, _ = w.Write(attachment.bytes) // the visitor may have gone
 		return
 	}
-	page := v.newDocument(r, answer, style)
+	page := v.newDocument(r, response, style)
 	page.Indexed = indexed
 	var out bytes.Buffer
-	if err := templates[answer.template].ExecuteTemplate(&out, "layout", page); err != nil {
-		v.host.Log.ErrorContext(v.ctx, "a booking page could not be drawn", "page", answer.template, "error", err)
+	if err := templates[response.template].ExecuteTemplate(&out, "layout", page); err != nil {
+		v.host.Log.ErrorContext(v.ctx, "a booking page could not be drawn", "page", response.template, "error", err)
 		http.Error(w, v.texts().BrokenTitle, http.StatusInternalServerError)
 		return
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.Header().Set("Content-Language", v.lang.tag)
-	if answer.status == 0 {
-		answer.status = http.StatusOK
+	if response.status == 0 {
+		response.status = http.StatusOK
 	}
-	w.WriteHeader(answer.status)
+	w.WriteHeader(response.status)
 	_, _ = w.Write(out.Bytes()) // the visitor may have gone
 }
 
@@ -141,40 +141,40 @@ func (v *visit) logoURL() string {
 	return ""
 }
 
-func (v *visit) newDocument(r *http.Request, answer reply, style string) *document {
+func (v *visit) newDocument(r *http.Request, response reply, style string) *document {
 	page := &document{
-		T: v.texts(), Lang: v.lang.tag, Title: answer.title, CSS: assets["app.css"].address, JS: assets["app.js"].address, Font: assets["inter.woff2"].address,
+		T: v.texts(), Lang: v.lang.tag, Title: response.title, CSS: assets["app.css"].address, JS: assets["app.js"].address, Font: assets["inter.woff2"].address,
 		Style:   template.CSS(style), //nolint:gosec // made of colours only
-		Heading: answer.title, Summary: answer.summary, Body: answer.body,
+		Heading: response.title, Summary: response.summary, Body: response.body,
 	}
-	for _, l := range languages {
-		page.Languages = append(page.Languages, languageLink{l.name, l.tag, v.languageURL(r, l), l == v.lang})
+	for _, lang := range languages {
+		page.Languages = append(page.Languages, languageLink{lang.name, lang.tag, v.languageURL(r, lang), lang == v.lang})
 	}
 	if !v.hasOrg {
 		return page
 	}
-	o := v.org
-	page.Home, page.Zone, page.Terms, page.Privacy = v.linkTo(""), o.Timezone, v.appearance.TermsURL, v.appearance.PrivacyURL
-	page.Org = &organizationView{Name: o.Name, Initial: initialOf(o.Name), Logo: v.logoURL()}
-	if o.Phone != nil {
-		page.Org.Phone = formatPhone(*o.Phone)
-		page.Org.PhoneTo = template.URL("tel:" + url.PathEscape(*o.Phone)) //nolint:gosec // cannot leave the number
+	org := v.org
+	page.Home, page.Zone, page.Terms, page.Privacy = v.linkTo(""), org.Timezone, v.appearance.TermsURL, v.appearance.PrivacyURL
+	page.Org = &organizationView{Name: org.Name, Initial: initialOf(org.Name), Logo: v.logoURL()}
+	if org.Phone != nil {
+		page.Org.Phone = formatPhone(*org.Phone)
+		page.Org.PhoneTo = template.URL("tel:" + url.PathEscape(*org.Phone)) //nolint:gosec // cannot leave the number
 	}
-	if o.Address != nil {
-		page.Org.Address = *o.Address
+	if org.Address != nil {
+		page.Org.Address = *org.Address
 	}
-	page.Title += " · " + o.Name
+	page.Title += " · " + org.Name
 	if page.ClockHour = "h23"; v.isTwelveHour() {
 		page.ClockHour = "h12"
 	}
-	if answer.step == 1 {
+	if response.step == 1 {
 		page.Welcome = v.appearance.WelcomeMessage
-		page.Description = v.texts().Powered + " · " + o.Name
+		page.Description = v.texts().Powered + " · " + org.Name
 	}
-	if answer.step > 0 {
-		page.StepCount = fmt.Sprintf(v.texts().StepOf, answer.step, len(v.texts().StepNames))
+	if response.step > 0 {
+		page.StepCount = fmt.Sprintf(v.texts().StepOf, response.step, len(v.texts().StepNames))
 		for i, name := range v.texts().StepNames {
-			page.Steps = append(page.Steps, stepMark{name, i+1 < answer.step, i+1 == answer.step})
+			page.Steps = append(page.Steps, stepMark{name, i+1 < response.step, i+1 == response.step})
 		}
 	}
 	return page
@@ -182,7 +182,7 @@ func (v *visit) newDocument(r *http.Request, answer reply, style string) *docume
 
 // languageURL is the address of the page in a language. What was posted is asked for
 // anew.
-func (v *visit) languageURL(r *http.Request, l *language) string {
+func (v *visit) languageURL(r *http.Request, lang *language) string {
 	query := url.Values{}
 	for name, values := range v.query {
 		query[name] = values
@@ -192,6 +192,6 @@ func (v *visit) languageURL(r *http.Request, l *language) string {
 			query.Set(name, value)
 		}
 	}
-	query.Set("lang", l.tag)
+	query.Set("lang", lang.tag)
 	return r.URL.EscapedPath() + "?" + query.Encode()
 }

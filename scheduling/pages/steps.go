@@ -45,34 +45,34 @@ func (v *visit) showServices() (reply, error) {
 		return v.emptyPage(v.texts().NoServices, v.texts().NoServicesHint), nil
 	}
 	var sections []serviceSection
-	for _, s := range list {
+	for _, service := range list {
 		name := ""
-		if s.Category != nil {
-			name = *s.Category
+		if service.Category != nil {
+			name = *service.Category
 		}
-		i := slices.IndexFunc(sections, func(one serviceSection) bool { return one.Name == name })
+		i := slices.IndexFunc(sections, func(existing serviceSection) bool { return existing.Name == name })
 		if i < 0 {
 			i, sections = len(sections), append(sections, serviceSection{Name: name})
 		}
-		sections[i].Cards = append(sections[i].Cards, v.serviceCard(s))
+		sections[i].Cards = append(sections[i].Cards, v.serviceCard(service))
 	}
 	return reply{template: "services", title: v.texts().ChooseService, step: 1, body: sections}, nil
 }
 
-func (v *visit) serviceCard(s dbgen.Service) choiceCard {
-	c := choiceCard{
-		Link: v.linkTo("professional", "service", s.ID.String()), Name: s.Name, Text: s.Description, Color: s.Color, Duration: formatDuration(s.DurationMinutes),
+func (v *visit) serviceCard(service dbgen.Service) choiceCard {
+	card := choiceCard{
+		Link: v.linkTo("professional", "service", service.ID.String()), Name: service.Name, Text: service.Description, Color: service.Color, Duration: formatDuration(service.DurationMinutes),
 	}
-	if s.ImageUrl != nil {
-		c.Image = safeImageURL(*s.ImageUrl)
+	if service.ImageUrl != nil {
+		card.Image = safeImageURL(*service.ImageUrl)
 	}
 	if v.showsPrices() {
-		c.Price = v.formatPrice(s.PriceCents)
+		card.Price = v.formatPrice(service.PriceCents)
 	}
-	if s.RequiresDeposit && s.DepositCents != nil {
-		c.Deposit = fmt.Sprintf(v.texts().Deposit, v.lang.formatMoney(*s.DepositCents, v.org.Currency))
+	if service.RequiresDeposit && service.DepositCents != nil {
+		card.Deposit = fmt.Sprintf(v.texts().Deposit, v.lang.formatMoney(*service.DepositCents, v.org.Currency))
 	}
-	return c
+	return card
 }
 
 // safeImageURL is an address that may be shown as a picture; "" for any other.
@@ -97,16 +97,16 @@ type selection struct {
 }
 
 // loadChoice reads the service, which every step after the first needs.
-func (v *visit) loadChoice() (c selection, err error) {
+func (v *visit) loadChoice() (chosen selection, err error) {
 	service, err := parseID(v.query.Get("service"))
 	if err != nil {
-		return c, err
+		return chosen, err
 	}
-	if c.offers, err = v.publicBooking.Professionals(v.ctx, v.org, service); err != nil || len(c.offers) == 0 {
-		return c, err
+	if chosen.offers, err = v.publicBooking.Professionals(v.ctx, v.org, service); err != nil || len(chosen.offers) == 0 {
+		return chosen, err
 	}
-	c.service = c.offers[0].Service
-	return c, c.selectProfessional(v.query.Get("professional"), v.org.Settings.AllowAnyProfessional)
+	chosen.service = chosen.offers[0].Service
+	return chosen, chosen.selectProfessional(v.query.Get("professional"), v.org.Settings.AllowAnyProfessional)
 }
 
 // selectProfessional notes who was chosen: nobody yet, anybody, or one of those who give the service.
@@ -120,12 +120,12 @@ func (c *selection) selectProfessional(professional string, anyAllowed bool) err
 		}
 		return nil
 	}
-	chosen, err := parseID(professional)
+	wanted, err := parseID(professional)
 	if err != nil {
 		return err
 	}
 	for i := range c.offers {
-		if c.offers[i].ProfessionalID == chosen {
+		if c.offers[i].ProfessionalID == wanted {
 			c.offer = &c.offers[i]
 			return nil
 		}
@@ -135,184 +135,184 @@ func (c *selection) selectProfessional(professional string, anyAllowed bool) err
 
 // toChoice is the choice as the desk has it.
 func (c *selection) toChoice() publicbooking.Choice {
-	wanted := publicbooking.Choice{Service: c.service.ID}
+	choice := publicbooking.Choice{Service: c.service.ID}
 	if c.offer != nil {
-		wanted.Professional = &c.offer.ProfessionalID
+		choice.Professional = &c.offer.ProfessionalID
 	}
-	return wanted
+	return choice
 }
 
 // offerTerms are how long it takes and what it costs; with anybody the shortest and least,
 // and sure is whether that is the same with all.
-func (c *selection) offerTerms(p booking.Policy) (o booking.Offer, sure bool) {
+func (c *selection) offerTerms(policy booking.Policy) (lowest booking.Offer, uniform bool) {
 	if c.offer != nil {
-		return store.ResolveOffer(*c.offer, p), true
+		return store.ResolveOffer(*c.offer, policy), true
 	}
-	sure = true
+	uniform = true
 	for i, row := range c.offers {
-		one := store.ResolveOffer(row, p)
+		offer := store.ResolveOffer(row, policy)
 		if i == 0 {
-			o = one
+			lowest = offer
 			continue
 		}
-		sure = sure && one.Price == o.Price && one.Duration == o.Duration && one.DepositAmount == o.DepositAmount
-		o.Price, o.Duration, o.DepositAmount = min(o.Price, one.Price), min(o.Duration, one.Duration), min(o.DepositAmount, one.DepositAmount)
+		uniform = uniform && offer.Price == lowest.Price && offer.Duration == lowest.Duration && offer.DepositAmount == lowest.DepositAmount
+		lowest.Price, lowest.Duration, lowest.DepositAmount = min(lowest.Price, offer.Price), min(lowest.Duration, offer.Duration), min(lowest.DepositAmount, offer.DepositAmount)
 	}
-	return o, sure
+	return lowest, uniform
 }
 
 // showProfessionals shows who gives the service. Where there is no choice it goes on.
 func (v *visit) showProfessionals() (reply, error) {
-	c, err := v.loadChoice()
+	chosen, err := v.loadChoice()
 	if err != nil {
 		return reply{}, err
 	}
-	if len(c.offers) == 0 {
+	if len(chosen.offers) == 0 {
 		return v.noProfessionalsPage(), nil
 	}
-	service := c.service.ID.String()
-	if len(c.offers) == 1 {
-		return redirect(v.linkTo("day", "service", service, "professional", c.offers[0].ProfessionalID.String())), nil
+	service := chosen.service.ID.String()
+	if len(chosen.offers) == 1 {
+		return redirect(v.linkTo("day", "service", service, "professional", chosen.offers[0].ProfessionalID.String())), nil
 	}
 	var cards []choiceCard
 	if v.org.Settings.AllowAnyProfessional {
 		cards = append(cards, choiceCard{Link: v.linkTo("day", "service", service, "professional", anyProfessional), Name: v.texts().Anybody, Text: v.texts().AnybodyHint})
 	}
-	for _, row := range c.offers {
+	for _, row := range chosen.offers {
 		offer := store.ResolveOffer(row, v.org.Policy)
-		one := choiceCard{
+		card := choiceCard{
 			Link: v.linkTo("day", "service", service, "professional", row.ProfessionalID.String()),
 			Name: row.ProfessionalName, Initial: initialOf(row.ProfessionalName),
 		}
 		for _, text := range []*string{row.Specialty, row.Bio} {
 			if text != nil && *text != "" {
-				one.Text = strings.TrimPrefix(one.Text+"\n"+*text, "\n")
+				card.Text = strings.TrimPrefix(card.Text+"\n"+*text, "\n")
 			}
 		}
 		if row.AvatarUrl != nil {
-			one.Image = safeImageURL(*row.AvatarUrl)
+			card.Image = safeImageURL(*row.AvatarUrl)
 		}
-		if offer.Price != c.service.PriceCents && v.showsPrices() {
-			one.Price = v.formatPrice(offer.Price)
+		if offer.Price != chosen.service.PriceCents && v.showsPrices() {
+			card.Price = v.formatPrice(offer.Price)
 		}
-		if minutes := int(offer.Duration.Minutes()); minutes != c.service.DurationMinutes {
-			one.Duration = formatDuration(minutes)
+		if minutes := int(offer.Duration.Minutes()); minutes != chosen.service.DurationMinutes {
+			card.Duration = formatDuration(minutes)
 		}
-		cards = append(cards, one)
+		cards = append(cards, card)
 	}
-	return reply{template: "professionals", title: v.texts().ChooseProfessional, step: 2, summary: v.newSummary(c, time.Time{}), body: cards}, nil
+	return reply{template: "professionals", title: v.texts().ChooseProfessional, step: 2, summary: v.newSummary(chosen, time.Time{}), body: cards}, nil
 }
 
 // noProfessionalsPage is the page of a service that nobody gives.
 func (v *visit) noProfessionalsPage() reply {
-	t := v.texts()
-	return reply{template: "notice", title: t.NoProfessionals, body: noticeView{
-		Icon: "moon", Title: t.NoProfessionals, Text: t.NoProfessionalsHint, Link: v.linkTo(""), LinkText: t.StartAgain,
+	texts := v.texts()
+	return reply{template: "notice", title: texts.NoProfessionals, body: noticeView{
+		Icon: "moon", Title: texts.NoProfessionals, Text: texts.NoProfessionalsHint, Link: v.linkTo(""), LinkText: texts.StartAgain,
 	}}
 }
 
 // summary is what has been chosen so far.
 type summary struct {
-	Service, Color    string
-	Professional      string // "" = not chosen yet
-	When, At, Zone    string // of the slot; At is for programs. "" = not chosen yet
-	Duration, Price   string
-	Deposit           string
-	ChangeService     string // links; "" = nothing else to choose
-	ChangeProfesional string
-	ChangeDay         string
+	Service, Color     string
+	Professional       string // "" = not chosen yet
+	When, At, Zone     string // of the slot; At is for programs. "" = not chosen yet
+	Duration, Price    string
+	Deposit            string
+	ChangeService      string // links; "" = nothing else to choose
+	ChangeProfessional string
+	ChangeDay          string
 }
 
 // newSummary tells what has been chosen; start is zero where no time is yet.
-func (v *visit) newSummary(c selection, start time.Time) *summary {
-	offer, sure := c.offerTerms(v.org.Policy)
-	s := &summary{Service: c.service.Name, Color: c.service.Color, Duration: formatDuration(int(offer.Duration.Minutes())), ChangeService: v.linkTo("")}
+func (v *visit) newSummary(chosen selection, start time.Time) *summary {
+	offer, uniform := chosen.offerTerms(v.org.Policy)
+	view := &summary{Service: chosen.service.Name, Color: chosen.service.Color, Duration: formatDuration(int(offer.Duration.Minutes())), ChangeService: v.linkTo("")}
 	if v.showsPrices() {
-		if s.Price = v.formatPrice(offer.Price); !sure {
-			s.Price = fmt.Sprintf(v.texts().From, s.Price)
+		if view.Price = v.formatPrice(offer.Price); !uniform {
+			view.Price = fmt.Sprintf(v.texts().From, view.Price)
 		}
 	}
 	if offer.DepositAmount > 0 {
-		s.Deposit = v.lang.formatMoney(offer.DepositAmount, v.org.Currency)
+		view.Deposit = v.lang.formatMoney(offer.DepositAmount, v.org.Currency)
 	}
-	if c.parameter != "" {
-		if s.Professional = v.texts().Anybody; c.offer != nil {
-			s.Professional = c.offer.ProfessionalName
+	if chosen.parameter != "" {
+		if view.Professional = v.texts().Anybody; chosen.offer != nil {
+			view.Professional = chosen.offer.ProfessionalName
 		}
-		if len(c.offers) > 1 {
-			s.ChangeProfesional = v.linkTo("professional", "service", c.service.ID.String())
+		if len(chosen.offers) > 1 {
+			view.ChangeProfessional = v.linkTo("professional", "service", chosen.service.ID.String())
 		}
 	}
 	if !start.IsZero() {
-		s.When, s.At, s.Zone = capitalize(v.formatDateTime(start)), v.formatInstant(start), zoneName(start.In(v.org.Zone))
-		s.ChangeDay = v.linkTo("time", "service", c.service.ID.String(), "professional", c.parameter, "date", booking.DateOf(start, v.org.Zone).String())
+		view.When, view.At, view.Zone = capitalize(v.formatDateTime(start)), v.formatInstant(start), zoneName(start.In(v.org.Zone))
+		view.ChangeDay = v.linkTo("time", "service", chosen.service.ID.String(), "professional", chosen.parameter, "date", booking.DateOf(start, v.org.Zone).String())
 	}
-	return s
+	return view
 }
 
 // requireChoice reads the choice of a step after the professional; instead is where to go
 // where it is not complete.
-func (v *visit) requireChoice() (c selection, instead *reply, err error) {
-	if c, err = v.loadChoice(); err != nil {
-		return c, nil, err
+func (v *visit) requireChoice() (chosen selection, instead *reply, err error) {
+	if chosen, err = v.loadChoice(); err != nil {
+		return chosen, nil, err
 	}
 	switch {
-	case len(c.offers) == 0:
+	case len(chosen.offers) == 0:
 		page := v.noProfessionalsPage()
-		return c, &page, nil
-	case c.parameter == "":
-		page := redirect(v.linkTo("professional", "service", c.service.ID.String()))
-		return c, &page, nil
+		return chosen, &page, nil
+	case chosen.parameter == "":
+		page := redirect(v.linkTo("professional", "service", chosen.service.ID.String()))
+		return chosen, &page, nil
 	}
-	return c, nil, nil
+	return chosen, nil, nil
 }
 
 // showMonth shows a month of days.
 func (v *visit) showMonth() (reply, error) {
-	c, instead, err := v.requireChoice()
+	chosen, instead, err := v.requireChoice()
 	if err != nil || instead != nil {
 		return replyOrEmpty(instead), err
 	}
-	service := c.service.ID.String()
-	month, err := v.buildMonth(c.toChoice(), calendarLinks{
-		month: func(m string) string {
-			return v.linkTo("day", "service", service, "professional", c.parameter, "month", m)
+	service := chosen.service.ID.String()
+	view, err := v.buildMonth(chosen.toChoice(), calendarLinks{
+		month: func(view string) string {
+			return v.linkTo("day", "service", service, "professional", chosen.parameter, "month", view)
 		},
-		day: func(d booking.Date) string {
-			return v.linkTo("time", "service", service, "professional", c.parameter, "date", d.String())
+		day: func(date booking.Date) string {
+			return v.linkTo("time", "service", service, "professional", chosen.parameter, "date", date.String())
 		},
 	})
 	if err != nil {
 		return reply{}, err
 	}
-	if len(c.offers) > 1 {
-		month.Other = v.linkTo("professional", "service", service)
+	if len(chosen.offers) > 1 {
+		view.Other = v.linkTo("professional", "service", service)
 	}
-	return reply{template: "day", title: v.texts().ChooseDay, step: 3, summary: v.newSummary(c, time.Time{}), body: month}, nil
+	return reply{template: "day", title: v.texts().ChooseDay, step: 3, summary: v.newSummary(chosen, time.Time{}), body: view}, nil
 }
 
 // showDay shows the free slots of a day.
 func (v *visit) showDay() (reply, error) {
-	c, instead, err := v.requireChoice()
+	chosen, instead, err := v.requireChoice()
 	if err != nil || instead != nil {
 		return replyOrEmpty(instead), err
 	}
-	service := c.service.ID.String()
-	list, err := v.buildDay(c.toChoice(), calendarLinks{
-		month: func(m string) string {
-			return v.linkTo("day", "service", service, "professional", c.parameter, "month", m)
+	service := chosen.service.ID.String()
+	view, err := v.buildDay(chosen.toChoice(), calendarLinks{
+		month: func(month string) string {
+			return v.linkTo("day", "service", service, "professional", chosen.parameter, "month", month)
 		},
-		day: func(d booking.Date) string {
-			return v.linkTo("time", "service", service, "professional", c.parameter, "date", d.String())
+		day: func(date booking.Date) string {
+			return v.linkTo("time", "service", service, "professional", chosen.parameter, "date", date.String())
 		},
-		start: func(t time.Time) string {
-			return v.linkTo("details", "service", service, "professional", c.parameter, "start", v.formatInstant(t))
+		start: func(start time.Time) string {
+			return v.linkTo("details", "service", service, "professional", chosen.parameter, "start", v.formatInstant(start))
 		},
 	})
 	if err != nil {
 		return reply{}, err
 	}
-	return reply{template: "time", title: v.texts().ChooseTime, step: 4, summary: v.newSummary(c, time.Time{}), body: list}, nil
+	return reply{template: "time", title: v.texts().ChooseTime, step: 4, summary: v.newSummary(chosen, time.Time{}), body: view}, nil
 }
 
 // replyOrEmpty is the page instead; none where there is an error.
@@ -324,12 +324,12 @@ func replyOrEmpty(instead *reply) reply {
 }
 
 // parseStart reads a slot of the address or a form.
-func parseStart(s string) (time.Time, error) {
-	t, err := time.Parse(time.RFC3339, s)
-	if err != nil || t.Year() < 1970 || t.Year() > 9998 || t.Nanosecond() != 0 {
-		return t, notOfferedError()
+func parseStart(value string) (time.Time, error) {
+	parsed, err := time.Parse(time.RFC3339, value)
+	if err != nil || parsed.Year() < 1970 || parsed.Year() > 9998 || parsed.Nanosecond() != 0 {
+		return parsed, notOfferedError()
 	}
-	return t, nil
+	return parsed, nil
 }
 
 // takenAlternatives gives the times that are proposed for one that is taken.
@@ -343,17 +343,17 @@ func takenAlternatives(err error) ([]booking.Slot, bool) {
 
 // errorCode is the code of an error for callers; "" for any other.
 func errorCode(err error) string {
-	var told *hub.Error
-	if errors.As(err, &told) {
-		return told.Code
+	var apiErr *hub.Error
+	if errors.As(err, &apiErr) {
+		return apiErr.Code
 	}
 	return ""
 }
 
 // selectedProfessional is who a form or link asks for; nil: anybody.
-func selectedProfessional(c selection) *uuid.UUID {
-	if c.offer == nil {
+func selectedProfessional(chosen selection) *uuid.UUID {
+	if chosen.offer == nil {
 		return nil
 	}
-	return &c.offer.ProfessionalID
+	return &chosen.offer.ProfessionalID
 }

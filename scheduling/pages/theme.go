@@ -40,36 +40,38 @@ type theme struct {
 }
 
 // newTheme makes the theme of any colour.
-func newTheme(c rgb) theme {
-	t := theme{fill: c, label: white, hoverMix: black}
-	if contrast(c, white) < textContrast { // one of the two always is
-		t.label, t.hoverMix = black, white
+func newTheme(color rgb) theme {
+	colors := theme{fill: color, label: white, hoverMix: black}
+	if contrast(color, white) < textContrast { // one of the two always is
+		colors.label, colors.hoverMix = black, white
 	}
 	for i, page := range []struct {
 		ground, card, towards rgb
 		tint, text            float64
 	}{{lightGround, lightCard, black, 0.1, textContrast}, {darkGround, darkCard, white, 0.16, darkTextContrast}} {
-		t.soft[i] = mix(page.card, c, page.tint)
-		t.edge[i] = ensureContrast(c, page.towards, shapeContrast, page.ground, page.card, t.soft[i])
-		t.ink[i] = ensureContrast(c, page.towards, page.text, page.ground, page.card, t.soft[i])
+		colors.soft[i] = mix(page.card, color, page.tint)
+		colors.edge[i] = ensureContrast(color, page.towards, shapeContrast, page.ground, page.card, colors.soft[i])
+		colors.ink[i] = ensureContrast(color, page.towards, page.text, page.ground, page.card, colors.soft[i])
 	}
-	return t
+	return colors
 }
 
 // css writes the theme as custom properties. It is safe within a style element.
-func (t theme) css() string {
-	page := func(i int) string { return fmt.Sprintf("--edge:%s;--ink:%s;--soft:%s", t.edge[i], t.ink[i], t.soft[i]) }
-	return fmt.Sprintf(":root{--fill:%s;--on:%s;--away:%s;%s}@media(prefers-color-scheme:dark){:root{%s}}", t.fill, t.label, t.hoverMix, page(0), page(1))
+func (texts theme) css() string {
+	page := func(i int) string {
+		return fmt.Sprintf("--edge:%s;--ink:%s;--soft:%s", texts.edge[i], texts.ink[i], texts.soft[i])
+	}
+	return fmt.Sprintf(":root{--fill:%s;--on:%s;--away:%s;%s}@media(prefers-color-scheme:dark){:root{%s}}", texts.fill, texts.label, texts.hoverMix, page(0), page(1))
 }
 
 // ensureContrast changes a colour towards black or white until it has a contrast with every
 // background.
-func ensureContrast(c, towards rgb, least float64, backgrounds ...rgb) rgb {
+func ensureContrast(color, towards rgb, minimum float64, backgrounds ...rgb) rgb {
 	for share := 0.0; share < 1; share += 0.02 {
-		mixed := quantize(blend(c, towards, share, share*share))
+		mixed := quantize(blend(color, towards, share, share*share))
 		enough := true
-		for _, b := range backgrounds {
-			enough = enough && contrast(mixed, quantize(b)) >= least
+		for _, background := range backgrounds {
+			enough = enough && contrast(mixed, quantize(background)) >= minimum
 		}
 		if enough {
 			return mixed
@@ -136,29 +138,29 @@ func (c rgb) oklab() [3]float64 {
 
 // quantize is a colour as screens get it: in 256 steps.
 func quantize(c rgb) rgb {
-	step := func(s float64) float64 { return math.Round(s*255) / 255 }
+	step := func(channel float64) float64 { return math.Round(channel*255) / 255 }
 	return rgb{step(c.r), step(c.g), step(c.b)}
 }
 
 // String writes #rrggbb.
 func (c rgb) String() string {
-	part := func(s float64) int { return int(math.Round(s * 255)) }
+	part := func(channel float64) int { return int(math.Round(channel * 255)) }
 	return fmt.Sprintf("#%02x%02x%02x", part(c.r), part(c.g), part(c.b))
 }
 
 // parseColor reads #RRGGBB; ok is false for anything else.
-func parseColor(s string) (c rgb, ok bool) {
-	if len(s) != 7 || s[0] != '#' {
+func parseColor(value string) (color rgb, ok bool) {
+	if len(value) != 7 || value[0] != '#' {
 		return rgb{}, false
 	}
-	n, err := strconv.ParseUint(s[1:], 16, 32)
+	n, err := strconv.ParseUint(value[1:], 16, 32)
 	return rgb{float64(n>>16) / 255, float64(n>>8&0xff) / 255, float64(n&0xff) / 255}, err == nil
 }
 
-func mustParseColor(s string) rgb {
-	c, ok := parseColor(s)
+func mustParseColor(value string) rgb {
+	color, ok := parseColor(value)
 	if !ok {
-		panic("not a colour: " + s)
+		panic("not a colour: " + value)
 	}
-	return c
+	return color
 }

@@ -37,8 +37,8 @@ type API struct {
 }
 
 // New returns the API of an opened product.
-func New(host module.Host, s *store.Store, payments *payment.Service, publicBooking *publicbooking.PublicBooking, notifier *notify.Notifier) *API {
-	return &API{host: host, store: s, payments: payments, publicBooking: publicBooking, notifier: notifier, accounts: accounts.New(host, accountOptions, userStore{s}), images: imageupload.NewProcessor()}
+func New(host module.Host, db *store.Store, payments *payment.Service, publicBooking *publicbooking.PublicBooking, notifier *notify.Notifier) *API {
+	return &API{host: host, store: db, payments: payments, publicBooking: publicBooking, notifier: notifier, accounts: accounts.New(host, accountOptions, userStore{db}), images: imageupload.NewProcessor()}
 }
 
 // Accounts is the desk that logs users in.
@@ -68,31 +68,31 @@ func handle[I, O any](handler func(context.Context, *I) (*O, error)) rest.Binder
 
 // mapError gives errors of the rules the members that callers see.
 func mapError(err error) error {
-	var problem *hub.Error
-	if err == nil || !errors.As(err, &problem) {
+	var apiErr *hub.Error
+	if err == nil || !errors.As(err, &apiErr) {
 		return err
 	}
-	var slot *booking.SlotTakenError
+	var slotTaken *booking.SlotTakenError
 	var transition *booking.TransitionError
-	var window *booking.WindowClosedError
+	var windowClosed *booking.WindowClosedError
 	members := hub.Extensions{}
 	switch {
-	case errors.As(err, &slot):
-		alternatives := make([]alternative, len(slot.Alternatives))
-		for i, s := range slot.Alternatives {
-			alternatives[i] = alternative{s.Start, s.End, s.Professional}
+	case errors.As(err, &slotTaken):
+		alternatives := make([]alternative, len(slotTaken.Alternatives))
+		for i, slot := range slotTaken.Alternatives {
+			alternatives[i] = alternative{slot.Start, slot.End, slot.Professional}
 		}
 		members["alternatives"] = alternatives
 	case errors.As(err, &transition):
 		members["appointment_status"], members["allowed"] = transition.Status, transition.Allowed
-	case errors.As(err, &window):
-		members["deadline"] = window.Deadline
+	case errors.As(err, &windowClosed):
+		members["deadline"] = windowClosed.Deadline
 	default:
 		return err
 	}
-	with := *problem
-	with.Extensions = members
-	return &with
+	extended := *apiErr
+	extended.Extensions = members
+	return &extended
 }
 
 type noContent = rest.NoContent
@@ -108,17 +108,17 @@ type Page[T any] = rest.Page[T]
 
 // requireCaller is who is signed in.
 func requireCaller(ctx context.Context) (module.Caller, error) {
-	who, err := rest.RequireCaller(ctx)
-	if err == nil && who.Environment == hub.Test {
-		return who, hub.Errorf(hub.ErrNotFound, "not_found", "There is no test data in this product.")
+	caller, err := rest.RequireCaller(ctx)
+	if err == nil && caller.Environment == hub.Test {
+		return caller, hub.Errorf(hub.ErrNotFound, "not_found", "There is no test data in this product.")
 	}
-	return who, err
+	return caller, err
 }
 
 // callerOrgID is the organization of who is signed in.
 func callerOrgID(ctx context.Context) (uuid.UUID, error) {
-	who, err := requireCaller(ctx)
-	return who.TenantID, err
+	caller, err := requireCaller(ctx)
+	return caller.TenantID, err
 }
 
 // loadOrg loads the organization of who is signed in.
@@ -132,11 +132,11 @@ func (a *API) loadOrg(ctx context.Context) (store.Org, error) {
 
 // currentActor is who is signed in, as the history names them.
 func currentActor(ctx context.Context) store.Actor {
-	who, _ := module.CallerFrom(ctx)
-	if who.UserID == uuid.Nil {
+	caller, _ := module.CallerFrom(ctx)
+	if caller.UserID == uuid.Nil {
 		return store.Actor{Kind: booking.IntegrationActor}
 	}
-	return store.Actor{Kind: booking.Staff, User: &who.UserID, Manager: who.Admin}
+	return store.Actor{Kind: booking.Staff, User: &caller.UserID, Manager: caller.Admin}
 }
 
 // requireRowChanged is nil where a statement changed a row.
@@ -162,9 +162,9 @@ func parseIfMatch(header string) (*int, error) {
 	if header == "" || header == "*" {
 		return nil, nil
 	}
-	n, err := strconv.Atoi(strings.Trim(strings.TrimPrefix(header, "W/"), `"`))
+	version, err := strconv.Atoi(strings.Trim(strings.TrimPrefix(header, "W/"), `"`))
 	if err != nil {
 		return nil, hub.Invalid("header.If-Match", "must be a version")
 	}
-	return &n, nil
+	return &version, nil
 }

@@ -114,30 +114,30 @@ type BookedAppointment struct {
 	Warnings []string `json:"warnings" nullable:"false" doc:"outside_working_hours, in_the_past, daily_limit_reached: what staff may do all the same"`
 }
 
-func toAppointment(d dbgen.AppointmentDetail, zone *time.Location) Appointment {
+func toAppointment(row dbgen.AppointmentDetail, zone *time.Location) Appointment {
 	return Appointment{
-		ID: d.ID, OrgID: d.OrgID, ClientID: d.ClientID, ProfessionalID: d.ProfessionalID, ServiceID: d.ServiceID,
-		StartAt: d.StartAt.In(zone), EndAt: d.EndAt.In(zone), DurationMinutes: int(d.EndAt.Sub(d.StartAt).Minutes()), Price: d.PriceCents,
-		Status: d.Status, Source: d.Source, Notes: d.Notes, Reason: d.CancelReason, CancelledBy: d.CancelledBy,
-		CancelledAt: inZone(d.CancelledAt, zone), ConfirmedAt: inZone(d.ConfirmedAt, zone), CompletedAt: inZone(d.CompletedAt, zone), NoShowAt: inZone(d.NoShowAt, zone),
-		RescheduledCount: d.RescheduledCount, OriginalStartAt: inZone(d.OriginalStartAt, zone), DepositStatus: d.DepositStatus, DepositAmount: d.DepositCents,
-		PaymentStatus: booking.PaymentStatusOf(d.PriceCents, d.PaidCents), NeedsRefund: d.NeedsRefund, Version: d.Version, Overbooked: d.Overbooked,
-		Client: NamedClient{d.ClientID, d.ClientName, d.ClientPhone}, Professional: Named{d.ProfessionalID, d.ProfessionalName},
-		Service: NamedService{d.ServiceID, d.ServiceName, d.ServiceColor}, CreatedAt: d.CreatedAt.In(zone), UpdatedAt: d.UpdatedAt.In(zone),
+		ID: row.ID, OrgID: row.OrgID, ClientID: row.ClientID, ProfessionalID: row.ProfessionalID, ServiceID: row.ServiceID,
+		StartAt: row.StartAt.In(zone), EndAt: row.EndAt.In(zone), DurationMinutes: int(row.EndAt.Sub(row.StartAt).Minutes()), Price: row.PriceCents,
+		Status: row.Status, Source: row.Source, Notes: row.Notes, Reason: row.CancelReason, CancelledBy: row.CancelledBy,
+		CancelledAt: inZone(row.CancelledAt, zone), ConfirmedAt: inZone(row.ConfirmedAt, zone), CompletedAt: inZone(row.CompletedAt, zone), NoShowAt: inZone(row.NoShowAt, zone),
+		RescheduledCount: row.RescheduledCount, OriginalStartAt: inZone(row.OriginalStartAt, zone), DepositStatus: row.DepositStatus, DepositAmount: row.DepositCents,
+		PaymentStatus: booking.PaymentStatusOf(row.PriceCents, row.PaidCents), NeedsRefund: row.NeedsRefund, Version: row.Version, Overbooked: row.Overbooked,
+		Client: NamedClient{row.ClientID, row.ClientName, row.ClientPhone}, Professional: Named{row.ProfessionalID, row.ProfessionalName},
+		Service: NamedService{row.ServiceID, row.ServiceName, row.ServiceColor}, CreatedAt: row.CreatedAt.In(zone), UpdatedAt: row.UpdatedAt.In(zone),
 	}
 }
 
-func toAppointmentSummary(d dbgen.AppointmentDetail, zone *time.Location) AppointmentSummary {
-	return AppointmentSummary{d.ID, d.StartAt.In(zone), d.EndAt.In(zone), d.Status, d.ClientName, d.ServiceName, d.ProfessionalName}
+func toAppointmentSummary(row dbgen.AppointmentDetail, zone *time.Location) AppointmentSummary {
+	return AppointmentSummary{row.ID, row.StartAt.In(zone), row.EndAt.In(zone), row.Status, row.ClientName, row.ServiceName, row.ProfessionalName}
 }
 
 type bookedOutput struct{ Body BookedAppointment }
 
-func toBookedOutput(b store.BookedAppointment, zone *time.Location) *bookedOutput {
-	if b.Warnings == nil {
-		b.Warnings = []string{}
+func toBookedOutput(booked store.BookedAppointment, zone *time.Location) *bookedOutput {
+	if booked.Warnings == nil {
+		booked.Warnings = []string{}
 	}
-	return &bookedOutput{BookedAppointment{toAppointment(b.AppointmentDetail, zone), b.Warnings}}
+	return &bookedOutput{BookedAppointment{toAppointment(booked.AppointmentDetail, zone), booked.Warnings}}
 }
 
 type appointmentsInput struct {
@@ -190,8 +190,8 @@ func (in *appointmentsInput) parseSpan(zone *time.Location) (since, until *time.
 	if to < from || to-from >= maxListDays {
 		return nil, nil, hub.Invalid("query.date_to", "must be at most 93 days from date_from")
 	}
-	s, u := dayBounds(from, to, zone)
-	return &s, &u, nil
+	start, end := dayBounds(from, to, zone)
+	return &start, &end, nil
 }
 
 func (a *API) listAppointments(ctx context.Context, in *appointmentsInput) (*appointmentsOutput, error) {
@@ -227,7 +227,7 @@ func (a *API) listAppointments(ctx context.Context, in *appointmentsInput) (*app
 	})
 	return &appointmentsOutput{
 		Total: total, Link: a.pageLinks(in, total),
-		Body: rest.Map(rows, func(d dbgen.AppointmentDetail) Appointment { return toAppointment(d, org.Zone) }),
+		Body: rest.Map(rows, func(appointment dbgen.AppointmentDetail) Appointment { return toAppointment(appointment, org.Zone) }),
 	}, err
 }
 
@@ -241,8 +241,8 @@ func (a *API) pageLinks(in *appointmentsInput, total int) string {
 			query.Set(name, value)
 		}
 	}
-	for _, s := range in.Status {
-		query.Add("status", s)
+	for _, status := range in.Status {
+		query.Add("status", status)
 	}
 	query.Set("per_page", strconv.Itoa(in.PerPage))
 	link := ""
@@ -282,12 +282,12 @@ func (a *API) getAppointment(ctx context.Context, in *ByID) (*struct{ Body Appoi
 	return &struct{ Body AppointmentDetail }{AppointmentDetail{
 		Appointment: toAppointment(row, org.Zone),
 		Payments:    toPayments(payments, org.Zone),
-		History: rest.Map(history, func(h dbgen.HistoryRow) HistoryEntry {
+		History: rest.Map(history, func(entry dbgen.HistoryRow) HistoryEntry {
 			return HistoryEntry{
-				At: h.At.In(org.Zone), Action: h.Action, By: h.Actor, User: h.UserName, FromStatus: h.FromStatus, ToStatus: h.ToStatus,
-				FromStartAt: inZone(h.FromStartAt, org.Zone), ToStartAt: inZone(h.ToStartAt, org.Zone),
-				FromProfessionalID: h.FromProfessionalID, ToProfessionalID: h.ToProfessionalID, Reason: h.Reason,
-				FromPrice: h.FromPriceCents, ToPrice: h.ToPriceCents, FromClientID: h.FromClientID, ToClientID: h.ToClientID,
+				At: entry.At.In(org.Zone), Action: entry.Action, By: entry.Actor, User: entry.UserName, FromStatus: entry.FromStatus, ToStatus: entry.ToStatus,
+				FromStartAt: inZone(entry.FromStartAt, org.Zone), ToStartAt: inZone(entry.ToStartAt, org.Zone),
+				FromProfessionalID: entry.FromProfessionalID, ToProfessionalID: entry.ToProfessionalID, Reason: entry.Reason,
+				FromPrice: entry.FromPriceCents, ToPrice: entry.ToPriceCents, FromClientID: entry.FromClientID, ToClientID: entry.ToClientID,
 			}
 		}),
 	}}, err
@@ -310,35 +310,35 @@ func (a *API) createAppointment(ctx context.Context, in *createAppointmentInput)
 	if err != nil {
 		return nil, err
 	}
-	b := &in.Body
-	start, err := parseInstant("body.start_at", b.StartAt)
+	body := &in.Body
+	start, err := parseInstant("body.start_at", body.StartAt)
 	if err != nil {
 		return nil, err
 	}
-	var wrong fieldErrors
-	wrong.CheckLength(b.Notes.Value, "body.notes", 0, 2000)
-	if err := wrong.Err(); err != nil {
+	var errs fieldErrors
+	errs.CheckLength(body.Notes.Value, "body.notes", 0, 2000)
+	if err := errs.Err(); err != nil {
 		return nil, err
 	}
-	by := currentActor(ctx)
-	if b.Overbook && !by.Manager {
+	actor := currentActor(ctx)
+	if body.Overbook && !actor.Manager {
 		return nil, adminOnlyError()
 	}
-	n := store.NewAppointment{
-		Org: org, ServiceChoice: store.ServiceChoice{Service: b.ServiceID, Professional: &b.ProfessionalID}, Start: start, Notes: b.Notes.Value,
-		Source: booking.Dashboard, By: by, Overbook: b.Overbook,
+	request := store.NewAppointment{
+		Org: org, ServiceChoice: store.ServiceChoice{Service: body.ServiceID, Professional: &body.ProfessionalID}, Start: start, Notes: body.Notes.Value,
+		Source: booking.Dashboard, By: actor, Overbook: body.Overbook,
 		ResolveClient: func(ctx context.Context, tx *store.Tx) (dbgen.Client, error) {
-			return tx.LoadClient(ctx, org.ID, b.ClientID)
+			return tx.LoadClient(ctx, org.ID, body.ClientID)
 		},
 	}
-	if n.Idempotency, err = newIdempotencyKey("appointments.create", in.IdempotencyKey, b); err != nil {
+	if request.Idempotency, err = newIdempotencyKey("appointments.create", in.IdempotencyKey, body); err != nil {
 		return nil, err
 	}
-	made, err := a.store.Book(ctx, n)
+	booked, err := a.store.Book(ctx, request)
 	if err != nil {
 		return nil, err
 	}
-	return toBookedOutput(made, org.Zone), nil
+	return toBookedOutput(booked, org.Zone), nil
 }
 
 func adminOnlyError() *hub.Error {
@@ -365,50 +365,50 @@ func (a *API) updateAppointment(ctx context.Context, in *updateAppointmentInput)
 	if err != nil {
 		return nil, err
 	}
-	b, by := &in.Body, currentActor(ctx)
-	if b.Status != nil {
-		e := hub.Invalid("body.status", "is read-only")
-		e.Code, e.Detail = "status_read_only", "Use the action endpoints to change status"
-		return nil, e
+	body, actor := &in.Body, currentActor(ctx)
+	if body.Status != nil {
+		readOnlyErr := hub.Invalid("body.status", "is read-only")
+		readOnlyErr.Code, readOnlyErr.Detail = "status_read_only", "Use the action endpoints to change status"
+		return nil, readOnlyErr
 	}
-	m := store.AppointmentUpdate{Overbook: b.Overbook}
-	b.ClientID.ApplyToNullable(&m.Client)
-	b.ServiceID.ApplyToNullable(&m.Service)
-	b.ProfessionalID.ApplyToNullable(&m.Professional)
-	b.Price.ApplyToNullable(&m.Price)
-	if b.Notes.Set {
-		m.Notes = &b.Notes.Value
+	update := store.AppointmentUpdate{Overbook: body.Overbook}
+	body.ClientID.ApplyToNullable(&update.Client)
+	body.ServiceID.ApplyToNullable(&update.Service)
+	body.ProfessionalID.ApplyToNullable(&update.Professional)
+	body.Price.ApplyToNullable(&update.Price)
+	if body.Notes.Set {
+		update.Notes = &body.Notes.Value
 	}
-	if b.StartAt.HasValue() {
-		start, err := parseInstant("body.start_at", b.StartAt.Value)
+	if body.StartAt.HasValue() {
+		start, err := parseInstant("body.start_at", body.StartAt.Value)
 		if err != nil {
 			return nil, err
 		}
-		m.Start = &start
+		update.Start = &start
 	}
-	var wrong fieldErrors
-	wrong.CheckLength(b.Notes.Value, "body.notes", 0, 2000)
-	wrong.checkAmount(b.Price, org.Currency, "body.price")
-	wrong.Check(m.Price == nil || *m.Price >= 0 && *m.Price <= booking.MaxPrice, "body.price", "must be 0 to "+booking.MaxPrice.String())
-	if err := wrong.Err(); err != nil {
+	var errs fieldErrors
+	errs.CheckLength(body.Notes.Value, "body.notes", 0, 2000)
+	errs.checkAmount(body.Price, org.Currency, "body.price")
+	errs.Check(update.Price == nil || *update.Price >= 0 && *update.Price <= booking.MaxPrice, "body.price", "must be 0 to "+booking.MaxPrice.String())
+	if err := errs.Err(); err != nil {
 		return nil, err
 	}
-	return a.applyUpdate(ctx, in.IfMatch, m, store.AppointmentChange{Org: org, ID: in.ID, By: by})
+	return a.applyUpdate(ctx, in.IfMatch, update, store.AppointmentChange{Org: org, ID: in.ID, By: actor})
 }
 
-func (a *API) applyUpdate(ctx context.Context, ifMatch string, m store.AppointmentUpdate, c store.AppointmentChange) (*bookedOutput, error) {
+func (a *API) applyUpdate(ctx context.Context, ifMatch string, update store.AppointmentUpdate, change store.AppointmentChange) (*bookedOutput, error) {
 	var err error
-	if c.Version, err = parseIfMatch(ifMatch); err != nil {
+	if change.Version, err = parseIfMatch(ifMatch); err != nil {
 		return nil, err
 	}
-	if m.Overbook && !c.By.Manager {
+	if update.Overbook && !change.By.Manager {
 		return nil, adminOnlyError()
 	}
-	done, err := a.store.UpdateAppointment(ctx, m, c)
+	updated, err := a.store.UpdateAppointment(ctx, update, change)
 	if err != nil {
 		return nil, err
 	}
-	return toBookedOutput(done, c.Org.Zone), nil
+	return toBookedOutput(updated, change.Org.Zone), nil
 }
 
 type rescheduleInput struct {
@@ -432,21 +432,21 @@ func (a *API) rescheduleAppointment(ctx context.Context, in *rescheduleInput) (*
 	if err != nil {
 		return nil, err
 	}
-	m := store.AppointmentUpdate{Start: &start, Overbook: in.Body.Overbook, Reschedule: true}
-	in.Body.ProfessionalID.ApplyToNullable(&m.Professional)
+	update := store.AppointmentUpdate{Start: &start, Overbook: in.Body.Overbook, Reschedule: true}
+	in.Body.ProfessionalID.ApplyToNullable(&update.Professional)
 	reason, err := parseReason(in.Body.Reason)
 	if err != nil {
 		return nil, err
 	}
-	return a.applyUpdate(ctx, in.IfMatch, m, store.AppointmentChange{Org: org, ID: in.ID, By: currentActor(ctx), Reason: reason, SkipClient: in.Body.NotifyClient.HasValue() && !in.Body.NotifyClient.Value})
+	return a.applyUpdate(ctx, in.IfMatch, update, store.AppointmentChange{Org: org, ID: in.ID, By: currentActor(ctx), Reason: reason, SkipClient: in.Body.NotifyClient.HasValue() && !in.Body.NotifyClient.Value})
 }
 
 // parseReason reads why somebody changes an appointment.
-func parseReason(o optional[string]) (reason *string, err error) {
-	o.ApplyToNullable(&reason)
-	var wrong fieldErrors
-	wrong.CheckLength(valueOrEmpty(reason), "body.reason", 0, 500)
-	return reason, wrong.Err()
+func parseReason(field optional[string]) (reason *string, err error) {
+	field.ApplyToNullable(&reason)
+	var errs fieldErrors
+	errs.CheckLength(valueOrEmpty(reason), "body.reason", 0, 500)
+	return reason, errs.Err()
 }
 
 // ActionInput is what every action is told.
@@ -473,11 +473,11 @@ func (a *API) applyAction(ctx context.Context, action booking.Action, in *Action
 	if err != nil {
 		return nil, err
 	}
-	done, err := a.store.ApplyAction(ctx, action, store.AppointmentChange{Org: org, ID: in.ID, By: currentActor(ctx), Reason: reason, Version: version})
+	updated, err := a.store.ApplyAction(ctx, action, store.AppointmentChange{Org: org, ID: in.ID, By: currentActor(ctx), Reason: reason, Version: version})
 	if err != nil {
 		return nil, err
 	}
-	return &appointmentOutput{toAppointment(done, org.Zone)}, nil
+	return &appointmentOutput{toAppointment(updated, org.Zone)}, nil
 }
 
 func (a *API) confirmAppointment(ctx context.Context, in *ActionInput) (*appointmentOutput, error) {

@@ -37,19 +37,19 @@ func (u userStore) Lock(ctx context.Context, tx pgx.Tx, user uuid.UUID) (account
 
 // SetPassword implements [accounts.UserStore].
 func (u userStore) SetPassword(ctx context.Context, tx pgx.Tx, user uuid.UUID, stored string) error {
-	joined := u.store.Join(tx)
-	return joined.SetPassword(ctx, dbgen.SetPasswordParams{ID: user, PasswordHash: &stored, UpdatedAt: joined.Now()})
+	storeTx := u.store.Join(tx)
+	return storeTx.SetPassword(ctx, dbgen.SetPasswordParams{ID: user, PasswordHash: &stored, UpdatedAt: storeTx.Now()})
 }
 
 // Recipient implements [accounts.UserStore].
 func (u userStore) Recipient(ctx context.Context, tx pgx.Tx, user uuid.UUID) (accounts.Recipient, error) {
-	joined := u.store.Join(tx)
-	row, err := joined.UserByID(ctx, user)
+	storeTx := u.store.Join(tx)
+	row, err := storeTx.UserByID(ctx, user)
 	if err != nil {
 		return accounts.Recipient{}, err
 	}
-	found, err := joined.Organization(ctx, row.OrgID)
-	org := found.Organization
+	orgRow, err := storeTx.Organization(ctx, row.OrgID)
+	org := orgRow.Organization
 	return accounts.Recipient{Name: row.Name, Email: row.Email, Tenant: module.Tenant{ID: org.ID, Name: org.Name}, ReplyTo: valueOrEmpty(org.Email), Locale: org.Locale}, err
 }
 
@@ -78,22 +78,22 @@ type Registered struct {
 }
 
 func (a *API) signUp(ctx context.Context, in *signUpInput) (*signUpOutput, error) {
-	b := &in.Body
-	b.OrgName, b.Name = strings.TrimSpace(b.OrgName), strings.TrimSpace(b.Name)
+	body := &in.Body
+	body.OrgName, body.Name = strings.TrimSpace(body.OrgName), strings.TrimSpace(body.Name)
 	var phone *string
-	if b.Phone != nil && b.Phone.HasValue() && b.Phone.Value != "" {
-		phone = &b.Phone.Value
+	if body.Phone != nil && body.Phone.HasValue() && body.Phone.Value != "" {
+		phone = &body.Phone.Value
 	}
-	var wrong fieldErrors
-	wrong.CheckLength(b.OrgName, "body.org_name", 1, 120)
-	wrong.CheckLength(b.Name, "body.name", 1, 120)
-	wrong.CheckEmail(&b.Email, "body.email")
-	wrong.checkPhone(phone)
-	wrong.Check(booking.ValidSlug(b.OrgSlug), "body.org_slug", "must be 3 to 63 of a-z, 0-9 and single dashes, and no reserved word")
-	if err := wrong.Err(); err != nil {
+	var errs fieldErrors
+	errs.CheckLength(body.OrgName, "body.org_name", 1, 120)
+	errs.CheckLength(body.Name, "body.name", 1, 120)
+	errs.CheckEmail(&body.Email, "body.email")
+	errs.checkPhone(phone)
+	errs.Check(booking.ValidSlug(body.OrgSlug), "body.org_slug", "must be 3 to 63 of a-z, 0-9 and single dashes, and no reserved word")
+	if err := errs.Err(); err != nil {
 		return nil, err
 	}
-	hash, err := a.host.Credentials.HashPassword(ctx, b.Password)
+	hash, err := a.host.Credentials.HashPassword(ctx, body.Password)
 	if err != nil {
 		return nil, err
 	}
@@ -110,42 +110,42 @@ func (a *API) signUp(ctx context.Context, in *signUpInput) (*signUpOutput, error
 	if err != nil {
 		return nil, mapAccountConflict(err)
 	}
-	made, err := a.store.LoadOrg(ctx, org)
+	created, err := a.store.LoadOrg(ctx, org)
 	if err != nil {
 		return nil, err
 	}
-	session.User, session.Organization = toUser(owner, made.Zone), a.toOrganization(made)
+	session.User, session.Organization = toUser(owner, created.Zone), a.toOrganization(created)
 	return &signUpOutput{session}, nil
 }
 
 // createOrganization makes an organization with its owner.
 func (a *API) createOrganization(ctx context.Context, tx *store.Tx, org uuid.UUID, in *signUpInput, phone *string, hash string) (dbgen.User, error) {
-	b := &in.Body
-	if err := checkSlugFree(ctx, tx, b.OrgSlug, org); err != nil {
+	body := &in.Body
+	if err := checkSlugFree(ctx, tx, body.OrgSlug, org); err != nil {
 		return dbgen.User{}, err
 	}
-	if err := tx.CreateOrganization(ctx, dbgen.CreateOrganizationParams{ID: org, Name: b.OrgName, Slug: b.OrgSlug, Phone: phone}); err != nil {
+	if err := tx.CreateOrganization(ctx, dbgen.CreateOrganizationParams{ID: org, Name: body.OrgName, Slug: body.OrgSlug, Phone: phone}); err != nil {
 		return dbgen.User{}, err
 	}
-	if err := tx.CreateSettings(ctx, org, []string{b.Email}); err != nil {
+	if err := tx.CreateSettings(ctx, org, []string{body.Email}); err != nil {
 		return dbgen.User{}, err
 	}
 	if err := tx.CreateLoyaltyProgram(ctx, org); err != nil {
 		return dbgen.User{}, err
 	}
-	if err := a.host.Tenants.Put(ctx, tx.Raw, module.Tenant{ID: org, Name: b.OrgName}); err != nil {
+	if err := a.host.Tenants.Put(ctx, tx.Raw, module.Tenant{ID: org, Name: body.OrgName}); err != nil {
 		return dbgen.User{}, err
 	}
 	return tx.CreateUser(ctx, dbgen.CreateUserParams{
-		OrgID: org, ID: store.NewID(), Name: b.Name, Email: b.Email, PasswordHash: &hash, Role: roleOwner, Phone: phone, IsActive: true,
+		OrgID: org, ID: store.NewID(), Name: body.Name, Email: body.Email, PasswordHash: &hash, Role: roleOwner, Phone: phone, IsActive: true,
 	})
 }
 
 // checkSlugFree refuses a slug that still leads to another organization. Those in use
 // are refused by the database.
 func checkSlugFree(ctx context.Context, tx *store.Tx, slug string, org uuid.UUID) error {
-	kept, err := tx.SlugIsKept(ctx, dbgen.SlugIsKeptParams{Slug: slug, Now: tx.Now(), OrgID: org})
-	if err == nil && kept {
+	reserved, err := tx.SlugIsKept(ctx, dbgen.SlugIsKeptParams{Slug: slug, Now: tx.Now(), OrgID: org})
+	if err == nil && reserved {
 		return slugTakenError()
 	}
 	return err
@@ -177,14 +177,14 @@ func (a *API) Authenticate(ctx context.Context, token string) (module.Caller, er
 }
 
 func (a *API) getCurrentUser(ctx context.Context, _ *struct{}) (*userOutput, error) {
-	who, err := requireCaller(ctx)
+	caller, err := requireCaller(ctx)
 	if err != nil {
 		return nil, err
 	}
-	org, err := a.store.LoadOrg(ctx, who.TenantID)
+	org, err := a.store.LoadOrg(ctx, caller.TenantID)
 	if err != nil {
 		return nil, err
 	}
-	user, err := a.store.UserByID(ctx, who.UserID)
+	user, err := a.store.UserByID(ctx, caller.UserID)
 	return &userOutput{toUser(user, org.Zone)}, rest.NotFoundIfNoRows("User", err)
 }

@@ -79,8 +79,8 @@ type monthOutput struct{ Body MonthAvailability }
 // callerView is a client's view, or with credentials of the organization's own: staff
 // see every free slot, connected products what clients see.
 func (a *API) callerView(ctx context.Context, org store.Org) publicbooking.View {
-	who, known := module.CallerFrom(ctx)
-	if known && who.UserID != uuid.Nil {
+	caller, authenticated := module.CallerFrom(ctx)
+	if authenticated && caller.UserID != uuid.Nil {
 		return publicbooking.View{Org: org, Limits: booking.StaffLimits(a.host.Now())}
 	}
 	return publicbooking.View{Org: org, Online: true, Limits: org.Policy.PublicLimits(a.host.Now(), org.Zone)}
@@ -89,7 +89,7 @@ func (a *API) callerView(ctx context.Context, org store.Org) publicbooking.View 
 // availabilityView finds out whose time is asked about: that of the caller's organization,
 // or without credentials that of the service's.
 func (a *API) availabilityView(ctx context.Context, service uuid.UUID) (publicbooking.View, error) {
-	if _, known := module.CallerFrom(ctx); known {
+	if _, authenticated := module.CallerFrom(ctx); authenticated {
 		org, err := a.loadOrg(ctx)
 		return a.callerView(ctx, org), err
 	}
@@ -102,15 +102,15 @@ func (a *API) availabilityView(ctx context.Context, service uuid.UUID) (publicbo
 }
 
 func (a *API) getAvailability(ctx context.Context, in *AvailabilityQuery) (*availabilityOutput, error) {
-	v, err := a.availabilityView(ctx, in.ServiceID)
+	view, err := a.availabilityView(ctx, in.ServiceID)
 	if err != nil {
 		return nil, err
 	}
-	return a.dayAvailability(ctx, v, in)
+	return a.dayAvailability(ctx, view, in)
 }
 
-func (a *API) dayAvailability(ctx context.Context, v publicbooking.View, in *AvailabilityQuery) (*availabilityOutput, error) {
-	d, err := parseDate("query.date", in.Date)
+func (a *API) dayAvailability(ctx context.Context, view publicbooking.View, in *AvailabilityQuery) (*availabilityOutput, error) {
+	date, err := parseDate("query.date", in.Date)
 	if err != nil {
 		return nil, err
 	}
@@ -118,23 +118,23 @@ func (a *API) dayAvailability(ctx context.Context, v publicbooking.View, in *Ava
 	if err != nil {
 		return nil, err
 	}
-	day, err := a.publicBooking.FreeSlots(ctx, v, publicbooking.Choice{Service: in.ServiceID, Professional: professional}, d)
+	free, err := a.publicBooking.FreeSlots(ctx, view, publicbooking.Choice{Service: in.ServiceID, Professional: professional}, date)
 	if err != nil {
 		return nil, err
 	}
 	out := &availabilityOutput{Availability{
-		Date: d.String(), ServiceID: in.ServiceID, ProfessionalID: professional, Timezone: v.Org.Timezone,
-		Slots: toSlots(day.Slots, v.Org.Zone, day.Calendars, professional == nil),
+		Date: date.String(), ServiceID: in.ServiceID, ProfessionalID: professional, Timezone: view.Org.Timezone,
+		Slots: toSlots(free.Slots, view.Org.Zone, free.Calendars, professional == nil),
 	}}
-	if len(day.Offers) > 0 {
-		least := day.Calendars[0].Offer
-		for _, c := range day.Calendars {
-			least.Duration, least.Price = min(least.Duration, c.Offer.Duration), min(least.Price, c.Offer.Price)
+	if len(free.Offers) > 0 {
+		lowest := free.Calendars[0].Offer
+		for _, calendar := range free.Calendars {
+			lowest.Duration, lowest.Price = min(lowest.Duration, calendar.Offer.Duration), min(lowest.Price, calendar.Offer.Price)
 		}
-		out.Body.Service, out.Body.Duration = day.Offers[0].Service.Name, int(least.Duration.Minutes())
-		out.Body.Price = &least.Price
+		out.Body.Service, out.Body.Duration = free.Offers[0].Service.Name, int(lowest.Duration.Minutes())
+		out.Body.Price = &lowest.Price
 		if professional != nil {
-			out.Body.Professional = day.Offers[0].ProfessionalName
+			out.Body.Professional = free.Offers[0].ProfessionalName
 		}
 	}
 	return out, nil
@@ -143,30 +143,30 @@ func (a *API) dayAvailability(ctx context.Context, v publicbooking.View, in *Ava
 func toSlots(slots []booking.Slot, zone *time.Location, calendars []booking.Calendar, anybody bool) []Slot {
 	group := len(calendars) > 0 && calendars[0].Offer.Capacity > 1
 	offers := make(map[uuid.UUID]booking.Offer, len(calendars))
-	for _, c := range calendars {
-		offers[c.Professional] = c.Offer
+	for _, calendar := range calendars {
+		offers[calendar.Professional] = calendar.Offer
 	}
-	return rest.Map(slots, func(s booking.Slot) Slot {
-		start, end := s.Start.In(zone), s.End.In(zone)
-		shown := Slot{Start: start.Format("15:04"), End: end.Format("15:04"), StartAt: start, EndAt: end}
+	return rest.Map(slots, func(free booking.Slot) Slot {
+		start, end := free.Start.In(zone), free.End.In(zone)
+		slot := Slot{Start: start.Format("15:04"), End: end.Format("15:04"), StartAt: start, EndAt: end}
 		if group {
-			shown.Remaining = &s.Remaining
+			slot.Remaining = &free.Remaining
 		}
 		if anybody {
-			offer := offers[s.Professional]
+			offer := offers[free.Professional]
 			minutes := int(offer.Duration.Minutes())
-			shown.ProfessionalID, shown.Duration, shown.Price = &s.Professional, &minutes, &offer.Price
+			slot.ProfessionalID, slot.Duration, slot.Price = &free.Professional, &minutes, &offer.Price
 		}
-		return shown
+		return slot
 	})
 }
 
 func (a *API) getMonthAvailability(ctx context.Context, in *monthInput) (*monthOutput, error) {
-	v, err := a.availabilityView(ctx, in.ServiceID)
+	view, err := a.availabilityView(ctx, in.ServiceID)
 	if err != nil {
 		return nil, err
 	}
-	first, last, err := parseMonth(in.Month, a.host.Now(), v.Org.Zone)
+	first, last, err := parseMonth(in.Month, a.host.Now(), view.Org.Zone)
 	if err != nil {
 		return nil, err
 	}
@@ -174,19 +174,19 @@ func (a *API) getMonthAvailability(ctx context.Context, in *monthInput) (*monthO
 	if err != nil {
 		return nil, err
 	}
-	days, err := a.publicBooking.FreeDays(ctx, v, publicbooking.Choice{Service: in.ServiceID, Professional: professional}, first, last)
+	days, err := a.publicBooking.FreeDays(ctx, view, publicbooking.Choice{Service: in.ServiceID, Professional: professional}, first, last)
 	if err != nil {
 		return nil, err
 	}
 	return &monthOutput{MonthAvailability{
-		Month: in.Month, Timezone: v.Org.Timezone,
-		Days: rest.Map(days, func(d booking.DayFree) FreeDay {
-			shown := FreeDay{Date: d.Date.String(), Free: d.Free}
-			if d.Free > 0 {
-				at := d.First.In(v.Org.Zone).Format("15:04")
-				shown.First = &at
+		Month: in.Month, Timezone: view.Org.Timezone,
+		Days: rest.Map(days, func(day booking.DayFree) FreeDay {
+			freeDay := FreeDay{Date: day.Date.String(), Free: day.Free}
+			if day.Free > 0 {
+				firstTime := day.First.In(view.Org.Zone).Format("15:04")
+				freeDay.First = &firstTime
 			}
-			return shown
+			return freeDay
 		}),
 	}}, nil
 }

@@ -21,10 +21,10 @@ type optional[T any] = rest.Optional[T]
 type fieldErrors struct{ rest.FieldErrors }
 
 // merge takes over what the rules found.
-func (f *fieldErrors) merge(err error) error {
-	var invalid *hub.Error
-	if errors.As(err, &invalid) && errors.Is(err, hub.ErrInvalid) {
-		f.FieldErrors = append(f.FieldErrors, invalid.Fields...)
+func (errs *fieldErrors) merge(err error) error {
+	var ruleErr *hub.Error
+	if errors.As(err, &ruleErr) && errors.Is(err, hub.ErrInvalid) {
+		errs.FieldErrors = append(errs.FieldErrors, ruleErr.Fields...)
 		return nil
 	}
 	return err
@@ -32,20 +32,20 @@ func (f *fieldErrors) merge(err error) error {
 
 var colorPattern = regexp.MustCompile(`^#[0-9A-Fa-f]{6}$`)
 
-func (f *fieldErrors) checkColor(s, location string) {
-	f.Check(colorPattern.MatchString(s), location, "must be a color in the form #RRGGBB")
+func (errs *fieldErrors) checkColor(color, location string) {
+	errs.Check(colorPattern.MatchString(color), location, "must be a color in the form #RRGGBB")
 }
 
-func (f *fieldErrors) checkPhone(s *string) {
-	if s == nil {
+func (errs *fieldErrors) checkPhone(phone *string) {
+	if phone == nil {
 		return
 	}
-	f.Check(booking.ValidPhone(*s), "body.phone", "must be a phone number of 8 to 15 digits")
+	errs.Check(booking.ValidPhone(*phone), "body.phone", "must be a phone number of 8 to 15 digits")
 }
 
 // checkAmount checks that an amount that was sent exists in a currency.
-func (f *fieldErrors) checkAmount(amount optional[booking.Cents], currency, location string) {
-	f.Check(!amount.HasValue() || amount.Value.Payable(currency), location, "must not have decimals in this currency")
+func (errs *fieldErrors) checkAmount(amount optional[booking.Cents], currency, location string) {
+	errs.Check(!amount.HasValue() || amount.Value.Payable(currency), location, "must not have decimals in this currency")
 }
 
 // newIdempotencyKey makes a request with an Idempotency-Key count once; nil without a key.
@@ -53,19 +53,19 @@ func newIdempotencyKey(operation, key string, request any) (*store.IdempotencyKe
 	if key == "" {
 		return nil, nil
 	}
-	raw, err := json.Marshal(request)
+	encoded, err := json.Marshal(request)
 	if err != nil {
 		return nil, fmt.Errorf("encoding a request: %w", err)
 	}
-	sum := sha256.Sum256(raw)
-	return &store.IdempotencyKey{Operation: operation, Key: key, RequestHash: sum[:]}, nil
+	hash := sha256.Sum256(encoded)
+	return &store.IdempotencyKey{Operation: operation, Key: key, RequestHash: hash[:]}, nil
 }
 
 // parseInstant reads a moment with its offset from a body.
-func parseInstant(location, s string) (time.Time, error) {
-	t, err := time.Parse(time.RFC3339, s)
+func parseInstant(location, value string) (time.Time, error) {
+	t, err := time.Parse(time.RFC3339, value)
 	if err != nil {
-		if t, err = time.Parse("2006-01-02T15:04Z07:00", s); err != nil {
+		if t, err = time.Parse("2006-01-02T15:04Z07:00", value); err != nil {
 			return t, hub.Invalid(location, "needs a UTC offset: must be an ISO 8601 date-time such as 2026-03-02T09:00:00-03:00")
 		}
 	}
@@ -76,20 +76,20 @@ func parseInstant(location, s string) (time.Time, error) {
 }
 
 // parseDate reads a day.
-func parseDate(location, s string) (booking.Date, error) {
-	d, err := booking.ParseDate(s)
-	if err != nil || d.Time().Year() < 1900 || d.Time().Year() > 9998 {
+func parseDate(location, value string) (booking.Date, error) {
+	date, err := booking.ParseDate(value)
+	if err != nil || date.Time().Year() < 1900 || date.Time().Year() > 9998 {
 		return 0, hub.Invalid(location, "must be YYYY-MM-DD")
 	}
-	return d, nil
+	return date, nil
 }
 
 // parseMonth reads the month of a query and gives its days; "" is the month of now.
-func parseMonth(s string, now time.Time, zone *time.Location) (first, last booking.Date, err error) {
-	if s == "" {
-		s = now.In(zone).Format("2006-01")
+func parseMonth(value string, now time.Time, zone *time.Location) (first, last booking.Date, err error) {
+	if value == "" {
+		value = now.In(zone).Format("2006-01")
 	}
-	first, last, err = booking.ParseMonth(s)
+	first, last, err = booking.ParseMonth(value)
 	if err != nil || first.Time().Year() < 1900 || first.Time().Year() > 9998 {
 		return 0, 0, hub.Invalid("query.month", "must be YYYY-MM")
 	}
@@ -105,8 +105,8 @@ func inZone(t *time.Time, zone *time.Location) *time.Time {
 	if t == nil || t.IsZero() {
 		return nil
 	}
-	there := t.In(zone)
-	return &there
+	zoned := t.In(zone)
+	return &zoned
 }
 
 func valueOrEmpty(s *string) string {

@@ -45,8 +45,8 @@ type ruleFields struct {
 const maxRules = 200
 
 // listRulesWithinLimit refuses what made the rules of a professional too many.
-func listRulesWithinLimit(ctx context.Context, q *dbgen.Queries, org, professional uuid.UUID, location string) ([]dbgen.ScheduleRule, error) {
-	rows, err := q.ListRules(ctx, org, &professional)
+func listRulesWithinLimit(ctx context.Context, queries *dbgen.Queries, org, professional uuid.UUID, location string) ([]dbgen.ScheduleRule, error) {
+	rows, err := queries.ListRules(ctx, org, &professional)
 	if err == nil && len(rows) > maxRules {
 		err = hub.Invalid(location, fmt.Sprintf("would have more than %d rules", maxRules))
 	}
@@ -70,52 +70,52 @@ func formatClock(c *booking.Clock) *string {
 	return &s
 }
 
-func toRule(r dbgen.ScheduleRule, zone *time.Location) ScheduleRule {
+func toRule(row dbgen.ScheduleRule, zone *time.Location) ScheduleRule {
 	return ScheduleRule{
-		ID: r.ID, ProfessionalID: r.ProfessionalID, DayOfWeek: r.DayOfWeek, StartTime: r.StartMinute.String(), EndTime: r.EndMinute.String(),
-		BreakStart: formatClock(r.BreakStartMinute), BreakEnd: formatClock(r.BreakEndMinute), IsActive: r.IsActive, CreatedAt: r.CreatedAt.In(zone), UpdatedAt: r.UpdatedAt.In(zone),
+		ID: row.ID, ProfessionalID: row.ProfessionalID, DayOfWeek: row.DayOfWeek, StartTime: row.StartMinute.String(), EndTime: row.EndMinute.String(),
+		BreakStart: formatClock(row.BreakStartMinute), BreakEnd: formatClock(row.BreakEndMinute), IsActive: row.IsActive, CreatedAt: row.CreatedAt.In(zone), UpdatedAt: row.UpdatedAt.In(zone),
 	}
 }
 
 // applyTo applies the fields to a rule and checks what comes out.
-func (f *ruleFields) applyTo(r *dbgen.ScheduleRule) error {
-	f.ProfessionalID.ApplyTo(&r.ProfessionalID)
-	f.DayOfWeek.ApplyTo(&r.DayOfWeek)
-	f.IsActive.ApplyTo(&r.IsActive)
-	start, end := r.StartMinute.String(), r.EndMinute.String()
+func (f *ruleFields) applyTo(row *dbgen.ScheduleRule) error {
+	f.ProfessionalID.ApplyTo(&row.ProfessionalID)
+	f.DayOfWeek.ApplyTo(&row.DayOfWeek)
+	f.IsActive.ApplyTo(&row.IsActive)
+	start, end := row.StartMinute.String(), row.EndMinute.String()
 	f.StartTime.ApplyTo(&start)
 	f.EndTime.ApplyTo(&end)
-	breakStart, breakEnd := formatClock(r.BreakStartMinute), formatClock(r.BreakEndMinute)
+	breakStart, breakEnd := formatClock(row.BreakStartMinute), formatClock(row.BreakEndMinute)
 	f.BreakStart.ApplyToNullable(&breakStart)
 	f.BreakEnd.ApplyToNullable(&breakEnd)
-	var wrong fieldErrors
+	var errs fieldErrors
 	hours, err := booking.ParsePair(&start, &end, "start_time", "end_time")
-	if err := wrong.merge(err); err != nil {
+	if err := errs.merge(err); err != nil {
 		return err
 	}
 	pause, err := booking.ParsePair(breakStart, breakEnd, "break_start", "break_end")
-	if err := wrong.merge(err); err != nil {
+	if err := errs.merge(err); err != nil {
 		return err
 	}
-	rule := booking.Rule{Weekday: r.DayOfWeek, Start: 0, End: 1}
+	rule := booking.Rule{Weekday: row.DayOfWeek, Start: 0, End: 1}
 	if hours != nil {
 		rule.Start, rule.End = hours.Start, hours.End
-		r.StartMinute, r.EndMinute = hours.Start, hours.End
+		row.StartMinute, row.EndMinute = hours.Start, hours.End
 	}
-	r.BreakStartMinute, r.BreakEndMinute = nil, nil
+	row.BreakStartMinute, row.BreakEndMinute = nil, nil
 	if pause != nil {
 		rule.Break = &booking.Break{Start: pause.Start, End: pause.End}
-		r.BreakStartMinute, r.BreakEndMinute = &pause.Start, &pause.End
+		row.BreakStartMinute, row.BreakEndMinute = &pause.Start, &pause.End
 	}
-	if err := wrong.merge(rule.Validate()); err != nil {
+	if err := errs.merge(rule.Validate()); err != nil {
 		return err
 	}
-	return wrong.Err()
+	return errs.Err()
 }
 
 // requireProfessional checks that a professional is the organization's.
-func requireProfessional(ctx context.Context, q *dbgen.Queries, org, professional uuid.UUID) error {
-	rows, err := q.ListProfessionals(ctx, org, &professional)
+func requireProfessional(ctx context.Context, queries *dbgen.Queries, org, professional uuid.UUID) error {
+	rows, err := queries.ListProfessionals(ctx, org, &professional)
 	if err == nil && len(rows) == 0 {
 		return hub.NotFound("Professional")
 	}
@@ -127,11 +127,11 @@ type rulesInput struct {
 }
 
 // parseOptionalID reads an optional id of a query.
-func parseOptionalID(location, s string) (*uuid.UUID, error) {
-	if s == "" {
+func parseOptionalID(location, value string) (*uuid.UUID, error) {
+	if value == "" {
 		return nil, nil
 	}
-	id, err := uuid.Parse(s)
+	id, err := uuid.Parse(value)
 	if err != nil {
 		return nil, hub.Invalid(location, "must be a UUID")
 	}
@@ -153,7 +153,7 @@ func (a *API) listRules(ctx context.Context, in *rulesInput) (*listOutput[Schedu
 		}
 	}
 	rows, err := a.store.ListRules(ctx, org.ID, professional)
-	return toListOutput(rows, func(r dbgen.ScheduleRule) ScheduleRule { return toRule(r, org.Zone) }), err
+	return toListOutput(rows, func(rule dbgen.ScheduleRule) ScheduleRule { return toRule(rule, org.Zone) }), err
 }
 
 func (a *API) createRule(ctx context.Context, in *createRuleInput) (*ruleOutput, error) {
@@ -161,34 +161,34 @@ func (a *API) createRule(ctx context.Context, in *createRuleInput) (*ruleOutput,
 	if err != nil {
 		return nil, err
 	}
-	var wrong fieldErrors
-	wrong.Check(in.Body.ProfessionalID.HasValue(), "body.professional_id", "is required")
-	wrong.Check(in.Body.DayOfWeek.HasValue(), "body.day_of_week", "is required")
-	wrong.Check(in.Body.StartTime.HasValue(), "body.start_time", "is required")
-	wrong.Check(in.Body.EndTime.HasValue(), "body.end_time", "is required")
-	if err := wrong.Err(); err != nil {
+	var errs fieldErrors
+	errs.Check(in.Body.ProfessionalID.HasValue(), "body.professional_id", "is required")
+	errs.Check(in.Body.DayOfWeek.HasValue(), "body.day_of_week", "is required")
+	errs.Check(in.Body.StartTime.HasValue(), "body.start_time", "is required")
+	errs.Check(in.Body.EndTime.HasValue(), "body.end_time", "is required")
+	if err := errs.Err(); err != nil {
 		return nil, err
 	}
-	r := dbgen.ScheduleRule{IsActive: true}
-	if err := in.Body.applyTo(&r); err != nil {
+	draft := dbgen.ScheduleRule{IsActive: true}
+	if err := in.Body.applyTo(&draft); err != nil {
 		return nil, err
 	}
-	if err := requireProfessional(ctx, a.store.Queries, org.ID, r.ProfessionalID); err != nil {
+	if err := requireProfessional(ctx, a.store.Queries, org.ID, draft.ProfessionalID); err != nil {
 		return nil, err
 	}
-	var made dbgen.ScheduleRule
+	var created dbgen.ScheduleRule
 	err = a.store.InTx(ctx, "making a rule", func(tx *store.Tx) error {
-		made, err = tx.CreateRule(ctx, dbgen.CreateRuleParams{
-			OrgID: org.ID, ID: store.NewID(), ProfessionalID: r.ProfessionalID, DayOfWeek: r.DayOfWeek, StartMinute: r.StartMinute, EndMinute: r.EndMinute,
-			BreakStartMinute: r.BreakStartMinute, BreakEndMinute: r.BreakEndMinute, IsActive: r.IsActive,
+		created, err = tx.CreateRule(ctx, dbgen.CreateRuleParams{
+			OrgID: org.ID, ID: store.NewID(), ProfessionalID: draft.ProfessionalID, DayOfWeek: draft.DayOfWeek, StartMinute: draft.StartMinute, EndMinute: draft.EndMinute,
+			BreakStartMinute: draft.BreakStartMinute, BreakEndMinute: draft.BreakEndMinute, IsActive: draft.IsActive,
 		})
 		if err != nil {
 			return err
 		}
-		_, err = listRulesWithinLimit(ctx, tx.Queries, org.ID, r.ProfessionalID, "body.professional_id")
+		_, err = listRulesWithinLimit(ctx, tx.Queries, org.ID, draft.ProfessionalID, "body.professional_id")
 		return err
 	})
-	return &ruleOutput{toRule(made, org.Zone)}, err
+	return &ruleOutput{toRule(created, org.Zone)}, err
 }
 
 func (a *API) updateRule(ctx context.Context, in *updateRuleInput) (*ruleOutput, error) {
@@ -196,28 +196,28 @@ func (a *API) updateRule(ctx context.Context, in *updateRuleInput) (*ruleOutput,
 	if err != nil {
 		return nil, err
 	}
-	var done dbgen.ScheduleRule
+	var updated dbgen.ScheduleRule
 	err = a.store.InTx(ctx, "updating a rule", func(tx *store.Tx) error {
-		r, err := tx.LockRule(ctx, org.ID, in.ID)
+		rule, err := tx.LockRule(ctx, org.ID, in.ID)
 		if err != nil {
 			return rest.NotFoundIfNoRows("Schedule rule", err)
 		}
-		if err := in.Body.applyTo(&r); err != nil {
+		if err := in.Body.applyTo(&rule); err != nil {
 			return err
 		}
-		if err := requireProfessional(ctx, tx.Queries, org.ID, r.ProfessionalID); err != nil {
+		if err := requireProfessional(ctx, tx.Queries, org.ID, rule.ProfessionalID); err != nil {
 			return err
 		}
-		done, err = tx.UpdateRule(ctx, dbgen.UpdateRuleParams{
-			OrgID: org.ID, ID: r.ID, ProfessionalID: r.ProfessionalID, DayOfWeek: r.DayOfWeek, StartMinute: r.StartMinute, EndMinute: r.EndMinute,
-			BreakStartMinute: r.BreakStartMinute, BreakEndMinute: r.BreakEndMinute, IsActive: r.IsActive, UpdatedAt: tx.Now(),
+		updated, err = tx.UpdateRule(ctx, dbgen.UpdateRuleParams{
+			OrgID: org.ID, ID: rule.ID, ProfessionalID: rule.ProfessionalID, DayOfWeek: rule.DayOfWeek, StartMinute: rule.StartMinute, EndMinute: rule.EndMinute,
+			BreakStartMinute: rule.BreakStartMinute, BreakEndMinute: rule.BreakEndMinute, IsActive: rule.IsActive, UpdatedAt: tx.Now(),
 		})
 		if err == nil && in.Body.ProfessionalID.HasValue() {
-			_, err = listRulesWithinLimit(ctx, tx.Queries, org.ID, r.ProfessionalID, "body.professional_id")
+			_, err = listRulesWithinLimit(ctx, tx.Queries, org.ID, rule.ProfessionalID, "body.professional_id")
 		}
 		return err
 	})
-	return &ruleOutput{toRule(done, org.Zone)}, err
+	return &ruleOutput{toRule(updated, org.Zone)}, err
 }
 
 func (a *API) deleteRule(ctx context.Context, in *ByID) (*noContent, error) {
@@ -225,8 +225,8 @@ func (a *API) deleteRule(ctx context.Context, in *ByID) (*noContent, error) {
 	if err != nil {
 		return nil, err
 	}
-	n, err := a.store.DeleteRule(ctx, org, in.ID)
-	return nil, requireRowChanged("Schedule rule", n, err)
+	deleted, err := a.store.DeleteRule(ctx, org, in.ID)
+	return nil, requireRowChanged("Schedule rule", deleted, err)
 }
 
 type copyRulesInput struct {
@@ -259,19 +259,19 @@ func (a *API) copyRules(ctx context.Context, in *copyRulesInput) (*copyRulesOutp
 			}
 		}
 		if in.Mode == "replace" {
-			n, err := tx.ClearRules(ctx, org.ID, in.To)
+			replaced, err := tx.ClearRules(ctx, org.ID, in.To)
 			if err != nil {
 				return err
 			}
-			out.Body.Replaced = int(n)
+			out.Body.Replaced = int(replaced)
 		}
 		copied, err := tx.CopyRules(ctx, dbgen.CopyRulesParams{OrgID: org.ID, FromID: in.From, ToID: in.To})
 		if err != nil {
 			return err
 		}
 		out.Body.Copied = int(copied)
-		now, err := listRulesWithinLimit(ctx, tx.Queries, org.ID, in.To, "path.toId")
-		out.Body.Rules = rest.Map(now, func(r dbgen.ScheduleRule) ScheduleRule { return toRule(r, org.Zone) })
+		rules, err := listRulesWithinLimit(ctx, tx.Queries, org.ID, in.To, "path.toId")
+		out.Body.Rules = rest.Map(rules, func(rule dbgen.ScheduleRule) ScheduleRule { return toRule(rule, org.Zone) })
 		return err
 	})
 	return out, err

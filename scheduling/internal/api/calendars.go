@@ -26,15 +26,15 @@ func toCalendarOutput(name string, file []byte) *calendarOutput {
 
 // getCalendarByToken gives a client what was booked for a calendar of their own.
 func (a *API) getCalendarByToken(ctx context.Context, in *publicTokenInput) (*calendarOutput, error) {
-	o, err := a.publicBooking.Organization(ctx, in.Slug.Slug)
+	org, err := a.publicBooking.Organization(ctx, in.Slug.Slug)
 	if err != nil {
 		return nil, err
 	}
-	booked, err := a.publicBooking.Appointment(ctx, o, in.Token)
+	booked, err := a.publicBooking.Appointment(ctx, org, in.Token)
 	if err != nil {
 		return nil, err
 	}
-	file, name := a.publicBooking.CalendarFile(o, booked)
+	file, name := a.publicBooking.CalendarFile(org, booked)
 	return toCalendarOutput(name, file), nil
 }
 

@@ -33,17 +33,17 @@ type createChargeInput struct {
 
 // validate reads what is to be charged.
 func (in *createChargeInput) validate(currency string) error {
-	b := &in.Body
-	var wrong fieldErrors
-	wrong.Check(b.AppointmentID.HasValue() || b.ClientID.HasValue(), "body.client_id", "is required without appointment_id")
-	if b.Amount.HasValue() {
-		wrong.Check(b.Amount.Value > 0 && b.Amount.Value <= booking.MaxPrice, "body.amount", "must be above 0 and at most "+booking.MaxPrice.String())
-		wrong.checkAmount(b.Amount, currency, "body.amount")
+	body := &in.Body
+	var errs fieldErrors
+	errs.Check(body.AppointmentID.HasValue() || body.ClientID.HasValue(), "body.client_id", "is required without appointment_id")
+	if body.Amount.HasValue() {
+		errs.Check(body.Amount.Value > 0 && body.Amount.Value <= booking.MaxPrice, "body.amount", "must be above 0 and at most "+booking.MaxPrice.String())
+		errs.checkAmount(body.Amount, currency, "body.amount")
 	} else {
-		wrong.Check(b.AppointmentID.HasValue(), "body.amount", "is required without appointment_id")
+		errs.Check(body.AppointmentID.HasValue(), "body.amount", "is required without appointment_id")
 	}
-	wrong.CheckLength(b.Description.Value, "body.description", 0, 140)
-	return wrong.Err()
+	errs.CheckLength(body.Description.Value, "body.description", 0, 140)
+	return errs.Err()
 }
 
 // Charge is a payment that is to be made.
@@ -55,9 +55,9 @@ type Charge struct {
 	TxID         string  `json:"txid"`
 }
 
-func toCharge(p dbgen.PaymentDetail, zone *time.Location) (Charge, error) {
-	picture, err := provider.EncodeQR(valueOrEmpty(p.PixCopyPaste))
-	return Charge{toPayment(p, zone), valueOrEmpty(p.PixCopyPaste), base64.StdEncoding.EncodeToString(picture), p.QrCodeUrl, valueOrEmpty(p.Txid)}, err
+func toCharge(row dbgen.PaymentDetail, zone *time.Location) (Charge, error) {
+	picture, err := provider.EncodeQR(valueOrEmpty(row.PixCopyPaste))
+	return Charge{toPayment(row, zone), valueOrEmpty(row.PixCopyPaste), base64.StdEncoding.EncodeToString(picture), row.QrCodeUrl, valueOrEmpty(row.Txid)}, err
 }
 
 type chargeOutput struct {
@@ -75,24 +75,24 @@ func (a *API) createCharge(ctx context.Context, in *createChargeInput) (*chargeO
 	if err := in.validate(org.Currency); err != nil {
 		return nil, err
 	}
-	var r payment.ChargeRequest
-	var found dbgen.PaymentDetail
+	var request payment.ChargeRequest
+	var result dbgen.PaymentDetail
 	status := 0
 	err = a.store.InTx(ctx, "charging", func(tx *store.Tx) error {
-		if r, err = in.buildRequest(ctx, tx, org); err != nil {
+		if request, err = in.buildRequest(ctx, tx, org); err != nil {
 			return err
 		}
 		status = 0
-		if r.Idempotency != nil {
-			before, known, err := tx.FindAnsweredCharge(ctx, org.ID, *r.Idempotency)
-			if err != nil || known {
-				found, status = before, http.StatusCreated
+		if request.Idempotency != nil {
+			previous, exists, err := tx.FindAnsweredCharge(ctx, org.ID, *request.Idempotency)
+			if err != nil || exists {
+				result, status = previous, http.StatusCreated
 				return err
 			}
 		}
-		open, known, err := tx.FindOpenCharge(ctx, r.NewPayment)
-		if known {
-			found, status = open, http.StatusOK
+		openCharge, exists, err := tx.FindOpenCharge(ctx, request.NewPayment)
+		if exists {
+			result, status = openCharge, http.StatusOK
 		}
 		return err
 	})
@@ -103,63 +103,63 @@ func (a *API) createCharge(ctx context.Context, in *createChargeInput) (*chargeO
 		if !a.payments.HasProvider() {
 			return nil, provider.NotConfiguredError()
 		}
-		charge, made, err := a.payments.CreateCharge(ctx, org, r)
+		charge, isNew, err := a.payments.CreateCharge(ctx, org, request)
 		if err != nil {
 			return nil, payment.WithPayerEmailField(err, "body.client_id")
 		}
-		if found, status = charge, http.StatusOK; made {
+		if result, status = charge, http.StatusOK; isNew {
 			status = http.StatusCreated
 		}
 	}
-	shown, err := toCharge(found, org.Zone)
-	return &chargeOutput{status, shown}, err
+	output, err := toCharge(result, org.Zone)
+	return &chargeOutput{status, output}, err
 }
 
 // buildRequest says what is to be charged, by the appointment where there is one.
 func (in *createChargeInput) buildRequest(ctx context.Context, tx *store.Tx, org store.Org) (payment.ChargeRequest, error) {
-	b := &in.Body
-	r := payment.ChargeRequest{ExpiresAt: tx.Now().Add(time.Duration(b.ExpiresInMinutes) * time.Minute)}
-	r.NewPayment = store.NewPayment{Org: org.ID, Amount: b.Amount.Value, AmountGiven: b.Amount.HasValue(), Kind: b.Kind, Description: b.Description.Value, By: currentActor(ctx).User}
-	b.ClientID.ApplyTo(&r.Client)
-	b.AppointmentID.ApplyToNullable(&r.Appointment)
-	if b.ClientID.HasValue() {
-		if _, err := tx.LoadClient(ctx, org.ID, r.Client); err != nil {
-			return r, err
+	body := &in.Body
+	request := payment.ChargeRequest{ExpiresAt: tx.Now().Add(time.Duration(body.ExpiresInMinutes) * time.Minute)}
+	request.NewPayment = store.NewPayment{Org: org.ID, Amount: body.Amount.Value, AmountGiven: body.Amount.HasValue(), Kind: body.Kind, Description: body.Description.Value, By: currentActor(ctx).User}
+	body.ClientID.ApplyTo(&request.Client)
+	body.AppointmentID.ApplyToNullable(&request.Appointment)
+	if body.ClientID.HasValue() {
+		if _, err := tx.LoadClient(ctx, org.ID, request.Client); err != nil {
+			return request, err
 		}
 	}
-	if r.Appointment != nil {
-		appointment, err := tx.AppointmentByID(ctx, org.ID, *r.Appointment)
+	if request.Appointment != nil {
+		appointment, err := tx.AppointmentByID(ctx, org.ID, *request.Appointment)
 		if err != nil {
-			return r, rest.NotFoundIfNoRows("Appointment", err)
+			return request, rest.NotFoundIfNoRows("Appointment", err)
 		}
-		if err := in.fillFromAppointment(appointment, &r, tx.Now()); err != nil {
-			return r, err
+		if err := in.fillFromAppointment(appointment, &request, tx.Now()); err != nil {
+			return request, err
 		}
 	}
-	client, err := tx.LoadClient(ctx, org.ID, r.Client)
+	client, err := tx.LoadClient(ctx, org.ID, request.Client)
 	if err != nil {
-		return r, err
+		return request, err
 	}
-	r.Payer = provider.Payer{Name: client.Name, Email: valueOrEmpty(client.Email)}
-	r.Idempotency, err = newIdempotencyKey("payments.pix", in.IdempotencyKey, b)
-	return r, err
+	request.Payer = provider.Payer{Name: client.Name, Email: valueOrEmpty(client.Email)}
+	request.Idempotency, err = newIdempotencyKey("payments.pix", in.IdempotencyKey, body)
+	return request, err
 }
 
 // fillFromAppointment says what is to be paid for an appointment.
-func (in *createChargeInput) fillFromAppointment(d dbgen.AppointmentDetail, r *payment.ChargeRequest, now time.Time) error {
-	if in.Body.ClientID.HasValue() && d.ClientID != r.Client {
+func (in *createChargeInput) fillFromAppointment(appointment dbgen.AppointmentDetail, request *payment.ChargeRequest, now time.Time) error {
+	if in.Body.ClientID.HasValue() && appointment.ClientID != request.Client {
 		return hub.Invalid("body.client_id", "is not the appointment's client")
 	}
-	r.Client = d.ClientID
-	if r.Description == "" {
-		r.Description = d.ServiceName
+	request.Client = appointment.ClientID
+	if request.Description == "" {
+		request.Description = appointment.ServiceName
 	}
 	// The code for a deposit is good for as long as the slot is held for it.
-	held := r.Kind == store.KindDeposit && d.DepositStatus == booking.DepositPending && d.HoldUntil != nil
-	if held && d.HoldUntil.After(now) && r.ExpiresAt.After(*d.HoldUntil) {
-		r.ExpiresAt = *d.HoldUntil
+	held := request.Kind == store.KindDeposit && appointment.DepositStatus == booking.DepositPending && appointment.HoldUntil != nil
+	if held && appointment.HoldUntil.After(now) && request.ExpiresAt.After(*appointment.HoldUntil) {
+		request.ExpiresAt = *appointment.HoldUntil
 	}
-	return r.SetDueAmount(store.Balance{Status: d.Status, Price: d.PriceCents, Paid: d.PaidCents, Deposit: d.DepositCents, DepositStatus: d.DepositStatus})
+	return request.SetDueAmount(store.Balance{Status: appointment.Status, Price: appointment.PriceCents, Paid: appointment.PaidCents, Deposit: appointment.DepositCents, DepositStatus: appointment.DepositStatus})
 }
 
 type paymentNoticeInput struct {

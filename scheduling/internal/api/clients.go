@@ -77,42 +77,42 @@ type updateClientInput struct {
 }
 
 // openCPF opens a client's tax id, nil where there is none.
-func (a *API) openCPF(c *dbgen.Client) (*string, error) {
-	digits, err := a.store.OpenCPF(c)
+func (a *API) openCPF(client *dbgen.Client) (*string, error) {
+	digits, err := a.store.OpenCPF(client)
 	if err != nil || digits == "" {
 		return nil, err
 	}
-	written := booking.FormatCPF(digits)
-	return &written, nil
+	formatted := booking.FormatCPF(digits)
+	return &formatted, nil
 }
 
 // toClients shows rows with the appointments around now.
 func (a *API) toClients(ctx context.Context, org store.Org, rows []dbgen.Client) ([]Client, error) {
-	ids := rest.Map(rows, func(c dbgen.Client) uuid.UUID { return c.ID })
-	around, err := a.store.NeighboursOf(ctx, dbgen.NeighboursOfParams{Now: a.host.Now(), OrgID: org.ID, ClientIds: ids})
+	ids := rest.Map(rows, func(client dbgen.Client) uuid.UUID { return client.ID })
+	neighbours, err := a.store.NeighboursOf(ctx, dbgen.NeighboursOfParams{Now: a.host.Now(), OrgID: org.ID, ClientIds: ids})
 	if err != nil {
 		return nil, err
 	}
-	times := make(map[uuid.UUID]dbgen.NeighboursOfRow, len(around))
-	for _, n := range around {
-		times[n.ID] = n
+	byClient := make(map[uuid.UUID]dbgen.NeighboursOfRow, len(neighbours))
+	for _, times := range neighbours {
+		byClient[times.ID] = times
 	}
 	list := make([]Client, len(rows))
 	for i := range rows {
-		c := &rows[i]
-		cpf, err := a.openCPF(c)
+		client := &rows[i]
+		cpf, err := a.openCPF(client)
 		if err != nil {
 			return nil, err
 		}
-		n := times[c.ID]
+		times := byClient[client.ID]
 		list[i] = Client{
-			ID: c.ID, Name: c.Name, Phone: c.Phone, Email: c.Email, CPF: cpf, Notes: c.Notes, Tags: append([]string{}, c.Tags...), IsBlocked: c.IsBlocked,
-			TotalAppointments: c.TotalAppointments, TotalSpent: c.TotalSpentCents, NoShowCount: c.NoShowCount, LoyaltyPoints: c.LoyaltyPoints,
-			LastAppointmentAt: inZone(&n.LastAt, org.Zone), NextAppointmentAt: inZone(&n.NextAt, org.Zone), CreatedAt: c.CreatedAt.In(org.Zone),
-			MarketingConsent: c.MarketingConsentAt != nil, MarketingConsentAt: inZone(c.MarketingConsentAt, org.Zone), MarketingConsentSource: c.MarketingConsentSource,
+			ID: client.ID, Name: client.Name, Phone: client.Phone, Email: client.Email, CPF: cpf, Notes: client.Notes, Tags: append([]string{}, client.Tags...), IsBlocked: client.IsBlocked,
+			TotalAppointments: client.TotalAppointments, TotalSpent: client.TotalSpentCents, NoShowCount: client.NoShowCount, LoyaltyPoints: client.LoyaltyPoints,
+			LastAppointmentAt: inZone(&times.LastAt, org.Zone), NextAppointmentAt: inZone(&times.NextAt, org.Zone), CreatedAt: client.CreatedAt.In(org.Zone),
+			MarketingConsent: client.MarketingConsentAt != nil, MarketingConsentAt: inZone(client.MarketingConsentAt, org.Zone), MarketingConsentSource: client.MarketingConsentSource,
 		}
-		if c.BirthDate != nil {
-			day := c.BirthDate.Format(time.DateOnly)
+		if client.BirthDate != nil {
+			day := client.BirthDate.Format(time.DateOnly)
 			list[i].BirthDate = &day
 		}
 	}
@@ -120,60 +120,60 @@ func (a *API) toClients(ctx context.Context, org store.Org, rows []dbgen.Client)
 }
 
 // applyClientFields applies the fields to a client and checks what comes out.
-func (a *API) applyClientFields(f *clientFields, c *dbgen.Client, today booking.Date) (warnings []string, err error) {
-	f.Name.ApplyTo(&c.Name)
-	f.Phone.ApplyToNullable(&c.Phone)
-	f.Email.ApplyToNullable(&c.Email)
-	f.Notes.ApplyTo(&c.Notes)
-	if f.Notes.Null {
-		c.Notes = ""
+func (a *API) applyClientFields(fields *clientFields, client *dbgen.Client, today booking.Date) (warnings []string, err error) {
+	fields.Name.ApplyTo(&client.Name)
+	fields.Phone.ApplyToNullable(&client.Phone)
+	fields.Email.ApplyToNullable(&client.Email)
+	fields.Notes.ApplyTo(&client.Notes)
+	if fields.Notes.Null {
+		client.Notes = ""
 	}
-	f.Tags.ApplyTo(&c.Tags)
-	f.IsBlocked.ApplyTo(&c.IsBlocked)
-	f.applyConsent(c, a.host.Now())
-	c.Name = strings.TrimSpace(c.Name)
-	var wrong fieldErrors
-	wrong.CheckLength(c.Name, "body.name", 1, 120)
-	if f.Phone.HasValue() {
-		wrong.checkPhone(c.Phone)
+	fields.Tags.ApplyTo(&client.Tags)
+	fields.IsBlocked.ApplyTo(&client.IsBlocked)
+	fields.applyConsent(client, a.host.Now())
+	client.Name = strings.TrimSpace(client.Name)
+	var errs fieldErrors
+	errs.CheckLength(client.Name, "body.name", 1, 120)
+	if fields.Phone.HasValue() {
+		errs.checkPhone(client.Phone)
 	}
-	wrong.CheckEmail(c.Email, "body.email")
-	wrong.CheckLength(c.Notes, "body.notes", 0, 5000)
-	wrong.Check(len(c.Tags) <= 50, "body.tags", "must be at most 50")
-	for i, tag := range c.Tags {
-		wrong.CheckLength(tag, fmt.Sprintf("body.tags[%d]", i), 1, 60)
+	errs.CheckEmail(client.Email, "body.email")
+	errs.CheckLength(client.Notes, "body.notes", 0, 5000)
+	errs.Check(len(client.Tags) <= 50, "body.tags", "must be at most 50")
+	for i, tag := range client.Tags {
+		errs.CheckLength(tag, fmt.Sprintf("body.tags[%d]", i), 1, 60)
 	}
-	if f.Phone.Set {
-		if c.PhoneE164 = nil; c.Phone != nil {
-			c.PhoneE164 = booking.E164(*c.Phone)
+	if fields.Phone.Set {
+		if client.PhoneE164 = nil; client.Phone != nil {
+			client.PhoneE164 = booking.E164(*client.Phone)
 		}
 	}
-	if f.CPF.Set {
-		a.store.SealCPF(c, "")
+	if fields.CPF.Set {
+		a.store.SealCPF(client, "")
 	}
-	if f.CPF.HasValue() && f.CPF.Value != "" {
-		digits, valid, ok := booking.CPFDigits(f.CPF.Value)
-		wrong.Check(ok, "body.cpf", "must be 11 digits")
+	if fields.CPF.HasValue() && fields.CPF.Value != "" {
+		digits, valid, ok := booking.CPFDigits(fields.CPF.Value)
+		errs.Check(ok, "body.cpf", "must be 11 digits")
 		if ok && !valid {
 			warnings = append(warnings, "cpf_check_digit")
 		}
 		if ok {
-			a.store.SealCPF(c, digits)
+			a.store.SealCPF(client, digits)
 		}
 	}
-	if f.BirthDate.Set {
-		c.BirthDate = nil
+	if fields.BirthDate.Set {
+		client.BirthDate = nil
 	}
-	if f.BirthDate.HasValue() {
-		d, err := parseDate("body.birth_date", f.BirthDate.Value)
-		if err := wrong.merge(err); err != nil {
+	if fields.BirthDate.HasValue() {
+		d, err := parseDate("body.birth_date", fields.BirthDate.Value)
+		if err := errs.merge(err); err != nil {
 			return nil, err
 		}
-		wrong.Check(d <= today, "body.birth_date", "must not be in the future")
+		errs.Check(d <= today, "body.birth_date", "must not be in the future")
 		day := d.Time()
-		c.BirthDate = &day
+		client.BirthDate = &day
 	}
-	return warnings, wrong.Err()
+	return warnings, errs.Err()
 }
 
 type clientsInput struct {
@@ -187,24 +187,24 @@ func (a *API) listClients(ctx context.Context, in *clientsInput) (*struct{ Body 
 		return nil, err
 	}
 	term := strings.TrimSpace(in.Search)
-	find := dbgen.SearchClientsParams{OrgID: org.ID, Term: escapeLike(term), RowLimit: in.PerPage, RowOffset: in.Offset()}
+	params := dbgen.SearchClientsParams{OrgID: org.ID, Term: escapeLike(term), RowLimit: in.PerPage, RowOffset: in.Offset()}
 	if digits := booking.Digits(term); digits != "" && strings.Trim(term, "0123456789+-(). ") == "" {
-		find.Digits, find.Phones = digits, []string{}
+		params.Digits, params.Phones = digits, []string{}
 		if len(digits) >= 10 { // a whole number, in whichever form it was stored
-			find.Phones = booking.PhoneForms(term)
+			params.Phones = booking.PhoneForms(term)
 		}
 		switch {
 		case len(digits) == 11:
-			find.CpfHash = a.store.CPFHash(org.ID, digits)
+			params.CpfHash = a.store.CPFHash(org.ID, digits)
 		case len(digits) < 11:
-			find.CpfPart = a.store.CPFPartHashes(org.ID, digits)
+			params.CpfPart = a.store.CPFPartHashes(org.ID, digits)
 		}
 	}
-	rows, err := a.store.SearchClients(ctx, find)
+	rows, err := a.store.SearchClients(ctx, params)
 	if err != nil {
 		return nil, err
 	}
-	list, err := a.toClients(ctx, org, rest.Map(rows, func(r dbgen.SearchClientsRow) dbgen.Client { return r.Client }))
+	list, err := a.toClients(ctx, org, rest.Map(rows, func(row dbgen.SearchClientsRow) dbgen.Client { return row.Client }))
 	if err != nil {
 		return nil, err
 	}
@@ -212,8 +212,8 @@ func (a *API) listClients(ctx context.Context, in *clientsInput) (*struct{ Body 
 	if len(rows) > 0 {
 		total = int(rows[0].Total)
 	} else if in.Page > 1 {
-		find.RowLimit, find.RowOffset = 1, 0
-		first, err := a.store.SearchClients(ctx, find)
+		params.RowLimit, params.RowOffset = 1, 0
+		first, err := a.store.SearchClients(ctx, params)
 		if err != nil {
 			return nil, err
 		}
@@ -239,8 +239,8 @@ func (a *API) toSavedClient(ctx context.Context, org store.Org, row dbgen.Client
 	if row.Phone == nil {
 		return out, nil
 	}
-	same, err := a.store.ClientsByPhone(ctx, org.ID, booking.PhoneForms(*row.Phone))
-	for _, other := range same {
+	samePhone, err := a.store.ClientsByPhone(ctx, org.ID, booking.PhoneForms(*row.Phone))
+	for _, other := range samePhone {
 		if other.ID != row.ID {
 			out.Body.PossibleDuplicateIDs = append(out.Body.PossibleDuplicateIDs, other.ID)
 		}
@@ -253,20 +253,20 @@ func (a *API) createClient(ctx context.Context, in *createClientInput) (*struct{
 	if err != nil {
 		return nil, err
 	}
-	c := dbgen.Client{OrgID: org.ID, ID: store.NewID()}
-	warnings, err := a.applyClientFields(&in.Body, &c, booking.DateOf(a.host.Now(), org.Zone))
+	draft := dbgen.Client{OrgID: org.ID, ID: store.NewID()}
+	warnings, err := a.applyClientFields(&in.Body, &draft, booking.DateOf(a.host.Now(), org.Zone))
 	if err != nil {
 		return nil, err
 	}
-	var made dbgen.Client
+	var created dbgen.Client
 	err = a.store.InTx(ctx, "making a client", func(tx *store.Tx) error {
-		made, err = tx.AddClient(ctx, c, "staff")
+		created, err = tx.AddClient(ctx, draft, "staff")
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	return a.toSavedClient(ctx, org, made, warnings)
+	return a.toSavedClient(ctx, org, created, warnings)
 }
 
 func (a *API) updateClient(ctx context.Context, in *updateClientInput) (*struct{ Body SavedClient }, error) {
@@ -274,29 +274,29 @@ func (a *API) updateClient(ctx context.Context, in *updateClientInput) (*struct{
 	if err != nil {
 		return nil, err
 	}
-	var done dbgen.Client
+	var updated dbgen.Client
 	var warnings []string
 	err = a.store.InTx(ctx, "updating a client", func(tx *store.Tx) error {
-		c, err := tx.LockClient(ctx, org.ID, in.ID)
+		client, err := tx.LockClient(ctx, org.ID, in.ID)
 		if err != nil {
 			return rest.NotFoundIfNoRows("Client", err)
 		}
-		if warnings, err = a.applyClientFields(&in.Body, &c, booking.DateOf(a.host.Now(), org.Zone)); err != nil {
+		if warnings, err = a.applyClientFields(&in.Body, &client, booking.DateOf(a.host.Now(), org.Zone)); err != nil {
 			return err
 		}
 		if in.Body.Name.HasValue() {
-			c.NameSource = "staff"
+			client.NameSource = "staff"
 		}
 		if in.Body.Email.Set {
-			c.EmailSource = "staff"
+			client.EmailSource = "staff"
 		}
-		done, err = tx.UpdateClient(ctx, toClientUpdate(c, tx.Now()))
+		updated, err = tx.UpdateClient(ctx, toClientUpdate(client, tx.Now()))
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	return a.toSavedClient(ctx, org, done, warnings)
+	return a.toSavedClient(ctx, org, updated, warnings)
 }
 
 // deleteClient forgets who a client was; bookings and money stay.
@@ -308,11 +308,11 @@ func (a *API) deleteClient(ctx context.Context, in *ByID) (*noContent, error) {
 	return nil, a.store.EraseClientByID(ctx, org, in.ID)
 }
 
-func toClientUpdate(c dbgen.Client, now time.Time) dbgen.UpdateClientParams {
+func toClientUpdate(client dbgen.Client, now time.Time) dbgen.UpdateClientParams {
 	return dbgen.UpdateClientParams{
-		OrgID: c.OrgID, ID: c.ID, Name: c.Name, Phone: c.Phone, PhoneE164: c.PhoneE164, Email: c.Email, CpfSealed: c.CpfSealed, CpfHash: c.CpfHash,
-		BirthDate: c.BirthDate, Notes: c.Notes, Tags: append([]string{}, c.Tags...), IsBlocked: c.IsBlocked, NameSource: c.NameSource, EmailSource: c.EmailSource, UpdatedAt: now,
-		CpfParts: c.CpfParts, MarketingConsentAt: c.MarketingConsentAt, MarketingConsentSource: c.MarketingConsentSource,
+		OrgID: client.OrgID, ID: client.ID, Name: client.Name, Phone: client.Phone, PhoneE164: client.PhoneE164, Email: client.Email, CpfSealed: client.CpfSealed, CpfHash: client.CpfHash,
+		BirthDate: client.BirthDate, Notes: client.Notes, Tags: append([]string{}, client.Tags...), IsBlocked: client.IsBlocked, NameSource: client.NameSource, EmailSource: client.EmailSource, UpdatedAt: now,
+		CpfParts: client.CpfParts, MarketingConsentAt: client.MarketingConsentAt, MarketingConsentSource: client.MarketingConsentSource,
 	}
 }
 
@@ -361,7 +361,7 @@ func (a *API) listClientAppointments(ctx context.Context, in *clientListInput) (
 		return nil, err
 	}
 	total, err := a.store.CountAppointments(ctx, dbgen.CountAppointmentsParams{OrgID: org.ID, ClientID: &in.ID, Statuses: []string{}})
-	items := rest.Map(rows, func(d dbgen.AppointmentDetail) Appointment { return toAppointment(d, org.Zone) })
+	items := rest.Map(rows, func(row dbgen.AppointmentDetail) Appointment { return toAppointment(row, org.Zone) })
 	return &struct{ Body Page[Appointment] }{rest.NewPage(items, total, in.Paging)}, err
 }
 
@@ -382,11 +382,11 @@ func (a *API) listClientPayments(ctx context.Context, in *clientListInput) (*str
 }
 
 // findClientsByPhone finds an organization's clients under a phone number.
-func (a *API) findClientsByPhone(ctx context.Context, q *dbgen.Queries, org uuid.UUID, phone string) ([]dbgen.Client, error) {
+func (a *API) findClientsByPhone(ctx context.Context, queries *dbgen.Queries, org uuid.UUID, phone string) ([]dbgen.Client, error) {
 	forms := booking.PhoneForms(phone)
 	if len(forms) == 0 {
 		return nil, hub.Invalid("phone", "must be a phone number of 8 to 15 digits")
 	}
-	rows, err := q.ClientsByPhone(ctx, org, forms)
+	rows, err := queries.ClientsByPhone(ctx, org, forms)
 	return slices.Clip(rows), err
 }

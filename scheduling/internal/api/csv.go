@@ -37,12 +37,12 @@ func bindReport[I any, O tabular](handler func(context.Context, *I) (O, error)) 
 			Content:     map[string]*huma.MediaType{"application/json": {Schema: schema}, mediaCSV: {Schema: &huma.Schema{Type: huma.TypeString}}},
 		}}
 		huma.Register(api, op, func(ctx context.Context, in *I) (*reportOutput, error) {
-			found, err := handler(ctx, in)
+			result, err := handler(ctx, in)
 			if err != nil {
 				return nil, mapError(dberr.Wrap(op.OperationID, err))
 			}
 			return &reportOutput{func(c huma.Context) {
-				media, body, err := encodeReport(c.Header("Accept"), found)
+				media, body, err := encodeReport(c.Header("Accept"), result)
 				if err != nil {
 					_ = huma.WriteErr(api, c, 500, "", err)
 					return
@@ -54,14 +54,14 @@ func bindReport[I any, O tabular](handler func(context.Context, *I) (O, error)) 
 	}
 }
 
-func encodeReport(accept string, found tabular) (media string, body []byte, err error) {
+func encodeReport(accept string, result tabular) (media string, body []byte, err error) {
 	if !strings.Contains(accept, mediaCSV) {
-		body, err = json.Marshal(found)
+		body, err = json.Marshal(result)
 		return "application/json", body, err
 	}
-	var b bytes.Buffer
-	w := csv.NewWriter(&b)
-	for _, row := range found.table() {
+	var buffer bytes.Buffer
+	w := csv.NewWriter(&buffer)
+	for _, row := range result.table() {
 		cells := make([]string, len(row))
 		for i, value := range row {
 			cells[i] = formatCell(value)
@@ -71,7 +71,7 @@ func encodeReport(accept string, found tabular) (media string, body []byte, err 
 		}
 	}
 	w.Flush()
-	return mediaCSV + "; charset=utf-8", b.Bytes(), w.Error()
+	return mediaCSV + "; charset=utf-8", buffer.Bytes(), w.Error()
 }
 
 // formatCell writes a value.

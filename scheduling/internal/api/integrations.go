@@ -55,19 +55,19 @@ func (a *API) searchClients(ctx context.Context, in *PhoneQuery) (*foundClientOu
 	if err != nil || len(rows) == 0 {
 		return out, err
 	}
-	list, err := a.toClients(ctx, org, rows[:1])
+	clients, err := a.toClients(ctx, org, rows[:1])
 	if err != nil {
 		return nil, err
 	}
-	c := list[0]
-	if c.CPF != nil {
-		hidden := "***.***.***" + (*c.CPF)[len(*c.CPF)-3:]
-		c.CPF = &hidden
+	client := clients[0]
+	if client.CPF != nil {
+		masked := "***.***.***" + (*client.CPF)[len(*client.CPF)-3:]
+		client.CPF = &masked
 	}
 	out.Body.Found = true
 	out.Body.Client = &FoundClient{
-		ID: c.ID, Name: c.Name, Phone: c.Phone, Email: c.Email, CPF: c.CPF, BirthDate: c.BirthDate, LastAppointment: inZone(c.LastAppointmentAt, time.UTC),
-		NextAppointment: inZone(c.NextAppointmentAt, time.UTC), TotalAppointments: c.TotalAppointments, TotalSpent: c.TotalSpent,
+		ID: client.ID, Name: client.Name, Phone: client.Phone, Email: client.Email, CPF: client.CPF, BirthDate: client.BirthDate, LastAppointment: inZone(client.LastAppointmentAt, time.UTC),
+		NextAppointment: inZone(client.NextAppointmentAt, time.UTC), TotalAppointments: client.TotalAppointments, TotalSpent: client.TotalSpent,
 	}
 	return out, nil
 }
@@ -108,13 +108,13 @@ func (a *API) searchAppointments(ctx context.Context, in *searchAppointmentsInpu
 		statuses = append(statuses, in.Status)
 	}
 	rows, err := a.store.AppointmentsOfClients(ctx, dbgen.AppointmentsOfClientsParams{
-		OrgID: org.ID, ClientIds: rest.Map(clients, func(c dbgen.Client) uuid.UUID { return c.ID }), Statuses: statuses, RowLimit: in.Limit,
+		OrgID: org.ID, ClientIds: rest.Map(clients, func(client dbgen.Client) uuid.UUID { return client.ID }), Statuses: statuses, RowLimit: in.Limit,
 	})
 	out := &foundAppointmentsOutput{}
-	out.Body.Appointments = rest.Map(rows, func(d dbgen.AppointmentDetail) FoundAppointment {
+	out.Body.Appointments = rest.Map(rows, func(row dbgen.AppointmentDetail) FoundAppointment {
 		return FoundAppointment{
-			ID: d.ID, Datetime: d.StartAt.UTC(), Service: d.ServiceName, Professional: d.ProfessionalName, Status: d.Status,
-			URL: a.host.URLs.Public + AppointmentPages + d.ID.String(),
+			ID: row.ID, Datetime: row.StartAt.UTC(), Service: row.ServiceName, Professional: row.ProfessionalName, Status: row.Status,
+			URL: a.host.URLs.Public + AppointmentPages + row.ID.String(),
 		}
 	})
 	return out, err
@@ -150,25 +150,25 @@ type bookByPhoneOutput struct {
 
 // parseStart reads what is to be booked.
 func (in *bookByPhoneInput) parseStart() (start time.Time, err error) {
-	b := &in.Body
-	at, location := b.StartAt, "body.start_at"
-	if !at.HasValue() && b.Datetime.HasValue() {
-		at, location = b.Datetime, "body.datetime"
+	body := &in.Body
+	field, location := body.StartAt, "body.start_at"
+	if !field.HasValue() && body.Datetime.HasValue() {
+		field, location = body.Datetime, "body.datetime"
 	}
-	var wrong fieldErrors
-	wrong.checkPhone(&b.Phone)
-	if b.Email.HasValue() {
-		wrong.CheckEmail(&b.Email.Value, "body.email")
+	var errs fieldErrors
+	errs.checkPhone(&body.Phone)
+	if body.Email.HasValue() {
+		errs.CheckEmail(&body.Email.Value, "body.email")
 	}
-	wrong.CheckLength(b.Name.Value, "body.name", 0, 120)
-	wrong.CheckLength(b.Notes.Value, "body.notes", 0, 2000)
-	wrong.CheckLength(b.SourceID.Value, "body.source_id", 0, 200)
-	wrong.Check(b.ServiceID.HasValue() || b.Service.HasValue(), "body.service_id", "is required")
-	wrong.Check(at.HasValue(), "body.start_at", "is required")
-	if err := wrong.Err(); err != nil {
+	errs.CheckLength(body.Name.Value, "body.name", 0, 120)
+	errs.CheckLength(body.Notes.Value, "body.notes", 0, 2000)
+	errs.CheckLength(body.SourceID.Value, "body.source_id", 0, 200)
+	errs.Check(body.ServiceID.HasValue() || body.Service.HasValue(), "body.service_id", "is required")
+	errs.Check(field.HasValue(), "body.start_at", "is required")
+	if err := errs.Err(); err != nil {
 		return start, err
 	}
-	return parseInstant(location, at.Value)
+	return parseInstant(location, field.Value)
 }
 
 func (a *API) bookByPhone(ctx context.Context, in *bookByPhoneInput) (*bookByPhoneOutput, error) {
@@ -184,43 +184,43 @@ func (a *API) bookByPhone(ctx context.Context, in *bookByPhoneInput) (*bookByPho
 	if err != nil {
 		return nil, err
 	}
-	who, _ := module.CallerFrom(ctx)
-	b, v := &in.Body, a.callerView(ctx, org)
-	n := store.NewAppointment{
-		Org: org, ServiceChoice: store.ServiceChoice{Service: service, Online: v.Online}, Start: start, Notes: b.Notes.Value, Source: booking.Integration,
-		By: currentActor(ctx), Limits: v.Limits,
+	caller, _ := module.CallerFrom(ctx)
+	body, view := &in.Body, a.callerView(ctx, org)
+	request := store.NewAppointment{
+		Org: org, ServiceChoice: store.ServiceChoice{Service: service, Online: view.Online}, Start: start, Notes: body.Notes.Value, Source: booking.Integration,
+		By: currentActor(ctx), Limits: view.Limits,
 	}
-	b.ProfessionalID.ApplyToNullable(&n.Professional)
-	if b.SourceID.Value != "" {
-		source := who.Peer + ":" + b.SourceID.Value
-		n.SourceID = &source
+	body.ProfessionalID.ApplyToNullable(&request.Professional)
+	if body.SourceID.Value != "" {
+		source := caller.Peer + ":" + body.SourceID.Value
+		request.SourceID = &source
 	}
-	contact := store.Contact{Name: strings.TrimSpace(b.Name.Value), Phone: b.Phone, Email: b.Email.Value, Source: "messaging"}
-	if who.Peer == "clinic" {
-		contact.Source = who.Peer
+	contact := store.Contact{Name: strings.TrimSpace(body.Name.Value), Phone: body.Phone, Email: body.Email.Value, Source: "messaging"}
+	if caller.Peer == "clinic" {
+		contact.Source = caller.Peer
 	}
 	if contact.Name != "" || contact.Email != "" {
-		told := contact
-		n.Contact = &told
+		given := contact
+		request.Contact = &given
 	}
 	if contact.Name == "" {
-		contact.Name = b.Phone
+		contact.Name = body.Phone
 	}
-	n.ResolveClient = func(ctx context.Context, tx *store.Tx) (dbgen.Client, error) {
+	request.ResolveClient = func(ctx context.Context, tx *store.Tx) (dbgen.Client, error) {
 		client, err := tx.FindOrCreateClient(ctx, org.ID, contact)
 		if err != nil {
 			return client, err
 		}
 		return client, publicbooking.CheckNotBlocked(client)
 	}
-	made, err := a.publicBooking.BookWithDeposit(ctx, n, provider.Payer{Name: contact.Name, Email: contact.Email})
+	booked, err := a.publicBooking.BookWithDeposit(ctx, request, provider.Payer{Name: contact.Name, Email: contact.Email})
 	if err != nil {
 		return nil, payment.WithPayerEmailField(err, "body.email")
 	}
 	out := &bookByPhoneOutput{}
-	out.Body.AppointmentID, out.Body.Status, out.Body.StartAt, out.Body.EndAt = made.ID, made.Status, made.StartAt.In(org.Zone), made.EndAt.In(org.Zone)
-	out.Body.Service, out.Body.Professional = made.ServiceName, made.ProfessionalName
-	out.Body.CancelURL, out.Body.Deposit = made.CancelURL, made.Deposit
+	out.Body.AppointmentID, out.Body.Status, out.Body.StartAt, out.Body.EndAt = booked.ID, booked.Status, booked.StartAt.In(org.Zone), booked.EndAt.In(org.Zone)
+	out.Body.Service, out.Body.Professional = booked.ServiceName, booked.ProfessionalName
+	out.Body.CancelURL, out.Body.Deposit = booked.CancelURL, booked.Deposit
 	return out, nil
 }
 
@@ -229,13 +229,13 @@ func (a *API) findService(ctx context.Context, org uuid.UUID, in *bookByPhoneInp
 	if in.Body.ServiceID.HasValue() {
 		return in.Body.ServiceID.Value, nil
 	}
-	all, err := a.store.ListServices(ctx, org)
+	services, err := a.store.ListServices(ctx, org)
 	if err != nil {
 		return uuid.Nil, err
 	}
-	for _, s := range all {
-		if s.Name == in.Body.Service.Value && s.IsActive {
-			return s.ID, nil
+	for _, service := range services {
+		if service.Name == in.Body.Service.Value && service.IsActive {
+			return service.ID, nil
 		}
 	}
 	return uuid.Nil, hub.Invalid("body.service", "is not the name of a service")
@@ -263,21 +263,21 @@ type Integrations struct {
 }
 
 // ToIntegration shows a connection to its administrator.
-func ToIntegration(i module.Integration) Integration {
-	shown := Integration{
-		ID: i.ID, Product: i.Product, Status: i.Status, Features: append([]string{}, i.Features...), Enabled: append([]string{}, i.EnabledUses...),
-		APIURL: i.APIURL, WebhookURL: i.WebhookURL, APIKeyLocal: maskKey(i.LocalKeyLast4), APIKeyRemote: maskKey(i.RemoteKeyLast4),
-		LastHealthCheck: inZone(&i.LastHealthCheck, time.UTC), CreatedAt: i.CreatedAt.UTC(),
+func ToIntegration(integration module.Integration) Integration {
+	output := Integration{
+		ID: integration.ID, Product: integration.Product, Status: integration.Status, Features: append([]string{}, integration.Features...), Enabled: append([]string{}, integration.EnabledUses...),
+		APIURL: integration.APIURL, WebhookURL: integration.WebhookURL, APIKeyLocal: maskKey(integration.LocalKeyLast4), APIKeyRemote: maskKey(integration.RemoteKeyLast4),
+		LastHealthCheck: inZone(&integration.LastHealthCheck, time.UTC), CreatedAt: integration.CreatedAt.UTC(),
 	}
-	if i.LastError != "" {
-		shown.LastError = &i.LastError
+	if integration.LastError != "" {
+		output.LastError = &integration.LastError
 	}
-	return shown
+	return output
 }
 
 // ToIntegrations shows all of them.
-func ToIntegrations(list []module.Integration) Integrations {
-	return Integrations{rest.Map(list, ToIntegration)}
+func ToIntegrations(integrations []module.Integration) Integrations {
+	return Integrations{rest.Map(integrations, ToIntegration)}
 }
 
 // maskKey is what is known of a key, in the form of the interface.
@@ -291,7 +291,7 @@ func maskKey(last4 string) string {
 // SearchPhone gives what any organization knows under a phone number; at most a hundred.
 func (a *API) SearchPhone(ctx context.Context, phone string) ([]module.PhoneMatch, error) {
 	rows, err := a.store.ClientsAnywhere(ctx, booking.PhoneForms(phone))
-	return rest.Map(rows, func(c dbgen.Client) module.PhoneMatch {
-		return module.PhoneMatch{TenantID: c.OrgID, Kind: "client", ID: c.ID.String(), Name: c.Name}
+	return rest.Map(rows, func(client dbgen.Client) module.PhoneMatch {
+		return module.PhoneMatch{TenantID: client.OrgID, Kind: "client", ID: client.ID.String(), Name: client.Name}
 	}), dberr.Wrap("finding clients", err)
 }

@@ -40,11 +40,11 @@ func (a *API) uploadLogo(ctx context.Context, in *logoInput) (*logoOutput, error
 	if err != nil {
 		return nil, err
 	}
-	taken, err := a.images.Process(ctx, in.RawBody.Data().File)
+	image, err := a.images.Process(ctx, in.RawBody.Data().File)
 	if err != nil {
 		return nil, err
 	}
-	name, err := a.host.Files.Put(ctx, taken)
+	name, err := a.host.Files.Put(ctx, image)
 	if err != nil {
 		return nil, err
 	}
@@ -67,17 +67,17 @@ func (a *API) deleteLogo(ctx context.Context, _ *struct{}) (*noContent, error) {
 
 // replaceLogo makes a stored picture the logo, or none, and removes the one before.
 func (a *API) replaceLogo(ctx context.Context, id uuid.UUID, name *string) error {
-	var before *string
+	var previous *string
 	err := a.store.InTx(ctx, "changing the logo", func(tx *store.Tx) error {
 		org, err := tx.LockOrg(ctx, id)
 		if err != nil {
 			return err
 		}
-		before = org.LogoKey
+		previous = org.LogoKey
 		return tx.SetLogo(ctx, dbgen.SetLogoParams{ID: id, LogoKey: name, UpdatedAt: tx.Now()})
 	})
-	if err == nil && before != nil {
-		a.deleteFile(ctx, *before)
+	if err == nil && previous != nil {
+		a.deleteFile(ctx, *previous)
 	}
 	return err
 }

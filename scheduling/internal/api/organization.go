@@ -52,11 +52,11 @@ type updateOrganizationInput struct {
 	} `nameHint:"OrganizationFields"`
 }
 
-func (a *API) toOrganization(o store.Org) Organization {
+func (a *API) toOrganization(org store.Org) Organization {
 	return Organization{
-		ID: o.ID, Name: o.Name, Slug: o.Slug, LogoURL: a.publicBooking.LogoURL(o), Phone: o.Phone, Email: o.Email, Address: o.Address, Timezone: o.Timezone,
-		Currency: o.Currency, Locale: o.Locale, Plan: o.Plan, Settings: toSettings(o.Settings),
-		CreatedAt: o.CreatedAt.In(o.Zone), UpdatedAt: o.UpdatedAt.In(o.Zone),
+		ID: org.ID, Name: org.Name, Slug: org.Slug, LogoURL: a.publicBooking.LogoURL(org), Phone: org.Phone, Email: org.Email, Address: org.Address, Timezone: org.Timezone,
+		Currency: org.Currency, Locale: org.Locale, Plan: org.Plan, Settings: toSettings(org.Settings),
+		CreatedAt: org.CreatedAt.In(org.Zone), UpdatedAt: org.UpdatedAt.In(org.Zone),
 	}
 }
 
@@ -73,36 +73,36 @@ var (
 	currencyPattern = regexp.MustCompile(`^[A-Z]{3}$`)
 )
 
-func (in *updateOrganizationInput) applyTo(o *dbgen.Organization) error {
-	b := &in.Body
-	b.Name.ApplyTo(&o.Name)
-	b.Slug.ApplyTo(&o.Slug)
-	b.Phone.ApplyToNullable(&o.Phone)
-	b.Email.ApplyToNullable(&o.Email)
-	b.Address.ApplyToNullable(&o.Address)
-	b.Timezone.ApplyTo(&o.Timezone)
-	b.Currency.ApplyTo(&o.Currency)
-	b.Locale.ApplyTo(&o.Locale)
-	o.Name = strings.TrimSpace(o.Name)
-	var wrong fieldErrors
-	wrong.CheckLength(o.Name, "body.name", 1, 120)
-	wrong.Check(validSlug(o.Slug), "body.slug", "must be 3 to 63 of a-z, 0-9 and single dashes, and no reserved word")
-	wrong.Check(!b.Phone.HasValue() || e164Pattern.MatchString(b.Phone.Value), "body.phone", "must be a phone number with its country, e.g. +5511987654321")
-	wrong.CheckEmail(o.Email, "body.email")
-	wrong.CheckLength(valueOrEmpty(o.Address), "body.address", 0, 500)
-	wrong.CheckTimeZone(o.Timezone, "body.timezone")
-	wrong.Check(currencyPattern.MatchString(o.Currency) && isCurrency(o.Currency), "body.currency", "must be an ISO 4217 code")
-	wrong.CheckLocale(o.Locale, "body.locale")
-	return wrong.Err()
+func (in *updateOrganizationInput) applyTo(org *dbgen.Organization) error {
+	body := &in.Body
+	body.Name.ApplyTo(&org.Name)
+	body.Slug.ApplyTo(&org.Slug)
+	body.Phone.ApplyToNullable(&org.Phone)
+	body.Email.ApplyToNullable(&org.Email)
+	body.Address.ApplyToNullable(&org.Address)
+	body.Timezone.ApplyTo(&org.Timezone)
+	body.Currency.ApplyTo(&org.Currency)
+	body.Locale.ApplyTo(&org.Locale)
+	org.Name = strings.TrimSpace(org.Name)
+	var errs fieldErrors
+	errs.CheckLength(org.Name, "body.name", 1, 120)
+	errs.Check(validSlug(org.Slug), "body.slug", "must be 3 to 63 of a-z, 0-9 and single dashes, and no reserved word")
+	errs.Check(!body.Phone.HasValue() || e164Pattern.MatchString(body.Phone.Value), "body.phone", "must be a phone number with its country, e.g. +5511987654321")
+	errs.CheckEmail(org.Email, "body.email")
+	errs.CheckLength(valueOrEmpty(org.Address), "body.address", 0, 500)
+	errs.CheckTimeZone(org.Timezone, "body.timezone")
+	errs.Check(currencyPattern.MatchString(org.Currency) && isCurrency(org.Currency), "body.currency", "must be an ISO 4217 code")
+	errs.CheckLocale(org.Locale, "body.locale")
+	return errs.Err()
 }
 
 func (a *API) updateOrganization(ctx context.Context, in *updateOrganizationInput) (*organizationOutput, error) {
-	who, err := requireCaller(ctx)
+	caller, err := requireCaller(ctx)
 	if err != nil {
 		return nil, err
 	}
 	err = a.store.InTx(ctx, "updating the organization", func(tx *store.Tx) error {
-		org, err := tx.LockOrg(ctx, who.TenantID)
+		org, err := tx.LockOrg(ctx, caller.TenantID)
 		if err != nil {
 			return err
 		}
@@ -114,7 +114,7 @@ func (a *API) updateOrganization(ctx context.Context, in *updateOrganizationInpu
 			return err
 		}
 		if changed.Slug != org.Slug {
-			if who.Role != roleOwner {
+			if caller.Role != roleOwner {
 				return hub.Errorf(hub.ErrForbidden, "owner_only", "Only owners may change the slug.")
 			}
 			if err := changeSlug(ctx, tx, org, changed.Slug); err != nil {
@@ -164,52 +164,52 @@ func (a *API) updateSettings(ctx context.Context, in *settingsInput) (*settingsO
 	if err != nil {
 		return nil, err
 	}
-	var done dbgen.Settings
+	var updated dbgen.Settings
 	err = a.store.InTx(ctx, "updating settings", func(tx *store.Tx) error {
 		org, err := tx.LockOrg(ctx, id)
 		if err != nil {
 			return err
 		}
-		done = org.Settings
-		if err := in.Body.applyTo(&done); err != nil {
+		updated = org.Settings
+		if err := in.Body.applyTo(&updated); err != nil {
 			return err
 		}
-		if err := mergeBookingPage(in.Body.BookingPage, &done); err != nil {
+		if err := mergeBookingPage(in.Body.BookingPage, &updated); err != nil {
 			return err
 		}
-		done.UpdatedAt = tx.Now()
-		return tx.UpdateSettings(ctx, dbgen.UpdateSettingsParams(done))
+		updated.UpdatedAt = tx.Now()
+		return tx.UpdateSettings(ctx, dbgen.UpdateSettingsParams(updated))
 	})
-	return &settingsOutput{toSettings(done)}, err
+	return &settingsOutput{toSettings(updated)}, err
 }
 
 // mergeBookingPage merges what was sent into the page's settings: absent members
 // stay, null removes one.
-func mergeBookingPage(sent optional[BookingPage], s *dbgen.Settings) error {
+func mergeBookingPage(sent optional[BookingPage], settings *dbgen.Settings) error {
 	if !sent.Set {
 		return nil
 	}
 	if sent.Null {
-		s.BookingPage = json.RawMessage(`{}`)
+		settings.BookingPage = json.RawMessage(`{}`)
 		return nil
 	}
-	var kept BookingPage
-	if err := json.Unmarshal(s.BookingPage, &kept); err != nil {
+	var stored BookingPage
+	if err := json.Unmarshal(settings.BookingPage, &stored); err != nil {
 		return err
 	}
-	p := sent.Value
-	for _, member := range []struct{ sent, kept *optional[string] }{
-		{&p.PrimaryColor, &kept.PrimaryColor}, {&p.WelcomeMessage, &kept.WelcomeMessage}, {&p.CancellationPolicy, &kept.CancellationPolicy},
-		{&p.TermsURL, &kept.TermsURL}, {&p.PrivacyURL, &kept.PrivacyURL},
+	page := sent.Value
+	for _, member := range []struct{ sent, stored *optional[string] }{
+		{&page.PrimaryColor, &stored.PrimaryColor}, {&page.WelcomeMessage, &stored.WelcomeMessage}, {&page.CancellationPolicy, &stored.CancellationPolicy},
+		{&page.TermsURL, &stored.TermsURL}, {&page.PrivacyURL, &stored.PrivacyURL},
 	} {
-		member.sent.MergeInto(member.kept)
+		member.sent.MergeInto(member.stored)
 	}
-	p.ShowPrices.MergeInto(&kept.ShowPrices)
-	p.EmbedAllowedOrigins.MergeInto(&kept.EmbedAllowedOrigins)
-	if err := kept.validate(); err != nil {
+	page.ShowPrices.MergeInto(&stored.ShowPrices)
+	page.EmbedAllowedOrigins.MergeInto(&stored.EmbedAllowedOrigins)
+	if err := stored.validate(); err != nil {
 		return err
 	}
-	raw, err := json.Marshal(kept)
-	s.BookingPage = raw
+	raw, err := json.Marshal(stored)
+	settings.BookingPage = raw
 	return err
 }

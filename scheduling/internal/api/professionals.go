@@ -65,40 +65,40 @@ type updateProfessionalInput struct {
 }
 
 func (a *API) toProfessional(row dbgen.ListProfessionalsRow, zone *time.Location) Professional {
-	p := row.Professional
+	professional := row.Professional
 	return Professional{
-		ID: p.ID, OrgID: p.OrgID, UserID: p.UserID, Name: p.Name, Email: p.Email, Phone: p.Phone, Bio: p.Bio, Specialty: p.Specialty,
-		AvatarURL: p.AvatarUrl, Color: p.Color, IsActive: p.IsActive, AcceptsOnlineBooking: p.AcceptsOnlineBooking, Position: p.Position,
-		MaxBookingsPerDay: p.MaxBookingsPerDay, ServiceIDs: row.ServiceIds, CalendarFeedURL: a.publicBooking.FeedURL(p), CreatedAt: p.CreatedAt.In(zone), UpdatedAt: p.UpdatedAt.In(zone),
+		ID: professional.ID, OrgID: professional.OrgID, UserID: professional.UserID, Name: professional.Name, Email: professional.Email, Phone: professional.Phone, Bio: professional.Bio, Specialty: professional.Specialty,
+		AvatarURL: professional.AvatarUrl, Color: professional.Color, IsActive: professional.IsActive, AcceptsOnlineBooking: professional.AcceptsOnlineBooking, Position: professional.Position,
+		MaxBookingsPerDay: professional.MaxBookingsPerDay, ServiceIDs: row.ServiceIds, CalendarFeedURL: a.publicBooking.FeedURL(professional), CreatedAt: professional.CreatedAt.In(zone), UpdatedAt: professional.UpdatedAt.In(zone),
 	}
 }
 
 // applyTo applies the fields to a professional and checks what comes out.
-func (f *professionalFields) applyTo(p *dbgen.Professional) error {
-	f.UserID.ApplyToNullable(&p.UserID)
-	f.Name.ApplyTo(&p.Name)
-	f.Email.ApplyToNullable(&p.Email)
-	f.Phone.ApplyToNullable(&p.Phone)
-	f.Bio.ApplyToNullable(&p.Bio)
-	f.Specialty.ApplyToNullable(&p.Specialty)
-	f.AvatarURL.ApplyToNullable(&p.AvatarUrl)
-	f.Color.ApplyTo(&p.Color)
-	f.IsActive.ApplyTo(&p.IsActive)
-	f.AcceptsOnlineBooking.ApplyTo(&p.AcceptsOnlineBooking)
-	f.Position.ApplyTo(&p.Position)
-	f.MaxBookingsPerDay.ApplyToNullable(&p.MaxBookingsPerDay)
-	p.Name = strings.TrimSpace(p.Name)
-	var wrong fieldErrors
-	wrong.CheckLength(p.Name, "body.name", 1, 120)
-	wrong.CheckEmail(p.Email, "body.email")
-	wrong.checkPhone(p.Phone)
-	wrong.CheckLength(valueOrEmpty(p.Bio), "body.bio", 0, 2000)
-	wrong.CheckLength(valueOrEmpty(p.Specialty), "body.specialty", 0, 200)
-	wrong.CheckURL(p.AvatarUrl, "body.avatar_url")
-	wrong.checkColor(p.Color, "body.color")
-	most := p.MaxBookingsPerDay
-	wrong.Check(most == nil || *most >= 1 && *most <= 200, "body.max_bookings_per_day", "must be 1 to 200")
-	return wrong.Err()
+func (f *professionalFields) applyTo(professional *dbgen.Professional) error {
+	f.UserID.ApplyToNullable(&professional.UserID)
+	f.Name.ApplyTo(&professional.Name)
+	f.Email.ApplyToNullable(&professional.Email)
+	f.Phone.ApplyToNullable(&professional.Phone)
+	f.Bio.ApplyToNullable(&professional.Bio)
+	f.Specialty.ApplyToNullable(&professional.Specialty)
+	f.AvatarURL.ApplyToNullable(&professional.AvatarUrl)
+	f.Color.ApplyTo(&professional.Color)
+	f.IsActive.ApplyTo(&professional.IsActive)
+	f.AcceptsOnlineBooking.ApplyTo(&professional.AcceptsOnlineBooking)
+	f.Position.ApplyTo(&professional.Position)
+	f.MaxBookingsPerDay.ApplyToNullable(&professional.MaxBookingsPerDay)
+	professional.Name = strings.TrimSpace(professional.Name)
+	var errs fieldErrors
+	errs.CheckLength(professional.Name, "body.name", 1, 120)
+	errs.CheckEmail(professional.Email, "body.email")
+	errs.checkPhone(professional.Phone)
+	errs.CheckLength(valueOrEmpty(professional.Bio), "body.bio", 0, 2000)
+	errs.CheckLength(valueOrEmpty(professional.Specialty), "body.specialty", 0, 200)
+	errs.CheckURL(professional.AvatarUrl, "body.avatar_url")
+	errs.checkColor(professional.Color, "body.color")
+	limit := professional.MaxBookingsPerDay
+	errs.Check(limit == nil || *limit >= 1 && *limit <= 200, "body.max_bookings_per_day", "must be 1 to 200")
+	return errs.Err()
 }
 
 // mapProfessionalConflict answers for a user who is not there or is somebody else's.
@@ -118,7 +118,7 @@ func (a *API) listProfessionals(ctx context.Context, _ *struct{}) (*listOutput[P
 		return nil, err
 	}
 	rows, err := a.store.ListProfessionals(ctx, org.ID, nil)
-	return toListOutput(rows, func(r dbgen.ListProfessionalsRow) Professional { return a.toProfessional(r, org.Zone) }), err
+	return toListOutput(rows, func(row dbgen.ListProfessionalsRow) Professional { return a.toProfessional(row, org.Zone) }), err
 }
 
 func (a *API) getProfessional(ctx context.Context, id uuid.UUID) (*professionalOutput, error) {
@@ -141,16 +141,16 @@ func (a *API) createProfessional(ctx context.Context, in *createProfessionalInpu
 	if err != nil {
 		return nil, err
 	}
-	p := dbgen.Professional{Color: defaultColor, IsActive: true, AcceptsOnlineBooking: true}
-	if err := in.Body.applyTo(&p); err != nil {
+	draft := dbgen.Professional{Color: defaultColor, IsActive: true, AcceptsOnlineBooking: true}
+	if err := in.Body.applyTo(&draft); err != nil {
 		return nil, err
 	}
 	id := store.NewID()
 	var position *int
 	in.Body.Position.ApplyToNullable(&position)
 	err = a.store.CreateProfessional(ctx, dbgen.CreateProfessionalParams{
-		OrgID: org, ID: id, UserID: p.UserID, Name: p.Name, Email: p.Email, Phone: p.Phone, Bio: p.Bio, Specialty: p.Specialty, AvatarUrl: p.AvatarUrl,
-		Color: p.Color, IsActive: p.IsActive, AcceptsOnlineBooking: p.AcceptsOnlineBooking, MaxBookingsPerDay: p.MaxBookingsPerDay, Position: position,
+		OrgID: org, ID: id, UserID: draft.UserID, Name: draft.Name, Email: draft.Email, Phone: draft.Phone, Bio: draft.Bio, Specialty: draft.Specialty, AvatarUrl: draft.AvatarUrl,
+		Color: draft.Color, IsActive: draft.IsActive, AcceptsOnlineBooking: draft.AcceptsOnlineBooking, MaxBookingsPerDay: draft.MaxBookingsPerDay, Position: position,
 	})
 	if err != nil {
 		return nil, mapProfessionalConflict(err)
@@ -164,17 +164,17 @@ func (a *API) updateProfessional(ctx context.Context, in *updateProfessionalInpu
 		return nil, err
 	}
 	err = a.store.InTx(ctx, "updating a professional", func(tx *store.Tx) error {
-		p, err := tx.LockProfessional(ctx, org, in.ID)
+		professional, err := tx.LockProfessional(ctx, org, in.ID)
 		if err != nil {
 			return rest.NotFoundIfNoRows("Professional", err)
 		}
-		if err := in.Body.applyTo(&p); err != nil {
+		if err := in.Body.applyTo(&professional); err != nil {
 			return err
 		}
 		return tx.UpdateProfessional(ctx, dbgen.UpdateProfessionalParams{
-			OrgID: org, ID: p.ID, UserID: p.UserID, Name: p.Name, Email: p.Email, Phone: p.Phone, Bio: p.Bio, Specialty: p.Specialty, AvatarUrl: p.AvatarUrl,
-			Color: p.Color, IsActive: p.IsActive, AcceptsOnlineBooking: p.AcceptsOnlineBooking, MaxBookingsPerDay: p.MaxBookingsPerDay,
-			Position: p.Position, UpdatedAt: tx.Now(),
+			OrgID: org, ID: professional.ID, UserID: professional.UserID, Name: professional.Name, Email: professional.Email, Phone: professional.Phone, Bio: professional.Bio, Specialty: professional.Specialty, AvatarUrl: professional.AvatarUrl,
+			Color: professional.Color, IsActive: professional.IsActive, AcceptsOnlineBooking: professional.AcceptsOnlineBooking, MaxBookingsPerDay: professional.MaxBookingsPerDay,
+			Position: professional.Position, UpdatedAt: tx.Now(),
 		})
 	})
 	if err != nil {
@@ -189,8 +189,8 @@ func (a *API) deleteProfessional(ctx context.Context, in *ByID) (*noContent, err
 	if err != nil {
 		return nil, err
 	}
-	n, err := a.store.DeleteProfessional(ctx, dbgen.DeleteProfessionalParams{OrgID: org, ID: in.ID, Now: a.host.Now()})
-	return nil, requireRowChanged("Professional", n, err)
+	deleted, err := a.store.DeleteProfessional(ctx, dbgen.DeleteProfessionalParams{OrgID: org, ID: in.ID, Now: a.host.Now()})
+	return nil, requireRowChanged("Professional", deleted, err)
 }
 
 func (a *API) rotateCalendarFeed(ctx context.Context, in *ByID) (*professionalOutput, error) {
@@ -198,8 +198,8 @@ func (a *API) rotateCalendarFeed(ctx context.Context, in *ByID) (*professionalOu
 	if err != nil {
 		return nil, err
 	}
-	n, err := a.store.RotateFeed(ctx, org, in.ID)
-	if err := requireRowChanged("Professional", n, err); err != nil {
+	rotated, err := a.store.RotateFeed(ctx, org, in.ID)
+	if err := requireRowChanged("Professional", rotated, err); err != nil {
 		return nil, err
 	}
 	return a.getProfessional(ctx, in.ID)
@@ -255,28 +255,28 @@ type overrideFields struct {
 
 // parseOverrides reads what the professional does differently, by service.
 func (in *setServicesInput) parseOverrides(currency string) (map[uuid.UUID]booking.Override, error) {
-	var wrong fieldErrors
+	var errs fieldErrors
 	offered := make(map[uuid.UUID]bool, len(in.Body.ServiceIDs))
 	for _, id := range in.Body.ServiceIDs {
 		offered[id] = true
 	}
-	found := make(map[uuid.UUID]booking.Override, len(in.Body.Overrides))
+	overrides := make(map[uuid.UUID]booking.Override, len(in.Body.Overrides))
 	for key, fields := range in.Body.Overrides {
 		id, err := uuid.Parse(key)
 		if err != nil || !offered[id] {
-			wrong.Check(false, "body.overrides", "must only name services of service_ids")
+			errs.Check(false, "body.overrides", "must only name services of service_ids")
 			continue
 		}
-		wrong.checkAmount(fields.CustomPrice, currency, "body.overrides."+id.String()+".custom_price")
-		var o booking.Override
-		fields.CustomDuration.ApplyToNullable(&o.DurationMinutes)
-		fields.CustomPrice.ApplyToNullable(&o.Price)
-		if err := wrong.merge(o.Validate("overrides." + id.String())); err != nil {
+		errs.checkAmount(fields.CustomPrice, currency, "body.overrides."+id.String()+".custom_price")
+		var override booking.Override
+		fields.CustomDuration.ApplyToNullable(&override.DurationMinutes)
+		fields.CustomPrice.ApplyToNullable(&override.Price)
+		if err := errs.merge(override.Validate("overrides." + id.String())); err != nil {
 			return nil, err
 		}
-		found[id] = o
+		overrides[id] = override
 	}
-	return found, wrong.Err()
+	return overrides, errs.Err()
 }
 
 func (a *API) setProfessionalServices(ctx context.Context, in *setServicesInput) (*offeredOutput, error) {
@@ -294,11 +294,11 @@ func (a *API) setProfessionalServices(ctx context.Context, in *setServicesInput)
 		if _, err := tx.LockProfessional(ctx, org.ID, in.ID); err != nil {
 			return rest.NotFoundIfNoRows("Professional", err)
 		}
-		known, err := tx.CountServices(ctx, org.ID, ids)
+		count, err := tx.CountServices(ctx, org.ID, ids)
 		if err != nil {
 			return err
 		}
-		if known != len(ids) {
+		if count != len(ids) {
 			return hub.NotFound("Service")
 		}
 		if err := tx.ClearProfessionalServices(ctx, org.ID, in.ID); err != nil {
@@ -314,16 +314,16 @@ func (a *API) setProfessionalServices(ctx context.Context, in *setServicesInput)
 
 // toServiceColumns writes what a professional gives as columns; what is as the service has it is -1.
 func toServiceColumns(org, professional uuid.UUID, services []uuid.UUID, overrides map[uuid.UUID]booking.Override) dbgen.AddProfessionalServicesParams {
-	p := dbgen.AddProfessionalServicesParams{OrgID: org, ProfessionalID: professional, ServiceIds: services}
+	params := dbgen.AddProfessionalServicesParams{OrgID: org, ProfessionalID: professional, ServiceIds: services}
 	for _, id := range services {
 		duration, price := -1, int64(-1)
-		if o := overrides[id]; o.DurationMinutes != nil {
-			duration = *o.DurationMinutes
+		if override := overrides[id]; override.DurationMinutes != nil {
+			duration = *override.DurationMinutes
 		}
-		if o := overrides[id]; o.Price != nil {
-			price = int64(*o.Price)
+		if override := overrides[id]; override.Price != nil {
+			price = int64(*override.Price)
 		}
-		p.Durations, p.Prices = append(p.Durations, duration), append(p.Prices, price)
+		params.Durations, params.Prices = append(params.Durations, duration), append(params.Prices, price)
 	}
-	return p
+	return params
 }

@@ -59,28 +59,28 @@ type PublicProfessional struct {
 }
 
 func (a *API) getPublicOrganization(ctx context.Context, in *Slug) (*struct{ Body PublicOrganization }, error) {
-	o, err := a.publicBooking.Organization(ctx, in.Slug)
+	org, err := a.publicBooking.Organization(ctx, in.Slug)
 	if err != nil {
 		return nil, err
 	}
-	shown := PublicOrganization{
-		Name: o.Name, LogoURL: a.publicBooking.LogoURL(o), Phone: o.Phone, Timezone: o.Timezone, Currency: o.Currency, Slug: o.Slug, Locale: o.Locale,
-		BookingEnabled: o.Settings.BookingEnabled, ProofOfWork: o.Settings.ProofOfWork,
+	output := PublicOrganization{
+		Name: org.Name, LogoURL: a.publicBooking.LogoURL(org), Phone: org.Phone, Timezone: org.Timezone, Currency: org.Currency, Slug: org.Slug, Locale: org.Locale,
+		BookingEnabled: org.Settings.BookingEnabled, ProofOfWork: org.Settings.ProofOfWork,
 	}
-	if !shown.BookingEnabled {
-		shown.Message = o.Settings.BookingDisabledMessage
+	if !output.BookingEnabled {
+		output.Message = org.Settings.BookingDisabledMessage
 	}
-	return &struct{ Body PublicOrganization }{shown}, nil
+	return &struct{ Body PublicOrganization }{output}, nil
 }
 
 func (a *API) listPublicServices(ctx context.Context, in *Slug) (*struct{ Body []PublicService }, error) {
-	o, err := a.publicBooking.Organization(ctx, in.Slug)
+	org, err := a.publicBooking.Organization(ctx, in.Slug)
 	if err != nil {
 		return nil, err
 	}
-	rows, err := a.publicBooking.Services(ctx, o)
-	return &struct{ Body []PublicService }{rest.Map(rows, func(s dbgen.Service) PublicService {
-		return PublicService{s.ID, s.Name, s.Description, s.DurationMinutes, s.PriceCents, s.Color, s.RequiresDeposit, s.DepositCents, s.Category}
+	rows, err := a.publicBooking.Services(ctx, org)
+	return &struct{ Body []PublicService }{rest.Map(rows, func(service dbgen.Service) PublicService {
+		return PublicService{service.ID, service.Name, service.Description, service.DurationMinutes, service.PriceCents, service.Color, service.RequiresDeposit, service.DepositCents, service.Category}
 	})}, err
 }
 
@@ -90,13 +90,13 @@ type publicProfessionalsInput struct {
 }
 
 func (a *API) listPublicProfessionals(ctx context.Context, in *publicProfessionalsInput) (*struct{ Body []PublicProfessional }, error) {
-	o, err := a.publicBooking.Organization(ctx, in.Slug.Slug)
+	org, err := a.publicBooking.Organization(ctx, in.Slug.Slug)
 	if err != nil {
 		return nil, err
 	}
-	offers, err := a.publicBooking.Professionals(ctx, o, in.ServiceID)
+	offers, err := a.publicBooking.Professionals(ctx, org, in.ServiceID)
 	return &struct{ Body []PublicProfessional }{rest.Map(offers, func(row dbgen.OffersRow) PublicProfessional {
-		offer := store.ResolveOffer(row, o.Policy)
+		offer := store.ResolveOffer(row, org.Policy)
 		return PublicProfessional{
 			ID: row.ProfessionalID, Name: row.ProfessionalName, Bio: row.Bio, AvatarURL: row.AvatarUrl, Specialty: row.Specialty,
 			DurationMinutes: int(offer.Duration.Minutes()), Price: offer.Price,
@@ -110,11 +110,11 @@ type publicAvailabilityInput struct {
 }
 
 func (a *API) getPublicAvailability(ctx context.Context, in *publicAvailabilityInput) (*availabilityOutput, error) {
-	o, err := a.publicBooking.Organization(ctx, in.Slug.Slug)
+	org, err := a.publicBooking.Organization(ctx, in.Slug.Slug)
 	if err != nil {
 		return nil, err
 	}
-	return a.dayAvailability(ctx, a.publicBooking.ClientView(o), &in.AvailabilityQuery)
+	return a.dayAvailability(ctx, a.publicBooking.ClientView(org), &in.AvailabilityQuery)
 }
 
 type publicBookInput struct {
@@ -136,11 +136,11 @@ type publicBookInput struct {
 
 // issueChallenge is one of many: each is for one booking.
 func (a *API) issueChallenge(ctx context.Context, in *Slug) (*struct{ Body proofofwork.Challenge }, error) {
-	o, err := a.publicBooking.Organization(ctx, in.Slug)
+	org, err := a.publicBooking.Organization(ctx, in.Slug)
 	if err != nil {
 		return nil, err
 	}
-	return &struct{ Body proofofwork.Challenge }{a.publicBooking.NewChallenge(o)}, nil
+	return &struct{ Body proofofwork.Challenge }{a.publicBooking.NewChallenge(org)}, nil
 }
 
 // PublicBooked is a booking as its client sees it.
@@ -157,35 +157,35 @@ type PublicBooked struct {
 	Deposit       *publicbooking.Deposit `json:"deposit"`
 }
 
-func toPublicBooked(o store.Org, b publicbooking.Booking) *struct{ Body PublicBooked } {
+func toPublicBooked(org store.Org, booked publicbooking.Booking) *struct{ Body PublicBooked } {
 	return &struct{ Body PublicBooked }{PublicBooked{
-		AppointmentID: b.ID, CancelToken: b.Token, CancelURL: b.CancelURL, Status: b.Status, StartAt: b.StartAt.In(o.Zone), EndAt: b.EndAt.In(o.Zone),
-		Timezone: o.Timezone, Service: b.ServiceName, Professional: b.ProfessionalName, Deposit: b.Deposit,
+		AppointmentID: booked.ID, CancelToken: booked.Token, CancelURL: booked.CancelURL, Status: booked.Status, StartAt: booked.StartAt.In(org.Zone), EndAt: booked.EndAt.In(org.Zone),
+		Timezone: org.Timezone, Service: booked.ServiceName, Professional: booked.ProfessionalName, Deposit: booked.Deposit,
 	}}
 }
 
 func (a *API) bookPublicly(ctx context.Context, in *publicBookInput) (*struct{ Body PublicBooked }, error) {
-	o, err := a.publicBooking.Organization(ctx, in.Slug.Slug)
+	org, err := a.publicBooking.Organization(ctx, in.Slug.Slug)
 	if err != nil {
 		return nil, err
 	}
-	b := &in.Body
-	start, err := parseInstant("body.start_at", b.StartAt)
+	body := &in.Body
+	start, err := parseInstant("body.start_at", body.StartAt)
 	if err != nil {
 		return nil, err
 	}
 	request := booking.Request{
-		Service: b.ServiceID, Start: start, Name: b.ClientName, Phone: b.ClientPhone.Value, Email: b.ClientEmail.Value, Notes: b.Notes.Value,
-		Proof: b.Altcha,
+		Service: body.ServiceID, Start: start, Name: body.ClientName, Phone: body.ClientPhone.Value, Email: body.ClientEmail.Value, Notes: body.Notes.Value,
+		Proof: body.Altcha,
 	}
-	b.ProfessionalID.ApplyToNullable(&request.Professional)
-	b.HoldID.ApplyTo(&request.Hold)
-	b.Consent.ApplyTo(&request.Consent)
-	made, err := a.publicBooking.Book(ctx, o, request, nil)
+	body.ProfessionalID.ApplyToNullable(&request.Professional)
+	body.HoldID.ApplyTo(&request.Hold)
+	body.Consent.ApplyTo(&request.Consent)
+	booked, err := a.publicBooking.Book(ctx, org, request, nil)
 	if err != nil {
 		return nil, err
 	}
-	return toPublicBooked(o, made), nil
+	return toPublicBooked(org, booked), nil
 }
 
 type publicCancelInput struct {
@@ -217,20 +217,20 @@ func (a *API) cancelByToken(ctx context.Context, in *publicCancelInput) (*struct
 	if err != nil {
 		return nil, err
 	}
-	o, err := a.publicBooking.Organization(ctx, in.Slug.Slug)
+	org, err := a.publicBooking.Organization(ctx, in.Slug.Slug)
 	if err != nil {
 		return nil, err
 	}
-	done, err := a.publicBooking.Cancel(ctx, o, token, reason)
+	cancelled, err := a.publicBooking.Cancel(ctx, org, token, reason)
 	if err != nil {
 		return nil, err
 	}
-	shown := PublicCancelled{AppointmentID: done.ID, Status: done.Status, CancelledAt: inZone(done.CancelledAt, o.Zone)}
-	if done.DepositStatus == booking.DepositRefunded {
+	output := PublicCancelled{AppointmentID: cancelled.ID, Status: cancelled.Status, CancelledAt: inZone(cancelled.CancelledAt, org.Zone)}
+	if cancelled.DepositStatus == booking.DepositRefunded {
 		pending := "pending"
-		shown.Refund = &pending
+		output.Refund = &pending
 	}
-	return &struct{ Body PublicCancelled }{shown}, nil
+	return &struct{ Body PublicCancelled }{output}, nil
 }
 
 type publicTokenInput struct {
@@ -239,15 +239,15 @@ type publicTokenInput struct {
 }
 
 func (a *API) getAppointmentByToken(ctx context.Context, in *publicTokenInput) (*struct{ Body PublicBooked }, error) {
-	o, err := a.publicBooking.Organization(ctx, in.Slug.Slug)
+	org, err := a.publicBooking.Organization(ctx, in.Slug.Slug)
 	if err != nil {
 		return nil, err
 	}
-	found, err := a.publicBooking.Appointment(ctx, o, in.Token)
+	found, err := a.publicBooking.Appointment(ctx, org, in.Token)
 	if err != nil {
 		return nil, err
 	}
-	return toPublicBooked(o, found), nil
+	return toPublicBooked(org, found), nil
 }
 
 type publicRescheduleInput struct {
@@ -263,15 +263,15 @@ func (a *API) rescheduleByToken(ctx context.Context, in *publicRescheduleInput) 
 	if err != nil {
 		return nil, err
 	}
-	o, err := a.publicBooking.Organization(ctx, in.Slug.Slug)
+	org, err := a.publicBooking.Organization(ctx, in.Slug.Slug)
 	if err != nil {
 		return nil, err
 	}
-	done, err := a.publicBooking.Reschedule(ctx, o, in.Body.CancelToken, start)
+	moved, err := a.publicBooking.Reschedule(ctx, org, in.Body.CancelToken, start)
 	if err != nil {
 		return nil, err
 	}
-	return toPublicBooked(o, done), nil
+	return toPublicBooked(org, moved), nil
 }
 
 type holdSlotInput struct {
@@ -296,7 +296,7 @@ type PublicHeld struct {
 }
 
 func (a *API) holdSlot(ctx context.Context, in *holdSlotInput) (*struct{ Body PublicHeld }, error) {
-	o, err := a.publicBooking.Organization(ctx, in.Slug.Slug)
+	org, err := a.publicBooking.Organization(ctx, in.Slug.Slug)
 	if err != nil {
 		return nil, err
 	}
@@ -304,13 +304,13 @@ func (a *API) holdSlot(ctx context.Context, in *holdSlotInput) (*struct{ Body Pu
 	if err != nil {
 		return nil, err
 	}
-	choice, before := publicbooking.Choice{Service: in.Body.ServiceID}, uuid.Nil
+	choice, previousHold := publicbooking.Choice{Service: in.Body.ServiceID}, uuid.Nil
 	in.Body.ProfessionalID.ApplyToNullable(&choice.Professional)
-	in.Body.HoldID.ApplyTo(&before)
-	held, err := a.publicBooking.Hold(ctx, o, choice, start, before)
+	in.Body.HoldID.ApplyTo(&previousHold)
+	held, err := a.publicBooking.Hold(ctx, org, choice, start, previousHold)
 	return &struct{ Body PublicHeld }{PublicHeld{
-		HoldID: held.ID, ProfessionalID: held.Professional, StartAt: held.Start.In(o.Zone), EndAt: held.End.In(o.Zone),
-		Price: held.Price, Deposit: held.Deposit, ExpiresAt: held.ExpiresAt.In(o.Zone),
+		HoldID: held.ID, ProfessionalID: held.Professional, StartAt: held.Start.In(org.Zone), EndAt: held.End.In(org.Zone),
+		Price: held.Price, Deposit: held.Deposit, ExpiresAt: held.ExpiresAt.In(org.Zone),
 	}}, err
 }
 
@@ -337,25 +337,25 @@ type PublicWaiting struct {
 
 // joinWaitlist puts a client on the waiting list.
 func (a *API) joinWaitlist(ctx context.Context, in *joinWaitlistInput) (*struct{ Body PublicWaiting }, error) {
-	o, err := a.publicBooking.Organization(ctx, in.Slug.Slug)
+	org, err := a.publicBooking.Organization(ctx, in.Slug.Slug)
 	if err != nil {
 		return nil, err
 	}
-	b := &in.Body
-	first, err := parseDate("body.first_date", b.FirstDate)
+	body := &in.Body
+	first, err := parseDate("body.first_date", body.FirstDate)
 	if err != nil {
 		return nil, err
 	}
-	last, err := parseDate("body.last_date", b.LastDate)
+	last, err := parseDate("body.last_date", body.LastDate)
 	if err != nil {
 		return nil, err
 	}
-	who := booking.Request{Name: b.ClientName, Phone: b.ClientPhone.Value, Email: b.ClientEmail}
-	if err := who.Validate(booking.RequiredFields{Phone: o.Settings.RequireClientPhone, Email: true}); err != nil {
+	contact := booking.Request{Name: body.ClientName, Phone: body.ClientPhone.Value, Email: body.ClientEmail}
+	if err := contact.Validate(booking.RequiredFields{Phone: org.Settings.RequireClientPhone, Email: true}); err != nil {
 		return nil, err
 	}
-	choice := publicbooking.Choice{Service: b.ServiceID}
-	b.ProfessionalID.ApplyToNullable(&choice.Professional)
-	id, err := a.publicBooking.JoinWaitlist(ctx, o, choice, store.Contact{Name: who.Name, Phone: who.Phone, Email: who.Email, Source: "client"}, first, last)
-	return &struct{ Body PublicWaiting }{PublicWaiting{id, b.FirstDate, b.LastDate}}, err
+	choice := publicbooking.Choice{Service: body.ServiceID}
+	body.ProfessionalID.ApplyToNullable(&choice.Professional)
+	id, err := a.publicBooking.JoinWaitlist(ctx, org, choice, store.Contact{Name: contact.Name, Phone: contact.Phone, Email: contact.Email, Source: "client"}, first, last)
+	return &struct{ Body PublicWaiting }{PublicWaiting{id, body.FirstDate, body.LastDate}}, err
 }

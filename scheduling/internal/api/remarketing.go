@@ -45,15 +45,15 @@ type Campaign struct {
 	DoneAt     *time.Time `json:"done_at"`
 }
 
-func toCampaign(c dbgen.Campaign, sent int, zone *time.Location) Campaign {
-	shown := Campaign{
-		ID: &c.ID, Status: "sending", Message: c.Message, Days: c.Days, Recipients: c.Recipients, Sent: sent,
-		CreatedAt: inZone(&c.CreatedAt, zone), DoneAt: inZone(c.DoneAt, zone),
+func toCampaign(row dbgen.Campaign, sent int, zone *time.Location) Campaign {
+	campaign := Campaign{
+		ID: &row.ID, Status: "sending", Message: row.Message, Days: row.Days, Recipients: row.Recipients, Sent: sent,
+		CreatedAt: inZone(&row.CreatedAt, zone), DoneAt: inZone(row.DoneAt, zone),
 	}
-	if c.DoneAt != nil {
-		shown.Status = "done"
+	if row.DoneAt != nil {
+		campaign.Status = "done"
 	}
-	return shown
+	return campaign
 }
 
 type campaignOutput struct {
@@ -67,32 +67,32 @@ func (a *API) startCampaign(ctx context.Context, in *startCampaignInput) (*campa
 	if err != nil {
 		return nil, err
 	}
-	who, err := requireCaller(ctx)
+	caller, err := requireCaller(ctx)
 	if err != nil {
 		return nil, err
 	}
-	n := store.NewCampaign{Org: org, Message: valueOrEmpty(org.Settings.RemarketingMessage), InactiveDays: org.Settings.InactiveAfterDays}
-	if who.UserID != uuid.Nil {
-		n.By = &who.UserID
+	campaign := store.NewCampaign{Org: org, Message: valueOrEmpty(org.Settings.RemarketingMessage), InactiveDays: org.Settings.InactiveAfterDays}
+	if caller.UserID != uuid.Nil {
+		campaign.By = &caller.UserID
 	}
-	in.Body.Message.ApplyTo(&n.Message)
-	in.Body.Days.ApplyTo(&n.InactiveDays)
-	n.Message = strings.TrimSpace(n.Message)
-	var wrong fieldErrors
-	wrong.CheckLength(n.Message, "body.message", 0, 2000)
-	wrong.Check(n.InactiveDays >= 7 && n.InactiveDays <= 3650, "body.days", "must be 7 to 3650")
-	if err := wrong.Err(); err != nil {
+	in.Body.Message.ApplyTo(&campaign.Message)
+	in.Body.Days.ApplyTo(&campaign.InactiveDays)
+	campaign.Message = strings.TrimSpace(campaign.Message)
+	var errs fieldErrors
+	errs.CheckLength(campaign.Message, "body.message", 0, 2000)
+	errs.Check(campaign.InactiveDays >= 7 && campaign.InactiveDays <= 3650, "body.days", "must be 7 to 3650")
+	if err := errs.Err(); err != nil {
 		return nil, err
 	}
-	if n.UseMessaging, err = a.notifier.UsesMessagingForCampaigns(ctx, org.ID); err != nil {
+	if campaign.UseMessaging, err = a.notifier.UsesMessagingForCampaigns(ctx, org.ID); err != nil {
 		return nil, err
 	}
 	if in.Body.DryRun.Value {
-		count, err := a.store.CountCampaignRecipients(ctx, n)
-		return &campaignOutput{http.StatusOK, Campaign{Status: "dry_run", Message: n.Message, Days: n.InactiveDays, Recipients: count}}, err
+		count, err := a.store.CountCampaignRecipients(ctx, campaign)
+		return &campaignOutput{http.StatusOK, Campaign{Status: "dry_run", Message: campaign.Message, Days: campaign.InactiveDays, Recipients: count}}, err
 	}
-	made, err := a.store.StartCampaign(ctx, n)
-	return &campaignOutput{http.StatusAccepted, toCampaign(made, 0, org.Zone)}, err
+	started, err := a.store.StartCampaign(ctx, campaign)
+	return &campaignOutput{http.StatusAccepted, toCampaign(started, 0, org.Zone)}, err
 }
 
 func (a *API) listCampaigns(ctx context.Context, in *Paging) (*struct{ Body Page[Campaign] }, error) {
@@ -104,19 +104,19 @@ func (a *API) listCampaigns(ctx context.Context, in *Paging) (*struct{ Body Page
 	if err != nil {
 		return nil, err
 	}
-	items := rest.Map(rows, func(r dbgen.ListCampaignsRow) Campaign { return toCampaign(r.Campaign, r.Sent, org.Zone) })
+	items := rest.Map(rows, func(row dbgen.ListCampaignsRow) Campaign { return toCampaign(row.Campaign, row.Sent, org.Zone) })
 	total, err := a.store.CountCampaigns(ctx, org.ID)
 	return &struct{ Body Page[Campaign] }{rest.NewPage(items, total, *in)}, err
 }
 
 // applyConsent applies whether a client agreed to be written to.
-func (f *clientFields) applyConsent(c *dbgen.Client, now time.Time) {
+func (f *clientFields) applyConsent(client *dbgen.Client, now time.Time) {
 	switch {
 	case !f.MarketingConsent.Set:
 	case !f.MarketingConsent.Value:
-		c.MarketingConsentAt, c.MarketingConsentSource = nil, nil
-	case c.MarketingConsentAt == nil:
+		client.MarketingConsentAt, client.MarketingConsentSource = nil, nil
+	case client.MarketingConsentAt == nil:
 		source := "staff"
-		c.MarketingConsentAt, c.MarketingConsentSource = &now, &source
+		client.MarketingConsentAt, client.MarketingConsentSource = &now, &source
 	}
 }

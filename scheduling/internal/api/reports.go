@@ -37,23 +37,25 @@ type reportScope struct {
 	professional *uuid.UUID
 }
 
-func (s reportScope) toSpan() Span { return Span{s.first.String(), s.last.String(), s.org.Timezone} }
+func (scope reportScope) toSpan() Span {
+	return Span{scope.first.String(), scope.last.String(), scope.org.Timezone}
+}
 
 // periodBounds gives the first and last day of the period around a day, moved by some
 // periods.
-func periodBounds(period string, day booking.Date, moved int) (first, last booking.Date) {
-	at := day.Time()
+func periodBounds(period string, day booking.Date, offset int) (first, last booking.Date) {
+	date := day.Time()
 	begin := func(months int) booking.Date {
-		start := int(at.Month()-1) / months * months
-		return booking.NewDate(at.Year(), time.Month(start+1+moved*months), 1)
+		start := int(date.Month()-1) / months * months
+		return booking.NewDate(date.Year(), time.Month(start+1+offset*months), 1)
 	}
 	end := func(months int) booking.Date {
-		start := int(at.Month()-1) / months * months
-		return booking.NewDate(at.Year(), time.Month(start+1+(moved+1)*months), 1) - 1
+		start := int(date.Month()-1) / months * months
+		return booking.NewDate(date.Year(), time.Month(start+1+(offset+1)*months), 1) - 1
 	}
 	switch period {
 	case "week":
-		first = day - booking.Date(day.Weekday()) + booking.Date(7*moved)
+		first = day - booking.Date(day.Weekday()) + booking.Date(7*offset)
 		return first, first + 6
 	case "quarter":
 		return begin(3), end(3)
@@ -68,33 +70,33 @@ func (a *API) resolveScope(ctx context.Context, in *ReportQuery) (reportScope, e
 	if err != nil {
 		return reportScope{}, err
 	}
-	s := reportScope{org: org, period: in.Period}
+	scope := reportScope{org: org, period: in.Period}
 	switch {
 	case in.Month != "" && in.Period != "" && in.Period != "month":
-		return s, hub.Invalid("query.period", "cannot be combined with month")
+		return scope, hub.Invalid("query.period", "cannot be combined with month")
 	case in.Month != "":
-		s.period = "month"
-		s.first, s.last, err = parseMonth(in.Month, a.host.Now(), org.Zone)
+		scope.period = "month"
+		scope.first, scope.last, err = parseMonth(in.Month, a.host.Now(), org.Zone)
 	default:
-		s.first, s.last = periodBounds(in.Period, booking.DateOf(a.host.Now(), org.Zone), 0)
+		scope.first, scope.last = periodBounds(in.Period, booking.DateOf(a.host.Now(), org.Zone), 0)
 	}
 	if err != nil {
-		return s, err
+		return scope, err
 	}
-	s.since, s.until = dayBounds(s.first, s.last, org.Zone)
-	if s.professional, err = parseOptionalID("query.professional_id", in.ProfessionalID); err != nil {
-		return s, err
+	scope.since, scope.until = dayBounds(scope.first, scope.last, org.Zone)
+	if scope.professional, err = parseOptionalID("query.professional_id", in.ProfessionalID); err != nil {
+		return scope, err
 	}
-	if s.professional != nil {
-		err = a.requireKnownProfessional(ctx, org.ID, *s.professional)
+	if scope.professional != nil {
+		err = a.requireKnownProfessional(ctx, org.ID, *scope.professional)
 	}
-	return s, err
+	return scope, err
 }
 
 // requireKnownProfessional checks that a professional is the organization's, or was.
 func (a *API) requireKnownProfessional(ctx context.Context, org, professional uuid.UUID) error {
-	known, err := a.store.WasProfessional(ctx, org, professional)
-	if err == nil && !known {
+	exists, err := a.store.WasProfessional(ctx, org, professional)
+	if err == nil && !exists {
 		return hub.NotFound("Professional")
 	}
 	return err
@@ -127,43 +129,43 @@ func (d Dashboard) table() [][]any {
 }
 
 func (a *API) getDashboard(ctx context.Context, in *ReportQuery) (Dashboard, error) {
-	s, err := a.resolveScope(ctx, in)
+	scope, err := a.resolveScope(ctx, in)
 	if err != nil {
 		return Dashboard{}, err
 	}
-	today := booking.DateOf(a.host.Now(), s.org.Zone)
-	day, tomorrow := dayBounds(today, today, s.org.Zone)
+	today := booking.DateOf(a.host.Now(), scope.org.Zone)
+	day, tomorrow := dayBounds(today, today, scope.org.Zone)
 	counts, err := a.store.DashboardCounts(ctx, dbgen.DashboardCountsParams{
-		OrgID: s.org.ID, Today: day, Tomorrow: tomorrow, Since: s.since, Until: s.until, ProfessionalID: s.professional,
+		OrgID: scope.org.ID, Today: day, Tomorrow: tomorrow, Since: scope.since, Until: scope.until, ProfessionalID: scope.professional,
 	})
 	if err != nil {
 		return Dashboard{}, err
 	}
-	newClients, err := a.store.CountNewClients(ctx, dbgen.CountNewClientsParams{OrgID: s.org.ID, Since: s.since, Until: s.until})
+	newClients, err := a.store.CountNewClients(ctx, dbgen.CountNewClientsParams{OrgID: scope.org.ID, Since: scope.since, Until: scope.until})
 	if err != nil {
 		return Dashboard{}, err
 	}
-	revenue, err := a.sumRevenue(ctx, s)
+	revenue, err := a.sumRevenue(ctx, scope)
 	if err != nil {
 		return Dashboard{}, err
 	}
-	people, err := a.measureOccupancy(ctx, s)
-	available, booked := sumMinutes(people)
+	professionals, err := a.measureOccupancy(ctx, scope)
+	available, booked := sumMinutes(professionals)
 	return Dashboard{
 		AppointmentsToday: counts.Today, AppointmentsMonth: counts.Month, RevenueMonth: revenue, OccupancyRate: rate(booked, available),
-		NoshowRate: rate(int64(counts.NoShows), int64(counts.NoShows+counts.Completed)), NewClientsMonth: newClients, Span: s.toSpan(),
+		NoshowRate: rate(int64(counts.NoShows), int64(counts.NoShows+counts.Completed)), NewClientsMonth: newClients, Span: scope.toSpan(),
 	}, err
 }
 
 // sumRevenue is what was taken in. Without a professional no appointment is looked at.
-func (a *API) sumRevenue(ctx context.Context, s reportScope) (revenue booking.Cents, err error) {
-	if s.professional == nil {
-		total, err := a.store.TakingsTotal(ctx, dbgen.TakingsTotalParams{OrgID: s.org.ID, Since: s.since, Until: s.until})
+func (a *API) sumRevenue(ctx context.Context, scope reportScope) (revenue booking.Cents, err error) {
+	if scope.professional == nil {
+		total, err := a.store.TakingsTotal(ctx, dbgen.TakingsTotalParams{OrgID: scope.org.ID, Since: scope.since, Until: scope.until})
 		return booking.Cents(total), err
 	}
-	takings, err := a.loadTakings(ctx, s, s.since, s.until)
-	for _, t := range takings {
-		revenue += booking.Cents(t.Amount)
+	takings, err := a.loadTakings(ctx, scope, scope.since, scope.until)
+	for _, taking := range takings {
+		revenue += booking.Cents(taking.Amount)
 	}
 	return revenue, err
 }
@@ -193,55 +195,55 @@ func (o OccupancyReport) table() [][]any {
 	return rows
 }
 
-func sumMinutes(people []Occupied) (available, booked int64) {
-	for _, p := range people {
-		available, booked = available+p.AvailableMinutes, booked+p.BookedMinutes
+func sumMinutes(professionals []Occupied) (available, booked int64) {
+	for _, professional := range professionals {
+		available, booked = available+professional.AvailableMinutes, booked+professional.BookedMinutes
 	}
 	return available, booked
 }
 
 // measureOccupancy measures everybody's time, holds left out; that of who was removed until the
 // day they were.
-func (a *API) measureOccupancy(ctx context.Context, s reportScope) ([]Occupied, error) {
-	rows, err := a.store.ReportPeople(ctx, dbgen.ReportPeopleParams{OrgID: s.org.ID, Since: s.since, ID: s.professional})
+func (a *API) measureOccupancy(ctx context.Context, scope reportScope) ([]Occupied, error) {
+	rows, err := a.store.ReportPeople(ctx, dbgen.ReportPeopleParams{OrgID: scope.org.ID, Since: scope.since, ID: scope.professional})
 	if err != nil {
 		return nil, err
 	}
-	ids := rest.Map(rows, func(r dbgen.ReportPeopleRow) uuid.UUID { return r.ID })
-	weeks, err := a.store.LoadWeeks(ctx, s.org.ID, ids, s.first, s.last)
+	ids := rest.Map(rows, func(row dbgen.ReportPeopleRow) uuid.UUID { return row.ID })
+	weeks, err := a.store.LoadWeeks(ctx, scope.org.ID, ids, scope.first, scope.last)
 	if err != nil {
 		return nil, err
 	}
 	never := time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC) // no hold lasts until then
 	counts := make(map[uuid.UUID]int, len(ids))
-	taken := store.BusyQuery{Org: s.org.ID, Professionals: ids, Since: s.since, Until: s.until, Now: never}
-	err = a.store.EachBusy(ctx, taken, s.org.Policy, func(id uuid.UUID, b booking.Busy) {
-		weeks[id].Busy = append(weeks[id].Busy, b)
-		if !b.Start.Before(s.since) {
+	query := store.BusyQuery{Org: scope.org.ID, Professionals: ids, Since: scope.since, Until: scope.until, Now: never}
+	err = a.store.EachBusy(ctx, query, scope.org.Policy, func(id uuid.UUID, busy booking.Busy) {
+		weeks[id].Busy = append(weeks[id].Busy, busy)
+		if !busy.Start.Before(scope.since) {
 			counts[id]++
 		}
 	})
 	if err != nil {
 		return nil, err
 	}
-	return rest.Map(rows, func(r dbgen.ReportPeopleRow) Occupied {
-		c, last := weeks[r.ID], s.last
-		if r.DeletedAt != nil {
-			last = min(last, booking.DateOf(*r.DeletedAt, s.org.Zone))
+	return rest.Map(rows, func(row dbgen.ReportPeopleRow) Occupied {
+		week, last := weeks[row.ID], scope.last
+		if row.DeletedAt != nil {
+			last = min(last, booking.DateOf(*row.DeletedAt, scope.org.Zone))
 		}
-		available, booked := booking.Occupancy(s.org.Zone, s.first, last, c.Rules, c.Exceptions, c.Busy)
-		return Occupied{r.ID, r.Name, available, booked, counts[r.ID], rate(booked, available)}
+		available, booked := booking.Occupancy(scope.org.Zone, scope.first, last, week.Rules, week.Exceptions, week.Busy)
+		return Occupied{row.ID, row.Name, available, booked, counts[row.ID], rate(booked, available)}
 	}), nil
 }
 
 func (a *API) getOccupancy(ctx context.Context, in *ReportQuery) (OccupancyReport, error) {
-	s, err := a.resolveScope(ctx, in)
+	scope, err := a.resolveScope(ctx, in)
 	if err != nil {
 		return OccupancyReport{}, err
 	}
-	people, err := a.measureOccupancy(ctx, s)
-	available, booked := sumMinutes(people)
-	return OccupancyReport{rate(booked, available), people, s.toSpan()}, err
+	professionals, err := a.measureOccupancy(ctx, scope)
+	available, booked := sumMinutes(professionals)
+	return OccupancyReport{rate(booked, available), professionals, scope.toSpan()}, err
 }
 
 // NoshowReport is how often clients did not come.
@@ -281,27 +283,27 @@ func (r NoshowReport) table() [][]any {
 }
 
 func (a *API) getNoShows(ctx context.Context, in *ReportQuery) (NoshowReport, error) {
-	s, err := a.resolveScope(ctx, in)
+	scope, err := a.resolveScope(ctx, in)
 	if err != nil {
 		return NoshowReport{}, err
 	}
-	rows, err := a.store.Attendance(ctx, dbgen.AttendanceParams{OrgID: s.org.ID, Zone: s.org.Timezone, Since: s.since, Until: s.until, ProfessionalID: s.professional})
-	r := NoshowReport{Professionals: []Missed{}, ByWeekday: make([]MissedWeekday, 7), Span: s.toSpan()}
-	for i := range r.ByWeekday {
-		r.ByWeekday[i].DayOfWeek = i
+	rows, err := a.store.Attendance(ctx, dbgen.AttendanceParams{OrgID: scope.org.ID, Zone: scope.org.Timezone, Since: scope.since, Until: scope.until, ProfessionalID: scope.professional})
+	report := NoshowReport{Professionals: []Missed{}, ByWeekday: make([]MissedWeekday, 7), Span: scope.toSpan()}
+	for i := range report.ByWeekday {
+		report.ByWeekday[i].DayOfWeek = i
 	}
 	for _, row := range rows {
-		if n := len(r.Professionals); n == 0 || r.Professionals[n-1].ProfessionalID != row.ProfessionalID {
-			r.Professionals = append(r.Professionals, Missed{ProfessionalID: row.ProfessionalID, ProfessionalName: row.Name})
+		if n := len(report.Professionals); n == 0 || report.Professionals[n-1].ProfessionalID != row.ProfessionalID {
+			report.Professionals = append(report.Professionals, Missed{ProfessionalID: row.ProfessionalID, ProfessionalName: row.Name})
 		}
-		p, d := &r.Professionals[len(r.Professionals)-1], &r.ByWeekday[row.Weekday]
-		r.Total, p.Total, d.Total = r.Total+row.Total, p.Total+row.Total, d.Total+row.Total
-		r.NoshowCount, p.NoshowCount, d.NoshowCount = r.NoshowCount+row.NoShows, p.NoshowCount+row.NoShows, d.NoshowCount+row.NoShows
-		r.EstimatedLoss += booking.Cents(row.Lost)
-		p.NoshowRate, d.NoshowRate = rate(int64(p.NoshowCount), int64(p.Total)), rate(int64(d.NoshowCount), int64(d.Total))
+		professional, weekday := &report.Professionals[len(report.Professionals)-1], &report.ByWeekday[row.Weekday]
+		report.Total, professional.Total, weekday.Total = report.Total+row.Total, professional.Total+row.Total, weekday.Total+row.Total
+		report.NoshowCount, professional.NoshowCount, weekday.NoshowCount = report.NoshowCount+row.NoShows, professional.NoshowCount+row.NoShows, weekday.NoshowCount+row.NoShows
+		report.EstimatedLoss += booking.Cents(row.Lost)
+		professional.NoshowRate, weekday.NoshowRate = rate(int64(professional.NoshowCount), int64(professional.Total)), rate(int64(weekday.NoshowCount), int64(weekday.Total))
 	}
-	r.NoshowRate = rate(int64(r.NoshowCount), int64(r.Total))
-	return r, err
+	report.NoshowRate = rate(int64(report.NoshowCount), int64(report.Total))
+	return report, err
 }
 
 // Inactive is a client who has not come for long.
@@ -357,15 +359,15 @@ func (a *API) findInactive(ctx context.Context, in *inactiveInput, consented boo
 		return InactiveReport{}, err
 	}
 	today, total := booking.DateOf(now, org.Zone), 0
-	items := rest.Map(rows, func(r dbgen.InactiveRow) Inactive {
-		total = int(r.Total)
-		since := r.LastAt
+	items := rest.Map(rows, func(row dbgen.InactiveRow) Inactive {
+		total = int(row.Total)
+		since := row.LastAt
 		if since.IsZero() {
-			since = r.CreatedAt
+			since = row.CreatedAt
 		}
 		return Inactive{
-			ClientID: r.ID, Name: r.Name, Phone: r.Phone, Email: r.Email, LastAppointmentAt: inZone(&r.LastAt, org.Zone),
-			DaysInactive: int(today - booking.DateOf(since, org.Zone)), TotalAppointments: r.TotalAppointments, TotalSpent: r.TotalSpentCents, FavoriteService: r.Favorite,
+			ClientID: row.ID, Name: row.Name, Phone: row.Phone, Email: row.Email, LastAppointmentAt: inZone(&row.LastAt, org.Zone),
+			DaysInactive: int(today - booking.DateOf(since, org.Zone)), TotalAppointments: row.TotalAppointments, TotalSpent: row.TotalSpentCents, FavoriteService: row.Favorite,
 		}
 	})
 	if len(rows) == 0 && in.Page > 1 {
@@ -403,12 +405,12 @@ type popularInput struct {
 }
 
 func (a *API) getPopular(ctx context.Context, in *popularInput) (PopularReport, error) {
-	s, err := a.resolveScope(ctx, &in.ReportQuery)
+	scope, err := a.resolveScope(ctx, &in.ReportQuery)
 	if err != nil {
 		return PopularReport{}, err
 	}
-	rows, err := a.store.Popular(ctx, dbgen.PopularParams{OrgID: s.org.ID, Since: s.since, Until: s.until, ProfessionalID: s.professional, RowLimit: in.Limit})
-	return PopularReport{rest.Map(rows, func(r dbgen.PopularRow) PopularService {
-		return PopularService{r.ServiceID, r.Name, r.Appointments, booking.Cents(r.Revenue), rate(int64(r.Appointments), r.Total)}
-	}), s.toSpan()}, err
+	rows, err := a.store.Popular(ctx, dbgen.PopularParams{OrgID: scope.org.ID, Since: scope.since, Until: scope.until, ProfessionalID: scope.professional, RowLimit: in.Limit})
+	return PopularReport{rest.Map(rows, func(row dbgen.PopularRow) PopularService {
+		return PopularService{row.ServiceID, row.Name, row.Appointments, booking.Cents(row.Revenue), rate(int64(row.Appointments), row.Total)}
+	}), scope.toSpan()}, err
 }

@@ -59,8 +59,8 @@ func (r RevenueReport) table() [][]any {
 	return rows
 }
 
-func (a *API) loadTakings(ctx context.Context, s reportScope, since, until time.Time) ([]dbgen.TakingsRow, error) {
-	return a.store.Takings(ctx, dbgen.TakingsParams{OrgID: s.org.ID, Zone: s.org.Timezone, Since: since, Until: until, ProfessionalID: s.professional})
+func (a *API) loadTakings(ctx context.Context, scope reportScope, since, until time.Time) ([]dbgen.TakingsRow, error) {
+	return a.store.Takings(ctx, dbgen.TakingsParams{OrgID: scope.org.ID, Zone: scope.org.Timezone, Since: since, Until: until, ProfessionalID: scope.professional})
 }
 
 // tally adds amounts up by a key, in the order of first sight.
@@ -94,76 +94,76 @@ type reportItem struct {
 }
 
 func (a *API) getRevenue(ctx context.Context, in *ReportQuery) (RevenueReport, error) {
-	s, err := a.resolveScope(ctx, in)
+	scope, err := a.resolveScope(ctx, in)
 	if err != nil {
 		return RevenueReport{}, err
 	}
-	rows, err := a.loadTakings(ctx, s, s.since, s.until)
+	rows, err := a.loadTakings(ctx, scope, scope.since, scope.until)
 	if err != nil {
 		return RevenueReport{}, err
 	}
-	first, last := periodBounds(s.period, s.first, -1)
-	before, err := a.loadTakings(ctx, s, booking.DayStart(s.org.Zone, first), booking.DayStart(s.org.Zone, last+1))
+	first, last := periodBounds(scope.period, scope.first, -1)
+	previous, err := a.loadTakings(ctx, scope, booking.DayStart(scope.org.Zone, first), booking.DayStart(scope.org.Zone, last+1))
 	if err != nil {
 		return RevenueReport{}, err
 	}
-	r := RevenueReport{Currency: s.org.Currency, Span: s.toSpan(), ByMethod: []MethodSummary{}, ByProfessional: []TakenBy{}, ByService: []TakenFor{}}
-	for _, row := range before {
-		r.PreviousTotal += booking.Cents(row.Amount)
+	report := RevenueReport{Currency: scope.org.Currency, Span: scope.toSpan(), ByMethod: []MethodSummary{}, ByProfessional: []TakenBy{}, ByService: []TakenFor{}}
+	for _, row := range previous {
+		report.PreviousTotal += booking.Cents(row.Amount)
 	}
 	var methods tally[string]
-	var people, services tally[reportItem]
+	var professionals, services tally[reportItem]
 	for _, row := range rows {
-		r.Total += booking.Cents(row.Amount)
-		r.PaymentsCount += row.Payments
+		report.Total += booking.Cents(row.Amount)
+		report.PaymentsCount += row.Payments
 		methods.add(row.Method, row)
 		if row.ProfessionalID != nil {
-			people.add(reportItem{*row.ProfessionalID, row.ProfessionalName}, row)
+			professionals.add(reportItem{*row.ProfessionalID, row.ProfessionalName}, row)
 		}
 		if row.ServiceID != nil {
 			services.add(reportItem{*row.ServiceID, row.ServiceName}, row)
 		}
 	}
-	for _, m := range methods.sortedKeys() {
-		r.ByMethod = append(r.ByMethod, MethodSummary{m, methods.sums[m].Amount, methods.sums[m].Count})
+	for _, method := range methods.sortedKeys() {
+		report.ByMethod = append(report.ByMethod, MethodSummary{method, methods.sums[method].Amount, methods.sums[method].Count})
 	}
-	for _, p := range people.sortedKeys() {
-		r.ByProfessional = append(r.ByProfessional, TakenBy{p.id, p.name, people.sums[p].Amount, people.sums[p].Count})
+	for _, p := range professionals.sortedKeys() {
+		report.ByProfessional = append(report.ByProfessional, TakenBy{p.id, p.name, professionals.sums[p].Amount, professionals.sums[p].Count})
 	}
 	for _, p := range services.sortedKeys() {
-		r.ByService = append(r.ByService, TakenFor{p.id, p.name, services.sums[p].Amount, services.sums[p].Count})
+		report.ByService = append(report.ByService, TakenFor{p.id, p.name, services.sums[p].Amount, services.sums[p].Count})
 	}
-	r.AverageTicket = r.Total.Share(1, int64(r.PaymentsCount))
-	if r.PreviousTotal > 0 {
-		change := math.Round(float64(r.Total-r.PreviousTotal)/float64(r.PreviousTotal)*10000) / 10000
-		r.ChangeRate = &change
+	report.AverageTicket = report.Total.Share(1, int64(report.PaymentsCount))
+	if report.PreviousTotal > 0 {
+		change := math.Round(float64(report.Total-report.PreviousTotal)/float64(report.PreviousTotal)*10000) / 10000
+		report.ChangeRate = &change
 	}
-	r.Series = buildSeries(s, rows)
-	return r, nil
+	report.Series = buildSeries(scope, rows)
+	return report, nil
 }
 
 // buildSeries adds up by day, week or month, with zeros where nothing came in.
-func buildSeries(s reportScope, rows []dbgen.TakingsRow) []Taken {
-	begin := func(d booking.Date) booking.Date {
-		switch s.period {
+func buildSeries(scope reportScope, rows []dbgen.TakingsRow) []Taken {
+	bucketStart := func(date booking.Date) booking.Date {
+		switch scope.period {
 		case "quarter":
-			return max(s.first, d-booking.Date(d.Weekday()))
+			return max(scope.first, date-booking.Date(date.Weekday()))
 		case "year":
-			first, _ := periodBounds("month", d, 0)
+			first, _ := periodBounds("month", date, 0)
 			return first
 		}
-		return d
+		return date
 	}
 	list := []Taken{}
-	at := make(map[booking.Date]int)
-	for d := s.first; d <= s.last; d++ {
-		if start := begin(d); start == d {
-			at[d] = len(list)
-			list = append(list, Taken{Date: d.String()})
+	indexByDate := make(map[booking.Date]int)
+	for date := scope.first; date <= scope.last; date++ {
+		if start := bucketStart(date); start == date {
+			indexByDate[date] = len(list)
+			list = append(list, Taken{Date: date.String()})
 		}
 	}
 	for _, row := range rows {
-		if i, ok := at[begin(booking.NewDate(row.Day.Date()))]; ok {
+		if i, ok := indexByDate[bucketStart(booking.NewDate(row.Day.Date()))]; ok {
 			list[i].Amount += booking.Cents(row.Amount)
 			list[i].Count += row.Payments
 		}

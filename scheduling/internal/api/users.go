@@ -53,24 +53,24 @@ type updateUserInput struct {
 	Body userFields `nameHint:"UserFields"`
 }
 
-func toUser(u dbgen.User, zone *time.Location) User {
-	return User{ID: u.ID, OrgID: u.OrgID, Name: u.Name, Email: u.Email, Role: u.Role, Phone: u.Phone, AvatarURL: u.AvatarUrl, IsActive: u.IsActive, CreatedAt: u.CreatedAt.In(zone)}
+func toUser(row dbgen.User, zone *time.Location) User {
+	return User{ID: row.ID, OrgID: row.OrgID, Name: row.Name, Email: row.Email, Role: row.Role, Phone: row.Phone, AvatarURL: row.AvatarUrl, IsActive: row.IsActive, CreatedAt: row.CreatedAt.In(zone)}
 }
 
 // applyTo applies the fields to a user and checks what comes out.
-func (f userFields) applyTo(u *dbgen.User) error {
-	f.Name.ApplyTo(&u.Name)
-	f.Email.ApplyTo(&u.Email)
-	f.Role.ApplyTo(&u.Role)
-	f.Phone.ApplyToNullable(&u.Phone)
-	f.IsActive.ApplyTo(&u.IsActive)
-	u.Name = strings.TrimSpace(u.Name)
-	var wrong fieldErrors
-	wrong.CheckLength(u.Name, "body.name", 1, 120)
-	wrong.CheckEmail(&u.Email, "body.email")
-	wrong.checkPhone(u.Phone)
-	wrong.Check(u.Role != "", "body.role", "is required")
-	return wrong.Err()
+func (f userFields) applyTo(user *dbgen.User) error {
+	f.Name.ApplyTo(&user.Name)
+	f.Email.ApplyTo(&user.Email)
+	f.Role.ApplyTo(&user.Role)
+	f.Phone.ApplyToNullable(&user.Phone)
+	f.IsActive.ApplyTo(&user.IsActive)
+	user.Name = strings.TrimSpace(user.Name)
+	var errs fieldErrors
+	errs.CheckLength(user.Name, "body.name", 1, 120)
+	errs.CheckEmail(&user.Email, "body.email")
+	errs.checkPhone(user.Phone)
+	errs.Check(user.Role != "", "body.role", "is required")
+	return errs.Err()
 }
 
 func (a *API) listUsers(ctx context.Context, _ *struct{}) (*struct{ Body []User }, error) {
@@ -79,13 +79,13 @@ func (a *API) listUsers(ctx context.Context, _ *struct{}) (*struct{ Body []User 
 		return nil, err
 	}
 	rows, err := a.store.ListUsers(ctx, org.ID)
-	return &struct{ Body []User }{rest.Map(rows, func(u dbgen.User) User { return toUser(u, org.Zone) })}, err
+	return &struct{ Body []User }{rest.Map(rows, func(user dbgen.User) User { return toUser(user, org.Zone) })}, err
 }
 
 // requireOwnerFor lets only owners make owners, or change them.
 func requireOwnerFor(ctx context.Context, roles ...string) error {
-	who, err := requireCaller(ctx)
-	if err == nil && slices.Contains(roles, roleOwner) && who.Role != roleOwner {
+	caller, err := requireCaller(ctx)
+	if err == nil && slices.Contains(roles, roleOwner) && caller.Role != roleOwner {
 		return hub.Errorf(hub.ErrForbidden, "owner_only", "Only owners may do this.")
 	}
 	return err
@@ -103,22 +103,22 @@ func (a *API) createUser(ctx context.Context, in *createUserInput) (*userOutput,
 	if err := requireOwnerFor(ctx, draft.Role); err != nil {
 		return nil, err
 	}
-	var made dbgen.User
+	var created dbgen.User
 	err = a.store.InTx(ctx, "making a user", func(tx *store.Tx) error {
-		made, err = tx.CreateUser(ctx, dbgen.CreateUserParams{
+		created, err = tx.CreateUser(ctx, dbgen.CreateUserParams{
 			OrgID: org.ID, ID: store.NewID(), Name: draft.Name, Email: draft.Email, Role: draft.Role, Phone: draft.Phone, IsActive: draft.IsActive,
 		})
 		if err != nil {
 			return err
 		}
-		return a.accounts.EmailPasswordLink(ctx, tx.Raw, toAccount(made), accounts.PurposeInvite)
+		return a.accounts.EmailPasswordLink(ctx, tx.Raw, toAccount(created), accounts.PurposeInvite)
 	})
-	return &userOutput{toUser(made, org.Zone)}, mapAccountConflict(err)
+	return &userOutput{toUser(created, org.Zone)}, mapAccountConflict(err)
 }
 
 // withLockedUser locks the organization's users, so that two owners cannot remove each
 // other at once, and hands over the one with an id and whether it is the last owner.
-func (a *API) withLockedUser(ctx context.Context, id uuid.UUID, work func(tx *store.Tx, user dbgen.User, lastOwner bool) error) error {
+func (a *API) withLockedUser(ctx context.Context, id uuid.UUID, update func(tx *store.Tx, user dbgen.User, lastOwner bool) error) error {
 	org, err := callerOrgID(ctx)
 	if err != nil {
 		return err
@@ -128,12 +128,12 @@ func (a *API) withLockedUser(ctx context.Context, id uuid.UUID, work func(tx *st
 		if err != nil {
 			return err
 		}
-		at := slices.IndexFunc(users, func(u dbgen.User) bool { return u.ID == id })
-		if at < 0 {
+		index := slices.IndexFunc(users, func(user dbgen.User) bool { return user.ID == id })
+		if index < 0 {
 			return hub.NotFound("User")
 		}
-		others := slices.ContainsFunc(users, func(u dbgen.User) bool { return u.ID != id && u.Role == roleOwner && u.IsActive })
-		return work(tx, users[at], users[at].Role == roleOwner && users[at].IsActive && !others)
+		hasOtherOwner := slices.ContainsFunc(users, func(user dbgen.User) bool { return user.ID != id && user.Role == roleOwner && user.IsActive })
+		return update(tx, users[index], users[index].Role == roleOwner && users[index].IsActive && !hasOtherOwner)
 	})
 }
 
@@ -146,8 +146,8 @@ func (a *API) updateUser(ctx context.Context, in *updateUserInput) (*userOutput,
 	if err != nil {
 		return nil, err
 	}
-	var done dbgen.User
-	err = a.withLockedUser(ctx, in.ID, func(tx *store.Tx, user dbgen.User, last bool) error {
+	var updated dbgen.User
+	err = a.withLockedUser(ctx, in.ID, func(tx *store.Tx, user dbgen.User, isLastOwner bool) error {
 		before := user.Role
 		if err := in.Body.applyTo(&user); err != nil {
 			return err
@@ -155,11 +155,11 @@ func (a *API) updateUser(ctx context.Context, in *updateUserInput) (*userOutput,
 		if err := requireOwnerFor(ctx, before, user.Role); err != nil {
 			return err
 		}
-		if last && (user.Role != roleOwner || !user.IsActive) {
+		if isLastOwner && (user.Role != roleOwner || !user.IsActive) {
 			return lastOwnerError()
 		}
 		var err error
-		done, err = tx.UpdateUser(ctx, dbgen.UpdateUserParams{
+		updated, err = tx.UpdateUser(ctx, dbgen.UpdateUserParams{
 			OrgID: user.OrgID, ID: user.ID, Name: user.Name, Email: user.Email, Role: user.Role, Phone: user.Phone, IsActive: user.IsActive, UpdatedAt: tx.Now(),
 		})
 		if err == nil && !user.IsActive {
@@ -167,15 +167,15 @@ func (a *API) updateUser(ctx context.Context, in *updateUserInput) (*userOutput,
 		}
 		return err
 	})
-	return &userOutput{toUser(done, org.Zone)}, mapAccountConflict(err)
+	return &userOutput{toUser(updated, org.Zone)}, mapAccountConflict(err)
 }
 
 func (a *API) deleteUser(ctx context.Context, in *ByID) (*noContent, error) {
-	return nil, a.withLockedUser(ctx, in.ID, func(tx *store.Tx, user dbgen.User, last bool) error {
+	return nil, a.withLockedUser(ctx, in.ID, func(tx *store.Tx, user dbgen.User, isLastOwner bool) error {
 		if err := requireOwnerFor(ctx, user.Role); err != nil {
 			return err
 		}
-		if last {
+		if isLastOwner {
 			return lastOwnerError()
 		}
 		return tx.DeleteUser(ctx, user.OrgID, user.ID)
