@@ -10,7 +10,7 @@ import (
 	"integrationhub/scheduling/internal/publicbooking"
 )
 
-// bookingView is a booking on the pages of its client.
+// bookingView is the template data of a booking.
 type bookingView struct {
 	State, Icon, Title, Text string
 	Lines                    []detailLine
@@ -24,10 +24,10 @@ type bookingView struct {
 	Policy                   string
 }
 
-// detailLine is one thing that was booked.
+// detailLine is a labelled detail of a booking.
 type detailLine struct{ Name, Value, At string }
 
-// depositView is what is due.
+// depositView is the template data of a deposit due.
 type depositView struct {
 	Amount  string
 	Code    string // Pix copy and paste; "" = not there yet
@@ -43,7 +43,7 @@ const (
 	maxReasonLength = 500
 )
 
-// loadAppointment finds what the token of the address or of a form is for.
+// loadAppointment loads the booking of the token in the address or form.
 func (v *visit) loadAppointment() (publicbooking.Booking, error) {
 	token := v.query.Get("token")
 	if v.form != nil {
@@ -55,7 +55,7 @@ func (v *visit) loadAppointment() (publicbooking.Booking, error) {
 	return v.publicBooking.Appointment(v.ctx, v.org, token)
 }
 
-// newBookingView is what every page tells of a booking.
+// newBookingView returns the parts that every page of a booking shows.
 func (v *visit) newBookingView(booked publicbooking.Booking) *bookingView {
 	texts := v.texts()
 	page := &bookingView{
@@ -107,7 +107,7 @@ func (v *visit) bookingState(booked publicbooking.Booking) string {
 	return stateRequested
 }
 
-// describeState says in words how the booking stands.
+// describeState sets icon, title and text for the state of the booking.
 func (v *visit) describeState(page *bookingView, booked publicbooking.Booking) {
 	texts := v.texts()
 	switch page.State {
@@ -127,7 +127,7 @@ func (v *visit) describeState(page *bookingView, booked publicbooking.Booking) {
 	}
 }
 
-// showBooking shows what was booked, and what is to be paid.
+// showBooking shows the booking and the deposit due.
 func (v *visit) showBooking() (reply, error) {
 	booked, err := v.loadAppointment()
 	if err != nil {
@@ -153,8 +153,8 @@ func (v *visit) showBooking() (reply, error) {
 	return reply{template: "done", title: page.Title, body: page}, nil
 }
 
-// showCancel shows a booking and, where that is possible, the button that cancels it.
-// It changes nothing: programs that look at mails follow every link.
+// showCancel shows the booking with a cancel button where cancelling is possible. It
+// changes nothing: mail scanners follow every link.
 func (v *visit) showCancel() (reply, error) {
 	booked, err := v.loadAppointment()
 	if err != nil {
@@ -189,7 +189,8 @@ func (v *visit) cancelPage(status int, booked publicbooking.Booking) reply {
 	return reply{status: status, template: "cancel", title: page.Title, body: page}
 }
 
-// refusalNote tells why a client may not change a booking, and whom to ask.
+// refusalNote explains why a client may not change a booking and refers to the
+// organization.
 func (v *visit) refusalNote(refusal error, never, late string) string {
 	var window *booking.WindowClosedError
 	if !errors.As(refusal, &window) {
@@ -201,7 +202,7 @@ func (v *visit) refusalNote(refusal error, never, late string) string {
 	return late + " " + v.texts().ContactUs
 }
 
-// cancel cancels, and shows what became of the booking.
+// cancel cancels the booking and redirects to its page.
 func (v *visit) cancel() (reply, error) {
 	booked, err := v.loadAppointment()
 	if err != nil {
@@ -222,7 +223,7 @@ func (v *visit) cancel() (reply, error) {
 	return redirect(v.linkTo("cancel", "token", booked.Token)), nil
 }
 
-// isRuleRefusal tells whether a change is not possible for the rules, rather than for a fault.
+// isRuleRefusal reports whether a booking rule refused the change, as opposed to a fault.
 func isRuleRefusal(err error) bool {
 	var transition *booking.TransitionError
 	var window *booking.WindowClosedError
@@ -230,7 +231,7 @@ func isRuleRefusal(err error) bool {
 	return errors.As(err, &transition) || errors.As(err, &window) || code == "client_cancel_disabled" || code == "client_reschedule_disabled"
 }
 
-// downloadCalendar gives a booking for its client's own calendar.
+// downloadCalendar returns the booking as an .ics file.
 func (v *visit) downloadCalendar() (reply, error) {
 	booked, err := v.loadAppointment()
 	if err != nil {

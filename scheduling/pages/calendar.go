@@ -8,14 +8,14 @@ import (
 	"integrationhub/scheduling/internal/publicbooking"
 )
 
-// calendarLinks makes the links of a calendar: the same one books and moves.
+// calendarLinks builds the links of a calendar, which serves booking and moving.
 type calendarLinks struct {
 	month func(month string) string
 	day   func(booking.Date) string
 	start func(time.Time) string
 }
 
-// monthView is a month of days to choose from.
+// monthView is the template data of a month.
 type monthView struct {
 	Month          string
 	Previous, Next string // links; "" = nothing to see there
@@ -31,7 +31,7 @@ type monthView struct {
 // weekdayHead is the head of a column.
 type weekdayHead struct{ Short, Long string }
 
-// dayCell is a day; Day 0 is one of another month, which is not shown.
+// dayCell is a day. Day 0 belongs to another month and is not shown.
 type dayCell struct {
 	Day   int
 	Name  string // of the day of the week, short
@@ -41,7 +41,7 @@ type dayCell struct {
 	Shown bool // its times are
 }
 
-// buildMonth shows the month of the address, or the first one with a free day.
+// buildMonth builds the requested month, or the first month with a free day.
 func (v *visit) buildMonth(choice publicbooking.Choice, links calendarLinks) (monthView, error) {
 	clientView, today := v.publicBooking.ClientView(v.org), booking.DateOf(v.now, v.org.Zone)
 	first, last := monthBounds(today)
@@ -108,7 +108,7 @@ func (v *visit) weekdayHeads() []weekdayHead {
 	return list
 }
 
-// buildWeeks puts days into rows of a calendar.
+// buildWeeks arranges days into rows of a week.
 func (v *visit) buildWeeks(days []booking.DayFree, today booking.Date, links calendarLinks) [][]dayCell {
 	row := make([]dayCell, v.weekColumn(days[0].Date), 7)
 	var weeks [][]dayCell
@@ -124,7 +124,7 @@ func (v *visit) buildWeeks(days []booking.DayFree, today booking.Date, links cal
 	return weeks
 }
 
-// weekColumn is where a day stands in its week.
+// weekColumn returns the column of a day in its week.
 func (v *visit) weekColumn(date booking.Date) int {
 	return (date.Weekday() - v.org.Settings.WeekStart + 7) % 7
 }
@@ -144,7 +144,7 @@ func (v *visit) newDayCell(day booking.DayFree, today booking.Date, links calend
 	return cell
 }
 
-// dayView is the free slots of a day.
+// dayView is the template data of a day's free slots.
 type dayView struct {
 	Day            string
 	Week           []dayCell
@@ -156,20 +156,20 @@ type dayView struct {
 	Zone, ZoneName string // for people, and of IANA
 }
 
-// dayPart is a part of the day.
+// dayPart is the morning, afternoon or evening of a day.
 type dayPart struct {
 	Name  string
 	Slots []slotOption
 }
 
-// slotOption is a time to choose.
+// slotOption is a slot to choose.
 type slotOption struct {
 	Time, At string // At is for programs
 	Link     string
 	Places   string // of a group; "" = one
 }
 
-// buildDay shows the day of the address.
+// buildDay builds the day of the address.
 func (v *visit) buildDay(choice publicbooking.Choice, links calendarLinks) (dayView, error) {
 	date, err := booking.ParseDate(v.query.Get("date"))
 	if err != nil || date.Time().Year() < 1970 || date.Time().Year() > 9997 {
@@ -213,7 +213,7 @@ func (v *visit) buildDay(choice publicbooking.Choice, links calendarLinks) (dayV
 	return day, nil
 }
 
-// divideSlots divides a day's slots into its parts.
+// divideSlots divides a day's slots into parts of the day.
 func (v *visit) divideSlots(day publicbooking.DaySlots, links calendarLinks) []dayPart {
 	texts := v.texts()
 	names, ends := []string{texts.Morning, texts.Afternoon, texts.Evening}, []int{12, 18, 24}

@@ -30,7 +30,7 @@ const (
 	fieldProof = "altcha" // of work, which the script does
 )
 
-// bookingForm is what a client types to book.
+// bookingForm is the template data of the booking form.
 type bookingForm struct {
 	Action                       string
 	Service, Professional, Start string // hidden
@@ -49,16 +49,16 @@ type bookingForm struct {
 	Policy, Terms, Privacy       string
 }
 
-// formField is one field with what was typed.
+// formField is a field with its submitted value.
 type formField struct {
 	Value, Error string
 	Required     bool
 }
 
-// fieldError leads to a field.
+// fieldError links an error to its field.
 type fieldError struct{ ID, Text string }
 
-// showDetails asks who books.
+// showDetails shows the empty booking form.
 func (v *visit) showDetails() (reply, error) {
 	chosen, instead, err := v.requireChoice()
 	if err != nil || instead != nil {
@@ -81,7 +81,7 @@ func (v *visit) detailsPage(status int, chosen selection, start time.Time, form 
 	return reply{status: status, template: "details", title: title, step: 5, summary: v.newSummary(chosen, start), body: form}
 }
 
-// newForm is the empty form for a slot.
+// newForm returns the empty form for a slot.
 func (v *visit) newForm(chosen selection, start time.Time) *bookingForm {
 	offer, _ := chosen.offerTerms(v.org.Policy)
 	service := chosen.service.ID.String()
@@ -102,8 +102,8 @@ func (v *visit) newForm(chosen selection, start time.Time) *bookingForm {
 	return form
 }
 
-// book books what was posted and goes on to what was booked. The same form sent again,
-// by whatever way, is the same booking.
+// book books the posted form and redirects to the booking. The form's key makes a
+// resubmission return the same booking.
 func (v *visit) book() (reply, error) {
 	for _, name := range []string{"service", "professional"} { // where the steps read them
 		v.query.Set(name, v.form.Get(name))
@@ -140,7 +140,7 @@ func (v *visit) book() (reply, error) {
 	return redirect(v.linkTo("done", "token", booked.Token)), nil
 }
 
-// bookFailurePage shows why it could not be booked, with what was typed.
+// bookFailurePage returns the form with the reason and the submitted values.
 func (v *visit) bookFailurePage(err error, chosen selection, start time.Time, form *bookingForm) (reply, error) {
 	texts := v.texts()
 	if slots, taken := takenAlternatives(err); taken {
@@ -182,8 +182,8 @@ func (v *visit) bookFailurePage(err error, chosen selection, start time.Time, fo
 	return reply{}, err
 }
 
-// markFieldErrors notes what is wrong with the fields, in their order; false where that is
-// nothing that was typed.
+// markFieldErrors marks the invalid fields in order. It returns false if no error belongs
+// to a field of the form.
 func (v *visit) markFieldErrors(form *bookingForm, fields []hub.FieldError) bool {
 	texts := v.texts()
 	invalid := make(map[string]bool, len(fields))

@@ -14,10 +14,10 @@ import (
 // nbsp keeps an amount and its currency on one line.
 const nbsp = "\u00a0"
 
-// currencySymbols of currencies that many readers know; others show their code.
+// currencySymbols are the widely known symbols. Other currencies show their code.
 var currencySymbols = map[string]string{"BRL": "R$", "EUR": "€", "GBP": "£", "JPY": "¥", "INR": "₹"}
 
-// formatMoney writes an amount as people who read the language do.
+// formatMoney formats an amount in the conventions of the language.
 func (l *language) formatMoney(c booking.Cents, currency string) string {
 	symbol := currencySymbols[currency]
 	switch {
@@ -53,7 +53,7 @@ func (l *language) formatNumber(amount booking.Cents, decimals bool) string {
 	return fmt.Sprintf("%s%s%s%02d", sign, whole, l.decimal, int64(amount)%100)
 }
 
-// formatDuration writes minutes: 45 min, 1 h 30 min.
+// formatDuration formats minutes: 45 min, 1 h 30 min.
 func formatDuration(minutes int) string {
 	hours, rest := minutes/60, minutes%60
 	switch {
@@ -65,7 +65,7 @@ func formatDuration(minutes int) string {
 	return fmt.Sprintf("%d%sh%s%d%smin", hours, nbsp, nbsp, rest, nbsp)
 }
 
-// formatClock writes a time of day.
+// formatClock formats a time of day.
 func (l *language) formatClock(moment time.Time, twelveHour bool) string {
 	if !twelveHour {
 		return moment.Format("15:04")
@@ -77,13 +77,13 @@ func (l *language) formatClock(moment time.Time, twelveHour bool) string {
 	return moment.Format("3:04") + nbsp + half
 }
 
-// formatDay writes a date in full: terça-feira, 3 de março de 2026.
+// formatDay formats a full date: terça-feira, 3 de março de 2026.
 func (l *language) formatDay(date booking.Date) string {
 	day := date.Time()
 	return strings.NewReplacer("{weekday}", l.weekdayName(date), "{day}", strconv.Itoa(day.Day()), "{month}", l.months[day.Month()-1], "{year}", strconv.Itoa(day.Year())).Replace(l.dayForm)
 }
 
-// formatMonth writes a month: março de 2026.
+// formatMonth formats a month: março de 2026.
 func (l *language) formatMonth(date booking.Date) string {
 	day := date.Time()
 	return strings.NewReplacer("{month}", l.months[day.Month()-1], "{year}", strconv.Itoa(day.Year())).Replace(l.monthForm)
@@ -91,7 +91,7 @@ func (l *language) formatMonth(date booking.Date) string {
 
 func (l *language) weekdayName(date booking.Date) string { return l.weekdays[date.Weekday()] }
 
-// zoneName names a time zone for people: São Paulo (GMT−3).
+// zoneName returns a readable name of a time zone: São Paulo (GMT−3).
 func zoneName(moment time.Time) string {
 	name := moment.Location().String()
 	if i := strings.LastIndexByte(name, '/'); i >= 0 {
@@ -104,7 +104,7 @@ func zoneName(moment time.Time) string {
 	return name + " (" + formatOffset(moment) + ")"
 }
 
-// formatOffset writes how far a time's zone is from Greenwich: GMT−3, GMT+5:30.
+// formatOffset formats the UTC offset of a time: GMT−3, GMT+5:30.
 func formatOffset(moment time.Time) string {
 	_, seconds := moment.Zone()
 	sign := "+"
@@ -121,13 +121,13 @@ func formatOffset(moment time.Time) string {
 	return text
 }
 
-// capitalize begins a text with a capital letter.
+// capitalize puts the first letter of a text in upper case.
 func capitalize(s string) string {
 	r, n := utf8.DecodeRuneInString(s)
 	return string(unicode.ToUpper(r)) + s[n:]
 }
 
-// initialOf is the letter that stands for an organization without a logo.
+// initialOf returns the letter that stands for an organization without a logo.
 func initialOf(name string) string {
 	for _, letter := range name {
 		if unicode.IsLetter(letter) || unicode.IsDigit(letter) {
@@ -137,8 +137,8 @@ func initialOf(name string) string {
 	return "•"
 }
 
-// formatPhone writes a number as its people do: those of Brazil, which are stored in
-// international form, with their area code in front.
+// formatPhone formats a stored Brazilian number in the national form. Other numbers stay
+// as they are.
 func formatPhone(number string) string {
 	digits, found := strings.CutPrefix(number, "+55")
 	if length := len(digits); !found || length != 10 && length != 11 {

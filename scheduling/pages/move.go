@@ -8,7 +8,7 @@ import (
 	"integrationhub/scheduling/internal/publicbooking"
 )
 
-// moveView is the confirmation of a move.
+// moveView is the template data of the confirmation of a move.
 type moveView struct {
 	Action, Token, Start string
 	Before, After        string
@@ -19,8 +19,7 @@ type moveView struct {
 	AllTimes, Keep       string
 }
 
-// showMove leads a booking to another time: a month, a day, and the question whether that
-// is meant.
+// showMove leads to another time for a booking: a month, a day, then the confirmation.
 func (v *visit) showMove() (reply, error) {
 	booked, err := v.loadAppointment()
 	if err != nil {
@@ -52,7 +51,7 @@ func (v *visit) showMove() (reply, error) {
 	return reply{template: "day", title: texts.MoveTitle, summary: bookingSummary, body: month}, err
 }
 
-// moveSummary is the summary of a booking that moves.
+// moveSummary returns the summary of a booking that moves.
 func (v *visit) moveSummary(booked publicbooking.Booking) *summary {
 	return &summary{
 		Service: booked.ServiceName, Color: booked.ServiceColor, Professional: booked.ProfessionalName, When: capitalize(v.formatDateTime(booked.StartAt)), At: v.formatInstant(booked.StartAt),
@@ -76,7 +75,8 @@ func (v *visit) confirmMovePage(status int, booked publicbooking.Booking, start 
 	return reply{status: status, template: "move", title: title, summary: v.moveSummary(booked), body: view}
 }
 
-// notMovablePage is the page that tells why a booking cannot be moved; nil where it can.
+// notMovablePage returns the page that explains why a booking cannot be moved, or nil if
+// it can.
 func (v *visit) notMovablePage(booked publicbooking.Booking, status int) *reply {
 	texts, page := v.texts(), v.newBookingView(booked)
 	v.describeState(page, booked)
@@ -93,7 +93,7 @@ func (v *visit) notMovablePage(booked publicbooking.Booking, status int) *reply 
 	return &reply{status: status, template: "cancel", title: page.Title, body: page}
 }
 
-// reschedule moves the booking and shows it at its new time.
+// reschedule moves the booking and redirects to it.
 func (v *visit) reschedule() (reply, error) {
 	booked, err := v.loadAppointment()
 	if err != nil {

@@ -1,7 +1,6 @@
-// Package pages is what clients of an organization see in a browser: /book/<slug> with
-// one address for each step, and the pages by which they change what they booked. The
-// rules are package public's; here is how they look, in three languages, without
-// needing JavaScript.
+// Package pages serves the public booking pages at /book/<slug>, with one address for
+// each step, and the pages on which clients cancel or move a booking. The rules are in
+// package publicbooking. The pages are in three languages and work without JavaScript.
 package pages
 
 import (
@@ -21,19 +20,19 @@ import (
 	"integrationhub/scheduling/internal/store"
 )
 
-// Root is the path below which the pages lie.
+// Root is the path prefix of the pages.
 const Root = "/book/"
 
-// Pages serves them. It is safe for concurrent use.
+// Pages serves the booking pages. It is safe for concurrent use.
 type Pages struct {
 	host          module.Host
 	publicBooking *publicbooking.PublicBooking
 }
 
-// New makes the pages of an opened product.
+// New returns the pages of an opened product.
 func New(host module.Host, desk *publicbooking.PublicBooking) *Pages { return &Pages{host, desk} }
 
-// visit is one request for a page.
+// visit is a request for a page.
 type visit struct {
 	*Pages
 	ctx   context.Context
@@ -51,7 +50,7 @@ type visit struct {
 	embedOrigins []string
 }
 
-// appearance is how an organization wants its pages: settings' booking_page.
+// appearance is the booking_page member of an organization's settings.
 type appearance struct {
 	PrimaryColor        string   `json:"primary_color"`
 	WelcomeMessage      string   `json:"welcome_message"`
@@ -62,7 +61,7 @@ type appearance struct {
 	EmbedAllowedOrigins []string `json:"embed_allowed_origins"`
 }
 
-// reply is what a step answers: a page, or where to go instead.
+// reply is the result of a step: a page, a file or a redirect.
 type reply struct {
 	status   int
 	template string
@@ -74,23 +73,23 @@ type reply struct {
 	file     *file  // instead of a page
 }
 
-// file is something to keep.
+// file is a download.
 type file struct {
 	name, kind string
 	bytes      []byte
 }
 
-// redirect sends a browser on, with GET.
+// redirect sends the browser to location with GET.
 func redirect(location string) reply { return reply{status: http.StatusSeeOther, location: location} }
 
-// pageStep is a page: what it shows and, where it can be posted to, what it does.
+// pageStep is a page with its GET and POST handlers.
 type pageStep struct {
 	get, post           func(*visit) (reply, error)
 	indexed             bool // search engines may keep it
 	availableWhenClosed bool // it stays when the organization takes no bookings
 }
 
-// stepsByPath are the pages of an organization by the rest of their path.
+// stepsByPath returns the pages of an organization by the rest of their path.
 func stepsByPath() map[string]pageStep {
 	return map[string]pageStep{
 		"":              {get: (*visit).showServices, indexed: true},
@@ -124,7 +123,7 @@ func (p *Pages) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	v.writeReply(w, r, response, step.indexed && err == nil)
 }
 
-// dispatch finds the organization and has the step answer.
+// dispatch loads the organization, checks the request and calls the step.
 func (v *visit) dispatch(r *http.Request, step pageStep, found bool) (reply, error) {
 	posted := r.Method == http.MethodPost
 	allow := v.publicBooking.AllowRead
@@ -159,7 +158,7 @@ func (v *visit) dispatch(r *http.Request, step pageStep, found bool) (reply, err
 	return step.post(v)
 }
 
-// loadOrganization loads the organization and how it looks.
+// loadOrganization loads the organization of the slug and its appearance.
 func (v *visit) loadOrganization(acceptLanguage string) error {
 	search := v.publicBooking.Organization
 	if v.step == stepUnsubscribe {
@@ -182,8 +181,8 @@ func (v *visit) loadOrganization(acceptLanguage string) error {
 	return nil
 }
 
-// redirectToSlug leads from a slug that the organization had to its present one. Not for ever:
-// somebody else may get the old one.
+// redirectToSlug redirects from a former slug to the present slug. The redirect is
+// temporary: another organization may get the old slug.
 func (v *visit) redirectToSlug(r *http.Request, posted bool) reply {
 	target := url.URL{Path: strings.TrimSuffix(Root+v.org.Slug+"/"+v.step, "/"), RawQuery: r.URL.RawQuery}
 	if posted {
@@ -192,8 +191,8 @@ func (v *visit) redirectToSlug(r *http.Request, posted bool) reply {
 	return reply{status: http.StatusFound, location: target.String()}
 }
 
-// checkOrigin refuses what was posted from another site's page. There is no session that such
-// a page could abuse, but it could book in a visitor's name without them seeing it.
+// checkOrigin refuses forms posted from another site. There is no session to abuse, but
+// such a page could book in a visitor's name.
 func (v *visit) checkOrigin(r *http.Request) error {
 	foreignErr := hub.Errorf(hub.ErrForbidden, codeForeignForm, "This form belongs on the booking page.")
 	switch r.Header.Get("Sec-Fetch-Site") {
@@ -215,7 +214,7 @@ func (v *visit) checkOrigin(r *http.Request) error {
 	return nil
 }
 
-// parseOrigin is the origin of an address; "" where it has none.
+// parseOrigin returns the origin of an address, or "" if it has none.
 func parseOrigin(address string) string {
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" {
@@ -224,8 +223,8 @@ func parseOrigin(address string) string {
 	return u.Scheme + "://" + u.Host
 }
 
-// linkTo is the address of a step, with parameters in pairs; those that are "" are left
-// out. The language that was asked for stays.
+// linkTo returns the address of a step with query parameters in pairs. It omits empty
+// values and keeps the chosen language.
 func (v *visit) linkTo(step string, pairs ...string) string {
 	path := Root + v.org.Slug
 	if step != "" {
@@ -246,7 +245,7 @@ func (v *visit) linkTo(step string, pairs ...string) string {
 	return path + "?" + query.Encode()
 }
 
-// texts are the texts in the visit's language.
+// texts returns the texts in the visit's language.
 func (v *visit) texts() *words { return &v.lang.words }
 
 func (v *visit) formatPrice(amount booking.Cents) string {
@@ -264,22 +263,22 @@ func (v *visit) formatClock(moment time.Time) string {
 	return v.lang.formatClock(moment.In(v.org.Zone), v.isTwelveHour())
 }
 
-// formatDateTime writes a day with its time.
+// formatDateTime formats a day with its time.
 func (v *visit) formatDateTime(moment time.Time) string {
 	return v.lang.formatDay(booking.DateOf(moment, v.org.Zone)) + ", " + v.formatClock(moment)
 }
 
-// formatInstant is an instant for programs.
+// formatInstant formats an instant for programs (RFC 3339).
 func (v *visit) formatInstant(moment time.Time) string {
 	return moment.In(v.org.Zone).Format(time.RFC3339)
 }
 
-// notOfferedError is the answer where a link names what cannot be booked, or what is no link of ours.
+// notOfferedError is the error for links that name nothing bookable.
 func notOfferedError() error {
 	return hub.Errorf(hub.ErrNotFound, codeNotOffered, "This is not offered.")
 }
 
-// parseID reads an id of the address; one that cannot be read names nothing.
+// parseID parses an ID of the address. An invalid ID is not offered.
 func parseID(value string) (uuid.UUID, error) {
 	parsed, err := uuid.Parse(value)
 	if err != nil {

@@ -18,13 +18,13 @@ const (
 
 var errMethod = hub.Errorf(hub.ErrForbidden, "method_not_allowed", "This page cannot be asked for in this way.")
 
-// noticeView is a page that only tells something.
+// noticeView is the template data of a page with a message only.
 type noticeView struct {
 	Icon, Title, Text string
 	Link, LinkText    string // what to do; "" = nothing
 }
 
-// errorPage is the page for an error.
+// errorPage returns the page for an error.
 func (v *visit) errorPage(err error, header http.Header) reply {
 	texts := v.texts()
 	var apiErr *hub.Error
@@ -66,7 +66,7 @@ func (v *visit) errorPage(err error, header http.Header) reply {
 	return page(http.StatusInternalServerError, "alert", texts.BrokenTitle, texts.BrokenHint)
 }
 
-// retryAfter says when to come back, in seconds.
+// retryAfter sets the Retry-After header and returns its seconds.
 func retryAfter(apiErr *hub.Error, header http.Header) int {
 	seconds := max(int(math.Ceil(apiErr.RetryAfter.Seconds())), 1)
 	header.Set("Retry-After", strconv.Itoa(seconds))

@@ -23,7 +23,7 @@ func parseTemplates(names ...string) map[string]*template.Template {
 	return parsed
 }
 
-// document is what layout.html draws.
+// document is the template data of layout.html.
 type document struct {
 	T           *words
 	Lang        string
@@ -47,7 +47,7 @@ type document struct {
 	Zone, ClockHour string // for the script
 }
 
-// organizationView is what pages tell of one.
+// organizationView is the organization in the layout.
 type organizationView struct {
 	Name, Initial string
 	Logo          string
@@ -56,7 +56,7 @@ type organizationView struct {
 	Address       string
 }
 
-// stepMark is one of the steps above a page.
+// stepMark is a step in the progress bar.
 type stepMark struct {
 	Name          string
 	Done, Current bool
@@ -102,11 +102,11 @@ func (v *visit) writeReply(w http.ResponseWriter, r *http.Request, response repl
 	_, _ = w.Write(out.Bytes()) // the visitor may have gone
 }
 
-// defaultStyle is for organizations that chose no colour.
+// defaultStyle is the style of organizations without a colour.
 var defaultStyle = newTheme(mustParseColor("#0f766e")).css()
 
-// setHeaders tell the browser what the page may do: nothing but what is the hub's own.
-// Addresses with tokens stay out of referrers, caches and search engines.
+// setHeaders restricts the page to the hub's own resources. Addresses with tokens stay out
+// of referrers, caches and search engines.
 func (v *visit) setHeaders(header http.Header, style string, indexed bool) {
 	sum := sha256.Sum256([]byte(style))
 	ancestors := "'none'"
@@ -180,8 +180,8 @@ func (v *visit) newDocument(r *http.Request, response reply, style string) *docu
 	return page
 }
 
-// languageURL is the address of the page in a language. What was posted is asked for
-// anew.
+// languageURL returns the address of the page in a language. Posted fields become query
+// parameters.
 func (v *visit) languageURL(r *http.Request, lang *language) string {
 	query := url.Values{}
 	for name, values := range v.query {

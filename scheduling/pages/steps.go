@@ -17,10 +17,10 @@ import (
 	"integrationhub/scheduling/internal/store/dbgen"
 )
 
-// anyProfessional is what links say of a professional who was left open.
+// anyProfessional is the link parameter for any professional.
 const anyProfessional = "any"
 
-// choiceCard is a service or a professional to choose.
+// choiceCard is a service or professional to choose.
 type choiceCard struct {
 	Link, Name, Text string
 	Color            string // of a service
@@ -29,13 +29,13 @@ type choiceCard struct {
 	Deposit          string
 }
 
-// serviceSection is the services of one category; "" for those without.
+// serviceSection holds the services of a category, "" for those without.
 type serviceSection struct {
 	Name  string
 	Cards []choiceCard
 }
 
-// showServices shows what can be booked.
+// showServices shows the bookable services.
 func (v *visit) showServices() (reply, error) {
 	list, err := v.publicBooking.Services(v.ctx, v.org)
 	if err != nil {
@@ -75,7 +75,7 @@ func (v *visit) serviceCard(service dbgen.Service) choiceCard {
 	return card
 }
 
-// safeImageURL is an address that may be shown as a picture; "" for any other.
+// safeImageURL returns an https address unchanged and "" for any other.
 func safeImageURL(address string) string {
 	if u, err := url.Parse(address); err != nil || u.Scheme != "https" {
 		return ""
@@ -83,12 +83,12 @@ func safeImageURL(address string) string {
 	return address
 }
 
-// emptyPage is a page of the booking where there is nothing to choose.
+// emptyPage is the page of a step without choices.
 func (v *visit) emptyPage(title, text string) reply {
 	return reply{template: "notice", title: title, body: noticeView{Icon: "moon", Title: title, Text: text}}
 }
 
-// selection is what the address of a step names: a service, and who gives it.
+// selection is the service and professional that the address names.
 type selection struct {
 	service   dbgen.Service
 	offers    []dbgen.OffersRow // by all who give it
@@ -96,7 +96,7 @@ type selection struct {
 	parameter string            // of links: an id, or anybody
 }
 
-// loadChoice reads the service, which every step after the first needs.
+// loadChoice loads the selected service with its offers.
 func (v *visit) loadChoice() (chosen selection, err error) {
 	service, err := parseID(v.query.Get("service"))
 	if err != nil {
@@ -109,7 +109,7 @@ func (v *visit) loadChoice() (chosen selection, err error) {
 	return chosen, chosen.selectProfessional(v.query.Get("professional"), v.org.Settings.AllowAnyProfessional)
 }
 
-// selectProfessional notes who was chosen: nobody yet, anybody, or one of those who give the service.
+// selectProfessional sets the professional: none yet, any, or one of those with an offer.
 func (c *selection) selectProfessional(professional string, anyAllowed bool) error {
 	if c.parameter = professional; professional == "" {
 		return nil
@@ -133,7 +133,7 @@ func (c *selection) selectProfessional(professional string, anyAllowed bool) err
 	return notOfferedError()
 }
 
-// toChoice is the choice as the desk has it.
+// toChoice converts the selection for [publicbooking.PublicBooking].
 func (c *selection) toChoice() publicbooking.Choice {
 	choice := publicbooking.Choice{Service: c.service.ID}
 	if c.offer != nil {
@@ -142,8 +142,8 @@ func (c *selection) toChoice() publicbooking.Choice {
 	return choice
 }
 
-// offerTerms are how long it takes and what it costs; with anybody the shortest and least,
-// and sure is whether that is the same with all.
+// offerTerms returns duration and price. For any professional it returns the lowest, and
+// whether they are the same for all.
 func (c *selection) offerTerms(policy booking.Policy) (lowest booking.Offer, uniform bool) {
 	if c.offer != nil {
 		return store.ResolveOffer(*c.offer, policy), true
@@ -161,7 +161,8 @@ func (c *selection) offerTerms(policy booking.Policy) (lowest booking.Offer, uni
 	return lowest, uniform
 }
 
-// showProfessionals shows who gives the service. Where there is no choice it goes on.
+// showProfessionals shows the professionals of the service. It redirects if there is only
+// one.
 func (v *visit) showProfessionals() (reply, error) {
 	chosen, err := v.loadChoice()
 	if err != nil {
@@ -203,7 +204,7 @@ func (v *visit) showProfessionals() (reply, error) {
 	return reply{template: "professionals", title: v.texts().ChooseProfessional, step: 2, summary: v.newSummary(chosen, time.Time{}), body: cards}, nil
 }
 
-// noProfessionalsPage is the page of a service that nobody gives.
+// noProfessionalsPage is the page of a service without professionals.
 func (v *visit) noProfessionalsPage() reply {
 	texts := v.texts()
 	return reply{template: "notice", title: texts.NoProfessionals, body: noticeView{
@@ -211,7 +212,7 @@ func (v *visit) noProfessionalsPage() reply {
 	}}
 }
 
-// summary is what has been chosen so far.
+// summary is the template data of the choices so far.
 type summary struct {
 	Service, Color     string
 	Professional       string // "" = not chosen yet
@@ -223,7 +224,7 @@ type summary struct {
 	ChangeDay          string
 }
 
-// newSummary tells what has been chosen; start is zero where no time is yet.
+// newSummary summarizes the choices. A zero start means no time is chosen.
 func (v *visit) newSummary(chosen selection, start time.Time) *summary {
 	offer, uniform := chosen.offerTerms(v.org.Policy)
 	view := &summary{Service: chosen.service.Name, Color: chosen.service.Color, Duration: formatDuration(int(offer.Duration.Minutes())), ChangeService: v.linkTo("")}
@@ -250,8 +251,8 @@ func (v *visit) newSummary(chosen selection, start time.Time) *summary {
 	return view
 }
 
-// requireChoice reads the choice of a step after the professional; instead is where to go
-// where it is not complete.
+// requireChoice loads a complete selection. If it is incomplete, instead is the page to
+// show.
 func (v *visit) requireChoice() (chosen selection, instead *reply, err error) {
 	if chosen, err = v.loadChoice(); err != nil {
 		return chosen, nil, err
@@ -315,7 +316,7 @@ func (v *visit) showDay() (reply, error) {
 	return reply{template: "time", title: v.texts().ChooseTime, step: 4, summary: v.newSummary(chosen, time.Time{}), body: view}, nil
 }
 
-// replyOrEmpty is the page instead; none where there is an error.
+// replyOrEmpty returns the page, or an empty reply for nil.
 func replyOrEmpty(instead *reply) reply {
 	if instead == nil {
 		return reply{}
@@ -323,7 +324,7 @@ func replyOrEmpty(instead *reply) reply {
 	return *instead
 }
 
-// parseStart reads a slot of the address or a form.
+// parseStart parses the start of a slot.
 func parseStart(value string) (time.Time, error) {
 	parsed, err := time.Parse(time.RFC3339, value)
 	if err != nil || parsed.Year() < 1970 || parsed.Year() > 9998 || parsed.Nanosecond() != 0 {
@@ -332,7 +333,7 @@ func parseStart(value string) (time.Time, error) {
 	return parsed, nil
 }
 
-// takenAlternatives gives the times that are proposed for one that is taken.
+// takenAlternatives returns the proposed slots if err says that a slot is taken.
 func takenAlternatives(err error) ([]booking.Slot, bool) {
 	var taken *booking.SlotTakenError
 	if !errors.As(err, &taken) {
@@ -341,7 +342,7 @@ func takenAlternatives(err error) ([]booking.Slot, bool) {
 	return taken.Alternatives, true
 }
 
-// errorCode is the code of an error for callers; "" for any other.
+// errorCode returns the code of a [hub.Error], or "".
 func errorCode(err error) string {
 	var apiErr *hub.Error
 	if errors.As(err, &apiErr) {
@@ -350,7 +351,7 @@ func errorCode(err error) string {
 	return ""
 }
 
-// selectedProfessional is who a form or link asks for; nil: anybody.
+// selectedProfessional returns the chosen professional's ID, or nil for any.
 func selectedProfessional(chosen selection) *uuid.UUID {
 	if chosen.offer == nil {
 		return nil

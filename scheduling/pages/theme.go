@@ -6,7 +6,7 @@ import (
 	"strconv"
 )
 
-// rgb is a colour in sRGB, each part 0 to 1.
+// rgb is a colour in sRGB, each channel 0 to 1.
 type rgb struct{ r, g, b float64 }
 
 // The colours that an organization's own is seen with. assets/app.css has the same.
@@ -25,10 +25,10 @@ const (
 	shapeContrast = 3.0 // of what is not text (1.4.11)
 )
 
-// darkTextContrast is the contrast of text on dark pages, where the least that is readable looks dull.
+// darkTextContrast is the contrast of text on dark pages, above the required minimum.
 const darkTextContrast = 6.0
 
-// theme is what the pages make of an organization's colour.
+// theme is the set of colours derived from an organization's colour.
 type theme struct {
 	fill     rgb // the colour itself: behind the label of a button
 	label    rgb // text on it
@@ -39,7 +39,7 @@ type theme struct {
 	soft [2]rgb // a tint, behind ink
 }
 
-// newTheme makes the theme of any colour.
+// newTheme derives the theme of a colour.
 func newTheme(color rgb) theme {
 	colors := theme{fill: color, label: white, hoverMix: black}
 	if contrast(color, white) < textContrast { // one of the two always is
@@ -56,7 +56,7 @@ func newTheme(color rgb) theme {
 	return colors
 }
 
-// css writes the theme as custom properties. It is safe within a style element.
+// css returns the theme as custom properties. It is safe within a style element.
 func (texts theme) css() string {
 	page := func(i int) string {
 		return fmt.Sprintf("--edge:%s;--ink:%s;--soft:%s", texts.edge[i], texts.ink[i], texts.soft[i])
@@ -64,7 +64,7 @@ func (texts theme) css() string {
 	return fmt.Sprintf(":root{--fill:%s;--on:%s;--away:%s;%s}@media(prefers-color-scheme:dark){:root{%s}}", texts.fill, texts.label, texts.hoverMix, page(0), page(1))
 }
 
-// ensureContrast changes a colour towards black or white until it has a contrast with every
+// ensureContrast shifts a colour towards black or white until it contrasts with every
 // background.
 func ensureContrast(color, towards rgb, minimum float64, backgrounds ...rgb) rgb {
 	for share := 0.0; share < 1; share += 0.02 {
@@ -80,7 +80,7 @@ func ensureContrast(color, towards rgb, minimum float64, backgrounds ...rgb) rgb
 	return towards
 }
 
-// contrast is the contrast ratio of two colours by WCAG, 1 to 21.
+// contrast returns the WCAG contrast ratio of two colours, 1 to 21.
 func contrast(a, b rgb) float64 {
 	la, lb := a.luminance(), b.luminance()
 	return (max(la, lb) + 0.05) / (min(la, lb) + 0.05)
@@ -104,12 +104,11 @@ func gamma(l float64) float64 {
 	return min(1.055*math.Pow(l, 1/2.4)-0.055, 1)
 }
 
-// mix goes a share of the way from one colour to another, in Oklab, where the way
-// looks even.
+// mix interpolates between two colours in Oklab, where steps look even.
 func mix(from, to rgb, share float64) rgb { return blend(from, to, share, share) }
 
-// blend is mix with another share for what makes the colour: where that is smaller, it
-// stays vivid while its lightness changes.
+// blend is mix with a separate share for chroma. A smaller share keeps the colour vivid
+// while its lightness changes.
 func blend(from, to rgb, lightness, color float64) rgb {
 	a, b := from.oklab(), to.oklab()
 	for i, share := range [3]float64{lightness, color, color} {
@@ -136,19 +135,19 @@ func (c rgb) oklab() [3]float64 {
 	}
 }
 
-// quantize is a colour as screens get it: in 256 steps.
+// quantize rounds a colour to 256 steps per channel, as screens do.
 func quantize(c rgb) rgb {
 	step := func(channel float64) float64 { return math.Round(channel*255) / 255 }
 	return rgb{step(c.r), step(c.g), step(c.b)}
 }
 
-// String writes #rrggbb.
+// String returns #rrggbb.
 func (c rgb) String() string {
 	part := func(channel float64) int { return int(math.Round(channel * 255)) }
 	return fmt.Sprintf("#%02x%02x%02x", part(c.r), part(c.g), part(c.b))
 }
 
-// parseColor reads #RRGGBB; ok is false for anything else.
+// parseColor parses #RRGGBB; ok is false for anything else.
 func parseColor(value string) (color rgb, ok bool) {
 	if len(value) != 7 || value[0] != '#' {
 		return rgb{}, false

@@ -1,6 +1,6 @@
-// Package api is the scheduling service's HTTP interface (interface document 1).
-// [API.routes] is the one table of its routes; each resource has a file with its
-// requests, answers and handlers.
+// Package api is the HTTP API of the scheduling product: docs/interfaces/scheduling.md.
+// [API.routes] is the route table. Each resource has a file with its requests,
+// responses and handlers.
 package api
 
 import (
@@ -25,7 +25,7 @@ import (
 	"integrationhub/scheduling/internal/store"
 )
 
-// API is the interface.
+// API holds the handlers of the scheduling HTTP API.
 type API struct {
 	host          module.Host
 	store         *store.Store
@@ -41,16 +41,16 @@ func New(host module.Host, db *store.Store, payments *payment.Service, publicBoo
 	return &API{host: host, store: db, payments: payments, publicBooking: publicBooking, notifier: notifier, accounts: accounts.New(host, accountOptions, userStore{db}), images: imageupload.NewProcessor()}
 }
 
-// Accounts is the desk that logs users in.
+// Accounts returns the authenticator of the product's users.
 func (a *API) Accounts() *accounts.Authenticator { return a.accounts }
 
-// RegisterRoutes registers every row of the table.
+// RegisterRoutes registers the routes of [API.routes].
 func (a *API) RegisterRoutes(api huma.API) { a.register(api, a.routes()) }
 
-// RegisterSearches registers the rows below search/*.
+// RegisterSearches registers the routes below search/*.
 func (a *API) RegisterSearches(api huma.API) { a.register(api, a.searchRoutes()) }
 
-// RegisterActions registers the rows below action/*.
+// RegisterActions registers the routes below action/*.
 func (a *API) RegisterActions(api huma.API) { a.register(api, a.actionRoutes()) }
 
 func (a *API) register(api huma.API, rows []rest.Route) {
@@ -58,7 +58,8 @@ func (a *API) register(api huma.API, rows []rest.Route) {
 	rest.Register(api, rows, a.checkRateLimit)
 }
 
-// handle binds a handler to its row; errors of the rules bring their members.
+// handle binds a handler to its route. Domain errors get their extension members by
+// [mapError].
 func handle[I, O any](handler func(context.Context, *I) (*O, error)) rest.Binder {
 	return rest.Handle(func(ctx context.Context, in *I) (*O, error) {
 		out, err := handler(ctx, in)
@@ -66,7 +67,8 @@ func handle[I, O any](handler func(context.Context, *I) (*O, error)) rest.Binder
 	})
 }
 
-// mapError gives errors of the rules the members that callers see.
+// mapError adds the extension members that callers see to a domain error: alternatives,
+// allowed transitions or the deadline.
 func mapError(err error) error {
 	var apiErr *hub.Error
 	if err == nil || !errors.As(err, &apiErr) {
@@ -97,16 +99,17 @@ func mapError(err error) error {
 
 type noContent = rest.NoContent
 
-// ByID is the path of a single thing.
+// ByID is the path parameter of a single resource.
 type ByID = rest.IDParam
 
-// Paging asks for a page of a list.
+// Paging holds the query parameters of a paged list.
 type Paging = rest.PageParams
 
-// Page is one page of a list.
+// Page is a page of a list.
 type Page[T any] = rest.Page[T]
 
-// requireCaller is who is signed in.
+// requireCaller returns the signed-in caller. The product has no test environment: test
+// callers get 404.
 func requireCaller(ctx context.Context) (module.Caller, error) {
 	caller, err := rest.RequireCaller(ctx)
 	if err == nil && caller.Environment == hub.Test {
@@ -115,13 +118,13 @@ func requireCaller(ctx context.Context) (module.Caller, error) {
 	return caller, err
 }
 
-// callerOrgID is the organization of who is signed in.
+// callerOrgID returns the ID of the caller's organization.
 func callerOrgID(ctx context.Context) (uuid.UUID, error) {
 	caller, err := requireCaller(ctx)
 	return caller.TenantID, err
 }
 
-// loadOrg loads the organization of who is signed in.
+// loadOrg loads the caller's organization.
 func (a *API) loadOrg(ctx context.Context) (store.Org, error) {
 	id, err := callerOrgID(ctx)
 	if err != nil {
@@ -130,7 +133,7 @@ func (a *API) loadOrg(ctx context.Context) (store.Org, error) {
 	return a.store.LoadOrg(ctx, id)
 }
 
-// currentActor is who is signed in, as the history names them.
+// currentActor returns the caller as the appointment history records them.
 func currentActor(ctx context.Context) store.Actor {
 	caller, _ := module.CallerFrom(ctx)
 	if caller.UserID == uuid.Nil {
@@ -139,7 +142,7 @@ func currentActor(ctx context.Context) store.Actor {
 	return store.Actor{Kind: booking.Staff, User: &caller.UserID, Manager: caller.Admin}
 }
 
-// requireRowChanged is nil where a statement changed a row.
+// requireRowChanged returns a 404 error if a statement changed no row.
 func requireRowChanged(what string, rows int64, err error) error {
 	if err == nil && rows == 0 {
 		return hub.NotFound(what)
@@ -147,7 +150,7 @@ func requireRowChanged(what string, rows int64, err error) error {
 	return err
 }
 
-// listOutput is a whole list.
+// listOutput is the response of an unpaged list.
 type listOutput[T any] struct {
 	Total int `header:"X-Total-Count"`
 	Body  []T
@@ -157,7 +160,7 @@ func toListOutput[A, B any](rows []A, convert func(A) B) *listOutput[B] {
 	return &listOutput[B]{len(rows), rest.Map(rows, convert)}
 }
 
-// parseIfMatch reads If-Match.
+// parseIfMatch parses an If-Match header. It returns nil if any version matches.
 func parseIfMatch(header string) (*int, error) {
 	if header == "" || header == "*" {
 		return nil, nil

@@ -16,7 +16,7 @@ import (
 	"integrationhub/scheduling/internal/store/dbgen"
 )
 
-// Appointment is a booked time.
+// Appointment is an appointment in API responses.
 type Appointment struct {
 	ID               uuid.UUID             `json:"id"`
 	OrgID            uuid.UUID             `json:"org_id"`
@@ -51,27 +51,27 @@ type Appointment struct {
 	UpdatedAt        time.Time             `json:"updated_at"`
 }
 
-// Named is a thing with its name.
+// Named is the ID and name of a resource.
 type Named struct {
 	ID   uuid.UUID `json:"id"`
 	Name string    `json:"name"`
 }
 
-// NamedClient is a client in short.
+// NamedClient is the short form of a client.
 type NamedClient struct {
 	ID    uuid.UUID `json:"id"`
 	Name  string    `json:"name"`
 	Phone *string   `json:"phone"`
 }
 
-// NamedService is a service in short.
+// NamedService is the short form of a service.
 type NamedService struct {
 	ID    uuid.UUID `json:"id"`
 	Name  string    `json:"name"`
 	Color string    `json:"color"`
 }
 
-// AppointmentSummary is an appointment in short.
+// AppointmentSummary is the short form of an appointment.
 type AppointmentSummary struct {
 	ID           uuid.UUID      `json:"id"`
 	StartAt      time.Time      `json:"start_at"`
@@ -82,7 +82,7 @@ type AppointmentSummary struct {
 	Professional string         `json:"professional"`
 }
 
-// HistoryEntry is one change of an appointment.
+// HistoryEntry is a change of an appointment.
 type HistoryEntry struct {
 	At                 time.Time      `json:"at"`
 	Action             string         `json:"action" doc:"create, edit (price, client or notes), rebook, or the action that was done"`
@@ -108,7 +108,7 @@ type AppointmentDetail struct {
 	History  []HistoryEntry `json:"history" nullable:"false"`
 }
 
-// BookedAppointment is an appointment with what is worth knowing about the change.
+// BookedAppointment is an appointment with the warnings of the change.
 type BookedAppointment struct {
 	Appointment
 	Warnings []string `json:"warnings" nullable:"false" doc:"outside_working_hours, in_the_past, daily_limit_reached: what staff may do all the same"`
@@ -158,10 +158,10 @@ type appointmentsOutput struct {
 	Body  []Appointment
 }
 
-// maxListDays is how many days a list of appointments may ask for.
+// maxListDays is the longest range of days of an appointment list.
 const maxListDays = 93
 
-// parseSpan reads the days of a list; both nil where none are named.
+// parseSpan parses the range of days. It returns nil for both ends if the query has none.
 func (in *appointmentsInput) parseSpan(zone *time.Location) (since, until *time.Time, err error) {
 	first, last := in.DateFrom, in.DateTo
 	switch {
@@ -231,7 +231,7 @@ func (a *API) listAppointments(ctx context.Context, in *appointmentsInput) (*app
 	}, err
 }
 
-// pageLinks names the neighbouring pages (RFC 8288).
+// pageLinks returns the Link header with the neighbouring pages (RFC 8288).
 func (a *API) pageLinks(in *appointmentsInput, total int) string {
 	query := url.Values{}
 	for name, value := range map[string]string{
@@ -441,7 +441,7 @@ func (a *API) rescheduleAppointment(ctx context.Context, in *rescheduleInput) (*
 	return a.applyUpdate(ctx, in.IfMatch, update, store.AppointmentChange{Org: org, ID: in.ID, By: currentActor(ctx), Reason: reason, SkipClient: in.Body.NotifyClient.HasValue() && !in.Body.NotifyClient.Value})
 }
 
-// parseReason reads why somebody changes an appointment.
+// parseReason validates the reason for a change.
 func parseReason(field optional[string]) (reason *string, err error) {
 	field.ApplyToNullable(&reason)
 	var errs fieldErrors
@@ -449,7 +449,7 @@ func parseReason(field optional[string]) (reason *string, err error) {
 	return reason, errs.Err()
 }
 
-// ActionInput is what every action is told.
+// ActionInput holds the parameters of every status action.
 type ActionInput struct {
 	ByID
 	IfMatch string `header:"If-Match"`

@@ -17,10 +17,10 @@ import (
 	"integrationhub/scheduling/internal/store/dbgen"
 )
 
-// accountOptions is where accounts are the scheduling service's own.
+// accountOptions configures the accounts module for this product.
 var accountOptions = accounts.Options{Product: "Scheduling", RefreshTokenPrefix: "schr_", PasswordPage: "/reset-password"}
 
-// userStore is where the desk for accounts finds them.
+// userStore gives the accounts module access to the users table.
 type userStore struct{ store *store.Store }
 
 // FindByEmail implements [accounts.UserStore].
@@ -70,7 +70,7 @@ type signUpInput struct {
 
 type signUpOutput struct{ Body Registered }
 
-// Registered is what registering hands out.
+// Registered is the response of a sign-up.
 type Registered struct {
 	accounts.Session
 	User         User         `json:"user"`
@@ -118,7 +118,7 @@ func (a *API) signUp(ctx context.Context, in *signUpInput) (*signUpOutput, error
 	return &signUpOutput{session}, nil
 }
 
-// createOrganization makes an organization with its owner.
+// createOrganization creates an organization with its settings, loyalty program and owner.
 func (a *API) createOrganization(ctx context.Context, tx *store.Tx, org uuid.UUID, in *signUpInput, phone *string, hash string) (dbgen.User, error) {
 	body := &in.Body
 	if err := checkSlugFree(ctx, tx, body.OrgSlug, org); err != nil {
@@ -141,8 +141,8 @@ func (a *API) createOrganization(ctx context.Context, tx *store.Tx, org uuid.UUI
 	})
 }
 
-// checkSlugFree refuses a slug that still leads to another organization. Those in use
-// are refused by the database.
+// checkSlugFree refuses a slug that still redirects to another organization. The database
+// refuses slugs in use.
 func checkSlugFree(ctx context.Context, tx *store.Tx, slug string, org uuid.UUID) error {
 	reserved, err := tx.SlugIsKept(ctx, dbgen.SlugIsKeptParams{Slug: slug, Now: tx.Now(), OrgID: org})
 	if err == nil && reserved {
@@ -155,7 +155,7 @@ func slugTakenError() *hub.Error {
 	return hub.Errorf(hub.ErrMalformed, "slug_taken", "Organization slug already taken")
 }
 
-// mapAccountConflict answers for names that somebody else has.
+// mapAccountConflict turns violations of unique e-mails and slugs into errors for callers.
 func mapAccountConflict(err error) error {
 	switch dberr.ConstraintName(err) {
 	case "users_email":

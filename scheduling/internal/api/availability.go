@@ -13,7 +13,7 @@ import (
 	"integrationhub/scheduling/internal/store"
 )
 
-// Availability is the free slots of a day.
+// Availability lists the free slots of a day.
 type Availability struct {
 	Date           string         `json:"date"`
 	Professional   string         `json:"professional" doc:"Display name; empty where nobody gives the service"`
@@ -38,14 +38,14 @@ type Slot struct {
 	Price          *booking.Cents `json:"price,omitempty" doc:"Where anybody was asked for"`
 }
 
-// alternative is a slot proposed for one that is taken.
+// alternative is a free slot proposed in place of a taken slot.
 type alternative struct {
 	StartAt        time.Time `json:"start_at"`
 	EndAt          time.Time `json:"end_at"`
 	ProfessionalID uuid.UUID `json:"professional_id"`
 }
 
-// AvailabilityQuery asks for the free slots of a day.
+// AvailabilityQuery holds the query parameters for the free slots of a day.
 type AvailabilityQuery struct {
 	ProfessionalID string    `query:"professional_id" format:"uuid"`
 	ServiceID      uuid.UUID `query:"service_id" required:"true"`
@@ -60,14 +60,14 @@ type monthInput struct {
 	Month          string    `query:"month" required:"true" doc:"YYYY-MM"`
 }
 
-// MonthAvailability is how free the days of a month are.
+// MonthAvailability lists the days of a month with their free slots.
 type MonthAvailability struct {
 	Month    string    `json:"month"`
 	Timezone string    `json:"timezone"`
 	Days     []FreeDay `json:"days" nullable:"false"`
 }
 
-// FreeDay is how free a day is.
+// FreeDay is the number of free slots of a day.
 type FreeDay struct {
 	Date  string  `json:"date"`
 	Free  int     `json:"free" doc:"How many slots"`
@@ -76,8 +76,8 @@ type FreeDay struct {
 
 type monthOutput struct{ Body MonthAvailability }
 
-// callerView is a client's view, or with credentials of the organization's own: staff
-// see every free slot, connected products what clients see.
+// callerView returns the availability limits of the caller. Staff see every free slot;
+// connected products see what clients see.
 func (a *API) callerView(ctx context.Context, org store.Org) publicbooking.View {
 	caller, authenticated := module.CallerFrom(ctx)
 	if authenticated && caller.UserID != uuid.Nil {
@@ -86,8 +86,8 @@ func (a *API) callerView(ctx context.Context, org store.Org) publicbooking.View 
 	return publicbooking.View{Org: org, Online: true, Limits: org.Policy.PublicLimits(a.host.Now(), org.Zone)}
 }
 
-// availabilityView finds out whose time is asked about: that of the caller's organization,
-// or without credentials that of the service's.
+// availabilityView returns the view of the caller's organization. Without credentials it
+// is a client's view of the service's organization.
 func (a *API) availabilityView(ctx context.Context, service uuid.UUID) (publicbooking.View, error) {
 	if _, authenticated := module.CallerFrom(ctx); authenticated {
 		org, err := a.loadOrg(ctx)

@@ -14,13 +14,14 @@ import (
 	"integrationhub/scheduling/internal/store"
 )
 
-// optional is a member of a body that may be absent, null or have a value.
+// optional is a body member that may be absent, null or set.
 type optional[T any] = rest.Optional[T]
 
-// fieldErrors gathers what is wrong with a request.
+// fieldErrors collects the validation errors of a request.
 type fieldErrors struct{ rest.FieldErrors }
 
-// merge takes over what the rules found.
+// merge adds the field errors of a domain validation. It returns any other error
+// unchanged.
 func (errs *fieldErrors) merge(err error) error {
 	var ruleErr *hub.Error
 	if errors.As(err, &ruleErr) && errors.Is(err, hub.ErrInvalid) {
@@ -43,12 +44,13 @@ func (errs *fieldErrors) checkPhone(phone *string) {
 	errs.Check(booking.ValidPhone(*phone), "body.phone", "must be a phone number of 8 to 15 digits")
 }
 
-// checkAmount checks that an amount that was sent exists in a currency.
+// checkAmount checks that an amount is payable in the currency: some have no decimals.
 func (errs *fieldErrors) checkAmount(amount optional[booking.Cents], currency, location string) {
 	errs.Check(!amount.HasValue() || amount.Value.Payable(currency), location, "must not have decimals in this currency")
 }
 
-// newIdempotencyKey makes a request with an Idempotency-Key count once; nil without a key.
+// newIdempotencyKey returns the key of a request with a hash of its body, or nil without a
+// key.
 func newIdempotencyKey(operation, key string, request any) (*store.IdempotencyKey, error) {
 	if key == "" {
 		return nil, nil
@@ -61,7 +63,7 @@ func newIdempotencyKey(operation, key string, request any) (*store.IdempotencyKe
 	return &store.IdempotencyKey{Operation: operation, Key: key, RequestHash: hash[:]}, nil
 }
 
-// parseInstant reads a moment with its offset from a body.
+// parseInstant parses a date-time with its UTC offset.
 func parseInstant(location, value string) (time.Time, error) {
 	t, err := time.Parse(time.RFC3339, value)
 	if err != nil {
@@ -75,7 +77,7 @@ func parseInstant(location, value string) (time.Time, error) {
 	return t, nil
 }
 
-// parseDate reads a day.
+// parseDate parses a YYYY-MM-DD date.
 func parseDate(location, value string) (booking.Date, error) {
 	date, err := booking.ParseDate(value)
 	if err != nil || date.Time().Year() < 1900 || date.Time().Year() > 9998 {
@@ -84,7 +86,8 @@ func parseDate(location, value string) (booking.Date, error) {
 	return date, nil
 }
 
-// parseMonth reads the month of a query and gives its days; "" is the month of now.
+// parseMonth returns the first and last day of a YYYY-MM month. The empty string is the
+// current month.
 func parseMonth(value string, now time.Time, zone *time.Location) (first, last booking.Date, err error) {
 	if value == "" {
 		value = now.In(zone).Format("2006-01")
@@ -96,7 +99,7 @@ func parseMonth(value string, now time.Time, zone *time.Location) (first, last b
 	return first, last, nil
 }
 
-// dayBounds are the first instant of a day and the end of another.
+// dayBounds returns the start of the first day and the end of the last day.
 func dayBounds(first, last booking.Date, zone *time.Location) (since, until time.Time) {
 	return booking.DayStart(zone, first), booking.DayStart(zone, last+1)
 }

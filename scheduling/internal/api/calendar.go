@@ -14,7 +14,7 @@ import (
 	"integrationhub/scheduling/internal/store/dbgen"
 )
 
-// ScheduleRule is one line of a professional's week.
+// ScheduleRule is a recurring weekly working time of a professional.
 type ScheduleRule struct {
 	ID             uuid.UUID `json:"id"`
 	ProfessionalID uuid.UUID `json:"professional_id"`
@@ -40,11 +40,12 @@ type ruleFields struct {
 	IsActive       optional[bool]      `json:"is_active,omitempty"`
 }
 
-// maxRules is how many rules a professional may have: every look for free times reads
-// them all.
+// maxRules is the largest number of rules of a professional. Every availability query
+// reads them all.
 const maxRules = 200
 
-// listRulesWithinLimit refuses what made the rules of a professional too many.
+// listRulesWithinLimit lists a professional's rules. It fails if there are more than
+// [maxRules].
 func listRulesWithinLimit(ctx context.Context, queries *dbgen.Queries, org, professional uuid.UUID, location string) ([]dbgen.ScheduleRule, error) {
 	rows, err := queries.ListRules(ctx, org, &professional)
 	if err == nil && len(rows) > maxRules {
@@ -77,7 +78,7 @@ func toRule(row dbgen.ScheduleRule, zone *time.Location) ScheduleRule {
 	}
 }
 
-// applyTo applies the fields to a rule and checks what comes out.
+// applyTo applies the fields to a rule and validates the result.
 func (f *ruleFields) applyTo(row *dbgen.ScheduleRule) error {
 	f.ProfessionalID.ApplyTo(&row.ProfessionalID)
 	f.DayOfWeek.ApplyTo(&row.DayOfWeek)
@@ -113,7 +114,7 @@ func (f *ruleFields) applyTo(row *dbgen.ScheduleRule) error {
 	return errs.Err()
 }
 
-// requireProfessional checks that a professional is the organization's.
+// requireProfessional returns a 404 error if the organization has no such professional.
 func requireProfessional(ctx context.Context, queries *dbgen.Queries, org, professional uuid.UUID) error {
 	rows, err := queries.ListProfessionals(ctx, org, &professional)
 	if err == nil && len(rows) == 0 {
@@ -126,7 +127,7 @@ type rulesInput struct {
 	ProfessionalID string `query:"professional_id" format:"uuid" doc:"Only this professional's rules"`
 }
 
-// parseOptionalID reads an optional id of a query.
+// parseOptionalID parses an optional UUID of a query.
 func parseOptionalID(location, value string) (*uuid.UUID, error) {
 	if value == "" {
 		return nil, nil

@@ -9,7 +9,7 @@ import (
 	"integrationhub/scheduling/internal/calendar"
 )
 
-// calendarOutput is an .ics file.
+// calendarOutput is the response with an .ics file.
 type calendarOutput struct {
 	ContentType string `header:"Content-Type"`
 	Disposition string `header:"Content-Disposition"`
@@ -24,7 +24,7 @@ func toCalendarOutput(name string, file []byte) *calendarOutput {
 	}
 }
 
-// getCalendarByToken gives a client what was booked for a calendar of their own.
+// getCalendarByToken returns the client's appointment as an .ics file.
 func (a *API) getCalendarByToken(ctx context.Context, in *publicTokenInput) (*calendarOutput, error) {
 	org, err := a.publicBooking.Organization(ctx, in.Slug.Slug)
 	if err != nil {
@@ -43,7 +43,8 @@ type feedInput struct {
 	File string    `path:"file" maxLength:"60" doc:"The secret, and .ics"`
 }
 
-// getCalendarFeed gives a professional's calendar to whoever has its address.
+// getCalendarFeed returns a professional's calendar. The secret in the address is the only
+// credential.
 func (a *API) getCalendarFeed(ctx context.Context, in *feedInput) (*calendarOutput, error) {
 	file, err := a.publicBooking.Feed(ctx, in.ID, strings.TrimSuffix(in.File, ".ics"))
 	return toCalendarOutput("calendar.ics", file), err

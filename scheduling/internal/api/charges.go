@@ -31,7 +31,7 @@ type createChargeInput struct {
 	} `nameHint:"NewCharge"`
 }
 
-// validate reads what is to be charged.
+// validate checks the amount and the payer of the charge.
 func (in *createChargeInput) validate(currency string) error {
 	body := &in.Body
 	var errs fieldErrors
@@ -46,7 +46,7 @@ func (in *createChargeInput) validate(currency string) error {
 	return errs.Err()
 }
 
-// Charge is a payment that is to be made.
+// Charge is a payment requested from the payment provider.
 type Charge struct {
 	Payment
 	PixCopyPaste string  `json:"pix_copy_paste" doc:"BR Code"`
@@ -65,8 +65,8 @@ type chargeOutput struct {
 	Body   Charge
 }
 
-// createCharge asks the payment provider for a charge. One that is open for the same
-// appointment, kind and amount is answered instead of a second one, with 200.
+// createCharge requests a charge from the payment provider. An open charge for the same
+// appointment, kind and amount is returned with 200 instead.
 func (a *API) createCharge(ctx context.Context, in *createChargeInput) (*chargeOutput, error) {
 	org, err := a.loadOrg(ctx)
 	if err != nil {
@@ -115,7 +115,8 @@ func (a *API) createCharge(ctx context.Context, in *createChargeInput) (*chargeO
 	return &chargeOutput{status, output}, err
 }
 
-// buildRequest says what is to be charged, by the appointment where there is one.
+// buildRequest builds the charge request. An appointment supplies the client, the amount
+// and the description.
 func (in *createChargeInput) buildRequest(ctx context.Context, tx *store.Tx, org store.Org) (payment.ChargeRequest, error) {
 	body := &in.Body
 	request := payment.ChargeRequest{ExpiresAt: tx.Now().Add(time.Duration(body.ExpiresInMinutes) * time.Minute)}
@@ -145,7 +146,8 @@ func (in *createChargeInput) buildRequest(ctx context.Context, tx *store.Tx, org
 	return request, err
 }
 
-// fillFromAppointment says what is to be paid for an appointment.
+// fillFromAppointment fills in the client, description, expiry and amount due of an
+// appointment.
 func (in *createChargeInput) fillFromAppointment(appointment dbgen.AppointmentDetail, request *payment.ChargeRequest, now time.Time) error {
 	if in.Body.ClientID.HasValue() && appointment.ClientID != request.Client {
 		return hub.Invalid("body.client_id", "is not the appointment's client")
@@ -169,7 +171,7 @@ type paymentNoticeInput struct {
 	query    url.Values
 }
 
-// Resolve keeps what the provider signs.
+// Resolve keeps the headers and the query, which the provider's signature may cover.
 func (in *paymentNoticeInput) Resolve(ctx huma.Context) []error {
 	address := ctx.URL()
 	in.header, in.query = make(http.Header), address.Query()
@@ -183,8 +185,8 @@ type paymentNoticeOutput struct {
 	} `nameHint:"NoticeReceived"`
 }
 
-// receivePaymentNotice takes in a notice of the payment provider. It is answered the same
-// whether it is new or not, and whatever it is about.
+// receivePaymentNotice accepts a webhook of the payment provider. The response is the same
+// for new, repeated and unknown notices.
 func (a *API) receivePaymentNotice(ctx context.Context, in *paymentNoticeInput) (*paymentNoticeOutput, error) {
 	out := &paymentNoticeOutput{}
 	out.Body.Received = true
@@ -195,7 +197,7 @@ type paySandboxInput struct {
 	TxID string `path:"txid" maxLength:"60"`
 }
 
-// paySandboxOutput has no schema of its own: the call stands in no document.
+// paySandboxOutput has no schema: the operation is in no OpenAPI document.
 type paySandboxOutput struct{ Body map[string]any }
 
 // paySandboxCharge pays a charge of the sandbox, which then sends its webhook.

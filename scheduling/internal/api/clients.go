@@ -16,7 +16,7 @@ import (
 	"integrationhub/scheduling/internal/store/dbgen"
 )
 
-// Client is somebody who books.
+// Client is a person who books appointments.
 type Client struct {
 	ID                uuid.UUID     `json:"id"`
 	Name              string        `json:"name"`
@@ -40,14 +40,14 @@ type Client struct {
 	MarketingConsentSource *string    `json:"marketing_consent_source" enum:"staff,client" doc:"Who noted it"`
 }
 
-// SavedClient is a client as it was stored.
+// SavedClient is a stored client with its warnings and possible duplicates.
 type SavedClient struct {
 	Client
 	Warnings             []string    `json:"warnings" nullable:"false" doc:"cpf_check_digit"`
 	PossibleDuplicateIDs []uuid.UUID `json:"possible_duplicate_ids" nullable:"false" doc:"Clients with the same phone"`
 }
 
-// ClientDetail is a client with the latest of the history.
+// ClientDetail is a client with the latest appointments and payments.
 type ClientDetail struct {
 	Client
 	Appointments []Appointment `json:"appointments" nullable:"false"`
@@ -76,7 +76,7 @@ type updateClientInput struct {
 	Body clientFields `nameHint:"ClientFields"`
 }
 
-// openCPF opens a client's tax id, nil where there is none.
+// openCPF decrypts a client's tax ID. It returns nil if there is none.
 func (a *API) openCPF(client *dbgen.Client) (*string, error) {
 	digits, err := a.store.OpenCPF(client)
 	if err != nil || digits == "" {
@@ -86,7 +86,7 @@ func (a *API) openCPF(client *dbgen.Client) (*string, error) {
 	return &formatted, nil
 }
 
-// toClients shows rows with the appointments around now.
+// toClients converts rows, with each client's last and next appointment.
 func (a *API) toClients(ctx context.Context, org store.Org, rows []dbgen.Client) ([]Client, error) {
 	ids := rest.Map(rows, func(client dbgen.Client) uuid.UUID { return client.ID })
 	neighbours, err := a.store.NeighboursOf(ctx, dbgen.NeighboursOfParams{Now: a.host.Now(), OrgID: org.ID, ClientIds: ids})
@@ -119,7 +119,7 @@ func (a *API) toClients(ctx context.Context, org store.Org, rows []dbgen.Client)
 	return list, nil
 }
 
-// applyClientFields applies the fields to a client and checks what comes out.
+// applyClientFields applies the fields to a client and validates the result.
 func (a *API) applyClientFields(fields *clientFields, client *dbgen.Client, today booking.Date) (warnings []string, err error) {
 	fields.Name.ApplyTo(&client.Name)
 	fields.Phone.ApplyToNullable(&client.Phone)
@@ -224,12 +224,12 @@ func (a *API) listClients(ctx context.Context, in *clientsInput) (*struct{ Body 
 	return &struct{ Body Page[Client] }{rest.NewPage(list, total, in.Paging)}, nil
 }
 
-// escapeLike keeps what people type from meaning something in a LIKE pattern.
+// escapeLike escapes the wildcards of a LIKE pattern.
 func escapeLike(s string) string {
 	return strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`).Replace(s)
 }
 
-// toSavedClient shows a client that was just stored.
+// toSavedClient converts a stored client and looks for others with the same phone.
 func (a *API) toSavedClient(ctx context.Context, org store.Org, row dbgen.Client, warnings []string) (*struct{ Body SavedClient }, error) {
 	list, err := a.toClients(ctx, org, []dbgen.Client{row})
 	if err != nil {
@@ -299,7 +299,7 @@ func (a *API) updateClient(ctx context.Context, in *updateClientInput) (*struct{
 	return a.toSavedClient(ctx, org, updated, warnings)
 }
 
-// deleteClient forgets who a client was; bookings and money stay.
+// deleteClient erases a client's personal data; bookings and payments stay.
 func (a *API) deleteClient(ctx context.Context, in *ByID) (*noContent, error) {
 	org, err := callerOrgID(ctx)
 	if err != nil {
@@ -381,7 +381,7 @@ func (a *API) listClientPayments(ctx context.Context, in *clientListInput) (*str
 	return &struct{ Body Page[Payment] }{rest.NewPage(toPayments(rows, org.Zone), total, in.Paging)}, err
 }
 
-// findClientsByPhone finds an organization's clients under a phone number.
+// findClientsByPhone finds an organization's clients by phone number.
 func (a *API) findClientsByPhone(ctx context.Context, queries *dbgen.Queries, org uuid.UUID, phone string) ([]dbgen.Client, error) {
 	forms := booking.PhoneForms(phone)
 	if len(forms) == 0 {

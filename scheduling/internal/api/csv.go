@@ -18,17 +18,17 @@ import (
 	"integrationhub/scheduling/internal/booking"
 )
 
-// tabular is an answer that can also be given as rows, the first of them the heads.
+// tabular is a report that can be written as CSV. The first row holds the column names.
 type tabular interface{ table() [][]any }
 
 const mediaCSV = "text/csv"
 
-// reportOutput writes itself in the form that was asked for.
+// reportOutput writes its body as JSON or CSV.
 type reportOutput struct {
 	Body func(huma.Context)
 }
 
-// bindReport binds a report to its row: JSON, or CSV where Accept asks for it.
+// bindReport binds a report handler to its route: JSON, or CSV if Accept asks for it.
 func bindReport[I any, O tabular](handler func(context.Context, *I) (O, error)) func(huma.API, huma.Operation) {
 	return func(api huma.API, op huma.Operation) {
 		schema := api.OpenAPI().Components.Schemas.Schema(reflect.TypeFor[O](), true, "Report")
@@ -74,7 +74,7 @@ func encodeReport(accept string, result tabular) (media string, body []byte, err
 	return mediaCSV + "; charset=utf-8", buffer.Bytes(), w.Error()
 }
 
-// formatCell writes a value.
+// formatCell formats a CSV value.
 func formatCell(value any) string {
 	switch v := value.(type) {
 	case nil:

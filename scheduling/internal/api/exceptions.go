@@ -13,7 +13,7 @@ import (
 	"integrationhub/scheduling/internal/store/dbgen"
 )
 
-// ScheduleException changes one day of a professional.
+// ScheduleException changes a professional's working time on a day.
 type ScheduleException struct {
 	ID             uuid.UUID `json:"id"`
 	ProfessionalID uuid.UUID `json:"professional_id"`
@@ -26,7 +26,8 @@ type ScheduleException struct {
 	UpdatedAt      time.Time `json:"updated_at"`
 }
 
-// MadeException is a new exception with the appointments that lie in it: they stay.
+// MadeException is a new exception with the appointments that conflict with it. Those stay
+// booked.
 type MadeException struct {
 	ScheduleException
 	Conflicts []AppointmentSummary `json:"conflicts" nullable:"false"`
@@ -52,7 +53,7 @@ type updateExceptionInput struct {
 	Body exceptionFields `nameHint:"ScheduleExceptionFields"`
 }
 
-// maxExceptionDays is how many days a range may have.
+// maxExceptionDays is the longest range of an exception.
 const maxExceptionDays = 366
 
 func toException(row dbgen.ScheduleException, zone *time.Location) ScheduleException {
@@ -62,7 +63,7 @@ func toException(row dbgen.ScheduleException, zone *time.Location) ScheduleExcep
 	}
 }
 
-// applyTo applies the fields to an exception and checks what comes out.
+// applyTo applies the fields to an exception and validates the result.
 func (f *exceptionFields) applyTo(exception *dbgen.ScheduleException) error {
 	f.ProfessionalID.ApplyTo(&exception.ProfessionalID)
 	f.Reason.ApplyTo(&exception.Reason)
@@ -174,7 +175,7 @@ func (a *API) createException(ctx context.Context, in *createExceptionInput) (*s
 	return out, err
 }
 
-// findConflicts finds the appointments that lie in a new block.
+// findConflicts returns the appointments that overlap a new block.
 func findConflicts(ctx context.Context, tx *store.Tx, org store.Org, exception dbgen.ScheduleException, first, last booking.Date) ([]AppointmentSummary, error) {
 	found := []AppointmentSummary{}
 	if exception.ExceptionType != string(booking.Block) {

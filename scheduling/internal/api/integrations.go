@@ -19,7 +19,7 @@ import (
 	"integrationhub/scheduling/internal/store/dbgen"
 )
 
-// FoundClient is a client as connected products see them.
+// FoundClient is a client in responses to connected products.
 type FoundClient struct {
 	ID                uuid.UUID     `json:"id"`
 	Name              string        `json:"name"`
@@ -33,7 +33,7 @@ type FoundClient struct {
 	TotalSpent        booking.Cents `json:"total_spent"`
 }
 
-// PhoneQuery names a phone number.
+// PhoneQuery holds the phone number of a search.
 type PhoneQuery struct {
 	Phone string `query:"phone" required:"true" maxLength:"40"`
 }
@@ -78,7 +78,7 @@ type searchAppointmentsInput struct {
 	Limit  int    `query:"limit" minimum:"1" maximum:"100" default:"20"`
 }
 
-// FoundAppointment is an appointment as connected products see it.
+// FoundAppointment is an appointment in responses to connected products.
 type FoundAppointment struct {
 	ID           uuid.UUID      `json:"id"`
 	Datetime     time.Time      `json:"datetime"`
@@ -148,7 +148,7 @@ type bookByPhoneOutput struct {
 	} `nameHint:"ActionBooked"`
 }
 
-// parseStart reads what is to be booked.
+// parseStart validates the request and returns the start of the appointment.
 func (in *bookByPhoneInput) parseStart() (start time.Time, err error) {
 	body := &in.Body
 	field, location := body.StartAt, "body.start_at"
@@ -224,7 +224,7 @@ func (a *API) bookByPhone(ctx context.Context, in *bookByPhoneInput) (*bookByPho
 	return out, nil
 }
 
-// findService finds the service by its id or its exact name.
+// findService returns the service of the given ID or exact name.
 func (a *API) findService(ctx context.Context, org uuid.UUID, in *bookByPhoneInput) (uuid.UUID, error) {
 	if in.Body.ServiceID.HasValue() {
 		return in.Body.ServiceID.Value, nil
@@ -241,7 +241,8 @@ func (a *API) findService(ctx context.Context, org uuid.UUID, in *bookByPhoneInp
 	return uuid.Nil, hub.Invalid("body.service", "is not the name of a service")
 }
 
-// Integration is a connected product in document 1's shape.
+// Integration is a connected product in the shape of docs/interfaces/scheduling.md
+// (Integrations).
 type Integration struct {
 	ID              uuid.UUID  `json:"id"`
 	Product         string     `json:"product"`
@@ -257,12 +258,12 @@ type Integration struct {
 	CreatedAt       time.Time  `json:"created_at"`
 }
 
-// Integrations are an organization's connections.
+// Integrations lists an organization's integrations.
 type Integrations struct {
 	Integrations []Integration `json:"integrations" nullable:"false"`
 }
 
-// ToIntegration shows a connection to its administrator.
+// ToIntegration converts an integration for its administrator.
 func ToIntegration(integration module.Integration) Integration {
 	output := Integration{
 		ID: integration.ID, Product: integration.Product, Status: integration.Status, Features: append([]string{}, integration.Features...), Enabled: append([]string{}, integration.EnabledUses...),
@@ -275,12 +276,12 @@ func ToIntegration(integration module.Integration) Integration {
 	return output
 }
 
-// ToIntegrations shows all of them.
+// ToIntegrations converts a list of integrations.
 func ToIntegrations(integrations []module.Integration) Integrations {
 	return Integrations{rest.Map(integrations, ToIntegration)}
 }
 
-// maskKey is what is known of a key, in the form of the interface.
+// maskKey returns the last four characters of a key, then asterisks.
 func maskKey(last4 string) string {
 	if last4 == "" {
 		return ""
@@ -288,7 +289,7 @@ func maskKey(last4 string) string {
 	return last4 + "****"
 }
 
-// SearchPhone gives what any organization knows under a phone number; at most a hundred.
+// SearchPhone returns at most 100 clients of all organizations with the phone number.
 func (a *API) SearchPhone(ctx context.Context, phone string) ([]module.PhoneMatch, error) {
 	rows, err := a.store.ClientsAnywhere(ctx, booking.PhoneForms(phone))
 	return rest.Map(rows, func(client dbgen.Client) module.PhoneMatch {

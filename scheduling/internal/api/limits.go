@@ -11,8 +11,8 @@ import (
 	"integrationhub/hub/module/rest"
 )
 
-// checkRateLimit refuses requests beyond what their caller may make. Those of keys are limited by
-// the hub, clients' by the desk.
+// checkRateLimit enforces the rate limits of users and visitors. The hub limits API keys
+// itself.
 func (a *API) checkRateLimit(ctx context.Context, route rest.Route) error {
 	caller, authenticated := module.CallerFrom(ctx)
 	switch {

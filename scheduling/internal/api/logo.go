@@ -11,10 +11,10 @@ import (
 	"integrationhub/scheduling/internal/store/dbgen"
 )
 
-// formOverheadBytes is room for what a form has around its file.
+// formOverheadBytes is the room for a multipart form around its file.
 const formOverheadBytes = 64 << 10
 
-// allowUpload lets a form be as long as a picture may be.
+// allowUpload raises the body limit of a route to the size of an image.
 func allowUpload(bind func(huma.API, huma.Operation)) func(huma.API, huma.Operation) {
 	return func(api huma.API, op huma.Operation) {
 		op.MaxBodyBytes = imageupload.MaxBytes + formOverheadBytes
@@ -34,7 +34,7 @@ type logoOutput struct {
 	} `nameHint:"Logo"`
 }
 
-// uploadLogo keeps a picture anew, so that nothing but its pixels is.
+// uploadLogo re-encodes and stores the image: only its pixels are kept.
 func (a *API) uploadLogo(ctx context.Context, in *logoInput) (*logoOutput, error) {
 	org, err := callerOrgID(ctx)
 	if err != nil {
@@ -65,7 +65,7 @@ func (a *API) deleteLogo(ctx context.Context, _ *struct{}) (*noContent, error) {
 	return nil, a.replaceLogo(ctx, org, nil)
 }
 
-// replaceLogo makes a stored picture the logo, or none, and removes the one before.
+// replaceLogo sets or clears the logo and deletes the previous file.
 func (a *API) replaceLogo(ctx context.Context, id uuid.UUID, name *string) error {
 	var previous *string
 	err := a.store.InTx(ctx, "changing the logo", func(tx *store.Tx) error {
@@ -82,7 +82,8 @@ func (a *API) replaceLogo(ctx context.Context, id uuid.UUID, name *string) error
 	return err
 }
 
-// deleteFile removes a picture that nothing names any more; one that stays does no harm.
+// deleteFile deletes an unreferenced file. A failure is only logged: the file does no
+// harm.
 func (a *API) deleteFile(ctx context.Context, name string) {
 	if err := a.host.Files.Delete(ctx, name); err != nil {
 		a.host.Log.WarnContext(ctx, "a picture stays behind", "name", name, "error", err)

@@ -32,13 +32,13 @@ type LoyaltyConfig struct {
 	UpdatedAt             time.Time     `json:"updated_at"`
 }
 
-// Terminology is what points are called.
+// Terminology names the points of a program, in singular and plural.
 type Terminology struct {
 	Singular string `json:"one" maxLength:"40"`
 	Plural   string `json:"other" maxLength:"40"`
 }
 
-// Reward is something points can be exchanged for.
+// Reward is what a client exchanges points for.
 type Reward struct {
 	ID        uuid.UUID          `json:"id"`
 	Name      string             `json:"name"`
@@ -101,7 +101,7 @@ func (a *API) getLoyaltyConfig(ctx context.Context, _ *struct{}) (*loyaltyOutput
 	}}, err
 }
 
-// applyTo applies the fields to a program.
+// applyTo applies the fields to a program, without its rewards.
 func (in *configureLoyaltyInput) applyTo(program *dbgen.LoyaltyProgram) {
 	body := &in.Body
 	body.Enabled.ApplyTo(&program.Enabled)
@@ -124,7 +124,7 @@ func (in *configureLoyaltyInput) applyTo(program *dbgen.LoyaltyProgram) {
 	}
 }
 
-// mergeRewards are the program's rewards as they will be, and the services they name.
+// mergeRewards returns the program's future rewards. Each stored reward may be named once.
 func (in *configureLoyaltyInput) mergeRewards(org uuid.UUID, stored []dbgen.LoyaltyReward) (list []dbgen.LoyaltyReward, err error) {
 	if !in.Body.Rewards.HasValue() {
 		return stored, nil
@@ -148,7 +148,7 @@ func (in *configureLoyaltyInput) mergeRewards(org uuid.UUID, stored []dbgen.Loya
 	return list, nil
 }
 
-// validate finds money that the currency does not have.
+// validate checks that the amounts are payable in the currency.
 func (in *configureLoyaltyInput) validate(currency string) error {
 	var errs fieldErrors
 	errs.checkAmount(in.Body.MinSpend, currency, "body.min_spend")
@@ -201,7 +201,8 @@ func (a *API) configureLoyalty(ctx context.Context, in *configureLoyaltyInput) (
 	return a.getLoyaltyConfig(ctx, nil)
 }
 
-// requireServices checks that the services a program names are the organization's.
+// requireServices returns a 404 error if the program names a service of another
+// organization.
 func requireServices(ctx context.Context, tx *store.Tx, org uuid.UUID, ids []uuid.UUID, rewards []dbgen.LoyaltyReward) error {
 	wanted := make(map[uuid.UUID]bool)
 	for _, id := range ids {
@@ -245,7 +246,7 @@ func saveProgram(ctx context.Context, tx *store.Tx, program dbgen.LoyaltyProgram
 	return tx.DropRewards(ctx, dbgen.DropRewardsParams{OrgID: program.OrgID, Now: tx.Now(), Kept: savedIDs})
 }
 
-// ClientPoints is where a client stands in the program.
+// ClientPoints is a client's balance with its history.
 type ClientPoints struct {
 	ClientID           uuid.UUID         `json:"client_id"`
 	ClientName         string            `json:"client_name"`
@@ -259,7 +260,7 @@ type ClientPoints struct {
 	History            Page[PointsEntry] `json:"history"`
 }
 
-// PointsEntry is one line of a client's points.
+// PointsEntry is a change of a client's points.
 type PointsEntry struct {
 	ID            uuid.UUID  `json:"id"`
 	Type          string     `json:"type" enum:"earn,redeem,adjust,expire,reverse,bonus"`

@@ -16,10 +16,10 @@ import (
 	"integrationhub/scheduling/internal/store/dbgen"
 )
 
-// slugRedirectPeriod is how long an organization's old slug leads to it.
+// slugRedirectPeriod is how long an organization's old slug redirects.
 const slugRedirectPeriod = 90 * 24 * time.Hour
 
-// Organization is a tenant of the service.
+// Organization is a tenant of the product.
 type Organization struct {
 	ID        uuid.UUID `json:"id"`
 	Name      string    `json:"name"`
@@ -135,7 +135,7 @@ func (a *API) updateOrganization(ctx context.Context, in *updateOrganizationInpu
 	return a.getOrganization(ctx, nil)
 }
 
-// checkCurrencyChange refuses a currency without decimals while amounts have some.
+// checkCurrencyChange refuses a currency without decimals while stored amounts have some.
 func checkCurrencyChange(ctx context.Context, tx *store.Tx, changed dbgen.Organization, org store.Org) error {
 	if changed.Currency == org.Currency || booking.Decimals(changed.Currency) > 0 {
 		return nil
@@ -183,8 +183,8 @@ func (a *API) updateSettings(ctx context.Context, in *settingsInput) (*settingsO
 	return &settingsOutput{toSettings(updated)}, err
 }
 
-// mergeBookingPage merges what was sent into the page's settings: absent members
-// stay, null removes one.
+// mergeBookingPage merges the sent members into the page settings. Absent members stay;
+// null removes a member.
 func mergeBookingPage(sent optional[BookingPage], settings *dbgen.Settings) error {
 	if !sent.Set {
 		return nil

@@ -12,7 +12,7 @@ import (
 	"integrationhub/scheduling/internal/store/dbgen"
 )
 
-// Payment is money for the organization.
+// Payment is a payment to the organization.
 type Payment struct {
 	ID                uuid.UUID     `json:"id"`
 	OrgID             uuid.UUID     `json:"org_id"`
@@ -52,7 +52,7 @@ type paymentsInput struct {
 	ClientID string `query:"client_id" format:"uuid"`
 }
 
-// Statement is a month's payments.
+// Statement is a page of a month's payments with their totals.
 type Statement struct {
 	Page[Payment]
 	Month         string          `json:"month"`
@@ -62,7 +62,7 @@ type Statement struct {
 	ByMethod      []MethodSummary `json:"by_method" nullable:"false"`
 }
 
-// MethodSummary is what came in by one method.
+// MethodSummary is the total of a payment method.
 type MethodSummary struct {
 	Method string        `json:"method"`
 	Amount booking.Cents `json:"amount"`
@@ -158,8 +158,8 @@ func (a *API) createPayment(ctx context.Context, in *createPaymentInput) (*struc
 	return &struct{ Body Payment }{toPayment(recorded, org.Zone)}, err
 }
 
-// resolvePayer finds who pays: the appointment's client where nobody else is named. An
-// appointment can be paid although its client was forgotten.
+// resolvePayer checks the named client, or fills in the appointment's. An appointment of
+// an erased client can still be paid.
 func resolvePayer(ctx context.Context, tx *store.Tx, payment *store.NewPayment) error {
 	if payment.Appointment != nil {
 		appointment, err := tx.AppointmentByID(ctx, payment.Org, *payment.Appointment)

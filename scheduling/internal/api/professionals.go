@@ -16,7 +16,7 @@ import (
 	"integrationhub/scheduling/internal/store/dbgen"
 )
 
-// Professional is somebody whose time can be booked.
+// Professional is a person whose time can be booked.
 type Professional struct {
 	ID                   uuid.UUID   `json:"id"`
 	OrgID                uuid.UUID   `json:"org_id"`
@@ -73,7 +73,7 @@ func (a *API) toProfessional(row dbgen.ListProfessionalsRow, zone *time.Location
 	}
 }
 
-// applyTo applies the fields to a professional and checks what comes out.
+// applyTo applies the fields to a professional and validates the result.
 func (f *professionalFields) applyTo(professional *dbgen.Professional) error {
 	f.UserID.ApplyToNullable(&professional.UserID)
 	f.Name.ApplyTo(&professional.Name)
@@ -101,7 +101,7 @@ func (f *professionalFields) applyTo(professional *dbgen.Professional) error {
 	return errs.Err()
 }
 
-// mapProfessionalConflict answers for a user who is not there or is somebody else's.
+// mapProfessionalConflict turns violations of the user reference into errors for callers.
 func mapProfessionalConflict(err error) error {
 	switch dberr.ConstraintName(err) {
 	case "professionals_org_id_user_id_fkey":
@@ -183,7 +183,7 @@ func (a *API) updateProfessional(ctx context.Context, in *updateProfessionalInpu
 	return a.getProfessional(ctx, in.ID)
 }
 
-// deleteProfessional keeps the row for the appointments that name it.
+// deleteProfessional marks the row as deleted: appointments refer to it.
 func (a *API) deleteProfessional(ctx context.Context, in *ByID) (*noContent, error) {
 	org, err := callerOrgID(ctx)
 	if err != nil {
@@ -205,7 +205,7 @@ func (a *API) rotateCalendarFeed(ctx context.Context, in *ByID) (*professionalOu
 	return a.getProfessional(ctx, in.ID)
 }
 
-// OfferedService is a service as a professional gives it.
+// OfferedService is a service with a professional's own duration and price.
 type OfferedService struct {
 	ServiceID         uuid.UUID      `json:"service_id"`
 	Name              string         `json:"name"`
@@ -253,7 +253,7 @@ type overrideFields struct {
 	CustomPrice    optional[booking.Cents] `json:"custom_price,omitempty"`
 }
 
-// parseOverrides reads what the professional does differently, by service.
+// parseOverrides validates the professional's own durations and prices, by service.
 func (in *setServicesInput) parseOverrides(currency string) (map[uuid.UUID]booking.Override, error) {
 	var errs fieldErrors
 	offered := make(map[uuid.UUID]bool, len(in.Body.ServiceIDs))
@@ -312,7 +312,7 @@ func (a *API) setProfessionalServices(ctx context.Context, in *setServicesInput)
 	return a.listProfessionalServices(ctx, &in.ByID)
 }
 
-// toServiceColumns writes what a professional gives as columns; what is as the service has it is -1.
+// toServiceColumns converts services and overrides to columns. -1 means no override.
 func toServiceColumns(org, professional uuid.UUID, services []uuid.UUID, overrides map[uuid.UUID]booking.Override) dbgen.AddProfessionalServicesParams {
 	params := dbgen.AddProfessionalServicesParams{OrgID: org, ProfessionalID: professional, ServiceIds: services}
 	for _, id := range services {

@@ -15,12 +15,12 @@ import (
 	"integrationhub/scheduling/internal/store/dbgen"
 )
 
-// Slug is the path of an organization's public booking.
+// Slug is the path parameter of an organization's public booking.
 type Slug struct {
 	Slug string `path:"slug" maxLength:"63"`
 }
 
-// PublicOrganization is what everybody may know of an organization.
+// PublicOrganization is the public part of an organization.
 type PublicOrganization struct {
 	Name           string  `json:"name"`
 	LogoURL        *string `json:"logo_url"`
@@ -34,7 +34,7 @@ type PublicOrganization struct {
 	ProofOfWork    bool    `json:"proof_of_work" doc:"Booking takes a solved challenge"`
 }
 
-// PublicService is a service as clients see it.
+// PublicService is a service in public booking.
 type PublicService struct {
 	ID              uuid.UUID      `json:"id"`
 	Name            string         `json:"name"`
@@ -47,7 +47,7 @@ type PublicService struct {
 	Category        *string        `json:"category"`
 }
 
-// PublicProfessional is a professional as clients see them, with one service.
+// PublicProfessional is a professional in public booking, with the terms of a service.
 type PublicProfessional struct {
 	ID              uuid.UUID     `json:"id"`
 	Name            string        `json:"name"`
@@ -134,7 +134,8 @@ type publicBookInput struct {
 	} `nameHint:"PublicBooking"`
 }
 
-// issueChallenge is one of many: each is for one booking.
+// issueChallenge returns a new proof-of-work challenge. Each is valid for a single
+// booking.
 func (a *API) issueChallenge(ctx context.Context, in *Slug) (*struct{ Body proofofwork.Challenge }, error) {
 	org, err := a.publicBooking.Organization(ctx, in.Slug)
 	if err != nil {
@@ -143,7 +144,7 @@ func (a *API) issueChallenge(ctx context.Context, in *Slug) (*struct{ Body proof
 	return &struct{ Body proofofwork.Challenge }{a.publicBooking.NewChallenge(org)}, nil
 }
 
-// PublicBooked is a booking as its client sees it.
+// PublicBooked is a booking in the client's view.
 type PublicBooked struct {
 	AppointmentID uuid.UUID              `json:"appointment_id"`
 	CancelToken   string                 `json:"cancel_token"`
@@ -197,7 +198,7 @@ type publicCancelInput struct {
 	} `nameHint:"PublicCancel"`
 }
 
-// PublicCancelled is a cancellation as its client sees it.
+// PublicCancelled is a cancelled booking in the client's view.
 type PublicCancelled struct {
 	AppointmentID uuid.UUID      `json:"appointment_id"`
 	Status        booking.Status `json:"status"`
@@ -284,7 +285,7 @@ type holdSlotInput struct {
 	} `nameHint:"PublicHold"`
 }
 
-// PublicHeld is a time that is kept while its client fills in the form.
+// PublicHeld is a slot on hold while the client fills in the form.
 type PublicHeld struct {
 	HoldID         uuid.UUID     `json:"hold_id" doc:"Send it with the booking"`
 	ProfessionalID uuid.UUID     `json:"professional_id"`
@@ -328,14 +329,14 @@ type joinWaitlistInput struct {
 	} `nameHint:"PublicWait"`
 }
 
-// PublicWaiting is an entry of a waiting list.
+// PublicWaiting is a waitlist entry.
 type PublicWaiting struct {
 	ID        uuid.UUID `json:"id"`
 	FirstDate string    `json:"first_date"`
 	LastDate  string    `json:"last_date"`
 }
 
-// joinWaitlist puts a client on the waiting list.
+// joinWaitlist adds a client to the waitlist.
 func (a *API) joinWaitlist(ctx context.Context, in *joinWaitlistInput) (*struct{ Body PublicWaiting }, error) {
 	org, err := a.publicBooking.Organization(ctx, in.Slug.Slug)
 	if err != nil {

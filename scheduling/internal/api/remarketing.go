@@ -19,7 +19,7 @@ type inactiveClientsInput struct {
 	Consented bool `query:"consented" doc:"Only those who agreed to be written to"`
 }
 
-// listInactiveClients lists who has not come for long.
+// listInactiveClients lists clients without a recent appointment.
 func (a *API) listInactiveClients(ctx context.Context, in *inactiveClientsInput) (*struct{ Body Page[Inactive] }, error) {
 	list, err := a.findInactive(ctx, &inactiveInput{in.Paging, in.Days}, in.Consented)
 	return &struct{ Body Page[Inactive] }{list.Page}, err
@@ -33,7 +33,7 @@ type startCampaignInput struct {
 	} `nameHint:"CampaignFields"`
 }
 
-// Campaign is a letter to clients who agreed to such and have not come for long.
+// Campaign is an email to inactive clients with marketing consent.
 type Campaign struct {
 	ID         *uuid.UUID `json:"id" doc:"null for a dry run"`
 	Status     string     `json:"status" enum:"dry_run,sending,done"`
@@ -61,7 +61,7 @@ type campaignOutput struct {
 	Body   Campaign
 }
 
-// startCampaign writes to inactive clients who agreed to it, in the background.
+// startCampaign sends to inactive clients with marketing consent, in the background.
 func (a *API) startCampaign(ctx context.Context, in *startCampaignInput) (*campaignOutput, error) {
 	org, err := a.loadOrg(ctx)
 	if err != nil {
@@ -109,7 +109,7 @@ func (a *API) listCampaigns(ctx context.Context, in *Paging) (*struct{ Body Page
 	return &struct{ Body Page[Campaign] }{rest.NewPage(items, total, *in)}, err
 }
 
-// applyConsent applies whether a client agreed to be written to.
+// applyConsent records or withdraws the client's marketing consent.
 func (f *clientFields) applyConsent(client *dbgen.Client, now time.Time) {
 	switch {
 	case !f.MarketingConsent.Set:

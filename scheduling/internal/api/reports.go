@@ -14,21 +14,21 @@ import (
 	"integrationhub/scheduling/internal/store/dbgen"
 )
 
-// ReportQuery is what most reports are about.
+// ReportQuery holds the query parameters of most reports.
 type ReportQuery struct {
 	Month          string `query:"month" doc:"YYYY-MM"`
 	Period         string `query:"period" enum:"week,month,quarter,year" doc:"The one that today lies in; absent: the month"`
 	ProfessionalID string `query:"professional_id" format:"uuid" doc:"Only this professional"`
 }
 
-// Span is what a report covers.
+// Span is the period of a report.
 type Span struct {
 	StartDate string `json:"start_date"`
 	EndDate   string `json:"end_date"`
 	Timezone  string `json:"timezone"`
 }
 
-// reportScope is a report's question, worked out.
+// reportScope is a validated report query.
 type reportScope struct {
 	org          store.Org
 	period       string
@@ -41,8 +41,8 @@ func (scope reportScope) toSpan() Span {
 	return Span{scope.first.String(), scope.last.String(), scope.org.Timezone}
 }
 
-// periodBounds gives the first and last day of the period around a day, moved by some
-// periods.
+// periodBounds returns the first and last day of the period around a day, shifted by
+// offset periods.
 func periodBounds(period string, day booking.Date, offset int) (first, last booking.Date) {
 	date := day.Time()
 	begin := func(months int) booking.Date {
@@ -93,7 +93,8 @@ func (a *API) resolveScope(ctx context.Context, in *ReportQuery) (reportScope, e
 	return scope, err
 }
 
-// requireKnownProfessional checks that a professional is the organization's, or was.
+// requireKnownProfessional returns a 404 error unless the professional belongs or belonged
+// to the organization.
 func (a *API) requireKnownProfessional(ctx context.Context, org, professional uuid.UUID) error {
 	exists, err := a.store.WasProfessional(ctx, org, professional)
 	if err == nil && !exists {
@@ -102,7 +103,7 @@ func (a *API) requireKnownProfessional(ctx context.Context, org, professional uu
 	return err
 }
 
-// rate is a share of a whole, 0 where there is none, to four decimals.
+// rate returns part/whole rounded to four decimals, at most 1. It is 0 if whole is 0.
 func rate(part, whole int64) float64 {
 	if whole <= 0 {
 		return 0
@@ -110,7 +111,7 @@ func rate(part, whole int64) float64 {
 	return math.Round(min(1, float64(part)/float64(whole))*10000) / 10000
 }
 
-// Dashboard is the organization at a glance.
+// Dashboard holds the key figures of an organization.
 type Dashboard struct {
 	AppointmentsToday int           `json:"appointments_today"`
 	AppointmentsMonth int           `json:"appointments_month"`
@@ -157,7 +158,8 @@ func (a *API) getDashboard(ctx context.Context, in *ReportQuery) (Dashboard, err
 	}, err
 }
 
-// sumRevenue is what was taken in. Without a professional no appointment is looked at.
+// sumRevenue returns the revenue of a report's period. Without a professional it reads no
+// appointments.
 func (a *API) sumRevenue(ctx context.Context, scope reportScope) (revenue booking.Cents, err error) {
 	if scope.professional == nil {
 		total, err := a.store.TakingsTotal(ctx, dbgen.TakingsTotalParams{OrgID: scope.org.ID, Since: scope.since, Until: scope.until})
@@ -170,7 +172,7 @@ func (a *API) sumRevenue(ctx context.Context, scope reportScope) (revenue bookin
 	return revenue, err
 }
 
-// Occupied is how much of a professional's time is booked.
+// Occupied is a professional's occupancy.
 type Occupied struct {
 	ProfessionalID   uuid.UUID `json:"professional_id"`
 	ProfessionalName string    `json:"professional_name"`
@@ -180,7 +182,7 @@ type Occupied struct {
 	OccupancyRate    float64   `json:"occupancy_rate"`
 }
 
-// OccupancyReport is how much of everybody's time is booked.
+// OccupancyReport is the occupancy of all professionals.
 type OccupancyReport struct {
 	OverallRate   float64    `json:"overall_rate"`
 	Professionals []Occupied `json:"professionals" nullable:"false"`
@@ -202,8 +204,8 @@ func sumMinutes(professionals []Occupied) (available, booked int64) {
 	return available, booked
 }
 
-// measureOccupancy measures everybody's time, holds left out; that of who was removed until the
-// day they were.
+// measureOccupancy computes each professional's occupancy without holds. A removed
+// professional counts until the day of removal.
 func (a *API) measureOccupancy(ctx context.Context, scope reportScope) ([]Occupied, error) {
 	rows, err := a.store.ReportPeople(ctx, dbgen.ReportPeopleParams{OrgID: scope.org.ID, Since: scope.since, ID: scope.professional})
 	if err != nil {
@@ -246,7 +248,7 @@ func (a *API) getOccupancy(ctx context.Context, in *ReportQuery) (OccupancyRepor
 	return OccupancyReport{rate(booked, available), professionals, scope.toSpan()}, err
 }
 
-// NoshowReport is how often clients did not come.
+// NoshowReport counts no-shows.
 type NoshowReport struct {
 	Total         int             `json:"total" doc:"Completed and missed appointments"`
 	NoshowCount   int             `json:"noshow_count"`
@@ -257,7 +259,7 @@ type NoshowReport struct {
 	Span
 }
 
-// Missed is how often clients of a professional did not come.
+// Missed counts the no-shows of a professional.
 type Missed struct {
 	ProfessionalID   uuid.UUID `json:"professional_id"`
 	ProfessionalName string    `json:"professional_name"`
@@ -266,7 +268,7 @@ type Missed struct {
 	NoshowRate       float64   `json:"noshow_rate"`
 }
 
-// MissedWeekday is how often clients did not come on a weekday.
+// MissedWeekday counts the no-shows of a weekday.
 type MissedWeekday struct {
 	DayOfWeek   int     `json:"day_of_week"`
 	Total       int     `json:"total"`
@@ -306,7 +308,7 @@ func (a *API) getNoShows(ctx context.Context, in *ReportQuery) (NoshowReport, er
 	return report, err
 }
 
-// Inactive is a client who has not come for long.
+// Inactive is a client without a recent appointment.
 type Inactive struct {
 	ClientID          uuid.UUID     `json:"client_id"`
 	Name              string        `json:"name"`
@@ -319,7 +321,7 @@ type Inactive struct {
 	FavoriteService   string        `json:"favorite_service"`
 }
 
-// InactiveReport is a page of them.
+// InactiveReport is a page of inactive clients.
 type InactiveReport struct {
 	Page[Inactive]
 	Days int `json:"days"`
@@ -343,8 +345,7 @@ func (a *API) getInactive(ctx context.Context, in *inactiveInput) (InactiveRepor
 	return a.findInactive(ctx, in, false)
 }
 
-// findInactive lists those who have not come for long, of all clients or of those who
-// agreed to be written to.
+// findInactive lists inactive clients: all, or only those with marketing consent.
 func (a *API) findInactive(ctx context.Context, in *inactiveInput, consented bool) (InactiveReport, error) {
 	org, err := a.loadOrg(ctx)
 	if err != nil {
@@ -376,7 +377,7 @@ func (a *API) findInactive(ctx context.Context, in *inactiveInput, consented boo
 	return InactiveReport{rest.NewPage(items, total, in.Paging), in.Days, Span{(today - booking.Date(in.Days)).String(), today.String(), org.Timezone}}, err
 }
 
-// PopularService is how often a service is booked.
+// PopularService counts the appointments of a service.
 type PopularService struct {
 	ServiceID    uuid.UUID     `json:"service_id"`
 	Name         string        `json:"name"`
@@ -385,7 +386,7 @@ type PopularService struct {
 	Share        float64       `json:"share" doc:"Of all appointments"`
 }
 
-// PopularReport is the most booked services.
+// PopularReport lists the most booked services.
 type PopularReport struct {
 	Items []PopularService `json:"items" nullable:"false"`
 	Span

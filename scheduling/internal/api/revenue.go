@@ -13,7 +13,7 @@ import (
 	"integrationhub/scheduling/internal/store/dbgen"
 )
 
-// RevenueReport is what came in, refunds taken off.
+// RevenueReport is the revenue of a period, net of refunds.
 type RevenueReport struct {
 	Currency       string          `json:"currency"`
 	Total          booking.Cents   `json:"total"`
@@ -28,14 +28,14 @@ type RevenueReport struct {
 	Span
 }
 
-// Taken is what came in from a day on.
+// Taken is the revenue of a day, week or month, by its first day.
 type Taken struct {
 	Date   string        `json:"date"`
 	Amount booking.Cents `json:"amount"`
 	Count  int           `json:"count"`
 }
 
-// TakenBy is what a professional's appointments brought.
+// TakenBy is the revenue of a professional.
 type TakenBy struct {
 	ProfessionalID   uuid.UUID     `json:"professional_id"`
 	ProfessionalName string        `json:"professional_name"`
@@ -43,7 +43,7 @@ type TakenBy struct {
 	Count            int           `json:"count"`
 }
 
-// TakenFor is what a service's appointments brought.
+// TakenFor is the revenue of a service.
 type TakenFor struct {
 	ServiceID   uuid.UUID     `json:"service_id"`
 	ServiceName string        `json:"service_name"`
@@ -63,7 +63,7 @@ func (a *API) loadTakings(ctx context.Context, scope reportScope, since, until t
 	return a.store.Takings(ctx, dbgen.TakingsParams{OrgID: scope.org.ID, Zone: scope.org.Timezone, Since: since, Until: until, ProfessionalID: scope.professional})
 }
 
-// tally adds amounts up by a key, in the order of first sight.
+// tally sums revenue by key and keeps the keys in order of appearance.
 type tally[K comparable] struct {
 	keys []K
 	sums map[K]*Taken
@@ -81,13 +81,13 @@ func (t *tally[K]) add(key K, row dbgen.TakingsRow) {
 	t.sums[key].Count += row.Payments
 }
 
-// sortedKeys gives the keys, the largest amount first.
+// sortedKeys returns the keys by descending amount.
 func (t *tally[K]) sortedKeys() []K {
 	slices.SortStableFunc(t.keys, func(x, y K) int { return cmp.Compare(t.sums[y].Amount, t.sums[x].Amount) })
 	return t.keys
 }
 
-// reportItem is a thing that money came in for.
+// reportItem identifies a professional or service in a report.
 type reportItem struct {
 	id   uuid.UUID
 	name string
@@ -142,7 +142,7 @@ func (a *API) getRevenue(ctx context.Context, in *ReportQuery) (RevenueReport, e
 	return report, nil
 }
 
-// buildSeries adds up by day, week or month, with zeros where nothing came in.
+// buildSeries sums revenue by day, week or month. Empty periods are zero.
 func buildSeries(scope reportScope, rows []dbgen.TakingsRow) []Taken {
 	bucketStart := func(date booking.Date) booking.Date {
 		switch scope.period {

@@ -9,10 +9,10 @@ import (
 	"integrationhub/hub/module/rest"
 )
 
-// visitorAccess are guests of the booking page, users, and keys that may read free slots.
+// visitorAccess admits anonymous visitors, users, and keys with the availability feature.
 var visitorAccess = rest.Access{{}, {module.SchemeBearer: {}}, {module.SchemeKey: {featureAvailability}}}
 
-// Features are the uses of this product that its keys allow.
+// Features returns the uses of this product that API keys can allow.
 func Features() []string {
 	return []string{featureClients, featureAppointments, featureBook, featureAvailability}
 }
@@ -24,8 +24,8 @@ const (
 	featureAvailability = "availability.read"
 )
 
-// routes is the one table of the interface, ordered by resource; [API.searchRoutes] and
-// [API.actionRoutes] lie below the hub's own integration interface.
+// routes is the route table, ordered by resource. [API.searchRoutes] and
+// [API.actionRoutes] lie below the hub's own integration API.
 func (a *API) routes() []rest.Route {
 	rows := slices.Concat(a.accountRoutes(), a.scheduleRoutes(), a.appointmentRoutes(), a.clientRoutes(), a.paymentRoutes(), a.publicRoutes())
 	if a.host.Settings.Development {
@@ -34,7 +34,7 @@ func (a *API) routes() []rest.Route {
 	return rows
 }
 
-// accountRoutes are the rows about users and organizations.
+// accountRoutes are the routes of users and organizations.
 func (a *API) accountRoutes() []rest.Route {
 	const prefix = "/api/v1"
 	return []rest.Route{
@@ -58,7 +58,7 @@ func (a *API) accountRoutes() []rest.Route {
 	}
 }
 
-// scheduleRoutes are the rows about what an organization offers, and when.
+// scheduleRoutes are the routes of services, professionals, schedules and availability.
 func (a *API) scheduleRoutes() []rest.Route {
 	const prefix = "/api/v1"
 	return []rest.Route{
@@ -92,7 +92,7 @@ func (a *API) scheduleRoutes() []rest.Route {
 	}
 }
 
-// appointmentRoutes are the rows about appointments.
+// appointmentRoutes are the routes of appointments.
 func (a *API) appointmentRoutes() []rest.Route {
 	const prefix = "/api/v1"
 	return []rest.Route{
@@ -109,8 +109,8 @@ func (a *API) appointmentRoutes() []rest.Route {
 	}
 }
 
-// clientRoutes are the rows about clients, campaigns and loyalty points. A fixed path comes
-// before the path with an id that it would match.
+// clientRoutes are the routes of clients, campaigns and loyalty points. A fixed path
+// precedes the path with an ID that would match it.
 func (a *API) clientRoutes() []rest.Route {
 	const prefix = "/api/v1"
 	return []rest.Route{
@@ -134,7 +134,7 @@ func (a *API) clientRoutes() []rest.Route {
 	}
 }
 
-// paymentRoutes are the rows about payments and reports.
+// paymentRoutes are the routes of payments and reports.
 func (a *API) paymentRoutes() []rest.Route {
 	const prefix = "/api/v1"
 	return []rest.Route{
@@ -152,7 +152,7 @@ func (a *API) paymentRoutes() []rest.Route {
 	}
 }
 
-// publicRoutes are the rows that need no login: the booking page, and calendars by secret address.
+// publicRoutes are the routes without login: public booking and calendar feeds.
 func (a *API) publicRoutes() []rest.Route {
 	const prefix = "/api/v1"
 	return []rest.Route{
@@ -173,7 +173,7 @@ func (a *API) publicRoutes() []rest.Route {
 	}
 }
 
-// developerRoutes are the rows that only a development environment has.
+// developerRoutes exist in development only.
 func (a *API) developerRoutes() []rest.Route {
 	const prefix = "/api/v1"
 	return []rest.Route{
@@ -181,7 +181,7 @@ func (a *API) developerRoutes() []rest.Route {
 	}
 }
 
-// searchRoutes are the rows below the hub's own search/*.
+// searchRoutes are the routes below the hub's search/*.
 func (a *API) searchRoutes() []rest.Route {
 	return []rest.Route{
 		rest.Get("/clients", rest.User.OrKey(featureClients), 200, "integrations.search-clients", "Find a client by phone", rest.WithErrors(handle(a.searchClients), 404)),
@@ -189,14 +189,15 @@ func (a *API) searchRoutes() []rest.Route {
 	}
 }
 
-// actionRoutes are the rows below the hub's own action/*.
+// actionRoutes are the routes below the hub's action/*.
 func (a *API) actionRoutes() []rest.Route {
 	return []rest.Route{
 		rest.Post("/book", rest.User.OrKey(featureBook), 201, "integrations.book", "Book for somebody, by phone", rest.WithErrors(handle(a.bookByPhone), 404, 502, 504)),
 	}
 }
 
-// hideFromDocument leaves an operation out of the document, which is the same everywhere.
+// hideFromDocument omits an operation from the OpenAPI document, which is the same in
+// every environment.
 func hideFromDocument(bind rest.Binder) rest.Binder {
 	return func(api huma.API, op huma.Operation) {
 		op.Hidden = true

@@ -17,7 +17,7 @@ import (
 
 const defaultColor = "#3B82F6"
 
-// Service is something that can be booked.
+// Service is a bookable service.
 type Service struct {
 	ID                  uuid.UUID      `json:"id"`
 	Name                string         `json:"name"`
@@ -78,7 +78,7 @@ func toService(row dbgen.Service, zone *time.Location) Service {
 	}
 }
 
-// applyTo applies the fields to a service and checks what comes out.
+// applyTo applies the fields to a service and validates the result.
 func (f *serviceFields) applyTo(service *dbgen.Service, currency string) error {
 	f.Name.ApplyTo(&service.Name)
 	f.Description.ApplyTo(&service.Description)
@@ -171,7 +171,7 @@ func (a *API) updateService(ctx context.Context, in *updateServiceInput) (*servi
 	return &serviceOutput{toService(updated, org.Zone)}, err
 }
 
-// deleteService keeps the row for the appointments that name it.
+// deleteService marks the row as deleted: appointments refer to it.
 func (a *API) deleteService(ctx context.Context, in *ByID) (*noContent, error) {
 	org, err := callerOrgID(ctx)
 	if err != nil {
@@ -188,7 +188,7 @@ type reorderInput struct {
 	} `nameHint:"ServiceOrder"`
 }
 
-// servicePlace is where a service goes.
+// servicePlace is the position of a service.
 type servicePlace struct {
 	ID       uuid.UUID `json:"id"`
 	Position int       `json:"position"`
@@ -228,8 +228,7 @@ func (a *API) reorderServices(ctx context.Context, in *reorderInput) (*listOutpu
 	return a.listServices(ctx, nil)
 }
 
-// completeOrder gives the services their order: those that are named, then the others in
-// theirs.
+// completeOrder returns the named services, then the others in their present order.
 func completeOrder(first []uuid.UUID, services []dbgen.Service, location string) ([]uuid.UUID, error) {
 	unplaced := make(map[uuid.UUID]bool, len(services))
 	for _, service := range services {

@@ -11,7 +11,7 @@ import (
 	"integrationhub/scheduling/internal/store/dbgen"
 )
 
-// Settings are what an organization decides about its bookings.
+// Settings are the booking settings of an organization.
 type Settings struct {
 	BookingEnabled             bool            `json:"booking_enabled"`
 	BookingDisabledMessage     *string         `json:"booking_disabled_message"`
@@ -84,7 +84,7 @@ type settingsFields struct {
 	RemarketingMessage         optional[string]      `json:"remarketing_message,omitempty" doc:"null: words of ours"`
 }
 
-// BookingPage is how the public booking page looks.
+// BookingPage is the appearance of the public booking page.
 type BookingPage struct {
 	PrimaryColor        optional[string]   `json:"primary_color,omitzero"`
 	WelcomeMessage      optional[string]   `json:"welcome_message,omitzero"`
@@ -134,7 +134,7 @@ func toSettings(row dbgen.Settings) Settings {
 	}
 }
 
-// addPageDefaults adds what holds where nothing was set.
+// addPageDefaults adds the defaults of unset members.
 func addPageDefaults(raw json.RawMessage) json.RawMessage {
 	page := map[string]any{"show_prices": true}
 	if json.Unmarshal(raw, &page) != nil {
@@ -147,7 +147,7 @@ func addPageDefaults(raw json.RawMessage) json.RawMessage {
 	return shown
 }
 
-// applyTo applies the fields and checks what comes out.
+// applyTo applies the fields to the settings and validates the result.
 func (f *settingsFields) applyTo(settings *dbgen.Settings) error {
 	f.BookingEnabled.ApplyTo(&settings.BookingEnabled)
 	f.BookingDisabledMessage.ApplyToNullable(&settings.BookingDisabledMessage)
@@ -212,5 +212,5 @@ func validateSettings(settings *dbgen.Settings) error {
 
 func validSlug(s string) bool { return booking.ValidSlug(s) }
 
-// isCurrency tells whether a code is one of ISO 4217's currencies in use.
+// isCurrency reports whether code is an ISO 4217 currency in circulation.
 func isCurrency(code string) bool { return slices.Contains(currencies, code) }

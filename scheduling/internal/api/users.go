@@ -21,7 +21,7 @@ const (
 	roleAdmin = "admin"
 )
 
-// User is somebody who works in an organization.
+// User is a member of an organization's staff.
 type User struct {
 	ID        uuid.UUID `json:"id"`
 	OrgID     uuid.UUID `json:"org_id"`
@@ -57,7 +57,7 @@ func toUser(row dbgen.User, zone *time.Location) User {
 	return User{ID: row.ID, OrgID: row.OrgID, Name: row.Name, Email: row.Email, Role: row.Role, Phone: row.Phone, AvatarURL: row.AvatarUrl, IsActive: row.IsActive, CreatedAt: row.CreatedAt.In(zone)}
 }
 
-// applyTo applies the fields to a user and checks what comes out.
+// applyTo applies the fields to a user and validates the result.
 func (f userFields) applyTo(user *dbgen.User) error {
 	f.Name.ApplyTo(&user.Name)
 	f.Email.ApplyTo(&user.Email)
@@ -82,7 +82,7 @@ func (a *API) listUsers(ctx context.Context, _ *struct{}) (*struct{ Body []User 
 	return &struct{ Body []User }{rest.Map(rows, func(user dbgen.User) User { return toUser(user, org.Zone) })}, err
 }
 
-// requireOwnerFor lets only owners make owners, or change them.
+// requireOwnerFor refuses other callers than owners if any of the roles is owner.
 func requireOwnerFor(ctx context.Context, roles ...string) error {
 	caller, err := requireCaller(ctx)
 	if err == nil && slices.Contains(roles, roleOwner) && caller.Role != roleOwner {
@@ -116,8 +116,8 @@ func (a *API) createUser(ctx context.Context, in *createUserInput) (*userOutput,
 	return &userOutput{toUser(created, org.Zone)}, mapAccountConflict(err)
 }
 
-// withLockedUser locks the organization's users, so that two owners cannot remove each
-// other at once, and hands over the one with an id and whether it is the last owner.
+// withLockedUser locks the organization's users and calls update with the user of the ID.
+// The lock keeps two owners from removing each other at once.
 func (a *API) withLockedUser(ctx context.Context, id uuid.UUID, update func(tx *store.Tx, user dbgen.User, lastOwner bool) error) error {
 	org, err := callerOrgID(ctx)
 	if err != nil {
